@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_WIRE_BUILD_H
+#define UROCE_WIRE_BUILD_H
+
+/**
+ * @file
+ * Building frames: a path is everything that is constant for the frames of one flow, prepared once,
+ * so that a packet costs one copy of the template and a patch of lengths, checksum and BTH.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/hdr.h"
+#include "wire/parse.h"
+
+/** Longest Ethernet..BTH: 14 + 4 + 40 + 8 + 12. */
+#define UROCE_PATH_HDR_MAX 78
+/** Longest Ethernet..last extension header (BTH + AtomicETH + XRCETH ...), rounded up. */
+#define UROCE_HDR_MAX 128
+
+/** What a path is made of; all of it is copied. */
+struct uroce_path_conf {
+	uint8_t smac[6];
+	uint8_t dmac[6];
+	uint8_t sip[16];	/* IPv4: as ::ffff:a.b.c.d, which is also its GID [IBA A17.4.5.2] */
+	uint8_t dip[16];	/* the same family as sip */
+	uint32_t flow_label;	/* IPv6: low 20 bits */
+	uint16_t udp_sport;
+	uint16_t vlan_tci;	/* used if has_vlan */
+	uint8_t tclass;		/* ToS or traffic class */
+	uint8_t hop_limit;	/* TTL or hop limit; 0 is sent as 64 */
+	bool has_vlan;
+};
+
+/** A prepared path. Read-only after uroce_path_init(); copy it freely. */
+struct uroce_path {
+	uint8_t hdr[UROCE_PATH_HDR_MAX];	/* lengths 0, BTH zeroed but for MigReq */
+	uint8_t ip_off;
+	uint8_t udp_off;
+	uint8_t bth_off;
+	uint8_t hdr_len;			/* Ethernet..BTH */
+	bool is_ipv6;
+	uint32_t icrc_base;			/* uroce_icrc_prefix() with both lengths 0 */
+	uint32_t ip_sum_base;			/* IPv4: one's-complement sum with length and checksum 0 */
+};
+
+/** Whether `ip` is an IPv4 address in its mapped form (::ffff:a.b.c.d). */
+bool uroce_ip_is_v4(const uint8_t ip[16]);
+
+/** Prepare a path. The addresses' family is taken from `conf->dip`. */
+void uroce_path_init(struct uroce_path *path, const struct uroce_path_conf *conf);
+
+/**
+ * Write Ethernet..UDP and an empty BTH (opcode, PSN ... 0; MigReq 1) at `hdr` for a packet whose
+ * UDP payload (BTH to ICRC, both included) is `udp_payload_len` bytes.
+ * @param[out] icrc  state after the masked UDP header: continue with uroce_icrc_bth() once the BTH
+ *	is complete
+ * @return where the BTH begins; the extension headers follow it
+ */
+struct uroce_bth *uroce_path_put(const struct uroce_path *path, uint8_t *hdr,
+				 uint32_t udp_payload_len, uint32_t *icrc);
+
+/** The BTH's fields from host order; keeps MigReq as the template has it. */
+static inline void
+uroce_bth_put(struct uroce_bth *bth, uint8_t opcode, uint8_t pad_len, uint16_t pkey,
+	      uint32_t dest_qpn, uint32_t psn)
+{
+	bth->opcode = opcode;
+	bth->flags = (uint8_t)(bth->flags | pad_len << UROCE_BTH_PAD_SHIFT);
+	bth->pkey = be16_make(pkey);
+	bth->dest_qpn = be24_make(dest_qpn);
+	bth->psn = be24_make(psn);
+}
+
+/**
+ * Build the frame again from the fields of a parsed one: every header from its decoded values, pad
+ * zeroed, ICRC computed. Proof that parse and build agree; not for the data path.
+ * @return length of the frame, or 0 if `room` is too small
+ */
+size_t uroce_rebuild(const struct uroce_pkt *pkt, uint8_t *frame, size_t room);
+
+#endif /* UROCE_WIRE_BUILD_H */

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_WIRE_HDR_H
+#define UROCE_WIRE_HDR_H
+
+/**
+ * @file
+ * Header layouts of RoCEv2, from Ethernet to the last extension header. Nothing else in the house
+ * knows an offset.
+ *
+ *	Ethernet [802.1Q] IPv4|IPv6 UDP BTH [extension headers] payload pad ICRC
+ */
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "wire/be.h"
+
+#define UROCE_ETHERTYPE_IPV4 0x0800
+#define UROCE_ETHERTYPE_ARP  0x0806
+#define UROCE_ETHERTYPE_VLAN 0x8100
+#define UROCE_ETHERTYPE_IPV6 0x86dd
+#define UROCE_IPPROTO_UDP    17
+
+/* Ethernet II. */
+struct uroce_eth {
+	uint8_t dst[6];
+	uint8_t src[6];
+	be16 type;
+};
+static_assert(sizeof(struct uroce_eth) == 14, "Ethernet header is 14 bytes");
+
+/* 802.1Q tag: stands where the EtherType stood, which follows it. */
+struct uroce_vlan {
+	be16 tci;		/* PCP:3 DEI:1 VID:12 */
+	be16 type;
+};
+static_assert(sizeof(struct uroce_vlan) == 4, "802.1Q tag is 4 bytes");
+
+/* IPv4 [RFC 791]. */
+struct uroce_ipv4 {
+	uint8_t version_ihl;	/* version:4 ihl:4, ihl in 4-byte words */
+	uint8_t tos;		/* DSCP:6 ECN:2 */
+	be16 total_len;
+	be16 id;
+	be16 frag;		/* 0 DF MF offset:13 */
+	uint8_t ttl;
+	uint8_t protocol;
+	be16 checksum;
+	uint8_t src[4];
+	uint8_t dst[4];
+};
+static_assert(sizeof(struct uroce_ipv4) == 20, "IPv4 header without options is 20 bytes");
+#define UROCE_IPV4_DF 0x4000
+
+/* IPv6 [RFC 8200]. */
+struct uroce_ipv6 {
+	be32 version_flow;	/* version:4 traffic class:8 flow label:20 */
+	be16 payload_len;
+	uint8_t next_header;
+	uint8_t hop_limit;
+	uint8_t src[16];
+	uint8_t dst[16];
+};
+static_assert(sizeof(struct uroce_ipv6) == 40, "IPv6 header is 40 bytes");
+
+struct uroce_udp {
+	be16 sport;
+	be16 dport;
+	be16 len;		/* header included */
+	be16 checksum;		/* 0: none, as RoCEv2 sends it [IBA A17.3.1.3] */
+};
+static_assert(sizeof(struct uroce_udp) == 8, "UDP header is 8 bytes");
+
+/* Base Transport Header [IBA 9.2].
+ *  |    opcode     |S|M|pad| tver  |             pkey              |
+ *  |F|B|   resv    |                  dest qpn                     |
+ *  |A|    resv     |                     psn                       |   */
+struct uroce_bth {
+	uint8_t opcode;
+	uint8_t flags;		/* S:1 M:1 pad:2 tver:4 */
+	be16 pkey;
+	uint8_t fecn_becn;	/* F:1 B:1 resv:6 */
+	be24 dest_qpn;
+	uint8_t ack_req;	/* A:1 resv:7 */
+	be24 psn;
+};
+static_assert(sizeof(struct uroce_bth) == 12, "BTH is 12 bytes on the wire");
+
+#define UROCE_BTH_SOLICITED 0x80	/* flags */
+#define UROCE_BTH_MIGREQ    0x40	/* flags */
+#define UROCE_BTH_PAD_SHIFT 4		/* flags */
+#define UROCE_BTH_PAD_MASK  0x30	/* flags */
+#define UROCE_BTH_TVER_MASK 0x0f	/* flags */
+#define UROCE_BTH_FECN      0x80	/* fecn_becn */
+#define UROCE_BTH_BECN      0x40	/* fecn_becn */
+#define UROCE_BTH_ACK_REQ   0x80	/* ack_req */
+
+/* RDMA extended transport header [IBA 9.3.3]. */
+struct uroce_reth {
+	be64 va;
+	be32 rkey;
+	be32 dma_len;
+};
+static_assert(sizeof(struct uroce_reth) == 16, "RETH is 16 bytes");
+
+/* Atomic extended transport header [IBA 9.3.4]. */
+struct uroce_atomiceth {
+	be64 va;
+	be32 rkey;
+	be64 swap_add;		/* CMP_SWAP: new value; FETCH_ADD: addend */
+	be64 compare;		/* FETCH_ADD: unused */
+};
+static_assert(sizeof(struct uroce_atomiceth) == 28, "AtomicETH is 28 bytes");
+
+/* ACK extended transport header [IBA 9.3.5]. */
+struct uroce_aeth {
+	uint8_t syndrome;
+	be24 msn;
+};
+static_assert(sizeof(struct uroce_aeth) == 4, "AETH is 4 bytes");
+
+/* Atomic ACK extended transport header [IBA 9.3.5]. */
+struct uroce_atomicacketh {
+	be64 orig;		/* value before the operation */
+};
+static_assert(sizeof(struct uroce_atomicacketh) == 8, "AtomicAckETH is 8 bytes");
+
+/* Datagram extended transport header [IBA 9.3.2]. */
+struct uroce_deth {
+	be32 qkey;
+	uint8_t resv;
+	be24 src_qpn;
+};
+static_assert(sizeof(struct uroce_deth) == 8, "DETH is 8 bytes");
+
+/* Immediate data [IBA 9.3.6]: opaque to us, carried in wire order as verbs carry it. */
+struct uroce_immdt {
+	uint8_t data[4];
+};
+static_assert(sizeof(struct uroce_immdt) == 4, "ImmDt is 4 bytes");
+
+/* Invalidate extended transport header [IBA 9.3.7]. */
+struct uroce_ieth {
+	be32 rkey;
+};
+static_assert(sizeof(struct uroce_ieth) == 4, "IETH is 4 bytes");
+
+/* XRC extended transport header [IBA A14.5]. */
+struct uroce_xrceth {
+	uint8_t resv;
+	be24 srqn;
+};
+static_assert(sizeof(struct uroce_xrceth) == 4, "XRCETH is 4 bytes");
+
+/* FLUSH extended transport header [IBA A19]: followed by a RETH. */
+struct uroce_feth {
+	be32 sel_plt;		/* resv:26 selectivity:2 placement type:4 */
+};
+static_assert(sizeof(struct uroce_feth) == 4, "FETH is 4 bytes");
+
+#define UROCE_ATOMIC_WRITE_LEN 8	/* payload of ATOMIC_WRITE: exactly this */
+
+#endif /* UROCE_WIRE_HDR_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_WIRE_PSN_H
+#define UROCE_WIRE_PSN_H
+
+/**
+ * @file
+ * Packet sequence numbers: 24-bit serial arithmetic [IBA 9.7.2].
+ *
+ * PSNs live on a circle of 2^24. Windows are half-open, `[una_psn, next_psn)`, and membership is a
+ * distance on the circle, never a comparison of numbers.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UROCE_PSN_MASK 0xffffffu
+
+static inline uint32_t
+uroce_psn_add(uint32_t psn, uint32_t nb)
+{
+	return (psn + nb) & UROCE_PSN_MASK;
+}
+
+/** How many steps forward from `from` to `to`: 0 .. 2^24 - 1. */
+static inline uint32_t
+uroce_psn_dist(uint32_t from, uint32_t to)
+{
+	return (to - from) & UROCE_PSN_MASK;
+}
+
+/** Signed distance `a - b` by the shorter way round: -2^23 .. 2^23 - 1. */
+static inline int32_t
+uroce_psn_diff(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 8) >> 8;
+}
+
+static inline bool
+uroce_psn_before(uint32_t a, uint32_t b)
+{
+	return uroce_psn_diff(a, b) < 0;
+}
+
+/** Whether `psn` is in the half-open window of `nb` PSNs that begins at `first`. */
+static inline bool
+uroce_psn_in(uint32_t psn, uint32_t first, uint32_t nb)
+{
+	return uroce_psn_dist(first, psn) < nb;
+}
+
+#endif /* UROCE_WIRE_PSN_H */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_WIRE_SYNDROME_H
+#define UROCE_WIRE_SYNDROME_H
+
+/**
+ * @file
+ * The AETH syndrome and the encoded times of the transport [IBA 9.7.5.1.1, tables 43-45].
+ *
+ *  | 0 | kind:2 | value:5 |   kind 0 ACK (value: credits), 1 RNR NAK (timer code), 3 NAK (code)
+ */
+
+#include <stdint.h>
+
+enum uroce_aeth_kind {
+	UROCE_AETH_ACK = 0,
+	UROCE_AETH_RNR = 1,
+	UROCE_AETH_RESERVED = 2,
+	UROCE_AETH_NAK = 3,
+};
+
+enum uroce_nak {
+	UROCE_NAK_PSN_SEQ = 0,
+	UROCE_NAK_INV_REQUEST = 1,
+	UROCE_NAK_REM_ACCESS = 2,
+	UROCE_NAK_REM_OP = 3,
+	UROCE_NAK_INV_RD_REQUEST = 4,
+};
+
+/** An ACK that states no credits: end-to-end flow control is not used [IBA 9.7.7.2]. */
+#define UROCE_SYNDROME_ACK 0x1f
+
+static inline uint8_t
+uroce_syndrome_make(enum uroce_aeth_kind kind, uint8_t value)
+{
+	return (uint8_t)(kind << 5 | (value & 0x1f));
+}
+
+static inline enum uroce_aeth_kind
+uroce_syndrome_kind(uint8_t syndrome)
+{
+	return (enum uroce_aeth_kind)(syndrome >> 5 & 3);
+}
+
+static inline uint8_t
+uroce_syndrome_value(uint8_t syndrome)
+{
+	return syndrome & 0x1f;
+}
+
+/** Delay that an RNR timer code (0..31) asks for: code 0 is the longest, 655.36 ms. */
+uint64_t uroce_rnr_timer_ns(uint8_t code);
+
+/** Local ACK timeout of a timeout code: 4.096 us * 2^code; code 0 means none and gives 0. */
+uint64_t uroce_ack_timeout_ns(uint8_t code);
+
+#endif /* UROCE_WIRE_SYNDROME_H */
