@@ -24,26 +24,26 @@
 struct uroce_path_conf {
 	uint8_t smac[6];
 	uint8_t dmac[6];
-	uint8_t sip[16];	/* IPv4: as ::ffff:a.b.c.d, which is also its GID [IBA A17.4.5.2] */
-	uint8_t dip[16];	/* the same family as sip */
-	uint32_t flow_label;	/* IPv6: low 20 bits */
+	uint8_t sip[16];     /* IPv4: as ::ffff:a.b.c.d, which is also its GID [IBA A17.4.5.2] */
+	uint8_t dip[16];     /* the same family as sip */
+	uint32_t flow_label; /* IPv6: low 20 bits */
 	uint16_t udp_sport;
-	uint16_t vlan_tci;	/* used if has_vlan */
-	uint8_t tclass;		/* ToS or traffic class */
-	uint8_t hop_limit;	/* TTL or hop limit; 0 is sent as 64 */
+	uint16_t vlan_tci; /* used if has_vlan */
+	uint8_t tclass;    /* ToS or traffic class */
+	uint8_t hop_limit; /* TTL or hop limit; 0 is sent as 64 */
 	bool has_vlan;
 };
 
 /** A prepared path. Read-only after uroce_path_init(); copy it freely. */
 struct uroce_path {
-	uint8_t hdr[UROCE_PATH_HDR_MAX];	/* lengths 0, BTH zeroed but for MigReq */
+	uint8_t hdr[UROCE_PATH_HDR_MAX]; /* lengths 0, BTH zeroed but for MigReq */
 	uint8_t ip_off;
 	uint8_t udp_off;
 	uint8_t bth_off;
-	uint8_t hdr_len;			/* Ethernet..BTH */
+	uint8_t hdr_len; /* Ethernet..BTH */
 	bool is_ipv6;
-	uint32_t icrc_base;			/* uroce_icrc_prefix() with both lengths 0 */
-	uint32_t ip_sum_base;			/* IPv4: one's-complement sum with length and checksum 0 */
+	uint32_t icrc_base;   /* uroce_icrc_prefix() with both lengths 0 */
+	uint32_t ip_sum_base; /* IPv4: one's-complement sum with length and checksum 0 */
 };
 
 /** Whether `ip` is an IPv4 address in its mapped form (::ffff:a.b.c.d). */

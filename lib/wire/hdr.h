@@ -31,18 +31,18 @@ static_assert(sizeof(struct uroce_eth) == 14, "Ethernet header is 14 bytes");
 
 /* 802.1Q tag: stands where the EtherType stood, which follows it. */
 struct uroce_vlan {
-	be16 tci;		/* PCP:3 DEI:1 VID:12 */
+	be16 tci; /* PCP:3 DEI:1 VID:12 */
 	be16 type;
 };
 static_assert(sizeof(struct uroce_vlan) == 4, "802.1Q tag is 4 bytes");
 
 /* IPv4 [RFC 791]. */
 struct uroce_ipv4 {
-	uint8_t version_ihl;	/* version:4 ihl:4, ihl in 4-byte words */
-	uint8_t tos;		/* DSCP:6 ECN:2 */
+	uint8_t version_ihl; /* version:4 ihl:4, ihl in 4-byte words */
+	uint8_t tos;         /* DSCP:6 ECN:2 */
 	be16 total_len;
 	be16 id;
-	be16 frag;		/* 0 DF MF offset:13 */
+	be16 frag; /* 0 DF MF offset:13 */
 	uint8_t ttl;
 	uint8_t protocol;
 	be16 checksum;
@@ -54,7 +54,7 @@ static_assert(sizeof(struct uroce_ipv4) == 20, "IPv4 header without options is 2
 
 /* IPv6 [RFC 8200]. */
 struct uroce_ipv6 {
-	be32 version_flow;	/* version:4 traffic class:8 flow label:20 */
+	be32 version_flow; /* version:4 traffic class:8 flow label:20 */
 	be16 payload_len;
 	uint8_t next_header;
 	uint8_t hop_limit;
@@ -66,8 +66,8 @@ static_assert(sizeof(struct uroce_ipv6) == 40, "IPv6 header is 40 bytes");
 struct uroce_udp {
 	be16 sport;
 	be16 dport;
-	be16 len;		/* header included */
-	be16 checksum;		/* 0: none, as RoCEv2 sends it [IBA A17.3.1.3] */
+	be16 len;      /* header included */
+	be16 checksum; /* 0: none, as RoCEv2 sends it [IBA A17.3.1.3] */
 };
 static_assert(sizeof(struct uroce_udp) == 8, "UDP header is 8 bytes");
 
@@ -77,23 +77,23 @@ static_assert(sizeof(struct uroce_udp) == 8, "UDP header is 8 bytes");
  *  |A|    resv     |                     psn                       |   */
 struct uroce_bth {
 	uint8_t opcode;
-	uint8_t flags;		/* S:1 M:1 pad:2 tver:4 */
+	uint8_t flags; /* S:1 M:1 pad:2 tver:4 */
 	be16 pkey;
-	uint8_t fecn_becn;	/* F:1 B:1 resv:6 */
+	uint8_t fecn_becn; /* F:1 B:1 resv:6 */
 	be24 dest_qpn;
-	uint8_t ack_req;	/* A:1 resv:7 */
+	uint8_t ack_req; /* A:1 resv:7 */
 	be24 psn;
 };
 static_assert(sizeof(struct uroce_bth) == 12, "BTH is 12 bytes on the wire");
 
-#define UROCE_BTH_SOLICITED 0x80	/* flags */
-#define UROCE_BTH_MIGREQ    0x40	/* flags */
-#define UROCE_BTH_PAD_SHIFT 4		/* flags */
-#define UROCE_BTH_PAD_MASK  0x30	/* flags */
-#define UROCE_BTH_TVER_MASK 0x0f	/* flags */
-#define UROCE_BTH_FECN      0x80	/* fecn_becn */
-#define UROCE_BTH_BECN      0x40	/* fecn_becn */
-#define UROCE_BTH_ACK_REQ   0x80	/* ack_req */
+#define UROCE_BTH_SOLICITED 0x80 /* flags */
+#define UROCE_BTH_MIGREQ    0x40 /* flags */
+#define UROCE_BTH_PAD_SHIFT 4    /* flags */
+#define UROCE_BTH_PAD_MASK  0x30 /* flags */
+#define UROCE_BTH_TVER_MASK 0x0f /* flags */
+#define UROCE_BTH_FECN      0x80 /* fecn_becn */
+#define UROCE_BTH_BECN      0x40 /* fecn_becn */
+#define UROCE_BTH_ACK_REQ   0x80 /* ack_req */
 
 /* RDMA extended transport header [IBA 9.3.3]. */
 struct uroce_reth {
@@ -107,8 +107,8 @@ static_assert(sizeof(struct uroce_reth) == 16, "RETH is 16 bytes");
 struct uroce_atomiceth {
 	be64 va;
 	be32 rkey;
-	be64 swap_add;		/* CMP_SWAP: new value; FETCH_ADD: addend */
-	be64 compare;		/* FETCH_ADD: unused */
+	be64 swap_add; /* CMP_SWAP: new value; FETCH_ADD: addend */
+	be64 compare;  /* FETCH_ADD: unused */
 };
 static_assert(sizeof(struct uroce_atomiceth) == 28, "AtomicETH is 28 bytes");
 
@@ -121,7 +121,7 @@ static_assert(sizeof(struct uroce_aeth) == 4, "AETH is 4 bytes");
 
 /* Atomic ACK extended transport header [IBA 9.3.5]. */
 struct uroce_atomicacketh {
-	be64 orig;		/* value before the operation */
+	be64 orig; /* value before the operation */
 };
 static_assert(sizeof(struct uroce_atomicacketh) == 8, "AtomicAckETH is 8 bytes");
 
@@ -154,10 +154,10 @@ static_assert(sizeof(struct uroce_xrceth) == 4, "XRCETH is 4 bytes");
 
 /* FLUSH extended transport header [IBA A19]: followed by a RETH. */
 struct uroce_feth {
-	be32 sel_plt;		/* resv:26 selectivity:2 placement type:4 */
+	be32 sel_plt; /* resv:26 selectivity:2 placement type:4 */
 };
 static_assert(sizeof(struct uroce_feth) == 4, "FETH is 4 bytes");
 
-#define UROCE_ATOMIC_WRITE_LEN 8	/* payload of ATOMIC_WRITE: exactly this */
+#define UROCE_ATOMIC_WRITE_LEN 8 /* payload of ATOMIC_WRITE: exactly this */
 
 #endif /* UROCE_WIRE_HDR_H */

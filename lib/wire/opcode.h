@@ -18,7 +18,7 @@
 enum uroce_service {
 	UROCE_SERVICE_RC = 0,
 	UROCE_SERVICE_UC = 1,
-	UROCE_SERVICE_RD = 2,	/* not supported: every row is unknown */
+	UROCE_SERVICE_RD = 2, /* not supported: every row is unknown */
 	UROCE_SERVICE_UD = 3,
 	UROCE_SERVICE_CNP = 4,
 	UROCE_SERVICE_XRC = 5,
@@ -82,10 +82,10 @@ enum uroce_operation {
 	UROCE_OPERATION_SEND,
 	UROCE_OPERATION_WRITE,
 	UROCE_OPERATION_READ,
-	UROCE_OPERATION_ATOMIC,		/* CMP_SWAP, FETCH_ADD */
+	UROCE_OPERATION_ATOMIC, /* CMP_SWAP, FETCH_ADD */
 	UROCE_OPERATION_ATOMIC_WRITE,
 	UROCE_OPERATION_FLUSH,
-	UROCE_OPERATION_ACK,		/* ACKNOWLEDGE: AETH alone */
+	UROCE_OPERATION_ACK, /* ACKNOWLEDGE: AETH alone */
 	UROCE_OPERATION_READ_RESPONSE,
 	UROCE_OPERATION_ATOMIC_ACK,
 	UROCE_OPERATION_CNP,
@@ -96,20 +96,20 @@ enum uroce_opcode_flag {
 	UROCE_OPF_VALID = 1 << 0,
 	UROCE_OPF_REQUEST = 1 << 1,
 	UROCE_OPF_RESPONSE = 1 << 2,
-	UROCE_OPF_FIRST = 1 << 3,	/* begins a message */
-	UROCE_OPF_LAST = 1 << 4,	/* ends a message */
-	UROCE_OPF_PAYLOAD = 1 << 5,	/* may carry payload */
-	UROCE_OPF_IMM = 1 << 6,		/* carries immediate data: completes a receive request */
+	UROCE_OPF_FIRST = 1 << 3,   /* begins a message */
+	UROCE_OPF_LAST = 1 << 4,    /* ends a message */
+	UROCE_OPF_PAYLOAD = 1 << 5, /* may carry payload */
+	UROCE_OPF_IMM = 1 << 6,     /* carries immediate data: completes a receive request */
 };
 
 struct uroce_opcode {
-	const char *name;			/* "RC_SEND_FIRST"; "?" for an unknown opcode */
-	uint8_t service;			/* enum uroce_service */
-	uint8_t operation;			/* enum uroce_operation */
-	uint8_t flags;				/* enum uroce_opcode_flag, 0 for an unknown opcode */
-	uint8_t ext_len;			/* bytes of extension headers after the BTH */
-	uint16_t ext_mask;			/* bit i: enum uroce_ext i follows */
-	uint8_t ext_off[UROCE_EXT_NB];		/* offset after the BTH; meaningless if not in ext_mask */
+	const char *name;              /* "RC_SEND_FIRST"; "?" for an unknown opcode */
+	uint8_t service;               /* enum uroce_service */
+	uint8_t operation;             /* enum uroce_operation */
+	uint8_t flags;                 /* enum uroce_opcode_flag, 0 for an unknown opcode */
+	uint8_t ext_len;               /* bytes of extension headers after the BTH */
+	uint16_t ext_mask;             /* bit i: enum uroce_ext i follows */
+	uint8_t ext_off[UROCE_EXT_NB]; /* offset after the BTH; meaningless if not in ext_mask */
 };
 
 /** The row of an opcode byte. Every byte has one; an unknown opcode's flags are 0. */

@@ -22,26 +22,26 @@
 
 /** A parsed RoCEv2 frame. */
 struct uroce_pkt {
-	const struct uroce_opcode *op;	/* row of the opcode; never an unknown one */
-	const uint8_t *frame;		/* Ethernet header */
-	const uint8_t *ip;		/* IPv4 (with options) or IPv6 header */
-	const struct uroce_bth *bth;	/* directly after the UDP header */
-	const uint8_t *ext;		/* first byte after the BTH */
-	const uint8_t *payload;		/* after the extension headers */
-	uint32_t payload_len;		/* bytes, pad not counted */
+	const struct uroce_opcode *op; /* row of the opcode; never an unknown one */
+	const uint8_t *frame;          /* Ethernet header */
+	const uint8_t *ip;             /* IPv4 (with options) or IPv6 header */
+	const struct uroce_bth *bth;   /* directly after the UDP header */
+	const uint8_t *ext;            /* first byte after the BTH */
+	const uint8_t *payload;        /* after the extension headers */
+	uint32_t payload_len;          /* bytes, pad not counted */
 	uint32_t psn;
 	uint32_t dest_qpn;
 	uint16_t pkey;
 	uint16_t udp_sport;
-	uint16_t vlan_tci;		/* 0 when the frame has no tag */
-	uint8_t opcode;			/* the whole byte */
-	uint8_t pad_len;		/* 0..3 */
-	uint8_t tclass;			/* ToS or traffic class; ECN in its low two bits */
+	uint16_t vlan_tci; /* 0 when the frame has no tag */
+	uint8_t opcode;    /* the whole byte */
+	uint8_t pad_len;   /* 0..3 */
+	uint8_t tclass;    /* ToS or traffic class; ECN in its low two bits */
 	bool is_ipv6;
 	bool has_vlan;
-	bool is_solicited;		/* BTH.S */
-	bool has_ack_req;		/* BTH.A */
-	bool has_becn;			/* BTH.B */
+	bool is_solicited; /* BTH.S */
+	bool has_ack_req;  /* BTH.A */
+	bool has_becn;     /* BTH.B */
 };
 
 /**

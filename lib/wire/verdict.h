@@ -53,7 +53,6 @@
 	/* floor 3 */ \
 	X(HOPPED,              "handed to the worker that owns the QP") \
 	X(OVERRUN,             "handed over, but the owner's ring was full: dropped")
-/* clang-format on */
 
 enum uroce_verdict {
 #define UROCE_VERDICT_ENUM(name, text) UROCE_VERDICT_##name,
@@ -61,6 +60,7 @@ enum uroce_verdict {
 #undef UROCE_VERDICT_ENUM
 	UROCE_VERDICT_NB
 };
+/* clang-format on */
 
 /** Name in lower case ("bad_icrc"), for counters; never NULL, "?" when out of range. */
 const char *uroce_verdict_name(enum uroce_verdict verdict);
