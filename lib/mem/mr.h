@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_MEM_MR_H
+#define UROCE_MEM_MR_H
+
+/**
+ * @file
+ * Memory regions: a table of entries found by key.
+ *
+ * A key is 32 bits: the upper 24 are a keyed permutation of the entry's index, so that look-up is
+ * O(1) and keys cannot be guessed from one another; the low 8 are a random tag, so that a key that
+ * was deregistered does not come back soon. lkey and rkey of a region are the same number.
+ *
+ * Concurrency: add, invalidate and free are control calls; their caller serialises them. Resolve may
+ * run on any thread at any time without a lock: an entry is published and withdrawn by one atomic
+ * word (labels R1/A1 in mr.c). Between invalidate and free the caller waits for a grace period:
+ * until no worker is inside a round that began before.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct uroce_mr_table;
+
+/** What a region is made of. */
+struct uroce_mr_conf {
+	void *addr;		/* first byte, as this process addresses it */
+	uint64_t iova;		/* the address that work requests and peers use for it */
+	uint64_t len;		/* bytes */
+	uint32_t pdn;		/* number of its protection domain */
+	uint32_t access;	/* enum ibv_access_flags */
+};
+
+/** Bytes for a table of up to `nb_mr` regions (1 .. 2^24). */
+size_t uroce_mr_table_memsize(uint32_t nb_mr);
+
+/**
+ * Make a table in `mem` (64-byte aligned, uroce_mr_table_memsize() bytes, owned by the caller).
+ * @param secret  random bytes that the permutation and the tags are drawn from
+ */
+struct uroce_mr_table *uroce_mr_table_init(void *mem, uint32_t nb_mr, const uint8_t secret[16]);
+
+/** Number of regions now registered. */
+uint32_t uroce_mr_table_count(const struct uroce_mr_table *table);
+
+/**
+ * Register a region and publish it.
+ * @param[out] key  lkey and rkey
+ * @return 0, -ENOMEM when the table is full, -EINVAL when iova + len or addr + len wraps
+ */
+int uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf, uint32_t *key);
+
+/** Withdraw a region: from now on it does not resolve. @return 0, or -EINVAL: no such key. */
+int uroce_mr_invalidate(struct uroce_mr_table *table, uint32_t key);
+
+/** Give an invalidated region's entry back, after the grace period. */
+void uroce_mr_free(struct uroce_mr_table *table, uint32_t key);
+
+/**
+ * The memory behind `[va, va + len)` of a region, if every check holds: key valid, same protection
+ * domain, range inside the region, all of `access` granted.
+ * @param access  enum ibv_access_flags that the operation needs; 0 for local read
+ * @return the address, good until the end of the worker's round; NULL when refused
+ */
+void *uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t va,
+		       uint64_t len, uint32_t access);
+
+#endif /* UROCE_MEM_MR_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_MEM_SGE_H
+#define UROCE_MEM_SGE_H
+
+/**
+ * @file
+ * Scatter/gather lists: from (list, offset, length) to slices of registered memory.
+ *
+ * Each call checks the key, range and right of every element it touches: a region may be
+ * deregistered between two packets of one message.
+ */
+
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "mem/mr.h"
+
+/** A piece of memory that a packet's payload is gathered from. */
+struct uroce_slice {
+	const void *addr;
+	uint32_t len;		/* bytes */
+};
+
+/** Most elements that a work request may have. */
+#define UROCE_SGE_MAX 32
+
+/** Sum of the elements' lengths. */
+uint64_t uroce_sge_len(const struct ibv_sge *sge, unsigned nb_sge);
+
+/**
+ * Slices of `[offset, offset + len)` of the concatenated list, for reading.
+ * @param[out] slice  room for UROCE_SGE_MAX
+ * @return number of slices (0 when len is 0), or -EFAULT: an element was refused, or the list is
+ *	shorter than offset + len
+ */
+int uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
+		     unsigned nb_sge, uint64_t offset, uint32_t len, struct uroce_slice *slice);
+
+/**
+ * Copy `len` bytes to `[offset, offset + len)` of the concatenated list. All elements touched are
+ * checked for IBV_ACCESS_LOCAL_WRITE before the first byte is written.
+ * @return 0, -EFAULT: an element was refused, -EMSGSIZE: the list is shorter than offset + len
+ */
+int uroce_sge_scatter(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
+		      unsigned nb_sge, uint64_t offset, const void *src, uint32_t len);
+
+#endif /* UROCE_MEM_SGE_H */

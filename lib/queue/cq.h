@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_QUEUE_CQ_H
+#define UROCE_QUEUE_CQ_H
+
+/**
+ * @file
+ * Completion queues.
+ *
+ * Producers are workers (usually one; several when QPs of different workers share the CQ); each
+ * brackets a batch with begin/end, which takes the producer lock once and publishes once. Consumers
+ * are application threads, one at a time under the consumer lock. Purge and resize take both.
+ *
+ * A CQ that overflows is lost, as the specification has it [IBA 11.6.3.1]: entries that did not fit
+ * are gone, `is_overrun` stays set, and the owner of the QP is told so that it can raise the event.
+ */
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "queue/lock.h"
+#include "queue/ring.h"
+
+/** Completion queue entry: one cache line. */
+struct uroce_cqe {
+	uint64_t wr_id;
+	void *qp;		/* the QP's owner cookie; for purge and extended polls */
+	uint64_t timestamp_ns;	/* worker's clock when it was written */
+	uint32_t byte_len;
+	uint32_t imm;		/* immediate data as it came (wire order), or the invalidated rkey */
+	uint32_t qpn;
+	uint32_t src_qpn;	/* UD */
+	uint32_t vendor_err;	/* the verdict (or NAK syndrome) behind a bad status; 0: none */
+	uint16_t pkey_index;
+	uint8_t status;		/* enum ibv_wc_status */
+	uint8_t opcode;		/* enum ibv_wc_opcode, fits a byte: receive opcodes are 128.. */
+	uint8_t wc_flags;	/* enum ibv_wc_flags */
+	uint8_t sl;
+	bool is_solicited;	/* wakes a consumer that waits for solicited events only */
+	uint8_t resv[13];
+};
+static_assert(sizeof(struct uroce_cqe) == 64, "a CQE is one cache line");
+
+/** What a consumer asked to be told of. */
+enum uroce_cq_arm {
+	UROCE_CQ_UNARMED,
+	UROCE_CQ_ARMED_SOLICITED,	/* next solicited or bad completion */
+	UROCE_CQ_ARMED,			/* next completion */
+};
+
+struct uroce_cq {
+	struct uroce_ring ring;
+	struct uroce_lock push_lock;
+	uint32_t nb_open;		/* entries put in this batch, not yet published */
+	bool has_solicited;		/* one of them is solicited or bad */
+	_Atomic uint32_t arm;		/* enum uroce_cq_arm */
+	atomic_bool is_overrun;
+	struct uroce_lock poll_lock;
+};
+
+/** Bytes for a CQ of at least `nb_cqe` entries. */
+size_t uroce_cq_memsize(uint32_t nb_cqe);
+
+/** Make an empty CQ over `mem` (64-byte aligned). */
+void uroce_cq_init(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
+
+/** Producer: begin a batch. Every begin has its end, with nothing that waits in between. */
+void uroce_cq_begin(struct uroce_cq *cq);
+
+/** Producer: the next entry, zeroed, to be filled before the end; NULL: full, overrun is now set. */
+struct uroce_cqe *uroce_cq_put(struct uroce_cq *cq);
+
+/**
+ * Producer: publish the batch.
+ * @return whether the consumer had asked to be told of it (and is now unarmed): raise the event
+ */
+bool uroce_cq_end(struct uroce_cq *cq);
+
+/**
+ * Consumer: take up to `nb` completions.
+ * @return how many, or -EOVERFLOW: the CQ overran and is empty
+ */
+int uroce_cq_poll(struct uroce_cq *cq, int nb, struct ibv_wc *wc);
+
+/** Whether a poll would find nothing; may be asked without a lock, as a hint. */
+static inline bool
+uroce_cq_is_empty(const struct uroce_cq *cq)
+{
+	return uroce_ring_head(&cq->ring) == uroce_ring_tail(&cq->ring);
+}
+
+/** Consumer: ask to be told of the next (solicited) completion. The stronger request wins. */
+void uroce_cq_arm(struct uroce_cq *cq, bool solicited_only);
+
+/** Remove every entry whose cookie is `qp`, keeping the order of the rest. */
+void uroce_cq_purge(struct uroce_cq *cq, const void *qp);
+
+/**
+ * Move the entries to new memory of another size, in order.
+ * @return 0, or -EINVAL: more entries are queued than the new size holds; nothing changed
+ */
+int uroce_cq_resize(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
+
+#endif /* UROCE_QUEUE_CQ_H */

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_QUEUE_WQ_H
+#define UROCE_QUEUE_WQ_H
+
+/**
+ * @file
+ * Work queues: the send and the receive queue of a QP, as rings of work queue entries.
+ *
+ * A posted request is copied into its slot, scatter list or inline data included, so the caller's
+ * structures are free on return. A send slot is given back when its request completes; a receive
+ * slot when the message that used it has ended.
+ *
+ * Producer: the application's threads, one at a time under `lock`. Consumer: the worker that owns
+ * the QP.
+ */
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "queue/lock.h"
+#include "queue/ring.h"
+#include "wire/build.h"
+
+struct uroce_wq {
+	struct uroce_ring ring;
+	struct uroce_lock lock;		/* serialises posts */
+	uint32_t max_sge;		/* elements that fit a slot */
+	uint32_t max_inline;		/* bytes that fit a slot; 0 for a receive queue */
+	bool has_path;			/* send slots hold a path (UD) */
+};
+
+/** State of a send request, beside what was posted. */
+enum uroce_wqe_flag {
+	UROCE_WQE_INLINE = 1 << 0,	/* data follows instead of a scatter list */
+	UROCE_WQE_SIGNALED = 1 << 1,	/* completes with an entry even when it succeeds */
+	UROCE_WQE_SOLICITED = 1 << 2,
+	UROCE_WQE_FENCE = 1 << 3,
+};
+
+/** Send work queue entry: one cache line, then [path], then scatter list or inline data. */
+struct uroce_send_wqe {
+	uint64_t wr_id;
+	uint64_t remote_addr;		/* RDMA and atomics */
+	union {
+		struct {
+			uint64_t compare_add;
+			uint64_t swap;
+		} atomic;
+		struct {
+			uint32_t dest_qpn;
+			uint32_t qkey;	/* as posted; the high bit asks for the QP's own */
+		} ud;
+	};
+	uint32_t rkey;			/* RDMA and atomics */
+	uint32_t len;			/* bytes of the message, <= 2^31 */
+	uint32_t imm;			/* immediate data as posted (wire order), or the rkey to invalidate */
+	uint32_t first_psn;		/* the requester's: PSN of its first packet */
+	uint32_t nb_psn;		/* the requester's: PSNs it spans; 0 before it began */
+	uint8_t opcode;			/* enum ibv_wr_opcode */
+	uint8_t flags;			/* enum uroce_wqe_flag */
+	uint8_t nb_sge;			/* 0 with UROCE_WQE_INLINE */
+	uint8_t resv[9];
+};
+static_assert(sizeof(struct uroce_send_wqe) == 64, "a send WQE header is one cache line");
+
+/** Bytes that a path takes in a send slot. */
+#define UROCE_WQE_PATH_LEN 128
+static_assert(sizeof(struct uroce_path) <= UROCE_WQE_PATH_LEN, "a path fits its part of the slot");
+
+/** Receive work queue entry, followed by its scatter list. */
+struct uroce_recv_wqe {
+	uint64_t wr_id;
+	uint32_t len;			/* sum of the elements, capped at 2^32 - 1 */
+	uint32_t nb_sge;
+};
+static_assert(sizeof(struct uroce_recv_wqe) == 16, "the scatter list of a receive WQE is aligned");
+
+/** Bytes of a send slot. */
+uint32_t uroce_send_wqe_stride(uint32_t max_sge, uint32_t max_inline, bool has_path);
+
+/** Bytes of a receive slot. */
+uint32_t uroce_recv_wqe_stride(uint32_t max_sge);
+
+/** Make a send queue over `mem` (64-byte aligned, uroce_ring_memsize(max_wr, stride) bytes). */
+void uroce_sq_init(struct uroce_wq *sq, void *mem, uint32_t max_wr, uint32_t max_sge,
+		   uint32_t max_inline, bool has_path);
+
+/** Make a receive queue over `mem`. */
+void uroce_rq_init(struct uroce_wq *rq, void *mem, uint32_t max_wr, uint32_t max_sge);
+
+/** UD: the path of a send entry. */
+static inline struct uroce_path *
+uroce_send_wqe_path(struct uroce_send_wqe *wqe)
+{
+	return (struct uroce_path *)(wqe + 1);
+}
+
+/** The bytes after the header (and path): scatter list or inline data. */
+static inline void *
+uroce_send_wqe_data(const struct uroce_wq *sq, struct uroce_send_wqe *wqe)
+{
+	return (uint8_t *)(wqe + 1) + (sq->has_path ? UROCE_WQE_PATH_LEN : 0);
+}
+
+static inline struct ibv_sge *
+uroce_recv_wqe_sge(struct uroce_recv_wqe *wqe)
+{
+	return (struct ibv_sge *)(wqe + 1);
+}
+
+/**
+ * Post one send request: checks, fills the next free slot, does not publish.
+ * The caller holds `lock`, and publishes a chain with one uroce_ring_push(&sq->ring, n).
+ *
+ * @param nth   how many slots of this chain are filled already and not yet published
+ * @param path  UD: where it goes; else NULL
+ * @param all_signaled  the QP signals every request
+ * @return 0; -ENOMEM queue full; -EINVAL too many elements, inline too long, message longer than
+ *	2^31, or an opcode that a send queue of this kind does not have
+ */
+int uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
+		  const struct uroce_path *path, bool all_signaled);
+
+/** Post one receive request: as uroce_sq_fill(). @return 0, -ENOMEM, -EINVAL too many elements. */
+int uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr);
+
+#endif /* UROCE_QUEUE_WQ_H */
