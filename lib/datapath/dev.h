@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_DEV_H
+#define UROCE_DATAPATH_DEV_H
+
+/**
+ * @file
+ * A RoCE device: a port, its addresses, its workers, and the tables that they share (QPNs, memory
+ * keys, neighbours). What floor 4 builds verbs on.
+ *
+ * Control calls may come from any thread; the device's lock serialises them. The data path takes
+ * that lock never.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "datapath/conf.h"
+#include "datapath/worker.h"
+#include "mem/mr.h"
+#include "transport/qpc.h"
+
+/** Size of the GID table; entries past the populated ones are zero. */
+#define UROCE_GIDS_MAX 16
+
+struct uroce_port;
+struct uroce_neigh;
+struct uroce_qpn_table;
+
+struct uroce_dev {
+	struct uroce_dev_conf conf;
+	struct uroce_port *port;
+	struct uroce_addr gid[UROCE_GIDS_MAX];	/* [0] link-local IPv6 of the MAC, then addr= */
+	unsigned nb_gid;
+	uint8_t mac[6];
+	uint16_t pkeys[1];			/* { 0xffff } */
+	struct uroce_qpc_limits limits;
+	struct uroce_qpn_table *qpns;
+	struct uroce_mr_table *mrs;		/* add, invalidate, free under `lock` */
+	struct uroce_neigh *neigh;
+	unsigned nb_workers;
+	struct uroce_worker *worker[UROCE_WORKERS_MAX];
+	pthread_mutex_t lock;
+};
+
+/**
+ * Bring a device up: port started, workers driven as configured. EAL runs already.
+ * @return 0, or -errno after one logged line: ENODEV no such port, EINVAL, ENOMEM, EPERM
+ */
+int uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **dev);
+
+/** Take it down again. @return 0, or -EBUSY: QPs or regions are left; nothing was changed. */
+int uroce_dev_destroy(struct uroce_dev *dev);
+
+/** Whether the port's link is up, as last seen. */
+bool uroce_dev_is_link_up(const struct uroce_dev *dev);
+
+/** Draw an unpredictable QPN (2 .. 2^24 - 2) and keep it for a QP. @return 0, -ENOMEM: no room. */
+int uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
+
+/** Give an unused QPN back (one whose QP was never added, or was removed). */
+void uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn);
+
+/** Publish a QP, whose context was made with an allocated QPN: packets find it from now on. */
+int uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_worker *worker);
+
+/** Withdraw a QP. On return no worker refers to it, and its memory may be freed. */
+void uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_qpr *qpr);
+
+/** Wait until every worker that is inside a round has left it. Not from inside a round. */
+void uroce_dev_grace(struct uroce_dev *dev);
+
+/**
+ * Resolve an address vector to a path: checks the GRH and sgid_index, finds the next hop, asks for its MAC
+ * and waits for the answer, up to a second (driving the worker where the caller would have to).
+ * @param sport  UDP source port
+ * @return 0; -EINVAL the vector is malformed; -ENETUNREACH no route; -ETIMEDOUT no answer
+ */
+int uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
+		      struct uroce_path *path);
+
+/** What happened to a device or one of its objects. */
+struct uroce_dev_event {
+	enum ibv_event_type type;
+	void *cookie;		/* of the QP or CQ; NULL: the port */
+};
+
+/** A file descriptor that polls readable while an event waits. */
+int uroce_dev_event_fd(const struct uroce_dev *dev);
+
+/** Take the oldest event. @return whether there was one */
+bool uroce_dev_event_pop(struct uroce_dev *dev, struct uroce_dev_event *event);
+
+#endif /* UROCE_DATAPATH_DEV_H */

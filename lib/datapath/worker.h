@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_WORKER_H
+#define UROCE_DATAPATH_WORKER_H
+
+/**
+ * @file
+ * A worker: one RX queue and one TX queue of a port, a set of QPs, a timer wheel and counters.
+ *
+ * It is passive: whoever holds its try-lock drives it, a round at a time (a dedicated lcore takes
+ * the lock once and keeps it). uroce_worker_poll() does one round:
+ *
+ *	receive burst -> input -> take doorbells -> schedule senders -> transmit burst -> timers
+ *
+ * `round` is odd inside a round and even outside: that is what a grace period waits for.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <rte_mbuf.h>
+
+#include "transport/qpc.h"
+
+struct uroce_dev;
+struct uroce_worker;
+
+/** The completion events of a CQ: where its consumer sleeps. */
+struct uroce_cq_notify {
+	int event_fd;		/* eventfd, or -1: nobody listens */
+	_Atomic uint32_t nb_events;	/* raised, not yet taken by the consumer */
+};
+
+/**
+ * A QP as a worker sees it: the transport's context, and its places in the worker's lists.
+ * Embedded in the verbs object; the owner fills `qpc` (uroce_qpc_init) and the notify pointers.
+ */
+struct uroce_qpr {
+	struct uroce_qpc qpc;
+	struct uroce_worker *worker;		/* where it lives; set by uroce_dev_add_qp() */
+	struct uroce_cq_notify *send_notify;	/* NULL: none */
+	struct uroce_cq_notify *recv_notify;
+	void *event_cookie;			/* of its asynchronous events */
+	/* doorbell list (any thread pushes, the worker takes) */
+	_Atomic(struct uroce_qpr *) bell_next;
+	atomic_bool is_rung;
+	/* the worker's own */
+	struct uroce_qpr *active_next;
+	bool is_active;
+	struct uroce_qpr *timer_next;		/* wheel slot list */
+	struct uroce_qpr **timer_prev;
+	uint64_t timer_tick;			/* slot it is filed under; UROCE_NEVER: not filed */
+};
+
+/** Counters of a worker: single writer, read by anyone as hints. */
+struct uroce_worker_stats {
+	uint64_t rounds;
+	uint64_t idle_rounds;			/* nothing received, sent or expired */
+	uint64_t rx_frames;
+	uint64_t rx_linearised;			/* chained frames copied into one segment */
+	uint64_t tx_frames;
+	uint64_t tx_full;			/* rounds in which the port took fewer than offered */
+	uint64_t no_mbuf;			/* sends put off because the pool was empty */
+	uint64_t hops_in;
+	uint64_t verdict[UROCE_VERDICT_NB];
+};
+
+/**
+ * Drive one round, if nobody else is in one.
+ *
+ * @lcore  Any thread; one that EAL does not know is registered on its first call.
+ * @mt     Safe: the others return at once.
+ * @return frames received and sent; 0: idle, or another thread drives
+ */
+unsigned uroce_worker_poll(struct uroce_worker *worker);
+
+/**
+ * The embedder's receive: frames that its own loop received. RoCE frames for this device are taken
+ * (and freed), the others are handed back. No lock is taken: the embedder drives alone.
+ * @param[out] rest  room for `nb`: the frames that are not ours, in order
+ * @return how many in `rest`
+ */
+unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
+			    struct rte_mbuf **rest);
+
+/**
+ * The embedder's transmit: doorbells, senders and timers run, and up to `max` frames are handed out
+ * instead of transmitted. The caller owns them.
+ */
+unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
+
+/** Say that a QP has something posted. Any thread; never fails; wakes a sleeping service thread. */
+void uroce_worker_ring(struct uroce_worker *worker, struct uroce_qpr *qpr);
+
+/**
+ * Run `call(arg)` as the worker: under its lock, or in its mailbox where a dedicated lcore holds
+ * the lock for ever. Returns when it has run. Afterwards the QP is looked at for work and timers.
+ * @param qpr  the QP that the call is about; NULL: none
+ * @return what the call returned
+ */
+int uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*call)(void *arg),
+		      void *arg);
+
+const struct uroce_worker_stats *uroce_worker_stats(const struct uroce_worker *worker);
+
+#endif /* UROCE_DATAPATH_WORKER_H */
