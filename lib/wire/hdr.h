@@ -158,6 +158,7 @@ struct uroce_feth {
 };
 static_assert(sizeof(struct uroce_feth) == 4, "FETH is 4 bytes");
 
-#define UROCE_ATOMIC_WRITE_LEN 8 /* payload of ATOMIC_WRITE: exactly this */
+#define UROCE_ATOMIC_WRITE_LEN 8  /* payload of ATOMIC_WRITE: exactly this */
+#define UROCE_CNP_RESERVED_LEN 16 /* zeros after the BTH of a CNP: exactly this [IBA A17.9.3] */
 
 #endif /* UROCE_WIRE_HDR_H */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The opcode table. A row names its service, its operation, its place in the message and the
+ * extension headers that follow; the preprocessor turns the list of headers into length and
+ * offsets. A request of the XRC service is the request of RC with an XRCETH before everything
+ * else; its responses are those of RC.
+ */
+
+#include "wire/opcode.h"
+
+#include "wire/hdr.h"
+
+/* Short names for the rows. */
+enum {
+	XRCETH = 1 << UROCE_EXT_XRCETH,
+	DETH = 1 << UROCE_EXT_DETH,
+	FETH = 1 << UROCE_EXT_FETH,
+	RETH = 1 << UROCE_EXT_RETH,
+	ATOMICETH = 1 << UROCE_EXT_ATOMICETH,
+	AETH = 1 << UROCE_EXT_AETH,
+	ATOMICACKETH = 1 << UROCE_EXT_ATOMICACKETH,
+	IMMDT = 1 << UROCE_EXT_IMMDT,
+	IETH = 1 << UROCE_EXT_IETH,
+
+	REQUEST = UROCE_OPF_REQUEST,
+	RESPONSE = UROCE_OPF_RESPONSE,
+	FIRST = UROCE_OPF_FIRST,
+	LAST = UROCE_OPF_LAST,
+	ONLY = FIRST | LAST,
+	PAYLOAD = UROCE_OPF_PAYLOAD,
+	IMM = UROCE_OPF_IMM,
+};
+
+/* Bytes of the headers in `mask`. */
+#define LEN_IF(mask, ext, type) ((mask)&ext ? sizeof(struct type) : 0)
+#define LEN(mask)                                                                                  \
+	(LEN_IF(mask, XRCETH, uroce_xrceth) + LEN_IF(mask, DETH, uroce_deth) +                     \
+	 LEN_IF(mask, FETH, uroce_feth) + LEN_IF(mask, RETH, uroce_reth) +                         \
+	 LEN_IF(mask, ATOMICETH, uroce_atomiceth) + LEN_IF(mask, AETH, uroce_aeth) +               \
+	 LEN_IF(mask, ATOMICACKETH, uroce_atomicacketh) + LEN_IF(mask, IMMDT, uroce_immdt) +       \
+	 LEN_IF(mask, IETH, uroce_ieth))
+static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and OFFSETS");
+
+/* A header's offset is the length of those before it. */
+#define OFFSET(mask, ext) [UROCE_EXT_##ext] = LEN((mask) & (ext - 1))
+#define OFFSETS(mask)                                                                              \
+	{                                                                                          \
+		OFFSET(mask, XRCETH), OFFSET(mask, DETH), OFFSET(mask, FETH), OFFSET(mask, RETH),  \
+			OFFSET(mask, ATOMICETH), OFFSET(mask, AETH), OFFSET(mask, ATOMICACKETH),   \
+			OFFSET(mask, IMMDT), OFFSET(mask, IETH)                                    \
+	}
+
+#define ROW(code, what, serves, does, facts, mask)                                                 \
+	[code] = {                                                                                 \
+		.name = what,                                                                      \
+		.service = UROCE_SERVICE_##serves,                                                 \
+		.operation = UROCE_OPERATION_##does,                                               \
+		.flags = UROCE_OPF_VALID | (facts),                                                \
+		.ext_len = LEN(mask),                                                              \
+		.ext_mask = (mask),                                                                \
+		.ext_off = OFFSETS(mask),                                                          \
+	}
+#define OP(serves, low, does, facts, mask)                                                         \
+	ROW(UROCE_SERVICE_##serves << 5 | UROCE_OP_##low, #serves "_" #low, serves, does, facts,   \
+	    mask)
+
+/* What RC, UC and XRC share; `xrc` is XRCETH or 0. */
+#define SEND_AND_WRITE(s, xrc)                                                                     \
+	OP(s, SEND_FIRST, SEND, REQUEST | FIRST | PAYLOAD, xrc),                                   \
+		OP(s, SEND_MIDDLE, SEND, REQUEST | PAYLOAD, xrc),                                  \
+		OP(s, SEND_LAST, SEND, REQUEST | LAST | PAYLOAD, xrc),                             \
+		OP(s, SEND_LAST_IMM, SEND, REQUEST | LAST | PAYLOAD | IMM, xrc | IMMDT),           \
+		OP(s, SEND_ONLY, SEND, REQUEST | ONLY | PAYLOAD, xrc),                             \
+		OP(s, SEND_ONLY_IMM, SEND, REQUEST | ONLY | PAYLOAD | IMM, xrc | IMMDT),           \
+		OP(s, WRITE_FIRST, WRITE, REQUEST | FIRST | PAYLOAD, xrc | RETH),                  \
+		OP(s, WRITE_MIDDLE, WRITE, REQUEST | PAYLOAD, xrc),                                \
+		OP(s, WRITE_LAST, WRITE, REQUEST | LAST | PAYLOAD, xrc),                           \
+		OP(s, WRITE_LAST_IMM, WRITE, REQUEST | LAST | PAYLOAD | IMM, xrc | IMMDT),         \
+		OP(s, WRITE_ONLY, WRITE, REQUEST | ONLY | PAYLOAD, xrc | RETH),                    \
+		OP(s, WRITE_ONLY_IMM, WRITE, REQUEST | ONLY | PAYLOAD | IMM, xrc | RETH | IMMDT)
+
+/* What RC and XRC have beyond that. */
+#define RELIABLE(s, xrc)                                                                           \
+	OP(s, READ_REQUEST, READ, REQUEST | ONLY, xrc | RETH),                                     \
+		OP(s, READ_RESPONSE_FIRST, READ_RESPONSE, RESPONSE | FIRST | PAYLOAD, AETH),       \
+		OP(s, READ_RESPONSE_MIDDLE, READ_RESPONSE, RESPONSE | PAYLOAD, 0),                 \
+		OP(s, READ_RESPONSE_LAST, READ_RESPONSE, RESPONSE | LAST | PAYLOAD, AETH),         \
+		OP(s, READ_RESPONSE_ONLY, READ_RESPONSE, RESPONSE | ONLY | PAYLOAD, AETH),         \
+		OP(s, ACK, ACK, RESPONSE | ONLY, AETH),                                            \
+		OP(s, ATOMIC_ACK, ATOMIC_ACK, RESPONSE | ONLY, AETH | ATOMICACKETH),               \
+		OP(s, CMP_SWAP, ATOMIC, REQUEST | ONLY, xrc | ATOMICETH),                          \
+		OP(s, FETCH_ADD, ATOMIC, REQUEST | ONLY, xrc | ATOMICETH),                         \
+		OP(s, SEND_LAST_INV, SEND, REQUEST | LAST | PAYLOAD, xrc | IETH),                  \
+		OP(s, SEND_ONLY_INV, SEND, REQUEST | ONLY | PAYLOAD, xrc | IETH),                  \
+		OP(s, FLUSH, FLUSH, REQUEST | ONLY, xrc | FETH | RETH),                            \
+		OP(s, ATOMIC_WRITE, ATOMIC_WRITE, REQUEST | ONLY | PAYLOAD, xrc | RETH)
+
+/* Every byte has a name; the rows below override it. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+const struct uroce_opcode uroce_opcode_table[256] = {
+	[0 ... 255] = { .name = "?" },
+
+	SEND_AND_WRITE(RC, 0),
+	RELIABLE(RC, 0),
+
+	SEND_AND_WRITE(UC, 0),
+
+	OP(UD, SEND_ONLY, SEND, REQUEST | ONLY | PAYLOAD, DETH),
+	OP(UD, SEND_ONLY_IMM, SEND, REQUEST | ONLY | PAYLOAD | IMM, DETH | IMMDT),
+
+	ROW(UROCE_OPCODE_CNP, "CNP", CNP, CNP, ONLY | PAYLOAD, 0),
+
+	SEND_AND_WRITE(XRC, XRCETH),
+	RELIABLE(XRC, XRCETH),
+};

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The parser. It walks outside in - Ethernet, IP, UDP, BTH - and each step narrows a cursor to what
+ * the header just read says is inside, so that no later step can see past it. Whether a frame is
+ * ours at all (protocol and port) is asked before whether it is well formed: other people's
+ * malformed packets are not our business.
+ */
+
+#include "wire/parse.h"
+
+#include "wire/icrc.h"
+
+/* What is left of the frame at some step. */
+struct cursor {
+	const uint8_t *at;
+	uint32_t len;
+};
+
+/* "Go on" in functions that return a verdict; no check of the door gives it. */
+#define GO_ON UROCE_VERDICT_NB
+
+static void
+skip(struct cursor *cur, uint32_t nb)
+{
+	cur->at += nb;
+	cur->len -= nb;
+}
+
+static enum uroce_verdict
+parse_eth(struct cursor *cur, struct uroce_pkt *pkt)
+{
+	const struct uroce_eth *eth = (const struct uroce_eth *)cur->at;
+	uint16_t type;
+
+	if (cur->len < sizeof(*eth))
+		return UROCE_VERDICT_TRUNCATED;
+	type = be16_get(eth->type);
+	skip(cur, sizeof(*eth));
+	pkt->has_vlan = type == UROCE_ETHERTYPE_VLAN;
+	pkt->vlan_tci = 0;
+	if (pkt->has_vlan) {
+		const struct uroce_vlan *vlan = (const struct uroce_vlan *)cur->at;
+
+		if (cur->len < sizeof(*vlan))
+			return UROCE_VERDICT_TRUNCATED;
+		pkt->vlan_tci = be16_get(vlan->tci);
+		type = be16_get(vlan->type);
+		skip(cur, sizeof(*vlan));
+	}
+	pkt->is_ipv6 = type == UROCE_ETHERTYPE_IPV6;
+	return pkt->is_ipv6 || type == UROCE_ETHERTYPE_IPV4 ? GO_ON : UROCE_VERDICT_NOT_ROCE;
+}
+
+/* Whether the UDP header at `at`, of which `len` bytes are there, is addressed to us. */
+static enum uroce_verdict
+check_port(const uint8_t *at, uint32_t len)
+{
+	const struct uroce_udp *udp = (const struct uroce_udp *)at;
+
+	if (len < sizeof(*udp))
+		return UROCE_VERDICT_TRUNCATED;
+	return be16_get(udp->dport) == UROCE_UDP_PORT ? GO_ON : UROCE_VERDICT_NOT_ROCE;
+}
+
+/* Narrow to the `len` bytes that the IP header says follow it. */
+static enum uroce_verdict
+narrow_to_ip(struct cursor *cur, uint32_t len)
+{
+	if (len > cur->len)
+		return UROCE_VERDICT_TRUNCATED;
+	if (len < sizeof(struct uroce_udp))
+		return UROCE_VERDICT_BAD_IP;
+	cur->len = len;
+	return GO_ON;
+}
+
+static enum uroce_verdict
+parse_ipv4(struct cursor *cur, struct uroce_pkt *pkt)
+{
+	const struct uroce_ipv4 *ip = (const struct uroce_ipv4 *)cur->at;
+	const uint16_t more_fragments = 0x2000;
+	const uint16_t offset_mask = 0x1fff;
+	enum uroce_verdict verdict;
+	uint32_t hdr_len, total_len;
+	uint16_t frag;
+
+	if (cur->len < sizeof(*ip))
+		return UROCE_VERDICT_TRUNCATED;
+	if (ip->protocol != UROCE_IPPROTO_UDP)
+		return UROCE_VERDICT_NOT_ROCE;
+	hdr_len = (ip->version_ihl & 0xfu) * 4;
+	frag = be16_get(ip->frag);
+	/* A later fragment has no UDP header to tell whose it is. */
+	if (ip->version_ihl >> 4 != 4 || hdr_len < sizeof(*ip) || frag & offset_mask)
+		return UROCE_VERDICT_BAD_IP;
+	if (cur->len < hdr_len)
+		return UROCE_VERDICT_TRUNCATED;
+	total_len = be16_get(ip->total_len);
+	pkt->tclass = ip->tos;
+	skip(cur, hdr_len);
+	verdict = check_port(cur->at, cur->len);
+	if (verdict != GO_ON)
+		return verdict;
+	if (frag & more_fragments || total_len < hdr_len)
+		return UROCE_VERDICT_BAD_IP;
+	return narrow_to_ip(cur, total_len - hdr_len);
+}
+
+static enum uroce_verdict
+parse_ipv6(struct cursor *cur, struct uroce_pkt *pkt)
+{
+	const struct uroce_ipv6 *ip = (const struct uroce_ipv6 *)cur->at;
+	enum uroce_verdict verdict;
+	uint32_t version_flow;
+
+	if (cur->len < sizeof(*ip))
+		return UROCE_VERDICT_TRUNCATED;
+	if (ip->next_header != UROCE_IPPROTO_UDP)
+		return UROCE_VERDICT_NOT_ROCE;
+	version_flow = be32_get(ip->version_flow);
+	if (version_flow >> 28 != 6)
+		return UROCE_VERDICT_BAD_IP;
+	pkt->tclass = (uint8_t)(version_flow >> 20);
+	skip(cur, sizeof(*ip));
+	verdict = check_port(cur->at, cur->len);
+	return verdict != GO_ON ? verdict : narrow_to_ip(cur, be16_get(ip->payload_len));
+}
+
+/* Leaves the cursor on the BTH, ICRC excluded. */
+static enum uroce_verdict
+parse_udp(struct cursor *cur, struct uroce_pkt *pkt)
+{
+	const struct uroce_udp *udp = (const struct uroce_udp *)cur->at;
+
+	if (be16_get(udp->len) != cur->len)
+		return UROCE_VERDICT_BAD_UDP_LEN;
+	pkt->udp_sport = be16_get(udp->sport);
+	skip(cur, sizeof(*udp));
+	if (cur->len < sizeof(struct uroce_bth) + UROCE_ICRC_LEN)
+		return UROCE_VERDICT_BAD_LEN;
+	cur->len -= UROCE_ICRC_LEN;
+	return GO_ON;
+}
+
+static enum uroce_verdict
+parse_bth(struct cursor *cur, struct uroce_pkt *pkt)
+{
+	const struct uroce_bth *bth = (const struct uroce_bth *)cur->at;
+
+	pkt->op = &uroce_opcode_table[bth->opcode];
+	if (bth->flags & UROCE_BTH_TVER_MASK)
+		return UROCE_VERDICT_BAD_BTH_VERSION;
+	if (!(pkt->op->flags & UROCE_OPF_VALID))
+		return UROCE_VERDICT_BAD_OPCODE;
+	pkt->bth = bth;
+	pkt->opcode = bth->opcode;
+	pkt->psn = be24_get(bth->psn);
+	pkt->dest_qpn = be24_get(bth->dest_qpn);
+	pkt->pkey = be16_get(bth->pkey);
+	pkt->pad_len = (bth->flags & UROCE_BTH_PAD_MASK) >> UROCE_BTH_PAD_SHIFT;
+	pkt->is_solicited = bth->flags & UROCE_BTH_SOLICITED;
+	pkt->has_ack_req = bth->ack_req & UROCE_BTH_ACK_REQ;
+	pkt->has_becn = bth->fecn_becn & UROCE_BTH_BECN;
+	skip(cur, sizeof(*bth));
+	return GO_ON;
+}
+
+/* Whether an opcode may have this much payload [IBA 9.7.4.1.5]; the path MTU is the QP's to check. */
+static bool
+payload_fits(const struct uroce_opcode *op, uint32_t len)
+{
+	if (op->operation == UROCE_OPERATION_ATOMIC_WRITE)
+		return len == UROCE_ATOMIC_WRITE_LEN;
+	if (op->operation == UROCE_OPERATION_CNP)
+		return len == UROCE_CNP_RESERVED_LEN;
+	if (!(op->flags & UROCE_OPF_PAYLOAD))
+		return len == 0;
+	return op->flags & UROCE_OPF_LAST || len > 0;
+}
+
+static enum uroce_verdict
+parse_payload(struct cursor *cur, struct uroce_pkt *pkt)
+{
+	const bool has_pad = pkt->pad_len > 0;
+
+	if (cur->len < pkt->op->ext_len)
+		return UROCE_VERDICT_BAD_LEN;
+	pkt->ext = cur->at;
+	skip(cur, pkt->op->ext_len);
+	/* Pad fills the last word of a message, so there is payload in the word. */
+	if (cur->len % 4 != 0 || (has_pad && (cur->len == 0 || !(pkt->op->flags & UROCE_OPF_LAST))))
+		return UROCE_VERDICT_BAD_LEN;
+	pkt->payload = cur->at;
+	pkt->payload_len = cur->len - pkt->pad_len;
+	return payload_fits(pkt->op, pkt->payload_len) ? GO_ON : UROCE_VERDICT_BAD_LEN;
+}
+
+static enum uroce_verdict
+accept_as(const struct uroce_opcode *op)
+{
+	if (op->flags & UROCE_OPF_RESPONSE)
+		return UROCE_VERDICT_RESPONSE;
+	if (op->service == UROCE_SERVICE_UD || op->service == UROCE_SERVICE_CNP)
+		return UROCE_VERDICT_DATAGRAM;
+	return UROCE_VERDICT_REQUEST;
+}
+
+enum uroce_verdict
+uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_pkt *pkt)
+{
+	struct cursor cur = { .at = frame, .len = len };
+	enum uroce_verdict verdict;
+
+	pkt->frame = frame;
+	verdict = parse_eth(&cur, pkt);
+	if (verdict != GO_ON)
+		return verdict;
+	pkt->ip = cur.at;
+	verdict = pkt->is_ipv6 ? parse_ipv6(&cur, pkt) : parse_ipv4(&cur, pkt);
+	if (verdict != GO_ON)
+		return verdict;
+	verdict = parse_udp(&cur, pkt);
+	if (verdict != GO_ON)
+		return verdict;
+	verdict = parse_bth(&cur, pkt);
+	if (verdict != GO_ON)
+		return verdict;
+	verdict = parse_payload(&cur, pkt);
+	return verdict != GO_ON ? verdict : accept_as(pkt->op);
+}
+
+bool
+uroce_pkt_check_icrc(const struct uroce_pkt *pkt)
+{
+	const uint8_t *icrc_at = pkt->payload + pkt->payload_len + pkt->pad_len;
+	uint32_t state = uroce_icrc_prefix(pkt->ip);
+
+	state = uroce_icrc_bth(state, (const uint8_t *)pkt->bth);
+	state = uroce_crc32(state, pkt->ext, (size_t)(icrc_at - pkt->ext));
+	return state == uroce_icrc_load(icrc_at);
+}
