@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The Debian packages that uroce needs, in one place, and how they are installed: only those that
+# are missing, nothing upgraded, nothing removed. With all of them there the network is not touched.
+# To be sourced.
+
+# To build the library and the programs, and to run them on any port.
+packages_build="build-essential pkg-config meson ninja-build python3 git
+	libdpdk-dev libibverbs-dev libisal-dev libnuma-dev libcmocka-dev"
+
+# To run every test suite as well.
+packages_test="$packages_build
+	clang clang-format libclang-rt-14-dev llvm gcovr g++
+	gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
+	libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool
+	python3-scapy tshark"
+
+is_installed()
+{
+	[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# Those of its arguments that are not installed.
+missing_packages()
+{
+	for package in "$@"; do
+		is_installed "$package" || echo "$package"
+	done
+}
+
+as_root()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		return 1
+	fi
+}
+
+# Install what is missing of the packages given; what apt says goes to the log file $1.
+install_packages()
+{
+	log=$1
+	shift
+	if ! command -v dpkg-query >/dev/null; then
+		echo "packages: this is not Debian: provide the like of $(echo $*)" >&2
+		return 1
+	fi
+	missing=$(missing_packages "$@" | tr '\n' ' ')
+	[ -z "$missing" ] && return 0
+	if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+		echo "packages: not root and no sudo: ask for apt-get install $missing" >&2
+		return 1
+	fi
+	echo "packages: installing $missing"
+	as_root apt-get update >>"$log" 2>&1 ||
+		echo "packages: apt-get update failed; trying with the lists that are there" >&2
+	if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes \
+		--no-install-recommends --no-upgrade --no-remove $missing >>"$log" 2>&1; then
+		echo "packages: apt-get install failed: see $log" >&2
+		return 1
+	fi
+}
