@@ -15,36 +15,36 @@
 #include <stdint.h>
 #include <rte_ethdev.h>
 
-#define UROCE_ADDRS_MAX 8
+#define UROCE_ADDRS_MAX   8
 #define UROCE_WORKERS_MAX 32
 
 /** Who calls uroce_worker_poll(); key `drive`. */
 enum uroce_drive {
-	UROCE_DRIVE_APP,	/* "app": poll_cq on an empty CQ, and a service thread meanwhile */
-	UROCE_DRIVE_LCORE,	/* "lcore": a dedicated lcore for each worker */
-	UROCE_DRIVE_NONE,	/* "none": the embedder, and nobody else */
+	UROCE_DRIVE_APP,   /* "app": poll_cq on an empty CQ, and a service thread meanwhile */
+	UROCE_DRIVE_LCORE, /* "lcore": a dedicated lcore for each worker */
+	UROCE_DRIVE_NONE,  /* "none": the embedder, and nobody else */
 };
 
 /** An address of the device. */
 struct uroce_addr {
-	uint8_t ip[16];		/* IPv4 in its mapped form: at the same time the GID */
-	uint8_t prefix_len;	/* bits of ip that name the network: 96 + n for an IPv4 /n */
+	uint8_t ip[16];     /* IPv4 in its mapped form: at the same time the GID */
+	uint8_t prefix_len; /* bits of ip that name the network: 96 + n for an IPv4 /n */
 };
 
 struct uroce_dev_conf {
 	char port[RTE_ETH_NAME_MAX_LEN];
-	struct uroce_addr addr[UROCE_ADDRS_MAX];	/* key addr, in order */
-	unsigned nb_addr;	/* 0: taken from the kernel interface behind the port */
-	uint8_t gw4[16];	/* key gw; all zero: none */
+	struct uroce_addr addr[UROCE_ADDRS_MAX]; /* key addr, in order */
+	unsigned nb_addr; /* 0: taken from the kernel interface behind the port */
+	uint8_t gw4[16];  /* key gw; all zero: none */
 	uint8_t gw6[16];
-	uint16_t path_mtu;	/* key mtu: 256, 512, 1024, 2048 or 4096; 0: the largest that fits */
-	uint16_t vlan_tci;	/* key vlan: 1..4094 */
+	uint16_t path_mtu; /* key mtu: 256, 512, 1024, 2048 or 4096; 0: the largest that fits */
+	uint16_t vlan_tci; /* key vlan: 1..4094 */
 	bool has_vlan;
-	unsigned nb_workers;	/* key workers; 1 */
-	enum uroce_drive drive;	/* key drive; app */
-	uint32_t max_qp;	/* key qps; 16384 */
-	uint32_t max_mr;	/* key mrs; 16384 */
-	bool is_handed_over;	/* the port belongs to the embedder: not configured, not started */
+	unsigned nb_workers;    /* key workers; 1 */
+	enum uroce_drive drive; /* key drive; app */
+	uint32_t max_qp;        /* key qps; 16384 */
+	uint32_t max_mr;        /* key mrs; 16384 */
+	bool is_handed_over;    /* the port belongs to the embedder: not configured, not started */
 };
 
 /**

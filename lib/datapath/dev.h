@@ -31,13 +31,13 @@ struct uroce_qpn_table;
 struct uroce_dev {
 	struct uroce_dev_conf conf;
 	struct uroce_port *port;
-	struct uroce_addr gid[UROCE_GIDS_MAX];	/* [0] link-local IPv6 of the MAC, then addr= */
+	struct uroce_addr gid[UROCE_GIDS_MAX]; /* [0] link-local IPv6 of the MAC, then addr= */
 	unsigned nb_gid;
 	uint8_t mac[6];
-	uint16_t pkeys[1];			/* { 0xffff } */
+	uint16_t pkeys[1]; /* { 0xffff } */
 	struct uroce_qpc_limits limits;
 	struct uroce_qpn_table *qpns;
-	struct uroce_mr_table *mrs;		/* add, invalidate, free under `lock` */
+	struct uroce_mr_table *mrs; /* add, invalidate, free under `lock` */
 	struct uroce_neigh *neigh;
 	unsigned nb_workers;
 	struct uroce_worker *worker[UROCE_WORKERS_MAX];
@@ -83,7 +83,7 @@ int uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint1
 /** What happened to a device or one of its objects. */
 struct uroce_dev_event {
 	enum ibv_event_type type;
-	void *cookie;		/* of the QP or CQ; NULL: the port */
+	void *cookie; /* of the QP or CQ; NULL: the port */
 };
 
 /** A file descriptor that polls readable while an event waits. */

@@ -26,8 +26,8 @@ struct uroce_worker;
 
 /** The completion events of a CQ: where its consumer sleeps. */
 struct uroce_cq_notify {
-	int event_fd;		/* eventfd, or -1: nobody listens */
-	_Atomic uint32_t nb_events;	/* raised, not yet taken by the consumer */
+	int event_fd;               /* eventfd, or -1: nobody listens */
+	_Atomic uint32_t nb_events; /* raised, not yet taken by the consumer */
 };
 
 /**
@@ -36,30 +36,30 @@ struct uroce_cq_notify {
  */
 struct uroce_qpr {
 	struct uroce_qpc qpc;
-	struct uroce_worker *worker;		/* where it lives; set by uroce_dev_add_qp() */
-	struct uroce_cq_notify *send_notify;	/* NULL: none */
+	struct uroce_worker *worker;         /* where it lives; set by uroce_dev_add_qp() */
+	struct uroce_cq_notify *send_notify; /* NULL: none */
 	struct uroce_cq_notify *recv_notify;
-	void *event_cookie;			/* of its asynchronous events */
+	void *event_cookie; /* of its asynchronous events */
 	/* doorbell list (any thread pushes, the worker takes) */
 	_Atomic(struct uroce_qpr *) bell_next;
 	atomic_bool is_rung;
 	/* the worker's own */
 	struct uroce_qpr *active_next;
 	bool is_active;
-	struct uroce_qpr *timer_next;		/* wheel slot list */
+	struct uroce_qpr *timer_next; /* wheel slot list */
 	struct uroce_qpr **timer_prev;
-	uint64_t timer_tick;			/* slot it is filed under; UROCE_NEVER: not filed */
+	uint64_t timer_tick; /* slot it is filed under; UROCE_NEVER: not filed */
 };
 
 /** Counters of a worker: single writer, read by anyone as hints. */
 struct uroce_worker_stats {
 	uint64_t rounds;
-	uint64_t idle_rounds;			/* nothing received, sent or expired */
+	uint64_t idle_rounds; /* nothing received, sent or expired */
 	uint64_t rx_frames;
-	uint64_t rx_linearised;			/* chained frames copied into one segment */
+	uint64_t rx_linearised; /* chained frames copied into one segment */
 	uint64_t tx_frames;
-	uint64_t tx_full;			/* rounds in which the port took fewer than offered */
-	uint64_t no_mbuf;			/* sends put off because the pool was empty */
+	uint64_t tx_full; /* rounds in which the port took fewer than offered */
+	uint64_t no_mbuf; /* sends put off because the pool was empty */
 	uint64_t hops_in;
 	uint64_t verdict[UROCE_VERDICT_NB];
 };

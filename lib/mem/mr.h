@@ -23,11 +23,11 @@ struct uroce_mr_table;
 
 /** What a region is made of. */
 struct uroce_mr_conf {
-	void *addr;		/* first byte, as this process addresses it */
-	uint64_t iova;		/* the address that work requests and peers use for it */
-	uint64_t len;		/* bytes */
-	uint32_t pdn;		/* number of its protection domain */
-	uint32_t access;	/* enum ibv_access_flags */
+	void *addr;      /* first byte, as this process addresses it */
+	uint64_t iova;   /* the address that work requests and peers use for it */
+	uint64_t len;    /* bytes */
+	uint32_t pdn;    /* number of its protection domain */
+	uint32_t access; /* enum ibv_access_flags */
 };
 
 /** Bytes for a table of up to `nb_mr` regions (1 .. 2^24). */

@@ -18,7 +18,7 @@
 /** A piece of memory that a packet's payload is gathered from. */
 struct uroce_slice {
 	const void *addr;
-	uint32_t len;		/* bytes */
+	uint32_t len; /* bytes */
 };
 
 /** Most elements that a work request may have. */

@@ -26,19 +26,19 @@
 /** Completion queue entry: one cache line. */
 struct uroce_cqe {
 	uint64_t wr_id;
-	void *qp;		/* the QP's owner cookie; for purge and extended polls */
-	uint64_t timestamp_ns;	/* worker's clock when it was written */
+	void *qp;              /* the QP's owner cookie; for purge and extended polls */
+	uint64_t timestamp_ns; /* worker's clock when it was written */
 	uint32_t byte_len;
-	uint32_t imm;		/* immediate data as it came (wire order), or the invalidated rkey */
+	uint32_t imm; /* immediate data as it came (wire order), or the invalidated rkey */
 	uint32_t qpn;
-	uint32_t src_qpn;	/* UD */
-	uint32_t vendor_err;	/* the verdict (or NAK syndrome) behind a bad status; 0: none */
+	uint32_t src_qpn;    /* UD */
+	uint32_t vendor_err; /* the verdict (or NAK syndrome) behind a bad status; 0: none */
 	uint16_t pkey_index;
-	uint8_t status;		/* enum ibv_wc_status */
-	uint8_t opcode;		/* enum ibv_wc_opcode, fits a byte: receive opcodes are 128.. */
-	uint8_t wc_flags;	/* enum ibv_wc_flags */
+	uint8_t status;   /* enum ibv_wc_status */
+	uint8_t opcode;   /* enum ibv_wc_opcode, fits a byte: receive opcodes are 128.. */
+	uint8_t wc_flags; /* enum ibv_wc_flags */
 	uint8_t sl;
-	bool is_solicited;	/* wakes a consumer that waits for solicited events only */
+	bool is_solicited; /* wakes a consumer that waits for solicited events only */
 	uint8_t resv[13];
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "a CQE is one cache line");
@@ -46,16 +46,16 @@ static_assert(sizeof(struct uroce_cqe) == 64, "a CQE is one cache line");
 /** What a consumer asked to be told of. */
 enum uroce_cq_arm {
 	UROCE_CQ_UNARMED,
-	UROCE_CQ_ARMED_SOLICITED,	/* next solicited or bad completion */
-	UROCE_CQ_ARMED,			/* next completion */
+	UROCE_CQ_ARMED_SOLICITED, /* next solicited or bad completion */
+	UROCE_CQ_ARMED,           /* next completion */
 };
 
 struct uroce_cq {
 	struct uroce_ring ring;
 	struct uroce_lock push_lock;
-	uint32_t nb_open;		/* entries put in this batch, not yet published */
-	bool has_solicited;		/* one of them is solicited or bad */
-	_Atomic uint32_t arm;		/* enum uroce_cq_arm */
+	uint32_t nb_open;     /* entries put in this batch, not yet published */
+	bool has_solicited;   /* one of them is solicited or bad */
+	_Atomic uint32_t arm; /* enum uroce_cq_arm */
 	atomic_bool is_overrun;
 	struct uroce_lock poll_lock;
 };

@@ -21,14 +21,14 @@
 struct uroce_ring {
 	/* read-only after init */
 	uint8_t *slots;
-	uint32_t mask;			/* number of slots - 1 */
-	uint32_t stride;		/* bytes of a slot */
-	uint32_t limit;			/* most entries at a time, <= mask + 1 */
+	uint32_t mask;   /* number of slots - 1 */
+	uint32_t stride; /* bytes of a slot */
+	uint32_t limit;  /* most entries at a time, <= mask + 1 */
 	/* producer's line */
-	_Alignas(64) _Atomic uint32_t head;	/* next index to fill */
-	uint32_t tail_seen;		/* tail as the producer last saw it */
+	_Alignas(64) _Atomic uint32_t head; /* next index to fill */
+	uint32_t tail_seen;                 /* tail as the producer last saw it */
 	/* consumer's line */
-	_Alignas(64) _Atomic uint32_t tail;	/* oldest index not given back */
+	_Alignas(64) _Atomic uint32_t tail; /* oldest index not given back */
 };
 
 /** Number of slots for `limit` entries: the next power of two. limit is 1 .. 2^31. */

@@ -26,16 +26,16 @@
 
 struct uroce_wq {
 	struct uroce_ring ring;
-	struct uroce_lock lock;		/* serialises posts */
-	uint32_t max_sge;		/* elements that fit a slot */
-	uint32_t max_inline;		/* bytes that fit a slot; 0 for a receive queue */
-	bool has_path;			/* send slots hold a path (UD) */
+	struct uroce_lock lock; /* serialises posts */
+	uint32_t max_sge;       /* elements that fit a slot */
+	uint32_t max_inline;    /* bytes that fit a slot; 0 for a receive queue */
+	bool has_path;          /* send slots hold a path (UD) */
 };
 
 /** State of a send request, beside what was posted. */
 enum uroce_wqe_flag {
-	UROCE_WQE_INLINE = 1 << 0,	/* data follows instead of a scatter list */
-	UROCE_WQE_SIGNALED = 1 << 1,	/* completes with an entry even when it succeeds */
+	UROCE_WQE_INLINE = 1 << 0,   /* data follows instead of a scatter list */
+	UROCE_WQE_SIGNALED = 1 << 1, /* completes with an entry even when it succeeds */
 	UROCE_WQE_SOLICITED = 1 << 2,
 	UROCE_WQE_FENCE = 1 << 3,
 };
@@ -43,7 +43,7 @@ enum uroce_wqe_flag {
 /** Send work queue entry: one cache line, then [path], then scatter list or inline data. */
 struct uroce_send_wqe {
 	uint64_t wr_id;
-	uint64_t remote_addr;		/* RDMA and atomics */
+	uint64_t remote_addr; /* RDMA and atomics */
 	union {
 		struct {
 			uint64_t compare_add;
@@ -51,17 +51,17 @@ struct uroce_send_wqe {
 		} atomic;
 		struct {
 			uint32_t dest_qpn;
-			uint32_t qkey;	/* as posted; the high bit asks for the QP's own */
+			uint32_t qkey; /* as posted; the high bit asks for the QP's own */
 		} ud;
 	};
-	uint32_t rkey;			/* RDMA and atomics */
-	uint32_t len;			/* bytes of the message, <= 2^31 */
-	uint32_t imm;			/* immediate data as posted (wire order), or the rkey to invalidate */
-	uint32_t first_psn;		/* the requester's: PSN of its first packet */
-	uint32_t nb_psn;		/* the requester's: PSNs it spans; 0 before it began */
-	uint8_t opcode;			/* enum ibv_wr_opcode */
-	uint8_t flags;			/* enum uroce_wqe_flag */
-	uint8_t nb_sge;			/* 0 with UROCE_WQE_INLINE */
+	uint32_t rkey;      /* RDMA and atomics */
+	uint32_t len;       /* bytes of the message, <= 2^31 */
+	uint32_t imm;       /* immediate data as posted (wire order), or the rkey to invalidate */
+	uint32_t first_psn; /* the requester's: PSN of its first packet */
+	uint32_t nb_psn;    /* the requester's: PSNs it spans; 0 before it began */
+	uint8_t opcode;     /* enum ibv_wr_opcode */
+	uint8_t flags;      /* enum uroce_wqe_flag */
+	uint8_t nb_sge;     /* 0 with UROCE_WQE_INLINE */
 	uint8_t resv[9];
 };
 static_assert(sizeof(struct uroce_send_wqe) == 64, "a send WQE header is one cache line");
@@ -73,7 +73,7 @@ static_assert(sizeof(struct uroce_path) <= UROCE_WQE_PATH_LEN, "a path fits its 
 /** Receive work queue entry, followed by its scatter list. */
 struct uroce_recv_wqe {
 	uint64_t wr_id;
-	uint32_t len;			/* sum of the elements, capped at 2^32 - 1 */
+	uint32_t len; /* sum of the elements, capped at 2^32 - 1 */
 	uint32_t nb_sge;
 };
 static_assert(sizeof(struct uroce_recv_wqe) == 16, "the scatter list of a receive WQE is aligned");

@@ -45,42 +45,42 @@
 
 /** An intent to send one frame. */
 struct uroce_txd {
-	uint8_t *hdr;		/* in: room for UROCE_HDR_MAX bytes; out: Ethernet..extension headers */
-	uint32_t icrc;		/* out: state after the masked UDP header (see wire/icrc.h) */
-	uint32_t payload_len;	/* out: bytes in the slices */
-	uint16_t hdr_len;	/* out */
-	uint8_t bth_off;	/* out: where the BTH begins in hdr */
-	uint8_t pad_len;	/* out: zero bytes between payload and ICRC, 0..3 */
-	uint8_t nb_slices;	/* out */
-	struct uroce_slice slice[UROCE_SGE_MAX];	/* out: the first nb_slices */
+	uint8_t *hdr;  /* in: room for UROCE_HDR_MAX bytes; out: Ethernet..extension headers */
+	uint32_t icrc; /* out: state after the masked UDP header (see wire/icrc.h) */
+	uint32_t payload_len; /* out: bytes in the slices */
+	uint16_t hdr_len;     /* out */
+	uint8_t bth_off;      /* out: where the BTH begins in hdr */
+	uint8_t pad_len;      /* out: zero bytes between payload and ICRC, 0..3 */
+	uint8_t nb_slices;    /* out */
+	struct uroce_slice slice[UROCE_SGE_MAX]; /* out: the first nb_slices */
 };
 
 /** What a call left to be told to the application; or-ed in `events`, taken by the caller. */
 enum uroce_qpc_event {
-	UROCE_QPC_SEND_CQ_EVENT = 1 << 0,	/* the send CQ's consumer asked to be told */
-	UROCE_QPC_RECV_CQ_EVENT = 1 << 1,	/* the receive CQ's consumer asked to be told */
+	UROCE_QPC_SEND_CQ_EVENT = 1 << 0, /* the send CQ's consumer asked to be told */
+	UROCE_QPC_RECV_CQ_EVENT = 1 << 1, /* the receive CQ's consumer asked to be told */
 	UROCE_QPC_SEND_CQ_OVERRUN = 1 << 2,
 	UROCE_QPC_RECV_CQ_OVERRUN = 1 << 3,
-	UROCE_QPC_FATAL = 1 << 4,		/* IBV_EVENT_QP_FATAL */
-	UROCE_QPC_REQ_ERR = 1 << 5,		/* IBV_EVENT_QP_REQ_ERR */
-	UROCE_QPC_ACCESS_ERR = 1 << 6,		/* IBV_EVENT_QP_ACCESS_ERR */
-	UROCE_QPC_COMM_EST = 1 << 7,		/* IBV_EVENT_COMM_EST */
-	UROCE_QPC_SQ_DRAINED = 1 << 8,		/* IBV_EVENT_SQ_DRAINED */
+	UROCE_QPC_FATAL = 1 << 4,      /* IBV_EVENT_QP_FATAL */
+	UROCE_QPC_REQ_ERR = 1 << 5,    /* IBV_EVENT_QP_REQ_ERR */
+	UROCE_QPC_ACCESS_ERR = 1 << 6, /* IBV_EVENT_QP_ACCESS_ERR */
+	UROCE_QPC_COMM_EST = 1 << 7,   /* IBV_EVENT_COMM_EST */
+	UROCE_QPC_SQ_DRAINED = 1 << 8, /* IBV_EVENT_SQ_DRAINED */
 };
 
 /** What the device allows; modify checks against it. */
 struct uroce_qpc_limits {
-	uint32_t nb_gids;		/* size of the GID table */
-	uint16_t nb_pkeys;		/* size of the P_Key table */
+	uint32_t nb_gids;  /* size of the GID table */
+	uint16_t nb_pkeys; /* size of the P_Key table */
 	uint8_t nb_ports;
-	uint8_t active_mtu;		/* enum ibv_mtu */
-	uint8_t max_rd_atomic;		/* as initiator */
-	uint8_t max_dest_rd_atomic;	/* as responder, <= UROCE_RD_ATOMIC_MAX */
+	uint8_t active_mtu;         /* enum ibv_mtu */
+	uint8_t max_rd_atomic;      /* as initiator */
+	uint8_t max_dest_rd_atomic; /* as responder, <= UROCE_RD_ATOMIC_MAX */
 };
 
 /** What a context is made of. The pointers are borrowed for the context's life. */
 struct uroce_qpc_conf {
-	enum ibv_qp_type type;		/* RC, UC or UD */
+	enum ibv_qp_type type; /* RC, UC or UD */
 	uint32_t qpn;
 	uint32_t pdn;
 	struct uroce_wq *sq;
@@ -89,93 +89,93 @@ struct uroce_qpc_conf {
 	struct uroce_cq *recv_cq;
 	const struct uroce_mr_table *mrs;
 	const struct uroce_qpc_limits *limits;
-	const uint16_t *pkeys;		/* the port's P_Key table, limits->nb_pkeys entries */
-	void *cookie;			/* goes into completions as `qp` */
+	const uint16_t *pkeys; /* the port's P_Key table, limits->nb_pkeys entries */
+	void *cookie;          /* goes into completions as `qp` */
 };
 
 /** Counters of a QP; written by its worker, read by anyone as hints. */
 struct uroce_qpc_stats {
 	uint64_t tx_packets;
-	uint64_t tx_bytes;		/* payload */
+	uint64_t tx_bytes; /* payload */
 	uint64_t rx_packets;
-	uint64_t rx_bytes;		/* payload */
-	uint64_t retransmits;		/* packets sent again */
+	uint64_t rx_bytes;    /* payload */
+	uint64_t retransmits; /* packets sent again */
 	uint64_t timeouts;
-	uint64_t naks_seq;		/* PSN sequence NAKs received, implied ones included */
-	uint64_t naks_rnr;		/* RNR NAKs received */
+	uint64_t naks_seq; /* PSN sequence NAKs received, implied ones included */
+	uint64_t naks_rnr; /* RNR NAKs received */
 };
 
 /** A READ or atomic request of the peer, kept until newer ones push it out [IBA 9.7.5.1.2]. */
 struct uroce_rd_res {
-	uint64_t va;			/* READ */
-	uint64_t orig;			/* atomic: the value before */
+	uint64_t va;   /* READ */
+	uint64_t orig; /* atomic: the value before */
 	uint32_t rkey;
-	uint32_t len;			/* READ: bytes asked for */
-	uint32_t psn;			/* of the request; the first response has it too */
-	uint32_t nb_psn;		/* responses */
-	uint32_t sent;			/* responses sent in this pass: next is psn + sent */
-	uint32_t begin;			/* where this pass began; 0 unless a duplicate asked for less */
-	uint32_t end;			/* where it ends: nb_psn unless a duplicate asked for less */
-	uint32_t msn;			/* the message sequence number it is answered with */
+	uint32_t len;    /* READ: bytes asked for */
+	uint32_t psn;    /* of the request; the first response has it too */
+	uint32_t nb_psn; /* responses */
+	uint32_t sent;   /* responses sent in this pass: next is psn + sent */
+	uint32_t begin;  /* where this pass began; 0 unless a duplicate asked for less */
+	uint32_t end;    /* where it ends: nb_psn unless a duplicate asked for less */
+	uint32_t msn;    /* the message sequence number it is answered with */
 	bool is_atomic;
-	bool is_duplicate;		/* this pass answers a duplicate request */
+	bool is_duplicate; /* this pass answers a duplicate request */
 };
 
 /** The requester: what we asked of the peer. */
 struct uroce_req {
-	uint32_t una_psn;		/* oldest PSN not acknowledged */
-	uint32_t next_psn;		/* PSN of the next packet to send; behind max_psn when resending */
-	uint32_t max_psn;		/* one past the newest PSN ever sent */
-	uint32_t una_idx;		/* send queue index of the oldest incomplete request */
-	uint32_t next_idx;		/* of the request that next_psn belongs to */
-	uint32_t next_pkt;		/* PSNs of it that lie before next_psn */
-	uint32_t begun_idx;		/* one past the newest request that has PSNs */
-	uint32_t nb_sent_pop;		/* UC, UD: requests sent but not yet completed */
-	uint16_t since_ack_req;		/* packets sent since the last that asked for an ACK */
-	uint8_t nb_rd_out;		/* READ and atomic requests on the wire, unanswered */
+	uint32_t una_psn;       /* oldest PSN not acknowledged */
+	uint32_t next_psn;      /* PSN of the next packet to send; behind max_psn when resending */
+	uint32_t max_psn;       /* one past the newest PSN ever sent */
+	uint32_t una_idx;       /* send queue index of the oldest incomplete request */
+	uint32_t next_idx;      /* of the request that next_psn belongs to */
+	uint32_t next_pkt;      /* PSNs of it that lie before next_psn */
+	uint32_t begun_idx;     /* one past the newest request that has PSNs */
+	uint32_t nb_sent_pop;   /* UC, UD: requests sent but not yet completed */
+	uint16_t since_ack_req; /* packets sent since the last that asked for an ACK */
+	uint8_t nb_rd_out;      /* READ and atomic requests on the wire, unanswered */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint8_t fault;			/* enum ibv_wc_status that ends the request at next_idx; 0: none */
-	bool is_rnr_wait;		/* silent until rnr_deadline */
-	bool is_draining;		/* SQD, requests begun not yet complete */
-	uint64_t ack_deadline;		/* UROCE_NEVER: nothing outstanding, or no timeout */
-	uint64_t rnr_deadline;		/* valid with is_rnr_wait */
+	uint8_t fault;         /* enum ibv_wc_status that ends the request at next_idx; 0: none */
+	bool is_rnr_wait;      /* silent until rnr_deadline */
+	bool is_draining;      /* SQD, requests begun not yet complete */
+	uint64_t ack_deadline; /* UROCE_NEVER: nothing outstanding, or no timeout */
+	uint64_t rnr_deadline; /* valid with is_rnr_wait */
 };
 
 /** The responder: what the peer asks of us. */
 struct uroce_resp {
-	uint32_t epsn;			/* expected PSN */
-	uint32_t msn;			/* messages completed, modulo 2^24 */
-	uint8_t operation;		/* enum uroce_operation of the message being received; NONE */
-	uint8_t syndrome;		/* of the pending AETH */
-	bool has_aeth;			/* an ACK or NAK is to be sent */
-	bool is_nak_sent;		/* silent until epsn arrives */
-	bool has_recv;			/* the oldest receive request is in use by this message */
-	uint32_t aeth_psn;		/* PSN of the pending AETH */
-	uint32_t msg_len;		/* payload bytes received of this message */
-	uint32_t write_rkey;		/* WRITE being received */
-	uint32_t write_len;		/* bytes it announced */
+	uint32_t epsn;       /* expected PSN */
+	uint32_t msn;        /* messages completed, modulo 2^24 */
+	uint8_t operation;   /* enum uroce_operation of the message being received; NONE */
+	uint8_t syndrome;    /* of the pending AETH */
+	bool has_aeth;       /* an ACK or NAK is to be sent */
+	bool is_nak_sent;    /* silent until epsn arrives */
+	bool has_recv;       /* the oldest receive request is in use by this message */
+	uint32_t aeth_psn;   /* PSN of the pending AETH */
+	uint32_t msg_len;    /* payload bytes received of this message */
+	uint32_t write_rkey; /* WRITE being received */
+	uint32_t write_len;  /* bytes it announced */
 	uint64_t write_va;
-	uint32_t res_head;		/* resources remembered: [head - nb_res .. head), free-running */
-	uint32_t pending;		/* bit i: res[i] has responses to send */
+	uint32_t res_head; /* resources remembered: [head - nb_res .. head), free-running */
+	uint32_t pending;  /* bit i: res[i] has responses to send */
 	struct uroce_rd_res res[UROCE_RD_ATOMIC_MAX];
 };
 
 /** A QP context. Fields are the transport's own; read-only to everyone else. */
 struct uroce_qpc {
 	/* what every packet reads */
-	uint8_t type;			/* enum ibv_qp_type */
-	uint8_t state;			/* enum ibv_qp_state */
-	uint8_t service;		/* enum uroce_service */
-	uint8_t mtu_shift;		/* log2 of the path MTU */
+	uint8_t type;      /* enum ibv_qp_type */
+	uint8_t state;     /* enum ibv_qp_state */
+	uint8_t service;   /* enum uroce_service */
+	uint8_t mtu_shift; /* log2 of the path MTU */
 	uint16_t pkey;
 	uint32_t qpn;
-	uint32_t dest_qpn;		/* RC, UC */
-	uint32_t qkey;			/* UD */
+	uint32_t dest_qpn; /* RC, UC */
+	uint32_t qkey;     /* UD */
 	uint32_t pdn;
-	uint32_t access;		/* enum ibv_access_flags granted to the peer */
-	uint32_t events;		/* enum uroce_qpc_event, for the caller to take */
-	uint64_t ack_timeout_ns;	/* 0: none */
+	uint32_t access;         /* enum ibv_access_flags granted to the peer */
+	uint32_t events;         /* enum uroce_qpc_event, for the caller to take */
+	uint64_t ack_timeout_ns; /* 0: none */
 	struct uroce_wq *sq;
 	struct uroce_wq *rq;
 	struct uroce_cq *send_cq;
@@ -183,12 +183,12 @@ struct uroce_qpc {
 	const struct uroce_mr_table *mrs;
 	void *cookie;
 	struct uroce_req req;
-	struct uroce_path path;		/* RC, UC: valid from RTR on */
+	struct uroce_path path; /* RC, UC: valid from RTR on */
 	struct uroce_qpc_stats stats;
 	/* cold */
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys;
-	struct ibv_qp_attr attr;	/* as set by modify; query answers from it */
+	struct ibv_qp_attr attr; /* as set by modify; query answers from it */
 	struct uroce_resp resp;
 };
 
