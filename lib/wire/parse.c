@@ -91,9 +91,11 @@ parse_ipv4(struct cursor *cur, struct uroce_pkt *pkt)
 		return UROCE_VERDICT_NOT_ROCE;
 	hdr_len = (ip->version_ihl & 0xfu) * 4;
 	frag = be16_get(ip->frag);
-	/* A later fragment has no UDP header to tell whose it is. */
-	if (ip->version_ihl >> 4 != 4 || hdr_len < sizeof(*ip) || frag & offset_mask)
+	if (ip->version_ihl >> 4 != 4 || hdr_len < sizeof(*ip))
 		return UROCE_VERDICT_BAD_IP;
+	/* A later fragment has no port that makes it ours; RoCEv2 is never sent in fragments. */
+	if (frag & offset_mask)
+		return UROCE_VERDICT_NOT_ROCE;
 	if (cur->len < hdr_len)
 		return UROCE_VERDICT_TRUNCATED;
 	total_len = be16_get(ip->total_len);

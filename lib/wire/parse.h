@@ -47,7 +47,8 @@ struct uroce_pkt {
 /**
  * Parse and length-check a frame of `len` bytes; bytes after the IP length (Ethernet padding) are
  * ignored. Accepts Ethernet II with at most one 802.1Q tag, IPv4 with options but no fragment,
- * IPv6 without extension headers.
+ * IPv6 without extension headers. A first fragment to our port is UROCE_VERDICT_BAD_IP; a later
+ * one has no port, so it is somebody else's: UROCE_VERDICT_NOT_ROCE.
  *
  * Checked: every length against every other, BTH version, opcode known, extension headers present,
  * pad count against payload, payload absent where the opcode has none. Not checked: checksums of

@@ -20,7 +20,7 @@
 	/* the door: wire/parse.c */ \
 	X(NOT_ROCE,            "not RoCEv2: other EtherType, protocol or UDP port") \
 	X(TRUNCATED,           "frame shorter than its headers say") \
-	X(BAD_IP,              "IP header malformed, or a fragment") \
+	X(BAD_IP,              "IP header malformed, or a first fragment") \
 	X(BAD_UDP_LEN,         "UDP length disagrees with the IP length") \
 	X(BAD_BTH_VERSION,     "BTH transport version is not 0") \
 	X(BAD_OPCODE,          "opcode unknown or reserved") \

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes the captures of this folder: frames built from the specification, apart from lib/wire.
+
+    make-captures.py FOLDER
+
+every-opcode.pcap   every opcode on IPv4 and IPv6, with and without a VLAN tag; payload lengths that
+                    need every pad; BTH bits set and clear; other traffic between the frames
+variants.pcapng     IPv4 options, UDP checksums, Ethernet padding, congestion marks, a frame of the
+                    largest path MTU; nanosecond pcapng
+"""
+
+import struct
+import sys
+import zlib
+
+SMAC, DMAC = bytes.fromhex('020000000001'), bytes.fromhex('020000000002')
+IPV4 = bytes([192, 0, 2, 1]), bytes([192, 0, 2, 2])
+IPV6 = bytes.fromhex('20010db8000000000000000000000001'), bytes.fromhex(
+    '20010db8000000000000000000000002')
+ROCE_PORT = 4791
+
+RETH = struct.pack('>QII', 0x7f0000001000, 0x0a0b0c0d, 0x1234)
+ATOMICETH = struct.pack('>QIQQ', 0x7f0000002008, 0x0a0b0c0e, 0x1122334455667788, 0x99)
+AETH = struct.pack('>I', 0x1f << 24 | 0x000102)
+ATOMICACKETH = struct.pack('>Q', 0x0102030405060708)
+DETH = struct.pack('>II', 0x11111111, 0x000abc)
+IMMDT = struct.pack('>I', 0xa0b0c001)
+IETH = struct.pack('>I', 0x0a0b0cff)
+XRCETH = struct.pack('>I', 0x00000d)
+FETH = struct.pack('>I', 1 << 4 | 1)
+
+ANY, FULL = (0, 1, 2, 3, 4, 61), (4, 256)
+SENDS_AND_WRITES = [
+    (0x00, b'', FULL), (0x01, b'', FULL), (0x02, b'', ANY), (0x03, IMMDT, ANY), (0x04, b'', ANY),
+    (0x05, IMMDT, ANY), (0x06, RETH, FULL), (0x07, b'', FULL), (0x08, b'', ANY),
+    (0x09, IMMDT, ANY), (0x0a, RETH, ANY), (0x0b, RETH + IMMDT, ANY),
+]
+REQUESTS = [
+    (0x0c, RETH, (0,)), (0x13, ATOMICETH, (0,)), (0x14, ATOMICETH, (0,)), (0x16, IETH, ANY),
+    (0x17, IETH, ANY), (0x1c, FETH + RETH, (0,)), (0x1d, RETH, (8,)),
+]
+RESPONSES = [
+    (0x0d, AETH, FULL), (0x0e, b'', FULL), (0x0f, AETH, ANY), (0x10, AETH, ANY), (0x11, AETH, (0,)),
+    (0x12, AETH + ATOMICACKETH, (0,)),
+]
+
+
+def opcodes():
+    """Each opcode byte, its extension headers, and payload lengths to try."""
+    for low, exts, lens in SENDS_AND_WRITES + REQUESTS + RESPONSES:
+        yield low, exts, lens
+    for low, exts, lens in SENDS_AND_WRITES:
+        yield 0x20 | low, exts, lens
+    yield 0x64, DETH, ANY
+    yield 0x65, DETH + IMMDT, ANY
+    yield 0x81, b'', (16,)
+    for low, exts, lens in SENDS_AND_WRITES + REQUESTS:
+        yield 0xa0 | low, XRCETH + exts, lens
+    for low, exts, lens in RESPONSES:
+        yield 0xa0 | low, exts, lens
+
+
+def ones_sum(data):
+    total = sum(struct.unpack(f'>{len(data) // 2}H', data))
+    while total > 0xffff:
+        total = (total & 0xffff) + (total >> 16)
+    return total
+
+
+def ipv4(udp_len, tclass, ident, options):
+    ihl = 5 + len(options) // 4
+    head = struct.pack('>BBHHHBBH', 0x40 | ihl, tclass, ihl * 4 + udp_len, ident, 0x4000, 63, 17, 0)
+    head += IPV4[0] + IPV4[1] + options
+    check = ~ones_sum(head) & 0xffff
+    masked = bytearray(head)
+    masked[1] = masked[8] = masked[10] = masked[11] = 0xff
+    return head[:10] + struct.pack('>H', check) + head[12:], bytes(masked)
+
+
+def ipv6(udp_len, tclass, flow):
+    head = struct.pack('>IHBB', 6 << 28 | tclass << 20 | flow, udp_len, 17, 63) + IPV6[0] + IPV6[1]
+    masked = bytearray(head)
+    masked[0:4] = b'\x6f\xff\xff\xff'
+    masked[7] = 0xff
+    return head, bytes(masked)
+
+
+def frame(opcode, exts, payload_len, psn, six=False, vlan=None, tclass=0, bits=(0, 0, 0), options=b'',
+          checksum=False):
+    """One RoCEv2 frame; bits are those of BTH bytes 1, 4 and 8."""
+    payload = bytes((37 * psn + i) & 0xff for i in range(payload_len))
+    pad = -payload_len % 4
+    bth = struct.pack('>BBHBBHI', opcode, bits[0] | pad << 4, 0xffff, bits[1], 0x12, 0x3456,
+                      bits[2] << 24 | psn & 0xffffff)
+    body = exts + payload + bytes(pad)
+    udp_len = 8 + len(bth) + len(body) + 4
+    ip, masked_ip = ipv6(udp_len, tclass, 0x12345) if six else ipv4(udp_len, tclass, psn & 0xffff,
+                                                                    options)
+    udp = struct.pack('>HHHH', 0xc000 | psn & 0x3fff, ROCE_PORT, udp_len, 0)
+    masked = b'\xff' * 8 + masked_ip + udp[:6] + b'\xff\xff' + bth[:4] + b'\xff' + bth[5:] + body
+    rest = bth + body + struct.pack('<I', zlib.crc32(masked))
+    if checksum:
+        addrs = b''.join(IPV6 if six else IPV4)
+        pseudo = addrs + struct.pack('>HH', 17, udp_len) + udp + rest
+        udp = udp[:6] + struct.pack('>H', (~ones_sum(pseudo) & 0xffff) or 0xffff)
+    tag = struct.pack('>HH', 0x8100, vlan) if vlan is not None else b''
+    kind = struct.pack('>H', 0x86dd if six else 0x0800)
+    return DMAC + SMAC + tag + kind + ip + udp + rest
+
+
+def other_traffic():
+    """ARP, a UDP packet of another port, a later fragment of one."""
+    arp = struct.pack('>HHBBH', 1, 0x0800, 6, 4, 1) + SMAC + IPV4[0] + bytes(6) + IPV4[1]
+    yield b'\xff' * 6 + SMAC + b'\x08\x06' + arp + bytes(18)
+    head, _ = ipv4(8 + 22, 0, 7, b'')
+    yield DMAC + SMAC + b'\x08\x00' + head + struct.pack('>HHHH', 5353, 5353, 30, 0) + bytes(22)
+    later = bytearray(head)
+    later[6:8] = b'\x00\x10'
+    yield DMAC + SMAC + b'\x08\x00' + bytes(later) + bytes(30)
+
+
+def every_opcode():
+    psn = 0xffff00
+    yield from other_traffic()
+    for six in (False, True):
+        for vlan in (None, 0x6064):
+            for opcode, exts, lens in opcodes():
+                for length in lens:
+                    bits = (0x40 | 0x80 * (psn & 1), 0, 0x80 * (psn >> 1 & 1))
+                    yield frame(opcode, exts, length, psn, six, vlan, tclass=0x6a, bits=bits)
+                    psn += 1
+
+
+def variants():
+    yield frame(0x04, b'', 32, 1, options=b'\x01' * 4)
+    yield frame(0x0a, RETH, 8, 2, options=b'\x01' * 40, vlan=5)
+    yield frame(0x04, b'', 33, 3, checksum=True)
+    yield frame(0x04, b'', 33, 4, six=True, checksum=True)
+    yield frame(0x04, b'', 0, 5) + bytes(2)
+    yield frame(0x04, b'', 1, 6, vlan=1) + b'\xaa' * 20
+    yield frame(0x0a, RETH, 4096, 7, tclass=0x03, bits=(0, 0x80, 0))
+    yield frame(0x0a, RETH, 4096, 8, six=True, tclass=0x03, bits=(0x40, 0x80, 0))
+    yield frame(0x11, AETH, 0, 9, bits=(0x40, 0x40, 0))
+    yield frame(0x04, b'', 4, 10, bits=(0xc0, 0x3f, 0xff))
+    yield frame(0x81, b'', 16, 11, bits=(0, 0x40, 0))
+
+
+def write_pcap(path, frames):
+    with open(path, 'wb') as out:
+        out.write(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+        for i, data in enumerate(frames):
+            out.write(struct.pack('<IIII', i // 1000, i % 1000, len(data), len(data)) + data)
+
+
+def block(kind, body):
+    body += bytes(-len(body) % 4)
+    length = struct.pack('<I', 12 + len(body))
+    return struct.pack('<I', kind) + length + body + length
+
+
+def write_pcapng(path, frames):
+    with open(path, 'wb') as out:
+        out.write(block(0x0a0d0d0a, struct.pack('<IHHq', 0x1a2b3c4d, 1, 0, -1)))
+        nanoseconds = struct.pack('<HHB3xHH', 9, 1, 9, 0, 0)
+        out.write(block(1, struct.pack('<HHI', 1, 0, 65535) + nanoseconds))
+        for i, data in enumerate(frames):
+            out.write(block(6, struct.pack('<IIIII', 0, 0, i * 1000, len(data), len(data)) + data))
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit('usage: make-captures.py FOLDER')
+    write_pcap(f'{sys.argv[1]}/every-opcode.pcap', every_opcode())
+    write_pcapng(f'{sys.argv[1]}/variants.pcapng', variants())
+
+
+main()

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * check-capture FILE.pcap...: does lib/wire agree with a capture? Every RoCEv2 frame must parse,
+ * its ICRC must verify, and building it again from its parsed fields must give the same bytes.
+ *
+ * For each file it prints `NAME: N frames, N ok`, and before that the first mismatch in words. It
+ * passes over frames that are not RoCEv2, and over bytes behind the IP length. Exit status: 0 all
+ * ok, 1 a mismatch or a file that cannot be read, 2 no file named.
+ */
+
+#include <inttypes.h>
+#include <pcap/pcap.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/build.h"
+#include "wire/parse.h"
+
+/* Longest frame that the IP lengths allow: 18 bytes of Ethernet, 40 of IPv6, 64 KiB. */
+#define FRAME_MAX (18 + 40 + 65536)
+#define WHAT_MAX  200
+
+struct tally {
+	const char *name;   /* file, as given */
+	uint64_t nb_frames; /* of any kind, so far: the number that Wireshark shows */
+	uint64_t nb_roce;
+	uint64_t nb_ok;
+};
+
+/* Which part of the frame the byte at `off` is in. */
+static const char *
+part_at(const struct uroce_pkt *pkt, size_t off)
+{
+	const uint8_t *at = pkt->frame + off;
+	const uint8_t *bth = (const uint8_t *)pkt->bth;
+
+	if (at < pkt->ip)
+		return "Ethernet header";
+	if (at < bth - sizeof(struct uroce_udp))
+		return "IP header";
+	if (at < bth)
+		return "UDP header";
+	if (at < pkt->ext)
+		return "BTH";
+	if (at < pkt->payload)
+		return "extension headers";
+	if (at < pkt->payload + pkt->payload_len)
+		return "payload";
+	return at < pkt->payload + pkt->payload_len + pkt->pad_len ? "pad" : "ICRC";
+}
+
+/* Whether building the frame again gives its bytes; if not, `what` says where it differs. */
+static bool
+is_rebuilt(const struct uroce_pkt *pkt, char *what)
+{
+	static uint8_t again[FRAME_MAX];
+	const size_t len = uroce_rebuild(pkt, again, sizeof(again));
+	size_t off = 0;
+
+	while (off < len && again[off] == pkt->frame[off])
+		off++;
+	if (off == len)
+		return true;
+	snprintf(what, WHAT_MAX, "%s: byte %zu, in the %s, is 0x%02x but rebuilt as 0x%02x",
+		 pkt->op->name, off, part_at(pkt, off), pkt->frame[off], again[off]);
+	return false;
+}
+
+/* Whether the frame is as lib/wire would send it; if not, `what` says why. */
+static bool
+is_ok(const struct pcap_pkthdr *hdr, enum uroce_verdict verdict, const struct uroce_pkt *pkt,
+      char *what)
+{
+	if (hdr->caplen < hdr->len) {
+		snprintf(what, WHAT_MAX, "only %u of its %u bytes were captured", hdr->caplen,
+			 hdr->len);
+		return false;
+	}
+	if (verdict > UROCE_VERDICT_DATAGRAM) {
+		snprintf(what, WHAT_MAX, "does not parse: %s", uroce_verdict_text(verdict));
+		return false;
+	}
+	if (!uroce_pkt_check_icrc(pkt)) {
+		snprintf(what, WHAT_MAX, "%s: %s", pkt->op->name,
+			 uroce_verdict_text(UROCE_VERDICT_BAD_ICRC));
+		return false;
+	}
+	return is_rebuilt(pkt, what);
+}
+
+static void
+check_frame(struct tally *tally, const uint8_t *frame, const struct pcap_pkthdr *hdr)
+{
+	struct uroce_pkt pkt;
+	enum uroce_verdict verdict = uroce_parse(frame, hdr->caplen, &pkt);
+	const bool is_first = tally->nb_ok == tally->nb_roce;
+	char what[WHAT_MAX];
+
+	tally->nb_frames++;
+	if (verdict == UROCE_VERDICT_NOT_ROCE)
+		return;
+	tally->nb_roce++;
+	if (is_ok(hdr, verdict, &pkt, what))
+		tally->nb_ok++;
+	else if (is_first)
+		printf("%s: frame %" PRIu64 ": %s\n", tally->name, tally->nb_frames, what);
+}
+
+/* Open a capture of Ethernet frames, or say why not. */
+static pcap_t *
+open_capture(const char *name)
+{
+	char err[PCAP_ERRBUF_SIZE];
+	pcap_t *capture = pcap_open_offline(name, err);
+	int link;
+
+	if (capture == NULL) {
+		fprintf(stderr, "check-capture: %s%s%s\n", strstr(err, name) ? "" : name,
+			strstr(err, name) ? "" : ": ", err);
+		return NULL;
+	}
+	link = pcap_datalink(capture);
+	if (link == DLT_EN10MB)
+		return capture;
+	fprintf(stderr, "check-capture: %s: link type %s, but only Ethernet can be checked\n", name,
+		pcap_datalink_val_to_name(link) ? pcap_datalink_val_to_name(link) : "unknown");
+	pcap_close(capture);
+	return NULL;
+}
+
+static bool
+check_file(const char *name)
+{
+	struct tally tally = { .name = name };
+	pcap_t *capture = open_capture(name);
+	struct pcap_pkthdr *hdr;
+	const u_char *frame;
+	int rc;
+
+	if (capture == NULL)
+		return false;
+	while ((rc = pcap_next_ex(capture, &hdr, &frame)) == 1)
+		check_frame(&tally, frame, hdr);
+	printf("%s: %" PRIu64 " frames, %" PRIu64 " ok\n", name, tally.nb_roce, tally.nb_ok);
+	fflush(stdout);
+	if (rc == PCAP_ERROR)
+		fprintf(stderr, "check-capture: %s: after frame %" PRIu64 ": %s\n", name,
+			tally.nb_frames, pcap_geterr(capture));
+	pcap_close(capture);
+	return rc != PCAP_ERROR && tally.nb_ok == tally.nb_roce;
+}
+
+int
+main(int argc, char **argv)
+{
+	int status = EXIT_SUCCESS;
+
+	if (argc < 2) {
+		fprintf(stderr, "check-capture: no file named: check-capture FILE.pcap...\n");
+		return 2;
+	}
+	for (int i = 1; i < argc; i++) {
+		if (!check_file(argv[i]))
+			status = EXIT_FAILURE;
+	}
+	return status;
+}
