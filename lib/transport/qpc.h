@@ -130,13 +130,13 @@ struct uroce_req {
 	uint32_t next_idx;      /* of the request that next_psn belongs to */
 	uint32_t next_pkt;      /* PSNs of it that lie before next_psn */
 	uint32_t begun_idx;     /* one past the newest request that has PSNs */
-	uint32_t nb_sent_pop;   /* UC, UD: requests sent but not yet completed */
 	uint16_t since_ack_req; /* packets sent since the last that asked for an ACK */
 	uint8_t nb_rd_out;      /* READ and atomic requests on the wire, unanswered */
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	uint8_t fault;         /* enum ibv_wc_status that ends the request at next_idx; 0: none */
 	bool is_rnr_wait;      /* silent until rnr_deadline */
+	bool is_repairing;     /* rewound to una_psn because of a NAK; ends with progress */
 	bool is_draining;      /* SQD, requests begun not yet complete */
 	uint64_t ack_deadline; /* UROCE_NEVER: nothing outstanding, or no timeout */
 	uint64_t rnr_deadline; /* valid with is_rnr_wait */
@@ -156,7 +156,7 @@ struct uroce_resp {
 	uint32_t write_rkey; /* WRITE being received */
 	uint32_t write_len;  /* bytes it announced */
 	uint64_t write_va;
-	uint32_t res_head; /* resources remembered: [head - nb_res .. head), free-running */
+	uint32_t res_head; /* READs and atomics taken so far; modulo the size, the next slot */
 	uint32_t pending;  /* bit i: res[i] has responses to send */
 	struct uroce_rd_res res[UROCE_RD_ATOMIC_MAX];
 };
@@ -164,10 +164,11 @@ struct uroce_resp {
 /** A QP context. Fields are the transport's own; read-only to everyone else. */
 struct uroce_qpc {
 	/* what every packet reads */
-	uint8_t type;      /* enum ibv_qp_type */
-	uint8_t state;     /* enum ibv_qp_state */
-	uint8_t service;   /* enum uroce_service */
-	uint8_t mtu_shift; /* log2 of the path MTU */
+	uint8_t type;        /* enum ibv_qp_type */
+	uint8_t state;       /* enum ibv_qp_state */
+	uint8_t service;     /* enum uroce_service */
+	uint8_t mtu_shift;   /* log2 of the path MTU */
+	bool is_established; /* COMM_EST was raised */
 	uint16_t pkey;
 	uint32_t qpn;
 	uint32_t dest_qpn; /* RC, UC */

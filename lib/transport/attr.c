@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Attributes: modify and query [IBA 11.2.5.2, 11.2.5.3]. A modify is checked as a whole before the
+ * first attribute is touched: the transition and its mask by the state table, each value by its
+ * range, some of which the device sets.
+ */
+#include "transport/qpc.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "transport/qp_state.h"
+#include "transport/role.h"
+#include "wire/psn.h"
+#include "wire/syndrome.h"
+
+#define TIMER_CODE_MAX 31
+#define RETRY_MAX      7
+#define ACCESS_KNOWN                                                                               \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC)
+
+static bool
+is_port(const struct uroce_qpc_limits *limits, uint8_t port_num)
+{
+	return port_num >= 1 && port_num <= limits->nb_ports;
+}
+
+static bool
+is_av(const struct uroce_qpc_limits *limits, const struct ibv_ah_attr *av)
+{
+	return av->is_global && is_port(limits, av->port_num) &&
+	       av->grh.sgid_index < limits->nb_gids;
+}
+
+/* Whether every attribute that the mask names has a value in its range. */
+static bool
+are_values_legal(const struct uroce_qpc_limits *limits, const struct ibv_qp_attr *attr, int mask)
+{
+	const struct {
+		int bit;
+		bool is_legal;
+	} rules[] = {
+		{ IBV_QP_PKEY_INDEX, attr->pkey_index < limits->nb_pkeys },
+		{ IBV_QP_PORT, is_port(limits, attr->port_num) },
+		{ IBV_QP_ACCESS_FLAGS, !(attr->qp_access_flags & ~ACCESS_KNOWN) },
+		{ IBV_QP_AV, is_av(limits, &attr->ah_attr) },
+		{ IBV_QP_ALT_PATH, is_av(limits, &attr->alt_ah_attr) &&
+					   is_port(limits, attr->alt_port_num) &&
+					   attr->alt_pkey_index < limits->nb_pkeys &&
+					   attr->alt_timeout <= TIMER_CODE_MAX },
+		{ IBV_QP_PATH_MTU,
+		  attr->path_mtu >= IBV_MTU_256 && attr->path_mtu <= limits->active_mtu },
+		{ IBV_QP_DEST_QPN, attr->dest_qp_num <= UROCE_PSN_MASK },
+		{ IBV_QP_RQ_PSN, attr->rq_psn <= UROCE_PSN_MASK },
+		{ IBV_QP_SQ_PSN, attr->sq_psn <= UROCE_PSN_MASK },
+		{ IBV_QP_MAX_QP_RD_ATOMIC, attr->max_rd_atomic <= limits->max_rd_atomic },
+		{ IBV_QP_MAX_DEST_RD_ATOMIC,
+		  attr->max_dest_rd_atomic <= limits->max_dest_rd_atomic },
+		{ IBV_QP_MIN_RNR_TIMER, attr->min_rnr_timer <= TIMER_CODE_MAX },
+		{ IBV_QP_TIMEOUT, attr->timeout <= TIMER_CODE_MAX },
+		{ IBV_QP_RETRY_CNT, attr->retry_cnt <= RETRY_MAX },
+		{ IBV_QP_RNR_RETRY, attr->rnr_retry <= RETRY_MAX },
+		{ IBV_QP_PATH_MIG_STATE, (unsigned)attr->path_mig_state <= IBV_MIG_ARMED },
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		if ((mask & rules[i].bit) && !rules[i].is_legal)
+			return false;
+	}
+	return true;
+}
+
+int
+uroce_qpc_modify_check(const struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask)
+{
+	const bool has_cur = mask & IBV_QP_CUR_STATE;
+	const enum ibv_qp_state state = (enum ibv_qp_state)qpc->state;
+	const enum ibv_qp_state from = has_cur ? attr->cur_qp_state : state;
+	const enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
+
+	/* the caller's idea of the state must be one that it may have missed a change of, and true */
+	if (has_cur && (from < IBV_QPS_RTR || from > IBV_QPS_SQE || from != state))
+		return -EINVAL;
+	if (uroce_qp_state_check((enum ibv_qp_type)qpc->type, from, to, mask))
+		return -EINVAL;
+	/* in SQD, paths and timers change only when nothing is on its way [IBA 11.2.5.2] */
+	if (from == IBV_QPS_SQD && to == IBV_QPS_SQD && qpc->req.is_draining)
+		return -EINVAL;
+	return are_values_legal(qpc->limits, attr, mask) ? 0 : -EINVAL;
+}
+
+/* The attributes that the mask names, from one struct to the other. */
+static void
+copy_attrs(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
+{
+#define COPY(bit, field)                                                                           \
+	do {                                                                                       \
+		if (mask & (bit))                                                                  \
+			to->field = from->field;                                                   \
+	} while (0)
+	COPY(IBV_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+	COPY(IBV_QP_ACCESS_FLAGS, qp_access_flags);
+	COPY(IBV_QP_PKEY_INDEX, pkey_index);
+	COPY(IBV_QP_PORT, port_num);
+	COPY(IBV_QP_QKEY, qkey);
+	COPY(IBV_QP_AV, ah_attr);
+	COPY(IBV_QP_PATH_MTU, path_mtu);
+	COPY(IBV_QP_TIMEOUT, timeout);
+	COPY(IBV_QP_RETRY_CNT, retry_cnt);
+	COPY(IBV_QP_RNR_RETRY, rnr_retry);
+	COPY(IBV_QP_RQ_PSN, rq_psn);
+	COPY(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+	COPY(IBV_QP_ALT_PATH, alt_ah_attr);
+	COPY(IBV_QP_ALT_PATH, alt_pkey_index);
+	COPY(IBV_QP_ALT_PATH, alt_port_num);
+	COPY(IBV_QP_ALT_PATH, alt_timeout);
+	COPY(IBV_QP_MIN_RNR_TIMER, min_rnr_timer);
+	COPY(IBV_QP_SQ_PSN, sq_psn);
+	COPY(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+	COPY(IBV_QP_PATH_MIG_STATE, path_mig_state);
+	COPY(IBV_QP_DEST_QPN, dest_qp_num);
+#undef COPY
+}
+
+/* What the packet paths read is derived from the attributes, whenever they change. */
+static void
+derive(struct uroce_qpc *qpc)
+{
+	const struct ibv_qp_attr *attr = &qpc->attr;
+	/* a datagram may be as long as the port allows; the attribute is not UD's */
+	const unsigned mtu =
+		qpc->type == IBV_QPT_UD ? qpc->limits->active_mtu : (unsigned)attr->path_mtu;
+
+	qpc->pkey = qpc->pkeys[attr->pkey_index];
+	qpc->qkey = attr->qkey;
+	qpc->access = (uint32_t)attr->qp_access_flags;
+	qpc->dest_qpn = attr->dest_qp_num;
+	qpc->mtu_shift = (uint8_t)(mtu + 7); /* IBV_MTU_256 is 1 */
+	qpc->ack_timeout_ns = uroce_ack_timeout_ns(attr->timeout);
+}
+
+/* Everything of the QP's past is forgotten. No post is under way: both queues are locked. */
+static void
+reset(struct uroce_qpc *qpc)
+{
+	uroce_lock_take(&qpc->sq->lock);
+	uroce_lock_take(&qpc->rq->lock);
+	uroce_ring_reset(&qpc->sq->ring);
+	uroce_ring_reset(&qpc->rq->ring);
+	uroce_lock_release(&qpc->rq->lock);
+	uroce_lock_release(&qpc->sq->lock);
+	uroce_cq_purge(qpc->send_cq, qpc->cookie);
+	if (qpc->recv_cq != qpc->send_cq)
+		uroce_cq_purge(qpc->recv_cq, qpc->cookie);
+	qpc->attr = (struct ibv_qp_attr){ 0 };
+	qpc->is_established = false;
+	uroce_req_reset(qpc);
+	uroce_resp_reset(qpc);
+}
+
+/* What entering a state, or coming to it from another, does. */
+static void
+enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to, uint64_t now_ns)
+{
+	qpc->state = (uint8_t)to;
+	switch (to) {
+	case IBV_QPS_RESET:
+		reset(qpc);
+		break;
+	case IBV_QPS_RTR:
+		uroce_resp_reset(qpc);
+		break;
+	case IBV_QPS_RTS:
+		if (from == IBV_QPS_RTR)
+			uroce_req_start(qpc);
+		if (from == IBV_QPS_SQE)
+			uroce_req_resume(qpc);
+		qpc->req.is_draining = false;
+		break;
+	case IBV_QPS_SQD:
+		qpc->req.is_draining = qpc->req.is_draining || from == IBV_QPS_RTS;
+		uroce_req_check_drained(qpc);
+		break;
+	case IBV_QPS_ERR:
+		qpc->state = (uint8_t)from;
+		uroce_qpc_fail(qpc, now_ns);
+		break;
+	case IBV_QPS_INIT:
+	case IBV_QPS_SQE:
+	case IBV_QPS_UNKNOWN:
+		break;
+	}
+}
+
+int
+uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask,
+		 const struct uroce_path *path, uint64_t now_ns)
+{
+	const enum ibv_qp_state from = (enum ibv_qp_state)qpc->state;
+	const enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
+
+	if (uroce_qpc_modify_check(qpc, attr, mask) || ((mask & IBV_QP_AV) && !path))
+		return -EINVAL;
+	copy_attrs(&qpc->attr, attr, mask);
+	if (mask & IBV_QP_AV)
+		qpc->path = *path;
+	enter_state(qpc, from, to, now_ns);
+	derive(qpc);
+	return 0;
+}
+
+void
+uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr)
+{
+	*attr = qpc->attr;
+	attr->qp_state = (enum ibv_qp_state)qpc->state;
+	attr->cur_qp_state = (enum ibv_qp_state)qpc->state;
+	attr->sq_draining = qpc->state == IBV_QPS_SQD && qpc->req.is_draining;
+	if (qpc->state >= IBV_QPS_RTR && qpc->state <= IBV_QPS_SQE)
+		attr->rq_psn = qpc->resp.epsn;
+	if (qpc->state >= IBV_QPS_RTS && qpc->state <= IBV_QPS_SQE)
+		attr->sq_psn = qpc->req.next_psn;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The completer [IBA 9.7.5.2, 9.7.6]: responses move the requester's window.
+ *
+ * Every response names a PSN and with it acknowledges all requests before it, but for READs and
+ * atomics, which only their data can answer. So each response is handled in two steps: advance to
+ * its PSN, which completes what it acknowledges; then do what it says there. If a READ or atomic is
+ * in the way of the first step, its response was lost: that is an implied NAK, and the requester
+ * goes back.
+ */
+#include "transport/role.h"
+
+#include <string.h>
+
+#include "transport/done.h"
+#include "wire/psn.h"
+#include "wire/syndrome.h"
+
+/* How a request ends that the peer refuses, by NAK code [IBA 9.7.5.2.8, 11.6.2]. */
+static const uint8_t nak_status[] = {
+	[UROCE_NAK_INV_REQUEST] = IBV_WC_REM_INV_REQ_ERR,
+	[UROCE_NAK_REM_ACCESS] = IBV_WC_REM_ACCESS_ERR,
+	[UROCE_NAK_REM_OP] = IBV_WC_REM_OP_ERR,
+	[UROCE_NAK_INV_RD_REQUEST] = IBV_WC_REM_INV_RD_REQ_ERR,
+};
+
+/* The oldest request, all of whose PSNs are acknowledged, completes; it is popped by the caller. */
+static void
+retire(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, bool *is_batch_open,
+       uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (wqe->flags & UROCE_WQE_SIGNALED) {
+		if (!*is_batch_open)
+			uroce_done_send_begin(qpc);
+		*is_batch_open = true;
+		uroce_done_send(qpc, wqe, IBV_WC_SUCCESS, 0, now_ns);
+	}
+	req->una_psn = uroce_psn_add(wqe->first_psn, wqe->nb_psn);
+	req->una_idx++;
+}
+
+/*
+ * Acknowledge everything before `psn`, which is in [una_psn, max_psn].
+ * @return false: a READ or atomic is in the way, and una_psn is where it waits
+ */
+static bool
+advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint32_t una_psn = req->una_psn, una_idx = req->una_idx;
+	bool is_batch_open = false, is_blocked = false;
+
+	while (req->una_psn != psn) {
+		const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
+
+		is_blocked = uroce_wqe_needs_response(wqe);
+		if (is_blocked)
+			break;
+		if (uroce_psn_in(psn, wqe->first_psn, wqe->nb_psn)) {
+			req->una_psn = psn;
+			break;
+		}
+		retire(qpc, wqe, &is_batch_open, now_ns);
+	}
+	if (req->una_idx != una_idx)
+		uroce_ring_pop(&qpc->sq->ring, req->una_idx - una_idx);
+	if (is_batch_open)
+		uroce_done_send_end(qpc);
+	if (req->una_psn != una_psn)
+		uroce_req_progress(qpc, now_ns);
+	uroce_req_check_drained(qpc);
+	return !is_blocked;
+}
+
+/* A response was lost, or the peer saw a gap: go back, once for each place where that happens. */
+static void
+repair(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	qpc->stats.naks_seq++;
+	if (qpc->req.is_repairing || qpc->req.is_rnr_wait)
+		return;
+	qpc->req.is_repairing = true;
+	uroce_req_retry(qpc, now_ns);
+}
+
+static enum uroce_verdict
+bad_response(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	uroce_req_fail(qpc, IBV_WC_BAD_RESP_ERR, UROCE_VERDICT_BAD_RESPONSE, now_ns);
+	return UROCE_VERDICT_BAD_RESPONSE;
+}
+
+/* The oldest request got its last response. */
+static void
+retire_answered(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint64_t now_ns)
+{
+	bool is_batch_open = false;
+
+	retire(qpc, wqe, &is_batch_open, now_ns);
+	uroce_ring_pop(&qpc->sq->ring, 1);
+	if (is_batch_open)
+		uroce_done_send_end(qpc);
+}
+
+/* One of the outstanding READ requests or atomics was answered to the end. */
+static void
+end_rd_request(struct uroce_req *req)
+{
+	if (req->nb_rd_out)
+		req->nb_rd_out--;
+}
+
+static enum uroce_verdict
+read_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uroce_send_wqe *wqe,
+	      uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
+	const uint32_t len = uroce_msg_payload(qpc, wqe->len, nth);
+	const bool is_end = nth + 1 == wqe->nb_psn;
+	const bool is_chunk_end = is_end || (nth + 1) % UROCE_READ_CHUNK_PSNS == 0;
+	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
+
+	if (pkt->payload_len != len || is_last != is_chunk_end)
+		return bad_response(qpc, now_ns);
+	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_send_wqe_data(qpc->sq, wqe), wqe->nb_sge,
+			      (uint64_t)nth << qpc->mtu_shift, pkt->payload, len)) {
+		uroce_req_fail(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
+		return UROCE_VERDICT_LOCAL_FAULT;
+	}
+	qpc->stats.rx_bytes += len;
+	if (is_chunk_end)
+		end_rd_request(req);
+	if (is_end)
+		retire_answered(qpc, wqe, now_ns);
+	else
+		req->una_psn = uroce_psn_add(pkt->psn, 1);
+	return UROCE_VERDICT_RESPONSE;
+}
+
+static enum uroce_verdict
+atomic_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uroce_send_wqe *wqe,
+		uint64_t now_ns)
+{
+	const uint64_t orig = be64_get(uroce_pkt_atomicacketh(pkt)->orig);
+
+	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_send_wqe_data(qpc->sq, wqe), wqe->nb_sge, 0,
+			      &orig, sizeof(orig))) {
+		uroce_req_fail(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
+		return UROCE_VERDICT_LOCAL_FAULT;
+	}
+	end_rd_request(&qpc->req);
+	retire_answered(qpc, wqe, now_ns);
+	return UROCE_VERDICT_RESPONSE;
+}
+
+/* A response with data, for the request that una_psn is in. */
+static enum uroce_verdict
+data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (!advance(qpc, pkt->psn, now_ns)) {
+		repair(qpc, now_ns);
+		return UROCE_VERDICT_RESPONSE_GAP;
+	}
+	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
+	const bool is_atomic = pkt->op->operation == UROCE_OPERATION_ATOMIC_ACK;
+
+	if (!uroce_wqe_needs_response(wqe) || is_atomic != (wqe->opcode != IBV_WR_RDMA_READ))
+		return bad_response(qpc, now_ns);
+	const enum uroce_verdict verdict = is_atomic ? atomic_response(qpc, pkt, wqe, now_ns)
+						     : read_response(qpc, pkt, wqe, now_ns);
+
+	if (verdict == UROCE_VERDICT_RESPONSE) {
+		uroce_req_progress(qpc, now_ns);
+		uroce_req_check_drained(qpc);
+	}
+	return verdict;
+}
+
+static enum uroce_verdict
+rnr_nak(struct uroce_qpc *qpc, uint8_t timer_code, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	qpc->stats.naks_rnr++;
+	if (req->is_rnr_wait)
+		return UROCE_VERDICT_NAK_RNR;
+	if (!req->rnr_left) {
+		uroce_req_fail(qpc, IBV_WC_RNR_RETRY_EXC_ERR, 0, now_ns);
+		return UROCE_VERDICT_NAK_RNR;
+	}
+	if (req->rnr_left != 7) /* 7: without limit [IBA 9.7.5.2.8] */
+		req->rnr_left--;
+	uroce_req_rewind(qpc);
+	req->is_rnr_wait = true;
+	req->rnr_deadline = now_ns + uroce_rnr_timer_ns(timer_code);
+	req->ack_deadline = UROCE_NEVER;
+	return UROCE_VERDICT_NAK_RNR;
+}
+
+static enum uroce_verdict
+nak(struct uroce_qpc *qpc, uint8_t code, uint64_t now_ns)
+{
+	if (code == UROCE_NAK_PSN_SEQ) {
+		repair(qpc, now_ns);
+		return UROCE_VERDICT_NAK_SEQ;
+	}
+	if (code >= sizeof(nak_status))
+		return bad_response(qpc, now_ns);
+	uroce_req_fail(qpc, (enum ibv_wc_status)nak_status[code],
+		       uroce_syndrome_make(UROCE_AETH_NAK, code), now_ns);
+	return UROCE_VERDICT_NAK_FATAL;
+}
+
+static enum uroce_verdict
+acknowledge(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	const uint8_t syndrome = uroce_pkt_aeth(pkt)->syndrome;
+	const enum uroce_aeth_kind kind = uroce_syndrome_kind(syndrome);
+	/* an ACK acknowledges its PSN, a NAK what is before it */
+	const uint32_t upto = uroce_psn_add(pkt->psn, kind == UROCE_AETH_ACK);
+
+	if (!advance(qpc, upto, now_ns)) {
+		repair(qpc, now_ns);
+		return UROCE_VERDICT_RESPONSE_GAP;
+	}
+	switch (kind) {
+	case UROCE_AETH_ACK:
+		return UROCE_VERDICT_RESPONSE;
+	case UROCE_AETH_RNR:
+		return rnr_nak(qpc, uroce_syndrome_value(syndrome), now_ns);
+	case UROCE_AETH_NAK:
+		return nak(qpc, uroce_syndrome_value(syndrome), now_ns);
+	case UROCE_AETH_RESERVED:
+		break;
+	}
+	return bad_response(qpc, now_ns);
+}
+
+enum uroce_verdict
+uroce_comp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->max_psn);
+
+	if (qpc->type != IBV_QPT_RC)
+		return UROCE_VERDICT_WRONG_SERVICE;
+	if (!uroce_psn_in(pkt->psn, req->una_psn, nb_out))
+		return UROCE_VERDICT_GHOST;
+	if (pkt->op->operation == UROCE_OPERATION_ACK)
+		return acknowledge(qpc, pkt, now_ns);
+	return data_response(qpc, pkt, now_ns);
+}

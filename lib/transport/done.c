@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completions are written straight into the slots of the CQ. The rules of what a completion says
+ * are a table for the opcode and the caller's choice for the status.
+ */
+#include "transport/done.h"
+
+static const uint8_t wc_opcodes[] = {
+	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
+	[IBV_WR_SEND] = IBV_WC_SEND,
+	[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
+	[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
+	[IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
+};
+
+void
+uroce_done_send_begin(struct uroce_qpc *qpc)
+{
+	uroce_cq_begin(qpc->send_cq);
+}
+
+void
+uroce_done_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, enum ibv_wc_status status,
+		uint32_t vendor_err, uint64_t now_ns)
+{
+	if (status == IBV_WC_SUCCESS && !(wqe->flags & UROCE_WQE_SIGNALED))
+		return;
+	struct uroce_cqe *cqe = uroce_cq_put(qpc->send_cq);
+
+	if (!cqe) {
+		qpc->events |= UROCE_QPC_SEND_CQ_OVERRUN;
+		return;
+	}
+	cqe->wr_id = wqe->wr_id;
+	cqe->qp = qpc->cookie;
+	cqe->timestamp_ns = now_ns;
+	cqe->byte_len = wqe->len;
+	cqe->qpn = qpc->qpn;
+	cqe->vendor_err = vendor_err;
+	cqe->status = (uint8_t)status;
+	cqe->opcode = wc_opcodes[wqe->opcode];
+}
+
+void
+uroce_done_send_end(struct uroce_qpc *qpc)
+{
+	if (uroce_cq_end(qpc->send_cq))
+		qpc->events |= UROCE_QPC_SEND_CQ_EVENT;
+}
+
+/* Without the brackets: the flush puts many. */
+static void
+put_recv(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
+	 const struct uroce_done_recv *done, uint64_t now_ns)
+{
+	struct uroce_cqe *cqe = uroce_cq_put(qpc->recv_cq);
+
+	if (!cqe) {
+		qpc->events |= UROCE_QPC_RECV_CQ_OVERRUN;
+		return;
+	}
+	cqe->wr_id = wqe->wr_id;
+	cqe->qp = qpc->cookie;
+	cqe->timestamp_ns = now_ns;
+	cqe->byte_len = done->byte_len;
+	cqe->imm = done->imm;
+	cqe->qpn = qpc->qpn;
+	cqe->src_qpn = done->src_qpn;
+	cqe->vendor_err = done->vendor_err;
+	cqe->status = (uint8_t)done->status;
+	cqe->opcode = (uint8_t)done->opcode;
+	cqe->wc_flags = done->wc_flags;
+	cqe->sl = done->sl;
+	cqe->is_solicited = done->is_solicited;
+}
+
+static void
+end_recv(struct uroce_qpc *qpc)
+{
+	if (uroce_cq_end(qpc->recv_cq))
+		qpc->events |= UROCE_QPC_RECV_CQ_EVENT;
+}
+
+void
+uroce_done_recv(struct uroce_qpc *qpc, const struct uroce_done_recv *done, uint64_t now_ns)
+{
+	struct uroce_ring *rq = &qpc->rq->ring;
+
+	uroce_cq_begin(qpc->recv_cq);
+	put_recv(qpc, uroce_ring_at(rq, uroce_ring_tail(rq)), done, now_ns);
+	uroce_ring_pop(rq, 1);
+	end_recv(qpc);
+}
+
+void
+uroce_done_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_ring *sq = &qpc->sq->ring;
+	const uint32_t head = uroce_ring_head(sq);
+	const uint32_t tail = uroce_ring_tail(sq);
+
+	if (head == tail)
+		return;
+	uroce_done_send_begin(qpc);
+	for (uint32_t idx = tail; idx != head; idx++)
+		uroce_done_send(qpc, uroce_ring_at(sq, idx), IBV_WC_WR_FLUSH_ERR, 0, now_ns);
+	uroce_ring_pop(sq, head - tail);
+	uroce_done_send_end(qpc);
+}
+
+static void
+flush_rq(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	const struct uroce_done_recv flushed = {
+		.status = IBV_WC_WR_FLUSH_ERR,
+		.opcode = IBV_WC_RECV,
+	};
+	struct uroce_ring *rq = &qpc->rq->ring;
+	const uint32_t head = uroce_ring_head(rq);
+	const uint32_t tail = uroce_ring_tail(rq);
+
+	if (head == tail)
+		return;
+	uroce_cq_begin(qpc->recv_cq);
+	for (uint32_t idx = tail; idx != head; idx++)
+		put_recv(qpc, uroce_ring_at(rq, idx), &flushed, now_ns);
+	uroce_ring_pop(rq, head - tail);
+	end_recv(qpc);
+}
+
+void
+uroce_done_flush(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	uroce_done_flush_sq(qpc, now_ns);
+	flush_rq(qpc, now_ns);
+}

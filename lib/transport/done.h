@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_DONE_H
+#define UROCE_TRANSPORT_DONE_H
+
+/**
+ * @file
+ * Completing requests: from work queue entries to completion queue entries.
+ *
+ * Send completions come in batches (one acknowledgement retires many requests), so they are
+ * bracketed by begin and end; a receive completion comes alone. What the consumer of a CQ is to be
+ * told is left in the context's `events`.
+ */
+
+#include "transport/qpc.h"
+
+/** A receive completion: what differs from message to message. */
+struct uroce_done_recv {
+	enum ibv_wc_status status;
+	enum ibv_wc_opcode opcode;
+	uint32_t byte_len;
+	uint32_t imm;
+	uint32_t src_qpn;
+	uint32_t vendor_err;
+	uint8_t wc_flags;
+	uint8_t sl;
+	bool is_solicited;
+};
+
+/** Begin a batch of send completions. */
+void uroce_done_send_begin(struct uroce_qpc *qpc);
+
+/** Complete a send request; one that succeeds unsignaled leaves no entry. Does not pop it. */
+void uroce_done_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
+		     enum ibv_wc_status status, uint32_t vendor_err, uint64_t now_ns);
+
+/** End the batch: the application sees it. */
+void uroce_done_send_end(struct uroce_qpc *qpc);
+
+/** Complete the oldest receive request, and give its slot back. There is one. */
+void uroce_done_recv(struct uroce_qpc *qpc, const struct uroce_done_recv *done, uint64_t now_ns);
+
+/** Flush both queues: every request completes with IBV_WC_WR_FLUSH_ERR, in order. */
+void uroce_done_flush(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** Flush the send queue alone (SQE). */
+void uroce_done_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns);
+
+#endif /* UROCE_TRANSPORT_DONE_H */

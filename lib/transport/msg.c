@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A message being received: SEND and WRITE, packet by packet, in order [IBA 9.7.4.1, 9.8.2].
+ *
+ * The checks run before anything is touched: first that the opcode continues the message, then that
+ * the packet's length suits its place in it, then keys, ranges and receive requests; only then is
+ * the payload placed. Reliability is the caller's business.
+ */
+#include "transport/role.h"
+
+#include <string.h>
+
+#include "transport/done.h"
+#include "wire/psn.h"
+
+/* What ends in the peer's memory, or in ours, is at most this long [IBA 9.7.4.1.6]. */
+#define MSG_LEN_MAX (1u << 31)
+
+static struct uroce_recv_wqe *
+oldest_recv(const struct uroce_qpc *qpc)
+{
+	const struct uroce_ring *rq = &qpc->rq->ring;
+
+	if (uroce_ring_head(rq) == uroce_ring_tail(rq))
+		return NULL;
+	return uroce_ring_at(rq, uroce_ring_tail(rq));
+}
+
+/* Whether the opcode is what may come next, and the length what its position requires. */
+static enum uroce_verdict
+check_sequence(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	const struct uroce_opcode *op = pkt->op;
+	const bool is_first = op->flags & UROCE_OPF_FIRST;
+	const bool is_last = op->flags & UROCE_OPF_LAST;
+	const uint32_t mtu = 1u << qpc->mtu_shift;
+	const uint8_t expected = is_first ? (uint8_t)UROCE_OPERATION_NONE : op->operation;
+
+	if (qpc->resp.operation != expected)
+		return UROCE_VERDICT_BAD_SEQUENCE;
+	if (!is_last && pkt->payload_len != mtu)
+		return UROCE_VERDICT_BAD_REQUEST;
+	if (is_last && (pkt->payload_len > mtu || (!is_first && !pkt->payload_len)))
+		return UROCE_VERDICT_BAD_REQUEST;
+	return UROCE_VERDICT_REQUEST;
+}
+
+static enum uroce_verdict
+place_send(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	struct uroce_recv_wqe *wqe = oldest_recv(qpc);
+	const uint32_t at = resp->operation == UROCE_OPERATION_NONE ? 0 : resp->msg_len;
+
+	if (!wqe)
+		return UROCE_VERDICT_NO_RECEIVE;
+	if ((uint64_t)at + pkt->payload_len > wqe->len)
+		return UROCE_VERDICT_TOO_LONG;
+	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_recv_wqe_sge(wqe), wqe->nb_sge, at,
+			      pkt->payload, pkt->payload_len))
+		return UROCE_VERDICT_LOCAL_FAULT;
+	return UROCE_VERDICT_REQUEST;
+}
+
+/* The first packet of a WRITE says where it goes: checked as a whole, once. */
+static enum uroce_verdict
+open_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const struct uroce_reth *reth = uroce_pkt_reth(pkt);
+	const uint64_t va = be64_get(reth->va);
+	const uint32_t rkey = be32_get(reth->rkey);
+	const uint32_t len = be32_get(reth->dma_len);
+
+	if (len > MSG_LEN_MAX)
+		return UROCE_VERDICT_BAD_REQUEST;
+	if (!(qpc->access & IBV_ACCESS_REMOTE_WRITE))
+		return UROCE_VERDICT_NO_ACCESS;
+	/* a WRITE of nothing touches no memory: its key is not looked at [IBA 9.7.4.1.3] */
+	if (len && !uroce_mr_resolve(qpc->mrs, rkey, qpc->pdn, va, len, IBV_ACCESS_REMOTE_WRITE))
+		return UROCE_VERDICT_NO_ACCESS;
+	resp->write_va = va;
+	resp->write_rkey = rkey;
+	resp->write_len = len;
+	return UROCE_VERDICT_REQUEST;
+}
+
+static enum uroce_verdict
+place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
+	uint32_t at = resp->msg_len;
+
+	if ((pkt->op->flags & UROCE_OPF_IMM) && !oldest_recv(qpc))
+		return UROCE_VERDICT_NO_RECEIVE;
+	if (resp->operation == UROCE_OPERATION_NONE) {
+		const enum uroce_verdict verdict = open_write(qpc, pkt);
+
+		if (verdict != UROCE_VERDICT_REQUEST)
+			return verdict;
+		at = 0;
+	}
+	const uint64_t end = (uint64_t)at + pkt->payload_len;
+
+	if (is_last ? end != resp->write_len : end >= resp->write_len)
+		return UROCE_VERDICT_BAD_REQUEST;
+	if (!pkt->payload_len)
+		return UROCE_VERDICT_REQUEST;
+	void *dst = uroce_mr_resolve(qpc->mrs, resp->write_rkey, qpc->pdn, resp->write_va + at,
+				     pkt->payload_len, IBV_ACCESS_REMOTE_WRITE);
+
+	if (!dst)
+		return UROCE_VERDICT_NO_ACCESS;
+	memcpy(dst, pkt->payload, pkt->payload_len);
+	return UROCE_VERDICT_REQUEST;
+}
+
+/* The last packet of a message that uses a receive request completes it. */
+static void
+complete_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	const bool is_send = pkt->op->operation == UROCE_OPERATION_SEND;
+	struct uroce_done_recv done = {
+		.status = IBV_WC_SUCCESS,
+		.opcode = is_send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
+		.byte_len = qpc->resp.msg_len,
+		.is_solicited = pkt->is_solicited,
+	};
+
+	if (!is_send && !(pkt->op->flags & UROCE_OPF_IMM))
+		return;
+	if (pkt->op->flags & UROCE_OPF_IMM) {
+		memcpy(&done.imm, uroce_pkt_immdt(pkt), sizeof(done.imm));
+		done.wc_flags = IBV_WC_WITH_IMM;
+	}
+	uroce_done_recv(qpc, &done, now_ns);
+}
+
+enum uroce_verdict
+uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	enum uroce_verdict verdict = check_sequence(qpc, pkt);
+
+	if (verdict != UROCE_VERDICT_REQUEST)
+		return verdict;
+	/* SEND with invalidate needs memory windows, which this device does not offer */
+	if (pkt->op->ext_mask & 1 << UROCE_EXT_IETH)
+		return UROCE_VERDICT_BAD_REQUEST;
+	verdict = pkt->op->operation == UROCE_OPERATION_SEND ? place_send(qpc, pkt)
+							     : place_write(qpc, pkt);
+	if (verdict != UROCE_VERDICT_REQUEST)
+		return verdict;
+	if (pkt->op->flags & UROCE_OPF_FIRST)
+		resp->msg_len = 0;
+	resp->msg_len += pkt->payload_len;
+	resp->operation = pkt->op->operation;
+	qpc->stats.rx_bytes += pkt->payload_len;
+	if (pkt->op->flags & UROCE_OPF_LAST) {
+		complete_message(qpc, pkt, now_ns);
+		resp->operation = UROCE_OPERATION_NONE;
+	}
+	return UROCE_VERDICT_REQUEST;
+}
+
+enum uroce_verdict
+uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const bool is_first = pkt->op->flags & UROCE_OPF_FIRST;
+
+	if (is_first) {
+		/* whatever came before and did not end is lost; its receive request is used again */
+		resp->operation = UROCE_OPERATION_NONE;
+		resp->epsn = pkt->psn;
+	} else if (pkt->psn != resp->epsn) {
+		resp->operation = UROCE_OPERATION_NONE;
+		return UROCE_VERDICT_PSN_GAP;
+	}
+	const enum uroce_verdict verdict = uroce_msg_recv(qpc, pkt, now_ns);
+
+	if (verdict == UROCE_VERDICT_REQUEST) {
+		resp->epsn = uroce_psn_add(pkt->psn, 1);
+		return verdict;
+	}
+	resp->operation = UROCE_OPERATION_NONE;
+	/* the peer's faults lose its message and nothing else; this one is our application's */
+	if (verdict == UROCE_VERDICT_LOCAL_FAULT)
+		uroce_resp_fail_recv(qpc, IBV_WC_LOC_PROT_ERR, verdict, now_ns);
+	return verdict;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The switchboard of a QP context: each event of the world goes to the role that it concerns, after
+ * the checks that are the same for all of them.
+ */
+#include "transport/qpc.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "transport/done.h"
+#include "transport/role.h"
+#include "wire/icrc.h"
+
+static const uint8_t services[] = {
+	[IBV_QPT_RC] = UROCE_SERVICE_RC,
+	[IBV_QPT_UC] = UROCE_SERVICE_UC,
+	[IBV_QPT_UD] = UROCE_SERVICE_UD,
+};
+
+void
+uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
+{
+	*qpc = (struct uroce_qpc){
+		.type = (uint8_t)conf->type,
+		.state = IBV_QPS_RESET,
+		.service = services[conf->type],
+		.qpn = conf->qpn,
+		.pdn = conf->pdn,
+		.sq = conf->sq,
+		.rq = conf->rq,
+		.send_cq = conf->send_cq,
+		.recv_cq = conf->recv_cq,
+		.mrs = conf->mrs,
+		.cookie = conf->cookie,
+		.limits = conf->limits,
+		.pkeys = conf->pkeys,
+	};
+	uroce_req_reset(qpc);
+	uroce_resp_reset(qpc);
+}
+
+uint8_t *
+uroce_txd_begin(struct uroce_txd *txd, const struct uroce_qpc *qpc, const struct uroce_path *path,
+		uint8_t opcode, uint32_t dest_qpn, uint32_t psn, uint32_t payload_len)
+{
+	const uint32_t ext_len = uroce_opcode_table[opcode].ext_len;
+	const uint8_t pad_len = (uint8_t)(-payload_len & 3);
+	struct uroce_bth *bth = uroce_path_put(path, txd->hdr,
+					       (uint32_t)sizeof(*bth) + ext_len + payload_len +
+						       pad_len + UROCE_ICRC_LEN,
+					       &txd->icrc);
+
+	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, dest_qpn, psn);
+	txd->bth_off = path->bth_off;
+	txd->hdr_len = (uint16_t)(path->hdr_len + ext_len);
+	txd->payload_len = payload_len;
+	txd->pad_len = pad_len;
+	if (!payload_len)
+		txd->nb_slices = 0;
+	return (uint8_t *)(bth + 1);
+}
+
+/* Full or limited members of a partition talk; two limited ones do not [IBA 10.9.3]. */
+static bool
+is_pkey_match(uint16_t a, uint16_t b)
+{
+	return ((a ^ b) & 0x7fff) == 0 && ((a | b) & 0x8000);
+}
+
+/* Whether the frame came from the peer's address to ours. */
+static bool
+is_from_peer(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	const uint8_t *ours = qpc->path.hdr + qpc->path.ip_off;
+
+	if (pkt->is_ipv6 != qpc->path.is_ipv6)
+		return false;
+	if (pkt->is_ipv6) {
+		const struct uroce_ipv6 *theirs = (const struct uroce_ipv6 *)pkt->ip;
+		const struct uroce_ipv6 *path = (const struct uroce_ipv6 *)ours;
+
+		return !memcmp(theirs->src, path->dst, 16) && !memcmp(theirs->dst, path->src, 16);
+	}
+	const struct uroce_ipv4 *theirs = (const struct uroce_ipv4 *)pkt->ip;
+	const struct uroce_ipv4 *path = (const struct uroce_ipv4 *)ours;
+
+	return !memcmp(theirs->src, path->dst, 4) && !memcmp(theirs->dst, path->src, 4);
+}
+
+static enum uroce_verdict
+check_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	const bool is_response = pkt->op->flags & UROCE_OPF_RESPONSE;
+	const bool is_ready = is_response ? qpc->state == IBV_QPS_RTS || qpc->state == IBV_QPS_SQD
+					  : qpc->state >= IBV_QPS_RTR && qpc->state <= IBV_QPS_SQE;
+
+	if (!is_ready)
+		return UROCE_VERDICT_NOT_READY;
+	if (pkt->op->service != qpc->service && pkt->op->service != UROCE_SERVICE_CNP)
+		return UROCE_VERDICT_WRONG_SERVICE;
+	if (qpc->type != IBV_QPT_UD && !is_from_peer(qpc, pkt))
+		return UROCE_VERDICT_WRONG_PEER;
+	if (!is_pkey_match(pkt->pkey, qpc->pkey))
+		return UROCE_VERDICT_BAD_PKEY;
+	return UROCE_VERDICT_REQUEST;
+}
+
+enum uroce_verdict
+uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	const enum uroce_verdict verdict = check_packet(qpc, pkt);
+
+	if (verdict != UROCE_VERDICT_REQUEST)
+		return verdict;
+	qpc->stats.rx_packets++;
+	/* no congestion control yet: a CNP is taken note of by its verdict */
+	if (pkt->op->service == UROCE_SERVICE_CNP)
+		return UROCE_VERDICT_RESPONSE;
+	if (pkt->op->flags & UROCE_OPF_RESPONSE)
+		return uroce_comp_recv(qpc, pkt, now_ns);
+	if (qpc->state == IBV_QPS_RTR && !qpc->is_established) {
+		qpc->is_established = true;
+		qpc->events |= UROCE_QPC_COMM_EST;
+	}
+	if (qpc->type == IBV_QPT_RC)
+		return uroce_resp_recv(qpc, pkt, now_ns);
+	if (qpc->type == IBV_QPT_UC)
+		return uroce_msg_recv_uc(qpc, pkt, now_ns);
+	return uroce_ud_recv(qpc, pkt, now_ns);
+}
+
+unsigned
+uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+{
+	unsigned nb = 0;
+
+	if (qpc->type == IBV_QPT_RC)
+		nb = uroce_resp_send(qpc, out, max, now_ns);
+	if (qpc->state == IBV_QPS_ERR)
+		uroce_done_flush(qpc, now_ns);
+	else if (qpc->state == IBV_QPS_SQE)
+		uroce_done_flush_sq(qpc, now_ns);
+	else if (qpc->type == IBV_QPT_UD)
+		nb += uroce_ud_send(qpc, out + nb, max - nb);
+	else if (qpc->state >= IBV_QPS_RTS)
+		nb += uroce_req_send(qpc, out + nb, max - nb, now_ns);
+	qpc->stats.tx_packets += nb;
+	return nb;
+}
+
+void
+uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	if (qpc->type != IBV_QPT_RC && qpc->state >= IBV_QPS_RTS && qpc->state <= IBV_QPS_SQD)
+		uroce_req_sent(qpc, now_ns);
+}
+
+uint64_t
+uroce_qpc_deadline(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+
+	return req->is_rnr_wait ? req->rnr_deadline : req->ack_deadline;
+}
+
+void
+uroce_qpc_expire(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	if (now_ns >= uroce_qpc_deadline(qpc))
+		uroce_req_expire(qpc, now_ns);
+}
+
+void
+uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	qpc->state = IBV_QPS_ERR;
+	qpc->resp.operation = UROCE_OPERATION_NONE;
+	uroce_req_reset(qpc);
+	uroce_done_flush(qpc, now_ns);
+}
+
+void
+uroce_qpc_fail(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	if (qpc->state == IBV_QPS_RESET || qpc->state == IBV_QPS_ERR)
+		return;
+	qpc->resp.pending = 0;
+	qpc->resp.has_aeth = false;
+	uroce_qpc_enter_error(qpc, now_ns);
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The requester [IBA 9.7.3, 9.7.5.2]: from send queue entries to request packets.
+ *
+ * A request gets its PSNs when its first packet is built: one for each packet, or for each packet of
+ * the response if it is a READ. The position (next_idx, next_pkt, next_psn) walks over them; sending
+ * again is setting that position back to the oldest unacknowledged PSN, and walking on. Requests are
+ * not copied anywhere: a packet is built from its request each time that it is sent.
+ *
+ * A READ is sent as several READ requests of at most UROCE_READ_CHUNK_PSNS responses, so that the
+ * window bounds the responses in flight as it bounds everything else.
+ *
+ * Who asks for an ACK: the last packet that can be sent now (nothing else would make the peer
+ * answer), and otherwise one packet in ACK_EVERY.
+ */
+#include "transport/role.h"
+
+#include <string.h>
+
+#include "transport/done.h"
+#include "wire/psn.h"
+#include "wire/syndrome.h"
+
+/* Packets between two that ask for an ACK, while there is more to send. */
+#define ACK_EVERY 32
+
+/* What a request looks like on the wire, by enum ibv_wr_opcode. */
+static const struct {
+	uint8_t first;
+	uint8_t middle;
+	uint8_t last;
+	uint8_t only;
+} ops[] = {
+	[IBV_WR_RDMA_WRITE] = { UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_MIDDLE, UROCE_OP_WRITE_LAST,
+				UROCE_OP_WRITE_ONLY },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = { UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_MIDDLE,
+					 UROCE_OP_WRITE_LAST_IMM, UROCE_OP_WRITE_ONLY_IMM },
+	[IBV_WR_SEND] = { UROCE_OP_SEND_FIRST, UROCE_OP_SEND_MIDDLE, UROCE_OP_SEND_LAST,
+			  UROCE_OP_SEND_ONLY },
+	[IBV_WR_SEND_WITH_IMM] = { UROCE_OP_SEND_FIRST, UROCE_OP_SEND_MIDDLE,
+				   UROCE_OP_SEND_LAST_IMM, UROCE_OP_SEND_ONLY_IMM },
+	[IBV_WR_SEND_WITH_INV] = { UROCE_OP_SEND_FIRST, UROCE_OP_SEND_MIDDLE,
+				   UROCE_OP_SEND_LAST_INV, UROCE_OP_SEND_ONLY_INV },
+};
+
+void
+uroce_req_reset(struct uroce_qpc *qpc)
+{
+	qpc->req = (struct uroce_req){ .ack_deadline = UROCE_NEVER };
+}
+
+void
+uroce_req_start(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+
+	req->una_psn = qpc->attr.sq_psn;
+	req->next_psn = qpc->attr.sq_psn;
+	req->max_psn = qpc->attr.sq_psn;
+	req->retry_left = qpc->attr.retry_cnt;
+	req->rnr_left = qpc->attr.rnr_retry;
+}
+
+void
+uroce_req_resume(struct uroce_qpc *qpc)
+{
+	const uint32_t psn = qpc->req.next_psn;
+	const uint32_t idx = uroce_ring_tail(&qpc->sq->ring);
+
+	qpc->req = (struct uroce_req){
+		.una_psn = psn,
+		.next_psn = psn,
+		.max_psn = psn,
+		.una_idx = idx,
+		.next_idx = idx,
+		.begun_idx = idx,
+		.ack_deadline = UROCE_NEVER,
+	};
+}
+
+void
+uroce_req_rewind(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+
+	req->next_psn = req->una_psn;
+	req->next_idx = req->una_idx;
+	req->next_pkt = 0;
+	if (req->una_idx != req->begun_idx)
+		req->next_pkt =
+			uroce_psn_dist(uroce_req_wqe(qpc, req->una_idx)->first_psn, req->una_psn);
+	req->nb_rd_out = 0;
+	req->since_ack_req = 0;
+	req->fault = 0;
+}
+
+void
+uroce_req_progress(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	req->retry_left = qpc->attr.retry_cnt;
+	req->rnr_left = qpc->attr.rnr_retry;
+	req->is_rnr_wait = false;
+	req->is_repairing = false;
+	/* an answer to what was sent before a rewind may overtake the position */
+	if (uroce_psn_before(req->next_psn, req->una_psn))
+		uroce_req_rewind(qpc);
+	if (req->una_psn == req->max_psn || !qpc->ack_timeout_ns)
+		req->ack_deadline = UROCE_NEVER;
+	else
+		req->ack_deadline = now_ns + qpc->ack_timeout_ns;
+}
+
+void
+uroce_req_fail(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
+	       uint64_t now_ns)
+{
+	struct uroce_ring *sq = &qpc->sq->ring;
+
+	uroce_done_send_begin(qpc);
+	uroce_done_send(qpc, uroce_req_wqe(qpc, qpc->req.una_idx), status, vendor_err, now_ns);
+	uroce_ring_pop(sq, 1);
+	uroce_done_send_end(qpc);
+	qpc->req.una_idx++;
+	if (qpc->type == IBV_QPT_RC) {
+		uroce_qpc_enter_error(qpc, now_ns);
+		return;
+	}
+	/* UC and UD: the receive side goes on [IBA 10.3.1.6] */
+	uroce_done_flush_sq(qpc, now_ns);
+	qpc->state = IBV_QPS_SQE;
+}
+
+void
+uroce_req_retry(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (!req->retry_left) {
+		uroce_req_fail(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
+		return;
+	}
+	req->retry_left--;
+	uroce_req_rewind(qpc);
+	req->ack_deadline = qpc->ack_timeout_ns ? now_ns + qpc->ack_timeout_ns : UROCE_NEVER;
+}
+
+void
+uroce_req_expire(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (req->is_rnr_wait && now_ns >= req->rnr_deadline) {
+		req->is_rnr_wait = false;
+		if (req->una_psn != req->max_psn && qpc->ack_timeout_ns)
+			req->ack_deadline = now_ns + qpc->ack_timeout_ns;
+	}
+	if (now_ns >= req->ack_deadline) {
+		qpc->stats.timeouts++;
+		req->is_repairing = false;
+		uroce_req_retry(qpc, now_ns);
+	}
+}
+
+void
+uroce_req_check_drained(struct uroce_qpc *qpc)
+{
+	if (!qpc->req.is_draining || qpc->req.una_idx != qpc->req.begun_idx)
+		return;
+	qpc->req.is_draining = false;
+	if (qpc->attr.en_sqd_async_notify)
+		qpc->events |= UROCE_QPC_SQ_DRAINED;
+}
+
+/*
+ * The request at the position cannot be sent. It fails when all before it have completed; until then
+ * sending stops here.
+ */
+static void
+stop_at_fault(struct uroce_qpc *qpc, enum ibv_wc_status status)
+{
+	qpc->req.fault = (uint8_t)status;
+}
+
+/* The next request in the queue gets its PSNs. */
+static bool
+begin_request(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (req->next_idx == uroce_ring_head(&qpc->sq->ring) || qpc->state != IBV_QPS_RTS)
+		return false;
+	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
+
+	wqe->first_psn = req->next_psn;
+	if (wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		wqe->nb_psn = 1;
+	else
+		wqe->nb_psn = uroce_msg_packets(qpc, wqe->len);
+	req->begun_idx = req->next_idx + 1;
+	return true;
+}
+
+/* Whether the request at the position has to wait for READs and atomics before it. */
+static bool
+is_held_back(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
+{
+	const struct uroce_req *req = &qpc->req;
+
+	if (!req->next_pkt && (wqe->flags & UROCE_WQE_FENCE) && req->nb_rd_out)
+		return true;
+	if (!uroce_wqe_needs_response(wqe))
+		return false;
+	if (!qpc->attr.max_rd_atomic)
+		stop_at_fault(qpc, IBV_WC_LOC_QP_OP_ERR);
+	return req->nb_rd_out >= qpc->attr.max_rd_atomic;
+}
+
+/* The position moves over `nb` PSNs of the request that it is in. */
+static void
+advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (req->next_psn != req->max_psn)
+		qpc->stats.retransmits++;
+	req->next_psn = uroce_psn_add(req->next_psn, nb);
+	req->next_pkt += nb;
+	if (uroce_psn_before(req->max_psn, req->next_psn))
+		req->max_psn = req->next_psn;
+	if (req->next_pkt == wqe->nb_psn) {
+		req->next_idx++;
+		req->next_pkt = 0;
+	}
+}
+
+/* READ: one request for the responses up to the end of the chunk. */
+static void
+put_read(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint32_t pkt = req->next_pkt;
+	const uint32_t chunk_end = (pkt / UROCE_READ_CHUNK_PSNS + 1) * UROCE_READ_CHUNK_PSNS;
+	const uint32_t end = chunk_end < wqe->nb_psn ? chunk_end : wqe->nb_psn;
+	const uint64_t offset = (uint64_t)pkt << qpc->mtu_shift;
+	const uint64_t offset_end = (uint64_t)end << qpc->mtu_shift;
+	const uint32_t len = (uint32_t)((offset_end < wqe->len ? offset_end : wqe->len) - offset);
+	struct uroce_reth *reth = (struct uroce_reth *)uroce_txd_begin(
+		txd, qpc, &qpc->path, UROCE_OP_READ_REQUEST, qpc->dest_qpn, req->next_psn, 0);
+
+	reth->va = be64_make(wqe->remote_addr + offset);
+	reth->rkey = be32_make(wqe->rkey);
+	reth->dma_len = be32_make(len);
+	req->nb_rd_out++;
+	advance_position(qpc, wqe, end - pkt);
+}
+
+static void
+put_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
+{
+	struct uroce_req *req = &qpc->req;
+	const bool is_swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+	struct uroce_atomiceth *eth = (struct uroce_atomiceth *)uroce_txd_begin(
+		txd, qpc, &qpc->path, is_swap ? UROCE_OP_CMP_SWAP : UROCE_OP_FETCH_ADD,
+		qpc->dest_qpn, req->next_psn, 0);
+
+	eth->va = be64_make(wqe->remote_addr);
+	eth->rkey = be32_make(wqe->rkey);
+	eth->swap_add = be64_make(is_swap ? wqe->atomic.swap : wqe->atomic.compare_add);
+	eth->compare = be64_make(is_swap ? wqe->atomic.compare_add : 0);
+	req->nb_rd_out++;
+	advance_position(qpc, wqe, 1);
+}
+
+/* The payload of a packet, as slices. @return 0, or -EFAULT: refused */
+static int
+slice_payload(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t len,
+	      struct uroce_txd *txd)
+{
+	const uint64_t offset = (uint64_t)qpc->req.next_pkt << qpc->mtu_shift;
+	void *data = uroce_send_wqe_data(qpc->sq, wqe);
+
+	if (wqe->flags & UROCE_WQE_INLINE) {
+		txd->slice[0] = (struct uroce_slice){ (uint8_t *)data + offset, len };
+		txd->nb_slices = len ? 1 : 0;
+		return 0;
+	}
+	const int nb =
+		uroce_sge_gather(qpc->mrs, qpc->pdn, data, wqe->nb_sge, offset, len, txd->slice);
+
+	if (nb < 0)
+		return nb;
+	txd->nb_slices = (uint8_t)nb;
+	return 0;
+}
+
+static uint8_t
+opcode_at(const struct uroce_send_wqe *wqe, uint32_t pkt)
+{
+	const bool is_first = pkt == 0, is_last = pkt == wqe->nb_psn - 1;
+
+	if (is_first)
+		return is_last ? ops[wqe->opcode].only : ops[wqe->opcode].first;
+	return is_last ? ops[wqe->opcode].last : ops[wqe->opcode].middle;
+}
+
+/* Whether this packet has to ask for an ACK: see the top of the file. */
+static bool
+wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
+{
+	struct uroce_req *req = &qpc->req;
+	const bool is_last = req->next_pkt == wqe->nb_psn - 1;
+	const bool is_window_end =
+		uroce_psn_dist(req->una_psn, req->next_psn) + 1 >= UROCE_WINDOW_PSNS;
+	const bool is_queue_end =
+		is_last &&
+		(req->next_idx + 1 == uroce_ring_head(&qpc->sq->ring) || qpc->state != IBV_QPS_RTS);
+
+	if (!is_window_end && !is_queue_end && ++req->since_ack_req < ACK_EVERY)
+		return false;
+	req->since_ack_req = 0;
+	return true;
+}
+
+/* SEND and WRITE. @return whether a packet was built; if not, a fault is noted */
+static bool
+put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint32_t pkt = req->next_pkt;
+	const bool is_last = pkt == wqe->nb_psn - 1;
+	const uint32_t len = uroce_msg_payload(qpc, wqe->len, pkt);
+
+	if (slice_payload(qpc, wqe, len, txd)) {
+		stop_at_fault(qpc, IBV_WC_LOC_PROT_ERR);
+		return false;
+	}
+	const uint8_t opcode = (uint8_t)(qpc->service << 5 | opcode_at(wqe, pkt));
+	uint8_t *ext =
+		uroce_txd_begin(txd, qpc, &qpc->path, opcode, qpc->dest_qpn, req->next_psn, len);
+	struct uroce_bth *bth = (struct uroce_bth *)(txd->hdr + txd->bth_off);
+	const struct uroce_opcode *op = &uroce_opcode_table[opcode];
+
+	if (op->ext_mask & 1 << UROCE_EXT_RETH) {
+		struct uroce_reth *reth = (struct uroce_reth *)ext;
+
+		reth->va = be64_make(wqe->remote_addr);
+		reth->rkey = be32_make(wqe->rkey);
+		reth->dma_len = be32_make(wqe->len);
+	}
+	if (op->ext_mask & 1 << UROCE_EXT_IMMDT)
+		memcpy(ext + op->ext_off[UROCE_EXT_IMMDT], &wqe->imm, sizeof(wqe->imm));
+	if (op->ext_mask & 1 << UROCE_EXT_IETH)
+		((struct uroce_ieth *)(ext + op->ext_off[UROCE_EXT_IETH]))->rkey =
+			be32_make(wqe->imm);
+	if (is_last && (wqe->flags & UROCE_WQE_SOLICITED))
+		bth->flags |= UROCE_BTH_SOLICITED;
+	if (qpc->type == IBV_QPT_RC && wants_ack(qpc, wqe))
+		bth->ack_req = UROCE_BTH_ACK_REQ;
+	qpc->stats.tx_bytes += len;
+	advance_position(qpc, wqe, 1);
+	return true;
+}
+
+/* Build one packet at the position. @return whether there was one to build */
+static bool
+put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (req->fault)
+		return false;
+	if (qpc->type == IBV_QPT_RC &&
+	    uroce_psn_dist(req->una_psn, req->next_psn) >= UROCE_WINDOW_PSNS)
+		return false;
+	if (req->next_idx == req->begun_idx && !begin_request(qpc))
+		return false;
+	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
+
+	if (is_held_back(qpc, wqe))
+		return false;
+	if (wqe->opcode == IBV_WR_RDMA_READ) {
+		put_read(qpc, wqe, txd);
+		return true;
+	}
+	if (uroce_wqe_needs_response(wqe)) {
+		put_atomic(qpc, wqe, txd);
+		return true;
+	}
+	return put_data(qpc, wqe, txd);
+}
+
+/* A request that cannot be sent, and all before it have completed: it ends in its fault. */
+static void
+fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	const struct uroce_req *req = &qpc->req;
+
+	if (req->fault && req->next_idx == req->una_idx)
+		uroce_req_fail(qpc, (enum ibv_wc_status)req->fault, 0, now_ns);
+}
+
+unsigned
+uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	unsigned nb = 0;
+
+	if (req->is_rnr_wait)
+		return 0;
+	while (nb < max && put_request(qpc, &out[nb]))
+		nb++;
+	if (nb && req->ack_deadline == UROCE_NEVER && qpc->type == IBV_QPT_RC &&
+	    qpc->ack_timeout_ns)
+		req->ack_deadline = now_ns + qpc->ack_timeout_ns;
+	fail_if_faulty(qpc, now_ns);
+	return nb;
+}
+
+void
+uroce_req_sent(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	const uint32_t nb = req->next_idx - req->una_idx;
+
+	if (nb) {
+		uroce_done_send_begin(qpc);
+		for (uint32_t i = 0; i < nb; i++)
+			uroce_done_send(qpc, uroce_req_wqe(qpc, req->una_idx + i), IBV_WC_SUCCESS,
+					0, now_ns);
+		uroce_ring_pop(&qpc->sq->ring, nb);
+		uroce_done_send_end(qpc);
+		req->una_idx = req->next_idx;
+		req->una_psn = req->next_psn;
+		uroce_req_check_drained(qpc);
+	}
+	fail_if_faulty(qpc, now_ns);
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The responder of RC [IBA 9.7.4, 9.7.5.1].
+ *
+ * A request is past, expected or ahead, by its PSN. An expected one is executed; a past one is
+ * answered again (a READ by reading again, an atomic from its saved result, the others by an ACK);
+ * one ahead is a gap and gets one NAK.
+ *
+ * What is owed to the peer leaves in PSN order, because every response acknowledges all before it:
+ * first READ responses and atomic acknowledgements, oldest first; then one AETH, an ACK for
+ * everything so far or a NAK for what is expected next. An ACK that is not sent yet covers whatever
+ * arrives in the meantime: that is the coalescing.
+ */
+#include "transport/role.h"
+
+#include <string.h>
+
+#include "transport/done.h"
+#include "wire/psn.h"
+#include "wire/syndrome.h"
+
+static_assert((UROCE_RD_ATOMIC_MAX & (UROCE_RD_ATOMIC_MAX - 1)) == 0, "resources are a ring");
+static_assert(UROCE_RD_ATOMIC_MAX <= 32, "pending is a mask of 32 bits");
+
+#define READ_LEN_MAX (1u << 31)
+
+/* What a refused request leads to, by verdict [IBA 9.7.5.2.8, 9.9.3]. */
+static const struct refusal {
+	bool is_fatal;       /* NAK `nak`, and the QP ends in ERR */
+	uint8_t nak;         /* enum uroce_nak */
+	uint8_t recv_status; /* how the oldest receive request ends; 0: untouched */
+	uint32_t event;      /* enum uroce_qpc_event */
+} refusals[UROCE_VERDICT_NB] = {
+	[UROCE_VERDICT_BAD_SEQUENCE] = { true, UROCE_NAK_INV_REQUEST, 0, UROCE_QPC_REQ_ERR },
+	[UROCE_VERDICT_BAD_REQUEST] = { true, UROCE_NAK_INV_REQUEST, 0, UROCE_QPC_REQ_ERR },
+	[UROCE_VERDICT_NO_ACCESS] = { true, UROCE_NAK_REM_ACCESS, 0, UROCE_QPC_ACCESS_ERR },
+	[UROCE_VERDICT_LOCAL_FAULT] = { true, UROCE_NAK_REM_OP, IBV_WC_LOC_PROT_ERR, 0 },
+	[UROCE_VERDICT_TOO_LONG] = { true, UROCE_NAK_INV_REQUEST, IBV_WC_LOC_LEN_ERR, 0 },
+};
+
+void
+uroce_resp_reset(struct uroce_qpc *qpc)
+{
+	qpc->resp = (struct uroce_resp){ .epsn = qpc->attr.rq_psn };
+}
+
+/* An ACK becomes due; a NAK that waits already goes first and makes it unnecessary. */
+static void
+owe_ack(struct uroce_resp *resp)
+{
+	if (resp->has_aeth)
+		return;
+	resp->has_aeth = true;
+	resp->syndrome = UROCE_SYNDROME_ACK;
+}
+
+static void
+owe_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn)
+{
+	resp->has_aeth = true;
+	resp->syndrome = syndrome;
+	resp->aeth_psn = psn;
+	resp->is_nak_sent = true;
+}
+
+void
+uroce_resp_fail_recv(struct uroce_qpc *qpc, enum ibv_wc_status status, enum uroce_verdict verdict,
+		     uint64_t now_ns)
+{
+	const struct uroce_done_recv done = {
+		.status = status,
+		.opcode = IBV_WC_RECV,
+		.vendor_err = verdict,
+	};
+
+	uroce_done_recv(qpc, &done, now_ns);
+	uroce_qpc_enter_error(qpc, now_ns);
+}
+
+/* The expected request is refused. */
+static enum uroce_verdict
+refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const struct refusal *refusal = &refusals[verdict];
+
+	if (verdict == UROCE_VERDICT_NO_RECEIVE)
+		owe_nak(resp, uroce_syndrome_make(UROCE_AETH_RNR, qpc->attr.min_rnr_timer),
+			resp->epsn);
+	if (!refusal->is_fatal)
+		return verdict;
+	owe_nak(resp, uroce_syndrome_make(UROCE_AETH_NAK, refusal->nak), resp->epsn);
+	qpc->events |= refusal->event;
+	if (refusal->recv_status)
+		uroce_resp_fail_recv(qpc, (enum ibv_wc_status)refusal->recv_status, verdict,
+				     now_ns);
+	else
+		uroce_qpc_enter_error(qpc, now_ns);
+	return verdict;
+}
+
+/* The oldest resource that has something to send: slots are a ring that is filled in PSN order. */
+static struct uroce_rd_res *
+oldest_pending(struct uroce_resp *resp)
+{
+	const uint32_t first = resp->res_head % UROCE_RD_ATOMIC_MAX;
+	const uint64_t twice = (uint64_t)resp->pending << UROCE_RD_ATOMIC_MAX | resp->pending;
+
+	return &resp->res[(first + (uint32_t)__builtin_ctzll(twice >> first)) %
+			  UROCE_RD_ATOMIC_MAX];
+}
+
+static void
+end_pass(struct uroce_resp *resp, const struct uroce_rd_res *res)
+{
+	resp->pending &= ~(1u << (res - resp->res));
+}
+
+/*
+ * The slot for a new READ or atomic. A peer that asks for a new one has its answers to the old ones,
+ * but for as many as were agreed; so where the agreed number is exceeded, the oldest is a repetition
+ * that nobody waits for, or the peer broke the agreement (NULL).
+ */
+static struct uroce_rd_res *
+next_resource(struct uroce_qpc *qpc)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	struct uroce_rd_res *slot = &resp->res[resp->res_head % UROCE_RD_ATOMIC_MAX];
+
+	if (!qpc->attr.max_dest_rd_atomic)
+		return NULL;
+	while ((unsigned)__builtin_popcount(resp->pending) >= qpc->attr.max_dest_rd_atomic ||
+	       resp->pending & 1u << (slot - resp->res)) {
+		const struct uroce_rd_res *oldest = oldest_pending(resp);
+
+		if (!oldest->is_duplicate)
+			return NULL;
+		end_pass(resp, oldest);
+	}
+	return slot;
+}
+
+/* The resource that next_resource() gave is filled: its responses are due. */
+static void
+commit_resource(struct uroce_resp *resp)
+{
+	resp->pending |= 1u << resp->res_head % UROCE_RD_ATOMIC_MAX;
+	resp->res_head++;
+	/* its responses acknowledge everything before them */
+	if (resp->syndrome == UROCE_SYNDROME_ACK)
+		resp->has_aeth = false;
+}
+
+static enum uroce_verdict
+execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const struct uroce_reth *reth = uroce_pkt_reth(pkt);
+	const uint64_t va = be64_get(reth->va);
+	const uint32_t rkey = be32_get(reth->rkey);
+	const uint32_t len = be32_get(reth->dma_len);
+
+	if (resp->operation != UROCE_OPERATION_NONE)
+		return UROCE_VERDICT_BAD_SEQUENCE;
+	if (len > READ_LEN_MAX)
+		return UROCE_VERDICT_BAD_REQUEST;
+	if (!(qpc->access & IBV_ACCESS_REMOTE_READ))
+		return UROCE_VERDICT_NO_ACCESS;
+	if (len && !uroce_mr_resolve(qpc->mrs, rkey, qpc->pdn, va, len, IBV_ACCESS_REMOTE_READ))
+		return UROCE_VERDICT_NO_ACCESS;
+	struct uroce_rd_res *res = next_resource(qpc);
+
+	if (!res)
+		return UROCE_VERDICT_BAD_REQUEST;
+	const uint32_t nb_psn = uroce_msg_packets(qpc, len);
+
+	resp->msn = uroce_psn_add(resp->msn, 1);
+	*res = (struct uroce_rd_res){
+		.va = va,
+		.rkey = rkey,
+		.len = len,
+		.psn = pkt->psn,
+		.nb_psn = nb_psn,
+		.end = nb_psn,
+		.msn = resp->msn,
+	};
+	commit_resource(resp);
+	resp->epsn = uroce_psn_add(resp->epsn, nb_psn);
+	return UROCE_VERDICT_REQUEST;
+}
+
+/* CPU atomics: any other agent that uses them on this memory sees one operation [IBA 9.4.5]. */
+static uint64_t
+apply_atomic(uint64_t *at, bool is_swap, uint64_t swap_add, uint64_t compare)
+{
+	if (!is_swap)
+		return __atomic_fetch_add(at, swap_add, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(at, &compare, swap_add, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return compare;
+}
+
+static enum uroce_verdict
+execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const struct uroce_atomiceth *eth = uroce_pkt_atomiceth(pkt);
+	const uint64_t va = be64_get(eth->va);
+	const bool is_swap = (pkt->opcode & 0x1f) == UROCE_OP_CMP_SWAP;
+
+	if (resp->operation != UROCE_OPERATION_NONE)
+		return UROCE_VERDICT_BAD_SEQUENCE;
+	if (!(qpc->access & IBV_ACCESS_REMOTE_ATOMIC))
+		return UROCE_VERDICT_NO_ACCESS;
+	uint64_t *at = uroce_mr_resolve(qpc->mrs, be32_get(eth->rkey), qpc->pdn, va, sizeof(*at),
+					IBV_ACCESS_REMOTE_ATOMIC);
+
+	if (!at)
+		return UROCE_VERDICT_NO_ACCESS;
+	/* the address as the peer names it, and as our CPU needs it */
+	if (va % sizeof(*at) || (uintptr_t)at % sizeof(*at))
+		return UROCE_VERDICT_BAD_REQUEST;
+	struct uroce_rd_res *res = next_resource(qpc);
+
+	if (!res)
+		return UROCE_VERDICT_BAD_REQUEST;
+	resp->msn = uroce_psn_add(resp->msn, 1);
+	*res = (struct uroce_rd_res){
+		.psn = pkt->psn,
+		.nb_psn = 1,
+		.end = 1,
+		.msn = resp->msn,
+		.is_atomic = true,
+		.orig = apply_atomic(at, is_swap, be64_get(eth->swap_add), be64_get(eth->compare)),
+	};
+	commit_resource(resp);
+	resp->epsn = uroce_psn_add(resp->epsn, 1);
+	return UROCE_VERDICT_REQUEST;
+}
+
+static enum uroce_verdict
+execute_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const enum uroce_verdict verdict = uroce_msg_recv(qpc, pkt, now_ns);
+
+	if (verdict != UROCE_VERDICT_REQUEST)
+		return verdict;
+	resp->epsn = uroce_psn_add(resp->epsn, 1);
+	if (pkt->op->flags & UROCE_OPF_LAST)
+		resp->msn = uroce_psn_add(resp->msn, 1);
+	if (pkt->has_ack_req)
+		owe_ack(resp);
+	return verdict;
+}
+
+/* The request that was expected. */
+static enum uroce_verdict
+execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	enum uroce_verdict verdict = UROCE_VERDICT_BAD_REQUEST;
+
+	/* a NAK that has not left yet asks for what is here now */
+	if (resp->is_nak_sent && resp->has_aeth)
+		resp->syndrome = UROCE_SYNDROME_ACK;
+	resp->is_nak_sent = false;
+	switch (pkt->op->operation) {
+	case UROCE_OPERATION_SEND:
+	case UROCE_OPERATION_WRITE:
+		verdict = execute_message(qpc, pkt, now_ns);
+		break;
+	case UROCE_OPERATION_READ:
+		verdict = execute_read(qpc, pkt);
+		break;
+	case UROCE_OPERATION_ATOMIC:
+		verdict = execute_atomic(qpc, pkt);
+		break;
+	}
+	return verdict == UROCE_VERDICT_REQUEST ? verdict : refuse(qpc, verdict, now_ns);
+}
+
+/* The remembered READ or atomic that `psn` belongs to; NULL: forgotten, or never was one. */
+static struct uroce_rd_res *
+find_resource(struct uroce_resp *resp, uint32_t psn)
+{
+	for (uint32_t back = 1; back <= UROCE_RD_ATOMIC_MAX; back++) {
+		struct uroce_rd_res *res =
+			&resp->res[(resp->res_head - back) % UROCE_RD_ATOMIC_MAX];
+
+		if (uroce_psn_in(psn, res->psn, res->nb_psn))
+			return res;
+	}
+	return NULL;
+}
+
+static void
+answer_again(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t begin, uint32_t end)
+{
+	res->begin = begin;
+	res->sent = begin;
+	res->end = end;
+	res->is_duplicate = true;
+	resp->pending |= 1u << (res - resp->res);
+}
+
+/* A READ again, or a part of it: only what the original was granted [IBA 9.7.5.1.5]. */
+static enum uroce_verdict
+repeat_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	struct uroce_rd_res *res = find_resource(&qpc->resp, pkt->psn);
+	const struct uroce_reth *reth = uroce_pkt_reth(pkt);
+
+	if (!res || res->is_atomic)
+		return UROCE_VERDICT_STALE;
+	const uint32_t begin = uroce_psn_dist(res->psn, pkt->psn);
+	const uint64_t offset = (uint64_t)begin << qpc->mtu_shift;
+	const uint32_t len = be32_get(reth->dma_len);
+
+	if (be32_get(reth->rkey) != res->rkey || be64_get(reth->va) != res->va + offset ||
+	    offset + len > res->len)
+		return UROCE_VERDICT_STALE;
+	/* a part that ends inside ends on a packet boundary, or the lengths would not fit */
+	const uint32_t end = begin + uroce_msg_packets(qpc, len);
+
+	if (end != res->nb_psn && len & ((1u << qpc->mtu_shift) - 1))
+		return UROCE_VERDICT_STALE;
+	if (end == res->nb_psn && offset + len != res->len)
+		return UROCE_VERDICT_STALE;
+	answer_again(&qpc->resp, res, begin, end);
+	return UROCE_VERDICT_DUPLICATE;
+}
+
+static enum uroce_verdict
+repeat_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	struct uroce_rd_res *res = find_resource(&qpc->resp, pkt->psn);
+
+	if (!res || !res->is_atomic)
+		return UROCE_VERDICT_STALE;
+	answer_again(&qpc->resp, res, 0, 1);
+	return UROCE_VERDICT_DUPLICATE;
+}
+
+static enum uroce_verdict
+repeat(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	if (pkt->op->operation == UROCE_OPERATION_READ)
+		return repeat_read(qpc, pkt);
+	if (pkt->op->operation == UROCE_OPERATION_ATOMIC)
+		return repeat_atomic(qpc, pkt);
+	owe_ack(&qpc->resp);
+	return UROCE_VERDICT_DUPLICATE;
+}
+
+enum uroce_verdict
+uroce_resp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const int32_t ahead = uroce_psn_diff(pkt->psn, resp->epsn);
+
+	if (ahead == 0)
+		return execute(qpc, pkt, now_ns);
+	if (ahead < 0)
+		return repeat(qpc, pkt);
+	if (!resp->is_nak_sent)
+		owe_nak(resp, uroce_syndrome_make(UROCE_AETH_NAK, UROCE_NAK_PSN_SEQ), resp->epsn);
+	return UROCE_VERDICT_PSN_GAP;
+}
+
+static void
+put_aeth(uint8_t *ext, uint8_t syndrome, uint32_t msn)
+{
+	struct uroce_aeth *aeth = (struct uroce_aeth *)ext;
+
+	aeth->syndrome = syndrome;
+	aeth->msn = be24_make(msn);
+}
+
+static void
+put_atomic_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct uroce_txd *txd)
+{
+	uint8_t *ext = uroce_txd_begin(txd, qpc, &qpc->path, UROCE_OP_ATOMIC_ACK, qpc->dest_qpn,
+				       res->psn, 0);
+
+	put_aeth(ext, UROCE_SYNDROME_ACK, res->msn);
+	((struct uroce_atomicacketh *)(ext + sizeof(struct uroce_aeth)))->orig =
+		be64_make(res->orig);
+}
+
+/* Position of a response in its pass: 1 first, 2 last, 3 both. */
+static const uint8_t read_opcodes[] = {
+	UROCE_OP_READ_RESPONSE_MIDDLE,
+	UROCE_OP_READ_RESPONSE_FIRST,
+	UROCE_OP_READ_RESPONSE_LAST,
+	UROCE_OP_READ_RESPONSE_ONLY,
+};
+
+/* @return false: the memory is gone */
+static bool
+put_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct uroce_txd *txd)
+{
+	const uint32_t pkt = res->sent;
+	const uint32_t len = uroce_msg_payload(qpc, res->len, pkt);
+	const uint64_t va = res->va + ((uint64_t)pkt << qpc->mtu_shift);
+	const void *src = NULL;
+
+	if (len) {
+		src = uroce_mr_resolve(qpc->mrs, res->rkey, qpc->pdn, va, len,
+				       IBV_ACCESS_REMOTE_READ);
+		if (!src)
+			return false;
+	}
+	const uint8_t opcode = read_opcodes[(pkt == res->begin) | (pkt + 1 == res->end) << 1];
+	uint8_t *ext = uroce_txd_begin(txd, qpc, &qpc->path, opcode, qpc->dest_qpn,
+				       uroce_psn_add(res->psn, pkt), len);
+
+	if (uroce_opcode_table[opcode].ext_mask)
+		put_aeth(ext, UROCE_SYNDROME_ACK, res->msn);
+	txd->slice[0] = (struct uroce_slice){ src, len };
+	txd->nb_slices = len ? 1 : 0;
+	qpc->stats.tx_bytes += len;
+	return true;
+}
+
+/* One response of a READ or atomic. @return false: none could be built, a NAK is due instead */
+static bool
+put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	struct uroce_rd_res *res = oldest_pending(resp);
+
+	if (res->is_atomic) {
+		put_atomic_ack(qpc, res, txd);
+	} else if (!put_read_response(qpc, res, txd)) {
+		resp->pending = 0;
+		resp->epsn = uroce_psn_add(res->psn, res->sent);
+		refuse(qpc, UROCE_VERDICT_NO_ACCESS, now_ns);
+		return false;
+	}
+	res->sent++;
+	if (res->sent == res->end)
+		end_pass(resp, res);
+	return true;
+}
+
+static void
+put_aeth_packet(struct uroce_qpc *qpc, struct uroce_txd *txd)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const bool is_ack = resp->syndrome == UROCE_SYNDROME_ACK;
+	const uint32_t psn = is_ack ? uroce_psn_add(resp->epsn, UROCE_PSN_MASK) : resp->aeth_psn;
+	uint8_t *ext = uroce_txd_begin(txd, qpc, &qpc->path, UROCE_OP_ACK, qpc->dest_qpn, psn, 0);
+
+	put_aeth(ext, resp->syndrome, resp->msn);
+	resp->has_aeth = false;
+}
+
+unsigned
+uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	unsigned nb = 0;
+
+	while (nb < max && resp->pending) {
+		if (put_response(qpc, &out[nb], now_ns))
+			nb++;
+	}
+	if (nb < max && resp->has_aeth && !resp->pending)
+		put_aeth_packet(qpc, &out[nb++]);
+	return nb;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_ROLE_H
+#define UROCE_TRANSPORT_ROLE_H
+
+/**
+ * @file
+ * The roles inside a QP context, and what they owe each other: qpc.c routes every event of the world
+ * to one of them.
+ *
+ *	req	sends requests; keeps the window [una_psn, next_psn) and the retry timers
+ *	comp	takes the responses to them
+ *	resp	answers the peer's requests (RC)
+ *	msg	places the payload of a message being received (RC and UC)
+ *	ud	datagrams, both directions
+ */
+
+#include "transport/qpc.h"
+
+/* --- req.c --- */
+
+/** RESET: nothing sent, nothing due. */
+void uroce_req_reset(struct uroce_qpc *qpc);
+
+/** RTR to RTS: number from attr.sq_psn on, fill the retry counters. */
+void uroce_req_start(struct uroce_qpc *qpc);
+
+/** SQE to RTS: go on with what is posted next. */
+void uroce_req_resume(struct uroce_qpc *qpc);
+
+/** Fill descriptors with requests, new ones or ones to be sent again. */
+unsigned uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
+			uint64_t now_ns);
+
+/** UC and UD: the requests whose last packet was sent complete; then a fault takes effect. */
+void uroce_req_sent(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** Send again from una_psn on (go back N). */
+void uroce_req_rewind(struct uroce_qpc *qpc);
+
+/** A retry is due: rewind, or end in IBV_WC_RETRY_EXC_ERR when none is left. */
+void uroce_req_retry(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** The peer moved us forward: full retry counters, timer from now on. */
+void uroce_req_progress(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** The oldest request ends in `status`, the QP in ERR (UC: SQE), the rest is flushed. */
+void uroce_req_fail(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
+		    uint64_t now_ns);
+
+/** A timer may have run out. */
+void uroce_req_expire(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** SQD: tell when the last request that was begun has completed. */
+void uroce_req_check_drained(struct uroce_qpc *qpc);
+
+/** Packets of a message of `len` bytes: at least one. */
+static inline uint32_t
+uroce_msg_packets(const struct uroce_qpc *qpc, uint32_t len)
+{
+	return len ? (uint32_t)(((uint64_t)len + (1u << qpc->mtu_shift) - 1) >> qpc->mtu_shift) : 1;
+}
+
+/** Payload bytes of packet `pkt` of a message of `len` bytes. */
+static inline uint32_t
+uroce_msg_payload(const struct uroce_qpc *qpc, uint32_t len, uint32_t pkt)
+{
+	const uint32_t left = len - (pkt << qpc->mtu_shift);
+	const uint32_t mtu = 1u << qpc->mtu_shift;
+
+	return left < mtu ? left : mtu;
+}
+
+/** Whether a request is answered by data, which an acknowledgement cannot stand in for. */
+static inline bool
+uroce_wqe_needs_response(const struct uroce_send_wqe *wqe)
+{
+	return wqe->opcode == IBV_WR_RDMA_READ || wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static inline struct uroce_send_wqe *
+uroce_req_wqe(const struct uroce_qpc *qpc, uint32_t idx)
+{
+	return (struct uroce_send_wqe *)uroce_ring_at(&qpc->sq->ring, idx);
+}
+
+/* --- comp.c --- */
+
+enum uroce_verdict uroce_comp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				   uint64_t now_ns);
+
+/* --- resp.c --- */
+
+void uroce_resp_reset(struct uroce_qpc *qpc);
+
+enum uroce_verdict uroce_resp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				   uint64_t now_ns);
+
+/** The oldest receive request ends in an error, the QP in ERR. */
+void uroce_resp_fail_recv(struct uroce_qpc *qpc, enum ibv_wc_status status,
+			  enum uroce_verdict verdict, uint64_t now_ns);
+
+/** Fill descriptors with READ responses, atomic acknowledgements, ACK or NAK, in PSN order. */
+unsigned uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
+			 uint64_t now_ns);
+
+/* --- msg.c --- */
+
+/**
+ * Execute a packet of a SEND or WRITE that is the next one in order: check it against its message,
+ * place its payload, complete the receive request that it ends.
+ * @return UROCE_VERDICT_REQUEST, or why it was refused; then nothing was changed
+ */
+enum uroce_verdict uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				  uint64_t now_ns);
+
+/** UC: no acknowledgement; a gap loses the message that it falls in [IBA 9.8.2.2]. */
+enum uroce_verdict uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				     uint64_t now_ns);
+
+/* --- ud.c --- */
+
+unsigned uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
+enum uroce_verdict uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				 uint64_t now_ns);
+
+/* --- qpc.c --- */
+
+/** To ERR: timers off, both queues flushed. What the responder still owes is sent. */
+void uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/**
+ * Begin a frame on `path`: headers up to the BTH.
+ * @return where the extension headers go
+ */
+uint8_t *uroce_txd_begin(struct uroce_txd *txd, const struct uroce_qpc *qpc,
+			 const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn,
+			 uint32_t psn, uint32_t payload_len);
+
+#endif /* UROCE_TRANSPORT_ROLE_H */

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unreliable datagrams [IBA 9.8.3]: each request is one packet to an address of its own, complete
+ * when it was sent; each datagram takes a receive request, whose first 40 bytes get the global
+ * route header: the IPv6 header, or 20 undefined bytes (zeros here) and the IPv4 header [IBA A17.4.5].
+ *
+ * What does not fit or finds no receive request is dropped: a stranger must not be able to break a QP.
+ */
+#include "transport/role.h"
+
+#include <string.h>
+
+#include "transport/done.h"
+#include "wire/psn.h"
+
+#define GRH_LEN 40
+
+/* What verbs programs read as the packet's type in the low bits of the service level of a datagram. */
+#define SL_IPV4 10
+#define SL_IPV6 9
+
+/* @return IBV_WC_SUCCESS, or why the request cannot be sent */
+static enum ibv_wc_status
+put_datagram(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
+{
+	const bool has_imm = wqe->opcode == IBV_WR_SEND_WITH_IMM;
+	const uint8_t opcode = uroce_opcode_make(UROCE_SERVICE_UD, has_imm ? UROCE_OP_SEND_ONLY_IMM
+									   : UROCE_OP_SEND_ONLY);
+	void *data = uroce_send_wqe_data(qpc->sq, wqe);
+
+	if (wqe->len > 1u << qpc->mtu_shift)
+		return IBV_WC_LOC_LEN_ERR;
+	if (wqe->flags & UROCE_WQE_INLINE) {
+		txd->slice[0] = (struct uroce_slice){ data, wqe->len };
+		txd->nb_slices = wqe->len ? 1 : 0;
+	} else {
+		const int nb = uroce_sge_gather(qpc->mrs, qpc->pdn, data, wqe->nb_sge, 0, wqe->len,
+						txd->slice);
+
+		if (nb < 0)
+			return IBV_WC_LOC_PROT_ERR;
+		txd->nb_slices = (uint8_t)nb;
+	}
+	uint8_t *ext = uroce_txd_begin(txd, qpc, uroce_send_wqe_path(wqe), opcode, wqe->ud.dest_qpn,
+				       qpc->req.next_psn, wqe->len);
+	struct uroce_bth *bth = (struct uroce_bth *)(txd->hdr + txd->bth_off);
+	struct uroce_deth *deth = (struct uroce_deth *)ext;
+
+	/* a key with the high bit set stands for the QP's own [IBA 10.2.5] */
+	deth->qkey = be32_make(wqe->ud.qkey & 0x80000000u ? qpc->qkey : wqe->ud.qkey);
+	deth->resv = 0;
+	deth->src_qpn = be24_make(qpc->qpn);
+	if (has_imm)
+		memcpy(deth + 1, &wqe->imm, sizeof(wqe->imm));
+	if (wqe->flags & UROCE_WQE_SOLICITED)
+		bth->flags |= UROCE_BTH_SOLICITED;
+	qpc->stats.tx_bytes += wqe->len;
+	return IBV_WC_SUCCESS;
+}
+
+unsigned
+uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
+	unsigned nb = 0;
+
+	if (qpc->state != IBV_QPS_RTS)
+		return 0;
+	while (nb < max && req->next_idx != head && !req->fault) {
+		const enum ibv_wc_status status =
+			put_datagram(qpc, uroce_req_wqe(qpc, req->next_idx), &out[nb]);
+
+		if (status != IBV_WC_SUCCESS) {
+			req->fault = (uint8_t)status;
+			break;
+		}
+		req->next_psn = uroce_psn_add(req->next_psn, 1);
+		req->next_idx++;
+		req->begun_idx = req->next_idx;
+		nb++;
+	}
+	return nb;
+}
+
+/* The address that a datagram came to, as the global route header that the application gets. */
+static void
+make_grh(const struct uroce_pkt *pkt, uint8_t grh[GRH_LEN])
+{
+	memset(grh, 0, GRH_LEN);
+	if (pkt->is_ipv6)
+		memcpy(grh, pkt->ip, sizeof(struct uroce_ipv6));
+	else
+		memcpy(grh + GRH_LEN - sizeof(struct uroce_ipv4), pkt->ip,
+		       sizeof(struct uroce_ipv4));
+}
+
+/* @return 0, or an error of uroce_sge_scatter() */
+static int
+place_datagram(struct uroce_qpc *qpc, struct uroce_recv_wqe *wqe, const struct uroce_pkt *pkt)
+{
+	const struct ibv_sge *sge = uroce_recv_wqe_sge(wqe);
+	uint8_t grh[GRH_LEN];
+
+	make_grh(pkt, grh);
+	const int rc = uroce_sge_scatter(qpc->mrs, qpc->pdn, sge, wqe->nb_sge, 0, grh, GRH_LEN);
+
+	if (rc)
+		return rc;
+	return uroce_sge_scatter(qpc->mrs, qpc->pdn, sge, wqe->nb_sge, GRH_LEN, pkt->payload,
+				 pkt->payload_len);
+}
+
+enum uroce_verdict
+uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_ring *rq = &qpc->rq->ring;
+	const struct uroce_deth *deth = uroce_pkt_deth(pkt);
+
+	if (be32_get(deth->qkey) != qpc->qkey)
+		return UROCE_VERDICT_BAD_QKEY;
+	if (uroce_ring_head(rq) == uroce_ring_tail(rq))
+		return UROCE_VERDICT_NO_RECEIVE;
+	struct uroce_recv_wqe *wqe = uroce_ring_at(rq, uroce_ring_tail(rq));
+
+	if ((uint64_t)pkt->payload_len + GRH_LEN > wqe->len)
+		return UROCE_VERDICT_TOO_LONG;
+	if (place_datagram(qpc, wqe, pkt)) {
+		uroce_resp_fail_recv(qpc, IBV_WC_LOC_PROT_ERR, UROCE_VERDICT_LOCAL_FAULT, now_ns);
+		return UROCE_VERDICT_LOCAL_FAULT;
+	}
+	struct uroce_done_recv done = {
+		.status = IBV_WC_SUCCESS,
+		.opcode = IBV_WC_RECV,
+		.byte_len = pkt->payload_len + GRH_LEN,
+		.src_qpn = be24_get(deth->src_qpn),
+		.wc_flags = IBV_WC_GRH,
+		.sl = pkt->is_ipv6 ? SL_IPV6 : SL_IPV4,
+		.is_solicited = pkt->is_solicited,
+	};
+
+	if (pkt->op->flags & UROCE_OPF_IMM) {
+		memcpy(&done.imm, uroce_pkt_immdt(pkt), sizeof(done.imm));
+		done.wc_flags |= IBV_WC_WITH_IMM;
+	}
+	qpc->stats.rx_bytes += pkt->payload_len;
+	uroce_done_recv(qpc, &done, now_ns);
+	return UROCE_VERDICT_DATAGRAM;
+}
