@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * One walk serves both directions: it turns a range of the list into pieces of memory, and the
+ * caller touches them only when all are known to be good. Elements of length zero are stepped over
+ * unchecked, wherever they point: no memory of theirs is touched.
+ */
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "mem/sge.h"
+
+uint64_t
+uroce_sge_len(const struct ibv_sge *sge, unsigned nb_sge)
+{
+	uint64_t len = 0;
+
+	for (unsigned i = 0; i < nb_sge; i++)
+		len += sge[i].length;
+	return len;
+}
+
+/* The element is resolved from its first byte on, so that one that runs past the end of the address
+ * space is refused and does not go on at 0. */
+static void *
+resolve(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge, uint32_t skip,
+	uint32_t len, uint32_t access)
+{
+	uint8_t *addr =
+		uroce_mr_resolve(mrs, sge->lkey, pdn, sge->addr, (uint64_t)skip + len, access);
+
+	return addr != NULL ? addr + skip : NULL;
+}
+
+/* The pieces of [offset, offset + len), len > 0. Returns their number, or -EFAULT, -EMSGSIZE. */
+static int
+walk(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge, unsigned nb_sge,
+     uint64_t offset, uint32_t len, uint32_t access, struct uroce_slice *slice)
+{
+	int nb = 0;
+
+	assert(nb_sge <= UROCE_SGE_MAX);
+	for (unsigned i = 0; i < nb_sge && len > 0; i++) {
+		if (offset >= sge[i].length) {
+			offset -= sge[i].length;
+			continue;
+		}
+		const uint32_t skip = (uint32_t)offset;
+		const uint32_t rest = sge[i].length - skip;
+		const uint32_t n = len < rest ? len : rest;
+		const void *addr = resolve(mrs, pdn, &sge[i], skip, n, access);
+
+		if (addr == NULL)
+			return -EFAULT;
+		slice[nb++] = (struct uroce_slice){ .addr = addr, .len = n };
+		offset = 0;
+		len -= n;
+	}
+	return len == 0 ? nb : -EMSGSIZE;
+}
+
+int
+uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
+		 unsigned nb_sge, uint64_t offset, uint32_t len, struct uroce_slice *slice)
+{
+	if (len == 0)
+		return 0;
+	/* Most requests have one element. */
+	if (nb_sge == 1 && offset < sge->length && len <= sge->length - offset) {
+		const void *addr = resolve(mrs, pdn, sge, (uint32_t)offset, len, 0);
+
+		if (addr == NULL)
+			return -EFAULT;
+		*slice = (struct uroce_slice){ .addr = addr, .len = len };
+		return 1;
+	}
+	const int nb = walk(mrs, pdn, sge, nb_sge, offset, len, 0, slice);
+
+	return nb >= 0 ? nb : -EFAULT;
+}
+
+int
+uroce_sge_scatter(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
+		  unsigned nb_sge, uint64_t offset, const void *src, uint32_t len)
+{
+	const uint32_t access = IBV_ACCESS_LOCAL_WRITE;
+	const uint8_t *from = src;
+
+	if (len == 0)
+		return 0;
+	if (nb_sge == 1 && offset < sge->length && len <= sge->length - offset) {
+		void *to = resolve(mrs, pdn, sge, (uint32_t)offset, len, access);
+
+		if (to == NULL)
+			return -EFAULT;
+		memcpy(to, src, len);
+		return 0;
+	}
+	struct uroce_slice slice[UROCE_SGE_MAX];
+	const int nb = walk(mrs, pdn, sge, nb_sge, offset, len, access, slice);
+
+	if (nb < 0)
+		return nb;
+	for (int i = 0; i < nb; i++) {
+		memcpy((void *)slice[i].addr, from, slice[i].len);
+		from += slice[i].len;
+	}
+	return 0;
+}
