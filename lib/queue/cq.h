@@ -52,12 +52,14 @@ enum uroce_cq_arm {
 
 struct uroce_cq {
 	struct uroce_ring ring;
+	/* the producers' line, but for `arm` */
 	struct uroce_lock push_lock;
 	uint32_t nb_open;     /* entries put in this batch, not yet published */
-	bool has_solicited;   /* one of them is solicited or bad */
-	_Atomic uint32_t arm; /* enum uroce_cq_arm */
+	bool has_overrun;     /* this batch did not fit */
+	_Atomic uint32_t arm; /* enum uroce_cq_arm; set by consumers, cleared by producers */
+	/* the consumers' line, but for `is_overrun`, which producers set once */
+	_Alignas(64) struct uroce_lock poll_lock;
 	atomic_bool is_overrun;
-	struct uroce_lock poll_lock;
 };
 
 /** Bytes for a CQ of at least `nb_cqe` entries. */
@@ -69,7 +71,7 @@ void uroce_cq_init(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
 /** Producer: begin a batch. Every begin has its end, with nothing that waits in between. */
 void uroce_cq_begin(struct uroce_cq *cq);
 
-/** Producer: the next entry, zeroed, to be filled before the end; NULL: full, overrun is now set. */
+/** Producer: the next entry, zeroed, to be filled before the end; NULL: full, the CQ is overrun. */
 struct uroce_cqe *uroce_cq_put(struct uroce_cq *cq);
 
 /**
@@ -88,17 +90,25 @@ int uroce_cq_poll(struct uroce_cq *cq, int nb, struct ibv_wc *wc);
 static inline bool
 uroce_cq_is_empty(const struct uroce_cq *cq)
 {
-	return uroce_ring_head(&cq->ring) == uroce_ring_tail(&cq->ring);
+	return uroce_ring_head_ordered(&cq->ring) == uroce_ring_tail(&cq->ring);
 }
 
-/** Consumer: ask to be told of the next (solicited) completion. The stronger request wins. */
+/**
+ * Consumer: ask to be told of the next (solicited) completion. The stronger request wins.
+ *
+ * A completion that is published before the request takes effect raises nothing, but a poll (or
+ * uroce_cq_is_empty()) after this call finds it: arm, then look once more, then sleep.
+ */
 void uroce_cq_arm(struct uroce_cq *cq, bool solicited_only);
 
-/** Remove every entry whose cookie is `qp`, keeping the order of the rest. */
+/**
+ * Remove every entry whose cookie is `qp`, keeping the order of the rest. Not between begin and end.
+ */
 void uroce_cq_purge(struct uroce_cq *cq, const void *qp);
 
 /**
- * Move the entries to new memory of another size, in order.
+ * Move the entries to new memory of another size, in order; the old memory is the caller's again.
+ * Not between begin and end.
  * @return 0, or -EINVAL: more entries are queued than the new size holds; nothing changed
  */
 int uroce_cq_resize(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);

@@ -15,6 +15,7 @@
  */
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,6 +61,21 @@ uroce_ring_room(struct uroce_ring *ring)
 	return ring->limit - (head - ring->tail_seen);
 }
 
+/**
+ * Producer: whether the `n`-th free slot exists, counted from 0; the consumer's index is looked at
+ * only when the one last seen says no. For filling slot by slot before one push.
+ */
+static inline bool
+uroce_ring_has_room(struct uroce_ring *ring, uint32_t n)
+{
+	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+
+	if (head - ring->tail_seen + n < ring->limit)
+		return true;
+	ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire); /* A2 */
+	return head - ring->tail_seen + n < ring->limit;
+}
+
 /** Producer: the `n`-th free slot, n < uroce_ring_room(). */
 static inline void *
 uroce_ring_free_slot(const struct uroce_ring *ring, uint32_t n)
@@ -81,6 +97,25 @@ static inline uint32_t
 uroce_ring_head(const struct uroce_ring *ring)
 {
 	return atomic_load_explicit(&ring->head, memory_order_acquire); /* A1 */
+}
+
+/**
+ * Producer: as uroce_ring_push(), and in the one order that all threads agree on with other
+ * seq_cst operations: what a side published, then asked of the other, is not missed by both (S1).
+ */
+static inline void
+uroce_ring_push_ordered(struct uroce_ring *ring, uint32_t n)
+{
+	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+
+	atomic_store_explicit(&ring->head, head + n, memory_order_seq_cst); /* R1, S1 */
+}
+
+/** Consumer: as uroce_ring_head(), in the one order of uroce_ring_push_ordered(). */
+static inline uint32_t
+uroce_ring_head_ordered(const struct uroce_ring *ring)
+{
+	return atomic_load_explicit(&ring->head, memory_order_seq_cst); /* A1, S2 */
 }
 
 /** Consumer: index of the oldest entry. */

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * How no wake-up is lost: the producer publishes entries, then looks at `arm`; the consumer sets
+ * `arm`, then looks for entries. All four are seq_cst (S1 publish, S2 look for entries, S3 set or
+ * clear `arm`, S4 look at `arm`), so there is one order of them, and in it either S3 comes before S4,
+ * and the event is raised, or S1 before S2, and the consumer finds the entries.
+ *
+ * Slots are written by producers alone, so a batch may still be read under the producer lock after
+ * it was published.
+ */
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "queue/cq.h"
+
+size_t
+uroce_cq_memsize(uint32_t nb_cqe)
+{
+	return uroce_ring_memsize(nb_cqe, sizeof(struct uroce_cqe));
+}
+
+void
+uroce_cq_init(struct uroce_cq *cq, void *mem, uint32_t nb_cqe)
+{
+	*cq = (struct uroce_cq){ .arm = UROCE_CQ_UNARMED };
+	uroce_ring_init(&cq->ring, mem, nb_cqe, sizeof(struct uroce_cqe));
+}
+
+void
+uroce_cq_begin(struct uroce_cq *cq)
+{
+	uroce_lock_take(&cq->push_lock);
+	assert(cq->nb_open == 0 && !cq->has_overrun);
+}
+
+struct uroce_cqe *
+uroce_cq_put(struct uroce_cq *cq)
+{
+	if (!uroce_ring_has_room(&cq->ring, cq->nb_open)) {
+		cq->has_overrun = true;
+		return NULL;
+	}
+	struct uroce_cqe *cqe = uroce_ring_free_slot(&cq->ring, cq->nb_open++);
+
+	*cqe = (struct uroce_cqe){ .status = IBV_WC_SUCCESS };
+	return cqe;
+}
+
+/* Whether one of the `nb` newest entries wakes a consumer that waits for solicited events: they, and
+ * errors, do [IBA 11.4.2.2]. */
+static bool
+has_solicited(const struct uroce_cq *cq, uint32_t nb)
+{
+	const uint32_t head = uroce_ring_head(&cq->ring);
+
+	for (uint32_t i = 1; i <= nb; i++) {
+		const struct uroce_cqe *cqe = uroce_ring_at(&cq->ring, head - i);
+
+		if (cqe->is_solicited || cqe->status != IBV_WC_SUCCESS)
+			return true;
+	}
+	return false;
+}
+
+/* Clear `arm` if the `nb` newest entries are what it waits for. */
+static bool
+disarm(struct uroce_cq *cq, uint32_t nb)
+{
+	uint32_t arm = atomic_load_explicit(&cq->arm, memory_order_seq_cst); /* S4 */
+
+	if (arm == UROCE_CQ_UNARMED)
+		return false;
+	const bool wakes_solicited = has_solicited(cq, nb);
+
+	/* A failed exchange reads again what a consumer has asked for meanwhile. */
+	while (arm == UROCE_CQ_ARMED || (arm == UROCE_CQ_ARMED_SOLICITED && wakes_solicited)) {
+		if (atomic_compare_exchange_weak_explicit(&cq->arm, &arm, UROCE_CQ_UNARMED,
+							  memory_order_seq_cst,  /* S3 */
+							  memory_order_seq_cst)) /* S4 */
+			return true;
+	}
+	return false;
+}
+
+bool
+uroce_cq_end(struct uroce_cq *cq)
+{
+	const uint32_t nb = cq->nb_open;
+	bool is_awaited = false;
+
+	if (nb > 0) {
+		cq->nb_open = 0;
+		uroce_ring_push_ordered(&cq->ring, nb); /* S1 */
+		is_awaited = disarm(cq, nb);
+	}
+	if (cq->has_overrun) {
+		cq->has_overrun = false;
+		/* R3: who sees the overrun sees the entries that did fit. */
+		atomic_store_explicit(&cq->is_overrun, true, memory_order_release);
+	}
+	uroce_lock_release(&cq->push_lock);
+	return is_awaited;
+}
+
+static void
+convert(const struct uroce_cqe *cqe, struct ibv_wc *wc)
+{
+	*wc = (struct ibv_wc){
+		.wr_id = cqe->wr_id,
+		.status = cqe->status,
+		.opcode = cqe->opcode,
+		.vendor_err = cqe->vendor_err,
+		.byte_len = cqe->byte_len,
+		.imm_data = cqe->imm, /* or invalidated_rkey: the same bytes */
+		.qp_num = cqe->qpn,
+		.src_qp = cqe->src_qpn,
+		.wc_flags = cqe->wc_flags,
+		.pkey_index = cqe->pkey_index,
+		.sl = cqe->sl,
+	};
+}
+
+/* Under poll_lock. */
+static int
+poll_locked(struct uroce_cq *cq, uint32_t nb, struct ibv_wc *wc)
+{
+	/* A3, before the look at the entries: -EOVERFLOW follows the last of them. */
+	const bool is_overrun = atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
+	const uint32_t tail = uroce_ring_tail(&cq->ring);
+	const uint32_t ready = uroce_ring_head_ordered(&cq->ring) - tail; /* S2 */
+	const uint32_t n = ready < nb ? ready : nb;
+
+	if (n == 0)
+		return is_overrun ? -EOVERFLOW : 0;
+	for (uint32_t i = 0; i < n; i++)
+		convert(uroce_ring_at(&cq->ring, tail + i), &wc[i]);
+	uroce_ring_pop(&cq->ring, n);
+	return (int)n;
+}
+
+int
+uroce_cq_poll(struct uroce_cq *cq, int nb, struct ibv_wc *wc)
+{
+	if (nb <= 0)
+		return 0;
+	/* Who spins on an empty CQ disturbs nobody's lines. */
+	if (uroce_cq_is_empty(cq) && !atomic_load_explicit(&cq->is_overrun, memory_order_relaxed))
+		return 0;
+	uroce_lock_take(&cq->poll_lock);
+	const int polled = poll_locked(cq, (uint32_t)nb, wc);
+
+	uroce_lock_release(&cq->poll_lock);
+	return polled;
+}
+
+void
+uroce_cq_arm(struct uroce_cq *cq, bool solicited_only)
+{
+	const uint32_t wanted = solicited_only ? UROCE_CQ_ARMED_SOLICITED : UROCE_CQ_ARMED;
+	uint32_t arm = atomic_load_explicit(&cq->arm, memory_order_seq_cst);
+
+	/* If the stronger request stands already, the event that clears it is still to be raised:
+	 * whatever the consumer misses now, that event tells of. */
+	while (arm < wanted && !atomic_compare_exchange_weak_explicit(&cq->arm, &arm, wanted,
+								      memory_order_seq_cst, /* S3 */
+								      memory_order_seq_cst))
+		;
+}
+
+/* The consumer's lock first: who holds the producer's never waits for a consumer. */
+static void
+lock_both(struct uroce_cq *cq)
+{
+	uroce_lock_take(&cq->poll_lock);
+	uroce_lock_take(&cq->push_lock);
+	assert(cq->nb_open == 0);
+}
+
+static void
+unlock_both(struct uroce_cq *cq)
+{
+	uroce_lock_release(&cq->push_lock);
+	uroce_lock_release(&cq->poll_lock);
+}
+
+void
+uroce_cq_purge(struct uroce_cq *cq, const void *qp)
+{
+	lock_both(cq);
+	const uint32_t tail = uroce_ring_tail(&cq->ring);
+	uint32_t to = uroce_ring_head(&cq->ring);
+
+	/* From the newest to the oldest, moving up over the gaps: the producers' index stays. */
+	for (uint32_t from = to; from != tail; from--) {
+		const struct uroce_cqe *cqe = uroce_ring_at(&cq->ring, from - 1);
+
+		if (cqe->qp == qp)
+			continue;
+		to--;
+		if (to != from - 1)
+			memcpy(uroce_ring_at(&cq->ring, to), cqe, sizeof(*cqe));
+	}
+	uroce_ring_pop(&cq->ring, to - tail);
+	unlock_both(cq);
+}
+
+/* Under both locks. */
+static int
+move_entries(struct uroce_cq *cq, void *mem, uint32_t nb_cqe)
+{
+	const uint32_t tail = uroce_ring_tail(&cq->ring);
+	const uint32_t head = uroce_ring_head(&cq->ring);
+	struct uroce_ring ring;
+
+	if (head - tail > nb_cqe)
+		return -EINVAL;
+	uroce_ring_init(&ring, mem, nb_cqe, sizeof(struct uroce_cqe));
+	for (uint32_t i = tail; i != head; i++)
+		memcpy(uroce_ring_at(&ring, i), uroce_ring_at(&cq->ring, i),
+		       sizeof(struct uroce_cqe));
+	/* The indices stay: who looks without a lock sees no jump. */
+	cq->ring.slots = ring.slots;
+	cq->ring.mask = ring.mask;
+	cq->ring.limit = ring.limit;
+	cq->ring.tail_seen = tail;
+	return 0;
+}
+
+int
+uroce_cq_resize(struct uroce_cq *cq, void *mem, uint32_t nb_cqe)
+{
+	lock_both(cq);
+	const int ret = move_entries(cq, mem, nb_cqe);
+
+	unlock_both(cq);
+	return ret;
+}

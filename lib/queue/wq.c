@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Posting: a work request is checked against a table of what each opcode allows, then copied into
+ * its slot. Nothing is written to the queue before everything was checked.
+ */
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "queue/wq.h"
+
+/** Longest message of every service, in bytes. */
+#define MSG_LEN_MAX (UINT64_C(1) << 31)
+
+/** Bytes that an atomic operation returns. */
+#define ATOMIC_LEN 8
+
+/** What an opcode allows or needs, or-ed. A queue has the opcode if its own bit is set. */
+enum opcode_fact {
+	ON_CONNECTED = 1 << 0,
+	ON_DATAGRAM = 1 << 1,
+	CAN_INLINE = 1 << 2,
+	CAN_SOLICIT = 1 << 3, /* its last packet may ask for an event [IBA 9.2.3] */
+	IS_RDMA = 1 << 4,     /* names memory of the peer */
+	IS_ATOMIC = 1 << 5,
+};
+
+#define SEND_FACTS (ON_CONNECTED | CAN_INLINE | CAN_SOLICIT)
+
+static const uint8_t opcode_table[] = {
+	[IBV_WR_RDMA_WRITE] = ON_CONNECTED | CAN_INLINE | IS_RDMA,
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = SEND_FACTS | IS_RDMA,
+	[IBV_WR_SEND] = SEND_FACTS | ON_DATAGRAM,
+	[IBV_WR_SEND_WITH_IMM] = SEND_FACTS | ON_DATAGRAM,
+	[IBV_WR_SEND_WITH_INV] = SEND_FACTS,
+	[IBV_WR_RDMA_READ] = ON_CONNECTED | IS_RDMA,
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = ON_CONNECTED | IS_ATOMIC,
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = ON_CONNECTED | IS_ATOMIC,
+};
+
+static const unsigned send_flags_known =
+	IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+
+static uint32_t
+round_up(uint32_t len, uint32_t unit)
+{
+	return (len + unit - 1) / unit * unit;
+}
+
+uint32_t
+uroce_send_wqe_stride(uint32_t max_sge, uint32_t max_inline, bool has_path)
+{
+	const uint32_t list_len = max_sge * (uint32_t)sizeof(struct ibv_sge);
+	const uint32_t data_len = list_len > max_inline ? list_len : max_inline;
+	const uint32_t path_len = has_path ? UROCE_WQE_PATH_LEN : 0;
+
+	return round_up((uint32_t)sizeof(struct uroce_send_wqe) + path_len + data_len, 64);
+}
+
+uint32_t
+uroce_recv_wqe_stride(uint32_t max_sge)
+{
+	return (uint32_t)(sizeof(struct uroce_recv_wqe) + max_sge * sizeof(struct ibv_sge));
+}
+
+void
+uroce_sq_init(struct uroce_wq *sq, void *mem, uint32_t max_wr, uint32_t max_sge,
+	      uint32_t max_inline, bool has_path)
+{
+	*sq = (struct uroce_wq){
+		.max_sge = max_sge,
+		.max_inline = max_inline,
+		.has_path = has_path,
+	};
+	uroce_ring_init(&sq->ring, mem, max_wr,
+			uroce_send_wqe_stride(max_sge, max_inline, has_path));
+}
+
+void
+uroce_rq_init(struct uroce_wq *rq, void *mem, uint32_t max_wr, uint32_t max_sge)
+{
+	*rq = (struct uroce_wq){ .max_sge = max_sge };
+	uroce_ring_init(&rq->ring, mem, max_wr, uroce_recv_wqe_stride(max_sge));
+}
+
+static uint64_t
+list_len(const struct ibv_sge *sge, unsigned nb_sge)
+{
+	uint64_t len = 0;
+
+	for (unsigned i = 0; i < nb_sge; i++)
+		len += sge[i].length;
+	return len;
+}
+
+/* The facts of an opcode, 0 when a queue of this kind does not have it. */
+static unsigned
+opcode_facts(const struct uroce_wq *sq, enum ibv_wr_opcode opcode)
+{
+	const unsigned row = (unsigned)opcode;
+	const unsigned needed = sq->has_path ? ON_DATAGRAM : ON_CONNECTED;
+
+	if (row >= sizeof(opcode_table) || (opcode_table[row] & needed) == 0)
+		return 0;
+	return opcode_table[row];
+}
+
+static bool
+is_allowed(const struct uroce_wq *sq, const struct ibv_send_wr *wr, unsigned facts, uint64_t len)
+{
+	if (facts == 0 || (wr->send_flags & ~send_flags_known) != 0)
+		return false;
+	if ((wr->send_flags & IBV_SEND_INLINE) != 0 &&
+	    ((facts & CAN_INLINE) == 0 || len > sq->max_inline))
+		return false;
+	return (facts & IS_ATOMIC) != 0 ? len == ATOMIC_LEN : len <= MSG_LEN_MAX;
+}
+
+static uint8_t
+wqe_flags(unsigned send_flags, unsigned facts, bool all_signaled)
+{
+	unsigned flags = 0;
+
+	if (all_signaled || (send_flags & IBV_SEND_SIGNALED) != 0)
+		flags |= UROCE_WQE_SIGNALED;
+	if ((send_flags & IBV_SEND_SOLICITED) != 0 && (facts & CAN_SOLICIT) != 0)
+		flags |= UROCE_WQE_SOLICITED;
+	if ((send_flags & IBV_SEND_FENCE) != 0)
+		flags |= UROCE_WQE_FENCE;
+	if ((send_flags & IBV_SEND_INLINE) != 0)
+		flags |= UROCE_WQE_INLINE;
+	return (uint8_t)flags;
+}
+
+/* Where the request goes: what of the union `wr` its opcode uses. */
+static void
+put_target(struct uroce_send_wqe *wqe, const struct ibv_send_wr *wr, unsigned facts, bool is_ud)
+{
+	if ((facts & IS_RDMA) != 0) {
+		wqe->remote_addr = wr->wr.rdma.remote_addr;
+		wqe->rkey = wr->wr.rdma.rkey;
+	} else if ((facts & IS_ATOMIC) != 0) {
+		wqe->remote_addr = wr->wr.atomic.remote_addr;
+		wqe->rkey = wr->wr.atomic.rkey;
+		wqe->atomic.compare_add = wr->wr.atomic.compare_add;
+		wqe->atomic.swap = wr->wr.atomic.swap;
+	} else if (is_ud) {
+		wqe->ud.dest_qpn = wr->wr.ud.remote_qpn;
+		wqe->ud.qkey = wr->wr.ud.remote_qkey;
+	}
+}
+
+static void
+put_inline(uint8_t *to, const struct ibv_sge *sge, unsigned nb_sge)
+{
+	for (unsigned i = 0; i < nb_sge; i++) {
+		if (sge[i].length == 0) /* its address may be anything */
+			continue;
+		memcpy(to, (const void *)(uintptr_t)sge[i].addr, sge[i].length);
+		to += sge[i].length;
+	}
+}
+
+int
+uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
+	      const struct uroce_path *path, bool all_signaled)
+{
+	assert(sq->has_path == (path != NULL));
+	if (!uroce_ring_has_room(&sq->ring, nth))
+		return -ENOMEM;
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > sq->max_sge)
+		return -EINVAL;
+	const unsigned nb_sge = (unsigned)wr->num_sge;
+	const uint64_t len = list_len(wr->sg_list, nb_sge);
+	const unsigned facts = opcode_facts(sq, wr->opcode);
+
+	if (!is_allowed(sq, wr, facts, len))
+		return -EINVAL;
+	const bool is_inline = (wr->send_flags & IBV_SEND_INLINE) != 0;
+	struct uroce_send_wqe *wqe = uroce_ring_free_slot(&sq->ring, nth);
+
+	*wqe = (struct uroce_send_wqe){
+		.wr_id = wr->wr_id,
+		.len = (uint32_t)len,
+		.imm = wr->imm_data, /* or invalidate_rkey: the same bytes */
+		.opcode = (uint8_t)wr->opcode,
+		.flags = wqe_flags(wr->send_flags, facts, all_signaled),
+		.nb_sge = is_inline ? 0 : (uint8_t)nb_sge,
+	};
+	put_target(wqe, wr, facts, sq->has_path);
+	if (path != NULL)
+		*uroce_send_wqe_path(wqe) = *path;
+	if (is_inline)
+		put_inline(uroce_send_wqe_data(sq, wqe), wr->sg_list, nb_sge);
+	else if (nb_sge > 0)
+		memcpy(uroce_send_wqe_data(sq, wqe), wr->sg_list, nb_sge * sizeof(*wr->sg_list));
+	return 0;
+}
+
+int
+uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr)
+{
+	if (!uroce_ring_has_room(&rq->ring, nth))
+		return -ENOMEM;
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
+		return -EINVAL;
+	const unsigned nb_sge = (unsigned)wr->num_sge;
+	const uint64_t len = list_len(wr->sg_list, nb_sge);
+	struct uroce_recv_wqe *wqe = uroce_ring_free_slot(&rq->ring, nth);
+
+	*wqe = (struct uroce_recv_wqe){
+		.wr_id = wr->wr_id,
+		.len = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
+		.nb_sge = nb_sge,
+	};
+	if (nb_sge > 0)
+		memcpy(uroce_recv_wqe_sge(wqe), wr->sg_list, nb_sge * sizeof(*wr->sg_list));
+	return 0;
+}
