@@ -1,98 +1,90 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The invariant CRC. The bytes that routers may change are replaced by ones in a copy of the
- * headers, never in the frame: a received frame is read only.
+ * The invariant CRC. The bytes that routers may change are replaced by ones in registers or in a
+ * copy, never in the frame: a received frame is read only.
  */
 
 #include "wire/icrc.h"
 
-#include <isa-l/crc.h>
 #include <string.h>
 
 #include "wire/hdr.h"
 #include "wire/icrc_table.h"
 
-#define POLYNOMIAL     0xedb88320u
-#define LRH_LEN        8
-#define IPV4_HDR_MAX   60
-#define COPY_BLOCK_LEN 4096
+#define LRH_LEN      8
+#define IPV4_HDR_MAX 60
 
-uint32_t
-uroce_crc32(uint32_t state, const void *data, size_t len)
+/* Masked bytes, counted from the place of the LRH, which stands 8 bytes before the IP header. */
+#define ALL          0xff
+#define LRH_MASK     ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL
+#define UDP_MASK(ip) [LRH_LEN + (ip) + 6] = ALL, [LRH_LEN + (ip) + 7] = ALL
+#define BTH_MASK(ip) [LRH_LEN + (ip) + 8 + 4] = ALL
+
+static const uint8_t ipv4_mask[UROCE_CRC32_MASK_LEN] = {
+	LRH_MASK,
+	[LRH_LEN + 1] = ALL,  /* ToS */
+	[LRH_LEN + 8] = ALL,  /* TTL */
+	[LRH_LEN + 10] = ALL, /* checksum */
+	[LRH_LEN + 11] = ALL,
+	UDP_MASK(sizeof(struct uroce_ipv4)),
+	BTH_MASK(sizeof(struct uroce_ipv4)),
+};
+
+static const uint8_t ipv6_mask[UROCE_CRC32_MASK_LEN] = {
+	LRH_MASK,
+	[LRH_LEN] = 0x0f, /* traffic class, flow label */
+	[LRH_LEN + 1] = ALL,
+	[LRH_LEN + 2] = ALL,
+	[LRH_LEN + 3] = ALL,
+	[LRH_LEN + 7] = ALL, /* hop limit */
+	UDP_MASK(sizeof(struct uroce_ipv6)),
+	BTH_MASK(sizeof(struct uroce_ipv6)),
+};
+
+static const uint8_t bth_mask[UROCE_CRC32_MASK_LEN] = { [4] = ALL };
+
+static void
+mask_ipv4(uint8_t *ip)
 {
-	return crc32_gzip_refl(state, data, len);
-}
+	struct uroce_ipv4 *hdr = (struct uroce_ipv4 *)ip;
 
-uint32_t
-uroce_crc32_scalar(uint32_t state, const void *data, size_t len)
-{
-	const uint8_t *byte = data;
-
-	state = ~state;
-	for (size_t i = 0; i < len; i++) {
-		state ^= byte[i];
-		for (int bit = 0; bit < 8; bit++)
-			state = state >> 1 ^ (POLYNOMIAL & -(state & 1));
-	}
-	return ~state;
-}
-
-uint32_t
-uroce_crc32_copy(uint32_t state, void *dst, const void *src, size_t len)
-{
-	uint8_t *to = dst;
-	const uint8_t *from = src;
-
-	while (len > 0) {
-		const size_t nb = len < COPY_BLOCK_LEN ? len : COPY_BLOCK_LEN;
-
-		memcpy(to, from, nb);
-		state = uroce_crc32(state, to, nb);
-		to += nb;
-		from += nb;
-		len -= nb;
-	}
-	return state;
-}
-
-static uint8_t *
-put_masked_ipv4(uint8_t *at, const uint8_t *ip)
-{
-	const size_t ip_len = (size_t)(ip[0] & 0xf) * 4;
-	struct uroce_ipv4 *hdr = (struct uroce_ipv4 *)at;
-
-	memcpy(at, ip, ip_len);
-	hdr->tos = 0xff;
-	hdr->ttl = 0xff;
+	hdr->tos = ALL;
+	hdr->ttl = ALL;
 	hdr->checksum = be16_make(0xffff);
-	return at + ip_len;
 }
 
-static uint8_t *
-put_masked_ipv6(uint8_t *at, const uint8_t *ip)
+static void
+mask_ipv6(uint8_t *ip)
 {
-	struct uroce_ipv6 *hdr = (struct uroce_ipv6 *)at;
+	struct uroce_ipv6 *hdr = (struct uroce_ipv6 *)ip;
 
-	memcpy(at, ip, sizeof(*hdr));
 	hdr->version_flow = be32_make(be32_get(hdr->version_flow) | 0x0fffffff);
-	hdr->hop_limit = 0xff;
-	return at + sizeof(*hdr);
+	hdr->hop_limit = ALL;
+}
+
+static size_t
+ip_hdr_len(const uint8_t *ip)
+{
+	return ip[0] >> 4 == 6 ? sizeof(struct uroce_ipv6) : (size_t)(ip[0] & 0xf) * 4;
 }
 
 uint32_t
 uroce_icrc_prefix(const uint8_t *ip)
 {
 	uint8_t masked[LRH_LEN + IPV4_HDR_MAX + sizeof(struct uroce_udp)];
-	uint8_t *at = masked + LRH_LEN;
-	struct uroce_udp *udp;
+	const size_t ip_len = ip_hdr_len(ip);
+	const size_t len = ip_len + sizeof(struct uroce_udp);
+	struct uroce_udp *udp = (struct uroce_udp *)(masked + LRH_LEN + ip_len);
 
-	memset(masked, 0xff, LRH_LEN);
-	at = ip[0] >> 4 == 6 ? put_masked_ipv6(at, ip) : put_masked_ipv4(at, ip);
-	memcpy(at, ip + (at - masked - LRH_LEN), sizeof(*udp));
-	udp = (struct uroce_udp *)at;
+	memset(masked, ALL, LRH_LEN);
+	memcpy(masked + LRH_LEN, ip, len);
+	if (ip[0] >> 4 == 6)
+		mask_ipv6(masked + LRH_LEN);
+	else
+		mask_ipv4(masked + LRH_LEN);
 	udp->checksum = be16_make(0xffff);
-	return uroce_crc32(0, masked, (size_t)(at - masked) + sizeof(*udp));
+	return uroce_crc32(0, masked, LRH_LEN + len);
 }
 
 uint32_t
@@ -106,12 +98,37 @@ uroce_icrc_len_term(int is_ipv6, uint16_t udp_len)
 	       ipv4_term[0][ipv4_len >> 8] ^ ipv4_term[1][ipv4_len & 0xff];
 }
 
+/* In two words, so that a kernel that reads them back finds each where it was just stored. */
 uint32_t
 uroce_icrc_bth(uint32_t state, const uint8_t *bth)
 {
-	struct uroce_bth masked;
+	uint8_t masked[sizeof(struct uroce_bth)];
+	uint64_t first, mask;
 
-	memcpy(&masked, bth, sizeof(masked));
-	masked.fecn_becn = 0xff;
-	return uroce_crc32(state, &masked, sizeof(masked));
+	memcpy(&first, bth, sizeof(first));
+	memcpy(&mask, bth_mask, sizeof(mask));
+	first |= mask;
+	memcpy(masked, &first, sizeof(first));
+	memcpy(masked + sizeof(first), bth + sizeof(first), sizeof(masked) - sizeof(first));
+	return uroce_crc32(state, masked, sizeof(masked));
+}
+
+uint32_t
+uroce_icrc_rest(uint32_t state, const uint8_t *bth, size_t len)
+{
+	if (len == sizeof(struct uroce_bth))
+		return uroce_icrc_bth(state, bth);
+	return uroce_crc32_masked(state, bth, len, bth_mask);
+}
+
+uint32_t
+uroce_icrc_frame(const uint8_t *ip, size_t len)
+{
+	const size_t prefix_len = ip_hdr_len(ip) + sizeof(struct uroce_udp);
+
+	if (ip[0] >> 4 == 6)
+		return uroce_crc32_masked(0, ip - LRH_LEN, LRH_LEN + len, ipv6_mask);
+	if (ip_hdr_len(ip) == sizeof(struct uroce_ipv4))
+		return uroce_crc32_masked(0, ip - LRH_LEN, LRH_LEN + len, ipv4_mask);
+	return uroce_icrc_rest(uroce_icrc_prefix(ip), ip + prefix_len, len - prefix_len);
 }

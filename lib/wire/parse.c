@@ -236,9 +236,6 @@ bool
 uroce_pkt_check_icrc(const struct uroce_pkt *pkt)
 {
 	const uint8_t *icrc_at = pkt->payload + pkt->payload_len + pkt->pad_len;
-	uint32_t state = uroce_icrc_prefix(pkt->ip);
 
-	state = uroce_icrc_bth(state, (const uint8_t *)pkt->bth);
-	state = uroce_crc32(state, pkt->ext, (size_t)(icrc_at - pkt->ext));
-	return state == uroce_icrc_load(icrc_at);
+	return uroce_icrc_frame(pkt->ip, (size_t)(icrc_at - pkt->ip)) == uroce_icrc_load(icrc_at);
 }

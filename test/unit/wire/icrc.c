@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The ICRC: the vectorised CRC against the scalar, and both against one written here; lengths and
- * alignments around every block size; the table of length terms against the CRC itself.
+ * The ICRC: what is masked and what is not, in pieces and in one; the table of length terms against
+ * the CRC itself; a frame of the kernel's driver.
  */
 
 #include "wire/icrc.h"
@@ -10,187 +10,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "frame.h"
 #include "wire/hdr.h"
-
-#define LEN_MAX    300
-#define ALIGNMENTS 64
-#define CANARY     0xa5
-
-static const size_t long_lens[] = { 511,  512,  513,  1023, 1024,  1025,  2047,  2048, 2049,
-				    4095, 4096, 4097, 8191, 10000, 16384, 65535, 65553 };
-#define NB_LONG_LENS (sizeof(long_lens) / sizeof(long_lens[0]))
-#define LONG_MAX     65553
-
-/* Bytes without a pattern that a CRC could miss. */
-static void
-fill(uint8_t *data, size_t len)
-{
-	uint32_t x = 0x12345678;
-
-	for (size_t i = 0; i < len; i++) {
-		x = x * 1664525 + 1013904223;
-		data[i] = (uint8_t)(x >> 24);
-	}
-}
-
-/* A buffer that ends where its bytes end, so that a sanitiser sees a read behind it. */
-static uint8_t *
-exact_copy(const uint8_t *data, size_t len)
-{
-	uint8_t *copy = malloc(len > 0 ? len : 1);
-
-	assert_non_null(copy);
-	memcpy(copy, data, len);
-	return copy;
-}
-
-static void
-crc32__check_value_of_the_catalogues(void **state)
-{
-	(void)state;
-	assert_int_equal(uroce_crc32_scalar(0, "123456789", 9), 0xcbf43926);
-	assert_int_equal(uroce_crc32(0, "123456789", 9), 0xcbf43926);
-	assert_int_equal(frame_crc32(0, (const uint8_t *)"123456789", 9), 0xcbf43926);
-}
-
-static void
-crc32__no_bytes_leave_the_state(void **state)
-{
-	uint8_t byte = 0;
-
-	(void)state;
-	assert_int_equal(uroce_crc32(0x01020304, &byte, 0), 0x01020304);
-	assert_int_equal(uroce_crc32_scalar(0x01020304, &byte, 0), 0x01020304);
-	assert_int_equal(uroce_crc32_copy(0x01020304, &byte, &byte, 0), 0x01020304);
-}
-
-static void
-crc32__agrees_with_scalar_for_all_lengths_and_alignments(void **state)
-{
-	uint8_t data[ALIGNMENTS + LEN_MAX];
-
-	(void)state;
-	fill(data, sizeof(data));
-	for (size_t at = 0; at < ALIGNMENTS; at++) {
-		for (size_t len = 0; len <= LEN_MAX; len++) {
-			const uint32_t expected = uroce_crc32_scalar(0xdeadbeef, data + at, len);
-
-			assert_int_equal(uroce_crc32(0xdeadbeef, data + at, len), expected);
-		}
-	}
-}
-
-static void
-crc32__agrees_with_scalar_for_long_data(void **state)
-{
-	uint8_t *data = malloc(LONG_MAX + 1);
-
-	(void)state;
-	assert_non_null(data);
-	fill(data, LONG_MAX + 1);
-	for (size_t i = 0; i < NB_LONG_LENS; i++) {
-		const uint32_t expected = uroce_crc32_scalar(7, data + 1, long_lens[i]);
-
-		assert_int_equal(uroce_crc32(7, data + 1, long_lens[i]), expected);
-	}
-	free(data);
-}
-
-static void
-crc32__reads_no_byte_outside(void **state)
-{
-	uint8_t data[LEN_MAX];
-
-	(void)state;
-	fill(data, sizeof(data));
-	for (size_t len = 0; len <= LEN_MAX; len++) {
-		uint8_t *exact = exact_copy(data, len);
-
-		assert_int_equal(uroce_crc32(1, exact, len), uroce_crc32_scalar(1, data, len));
-		free(exact);
-	}
-}
-
-static void
-crc32__chains_at_every_cut(void **state)
-{
-	uint8_t data[LEN_MAX];
-	uint32_t whole;
-
-	(void)state;
-	fill(data, sizeof(data));
-	whole = frame_crc32(0, data, sizeof(data));
-	for (size_t cut = 0; cut <= sizeof(data); cut++) {
-		const uint32_t first = uroce_crc32(0, data, cut);
-
-		assert_int_equal(uroce_crc32(first, data + cut, sizeof(data) - cut), whole);
-	}
-}
-
-/* Copy `len` bytes and check result, copy and the bytes around it. */
-static void
-expect_copy(const uint8_t *src, uint8_t *dst, size_t at, size_t len)
-{
-	memset(dst, CANARY, at + len + ALIGNMENTS);
-	assert_int_equal(uroce_crc32_copy(99, dst + at, src, len),
-			 uroce_crc32_scalar(99, src, len));
-	assert_memory_equal(dst + at, src, len);
-	for (size_t i = 0; i < at; i++)
-		assert_int_equal(dst[i], CANARY);
-	for (size_t i = at + len; i < at + len + ALIGNMENTS; i++)
-		assert_int_equal(dst[i], CANARY);
-}
-
-static void
-crc32_copy__copies_and_sums_all_lengths_and_alignments(void **state)
-{
-	uint8_t src[LEN_MAX + ALIGNMENTS], dst[LEN_MAX + 2 * ALIGNMENTS];
-
-	(void)state;
-	fill(src, sizeof(src));
-	for (size_t len = 0; len <= LEN_MAX; len++) {
-		expect_copy(src, dst, len % 17, len);
-		expect_copy(src + len % 13, dst, len % ALIGNMENTS, len);
-	}
-}
-
-static void
-crc32_copy__copies_and_sums_long_data(void **state)
-{
-	uint8_t *src = malloc(LONG_MAX + 3), *dst = malloc(LONG_MAX + 3 + ALIGNMENTS);
-
-	(void)state;
-	assert_non_null(src);
-	assert_non_null(dst);
-	fill(src, LONG_MAX + 3);
-	for (size_t i = 0; i < NB_LONG_LENS; i++)
-		expect_copy(src + 3, dst, 2, long_lens[i]);
-	free(src);
-	free(dst);
-}
-
-static void
-crc32_copy__reads_no_byte_outside(void **state)
-{
-	uint8_t data[LEN_MAX], dst[LEN_MAX];
-
-	(void)state;
-	fill(data, sizeof(data));
-	for (size_t len = 0; len <= LEN_MAX; len++) {
-		uint8_t *exact = exact_copy(data, len);
-		uint8_t *exact_dst = exact_copy(dst, len);
-
-		uroce_crc32_copy(0, exact_dst, exact, len);
-		assert_memory_equal(exact_dst, data, len);
-		free(exact);
-		free(exact_dst);
-	}
-}
 
 /* State after the masked headers of a frame, from its own bytes. */
 static uint32_t
@@ -255,6 +79,60 @@ icrc_bth__masks_byte_4(void **state)
 		icrc = uroce_icrc_prefix(frame.data + frame.ip_off);
 		icrc = uroce_icrc_bth(icrc, frame.data + frame.bth_off);
 		assert_int_equal(icrc, masked_crc(&frame, frame.ext_off));
+	}
+}
+
+static void
+icrc_rest__is_bth_and_what_follows(void **state)
+{
+	const struct frame_conf conf = { .opcode = 0x04,
+					 .payload_len = 400,
+					 .bth_fecn_becn = 0x81 };
+	struct frame frame;
+
+	(void)state;
+	frame_make(&frame, &conf);
+	for (size_t len = 12; len <= 400; len += 4) {
+		const uint8_t *bth = frame.data + frame.bth_off;
+		const uint32_t prefix = masked_crc(&frame, frame.bth_off);
+
+		assert_int_equal(uroce_icrc_rest(prefix, bth, len),
+				 masked_crc(&frame, frame.bth_off + len));
+	}
+}
+
+static void
+icrc_frame__is_the_icrc_of_the_whole_frame(void **state)
+{
+	struct frame frame;
+
+	(void)state;
+	for (size_t i = 0; i < NB_CONFS; i++) {
+		frame_make(&frame, &confs[i]);
+		assert_int_equal(
+			uroce_icrc_frame(frame.data + frame.ip_off, frame.icrc_off - frame.ip_off),
+			uroce_icrc_load(frame.data + frame.icrc_off));
+	}
+}
+
+static void
+icrc_frame__every_length(void **state)
+{
+	struct frame frame;
+
+	(void)state;
+	for (int is_ipv6 = 0; is_ipv6 < 2; is_ipv6++) {
+		for (uint16_t len = 0; len <= 600; len = (uint16_t)(len + 4)) {
+			const struct frame_conf conf = { .is_ipv6 = is_ipv6,
+							 .opcode = 0x04,
+							 .payload_len = len,
+							 .bth_fecn_becn = 0x80 };
+
+			frame_make(&frame, &conf);
+			assert_int_equal(uroce_icrc_frame(frame.data + frame.ip_off,
+							  frame.icrc_off - frame.ip_off),
+					 uroce_icrc_load(frame.data + frame.icrc_off));
+		}
 	}
 }
 
@@ -334,17 +212,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crc32__check_value_of_the_catalogues),
-		cmocka_unit_test(crc32__no_bytes_leave_the_state),
-		cmocka_unit_test(crc32__agrees_with_scalar_for_all_lengths_and_alignments),
-		cmocka_unit_test(crc32__agrees_with_scalar_for_long_data),
-		cmocka_unit_test(crc32__reads_no_byte_outside),
-		cmocka_unit_test(crc32__chains_at_every_cut),
-		cmocka_unit_test(crc32_copy__copies_and_sums_all_lengths_and_alignments),
-		cmocka_unit_test(crc32_copy__copies_and_sums_long_data),
-		cmocka_unit_test(crc32_copy__reads_no_byte_outside),
 		cmocka_unit_test(icrc_prefix__masks_what_routers_change),
 		cmocka_unit_test(icrc_bth__masks_byte_4),
+		cmocka_unit_test(icrc_rest__is_bth_and_what_follows),
+		cmocka_unit_test(icrc_frame__is_the_icrc_of_the_whole_frame),
+		cmocka_unit_test(icrc_frame__every_length),
 		cmocka_unit_test(icrc__agrees_with_the_kernel_driver),
 		cmocka_unit_test(icrc_store__least_significant_byte_first),
 		cmocka_unit_test(icrc_len_term__ipv4_all_lengths),
