@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_UNIT_TRANSPORT_TEXT_H
+#define TEST_UNIT_TRANSPORT_TEXT_H
+
+/**
+ * @file
+ * Text that grows: what happened, line by line, for a test to compare.
+ */
+
+#include <stddef.h>
+
+/** All zero is empty. */
+struct text {
+	char *at; /* terminated; NULL while nothing was ever added */
+	size_t len;
+	size_t room;
+};
+
+void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** The text; never NULL. */
+const char *text_get(const struct text *text);
+
+void text_clear(struct text *text);
+void text_free(struct text *text);
+
+#endif /* TEST_UNIT_TRANSPORT_TEXT_H */
