@@ -19,6 +19,8 @@
 	(sizeof(struct uroce_eth) + sizeof(struct uroce_ipv4) + sizeof(struct uroce_udp) +         \
 	 sizeof(struct uroce_bth))
 
+#define IPV6_MORE (sizeof(struct uroce_ipv6) - sizeof(struct uroce_ipv4))
+
 static const uint8_t v4_mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 
 bool
@@ -118,6 +120,22 @@ uroce_path_init(struct uroce_path *path, const struct uroce_path_conf *conf)
 	path->ip_sum_base = is_ipv6 ? 0 : sum_ipv4((const struct uroce_ipv4 *)ip);
 }
 
+/*
+ * In pieces of constant length, for which the compiler emits moves; for a length that it only knows
+ * to be small gcc emits a `rep movs`, at ten times the cost.
+ */
+static void
+copy_hdr(const struct uroce_path *path, uint8_t *hdr)
+{
+	const size_t vlan_len = sizeof(struct uroce_vlan);
+	const size_t rest = path->hdr_len - vlan_len;
+
+	memcpy(hdr, path->hdr, HDR_MIN);
+	if (path->is_ipv6)
+		memcpy(hdr + HDR_MIN, path->hdr + HDR_MIN, IPV6_MORE);
+	memcpy(hdr + rest, path->hdr + rest, vlan_len);
+}
+
 struct uroce_bth *
 uroce_path_put(const struct uroce_path *path, uint8_t *hdr, uint32_t udp_payload_len,
 	       uint32_t *icrc)
@@ -125,9 +143,7 @@ uroce_path_put(const struct uroce_path *path, uint8_t *hdr, uint32_t udp_payload
 	const uint16_t udp_len = (uint16_t)(sizeof(struct uroce_udp) + udp_payload_len);
 	uint8_t *ip = hdr + path->ip_off;
 
-	memcpy(hdr, path->hdr, HDR_MIN);
-	if (path->hdr_len > HDR_MIN)
-		memcpy(hdr + HDR_MIN, path->hdr + HDR_MIN, path->hdr_len - HDR_MIN);
+	copy_hdr(path, hdr);
 	if (path->is_ipv6) {
 		((struct uroce_ipv6 *)ip)->payload_len = be16_make(udp_len);
 	} else {

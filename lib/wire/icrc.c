@@ -44,29 +44,35 @@ static const uint8_t ipv6_mask[UROCE_CRC32_MASK_LEN] = {
 
 static const uint8_t bth_mask[UROCE_CRC32_MASK_LEN] = { [4] = ALL };
 
-static void
-mask_ipv4(uint8_t *ip)
+static size_t
+ip_hdr_len(const uint8_t *ip)
 {
-	struct uroce_ipv4 *hdr = (struct uroce_ipv4 *)ip;
+	return ip[0] >> 4 == 6 ? sizeof(struct uroce_ipv6) : (size_t)(ip[0] & 0xf) * 4;
+}
 
+/* Both headers, IP masked. The common length is a constant, for which the compiler emits moves. */
+static void
+put_ipv4_udp(uint8_t *at, const uint8_t *ip, size_t ip_len)
+{
+	struct uroce_ipv4 *hdr = (struct uroce_ipv4 *)at;
+	const size_t common_len = sizeof(*hdr) + sizeof(struct uroce_udp);
+
+	memcpy(at, ip, common_len);
+	if (ip_len > sizeof(*hdr))
+		memcpy(at + common_len, ip + common_len, ip_len - sizeof(*hdr));
 	hdr->tos = ALL;
 	hdr->ttl = ALL;
 	hdr->checksum = be16_make(0xffff);
 }
 
 static void
-mask_ipv6(uint8_t *ip)
+put_ipv6_udp(uint8_t *at, const uint8_t *ip)
 {
-	struct uroce_ipv6 *hdr = (struct uroce_ipv6 *)ip;
+	struct uroce_ipv6 *hdr = (struct uroce_ipv6 *)at;
 
+	memcpy(at, ip, sizeof(*hdr) + sizeof(struct uroce_udp));
 	hdr->version_flow = be32_make(be32_get(hdr->version_flow) | 0x0fffffff);
 	hdr->hop_limit = ALL;
-}
-
-static size_t
-ip_hdr_len(const uint8_t *ip)
-{
-	return ip[0] >> 4 == 6 ? sizeof(struct uroce_ipv6) : (size_t)(ip[0] & 0xf) * 4;
 }
 
 uint32_t
@@ -74,17 +80,15 @@ uroce_icrc_prefix(const uint8_t *ip)
 {
 	uint8_t masked[LRH_LEN + IPV4_HDR_MAX + sizeof(struct uroce_udp)];
 	const size_t ip_len = ip_hdr_len(ip);
-	const size_t len = ip_len + sizeof(struct uroce_udp);
 	struct uroce_udp *udp = (struct uroce_udp *)(masked + LRH_LEN + ip_len);
 
 	memset(masked, ALL, LRH_LEN);
-	memcpy(masked + LRH_LEN, ip, len);
 	if (ip[0] >> 4 == 6)
-		mask_ipv6(masked + LRH_LEN);
+		put_ipv6_udp(masked + LRH_LEN, ip);
 	else
-		mask_ipv4(masked + LRH_LEN);
+		put_ipv4_udp(masked + LRH_LEN, ip, ip_len);
 	udp->checksum = be16_make(0xffff);
-	return uroce_crc32(0, masked, LRH_LEN + len);
+	return uroce_crc32(0, masked, LRH_LEN + ip_len + sizeof(*udp));
 }
 
 uint32_t

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Does check-capture see what is wrong with a capture, and say it?
+
+    test-check-capture.py CHECK_CAPTURE EVERY_OPCODE_PCAP
+"""
+
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, GOOD = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).read_bytes()
+FILE_HEADER, FRAME_HEADER = 24, 16
+NB_OTHER = 3  # frames before the first RoCEv2 frame, an IPv4 RC SEND_FIRST of 4 bytes
+IP, UDP, BTH, PAYLOAD, ICRC = 14, 34, 42, 54, 58
+
+
+def frames(data):
+    """Where each frame of a capture begins, and its length."""
+    at, found = FILE_HEADER, []
+    while at < len(data):
+        length = struct.unpack_from('<I', data, at + 8)[0]
+        found.append((at + FRAME_HEADER, length))
+        at += FRAME_HEADER + length
+    return found
+
+
+def first_roce():
+    return frames(GOOD)[NB_OTHER][0]
+
+
+class CheckCapture(unittest.TestCase):
+    def run_on(self, *captures):
+        """Run on captures with these contents; what it printed, and its exit status."""
+        with tempfile.TemporaryDirectory() as folder:
+            for i, data in enumerate(captures):
+                (pathlib.Path(folder) / f'{i}.pcap').write_bytes(data)
+            names = [f'{i}.pcap' for i in range(len(captures))]
+            run = subprocess.run([PROGRAM, *names], cwd=folder, capture_output=True, text=True)
+        return run.stdout, run.stderr, run.returncode
+
+    def expect_mismatch(self, data, words):
+        nb = len(frames(GOOD)) - NB_OTHER
+        out, err, status = self.run_on(bytes(data))
+        self.assertEqual(out, f'0.pcap: frame {NB_OTHER + 1}: {words}\n'
+                              f'0.pcap: {nb} frames, {nb - 1} ok\n')
+        self.assertEqual((err, status), ('', 1))
+
+    def flipped(self, off, bits=1):
+        data = bytearray(GOOD)
+        data[first_roce() + off] ^= bits
+        return data
+
+    def test_good_files_each_on_a_line(self):
+        nb = len(frames(GOOD)) - NB_OTHER
+        out, err, status = self.run_on(GOOD, GOOD)
+        self.assertEqual(out, ''.join(f'{i}.pcap: {nb} frames, {nb} ok\n' for i in (0, 1)))
+        self.assertEqual((err, status), ('', 0))
+
+    def test_no_roce(self):
+        out, err, status = self.run_on(GOOD[:first_roce() - FRAME_HEADER])
+        self.assertEqual((out, err, status), ('0.pcap: 0 frames, 0 ok\n', '', 0))
+
+    def test_payload(self):
+        self.expect_mismatch(self.flipped(PAYLOAD), 'RC_SEND_FIRST: invariant CRC wrong')
+
+    def test_icrc(self):
+        self.expect_mismatch(self.flipped(ICRC), 'RC_SEND_FIRST: invariant CRC wrong')
+
+    def test_ip_checksum(self):
+        was = GOOD[first_roce() + IP + 10]
+        self.expect_mismatch(self.flipped(IP + 10),
+                             f'RC_SEND_FIRST: byte {IP + 10}, in the IP header, is '
+                             f'0x{was ^ 1:02x} but rebuilt as 0x{was:02x}')
+
+    def test_udp_checksum(self):
+        out, _, status = self.run_on(bytes(self.flipped(UDP + 6)))
+        self.assertIn(f'byte {UDP + 6}, in the UDP header', out)
+        self.assertEqual(status, 1)
+
+    def test_unknown_opcode(self):
+        self.expect_mismatch(self.flipped(BTH, 0x40),
+                             'does not parse: opcode unknown or reserved')
+
+    def test_udp_length(self):
+        self.expect_mismatch(self.flipped(UDP + 5, 4),
+                             'does not parse: UDP length disagrees with the IP length')
+
+    def test_frame_captured_in_part(self):
+        data = bytearray(GOOD)
+        at, length = frames(GOOD)[NB_OTHER]
+        struct.pack_into('<I', data, at - 4, length + 100)
+        self.expect_mismatch(data, f'only {length} of its {length + 100} bytes were captured')
+
+    def test_only_the_first_mismatch_is_told(self):
+        data = self.flipped(PAYLOAD)
+        data[frames(GOOD)[NB_OTHER + 1][0] + PAYLOAD] ^= 1
+        out, _, status = self.run_on(bytes(data))
+        self.assertEqual((out.count('\n'), status), (2, 1))
+
+    def test_a_bad_file_does_not_hide_the_next(self):
+        out, err, status = self.run_on(b'no capture', GOOD)
+        self.assertIn('1.pcap: ', out)
+        self.assertEqual((err.count('\n'), status), (1, 1))
+        self.assertTrue(err.startswith('check-capture: 0.pcap: '), err)
+
+    def test_file_cut_in_a_frame(self):
+        out, err, status = self.run_on(GOOD[:-1])
+        self.assertEqual((out.count('\n'), err.count('\n'), status), (1, 1, 1))
+        self.assertIn('0.pcap: after frame ', err)
+
+    def test_other_link_type(self):
+        data = bytearray(GOOD)
+        struct.pack_into('<I', data, 20, 101)
+        out, err, status = self.run_on(bytes(data))
+        self.assertEqual((out, status), ('', 1))
+        self.assertEqual(err, 'check-capture: 0.pcap: link type RAW, but only Ethernet can be '
+                              'checked\n')
+
+    def test_no_such_file(self):
+        run = subprocess.run([PROGRAM, '/no/such/file'], capture_output=True, text=True)
+        self.assertEqual((run.stdout, run.returncode), ('', 1))
+        self.assertEqual(run.stderr, 'check-capture: /no/such/file: No such file or directory\n')
+
+    def test_no_file(self):
+        run = subprocess.run([PROGRAM], capture_output=True, text=True)
+        self.assertEqual((run.stdout, run.returncode), ('', 2))
+        self.assertEqual(run.stderr.count('\n'), 1)
+
+
+unittest.main(argv=sys.argv[:1])
