@@ -17,6 +17,7 @@
 #include <infiniband/verbs.h>
 
 #include "datapath/conf.h"
+#include "datapath/event.h"
 #include "datapath/worker.h"
 #include "mem/mr.h"
 #include "transport/qpc.h"
@@ -27,18 +28,23 @@
 struct uroce_port;
 struct uroce_neigh;
 struct uroce_qpn_table;
+struct uroce_service_thread;
 
 struct uroce_dev {
 	struct uroce_dev_conf conf;
 	struct uroce_port *port;
 	struct uroce_addr gid[UROCE_GIDS_MAX]; /* [0] link-local IPv6 of the MAC, then addr= */
 	unsigned nb_gid;
+	uint32_t kernel_gids; /* bit i: gid[i] is the kernel's, which answers for it */
 	uint8_t mac[6];
 	uint16_t pkeys[1]; /* { 0xffff } */
 	struct uroce_qpc_limits limits;
 	struct uroce_qpn_table *qpns;
 	struct uroce_mr_table *mrs; /* add, invalidate, free under `lock` */
-	struct uroce_neigh *neigh;
+	struct uroce_neigh *neigh;  /* of the addresses that are ours; NULL: none is */
+	struct uroce_event_queue *events;
+	struct uroce_service_thread
+		*service; /* the thread that drives when nobody does; NULL: none */
 	unsigned nb_workers;
 	struct uroce_worker *worker[UROCE_WORKERS_MAX];
 	pthread_mutex_t lock;
@@ -50,11 +56,18 @@ struct uroce_dev {
  */
 int uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **dev);
 
-/** Take it down again. @return 0, or -EBUSY: QPs or regions are left; nothing was changed. */
+/**
+ * Take it down again. The port is stopped and closed, unless it was handed over, and is then no
+ * longer known to ethdev.
+ * @return 0, or -EBUSY: QPs or regions are left; nothing was changed
+ */
 int uroce_dev_destroy(struct uroce_dev *dev);
 
 /** Whether the port's link is up, as last seen. */
 bool uroce_dev_is_link_up(const struct uroce_dev *dev);
+
+/** The NUMA node of the port; -1: any. */
+int uroce_dev_socket_id(const struct uroce_dev *dev);
 
 /** Draw an unpredictable QPN (2 .. 2^24 - 2) and keep it for a QP. @return 0, -ENOMEM: no room. */
 int uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
@@ -79,12 +92,6 @@ void uroce_dev_grace(struct uroce_dev *dev);
  */
 int uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
 		      struct uroce_path *path);
-
-/** What happened to a device or one of its objects. */
-struct uroce_dev_event {
-	enum ibv_event_type type;
-	void *cookie; /* of the QP or CQ; NULL: the port */
-};
 
 /** A file descriptor that polls readable while an event waits. */
 int uroce_dev_event_fd(const struct uroce_dev *dev);

@@ -75,7 +75,9 @@ unsigned uroce_worker_poll(struct uroce_worker *worker);
 
 /**
  * The embedder's receive: frames that its own loop received. RoCE frames for this device are taken
- * (and freed), the others are handed back. No lock is taken: the embedder drives alone.
+ * (and freed), the others are handed back. Control calls of other threads are waited for.
+ * Questions for the MAC of an address of the device and pings of it are answered, and taken; other
+ * frames of ARP and ICMPv6 are looked at for answers to our questions, and handed back.
  * @param[out] rest  room for `nb`: the frames that are not ours, in order
  * @return how many in `rest`
  */
@@ -92,6 +94,12 @@ unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **fram
 void uroce_worker_ring(struct uroce_worker *worker, struct uroce_qpr *qpr);
 
 /**
+ * Say that the application goes to sleep (it armed a CQ and will not poll): the service thread takes
+ * over at once, instead of after the millisecond in which a poll might still come.
+ */
+void uroce_worker_leave(struct uroce_worker *worker);
+
+/**
  * Run `call(arg)` as the worker: under its lock, or in its mailbox where a dedicated lcore holds
  * the lock for ever. Returns when it has run. Afterwards the QP is looked at for work and timers.
  * @param qpr  the QP that the call is about; NULL: none
@@ -99,6 +107,9 @@ void uroce_worker_ring(struct uroce_worker *worker, struct uroce_qpr *qpr);
  */
 int uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*call)(void *arg),
 		      void *arg);
+
+/** The worker's time, for calls into the transport made by uroce_worker_call(). */
+uint64_t uroce_worker_now_ns(const struct uroce_worker *worker);
 
 const struct uroce_worker_stats *uroce_worker_stats(const struct uroce_worker *worker);
 

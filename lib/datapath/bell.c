@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Doorbells: an intrusive list of QPs with a flag. Any thread pushes, the worker takes the whole
+ * list at once. A QP is in it at most once, so it is never full and a post cannot fail on it.
+ *
+ * The flag is cleared before the queue is looked at (both sequentially consistent, against the
+ * post, which fills the queue before it sets the flag): so either we see what was posted, or the
+ * poster sees the flag clear and pushes again.
+ */
+
+#include "datapath/clock.h"
+#include "datapath/round.h"
+#include "datapath/service.h"
+
+static void
+push(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	struct uroce_qpr *head = atomic_load_explicit(&worker->bells, memory_order_relaxed);
+
+	do {
+		atomic_store_explicit(&qpr->bell_next, head, memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak(&worker->bells, &head, qpr));
+}
+
+void
+uroce_worker_ring(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	if (atomic_exchange(&qpr->is_rung, true))
+		return;
+	push(worker, qpr);
+	if (worker->dev->service)
+		uroce_service_nudge(worker->dev->service, worker);
+}
+
+void
+uroce_worker_leave(struct uroce_worker *worker)
+{
+	if (!worker->dev->service)
+		return;
+	atomic_store_explicit(&worker->app_ns, 0, memory_order_relaxed);
+	uroce_service_wake(worker->dev->service);
+}
+
+static struct uroce_qpr *
+reverse(struct uroce_qpr *list)
+{
+	struct uroce_qpr *reversed = NULL;
+
+	while (list) {
+		struct uroce_qpr *next =
+			atomic_load_explicit(&list->bell_next, memory_order_relaxed);
+
+		atomic_store_explicit(&list->bell_next, reversed, memory_order_relaxed);
+		reversed = list;
+		list = next;
+	}
+	return reversed;
+}
+
+void
+uroce_bell_take(struct uroce_worker *worker)
+{
+	struct uroce_qpr *qpr;
+
+	if (!atomic_load_explicit(&worker->bells, memory_order_relaxed))
+		return;
+	qpr = reverse(atomic_exchange(&worker->bells, NULL));
+	while (qpr) {
+		struct uroce_qpr *next =
+			atomic_load_explicit(&qpr->bell_next, memory_order_relaxed);
+
+		atomic_exchange(&qpr->is_rung, false);
+		uroce_tx_schedule(worker, qpr);
+		qpr = next;
+	}
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The clock's factor. Before EAL has measured the counter there is no frequency, so it is asked for
+ * when the first device comes up and not earlier.
+ */
+
+#include "datapath/clock.h"
+
+uint64_t uroce_clock_factor;
+
+void
+uroce_clock_init(void)
+{
+	uroce_clock_factor =
+		(uint64_t)(((unsigned __int128)UINT64_C(1000000000) << 32) / rte_get_tsc_hz());
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_CLOCK_H
+#define UROCE_DATAPATH_CLOCK_H
+
+/**
+ * @file
+ * The clock of the data path: nanoseconds since boot, more or less, from the time stamp counter.
+ * Monotonic and the same for all threads. Read once per round.
+ */
+
+#include <stdint.h>
+#include <rte_cycles.h>
+
+/** Cycles to nanoseconds, as a 32.32 fixed-point factor; 0 before uroce_clock_init(). */
+extern uint64_t uroce_clock_factor;
+
+/** Learn the counter's frequency from EAL. Cheap; may be called again. */
+void uroce_clock_init(void);
+
+static inline uint64_t
+uroce_clock_ns(void)
+{
+	return (uint64_t)((unsigned __int128)rte_rdtsc() * uroce_clock_factor >> 32);
+}
+
+#endif /* UROCE_DATAPATH_CLOCK_H */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Calls made as the worker. The call is put in the worker's mailbox, and whoever gets the worker's
+ * lock next empties the mailbox: mostly the caller itself, at once; where a dedicated lcore keeps
+ * the lock, that lcore in its next round.
+ */
+
+#include <sched.h>
+#include <rte_pause.h>
+
+#include "datapath/clock.h"
+#include "datapath/round.h"
+#include "datapath/service.h"
+
+#define SPINS 1000 /* before the caller yields: it may share its CPU with the worker */
+
+static void
+push(struct uroce_worker *worker, struct uroce_cmd *cmd)
+{
+	cmd->next = atomic_load_explicit(&worker->cmds, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak(&worker->cmds, &cmd->next, cmd))
+		;
+}
+
+static struct uroce_cmd *
+take_in_order(struct uroce_worker *worker)
+{
+	struct uroce_cmd *list = atomic_exchange(&worker->cmds, NULL);
+	struct uroce_cmd *ordered = NULL;
+
+	while (list) {
+		struct uroce_cmd *next = list->next;
+
+		list->next = ordered;
+		ordered = list;
+		list = next;
+	}
+	return ordered;
+}
+
+void
+uroce_cmd_take(struct uroce_worker *worker)
+{
+	struct uroce_cmd *cmd;
+
+	if (!atomic_load_explicit(&worker->cmds, memory_order_relaxed))
+		return;
+	cmd = take_in_order(worker);
+	while (cmd) {
+		struct uroce_cmd *next = cmd->next;
+
+		cmd->ret = cmd->call(cmd->arg);
+		if (cmd->qpr)
+			uroce_worker_follow_up(worker, cmd->qpr);
+		/* The caller's stack is gone once it sees this. */
+		atomic_store_explicit(&cmd->is_done, true, memory_order_release); /* D1 */
+		cmd = next;
+	}
+}
+
+static void
+try_ourselves(struct uroce_worker *worker)
+{
+	if (!uroce_lock_try(&worker->lock))
+		return;
+	worker->now_ns = uroce_clock_ns();
+	uroce_cmd_take(worker);
+	uroce_lock_release(&worker->lock);
+}
+
+int
+uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*call)(void *arg),
+		  void *arg)
+{
+	struct uroce_cmd cmd = { .qpr = qpr, .call = call, .arg = arg };
+	unsigned spins = 0;
+
+	push(worker, &cmd);
+	for (;;) {
+		try_ourselves(worker);
+		if (atomic_load_explicit(&cmd.is_done, memory_order_acquire)) /* D1 */
+			break;
+		rte_pause();
+		if (++spins >= SPINS) {
+			sched_yield();
+			spins = 0;
+		}
+	}
+	if (worker->dev->service)
+		uroce_service_nudge(worker->dev->service, worker);
+	return cmd.ret;
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A device: built from its parts in the order in which they need one another, and taken down in
+ * reverse. Withdrawing a QP is the other half: first nobody finds it, then its worker forgets it,
+ * then the others leave the round in which they may have found it.
+ */
+
+#include "datapath/dev.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <rte_eal.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include "datapath/clock.h"
+#include "datapath/gid.h"
+#include "datapath/hugemem.h"
+#include "datapath/log.h"
+#include "datapath/neigh.h"
+#include "datapath/port.h"
+#include "datapath/qpn.h"
+#include "datapath/round.h"
+#include "datapath/service.h"
+
+/* --- creation ---------------------------------------------------------------------------------- */
+
+static unsigned
+next_free_lcore(unsigned after)
+{
+	unsigned lcore_id = rte_get_next_lcore(after, 1, 0);
+
+	while (lcore_id < RTE_MAX_LCORE && rte_eal_get_lcore_state(lcore_id) != WAIT)
+		lcore_id = rte_get_next_lcore(lcore_id, 1, 0);
+	return lcore_id;
+}
+
+static int
+check_lcores(const struct uroce_dev_conf *conf)
+{
+	unsigned lcore_id = UINT32_MAX;
+	unsigned nb_free = 0;
+
+	if (conf->drive != UROCE_DRIVE_LCORE)
+		return 0;
+	while ((lcore_id = next_free_lcore(lcore_id)) < RTE_MAX_LCORE)
+		nb_free++;
+	if (nb_free >= conf->nb_workers)
+		return 0;
+	UROCE_LOG(ERR, dev,
+		  "%s: drive=lcore needs %u free lcores beside the main one, EAL has %u: allowed "
+		  "are fewer workers, or more lcores (-l)",
+		  conf->port, conf->nb_workers, nb_free);
+	return -EINVAL;
+}
+
+static int
+check_process(const struct uroce_dev_conf *conf)
+{
+	if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
+		UROCE_LOG(ERR, dev, "%s: this is a secondary process of DPDK: allowed is a primary",
+			  conf->port);
+		return -EPERM;
+	}
+	if (conf->is_handed_over && conf->drive == UROCE_DRIVE_LCORE) {
+		UROCE_LOG(
+			ERR, dev,
+			"%s: drive=lcore on a port that was handed over: allowed are none and app",
+			conf->port);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* The largest path MTU whose frames the port carries; 0: none. */
+static uint16_t
+largest_mtu(uint32_t frame_limit)
+{
+	uint16_t mtu = 4096;
+
+	while (mtu >= 256 && mtu + UROCE_FRAME_OVERHEAD > frame_limit)
+		mtu /= 2;
+	return mtu >= 256 ? mtu : 0;
+}
+
+static uint8_t
+mtu_code(uint16_t mtu)
+{
+	return (uint8_t)(__builtin_ctz(mtu) - 8 + IBV_MTU_256);
+}
+
+static int
+set_limits(struct uroce_dev *dev)
+{
+	const uint16_t largest = largest_mtu(dev->port->frame_limit);
+	const uint16_t mtu = dev->conf.path_mtu ? dev->conf.path_mtu : largest;
+
+	if (mtu == 0 || mtu > largest) {
+		UROCE_LOG(ERR, dev,
+			  "%s: path MTU %u needs frames of %u bytes, the port's limit is %u: "
+			  "allowed is mtu up to %u",
+			  dev->conf.port, mtu ? mtu : 256, (mtu ? mtu : 256) + UROCE_FRAME_OVERHEAD,
+			  dev->port->frame_limit, largest);
+		return -EINVAL;
+	}
+	dev->limits = (struct uroce_qpc_limits){
+		.nb_gids = UROCE_GIDS_MAX,
+		.nb_pkeys = 1,
+		.nb_ports = 1,
+		.active_mtu = mtu_code(mtu),
+		.max_rd_atomic = UROCE_RD_ATOMIC_MAX,
+		.max_dest_rd_atomic = UROCE_RD_ATOMIC_MAX,
+	};
+	dev->pkeys[0] = 0xffff;
+	return 0;
+}
+
+static int
+make_tables(struct uroce_dev *dev)
+{
+	const int socket_id = dev->port->socket_id;
+	uint8_t secret[16];
+	void *qpns = uroce_hugemem_alloc(uroce_qpn_table_memsize(dev->conf.max_qp), socket_id);
+	void *mrs = uroce_hugemem_alloc(uroce_mr_table_memsize(dev->conf.max_mr), socket_id);
+
+	if (!qpns || !mrs || getrandom(secret, sizeof(secret), 0) != sizeof(secret)) {
+		uroce_hugemem_free(qpns);
+		uroce_hugemem_free(mrs);
+		return -ENOMEM;
+	}
+	dev->qpns = uroce_qpn_table_init(qpns, dev->conf.max_qp);
+	dev->mrs = uroce_mr_table_init(mrs, dev->conf.max_mr, secret);
+	return 0;
+}
+
+/* Where the kernel owns all addresses we answer nobody, but keep it from answering for us. */
+static int
+make_neighbourhood(struct uroce_dev *dev)
+{
+	struct uroce_neigh_conf conf = {
+		.has_vlan = dev->conf.has_vlan,
+		.vlan_tci = dev->conf.vlan_tci,
+	};
+
+	if (dev->kernel_gids)
+		uroce_netif_guard(&dev->port->netif);
+	if (uroce_gid_all_kernels(dev))
+		return 0;
+	memcpy(conf.mac, dev->mac, sizeof(conf.mac));
+	for (unsigned i = 0; i < dev->nb_gid; i++) {
+		if (!(dev->kernel_gids >> i & 1))
+			conf.addr[conf.nb_addr++] = dev->gid[i];
+	}
+	dev->neigh = uroce_neigh_create(&conf);
+	return dev->neigh ? 0 : -ENOMEM;
+}
+
+static int
+make_workers(struct uroce_dev *dev)
+{
+	for (unsigned i = 0; i < dev->conf.nb_workers; i++) {
+		dev->worker[i] = uroce_worker_create(dev, i);
+		if (!dev->worker[i])
+			return -ENOMEM;
+		dev->nb_workers++;
+	}
+	return 0;
+}
+
+static int
+start_driving(struct uroce_dev *dev)
+{
+	unsigned lcore_id = UINT32_MAX;
+	int ret = 0;
+
+	if (dev->conf.drive == UROCE_DRIVE_APP && !dev->conf.is_handed_over)
+		return uroce_service_start(dev, &dev->service);
+	for (unsigned i = 0; i < dev->nb_workers && ret == 0; i++) {
+		if (dev->conf.drive != UROCE_DRIVE_LCORE)
+			break;
+		lcore_id = next_free_lcore(lcore_id);
+		ret = uroce_worker_launch(dev->worker[i], lcore_id);
+	}
+	return ret;
+}
+
+static void
+take_down(struct uroce_dev *dev)
+{
+	uroce_service_stop(dev->service);
+	for (unsigned i = 0; i < dev->nb_workers; i++)
+		uroce_worker_stop(dev->worker[i]);
+	for (unsigned i = 0; i < dev->nb_workers; i++)
+		uroce_worker_destroy(dev->worker[i]);
+	uroce_port_close(dev->port);
+	uroce_neigh_destroy(dev->neigh);
+	uroce_hugemem_free(dev->mrs);
+	uroce_hugemem_free(dev->qpns);
+	uroce_event_queue_destroy(dev->events);
+	pthread_mutex_destroy(&dev->lock);
+	free(dev);
+}
+
+static int
+bring_up(struct uroce_dev *dev)
+{
+	int ret = 0;
+
+	dev->events = uroce_event_queue_create(dev->conf.max_qp);
+	if (!dev->events)
+		return -ENOMEM;
+	ret = uroce_port_open(&dev->conf, dev->events, &dev->port);
+	if (ret < 0)
+		return ret;
+	memcpy(dev->mac, dev->port->mac, sizeof(dev->mac));
+	ret = uroce_gid_fill(dev);
+	if (ret == 0)
+		ret = set_limits(dev);
+	if (ret == 0)
+		ret = make_tables(dev);
+	if (ret == 0)
+		ret = make_neighbourhood(dev);
+	if (ret == 0)
+		ret = make_workers(dev);
+	if (ret == 0)
+		ret = start_driving(dev);
+	return ret;
+}
+
+int
+uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **out)
+{
+	struct uroce_dev *dev;
+	int ret = check_process(conf);
+
+	if (ret == 0)
+		ret = check_lcores(conf);
+	if (ret < 0)
+		return ret;
+	dev = calloc(1, sizeof(*dev));
+	if (!dev) {
+		UROCE_LOG(ERR, mem, "no memory for a device");
+		return -ENOMEM;
+	}
+	uroce_clock_init();
+	dev->conf = *conf;
+	pthread_mutex_init(&dev->lock, NULL);
+	ret = bring_up(dev);
+	if (ret < 0) {
+		take_down(dev);
+		return ret;
+	}
+	UROCE_LOG(INFO, dev, "%s: up, %u workers, path MTU %u", conf->port, dev->nb_workers,
+		  128u << dev->limits.active_mtu);
+	*out = dev;
+	return 0;
+}
+
+int
+uroce_dev_destroy(struct uroce_dev *dev)
+{
+	bool is_busy;
+
+	pthread_mutex_lock(&dev->lock);
+	is_busy = dev->qpns->nb_qp > 0 || uroce_mr_table_count(dev->mrs) > 0;
+	pthread_mutex_unlock(&dev->lock);
+	if (is_busy)
+		return -EBUSY;
+	UROCE_LOG(INFO, dev, "%s: down", dev->conf.port);
+	take_down(dev);
+	return 0;
+}
+
+bool
+uroce_dev_is_link_up(const struct uroce_dev *dev)
+{
+	return uroce_port_is_up(dev->port);
+}
+
+int
+uroce_dev_socket_id(const struct uroce_dev *dev)
+{
+	return dev->port->socket_id;
+}
+
+/* --- QPs --------------------------------------------------------------------------------------- */
+
+int
+uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn)
+{
+	int ret;
+
+	pthread_mutex_lock(&dev->lock);
+	ret = uroce_qpn_alloc(dev->qpns, qpn);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+void
+uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn)
+{
+	pthread_mutex_lock(&dev->lock);
+	uroce_qpn_free(dev->qpns, qpn);
+	pthread_mutex_unlock(&dev->lock);
+}
+
+int
+uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_worker *worker)
+{
+	qpr->worker = worker;
+	atomic_init(&qpr->bell_next, NULL);
+	atomic_init(&qpr->is_rung, false);
+	qpr->active_next = NULL;
+	qpr->is_active = false;
+	uroce_wheel_init_qpr(qpr);
+	pthread_mutex_lock(&dev->lock);
+	uroce_qpn_publish(dev->qpns, qpr);
+	pthread_mutex_unlock(&dev->lock);
+	return 0;
+}
+
+static int
+forget(void *arg)
+{
+	struct uroce_qpr *qpr = arg;
+
+	uroce_worker_forget(qpr->worker, qpr);
+	return 0;
+}
+
+void
+uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_qpr *qpr)
+{
+	pthread_mutex_lock(&dev->lock);
+	uroce_qpn_withdraw(dev->qpns, qpr->qpc.qpn);
+	pthread_mutex_unlock(&dev->lock);
+	(void)uroce_worker_call(qpr->worker, NULL, forget, qpr);
+	uroce_dev_grace(dev);
+	uroce_event_purge(dev->events, qpr->event_cookie);
+}
+
+void
+uroce_dev_grace(struct uroce_dev *dev)
+{
+	atomic_thread_fence(memory_order_seq_cst); /* G1: what was withdrawn is seen from now on */
+	for (unsigned i = 0; i < dev->nb_workers; i++) {
+		_Atomic uint64_t *round = &dev->worker[i]->round;
+		const uint64_t seen = atomic_load_explicit(round, memory_order_acquire);
+
+		if (seen % 2 == 0)
+			continue;
+		while (atomic_load_explicit(round, memory_order_acquire) == seen) /* G2 */
+			sched_yield();
+	}
+}
+
+/* --- events ------------------------------------------------------------------------------------ */
+
+int
+uroce_dev_event_fd(const struct uroce_dev *dev)
+{
+	return uroce_event_fd(dev->events);
+}
+
+bool
+uroce_dev_event_pop(struct uroce_dev *dev, struct uroce_dev_event *event)
+{
+	return uroce_event_pop(dev->events, event);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The event queue: an array under a lock. Events are rare, so the search for a twin that waits
+ * already may be linear: when many wait, each of them stands for a QP that has died.
+ */
+
+#include "datapath/event.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "datapath/log.h"
+#include "queue/lock.h"
+
+#define PORT_EVENTS 64 /* room beside the QPs' */
+
+struct uroce_event_queue {
+	struct uroce_lock lock;
+	int fd;
+	uint32_t room;
+	uint32_t head; /* index of the oldest */
+	uint32_t nb;
+	struct uroce_dev_event event[];
+};
+
+struct uroce_event_queue *
+uroce_event_queue_create(uint32_t max_qp)
+{
+	const uint32_t room = 2 * max_qp + PORT_EVENTS;
+	struct uroce_event_queue *queue =
+		calloc(1, sizeof(*queue) + room * sizeof(queue->event[0]));
+
+	if (!queue) {
+		UROCE_LOG(ERR, mem, "no memory for %u events", room);
+		return NULL;
+	}
+	queue->room = room;
+	queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (queue->fd < 0) {
+		UROCE_LOG(ERR, dev, "no eventfd: %s", strerror(errno));
+		free(queue);
+		return NULL;
+	}
+	return queue;
+}
+
+void
+uroce_event_queue_destroy(struct uroce_event_queue *queue)
+{
+	if (!queue)
+		return;
+	close(queue->fd);
+	free(queue);
+}
+
+static struct uroce_dev_event *
+at(struct uroce_event_queue *queue, uint32_t nth)
+{
+	return &queue->event[(queue->head + nth) % queue->room];
+}
+
+static bool
+waits(struct uroce_event_queue *queue, enum ibv_event_type type, const void *cookie)
+{
+	for (uint32_t i = 0; i < queue->nb; i++) {
+		if (at(queue, i)->type == type && at(queue, i)->cookie == cookie)
+			return true;
+	}
+	return false;
+}
+
+void
+uroce_event_push(struct uroce_event_queue *queue, enum ibv_event_type type, void *cookie)
+{
+	uroce_lock_take(&queue->lock);
+	if (queue->nb < queue->room && !waits(queue, type, cookie)) {
+		*at(queue, queue->nb) = (struct uroce_dev_event){ .type = type, .cookie = cookie };
+		if (queue->nb++ == 0)
+			(void)eventfd_write(queue->fd, 1);
+	}
+	uroce_lock_release(&queue->lock);
+}
+
+static void
+quieten(struct uroce_event_queue *queue)
+{
+	eventfd_t count;
+
+	if (queue->nb == 0)
+		(void)eventfd_read(queue->fd, &count);
+}
+
+bool
+uroce_event_pop(struct uroce_event_queue *queue, struct uroce_dev_event *event)
+{
+	bool has_one;
+
+	uroce_lock_take(&queue->lock);
+	has_one = queue->nb > 0;
+	if (has_one) {
+		*event = *at(queue, 0);
+		queue->head = (queue->head + 1) % queue->room;
+		queue->nb--;
+		quieten(queue);
+	}
+	uroce_lock_release(&queue->lock);
+	return has_one;
+}
+
+void
+uroce_event_purge(struct uroce_event_queue *queue, const void *cookie)
+{
+	uint32_t kept = 0;
+
+	uroce_lock_take(&queue->lock);
+	for (uint32_t i = 0; i < queue->nb; i++) {
+		if (at(queue, i)->cookie != cookie)
+			*at(queue, kept++) = *at(queue, i);
+	}
+	if (kept < queue->nb) {
+		queue->nb = kept;
+		quieten(queue);
+	}
+	uroce_lock_release(&queue->lock);
+}
+
+int
+uroce_event_fd(const struct uroce_event_queue *queue)
+{
+	return queue->fd;
+}

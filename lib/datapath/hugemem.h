@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_HUGEMEM_H
+#define UROCE_DATAPATH_HUGEMEM_H
+
+/**
+ * @file
+ * Memory for what the data path touches: from EAL's heap, that is hugepages on the right NUMA node,
+ * or ordinary memory under --no-huge.
+ */
+
+#include <stddef.h>
+
+/**
+ * Zeroed memory, aligned to a cache line.
+ * @param socket_id  NUMA node to take it from; another one, or any (-1), is used when that has none
+ * @return NULL after one logged line when there is none
+ */
+void *uroce_hugemem_alloc(size_t len, int socket_id);
+
+/** Give it back. NULL is allowed. */
+void uroce_hugemem_free(void *mem);
+
+#endif /* UROCE_DATAPATH_HUGEMEM_H */

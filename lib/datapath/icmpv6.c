@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * ICMPv6: neighbour solicitation and advertisement [RFC 4861], echo [RFC 4443]. A neighbour
+ * message is believed only with a hop limit of 255, which no router lets pass, and with a right
+ * checksum.
+ */
+
+#include "datapath/neigh_frame.h"
+
+#include <string.h>
+
+#include "wire/hdr.h"
+
+struct icmpv6 {
+	uint8_t type;
+	uint8_t code;
+	be16 checksum;
+	be32 flags; /* echo: identifier and sequence */
+};
+static_assert(sizeof(struct icmpv6) == 8, "an ICMPv6 header is 8 bytes");
+
+/* Solicitation and advertisement, with the one option that matters. */
+struct nd {
+	struct icmpv6 icmp;
+	uint8_t target[16];
+	uint8_t opt_type;
+	uint8_t opt_len; /* in 8 bytes */
+	uint8_t opt_mac[6];
+};
+static_assert(sizeof(struct nd) == 32, "a neighbour message with a link-layer address");
+
+enum {
+	ECHO_REQUEST = 128,
+	ECHO_REPLY = 129,
+	SOLICITATION = 135,
+	ADVERTISEMENT = 136,
+	OPT_SOURCE_MAC = 1,
+	OPT_TARGET_MAC = 2,
+};
+
+#define ND_HOP_LIMIT    255
+#define REPLY_HOP_LIMIT 64
+#define FLAG_SOLICITED  0x40000000u
+#define FLAG_OVERRIDE   0x20000000u
+#define ND_LEN_MIN      24 /* without option */
+
+static const uint8_t unspecified[16];
+
+/* Of an ICMPv6 message and its pseudo-header; 0 over a message with its checksum in place. */
+static uint16_t
+checksum_of(const struct uroce_ipv6 *ip, const void *msg, uint32_t len)
+{
+	const uint8_t *byte = msg;
+	uint32_t sum = len + UROCE_IPPROTO_ICMPV6;
+
+	for (unsigned i = 0; i < 16; i += 2)
+		sum += (uint32_t)(ip->src[i] << 8 | ip->src[i + 1]) +
+		       (uint32_t)(ip->dst[i] << 8 | ip->dst[i + 1]);
+	for (uint32_t i = 0; i + 1 < len; i += 2)
+		sum += (uint32_t)(byte[i] << 8 | byte[i + 1]);
+	if (len & 1)
+		sum += (uint32_t)byte[len - 1] << 8;
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+static void
+seal(const struct uroce_ipv6 *ip, struct icmpv6 *icmp, uint32_t len)
+{
+	icmp->checksum = be16_make(0);
+	icmp->checksum = be16_make(checksum_of(ip, icmp, len));
+}
+
+/* @return bytes of the ICMPv6 message; 0: the packet is something else, or damaged */
+static uint32_t
+check_ipv6(const struct uroce_l2 *l2)
+{
+	const struct uroce_ipv6 *ip = (const struct uroce_ipv6 *)l2->l3;
+	uint32_t len;
+
+	if (l2->l3_len < sizeof(*ip) + sizeof(struct icmpv6) ||
+	    be32_get(ip->version_flow) >> 28 != 6 || ip->next_header != UROCE_IPPROTO_ICMPV6)
+		return 0;
+	len = be16_get(ip->payload_len);
+	if (len < sizeof(struct icmpv6) || len > l2->l3_len - sizeof(*ip))
+		return 0;
+	return checksum_of(ip, ip + 1, len) == 0 ? len : 0;
+}
+
+/* The link-layer address option of that type; NULL: none. */
+static const uint8_t *
+find_mac(const struct nd *nd, uint32_t len, uint8_t opt_type)
+{
+	const uint8_t *opt = (const uint8_t *)nd + ND_LEN_MIN;
+	uint32_t left = len - ND_LEN_MIN;
+
+	while (left >= 8 && opt[1] != 0 && opt[1] * 8u <= left) {
+		if (opt[0] == opt_type && !(opt[2] & 1))
+			return opt + 2;
+		left -= opt[1] * 8u;
+		opt += opt[1] * 8u;
+	}
+	return NULL;
+}
+
+static void
+hear(const uint8_t ip[16], const uint8_t *mac, bool is_answer, struct uroce_hearsay *heard)
+{
+	if (!mac || ip[0] == 0xff)
+		return;
+	memcpy(heard->ip, ip, sizeof(heard->ip));
+	memcpy(heard->mac, mac, sizeof(heard->mac));
+	heard->is_valid = true;
+	heard->is_answer = is_answer;
+}
+
+/* Turn the solicitation into the advertisement. */
+static void
+advertise(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, const uint8_t *dmac,
+	  uint32_t *len)
+{
+	static const uint8_t all_nodes[16] = { 0xff, 2, [15] = 1 };
+	static const uint8_t all_nodes_mac[6] = { 0x33, 0x33, 0, 0, 0, 1 };
+	struct uroce_ipv6 *ip = (struct uroce_ipv6 *)l2->l3;
+	struct nd *nd = (struct nd *)(ip + 1);
+	const bool is_probe = memcmp(ip->src, unspecified, 16) == 0;
+	uint8_t mac[6];
+
+	memcpy(mac, is_probe ? all_nodes_mac : dmac, sizeof(mac));
+	memcpy(ip->dst, is_probe ? all_nodes : ip->src, sizeof(ip->dst));
+	memcpy(ip->src, nd->target, sizeof(ip->src));
+	ip->version_flow = be32_make(6u << 28);
+	ip->payload_len = be16_make(sizeof(*nd));
+	ip->hop_limit = ND_HOP_LIMIT;
+	nd->icmp.type = ADVERTISEMENT;
+	nd->icmp.flags = be32_make(FLAG_OVERRIDE | (is_probe ? 0 : FLAG_SOLICITED));
+	nd->opt_type = OPT_TARGET_MAC;
+	nd->opt_len = 1;
+	memcpy(nd->opt_mac, conf->mac, sizeof(nd->opt_mac));
+	seal(ip, &nd->icmp, sizeof(*nd));
+	uroce_l2_return(conf, l2->frame, mac);
+	*len = (uint32_t)(l2->l3 - l2->frame) + sizeof(*ip) + sizeof(*nd);
+}
+
+static bool
+answer_solicitation(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
+		    uint32_t msg_len, struct uroce_hearsay *heard, uint32_t *len)
+{
+	const struct uroce_ipv6 *ip = (const struct uroce_ipv6 *)l2->l3;
+	const struct nd *nd = (const struct nd *)(ip + 1);
+	const uint8_t *smac;
+
+	if (msg_len < ND_LEN_MIN || ip->hop_limit != ND_HOP_LIMIT || nd->icmp.code != 0 ||
+	    !uroce_neigh_is_ours(conf, nd->target))
+		return false;
+	smac = find_mac(nd, msg_len, OPT_SOURCE_MAC);
+	if (memcmp(ip->src, unspecified, 16) != 0)
+		hear(ip->src, smac, false, heard);
+	if (l2->room < sizeof(*ip) + sizeof(*nd))
+		return false;
+	advertise(conf, l2, smac ? smac : ((const struct uroce_eth *)l2->frame)->src, len);
+	return true;
+}
+
+static void
+hear_advertisement(const struct uroce_l2 *l2, uint32_t msg_len, struct uroce_hearsay *heard)
+{
+	const struct uroce_ipv6 *ip = (const struct uroce_ipv6 *)l2->l3;
+	const struct nd *nd = (const struct nd *)(ip + 1);
+	const uint8_t *mac;
+
+	if (msg_len < ND_LEN_MIN || ip->hop_limit != ND_HOP_LIMIT || nd->icmp.code != 0)
+		return;
+	mac = find_mac(nd, msg_len, OPT_TARGET_MAC);
+	hear(nd->target, mac ? mac : ((const struct uroce_eth *)l2->frame)->src, true, heard);
+}
+
+static bool
+answer_echo(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint32_t msg_len,
+	    uint32_t *len)
+{
+	struct uroce_ipv6 *ip = (struct uroce_ipv6 *)l2->l3;
+	struct icmpv6 *icmp = (struct icmpv6 *)(ip + 1);
+	uint8_t ours[16];
+
+	if (icmp->code != 0 || !uroce_neigh_is_ours(conf, ip->dst) || ip->src[0] == 0xff ||
+	    memcmp(ip->src, unspecified, 16) == 0)
+		return false;
+	memcpy(ours, ip->dst, sizeof(ours));
+	memcpy(ip->dst, ip->src, sizeof(ip->dst));
+	memcpy(ip->src, ours, sizeof(ip->src));
+	ip->hop_limit = REPLY_HOP_LIMIT;
+	icmp->type = ECHO_REPLY;
+	seal(ip, icmp, msg_len);
+	uroce_l2_return(conf, l2->frame, ((const struct uroce_eth *)l2->frame)->src);
+	*len = (uint32_t)(l2->l3 - l2->frame) + sizeof(*ip) + msg_len;
+	return true;
+}
+
+bool
+uroce_icmpv6_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
+		    struct uroce_hearsay *heard, uint32_t *len)
+{
+	const uint32_t msg_len = check_ipv6(l2);
+	const struct icmpv6 *icmp = (const struct icmpv6 *)(l2->l3 + sizeof(struct uroce_ipv6));
+
+	if (msg_len == 0)
+		return false;
+	if (icmp->type == SOLICITATION)
+		return answer_solicitation(conf, l2, msg_len, heard, len);
+	if (icmp->type == ECHO_REQUEST)
+		return answer_echo(conf, l2, msg_len, len);
+	if (icmp->type == ADVERTISEMENT)
+		hear_advertisement(l2, msg_len, heard);
+	return false;
+}
+
+uint32_t
+uroce_icmpv6_ask(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
+		 const uint8_t ip_asked[16], uint8_t *frame)
+{
+	/* the solicited-node group [RFC 4291 2.7.1] and its MAC */
+	const uint8_t dmac[6] = { 0x33, 0x33, 0xff, ip_asked[13], ip_asked[14], ip_asked[15] };
+	const uint8_t group[16] = { 0xff,
+				    2,
+				    [11] = 1,
+				    [12] = 0xff,
+				    [13] = ip_asked[13],
+				    [14] = ip_asked[14],
+				    [15] = ip_asked[15] };
+	struct uroce_ipv6 *ip =
+		(struct uroce_ipv6 *)uroce_l2_put(conf, frame, dmac, UROCE_ETHERTYPE_IPV6);
+	struct nd *nd = (struct nd *)(ip + 1);
+
+	*ip = (struct uroce_ipv6){
+		.version_flow = be32_make(6u << 28),
+		.payload_len = be16_make(sizeof(*nd)),
+		.next_header = UROCE_IPPROTO_ICMPV6,
+		.hop_limit = ND_HOP_LIMIT,
+	};
+	memcpy(ip->src, sip, sizeof(ip->src));
+	memcpy(ip->dst, group, sizeof(ip->dst));
+	*nd = (struct nd){
+		.icmp.type = SOLICITATION,
+		.opt_type = OPT_SOURCE_MAC,
+		.opt_len = 1,
+	};
+	memcpy(nd->target, ip_asked, sizeof(nd->target));
+	memcpy(nd->opt_mac, conf->mac, sizeof(nd->opt_mac));
+	seal(ip, &nd->icmp, sizeof(*nd));
+	return (uint32_t)((const uint8_t *)(nd + 1) - frame);
+}

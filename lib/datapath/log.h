@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_LOG_H
+#define UROCE_DATAPATH_LOG_H
+
+/**
+ * @file
+ * Logs, by noun: EAL's --log-level=roce.port:debug and the like choose what is seen.
+ *
+ * Whoever decides that something is an error logs it, once, in one line: what, why, what is
+ * allowed. ERR = a function is lost; WARNING = degraded; INFO = life of objects; DEBUG = control
+ * operations. Nothing is logged per packet.
+ */
+
+#include <rte_log.h>
+
+extern int uroce_log_dev;   /* roce.dev */
+extern int uroce_log_port;  /* roce.port */
+extern int uroce_log_neigh; /* roce.neigh */
+extern int uroce_log_qp;    /* roce.qp */
+extern int uroce_log_mem;   /* roce.mem */
+
+/** UROCE_LOG(ERR, port, "%s: no such port", name) */
+#define UROCE_LOG(level, noun, ...)                                                                \
+	rte_log(RTE_LOG_##level, uroce_log_##noun,                                                 \
+		RTE_FMT("roce: " RTE_FMT_HEAD(__VA_ARGS__, ) "\n", RTE_FMT_TAIL(__VA_ARGS__, )))
+
+#endif /* UROCE_DATAPATH_LOG_H */

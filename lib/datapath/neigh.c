@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Neighbours: the cache, and who may write to it. The frames are neigh_frame.h's.
+ */
+
+#include "datapath/neigh.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "datapath/log.h"
+#include "datapath/neigh_cache.h"
+#include "datapath/neigh_frame.h"
+#include "queue/lock.h"
+#include "wire/build.h"
+
+struct uroce_neigh {
+	struct uroce_neigh_conf conf;
+	struct uroce_lock lock; /* guards cache */
+	struct uroce_neigh_cache cache;
+};
+
+struct uroce_neigh *
+uroce_neigh_create(const struct uroce_neigh_conf *conf)
+{
+	struct uroce_neigh *neigh = calloc(1, sizeof(*neigh));
+
+	if (!neigh) {
+		UROCE_LOG(ERR, mem, "no memory for the neighbour cache");
+		return NULL;
+	}
+	neigh->conf = *conf;
+	/* Without randomness the cache still works. */
+	if (getrandom(&neigh->cache.seed, sizeof(neigh->cache.seed), 0) < 0)
+		neigh->cache.seed = (uintptr_t)neigh;
+	return neigh;
+}
+
+void
+uroce_neigh_destroy(struct uroce_neigh *neigh)
+{
+	free(neigh);
+}
+
+bool
+uroce_neigh_is_ours(const struct uroce_neigh_conf *conf, const uint8_t ip[16])
+{
+	for (unsigned i = 0; i < conf->nb_addr; i++) {
+		if (memcmp(conf->addr[i].ip, ip, 16) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Untagged, or with our tag. @return whether the frame is for our network at all */
+static bool
+read_l2(const struct uroce_neigh_conf *conf, uint8_t *frame, uint32_t len, struct uroce_l2 *l2)
+{
+	const struct uroce_eth *eth = (const struct uroce_eth *)frame;
+	uint32_t hdr_len = sizeof(*eth);
+	uint16_t vid = 0;
+
+	if (len < sizeof(*eth) + sizeof(struct uroce_vlan))
+		return false;
+	l2->type = be16_get(eth->type);
+	if (l2->type == UROCE_ETHERTYPE_VLAN) {
+		const struct uroce_vlan *vlan = (const struct uroce_vlan *)(eth + 1);
+
+		vid = be16_get(vlan->tci) & 0xfff;
+		l2->type = be16_get(vlan->type);
+		hdr_len += sizeof(*vlan);
+	}
+	l2->frame = frame;
+	l2->l3 = frame + hdr_len;
+	l2->l3_len = len - hdr_len;
+	return vid == (conf->has_vlan ? conf->vlan_tci & 0xfff : 0);
+}
+
+uint8_t *
+uroce_l2_put(const struct uroce_neigh_conf *conf, uint8_t *frame, const uint8_t dmac[6],
+	     uint16_t type)
+{
+	struct uroce_eth *eth = (struct uroce_eth *)frame;
+	struct uroce_vlan *vlan = (struct uroce_vlan *)(eth + 1);
+
+	memcpy(eth->dst, dmac, sizeof(eth->dst));
+	memcpy(eth->src, conf->mac, sizeof(eth->src));
+	eth->type = be16_make(conf->has_vlan ? UROCE_ETHERTYPE_VLAN : type);
+	if (!conf->has_vlan)
+		return (uint8_t *)(eth + 1);
+	vlan->tci = be16_make(conf->vlan_tci);
+	vlan->type = be16_make(type);
+	return (uint8_t *)(vlan + 1);
+}
+
+void
+uroce_l2_return(const struct uroce_neigh_conf *conf, uint8_t *frame, const uint8_t dmac[6])
+{
+	struct uroce_eth *eth = (struct uroce_eth *)frame;
+
+	memmove(eth->dst, dmac, sizeof(eth->dst));
+	memcpy(eth->src, conf->mac, sizeof(eth->src));
+}
+
+static bool
+answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, struct uroce_hearsay *heard,
+       uint32_t *len)
+{
+	if (l2->type == UROCE_ETHERTYPE_ARP)
+		return uroce_arp_answer(conf, l2, heard);
+	if (l2->type == UROCE_ETHERTYPE_IPV4)
+		return uroce_icmp_answer(conf, l2, len);
+	if (l2->type == UROCE_ETHERTYPE_IPV6)
+		return uroce_icmpv6_answer(conf, l2, heard, len);
+	return false;
+}
+
+/* @return whether it was believed */
+static bool
+learn(struct uroce_neigh *neigh, const struct uroce_hearsay *heard, uint64_t now_ns)
+{
+	struct uroce_neigh_entry *entry;
+
+	uroce_lock_take(&neigh->lock);
+	entry = heard->is_answer ? uroce_neigh_cache_find(&neigh->cache, heard->ip)
+				 : uroce_neigh_cache_add(&neigh->cache, heard->ip, false, now_ns);
+	if (entry) {
+		memcpy(entry->mac, heard->mac, sizeof(entry->mac));
+		entry->is_known = true;
+		entry->seen_ns = now_ns;
+	}
+	uroce_lock_release(&neigh->lock);
+	return entry != NULL;
+}
+
+enum uroce_neigh_verdict
+uroce_neigh_input(struct uroce_neigh *neigh, uint8_t *frame, uint32_t *len, uint32_t room,
+		  uint64_t now_ns)
+{
+	struct uroce_hearsay heard = { .is_valid = false };
+	struct uroce_l2 l2;
+	bool is_reply, is_learnt;
+
+	if (!read_l2(&neigh->conf, frame, *len, &l2))
+		return UROCE_NEIGH_IGNORED;
+	l2.room = room - (uint32_t)(l2.l3 - frame);
+	is_reply = answer(&neigh->conf, &l2, &heard, len);
+	is_learnt = heard.is_valid && learn(neigh, &heard, now_ns);
+	if (is_reply)
+		return UROCE_NEIGH_REPLY;
+	return is_learnt ? UROCE_NEIGH_HEARD : UROCE_NEIGH_IGNORED;
+}
+
+bool
+uroce_neigh_find(struct uroce_neigh *neigh, const uint8_t ip[16], uint64_t now_ns, uint8_t mac[6])
+{
+	const struct uroce_neigh_entry *entry;
+	bool is_fresh;
+
+	uroce_lock_take(&neigh->lock);
+	entry = uroce_neigh_cache_find(&neigh->cache, ip);
+	is_fresh = entry && entry->is_known && now_ns - entry->seen_ns < UROCE_NEIGH_FRESH_NS;
+	if (is_fresh)
+		memcpy(mac, entry->mac, sizeof(entry->mac));
+	uroce_lock_release(&neigh->lock);
+	return is_fresh;
+}
+
+uint32_t
+uroce_neigh_ask(struct uroce_neigh *neigh, const uint8_t sip[16], const uint8_t ip[16],
+		uint64_t now_ns, uint8_t *frame)
+{
+	uroce_lock_take(&neigh->lock);
+	(void)uroce_neigh_cache_add(&neigh->cache, ip, true, now_ns);
+	uroce_lock_release(&neigh->lock);
+	return uroce_ip_is_v4(ip) ? uroce_arp_ask(&neigh->conf, sip, ip, frame)
+				  : uroce_icmpv6_ask(&neigh->conf, sip, ip, frame);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The kernel's side of a port. The guard is a socket on UDP 4791 that drops all it gets, by a
+ * one-instruction filter: without it the kernel, which sees copies of our frames, would answer
+ * "port unreachable". Who has the port already (rxe, or another of us) does the same service.
+ */
+
+#include "datapath/netif.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <linux/filter.h>
+
+#include "datapath/log.h"
+#include "datapath/netlink.h"
+#include "wire/build.h"
+
+#define DISCARD_PORT 9 /* [RFC 863]: where the datagram that wakes a neighbour goes */
+
+static int
+open_socket(const struct uroce_netif *netif, int family)
+{
+	const int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int one = 1;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (family == AF_INET6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, netif->name,
+		       (socklen_t)strlen(netif->name)) < 0) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+int
+uroce_netif_open(struct uroce_netif *netif, int if_index)
+{
+	*netif = (struct uroce_netif){
+		.if_index = if_index,
+		.fd = -1,
+		.fd6 = -1,
+		.guard_fd = -1,
+		.guard_fd6 = -1,
+	};
+	if (!if_indextoname((unsigned)if_index, netif->name))
+		return -ENODEV;
+	netif->fd = open_socket(netif, AF_INET);
+	if (netif->fd < 0)
+		return netif->fd;
+	netif->fd6 = open_socket(netif, AF_INET6);
+	return 0;
+}
+
+static void
+close_one(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void
+uroce_netif_close(struct uroce_netif *netif)
+{
+	close_one(&netif->fd);
+	close_one(&netif->fd6);
+	close_one(&netif->guard_fd);
+	close_one(&netif->guard_fd6);
+}
+
+static uint8_t
+prefix_len(const uint8_t *mask, unsigned len)
+{
+	unsigned bits = 0;
+
+	while (bits < len * 8 && mask[bits / 8] & 0x80 >> bits % 8)
+		bits++;
+	return (uint8_t)bits;
+}
+
+/* @return whether the address is one for the device; those of point-to-point links are not. */
+static bool
+convert(const struct ifaddrs *ifa, struct uroce_addr *addr)
+{
+	*addr = (struct uroce_addr){ 0 };
+	if (!ifa->ifa_addr || !ifa->ifa_netmask)
+		return false;
+	if (ifa->ifa_addr->sa_family == AF_INET) {
+		const struct sockaddr_in *sin = (const struct sockaddr_in *)ifa->ifa_addr;
+		const struct sockaddr_in *mask = (const struct sockaddr_in *)ifa->ifa_netmask;
+
+		addr->ip[10] = addr->ip[11] = 0xff;
+		memcpy(addr->ip + 12, &sin->sin_addr, 4);
+		addr->prefix_len = 96 + prefix_len((const uint8_t *)&mask->sin_addr, 4);
+		return true;
+	}
+	if (ifa->ifa_addr->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)ifa->ifa_addr;
+		const struct sockaddr_in6 *mask = (const struct sockaddr_in6 *)ifa->ifa_netmask;
+
+		memcpy(addr->ip, &sin6->sin6_addr, 16);
+		addr->prefix_len = prefix_len((const uint8_t *)&mask->sin6_addr, 16);
+		return true;
+	}
+	return false;
+}
+
+static bool
+is_link_local(const uint8_t ip[16])
+{
+	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+}
+
+unsigned
+uroce_netif_addrs(const struct uroce_netif *netif, struct uroce_addr *addr, unsigned room)
+{
+	struct ifaddrs *list;
+	struct uroce_addr one;
+	unsigned nb = 0;
+
+	if (getifaddrs(&list) < 0)
+		return 0;
+	for (int pass = 0; pass < 2; pass++) {
+		for (const struct ifaddrs *ifa = list; ifa && nb < room; ifa = ifa->ifa_next) {
+			if (strcmp(ifa->ifa_name, netif->name) == 0 && convert(ifa, &one) &&
+			    is_link_local(one.ip) == (pass == 1))
+				addr[nb++] = one;
+		}
+	}
+	freeifaddrs(list);
+	return nb;
+}
+
+uint32_t
+uroce_netif_mtu(const struct uroce_netif *netif)
+{
+	struct ifreq req = { 0 };
+
+	memcpy(req.ifr_name, netif->name, sizeof(netif->name));
+	return ioctl(netif->fd, SIOCGIFMTU, &req) < 0 ? 0 : (uint32_t)req.ifr_mtu;
+}
+
+int
+uroce_netif_is_up(const struct uroce_netif *netif)
+{
+	const int wanted = IFF_UP | IFF_RUNNING;
+	struct ifreq req = { 0 };
+
+	memcpy(req.ifr_name, netif->name, sizeof(netif->name));
+	if (ioctl(netif->fd, SIOCGIFFLAGS, &req) < 0)
+		return -ENODEV;
+	return (req.ifr_flags & wanted) == wanted;
+}
+
+static int
+open_guard(const struct uroce_netif *netif, int family)
+{
+	struct sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
+	const struct sock_fprog filter = { .len = 1, .filter = &drop_all };
+	const struct sockaddr_in sin = {
+		.sin_family = AF_INET,
+		.sin_port = htons(UROCE_UDP_PORT),
+	};
+	const struct sockaddr_in6 sin6 = {
+		.sin6_family = AF_INET6,
+		.sin6_port = htons(UROCE_UDP_PORT),
+	};
+	const int fd = open_socket(netif, family);
+	const int one = 1;
+	int ret;
+
+	if (fd < 0)
+		return -1;
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	(void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
+	ret = family == AF_INET ? bind(fd, (const struct sockaddr *)&sin, sizeof(sin))
+				: bind(fd, (const struct sockaddr *)&sin6, sizeof(sin6));
+	if (ret == 0)
+		return fd;
+	if (errno != EADDRINUSE)
+		UROCE_LOG(WARNING, neigh,
+			  "%s: cannot hold UDP port 4791 (%s): the kernel may answer peers with "
+			  "port unreachable",
+			  netif->name, strerror(errno));
+	close(fd);
+	return -1;
+}
+
+void
+uroce_netif_guard(struct uroce_netif *netif)
+{
+	netif->guard_fd = open_guard(netif, AF_INET);
+	if (netif->fd6 >= 0)
+		netif->guard_fd6 = open_guard(netif, AF_INET6);
+}
+
+/* An empty datagram to the neighbour: the kernel asks for its MAC in order to send it. */
+static void
+wake(const struct uroce_netif *netif, const uint8_t ip[16])
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(DISCARD_PORT) };
+	struct sockaddr_in6 sin6 = {
+		.sin6_family = AF_INET6,
+		.sin6_port = htons(DISCARD_PORT),
+		.sin6_scope_id = (uint32_t)netif->if_index,
+	};
+
+	if (uroce_ip_is_v4(ip)) {
+		memcpy(&sin.sin_addr, ip + 12, 4);
+		(void)sendto(netif->fd, NULL, 0, 0, (const struct sockaddr *)&sin, sizeof(sin));
+	} else if (netif->fd6 >= 0) {
+		memcpy(&sin6.sin6_addr, ip, 16);
+		(void)sendto(netif->fd6, NULL, 0, 0, (const struct sockaddr *)&sin6, sizeof(sin6));
+	}
+}
+
+int
+uroce_netif_resolve(const struct uroce_netif *netif, const uint8_t dip[16], uint8_t mac[6],
+		    bool *is_local)
+{
+	uint8_t next_hop[16];
+	int ret = uroce_netlink_route(netif->if_index, dip, next_hop, is_local);
+
+	if (ret < 0 || *is_local)
+		return ret;
+	ret = uroce_netlink_neigh(netif->if_index, next_hop, mac);
+	if (ret != -ENOENT)
+		return ret;
+	wake(netif, next_hop);
+	return -EAGAIN;
+}

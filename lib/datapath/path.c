@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * From an address vector to a path: which of our addresses sends, over which next hop, to which
+ * MAC. Where the address is the kernel's, the kernel is asked for the latter two; else the networks
+ * and gateways of the configuration say where to, and we ask the neighbour ourselves.
+ */
+
+#include <errno.h>
+#include <string.h>
+#include <rte_cycles.h>
+#include <rte_mbuf.h>
+
+#include "datapath/clock.h"
+#include "datapath/log.h"
+#include "datapath/neigh.h"
+#include "datapath/round.h"
+#include "wire/build.h"
+
+#define PATIENCE_NS UINT64_C(1000000000) /* altogether */
+#define REPEAT_NS   UINT64_C(100000000)  /* from question to question */
+#define LOOK_US     50                   /* between two looks, where another thread drives */
+
+/* Who sends to whom. */
+struct route {
+	const struct uroce_addr *src;
+	bool is_kernels;
+	uint8_t dip[16];
+	uint8_t next_hop[16];
+};
+
+static bool
+is_zero(const uint8_t ip[16])
+{
+	static const uint8_t zero[16];
+
+	return memcmp(ip, zero, sizeof(zero)) == 0;
+}
+
+static bool
+is_link_local(const uint8_t ip[16])
+{
+	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+}
+
+/* A host of the family of `like`. */
+static bool
+is_host(const uint8_t ip[16], const uint8_t like[16])
+{
+	if (uroce_ip_is_v4(ip) != uroce_ip_is_v4(like))
+		return false;
+	if (uroce_ip_is_v4(ip))
+		return ip[12] != 0 && ip[12] < 224;
+	return ip[0] != 0xff && !is_zero(ip);
+}
+
+static bool
+is_on_link(const struct uroce_addr *addr, const uint8_t ip[16])
+{
+	const unsigned whole = addr->prefix_len / 8;
+	const uint8_t mask = (uint8_t)(0xff00 >> addr->prefix_len % 8);
+
+	return memcmp(addr->ip, ip, whole) == 0 &&
+	       (mask == 0 || ((addr->ip[whole] ^ ip[whole]) & mask) == 0);
+}
+
+static bool
+is_ours(const struct uroce_dev *dev, const uint8_t ip[16])
+{
+	for (unsigned i = 0; i < dev->nb_gid; i++) {
+		if (memcmp(dev->gid[i].ip, ip, 16) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int
+check_vector(const struct uroce_dev *dev, const struct ibv_ah_attr *av, struct route *route)
+{
+	const unsigned idx = av->grh.sgid_index;
+
+	if (!av->is_global || idx >= dev->nb_gid || av->port_num != 1)
+		return -EINVAL;
+	route->src = &dev->gid[idx];
+	route->is_kernels = dev->kernel_gids >> idx & 1;
+	memcpy(route->dip, av->grh.dgid.raw, sizeof(route->dip));
+	return is_host(route->dip, route->src->ip) ? 0 : -EINVAL;
+}
+
+/* By our own networks and gateways. */
+static int
+choose_next_hop(const struct uroce_dev *dev, struct route *route)
+{
+	const uint8_t *gw = uroce_ip_is_v4(route->dip) ? dev->conf.gw4 : dev->conf.gw6;
+
+	memcpy(route->next_hop, route->dip, sizeof(route->next_hop));
+	if (is_link_local(route->dip))
+		return 0;
+	for (unsigned i = 0; i < dev->nb_gid; i++) {
+		if (is_on_link(&dev->gid[i], route->dip))
+			return 0;
+	}
+	if (is_zero(gw))
+		return -ENETUNREACH;
+	memcpy(route->next_hop, gw, sizeof(route->next_hop));
+	return 0;
+}
+
+/* A question on its way to the worker that sends it. */
+struct question {
+	struct uroce_dev *dev;
+	const struct route *route;
+};
+
+static int
+send_question(void *arg)
+{
+	const struct question *question = arg;
+	struct uroce_worker *worker = question->dev->worker[0];
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(worker->pool);
+	uint32_t len;
+
+	if (!mbuf)
+		return 0; /* asked again soon */
+	len = uroce_neigh_ask(question->dev->neigh, question->route->src->ip,
+			      question->route->next_hop, worker->now_ns,
+			      rte_pktmbuf_mtod(mbuf, uint8_t *));
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = len;
+	uroce_tx_push(worker, mbuf);
+	return 0;
+}
+
+/* One look. @return 0, -EAGAIN, or what ends the search */
+static int
+look(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
+{
+	bool is_local;
+	int ret;
+
+	if (!route->is_kernels)
+		return uroce_neigh_find(dev->neigh, route->next_hop, uroce_clock_ns(), mac)
+			       ? 0
+			       : -EAGAIN;
+	ret = uroce_netif_resolve(&dev->port->netif, route->dip, mac, &is_local);
+	if (ret == 0 && is_local)
+		memcpy(mac, dev->mac, sizeof(dev->mac));
+	return ret;
+}
+
+static void
+pass_time(struct uroce_dev *dev)
+{
+	unsigned nb = 0;
+
+	if (dev->conf.drive == UROCE_DRIVE_APP || !dev->conf.is_handed_over) {
+		for (unsigned i = 0; i < dev->nb_workers; i++)
+			nb += uroce_worker_poll(dev->worker[i]);
+	}
+	if (nb == 0)
+		rte_delay_us_sleep(LOOK_US);
+}
+
+static int
+search(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
+{
+	struct question question = { .dev = dev, .route = route };
+	const uint64_t begin_ns = uroce_clock_ns();
+	uint64_t ask_ns = begin_ns;
+	uint64_t now_ns = begin_ns;
+	int ret;
+
+	do {
+		const bool is_due = now_ns >= ask_ns;
+
+		/* The kernel repeats its questions itself; netlink is not asked more often. */
+		ret = is_due || !route->is_kernels ? look(dev, route, mac) : -EAGAIN;
+		if (ret != -EAGAIN)
+			return ret;
+		if (is_due) {
+			ask_ns = now_ns + (route->is_kernels ? REPEAT_NS / 100 : REPEAT_NS);
+			if (!route->is_kernels)
+				(void)uroce_worker_call(dev->worker[0], NULL, send_question,
+							&question);
+		}
+		pass_time(dev);
+		now_ns = uroce_clock_ns();
+	} while (now_ns - begin_ns < PATIENCE_NS);
+	return -ETIMEDOUT;
+}
+
+static void
+fill_path(const struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
+	  const struct route *route, const uint8_t mac[6], struct uroce_path *path)
+{
+	struct uroce_path_conf conf = {
+		.flow_label = av->grh.flow_label,
+		.udp_sport = sport,
+		.vlan_tci = dev->conf.vlan_tci,
+		.tclass = av->grh.traffic_class,
+		.hop_limit = av->grh.hop_limit,
+		.has_vlan = dev->conf.has_vlan,
+	};
+
+	memcpy(conf.smac, dev->mac, sizeof(conf.smac));
+	memcpy(conf.dmac, mac, sizeof(conf.dmac));
+	memcpy(conf.sip, route->src->ip, sizeof(conf.sip));
+	memcpy(conf.dip, route->dip, sizeof(conf.dip));
+	uroce_path_init(path, &conf);
+}
+
+int
+uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
+		  struct uroce_path *path)
+{
+	struct route route;
+	uint8_t mac[6];
+	int ret = check_vector(dev, av, &route);
+
+	if (ret == 0 && !route.is_kernels)
+		ret = choose_next_hop(dev, &route);
+	if (ret < 0)
+		return ret;
+	if (is_ours(dev, route.dip))
+		memcpy(mac, dev->mac, sizeof(mac));
+	else
+		ret = search(dev, &route, mac);
+	if (ret == 0)
+		fill_path(dev, av, sport, &route, mac, path);
+	return ret;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Mbuf pools. EAL's own constructor keeps every mbuf inside one page, which without hugepages costs
+ * half of the memory, and which AF_XDP, whose kernel side computes addresses from a fixed stride,
+ * cannot use at all. So pools of ports that work on virtual addresses are laid out without gaps.
+ */
+
+#include "datapath/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
+
+#include "datapath/log.h"
+
+#define PARKED_MAX 64
+
+static pthread_mutex_t parked_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rte_mempool *parked[PARKED_MAX];
+
+static bool
+is_complete(const struct rte_mempool *pool)
+{
+	return rte_mempool_avail_count(pool) == pool->size;
+}
+
+/* Free what has become complete, and put `pool`, if any, where there is room. */
+static void
+visit_parked(struct rte_mempool *pool)
+{
+	pthread_mutex_lock(&parked_lock);
+	for (unsigned i = 0; i < PARKED_MAX; i++) {
+		if (parked[i] && is_complete(parked[i])) {
+			rte_mempool_free(parked[i]);
+			parked[i] = NULL;
+		}
+		if (!parked[i]) {
+			parked[i] = pool;
+			pool = NULL;
+		}
+	}
+	pthread_mutex_unlock(&parked_lock);
+}
+
+static int
+fill(struct rte_mempool *pool, uint32_t data_room)
+{
+	struct rte_pktmbuf_pool_private priv = { .mbuf_data_room_size = (uint16_t)data_room };
+	int ret = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), NULL);
+
+	if (ret < 0)
+		return ret;
+	rte_pktmbuf_pool_init(pool, &priv);
+	ret = rte_mempool_populate_default(pool);
+	if (ret < 0)
+		return ret;
+	rte_mempool_obj_iter(pool, rte_pktmbuf_init, NULL);
+	return 0;
+}
+
+struct rte_mempool *
+uroce_pool_create(const struct uroce_pool_conf *conf)
+{
+	static atomic_uint nb_made;
+	const uint32_t data_room =
+		RTE_ALIGN_CEIL(RTE_PKTMBUF_HEADROOM + conf->data_len, RTE_CACHE_LINE_SIZE);
+	const unsigned flags =
+		conf->is_virtual ? RTE_MEMPOOL_F_NO_IOVA_CONTIG | RTE_MEMPOOL_F_NO_SPREAD : 0;
+	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rte_mempool *pool;
+	int ret = -ENOMEM;
+
+	visit_parked(NULL);
+	snprintf(name, sizeof(name), "uroce_%u", atomic_fetch_add(&nb_made, 1));
+	pool = data_room > UINT16_MAX
+		       ? NULL
+		       : rte_mempool_create_empty(
+				 name, conf->nb_mbuf, (unsigned)sizeof(struct rte_mbuf) + data_room,
+				 UROCE_POOL_CACHE, sizeof(struct rte_pktmbuf_pool_private),
+				 conf->socket_id, flags);
+	if (pool)
+		ret = fill(pool, data_room);
+	if (ret < 0) {
+		UROCE_LOG(ERR, mem,
+			  "no memory for %u frames of %u bytes: EAL's heap is used up (-m, "
+			  "--socket-mem, or more hugepages make it larger)",
+			  conf->nb_mbuf, conf->data_len);
+		rte_mempool_free(pool);
+		return NULL;
+	}
+	return pool;
+}
+
+void
+uroce_pool_destroy(struct rte_mempool *pool)
+{
+	if (pool && is_complete(pool)) {
+		rte_mempool_free(pool);
+		pool = NULL;
+	}
+	visit_parked(pool);
+}

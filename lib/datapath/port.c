@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Bringing a port up: ethdev's three steps (configure, queues, start) between what the policy table
+ * adds before and the link that is watched after. A port that was handed over is only looked at.
+ */
+
+#include "datapath/port.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+
+#include "datapath/log.h"
+#include "datapath/pool.h"
+
+#define NB_DESC    1024 /* of an RX and a TX ring, where the port has no opinion */
+#define NB_THREADS 4    /* that may keep mbufs: application threads, the service thread */
+
+/* A port has one device: by port id. */
+static atomic_bool is_in_use[RTE_MAX_ETHPORTS];
+
+static void
+set_link(struct uroce_port *port, bool is_up)
+{
+	const bool was_up = atomic_exchange(&port->is_up, is_up);
+
+	if (was_up == is_up)
+		return;
+	UROCE_LOG(INFO, port, "%s: link is %s", port->name, is_up ? "up" : "down");
+	uroce_event_push(port->events, is_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
+}
+
+static void
+set_gone(struct uroce_port *port)
+{
+	if (!atomic_exchange(&port->is_gone, true))
+		UROCE_LOG(WARNING, port, "%s: the port was removed", port->name);
+	set_link(port, false);
+}
+
+void
+uroce_port_check_link(struct uroce_port *port)
+{
+	struct rte_eth_link link;
+	bool is_up;
+
+	if (uroce_port_is_gone(port))
+		return;
+	is_up = rte_eth_link_get_nowait(port->id, &link) == 0 &&
+		link.link_status == RTE_ETH_LINK_UP;
+	if (port->netif.if_index > 0)
+		is_up = is_up && uroce_netif_is_up(&port->netif) > 0;
+	set_link(port, is_up);
+}
+
+/* EAL's interrupt thread. A reset is reported as a loss of link; its end is seen by looking. */
+static int
+on_port_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *ret_param)
+{
+	struct uroce_port *port = arg;
+
+	(void)port_id;
+	(void)ret_param;
+	if (type == RTE_ETH_EVENT_INTR_RMV)
+		set_gone(port);
+	else if (type == RTE_ETH_EVENT_INTR_RESET)
+		set_link(port, false);
+	else
+		uroce_port_check_link(port);
+	return 0;
+}
+
+static const enum rte_eth_event_type watched[] = {
+	RTE_ETH_EVENT_INTR_LSC,
+	RTE_ETH_EVENT_INTR_RMV,
+	RTE_ETH_EVENT_INTR_RESET,
+};
+
+static void
+watch(struct uroce_port *port)
+{
+	for (unsigned i = 0; i < RTE_DIM(watched); i++)
+		(void)rte_eth_dev_callback_register(port->id, watched[i], on_port_event, port);
+	port->has_callbacks = true;
+	uroce_port_check_link(port);
+}
+
+static void
+unwatch(struct uroce_port *port)
+{
+	if (!port->has_callbacks)
+		return;
+	for (unsigned i = 0; i < RTE_DIM(watched); i++) {
+		/* -EAGAIN: the callback runs just now */
+		while (rte_eth_dev_callback_unregister(port->id, watched[i], on_port_event, port) ==
+		       -EAGAIN)
+			rte_delay_us_sleep(10);
+	}
+}
+
+static void
+log_no_port(const char *name)
+{
+	char names[512] = "";
+	size_t len = 0;
+	uint16_t id;
+
+	RTE_ETH_FOREACH_DEV(id)
+	{
+		char one[RTE_ETH_NAME_MAX_LEN];
+
+		if (rte_eth_dev_get_name_by_port(id, one) == 0 && len < sizeof(names))
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len ? ", " : "", one);
+	}
+	UROCE_LOG(ERR, port,
+		  "no port '%s': EAL has %s (--vdev makes one, -a allows one on the bus)", name,
+		  len ? names : "none");
+}
+
+static int
+claim(const char *name, uint16_t *id)
+{
+	if (rte_eth_dev_get_port_by_name(name, id) != 0) {
+		log_no_port(name);
+		return -ENODEV;
+	}
+	if (atomic_exchange(&is_in_use[*id], true)) {
+		UROCE_LOG(ERR, port, "%s: the port has a RoCE device already: allowed is one",
+			  name);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+static bool
+is_zero_mac(const uint8_t mac[6])
+{
+	static const uint8_t zero[6];
+
+	return memcmp(mac, zero, sizeof(zero)) == 0;
+}
+
+/* Some virtual ports have no MAC; two of them must not have the same. */
+static int
+get_mac(struct uroce_port *port)
+{
+	struct rte_ether_addr mac;
+	int ret = rte_eth_macaddr_get(port->id, &mac);
+
+	if (ret < 0) {
+		UROCE_LOG(ERR, port, "%s: no MAC address: %s", port->name, strerror(-ret));
+		return ret;
+	}
+	if (is_zero_mac(mac.addr_bytes)) {
+		rte_eth_random_addr(mac.addr_bytes);
+		(void)rte_eth_dev_default_mac_addr_set(port->id, &mac);
+	}
+	memcpy(port->mac, mac.addr_bytes, sizeof(port->mac));
+	return 0;
+}
+
+/* The interface's MTU is the kernel's to choose; frames above it do not pass. */
+static int
+open_netif(struct uroce_port *port, const struct rte_eth_dev_info *info)
+{
+	uint32_t mtu;
+	int ret;
+
+	if (!port->policy->is_kernel || info->if_index == 0)
+		return 0;
+	ret = uroce_netif_open(&port->netif, (int)info->if_index);
+	if (ret < 0) {
+		UROCE_LOG(ERR, port, "%s: cannot use the kernel's interface %u: %s", port->name,
+			  info->if_index, strerror(-ret));
+		return ret;
+	}
+	mtu = uroce_netif_mtu(&port->netif);
+	if (mtu > 0)
+		port->frame_limit = RTE_MIN(port->frame_limit, mtu + UROCE_PORT_L2);
+	return 0;
+}
+
+/* IP MTU to configure. */
+static uint16_t
+choose_mtu(const struct uroce_port *port, const struct rte_eth_dev_info *info)
+{
+	const uint16_t wanted = port->policy->mtu ? port->policy->mtu : UROCE_PORT_MTU;
+	const uint16_t max = info->max_mtu ? info->max_mtu : wanted;
+	uint32_t mtu = RTE_MIN(wanted, max);
+
+	if (info->max_rx_pktlen > 0 && mtu + UROCE_PORT_L2 > info->max_rx_pktlen &&
+	    info->max_mtu == UINT16_MAX)
+		mtu = info->max_rx_pktlen - UROCE_PORT_L2;
+	return (uint16_t)mtu;
+}
+
+/* With `has_rss`, frames are spread over the queues by their UDP ports, if the port can. */
+static int
+configure(struct uroce_port *port, const struct rte_eth_dev_info *info, uint16_t mtu, bool has_rss)
+{
+	const uint64_t rss_wanted = RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP;
+	struct rte_eth_conf conf = {
+		.rxmode.mtu = mtu,
+		.intr_conf.lsc = info->dev_flags && *info->dev_flags & RTE_ETH_DEV_INTR_LSC,
+		.intr_conf.rmv = info->dev_flags && *info->dev_flags & RTE_ETH_DEV_INTR_RMV,
+	};
+
+	if (has_rss) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf = rss_wanted & info->flow_type_rss_offloads;
+	}
+	return rte_eth_dev_configure(port->id, port->nb_queues, port->nb_queues, &conf);
+}
+
+static int
+configure_best(struct uroce_port *port, const struct rte_eth_dev_info *info, uint16_t mtu)
+{
+	int ret = -ENOTSUP;
+
+	if (port->nb_queues > 1 && info->flow_type_rss_offloads & RTE_ETH_RSS_NONFRAG_IPV4_UDP)
+		ret = configure(port, info, mtu, true);
+	if (ret < 0)
+		ret = configure(port, info, mtu, false);
+	if (ret < 0)
+		UROCE_LOG(ERR, port, "%s: cannot be configured: %s", port->name, strerror(-ret));
+	port->is_configured = ret == 0;
+	return ret;
+}
+
+static int
+make_pool(struct uroce_port *port, uint16_t queue, uint32_t data_len, uint32_t nb_desc)
+{
+	const struct uroce_pool_conf conf = {
+		.nb_mbuf = rte_align32pow2(nb_desc + 4 * UROCE_BURST +
+					   NB_THREADS * UROCE_POOL_CACHE * 3 / 2 +
+					   port->policy->extra_mbufs) -
+			   1,
+		.data_len = data_len + port->policy->rx_headroom,
+		.socket_id = port->socket_id,
+		.is_virtual = port->policy->is_virtual,
+	};
+
+	port->pool[queue] = uroce_pool_create(&conf);
+	return port->pool[queue] ? 0 : -ENOMEM;
+}
+
+static int
+make_queues(struct uroce_port *port, uint32_t data_len)
+{
+	uint16_t nb_rxd = NB_DESC, nb_txd = NB_DESC;
+	int ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &nb_rxd, &nb_txd);
+
+	for (uint16_t i = 0; i < port->nb_queues && ret == 0; i++) {
+		ret = make_pool(port, i, data_len, (uint32_t)nb_rxd + nb_txd);
+		if (ret < 0)
+			return ret;
+		ret = rte_eth_rx_queue_setup(port->id, i, nb_rxd, (unsigned)port->socket_id, NULL,
+					     port->pool[i]);
+		if (ret == 0)
+			ret = rte_eth_tx_queue_setup(port->id, i, nb_txd, (unsigned)port->socket_id,
+						     NULL);
+	}
+	if (ret < 0)
+		UROCE_LOG(ERR, port, "%s: queues cannot be set up: %s", port->name, strerror(-ret));
+	return ret;
+}
+
+/* IPv6 asks for neighbours by multicast; a port that cannot take all of it takes everything. */
+static void
+open_filters(const struct uroce_port *port)
+{
+	if (rte_eth_allmulticast_enable(port->id) < 0)
+		(void)rte_eth_promiscuous_enable(port->id);
+}
+
+static int
+start(struct uroce_port *port)
+{
+	const int ret = rte_eth_dev_start(port->id);
+
+	if (ret < 0) {
+		UROCE_LOG(ERR, port, "%s: cannot be started: %s", port->name, strerror(-ret));
+		return ret;
+	}
+	port->is_started = true;
+	return 0;
+}
+
+static int
+check_queues(const struct uroce_port *port, uint16_t max)
+{
+	if (port->nb_queues <= max)
+		return 0;
+	UROCE_LOG(ERR, port, "%s: workers=%u: allowed is up to %u, the port's pairs of queues",
+		  port->name, port->nb_queues, max);
+	return -EINVAL;
+}
+
+static int
+set_up(struct uroce_port *port, const struct rte_eth_dev_info *info)
+{
+	const struct rte_devargs *args = rte_dev_devargs(info->device);
+	const uint16_t mtu = choose_mtu(port, info);
+	uint32_t raw, data_len;
+	int ret;
+
+	port->frame_limit = uroce_port_policy_limit(port->policy, args ? args->args : NULL, &raw);
+	if (port->frame_limit == 0)
+		port->frame_limit = raw = (uint32_t)mtu + UROCE_PORT_L2;
+	data_len =
+		port->policy->is_limit_strict ? raw : RTE_MIN(raw, UROCE_PORT_MTU + UROCE_PORT_L2);
+	ret = check_queues(port, RTE_MIN(info->max_rx_queues, info->max_tx_queues));
+	if (ret == 0)
+		ret = open_netif(port, info);
+	if (ret == 0)
+		ret = configure_best(port, info, mtu);
+	if (ret == 0)
+		ret = make_queues(port, data_len);
+	if (ret == 0)
+		ret = start(port);
+	if (ret == 0 && port->netif.if_index == 0)
+		open_filters(port);
+	return ret;
+}
+
+/* The embedder's port: as it is. Frames that we send need a pool all the same. */
+static int
+look_at(struct uroce_port *port, const struct rte_eth_dev_info *info)
+{
+	uint16_t mtu;
+	int ret = rte_eth_dev_get_mtu(port->id, &mtu);
+
+	if (ret < 0) {
+		UROCE_LOG(ERR, port, "%s: no MTU: %s", port->name, strerror(-ret));
+		return ret;
+	}
+	port->frame_limit = (uint32_t)mtu + UROCE_PORT_L2;
+	ret = check_queues(port, RTE_MIN(info->nb_rx_queues, info->nb_tx_queues));
+	for (uint16_t i = 0; i < port->nb_queues && ret == 0; i++)
+		ret = make_pool(port, i, port->frame_limit, NB_DESC);
+	return ret;
+}
+
+static int
+open_claimed(struct uroce_port *port)
+{
+	struct rte_eth_dev_info info;
+	int ret = rte_eth_dev_info_get(port->id, &info);
+
+	if (ret < 0) {
+		UROCE_LOG(ERR, port, "%s: cannot be asked: %s", port->name, strerror(-ret));
+		return ret;
+	}
+	port->policy = uroce_port_policy_of(info.driver_name);
+	port->socket_id = rte_eth_dev_socket_id(port->id);
+	ret = port->is_handed_over ? look_at(port, &info) : set_up(port, &info);
+	if (ret < 0)
+		return ret;
+	ret = get_mac(port);
+	if (ret < 0)
+		return ret;
+	watch(port);
+	return 0;
+}
+
+int
+uroce_port_open(const struct uroce_dev_conf *conf, struct uroce_event_queue *events,
+		struct uroce_port **out)
+{
+	struct uroce_port *port = calloc(1, sizeof(*port));
+	int ret;
+
+	if (!port) {
+		UROCE_LOG(ERR, mem, "no memory for a port");
+		return -ENOMEM;
+	}
+	memcpy(port->name, conf->port, sizeof(port->name));
+	port->nb_queues = (uint16_t)conf->nb_workers;
+	port->is_handed_over = conf->is_handed_over;
+	port->events = events;
+	ret = claim(port->name, &port->id);
+	if (ret < 0) {
+		free(port);
+		return ret;
+	}
+	ret = open_claimed(port);
+	if (ret < 0) {
+		uroce_port_close(port);
+		return ret;
+	}
+	*out = port;
+	return 0;
+}
+
+void
+uroce_port_close(struct uroce_port *port)
+{
+	if (!port)
+		return;
+	unwatch(port);
+	if (port->is_configured && !uroce_port_is_gone(port)) {
+		if (port->is_started)
+			(void)rte_eth_dev_stop(port->id);
+		/* Only closing makes a driver forget our pools (AF_XDP's kernel side writes there). */
+		(void)rte_eth_dev_close(port->id);
+	}
+	for (unsigned i = 0; i < RTE_DIM(port->pool); i++)
+		uroce_pool_destroy(port->pool[i]);
+	if (port->netif.if_index > 0)
+		uroce_netif_close(&port->netif);
+	atomic_store(&is_in_use[port->id], false);
+	free(port);
+}

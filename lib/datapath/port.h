@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_PORT_H
+#define UROCE_DATAPATH_PORT_H
+
+/**
+ * @file
+ * The ethdev port under a device: what ethdev tells of it, what it does not tell (the policy
+ * table), its queues and pools, its link.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "datapath/conf.h"
+#include "datapath/event.h"
+#include "datapath/netif.h"
+
+/** Frames taken and given at a time. */
+#define UROCE_BURST 64u
+
+/** Bytes around the payload of the longest RoCE frame: Ethernet with tag, IPv6, UDP, BTH, extension
+ * headers (RETH, immediate data, XRCETH), ICRC. Pad only where payload is short of the MTU. */
+#define UROCE_FRAME_OVERHEAD (14u + 4 + 40 + 8 + 12 + 24 + 4)
+
+/** IP MTU that we ask of ports that let us: what RoCE networks use for path MTU 4096. */
+#define UROCE_PORT_MTU 4200u
+
+/** Ethernet header and one tag: what an IP MTU does not count. */
+#define UROCE_PORT_L2 18u
+
+/** What ethdev does not tell, by driver. */
+struct uroce_port_policy {
+	const char *driver; /* as in rte_eth_dev_info.driver_name; NULL: every other */
+	/* the longest frame: what `limit_key` says, else `limit`; 0: what the MTU allows */
+	const char *limit_key;   /* argument of the virtual device; NULL: none */
+	uint16_t limit;          /* its default */
+	uint16_t limit_overhead; /* bytes of it that are not the frame's */
+	uint16_t mtu;            /* IP MTU to configure; 0: UROCE_PORT_MTU or the most it allows */
+	uint16_t rx_headroom;    /* bytes it leaves before a received frame, beyond the usual */
+	uint16_t extra_mbufs;    /* it holds more than its rings */
+	bool is_limit_strict;    /* mbufs must hold `limit`, whatever we need */
+	bool has_multi_seg;      /* sends chained mbufs whole */
+	bool has_ext_buf;        /* sends external buffers correctly */
+	bool may_block;          /* a call to it may sleep in the kernel */
+	bool is_virtual;         /* reaches mbufs by virtual address */
+	bool is_kernel;          /* shares the kernel's interface: addresses, neighbours, link */
+};
+
+/** The row of a driver; the last, general one if it has none. */
+const struct uroce_port_policy *uroce_port_policy_of(const char *driver);
+
+/**
+ * The longest frame that a port's driver and arguments allow.
+ * @param args  of the virtual device ("bsize=4400,..."); NULL: none
+ * @return bytes without FCS, and in `raw` what an mbuf must hold; 0: what the MTU allows
+ */
+uint32_t uroce_port_policy_limit(const struct uroce_port_policy *policy, const char *args,
+				 uint32_t *raw);
+
+struct uroce_port {
+	uint16_t id;
+	char name[RTE_ETH_NAME_MAX_LEN];
+	const struct uroce_port_policy *policy;
+	uint8_t mac[6];
+	int socket_id;
+	uint32_t frame_limit; /* bytes of the longest frame, tag included, FCS not */
+	uint16_t nb_queues;   /* RX and TX queue pairs */
+	bool is_handed_over;
+	bool is_configured;
+	bool is_started;
+	bool has_callbacks;
+	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* by queue */
+	struct uroce_netif netif;                    /* if policy->is_kernel */
+	struct uroce_event_queue *events;
+	atomic_bool is_up;
+	atomic_bool is_gone; /* removed from under us: never touch it again */
+};
+
+/**
+ * Find the port, set it up and start it (unless it was handed over: then just look at it).
+ * @return 0, or -errno after one logged line
+ */
+int uroce_port_open(const struct uroce_dev_conf *conf, struct uroce_event_queue *events,
+		    struct uroce_port **port);
+
+/** Stop and close it (unless it was handed over), free its pools. */
+void uroce_port_close(struct uroce_port *port);
+
+/** Look at the link; a change becomes a port event. Does not wait. */
+void uroce_port_check_link(struct uroce_port *port);
+
+static inline bool
+uroce_port_is_up(const struct uroce_port *port)
+{
+	return atomic_load_explicit(&port->is_up, memory_order_relaxed);
+}
+
+static inline bool
+uroce_port_is_gone(const struct uroce_port *port)
+{
+	return atomic_load_explicit(&port->is_gone, memory_order_relaxed);
+}
+
+#endif /* UROCE_DATAPATH_PORT_H */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What ethdev does not tell of ports, from reading the drivers of DPDK 22.11:
+ *
+ * memif: reports a longest frame of 1518 and refuses a larger MTU; the buffers of its rings are
+ *	`bsize`. A zero-copy client computes an offset from its own region, so external buffers go
+ *	astray.
+ * af_packet: the same report; a slot of its rings is `framesz`, of which the kernel's receive side
+ *	takes up to 66 bytes for its header, and frames above are cut on receive and silently dropped
+ *	on send. Its transmit polls a socket without a timeout when its ring is full. It insists on
+ *	mbufs as large as its slots.
+ * af_xdp: an object of the pool is a chunk of at most a page, mbuf header and two headrooms
+ *	included; sends the first segment only; may poll the kernel, up to a second, on receive.
+ * tap: drops frames above the MTU that it was configured with, and can be configured with 1500.
+ *	The kernel is not under it but at the other end of its wire, so its address is not shared.
+ * ring: hands our very mbufs to the receiver.
+ */
+
+#include "datapath/port.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <rte_kvargs.h>
+
+/* clang-format off */
+static const struct uroce_port_policy rows[] = {
+	{ .driver = "net_memif", .limit_key = "bsize", .limit = 2048, .mtu = 1500,
+	  .has_multi_seg = true, .is_virtual = true },
+	{ .driver = "net_af_packet", .limit_key = "framesz", .limit = 2048, .limit_overhead = 80,
+	  .mtu = 1500, .is_limit_strict = true, .has_multi_seg = true, .may_block = true,
+	  .is_virtual = true, .is_kernel = true },
+	{ .driver = "net_af_xdp", .mtu = 3500, .rx_headroom = 256, .extra_mbufs = 4096,
+	  .may_block = true, .is_virtual = true, .is_kernel = true },
+	{ .driver = "net_tap", .limit = 1518, .mtu = 1500, .has_multi_seg = true,
+	  .is_virtual = true },
+	{ .driver = "net_vhost", .has_multi_seg = true, .is_virtual = true },
+	{ .driver = "net_virtio_user", .has_multi_seg = true, .is_virtual = true },
+	{ .driver = "net_ring", .has_multi_seg = true, .is_virtual = true },
+	{ .driver = "net_null", .has_multi_seg = true, .is_virtual = true },
+	{ .driver = "net_pcap", .has_multi_seg = true, .is_virtual = true },
+	{ .driver = NULL, .has_multi_seg = true },
+};
+/* clang-format on */
+
+const struct uroce_port_policy *
+uroce_port_policy_of(const char *driver)
+{
+	const struct uroce_port_policy *row = rows;
+
+	while (row->driver && strcmp(row->driver, driver) != 0)
+		row++;
+	return row;
+}
+
+static uint32_t
+read_limit(const char *key, const char *args, uint32_t limit)
+{
+	struct rte_kvargs *pairs = args ? rte_kvargs_parse(args, NULL) : NULL;
+	const char *value = pairs ? rte_kvargs_get(pairs, key) : NULL;
+	const unsigned long given = value ? strtoul(value, NULL, 0) : 0;
+
+	rte_kvargs_free(pairs);
+	return given > 0 && given <= UINT16_MAX ? (uint32_t)given : limit;
+}
+
+uint32_t
+uroce_port_policy_limit(const struct uroce_port_policy *policy, const char *args, uint32_t *raw)
+{
+	uint32_t limit = policy->limit;
+
+	if (policy->limit_key)
+		limit = read_limit(policy->limit_key, args, limit);
+	*raw = limit;
+	return limit > policy->limit_overhead ? limit - policy->limit_overhead : 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_QPN_H
+#define UROCE_DATAPATH_QPN_H
+
+/**
+ * @file
+ * From a QP number to its QP: a table of 2^k pointers, indexed by the low bits of the number.
+ *
+ * Numbers are drawn at random [design.md 6], again when their slot is taken, so a slot has one
+ * owner and a look-up is one load and one comparison of the whole number. The table has twice as
+ * many slots as QPs, so two draws suffice on average.
+ *
+ * Look-ups run on any worker without a lock; everything else is serialised by the caller.
+ */
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "datapath/worker.h"
+
+/** QPNs 0 and 1 are management's, 2^24 - 1 is multicast's [IBA 9.2.1]. */
+#define UROCE_QPN_MIN 2u
+#define UROCE_QPN_MAX 0xfffffeu
+
+struct uroce_qpn_table {
+	uint32_t mask;   /* number of slots - 1 */
+	uint32_t max_qp; /* numbers that may be taken at a time */
+	uint32_t nb_qp;  /* numbers taken */
+	uint32_t *taken; /* by slot: the number that owns it; 0: free */
+	_Atomic(struct uroce_qpr *) slot[];
+};
+
+/** Bytes for a table of up to `max_qp` QPs (1 .. 2^22). */
+size_t uroce_qpn_table_memsize(uint32_t max_qp);
+
+/** Make an empty table in zeroed `mem` (64-byte aligned). */
+struct uroce_qpn_table *uroce_qpn_table_init(void *mem, uint32_t max_qp);
+
+/** Draw a number and keep its slot. @return 0, or -ENOMEM: max_qp numbers are taken */
+int uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn);
+
+/** Give a number back whose QP is not published. */
+void uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn);
+
+/** Publish a QP under its number (Q1): from now on look-ups find it. */
+void uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_qpr *qpr);
+
+/** Withdraw it: look-ups that begin now miss it. Its memory lives until a grace period is over. */
+void uroce_qpn_withdraw(struct uroce_qpn_table *table, uint32_t qpn);
+
+/** The QP of that number, good until the end of the round; NULL: none. */
+static inline struct uroce_qpr *
+uroce_qpn_lookup(const struct uroce_qpn_table *table, uint32_t qpn)
+{
+	struct uroce_qpr *qpr = /* B1: pairs with Q1, the context is complete */
+		atomic_load_explicit(&table->slot[qpn & table->mask], memory_order_acquire);
+
+	return qpr && qpr->qpc.qpn == qpn ? qpr : NULL;
+}
+
+#endif /* UROCE_DATAPATH_QPN_H */

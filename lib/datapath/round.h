@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_ROUND_H
+#define UROCE_DATAPATH_ROUND_H
+
+/**
+ * @file
+ * What a worker is made of, and the stages of its round: for the files that implement them.
+ *
+ *	worker.c  who may drive, and the order of the stages
+ *	rx.c      frames in: parse, verify, look up, hand to the QP, in passes over the burst
+ *	tx.c      frames out: QPs that have something to say are asked in turn
+ *	bell.c    doorbells
+ *	cmd.c     calls that other threads want made
+ *
+ * Everything below is called by the thread that holds the worker's lock.
+ */
+
+#include <rte_ring.h>
+
+#include "datapath/dev.h"
+#include "datapath/port.h"
+#include "datapath/wheel.h"
+#include "datapath/worker.h"
+#include "queue/lock.h"
+
+/** Frames that a QP may send before the next one's turn. */
+#define UROCE_TURN 32u
+
+/** Frames built and not yet taken by the port: above a burst, no more are built. */
+#define UROCE_PENDING_MAX (4 * UROCE_BURST)
+
+/** Frames on their way from one worker to another. */
+#define UROCE_HOPS 1024
+
+/** Receive stage: a burst, by columns, so that a pass touches only what it needs. */
+struct uroce_rx {
+	struct rte_mbuf *mbuf[UROCE_BURST];
+	uint8_t verdict[UROCE_BURST]; /* enum uroce_verdict */
+	struct uroce_qpr *qpr[UROCE_BURST];
+	struct uroce_pkt pkt[UROCE_BURST];
+};
+
+/** Transmit stage. */
+struct uroce_tx {
+	struct rte_mbuf *pending[UROCE_PENDING_MAX]; /* complete frames, oldest first */
+	unsigned nb_pending;
+	atomic_bool is_stalled; /* the port took fewer than offered; read by the service thread */
+	struct rte_mbuf *spare[UROCE_BURST]; /* to be built in */
+	unsigned nb_spare;
+	struct uroce_qpr *active_head; /* QPs that may have something to send, in turn */
+	struct uroce_qpr *active_tail;
+	struct uroce_txd txd[UROCE_TURN];
+};
+
+/** A call that another thread wants made; lives on its stack. */
+struct uroce_cmd {
+	struct uroce_cmd *next;
+	struct uroce_qpr *qpr;
+	int (*call)(void *arg);
+	void *arg;
+	int ret;
+	atomic_bool is_done; /* D1: released by the worker, acquired by the caller */
+};
+
+struct uroce_worker {
+	/* read-only after creation */
+	struct uroce_dev *dev;
+	unsigned idx;
+	uint16_t queue;    /* of the port, RX and TX */
+	bool is_first;     /* it watches the link */
+	unsigned lcore_id; /* that drives it for ever; LCORE_ID_ANY: none */
+	struct rte_mempool *pool;
+	struct rte_ring *hops; /* frames that other workers received for us; NULL: there are none */
+	/* written by any thread */
+	_Alignas(64) _Atomic(struct uroce_qpr *) bells;
+	_Atomic(struct uroce_cmd *) cmds;
+	/* written by who drives, read by others */
+	_Alignas(64) struct uroce_lock lock;
+	_Atomic uint64_t round;
+	_Atomic uint64_t app_ns; /* when the application drove last */
+	atomic_bool is_stopping; /* a dedicated lcore ends */
+	/* who drives alone */
+	_Alignas(64) uint64_t now_ns; /* of this round */
+	uint64_t link_check_ns;       /* when to look at the link next */
+	struct uroce_worker_stats stats;
+	struct uroce_rx rx;
+	struct uroce_tx tx;
+	struct uroce_wheel wheel;
+};
+
+/* worker.c */
+
+/** A round of a worker whose lock is held, by one that is not the application. */
+unsigned uroce_worker_round(struct uroce_worker *worker);
+
+/** After any call into a QP: events go out, its timer is filed. */
+void uroce_worker_settle(struct uroce_worker *worker, struct uroce_qpr *qpr);
+
+/** After a call that may have given the QP something to send: the same, and it is scheduled. */
+void uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr);
+
+/** When the worker must be driven at the latest; UROCE_NEVER: when something arrives. */
+uint64_t uroce_worker_next_ns(struct uroce_worker *worker);
+
+/** @return NULL after one logged line */
+struct uroce_worker *uroce_worker_create(struct uroce_dev *dev, unsigned idx);
+void uroce_worker_destroy(struct uroce_worker *worker);
+
+/** Let a free lcore drive it for ever. @return 0, or -errno after one logged line */
+int uroce_worker_launch(struct uroce_worker *worker, unsigned lcore_id);
+
+/** End that, and wait for the lcore. */
+void uroce_worker_stop(struct uroce_worker *worker);
+
+/** Forget a QP: it is in no list any more. Runs as a call of the worker. */
+void uroce_worker_forget(struct uroce_worker *worker, struct uroce_qpr *qpr);
+
+/* rx.c */
+
+/** Receive a burst and the frames that hopped here, and act on them. @return how many */
+unsigned uroce_rx_run(struct uroce_worker *worker);
+
+/**
+ * Act on up to UROCE_BURST frames.
+ * @param[out] rest  gets those that are not ours; NULL: they are freed
+ */
+unsigned uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
+			struct rte_mbuf **rest);
+
+/* tx.c */
+
+/** Put a QP in line. */
+void uroce_tx_schedule(struct uroce_worker *worker, struct uroce_qpr *qpr);
+void uroce_tx_unschedule(struct uroce_worker *worker, struct uroce_qpr *qpr);
+
+/** Queue a complete frame; freed when there is no room. */
+void uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame);
+
+/** Ask QPs for frames, and give what is pending to the port. @return how many it took */
+unsigned uroce_tx_run(struct uroce_worker *worker);
+
+/** The same, but the frames go to `frames`. @return how many */
+unsigned uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
+
+/** Free everything that is held. */
+void uroce_tx_drop(struct uroce_worker *worker);
+
+/* bell.c */
+
+/** Schedule every QP that was rung. */
+void uroce_bell_take(struct uroce_worker *worker);
+
+/* cmd.c */
+
+/** Make the calls that were asked for. */
+void uroce_cmd_take(struct uroce_worker *worker);
+
+#endif /* UROCE_DATAPATH_ROUND_H */

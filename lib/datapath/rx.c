@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Frames in, in passes over a burst, so that each pass runs in the instruction cache and the loads
+ * of the next one are under way meanwhile:
+ *
+ *	1  parse, and see whether the address is ours
+ *	2  verify the ICRC: it reads the whole frame, which is then in the cache for the copy
+ *	3  look the QPs up
+ *	4  act: hand the frame to its QP, or to the worker that owns it; answer what is not RoCE
+ */
+
+#include <string.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include "datapath/neigh.h"
+#include "datapath/qpn.h"
+#include "datapath/round.h"
+#include "wire/build.h"
+
+/* "Go on": no verdict yet. */
+#define UNDECIDED UROCE_VERDICT_NB
+
+static bool
+is_our_ip(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
+{
+	const uint8_t *dst = pkt->is_ipv6 ? ((const struct uroce_ipv6 *)pkt->ip)->dst
+					  : ((const struct uroce_ipv4 *)pkt->ip)->dst;
+
+	for (unsigned i = 0; i < dev->nb_gid; i++) {
+		const uint8_t *gid = dev->gid[i].ip;
+
+		if (pkt->is_ipv6 ? memcmp(gid, dst, 16) == 0
+				 : memcmp(gid + 12, dst, 4) == 0 && uroce_ip_is_v4(gid))
+			return true;
+	}
+	return false;
+}
+
+/* Tag 0 is a priority without a network [802.1Q]. */
+static bool
+is_our_vlan(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
+{
+	return (pkt->vlan_tci & 0xfff) == (dev->conf.has_vlan ? dev->conf.vlan_tci & 0xfff : 0);
+}
+
+/* One segment, or NULL and the mbuf is freed. */
+static bool
+linearise(struct uroce_worker *worker, struct rte_mbuf *mbuf)
+{
+	if (likely(mbuf->nb_segs == 1))
+		return true;
+	worker->stats.rx_linearised++;
+	return rte_pktmbuf_linearize(mbuf) == 0;
+}
+
+static void
+parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
+{
+	struct uroce_rx *rx = &worker->rx;
+
+	for (unsigned i = 0; i < nb; i++) {
+		struct rte_mbuf *mbuf = frames[i];
+		struct uroce_pkt *pkt = &rx->pkt[i];
+		uint8_t verdict;
+
+		if (i + 4 < nb)
+			rte_prefetch0(rte_pktmbuf_mtod(frames[i + 4], const void *));
+		verdict = linearise(worker, mbuf)
+				  ? uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *),
+						mbuf->data_len, pkt)
+				  : UROCE_VERDICT_TRUNCATED;
+		if (verdict <= UROCE_VERDICT_DATAGRAM)
+			verdict = is_our_ip(worker->dev, pkt) && is_our_vlan(worker->dev, pkt)
+					  ? UNDECIDED
+					  : UROCE_VERDICT_WRONG_PEER;
+		rx->verdict[i] = verdict;
+	}
+}
+
+static void
+verify_all(struct uroce_rx *rx, unsigned nb)
+{
+	for (unsigned i = 0; i < nb; i++) {
+		if (rx->verdict[i] == UNDECIDED && !uroce_pkt_check_icrc(&rx->pkt[i]))
+			rx->verdict[i] = UROCE_VERDICT_BAD_ICRC;
+	}
+}
+
+static void
+look_up_all(struct uroce_worker *worker, unsigned nb)
+{
+	struct uroce_rx *rx = &worker->rx;
+
+	for (unsigned i = 0; i < nb; i++) {
+		if (rx->verdict[i] != UNDECIDED)
+			continue;
+		rx->qpr[i] = uroce_qpn_lookup(worker->dev->qpns, rx->pkt[i].dest_qpn);
+		if (rx->qpr[i])
+			rte_prefetch0(&rx->qpr[i]->qpc);
+		else
+			rx->verdict[i] = UROCE_VERDICT_NO_QP;
+	}
+}
+
+/* Neighbours and ping, where we answer for the address. @return whether the frame was taken */
+static bool
+answer(struct uroce_worker *worker, struct rte_mbuf *mbuf)
+{
+	uint32_t len = mbuf->data_len;
+
+	if (!worker->dev->neigh || mbuf->nb_segs != 1)
+		return false;
+	if (uroce_neigh_input(worker->dev->neigh, rte_pktmbuf_mtod(mbuf, uint8_t *), &len,
+			      len + rte_pktmbuf_tailroom(mbuf),
+			      worker->now_ns) != UROCE_NEIGH_REPLY)
+		return false;
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = len;
+	mbuf->ol_flags = 0;
+	uroce_tx_push(worker, mbuf);
+	return true;
+}
+
+/* To the worker that owns the QP, which parses it again. */
+static enum uroce_verdict
+hop(struct uroce_worker *owner, struct rte_mbuf *mbuf)
+{
+	if (!owner->hops || rte_ring_enqueue(owner->hops, mbuf) < 0)
+		return UROCE_VERDICT_OVERRUN;
+	return UROCE_VERDICT_HOPPED;
+}
+
+/* What an embedder may want back: frames of which we cannot say that they are RoCE for us. */
+static bool
+is_foreign(enum uroce_verdict verdict)
+{
+	return verdict == UROCE_VERDICT_NOT_ROCE || verdict == UROCE_VERDICT_TRUNCATED ||
+	       verdict == UROCE_VERDICT_BAD_IP || verdict == UROCE_VERDICT_WRONG_PEER;
+}
+
+/* Where frames end up: a burst has one of these. */
+struct outcome {
+	struct rte_mbuf *done[UROCE_BURST];
+	unsigned nb_done;
+	struct rte_mbuf **rest; /* NULL: there is no rest */
+	unsigned nb_rest;
+};
+
+static void
+dispose(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_verdict verdict,
+	bool is_ours, struct outcome *out)
+{
+	worker->stats.verdict[verdict]++;
+	if (verdict == UROCE_VERDICT_HOPPED)
+		return;
+	if (verdict == UROCE_VERDICT_NOT_ROCE && answer(worker, mbuf))
+		return;
+	if (out->rest && !is_ours)
+		out->rest[out->nb_rest++] = mbuf;
+	else
+		out->done[out->nb_done++] = mbuf;
+}
+
+static void
+act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct outcome *out)
+{
+	struct uroce_rx *rx = &worker->rx;
+	struct uroce_qpr *last = NULL; /* called, not yet settled */
+
+	for (unsigned i = 0; i < nb; i++) {
+		struct uroce_qpr *qpr = rx->qpr[i];
+		enum uroce_verdict verdict = rx->verdict[i];
+
+		if (verdict == UNDECIDED && qpr->worker != worker) {
+			verdict = hop(qpr->worker, frames[i]);
+		} else if (verdict == UNDECIDED) {
+			if (last && last != qpr)
+				uroce_worker_follow_up(worker, last);
+			verdict = uroce_qpc_recv(&qpr->qpc, &rx->pkt[i], worker->now_ns);
+			last = qpr;
+		}
+		dispose(worker, frames[i], verdict, !is_foreign(rx->verdict[i]), out);
+	}
+	if (last)
+		uroce_worker_follow_up(worker, last);
+}
+
+static unsigned
+input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct rte_mbuf **rest,
+      bool is_verified)
+{
+	struct outcome out = { .rest = rest };
+
+	parse_all(worker, frames, nb);
+	if (!is_verified)
+		verify_all(&worker->rx, nb);
+	look_up_all(worker, nb);
+	act_all(worker, frames, nb, &out);
+	rte_pktmbuf_free_bulk(out.done, out.nb_done);
+	return out.nb_rest;
+}
+
+unsigned
+uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
+	       struct rte_mbuf **rest)
+{
+	worker->stats.rx_frames += nb;
+	return input(worker, frames, nb, rest, false);
+}
+
+/* Frames that other workers received: they were verified there. */
+static unsigned
+take_hops(struct uroce_worker *worker)
+{
+	unsigned nb;
+
+	if (!worker->hops)
+		return 0;
+	nb = rte_ring_sc_dequeue_burst(worker->hops, (void **)worker->rx.mbuf, UROCE_BURST, NULL);
+	if (nb > 0)
+		(void)input(worker, worker->rx.mbuf, nb, NULL, true);
+	worker->stats.hops_in += nb;
+	return nb;
+}
+
+unsigned
+uroce_rx_run(struct uroce_worker *worker)
+{
+	const struct uroce_port *port = worker->dev->port;
+	struct rte_mbuf **frames = worker->rx.mbuf;
+	unsigned nb_hops = take_hops(worker);
+	unsigned nb;
+
+	if (uroce_port_is_gone(port))
+		return nb_hops;
+	nb = rte_eth_rx_burst(port->id, worker->queue, frames, UROCE_BURST);
+	if (nb > 0)
+		(void)uroce_rx_input(worker, frames, nb, NULL);
+	return nb_hops + nb;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The service thread. It looks at each worker in turn: one that the application drove within the
+ * last millisecond is left alone, the others get a round. After activity it spins briefly, because
+ * what happened once mostly goes on; then it sleeps, longer each time.
+ *
+ * Sleeping: it raises `is_asleep`, then looks at the doorbells once more, then waits on `wakes`
+ * (a futex). Who rings pushes the doorbell first and looks at `is_asleep` afterwards, so one of the
+ * two sees the other.
+ */
+
+#include "datapath/service.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <rte_lcore.h>
+
+#include "datapath/clock.h"
+#include "datapath/log.h"
+#include "datapath/round.h"
+
+#define TAKE_OVER_NS UINT64_C(1000000) /* the application has not polled for so long */
+#define SPIN_NS      UINT64_C(50000)   /* after activity */
+#define NAP_MIN_NS   UINT64_C(20000)
+#define NAP_MAX_NS   UINT64_C(1000000)
+
+struct uroce_service_thread {
+	struct uroce_dev *dev;
+	pthread_t thread;
+	_Atomic uint32_t wakes; /* futex: counts wake-ups */
+	atomic_bool is_asleep;
+	atomic_bool is_stopping;
+};
+
+/* How a look at a worker went. */
+struct glance {
+	unsigned nb;      /* frames moved */
+	uint64_t wait_ns; /* it can be left alone for so long */
+};
+
+/* A worker that has frames which only we may send is not left to the application. */
+static bool
+is_apps(const struct uroce_worker *worker, uint64_t now_ns, uint64_t *left_ns)
+{
+	const uint64_t app_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
+	const uint64_t age_ns = now_ns > app_ns ? now_ns - app_ns : 0;
+
+	*left_ns = age_ns < TAKE_OVER_NS ? TAKE_OVER_NS - age_ns : 0;
+	return *left_ns > 0 &&
+	       !(worker->dev->port->policy->may_block &&
+		 atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed));
+}
+
+static struct glance
+look_after(struct uroce_worker *worker)
+{
+	const uint64_t now_ns = uroce_clock_ns();
+	struct glance glance = { .nb = 0 };
+	uint64_t next_ns;
+
+	if (is_apps(worker, now_ns, &glance.wait_ns))
+		return glance;
+	if (uroce_lock_try(&worker->lock)) {
+		glance.nb = uroce_worker_round(worker);
+		uroce_lock_release(&worker->lock);
+	}
+	next_ns = uroce_worker_next_ns(worker);
+	glance.wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
+	return glance;
+}
+
+static struct glance
+look_after_all(struct uroce_dev *dev)
+{
+	struct glance all = { .wait_ns = NAP_MAX_NS };
+
+	for (unsigned i = 0; i < dev->nb_workers; i++) {
+		const struct glance one = look_after(dev->worker[i]);
+
+		all.nb += one.nb;
+		if (one.wait_ns < all.wait_ns)
+			all.wait_ns = one.wait_ns;
+	}
+	return all;
+}
+
+static bool
+has_bells(const struct uroce_dev *dev)
+{
+	for (unsigned i = 0; i < dev->nb_workers; i++) {
+		if (atomic_load(&dev->worker[i]->bells))
+			return true;
+	}
+	return false;
+}
+
+static void
+nap(struct uroce_service_thread *service, uint64_t nap_ns)
+{
+	const uint32_t wakes = atomic_load(&service->wakes);
+	const struct timespec time = { .tv_nsec = (long)nap_ns };
+
+	atomic_store(&service->is_asleep, true);
+	if (!has_bells(service->dev) && !atomic_load(&service->is_stopping))
+		(void)syscall(SYS_futex, &service->wakes, FUTEX_WAIT_PRIVATE, wakes, &time, NULL,
+			      0);
+	atomic_store(&service->is_asleep, false);
+}
+
+static void *
+serve(void *arg)
+{
+	struct uroce_service_thread *service = arg;
+	uint64_t active_ns = uroce_clock_ns();
+	uint64_t nap_ns = NAP_MIN_NS;
+
+	(void)prctl(PR_SET_TIMERSLACK, 1000ul);
+	if (rte_lcore_id() == LCORE_ID_ANY)
+		(void)rte_thread_register();
+	while (!atomic_load_explicit(&service->is_stopping, memory_order_relaxed)) {
+		const struct glance glance = look_after_all(service->dev);
+		const uint64_t now_ns = uroce_clock_ns();
+
+		if (glance.nb > 0) {
+			active_ns = now_ns;
+			nap_ns = NAP_MIN_NS;
+		}
+		if (now_ns - active_ns < SPIN_NS)
+			continue;
+		nap(service, RTE_MIN(RTE_MAX(glance.wait_ns, NAP_MIN_NS), nap_ns));
+		nap_ns = RTE_MIN(nap_ns * 2, NAP_MAX_NS);
+	}
+	rte_thread_unregister();
+	return NULL;
+}
+
+/* Signals are the application's: its threads get them, this one never. */
+static int
+start_thread(struct uroce_service_thread *service)
+{
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = rte_ctrl_thread_create(&service->thread, "uroce-service", NULL, serve, service);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret;
+}
+
+int
+uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **out)
+{
+	struct uroce_service_thread *service = calloc(1, sizeof(*service));
+	int ret;
+
+	if (!service) {
+		UROCE_LOG(ERR, mem, "no memory for the service thread");
+		return -ENOMEM;
+	}
+	service->dev = dev;
+	ret = start_thread(service);
+	if (ret < 0) {
+		UROCE_LOG(ERR, dev, "no service thread: %s", strerror(-ret));
+		free(service);
+		return ret;
+	}
+	*out = service;
+	return 0;
+}
+
+void
+uroce_service_wake(struct uroce_service_thread *service)
+{
+	atomic_fetch_add(&service->wakes, 1);
+	(void)syscall(SYS_futex, &service->wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void
+uroce_service_nudge(struct uroce_service_thread *service, const struct uroce_worker *worker)
+{
+	const uint64_t app_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
+
+	if (atomic_load(&service->is_asleep) && uroce_clock_ns() - app_ns > TAKE_OVER_NS)
+		uroce_service_wake(service);
+}
+
+void
+uroce_service_stop(struct uroce_service_thread *service)
+{
+	if (!service)
+		return;
+	atomic_store(&service->is_stopping, true);
+	uroce_service_wake(service);
+	pthread_join(service->thread, NULL);
+	free(service);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_SERVICE_H
+#define UROCE_DATAPATH_SERVICE_H
+
+/**
+ * @file
+ * The service thread of a device that its application drives: it takes over when the application
+ * has not polled for a while, so that peers are answered, timers expire and one-sided operations
+ * are served while the application computes or sleeps. When nothing happens it sleeps, no longer
+ * than to the nearest timer and a cap.
+ */
+
+#include "datapath/worker.h"
+
+struct uroce_service_thread;
+
+/** Start the thread for the device's workers. @return 0, or -errno after one logged line */
+int uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **service);
+
+/** Stop it and wait for its end. NULL is allowed. */
+void uroce_service_stop(struct uroce_service_thread *service);
+
+/** There is something to do: wake the thread, unless the application is polling. */
+void uroce_service_nudge(struct uroce_service_thread *service, const struct uroce_worker *worker);
+
+/** Wake the thread in any case. */
+void uroce_service_wake(struct uroce_service_thread *service);
+
+#endif /* UROCE_DATAPATH_SERVICE_H */

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Frames out. QPs with something to say stand in line; each is asked for a turn's worth of frames
+ * and goes to the end of the line if it had that much. Headers are written by the transport straight
+ * into the mbufs that were allocated beforehand; here the payload is gathered behind them, the CRC
+ * being computed on the way.
+ *
+ * What the port does not take waits, in order, and goes first in the next round; while more than a
+ * burst waits nothing new is built, so back-pressure reaches the QPs.
+ */
+
+#include <string.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include "datapath/round.h"
+#include "wire/icrc.h"
+
+void
+uroce_tx_schedule(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	struct uroce_tx *tx = &worker->tx;
+
+	if (qpr->is_active)
+		return;
+	qpr->is_active = true;
+	qpr->active_next = NULL;
+	if (tx->active_tail)
+		tx->active_tail->active_next = qpr;
+	else
+		tx->active_head = qpr;
+	tx->active_tail = qpr;
+}
+
+static struct uroce_qpr *
+pop_active(struct uroce_tx *tx)
+{
+	struct uroce_qpr *qpr = tx->active_head;
+
+	tx->active_head = qpr->active_next;
+	if (!tx->active_head)
+		tx->active_tail = NULL;
+	qpr->is_active = false;
+	return qpr;
+}
+
+void
+uroce_tx_unschedule(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	struct uroce_tx *tx = &worker->tx;
+	struct uroce_qpr **link = &tx->active_head;
+	struct uroce_qpr *before = NULL;
+
+	if (!qpr->is_active)
+		return;
+	while (*link != qpr) {
+		before = *link;
+		link = &before->active_next;
+	}
+	*link = qpr->active_next;
+	if (tx->active_tail == qpr)
+		tx->active_tail = before;
+	qpr->is_active = false;
+}
+
+void
+uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame)
+{
+	struct uroce_tx *tx = &worker->tx;
+
+	if (tx->nb_pending < UROCE_PENDING_MAX)
+		tx->pending[tx->nb_pending++] = frame;
+	else
+		rte_pktmbuf_free(frame);
+}
+
+/* @return whether a turn's worth of mbufs is at hand */
+static bool
+refill(struct uroce_worker *worker)
+{
+	struct uroce_tx *tx = &worker->tx;
+
+	if (tx->nb_spare >= UROCE_TURN)
+		return true;
+	if (rte_pktmbuf_alloc_bulk(worker->pool, &tx->spare[tx->nb_spare], UROCE_TURN) < 0) {
+		worker->stats.no_mbuf++;
+		return false;
+	}
+	tx->nb_spare += UROCE_TURN;
+	return true;
+}
+
+static uint8_t *
+gather(const struct uroce_txd *txd, uint8_t *at, uint32_t *icrc)
+{
+	for (unsigned i = 0; i < txd->nb_slices; i++) {
+		*icrc = uroce_crc32_copy(*icrc, at, txd->slice[i].addr, txd->slice[i].len);
+		at += txd->slice[i].len;
+	}
+	return at;
+}
+
+/* From header and slices to a frame. */
+static void
+complete(const struct uroce_txd *txd, struct rte_mbuf *mbuf)
+{
+	const uint8_t *bth = txd->hdr + txd->bth_off;
+	const uint8_t *ext = bth + sizeof(struct uroce_bth);
+	uint8_t *at = txd->hdr + txd->hdr_len;
+	uint32_t icrc = uroce_icrc_bth(txd->icrc, bth);
+
+	icrc = uroce_crc32(icrc, ext, (size_t)(at - ext));
+	at = gather(txd, at, &icrc);
+	if (txd->pad_len) {
+		memset(at, 0, txd->pad_len);
+		icrc = uroce_crc32(icrc, at, txd->pad_len);
+		at += txd->pad_len;
+	}
+	uroce_icrc_store(at, icrc);
+	at += UROCE_ICRC_LEN;
+	mbuf->data_len = (uint16_t)(at - txd->hdr);
+	mbuf->pkt_len = mbuf->data_len;
+}
+
+/* Ask one QP for up to `max` frames. @return how many it had */
+static unsigned
+ask(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned max)
+{
+	struct uroce_tx *tx = &worker->tx;
+	struct rte_mbuf **mbuf = &tx->spare[tx->nb_spare - max];
+	unsigned nb;
+
+	for (unsigned i = 0; i < max; i++)
+		tx->txd[i].hdr = rte_pktmbuf_mtod(mbuf[i], uint8_t *);
+	nb = uroce_qpc_send(&qpr->qpc, tx->txd, max, worker->now_ns);
+	for (unsigned i = 0; i < nb; i++) {
+		complete(&tx->txd[i], mbuf[i]);
+		tx->pending[tx->nb_pending++] = mbuf[i];
+	}
+	/* the unused ones close the gap */
+	memmove(mbuf, mbuf + nb, (max - nb) * sizeof(*mbuf));
+	tx->nb_spare -= nb;
+	if (nb > 0)
+		uroce_qpc_sent(&qpr->qpc, worker->now_ns);
+	return nb;
+}
+
+/* Build until `budget` frames wait or nobody has anything to say. */
+static void
+build(struct uroce_worker *worker, unsigned budget)
+{
+	struct uroce_tx *tx = &worker->tx;
+
+	while (tx->active_head && tx->nb_pending < budget && refill(worker)) {
+		const unsigned max = RTE_MIN(UROCE_TURN, budget - tx->nb_pending);
+		struct uroce_qpr *qpr = pop_active(tx);
+
+		if (ask(worker, qpr, max) == max)
+			uroce_tx_schedule(worker, qpr);
+		uroce_worker_settle(worker, qpr);
+	}
+}
+
+static void
+remove_first(struct uroce_tx *tx, unsigned nb)
+{
+	tx->nb_pending -= nb;
+	if (nb > 0 && tx->nb_pending > 0)
+		memmove(tx->pending, tx->pending + nb, tx->nb_pending * sizeof(tx->pending[0]));
+}
+
+static unsigned
+flush(struct uroce_worker *worker)
+{
+	struct uroce_tx *tx = &worker->tx;
+	const uint16_t port_id = worker->dev->port->id;
+	unsigned nb = 0;
+
+	while (nb < tx->nb_pending) {
+		const uint16_t offered = (uint16_t)RTE_MIN(tx->nb_pending - nb, UROCE_BURST);
+		const uint16_t taken =
+			rte_eth_tx_burst(port_id, worker->queue, &tx->pending[nb], offered);
+
+		nb += taken;
+		if (taken < offered)
+			break;
+	}
+	remove_first(tx, nb);
+	atomic_store_explicit(&tx->is_stalled, tx->nb_pending > 0, memory_order_relaxed);
+	worker->stats.tx_full += tx->nb_pending > 0;
+	worker->stats.tx_frames += nb;
+	return nb;
+}
+
+void
+uroce_tx_drop(struct uroce_worker *worker)
+{
+	struct uroce_tx *tx = &worker->tx;
+
+	rte_pktmbuf_free_bulk(tx->pending, tx->nb_pending);
+	tx->nb_pending = 0;
+	atomic_store_explicit(&tx->is_stalled, false, memory_order_relaxed);
+	rte_pktmbuf_free_bulk(tx->spare, tx->nb_spare);
+	tx->nb_spare = 0;
+}
+
+/*
+ * A port that is gone takes nothing, and one that may block is not called while its link is down:
+ * what was to be sent is lost like any frame, and the retry timers see to it.
+ */
+static bool
+is_lost(const struct uroce_port *port)
+{
+	return uroce_port_is_gone(port) || (port->policy->may_block && !uroce_port_is_up(port));
+}
+
+unsigned
+uroce_tx_run(struct uroce_worker *worker)
+{
+	struct uroce_tx *tx = &worker->tx;
+	unsigned nb = 0;
+
+	if (is_lost(worker->dev->port)) {
+		build(worker, UROCE_BURST);
+		uroce_tx_drop(worker);
+		return 0;
+	}
+	if (tx->nb_pending > 0)
+		nb = flush(worker);
+	if (tx->nb_pending > 0)
+		return nb;
+	build(worker, UROCE_BURST);
+	if (tx->nb_pending > 0)
+		nb += flush(worker);
+	return nb;
+}
+
+unsigned
+uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max)
+{
+	struct uroce_tx *tx = &worker->tx;
+	unsigned nb;
+
+	build(worker, RTE_MIN(max, UROCE_PENDING_MAX));
+	nb = RTE_MIN(max, tx->nb_pending);
+	memcpy(frames, tx->pending, nb * sizeof(frames[0]));
+	remove_first(tx, nb);
+	worker->stats.tx_frames += nb;
+	return nb;
+}

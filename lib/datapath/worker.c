@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The worker: who may drive it, and its round, which reads as the table of contents of the data
+ * path. The stages are in rx.c and tx.c.
+ */
+
+#include "datapath/worker.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_ring.h>
+
+#include "datapath/clock.h"
+#include "datapath/hugemem.h"
+#include "datapath/log.h"
+#include "datapath/round.h"
+#include "datapath/service.h"
+
+/* How often a port's link is looked at, beside the events that it may report. */
+#define LINK_CHECK_NS UINT64_C(100000000)
+
+/*
+ * Threads that EAL does not know are registered on their first drive, so that mempool caches work
+ * for them, and give their number back when they end. When numbers run out they go without.
+ */
+static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t exit_key;
+static _Thread_local bool is_known_thread;
+
+static void
+unregister_thread(void *registered)
+{
+	(void)registered;
+	rte_thread_unregister();
+}
+
+static void
+make_exit_key(void)
+{
+	(void)pthread_key_create(&exit_key, unregister_thread);
+}
+
+static void
+register_thread(void)
+{
+	is_known_thread = true;
+	if (rte_lcore_id() != LCORE_ID_ANY)
+		return;
+	pthread_once(&exit_key_once, make_exit_key);
+	if (rte_thread_register() == 0)
+		(void)pthread_setspecific(exit_key, &is_known_thread);
+}
+
+/* --- after a call into a QP -------------------------------------------------------------------- */
+
+static void
+notify(struct uroce_cq_notify *cq)
+{
+	if (!cq)
+		return;
+	atomic_fetch_add(&cq->nb_events, 1);
+	if (cq->event_fd >= 0)
+		(void)eventfd_write(cq->event_fd, 1);
+}
+
+static const struct {
+	uint32_t bit; /* enum uroce_qpc_event */
+	enum ibv_event_type type;
+} qp_events[] = {
+	{ UROCE_QPC_FATAL, IBV_EVENT_QP_FATAL },
+	{ UROCE_QPC_REQ_ERR, IBV_EVENT_QP_REQ_ERR },
+	{ UROCE_QPC_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR },
+	{ UROCE_QPC_COMM_EST, IBV_EVENT_COMM_EST },
+	{ UROCE_QPC_SQ_DRAINED, IBV_EVENT_SQ_DRAINED },
+};
+
+static void
+push_events(struct uroce_worker *worker, const struct uroce_qpr *qpr, uint32_t events)
+{
+	struct uroce_event_queue *queue = worker->dev->events;
+
+	if (events & UROCE_QPC_SEND_CQ_OVERRUN)
+		uroce_event_push(queue, IBV_EVENT_CQ_ERR, qpr->qpc.send_cq);
+	if (events & UROCE_QPC_RECV_CQ_OVERRUN)
+		uroce_event_push(queue, IBV_EVENT_CQ_ERR, qpr->qpc.recv_cq);
+	for (unsigned i = 0; i < RTE_DIM(qp_events); i++) {
+		if (events & qp_events[i].bit)
+			uroce_event_push(queue, qp_events[i].type, qpr->event_cookie);
+	}
+}
+
+/* A QP whose completions are lost cannot go on [IBA 11.6.3.1]. */
+static void
+fail_overrun(struct uroce_worker *worker, struct uroce_qpr *qpr, uint32_t events)
+{
+	const uint32_t overrun = UROCE_QPC_SEND_CQ_OVERRUN | UROCE_QPC_RECV_CQ_OVERRUN;
+
+	if (!(events & overrun) || qpr->qpc.state == IBV_QPS_ERR || qpr->qpc.state == IBV_QPS_RESET)
+		return;
+	uroce_qpc_fail(&qpr->qpc, worker->now_ns);
+	uroce_tx_schedule(worker, qpr);
+}
+
+static void
+take_events(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	const uint32_t events = qpr->qpc.events;
+
+	qpr->qpc.events = 0;
+	if (events & UROCE_QPC_SEND_CQ_EVENT)
+		notify(qpr->send_notify);
+	if (events & UROCE_QPC_RECV_CQ_EVENT)
+		notify(qpr->recv_notify);
+	if (events & ~(uint32_t)(UROCE_QPC_SEND_CQ_EVENT | UROCE_QPC_RECV_CQ_EVENT)) {
+		push_events(worker, qpr, events);
+		fail_overrun(worker, qpr, events);
+	}
+}
+
+void
+uroce_worker_settle(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	if (qpr->qpc.events)
+		take_events(worker, qpr);
+	uroce_wheel_file(&worker->wheel, qpr, uroce_qpc_deadline(&qpr->qpc));
+}
+
+void
+uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	/* in ERR there may be receives to flush */
+	if (!qpr->is_active && (uroce_qpc_has_work(&qpr->qpc) || qpr->qpc.state == IBV_QPS_ERR))
+		uroce_tx_schedule(worker, qpr);
+	uroce_worker_settle(worker, qpr);
+}
+
+/* --- the round --------------------------------------------------------------------------------- */
+
+/* The round's number is odd from here (G1) to the end (G2): see uroce_dev_grace(). */
+static void
+begin_round(struct uroce_worker *worker)
+{
+	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
+
+	atomic_store_explicit(&worker->round, round + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst); /* G1: before any table is looked into */
+	worker->now_ns = uroce_clock_ns();
+	worker->stats.rounds++;
+}
+
+static void
+end_round(struct uroce_worker *worker)
+{
+	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
+
+	atomic_store_explicit(&worker->round, round + 1, memory_order_release); /* G2 */
+}
+
+static unsigned
+run_timers(struct uroce_worker *worker)
+{
+	const uint64_t now_ns = worker->now_ns;
+	struct uroce_qpr *qpr;
+	unsigned nb = 0;
+
+	while ((qpr = uroce_wheel_take(&worker->wheel, now_ns))) {
+		if (uroce_qpc_deadline(&qpr->qpc) <= now_ns) {
+			uroce_qpc_expire(&qpr->qpc, now_ns);
+			nb++;
+		}
+		uroce_worker_follow_up(worker, qpr);
+	}
+	return nb;
+}
+
+static void
+watch_link(struct uroce_worker *worker)
+{
+	if (!worker->is_first || worker->now_ns < worker->link_check_ns)
+		return;
+	worker->link_check_ns = worker->now_ns + LINK_CHECK_NS;
+	uroce_port_check_link(worker->dev->port);
+}
+
+static unsigned
+run_round(struct uroce_worker *worker, bool has_tx)
+{
+	unsigned nb, nb_expired;
+
+	begin_round(worker);
+	nb = uroce_rx_run(worker);
+	uroce_cmd_take(worker);
+	uroce_bell_take(worker);
+	if (has_tx)
+		nb += uroce_tx_run(worker);
+	nb_expired = run_timers(worker);
+	watch_link(worker);
+	worker->stats.idle_rounds += nb + nb_expired == 0;
+	end_round(worker);
+	return nb;
+}
+
+unsigned
+uroce_worker_round(struct uroce_worker *worker)
+{
+	return run_round(worker, true);
+}
+
+/*
+ * An application thread inside poll_cq is never put to sleep by a port: while a port that may do
+ * that has not taken all it was offered, or has no link, only the service thread transmits.
+ */
+static bool
+may_transmit(const struct uroce_worker *worker)
+{
+	const struct uroce_port *port = worker->dev->port;
+
+	return !port->policy->may_block || !worker->dev->service ||
+	       (uroce_port_is_up(port) &&
+		!atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed));
+}
+
+unsigned
+uroce_worker_poll(struct uroce_worker *worker)
+{
+	unsigned nb;
+
+	if (unlikely(!is_known_thread))
+		register_thread();
+	if (!uroce_lock_try(&worker->lock)) {
+		atomic_store_explicit(&worker->app_ns, uroce_clock_ns(), memory_order_relaxed);
+		return 0;
+	}
+	nb = run_round(worker, may_transmit(worker));
+	atomic_store_explicit(&worker->app_ns, worker->now_ns, memory_order_relaxed);
+	uroce_lock_release(&worker->lock);
+	return nb;
+}
+
+unsigned
+uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
+		   struct rte_mbuf **rest)
+{
+	unsigned nb_rest = 0;
+
+	uroce_lock_take(&worker->lock);
+	begin_round(worker);
+	while (nb > 0) {
+		const unsigned burst = RTE_MIN(nb, UROCE_BURST);
+
+		nb_rest += uroce_rx_input(worker, frames, burst, rest + nb_rest);
+		frames += burst;
+		nb -= burst;
+	}
+	end_round(worker);
+	uroce_lock_release(&worker->lock);
+	return nb_rest;
+}
+
+unsigned
+uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max)
+{
+	unsigned nb;
+
+	uroce_lock_take(&worker->lock);
+	begin_round(worker);
+	uroce_cmd_take(worker);
+	uroce_bell_take(worker);
+	(void)run_timers(worker);
+	nb = uroce_tx_take(worker, frames, max);
+	watch_link(worker);
+	end_round(worker);
+	uroce_lock_release(&worker->lock);
+	return nb;
+}
+
+uint64_t
+uroce_worker_now_ns(const struct uroce_worker *worker)
+{
+	return worker->now_ns;
+}
+
+const struct uroce_worker_stats *
+uroce_worker_stats(const struct uroce_worker *worker)
+{
+	return &worker->stats;
+}
+
+uint64_t
+uroce_worker_next_ns(struct uroce_worker *worker)
+{
+	uint64_t next_ns = UROCE_NEVER;
+
+	if (!uroce_lock_try(&worker->lock))
+		return UROCE_NEVER; /* who drives will see to it */
+	next_ns = worker->tx.active_head ? 0 : uroce_wheel_next_ns(&worker->wheel);
+	uroce_lock_release(&worker->lock);
+	return next_ns;
+}
+
+/* --- life -------------------------------------------------------------------------------------- */
+
+static int
+drive_for_ever(void *arg)
+{
+	struct uroce_worker *worker = arg;
+
+	uroce_lock_take(&worker->lock);
+	while (!atomic_load_explicit(&worker->is_stopping, memory_order_relaxed))
+		(void)run_round(worker, true);
+	uroce_lock_release(&worker->lock);
+	return 0;
+}
+
+int
+uroce_worker_launch(struct uroce_worker *worker, unsigned lcore_id)
+{
+	const int ret = rte_eal_remote_launch(drive_for_ever, worker, lcore_id);
+
+	if (ret < 0) {
+		UROCE_LOG(ERR, dev, "lcore %u cannot drive worker %u: %s", lcore_id, worker->idx,
+			  rte_strerror(-ret));
+		return ret;
+	}
+	worker->lcore_id = lcore_id;
+	UROCE_LOG(INFO, dev, "%s: lcore %u drives worker %u", worker->dev->conf.port, lcore_id,
+		  worker->idx);
+	return 0;
+}
+
+void
+uroce_worker_stop(struct uroce_worker *worker)
+{
+	if (worker->lcore_id == LCORE_ID_ANY)
+		return;
+	atomic_store(&worker->is_stopping, true);
+	(void)rte_eal_wait_lcore(worker->lcore_id);
+	worker->lcore_id = LCORE_ID_ANY;
+}
+
+static struct rte_ring *
+make_hops(const struct uroce_worker *worker)
+{
+	char name[RTE_RING_NAMESIZE];
+	struct rte_ring *ring;
+
+	snprintf(name, sizeof(name), "uroce_hops_%u_%u", worker->dev->port->id, worker->idx);
+	ring = rte_ring_create(name, UROCE_HOPS, worker->dev->port->socket_id, RING_F_SC_DEQ);
+	if (!ring)
+		UROCE_LOG(ERR, mem, "no ring between workers: %s", rte_strerror(rte_errno));
+	return ring;
+}
+
+struct uroce_worker *
+uroce_worker_create(struct uroce_dev *dev, unsigned idx)
+{
+	struct uroce_worker *worker = uroce_hugemem_alloc(sizeof(*worker), dev->port->socket_id);
+
+	if (!worker)
+		return NULL;
+	worker->dev = dev;
+	worker->idx = idx;
+	worker->queue = (uint16_t)idx;
+	worker->is_first = idx == 0;
+	worker->lcore_id = LCORE_ID_ANY;
+	worker->pool = dev->port->pool[idx];
+	worker->now_ns = uroce_clock_ns();
+	uroce_wheel_init(&worker->wheel, worker->now_ns);
+	if (dev->conf.nb_workers > 1) {
+		worker->hops = make_hops(worker);
+		if (!worker->hops) {
+			uroce_hugemem_free(worker);
+			return NULL;
+		}
+	}
+	return worker;
+}
+
+void
+uroce_worker_destroy(struct uroce_worker *worker)
+{
+	struct rte_mbuf *mbuf;
+
+	if (!worker)
+		return;
+	uroce_tx_drop(worker);
+	while (worker->hops && rte_ring_dequeue(worker->hops, (void **)&mbuf) == 0)
+		rte_pktmbuf_free(mbuf);
+	rte_ring_free(worker->hops);
+	uroce_hugemem_free(worker);
+}
+
+void
+uroce_worker_forget(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	uroce_bell_take(worker);
+	uroce_tx_unschedule(worker, qpr);
+	uroce_wheel_remove(&worker->wheel, qpr);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The rig. Devices are driven by the test itself (drive=none in their specification, or whatever it
+ * says), so a test is as deterministic as its threads.
+ */
+
+#include "rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_eth_ring.h>
+#include <rte_ring.h>
+
+#define PATIENCE_S 5 /* a test that waits longer has failed */
+#define PDN        7
+
+bool
+rig_init(void)
+{
+	char *argv[] = { (char *)"test",
+			 (char *)"--no-huge",
+			 (char *)"--no-pci",
+			 (char *)"-m",
+			 (char *)"256",
+			 (char *)"--no-shconf",
+			 (char *)"--no-telemetry",
+			 (char *)"--lcores=0@0,1@0,2@0",
+			 (char *)"--log-level=lib.eal:error" };
+
+	return rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])), argv) >= 0;
+}
+
+void
+rig_wire(const char *a, const char *b, unsigned nb_queues)
+{
+	struct rte_ring *there[8], *back[8];
+	char name[64];
+
+	assert_true(nb_queues <= 8);
+	for (unsigned i = 0; i < nb_queues; i++) {
+		snprintf(name, sizeof(name), "%s_tx%u", a, i);
+		there[i] = rte_ring_create(name, 1024, 0, 0);
+		snprintf(name, sizeof(name), "%s_tx%u", b, i);
+		back[i] = rte_ring_create(name, 1024, 0, 0);
+		assert_non_null(there[i]);
+		assert_non_null(back[i]);
+	}
+	assert_true(rte_eth_from_rings(a, back, nb_queues, there, nb_queues, 0) >= 0);
+	assert_true(rte_eth_from_rings(b, there, nb_queues, back, nb_queues, 0) >= 0);
+}
+
+struct uroce_dev *
+rig_dev(const char *spec)
+{
+	struct uroce_dev_conf conf;
+	struct uroce_dev *dev = NULL;
+
+	assert_int_equal(uroce_dev_conf_parse(spec, &conf), 0);
+	assert_int_equal(uroce_dev_create(&conf, &dev), 0);
+	return dev;
+}
+
+static void *
+room(struct rig_qp *qp, unsigned i, size_t len)
+{
+	qp->mem[i] = aligned_alloc(64, (len + 63) / 64 * 64);
+	assert_non_null(qp->mem[i]);
+	memset(qp->mem[i], 0, len);
+	return qp->mem[i];
+}
+
+static void
+make_queues(struct rig_qp *qp, bool has_path)
+{
+	const uint32_t s = uroce_send_wqe_stride(1, 0, has_path);
+	const uint32_t r = uroce_recv_wqe_stride(1);
+
+	uroce_sq_init(&qp->sq, room(qp, 0, uroce_ring_memsize(RIG_WR, s)), RIG_WR, 1, 0, has_path);
+	uroce_rq_init(&qp->rq, room(qp, 1, uroce_ring_memsize(RIG_WR, r)), RIG_WR, 1);
+	uroce_cq_init(&qp->scq, room(qp, 2, uroce_cq_memsize(2 * RIG_WR)), 2 * RIG_WR);
+	uroce_cq_init(&qp->rcq, room(qp, 3, uroce_cq_memsize(2 * RIG_WR)), 2 * RIG_WR);
+}
+
+static void
+register_buf(struct rig_qp *qp)
+{
+	struct uroce_mr_conf conf = {
+		.len = RIG_BUF_LEN,
+		.pdn = PDN,
+		.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+	};
+
+	qp->buf = aligned_alloc(64, RIG_BUF_LEN);
+	assert_non_null(qp->buf);
+	memset(qp->buf, 0, RIG_BUF_LEN);
+	conf.addr = qp->buf;
+	conf.iova = (uintptr_t)qp->buf;
+	assert_int_equal(uroce_mr_add(qp->dev->mrs, &conf, &qp->key), 0);
+}
+
+struct rig_qp *
+rig_qp(struct uroce_dev *dev, unsigned worker, enum ibv_qp_type type)
+{
+	struct rig_qp *qp = aligned_alloc(64, (sizeof(*qp) + 63) / 64 * 64);
+	struct uroce_qpc_conf conf = {
+		.type = type,
+		.pdn = PDN,
+		.mrs = dev->mrs,
+		.limits = &dev->limits,
+		.pkeys = dev->pkeys,
+	};
+
+	assert_non_null(qp);
+	memset(qp, 0, sizeof(*qp));
+	qp->dev = dev;
+	make_queues(qp, type == IBV_QPT_UD);
+	register_buf(qp);
+	assert_int_equal(uroce_dev_alloc_qpn(dev, &conf.qpn), 0);
+	conf.sq = &qp->sq;
+	conf.rq = &qp->rq;
+	conf.send_cq = &qp->scq;
+	conf.recv_cq = &qp->rcq;
+	conf.cookie = qp;
+	uroce_qpc_init(&qp->qpr.qpc, &conf);
+	qp->qpr.event_cookie = qp;
+	assert_int_equal(uroce_dev_add_qp(dev, &qp->qpr, dev->worker[worker]), 0);
+	return qp;
+}
+
+void
+rig_qp_free(struct rig_qp *qp)
+{
+	const uint32_t qpn = qp->qpr.qpc.qpn;
+
+	uroce_dev_remove_qp(qp->dev, &qp->qpr);
+	uroce_dev_free_qpn(qp->dev, qpn);
+	assert_int_equal(uroce_mr_invalidate(qp->dev->mrs, qp->key), 0);
+	uroce_dev_grace(qp->dev);
+	uroce_mr_free(qp->dev->mrs, qp->key);
+	for (unsigned i = 0; i < 4; i++)
+		free(qp->mem[i]);
+	free(qp->buf);
+	free(qp);
+}
+
+/* A modify on its way to the worker. */
+struct modify {
+	struct rig_qp *qp;
+	const struct ibv_qp_attr *attr;
+	int mask;
+	const struct uroce_path *path;
+};
+
+static int
+call_modify(void *arg)
+{
+	const struct modify *m = arg;
+
+	return uroce_qpc_modify(&m->qp->qpr.qpc, m->attr, m->mask, m->path,
+				uroce_worker_now_ns(m->qp->qpr.worker));
+}
+
+int
+rig_modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	struct modify m = { .qp = qp, .attr = attr, .mask = mask };
+	struct uroce_path path;
+
+	if (mask & IBV_QP_AV) {
+		const int ret = uroce_dev_resolve(qp->dev, &attr->ah_attr, 0xc000, &path);
+
+		if (ret < 0)
+			return ret;
+		m.path = &path;
+	}
+	return uroce_worker_call(qp->qpr.worker, &qp->qpr, call_modify, &m);
+}
+
+void
+rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid)
+{
+	struct ibv_qp_attr init = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags =
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+	};
+	struct ibv_qp_attr rtr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = (enum ibv_mtu)qp->dev->limits.active_mtu,
+		.dest_qp_num = peer->qpr.qpc.qpn,
+		.rq_psn = 0xfffff0,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 12,
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh.sgid_index = gid },
+	};
+	struct ibv_qp_attr rts = {
+		.qp_state = IBV_QPS_RTS,
+		.sq_psn = 0xfffff0,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.max_rd_atomic = 4,
+	};
+
+	memcpy(rtr.ah_attr.grh.dgid.raw, peer->dev->gid[gid].ip, 16);
+	assert_int_equal(
+		rig_modify(qp, &init,
+			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+		0);
+	assert_int_equal(rig_modify(qp, &rtr,
+				    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					    IBV_QP_MIN_RNR_TIMER),
+			 0);
+	assert_int_equal(rig_modify(qp, &rts,
+				    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					    IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
+}
+
+void
+rig_post_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t offset,
+	      uint32_t len, const struct rig_qp *target, uint32_t target_offset)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)qp->buf + offset,
+			       .length = len,
+			       .lkey = qp->key };
+	struct ibv_send_wr wr = {
+		.wr_id = wr_id,
+		.sg_list = &sge,
+		.num_sge = len ? 1 : 0,
+		.opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+
+	if (target) {
+		wr.wr.rdma.remote_addr = (uintptr_t)target->buf + target_offset;
+		wr.wr.rdma.rkey = target->key;
+	}
+	uroce_lock_take(&qp->sq.lock);
+	assert_int_equal(uroce_sq_fill(&qp->sq, 0, &wr, NULL, false), 0);
+	uroce_ring_push(&qp->sq.ring, 1);
+	uroce_lock_release(&qp->sq.lock);
+	uroce_worker_ring(qp->qpr.worker, &qp->qpr);
+}
+
+void
+rig_post_recv(struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t len)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)qp->buf + offset,
+			       .length = len,
+			       .lkey = qp->key };
+	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
+
+	assert_int_equal(uroce_rq_fill(&qp->rq, 0, &wr), 0);
+	uroce_ring_push(&qp->rq.ring, 1);
+}
+
+void
+rig_drive(struct uroce_dev *dev)
+{
+	for (unsigned i = 0; i < dev->nb_workers; i++)
+		(void)uroce_worker_poll(dev->worker[i]);
+}
+
+struct ibv_wc
+rig_await(struct uroce_cq *cq, struct uroce_dev *a, struct uroce_dev *b)
+{
+	const uint64_t end = rte_rdtsc() + PATIENCE_S * rte_get_tsc_hz();
+	struct ibv_wc wc;
+
+	while (uroce_cq_poll(cq, 1, &wc) == 0) {
+		assert_true(rte_rdtsc() < end);
+		rig_drive(a);
+		rig_drive(b);
+	}
+	return wc;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_DPDK_RIG_H
+#define TEST_DPDK_RIG_H
+
+/**
+ * @file
+ * What the data path's tests share: EAL, pairs of ring ports with a device on each, and QPs with
+ * their queues and a registered buffer, connected to one another.
+ *
+ * Everything asserts: a rig that cannot be built is a failed test.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "datapath/dev.h"
+
+/** Bring EAL up: no root, no hugepages, no PCI. @return whether it came up */
+bool rig_init(void);
+
+/** Two ports, net_ring_A and net_ring_B, of `nb_queues` each, cross-wired queue by queue. */
+void rig_wire(const char *a, const char *b, unsigned nb_queues);
+
+/** A device from its specification; fails the test if it does not come up. */
+struct uroce_dev *rig_dev(const char *spec);
+
+#define RIG_BUF_LEN 65536
+#define RIG_WR      64
+
+/** A QP and all it needs. */
+struct rig_qp {
+	struct uroce_qpr qpr;
+	struct uroce_dev *dev;
+	struct uroce_wq sq, rq;
+	struct uroce_cq scq, rcq;
+	uint32_t key; /* lkey and rkey of buf */
+	uint8_t *buf; /* RIG_BUF_LEN bytes */
+	void *mem[4];
+};
+
+/** A QP in RESET on one of the device's workers. */
+struct rig_qp *rig_qp(struct uroce_dev *dev, unsigned worker, enum ibv_qp_type type);
+void rig_qp_free(struct rig_qp *qp);
+
+/** Take an RC QP to RTS, towards `peer`; `gid` is the index of the address to use. */
+void rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid);
+
+/** Modify as the verbs floor would. @return its result */
+int rig_modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask);
+
+/** Post a one-element request over [offset, offset + len) of the buffer. */
+void rig_post_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t offset,
+		   uint32_t len, const struct rig_qp *target, uint32_t target_offset);
+void rig_post_recv(struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t len);
+
+/** Drive the devices until the CQ has something; fails the test when it never has. */
+struct ibv_wc rig_await(struct uroce_cq *cq, struct uroce_dev *a, struct uroce_dev *b);
+
+/** Drive all workers of a device once. */
+void rig_drive(struct uroce_dev *dev);
+
+#endif /* TEST_DPDK_RIG_H */
