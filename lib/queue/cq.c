@@ -225,7 +225,6 @@ move_entries(struct uroce_cq *cq, void *mem, uint32_t nb_cqe)
 	cq->ring.slots = ring.slots;
 	cq->ring.mask = ring.mask;
 	cq->ring.limit = ring.limit;
-	cq->ring.tail_seen = tail;
 	return 0;
 }
 

@@ -170,7 +170,7 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	assert(sq->has_path == (path != NULL));
 	if (!uroce_ring_has_room(&sq->ring, nth))
 		return -ENOMEM;
-	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > sq->max_sge)
+	if ((uint32_t)wr->num_sge > sq->max_sge) /* a negative number is a large one here */
 		return -EINVAL;
 	const unsigned nb_sge = (unsigned)wr->num_sge;
 	const uint64_t len = list_len(wr->sg_list, nb_sge);
@@ -204,7 +204,7 @@ uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr)
 {
 	if (!uroce_ring_has_room(&rq->ring, nth))
 		return -ENOMEM;
-	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
+	if ((uint32_t)wr->num_sge > rq->max_sge) /* a negative number is a large one here */
 		return -EINVAL;
 	const unsigned nb_sge = (unsigned)wr->num_sge;
 	const uint64_t len = list_len(wr->sg_list, nb_sge);

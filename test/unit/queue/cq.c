@@ -1,0 +1,825 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Completion queues: order, batches, events, overrun, purge and resize; then threads: nothing is
+ * lost or doubled, and nobody sleeps through a completion.
+ */
+
+#include "queue/cq.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define NB_CQE 4
+
+static struct uroce_cq *
+make_cq(uint32_t nb_cqe)
+{
+	struct uroce_cq *cq = NULL;
+	void *mem = NULL;
+
+	assert_int_equal(posix_memalign((void **)&cq, 64, sizeof(*cq)), 0);
+	assert_int_equal(posix_memalign(&mem, 64, uroce_cq_memsize(nb_cqe)), 0);
+	memset(mem, 0xa5, uroce_cq_memsize(nb_cqe));
+	uroce_cq_init(cq, mem, nb_cqe);
+	return cq;
+}
+
+static void
+free_cq(struct uroce_cq *cq)
+{
+	free(cq->ring.slots);
+	free(cq);
+}
+
+static int
+setup(void **state)
+{
+	*state = make_cq(NB_CQE);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	free_cq(*state);
+	return 0;
+}
+
+/* Puts both indices of an empty CQ at `idx`. */
+static void
+start_at(struct uroce_cq *cq, uint32_t idx)
+{
+	atomic_store(&cq->ring.head, idx);
+	atomic_store(&cq->ring.tail, idx);
+	cq->ring.tail_seen = idx;
+}
+
+static void
+put(struct uroce_cq *cq, uint64_t wr_id)
+{
+	struct uroce_cqe *cqe = uroce_cq_put(cq);
+
+	assert_non_null(cqe);
+	cqe->wr_id = wr_id;
+}
+
+/* A batch of `nb` entries with consecutive numbers from `wr_id`. */
+static bool
+complete(struct uroce_cq *cq, uint64_t wr_id, unsigned nb)
+{
+	uroce_cq_begin(cq);
+	for (unsigned i = 0; i < nb; i++)
+		put(cq, wr_id + i);
+	return uroce_cq_end(cq);
+}
+
+/* One entry, solicited or bad. */
+static bool
+complete_as(struct uroce_cq *cq, bool is_solicited, enum ibv_wc_status status)
+{
+	uroce_cq_begin(cq);
+	struct uroce_cqe *cqe = uroce_cq_put(cq);
+
+	assert_non_null(cqe);
+	cqe->is_solicited = is_solicited;
+	cqe->status = status;
+	return uroce_cq_end(cq);
+}
+
+/* Polls until empty and expects the numbers of `wr_id`, which ends with 0. */
+static void
+expect_polled(struct uroce_cq *cq, const uint64_t *wr_id)
+{
+	struct ibv_wc wc;
+
+	for (; *wr_id != 0; wr_id++) {
+		assert_int_equal(uroce_cq_poll(cq, 1, &wc), 1);
+		assert_int_equal(wc.wr_id, *wr_id);
+	}
+	assert_int_equal(uroce_cq_poll(cq, 1, &wc), 0);
+}
+
+static void
+cq_memsize__is_a_line_for_each_slot(void **state)
+{
+	(void)state;
+	assert_int_equal(uroce_cq_memsize(1), 64);
+	assert_int_equal(uroce_cq_memsize(5), 8 * 64);
+}
+
+static void
+cq_poll__converts_every_field(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct ibv_wc wc;
+
+	uroce_cq_begin(cq);
+	struct uroce_cqe *cqe = uroce_cq_put(cq);
+
+	cqe->wr_id = 0x123456789abcdef0;
+	cqe->byte_len = 4000000000;
+	cqe->imm = 0x44332211;
+	cqe->qpn = 0xabcdef;
+	cqe->src_qpn = 0xfedcba;
+	cqe->vendor_err = 17;
+	cqe->pkey_index = 0xbeef;
+	cqe->status = IBV_WC_REM_ACCESS_ERR;
+	cqe->opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+	cqe->wc_flags = IBV_WC_GRH | IBV_WC_WITH_IMM;
+	cqe->sl = 5;
+	uroce_cq_end(cq);
+
+	memset(&wc, 0xee, sizeof(wc));
+	assert_int_equal(uroce_cq_poll(cq, 1, &wc), 1);
+	assert_int_equal(wc.wr_id, 0x123456789abcdef0);
+	assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	assert_int_equal(wc.vendor_err, 17);
+	assert_int_equal(wc.byte_len, 4000000000);
+	assert_int_equal(wc.imm_data, 0x44332211);
+	assert_int_equal(wc.invalidated_rkey, 0x44332211);
+	assert_int_equal(wc.qp_num, 0xabcdef);
+	assert_int_equal(wc.src_qp, 0xfedcba);
+	assert_int_equal(wc.wc_flags, IBV_WC_GRH | IBV_WC_WITH_IMM);
+	assert_int_equal(wc.pkey_index, 0xbeef);
+	assert_int_equal(wc.slid, 0);
+	assert_int_equal(wc.sl, 5);
+	assert_int_equal(wc.dlid_path_bits, 0);
+}
+
+static void
+cq_put__entry_is_zeroed(void **state)
+{
+	static const struct uroce_cqe zero;
+	struct uroce_cq *cq = *state;
+
+	uroce_cq_begin(cq);
+	assert_memory_equal(uroce_cq_put(cq), &zero, sizeof(zero));
+	uroce_cq_end(cq);
+}
+
+static void
+cq_put__is_not_seen_before_the_end(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct ibv_wc wc;
+
+	uroce_cq_begin(cq);
+	put(cq, 1);
+	assert_true(uroce_cq_is_empty(cq));
+	assert_int_equal(uroce_cq_poll(cq, 1, &wc), 0);
+	put(cq, 2);
+	assert_int_equal(uroce_cq_poll(cq, 1, &wc), 0);
+	uroce_cq_end(cq);
+	assert_false(uroce_cq_is_empty(cq));
+	expect_polled(cq, (uint64_t[]){ 1, 2, 0 });
+	assert_true(uroce_cq_is_empty(cq));
+}
+
+static void
+cq_poll__takes_at_most_what_was_asked_for(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct ibv_wc wc[4];
+
+	assert_int_equal(uroce_cq_poll(cq, 4, wc), 0);
+	complete(cq, 1, 4);
+	assert_int_equal(uroce_cq_poll(cq, 0, wc), 0);
+	assert_int_equal(uroce_cq_poll(cq, -1, wc), 0);
+	assert_int_equal(uroce_cq_poll(cq, 3, wc), 3);
+	assert_int_equal(wc[0].wr_id, 1);
+	assert_int_equal(wc[2].wr_id, 3);
+	assert_int_equal(uroce_cq_poll(cq, 4, wc), 1);
+	assert_int_equal(wc[0].wr_id, 4);
+	assert_int_equal(uroce_cq_poll(cq, 4, wc), 0);
+}
+
+static void
+cq_poll__indices_wrap_at_2_to_the_32(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct ibv_wc wc[NB_CQE];
+	uint64_t polled = 0;
+
+	start_at(cq, UINT32_MAX - 6);
+	for (uint64_t next = 0; next < 21; next += 3) {
+		complete(cq, next, 3);
+		assert_int_equal(uroce_cq_poll(cq, NB_CQE, wc), 3);
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(wc[i].wr_id, polled++);
+	}
+}
+
+static void
+cq_end__an_empty_batch_is_nothing(void **state)
+{
+	struct uroce_cq *cq = *state;
+
+	uroce_cq_arm(cq, false);
+	assert_false(complete(cq, 0, 0));
+	assert_true(uroce_cq_is_empty(cq));
+	assert_true(complete(cq, 1, 1));
+}
+
+static void
+cq_end__event_as_it_was_asked_for(void **state)
+{
+	static const struct {
+		enum uroce_cq_arm arm;
+		bool is_solicited;
+		enum ibv_wc_status status;
+		bool is_event;
+	} rows[] = {
+		{ UROCE_CQ_UNARMED, false, IBV_WC_SUCCESS, false },
+		{ UROCE_CQ_UNARMED, true, IBV_WC_SUCCESS, false },
+		{ UROCE_CQ_UNARMED, true, IBV_WC_RETRY_EXC_ERR, false },
+		{ UROCE_CQ_ARMED_SOLICITED, false, IBV_WC_SUCCESS, false },
+		{ UROCE_CQ_ARMED_SOLICITED, true, IBV_WC_SUCCESS, true },
+		{ UROCE_CQ_ARMED_SOLICITED, false, IBV_WC_WR_FLUSH_ERR, true },
+		{ UROCE_CQ_ARMED, false, IBV_WC_SUCCESS, true },
+		{ UROCE_CQ_ARMED, true, IBV_WC_SUCCESS, true },
+		{ UROCE_CQ_ARMED, false, IBV_WC_WR_FLUSH_ERR, true },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct uroce_cq *cq = make_cq(NB_CQE);
+
+		if (rows[i].arm != UROCE_CQ_UNARMED)
+			uroce_cq_arm(cq, rows[i].arm == UROCE_CQ_ARMED_SOLICITED);
+		assert_int_equal(complete_as(cq, rows[i].is_solicited, rows[i].status),
+				 rows[i].is_event);
+		/* An event is told once; what did not happen is still waited for. */
+		assert_int_equal(atomic_load(&cq->arm),
+				 rows[i].is_event ? UROCE_CQ_UNARMED : rows[i].arm);
+		free_cq(cq);
+	}
+}
+
+static void
+cq_end__any_entry_of_the_batch_may_be_the_solicited_one(void **state)
+{
+	(void)state;
+	for (unsigned solicited = 0; solicited < 4; solicited++) {
+		struct uroce_cq *cq = make_cq(NB_CQE);
+
+		start_at(cq, UINT32_MAX - 1);
+		uroce_cq_arm(cq, true);
+		uroce_cq_begin(cq);
+		for (unsigned i = 0; i < 4; i++)
+			uroce_cq_put(cq)->is_solicited = i == solicited;
+		assert_true(uroce_cq_end(cq));
+		free_cq(cq);
+	}
+}
+
+/* A solicited completion of the batch before was there when the consumer asked. */
+static void
+cq_end__only_the_batch_itself_counts(void **state)
+{
+	struct uroce_cq *cq = *state;
+
+	assert_false(complete_as(cq, true, IBV_WC_SUCCESS));
+	uroce_cq_arm(cq, true);
+	assert_false(complete_as(cq, false, IBV_WC_SUCCESS));
+	assert_true(complete_as(cq, true, IBV_WC_SUCCESS));
+	assert_false(complete_as(cq, true, IBV_WC_SUCCESS));
+}
+
+static void
+cq_arm__the_stronger_request_wins(void **state)
+{
+	struct uroce_cq *cq = *state;
+
+	uroce_cq_arm(cq, true);
+	uroce_cq_arm(cq, false);
+	assert_int_equal(atomic_load(&cq->arm), UROCE_CQ_ARMED);
+	uroce_cq_arm(cq, true);
+	assert_int_equal(atomic_load(&cq->arm), UROCE_CQ_ARMED);
+	assert_true(complete(cq, 1, 1));
+	assert_false(complete(cq, 2, 1));
+}
+
+static void
+cq_put__full_queue_overruns(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct ibv_wc wc[NB_CQE];
+
+	complete(cq, 1, 3);
+	assert_false(atomic_load(&cq->is_overrun));
+	uroce_cq_begin(cq);
+	put(cq, 4);
+	assert_null(uroce_cq_put(cq));
+	assert_null(uroce_cq_put(cq));
+	uroce_cq_end(cq);
+	assert_true(atomic_load(&cq->is_overrun));
+	/* What fitted is delivered, then the truth, again and again. */
+	assert_int_equal(uroce_cq_poll(cq, NB_CQE, wc), 4);
+	assert_int_equal(wc[3].wr_id, 4);
+	assert_int_equal(uroce_cq_poll(cq, NB_CQE, wc), -EOVERFLOW);
+	assert_int_equal(uroce_cq_poll(cq, 1, wc), -EOVERFLOW);
+	assert_int_equal(uroce_cq_poll(cq, 0, wc), 0);
+}
+
+static void
+cq_put__overrun_with_nothing_that_fits(void **state)
+{
+	struct uroce_cq *cq = *state;
+
+	complete(cq, 1, NB_CQE);
+	uroce_cq_arm(cq, false);
+	uroce_cq_begin(cq);
+	assert_null(uroce_cq_put(cq));
+	assert_false(uroce_cq_end(cq));
+	assert_true(atomic_load(&cq->is_overrun));
+	/* The next batch begins clean. */
+	assert_false(complete(cq, 0, 0));
+}
+
+/* While a batch that did not fit is open, its first entries are yet to come. */
+static void
+cq_poll__overrun_shows_after_the_entries_that_fitted(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct ibv_wc wc;
+
+	uroce_cq_begin(cq);
+	for (unsigned i = 0; i < NB_CQE; i++)
+		put(cq, 1 + i);
+	assert_null(uroce_cq_put(cq));
+	assert_int_equal(uroce_cq_poll(cq, 1, &wc), 0);
+	uroce_cq_end(cq);
+	assert_int_equal(uroce_cq_poll(cq, 1, &wc), 1);
+}
+
+static void
+cq_put__limit_is_exact_below_a_power_of_two(void **state)
+{
+	struct uroce_cq *cq = make_cq(3);
+
+	(void)state;
+	uroce_cq_begin(cq);
+	put(cq, 1);
+	put(cq, 2);
+	put(cq, 3);
+	assert_null(uroce_cq_put(cq));
+	uroce_cq_end(cq);
+	free_cq(cq);
+}
+
+/* Entries polled while a batch is open make room for that batch. */
+static void
+cq_put__room_that_came_free_meanwhile(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct ibv_wc wc[2];
+
+	complete(cq, 1, 2);
+	uroce_cq_begin(cq);
+	put(cq, 3);
+	put(cq, 4);
+	assert_int_equal(uroce_cq_poll(cq, 2, wc), 2);
+	put(cq, 5);
+	put(cq, 6);
+	uroce_cq_end(cq);
+	expect_polled(cq, (uint64_t[]){ 3, 4, 5, 6, 0 });
+}
+
+/* Entries whose owners are the letters of `owners`, at a place that wraps, purged of 'x'. */
+static void
+expect_purged(const char *owners, uint32_t at)
+{
+	const size_t nb = strlen(owners);
+	struct uroce_cq *cq = make_cq(8);
+	struct ibv_wc wc;
+
+	start_at(cq, at);
+	uroce_cq_begin(cq);
+	for (size_t i = 0; i < nb; i++) {
+		struct uroce_cqe *cqe = uroce_cq_put(cq);
+
+		cqe->qp = (void *)(uintptr_t)owners[i];
+		cqe->wr_id = i;
+	}
+	uroce_cq_end(cq);
+	uroce_cq_purge(cq, (void *)(uintptr_t)'x');
+	for (size_t i = 0; i < nb; i++) {
+		if (owners[i] == 'x')
+			continue;
+		assert_int_equal(uroce_cq_poll(cq, 1, &wc), 1);
+		assert_int_equal(wc.wr_id, i);
+	}
+	assert_int_equal(uroce_cq_poll(cq, 1, &wc), 0);
+	/* All of its room is there again. */
+	complete(cq, 0, 8);
+	assert_false(atomic_load(&cq->is_overrun));
+	free_cq(cq);
+}
+
+static void
+cq_purge__keeps_the_order_of_the_rest(void **state)
+{
+	static const char *const rows[] = { "",     "x",     "a",        "xa",       "ax",
+					    "xxxx", "abcd",  "axbxc",    "xabxxcx",  "xxab",
+					    "abxx", "axxxb", "abcdefgh", "xxxxxxxx", "axbxcxdx" };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		expect_purged(rows[i], 0);
+		expect_purged(rows[i], UINT32_MAX - 2);
+	}
+}
+
+static void
+resize_to(struct uroce_cq *cq, uint32_t nb_cqe, int ret)
+{
+	void *old = cq->ring.slots;
+	void *mem = NULL;
+
+	assert_int_equal(posix_memalign(&mem, 64, uroce_cq_memsize(nb_cqe)), 0);
+	assert_int_equal(uroce_cq_resize(cq, mem, nb_cqe), ret);
+	if (ret == 0)
+		memset(old, 0xee, 64);
+	free(ret == 0 ? old : mem);
+}
+
+static void
+cq_resize__keeps_entries_and_order(void **state)
+{
+	static const uint32_t places[] = { 0, 3, UINT32_MAX - 1 };
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct uroce_cq *cq = make_cq(NB_CQE);
+
+		start_at(cq, places[i]);
+		complete(cq, 1, 3);
+		resize_to(cq, 9, 0);
+		uroce_cq_begin(cq);
+		for (unsigned n = 4; n <= 9; n++)
+			put(cq, n);
+		assert_null(uroce_cq_put(cq));
+		uroce_cq_end(cq);
+		atomic_store(&cq->is_overrun, false);
+		expect_polled(cq, (uint64_t[]){ 1, 2, 3, 4, 5, 6, 7, 8, 9, 0 });
+		free_cq(cq);
+	}
+}
+
+static void
+cq_resize__to_what_just_fits(void **state)
+{
+	struct uroce_cq *cq = make_cq(8);
+
+	(void)state;
+	start_at(cq, 5);
+	complete(cq, 1, 5);
+	resize_to(cq, 4, -EINVAL);
+	resize_to(cq, 5, 0);
+	uroce_cq_begin(cq);
+	assert_null(uroce_cq_put(cq));
+	uroce_cq_end(cq);
+	atomic_store(&cq->is_overrun, false);
+	expect_polled(cq, (uint64_t[]){ 1, 2, 3, 4, 5, 0 });
+	free_cq(cq);
+}
+
+static void
+cq_resize__refusal_changes_nothing(void **state)
+{
+	struct uroce_cq *cq = *state;
+	const void *slots = cq->ring.slots;
+
+	complete(cq, 1, 3);
+	resize_to(cq, 2, -EINVAL);
+	assert_ptr_equal(cq->ring.slots, slots);
+	assert_false(complete(cq, 4, 1));
+	expect_polled(cq, (uint64_t[]){ 1, 2, 3, 4, 0 });
+}
+
+static void
+cq_resize__empty_and_armed(void **state)
+{
+	struct uroce_cq *cq = *state;
+
+	uroce_cq_arm(cq, false);
+	resize_to(cq, 1, 0);
+	assert_true(complete(cq, 1, 1));
+	expect_polled(cq, (uint64_t[]){ 1, 0 });
+}
+
+/*
+ * Threads. Each producer numbers its entries and waits while the queue is full; the consumer
+ * arms, polls once more, and sleeps on a semaphore that is raised when uroce_cq_end() says so. A
+ * lost wake-up would leave it asleep for ever, and the test to its time limit.
+ */
+#define NB_ENTRIES       200000
+#define NB_PRODUCERS_MAX 2
+
+struct producer {
+	struct race *race;
+	pthread_t thread;
+	uint32_t qpn;
+};
+
+struct race {
+	struct uroce_cq *cq;
+	struct producer producer[NB_PRODUCERS_MAX];
+	unsigned nb_producers;
+	unsigned limit;
+	atomic_uint in_flight; /* entries put and not yet polled: keeps clear of the limit */
+	sem_t event;
+	bool solicited_only;
+	uint64_t next[NB_PRODUCERS_MAX]; /* consumer: number expected of each */
+	unsigned nb_wrong;
+	unsigned nb_polled;
+};
+
+/* Takes room for up to `nb` entries; waits for at least one. */
+static unsigned
+reserve(struct race *race, unsigned nb)
+{
+	unsigned used = atomic_load(&race->in_flight);
+
+	for (;;) {
+		const unsigned room = race->limit - used;
+		const unsigned n = room < nb ? room : nb;
+
+		if (n == 0) {
+			sched_yield();
+			used = atomic_load(&race->in_flight);
+		} else if (atomic_compare_exchange_weak(&race->in_flight, &used, used + n)) {
+			return n;
+		}
+	}
+}
+
+static void *
+produce(void *arg)
+{
+	const struct producer *producer = arg;
+	struct race *race = producer->race;
+	const uint64_t nb = NB_ENTRIES / race->nb_producers;
+
+	for (uint64_t next = 0; next < nb;) {
+		const uint64_t left = nb - next;
+		const unsigned n = reserve(race, (unsigned)(left < 7 ? left : next % 7 + 1));
+
+		uroce_cq_begin(race->cq);
+		for (unsigned i = 0; i < n; i++, next++) {
+			struct uroce_cqe *cqe = uroce_cq_put(race->cq);
+
+			cqe->qpn = producer->qpn;
+			cqe->wr_id = next;
+			cqe->imm = ~(uint32_t)next;
+			cqe->is_solicited = true;
+		}
+		if (uroce_cq_end(race->cq))
+			sem_post(&race->event);
+	}
+	return NULL;
+}
+
+static unsigned
+drain(struct race *race)
+{
+	struct ibv_wc wc[16];
+	unsigned nb = 0;
+	int n;
+
+	while ((n = uroce_cq_poll(race->cq, 16, wc)) > 0) {
+		for (int i = 0; i < n; i++) {
+			race->nb_wrong += wc[i].wr_id != race->next[wc[i].qp_num]++;
+			race->nb_wrong += wc[i].imm_data != ~(uint32_t)wc[i].wr_id;
+		}
+		atomic_fetch_sub(&race->in_flight, (unsigned)n);
+		nb += (unsigned)n;
+	}
+	race->nb_wrong += n < 0;
+	race->nb_polled += nb;
+	return nb;
+}
+
+static void
+consume(struct race *race)
+{
+	/* Armed before the first producer began: there is at least this one event. */
+	sem_wait(&race->event);
+	while (race->nb_polled < NB_ENTRIES) {
+		if (drain(race) > 0)
+			continue;
+		uroce_cq_arm(race->cq, race->solicited_only);
+		if (drain(race) > 0)
+			continue;
+		sem_wait(&race->event);
+	}
+}
+
+static void
+begin_race(struct race *race, unsigned nb_producers, bool solicited_only, uint32_t nb_cqe)
+{
+	*race = (struct race){
+		.cq = make_cq(nb_cqe),
+		.nb_producers = nb_producers,
+		.limit = nb_cqe,
+		.solicited_only = solicited_only,
+	};
+	sem_init(&race->event, 0, 0);
+	start_at(race->cq, UINT32_MAX - NB_ENTRIES / 2);
+	uroce_cq_arm(race->cq, solicited_only);
+	for (unsigned i = 0; i < nb_producers; i++) {
+		race->producer[i] = (struct producer){ .race = race, .qpn = i };
+		assert_int_equal(pthread_create(&race->producer[i].thread, NULL, produce,
+						&race->producer[i]),
+				 0);
+	}
+}
+
+static void
+end_race(struct race *race)
+{
+	for (unsigned i = 0; i < race->nb_producers; i++)
+		pthread_join(race->producer[i].thread, NULL);
+	assert_int_equal(race->nb_polled, NB_ENTRIES);
+	assert_int_equal(race->nb_wrong, 0);
+	assert_true(uroce_cq_is_empty(race->cq));
+	assert_false(atomic_load(&race->cq->is_overrun));
+	sem_destroy(&race->event);
+	free_cq(race->cq);
+}
+
+static void
+run_race(unsigned nb_producers, bool solicited_only, uint32_t nb_cqe)
+{
+	struct race race;
+
+	begin_race(&race, nb_producers, solicited_only, nb_cqe);
+	consume(&race);
+	end_race(&race);
+}
+
+static void
+cq_poll__beside_a_producer(void **state)
+{
+	(void)state;
+	run_race(1, false, 60);
+}
+
+static void
+cq_poll__beside_two_producers(void **state)
+{
+	(void)state;
+	run_race(2, true, 13);
+}
+
+/*
+ * The narrow place: at the same moment, one entry is published and the consumer arms and looks. In
+ * each round, either the consumer finds the entry or the producer is told to wake it.
+ */
+#define NB_ROUNDS 50000
+
+struct duel {
+	struct uroce_cq *cq;
+	atomic_uint nb_arrived; /* at all meetings so far; each is of two */
+	bool is_event;          /* the producer's, told at a meeting */
+};
+
+static void
+meet(struct duel *duel)
+{
+	const unsigned full = (atomic_fetch_add(&duel->nb_arrived, 1) | 1) + 1;
+
+	for (unsigned spins = 0; (int)(atomic_load(&duel->nb_arrived) - full) < 0; spins++) {
+		if (spins > 1000)
+			sched_yield();
+	}
+}
+
+static void *
+publish_rounds(void *arg)
+{
+	struct duel *duel = arg;
+
+	for (unsigned i = 0; i < NB_ROUNDS; i++) {
+		uroce_cq_begin(duel->cq);
+		uroce_cq_put(duel->cq)->wr_id = i;
+		meet(duel);
+		duel->is_event = uroce_cq_end(duel->cq);
+		meet(duel);
+		meet(duel);
+	}
+	return NULL;
+}
+
+static void
+cq_arm__beside_the_end_of_a_batch(void **state)
+{
+	struct duel duel = { .cq = make_cq(2) };
+	unsigned nb_lost = 0, nb_missed = 0;
+	pthread_t producer;
+
+	(void)state;
+	assert_int_equal(pthread_create(&producer, NULL, publish_rounds, &duel), 0);
+	for (unsigned i = 0; i < NB_ROUNDS; i++) {
+		struct ibv_wc wc;
+
+		meet(&duel);
+		uroce_cq_arm(duel.cq, false);
+		const bool is_found = uroce_cq_poll(duel.cq, 1, &wc) == 1;
+
+		meet(&duel);
+		nb_lost += !is_found && !duel.is_event;
+		nb_missed += !is_found && uroce_cq_poll(duel.cq, 1, &wc) != 1;
+		atomic_store(&duel.cq->arm, UROCE_CQ_UNARMED);
+		meet(&duel);
+	}
+	pthread_join(producer, NULL);
+	assert_int_equal(nb_lost, 0);
+	assert_int_equal(nb_missed, 0);
+	free_cq(duel.cq);
+}
+
+/* A control thread purges and resizes while the queue is in use. */
+static void *
+purge_and_resize(void *arg)
+{
+	struct race *race = arg;
+	void *mem[2] = { NULL, NULL };
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (posix_memalign(&mem[i], 64, uroce_cq_memsize(64)) != 0)
+			return arg;
+	}
+	void *const first = race->cq->ring.slots;
+
+	for (unsigned i = 0; i < 500; i++) {
+		uroce_cq_purge(race->cq, arg);
+		if (uroce_cq_resize(race->cq, mem[i % 2], 64) != 0)
+			return arg;
+		sched_yield();
+	}
+	/* The last resize was to mem[1]. */
+	free(mem[0]);
+	free(first);
+	return NULL;
+}
+
+static void
+cq_resize__beside_producer_and_consumer(void **state)
+{
+	struct race race;
+	pthread_t control;
+	void *ret;
+
+	(void)state;
+	begin_race(&race, 1, false, 64);
+	assert_int_equal(pthread_create(&control, NULL, purge_and_resize, &race), 0);
+	consume(&race);
+	pthread_join(control, &ret);
+	assert_null(ret);
+	end_race(&race);
+}
+
+int
+main(void)
+{
+#define CQ_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cq_memsize__is_a_line_for_each_slot),
+		CQ_TEST(cq_poll__converts_every_field),
+		CQ_TEST(cq_put__entry_is_zeroed),
+		CQ_TEST(cq_put__is_not_seen_before_the_end),
+		CQ_TEST(cq_poll__takes_at_most_what_was_asked_for),
+		CQ_TEST(cq_poll__indices_wrap_at_2_to_the_32),
+		CQ_TEST(cq_end__an_empty_batch_is_nothing),
+		cmocka_unit_test(cq_end__event_as_it_was_asked_for),
+		cmocka_unit_test(cq_end__any_entry_of_the_batch_may_be_the_solicited_one),
+		CQ_TEST(cq_end__only_the_batch_itself_counts),
+		CQ_TEST(cq_arm__the_stronger_request_wins),
+		CQ_TEST(cq_put__full_queue_overruns),
+		CQ_TEST(cq_put__overrun_with_nothing_that_fits),
+		CQ_TEST(cq_poll__overrun_shows_after_the_entries_that_fitted),
+		cmocka_unit_test(cq_put__limit_is_exact_below_a_power_of_two),
+		CQ_TEST(cq_put__room_that_came_free_meanwhile),
+		cmocka_unit_test(cq_purge__keeps_the_order_of_the_rest),
+		cmocka_unit_test(cq_resize__keeps_entries_and_order),
+		cmocka_unit_test(cq_resize__to_what_just_fits),
+		CQ_TEST(cq_resize__refusal_changes_nothing),
+		CQ_TEST(cq_resize__empty_and_armed),
+		cmocka_unit_test(cq_poll__beside_a_producer),
+		cmocka_unit_test(cq_poll__beside_two_producers),
+		cmocka_unit_test(cq_arm__beside_the_end_of_a_batch),
+		cmocka_unit_test(cq_resize__beside_producer_and_consumer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
