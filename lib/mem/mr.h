@@ -23,7 +23,7 @@ struct uroce_mr_table;
 
 /** What a region is made of. */
 struct uroce_mr_conf {
-	void *addr;      /* first byte, as this process addresses it */
+	void *addr;      /* first byte, as this process addresses it; at NULL nothing resolves */
 	uint64_t iova;   /* the address that work requests and peers use for it */
 	uint64_t len;    /* bytes */
 	uint32_t pdn;    /* number of its protection domain */
@@ -44,7 +44,7 @@ uint32_t uroce_mr_table_count(const struct uroce_mr_table *table);
 
 /**
  * Register a region and publish it.
- * @param[out] key  lkey and rkey
+ * @param[out] key  lkey and rkey; never 0
  * @return 0, -ENOMEM when the table is full, -EINVAL when iova + len or addr + len wraps
  */
 int uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf, uint32_t *key);
@@ -52,7 +52,10 @@ int uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf,
 /** Withdraw a region: from now on it does not resolve. @return 0, or -EINVAL: no such key. */
 int uroce_mr_invalidate(struct uroce_mr_table *table, uint32_t key);
 
-/** Give an invalidated region's entry back, after the grace period. */
+/**
+ * Give an invalidated region's entry back, after the grace period. Only for a key that was
+ * invalidated: anything else is an error of the caller's program and asserted.
+ */
 void uroce_mr_free(struct uroce_mr_table *table, uint32_t key);
 
 /**
