@@ -30,7 +30,7 @@ link_random(uint64_t *seed)
 	x ^= x >> 7;
 	x ^= x << 17;
 	*seed = x;
-	return x * UINT64_C(0x2545f4914f6cdd1d) >> 16 | 1;
+	return x * UINT64_C(0x2545f4914f6cdd1d) | 1;
 }
 
 static uint32_t

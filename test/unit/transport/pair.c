@@ -177,6 +177,7 @@ pair_close(struct pair *pair)
 	link_free(pair);
 	text_free(&pair->trace);
 	text_free(&pair->done);
+	*pair = (struct pair){ .now_ns = 0 };
 }
 
 /* --- states --- */
@@ -285,12 +286,13 @@ pair_register(struct pair *pair, enum pair_side side, void *addr, uint64_t len, 
 void
 pair_fill(struct pair *pair, enum pair_side side, uint32_t offset, uint32_t len, uint32_t seed)
 {
-	uint32_t x = seed * 2654435761u + 12345;
+	uint64_t random = seed + UINT64_C(0x9e3779b97f4a7c15);
 
 	assert(offset + len <= pair->conf.mem_len);
-	for (uint32_t i = 0; i < len; i++) {
-		x = x * 1664525 + 1013904223;
-		pair->host[side].mem[offset + i] = (uint8_t)(x >> 24);
+	for (uint32_t i = 0; i < len; i += 8) {
+		const uint64_t word = link_random(&random) >> 1;
+
+		memcpy(pair->host[side].mem + offset + i, &word, len - i < 8 ? len - i : 8);
 	}
 }
 

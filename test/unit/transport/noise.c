@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Everything at once, by chance: both hosts post requests of every kind and size over a wire that
+ * loses, repeats, delays and spoils frames. Whatever happens there, every byte arrives where it
+ * should and nowhere else, every request completes once and in order, and everything ends.
+ *
+ *	test-transport-noise [--seed N]		one seed, with the trace when it fails
+ *	UROCE_SEEDS=N test-transport-noise	that many seeds
+ *
+ * Each request has memory of its own on both sides, so that at the end all of it can be compared;
+ * atomics share a counter, whose values tell their order.
+ */
+
+#include "pair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "link.h"
+
+#define NB_SEEDS  200
+#define OPS_MAX   120
+#define MEM_LEN   (1u << 20)
+#define STEPS_MAX 400000
+#define LEN_MAX   40000
+
+/* A request and where its bytes are. */
+struct op {
+	enum ibv_wr_opcode opcode;
+	uint32_t len;
+	uint32_t local;
+	uint32_t remote; /* of a SEND: known when its receive is */
+	uint32_t imm;
+	uint64_t orig; /* atomics: what the counter held */
+	bool is_signaled;
+};
+
+/* What one side does, and what it has seen of it. */
+struct side {
+	struct op ops[OPS_MAX];
+	uint32_t nb_ops;
+	uint32_t nb_posted;
+	uint32_t nb_done;         /* all requests below are known to be complete */
+	uint32_t takers[OPS_MAX]; /* the peer's requests that take a receive, in order */
+	uint32_t nb_takers;
+	uint32_t nb_recv_posted;
+	uint32_t nb_recv_done;
+	uint32_t mem_used;
+	uint64_t counter; /* in this side's memory at offset 0, when all is done */
+};
+
+struct trial {
+	uint64_t seed;
+	uint64_t random;
+	uint32_t thrift; /* the larger, the later receives are posted */
+	struct pair pair;
+	struct side sides[2];
+};
+
+static struct trial trial;
+static uint64_t first_seed = 1;
+static bool is_single;
+
+static uint32_t
+draw(struct trial *t, uint32_t limit)
+{
+	return (uint32_t)((link_random(&t->random) >> 4) % limit);
+}
+
+static uint32_t
+draw_between(struct trial *t, uint32_t from, uint32_t to)
+{
+	return from + draw(t, to - from + 1);
+}
+
+/* A fresh piece of a side's memory, at any alignment, with a gap that must stay as it is. */
+static uint32_t
+take_mem(struct trial *t, struct side *side, uint32_t len)
+{
+	const uint32_t at = side->mem_used + draw(t, 8);
+
+	side->mem_used = at + len + 8;
+	assert_true(side->mem_used <= MEM_LEN);
+	return at;
+}
+
+/* Sizes are boundaries more often than not. */
+static uint32_t
+draw_len(struct trial *t)
+{
+	const uint32_t mtu = 128u << t->pair.conf.mtu;
+	const uint32_t near = mtu * draw(t, 5) + draw(t, 3);
+
+	switch (draw(t, 10)) {
+	case 0:
+		return draw(t, 9);
+	case 1:
+		return draw(t, 40 * mtu) % LEN_MAX;
+	case 2:
+		return draw(t, LEN_MAX);
+	case 3:
+	case 4:
+	case 5:
+		return near ? near - 1 : 0;
+	}
+	return draw(t, 3 * mtu);
+}
+
+static void
+plan_op(struct trial *t, struct side *side, struct side *peer)
+{
+	static const enum ibv_wr_opcode opcodes[] = {
+		IBV_WR_SEND,       IBV_WR_SEND_WITH_IMM,       IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
+		IBV_WR_RDMA_READ,  IBV_WR_ATOMIC_CMP_AND_SWP,  IBV_WR_ATOMIC_FETCH_AND_ADD,
+	};
+	struct op *op = &side->ops[side->nb_ops];
+
+	op->opcode = opcodes[draw(t, sizeof(opcodes) / sizeof(opcodes[0]))];
+	op->imm = (uint32_t)link_random(&t->random);
+	op->is_signaled = draw(t, 3) > 0;
+	op->len = draw_len(t);
+	switch ((int)op->opcode) {
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		op->len = 8;
+		op->orig = peer->counter;
+		peer->counter += op->imm;
+		op->remote = 0;
+		break;
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_READ:
+		op->remote = take_mem(t, peer, op->len);
+		break;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		op->remote = take_mem(t, peer, op->len);
+		/* fall through */
+	default:
+		peer->takers[peer->nb_takers++] = side->nb_ops;
+	}
+	op->local = take_mem(t, side, op->len);
+	side->nb_ops++;
+}
+
+static bool
+is_send(const struct op *op)
+{
+	return op->opcode == IBV_WR_SEND || op->opcode == IBV_WR_SEND_WITH_IMM;
+}
+
+/* A receive gets a room of its own; the SEND that takes it knows then where its bytes go. */
+static void
+plan_rooms(struct trial *t, struct side *side, struct side *peer)
+{
+	for (uint32_t i = 0; i < side->nb_takers; i++) {
+		struct op *op = &peer->ops[side->takers[i]];
+
+		if (is_send(op))
+			op->remote = take_mem(t, side, op->len);
+	}
+}
+
+static void
+plan(struct trial *t)
+{
+	const uint32_t nb = draw_between(t, 1, OPS_MAX);
+	const bool is_both = draw(t, 2);
+	const uint32_t budget = MEM_LEN - 4 * LEN_MAX;
+
+	t->sides[A].mem_used = 64;
+	t->sides[B].mem_used = 64;
+	for (uint32_t i = 0; i < nb; i++) {
+		for (unsigned side = A; side <= B; side++) {
+			if (side == B && !is_both)
+				continue;
+			if (t->sides[A].mem_used + t->sides[B].mem_used > budget)
+				continue;
+			plan_op(t, &t->sides[side], &t->sides[!side]);
+		}
+	}
+	plan_rooms(t, &t->sides[A], &t->sides[B]);
+	plan_rooms(t, &t->sides[B], &t->sides[A]);
+	for (unsigned side = A; side <= B; side++) {
+		if (t->sides[side].nb_ops)
+			t->sides[side].ops[t->sides[side].nb_ops - 1].is_signaled = true;
+	}
+}
+
+static void
+open_trial(struct trial *t, uint64_t seed)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+	struct pair_noise noise;
+
+	memset(t, 0, sizeof(*t));
+	t->seed = seed;
+	t->random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	conf.mtu = (enum ibv_mtu)draw_between(t, IBV_MTU_256, IBV_MTU_4096);
+	conf.is_ipv6 = draw(t, 2);
+	conf.is_quiet = !is_single;
+	conf.is_unsignaled = true;
+	conf.psn[A] = draw(t, 2) ? 0xffffff - draw(t, 200) : draw(t, 1 << 24);
+	conf.psn[B] = draw(t, 2) ? 0xffffff - draw(t, 200) : draw(t, 1 << 24);
+	conf.mem_len = MEM_LEN;
+	conf.sq_len = draw_between(t, 1, 64);
+	conf.burst = draw(t, 2) ? PAIR_BURST_MAX : draw_between(t, 1, 8);
+	conf.timeout = (uint8_t)draw_between(t, 8, 14);
+	conf.min_rnr_timer = (uint8_t)draw_between(t, 1, 10);
+	conf.max_rd_atomic = (uint8_t)draw_between(t, 1, 16);
+	conf.max_dest_rd_atomic = (uint8_t)draw_between(t, conf.max_rd_atomic, 16);
+	pair_open(&t->pair, &conf);
+	noise = (struct pair_noise){
+		.seed = link_random(&t->random),
+		.lose = draw(t, 4) ? draw(t, 60) : 0,
+		.repeat = draw(t, 3) ? draw(t, 60) : 0,
+		.delay = draw(t, 3) ? draw(t, 60) : 0,
+		.spoil = draw(t, 3) ? draw(t, 40) : 0,
+	};
+	pair_make_noise(&t->pair, &noise);
+	t->thrift = draw(t, 3);
+	plan(t);
+	pair_fill(&t->pair, A, 64, MEM_LEN - 64, 1);
+	pair_fill(&t->pair, B, 64, MEM_LEN - 64, 2);
+}
+
+static void
+post_next(struct trial *t, enum pair_side at)
+{
+	struct side *side = &t->sides[at];
+	const struct op *op = &side->ops[side->nb_posted];
+	unsigned flags = op->is_signaled ? IBV_SEND_SIGNALED : 0;
+
+	if (side->nb_posted == side->nb_ops)
+		return;
+	if (draw(t, 8) == 0)
+		flags |= IBV_SEND_FENCE;
+	const struct pair_wr wr = {
+		.opcode = op->opcode,
+		.len = op->len,
+		.local = op->local,
+		.remote = op->remote,
+		.flags = flags,
+		.imm = op->imm,
+		.compare_add = op->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? op->orig : op->imm,
+		.swap = op->orig + op->imm,
+	};
+
+	if (!pair_post(&t->pair, at, &wr))
+		side->nb_posted++;
+}
+
+static void
+post_next_recv(struct trial *t, enum pair_side at)
+{
+	struct side *side = &t->sides[at];
+
+	if (side->nb_recv_posted == side->nb_takers)
+		return;
+	const struct op *op = &t->sides[!at].ops[side->takers[side->nb_recv_posted]];
+
+	if (!pair_post_recv(&t->pair, at, op->remote, op->len))
+		side->nb_recv_posted++;
+}
+
+static const uint8_t *
+mem(const struct trial *t, unsigned at, uint32_t offset)
+{
+	return t->pair.host[at].mem + offset;
+}
+
+static void
+check_bytes(const struct trial *t, unsigned at, const struct op *op)
+{
+	uint64_t orig;
+
+	if (op->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || op->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		memcpy(&orig, mem(t, at, op->local), sizeof(orig));
+		assert_int_equal(orig, op->orig);
+		return;
+	}
+	if (memcmp(mem(t, at, op->local), mem(t, !at, op->remote), op->len))
+		print_message("# %c: request %u, opcode %u, length %u\n", "AB"[at],
+			      (unsigned)(op - t->sides[at].ops), op -> opcode, op -> len);
+	assert_memory_equal(mem(t, at, op->local), mem(t, !at, op->remote), op->len);
+}
+
+/* Requests complete in order; one without an entry is complete when a later one is. */
+static void
+take_send_completion(struct trial *t, unsigned at, const struct ibv_wc *wc)
+{
+	struct side *side = &t->sides[at];
+
+	assert_int_equal(wc->status, IBV_WC_SUCCESS);
+	while (side->nb_done < wc->wr_id) {
+		assert_false(side->ops[side->nb_done].is_signaled);
+		check_bytes(t, at, &side->ops[side->nb_done++]);
+	}
+	assert_int_equal(side->nb_done, wc->wr_id);
+	assert_true(side->nb_done < side->nb_posted);
+	assert_true(side->ops[side->nb_done].is_signaled);
+	check_bytes(t, at, &side->ops[side->nb_done++]);
+}
+
+static void
+take_recv_completion(struct trial *t, unsigned at, const struct ibv_wc *wc)
+{
+	struct side *side = &t->sides[at];
+	const struct op *op = &t->sides[!at].ops[side->takers[side->nb_recv_done]];
+
+	assert_int_equal(wc->status, IBV_WC_SUCCESS);
+	assert_true(side->nb_recv_done < side->nb_recv_posted);
+	assert_int_equal(wc->wr_id, side->nb_recv_done);
+	assert_int_equal(wc->byte_len, op->len);
+	if (op->opcode == IBV_WR_SEND) {
+		assert_int_equal(wc->wc_flags, 0);
+	} else {
+		assert_int_equal(wc->wc_flags, IBV_WC_WITH_IMM);
+		assert_int_equal(wc->imm_data, op->imm);
+	}
+	check_bytes(t, !at, op);
+	side->nb_recv_done++;
+}
+
+static void
+poll_all(struct trial *t, unsigned at)
+{
+	struct ibv_wc wc;
+
+	while (uroce_cq_poll(&t->pair.host[at].send_cq, 1, &wc) == 1)
+		take_send_completion(t, at, &wc);
+	while (uroce_cq_poll(&t->pair.host[at].recv_cq, 1, &wc) == 1)
+		take_recv_completion(t, at, &wc);
+}
+
+static bool
+is_over(const struct trial *t)
+{
+	for (unsigned at = A; at <= B; at++) {
+		if (t->sides[at].nb_done != t->sides[at].nb_ops ||
+		    t->sides[at].nb_recv_done != t->sides[at].nb_takers)
+			return false;
+	}
+	return true;
+}
+
+/* What was nobody's is as it was. */
+static void
+check_gaps(struct trial *t, enum pair_side at)
+{
+	uint8_t *was = malloc(MEM_LEN), *is = malloc(MEM_LEN);
+	uint8_t *now = t->pair.host[at].mem;
+
+	memcpy(is, now, MEM_LEN);
+	pair_fill(&t->pair, at, 64, MEM_LEN - 64, at + 1);
+	memcpy(was, now, MEM_LEN);
+	memcpy(was, is, 64);
+	for (uint32_t i = 0; i < t->sides[!at].nb_ops; i++) {
+		const struct op *op = &t->sides[!at].ops[i];
+
+		memcpy(was + op->remote, is + op->remote, op->len);
+	}
+	for (uint32_t i = 0; i < t->sides[at].nb_ops; i++) {
+		const struct op *op = &t->sides[at].ops[i];
+
+		if (op->opcode != IBV_WR_RDMA_READ && !(op->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) &&
+		    op->opcode != IBV_WR_ATOMIC_FETCH_AND_ADD)
+			continue;
+		memcpy(was + op->local, is + op->local, op->len);
+	}
+	memcpy(now, is, MEM_LEN);
+	assert_memory_equal(was, is, MEM_LEN);
+	free(was);
+	free(is);
+}
+
+static void
+run_trial(struct trial *t)
+{
+	uint32_t nb_steps = 0;
+
+	while (!is_over(t)) {
+		for (unsigned at = A; at <= B; at++) {
+			for (uint32_t nb = draw(t, 6); nb > 0; nb--)
+				post_next(t, (enum pair_side)at);
+			for (uint32_t nb = draw(t, 4); nb > t->thrift; nb--)
+				post_next_recv(t, (enum pair_side)at);
+		}
+		pair_run_for(&t->pair, draw(t, PAIR_LATENCY_NS));
+		for (uint32_t nb = draw(t, 4); nb > 0; nb--)
+			pair_step(&t->pair);
+		poll_all(t, A);
+		poll_all(t, B);
+		assert_true(++nb_steps < STEPS_MAX);
+	}
+	pair_run(&t->pair);
+	for (unsigned at = A; at <= B; at++) {
+		poll_all(t, at);
+		for (uint32_t i = 0; i < t->sides[at].nb_ops; i++)
+			check_bytes(t, at, &t->sides[at].ops[i]);
+		assert_memory_equal(mem(t, at, 0), &t->sides[at].counter, 8);
+		assert_int_equal(pair_events(&t->pair, (enum pair_side)at), 0);
+	}
+	check_gaps(t, A);
+	check_gaps(t, B);
+}
+
+static uint64_t
+nb_packets(const struct trial *t)
+{
+	return t->pair.host[A].qpc.stats.tx_packets + t->pair.host[B].qpc.stats.tx_packets;
+}
+
+static uint32_t
+nb_seeds(void)
+{
+	const char *text = getenv("UROCE_SEEDS");
+
+	if (is_single)
+		return 1;
+	return text ? (uint32_t)strtoul(text, NULL, 10) : NB_SEEDS;
+}
+
+static void
+noise__everything_arrives_once_and_in_order(void **state)
+{
+	uint64_t packets = 0, timeouts = 0, naks = 0, rnrs = 0;
+
+	(void)state;
+	for (uint64_t seed = first_seed; seed < first_seed + nb_seeds(); seed++) {
+		open_trial(&trial, seed);
+		run_trial(&trial);
+		packets += nb_packets(&trial);
+		for (unsigned at = A; at <= B; at++) {
+			timeouts += trial.pair.host[at].qpc.stats.timeouts;
+			naks += trial.pair.host[at].qpc.stats.naks_seq;
+			rnrs += trial.pair.host[at].qpc.stats.naks_rnr;
+		}
+		pair_close(&trial.pair);
+	}
+	print_message(
+		"# %u seeds, %llu packets, %llu timeouts, %llu sequence NAKs, %llu RNR NAKs\n",
+		nb_seeds(), (unsigned long long)packets, (unsigned long long)timeouts,
+		(unsigned long long)naks, (unsigned long long)rnrs);
+}
+
+/* A failed assertion leaves the trial as it was. */
+static int
+report(void **state)
+{
+	(void)state;
+	if (!trial.pair.host[A].mem)
+		return 0;
+	print_message("# seed %llu: replay with --seed %llu\n", (unsigned long long)trial.seed,
+		      (unsigned long long)trial.seed);
+	if (is_single)
+		fprintf(stderr, "%s", text_get(&trial.pair.trace));
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(noise__everything_arrives_once_and_in_order, report),
+	};
+
+	if (argc == 3 && !strcmp(argv[1], "--seed")) {
+		first_seed = strtoull(argv[2], NULL, 10);
+		is_single = true;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
