@@ -132,6 +132,8 @@ uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf, uin
 
 	if (conf->iova + conf->len < conf->iova || addr + conf->len < addr)
 		return -EINVAL;
+	if (conf->addr == NULL && conf->len > 0)
+		return -EINVAL;
 	const uint32_t idx = take_free(table);
 
 	if (idx == IDX_NONE)

@@ -23,7 +23,7 @@ struct uroce_mr_table;
 
 /** What a region is made of. */
 struct uroce_mr_conf {
-	void *addr;      /* first byte, as this process addresses it; at NULL nothing resolves */
+	void *addr;      /* first byte, as this process addresses it; NULL only if len is 0 */
 	uint64_t iova;   /* the address that work requests and peers use for it */
 	uint64_t len;    /* bytes */
 	uint32_t pdn;    /* number of its protection domain */
@@ -45,7 +45,8 @@ uint32_t uroce_mr_table_count(const struct uroce_mr_table *table);
 /**
  * Register a region and publish it.
  * @param[out] key  lkey and rkey; never 0
- * @return 0, -ENOMEM when the table is full, -EINVAL when iova + len or addr + len wraps
+ * @return 0, -ENOMEM when the table is full, -EINVAL when iova + len or addr + len wraps, or
+ *	addr is NULL and len is not 0
  */
 int uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf, uint32_t *key);
 

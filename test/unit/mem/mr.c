@@ -162,6 +162,20 @@ mr_add__wrapping_ranges_are_einval(void **state)
 }
 
 static void
+mr_add__null_is_for_length_0(void **state)
+{
+	struct uroce_mr_table *table = *state;
+	const struct uroce_mr_conf some = { .addr = NULL, .iova = 0x1000, .len = 1 };
+	const struct uroce_mr_conf none = { .addr = NULL, .iova = 0x1000, .len = 0 };
+	uint32_t key;
+
+	assert_int_equal(uroce_mr_add(table, &some, &key), -EINVAL);
+	assert_int_equal(uroce_mr_add(table, &none, &key), 0);
+	assert_null(uroce_mr_resolve(table, key, 0, 0x1000, 0, 0));
+	assert_int_equal(uroce_mr_invalidate(table, key), 0);
+}
+
+static void
 mr_add__an_entry_never_gets_the_same_key_twice_in_a_row(void **state)
 {
 	struct uroce_mr_table *table = make_table(1, secret);
@@ -579,6 +593,7 @@ main(void)
 		cmocka_unit_test(mr_add__regions_are_told_apart),
 		TABLE_TEST(mr_add__full_table_is_enomem),
 		TABLE_TEST(mr_add__wrapping_ranges_are_einval),
+		TABLE_TEST(mr_add__null_is_for_length_0),
 		cmocka_unit_test(mr_add__an_entry_never_gets_the_same_key_twice_in_a_row),
 		cmocka_unit_test(mr_add__key_0_is_not_given),
 		TABLE_TEST(mr_resolve__range_is_exact),
