@@ -14,7 +14,10 @@
  * EAL is the caller's: rte_eal_init() has run before the first call. A device is made from a string,
  * "PORT[,key=value...]"; see the programmer's guide for the keys.
  *
- * Every call may be made by any thread at any time, as verbs promise, unless its comment says less.
+ * Each comment says on which threads a call may be made (@lcore), with what beside it (@mt), and
+ * who owns what is passed (@owner). As verbs promise, any thread may make any call on any object at
+ * any time, so "Safe" is the rule; an object must not be used while or after it is destroyed. No
+ * call ends the process.
  */
 
 #include <stdint.h>
@@ -30,84 +33,482 @@ struct uroce_worker;
 /* --- devices: ours, beside verbs --------------------------------------------------------------- */
 
 /**
- * Bring a RoCE device up on an ethdev port. It is then found by uroce_get_device_list() too.
- * @return the device, or NULL with errno after one logged line: EINVAL the specification is wrong, ENODEV no
- *	such port, EBUSY the port has a device, ENOMEM, EPERM
+ * Bring a RoCE device up on an ethdev port, which is configured and started for it. It is then found
+ * by uroce_get_device_list() too, as uroce0, uroce1 ...
+ *
+ * @lcore  Any thread, after rte_eal_init() in the primary process.
+ * @mt     Safe.
+ * @owner  `spec` may be reused on return. The device is the caller's, to be destroyed by
+ *         uroce_destroy_device().
+ * @param spec  "PORT[,key=value...]"
+ * @return the device, or NULL with errno, after one logged line that says what and why:
+ *         EINVAL the specification is wrong, ENODEV no such port, EBUSY the port has a device,
+ *         ENOMEM, EPERM
  */
 struct ibv_device *uroce_create_device(const char *spec);
 
 /**
  * The same on a port that the caller configured and started: uroce sets nothing up and stops
- * nothing, and the caller drives (uroce_worker_input/_output, or uroce_worker_poll).
+ * nothing, and the caller drives (uroce_worker_input() and uroce_worker_output() around its own
+ * bursts, or uroce_worker_poll()).
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The port remains the caller's, and must run until the device is destroyed.
+ * @param spec  the keys alone, "addr=192.0.2.1/24,mtu=1024"; NULL or "": none
+ * @return as uroce_create_device(); EINVAL also for the key drive=lcore, ENODEV for a bad `port_id`
  */
 struct ibv_device *uroce_create_device_on_port(uint16_t port_id, const char *spec);
 
-/** Take a device down. @return 0, or EBUSY: a context is open. */
+/**
+ * Take a device down. Its port is stopped, unless it was handed over.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe. `device`, and its place in lists got before, are gone on success.
+ * @return 0; EBUSY a context is open; EINVAL not a device of ours
+ */
 int uroce_destroy_device(struct ibv_device *device);
 
-/** Number of workers of an open device. */
+/**
+ * Number of workers of an open device; its CQs choose among them by comp_vector.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return 1 or more
+ */
 int uroce_get_worker_count(struct ibv_context *context);
 
-/** The `idx`-th worker, for those who drive it themselves. NULL with errno EINVAL: no such worker. */
+/**
+ * A worker of an open device, for those who drive it themselves.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The device's: good until it is destroyed.
+ * @return the worker, or NULL with errno EINVAL: `idx` is not in 0 .. count - 1
+ */
 struct uroce_worker *uroce_get_worker(struct ibv_context *context, int idx);
 
-/** Drive one round; see lib/datapath. @return frames received and sent; 0: idle or driven by another. */
+/**
+ * Drive one round: receive, answer, send what was posted, transmit, timers.
+ *
+ * @lcore  Any thread; one that EAL does not know is registered on its first call.
+ * @mt     Safe: while another thread drives this worker the call returns at once.
+ * @return frames received and sent; 0: idle, or another thread drives
+ */
 unsigned uroce_worker_poll(struct uroce_worker *worker);
 
-/** Feed frames that the caller received; those that are not ours come back in `rest`. */
+/**
+ * Feed frames that the caller received. RoCE frames for this device, and the ARP, neighbour
+ * discovery and echo requests that it answers itself, are taken; the others come back.
+ *
+ * @lcore  One that the caller reserves for this worker's input and output.
+ * @mt     Not safe with uroce_worker_poll(), _input() or _output() on the same worker: the caller
+ *         drives alone.
+ * @owner  Frames taken are freed here; those in `rest` are the caller's again.
+ * @param[out] rest  Room for `nb`: the frames that are not ours, in order. May be `frames`.
+ * @return how many there are in `rest`
+ */
 unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 			    struct rte_mbuf **rest);
 
-/** Take frames to transmit, up to `max`; the caller owns them. */
+/**
+ * Take frames to transmit: doorbells, senders and timers run, and what they send is handed out.
+ *
+ * @lcore  As uroce_worker_input().
+ * @mt     As uroce_worker_input().
+ * @owner  The frames are the caller's: to be transmitted in this order, or freed (they are then
+ *         lost, and repaired like any loss).
+ * @param[out] frames  room for `max`
+ * @return how many
+ */
 unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 
-/* --- verbs --------------------------------------------------------------------------------------- */
+/* --- devices, as verbs have them ----------------------------------------------------------------- */
 
+/**
+ * The devices that there are now.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The list is the caller's, to be freed by uroce_free_device_list(); the devices are not.
+ * @param[out] num_devices  How many; NULL: not asked for.
+ * @return a list that ends with NULL, or NULL with errno ENOMEM
+ */
 struct ibv_device **uroce_get_device_list(int *num_devices);
+
+/**
+ * Free a list. The devices in it stay. NULL is allowed.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ */
 void uroce_free_device_list(struct ibv_device **list);
+
+/**
+ * The name of a device: uroce0, uroce1 ...
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The device's.
+ */
 const char *uroce_get_device_name(struct ibv_device *device);
+
+/**
+ * The GUID of a device, made from its MAC.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return in network byte order
+ */
 __be64 uroce_get_device_guid(struct ibv_device *device);
+
+/**
+ * Open a device, as often as wished.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's, to be closed by uroce_close_device().
+ * @return a context, or NULL with errno: EINVAL `device` is NULL, ENOMEM, EMFILE or ENFILE no file
+ *         descriptor
+ */
 struct ibv_context *uroce_open_device(struct ibv_device *device);
+
+/**
+ * Close a context. Unlike libibverbs, which leaves them dangling, it refuses while objects are left.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return 0, or -1 with errno EBUSY: PDs, CQs or completion channels are left
+ */
 int uroce_close_device(struct ibv_context *context);
 
+/**
+ * The limits of a device. They are what the create calls hold to; the counts of PDs, CQs and AHs are
+ * bounded by memory alone.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param[out] attr  written on success
+ * @return 0; EINVAL an argument is NULL
+ */
 int uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
+
+/**
+ * State and limits of a device's port, which is port 1.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param[out] attr  written on success
+ * @return 0; EINVAL no such port, or an argument is NULL
+ */
 int uroce_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr);
+
+/**
+ * An entry of the GID table: index 0 is the link-local IPv6 address of the MAC, the configured
+ * addresses follow, IPv4 in its mapped form. The table is longer than what is in it: the rest is
+ * zero.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param[out] gid  written on success
+ * @return 0, or -1 with errno EINVAL: no such port or index, or an argument is NULL
+ */
 int uroce_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid);
+
+/**
+ * An entry of the P_Key table, whose only one is the default, 0xffff.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param[out] pkey  in network byte order; written on success
+ * @return 0, or -1 with errno EINVAL: no such port or index, or an argument is NULL
+ */
 int uroce_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey);
 
+/* --- protection domains and memory ----------------------------------------------------------------- */
+
+/**
+ * Make a protection domain.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's, to be freed by uroce_dealloc_pd().
+ * @return the PD, or NULL with errno: EINVAL `context` is NULL, ENOMEM
+ */
 struct ibv_pd *uroce_alloc_pd(struct ibv_context *context);
+
+/**
+ * Free a protection domain.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return 0; EBUSY regions, QPs or address handles use it; EINVAL `pd` is NULL
+ */
 int uroce_dealloc_pd(struct ibv_pd *pd);
 
+/**
+ * Register memory. lkey and rkey of a region are the same unpredictable number. The memory is not
+ * pinned; it must stay mapped, with the rights that it has now, until the region is deregistered.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The memory is lent to the region until uroce_dereg_mr().
+ * @param access  enum ibv_access_flags: LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC; the
+ *                hints HUGETLB and those of IBV_ACCESS_OPTIONAL_RANGE are accepted
+ * @return the region, or NULL with errno: EINVAL unknown flags, remote write or atomic without local
+ *         write, `length` 0 or beyond max_mr_size, a range that wraps, `pd` NULL; EOPNOTSUPP MW_BIND,
+ *         ZERO_BASED or ON_DEMAND; EFAULT not mapped, or not writable with LOCAL_WRITE; ENOMEM
+ *         max_mr regions, or no memory
+ */
 struct ibv_mr *uroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access);
+
+/**
+ * Register memory that work requests and peers address from `iova` on.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  As uroce_reg_mr().
+ * @return as uroce_reg_mr(); EINVAL also when `iova` + `length` wraps
+ */
 struct ibv_mr *uroce_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				 int access);
+
+/**
+ * Deregister memory. On return nothing refers to it, and requests that name its key fail.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ * @return 0; EINVAL `mr` is NULL, or was deregistered
+ */
 int uroce_dereg_mr(struct ibv_mr *mr);
 
+/* --- completion queues ----------------------------------------------------------------------------- */
+
+/**
+ * Make a completion channel; its `fd` polls readable while an event waits.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's, to be destroyed by uroce_destroy_comp_channel().
+ * @return the channel, or NULL with errno: EINVAL `context` is NULL, ENOMEM, EMFILE or ENFILE no
+ *         file descriptor
+ */
 struct ibv_comp_channel *uroce_create_comp_channel(struct ibv_context *context);
+
+/**
+ * Destroy a completion channel.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return 0; EBUSY CQs use it; EINVAL `channel` is NULL
+ */
 int uroce_destroy_comp_channel(struct ibv_comp_channel *channel);
+
+/**
+ * Make a completion queue. QPs that send to it live on the worker that `comp_vector` chooses.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's, to be destroyed by uroce_destroy_cq().
+ * @param channel  where its events go; NULL: nowhere
+ * @return the CQ, whose `cqe` says how many entries it has, or NULL with errno: EINVAL `cqe` is not
+ *         in 1 .. max_cqe, `comp_vector` not in 0 .. num_comp_vectors - 1, `channel` of another
+ *         context, `context` NULL; ENOMEM
+ */
 struct ibv_cq *uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 			       struct ibv_comp_channel *channel, int comp_vector);
+
+/**
+ * Give a CQ another size. The entries in it stay.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return 0; EINVAL `cqe` is not in 1 .. max_cqe, or fewer than the entries in it, or `cq` is NULL;
+ *         ENOMEM
+ */
 int uroce_resize_cq(struct ibv_cq *cq, int cqe);
+
+/**
+ * Destroy a CQ. Waits until the events that were taken of it are acknowledged, as verbs have it.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ * @return 0; EBUSY QPs use it; EINVAL `cq` is NULL
+ */
 int uroce_destroy_cq(struct ibv_cq *cq);
+
+/**
+ * Take completions. Where the application drives (drive=app), an empty CQ has its worker driven for
+ * one round first.
+ *
+ * @lcore  Any thread. It may drive the worker, see uroce_worker_poll().
+ * @mt     Safe.
+ * @param[out] wc  room for `num_entries`
+ * @return how many; negative: the CQ overran and is lost, or `num_entries` is negative
+ */
 int uroce_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+
+/**
+ * Ask for one event at the next completion, or the next solicited or failed one. An entry that is in
+ * the CQ already raises none: poll after arming.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe. The stronger of two requests stands.
+ * @return 0
+ */
 int uroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+
+/**
+ * Wait for an event of any CQ of a channel, unless O_NONBLOCK is set on its `fd`.
+ *
+ * @lcore  Any thread. A worker that this thread should drive does not run while it waits: on a
+ *         device with drive=app its service thread drives then.
+ * @mt     Safe: an event goes to one of the threads that wait.
+ * @owner  The event is to be acknowledged by uroce_ack_cq_events().
+ * @param[out] cq, cq_context  whose event; written on success
+ * @return 0, or -1 with errno: EAGAIN none waits and the fd is non-blocking, EINTR a signal came
+ */
 int uroce_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context);
+
+/**
+ * Acknowledge events of a CQ; many at once are cheaper.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ */
 void uroce_ack_cq_events(struct ibv_cq *cq, unsigned int nevents);
 
+/* --- queue pairs ----------------------------------------------------------------------------------- */
+
+/**
+ * Make a QP of type RC, UC or UD in RESET. Its number is unpredictable.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's, to be destroyed by uroce_destroy_qp(). It uses `pd` and both CQs meanwhile.
+ * @param[in,out] init_attr  `cap` is set to what the QP has: at least 1 of each, at least 64 bytes
+ *                           inline, else as asked for, exactly
+ * @return the QP, or NULL with errno: EINVAL unknown type, a CQ missing or of another context, `cap`
+ *         beyond the device's limits, an argument NULL; EOPNOTSUPP an SRQ, or a QP type that verbs
+ *         know but this device has not; ENOMEM max_qp QPs, or no memory
+ */
 struct ibv_qp *uroce_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init_attr);
+
+/**
+ * Modify attributes of a QP, its state being one. A call that fails changes nothing. With IBV_QP_AV
+ * the peer's MAC is found first, which may take up to a second.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ * @return 0; EINVAL not a legal transition, a required attribute missing, one that is not allowed, a
+ *         value out of range, an argument NULL; ENETUNREACH no route to the destination GID;
+ *         ETIMEDOUT no answer from it
+ */
 int uroce_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
+
+/**
+ * The attributes of a QP as they now are; all of them, whatever the mask asks for.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ * @param[out] attr, init_attr  written on success
+ * @return 0; EINVAL an argument is NULL
+ */
 int uroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		   struct ibv_qp_init_attr *init_attr);
+
+/**
+ * Destroy a QP. What was posted to it is forgotten, its completions leave its CQs, and on return
+ * nothing refers to the memory that its requests name. Waits until the events that were taken of it
+ * are acknowledged.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ * @return 0; EINVAL `qp` is NULL
+ */
 int uroce_destroy_qp(struct ibv_qp *qp);
+
+/**
+ * Queue a chain of work requests on the send queue. Those before a bad one are queued.
+ *
+ * @lcore  Any thread. Packets are sent by whoever drives the QP's worker.
+ * @mt     Safe.
+ * @owner  `wr` and inline data may be reused on return; the memory of other elements is lent until
+ *         the request's completion is polled; an address handle may be destroyed on return.
+ * @param[out] bad_wr  First request not queued, when the call fails.
+ * @return 0; EINVAL the QP is not yet in RTS, an opcode that its type has not, too many elements, too
+ *         much inline data, more than 2^31 bytes, UD: no address handle, or one of another PD;
+ *         ENOMEM the queue is full
+ */
 int uroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+
+/**
+ * Queue a chain of work requests on the receive queue. Those before a bad one are queued.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  `wr` may be reused on return; the memory of its elements is lent until the request's
+ *         completion is polled.
+ * @param[out] bad_wr  First request not queued, when the call fails.
+ * @return 0; EINVAL the QP is in RESET, too many elements; ENOMEM the queue is full
+ */
 int uroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
+/* --- address handles ------------------------------------------------------------------------------- */
+
+/**
+ * Make an address handle for datagrams. Its peer's MAC is found now, which may take up to a second.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ * @owner  The caller's, to be destroyed by uroce_destroy_ah(). `attr` may be reused on return.
+ * @return the AH, or NULL with errno: EINVAL no GRH, no such port or sgid_index, an argument NULL;
+ *         ENETUNREACH no route to the destination GID; ETIMEDOUT no answer from it;
+ *         ENOMEM
+ */
 struct ibv_ah *uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+
+/**
+ * Destroy an address handle. Requests that were posted with it are sent all the same.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return 0; EINVAL `ah` is NULL
+ */
 int uroce_destroy_ah(struct ibv_ah *ah);
 
+/* --- asynchronous events --------------------------------------------------------------------------- */
+
+/**
+ * Wait for an event of the port, or of a CQ or QP of this context, unless O_NONBLOCK is set on
+ * `async_fd`. That descriptor may poll readable for an event that another context of the same
+ * device turns out to own.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe: an event goes to one of the threads that wait.
+ * @owner  The event is to be acknowledged by uroce_ack_async_event().
+ * @param[out] event  written on success
+ * @return 0, or -1 with errno: EAGAIN none waits and the fd is non-blocking, EINTR a signal came
+ */
 int uroce_get_async_event(struct ibv_context *context, struct ibv_async_event *event);
+
+/**
+ * Acknowledge an event. Its CQ or QP cannot be destroyed before.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ */
 void uroce_ack_async_event(struct ibv_async_event *event);
 
+/* --- words ----------------------------------------------------------------------------------------- */
+
+/**
+ * A completion status in words.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return never NULL; the text is constant
+ */
 const char *uroce_wc_status_str(enum ibv_wc_status status);
 
 #ifdef __cplusplus

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completion queues and the channels that their consumers sleep on.
+ *
+ * A channel is an eventfd that counts events of all its CQs; each CQ counts its own. A worker raises
+ * the CQ's count, then the channel's; a consumer takes one off the channel, by a read that may
+ * block, then looks for the CQ that has one. Channels are served in turn: the CQ that was served
+ * goes to the end of the list.
+ */
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <rte_memory.h>
+
+#include "datapath/hugemem.h"
+#include "verbs/event.h"
+#include "verbs/object.h"
+#include "verbs/uroce.h"
+
+struct ibv_comp_channel *
+uroce_create_comp_channel(struct ibv_context *context)
+{
+	struct uroce_vchannel *channel;
+
+	if (context == NULL) {
+		errno = EINVAL;
+		return NULL;
+	}
+	channel = calloc(1, sizeof(*channel));
+	if (channel == NULL)
+		return NULL;
+	channel->ibv.context = context;
+	channel->ibv.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	if (channel->ibv.fd < 0) {
+		free(channel); /* keeps errno */
+		return NULL;
+	}
+	pthread_mutex_init(&channel->lock, NULL);
+	uroce_users_add(context, &uroce_vcontext(context)->nb_users);
+	return &channel->ibv;
+}
+
+int
+uroce_destroy_comp_channel(struct ibv_comp_channel *ibv)
+{
+	struct uroce_vchannel *const channel = uroce_vchannel(ibv);
+
+	if (ibv == NULL)
+		return EINVAL;
+	pthread_mutex_lock(&channel->lock);
+	const bool is_used = ibv->refcnt > 0;
+
+	pthread_mutex_unlock(&channel->lock);
+	if (is_used)
+		return EBUSY;
+	uroce_users_drop(ibv->context, &uroce_vcontext(ibv->context)->nb_users);
+	close(ibv->fd);
+	pthread_mutex_destroy(&channel->lock);
+	free(channel);
+	return 0;
+}
+
+/* Under the channel's lock, as the next two. */
+static void
+append_cq(struct uroce_vchannel *channel, struct uroce_vcq *cq)
+{
+	cq->next = NULL;
+	if (channel->first == NULL)
+		channel->first = cq;
+	else
+		channel->last->next = cq;
+	channel->last = cq;
+}
+
+static void
+unlink_cq(struct uroce_vchannel *channel, struct uroce_vcq *cq)
+{
+	struct uroce_vcq **link = &channel->first;
+	struct uroce_vcq *before = NULL;
+
+	while (*link != cq) {
+		before = *link;
+		link = &before->next;
+	}
+	*link = cq->next;
+	if (channel->last == cq)
+		channel->last = before;
+}
+
+/* The first CQ that has an event, one of which is taken. */
+static struct uroce_vcq *
+take_event(struct uroce_vchannel *channel)
+{
+	for (struct uroce_vcq *cq = channel->first; cq != NULL; cq = cq->next) {
+		if (atomic_load_explicit(&cq->notify.nb_events, memory_order_acquire) == 0)
+			continue;
+		atomic_fetch_sub_explicit(&cq->notify.nb_events, 1, memory_order_relaxed);
+		pthread_mutex_lock(&cq->ibv.mutex);
+		cq->nb_comp++;
+		pthread_mutex_unlock(&cq->ibv.mutex);
+		unlink_cq(channel, cq);
+		append_cq(channel, cq);
+		return cq;
+	}
+	return NULL;
+}
+
+int
+uroce_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
+{
+	struct uroce_vchannel *const channel = uroce_vchannel(ibv);
+	struct uroce_vcq *cq = NULL;
+	eventfd_t one;
+
+	/* A count without a CQ is left of one that was destroyed. */
+	while (cq == NULL) {
+		if (eventfd_read(ibv->fd, &one) != 0)
+			return -1;
+		pthread_mutex_lock(&channel->lock);
+		cq = take_event(channel);
+		pthread_mutex_unlock(&channel->lock);
+	}
+	*out = &cq->ibv;
+	*cq_context = cq->ibv.cq_context;
+	return 0;
+}
+
+void
+uroce_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	pthread_mutex_lock(&cq->mutex);
+	cq->comp_events_completed += nevents;
+	pthread_cond_broadcast(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}
+
+static void
+join_channel(struct uroce_vcq *cq, struct uroce_vchannel *channel)
+{
+	cq->notify.event_fd = -1;
+	if (channel == NULL)
+		return;
+	cq->notify.event_fd = channel->ibv.fd;
+	pthread_mutex_lock(&channel->lock);
+	append_cq(channel, cq);
+	channel->ibv.refcnt++;
+	pthread_mutex_unlock(&channel->lock);
+}
+
+/*
+ * The events that nobody took leave the channel with their CQ, so that it does not poll readable for
+ * nothing. RWF_NOWAIT: the program may have taken the count just now.
+ */
+static void
+leave_channel(struct uroce_vcq *cq, struct uroce_vchannel *channel)
+{
+	eventfd_t one;
+	const struct iovec iov = { .iov_base = &one, .iov_len = sizeof(one) };
+
+	if (channel == NULL)
+		return;
+	pthread_mutex_lock(&channel->lock);
+	unlink_cq(channel, cq);
+	channel->ibv.refcnt--;
+	for (uint32_t i = atomic_load(&cq->notify.nb_events); i > 0; i--)
+		if (preadv2(channel->ibv.fd, &iov, 1, -1, RWF_NOWAIT) < 0)
+			break;
+	pthread_mutex_unlock(&channel->lock);
+}
+
+static bool
+is_cq_legal(const struct ibv_context *context, int cqe, const struct ibv_comp_channel *channel,
+	    int comp_vector)
+{
+	return context != NULL && cqe >= 1 && cqe <= UROCE_MAX_CQE && comp_vector >= 0 &&
+	       comp_vector < context->num_comp_vectors &&
+	       (channel == NULL || channel->context == context);
+}
+
+struct ibv_cq *
+uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+		struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct uroce_vcq *cq;
+	struct uroce_dev *dev;
+
+	if (!is_cq_legal(context, cqe, channel, comp_vector)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = uroce_hugemem_alloc(sizeof(*cq), SOCKET_ID_ANY);
+	if (cq != NULL)
+		cq->mem = uroce_hugemem_alloc(uroce_cq_memsize((uint32_t)cqe), SOCKET_ID_ANY);
+	if (cq == NULL || cq->mem == NULL) {
+		uroce_hugemem_free(cq);
+		errno = ENOMEM;
+		return NULL;
+	}
+	dev = uroce_vcontext_dev(context);
+	uroce_cq_init(&cq->queue, cq->mem, (uint32_t)cqe);
+	cq->worker = dev->worker[comp_vector];
+	cq->is_app_driven = dev->conf.drive == UROCE_DRIVE_APP;
+	cq->ibv.context = context;
+	cq->ibv.channel = channel;
+	cq->ibv.cq_context = cq_context;
+	cq->ibv.cqe = cqe;
+	pthread_mutex_init(&cq->ibv.mutex, NULL);
+	pthread_cond_init(&cq->ibv.cond, NULL);
+	join_channel(cq, uroce_vchannel(channel));
+	uroce_users_add(context, &uroce_vcontext(context)->nb_users);
+	return &cq->ibv;
+}
+
+int
+uroce_resize_cq(struct ibv_cq *ibv, int cqe)
+{
+	struct uroce_vcq *const cq = uroce_vcq(ibv);
+	void *mem;
+	int ret;
+
+	if (ibv == NULL || cqe < 1 || cqe > UROCE_MAX_CQE)
+		return EINVAL;
+	mem = uroce_hugemem_alloc(uroce_cq_memsize((uint32_t)cqe), SOCKET_ID_ANY);
+	if (mem == NULL)
+		return ENOMEM;
+	/* Two threads may resize at once; the memory that goes is the memory that was in use. */
+	pthread_mutex_lock(&ibv->mutex);
+	ret = uroce_cq_resize(&cq->queue, mem, (uint32_t)cqe);
+	if (ret == 0) {
+		void *const old = cq->mem;
+
+		cq->mem = mem;
+		mem = old;
+		ibv->cqe = cqe;
+	}
+	pthread_mutex_unlock(&ibv->mutex);
+	uroce_hugemem_free(mem);
+	return -ret;
+}
+
+int
+uroce_destroy_cq(struct ibv_cq *ibv)
+{
+	struct uroce_vcq *const cq = uroce_vcq(ibv);
+
+	if (ibv == NULL)
+		return EINVAL;
+	if (uroce_users_any(ibv->context, &cq->nb_users))
+		return EBUSY;
+	leave_channel(cq, uroce_vchannel(ibv->channel));
+	uroce_vevent_forget_cq(cq);
+	uroce_users_drop(ibv->context, &uroce_vcontext(ibv->context)->nb_users);
+	pthread_mutex_destroy(&ibv->mutex);
+	pthread_cond_destroy(&ibv->cond);
+	uroce_hugemem_free(cq->mem);
+	uroce_hugemem_free(cq);
+	return 0;
+}
+
+int
+uroce_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
+{
+	uroce_cq_arm(&uroce_vcq(ibv)->queue, solicited_only != 0);
+	return 0;
+}

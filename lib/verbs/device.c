@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The list of devices: made from a specification or on a port that the embedder hands over, found by
+ * name as verbs programs do, taken down again.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rte_ethdev.h>
+
+#include "datapath/log.h"
+#include "verbs/object.h"
+#include "verbs/uroce.h"
+
+/* Guards the list. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct uroce_vdevice *devices;
+
+/* The lowest number without a device, and the link where that device belongs. */
+static unsigned
+free_idx(struct uroce_vdevice ***link)
+{
+	struct uroce_vdevice **at = &devices;
+	unsigned idx = 0;
+
+	for (; *at != NULL && (*at)->idx == idx; idx++)
+		at = &(*at)->next;
+	*link = at;
+	return idx;
+}
+
+static void
+name_device(struct uroce_vdevice *device, unsigned idx)
+{
+	struct ibv_device *const ibv = &device->ibv;
+
+	ibv->node_type = IBV_NODE_CA;
+	ibv->transport_type = IBV_TRANSPORT_IB;
+	snprintf(ibv->name, sizeof(ibv->name), "uroce%u", idx);
+	snprintf(ibv->dev_name, sizeof(ibv->dev_name), "uverbs%u", idx);
+	device->idx = idx;
+	device->provider = &device->provider;
+}
+
+/* Under list_lock. */
+static int
+add_device(const struct uroce_dev_conf *conf, struct uroce_vdevice **out)
+{
+	struct uroce_vdevice **link;
+	struct uroce_vdevice *device;
+	int ret;
+
+	device = calloc(1, sizeof(*device));
+	if (device == NULL)
+		return -ENOMEM;
+	ret = uroce_dev_create(conf, &device->dev);
+	if (ret != 0) {
+		free(device);
+		return ret;
+	}
+	pthread_mutex_init(&device->lock, NULL);
+	name_device(device, free_idx(&link));
+	device->next = *link;
+	*link = device;
+	*out = device;
+	return 0;
+}
+
+static struct ibv_device *
+create_device(const struct uroce_dev_conf *conf)
+{
+	struct uroce_vdevice *device = NULL;
+
+	pthread_mutex_lock(&list_lock);
+	const int ret = add_device(conf, &device);
+
+	pthread_mutex_unlock(&list_lock);
+	if (ret != 0) {
+		errno = -ret;
+		return NULL;
+	}
+	return &device->ibv;
+}
+
+struct ibv_device *
+uroce_create_device(const char *spec)
+{
+	struct uroce_dev_conf conf;
+	const int ret = spec != NULL ? uroce_dev_conf_parse(spec, &conf) : -EINVAL;
+
+	if (ret != 0) {
+		errno = -ret;
+		return NULL;
+	}
+	return create_device(&conf);
+}
+
+/* The specification of a port that is handed over: its name, then the caller's keys. */
+static int
+parse_on_port(uint16_t port_id, const char *keys, struct uroce_dev_conf *conf)
+{
+	char port[RTE_ETH_NAME_MAX_LEN];
+	char *spec;
+	int ret;
+
+	if (rte_eth_dev_get_name_by_port(port_id, port) != 0) {
+		UROCE_LOG(ERR, dev, "port %u does not exist: there are %u", port_id,
+			  rte_eth_dev_count_avail());
+		return -ENODEV;
+	}
+	if (asprintf(&spec, "%s%s%s", port, keys[0] != '\0' ? "," : "", keys) < 0)
+		return -ENOMEM;
+	ret = uroce_dev_conf_parse(spec, conf);
+	free(spec);
+	if (ret != 0)
+		return ret;
+	conf->is_handed_over = true;
+	/* The key's default is for ports of our own. */
+	if (conf->drive == UROCE_DRIVE_APP)
+		conf->drive = UROCE_DRIVE_NONE;
+	return 0;
+}
+
+struct ibv_device *
+uroce_create_device_on_port(uint16_t port_id, const char *spec)
+{
+	struct uroce_dev_conf conf;
+	const int ret = parse_on_port(port_id, spec != NULL ? spec : "", &conf);
+
+	if (ret != 0) {
+		errno = -ret;
+		return NULL;
+	}
+	return create_device(&conf);
+}
+
+/* Under list_lock. */
+static int
+remove_device(struct ibv_device *ibv)
+{
+	struct uroce_vdevice **link = &devices;
+	struct uroce_vdevice *device;
+	int ret;
+
+	while (*link != NULL && &(*link)->ibv != ibv)
+		link = &(*link)->next;
+	device = *link;
+	if (device == NULL)
+		return EINVAL;
+	pthread_mutex_lock(&device->lock);
+	const bool is_open = device->contexts != NULL;
+
+	pthread_mutex_unlock(&device->lock);
+	if (is_open)
+		return EBUSY;
+	ret = uroce_dev_destroy(device->dev);
+	if (ret != 0)
+		return -ret;
+	*link = device->next;
+	pthread_mutex_destroy(&device->lock);
+	free(device);
+	return 0;
+}
+
+int
+uroce_destroy_device(struct ibv_device *device)
+{
+	pthread_mutex_lock(&list_lock);
+	const int ret = remove_device(device);
+
+	pthread_mutex_unlock(&list_lock);
+	return ret;
+}
+
+static unsigned
+count_devices(void)
+{
+	unsigned nb = 0;
+
+	for (const struct uroce_vdevice *device = devices; device != NULL; device = device->next)
+		nb++;
+	return nb;
+}
+
+struct ibv_device **
+uroce_get_device_list(int *num_devices)
+{
+	struct ibv_device **list;
+	int nb = 0;
+
+	pthread_mutex_lock(&list_lock);
+	list = calloc(count_devices() + 1, sizeof(*list));
+	if (list != NULL)
+		for (struct uroce_vdevice *device = devices; device != NULL; device = device->next)
+			list[nb++] = &device->ibv;
+	pthread_mutex_unlock(&list_lock);
+
+	if (list == NULL)
+		errno = ENOMEM;
+	if (num_devices != NULL)
+		*num_devices = nb;
+	return list;
+}
+
+void
+uroce_free_device_list(struct ibv_device **list)
+{
+	free(list);
+}
+
+const char *
+uroce_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+/* EUI-64 of the MAC [IEEE 802, RFC 4291 appendix A]. */
+__be64
+uroce_get_device_guid(struct ibv_device *device)
+{
+	const uint8_t *const mac = uroce_vdevice(device)->dev->mac;
+	const uint8_t eui[8] = {
+		mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5],
+	};
+	__be64 guid;
+
+	memcpy(&guid, eui, sizeof(guid));
+	return guid;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Asynchronous events.
+ *
+ * Floor 3 has one queue of events for a device, and several contexts may have it open. Whoever wants
+ * an event first hands out what is in that queue: an event of a QP or CQ goes to the list of its
+ * context, one of the port to all lists. A context's async_fd is an epoll descriptor over the
+ * device's queue and the context's own list, so it polls readable when either has something; it may
+ * therefore wake a program for an event that turns out to be another context's.
+ *
+ * The device's lock guards the lists and the handing out.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "verbs/event.h"
+#include "verbs/object.h"
+#include "verbs/uroce.h"
+
+/* What an event points at. */
+enum subject { SUBJECT_PORT, SUBJECT_CQ, SUBJECT_QP };
+
+static enum subject
+subject_of(enum ibv_event_type type)
+{
+	switch ((unsigned)type) {
+	case IBV_EVENT_CQ_ERR:
+		return SUBJECT_CQ;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return SUBJECT_QP;
+	default:
+		return SUBJECT_PORT;
+	}
+}
+
+/* Without memory the event is lost, as it is when a NIC's event queue overflows. */
+static void
+append(struct uroce_vcontext *context, const struct ibv_async_event *ibv)
+{
+	struct uroce_vevent *const event = malloc(sizeof(*event));
+
+	if (event == NULL)
+		return;
+	*event = (struct uroce_vevent){ .ibv = *ibv };
+	if (context->events == NULL)
+		(void)eventfd_write(context->event_fd, 1);
+	*context->events_end = event;
+	context->events_end = &event->next;
+}
+
+/* Take the event at `*link` off the list. */
+static void
+unlink_event(struct uroce_vcontext *context, struct uroce_vevent **link)
+{
+	struct uroce_vevent *const event = *link;
+	eventfd_t count;
+
+	*link = event->next;
+	if (event->next == NULL)
+		context->events_end = link;
+	if (context->events == NULL)
+		(void)eventfd_read(context->event_fd, &count);
+	free(event);
+}
+
+/* Floor 3 knows a CQ by its queue. */
+static struct uroce_vcq *
+cq_of_queue(void *queue)
+{
+	return (struct uroce_vcq *)((uint8_t *)queue - offsetof(struct uroce_vcq, queue));
+}
+
+/* Hand out what is in the device's queue. */
+static void
+distribute(struct uroce_vdevice *device)
+{
+	struct uroce_dev_event from;
+	struct ibv_async_event event;
+
+	while (uroce_dev_event_pop(device->dev, &from)) {
+		event = (struct ibv_async_event){ .event_type = from.type };
+		switch (subject_of(from.type)) {
+		case SUBJECT_CQ:
+			event.element.cq = &cq_of_queue(from.cookie)->ibv;
+			append(uroce_vcontext(event.element.cq->context), &event);
+			break;
+		case SUBJECT_QP:
+			event.element.qp = from.cookie;
+			append(uroce_vcontext(event.element.qp->context), &event);
+			break;
+		case SUBJECT_PORT:
+			event.element.port_num = 1;
+			for (struct uroce_vcontext *at = device->contexts; at; at = at->next)
+				append(at, &event);
+			break;
+		}
+	}
+}
+
+static int
+watch(int epoll_fd, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+/* What happened before goes to those that were there. */
+static void
+join_device(struct uroce_vcontext *context, struct uroce_vdevice *device)
+{
+	pthread_mutex_lock(&device->lock);
+	distribute(device);
+	context->next = device->contexts;
+	device->contexts = context;
+	pthread_mutex_unlock(&device->lock);
+}
+
+static void
+leave_device(struct uroce_vcontext *context, struct uroce_vdevice *device)
+{
+	struct uroce_vcontext **link = &device->contexts;
+
+	pthread_mutex_lock(&device->lock);
+	while (*link != context)
+		link = &(*link)->next;
+	*link = context->next;
+	pthread_mutex_unlock(&device->lock);
+}
+
+int
+uroce_vevent_open(struct uroce_vcontext *context)
+{
+	int epoll_fd, ret;
+
+	context->events = NULL;
+	context->events_end = &context->events;
+	context->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (context->event_fd < 0)
+		return -errno;
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll_fd < 0) {
+		ret = -errno;
+		goto close_event_fd;
+	}
+	ret = watch(epoll_fd, context->event_fd);
+	if (ret == 0)
+		ret = watch(epoll_fd, uroce_dev_event_fd(context->device->dev));
+	if (ret != 0)
+		goto close_epoll_fd;
+	context->verbs.context.async_fd = epoll_fd;
+	join_device(context, context->device);
+	return 0;
+
+close_epoll_fd:
+	close(epoll_fd);
+close_event_fd:
+	close(context->event_fd);
+	return ret;
+}
+
+void
+uroce_vevent_close(struct uroce_vcontext *context)
+{
+	leave_device(context, context->device);
+	while (context->events != NULL)
+		unlink_event(context, &context->events);
+	close(context->verbs.context.async_fd);
+	close(context->event_fd);
+}
+
+/* A CQ or QP counts what is taken of its events, until it is acknowledged. */
+static void
+count_taken(const struct ibv_async_event *event)
+{
+	switch (subject_of(event->event_type)) {
+	case SUBJECT_CQ:
+		pthread_mutex_lock(&event->element.cq->mutex);
+		uroce_vcq(event->element.cq)->nb_async++;
+		pthread_mutex_unlock(&event->element.cq->mutex);
+		break;
+	case SUBJECT_QP:
+		pthread_mutex_lock(&event->element.qp->mutex);
+		uroce_vqp(event->element.qp)->nb_async++;
+		pthread_mutex_unlock(&event->element.qp->mutex);
+		break;
+	case SUBJECT_PORT:
+		break;
+	}
+}
+
+static bool
+take(struct uroce_vcontext *context, struct ibv_async_event *event)
+{
+	pthread_mutex_lock(&context->device->lock);
+	distribute(context->device);
+	const bool has_event = context->events != NULL;
+
+	if (has_event) {
+		*event = context->events->ibv;
+		count_taken(event);
+		unlink_event(context, &context->events);
+	}
+	pthread_mutex_unlock(&context->device->lock);
+	return has_event;
+}
+
+int
+uroce_get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)
+{
+	struct pollfd pollfd = { .fd = ibv->async_fd, .events = POLLIN };
+
+	while (!take(uroce_vcontext(ibv), event)) {
+		const int flags = fcntl(ibv->async_fd, F_GETFL);
+
+		if (flags < 0)
+			return -1;
+		if (flags & O_NONBLOCK) {
+			errno = EAGAIN;
+			return -1;
+		}
+		if (poll(&pollfd, 1, -1) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+void
+uroce_ack_async_event(struct ibv_async_event *event)
+{
+	switch (subject_of(event->event_type)) {
+	case SUBJECT_CQ:
+		pthread_mutex_lock(&event->element.cq->mutex);
+		event->element.cq->async_events_completed++;
+		pthread_cond_broadcast(&event->element.cq->cond);
+		pthread_mutex_unlock(&event->element.cq->mutex);
+		break;
+	case SUBJECT_QP:
+		pthread_mutex_lock(&event->element.qp->mutex);
+		event->element.qp->events_completed++;
+		pthread_cond_broadcast(&event->element.qp->cond);
+		pthread_mutex_unlock(&event->element.qp->mutex);
+		break;
+	case SUBJECT_PORT:
+		break;
+	}
+}
+
+static bool
+points_at(const struct ibv_async_event *event, const void *object)
+{
+	switch (subject_of(event->event_type)) {
+	case SUBJECT_CQ:
+		return event->element.cq == object;
+	case SUBJECT_QP:
+		return event->element.qp == object;
+	case SUBJECT_PORT:
+		break;
+	}
+	return false;
+}
+
+/* Drop the events that no program has taken. */
+static void
+forget(struct uroce_vcontext *context, const void *object)
+{
+	struct uroce_vevent **link = &context->events;
+
+	pthread_mutex_lock(&context->device->lock);
+	distribute(context->device);
+	while (*link != NULL)
+		if (points_at(&(*link)->ibv, object))
+			unlink_event(context, link);
+		else
+			link = &(*link)->next;
+	pthread_mutex_unlock(&context->device->lock);
+}
+
+void
+uroce_vevent_forget_cq(struct uroce_vcq *cq)
+{
+	forget(uroce_vcontext(cq->ibv.context), &cq->ibv);
+	pthread_mutex_lock(&cq->ibv.mutex);
+	while (cq->ibv.async_events_completed != cq->nb_async ||
+	       cq->ibv.comp_events_completed != cq->nb_comp)
+		pthread_cond_wait(&cq->ibv.cond, &cq->ibv.mutex);
+	pthread_mutex_unlock(&cq->ibv.mutex);
+}
+
+void
+uroce_vevent_forget_qp(struct uroce_vqp *qp)
+{
+	forget(uroce_vcontext(qp->ibv.context), &qp->ibv);
+	pthread_mutex_lock(&qp->ibv.mutex);
+	while (qp->ibv.events_completed != qp->nb_async)
+		pthread_cond_wait(&qp->ibv.cond, &qp->ibv.mutex);
+	pthread_mutex_unlock(&qp->ibv.mutex);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_VERBS_OBJECT_H
+#define UROCE_VERBS_OBJECT_H
+
+/**
+ * @file
+ * The verbs objects: what each embeds, and the way from the pointer that a program holds to ours.
+ *
+ * A program sees `struct ibv_qp *` and the like; ours begin with that struct ("v" for verbs). Where
+ * verbs lets a struct grow (ibv_qp_ex, ibv_cq_ex), zero bytes follow it, so that a program built
+ * with a newer header finds NULL there and not our fields.
+ *
+ * An object that others use counts its users, under the mutex of its context (uroce_users_*), and
+ * cannot be destroyed before they are. An object that events point at (CQ, QP) counts those that
+ * its program took; destroying it waits until it acknowledged them, as verbs promise.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "datapath/dev.h"
+#include "datapath/worker.h"
+#include "queue/cq.h"
+#include "queue/wq.h"
+#include "wire/build.h"
+
+/** Zero bytes behind a struct that newer headers may make longer. */
+#define UROCE_ABI_ROOM 128
+
+/** What ibv_device_attr says and the create calls hold to. */
+#define UROCE_MAX_QP_WR  32768
+#define UROCE_MAX_CQE    4194303
+#define UROCE_MAX_INLINE 1024
+#define UROCE_MAX_MR_LEN ((uint64_t)1 << 47)
+/** Objects that memory alone bounds. */
+#define UROCE_MAX_OBJECTS (1 << 24)
+
+struct uroce_vcontext;
+
+struct uroce_vdevice {
+	struct ibv_device ibv;
+	/* Vendor libraries compare this word, where they keep their own table, with its address. */
+	const void *provider;
+	uint8_t resv[UROCE_ABI_ROOM];
+	struct uroce_dev *dev;
+	struct uroce_vdevice *next; /* list of devices, in order of creation */
+	unsigned idx;               /* the number in its name */
+	pthread_mutex_t lock;       /* guards what follows, and the events of its contexts */
+	struct uroce_vcontext *contexts;
+	uint32_t next_pdn;
+};
+
+/** An asynchronous event that waits for its context's program. */
+struct uroce_vevent {
+	struct ibv_async_event ibv;
+	struct uroce_vevent *next;
+};
+
+struct uroce_vcontext {
+	struct verbs_context verbs; /* its last member is the ibv_context that programs hold */
+	struct uroce_vdevice *device;
+	struct uroce_vcontext *next; /* of the device */
+	unsigned nb_users;           /* PDs, CQs, channels */
+	/* asynchronous events, under the device's lock (see event.c) */
+	struct uroce_vevent *events, **events_end;
+	int event_fd; /* readable while `events` is not empty */
+};
+
+struct uroce_vpd {
+	struct ibv_pd ibv;
+	uint32_t pdn;      /* unique on the device, so that keys of one context fail in another */
+	unsigned nb_users; /* MRs, QPs, AHs */
+};
+
+struct uroce_vmr {
+	struct ibv_mr ibv;
+};
+
+struct uroce_vah {
+	struct ibv_ah ibv;
+	struct uroce_path path;
+};
+
+struct uroce_vcq;
+
+struct uroce_vchannel {
+	struct ibv_comp_channel ibv; /* fd: eventfd that counts events; refcnt: CQs */
+	pthread_mutex_t lock;        /* guards the list, and who takes an event */
+	struct uroce_vcq *first;     /* CQs; the one that was served goes to the end */
+	struct uroce_vcq *last;
+};
+
+struct uroce_vcq {
+	union {
+		struct ibv_cq ibv;
+		struct ibv_cq_ex ibv_ex;
+	};
+	uint8_t resv[UROCE_ABI_ROOM];
+	struct uroce_cq queue;
+	struct uroce_worker *worker; /* comp_vector chose it; QPs that send here live there */
+	struct uroce_cq_notify notify;
+	void *mem;              /* the queue's entries */
+	bool is_app_driven;     /* polling an empty CQ drives the worker */
+	unsigned nb_users;      /* QPs; one that sends and receives here counts twice */
+	uint32_t nb_comp;       /* completion events taken; under ibv.mutex */
+	uint32_t nb_async;      /* asynchronous events taken; under ibv.mutex */
+	struct uroce_vcq *next; /* of the channel */
+};
+
+struct uroce_vqp {
+	union {
+		struct ibv_qp ibv;
+		struct ibv_qp_ex ibv_ex;
+	};
+	uint8_t resv[UROCE_ABI_ROOM];
+	struct uroce_qpr qpr;
+	struct uroce_wq sq;
+	struct uroce_wq rq;
+	bool is_all_signaled;
+	uint32_t opcodes; /* bit i: enum ibv_wr_opcode i may be posted */
+	struct ibv_qp_cap cap;
+	uint32_t nb_async; /* asynchronous events taken; under ibv.mutex */
+};
+
+static inline struct uroce_vdevice *
+uroce_vdevice(struct ibv_device *ibv)
+{
+	return (struct uroce_vdevice *)ibv;
+}
+
+static inline struct uroce_vcontext *
+uroce_vcontext(struct ibv_context *ibv)
+{
+	return (struct uroce_vcontext *)((uint8_t *)ibv -
+					 offsetof(struct uroce_vcontext, verbs.context));
+}
+
+/** The device on floor 3 behind a context. */
+static inline struct uroce_dev *
+uroce_vcontext_dev(struct ibv_context *ibv)
+{
+	return uroce_vcontext(ibv)->device->dev;
+}
+
+static inline struct uroce_vpd *
+uroce_vpd(struct ibv_pd *ibv)
+{
+	return (struct uroce_vpd *)ibv;
+}
+
+static inline struct uroce_vmr *
+uroce_vmr(struct ibv_mr *ibv)
+{
+	return (struct uroce_vmr *)ibv;
+}
+
+static inline struct uroce_vah *
+uroce_vah(struct ibv_ah *ibv)
+{
+	return (struct uroce_vah *)ibv;
+}
+
+static inline struct uroce_vchannel *
+uroce_vchannel(struct ibv_comp_channel *ibv)
+{
+	return (struct uroce_vchannel *)ibv;
+}
+
+static inline struct uroce_vcq *
+uroce_vcq(struct ibv_cq *ibv)
+{
+	return (struct uroce_vcq *)ibv;
+}
+
+static inline struct uroce_vqp *
+uroce_vqp(struct ibv_qp *ibv)
+{
+	return (struct uroce_vqp *)ibv;
+}
+
+/** One user more. */
+static inline void
+uroce_users_add(struct ibv_context *context, unsigned *nb_users)
+{
+	pthread_mutex_lock(&context->mutex);
+	++*nb_users;
+	pthread_mutex_unlock(&context->mutex);
+}
+
+/** One user less. */
+static inline void
+uroce_users_drop(struct ibv_context *context, unsigned *nb_users)
+{
+	pthread_mutex_lock(&context->mutex);
+	--*nb_users;
+	pthread_mutex_unlock(&context->mutex);
+}
+
+/** Whether an object is in use: it must not go. */
+static inline bool
+uroce_users_any(struct ibv_context *context, const unsigned *nb_users)
+{
+	pthread_mutex_lock(&context->mutex);
+	const bool any = *nb_users > 0;
+
+	pthread_mutex_unlock(&context->mutex);
+	return any;
+}
+
+#endif /* UROCE_VERBS_OBJECT_H */

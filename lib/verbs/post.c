@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting and polling: the three calls of the data path. A chain of requests costs one lock, one
+ * publication and one doorbell.
+ */
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "verbs/object.h"
+#include "verbs/uroce.h"
+
+/*
+ * The QP's state, which its worker may be changing. That it leaves RESET, or returns there, happens
+ * under the queues' locks (qp.c), so whoever holds one sees the truth about that; every other change
+ * makes no difference to whether a post is taken.
+ */
+static enum ibv_qp_state
+state_now(const struct uroce_vqp *qp)
+{
+	return __atomic_load_n(&qp->qpr.qpc.state, __ATOMIC_RELAXED);
+}
+
+/* UD: the path of a request's address handle. */
+static const struct uroce_path *
+path_of(const struct uroce_vqp *qp, const struct ibv_send_wr *wr)
+{
+	const struct ibv_ah *const ah = wr->wr.ud.ah;
+
+	if (ah == NULL || ah->pd != qp->ibv.pd)
+		return NULL;
+	return &uroce_vah(wr->wr.ud.ah)->path;
+}
+
+static int
+fill_send(struct uroce_vqp *qp, uint32_t nth, const struct ibv_send_wr *wr)
+{
+	const struct uroce_path *path = NULL;
+
+	if ((unsigned)wr->opcode >= 32 || !(qp->opcodes & 1u << wr->opcode))
+		return -EINVAL;
+	if (qp->sq.has_path) {
+		path = path_of(qp, wr);
+		if (path == NULL)
+			return -EINVAL;
+	}
+	return uroce_sq_fill(&qp->sq, nth, wr, path, qp->is_all_signaled);
+}
+
+int
+uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct uroce_vqp *const qp = uroce_vqp(ibv);
+	uint32_t nb = 0;
+	int ret = 0;
+
+	uroce_lock_take(&qp->sq.lock);
+	if (state_now(qp) < IBV_QPS_RTS)
+		ret = -EINVAL;
+	while (wr != NULL && ret == 0) {
+		ret = fill_send(qp, nb, wr);
+		if (ret == 0) {
+			wr = wr->next;
+			nb++;
+		}
+	}
+	if (nb > 0)
+		uroce_ring_push(&qp->sq.ring, nb);
+	uroce_lock_release(&qp->sq.lock);
+
+	if (nb > 0)
+		uroce_worker_ring(qp->qpr.worker, &qp->qpr);
+	if (ret != 0)
+		*bad_wr = wr;
+	return -ret;
+}
+
+int
+uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct uroce_vqp *const qp = uroce_vqp(ibv);
+	uint32_t nb = 0;
+	int ret = 0;
+
+	uroce_lock_take(&qp->rq.lock);
+	if (state_now(qp) == IBV_QPS_RESET)
+		ret = -EINVAL;
+	while (wr != NULL && ret == 0) {
+		ret = uroce_rq_fill(&qp->rq, nb, wr);
+		if (ret == 0) {
+			wr = wr->next;
+			nb++;
+		}
+	}
+	if (nb > 0)
+		uroce_ring_push(&qp->rq.ring, nb);
+	uroce_lock_release(&qp->rq.lock);
+
+	/*
+	 * Requests wait for packets, so the worker need not hear of them, but in ERR it must flush them:
+	 * either it sees them when it gets there, or we see that it got there.
+	 */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (nb > 0 && state_now(qp) == IBV_QPS_ERR)
+		uroce_worker_ring(qp->qpr.worker, &qp->qpr);
+	if (ret != 0)
+		*bad_wr = wr;
+	return -ret;
+}
+
+int
+uroce_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
+{
+	struct uroce_vcq *const cq = uroce_vcq(ibv);
+	int nb;
+
+	if (num_entries <= 0)
+		return num_entries == 0 ? 0 : -EINVAL;
+	nb = uroce_cq_poll(&cq->queue, num_entries, wc);
+	if (nb == 0 && cq->is_app_driven) {
+		(void)uroce_worker_poll(cq->worker);
+		nb = uroce_cq_poll(&cq->queue, num_entries, wc);
+	}
+	return nb;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a device says about itself: its limits, its port, and the tables of GIDs and P_Keys. The
+ * limits are those that the create calls hold to, not wishes.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <rte_byteorder.h>
+#include <rte_ethdev.h>
+
+#include "mem/sge.h"
+#include "verbs/object.h"
+#include "verbs/query.h"
+#include "verbs/uroce.h"
+#include "verbs/version.h"
+
+/* There is no vendor: the number is from the locally administered OUIs. */
+#define VENDOR_ID 0x020000
+
+/* Values of ibv_port_attr that verbs.h has no names for [IBA 14.2.5.6]. */
+#define PHYS_STATE_POLLING 2
+#define PHYS_STATE_LINK_UP 5
+#define WIDTH_1X           1
+#define WIDTH_4X           2
+#define WIDTH_8X           4
+#define SPEED_SDR          1  /* 2.5 Gb/s a lane */
+#define SPEED_QDR          4  /* 10 */
+#define SPEED_FDR10        8  /* 10 */
+#define SPEED_EDR          32 /* 25 */
+#define SPEED_HDR          64 /* 50 */
+
+/* Ethernet speeds in the terms of InfiniBand, fastest first: the last row takes the rest. */
+static const struct {
+	uint32_t mbps; /* at least */
+	uint8_t width;
+	uint8_t speed;
+} link_rates[] = {
+	{ 400000, WIDTH_8X, SPEED_HDR },  { 200000, WIDTH_4X, SPEED_HDR },
+	{ 100000, WIDTH_4X, SPEED_EDR },  { 50000, WIDTH_1X, SPEED_HDR },
+	{ 40000, WIDTH_4X, SPEED_QDR },   { 25000, WIDTH_1X, SPEED_EDR },
+	{ 10000, WIDTH_1X, SPEED_FDR10 }, { 0, WIDTH_1X, SPEED_SDR },
+};
+
+static void
+set_rate(const struct uroce_dev *dev, struct ibv_port_attr *attr)
+{
+	struct rte_eth_link link = { 0 };
+	uint16_t port_id;
+	unsigned row = 0;
+
+	if (rte_eth_dev_get_port_by_name(dev->conf.port, &port_id) == 0)
+		(void)rte_eth_link_get_nowait(port_id, &link);
+	if (link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
+		link.link_speed = RTE_ETH_SPEED_NUM_10G;
+	while (link.link_speed < link_rates[row].mbps)
+		row++;
+	attr->active_width = link_rates[row].width;
+	attr->active_speed = link_rates[row].speed;
+}
+
+int
+uroce_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr)
+{
+	const struct uroce_dev *dev;
+
+	if (context == NULL || attr == NULL || port_num != 1)
+		return EINVAL;
+	dev = uroce_vcontext_dev(context);
+	const bool is_up = uroce_dev_is_link_up(dev);
+
+	*attr = (struct ibv_port_attr){
+		.state = is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = dev->limits.active_mtu,
+		.gid_tbl_len = UROCE_GIDS_MAX,
+		.port_cap_flags = IBV_PORT_IP_BASED_GIDS,
+		.max_msg_sz = 1u << 31,
+		.pkey_tbl_len = RTE_DIM(dev->pkeys),
+		.max_vl_num = 1,
+		.phys_state = is_up ? PHYS_STATE_LINK_UP : PHYS_STATE_POLLING,
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.flags = IBV_QPF_GRH_REQUIRED,
+	};
+	set_rate(dev, attr);
+	return 0;
+}
+
+int
+uroce_query_port_sized(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
+		       size_t len)
+{
+	struct ibv_port_attr ours;
+	const int ret = uroce_query_port(context, port_num, &ours);
+
+	if (ret != 0)
+		return ret;
+	memset(attr, 0, len);
+	memcpy(attr, &ours, RTE_MIN(len, sizeof(ours)));
+	return 0;
+}
+
+static void
+set_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
+{
+	const struct uroce_qpc_limits *const limits = &dev->limits;
+
+	attr->max_mr_size = UROCE_MAX_MR_LEN;
+	attr->page_size_cap = UINT32_MAX & ~(uint64_t)0xfff;
+	attr->max_qp = (int)dev->conf.max_qp;
+	attr->max_qp_wr = UROCE_MAX_QP_WR;
+	attr->max_sge = UROCE_SGE_MAX;
+	attr->max_sge_rd = UROCE_SGE_MAX;
+	attr->max_cq = UROCE_MAX_OBJECTS;
+	attr->max_cqe = UROCE_MAX_CQE;
+	attr->max_mr = (int)dev->conf.max_mr;
+	attr->max_pd = UROCE_MAX_OBJECTS;
+	attr->max_ah = UROCE_MAX_OBJECTS;
+	attr->max_qp_rd_atom = limits->max_dest_rd_atomic;
+	attr->max_qp_init_rd_atom = limits->max_rd_atomic;
+	attr->max_res_rd_atom = (int)dev->conf.max_qp * limits->max_dest_rd_atomic;
+	attr->max_pkeys = limits->nb_pkeys;
+	attr->phys_port_cnt = limits->nb_ports;
+}
+
+int
+uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	const struct uroce_dev *dev;
+
+	if (context == NULL || attr == NULL)
+		return EINVAL;
+	dev = uroce_vcontext_dev(context);
+	*attr = (struct ibv_device_attr){
+		.fw_ver = UROCE_VERSION,
+		.node_guid = uroce_get_device_guid(context->device),
+		.sys_image_guid = uroce_get_device_guid(context->device),
+		.vendor_id = VENDOR_ID,
+		.vendor_part_id = 1,
+		.hw_ver = 1,
+		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN,
+		.atomic_cap = IBV_ATOMIC_GLOB,
+		.local_ca_ack_delay = 15, /* 134 ms: a worker may share its CPU */
+	};
+	set_limits(dev, attr);
+	return 0;
+}
+
+int
+uroce_query_device_sized(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+			 struct ibv_device_attr_ex *attr, size_t len)
+{
+	struct ibv_device_attr_ex ours = { .phys_port_cnt_ex = 1 };
+
+	(void)input;
+	(void)uroce_query_device(context, &ours.orig_attr);
+	ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
+	memset(attr, 0, len);
+	memcpy(attr, &ours, RTE_MIN(len, sizeof(ours)));
+	return 0;
+}
+
+int
+uroce_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
+{
+	if (context == NULL || gid == NULL || port_num != 1 || index < 0 ||
+	    index >= UROCE_GIDS_MAX) {
+		errno = EINVAL;
+		return -1;
+	}
+	memcpy(gid->raw, uroce_vcontext_dev(context)->gid[index].ip, sizeof(gid->raw));
+	return 0;
+}
+
+int
+uroce_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
+{
+	const struct uroce_dev *dev;
+
+	if (context == NULL || pkey == NULL || port_num != 1 || index < 0 ||
+	    index >= uroce_vcontext_dev(context)->limits.nb_pkeys) {
+		errno = EINVAL;
+		return -1;
+	}
+	dev = uroce_vcontext_dev(context);
+	*pkey = rte_cpu_to_be_16(dev->pkeys[index]);
+	return 0;
+}

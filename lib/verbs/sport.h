@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_VERBS_SPORT_H
+#define UROCE_VERBS_SPORT_H
+
+/**
+ * @file
+ * The UDP source port of a flow: the only bits that a network spreads RoCEv2 flows by [IBA A17.9.2].
+ */
+
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+/**
+ * A port in 0xC000 .. 0xFFFF. A flow label says which, if the program gave one; else the two QPNs
+ * do, in either order the same (0, 0 for a datagram's address: then its destination does).
+ */
+static inline uint16_t
+uroce_sport(const struct ibv_ah_attr *av, uint32_t qpn, uint32_t dest_qpn)
+{
+	uint32_t mix = av->grh.flow_label & 0xfffff;
+
+	if (mix == 0) {
+		mix = qpn ^ dest_qpn;
+		if (mix == 0)
+			for (unsigned i = 0; i < sizeof(av->grh.dgid.raw); i++)
+				mix = mix * 31 + av->grh.dgid.raw[i];
+		mix *= 0x9e3779b1; /* 2^32 / golden ratio: neighbouring QPNs land apart */
+		mix >>= 12;
+	}
+	return (uint16_t)(0xc000 | ((mix ^ mix >> 14) & 0x3fff));
+}
+
+#endif /* UROCE_VERBS_SPORT_H */
