@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The shortest complete program: two processes play ping-pong over a reliable connection.
+ *
+ *	uroce-pingpong [EAL options] -- --uroce=PORT,addr=192.0.2.1/24           the server
+ *	uroce-pingpong [EAL options] -- --uroce=PORT,addr=192.0.2.2/24 SERVER    the client
+ *
+ * Read main() first. What every verbs program does is here once, in its order: open a device,
+ * allocate, tell the peer where you are, connect, post and poll, take it all down. SERVER is a name
+ * or address that TCP reaches; over that connection the two tell each other their queue pairs.
+ */
+
+#include <arpa/inet.h>
+#include <getopt.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_random.h>
+#include <uroce.h>
+
+#define TCP_PORT "18515"
+#define ROUNDS   10000
+#define MSG_LEN  1024
+
+/* What the two tell each other; numbers in network byte order. */
+struct address {
+	uint32_t qpn;      /* queue pair number */
+	uint32_t psn;      /* sequence number of the first packet */
+	union ibv_gid gid; /* IP address */
+};
+
+static struct ibv_device *device;
+static struct ibv_context *context;
+static struct ibv_pd *pd;
+static struct ibv_mr *mr;
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+static struct {
+	char out[MSG_LEN], in[MSG_LEN];
+} buf;
+static unsigned nb_sent, nb_received;
+
+/* Runs at exit, wherever that happens. */
+static void
+take_down(void)
+{
+	if (qp)
+		uroce_destroy_qp(qp);
+	if (cq)
+		uroce_destroy_cq(cq);
+	if (mr)
+		uroce_dereg_mr(mr);
+	if (pd)
+		uroce_dealloc_pd(pd);
+	if (context)
+		uroce_close_device(context);
+	if (device)
+		uroce_destroy_device(device);
+	rte_eal_cleanup();
+}
+
+static void
+check(bool is_ok, const char *complaint)
+{
+	if (is_ok)
+		return;
+	fprintf(stderr, "uroce-pingpong: %s\n", complaint);
+	exit(EXIT_FAILURE);
+}
+
+/* A device on the port, and what a connection needs of it. */
+static void
+open_device(const char *spec)
+{
+	check((device = uroce_create_device(spec)), "no device");
+	check((context = uroce_open_device(device)), "cannot open the device");
+	check((pd = uroce_alloc_pd(context)), "no protection domain");
+	check((mr = uroce_reg_mr(pd, &buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE)), "no region");
+	check((cq = uroce_create_cq(context, 2, NULL, NULL, 0)), "no completion queue");
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.sq_sig_all = 1,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	check((qp = uroce_create_qp(pd, &init)), "no queue pair");
+}
+
+/* Where we are. GID 1 is the first configured address, GID 0 the link-local one of the MAC. */
+static struct address
+our_address(uint8_t gid_index)
+{
+	struct address address = {
+		.qpn = htonl(qp->qp_num),
+		.psn = htonl((uint32_t)rte_rand() & 0xffffff),
+	};
+
+	check(uroce_query_gid(context, 1, gid_index, &address.gid) == 0, "no address");
+	return address;
+}
+
+/* A TCP connection: the client makes it, the server waits for it. */
+static int
+meet(const char *server)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *ai;
+
+	hints.ai_family = server ? AF_UNSPEC : AF_INET;
+	check(getaddrinfo(server, TCP_PORT, &hints, &ai) == 0, "the server's name is not known");
+	int fd = socket(ai->ai_family, ai->ai_socktype, 0);
+
+	if (server) {
+		check(connect(fd, ai->ai_addr, ai->ai_addrlen) == 0, "the server does not answer");
+	} else {
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+		check(bind(fd, ai->ai_addr, ai->ai_addrlen) == 0,
+		      "TCP port " TCP_PORT " is in use");
+		listen(fd, 1);
+		fd = accept(fd, NULL, NULL);
+	}
+	freeaddrinfo(ai);
+	return fd;
+}
+
+static struct address
+exchange(int tcp, struct address ours)
+{
+	struct address theirs;
+
+	check(send(tcp, &ours, sizeof(ours), MSG_NOSIGNAL) == sizeof(ours) &&
+		      recv(tcp, &theirs, sizeof(theirs), MSG_WAITALL) == sizeof(theirs),
+	      "the peer has gone");
+	return theirs;
+}
+
+/* RESET -> INIT -> ready to receive -> ready to send; each step names what it sets. */
+static void
+connect_qp(uint8_t gid_index, const struct address *ours, const struct address *theirs)
+{
+	struct ibv_qp_attr attr = {
+		.port_num = 1,
+		.ah_attr = {
+			.is_global = 1,
+			.port_num = 1,
+			.grh = { .dgid = theirs->gid, .sgid_index = gid_index },
+		},
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = ntohl(theirs->qpn),
+		.rq_psn = ntohl(theirs->psn),
+		.sq_psn = ntohl(ours->psn),
+		.min_rnr_timer = 12, /* a peer that is not ready comes back after 0.64 ms */
+		.rnr_retry = 7, /* for ever */
+		.timeout = 14, /* an answer that does not come is lost after 67 ms */
+		.retry_cnt = 7,
+	};
+
+	attr.qp_state = IBV_QPS_INIT;
+	check(uroce_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				      IBV_QP_ACCESS_FLAGS) == 0,
+	      "INIT fails");
+	attr.qp_state = IBV_QPS_RTR;
+	check(uroce_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				      IBV_QP_MIN_RNR_TIMER) == 0,
+	      "no way to the peer");
+	attr.qp_state = IBV_QPS_RTS;
+	check(uroce_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				      IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC) == 0,
+	      "RTS fails");
+}
+
+static void
+post_recv(void)
+{
+	struct ibv_sge sge = { (uintptr_t)buf.in, MSG_LEN, mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad_wr;
+
+	check(ibv_post_recv(qp, &wr, &bad_wr) == 0, "cannot post a receive request");
+}
+
+static void
+post_send(void)
+{
+	struct ibv_sge sge = { (uintptr_t)buf.out, MSG_LEN, mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad_wr;
+
+	check(ibv_post_send(qp, &wr, &bad_wr) == 0, "cannot post a send request");
+}
+
+/* Poll until so many messages are sent and received. */
+static void
+wait_for(unsigned sent, unsigned received)
+{
+	struct ibv_wc wc;
+
+	while (nb_sent < sent || nb_received < received) {
+		const int nb = ibv_poll_cq(cq, 1, &wc);
+
+		if (nb == 0)
+			continue;
+		check(nb > 0, "the completion queue is lost");
+		check(wc.status == IBV_WC_SUCCESS, uroce_wc_status_str(wc.status));
+		++*(wc.opcode == IBV_WC_RECV ? &nb_received : &nb_sent);
+	}
+}
+
+/* The client serves, the server returns each ball; both see that it is the right one. */
+static void
+play(bool is_client)
+{
+	char expected[MSG_LEN];
+
+	for (unsigned round = 1; round <= ROUNDS; round++) {
+		memset(expected, (int)round, MSG_LEN);
+		memset(buf.out, (int)round, MSG_LEN);
+		if (is_client)
+			post_send();
+		wait_for(is_client ? round : round - 1, round);
+		check(memcmp(buf.in, expected, MSG_LEN) == 0, "a message was changed on its way");
+		post_recv();
+		if (!is_client)
+			post_send();
+	}
+	wait_for(ROUNDS, ROUNDS);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option options[] = { { "uroce", required_argument, NULL, 'u' }, { 0 } };
+	const int nb_eal_args = rte_eal_init(argc, argv);
+
+	if (nb_eal_args < 0)
+		return EXIT_FAILURE;
+	atexit(take_down);
+	argc -= nb_eal_args;
+	argv += nb_eal_args;
+	check(getopt_long(argc, argv, "", options, NULL) == 'u' && argc - optind <= 1,
+	      "usage: [EAL options] -- --uroce=PORT[,key=value...] [SERVER]");
+	const char *server = argv[optind];
+	const uint8_t gid_index = strstr(optarg, "addr=") ? 1 : 0;
+
+	open_device(optarg);
+	const struct address ours = our_address(gid_index);
+	const int tcp = meet(server);
+	const struct address theirs = exchange(tcp, ours);
+
+	connect_qp(gid_index, &ours, &theirs);
+	post_recv();
+	exchange(tcp, ours); /* now both are ready */
+	const uint64_t begin = rte_rdtsc();
+
+	play(server != NULL);
+	printf("%d round trips of %d bytes: %.2f us each\n", ROUNDS, MSG_LEN,
+	       (double)(rte_rdtsc() - begin) / (double)rte_get_tsc_hz() * 1e6 / ROUNDS);
+	exchange(tcp, ours); /* and nobody leaves while the other waits for an answer */
+	return EXIT_SUCCESS;
+}
