@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The two hosts.
+ */
+
+#include "net.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <rte_common.h>
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#define PATIENCE_S 20
+#define RING_LEN   4096
+#define NB_QUEUES  2 /* each a cable: what one end's queue sends, the other's receives */
+
+uint16_t net_port[2];
+
+static unsigned
+first_cpu(void)
+{
+	cpu_set_t set;
+	unsigned cpu = 0;
+
+	CPU_ZERO(&set);
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		while (cpu < CPU_SETSIZE - 1 && !CPU_ISSET(cpu, &set))
+			cpu++;
+	return cpu;
+}
+
+/* The rings of the cable: way[i] leads to host i. */
+static struct rte_ring *way[2][NB_QUEUES];
+
+static void
+make_cable(void)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	for (unsigned i = 0; i < 2 * NB_QUEUES; i++) {
+		snprintf(name, sizeof(name), "way%u", i);
+		way[i % 2][i / 2] = rte_ring_create(name, RING_LEN, 0, 0);
+		if (way[i % 2][i / 2] == NULL)
+			exit(EXIT_FAILURE);
+	}
+}
+
+void
+net_init(void)
+{
+	char lcores[32];
+	char *argv[] = { "test",           "--lcores",    lcores,          "--no-huge",
+			 "--no-pci",       "-m",          "256",           "--no-shconf",
+			 "--no-telemetry", "--log-level", "lib.eal:error", NULL };
+
+	snprintf(lcores, sizeof(lcores), "0@%u", first_cpu());
+	if (rte_eal_init(RTE_DIM(argv) - 1, argv) < 0)
+		exit(EXIT_FAILURE);
+	make_cable();
+}
+
+/* A device takes its port with it when it goes; frames that it did not receive stay behind. */
+const char *
+net_plug(unsigned idx)
+{
+	static unsigned nb_made;
+	static char names[2][RTE_ETH_NAME_MAX_LEN];
+	struct rte_mbuf *mbuf;
+	char name[32];
+
+	if (names[idx][0] != '\0' && rte_eth_dev_get_port_by_name(names[idx], &net_port[idx]) == 0)
+		return names[idx];
+	for (unsigned i = 0; i < NB_QUEUES; i++)
+		while (rte_ring_dequeue(way[idx][i], (void **)&mbuf) == 0)
+			rte_pktmbuf_free(mbuf);
+	snprintf(name, sizeof(name), "host%u_%u", idx, nb_made++);
+	const int port_id =
+		rte_eth_from_rings(name, way[idx], NB_QUEUES, way[1 - idx], NB_QUEUES, 0);
+
+	assert_true(port_id >= 0);
+	net_port[idx] = (uint16_t)port_id;
+	assert_int_equal(rte_eth_dev_get_name_by_port(net_port[idx], names[idx]), 0);
+	return names[idx];
+}
+
+struct ibv_device *
+net_device(unsigned idx, const char *keys)
+{
+	char spec[256];
+
+	snprintf(spec, sizeof(spec), "%s,addr=192.0.2.%u/24,addr=2001:db8::%u/64%s%s",
+		 net_plug(idx), idx + 1, idx + 1, keys ? "," : "", keys ? keys : "");
+	return uroce_create_device(spec);
+}
+
+static void
+open_host(struct host *host, unsigned idx, const struct pair_conf *conf)
+{
+	const int nb_cqe = conf->nb_cqe ? (int)conf->nb_cqe : 256;
+	struct ibv_qp_init_attr init = {
+		.qp_type = conf->type,
+		.sq_sig_all = !conf->is_quiet,
+		.cap = { .max_send_wr = conf->nb_wr ? conf->nb_wr : NB_WR,
+			 .max_recv_wr = conf->nb_wr ? conf->nb_wr : NB_WR,
+			 .max_send_sge = NB_SGE,
+			 .max_recv_sge = NB_SGE },
+	};
+
+	*host = (struct host){ 0 };
+	assert_non_null(host->device = net_device(idx, conf->keys));
+	host->port_id = net_port[idx];
+	assert_non_null(host->context = uroce_open_device(host->device));
+	assert_non_null(host->pd = uroce_alloc_pd(host->context));
+	assert_non_null(host->buf = calloc(1, BUF_LEN));
+	assert_non_null(host->mr = uroce_reg_mr(host->pd, host->buf, BUF_LEN,
+						IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE));
+	assert_non_null(host->scq = uroce_create_cq(host->context, nb_cqe, host, NULL, 0));
+	assert_non_null(host->rcq = uroce_create_cq(host->context, nb_cqe, host, NULL, 0));
+	init.send_cq = host->scq;
+	init.recv_cq = host->rcq;
+	assert_non_null(host->qp = uroce_create_qp(host->pd, &init));
+}
+
+void
+pair_open(struct pair *pair, const struct pair_conf *conf)
+{
+	pair->conf = *conf;
+	open_host(&pair->a, 0, conf);
+	open_host(&pair->b, 1, conf);
+}
+
+static void
+close_host(struct host *host)
+{
+	if (host->qp)
+		assert_int_equal(uroce_destroy_qp(host->qp), 0);
+	if (host->scq)
+		assert_int_equal(uroce_destroy_cq(host->scq), 0);
+	if (host->rcq)
+		assert_int_equal(uroce_destroy_cq(host->rcq), 0);
+	if (host->mr)
+		assert_int_equal(uroce_dereg_mr(host->mr), 0);
+	if (host->pd)
+		assert_int_equal(uroce_dealloc_pd(host->pd), 0);
+	if (host->context)
+		assert_int_equal(uroce_close_device(host->context), 0);
+	if (host->device)
+		assert_int_equal(uroce_destroy_device(host->device), 0);
+	free(host->buf);
+	*host = (struct host){ 0 };
+}
+
+void
+pair_close(struct pair *pair)
+{
+	close_host(&pair->a);
+	close_host(&pair->b);
+}
+
+int
+to_init(struct host *host)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = ALL_REMOTE,
+		.qkey = QKEY,
+	};
+	const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+
+	return uroce_modify_qp(
+		host->qp, &attr,
+		mask | (host->qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+}
+
+/* What each type needs to be made ready to receive, and to send. */
+static const struct {
+	int rtr;
+	int rts;
+} masks[] = {
+	[IBV_QPT_RC] = { IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+			 IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				 IBV_QP_MAX_QP_RD_ATOMIC },
+	[IBV_QPT_UC] = { IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+			 IBV_QP_SQ_PSN },
+	[IBV_QPT_UD] = { 0, IBV_QP_SQ_PSN },
+};
+
+/* The first PSN of a QP wraps soon. */
+static uint32_t
+psn_of(const struct host *host)
+{
+	return (0xfffff0 + host->qp->qp_num % 16) & 0xffffff;
+}
+
+int
+to_rtr(const struct pair *pair, struct host *host, const struct host *peer)
+{
+	const int gid_index = pair->conf.is_ipv6 ? ADDR_GID + 1 : ADDR_GID;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = pair->conf.mtu ? pair->conf.mtu : IBV_MTU_1024,
+		.dest_qp_num = peer->qp->qp_num,
+		.rq_psn = psn_of(peer),
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 1, /* 0.01 ms */
+		.ah_attr = ah_attr_to(peer, gid_index),
+	};
+
+	return uroce_modify_qp(host->qp, &attr, IBV_QP_STATE | masks[host->qp->qp_type].rtr);
+}
+
+int
+to_rts(const struct pair *pair, struct host *host)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.sq_psn = psn_of(host),
+		.timeout = pair->conf.timeout ? pair->conf.timeout : 14,
+		.retry_cnt = pair->conf.is_impatient ? pair->conf.retry_cnt : 7,
+		.rnr_retry = pair->conf.is_impatient ? pair->conf.rnr_retry : 7,
+		.max_rd_atomic = 4,
+	};
+
+	return uroce_modify_qp(host->qp, &attr, IBV_QP_STATE | masks[host->qp->qp_type].rts);
+}
+
+int
+to_state(struct host *host, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	return uroce_modify_qp(host->qp, &attr, IBV_QP_STATE);
+}
+
+void
+pair_connect(struct pair *pair)
+{
+	assert_int_equal(to_init(&pair->a), 0);
+	assert_int_equal(to_init(&pair->b), 0);
+	assert_int_equal(to_rtr(pair, &pair->a, &pair->b), 0);
+	assert_int_equal(to_rtr(pair, &pair->b, &pair->a), 0);
+	assert_int_equal(to_rts(pair, &pair->a), 0);
+	assert_int_equal(to_rts(pair, &pair->b), 0);
+}
+
+enum ibv_qp_state
+state_of(struct host *host)
+{
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+
+	assert_int_equal(uroce_query_qp(host->qp, &attr, IBV_QP_STATE, &init), 0);
+	return attr.qp_state;
+}
+
+union ibv_gid
+gid_of(const struct host *host, int index)
+{
+	union ibv_gid gid;
+
+	assert_int_equal(uroce_query_gid(host->context, 1, index, &gid), 0);
+	return gid;
+}
+
+struct ibv_ah_attr
+ah_attr_to(const struct host *peer, int index)
+{
+	return (struct ibv_ah_attr){
+		.is_global = 1,
+		.port_num = 1,
+		.grh = { .sgid_index = (uint8_t)index,
+			 .dgid = gid_of(peer, index),
+			 .hop_limit = 8 },
+	};
+}
+
+struct ibv_ah *
+ah_to(const struct host *host, const struct host *peer)
+{
+	struct ibv_ah_attr attr = ah_attr_to(peer, ADDR_GID);
+	struct ibv_ah *ah = uroce_create_ah(host->pd, &attr);
+
+	assert_non_null(ah);
+	return ah;
+}
+
+struct ibv_sge
+sge_of(const struct host *host, uint32_t offset, uint32_t len)
+{
+	return (struct ibv_sge){ (uintptr_t)host->buf + offset, len, host->mr->lkey };
+}
+
+void
+post_send(struct host *host, enum ibv_wr_opcode opcode, uint64_t wr_id, struct ibv_sge sge)
+{
+	struct ibv_send_wr *bad = NULL, wr = {
+		.wr_id = wr_id,
+		.opcode = opcode,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.imm_data = 0x01020304,
+	};
+
+	assert_int_equal(ibv_post_send(host->qp, &wr, &bad), 0);
+}
+
+void
+post_rdma(struct host *host, const struct host *peer, enum ibv_wr_opcode opcode, uint64_t wr_id,
+	  struct ibv_sge sge, uint32_t offset)
+{
+	struct ibv_send_wr *bad = NULL, wr = {
+		.wr_id = wr_id,
+		.opcode = opcode,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.imm_data = 0x01020304,
+		.wr.rdma = { (uintptr_t)peer->buf + offset, peer->mr->rkey },
+	};
+
+	assert_int_equal(ibv_post_send(host->qp, &wr, &bad), 0);
+}
+
+void
+post_recv(struct host *host, uint64_t wr_id, struct ibv_sge sge)
+{
+	struct ibv_recv_wr *bad = NULL, wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
+
+	assert_int_equal(ibv_post_recv(host->qp, &wr, &bad), 0);
+}
+
+/* Polling an empty CQ drives a host; a host that has none left is driven by its service thread. */
+static void
+drive(struct host *host)
+{
+	if (!host->context)
+		return;
+	for (int i = 0; i < uroce_get_worker_count(host->context); i++)
+		(void)uroce_worker_poll(uroce_get_worker(host->context, i));
+}
+
+struct ibv_wc
+wait_for(struct pair *pair, struct ibv_cq *cq)
+{
+	const uint64_t end = rte_get_tsc_cycles() + PATIENCE_S * rte_get_tsc_hz();
+	struct ibv_wc wc = { 0 };
+	int nb = 0;
+
+	while (nb == 0 && rte_get_tsc_cycles() < end) {
+		nb = ibv_poll_cq(cq, 1, &wc);
+		drive(&pair->a);
+		drive(&pair->b);
+	}
+	assert_int_equal(nb, 1);
+	return wc;
+}
+
+struct ibv_wc
+expect_wc(struct pair *pair, struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status)
+{
+	const struct ibv_wc wc = wait_for(pair, cq);
+
+	assert_string_equal(uroce_wc_status_str(wc.status), uroce_wc_status_str(status));
+	assert_int_equal(wc.wr_id, wr_id);
+	return wc;
+}
+
+void
+expect_none(struct pair *pair)
+{
+	struct ibv_cq *const cqs[] = { pair->a.scq, pair->a.rcq, pair->b.scq, pair->b.rcq };
+	struct ibv_wc wc;
+
+	for (unsigned round = 0; round < 200; round++)
+		for (unsigned i = 0; i < RTE_DIM(cqs); i++)
+			assert_int_equal(ibv_poll_cq(cqs[i], 1, &wc), 0);
+}
+
+void
+fill(uint8_t *buf, uint32_t len, unsigned seed)
+{
+	for (uint32_t i = 0; i < len; i++)
+		buf[i] = (uint8_t)((i + seed) * 2654435761u >> 13);
+}
