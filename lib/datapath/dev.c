@@ -9,7 +9,6 @@
 #include "datapath/dev.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -347,15 +346,8 @@ void
 uroce_dev_grace(struct uroce_dev *dev)
 {
 	atomic_thread_fence(memory_order_seq_cst); /* G1: what was withdrawn is seen from now on */
-	for (unsigned i = 0; i < dev->nb_workers; i++) {
-		_Atomic uint64_t *round = &dev->worker[i]->round;
-		const uint64_t seen = atomic_load_explicit(round, memory_order_acquire);
-
-		if (seen % 2 == 0)
-			continue;
-		while (atomic_load_explicit(round, memory_order_acquire) == seen) /* G2 */
-			sched_yield();
-	}
+	for (unsigned i = 0; i < dev->nb_workers; i++)
+		uroce_worker_wait_round(dev->worker[i]);
 }
 
 /* --- events ------------------------------------------------------------------------------------ */

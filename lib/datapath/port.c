@@ -16,7 +16,10 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+#include <rte_kvargs.h>
 
+#include "datapath/guard.h"
+#include "datapath/link.h"
 #include "datapath/log.h"
 #include "datapath/pool.h"
 
@@ -25,85 +28,6 @@
 
 /* A port has one device: by port id. */
 static atomic_bool is_in_use[RTE_MAX_ETHPORTS];
-
-static void
-set_link(struct uroce_port *port, bool is_up)
-{
-	const bool was_up = atomic_exchange(&port->is_up, is_up);
-
-	if (was_up == is_up)
-		return;
-	UROCE_LOG(INFO, port, "%s: link is %s", port->name, is_up ? "up" : "down");
-	uroce_event_push(port->events, is_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
-}
-
-static void
-set_gone(struct uroce_port *port)
-{
-	if (!atomic_exchange(&port->is_gone, true))
-		UROCE_LOG(WARNING, port, "%s: the port was removed", port->name);
-	set_link(port, false);
-}
-
-void
-uroce_port_check_link(struct uroce_port *port)
-{
-	struct rte_eth_link link;
-	bool is_up;
-
-	if (uroce_port_is_gone(port))
-		return;
-	is_up = rte_eth_link_get_nowait(port->id, &link) == 0 &&
-		link.link_status == RTE_ETH_LINK_UP;
-	if (port->netif.if_index > 0)
-		is_up = is_up && uroce_netif_is_up(&port->netif) > 0;
-	set_link(port, is_up);
-}
-
-/* EAL's interrupt thread. A reset is reported as a loss of link; its end is seen by looking. */
-static int
-on_port_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *ret_param)
-{
-	struct uroce_port *port = arg;
-
-	(void)port_id;
-	(void)ret_param;
-	if (type == RTE_ETH_EVENT_INTR_RMV)
-		set_gone(port);
-	else if (type == RTE_ETH_EVENT_INTR_RESET)
-		set_link(port, false);
-	else
-		uroce_port_check_link(port);
-	return 0;
-}
-
-static const enum rte_eth_event_type watched[] = {
-	RTE_ETH_EVENT_INTR_LSC,
-	RTE_ETH_EVENT_INTR_RMV,
-	RTE_ETH_EVENT_INTR_RESET,
-};
-
-static void
-watch(struct uroce_port *port)
-{
-	for (unsigned i = 0; i < RTE_DIM(watched); i++)
-		(void)rte_eth_dev_callback_register(port->id, watched[i], on_port_event, port);
-	port->has_callbacks = true;
-	uroce_port_check_link(port);
-}
-
-static void
-unwatch(struct uroce_port *port)
-{
-	if (!port->has_callbacks)
-		return;
-	for (unsigned i = 0; i < RTE_DIM(watched); i++) {
-		/* -EAGAIN: the callback runs just now */
-		while (rte_eth_dev_callback_unregister(port->id, watched[i], on_port_event, port) ==
-		       -EAGAIN)
-			rte_delay_us_sleep(10);
-	}
-}
 
 static void
 log_no_port(const char *name)
@@ -281,17 +205,34 @@ open_filters(const struct uroce_port *port)
 		(void)rte_eth_promiscuous_enable(port->id);
 }
 
+/* Whether it is the end that connects, rather than the one that listens. */
+static bool
+is_client(const struct uroce_port *port, const char *args)
+{
+	struct rte_kvargs *pairs = args ? rte_kvargs_parse(args, NULL) : NULL;
+	const char *role = pairs ? rte_kvargs_get(pairs, "role") : NULL;
+	const bool listens = role && (strcmp(role, "server") == 0 || strcmp(role, "master") == 0);
+
+	rte_kvargs_free(pairs);
+	return port->policy->has_peer && !listens;
+}
+
 static int
 start(struct uroce_port *port)
 {
 	const int ret = rte_eth_dev_start(port->id);
 
-	if (ret < 0) {
-		UROCE_LOG(ERR, port, "%s: cannot be started: %s", port->name, strerror(-ret));
-		return ret;
+	if (ret == 0) {
+		atomic_store(&port->is_ready, true);
+		return 0;
 	}
-	port->is_started = true;
-	return 0;
+	if (port->is_client) {
+		UROCE_LOG(WARNING, port, "%s: nobody listens yet: connecting again until one does",
+			  port->name);
+		return 0;
+	}
+	UROCE_LOG(ERR, port, "%s: cannot be started: %s", port->name, strerror(-ret));
+	return ret;
 }
 
 static int
@@ -312,6 +253,7 @@ set_up(struct uroce_port *port, const struct rte_eth_dev_info *info)
 	uint32_t raw, data_len;
 	int ret;
 
+	port->is_client = is_client(port, args ? args->args : NULL);
 	port->frame_limit = uroce_port_policy_limit(port->policy, args ? args->args : NULL, &raw);
 	if (port->frame_limit == 0)
 		port->frame_limit = raw = (uint32_t)mtu + UROCE_PORT_L2;
@@ -343,6 +285,7 @@ look_at(struct uroce_port *port, const struct rte_eth_dev_info *info)
 		return ret;
 	}
 	port->frame_limit = (uint32_t)mtu + UROCE_PORT_L2;
+	atomic_store(&port->is_ready, true);
 	ret = check_queues(port, RTE_MIN(info->nb_rx_queues, info->nb_tx_queues));
 	for (uint16_t i = 0; i < port->nb_queues && ret == 0; i++)
 		ret = make_pool(port, i, port->frame_limit, NB_DESC);
@@ -360,6 +303,9 @@ open_claimed(struct uroce_port *port)
 		return ret;
 	}
 	port->policy = uroce_port_policy_of(info.driver_name);
+	if (port->policy->has_peer && uroce_guard_install() < 0)
+		UROCE_LOG(WARNING, port, "%s: no handler for faults: a peer's end may be ours",
+			  port->name);
 	port->socket_id = rte_eth_dev_socket_id(port->id);
 	ret = port->is_handed_over ? look_at(port, &info) : set_up(port, &info);
 	if (ret < 0)
@@ -367,7 +313,7 @@ open_claimed(struct uroce_port *port)
 	ret = get_mac(port);
 	if (ret < 0)
 		return ret;
-	watch(port);
+	uroce_link_watch(port);
 	return 0;
 }
 
@@ -400,18 +346,23 @@ uroce_port_open(const struct uroce_dev_conf *conf, struct uroce_event_queue *eve
 	return 0;
 }
 
+static void
+stop_and_close(struct uroce_port *port)
+{
+	if (atomic_load(&port->is_ready))
+		(void)rte_eth_dev_stop(port->id);
+	(void)rte_eth_dev_close(port->id);
+}
+
 void
 uroce_port_close(struct uroce_port *port)
 {
 	if (!port)
 		return;
-	unwatch(port);
-	if (port->is_configured && !uroce_port_is_gone(port)) {
-		if (port->is_started)
-			(void)rte_eth_dev_stop(port->id);
-		/* Only closing makes a driver forget our pools (AF_XDP's kernel side writes there). */
-		(void)rte_eth_dev_close(port->id);
-	}
+	uroce_link_unwatch(port);
+	/* Only closing makes a driver forget our pools (AF_XDP's kernel side writes there). */
+	if (port->is_configured && !uroce_port_is_gone(port))
+		uroce_link_call(port, stop_and_close);
 	for (unsigned i = 0; i < RTE_DIM(port->pool); i++)
 		uroce_pool_destroy(port->pool[i]);
 	if (port->netif.if_index > 0)

@@ -45,6 +45,7 @@ struct uroce_port_policy {
 	bool may_block;          /* a call to it may sleep in the kernel */
 	bool is_virtual;         /* reaches mbufs by virtual address */
 	bool is_kernel;          /* shares the kernel's interface: addresses, neighbours, link */
+	bool has_peer;           /* its rings are another process's memory, which goes with it */
 };
 
 /** The row of a driver; the last, general one if it has none. */
@@ -67,14 +68,16 @@ struct uroce_port {
 	uint32_t frame_limit; /* bytes of the longest frame, tag included, FCS not */
 	uint16_t nb_queues;   /* RX and TX queue pairs */
 	bool is_handed_over;
+	bool is_client; /* it connects to a peer, again when the link is lost */
 	bool is_configured;
-	bool is_started;
 	bool has_callbacks;
+	uint64_t restart_ns;                         /* not to be started again before */
 	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* by queue */
 	struct uroce_netif netif;                    /* if policy->is_kernel */
 	struct uroce_event_queue *events;
 	atomic_bool is_up;
-	atomic_bool is_gone; /* removed from under us: never touch it again */
+	atomic_bool is_ready; /* started: bursts may be called */
+	atomic_bool is_gone;  /* removed from under us: never touch it again */
 };
 
 /**
@@ -87,13 +90,18 @@ int uroce_port_open(const struct uroce_dev_conf *conf, struct uroce_event_queue 
 /** Stop and close it (unless it was handed over), free its pools. */
 void uroce_port_close(struct uroce_port *port);
 
-/** Look at the link; a change becomes a port event. Does not wait. */
-void uroce_port_check_link(struct uroce_port *port);
-
 static inline bool
 uroce_port_is_up(const struct uroce_port *port)
 {
 	return atomic_load_explicit(&port->is_up, memory_order_relaxed);
+}
+
+/** Whether bursts may be called. */
+static inline bool
+uroce_port_is_ready(const struct uroce_port *port)
+{
+	return atomic_load_explicit(&port->is_ready, memory_order_acquire) &&
+	       !atomic_load_explicit(&port->is_gone, memory_order_relaxed);
 }
 
 static inline bool

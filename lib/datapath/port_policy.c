@@ -5,7 +5,8 @@
  *
  * memif: reports a longest frame of 1518 and refuses a larger MTU; the buffers of its rings are
  *	`bsize`. A zero-copy client computes an offset from its own region, so external buffers go
- *	astray.
+ *	astray. A client connects when it is started, and only then. When the peer goes, EAL's
+ *	interrupt thread unmaps the rings, whoever works on them.
  * af_packet: the same report; a slot of its rings is `framesz`, of which the kernel's receive side
  *	takes up to 66 bytes for its header, and frames above are cut on receive and silently dropped
  *	on send. Its transmit polls a socket without a timeout when its ring is full. It insists on
@@ -26,7 +27,7 @@
 /* clang-format off */
 static const struct uroce_port_policy rows[] = {
 	{ .driver = "net_memif", .limit_key = "bsize", .limit = 2048, .mtu = 1500,
-	  .has_multi_seg = true, .is_virtual = true },
+	  .has_multi_seg = true, .is_virtual = true, .has_peer = true },
 	{ .driver = "net_af_packet", .limit_key = "framesz", .limit = 2048, .limit_overhead = 80,
 	  .mtu = 1500, .is_limit_strict = true, .has_multi_seg = true, .may_block = true,
 	  .is_virtual = true, .is_kernel = true },

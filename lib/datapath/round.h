@@ -93,6 +93,9 @@ struct uroce_worker {
 /** A round of a worker whose lock is held, by one that is not the application. */
 unsigned uroce_worker_round(struct uroce_worker *worker);
 
+/** Wait until the worker is not in the round that it may now be in. */
+void uroce_worker_wait_round(const struct uroce_worker *worker);
+
 /** After any call into a QP: events go out, its timer is filed. */
 void uroce_worker_settle(struct uroce_worker *worker, struct uroce_qpr *qpr);
 

@@ -15,6 +15,7 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include "datapath/guard.h"
 #include "datapath/neigh.h"
 #include "datapath/qpn.h"
 #include "datapath/round.h"
@@ -234,9 +235,11 @@ uroce_rx_run(struct uroce_worker *worker)
 	unsigned nb_hops = take_hops(worker);
 	unsigned nb;
 
-	if (uroce_port_is_gone(port))
+	if (!uroce_port_is_ready(port))
 		return nb_hops;
-	nb = rte_eth_rx_burst(port->id, worker->queue, frames, UROCE_BURST);
+	nb = port->policy->has_peer
+		     ? uroce_guard_rx(port->id, worker->queue, frames, UROCE_BURST)
+		     : rte_eth_rx_burst(port->id, worker->queue, frames, UROCE_BURST);
 	if (nb > 0)
 		(void)uroce_rx_input(worker, frames, nb, NULL);
 	return nb_hops + nb;

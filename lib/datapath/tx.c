@@ -15,6 +15,7 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include "datapath/guard.h"
 #include "datapath/round.h"
 #include "wire/icrc.h"
 
@@ -171,17 +172,24 @@ remove_first(struct uroce_tx *tx, unsigned nb)
 		memmove(tx->pending, tx->pending + nb, tx->nb_pending * sizeof(tx->pending[0]));
 }
 
+static uint16_t
+offer(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
+{
+	const struct uroce_port *port = worker->dev->port;
+
+	return port->policy->has_peer ? uroce_guard_tx(port->id, worker->queue, frames, nb)
+				      : rte_eth_tx_burst(port->id, worker->queue, frames, nb);
+}
+
 static unsigned
 flush(struct uroce_worker *worker)
 {
 	struct uroce_tx *tx = &worker->tx;
-	const uint16_t port_id = worker->dev->port->id;
 	unsigned nb = 0;
 
 	while (nb < tx->nb_pending) {
 		const uint16_t offered = (uint16_t)RTE_MIN(tx->nb_pending - nb, UROCE_BURST);
-		const uint16_t taken =
-			rte_eth_tx_burst(port_id, worker->queue, &tx->pending[nb], offered);
+		const uint16_t taken = offer(worker, &tx->pending[nb], offered);
 
 		nb += taken;
 		if (taken < offered)
@@ -207,13 +215,13 @@ uroce_tx_drop(struct uroce_worker *worker)
 }
 
 /*
- * A port that is gone takes nothing, and one that may block is not called while its link is down:
+ * A port that is not there takes nothing, and one that may block is not called while its link is down:
  * what was to be sent is lost like any frame, and the retry timers see to it.
  */
 static bool
 is_lost(const struct uroce_port *port)
 {
-	return uroce_port_is_gone(port) || (port->policy->may_block && !uroce_port_is_up(port));
+	return !uroce_port_is_ready(port) || (port->policy->may_block && !uroce_port_is_up(port));
 }
 
 unsigned

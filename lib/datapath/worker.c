@@ -8,6 +8,7 @@
 #include "datapath/worker.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <rte_errno.h>
@@ -17,6 +18,7 @@
 
 #include "datapath/clock.h"
 #include "datapath/hugemem.h"
+#include "datapath/link.h"
 #include "datapath/log.h"
 #include "datapath/round.h"
 #include "datapath/service.h"
@@ -161,6 +163,17 @@ end_round(struct uroce_worker *worker)
 	atomic_store_explicit(&worker->round, round + 1, memory_order_release); /* G2 */
 }
 
+void
+uroce_worker_wait_round(const struct uroce_worker *worker)
+{
+	const uint64_t seen = atomic_load_explicit(&worker->round, memory_order_acquire);
+
+	if (seen % 2 == 0)
+		return;
+	while (atomic_load_explicit(&worker->round, memory_order_acquire) == seen) /* G2 */
+		sched_yield();
+}
+
 static unsigned
 run_timers(struct uroce_worker *worker)
 {
@@ -178,13 +191,31 @@ run_timers(struct uroce_worker *worker)
 	return nb;
 }
 
+/* Until no other worker is in a round that began with the port ready. */
+static void
+wait_for_others(const struct uroce_worker *worker)
+{
+	atomic_thread_fence(memory_order_seq_cst); /* G1 */
+	for (unsigned i = 0; i < worker->dev->nb_workers; i++) {
+		if (worker->dev->worker[i] != worker)
+			uroce_worker_wait_round(worker->dev->worker[i]);
+	}
+}
+
 static void
 watch_link(struct uroce_worker *worker)
 {
+	struct uroce_port *port = worker->dev->port;
+
 	if (!worker->is_first || worker->now_ns < worker->link_check_ns)
 		return;
 	worker->link_check_ns = worker->now_ns + LINK_CHECK_NS;
-	uroce_port_check_link(worker->dev->port);
+	uroce_link_check(port);
+	if (!uroce_link_is_lost(port, worker->now_ns))
+		return;
+	atomic_store(&port->is_ready, false);
+	wait_for_others(worker);
+	uroce_link_restart(port, worker->now_ns);
 }
 
 static unsigned

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The guard: a jump out of the signal handler to before the burst. That is sound because of what
+ * runs in between: the copy loops of a driver, which hold no lock while they touch the peer's
+ * memory. The driver's own state for the lost connection is set up anew with the next one.
+ *
+ * The mask is neither saved nor changed (SA_NODEFER), which keeps system calls out of the way of
+ * every burst.
+ */
+
+#include "datapath/guard.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <rte_ethdev.h>
+
+static const int guarded[] = { SIGSEGV, SIGBUS };
+
+static struct sigaction before[RTE_DIM(guarded)];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int install_ret;
+
+static _Thread_local sigjmp_buf way_out;
+static _Thread_local atomic_bool is_inside;
+
+/* Not ours: do what would have been done without us. */
+static void
+pass_on(int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction *was = &before[sig == guarded[0] ? 0 : 1];
+
+	if (was->sa_flags & SA_SIGINFO)
+		was->sa_sigaction(sig, info, context);
+	else if (was->sa_handler != SIG_DFL && was->sa_handler != SIG_IGN)
+		was->sa_handler(sig);
+	else
+		(void)sigaction(sig, was, NULL); /* the instruction faults again, for good */
+}
+
+static void
+on_fault(int sig, siginfo_t *info, void *context)
+{
+	if (!atomic_load_explicit(&is_inside, memory_order_relaxed)) {
+		pass_on(sig, info, context);
+		return;
+	}
+	atomic_store_explicit(&is_inside, false, memory_order_relaxed);
+	siglongjmp(way_out, 1);
+}
+
+static void
+install(void)
+{
+	struct sigaction action = {
+		.sa_sigaction = on_fault,
+		.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK,
+	};
+
+	sigemptyset(&action.sa_mask);
+	for (unsigned i = 0; i < RTE_DIM(guarded); i++) {
+		if (sigaction(guarded[i], &action, &before[i]) < 0)
+			install_ret = -errno;
+	}
+}
+
+int
+uroce_guard_install(void)
+{
+	pthread_once(&once, install);
+	return install_ret;
+}
+
+static void
+enter(void)
+{
+	atomic_store_explicit(&is_inside, true, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void
+leave(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&is_inside, false, memory_order_relaxed);
+}
+
+uint16_t
+uroce_guard_rx(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames, uint16_t nb)
+{
+	uint16_t nb_rx;
+
+	if (sigsetjmp(way_out, 0))
+		return 0;
+	enter();
+	nb_rx = rte_eth_rx_burst(port_id, queue, frames, nb);
+	leave();
+	return nb_rx;
+}
+
+uint16_t
+uroce_guard_tx(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames, uint16_t nb)
+{
+	uint16_t nb_tx;
+
+	if (sigsetjmp(way_out, 0))
+		return UINT16_MAX;
+	enter();
+	nb_tx = rte_eth_tx_burst(port_id, queue, frames, nb);
+	leave();
+	return nb_tx;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Links. memif makes two demands beside the usual: a client that finds nobody, or is turned away
+ * because the server is not up yet, must be started again by us; and its stop, which frees the
+ * rings, races with its own disconnect, which frees them too, in EAL's interrupt thread. So we stop
+ * and start it in that thread, by way of an alarm that is due at once.
+ */
+
+#include "datapath/link.h"
+
+#include <errno.h>
+#include <string.h>
+#include <rte_alarm.h>
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_log.h>
+
+#include "datapath/log.h"
+
+#define RESTART_NS UINT64_C(200000000) /* from one try to the next */
+
+static void
+set_link(struct uroce_port *port, bool is_up)
+{
+	const bool was_up = atomic_exchange(&port->is_up, is_up);
+
+	if (was_up == is_up)
+		return;
+	UROCE_LOG(INFO, port, "%s: link is %s", port->name, is_up ? "up" : "down");
+	uroce_event_push(port->events, is_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
+}
+
+static void
+set_gone(struct uroce_port *port)
+{
+	if (!atomic_exchange(&port->is_gone, true))
+		UROCE_LOG(WARNING, port, "%s: the port was removed", port->name);
+	set_link(port, false);
+}
+
+static bool
+is_link_up(struct uroce_port *port)
+{
+	struct rte_eth_link link;
+
+	if (!uroce_port_is_ready(port) || rte_eth_link_get_nowait(port->id, &link) < 0 ||
+	    link.link_status != RTE_ETH_LINK_UP)
+		return false;
+	return port->netif.if_index == 0 || uroce_netif_is_up(&port->netif) > 0;
+}
+
+void
+uroce_link_check(struct uroce_port *port)
+{
+	if (!uroce_port_is_gone(port))
+		set_link(port, is_link_up(port));
+}
+
+/* EAL's interrupt thread. A reset is reported as a loss of link; its end is seen by looking. */
+static int
+on_port_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *ret_param)
+{
+	struct uroce_port *port = arg;
+
+	(void)port_id;
+	(void)ret_param;
+	if (type == RTE_ETH_EVENT_INTR_RMV)
+		set_gone(port);
+	else if (type == RTE_ETH_EVENT_INTR_RESET)
+		set_link(port, false);
+	else
+		uroce_link_check(port);
+	return 0;
+}
+
+static const enum rte_eth_event_type watched[] = {
+	RTE_ETH_EVENT_INTR_LSC,
+	RTE_ETH_EVENT_INTR_RMV,
+	RTE_ETH_EVENT_INTR_RESET,
+};
+
+void
+uroce_link_watch(struct uroce_port *port)
+{
+	atomic_store(&port->is_up, is_link_up(port));
+	for (unsigned i = 0; i < RTE_DIM(watched); i++)
+		(void)rte_eth_dev_callback_register(port->id, watched[i], on_port_event, port);
+	port->has_callbacks = true;
+}
+
+void
+uroce_link_unwatch(struct uroce_port *port)
+{
+	if (!port->has_callbacks)
+		return;
+	for (unsigned i = 0; i < RTE_DIM(watched); i++) {
+		/* -EAGAIN: the callback runs just now */
+		while (rte_eth_dev_callback_unregister(port->id, watched[i], on_port_event, port) ==
+		       -EAGAIN)
+			rte_delay_us_sleep(10);
+	}
+	port->has_callbacks = false;
+}
+
+/* A call on its way to the interrupt thread. */
+struct errand {
+	struct uroce_port *port;
+	void (*call)(struct uroce_port *port);
+	atomic_bool is_done;
+};
+
+static void
+run_errand(void *arg)
+{
+	struct errand *errand = arg;
+
+	errand->call(errand->port);
+	atomic_store_explicit(&errand->is_done, true, memory_order_release);
+}
+
+void
+uroce_link_call(struct uroce_port *port, void (*call)(struct uroce_port *port))
+{
+	struct errand errand = { .port = port, .call = call };
+
+	if (!port->policy->has_peer || rte_eal_alarm_set(1, run_errand, &errand) < 0) {
+		call(port);
+		return;
+	}
+	while (!atomic_load_explicit(&errand.is_done, memory_order_acquire))
+		rte_delay_us_sleep(10);
+}
+
+bool
+uroce_link_is_lost(const struct uroce_port *port, uint64_t now_ns)
+{
+	return port->is_client && !uroce_port_is_up(port) && !uroce_port_is_gone(port) &&
+	       now_ns >= port->restart_ns;
+}
+
+/* The driver says that nobody listens; it has said so before. */
+static void
+start_quietly(struct uroce_port *port)
+{
+	const int type = rte_log_register("pmd.net.memif");
+	const int level = type >= 0 ? rte_log_get_level((uint32_t)type) : -1;
+
+	if (level >= 0)
+		(void)rte_log_set_level((uint32_t)type, RTE_LOG_CRIT);
+	(void)rte_eth_dev_stop(port->id);
+	if (rte_eth_dev_start(port->id) == 0)
+		atomic_store_explicit(&port->is_ready, true, memory_order_release);
+	if (level >= 0)
+		(void)rte_log_set_level((uint32_t)type, (uint32_t)level);
+}
+
+void
+uroce_link_restart(struct uroce_port *port, uint64_t now_ns)
+{
+	port->restart_ns = now_ns + RESTART_NS;
+	uroce_link_call(port, start_quietly);
+}

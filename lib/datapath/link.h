@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_LINK_H
+#define UROCE_DATAPATH_LINK_H
+
+/**
+ * @file
+ * The link of a port, as it comes and goes: changes become port events. Ports report some of them,
+ * the rest is seen by looking now and then.
+ */
+
+#include "datapath/port.h"
+
+/** Begin to watch; the present state is taken without an event. */
+void uroce_link_watch(struct uroce_port *port);
+void uroce_link_unwatch(struct uroce_port *port);
+
+/** Look at the link. Does not wait. */
+void uroce_link_check(struct uroce_port *port);
+
+/** Whether the port has lost its peer and should be started again. */
+bool uroce_link_is_lost(const struct uroce_port *port, uint64_t now_ns);
+
+/** Start it again. Nobody calls bursts: is_ready is false. */
+void uroce_link_restart(struct uroce_port *port, uint64_t now_ns);
+
+/**
+ * Run `call` where the port's driver runs its own control callbacks, so that the two cannot meet:
+ * in EAL's interrupt thread, for ports with a peer. Returns when it has run.
+ */
+void uroce_link_call(struct uroce_port *port, void (*call)(struct uroce_port *port));
+
+#endif /* UROCE_DATAPATH_LINK_H */
