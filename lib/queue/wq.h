@@ -91,6 +91,13 @@ void uroce_sq_init(struct uroce_wq *sq, void *mem, uint32_t max_wr, uint32_t max
 /** Make a receive queue over `mem`. */
 void uroce_rq_init(struct uroce_wq *rq, void *mem, uint32_t max_wr, uint32_t max_sge);
 
+/** Whether nothing is posted that has not been given back; a hint to all but the consumer. */
+static inline bool
+uroce_wq_is_empty(const struct uroce_wq *wq)
+{
+	return uroce_ring_head(&wq->ring) == uroce_ring_tail(&wq->ring);
+}
+
 /** UD: the path of a send entry. */
 static inline struct uroce_path *
 uroce_send_wqe_path(struct uroce_send_wqe *wqe)

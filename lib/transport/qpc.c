@@ -130,21 +130,32 @@ uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	return uroce_ud_recv(qpc, pkt, now_ns);
 }
 
-unsigned
-uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+static unsigned
+send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
-	unsigned nb = 0;
-
-	if (qpc->type == IBV_QPT_RC)
-		nb = uroce_resp_send(qpc, out, max, now_ns);
 	if (qpc->state == IBV_QPS_ERR)
 		uroce_done_flush(qpc, now_ns);
 	else if (qpc->state == IBV_QPS_SQE)
 		uroce_done_flush_sq(qpc, now_ns);
 	else if (qpc->type == IBV_QPT_UD)
-		nb += uroce_ud_send(qpc, out + nb, max - nb);
+		return uroce_ud_send(qpc, out, max, now_ns);
 	else if (qpc->state >= IBV_QPS_RTS)
-		nb += uroce_req_send(qpc, out + nb, max - nb, now_ns);
+		return uroce_req_send(qpc, out, max, now_ns);
+	return 0;
+}
+
+unsigned
+uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+{
+	const bool is_rc = qpc->type == IBV_QPT_RC;
+	unsigned nb = 0;
+
+	/* a long READ of the peer leaves half of the burst to our own requests */
+	if (is_rc)
+		nb = uroce_resp_send(qpc, out, max - max / 2, now_ns);
+	nb += send_requests(qpc, out + nb, max - nb, now_ns);
+	if (is_rc)
+		nb += uroce_resp_send(qpc, out + nb, max - nb, now_ns);
 	qpc->stats.tx_packets += nb;
 	return nb;
 }

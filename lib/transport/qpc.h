@@ -118,7 +118,7 @@ struct uroce_rd_res {
 	uint32_t end;    /* where it ends: nb_psn unless a duplicate asked for less */
 	uint32_t msn;    /* the message sequence number it is answered with */
 	bool is_atomic;
-	bool is_duplicate; /* this pass answers a duplicate request */
+	bool was_answered; /* all of it was sent once: from now on passes are repetitions */
 };
 
 /** The requester: what we asked of the peer. */
@@ -130,13 +130,14 @@ struct uroce_req {
 	uint32_t next_idx;      /* of the request that next_psn belongs to */
 	uint32_t next_pkt;      /* PSNs of it that lie before next_psn */
 	uint32_t begun_idx;     /* one past the newest request that has PSNs */
-	uint16_t since_ack_req; /* packets sent since the last that asked for an ACK */
+	uint16_t since_ack_req; /* packets sent since the last that has to be answered */
 	uint8_t nb_rd_out;      /* READ and atomic requests on the wire, unanswered */
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	uint8_t fault;         /* enum ibv_wc_status that ends the request at next_idx; 0: none */
 	bool is_rnr_wait;      /* silent until rnr_deadline */
 	bool is_repairing;     /* rewound to una_psn because of a NAK; ends with progress */
+	bool is_ack_wanted;    /* the packet at next_psn was sent before and now asks for an ACK */
 	bool is_draining;      /* SQD, requests begun not yet complete */
 	uint64_t ack_deadline; /* UROCE_NEVER: nothing outstanding, or no timeout */
 	uint64_t rnr_deadline; /* valid with is_rnr_wait */
@@ -150,7 +151,6 @@ struct uroce_resp {
 	uint8_t syndrome;    /* of the pending AETH */
 	bool has_aeth;       /* an ACK or NAK is to be sent */
 	bool is_nak_sent;    /* silent until epsn arrives */
-	bool has_recv;       /* the oldest receive request is in use by this message */
 	uint32_t aeth_psn;   /* PSN of the pending AETH */
 	uint32_t msg_len;    /* payload bytes received of this message */
 	uint32_t write_rkey; /* WRITE being received */
@@ -246,13 +246,29 @@ void uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr);
  */
 void uroce_qpc_fail(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** Whether uroce_qpc_send() might have something to do: a cheap hint, true too often. */
+/**
+ * Whether uroce_qpc_send() might have something to do: a cheap hint. It is true too often (a request
+ * may have to wait for the peer), and never false when there is something to send or to flush.
+ */
 static inline bool
 uroce_qpc_has_work(const struct uroce_qpc *qpc)
 {
-	return qpc->resp.pending || qpc->resp.has_aeth ||
-	       (qpc->state >= IBV_QPS_RTS && !qpc->req.is_rnr_wait &&
-		(qpc->req.next_pkt || qpc->req.next_idx != uroce_ring_head(&qpc->sq->ring)));
+	const struct uroce_req *req = &qpc->req;
+
+	if (qpc->resp.pending || qpc->resp.has_aeth)
+		return true;
+	switch (qpc->state) {
+	case IBV_QPS_RTS:
+		return !req->is_rnr_wait && req->next_idx != uroce_ring_head(&qpc->sq->ring);
+	case IBV_QPS_SQD: /* what was begun, and the ACK that it ends with */
+		return !req->is_rnr_wait && (req->next_idx != req->begun_idx ||
+					     (req->since_ack_req && req->una_idx != req->next_idx));
+	case IBV_QPS_SQE:
+		return !uroce_wq_is_empty(qpc->sq);
+	case IBV_QPS_ERR:
+		return !uroce_wq_is_empty(qpc->sq) || !uroce_wq_is_empty(qpc->rq);
+	}
+	return false;
 }
 
 #endif /* UROCE_TRANSPORT_QPC_H */

@@ -11,7 +11,9 @@
  * window bounds the responses in flight as it bounds everything else.
  *
  * Who asks for an ACK: the last packet that can be sent now (nothing else would make the peer
- * answer), and otherwise one packet in ACK_EVERY.
+ * answer), and otherwise one packet in ACK_EVERY. READs and atomics are answered in any case. If it
+ * turns out too late which packet was the last - the request after it cannot be sent, or may not
+ * since the queue is to drain - that packet is sent once more, and asks.
  */
 #include "transport/role.h"
 
@@ -57,8 +59,14 @@ uroce_req_start(struct uroce_qpc *qpc)
 	req->una_psn = qpc->attr.sq_psn;
 	req->next_psn = qpc->attr.sq_psn;
 	req->max_psn = qpc->attr.sq_psn;
-	req->retry_left = qpc->attr.retry_cnt;
-	req->rnr_left = qpc->attr.rnr_retry;
+	uroce_req_refill(qpc);
+}
+
+void
+uroce_req_refill(struct uroce_qpc *qpc)
+{
+	qpc->req.retry_left = qpc->attr.retry_cnt;
+	qpc->req.rnr_left = qpc->attr.rnr_retry;
 }
 
 void
@@ -91,6 +99,7 @@ uroce_req_rewind(struct uroce_qpc *qpc)
 			uroce_psn_dist(uroce_req_wqe(qpc, req->una_idx)->first_psn, req->una_psn);
 	req->nb_rd_out = 0;
 	req->since_ack_req = 0;
+	req->is_ack_wanted = false;
 	req->fault = 0;
 }
 
@@ -99,8 +108,7 @@ uroce_req_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 
-	req->retry_left = qpc->attr.retry_cnt;
-	req->rnr_left = qpc->attr.rnr_retry;
+	uroce_req_refill(qpc);
 	req->is_rnr_wait = false;
 	req->is_repairing = false;
 	/* an answer to what was sent before a rewind may overtake the position */
@@ -173,16 +181,6 @@ uroce_req_check_drained(struct uroce_qpc *qpc)
 		qpc->events |= UROCE_QPC_SQ_DRAINED;
 }
 
-/*
- * The request at the position cannot be sent. It fails when all before it have completed; until then
- * sending stops here.
- */
-static void
-stop_at_fault(struct uroce_qpc *qpc, enum ibv_wc_status status)
-{
-	qpc->req.fault = (uint8_t)status;
-}
-
 /* The next request in the queue gets its PSNs. */
 static bool
 begin_request(struct uroce_qpc *qpc)
@@ -202,19 +200,24 @@ begin_request(struct uroce_qpc *qpc)
 	return true;
 }
 
+/* Whether this QP can do at all what the request asks for. */
+static bool
+is_possible(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
+{
+	if (uroce_wqe_needs_response(wqe))
+		return qpc->type == IBV_QPT_RC && qpc->attr.max_rd_atomic;
+	return qpc->type == IBV_QPT_RC || wqe->opcode != IBV_WR_SEND_WITH_INV;
+}
+
 /* Whether the request at the position has to wait for READs and atomics before it. */
 static bool
-is_held_back(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
+is_held_back(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {
 	const struct uroce_req *req = &qpc->req;
 
 	if (!req->next_pkt && (wqe->flags & UROCE_WQE_FENCE) && req->nb_rd_out)
 		return true;
-	if (!uroce_wqe_needs_response(wqe))
-		return false;
-	if (!qpc->attr.max_rd_atomic)
-		stop_at_fault(qpc, IBV_WC_LOC_QP_OP_ERR);
-	return req->nb_rd_out >= qpc->attr.max_rd_atomic;
+	return uroce_wqe_needs_response(wqe) && req->nb_rd_out >= qpc->attr.max_rd_atomic;
 }
 
 /* The position moves over `nb` PSNs of the request that it is in. */
@@ -253,6 +256,7 @@ put_read(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_t
 	reth->rkey = be32_make(wqe->rkey);
 	reth->dma_len = be32_make(len);
 	req->nb_rd_out++;
+	req->since_ack_req = 0;
 	advance_position(qpc, wqe, end - pkt);
 }
 
@@ -270,6 +274,7 @@ put_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce
 	eth->swap_add = be64_make(is_swap ? wqe->atomic.swap : wqe->atomic.compare_add);
 	eth->compare = be64_make(is_swap ? wqe->atomic.compare_add : 0);
 	req->nb_rd_out++;
+	req->since_ack_req = 0;
 	advance_position(qpc, wqe, 1);
 }
 
@@ -317,13 +322,15 @@ wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 		is_last &&
 		(req->next_idx + 1 == uroce_ring_head(&qpc->sq->ring) || qpc->state != IBV_QPS_RTS);
 
-	if (!is_window_end && !is_queue_end && ++req->since_ack_req < ACK_EVERY)
+	if (!is_window_end && !is_queue_end && !req->is_ack_wanted &&
+	    ++req->since_ack_req < ACK_EVERY)
 		return false;
 	req->since_ack_req = 0;
+	req->is_ack_wanted = false;
 	return true;
 }
 
-/* SEND and WRITE. @return whether a packet was built; if not, a fault is noted */
+/* SEND and WRITE. @return whether a packet was built; if not, the request has a fault */
 static bool
 put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
 {
@@ -333,7 +340,7 @@ put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *tx
 	const uint32_t len = uroce_msg_payload(qpc, wqe->len, pkt);
 
 	if (slice_payload(qpc, wqe, len, txd)) {
-		stop_at_fault(qpc, IBV_WC_LOC_PROT_ERR);
+		req->fault = IBV_WC_LOC_PROT_ERR;
 		return false;
 	}
 	const uint8_t opcode = (uint8_t)(qpc->service << 5 | opcode_at(wqe, pkt));
@@ -378,6 +385,10 @@ put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 		return false;
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
 
+	if (!is_possible(qpc, wqe)) {
+		req->fault = IBV_WC_LOC_QP_OP_ERR;
+		return false;
+	}
 	if (is_held_back(qpc, wqe))
 		return false;
 	if (wqe->opcode == IBV_WR_RDMA_READ) {
@@ -391,9 +402,31 @@ put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 	return put_data(qpc, wqe, txd);
 }
 
-/* A request that cannot be sent, and all before it have completed: it ends in its fault. */
-static void
-fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns)
+/*
+ * Sending has stopped at the position, with requests before it of which none asks for an ACK: back
+ * to the last packet, so that it does. @return whether the position moved
+ */
+static bool
+step_back_to_ask(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+	const bool is_drained = req->next_idx == req->begun_idx && qpc->state == IBV_QPS_SQD;
+
+	if (!req->since_ack_req || req->next_idx == req->una_idx || (!req->fault && !is_drained))
+		return false;
+	if (!req->next_pkt) {
+		req->next_idx--;
+		req->next_pkt = uroce_req_wqe(qpc, req->next_idx)->nb_psn;
+	}
+	req->next_pkt--;
+	req->next_psn = uroce_psn_add(req->next_psn, UROCE_PSN_MASK);
+	req->fault = 0;
+	req->is_ack_wanted = true;
+	return true;
+}
+
+void
+uroce_req_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	const struct uroce_req *req = &qpc->req;
 
@@ -409,12 +442,13 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 
 	if (req->is_rnr_wait)
 		return 0;
-	while (nb < max && put_request(qpc, &out[nb]))
+	while (nb < max && (put_request(qpc, &out[nb]) ||
+			    (step_back_to_ask(qpc) && put_request(qpc, &out[nb]))))
 		nb++;
 	if (nb && req->ack_deadline == UROCE_NEVER && qpc->type == IBV_QPT_RC &&
 	    qpc->ack_timeout_ns)
 		req->ack_deadline = now_ns + qpc->ack_timeout_ns;
-	fail_if_faulty(qpc, now_ns);
+	uroce_req_fail_if_faulty(qpc, now_ns);
 	return nb;
 }
 
@@ -436,5 +470,5 @@ uroce_req_sent(struct uroce_qpc *qpc, uint64_t now_ns)
 		req->una_psn = req->next_psn;
 		uroce_req_check_drained(qpc);
 	}
-	fail_if_faulty(qpc, now_ns);
+	uroce_req_fail_if_faulty(qpc, now_ns);
 }

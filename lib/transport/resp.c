@@ -133,7 +133,7 @@ next_resource(struct uroce_qpc *qpc)
 	       resp->pending & 1u << (slot - resp->res)) {
 		const struct uroce_rd_res *oldest = oldest_pending(resp);
 
-		if (!oldest->is_duplicate)
+		if (!oldest->was_answered)
 			return NULL;
 		end_pass(resp, oldest);
 	}
@@ -300,7 +300,6 @@ answer_again(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t begin, 
 	res->begin = begin;
 	res->sent = begin;
 	res->end = end;
-	res->is_duplicate = true;
 	resp->pending |= 1u << (res - resp->res);
 }
 
@@ -323,7 +322,7 @@ repeat_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	/* a part that ends inside ends on a packet boundary, or the lengths would not fit */
 	const uint32_t end = begin + uroce_msg_packets(qpc, len);
 
-	if (end != res->nb_psn && len & ((1u << qpc->mtu_shift) - 1))
+	if (end != res->nb_psn && (!len || len & ((1u << qpc->mtu_shift) - 1)))
 		return UROCE_VERDICT_STALE;
 	if (end == res->nb_psn && offset + len != res->len)
 		return UROCE_VERDICT_STALE;
@@ -423,7 +422,26 @@ put_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct 
 	return true;
 }
 
-/* One response of a READ or atomic. @return false: none could be built, a NAK is due instead */
+/*
+ * The memory of a READ is gone. If this was a repetition, the peer has most likely got its answer,
+ * and its region may have ended its life because of that: it must not lose its QP over a request
+ * that was late. Otherwise the NAK names the first response that is not coming.
+ */
+static void
+give_up_read(struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	if (res->was_answered) {
+		end_pass(resp, res);
+		return;
+	}
+	resp->pending = 0;
+	resp->epsn = uroce_psn_add(res->psn, res->sent);
+	refuse(qpc, UROCE_VERDICT_NO_ACCESS, now_ns);
+}
+
+/* One response of a READ or atomic. @return whether it could be built */
 static bool
 put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 {
@@ -433,14 +451,14 @@ put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 	if (res->is_atomic) {
 		put_atomic_ack(qpc, res, txd);
 	} else if (!put_read_response(qpc, res, txd)) {
-		resp->pending = 0;
-		resp->epsn = uroce_psn_add(res->psn, res->sent);
-		refuse(qpc, UROCE_VERDICT_NO_ACCESS, now_ns);
+		give_up_read(qpc, res, now_ns);
 		return false;
 	}
 	res->sent++;
-	if (res->sent == res->end)
+	if (res->sent == res->end) {
+		res->was_answered = res->was_answered || res->end == res->nb_psn;
 		end_pass(resp, res);
+	}
 	return true;
 }
 

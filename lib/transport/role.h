@@ -34,6 +34,12 @@ unsigned uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned m
 /** UC and UD: the requests whose last packet was sent complete; then a fault takes effect. */
 void uroce_req_sent(struct uroce_qpc *qpc, uint64_t now_ns);
 
+/** Full retry counters, as the attributes have them now. */
+void uroce_req_refill(struct uroce_qpc *qpc);
+
+/** A request that cannot be sent ends in its fault, if all before it have completed. */
+void uroce_req_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns);
+
 /** Send again from una_psn on (go back N). */
 void uroce_req_rewind(struct uroce_qpc *qpc);
 
@@ -120,7 +126,8 @@ enum uroce_verdict uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_p
 
 /* --- ud.c --- */
 
-unsigned uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
+/** Fill descriptors with datagrams. */
+unsigned uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns);
 enum uroce_verdict uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				 uint64_t now_ns);
 

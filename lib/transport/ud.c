@@ -59,7 +59,7 @@ put_datagram(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd
 }
 
 unsigned
-uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
+uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
@@ -80,6 +80,8 @@ uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 		req->begun_idx = req->next_idx;
 		nb++;
 	}
+	req->max_psn = req->next_psn;
+	uroce_req_fail_if_faulty(qpc, now_ns);
 	return nb;
 }
 

@@ -1,0 +1,957 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The responder of RC [IBA 9.7.4, 9.7.5.1]. The test is the requester, frame by frame; what B owes
+ * is what it sends. B expects PSN 0 at first.
+ */
+
+#include "pair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "wire/psn.h"
+
+#define MTU 1024u
+#define ACCESS_ALL                                                                                 \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC)
+
+static struct pair pair;
+
+static int
+open_pair(void **state)
+{
+	const struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	pair_open(&pair, &conf);
+	return 0;
+}
+
+static int
+close_pair(void **state)
+{
+	(void)state;
+	pair_close(&pair);
+	return 0;
+}
+
+static uint64_t
+va(uint32_t offset)
+{
+	return (uintptr_t)pair.host[B].mem + offset;
+}
+
+/* --- requests as a peer makes them --- */
+
+static enum uroce_verdict
+write_only(uint32_t psn, uint32_t offset, uint32_t len)
+{
+	return pair_inject(&pair, B,
+			   &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY,
+					       .psn = psn,
+					       .has_ack_req = true,
+					       .va = va(offset),
+					       .rkey = pair.host[B].key,
+					       .dma_len = len,
+					       .payload_len = len });
+}
+
+static enum uroce_verdict
+write_packet(uint8_t opcode, uint32_t psn, uint32_t dma_len, uint32_t len)
+{
+	return pair_inject(&pair, B,
+			   &(struct pair_pkt){ .opcode = opcode,
+					       .psn = psn,
+					       .va = va(0),
+					       .rkey = pair.host[B].key,
+					       .dma_len = dma_len,
+					       .payload_len = len });
+}
+
+static enum uroce_verdict
+send_packet(uint8_t opcode, uint32_t psn, uint32_t len)
+{
+	return pair_inject(
+		&pair, B,
+		&(struct pair_pkt){
+			.opcode = opcode, .psn = psn, .has_ack_req = true, .payload_len = len });
+}
+
+static enum uroce_verdict
+read_request(uint32_t psn, uint32_t offset, uint32_t len)
+{
+	return pair_inject(&pair, B,
+			   &(struct pair_pkt){ .opcode = UROCE_OP_READ_REQUEST,
+					       .psn = psn,
+					       .va = va(offset),
+					       .rkey = pair.host[B].key,
+					       .dma_len = len });
+}
+
+static enum uroce_verdict
+fetch_add(uint32_t psn, uint64_t at, uint64_t add)
+{
+	return pair_inject(&pair, B,
+			   &(struct pair_pkt){ .opcode = UROCE_OP_FETCH_ADD,
+					       .psn = psn,
+					       .va = at,
+					       .rkey = pair.host[B].key,
+					       .swap_add = add });
+}
+
+static void
+expect_answer(const char *trace)
+{
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, trace);
+}
+
+static void
+expect_err(uint32_t events)
+{
+	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
+	assert_int_equal(pair_events(&pair, B), events);
+}
+
+/* --- past, expected, ahead --- */
+
+static void
+resp_recv__expected_write_is_placed_and_acked(void **state)
+{
+	(void)state;
+	assert_int_equal(write_only(0, 16, 5), UROCE_VERDICT_REQUEST);
+	expect_answer("B>A ACK psn 0\n");
+	assert_memory_equal(pair.host[B].mem + 16, "\1\2\3\4\5\0", 6);
+	assert_int_equal(pair.host[B].qpc.resp.epsn, 1);
+	assert_int_equal(pair.host[B].qpc.resp.msn, 1);
+}
+
+static void
+resp_recv__past_write_is_acked_not_rewritten(void **state)
+{
+	(void)state;
+	write_only(0, 16, 5);
+	write_only(1, 0, 0);
+	expect_answer("B>A ACK psn 1\n");
+	memset(pair.host[B].mem, 0, 100);
+	assert_int_equal(write_only(0, 16, 5), UROCE_VERDICT_DUPLICATE);
+	/* the ACK names the newest, not the repeated one */
+	expect_answer("B>A ACK psn 1\n");
+	assert_int_equal(pair.host[B].mem[16], 0);
+	assert_int_equal(pair.host[B].qpc.resp.msn, 2);
+}
+
+static void
+resp_recv__write_ahead_gets_one_nak(void **state)
+{
+	(void)state;
+	assert_int_equal(write_only(2, 0, 5), UROCE_VERDICT_PSN_GAP);
+	expect_answer("B>A NAK_SEQ psn 0\n");
+	/* silent until what it asked for is here */
+	assert_int_equal(write_only(3, 0, 5), UROCE_VERDICT_PSN_GAP);
+	expect_answer("");
+	assert_int_equal(pair.host[B].mem[0], 0);
+	assert_int_equal(write_only(0, 0, 5), UROCE_VERDICT_REQUEST);
+	expect_answer("B>A ACK psn 0\n");
+	/* the next gap is a new one */
+	assert_int_equal(write_only(2, 0, 5), UROCE_VERDICT_PSN_GAP);
+	expect_answer("B>A NAK_SEQ psn 1\n");
+}
+
+static void
+resp_recv__half_of_the_circle_is_past_half_is_ahead(void **state)
+{
+	(void)state;
+	assert_int_equal(write_only(0x7fffff, 0, 5), UROCE_VERDICT_PSN_GAP);
+	assert_int_equal(write_only(0x800000, 0, 5), UROCE_VERDICT_DUPLICATE);
+	assert_int_equal(write_only(0xffffff, 0, 5), UROCE_VERDICT_DUPLICATE);
+	assert_int_equal(write_only(1, 0, 5), UROCE_VERDICT_PSN_GAP);
+}
+
+static void
+resp_recv__nak_that_did_not_leave_is_overtaken_by_what_it_asks_for(void **state)
+{
+	(void)state;
+	write_only(1, 0, 5);
+	write_only(0, 0, 5);
+	expect_answer("B>A ACK psn 0\n");
+}
+
+static void
+resp_recv__nak_goes_instead_of_the_ack_before_it(void **state)
+{
+	(void)state;
+	write_only(0, 0, 5);
+	write_only(2, 0, 5);
+	/* and says as much: everything before PSN 1 is here */
+	expect_answer("B>A NAK_SEQ psn 1\n");
+}
+
+static void
+resp_recv__duplicate_behind_a_nak_is_acked(void **state)
+{
+	(void)state;
+	write_only(0, 0, 5);
+	write_only(2, 0, 5);
+	expect_answer("B>A NAK_SEQ psn 1\n");
+	write_only(0, 0, 5);
+	expect_answer("B>A ACK psn 0\n");
+	write_only(3, 0, 5);
+	expect_answer("");
+}
+
+static void
+resp_send__one_ack_for_many(void **state)
+{
+	(void)state;
+	for (uint32_t psn = 0; psn < 20; psn++)
+		write_only(psn, 0, 5);
+	expect_answer("B>A ACK psn 19\n");
+	expect_answer("");
+}
+
+static void
+resp_recv__no_ack_without_being_asked(void **state)
+{
+	(void)state;
+	write_packet(UROCE_OP_WRITE_FIRST, 0, 2 * MTU, MTU);
+	write_packet(UROCE_OP_WRITE_LAST, 1, 0, MTU);
+	expect_answer("");
+}
+
+/* --- NAKs that end the QP --- */
+
+static void
+resp_recv__opcode_out_of_sequence_is_an_invalid_request(void **state)
+{
+	static const struct {
+		uint8_t first; /* 0xff: none */
+		uint8_t second;
+	} rows[] = {
+		{ 0xff, UROCE_OP_SEND_MIDDLE },
+		{ 0xff, UROCE_OP_SEND_LAST },
+		{ 0xff, UROCE_OP_SEND_LAST_IMM },
+		{ 0xff, UROCE_OP_WRITE_MIDDLE },
+		{ 0xff, UROCE_OP_WRITE_LAST },
+		{ 0xff, UROCE_OP_WRITE_LAST_IMM },
+		{ UROCE_OP_SEND_FIRST, UROCE_OP_SEND_FIRST },
+		{ UROCE_OP_SEND_FIRST, UROCE_OP_SEND_ONLY },
+		{ UROCE_OP_SEND_FIRST, UROCE_OP_WRITE_FIRST },
+		{ UROCE_OP_SEND_FIRST, UROCE_OP_WRITE_MIDDLE },
+		{ UROCE_OP_SEND_FIRST, UROCE_OP_WRITE_LAST },
+		{ UROCE_OP_SEND_FIRST, UROCE_OP_READ_REQUEST },
+		{ UROCE_OP_SEND_FIRST, UROCE_OP_FETCH_ADD },
+		{ UROCE_OP_WRITE_FIRST, UROCE_OP_SEND_MIDDLE },
+		{ UROCE_OP_WRITE_FIRST, UROCE_OP_SEND_ONLY },
+		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_FIRST },
+		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_ONLY },
+		{ UROCE_OP_WRITE_FIRST, UROCE_OP_READ_REQUEST },
+		{ UROCE_OP_WRITE_FIRST, UROCE_OP_CMP_SWAP },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char trace[64];
+		uint32_t psn = 0;
+		const bool has_payload =
+			uroce_opcode_table[rows[i].second].flags & UROCE_OPF_PAYLOAD;
+
+		open_pair(state);
+		pair_post_recv(&pair, B, 0, 8192);
+		if (rows[i].first != 0xff)
+			assert_int_equal(write_packet(rows[i].first, psn++, 3 * MTU, MTU),
+					 UROCE_VERDICT_REQUEST);
+		assert_int_equal(write_packet(rows[i].second, psn, MTU, has_payload ? MTU : 0),
+				 UROCE_VERDICT_BAD_SEQUENCE);
+		snprintf(trace, sizeof(trace), "B>A NAK_INV_REQUEST psn %u\n", psn);
+		expect_answer(trace);
+		expect_err(UROCE_QPC_REQ_ERR);
+		pair_expect_done(&pair, B, "recv 0 WR_FLUSH_ERR\n");
+		close_pair(state);
+	}
+}
+
+static void
+resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request(void **state)
+{
+	static const struct {
+		uint8_t first;
+		uint8_t second;
+		uint32_t dma_len;
+		uint32_t len;
+	} rows[] = {
+		/* first and middle are full, last and only are not longer, last is not empty */
+		{ 0xff, UROCE_OP_SEND_FIRST, 0, MTU - 4 },
+		{ 0xff, UROCE_OP_SEND_FIRST, 0, MTU + 4 },
+		{ 0xff, UROCE_OP_SEND_ONLY, 0, MTU + 1 },
+		{ UROCE_OP_SEND_FIRST, UROCE_OP_SEND_MIDDLE, 0, MTU - 4 },
+		{ UROCE_OP_SEND_FIRST, UROCE_OP_SEND_LAST, 0, MTU + 1 },
+		{ UROCE_OP_SEND_FIRST, UROCE_OP_SEND_LAST, 0, 0 },
+		{ 0xff, UROCE_OP_WRITE_FIRST, 3 * MTU, MTU - 4 },
+		{ 0xff, UROCE_OP_WRITE_ONLY, MTU + 4, MTU + 4 },
+		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_LAST, 0, 0 },
+		/* a WRITE is as long as it said */
+		{ 0xff, UROCE_OP_WRITE_ONLY, 5, 4 },
+		{ 0xff, UROCE_OP_WRITE_ONLY, 3, 4 },
+		{ 0xff, UROCE_OP_WRITE_ONLY, 0, 4 },
+		{ 0xff, UROCE_OP_WRITE_ONLY, 4, 0 },
+		{ 0xff, UROCE_OP_WRITE_FIRST, MTU, MTU },
+		{ 0xff, UROCE_OP_WRITE_FIRST, MTU - 1, MTU },
+		{ 0xff, UROCE_OP_WRITE_FIRST, 0, MTU },
+		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_MIDDLE, 0, MTU },
+		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_LAST, 0, 99 },
+		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_LAST, 0, 101 },
+		/* longer than 2^31 */
+		{ 0xff, UROCE_OP_WRITE_FIRST, 0x80000001, MTU },
+		{ 0xff, UROCE_OP_WRITE_FIRST, UINT32_MAX, MTU },
+		{ 0xff, UROCE_OP_READ_REQUEST, 0x80000001, 0 },
+		{ 0xff, UROCE_OP_READ_REQUEST, UINT32_MAX, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint32_t psn = 0;
+
+		open_pair(state);
+		pair_post_recv(&pair, B, 0, 8192);
+		if (rows[i].first != 0xff)
+			assert_int_equal(write_packet(rows[i].first, psn++, MTU + 100, MTU),
+					 UROCE_VERDICT_REQUEST);
+		assert_int_equal(write_packet(rows[i].second, psn, rows[i].dma_len, rows[i].len),
+				 UROCE_VERDICT_BAD_REQUEST);
+		expect_answer(psn ? "B>A NAK_INV_REQUEST psn 1\n" : "B>A NAK_INV_REQUEST psn 0\n");
+		expect_err(UROCE_QPC_REQ_ERR);
+		close_pair(state);
+	}
+}
+
+static void
+resp_recv__operations_that_we_do_not_offer_are_invalid_requests(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t len;
+	} rows[] = {
+		{ UROCE_OP_SEND_ONLY_INV, 4 },
+		{ UROCE_OP_ATOMIC_WRITE, 8 },
+		{ UROCE_OP_FLUSH, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		open_pair(state);
+		pair_post_recv(&pair, B, 0, 8192);
+		assert_int_equal(write_packet(rows[i].opcode, 0, rows[i].len, rows[i].len),
+				 UROCE_VERDICT_BAD_REQUEST);
+		expect_answer("B>A NAK_INV_REQUEST psn 0\n");
+		expect_err(UROCE_QPC_REQ_ERR);
+		close_pair(state);
+	}
+}
+
+/* Each way in which a key, a range or a right may be refused. */
+static void
+resp_recv__refused_memory_is_a_remote_access_error(void **state)
+{
+	static const uint8_t opcodes[] = { UROCE_OP_WRITE_ONLY, UROCE_OP_WRITE_FIRST,
+					   UROCE_OP_READ_REQUEST, UROCE_OP_CMP_SWAP,
+					   UROCE_OP_FETCH_ADD };
+	enum way { BAD_KEY, BEFORE, BEHIND, PARTLY, NO_RIGHT, OTHER_PD, GONE, QP_DENIES, NB_WAYS };
+
+	for (size_t i = 0; i < sizeof(opcodes); i++) {
+		const uint8_t opcode = opcodes[i];
+		const bool is_first = opcode == UROCE_OP_WRITE_FIRST;
+		const uint32_t len = is_first ? MTU + 8 : 8;
+
+		for (int way = 0; way < NB_WAYS; way++) {
+			struct pair_conf conf = pair_conf(IBV_QPT_RC);
+			struct pair_pkt pkt = { .opcode = opcode, .dma_len = len };
+
+			if (way == QP_DENIES)
+				conf.access = 0;
+			pair_open(&pair, &conf);
+			pkt.va = va(0);
+			pkt.rkey = pair.host[B].key;
+			if (opcode <= UROCE_OP_WRITE_ONLY)
+				pkt.payload_len = is_first ? MTU : len;
+			if (way == BAD_KEY)
+				pkt.rkey++;
+			if (way == BEFORE)
+				pkt.va = va(0) - 8;
+			if (way == BEHIND)
+				pkt.va = va(conf.mem_len);
+			if (way == PARTLY)
+				pkt.va = va(conf.mem_len - len + 1);
+			if (way == NO_RIGHT)
+				pkt.rkey = pair_register(&pair, B, pair.host[B].mem, 4096,
+							 IBV_ACCESS_LOCAL_WRITE);
+			if (way == OTHER_PD)
+				pair.host[B].qpc.pdn++;
+			if (way == GONE)
+				uroce_mr_invalidate(pair.host[B].mrs, pair.host[B].key);
+			pair_post_recv(&pair, B, 0, 10);
+			assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_NO_ACCESS);
+			expect_answer("B>A NAK_REM_ACCESS psn 0\n");
+			expect_err(UROCE_QPC_ACCESS_ERR);
+			pair_expect_done(&pair, B, "recv 0 WR_FLUSH_ERR\n");
+			close_pair(state);
+		}
+	}
+}
+
+static void
+resp_recv__region_that_goes_in_the_middle_of_a_write(void **state)
+{
+	(void)state;
+	write_packet(UROCE_OP_WRITE_FIRST, 0, 2 * MTU, MTU);
+	uroce_mr_invalidate(pair.host[B].mrs, pair.host[B].key);
+	assert_int_equal(write_packet(UROCE_OP_WRITE_LAST, 1, 0, MTU), UROCE_VERDICT_NO_ACCESS);
+	expect_answer("B>A NAK_REM_ACCESS psn 1\n");
+	expect_err(UROCE_QPC_ACCESS_ERR);
+}
+
+static void
+resp_recv__nothing_needs_no_key(void **state)
+{
+	(void)state;
+	for (uint32_t psn = 0; psn < 2; psn++) {
+		const struct pair_pkt pkt = {
+			.opcode = psn ? UROCE_OP_READ_REQUEST : UROCE_OP_WRITE_ONLY,
+			.psn = psn,
+			.rkey = 0xdeadbeef,
+			.va = UINT64_MAX,
+		};
+
+		assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
+	}
+	expect_answer("B>A READ_RESPONSE_ONLY psn 1\n");
+}
+
+static void
+resp_recv__misaligned_atomic_is_an_invalid_request(void **state)
+{
+	(void)state;
+	assert_int_equal(fetch_add(0, va(4), 1), UROCE_VERDICT_BAD_REQUEST);
+	expect_answer("B>A NAK_INV_REQUEST psn 0\n");
+	expect_err(UROCE_QPC_REQ_ERR);
+	assert_int_equal(pair.host[B].mem[4], 0);
+}
+
+static void
+resp_recv__atomic_misaligned_in_our_own_memory_only(void **state)
+{
+	struct uroce_mr_conf conf = {
+		.addr = pair.host[B].mem + 1,
+		.iova = 0x1000,
+		.len = 64,
+		.pdn = pair.host[B].qpc.pdn,
+		.access = ACCESS_ALL,
+	};
+	struct pair_pkt pkt = { .opcode = UROCE_OP_FETCH_ADD, .va = 0x1000, .swap_add = 1 };
+
+	(void)state;
+	assert_int_equal(uroce_mr_add(pair.host[B].mrs, &conf, &pkt.rkey), 0);
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_BAD_REQUEST);
+}
+
+static void
+resp_recv__message_longer_than_its_buffer(void **state)
+{
+	(void)state;
+	pair_post_recv(&pair, B, 0, MTU + 99);
+	pair_post_recv(&pair, B, 0, 10);
+	send_packet(UROCE_OP_SEND_FIRST, 0, MTU);
+	assert_int_equal(send_packet(UROCE_OP_SEND_LAST, 1, 100), UROCE_VERDICT_TOO_LONG);
+	expect_answer("B>A NAK_INV_REQUEST psn 1\n");
+	expect_err(0);
+	pair_expect_done(&pair, B, "recv 0 LOC_LEN_ERR\nrecv 1 WR_FLUSH_ERR\n");
+}
+
+static void
+resp_recv__receive_whose_memory_is_refused(void **state)
+{
+	struct ibv_sge sge = { .addr = va(0), .length = 100, .lkey = pair.host[B].key + 1 };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
+
+	(void)state;
+	pair_post_recv_raw(&pair, B, &wr);
+	pair_post_recv(&pair, B, 0, 10);
+	assert_int_equal(send_packet(UROCE_OP_SEND_ONLY, 0, 100), UROCE_VERDICT_LOCAL_FAULT);
+	expect_answer("B>A NAK_REM_OP psn 0\n");
+	expect_err(0);
+	pair_expect_done(&pair, B, "recv 0 LOC_PROT_ERR\nrecv 1 WR_FLUSH_ERR\n");
+}
+
+static void
+resp_recv__in_err_nothing_is_taken(void **state)
+{
+	(void)state;
+	write_packet(UROCE_OP_SEND_MIDDLE, 0, 0, MTU);
+	expect_answer("B>A NAK_INV_REQUEST psn 0\n");
+	assert_int_equal(write_only(0, 0, 4), UROCE_VERDICT_NOT_READY);
+	expect_answer("");
+}
+
+/* --- receiver not ready --- */
+
+static void
+resp_recv__send_without_a_receive_gets_rnr_nak(void **state)
+{
+	(void)state;
+	assert_int_equal(send_packet(UROCE_OP_SEND_ONLY, 0, 10), UROCE_VERDICT_NO_RECEIVE);
+	expect_answer("B>A RNR_NAK psn 0\n");
+	/* what follows it is ahead, and silent */
+	assert_int_equal(write_only(1, 0, 4), UROCE_VERDICT_PSN_GAP);
+	expect_answer("");
+	/* again, again refused */
+	assert_int_equal(send_packet(UROCE_OP_SEND_ONLY, 0, 10), UROCE_VERDICT_NO_RECEIVE);
+	expect_answer("B>A RNR_NAK psn 0\n");
+	pair_post_recv(&pair, B, 0, 10);
+	assert_int_equal(send_packet(UROCE_OP_SEND_ONLY, 0, 10), UROCE_VERDICT_REQUEST);
+	expect_answer("B>A ACK psn 0\n");
+	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 10\n");
+	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
+}
+
+static void
+resp_recv__rnr_nak_that_did_not_leave_is_overtaken(void **state)
+{
+	(void)state;
+	send_packet(UROCE_OP_SEND_ONLY, 0, 10);
+	pair_post_recv(&pair, B, 0, 10);
+	send_packet(UROCE_OP_SEND_ONLY, 0, 10);
+	expect_answer("B>A ACK psn 0\n");
+}
+
+static void
+resp_recv__rnr_nak_carries_the_timer(void **state)
+{
+	struct uroce_txd txd;
+	uint8_t hdr[UROCE_HDR_MAX];
+
+	(void)state;
+	send_packet(UROCE_OP_SEND_ONLY, 0, 10);
+	txd.hdr = hdr;
+	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, &txd, 1, 0), 1);
+	assert_int_equal(hdr[txd.bth_off + 12], 1 << 5 | 12);
+}
+
+static void
+resp_recv__write_with_imm_without_a_receive_places_nothing(void **state)
+{
+	const struct pair_pkt pkt = { .opcode = UROCE_OP_WRITE_ONLY_IMM,
+				      .va = va(0),
+				      .rkey = pair.host[B].key,
+				      .dma_len = 4,
+				      .payload_len = 4 };
+
+	(void)state;
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_NO_RECEIVE);
+	expect_answer("B>A RNR_NAK psn 0\n");
+	assert_int_equal(pair.host[B].mem[0], 0);
+	pair_post_recv(&pair, B, 0, 0);
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
+	assert_int_equal(pair.host[B].mem[0], 1);
+	pair_expect_done(&pair, B, "recv 0 RECV_RDMA_WITH_IMM SUCCESS 4 imm 00000000\n");
+}
+
+static void
+resp_recv__last_of_a_write_with_imm_waits_for_a_receive(void **state)
+{
+	(void)state;
+	write_packet(UROCE_OP_WRITE_FIRST, 0, MTU + 4, MTU);
+	assert_int_equal(write_packet(UROCE_OP_WRITE_LAST_IMM, 1, 0, 4), UROCE_VERDICT_NO_RECEIVE);
+	expect_answer("B>A RNR_NAK psn 1\n");
+	pair_post_recv(&pair, B, 0, 0);
+	assert_int_equal(write_packet(UROCE_OP_WRITE_LAST_IMM, 1, 0, 4), UROCE_VERDICT_REQUEST);
+	pair_expect_done(&pair, B, "recv 0 RECV_RDMA_WITH_IMM SUCCESS 1028 imm 00000000\n");
+}
+
+/* --- READ --- */
+
+static void
+resp_send__read_spans_its_psns(void **state)
+{
+	(void)state;
+	assert_int_equal(read_request(0, 0, 2 * MTU + 1), UROCE_VERDICT_REQUEST);
+	assert_int_equal(pair.host[B].qpc.resp.epsn, 3);
+	assert_int_equal(write_only(3, 0, 4), UROCE_VERDICT_REQUEST);
+	/* in PSN order, whatever came in between */
+	expect_answer("B>A READ_RESPONSE_FIRST psn 0\n"
+		      "B>A READ_RESPONSE_MIDDLE psn 1\n"
+		      "B>A READ_RESPONSE_LAST psn 2\n"
+		      "B>A ACK psn 3\n");
+}
+
+static void
+resp_send__read_response_acknowledges_what_is_before_it(void **state)
+{
+	(void)state;
+	write_only(0, 0, 4);
+	read_request(1, 0, MTU);
+	expect_answer("B>A READ_RESPONSE_ONLY psn 1\n");
+}
+
+static void
+resp_send__nak_waits_for_the_responses_before_it(void **state)
+{
+	(void)state;
+	read_request(0, 0, 2 * MTU);
+	write_only(3, 0, 4);
+	expect_answer("B>A READ_RESPONSE_FIRST psn 0\n"
+		      "B>A READ_RESPONSE_LAST psn 1\n"
+		      "B>A NAK_SEQ psn 2\n");
+}
+
+static void
+resp_send__what_is_owed_is_sent_in_err(void **state)
+{
+	(void)state;
+	read_request(0, 0, 2 * MTU);
+	assert_int_equal(write_packet(UROCE_OP_WRITE_ONLY, 2, 9, 8), UROCE_VERDICT_BAD_REQUEST);
+	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
+	assert_true(uroce_qpc_has_work(&pair.host[B].qpc));
+	expect_answer("B>A READ_RESPONSE_FIRST psn 0\n"
+		      "B>A READ_RESPONSE_LAST psn 1\n"
+		      "B>A NAK_INV_REQUEST psn 2\n");
+	assert_false(uroce_qpc_has_work(&pair.host[B].qpc));
+}
+
+static void
+resp_send__region_that_goes_in_the_middle_of_a_read(void **state)
+{
+	struct uroce_txd txd[2];
+	uint8_t hdr[2][UROCE_HDR_MAX];
+
+	(void)state;
+	read_request(0, 0, 4 * MTU);
+	write_only(4, 0, 4);
+	txd[0].hdr = hdr[0];
+	txd[1].hdr = hdr[1];
+	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, txd, 2, 0), 2);
+	uroce_mr_invalidate(pair.host[B].mrs, pair.host[B].key);
+	/* the NAK names the first response that is not coming */
+	expect_answer("B>A NAK_REM_ACCESS psn 2\n");
+	expect_err(UROCE_QPC_ACCESS_ERR);
+}
+
+static void
+resp_recv__duplicate_read_is_read_again(void **state)
+{
+	(void)state;
+	read_request(0, 0, 3 * MTU);
+	read_request(3, 0, MTU);
+	expect_answer("B>A READ_RESPONSE_FIRST psn 0\n"
+		      "B>A READ_RESPONSE_MIDDLE psn 1\n"
+		      "B>A READ_RESPONSE_LAST psn 2\n"
+		      "B>A READ_RESPONSE_ONLY psn 3\n");
+	assert_int_equal(read_request(0, 0, 3 * MTU), UROCE_VERDICT_DUPLICATE);
+	expect_answer("B>A READ_RESPONSE_FIRST psn 0\n"
+		      "B>A READ_RESPONSE_MIDDLE psn 1\n"
+		      "B>A READ_RESPONSE_LAST psn 2\n");
+	/* from its second packet on */
+	assert_int_equal(read_request(1, MTU, 2 * MTU), UROCE_VERDICT_DUPLICATE);
+	expect_answer("B>A READ_RESPONSE_FIRST psn 1\n"
+		      "B>A READ_RESPONSE_LAST psn 2\n");
+	/* its middle alone */
+	assert_int_equal(read_request(1, MTU, MTU), UROCE_VERDICT_DUPLICATE);
+	expect_answer("B>A READ_RESPONSE_ONLY psn 1\n");
+	assert_int_equal(pair.host[B].qpc.resp.epsn, 4);
+	assert_int_equal(pair.host[B].qpc.resp.msn, 2);
+}
+
+static void
+resp_recv__duplicate_read_in_the_middle_of_its_answer_begins_anew(void **state)
+{
+	struct uroce_txd txd[2];
+	uint8_t hdr[2][UROCE_HDR_MAX];
+
+	(void)state;
+	read_request(0, 0, 3 * MTU);
+	txd[0].hdr = hdr[0];
+	txd[1].hdr = hdr[1];
+	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, txd, 2, 0), 2);
+	read_request(1, MTU, 2 * MTU);
+	expect_answer("B>A READ_RESPONSE_FIRST psn 1\n"
+		      "B>A READ_RESPONSE_LAST psn 2\n");
+}
+
+static void
+resp_recv__duplicate_read_that_asks_for_something_else_is_stale(void **state)
+{
+	(void)state;
+	read_request(0, 64, 3 * MTU - 8);
+	pair_flush(&pair, B);
+	text_clear(&pair.trace);
+	/* another address, another key, beyond its end, not its end, not on a packet's boundary */
+	assert_int_equal(read_request(0, 0, 3 * MTU - 8), UROCE_VERDICT_STALE);
+	assert_int_equal(read_request(1, 64, 2 * MTU - 8), UROCE_VERDICT_STALE);
+	assert_int_equal(read_request(0, 64, 3 * MTU), UROCE_VERDICT_STALE);
+	assert_int_equal(read_request(0, 64, UINT32_MAX), UROCE_VERDICT_STALE);
+	assert_int_equal(read_request(0, 64, 3 * MTU - 9), UROCE_VERDICT_STALE);
+	assert_int_equal(read_request(0, 64, MTU - 1), UROCE_VERDICT_STALE);
+	/* nothing of something */
+	assert_int_equal(read_request(0, 64, 0), UROCE_VERDICT_STALE);
+	assert_int_equal(read_request(1, 64 + MTU, 0), UROCE_VERDICT_STALE);
+	assert_int_equal(pair_inject(&pair, B,
+				     &(struct pair_pkt){ .opcode = UROCE_OP_READ_REQUEST,
+							 .va = va(64),
+							 .rkey = pair.host[B].key + 1,
+							 .dma_len = 3 * MTU - 8 }),
+			 UROCE_VERDICT_STALE);
+	/* a READ where there was something else */
+	assert_int_equal(read_request(0xffffff, 64, MTU), UROCE_VERDICT_STALE);
+	assert_int_equal(fetch_add(0, va(64), 1), UROCE_VERDICT_STALE);
+	expect_answer("");
+	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
+}
+
+static void
+resp_recv__duplicate_read_of_nothing(void **state)
+{
+	(void)state;
+	read_request(0, 0, 0);
+	expect_answer("B>A READ_RESPONSE_ONLY psn 0\n");
+	assert_int_equal(read_request(0, 0, 0), UROCE_VERDICT_DUPLICATE);
+	expect_answer("B>A READ_RESPONSE_ONLY psn 0\n");
+}
+
+/* The peer has its answer, and a copy of its request is late: the region may be gone by now. */
+static void
+resp_recv__duplicate_read_of_memory_that_is_gone_harms_nobody(void **state)
+{
+	(void)state;
+	read_request(0, 0, 2 * MTU);
+	expect_answer("B>A READ_RESPONSE_FIRST psn 0\nB>A READ_RESPONSE_LAST psn 1\n");
+	uroce_mr_invalidate(pair.host[B].mrs, pair.host[B].key);
+	assert_int_equal(read_request(0, 0, 2 * MTU), UROCE_VERDICT_DUPLICATE);
+	expect_answer("");
+	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
+	assert_int_equal(pair.host[B].qpc.resp.epsn, 2);
+	assert_int_equal(pair_events(&pair, B), 0);
+}
+
+static void
+resp_recv__sixteen_are_remembered(void **state)
+{
+	(void)state;
+	for (uint32_t psn = 0; psn < 17; psn++) {
+		assert_int_equal(read_request(psn, psn, 1), UROCE_VERDICT_REQUEST);
+		pair_flush(&pair, B);
+	}
+	text_clear(&pair.trace);
+	assert_int_equal(read_request(0, 0, 1), UROCE_VERDICT_STALE);
+	expect_answer("");
+	assert_int_equal(read_request(1, 1, 1), UROCE_VERDICT_DUPLICATE);
+	expect_answer("B>A READ_RESPONSE_ONLY psn 1\n");
+	assert_int_equal(read_request(16, 16, 1), UROCE_VERDICT_DUPLICATE);
+	expect_answer("B>A READ_RESPONSE_ONLY psn 16\n");
+}
+
+static void
+resp_send__duplicates_are_answered_in_psn_order(void **state)
+{
+	(void)state;
+	/* slots beyond the ring's end, so that order and place differ */
+	for (uint32_t psn = 0; psn < 20; psn++) {
+		read_request(psn, 0, 1);
+		pair_flush(&pair, B);
+	}
+	text_clear(&pair.trace);
+	read_request(18, 0, 1);
+	read_request(5, 0, 1);
+	read_request(12, 0, 1);
+	expect_answer("B>A READ_RESPONSE_ONLY psn 5\n"
+		      "B>A READ_RESPONSE_ONLY psn 12\n"
+		      "B>A READ_RESPONSE_ONLY psn 18\n");
+}
+
+static void
+open_with_dest_rd(uint8_t max_dest_rd_atomic)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	conf.max_dest_rd_atomic = max_dest_rd_atomic;
+	pair_open(&pair, &conf);
+}
+
+static void
+resp_recv__more_reads_at_a_time_than_agreed_is_an_invalid_request(void **state)
+{
+	for (uint8_t agreed = 0; agreed <= 16; agreed++) {
+		open_with_dest_rd(agreed);
+		for (uint32_t psn = 0; psn < agreed; psn++)
+			assert_int_equal(read_request(psn, 0, 1), UROCE_VERDICT_REQUEST);
+		assert_int_equal(read_request(agreed, 0, 1), UROCE_VERDICT_BAD_REQUEST);
+		assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
+		assert_int_equal(pair_events(&pair, B), UROCE_QPC_REQ_ERR);
+		close_pair(state);
+	}
+}
+
+static void
+resp_recv__more_atomics_at_a_time_than_agreed_change_nothing(void **state)
+{
+	open_with_dest_rd(1);
+	assert_int_equal(fetch_add(0, va(0), 1), UROCE_VERDICT_REQUEST);
+	assert_int_equal(fetch_add(1, va(0), 1), UROCE_VERDICT_BAD_REQUEST);
+	assert_int_equal(pair.host[B].mem[0], 1);
+	expect_answer("B>A ATOMIC_ACK psn 0\nB>A NAK_INV_REQUEST psn 1\n");
+	close_pair(state);
+}
+
+/* A peer that repeats a READ and then gets its first answer goes on: it is within its rights. */
+static void
+resp_recv__repetitions_do_not_count_as_outstanding(void **state)
+{
+	open_with_dest_rd(1);
+	read_request(0, 0, 1);
+	expect_answer("B>A READ_RESPONSE_ONLY psn 0\n");
+	read_request(0, 0, 1);
+	assert_int_equal(read_request(1, 0, 1), UROCE_VERDICT_REQUEST);
+	expect_answer("B>A READ_RESPONSE_ONLY psn 1\n");
+	close_pair(state);
+}
+
+/* --- atomics --- */
+
+static void
+resp_recv__duplicate_atomic_is_answered_from_memory_not_executed(void **state)
+{
+	(void)state;
+	assert_int_equal(fetch_add(0, va(0), 5), UROCE_VERDICT_REQUEST);
+	assert_int_equal(fetch_add(1, va(0), 5), UROCE_VERDICT_REQUEST);
+	expect_answer("B>A ATOMIC_ACK psn 0\nB>A ATOMIC_ACK psn 1\n");
+	assert_int_equal(fetch_add(0, va(0), 5), UROCE_VERDICT_DUPLICATE);
+	expect_answer("B>A ATOMIC_ACK psn 0\n");
+	assert_int_equal(pair.host[B].mem[0], 10);
+	assert_int_equal(pair.host[B].qpc.resp.res[0].orig, 0);
+	assert_int_equal(pair.host[B].qpc.resp.res[1].orig, 5);
+}
+
+static void
+resp_recv__duplicate_atomic_that_is_forgotten_is_stale(void **state)
+{
+	(void)state;
+	assert_int_equal(fetch_add(0xffffff, va(0), 5), UROCE_VERDICT_STALE);
+	read_request(0, 0, 1);
+	pair_flush(&pair, B);
+	text_clear(&pair.trace);
+	assert_int_equal(fetch_add(0, va(0), 5), UROCE_VERDICT_STALE);
+	expect_answer("");
+	assert_int_equal(pair.host[B].mem[0], 0);
+}
+
+/* --- sizes that need no memory --- */
+
+static void
+resp_recv__read_of_2_to_the_31_bytes_spans_half_of_the_circle(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+	struct uroce_txd txd;
+	uint8_t hdr[UROCE_HDR_MAX];
+	struct uroce_mr_conf mr = { .len = 1u << 31, .iova = 0, .access = ACCESS_ALL };
+	struct pair_pkt pkt = { .opcode = UROCE_OP_READ_REQUEST, .dma_len = 1u << 31 };
+
+	conf.mtu = IBV_MTU_256;
+	conf.psn[A] = 0xfffff0;
+	pair_open(&pair, &conf);
+	mr.addr = pair.host[B].mem; /* never touched: only described */
+	mr.pdn = pair.host[B].qpc.pdn;
+	assert_int_equal(uroce_mr_add(pair.host[B].mrs, &mr, &pkt.rkey), 0);
+	pkt.psn = 0xfffff0;
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
+	assert_int_equal(pair.host[B].qpc.resp.epsn, 0x7ffff0);
+	/* its own duplicate is still past, and found */
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_DUPLICATE);
+	pkt.psn = 0x7fffef;
+	pkt.va = (1u << 31) - 256;
+	pkt.dma_len = 256;
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_DUPLICATE);
+	txd.hdr = hdr;
+	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, &txd, 1, 0), 1);
+	assert_int_equal(txd.payload_len, 256);
+	assert_ptr_equal(txd.slice[0].addr, pair.host[B].mem + (1u << 31) - 256);
+	close_pair(state);
+}
+
+static void
+resp_recv__write_of_2_to_the_31_bytes(void **state)
+{
+	struct uroce_mr_conf mr = { .len = 1u << 31, .access = ACCESS_ALL };
+	struct pair_pkt pkt = { .opcode = UROCE_OP_WRITE_FIRST,
+				.dma_len = 1u << 31,
+				.payload_len = MTU };
+
+	(void)state;
+	mr.addr = pair.host[B].mem;
+	mr.pdn = pair.host[B].qpc.pdn;
+	assert_int_equal(uroce_mr_add(pair.host[B].mrs, &mr, &pkt.rkey), 0);
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
+	/* all but the last packet have come, and went elsewhere */
+	pair.host[B].qpc.resp.msg_len = (1u << 31) - MTU;
+	pair.host[B].qpc.resp.write_va = (uint64_t)0 - ((1u << 31) - MTU);
+	pkt.opcode = UROCE_OP_WRITE_LAST;
+	pkt.psn = 1;
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
+	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
+}
+
+#define RESP_TEST(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RESP_TEST(resp_recv__expected_write_is_placed_and_acked),
+		RESP_TEST(resp_recv__past_write_is_acked_not_rewritten),
+		RESP_TEST(resp_recv__write_ahead_gets_one_nak),
+		RESP_TEST(resp_recv__half_of_the_circle_is_past_half_is_ahead),
+		RESP_TEST(resp_recv__nak_that_did_not_leave_is_overtaken_by_what_it_asks_for),
+		RESP_TEST(resp_recv__nak_goes_instead_of_the_ack_before_it),
+		RESP_TEST(resp_recv__duplicate_behind_a_nak_is_acked),
+		RESP_TEST(resp_send__one_ack_for_many),
+		RESP_TEST(resp_recv__no_ack_without_being_asked),
+		cmocka_unit_test(resp_recv__opcode_out_of_sequence_is_an_invalid_request),
+		cmocka_unit_test(
+			resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request),
+		cmocka_unit_test(resp_recv__operations_that_we_do_not_offer_are_invalid_requests),
+		cmocka_unit_test(resp_recv__refused_memory_is_a_remote_access_error),
+		RESP_TEST(resp_recv__region_that_goes_in_the_middle_of_a_write),
+		RESP_TEST(resp_recv__nothing_needs_no_key),
+		RESP_TEST(resp_recv__misaligned_atomic_is_an_invalid_request),
+		RESP_TEST(resp_recv__atomic_misaligned_in_our_own_memory_only),
+		RESP_TEST(resp_recv__message_longer_than_its_buffer),
+		RESP_TEST(resp_recv__receive_whose_memory_is_refused),
+		RESP_TEST(resp_recv__in_err_nothing_is_taken),
+		RESP_TEST(resp_recv__send_without_a_receive_gets_rnr_nak),
+		RESP_TEST(resp_recv__rnr_nak_that_did_not_leave_is_overtaken),
+		RESP_TEST(resp_recv__rnr_nak_carries_the_timer),
+		RESP_TEST(resp_recv__write_with_imm_without_a_receive_places_nothing),
+		RESP_TEST(resp_recv__last_of_a_write_with_imm_waits_for_a_receive),
+		RESP_TEST(resp_send__read_spans_its_psns),
+		RESP_TEST(resp_send__read_response_acknowledges_what_is_before_it),
+		RESP_TEST(resp_send__nak_waits_for_the_responses_before_it),
+		RESP_TEST(resp_send__what_is_owed_is_sent_in_err),
+		RESP_TEST(resp_send__region_that_goes_in_the_middle_of_a_read),
+		RESP_TEST(resp_recv__duplicate_read_is_read_again),
+		RESP_TEST(resp_recv__duplicate_read_in_the_middle_of_its_answer_begins_anew),
+		RESP_TEST(resp_recv__duplicate_read_that_asks_for_something_else_is_stale),
+		RESP_TEST(resp_recv__duplicate_read_of_nothing),
+		RESP_TEST(resp_recv__duplicate_read_of_memory_that_is_gone_harms_nobody),
+		RESP_TEST(resp_recv__sixteen_are_remembered),
+		RESP_TEST(resp_send__duplicates_are_answered_in_psn_order),
+		cmocka_unit_test(resp_recv__more_reads_at_a_time_than_agreed_is_an_invalid_request),
+		cmocka_unit_test(resp_recv__more_atomics_at_a_time_than_agreed_change_nothing),
+		cmocka_unit_test(resp_recv__repetitions_do_not_count_as_outstanding),
+		RESP_TEST(resp_recv__duplicate_atomic_is_answered_from_memory_not_executed),
+		RESP_TEST(resp_recv__duplicate_atomic_that_is_forgotten_is_stale),
+		cmocka_unit_test(resp_recv__read_of_2_to_the_31_bytes_spans_half_of_the_circle),
+		RESP_TEST(resp_recv__write_of_2_to_the_31_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
