@@ -243,7 +243,10 @@ query_port__describes_port_1_alone(void **state)
 	assert_int_equal(attr.phys_state, 5);
 	assert_true(attr.active_width > 0 && attr.active_speed > 0);
 	assert_int_equal(query_port_inline(host->context, 1, &again, sizeof(again)), 0);
-	assert_memory_equal(&attr, &again, sizeof(attr));
+	/* padding is nobody's */
+	assert_memory_equal(&attr, &again,
+			    offsetof(struct ibv_port_attr, port_cap_flags2) +
+				    sizeof(attr.port_cap_flags2));
 	assert_int_equal(uroce_query_port(host->context, 0, &attr), EINVAL);
 	assert_int_equal(uroce_query_port(host->context, 2, &attr), EINVAL);
 	assert_int_equal(uroce_query_port(host->context, 1, NULL), EINVAL);

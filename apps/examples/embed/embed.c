@@ -141,8 +141,8 @@ send_datagram(struct host *host)
 			.total_length = rte_cpu_to_be_16(ip_len),
 			.time_to_live = 64,
 			.next_proto_id = IPPROTO_UDP,
-			.src_addr = RTE_BE32(RTE_IPV4(192, 0, 2, 1)),
-			.dst_addr = RTE_BE32(RTE_IPV4(192, 0, 2, 2)),
+			.src_addr = RTE_BE32(0xc0000201),
+			.dst_addr = RTE_BE32(0xc0000202),
 		},
 		.udp = {
 			.src_port = RTE_BE16(1024),
