@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Each step of making an endpoint can fail on what the user asked for, so each says in one line what
+ * it wanted. The buffer is ordinary memory, as an application's is.
+ */
+
+#include "endpoint.h"
+#include "layout.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#define PORT_NUM       1
+#define RNR_TIMER_CODE 12 /* 0.64 ms [IBA 9.7.5.2.8] */
+#define RNR_RETRY      7  /* for ever */
+#define HOP_LIMIT      64
+#define HUGE_ALIGN     (2u << 20)
+
+static int
+failed(const char *what, int error)
+{
+	fprintf(stderr, "uroce-perf: %s: %s\n", what, strerror(error));
+	return -1;
+}
+
+static enum ibv_mtu
+mtu_code(unsigned bytes)
+{
+	enum ibv_mtu code = IBV_MTU_256;
+
+	while (code < IBV_MTU_4096 && 128u << code < bytes)
+		code++;
+	return code;
+}
+
+static bool
+is_mapped_ipv4(const union ibv_gid *gid)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
+}
+
+static bool
+is_wanted(const union ibv_gid *gid, bool is_ipv6)
+{
+	static const union ibv_gid none;
+	bool is_link_local = gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+
+	if (memcmp(gid, &none, sizeof(none)) == 0)
+		return false;
+	return is_ipv6 ? !is_mapped_ipv4(gid) && !is_link_local : is_mapped_ipv4(gid);
+}
+
+static int
+choose_gid(struct endpoint *endpoint, const struct options *opt, int nb_gid)
+{
+	if (opt->has_gid_index) {
+		static const union ibv_gid none;
+
+		endpoint->gid_index = (unsigned)opt->gid_index;
+		if (uroce_query_gid(endpoint->context, PORT_NUM, (int)opt->gid_index,
+				    &endpoint->gid) == 0 &&
+		    memcmp(&endpoint->gid, &none, sizeof(none)) != 0)
+			return 0;
+		fprintf(stderr, "uroce-perf: --gid-index %u: no such GID; allowed: one of the %d\n",
+			endpoint->gid_index, nb_gid);
+		return -1;
+	}
+	for (int i = 0; i < nb_gid; i++) {
+		if (uroce_query_gid(endpoint->context, PORT_NUM, i, &endpoint->gid) != 0 ||
+		    !is_wanted(&endpoint->gid, opt->is_ipv6))
+			continue;
+		endpoint->gid_index = (unsigned)i;
+		return 0;
+	}
+	fprintf(stderr,
+		"uroce-perf: the device has no %s address; give one with --uroce=...,addr=%s, or "
+		"choose another GID with --gid-index\n",
+		opt->is_ipv6 ? "IPv6" : "IPv4", opt->is_ipv6 ? "2001:db8::1/64" : "192.0.2.1/24");
+	return -1;
+}
+
+static int
+look_at_port(struct endpoint *endpoint, const struct options *opt)
+{
+	struct ibv_port_attr port;
+	int error = uroce_query_device(endpoint->context, &endpoint->attr);
+
+	if (error != 0)
+		return failed("query the device", error);
+	error = uroce_query_port(endpoint->context, PORT_NUM, &port);
+	if (error != 0)
+		return failed("query the port", error);
+	endpoint->mtu = 128u << port.active_mtu;
+	if (opt->mtu > endpoint->mtu) {
+		fprintf(stderr,
+			"uroce-perf: --mtu %u: larger than the port carries; allowed: 256 to %u\n",
+			(unsigned)opt->mtu, endpoint->mtu);
+		return -1;
+	}
+	if (opt->mtu != 0)
+		endpoint->mtu = (unsigned)opt->mtu;
+	endpoint->outs = (unsigned)endpoint->attr.max_qp_rd_atom;
+	if (opt->outs > endpoint->outs) {
+		fprintf(stderr,
+			"uroce-perf: --outs %u: more than the device has; allowed: 1 to %u\n",
+			(unsigned)opt->outs, endpoint->outs);
+		return -1;
+	}
+	if (opt->outs != 0)
+		endpoint->outs = (unsigned)opt->outs;
+	if (opt->qp_type == IBV_QPT_UD && opt->has_size && opt->size > endpoint->mtu) {
+		fprintf(stderr,
+			"uroce-perf: --size %u: a datagram is one packet; allowed: 1 to %u\n",
+			(unsigned)opt->size, endpoint->mtu);
+		return -1;
+	}
+	return choose_gid(endpoint, opt, port.gid_tbl_len);
+}
+
+int
+endpoint_open(struct endpoint *endpoint, const struct options *opt, const char *spec)
+{
+	endpoint->device = uroce_create_device(spec);
+	if (endpoint->device == NULL)
+		return -1; /* the library has said why */
+	endpoint->context = uroce_open_device(endpoint->device);
+	if (endpoint->context == NULL)
+		return failed("open the device", errno);
+	int nb_workers = uroce_get_worker_count(endpoint->context);
+	for (int i = 0; i < nb_workers && i < (int)ENDPOINT_WORKERS_MAX; i++)
+		endpoint->worker[endpoint->nb_workers++] = uroce_get_worker(endpoint->context, i);
+	return look_at_port(endpoint, opt);
+}
+
+/* Aligned so that the kernel may back it with huge pages. */
+static int
+map_buffer(struct endpoint *endpoint)
+{
+	size_t len = (endpoint->buf_len + HUGE_ALIGN - 1) & ~(size_t)(HUGE_ALIGN - 1);
+	uint8_t *map = mmap(NULL, len + HUGE_ALIGN, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED) {
+		fprintf(stderr, "uroce-perf: no memory for %zu MiB of messages: %s\n", len >> 20,
+			strerror(errno));
+		return -1;
+	}
+	size_t before = (HUGE_ALIGN - (uintptr_t)map % HUGE_ALIGN) % HUGE_ALIGN;
+	if (before > 0)
+		munmap(map, before);
+	if (HUGE_ALIGN - before > 0)
+		munmap(map + before + len, HUGE_ALIGN - before);
+	endpoint->buf = map + before;
+	endpoint->buf_len = len;
+	madvise(endpoint->buf, len, MADV_HUGEPAGE);
+	return 0;
+}
+
+static int
+check_depths(const struct endpoint *endpoint, const struct options *opt)
+{
+	uint64_t deepest = opt->tx_depth > opt->rx_depth ? opt->tx_depth : opt->rx_depth;
+
+	if (deepest > (uint64_t)endpoint->attr.max_qp_wr) {
+		fprintf(stderr,
+			"uroce-perf: --tx-depth or --rx-depth %u: too deep; allowed: 1 to %d\n",
+			(unsigned)deepest, endpoint->attr.max_qp_wr);
+		return -1;
+	}
+	if (opt->nb_qp * (opt->tx_depth + opt->rx_depth) > (uint64_t)endpoint->attr.max_cqe) {
+		fprintf(stderr,
+			"uroce-perf: --qp %u: their completions do not fit in one CQ of %d; "
+			"allowed: "
+			"fewer QPs or smaller --tx-depth and --rx-depth\n",
+			(unsigned)opt->nb_qp, endpoint->attr.max_cqe);
+		return -1;
+	}
+	return 0;
+}
+
+static int
+allocate_tables(struct endpoint *endpoint, unsigned nb_qp)
+{
+	endpoint->qp = calloc(nb_qp, sizeof(*endpoint->qp));
+	endpoint->ah = calloc(nb_qp, sizeof(*endpoint->ah));
+	endpoint->receives = calloc(nb_qp, sizeof(*endpoint->receives));
+	endpoint->local = calloc(nb_qp, sizeof(*endpoint->local));
+	endpoint->peer = calloc(nb_qp, sizeof(*endpoint->peer));
+	if (endpoint->qp == NULL || endpoint->ah == NULL || endpoint->receives == NULL ||
+	    endpoint->local == NULL || endpoint->peer == NULL)
+		return failed("tables of queue pairs", ENOMEM);
+	endpoint->nb_qp = nb_qp;
+	return 0;
+}
+
+static int
+init_qp(struct ibv_qp *qp, const struct options *opt)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .pkey_index = 0,
+				    .port_num = PORT_NUM };
+	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+
+	if (opt->qp_type == IBV_QPT_UD) {
+		attr.qkey = ENDPOINT_QKEY;
+		mask |= IBV_QP_QKEY;
+	} else {
+		attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+		if (opt->qp_type == IBV_QPT_RC)
+			attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+		mask |= IBV_QP_ACCESS_FLAGS;
+	}
+	int error = uroce_modify_qp(qp, &attr, mask);
+	return error != 0 ? failed("queue pair to INIT", error) : 0;
+}
+
+static int
+create_qp(struct endpoint *endpoint, const struct options *opt, unsigned idx)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = endpoint->cq,
+		.recv_cq = endpoint->cq,
+		.qp_type = (enum ibv_qp_type)opt->qp_type,
+		.cap = {
+			.max_send_wr = (uint32_t)opt->tx_depth,
+			.max_recv_wr = (uint32_t)opt->rx_depth,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.max_inline_data = (uint32_t)opt->inline_len,
+		},
+	};
+	struct address *local = &endpoint->local[idx];
+
+	endpoint->qp[idx] = uroce_create_qp(endpoint->pd, &init);
+	if (endpoint->qp[idx] == NULL)
+		return failed(opt->inline_len > 0 ? "create a queue pair (with --inline_size)"
+						  : "create a queue pair",
+			      errno);
+	local->qpn = endpoint->qp[idx]->qp_num;
+	local->rkey = endpoint->mr->rkey;
+	local->vaddr = (uintptr_t)endpoint->buf;
+	local->gid = endpoint->gid;
+	if (getrandom(&local->psn, sizeof(local->psn), 0) != sizeof(local->psn))
+		return failed("a random PSN", errno);
+	local->psn &= 0xffffff;
+	return init_qp(endpoint->qp[idx], opt);
+}
+
+int
+endpoint_create(struct endpoint *endpoint, const struct options *opt)
+{
+	unsigned nb_qp = (unsigned)opt->nb_qp;
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		     IBV_ACCESS_REMOTE_ATOMIC;
+
+	if (check_depths(endpoint, opt) != 0)
+		return -1;
+	endpoint->area_len = layout_area_len(opt, endpoint->mtu);
+	endpoint->buf_len = 2 * endpoint->area_len * nb_qp;
+	if (allocate_tables(endpoint, nb_qp) != 0 || map_buffer(endpoint) != 0)
+		return -1;
+	endpoint->pd = uroce_alloc_pd(endpoint->context);
+	if (endpoint->pd == NULL)
+		return failed("allocate a protection domain", errno);
+	endpoint->mr = uroce_reg_mr(endpoint->pd, endpoint->buf, endpoint->buf_len, access);
+	if (endpoint->mr == NULL)
+		return failed("register the buffer", errno);
+	endpoint->cq = uroce_create_cq(
+		endpoint->context, (int)(nb_qp * (opt->tx_depth + opt->rx_depth)), NULL, NULL, 0);
+	if (endpoint->cq == NULL)
+		return failed("create the completion queue", errno);
+	for (unsigned i = 0; i < nb_qp; i++)
+		if (create_qp(endpoint, opt, i) != 0)
+			return -1;
+	return 0;
+}
+
+static struct ibv_ah_attr
+way_to(const struct endpoint *endpoint, const struct address *peer)
+{
+	return (struct ibv_ah_attr){
+		.is_global = 1,
+		.port_num = PORT_NUM,
+		.grh = {
+			.dgid = peer->gid,
+			.sgid_index = (uint8_t)endpoint->gid_index,
+			.hop_limit = HOP_LIMIT,
+		},
+	};
+}
+
+static int
+to_rtr(struct endpoint *endpoint, const struct options *opt, unsigned idx)
+{
+	const struct address *peer = &endpoint->peer[idx];
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = mtu_code(endpoint->mtu),
+		.dest_qp_num = peer->qpn,
+		.rq_psn = peer->psn,
+		.ah_attr = way_to(endpoint, peer),
+		.max_dest_rd_atomic = (uint8_t)endpoint->outs,
+		.min_rnr_timer = RNR_TIMER_CODE,
+	};
+	int mask = IBV_QP_STATE;
+
+	if (opt->qp_type != IBV_QPT_UD)
+		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (opt->qp_type == IBV_QPT_RC)
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	int error = uroce_modify_qp(endpoint->qp[idx], &attr, mask);
+	return error != 0 ? failed("the way to the peer (queue pair to RTR)", error) : 0;
+}
+
+static int
+to_rts(struct endpoint *endpoint, const struct options *opt, unsigned idx)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.sq_psn = endpoint->local[idx].psn,
+		.timeout = (uint8_t)opt->timeout_code,
+		.retry_cnt = (uint8_t)opt->retry_cnt,
+		.rnr_retry = RNR_RETRY,
+		.max_rd_atomic = (uint8_t)endpoint->outs,
+	};
+	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+
+	if (opt->qp_type == IBV_QPT_RC)
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	int error = uroce_modify_qp(endpoint->qp[idx], &attr, mask);
+	return error != 0 ? failed("queue pair to RTS", error) : 0;
+}
+
+int
+endpoint_connect(struct endpoint *endpoint, const struct options *opt)
+{
+	for (unsigned i = 0; i < endpoint->nb_qp; i++) {
+		if (to_rtr(endpoint, opt, i) != 0 || to_rts(endpoint, opt, i) != 0)
+			return -1;
+		if (opt->qp_type != IBV_QPT_UD)
+			continue;
+		struct ibv_ah_attr way = way_to(endpoint, &endpoint->peer[i]);
+		endpoint->ah[i] = uroce_create_ah(endpoint->pd, &way);
+		if (endpoint->ah[i] == NULL)
+			return failed("the way to the peer (address handle)", errno);
+	}
+	return 0;
+}
+
+void
+endpoint_close(struct endpoint *endpoint)
+{
+	for (unsigned i = 0; i < endpoint->nb_qp; i++) {
+		if (endpoint->ah[i] != NULL)
+			uroce_destroy_ah(endpoint->ah[i]);
+		if (endpoint->qp[i] != NULL)
+			uroce_destroy_qp(endpoint->qp[i]);
+	}
+	if (endpoint->cq != NULL)
+		uroce_destroy_cq(endpoint->cq);
+	if (endpoint->mr != NULL)
+		uroce_dereg_mr(endpoint->mr);
+	if (endpoint->pd != NULL)
+		uroce_dealloc_pd(endpoint->pd);
+	if (endpoint->buf != NULL)
+		munmap(endpoint->buf, endpoint->buf_len);
+	if (endpoint->context != NULL)
+		uroce_close_device(endpoint->context);
+	if (endpoint->device != NULL)
+		uroce_destroy_device(endpoint->device);
+	free(endpoint->qp);
+	free(endpoint->ah);
+	free(endpoint->receives);
+	free(endpoint->local);
+	free(endpoint->peer);
+	memset(endpoint, 0, sizeof(*endpoint));
+}

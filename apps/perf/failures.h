@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PERF_FAILURES_H
+#define PERF_FAILURES_H
+
+/**
+ * @file
+ * Completions in error: the first is told in full, all are counted by status.
+ */
+
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#define FAILURES_STATUSES 32u
+
+struct failures {
+	uint64_t sends[FAILURES_STATUSES]; /* by enum ibv_wc_status */
+	uint64_t recvs[FAILURES_STATUSES];
+	uint64_t told; /* described on stderr */
+};
+
+/**
+ * Count a completion in error.
+ * @param request  what was asked for ("RDMA WRITE"), NULL for a receive
+ */
+void failures_add(struct failures *failures, const struct ibv_wc *wc, const char *request);
+
+/** The counts, in one line on stderr; nothing when there are none. */
+void failures_print(const struct failures *failures);
+
+#endif /* PERF_FAILURES_H */

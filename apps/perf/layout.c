@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receive requests that are left over when a size is through would be met by messages of the next
+ * size. So where any can be left over, slots have one length for the whole run.
+ */
+
+#include "layout.h"
+
+#include <stdbool.h>
+
+#define LINE 64u
+#define PAGE 4096u
+/* Memory for the slots of one area under --verify, all QPs together. */
+#define VERIFY_BYTES (64u << 20)
+
+static size_t
+round_up(size_t value, size_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+size_t
+layout_size_max(const struct options *opt, size_t mtu)
+{
+	bool is_ud = opt->qp_type == IBV_QPT_UD;
+
+	if (opt->is_all)
+		return is_ud ? mtu : PERF_SIZE_MAX;
+	if (is_ud && !opt->has_size && opt->size > mtu)
+		return mtu;
+	return opt->size;
+}
+
+/* With --verify on RC exactly as many receives are posted as messages come. */
+static bool
+has_leftovers(const struct options *opt)
+{
+	return opt->op == PERF_SEND &&
+	       !(opt->is_verify && options_is_reliable(opt) && !opt->is_lat);
+}
+
+static unsigned
+slots_of(const struct options *opt, size_t stride)
+{
+	size_t slots = PAGE / stride;
+
+	if (opt->is_lat)
+		slots = 1;
+	else if (opt->is_verify)
+		slots = VERIFY_BYTES / opt->nb_qp / stride;
+	if (opt->is_verify && slots > opt->tx_depth)
+		slots = opt->tx_depth;
+	if (opt->is_verify && opt->op == PERF_SEND && slots > opt->rx_depth)
+		slots = opt->rx_depth;
+	return slots > 0 ? (unsigned)slots : 1;
+}
+
+struct layout
+layout_of(const struct options *opt, size_t mtu, size_t size)
+{
+	struct layout layout = { .size = size };
+	size_t room = has_leftovers(opt) ? layout_size_max(opt, mtu) : size;
+
+	layout.head = opt->qp_type == IBV_QPT_UD ? PERF_GRH_LEN : 0;
+	layout.recv_len = layout.head + room;
+	layout.stride = round_up(layout.recv_len, LINE);
+	layout.slots = slots_of(opt, layout.stride);
+	return layout;
+}
+
+size_t
+layout_area_len(const struct options *opt, size_t mtu)
+{
+	size_t len = PAGE, size_max = layout_size_max(opt, mtu);
+
+	for (size_t size = opt->is_all ? 2 : size_max; size <= size_max; size *= 2) {
+		struct layout layout = layout_of(opt, mtu, size);
+
+		if (layout.stride * layout.slots > len)
+			len = layout.stride * layout.slots;
+	}
+	return round_up(len, PAGE);
+}

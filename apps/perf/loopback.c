@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The client runs on the main lcore and the server on the next one, each with its own device, as two
+ * processes would; the exchange is a socket pair. When one end fails, the other learns it as it
+ * would from a peer: the connection closes.
+ */
+
+#include "loopback.h"
+#include "session.h"
+
+#include <stdio.h>
+
+#include <rte_errno.h>
+#include <rte_eth_ring.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_ring.h>
+
+#define RING_SLOTS 4096u
+
+/* Addresses for documentation (RFC 5737, RFC 3849): they never leave the process. */
+static const char *const specs[2] = {
+	"net_ring_uroce0,addr=192.0.2.1/24,addr=2001:db8::1/64",
+	"net_ring_uroce1,addr=192.0.2.2/24,addr=2001:db8::2/64",
+};
+
+struct end {
+	struct session session;
+	const char *spec;
+};
+
+/* A port whose driver prefixes its name with net_ring_. */
+static int
+make_port(const char *name, struct rte_ring *rx, struct rte_ring *tx)
+{
+	return rte_eth_from_rings(name, &rx, 1, &tx, 1, SOCKET_ID_ANY) < 0 ? -1 : 0;
+}
+
+static int
+make_ports(void)
+{
+	struct rte_ring *there = rte_ring_create("uroce_there", RING_SLOTS, SOCKET_ID_ANY,
+						 RING_F_SP_ENQ | RING_F_SC_DEQ);
+	struct rte_ring *back = rte_ring_create("uroce_back", RING_SLOTS, SOCKET_ID_ANY,
+						RING_F_SP_ENQ | RING_F_SC_DEQ);
+
+	if (there != NULL && back != NULL && make_port("uroce0", back, there) == 0 &&
+	    make_port("uroce1", there, back) == 0)
+		return 0;
+	fprintf(stderr, "uroce-perf: loopback: no ring ports: %s\n", rte_strerror(rte_errno));
+	return -1;
+}
+
+static int
+run_end(void *arg)
+{
+	struct end *end = arg;
+
+	return session_run(&end->session, end->spec);
+}
+
+static int
+run_both(struct end ends[2])
+{
+	unsigned lcore = rte_get_next_lcore(-1, 1, 0);
+
+	if (lcore == RTE_MAX_LCORE) {
+		fprintf(stderr, "uroce-perf: loopback needs two lcores; allowed: -l with two, or "
+				"neither -l, -c nor --lcores\n");
+		return PERF_EXIT_FAILED;
+	}
+	if (rte_eal_remote_launch(run_end, &ends[1], lcore) != 0) {
+		fprintf(stderr, "uroce-perf: loopback: lcore %u is busy\n", lcore);
+		return PERF_EXIT_FAILED;
+	}
+	int client = run_end(&ends[0]);
+	int server = rte_eal_wait_lcore(lcore);
+
+	return client != PERF_EXIT_OK ? client : server;
+}
+
+int
+loopback_run(const struct options *opt)
+{
+	static struct end ends[2]; /* a session is too large for a stack */
+	struct exchange pair[2];
+	int code = PERF_EXIT_FAILED;
+
+	if (make_ports() != 0 || exchange_pair(pair) != 0)
+		return code;
+	for (unsigned i = 0; i < 2; i++) {
+		ends[i].spec = specs[i];
+		ends[i].session.opt = opt;
+		ends[i].session.is_client = i == 0;
+		ends[i].session.exchange = pair[i];
+		if (report_begin(&ends[i].session.report, opt, i != 0) != 0)
+			return code;
+	}
+	return run_both(ends);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PERF_LOOPBACK_H
+#define PERF_LOOPBACK_H
+
+/**
+ * @file
+ * Both ends in one process: two ring ports that are each other's wire, and an lcore for each end.
+ * Needs no privilege, no hugepage and no NIC.
+ */
+
+#include "options.h"
+
+/** Run a test between two ring ports. EAL runs already, with two lcores. @return PERF_EXIT_... */
+int loopback_run(const struct options *opt);
+
+#endif /* PERF_LOOPBACK_H */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * uroce-perf: what perftest measures, over uroce. The flow of a run; each step is a file.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_eal.h>
+
+#include "capture.h"
+#include "eal.h"
+#include "loopback.h"
+#include "options.h"
+#include "session.h"
+#include "stop.h"
+
+/* Where our own arguments begin: behind `--`, or without one, behind the program's name. */
+static int
+split(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return i;
+	return 0;
+}
+
+/* Two processes, of which this is one. */
+static int
+run_side(const struct options *opt)
+{
+	static struct session session; /* too large for a stack */
+
+	session.opt = opt;
+	session.is_client = opt->server != NULL;
+	session.exchange.fd = -1;
+	if (report_begin(&session.report, opt, false) != 0)
+		return PERF_EXIT_FAILED;
+	return session_run(&session, opt->device);
+}
+
+static int
+exit_code(int code)
+{
+	return code == PERF_EXIT_FAILED && stop_signal() != 0 ? 128 + stop_signal() : code;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options opt;
+	int own = split(argc, argv);
+	char **own_argv = argv + own;
+	int own_argc = argc - own;
+
+	own_argv[0] = argv[0];
+	int parsed = options_parse(&opt, own_argc, own_argv);
+	if (parsed != 0)
+		return parsed < 0 ? PERF_EXIT_USAGE : PERF_EXIT_OK;
+	if (opt.capture_file != NULL && capture_open(opt.capture_file) != 0)
+		return PERF_EXIT_FAILED;
+	if (eal_start(argv[0], own > 0 ? own : 1, argv, opt.is_loopback) != 0)
+		return PERF_EXIT_FAILED;
+	stop_catch_signals();
+
+	int code = opt.is_loopback ? loopback_run(&opt) : run_side(&opt);
+
+	capture_close();
+	rte_eal_cleanup();
+	return exit_code(code);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PERF_OPTIONS_H
+#define PERF_OPTIONS_H
+
+/**
+ * @file
+ * What the command line asks for. The flags are perftest's, so that a habit or a script carries
+ * over; those that only we have are --uroce, --loopback, --verify and --capture.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#define PERF_SIZE_MAX         (8u << 20) /* -a: sizes 2, 4, .. PERF_SIZE_MAX */
+#define PERF_GRH_LEN          40u /* area before a UD message in a receive buffer [IBA 11.4.1.2] */
+#define PERF_ATOMIC_LEN       8u
+#define PERF_QPS_MAX          1024u
+#define PERF_DEPTH_MAX        8192u
+#define PERF_PEAK_ITERS       20000u /* beyond this many messages no peak is computed */
+#define PERF_EXIT_OK          0
+#define PERF_EXIT_FAILED      1
+#define PERF_EXIT_USAGE       2
+#define PERF_EXIT_FLIP_FOUND  3 /* --verify-selftest: as it should be */
+#define PERF_EXIT_FLIP_MISSED 4
+
+enum perf_op {
+	PERF_SEND,
+	PERF_WRITE,
+	PERF_READ,
+	PERF_ATOMIC,
+};
+
+enum perf_atomic {
+	PERF_FETCH_AND_ADD,
+	PERF_CMP_AND_SWAP,
+};
+
+/** Numbers are uint64_t and choices int, so that one table fills them all. */
+struct options {
+	const char *test; /* "write_bw" */
+	enum perf_op op;
+	bool is_lat;
+	const char *device; /* --uroce */
+	const char *server; /* NULL: this is the server */
+	int qp_type;        /* enum ibv_qp_type */
+	int atomic;         /* enum perf_atomic */
+	uint64_t size;
+	uint64_t iters;      /* per QP */
+	uint64_t duration_s; /* 0: by iterations */
+	uint64_t tx_depth;
+	uint64_t rx_depth;
+	uint64_t nb_qp;
+	uint64_t cq_mod;
+	uint64_t post_list;
+	uint64_t inline_len;
+	uint64_t outs; /* outstanding READs and atomics; 0: what the device allows */
+	uint64_t mtu;  /* path MTU, bytes; 0: the port's */
+	uint64_t gid_index;
+	uint64_t timeout_code; /* local ACK timeout [IBA 11.6.2] */
+	uint64_t retry_cnt;
+	uint64_t port; /* TCP */
+	bool has_gid_index;
+	bool has_size;
+	bool has_iters;
+	bool is_all;
+	bool is_bidir;
+	bool is_gbits;
+	bool is_no_peak;
+	bool is_loopback;
+	bool is_ipv6; /* an IPv6 GID, and the exchange over whatever the server's name gives */
+	bool is_verify;
+	bool is_selftest;
+	bool is_json;
+	bool is_cpu_freq; /* accepted, as perftest's scripts give it; no meaning here */
+	const char *json_file;
+	const char *capture_file;
+};
+
+/**
+ * Fill `opt` from the arguments after `--` (argv[0] is skipped).
+ * @return 0; 1: help was asked for and printed; -1 after one line on stderr
+ */
+int options_parse(struct options *opt, int argc, char **argv);
+
+/** "RC", "UC" or "UD". */
+const char *options_conn_name(const struct options *opt);
+
+/** Whether a lost message is the transport's to repair. */
+static inline bool
+options_is_reliable(const struct options *opt)
+{
+	return opt->qp_type == IBV_QPT_RC;
+}
+
+#endif /* PERF_OPTIONS_H */

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Scripts cut these columns by white space and read these keys, so both are perftest's (4.5, as
+ * Debian 12 has it). One size gives an object as `results`, several give a list of them.
+ */
+
+#include "report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_LEN 87
+
+static const char *
+op_name(const struct options *opt)
+{
+	static const char *const names[] = {
+		[PERF_SEND] = "Send",
+		[PERF_WRITE] = "RDMA_Write",
+		[PERF_READ] = "RDMA_Read",
+		[PERF_ATOMIC] = "Atomic",
+	};
+
+	return opt->op == PERF_ATOMIC && opt->atomic == PERF_CMP_AND_SWAP
+		       ? "Atomic_Compare_And_Swap"
+	       : opt->op == PERF_ATOMIC ? "Atomic_Fetch_And_Add"
+					: names[opt->op];
+}
+
+static void
+rule(void)
+{
+	for (int i = 0; i < LINE_LEN; i++)
+		putchar('-');
+	putchar('\n');
+}
+
+int
+report_begin(struct report *report, const struct options *opt, bool is_quiet)
+{
+	*report = (struct report){ .opt = opt, .is_quiet = is_quiet };
+	if (!opt->is_json || is_quiet)
+		return 0;
+	report->rows_file = open_memstream(&report->rows, &report->rows_len);
+	if (report->rows_file == NULL) {
+		fprintf(stderr, "uroce-perf: JSON report: %s\n", strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+static void
+print_address(const char *whose, const struct address *address)
+{
+	printf(" %s address: LID 0000 QPN 0x%04x PSN 0x%06x RKey 0x%06x VAddr 0x%016" PRIx64
+	       "\n GID: ",
+	       whose, address->qpn, address->psn, address->rkey, address->vaddr);
+	for (int i = 0; i < 16; i++)
+		printf("%02u%s", address->gid.raw[i], i < 15 ? ":" : "\n");
+}
+
+static void
+print_columns(const struct options *opt)
+{
+	const char *unit = opt->is_gbits ? "Gb" : "MB";
+
+	if (!opt->is_lat)
+		printf(" #bytes     #iterations    BW peak[%s/sec]    BW average[%s/sec]   "
+		       "MsgRate[Mpps]\n",
+		       unit, unit);
+	else if (opt->duration_s != 0)
+		printf(" #bytes        #iterations       t_avg[usec]    tps average\n");
+	else
+		printf(" #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    "
+		       "t_avg[usec]    t_stdev[usec]   99%% percentile[usec]   99.9%% "
+		       "percentile[usec] \n");
+}
+
+void
+report_head(struct report *report, const struct endpoint *endpoint)
+{
+	const struct options *opt = report->opt;
+
+	if (report->is_quiet)
+		return;
+	rule();
+	printf("%20s%s%s %s Test\n", "", opt->is_bidir ? "Bidirectional " : "", op_name(opt),
+	       opt->is_lat ? "Latency" : "BW");
+	printf(" Device          : %s\n", uroce_get_device_name(endpoint->device));
+	printf(" Number of qps   : %" PRIu64 "\t\tConnection type : %s\n", opt->nb_qp,
+	       options_conn_name(opt));
+	if (!opt->is_lat)
+		printf(" TX depth        : %" PRIu64 "\t\tCQ Moderation   : %" PRIu64 "\n",
+		       opt->tx_depth, opt->cq_mod);
+	if (opt->post_list > 1)
+		printf(" Post List       : %" PRIu64 "\n", opt->post_list);
+	if (opt->op == PERF_READ || opt->op == PERF_ATOMIC)
+		printf(" Outstand reads  : %u\n", endpoint->outs);
+	printf(" Mtu             : %u[B]\t\tGID index       : %u\n", endpoint->mtu,
+	       endpoint->gid_index);
+	printf(" Max inline data : %" PRIu64 "[B]\n", opt->inline_len);
+	rule();
+	for (unsigned i = 0; i < endpoint->nb_qp; i++)
+		print_address("local", &endpoint->local[i]);
+	for (unsigned i = 0; i < endpoint->nb_qp; i++)
+		print_address("remote", &endpoint->peer[i]);
+	rule();
+	print_columns(opt);
+	fflush(stdout);
+}
+
+static void
+print_verify(const struct report *report, const struct verify *verify)
+{
+	if (!report->opt->is_verify) {
+		if (verify->lost > 0)
+			printf("lost: %" PRIu64 " messages\n", verify->lost);
+		return;
+	}
+	printf("verify: %" PRIu64 " messages, %" PRIu64 " bytes checked, %" PRIu64 " wrong",
+	       verify->messages, verify->bytes, verify->wrong);
+	if (!options_is_reliable(report->opt))
+		printf(", %" PRIu64 " messages lost", verify->lost);
+	printf("\n");
+}
+
+/* Begin and end of a row's JSON object; false: there is no JSON. */
+static bool
+json_open(struct report *report, uint64_t size, uint64_t messages)
+{
+	if (report->rows_file == NULL)
+		return false;
+	fprintf(report->rows_file, "%s\t\t{\n\t\t\t\"MsgSize\": %" PRIu64 ",\n",
+		report->nb_rows ? ",\n" : "", size);
+	fprintf(report->rows_file, "\t\t\t\"n_iterations\": %" PRIu64, messages);
+	report->nb_rows++;
+	return true;
+}
+
+static void
+json_double(struct report *report, const char *key, double value, int digits)
+{
+	fprintf(report->rows_file, ",\n\t\t\t\"%s\": %.*f", key, digits, value);
+}
+
+static void
+json_close(struct report *report, const struct verify *verify)
+{
+	if (report->opt->is_verify)
+		fprintf(report->rows_file,
+			",\n\t\t\t\"verified_messages\": %" PRIu64
+			",\n\t\t\t\"verified_bytes\": %" PRIu64 ",\n\t\t\t\"wrong_bytes\": %" PRIu64
+			",\n\t\t\t\"lost_messages\": %" PRIu64,
+			verify->messages, verify->bytes, verify->wrong, verify->lost);
+	fprintf(report->rows_file, "\n\t\t}");
+}
+
+void
+report_bandwidth(struct report *report, const struct bandwidth *row, const struct verify *verify)
+{
+	double unit = report->opt->is_gbits ? 1e9 / 8 : 1 << 20;
+
+	if (report->is_quiet)
+		return;
+	printf(" %-7" PRIu64 "    %-10" PRIu64 "       %-7.2f            %-7.2f\t\t   %-7.6f\n",
+	       row->size, row->messages, row->peak_bps / unit, row->average_bps / unit,
+	       row->messages_per_s / 1e6);
+	print_verify(report, verify);
+	fflush(stdout);
+	if (!json_open(report, row->size, row->messages))
+		return;
+	json_double(report, "BW_peak", row->peak_bps / unit, 2);
+	json_double(report, "BW_average", row->average_bps / unit, 2);
+	json_double(report, "MsgRate", row->messages_per_s / 1e6, 6);
+	json_close(report, verify);
+}
+
+static void
+print_latency(const struct report *report, const struct latency *row)
+{
+	if (report->opt->duration_s != 0)
+		printf(" %-7" PRIu64 "       %" PRIu64 "            %-7.2f        %-7.2f\n",
+		       row->size, row->messages, row->average, row->messages_per_s);
+	else
+		printf(" %-7" PRIu64 " %" PRIu64
+		       "          %-7.2f        %-7.2f      %-7.2f  \t       "
+		       "%-7.2f     \t%-7.2f\t\t%-7.2f \t\t%-7.2f\n",
+		       row->size, row->messages, row->min, row->max, row->typical, row->average,
+		       row->deviation, row->p99, row->p999);
+}
+
+void
+report_latency(struct report *report, const struct latency *row, const struct verify *verify)
+{
+	if (report->is_quiet)
+		return;
+	print_latency(report, row);
+	print_verify(report, verify);
+	fflush(stdout);
+	if (!json_open(report, row->size, row->messages))
+		return;
+	json_double(report, "t_avg", row->average, 2);
+	if (report->opt->duration_s != 0) {
+		json_double(report, "tps_average", row->messages_per_s, 2);
+	} else {
+		json_double(report, "t_min", row->min, 2);
+		json_double(report, "t_max", row->max, 2);
+		json_double(report, "t_typical", row->typical, 2);
+		json_double(report, "t_stdev", row->deviation, 2);
+		json_double(report, "percentile_99", row->p99, 2);
+		json_double(report, "percentile_99.9", row->p999, 2);
+	}
+	json_close(report, verify);
+}
+
+void
+report_verified(struct report *report, uint64_t size, const struct verify *verify)
+{
+	if (report->is_quiet || !report->opt->is_verify)
+		return;
+	printf(" %-7" PRIu64 "\n", size);
+	print_verify(report, verify);
+	fflush(stdout);
+}
+
+static void
+write_json(struct report *report, const struct endpoint *endpoint, FILE *file)
+{
+	const struct options *opt = report->opt;
+
+	fprintf(file, "{\n\t\"test_info\": {\n\t\t\"test\": \"%s_%s%s_Test\",\n", op_name(opt),
+		opt->is_bidir ? "Bidirectional_" : "", opt->is_lat ? "Latency" : "BW");
+	fprintf(file, "\t\t\"Device\": \"%s\",\n", uroce_get_device_name(endpoint->device));
+	fprintf(file, "\t\t\"Number_of_qps\": %" PRIu64 ",\n", opt->nb_qp);
+	fprintf(file, "\t\t\"Connection_type\": \"%s\",\n", options_conn_name(opt));
+	fprintf(file, "\t\t\"TX_depth\": %" PRIu64 ",\n", opt->tx_depth);
+	fprintf(file, "\t\t\"CQ_Moderation\": %" PRIu64 ",\n", opt->cq_mod);
+	fprintf(file, "\t\t\"Mtu\": %u,\n", endpoint->mtu);
+	fprintf(file, "\t\t\"GID_index\": %u,\n", endpoint->gid_index);
+	fprintf(file, "\t\t\"Max_inline_data\": %" PRIu64 ",\n", opt->inline_len);
+	fprintf(file, "\t\t\"Outstand_reads\": %u,\n", endpoint->outs);
+	fprintf(file, "\t\t\"BW_unit\": \"%s/sec\"\n\t},\n", opt->is_gbits ? "Gb" : "MB");
+	if (report->nb_rows == 1)
+		fprintf(file, "\t\"results\":\n%s\n}\n", report->rows);
+	else
+		fprintf(file, "\t\"results\": [\n%s\n\t]\n}\n", report->rows);
+}
+
+static int
+save_json(struct report *report, const struct endpoint *endpoint)
+{
+	fclose(report->rows_file); /* `rows` is valid from here */
+	report->rows_file = NULL;
+	FILE *file = fopen(report->opt->json_file, "w");
+	if (file != NULL) {
+		write_json(report, endpoint, file);
+		if (fclose(file) == 0)
+			return 0;
+	}
+	fprintf(stderr, "uroce-perf: --out_json_file %s: %s; allowed: a file that can be written\n",
+		report->opt->json_file, strerror(errno));
+	return -1;
+}
+
+int
+report_end(struct report *report, const struct endpoint *endpoint)
+{
+	int result = 0;
+
+	if (!report->is_quiet) {
+		rule();
+		fflush(stdout);
+	}
+	if (report->rows_file != NULL)
+		result = save_json(report, endpoint);
+	free(report->rows);
+	report->rows = NULL;
+	return result;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A wr_id says all that a completion needs to find its place again:
+ *
+ *	bit 63: is a receive | bits 32..47: QP | bits 0..31: index of a send, slot of a receive
+ */
+
+#include "requests.h"
+#include "session.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECV_BIT (UINT64_C(1) << 63)
+#define QP_SHIFT 32
+#define QP_MASK  0xffffu
+
+uint64_t
+requests_number(const struct requests *requests, unsigned qp_idx, uint64_t message)
+{
+	return message * requests->session->endpoint.nb_qp + qp_idx;
+}
+
+uint8_t *
+requests_out(const struct requests *requests, unsigned qp_idx, uint64_t slot)
+{
+	const struct endpoint *endpoint = &requests->session->endpoint;
+
+	return endpoint->buf + layout_out(&requests->layout, endpoint->area_len, qp_idx, slot);
+}
+
+uint8_t *
+requests_in(const struct requests *requests, unsigned qp_idx, uint64_t slot)
+{
+	const struct endpoint *endpoint = &requests->session->endpoint;
+
+	return endpoint->buf + layout_in(&requests->layout, endpoint->area_len, qp_idx, slot);
+}
+
+bool
+requests_is_recv(const struct ibv_wc *wc)
+{
+	return wc->wr_id & RECV_BIT;
+}
+
+unsigned
+requests_qp_idx(const struct ibv_wc *wc)
+{
+	return wc->wr_id >> QP_SHIFT & QP_MASK;
+}
+
+uint32_t
+requests_idx(const struct ibv_wc *wc)
+{
+	return (uint32_t)wc->wr_id;
+}
+
+const char *
+requests_name(const struct requests *requests)
+{
+	static const char *const names[] = {
+		[PERF_SEND] = "SEND",
+		[PERF_WRITE] = "RDMA WRITE",
+		[PERF_READ] = "RDMA READ",
+		[PERF_ATOMIC] = "ATOMIC",
+	};
+
+	return names[requests->session->opt->op];
+}
+
+static enum ibv_wr_opcode
+opcode_of(const struct options *opt)
+{
+	switch (opt->op) {
+	case PERF_SEND:
+		/* where messages are lost, a number says which this is */
+		return opt->is_verify && !options_is_reliable(opt) ? IBV_WR_SEND_WITH_IMM
+								   : IBV_WR_SEND;
+	case PERF_WRITE:
+		return IBV_WR_RDMA_WRITE;
+	case PERF_READ:
+		return IBV_WR_RDMA_READ;
+	case PERF_ATOMIC:
+		break;
+	}
+	return opt->atomic == PERF_CMP_AND_SWAP ? IBV_WR_ATOMIC_CMP_AND_SWP
+						: IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* The parts of a QP's requests that never change. */
+static void
+make_lane(struct requests *requests, unsigned qp_idx)
+{
+	const struct options *opt = requests->session->opt;
+	const struct endpoint *endpoint = &requests->session->endpoint;
+	struct lane *lane = &requests->lane[qp_idx];
+
+	for (unsigned i = 0; i < opt->post_list; i++) {
+		struct ibv_send_wr *wr = &lane->send[i];
+
+		lane->send_sge[i] = (struct ibv_sge){ .length = (uint32_t)requests->layout.size,
+						      .lkey = endpoint->mr->lkey };
+		*wr = (struct ibv_send_wr){ .sg_list = &lane->send_sge[i],
+					    .num_sge = 1,
+					    .opcode = opcode_of(opt) };
+		if (opt->qp_type == IBV_QPT_UD) {
+			wr->wr.ud.ah = endpoint->ah[qp_idx];
+			wr->wr.ud.remote_qpn = endpoint->peer[qp_idx].qpn;
+			wr->wr.ud.remote_qkey = ENDPOINT_QKEY;
+		}
+	}
+	for (unsigned i = 0; i < RECV_BATCH; i++) {
+		lane->recv_sge[i] = (struct ibv_sge){ .length = (uint32_t)requests->layout.recv_len,
+						      .lkey = endpoint->mr->lkey };
+		lane->recv[i] = (struct ibv_recv_wr){ .sg_list = &lane->recv_sge[i], .num_sge = 1 };
+	}
+}
+
+int
+requests_init(struct requests *requests, struct session *session, uint64_t size)
+{
+	const struct options *opt = session->opt;
+	unsigned nb_qp = session->endpoint.nb_qp;
+
+	*requests = (struct requests){ .session = session,
+				       .layout = layout_of(opt, session->endpoint.mtu, size) };
+	requests->lane = calloc(nb_qp, sizeof(*requests->lane));
+	if (requests->lane == NULL)
+		return -1;
+	for (unsigned i = 0; i < nb_qp; i++) {
+		struct lane *lane = &requests->lane[i];
+
+		lane->send = calloc(opt->post_list, sizeof(*lane->send));
+		lane->send_sge = calloc(opt->post_list, sizeof(*lane->send_sge));
+		if (lane->send == NULL || lane->send_sge == NULL)
+			return -1;
+		make_lane(requests, i);
+	}
+	return 0;
+}
+
+void
+requests_free(struct requests *requests)
+{
+	for (unsigned i = 0; requests->lane != NULL && i < requests->session->endpoint.nb_qp; i++) {
+		free(requests->lane[i].send);
+		free(requests->lane[i].send_sge);
+	}
+	free(requests->lane);
+	requests->lane = NULL;
+}
+
+void
+requests_begin(struct requests *requests, uint64_t first)
+{
+	requests->first = first;
+	for (unsigned i = 0; i < requests->session->endpoint.nb_qp; i++) {
+		requests->lane[i].posted = 0;
+		requests->lane[i].completed = 0;
+		requests->lane[i].received = 0;
+	}
+}
+
+/* The word counts the atomics done on it, so that each knows what it will find. */
+static void
+aim_atomic(const struct requests *requests, unsigned qp_idx, uint64_t idx, struct ibv_send_wr *wr)
+{
+	const struct endpoint *endpoint = &requests->session->endpoint;
+	uint64_t before = requests->first + idx;
+
+	wr->wr.atomic.remote_addr = endpoint->peer[qp_idx].vaddr +
+				    layout_out(&requests->layout, endpoint->area_len, qp_idx, 0);
+	wr->wr.atomic.rkey = endpoint->peer[qp_idx].rkey;
+	if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+		wr->wr.atomic.compare_add = before;
+		wr->wr.atomic.swap = before + 1;
+	} else {
+		wr->wr.atomic.compare_add = 1;
+	}
+}
+
+static void
+aim_rdma(const struct requests *requests, unsigned qp_idx, uint64_t slot, struct ibv_send_wr *wr)
+{
+	const struct endpoint *endpoint = &requests->session->endpoint;
+	const struct layout *layout = &requests->layout;
+	size_t offset = wr->opcode == IBV_WR_RDMA_WRITE
+				? layout_in(layout, endpoint->area_len, qp_idx, slot)
+				: layout_out(layout, endpoint->area_len, qp_idx, slot);
+
+	wr->wr.rdma.rkey = endpoint->peer[qp_idx].rkey;
+	wr->wr.rdma.remote_addr = endpoint->peer[qp_idx].vaddr + offset;
+}
+
+/* Point a request at its slots, here and there. */
+static void
+aim(const struct requests *requests, unsigned qp_idx, uint64_t idx, struct ibv_send_wr *wr)
+{
+	uint64_t slot = idx % requests->layout.slots;
+	uint8_t *at = NULL;
+
+	switch (requests->session->opt->op) {
+	case PERF_SEND:
+		at = requests_out(requests, qp_idx, slot);
+		wr->imm_data = htonl((uint32_t)(requests->first + idx));
+		break;
+	case PERF_WRITE:
+		at = requests_out(requests, qp_idx, slot);
+		aim_rdma(requests, qp_idx, slot, wr);
+		break;
+	case PERF_READ:
+		at = requests_in(requests, qp_idx, slot);
+		aim_rdma(requests, qp_idx, slot, wr);
+		break;
+	case PERF_ATOMIC:
+		at = requests_in(requests, qp_idx, slot);
+		aim_atomic(requests, qp_idx, idx, wr);
+		break;
+	}
+	wr->sg_list->addr = (uintptr_t)at;
+}
+
+int
+requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint64_t signal_every,
+		   uint64_t last)
+{
+	struct lane *lane = &requests->lane[qp_idx];
+	struct ibv_send_wr *bad;
+	bool is_inline = requests->layout.size <= requests->session->opt->inline_len;
+
+	for (unsigned i = 0; i < nb; i++) {
+		struct ibv_send_wr *wr = &lane->send[i];
+		uint64_t idx = lane->posted + i;
+
+		aim(requests, qp_idx, idx, wr);
+		wr->wr_id = (uint64_t)qp_idx << QP_SHIFT | (uint32_t)idx;
+		wr->send_flags = is_inline ? IBV_SEND_INLINE : 0;
+		if ((idx + 1) % signal_every == 0 || idx == last)
+			wr->send_flags |= IBV_SEND_SIGNALED;
+		wr->next = i + 1 < nb ? wr + 1 : NULL;
+	}
+	int error = ibv_post_send(requests->session->endpoint.qp[qp_idx], lane->send, &bad);
+	if (error != 0) {
+		fprintf(stderr, "uroce-perf: post %u requests: %s\n", nb, strerror(error));
+		return -1;
+	}
+	lane->posted += nb;
+	return 0;
+}
+
+uint64_t
+requests_nb_recv(const struct requests *requests, unsigned qp_idx)
+{
+	const struct receives *receives = &requests->session->endpoint.receives[qp_idx];
+
+	return receives->posted - receives->done;
+}
+
+uint64_t
+requests_next_recv_slot(const struct requests *requests, unsigned qp_idx, uint64_t ahead)
+{
+	uint64_t posted = requests->session->endpoint.receives[qp_idx].posted;
+
+	return (posted + ahead) % requests->layout.slots;
+}
+
+static int
+post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
+{
+	struct endpoint *endpoint = &requests->session->endpoint;
+	struct lane *lane = &requests->lane[qp_idx];
+	struct ibv_recv_wr *bad;
+
+	for (unsigned i = 0; i < nb; i++) {
+		uint64_t slot = requests_next_recv_slot(requests, qp_idx, i);
+
+		lane->recv_sge[i].addr = (uintptr_t)requests_in(requests, qp_idx, slot);
+		lane->recv[i].wr_id = RECV_BIT | (uint64_t)qp_idx << QP_SHIFT | (uint32_t)slot;
+		lane->recv[i].next = i + 1 < nb ? &lane->recv[i + 1] : NULL;
+	}
+	int error = ibv_post_recv(endpoint->qp[qp_idx], lane->recv, &bad);
+	if (error != 0) {
+		fprintf(stderr, "uroce-perf: post %u receives: %s\n", nb, strerror(error));
+		return -1;
+	}
+	endpoint->receives[qp_idx].posted += nb;
+	return 0;
+}
+
+int
+requests_post_recv(struct requests *requests, unsigned qp_idx, uint64_t wanted)
+{
+	uint64_t nb;
+
+	while ((nb = requests_nb_recv(requests, qp_idx)) < wanted) {
+		uint64_t missing = wanted - nb;
+
+		if (post_recv_list(requests, qp_idx,
+				   missing < RECV_BATCH ? (unsigned)missing : RECV_BATCH) != 0)
+			return -1;
+	}
+	return 0;
+}

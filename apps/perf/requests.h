@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PERF_REQUESTS_H
+#define PERF_REQUESTS_H
+
+/**
+ * @file
+ * The work requests of a test. Message `idx` of a batch goes from and to slot idx % slots on both
+ * sides; everything else of a request is made once for each size.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "layout.h"
+
+#define RECV_BATCH 16u
+
+struct session;
+
+/** What one QP has done in this batch, and the requests that it posts again and again. */
+struct lane {
+	uint64_t posted;          /* sends */
+	uint64_t completed;       /* of these */
+	uint64_t received;        /* messages */
+	struct ibv_send_wr *send; /* post_list of them */
+	struct ibv_sge *send_sge;
+	struct ibv_recv_wr recv[RECV_BATCH];
+	struct ibv_sge recv_sge[RECV_BATCH];
+};
+
+struct requests {
+	struct session *session;
+	struct layout layout;
+	struct lane *lane; /* one for each QP */
+	uint64_t first;    /* number of this batch's first message */
+};
+
+/** Make the requests for a size. @return 0, or -1: no memory; requests_free() either way */
+int requests_init(struct requests *requests, struct session *session, uint64_t size);
+void requests_free(struct requests *requests);
+
+/** Begin a batch whose messages are numbered from `first`. */
+void requests_begin(struct requests *requests, uint64_t first);
+
+/** The number under which a message of a QP is filled and checked. */
+uint64_t requests_number(const struct requests *requests, unsigned qp_idx, uint64_t message);
+
+/** A slot of this side's areas; `in` with its head. */
+uint8_t *requests_out(const struct requests *requests, unsigned qp_idx, uint64_t slot);
+uint8_t *requests_in(const struct requests *requests, unsigned qp_idx, uint64_t slot);
+
+/**
+ * Post the next `nb` (at most post_list) sends of a QP.
+ * @param signal_every  a completion is asked for every so many
+ * @param last	       and for this one (an index in the batch)
+ * @return 0, or -1 after a line on stderr
+ */
+int requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb,
+		       uint64_t signal_every, uint64_t last);
+
+/** Post receives until `wanted` of them wait. @return 0, or -1 after a line on stderr */
+int requests_post_recv(struct requests *requests, unsigned qp_idx, uint64_t wanted);
+
+/** Slot in which the `ahead`-th receive that will be posted next is. */
+uint64_t requests_next_recv_slot(const struct requests *requests, unsigned qp_idx, uint64_t ahead);
+
+/** Receives of a QP that wait. */
+uint64_t requests_nb_recv(const struct requests *requests, unsigned qp_idx);
+
+/** What a completion is of. */
+bool requests_is_recv(const struct ibv_wc *wc);
+unsigned requests_qp_idx(const struct ibv_wc *wc);
+uint32_t requests_idx(const struct ibv_wc *wc); /* send: low bits of its index; receive: its slot */
+
+/** "RDMA WRITE" */
+const char *requests_name(const struct requests *requests);
+
+#endif /* PERF_REQUESTS_H */

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Over the exchange go, in this order, each side telling and then waiting for the same:
+ *
+ *	uroce-perf VERSION key=value...      what is to be run: must agree
+ *	qp IDX QPN PSN RKEY VADDR GID        one for each queue pair
+ *	sync STEP VALUE...                   steps of the run (test_bw.c, test_lat.c)
+ *	fail WHY                             instead of any: this side gives up
+ */
+
+#include "session.h"
+#include "capture.h"
+#include "stop.h"
+#include "test.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+
+#define VERSION             1
+#define HELLO_S             10
+#define LOOK_US             20 /* how often a polling loop looks at the socket */
+#define BUDGET_BYTES        (1u << 30)
+#define BUDGET_VERIFY_BYTES (256u << 20)
+#define ITERS_MIN           8
+
+static int
+fail(struct session *session, const char *why)
+{
+	if (session->exchange.fd >= 0 && !session->is_peer_gone)
+		exchange_send(&session->exchange, "fail %s", why);
+	return -1;
+}
+
+/* A line from the peer while nothing else is to be done. @return 0, or -1 after a line on stderr */
+static int
+wait_line(struct session *session, char *line, unsigned limit_s)
+{
+	uint64_t deadline = rte_rdtsc() + limit_s * rte_get_tsc_hz();
+
+	while (!stop_is_asked()) {
+		int got = exchange_receive(&session->exchange, line);
+
+		if (got > 0)
+			return 0;
+		if (got < 0) {
+			session->is_peer_gone = true;
+			fprintf(stderr, "uroce-perf: the other side closed the connection\n");
+			return -1;
+		}
+		if (rte_rdtsc() > deadline) {
+			fprintf(stderr, "uroce-perf: the other side is silent since %u s\n",
+				limit_s);
+			return -1;
+		}
+		endpoint_drive(&session->endpoint);
+	}
+	return -1;
+}
+
+static bool
+is_peer_failure(struct session *session, const char *line)
+{
+	if (strncmp(line, "fail ", 5) != 0)
+		return false;
+	session->is_peer_gone = true;
+	fprintf(stderr, "uroce-perf: the other side gave up: %s\n", line + 5);
+	return true;
+}
+
+/* ------------------------------------------------------------------------------ agreeing */
+
+struct term {
+	const char *key; /* as the user writes it */
+	char value[32];
+};
+
+#define TERMS_MAX 16u
+
+static void
+add_text(struct term *terms, unsigned *nb, const char *key, const char *value)
+{
+	struct term *term = &terms[(*nb)++];
+
+	term->key = key;
+	snprintf(term->value, sizeof(term->value), "%s", value);
+}
+
+static void
+add_number(struct term *terms, unsigned *nb, const char *key, uint64_t value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	add_text(terms, nb, key, text);
+}
+
+/* What must be the same on both sides. */
+static unsigned
+list_terms(const struct options *opt, struct term *terms)
+{
+	unsigned nb = 0;
+
+	add_text(terms, &nb, "TEST", opt->test);
+	add_text(terms, &nb, "--connection", options_conn_name(opt));
+	add_number(terms, &nb, "--all", opt->is_all);
+	add_number(terms, &nb, "--size", opt->size);
+	add_number(terms, &nb, "--iters", opt->duration_s != 0 ? 0 : opt->iters);
+	add_number(terms, &nb, "--duration", opt->duration_s);
+	add_number(terms, &nb, "--qp", opt->nb_qp);
+	add_number(terms, &nb, "--bidirectional", opt->is_bidir);
+	add_number(terms, &nb, "--verify", opt->is_verify);
+	add_number(terms, &nb, "--verify-selftest", opt->is_selftest);
+	add_number(terms, &nb, "--atomic_type", (uint64_t)opt->atomic);
+	if (opt->is_verify) {
+		add_number(terms, &nb, "--tx-depth", opt->tx_depth);
+		add_number(terms, &nb, "--rx-depth", opt->rx_depth);
+	}
+	return nb;
+}
+
+static int
+send_hello(struct session *session)
+{
+	struct term terms[TERMS_MAX];
+	unsigned nb = list_terms(session->opt, terms);
+	char text[EXCHANGE_LINE_MAX / 2] = "";
+	size_t used = 0;
+
+	for (unsigned i = 0; i < nb; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, " %s=%s", terms[i].key,
+					 terms[i].value);
+	return exchange_send(&session->exchange, "uroce-perf %d mtu=%u outs=%u%s", VERSION,
+			     session->endpoint.mtu, session->endpoint.outs, text);
+}
+
+/* The value of a key in a hello; empty: it has none. */
+static void
+value_of(const char *hello, const char *key, char *value, size_t len)
+{
+	size_t key_len = strlen(key);
+
+	value[0] = '\0';
+	for (const char *at = hello; (at = strchr(at, ' ')) != NULL;) {
+		at++;
+		if (strncmp(at, key, key_len) != 0 || at[key_len] != '=')
+			continue;
+		at += key_len + 1;
+		snprintf(value, len, "%.*s", (int)strcspn(at, " "), at);
+		return;
+	}
+}
+
+static int
+compare_terms(struct session *session, const char *hello)
+{
+	struct term terms[TERMS_MAX];
+	unsigned nb = list_terms(session->opt, terms);
+
+	for (unsigned i = 0; i < nb; i++) {
+		char theirs[32];
+
+		value_of(hello, terms[i].key, theirs, sizeof(theirs));
+		if (strcmp(theirs, terms[i].value) == 0)
+			continue;
+		fprintf(stderr,
+			"uroce-perf: the sides differ in %s: %s here, %s there; allowed: the same "
+			"on "
+			"both\n",
+			terms[i].key, terms[i].value, theirs[0] ? theirs : "none");
+		return fail(session, "the sides differ in what to run");
+	}
+	return 0;
+}
+
+static unsigned
+smaller_of(const char *hello, const char *key, unsigned mine)
+{
+	char text[32];
+	unsigned theirs;
+
+	value_of(hello, key, text, sizeof(text));
+	if (sscanf(text, "%u", &theirs) != 1 || theirs == 0 || theirs > mine)
+		return mine;
+	return theirs;
+}
+
+static int
+agree(struct session *session)
+{
+	char line[EXCHANGE_LINE_MAX];
+	int version = 0;
+
+	if (send_hello(session) != 0) {
+		fprintf(stderr, "uroce-perf: the other side closed the connection\n");
+		return -1;
+	}
+	if (wait_line(session, line, HELLO_S) != 0)
+		return fail(session, "no answer");
+	if (is_peer_failure(session, line))
+		return -1;
+	if (sscanf(line, "uroce-perf %d ", &version) != 1 || version != VERSION) {
+		fprintf(stderr,
+			"uroce-perf: the other side is no uroce-perf of this version (%d): it says "
+			"\"%.40s\"\n",
+			VERSION, line);
+		return fail(session, "versions differ");
+	}
+	if (compare_terms(session, line) != 0)
+		return -1;
+	session->endpoint.mtu = smaller_of(line, "mtu", session->endpoint.mtu);
+	session->endpoint.outs = smaller_of(line, "outs", session->endpoint.outs);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------ addresses */
+
+static int
+send_addresses(struct session *session)
+{
+	const struct endpoint *endpoint = &session->endpoint;
+
+	for (unsigned i = 0; i < endpoint->nb_qp; i++) {
+		const struct address *local = &endpoint->local[i];
+		char gid[33];
+
+		for (int byte = 0; byte < 16; byte++)
+			snprintf(gid + 2 * byte, 3, "%02x", local->gid.raw[byte]);
+		if (exchange_send(&session->exchange, "qp %u %x %x %x %" PRIx64 " %s", i,
+				  local->qpn, local->psn, local->rkey, local->vaddr, gid) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool
+parse_address(const char *line, unsigned idx, struct address *address)
+{
+	unsigned their_idx;
+	char gid[33];
+
+	if (sscanf(line, "qp %u %x %x %x %" SCNx64 " %32[0-9a-f]", &their_idx, &address->qpn,
+		   &address->psn, &address->rkey, &address->vaddr, gid) != 6 ||
+	    their_idx != idx || strlen(gid) != 32)
+		return false;
+	for (int byte = 0; byte < 16; byte++) {
+		unsigned value;
+
+		if (sscanf(gid + 2 * byte, "%2x", &value) != 1)
+			return false;
+		address->gid.raw[byte] = (uint8_t)value;
+	}
+	return true;
+}
+
+static int
+swap_addresses(struct session *session)
+{
+	char line[EXCHANGE_LINE_MAX];
+
+	if (send_addresses(session) != 0)
+		return -1;
+	for (unsigned i = 0; i < session->endpoint.nb_qp; i++) {
+		if (wait_line(session, line, HELLO_S) != 0)
+			return -1;
+		if (is_peer_failure(session, line))
+			return -1;
+		if (!parse_address(line, i, &session->endpoint.peer[i])) {
+			fprintf(stderr, "uroce-perf: the other side sent no address: \"%.40s\"\n",
+				line);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------ keeping in step */
+
+int
+session_tell(struct session *session, const char *step, const struct sync *mine)
+{
+	const uint64_t *v = mine->value;
+
+	if (exchange_send(&session->exchange,
+			  "sync %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, step, v[0], v[1],
+			  v[2], v[3]) == 0)
+		return 0;
+	session->is_peer_gone = true;
+	fprintf(stderr, "uroce-perf: the other side closed the connection\n");
+	return -1;
+}
+
+int
+session_poll(struct session *session, const char *step, struct sync *theirs)
+{
+	char line[EXCHANGE_LINE_MAX], name[32];
+	uint64_t now = rte_rdtsc(), v[SYNC_VALUES];
+
+	if (now - session->looked_tsc < LOOK_US * rte_get_tsc_hz() / 1000000)
+		return 0;
+	session->looked_tsc = now;
+	int got = exchange_receive(&session->exchange, line);
+	if (got == 0)
+		return 0;
+	if (got < 0) {
+		session->is_peer_gone = true;
+		fprintf(stderr, "uroce-perf: the other side closed the connection\n");
+		return -1;
+	}
+	if (is_peer_failure(session, line))
+		return -1;
+	if (sscanf(line, "sync %31s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, name, &v[0],
+		   &v[1], &v[2], &v[3]) != 5 ||
+	    strcmp(name, step) != 0) {
+		fprintf(stderr, "uroce-perf: out of step: \"%.40s\" instead of %s\n", line, step);
+		return -1;
+	}
+	memcpy(theirs->value, v, sizeof(v));
+	return 1;
+}
+
+int
+session_sync(struct session *session, const char *step, const struct sync *mine,
+	     struct sync *theirs)
+{
+	int got;
+
+	if (session_tell(session, step, mine) != 0)
+		return -1;
+	while ((got = session_poll(session, step, theirs)) == 0) {
+		if (stop_is_asked())
+			return -1;
+		endpoint_drive(&session->endpoint);
+	}
+	return got < 0 ? -1 : 0;
+}
+
+/* ------------------------------------------------------------------------------ the run */
+
+uint64_t
+session_iters(const struct session *session, uint64_t size)
+{
+	const struct options *opt = session->opt;
+	uint64_t budget = opt->is_verify ? BUDGET_VERIFY_BYTES : BUDGET_BYTES;
+	uint64_t most = budget / size;
+
+	if (opt->has_iters || opt->iters <= most)
+		return opt->iters;
+	return most < ITERS_MIN ? ITERS_MIN : most;
+}
+
+/* The device first: what is wrong with it is said before anybody waits for anybody. */
+static int
+open_side(struct session *session, const char *spec)
+{
+	const struct options *opt = session->opt;
+	char port_name[64];
+
+	if (endpoint_open(&session->endpoint, opt, spec) != 0)
+		return fail(session, "it has no device");
+	snprintf(port_name, sizeof(port_name), "%.*s", (int)strcspn(spec, ","), spec);
+	if (capture_add_port(port_name) != 0)
+		return fail(session, "it cannot capture");
+	if (session->exchange.fd >= 0)
+		return 0;
+	return session->is_client
+		       ? exchange_connect(&session->exchange, opt->server, (uint16_t)opt->port)
+		       : exchange_accept(&session->exchange, (uint16_t)opt->port);
+}
+
+static int
+connect_sides(struct session *session, const char *spec)
+{
+	struct endpoint *endpoint = &session->endpoint;
+
+	if (open_side(session, spec) != 0 || agree(session) != 0)
+		return -1;
+	if (session->opt->qp_type == IBV_QPT_UD && session->opt->has_size &&
+	    session->opt->size > endpoint->mtu) {
+		fprintf(stderr,
+			"uroce-perf: --size %u: a datagram is one packet; allowed: 1 to %u, which "
+			"both "
+			"sides carry\n",
+			(unsigned)session->opt->size, endpoint->mtu);
+		return fail(session, "the size does not fit in a datagram");
+	}
+	if (endpoint_create(endpoint, session->opt) != 0)
+		return fail(session, "it has no queue pair");
+	if (swap_addresses(session) != 0)
+		return fail(session, "no addresses");
+	if (endpoint_connect(endpoint, session->opt) != 0)
+		return fail(session, "it finds no way here");
+	return 0;
+}
+
+static int
+run_sizes(struct session *session)
+{
+	const struct options *opt = session->opt;
+	uint64_t size_max = layout_size_max(opt, session->endpoint.mtu);
+	uint64_t size = opt->is_all ? 2 : size_max;
+	int result = 0;
+
+	for (; result == 0 && size <= size_max; size *= 2) {
+		result = opt->is_lat ? test_lat(session, size) : test_bw(session, size);
+		if (session->wrong > 0)
+			break;
+	}
+	return result;
+}
+
+/* What is said of wrong bytes, and the exit status that goes with it. */
+static int
+judge(const struct session *session)
+{
+	bool is_found = session->wrong > 0;
+
+	if (!session->opt->is_selftest) {
+		if (is_found)
+			fprintf(stderr, "uroce-perf: verify: %" PRIu64 " wrong bytes\n",
+				session->wrong);
+		return is_found ? PERF_EXIT_FAILED : PERF_EXIT_OK;
+	}
+	fprintf(stderr, "uroce-perf: verify-selftest: the flipped byte was %s\n",
+		is_found ? "found, as it should be" : "NOT found");
+	return is_found ? PERF_EXIT_FLIP_FOUND : PERF_EXIT_FLIP_MISSED;
+}
+
+static int
+run_connected(struct session *session)
+{
+	struct sync none = { 0 };
+
+	if (session_sync(session, "connected", &none, &none) != 0)
+		return PERF_EXIT_FAILED;
+	report_head(&session->report, &session->endpoint);
+	int result = run_sizes(session);
+	failures_print(&session->failures);
+	if (result != 0) {
+		fail(session, session->failures.told > 0 ? "completions in error"
+			      : stop_is_asked()          ? "it was stopped"
+							 : "its test failed");
+		return PERF_EXIT_FAILED;
+	}
+	if (session_sync(session, "end", &none, &none) != 0)
+		return PERF_EXIT_FAILED;
+	if (report_end(&session->report, &session->endpoint) != 0)
+		return PERF_EXIT_FAILED;
+	return judge(session);
+}
+
+int
+session_run(struct session *session, const char *spec)
+{
+	const struct options *opt = session->opt;
+	int code = PERF_EXIT_FAILED;
+
+	session->is_requester = session->is_client || opt->is_bidir;
+	session->is_responder = !session->is_client || opt->is_bidir;
+	if (connect_sides(session, spec) == 0)
+		code = run_connected(session);
+	exchange_close(&session->exchange);
+	endpoint_close(&session->endpoint);
+	return code;
+}

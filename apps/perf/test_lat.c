@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The latency tests. SEND and WRITE go to and fro: the client asks, the server answers with the
+ * same; half a round trip is reported. READ and atomics are answered by the server's transport: the
+ * whole round trip is reported, and the server's program only drives.
+ *
+ * A WRITE is noticed by its last byte, which carries the number of the round and is the last to be
+ * placed; while a side looks at it, it drives its transport, which nobody else would do as fast.
+ *
+ * The client decides when a size ends; the server learns it by the step `over`.
+ */
+
+#include "requests.h"
+#include "session.h"
+#include "stop.h"
+#include "test.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+
+#define SILENCE_S  10 /* an unreliable transport that answers not within this has lost the message */
+#define LOOK_EVERY 64 /* rounds of a waiting loop between looks at what happens rarely */
+
+struct pingpong {
+	struct session *session;
+	struct requests requests;
+	uint64_t rounds;   /* done */
+	uint64_t goal;     /* rounds; UINT64_MAX: until the deadline */
+	uint64_t deadline; /* TSC */
+	uint64_t told_tsc; /* progress */
+	uint64_t waiting_since;
+	bool is_over; /* the client has said so */
+	bool is_failed;
+	double *times; /* microseconds, one for each round; NULL: only the sum */
+	double sum;
+};
+
+static bool
+is_one_sided(const struct session *session)
+{
+	return session->opt->op == PERF_READ || session->opt->op == PERF_ATOMIC;
+}
+
+static double
+microseconds(uint64_t tsc)
+{
+	return (double)tsc * 1e6 / (double)rte_get_tsc_hz();
+}
+
+/* What a message of this round says in its last byte; never what the round before said. */
+static uint8_t
+stamp_of(uint64_t round)
+{
+	return (uint8_t)(round + 1);
+}
+
+/* ------------------------------------------------------------------------------ completions */
+
+/* The next message may come before this round is through: what counts is how many came before. */
+static void
+check_received(struct pingpong *pp, const struct ibv_wc *wc)
+{
+	const struct requests *requests = &pp->requests;
+	size_t head = requests->layout.head;
+	uint8_t *at = requests_in(requests, 0, requests_idx(wc)) + head;
+
+	if (wc->byte_len - head != requests->layout.size) {
+		fprintf(stderr, "uroce-perf: verify: a message of %zu bytes instead of %zu\n",
+			wc->byte_len - head, requests->layout.size);
+		pp->session->verify.wrong += requests->layout.size;
+		return;
+	}
+	verify_message(&pp->session->verify, at, requests->layout.size, requests->lane[0].received);
+}
+
+static void
+take(struct pingpong *pp, const struct ibv_wc *wc)
+{
+	bool is_recv = requests_is_recv(wc);
+
+	if (wc->status != IBV_WC_SUCCESS) {
+		failures_add(&pp->session->failures, wc,
+			     is_recv ? NULL : requests_name(&pp->requests));
+		pp->is_failed = true;
+	} else if (is_recv && pp->session->opt->is_verify) {
+		check_received(pp, wc);
+	}
+	if (is_recv) {
+		pp->session->endpoint.receives[0].done++;
+		pp->requests.lane[0].received++;
+	} else {
+		pp->requests.lane[0].completed++;
+	}
+}
+
+static void
+take_completions(struct pingpong *pp)
+{
+	struct ibv_wc wc[4];
+	int nb = ibv_poll_cq(pp->session->endpoint.cq, 4, wc);
+
+	for (int i = 0; i < nb; i++)
+		take(pp, &wc[i]);
+	if (nb < 0) {
+		fprintf(stderr, "uroce-perf: poll the completion queue: error %d\n", nb);
+		pp->is_failed = true;
+	}
+}
+
+/* ------------------------------------------------------------------------------ waiting */
+
+/* What may end a wait besides what is waited for. @return 0: go on waiting; -1 */
+static int
+look_around(struct pingpong *pp)
+{
+	struct session *session = pp->session;
+	struct sync theirs;
+
+	if (pp->is_failed || stop_is_asked())
+		return -1;
+	if (!session->is_client && !pp->is_over) {
+		int got = session_poll(session, "over", &theirs);
+
+		if (got < 0)
+			return -1;
+		pp->is_over = got > 0;
+	} else if (session->is_client && session_poll(session, "over", &theirs) != 0) {
+		return -1; /* the server says nothing before the client does: it has failed */
+	}
+	if (!options_is_reliable(session->opt) && session->is_client &&
+	    rte_rdtsc() - pp->waiting_since > SILENCE_S * rte_get_tsc_hz()) {
+		fprintf(stderr,
+			"uroce-perf: no answer to message %" PRIu64
+			" within %d s: lost, and %s does not repair it\n",
+			pp->rounds, SILENCE_S, options_conn_name(session->opt));
+		return -1;
+	}
+	return 0;
+}
+
+/* Whether the message of this round has come, by SEND. */
+static bool
+has_received(struct pingpong *pp)
+{
+	if (pp->requests.lane[0].received <= pp->rounds)
+		take_completions(pp);
+	return pp->requests.lane[0].received > pp->rounds;
+}
+
+/* The same by WRITE. A1 pairs with the transport's placement: what is before the byte is there. */
+static bool
+has_arrived(struct pingpong *pp)
+{
+	const struct layout *layout = &pp->requests.layout;
+	_Atomic uint8_t *last =
+		(_Atomic uint8_t *)(requests_in(&pp->requests, 0, 0) + layout->size - 1);
+
+	if (atomic_load_explicit(last, memory_order_acquire) == stamp_of(pp->rounds))
+		return true;
+	endpoint_drive(&pp->session->endpoint);
+	return false;
+}
+
+static bool
+has_completed(struct pingpong *pp)
+{
+	if (pp->requests.lane[0].completed < pp->requests.lane[0].posted)
+		take_completions(pp);
+	return pp->requests.lane[0].completed >= pp->requests.lane[0].posted;
+}
+
+/* Wait for this round's message. @return 1: here; 0: the client has ended the size; -1 */
+static int
+wait_message(struct pingpong *pp)
+{
+	bool is_write = pp->session->opt->op == PERF_WRITE;
+
+	pp->waiting_since = rte_rdtsc();
+	for (unsigned spins = 1;; spins++) {
+		if (is_write ? has_arrived(pp) : has_received(pp))
+			return pp->is_failed ? -1 : 1;
+		if (pp->is_over)
+			return 0;
+		if (spins % LOOK_EVERY != 0)
+			continue;
+		if (is_write)
+			take_completions(pp);
+		if (look_around(pp) != 0)
+			return -1;
+	}
+}
+
+static int
+wait_completion(struct pingpong *pp)
+{
+	pp->waiting_since = rte_rdtsc();
+	for (unsigned spins = 1; !has_completed(pp); spins++)
+		if (spins % LOOK_EVERY == 0 && look_around(pp) != 0)
+			return -1;
+	return pp->is_failed ? -1 : 0;
+}
+
+/* ------------------------------------------------------------------------------ messages */
+
+static int
+post(struct pingpong *pp)
+{
+	const struct session *session = pp->session;
+	const struct requests *requests = &pp->requests;
+	uint8_t *out = requests_out(requests, 0, 0);
+
+	if (session->opt->is_verify && !is_one_sided(session))
+		verify_fill(out, requests->layout.size, pp->rounds);
+	if (session->opt->is_verify && is_one_sided(session))
+		verify_spoil(requests_in(requests, 0, 0), requests->layout.size,
+			     session->opt->op == PERF_READ ? 0 : pp->rounds);
+	if (session->opt->op == PERF_WRITE)
+		out[requests->layout.size - 1] = stamp_of(pp->rounds);
+	return requests_post_send(&pp->requests, 0, 1, 1, UINT64_MAX);
+}
+
+/* The stamp has done its work: the byte that it stands for takes its place, so that all is checked. */
+static void
+check_written(struct pingpong *pp)
+{
+	const struct requests *requests = &pp->requests;
+	size_t len = requests->layout.size;
+	uint8_t *at = requests_in(requests, 0, 0);
+	struct verify *verify = &pp->session->verify;
+
+	if (len > 1) {
+		verify_message(verify, at, len - 1, pp->rounds);
+		verify_spoil(at, len - 1, pp->rounds + 1);
+	} else {
+		verify->messages++;
+	}
+	verify->bytes += len > 1 ? 1 : len;
+}
+
+static void
+check_answer(struct pingpong *pp)
+{
+	const struct requests *requests = &pp->requests;
+	struct verify *verify = &pp->session->verify;
+	uint8_t *at = requests_in(requests, 0, 0);
+
+	if (pp->session->opt->op == PERF_ATOMIC)
+		verify_value(verify, (uint64_t *)at, pp->rounds, pp->rounds);
+	else
+		verify_message(verify, at, requests->layout.size, 0);
+}
+
+/* Replace the receive that was met. */
+static int
+renew_receive(struct pingpong *pp)
+{
+	if (pp->session->opt->op != PERF_SEND)
+		return 0;
+	return requests_post_recv(&pp->requests, 0, pp->session->opt->rx_depth);
+}
+
+/* ------------------------------------------------------------------------------ rounds */
+
+/* @return 1: done; 0: the client has ended the size; -1 */
+static int
+client_round(struct pingpong *pp)
+{
+	uint64_t begin = rte_rdtsc();
+
+	if (post(pp) != 0)
+		return -1;
+	if (is_one_sided(pp->session) ? wait_completion(pp) != 0 : wait_message(pp) <= 0)
+		return -1;
+	double spent = microseconds(rte_rdtsc() - begin) / (is_one_sided(pp->session) ? 1 : 2);
+
+	pp->sum += spent;
+	if (pp->times != NULL)
+		pp->times[pp->rounds] = spent;
+	if (pp->session->opt->is_verify && is_one_sided(pp->session))
+		check_answer(pp);
+	if (pp->session->opt->is_verify && pp->session->opt->op == PERF_WRITE)
+		check_written(pp);
+	/* the buffer is used again: its message must have left */
+	if (wait_completion(pp) != 0 || renew_receive(pp) != 0)
+		return -1;
+	pp->rounds++;
+	return 1;
+}
+
+static int
+server_round(struct pingpong *pp)
+{
+	if (is_one_sided(pp->session)) {
+		for (unsigned i = 0; i < LOOK_EVERY; i++)
+			endpoint_drive(&pp->session->endpoint);
+		if (look_around(pp) != 0)
+			return -1;
+		return pp->is_over ? 0 : 1;
+	}
+	int got = wait_message(pp);
+	if (got <= 0)
+		return got;
+	if (pp->session->opt->is_verify && pp->session->opt->op == PERF_WRITE)
+		check_written(pp);
+	if (post(pp) != 0 || wait_completion(pp) != 0 || renew_receive(pp) != 0)
+		return -1;
+	pp->rounds++;
+	return 1;
+}
+
+static bool
+is_client_through(const struct pingpong *pp)
+{
+	return pp->goal == UINT64_MAX ? rte_rdtsc() >= pp->deadline : pp->rounds >= pp->goal;
+}
+
+static void
+tell_progress(struct pingpong *pp)
+{
+	uint64_t now = rte_rdtsc();
+
+	if (now - pp->told_tsc < rte_get_tsc_hz())
+		return;
+	pp->told_tsc = now;
+	fprintf(stderr, "\r%4.0f s of %" PRIu64 " s: %.2f usec ",
+		(double)pp->session->opt->duration_s -
+			(double)(pp->deadline - now) / (double)rte_get_tsc_hz(),
+		pp->session->opt->duration_s, pp->sum / (double)(pp->rounds + 1));
+}
+
+static int
+run_client(struct pingpong *pp)
+{
+	const struct sync none = { 0 };
+	bool is_told = pp->goal == UINT64_MAX && isatty(STDERR_FILENO);
+
+	while (!is_client_through(pp)) {
+		if (client_round(pp) < 0)
+			return -1;
+		if (is_told)
+			tell_progress(pp);
+	}
+	if (is_told)
+		fprintf(stderr, "\r%40s\r", "");
+	return session_tell(pp->session, "over", &none);
+}
+
+static int
+run_server(struct pingpong *pp)
+{
+	int result;
+
+	do
+		result = server_round(pp);
+	while (result > 0);
+	if (result < 0)
+		return -1;
+	const struct sync none = { 0 };
+	return session_tell(pp->session, "over", &none);
+}
+
+/* After an error every request still completes; a peer that is gone is noticed by the retries. */
+static void
+drain(struct pingpong *pp)
+{
+	const struct options *opt = pp->session->opt;
+	double ack_s = 4.096e-6 * ldexp(1, (int)opt->timeout_code);
+	double limit_s = 1 + 4 * ack_s * (double)(opt->retry_cnt + 1);
+	uint64_t deadline = rte_rdtsc() + (uint64_t)(limit_s * (double)rte_get_tsc_hz());
+
+	while (!has_completed(pp) && rte_rdtsc() < deadline && !stop_is_asked())
+		;
+}
+
+/* ------------------------------------------------------------------------------ the result */
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double
+percentile(const struct pingpong *pp, double share)
+{
+	uint64_t idx = (uint64_t)ceil((double)pp->rounds * share);
+
+	return pp->times[idx > 0 ? idx - 1 : 0];
+}
+
+static struct latency
+result_of(struct pingpong *pp)
+{
+	struct latency row = { .size = pp->requests.layout.size, .messages = pp->rounds };
+	double squares = 0;
+
+	if (pp->rounds == 0)
+		return row;
+	row.average = pp->sum / (double)pp->rounds;
+	row.messages_per_s = 1e6 / (row.average * (is_one_sided(pp->session) ? 1 : 2));
+	if (pp->times == NULL)
+		return row;
+	qsort(pp->times, pp->rounds, sizeof(*pp->times), compare_doubles);
+	for (uint64_t i = 0; i < pp->rounds; i++)
+		squares += (pp->times[i] - row.average) * (pp->times[i] - row.average);
+	row.min = pp->times[0];
+	row.max = pp->times[pp->rounds - 1];
+	row.typical = percentile(pp, 0.5);
+	row.deviation = sqrt(squares / (double)pp->rounds);
+	row.p99 = percentile(pp, 0.99);
+	row.p999 = percentile(pp, 0.999);
+	return row;
+}
+
+static int
+finish(struct pingpong *pp)
+{
+	struct session *session = pp->session;
+	struct verify *verify = &session->verify;
+	struct sync theirs, mine = { .value = { verify->messages, verify->bytes, verify->wrong,
+						verify->lost } };
+
+	if (session_sync(session, "checked", &mine, &theirs) != 0)
+		return -1;
+	verify->messages += theirs.value[0];
+	verify->bytes += theirs.value[1];
+	verify->wrong += theirs.value[2];
+	verify->lost += theirs.value[3];
+	session->wrong += verify->wrong;
+	if (session->is_client) {
+		struct latency row = result_of(pp);
+
+		report_latency(&session->report, &row, verify);
+	} else {
+		report_verified(&session->report, pp->requests.layout.size, verify);
+	}
+	return 0;
+}
+
+static int
+prepare(struct pingpong *pp)
+{
+	const struct session *session = pp->session;
+	const struct requests *requests = &pp->requests;
+	size_t len = requests->layout.size;
+	uint8_t *in = requests_in(requests, 0, 0) + requests->layout.head;
+
+	requests_begin(&pp->requests, 0);
+	if (session->opt->op == PERF_ATOMIC)
+		memset(requests_out(requests, 0, 0), 0, PERF_ATOMIC_LEN);
+	else if (session->opt->is_verify)
+		verify_fill(requests_out(requests, 0, 0), len, 0);
+	if (session->opt->is_verify)
+		verify_spoil(in, len, 0);
+	if (session->opt->op == PERF_WRITE)
+		in[len - 1] = 0;
+	return renew_receive(pp);
+}
+
+static int
+run(struct pingpong *pp)
+{
+	struct session *session = pp->session;
+	struct sync none = { 0 }, theirs;
+	int result;
+
+	if (prepare(pp) != 0 || session_sync(session, "go", &none, &theirs) != 0)
+		return -1;
+	pp->deadline = rte_rdtsc() + session->opt->duration_s * rte_get_tsc_hz();
+	pp->told_tsc = rte_rdtsc();
+	result = session->is_client ? run_client(pp) : run_server(pp);
+	if (result == 0 && session->is_client)
+		while ((result = session_poll(session, "over", &theirs)) == 0) {
+			if (stop_is_asked())
+				return -1;
+			endpoint_drive(&session->endpoint);
+		}
+	if (result < 0) {
+		drain(pp);
+		return -1;
+	}
+	return finish(pp);
+}
+
+int
+test_lat(struct session *session, uint64_t size)
+{
+	const struct options *opt = session->opt;
+	struct pingpong pp = { .session = session,
+			       .goal = opt->duration_s != 0 ? UINT64_MAX
+							    : session_iters(session, size) };
+	int result = -1;
+
+	session->verify = (struct verify){ .is_selftest = opt->is_selftest,
+					   .is_flipped = session->verify.is_flipped };
+	if (opt->duration_s == 0 && session->is_client)
+		pp.times = calloc(pp.goal, sizeof(*pp.times));
+	if (requests_init(&pp.requests, session, size) != 0 ||
+	    (opt->duration_s == 0 && session->is_client && pp.times == NULL))
+		fprintf(stderr, "uroce-perf: no memory for %" PRIu64 " times\n", pp.goal);
+	else
+		result = run(&pp);
+	requests_free(&pp.requests);
+	free(pp.times);
+	return result;
+}
