@@ -132,7 +132,7 @@ meet(const char *server)
 static struct address
 exchange(int tcp, struct address ours)
 {
-	struct address theirs;
+	struct address theirs = { 0 };
 
 	check(send(tcp, &ours, sizeof(ours), MSG_NOSIGNAL) == sizeof(ours) &&
 		      recv(tcp, &theirs, sizeof(theirs), MSG_WAITALL) == sizeof(theirs),
