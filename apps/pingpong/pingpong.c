@@ -222,14 +222,18 @@ play(bool is_client)
 
 	for (unsigned round = 1; round <= ROUNDS; round++) {
 		memset(expected, (int)round, MSG_LEN);
-		memset(buf.out, (int)round, MSG_LEN);
-		if (is_client)
+		if (is_client) {
+			memset(buf.out, (int)round, MSG_LEN);
 			post_send();
+		}
+		/* the old ball is ours again only when its sending has completed */
 		wait_for(is_client ? round : round - 1, round);
 		check(memcmp(buf.in, expected, MSG_LEN) == 0, "a message was changed on its way");
 		post_recv();
-		if (!is_client)
+		if (!is_client) {
+			memset(buf.out, (int)round, MSG_LEN);
 			post_send();
+		}
 	}
 	wait_for(ROUNDS, ROUNDS);
 }
