@@ -87,6 +87,10 @@ get_mac(struct uroce_port *port)
 		rte_eth_random_addr(mac.addr_bytes);
 		(void)rte_eth_dev_default_mac_addr_set(port->id, &mac);
 	}
+	if (port->policy->is_far_mac) {
+		mac.addr_bytes[0] |= RTE_ETHER_LOCAL_ADMIN_ADDR;
+		mac.addr_bytes[1] ^= 0x80;
+	}
 	memcpy(port->mac, mac.addr_bytes, sizeof(port->mac));
 	return 0;
 }

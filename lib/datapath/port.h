@@ -45,6 +45,7 @@ struct uroce_port_policy {
 	bool may_block;          /* a call to it may sleep in the kernel */
 	bool is_virtual;         /* reaches mbufs by virtual address */
 	bool is_kernel;          /* shares the kernel's interface: addresses, neighbours, link */
+	bool is_far_mac;         /* its MAC is that of the other end: we need another */
 	bool has_peer;           /* its rings are another process's memory, which goes with it */
 };
 

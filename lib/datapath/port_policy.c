@@ -14,7 +14,9 @@
  * af_xdp: an object of the pool is a chunk of at most a page, mbuf header and two headrooms
  *	included; sends the first segment only; may poll the kernel, up to a second, on receive.
  * tap: drops frames above the MTU that it was configured with, and can be configured with 1500.
- *	The kernel is not under it but at the other end of its wire, so its address is not shared.
+ *	The kernel is not under it but at the other end of its wire, so IP addresses are not shared;
+ *	and the MAC that it reports is that of the kernel's end, to which a bridge does not forward.
+ * virtio: counts a header of its own, of up to 12 bytes, among what an mbuf must hold.
  * ring: hands our very mbufs to the receiver.
  */
 
@@ -34,9 +36,11 @@ static const struct uroce_port_policy rows[] = {
 	{ .driver = "net_af_xdp", .mtu = 3500, .rx_headroom = 256, .extra_mbufs = 4096,
 	  .may_block = true, .is_virtual = true, .is_kernel = true },
 	{ .driver = "net_tap", .limit = 1518, .mtu = 1500, .has_multi_seg = true,
-	  .is_virtual = true },
+	  .is_virtual = true, .is_far_mac = true },
 	{ .driver = "net_vhost", .has_multi_seg = true, .is_virtual = true },
-	{ .driver = "net_virtio_user", .has_multi_seg = true, .is_virtual = true },
+	{ .driver = "net_virtio_user", .rx_headroom = 16, .has_multi_seg = true,
+	  .is_virtual = true },
+	{ .driver = "net_virtio", .rx_headroom = 16, .has_multi_seg = true },
 	{ .driver = "net_ring", .has_multi_seg = true, .is_virtual = true },
 	{ .driver = "net_null", .has_multi_seg = true, .is_virtual = true },
 	{ .driver = "net_pcap", .has_multi_seg = true, .is_virtual = true },
