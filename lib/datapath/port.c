@@ -113,6 +113,14 @@ open_netif(struct uroce_port *port, const struct rte_eth_dev_info *info)
 	mtu = uroce_netif_mtu(&port->netif);
 	if (mtu > 0)
 		port->frame_limit = RTE_MIN(port->frame_limit, mtu + UROCE_PORT_L2);
+	if (info->max_mtu > 0 && mtu > info->max_mtu) {
+		UROCE_LOG(ERR, port,
+			  "%s: interface %s has MTU %u: allowed is up to %u, what the port can "
+			  "receive (ip link set %s mtu %u)",
+			  port->name, port->netif.name, mtu, info->max_mtu, port->netif.name,
+			  RTE_MIN(info->max_mtu, port->policy->mtu));
+		return -EINVAL;
+	}
 	return 0;
 }
 
