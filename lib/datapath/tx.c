@@ -143,8 +143,8 @@ ask(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned max)
 	/* the unused ones close the gap */
 	memmove(mbuf, mbuf + nb, (max - nb) * sizeof(*mbuf));
 	tx->nb_spare -= nb;
-	if (nb > 0)
-		uroce_qpc_sent(&qpr->qpc, worker->now_ns);
+	/* also after none: a request that could not be sent fails now */
+	uroce_qpc_sent(&qpr->qpc, worker->now_ns);
 	return nb;
 }
 
