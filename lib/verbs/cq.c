@@ -109,6 +109,15 @@ take_event(struct uroce_vchannel *channel)
 	return NULL;
 }
 
+static void
+leave_workers(struct uroce_vchannel *channel)
+{
+	pthread_mutex_lock(&channel->lock);
+	for (struct uroce_vcq *cq = channel->first; cq != NULL; cq = cq->next)
+		uroce_vcq_leave(cq);
+	pthread_mutex_unlock(&channel->lock);
+}
+
 int
 uroce_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
 {
@@ -116,6 +125,7 @@ uroce_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_
 	struct uroce_vcq *cq = NULL;
 	eventfd_t one;
 
+	leave_workers(channel);
 	/* A count without a CQ is left of one that was destroyed. */
 	while (cq == NULL) {
 		if (eventfd_read(ibv->fd, &one) != 0)
@@ -264,6 +274,9 @@ uroce_destroy_cq(struct ibv_cq *ibv)
 int
 uroce_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 {
-	uroce_cq_arm(&uroce_vcq(ibv)->queue, solicited_only != 0);
+	struct uroce_vcq *const cq = uroce_vcq(ibv);
+
+	uroce_cq_arm(&cq->queue, solicited_only != 0);
+	atomic_store_explicit(&cq->is_dozing, cq->is_app_driven, memory_order_relaxed);
 	return 0;
 }

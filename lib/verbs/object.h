@@ -15,6 +15,7 @@
  * its program took; destroying it waits until it acknowledged them, as verbs promise.
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -103,11 +104,24 @@ struct uroce_vcq {
 	struct uroce_cq_notify notify;
 	void *mem;              /* the queue's entries */
 	bool is_app_driven;     /* polling an empty CQ drives the worker */
+	atomic_bool is_dozing;  /* app-driven, and armed since the worker was last left */
 	unsigned nb_users;      /* QPs; one that sends and receives here counts twice */
 	uint32_t nb_comp;       /* completion events taken; under ibv.mutex */
 	uint32_t nb_async;      /* asynchronous events taken; under ibv.mutex */
 	struct uroce_vcq *next; /* of the channel */
 };
+
+/**
+ * The consumer of a CQ that it armed found it empty, or is about to wait for its event: it sleeps now.
+ * Whoever drove the worker by polling does so no longer; the service thread is told, once.
+ */
+static inline void
+uroce_vcq_leave(struct uroce_vcq *cq)
+{
+	if (atomic_load_explicit(&cq->is_dozing, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&cq->is_dozing, false, memory_order_relaxed))
+		uroce_worker_leave(cq->worker);
+}
 
 struct uroce_vqp {
 	union {

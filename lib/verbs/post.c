@@ -120,6 +120,8 @@ uroce_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 	if (nb == 0 && cq->is_app_driven) {
 		(void)uroce_worker_poll(cq->worker);
 		nb = uroce_cq_poll(&cq->queue, num_entries, wc);
+		if (nb == 0)
+			uroce_vcq_leave(cq);
 	}
 	return nb;
 }
