@@ -23,9 +23,10 @@
 #include <rte_random.h>
 #include <uroce.h>
 
-#define TCP_PORT "18515"
-#define ROUNDS   10000
-#define MSG_LEN  1024
+#define TCP_PORT  "18515"
+#define ROUNDS    10000
+#define MSG_LEN   1024
+#define GID_INDEX 1 /* the device's address; 0 is the link-local one of its MAC */
 
 /* What the two tell each other; numbers in network byte order. */
 struct address {
@@ -44,6 +45,7 @@ static struct {
 	char out[MSG_LEN], in[MSG_LEN];
 } buf;
 static unsigned nb_sent, nb_received;
+static int tcp;
 
 /* Runs at exit, wherever that happens. */
 static void
@@ -77,7 +79,9 @@ check(bool is_ok, const char *complaint)
 static void
 open_device(const char *spec)
 {
-	check((device = uroce_create_device(spec)), "no device");
+	device = uroce_create_device(spec);
+	if (!device)
+		exit(EXIT_FAILURE); /* the library has said why */
 	check((context = uroce_open_device(device)), "cannot open the device");
 	check((pd = uroce_alloc_pd(context)), "no protection domain");
 	check((mr = uroce_reg_mr(pd, &buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE)), "no region");
@@ -93,16 +97,15 @@ open_device(const char *spec)
 	check((qp = uroce_create_qp(pd, &init)), "no queue pair");
 }
 
-/* Where we are. GID 1 is the first configured address, GID 0 the link-local one of the MAC. */
 static struct address
-our_address(uint8_t gid_index)
+our_address(void)
 {
 	struct address address = {
 		.qpn = htonl(qp->qp_num),
 		.psn = htonl((uint32_t)rte_rand() & 0xffffff),
 	};
 
-	check(uroce_query_gid(context, 1, gid_index, &address.gid) == 0, "no address");
+	check(uroce_query_gid(context, 1, GID_INDEX, &address.gid) == 0, "no address");
 	return address;
 }
 
@@ -130,7 +133,7 @@ meet(const char *server)
 }
 
 static struct address
-exchange(int tcp, struct address ours)
+exchange(struct address ours)
 {
 	struct address theirs = { 0 };
 
@@ -142,14 +145,14 @@ exchange(int tcp, struct address ours)
 
 /* RESET -> INIT -> ready to receive -> ready to send; each step names what it sets. */
 static void
-connect_qp(uint8_t gid_index, const struct address *ours, const struct address *theirs)
+connect_qp(const struct address *ours, const struct address *theirs)
 {
 	struct ibv_qp_attr attr = {
 		.port_num = 1,
 		.ah_attr = {
 			.is_global = 1,
 			.port_num = 1,
-			.grh = { .dgid = theirs->gid, .sgid_index = gid_index },
+			.grh = { .dgid = theirs->gid, .sgid_index = GID_INDEX },
 		},
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = ntohl(theirs->qpn),
@@ -188,9 +191,11 @@ post_recv(void)
 	check(ibv_post_recv(qp, &wr, &bad_wr) == 0, "cannot post a receive request");
 }
 
+/* The buffer is the device's until the request has completed. */
 static void
-post_send(void)
+post_send(const char *message)
 {
+	memcpy(buf.out, message, MSG_LEN);
 	struct ibv_sge sge = { (uintptr_t)buf.out, MSG_LEN, mr->lkey };
 	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad_wr;
 
@@ -202,10 +207,15 @@ static void
 wait_for(unsigned sent, unsigned received)
 {
 	struct ibv_wc wc;
+	char byte;
 
-	while (nb_sent < sent || nb_received < received) {
+	for (unsigned polls = 1; nb_sent < sent || nb_received < received; polls++) {
 		const int nb = ibv_poll_cq(cq, 1, &wc);
 
+		/* Who waits for a message learns nothing of the sender's end, but TCP knows. */
+		if (polls % 100000 == 0)
+			check(recv(tcp, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0,
+			      "the peer has gone");
 		if (nb == 0)
 			continue;
 		check(nb > 0, "the completion queue is lost");
@@ -222,18 +232,14 @@ play(bool is_client)
 
 	for (unsigned round = 1; round <= ROUNDS; round++) {
 		memset(expected, (int)round, MSG_LEN);
-		if (is_client) {
-			memset(buf.out, (int)round, MSG_LEN);
-			post_send();
-		}
+		if (is_client)
+			post_send(expected);
 		/* the old ball is ours again only when its sending has completed */
 		wait_for(is_client ? round : round - 1, round);
 		check(memcmp(buf.in, expected, MSG_LEN) == 0, "a message was changed on its way");
 		post_recv();
-		if (!is_client) {
-			memset(buf.out, (int)round, MSG_LEN);
-			post_send();
-		}
+		if (!is_client)
+			post_send(expected);
 	}
 	wait_for(ROUNDS, ROUNDS);
 }
@@ -252,21 +258,20 @@ main(int argc, char **argv)
 	check(getopt_long(argc, argv, "", options, NULL) == 'u' && argc - optind <= 1,
 	      "usage: [EAL options] -- --uroce=PORT[,key=value...] [SERVER]");
 	const char *server = argv[optind];
-	const uint8_t gid_index = strstr(optarg, "addr=") ? 1 : 0;
 
 	open_device(optarg);
-	const struct address ours = our_address(gid_index);
-	const int tcp = meet(server);
-	const struct address theirs = exchange(tcp, ours);
+	const struct address ours = our_address();
+	tcp = meet(server);
+	const struct address theirs = exchange(ours);
 
-	connect_qp(gid_index, &ours, &theirs);
+	connect_qp(&ours, &theirs);
 	post_recv();
-	exchange(tcp, ours); /* now both are ready */
+	exchange(ours); /* now both are ready */
 	const uint64_t begin = rte_rdtsc();
 
 	play(server != NULL);
 	printf("%d round trips of %d bytes: %.2f us each\n", ROUNDS, MSG_LEN,
 	       (double)(rte_rdtsc() - begin) / (double)rte_get_tsc_hz() * 1e6 / ROUNDS);
-	exchange(tcp, ours); /* and nobody leaves while the other waits for an answer */
+	exchange(ours); /* and nobody leaves while the other waits for an answer */
 	return EXIT_SUCCESS;
 }
