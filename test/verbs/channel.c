@@ -153,15 +153,18 @@ event__wakes_who_sleeps(void **state)
 
 	(void)state;
 	/* nobody polls: both devices' service threads carry it */
-	for (unsigned round = 0; round < 5; round++) {
+	for (unsigned round = 0; round < 20; round++) {
 		assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
 		assert_int_equal(ibv_poll_cq(cq, 1, &wc), 0);
 		post_send(&net.a, IBV_WR_SEND, 0, sge_of(&net.a, 0, 8));
 		expect_event(cq);
 		assert_int_equal(ibv_poll_cq(cq, 1, &wc), 1);
 		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+		post_recv(&net.b, 0, sge_of(&net.b, 0, 64));
+		while (ibv_poll_cq(net.a.scq, 1, &wc) == 0)
+			;
 	}
-	uroce_ack_cq_events(cq, 5);
+	uroce_ack_cq_events(cq, 20);
 }
 
 static void

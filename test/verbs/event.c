@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Asynchronous events: they reach the contexts that they concern, once.
+ */
+
+#include "net.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <rte_ethdev.h>
+
+static struct pair net;
+
+static int
+setup(void **state)
+{
+	(void)state;
+	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	pair_close(&net);
+	return 0;
+}
+
+static bool
+is_readable(const struct ibv_context *context)
+{
+	struct pollfd pollfd = { .fd = context->async_fd, .events = POLLIN };
+
+	return poll(&pollfd, 1, 0) == 1;
+}
+
+static void
+expect_no_event(struct ibv_context *context)
+{
+	const int flags = fcntl(context->async_fd, F_GETFL);
+	struct ibv_async_event event;
+
+	assert_int_equal(fcntl(context->async_fd, F_SETFL, flags | O_NONBLOCK), 0);
+	errno = 0;
+	assert_int_equal(uroce_get_async_event(context, &event), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(fcntl(context->async_fd, F_SETFL, flags), 0);
+	assert_false(is_readable(context));
+}
+
+/* The peer asks for memory that it must not have: b's QP fails. */
+static void
+make_access_error(void)
+{
+	struct ibv_sge sge = sge_of(&net.a, 0, 8);
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1 };
+
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
+	expect_wc(&net, net.a.scq, 0, IBV_WC_REM_ACCESS_ERR);
+}
+
+static void
+get__would_block(void **state)
+{
+	(void)state;
+	expect_no_event(net.a.context);
+}
+
+static void
+qp_event__names_its_qp(void **state)
+{
+	struct ibv_async_event event;
+
+	(void)state;
+	pair_connect(&net);
+	make_access_error();
+	assert_true(is_readable(net.b.context));
+	assert_int_equal(uroce_get_async_event(net.b.context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
+	assert_ptr_equal(event.element.qp, net.b.qp);
+	uroce_ack_async_event(&event);
+	expect_no_event(net.b.context);
+	expect_no_event(net.a.context); /* the requester's completion says it all */
+}
+
+static void
+comm_est__comes_of_a_packet_in_rtr(void **state)
+{
+	struct ibv_async_event event;
+
+	(void)state;
+	assert_int_equal(to_init(&net.a), 0);
+	assert_int_equal(to_init(&net.b), 0);
+	assert_int_equal(to_rtr(&net, &net.a, &net.b), 0);
+	assert_int_equal(to_rtr(&net, &net.b, &net.a), 0);
+	assert_int_equal(to_rts(&net, &net.a), 0);
+	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 8), 0);
+	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(uroce_get_async_event(net.b.context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_COMM_EST);
+	assert_ptr_equal(event.element.qp, net.b.qp);
+	uroce_ack_async_event(&event);
+}
+
+static void
+sq_drained__comes_when_asked_for(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
+	struct ibv_async_event event;
+
+	(void)state;
+	pair_connect(&net);
+	assert_int_equal(
+		uroce_modify_qp(net.a.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+	assert_int_equal(uroce_get_async_event(net.a.context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_SQ_DRAINED);
+	assert_ptr_equal(event.element.qp, net.a.qp);
+	uroce_ack_async_event(&event);
+}
+
+static void
+qp_event__goes_to_the_qps_context_only(void **state)
+{
+	struct ibv_context *other = uroce_open_device(net.b.device);
+	struct ibv_async_event event;
+
+	(void)state;
+	pair_connect(&net);
+	make_access_error();
+	/* the other one may be woken by it, but finds nothing, and leaves it to whom it belongs */
+	expect_no_event(other);
+	assert_true(is_readable(net.b.context));
+	assert_int_equal(uroce_get_async_event(net.b.context, &event), 0);
+	uroce_ack_async_event(&event);
+	assert_int_equal(uroce_close_device(other), 0);
+}
+
+static void
+port_event__goes_to_every_context(void **state)
+{
+	struct ibv_context *const contexts[] = { net.a.context, uroce_open_device(net.a.device) };
+	struct ibv_port_attr port;
+	struct ibv_async_event event;
+
+	(void)state;
+	assert_int_equal(rte_eth_dev_set_link_down(net.a.port_id), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(uroce_get_async_event(contexts[i], &event), 0);
+		assert_int_equal(event.event_type, IBV_EVENT_PORT_ERR);
+		assert_int_equal(event.element.port_num, 1);
+		uroce_ack_async_event(&event);
+	}
+	assert_int_equal(uroce_query_port(contexts[0], 1, &port), 0);
+	assert_int_equal(port.state, IBV_PORT_DOWN);
+	assert_int_equal(rte_eth_dev_set_link_up(net.a.port_id), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(uroce_get_async_event(contexts[i], &event), 0);
+		assert_int_equal(event.event_type, IBV_EVENT_PORT_ACTIVE);
+		uroce_ack_async_event(&event);
+	}
+	assert_int_equal(uroce_query_port(contexts[0], 1, &port), 0);
+	assert_int_equal(port.state, IBV_PORT_ACTIVE);
+	assert_int_equal(uroce_close_device(contexts[1]), 0);
+}
+
+static void
+open__forgets_what_was_before(void **state)
+{
+	struct ibv_context *late;
+
+	(void)state;
+	pair_connect(&net);
+	make_access_error();
+	late = uroce_open_device(net.b.device);
+	expect_no_event(late);
+	assert_int_equal(uroce_close_device(late), 0);
+}
+
+static void
+destroy_qp__takes_its_events_with_it(void **state)
+{
+	(void)state;
+	pair_connect(&net);
+	make_access_error();
+	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
+	net.b.qp = NULL;
+	expect_no_event(net.b.context);
+}
+
+static void *
+destroy(void *arg)
+{
+	assert_int_equal(uroce_destroy_qp(arg), 0);
+	return NULL;
+}
+
+static void
+destroy_qp__waits_for_acknowledgement(void **state)
+{
+	struct ibv_async_event event;
+	pthread_t thread;
+
+	(void)state;
+	pair_connect(&net);
+	make_access_error();
+	assert_int_equal(uroce_get_async_event(net.b.context, &event), 0);
+	assert_int_equal(pthread_create(&thread, NULL, destroy, net.b.qp), 0);
+	uroce_ack_async_event(&event); /* without it the join would wait for ever */
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	net.b.qp = NULL;
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(get__would_block),
+		TEST(qp_event__names_its_qp),
+		TEST(comm_est__comes_of_a_packet_in_rtr),
+		TEST(sq_drained__comes_when_asked_for),
+		TEST(qp_event__goes_to_the_qps_context_only),
+		TEST(port_event__goes_to_every_context),
+		TEST(open__forgets_what_was_before),
+		TEST(destroy_qp__takes_its_events_with_it),
+		TEST(destroy_qp__waits_for_acknowledgement),
+	};
+
+	net_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
