@@ -196,6 +196,7 @@ rnr_nak(struct uroce_qpc *qpc, uint8_t timer_code, uint64_t now_ns)
 	if (req->rnr_left != 7) /* 7: without limit [IBA 9.7.5.2.8] */
 		req->rnr_left--;
 	uroce_req_rewind(qpc);
+	req->is_repairing = false;
 	req->is_rnr_wait = true;
 	req->rnr_deadline = now_ns + uroce_rnr_timer_ns(timer_code);
 	req->ack_deadline = UROCE_NEVER;

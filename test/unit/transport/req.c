@@ -229,6 +229,636 @@ req_send__every_operation_at_every_boundary(void **state)
 	}
 }
 
+/* --- where the bytes come from --- */
+
+static void
+req_send__gathers_from_many_elements(void **state)
+{
+	static const uint32_t lens[] = { 1, 0, 1000, 23, 2048, 0, 513, 7 };
+	struct ibv_sge sge[8];
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge, .num_sge = 8 };
+	uint8_t expected[4096];
+	uint32_t offset = 0, len = 0;
+
+	(void)state;
+	open_rc();
+	pair_fill(&pair, A, 0, 8192, 1);
+	for (unsigned i = 0; i < 8; i++) {
+		/* an element of nothing may point anywhere */
+		sge[i] = (struct ibv_sge){ lens[i] ? (uintptr_t)pair.host[A].mem + offset : 1,
+					   lens[i], lens[i] ? pair.host[A].key : 0 };
+		memcpy(expected + len, pair.host[A].mem + offset, lens[i]);
+		offset += lens[i] + 13;
+		len += lens[i];
+	}
+	pair_post_recv(&pair, B, 0, 4096);
+	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+	pair_run(&pair);
+	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 3592\n");
+	assert_memory_equal(pair.host[B].mem, expected, len);
+	pair_close(&pair);
+}
+
+static void
+req_recv__read_scatters_to_many_elements(void **state)
+{
+	struct ibv_sge sge[3];
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .sg_list = sge, .num_sge = 3 };
+	const uint8_t *a, *b;
+
+	(void)state;
+	open_rc();
+	pair_fill(&pair, B, 0, 3000, 1);
+	a = pair.host[A].mem;
+	b = pair.host[B].mem;
+	sge[0] = (struct ibv_sge){ (uintptr_t)a, 1500, pair.host[A].key };
+	sge[1] = (struct ibv_sge){ (uintptr_t)a + 5000, 1, pair.host[A].key };
+	sge[2] = (struct ibv_sge){ (uintptr_t)a + 6001, 1499, pair.host[A].key };
+	wr.wr.rdma.remote_addr = (uintptr_t)b;
+	wr.wr.rdma.rkey = pair.host[B].key;
+	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 0 RDMA_READ SUCCESS\n");
+	assert_memory_equal(a, b, 1500);
+	assert_memory_equal(a + 5000, b + 1500, 1);
+	assert_memory_equal(a + 6001, b + 1501, 1499);
+	assert_int_equal(a[1500], 0);
+	assert_int_equal(a[5001], 0);
+	pair_close(&pair);
+}
+
+static void
+req_send__inline_data_is_taken_when_posted(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+	char text[700];
+	struct ibv_sge sge[2] = { { (uintptr_t)text, 300, 0 }, { (uintptr_t)text + 300, 400, 0 } };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE,
+				  .send_flags = IBV_SEND_INLINE,
+				  .sg_list = sge,
+				  .num_sge = 2 };
+
+	(void)state;
+	conf.max_inline = 700;
+	conf.mtu = IBV_MTU_256;
+	pair_open(&pair, &conf);
+	memset(text, 'x', sizeof(text));
+	text[699] = 'y';
+	wr.wr.rdma.remote_addr = (uintptr_t)pair.host[B].mem;
+	wr.wr.rdma.rkey = pair.host[B].key;
+	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+	memset(text, 'z', sizeof(text));
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_FIRST psn 0\n"
+				 "A>B WRITE_MIDDLE psn 1\n"
+				 "A>B WRITE_LAST psn 2 A\n"
+				 "B>A ACK psn 2\n");
+	assert_int_equal(pair.host[B].mem[0], 'x');
+	assert_int_equal(pair.host[B].mem[698], 'x');
+	assert_int_equal(pair.host[B].mem[699], 'y');
+	assert_int_equal(pair.host[B].mem[700], 0);
+	/* nothing at all, inline */
+	wr.num_sge = 0;
+	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
+	pair_close(&pair);
+}
+
+static void
+req_send__immediate_data_and_solicited_go_with_the_last_packet(void **state)
+{
+	(void)state;
+	open_rc();
+	pair_post_recv(&pair, B, 0, 2000);
+	pair_post_recv(&pair, B, 0, 2000);
+	uroce_cq_arm(&pair.host[B].recv_cq, true);
+	pair_post(&pair, A,
+		  &(struct pair_wr){ .opcode = IBV_WR_SEND_WITH_IMM, .len = 2000, .imm = 7 });
+	pair_run(&pair);
+	assert_int_equal(pair_events(&pair, B), 0);
+	pair_post(&pair, A,
+		  &(struct pair_wr){ .opcode = IBV_WR_SEND_WITH_IMM,
+				     .len = 2000,
+				     .imm = 8,
+				     .flags = IBV_SEND_SOLICITED });
+	pair_run(&pair);
+	assert_int_equal(pair_events(&pair, B), UROCE_QPC_RECV_CQ_EVENT);
+	pair_expect_trace(&pair, "A>B SEND_FIRST psn 0\n"
+				 "A>B SEND_LAST_IMM psn 1 A\n"
+				 "B>A ACK psn 1\n"
+				 "A>B SEND_FIRST psn 2\n"
+				 "A>B SEND_LAST_IMM psn 3 S A\n"
+				 "B>A ACK psn 3\n");
+	pair_expect_done(&pair, B,
+			 "recv 0 RECV SUCCESS 2000 imm 00000007\n"
+			 "recv 1 RECV SUCCESS 2000 imm 00000008\n");
+	pair_close(&pair);
+}
+
+static void
+req_send__send_with_invalidate_carries_the_key(void **state)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = 0x11223344 };
+	struct uroce_txd txd;
+	uint8_t hdr[UROCE_HDR_MAX];
+
+	(void)state;
+	open_rc();
+	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+	txd.hdr = hdr;
+	assert_int_equal(uroce_qpc_send(&pair.host[A].qpc, &txd, 1, 0), 1);
+	assert_int_equal(hdr[txd.bth_off], UROCE_OP_SEND_ONLY_INV);
+	assert_memory_equal(hdr + txd.bth_off + 12, "\x11\x22\x33\x44", 4);
+	pair_close(&pair);
+}
+
+static void
+req_send__unsignaled_requests_leave_no_entry(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.is_unsignaled = true;
+	pair_open(&pair, &conf);
+	for (unsigned i = 0; i < 6; i++)
+		pair_post(&pair, A,
+			  &(struct pair_wr){ .opcode = i % 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+					     .len = 10,
+					     .flags = i == 3 ? IBV_SEND_SIGNALED : 0 });
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 3 RDMA_READ SUCCESS\n");
+	assert_true(uroce_wq_is_empty(&pair.host[A].sq));
+	pair_close(&pair);
+}
+
+/* --- who asks for an ACK --- */
+
+static void
+post_writes(unsigned nb, uint32_t len)
+{
+	for (unsigned i = 0; i < nb; i++)
+		assert_int_equal(
+			pair_post(&pair, A,
+				  &(struct pair_wr){ .opcode = IBV_WR_RDMA_WRITE, .len = len }),
+			0);
+}
+
+static void
+post_read(uint32_t len)
+{
+	assert_int_equal(
+		pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_RDMA_READ, .len = len }),
+		0);
+}
+
+static void
+req_send__one_ack_for_the_queue(void **state)
+{
+	(void)state;
+	open_rc();
+	post_writes(3, 10);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0\n"
+				 "A>B WRITE_ONLY psn 1\n"
+				 "A>B WRITE_ONLY psn 2 A\n"
+				 "B>A ACK psn 2\n");
+	pair_expect_done(&pair, A,
+			 "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n"
+			 "send 2 RDMA_WRITE SUCCESS\n");
+	pair_close(&pair);
+}
+
+static void
+req_send__asks_once_in_a_while_and_at_the_window_end(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+	const char *at;
+	unsigned nb = 0, nb_asking = 0;
+
+	(void)state;
+	conf.mtu = IBV_MTU_256;
+	pair_open(&pair, &conf);
+	post_writes(1, 256 * 1000);
+	pair_flush(&pair, A);
+	for (at = text_get(&pair.trace); *at; at = strchr(at, '\n') + 1, nb++)
+		nb_asking += strchr(at, '\n')[-1] == 'A';
+	assert_int_equal(nb, UROCE_WINDOW_PSNS);
+	assert_int_equal(nb_asking, UROCE_WINDOW_PSNS / 32);
+	/* the last one that the window lets out asks */
+	assert_non_null(strstr(text_get(&pair.trace), "WRITE_MIDDLE psn 255 A\n"));
+	assert_int_equal(pair.host[A].qpc.req.next_psn, 256);
+	pair_close(&pair);
+}
+
+static void
+req_send__read_asks_for_what_is_before_it(void **state)
+{
+	(void)state;
+	open_rc();
+	post_writes(2, 10);
+	post_read(10);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0\n"
+				 "A>B WRITE_ONLY psn 1\n"
+				 "A>B READ_REQUEST psn 2 len 10\n"
+				 "B>A READ_RESPONSE_ONLY psn 2\n");
+	pair_expect_done(&pair, A,
+			 "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n"
+			 "send 2 RDMA_READ SUCCESS\n");
+	pair_close(&pair);
+}
+
+static void
+req_send__fence_waits_for_reads(void **state)
+{
+	(void)state;
+	open_rc();
+	post_read(1025);
+	post_writes(1, 10);
+	pair_post(&pair, A,
+		  &(struct pair_wr){
+			  .opcode = IBV_WR_RDMA_WRITE, .len = 10, .flags = IBV_SEND_FENCE });
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B READ_REQUEST psn 0 len 1025\n"
+				 "A>B WRITE_ONLY psn 2\n"
+				 "B>A READ_RESPONSE_FIRST psn 0\n"
+				 "B>A READ_RESPONSE_LAST psn 1\n"
+				 "A>B WRITE_ONLY psn 3 A\n"
+				 "B>A ACK psn 3\n");
+	pair_expect_done(&pair, A,
+			 "send 0 RDMA_READ SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n"
+			 "send 2 RDMA_WRITE SUCCESS\n");
+	pair_close(&pair);
+}
+
+static void
+req_send__no_more_reads_at_a_time_than_agreed(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.max_rd_atomic = 2;
+	conf.max_dest_rd_atomic = 2;
+	pair_open(&pair, &conf);
+	for (unsigned i = 0; i < 3; i++)
+		post_read(10);
+	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD });
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B READ_REQUEST psn 0 len 10\n"
+				 "A>B READ_REQUEST psn 1 len 10\n"
+				 "B>A READ_RESPONSE_ONLY psn 0\n"
+				 "B>A READ_RESPONSE_ONLY psn 1\n"
+				 "A>B READ_REQUEST psn 2 len 10\n"
+				 "A>B FETCH_ADD psn 3\n"
+				 "B>A READ_RESPONSE_ONLY psn 2\n"
+				 "B>A ATOMIC_ACK psn 3\n");
+	pair_close(&pair);
+}
+
+static void
+req_send__long_read_leaves_in_pieces(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.max_rd_atomic = 1;
+	pair_open(&pair, &conf);
+	post_read(2 * 64 * 1024 + 1);
+	pair_flush(&pair, A);
+	pair_expect_trace(&pair, "A>B READ_REQUEST psn 0 len 65536\n");
+	pair_close(&pair);
+	conf.max_rd_atomic = 16;
+	pair_open(&pair, &conf);
+	post_read(2 * 64 * 1024 + 1);
+	pair_flush(&pair, A);
+	pair_expect_trace(&pair, "A>B READ_REQUEST psn 0 len 65536\n"
+				 "A>B READ_REQUEST psn 64 len 65536\n"
+				 "A>B READ_REQUEST psn 128 len 1\n");
+	pair_close(&pair);
+}
+
+/* --- requests that cannot be sent --- */
+
+/* The third of five has an element that was never registered. */
+static void
+post_five_third_is_bad(uint32_t bad_offset)
+{
+	struct ibv_sge sge[2] = {
+		{ (uintptr_t)pair.host[A].mem, bad_offset, pair.host[A].key },
+		{ (uintptr_t)pair.host[A].mem, 100, pair.host[A].key + 1 },
+	};
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge, .num_sge = 2 };
+
+	for (unsigned i = 0; i < 5; i++) {
+		if (i == 2)
+			assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+		else
+			assert_int_equal(
+				pair_post(&pair, A,
+					  &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 10 }),
+				0);
+		pair_post_recv(&pair, A, 0, 10);
+		pair_post_recv(&pair, B, 0, 8192);
+	}
+}
+
+static const char third_is_bad[] = "send 0 SEND SUCCESS\nsend 1 SEND SUCCESS\nsend 2 LOC_PROT_ERR\n"
+				   "send 3 WR_FLUSH_ERR\nsend 4 WR_FLUSH_ERR\n"
+				   "recv 0 WR_FLUSH_ERR\nrecv 1 WR_FLUSH_ERR\nrecv 2 WR_FLUSH_ERR\n"
+				   "recv 3 WR_FLUSH_ERR\nrecv 4 WR_FLUSH_ERR\n";
+
+static void
+req_send__third_of_five_cannot_be_sent(void **state)
+{
+	(void)state;
+	open_rc();
+	post_five_third_is_bad(0);
+	pair_run(&pair);
+	/* the last one before it could not know that it should ask; it is sent again, and no timer
+	 * has to run out for that */
+	pair_expect_trace(&pair, "A>B SEND_ONLY psn 0\n"
+				 "A>B SEND_ONLY psn 1\n"
+				 "A>B SEND_ONLY psn 1 A\n"
+				 "B>A ACK psn 1\n");
+	pair_expect_done(&pair, A, third_is_bad);
+	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 10\nrecv 1 RECV SUCCESS 10\n");
+	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_ERR);
+	pair_close(&pair);
+}
+
+static void
+req_send__third_of_five_fails_in_its_middle(void **state)
+{
+	(void)state;
+	open_rc();
+	post_five_third_is_bad(2 * 1024);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B SEND_ONLY psn 0\n"
+				 "A>B SEND_ONLY psn 1\n"
+				 "A>B SEND_FIRST psn 2\n"
+				 "A>B SEND_MIDDLE psn 3\n"
+				 "A>B SEND_MIDDLE psn 3 A\n"
+				 "B>A ACK psn 3\n");
+	pair_expect_done(&pair, A, third_is_bad);
+	pair_close(&pair);
+}
+
+static void
+req_send__fault_behind_a_lost_packet_waits_for_its_repair(void **state)
+{
+	(void)state;
+	open_rc();
+	post_five_third_is_bad(0);
+	pair_lose(&pair, A, 0);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, third_is_bad);
+	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 10\nrecv 1 RECV SUCCESS 10\n");
+	assert_int_equal(pair.host[A].qpc.stats.timeouts, 0);
+	pair_close(&pair);
+}
+
+static void
+req_send__fault_behind_a_read_needs_no_ack(void **state)
+{
+	struct ibv_sge sge = { 0, 100, 0 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+
+	(void)state;
+	open_rc();
+	post_writes(1, 10);
+	post_read(10);
+	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0\n"
+				 "A>B READ_REQUEST psn 1 len 10\n"
+				 "B>A READ_RESPONSE_ONLY psn 1\n");
+	pair_expect_done(&pair, A,
+			 "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_READ SUCCESS\n"
+			 "send 2 LOC_PROT_ERR\n");
+	pair_close(&pair);
+}
+
+static void
+req_send__fault_posted_later_fails_at_once(void **state)
+{
+	struct ibv_sge sge = { 0, 100, 0 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 };
+
+	(void)state;
+	open_rc();
+	post_writes(1, 10);
+	pair_run(&pair);
+	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 LOC_PROT_ERR\n");
+	pair_close(&pair);
+}
+
+static void
+req_send__reads_and_atomics_where_none_were_agreed(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
+						      IBV_WR_ATOMIC_FETCH_AND_ADD };
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.max_rd_atomic = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		pair_open(&pair, &conf);
+		post_writes(1, 10);
+		pair_post(&pair, A, &(struct pair_wr){ .opcode = opcodes[i], .len = 10 });
+		pair_run(&pair);
+		pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 LOC_QP_OP_ERR\n");
+		pair_close(&pair);
+	}
+}
+
+static void
+req_send__what_uc_does_not_have_is_refused(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
+						      IBV_WR_ATOMIC_FETCH_AND_ADD,
+						      IBV_WR_SEND_WITH_INV };
+	const struct pair_conf conf = pair_conf(IBV_QPT_UC);
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		pair_open(&pair, &conf);
+		post_writes(1, 10);
+		pair_post(&pair, A, &(struct pair_wr){ .opcode = opcodes[i], .len = 10 });
+		post_writes(1, 10);
+		pair_run(&pair);
+		pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0\n");
+		pair_expect_done(&pair, A,
+				 "send 0 RDMA_WRITE SUCCESS\nsend 1 LOC_QP_OP_ERR\n"
+				 "send 2 WR_FLUSH_ERR\n");
+		assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQE);
+		pair_close(&pair);
+	}
+}
+
+/* --- draining --- */
+
+static void
+set_sqd(bool has_event)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD,
+					  .en_sqd_async_notify = has_event };
+
+	assert_int_equal(pair_modify(&pair, A, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY),
+			 0);
+}
+
+static bool
+is_draining(void)
+{
+	struct ibv_qp_attr attr;
+
+	uroce_qpc_query(&pair.host[A].qpc, &attr);
+	return attr.sq_draining;
+}
+
+static void
+req_send__drain_finishes_what_was_begun(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.burst = 1;
+	pair_open(&pair, &conf);
+	post_writes(2, 2048);
+	pair_run_for(&pair, 0);
+	set_sqd(true);
+	assert_true(is_draining());
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_FIRST psn 0\n"
+				 "A>B WRITE_LAST psn 1 A\n"
+				 "B>A ACK psn 1\n");
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
+	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
+	assert_false(is_draining());
+	/* and goes on in order */
+	pair_set_state(&pair, A, IBV_QPS_RTS);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 1 RDMA_WRITE SUCCESS\n");
+	assert_int_equal(pair_events(&pair, A), 0);
+	pair_close(&pair);
+}
+
+static void
+req_send__drain_behind_a_packet_that_did_not_ask(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.burst = 1;
+	pair_open(&pair, &conf);
+	post_writes(3, 10);
+	pair_run_for(&pair, PAIR_GAP_NS);
+	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0\nA>B WRITE_ONLY psn 1\n");
+	set_sqd(true);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 1 A\nB>A ACK psn 1\n");
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
+	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
+	pair_close(&pair);
+}
+
+static void
+req_send__drain_of_an_idle_queue_is_done_at_once(void **state)
+{
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		const struct pair_conf conf = pair_conf(types[i]);
+
+		pair_open(&pair, &conf);
+		set_sqd(true);
+		assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
+		pair_set_state(&pair, A, IBV_QPS_RTS);
+		set_sqd(false);
+		assert_int_equal(pair_events(&pair, A), 0);
+		assert_false(is_draining());
+		pair_close(&pair);
+	}
+}
+
+static void
+req_send__drain_given_up_raises_nothing(void **state)
+{
+	(void)state;
+	open_rc();
+	post_writes(1, 10);
+	pair_flush(&pair, A);
+	set_sqd(true);
+	pair_set_state(&pair, A, IBV_QPS_RTS);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
+	assert_int_equal(pair_events(&pair, A), 0);
+	pair_close(&pair);
+}
+
+static void
+req_send__drain_waits_for_reads(void **state)
+{
+	(void)state;
+	open_rc();
+	post_read(4000);
+	pair_run_for(&pair, 0);
+	set_sqd(true);
+	assert_true(is_draining());
+	pair_run(&pair);
+	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
+	pair_expect_done(&pair, A, "send 0 RDMA_READ SUCCESS\n");
+	pair_close(&pair);
+}
+
+/* --- arithmetic of the longest message --- */
+
+static void
+req_send__message_of_2_to_the_31_bytes(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+	struct uroce_mr_conf mr = { .len = 1u << 31, .access = IBV_ACCESS_LOCAL_WRITE };
+	struct ibv_sge sge = { .length = 1u << 31 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 };
+	struct uroce_req *req;
+
+	(void)state;
+	conf.mtu = IBV_MTU_256;
+	conf.psn[A] = 0xffff00;
+	pair_open(&pair, &conf);
+	req = &pair.host[A].qpc.req;
+	mr.addr = pair.host[A].mem; /* described, not there: the test looks before it is touched */
+	mr.pdn = pair.host[A].qpc.pdn;
+	assert_int_equal(uroce_mr_add(pair.host[A].mrs, &mr, &sge.lkey), 0);
+	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+	struct uroce_txd txd;
+	uint8_t hdr[UROCE_HDR_MAX];
+
+	txd.hdr = hdr;
+	assert_int_equal(uroce_qpc_send(&pair.host[A].qpc, &txd, 1, 0), 1);
+	assert_int_equal(hdr[txd.bth_off], UROCE_OP_WRITE_FIRST);
+	assert_memory_equal(hdr + txd.bth_off + 12 + 12, "\x80\0\0\0", 4);
+	/* the peer has all but the last packet */
+	req->next_pkt = (1u << 23) - 1;
+	req->next_psn = req->una_psn = req->max_psn = 0x7ffeff;
+	assert_int_equal(uroce_qpc_send(&pair.host[A].qpc, &txd, 1, 0), 1);
+	assert_int_equal(hdr[txd.bth_off], UROCE_OP_WRITE_LAST);
+	assert_int_equal(txd.payload_len, 256);
+	assert_ptr_equal(txd.slice[0].addr, pair.host[A].mem + (1u << 31) - 256);
+	assert_int_equal(req->next_psn, 0x7fff00);
+	assert_int_equal(pair_inject(&pair, A,
+				     &(struct pair_pkt){ .opcode = UROCE_OP_ACK,
+							 .psn = 0x7ffeff,
+							 .syndrome = 31 }),
+			 UROCE_VERDICT_RESPONSE);
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
+	pair_close(&pair);
+}
+
 int
 main(void)
 {
@@ -241,6 +871,31 @@ main(void)
 		cmocka_unit_test(req_send__compare_and_swap_that_differs),
 		cmocka_unit_test(req_send__fetch_and_add),
 		cmocka_unit_test(req_send__every_operation_at_every_boundary),
+		cmocka_unit_test(req_send__gathers_from_many_elements),
+		cmocka_unit_test(req_recv__read_scatters_to_many_elements),
+		cmocka_unit_test(req_send__inline_data_is_taken_when_posted),
+		cmocka_unit_test(req_send__immediate_data_and_solicited_go_with_the_last_packet),
+		cmocka_unit_test(req_send__send_with_invalidate_carries_the_key),
+		cmocka_unit_test(req_send__unsignaled_requests_leave_no_entry),
+		cmocka_unit_test(req_send__one_ack_for_the_queue),
+		cmocka_unit_test(req_send__asks_once_in_a_while_and_at_the_window_end),
+		cmocka_unit_test(req_send__read_asks_for_what_is_before_it),
+		cmocka_unit_test(req_send__fence_waits_for_reads),
+		cmocka_unit_test(req_send__no_more_reads_at_a_time_than_agreed),
+		cmocka_unit_test(req_send__long_read_leaves_in_pieces),
+		cmocka_unit_test(req_send__third_of_five_cannot_be_sent),
+		cmocka_unit_test(req_send__third_of_five_fails_in_its_middle),
+		cmocka_unit_test(req_send__fault_behind_a_lost_packet_waits_for_its_repair),
+		cmocka_unit_test(req_send__fault_behind_a_read_needs_no_ack),
+		cmocka_unit_test(req_send__fault_posted_later_fails_at_once),
+		cmocka_unit_test(req_send__reads_and_atomics_where_none_were_agreed),
+		cmocka_unit_test(req_send__what_uc_does_not_have_is_refused),
+		cmocka_unit_test(req_send__drain_finishes_what_was_begun),
+		cmocka_unit_test(req_send__drain_behind_a_packet_that_did_not_ask),
+		cmocka_unit_test(req_send__drain_of_an_idle_queue_is_done_at_once),
+		cmocka_unit_test(req_send__drain_given_up_raises_nothing),
+		cmocka_unit_test(req_send__drain_waits_for_reads),
+		cmocka_unit_test(req_send__message_of_2_to_the_31_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
