@@ -21,6 +21,7 @@
 
 #define VERSION             1
 #define HELLO_S             10
+#define CLOSE_S             5  /* for the client to take its port down */
 #define LOOK_US             20 /* how often a polling loop looks at the socket */
 #define BUDGET_BYTES        (1u << 30)
 #define BUDGET_VERIFY_BYTES (256u << 20)
@@ -451,6 +452,21 @@ run_connected(struct session *session)
 	return judge(session);
 }
 
+/*
+ * The client takes its port down first: some drivers (virtio) ask the other end of the wire for
+ * leave, and the server is that end.
+ */
+static void
+await_close(struct session *session)
+{
+	char line[EXCHANGE_LINE_MAX];
+	uint64_t deadline = rte_rdtsc() + CLOSE_S * rte_get_tsc_hz();
+
+	while (exchange_receive(&session->exchange, line) >= 0 && rte_rdtsc() < deadline &&
+	       !stop_is_asked())
+		endpoint_drive(&session->endpoint);
+}
+
 int
 session_run(struct session *session, const char *spec)
 {
@@ -461,7 +477,9 @@ session_run(struct session *session, const char *spec)
 	session->is_responder = !session->is_client || opt->is_bidir;
 	if (connect_sides(session, spec) == 0)
 		code = run_connected(session);
-	exchange_close(&session->exchange);
+	if (!session->is_client && code != PERF_EXIT_FAILED)
+		await_close(session);
 	endpoint_close(&session->endpoint);
+	exchange_close(&session->exchange);
 	return code;
 }

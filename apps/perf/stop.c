@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A second signal ends the process the ordinary way, should the first not have been enough.
+ * A second signal ends the process the ordinary way, should the first not have been enough. SIGPIPE is
+ * ignored: drivers write to sockets whose other end may be gone (virtio), and see it in the result.
  */
 
 #include "stop.h"
@@ -27,6 +28,7 @@ stop_catch_signals(void)
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
 }
 
 void
