@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "transport/done.h"
 #include "transport/qp_state.h"
 #include "transport/role.h"
 #include "wire/psn.h"
@@ -174,8 +175,11 @@ enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to,
 	case IBV_QPS_RTS:
 		if (from == IBV_QPS_RTR)
 			uroce_req_start(qpc);
-		if (from == IBV_QPS_SQE)
+		if (from == IBV_QPS_SQE) {
+			/* what was posted until now belongs to the failed queue */
+			uroce_done_flush_sq(qpc, now_ns);
 			uroce_req_resume(qpc);
+		}
 		qpc->req.is_draining = false;
 		break;
 	case IBV_QPS_SQD:
@@ -205,6 +209,8 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 	copy_attrs(&qpc->attr, attr, mask);
 	if (mask & IBV_QP_AV)
 		qpc->path = *path;
+	if (mask & (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY))
+		uroce_req_refill(qpc);
 	enter_state(qpc, from, to, now_ns);
 	derive(qpc);
 	return 0;
@@ -220,5 +226,5 @@ uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr)
 	if (qpc->state >= IBV_QPS_RTR && qpc->state <= IBV_QPS_SQE)
 		attr->rq_psn = qpc->resp.epsn;
 	if (qpc->state >= IBV_QPS_RTS && qpc->state <= IBV_QPS_SQE)
-		attr->sq_psn = qpc->req.next_psn;
+		attr->sq_psn = qpc->req.max_psn;
 }

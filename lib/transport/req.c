@@ -72,7 +72,7 @@ uroce_req_refill(struct uroce_qpc *qpc)
 void
 uroce_req_resume(struct uroce_qpc *qpc)
 {
-	const uint32_t psn = qpc->req.next_psn;
+	const uint32_t psn = qpc->req.max_psn;
 	const uint32_t idx = uroce_ring_tail(&qpc->sq->ring);
 
 	qpc->req = (struct uroce_req){
