@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The blaster and the asker. What bounds the blaster is the window: as many frames as may be on the
+ * way unanswered, so that a port that drops what it cannot hold is driven at the rate of its
+ * receiver. When an answer is lost, the window opens again after a while.
+ */
+
+#include "side.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rte_cycles.h>
+
+#include "shape.h"
+#include "wire/psn.h"
+
+/* After so long without an answer, what is on the way is given up. */
+#define REOPEN_S 0.005
+
+struct blaster {
+	const struct port *port;
+	const struct limit_options *opt;
+	struct shape shape;
+	struct shape_kind seen[256]; /* answers */
+	uint8_t *region;
+	uint64_t place;    /* of this message in the region */
+	uint32_t idx;      /* of the next frame in its message */
+	uint32_t next_psn; /* of the next frame */
+	uint32_t una_psn;  /* oldest that is unanswered */
+	uint64_t heard;    /* TSC of the last answer */
+	uint64_t answers;
+	uint64_t frames;
+	uint64_t reopened; /* windows given up */
+	bool is_stuck;     /* the port takes nothing any more */
+	bool is_ended;     /* the sink said so */
+};
+
+static void
+take_answers(struct blaster *blaster)
+{
+	struct rte_mbuf *frames[LIMIT_BURST_MAX];
+	const unsigned nb =
+		rte_eth_rx_burst(blaster->port->id, 0, frames, (uint16_t)blaster->opt->burst);
+
+	for (unsigned i = 0; i < nb; i++) {
+		const uint8_t *frame = rte_pktmbuf_mtod(frames[i], const uint8_t *);
+		const uint32_t on_way = uroce_psn_dist(blaster->una_psn, blaster->next_psn);
+
+		if (!shape_check(blaster->seen, frame, frames[i]->data_len))
+			continue;
+		blaster->is_ended |= shape_syndrome(frame) == SHAPE_SYNDROME_END;
+		if (!uroce_psn_in(shape_psn(frame), blaster->una_psn, on_way))
+			continue;
+		blaster->una_psn = uroce_psn_add(shape_psn(frame), 1);
+		blaster->answers++;
+	}
+	if (nb > 0) {
+		rte_pktmbuf_free_bulk(frames, nb);
+		blaster->heard = rte_rdtsc();
+	}
+}
+
+static void
+put_frame(struct blaster *blaster, struct rte_mbuf *m, bool has_ack_req)
+{
+	const struct shape *shape = &blaster->shape;
+	const struct shape_kind *kind = shape_kind_at(shape, blaster->idx);
+	const uint64_t off = blaster->place + (uint64_t)blaster->idx * blaster->opt->mtu;
+
+	m->data_len = kind->frame_len;
+	m->pkt_len = kind->frame_len;
+	shape_put(kind, rte_pktmbuf_mtod(m, uint8_t *), blaster->next_psn, has_ack_req,
+		  blaster->place, blaster->region + off);
+	blaster->next_psn = uroce_psn_add(blaster->next_psn, 1);
+	if (++blaster->idx < shape->nb_frames)
+		return;
+	blaster->idx = 0;
+	blaster->place += shape->stride;
+	if (blaster->place + shape->size > blaster->opt->region)
+		blaster->place = 0;
+}
+
+/* Build and send up to a burst, as the window has room. @return how many */
+static unsigned
+send_frames(struct blaster *blaster, bool has_ack_req)
+{
+	const unsigned room =
+		blaster->opt->window - uroce_psn_dist(blaster->una_psn, blaster->next_psn);
+	const unsigned nb = room < blaster->opt->burst ? room : blaster->opt->burst;
+	struct rte_mbuf *frames[LIMIT_BURST_MAX];
+	unsigned sent;
+
+	if (nb == 0 || rte_pktmbuf_alloc_bulk(blaster->port->pool, frames, nb) != 0)
+		return 0;
+	for (unsigned i = 0; i < nb; i++)
+		put_frame(blaster, frames[i], has_ack_req);
+	sent = port_send(blaster->port, frames, nb);
+	blaster->frames += sent;
+	blaster->is_stuck = sent < nb;
+	return sent;
+}
+
+static int
+init(struct blaster *blaster, const struct port *port, const struct limit_options *opt)
+{
+	*blaster = (struct blaster){ .port = port, .opt = opt, .next_psn = 1, .una_psn = 1 };
+	shape_init(&blaster->shape, opt->size, opt->mtu);
+	blaster->region = aligned_alloc(4096, RTE_ALIGN_CEIL(opt->region, 4096));
+	if (!blaster->region)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < opt->region; i++)
+		blaster->region[i] = (uint8_t)(i * 7 + (i >> 8));
+	return port_wait_link(port, SIDE_PATIENCE_S) ? 0 : -ENETDOWN;
+}
+
+static double
+silent_s(const struct blaster *blaster)
+{
+	return (double)(rte_rdtsc() - blaster->heard) / (double)rte_get_tsc_hz();
+}
+
+/* Whether nobody has answered for so long that this is the end. */
+static bool
+is_silent(const struct blaster *blaster)
+{
+	return blaster->is_stuck || blaster->is_ended ||
+	       silent_s(blaster) > (blaster->answers ? SIDE_SILENCE_S : SIDE_PATIENCE_S);
+}
+
+static void
+reopen_stuck_window(struct blaster *blaster)
+{
+	if (silent_s(blaster) > REOPEN_S && blaster->una_psn != blaster->next_psn) {
+		blaster->una_psn = blaster->next_psn;
+		blaster->reopened++;
+	}
+}
+
+static void
+blast(struct blaster *blaster)
+{
+	blaster->heard = rte_rdtsc();
+	while (!port_is_stopped() && !blaster->is_ended) {
+		take_answers(blaster);
+		if (send_frames(blaster, false) > 0 && !blaster->is_stuck)
+			continue;
+		reopen_stuck_window(blaster);
+		if (is_silent(blaster))
+			return;
+	}
+}
+
+/* The sink does not touch its port meanwhile; see there. */
+static void
+leave(void)
+{
+	rte_delay_us_sleep((unsigned)(SIDE_LEAVE_S * 1e6));
+}
+
+int
+side_blast(const struct port *port, const struct limit_options *opt)
+{
+	struct blaster blaster;
+	int ret = init(&blaster, port, opt);
+
+	if (ret == 0) {
+		blast(&blaster);
+		leave();
+		printf(opt->is_json
+			       ? "{\"side\": \"blast\", \"frames\": %lu, \"answers\": %lu, "
+				 "\"reopened\": %lu}\n"
+			       : "blast: %lu frames sent, %lu answers, window reopened %lu times\n",
+		       blaster.frames, blaster.answers, blaster.reopened);
+		if (blaster.answers == 0) {
+			fprintf(stderr, "limit: the sink never answered\n");
+			ret = -ETIMEDOUT;
+		}
+	}
+	free(blaster.region);
+	return ret;
+}
+
+/* --- one at a time -------------------------------------------------------------------------- */
+
+#define SAMPLES_MAX (1 << 20)
+
+static int
+compare(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+print_ping(const struct limit_options *opt, uint64_t *samples, unsigned nb)
+{
+	const double us = 1e6 / (double)rte_get_tsc_hz();
+
+	qsort(samples, nb, sizeof(*samples), compare);
+	printf(opt->is_json
+		       ? "{\"side\": \"ping\", \"size\": %u, \"samples\": %u, \"us_min\": %.2f, "
+			 "\"us_median\": %.2f, \"us_99\": %.2f}\n"
+		       : "ping: size %u, %u samples: %.2f us at least, %.2f median, %.2f at 99 "
+			 "%%\n",
+	       opt->size, nb, (double)samples[0] * us, (double)samples[nb / 2] * us,
+	       (double)samples[(uint64_t)nb * 99 / 100] * us);
+}
+
+int
+side_ping(const struct port *port, const struct limit_options *opt)
+{
+	struct limit_options one = *opt;
+	const uint64_t end_ticks = (uint64_t)(opt->seconds * (double)rte_get_tsc_hz());
+	struct blaster blaster;
+	uint64_t *samples;
+	unsigned nb = 0;
+	int ret;
+
+	one.window = one.burst = 1;
+	samples = malloc(SAMPLES_MAX * sizeof(*samples));
+	if (!samples)
+		return -ENOMEM;
+	ret = init(&blaster, port, &one);
+	for (uint64_t begin = rte_rdtsc(), now = begin; ret == 0 && now - begin < end_ticks;
+	     now = rte_rdtsc()) {
+		blaster.heard = now;
+		send_frames(&blaster, true);
+		while (blaster.una_psn != blaster.next_psn && !is_silent(&blaster))
+			take_answers(&blaster);
+		if (port_is_stopped() || nb == SAMPLES_MAX || is_silent(&blaster))
+			break;
+		samples[nb++] = rte_rdtsc() - now;
+	}
+	leave();
+	if (ret == 0 && nb > 0)
+		print_ping(opt, samples, nb);
+	if (ret == 0 && blaster.una_psn != blaster.next_psn && !port_is_stopped()) {
+		fprintf(stderr, "limit: the sink did not answer frame %u\n", nb + 1);
+		ret = -ETIMEDOUT;
+	}
+	free(samples);
+	free(blaster.region);
+	return ret;
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Does `limit` count what was sent, and does it refuse what it should? Two processes over memif,
+without hugepages, a fixed number of frames each time.
+
+    check-limit.py LIMIT
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+EAL = ['--no-huge', '-m', '64', '--no-shconf', '--no-pci', '--no-telemetry', '--log-level=error']
+FRAMES = 5000
+
+failed = 0
+
+
+def expect(what, is_right):
+    global failed
+    print(f"{'ok' if is_right else 'FAIL'}    {what}")
+    failed += not is_right
+
+
+def command(limit, role, name, words):
+    vdev = f'net_memif0,role={role},id=0,bsize=4608,socket=uroce-{name}-{os.getpid()}'
+    return [limit, *EAL, '--vdev', vdev, '--', *words]
+
+
+def both(limit, name, sink, other):
+    """Run a sink and its other side. @return exit statuses and JSON objects of both"""
+    ends = [subprocess.Popen(command(limit, role, name, [*words, '--json']),
+                             stdout=subprocess.PIPE)
+            for role, words in (('server', sink), ('client', other))]
+    said = [end.communicate(timeout=60)[0] for end in ends]
+    return [end.returncode for end in ends], [json.loads(text or '{}') for text in said]
+
+
+def check_blast(limit, size, mtu, frame_bytes):
+    shape = ['-s', str(size), '-m', str(mtu)]
+    status, (sink, blast) = both(limit, f'blast{size}', ['sink', *shape, '-n', str(FRAMES)],
+                                 ['blast', *shape])
+    name = f'blast {size} bytes at mtu {mtu}: '
+    expect(name + 'both end well', status == [0, 0])
+    expect(name + 'none lost, none bad', (sink.get('lost'), sink.get('bad')) == (0, 0))
+    expect(name + 'all counted', FRAMES <= sink.get('frames', 0) <= blast.get('frames', 0))
+    expect(name + f'a frame is {frame_bytes} bytes', sink.get('frame_bytes') == frame_bytes)
+
+
+def check_other_shape(limit):
+    # Frames of another region than the sink's: it must not take them for its own.
+    status, (sink, _) = both(limit, 'region', ['sink', '-s', '64', '-n', '100'],
+                             ['blast', '-s', '64', '-r', '1048576'])
+    expect('frames outside the region are counted as bad', sink.get('bad', 0) > 0)
+    expect('and make the sink fail', status[0] != 0)
+
+
+def check_ping(limit):
+    status, (_, ping) = both(limit, 'ping', ['sink', '-n', '1000000000'],
+                             ['ping', '-D', '0.2'])
+    expect('ping takes samples', ping.get('samples', 0) > 0)
+    expect('ping measures time', 0 < ping.get('us_min', 0) <= ping.get('us_median', 0))
+    expect('ping ends well', status[1] == 0)
+
+
+def check_refused(limit, words, expected):
+    run = subprocess.run(command(limit, 'server', 'bad', words), capture_output=True, text=True)
+    expect(f"{' '.join(words)}: refused in one line that says {expected!r}",
+           run.returncode == 1 and run.stderr.count('\n') == 1 and expected in run.stderr)
+
+
+def main():
+    limit = sys.argv[1]
+    check_blast(limit, 8, 1024, 82)
+    check_blast(limit, 5, 1024, 82)
+    check_blast(limit, 1024, 1024, 1098)
+    check_blast(limit, 65536, 4096, 4170)
+    check_blast(limit, 10001, 256, 330)
+    check_other_shape(limit)
+    check_ping(limit)
+    check_refused(limit, ['blast', '-s', '0'], '1 to 1048576')
+    check_refused(limit, ['blast', '-s', 'many'], '1 to 1048576')
+    check_refused(limit, ['blast', '-m', '300'], '256, 512, 1024, 2048, 4096')
+    check_refused(limit, ['blast', '-D', '-1'], '0.01 to 86400')
+    check_refused(limit, ['flood'], 'blast, sink, ping')
+    check_refused(limit, [], 'blast, sink, ping')
+    check_refused(limit, ['sink', '-Z'], '-Z')
+    return failed > 0
+
+
+sys.exit(main())

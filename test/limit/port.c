@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Bringing the port up. The pool is no larger than the rings ask for, and its per-core cache is a
+ * stack: the frame freed last is allocated next, while it is in the processor's cache.
+ */
+
+#include "port.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <rte_cycles.h>
+#include <rte_lcore.h>
+
+static atomic_bool is_stopped;
+
+static void
+stop(int signal)
+{
+	(void)signal;
+	atomic_store_explicit(&is_stopped, true, memory_order_relaxed);
+}
+
+bool
+port_is_stopped(void)
+{
+	return atomic_load_explicit(&is_stopped, memory_order_relaxed);
+}
+
+static int
+refuse(const char *what, int error)
+{
+	fprintf(stderr, "limit: %s: %s\n", what, strerror(-error));
+	return error;
+}
+
+/* Some drivers state less than they carry: then the most that they state. */
+static uint32_t
+stated_mtu(const struct rte_eth_dev_info *info, uint32_t mtu)
+{
+	const uint32_t overhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+
+	if (mtu < RTE_ETHER_MTU)
+		mtu = RTE_ETHER_MTU;
+	if (mtu > info->max_mtu)
+		mtu = info->max_mtu;
+	if (info->max_rx_pktlen > overhead && mtu > info->max_rx_pktlen - overhead)
+		mtu = info->max_rx_pktlen - overhead;
+	return mtu;
+}
+
+/* A memif client does not start before its server has. */
+static int
+start_when_peer_is_there(const struct port *port)
+{
+	int ret = rte_eth_dev_start(port->id);
+
+	for (unsigned i = 0; ret != 0 && i < 40 && !port_is_stopped(); i++) {
+		rte_delay_us_sleep(250000);
+		ret = rte_eth_dev_start(port->id);
+	}
+	return ret;
+}
+
+static int
+start(struct port *port, const struct limit_options *opt, uint32_t frame_len)
+{
+	const int socket = (int)rte_socket_id();
+	const uint32_t mtu = frame_len - RTE_ETHER_HDR_LEN;
+	struct rte_eth_conf conf = { 0 };
+	struct rte_eth_dev_info info;
+	uint16_t nb_rxd = (uint16_t)opt->ring, nb_txd = (uint16_t)opt->ring;
+	int ret = rte_eth_dev_info_get(port->id, &info);
+
+	if (ret != 0)
+		return refuse("the port does not describe itself", ret);
+	conf.rxmode.mtu = stated_mtu(&info, mtu);
+	ret = rte_eth_dev_configure(port->id, 1, 1, &conf);
+	if (ret == 0)
+		ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &nb_rxd, &nb_txd);
+	if (ret == 0)
+		ret = rte_eth_rx_queue_setup(port->id, 0, nb_rxd, (unsigned)socket, NULL,
+					     port->pool);
+	if (ret == 0)
+		ret = rte_eth_tx_queue_setup(port->id, 0, nb_txd, (unsigned)socket, NULL);
+	if (ret == 0)
+		ret = start_when_peer_is_there(port);
+	return ret == 0 ? 0 : refuse("the port does not start", ret);
+}
+
+int
+port_open(struct port *port, const struct limit_options *opt, uint32_t frame_len)
+{
+	const unsigned cache = RTE_MEMPOOL_CACHE_MAX_SIZE;
+	const unsigned nb_frames = 4 * opt->ring + 2 * cache + LIMIT_BURST_MAX;
+	const uint32_t room = RTE_PKTMBUF_HEADROOM + RTE_ALIGN_CEIL(frame_len, 64) + 64;
+
+	if (rte_eth_dev_count_avail() == 0) {
+		fprintf(stderr, "limit: no port; name one in the EAL options, as --vdev "
+				"or --allow\n");
+		return -ENODEV;
+	}
+	port->id = (uint16_t)rte_eth_find_next(0);
+	port->pool = rte_pktmbuf_pool_create(
+		"limit", nb_frames, cache, 0,
+		(uint16_t)(room < RTE_MBUF_DEFAULT_BUF_SIZE ? RTE_MBUF_DEFAULT_BUF_SIZE : room),
+		(int)rte_socket_id());
+	if (!port->pool)
+		return refuse("no memory for frames", -ENOMEM);
+	signal(SIGINT, stop);
+	signal(SIGTERM, stop);
+	return start(port, opt, frame_len);
+}
+
+void
+port_close(struct port *port)
+{
+	rte_eth_dev_stop(port->id);
+	rte_eth_dev_close(port->id);
+}
+
+/* A memif client looks for its server when it is started, and only then. */
+static void
+look_again(const struct port *port)
+{
+	if (rte_eth_dev_stop(port->id) != 0 || rte_eth_dev_start(port->id) != 0)
+		fprintf(stderr, "limit: the port does not start again\n");
+}
+
+bool
+port_wait_link(const struct port *port, double seconds)
+{
+	const unsigned nb_looks = (unsigned)(seconds * 100);
+	struct rte_eth_link link;
+
+	for (unsigned i = 1; i <= nb_looks && !port_is_stopped(); i++) {
+		if (rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status)
+			return true;
+		if (i % 50 == 0)
+			look_again(port);
+		rte_delay_us_sleep(10000);
+	}
+	fprintf(stderr, "limit: the port's link did not come up in %g s\n", seconds);
+	return false;
+}
+
+unsigned
+port_send(const struct port *port, struct rte_mbuf **frames, unsigned nb)
+{
+	unsigned sent = rte_eth_tx_burst(port->id, 0, frames, (uint16_t)nb);
+	uint64_t moved = 0;
+
+	while (sent < nb) {
+		const unsigned more =
+			rte_eth_tx_burst(port->id, 0, frames + sent, (uint16_t)(nb - sent));
+		const uint64_t now = rte_rdtsc();
+
+		sent += more;
+		if (more > 0 || moved == 0)
+			moved = now;
+		if (now - moved > rte_get_tsc_hz() || port_is_stopped()) {
+			rte_pktmbuf_free_bulk(frames + sent, nb - sent);
+			break;
+		}
+	}
+	return sent;
+}

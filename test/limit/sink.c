@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The sink, and the clock of the measurement: what it received and verified between two instants,
+ * both after the stream has begun. A gap in the PSNs is counted and passed over, for there is no
+ * protocol that would repair it.
+ */
+
+#include "side.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rte_cycles.h>
+#include <rte_prefetch.h>
+
+#include "shape.h"
+#include "wire/psn.h"
+
+struct sink {
+	const struct port *port;
+	const struct limit_options *opt;
+	struct shape_kind seen[256];
+	struct shape_kind ack;
+	uint8_t *region;
+	uint64_t place;        /* where the next payload without a RETH goes */
+	uint32_t expected_psn; /* meaningful once has_begun */
+	bool has_begun;
+	unsigned unanswered; /* frames since the last answer */
+	bool is_asked;       /* one of them asks for it now */
+	/* counters */
+	uint64_t frames; /* received, right in all respects */
+	uint64_t bytes;  /* their payload */
+	uint64_t lost;   /* PSNs passed over */
+	uint64_t bad;    /* not ours, damaged, or outside the region */
+};
+
+static bool
+place_payload(struct sink *sink, const struct shape_kind *kind, const uint8_t *frame)
+{
+	const uint64_t at = kind->has_reth ? shape_va(frame) : sink->place;
+
+	if (at > sink->opt->region || kind->payload_len > sink->opt->region - at)
+		return false;
+	memcpy(sink->region + at, frame + kind->hdr_len, kind->payload_len);
+	sink->place = at + kind->payload_len;
+	return true;
+}
+
+static void
+take_frame(struct sink *sink, const struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	const struct shape_kind *kind =
+		m->nb_segs == 1 ? shape_check(sink->seen, frame, m->data_len) : NULL;
+	uint32_t psn;
+
+	if (!kind || !place_payload(sink, kind, frame)) {
+		sink->bad++;
+		return;
+	}
+	psn = shape_psn(frame);
+	if (psn != sink->expected_psn && sink->has_begun)
+		sink->lost += uroce_psn_dist(sink->expected_psn, psn);
+	sink->has_begun = true;
+	sink->expected_psn = uroce_psn_add(psn, 1);
+	sink->frames++;
+	sink->bytes += kind->payload_len;
+	sink->unanswered++;
+	sink->is_asked |= shape_has_ack_req(frame);
+}
+
+static void
+answer(struct sink *sink, uint8_t syndrome)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(sink->port->pool);
+
+	if (!m)
+		return;
+	shape_put_ack(&sink->ack, (uint8_t *)rte_pktmbuf_append(m, SHAPE_ACK_LEN),
+		      uroce_psn_add(sink->expected_psn, UROCE_PSN_MASK), syndrome);
+	port_send(sink->port, &m, 1);
+	sink->is_asked = false;
+	sink->unanswered = 0;
+}
+
+static unsigned
+poll(struct sink *sink)
+{
+	struct rte_mbuf *frames[LIMIT_BURST_MAX];
+	const unsigned nb = rte_eth_rx_burst(sink->port->id, 0, frames, (uint16_t)sink->opt->burst);
+
+	for (unsigned i = 0; i < nb; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(frames[i], const uint8_t *));
+	for (unsigned i = 0; i < nb; i++) {
+		take_frame(sink, frames[i]);
+		if (sink->unanswered >= sink->opt->ack_every || sink->is_asked)
+			answer(sink, SHAPE_SYNDROME_ACK);
+	}
+	if (nb > 0)
+		rte_pktmbuf_free_bulk(frames, nb);
+	return nb;
+}
+
+/* Poll until `seconds` after the first frame (at once when `seconds` is 0), or `max` frames. */
+static bool
+poll_for(struct sink *sink, double seconds, uint64_t max, bool is_begun)
+{
+	const uint64_t hz = rte_get_tsc_hz();
+	const double silence = is_begun ? SIDE_SILENCE_S : SIDE_PATIENCE_S;
+	uint64_t heard = rte_rdtsc();
+	uint64_t end = is_begun ? heard + (uint64_t)(seconds * (double)hz) : UINT64_MAX;
+	uint64_t now = heard;
+
+	while (now < end && sink->frames < max && !port_is_stopped()) {
+		const unsigned nb = poll(sink);
+
+		now = rte_rdtsc();
+		if (nb > 0) {
+			heard = now;
+			if (end == UINT64_MAX)
+				end = now + (uint64_t)(seconds * (double)hz);
+		} else if ((double)(now - heard) > silence * (double)hz) {
+			return false;
+		}
+	}
+	return !port_is_stopped() || is_begun;
+}
+
+static void
+print(const struct sink *sink, const struct sink *before, double seconds)
+{
+	const uint64_t frames = sink->frames - before->frames;
+	const uint64_t bytes = sink->bytes - before->bytes;
+	const char *form =
+		sink->opt->is_json
+			? "{\"side\": \"sink\", \"size\": %u, \"mtu\": %u, \"frame_bytes\": %u, "
+			  "\"seconds\": %.6f, \"frames\": %lu, \"frames_per_s\": %.1f, "
+			  "\"payload_bytes_per_s\": %.1f, \"lost\": %lu, \"bad\": %lu}\n"
+			: "sink: size %u, mtu %u, frame %u bytes: in %.3f s %lu frames, "
+			  "%.0f frames/s, %.0f payload bytes/s; %lu lost, %lu bad\n";
+	struct shape shape;
+
+	shape_init(&shape, sink->opt->size, sink->opt->mtu);
+	printf(form, sink->opt->size, sink->opt->mtu, shape_frame_len(&shape), seconds, frames,
+	       (double)frames / seconds, (double)bytes / seconds, sink->lost, sink->bad);
+	fflush(stdout);
+}
+
+static int
+measure(struct sink *sink)
+{
+	const uint64_t max = sink->opt->nb_frames ? sink->opt->nb_frames : UINT64_MAX;
+	struct sink before;
+	uint64_t begin;
+
+	if (!poll_for(sink, max == UINT64_MAX ? sink->opt->warmup : 0, max, false)) {
+		fprintf(stderr, "limit: no frame came in %g s\n", SIDE_PATIENCE_S);
+		return -ETIMEDOUT;
+	}
+	before = *sink;
+	if (max != UINT64_MAX)
+		before.frames = before.bytes = 0;
+	begin = rte_rdtsc();
+	if (!poll_for(sink, max == UINT64_MAX ? sink->opt->seconds : 86400, max, true)) {
+		fprintf(stderr, "limit: the frames stopped coming\n");
+		return -ETIMEDOUT;
+	}
+	print(sink, &before, (double)(rte_rdtsc() - begin) / (double)rte_get_tsc_hz());
+	return 0;
+}
+
+/* Take and drop what still comes, until nothing does for a while. */
+static void
+drain(const struct sink *sink)
+{
+	const uint64_t silence = (uint64_t)(SIDE_LEAVE_S / 2 * (double)rte_get_tsc_hz());
+	struct rte_mbuf *frames[LIMIT_BURST_MAX];
+
+	for (uint64_t heard = rte_rdtsc(); rte_rdtsc() - heard < silence && !port_is_stopped();) {
+		const unsigned nb =
+			rte_eth_rx_burst(sink->port->id, 0, frames, (uint16_t)sink->opt->burst);
+
+		if (nb > 0) {
+			rte_pktmbuf_free_bulk(frames, nb);
+			heard = rte_rdtsc();
+		}
+	}
+}
+
+/*
+ * A port may not survive that its peer goes while it is in use (memif: the rings are unmapped under
+ * the burst). So the sink says that it ends, and lets the other side close first.
+ */
+static void
+say_goodbye(struct sink *sink)
+{
+	if (!sink->has_begun)
+		return;
+	for (unsigned i = 0; i < 3; i++)
+		answer(sink, SHAPE_SYNDROME_END);
+	drain(sink);
+	rte_delay_us_sleep((unsigned)(2 * SIDE_LEAVE_S * 1e6));
+}
+
+int
+side_sink(const struct port *port, const struct limit_options *opt)
+{
+	struct sink sink = { .port = port, .opt = opt };
+	int ret;
+
+	sink.region = aligned_alloc(4096, RTE_ALIGN_CEIL(opt->region, 4096));
+	if (!sink.region)
+		return -ENOMEM;
+	memset(sink.region, 0, opt->region);
+	shape_init_ack(&sink.ack);
+	ret = measure(&sink);
+	say_goodbye(&sink);
+	free(sink.region);
+	if (ret == 0 && sink.bad > 0)
+		ret = -EBADMSG;
+	return ret;
+}
