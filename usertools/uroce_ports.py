@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How two processes on this machine are joined by a port of DPDK: namespaces, links, and the EAL
+options of each end. What uroce-lab and uroce-bench-ratio have in common.
+"""
+
+import ctypes
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ADDRESSES = 'addr=192.0.2.{0}/24,addr=2001:db8::{0}/64'    # documentation: RFC 5737, RFC 3849
+PR_SET_PDEATHSIG = 1
+# Frames of MTU 4096 over IPv6 with a VLAN tag, and what drivers put before them. af_packet walks
+# its ring in steps of framesz, so that framesz must divide blocksz.
+FRAME = 4608
+AF_PACKET_RING = f'framesz={FRAME},blocksz={8 * FRAME},framecnt=2048'
+LINK_MTU = 4300
+XDP_LINK_MTU = 3498    # the most that a veth with an XDP program takes
+XDP_PROGRAM = 'build/lib/datapath/xdp/udp4791.bpf.o'
+
+
+class LabError(Exception):
+    """What, why, and what is allowed, in one line."""
+
+
+class Lab:
+    """What was made for a run, and how it goes away."""
+
+    def __init__(self, is_verbose=False, is_ipv6=False):
+        self.is_verbose = is_verbose
+        self.is_ipv6 = is_ipv6
+        self.processes = []
+        self.folder = tempfile.mkdtemp(prefix='uroce-lab-')
+
+    def close(self):
+        for process in reversed(self.processes):
+            stop(process)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def start(self, command, cpus=None, **options):
+        if self.is_verbose:
+            print('+', shlex.join(command), file=sys.stderr)
+        # With os.fork() and this, no process outlives the lab, even when that is killed.
+        def prepare():
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if cpus:
+                os.sched_setaffinity(0, cpus)
+        process = subprocess.Popen(command, preexec_fn=prepare, **options)
+        self.processes.append(process)
+        return process
+
+    def namespace(self):
+        """A network namespace with its loopback up: the process that keeps it."""
+        keeper = self.start(['unshare', '--net', 'sleep', 'infinity'],
+                            stdin=subprocess.DEVNULL)
+        own = os.readlink('/proc/self/ns/net')
+        deadline = time.monotonic() + 5
+        while os.readlink(f'/proc/{keeper.pid}/ns/net') == own:
+            if keeper.poll() is not None or time.monotonic() > deadline:
+                raise LabError('no network namespace: this kernel or container allows none')
+            time.sleep(0.01)
+        self.run_in(keeper, 'ip link set lo up')
+        return keeper
+
+    def run_in(self, keeper, command, is_optional=False):
+        """Run a set-up command inside a namespace."""
+        words = inside(keeper) + command.split()
+        if self.is_verbose:
+            print('+', shlex.join(words), file=sys.stderr)
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0 and not is_optional:
+            why = (done.stderr.strip() or done.stdout.strip() or 'failed').splitlines()[0]
+            raise LabError(f'{command}: {why}')
+
+
+def inside(keeper):
+    return ['nsenter', f'--target={keeper.pid}', '--net', '--'] if keeper else []
+
+
+def stop(process):
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+# ------------------------------------------------------------------------------------------- ports
+# Each makes what joins the two ends, and tells how each end is started.
+
+class Side:
+    """One end: its namespace, EAL options, device, and more options."""
+
+    def __init__(self, device, eal='', keeper=None):
+        self.device = device
+        self.eal = eal.split()
+        self.keeper = keeper
+
+
+class Wire:
+    """Two ends, and where the client finds the server's TCP port."""
+
+    def __init__(self, server, client, tcp, port=None):
+        self.server = server
+        self.client = client
+        self.tcp = tcp
+        self.port = port
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def memif(lab):
+    vdev = f'--vdev=net_memif0,socket={lab.path("memif")},socket-abstract=no,bsize={FRAME},role='
+    return Wire(Side('net_memif0,' + ADDRESSES.format(1), f'--no-pci {vdev}server'),
+                Side('net_memif0,' + ADDRESSES.format(2), f'--no-pci {vdev}client'),
+                '127.0.0.1', free_port())
+
+
+def vhost(lab):
+    # The one side sees the other's memory, and that as one file: --no-huge gives that.
+    path = lab.path('vhost')
+    common = '--no-pci --no-huge'
+    return Wire(Side('net_vhost0,' + ADDRESSES.format(1),
+                     f'{common} --vdev=net_vhost0,iface={path}'),
+                Side('net_virtio_user0,' + ADDRESSES.format(2),
+                     f'{common} --vdev=net_virtio_user0,path={path},queue_size=1024,'
+                     'mac=02:00:00:00:00:02'),
+                '127.0.0.1', free_port())
+
+
+def veth(lab, mtu):
+    """Two namespaces, a link between them, and addresses that the kernel owns."""
+    keepers = [lab.namespace(), lab.namespace()]
+    lab.run_in(None, f'ip link add roce0 netns {keepers[0].pid} numtxqueues 1 numrxqueues 1 '
+                     f'type veth peer name roce0 netns {keepers[1].pid} '
+                     f'numtxqueues 1 numrxqueues 1')
+    for number, keeper in enumerate(keepers, 1):
+        lab.run_in(keeper, f'ip link set roce0 mtu {mtu} up')
+        lab.run_in(keeper, f'ip addr add 192.0.2.{number}/24 dev roce0')
+        lab.run_in(keeper, f'ip addr add 2001:db8::{number}/64 dev roce0 nodad', is_optional=True)
+        lab.run_in(keeper, 'ethtool -K roce0 tx off tso off gso off gro off', is_optional=True)
+    return keepers, '2001:db8::1' if lab.is_ipv6 else '192.0.2.1'
+
+
+def af_packet(lab):
+    keepers, tcp = veth(lab, LINK_MTU)
+    eal = f'--no-pci --vdev=net_af_packet0,iface=roce0,qdisc_bypass=1,{AF_PACKET_RING}'
+    return Wire(*[Side('net_af_packet0', eal, keeper) for keeper in keepers], tcp)
+
+
+def af_xdp(lab):
+    keepers, tcp = veth(lab, XDP_LINK_MTU)
+    program = os.path.join(TOP, XDP_PROGRAM)
+    if not os.path.exists(program):
+        raise LabError(f'af_xdp: {XDP_PROGRAM} was not built: it needs clang and libbpf-dev')
+    eal = f'--no-pci --vdev=net_af_xdp0,iface=roce0,xdp_prog={program}'
+    return Wire(*[Side('net_af_xdp0', eal, keeper) for keeper in keepers], tcp)
+
+
+def tap(lab):
+    """Two taps in one namespace; what comes out of one is put into the other."""
+    keeper = lab.namespace()
+    for name in 'roce0', 'roce1':
+        lab.run_in(keeper, f'ip tuntap add dev {name} mode tap multi_queue')
+        lab.run_in(keeper, f'ip link set {name} addrgenmode none up')
+        lab.run_in(keeper, f'tc qdisc add dev {name} clsact')
+    for name, other in ('roce0', 'roce1'), ('roce1', 'roce0'):
+        lab.run_in(keeper, f'tc filter add dev {name} ingress protocol all u32 match u32 0 0 '
+                           f'action mirred egress redirect dev {other}')
+    # The driver complains of a queueing discipline that it does not need.
+    eal = '--no-pci --log-level=pmd.net.tap:critical --vdev=net_tap{0},iface=roce{0}'
+    return Wire(Side('net_tap0,' + ADDRESSES.format(1), eal.format(0), keeper),
+                Side('net_tap1,' + ADDRESSES.format(2), eal.format(1), keeper), '127.0.0.1')
+
+
+# name: how it is made, needs root, largest path MTU
+PORTS = {
+    'memif': (memif, False, 4096),
+    'vhost': (vhost, False, 4096),
+    'af_packet': (af_packet, True, 4096),
+    'af_xdp': (af_xdp, True, 2048),
+    'tap': (tap, True, 1024),
+    'ring': (None, False, 4096),
+}
+
+
+def cpu_of(idx):
+    """One CPU for each side where there are two."""
+    cpus = sorted(os.sched_getaffinity(0))
+    return {cpus[idx % len(cpus)]}
