@@ -206,5 +206,6 @@ uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 		return NULL;
 	if (pdn != entry->pdn || (access & ~entry->access) != 0)
 		return NULL;
-	return entry->addr + offset;
+	/* Not pointer arithmetic: a region of length 0 may begin at NULL. */
+	return (void *)((uintptr_t)entry->addr + offset);
 }
