@@ -10,6 +10,7 @@
  */
 #include "transport/role.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "transport/done.h"
@@ -248,8 +249,8 @@ uroce_comp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 	struct uroce_req *req = &qpc->req;
 	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->max_psn);
 
-	if (qpc->type != IBV_QPT_RC)
-		return UROCE_VERDICT_WRONG_SERVICE;
+	/* no other service has responses: its QPs never see one */
+	assert(qpc->type == IBV_QPT_RC);
 	if (!uroce_psn_in(pkt->psn, req->una_psn, nb_out))
 		return UROCE_VERDICT_GHOST;
 	if (pkt->op->operation == UROCE_OPERATION_ACK)

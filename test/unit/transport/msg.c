@@ -272,6 +272,24 @@ msg_recv_uc__fault_in_the_middle_of_a_message(void **state)
 }
 
 static void
+msg_recv_uc__unsignaled_requests_leave_no_entry(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_UC);
+
+	conf.is_unsignaled = true;
+	pair_open(&pair, &conf);
+	for (unsigned i = 0; i < 3; i++)
+		pair_post(&pair, A,
+			  &(struct pair_wr){ .opcode = IBV_WR_RDMA_WRITE,
+					     .len = 10,
+					     .flags = i == 1 ? IBV_SEND_SIGNALED : 0 });
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 1 RDMA_WRITE SUCCESS\n");
+	assert_true(uroce_wq_is_empty(&pair.host[A].sq));
+	close_pair(state);
+}
+
+static void
 msg_recv__receive_scatters_to_many_elements(void **state)
 {
 	struct ibv_sge sge[3];
@@ -310,6 +328,7 @@ main(void)
 		MSG_TEST(msg_recv_uc__memory_of_our_own_that_is_refused),
 		cmocka_unit_test(msg_recv_uc__drain_finishes_the_message_that_was_begun),
 		MSG_TEST(msg_recv_uc__fault_in_the_middle_of_a_message),
+		cmocka_unit_test(msg_recv_uc__unsignaled_requests_leave_no_entry),
 		MSG_TEST(msg_recv__receive_scatters_to_many_elements),
 	};
 
