@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A peer that sends whatever it likes, well-formed frames with right ICRCs and nothing else right:
+ * any opcode, PSN, length, address, key and syndrome, at any moment. The QP may end in ERR; it may
+ * not break an invariant (pair.c checks them after each step), touch memory that it was not granted,
+ * complete a request twice or out of order, or answer without end.
+ *
+ *	test-transport-hostile [--seed N]
+ */
+
+#include "pair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "link.h"
+#include "wire/psn.h"
+
+#define NB_SEEDS   150
+#define NB_PACKETS 1500
+#define MEM_LEN    (1u << 16)
+#define PRIVATE    (MEM_LEN / 2) /* from here on, no rights for the peer */
+
+struct siege {
+	uint64_t random;
+	struct pair pair;
+	uint32_t keys[3]; /* of the victim: all rights, to be read, none; the first half each */
+	uint64_t next_done[2];                  /* wr_id that completes next: send, receive */
+	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* of all sieges */
+};
+
+static struct siege siege;
+static uint64_t first_seed = 1;
+static uint64_t nb_seeds = NB_SEEDS;
+static uint64_t seed_now;
+
+static uint32_t
+draw(uint32_t limit)
+{
+	return (uint32_t)((link_random(&siege.random) >> 8) % limit);
+}
+
+/* One of the values that matter, or any. */
+static uint32_t
+draw_psn(void)
+{
+	const struct uroce_qpc *qpc = &siege.pair.host[B].qpc;
+	const uint32_t near[] = { qpc->resp.epsn,   qpc->resp.epsn,           qpc->resp.epsn,
+				  qpc->req.una_psn, qpc->req.una_psn,         qpc->req.next_psn,
+				  qpc->req.max_psn, qpc->resp.epsn ^ 0x800000 };
+
+	if (draw(20) == 0)
+		return draw(1 << 24);
+	const uint32_t at = near[draw(sizeof(near) / sizeof(near[0]))];
+
+	return draw(3) ? at : uroce_psn_add(at, draw(40) - 20);
+}
+
+static uint32_t
+draw_len(void)
+{
+	static const uint32_t lens[] = { 0, 1, 4, 8, 100, 255, 256, 257, 260, 512, 1000 };
+
+	return lens[draw(sizeof(lens) / sizeof(lens[0]))];
+}
+
+static uint32_t
+draw_dma_len(uint32_t payload_len)
+{
+	static const uint32_t lens[] = {
+		0, 1, 8, 256, 257, 512, 1024, 4096, 30000, 1u << 31, (1u << 31) + 1, UINT32_MAX
+	};
+
+	return draw(3) ? payload_len + 256 * draw(3) : lens[draw(sizeof(lens) / sizeof(lens[0]))];
+}
+
+static uint64_t
+draw_va(void)
+{
+	const uint64_t base = (uintptr_t)siege.pair.host[B].mem;
+
+	switch (draw(8)) {
+	case 0:
+		return base + draw(PRIVATE);
+	case 1:
+		return base + PRIVATE - draw(600);
+	case 2:
+		return base - draw(20);
+	case 3:
+		return UINT64_MAX - draw(600);
+	}
+	return base + draw(PRIVATE / 8) * 8;
+}
+
+/* Opcodes of RC mostly, those that continue a message among them. */
+static uint8_t
+draw_opcode(void)
+{
+	uint8_t opcode;
+
+	do
+		opcode = (uint8_t)(draw(10) ? draw(0x20) : draw(256));
+	while (!(uroce_opcode_table[opcode].flags & UROCE_OPF_VALID));
+	return opcode;
+}
+
+static uint8_t
+draw_syndrome(void)
+{
+	static const uint8_t syndromes[] = { 31, 31, 31, 31, 0, 0x21, 0x60, 0x60, 0x60 };
+
+	return draw(20) ? syndromes[draw(sizeof(syndromes))] : (uint8_t)draw(256);
+}
+
+static void
+draw_packet(struct pair_pkt *pkt)
+{
+	*pkt = (struct pair_pkt){
+		.opcode = draw_opcode(),
+		.has_ack_req = draw(2),
+		.is_solicited = draw(2),
+		.is_from_stranger = draw(200) == 0,
+		.pkey = draw(200) ? 0 : (uint16_t)(draw(65535) + 1),
+		.psn = draw_psn(),
+		.payload_len = draw_len(),
+		.va = draw_va(),
+		.rkey = draw(10) ? siege.keys[draw(10) ? 0 : draw(3)] : draw(1u << 31),
+		.syndrome = draw_syndrome(),
+		.msn = draw(1 << 24),
+		.swap_add = draw(10),
+		.compare = draw(10),
+	};
+	const struct uroce_opcode *op = &uroce_opcode_table[pkt->opcode];
+
+	/* what the parser would not let in is not worth a try */
+	if (!(op->flags & UROCE_OPF_PAYLOAD))
+		pkt->payload_len = 0;
+	if (!(op->flags & UROCE_OPF_LAST))
+		pkt->payload_len = draw(8) ? 256 : 252;
+	pkt->dma_len = draw_dma_len(pkt->payload_len);
+}
+
+/* Completions come once each and in order. */
+static void
+poll_cq(struct uroce_cq *cq, uint64_t *next)
+{
+	struct ibv_wc wc;
+
+	while (uroce_cq_poll(cq, 1, &wc) == 1) {
+		assert_int_equal(wc.wr_id, *next);
+		++*next;
+	}
+}
+
+static void
+poll_victim(void)
+{
+	poll_cq(&siege.pair.host[B].send_cq, &siege.next_done[0]);
+	poll_cq(&siege.pair.host[B].recv_cq, &siege.next_done[1]);
+}
+
+/* The application of the victim does what applications do. */
+static void
+let_victim_act(void)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE,
+						      IBV_WR_RDMA_READ,
+						      IBV_WR_ATOMIC_FETCH_AND_ADD };
+	struct pair *pair = &siege.pair;
+
+	if (draw(3) == 0)
+		pair_post_recv(pair, B, draw(1000), draw(2000));
+	if (draw(3) == 0)
+		pair_post(pair, B,
+			  &(struct pair_wr){ .opcode = opcodes[draw(4)],
+					     .len = draw(3000),
+					     .local = draw(1000),
+					     .flags = draw(6) ? 0 : IBV_SEND_FENCE });
+	if (draw(2))
+		pair_flush(pair, B);
+	if (draw(50) == 0)
+		pair_wait(pair, B, UINT64_C(1) << draw(30));
+	poll_victim();
+	if (pair->host[B].qpc.state != IBV_QPS_ERR)
+		return;
+	/* all that was posted has come back; from the beginning */
+	pair_flush(pair, B);
+	poll_victim();
+	assert_int_equal(siege.next_done[0], pair->host[B].next_send_id);
+	assert_int_equal(siege.next_done[1], pair->host[B].next_recv_id);
+	pair_set_state(pair, B, IBV_QPS_RESET);
+	pair_bring_up(pair, B, IBV_QPS_RTS);
+}
+
+static void
+open_siege(uint64_t seed)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	seed_now = seed;
+	siege.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	conf.mtu = IBV_MTU_256;
+	conf.mem_len = MEM_LEN;
+	conf.psn[A] = draw(2) ? 0xffffff - draw(50) : draw(1 << 24);
+	conf.psn[B] = draw(2) ? 0xffffff - draw(50) : draw(1 << 24);
+	conf.is_quiet = true;
+	conf.burst = 1 + draw(PAIR_BURST_MAX);
+	conf.max_rd_atomic = (uint8_t)draw(17);
+	conf.max_dest_rd_atomic = (uint8_t)draw(17);
+	conf.retry_cnt = (uint8_t)draw(8);
+	conf.rnr_retry = (uint8_t)draw(8);
+	pair_open(&siege.pair, &conf);
+	siege.keys[0] = pair_register(&siege.pair, B, siege.pair.host[B].mem, PRIVATE, conf.access);
+	siege.keys[1] = pair_register(&siege.pair, B, siege.pair.host[B].mem, PRIVATE,
+				      IBV_ACCESS_REMOTE_READ);
+	siege.keys[2] = pair_register(&siege.pair, B, siege.pair.host[B].mem, MEM_LEN, 0);
+	siege.next_done[0] = siege.next_done[1] = 0;
+	pair_fill(&siege.pair, B, PRIVATE, PRIVATE, 1);
+	pair_fill(&siege.pair, A, PRIVATE, PRIVATE, 1);
+}
+
+static void
+hostile__whatever_the_peer_sends(void **state)
+{
+	(void)state;
+	for (uint64_t seed = first_seed; seed < first_seed + nb_seeds; seed++) {
+		open_siege(seed);
+		for (unsigned i = 0; i < NB_PACKETS; i++) {
+			struct pair_pkt pkt;
+
+			draw_packet(&pkt);
+			siege.nb_verdicts[pair_inject(&siege.pair, B, &pkt)]++;
+			let_victim_act();
+		}
+		/* what the peer has no rights to is as it was */
+		assert_true(pair_is_equal(&siege.pair, PRIVATE, PRIVATE, PRIVATE));
+		pair_close(&siege.pair);
+	}
+}
+
+/* The siege was worth its while: every verdict that an RC QP can reach was reached. */
+static void
+hostile__every_verdict_is_reached(void **state)
+{
+	static const enum uroce_verdict reachable[] = {
+		UROCE_VERDICT_REQUEST,       UROCE_VERDICT_RESPONSE,     UROCE_VERDICT_BAD_LEN,
+		UROCE_VERDICT_WRONG_SERVICE, UROCE_VERDICT_WRONG_PEER,   UROCE_VERDICT_BAD_PKEY,
+		UROCE_VERDICT_DUPLICATE,     UROCE_VERDICT_STALE,        UROCE_VERDICT_PSN_GAP,
+		UROCE_VERDICT_BAD_SEQUENCE,  UROCE_VERDICT_BAD_REQUEST,  UROCE_VERDICT_NO_ACCESS,
+		UROCE_VERDICT_NO_RECEIVE,    UROCE_VERDICT_TOO_LONG,     UROCE_VERDICT_GHOST,
+		UROCE_VERDICT_RESPONSE_GAP,  UROCE_VERDICT_NAK_SEQ,      UROCE_VERDICT_NAK_RNR,
+		UROCE_VERDICT_NAK_FATAL,     UROCE_VERDICT_BAD_RESPONSE,
+	};
+
+	(void)state;
+	if (nb_seeds < NB_SEEDS)
+		skip();
+	for (unsigned i = 0; i < sizeof(reachable) / sizeof(reachable[0]); i++) {
+		if (!siege.nb_verdicts[reachable[i]])
+			fail_msg("never: %s", uroce_verdict_name(reachable[i]));
+	}
+}
+
+static int
+report(void **state)
+{
+	(void)state;
+	if (siege.pair.host[A].mem)
+		print_message("# seed %llu: replay with --seed %llu\n",
+			      (unsigned long long)seed_now, (unsigned long long)seed_now);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(hostile__whatever_the_peer_sends, report),
+		cmocka_unit_test(hostile__every_verdict_is_reached),
+	};
+
+	if (argc == 3 && !strcmp(argv[1], "--seed")) {
+		first_seed = strtoull(argv[2], NULL, 10);
+		nb_seeds = 1;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
