@@ -112,7 +112,8 @@ draw_opcode(void)
 static uint8_t
 draw_syndrome(void)
 {
-	static const uint8_t syndromes[] = { 31, 31, 31, 31, 0, 0x21, 0x60, 0x60, 0x60 };
+	static const uint8_t syndromes[] = { 31,   31,   31,   31,   31,   0,   0x21,
+					     0x60, 0x60, 0x60, 0x61, 0x62, 0x63 };
 
 	return draw(20) ? syndromes[draw(sizeof(syndromes))] : (uint8_t)draw(256);
 }
