@@ -7,6 +7,9 @@
 
 #include "rig.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +21,29 @@
 #define PATIENCE_S 5 /* a test that waits longer has failed */
 #define PDN        7
 
+/* Three lcores that float over the CPUs that we may use. */
+static void
+name_lcores(char *text, size_t room)
+{
+	cpu_set_t cpus;
+	int len = snprintf(text, room, "--lcores=(0,1,2)@(");
+	const char *comma = "";
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+		CPU_ZERO(&cpus);
+	for (int cpu = 0; cpu < CPU_SETSIZE && (size_t)len + 8 < room; cpu++) {
+		if (!CPU_ISSET(cpu, &cpus))
+			continue;
+		len += snprintf(text + len, room - (size_t)len, "%s%d", comma, cpu);
+		comma = ",";
+	}
+	snprintf(text + len, room - (size_t)len, ")");
+}
+
 bool
 rig_init(void)
 {
+	char lcores[128];
 	char *argv[] = { (char *)"test",
 			 (char *)"--no-huge",
 			 (char *)"--no-pci",
@@ -28,16 +51,17 @@ rig_init(void)
 			 (char *)"256",
 			 (char *)"--no-shconf",
 			 (char *)"--no-telemetry",
-			 (char *)"--lcores=0@0,1@0,2@0",
-			 (char *)"--log-level=lib.eal:error" };
+			 (char *)"--log-level=lib.eal:error",
+			 lcores };
 
+	name_lcores(lcores, sizeof(lcores));
 	return rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])), argv) >= 0;
 }
 
 void
-rig_wire(const char *a, const char *b, unsigned nb_queues)
+rig_wire(const char *a, const char *b, unsigned nb_queues, unsigned shift)
 {
-	struct rte_ring *there[8], *back[8];
+	struct rte_ring *there[8], *back[8], *a_in[8], *b_in[8];
 	char name[64];
 
 	assert_true(nb_queues <= 8);
@@ -49,8 +73,12 @@ rig_wire(const char *a, const char *b, unsigned nb_queues)
 		assert_non_null(there[i]);
 		assert_non_null(back[i]);
 	}
-	assert_true(rte_eth_from_rings(a, back, nb_queues, there, nb_queues, 0) >= 0);
-	assert_true(rte_eth_from_rings(b, there, nb_queues, back, nb_queues, 0) >= 0);
+	for (unsigned i = 0; i < nb_queues; i++) {
+		a_in[(i + shift) % nb_queues] = back[i];
+		b_in[(i + shift) % nb_queues] = there[i];
+	}
+	assert_true(rte_eth_from_rings(a, a_in, nb_queues, there, nb_queues, 0) >= 0);
+	assert_true(rte_eth_from_rings(b, b_in, nb_queues, back, nb_queues, 0) >= 0);
 }
 
 struct uroce_dev *
@@ -148,6 +176,41 @@ rig_qp_free(struct rig_qp *qp)
 	free(qp);
 }
 
+void (*rig_meanwhile)(struct uroce_dev *peer) = rig_drive;
+
+/* Somebody who drives a device meanwhile: a peer that has to answer. */
+struct driver {
+	struct uroce_dev *dev;
+	pthread_t thread;
+	atomic_bool is_stopping;
+};
+
+static void *
+drive(void *arg)
+{
+	struct driver *driver = arg;
+
+	while (!atomic_load(&driver->is_stopping)) {
+		rig_meanwhile(driver->dev);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static int
+resolve_towards(const struct rig_qp *qp, struct uroce_dev *peer, const struct ibv_ah_attr *av,
+		struct uroce_path *path)
+{
+	struct driver driver = { .dev = peer };
+	int ret;
+
+	assert_int_equal(pthread_create(&driver.thread, NULL, drive, &driver), 0);
+	ret = uroce_dev_resolve(qp->dev, av, 0xc000, path);
+	atomic_store(&driver.is_stopping, true);
+	pthread_join(driver.thread, NULL);
+	return ret;
+}
+
 /* A modify on its way to the worker. */
 struct modify {
 	struct rig_qp *qp;
@@ -165,25 +228,24 @@ call_modify(void *arg)
 				uroce_worker_now_ns(m->qp->qpr.worker));
 }
 
+static int
+modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask, const struct uroce_path *path)
+{
+	struct modify m = { .qp = qp, .attr = attr, .mask = mask, .path = path };
+
+	return uroce_worker_call(qp->qpr.worker, &qp->qpr, call_modify, &m);
+}
+
 int
 rig_modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
-	struct modify m = { .qp = qp, .attr = attr, .mask = mask };
-	struct uroce_path path;
-
-	if (mask & IBV_QP_AV) {
-		const int ret = uroce_dev_resolve(qp->dev, &attr->ah_attr, 0xc000, &path);
-
-		if (ret < 0)
-			return ret;
-		m.path = &path;
-	}
-	return uroce_worker_call(qp->qpr.worker, &qp->qpr, call_modify, &m);
+	return modify(qp, attr, mask, NULL);
 }
 
 void
 rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid)
 {
+	struct uroce_path path;
 	struct ibv_qp_attr init = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
@@ -209,14 +271,16 @@ rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid)
 	};
 
 	memcpy(rtr.ah_attr.grh.dgid.raw, peer->dev->gid[gid].ip, 16);
+	assert_int_equal(resolve_towards(qp, peer->dev, &rtr.ah_attr, &path), 0);
 	assert_int_equal(
 		rig_modify(qp, &init,
 			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
 		0);
-	assert_int_equal(rig_modify(qp, &rtr,
-				    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-					    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-					    IBV_QP_MIN_RNR_TIMER),
+	assert_int_equal(modify(qp, &rtr,
+				IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					IBV_QP_MIN_RNR_TIMER,
+				&path),
 			 0);
 	assert_int_equal(rig_modify(qp, &rts,
 				    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
@@ -282,4 +346,31 @@ rig_await(struct uroce_cq *cq, struct uroce_dev *a, struct uroce_dev *b)
 		rig_drive(b);
 	}
 	return wc;
+}
+
+struct ibv_wc
+rig_wait(struct uroce_cq *cq)
+{
+	const uint64_t end = rte_rdtsc() + PATIENCE_S * rte_get_tsc_hz();
+	struct ibv_wc wc;
+
+	while (uroce_cq_poll(cq, 1, &wc) == 0) {
+		assert_true(rte_rdtsc() < end);
+		sched_yield();
+	}
+	return wc;
+}
+
+void
+rig_fill(struct rig_qp *qp, uint8_t seed)
+{
+	for (uint32_t i = 0; i < RIG_BUF_LEN; i++)
+		qp->buf[i] = (uint8_t)(seed + i * 7 + (i >> 8));
+}
+
+void
+rig_check(const struct rig_qp *qp, uint32_t offset, const struct rig_qp *from, uint32_t from_offset,
+	  uint32_t len)
+{
+	assert_memory_equal(qp->buf + offset, from->buf + from_offset, len);
 }

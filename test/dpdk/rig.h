@@ -22,8 +22,11 @@
 /** Bring EAL up: no root, no hugepages, no PCI. @return whether it came up */
 bool rig_init(void);
 
-/** Two ports, net_ring_A and net_ring_B, of `nb_queues` each, cross-wired queue by queue. */
-void rig_wire(const char *a, const char *b, unsigned nb_queues);
+/**
+ * Two ports, net_ring_A and net_ring_B, of `nb_queues` each: what goes out on queue i of one comes
+ * in on queue i + `shift` of the other.
+ */
+void rig_wire(const char *a, const char *b, unsigned nb_queues, unsigned shift);
 
 /** A device from its specification; fails the test if it does not come up. */
 struct uroce_dev *rig_dev(const char *spec);
@@ -46,10 +49,16 @@ struct rig_qp {
 struct rig_qp *rig_qp(struct uroce_dev *dev, unsigned worker, enum ibv_qp_type type);
 void rig_qp_free(struct rig_qp *qp);
 
-/** Take an RC QP to RTS, towards `peer`; `gid` is the index of the address to use. */
+/**
+ * Take an RC QP to RTS, towards `peer`; `gid` is the index of the address to use. The peer's device
+ * is driven meanwhile, so that it answers for its address.
+ */
 void rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid);
 
-/** Modify as the verbs floor would. @return its result */
+/** What is done meanwhile, over and over, by another thread; by default the peer is driven. */
+extern void (*rig_meanwhile)(struct uroce_dev *peer);
+
+/** Modify, without an address vector. @return its result */
 int rig_modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask);
 
 /** Post a one-element request over [offset, offset + len) of the buffer. */
@@ -59,6 +68,14 @@ void rig_post_recv(struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t 
 
 /** Drive the devices until the CQ has something; fails the test when it never has. */
 struct ibv_wc rig_await(struct uroce_cq *cq, struct uroce_dev *a, struct uroce_dev *b);
+
+/** Wait for it without driving anything; fails the test when it takes seconds. */
+struct ibv_wc rig_wait(struct uroce_cq *cq);
+
+/** Fill the buffer with a pattern, or check a part of it. */
+void rig_fill(struct rig_qp *qp, uint8_t seed);
+void rig_check(const struct rig_qp *qp, uint32_t offset, const struct rig_qp *from,
+	       uint32_t from_offset, uint32_t len);
 
 /** Drive all workers of a device once. */
 void rig_drive(struct uroce_dev *dev);

@@ -2,70 +2,259 @@
 
 /*
  * Two devices in one process, wired by rings: QPs connect, ARP and neighbour discovery find the way,
- * data arrives. What the worker adds to the transport, rather than the transport, is under test.
+ * data arrives, sleepers are woken. What the worker adds to the transport, rather than the transport,
+ * is under test. The test drives.
  */
 
 #include "rig.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "datapath/port.h"
+
+#define LEN 20000
 
 static struct uroce_dev *dev_a, *dev_b;
+static struct rig_qp *a, *b;
 
 static void
-fill(uint8_t *buf, uint32_t len, uint8_t seed)
+connect_over(uint8_t gid)
 {
-	for (uint32_t i = 0; i < len; i++)
-		buf[i] = (uint8_t)(seed + i * 7 + (i >> 8));
+	rig_connect(a, b, gid);
+	rig_connect(b, a, gid);
 }
 
-static void
-transfer(struct rig_qp *a, struct rig_qp *b, enum ibv_wr_opcode opcode)
+static int
+setup(void **state)
 {
-	const uint32_t len = 20000;
-	struct ibv_wc wc;
-
-	fill(a->buf, len, 1);
-	memset(b->buf, 0, RIG_BUF_LEN);
-	if (opcode == IBV_WR_SEND)
-		rig_post_recv(b, 9, 100, len);
-	rig_post_send(a, opcode, 5, 0, len, b, 100);
-	wc = rig_await(&a->scq, dev_a, dev_b);
-	assert_int_equal(wc.status, IBV_WC_SUCCESS);
-	assert_int_equal(wc.wr_id, 5);
-	if (opcode == IBV_WR_SEND) {
-		wc = rig_await(&b->rcq, dev_a, dev_b);
-		assert_int_equal(wc.status, IBV_WC_SUCCESS);
-		assert_int_equal(wc.wr_id, 9);
-		assert_int_equal(wc.byte_len, len);
-	}
-	assert_memory_equal(a->buf, b->buf + 100, len);
-	assert_int_equal(b->buf[99], 0);
-	assert_int_equal(b->buf[100 + len], 0);
-}
-
-static void
-world__rc_transfers_over_ipv4(void **state)
-{
-	struct rig_qp *a = rig_qp(dev_a, 0, IBV_QPT_RC);
-	struct rig_qp *b = rig_qp(dev_b, 0, IBV_QPT_RC);
-
 	(void)state;
-	rig_connect(a, b, 1);
-	rig_connect(b, a, 1);
-	transfer(a, b, IBV_WR_SEND);
-	transfer(a, b, IBV_WR_RDMA_WRITE);
-	transfer(b, a, IBV_WR_SEND);
+	a = rig_qp(dev_a, 0, IBV_QPT_RC);
+	b = rig_qp(dev_b, 0, IBV_QPT_RC);
+	rig_fill(a, 1);
+	rig_fill(b, 2);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
 	rig_qp_free(a);
 	rig_qp_free(b);
+	return 0;
+}
+
+static void
+expect(struct uroce_cq *cq, uint64_t wr_id)
+{
+	const struct ibv_wc wc = rig_await(cq, dev_a, dev_b);
+
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.wr_id, wr_id);
+}
+
+static void
+transfer_every_way(void)
+{
+	rig_post_recv(b, 9, 100, LEN);
+	rig_post_send(a, IBV_WR_SEND, 5, 0, LEN, NULL, 0);
+	expect(&a->scq, 5);
+	expect(&b->rcq, 9);
+	rig_check(b, 100, a, 0, LEN);
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 6, 7, LEN, b, 30001);
+	expect(&a->scq, 6);
+	rig_check(b, 30001, a, 7, LEN);
+	rig_fill(b, 3);
+	rig_post_send(a, IBV_WR_RDMA_READ, 7, 1, LEN, b, 2);
+	expect(&a->scq, 7);
+	rig_check(a, 1, b, 2, LEN);
+}
+
+static void
+world__rc_over_ipv4(void **state)
+{
+	(void)state;
+	connect_over(1);
+	transfer_every_way();
+}
+
+static void
+world__rc_over_ipv6(void **state)
+{
+	(void)state;
+	connect_over(2);
+	transfer_every_way();
+}
+
+static void
+world__rc_over_link_local(void **state)
+{
+	(void)state;
+	connect_over(0);
+	transfer_every_way();
+}
+
+/* Many requests at once: more frames than a ring holds, so the port pushes back. */
+static void
+world__back_pressure_loses_nothing(void **state)
+{
+	struct ibv_wc wc;
+
+	(void)state;
+	connect_over(1);
+	for (unsigned i = 0; i < RIG_WR; i++)
+		rig_post_send(a, IBV_WR_RDMA_WRITE, i, 0, RIG_BUF_LEN, b, 0);
+	for (unsigned i = 0; i < 40; i++) /* B does not look: its ring fills */
+		rig_drive(dev_a);
+	for (unsigned i = 0; i < RIG_WR; i++) {
+		wc = rig_await(&a->scq, dev_a, dev_b);
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+		assert_int_equal(wc.wr_id, i);
+	}
+	rig_check(b, 0, a, 0, RIG_BUF_LEN);
+	assert_int_equal(a->qpr.qpc.stats.retransmits, 0);
+}
+
+static bool
+is_readable(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+static void
+world__an_armed_cq_wakes_its_consumer(void **state)
+{
+	struct uroce_cq_notify notify = { .event_fd = eventfd(0, EFD_NONBLOCK) };
+
+	(void)state;
+	connect_over(1);
+	b->qpr.recv_notify = &notify;
+	rig_post_recv(b, 1, 0, LEN);
+	rig_post_recv(b, 2, 0, LEN);
+	uroce_cq_arm(&b->rcq, false);
+	rig_post_send(a, IBV_WR_SEND, 5, 0, 8, NULL, 0);
+	expect(&a->scq, 5);
+	assert_true(is_readable(notify.event_fd));
+	assert_int_equal(notify.nb_events, 1);
+	/* not armed again: the next one is silent */
+	rig_post_send(a, IBV_WR_SEND, 6, 0, 8, NULL, 0);
+	expect(&a->scq, 6);
+	assert_int_equal(notify.nb_events, 1);
+	close(notify.event_fd);
+}
+
+static void
+world__events_reach_the_device_and_go_with_their_qp(void **state)
+{
+	struct uroce_dev_event event;
+
+	(void)state;
+	connect_over(1);
+	while (uroce_dev_event_pop(dev_b, &event))
+		;
+	assert_false(is_readable(uroce_dev_event_fd(dev_b)));
+	/* a WRITE to where nothing is registered: B's access error */
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, 8, b, RIG_BUF_LEN);
+	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_REM_ACCESS_ERR);
+	assert_true(is_readable(uroce_dev_event_fd(dev_b)));
+	assert_true(uroce_dev_event_pop(dev_b, &event));
+	assert_ptr_equal(event.cookie, b);
+	rig_qp_free(b);
+	while (uroce_dev_event_pop(dev_b, &event))
+		assert_ptr_not_equal(event.cookie, b);
+	b = rig_qp(dev_b, 0, IBV_QPT_RC);
+}
+
+/* Nobody answers: the first request fails by its retries, the rest are flushed. */
+static void
+world__a_silent_peer_ends_in_retry_exceeded(void **state)
+{
+	(void)state;
+	connect_over(1);
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, LEN, b, 0);
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 2, 0, LEN, b, 0);
+	assert_int_equal(rig_await(&a->scq, dev_a, dev_a).status, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(rig_await(&a->scq, dev_a, dev_a).status, IBV_WC_WR_FLUSH_ERR);
+	while (uroce_worker_poll(dev_b->worker[0]) > 0)
+		;
+}
+
+static struct ibv_ah_attr
+vector(uint8_t gid, const uint8_t *dgid)
+{
+	struct ibv_ah_attr av = { .is_global = 1, .port_num = 1, .grh.sgid_index = gid };
+
+	memcpy(av.grh.dgid.raw, dgid, 16);
+	return av;
+}
+
+static void
+dev_resolve__refusals(void **state)
+{
+	static const uint8_t nobody[16] = { [10] = 0xff, [11] = 0xff, 192, 0, 2, 77 };
+	static const uint8_t elsewhere[16] = { [10] = 0xff, [11] = 0xff, 198, 51, 100, 1 };
+	static const uint8_t group[16] = { 0xff, 2, [15] = 1 };
+	struct ibv_ah_attr av;
+	struct uroce_path path;
+
+	(void)state;
+	av = vector(1, nobody);
+	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -ETIMEDOUT);
+	av = vector(1, elsewhere);
+	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -ENETUNREACH);
+	av = vector(2, group);
+	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
+	av = vector(2, dev_b->gid[1].ip); /* IPv4 from IPv6 */
+	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
+	av = vector((uint8_t)dev_a->nb_gid, dev_b->gid[1].ip);
+	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
+	av = vector(1, dev_b->gid[1].ip);
+	av.is_global = 0;
+	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
+}
+
+static void
+dev_resolve__ourselves_is_our_own_mac(void **state)
+{
+	struct ibv_ah_attr av = vector(1, dev_a->gid[1].ip);
+	struct uroce_path path;
+
+	(void)state;
+	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), 0);
+	assert_memory_equal(path.hdr, dev_a->mac, 6);
+	assert_memory_equal(path.hdr + 6, dev_a->mac, 6);
+}
+
+static void
+dev__gids_and_limits(void **state)
+{
+	const uint8_t *mac = dev_a->mac;
+	const uint8_t link_local[16] = { 0xfe, 0x80,   0,          0,      0,      0,
+					 0,    0,      mac[0] ^ 2, mac[1], mac[2], 0xff,
+					 0xfe, mac[3], mac[4],     mac[5] };
+
+	(void)state;
+	assert_int_equal(dev_a->nb_gid, 3);
+	assert_memory_equal(dev_a->gid[0].ip, link_local, 16);
+	assert_int_equal(dev_a->limits.active_mtu, IBV_MTU_4096);
+	assert_int_equal(dev_a->pkeys[0], 0xffff);
+	assert_true(uroce_dev_is_link_up(dev_a));
+	assert_memory_not_equal(dev_a->mac, dev_b->mac, 6);
 }
 
 static int
 group_setup(void **state)
 {
 	(void)state;
-	rig_wire("a", "b", 1);
-	dev_a = rig_dev("net_ring_a,addr=192.0.2.1/24");
-	dev_b = rig_dev("net_ring_b,addr=192.0.2.2/24");
+	rig_wire("a", "b", 1, 0);
+	dev_a = rig_dev("net_ring_a,drive=none,addr=192.0.2.1/24,addr=2001:db8::1/64");
+	dev_b = rig_dev("net_ring_b,drive=none,addr=192.0.2.2/24,addr=2001:db8::2/64");
 	return 0;
 }
 
@@ -81,8 +270,18 @@ group_teardown(void **state)
 int
 main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(world__rc_transfers_over_ipv4),
+		TEST(dev__gids_and_limits),
+		TEST(world__rc_over_ipv4),
+		TEST(world__rc_over_ipv6),
+		TEST(world__rc_over_link_local),
+		TEST(world__back_pressure_loses_nothing),
+		TEST(world__an_armed_cq_wakes_its_consumer),
+		TEST(world__events_reach_the_device_and_go_with_their_qp),
+		TEST(world__a_silent_peer_ends_in_retry_exceeded),
+		TEST(dev_resolve__refusals),
+		TEST(dev_resolve__ourselves_is_our_own_mac),
 	};
 
 	if (!rig_init())

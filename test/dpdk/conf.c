@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The configuration string: what each key means, and that everything else is refused with the
+ * caller's struct untouched.
+ */
+
+#include "rig.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rte_log.h>
+
+static struct uroce_dev_conf
+parse(const char *spec)
+{
+	struct uroce_dev_conf conf;
+
+	assert_int_equal(uroce_dev_conf_parse(spec, &conf), 0);
+	return conf;
+}
+
+static void
+dev_conf_parse__port_alone_gets_defaults(void **state)
+{
+	const struct uroce_dev_conf conf = parse("net_memif0");
+
+	(void)state;
+	assert_string_equal(conf.port, "net_memif0");
+	assert_int_equal(conf.nb_addr, 0);
+	assert_int_equal(conf.path_mtu, 0);
+	assert_false(conf.has_vlan);
+	assert_int_equal(conf.nb_workers, 1);
+	assert_int_equal(conf.drive, UROCE_DRIVE_APP);
+	assert_int_equal(conf.max_qp, 16384);
+	assert_int_equal(conf.max_mr, 16384);
+	assert_false(conf.is_handed_over);
+}
+
+static void
+dev_conf_parse__all_keys(void **state)
+{
+	static const uint8_t v4[16] = { [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 };
+	static const uint8_t v6[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 };
+	static const uint8_t gw4[16] = { [10] = 0xff, [11] = 0xff, 192, 0, 2, 254 };
+	static const uint8_t gw6[16] = { 0xfe, 0x80, [15] = 9 };
+	const struct uroce_dev_conf conf =
+		parse("0000:01:00.0,addr=192.0.2.1/24,addr=2001:db8::1/64,gw=192.0.2.254,"
+		      "gw=fe80::9,mtu=1024,vlan=4094,workers=32,drive=lcore,qps=100,mrs=16777216");
+
+	(void)state;
+	assert_string_equal(conf.port, "0000:01:00.0");
+	assert_int_equal(conf.nb_addr, 2);
+	assert_memory_equal(conf.addr[0].ip, v4, 16);
+	assert_int_equal(conf.addr[0].prefix_len, 96 + 24);
+	assert_memory_equal(conf.addr[1].ip, v6, 16);
+	assert_int_equal(conf.addr[1].prefix_len, 64);
+	assert_memory_equal(conf.gw4, gw4, 16);
+	assert_memory_equal(conf.gw6, gw6, 16);
+	assert_int_equal(conf.path_mtu, 1024);
+	assert_true(conf.has_vlan);
+	assert_int_equal(conf.vlan_tci, 4094);
+	assert_int_equal(conf.nb_workers, 32);
+	assert_int_equal(conf.drive, UROCE_DRIVE_LCORE);
+	assert_int_equal(conf.max_qp, 100);
+	assert_int_equal(conf.max_mr, 16777216);
+}
+
+static void
+dev_conf_parse__edges_are_inside(void **state)
+{
+	static const char *const good[] = {
+		"p,addr=1.0.0.1/1",
+		"p,addr=223.255.255.255/32",
+		"p,addr=::2/1",
+		"p,addr=fe80::1/128",
+		"p,mtu=256",
+		"p,mtu=4096",
+		"p,vlan=1",
+		"p,workers=1",
+		"p,drive=app",
+		"p,drive=none",
+		"p,qps=1",
+		"p,qps=4194304",
+		"p,mrs=1",
+		"p,addr=10.0.0.1/8,addr=10.0.0.2/8,addr=10.0.0.3/8,addr=10.0.0.4/8,"
+		"addr=10.0.0.5/8,addr=10.0.0.6/8,addr=10.0.0.7/8,addr=10.0.0.8/8",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		(void)parse(good[i]);
+}
+
+static const char *const bad[] = {
+	"",
+	",addr=10.0.0.1/24",
+	"addr=10.0.0.1/24",
+	"p,nonsense",
+	"p,nonsense=1",
+	"p,ADDR=10.0.0.1/24",
+	"p,addr",
+	"p,addr=",
+	"p,addr=10.0.0.1",
+	"p,addr=10.0.0.1/",
+	"p,addr=10.0.0.1/0",
+	"p,addr=10.0.0.1/33",
+	"p,addr=10.0.0.1/+8",
+	"p,addr=10.0.0.1/8x",
+	"p,addr=10.0.0/24",
+	"p,addr=10.0.0.256/24",
+	"p,addr=0.0.0.0/24",
+	"p,addr=127.0.0.1/8",
+	"p,addr=224.0.0.1/24",
+	"p,addr=255.255.255.255/32",
+	"p,addr=::/64",
+	"p,addr=::1/128",
+	"p,addr=ff02::1/64",
+	"p,addr=::ffff:10.0.0.1/120",
+	"p,addr=2001:db8::1/129",
+	"p,addr=2001:db8::g/64",
+	"p,addr=2001:0db8:0000:0000:0000:0000:0000:0001:0000:0000:0000:0000/64",
+	"p,addr=host/24",
+	"p,addr=10.0.0.1/8,addr=10.0.0.2/8,addr=10.0.0.3/8,addr=10.0.0.4/8,addr=10.0.0.5/8,"
+	"addr=10.0.0.6/8,addr=10.0.0.7/8,addr=10.0.0.8/8,addr=10.0.0.9/8",
+	"p,gw=10.0.0.1/24",
+	"p,gw=0.0.0.0",
+	"p,gw=10.0.0.1,gw=10.0.0.2",
+	"p,gw=fe80::1,gw=fe80::2",
+	"p,mtu=0",
+	"p,mtu=128",
+	"p,mtu=1500",
+	"p,mtu=8192",
+	"p,mtu=1024.0",
+	"p,mtu=1024,mtu=1024",
+	"p,mtu=99999999999999999999",
+	"p,vlan=0",
+	"p,vlan=4095",
+	"p,workers=0",
+	"p,workers=33",
+	"p,workers=-1",
+	"p,workers= 1x",
+	"p,drive=APP",
+	"p,drive=lcores",
+	"p,qps=0",
+	"p,qps=4194305",
+	"p,mrs=0",
+	"p,mrs=16777217",
+	"a-port-whose-name-is-longer-than-any-name-of-a-port-that-ethdev-could-ever-make,mtu=256",
+};
+
+static void
+dev_conf_parse__bad_is_refused_and_nothing_written(void **state)
+{
+	struct uroce_dev_conf conf, untouched;
+
+	(void)state;
+	memset(&conf, 0xa5, sizeof(conf));
+	untouched = conf;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (uroce_dev_conf_parse(bad[i], &conf) != -EINVAL)
+			fail_msg("accepted: '%s'", bad[i]);
+		assert_memory_equal(&conf, &untouched, sizeof(conf));
+	}
+}
+
+/* Every refusal is one line, which names the key and what is allowed. */
+static void
+dev_conf_parse__refusal_is_one_line_that_says_what_is_allowed(void **state)
+{
+	struct uroce_dev_conf conf;
+	char *text = NULL;
+	size_t len = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		FILE *sink = open_memstream(&text, &len);
+
+		assert_non_null(sink);
+		rte_openlog_stream(sink);
+		(void)uroce_dev_conf_parse(bad[i], &conf);
+		rte_openlog_stream(NULL);
+		fclose(sink);
+		assert_true(len > 1);
+		assert_ptr_equal(strchr(text, '\n'), text + len - 1);
+		assert_non_null(strstr(text, "allowed"));
+		free(text);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(dev_conf_parse__port_alone_gets_defaults),
+		cmocka_unit_test(dev_conf_parse__all_keys),
+		cmocka_unit_test(dev_conf_parse__edges_are_inside),
+		cmocka_unit_test(dev_conf_parse__bad_is_refused_and_nothing_written),
+		cmocka_unit_test(dev_conf_parse__refusal_is_one_line_that_says_what_is_allowed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Who drives: a service thread while the application is away, a dedicated lcore, and calls made as
+ * the worker in either case. The tests here do not drive; they wait.
+ */
+
+#include "rig.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+static void
+write_and_check(struct rig_qp *a, struct rig_qp *b, struct ibv_wc (*await)(struct uroce_cq *))
+{
+	rig_fill(a, 1);
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, 50000, b, 0);
+	assert_int_equal(await(&a->scq).status, IBV_WC_SUCCESS);
+	rig_check(b, 0, a, 0, 50000);
+}
+
+static void
+make_world(const char *a, const char *b, const char *spec_a, const char *spec_b,
+	   struct uroce_dev *dev[2], struct rig_qp *qp[2])
+{
+	rig_wire(a, b, 1, 0);
+	dev[0] = rig_dev(spec_a);
+	dev[1] = rig_dev(spec_b);
+	for (unsigned i = 0; i < 2; i++)
+		qp[i] = rig_qp(dev[i], 0, IBV_QPT_RC);
+	rig_connect(qp[0], qp[1], 1);
+	rig_connect(qp[1], qp[0], 1);
+}
+
+static void
+end_world(struct uroce_dev *dev[2], struct rig_qp *qp[2])
+{
+	for (unsigned i = 0; i < 2; i++) {
+		rig_qp_free(qp[i]);
+		assert_int_equal(uroce_dev_destroy(dev[i]), 0);
+	}
+}
+
+/* Neither end is ever polled: the service threads do it all. */
+static void
+drive_app__the_service_thread_serves_while_nobody_polls(void **state)
+{
+	struct uroce_dev *dev[2];
+	struct rig_qp *qp[2];
+
+	(void)state;
+	make_world("a1", "b1", "net_ring_a1,addr=192.0.2.1/24", "net_ring_b1,addr=192.0.2.2/24",
+		   dev, qp);
+	uroce_worker_leave(dev[0]->worker[0]);
+	uroce_worker_leave(dev[1]->worker[0]);
+	for (int i = 0; i < 20; i++)
+		write_and_check(qp[0], qp[1], rig_wait);
+	end_world(dev, qp);
+}
+
+static void
+drive_lcore__dedicated_lcores_serve(void **state)
+{
+	struct uroce_dev *dev[2];
+	struct rig_qp *qp[2];
+
+	(void)state;
+	make_world("a2", "b2", "net_ring_a2,drive=lcore,addr=192.0.2.1/24",
+		   "net_ring_b2,drive=lcore,addr=192.0.2.2/24", dev, qp);
+	assert_int_equal(uroce_worker_poll(dev[0]->worker[0]), 0); /* it is driven already */
+	for (int i = 0; i < 5; i++)
+		write_and_check(qp[0], qp[1], rig_wait);
+	end_world(dev, qp);
+	assert_int_equal(rte_eal_get_lcore_state(1), WAIT);
+	assert_int_equal(rte_eal_get_lcore_state(2), WAIT);
+}
+
+/* What the calls below count, without a lock of their own. */
+struct count {
+	unsigned nb;
+	bool is_inside;
+	bool was_torn;
+};
+
+static int
+count_one(void *arg)
+{
+	struct count *count = arg;
+
+	count->was_torn |= count->is_inside;
+	count->is_inside = true;
+	count->nb++;
+	count->is_inside = false;
+	return 42;
+}
+
+#define NB_CALLS 300
+
+struct caller {
+	struct uroce_worker *worker;
+	struct count *count;
+};
+
+static void *
+call_often(void *arg)
+{
+	const struct caller *caller = arg;
+
+	for (unsigned i = 0; i < NB_CALLS; i++) {
+		if (uroce_worker_call(caller->worker, NULL, count_one, caller->count) != 42)
+			caller->count->was_torn = true;
+	}
+	return NULL;
+}
+
+static void
+calls_are_made_one_at_a_time(const char *name, const char *spec)
+{
+	struct uroce_dev *dev;
+	struct count count = { 0 };
+	struct caller caller;
+	pthread_t thread[3];
+	char other[16];
+
+	snprintf(other, sizeof(other), "%s_far", name);
+	rig_wire(name, other, 1, 0);
+	dev = rig_dev(spec);
+	caller = (struct caller){ .worker = dev->worker[0], .count = &count };
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, call_often, &caller), 0);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(count.nb, 3 * NB_CALLS);
+	assert_false(count.was_torn);
+	assert_int_equal(uroce_dev_destroy(dev), 0);
+}
+
+static void
+worker_call__beside_a_dedicated_lcore(void **state)
+{
+	(void)state;
+	calls_are_made_one_at_a_time("c1", "net_ring_c1,drive=lcore,addr=192.0.2.1/24");
+}
+
+static void
+worker_call__beside_the_service_thread(void **state)
+{
+	(void)state;
+	calls_are_made_one_at_a_time("c2", "net_ring_c2,drive=app,addr=192.0.2.1/24");
+}
+
+static void
+worker_call__where_nobody_drives(void **state)
+{
+	(void)state;
+	calls_are_made_one_at_a_time("c3", "net_ring_c3,drive=none,addr=192.0.2.1/24");
+}
+
+/* QPs come and go on one end while the other end keeps sending to one of them. */
+static void
+dev_remove_qp__beside_traffic(void **state)
+{
+	struct uroce_dev *dev[2];
+	struct rig_qp *qp[2];
+
+	(void)state;
+	make_world("a4", "b4", "net_ring_a4,addr=192.0.2.1/24", "net_ring_b4,addr=192.0.2.2/24",
+		   dev, qp);
+	for (int round = 0; round < 50; round++) {
+		struct rig_qp *more = rig_qp(dev[1], 0, IBV_QPT_RC);
+
+		rig_connect(more, qp[0], 1);
+		rig_post_send(more, IBV_WR_RDMA_WRITE, 1, 0, 1000, qp[0], 0);
+		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, 1, 0, 50000, qp[1], 0);
+		rig_qp_free(more);
+		assert_int_equal(rig_await(&qp[0]->scq, dev[0], dev[1]).status, IBV_WC_SUCCESS);
+	}
+	end_world(dev, qp);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(drive_app__the_service_thread_serves_while_nobody_polls),
+		cmocka_unit_test(drive_lcore__dedicated_lcores_serve),
+		cmocka_unit_test(worker_call__beside_a_dedicated_lcore),
+		cmocka_unit_test(worker_call__beside_the_service_thread),
+		cmocka_unit_test(worker_call__where_nobody_drives),
+		cmocka_unit_test(dev_remove_qp__beside_traffic),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

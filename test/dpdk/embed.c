@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The embedder: its ports, its loop. Frames are fed in and taken out by the test, which carries them
+ * between two devices and sees every one.
+ */
+
+#include "rig.h"
+
+#include <string.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "datapath/pool.h"
+#include "neigh_frames.h"
+#include "wire/hdr.h"
+
+static struct uroce_dev *dev_a, *dev_b;
+static struct rte_mempool *pool;
+
+static struct uroce_dev *
+hand_over(const char *spec)
+{
+	const struct rte_eth_conf port_conf = { .rxmode.mtu = 4200 };
+	struct uroce_dev_conf conf;
+	struct uroce_dev *dev;
+	uint16_t port_id;
+
+	assert_int_equal(uroce_dev_conf_parse(spec, &conf), 0);
+	assert_int_equal(rte_eth_dev_get_port_by_name(conf.port, &port_id), 0);
+	assert_int_equal(rte_eth_dev_configure(port_id, 1, 1, &port_conf), 0);
+	assert_int_equal(rte_eth_rx_queue_setup(port_id, 0, 64, 0, NULL, pool), 0);
+	assert_int_equal(rte_eth_tx_queue_setup(port_id, 0, 64, 0, NULL), 0);
+	assert_int_equal(rte_eth_dev_start(port_id), 0);
+	conf.is_handed_over = true;
+	assert_int_equal(uroce_dev_create(&conf, &dev), 0);
+	return dev;
+}
+
+/* Carry what one has to say to the other. */
+static void
+carry(struct uroce_dev *from, struct uroce_dev *to)
+{
+	struct rte_mbuf *frames[100], *rest[100];
+	const unsigned nb = uroce_worker_output(from->worker[0], frames, 100);
+	const unsigned nb_rest = uroce_worker_input(to->worker[0], frames, nb, rest);
+
+	rte_pktmbuf_free_bulk(rest, nb_rest);
+}
+
+static void
+carry_both_ways(struct uroce_dev *peer)
+{
+	(void)peer;
+	carry(dev_a, dev_b);
+	carry(dev_b, dev_a);
+}
+
+static struct ibv_wc
+carry_until(struct uroce_cq *cq)
+{
+	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
+
+	for (int i = 0; i < 1000000; i++) {
+		if (uroce_cq_poll(cq, 1, &wc) == 1)
+			break;
+		carry_both_ways(NULL);
+	}
+	return wc;
+}
+
+static void
+embed__rc_transfers_through_the_callers_hands(void **state)
+{
+	struct rig_qp *a = rig_qp(dev_a, 0, IBV_QPT_RC);
+	struct rig_qp *b = rig_qp(dev_b, 0, IBV_QPT_RC);
+
+	(void)state;
+	rig_connect(a, b, 1);
+	rig_connect(b, a, 1);
+	rig_fill(a, 5);
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, 60000, b, 0);
+	assert_int_equal(carry_until(&a->scq).status, IBV_WC_SUCCESS);
+	rig_check(b, 0, a, 0, 60000);
+	rig_qp_free(a);
+	rig_qp_free(b);
+}
+
+static struct rte_mbuf *
+frame_of(const void *data, size_t len)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(pool);
+
+	assert_non_null(mbuf);
+	memcpy(rte_pktmbuf_append(mbuf, (uint16_t)len), data, len);
+	return mbuf;
+}
+
+/* A UDP datagram, to `dport` of 192.0.2.`host`: of the headers, what the parser asks about first. */
+static struct rte_mbuf *
+udp_to(uint8_t host, uint16_t dport, uint16_t frag)
+{
+	struct {
+		struct uroce_eth eth;
+		struct uroce_ipv4 ip;
+		struct uroce_udp udp;
+		uint8_t payload[40];
+	} frame = {
+		.eth.type = be16_make(UROCE_ETHERTYPE_IPV4),
+		.ip = { .version_ihl = 0x45,
+			.total_len = be16_make(68),
+			.frag = be16_make(frag),
+			.protocol = UROCE_IPPROTO_UDP,
+			.dst = { 192, 0, 2, host } },
+		.udp = { .dport = be16_make(dport), .len = be16_make(48) },
+	};
+
+	return frame_of(&frame, sizeof(frame));
+}
+
+/* More than a burst, ours and others' mixed: the others come back, all of them, in order. */
+static void
+worker_input__what_is_not_ours_comes_back_in_order(void **state)
+{
+	enum { NB = 200 };
+	struct rte_mbuf *frames[NB], *rest[NB], *foreign[NB];
+	unsigned nb_foreign = 0, nb_rest;
+
+	(void)state;
+	for (unsigned i = 0; i < NB; i++) {
+		switch (i % 5) {
+		case 0: /* ours, if malformed: no opcode 0x28 */
+			frames[i] = udp_to(1, 4791, 0);
+			continue;
+		case 1:
+			frames[i] = udp_to(1, 53, 0);
+			break;
+		case 2: /* RoCE, for somebody else */
+			frames[i] = frame_of("\0\1\2\3\4\5\6\7\10\11\12\13\10\6", 14);
+			break;
+		case 3: /* a fragment: whose, cannot be told */
+			frames[i] = udp_to(1, 4791, 0x2000);
+			break;
+		case 4:
+			frames[i] = frame_of("\0", 1);
+			break;
+		}
+		foreign[nb_foreign++] = frames[i];
+	}
+	nb_rest = uroce_worker_input(dev_a->worker[0], frames, NB, rest);
+	assert_int_equal(nb_rest, nb_foreign);
+	assert_memory_equal(rest, foreign, nb_foreign * sizeof(foreign[0]));
+	rte_pktmbuf_free_bulk(rest, nb_rest);
+}
+
+/* The answer is among what is handed out next. */
+static void
+worker_input__questions_for_our_address_are_taken_and_answered(void **state)
+{
+	struct rte_mbuf *frames[8], *rest[8];
+	const struct uroce_eth *eth;
+
+	(void)state;
+	frames[0] = frame_of(arp_request, sizeof(arp_request));
+	assert_int_equal(uroce_worker_input(dev_a->worker[0], frames, 1, rest), 0);
+	assert_int_equal(uroce_worker_output(dev_a->worker[0], frames, 8), 1);
+	eth = rte_pktmbuf_mtod(frames[0], const struct uroce_eth *);
+	assert_memory_equal(eth->dst, "\2\0\0\0\0\231", 6);
+	assert_memory_equal(eth->src, dev_a->mac, 6);
+	rte_pktmbuf_free(frames[0]);
+}
+
+/* Answers may be meant for the embedder's own stack too. */
+static void
+worker_input__answers_come_back(void **state)
+{
+	struct rte_mbuf *frames[1], *rest[1];
+
+	(void)state;
+	frames[0] = frame_of(arp_answer, sizeof(arp_answer));
+	assert_int_equal(uroce_worker_input(dev_a->worker[0], frames, 1, rest), 1);
+	rte_pktmbuf_free(rest[0]);
+}
+
+static void
+worker_output__never_more_than_asked_for(void **state)
+{
+	struct rig_qp *a = rig_qp(dev_a, 0, IBV_QPT_RC);
+	struct rig_qp *b = rig_qp(dev_b, 0, IBV_QPT_RC);
+	struct rte_mbuf *frames[3];
+	unsigned nb, nb_all = 0;
+
+	(void)state;
+	rig_connect(a, b, 1);
+	rig_connect(b, a, 1);
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, 60000, b, 0);
+	while ((nb = uroce_worker_output(dev_a->worker[0], frames, 3)) > 0) {
+		assert_true(nb <= 3);
+		nb_all += nb;
+		rte_pktmbuf_free_bulk(frames, nb);
+	}
+	assert_int_equal(nb_all, (60000 + 4095) / 4096);
+	rig_qp_free(a);
+	rig_qp_free(b);
+}
+
+/* A frame in pieces is put together. */
+static void
+worker_input__chained_frames_are_linearised(void **state)
+{
+	struct rig_qp *a = rig_qp(dev_a, 0, IBV_QPT_RC);
+	struct rig_qp *b = rig_qp(dev_b, 0, IBV_QPT_RC);
+	const uint64_t before = uroce_worker_stats(dev_b->worker[0])->rx_linearised;
+	struct rte_mbuf *frame, *tail, *rest[1];
+
+	(void)state;
+	rig_connect(a, b, 1);
+	rig_connect(b, a, 1);
+	rig_fill(a, 9);
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, 1000, b, 0);
+	assert_int_equal(uroce_worker_output(dev_a->worker[0], &frame, 1), 1);
+	tail = frame_of(rte_pktmbuf_mtod_offset(frame, const void *, 50), frame->data_len - 50);
+	assert_int_equal(rte_pktmbuf_trim(frame, (uint16_t)(frame->data_len - 50)), 0);
+	assert_int_equal(rte_pktmbuf_chain(frame, tail), 0);
+	assert_int_equal(uroce_worker_input(dev_b->worker[0], &frame, 1, rest), 0);
+	assert_int_equal(uroce_worker_stats(dev_b->worker[0])->rx_linearised, before + 1);
+	rig_check(b, 0, a, 0, 1000);
+	assert_int_equal(carry_until(&a->scq).status, IBV_WC_SUCCESS);
+	rig_qp_free(a);
+	rig_qp_free(b);
+}
+
+static int
+group_setup(void **state)
+{
+	const struct uroce_pool_conf conf = {
+		.nb_mbuf = 1023, .data_len = 4300, .socket_id = 0, .is_virtual = true
+	};
+
+	(void)state;
+	pool = uroce_pool_create(&conf);
+	assert_non_null(pool);
+	rig_wire("a", "b", 1, 0);
+	dev_a = hand_over("net_ring_a,drive=none,addr=192.0.2.1/24");
+	dev_b = hand_over("net_ring_b,drive=none,addr=192.0.2.2/24");
+	rig_meanwhile = carry_both_ways;
+	return 0;
+}
+
+/* The port is as it was handed over, and every mbuf is back. */
+static int
+group_teardown(void **state)
+{
+	uint16_t port_id;
+
+	(void)state;
+	assert_int_equal(uroce_dev_destroy(dev_a), 0);
+	assert_int_equal(uroce_dev_destroy(dev_b), 0);
+	assert_int_equal(rte_eth_dev_get_port_by_name("net_ring_a", &port_id), 0);
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(embed__rc_transfers_through_the_callers_hands),
+		cmocka_unit_test(worker_input__what_is_not_ours_comes_back_in_order),
+		cmocka_unit_test(worker_input__questions_for_our_address_are_taken_and_answered),
+		cmocka_unit_test(worker_input__answers_come_back),
+		cmocka_unit_test(worker_output__never_more_than_asked_for),
+		cmocka_unit_test(worker_input__chained_frames_are_linearised),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Several workers: the rings are wired askew, so that every frame arrives on the queue of a worker
+ * that does not own its QP, and has to hop.
+ */
+
+#include "rig.h"
+
+static struct uroce_dev *dev_a, *dev_b;
+
+static uint64_t
+sum(const struct uroce_dev *dev, enum uroce_verdict verdict)
+{
+	uint64_t nb = 0;
+
+	for (unsigned i = 0; i < dev->nb_workers; i++)
+		nb += uroce_worker_stats(dev->worker[i])->verdict[verdict];
+	return nb;
+}
+
+static uint64_t
+sum_hops_in(const struct uroce_dev *dev)
+{
+	uint64_t nb = 0;
+
+	for (unsigned i = 0; i < dev->nb_workers; i++)
+		nb += uroce_worker_stats(dev->worker[i])->hops_in;
+	return nb;
+}
+
+static void
+hop__every_frame_reaches_its_qp(void **state)
+{
+	struct rig_qp *a[3], *b[3];
+	uint64_t nb_frames = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		a[i] = rig_qp(dev_a, i, IBV_QPT_RC);
+		b[i] = rig_qp(dev_b, i, IBV_QPT_RC);
+		rig_connect(a[i], b[i], 1);
+		rig_connect(b[i], a[i], 1);
+		rig_fill(a[i], (uint8_t)i);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		rig_post_send(a[i], IBV_WR_RDMA_WRITE, i, 0, 30000, b[i], 0);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct ibv_wc wc = rig_await(&a[i]->scq, dev_a, dev_b);
+
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+		rig_check(b[i], 0, a[i], 0, 30000);
+		nb_frames += b[i]->qpr.qpc.stats.rx_packets;
+	}
+	assert_int_equal(sum(dev_b, UROCE_VERDICT_HOPPED), nb_frames);
+	assert_int_equal(sum_hops_in(dev_b), nb_frames);
+	assert_int_equal(sum(dev_b, UROCE_VERDICT_REQUEST), nb_frames);
+	assert_int_equal(sum(dev_b, UROCE_VERDICT_OVERRUN), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		rig_qp_free(a[i]);
+		rig_qp_free(b[i]);
+	}
+}
+
+/* The owner does not look while more arrives than the ring between them holds. */
+static void
+hop__an_owner_that_is_away_overruns(void **state)
+{
+	struct rig_qp *a[8], *b[8];
+
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		a[i] = rig_qp(dev_a, 0, IBV_QPT_RC);
+		b[i] = rig_qp(dev_b, 0, IBV_QPT_RC);
+		rig_connect(a[i], b[i], 1);
+		rig_connect(b[i], a[i], 1);
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		for (unsigned k = 0; k < 16; k++)
+			rig_post_send(a[i], IBV_WR_RDMA_WRITE, k, 0, RIG_BUF_LEN, b[i], 0);
+	}
+	for (unsigned k = 0; k < 200; k++) {
+		(void)uroce_worker_poll(dev_a->worker[0]);
+		(void)uroce_worker_poll(dev_b->worker[1]); /* receives for worker 0 */
+	}
+	assert_true(sum(dev_b, UROCE_VERDICT_OVERRUN) > 0);
+	/* what was dropped is sent again */
+	for (unsigned i = 0; i < 8; i++) {
+		for (unsigned k = 0; k < 16; k++)
+			assert_int_equal(rig_await(&a[i]->scq, dev_a, dev_b).status,
+					 IBV_WC_SUCCESS);
+		rig_check(b[i], 0, a[i], 0, RIG_BUF_LEN);
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		rig_qp_free(a[i]);
+		rig_qp_free(b[i]);
+	}
+}
+
+static int
+group_setup(void **state)
+{
+	(void)state;
+	rig_wire("a", "b", 3, 1);
+	dev_a = rig_dev("net_ring_a,drive=none,workers=3,addr=192.0.2.1/24");
+	dev_b = rig_dev("net_ring_b,drive=none,workers=3,addr=192.0.2.2/24");
+	return 0;
+}
+
+static int
+group_teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(uroce_dev_destroy(dev_a), 0);
+	assert_int_equal(uroce_dev_destroy(dev_b), 0);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hop__every_frame_reaches_its_qp),
+		cmocka_unit_test(hop__an_owner_that_is_away_overruns),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}

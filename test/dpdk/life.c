@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Devices come and go: every refusal has its errno, says so in one line and leaves nothing behind;
+ * and what a device took from EAL's heap it gives back.
+ */
+
+#include "rig.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rte_dev.h>
+#include <rte_malloc.h>
+
+static char *text;
+static size_t text_len;
+
+/* What creating a device says. @return its result, `text` the lines of ours */
+static int
+create(const char *spec)
+{
+	struct uroce_dev_conf conf;
+	struct uroce_dev *dev;
+	FILE *sink;
+	int ret;
+
+	free(text);
+	sink = open_memstream(&text, &text_len);
+	assert_non_null(sink);
+	assert_int_equal(uroce_dev_conf_parse(spec, &conf), 0);
+	rte_openlog_stream(sink);
+	ret = uroce_dev_create(&conf, &dev);
+	rte_openlog_stream(NULL);
+	fclose(sink);
+	if (ret == 0)
+		assert_int_equal(uroce_dev_destroy(dev), 0);
+	return ret;
+}
+
+static void
+expect_refusal(const char *spec, int ret, const char *reason)
+{
+	const char *line;
+
+	assert_int_equal(create(spec), ret);
+	line = strstr(text, "roce: ");
+	assert_non_null(line);
+	assert_null(strstr(line + 1, "roce: "));
+	if (!strstr(line, reason))
+		fail_msg("'%s' does not say '%s'", line, reason);
+}
+
+static size_t
+heap_in_use(void)
+{
+	struct rte_malloc_socket_stats stats;
+
+	assert_int_equal(rte_malloc_get_socket_stats(0, &stats), 0);
+	return stats.heap_allocsz_bytes;
+}
+
+static void
+dev_create__no_such_port(void **state)
+{
+	(void)state;
+	expect_refusal("net_nothing0,addr=192.0.2.1/24", -ENODEV, "EAL has");
+}
+
+static void
+dev_create__no_address(void **state)
+{
+	(void)state;
+	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null0", ""), 0);
+	expect_refusal("net_null0", -EINVAL, "addr=");
+}
+
+static void
+dev_create__path_mtu_above_the_ports_limit(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		rte_eal_hotplug_add("vdev", "net_memif1", "role=server,socket=uroce-test-life-1"),
+		0);
+	expect_refusal("net_memif1,addr=192.0.2.1/24,mtu=2048", -EINVAL, "mtu up to 1024");
+}
+
+static void
+dev_create__more_workers_than_queues(void **state)
+{
+	(void)state;
+	rig_wire("q", "r", 1, 0);
+	expect_refusal("net_ring_q,addr=192.0.2.1/24,workers=2", -EINVAL, "up to 1");
+}
+
+static void
+dev_create__more_workers_than_lcores(void **state)
+{
+	(void)state;
+	expect_refusal("net_null0,addr=192.0.2.1/24,workers=3,drive=lcore", -EINVAL, "EAL has 2");
+}
+
+static void
+dev_create__a_port_has_one_device(void **state)
+{
+	struct uroce_dev *dev;
+
+	(void)state;
+	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null2", ""), 0);
+	dev = rig_dev("net_null2,addr=192.0.2.1/24,drive=none");
+	expect_refusal("net_null2,addr=192.0.2.2/24", -EBUSY, "allowed is one");
+	assert_int_equal(uroce_dev_destroy(dev), 0);
+}
+
+static void
+dev_create__no_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null3", ""), 0);
+	expect_refusal("net_null3,addr=192.0.2.1/24,mrs=16777216", -ENOMEM, "no memory");
+}
+
+static void
+dev_destroy__is_refused_while_something_is_left(void **state)
+{
+	struct uroce_dev *dev;
+	uint32_t qpn;
+
+	(void)state;
+	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null4", ""), 0);
+	dev = rig_dev("net_null4,addr=192.0.2.1/24,drive=none");
+	assert_int_equal(uroce_dev_alloc_qpn(dev, &qpn), 0);
+	assert_int_equal(uroce_dev_destroy(dev), -EBUSY);
+	uroce_dev_free_qpn(dev, qpn);
+	assert_int_equal(uroce_dev_destroy(dev), 0);
+}
+
+/* A peer that never comes: the device is there, its link is not. */
+static void
+dev_create__memif_without_its_server(void **state)
+{
+	struct uroce_dev *dev;
+
+	(void)state;
+	assert_int_equal(
+		rte_eal_hotplug_add("vdev", "net_memif5", "role=client,socket=uroce-test-life-5"),
+		0);
+	dev = rig_dev("net_memif5,addr=192.0.2.1/24");
+	assert_false(uroce_dev_is_link_up(dev));
+	assert_int_equal(uroce_dev_destroy(dev), 0);
+}
+
+static void
+dev_destroy__gives_everything_back(void **state)
+{
+	size_t before;
+	char name[16], spec[64];
+
+	(void)state;
+	for (unsigned i = 10; i < 14; i++) {
+		snprintf(name, sizeof(name), "net_null%u", i);
+		assert_int_equal(rte_eal_hotplug_add("vdev", name, ""), 0);
+	}
+	before = heap_in_use();
+	for (unsigned i = 10; i < 14; i++) {
+		snprintf(spec, sizeof(spec), "net_null%u,addr=192.0.2.1/24,workers=1", i);
+		assert_int_equal(create(spec), 0);
+	}
+	assert_true(heap_in_use() <= before);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(dev_create__no_such_port),
+		cmocka_unit_test(dev_create__no_address),
+		cmocka_unit_test(dev_create__more_workers_than_lcores),
+		cmocka_unit_test(dev_create__path_mtu_above_the_ports_limit),
+		cmocka_unit_test(dev_create__more_workers_than_queues),
+		cmocka_unit_test(dev_create__a_port_has_one_device),
+		cmocka_unit_test(dev_create__no_memory),
+		cmocka_unit_test(dev_create__memif_without_its_server),
+		cmocka_unit_test(dev_destroy__is_refused_while_something_is_left),
+		cmocka_unit_test(dev_destroy__gives_everything_back),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

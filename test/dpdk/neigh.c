@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Neighbours: frames in, frames out, byte for byte; and what is learnt from them, which is as little
+ * as possible.
+ */
+
+#include "rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "datapath/neigh.h"
+#include "neigh_frames.h"
+
+#define NOW  UINT64_C(1000000000000)
+#define ROOM 256
+
+static const uint8_t our_v4[16] = { [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 };
+static const uint8_t peer_v4[16] = { [10] = 0xff, [11] = 0xff, 192, 0, 2, 9 };
+static const uint8_t our_v6[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 };
+static const uint8_t peer_v6[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 9 };
+static const uint8_t peer_mac[6] = { 2, 0, 0, 0, 0, 0x99 };
+
+static struct uroce_neigh *neigh;
+static uint8_t buf[ROOM];
+static uint32_t len;
+
+static struct uroce_neigh *
+make(bool has_vlan)
+{
+	struct uroce_neigh_conf conf = {
+		.mac = { 2, 0, 0, 0, 0, 1 },
+		.has_vlan = has_vlan,
+		.vlan_tci = 7,
+		.nb_addr = 2,
+	};
+
+	memcpy(conf.addr[0].ip, our_v4, 16);
+	memcpy(conf.addr[1].ip, our_v6, 16);
+	return uroce_neigh_create(&conf);
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	neigh = make(false);
+	assert_non_null(neigh);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	uroce_neigh_destroy(neigh);
+	return 0;
+}
+
+static enum uroce_neigh_verdict
+input(const uint8_t *frame, size_t frame_len)
+{
+	memset(buf, 0xee, sizeof(buf));
+	memcpy(buf, frame, frame_len);
+	len = (uint32_t)frame_len;
+	return uroce_neigh_input(neigh, buf, &len, ROOM, NOW);
+}
+
+static bool
+knows(const uint8_t ip[16], uint64_t now_ns)
+{
+	uint8_t mac[6];
+
+	if (!uroce_neigh_find(neigh, ip, now_ns, mac))
+		return false;
+	assert_memory_equal(mac, peer_mac, sizeof(mac));
+	return true;
+}
+
+#define EXPECT_REPLY(question, answer)                                                             \
+	do {                                                                                       \
+		assert_int_equal(input(question, sizeof(question)), UROCE_NEIGH_REPLY);            \
+		assert_int_equal(len, sizeof(answer));                                             \
+		assert_memory_equal(buf, answer, sizeof(answer));                                  \
+	} while (0)
+
+static void
+expect_ignored(const uint8_t *frame, size_t frame_len)
+{
+	assert_int_equal(input(frame, frame_len), UROCE_NEIGH_IGNORED);
+	assert_memory_equal(buf, frame, frame_len);
+}
+
+/* The frame with one byte changed. */
+static void
+expect_ignored_with(const uint8_t *frame, size_t frame_len, size_t at, uint8_t value)
+{
+	uint8_t changed[ROOM];
+
+	memcpy(changed, frame, frame_len);
+	assert_int_not_equal(changed[at], value);
+	changed[at] = value;
+	expect_ignored(changed, frame_len);
+}
+
+static void
+neigh_input__questions_are_answered(void **state)
+{
+	(void)state;
+	EXPECT_REPLY(arp_request, arp_reply);
+	EXPECT_REPLY(ns, na);
+	EXPECT_REPLY(ns_probe, na_to_all);
+	EXPECT_REPLY(ping, pong);
+	EXPECT_REPLY(ping_options, pong_options);
+	EXPECT_REPLY(ping6, pong6);
+}
+
+static void
+neigh_input__who_asks_for_us_is_learnt(void **state)
+{
+	(void)state;
+	assert_false(knows(peer_v4, NOW));
+	(void)input(arp_request, sizeof(arp_request));
+	assert_true(knows(peer_v4, NOW));
+	assert_false(knows(peer_v6, NOW));
+	(void)input(ns, sizeof(ns));
+	assert_true(knows(peer_v6, NOW));
+}
+
+static void
+neigh_input__answers_are_believed_only_when_asked_for(void **state)
+{
+	uint8_t frame[UROCE_NEIGH_ASK_MAX];
+
+	(void)state;
+	assert_int_equal(input(arp_answer, sizeof(arp_answer)), UROCE_NEIGH_IGNORED);
+	assert_int_equal(input(na_answer, sizeof(na_answer)), UROCE_NEIGH_IGNORED);
+	assert_false(knows(peer_v4, NOW) || knows(peer_v6, NOW));
+	(void)uroce_neigh_ask(neigh, our_v4, peer_v4, NOW, frame);
+	(void)uroce_neigh_ask(neigh, our_v6, peer_v6, NOW, frame);
+	assert_false(knows(peer_v4, NOW) || knows(peer_v6, NOW));
+	assert_int_equal(input(arp_answer, sizeof(arp_answer)), UROCE_NEIGH_HEARD);
+	assert_int_equal(input(na_answer, sizeof(na_answer)), UROCE_NEIGH_HEARD);
+	assert_true(knows(peer_v4, NOW) && knows(peer_v6, NOW));
+}
+
+static void
+neigh_find__answers_get_stale(void **state)
+{
+	(void)state;
+	(void)input(arp_request, sizeof(arp_request));
+	assert_true(knows(peer_v4, NOW + UROCE_NEIGH_FRESH_NS - 1));
+	assert_false(knows(peer_v4, NOW + UROCE_NEIGH_FRESH_NS));
+}
+
+static void
+neigh_ask__frames(void **state)
+{
+	uint8_t frame[UROCE_NEIGH_ASK_MAX];
+
+	(void)state;
+	assert_int_equal(uroce_neigh_ask(neigh, our_v4, peer_v4, NOW, frame), sizeof(arp_question));
+	assert_memory_equal(frame, arp_question, sizeof(arp_question));
+	assert_int_equal(uroce_neigh_ask(neigh, our_v6, peer_v6, NOW, frame), sizeof(ns_question));
+	assert_memory_equal(frame, ns_question, sizeof(ns_question));
+}
+
+static void
+neigh_input__malformed_is_ignored(void **state)
+{
+	(void)state;
+	expect_ignored_with(arp_request, sizeof(arp_request), 15, 6);    /* hardware type */
+	expect_ignored_with(arp_request, sizeof(arp_request), 16, 0x86); /* protocol type */
+	expect_ignored_with(arp_request, sizeof(arp_request), 18, 8);    /* hardware length */
+	expect_ignored_with(arp_request, sizeof(arp_request), 19, 16);   /* protocol length */
+	expect_ignored_with(arp_request, sizeof(arp_request), 21, 3);    /* operation */
+	expect_ignored_with(arp_request, sizeof(arp_request), 41, 2);    /* for another */
+	expect_ignored_with(arp_request, sizeof(arp_request), 22, 3);    /* from a group's MAC */
+	expect_ignored_with(ns, sizeof(ns), 21, 254);                    /* came over a router */
+	expect_ignored_with(ns, sizeof(ns), sizeof(ns) - 1, 0x98);       /* checksum */
+	expect_ignored_with(ns_probe, sizeof(ns_probe), 77, 2);          /* checksum, for another */
+	expect_ignored_with(ping, sizeof(ping), 22, 62);                 /* IPv4 checksum */
+	expect_ignored_with(ping, sizeof(ping), 33, 2);                  /* for another */
+	expect_ignored_with(ping6, sizeof(ping6), sizeof(ping6) - 1, 'x'); /* checksum */
+	assert_false(knows(peer_v6, NOW));
+}
+
+/* Every frame cut at every length: ignored, and nothing past the end is read (under a sanitiser). */
+static void
+neigh_input__truncated_is_ignored(void **state)
+{
+	static const struct {
+		const uint8_t *frame;
+		size_t whole; /* without Ethernet's pad */
+	} cases[] = {
+		{ arp_request, 42 },    { ns, sizeof(ns) },       { ns_probe, sizeof(ns_probe) },
+		{ ping, sizeof(ping) }, { ping6, sizeof(ping6) }, { na_answer, sizeof(na_answer) },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (size_t cut = 0; cut < cases[i].whole; cut++) {
+			uint8_t *frame = malloc(cut ? cut : 1);
+			uint32_t frame_len = (uint32_t)cut;
+
+			memcpy(frame, cases[i].frame, cut);
+			assert_int_equal(
+				uroce_neigh_input(neigh, frame, &frame_len, frame_len, NOW),
+				UROCE_NEIGH_IGNORED);
+			free(frame);
+		}
+	}
+}
+
+static void
+neigh_input__an_answer_that_does_not_fit_is_not_given(void **state)
+{
+	(void)state;
+	memcpy(buf, ns_probe, sizeof(ns_probe));
+	len = sizeof(ns_probe);
+	assert_int_equal(uroce_neigh_input(neigh, buf, &len, sizeof(na_to_all) - 1, NOW),
+			 UROCE_NEIGH_IGNORED);
+}
+
+static void
+neigh_input__fragments_are_ignored(void **state)
+{
+	uint8_t frame[sizeof(ping)];
+
+	(void)state;
+	memcpy(frame, ping, sizeof(ping));
+	frame[20] = 0x20; /* more fragments instead of do not fragment; checksum to match */
+	frame[24] = (uint8_t)(frame[24] + 0x20);
+	expect_ignored(frame, sizeof(frame));
+}
+
+static void
+neigh_input__only_our_network(void **state)
+{
+	(void)state;
+	expect_ignored(arp_request_tagged, sizeof(arp_request_tagged));
+	uroce_neigh_destroy(neigh);
+	neigh = make(true);
+	expect_ignored(arp_request, sizeof(arp_request));
+	expect_ignored_with(arp_request_tagged, sizeof(arp_request_tagged), 15, 8);
+	EXPECT_REPLY(arp_request_tagged, arp_reply_tagged);
+}
+
+/* Forged requests push out one another, not the neighbour that we asked for. */
+static void
+neigh_input__a_flood_does_not_push_out_what_we_asked_for(void **state)
+{
+	uint8_t frame[UROCE_NEIGH_ASK_MAX];
+	uint8_t forged[sizeof(arp_request)];
+
+	(void)state;
+	(void)uroce_neigh_ask(neigh, our_v4, peer_v4, NOW, frame);
+	(void)input(arp_answer, sizeof(arp_answer));
+	for (uint32_t i = 0; i < 100000; i++) {
+		memcpy(forged, arp_request, sizeof(forged));
+		forged[28] = 10;
+		forged[29] = (uint8_t)(i >> 16);
+		forged[30] = (uint8_t)(i >> 8);
+		forged[31] = (uint8_t)i;
+		(void)input(forged, sizeof(forged));
+	}
+	assert_true(knows(peer_v4, NOW));
+}
+
+/* Mutated frames may say anything; a reply is never longer than the room. */
+static void
+neigh_input__survives_mutations(void **state)
+{
+	static const struct {
+		const uint8_t *frame;
+		size_t len;
+	} seeds[] = {
+		{ arp_request, sizeof(arp_request) },
+		{ arp_answer, sizeof(arp_answer) },
+		{ ns, sizeof(ns) },
+		{ ns_probe, sizeof(ns_probe) },
+		{ na_answer, sizeof(na_answer) },
+		{ ping, sizeof(ping) },
+		{ ping_options, sizeof(ping_options) },
+		{ ping6, sizeof(ping6) },
+	};
+
+	(void)state;
+	srand(2);
+	for (unsigned n = 0; n < 200000; n++) {
+		const size_t which = (size_t)rand() % (sizeof(seeds) / sizeof(seeds[0]));
+		const size_t cut = (size_t)rand() % (seeds[which].len + 1);
+		uint8_t *frame = malloc(ROOM);
+
+		memcpy(frame, seeds[which].frame, cut);
+		for (int k = rand() % 4; k > 0 && cut > 0; k--)
+			frame[(size_t)rand() % cut] = (uint8_t)rand();
+		len = (uint32_t)cut;
+		(void)uroce_neigh_input(neigh, frame, &len, ROOM, NOW);
+		assert_true(len <= ROOM);
+		free(frame);
+	}
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(neigh_input__questions_are_answered),
+		TEST(neigh_input__who_asks_for_us_is_learnt),
+		TEST(neigh_input__answers_are_believed_only_when_asked_for),
+		TEST(neigh_find__answers_get_stale),
+		TEST(neigh_ask__frames),
+		TEST(neigh_input__malformed_is_ignored),
+		TEST(neigh_input__truncated_is_ignored),
+		TEST(neigh_input__an_answer_that_does_not_fit_is_not_given),
+		TEST(neigh_input__fragments_are_ignored),
+		TEST(neigh_input__only_our_network),
+		TEST(neigh_input__a_flood_does_not_push_out_what_we_asked_for),
+		TEST(neigh_input__survives_mutations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The table of QP numbers: who is found, who is not, and how numbers are drawn.
+ */
+
+#include "rig.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datapath/qpn.h"
+
+static struct uroce_qpn_table *
+make(uint32_t max_qp)
+{
+	const size_t len = uroce_qpn_table_memsize(max_qp);
+	void *mem = calloc(1, len + 64);
+
+	assert_non_null(mem);
+	return uroce_qpn_table_init(mem, max_qp);
+}
+
+static void
+qpn_alloc__numbers_are_in_range_and_distinct(void **state)
+{
+	enum { NB = 5000 };
+	struct uroce_qpn_table *table = make(NB);
+	static uint8_t seen[1 << 24];
+	uint32_t qpn;
+
+	(void)state;
+	memset(seen, 0, sizeof(seen));
+	for (int i = 0; i < NB; i++) {
+		assert_int_equal(uroce_qpn_alloc(table, &qpn), 0);
+		assert_in_range(qpn, UROCE_QPN_MIN, UROCE_QPN_MAX);
+		assert_int_equal(seen[qpn]++, 0);
+	}
+	free(table);
+}
+
+static void
+qpn_alloc__is_bounded_and_freed_numbers_make_room(void **state)
+{
+	struct uroce_qpn_table *table = make(3);
+	uint32_t qpn[3], more;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(uroce_qpn_alloc(table, &qpn[i]), 0);
+	assert_int_equal(uroce_qpn_alloc(table, &more), -ENOMEM);
+	uroce_qpn_free(table, qpn[1]);
+	assert_int_equal(uroce_qpn_alloc(table, &more), 0);
+	assert_int_equal(uroce_qpn_alloc(table, &more), -ENOMEM);
+	free(table);
+}
+
+static void
+qpn_alloc__one_is_enough_for_the_smallest_table(void **state)
+{
+	struct uroce_qpn_table *table = make(1);
+	uint32_t qpn;
+
+	(void)state;
+	assert_int_equal(uroce_qpn_alloc(table, &qpn), 0);
+	free(table);
+}
+
+/* Draws of 24 bits repeat rarely; a counter would differ by one. */
+static void
+qpn_alloc__numbers_are_not_a_sequence(void **state)
+{
+	struct uroce_qpn_table *table = make(64);
+	uint32_t before, qpn, nb_near = 0;
+
+	(void)state;
+	assert_int_equal(uroce_qpn_alloc(table, &before), 0);
+	for (int i = 1; i < 64; i++) {
+		assert_int_equal(uroce_qpn_alloc(table, &qpn), 0);
+		nb_near += qpn - before < 256 || before - qpn < 256;
+		before = qpn;
+	}
+	assert_true(nb_near < 8);
+	free(table);
+}
+
+static void
+qpn_lookup__finds_from_publish_to_withdraw(void **state)
+{
+	struct uroce_qpn_table *table = make(16);
+	static struct uroce_qpr qpr;
+	uint32_t qpn;
+
+	(void)state;
+	assert_int_equal(uroce_qpn_alloc(table, &qpn), 0);
+	qpr.qpc.qpn = qpn;
+	assert_null(uroce_qpn_lookup(table, qpn));
+	uroce_qpn_publish(table, &qpr);
+	assert_ptr_equal(uroce_qpn_lookup(table, qpn), &qpr);
+	uroce_qpn_withdraw(table, qpn);
+	assert_null(uroce_qpn_lookup(table, qpn));
+	uroce_qpn_free(table, qpn);
+	free(table);
+}
+
+/* The slot is found by the low bits, the QP by all of them. */
+static void
+qpn_lookup__compares_the_whole_number(void **state)
+{
+	struct uroce_qpn_table *table = make(16);
+	static struct uroce_qpr qpr;
+	uint32_t qpn;
+
+	(void)state;
+	assert_int_equal(uroce_qpn_alloc(table, &qpn), 0);
+	qpr.qpc.qpn = qpn;
+	uroce_qpn_publish(table, &qpr);
+	for (unsigned bit = 0; bit < 24; bit++)
+		assert_null(uroce_qpn_lookup(table, qpn ^ UINT32_C(1) << bit));
+	free(table);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(qpn_alloc__numbers_are_in_range_and_distinct),
+		cmocka_unit_test(qpn_alloc__is_bounded_and_freed_numbers_make_room),
+		cmocka_unit_test(qpn_alloc__one_is_enough_for_the_smallest_table),
+		cmocka_unit_test(qpn_alloc__numbers_are_not_a_sequence),
+		cmocka_unit_test(qpn_lookup__finds_from_publish_to_withdraw),
+		cmocka_unit_test(qpn_lookup__compares_the_whole_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
