@@ -209,7 +209,7 @@ open_trial(struct trial *t, uint64_t seed)
 	conf.mem_len = MEM_LEN;
 	conf.sq_len = draw_between(t, 1, 64);
 	conf.burst = draw(t, 2) ? PAIR_BURST_MAX : draw_between(t, 1, 8);
-	conf.timeout = (uint8_t)draw_between(t, 8, 14);
+	conf.timeout = (uint8_t)draw_between(t, 2, 14); /* from 16 us: often too early */
 	conf.min_rnr_timer = (uint8_t)draw_between(t, 1, 10);
 	conf.max_rd_atomic = (uint8_t)draw_between(t, 1, 16);
 	conf.max_dest_rd_atomic = (uint8_t)draw_between(t, conf.max_rd_atomic, 16);
@@ -378,6 +378,16 @@ check_gaps(struct trial *t, enum pair_side at)
 	free(is);
 }
 
+/* Now and then a queue is drained for a while. */
+static void
+drain_or_resume(struct trial *t, enum pair_side at)
+{
+	const bool is_sqd = t->pair.host[at].qpc.state == IBV_QPS_SQD;
+
+	if (is_sqd ? draw(t, 8) == 0 : draw(t, 60) == 0)
+		pair_set_state(&t->pair, at, is_sqd ? IBV_QPS_RTS : IBV_QPS_SQD);
+}
+
 static void
 run_trial(struct trial *t)
 {
@@ -385,6 +395,7 @@ run_trial(struct trial *t)
 
 	while (!is_over(t)) {
 		for (unsigned at = A; at <= B; at++) {
+			drain_or_resume(t, (enum pair_side)at);
 			for (uint32_t nb = draw(t, 6); nb > 0; nb--)
 				post_next(t, (enum pair_side)at);
 			for (uint32_t nb = draw(t, 4); nb > t->thrift; nb--)
@@ -448,6 +459,107 @@ noise__everything_arrives_once_and_in_order(void **state)
 		(unsigned long long)naks, (unsigned long long)rnrs);
 }
 
+/* --- without reliability: what arrives is what was sent, but need not be all of it --- */
+
+#define UNRELIABLE_OPS 60
+
+static void
+open_unreliable(struct trial *t, enum ibv_qp_type type, uint64_t seed)
+{
+	struct pair_conf conf = pair_conf(type);
+
+	memset(t, 0, sizeof(*t));
+	t->seed = seed;
+	t->random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	conf.mtu = (enum ibv_mtu)draw_between(t, IBV_MTU_256, IBV_MTU_4096);
+	conf.is_quiet = !is_single;
+	conf.psn[A] = 0xffffff - draw(t, 200);
+	conf.mem_len = MEM_LEN;
+	conf.burst = draw_between(t, 1, PAIR_BURST_MAX);
+	pair_open(&t->pair, &conf);
+	pair_fill(&t->pair, A, 0, MEM_LEN, 1);
+}
+
+/* The message's number is in its immediate data, and says where its bytes were and how many. */
+static void
+post_numbered(struct trial *t, uint32_t nth, uint32_t len)
+{
+	struct op *op = &t->sides[A].ops[nth];
+
+	*op = (struct op){ .len = len, .local = take_mem(t, &t->sides[A], len) };
+	assert_int_equal(pair_post(&t->pair, A,
+				   &(struct pair_wr){ .opcode = IBV_WR_SEND_WITH_IMM,
+						      .len = len,
+						      .local = op->local,
+						      .imm = nth }),
+			 0);
+}
+
+static uint32_t
+check_numbered(struct trial *t, uint32_t grh_len)
+{
+	const uint32_t room_len = MEM_LEN / UNRELIABLE_OPS;
+	uint32_t nb = 0;
+	struct ibv_wc wc;
+
+	while (uroce_cq_poll(&t->pair.host[B].recv_cq, 1, &wc) == 1) {
+		const struct op *op = &t->sides[A].ops[wc.imm_data];
+
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+		assert_int_equal(wc.wr_id, nb++);
+		assert_true(wc.imm_data < UNRELIABLE_OPS);
+		assert_int_equal(wc.byte_len, op->len + grh_len);
+		assert_memory_equal(mem(t, A, op->local),
+				    mem(t, B, (uint32_t)wc.wr_id * room_len) + grh_len, op->len);
+	}
+	return nb;
+}
+
+static void
+run_unreliable(struct trial *t, enum ibv_qp_type type, uint64_t seed, bool is_noisy)
+{
+	const uint32_t room_len = MEM_LEN / UNRELIABLE_OPS;
+	const uint32_t grh_len = type == IBV_QPT_UD ? 40 : 0;
+	uint32_t nb;
+
+	open_unreliable(t, type, seed);
+	const uint32_t len_max = type == IBV_QPT_UD ? 4096 : room_len - 16;
+
+	if (is_noisy)
+		pair_make_noise(&t->pair, &(struct pair_noise){ .seed = link_random(&t->random),
+								.lose = 30,
+								.repeat = 20,
+								.delay = 30,
+								.spoil = 20 });
+	for (uint32_t i = 0; i < UNRELIABLE_OPS; i++) {
+		pair_post_recv(&t->pair, B, i * room_len, room_len);
+		post_numbered(t, i, draw(t, 2) ? draw(t, len_max + 1) : draw(t, 300));
+		pair_run_for(&t->pair, draw(t, 2 * PAIR_LATENCY_NS));
+	}
+	pair_run(&t->pair);
+	for (uint32_t i = 0; i < UNRELIABLE_OPS; i++) {
+		struct ibv_wc wc;
+
+		assert_int_equal(uroce_cq_poll(&t->pair.host[A].send_cq, 1, &wc), 1);
+		assert_int_equal(wc.wr_id, i);
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	}
+	nb = check_numbered(t, grh_len);
+	assert_true(is_noisy || nb == UNRELIABLE_OPS);
+	assert_int_equal(t->pair.host[B].qpc.state, IBV_QPS_RTS);
+	pair_close(&t->pair);
+}
+
+static void
+noise__what_arrives_unreliably_is_whole(void **state)
+{
+	(void)state;
+	for (uint64_t seed = first_seed; seed < first_seed + nb_seeds(); seed++) {
+		run_unreliable(&trial, IBV_QPT_UC, seed, seed % 4);
+		run_unreliable(&trial, IBV_QPT_UD, seed, seed % 4);
+	}
+}
+
 /* A failed assertion leaves the trial as it was. */
 static int
 report(void **state)
@@ -467,6 +579,7 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(noise__everything_arrives_once_and_in_order, report),
+		cmocka_unit_test_teardown(noise__what_arrives_unreliably_is_whole, report),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--seed")) {
