@@ -484,7 +484,7 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 		if (put_response(qpc, &out[nb], now_ns))
 			nb++;
 	}
-	if (nb < max && resp->has_aeth && !resp->pending)
+	if (nb < max && resp->has_aeth)
 		put_aeth_packet(qpc, &out[nb++]);
 	return nb;
 }

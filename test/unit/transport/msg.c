@@ -196,6 +196,17 @@ msg_recv_uc__faults_of_the_peer_lose_its_message(void **state)
 }
 
 static void
+msg_recv_uc__refused_packet_ends_its_message(void **state)
+{
+	(void)state;
+	pair_post_recv(&pair, B, 0, 8000);
+	assert_int_equal(packet(UROCE_OP_SEND_FIRST, 0, 0, MTU), UROCE_VERDICT_REQUEST);
+	assert_int_equal(packet(UROCE_OP_SEND_MIDDLE, 1, 0, MTU - 4), UROCE_VERDICT_BAD_REQUEST);
+	assert_int_equal(packet(UROCE_OP_SEND_LAST, 1, 0, 4), UROCE_VERDICT_BAD_SEQUENCE);
+	pair_expect_done(&pair, B, "");
+}
+
+static void
 msg_recv_uc__nothing_posted_drops_the_message(void **state)
 {
 	(void)state;
@@ -324,6 +335,7 @@ main(void)
 		MSG_TEST(msg_recv_uc__first_begins_anew_whatever_came_before),
 		MSG_TEST(msg_recv_uc__rest_of_a_lost_message_is_dropped),
 		MSG_TEST(msg_recv_uc__faults_of_the_peer_lose_its_message),
+		MSG_TEST(msg_recv_uc__refused_packet_ends_its_message),
 		MSG_TEST(msg_recv_uc__nothing_posted_drops_the_message),
 		MSG_TEST(msg_recv_uc__memory_of_our_own_that_is_refused),
 		cmocka_unit_test(msg_recv_uc__drain_finishes_the_message_that_was_begun),

@@ -452,6 +452,22 @@ req_send__asks_once_in_a_while_and_at_the_window_end(void **state)
 }
 
 static void
+req_send__asks_at_the_window_end_wherever_it_falls(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.mtu = IBV_MTU_256;
+	pair_open(&pair, &conf);
+	post_read(10);
+	post_writes(1, 256 * 1000);
+	pair_flush(&pair, A);
+	assert_non_null(strstr(text_get(&pair.trace), "WRITE_MIDDLE psn 254\n"));
+	assert_non_null(strstr(text_get(&pair.trace), "WRITE_MIDDLE psn 255 A\n"));
+	pair_close(&pair);
+}
+
+static void
 req_send__read_asks_for_what_is_before_it(void **state)
 {
 	(void)state;
@@ -879,6 +895,7 @@ main(void)
 		cmocka_unit_test(req_send__unsignaled_requests_leave_no_entry),
 		cmocka_unit_test(req_send__one_ack_for_the_queue),
 		cmocka_unit_test(req_send__asks_once_in_a_while_and_at_the_window_end),
+		cmocka_unit_test(req_send__asks_at_the_window_end_wherever_it_falls),
 		cmocka_unit_test(req_send__read_asks_for_what_is_before_it),
 		cmocka_unit_test(req_send__fence_waits_for_reads),
 		cmocka_unit_test(req_send__no_more_reads_at_a_time_than_agreed),

@@ -194,6 +194,15 @@ resp_recv__nak_goes_instead_of_the_ack_before_it(void **state)
 }
 
 static void
+resp_recv__nak_that_did_not_leave_is_not_forgotten_for_an_ack(void **state)
+{
+	(void)state;
+	write_only(1, 0, 5);
+	write_only(0xffffff, 0, 5);
+	expect_answer("B>A NAK_SEQ psn 0\n");
+}
+
+static void
 resp_recv__duplicate_behind_a_nak_is_acked(void **state)
 {
 	(void)state;
@@ -912,6 +921,7 @@ main(void)
 		RESP_TEST(resp_recv__half_of_the_circle_is_past_half_is_ahead),
 		RESP_TEST(resp_recv__nak_that_did_not_leave_is_overtaken_by_what_it_asks_for),
 		RESP_TEST(resp_recv__nak_goes_instead_of_the_ack_before_it),
+		RESP_TEST(resp_recv__nak_that_did_not_leave_is_not_forgotten_for_an_ack),
 		RESP_TEST(resp_recv__duplicate_behind_a_nak_is_acked),
 		RESP_TEST(resp_send__one_ack_for_many),
 		RESP_TEST(resp_recv__no_ack_without_being_asked),
