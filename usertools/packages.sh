@@ -11,7 +11,7 @@ packages_build="build-essential pkg-config meson ninja-build python3 git
 packages_test="$packages_build
 	clang clang-format libclang-rt-14-dev llvm gcovr g++
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
-	libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool
+	dpdk-dev libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool
 	python3-scapy tshark"
 
 is_installed()

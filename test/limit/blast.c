@@ -18,7 +18,7 @@
 #include "wire/psn.h"
 
 /* After so long without an answer, what is on the way is given up. */
-#define REOPEN_S 0.005
+#define REOPEN_S 0.02
 
 struct blaster {
 	const struct port *port;

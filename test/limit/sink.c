@@ -39,10 +39,13 @@ struct sink {
 static bool
 place_payload(struct sink *sink, const struct shape_kind *kind, const uint8_t *frame)
 {
-	const uint64_t at = kind->has_reth ? shape_va(frame) : sink->place;
+	uint64_t at = kind->has_reth ? shape_va(frame) : sink->place;
 
-	if (at > sink->opt->region || kind->payload_len > sink->opt->region - at)
-		return false;
+	if (at > sink->opt->region || kind->payload_len > sink->opt->region - at) {
+		if (kind->has_reth || kind->payload_len > sink->opt->region)
+			return false;
+		at = 0; /* its first frame was lost */
+	}
 	memcpy(sink->region + at, frame + kind->hdr_len, kind->payload_len);
 	sink->place = at + kind->payload_len;
 	return true;
