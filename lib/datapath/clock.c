@@ -8,6 +8,7 @@
 #include "datapath/clock.h"
 
 uint64_t uroce_clock_factor;
+uint64_t uroce_clock_base;
 
 void
 uroce_clock_init(void)

@@ -14,13 +14,20 @@
 /** Cycles to nanoseconds, as a 32.32 fixed-point factor; 0 before uroce_clock_init(). */
 extern uint64_t uroce_clock_factor;
 
+/**
+ * Nanoseconds added to what the counter says: 0. A program that wants to be its own clock, so that a
+ * run can be repeated exactly, sets the factor to 0 and moves this, never backwards.
+ */
+extern uint64_t uroce_clock_base;
+
 /** Learn the counter's frequency from EAL. Cheap; may be called again. */
 void uroce_clock_init(void);
 
 static inline uint64_t
 uroce_clock_ns(void)
 {
-	return (uint64_t)((unsigned __int128)rte_rdtsc() * uroce_clock_factor >> 32);
+	return uroce_clock_base +
+	       (uint64_t)((unsigned __int128)rte_rdtsc() * uroce_clock_factor >> 32);
 }
 
 #endif /* UROCE_DATAPATH_CLOCK_H */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FUZZ_FRAMES_BESIDE_H
+#define FUZZ_FRAMES_BESIDE_H
+
+/**
+ * @file
+ * The honest traffic beside the attack: RC connections between the target and an honest peer, on the
+ * same device, port and worker as the victims. SEND, WRITE and READ in turn, from both ends; every
+ * byte of what arrives is compared, and so are the bytes around it.
+ */
+
+#include "fabric.h"
+
+#define BESIDE_LANES 4
+
+/** One end of a connection. */
+struct beside_end {
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t *buf;
+};
+
+/** A connection; the requests come from end[0]. */
+struct beside_lane {
+	struct beside_end end[2];
+	enum ibv_wr_opcode opcode; /* of the operation under way */
+	uint32_t len, off;
+	uint64_t seed;
+	bool is_busy;
+	bool is_sent, is_received; /* what has completed of it */
+};
+
+struct beside {
+	struct fabric *fabric;
+	struct rng *rng;
+	struct beside_lane lane[BESIDE_LANES];
+	uint64_t nb_ops[3]; /* SEND, WRITE, READ */
+	uint64_t nb_bytes;
+	const char *violation; /* NULL: none */
+};
+
+bool beside_open(struct beside *beside, struct fabric *fabric, struct rng *rng);
+void beside_close(struct beside *beside);
+
+/** Take what completed, compare it, begin what is next. @return false: see `violation` */
+bool beside_step(struct beside *beside);
+
+/** Packets sent again, by either end of any lane. */
+uint64_t beside_retransmits(const struct beside *beside);
+
+/** Whether a QP is one of these, on the target. */
+bool beside_is_ours(const struct beside *beside, uint32_t qpn);
+
+#endif /* FUZZ_FRAMES_BESIDE_H */

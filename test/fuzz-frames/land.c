@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The land. It lies at a fixed address, so that a seed meets the same addresses in every run.
+ */
+
+#include "land.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <rte_common.h>
+#include <uroce.h>
+
+#define LAND_AT   UINT64_C(0x510000000000)
+#define FENCE_LEN 512 /* canaries around every plot */
+#define DEAD_LEN  4096
+#define GAP_AT    300 /* the second element of a slot begins */
+#define GAP_LEN   40
+
+static const struct {
+	uint32_t len;
+	int access;
+} plots[PLOT_NB] = {
+	[PLOT_ALL] = { 16384, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				      IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC },
+	[PLOT_READ] = { 8191, IBV_ACCESS_REMOTE_READ },
+	[PLOT_ATOMIC] = { 4099, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC },
+	[PLOT_BARE] = { 6001, 0 },
+	[PLOT_LOCAL] = { LAND_VICTIMS * LAND_SLOTS * LAND_SLOT_LEN, IBV_ACCESS_LOCAL_WRITE },
+};
+
+static void
+plant(struct land *land)
+{
+	for (size_t i = 0; i < land->len; i++)
+		land->at[i] = (uint8_t)((i + 1) * 2654435761u >> 13);
+	memcpy(land->pristine, land->at, land->len);
+}
+
+static bool
+map(struct land *land)
+{
+	const int prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
+
+	land->len = FENCE_LEN;
+	for (unsigned i = 0; i < PLOT_NB; i++)
+		land->len += DOMAIN_NB * (RTE_ALIGN_CEIL(plots[i].len, 64u) + FENCE_LEN);
+	land->len += DEAD_LEN + FENCE_LEN;
+	land->at = mmap((void *)(uintptr_t)LAND_AT, land->len, prot, flags | MAP_FIXED_NOREPLACE,
+			-1, 0);
+	land->pristine = mmap(NULL, land->len, prot, flags, -1, 0);
+	return land->at != MAP_FAILED && land->pristine != MAP_FAILED;
+}
+
+static bool
+add_dead_key(struct land *land, enum domain domain)
+{
+	struct ibv_mr *mr =
+		uroce_reg_mr(land->pd[domain], land->dead_at, DEAD_LEN, plots[PLOT_ALL].access);
+
+	if (!mr)
+		return false;
+	land->dead_key[domain] = mr->rkey;
+	return uroce_dereg_mr(mr) == 0;
+}
+
+bool
+land_open(struct land *land, struct ibv_context *context)
+{
+	uint8_t *at;
+
+	if (!map(land))
+		return false;
+	plant(land);
+	at = land->at + FENCE_LEN;
+	for (unsigned d = 0; d < DOMAIN_NB; d++) {
+		land->pd[d] = uroce_alloc_pd(context);
+		if (!land->pd[d])
+			return false;
+		for (unsigned i = 0; i < PLOT_NB; i++) {
+			struct plot_info *plot = &land->plot[d][i];
+
+			plot->at = at;
+			plot->len = plots[i].len;
+			plot->mr = uroce_reg_mr(land->pd[d], at, plot->len, plots[i].access);
+			if (!plot->mr)
+				return false;
+			at += RTE_ALIGN_CEIL(plots[i].len, 64u) + FENCE_LEN;
+		}
+	}
+	land->dead_at = at;
+	return add_dead_key(land, DOMAIN_OPEN) && add_dead_key(land, DOMAIN_CLOSED);
+}
+
+void
+land_close(struct land *land)
+{
+	for (unsigned d = 0; d < DOMAIN_NB; d++) {
+		for (unsigned i = 0; i < PLOT_NB; i++)
+			(void)uroce_dereg_mr(land->plot[d][i].mr);
+		(void)uroce_dealloc_pd(land->pd[d]);
+	}
+}
+
+int
+land_slot(const struct land *land, enum domain domain, unsigned victim, unsigned slot, uint32_t len,
+	  struct ibv_sge sge[2])
+{
+	const struct plot_info *plot = &land->plot[domain][PLOT_LOCAL];
+	const uintptr_t at = (uintptr_t)plot->at + (victim * LAND_SLOTS + slot) * LAND_SLOT_LEN;
+
+	sge[0] = (struct ibv_sge){ at, RTE_MIN(len, (uint32_t)GAP_AT), plot->mr->lkey };
+	sge[1] = (struct ibv_sge){ at + GAP_AT + GAP_LEN, len - sge[0].length, plot->mr->lkey };
+	return sge[1].length ? 2 : 1;
+}
+
+void
+land_aim(const struct land *land, enum domain domain, enum plot plot, uint32_t len, struct rng *rng,
+	 uint64_t *va, uint32_t *rkey)
+{
+	const struct plot_info *info = &land->plot[domain][plot];
+	const uint32_t room = info->len > len ? info->len - len : 0;
+	const uint32_t how = rng_below(rng, 24);
+
+	*va = (uintptr_t)info->at + (rng_below(rng, room + 1) & ~7u);
+	*rkey = info->mr->rkey;
+	switch (how) {
+	case 0: /* around the end */
+		*va = (uintptr_t)info->at + room + rng_below(rng, 9) - 4;
+		break;
+	case 1: /* around the begin */
+		*va = (uintptr_t)info->at + rng_below(rng, 9) - 4;
+		break;
+	case 2: /* a range that wraps, or nearly */
+		*va = 0 - (uint64_t)rng_below(rng, 2 * len + 2);
+		break;
+	case 3: /* another plot, under its own key or this one's */
+		info = &land->plot[domain][rng_below(rng, PLOT_NB)];
+		*va = (uintptr_t)info->at;
+		if (rng_once_in(rng, 2))
+			*rkey = info->mr->rkey;
+		break;
+	case 4: /* the other domain */
+		*rkey = land->plot[!domain][rng_below(rng, PLOT_NB)].mr->rkey;
+		*va = (uintptr_t)land->plot[!domain][PLOT_ALL].at;
+		break;
+	case 5:
+		*va = (uintptr_t)land->dead_at;
+		*rkey = land->dead_key[domain];
+		break;
+	case 6:
+		*rkey ^= 1u << rng_below(rng, 32);
+		break;
+	}
+}
+
+/* A part that must be as it was. @return whether it is */
+static bool
+is_pristine(const struct land *land, const uint8_t *at, size_t len)
+{
+	return memcmp(at, land->pristine + (at - land->at), len) == 0;
+}
+
+/* What no request of ours names: the gap inside, and the end. */
+static bool
+are_gaps_pristine(const struct land *land, const struct plot_info *plot)
+{
+	const uint32_t end = 1200 + GAP_LEN;
+
+	for (uint32_t off = 0; off < plot->len; off += LAND_SLOT_LEN) {
+		if (!is_pristine(land, plot->at + off + GAP_AT, GAP_LEN) ||
+		    !is_pristine(land, plot->at + off + end, LAND_SLOT_LEN - end))
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_plot_right(const struct land *land, enum domain domain, enum plot plot)
+{
+	const struct plot_info *info = &land->plot[domain][plot];
+	const bool is_writable = domain == DOMAIN_OPEN && (plot == PLOT_ALL || plot == PLOT_ATOMIC);
+
+	if (plot == PLOT_LOCAL)
+		return are_gaps_pristine(land, info);
+	return is_writable || is_pristine(land, info->at, info->len);
+}
+
+const char *
+land_check(const struct land *land)
+{
+	static const char *const names[PLOT_NB] = {
+		"all", "remote-read", "atomic", "rightless", "local-write (outside the requests)",
+	};
+	static char text[128];
+
+	if (!is_pristine(land, land->at, FENCE_LEN))
+		return "memory before the first region was written to";
+	for (unsigned d = 0; d < DOMAIN_NB; d++) {
+		for (unsigned i = 0; i < PLOT_NB; i++) {
+			const struct plot_info *plot = &land->plot[d][i];
+			const uint32_t room = RTE_ALIGN_CEIL(plot->len, 64u);
+			const char *what = NULL;
+
+			if (!is_plot_right(land, (enum domain)d, (enum plot)i))
+				what = "a region that nobody may write to";
+			else if (!is_pristine(land, plot->at + plot->len,
+					      room - plot->len + FENCE_LEN))
+				what = "memory behind a region";
+			if (!what)
+				continue;
+			snprintf(text, sizeof(text), "%s was written to: plot %s of domain %u",
+				 what, names[i], d);
+			return text;
+		}
+	}
+	if (!is_pristine(land, land->dead_at, DEAD_LEN + FENCE_LEN))
+		return "a deregistered region was written to";
+	return NULL;
+}
