@@ -36,63 +36,76 @@ check_access(unsigned access)
 	return 0;
 }
 
-/* Whether every page of the range is mapped. */
+/* Whether every page of the range is mapped; `first` and `len` are of whole pages. */
 static bool
-is_mapped(uintptr_t addr, size_t len)
+is_mapped(uintptr_t first, size_t len)
 {
-	const uintptr_t page_len = (uintptr_t)sysconf(_SC_PAGESIZE);
-	const uintptr_t end = addr + len;
 	unsigned char resident[4096]; /* of no interest */
-	const uintptr_t step = sizeof(resident) * page_len;
+	const size_t step = sizeof(resident) * (size_t)sysconf(_SC_PAGESIZE);
 
-	for (uintptr_t at = addr & ~(page_len - 1); at < end; at += step) {
-		const size_t part = end - at < step ? end - at : step;
+	for (size_t done = 0; done < len; done += step) {
+		const size_t part = len - done < step ? len - done : step;
 
-		if (mincore((void *)at, part, resident) != 0)
+		if (mincore((void *)(first + done), part, resident) != 0)
 			return false;
 	}
 	return true;
 }
 
 /*
- * Whether the range may be written, by the kernel's list of mappings, which is sorted. Where there
- * is no /proc the answer is yes: the program knows its memory.
+ * Whether the range may be written, by the kernel's list of mappings, which is sorted; a process
+ * with a thousand of them waits for a millisecond. Where there is no /proc the answer is yes: the
+ * program knows its memory.
  */
 static bool
-is_writable(uintptr_t addr, size_t len)
+is_listed_writable(uintptr_t first, size_t len)
 {
-	const uintptr_t end = addr + len;
+	const uintptr_t end = first + len;
 	uintptr_t from, to;
 	char line[512], perms[5];
 	FILE *const maps = fopen("/proc/self/maps", "re");
 
 	if (maps == NULL)
 		return true;
-	while (addr < end && fgets(line, sizeof(line), maps) != NULL) {
+	while (first < end && fgets(line, sizeof(line), maps) != NULL) {
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &from, &to, perms) != 3)
 			continue; /* the tail of a long path */
-		if (to <= addr)
+		if (to <= first)
 			continue;
-		if (from > addr || perms[1] != 'w')
+		if (from > first || perms[1] != 'w')
 			break;
-		addr = to;
+		first = to;
 	}
 	fclose(maps);
-	return addr >= end;
+	return first >= end;
+}
+
+/*
+ * Whether the range may be written. The kernel is asked to have its pages ready for it, as it must
+ * for a NIC that pins them: that finds out, and later no worker stops for a page fault. Memory of a
+ * device, and a kernel older than 5.14, refuse the question itself.
+ */
+static bool
+is_writable(uintptr_t first, size_t len)
+{
+	if (madvise((void *)first, len, MADV_POPULATE_WRITE) == 0)
+		return true;
+	return errno == EINVAL && is_mapped(first, len) && is_listed_writable(first, len);
 }
 
 static int
 check_range(const void *addr, size_t len, unsigned access)
 {
-	const uintptr_t first = (uintptr_t)addr;
+	const uintptr_t page_mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+	const uintptr_t first = (uintptr_t)addr & ~page_mask;
+	const uintptr_t end = ((uintptr_t)addr + len + page_mask) & ~page_mask;
 
-	if (len == 0 || len > UROCE_MAX_MR_LEN || first + len < first)
+	if (len == 0 || len > UROCE_MAX_MR_LEN || end < first)
 		return -EINVAL;
-	if (!is_mapped(first, len))
-		return -EFAULT;
-	if ((access & IBV_ACCESS_LOCAL_WRITE) && !is_writable(first, len))
-		return -EFAULT;
-	return 0;
+	const bool is_good = access & IBV_ACCESS_LOCAL_WRITE ? is_writable(first, end - first)
+							     : is_mapped(first, end - first);
+
+	return is_good ? 0 : -EFAULT;
 }
 
 static int

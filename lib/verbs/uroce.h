@@ -249,6 +249,7 @@ int uroce_dealloc_pd(struct ibv_pd *pd);
 /**
  * Register memory. lkey and rkey of a region are the same unpredictable number. The memory is not
  * pinned; it must stay mapped, with the rights that it has now, until the region is deregistered.
+ * With LOCAL_WRITE its pages are made resident, so that no worker stops for a page fault.
  *
  * @lcore  Any thread.
  * @mt     Safe.
