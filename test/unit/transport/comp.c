@@ -508,6 +508,20 @@ comp_recv__repeated_sequence_nak_is_one_repair(void **state)
 }
 
 static void
+comp_recv__repair_that_was_lost_is_repaired_after_the_timeout(void **state)
+{
+	(void)state;
+	post_and_flush(IBV_WR_RDMA_WRITE, 2048);
+	nak(0, UROCE_NAK_PSN_SEQ);
+	pair_flush(&pair, A);
+	pair_wait(&pair, A, uroce_ack_timeout_ns(14));
+	pair_flush(&pair, A);
+	text_clear(&pair.trace);
+	assert_int_equal(nak(0, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_NAK_SEQ);
+	expect_sent("A>B WRITE_FIRST psn 0\nA>B WRITE_LAST psn 1 A\n");
+}
+
+static void
 comp_recv__sequence_naks_without_end_exhaust_the_retries(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
@@ -997,6 +1011,7 @@ main(void)
 		COMP_TEST(comp_recv__reserved_syndrome_is_a_bad_response),
 		COMP_TEST(comp_recv__credits_of_an_ack_are_not_looked_at),
 		COMP_TEST(comp_recv__repeated_sequence_nak_is_one_repair),
+		COMP_TEST(comp_recv__repair_that_was_lost_is_repaired_after_the_timeout),
 		cmocka_unit_test(comp_recv__sequence_naks_without_end_exhaust_the_retries),
 		cmocka_unit_test(comp_recv__response_that_does_not_fit_its_request),
 		COMP_TEST(comp_recv__ack_for_a_read_is_an_implied_nak),

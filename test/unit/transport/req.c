@@ -509,6 +509,25 @@ req_send__fence_waits_for_reads(void **state)
 }
 
 static void
+req_send__fence_does_not_hold_a_request_that_has_begun(void **state)
+{
+	(void)state;
+	open_rc();
+	post_read(10);
+	pair_post(&pair, A,
+		  &(struct pair_wr){
+			  .opcode = IBV_WR_RDMA_READ, .len = 100 * 1024, .flags = IBV_SEND_FENCE });
+	pair_flush(&pair, A);
+	pair_expect_trace(&pair, "A>B READ_REQUEST psn 0 len 10\n");
+	pair_inject(&pair, A,
+		    &(struct pair_pkt){ .opcode = UROCE_OP_READ_RESPONSE_ONLY, .payload_len = 10 });
+	pair_flush(&pair, A);
+	pair_expect_trace(&pair, "A>B READ_REQUEST psn 1 len 65536\n"
+				 "A>B READ_REQUEST psn 65 len 36864\n");
+	pair_close(&pair);
+}
+
+static void
 req_send__no_more_reads_at_a_time_than_agreed(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
@@ -778,6 +797,11 @@ req_send__drain_behind_a_packet_that_did_not_ask(void **state)
 	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 1 A\nB>A ACK psn 1\n");
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
+	/* afterwards everything is as ever */
+	post_writes(1, 10);
+	pair_set_state(&pair, A, IBV_QPS_RTS);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 2\nA>B WRITE_ONLY psn 3 A\nB>A ACK psn 3\n");
 	pair_close(&pair);
 }
 
@@ -898,6 +922,7 @@ main(void)
 		cmocka_unit_test(req_send__asks_at_the_window_end_wherever_it_falls),
 		cmocka_unit_test(req_send__read_asks_for_what_is_before_it),
 		cmocka_unit_test(req_send__fence_waits_for_reads),
+		cmocka_unit_test(req_send__fence_does_not_hold_a_request_that_has_begun),
 		cmocka_unit_test(req_send__no_more_reads_at_a_time_than_agreed),
 		cmocka_unit_test(req_send__long_read_leaves_in_pieces),
 		cmocka_unit_test(req_send__third_of_five_cannot_be_sent),
