@@ -15,6 +15,7 @@
  * the peer's requests, ud.c does datagrams, qp_state.c says which modify is legal.
  */
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -105,21 +106,27 @@ struct uroce_qpc_stats {
 	uint64_t naks_rnr; /* RNR NAKs received */
 };
 
-/** A READ or atomic request of the peer, kept until newer ones push it out [IBA 9.7.5.1.2]. */
+/**
+ * A READ or atomic request of the peer, kept until newer ones push it out [IBA 9.7.5.1.2]. A QP has
+ * sixteen of them, so they are small. Answering one is a pass over its responses: all of them, or,
+ * for a duplicate request, those that it asks for.
+ */
 struct uroce_rd_res {
-	uint64_t va;   /* READ */
-	uint64_t orig; /* atomic: the value before */
-	uint32_t rkey;
-	uint32_t len;    /* READ: bytes asked for */
-	uint32_t psn;    /* of the request; the first response has it too */
-	uint32_t nb_psn; /* responses */
-	uint32_t sent;   /* responses sent in this pass: next is psn + sent */
-	uint32_t begin;  /* where this pass began; 0 unless a duplicate asked for less */
-	uint32_t end;    /* where it ends: nb_psn unless a duplicate asked for less */
-	uint32_t msn;    /* the message sequence number it is answered with */
-	bool is_atomic;
-	bool was_answered; /* all of it was sent once: from now on passes are repetitions */
+	union {
+		uint64_t va;   /* READ */
+		uint64_t orig; /* atomic: the value before */
+	};
+	uint32_t rkey;     /* READ */
+	uint32_t len;      /* READ: bytes asked for; atomic: 0 */
+	uint32_t psn;      /* of the request; the first response has it too */
+	uint32_t sent;     /* responses before this are sent: the next is psn + sent */
+	uint32_t end;      /* where the pass ends; 0: the slot was never used */
+	uint32_t msn : 24; /* the message sequence number it is answered with */
+	uint32_t is_atomic : 1;
+	uint32_t is_begun : 1;     /* the pass has sent its first response */
+	uint32_t was_answered : 1; /* all was sent once: from now on passes are repetitions */
 };
+static_assert(sizeof(struct uroce_rd_res) == 32, "two in a cache line");
 
 /** The requester: what we asked of the peer. */
 struct uroce_req {

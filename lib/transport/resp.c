@@ -180,7 +180,6 @@ execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		.rkey = rkey,
 		.len = len,
 		.psn = pkt->psn,
-		.nb_psn = nb_psn,
 		.end = nb_psn,
 		.msn = resp->msn,
 	};
@@ -227,7 +226,6 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	resp->msn = uroce_psn_add(resp->msn, 1);
 	*res = (struct uroce_rd_res){
 		.psn = pkt->psn,
-		.nb_psn = 1,
 		.end = 1,
 		.msn = resp->msn,
 		.is_atomic = true,
@@ -282,13 +280,15 @@ execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 
 /* The remembered READ or atomic that `psn` belongs to; NULL: forgotten, or never was one. */
 static struct uroce_rd_res *
-find_resource(struct uroce_resp *resp, uint32_t psn)
+find_resource(struct uroce_qpc *qpc, uint32_t psn)
 {
+	struct uroce_resp *resp = &qpc->resp;
+
 	for (uint32_t back = 1; back <= UROCE_RD_ATOMIC_MAX; back++) {
 		struct uroce_rd_res *res =
 			&resp->res[(resp->res_head - back) % UROCE_RD_ATOMIC_MAX];
 
-		if (uroce_psn_in(psn, res->psn, res->nb_psn))
+		if (res->end && uroce_psn_in(psn, res->psn, uroce_msg_packets(qpc, res->len)))
 			return res;
 	}
 	return NULL;
@@ -297,9 +297,9 @@ find_resource(struct uroce_resp *resp, uint32_t psn)
 static void
 answer_again(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t begin, uint32_t end)
 {
-	res->begin = begin;
 	res->sent = begin;
 	res->end = end;
+	res->is_begun = false;
 	resp->pending |= 1u << (res - resp->res);
 }
 
@@ -307,7 +307,7 @@ answer_again(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t begin, 
 static enum uroce_verdict
 repeat_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
-	struct uroce_rd_res *res = find_resource(&qpc->resp, pkt->psn);
+	struct uroce_rd_res *res = find_resource(qpc, pkt->psn);
 	const struct uroce_reth *reth = uroce_pkt_reth(pkt);
 
 	if (!res || res->is_atomic)
@@ -321,10 +321,9 @@ repeat_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_STALE;
 	/* a part that ends inside ends on a packet boundary, or the lengths would not fit */
 	const uint32_t end = begin + uroce_msg_packets(qpc, len);
+	const bool is_rest = end == uroce_msg_packets(qpc, res->len);
 
-	if (end != res->nb_psn && (!len || len & ((1u << qpc->mtu_shift) - 1)))
-		return UROCE_VERDICT_STALE;
-	if (end == res->nb_psn && offset + len != res->len)
+	if (is_rest ? offset + len != res->len : !len || len & ((1u << qpc->mtu_shift) - 1))
 		return UROCE_VERDICT_STALE;
 	answer_again(&qpc->resp, res, begin, end);
 	return UROCE_VERDICT_DUPLICATE;
@@ -333,7 +332,7 @@ repeat_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 static enum uroce_verdict
 repeat_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
-	struct uroce_rd_res *res = find_resource(&qpc->resp, pkt->psn);
+	struct uroce_rd_res *res = find_resource(qpc, pkt->psn);
 
 	if (!res || !res->is_atomic)
 		return UROCE_VERDICT_STALE;
@@ -387,12 +386,10 @@ put_atomic_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct uro
 		be64_make(res->orig);
 }
 
-/* Position of a response in its pass: 1 first, 2 last, 3 both. */
-static const uint8_t read_opcodes[] = {
-	UROCE_OP_READ_RESPONSE_MIDDLE,
-	UROCE_OP_READ_RESPONSE_FIRST,
-	UROCE_OP_READ_RESPONSE_LAST,
-	UROCE_OP_READ_RESPONSE_ONLY,
+/* By whether its pass has begun before, and whether it ends it. */
+static const uint8_t read_opcodes[2][2] = {
+	{ UROCE_OP_READ_RESPONSE_FIRST, UROCE_OP_READ_RESPONSE_ONLY },
+	{ UROCE_OP_READ_RESPONSE_MIDDLE, UROCE_OP_READ_RESPONSE_LAST },
 };
 
 /* @return false: the memory is gone */
@@ -410,7 +407,7 @@ put_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct 
 		if (!src)
 			return false;
 	}
-	const uint8_t opcode = read_opcodes[(pkt == res->begin) | (pkt + 1 == res->end) << 1];
+	const uint8_t opcode = read_opcodes[res->is_begun][pkt + 1 == res->end];
 	uint8_t *ext = uroce_txd_begin(txd, qpc, &qpc->path, opcode, qpc->dest_qpn,
 				       uroce_psn_add(res->psn, pkt), len);
 
@@ -455,10 +452,12 @@ put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 		return false;
 	}
 	res->sent++;
-	if (res->sent == res->end) {
-		res->was_answered = res->was_answered || res->end == res->nb_psn;
-		end_pass(resp, res);
-	}
+	res->is_begun = true;
+	if (res->sent < res->end)
+		return true;
+	if (res->end == uroce_msg_packets(qpc, res->len))
+		res->was_answered = true;
+	end_pass(resp, res);
 	return true;
 }
 
