@@ -120,6 +120,9 @@ void uroce_worker_forget(struct uroce_worker *worker, struct uroce_qpr *qpr);
 
 /* rx.c */
 
+/** Act on up to UROCE_BURST frames that other workers received and we own. @return how many */
+unsigned uroce_rx_hops(struct uroce_worker *worker);
+
 /** Receive a burst and the frames that hopped here, and act on them. @return how many */
 unsigned uroce_rx_run(struct uroce_worker *worker);
 

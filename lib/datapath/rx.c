@@ -212,9 +212,9 @@ uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned n
 	return input(worker, frames, nb, rest, false);
 }
 
-/* Frames that other workers received: they were verified there. */
-static unsigned
-take_hops(struct uroce_worker *worker)
+/* They were verified where they were received. */
+unsigned
+uroce_rx_hops(struct uroce_worker *worker)
 {
 	unsigned nb;
 
@@ -232,7 +232,7 @@ uroce_rx_run(struct uroce_worker *worker)
 {
 	const struct uroce_port *port = worker->dev->port;
 	struct rte_mbuf **frames = worker->rx.mbuf;
-	unsigned nb_hops = take_hops(worker);
+	unsigned nb_hops = uroce_rx_hops(worker);
 	unsigned nb;
 
 	if (!uroce_port_is_ready(port))

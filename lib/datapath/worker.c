@@ -293,6 +293,16 @@ uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsign
 	return nb_rest;
 }
 
+/* All of them, but not for ever: other workers may be adding to them meanwhile. */
+static void
+take_hops(struct uroce_worker *worker)
+{
+	for (unsigned i = 0; i < UROCE_HOPS / UROCE_BURST; i++) {
+		if (uroce_rx_hops(worker) < UROCE_BURST)
+			return;
+	}
+}
+
 unsigned
 uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max)
 {
@@ -300,6 +310,7 @@ uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsig
 
 	uroce_lock_take(&worker->lock);
 	begin_round(worker);
+	take_hops(worker);
 	uroce_cmd_take(worker);
 	uroce_bell_take(worker);
 	(void)run_timers(worker);

@@ -85,8 +85,8 @@ unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frame
 			    struct rte_mbuf **rest);
 
 /**
- * The embedder's transmit: doorbells, senders and timers run, and up to `max` frames are handed out
- * instead of transmitted. The caller owns them.
+ * The embedder's transmit: frames that other workers received for this one, doorbells, senders and
+ * timers run, and up to `max` frames are handed out instead of transmitted. The caller owns them.
  */
 unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 

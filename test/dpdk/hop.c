@@ -97,6 +97,48 @@ hop__an_owner_that_is_away_overruns(void **state)
 	}
 }
 
+/* One round of an embedder: its ports are the test's, its workers see frames by its hands alone. */
+static void
+carry(struct uroce_dev *from, struct uroce_dev *to)
+{
+	struct rte_mbuf *frames[64], *rest[64];
+
+	for (unsigned i = 0; i < from->nb_workers; i++) {
+		const unsigned nb = uroce_worker_output(from->worker[i], frames, 64);
+
+		/* to a worker that is not the owner */
+		assert_int_equal(
+			uroce_worker_input(to->worker[(i + 1) % to->nb_workers], frames, nb, rest),
+			0);
+	}
+}
+
+static void
+hop__an_embedders_frames_hop_too(void **state)
+{
+	struct rig_qp *a = rig_qp(dev_a, 2, IBV_QPT_RC);
+	struct rig_qp *b = rig_qp(dev_b, 2, IBV_QPT_RC);
+	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
+	unsigned nb = 0;
+
+	(void)state;
+	rig_connect(a, b, 1);
+	rig_connect(b, a, 1);
+	rig_fill(a, 7);
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, 30000, b, 0);
+	for (unsigned i = 0; i < 1000 && nb == 0; i++) {
+		carry(dev_a, dev_b);
+		carry(dev_b, dev_a);
+		nb = (unsigned)uroce_cq_poll(&a->scq, 1, &wc);
+	}
+	assert_int_equal(nb, 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(a->qpr.qpc.stats.retransmits, 0);
+	rig_check(b, 0, a, 0, 30000);
+	rig_qp_free(a);
+	rig_qp_free(b);
+}
+
 static int
 group_setup(void **state)
 {
@@ -122,6 +164,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hop__every_frame_reaches_its_qp),
 		cmocka_unit_test(hop__an_owner_that_is_away_overruns),
+		cmocka_unit_test(hop__an_embedders_frames_hop_too),
 	};
 
 	if (!rig_init())
