@@ -152,9 +152,9 @@ plan_repetition(const struct victim *victim, struct plan *plan, struct rng *rng)
 	const struct uroce_rd_res *res = &resp->res[rng_below(rng, UROCE_RD_ATOMIC_MAX)];
 	const uint32_t mtu = mtu_of(victim);
 
-	if (res->nb_psn == 0)
+	if (res->end == 0)
 		return false;
-	const uint32_t nth = rng_below(rng, res->nb_psn);
+	const uint32_t nth = rng_below(rng, uroce_msg_packets(victim_qpc(victim), res->len));
 
 	plan->psn = uroce_psn_add(res->psn, nth);
 	plan->opcode = res->is_atomic ? UROCE_OP_FETCH_ADD : UROCE_OP_READ_REQUEST;
