@@ -439,7 +439,7 @@ nb_seeds(void)
 static void
 noise__everything_arrives_once_and_in_order(void **state)
 {
-	uint64_t packets = 0, timeouts = 0, naks = 0, rnrs = 0;
+	uint64_t packets = 0, timeouts = 0, naks = 0, rnrs = 0, again = 0;
 
 	(void)state;
 	for (uint64_t seed = first_seed; seed < first_seed + nb_seeds(); seed++) {
@@ -450,13 +450,15 @@ noise__everything_arrives_once_and_in_order(void **state)
 			timeouts += trial.pair.host[at].qpc.stats.timeouts;
 			naks += trial.pair.host[at].qpc.stats.naks_seq;
 			rnrs += trial.pair.host[at].qpc.stats.naks_rnr;
+			again += trial.pair.host[at].qpc.stats.retransmits;
 		}
 		pair_close(&trial.pair);
 	}
-	print_message(
-		"# %u seeds, %llu packets, %llu timeouts, %llu sequence NAKs, %llu RNR NAKs\n",
-		nb_seeds(), (unsigned long long)packets, (unsigned long long)timeouts,
-		(unsigned long long)naks, (unsigned long long)rnrs);
+	print_message("# %u seeds, %llu packets, %llu again, %llu timeouts, %llu sequence NAKs, "
+		      "%llu RNR NAKs\n",
+		      nb_seeds(), (unsigned long long)packets, (unsigned long long)again,
+		      (unsigned long long)timeouts, (unsigned long long)naks,
+		      (unsigned long long)rnrs);
 }
 
 /* --- without reliability: what arrives is what was sent, but need not be all of it --- */
