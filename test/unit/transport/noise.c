@@ -23,11 +23,11 @@
 
 #include "link.h"
 
-#define NB_SEEDS  200
+#define NB_SEEDS  150
 #define OPS_MAX   120
-#define MEM_LEN   (1u << 20)
+#define MEM_LEN   (1u << 19)
 #define STEPS_MAX 400000
-#define LEN_MAX   40000
+#define LEN_MAX   20000
 
 /* A request and where its bytes are. */
 struct op {
