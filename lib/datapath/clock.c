@@ -7,14 +7,24 @@
 
 #include "datapath/clock.h"
 
+#include <pthread.h>
+
 uint64_t uroce_clock_factor;
 uint64_t uroce_clock_base;
 
-void
-uroce_clock_init(void)
+static void
+learn(void)
 {
 	if (uroce_clock_factor)
 		return; /* others read it by now */
 	uroce_clock_factor =
 		(uint64_t)(((unsigned __int128)UINT64_C(1000000000) << 32) / rte_get_tsc_hz());
+}
+
+void
+uroce_clock_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, learn);
 }
