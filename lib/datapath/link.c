@@ -148,9 +148,10 @@ start_quietly(struct uroce_port *port)
 
 	if (level >= 0)
 		(void)rte_log_set_level((uint32_t)type, RTE_LOG_CRIT);
-	(void)rte_eth_dev_stop(port->id);
-	if (rte_eth_dev_start(port->id) == 0)
-		atomic_store_explicit(&port->is_ready, true, memory_order_release);
+	if (port->is_started)
+		(void)rte_eth_dev_stop(port->id);
+	port->is_started = rte_eth_dev_start(port->id) == 0;
+	atomic_store_explicit(&port->is_ready, port->is_started, memory_order_release);
 	if (level >= 0)
 		(void)rte_log_set_level((uint32_t)type, (uint32_t)level);
 }

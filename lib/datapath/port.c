@@ -235,6 +235,7 @@ start(struct uroce_port *port)
 	const int ret = rte_eth_dev_start(port->id);
 
 	if (ret == 0) {
+		port->is_started = true;
 		atomic_store(&port->is_ready, true);
 		return 0;
 	}
@@ -361,7 +362,7 @@ uroce_port_open(const struct uroce_dev_conf *conf, struct uroce_event_queue *eve
 static void
 stop_and_close(struct uroce_port *port)
 {
-	if (atomic_load(&port->is_ready))
+	if (port->is_started)
 		(void)rte_eth_dev_stop(port->id);
 	(void)rte_eth_dev_close(port->id);
 }

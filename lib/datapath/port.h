@@ -71,6 +71,7 @@ struct uroce_port {
 	bool is_handed_over;
 	bool is_client; /* it connects to a peer, again when the link is lost */
 	bool is_configured;
+	bool is_started;
 	bool has_callbacks;
 	uint64_t restart_ns;                         /* not to be started again before */
 	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* by queue */
