@@ -4,16 +4,20 @@
  * Links. memif makes two demands beside the usual: a client that finds nobody, or is turned away
  * because the server is not up yet, must be started again by us; and its stop, which frees the
  * rings, races with its own disconnect, which frees them too, in EAL's interrupt thread. So we stop
- * and start it in that thread, by way of an alarm that is due at once.
+ * and start it in that thread.
  */
+
+/* An interrupt source of our own: in 22.11 its calls are there, and were declared stable later. */
+#define ALLOW_EXPERIMENTAL_API
 
 #include "datapath/link.h"
 
 #include <errno.h>
-#include <string.h>
-#include <rte_alarm.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
+#include <rte_interrupts.h>
 #include <rte_log.h>
 
 #include "datapath/log.h"
@@ -103,10 +107,11 @@ uroce_link_unwatch(struct uroce_port *port)
 	port->has_callbacks = false;
 }
 
-/* A call on its way to the interrupt thread. */
+/* A call on its way to the interrupt thread, which is woken by an eventfd of its own. */
 struct errand {
 	struct uroce_port *port;
 	void (*call)(struct uroce_port *port);
+	int fd;
 	atomic_bool is_done;
 };
 
@@ -114,22 +119,53 @@ static void
 run_errand(void *arg)
 {
 	struct errand *errand = arg;
+	eventfd_t count;
 
+	if (eventfd_read(errand->fd, &count) < 0)
+		return;
 	errand->call(errand->port);
 	atomic_store_explicit(&errand->is_done, true, memory_order_release);
+}
+
+static int
+register_errand(struct rte_intr_handle *handle, struct errand *errand)
+{
+	if (!handle || errand->fd < 0 || rte_intr_fd_set(handle, errand->fd) < 0 ||
+	    rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT) < 0)
+		return -1;
+	return rte_intr_callback_register(handle, run_errand, errand);
+}
+
+/* EAL's alarms would do, but leave something registered that its clean-up frees. */
+static void
+send_errand(struct rte_intr_handle *handle, struct errand *errand)
+{
+	if (register_errand(handle, errand) < 0) {
+		errand->call(errand->port);
+		return;
+	}
+	(void)eventfd_write(errand->fd, 1);
+	while (!atomic_load_explicit(&errand->is_done, memory_order_acquire))
+		rte_delay_us_sleep(10);
+	(void)rte_intr_callback_unregister_sync(handle, run_errand, errand);
 }
 
 void
 uroce_link_call(struct uroce_port *port, void (*call)(struct uroce_port *port))
 {
 	struct errand errand = { .port = port, .call = call };
+	struct rte_intr_handle *handle;
 
-	if (!port->policy->has_peer || rte_eal_alarm_set(1, run_errand, &errand) < 0) {
+	if (!port->policy->has_peer) {
 		call(port);
 		return;
 	}
-	while (!atomic_load_explicit(&errand.is_done, memory_order_acquire))
-		rte_delay_us_sleep(10);
+	errand.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
+	send_errand(handle, &errand);
+	rte_intr_instance_free(handle);
+	if (errand.fd >= 0)
+		close(errand.fd);
 }
 
 bool
