@@ -37,20 +37,23 @@ class Lab:
         self.is_verbose = is_verbose
         self.is_ipv6 = is_ipv6
         self.processes = []
-        self.folder = tempfile.mkdtemp(prefix='uroce-lab-')
+        self.folder = None    # made when a file is needed
 
     def close(self):
         for process in reversed(self.processes):
             stop(process)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def path(self, name):
+        if not self.folder:
+            self.folder = tempfile.mkdtemp(prefix='uroce-lab-')
         return os.path.join(self.folder, name)
 
     def start(self, command, cpus=None, **options):
         if self.is_verbose:
             print('+', shlex.join(command), file=sys.stderr)
-        # With os.fork() and this, no process outlives the lab, even when that is killed.
+        # No process outlives the lab, even when that is killed.
         def prepare():
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if cpus:
@@ -127,7 +130,9 @@ def free_port():
 
 
 def memif(lab):
-    vdev = f'--vdev=net_memif0,socket={lab.path("memif")},socket-abstract=no,bsize={FRAME},role='
+    # An abstract socket: there is no file to be left behind.
+    name = f'uroce-lab-{os.getpid()}-{id(lab)}'
+    vdev = f'--vdev=net_memif0,socket={name},bsize={FRAME},role='
     return Wire(Side('net_memif0,' + ADDRESSES.format(1), f'--no-pci {vdev}server'),
                 Side('net_memif0,' + ADDRESSES.format(2), f'--no-pci {vdev}client'),
                 '127.0.0.1', free_port())

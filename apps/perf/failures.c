@@ -58,7 +58,10 @@ failures_add(struct failures *failures, const struct ibv_wc *wc, const char *req
 static const char *
 print_kind(const uint64_t *counts, const char *kind, const char *separator)
 {
-	for (unsigned row = 0; row < FAILURES_STATUSES; row++) {
+	/* flushes last: they follow from the others */
+	for (unsigned i = 1; i <= FAILURES_STATUSES; i++) {
+		unsigned row = (IBV_WC_WR_FLUSH_ERR + i) % FAILURES_STATUSES;
+
 		if (counts[row] == 0)
 			continue;
 		fprintf(stderr, "%s%" PRIu64 " %s %s", separator, counts[row], kind,

@@ -31,7 +31,8 @@ static int
 fail(struct session *session, const char *why)
 {
 	if (session->exchange.fd >= 0 && !session->is_peer_gone)
-		exchange_send(&session->exchange, "fail %s", why);
+		exchange_send(&session->exchange, "fail %s",
+			      stop_is_asked() ? "it was stopped" : why);
 	return -1;
 }
 
