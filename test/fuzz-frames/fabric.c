@@ -26,8 +26,10 @@
 
 #include "datapath/clock.h"
 #include "datapath/neigh.h"
+#include "land.h"
 #include "verbs/object.h"
 #include "wire/hdr.h"
+#include "wire/parse.h"
 
 #define RING_LEN    4096
 #define NB_MBUF     16383
@@ -342,6 +344,21 @@ deliver(struct fabric *fabric, struct rte_ring *ring, struct rte_mbuf *mbuf)
 	rte_pktmbuf_free(mbuf);
 }
 
+/* Answers to READs carry nothing but what may be read. */
+static void
+inspect(struct fabric *fabric, const struct rte_mbuf *mbuf)
+{
+	struct uroce_pkt pkt;
+
+	if (uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &pkt) !=
+		    UROCE_VERDICT_RESPONSE ||
+	    pkt.op->operation != UROCE_OPERATION_READ_RESPONSE)
+		return;
+	fabric->nb_read_replies++;
+	if (memmem(pkt.payload, pkt.payload_len, LAND_SECRET, LAND_SECRET_LEN))
+		fabric->has_leaked = true;
+}
+
 /* What the target sent. */
 static void
 route(struct fabric *fabric, struct rte_mbuf **frames, unsigned nb)
@@ -352,6 +369,7 @@ route(struct fabric *fabric, struct rte_mbuf **frames, unsigned nb)
 			deliver(fabric, into[HOST_BESIDE][0], frames[i]);
 		} else {
 			fabric->nb_reply++;
+			inspect(fabric, frames[i]);
 			rte_pktmbuf_free(frames[i]);
 		}
 	}

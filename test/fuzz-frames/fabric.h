@@ -37,9 +37,11 @@ struct fabric {
 	struct ibv_device *device[2]; /* target, beside */
 	struct ibv_context *context[2];
 	struct uroce_dev *dev[2];
-	uint64_t nb_sent;  /* frames given to the target, by anybody */
-	uint64_t nb_rest;  /* of those fed as an embedder does: handed back */
-	uint64_t nb_lost;  /* not taken by a full queue */
+	uint64_t nb_sent;         /* frames given to the target, by anybody */
+	uint64_t nb_rest;         /* of those fed as an embedder does: handed back */
+	uint64_t nb_lost;         /* not taken by a full queue */
+	uint64_t nb_read_replies; /* READ responses among them, looked through for the secret */
+	bool has_leaked;
 	uint64_t nb_reply; /* frames that the target sent to the ghost */
 };
 

@@ -6,6 +6,7 @@
 
 #include "land.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,11 +31,23 @@ static const struct {
 	[PLOT_LOCAL] = { LAND_VICTIMS * LAND_SLOTS * LAND_SLOT_LEN, IBV_ACCESS_LOCAL_WRITE },
 };
 
+static_assert(sizeof(LAND_SECRET) == LAND_SECRET_LEN + 1, "the length of the secret");
+
+/* Everything is secret, but for what may be read or is sent. */
 static void
 plant(struct land *land)
 {
+	static const enum plot open_plots[] = { PLOT_ALL, PLOT_READ, PLOT_BARE };
+
 	for (size_t i = 0; i < land->len; i++)
-		land->at[i] = (uint8_t)((i + 1) * 2654435761u >> 13);
+		land->at[i] = (uint8_t)LAND_SECRET[i % LAND_SECRET_LEN];
+	for (unsigned i = 0; i < DOMAIN_NB * RTE_DIM(open_plots); i++) {
+		const struct plot_info *plot =
+			&land->plot[i % DOMAIN_NB][open_plots[i / DOMAIN_NB]];
+
+		for (uint32_t k = 0; k < plot->len; k++)
+			plot->at[k] = (uint8_t)((k + i + 1) * 2654435761u >> 13);
+	}
 	memcpy(land->pristine, land->at, land->len);
 }
 
@@ -72,7 +85,6 @@ land_open(struct land *land, struct ibv_context *context)
 
 	if (!map(land))
 		return false;
-	plant(land);
 	at = land->at + FENCE_LEN;
 	for (unsigned d = 0; d < DOMAIN_NB; d++) {
 		land->pd[d] = uroce_alloc_pd(context);
@@ -90,6 +102,7 @@ land_open(struct land *land, struct ibv_context *context)
 		}
 	}
 	land->dead_at = at;
+	plant(land);
 	return add_dead_key(land, DOMAIN_OPEN) && add_dead_key(land, DOMAIN_CLOSED);
 }
 

@@ -30,6 +30,10 @@ enum plot {
 	PLOT_NB
 };
 
+/** What all memory is filled with that no READ may be answered from. */
+#define LAND_SECRET     "uRoCE#\xa5\x5a"
+#define LAND_SECRET_LEN 8
+
 /** Slots of a victim in PLOT_LOCAL; a request names a part of one, in two pieces. */
 #define LAND_SLOTS    16
 #define LAND_SLOT_LEN 1280

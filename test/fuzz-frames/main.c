@@ -199,6 +199,8 @@ run_burst(struct run *run)
 		return fail(run->victims.violation);
 	if (!beside_step(&run->beside))
 		return fail(run->beside.violation);
+	if (run->fabric.has_leaked)
+		return fail("a READ was answered from memory that may not be read");
 	if (run->nb_bursts % CHECK_EVERY == 0 && land_check(&run->land))
 		return fail(land_check(&run->land));
 	return true;
@@ -285,6 +287,28 @@ is_account_balanced(const struct run *run, const struct uroce_worker_stats *stat
 	       stats->rx_frames == run->fabric.nb_sent;
 }
 
+/* How many frames each state met. @return whether each state that a type has met some */
+static bool
+print_states(const struct run *run)
+{
+	static const char *const types[] = { "RC", "UC", "UD" };
+	static const char *const names[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+	bool is_complete = true;
+
+	for (unsigned t = 0; t < RTE_DIM(types); t++) {
+		printf("aimed at %s in", types[t]);
+		for (unsigned s = 0; s < RTE_DIM(names); s++) {
+			const uint64_t nb = run->seeds.nb_state[t][s];
+			const bool is_possible = t > 0 || s != IBV_QPS_SQE;
+
+			printf(" %s %" PRIu64, names[s], nb);
+			is_complete = is_complete && (nb > 0) == is_possible;
+		}
+		puts("");
+	}
+	return is_complete;
+}
+
 static void
 print_summary(const struct run *run, double seconds)
 {
@@ -305,6 +329,9 @@ print_summary(const struct run *run, double seconds)
 	       " packets sent again; handed back as an embedder: %" PRIu64 "\n",
 	       beside->nb_ops[0], beside->nb_ops[1], beside->nb_ops[2], beside->nb_bytes,
 	       beside_retransmits(beside), run->fabric.nb_rest);
+	printf("%" PRIu64 " frames sent to the attacker, %" PRIu64
+	       " of them READ responses, none with what may not be read\n",
+	       run->fabric.nb_reply, run->fabric.nb_read_replies);
 }
 
 static bool
@@ -319,6 +346,8 @@ judge(struct run *run, double seconds)
 	if (!print_histogram(&stats))
 		is_good = fail("a verdict that can be reached was not");
 	print_summary(run, seconds);
+	if (!print_states(run))
+		is_good = fail("a state was not attacked, or RC was in SQE");
 	if (!is_account_balanced(run, &stats))
 		is_good = fail("frames and verdicts do not match");
 	if (run->nb_sealed * 10 < run->nb_mutated * 9)

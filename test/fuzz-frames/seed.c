@@ -396,13 +396,14 @@ pick_victim(const struct victims *victims, struct rng *rng)
 }
 
 const struct victim *
-seeds_make(const struct seeds *seeds, struct frame *frame, struct rng *rng)
+seeds_make(struct seeds *seeds, struct frame *frame, struct rng *rng)
 {
 	const struct victims *victims = seeds->victims;
 	const struct victim *victim = pick_victim(victims, rng);
 	const struct frame *captured = rng_once_in(rng, 16) ? fabric_captured(rng) : NULL;
 	struct plan plan = { 0 };
 
+	seeds->nb_state[victim->row->type - IBV_QPT_RC][victim_qpc(victim)->state]++;
 	if (captured) {
 		readdress(frame, captured, victim, rng);
 		return victim;

@@ -16,12 +16,13 @@ struct seeds {
 	uint32_t beside_qpn; /* of a QP that is not ours to attack from its peer's address */
 	uint32_t beside_key; /* of its memory */
 	uint64_t beside_va;
-	uint8_t noise[8192]; /* payload */
+	uint8_t noise[8192];                   /* payload */
+	uint64_t nb_state[3][IBV_QPS_ERR + 1]; /* frames for a RC, UC, UD QP while in each state */
 };
 
 void seeds_init(struct seeds *seeds, const struct victims *victims);
 
 /** Make a frame for some victim. @return the victim */
-const struct victim *seeds_make(const struct seeds *seeds, struct frame *frame, struct rng *rng);
+const struct victim *seeds_make(struct seeds *seeds, struct frame *frame, struct rng *rng);
 
 #endif /* FUZZ_FRAMES_SEED_H */

@@ -6,6 +6,7 @@
 
 #include "victim.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,10 @@ static const struct victim_row rows[] = {
 	{ IBV_QPT_UC, IBV_QPS_RTR,   DOMAIN_OPEN,   ALL,    IBV_MTU_256,  false, SUPPLY_BAD },
 	{ IBV_QPT_UC, IBV_QPS_SQE,   DOMAIN_OPEN,   ALL,    IBV_MTU_256,  false, SUPPLY_ALWAYS },
 	{ IBV_QPT_UC, IBV_QPS_ERR,   DOMAIN_OPEN,   ALL,    IBV_MTU_256,  false, SUPPLY_NEVER },
+	{ IBV_QPT_UC, IBV_QPS_SQD,   DOMAIN_OPEN,   ALL,    IBV_MTU_256,  false, SUPPLY_ALWAYS },
+	{ IBV_QPT_UC, IBV_QPS_INIT,  DOMAIN_OPEN,   ALL,    IBV_MTU_256,  false, SUPPLY_ALWAYS },
+	{ IBV_QPT_UC, IBV_QPS_RESET, DOMAIN_OPEN,   ALL,    IBV_MTU_256,  false, SUPPLY_NEVER },
+	{ IBV_QPT_UD, IBV_QPS_RESET, DOMAIN_OPEN,   0,      IBV_MTU_1024, false, SUPPLY_NEVER },
 	{ IBV_QPT_UD, IBV_QPS_RTS,   DOMAIN_OPEN,   0,      IBV_MTU_1024, false, SUPPLY_ALWAYS },
 	{ IBV_QPT_UD, IBV_QPS_RTS,   DOMAIN_CLOSED, 0,      IBV_MTU_1024, true,  SUPPLY_SOMETIMES },
 	{ IBV_QPT_UD, IBV_QPS_RTR,   DOMAIN_OPEN,   0,      IBV_MTU_1024, false, SUPPLY_BAD },
