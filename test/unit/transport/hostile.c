@@ -97,14 +97,15 @@ draw_va(void)
 	return base + draw(PRIVATE / 8) * 8;
 }
 
-/* Opcodes of RC mostly, those that continue a message among them. */
+/* Opcodes of the QP's service mostly, those that continue a message among them. */
 static uint8_t
 draw_opcode(void)
 {
+	const uint8_t service = (uint8_t)(siege.pair.host[B].qpc.service << 5);
 	uint8_t opcode;
 
 	do
-		opcode = (uint8_t)(draw(10) ? draw(0x20) : draw(256));
+		opcode = (uint8_t)(draw(10) ? service | draw(0x20) : draw(256));
 	while (!(uroce_opcode_table[opcode].flags & UROCE_OPF_VALID));
 	return opcode;
 }
@@ -135,6 +136,7 @@ draw_packet(struct pair_pkt *pkt)
 		.msn = draw(1 << 24),
 		.swap_add = draw(10),
 		.compare = draw(10),
+		.qkey = draw(10) ? siege.pair.host[B].qpc.qkey : draw(1u << 31),
 	};
 	const struct uroce_opcode *op = &uroce_opcode_table[pkt->opcode];
 
@@ -165,6 +167,38 @@ poll_victim(void)
 	poll_cq(&siege.pair.host[B].recv_cq, &siege.next_done[1]);
 }
 
+/* Any state, any attributes, with whatever values: refused, or carried out. */
+static void
+modify_at_random(void)
+{
+	static const enum ibv_qp_state states[] = { IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_SQD,
+						    IBV_QPS_RTR, IBV_QPS_ERR };
+	const struct uroce_qpc before = siege.pair.host[B].qpc;
+	struct ibv_qp_attr attr;
+
+	pair_attr(&siege.pair, B, IBV_QPS_RTS, &attr);
+	attr.qp_state = states[draw(5)];
+	attr.min_rnr_timer = (uint8_t)draw(40);
+	attr.timeout = (uint8_t)draw(40);
+	attr.retry_cnt = (uint8_t)draw(9);
+	if (pair_modify(&siege.pair, B, &attr, IBV_QP_STATE | (draw(2) ? 0 : (int)draw(1 << 21))))
+		assert_memory_equal(&siege.pair.host[B].qpc, &before, sizeof(before));
+}
+
+/* All that was posted has come back; from the beginning. */
+static void
+start_again(void)
+{
+	struct pair *pair = &siege.pair;
+
+	pair_flush(pair, B);
+	poll_victim();
+	assert_int_equal(siege.next_done[0], pair->host[B].next_send_id);
+	assert_int_equal(siege.next_done[1], pair->host[B].next_recv_id);
+	pair_set_state(pair, B, IBV_QPS_RESET);
+	pair_bring_up(pair, B, IBV_QPS_RTS);
+}
+
 /* The application of the victim does what applications do. */
 static void
 let_victim_act(void)
@@ -186,22 +220,21 @@ let_victim_act(void)
 		pair_flush(pair, B);
 	if (draw(50) == 0)
 		pair_wait(pair, B, UINT64_C(1) << draw(30));
+	pair_events(pair, B);
+	if (draw(50) == 0)
+		modify_at_random();
 	poll_victim();
-	if (pair->host[B].qpc.state != IBV_QPS_ERR)
-		return;
-	/* all that was posted has come back; from the beginning */
-	pair_flush(pair, B);
-	poll_victim();
-	assert_int_equal(siege.next_done[0], pair->host[B].next_send_id);
-	assert_int_equal(siege.next_done[1], pair->host[B].next_recv_id);
-	pair_set_state(pair, B, IBV_QPS_RESET);
-	pair_bring_up(pair, B, IBV_QPS_RTS);
+	if (pair->host[B].qpc.state == IBV_QPS_ERR)
+		start_again();
+	else if (pair->host[B].qpc.state == IBV_QPS_SQE || draw(3) == 0)
+		pair_set_state(pair, B, IBV_QPS_RTS);
 }
 
 static void
 open_siege(uint64_t seed)
 {
-	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+	static const enum ibv_qp_type types[] = { IBV_QPT_UD, IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC };
+	struct pair_conf conf = pair_conf(types[seed % 4]);
 
 	seed_now = seed;
 	siege.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
@@ -244,7 +277,7 @@ hostile__whatever_the_peer_sends(void **state)
 	}
 }
 
-/* The siege was worth its while: every verdict that an RC QP can reach was reached. */
+/* The siege was worth its while: every verdict that a QP can give was given. */
 static void
 hostile__every_verdict_is_reached(void **state)
 {
@@ -255,7 +288,8 @@ hostile__every_verdict_is_reached(void **state)
 		UROCE_VERDICT_BAD_SEQUENCE,  UROCE_VERDICT_BAD_REQUEST,  UROCE_VERDICT_NO_ACCESS,
 		UROCE_VERDICT_NO_RECEIVE,    UROCE_VERDICT_TOO_LONG,     UROCE_VERDICT_GHOST,
 		UROCE_VERDICT_RESPONSE_GAP,  UROCE_VERDICT_NAK_SEQ,      UROCE_VERDICT_NAK_RNR,
-		UROCE_VERDICT_NAK_FATAL,     UROCE_VERDICT_BAD_RESPONSE,
+		UROCE_VERDICT_NAK_FATAL,     UROCE_VERDICT_BAD_RESPONSE, UROCE_VERDICT_BAD_QKEY,
+		UROCE_VERDICT_DATAGRAM,
 	};
 
 	(void)state;
