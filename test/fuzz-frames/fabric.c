@@ -344,17 +344,24 @@ deliver(struct fabric *fabric, struct rte_ring *ring, struct rte_mbuf *mbuf)
 	rte_pktmbuf_free(mbuf);
 }
 
-/* Answers to READs carry nothing but what may be read. */
+/* Answers come from QPs that grant what was asked for, and carry nothing but what may be read. */
 static void
 inspect(struct fabric *fabric, const struct rte_mbuf *mbuf)
 {
+	static const int rights[] = {
+		[UROCE_OPERATION_READ_RESPONSE] = IBV_ACCESS_REMOTE_READ,
+		[UROCE_OPERATION_ATOMIC_ACK] = IBV_ACCESS_REMOTE_ATOMIC,
+	};
 	struct uroce_pkt pkt;
 
 	if (uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &pkt) !=
 		    UROCE_VERDICT_RESPONSE ||
-	    pkt.op->operation != UROCE_OPERATION_READ_RESPONSE)
+	    pkt.op->operation >= RTE_DIM(rights) || !rights[pkt.op->operation])
 		return;
-	fabric->nb_read_replies++;
+	fabric->nb_answers++;
+	if (!(fabric->granted[(pkt.dest_qpn - GHOST_QPN(0)) & UINT8_MAX] &
+	      rights[pkt.op->operation]))
+		fabric->has_overstepped = true;
 	if (memmem(pkt.payload, pkt.payload_len, LAND_SECRET, LAND_SECRET_LEN))
 		fabric->has_leaked = true;
 }

@@ -27,6 +27,9 @@ enum host { HOST_TARGET, HOST_BESIDE, HOST_GHOST, HOST_NB };
 
 #define TARGET_WORKERS 2
 
+/** The QP numbers that the ghost is the peer of victim `idx` under. */
+#define GHOST_QPN(idx) (0x600000u + (idx))
+
 /** How a hostile frame reaches the target. */
 enum feed {
 	FEED_PORT,  /* received by the worker from its port */
@@ -37,12 +40,15 @@ struct fabric {
 	struct ibv_device *device[2]; /* target, beside */
 	struct ibv_context *context[2];
 	struct uroce_dev *dev[2];
-	uint64_t nb_sent;         /* frames given to the target, by anybody */
-	uint64_t nb_rest;         /* of those fed as an embedder does: handed back */
-	uint64_t nb_lost;         /* not taken by a full queue */
-	uint64_t nb_read_replies; /* READ responses among them, looked through for the secret */
+	uint64_t nb_sent;    /* frames given to the target, by anybody */
+	uint64_t nb_rest;    /* of those fed as an embedder does: handed back */
+	uint64_t nb_lost;    /* not taken by a full queue */
+	uint64_t nb_answers; /* to READs and atomics among them, looked through for the secret */
 	bool has_leaked;
-	uint64_t nb_reply; /* frames that the target sent to the ghost */
+	/* what each QP that the ghost is a peer of grants it: enum ibv_access_flags */
+	int granted[UINT8_MAX + 1];
+	bool has_overstepped; /* a READ or an atomic was answered by one that does not grant it */
+	uint64_t nb_reply;    /* frames that the target sent to the ghost */
 };
 
 /** The address of a host, in the form of a GID. */

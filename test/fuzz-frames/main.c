@@ -17,10 +17,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <rte_common.h>
 
 #include "beside.h"
@@ -201,6 +203,8 @@ run_burst(struct run *run)
 		return fail(run->beside.violation);
 	if (run->fabric.has_leaked)
 		return fail("a READ was answered from memory that may not be read");
+	if (run->fabric.has_overstepped)
+		return fail("a READ or an atomic was answered by a QP that does not grant it");
 	if (run->nb_bursts % CHECK_EVERY == 0 && land_check(&run->land))
 		return fail(land_check(&run->land));
 	return true;
@@ -330,8 +334,8 @@ print_summary(const struct run *run, double seconds)
 	       beside->nb_ops[0], beside->nb_ops[1], beside->nb_ops[2], beside->nb_bytes,
 	       beside_retransmits(beside), run->fabric.nb_rest);
 	printf("%" PRIu64 " frames sent to the attacker, %" PRIu64
-	       " of them READ responses, none with what may not be read\n",
-	       run->fabric.nb_reply, run->fabric.nb_read_replies);
+	       " of them answers to READs and atomics, none without a right\n",
+	       run->fabric.nb_reply, run->fabric.nb_answers);
 }
 
 static bool
@@ -361,10 +365,37 @@ judge(struct run *run, double seconds)
 	return is_good;
 }
 
+/* --- the end, if it comes early ------------------------------------------------------------------ */
+
+static struct run run = { .nb_wanted = FRAMES_DEFAULT, .feed = OPTION_BOTH };
+
+/* A last line; then the signal does what it does. */
+static void
+report_crash(int number)
+{
+	static const char text[] = "FAIL  crashed: see the core, or run again with the same seed\n";
+
+	(void)!write(STDOUT_FILENO, text, sizeof(text) - 1);
+	raise(number); /* handled once: SA_RESETHAND */
+}
+
+/* A sanitizer's own report is better than ours. */
+static void
+watch_crashes(void)
+{
+	static const int numbers[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
+	const struct sigaction ours = { .sa_handler = report_crash, .sa_flags = (int)SA_RESETHAND };
+	struct sigaction now;
+
+	for (unsigned i = 0; i < RTE_DIM(numbers); i++) {
+		if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+			(void)sigaction(numbers[i], &ours, NULL);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
-	static struct run run = { .nb_wanted = FRAMES_DEFAULT, .feed = OPTION_BOTH };
 	struct timespec begin, end;
 	bool is_good;
 
@@ -375,6 +406,7 @@ main(int argc, char **argv)
 	printf("fuzz-frames --frames %" PRIu64 " --seed %" PRIu64 " --feed %s\n", run.nb_wanted,
 	       run.seed, ((const char *[]){ "port", "input", "both" })[run.feed]);
 	fflush(stdout);
+	watch_crashes();
 	if (!open_run(&run))
 		return 1;
 	is_good = true;

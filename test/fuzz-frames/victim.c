@@ -16,7 +16,6 @@
 
 #include "verbs/object.h"
 
-#define NB_WR         8
 #define NB_OUT        6 /* requests kept waiting for answers */
 #define RECREATE_ONCE 32
 #define ADDR_GID      1 /* index of the IPv4 address; IPv6 follows */
@@ -91,8 +90,8 @@ create(struct victims *victims, struct victim *victim)
 		.sq_sig_all = 1,
 		.send_cq = victim->send.cq,
 		.recv_cq = victim->recv.cq,
-		.cap = { .max_send_wr = NB_WR,
-			 .max_recv_wr = NB_WR,
+		.cap = { .max_send_wr = VICTIM_WR,
+			 .max_recv_wr = VICTIM_WR,
 			 .max_send_sge = 2,
 			 .max_recv_sge = 2 },
 	};
@@ -267,18 +266,18 @@ static int
 post_recv(const struct victims *victims, struct victim *victim)
 {
 	const bool is_bad = victim->row->supply == SUPPLY_BAD;
+	const unsigned slot = (unsigned)(victim->recv.nb_posted % VICTIM_WR);
+	const uint32_t len = rng_once_in(victims->rng, 4) ? rng_below(victims->rng, 300) : 1200;
 	struct ibv_recv_wr *bad, wr = { .wr_id = victim->recv.nb_posted };
 	struct ibv_sge sge[2];
 	int ret;
 
 	wr.sg_list = sge;
-	wr.num_sge =
-		land_slot(victims->land, victim->row->domain, victim->idx,
-			  (unsigned)(victim->recv.nb_posted % NB_WR),
-			  rng_once_in(victims->rng, 4) ? rng_below(victims->rng, 300) : 1200, sge);
+	wr.num_sge = land_slot(victims->land, victim->row->domain, victim->idx, slot, len, sge);
 	if (is_bad)
 		sge[rng_below(victims->rng, (uint32_t)wr.num_sge)].lkey =
 			victims->land->dead_key[victim->row->domain];
+	victim->recv_len[slot] = len;
 	ret = uroce_post_recv(victim->qp, &wr, &bad);
 	victim->recv.nb_posted += ret == 0;
 	return ret;
@@ -308,7 +307,7 @@ choose_memory(const struct victims *victims, const struct victim *victim, enum i
 {
 	const enum domain domain = victim->row->domain;
 	const struct plot_info *bare = &victims->land->plot[domain][PLOT_BARE];
-	const unsigned slot = NB_WR + (unsigned)(victim->send.nb_posted % NB_WR);
+	const unsigned slot = VICTIM_WR + (unsigned)(victim->send.nb_posted % VICTIM_WR);
 	struct rng *rng = victims->rng;
 	const uint32_t len = rng_once_in(rng, 8) ? 0 : 1 + rng_below(rng, 1000);
 	int nb = 1;
@@ -366,7 +365,7 @@ supply(struct victims *victims, struct victim *victim)
 
 	if (row->supply != SUPPLY_NEVER && row->state != IBV_QPS_RESET &&
 	    (row->supply != SUPPLY_SOMETIMES || rng_once_in(rng, 16))) {
-		while (ret == 0 && victim->recv.nb_posted - victim->recv.nb_done < NB_WR / 2)
+		while (ret == 0 && victim->recv.nb_posted - victim->recv.nb_done < VICTIM_WR / 2)
 			ret = post_recv(victims, victim);
 	}
 	while (ret == 0 && row->state == IBV_QPS_RTS &&
@@ -374,7 +373,7 @@ supply(struct victims *victims, struct victim *victim)
 		ret = post_send(victims, victim);
 	/* in SQD requests are taken, and wait */
 	if (ret == 0 && row->state == IBV_QPS_SQD &&
-	    victim->send.nb_posted - victim->send.nb_done < NB_WR)
+	    victim->send.nb_posted - victim->send.nb_done < VICTIM_WR)
 		ret = post_send(victims, victim);
 	return ret == 0 || complain(victims, victim, "a request cannot be posted");
 }
@@ -395,7 +394,8 @@ check_completion(struct victims *victims, const struct victim *victim, struct vi
 		return "a completion of another QP";
 	if (wc->status == IBV_WC_SUCCESS) {
 		victims->nb_completions[!is_send]++;
-		if (!is_send && wc->opcode == IBV_WC_RECV && wc->byte_len > 1200)
+		if (!is_send && wc->opcode == IBV_WC_RECV &&
+		    wc->byte_len > victim->recv_len[wc->wr_id % VICTIM_WR])
 			return "a receive longer than its memory";
 		return queue->has_failed ? "success after a failure" : NULL;
 	}
@@ -484,8 +484,9 @@ open_one(struct victims *victims, unsigned idx)
 		.idx = idx,
 		.worker = idx % TARGET_WORKERS,
 	};
-	victim->send.cq = uroce_create_cq(context, 4 * NB_WR, NULL, NULL, (int)victim->worker);
-	victim->recv.cq = uroce_create_cq(context, 4 * NB_WR, NULL, NULL, (int)victim->worker);
+	victims->fabric->granted[idx] = victim->row->access;
+	victim->send.cq = uroce_create_cq(context, 4 * VICTIM_WR, NULL, NULL, (int)victim->worker);
+	victim->recv.cq = uroce_create_cq(context, 4 * VICTIM_WR, NULL, NULL, (int)victim->worker);
 	return victim->send.cq && victim->recv.cq && create(victims, victim) &&
 	       bring_up(victims, victim) == 0;
 }

@@ -26,6 +26,9 @@ enum supply {
 	SUPPLY_BAD, /* requests whose memory key is none */
 };
 
+/** Requests that each queue has room for. */
+#define VICTIM_WR 8
+
 /** A row of the table. */
 struct victim_row {
 	enum ibv_qp_type type;
@@ -51,6 +54,7 @@ struct victim {
 	unsigned worker;
 	struct ibv_qp *qp;
 	struct victim_queue send, recv;
+	uint32_t recv_len[VICTIM_WR]; /* room of the receive requests, by number */
 };
 
 struct victims {
@@ -68,9 +72,7 @@ struct victims {
 	const char *violation; /* NULL: none */
 };
 
-/** The QP number that the ghost pretends to be the peer of victim `idx` under. */
-#define GHOST_QPN(idx) (0x600000u + (idx))
-#define VICTIM_QKEY    0x11223344u
+#define VICTIM_QKEY 0x11223344u
 
 bool victims_open(struct victims *victims, struct fabric *fabric, struct land *land,
 		  struct rng *rng);
