@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# uroce-lab over every kind of port that this machine has: two processes, each operation, every byte
+# checked; datagrams; latency; both families of addresses; and that a wrong byte is noticed.
+#
+#   test/lab/every-port.sh [PORT...]       after a build into build/
+#
+# Ends with `N passed, N failed, N skipped`.
+
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+passed=0 failed=0 skipped=0
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+
+result()
+{
+	echo "$1  $2"
+	case $1 in
+	ok) passed=$((passed + 1)) ;;
+	skip) skipped=$((skipped + 1)) ;;
+	FAIL)
+		failed=$((failed + 1))
+		sed 's/^/      | /' "$log"
+		;;
+	esac
+}
+
+lab()
+{
+	timeout 90 usertools/uroce-lab "$@" >"$log" 2>&1 </dev/null
+}
+
+runs_well()
+{
+	if lab "$@" && { [[ " $* " != *" --verify "* ]] ||
+		grep -Eq '^verify: .* [1-9][0-9]* bytes checked, 0 wrong$' "$log"; }; then
+		result ok "$*"
+	else
+		result FAIL "$*"
+	fi
+}
+
+# What a port needs of the machine; says what is missing.
+lacks()
+{
+	case $1 in
+	af_packet | af_xdp | tap)
+		unshare -n true 2>/dev/null || { echo "network namespaces cannot be made here"; return; }
+		;;
+	esac
+	[ "$1" != tap ] || [ -c /dev/net/tun ] || echo "there is no /dev/net/tun"
+}
+
+[ $# -gt 0 ] || set -- ring memif vhost tap af_packet af_xdp
+for port in "$@"; do
+	why=$(lacks "$port")
+	if [ -n "$why" ]; then
+		result skip "$port: $why"
+		continue
+	fi
+	for operation in write send read; do
+		runs_well "$port" ${operation}_bw -s 65536 -n 500 --verify
+	done
+	runs_well "$port" atomic_bw -n 500 --verify
+	runs_well "$port" send_bw -c UD -s 1024 -n 500
+	runs_well "$port" write_lat -s 64 -n 500
+	runs_well "$port" write_bw --ipv6 -s 10001 -m 1024 -n 500 --verify
+	lab "$port" write_bw -s 4096 -n 500 --verify-selftest
+	if grep -q ', 1 wrong$' "$log"; then
+		result ok "$port notices a wrong byte"
+	else
+		result FAIL "$port does not notice a wrong byte"
+	fi
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]
