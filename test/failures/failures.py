@@ -243,14 +243,13 @@ def sockets(name):
         return {line.split()[-1] for line in file if name in line}
 
 
-def check_remains(name, lab, made, before):
+def check_remains(name, own, made, before):
     """Others may be at work on this machine, so only what bears the lab's name is looked for."""
-    own = os.path.basename(lab.folder)
     left = {
         'hugepage file': files_in('/dev/hugepages') - before,
         'file': {path for folder in ('/run/dpdk', '/var/run/dpdk', '/tmp', '/dev/shm')
                  for path in files_in(folder, own)},
-        'socket': sockets(own),
+        'socket': sockets(own) | sockets(f'uroce-lab-{os.getpid()}-'),
         'namespace': made & namespaces(),
     }
     left = {kind: seen for kind, seen in left.items() if seen}
@@ -262,6 +261,7 @@ def run_case(case, perf):
     name = name_of(case)
     before = files_in('/dev/hugepages')
     lab, made = Lab(), set()
+    own = os.path.basename(os.path.dirname(lab.path('.')))
     try:
         pair = Pair(lab, perf, port, test)
         made = {namespace_of(process) for process in lab.processes} - {namespace_of()}
@@ -274,7 +274,7 @@ def run_case(case, perf):
         tell('FAIL', f'{name}: {error}')
     finally:
         lab.close()
-    check_remains(name, lab, made, before)
+    check_remains(name, own, made, before)
 
 
 def main():
