@@ -147,8 +147,9 @@ copy(FILE *said, FILE *out)
 		fwrite(block, 1, got, out);
 }
 
+/* `argv` is what the user gave, for the complaint. */
 static int
-start_quietly(struct args *args)
+start_quietly(struct args *args, int argc, char **argv)
 {
 	FILE *said = tmpfile();
 	int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
@@ -176,7 +177,11 @@ start_quietly(struct args *args)
 		char why[512];
 
 		first_line(said, why, sizeof(why));
-		fprintf(stderr, "uroce-perf: EAL did not start: %s\n",
+		fprintf(stderr, "uroce-perf: EAL did not start, with");
+		for (int i = 1; i < argc; i++)
+			fprintf(stderr, " %s", argv[i]);
+		fprintf(stderr,
+			": %s; allowed before -- are DPDK's options (-l, -a, --vdev, ...)\n",
 			why[0] ? why : rte_strerror(rte_errno));
 	} else {
 		copy(said, stderr);
@@ -210,5 +215,5 @@ eal_start(const char *program, int argc, char **argv, bool is_loopback)
 	}
 	for (int i = 1; i < argc; i++)
 		add(&args, argv[i]);
-	return start_quietly(&args);
+	return start_quietly(&args, argc, argv);
 }

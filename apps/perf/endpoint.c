@@ -238,10 +238,14 @@ create_qp(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 	struct address *local = &endpoint->local[idx];
 
 	endpoint->qp[idx] = uroce_create_qp(endpoint->pd, &init);
+	if (endpoint->qp[idx] == NULL && errno == EINVAL && opt->inline_len > 0) {
+		fprintf(stderr,
+			"uroce-perf: --inline_size %u: more than the device takes; allowed: less\n",
+			(unsigned)opt->inline_len);
+		return -1;
+	}
 	if (endpoint->qp[idx] == NULL)
-		return failed(opt->inline_len > 0 ? "create a queue pair (with --inline_size)"
-						  : "create a queue pair",
-			      errno);
+		return failed("create a queue pair", errno);
 	local->qpn = endpoint->qp[idx]->qp_num;
 	local->rkey = endpoint->mr->rkey;
 	local->vaddr = (uintptr_t)endpoint->buf;

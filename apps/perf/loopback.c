@@ -24,11 +24,6 @@ static const char *const specs[2] = {
 	"net_ring_uroce1,addr=192.0.2.2/24,addr=2001:db8::2/64",
 };
 
-struct end {
-	struct session session;
-	const char *spec;
-};
-
 /* A port whose driver prefixes its name with net_ring_. */
 static int
 make_port(const char *name, struct rte_ring *rx, struct rte_ring *tx)
@@ -52,15 +47,13 @@ make_ports(void)
 }
 
 static int
-run_end(void *arg)
+run_end(void *session)
 {
-	struct end *end = arg;
-
-	return session_run(&end->session, end->spec);
+	return session_run(session);
 }
 
 static int
-run_both(struct end ends[2])
+run_both(struct session ends[2])
 {
 	unsigned lcore = rte_get_next_lcore(-1, 1, 0);
 
@@ -73,7 +66,7 @@ run_both(struct end ends[2])
 		fprintf(stderr, "uroce-perf: loopback: lcore %u is busy\n", lcore);
 		return PERF_EXIT_FAILED;
 	}
-	int client = run_end(&ends[0]);
+	int client = session_run(&ends[0]);
 	int server = rte_eal_wait_lcore(lcore);
 
 	return client != PERF_EXIT_OK ? client : server;
@@ -82,19 +75,18 @@ run_both(struct end ends[2])
 int
 loopback_run(const struct options *opt)
 {
-	static struct end ends[2]; /* a session is too large for a stack */
+	static struct session ends[2]; /* too large for a stack */
 	struct exchange pair[2];
-	int code = PERF_EXIT_FAILED;
 
 	if (make_ports() != 0 || exchange_pair(pair) != 0)
-		return code;
+		return PERF_EXIT_FAILED;
 	for (unsigned i = 0; i < 2; i++) {
-		ends[i].spec = specs[i];
-		ends[i].session.opt = opt;
-		ends[i].session.is_client = i == 0;
-		ends[i].session.exchange = pair[i];
-		if (report_begin(&ends[i].session.report, opt, i != 0) != 0)
-			return code;
+		ends[i].opt = opt;
+		ends[i].is_client = i == 0;
+		ends[i].exchange = pair[i];
+		if (report_begin(&ends[i].report, opt, i != 0) != 0 ||
+		    session_open(&ends[i], specs[i]) != 0)
+			return PERF_EXIT_FAILED;
 	}
 	return run_both(ends);
 }

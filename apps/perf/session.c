@@ -353,18 +353,12 @@ session_iters(const struct session *session, uint64_t size)
 	return most < ITERS_MIN ? ITERS_MIN : most;
 }
 
-/* The device first: what is wrong with it is said before anybody waits for anybody. */
+/* The device is open by now: what is wrong with it was said before anybody waits for anybody. */
 static int
-open_side(struct session *session, const char *spec)
+open_exchange(struct session *session)
 {
 	const struct options *opt = session->opt;
-	char port_name[64];
 
-	if (endpoint_open(&session->endpoint, opt, spec) != 0)
-		return fail(session, "it has no device");
-	snprintf(port_name, sizeof(port_name), "%.*s", (int)strcspn(spec, ","), spec);
-	if (capture_add_port(port_name) != 0)
-		return fail(session, "it cannot capture");
 	if (session->exchange.fd >= 0)
 		return 0;
 	return session->is_client
@@ -373,11 +367,11 @@ open_side(struct session *session, const char *spec)
 }
 
 static int
-connect_sides(struct session *session, const char *spec)
+connect_sides(struct session *session)
 {
 	struct endpoint *endpoint = &session->endpoint;
 
-	if (open_side(session, spec) != 0 || agree(session) != 0)
+	if (open_exchange(session) != 0 || agree(session) != 0)
 		return -1;
 	if (session->opt->qp_type == IBV_QPT_UD && session->opt->has_size &&
 	    session->opt->size > endpoint->mtu) {
@@ -420,13 +414,14 @@ judge(const struct session *session)
 	bool is_found = session->wrong > 0;
 
 	if (!session->opt->is_selftest) {
-		if (is_found)
+		if (is_found && !session->report.is_quiet)
 			fprintf(stderr, "uroce-perf: verify: %" PRIu64 " wrong bytes\n",
 				session->wrong);
 		return is_found ? PERF_EXIT_FAILED : PERF_EXIT_OK;
 	}
-	fprintf(stderr, "uroce-perf: verify-selftest: the flipped byte was %s\n",
-		is_found ? "found, as it should be" : "NOT found");
+	if (!session->report.is_quiet)
+		fprintf(stderr, "uroce-perf: verify-selftest: the flipped byte was %s\n",
+			is_found ? "found, as it should be" : "NOT found");
 	return is_found ? PERF_EXIT_FLIP_FOUND : PERF_EXIT_FLIP_MISSED;
 }
 
@@ -469,14 +464,27 @@ await_close(struct session *session)
 }
 
 int
-session_run(struct session *session, const char *spec)
+session_open(struct session *session, const char *spec)
+{
+	char port_name[64];
+
+	snprintf(port_name, sizeof(port_name), "%.*s", (int)strcspn(spec, ","), spec);
+	if (endpoint_open(&session->endpoint, session->opt, spec) == 0 &&
+	    capture_add_port(port_name) == 0)
+		return 0;
+	endpoint_close(&session->endpoint);
+	return -1;
+}
+
+int
+session_run(struct session *session)
 {
 	const struct options *opt = session->opt;
 	int code = PERF_EXIT_FAILED;
 
 	session->is_requester = session->is_client || opt->is_bidir;
 	session->is_responder = !session->is_client || opt->is_bidir;
-	if (connect_sides(session, spec) == 0)
+	if (connect_sides(session) == 0)
 		code = run_connected(session);
 	if (!session->is_client && code != PERF_EXIT_FAILED)
 		await_close(session);

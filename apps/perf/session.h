@@ -43,12 +43,15 @@ struct sync {
 	uint64_t value[SYNC_VALUES];
 };
 
+/** Make the device of a specification. @return 0, or -1 after a line on stderr */
+int session_open(struct session *session, const char *spec);
+
 /**
- * Go through the whole run. The exchange is made when it is closed, as options and role say.
- * @param spec  of the device to make
+ * Go through the whole run, and close the session. The exchange is made when it is closed, as
+ * options and role say.
  * @return PERF_EXIT_...
  */
-int session_run(struct session *session, const char *spec);
+int session_run(struct session *session);
 
 /** Messages of `size` for each QP when nobody said how many. */
 uint64_t session_iters(const struct session *session, uint64_t size);
