@@ -15,8 +15,6 @@ uint64_t uroce_clock_base;
 static void
 learn(void)
 {
-	if (uroce_clock_factor)
-		return; /* others read it by now */
 	uroce_clock_factor =
 		(uint64_t)(((unsigned __int128)UINT64_C(1000000000) << 32) / rte_get_tsc_hz());
 }
