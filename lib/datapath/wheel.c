@@ -18,6 +18,7 @@ uroce_wheel_init(struct uroce_wheel *wheel, uint64_t now_ns)
 	memset(wheel, 0, sizeof(*wheel));
 	wheel->cursor = now_ns >> UROCE_WHEEL_SHIFT;
 	wheel->now_tick = wheel->cursor;
+	wheel->next_tick = UROCE_NEVER;
 }
 
 void
@@ -42,6 +43,8 @@ link_qpr(struct uroce_wheel *wheel, struct uroce_qpr *qpr, uint64_t tick)
 	*head = qpr;
 	wheel->occupied[idx / 64] |= UINT64_C(1) << idx % 64;
 	wheel->nb_filed++;
+	if (tick < wheel->next_tick)
+		wheel->next_tick = tick;
 }
 
 void
@@ -102,17 +105,19 @@ uroce_wheel_take(struct uroce_wheel *wheel, uint64_t now_ns)
 {
 	const uint64_t now_tick = now_ns >> UROCE_WHEEL_SHIFT;
 	struct uroce_qpr *qpr;
-	uint64_t tick;
 
 	if (now_tick > wheel->now_tick)
 		wheel->now_tick = now_tick;
-	tick = wheel->nb_filed ? next_occupied(wheel, wheel->cursor) : UROCE_NEVER;
-	if (tick > wheel->now_tick) {
+	/* Most rounds end here: the slots are searched when something is due, not before. */
+	if (wheel->next_tick <= wheel->now_tick)
+		wheel->next_tick =
+			wheel->nb_filed ? next_occupied(wheel, wheel->cursor) : UROCE_NEVER;
+	if (wheel->next_tick > wheel->now_tick) {
 		wheel->cursor = wheel->now_tick + 1;
 		return NULL;
 	}
-	wheel->cursor = tick;
-	qpr = wheel->slot[tick & SLOT_MASK];
+	wheel->cursor = wheel->next_tick;
+	qpr = wheel->slot[wheel->cursor & SLOT_MASK];
 	uroce_wheel_remove(wheel, qpr);
 	return qpr;
 }

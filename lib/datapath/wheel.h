@@ -23,8 +23,9 @@
 #define UROCE_WHEEL_SLOTS 4096 /* the horizon is 67 ms */
 
 struct uroce_wheel {
-	uint64_t cursor;   /* the tick to be looked at next; all before it are done */
-	uint64_t now_tick; /* of the expire that is under way, or was last */
+	uint64_t cursor;    /* the tick to be looked at next; all before it are done */
+	uint64_t now_tick;  /* of the take that is under way, or was last */
+	uint64_t next_tick; /* nothing is filed before; UROCE_NEVER: nothing is filed */
 	uint32_t nb_filed;
 	uint64_t occupied[UROCE_WHEEL_SLOTS / 64]; /* bit i: slot i is not empty */
 	struct uroce_qpr *slot[UROCE_WHEEL_SLOTS];
