@@ -10,6 +10,10 @@
  * becomes DEAD; the grace period between invalidate and free is what keeps the entry, and the memory
  * behind it, from being used for something else under that reader.
  *
+ * A key is turned into its entry's index by arithmetic that takes longer than the rest of resolve, so
+ * where recent keys led is remembered. That memory is a hint: it holds no right, the entry's word is
+ * compared with the key in any case, and what it says of a key never changes. Hence relaxed atomics.
+ *
  * Free entries wait in a queue, not on a stack, so that a key's upper bits come back as late as they
  * can, and an entry never gets the same tag twice in a row.
  */
@@ -17,6 +21,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "mem/key.h"
 #include "mem/mr.h"
@@ -25,6 +30,9 @@
 #define STATE_FREE 0u
 #define STATE_LIVE (UINT64_C(1) << 32)
 #define STATE_DEAD (UINT64_C(1) << 33)
+
+/** Keys remembered; a power of two. */
+#define NB_RECENT 64
 
 /** End of the free queue. */
 #define IDX_NONE UINT32_MAX
@@ -46,11 +54,13 @@ struct uroce_mr_table {
 	/* read-only after init: all that resolve needs, in one line */
 	struct uroce_key_perm perm;
 	uint32_t nb_entries;
+	_Atomic uint64_t *recent; /* key << 32 | index, by the key's low upper bits; any worker's */
 	/* control calls only */
 	_Alignas(64) struct uroce_key_rand rand;
 	uint32_t nb_live;
 	uint32_t first_free_idx; /* next to be used */
 	uint32_t last_free_idx;  /* freed most recently */
+	_Alignas(64) _Atomic uint64_t recent_words[NB_RECENT];
 	struct entry entries[];
 };
 static_assert(offsetof(struct uroce_mr_table, rand) == 64, "resolve reads one line of the table");
@@ -69,6 +79,7 @@ uroce_mr_table_init(void *mem, uint32_t nb_mr, const uint8_t secret[16])
 	assert((uintptr_t)mem % _Alignof(struct uroce_mr_table) == 0);
 	assert(nb_mr >= 1 && nb_mr <= UROCE_KEY_NB_INDEX);
 	*table = (struct uroce_mr_table){ .nb_entries = nb_mr, .last_free_idx = nb_mr - 1 };
+	table->recent = table->recent_words;
 	uroce_key_rand_init(&table->rand, secret);
 	uroce_key_perm_init(&table->perm, &table->rand);
 	for (uint32_t i = 0; i < nb_mr; i++) {
@@ -185,11 +196,21 @@ uroce_mr_free(struct uroce_mr_table *table, uint32_t key)
 	put_free(table, idx);
 }
 
+/* Keys differ in their upper bits; the lowest of those are as random as the others. */
+static _Atomic uint64_t *
+recent_of(const struct uroce_mr_table *table, uint32_t key)
+{
+	return &table->recent[key >> 8 & (NB_RECENT - 1)];
+}
+
 void *
 uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t va,
 		 uint64_t len, uint32_t access)
 {
-	const uint32_t idx = uroce_key_index(&table->perm, key);
+	_Atomic uint64_t *recent = recent_of(table, key);
+	const uint64_t seen = atomic_load_explicit(recent, memory_order_relaxed);
+	const bool is_recent = seen >> 32 == key;
+	const uint32_t idx = is_recent ? (uint32_t)seen : uroce_key_index(&table->perm, key);
 
 	if (idx >= table->nb_entries)
 		return NULL;
@@ -198,6 +219,8 @@ uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 	/* A1: sees the fields that add wrote before R1. */
 	if (atomic_load_explicit(&entry->state, memory_order_acquire) != (STATE_LIVE | key))
 		return NULL;
+	if (!is_recent)
+		atomic_store_explicit(recent, (uint64_t)key << 32 | idx, memory_order_relaxed);
 	/* Below the region, `offset` is huge; and as it is within the region afterwards, the
 	 * subtraction that checks the end cannot wrap, whatever `len` is. */
 	const uint64_t offset = va - entry->iova;
