@@ -45,6 +45,7 @@ struct uroce_tx {
 	struct rte_mbuf *pending[UROCE_PENDING_MAX]; /* complete frames, oldest first */
 	unsigned nb_pending;
 	atomic_bool is_stalled; /* the port took fewer than offered; read by the service thread */
+	uint64_t moved_ns;      /* while it is: when the port last took one, or could have */
 	struct rte_mbuf *spare[UROCE_BURST]; /* to be built in */
 	unsigned nb_spare;
 	struct uroce_qpr *active_head; /* QPs that may have something to send, in turn */

@@ -6,8 +6,10 @@
  * into the mbufs that were allocated beforehand; here the payload is gathered behind them, the CRC
  * being computed on the way.
  *
- * What the port does not take waits, in order, and goes first in the next round; while more than a
- * burst waits nothing new is built, so back-pressure reaches the QPs.
+ * What the port does not take waits, in order, and goes first in the next round; meanwhile nothing
+ * new is built, so back-pressure reaches the QPs. A port that takes nothing at all for STALL_NS, or
+ * whose link is down, has nobody at its other end: then what waits is lost, and building goes on. For
+ * a QP has to be asked so that its retry timer starts, or its requests are flushed.
  */
 
 #include <string.h>
@@ -18,6 +20,8 @@
 #include "datapath/guard.h"
 #include "datapath/round.h"
 #include "wire/icrc.h"
+
+#define STALL_NS UINT64_C(20000000) /* more than a peer waits for its CPU, in most cases */
 
 void
 uroce_tx_schedule(struct uroce_worker *worker, struct uroce_qpr *qpr)
@@ -229,6 +233,8 @@ flush(struct uroce_worker *worker)
 	struct uroce_tx *tx = &worker->tx;
 	unsigned nb = 0;
 
+	if (!atomic_load_explicit(&tx->is_stalled, memory_order_relaxed))
+		tx->moved_ns = worker->now_ns;
 	while (nb < tx->nb_pending) {
 		const uint16_t offered = (uint16_t)RTE_MIN(tx->nb_pending - nb, UROCE_BURST);
 		const uint16_t taken = offer(worker, &tx->pending[nb], offered);
@@ -237,6 +243,8 @@ flush(struct uroce_worker *worker)
 		if (taken < offered)
 			break;
 	}
+	if (nb > 0)
+		tx->moved_ns = worker->now_ns;
 	remove_first(tx, nb);
 	atomic_store_explicit(&tx->is_stalled, tx->nb_pending > 0, memory_order_relaxed);
 	worker->stats.tx_full += tx->nb_pending > 0;
@@ -279,8 +287,12 @@ uroce_tx_run(struct uroce_worker *worker)
 	}
 	if (tx->nb_pending > 0)
 		nb = flush(worker);
-	if (tx->nb_pending > 0)
-		return nb;
+	if (tx->nb_pending > 0) {
+		if (uroce_port_is_up(worker->dev->port) && worker->now_ns - tx->moved_ns < STALL_NS)
+			return nb;
+		rte_pktmbuf_free_bulk(tx->pending, tx->nb_pending);
+		tx->nb_pending = 0;
+	}
 	build(worker, UROCE_BURST);
 	if (tx->nb_pending > 0)
 		nb += flush(worker);

@@ -14,7 +14,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <rte_ethdev.h>
+
 #include "datapath/port.h"
+#include "datapath/round.h"
 
 #define LEN 20000
 
@@ -185,6 +188,38 @@ world__a_silent_peer_ends_in_retry_exceeded(void **state)
 		;
 }
 
+/* Frames to a host that has stopped taking any, until there is no more room. */
+static void
+fill_wire(void)
+{
+	struct rte_mbuf *frame = rte_pktmbuf_alloc(dev_a->worker[0]->pool);
+
+	while (rte_eth_tx_burst(dev_a->port->id, 0, &frame, 1) == 1) {
+		frame = rte_pktmbuf_alloc(dev_a->worker[0]->pool);
+		assert_non_null(frame);
+		memset(rte_pktmbuf_append(frame, 60), 0, 60);
+	}
+	rte_pktmbuf_free(frame);
+}
+
+/* As a silent peer, though not one frame leaves; and requests posted thereafter are flushed. */
+static void
+world__a_peer_that_takes_nothing_ends_in_retry_exceeded(void **state)
+{
+	(void)state;
+	connect_over(1);
+	fill_wire();
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, LEN, b, 0);
+	(void)uroce_worker_poll(dev_a->worker[0]);
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 2, 0, LEN, b, 0);
+	assert_int_equal(rig_await(&a->scq, dev_a, dev_a).status, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(rig_await(&a->scq, dev_a, dev_a).status, IBV_WC_WR_FLUSH_ERR);
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 3, 0, LEN, b, 0);
+	assert_int_equal(rig_await(&a->scq, dev_a, dev_a).status, IBV_WC_WR_FLUSH_ERR);
+	while (uroce_worker_poll(dev_b->worker[0]) > 0)
+		;
+}
+
 static struct ibv_ah_attr
 vector(uint8_t gid, const uint8_t *dgid)
 {
@@ -280,6 +315,7 @@ main(void)
 		TEST(world__an_armed_cq_wakes_its_consumer),
 		TEST(world__events_reach_the_device_and_go_with_their_qp),
 		TEST(world__a_silent_peer_ends_in_retry_exceeded),
+		TEST(world__a_peer_that_takes_nothing_ends_in_retry_exceeded),
 		TEST(dev_resolve__refusals),
 		TEST(dev_resolve__ourselves_is_our_own_mac),
 	};
