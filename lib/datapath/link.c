@@ -22,8 +22,6 @@
 
 #include "datapath/log.h"
 
-#define RESTART_NS UINT64_C(200000000) /* from one try to the next */
-
 static void
 set_link(struct uroce_port *port, bool is_up)
 {
@@ -195,6 +193,6 @@ start_quietly(struct uroce_port *port)
 void
 uroce_link_restart(struct uroce_port *port, uint64_t now_ns)
 {
-	port->restart_ns = now_ns + RESTART_NS;
+	port->restart_ns = now_ns + UROCE_LINK_RESTART_NS;
 	uroce_link_call(port, start_quietly);
 }

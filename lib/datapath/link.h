@@ -17,6 +17,12 @@ void uroce_link_unwatch(struct uroce_port *port);
 /** Look at the link. Does not wait. */
 void uroce_link_check(struct uroce_port *port);
 
+/**
+ * From one try to connect to the next. It is more than a handshake takes on a busy machine: memif
+ * does not survive a peer that leaves amidst one.
+ */
+#define UROCE_LINK_RESTART_NS UINT64_C(500000000)
+
 /** Whether the port has lost its peer and should be started again. */
 bool uroce_link_is_lost(const struct uroce_port *port, uint64_t now_ns);
 

@@ -8,9 +8,11 @@
 #include "datapath/port.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_errno.h>
@@ -18,6 +20,7 @@
 #include <rte_ether.h>
 #include <rte_kvargs.h>
 
+#include "datapath/clock.h"
 #include "datapath/guard.h"
 #include "datapath/link.h"
 #include "datapath/log.h"
@@ -235,6 +238,7 @@ start(struct uroce_port *port)
 	const int ret = rte_eth_dev_start(port->id);
 
 	if (ret == 0) {
+		port->restart_ns = uroce_clock_ns() + UROCE_LINK_RESTART_NS;
 		port->is_started = true;
 		atomic_store(&port->is_ready, true);
 		return 0;
@@ -359,12 +363,25 @@ uroce_port_open(const struct uroce_dev_conf *conf, struct uroce_event_queue *eve
 	return 0;
 }
 
+/*
+ * virtio_user takes leave of its backend over a socket. When the backend has died that raises
+ * SIGPIPE, whose default is the end of this process too: so it is held back, and taken.
+ */
 static void
 stop_and_close(struct uroce_port *port)
 {
+	sigset_t broken_pipe, before, pending;
+
+	sigemptyset(&broken_pipe);
+	sigaddset(&broken_pipe, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
 	if (port->is_started)
 		(void)rte_eth_dev_stop(port->id);
 	(void)rte_eth_dev_close(port->id);
+	if (!sigismember(&pending, SIGPIPE))
+		(void)sigtimedwait(&broken_pipe, NULL, &(const struct timespec){ 0 });
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void
