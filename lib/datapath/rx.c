@@ -47,7 +47,7 @@ is_our_vlan(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 	return (pkt->vlan_tci & 0xfff) == (dev->conf.has_vlan ? dev->conf.vlan_tci & 0xfff : 0);
 }
 
-/* One segment, or NULL and the mbuf is freed. */
+/* @return whether the frame now is one segment */
 static bool
 linearise(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 {

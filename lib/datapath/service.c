@@ -5,9 +5,9 @@
  * last millisecond is left alone, the others get a round. After activity it spins briefly, because
  * what happened once mostly goes on; then it sleeps, longer each time.
  *
- * Sleeping: it raises `is_asleep`, then looks at the doorbells once more, then waits on `wakes`
- * (a futex). Who rings pushes the doorbell first and looks at `is_asleep` afterwards, so one of the
- * two sees the other.
+ * Sleeping: it raises `is_asleep`, then looks at the doorbells once more, then waits while `wakes` (a
+ * futex) is what it was before the last look at the workers. Who rings pushes the doorbell first, and
+ * who wakes counts first, and both look at `is_asleep` afterwards: so one of the two sees the other.
  */
 
 #include "datapath/service.h"
@@ -103,9 +103,8 @@ has_bells(const struct uroce_dev *dev)
 }
 
 static void
-nap(struct uroce_service_thread *service, uint64_t nap_ns)
+nap(struct uroce_service_thread *service, uint64_t nap_ns, uint32_t wakes)
 {
-	const uint32_t wakes = atomic_load(&service->wakes);
 	const struct timespec time = { .tv_nsec = (long)nap_ns };
 
 	atomic_store(&service->is_asleep, true);
@@ -121,21 +120,24 @@ serve(void *arg)
 	struct uroce_service_thread *service = arg;
 	uint64_t active_ns = uroce_clock_ns();
 	uint64_t nap_ns = NAP_MIN_NS;
+	uint32_t wakes_before = 0;
 
 	(void)prctl(PR_SET_TIMERSLACK, 1000ul);
 	if (rte_lcore_id() == LCORE_ID_ANY)
 		(void)rte_thread_register();
 	while (!atomic_load_explicit(&service->is_stopping, memory_order_relaxed)) {
+		const uint32_t wakes = atomic_load(&service->wakes);
 		const struct glance glance = look_after_all(service->dev);
 		const uint64_t now_ns = uroce_clock_ns();
 
-		if (glance.nb > 0) {
+		if (glance.nb > 0 || wakes != wakes_before) {
 			active_ns = now_ns;
 			nap_ns = NAP_MIN_NS;
+			wakes_before = wakes;
 		}
 		if (now_ns - active_ns < SPIN_NS)
 			continue;
-		nap(service, RTE_MIN(RTE_MAX(glance.wait_ns, NAP_MIN_NS), nap_ns));
+		nap(service, RTE_MIN(RTE_MAX(glance.wait_ns, NAP_MIN_NS), nap_ns), wakes);
 		nap_ns = RTE_MIN(nap_ns * 2, NAP_MAX_NS);
 	}
 	rte_thread_unregister();
@@ -181,7 +183,8 @@ void
 uroce_service_wake(struct uroce_service_thread *service)
 {
 	atomic_fetch_add(&service->wakes, 1);
-	(void)syscall(SYS_futex, &service->wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	if (atomic_load(&service->is_asleep))
+		(void)syscall(SYS_futex, &service->wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 void
