@@ -63,8 +63,14 @@ take_answers(struct blaster *blaster)
 	}
 }
 
+/* A frame between its two passes. */
+struct draft {
+	const struct shape_kind *kind;
+	uint32_t state; /* of the ICRC */
+};
+
 static void
-put_frame(struct blaster *blaster, struct rte_mbuf *m, bool has_ack_req)
+put_frame(struct blaster *blaster, struct rte_mbuf *m, bool has_ack_req, struct draft *draft)
 {
 	const struct shape *shape = &blaster->shape;
 	const struct shape_kind *kind = shape_kind_at(shape, blaster->idx);
@@ -72,8 +78,9 @@ put_frame(struct blaster *blaster, struct rte_mbuf *m, bool has_ack_req)
 
 	m->data_len = kind->frame_len;
 	m->pkt_len = kind->frame_len;
-	shape_put(kind, rte_pktmbuf_mtod(m, uint8_t *), blaster->next_psn, has_ack_req,
-		  blaster->place, blaster->region + off);
+	draft->kind = kind;
+	draft->state = shape_put(kind, rte_pktmbuf_mtod(m, uint8_t *), blaster->next_psn,
+				 has_ack_req, blaster->place, blaster->region + off);
 	blaster->next_psn = uroce_psn_add(blaster->next_psn, 1);
 	if (++blaster->idx < shape->nb_frames)
 		return;
@@ -91,12 +98,15 @@ send_frames(struct blaster *blaster, bool has_ack_req)
 		blaster->opt->window - uroce_psn_dist(blaster->una_psn, blaster->next_psn);
 	const unsigned nb = room < blaster->opt->burst ? room : blaster->opt->burst;
 	struct rte_mbuf *frames[LIMIT_BURST_MAX];
+	struct draft drafts[LIMIT_BURST_MAX];
 	unsigned sent;
 
 	if (nb == 0 || rte_pktmbuf_alloc_bulk(blaster->port->pool, frames, nb) != 0)
 		return 0;
 	for (unsigned i = 0; i < nb; i++)
-		put_frame(blaster, frames[i], has_ack_req);
+		put_frame(blaster, frames[i], has_ack_req, &drafts[i]);
+	for (unsigned i = 0; i < nb; i++)
+		shape_sum(drafts[i].kind, rte_pktmbuf_mtod(frames[i], uint8_t *), drafts[i].state);
 	sent = port_send(blaster->port, frames, nb);
 	blaster->frames += sent;
 	blaster->is_stuck = sent < nb;

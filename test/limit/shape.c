@@ -99,7 +99,10 @@ shape_frame_len(const struct shape *shape)
 	return shape->nb_frames == 1 ? shape->last.frame_len : shape->first.frame_len;
 }
 
-void
+/* From so many bytes on, payload is summed while it is copied. */
+#define FUSED_LEN_MIN 128
+
+uint32_t
 shape_put(const struct shape_kind *kind, uint8_t *frame, uint32_t psn, bool has_ack_req,
 	  uint64_t va, const uint8_t *src)
 {
@@ -110,27 +113,33 @@ shape_put(const struct shape_kind *kind, uint8_t *frame, uint32_t psn, bool has_
 	struct uroce_bth *bth = (struct uroce_bth *)(frame + SHAPE_CONST_LEN - 8);
 	uint8_t *payload = frame + kind->hdr_len;
 	uint8_t *end = payload + kind->payload_len;
-	uint32_t icrc = kind->icrc;
+	uint32_t state = kind->icrc;
 
 	memcpy(frame, kind->hdr, TEMPLATE_LEN);
 	bth->ack_req = has_ack_req ? UROCE_BTH_ACK_REQ : 0;
 	bth->psn = be24_make(psn);
 	if (kind->has_reth)
 		((struct uroce_reth *)(bth + 1))->va = be64_make(va);
-	if (kind->payload_len <= 64) {
+	if (kind->payload_len < FUSED_LEN_MIN) {
 		memcpy(payload, src, kind->payload_len);
-		memset(end, 0, kind->pad_len);
-		icrc = uroce_crc32(icrc, &bth->ack_req,
-				   (size_t)(end + kind->pad_len - &bth->ack_req));
 	} else {
-		icrc = uroce_crc32(icrc, &bth->ack_req, (size_t)(payload - &bth->ack_req));
-		icrc = uroce_crc32_copy(icrc, payload, src, kind->payload_len);
-		if (kind->pad_len > 0) {
-			memset(end, 0, kind->pad_len);
-			icrc = uroce_crc32(icrc, end, kind->pad_len);
-		}
+		state = uroce_crc32(state, &bth->ack_req, (size_t)(payload - &bth->ack_req));
+		state = uroce_crc32_copy(state, payload, src, kind->payload_len);
 	}
-	uroce_icrc_store(end + kind->pad_len, icrc);
+	memset(end, 0, kind->pad_len);
+	return state;
+}
+
+void
+shape_sum(const struct shape_kind *kind, uint8_t *frame, uint32_t state)
+{
+	uint8_t *end = frame + kind->frame_len - UROCE_ICRC_LEN;
+	const uint8_t *from =
+		kind->payload_len < FUSED_LEN_MIN ? frame + SHAPE_CONST_LEN : end - kind->pad_len;
+
+	if (end > from)
+		state = uroce_crc32(state, from, (size_t)(end - from));
+	uroce_icrc_store(end, state);
 }
 
 void

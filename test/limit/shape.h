@@ -55,12 +55,20 @@ shape_kind_at(const struct shape *shape, uint32_t idx)
 uint32_t shape_frame_len(const struct shape *shape);
 
 /**
- * Write a frame: room for frame_len (and UROCE_HDR_MAX) bytes at `frame`.
+ * Write a frame but for its ICRC: room for frame_len (and UROCE_HDR_MAX) bytes at `frame`. Payload
+ * that is worth it is summed while it is copied.
  * @param va   what the RETH says, where there is one
  * @param src  the payload
+ * @return state after the payload when it was summed, else meaningless
  */
-void shape_put(const struct shape_kind *kind, uint8_t *frame, uint32_t psn, bool has_ack_req,
-	       uint64_t va, const uint8_t *src);
+uint32_t shape_put(const struct shape_kind *kind, uint8_t *frame, uint32_t psn, bool has_ack_req,
+		   uint64_t va, const uint8_t *src);
+
+/**
+ * Sum a frame that shape_put() wrote, and store the ICRC. A call of its own, so that a burst is
+ * written first and summed then: wide loads right behind narrow stores wait for them.
+ */
+void shape_sum(const struct shape_kind *kind, uint8_t *frame, uint32_t state);
 
 /** What an answer costs on the wire: Ethernet, IPv4, UDP, BTH, AETH, ICRC. */
 #define SHAPE_ACK_LEN (SHAPE_CONST_LEN + 4 + 4 + 4)
