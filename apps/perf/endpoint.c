@@ -17,6 +17,7 @@
 #define PORT_NUM       1
 #define RNR_TIMER_CODE 12 /* 0.64 ms [IBA 9.7.5.2.8] */
 #define RNR_RETRY      7  /* for ever */
+#define RESOLVE_TRIES  3
 #define HOP_LIMIT      64
 #define HUGE_ALIGN     (2u << 20)
 
@@ -318,7 +319,11 @@ to_rtr(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	if (opt->qp_type == IBV_QPT_RC)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	int error = uroce_modify_qp(endpoint->qp[idx], &attr, mask);
+	int error = ETIMEDOUT;
+
+	/* the peer has to answer who has its address, and may be busy starting */
+	for (int i = 0; i < RESOLVE_TRIES && error == ETIMEDOUT; i++)
+		error = uroce_modify_qp(endpoint->qp[idx], &attr, mask);
 	return error != 0 ? failed("the way to the peer (queue pair to RTR)", error) : 0;
 }
 
