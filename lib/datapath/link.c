@@ -12,15 +12,26 @@
 
 #include "datapath/link.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <rte_cycles.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
 #include <rte_ethdev.h>
 #include <rte_interrupts.h>
+#include <rte_kvargs.h>
 #include <rte_log.h>
 
 #include "datapath/log.h"
+
+#define ANSWER_NS    UINT64_C(60000000000) /* for the server's answer */
+#define MEMIF_SOCKET "/run/memif.sock"     /* the driver's default */
 
 static void
 set_link(struct uroce_port *port, bool is_up)
@@ -166,11 +177,63 @@ uroce_link_call(struct uroce_port *port, void (*call)(struct uroce_port *port))
 		close(errand.fd);
 }
 
+static bool
+is_connected_to(int fd, const char *path)
+{
+	struct sockaddr_un peer = { 0 };
+	socklen_t len = sizeof(peer);
+
+	if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0 || peer.sun_family != AF_UNIX)
+		return false;
+	/* an abstract name begins with a zero */
+	return strncmp(peer.sun_path + (peer.sun_path[0] == '\0'), path,
+		       sizeof(peer.sun_path) - 1) == 0;
+}
+
+static bool
+has_connection(const char *path)
+{
+	DIR *fds = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	bool found = false;
+
+	while (fds && !found && (entry = readdir(fds)))
+		found = is_connected_to((int)strtol(entry->d_name, NULL, 10), path);
+	if (fds)
+		closedir(fds);
+	return found;
+}
+
+/*
+ * A server that comes to a connection which was given up before its answer closes a descriptor that
+ * its EAL still watches, and EAL panics. So a connection that waits for its answer is left alone for
+ * longer than a process is starved; when the server has refused it, it is closed.
+ */
+static bool
+is_connecting(const struct uroce_port *port, uint64_t now_ns)
+{
+	struct rte_eth_dev_info info;
+	const struct rte_devargs *args;
+	struct rte_kvargs *pairs;
+	const char *path;
+	bool found;
+
+	if (!port->is_started || now_ns >= port->restart_ns + ANSWER_NS ||
+	    rte_eth_dev_info_get(port->id, &info) < 0)
+		return false;
+	args = rte_dev_devargs(info.device);
+	pairs = args ? rte_kvargs_parse(args->args, NULL) : NULL;
+	path = pairs ? rte_kvargs_get(pairs, "socket") : NULL;
+	found = has_connection(path ? path : MEMIF_SOCKET);
+	rte_kvargs_free(pairs);
+	return found;
+}
+
 bool
 uroce_link_is_lost(const struct uroce_port *port, uint64_t now_ns)
 {
 	return port->is_client && !uroce_port_is_up(port) && !uroce_port_is_gone(port) &&
-	       now_ns >= port->restart_ns;
+	       now_ns >= port->restart_ns && !is_connecting(port, now_ns);
 }
 
 /* The driver says that nobody listens; it has said so before. */
