@@ -26,6 +26,14 @@ XDP_LINK_MTU = 3498    # the most that a veth with an XDP program takes
 XDP_PROGRAM = 'build/lib/datapath/xdp/udp4791.bpf.o'
 
 
+def built(path):
+    """Where a file of the build is: in the tree, or installed, as this file is."""
+    if os.path.exists(os.path.join(TOP, 'meson.build')):
+        return os.path.join(TOP, path)
+    name = os.path.basename(path)
+    return shutil.which(name) or os.path.join(TOP, name)
+
+
 class LabError(Exception):
     """What, why, and what is allowed, in one line."""
 
@@ -172,7 +180,7 @@ def af_packet(lab):
 
 def af_xdp(lab):
     keepers, tcp = veth(lab, XDP_LINK_MTU)
-    program = os.path.join(TOP, XDP_PROGRAM)
+    program = built(XDP_PROGRAM)
     if not os.path.exists(program):
         raise LabError(f'af_xdp: {XDP_PROGRAM} was not built: it needs clang and libbpf-dev')
     eal = f'--no-pci --vdev=net_af_xdp0,iface=roce0,xdp_prog={program}'
