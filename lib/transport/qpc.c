@@ -6,6 +6,7 @@
 #include "transport/qpc.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "transport/done.h"
@@ -186,6 +187,9 @@ void
 uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	qpc->state = IBV_QPS_ERR;
+	/* Who posts a receive request publishes it, then looks at the state: either it sees ERR and
+	 * rings, or the flush sees the request. */
+	atomic_thread_fence(memory_order_seq_cst);
 	qpc->resp.operation = UROCE_OPERATION_NONE;
 	uroce_req_reset(qpc);
 	uroce_done_flush(qpc, now_ns);
