@@ -14,7 +14,6 @@
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <rte_memory.h>
 
 #include "datapath/hugemem.h"
 #include "verbs/event.h"
@@ -191,6 +190,12 @@ is_cq_legal(const struct ibv_context *context, int cqe, const struct ibv_comp_ch
 	       (channel == NULL || channel->context == context);
 }
 
+static void *
+alloc_entries(const struct uroce_dev *dev, int cqe)
+{
+	return uroce_hugemem_alloc(uroce_cq_memsize((uint32_t)cqe), uroce_dev_socket_id(dev));
+}
+
 struct ibv_cq *
 uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 		struct ibv_comp_channel *channel, int comp_vector)
@@ -202,15 +207,15 @@ uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 		errno = EINVAL;
 		return NULL;
 	}
-	cq = uroce_hugemem_alloc(sizeof(*cq), SOCKET_ID_ANY);
+	dev = uroce_vcontext_dev(context);
+	cq = uroce_hugemem_alloc(sizeof(*cq), uroce_dev_socket_id(dev));
 	if (cq != NULL)
-		cq->mem = uroce_hugemem_alloc(uroce_cq_memsize((uint32_t)cqe), SOCKET_ID_ANY);
+		cq->mem = alloc_entries(dev, cqe);
 	if (cq == NULL || cq->mem == NULL) {
 		uroce_hugemem_free(cq);
 		errno = ENOMEM;
 		return NULL;
 	}
-	dev = uroce_vcontext_dev(context);
 	uroce_cq_init(&cq->queue, cq->mem, (uint32_t)cqe);
 	cq->worker = dev->worker[comp_vector];
 	cq->is_app_driven = dev->conf.drive == UROCE_DRIVE_APP;
@@ -234,7 +239,7 @@ uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 
 	if (ibv == NULL || cqe < 1 || cqe > UROCE_MAX_CQE)
 		return EINVAL;
-	mem = uroce_hugemem_alloc(uroce_cq_memsize((uint32_t)cqe), SOCKET_ID_ANY);
+	mem = alloc_entries(uroce_vcontext_dev(ibv->context), cqe);
 	if (mem == NULL)
 		return ENOMEM;
 	/* Two threads may resize at once; the memory that goes is the memory that was in use. */

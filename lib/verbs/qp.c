@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <rte_common.h>
-#include <rte_memory.h>
 
 #include "datapath/clock.h"
 #include "datapath/hugemem.h"
@@ -72,7 +71,7 @@ granted(const struct ibv_qp_cap *asked)
 
 /* The object with its queues behind it. */
 static struct uroce_vqp *
-alloc_qp(const struct ibv_qp_cap *cap, bool has_path)
+alloc_qp(const struct ibv_qp_cap *cap, bool has_path, int socket_id)
 {
 	const uint32_t send_stride =
 		uroce_send_wqe_stride(cap->max_send_sge, cap->max_inline_data, has_path);
@@ -81,7 +80,7 @@ alloc_qp(const struct ibv_qp_cap *cap, bool has_path)
 	const size_t rq_at =
 		RTE_CACHE_LINE_ROUNDUP(sq_at + uroce_ring_memsize(cap->max_send_wr, send_stride));
 	struct uroce_vqp *const qp = uroce_hugemem_alloc(
-		rq_at + uroce_ring_memsize(cap->max_recv_wr, recv_stride), SOCKET_ID_ANY);
+		rq_at + uroce_ring_memsize(cap->max_recv_wr, recv_stride), socket_id);
 
 	if (qp == NULL)
 		return NULL;
@@ -166,7 +165,7 @@ create_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *init, struct uroce_v
 	ret = uroce_dev_alloc_qpn(dev, &qpn);
 	if (ret != 0)
 		return ret;
-	qp = alloc_qp(&cap, init->qp_type == IBV_QPT_UD);
+	qp = alloc_qp(&cap, init->qp_type == IBV_QPT_UD, uroce_dev_socket_id(dev));
 	if (qp == NULL) {
 		ret = -ENOMEM;
 		goto free_qpn;
