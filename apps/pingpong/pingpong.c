@@ -143,6 +143,19 @@ exchange(struct address ours)
 	return theirs;
 }
 
+/* A virtual port has a link when both its ends are there, and have found each other. */
+static void
+wait_for_link(void)
+{
+	struct ibv_port_attr port = { 0 };
+
+	for (unsigned ms = 0; ms < 10000 && port.state != IBV_PORT_ACTIVE; ms++) {
+		usleep(1000);
+		check(uroce_query_port(context, 1, &port) == 0, "no port");
+	}
+	check(port.state == IBV_PORT_ACTIVE, "the port has no link");
+}
+
 /* RESET -> INIT -> ready to receive -> ready to send; each step names what it sets. */
 static void
 connect_qp(const struct address *ours, const struct address *theirs)
@@ -264,6 +277,7 @@ main(int argc, char **argv)
 	tcp = meet(server);
 	const struct address theirs = exchange(ours);
 
+	wait_for_link();
 	connect_qp(&ours, &theirs);
 	post_recv();
 	exchange(ours); /* now both are ready */
