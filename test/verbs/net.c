@@ -21,17 +21,18 @@
 
 uint16_t net_port[2];
 
+/* The first CPU that we may use, behind `before`; that one again if there is none. */
 static unsigned
-first_cpu(void)
+next_cpu(int before)
 {
 	cpu_set_t set;
-	unsigned cpu = 0;
 
 	CPU_ZERO(&set);
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		while (cpu < CPU_SETSIZE - 1 && !CPU_ISSET(cpu, &set))
-			cpu++;
-	return cpu;
+		for (int cpu = before + 1; cpu < CPU_SETSIZE; cpu++)
+			if (CPU_ISSET(cpu, &set))
+				return (unsigned)cpu;
+	return before < 0 ? 0 : (unsigned)before;
 }
 
 /* The rings of the cable: way[i] leads to host i. */
@@ -53,12 +54,15 @@ make_cable(void)
 void
 net_init(void)
 {
-	char lcores[32];
+	char lcores[64];
 	char *argv[] = { "test",           "--lcores",    lcores,          "--no-huge",
 			 "--no-pci",       "-m",          "256",           "--no-shconf",
 			 "--no-telemetry", "--log-level", "lib.eal:error", NULL };
 
-	snprintf(lcores, sizeof(lcores), "0@%u", first_cpu());
+	const unsigned cpu = next_cpu(-1), other = next_cpu((int)cpu);
+
+	/* one for us, two for drive=lcore */
+	snprintf(lcores, sizeof(lcores), "0@%u,1@%u,2@%u", cpu, other, cpu);
 	if (rte_eal_init(RTE_DIM(argv) - 1, argv) < 0)
 		exit(EXIT_FAILURE);
 	make_cable();
@@ -126,12 +130,37 @@ open_host(struct host *host, unsigned idx, const struct pair_conf *conf)
 	assert_non_null(host->qp = uroce_create_qp(host->pd, &init));
 }
 
+static void
+drive(struct host *host)
+{
+	if (!host->context)
+		return;
+	for (int i = 0; i < uroce_get_worker_count(host->context); i++)
+		(void)uroce_worker_poll(uroce_get_worker(host->context, i));
+}
+
+static void *
+drive_both(void *arg)
+{
+	struct pair *pair = arg;
+
+	while (!atomic_load(&pair->is_closing)) {
+		drive(&pair->a);
+		drive(&pair->b);
+		sched_yield();
+	}
+	return NULL;
+}
+
 void
 pair_open(struct pair *pair, const struct pair_conf *conf)
 {
 	pair->conf = *conf;
 	open_host(&pair->a, 0, conf);
 	open_host(&pair->b, 1, conf);
+	atomic_store(&pair->is_closing, false);
+	if (conf->is_driven)
+		assert_int_equal(pthread_create(&pair->driver, NULL, drive_both, pair), 0);
 }
 
 static void
@@ -158,6 +187,10 @@ close_host(struct host *host)
 void
 pair_close(struct pair *pair)
 {
+	if (pair->conf.is_driven) {
+		atomic_store(&pair->is_closing, true);
+		assert_int_equal(pthread_join(pair->driver, NULL), 0);
+	}
 	close_host(&pair->a);
 	close_host(&pair->b);
 }
@@ -333,16 +366,6 @@ post_recv(struct host *host, uint64_t wr_id, struct ibv_sge sge)
 	struct ibv_recv_wr *bad = NULL, wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
 
 	assert_int_equal(ibv_post_recv(host->qp, &wr, &bad), 0);
-}
-
-/* Polling an empty CQ drives a host; a host that has none left is driven by its service thread. */
-static void
-drive(struct host *host)
-{
-	if (!host->context)
-		return;
-	for (int i = 0; i < uroce_get_worker_count(host->context); i++)
-		(void)uroce_worker_poll(uroce_get_worker(host->context, i));
 }
 
 struct ibv_wc

@@ -8,8 +8,10 @@
  * connection needs. The tests include <uroce.h> and nothing of lib.
  */
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,11 +42,12 @@ struct host {
 /** How the QPs of a pair are; zero means the default. */
 struct pair_conf {
 	enum ibv_qp_type type;
-	const char *keys;             /* of both devices, beside addr: "workers=2" */
-	enum ibv_mtu mtu;             /* 1024 */
-	uint32_t nb_wr;               /* NB_WR */
-	uint32_t nb_cqe;              /* 256 */
-	uint8_t timeout;              /* code; 14 */
+	const char *keys; /* of both devices, beside addr: "workers=2" */
+	bool is_driven;   /* drive=none: a thread of ours drives both while they are open */
+	enum ibv_mtu mtu; /* 1024 */
+	uint32_t nb_wr;   /* NB_WR */
+	uint32_t nb_cqe;  /* 256 */
+	uint8_t timeout;  /* code; 14 */
 	uint8_t retry_cnt, rnr_retry; /* 7, or 0 with is_impatient */
 	bool is_impatient;
 	bool is_quiet; /* sq_sig_all = 0 */
@@ -54,6 +57,8 @@ struct pair_conf {
 struct pair {
 	struct host a, b;
 	struct pair_conf conf;
+	pthread_t driver; /* with is_driven */
+	atomic_bool is_closing;
 };
 
 #define QKEY 0x11223344u
