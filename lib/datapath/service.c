@@ -92,11 +92,20 @@ look_after_all(struct uroce_dev *dev)
 	return all;
 }
 
+/*
+ * Whether a doorbell waits for us. One of a worker that the application drives does not: it may have
+ * been preempted by us between its post and its poll, and would wait for us to wait for it.
+ */
 static bool
 has_bells(const struct uroce_dev *dev)
 {
+	const uint64_t now_ns = uroce_clock_ns();
+
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
-		if (atomic_load(&dev->worker[i]->bells))
+		uint64_t left_ns;
+
+		if (atomic_load(&dev->worker[i]->bells) &&
+		    !is_apps(dev->worker[i], now_ns, &left_ns))
 			return true;
 	}
 	return false;
