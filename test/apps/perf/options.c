@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Is a command line understood as perftest understands it, and what is wrong refused? The complaints
+ * themselves go to stderr, which perf-loopback.sh reads.
+ */
+
+#include "check.h"
+#include "options.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WORDS_MAX 16
+
+/* Parse a command line written with single blanks; it has a device unless it says loopback. */
+static int
+parse(struct options *opt, const char *text)
+{
+	static char line[256];
+	static char device[] = "--uroce=net_null0", program[] = "uroce-perf";
+	char *argv[WORDS_MAX] = { program, device };
+	int argc = 2;
+
+	if (strstr(text, "--loopback") != NULL || strstr(text, "--uroce") != NULL)
+		argc = 1;
+	snprintf(line, sizeof(line), "%s", text);
+	for (char *word = strtok(line, " "); word != NULL; word = strtok(NULL, " "))
+		argv[argc++] = word;
+	argv[argc] = NULL;
+	return options_parse(opt, argc, argv);
+}
+
+static void
+parse__defaults_are_perftests(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "write_bw"), 0);
+	assert_int_equal(opt.op, PERF_WRITE);
+	assert_false(opt.is_lat);
+	assert_int_equal(opt.qp_type, IBV_QPT_RC);
+	assert_int_equal(opt.size, 65536);
+	assert_int_equal(opt.iters, 5000);
+	assert_int_equal(opt.tx_depth, 128);
+	assert_int_equal(opt.cq_mod, 100);
+	assert_int_equal(opt.port, 18515);
+	assert_null(opt.server);
+	assert_int_equal(parse(&opt, "read_lat"), 0);
+	assert_int_equal(opt.size, 2);
+	assert_int_equal(opt.iters, 1000);
+	assert_int_equal(parse(&opt, "send_bw"), 0);
+	assert_int_equal(opt.rx_depth, 512);
+	assert_int_equal(opt.iters, 1000);
+}
+
+static void
+parse__flags_may_stand_anywhere(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "-s 1024 send_bw -n 77 192.0.2.1 -c UD"), 0);
+	assert_string_equal(opt.test, "send_bw");
+	assert_string_equal(opt.server, "192.0.2.1");
+	assert_int_equal(opt.size, 1024);
+	assert_int_equal(opt.iters, 77);
+	assert_int_equal(opt.qp_type, IBV_QPT_UD);
+	assert_true(opt.has_size && opt.has_iters);
+}
+
+static void
+parse__long_and_short_are_the_same(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "write_bw --size=8 --qp 4 --post_list=16 --tx-depth 64"), 0);
+	assert_int_equal(opt.size, 8);
+	assert_int_equal(opt.nb_qp, 4);
+	assert_int_equal(opt.post_list, 16);
+	assert_int_equal(opt.tx_depth, 64);
+}
+
+static void
+parse__atomics_have_one_size(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "atomic_bw -a -A CMP_AND_SWAP"), 0);
+	assert_int_equal(opt.size, 8);
+	assert_false(opt.is_all);
+	assert_int_equal(opt.atomic, PERF_CMP_AND_SWAP);
+	assert_int_equal(parse(&opt, "atomic_bw -s 8"), 0);
+	assert_int_equal(parse(&opt, "atomic_bw -s 16"), -1);
+}
+
+/* Else a full send queue could wait for a completion that nobody asked for. */
+static void
+parse__moderation_leaves_room_for_a_list(void **state)
+{
+	static const char *const lines[] = { "write_bw -t 128 -l 128", "write_bw -t 1",
+					     "write_bw -t 16 -l 5 -Q 16", "write_bw -Q 8192" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct options opt;
+
+		assert_int_equal(parse(&opt, lines[i]), 0);
+		assert_true(opt.cq_mod >= 1);
+		assert_true(opt.cq_mod - 1 + opt.post_list <= opt.tx_depth);
+	}
+}
+
+static void
+parse__selftest_verifies(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "write_bw --verify-selftest"), 0);
+	assert_true(opt.is_verify && opt.is_selftest);
+}
+
+static void
+parse__json_file_means_json(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "write_bw --out_json"), 0);
+	assert_string_equal(opt.json_file, "perftest_out.json");
+	assert_int_equal(parse(&opt, "write_bw --out_json_file=x"), 0);
+	assert_true(opt.is_json);
+	assert_string_equal(opt.json_file, "x");
+}
+
+static void
+parse__boundaries(void **state)
+{
+	static const struct {
+		const char *line;
+		int result;
+	} rows[] = {
+		{ "write_bw -s 1", 0 },
+		{ "write_bw -s 0", -1 },
+		{ "write_bw -s 8388608", 0 },
+		{ "write_bw -s 8388609", -1 },
+		{ "write_bw -n 5", 0 },
+		{ "write_bw -n 4", -1 },
+		{ "write_bw -q 1024", 0 },
+		{ "write_bw -q 1025", -1 },
+		{ "write_bw -u 31", 0 },
+		{ "write_bw -u 32", -1 },
+		{ "write_bw -p 65535", 0 },
+		{ "write_bw -p 65536", -1 },
+		{ "write_bw -m 256", 0 },
+		{ "write_bw -m 255", -1 },
+		{ "write_bw -m 4096", 0 },
+		{ "write_bw -m 3000", -1 },
+		{ "write_bw -l 128", 0 },
+		{ "write_bw -l 129", -1 },
+		{ "write_bw -s 12x", -1 },
+		{ "write_bw -s -1", -1 },
+		{ "write_bw -s 18446744073709551616", -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct options opt;
+
+		assert_int_equal(parse(&opt, rows[i].line), rows[i].result);
+	}
+}
+
+static void
+parse__refuses_what_makes_no_sense(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"nosuch_bw",
+		"write_bw server extra",
+		"write_bw --nosuch",
+		"write_bw -Z",
+		"write_bw -s",
+		"write_bw -c XRC",
+		"write_bw -c UD",
+		"read_bw -c UC",
+		"atomic_lat -c UC",
+		"write_lat -q 2",
+		"read_bw -I 64",
+		"write_bw -A CMP_AND_SWAP",
+		"send_bw -o 4",
+		"write_bw -r 4",
+		"write_bw -n 10 -D 2",
+		"write_bw -a -s 8",
+		"write_lat --verify -s 1",
+		"--loopback write_bw server",
+		"--loopback --uroce=net_null0 write_bw",
+		"--uroce= write_bw",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct options opt;
+
+		assert_int_equal(parse(&opt, lines[i]), -1);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parse__defaults_are_perftests),
+		cmocka_unit_test(parse__flags_may_stand_anywhere),
+		cmocka_unit_test(parse__long_and_short_are_the_same),
+		cmocka_unit_test(parse__atomics_have_one_size),
+		cmocka_unit_test(parse__moderation_leaves_room_for_a_list),
+		cmocka_unit_test(parse__selftest_verifies),
+		cmocka_unit_test(parse__json_file_means_json),
+		cmocka_unit_test(parse__boundaries),
+		cmocka_unit_test(parse__refuses_what_makes_no_sense),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
