@@ -5,8 +5,8 @@
  * runs in between: the copy loops of a driver, which hold no lock while they touch the peer's
  * memory. The driver's own state for the lost connection is set up anew with the next one.
  *
- * The mask is neither saved nor changed (SA_NODEFER), which keeps system calls out of the way of
- * every burst.
+ * The mask is neither saved nor changed (SA_NODEFER), but before a thread's first burst, which keeps
+ * system calls out of the way of every burst.
  */
 
 #include "datapath/guard.h"
@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <rte_branch_prediction.h>
 #include <rte_ethdev.h>
 
 static const int guarded[] = { SIGSEGV, SIGBUS };
@@ -27,6 +28,7 @@ static int install_ret;
 
 static _Thread_local sigjmp_buf way_out;
 static _Thread_local atomic_bool is_inside;
+static _Thread_local bool is_open; /* this thread takes the signals */
 
 /* Not ours: do what would have been done without us. */
 static void
@@ -75,9 +77,24 @@ uroce_guard_install(void)
 	return install_ret;
 }
 
+/* A fault ends the process where its signal is blocked, as programs have it in threads of theirs. */
+static void
+open_thread(void)
+{
+	sigset_t faults;
+
+	sigemptyset(&faults);
+	for (unsigned i = 0; i < RTE_DIM(guarded); i++)
+		sigaddset(&faults, guarded[i]);
+	pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
+	is_open = true;
+}
+
 static void
 enter(void)
 {
+	if (unlikely(!is_open))
+		open_thread();
 	atomic_store_explicit(&is_inside, true, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 }

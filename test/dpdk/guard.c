@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The guard: bursts that touch memory which is gone. The driver's burst functions are replaced by
+ * one that does so.
+ */
+
+#include "rig.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <rte_ethdev.h>
+
+#include "datapath/guard.h"
+
+static uint16_t port;
+static char *gone; /* a page that nobody may touch */
+
+static uint16_t
+touch(void *queue, struct rte_mbuf **frames, uint16_t nb)
+{
+	(void)queue, (void)frames;
+	*gone = 1;
+	return nb;
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	rig_wire("a", "b", 1, 0);
+	gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (gone == MAP_FAILED || rte_eth_dev_get_port_by_name("net_ring_a", &port) != 0)
+		return -1;
+	rte_eth_fp_ops[port].rx_pkt_burst = touch;
+	rte_eth_fp_ops[port].tx_pkt_burst = touch;
+	return 0;
+}
+
+static void
+expect_survival(void)
+{
+	struct rte_mbuf *frame = NULL;
+
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(uroce_guard_rx(port, 0, &frame, 1), 0);
+		assert_int_equal(uroce_guard_tx(port, 0, &frame, 1), UINT16_MAX);
+	}
+}
+
+static void *
+fault_in_thread(void *arg)
+{
+	expect_survival();
+	return arg;
+}
+
+/*
+ * Here, and in a thread that blocks all signals, as the service thread does, and threads of programs
+ * that leave signals to another. cmocka takes faults in each test anew, so this is one test.
+ */
+static void
+guard__a_fault_ends_the_burst_and_not_the_process(void **state)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(uroce_guard_install(), 0);
+	expect_survival();
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	assert_int_equal(pthread_create(&thread, NULL, fault_in_thread, NULL), 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(guard__a_fault_ends_the_burst_and_not_the_process),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
