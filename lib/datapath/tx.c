@@ -223,8 +223,9 @@ offer(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
 {
 	const struct uroce_port *port = worker->dev->port;
 
-	return port->policy->has_peer ? uroce_guard_tx(port->id, worker->queue, frames, nb)
-				      : rte_eth_tx_burst(port->id, worker->queue, frames, nb);
+	if (!port->policy->has_peer)
+		return rte_eth_tx_burst(port->id, worker->queue, frames, nb);
+	return RTE_MIN(nb, uroce_guard_tx(port->id, worker->queue, frames, nb));
 }
 
 static unsigned

@@ -13,9 +13,13 @@
 #include <rte_ethdev.h>
 
 #include "datapath/guard.h"
+#include "datapath/port.h"
+#include "datapath/round.h"
 
 static uint16_t port;
 static char *gone; /* a page that nobody may touch */
+static struct uroce_dev *dev;
+static const struct uroce_port_policy *policy;
 
 static uint16_t
 touch(void *queue, struct rte_mbuf **frames, uint16_t nb)
@@ -30,6 +34,8 @@ setup(void **state)
 {
 	(void)state;
 	rig_wire("a", "b", 1, 0);
+	dev = rig_dev("net_ring_a,addr=192.0.2.1/24,drive=none");
+	policy = dev->port->policy;
 	gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (gone == MAP_FAILED || rte_eth_dev_get_port_by_name("net_ring_a", &port) != 0)
 		return -1;
@@ -56,6 +62,20 @@ fault_in_thread(void *arg)
 	return arg;
 }
 
+/* A frame that was in the driver's hands is gone; the worker goes on. */
+static void
+expect_worker_survives(struct uroce_worker *worker)
+{
+	struct rte_mbuf *frame = rte_pktmbuf_alloc(worker->pool);
+
+	assert_non_null(frame);
+	uroce_tx_push(worker, frame);
+	assert_int_equal(uroce_worker_poll(worker), 1);
+	assert_int_equal(worker->tx.nb_pending, 0);
+	assert_int_equal(worker->stats.tx_frames, 1);
+	rte_pktmbuf_free(frame);
+}
+
 /*
  * Here, and in a thread that blocks all signals, as the service thread does, and threads of programs
  * that leave signals to another. cmocka takes faults in each test anew, so this is one test.
@@ -69,6 +89,9 @@ guard__a_fault_ends_the_burst_and_not_the_process(void **state)
 	(void)state;
 	assert_int_equal(uroce_guard_install(), 0);
 	expect_survival();
+	dev->port->policy = uroce_port_policy_of("net_memif");
+	expect_worker_survives(dev->worker[0]);
+	dev->port->policy = policy;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	assert_int_equal(pthread_create(&thread, NULL, fault_in_thread, NULL), 0);
