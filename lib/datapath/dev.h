@@ -57,8 +57,8 @@ struct uroce_dev {
 int uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **dev);
 
 /**
- * Take it down again. The port is stopped and closed, unless it was handed over, and is then no
- * longer known to ethdev.
+ * Take it down again. The port is stopped, unless it was handed over; and closed, so that ethdev no
+ * longer knows it, where its driver would otherwise go on using our memory.
  * @return 0, or -EBUSY: QPs or regions are left; nothing was changed
  */
 int uroce_dev_destroy(struct uroce_dev *dev);

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Links. memif makes two demands beside the usual: a client that finds nobody, or is turned away
- * because the server is not up yet, must be started again by us; and its stop, which frees the
- * rings, races with its own disconnect, which frees them too, in EAL's interrupt thread. So we stop
- * and start it in that thread.
+ * Links. memif makes a demand beside the usual: a client that finds nobody, or is turned away because
+ * the server is not up yet, must be started again by us.
  */
-
-/* An interrupt source of our own: in 22.11 its calls are there, and were declared stable later. */
-#define ALLOW_EXPERIMENTAL_API
 
 #include "datapath/link.h"
 
@@ -16,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -24,10 +18,10 @@
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_ethdev.h>
-#include <rte_interrupts.h>
 #include <rte_kvargs.h>
 #include <rte_log.h>
 
+#include "datapath/errand.h"
 #include "datapath/log.h"
 
 #define ANSWER_NS    UINT64_C(60000000000) /* for the server's answer */
@@ -116,67 +110,6 @@ uroce_link_unwatch(struct uroce_port *port)
 	port->has_callbacks = false;
 }
 
-/* A call on its way to the interrupt thread, which is woken by an eventfd of its own. */
-struct errand {
-	struct uroce_port *port;
-	void (*call)(struct uroce_port *port);
-	int fd;
-	atomic_bool is_done;
-};
-
-static void
-run_errand(void *arg)
-{
-	struct errand *errand = arg;
-	eventfd_t count;
-
-	if (eventfd_read(errand->fd, &count) < 0)
-		return;
-	errand->call(errand->port);
-	atomic_store_explicit(&errand->is_done, true, memory_order_release);
-}
-
-static int
-register_errand(struct rte_intr_handle *handle, struct errand *errand)
-{
-	if (!handle || errand->fd < 0 || rte_intr_fd_set(handle, errand->fd) < 0 ||
-	    rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT) < 0)
-		return -1;
-	return rte_intr_callback_register(handle, run_errand, errand);
-}
-
-/* EAL's alarms would do, but leave something registered that its clean-up frees. */
-static void
-send_errand(struct rte_intr_handle *handle, struct errand *errand)
-{
-	if (register_errand(handle, errand) < 0) {
-		errand->call(errand->port);
-		return;
-	}
-	(void)eventfd_write(errand->fd, 1);
-	while (!atomic_load_explicit(&errand->is_done, memory_order_acquire))
-		rte_delay_us_sleep(10);
-	(void)rte_intr_callback_unregister_sync(handle, run_errand, errand);
-}
-
-void
-uroce_link_call(struct uroce_port *port, void (*call)(struct uroce_port *port))
-{
-	struct errand errand = { .port = port, .call = call };
-	struct rte_intr_handle *handle;
-
-	if (!port->policy->has_peer) {
-		call(port);
-		return;
-	}
-	errand.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
-	send_errand(handle, &errand);
-	rte_intr_instance_free(handle);
-	if (errand.fd >= 0)
-		close(errand.fd);
-}
-
 static bool
 is_connected_to(int fd, const char *path)
 {
@@ -238,8 +171,9 @@ uroce_link_is_lost(const struct uroce_port *port, uint64_t now_ns)
 
 /* The driver says that nobody listens; it has said so before. */
 static void
-start_quietly(struct uroce_port *port)
+start_quietly(void *arg)
 {
+	struct uroce_port *port = arg;
 	const int type = rte_log_register("pmd.net.memif");
 	const int level = type >= 0 ? rte_log_get_level((uint32_t)type) : -1;
 
@@ -257,5 +191,5 @@ void
 uroce_link_restart(struct uroce_port *port, uint64_t now_ns)
 {
 	port->restart_ns = now_ns + UROCE_LINK_RESTART_NS;
-	uroce_link_call(port, start_quietly);
+	uroce_errand_run(start_quietly, port);
 }

@@ -29,10 +29,4 @@ bool uroce_link_is_lost(const struct uroce_port *port, uint64_t now_ns);
 /** Start it again. Nobody calls bursts: is_ready is false. */
 void uroce_link_restart(struct uroce_port *port, uint64_t now_ns);
 
-/**
- * Run `call` where the port's driver runs its own control callbacks, so that the two cannot meet:
- * in EAL's interrupt thread, for ports with a peer. Returns when it has run.
- */
-void uroce_link_call(struct uroce_port *port, void (*call)(struct uroce_port *port));
-
 #endif /* UROCE_DATAPATH_LINK_H */

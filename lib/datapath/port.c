@@ -21,6 +21,7 @@
 #include <rte_kvargs.h>
 
 #include "datapath/clock.h"
+#include "datapath/errand.h"
 #include "datapath/guard.h"
 #include "datapath/link.h"
 #include "datapath/log.h"
@@ -364,11 +365,24 @@ uroce_port_open(const struct uroce_dev_conf *conf, struct uroce_event_queue *eve
 }
 
 /*
- * virtio_user takes leave of its backend over a socket. When the backend has died that raises
- * SIGPIPE, whose default is the end of this process too: so it is held back, and taken.
+ * Closing makes a driver forget our pools, which AF_XDP's kernel side writes to until then. A memif
+ * server must stay open: its close frees an interrupt source that EAL goes on using.
  */
 static void
-stop_and_close(struct uroce_port *port)
+stop_and_close(const struct uroce_port *port)
+{
+	if (port->is_started)
+		(void)rte_eth_dev_stop(port->id);
+	if (!port->policy->has_peer)
+		(void)rte_eth_dev_close(port->id);
+}
+
+/*
+ * Drivers take leave of their peer over a socket. When the peer has died that raises SIGPIPE, whose
+ * default is the end of this process too: so it is held back, and taken.
+ */
+static void
+shut(void *arg)
 {
 	sigset_t broken_pipe, before, pending;
 
@@ -376,12 +390,22 @@ stop_and_close(struct uroce_port *port)
 	sigaddset(&broken_pipe, SIGPIPE);
 	sigpending(&pending);
 	pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
-	if (port->is_started)
-		(void)rte_eth_dev_stop(port->id);
-	(void)rte_eth_dev_close(port->id);
+	stop_and_close(arg);
 	if (!sigismember(&pending, SIGPIPE))
 		(void)sigtimedwait(&broken_pipe, NULL, &(const struct timespec){ 0 });
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Where drivers run their own control callbacks, so that the two cannot meet. */
+static void
+shut_in_its_thread(struct uroce_port *port)
+{
+	if (!port->policy->has_peer) {
+		shut(port);
+		return;
+	}
+	uroce_errand_run(shut, port);
+	uroce_errand_settle();
 }
 
 void
@@ -390,9 +414,8 @@ uroce_port_close(struct uroce_port *port)
 	if (!port)
 		return;
 	uroce_link_unwatch(port);
-	/* Only closing makes a driver forget our pools (AF_XDP's kernel side writes there). */
 	if (port->is_configured && !uroce_port_is_gone(port))
-		uroce_link_call(port, stop_and_close);
+		shut_in_its_thread(port);
 	for (unsigned i = 0; i < RTE_DIM(port->pool); i++)
 		uroce_pool_destroy(port->pool[i]);
 	if (port->netif.if_index > 0)

@@ -6,7 +6,8 @@
  * memif: reports a longest frame of 1518 and refuses a larger MTU; the buffers of its rings are
  *	`bsize`. A zero-copy client computes an offset from its own region, so external buffers go
  *	astray. A client connects when it is started, and only then. When the peer goes, EAL's
- *	interrupt thread unmaps the rings, whoever works on them.
+ *	interrupt thread unmaps the rings, whoever works on them. Closing a server frees the interrupt
+ *	source of its listener without taking it back from EAL.
  * af_packet: the same report; a slot of its rings is `framesz`, of which the kernel's receive side
  *	takes up to 66 bytes for its header, and frames above are cut on receive and silently dropped
  *	on send. Its transmit polls a socket without a timeout when its ring is full. It insists on

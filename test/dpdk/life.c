@@ -151,6 +151,18 @@ dev_create__memif_without_its_server(void **state)
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
 
+/* A listener stays with EAL, so its port can be used again. */
+static void
+dev_create__memif_server_again(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		rte_eal_hotplug_add("vdev", "net_memif6", "role=server,socket=uroce-test-life-6"),
+		0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(create("net_memif6,addr=192.0.2.1/24"), 0);
+}
+
 static void
 dev_destroy__gives_everything_back(void **state)
 {
@@ -182,6 +194,7 @@ main(void)
 		cmocka_unit_test(dev_create__a_port_has_one_device),
 		cmocka_unit_test(dev_create__no_memory),
 		cmocka_unit_test(dev_create__memif_without_its_server),
+		cmocka_unit_test(dev_create__memif_server_again),
 		cmocka_unit_test(dev_destroy__is_refused_while_something_is_left),
 		cmocka_unit_test(dev_destroy__gives_everything_back),
 	};
