@@ -243,17 +243,17 @@ uroce_worker_round(struct uroce_worker *worker)
 }
 
 /*
- * An application thread inside poll_cq is never put to sleep by a port: while a port that may do
- * that has not taken all it was offered, or has no link, only the service thread transmits.
+ * An application thread inside poll_cq is never put to sleep by a port: while one that may do that
+ * has not taken all it was offered, only the service thread transmits. A port without a link is not
+ * called at all, and QPs must be asked then as ever, or nothing would be flushed.
  */
 static bool
 may_transmit(const struct uroce_worker *worker)
 {
 	const struct uroce_port *port = worker->dev->port;
 
-	return !port->policy->may_block || !worker->dev->service ||
-	       (uroce_port_is_up(port) &&
-		!atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed));
+	return !port->policy->may_block || !worker->dev->service || !uroce_port_is_up(port) ||
+	       !atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed);
 }
 
 unsigned

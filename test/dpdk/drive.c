@@ -10,8 +10,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <rte_ethdev.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
+
+#include "datapath/port.h"
 
 static void
 write_and_check(struct rig_qp *a, struct rig_qp *b, struct ibv_wc (*await)(struct uroce_cq *))
@@ -58,6 +61,35 @@ drive_app__the_service_thread_serves_while_nobody_polls(void **state)
 	uroce_worker_leave(dev[1]->worker[0]);
 	for (int i = 0; i < 20; i++)
 		write_and_check(qp[0], qp[1], rig_wait);
+	end_world(dev, qp);
+}
+
+/* A port without a link is not called; QPs are asked as ever, by the thread that polls. */
+static void
+drive_app__flushes_on_a_port_that_may_block_and_has_no_link(void **state)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	const struct uroce_port_policy *policy;
+	struct uroce_dev *dev[2];
+	struct rig_qp *qp[2];
+	struct ibv_wc wc[1];
+
+	(void)state;
+	make_world("a3", "b3", "net_ring_a3,addr=192.0.2.1/24", "net_ring_b3,addr=192.0.2.2/24",
+		   dev, qp);
+	policy = dev[0]->port->policy;
+	dev[0]->port->policy = uroce_port_policy_of("net_af_packet");
+	assert_int_equal(rte_eth_dev_set_link_down(dev[0]->port->id), 0);
+	while (uroce_port_is_up(dev[0]->port))
+		rig_drive(dev[0]);
+	assert_int_equal(rig_modify(qp[0], &attr, IBV_QP_STATE), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, i, 0, 100, qp[1], 0);
+		rig_drive(dev[0]);
+		assert_int_equal(uroce_cq_poll(&qp[0]->scq, 1, wc), 1);
+		assert_int_equal(wc->status, IBV_WC_WR_FLUSH_ERR);
+	}
+	dev[0]->port->policy = policy;
 	end_world(dev, qp);
 }
 
@@ -186,6 +218,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(drive_app__the_service_thread_serves_while_nobody_polls),
+		cmocka_unit_test(drive_app__flushes_on_a_port_that_may_block_and_has_no_link),
 		cmocka_unit_test(drive_lcore__dedicated_lcores_serve),
 		cmocka_unit_test(worker_call__beside_a_dedicated_lcore),
 		cmocka_unit_test(worker_call__beside_the_service_thread),
