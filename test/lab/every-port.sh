@@ -3,7 +3,9 @@
 # uroce-lab over every kind of port that this machine has: two processes, each operation, every byte
 # checked; datagrams; latency; both families of addresses; and that a wrong byte is noticed.
 #
-#   test/lab/every-port.sh [PORT...]       after a build into build/
+#   test/lab/every-port.sh [--full] [PORT...]       after a build into build/
+#
+# --full: every size from 2 B to 8 MiB, every path MTU, latency of each operation; minutes.
 #
 # Ends with `N passed, N failed, N skipped`.
 
@@ -28,7 +30,7 @@ result()
 
 lab()
 {
-	timeout 90 usertools/uroce-lab "$@" >"$log" 2>&1 </dev/null
+	timeout 300 usertools/uroce-lab "$@" >"$log" 2>&1 </dev/null
 }
 
 runs_well()
@@ -52,13 +54,19 @@ lacks()
 	[ "$1" != tap ] || [ -c /dev/net/tun ] || echo "there is no /dev/net/tun"
 }
 
-[ $# -gt 0 ] || set -- ring memif vhost tap af_packet af_xdp
-for port in "$@"; do
-	why=$(lacks "$port")
-	if [ -n "$why" ]; then
-		result skip "$port: $why"
-		continue
+notices_a_wrong_byte()
+{
+	lab "$@" --verify-selftest
+	if grep -q ', 1 wrong$' "$log"; then
+		result ok "$*: a wrong byte is noticed"
+	else
+		result FAIL "$*: a wrong byte is not noticed"
 	fi
+}
+
+every_operation()
+{
+	local port=$1 operation
 	for operation in write send read; do
 		runs_well "$port" ${operation}_bw -s 65536 -n 500 --verify
 	done
@@ -66,12 +74,54 @@ for port in "$@"; do
 	runs_well "$port" send_bw -c UD -s 1024 -n 500
 	runs_well "$port" write_lat -s 64 -n 500
 	runs_well "$port" write_bw --ipv6 -s 10001 -m 1024 -n 500 --verify
-	lab "$port" write_bw -s 4096 -n 500 --verify-selftest
-	if grep -q ', 1 wrong$' "$log"; then
-		result ok "$port notices a wrong byte"
-	else
-		result FAIL "$port does not notice a wrong byte"
+	notices_a_wrong_byte "$port" write_bw -s 4096 -n 500
+}
+
+# What this kind of port can carry.
+mtus()
+{
+	case $1 in
+	af_xdp) echo 256 1024 2048 ;;
+	*) echo 256 1024 4096 ;;
+	esac
+}
+
+every_size()
+{
+	local port=$1 operation mtu family
+	for operation in write send read; do
+		runs_well "$port" ${operation}_bw -a --verify
+		notices_a_wrong_byte "$port" ${operation}_bw -s 4096 -n 500
+		for mtu in $(mtus "$port"); do
+			for family in "" --ipv6; do
+				# shellcheck disable=SC2086 # nothing, or a flag
+				runs_well "$port" ${operation}_bw $family -m "$mtu" -s 100003 -n 200 --verify
+			done
+		done
+	done
+	runs_well "$port" atomic_bw --verify
+	notices_a_wrong_byte "$port" atomic_bw -n 500
+	runs_well "$port" send_bw -c UD -s 1024
+	runs_well "$port" send_bw -c UD -s 1024 --ipv6
+	for operation in write send read atomic; do
+		runs_well "$port" ${operation}_lat
+		runs_well "$port" ${operation}_lat --ipv6
+	done
+}
+
+tests=every_operation
+if [ "${1-}" = --full ]; then
+	tests=every_size
+	shift
+fi
+[ $# -gt 0 ] || set -- ring memif vhost tap af_packet af_xdp
+for port in "$@"; do
+	why=$(lacks "$port")
+	if [ -n "$why" ]; then
+		result skip "$port: $why"
+		continue
 	fi
+	$tests "$port"
 done
 
 echo "$passed passed, $failed failed, $skipped skipped"
