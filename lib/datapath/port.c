@@ -36,6 +36,7 @@ static atomic_bool is_in_use[RTE_MAX_ETHPORTS];
 static void
 log_no_port(const char *name)
 {
+	const char *capability = uroce_port_policy_capability(name);
 	char names[512] = "";
 	size_t len = 0;
 	uint16_t id;
@@ -49,8 +50,8 @@ log_no_port(const char *name)
 						len ? ", " : "", one);
 	}
 	UROCE_LOG(ERR, port,
-		  "no port '%s': EAL has %s (--vdev makes one, -a allows one on the bus)", name,
-		  len ? names : "none");
+		  "no port '%s': EAL has %s (--vdev makes one%s%s, -a allows one on the bus)", name,
+		  len ? names : "none", capability ? " with " : "", capability ? capability : "");
 }
 
 static int

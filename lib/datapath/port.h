@@ -47,10 +47,15 @@ struct uroce_port_policy {
 	bool is_kernel;          /* shares the kernel's interface: addresses, neighbours, link */
 	bool is_far_mac;         /* its MAC is that of the other end: we need another */
 	bool has_peer;           /* its rings are another process's memory, which goes with it */
+	const char
+		*capability; /* of capabilities(7), without which there is no such port; or NULL */
 };
 
 /** The row of a driver; the last, general one if it has none. */
 const struct uroce_port_policy *uroce_port_policy_of(const char *driver);
+
+/** What a process needs to make a port of this name, for messages; NULL: nothing. */
+const char *uroce_port_policy_capability(const char *port_name);
 
 /**
  * The longest frame that a port's driver and arguments allow.

@@ -33,11 +33,12 @@ static const struct uroce_port_policy rows[] = {
 	  .has_multi_seg = true, .is_virtual = true, .has_peer = true },
 	{ .driver = "net_af_packet", .limit_key = "framesz", .limit = 2048, .limit_overhead = 80,
 	  .mtu = 1500, .is_limit_strict = true, .has_multi_seg = true, .may_block = true,
-	  .is_virtual = true, .is_kernel = true },
+	  .is_virtual = true, .is_kernel = true, .capability = "CAP_NET_RAW" },
 	{ .driver = "net_af_xdp", .mtu = 3500, .rx_headroom = 256, .extra_mbufs = 4096,
-	  .may_block = true, .is_virtual = true, .is_kernel = true },
+	  .may_block = true, .is_virtual = true, .is_kernel = true,
+	  .capability = "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF" },
 	{ .driver = "net_tap", .limit = 1518, .mtu = 1500, .has_multi_seg = true,
-	  .is_virtual = true, .is_far_mac = true },
+	  .is_virtual = true, .is_far_mac = true, .capability = "CAP_NET_ADMIN" },
 	{ .driver = "net_vhost", .has_multi_seg = true, .is_virtual = true },
 	{ .driver = "net_virtio_user", .rx_headroom = 16, .has_multi_seg = true,
 	  .is_virtual = true },
@@ -57,6 +58,17 @@ uroce_port_policy_of(const char *driver)
 	while (row->driver && strcmp(row->driver, driver) != 0)
 		row++;
 	return row;
+}
+
+const char *
+uroce_port_policy_capability(const char *port_name)
+{
+	const struct uroce_port_policy *row = rows;
+
+	/* virtual devices are called by their driver's name and what tells them apart */
+	while (row->driver && strncmp(row->driver, port_name, strlen(row->driver)) != 0)
+		row++;
+	return row->capability;
 }
 
 static uint32_t

@@ -100,6 +100,7 @@ is_refused 'allowed: 256, 512' -- --loopback write_bw -m 1000
 is_refused 'UD: carries no read_bw' -- --loopback read_bw -c UD
 is_refused 'out of range' -- --loopback write_bw -t 100000000
 is_refused 'EAL did not start' --bogus-eal-option -- --loopback write_bw
+is_refused "no port 'net_tap7'.*with CAP_NET_ADMIN" $null -- --uroce=net_tap7,addr=192.0.2.1/24 write_bw
 is_refused "no port 'nosuch0'" $null -- --uroce=nosuch0,addr=192.0.2.1/24 write_bw
 is_refused 'addr=300.1.1.1/24' $null -- --uroce=net_null0,addr=300.1.1.1/24 write_bw
 is_refused 'Connection refused' $null -- --uroce=net_null0,addr=192.0.2.1/24 \
