@@ -383,8 +383,8 @@ parse(char **argv)
 			operation = &operations[i];
 	check(operation != NULL, argv[2]);
 	does_sleep = strcmp(argv[3], "sleep") == 0;
-	timeout_code = (uint8_t)atoi(argv[4]);
-	retry_cnt = (uint8_t)atoi(argv[5]);
+	timeout_code = (uint8_t)strtoul(argv[4], NULL, 10);
+	retry_cnt = (uint8_t)strtoul(argv[5], NULL, 10);
 }
 
 int

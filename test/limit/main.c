@@ -6,10 +6,11 @@
  * a share of this.
  */
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <stdio.h>
 
 #include "options.h"
 #include "port.h"
@@ -38,20 +39,32 @@ run(const struct limit_options *opt)
 	return ret;
 }
 
+/* Where the options for EAL end. */
+static int
+nb_eal_args(int argc, char **argv)
+{
+	int i = 1;
+
+	while (i < argc && strcmp(argv[i], "--") != 0)
+		i++;
+	return i;
+}
+
 int
 main(int argc, char **argv)
 {
+	const int nb_eal = nb_eal_args(argc, argv);
 	struct limit_options opt;
-	const int nb_eal = rte_eal_init(argc, argv);
-	int ret;
+	/* First, so that a slip is told before ports are made. */
+	int ret = limit_options_parse(argc - nb_eal, argv + nb_eal, &opt);
 
-	if (nb_eal < 0) {
+	if (ret != 0)
+		return ret < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (rte_eal_init(argc, argv) < 0) {
 		fprintf(stderr, "limit: EAL does not start: %s\n", rte_strerror(rte_errno));
 		return EXIT_FAILURE;
 	}
-	ret = limit_options_parse(argc - nb_eal, argv + nb_eal, &opt);
-	if (ret == 0)
-		ret = run(&opt);
+	ret = run(&opt);
 	rte_eal_cleanup();
 	return ret < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
