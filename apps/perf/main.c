@@ -10,6 +10,7 @@
 
 #include "capture.h"
 #include "eal.h"
+#include "impair.h"
 #include "loopback.h"
 #include "options.h"
 #include "session.h"
@@ -60,6 +61,8 @@ main(int argc, char **argv)
 		return parsed < 0 ? PERF_EXIT_USAGE : PERF_EXIT_OK;
 	if (opt.capture_file != NULL && capture_open(opt.capture_file) != 0)
 		return PERF_EXIT_FAILED;
+	if (opt.impair != NULL && impair_open(opt.impair) != 0)
+		return PERF_EXIT_USAGE;
 	if (eal_start(argv[0], own > 0 ? own : 1, argv, opt.is_loopback) != 0)
 		return PERF_EXIT_FAILED;
 	stop_catch_signals();
@@ -67,6 +70,7 @@ main(int argc, char **argv)
 	int code = opt.is_loopback ? loopback_run(&opt) : run_side(&opt);
 
 	capture_close();
+	impair_close();
 	rte_eal_cleanup();
 	return exit_code(code);
 }

@@ -119,6 +119,8 @@ static const struct row rows[] = {
 	{ "verify-selftest", 0, FLAG, AT(is_selftest), 0, 0, NULL, ANYWHERE, NULL, NULL },
 	{ "capture", 0, TEXT, AT(capture_file), 0, 0, NULL, ANYWHERE, "FILE",
 	  "write the frames that this side receives to a pcap file" },
+	{ "impair", 0, TEXT, AT(impair), 0, 0, NULL, ANYWHERE, "loss=P,...",
+	  "a bad network: loss, dup, reorder, corrupt (probabilities), span, seed" },
 };
 
 static const struct {

@@ -5,7 +5,7 @@
 /**
  * @file
  * What the command line asks for. The flags are perftest's, so that a habit or a script carries
- * over; those that only we have are --uroce, --loopback, --verify and --capture.
+ * over; those that only we have are --uroce, --loopback, --verify, --capture and --impair.
  */
 
 #include <stdbool.h>
@@ -76,6 +76,7 @@ struct options {
 	bool is_cpu_freq; /* accepted, as perftest's scripts give it; no meaning here */
 	const char *json_file;
 	const char *capture_file;
+	const char *impair; /* what impair_open() takes; NULL: nothing */
 };
 
 /**

@@ -10,6 +10,7 @@
 
 #include "session.h"
 #include "capture.h"
+#include "impair.h"
 #include "stop.h"
 #include "test.h"
 
@@ -470,7 +471,7 @@ session_open(struct session *session, const char *spec)
 
 	snprintf(port_name, sizeof(port_name), "%.*s", (int)strcspn(spec, ","), spec);
 	if (endpoint_open(&session->endpoint, session->opt, spec) == 0 &&
-	    capture_add_port(port_name) == 0)
+	    capture_add_port(port_name) == 0 && impair_add_port(port_name) == 0)
 		return 0;
 	endpoint_close(&session->endpoint);
 	return -1;

@@ -54,6 +54,18 @@ lacks()
 	[ "$1" != tap ] || [ -c /dev/net/tun ] || echo "there is no /dev/net/tun"
 }
 
+# A bad network: one port stands for all, since nothing of it is a port's.
+survives_impairment()
+{
+	local operation
+	for operation in write send read; do
+		runs_well "$1" ${operation}_bw -s 65536 -n 500 --verify --impair "$2"
+		grep -q '^impaired: .* [1-9][0-9]* lost' "$log" ||
+			result FAIL "$1 ${operation}_bw --impair $2: nothing was lost"
+	done
+	runs_well "$1" atomic_bw -n 500 --verify --impair "$2"
+}
+
 notices_a_wrong_byte()
 {
 	lab "$@" --verify-selftest
@@ -75,6 +87,8 @@ every_operation()
 	runs_well "$port" write_lat -s 64 -n 500
 	runs_well "$port" write_bw --ipv6 -s 10001 -m 1024 -n 500 --verify
 	notices_a_wrong_byte "$port" write_bw -s 4096 -n 500
+	[ "$port" != memif ] ||
+		survives_impairment "$port" loss=0.01,dup=0.01,reorder=0.02,corrupt=0.005
 }
 
 # What this kind of port can carry.

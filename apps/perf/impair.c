@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A receive callback for each queue. Each frame draws its fate; what is to come later waits in a list
+ * with a count of the frames that may pass it. EAL calls back also when nothing was received: then the
+ * frames that wait go on, so that none waits for a frame that may never come.
+ */
+
+#include "impair.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_byteorder.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_ip.h>
+#include <rte_kvargs.h>
+#include <rte_mbuf.h>
+#include <rte_udp.h>
+
+#define QUEUES_MAX 64
+#define HELD_MAX   256
+#define SPAN_MAX   4096
+#define ROCE_PORT  4791
+
+static struct {
+	double loss, dup, reorder, corrupt; /* probabilities */
+	double span, seed;
+} wanted;
+
+static const struct key {
+	const char *name;
+	double *value;
+	double max;
+} keys[] = {
+	{ "loss", &wanted.loss, 1 },        { "dup", &wanted.dup, 1 },
+	{ "reorder", &wanted.reorder, 1 },  { "corrupt", &wanted.corrupt, 1 },
+	{ "span", &wanted.span, SPAN_MAX }, { "seed", &wanted.seed, UINT32_MAX },
+};
+
+static const char *const names[] = { "loss", "dup", "reorder", "corrupt", "span", "seed", NULL };
+
+struct held {
+	struct rte_mbuf *frame;
+	unsigned nb_to_pass;
+};
+
+struct queue {
+	uint16_t port, idx;
+	const struct rte_eth_rxtx_callback *callback;
+	unsigned short random[3];
+	struct held held[HELD_MAX];
+	unsigned nb_held;
+	uint64_t nb_frames, nb_lost, nb_doubled, nb_held_back, nb_corrupted;
+};
+
+static bool is_open;
+static struct queue *queues[QUEUES_MAX];
+static unsigned nb_queues;
+
+/* ---------------------------------------------------------------------------- options */
+
+static int
+take_pair(const char *name, const char *text, void *arg)
+{
+	(void)arg;
+	for (size_t i = 0; i < RTE_DIM(keys); i++) {
+		char *end;
+
+		if (strcmp(keys[i].name, name) != 0)
+			continue;
+		const double value = strtod(text, &end);
+
+		if (end == text || *end != '\0' || !(value >= 0 && value <= keys[i].max)) {
+			fprintf(stderr, "uroce-perf: --impair %s=%s: allowed: 0 to %.0f\n", name,
+				text, keys[i].max);
+			return -1;
+		}
+		*keys[i].value = value;
+	}
+	return 0;
+}
+
+int
+impair_open(const char *spec)
+{
+	struct rte_kvargs *pairs = rte_kvargs_parse(spec, names);
+	int ret;
+
+	wanted.span = 16;
+	wanted.seed = 1;
+	if (pairs == NULL) {
+		fprintf(stderr,
+			"uroce-perf: --impair %s: not understood; allowed: "
+			"loss=P,dup=P,reorder=P,corrupt=P,span=N,seed=N\n",
+			spec);
+		return -1;
+	}
+	ret = rte_kvargs_process(pairs, NULL, take_pair, NULL);
+	rte_kvargs_free(pairs);
+	is_open = ret == 0;
+	return ret;
+}
+
+/* ---------------------------------------------------------------------------- frames */
+
+static bool
+draw(struct queue *queue, double probability)
+{
+	return probability > 0 && erand48(queue->random) < probability;
+}
+
+static uint32_t
+draw_below(struct queue *queue, uint32_t bound)
+{
+	return (uint32_t)(erand48(queue->random) * bound);
+}
+
+/* Where the UDP header would be: behind an IP header without options. 0: there is none. */
+static uint32_t
+udp_offset(const struct rte_mbuf *frame)
+{
+	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(frame, const struct rte_ether_hdr *);
+	uint32_t at = sizeof(*eth);
+	rte_be16_t type;
+
+	if (frame->data_len < at + sizeof(struct rte_vlan_hdr) + sizeof(struct rte_ipv6_hdr))
+		return 0;
+	type = eth->ether_type;
+	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN)) {
+		type = rte_pktmbuf_mtod_offset(frame, const struct rte_vlan_hdr *, at)->eth_proto;
+		at += sizeof(struct rte_vlan_hdr);
+	}
+	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4))
+		return at + sizeof(struct rte_ipv4_hdr);
+	return type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) ? at + sizeof(struct rte_ipv6_hdr) : 0;
+}
+
+static bool
+is_roce(const struct rte_mbuf *frame)
+{
+	const uint32_t at = udp_offset(frame);
+
+	return at > 0 && frame->data_len >= at + sizeof(struct rte_udp_hdr) &&
+	       rte_pktmbuf_mtod_offset(frame, const struct rte_udp_hdr *, at)->dst_port ==
+		       rte_cpu_to_be_16(ROCE_PORT);
+}
+
+/* One bit, anywhere behind the Ethernet header: a wire would not have delivered it elsewhere. */
+static void
+flip_bit(struct queue *queue, struct rte_mbuf *frame)
+{
+	const uint32_t at =
+		RTE_ETHER_HDR_LEN + draw_below(queue, frame->data_len - RTE_ETHER_HDR_LEN);
+
+	*rte_pktmbuf_mtod_offset(frame, uint8_t *, at) ^= (uint8_t)(1u << draw_below(queue, 8));
+	queue->nb_corrupted++;
+}
+
+static void
+hold(struct queue *queue, struct rte_mbuf *frame, unsigned nb_to_pass)
+{
+	if (queue->nb_held == HELD_MAX) {
+		queue->nb_lost++;
+		rte_pktmbuf_free(frame);
+		return;
+	}
+	queue->held[queue->nb_held++] = (struct held){ frame, nb_to_pass };
+}
+
+static void
+double_up(struct queue *queue, struct rte_mbuf *frame)
+{
+	struct rte_mbuf *copy = rte_pktmbuf_copy(frame, frame->pool, 0, UINT32_MAX);
+
+	if (copy == NULL)
+		return;
+	hold(queue, copy, draw_below(queue, 2));
+	queue->nb_doubled++;
+}
+
+/* @return whether it goes on now */
+static bool
+meet_fate(struct queue *queue, struct rte_mbuf *frame)
+{
+	queue->nb_frames++;
+	if (draw(queue, wanted.loss)) {
+		queue->nb_lost++;
+		rte_pktmbuf_free(frame);
+		return false;
+	}
+	if (draw(queue, wanted.corrupt))
+		flip_bit(queue, frame);
+	if (draw(queue, wanted.dup))
+		double_up(queue, frame);
+	if (draw(queue, wanted.reorder)) {
+		queue->nb_held_back++;
+		hold(queue, frame, 1 + draw_below(queue, (uint32_t)wanted.span));
+		return false;
+	}
+	return true;
+}
+
+/* Those that `nb_passed` more have passed go on, as far as there is room. @return how many */
+static uint16_t
+release(struct queue *queue, unsigned nb_passed, struct rte_mbuf **out, uint16_t room)
+{
+	unsigned nb_kept = 0;
+	uint16_t nb = 0;
+
+	for (unsigned i = 0; i < queue->nb_held; i++) {
+		struct held held = queue->held[i];
+
+		held.nb_to_pass -= RTE_MIN(held.nb_to_pass, nb_passed);
+		if (held.nb_to_pass == 0 && nb < room)
+			out[nb++] = held.frame;
+		else
+			queue->held[nb_kept++] = held;
+	}
+	queue->nb_held = nb_kept;
+	return nb;
+}
+
+static uint16_t
+on_receive(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, uint16_t max,
+	   void *arg)
+{
+	struct queue *queue = arg;
+	uint16_t nb_now = 0;
+
+	(void)port, (void)idx;
+	for (uint16_t i = 0; i < nb; i++)
+		if (!is_roce(frames[i]) || meet_fate(queue, frames[i]))
+			frames[nb_now++] = frames[i];
+	if (queue->nb_held == 0)
+		return nb_now;
+	return nb_now + release(queue, nb > 0 ? nb : UINT32_MAX, frames + nb_now, max - nb_now);
+}
+
+/* ---------------------------------------------------------------------------- ports */
+
+static int
+add_queue(uint16_t port, uint16_t idx)
+{
+	struct queue *queue = nb_queues < QUEUES_MAX ? calloc(1, sizeof(*queue)) : NULL;
+
+	if (queue == NULL) {
+		rte_errno = ENOMEM;
+		return -1;
+	}
+	queue->port = port;
+	queue->idx = idx;
+	queue->random[0] = (unsigned short)wanted.seed;
+	queue->random[1] = (unsigned short)((uint32_t)wanted.seed >> 16);
+	queue->random[2] = (unsigned short)nb_queues;
+	queue->callback = rte_eth_add_rx_callback(port, idx, on_receive, queue);
+	if (queue->callback == NULL) {
+		free(queue);
+		return -1;
+	}
+	queues[nb_queues++] = queue;
+	return 0;
+}
+
+int
+impair_add_port(const char *port_name)
+{
+	struct rte_eth_dev_info info;
+	uint16_t port;
+
+	if (!is_open)
+		return 0;
+	if (rte_eth_dev_get_port_by_name(port_name, &port) != 0 ||
+	    rte_eth_dev_info_get(port, &info) != 0) {
+		fprintf(stderr, "uroce-perf: --impair: no port %s\n", port_name);
+		return -1;
+	}
+	for (uint16_t idx = 0; idx < info.nb_rx_queues; idx++) {
+		if (add_queue(port, idx) != 0) {
+			fprintf(stderr, "uroce-perf: --impair: port %s: %s\n", port_name,
+				rte_strerror(rte_errno));
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void
+close_queue(struct queue *queue)
+{
+	if (rte_eth_dev_is_valid_port(queue->port))
+		(void)rte_eth_remove_rx_callback(queue->port, queue->idx, queue->callback);
+	fprintf(stderr,
+		"impaired: of %" PRIu64 " frames %" PRIu64 " lost, %" PRIu64 " held back, %" PRIu64
+		" doubled, %" PRIu64 " corrupted\n",
+		queue->nb_frames, queue->nb_lost, queue->nb_held_back, queue->nb_doubled,
+		queue->nb_corrupted);
+	for (unsigned i = 0; i < queue->nb_held; i++)
+		rte_pktmbuf_free(queue->held[i].frame);
+	free(queue);
+}
+
+void
+impair_close(void)
+{
+	while (nb_queues > 0)
+		close_queue(queues[--nb_queues]);
+}
