@@ -32,6 +32,12 @@
 /** Frames on their way from one worker to another. */
 #define UROCE_HOPS 1024
 
+/**
+ * QPs of a worker that may be serving READs and atomics at a time, in blocks of half a KiB: memory is
+ * touched only as far as it is used.
+ */
+#define UROCE_RD_BLOCKS 8192u
+
 /** Receive stage: a burst, by columns, so that a pass touches only what it needs. */
 struct uroce_rx {
 	struct rte_mbuf *mbuf[UROCE_BURST];
@@ -71,6 +77,7 @@ struct uroce_worker {
 	bool is_first;     /* it watches the link */
 	unsigned lcore_id; /* that drives it for ever; LCORE_ID_ANY: none */
 	struct rte_mempool *pool;
+	struct uroce_rd_pool *rd_pool;
 	struct rte_ring *hops; /* frames that other workers received for us; NULL: there are none */
 	/* written by any thread */
 	_Alignas(64) _Atomic(struct uroce_qpr *) bells;

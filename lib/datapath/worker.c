@@ -327,6 +327,12 @@ uroce_worker_now_ns(const struct uroce_worker *worker)
 	return worker->now_ns;
 }
 
+struct uroce_rd_pool *
+uroce_worker_rd_pool(const struct uroce_worker *worker)
+{
+	return worker->rd_pool;
+}
+
 const struct uroce_worker_stats *
 uroce_worker_stats(const struct uroce_worker *worker)
 {
@@ -398,6 +404,15 @@ make_hops(const struct uroce_worker *worker)
 	return ring;
 }
 
+static struct uroce_rd_pool *
+make_rd_pool(const struct uroce_dev *dev)
+{
+	const uint32_t nb_blocks = RTE_MIN(dev->conf.max_qp, UROCE_RD_BLOCKS);
+	void *mem = uroce_hugemem_alloc(uroce_rd_pool_memsize(nb_blocks), dev->port->socket_id);
+
+	return mem ? uroce_rd_pool_init(mem, nb_blocks) : NULL;
+}
+
 struct uroce_worker *
 uroce_worker_create(struct uroce_dev *dev, unsigned idx)
 {
@@ -413,12 +428,12 @@ uroce_worker_create(struct uroce_dev *dev, unsigned idx)
 	worker->pool = dev->port->pool[idx];
 	worker->now_ns = uroce_clock_ns();
 	uroce_wheel_init(&worker->wheel, worker->now_ns);
-	if (dev->conf.nb_workers > 1) {
+	worker->rd_pool = make_rd_pool(dev);
+	if (dev->conf.nb_workers > 1)
 		worker->hops = make_hops(worker);
-		if (!worker->hops) {
-			uroce_hugemem_free(worker);
-			return NULL;
-		}
+	if (!worker->rd_pool || (dev->conf.nb_workers > 1 && !worker->hops)) {
+		uroce_worker_destroy(worker);
+		return NULL;
 	}
 	return worker;
 }
@@ -434,6 +449,7 @@ uroce_worker_destroy(struct uroce_worker *worker)
 	while (worker->hops && rte_ring_dequeue(worker->hops, (void **)&mbuf) == 0)
 		rte_pktmbuf_free(mbuf);
 	rte_ring_free(worker->hops);
+	uroce_hugemem_free(worker->rd_pool);
 	uroce_hugemem_free(worker);
 }
 
@@ -443,4 +459,5 @@ uroce_worker_forget(struct uroce_worker *worker, struct uroce_qpr *qpr)
 	uroce_bell_take(worker);
 	uroce_tx_unschedule(worker, qpr);
 	uroce_wheel_remove(&worker->wheel, qpr);
+	uroce_qpc_fini(&qpr->qpc);
 }

@@ -14,6 +14,7 @@
  * `round` is odd inside a round and even outside: that is what a grace period waits for.
  */
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,6 +51,9 @@ struct uroce_qpr {
 	struct uroce_qpr **timer_prev;
 	uint64_t timer_tick; /* slot it is filed under; UROCE_NEVER: not filed */
 };
+
+/* Memory grows with requests in flight, not with QPs: what an idle connected QP costs. */
+static_assert(sizeof(struct uroce_qpr) <= 1024, "an idle QP costs 1 KiB at most");
 
 /** Counters of a worker: single writer, read by anyone as hints. */
 struct uroce_worker_stats {
@@ -110,6 +114,9 @@ int uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*
 
 /** The worker's time, for calls into the transport made by uroce_worker_call(). */
 uint64_t uroce_worker_now_ns(const struct uroce_worker *worker);
+
+/** Where the QPs that live on this worker get their resources for READs and atomics from. */
+struct uroce_rd_pool *uroce_worker_rd_pool(const struct uroce_worker *worker);
 
 const struct uroce_worker_stats *uroce_worker_stats(const struct uroce_worker *worker);
 

@@ -91,20 +91,20 @@ uroce_qpc_modify_check(const struct uroce_qpc *qpc, const struct ibv_qp_attr *at
 	return are_values_legal(qpc->limits, attr, mask) ? 0 : -EINVAL;
 }
 
-/* The attributes that the mask names, from one struct to the other. */
-static void
-copy_attrs(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
-{
-#define COPY(bit, field)                                                                           \
+/* An attribute that the mask names. */
+#define COPY(bit, field) COPY_AS(bit, field, field)
+#define COPY_AS(bit, to_field, field)                                                              \
 	do {                                                                                       \
 		if (mask & (bit))                                                                  \
-			to->field = from->field;                                                   \
+			to->to_field = (__typeof__(to->to_field))from->field;                      \
 	} while (0)
+
+static void
+copy_attrs(struct uroce_qpc_attr *to, const struct ibv_qp_attr *from, int mask)
+{
 	COPY(IBV_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
-	COPY(IBV_QP_ACCESS_FLAGS, qp_access_flags);
 	COPY(IBV_QP_PKEY_INDEX, pkey_index);
 	COPY(IBV_QP_PORT, port_num);
-	COPY(IBV_QP_QKEY, qkey);
 	COPY(IBV_QP_AV, ah_attr);
 	COPY(IBV_QP_PATH_MTU, path_mtu);
 	COPY(IBV_QP_TIMEOUT, timeout);
@@ -120,23 +120,25 @@ copy_attrs(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
 	COPY(IBV_QP_SQ_PSN, sq_psn);
 	COPY(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
 	COPY(IBV_QP_PATH_MIG_STATE, path_mig_state);
-	COPY(IBV_QP_DEST_QPN, dest_qp_num);
-#undef COPY
+}
+
+static void
+copy_identity(struct uroce_qpc *to, const struct ibv_qp_attr *from, int mask)
+{
+	COPY_AS(IBV_QP_ACCESS_FLAGS, access, qp_access_flags);
+	COPY_AS(IBV_QP_QKEY, qkey, qkey);
+	COPY_AS(IBV_QP_DEST_QPN, dest_qpn, dest_qp_num);
 }
 
 /* What the packet paths read is derived from the attributes, whenever they change. */
 static void
 derive(struct uroce_qpc *qpc)
 {
-	const struct ibv_qp_attr *attr = &qpc->attr;
+	const struct uroce_qpc_attr *attr = &qpc->attr;
 	/* a datagram may be as long as the port allows; the attribute is not UD's */
-	const unsigned mtu =
-		qpc->type == IBV_QPT_UD ? qpc->limits->active_mtu : (unsigned)attr->path_mtu;
+	const unsigned mtu = qpc->type == IBV_QPT_UD ? qpc->limits->active_mtu : attr->path_mtu;
 
 	qpc->pkey = qpc->pkeys[attr->pkey_index];
-	qpc->qkey = attr->qkey;
-	qpc->access = (uint32_t)attr->qp_access_flags;
-	qpc->dest_qpn = attr->dest_qp_num;
 	qpc->mtu_shift = (uint8_t)(mtu + 7); /* IBV_MTU_256 is 1 */
 	qpc->ack_timeout_ns = uroce_ack_timeout_ns(attr->timeout);
 }
@@ -154,7 +156,10 @@ reset(struct uroce_qpc *qpc)
 	uroce_cq_purge(qpc->send_cq, qpc->cookie);
 	if (qpc->recv_cq != qpc->send_cq)
 		uroce_cq_purge(qpc->recv_cq, qpc->cookie);
-	qpc->attr = (struct ibv_qp_attr){ 0 };
+	qpc->attr = (struct uroce_qpc_attr){ 0 };
+	qpc->access = 0;
+	qpc->qkey = 0;
+	qpc->dest_qpn = 0;
 	qpc->is_established = false;
 	uroce_req_reset(qpc);
 	uroce_resp_reset(qpc);
@@ -207,6 +212,7 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 	if (uroce_qpc_modify_check(qpc, attr, mask) || ((mask & IBV_QP_AV) && !path))
 		return -EINVAL;
 	copy_attrs(&qpc->attr, attr, mask);
+	copy_identity(qpc, attr, mask);
 	if (mask & IBV_QP_AV)
 		qpc->path = *path;
 	if (mask & (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY))
@@ -219,10 +225,34 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 void
 uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr)
 {
-	*attr = qpc->attr;
-	attr->qp_state = (enum ibv_qp_state)qpc->state;
-	attr->cur_qp_state = (enum ibv_qp_state)qpc->state;
-	attr->sq_draining = qpc->state == IBV_QPS_SQD && qpc->req.is_draining;
+	const struct uroce_qpc_attr *from = &qpc->attr;
+
+	*attr = (struct ibv_qp_attr){
+		.qp_state = (enum ibv_qp_state)qpc->state,
+		.cur_qp_state = (enum ibv_qp_state)qpc->state,
+		.path_mtu = (enum ibv_mtu)from->path_mtu,
+		.path_mig_state = (enum ibv_mig_state)from->path_mig_state,
+		.qkey = qpc->qkey,
+		.rq_psn = from->rq_psn,
+		.sq_psn = from->sq_psn,
+		.dest_qp_num = qpc->dest_qpn,
+		.qp_access_flags = (unsigned)qpc->access,
+		.ah_attr = from->ah_attr,
+		.alt_ah_attr = from->alt_ah_attr,
+		.pkey_index = from->pkey_index,
+		.alt_pkey_index = from->alt_pkey_index,
+		.en_sqd_async_notify = from->en_sqd_async_notify,
+		.sq_draining = qpc->state == IBV_QPS_SQD && qpc->req.is_draining,
+		.max_rd_atomic = from->max_rd_atomic,
+		.max_dest_rd_atomic = from->max_dest_rd_atomic,
+		.min_rnr_timer = from->min_rnr_timer,
+		.port_num = from->port_num,
+		.timeout = from->timeout,
+		.retry_cnt = from->retry_cnt,
+		.rnr_retry = from->rnr_retry,
+		.alt_port_num = from->alt_port_num,
+		.alt_timeout = from->alt_timeout,
+	};
 	if (qpc->state >= IBV_QPS_RTR && qpc->state <= IBV_QPS_SQE)
 		attr->rq_psn = qpc->resp.epsn;
 	if (qpc->state >= IBV_QPS_RTS && qpc->state <= IBV_QPS_SQE)

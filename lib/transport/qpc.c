@@ -33,12 +33,21 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 		.send_cq = conf->send_cq,
 		.recv_cq = conf->recv_cq,
 		.mrs = conf->mrs,
+		.rd_pool = conf->rd_pool,
 		.cookie = conf->cookie,
 		.limits = conf->limits,
 		.pkeys = conf->pkeys,
 	};
 	uroce_req_reset(qpc);
 	uroce_resp_reset(qpc);
+}
+
+void
+uroce_qpc_fini(struct uroce_qpc *qpc)
+{
+	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
+	qpc->resp.res = NULL;
+	qpc->resp.pending = 0;
 }
 
 uint8_t *

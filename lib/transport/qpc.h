@@ -25,15 +25,13 @@
 #include "mem/sge.h"
 #include "queue/cq.h"
 #include "queue/wq.h"
+#include "transport/resources.h"
 #include "wire/build.h"
 #include "wire/parse.h"
 #include "wire/verdict.h"
 
 /** No timer is armed. */
 #define UROCE_NEVER UINT64_MAX
-
-/** Most READ and atomic requests of a peer that a responder remembers. */
-#define UROCE_RD_ATOMIC_MAX 16
 
 /** Requests in flight, in packets: the requester's window [una_psn, next_psn). */
 #define UROCE_WINDOW_PSNS 256
@@ -89,6 +87,7 @@ struct uroce_qpc_conf {
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
 	const struct uroce_mr_table *mrs;
+	struct uroce_rd_pool *rd_pool; /* its worker's; NULL: READs and atomics are refused */
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys; /* the port's P_Key table, limits->nb_pkeys entries */
 	void *cookie;          /* goes into completions as `qp` */
@@ -107,26 +106,29 @@ struct uroce_qpc_stats {
 };
 
 /**
- * A READ or atomic request of the peer, kept until newer ones push it out [IBA 9.7.5.1.2]. A QP has
- * sixteen of them, so they are small. Answering one is a pass over its responses: all of them, or,
- * for a duplicate request, those that it asks for.
+ * Attributes as modify set them, in their smallest form; those that the packet paths read in another
+ * form, or that need no copy (qkey, dest_qp_num, qp_access_flags), are in the context itself.
  */
-struct uroce_rd_res {
-	union {
-		uint64_t va;   /* READ */
-		uint64_t orig; /* atomic: the value before */
-	};
-	uint32_t rkey;     /* READ */
-	uint32_t len;      /* READ: bytes asked for; atomic: 0 */
-	uint32_t psn;      /* of the request; the first response has it too */
-	uint32_t sent;     /* responses before this are sent: the next is psn + sent */
-	uint32_t end;      /* where the pass ends; 0: the slot was never used */
-	uint32_t msn : 24; /* the message sequence number it is answered with */
-	uint32_t is_atomic : 1;
-	uint32_t is_begun : 1;     /* the pass has sent its first response */
-	uint32_t was_answered : 1; /* all was sent once: from now on passes are repetitions */
+struct uroce_qpc_attr {
+	struct ibv_ah_attr ah_attr;
+	struct ibv_ah_attr alt_ah_attr;
+	uint32_t rq_psn;
+	uint32_t sq_psn;
+	uint16_t pkey_index;
+	uint16_t alt_pkey_index;
+	uint8_t path_mtu;       /* enum ibv_mtu */
+	uint8_t path_mig_state; /* enum ibv_mig_state */
+	uint8_t en_sqd_async_notify;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	uint8_t min_rnr_timer;
+	uint8_t port_num;
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t alt_port_num;
+	uint8_t alt_timeout;
 };
-static_assert(sizeof(struct uroce_rd_res) == 32, "two in a cache line");
 
 /** The requester: what we asked of the peer. */
 struct uroce_req {
@@ -165,7 +167,7 @@ struct uroce_resp {
 	uint64_t write_va;
 	uint32_t res_head; /* READs and atomics taken so far; modulo the size, the next slot */
 	uint32_t pending;  /* bit i: res[i] has responses to send */
-	struct uroce_rd_res res[UROCE_RD_ATOMIC_MAX];
+	struct uroce_rd_res *res; /* UROCE_RD_ATOMIC_MAX of them, a ring; NULL: none taken yet */
 };
 
 /** A QP context. Fields are the transport's own; read-only to everyone else. */
@@ -196,12 +198,16 @@ struct uroce_qpc {
 	/* cold */
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys;
-	struct ibv_qp_attr attr; /* as set by modify; query answers from it */
+	struct uroce_rd_pool *rd_pool; /* where resp.res comes from; NULL: no READs are served */
+	struct uroce_qpc_attr attr;
 	struct uroce_resp resp;
 };
 
 /** Make a context in RESET. */
 void uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf);
+
+/** Give back what the context holds of its worker's; it is not used any more. */
+void uroce_qpc_fini(struct uroce_qpc *qpc);
 
 /**
  * Take one received frame whose ICRC was verified and whose destination QPN is this QP's.

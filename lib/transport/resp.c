@@ -41,6 +41,7 @@ static const struct refusal {
 void
 uroce_resp_reset(struct uroce_qpc *qpc)
 {
+	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
 	qpc->resp = (struct uroce_resp){ .epsn = qpc->attr.rq_psn };
 }
 
@@ -84,7 +85,7 @@ refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t now_ns)
 	struct uroce_resp *resp = &qpc->resp;
 	const struct refusal *refusal = &refusals[verdict];
 
-	if (verdict == UROCE_VERDICT_NO_RECEIVE)
+	if (verdict == UROCE_VERDICT_NO_RECEIVE || verdict == UROCE_VERDICT_NO_RESOURCE)
 		owe_nak(resp, uroce_syndrome_make(UROCE_AETH_RNR, qpc->attr.min_rnr_timer),
 			resp->epsn);
 	if (!refusal->is_fatal)
@@ -119,25 +120,33 @@ end_pass(struct uroce_resp *resp, const struct uroce_rd_res *res)
 /*
  * The slot for a new READ or atomic. A peer that asks for a new one has its answers to the old ones,
  * but for as many as were agreed; so where the agreed number is exceeded, the oldest is a repetition
- * that nobody waits for, or the peer broke the agreement (NULL).
+ * that nobody waits for, or the peer broke the agreement.
+ * @return UROCE_VERDICT_REQUEST, and the slot
  */
-static struct uroce_rd_res *
-next_resource(struct uroce_qpc *qpc)
+static enum uroce_verdict
+next_resource(struct uroce_qpc *qpc, uint64_t now_ns, struct uroce_rd_res **out)
 {
 	struct uroce_resp *resp = &qpc->resp;
+
+	if (!qpc->attr.max_dest_rd_atomic || !qpc->rd_pool)
+		return UROCE_VERDICT_BAD_REQUEST;
+	if (!resp->res)
+		resp->res = uroce_rd_pool_take(qpc->rd_pool, resp, now_ns);
+	if (!resp->res)
+		return UROCE_VERDICT_NO_RESOURCE;
 	struct uroce_rd_res *slot = &resp->res[resp->res_head % UROCE_RD_ATOMIC_MAX];
 
-	if (!qpc->attr.max_dest_rd_atomic)
-		return NULL;
 	while ((unsigned)__builtin_popcount(resp->pending) >= qpc->attr.max_dest_rd_atomic ||
 	       resp->pending & 1u << (slot - resp->res)) {
 		const struct uroce_rd_res *oldest = oldest_pending(resp);
 
 		if (!oldest->was_answered)
-			return NULL;
+			return UROCE_VERDICT_BAD_REQUEST;
 		end_pass(resp, oldest);
 	}
-	return slot;
+	uroce_rd_pool_touch(qpc->rd_pool, resp->res, now_ns);
+	*out = slot;
+	return UROCE_VERDICT_REQUEST;
 }
 
 /* The resource that next_resource() gave is filled: its responses are due. */
@@ -152,7 +161,7 @@ commit_resource(struct uroce_resp *resp)
 }
 
 static enum uroce_verdict
-execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	const struct uroce_reth *reth = uroce_pkt_reth(pkt);
@@ -168,10 +177,11 @@ execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_NO_ACCESS;
 	if (len && !uroce_mr_resolve(qpc->mrs, rkey, qpc->pdn, va, len, IBV_ACCESS_REMOTE_READ))
 		return UROCE_VERDICT_NO_ACCESS;
-	struct uroce_rd_res *res = next_resource(qpc);
+	struct uroce_rd_res *res;
+	const enum uroce_verdict verdict = next_resource(qpc, now_ns, &res);
 
-	if (!res)
-		return UROCE_VERDICT_BAD_REQUEST;
+	if (verdict != UROCE_VERDICT_REQUEST)
+		return verdict;
 	const uint32_t nb_psn = uroce_msg_packets(qpc, len);
 
 	resp->msn = uroce_psn_add(resp->msn, 1);
@@ -200,7 +210,7 @@ apply_atomic(uint64_t *at, bool is_swap, uint64_t swap_add, uint64_t compare)
 }
 
 static enum uroce_verdict
-execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	const struct uroce_atomiceth *eth = uroce_pkt_atomiceth(pkt);
@@ -219,10 +229,11 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	/* the address as the peer names it, and as our CPU needs it */
 	if (va % sizeof(*at) || (uintptr_t)at % sizeof(*at))
 		return UROCE_VERDICT_BAD_REQUEST;
-	struct uroce_rd_res *res = next_resource(qpc);
+	struct uroce_rd_res *res;
+	const enum uroce_verdict verdict = next_resource(qpc, now_ns, &res);
 
-	if (!res)
-		return UROCE_VERDICT_BAD_REQUEST;
+	if (verdict != UROCE_VERDICT_REQUEST)
+		return verdict;
 	resp->msn = uroce_psn_add(resp->msn, 1);
 	*res = (struct uroce_rd_res){
 		.psn = pkt->psn,
@@ -269,10 +280,10 @@ execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 		verdict = execute_message(qpc, pkt, now_ns);
 		break;
 	case UROCE_OPERATION_READ:
-		verdict = execute_read(qpc, pkt);
+		verdict = execute_read(qpc, pkt, now_ns);
 		break;
 	case UROCE_OPERATION_ATOMIC:
-		verdict = execute_atomic(qpc, pkt);
+		verdict = execute_atomic(qpc, pkt, now_ns);
 		break;
 	}
 	return verdict == UROCE_VERDICT_REQUEST ? verdict : refuse(qpc, verdict, now_ns);
@@ -284,6 +295,8 @@ find_resource(struct uroce_qpc *qpc, uint32_t psn)
 {
 	struct uroce_resp *resp = &qpc->resp;
 
+	if (!resp->res)
+		return NULL;
 	for (uint32_t back = 1; back <= UROCE_RD_ATOMIC_MAX; back++) {
 		struct uroce_rd_res *res =
 			&resp->res[(resp->res_head - back) % UROCE_RD_ATOMIC_MAX];

@@ -125,6 +125,7 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev)
 		.send_cq = &send_cq->queue,
 		.recv_cq = &recv_cq->queue,
 		.mrs = dev->mrs,
+		.rd_pool = uroce_worker_rd_pool(send_cq->worker),
 		.limits = &dev->limits,
 		.pkeys = dev->pkeys,
 		.cookie = qp,

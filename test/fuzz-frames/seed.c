@@ -149,8 +149,11 @@ static bool
 plan_repetition(const struct victim *victim, struct plan *plan, struct rng *rng)
 {
 	const struct uroce_resp *resp = &victim_qpc(victim)->resp;
-	const struct uroce_rd_res *res = &resp->res[rng_below(rng, UROCE_RD_ATOMIC_MAX)];
 	const uint32_t mtu = mtu_of(victim);
+
+	if (resp->res == NULL)
+		return false;
+	const struct uroce_rd_res *res = &resp->res[rng_below(rng, UROCE_RD_ATOMIC_MAX)];
 
 	if (res->end == 0)
 		return false;

@@ -17,10 +17,11 @@
 #include "link.h"
 #include "wire/psn.h"
 
-#define NB_MR     16
-#define STEPS_MAX 10000000
-#define UDP_SPORT 0xc0de
-#define QKEY      0x11111111u
+#define NB_MR        16
+#define NB_RD_BLOCKS 1
+#define STEPS_MAX    10000000
+#define UDP_SPORT    0xc0de
+#define QKEY         0x11111111u
 #define ACCESS_ALL                                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC)
@@ -123,6 +124,8 @@ make_host(struct pair *pair, enum pair_side side)
 	make_path(host, side, conf->is_ipv6);
 	host->mrs = uroce_mr_table_init(allocate(host, uroce_mr_table_memsize(NB_MR)), NB_MR,
 					secrets[side]);
+	host->rd_pool = uroce_rd_pool_init(allocate(host, uroce_rd_pool_memsize(NB_RD_BLOCKS)),
+					   NB_RD_BLOCKS);
 	host->limits = (struct uroce_qpc_limits){
 		.nb_gids = 4,
 		.nb_pkeys = sizeof(pkeys) / sizeof(pkeys[0]),
@@ -140,6 +143,7 @@ make_host(struct pair *pair, enum pair_side side)
 		.send_cq = &host->send_cq,
 		.recv_cq = &host->recv_cq,
 		.mrs = host->mrs,
+		.rd_pool = host->rd_pool,
 		.limits = &host->limits,
 		.pkeys = pkeys,
 		.cookie = host,

@@ -83,6 +83,7 @@ struct pair_host {
 	struct uroce_cq send_cq;
 	struct uroce_cq recv_cq;
 	struct uroce_mr_table *mrs;
+	struct uroce_rd_pool *rd_pool;
 	struct uroce_qpc_limits limits;
 	struct uroce_path path; /* to the other host */
 	uint8_t *mem;           /* registered with all rights, at iova = address */
@@ -93,7 +94,7 @@ struct pair_host {
 	uint64_t next_recv_id;
 	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* of what arrived */
 	bool has_more;                          /* its last burst was a full one */
-	void *blocks[6];                        /* to be freed */
+	void *blocks[8];                        /* to be freed */
 };
 
 /** A frame on the wire. */

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Held blocks are a list in the order of their last use, so the one to be taken from its holder is
+ * at its beginning. Blocks that were given back are a stack; those never used lie behind `nb_used`.
+ */
+#include "transport/resources.h"
+
+#include "transport/qpc.h"
+
+struct block {
+	_Alignas(64) struct uroce_rd_res res[UROCE_RD_ATOMIC_MAX]; /* first: what holders know */
+	struct uroce_resp *holder;                                 /* NULL: not held */
+	struct block *older;                                       /* NULL: the oldest */
+	struct block *newer; /* NULL: the newest; not held: the next in the stack */
+	uint64_t used_ns;
+};
+
+struct uroce_rd_pool {
+	struct block *oldest;
+	struct block *newest;
+	struct block *given; /* back; NULL: none */
+	uint32_t nb_blocks;
+	uint32_t nb_used; /* blocks from here on were never touched */
+	uint32_t nb_held;
+	struct block blocks[];
+};
+
+size_t
+uroce_rd_pool_memsize(uint32_t nb_blocks)
+{
+	return sizeof(struct uroce_rd_pool) + (size_t)nb_blocks * sizeof(struct block);
+}
+
+struct uroce_rd_pool *
+uroce_rd_pool_init(void *mem, uint32_t nb_blocks)
+{
+	struct uroce_rd_pool *pool = mem;
+
+	assert((uintptr_t)mem % _Alignof(struct uroce_rd_pool) == 0);
+	*pool = (struct uroce_rd_pool){ .nb_blocks = nb_blocks };
+	return pool;
+}
+
+uint32_t
+uroce_rd_pool_count(const struct uroce_rd_pool *pool)
+{
+	return pool->nb_held;
+}
+
+static void
+append(struct uroce_rd_pool *pool, struct block *block)
+{
+	block->newer = NULL;
+	block->older = pool->newest;
+	if (pool->newest)
+		pool->newest->newer = block;
+	else
+		pool->oldest = block;
+	pool->newest = block;
+}
+
+static void
+unlink_block(struct uroce_rd_pool *pool, struct block *block)
+{
+	if (block->older)
+		block->older->newer = block->newer;
+	else
+		pool->oldest = block->newer;
+	if (block->newer)
+		block->newer->older = block->older;
+	else
+		pool->newest = block->older;
+}
+
+/* A block that nobody holds. */
+static struct block *
+find_free(struct uroce_rd_pool *pool)
+{
+	struct block *block = pool->given;
+
+	if (block) {
+		pool->given = block->newer;
+		return block;
+	}
+	if (pool->nb_used == pool->nb_blocks)
+		return NULL;
+	return &pool->blocks[pool->nb_used++];
+}
+
+/* The block that was not used for longest, if that is long enough ago. */
+static struct block *
+take_oldest(struct uroce_rd_pool *pool, uint64_t now_ns)
+{
+	struct block *block = pool->oldest;
+
+	while (block && now_ns - block->used_ns >= UROCE_RD_KEEP_NS && block->holder->pending)
+		block = block->newer;
+	if (!block || now_ns - block->used_ns < UROCE_RD_KEEP_NS)
+		return NULL;
+	block->holder->res = NULL;
+	unlink_block(pool, block);
+	pool->nb_held--;
+	return block;
+}
+
+struct uroce_rd_res *
+uroce_rd_pool_take(struct uroce_rd_pool *pool, struct uroce_resp *holder, uint64_t now_ns)
+{
+	struct block *block = find_free(pool);
+
+	if (!block)
+		block = take_oldest(pool, now_ns);
+	if (!block)
+		return NULL;
+	*block = (struct block){ .holder = holder, .used_ns = now_ns };
+	append(pool, block);
+	pool->nb_held++;
+	return block->res;
+}
+
+void
+uroce_rd_pool_touch(struct uroce_rd_pool *pool, struct uroce_rd_res *res, uint64_t now_ns)
+{
+	struct block *block = (struct block *)res;
+
+	block->used_ns = now_ns;
+	if (block == pool->newest)
+		return;
+	unlink_block(pool, block);
+	append(pool, block);
+}
+
+void
+uroce_rd_pool_give(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
+{
+	struct block *block = (struct block *)res;
+
+	if (!res)
+		return;
+	unlink_block(pool, block);
+	block->holder = NULL;
+	block->newer = pool->given;
+	pool->given = block;
+	pool->nb_held--;
+}
