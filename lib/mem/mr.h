@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Memory regions: a table of entries found by key.
+ * Memory regions: a table of entries found by key. Windows (mw.h) are entries of it, too.
  *
  * A key is 32 bits: the upper 24 are a keyed permutation of the entry's index, so that look-up is
  * O(1) and keys cannot be guessed from one another; the low 8 are a random tag, so that a key that
@@ -39,7 +39,7 @@ size_t uroce_mr_table_memsize(uint32_t nb_mr);
  */
 struct uroce_mr_table *uroce_mr_table_init(void *mem, uint32_t nb_mr, const uint8_t secret[16]);
 
-/** Number of regions now registered. */
+/** Number of regions now registered, and of windows. */
 uint32_t uroce_mr_table_count(const struct uroce_mr_table *table);
 
 /**
@@ -50,12 +50,15 @@ uint32_t uroce_mr_table_count(const struct uroce_mr_table *table);
  */
 int uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf, uint32_t *key);
 
-/** Withdraw a region: from now on it does not resolve. @return 0, or -EINVAL: no such key. */
+/**
+ * Withdraw a region: from now on it does not resolve.
+ * @return 0; -EINVAL: no such key; -EBUSY: windows are bound to it
+ */
 int uroce_mr_invalidate(struct uroce_mr_table *table, uint32_t key);
 
 /**
- * Give an invalidated region's entry back, after the grace period. Only for a key that was
- * invalidated: anything else is an error of the caller's program and asserted.
+ * Give the entry of an invalidated region, or a removed window, back after the grace period. Only
+ * for a key that was withdrawn: anything else is an error of the caller's program and asserted.
  */
 void uroce_mr_free(struct uroce_mr_table *table, uint32_t key);
 
@@ -67,5 +70,12 @@ void uroce_mr_free(struct uroce_mr_table *table, uint32_t key);
  */
 void *uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t va,
 		       uint64_t len, uint32_t access);
+
+/**
+ * The same for a peer's request, whose key may be a window's (mw.h) too; a region's lkey never is.
+ * @param qpn  the QP that the request came to
+ */
+void *uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn,
+			 uint32_t qpn, uint64_t va, uint64_t len, uint32_t access);
 
 #endif /* UROCE_MEM_MR_H */

@@ -77,7 +77,8 @@ open_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	if (!(qpc->access & IBV_ACCESS_REMOTE_WRITE))
 		return UROCE_VERDICT_NO_ACCESS;
 	/* a WRITE of nothing touches no memory: its key is not looked at [IBA 9.7.4.1.3] */
-	if (len && !uroce_mr_resolve(qpc->mrs, rkey, qpc->pdn, va, len, IBV_ACCESS_REMOTE_WRITE))
+	if (len && !uroce_rkey_resolve(qpc->mrs, rkey, qpc->pdn, qpc->qpn, va, len,
+				       IBV_ACCESS_REMOTE_WRITE))
 		return UROCE_VERDICT_NO_ACCESS;
 	resp->write_va = va;
 	resp->write_rkey = rkey;
@@ -107,8 +108,9 @@ place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_BAD_REQUEST;
 	if (!pkt->payload_len)
 		return UROCE_VERDICT_REQUEST;
-	void *dst = uroce_mr_resolve(qpc->mrs, resp->write_rkey, qpc->pdn, resp->write_va + at,
-				     pkt->payload_len, IBV_ACCESS_REMOTE_WRITE);
+	void *dst =
+		uroce_rkey_resolve(qpc->mrs, resp->write_rkey, qpc->pdn, qpc->qpn,
+				   resp->write_va + at, pkt->payload_len, IBV_ACCESS_REMOTE_WRITE);
 
 	if (!dst)
 		return UROCE_VERDICT_NO_ACCESS;

@@ -175,7 +175,8 @@ execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns
 		return UROCE_VERDICT_BAD_REQUEST;
 	if (!(qpc->access & IBV_ACCESS_REMOTE_READ))
 		return UROCE_VERDICT_NO_ACCESS;
-	if (len && !uroce_mr_resolve(qpc->mrs, rkey, qpc->pdn, va, len, IBV_ACCESS_REMOTE_READ))
+	if (len && !uroce_rkey_resolve(qpc->mrs, rkey, qpc->pdn, qpc->qpn, va, len,
+				       IBV_ACCESS_REMOTE_READ))
 		return UROCE_VERDICT_NO_ACCESS;
 	struct uroce_rd_res *res;
 	const enum uroce_verdict verdict = next_resource(qpc, now_ns, &res);
@@ -221,8 +222,8 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 		return UROCE_VERDICT_BAD_SEQUENCE;
 	if (!(qpc->access & IBV_ACCESS_REMOTE_ATOMIC))
 		return UROCE_VERDICT_NO_ACCESS;
-	uint64_t *at = uroce_mr_resolve(qpc->mrs, be32_get(eth->rkey), qpc->pdn, va, sizeof(*at),
-					IBV_ACCESS_REMOTE_ATOMIC);
+	uint64_t *at = uroce_rkey_resolve(qpc->mrs, be32_get(eth->rkey), qpc->pdn, qpc->qpn, va,
+					  sizeof(*at), IBV_ACCESS_REMOTE_ATOMIC);
 
 	if (!at)
 		return UROCE_VERDICT_NO_ACCESS;
@@ -415,8 +416,8 @@ put_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct 
 	const void *src = NULL;
 
 	if (len) {
-		src = uroce_mr_resolve(qpc->mrs, res->rkey, qpc->pdn, va, len,
-				       IBV_ACCESS_REMOTE_READ);
+		src = uroce_rkey_resolve(qpc->mrs, res->rkey, qpc->pdn, qpc->qpn, va, len,
+					 IBV_ACCESS_REMOTE_READ);
 		if (!src)
 			return false;
 	}
