@@ -25,11 +25,13 @@ enum opcode_fact {
 	CAN_SOLICIT = 1 << 3, /* its last packet may ask for an event [IBA 9.2.3] */
 	IS_RDMA = 1 << 4,     /* names memory of the peer */
 	IS_ATOMIC = 1 << 5,
+	IS_LOCAL = 1 << 6, /* sends nothing: no message, no scatter list */
+	IS_BIND = 1 << 7,
 };
 
 #define SEND_FACTS (ON_CONNECTED | CAN_INLINE | CAN_SOLICIT)
 
-static const uint8_t opcode_table[] = {
+static const uint16_t opcode_table[] = {
 	[IBV_WR_RDMA_WRITE] = ON_CONNECTED | CAN_INLINE | IS_RDMA,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = SEND_FACTS | IS_RDMA,
 	[IBV_WR_SEND] = SEND_FACTS | ON_DATAGRAM,
@@ -38,6 +40,8 @@ static const uint8_t opcode_table[] = {
 	[IBV_WR_RDMA_READ] = ON_CONNECTED | IS_RDMA,
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = ON_CONNECTED | IS_ATOMIC,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = ON_CONNECTED | IS_ATOMIC,
+	[IBV_WR_LOCAL_INV] = ON_CONNECTED | IS_LOCAL,
+	[IBV_WR_BIND_MW] = ON_CONNECTED | IS_LOCAL | IS_BIND,
 };
 
 static const unsigned send_flags_known =
@@ -102,9 +106,21 @@ opcode_facts(const struct uroce_wq *sq, enum ibv_wr_opcode opcode)
 	const unsigned row = (unsigned)opcode;
 	const unsigned needed = sq->has_path ? ON_DATAGRAM : ON_CONNECTED;
 
-	if (row >= sizeof(opcode_table) || (opcode_table[row] & needed) == 0)
+	if (row >= sizeof(opcode_table) / sizeof(opcode_table[0]) ||
+	    (opcode_table[row] & needed) == 0)
 		return 0;
 	return opcode_table[row];
+}
+
+/* The program chooses the low 8 bits of a window's new key; the others are the window's own. */
+static bool
+is_bind_sound(const struct ibv_send_wr *wr)
+{
+	const struct ibv_mw *mw = wr->bind_mw.mw;
+
+	if (mw == NULL || ((mw->rkey ^ wr->bind_mw.rkey) & ~UINT32_C(0xff)) != 0)
+		return false;
+	return wr->bind_mw.bind_info.mr != NULL || wr->bind_mw.bind_info.length == 0;
 }
 
 static bool
@@ -114,6 +130,8 @@ is_allowed(const struct uroce_wq *sq, const struct ibv_send_wr *wr, unsigned fac
 		return false;
 	if ((wr->send_flags & IBV_SEND_INLINE) != 0 &&
 	    ((facts & CAN_INLINE) == 0 || len > sq->max_inline))
+		return false;
+	if ((facts & IS_BIND) != 0 && !is_bind_sound(wr))
 		return false;
 	return (facts & IS_ATOMIC) != 0 ? len == ATOMIC_LEN : len <= MSG_LEN_MAX;
 }
@@ -131,6 +149,8 @@ wqe_flags(unsigned send_flags, unsigned facts, bool all_signaled)
 		flags |= UROCE_WQE_FENCE;
 	if ((send_flags & IBV_SEND_INLINE) != 0)
 		flags |= UROCE_WQE_INLINE;
+	if ((facts & IS_LOCAL) != 0)
+		flags |= UROCE_WQE_LOCAL;
 	return (uint8_t)flags;
 }
 
@@ -146,6 +166,14 @@ put_target(struct uroce_send_wqe *wqe, const struct ibv_send_wr *wr, unsigned fa
 		wqe->rkey = wr->wr.atomic.rkey;
 		wqe->atomic.compare_add = wr->wr.atomic.compare_add;
 		wqe->atomic.swap = wr->wr.atomic.swap;
+	} else if ((facts & IS_BIND) != 0) {
+		const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
+
+		wqe->rkey = wr->bind_mw.rkey;
+		wqe->remote_addr = info->addr;
+		wqe->bind.len = info->length;
+		wqe->bind.mr_key = info->mr != NULL ? info->mr->lkey : 0;
+		wqe->bind.access = info->mw_access_flags;
 	} else if (is_ud) {
 		wqe->ud.dest_qpn = wr->wr.ud.remote_qpn;
 		wqe->ud.qkey = wr->wr.ud.remote_qkey;
@@ -170,11 +198,12 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	assert(sq->has_path == (path != NULL));
 	if (!uroce_ring_has_room(&sq->ring, nth))
 		return -ENOMEM;
-	if ((uint32_t)wr->num_sge > sq->max_sge) /* a negative number is a large one here */
-		return -EINVAL;
-	const unsigned nb_sge = (unsigned)wr->num_sge;
-	const uint64_t len = list_len(wr->sg_list, nb_sge);
 	const unsigned facts = opcode_facts(sq, wr->opcode);
+	const unsigned nb_sge = (facts & IS_LOCAL) != 0 ? 0 : (unsigned)wr->num_sge;
+
+	if (nb_sge > sq->max_sge) /* a negative number is a large one here */
+		return -EINVAL;
+	const uint64_t len = list_len(wr->sg_list, nb_sge);
 
 	if (!is_allowed(sq, wr, facts, len))
 		return -EINVAL;

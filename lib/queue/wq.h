@@ -38,12 +38,15 @@ enum uroce_wqe_flag {
 	UROCE_WQE_SIGNALED = 1 << 1, /* completes with an entry even when it succeeds */
 	UROCE_WQE_SOLICITED = 1 << 2,
 	UROCE_WQE_FENCE = 1 << 3,
+	UROCE_WQE_LOCAL = 1 << 4,     /* sends nothing: LOCAL_INV, BIND_MW, or cancelled */
+	UROCE_WQE_CANCELLED = 1 << 5, /* does nothing, and completes as what it was */
+	UROCE_WQE_EXECUTED = 1 << 6,  /* the requester's, of a local one: once is enough */
 };
 
 /** Send work queue entry: one cache line, then [path], then scatter list or inline data. */
 struct uroce_send_wqe {
 	uint64_t wr_id;
-	uint64_t remote_addr; /* RDMA and atomics */
+	uint64_t remote_addr; /* RDMA and atomics; BIND_MW: where in the region */
 	union {
 		struct {
 			uint64_t compare_add;
@@ -53,8 +56,13 @@ struct uroce_send_wqe {
 			uint32_t dest_qpn;
 			uint32_t qkey; /* as posted; the high bit asks for the QP's own */
 		} ud;
+		struct {
+			uint64_t len;
+			uint32_t mr_key;
+			uint32_t access; /* enum ibv_access_flags */
+		} bind;
 	};
-	uint32_t rkey;      /* RDMA and atomics */
+	uint32_t rkey;      /* RDMA and atomics; BIND_MW: the new key */
 	uint32_t len;       /* bytes of the message, <= 2^31 */
 	uint32_t imm;       /* immediate data as posted (wire order), or the rkey to invalidate */
 	uint32_t first_psn; /* the requester's: PSN of its first packet */
@@ -126,7 +134,8 @@ uroce_recv_wqe_sge(struct uroce_recv_wqe *wqe)
  * @param path  UD: where it goes; else NULL
  * @param all_signaled  the QP signals every request
  * @return 0; -ENOMEM queue full; -EINVAL too many elements, inline too long, message longer than
- *	2^31, or an opcode that a send queue of this kind does not have
+ *	2^31, an opcode that a send queue of this kind does not have, or a bind whose new key is not
+ *	one of the window's
  */
 int uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 		  const struct uroce_path *path, bool all_signaled);

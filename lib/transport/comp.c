@@ -42,6 +42,43 @@ retire(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, bool *is_batch_o
 	req->una_idx++;
 }
 
+/* Local requests have nothing to wait for but those before them. */
+static void
+retire_local(struct uroce_qpc *qpc, bool *is_batch_open, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	while (req->una_idx != req->begun_idx) {
+		const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
+
+		if (!(wqe->flags & UROCE_WQE_EXECUTED))
+			return;
+		retire(qpc, wqe, is_batch_open, now_ns);
+	}
+}
+
+/* Give the slots of the requests from `una_idx` on back, and end the batch of their completions. */
+static void
+end_retired(struct uroce_qpc *qpc, uint32_t una_idx, bool is_batch_open)
+{
+	if (qpc->req.una_idx != una_idx)
+		uroce_ring_pop(&qpc->sq->ring, qpc->req.una_idx - una_idx);
+	if (is_batch_open)
+		uroce_done_send_end(qpc);
+}
+
+void
+uroce_comp_retire_local(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	const uint32_t una_idx = qpc->req.una_idx;
+	bool is_batch_open = false;
+
+	retire_local(qpc, &is_batch_open, now_ns);
+	end_retired(qpc, una_idx, is_batch_open);
+	if (qpc->req.una_idx != una_idx)
+		uroce_req_check_drained(qpc);
+}
+
 /*
  * Acknowledge everything before `psn`, which is in [una_psn, max_psn].
  * @return false: a READ or atomic is in the way, and una_psn is where it waits
@@ -66,9 +103,8 @@ advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
 		retire(qpc, wqe, &is_batch_open, now_ns);
 	}
 	if (req->una_idx != una_idx)
-		uroce_ring_pop(&qpc->sq->ring, req->una_idx - una_idx);
-	if (is_batch_open)
-		uroce_done_send_end(qpc);
+		retire_local(qpc, &is_batch_open, now_ns);
+	end_retired(qpc, una_idx, is_batch_open);
 	if (req->una_psn != una_psn)
 		uroce_req_progress(qpc, now_ns);
 	uroce_req_check_drained(qpc);
@@ -97,12 +133,12 @@ bad_response(struct uroce_qpc *qpc, uint64_t now_ns)
 static void
 retire_answered(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint64_t now_ns)
 {
+	const uint32_t una_idx = qpc->req.una_idx;
 	bool is_batch_open = false;
 
 	retire(qpc, wqe, &is_batch_open, now_ns);
-	uroce_ring_pop(&qpc->sq->ring, 1);
-	if (is_batch_open)
-		uroce_done_send_end(qpc);
+	retire_local(qpc, &is_batch_open, now_ns);
+	end_retired(qpc, una_idx, is_batch_open);
 }
 
 /* One of the outstanding READ requests or atomics was answered to the end. */

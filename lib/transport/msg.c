@@ -10,11 +10,18 @@
 
 #include <string.h>
 
+#include "mem/mw.h"
 #include "transport/done.h"
 #include "wire/psn.h"
 
 /* What ends in the peer's memory, or in ours, is at most this long [IBA 9.7.4.1.6]. */
 #define MSG_LEN_MAX (1u << 31)
+
+static bool
+has_invalidate(const struct uroce_pkt *pkt)
+{
+	return pkt->op->ext_mask & 1 << UROCE_EXT_IETH;
+}
 
 static struct uroce_recv_wqe *
 oldest_recv(const struct uroce_qpc *qpc)
@@ -136,6 +143,10 @@ complete_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 		memcpy(&done.imm, uroce_pkt_immdt(pkt), sizeof(done.imm));
 		done.wc_flags = IBV_WC_WITH_IMM;
 	}
+	if (has_invalidate(pkt)) {
+		done.imm = be32_get(uroce_pkt_ieth(pkt)->rkey);
+		done.wc_flags = IBV_WC_WITH_INV;
+	}
 	uroce_done_recv(qpc, &done, now_ns);
 }
 
@@ -147,13 +158,14 @@ uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
-	/* SEND with invalidate needs memory windows, which this device does not offer */
-	if (pkt->op->ext_mask & 1 << UROCE_EXT_IETH)
-		return UROCE_VERDICT_BAD_REQUEST;
 	verdict = pkt->op->operation == UROCE_OPERATION_SEND ? place_send(qpc, pkt)
 							     : place_write(qpc, pkt);
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
+	/* after the payload, which may use the key, and before the program hears of it */
+	if (has_invalidate(pkt) &&
+	    uroce_mw_invalidate(qpc->mrs, be32_get(uroce_pkt_ieth(pkt)->rkey), qpc->pdn, qpc->qpn))
+		return UROCE_VERDICT_BAD_INVALIDATE;
 	if (pkt->op->flags & UROCE_OPF_FIRST)
 		resp->msg_len = 0;
 	resp->msg_len += pkt->payload_len;

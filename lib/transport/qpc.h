@@ -86,7 +86,7 @@ struct uroce_qpc_conf {
 	struct uroce_wq *rq;
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
-	const struct uroce_mr_table *mrs;
+	struct uroce_mr_table *mrs;
 	struct uroce_rd_pool *rd_pool; /* its worker's; NULL: READs and atomics are refused */
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys; /* the port's P_Key table, limits->nb_pkeys entries */
@@ -190,7 +190,7 @@ struct uroce_qpc {
 	struct uroce_wq *rq;
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
-	const struct uroce_mr_table *mrs;
+	struct uroce_mr_table *mrs;
 	void *cookie;
 	struct uroce_req req;
 	struct uroce_path path; /* RC, UC: valid from RTR on */
@@ -250,6 +250,13 @@ int uroce_qpc_modify_check(const struct uroce_qpc *qpc, const struct ibv_qp_attr
  */
 int uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask,
 		     const struct uroce_path *path, uint64_t now_ns);
+
+/**
+ * Cancel the requests with this wr_id that were not begun, in SQD: they send and do nothing when
+ * their turn comes, and complete as their signalling asked, or are flushed with the others.
+ * @return how many; -EINVAL: not in SQD
+ */
+int uroce_qpc_cancel(struct uroce_qpc *qpc, uint64_t wr_id);
 
 /** All attributes as they now are (cap excepted: the owner knows it). */
 void uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr);

@@ -112,7 +112,8 @@ uroce_req_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	req->is_rnr_wait = false;
 	req->is_repairing = false;
 	/* an answer to what was sent before a rewind may overtake the position */
-	if (uroce_psn_before(req->next_psn, req->una_psn))
+	if (uroce_psn_before(req->next_psn, req->una_psn) ||
+	    (int32_t)(req->next_idx - req->una_idx) < 0)
 		uroce_req_rewind(qpc);
 	if (req->una_psn == req->max_psn || !qpc->ack_timeout_ns)
 		req->ack_deadline = UROCE_NEVER;
@@ -192,7 +193,10 @@ begin_request(struct uroce_qpc *qpc)
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
 
 	wqe->first_psn = req->next_psn;
-	if (wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+	if (wqe->flags & UROCE_WQE_LOCAL)
+		wqe->nb_psn = 0;
+	else if (wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		 wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		wqe->nb_psn = 1;
 	else
 		wqe->nb_psn = uroce_msg_packets(qpc, wqe->len);
@@ -310,6 +314,18 @@ opcode_at(const struct uroce_send_wqe *wqe, uint32_t pkt)
 	return is_last ? ops[wqe->opcode].last : ops[wqe->opcode].middle;
 }
 
+/* Whether nothing that is posted behind the request at the position sends anything. */
+static bool
+is_last_to_send(const struct uroce_qpc *qpc)
+{
+	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
+	uint32_t idx = qpc->req.next_idx + 1;
+
+	while (idx != head && uroce_req_wqe(qpc, idx)->flags & UROCE_WQE_LOCAL)
+		idx++;
+	return idx == head;
+}
+
 /* Whether this packet has to ask for an ACK: see the top of the file. */
 static bool
 wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
@@ -318,9 +334,7 @@ wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 	const bool is_last = req->next_pkt == wqe->nb_psn - 1;
 	const bool is_window_end =
 		uroce_psn_dist(req->una_psn, req->next_psn) + 1 >= UROCE_WINDOW_PSNS;
-	const bool is_queue_end =
-		is_last &&
-		(req->next_idx + 1 == uroce_ring_head(&qpc->sq->ring) || qpc->state != IBV_QPS_RTS);
+	const bool is_queue_end = is_last && (is_last_to_send(qpc) || qpc->state != IBV_QPS_RTS);
 
 	if (!is_window_end && !is_queue_end && !req->is_ack_wanted &&
 	    ++req->since_ack_req < ACK_EVERY)
@@ -370,26 +384,44 @@ put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *tx
 	return true;
 }
 
+/*
+ * The next request that sends something, at the position; local ones before it are executed.
+ * @return NULL: there is none, or it may not be sent now, or has a fault
+ */
+static struct uroce_send_wqe *
+next_request(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+
+	while (!req->fault) {
+		if (qpc->type == IBV_QPT_RC &&
+		    uroce_psn_dist(req->una_psn, req->next_psn) >= UROCE_WINDOW_PSNS)
+			return NULL;
+		if (req->next_idx == req->begun_idx && !begin_request(qpc))
+			return NULL;
+		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
+
+		if (!(wqe->flags & UROCE_WQE_LOCAL)) {
+			if (is_possible(qpc, wqe))
+				return is_held_back(qpc, wqe) ? NULL : wqe;
+			req->fault = IBV_WC_LOC_QP_OP_ERR;
+			return NULL;
+		}
+		if (is_held_back(qpc, wqe))
+			return NULL;
+		req->fault = (uint8_t)uroce_local_execute(qpc, wqe);
+		req->next_idx += !req->fault;
+	}
+	return NULL;
+}
+
 /* Build one packet at the position. @return whether there was one to build */
 static bool
 put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
-	struct uroce_req *req = &qpc->req;
+	struct uroce_send_wqe *wqe = next_request(qpc);
 
-	if (req->fault)
-		return false;
-	if (qpc->type == IBV_QPT_RC &&
-	    uroce_psn_dist(req->una_psn, req->next_psn) >= UROCE_WINDOW_PSNS)
-		return false;
-	if (req->next_idx == req->begun_idx && !begin_request(qpc))
-		return false;
-	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
-
-	if (!is_possible(qpc, wqe)) {
-		req->fault = IBV_WC_LOC_QP_OP_ERR;
-		return false;
-	}
-	if (is_held_back(qpc, wqe))
+	if (!wqe)
 		return false;
 	if (wqe->opcode == IBV_WR_RDMA_READ) {
 		put_read(qpc, wqe, txd);
@@ -414,7 +446,8 @@ step_back_to_ask(struct uroce_qpc *qpc)
 
 	if (!req->since_ack_req || req->next_idx == req->una_idx || (!req->fault && !is_drained))
 		return false;
-	if (!req->next_pkt) {
+	/* local requests have no packets */
+	while (!req->next_pkt) {
 		req->next_idx--;
 		req->next_pkt = uroce_req_wqe(qpc, req->next_idx)->nb_psn;
 	}
@@ -448,6 +481,10 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 	if (nb && req->ack_deadline == UROCE_NEVER && qpc->type == IBV_QPT_RC &&
 	    qpc->ack_timeout_ns)
 		req->ack_deadline = now_ns + qpc->ack_timeout_ns;
+	if (qpc->type == IBV_QPT_RC)
+		uroce_comp_retire_local(qpc, now_ns);
+	else if (!nb)
+		uroce_req_sent(qpc, now_ns);
 	uroce_req_fail_if_faulty(qpc, now_ns);
 	return nb;
 }

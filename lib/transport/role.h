@@ -9,6 +9,7 @@
  *
  *	req	sends requests; keeps the window [una_psn, next_psn) and the retry timers
  *	comp	takes the responses to them
+ *	local	does the requests that send nothing
  *	resp	answers the peer's requests (RC)
  *	msg	places the payload of a message being received (RC and UC)
  *	ud	datagrams, both directions
@@ -80,6 +81,8 @@ uroce_msg_payload(const struct uroce_qpc *qpc, uint32_t len, uint32_t pkt)
 static inline bool
 uroce_wqe_needs_response(const struct uroce_send_wqe *wqe)
 {
+	if (wqe->flags & UROCE_WQE_LOCAL)
+		return false;
 	return wqe->opcode == IBV_WR_RDMA_READ || wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 	       wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
@@ -94,6 +97,17 @@ uroce_req_wqe(const struct uroce_qpc *qpc, uint32_t idx)
 
 enum uroce_verdict uroce_comp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				   uint64_t now_ns);
+
+/** Local requests that were executed complete, as far as no other is before them. */
+void uroce_comp_retire_local(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/* --- local.c --- */
+
+/**
+ * Do what a local request asks for, unless that was done already.
+ * @return IBV_WC_SUCCESS, or how it ends
+ */
+enum ibv_wc_status uroce_local_execute(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe);
 
 /* --- resp.c --- */
 

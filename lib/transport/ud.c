@@ -68,19 +68,21 @@ uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 	if (qpc->state != IBV_QPS_RTS)
 		return 0;
 	while (nb < max && req->next_idx != head && !req->fault) {
-		const enum ibv_wc_status status =
-			put_datagram(qpc, uroce_req_wqe(qpc, req->next_idx), &out[nb]);
+		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
+		const bool is_cancelled = wqe->flags & UROCE_WQE_CANCELLED;
 
-		if (status != IBV_WC_SUCCESS) {
-			req->fault = (uint8_t)status;
+		if (!is_cancelled)
+			req->fault = (uint8_t)put_datagram(qpc, wqe, &out[nb]);
+		if (req->fault)
 			break;
-		}
-		req->next_psn = uroce_psn_add(req->next_psn, 1);
+		req->next_psn = uroce_psn_add(req->next_psn, !is_cancelled);
 		req->next_idx++;
 		req->begun_idx = req->next_idx;
-		nb++;
+		nb += !is_cancelled;
 	}
 	req->max_psn = req->next_psn;
+	if (!nb)
+		uroce_req_sent(qpc, now_ns);
 	uroce_req_fail_if_faulty(qpc, now_ns);
 	return nb;
 }

@@ -42,6 +42,7 @@
 	X(NO_ACCESS,           "key, range or right refused: NAK, remote access error") \
 	X(LOCAL_FAULT,         "local memory of the responder refused: NAK, operation error") \
 	X(NO_RECEIVE,          "no receive request posted: RNR NAK, or dropped (UC, UD)") \
+	X(BAD_INVALIDATE,      "key of a SEND with invalidate refused: NAK, remote operation error") \
 	X(NO_RESOURCE,         "no memory to answer a READ or atomic from: RNR NAK") \
 	X(TOO_LONG,            "message longer than the receive buffer") \
 	/* requester */ \

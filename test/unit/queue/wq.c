@@ -130,8 +130,8 @@ sq_fill__each_opcode_on_the_queues_that_have_it(void **state)
 		{ IBV_WR_RDMA_READ, true, false },
 		{ IBV_WR_ATOMIC_CMP_AND_SWP, true, false },
 		{ IBV_WR_ATOMIC_FETCH_AND_ADD, true, false },
-		{ IBV_WR_LOCAL_INV, false, false },
-		{ IBV_WR_BIND_MW, false, false },
+		{ IBV_WR_LOCAL_INV, true, false },
+		{ IBV_WR_BIND_MW, true, false },
 		{ IBV_WR_TSO, false, false },
 		{ IBV_WR_DRIVER1, false, false },
 		{ 12, false, false },
@@ -141,6 +141,7 @@ sq_fill__each_opcode_on_the_queues_that_have_it(void **state)
 	};
 	struct uroce_wq connected, ud;
 	struct ibv_sge sge = { 0x1000, 8, 1 };
+	struct ibv_mw mw = { 0 };
 
 	(void)state;
 	make_sq(&connected, false);
@@ -148,7 +149,8 @@ sq_fill__each_opcode_on_the_queues_that_have_it(void **state)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct ibv_send_wr wr = { .sg_list = &sge,
 						.num_sge = 1,
-						.opcode = (enum ibv_wr_opcode)rows[i].opcode };
+						.opcode = (enum ibv_wr_opcode)rows[i].opcode,
+						.bind_mw = { .mw = &mw } };
 
 		assert_int_equal(fill(&connected, &wr), rows[i].is_connected ? 0 : -EINVAL);
 		if (rows[i].is_connected)
@@ -442,10 +444,60 @@ sq_fill__too_many_elements_are_einval(void **state)
 }
 
 static void
+sq_fill__local_requests_have_no_message(void **state)
+{
+	struct uroce_wq *sq = *state;
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_LOCAL_INV,
+		.invalidate_rkey = 0xbeef,
+		.num_sge = 1000,
+		.send_flags = IBV_SEND_FENCE | IBV_SEND_SIGNALED,
+	};
+
+	assert_int_equal(fill(sq, &wr), 0);
+	assert_int_equal(filled(sq)->flags, UROCE_WQE_LOCAL | UROCE_WQE_FENCE | UROCE_WQE_SIGNALED);
+	assert_int_equal(filled(sq)->imm, 0xbeef);
+	assert_int_equal(filled(sq)->len, 0);
+	assert_int_equal(filled(sq)->nb_sge, 0);
+	wr.send_flags = IBV_SEND_INLINE;
+	assert_int_equal(fill(sq, &wr), -EINVAL);
+}
+
+static void
+sq_fill__bind_of_a_window(void **state)
+{
+	struct uroce_wq *sq = *state;
+	struct ibv_mw mw = { .rkey = 0x12345600 };
+	struct ibv_mr mr = { .lkey = 0x77 };
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_BIND_MW,
+		.bind_mw = { &mw, 0x123456ff, { &mr, 0x1000, UINT64_C(1) << 40, 2 } },
+	};
+
+	assert_int_equal(fill(sq, &wr), 0);
+	assert_int_equal(filled(sq)->rkey, 0x123456ff);
+	assert_int_equal(filled(sq)->remote_addr, 0x1000);
+	assert_int_equal(filled(sq)->bind.len, UINT64_C(1) << 40);
+	assert_int_equal(filled(sq)->bind.mr_key, 0x77);
+	assert_int_equal(filled(sq)->bind.access, 2);
+	/* the window's number is not for the program to choose */
+	wr.bind_mw.rkey = 0x12345700;
+	assert_int_equal(fill(sq, &wr), -EINVAL);
+	wr.bind_mw.rkey = 0x12345601;
+	wr.bind_mw.bind_info.mr = NULL;
+	assert_int_equal(fill(sq, &wr), -EINVAL);
+	wr.bind_mw.bind_info.length = 0;
+	assert_int_equal(fill(sq, &wr), 0);
+	assert_int_equal(filled(sq)->bind.mr_key, 0);
+	wr.bind_mw.mw = NULL;
+	assert_int_equal(fill(sq, &wr), -EINVAL);
+}
+
+static void
 sq_fill__refusal_leaves_the_slot_alone(void **state)
 {
 	struct uroce_wq *sq = *state;
-	const struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_LOCAL_INV };
+	const struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_TSO };
 	const uint32_t stride = uroce_send_wqe_stride(MAX_SGE, MAX_INLINE, false);
 
 	assert_int_equal(fill(sq, &wr), -EINVAL);
@@ -615,6 +667,8 @@ main(void)
 		CONNECTED_TEST(sq_fill__message_length_is_at_most_2_to_the_31),
 		CONNECTED_TEST(sq_fill__too_many_elements_are_einval),
 		CONNECTED_TEST(sq_fill__refusal_leaves_the_slot_alone),
+		CONNECTED_TEST(sq_fill__local_requests_have_no_message),
+		CONNECTED_TEST(sq_fill__bind_of_a_window),
 		CONNECTED_TEST(sq_fill__a_chain_up_to_the_limit),
 		UD_TEST(sq_fill__ud_takes_path_and_destination),
 		UD_TEST(sq_fill__ud_inline_goes_behind_the_path),

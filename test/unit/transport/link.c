@@ -279,6 +279,9 @@ put_ext(uint8_t *ext, const struct uroce_opcode *op, const struct pair_pkt *pkt)
 			(struct uroce_deth){ be32_make(pkt->qkey), 0, be24_make(pkt->src_qpn) };
 	if (op->ext_mask & 1 << UROCE_EXT_IMMDT)
 		memcpy(ext + op->ext_off[UROCE_EXT_IMMDT], &pkt->imm, sizeof(pkt->imm));
+	if (op->ext_mask & 1 << UROCE_EXT_IETH)
+		*(struct uroce_ieth *)(ext + op->ext_off[UROCE_EXT_IETH]) =
+			(struct uroce_ieth){ be32_make(pkt->inv_rkey) };
 }
 
 static void

@@ -151,7 +151,8 @@ make_host(struct pair *pair, enum pair_side side)
 
 	uroce_qpc_init(&host->qpc, &qpc_conf);
 	host->mem = allocate(host, conf->mem_len);
-	host->key = pair_register(pair, side, host->mem, conf->mem_len, ACCESS_ALL);
+	host->key = pair_register(pair, side, host->mem, conf->mem_len,
+				  ACCESS_ALL | IBV_ACCESS_MW_BIND);
 }
 
 void
@@ -595,6 +596,7 @@ status_name(enum ibv_wc_status status)
 		[IBV_WC_LOC_QP_OP_ERR] = "LOC_QP_OP_ERR",
 		[IBV_WC_LOC_PROT_ERR] = "LOC_PROT_ERR",
 		[IBV_WC_WR_FLUSH_ERR] = "WR_FLUSH_ERR",
+		[IBV_WC_MW_BIND_ERR] = "MW_BIND_ERR",
 		[IBV_WC_BAD_RESP_ERR] = "BAD_RESP_ERR",
 		[IBV_WC_REM_INV_REQ_ERR] = "REM_INV_REQ_ERR",
 		[IBV_WC_REM_ACCESS_ERR] = "REM_ACCESS_ERR",
@@ -623,6 +625,10 @@ opcode_name(enum ibv_wc_opcode opcode)
 		return "COMP_SWAP";
 	case IBV_WC_FETCH_ADD:
 		return "FETCH_ADD";
+	case IBV_WC_BIND_MW:
+		return "BIND_MW";
+	case IBV_WC_LOCAL_INV:
+		return "LOCAL_INV";
 	case IBV_WC_RECV:
 		return "RECV";
 	case IBV_WC_RECV_RDMA_WITH_IMM:
@@ -643,6 +649,8 @@ note_completion(struct pair *pair, const struct ibv_wc *wc, bool is_recv)
 		text_add(&pair->done, " %u", wc->byte_len);
 	if (wc->wc_flags & IBV_WC_WITH_IMM)
 		text_add(&pair->done, " imm %08x", wc->imm_data);
+	if (wc->wc_flags & IBV_WC_WITH_INV)
+		text_add(&pair->done, " invalidated");
 	if (wc->wc_flags & IBV_WC_GRH)
 		text_add(&pair->done, " from %x", wc->src_qp);
 	text_add(&pair->done, "\n");

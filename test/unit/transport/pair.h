@@ -246,7 +246,8 @@ struct pair_pkt {
 	uint64_t orig; /* AtomicAckETH */
 	uint32_t qkey; /* DETH */
 	uint32_t src_qpn;
-	uint32_t imm; /* as written in wire order */
+	uint32_t imm;      /* as written in wire order */
+	uint32_t inv_rkey; /* IETH */
 };
 
 /** Hand a frame to a host now. @return what it made of it */

@@ -345,7 +345,6 @@ resp_recv__operations_that_we_do_not_offer_are_invalid_requests(void **state)
 		uint8_t opcode;
 		uint32_t len;
 	} rows[] = {
-		{ UROCE_OP_SEND_ONLY_INV, 4 },
 		{ UROCE_OP_ATOMIC_WRITE, 8 },
 		{ UROCE_OP_FLUSH, 0 },
 	};
