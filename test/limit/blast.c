@@ -38,6 +38,13 @@ struct blaster {
 	bool is_ended;     /* the sink said so */
 };
 
+/* Frames sent and not answered. */
+static unsigned
+on_way(const struct blaster *blaster)
+{
+	return uroce_psn_dist(blaster->una_psn, blaster->next_psn);
+}
+
 static void
 take_answers(struct blaster *blaster)
 {
@@ -47,12 +54,11 @@ take_answers(struct blaster *blaster)
 
 	for (unsigned i = 0; i < nb; i++) {
 		const uint8_t *frame = rte_pktmbuf_mtod(frames[i], const uint8_t *);
-		const uint32_t on_way = uroce_psn_dist(blaster->una_psn, blaster->next_psn);
 
 		if (!shape_check(blaster->seen, frame, frames[i]->data_len))
 			continue;
 		blaster->is_ended |= shape_syndrome(frame) == SHAPE_SYNDROME_END;
-		if (!uroce_psn_in(shape_psn(frame), blaster->una_psn, on_way))
+		if (!uroce_psn_in(shape_psn(frame), blaster->una_psn, on_way(blaster)))
 			continue;
 		blaster->una_psn = uroce_psn_add(shape_psn(frame), 1);
 		blaster->answers++;
@@ -94,8 +100,7 @@ put_frame(struct blaster *blaster, struct rte_mbuf *m, bool has_ack_req, struct 
 static unsigned
 send_frames(struct blaster *blaster, bool has_ack_req)
 {
-	const unsigned room =
-		blaster->opt->window - uroce_psn_dist(blaster->una_psn, blaster->next_psn);
+	const unsigned room = blaster->opt->window - on_way(blaster);
 	const unsigned nb = room < blaster->opt->burst ? room : blaster->opt->burst;
 	struct rte_mbuf *frames[LIMIT_BURST_MAX];
 	struct draft drafts[LIMIT_BURST_MAX];
@@ -154,7 +159,8 @@ blast(struct blaster *blaster)
 {
 	blaster->heard = rte_rdtsc();
 	while (!port_is_stopped() && !blaster->is_ended) {
-		take_answers(blaster);
+		if (on_way(blaster) >= blaster->opt->window / 2)
+			take_answers(blaster);
 		if (send_frames(blaster, false) > 0 && !blaster->is_stuck)
 			continue;
 		reopen_stuck_window(blaster);

@@ -121,7 +121,7 @@ shape_put(const struct shape_kind *kind, uint8_t *frame, uint32_t psn, bool has_
 	if (kind->has_reth)
 		((struct uroce_reth *)(bth + 1))->va = be64_make(va);
 	if (kind->payload_len < FUSED_LEN_MIN) {
-		memcpy(payload, src, kind->payload_len);
+		shape_copy(payload, src, kind->payload_len);
 	} else {
 		state = uroce_crc32(state, &bth->ack_req, (size_t)(payload - &bth->ack_req));
 		state = uroce_crc32_copy(state, payload, src, kind->payload_len);

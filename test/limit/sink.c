@@ -18,6 +18,9 @@
 #include "shape.h"
 #include "wire/psn.h"
 
+/* The frame so many places on is fetched meanwhile. */
+#define AHEAD 4
+
 struct sink {
 	const struct port *port;
 	const struct limit_options *opt;
@@ -27,8 +30,10 @@ struct sink {
 	uint64_t place;        /* where the next payload without a RETH goes */
 	uint32_t expected_psn; /* meaningful once has_begun */
 	bool has_begun;
-	unsigned unanswered; /* frames since the last answer */
-	bool is_asked;       /* one of them asks for it now */
+	unsigned unanswered;                       /* frames since the last answer */
+	bool is_asked;                             /* one of them asks for it now */
+	struct rte_mbuf *answers[LIMIT_BURST_MAX]; /* to the frames of this burst */
+	unsigned nb_answers;
 	/* counters */
 	uint64_t frames; /* received, right in all respects */
 	uint64_t bytes;  /* their payload */
@@ -46,7 +51,7 @@ place_payload(struct sink *sink, const struct shape_kind *kind, const uint8_t *f
 			return false;
 		at = 0; /* its first frame was lost */
 	}
-	memcpy(sink->region + at, frame + kind->hdr_len, kind->payload_len);
+	shape_copy(sink->region + at, frame + kind->hdr_len, kind->payload_len);
 	sink->place = at + kind->payload_len;
 	return true;
 }
@@ -74,8 +79,9 @@ take_frame(struct sink *sink, const struct rte_mbuf *m)
 	sink->is_asked |= shape_has_ack_req(frame);
 }
 
+/* An answer to all that came so far; it leaves with the others of the burst. */
 static void
-answer(struct sink *sink, uint8_t syndrome)
+put_answer(struct sink *sink, uint8_t syndrome)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(sink->port->pool);
 
@@ -83,9 +89,16 @@ answer(struct sink *sink, uint8_t syndrome)
 		return;
 	shape_put_ack(&sink->ack, (uint8_t *)rte_pktmbuf_append(m, SHAPE_ACK_LEN),
 		      uroce_psn_add(sink->expected_psn, UROCE_PSN_MASK), syndrome);
-	port_send(sink->port, &m, 1);
+	sink->answers[sink->nb_answers++] = m;
 	sink->is_asked = false;
 	sink->unanswered = 0;
+}
+
+static void
+send_answers(struct sink *sink)
+{
+	port_send(sink->port, sink->answers, sink->nb_answers);
+	sink->nb_answers = 0;
 }
 
 static unsigned
@@ -94,13 +107,15 @@ poll(struct sink *sink)
 	struct rte_mbuf *frames[LIMIT_BURST_MAX];
 	const unsigned nb = rte_eth_rx_burst(sink->port->id, 0, frames, (uint16_t)sink->opt->burst);
 
-	for (unsigned i = 0; i < nb; i++)
-		rte_prefetch0(rte_pktmbuf_mtod(frames[i], const uint8_t *));
 	for (unsigned i = 0; i < nb; i++) {
+		if (i + AHEAD < nb)
+			rte_prefetch0(rte_pktmbuf_mtod(frames[i + AHEAD], const uint8_t *));
 		take_frame(sink, frames[i]);
 		if (sink->unanswered >= sink->opt->ack_every || sink->is_asked)
-			answer(sink, SHAPE_SYNDROME_ACK);
+			put_answer(sink, SHAPE_SYNDROME_ACK);
 	}
+	if (sink->nb_answers > 0)
+		send_answers(sink);
 	if (nb > 0)
 		rte_pktmbuf_free_bulk(frames, nb);
 	return nb;
@@ -202,7 +217,8 @@ say_goodbye(struct sink *sink)
 	if (!sink->has_begun)
 		return;
 	for (unsigned i = 0; i < 3; i++)
-		answer(sink, SHAPE_SYNDROME_END);
+		put_answer(sink, SHAPE_SYNDROME_END);
+	send_answers(sink);
 	drain(sink);
 	rte_delay_us_sleep((unsigned)(2 * SIDE_LEAVE_S * 1e6));
 }
