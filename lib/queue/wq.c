@@ -228,16 +228,11 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	return 0;
 }
 
-int
-uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr)
+void
+uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)
 {
-	if (!uroce_ring_has_room(&rq->ring, nth))
-		return -ENOMEM;
-	if ((uint32_t)wr->num_sge > rq->max_sge) /* a negative number is a large one here */
-		return -EINVAL;
 	const unsigned nb_sge = (unsigned)wr->num_sge;
 	const uint64_t len = list_len(wr->sg_list, nb_sge);
-	struct uroce_recv_wqe *wqe = uroce_ring_free_slot(&rq->ring, nth);
 
 	*wqe = (struct uroce_recv_wqe){
 		.wr_id = wr->wr_id,
@@ -246,5 +241,15 @@ uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr)
 	};
 	if (nb_sge > 0)
 		memcpy(uroce_recv_wqe_sge(wqe), wr->sg_list, nb_sge * sizeof(*wr->sg_list));
+}
+
+int
+uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr)
+{
+	if (!uroce_ring_has_room(&rq->ring, nth))
+		return -ENOMEM;
+	if ((uint32_t)wr->num_sge > rq->max_sge) /* a negative number is a large one here */
+		return -EINVAL;
+	uroce_recv_wqe_fill(uroce_ring_free_slot(&rq->ring, nth), wr);
 	return 0;
 }

@@ -140,6 +140,9 @@ uroce_recv_wqe_sge(struct uroce_recv_wqe *wqe)
 int uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 		  const struct uroce_path *path, bool all_signaled);
 
+/** Fill a receive slot, whose list has room for the request's. */
+void uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr);
+
 /** Post one receive request: as uroce_sq_fill(). @return 0, -ENOMEM, -EINVAL too many elements. */
 int uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr);
 

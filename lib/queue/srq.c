@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Two lists over one array of slots, linked by slot number in an array of their own, so that a slot's
+ * bytes are touched by who fills and who uses it alone.
+ */
+
+#include "queue/srq.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+static size_t
+links_len(uint32_t max_wr)
+{
+	return ((size_t)max_wr * sizeof(uint32_t) + 63) / 64 * 64;
+}
+
+size_t
+uroce_srq_memsize(uint32_t max_wr, uint32_t max_sge)
+{
+	return links_len(max_wr) + (size_t)max_wr * uroce_recv_wqe_stride(max_sge);
+}
+
+void
+uroce_srq_init(struct uroce_srq *srq, void *mem, const struct uroce_srq_conf *conf)
+{
+	assert((uintptr_t)mem % 64 == 0 && conf->max_wr >= 1);
+	*srq = (struct uroce_srq){
+		.max_sge = conf->max_sge,
+		.stride = uroce_recv_wqe_stride(conf->max_sge),
+		.pdn = conf->pdn,
+		.srqn = conf->srqn,
+		.xrcd = conf->xrcd,
+		.cq = conf->cq,
+		.cookie = conf->cookie,
+		.slots = (uint8_t *)mem + links_len(conf->max_wr),
+		.next = mem,
+		.first_idx = UROCE_SRQ_NONE,
+		.last_idx = UROCE_SRQ_NONE,
+	};
+	for (uint32_t i = 0; i < conf->max_wr; i++)
+		srq->next[i] = i + 1 < conf->max_wr ? i + 1 : UROCE_SRQ_NONE;
+}
+
+static struct uroce_recv_wqe *
+slot_at(const struct uroce_srq *srq, uint32_t idx)
+{
+	return (struct uroce_recv_wqe *)(srq->slots + (size_t)idx * srq->stride);
+}
+
+static uint32_t
+idx_of(const struct uroce_srq *srq, const struct uroce_recv_wqe *wqe)
+{
+	return (uint32_t)(((const uint8_t *)wqe - srq->slots) / srq->stride);
+}
+
+/* Read without the lock as a hint. */
+static void
+set_nb_posted(struct uroce_srq *srq, uint32_t nb)
+{
+	__atomic_store_n(&srq->nb_posted, nb, __ATOMIC_RELAXED);
+}
+
+int
+uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr)
+{
+	const uint32_t idx = srq->free_idx;
+
+	if (idx == UROCE_SRQ_NONE)
+		return -ENOMEM;
+	if ((uint32_t)wr->num_sge > srq->max_sge) /* a negative number is a large one here */
+		return -EINVAL;
+	srq->free_idx = srq->next[idx];
+	uroce_recv_wqe_fill(slot_at(srq, idx), wr);
+	srq->next[idx] = UROCE_SRQ_NONE;
+	if (srq->last_idx == UROCE_SRQ_NONE)
+		srq->first_idx = idx;
+	else
+		srq->next[srq->last_idx] = idx;
+	srq->last_idx = idx;
+	set_nb_posted(srq, srq->nb_posted + 1);
+	return 0;
+}
+
+/* Under the lock. */
+static struct uroce_recv_wqe *
+take_oldest(struct uroce_srq *srq, bool *is_limit)
+{
+	const uint32_t idx = srq->first_idx;
+
+	if (idx == UROCE_SRQ_NONE)
+		return NULL;
+	srq->first_idx = srq->next[idx];
+	if (srq->first_idx == UROCE_SRQ_NONE)
+		srq->last_idx = UROCE_SRQ_NONE;
+	set_nb_posted(srq, srq->nb_posted - 1);
+	if (srq->nb_posted < srq->limit) {
+		srq->limit = 0;
+		*is_limit = true;
+	}
+	return slot_at(srq, idx);
+}
+
+struct uroce_recv_wqe *
+uroce_srq_take(struct uroce_srq *srq, bool *is_limit)
+{
+	uroce_lock_take(&srq->lock);
+	struct uroce_recv_wqe *wqe = take_oldest(srq, is_limit);
+
+	uroce_lock_release(&srq->lock);
+	return wqe;
+}
+
+void
+uroce_srq_give(struct uroce_srq *srq, struct uroce_recv_wqe *wqe)
+{
+	const uint32_t idx = idx_of(srq, wqe);
+
+	uroce_lock_take(&srq->lock);
+	srq->next[idx] = srq->free_idx;
+	srq->free_idx = idx;
+	uroce_lock_release(&srq->lock);
+}
+
+void
+uroce_srq_put_back(struct uroce_srq *srq, struct uroce_recv_wqe *wqe)
+{
+	const uint32_t idx = idx_of(srq, wqe);
+
+	uroce_lock_take(&srq->lock);
+	srq->next[idx] = srq->first_idx;
+	srq->first_idx = idx;
+	if (srq->last_idx == UROCE_SRQ_NONE)
+		srq->last_idx = idx;
+	set_nb_posted(srq, srq->nb_posted + 1);
+	uroce_lock_release(&srq->lock);
+}
+
+bool
+uroce_srq_arm(struct uroce_srq *srq, uint32_t limit)
+{
+	uroce_lock_take(&srq->lock);
+	const bool is_below = srq->nb_posted < limit;
+
+	srq->limit = is_below ? 0 : limit;
+	uroce_lock_release(&srq->lock);
+	return is_below;
+}
+
+uint32_t
+uroce_srq_limit(struct uroce_srq *srq)
+{
+	uroce_lock_take(&srq->lock);
+	const uint32_t limit = srq->limit;
+
+	uroce_lock_release(&srq->lock);
+	return limit;
+}

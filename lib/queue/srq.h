@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_QUEUE_SRQ_H
+#define UROCE_QUEUE_SRQ_H
+
+/**
+ * @file
+ * Shared receive queues [IBA 10.2.9]: receive requests for any of the QPs that use the queue.
+ *
+ * A QP takes the oldest request with the first packet of a message, and gives its slot back when the
+ * message has ended. Messages of different QPs end in any order, so slots are not a ring: they are in
+ * one of two lists, posted or free, or belong to a QP.
+ *
+ * Producers are application threads, consumers are workers; both take `lock`, for a chain or for a
+ * request, and hold it across nothing that waits.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "queue/cq.h"
+#include "queue/lock.h"
+#include "queue/wq.h"
+
+/** What a queue is made of. */
+struct uroce_srq_conf {
+	uint32_t max_wr;     /* requests, those in QPs' hands included; 1 .. 2^31 */
+	uint32_t max_sge;    /* elements of each */
+	uint32_t pdn;        /* the domain of their keys */
+	uint32_t srqn;       /* XRC: its number */
+	uint32_t xrcd;       /* XRC: its domain; 0: not XRC */
+	struct uroce_cq *cq; /* XRC: where its completions go; else NULL */
+	void *cookie;        /* its owner's, for events */
+};
+
+struct uroce_srq {
+	/* read-only after init */
+	uint32_t max_sge;
+	uint32_t stride;
+	uint32_t pdn;
+	uint32_t srqn;
+	uint32_t xrcd;
+	struct uroce_cq *cq;
+	void *cookie;
+	uint8_t *slots;
+	uint32_t *next; /* of a slot in its list */
+	/* under the lock */
+	_Alignas(64) struct uroce_lock lock;
+	uint32_t free_idx;  /* lists, by slot number; UROCE_SRQ_NONE: empty */
+	uint32_t first_idx; /* posted, oldest */
+	uint32_t last_idx;  /* posted, newest */
+	uint32_t nb_posted;
+	uint32_t limit; /* tell when fewer are posted; 0: not armed */
+};
+
+#define UROCE_SRQ_NONE UINT32_MAX
+
+/** Bytes for `max_wr` requests of `max_sge` elements. */
+size_t uroce_srq_memsize(uint32_t max_wr, uint32_t max_sge);
+
+/** Make an empty queue over `mem` (64-byte aligned, caller's). */
+void uroce_srq_init(struct uroce_srq *srq, void *mem, const struct uroce_srq_conf *conf);
+
+/**
+ * Post one request. The caller holds `lock`.
+ * @return 0, -ENOMEM: full; -EINVAL: too many elements
+ */
+int uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr);
+
+/**
+ * Consumer: the oldest request, which is the QP's until it gives the slot back.
+ * @param[out] is_limit  set when the queue fell below its limit, which is no longer armed: raise the
+ *	event; else left alone
+ * @return NULL: none is posted
+ */
+struct uroce_recv_wqe *uroce_srq_take(struct uroce_srq *srq, bool *is_limit);
+
+/** Consumer: the request was completed. */
+void uroce_srq_give(struct uroce_srq *srq, struct uroce_recv_wqe *wqe);
+
+/** Consumer: the request was not used after all; it is the oldest again. */
+void uroce_srq_put_back(struct uroce_srq *srq, struct uroce_recv_wqe *wqe);
+
+/**
+ * Ask to be told when fewer than `limit` requests are posted, once; 0: not at all.
+ * @return whether that is so already: raise the event, nothing is armed
+ */
+bool uroce_srq_arm(struct uroce_srq *srq, uint32_t limit);
+
+/** What is armed; 0: nothing. */
+uint32_t uroce_srq_limit(struct uroce_srq *srq);
+
+/** Whether nothing is posted; a hint. */
+static inline bool
+uroce_srq_is_empty(const struct uroce_srq *srq)
+{
+	return __atomic_load_n(&srq->nb_posted, __ATOMIC_RELAXED) == 0;
+}
+
+#endif /* UROCE_QUEUE_SRQ_H */
