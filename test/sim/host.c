@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The round. A host that sends faster than its cable goes on when the cable is free again.
+ */
+
+#include "host.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "oracle.h"
+
+#define BURST_MAX 64
+
+/* Time that frames may wait for the transmitter before the host stops to send. */
+#define TX_AHEAD_NS 4000
+
+void
+host_wake(struct world *world, struct host *host, uint64_t at_ns)
+{
+	if (host->is_dead)
+		return;
+	if (at_ns < host->awake_ns)
+		at_ns = host->awake_ns;
+	if (at_ns < host->last_ns + host->gap_ns)
+		at_ns = host->last_ns + host->gap_ns;
+	if (at_ns < world->now_ns)
+		at_ns = world->now_ns;
+	if (at_ns >= host->round_ns)
+		return;
+	host->round_ns = at_ns;
+	heap_push(&world->heap, at_ns, EVENT_ROUND, host->idx, NULL);
+}
+
+/* Slots are the low bits of the QPN; the rest makes that an old one does not come back. */
+void
+host_add_qp(struct host *host, struct qp *qp)
+{
+	uint32_t slot = 0;
+
+	while (host->qps[slot])
+		slot++;
+	assert(slot < QPS_MAX);
+	qp->qpn = (host->next_qpn++ << 8 | slot) & 0xffffff;
+	host->qps[slot] = qp;
+	if (slot >= host->nb_qps)
+		host->nb_qps = slot + 1;
+}
+
+void
+host_remove_qp(struct host *host, struct qp *qp)
+{
+	host->qps[qp->qpn & 0xff] = NULL;
+}
+
+void
+host_receive(struct world *world, struct host *host, struct frame *frame)
+{
+	if (host->is_dead || host->nb_rx >= host->rx_room) {
+		world->tally.faults[FAULT_OVERFLOW] += !host->is_dead;
+		frame_give(&world->frames, frame);
+		return;
+	}
+	frame->next = NULL;
+	if (host->rx_last)
+		host->rx_last->next = frame;
+	else
+		host->rx_first = frame;
+	host->rx_last = frame;
+	host->nb_rx++;
+	host_wake(world, host, world->now_ns);
+}
+
+enum uroce_verdict
+host_deliver(struct world *world, struct host *host, struct frame *frame)
+{
+	struct uroce_pkt pkt;
+	enum uroce_verdict verdict = uroce_parse(frame->bytes, frame->len, &pkt);
+
+	if (verdict > UROCE_VERDICT_DATAGRAM)
+		return verdict;
+	if (!uroce_pkt_check_icrc(&pkt))
+		return UROCE_VERDICT_BAD_ICRC;
+	if (frame->is_spoilt && frame_is_covered(frame, frame->spoilt_at)) {
+		world_complain(world, "a frame with byte %u spoilt was taken for good",
+			       frame->spoilt_at);
+		return verdict;
+	}
+	struct qp *qp = host->qps[pkt.dest_qpn & 0xff];
+
+	if (!qp || qp->qpn != pkt.dest_qpn)
+		return UROCE_VERDICT_NO_QP;
+	struct oracle_view view;
+
+	oracle_before_recv(qp, &pkt, &view);
+	verdict = uroce_qpc_recv(&qp->qpc, &pkt, world->now_ns);
+	oracle_after_recv(qp, &pkt, &view, verdict);
+	return verdict;
+}
+
+static void
+receive(struct world *world, struct host *host)
+{
+	struct frame *frame = host->rx_first;
+
+	host->rx_first = NULL;
+	host->rx_last = NULL;
+	host->nb_rx = 0;
+	while (frame) {
+		struct frame *next = frame->next;
+
+		host_deliver(world, host, frame);
+		frame_give(&world->frames, frame);
+		frame = next;
+	}
+}
+
+static void
+expire(struct world *world, struct qp *qp)
+{
+	if (uroce_qpc_deadline(&qp->qpc) > world->now_ns)
+		return;
+	const uint64_t nb_timeouts = qp->qpc.stats.timeouts;
+
+	uroce_qpc_expire(&qp->qpc, world->now_ns);
+	trace_note(world, qp->host->idx, "%s",
+		   qp->qpc.stats.timeouts != nb_timeouts ? "TIMEOUT" : "TIMER");
+	if (uroce_qpc_deadline(&qp->qpc) <= world->now_ns)
+		world_complain(world, "qp 0x%x: a timer that expired is due again at once",
+			       qp->qpn);
+	oracle_check(qp);
+}
+
+static uint64_t
+after(const struct world *world, uint64_t now_ns, uint32_t pace_ns)
+{
+	return pace_ns ? now_ns + rng_below((struct rng *)&world->rng, 2 * pace_ns) + 1 : now_ns;
+}
+
+/* The application of a QP: receive requests first, then requests. @return when it wants to go on */
+static uint64_t
+post(struct world *world, struct qp *qp)
+{
+	uint64_t next_ns = UROCE_NEVER;
+
+	if (qp->is_silent)
+		return UROCE_NEVER;
+	while (qp->nb_recv_posted < qp->nb_recv_planned &&
+	       qp->nb_recv_posted - qp->nb_recv_done < qp->conf.nb_bufs) {
+		if (qp->recv_ns > world->now_ns) {
+			next_ns = qp->recv_ns;
+			break;
+		}
+		if (qp_post_recv(qp))
+			break;
+		qp->recv_ns = after(world, world->now_ns, qp->recv_pace_ns);
+	}
+	while (qp->nb_posted < qp->nb_planned) {
+		if (qp->post_ns > world->now_ns) {
+			next_ns = qp->post_ns < next_ns ? qp->post_ns : next_ns;
+			break;
+		}
+		const int ret = qp_post(qp);
+
+		if (ret && ret != -ENOMEM)
+			world_complain(world, "qp 0x%x: request %u is refused: %d", qp->qpn,
+				       qp->nb_posted, ret);
+		if (ret)
+			break;
+		qp->post_ns = after(world, world->now_ns, qp->pace_ns);
+	}
+	return next_ns;
+}
+
+/* @return whether there may be more to send now */
+static bool
+send_burst(struct world *world, struct qp *qp)
+{
+	struct frame *frames[BURST_MAX];
+	struct uroce_txd txd[BURST_MAX];
+	const unsigned burst = qp->host->burst;
+
+	if (!uroce_qpc_has_work(&qp->qpc)) {
+		oracle_idle(qp);
+		return false;
+	}
+	for (unsigned i = 0; i < burst; i++) {
+		frames[i] = frame_take(&world->frames);
+		txd[i].hdr = frames[i]->bytes;
+	}
+	const unsigned nb = uroce_qpc_send(&qp->qpc, txd, burst, world->now_ns);
+
+	oracle_check(qp);
+	for (unsigned i = 0; i < nb; i++) {
+		frame_build(frames[i], &txd[i]);
+		frames[i]->from = qp->host->idx;
+		frames[i]->to = qp->peer->host->idx;
+		oracle_sent(qp, frames[i]);
+		link_send(world, frames[i]);
+	}
+	for (unsigned i = burst; i > nb; i--)
+		frame_give(&world->frames, frames[i - 1]);
+	if (nb) {
+		uroce_qpc_sent(&qp->qpc, world->now_ns);
+		oracle_check(qp);
+	}
+	return nb == burst;
+}
+
+/* Whether the application waited for room that there is now. */
+static bool
+can_post(const struct world *world, struct qp *qp)
+{
+	return !qp->is_silent && qp->nb_posted < qp->nb_planned && qp->post_ns <= world->now_ns &&
+	       uroce_ring_has_room(&qp->sq.ring, 0);
+}
+
+/* All QPs in turn. @return when to go on */
+static uint64_t
+send(struct world *world, struct host *host)
+{
+	uint64_t next_ns = UROCE_NEVER;
+
+	for (uint32_t i = 0; i < host->nb_qps; i++) {
+		struct qp *qp = host->qps[(host->turn + i) % host->nb_qps];
+
+		if (!qp)
+			continue;
+		if (host->link.up_free_ns > world->now_ns + TX_AHEAD_NS) {
+			host->turn += i;
+			return host->link.up_free_ns - TX_AHEAD_NS;
+		}
+		if (send_burst(world, qp) || can_post(world, qp))
+			next_ns = world->now_ns;
+	}
+	host->turn++;
+	return next_ns;
+}
+
+void
+host_round(struct world *world, struct host *host)
+{
+	uint64_t next_ns = UROCE_NEVER;
+
+	if (host->round_ns != world->now_ns || host->is_dead)
+		return;
+	if (world->now_ns < host->awake_ns) { /* it stalled meanwhile */
+		host->round_ns = UROCE_NEVER;
+		host_wake(world, host, host->awake_ns);
+		return;
+	}
+	host->last_ns = world->now_ns;
+	receive(world, host);
+	for (uint32_t i = 0; i < host->nb_qps; i++) {
+		if (host->qps[i])
+			expire(world, host->qps[i]);
+	}
+	for (uint32_t i = 0; i < host->nb_qps; i++) {
+		if (!host->qps[i])
+			continue;
+		const uint64_t at_ns = post(world, host->qps[i]);
+
+		next_ns = at_ns < next_ns ? at_ns : next_ns;
+	}
+	const uint64_t send_ns = send(world, host);
+
+	next_ns = send_ns < next_ns ? send_ns : next_ns;
+	for (uint32_t i = 0; i < host->nb_qps; i++) {
+		if (!host->qps[i])
+			continue;
+		const uint64_t at_ns = uroce_qpc_deadline(&host->qps[i]->qpc);
+
+		next_ns = at_ns < next_ns ? at_ns : next_ns;
+	}
+	host->round_ns = UROCE_NEVER;
+	if (next_ns != UROCE_NEVER)
+		host_wake(world, host, next_ns);
+}
+
+static void
+drop_all(struct world *world, struct host *host)
+{
+	while (host->rx_first) {
+		struct frame *frame = host->rx_first;
+
+		host->rx_first = frame->next;
+		frame_give(&world->frames, frame);
+	}
+	host->rx_last = NULL;
+	host->nb_rx = 0;
+}
+
+void
+host_die(struct world *world, struct host *host)
+{
+	host->is_dead = true;
+	drop_all(world, host);
+	for (uint32_t i = 0; i < host->nb_qps; i++) {
+		struct qp *qp = host->qps[i];
+
+		if (!qp)
+			continue;
+		host_remove_qp(host, qp);
+		uroce_qpc_fini(&qp->qpc);
+		oracle_gone(qp);
+	}
+}
+
+void
+host_return(struct world *world, struct host *host)
+{
+	(void)world;
+	host->is_dead = false;
+	host->round_ns = UROCE_NEVER;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Completions. A success without an entry (unsignaled) is implied by the next entry of its queue.
+ */
+
+#include "ledger.h"
+
+#include <string.h>
+
+#include "world.h"
+
+#define GRH_LEN 40
+#define POLL_NB 16
+
+/* How a bad request ends that the other side, or our own, refuses. */
+static const enum ibv_wc_status bad_status[BAD_NB] = {
+	[BAD_KEY] = IBV_WC_REM_ACCESS_ERR,   [BAD_DEAD_KEY] = IBV_WC_REM_ACCESS_ERR,
+	[BAD_PD] = IBV_WC_REM_ACCESS_ERR,    [BAD_RANGE] = IBV_WC_REM_ACCESS_ERR,
+	[BAD_RIGHT] = IBV_WC_REM_ACCESS_ERR, [BAD_ALIGN] = IBV_WC_REM_INV_REQ_ERR,
+	[BAD_LKEY] = IBV_WC_LOC_PROT_ERR,    [BAD_TOO_LONG] = IBV_WC_REM_INV_REQ_ERR,
+	[BAD_RECV_KEY] = IBV_WC_REM_OP_ERR,
+};
+
+static const enum ibv_wc_opcode wc_opcodes[] = {
+	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
+	[IBV_WR_SEND] = IBV_WC_SEND,
+	[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
+	[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
+};
+
+static bool
+is_signaled(const struct qp *qp, const struct request *req)
+{
+	return qp->conf.all_signaled || (req->flags & IBV_SEND_SIGNALED);
+}
+
+/* --- requests --- */
+
+static void
+succeed(struct qp *qp, const struct request *req)
+{
+	struct world *world = qp->world;
+	const uint32_t end = req->first + req->nb_psn;
+
+	if (req->bad && !qp->is_lenient)
+		world_complain(world, "qp 0x%x: a bad request succeeded", qp->qpn);
+	if (qp->conf.type != IBV_QPT_RC || qp->is_forged)
+		return;
+	/* it may have ended in the very call that put the QP into ERR */
+	if (end > qp->acked)
+		oracle_settle(qp, end);
+}
+
+static bool
+is_retry_spent(const struct qp *qp)
+{
+	const uint64_t nb = qp->qpc.stats.timeouts + qp->qpc.stats.naks_seq - qp->retries_seen;
+
+	return nb >= qp->conf.retry_cnt + 1u;
+}
+
+static bool
+is_rnr_spent(const struct qp *qp)
+{
+	return qp->conf.rnr_retry != 7 &&
+	       qp->qpc.stats.naks_rnr - qp->rnr_seen >= qp->conf.rnr_retry + 1u;
+}
+
+/* Whether there is a reason for the first bad status of a QP. */
+static bool
+is_due(const struct qp *qp, const struct request *req, enum ibv_wc_status status)
+{
+	if (status == IBV_WC_WR_FLUSH_ERR)
+		return qp->deaths & (DEATH_ORDERED | DEATH_PEER);
+	if (qp->conf.type != IBV_QPT_RC)
+		return req->bad == BAD_LKEY && status == IBV_WC_LOC_PROT_ERR;
+	if (status == IBV_WC_RETRY_EXC_ERR)
+		return is_retry_spent(qp);
+	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
+		return is_rnr_spent(qp);
+	return req->bad && status == bad_status[req->bad];
+}
+
+static void
+fail(struct qp *qp, const struct request *req, enum ibv_wc_status status)
+{
+	struct world *world = qp->world;
+
+	if (qp->has_failed) {
+		if (status != IBV_WC_WR_FLUSH_ERR)
+			world_complain(world, "qp 0x%x: status %d after an error", qp->qpn, status);
+		return;
+	}
+	qp->has_failed = true;
+	if (status != IBV_WC_WR_FLUSH_ERR)
+		trace_note(world, qp->host->idx, "request %u fails: status %d",
+			   (unsigned)(req - qp->reqs), status);
+	if (!qp->is_forged && !is_due(qp, req, status))
+		world_complain(world, "qp 0x%x: request %u ends in status %d for no reason",
+			       qp->qpn, (unsigned)(req - qp->reqs), status);
+	qp->deaths |= DEATH_FAULT;
+}
+
+static void
+send_done(struct qp *qp, const struct ibv_wc *wc)
+{
+	struct world *world = qp->world;
+
+	if (wc->wr_id < qp->done || wc->wr_id >= qp->nb_posted) {
+		world_complain(world, "qp 0x%x: request %u of %u completes, %u are complete",
+			       qp->qpn, (unsigned)wc->wr_id, qp->nb_posted, qp->done);
+		return;
+	}
+	world->tally.statuses[wc->status & 31]++;
+	for (; qp->done < wc->wr_id; qp->done++) {
+		const struct request *req = &qp->reqs[qp->done];
+
+		if (is_signaled(qp, req) || qp->has_failed)
+			world_complain(world, "qp 0x%x: request %u has no completion", qp->qpn,
+				       qp->done);
+		succeed(qp, req);
+	}
+	const struct request *req = &qp->reqs[qp->done++];
+
+	if (wc->status != IBV_WC_SUCCESS) {
+		fail(qp, req, wc->status);
+		return;
+	}
+	if (qp->has_failed)
+		world_complain(world, "qp 0x%x: a success after an error", qp->qpn);
+	if (!is_signaled(qp, req))
+		world_complain(world, "qp 0x%x: an unsignaled request has a completion", qp->qpn);
+	if (wc->opcode != wc_opcodes[req->opcode])
+		world_complain(world, "qp 0x%x: request %u completes as another operation", qp->qpn,
+			       (unsigned)wc->wr_id);
+	succeed(qp, req);
+}
+
+/* --- receives --- */
+
+/* The request of the peer whose message completed: the next in order, or the one of the frame. */
+static struct request *
+sender_of(struct qp *qp, const struct oracle_view *view)
+{
+	struct qp *flow = qp->peer;
+
+	if (qp->is_lenient)
+		return view ? view->req : NULL;
+	while (flow->next_taker < flow->nb_posted &&
+	       !request_takes_recv(&flow->reqs[flow->next_taker]))
+		flow->next_taker++;
+	return flow->next_taker < flow->nb_posted ? &flow->reqs[flow->next_taker++] : NULL;
+}
+
+static bool
+is_whole(const struct qp *qp, const struct request *req)
+{
+	const struct qp *flow = qp->peer;
+	const uint32_t end = req->first + req->nb_psn;
+
+	if (qp->conf.type == IBV_QPT_RC && end > flow->exec) {
+		/* it completes in the call that executes it: the responder stands behind it */
+		const uint32_t exec = (qp->qpc.resp.epsn - flow->conf.psn) & 0xffffff;
+
+		if (end > exec)
+			return false;
+	}
+	for (uint32_t idx = req->first; idx < end; idx++) {
+		if (!(flow->arrived[idx / 64] >> idx % 64 & 1))
+			return false;
+	}
+	return true;
+}
+
+/* The bytes of a message, and those of its buffer that it did not use. */
+static void
+check_message(struct qp *qp, struct request *req, uint32_t at)
+{
+	const uint32_t grh = qp->conf.type == IBV_QPT_UD ? GRH_LEN : 0;
+	const uint32_t end = grh + req->len;
+
+	if (request_is_send(req)) {
+		if (memcmp(qp->mem + at + grh, qp->world->noise + req->src, req->len))
+			world_complain(qp->world, "qp 0x%x: a message has wrong bytes", qp->qpn);
+		memcpy(qp->shadow + at, qp->mem + at, end);
+		req->recv_at = at;
+	}
+	if (qp->conf.type == IBV_QPT_UC)
+		memcpy(qp->shadow + at, qp->mem + at, qp->conf.recv_len);
+	if (end < qp->conf.recv_len &&
+	    memcmp(qp->mem + at + end, qp->shadow + at + end, qp->conf.recv_len - end))
+		world_complain(qp->world, "qp 0x%x: a message wrote behind its end", qp->qpn);
+}
+
+static void
+recv_succeeded(struct qp *qp, const struct ibv_wc *wc, const struct oracle_view *view)
+{
+	struct world *world = qp->world;
+	struct request *req = sender_of(qp, view);
+	const uint32_t grh = qp->conf.type == IBV_QPT_UD ? GRH_LEN : 0;
+
+	if (!req || !request_takes_recv(req) || !is_whole(qp, req)) {
+		world_complain(world, "qp 0x%x: receive %u completes without a message", qp->qpn,
+			       (unsigned)wc->wr_id);
+		return;
+	}
+	const bool has_imm =
+		req->opcode == IBV_WR_SEND_WITH_IMM || req->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+
+	if (wc->byte_len != req->len + grh)
+		world_complain(world, "qp 0x%x: receive %u has %u bytes of %u", qp->qpn,
+			       (unsigned)wc->wr_id, wc->byte_len, req->len + grh);
+	if (!!(wc->wc_flags & IBV_WC_WITH_IMM) != has_imm || (has_imm && wc->imm_data != req->imm))
+		world_complain(world, "qp 0x%x: receive %u: immediate data", qp->qpn,
+			       (unsigned)wc->wr_id);
+	if (wc->opcode != (request_is_send(req) ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM))
+		world_complain(world, "qp 0x%x: receive %u: opcode", qp->qpn, (unsigned)wc->wr_id);
+	if (grh && wc->src_qp != qp->peer->qpn)
+		world_complain(world, "qp 0x%x: receive %u: from whom?", qp->qpn,
+			       (unsigned)wc->wr_id);
+	check_message(qp, req, qp_recv_at(qp, (uint32_t)wc->wr_id));
+}
+
+static void
+recv_failed(struct qp *qp, const struct ibv_wc *wc)
+{
+	struct world *world = qp->world;
+	const uint32_t at = qp_recv_at(qp, (uint32_t)wc->wr_id);
+
+	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
+		/* the first that did not complete may hold the beginning of a message */
+		if (!qp->has_recv_failed)
+			memcpy(qp->shadow + at, qp->mem + at, qp->conf.recv_len);
+		if (qp->qpc.state != IBV_QPS_ERR)
+			world_complain(world, "qp 0x%x: a receive is flushed outside ERR", qp->qpn);
+		qp->nb_flushed_recv++;
+	} else {
+		const bool is_ours =
+			(wc->status == IBV_WC_LOC_LEN_ERR && qp->bad_seen >> BAD_TOO_LONG & 1) ||
+			(wc->status == IBV_WC_LOC_PROT_ERR && qp->bad_seen >> BAD_RECV_KEY & 1);
+
+		if (!is_ours || qp->has_recv_failed)
+			world_complain(world, "qp 0x%x: receive %u ends in status %d for no reason",
+				       qp->qpn, (unsigned)wc->wr_id, wc->status);
+		memcpy(qp->shadow + at, qp->mem + at, qp->conf.recv_len);
+	}
+	qp->has_recv_failed = true;
+}
+
+static void
+recv_done(struct qp *qp, const struct ibv_wc *wc, const struct oracle_view *view)
+{
+	struct world *world = qp->world;
+
+	if (wc->wr_id != qp->nb_recv_done || wc->wr_id >= qp->nb_recv_posted) {
+		world_complain(world, "qp 0x%x: receive %u completes, it was the turn of %u",
+			       qp->qpn, (unsigned)wc->wr_id, qp->nb_recv_done);
+		return;
+	}
+	qp->nb_recv_done++;
+	if (wc->status != IBV_WC_SUCCESS)
+		recv_failed(qp, wc);
+	else if (qp->has_recv_failed)
+		world_complain(world, "qp 0x%x: a receive succeeds after an error", qp->qpn);
+	else if (!qp->is_forged)
+		recv_succeeded(qp, wc, view);
+}
+
+void
+ledger_collect(struct qp *qp, const struct oracle_view *view)
+{
+	struct ibv_wc wc[POLL_NB];
+	int nb;
+
+	qp->events |= qp->qpc.events;
+	qp->qpc.events = 0;
+	if (qp->is_kept) /* somebody else is going to poll */
+		return;
+	while ((nb = uroce_cq_poll(&qp->recv_cq, POLL_NB, wc)) > 0) {
+		for (int i = 0; i < nb; i++)
+			recv_done(qp, &wc[i], view);
+	}
+	while ((nb = uroce_cq_poll(&qp->send_cq, POLL_NB, wc)) > 0) {
+		for (int i = 0; i < nb; i++)
+			send_done(qp, &wc[i]);
+	}
+}
+
+void
+ledger_end(struct qp *qp)
+{
+	struct world *world = qp->world;
+	const bool is_dead = qp->qpc.state == IBV_QPS_ERR;
+
+	if (qp->is_forged || qp->is_kept)
+		return;
+	if (!is_dead) {
+		/* the last ones may have been unsignaled */
+		while (qp->done < qp->nb_posted && !is_signaled(qp, &qp->reqs[qp->done])) {
+			succeed(qp, &qp->reqs[qp->done]);
+			qp->done++;
+		}
+	}
+	if (qp->done != qp->nb_posted)
+		world_complain(world, "qp 0x%x: %u of %u requests are complete when all is over",
+			       qp->qpn, qp->done, qp->nb_posted);
+	if (is_dead && qp->nb_recv_done != qp->nb_recv_posted)
+		world_complain(world, "qp 0x%x: %u of %u receives came back from ERR", qp->qpn,
+			       qp->nb_recv_done, qp->nb_recv_posted);
+}

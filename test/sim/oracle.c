@@ -1,0 +1,725 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Packets: what may land, what was executed, what may be sent.
+ *
+ * Of the engine's state the oracle looks at two numbers, una_psn of the requester and epsn of the
+ * responder, as what they claim; whether the claim is true it decides by itself.
+ */
+
+#include "oracle.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "frame.h"
+#include "ledger.h"
+#include "wire/psn.h"
+#include "wire/syndrome.h"
+#include "world.h"
+
+#define NO_PACKET UINT32_MAX
+
+static uint32_t
+mtu_of(const struct qp *qp)
+{
+	return 128u << qp->conf.mtu;
+}
+
+/* The packet of a flow that a PSN stands for; NO_PACKET: before its first. */
+static uint32_t
+packet_of(const struct qp *flow, uint32_t psn)
+{
+	const int32_t diff = uroce_psn_diff(psn, flow->conf.psn);
+
+	return diff < 0 ? NO_PACKET : (uint32_t)diff;
+}
+
+static bool
+has_arrived(const struct qp *flow, uint32_t idx)
+{
+	return idx / 64 < flow->arrived_len && flow->arrived[idx / 64] >> idx % 64 & 1;
+}
+
+static void
+note_arrival(struct qp *flow, uint32_t idx, uint32_t nb)
+{
+	for (uint32_t i = idx; i < idx + nb && i < flow->nb_psn; i++)
+		flow->arrived[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+static uint32_t
+payload_of(const struct qp *flow, const struct request *req, uint32_t idx)
+{
+	const uint32_t at = (idx - req->first) * mtu_of(flow);
+
+	return req->len - at < mtu_of(flow) ? req->len - at : mtu_of(flow);
+}
+
+/* --- executed: what the responder claims --- */
+
+/* Whether packet `nth` of a bad request may be executed. */
+static bool
+may_execute(const struct qp *flow, const struct request *req, uint32_t nth)
+{
+	if (req->bad == BAD_NONE)
+		return true;
+	if (req->bad == BAD_TOO_LONG)
+		return (nth + 1) * mtu_of(flow) <= flow->peer->conf.recv_len;
+	/* a READ that has nowhere to put its answer does no harm at the peer */
+	return req->bad == BAD_LKEY && request_needs_answer(req);
+}
+
+static void
+apply_atomic(struct qp *flow, struct request *req)
+{
+	uint64_t word;
+
+	memcpy(&word, flow->peer->shadow + req->land, sizeof(word));
+	req->orig = word;
+	if (req->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		word += req->compare_add;
+	else if (word == req->compare_add)
+		word = req->swap;
+	memcpy(flow->peer->shadow + req->land, &word, sizeof(word));
+}
+
+/* What packet `idx` does, in the shadow of the peer's memory. */
+static void
+apply(struct qp *flow, struct request *req, uint32_t idx)
+{
+	const uint32_t off = (idx - req->first) * mtu_of(flow);
+
+	if (request_is_atomic(req))
+		apply_atomic(flow, req);
+	else if (request_is_write(req) && req->len)
+		memcpy(flow->peer->shadow + req->land + off, flow->world->noise + req->src + off,
+		       payload_of(flow, req, idx));
+}
+
+/* Whether the peer's memory, where packet `idx` landed, is as it must be. */
+static bool
+is_landed(const struct qp *flow, const struct request *req, uint32_t idx)
+{
+	const uint32_t at = req->land + (idx - req->first) * mtu_of(flow);
+	const struct qp *peer = flow->peer;
+
+	if (request_is_atomic(req))
+		return !memcmp(peer->mem + req->land, peer->shadow + req->land, 8);
+	if (!request_is_write(req) || !req->len)
+		return true;
+	return !memcmp(peer->mem + at, peer->shadow + at, payload_of(flow, req, idx));
+}
+
+static struct request *
+request_from(struct qp *flow, uint32_t *cursor, uint32_t idx)
+{
+	while (idx >= flow->reqs[*cursor].first + flow->reqs[*cursor].nb_psn)
+		++*cursor;
+	return &flow->reqs[*cursor];
+}
+
+/* The responder says that all packets below `upto` are executed. */
+static void
+execute(struct qp *flow, uint32_t upto)
+{
+	struct world *world = flow->world;
+	const uint32_t from = flow->exec, from_req = flow->exec_req;
+	uint32_t cursor = from_req;
+
+	if (upto > flow->nb_psn) {
+		world_complain(world, "qp 0x%x expects packet %u of %u posted", flow->peer->qpn,
+			       upto, flow->nb_psn);
+		return;
+	}
+	for (; flow->exec < upto; flow->exec++) {
+		struct request *req = request_from(flow, &flow->exec_req, flow->exec);
+
+		if (!has_arrived(flow, flow->exec))
+			world_complain(world, "qp 0x%x: packet %u was executed, and never arrived",
+				       flow->peer->qpn, flow->exec);
+		if (!may_execute(flow, req, flow->exec - req->first))
+			world_complain(world, "qp 0x%x: packet %u of a bad request was executed",
+				       flow->peer->qpn, flow->exec);
+		else
+			apply(flow, req, flow->exec);
+	}
+	/* only now: of two packets to one place the later counts */
+	for (uint32_t idx = from; idx < upto && world_is_well(world); idx++) {
+		if (!is_landed(flow, request_from(flow, &cursor, idx), idx))
+			world_complain(world,
+				       "qp 0x%x: packet %u was executed, but its bytes "
+				       "are not in memory",
+				       flow->peer->qpn, idx);
+	}
+}
+
+/* --- acknowledged: what the requester claims --- */
+
+static void
+settle_packet(struct qp *flow, const struct request *req, uint32_t idx)
+{
+	const uint32_t off = (idx - req->first) * mtu_of(flow);
+	struct world *world = flow->world;
+	uint8_t *at = flow->mem + req->local;
+
+	if (!request_needs_answer(req)) {
+		if (idx >= flow->exec)
+			world_complain(world,
+				       "qp 0x%x: packet %u is acknowledged, but was not "
+				       "executed",
+				       flow->qpn, idx);
+		return;
+	}
+	if (request_is_atomic(req)) {
+		if (memcmp(at, &req->orig, 8) || idx >= flow->exec)
+			world_complain(world, "qp 0x%x: packet %u: the atomic's answer is wrong",
+				       flow->qpn, idx);
+		memcpy(flow->shadow + req->local, at, 8);
+		return;
+	}
+	if (!req->len)
+		return;
+	const uint32_t len = payload_of(flow, req, idx);
+
+	if (memcmp(at + off, world->noise + req->src + off, len))
+		world_complain(world, "qp 0x%x: packet %u: the READ brought wrong bytes", flow->qpn,
+			       idx);
+	memcpy(flow->shadow + req->local + off, at + off, len);
+}
+
+void
+oracle_settle(struct qp *flow, uint32_t upto)
+{
+	if (upto > flow->sent) {
+		world_complain(flow->world,
+			       "qp 0x%x: packet %u is acknowledged, but only %u were "
+			       "sent",
+			       flow->qpn, upto, flow->sent);
+		return;
+	}
+	for (; flow->acked < upto; flow->acked++)
+		settle_packet(flow, request_from(flow, &flow->acked_req, flow->acked), flow->acked);
+	while (flow->rd_first != flow->rd_last && flow->rd_end[flow->rd_first % 32] <= flow->acked)
+		flow->rd_first++;
+}
+
+/* --- where a QP stands --- */
+
+static bool
+is_connected(const struct qp *qp)
+{
+	return qp->conf.type == IBV_QPT_RC && !qp->is_forged;
+}
+
+static uint64_t
+retries_of(const struct qp *qp)
+{
+	return qp->qpc.stats.timeouts + qp->qpc.stats.naks_seq;
+}
+
+/* Most time that may pass without progress while packets are on the wire. */
+static uint64_t
+budget_ns(const struct qp *qp)
+{
+	/* an implementation may wait up to four times the timeout [IBA 9.7.6.1.3] */
+	return (qp->conf.retry_cnt + 2) * 4 * qp->qpc.ack_timeout_ns + 200000000;
+}
+
+static void
+check_requester(struct qp *qp)
+{
+	const struct uroce_req *req = &qp->qpc.req;
+	struct world *world = qp->world;
+	const uint32_t una = packet_of(qp, req->una_psn);
+
+	if (una == NO_PACKET || una < qp->acked) {
+		world_complain(world, "qp 0x%x: what was acknowledged is open again", qp->qpn);
+		return;
+	}
+	if (una > qp->acked) {
+		oracle_settle(qp, una);
+		qp->progress_ns = world->now_ns;
+		qp->retries_seen = qp->retries_now;
+		qp->rnr_seen = qp->rnr_now;
+	}
+	if (qp->rnr_now != qp->qpc.stats.naks_rnr)
+		qp->progress_ns = world->now_ns;
+	qp->retries_now = retries_of(qp);
+	qp->rnr_now = qp->qpc.stats.naks_rnr;
+	if (qp->sent <= qp->acked || !qp->qpc.ack_timeout_ns)
+		return;
+	if (uroce_qpc_deadline(&qp->qpc) == UROCE_NEVER)
+		world_complain(world, "qp 0x%x waits for its peer without a timer", qp->qpn);
+	if (world->now_ns > qp->progress_ns + budget_ns(qp))
+		world_complain(world, "qp 0x%x: what it sent did not end within its retry budget",
+			       qp->qpn);
+}
+
+static void
+check_responder(struct qp *qp)
+{
+	struct qp *flow = qp->peer;
+	const uint32_t epsn = packet_of(flow, qp->qpc.resp.epsn);
+
+	/* a READ whose memory is gone moves it back, into ERR */
+	if (qp->qpc.state == IBV_QPS_ERR && (epsn == NO_PACKET || epsn < flow->exec))
+		return;
+	if (epsn == NO_PACKET || epsn < flow->exec) {
+		world_complain(qp->world, "qp 0x%x expects again what it executed", qp->qpn);
+		return;
+	}
+	if (epsn > flow->exec)
+		execute(flow, epsn);
+}
+
+void
+oracle_check(struct qp *qp)
+{
+	const enum ibv_qp_state state = (enum ibv_qp_state)qp->qpc.state;
+
+	if (is_connected(qp) && state >= IBV_QPS_RTR)
+		check_responder(qp);
+	if (is_connected(qp) && (state == IBV_QPS_RTS || state == IBV_QPS_SQD))
+		check_requester(qp);
+	ledger_collect(qp, NULL);
+	if (state == IBV_QPS_ERR && !qp->deaths && !qp->is_forged)
+		world_complain(qp->world, "qp 0x%x is in ERR without a reason", qp->qpn);
+	if (state == IBV_QPS_ERR && uroce_qpc_deadline(&qp->qpc) != UROCE_NEVER)
+		world_complain(qp->world, "qp 0x%x has a timer in ERR", qp->qpn);
+}
+
+void
+oracle_idle(struct qp *qp)
+{
+	const enum ibv_qp_state state = (enum ibv_qp_state)qp->qpc.state;
+
+	if (state != IBV_QPS_ERR)
+		return;
+	if (!uroce_wq_is_empty(&qp->sq) || !uroce_wq_is_empty(&qp->rq))
+		world_complain(qp->world, "qp 0x%x is in ERR, idle, and not flushed", qp->qpn);
+}
+
+/* --- a frame comes --- */
+
+/* Where its payload lands, if that is known before it does. */
+static void
+find_landing(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view)
+{
+	const struct request *req = view->req;
+	const uint32_t off = (view->idx - req->first) * mtu_of(qp);
+	uint32_t at;
+
+	if (request_is_atomic(req)) {
+		at = view->flow == qp ? req->local : req->land;
+		view->land_len = 8;
+	} else {
+		if (req->opcode == IBV_WR_RDMA_READ)
+			at = req->local + off;
+		else if (request_is_write(req))
+			at = req->land + off;
+		else if (req->recv_at != UINT32_MAX)
+			at = req->recv_at + off;
+		else
+			return;
+		view->land_len = pkt->payload_len;
+	}
+	if (!view->land_len || req->bad || at + view->land_len > qp->conf.mem_len)
+		return;
+	view->land_at = at;
+	view->land = qp->mem + at;
+}
+
+/* What was there before becomes something else, so that a second landing shows. */
+static void
+flip(const struct oracle_view *view)
+{
+	view->land[0] ^= 0xff;
+	if (view->land_len > 1)
+		view->land[view->land_len - 1] ^= 0xff;
+}
+
+static void
+note_request(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view)
+{
+	uint32_t nb = 1;
+
+	if (pkt->op->operation == UROCE_OPERATION_READ) {
+		const uint32_t len = be32_get(uroce_pkt_reth(pkt)->dma_len);
+
+		nb = len ? (len + mtu_of(qp) - 1) / mtu_of(qp) : 1;
+	}
+	note_arrival(view->flow, view->idx, nb);
+	if (view->req && view->req->bad) {
+		qp->bad_seen |= 1u << view->req->bad;
+		qp->deaths |= DEATH_PEER;
+	}
+	view->is_past = view->idx < view->flow->exec;
+}
+
+void
+oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view)
+{
+	const bool is_response = pkt->op->flags & UROCE_OPF_RESPONSE;
+
+	*view = (struct oracle_view){ .flow = is_response ? qp : qp->peer };
+	if (qp->is_forged || pkt->op->operation == UROCE_OPERATION_CNP)
+		return;
+	view->idx = packet_of(view->flow, pkt->psn);
+	view->req = view->idx == NO_PACKET ? NULL : qp_request_at(view->flow, view->idx);
+	if (!view->req)
+		return;
+	if (is_response)
+		view->is_past = view->idx < qp->acked;
+	else
+		note_request(qp, pkt, view);
+	if (qp->conf.type == IBV_QPT_UD)
+		return;
+	if (!is_response || pkt->op->operation != UROCE_OPERATION_ACK)
+		find_landing(qp, pkt, view);
+	if (!view->land || qp->is_lenient)
+		return;
+	if (request_is_atomic(view->req))
+		memcpy(&view->saved, view->land, 8);
+	else if (view->is_past)
+		flip(view);
+	view->flipped_first = view->land[0];
+	view->flipped_last = view->land[view->land_len - 1];
+}
+
+/* A packet that was executed before left memory alone. */
+static void
+check_past(struct qp *qp, const struct oracle_view *view)
+{
+	struct world *world = qp->world;
+
+	if (request_is_atomic(view->req)) {
+		if (memcmp(&view->saved, view->land, 8))
+			world_complain(world, "qp 0x%x: packet %u: an atomic was executed again",
+				       qp->qpn, view->idx);
+		return;
+	}
+	if (view->land[0] != view->flipped_first ||
+	    view->land[view->land_len - 1] != view->flipped_last)
+		world_complain(world, "qp 0x%x: packet %u landed twice", qp->qpn, view->idx);
+	flip(view);
+}
+
+/* A request that is too early may lie in memory only where nothing can be wrong with that. */
+static void
+check_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view)
+{
+	const struct qp *flow = view->flow;
+	const struct request *current =
+		qp_request_at(view->flow, flow->exec < flow->nb_psn ? flow->exec : view->idx);
+
+	if (!memcmp(view->land, qp->shadow + view->land_at, view->land_len))
+		return;
+	if (current != view->req || (pkt->op->flags & UROCE_OPF_LAST))
+		world_complain(qp->world, "qp 0x%x: packet %u landed before what comes before it",
+			       qp->qpn, view->idx);
+	else if (memcmp(view->land, pkt->payload, view->land_len))
+		world_complain(qp->world, "qp 0x%x: packet %u landed early, and wrong", qp->qpn,
+			       view->idx);
+}
+
+static void
+check_lenient(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view,
+	      enum uroce_verdict verdict)
+{
+	if (!view->land || !request_is_write(view->req))
+		return;
+	if (verdict == UROCE_VERDICT_REQUEST) {
+		if (memcmp(view->land, pkt->payload, view->land_len))
+			world_complain(qp->world, "qp 0x%x: packet %u is not where it belongs",
+				       qp->qpn, view->idx);
+		memcpy(qp->shadow + view->land_at, view->land, view->land_len);
+	} else if (memcmp(view->land, qp->shadow + view->land_at, view->land_len)) {
+		world_complain(qp->world, "qp 0x%x: packet %u was refused, and landed", qp->qpn,
+			       view->idx);
+	}
+}
+
+void
+oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view,
+		  enum uroce_verdict verdict)
+{
+	const bool is_response = pkt->op->flags & UROCE_OPF_RESPONSE;
+
+	ledger_collect(qp, view);
+	if (view->req && qp->is_lenient)
+		check_lenient(qp, pkt, view, verdict);
+	else if (view->land && view->is_past)
+		check_past(qp, view);
+	oracle_check(qp);
+	if (!view->land || view->is_past || qp->is_lenient || !world_is_well(qp->world))
+		return;
+	const bool is_ahead = is_response ? view->idx >= qp->acked : view->idx >= view->flow->exec;
+
+	if (is_ahead && qp->qpc.state != IBV_QPS_ERR && !request_is_send(view->req) && !is_response)
+		check_ahead(qp, pkt, view);
+}
+
+/* --- a frame goes --- */
+
+static void
+note_rd(struct qp *qp, uint32_t begin, uint32_t end)
+{
+	if (begin < qp->sent)
+		return; /* sent again */
+	qp->rd_begin[qp->rd_last % 32] = begin;
+	qp->rd_end[qp->rd_last % 32] = end;
+	qp->rd_last++;
+	if (qp->rd_last - qp->rd_first > qp->conf.max_rd_atomic)
+		world_complain(qp->world, "qp 0x%x: %u READs and atomics on the wire, %u allowed",
+			       qp->qpn, qp->rd_last - qp->rd_first, qp->conf.max_rd_atomic);
+}
+
+static void
+sent_request(struct qp *qp, const struct uroce_pkt *pkt)
+{
+	struct world *world = qp->world;
+	const uint32_t idx = packet_of(qp, pkt->psn);
+	const struct request *req = idx == NO_PACKET ? NULL : qp_request_at(qp, idx);
+	uint32_t end = idx + 1;
+
+	if (!req) {
+		world_complain(world, "qp 0x%x sends PSN %u, which nobody posted", qp->qpn,
+			       pkt->psn);
+		return;
+	}
+	if (qp->qpc.state != IBV_QPS_RTS && qp->qpc.state != IBV_QPS_SQD)
+		world_complain(world, "qp 0x%x sends a request in state %u", qp->qpn,
+			       qp->qpc.state);
+	if (idx >= qp->sqd_limit)
+		world_complain(world, "qp 0x%x begins a request in SQD", qp->qpn);
+	if (is_connected(qp) && idx < qp->acked)
+		world_complain(world, "qp 0x%x sends packet %u, which is acknowledged", qp->qpn,
+			       idx);
+	/* a fence holds a request back until what was asked for before is here */
+	if (is_connected(qp) && (req->flags & IBV_SEND_FENCE) && idx == req->first &&
+	    qp->rd_first != qp->rd_last && qp->rd_begin[qp->rd_first % 32] < idx)
+		world_complain(world, "qp 0x%x: packet %u passes its fence", qp->qpn, idx);
+	if (pkt->op->operation == UROCE_OPERATION_READ) {
+		const uint32_t len = be32_get(uroce_pkt_reth(pkt)->dma_len);
+
+		end = idx + (len ? (len + mtu_of(qp) - 1) / mtu_of(qp) : 1);
+	} else if (!request_is_atomic(req) && pkt->payload_len != payload_of(qp, req, idx)) {
+		world_complain(world, "qp 0x%x: packet %u has %u bytes of %u", qp->qpn, idx,
+			       pkt->payload_len, payload_of(qp, req, idx));
+	}
+	if (request_needs_answer(req))
+		note_rd(qp, idx, end);
+	if (end > qp->sent)
+		qp->sent = end;
+	else
+		world->tally.retransmits++;
+	if (is_connected(qp) && qp->sent - qp->acked > UROCE_WINDOW_PSNS + UROCE_READ_CHUNK_PSNS)
+		world_complain(world, "qp 0x%x has %u packets on the wire", qp->qpn,
+			       qp->sent - qp->acked);
+}
+
+static void
+sent_aeth(struct qp *qp, const struct uroce_pkt *pkt, uint32_t idx)
+{
+	const struct qp *flow = qp->peer;
+	const uint8_t syndrome = uroce_pkt_aeth(pkt)->syndrome;
+
+	if (uroce_syndrome_kind(syndrome) == UROCE_AETH_ACK) {
+		if (idx >= flow->exec)
+			world_complain(qp->world,
+				       "qp 0x%x acknowledges packet %u, which it did "
+				       "not execute",
+				       qp->qpn, idx);
+	} else if (idx > flow->exec) {
+		world_complain(qp->world, "qp 0x%x: a NAK acknowledges what was not executed",
+			       qp->qpn);
+	}
+}
+
+static void
+sent_answer(struct qp *qp, const struct uroce_pkt *pkt, uint32_t idx)
+{
+	struct world *world = qp->world;
+	struct qp *flow = qp->peer;
+	const struct request *req = qp_request_at(flow, idx);
+
+	if (!req || idx >= flow->exec || !request_needs_answer(req)) {
+		world_complain(world, "qp 0x%x answers packet %u, which it was not asked", qp->qpn,
+			       idx);
+		return;
+	}
+	if (request_is_atomic(req)) {
+		if (pkt->op->operation != UROCE_OPERATION_ATOMIC_ACK ||
+		    be64_get(uroce_pkt_atomicacketh(pkt)->orig) != req->orig)
+			world_complain(world, "qp 0x%x: packet %u: the answer of an atomic changed",
+				       qp->qpn, idx);
+		return;
+	}
+	const uint8_t *noise = world->noise + req->src + (idx - req->first) * mtu_of(qp);
+
+	if (pkt->op->operation != UROCE_OPERATION_READ_RESPONSE ||
+	    pkt->payload_len != payload_of(flow, req, idx) ||
+	    memcmp(pkt->payload, noise, pkt->payload_len))
+		world_complain(world, "qp 0x%x: packet %u: a READ response is wrong", qp->qpn, idx);
+}
+
+void
+oracle_sent(struct qp *qp, const struct frame *frame)
+{
+	struct uroce_pkt pkt;
+
+	if (uroce_parse(frame->bytes, frame->len, &pkt) > UROCE_VERDICT_DATAGRAM) {
+		world_complain(qp->world, "qp 0x%x sends what nobody can read", qp->qpn);
+		return;
+	}
+	if (qp->is_forged || pkt.op->operation == UROCE_OPERATION_CNP)
+		return;
+	if (!(pkt.op->flags & UROCE_OPF_RESPONSE)) {
+		sent_request(qp, &pkt);
+		return;
+	}
+	const uint32_t idx = packet_of(qp->peer, pkt.psn);
+
+	if (idx == NO_PACKET)
+		return; /* an ACK of what is before the first: says nothing */
+	if (pkt.op->operation == UROCE_OPERATION_ACK)
+		sent_aeth(qp, &pkt, idx);
+	else
+		sent_answer(qp, &pkt, idx);
+}
+
+/* --- what the application does --- */
+
+void
+oracle_posted(struct qp *qp, const struct request *req)
+{
+	struct tally *tally = &qp->world->tally;
+	const uint32_t nb_words = (qp->nb_psn + req->nb_psn + 63) / 64;
+
+	if (nb_words > qp->arrived_len) {
+		uint64_t *arrived = world_alloc(qp->world, 2 * nb_words * sizeof(*arrived));
+
+		if (qp->arrived_len)
+			memcpy(arrived, qp->arrived, qp->arrived_len * sizeof(*arrived));
+		qp->arrived = arrived;
+		qp->arrived_len = 2 * nb_words;
+	}
+	if (qp->sent == qp->acked)
+		qp->progress_ns = qp->world->now_ns;
+	qp->nb_psn += req->nb_psn;
+	qp->nb_posted++;
+	tally->requests++;
+	tally->bytes += req->len;
+	tally->ops[req->opcode & 15]++;
+	tally->bads[req->bad]++;
+	tally->sizes[req->len ? 32 - __builtin_clz(req->len) : 0]++;
+}
+
+void
+oracle_modified(struct qp *qp, enum ibv_qp_state to)
+{
+	const uint32_t begun = qp->qpc.req.begun_idx; /* requests that may go on in SQD */
+
+	qp->sqd_limit = UINT32_MAX;
+	if (to == IBV_QPS_SQD && qp->qpc.state == IBV_QPS_SQD && !qp->is_lenient)
+		qp->sqd_limit = begun < qp->nb_posted ? qp->reqs[begun].first : qp->nb_psn;
+	qp->progress_ns = qp->world->now_ns;
+	if (to == IBV_QPS_ERR || to == IBV_QPS_RTS)
+		oracle_check(qp);
+}
+
+void
+oracle_gone(struct qp *qp)
+{
+	qp->is_gone = true;
+}
+
+/* --- the end --- */
+
+/* Of what was under way when a flow ended nobody knows where it stands. */
+static void
+forgive(struct qp *qp, uint32_t at, uint32_t len)
+{
+	memcpy(qp->shadow + at, qp->mem + at, len);
+}
+
+static void
+forgive_flow(struct qp *flow)
+{
+	for (uint32_t i = flow->acked_req; i < flow->nb_posted; i++) {
+		const struct request *req = &flow->reqs[i];
+
+		if (req->opcode == IBV_WR_RDMA_READ)
+			forgive(flow, req->local, req->len);
+		if (request_is_atomic(req))
+			forgive(flow, req->local, 8);
+	}
+	const struct request *req = qp_request_at(flow, flow->exec);
+
+	if (req && request_is_write(req) && !req->bad && flow->exec > req->first)
+		forgive(flow->peer, req->land, req->len);
+}
+
+static void
+forgive_recvs(struct qp *qp)
+{
+	const uint32_t nb = qp->is_lenient ? qp->nb_recv_posted : qp->nb_recv_done + 1;
+
+	for (uint32_t i = qp->nb_recv_done - qp->nb_flushed_recv; i < nb && i < qp->nb_recv_posted;
+	     i++)
+		forgive(qp, qp_recv_at(qp, i), qp->conf.recv_len);
+}
+
+static bool
+is_dead(const struct qp *qp)
+{
+	return qp->is_gone || qp->qpc.state == IBV_QPS_ERR;
+}
+
+/* Both ends are alive: all is done, and they agree on it. */
+static void
+check_agreement(struct qp *qp)
+{
+	struct world *world = qp->world;
+	const struct uroce_req *req = &qp->qpc.req;
+
+	if (qp->nb_posted != qp->nb_planned)
+		world_complain(world, "qp 0x%x: %u of %u requests were posted", qp->qpn,
+			       qp->nb_posted, qp->nb_planned);
+	if (!is_connected(qp))
+		return;
+	if (qp->acked != qp->nb_psn || qp->exec != qp->nb_psn)
+		world_complain(world, "qp 0x%x: of %u packets %u were executed and %u acknowledged",
+			       qp->qpn, qp->nb_psn, qp->exec, qp->acked);
+	if (req->una_psn != req->max_psn || req->una_psn != qp->peer->qpc.resp.epsn)
+		world_complain(world, "qp 0x%x and its peer disagree on the next PSN", qp->qpn);
+}
+
+void
+oracle_end(struct world *world)
+{
+	for (uint32_t i = 0; i < world->nb_qps && world_is_well(world); i++) {
+		struct qp *qp = world->qps[i];
+
+		if (!qp->is_gone)
+			ledger_end(qp);
+		if (!is_dead(qp) && !is_dead(qp->peer))
+			check_agreement(qp);
+		else if (!qp->is_lenient)
+			forgive_flow(qp);
+		if (is_dead(qp) || is_dead(qp->peer) || qp->is_lenient)
+			forgive_recvs(qp);
+	}
+	for (uint32_t i = 0; i < world->nb_qps && world_is_well(world); i++) {
+		const struct qp *qp = world->qps[i];
+		uint32_t at = 0;
+
+		if (qp->is_forged || !memcmp(qp->mem, qp->shadow, qp->conf.mem_len))
+			continue;
+		while (qp->mem[at] == qp->shadow[at])
+			at++;
+		world_complain(world, "qp 0x%x: byte %u of its memory is %02x and not %02x",
+			       qp->qpn, at, qp->mem[at], qp->shadow[at]);
+	}
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_SIM_ORACLE_H
+#define TEST_SIM_ORACLE_H
+
+/**
+ * @file
+ * Who knows what is right. The oracle sees every call that is made on a QP and every frame, keeps
+ * for each QP a shadow of its memory as it must be, and complains (world_complain) as soon as
+ * something is not:
+ *
+ *	- a byte lands once, in order, where the request said, from a frame that arrived intact:
+ *	  what the responder counts as executed must have arrived, and memory must then be as the
+ *	  shadow; a duplicate, or what is too far ahead, must leave memory alone (it is changed
+ *	  before the call, and must still be so after it); what nobody asked to be written is
+ *	  compared at the end
+ *	- an atomic is executed once, its result is what the word held
+ *	- what is acknowledged was executed; what a READ response carries is what it should
+ *	- each request completes once, in order, with a status that there is a reason for
+ *	- the window and the number of READs and atomics on the wire keep their bounds, a fence holds
+ *	- nothing but flushes, and what the responder owes, leaves ERR; nothing new leaves SQD
+ *	- who waits for the peer has a timer, and what is on the wire ends within its retry budget
+ *	- at the end nothing is left undone, and both ends agree (oracle_end)
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "qp.h"
+
+struct frame;
+
+/** A frame about to be handed to a QP: what it means. Between before_recv and after_recv. */
+struct oracle_view {
+	struct qp *flow;     /* whose requests it belongs to */
+	struct request *req; /* NULL: unknown */
+	uint32_t idx;        /* packet of the flow */
+	uint8_t *land;       /* where its payload goes; NULL: it has none, or nobody knows */
+	uint32_t land_at;    /* the same as an offset */
+	uint32_t land_len;
+	bool is_past;          /* it was executed before */
+	uint64_t saved;        /* atomic: the word before the call */
+	uint8_t flipped_first; /* a duplicate: what was put there before the call */
+	uint8_t flipped_last;
+};
+
+void oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view);
+void oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view,
+		       enum uroce_verdict verdict);
+
+/** A frame leaves a QP. */
+void oracle_sent(struct qp *qp, const struct frame *frame);
+
+/** A QP said that it has nothing to do. */
+void oracle_idle(struct qp *qp);
+
+/** After any other call: where the QP stands now, and what its completion queues say. */
+void oracle_check(struct qp *qp);
+
+/** A request is about to be posted; its packets are known. */
+void oracle_posted(struct qp *qp, const struct request *req);
+
+/** After a modify. */
+void oracle_modified(struct qp *qp, enum ibv_qp_state to);
+
+/** A QP is destroyed, or its host died. */
+void oracle_gone(struct qp *qp);
+
+/** Nothing happens any more. */
+void oracle_end(struct world *world);
+
+#endif /* TEST_SIM_ORACLE_H */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_SIM_SCENARIO_H
+#define TEST_SIM_SCENARIO_H
+
+/**
+ * @file
+ * Named networks that measure something, and say it as rows.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct world;
+
+bool scenario_exists(const char *name);
+
+/** All names, with commas between them. */
+const char *scenario_names(void);
+
+/** Run one and print its rows. @return 0, or 1: the oracle complained */
+int scenario_run(struct world *world, const char *name, uint64_t seed, bool has_trace,
+		 bool is_json);
+
+#endif /* TEST_SIM_SCENARIO_H */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The hash takes a frame by its ICRC, which stands for all that it covers, and by what says when and
+ * where it was.
+ */
+
+#include "trace.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "qp.h"
+#include "wire/icrc.h"
+#include "wire/syndrome.h"
+#include "world.h"
+
+static void
+hash_word(struct trace *trace, uint64_t word)
+{
+	trace->hash = rng_mix(trace->hash ^ word) + UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* "67.108us": microseconds, as many decimals as it takes. */
+static void
+put_time(FILE *out, uint64_t now_ns)
+{
+	unsigned left = (unsigned)(now_ns % 1000);
+
+	fprintf(out, "%llu", (unsigned long long)(now_ns / 1000));
+	for (unsigned unit = 100; left; unit /= 10) {
+		fprintf(out, "%s%u", unit == 100 ? "." : "", left / unit);
+		left %= unit;
+	}
+	fputs("us ", out);
+}
+
+static void
+put_host(FILE *out, unsigned idx)
+{
+	if (idx < 26)
+		fputc('A' + (int)idx, out);
+	else
+		fprintf(out, "H%u", idx);
+}
+
+static const char *
+aeth_name(uint8_t syndrome)
+{
+	static const char *const naks[] = { "NAK_SEQ", "NAK_INV_REQUEST", "NAK_REM_ACCESS",
+					    "NAK_REM_OP", "NAK_INV_RD_REQUEST" };
+	const uint8_t value = uroce_syndrome_value(syndrome);
+
+	switch (uroce_syndrome_kind(syndrome)) {
+	case UROCE_AETH_ACK:
+		return "ACK";
+	case UROCE_AETH_RNR:
+		return "RNR_NAK";
+	case UROCE_AETH_NAK:
+		return value < sizeof(naks) / sizeof(naks[0]) ? naks[value] : "NAK_?";
+	case UROCE_AETH_RESERVED:
+		break;
+	}
+	return "AETH_?";
+}
+
+/* The opcode without the service that RC is not worth saying. */
+static const char *
+packet_name(const struct uroce_pkt *pkt)
+{
+	if (pkt->op->operation == UROCE_OPERATION_ACK)
+		return aeth_name(uroce_pkt_aeth(pkt)->syndrome);
+	return strncmp(pkt->op->name, "RC_", 3) ? pkt->op->name : pkt->op->name + 3;
+}
+
+static void
+put_frame(const struct world *world, const struct frame *frame, const struct uroce_pkt *pkt)
+{
+	FILE *out = world->trace.out;
+
+	put_time(out, world->now_ns);
+	put_host(out, frame->from);
+	fputc('>', out);
+	put_host(out, frame->to);
+	if (world->nb_qps > 2)
+		fprintf(out, " qp 0x%x", pkt->dest_qpn);
+	fprintf(out, " %s psn %u", packet_name(pkt), pkt->psn);
+	if (pkt->op->operation == UROCE_OPERATION_READ)
+		fprintf(out, " len %u", be32_get(uroce_pkt_reth(pkt)->dma_len));
+	if (pkt->op->operation == UROCE_OPERATION_ATOMIC_ACK)
+		fprintf(out, " orig %llu",
+			(unsigned long long)be64_get(uroce_pkt_atomicacketh(pkt)->orig));
+	if (pkt->op->ext_mask & 1 << UROCE_EXT_AETH)
+		fprintf(out, " msn %u", be24_get(uroce_pkt_aeth(pkt)->msn));
+	if (pkt->is_solicited)
+		fputs(" S", out);
+	if (pkt->has_ack_req)
+		fputs(" A", out);
+}
+
+void
+trace_frame(struct world *world, const struct frame *frame, enum fault fault)
+{
+	static const char *const marks[FAULT_NB] = {
+		[FAULT_LOSE] = " LOST",    [FAULT_REPEAT] = " TWICE",  [FAULT_LATE] = " LATE",
+		[FAULT_SPOIL] = " SPOILT", [FAULT_BLACKOUT] = " LOST",
+	};
+	struct uroce_pkt pkt;
+
+	hash_word(&world->trace, world->now_ns);
+	hash_word(&world->trace, uroce_icrc_load(frame->bytes + frame->len - UROCE_ICRC_LEN) |
+					 (uint64_t)frame->len << 32 | (uint64_t)frame->from << 48 |
+					 (uint64_t)fault << 56);
+	if (!world->trace.out)
+		return;
+	if (uroce_parse(frame->bytes, frame->len, &pkt) > UROCE_VERDICT_DATAGRAM)
+		return;
+	put_frame(world, frame, &pkt);
+	fprintf(world->trace.out, "%s\n", marks[fault] ? marks[fault] : "");
+}
+
+void
+trace_drop(struct world *world, const struct frame *frame)
+{
+	struct uroce_pkt pkt;
+
+	hash_word(&world->trace, world->now_ns ^ frame->len);
+	if (!world->trace.out ||
+	    uroce_parse(frame->bytes, frame->len, &pkt) > UROCE_VERDICT_DATAGRAM)
+		return;
+	put_frame(world, frame, &pkt);
+	fputs(" DROPPED\n", world->trace.out);
+}
+
+void
+trace_note(struct world *world, unsigned who, const char *format, ...)
+{
+	va_list args;
+
+	hash_word(&world->trace, world->now_ns + (uint64_t)who * 77 + (unsigned char)format[0]);
+	if (!world->trace.out)
+		return;
+	put_time(world->trace.out, world->now_ns);
+	put_host(world->trace.out, who);
+	fputc(' ', world->trace.out);
+	va_start(args, format);
+	vfprintf(world->trace.out, format, args);
+	va_end(args);
+	fputc('\n', world->trace.out);
+}

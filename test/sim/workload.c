@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Draws. Sizes are boundaries of packets more often than not; sequence numbers begin just before they
+ * wrap more often than not; a network is hostile in one or two ways more often than in all.
+ *
+ * Memory of an end: a page of words for the peer's atomics; an area that the peer's WRITEs overlap
+ * in; pieces that are written once, and read back; pieces for the answers of its own READs; receive
+ * buffers. Pieces have gaps between them that must stay as they are.
+ */
+
+#include "workload.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "host.h"
+#include "life.h"
+
+#define ATOMICS_LEN  256
+#define OVERLAP_LEN  (48u << 10)
+#define PIECES_LEN   (1u << 20)
+#define GAP          16
+#define REQUESTS_MAX 96
+#define HUGE_LEN     (4u << 20)
+
+#define US           1000u
+#define MS           1000000u
+
+#define ACCESS_ALL                                                                                 \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC)
+
+/* How much a connection is asked for. */
+struct budget {
+	uint32_t requests;
+	uint32_t packets;
+	uint32_t huge; /* bytes of one request that is huge; 0: none is */
+};
+
+/* Where pieces of an end's memory are taken from. */
+struct pieces {
+	uint32_t at;
+	uint32_t end;
+};
+
+static uint32_t
+mtu_of(const struct qp *qp)
+{
+	return 128u << qp->conf.mtu;
+}
+
+static uint32_t
+least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* --- the network --- */
+
+static void
+draw_faults(struct world *world, struct link *link)
+{
+	static const uint32_t levels[] = { 100, 1000, 5000, 20000, 60000 };
+	struct rng *rng = &world->rng;
+	const unsigned nb_levels = sizeof(levels) / sizeof(levels[0]);
+
+	if (!rng_one_in(rng, 3)) {
+		link->lose_ppm = levels[rng_below(rng, nb_levels)];
+		link->burst_len = rng_one_in(rng, 4) ? rng_between(rng, 1, 12) : 0;
+	}
+	if (rng_one_in(rng, 3))
+		link->repeat_ppm = levels[rng_below(rng, nb_levels)];
+	if (rng_one_in(rng, 3))
+		link->late_ppm = levels[rng_below(rng, nb_levels)];
+	link->late_ns = rng_between(rng, 1, rng_one_in(rng, 3) ? 200 * US : 8 * US);
+	if (rng_one_in(rng, 4))
+		link->spoil_ppm = levels[rng_below(rng, nb_levels - 1)];
+	while (link->nb_blackouts < BLACKOUTS_MAX && rng_one_in(rng, 8)) {
+		const uint64_t begin_ns = rng_below(rng, 5 * MS);
+		const uint32_t len_ns =
+			rng_between(rng, 1 * US, rng_one_in(rng, 4) ? 100 * MS : 500 * US);
+
+		link->blackouts[link->nb_blackouts].begin_ns = begin_ns;
+		link->blackouts[link->nb_blackouts++].end_ns = begin_ns + len_ns;
+	}
+}
+
+static void
+draw_network(struct world *world)
+{
+	static const uint64_t rates_gbps[] = { 1, 10, 25, 40, 100, 100, 200 };
+	struct rng *rng = &world->rng;
+	const uint32_t nb_hosts = rng_one_in(rng, 3) ? rng_between(rng, 3, 5) : 2;
+	const uint64_t rate = rates_gbps[rng_below(rng, 7)] * 1000000000;
+	const uint32_t delay_ns =
+		rng_one_in(rng, 8) ? rng_below(rng, 500 * US) : rng_below(rng, 10 * US);
+	const bool is_hostile = !rng_one_in(rng, 10);
+
+	for (uint32_t i = 0; i < nb_hosts; i++) {
+		struct host *host = world_add_host(world);
+		struct link *link = &host->link;
+
+		link->rate_bps = rate;
+		link->delay_ns = delay_ns;
+		if (rng_one_in(rng, 3))
+			link->queue_len = rng_between(rng, 10000, 400000);
+		if (rng_one_in(rng, 2)) {
+			link->mark_min = rng_between(rng, 1000, 50000);
+			link->mark_max = 2 * link->mark_min;
+			link->mark_ppm = 500000;
+		}
+		if (is_hostile)
+			draw_faults(world, link);
+		host->gap_ns = rng_between(rng, 50, rng_one_in(rng, 3) ? 5000 : 500);
+		host->burst = rng_one_in(rng, 3) ? rng_between(rng, 1, 8) : 32;
+		if (rng_one_in(rng, 5))
+			host->rx_room = rng_between(rng, 16, 256);
+	}
+	world->calm_ns = rng_between(rng, 1 * MS, 400 * MS);
+}
+
+/* --- connections --- */
+
+static uint32_t
+draw_psn(struct rng *rng)
+{
+	return rng_one_in(rng, 2) ? 0xffffff - rng_below(rng, 600) : rng_below(rng, 1 << 24);
+}
+
+static struct qp_conf
+draw_conf(struct world *world, const struct budget *budget)
+{
+	struct rng *rng = &world->rng;
+	const uint32_t kind = rng_below(rng, 10);
+	struct qp_conf conf = {
+		.type = kind < 7   ? IBV_QPT_RC
+			: kind < 9 ? IBV_QPT_UC
+				   : IBV_QPT_UD,
+		.max_requests = REQUESTS_MAX,
+		.access = ACCESS_ALL,
+	};
+
+	/* statements, because the order in which initialisers are evaluated is the compiler's */
+	conf.mtu = (enum ibv_mtu)rng_between(rng, IBV_MTU_256, IBV_MTU_4096);
+	conf.is_ipv6 = rng_one_in(rng, 3);
+	conf.all_signaled = rng_one_in(rng, 4);
+	conf.tclass = (uint8_t)rng_below(rng, 255);
+	conf.sq_len = rng_between(rng, 1, 64);
+	conf.max_sge = rng_between(rng, 1, 6);
+	conf.max_inline = rng_one_in(rng, 2) ? 220 : 0;
+	conf.timeout = (uint8_t)rng_between(rng, 4, 14);
+	conf.retry_cnt = rng_one_in(rng, 6) ? (uint8_t)rng_below(rng, 7) : 7;
+	conf.rnr_retry = rng_one_in(rng, 6) ? (uint8_t)rng_below(rng, 7) : 7;
+	conf.min_rnr_timer = (uint8_t)rng_between(rng, 1, 14);
+	conf.max_rd_atomic = (uint8_t)rng_between(rng, 1, UROCE_RD_ATOMIC_MAX);
+	if (budget->huge)
+		conf.mtu = rng_one_in(rng, 4) ? IBV_MTU_2048 : IBV_MTU_4096;
+	conf.max_dest_rd_atomic =
+		(uint8_t)rng_between(rng, conf.max_rd_atomic, UROCE_RD_ATOMIC_MAX);
+	/* answers that come later than the timer are no loss: keep such worlds few */
+	if (world->hosts[0].link.delay_ns > 20 * US && conf.timeout < 9)
+		conf.timeout = 11;
+	return conf;
+}
+
+static uint32_t
+draw_len(struct rng *rng, uint32_t mtu)
+{
+	uint32_t len;
+
+	switch (rng_below(rng, 12)) {
+	case 0:
+		return 0;
+	case 1:
+		return rng_between(rng, 1, 8);
+	case 2:
+	case 3:
+		return rng_between(rng, 1, mtu);
+	case 4:
+	case 5:
+	case 6: /* about a boundary */
+		len = mtu * rng_between(rng, 1, 6);
+		return len + rng_below(rng, 3) - 1;
+	case 7:
+	case 8:
+		return rng_between(rng, 1, 32 * mtu);
+	case 9:
+		return rng_between(rng, 1, 200 * mtu);
+	}
+	return rng_between(rng, 1, 6 * mtu);
+}
+
+static enum ibv_wr_opcode
+draw_opcode(struct rng *rng, enum ibv_qp_type type)
+{
+	static const enum ibv_wr_opcode opcodes[] = {
+		IBV_WR_SEND,
+		IBV_WR_SEND_WITH_IMM,
+		IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE_WITH_IMM,
+		/* UC has those above, UD the first two */
+		IBV_WR_RDMA_READ,
+		IBV_WR_RDMA_READ,
+		IBV_WR_ATOMIC_CMP_AND_SWP,
+		IBV_WR_ATOMIC_FETCH_AND_ADD,
+	};
+
+	return opcodes[rng_below(rng, type == IBV_QPT_UD ? 2 : type == IBV_QPT_UC ? 5 : 9)];
+}
+
+/* A piece of memory that nothing else uses. @return false: there is none */
+static bool
+take_piece(struct pieces *pieces, uint32_t len, uint32_t *at)
+{
+	if (pieces->at + len + GAP > pieces->end)
+		return false;
+	*at = pieces->at;
+	pieces->at += len + GAP;
+	return true;
+}
+
+static void
+plan_write(struct qp *qp, struct request *req, struct pieces *theirs)
+{
+	struct rng *rng = &qp->world->rng;
+
+	/* in the area where WRITEs overlap, or alone */
+	if ((req->len < OVERLAP_LEN / 2 && rng_one_in(rng, 2)) ||
+	    !take_piece(theirs, req->len, &req->land)) {
+		req->len = least(req->len, OVERLAP_LEN);
+		req->land = ATOMICS_LEN + rng_below(rng, OVERLAP_LEN - req->len + 1);
+	}
+	req->remote = qp->peer->iova + req->land;
+	req->rkey = qp->peer->key;
+}
+
+/* Of the noise, or of what an earlier WRITE put where nobody else writes. */
+static void
+plan_read(struct qp *qp, struct request *req, struct pieces *ours)
+{
+	struct rng *rng = &qp->world->rng;
+	const struct request *before =
+		qp->nb_planned > 1 ? &qp->reqs[rng_below(rng, qp->nb_planned - 1)] : NULL;
+
+	if (before && request_is_write(before) && !before->bad && before->len &&
+	    before->land >= ATOMICS_LEN + OVERLAP_LEN) {
+		const uint32_t skip = rng_below(rng, before->len);
+
+		req->len = least(req->len, before->len - skip);
+		req->src = before->src + skip;
+		req->remote = before->remote + skip;
+		req->rkey = before->rkey;
+	} else {
+		req->remote = NOISE_IOVA + req->src;
+		req->rkey = qp->peer->host->noise_key;
+	}
+	if (!take_piece(ours, req->len, &req->local))
+		req->len = 0;
+}
+
+static void
+plan_atomic(struct qp *qp, struct request *req, struct pieces *ours)
+{
+	struct rng *rng = &qp->world->rng;
+
+	req->len = 8;
+	if (!take_piece(ours, 8, &req->local)) {
+		req->opcode = IBV_WR_RDMA_WRITE;
+		req->len = 0;
+		return;
+	}
+	req->land = 8 * rng_below(rng, 4);
+	req->remote = qp->peer->iova + req->land;
+	req->rkey = qp->peer->key;
+	req->compare_add = rng_below(rng, 3);
+	req->swap = rng_below(rng, 3);
+}
+
+/* Make a request wrong, if there is a way that suits it. */
+static void
+spoil(struct qp *qp, struct request *req)
+{
+	struct rng *rng = &qp->world->rng;
+	const bool is_send = request_is_send(req);
+	const enum bad bad = (enum bad)rng_between(rng, BAD_KEY, BAD_NB - 1);
+
+	if (!req->len || (qp->is_lenient && bad != BAD_LKEY))
+		return;
+	if (is_send ? bad < BAD_LKEY : bad > BAD_LKEY)
+		return;
+	switch (bad) {
+	case BAD_KEY:
+		req->rkey ^= 0x77;
+		break;
+	case BAD_DEAD_KEY:
+		req->rkey = qp->peer->host->dead_key;
+		req->remote = NOISE_IOVA;
+		break;
+	case BAD_PD:
+		req->rkey = qp->peer->host->foreign_key;
+		req->remote = NOISE_IOVA;
+		break;
+	case BAD_RANGE:
+		req->remote =
+			qp->peer->iova + (qp->peer->conf.mem_len & ~7u) - 8 * rng_below(rng, 2);
+		if (req->len <= 8)
+			req->remote = qp->peer->iova - 8;
+		req->rkey = qp->peer->key;
+		break;
+	case BAD_RIGHT:
+		if (req->opcode == IBV_WR_RDMA_READ)
+			return;
+		req->remote = NOISE_IOVA;
+		req->rkey = qp->peer->host->noise_key;
+		break;
+	case BAD_ALIGN:
+		if (!request_is_atomic(req))
+			return;
+		req->remote += rng_between(rng, 1, 7);
+		break;
+	case BAD_LKEY:
+		req->flags &= ~(uint32_t)IBV_SEND_INLINE;
+		break;
+	case BAD_TOO_LONG:
+		req->flags &= ~(uint32_t)IBV_SEND_INLINE;
+		req->len = qp->peer->conf.recv_len + rng_between(rng, 1, 3 * mtu_of(qp));
+		break;
+	case BAD_RECV_KEY: {
+		uint32_t nb = 0;
+
+		for (uint32_t i = 0; i + 1 < qp->nb_planned; i++)
+			nb += request_takes_recv(&qp->reqs[i]);
+		qp->peer->bad_recv = nb;
+		break;
+	}
+	case BAD_NONE:
+	case BAD_NB:
+		return;
+	}
+	req->bad = bad;
+}
+
+static void
+plan_request(struct qp *qp, uint32_t len, struct pieces *ours, struct pieces *theirs)
+{
+	struct rng *rng = &qp->world->rng;
+	struct request *req = qp_plan(qp);
+	const uint32_t grh = qp->conf.type == IBV_QPT_UD ? 40 : 0;
+
+	req->opcode = draw_opcode(rng, qp->conf.type);
+	if (len > qp->conf.recv_len - grh && request_is_send(req))
+		req->opcode = qp->conf.type == IBV_QPT_UD ? req->opcode : IBV_WR_RDMA_WRITE;
+	req->len = len;
+	req->imm = (uint32_t)rng_next(rng);
+	req->src = rng_below(rng, NOISE_LEN - HUGE_LEN - 4096);
+	if (rng_below(rng, 3))
+		req->flags |= IBV_SEND_SIGNALED;
+	if (rng_one_in(rng, 8))
+		req->flags |= IBV_SEND_FENCE;
+	if (rng_one_in(rng, 8))
+		req->flags |= IBV_SEND_SOLICITED;
+	if (request_is_send(req))
+		req->len = least(req->len,
+				 qp->conf.type == IBV_QPT_UD ? mtu_of(qp) : qp->conf.recv_len);
+	else if (request_is_write(req))
+		plan_write(qp, req, theirs);
+	else if (request_is_atomic(req))
+		plan_atomic(qp, req, ours);
+	else
+		plan_read(qp, req, ours);
+	if (req->len <= qp->conf.max_inline && !request_needs_answer(req) && rng_one_in(rng, 2))
+		req->flags |= IBV_SEND_INLINE;
+}
+
+/* Requests of one direction, until one of the budgets is used up. */
+static void
+plan_requests(struct qp *qp, const struct budget *budget, struct pieces *ours,
+	      struct pieces *theirs)
+{
+	struct rng *rng = &qp->world->rng;
+	const uint32_t huge_at = rng_below(rng, budget->requests);
+	const uint32_t bad_at = rng_one_in(rng, 6) ? rng_below(rng, budget->requests) : UINT32_MAX;
+	uint32_t packets = 0;
+
+	for (uint32_t i = 0; i < budget->requests && packets < budget->packets; i++) {
+		uint32_t len = draw_len(rng, mtu_of(qp));
+
+		len = least(len, (budget->packets - packets) * mtu_of(qp));
+		if (budget->huge && i == huge_at && qp->conf.type != IBV_QPT_UD)
+			len = budget->huge;
+		plan_request(qp, len, ours, theirs);
+		if (i == bad_at)
+			spoil(qp, &qp->reqs[i]);
+		packets += qp_packets(qp, &qp->reqs[i]);
+	}
+	if (qp->nb_planned)
+		qp->reqs[qp->nb_planned - 1].flags |= IBV_SEND_SIGNALED;
+	for (uint32_t i = 0; i < qp->nb_planned; i++)
+		qp->peer->nb_recv_planned += request_takes_recv(&qp->reqs[i]);
+}
+
+static void
+draw_pace(struct qp *qp)
+{
+	struct rng *rng = &qp->world->rng;
+	const uint64_t now_ns = qp->world->now_ns;
+
+	qp->post_ns = now_ns + rng_below(rng, 20 * US);
+	if (rng_one_in(rng, 3))
+		qp->pace_ns = rng_between(rng, 1, 20 * US);
+	if (!rng_one_in(rng, 4))
+		return;
+	qp->recv_ns = now_ns + rng_below(rng, 300 * US);
+	qp->recv_pace_ns = rng_between(rng, 1, 100 * US);
+}
+
+static struct host *
+draw_host(struct world *world, const struct host *other)
+{
+	for (uint32_t i = 0; i < 20; i++) {
+		struct host *host = &world->hosts[rng_below(&world->rng, world->nb_hosts)];
+
+		if (!host->is_dead && host != other)
+			return host;
+	}
+	return NULL;
+}
+
+static struct qp *
+make_end(struct world *world, struct host *host, struct qp_conf conf)
+{
+	conf.psn = draw_psn(&world->rng);
+	return qp_create(world, host, &conf);
+}
+
+static void
+connect_ends(struct world *world, const struct budget *budget)
+{
+	struct host *host_a = draw_host(world, NULL), *host_b = draw_host(world, host_a);
+	struct qp_conf conf = draw_conf(world, budget);
+	const bool is_both = rng_one_in(&world->rng, 2);
+
+	if (!host_a || !host_b)
+		return;
+	const uint32_t pieces_len = PIECES_LEN + (budget->huge ? HUGE_LEN + 65536 : 0);
+
+	conf.recv_len = conf.type == IBV_QPT_UD ? (128u << conf.mtu) + 40
+						: rng_between(&world->rng, 1, 40) << 10;
+	if (budget->huge && conf.type == IBV_QPT_RC && rng_one_in(&world->rng, 2))
+		conf.recv_len = budget->huge;
+	conf.nb_bufs = conf.recv_len > 65536 ? 1 : rng_between(&world->rng, 1, 24);
+	conf.rq_len = conf.nb_bufs;
+	const uint32_t area = ATOMICS_LEN + OVERLAP_LEN + GAP;
+
+	conf.mem_len = area + pieces_len + conf.nb_bufs * (conf.recv_len + 16);
+	struct qp *a = make_end(world, host_a, conf), *b = make_end(world, host_b, conf);
+	struct pieces of_a = { area, area + pieces_len }, of_b = of_a;
+
+	qp_connect(a, b);
+	/* a datagram may be as long as the port allows, whatever the path */
+	plan_requests(a, budget, &of_a, &of_b);
+	if (is_both)
+		plan_requests(b, budget, &of_b, &of_a);
+	draw_pace(a);
+	draw_pace(b);
+	host_wake(world, a->host, a->post_ns);
+	host_wake(world, b->host, b->post_ns);
+}
+
+void
+workload_connect(struct world *world)
+{
+	struct budget budget = { .huge = 0 };
+
+	budget.requests = rng_between(&world->rng, 1, 40);
+	budget.packets = rng_between(&world->rng, 10, 400);
+	if (world->nb_qps + 2 <= 40)
+		connect_ends(world, &budget);
+}
+
+/* --- lives --- */
+
+static void
+plan_lives(struct world *world)
+{
+	struct rng *rng = &world->rng;
+
+	while (rng_one_in(rng, 3)) {
+		const uint32_t whom = rng_below(rng, world->nb_hosts);
+		const uint64_t at_ns = rng_below(rng, 3 * MS);
+
+		life_plan(world, LIFE_STALL, whom, at_ns, rng_between(rng, 1 * US, 5 * MS));
+	}
+	while (rng_one_in(rng, 3)) {
+		const uint32_t whom = rng_below(rng, world->nb_qps);
+		const uint64_t at_ns = rng_below(rng, 1 * MS);
+
+		life_plan(world, LIFE_DRAIN, whom, at_ns, 0);
+		life_plan(world, LIFE_RESUME, whom, at_ns + rng_below(rng, 3 * MS), 0);
+		/* if it had not drained by then, again when it surely has */
+		life_plan(world, LIFE_RESUME, whom, 10000 * (uint64_t)MS, 0);
+	}
+	if (rng_one_in(rng, 8)) {
+		const enum life_kind kind = rng_one_in(rng, 2) ? LIFE_KILL : LIFE_DESTROY;
+		const uint32_t whom = rng_below(rng, world->nb_qps);
+
+		life_plan(world, kind, whom, rng_below(rng, 1 * MS), 0);
+	}
+	if (rng_one_in(rng, 20)) {
+		const uint32_t whom = rng_below(rng, world->nb_hosts);
+		const uint64_t at_ns = rng_below(rng, 1 * MS);
+
+		life_plan(world, LIFE_DIE, whom, at_ns, 0);
+		life_plan(world, LIFE_RETURN, whom, at_ns + rng_below(rng, 2 * MS), 0);
+	}
+	while (rng_one_in(rng, 4))
+		life_plan(world, LIFE_BIRTH, 0, rng_below(rng, 4 * MS), 0);
+}
+
+static uint32_t
+draw_huge(struct rng *rng)
+{
+	if (!rng_one_in(rng, 40))
+		return 0;
+	return rng_one_in(rng, 3) ? HUGE_LEN : rng_between(rng, 1 << 18, HUGE_LEN);
+}
+
+void
+workload_make(struct world *world)
+{
+	struct rng *rng = &world->rng;
+
+	draw_network(world);
+	const uint32_t nb = rng_one_in(rng, 3) ? rng_between(rng, 2, 6) : rng_between(rng, 1, 2);
+
+	for (uint32_t i = 0; i < nb; i++) {
+		struct budget budget = { .huge = i == 0 ? draw_huge(rng) : 0 };
+
+		budget.requests = rng_between(rng, 4, 90);
+		budget.packets = rng_between(rng, 1000, 3200) / nb;
+		connect_ends(world, &budget);
+	}
+	plan_lives(world);
+}
+
+const char *
+workload_bad_name(unsigned bad)
+{
+	static const char *const names[BAD_NB] = {
+		[BAD_NONE] = "none",          [BAD_KEY] = "rkey unknown",
+		[BAD_DEAD_KEY] = "rkey dead", [BAD_PD] = "rkey of another PD",
+		[BAD_RANGE] = "out of range", [BAD_RIGHT] = "right not granted",
+		[BAD_ALIGN] = "misaligned",   [BAD_LKEY] = "lkey unknown",
+		[BAD_TOO_LONG] = "too long",  [BAD_RECV_KEY] = "lkey of the receive",
+	};
+
+	return bad < BAD_NB ? names[bad] : "?";
+}

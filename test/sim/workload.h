@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_SIM_WORKLOAD_H
+#define TEST_SIM_WORKLOAD_H
+
+/**
+ * @file
+ * What a seed is: a network, what goes wrong in it, connections, what they are asked for, and what
+ * happens to them. All drawn from the seed before time begins, but for connections that are born
+ * later.
+ */
+
+struct world;
+
+/** Make the world of its seed, ready to run. */
+void workload_make(struct world *world);
+
+/** Make one connection between two hosts that are alive, with its plan. */
+void workload_connect(struct world *world);
+
+const char *workload_bad_name(unsigned bad);
+
+#endif /* TEST_SIM_WORKLOAD_H */
