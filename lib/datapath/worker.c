@@ -79,6 +79,7 @@ static const struct {
 	{ UROCE_QPC_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR },
 	{ UROCE_QPC_COMM_EST, IBV_EVENT_COMM_EST },
 	{ UROCE_QPC_SQ_DRAINED, IBV_EVENT_SQ_DRAINED },
+	{ UROCE_QPC_LAST_WQE, IBV_EVENT_QP_LAST_WQE_REACHED },
 };
 
 static void
@@ -90,6 +91,8 @@ push_events(struct uroce_worker *worker, const struct uroce_qpr *qpr, uint32_t e
 		uroce_event_push(queue, IBV_EVENT_CQ_ERR, qpr->qpc.send_cq);
 	if (events & UROCE_QPC_RECV_CQ_OVERRUN)
 		uroce_event_push(queue, IBV_EVENT_CQ_ERR, qpr->qpc.recv_cq);
+	if (events & UROCE_QPC_SRQ_LIMIT)
+		uroce_event_push(queue, IBV_EVENT_SRQ_LIMIT_REACHED, qpr->qpc.srq->cookie);
 	for (unsigned i = 0; i < RTE_DIM(qp_events); i++) {
 		if (events & qp_events[i].bit)
 			uroce_event_push(queue, qp_events[i].type, qpr->event_cookie);

@@ -143,16 +143,31 @@ derive(struct uroce_qpc *qpc)
 	qpc->ack_timeout_ns = uroce_ack_timeout_ns(attr->timeout);
 }
 
-/* Everything of the QP's past is forgotten. No post is under way: both queues are locked. */
+/* No post is under way: both queues are locked. */
+static void
+reset_queues(struct uroce_qpc *qpc)
+{
+	struct uroce_wq *queues[] = { qpc->sq, qpc->rq };
+
+	for (int i = 0; i < 2; i++) {
+		if (queues[i])
+			uroce_lock_take(&queues[i]->lock);
+	}
+	for (int i = 0; i < 2; i++) {
+		if (queues[i])
+			uroce_ring_reset(&queues[i]->ring);
+	}
+	for (int i = 1; i >= 0; i--) {
+		if (queues[i])
+			uroce_lock_release(&queues[i]->lock);
+	}
+}
+
+/* Everything of the QP's past is forgotten. */
 static void
 reset(struct uroce_qpc *qpc)
 {
-	uroce_lock_take(&qpc->sq->lock);
-	uroce_lock_take(&qpc->rq->lock);
-	uroce_ring_reset(&qpc->sq->ring);
-	uroce_ring_reset(&qpc->rq->ring);
-	uroce_lock_release(&qpc->rq->lock);
-	uroce_lock_release(&qpc->sq->lock);
+	reset_queues(qpc);
 	uroce_cq_purge(qpc->send_cq, qpc->cookie);
 	if (qpc->recv_cq != qpc->send_cq)
 		uroce_cq_purge(qpc->recv_cq, qpc->cookie);

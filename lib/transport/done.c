@@ -5,6 +5,8 @@
  */
 #include "transport/done.h"
 
+#include "transport/role.h"
+
 static const uint8_t wc_opcodes[] = {
 	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
@@ -89,11 +91,9 @@ end_recv(struct uroce_qpc *qpc)
 void
 uroce_done_recv(struct uroce_qpc *qpc, const struct uroce_done_recv *done, uint64_t now_ns)
 {
-	struct uroce_ring *rq = &qpc->rq->ring;
-
 	uroce_cq_begin(qpc->recv_cq);
-	put_recv(qpc, uroce_ring_at(rq, uroce_ring_tail(rq)), done, now_ns);
-	uroce_ring_pop(rq, 1);
+	put_recv(qpc, uroce_recv_current(qpc), done, now_ns);
+	uroce_recv_pop(qpc);
 	end_recv(qpc);
 }
 
@@ -120,6 +120,12 @@ flush_rq(struct uroce_qpc *qpc, uint64_t now_ns)
 		.status = IBV_WC_WR_FLUSH_ERR,
 		.opcode = IBV_WC_RECV,
 	};
+	/* of a shared queue only what this QP has in its hands */
+	if (!qpc->rq) {
+		if (qpc->resp.recv)
+			uroce_done_recv(qpc, &flushed, now_ns);
+		return;
+	}
 	struct uroce_ring *rq = &qpc->rq->ring;
 	const uint32_t head = uroce_ring_head(rq);
 	const uint32_t tail = uroce_ring_tail(rq);

@@ -23,16 +23,6 @@ has_invalidate(const struct uroce_pkt *pkt)
 	return pkt->op->ext_mask & 1 << UROCE_EXT_IETH;
 }
 
-static struct uroce_recv_wqe *
-oldest_recv(const struct uroce_qpc *qpc)
-{
-	const struct uroce_ring *rq = &qpc->rq->ring;
-
-	if (uroce_ring_head(rq) == uroce_ring_tail(rq))
-		return NULL;
-	return uroce_ring_at(rq, uroce_ring_tail(rq));
-}
-
 /* Whether the opcode is what may come next, and the length what its position requires. */
 static enum uroce_verdict
 check_sequence(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -56,15 +46,15 @@ static enum uroce_verdict
 place_send(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
 	struct uroce_resp *resp = &qpc->resp;
-	struct uroce_recv_wqe *wqe = oldest_recv(qpc);
+	struct uroce_recv_wqe *wqe = uroce_recv_current(qpc);
 	const uint32_t at = resp->operation == UROCE_OPERATION_NONE ? 0 : resp->msg_len;
 
 	if (!wqe)
 		return UROCE_VERDICT_NO_RECEIVE;
 	if ((uint64_t)at + pkt->payload_len > wqe->len)
 		return UROCE_VERDICT_TOO_LONG;
-	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_recv_wqe_sge(wqe), wqe->nb_sge, at,
-			      pkt->payload, pkt->payload_len))
+	if (uroce_sge_scatter(qpc->mrs, uroce_recv_pdn(qpc), uroce_recv_wqe_sge(wqe), wqe->nb_sge,
+			      at, pkt->payload, pkt->payload_len))
 		return UROCE_VERDICT_LOCAL_FAULT;
 	return UROCE_VERDICT_REQUEST;
 }
@@ -100,7 +90,7 @@ place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
 	uint32_t at = resp->msg_len;
 
-	if ((pkt->op->flags & UROCE_OPF_IMM) && !oldest_recv(qpc))
+	if ((pkt->op->flags & UROCE_OPF_IMM) && !uroce_recv_current(qpc))
 		return UROCE_VERDICT_NO_RECEIVE;
 	if (resp->operation == UROCE_OPERATION_NONE) {
 		const enum uroce_verdict verdict = open_write(qpc, pkt);

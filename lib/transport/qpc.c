@@ -30,6 +30,7 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 		.pdn = conf->pdn,
 		.sq = conf->sq,
 		.rq = conf->rq,
+		.srq = conf->srq,
 		.send_cq = conf->send_cq,
 		.recv_cq = conf->recv_cq,
 		.mrs = conf->mrs,
@@ -45,6 +46,7 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 void
 uroce_qpc_fini(struct uroce_qpc *qpc)
 {
+	uroce_recv_put_back(qpc);
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
 	qpc->resp.res = NULL;
 	qpc->resp.pending = 0;
@@ -202,6 +204,9 @@ uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns)
 	qpc->resp.operation = UROCE_OPERATION_NONE;
 	uroce_req_reset(qpc);
 	uroce_done_flush(qpc, now_ns);
+	/* nothing more is taken from the shared queue, and what was is complete [IBA 11.6.3.2] */
+	if (qpc->srq)
+		qpc->events |= UROCE_QPC_LAST_WQE;
 }
 
 void

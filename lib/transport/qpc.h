@@ -24,6 +24,7 @@
 #include "mem/mr.h"
 #include "mem/sge.h"
 #include "queue/cq.h"
+#include "queue/srq.h"
 #include "queue/wq.h"
 #include "transport/resources.h"
 #include "wire/build.h"
@@ -65,6 +66,8 @@ enum uroce_qpc_event {
 	UROCE_QPC_ACCESS_ERR = 1 << 6, /* IBV_EVENT_QP_ACCESS_ERR */
 	UROCE_QPC_COMM_EST = 1 << 7,   /* IBV_EVENT_COMM_EST */
 	UROCE_QPC_SQ_DRAINED = 1 << 8, /* IBV_EVENT_SQ_DRAINED */
+	UROCE_QPC_LAST_WQE = 1 << 9,   /* IBV_EVENT_QP_LAST_WQE_REACHED */
+	UROCE_QPC_SRQ_LIMIT = 1 << 10, /* IBV_EVENT_SRQ_LIMIT_REACHED, of `srq` */
 };
 
 /** What the device allows; modify checks against it. */
@@ -83,7 +86,8 @@ struct uroce_qpc_conf {
 	uint32_t qpn;
 	uint32_t pdn;
 	struct uroce_wq *sq;
-	struct uroce_wq *rq;
+	struct uroce_wq *rq;   /* NULL: the QP has an SRQ */
+	struct uroce_srq *srq; /* NULL: none */
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
 	struct uroce_mr_table *mrs;
@@ -165,6 +169,7 @@ struct uroce_resp {
 	uint32_t write_rkey; /* WRITE being received */
 	uint32_t write_len;  /* bytes it announced */
 	uint64_t write_va;
+	struct uroce_recv_wqe *recv; /* taken from the SRQ; NULL: none. See recv.c */
 	uint32_t res_head; /* READs and atomics taken so far; modulo the size, the next slot */
 	uint32_t pending;  /* bit i: res[i] has responses to send */
 	struct uroce_rd_res *res; /* UROCE_RD_ATOMIC_MAX of them, a ring; NULL: none taken yet */
@@ -188,6 +193,7 @@ struct uroce_qpc {
 	uint64_t ack_timeout_ns; /* 0: none */
 	struct uroce_wq *sq;
 	struct uroce_wq *rq;
+	struct uroce_srq *srq;
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
 	struct uroce_mr_table *mrs;
@@ -286,7 +292,7 @@ uroce_qpc_has_work(const struct uroce_qpc *qpc)
 	case IBV_QPS_SQE:
 		return !uroce_wq_is_empty(qpc->sq);
 	case IBV_QPS_ERR:
-		return !uroce_wq_is_empty(qpc->sq) || !uroce_wq_is_empty(qpc->rq);
+		return !uroce_wq_is_empty(qpc->sq) || (qpc->rq && !uroce_wq_is_empty(qpc->rq));
 	}
 	return false;
 }

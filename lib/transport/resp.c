@@ -42,6 +42,7 @@ static const struct refusal {
 void
 uroce_resp_reset(struct uroce_qpc *qpc)
 {
+	uroce_recv_put_back(qpc);
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
 	qpc->resp = (struct uroce_resp){ .epsn = qpc->attr.rq_psn };
 }

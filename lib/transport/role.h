@@ -11,6 +11,7 @@
  *	comp	takes the responses to them
  *	local	does the requests that send nothing
  *	resp	answers the peer's requests (RC)
+ *	recv	where receive requests come from: the QP's queue or a shared one
  *	msg	places the payload of a message being received (RC and UC)
  *	ud	datagrams, both directions
  */
@@ -123,6 +124,24 @@ void uroce_resp_fail_recv(struct uroce_qpc *qpc, enum ibv_wc_status status,
 /** Fill descriptors with READ responses, atomic acknowledgements, ACK or NAK, in PSN order. */
 unsigned uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 			 uint64_t now_ns);
+
+/* --- recv.c --- */
+
+/** The receive request that the message being received uses; NULL: none is posted. */
+struct uroce_recv_wqe *uroce_recv_current(struct uroce_qpc *qpc);
+
+/** It was completed: its slot is free. */
+void uroce_recv_pop(struct uroce_qpc *qpc);
+
+/** It was not used: others may. */
+void uroce_recv_put_back(struct uroce_qpc *qpc);
+
+/** The protection domain of its keys. */
+static inline uint32_t
+uroce_recv_pdn(const struct uroce_qpc *qpc)
+{
+	return qpc->srq ? qpc->srq->pdn : qpc->pdn;
+}
 
 /* --- msg.c --- */
 

@@ -104,29 +104,29 @@ static int
 place_datagram(struct uroce_qpc *qpc, struct uroce_recv_wqe *wqe, const struct uroce_pkt *pkt)
 {
 	const struct ibv_sge *sge = uroce_recv_wqe_sge(wqe);
+	const uint32_t pdn = uroce_recv_pdn(qpc);
 	uint8_t grh[GRH_LEN];
 
 	make_grh(pkt, grh);
-	const int rc = uroce_sge_scatter(qpc->mrs, qpc->pdn, sge, wqe->nb_sge, 0, grh, GRH_LEN);
+	const int rc = uroce_sge_scatter(qpc->mrs, pdn, sge, wqe->nb_sge, 0, grh, GRH_LEN);
 
 	if (rc)
 		return rc;
-	return uroce_sge_scatter(qpc->mrs, qpc->pdn, sge, wqe->nb_sge, GRH_LEN, pkt->payload,
+	return uroce_sge_scatter(qpc->mrs, pdn, sge, wqe->nb_sge, GRH_LEN, pkt->payload,
 				 pkt->payload_len);
 }
 
 enum uroce_verdict
 uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
-	struct uroce_ring *rq = &qpc->rq->ring;
 	const struct uroce_deth *deth = uroce_pkt_deth(pkt);
 
 	if (be32_get(deth->qkey) != qpc->qkey)
 		return UROCE_VERDICT_BAD_QKEY;
-	if (uroce_ring_head(rq) == uroce_ring_tail(rq))
-		return UROCE_VERDICT_NO_RECEIVE;
-	struct uroce_recv_wqe *wqe = uroce_ring_at(rq, uroce_ring_tail(rq));
+	struct uroce_recv_wqe *wqe = uroce_recv_current(qpc);
 
+	if (!wqe)
+		return UROCE_VERDICT_NO_RECEIVE;
 	if ((uint64_t)pkt->payload_len + GRH_LEN > wqe->len)
 		return UROCE_VERDICT_TOO_LONG;
 	if (place_datagram(qpc, wqe, pkt)) {

@@ -27,6 +27,7 @@
 	 IBV_ACCESS_REMOTE_ATOMIC)
 
 static const uint32_t qpns[] = { [A] = 0xaaaaa1, [B] = 0xbbbbb2 };
+static const uint32_t pdns[] = { [A] = 7, [B] = 8 };
 static const uint16_t pkeys[] = { 0xffff, 0x7fff, 0x8001 };
 
 static enum pair_side
@@ -88,6 +89,17 @@ make_queues(struct pair_host *host, const struct pair_conf *conf)
 		      conf->sq_len, conf->max_sge, conf->max_inline, is_ud);
 	uroce_rq_init(&host->rq, allocate(host, uroce_ring_memsize(conf->rq_len, recv_stride)),
 		      conf->rq_len, conf->max_sge);
+	const struct uroce_srq_conf srq_conf = {
+		.max_wr = conf->rq_len,
+		.max_sge = conf->max_sge,
+		.pdn = pdns[host->side],
+		.cookie = host,
+	};
+
+	if (conf->has_srq)
+		uroce_srq_init(&host->srq,
+			       allocate(host, uroce_srq_memsize(conf->rq_len, conf->max_sge)),
+			       &srq_conf);
 	uroce_cq_init(&host->send_cq, allocate(host, uroce_cq_memsize(conf->cq_len)), conf->cq_len);
 	uroce_cq_init(&host->recv_cq, allocate(host, uroce_cq_memsize(conf->cq_len)), conf->cq_len);
 }
@@ -120,6 +132,7 @@ make_host(struct pair *pair, enum pair_side side)
 	const struct pair_conf *conf = &pair->conf;
 	struct pair_host *host = &pair->host[side];
 
+	host->side = side;
 	make_queues(host, conf);
 	make_path(host, side, conf->is_ipv6);
 	host->mrs = uroce_mr_table_init(allocate(host, uroce_mr_table_memsize(NB_MR)), NB_MR,
@@ -137,9 +150,10 @@ make_host(struct pair *pair, enum pair_side side)
 	const struct uroce_qpc_conf qpc_conf = {
 		.type = conf->type,
 		.qpn = qpns[side],
-		.pdn = 7 + side,
+		.pdn = pdns[side],
 		.sq = &host->sq,
-		.rq = &host->rq,
+		.rq = conf->has_srq ? NULL : &host->rq,
+		.srq = conf->has_srq ? &host->srq : NULL,
 		.send_cq = &host->send_cq,
 		.recv_cq = &host->recv_cq,
 		.mrs = host->mrs,
@@ -176,7 +190,7 @@ void
 pair_close(struct pair *pair)
 {
 	for (unsigned side = A; side <= B; side++) {
-		for (unsigned i = 0; i < 6; i++)
+		for (unsigned i = 0; i < sizeof(pair->host[side].blocks) / sizeof(void *); i++)
 			free(pair->host[side].blocks[i]);
 	}
 	link_free(pair);
@@ -366,12 +380,14 @@ pair_post_recv_raw(struct pair *pair, enum pair_side side, struct ibv_recv_wr *w
 	struct pair_host *host = &pair->host[side];
 
 	wr->wr_id = host->next_recv_id;
-	const int ret = uroce_rq_fill(&host->rq, 0, wr);
+	const bool has_srq = host->srq.slots;
+	const int ret = has_srq ? uroce_srq_post(&host->srq, wr) : uroce_rq_fill(&host->rq, 0, wr);
 
 	if (ret)
 		return ret;
 	host->next_recv_id++;
-	uroce_ring_push(&host->rq.ring, 1);
+	if (!has_srq)
+		uroce_ring_push(&host->rq.ring, 1);
 	return 0;
 }
 

@@ -57,6 +57,7 @@ struct pair_conf {
 	enum ibv_mtu mtu;
 	bool is_ipv6;
 	bool is_quiet;      /* no trace: for long random runs */
+	bool has_srq;       /* receive requests of each host are in a shared queue */
 	bool is_unsignaled; /* requests complete with an entry only if asked to */
 	uint32_t psn[2];    /* first PSN of each side's requests */
 	uint32_t mem_len;   /* bytes of registered memory of each host */
@@ -77,9 +78,11 @@ struct pair_conf {
 
 /** A host; its queues and memory stay where they are as long as the pair is open. */
 struct pair_host {
+	enum pair_side side;
 	struct uroce_qpc qpc;
 	struct uroce_wq sq;
 	struct uroce_wq rq;
+	struct uroce_srq srq; /* conf.has_srq */
 	struct uroce_cq send_cq;
 	struct uroce_cq recv_cq;
 	struct uroce_mr_table *mrs;
@@ -94,7 +97,7 @@ struct pair_host {
 	uint64_t next_recv_id;
 	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* of what arrived */
 	bool has_more;                          /* its last burst was a full one */
-	void *blocks[8];                        /* to be freed */
+	void *blocks[10];                       /* to be freed */
 };
 
 /** A frame on the wire. */

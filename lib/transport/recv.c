@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receive requests: the oldest of the QP's own queue, or one that is taken from a shared queue with
+ * the first packet that needs it, and kept until the message has ended, however long that takes.
+ */
+#include "transport/role.h"
+
+struct uroce_recv_wqe *
+uroce_recv_current(struct uroce_qpc *qpc)
+{
+	bool is_limit = false;
+
+	if (!qpc->srq) {
+		const struct uroce_ring *rq = &qpc->rq->ring;
+
+		if (uroce_ring_head(rq) == uroce_ring_tail(rq))
+			return NULL;
+		return uroce_ring_at(rq, uroce_ring_tail(rq));
+	}
+	if (qpc->resp.recv)
+		return qpc->resp.recv;
+	qpc->resp.recv = uroce_srq_take(qpc->srq, &is_limit);
+	if (is_limit)
+		qpc->events |= UROCE_QPC_SRQ_LIMIT;
+	return qpc->resp.recv;
+}
+
+void
+uroce_recv_pop(struct uroce_qpc *qpc)
+{
+	if (!qpc->srq) {
+		uroce_ring_pop(&qpc->rq->ring, 1);
+		return;
+	}
+	uroce_srq_give(qpc->srq, qpc->resp.recv);
+	qpc->resp.recv = NULL;
+}
+
+void
+uroce_recv_put_back(struct uroce_qpc *qpc)
+{
+	if (!qpc->resp.recv)
+		return;
+	uroce_srq_put_back(qpc->srq, qpc->resp.recv);
+	qpc->resp.recv = NULL;
+}
