@@ -34,8 +34,12 @@
 /** No timer is armed. */
 #define UROCE_NEVER UINT64_MAX
 
-/** Requests in flight, in packets: the requester's window [una_psn, next_psn). */
-#define UROCE_WINDOW_PSNS 256
+/**
+ * Requests in flight, in packets: the requester's window [una_psn, next_psn). Half of what a port's
+ * ring usually holds: where frames are handed over through memory, a ring used as far as that lies in
+ * the cache that both ends share, and no longer in that of the end that wrote it.
+ */
+#define UROCE_WINDOW_PSNS 512
 
 /**
  * A READ goes out as requests of at most this many response packets each, so that the requester's

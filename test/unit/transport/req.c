@@ -446,8 +446,8 @@ req_send__asks_once_in_a_while_and_at_the_window_end(void **state)
 	assert_int_equal(nb, UROCE_WINDOW_PSNS);
 	assert_int_equal(nb_asking, UROCE_WINDOW_PSNS / 32);
 	/* the last one that the window lets out asks */
-	assert_non_null(strstr(text_get(&pair.trace), "WRITE_MIDDLE psn 255 A\n"));
-	assert_int_equal(pair.host[A].qpc.req.next_psn, 256);
+	assert_non_null(strstr(text_get(&pair.trace), "WRITE_MIDDLE psn 511 A\n"));
+	assert_int_equal(pair.host[A].qpc.req.next_psn, UROCE_WINDOW_PSNS);
 	pair_close(&pair);
 }
 
@@ -462,8 +462,8 @@ req_send__asks_at_the_window_end_wherever_it_falls(void **state)
 	post_read(10);
 	post_writes(1, 256 * 1000);
 	pair_flush(&pair, A);
-	assert_non_null(strstr(text_get(&pair.trace), "WRITE_MIDDLE psn 254\n"));
-	assert_non_null(strstr(text_get(&pair.trace), "WRITE_MIDDLE psn 255 A\n"));
+	assert_non_null(strstr(text_get(&pair.trace), "WRITE_MIDDLE psn 510\n"));
+	assert_non_null(strstr(text_get(&pair.trace), "WRITE_MIDDLE psn 511 A\n"));
 	pair_close(&pair);
 }
 
