@@ -39,6 +39,13 @@ struct heap {
 void heap_push(struct heap *heap, uint64_t at_ns, enum event_kind kind, uint16_t who,
 	       struct frame *frame);
 
+/** When the next event is; UINT64_MAX: there is none. */
+static inline uint64_t
+heap_next_ns(const struct heap *heap)
+{
+	return heap->nb ? heap->events[0].at_ns : UINT64_MAX;
+}
+
 /** Take the next event. @return false: there is none */
 bool heap_pop(struct heap *heap, struct event *event);
 

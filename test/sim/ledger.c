@@ -77,7 +77,8 @@ is_due(const struct qp *qp, const struct request *req, enum ibv_wc_status status
 	if (status == IBV_WC_WR_FLUSH_ERR)
 		return qp->deaths & (DEATH_ORDERED | DEATH_PEER);
 	if (qp->conf.type != IBV_QPT_RC)
-		return req->bad == BAD_LKEY && status == IBV_WC_LOC_PROT_ERR;
+		return (req->bad == BAD_LKEY && status == IBV_WC_LOC_PROT_ERR) ||
+		       (req->bad == BAD_TOO_LONG && status == IBV_WC_LOC_LEN_ERR);
 	if (status == IBV_WC_RETRY_EXC_ERR)
 		return is_retry_spent(qp);
 	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
@@ -270,6 +271,15 @@ recv_done(struct qp *qp, const struct ibv_wc *wc, const struct oracle_view *view
 		recv_succeeded(qp, wc, view);
 }
 
+static void
+keep(struct qp *qp, const struct ibv_wc *wc, bool is_recv)
+{
+	if (!qp->is_kept || qp->nb_kept == KEPT_MAX)
+		return;
+	qp->kept[qp->nb_kept].wc = *wc;
+	qp->kept[qp->nb_kept++].is_recv = is_recv;
+}
+
 void
 ledger_collect(struct qp *qp, const struct oracle_view *view)
 {
@@ -278,15 +288,17 @@ ledger_collect(struct qp *qp, const struct oracle_view *view)
 
 	qp->events |= qp->qpc.events;
 	qp->qpc.events = 0;
-	if (qp->is_kept) /* somebody else is going to poll */
-		return;
 	while ((nb = uroce_cq_poll(&qp->recv_cq, POLL_NB, wc)) > 0) {
-		for (int i = 0; i < nb; i++)
+		for (int i = 0; i < nb; i++) {
+			keep(qp, &wc[i], true);
 			recv_done(qp, &wc[i], view);
+		}
 	}
 	while ((nb = uroce_cq_poll(&qp->send_cq, POLL_NB, wc)) > 0) {
-		for (int i = 0; i < nb; i++)
+		for (int i = 0; i < nb; i++) {
+			keep(qp, &wc[i], false);
 			send_done(qp, &wc[i]);
+		}
 	}
 }
 
@@ -296,7 +308,7 @@ ledger_end(struct qp *qp)
 	struct world *world = qp->world;
 	const bool is_dead = qp->qpc.state == IBV_QPS_ERR;
 
-	if (qp->is_forged || qp->is_kept)
+	if (qp->is_forged)
 		return;
 	if (!is_dead) {
 		/* the last ones may have been unsignaled */

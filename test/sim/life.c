@@ -58,7 +58,8 @@ happen_to_qp(struct world *world, const struct plan *plan)
 	case LIFE_DRAIN:
 		return is_in(qp, IBV_QPS_RTS) && qp_modify(qp, IBV_QPS_SQD) == 0;
 	case LIFE_RESUME:
-		return is_in(qp, IBV_QPS_SQD) && qp_modify(qp, IBV_QPS_RTS) == 0;
+		return (is_in(qp, IBV_QPS_SQD) || is_in(qp, IBV_QPS_SQE)) &&
+		       qp_modify(qp, IBV_QPS_RTS) == 0;
 	default:
 		return false;
 	}

@@ -621,10 +621,25 @@ oracle_modified(struct qp *qp, enum ibv_qp_state to)
 {
 	const uint32_t begun = qp->qpc.req.begun_idx; /* requests that may go on in SQD */
 
+	ledger_collect(qp, NULL);
 	qp->sqd_limit = UINT32_MAX;
 	if (to == IBV_QPS_SQD && qp->qpc.state == IBV_QPS_SQD && !qp->is_lenient)
 		qp->sqd_limit = begun < qp->nb_posted ? qp->reqs[begun].first : qp->nb_psn;
 	qp->progress_ns = qp->world->now_ns;
+	if (to == IBV_QPS_RTS) {
+		/* after SQE it begins anew: what was flushed unsent has no PSNs */
+		for (uint32_t i = qp->done; qp->has_failed && i > 0; i--) {
+			struct request *req = &qp->reqs[i - 1];
+
+			if (req->first < qp->sent)
+				break;
+			req->first = qp->sent;
+			req->nb_psn = 0;
+			qp->nb_psn = qp->sent;
+		}
+		qp->has_failed = false;
+		qp->deaths &= ~(uint32_t)DEATH_FAULT;
+	}
 	if (to == IBV_QPS_ERR || to == IBV_QPS_RTS)
 		oracle_check(qp);
 }
@@ -674,7 +689,7 @@ forgive_recvs(struct qp *qp)
 static bool
 is_dead(const struct qp *qp)
 {
-	return qp->is_gone || qp->qpc.state == IBV_QPS_ERR;
+	return qp->is_gone || qp->qpc.state == IBV_QPS_ERR || qp->qpc.state == IBV_QPS_RESET;
 }
 
 /* Both ends are alive: all is done, and they agree on it. */
@@ -687,7 +702,7 @@ check_agreement(struct qp *qp)
 	if (qp->nb_posted != qp->nb_planned)
 		world_complain(world, "qp 0x%x: %u of %u requests were posted", qp->qpn,
 			       qp->nb_posted, qp->nb_planned);
-	if (!is_connected(qp))
+	if (!is_connected(qp) || qp->qpc.state < IBV_QPS_RTS)
 		return;
 	if (qp->acked != qp->nb_psn || qp->exec != qp->nb_psn)
 		world_complain(world, "qp 0x%x: of %u packets %u were executed and %u acknowledged",
@@ -702,7 +717,7 @@ oracle_end(struct world *world)
 	for (uint32_t i = 0; i < world->nb_qps && world_is_well(world); i++) {
 		struct qp *qp = world->qps[i];
 
-		if (!qp->is_gone)
+		if (!qp->is_gone && qp->qpc.state != IBV_QPS_RESET)
 			ledger_end(qp);
 		if (!is_dead(qp) && !is_dead(qp->peer))
 			check_agreement(qp);

@@ -177,12 +177,18 @@ qp_modify(struct qp *qp, enum ibv_qp_state state)
 }
 
 void
-qp_connect(struct qp *a, struct qp *b)
+qp_link(struct qp *a, struct qp *b)
 {
 	a->peer = b;
 	b->peer = a;
 	make_path(a);
 	make_path(b);
+}
+
+void
+qp_connect(struct qp *a, struct qp *b)
+{
+	qp_link(a, b);
 	for (int state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
 		const int ret = qp_modify(a, (enum ibv_qp_state)state) ||
 				qp_modify(b, (enum ibv_qp_state)state);

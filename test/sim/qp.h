@@ -82,6 +82,8 @@ struct qp_conf {
 	unsigned access;
 };
 
+#define KEPT_MAX 128
+
 /** Why an end may be in ERR. */
 enum death {
 	DEATH_ORDERED = 1 << 0, /* its application said so */
@@ -124,7 +126,12 @@ struct qp {
 	uint32_t pace_ns;  /* mean time between two posts; 0: as fast as they go */
 	uint32_t recv_pace_ns;
 	bool is_silent; /* posts nothing by itself: golden traces */
-	bool is_kept;   /* completions are left for somebody else to poll: golden traces */
+	bool is_kept;   /* completions are kept for somebody who asks: golden traces */
+	struct {
+		struct ibv_wc wc;
+		bool is_recv;
+	} * kept; /* KEPT_MAX of them, with is_kept */
+	uint32_t nb_kept;
 	/* the oracle's: of the requests posted here */
 	uint32_t done;         /* requests known to be complete */
 	uint32_t nb_psn;       /* packets of all that is posted */
@@ -155,6 +162,9 @@ struct qp {
 
 /** Make an end on a host, in RESET. */
 struct qp *qp_create(struct world *world, struct host *host, const struct qp_conf *conf);
+
+/** Make two ends know each other; no more. */
+void qp_link(struct qp *a, struct qp *b);
 
 /** Connect two ends; both are in RTS afterwards. */
 void qp_connect(struct qp *a, struct qp *b);

@@ -179,12 +179,8 @@ world_run(struct world *world, uint64_t until_ns)
 {
 	struct event event;
 
-	while (world_is_well(world) && heap_pop(&world->heap, &event)) {
-		if (event.at_ns > until_ns) {
-			heap_push(&world->heap, event.at_ns, (enum event_kind)event.kind, event.who,
-				  event.frame);
-			break;
-		}
+	while (world_is_well(world) && heap_next_ns(&world->heap) <= until_ns &&
+	       heap_pop(&world->heap, &event)) {
 		world->now_ns = event.at_ns;
 		happen(world, &event);
 		if (++world->nb_events > EVENTS_MAX)

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Playing: a table of commands, each of which writes what it leads to into the transcript.
+ *
+ * Words are separated by spaces; a word with a `=` is an option of its command, in any order. Packets
+ * are counted from 0, and from now.
+ */
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../host.h"
+#include "../oracle.h"
+#include "forge.h"
+#include "ladder.h"
+
+#define WORDS_MAX 16
+#define MEM_LEN   (1u << 18)
+#define LAND_AT   4096
+#define ANSWER_AT 65536
+#define SRC_AT    1024
+
+struct stage {
+	struct world *world;
+	FILE *out;
+	struct qp *ends[2]; /* A, B */
+	bool is_open;       /* the case leaves something undone */
+	char *words[WORDS_MAX];
+	unsigned nb_words;
+};
+
+static const char *
+option(const struct stage *stage, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (unsigned i = 1; i < stage->nb_words; i++) {
+		if (!strncmp(stage->words[i], name, len) && stage->words[i][len] == '=')
+			return stage->words[i] + len + 1;
+	}
+	return NULL;
+}
+
+static uint64_t
+number(const struct stage *stage, const char *name, uint64_t otherwise)
+{
+	const char *text = option(stage, name);
+
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static bool
+has_word(const struct stage *stage, const char *word)
+{
+	for (unsigned i = 1; i < stage->nb_words; i++) {
+		if (!strcmp(stage->words[i], word))
+			return true;
+	}
+	return false;
+}
+
+static const char *
+word(const struct stage *stage, unsigned nth)
+{
+	return nth < stage->nb_words ? stage->words[nth] : "";
+}
+
+/* The end that the first word names. */
+static struct qp *
+end_of(const struct stage *stage)
+{
+	return stage->ends[word(stage, 1)[0] == 'B'];
+}
+
+/* --- the stage --- */
+
+static enum ibv_qp_type
+type_of(const char *name)
+{
+	if (name && !strcmp(name, "UC"))
+		return IBV_QPT_UC;
+	return name && !strcmp(name, "UD") ? IBV_QPT_UD : IBV_QPT_RC;
+}
+
+static enum ibv_mtu
+mtu_of(uint64_t bytes)
+{
+	enum ibv_mtu mtu = IBV_MTU_256;
+
+	while (128u << mtu < bytes)
+		mtu++;
+	return mtu;
+}
+
+static void
+set_stage(struct stage *stage)
+{
+	struct world *world = stage->world;
+	struct qp_conf conf = {
+		.type = type_of(option(stage, "type")),
+		.mtu = mtu_of(number(stage, "mtu", 1024)),
+		.all_signaled = true,
+		.sq_len = (uint32_t)number(stage, "sq", 32),
+		.rq_len = 32,
+		.max_sge = 2,
+		.max_inline = 64,
+		.max_requests = 64,
+		.mem_len = MEM_LEN,
+		.recv_len = (uint32_t)number(stage, "recv_len", 4096),
+		.nb_bufs = 32,
+		.timeout = (uint8_t)number(stage, "timeout", 4),
+		.retry_cnt = (uint8_t)number(stage, "retry", 7),
+		.rnr_retry = (uint8_t)number(stage, "rnr_retry", 7),
+		.min_rnr_timer = (uint8_t)number(stage, "rnr_timer", 1),
+		.max_rd_atomic = (uint8_t)number(stage, "rd", 16),
+		.max_dest_rd_atomic = (uint8_t)number(stage, "dest_rd", 16),
+		.access = (unsigned)number(stage, "access", 15),
+	};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct host *host = world_add_host(world);
+
+		host->link.delay_ns = 500;
+		host->burst = (uint32_t)number(stage, "burst", 32);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		conf.psn = (uint32_t)number(stage, i ? "psn_b" : "psn", i ? 1000 : 0);
+		conf.all_signaled = !has_word(stage, "unsignaled");
+		stage->ends[i] = qp_create(world, &world->hosts[i], &conf);
+		stage->ends[i]->is_silent = true;
+		stage->ends[i]->is_kept = true;
+		stage->ends[i]->kept =
+			world_alloc(world, KEPT_MAX * sizeof(stage->ends[i]->kept[0]));
+	}
+	stage->is_open = has_word(stage, "open");
+	if (has_word(stage, "forged")) {
+		stage->ends[0]->is_forged = true;
+		stage->ends[1]->is_forged = true;
+	}
+	if (!has_word(stage, "rtr")) {
+		qp_connect(stage->ends[0], stage->ends[1]);
+		return;
+	}
+	/* B stops in RTR */
+	qp_link(stage->ends[0], stage->ends[1]);
+	for (int state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
+		qp_modify(stage->ends[0], (enum ibv_qp_state)state);
+		if (state < IBV_QPS_RTS)
+			qp_modify(stage->ends[1], (enum ibv_qp_state)state);
+	}
+}
+
+/* --- commands --- */
+
+static const struct {
+	const char *name;
+	enum ibv_wr_opcode opcode;
+} opcodes[] = {
+	{ "WRITE", IBV_WR_RDMA_WRITE },
+	{ "WRITE_IMM", IBV_WR_RDMA_WRITE_WITH_IMM },
+	{ "SEND", IBV_WR_SEND },
+	{ "SEND_IMM", IBV_WR_SEND_WITH_IMM },
+	{ "READ", IBV_WR_RDMA_READ },
+	{ "CMP_SWAP", IBV_WR_ATOMIC_CMP_AND_SWP },
+	{ "FETCH_ADD", IBV_WR_ATOMIC_FETCH_AND_ADD },
+};
+
+static enum ibv_wr_opcode
+opcode_of(const char *name)
+{
+	for (unsigned i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
+		if (!strcmp(opcodes[i].name, name))
+			return opcodes[i].opcode;
+	}
+	fprintf(stderr, "golden: no such operation: %s\n", name);
+	exit(2);
+}
+
+static const struct {
+	const char *name;
+	enum bad bad;
+} bads[] = {
+	{ "key", BAD_KEY },       { "dead_key", BAD_DEAD_KEY }, { "pd", BAD_PD },
+	{ "range", BAD_RANGE },   { "right", BAD_RIGHT },       { "align", BAD_ALIGN },
+	{ "refused", BAD_RIGHT }, /* as it is: the QP does not grant it */
+	{ "lkey", BAD_LKEY },     { "too_long", BAD_TOO_LONG }, { "recv_key", BAD_RECV_KEY },
+};
+
+static void
+make_bad(struct qp *qp, struct request *req, const char *name)
+{
+	for (unsigned i = 0; i < sizeof(bads) / sizeof(bads[0]); i++) {
+		if (!strcmp(bads[i].name, name))
+			req->bad = bads[i].bad;
+	}
+	assert(req->bad);
+	if (!strcmp(name, "refused"))
+		return;
+	if (req->bad == BAD_KEY)
+		req->rkey ^= 0x77;
+	if (!req->len) /* nobody looks at the key */
+		req->bad = BAD_NONE;
+	if (req->bad == BAD_DEAD_KEY || req->bad == BAD_PD || req->bad == BAD_RIGHT) {
+		req->remote = NOISE_IOVA;
+		req->rkey = req->bad == BAD_PD         ? qp->peer->host->foreign_key
+			    : req->bad == BAD_DEAD_KEY ? qp->peer->host->dead_key
+						       : qp->peer->host->noise_key;
+	}
+	if (req->bad == BAD_RANGE)
+		req->remote = qp->peer->iova + MEM_LEN - req->len + 1;
+	if (req->bad == BAD_ALIGN)
+		req->remote += 4;
+}
+
+static void
+do_post(struct stage *stage)
+{
+	struct qp *qp = end_of(stage);
+	struct request *req = qp_plan(qp);
+	const uint32_t nth = qp->nb_planned - 1;
+
+	req->opcode = opcode_of(word(stage, 2));
+	req->len = request_is_atomic(req) ? 8 : (uint32_t)strtoul(word(stage, 3), NULL, 0);
+	req->src = SRC_AT + nth * 5000;
+	req->imm = (uint32_t)number(stage, "imm", 0x01020304);
+	req->flags = (has_word(stage, "fence") ? IBV_SEND_FENCE : 0) |
+		     (has_word(stage, "solicited") ? IBV_SEND_SOLICITED : 0) |
+		     (has_word(stage, "inline") ? IBV_SEND_INLINE : 0) |
+		     (has_word(stage, "signaled") ? IBV_SEND_SIGNALED : 0);
+	req->compare_add = number(stage, "add", number(stage, "compare", 0));
+	req->swap = number(stage, "swap", 0);
+	req->local = ANSWER_AT + nth * 2048;
+	req->land = request_is_atomic(req) ? 8 * (uint32_t)number(stage, "word", 0)
+					   : LAND_AT + (uint32_t)number(stage, "land", 0);
+	if (req->opcode == IBV_WR_RDMA_READ) {
+		req->remote = NOISE_IOVA + req->src;
+		req->rkey = qp->peer->host->noise_key;
+	} else {
+		req->remote = qp->peer->iova + req->land;
+		req->rkey = qp->peer->key;
+	}
+	if (option(stage, "bad"))
+		make_bad(qp, req, option(stage, "bad"));
+	const int ret = qp_post(qp);
+
+	if (ret) {
+		qp->nb_planned--;
+		fprintf(stage->out, "refused %d\n", ret);
+	}
+}
+
+static void
+do_recv(struct stage *stage)
+{
+	uint64_t nb = strtoull(word(stage, 2), NULL, 0);
+
+	if (has_word(stage, "bad"))
+		end_of(stage)->bad_recv = end_of(stage)->nb_recv_posted;
+	do
+		qp_post_recv(end_of(stage));
+	while (nb-- > 1);
+}
+
+static void
+do_fault(struct stage *stage)
+{
+	static const struct {
+		const char *name;
+		enum fault fault;
+	} faults[] = {
+		{ "lose", FAULT_LOSE },
+		{ "twice", FAULT_REPEAT },
+		{ "late", FAULT_LATE },
+		{ "spoil", FAULT_SPOIL },
+	};
+	const uint32_t nth = (uint32_t)strtoul(word(stage, 2), NULL, 0);
+	const uint32_t nb = (uint32_t)number(stage, "nb", 1);
+
+	for (unsigned i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		if (strcmp(faults[i].name, stage->words[0]))
+			continue;
+		for (uint32_t k = 0; k < nb; k++)
+			link_script(&end_of(stage)->host->link, nth + k, faults[i].fault,
+				    (uint32_t)number(stage, "us", 10) * 1000);
+	}
+}
+
+static void
+do_run(struct stage *stage)
+{
+	const double us = strtod(word(stage, 1), NULL);
+	struct world *world = stage->world;
+
+	world_run(world, us > 0 ? world->now_ns + (uint64_t)(us * 1000) : UROCE_NEVER);
+}
+
+static enum ibv_qp_state
+state_of(const char *name)
+{
+	static const char *const names[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+
+	for (unsigned i = 0; i < 7; i++) {
+		if (!strcmp(names[i], name))
+			return (enum ibv_qp_state)i;
+	}
+	fprintf(stderr, "golden: no such state: %s\n", name);
+	exit(2);
+}
+
+static void
+do_modify(struct stage *stage)
+{
+	const int ret = qp_modify(end_of(stage), state_of(word(stage, 2)));
+
+	if (ret)
+		fprintf(stage->out, "refused %d\n", ret);
+}
+
+static void
+do_state(struct stage *stage)
+{
+	static const char *const names[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+
+	fprintf(stage->out, "%s\n", names[end_of(stage)->qpc.state]);
+}
+
+static void
+do_destroy(struct stage *stage)
+{
+	qp_destroy(end_of(stage));
+}
+
+static void
+do_stall(struct stage *stage)
+{
+	struct host *host = end_of(stage)->host;
+
+	host->awake_ns = stage->world->now_ns + strtoull(word(stage, 2), NULL, 0) * 1000;
+	host_wake(stage->world, host, host->awake_ns);
+}
+
+static const char *
+status_name(enum ibv_wc_status status)
+{
+	static const char *const names[] = {
+		[IBV_WC_SUCCESS] = "SUCCESS",
+		[IBV_WC_LOC_LEN_ERR] = "LOC_LEN_ERR",
+		[IBV_WC_LOC_QP_OP_ERR] = "LOC_QP_OP_ERR",
+		[IBV_WC_LOC_PROT_ERR] = "LOC_PROT_ERR",
+		[IBV_WC_WR_FLUSH_ERR] = "WR_FLUSH_ERR",
+		[IBV_WC_MW_BIND_ERR] = "MW_BIND_ERR",
+		[IBV_WC_BAD_RESP_ERR] = "BAD_RESP_ERR",
+		[IBV_WC_REM_INV_REQ_ERR] = "REM_INV_REQ_ERR",
+		[IBV_WC_REM_ACCESS_ERR] = "REM_ACCESS_ERR",
+		[IBV_WC_REM_OP_ERR] = "REM_OP_ERR",
+		[IBV_WC_RETRY_EXC_ERR] = "RETRY_EXC_ERR",
+		[IBV_WC_RNR_RETRY_EXC_ERR] = "RNR_RETRY_EXC_ERR",
+		[IBV_WC_REM_INV_RD_REQ_ERR] = "REM_INV_RD_REQ_ERR",
+	};
+
+	if (status >= sizeof(names) / sizeof(names[0]) || !names[status])
+		return "?";
+	return names[status];
+}
+
+static void
+do_done(struct stage *stage)
+{
+	struct qp *qp = end_of(stage);
+
+	for (uint32_t i = 0; i < qp->nb_kept; i++) {
+		const struct ibv_wc *wc = &qp->kept[i].wc;
+
+		fprintf(stage->out, "%s %u %s", qp->kept[i].is_recv ? "recv" : "send",
+			(unsigned)wc->wr_id, status_name(wc->status));
+		if (qp->kept[i].is_recv && wc->status == IBV_WC_SUCCESS)
+			fprintf(stage->out, " %u bytes", wc->byte_len);
+		if (wc->wc_flags & IBV_WC_WITH_IMM)
+			fprintf(stage->out, " imm 0x%x", wc->imm_data);
+		fputc('\n', stage->out);
+	}
+	qp->nb_kept = 0;
+}
+
+static void
+do_events(struct stage *stage)
+{
+	static const char *const names[] = {
+		"SEND_CQ_EVENT", "RECV_CQ_EVENT", "SEND_CQ_OVERRUN", "RECV_CQ_OVERRUN", "FATAL",
+		"REQ_ERR",       "ACCESS_ERR",    "COMM_EST",        "SQ_DRAINED",
+	};
+	struct qp *qp = end_of(stage);
+	const uint32_t events = qp->events | qp->qpc.events;
+
+	qp->events = 0;
+	qp->qpc.events = 0;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (events >> i & 1)
+			fprintf(stage->out, "%s\n", names[i]);
+	}
+}
+
+/* The word that atomics work on. */
+static void
+do_word(struct stage *stage)
+{
+	uint64_t value;
+
+	memcpy(&value, end_of(stage)->mem + 8 * strtoul(word(stage, 2), NULL, 0), sizeof(value));
+	fprintf(stage->out, "%llu\n", (unsigned long long)value);
+}
+
+static void
+do_forge(struct stage *stage)
+{
+	const struct qp *to = end_of(stage);
+	const struct forgery forgery = {
+		.opcode = word(stage, 2),
+		.psn = (uint32_t)number(stage, "psn", 0),
+		.len = (uint32_t)number(stage, "len", 0),
+		.dma_len = (uint32_t)number(stage, "dma", number(stage, "len", 0)),
+		.va = to->iova + LAND_AT + number(stage, "land", 0),
+		.rkey = to->key,
+		.syndrome = (uint8_t)number(stage, "syndrome", 0x1f),
+		.msn = (uint32_t)number(stage, "msn", 0),
+		.orig = number(stage, "orig", 0),
+		.qkey = (uint32_t)number(stage, "qkey", 0x11111111),
+		.pkey = (uint16_t)number(stage, "pkey", 0xffff),
+		.has_ack_req = has_word(stage, "A"),
+		.is_from_stranger = has_word(stage, "stranger"),
+	};
+
+	fprintf(stage->out, "%s\n", uroce_verdict_name(forge(end_of(stage), &forgery)));
+}
+
+static const struct {
+	const char *name;
+	void (*act)(struct stage *stage);
+} commands[] = {
+	{ "stage",
+	  set_stage }, /* stage [type=RC] [mtu=1024] [psn=0] [timeout=4] ... [forged] [open] */
+	{ "post", do_post },       /* post A WRITE 3000 [fence] [solicited] [bad=key] ... */
+	{ "recv", do_recv },       /* recv B [4] [bad]: so many; the first has a bad lkey */
+	{ "lose", do_fault },      /* lose A 1 [nb=2]: of the frames that A sends */
+	{ "twice", do_fault },     /* twice A 1 [us=10]: once more, so much later */
+	{ "late", do_fault },      /* late A 1 [us=10] */
+	{ "spoil", do_fault },     /* spoil A 1: a byte is changed */
+	{ "run", do_run },         /* run [50]: to the end, or so many microseconds */
+	{ "modify", do_modify },   /* modify A SQD */
+	{ "state", do_state },     /* state A */
+	{ "done", do_done },       /* done A: completions since the last time */
+	{ "events", do_events },   /* events A */
+	{ "word", do_word },       /* word B 0: the nth word of its memory */
+	{ "stall", do_stall },     /* stall B 20: no rounds for so many microseconds */
+	{ "destroy", do_destroy }, /* destroy B */
+	{ "forge", do_forge },     /* forge B SEND_ONLY psn=3 len=8: a frame made by hand arrives */
+};
+
+static void
+split(struct stage *stage, char *line)
+{
+	char *rest = NULL;
+
+	stage->nb_words = 0;
+	for (char *w = strtok_r(line, " ", &rest); w && stage->nb_words < WORDS_MAX;
+	     w = strtok_r(NULL, " ", &rest))
+		stage->words[stage->nb_words++] = w;
+}
+
+static void
+obey(struct stage *stage, const char *line, size_t len)
+{
+	char text[256];
+
+	assert(len < sizeof(text));
+	memcpy(text, line, len);
+	text[len] = '\0';
+	fprintf(stage->out, "> %s\n", text);
+	split(stage, text);
+	/* most stages are the same */
+	if (!stage->ends[0] && strcmp(word(stage, 0), "stage")) {
+		const unsigned nb = stage->nb_words;
+
+		stage->nb_words = 0;
+		set_stage(stage);
+		stage->nb_words = nb;
+	}
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (!strcmp(commands[i].name, word(stage, 0))) {
+			commands[i].act(stage);
+			return;
+		}
+	}
+	fprintf(stderr, "golden: no such command: %s\n", text);
+	exit(2);
+}
+
+char *
+ladder_play(const struct ladder_case *c, struct world *world)
+{
+	struct stage stage = { .world = world };
+	char *transcript = NULL;
+	size_t len = 0;
+
+	world_reset(world, 1);
+	stage.out = open_memstream(&transcript, &len);
+	assert(stage.out);
+	world->trace.out = stage.out;
+	for (const char *at = c->transcript; *at;) {
+		const size_t line = strcspn(at, "\n");
+
+		if (!strncmp(at, "> ", 2))
+			obey(&stage, at + 2, line - 2);
+		at += line + (at[line] == '\n');
+	}
+	/* where all has come to rest, nothing may be left over */
+	if (!world->heap.nb && !stage.is_open)
+		oracle_end(world);
+	if (!world_is_well(world))
+		fprintf(stage.out, "VIOLATION: %s\n", world->violation);
+	fclose(stage.out);
+	world->trace.out = NULL;
+	return transcript;
+}
