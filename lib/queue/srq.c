@@ -31,7 +31,6 @@ uroce_srq_init(struct uroce_srq *srq, void *mem, const struct uroce_srq_conf *co
 		.max_sge = conf->max_sge,
 		.stride = uroce_recv_wqe_stride(conf->max_sge),
 		.pdn = conf->pdn,
-		.srqn = conf->srqn,
 		.xrcd = conf->xrcd,
 		.cq = conf->cq,
 		.cookie = conf->cookie,

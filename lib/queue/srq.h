@@ -28,7 +28,6 @@ struct uroce_srq_conf {
 	uint32_t max_wr;     /* requests, those in QPs' hands included; 1 .. 2^31 */
 	uint32_t max_sge;    /* elements of each */
 	uint32_t pdn;        /* the domain of their keys */
-	uint32_t srqn;       /* XRC: its number */
 	uint32_t xrcd;       /* XRC: its domain; 0: not XRC */
 	struct uroce_cq *cq; /* XRC: where its completions go; else NULL */
 	void *cookie;        /* its owner's, for events */
@@ -39,8 +38,8 @@ struct uroce_srq {
 	uint32_t max_sge;
 	uint32_t stride;
 	uint32_t pdn;
-	uint32_t srqn;
 	uint32_t xrcd;
+	uint32_t srqn; /* XRC: set when it is added to the table (srq_table.h) */
 	struct uroce_cq *cq;
 	void *cookie;
 	uint8_t *slots;

@@ -217,6 +217,7 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 		.opcode = (uint8_t)wr->opcode,
 		.flags = wqe_flags(wr->send_flags, facts, all_signaled),
 		.nb_sge = is_inline ? 0 : (uint8_t)nb_sge,
+		.srqn = sq->is_xrc ? wr->qp_type.xrc.remote_srqn : 0,
 	};
 	put_target(wqe, wr, facts, sq->has_path);
 	if (path != NULL)

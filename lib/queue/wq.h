@@ -30,6 +30,7 @@ struct uroce_wq {
 	uint32_t max_sge;       /* elements that fit a slot */
 	uint32_t max_inline;    /* bytes that fit a slot; 0 for a receive queue */
 	bool has_path;          /* send slots hold a path (UD) */
+	bool is_xrc;            /* XRC initiator: set by the owner after uroce_sq_init() */
 };
 
 /** State of a send request, beside what was posted. */
@@ -70,7 +71,8 @@ struct uroce_send_wqe {
 	uint8_t opcode;     /* enum ibv_wr_opcode */
 	uint8_t flags;      /* enum uroce_wqe_flag */
 	uint8_t nb_sge;     /* 0 with UROCE_WQE_INLINE */
-	uint8_t resv[9];
+	uint32_t srqn;      /* XRC: of the peer's shared receive queue */
+	uint8_t resv[4];
 };
 static_assert(sizeof(struct uroce_send_wqe) == 64, "a send WQE header is one cache line");
 

@@ -168,8 +168,9 @@ static void
 reset(struct uroce_qpc *qpc)
 {
 	reset_queues(qpc);
-	uroce_cq_purge(qpc->send_cq, qpc->cookie);
-	if (qpc->recv_cq != qpc->send_cq)
+	if (qpc->send_cq)
+		uroce_cq_purge(qpc->send_cq, qpc->cookie);
+	if (qpc->recv_cq && qpc->recv_cq != qpc->send_cq)
 		uroce_cq_purge(qpc->recv_cq, qpc->cookie);
 	qpc->attr = (struct uroce_qpc_attr){ 0 };
 	qpc->access = 0;

@@ -286,7 +286,7 @@ uroce_comp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->max_psn);
 
 	/* no other service has responses: its QPs never see one */
-	assert(qpc->type == IBV_QPT_RC);
+	assert(uroce_qpc_is_reliable(qpc) && qpc->sq);
 	if (!uroce_psn_in(pkt->psn, req->una_psn, nb_out))
 		return UROCE_VERDICT_GHOST;
 	if (pkt->op->operation == UROCE_OPERATION_ACK)

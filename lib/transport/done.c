@@ -55,12 +55,19 @@ uroce_done_send_end(struct uroce_qpc *qpc)
 		qpc->events |= UROCE_QPC_SEND_CQ_EVENT;
 }
 
+/* An XRC shared receive queue has a completion queue of its own. */
+static struct uroce_cq *
+recv_cq_of(const struct uroce_qpc *qpc)
+{
+	return qpc->srq && qpc->srq->cq ? qpc->srq->cq : qpc->recv_cq;
+}
+
 /* Without the brackets: the flush puts many. */
 static void
 put_recv(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
 	 const struct uroce_done_recv *done, uint64_t now_ns)
 {
-	struct uroce_cqe *cqe = uroce_cq_put(qpc->recv_cq);
+	struct uroce_cqe *cqe = uroce_cq_put(recv_cq_of(qpc));
 
 	if (!cqe) {
 		qpc->events |= UROCE_QPC_RECV_CQ_OVERRUN;
@@ -84,14 +91,14 @@ put_recv(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
 static void
 end_recv(struct uroce_qpc *qpc)
 {
-	if (uroce_cq_end(qpc->recv_cq))
+	if (uroce_cq_end(recv_cq_of(qpc)))
 		qpc->events |= UROCE_QPC_RECV_CQ_EVENT;
 }
 
 void
 uroce_done_recv(struct uroce_qpc *qpc, const struct uroce_done_recv *done, uint64_t now_ns)
 {
-	uroce_cq_begin(qpc->recv_cq);
+	uroce_cq_begin(recv_cq_of(qpc));
 	put_recv(qpc, uroce_recv_current(qpc), done, now_ns);
 	uroce_recv_pop(qpc);
 	end_recv(qpc);
@@ -100,6 +107,8 @@ uroce_done_recv(struct uroce_qpc *qpc, const struct uroce_done_recv *done, uint6
 void
 uroce_done_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
 {
+	if (!qpc->sq)
+		return;
 	struct uroce_ring *sq = &qpc->sq->ring;
 	const uint32_t head = uroce_ring_head(sq);
 	const uint32_t tail = uroce_ring_tail(sq);
@@ -132,7 +141,7 @@ flush_rq(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	if (head == tail)
 		return;
-	uroce_cq_begin(qpc->recv_cq);
+	uroce_cq_begin(recv_cq_of(qpc));
 	for (uint32_t idx = tail; idx != head; idx++)
 		put_recv(qpc, uroce_ring_at(rq, idx), &flushed, now_ns);
 	uroce_ring_pop(rq, head - tail);

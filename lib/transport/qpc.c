@@ -14,9 +14,9 @@
 #include "wire/icrc.h"
 
 static const uint8_t services[] = {
-	[IBV_QPT_RC] = UROCE_SERVICE_RC,
-	[IBV_QPT_UC] = UROCE_SERVICE_UC,
-	[IBV_QPT_UD] = UROCE_SERVICE_UD,
+	[IBV_QPT_RC] = UROCE_SERVICE_RC,        [IBV_QPT_UC] = UROCE_SERVICE_UC,
+	[IBV_QPT_UD] = UROCE_SERVICE_UD,        [IBV_QPT_XRC_SEND] = UROCE_SERVICE_XRC,
+	[IBV_QPT_XRC_RECV] = UROCE_SERVICE_XRC,
 };
 
 void
@@ -31,6 +31,8 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 		.sq = conf->sq,
 		.rq = conf->rq,
 		.srq = conf->srq,
+		.srqs = conf->srqs,
+		.xrcd = conf->xrcd,
 		.send_cq = conf->send_cq,
 		.recv_cq = conf->recv_cq,
 		.mrs = conf->mrs,
@@ -111,6 +113,10 @@ check_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_NOT_READY;
 	if (pkt->op->service != qpc->service && pkt->op->service != UROCE_SERVICE_CNP)
 		return UROCE_VERDICT_WRONG_SERVICE;
+	/* an XRC QP has one role: it asks, or it answers */
+	if (qpc->service == UROCE_SERVICE_XRC && pkt->op->service == UROCE_SERVICE_XRC &&
+	    is_response != (qpc->type == IBV_QPT_XRC_SEND))
+		return UROCE_VERDICT_WRONG_SERVICE;
 	if (qpc->type != IBV_QPT_UD && !is_from_peer(qpc, pkt))
 		return UROCE_VERDICT_WRONG_PEER;
 	if (!is_pkey_match(pkt->pkey, qpc->pkey))
@@ -135,7 +141,7 @@ uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 		qpc->is_established = true;
 		qpc->events |= UROCE_QPC_COMM_EST;
 	}
-	if (qpc->type == IBV_QPT_RC)
+	if (uroce_qpc_is_reliable(qpc))
 		return uroce_resp_recv(qpc, pkt, now_ns);
 	if (qpc->type == IBV_QPT_UC)
 		return uroce_msg_recv_uc(qpc, pkt, now_ns);
@@ -145,6 +151,8 @@ uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 static unsigned
 send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
+	if (!qpc->sq)
+		return 0;
 	if (qpc->state == IBV_QPS_ERR)
 		uroce_done_flush(qpc, now_ns);
 	else if (qpc->state == IBV_QPS_SQE)
@@ -159,7 +167,7 @@ send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 unsigned
 uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
-	const bool is_rc = qpc->type == IBV_QPT_RC;
+	const bool is_rc = uroce_qpc_is_reliable(qpc);
 	unsigned nb = 0;
 
 	/* a long READ of the peer leaves half of the burst to our own requests */
@@ -175,7 +183,7 @@ uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 void
 uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	if (qpc->type != IBV_QPT_RC && qpc->state >= IBV_QPS_RTS && qpc->state <= IBV_QPS_SQD)
+	if (!uroce_qpc_is_reliable(qpc) && qpc->state >= IBV_QPS_RTS && qpc->state <= IBV_QPS_SQD)
 		uroce_req_sent(qpc, now_ns);
 }
 
@@ -205,7 +213,7 @@ uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns)
 	uroce_req_reset(qpc);
 	uroce_done_flush(qpc, now_ns);
 	/* nothing more is taken from the shared queue, and what was is complete [IBA 11.6.3.2] */
-	if (qpc->srq)
+	if (qpc->srq && !qpc->srqs)
 		qpc->events |= UROCE_QPC_LAST_WQE;
 }
 

@@ -25,6 +25,7 @@
 #include "mem/sge.h"
 #include "queue/cq.h"
 #include "queue/srq.h"
+#include "queue/srq_table.h"
 #include "queue/wq.h"
 #include "transport/resources.h"
 #include "wire/build.h"
@@ -86,14 +87,16 @@ struct uroce_qpc_limits {
 
 /** What a context is made of. The pointers are borrowed for the context's life. */
 struct uroce_qpc_conf {
-	enum ibv_qp_type type; /* RC, UC or UD */
+	enum ibv_qp_type type; /* RC, UC, UD, XRC_SEND (no rq) or XRC_RECV (no sq, no rq) */
 	uint32_t qpn;
 	uint32_t pdn;
 	struct uroce_wq *sq;
-	struct uroce_wq *rq;   /* NULL: the QP has an SRQ */
-	struct uroce_srq *srq; /* NULL: none */
+	struct uroce_wq *rq;                /* NULL: the QP has an SRQ */
+	struct uroce_srq *srq;              /* NULL: none */
+	const struct uroce_srq_table *srqs; /* XRC_RECV: what the peer may name */
+	uint32_t xrcd;                      /* XRC_RECV: number of its XRC domain */
 	struct uroce_cq *send_cq;
-	struct uroce_cq *recv_cq;
+	struct uroce_cq *recv_cq; /* XRC_RECV: NULL, completions go to the SRQ's */
 	struct uroce_mr_table *mrs;
 	struct uroce_rd_pool *rd_pool; /* its worker's; NULL: READs and atomics are refused */
 	const struct uroce_qpc_limits *limits;
@@ -189,15 +192,15 @@ struct uroce_qpc {
 	bool is_established; /* COMM_EST was raised */
 	uint16_t pkey;
 	uint32_t qpn;
-	uint32_t dest_qpn; /* RC, UC */
-	uint32_t qkey;     /* UD */
-	uint32_t pdn;
+	uint32_t dest_qpn;       /* RC, UC */
+	uint32_t qkey;           /* UD */
+	uint32_t pdn;            /* XRC_RECV: that of `srq` */
 	uint32_t access;         /* enum ibv_access_flags granted to the peer */
 	uint32_t events;         /* enum uroce_qpc_event, for the caller to take */
 	uint64_t ack_timeout_ns; /* 0: none */
 	struct uroce_wq *sq;
 	struct uroce_wq *rq;
-	struct uroce_srq *srq;
+	struct uroce_srq *srq; /* XRC_RECV: the one that the last request named; events are its */
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
 	struct uroce_mr_table *mrs;
@@ -208,6 +211,8 @@ struct uroce_qpc {
 	/* cold */
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys;
+	const struct uroce_srq_table *srqs;
+	uint32_t xrcd;
 	struct uroce_rd_pool *rd_pool; /* where resp.res comes from; NULL: no READs are served */
 	struct uroce_qpc_attr attr;
 	struct uroce_resp resp;
@@ -271,10 +276,20 @@ int uroce_qpc_cancel(struct uroce_qpc *qpc, uint64_t wr_id);
 /** All attributes as they now are (cap excepted: the owner knows it). */
 void uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr);
 
+/** XRC_RECV: this SRQ ends. What the QP has of it goes back, and a message that uses it is cut off. */
+void uroce_qpc_forget_srq(struct uroce_qpc *qpc, const struct uroce_srq *srq);
+
 /**
  * An error that is not the peer's (CQ overrun, port removed): to ERR, everything flushed.
  */
 void uroce_qpc_fail(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** Whether the QP is of a service that acknowledges. */
+static inline bool
+uroce_qpc_is_reliable(const struct uroce_qpc *qpc)
+{
+	return qpc->service == UROCE_SERVICE_RC || qpc->service == UROCE_SERVICE_XRC;
+}
 
 /**
  * Whether uroce_qpc_send() might have something to do: a cheap hint. It is true too often (a request
@@ -287,6 +302,8 @@ uroce_qpc_has_work(const struct uroce_qpc *qpc)
 
 	if (qpc->resp.pending || qpc->resp.has_aeth)
 		return true;
+	if (!qpc->sq)
+		return false;
 	switch (qpc->state) {
 	case IBV_QPS_RTS:
 		return !req->is_rnr_wait && req->next_idx != uroce_ring_head(&qpc->sq->ring);

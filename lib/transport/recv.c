@@ -10,6 +10,8 @@ uroce_recv_current(struct uroce_qpc *qpc)
 {
 	bool is_limit = false;
 
+	if (!qpc->srq && !qpc->rq)
+		return NULL;
 	if (!qpc->srq) {
 		const struct uroce_ring *rq = &qpc->rq->ring;
 
@@ -43,4 +45,15 @@ uroce_recv_put_back(struct uroce_qpc *qpc)
 		return;
 	uroce_srq_put_back(qpc->srq, qpc->resp.recv);
 	qpc->resp.recv = NULL;
+}
+
+void
+uroce_qpc_forget_srq(struct uroce_qpc *qpc, const struct uroce_srq *srq)
+{
+	if (qpc->srq != srq)
+		return;
+	uroce_recv_put_back(qpc);
+	qpc->resp.operation = UROCE_OPERATION_NONE;
+	qpc->srq = NULL;
+	qpc->pdn = 0;
 }

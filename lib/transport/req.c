@@ -132,7 +132,7 @@ uroce_req_fail(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor
 	uroce_ring_pop(sq, 1);
 	uroce_done_send_end(qpc);
 	qpc->req.una_idx++;
-	if (qpc->type == IBV_QPT_RC) {
+	if (uroce_qpc_is_reliable(qpc)) {
 		uroce_qpc_enter_error(qpc, now_ns);
 		return;
 	}
@@ -209,8 +209,8 @@ static bool
 is_possible(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {
 	if (uroce_wqe_needs_response(wqe))
-		return qpc->type == IBV_QPT_RC && qpc->attr.max_rd_atomic;
-	return qpc->type == IBV_QPT_RC || wqe->opcode != IBV_WR_SEND_WITH_INV;
+		return uroce_qpc_is_reliable(qpc) && qpc->attr.max_rd_atomic;
+	return uroce_qpc_is_reliable(qpc) || wqe->opcode != IBV_WR_SEND_WITH_INV;
 }
 
 /* Whether the request at the position has to wait for READs and atomics before it. */
@@ -242,6 +242,32 @@ advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32
 	}
 }
 
+/*
+ * Begin the packet at the position: headers, and the XRCETH where there is one.
+ * @return where its extension headers are, at the offsets of the opcode's row
+ */
+static uint8_t *
+begin_packet(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd,
+	     uint8_t low, uint32_t payload_len)
+{
+	const uint8_t opcode = (uint8_t)(qpc->service << 5 | low);
+	uint8_t *ext = uroce_txd_begin(txd, qpc, &qpc->path, opcode, qpc->dest_qpn,
+				       qpc->req.next_psn, payload_len);
+
+	if (uroce_opcode_table[opcode].ext_mask & 1 << UROCE_EXT_XRCETH)
+		*(struct uroce_xrceth *)ext = (struct uroce_xrceth){ 0, be24_make(wqe->srqn) };
+	return ext;
+}
+
+/* Where an extension header of the packet is. */
+static void *
+ext_at(const struct uroce_txd *txd, enum uroce_ext which)
+{
+	const struct uroce_bth *bth = (const struct uroce_bth *)(txd->hdr + txd->bth_off);
+
+	return (uint8_t *)(bth + 1) + uroce_opcode_table[bth->opcode].ext_off[which];
+}
+
 /* READ: one request for the responses up to the end of the chunk. */
 static void
 put_read(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
@@ -253,8 +279,9 @@ put_read(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_t
 	const uint64_t offset = (uint64_t)pkt << qpc->mtu_shift;
 	const uint64_t offset_end = (uint64_t)end << qpc->mtu_shift;
 	const uint32_t len = (uint32_t)((offset_end < wqe->len ? offset_end : wqe->len) - offset);
-	struct uroce_reth *reth = (struct uroce_reth *)uroce_txd_begin(
-		txd, qpc, &qpc->path, UROCE_OP_READ_REQUEST, qpc->dest_qpn, req->next_psn, 0);
+
+	begin_packet(qpc, wqe, txd, UROCE_OP_READ_REQUEST, 0);
+	struct uroce_reth *reth = ext_at(txd, UROCE_EXT_RETH);
 
 	reth->va = be64_make(wqe->remote_addr + offset);
 	reth->rkey = be32_make(wqe->rkey);
@@ -269,9 +296,9 @@ put_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce
 {
 	struct uroce_req *req = &qpc->req;
 	const bool is_swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
-	struct uroce_atomiceth *eth = (struct uroce_atomiceth *)uroce_txd_begin(
-		txd, qpc, &qpc->path, is_swap ? UROCE_OP_CMP_SWAP : UROCE_OP_FETCH_ADD,
-		qpc->dest_qpn, req->next_psn, 0);
+
+	begin_packet(qpc, wqe, txd, is_swap ? UROCE_OP_CMP_SWAP : UROCE_OP_FETCH_ADD, 0);
+	struct uroce_atomiceth *eth = ext_at(txd, UROCE_EXT_ATOMICETH);
 
 	eth->va = be64_make(wqe->remote_addr);
 	eth->rkey = be32_make(wqe->rkey);
@@ -357,14 +384,12 @@ put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *tx
 		req->fault = IBV_WC_LOC_PROT_ERR;
 		return false;
 	}
-	const uint8_t opcode = (uint8_t)(qpc->service << 5 | opcode_at(wqe, pkt));
-	uint8_t *ext =
-		uroce_txd_begin(txd, qpc, &qpc->path, opcode, qpc->dest_qpn, req->next_psn, len);
+	uint8_t *ext = begin_packet(qpc, wqe, txd, opcode_at(wqe, pkt), len);
 	struct uroce_bth *bth = (struct uroce_bth *)(txd->hdr + txd->bth_off);
-	const struct uroce_opcode *op = &uroce_opcode_table[opcode];
+	const struct uroce_opcode *op = &uroce_opcode_table[bth->opcode];
 
 	if (op->ext_mask & 1 << UROCE_EXT_RETH) {
-		struct uroce_reth *reth = (struct uroce_reth *)ext;
+		struct uroce_reth *reth = ext_at(txd, UROCE_EXT_RETH);
 
 		reth->va = be64_make(wqe->remote_addr);
 		reth->rkey = be32_make(wqe->rkey);
@@ -377,7 +402,7 @@ put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *tx
 			be32_make(wqe->imm);
 	if (is_last && (wqe->flags & UROCE_WQE_SOLICITED))
 		bth->flags |= UROCE_BTH_SOLICITED;
-	if (qpc->type == IBV_QPT_RC && wants_ack(qpc, wqe))
+	if (uroce_qpc_is_reliable(qpc) && wants_ack(qpc, wqe))
 		bth->ack_req = UROCE_BTH_ACK_REQ;
 	qpc->stats.tx_bytes += len;
 	advance_position(qpc, wqe, 1);
@@ -394,7 +419,7 @@ next_request(struct uroce_qpc *qpc)
 	struct uroce_req *req = &qpc->req;
 
 	while (!req->fault) {
-		if (qpc->type == IBV_QPT_RC &&
+		if (uroce_qpc_is_reliable(qpc) &&
 		    uroce_psn_dist(req->una_psn, req->next_psn) >= UROCE_WINDOW_PSNS)
 			return NULL;
 		if (req->next_idx == req->begun_idx && !begin_request(qpc))
@@ -478,10 +503,10 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 	while (nb < max && (put_request(qpc, &out[nb]) ||
 			    (step_back_to_ask(qpc) && put_request(qpc, &out[nb]))))
 		nb++;
-	if (nb && req->ack_deadline == UROCE_NEVER && qpc->type == IBV_QPT_RC &&
+	if (nb && req->ack_deadline == UROCE_NEVER && uroce_qpc_is_reliable(qpc) &&
 	    qpc->ack_timeout_ns)
 		req->ack_deadline = now_ns + qpc->ack_timeout_ns;
-	if (qpc->type == IBV_QPT_RC)
+	if (uroce_qpc_is_reliable(qpc))
 		uroce_comp_retire_local(qpc, now_ns);
 	else if (!nb)
 		uroce_req_sent(qpc, now_ns);

@@ -39,6 +39,7 @@ struct uroce_rd_res {
 		uint64_t orig; /* atomic: the value before */
 	};
 	uint32_t rkey;     /* READ */
+	uint32_t pdn;      /* READ: the domain it was granted in; XRC targets serve several */
 	uint32_t len;      /* READ: bytes asked for; atomic: 0 */
 	uint32_t psn;      /* of the request; the first response has it too */
 	uint32_t sent;     /* responses before this are sent: the next is psn + sent */
@@ -48,7 +49,7 @@ struct uroce_rd_res {
 	uint32_t is_begun : 1;     /* the pass has sent its first response */
 	uint32_t was_answered : 1; /* all was sent once: from now on passes are repetitions */
 };
-static_assert(sizeof(struct uroce_rd_res) == 32, "two in a cache line");
+static_assert(sizeof(struct uroce_rd_res) == 40, "small");
 
 /** Bytes for a pool of `nb_blocks` (1 ..): each serves one QP at a time. */
 size_t uroce_rd_pool_memsize(uint32_t nb_blocks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The responder of RC [IBA 9.7.4, 9.7.5.1].
+ * The responder of RC and XRC [IBA 9.7.4, 9.7.5.1].
  *
  * A request is past, expected or ahead, by its PSN. An expected one is executed; a past one is
  * answered again (a READ by reading again, an atomic from its saved result, the others by an ACK);
@@ -191,6 +191,7 @@ execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns
 	*res = (struct uroce_rd_res){
 		.va = va,
 		.rkey = rkey,
+		.pdn = qpc->pdn,
 		.len = len,
 		.psn = pkt->psn,
 		.end = nb_psn,
@@ -266,6 +267,28 @@ execute_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 	return verdict;
 }
 
+/*
+ * XRC: the shared receive queue that the request names, of which it takes receive requests, and whose
+ * domain its keys are of. All packets of a message name the same [IBA A14.5].
+ */
+static enum uroce_verdict
+select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	const struct uroce_xrceth *eth = uroce_pkt_xrceth(pkt);
+	struct uroce_srq *srq = uroce_srq_table_find(qpc->srqs, be24_get(eth->srqn));
+
+	if (!srq || srq->xrcd != qpc->xrcd)
+		return UROCE_VERDICT_BAD_REQUEST;
+	if (qpc->resp.operation != UROCE_OPERATION_NONE && srq != qpc->srq)
+		return UROCE_VERDICT_BAD_REQUEST;
+	/* there may be one from a request that was refused */
+	if (srq != qpc->srq)
+		uroce_recv_put_back(qpc);
+	qpc->srq = srq;
+	qpc->pdn = srq->pdn;
+	return UROCE_VERDICT_REQUEST;
+}
+
 /* The request that was expected. */
 static enum uroce_verdict
 execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -277,6 +300,12 @@ execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	if (resp->is_nak_sent && resp->has_aeth)
 		resp->syndrome = UROCE_SYNDROME_ACK;
 	resp->is_nak_sent = false;
+	if (qpc->srqs) {
+		const enum uroce_verdict named = select_srq(qpc, pkt);
+
+		if (named != UROCE_VERDICT_REQUEST)
+			return refuse(qpc, named, now_ns);
+	}
 	switch (pkt->op->operation) {
 	case UROCE_OPERATION_SEND:
 	case UROCE_OPERATION_WRITE:
@@ -382,6 +411,15 @@ uroce_resp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 	return UROCE_VERDICT_PSN_GAP;
 }
 
+/* Begin a response. @return where its extension headers go */
+static uint8_t *
+begin_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t low, uint32_t psn,
+	       uint32_t payload_len)
+{
+	return uroce_txd_begin(txd, qpc, &qpc->path, (uint8_t)(qpc->service << 5 | low),
+			       qpc->dest_qpn, psn, payload_len);
+}
+
 static void
 put_aeth(uint8_t *ext, uint8_t syndrome, uint32_t msn)
 {
@@ -394,8 +432,7 @@ put_aeth(uint8_t *ext, uint8_t syndrome, uint32_t msn)
 static void
 put_atomic_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct uroce_txd *txd)
 {
-	uint8_t *ext = uroce_txd_begin(txd, qpc, &qpc->path, UROCE_OP_ATOMIC_ACK, qpc->dest_qpn,
-				       res->psn, 0);
+	uint8_t *ext = begin_response(qpc, txd, UROCE_OP_ATOMIC_ACK, res->psn, 0);
 
 	put_aeth(ext, UROCE_SYNDROME_ACK, res->msn);
 	((struct uroce_atomicacketh *)(ext + sizeof(struct uroce_aeth)))->orig =
@@ -418,14 +455,13 @@ put_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct 
 	const void *src = NULL;
 
 	if (len) {
-		src = uroce_rkey_resolve(qpc->mrs, res->rkey, qpc->pdn, qpc->qpn, va, len,
+		src = uroce_rkey_resolve(qpc->mrs, res->rkey, res->pdn, qpc->qpn, va, len,
 					 IBV_ACCESS_REMOTE_READ);
 		if (!src)
 			return false;
 	}
 	const uint8_t opcode = read_opcodes[res->is_begun][pkt + 1 == res->end];
-	uint8_t *ext = uroce_txd_begin(txd, qpc, &qpc->path, opcode, qpc->dest_qpn,
-				       uroce_psn_add(res->psn, pkt), len);
+	uint8_t *ext = begin_response(qpc, txd, opcode, uroce_psn_add(res->psn, pkt), len);
 
 	if (uroce_opcode_table[opcode].ext_mask)
 		put_aeth(ext, UROCE_SYNDROME_ACK, res->msn);
@@ -483,7 +519,7 @@ put_aeth_packet(struct uroce_qpc *qpc, struct uroce_txd *txd)
 	struct uroce_resp *resp = &qpc->resp;
 	const bool is_ack = resp->syndrome == UROCE_SYNDROME_ACK;
 	const uint32_t psn = is_ack ? uroce_psn_add(resp->epsn, UROCE_PSN_MASK) : resp->aeth_psn;
-	uint8_t *ext = uroce_txd_begin(txd, qpc, &qpc->path, UROCE_OP_ACK, qpc->dest_qpn, psn, 0);
+	uint8_t *ext = begin_response(qpc, txd, UROCE_OP_ACK, psn, 0);
 
 	put_aeth(ext, resp->syndrome, resp->msn);
 	resp->has_aeth = false;

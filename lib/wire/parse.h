@@ -111,4 +111,16 @@ uroce_pkt_ieth(const struct uroce_pkt *pkt)
 	return (const struct uroce_ieth *)uroce_pkt_ext(pkt, UROCE_EXT_IETH);
 }
 
+static inline const struct uroce_xrceth *
+uroce_pkt_xrceth(const struct uroce_pkt *pkt)
+{
+	return (const struct uroce_xrceth *)uroce_pkt_ext(pkt, UROCE_EXT_XRCETH);
+}
+
+static inline const struct uroce_feth *
+uroce_pkt_feth(const struct uroce_pkt *pkt)
+{
+	return (const struct uroce_feth *)uroce_pkt_ext(pkt, UROCE_EXT_FETH);
+}
+
 #endif /* UROCE_WIRE_PARSE_H */

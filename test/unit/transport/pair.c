@@ -17,6 +17,7 @@
 #include "link.h"
 #include "wire/psn.h"
 
+#define XRCD         5
 #define NB_MR        16
 #define NB_RD_BLOCKS 1
 #define STEPS_MAX    10000000
@@ -78,6 +79,37 @@ allocate(struct pair_host *host, size_t len)
 	return NULL;
 }
 
+/* An XRC connection has an initiator, A, and a target. */
+static enum ibv_qp_type
+type_of(const struct pair_conf *conf, enum pair_side side)
+{
+	return conf->type == IBV_QPT_XRC_SEND && side == B ? IBV_QPT_XRC_RECV : conf->type;
+}
+
+/* The shared queue of a host, and for XRC the table that it is found in, beside another's. */
+static void
+make_srq(struct pair_host *host, const struct pair_conf *conf)
+{
+	const bool is_xrc = conf->type == IBV_QPT_XRC_SEND;
+	const struct uroce_srq_conf srq_conf = {
+		.max_wr = conf->rq_len,
+		.max_sge = conf->max_sge,
+		.pdn = pdns[host->side],
+		.xrcd = is_xrc ? XRCD : 0,
+		.cq = is_xrc ? &host->recv_cq : NULL,
+		.cookie = host,
+	};
+
+	uroce_srq_init(&host->srq, allocate(host, uroce_srq_memsize(conf->rq_len, conf->max_sge)),
+		       &srq_conf);
+	if (!is_xrc)
+		return;
+	host->srqs = uroce_srq_table_init(allocate(host, uroce_srq_table_memsize(4)), 4);
+	host->other_srq = (struct uroce_srq){ .xrcd = XRCD + 1 };
+	assert_int_equal(uroce_srq_table_add(host->srqs, &host->srq), 0);
+	assert_int_equal(uroce_srq_table_add(host->srqs, &host->other_srq), 0);
+}
+
 static void
 make_queues(struct pair_host *host, const struct pair_conf *conf)
 {
@@ -89,17 +121,9 @@ make_queues(struct pair_host *host, const struct pair_conf *conf)
 		      conf->sq_len, conf->max_sge, conf->max_inline, is_ud);
 	uroce_rq_init(&host->rq, allocate(host, uroce_ring_memsize(conf->rq_len, recv_stride)),
 		      conf->rq_len, conf->max_sge);
-	const struct uroce_srq_conf srq_conf = {
-		.max_wr = conf->rq_len,
-		.max_sge = conf->max_sge,
-		.pdn = pdns[host->side],
-		.cookie = host,
-	};
-
-	if (conf->has_srq)
-		uroce_srq_init(&host->srq,
-			       allocate(host, uroce_srq_memsize(conf->rq_len, conf->max_sge)),
-			       &srq_conf);
+	host->sq.is_xrc = conf->type == IBV_QPT_XRC_SEND;
+	if (conf->has_srq || type_of(conf, host->side) == IBV_QPT_XRC_RECV)
+		make_srq(host, conf);
 	uroce_cq_init(&host->send_cq, allocate(host, uroce_cq_memsize(conf->cq_len)), conf->cq_len);
 	uroce_cq_init(&host->recv_cq, allocate(host, uroce_cq_memsize(conf->cq_len)), conf->cq_len);
 }
@@ -147,15 +171,19 @@ make_host(struct pair *pair, enum pair_side side)
 		.max_rd_atomic = UROCE_RD_ATOMIC_MAX,
 		.max_dest_rd_atomic = UROCE_RD_ATOMIC_MAX,
 	};
+	const enum ibv_qp_type type = type_of(conf, side);
+	const bool is_xrc = conf->type == IBV_QPT_XRC_SEND;
 	const struct uroce_qpc_conf qpc_conf = {
-		.type = conf->type,
+		.type = type,
 		.qpn = qpns[side],
 		.pdn = pdns[side],
-		.sq = &host->sq,
-		.rq = conf->has_srq ? NULL : &host->rq,
+		.sq = type == IBV_QPT_XRC_RECV ? NULL : &host->sq,
+		.rq = conf->has_srq || is_xrc ? NULL : &host->rq,
 		.srq = conf->has_srq ? &host->srq : NULL,
+		.srqs = host->srqs,
+		.xrcd = XRCD,
 		.send_cq = &host->send_cq,
-		.recv_cq = &host->recv_cq,
+		.recv_cq = is_xrc ? NULL : &host->recv_cq,
 		.mrs = host->mrs,
 		.rd_pool = host->rd_pool,
 		.limits = &host->limits,
@@ -204,13 +232,26 @@ pair_close(struct pair *pair)
 /* Which attributes lead to a state, by the service. */
 static const struct {
 	int mask[IBV_QPS_ERR + 1];
-} steps[IBV_QPT_UD + 1] = {
+} steps[IBV_QPT_XRC_RECV + 1] = {
 	[IBV_QPT_RC] = { { [IBV_QPS_INIT] = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
 			   [IBV_QPS_RTR] = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 					   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 					   IBV_QP_MIN_RNR_TIMER,
 			   [IBV_QPS_RTS] = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 					   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC } },
+	[IBV_QPT_XRC_SEND] = { { [IBV_QPS_INIT] =
+					 IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+				 [IBV_QPS_RTR] = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+						 IBV_QP_RQ_PSN,
+				 [IBV_QPS_RTS] = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+						 IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+						 IBV_QP_MAX_QP_RD_ATOMIC } },
+	[IBV_QPT_XRC_RECV] = { { [IBV_QPS_INIT] =
+					 IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+				 [IBV_QPS_RTR] = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+						 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+						 IBV_QP_MIN_RNR_TIMER,
+				 [IBV_QPS_RTS] = IBV_QP_TIMEOUT | IBV_QP_SQ_PSN } },
 	[IBV_QPT_UC] = { { [IBV_QPS_INIT] = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
 			   [IBV_QPS_RTR] =
 				   IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
@@ -242,7 +283,7 @@ pair_attr(const struct pair *pair, enum pair_side side, enum ibv_qp_state state,
 		.retry_cnt = conf->retry_cnt,
 		.rnr_retry = conf->rnr_retry,
 	};
-	return IBV_QP_STATE | steps[conf->type].mask[state];
+	return IBV_QP_STATE | steps[type_of(conf, side)].mask[state];
 }
 
 /* What happened to a host in a call, taken as its owner would. */
@@ -293,7 +334,7 @@ pair_register(struct pair *pair, enum pair_side side, void *addr, uint64_t len, 
 		.addr = addr,
 		.iova = (uintptr_t)addr,
 		.len = len,
-		.pdn = host->qpc.pdn,
+		.pdn = pdns[side],
 		.access = access,
 	};
 	uint32_t key;
@@ -357,6 +398,7 @@ pair_post(struct pair *pair, enum pair_side side, const struct pair_wr *op)
 		.sg_list = &sge,
 		.num_sge = sge.length ? 1 : 0,
 		.imm_data = op->imm,
+		.qp_type.xrc.remote_srqn = op->srqn ? op->srqn : peer->srq.srqn,
 	};
 
 	if (host->sq.has_path) {
@@ -443,7 +485,8 @@ check_host(const struct pair_host *host)
 		assert_true(uroce_qpc_deadline(qpc) == UROCE_NEVER);
 		assert_int_equal(qpc->resp.operation, UROCE_OPERATION_NONE);
 	}
-	if (qpc->type != IBV_QPT_RC || (qpc->state != IBV_QPS_RTS && qpc->state != IBV_QPS_SQD))
+	if (!uroce_qpc_is_reliable(qpc) || !qpc->sq ||
+	    (qpc->state != IBV_QPS_RTS && qpc->state != IBV_QPS_SQD))
 		return;
 	/* the position is inside the window, the window inside its bound */
 	const uint32_t window = uroce_psn_dist(req->una_psn, req->max_psn);

@@ -53,7 +53,7 @@ enum pair_action {
 
 /** How a pair is made; start from pair_conf(). */
 struct pair_conf {
-	enum ibv_qp_type type;
+	enum ibv_qp_type type; /* XRC_SEND: A asks, and B is an XRC_RECV with two shared queues */
 	enum ibv_mtu mtu;
 	bool is_ipv6;
 	bool is_quiet;      /* no trace: for long random runs */
@@ -82,7 +82,9 @@ struct pair_host {
 	struct uroce_qpc qpc;
 	struct uroce_wq sq;
 	struct uroce_wq rq;
-	struct uroce_srq srq; /* conf.has_srq */
+	struct uroce_srq srq;         /* conf.has_srq, or the target of XRC */
+	struct uroce_srq other_srq;   /* XRC: of another domain, without memory */
+	struct uroce_srq_table *srqs; /* XRC */
 	struct uroce_cq send_cq;
 	struct uroce_cq recv_cq;
 	struct uroce_mr_table *mrs;
@@ -97,7 +99,7 @@ struct pair_host {
 	uint64_t next_recv_id;
 	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* of what arrived */
 	bool has_more;                          /* its last burst was a full one */
-	void *blocks[10];                       /* to be freed */
+	void *blocks[12];                       /* to be freed */
 };
 
 /** A frame on the wire. */
@@ -185,6 +187,7 @@ struct pair_wr {
 	uint32_t imm;    /* as written in wire order */
 	uint64_t compare_add;
 	uint64_t swap;
+	uint32_t srqn; /* XRC; 0: the peer's */
 };
 
 /** @return 0 or what uroce_sq_fill() said */
@@ -251,6 +254,7 @@ struct pair_pkt {
 	uint32_t src_qpn;
 	uint32_t imm;      /* as written in wire order */
 	uint32_t inv_rkey; /* IETH */
+	uint32_t srqn;     /* XRCETH */
 };
 
 /** Hand a frame to a host now. @return what it made of it */
