@@ -244,3 +244,16 @@ uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint32_t p
 		return uroce_mw_resolve(entry, state, pdn, qpn, va, len, access);
 	return resolve_region(entry, pdn, va, len, access);
 }
+
+void *
+uroce_rkey_region(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn, uint32_t access,
+		  uint64_t *len)
+{
+	uint64_t state;
+	const struct uroce_entry *entry = find_live(table, rkey, &state);
+
+	if (entry == NULL || UROCE_ENTRY_GET(entry, kind) != 0)
+		return NULL;
+	*len = UROCE_ENTRY_GET(entry, len);
+	return resolve_region(entry, pdn, UROCE_ENTRY_GET(entry, iova), *len, access);
+}

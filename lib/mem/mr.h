@@ -78,4 +78,12 @@ void *uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_
 void *uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn,
 			 uint32_t qpn, uint64_t va, uint64_t len, uint32_t access);
 
+/**
+ * The whole region of a peer's key, under the same checks; a window has none.
+ * @param[out] len  its bytes
+ * @return where it begins; NULL when refused
+ */
+void *uroce_rkey_region(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn,
+			uint32_t access, uint64_t *len);
+
 #endif /* UROCE_MEM_MR_H */

@@ -11,6 +11,8 @@
 
 #include "queue/wq.h"
 
+#include "wire/newer_verbs.h"
+
 /** Longest message of every service, in bytes. */
 #define MSG_LEN_MAX (UINT64_C(1) << 31)
 
@@ -27,6 +29,8 @@ enum opcode_fact {
 	IS_ATOMIC = 1 << 5,
 	IS_LOCAL = 1 << 6, /* sends nothing: no message, no scatter list */
 	IS_BIND = 1 << 7,
+	IS_8_BYTES = 1 << 8, /* exactly */
+	IS_FLUSH = 1 << 9,   /* names a range of the peer's memory, and has no message */
 };
 
 #define SEND_FACTS (ON_CONNECTED | CAN_INLINE | CAN_SOLICIT)
@@ -38,10 +42,12 @@ static const uint16_t opcode_table[] = {
 	[IBV_WR_SEND_WITH_IMM] = SEND_FACTS | ON_DATAGRAM,
 	[IBV_WR_SEND_WITH_INV] = SEND_FACTS,
 	[IBV_WR_RDMA_READ] = ON_CONNECTED | IS_RDMA,
-	[IBV_WR_ATOMIC_CMP_AND_SWP] = ON_CONNECTED | IS_ATOMIC,
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = ON_CONNECTED | IS_ATOMIC,
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = ON_CONNECTED | IS_ATOMIC | IS_8_BYTES,
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = ON_CONNECTED | IS_ATOMIC | IS_8_BYTES,
 	[IBV_WR_LOCAL_INV] = ON_CONNECTED | IS_LOCAL,
 	[IBV_WR_BIND_MW] = ON_CONNECTED | IS_LOCAL | IS_BIND,
+	[UROCE_WR_FLUSH] = ON_CONNECTED | IS_FLUSH,
+	[UROCE_WR_ATOMIC_WRITE] = ON_CONNECTED | CAN_INLINE | IS_RDMA | IS_8_BYTES,
 };
 
 static const unsigned send_flags_known =
@@ -123,6 +129,16 @@ is_bind_sound(const struct ibv_send_wr *wr)
 	return wr->bind_mw.bind_info.mr != NULL || wr->bind_mw.bind_info.length == 0;
 }
 
+/* A range, its placement and its selectivity, as <uroce_dv.h> puts them into a request. */
+static bool
+is_flush_sound(const struct ibv_send_wr *wr)
+{
+	const uint64_t type = wr->wr.atomic.swap & 0xf, level = wr->wr.atomic.swap >> 4;
+
+	return wr->wr.atomic.compare_add <= UINT32_MAX && type >= UROCE_FLUSH_GLOBAL &&
+	       type <= (UROCE_FLUSH_GLOBAL | UROCE_FLUSH_PERSISTENT) && level <= UROCE_FLUSH_MR;
+}
+
 static bool
 is_allowed(const struct uroce_wq *sq, const struct ibv_send_wr *wr, unsigned facts, uint64_t len)
 {
@@ -133,7 +149,9 @@ is_allowed(const struct uroce_wq *sq, const struct ibv_send_wr *wr, unsigned fac
 		return false;
 	if ((facts & IS_BIND) != 0 && !is_bind_sound(wr))
 		return false;
-	return (facts & IS_ATOMIC) != 0 ? len == ATOMIC_LEN : len <= MSG_LEN_MAX;
+	if ((facts & IS_FLUSH) != 0 && !is_flush_sound(wr))
+		return false;
+	return (facts & IS_8_BYTES) != 0 ? len == ATOMIC_LEN : len <= MSG_LEN_MAX;
 }
 
 static uint8_t
@@ -161,7 +179,7 @@ put_target(struct uroce_send_wqe *wqe, const struct ibv_send_wr *wr, unsigned fa
 	if ((facts & IS_RDMA) != 0) {
 		wqe->remote_addr = wr->wr.rdma.remote_addr;
 		wqe->rkey = wr->wr.rdma.rkey;
-	} else if ((facts & IS_ATOMIC) != 0) {
+	} else if ((facts & (IS_ATOMIC | IS_FLUSH)) != 0) {
 		wqe->remote_addr = wr->wr.atomic.remote_addr;
 		wqe->rkey = wr->wr.atomic.rkey;
 		wqe->atomic.compare_add = wr->wr.atomic.compare_add;
@@ -199,7 +217,7 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	if (!uroce_ring_has_room(&sq->ring, nth))
 		return -ENOMEM;
 	const unsigned facts = opcode_facts(sq, wr->opcode);
-	const unsigned nb_sge = (facts & IS_LOCAL) != 0 ? 0 : (unsigned)wr->num_sge;
+	const unsigned nb_sge = (facts & (IS_LOCAL | IS_FLUSH)) != 0 ? 0 : (unsigned)wr->num_sge;
 
 	if (nb_sge > sq->max_sge) /* a negative number is a large one here */
 		return -EINVAL;

@@ -47,11 +47,11 @@ enum uroce_wqe_flag {
 /** Send work queue entry: one cache line, then [path], then scatter list or inline data. */
 struct uroce_send_wqe {
 	uint64_t wr_id;
-	uint64_t remote_addr; /* RDMA and atomics; BIND_MW: where in the region */
+	uint64_t remote_addr; /* RDMA, atomics and FLUSH; BIND_MW: where in the region */
 	union {
 		struct {
-			uint64_t compare_add;
-			uint64_t swap;
+			uint64_t compare_add; /* FLUSH: bytes of the range */
+			uint64_t swap;        /* FLUSH: placement type, and level << 4 */
 		} atomic;
 		struct {
 			uint32_t dest_qpn;

@@ -19,7 +19,8 @@
 #define RETRY_MAX      7
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
-	 IBV_ACCESS_REMOTE_ATOMIC)
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | UROCE_ACCESS_FLUSH_GLOBAL |               \
+	 UROCE_ACCESS_FLUSH_PERSISTENT)
 
 static bool
 is_port(const struct uroce_qpc_limits *limits, uint8_t port_num)

@@ -155,7 +155,9 @@ read_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uroce_s
 {
 	struct uroce_req *req = &qpc->req;
 	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
-	const uint32_t len = uroce_msg_payload(qpc, wqe->len, nth);
+	/* FLUSH and ATOMIC_WRITE are answered like a READ of nothing [IBA A19] */
+	const bool is_read = wqe->opcode == IBV_WR_RDMA_READ;
+	const uint32_t len = is_read ? uroce_msg_payload(qpc, wqe->len, nth) : 0;
 	const bool is_end = nth + 1 == wqe->nb_psn;
 	const bool is_chunk_end = is_end || (nth + 1) % UROCE_READ_CHUNK_PSNS == 0;
 	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
@@ -193,6 +195,14 @@ atomic_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uroce
 	return UROCE_VERDICT_RESPONSE;
 }
 
+/* Whether a request is answered by an atomic acknowledgement. */
+static bool
+is_fetching(const struct uroce_send_wqe *wqe)
+{
+	return wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
 /* A response with data, for the request that una_psn is in. */
 static enum uroce_verdict
 data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -206,7 +216,7 @@ data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
 	const bool is_atomic = pkt->op->operation == UROCE_OPERATION_ATOMIC_ACK;
 
-	if (!uroce_wqe_needs_response(wqe) || is_atomic != (wqe->opcode != IBV_WR_RDMA_READ))
+	if (!uroce_wqe_needs_response(wqe) || is_atomic != is_fetching(wqe))
 		return bad_response(qpc, now_ns);
 	const enum uroce_verdict verdict = is_atomic ? atomic_response(qpc, pkt, wqe, now_ns)
 						     : read_response(qpc, pkt, wqe, now_ns);

@@ -195,8 +195,7 @@ begin_request(struct uroce_qpc *qpc)
 	wqe->first_psn = req->next_psn;
 	if (wqe->flags & UROCE_WQE_LOCAL)
 		wqe->nb_psn = 0;
-	else if (wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-		 wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+	else if (uroce_wqe_needs_response(wqe) && wqe->opcode != IBV_WR_RDMA_READ)
 		wqe->nb_psn = 1;
 	else
 		wqe->nb_psn = uroce_msg_packets(qpc, wqe->len);
@@ -341,6 +340,46 @@ opcode_at(const struct uroce_send_wqe *wqe, uint32_t pkt)
 	return is_last ? ops[wqe->opcode].last : ops[wqe->opcode].middle;
 }
 
+/* FLUSH: no payload, and a response that says that it is done. */
+static void
+put_flush(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
+{
+	const uint32_t type = wqe->atomic.swap & 0xf, level = (uint32_t)(wqe->atomic.swap >> 4);
+
+	begin_packet(qpc, wqe, txd, UROCE_OP_FLUSH, 0);
+	struct uroce_feth *feth = ext_at(txd, UROCE_EXT_FETH);
+	struct uroce_reth *reth = ext_at(txd, UROCE_EXT_RETH);
+
+	feth->sel_plt = be32_make(level << 4 | type);
+	reth->va = be64_make(wqe->remote_addr);
+	reth->rkey = be32_make(wqe->rkey);
+	reth->dma_len = be32_make((uint32_t)wqe->atomic.compare_add);
+	qpc->req.nb_rd_out++;
+	qpc->req.since_ack_req = 0;
+	advance_position(qpc, wqe, 1);
+}
+
+/* @return whether a packet was built; if not, the request has a fault */
+static bool
+put_atomic_write(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
+{
+	if (slice_payload(qpc, wqe, UROCE_ATOMIC_WRITE_LEN, txd)) {
+		qpc->req.fault = IBV_WC_LOC_PROT_ERR;
+		return false;
+	}
+	begin_packet(qpc, wqe, txd, UROCE_OP_ATOMIC_WRITE, UROCE_ATOMIC_WRITE_LEN);
+	struct uroce_reth *reth = ext_at(txd, UROCE_EXT_RETH);
+
+	reth->va = be64_make(wqe->remote_addr);
+	reth->rkey = be32_make(wqe->rkey);
+	reth->dma_len = be32_make(UROCE_ATOMIC_WRITE_LEN);
+	qpc->req.nb_rd_out++;
+	qpc->req.since_ack_req = 0;
+	qpc->stats.tx_bytes += UROCE_ATOMIC_WRITE_LEN;
+	advance_position(qpc, wqe, 1);
+	return true;
+}
+
 /* Whether nothing that is posted behind the request at the position sends anything. */
 static bool
 is_last_to_send(const struct uroce_qpc *qpc)
@@ -448,13 +487,19 @@ put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 
 	if (!wqe)
 		return false;
-	if (wqe->opcode == IBV_WR_RDMA_READ) {
+	switch ((int)wqe->opcode) {
+	case IBV_WR_RDMA_READ:
 		put_read(qpc, wqe, txd);
 		return true;
-	}
-	if (uroce_wqe_needs_response(wqe)) {
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		put_atomic(qpc, wqe, txd);
 		return true;
+	case UROCE_WR_FLUSH:
+		put_flush(qpc, wqe, txd);
+		return true;
+	case UROCE_WR_ATOMIC_WRITE:
+		return put_atomic_write(qpc, wqe, txd);
 	}
 	return put_data(qpc, wqe, txd);
 }

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "mem/flush.h"
 #include "transport/done.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
@@ -251,6 +252,92 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	return UROCE_VERDICT_REQUEST;
 }
 
+/* What is answered like a READ of nothing is remembered as one. */
+static void
+remember_empty(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t psn)
+{
+	resp->msn = uroce_psn_add(resp->msn, 1);
+	*res = (struct uroce_rd_res){ .psn = psn, .end = 1, .msn = resp->msn };
+	commit_resource(resp);
+	resp->epsn = uroce_psn_add(resp->epsn, 1);
+}
+
+/* ATOMIC_WRITE: 8 bytes that nobody ever sees a part of [IBA A19]. */
+static enum uroce_verdict
+execute_atomic_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	const struct uroce_reth *reth = uroce_pkt_reth(pkt);
+	const uint64_t va = be64_get(reth->va);
+	uint64_t value;
+
+	if (qpc->resp.operation != UROCE_OPERATION_NONE)
+		return UROCE_VERDICT_BAD_SEQUENCE;
+	if (be32_get(reth->dma_len) != sizeof(value))
+		return UROCE_VERDICT_BAD_REQUEST;
+	if (!(qpc->access & IBV_ACCESS_REMOTE_WRITE))
+		return UROCE_VERDICT_NO_ACCESS;
+	uint64_t *at = uroce_rkey_resolve(qpc->mrs, be32_get(reth->rkey), qpc->pdn, qpc->qpn, va,
+					  sizeof(value), IBV_ACCESS_REMOTE_WRITE);
+
+	if (!at)
+		return UROCE_VERDICT_NO_ACCESS;
+	if (va % sizeof(value) || (uintptr_t)at % sizeof(value))
+		return UROCE_VERDICT_BAD_REQUEST;
+	struct uroce_rd_res *res;
+	const enum uroce_verdict verdict = next_resource(qpc, now_ns, &res);
+
+	if (verdict != UROCE_VERDICT_REQUEST)
+		return verdict;
+	memcpy(&value, pkt->payload, sizeof(value));
+	__atomic_store_n(at, value, __ATOMIC_SEQ_CST);
+	qpc->stats.rx_bytes += sizeof(value);
+	remember_empty(&qpc->resp, res, pkt->psn);
+	return UROCE_VERDICT_REQUEST;
+}
+
+/* The rights that a FLUSH of this placement needs. */
+static uint32_t
+flush_access(uint32_t type)
+{
+	return (type & UROCE_FLUSH_GLOBAL ? UROCE_ACCESS_FLUSH_GLOBAL : 0) |
+	       (type & UROCE_FLUSH_PERSISTENT ? UROCE_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
+/* What the peer wrote before is where everybody sees it, or where it stays. */
+static enum uroce_verdict
+execute_flush(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	const struct uroce_reth *reth = uroce_pkt_reth(pkt);
+	const uint32_t sel_plt = be32_get(uroce_pkt_feth(pkt)->sel_plt);
+	const uint32_t type = sel_plt & 0xf, level = sel_plt >> 4 & 3;
+	const uint32_t access = flush_access(type);
+	uint64_t len = be32_get(reth->dma_len);
+	const void *at;
+
+	if (qpc->resp.operation != UROCE_OPERATION_NONE)
+		return UROCE_VERDICT_BAD_SEQUENCE;
+	if (!access || type & ~(uint32_t)(UROCE_FLUSH_GLOBAL | UROCE_FLUSH_PERSISTENT) ||
+	    level > UROCE_FLUSH_MR)
+		return UROCE_VERDICT_BAD_REQUEST;
+	if (access & ~qpc->access)
+		return UROCE_VERDICT_BAD_REQUEST;
+	if (level == UROCE_FLUSH_MR)
+		at = uroce_rkey_region(qpc->mrs, be32_get(reth->rkey), qpc->pdn, access, &len);
+	else
+		at = uroce_rkey_resolve(qpc->mrs, be32_get(reth->rkey), qpc->pdn, qpc->qpn,
+					be64_get(reth->va), len, access);
+	if (!at)
+		return UROCE_VERDICT_NO_ACCESS;
+	struct uroce_rd_res *res;
+	const enum uroce_verdict verdict = next_resource(qpc, now_ns, &res);
+
+	if (verdict != UROCE_VERDICT_REQUEST)
+		return verdict;
+	uroce_mem_flush(at, len, type & UROCE_FLUSH_PERSISTENT);
+	remember_empty(&qpc->resp, res, pkt->psn);
+	return UROCE_VERDICT_REQUEST;
+}
+
 static enum uroce_verdict
 execute_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -316,6 +403,12 @@ execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 		break;
 	case UROCE_OPERATION_ATOMIC:
 		verdict = execute_atomic(qpc, pkt, now_ns);
+		break;
+	case UROCE_OPERATION_ATOMIC_WRITE:
+		verdict = execute_atomic_write(qpc, pkt, now_ns);
+		break;
+	case UROCE_OPERATION_FLUSH:
+		verdict = execute_flush(qpc, pkt, now_ns);
 		break;
 	}
 	return verdict == UROCE_VERDICT_REQUEST ? verdict : refuse(qpc, verdict, now_ns);
@@ -385,6 +478,18 @@ repeat_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return UROCE_VERDICT_DUPLICATE;
 }
 
+/* A FLUSH or ATOMIC_WRITE again: what it did is done, and may have been written over since. */
+static enum uroce_verdict
+repeat_empty(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	struct uroce_rd_res *res = find_resource(qpc, pkt->psn);
+
+	if (!res || res->is_atomic || res->len)
+		return UROCE_VERDICT_STALE;
+	answer_again(&qpc->resp, res, 0, 1);
+	return UROCE_VERDICT_DUPLICATE;
+}
+
 static enum uroce_verdict
 repeat(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -392,6 +497,9 @@ repeat(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return repeat_read(qpc, pkt);
 	if (pkt->op->operation == UROCE_OPERATION_ATOMIC)
 		return repeat_atomic(qpc, pkt);
+	if (pkt->op->operation == UROCE_OPERATION_ATOMIC_WRITE ||
+	    pkt->op->operation == UROCE_OPERATION_FLUSH)
+		return repeat_empty(qpc, pkt);
 	owe_ack(&qpc->resp);
 	return UROCE_VERDICT_DUPLICATE;
 }

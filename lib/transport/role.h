@@ -17,6 +17,7 @@
  */
 
 #include "transport/qpc.h"
+#include "wire/newer_verbs.h"
 
 /* --- req.c --- */
 
@@ -84,8 +85,15 @@ uroce_wqe_needs_response(const struct uroce_send_wqe *wqe)
 {
 	if (wqe->flags & UROCE_WQE_LOCAL)
 		return false;
-	return wqe->opcode == IBV_WR_RDMA_READ || wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	       wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	switch ((int)wqe->opcode) {
+	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+	case UROCE_WR_FLUSH:
+	case UROCE_WR_ATOMIC_WRITE:
+		return true;
+	}
+	return false;
 }
 
 static inline struct uroce_send_wqe *

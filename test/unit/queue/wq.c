@@ -5,6 +5,7 @@
  */
 
 #include "queue/wq.h"
+#include "wire/newer_verbs.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -135,7 +136,10 @@ sq_fill__each_opcode_on_the_queues_that_have_it(void **state)
 		{ IBV_WR_TSO, false, false },
 		{ IBV_WR_DRIVER1, false, false },
 		{ 12, false, false },
-		{ IBV_WR_ATOMIC_WRITE, false, false },
+		{ 13, false, false },
+		{ UROCE_WR_FLUSH, true, false },
+		{ UROCE_WR_ATOMIC_WRITE, true, false },
+		{ 16, false, false },
 		{ 256, false, false },
 		{ UINT32_MAX, false, false },
 	};
@@ -150,6 +154,7 @@ sq_fill__each_opcode_on_the_queues_that_have_it(void **state)
 		const struct ibv_send_wr wr = { .sg_list = &sge,
 						.num_sge = 1,
 						.opcode = (enum ibv_wr_opcode)rows[i].opcode,
+						.wr.atomic = { .swap = UROCE_FLUSH_GLOBAL },
 						.bind_mw = { .mw = &mw } };
 
 		assert_int_equal(fill(&connected, &wr), rows[i].is_connected ? 0 : -EINVAL);
@@ -494,6 +499,67 @@ sq_fill__bind_of_a_window(void **state)
 }
 
 static void
+sq_fill__flush(void **state)
+{
+	struct uroce_wq *sq = *state;
+	struct ibv_send_wr wr = {
+		.opcode = (enum ibv_wr_opcode)UROCE_WR_FLUSH,
+		.num_sge = 1000,
+		.wr.atomic = { .remote_addr = 0x1000, .compare_add = UINT32_MAX, .rkey = 5 },
+	};
+	static const struct {
+		uint64_t type_level;
+		int ret;
+	} rows[] = {
+		{ 0x01, 0 },
+		{ 0x02, 0 },
+		{ 0x13, 0 },
+		{ 0x00, -EINVAL },
+		{ 0x04, -EINVAL },
+		{ 0x21, -EINVAL },
+		{ 1ull << 36, -EINVAL },
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		wr.wr.atomic.swap = rows[i].type_level;
+		assert_int_equal(fill(sq, &wr), rows[i].ret);
+		if (rows[i].ret)
+			continue;
+		assert_int_equal(filled(sq)->atomic.swap, rows[i].type_level);
+		assert_int_equal(filled(sq)->atomic.compare_add, UINT32_MAX);
+		assert_int_equal(filled(sq)->remote_addr, 0x1000);
+		assert_int_equal(filled(sq)->rkey, 5);
+		assert_int_equal(filled(sq)->len, 0);
+		assert_int_equal(filled(sq)->nb_sge, 0);
+	}
+	wr.wr.atomic.swap = UROCE_FLUSH_GLOBAL;
+	wr.wr.atomic.compare_add = UINT64_C(1) << 32;
+	assert_int_equal(fill(sq, &wr), -EINVAL);
+}
+
+static void
+sq_fill__atomic_write_is_8_bytes(void **state)
+{
+	struct uroce_wq *sq = *state;
+	uint8_t bytes[16] = { 1 };
+	struct ibv_sge sge = { (uintptr_t)bytes, 8, 1 };
+	struct ibv_send_wr wr = {
+		.opcode = (enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE,
+		.send_flags = IBV_SEND_INLINE,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+
+	assert_int_equal(fill(sq, &wr), 0);
+	sge.length = 7;
+	assert_int_equal(fill(sq, &wr), -EINVAL);
+	sge.length = 9;
+	assert_int_equal(fill(sq, &wr), -EINVAL);
+	wr.num_sge = 0;
+	assert_int_equal(fill(sq, &wr), -EINVAL);
+}
+
+static void
 sq_fill__refusal_leaves_the_slot_alone(void **state)
 {
 	struct uroce_wq *sq = *state;
@@ -669,6 +735,8 @@ main(void)
 		CONNECTED_TEST(sq_fill__refusal_leaves_the_slot_alone),
 		CONNECTED_TEST(sq_fill__local_requests_have_no_message),
 		CONNECTED_TEST(sq_fill__bind_of_a_window),
+		CONNECTED_TEST(sq_fill__flush),
+		CONNECTED_TEST(sq_fill__atomic_write_is_8_bytes),
 		CONNECTED_TEST(sq_fill__a_chain_up_to_the_limit),
 		UD_TEST(sq_fill__ud_takes_path_and_destination),
 		UD_TEST(sq_fill__ud_inline_goes_behind_the_path),

@@ -282,6 +282,9 @@ put_ext(uint8_t *ext, const struct uroce_opcode *op, const struct pair_pkt *pkt)
 	if (op->ext_mask & 1 << UROCE_EXT_IETH)
 		*(struct uroce_ieth *)(ext + op->ext_off[UROCE_EXT_IETH]) =
 			(struct uroce_ieth){ be32_make(pkt->inv_rkey) };
+	if (op->ext_mask & 1 << UROCE_EXT_FETH)
+		*(struct uroce_feth *)(ext + op->ext_off[UROCE_EXT_FETH]) =
+			(struct uroce_feth){ be32_make(pkt->sel_plt) };
 	if (op->ext_mask & 1 << UROCE_EXT_XRCETH)
 		*(struct uroce_xrceth *)ext = (struct uroce_xrceth){ 0, be24_make(pkt->srqn) };
 }

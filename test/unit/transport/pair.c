@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "link.h"
+#include "wire/newer_verbs.h"
 #include "wire/psn.h"
 
 #define XRCD         5
@@ -25,7 +26,7 @@
 #define QKEY         0x11111111u
 #define ACCESS_ALL                                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
-	 IBV_ACCESS_REMOTE_ATOMIC)
+	 IBV_ACCESS_REMOTE_ATOMIC | UROCE_ACCESS_FLUSH_GLOBAL | UROCE_ACCESS_FLUSH_PERSISTENT)
 
 static const uint32_t qpns[] = { [A] = 0xaaaaa1, [B] = 0xbbbbb2 };
 static const uint32_t pdns[] = { [A] = 7, [B] = 8 };
@@ -684,6 +685,10 @@ opcode_name(enum ibv_wc_opcode opcode)
 		return "COMP_SWAP";
 	case IBV_WC_FETCH_ADD:
 		return "FETCH_ADD";
+	case UROCE_WC_FLUSH:
+		return "FLUSH";
+	case UROCE_WC_ATOMIC_WRITE:
+		return "ATOMIC_WRITE";
 	case IBV_WC_BIND_MW:
 		return "BIND_MW";
 	case IBV_WC_LOCAL_INV:

@@ -255,6 +255,7 @@ struct pair_pkt {
 	uint32_t imm;      /* as written in wire order */
 	uint32_t inv_rkey; /* IETH */
 	uint32_t srqn;     /* XRCETH */
+	uint32_t sel_plt;  /* FETH */
 };
 
 /** Hand a frame to a host now. @return what it made of it */

@@ -338,28 +338,6 @@ resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request(void **state
 	}
 }
 
-static void
-resp_recv__operations_that_we_do_not_offer_are_invalid_requests(void **state)
-{
-	static const struct {
-		uint8_t opcode;
-		uint32_t len;
-	} rows[] = {
-		{ UROCE_OP_ATOMIC_WRITE, 8 },
-		{ UROCE_OP_FLUSH, 0 },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		open_pair(state);
-		pair_post_recv(&pair, B, 0, 8192);
-		assert_int_equal(write_packet(rows[i].opcode, 0, rows[i].len, rows[i].len),
-				 UROCE_VERDICT_BAD_REQUEST);
-		expect_answer("B>A NAK_INV_REQUEST psn 0\n");
-		expect_err(UROCE_QPC_REQ_ERR);
-		close_pair(state);
-	}
-}
-
 /* Each way in which a key, a range or a right may be refused. */
 static void
 resp_recv__refused_memory_is_a_remote_access_error(void **state)
@@ -927,7 +905,6 @@ main(void)
 		cmocka_unit_test(resp_recv__opcode_out_of_sequence_is_an_invalid_request),
 		cmocka_unit_test(
 			resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request),
-		cmocka_unit_test(resp_recv__operations_that_we_do_not_offer_are_invalid_requests),
 		cmocka_unit_test(resp_recv__refused_memory_is_a_remote_access_error),
 		RESP_TEST(resp_recv__region_that_goes_in_the_middle_of_a_write),
 		RESP_TEST(resp_recv__nothing_needs_no_key),

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DV_H
+#define UROCE_DV_H
+
+/**
+ * @file
+ * What uroce offers and the installed <infiniband/verbs.h> may have no name for. The values are those
+ * that rdma-core's verbs gives them, so a program that is built with a newer header may use its names.
+ *
+ *	struct ibv_send_wr wr = { .wr_id = 1, .send_flags = IBV_SEND_SIGNALED };
+ *
+ *	uroce_dv_set_flush(&wr, rkey, remote_addr, len, UROCE_DV_FLUSH_GLOBAL, UROCE_DV_FLUSH_RANGE);
+ *	ibv_post_send(qp, &wr, &bad);
+ */
+
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** enum ibv_wr_opcode. ATOMIC_WRITE takes wr.rdma and one element, or inline data, of 8 bytes. */
+#define UROCE_DV_WR_FLUSH        ((enum ibv_wr_opcode)14)
+#define UROCE_DV_WR_ATOMIC_WRITE ((enum ibv_wr_opcode)15)
+
+/** enum ibv_wc_opcode */
+#define UROCE_DV_WC_FLUSH        ((enum ibv_wc_opcode)8)
+#define UROCE_DV_WC_ATOMIC_WRITE ((enum ibv_wc_opcode)9)
+
+/** enum ibv_access_flags: of the QP, and of the region that a peer may flush */
+#define UROCE_DV_ACCESS_FLUSH_GLOBAL     (1 << 8)
+#define UROCE_DV_ACCESS_FLUSH_PERSISTENT (1 << 9)
+
+/** enum ibv_placement_type, or-ed */
+#define UROCE_DV_FLUSH_GLOBAL     (1u << 0)
+#define UROCE_DV_FLUSH_PERSISTENT (1u << 1)
+
+/** enum ibv_selectivity_level */
+#define UROCE_DV_FLUSH_RANGE 0u
+#define UROCE_DV_FLUSH_MR    1u /* the whole region, wherever remote_addr is */
+
+/**
+ * Make a request a FLUSH: its opcode, and `wr.atomic` (compare_add is the length, swap the type and,
+ * shifted by 4, the level). Scatter list and other fields are the caller's.
+ */
+static inline void
+uroce_dv_set_flush(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr, uint64_t len,
+		   unsigned type, unsigned level)
+{
+	wr->opcode = UROCE_DV_WR_FLUSH;
+	wr->wr.atomic.rkey = rkey;
+	wr->wr.atomic.remote_addr = remote_addr;
+	wr->wr.atomic.compare_add = len;
+	wr->wr.atomic.swap = type | level << 4;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* UROCE_DV_H */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_WIRE_NEWER_VERBS_H
+#define UROCE_WIRE_NEWER_VERBS_H
+
+/**
+ * @file
+ * What today's verbs has and the installed header may not: the constants of FLUSH and ATOMIC_WRITE,
+ * with the values that they have there. Programs get them from <uroce_dv.h>.
+ */
+
+/** enum ibv_wr_opcode */
+enum {
+	UROCE_WR_FLUSH = 14,
+	UROCE_WR_ATOMIC_WRITE = 15,
+};
+
+/** enum ibv_wc_opcode */
+enum {
+	UROCE_WC_FLUSH = 8,
+	UROCE_WC_ATOMIC_WRITE = 9,
+};
+
+/** enum ibv_access_flags */
+enum {
+	UROCE_ACCESS_FLUSH_GLOBAL = 1 << 8,
+	UROCE_ACCESS_FLUSH_PERSISTENT = 1 << 9,
+};
+
+/** enum ibv_placement_type, which is also what the FETH has [IBA A19] */
+enum {
+	UROCE_FLUSH_GLOBAL = 1 << 0,
+	UROCE_FLUSH_PERSISTENT = 1 << 1,
+};
+
+/** enum ibv_selectivity_level, the FETH's too */
+enum {
+	UROCE_FLUSH_RANGE = 0,
+	UROCE_FLUSH_MR = 1,
+};
+
+#endif /* UROCE_WIRE_NEWER_VERBS_H */
