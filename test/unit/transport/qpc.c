@@ -202,6 +202,13 @@ qpc_recv__first_packet_in_rtr_raises_comm_est_once(void **state)
 	assert_int_equal(pair_events(&pair, B), UROCE_QPC_COMM_EST);
 	pair_inject(&pair, B, &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY, .psn = 1 });
 	assert_int_equal(pair_events(&pair, B), 0);
+	/* The state stays: IBA's text would have it go to RTS by itself, and then the program's own
+	 * RTR to RTS would be refused. */
+	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTR);
+	struct ibv_qp_attr attr;
+	const int mask = pair_attr(&pair, B, IBV_QPS_RTS, &attr);
+
+	assert_int_equal(pair_modify(&pair, B, &attr, mask), 0);
 	/* again after a reset */
 	pair_set_state(&pair, B, IBV_QPS_RESET);
 	pair_bring_up(&pair, B, IBV_QPS_RTR);

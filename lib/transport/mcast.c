@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A hash table with chains, whose nodes are memberships. A node is published by the link that leads to
+ * it (M1/A5), and withdrawn by leading that link past it; its own link stays as it was until the grace
+ * period is over, so that who stands on it finds on.
+ */
+#include "transport/mcast.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "wire/build.h"
+
+#define NB_BUCKETS 64 /* a power of two */
+#define IDX_NONE   UINT32_MAX
+
+struct node {
+	uint8_t gid[16];
+	void *member;
+	_Atomic uint32_t next; /* in its chain, or in the list of free ones */
+};
+
+struct uroce_mcast_table {
+	_Atomic uint32_t bucket[NB_BUCKETS]; /* first node of each chain */
+	uint32_t first_free;
+	struct node nodes[];
+};
+
+size_t
+uroce_mcast_table_memsize(uint32_t nb_max)
+{
+	return sizeof(struct uroce_mcast_table) + (size_t)nb_max * sizeof(struct node);
+}
+
+struct uroce_mcast_table *
+uroce_mcast_table_init(void *mem, uint32_t nb_max)
+{
+	struct uroce_mcast_table *table = mem;
+
+	assert((uintptr_t)mem % 64 == 0 && nb_max >= 1);
+	table->first_free = 0;
+	for (uint32_t i = 0; i < NB_BUCKETS; i++)
+		atomic_init(&table->bucket[i], IDX_NONE);
+	for (uint32_t i = 0; i < nb_max; i++)
+		atomic_init(&table->nodes[i].next, i + 1 < nb_max ? i + 1 : IDX_NONE);
+	return table;
+}
+
+bool
+uroce_gid_is_multicast(const uint8_t gid[16])
+{
+	return uroce_ip_is_v4(gid) ? gid[12] >> 4 == 0xe : gid[0] == 0xff;
+}
+
+void
+uroce_pkt_dgid(const struct uroce_pkt *pkt, uint8_t gid[16])
+{
+	if (pkt->is_ipv6) {
+		memcpy(gid, ((const struct uroce_ipv6 *)pkt->ip)->dst, 16);
+		return;
+	}
+	memset(gid, 0, 10);
+	memset(gid + 10, 0xff, 2);
+	memcpy(gid + 12, ((const struct uroce_ipv4 *)pkt->ip)->dst, 4);
+}
+
+/* Groups differ in their last bytes. */
+static unsigned
+bucket_of(const uint8_t gid[16])
+{
+	uint32_t low;
+
+	memcpy(&low, gid + 12, sizeof(low));
+	return low * 0x9e3779b1u >> 26;
+}
+static_assert(NB_BUCKETS == 1 << (32 - 26), "the hash is as long as a bucket's number");
+
+/* The link that leads to a membership; NULL: there is none. */
+static _Atomic uint32_t *
+find_link(struct uroce_mcast_table *table, const uint8_t gid[16], const void *member)
+{
+	_Atomic uint32_t *link = &table->bucket[bucket_of(gid)];
+
+	for (;;) {
+		const uint32_t idx = atomic_load_explicit(link, memory_order_relaxed);
+
+		if (idx == IDX_NONE)
+			return NULL;
+		struct node *node = &table->nodes[idx];
+
+		if (node->member == member && memcmp(node->gid, gid, 16) == 0)
+			return link;
+		link = &node->next;
+	}
+}
+
+int
+uroce_mcast_attach(struct uroce_mcast_table *table, const uint8_t gid[16], void *member)
+{
+	_Atomic uint32_t *bucket = &table->bucket[bucket_of(gid)];
+	const uint32_t idx = table->first_free;
+
+	if (!uroce_gid_is_multicast(gid))
+		return -EINVAL;
+	if (find_link(table, gid, member))
+		return 0;
+	if (idx == IDX_NONE)
+		return -ENOMEM;
+	struct node *node = &table->nodes[idx];
+
+	table->first_free = atomic_load_explicit(&node->next, memory_order_relaxed);
+	memcpy(node->gid, gid, 16);
+	node->member = member;
+	atomic_store_explicit(&node->next, atomic_load_explicit(bucket, memory_order_relaxed),
+			      memory_order_relaxed);
+	atomic_store_explicit(bucket, idx, memory_order_release); /* M1: the node is complete */
+	return 0;
+}
+
+int
+uroce_mcast_detach(struct uroce_mcast_table *table, const uint8_t gid[16], const void *member,
+		   uint32_t *idx)
+{
+	_Atomic uint32_t *link = find_link(table, gid, member);
+
+	if (!link)
+		return -EINVAL;
+	*idx = atomic_load_explicit(link, memory_order_relaxed);
+	/* release: who gets past the node finds the one behind it complete (M1) */
+	atomic_store_explicit(link,
+			      atomic_load_explicit(&table->nodes[*idx].next, memory_order_relaxed),
+			      memory_order_release);
+	return 0;
+}
+
+void
+uroce_mcast_free(struct uroce_mcast_table *table, uint32_t idx)
+{
+	atomic_store_explicit(&table->nodes[idx].next, table->first_free, memory_order_relaxed);
+	table->first_free = idx;
+}
+
+unsigned
+uroce_mcast_count(const struct uroce_mcast_table *table, const uint8_t gid[16])
+{
+	struct uroce_mcast_walk walk;
+	unsigned nb = 0;
+
+	uroce_mcast_walk_begin(&walk, table, gid);
+	while (uroce_mcast_walk_next(&walk))
+		nb++;
+	return nb;
+}
+
+void
+uroce_mcast_walk_begin(struct uroce_mcast_walk *walk, const struct uroce_mcast_table *table,
+		       const uint8_t gid[16])
+{
+	walk->table = table;
+	memcpy(walk->gid, gid, 16);
+	walk->idx =
+		atomic_load_explicit(&table->bucket[bucket_of(gid)], memory_order_acquire); /* A5 */
+}
+
+void *
+uroce_mcast_walk_next(struct uroce_mcast_walk *walk)
+{
+	while (walk->idx != IDX_NONE) {
+		const struct node *node = &walk->table->nodes[walk->idx];
+
+		walk->idx = atomic_load_explicit(&node->next, memory_order_acquire); /* A5 */
+		if (memcmp(node->gid, walk->gid, 16) == 0)
+			return node->member;
+	}
+	return NULL;
+}
