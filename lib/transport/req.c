@@ -516,10 +516,16 @@ step_back_to_ask(struct uroce_qpc *qpc)
 
 	if (!req->since_ack_req || req->next_idx == req->una_idx || (!req->fault && !is_drained))
 		return false;
-	/* local requests have no packets */
-	while (!req->next_pkt) {
-		req->next_idx--;
-		req->next_pkt = uroce_req_wqe(qpc, req->next_idx)->nb_psn;
+	if (!req->next_pkt) {
+		uint32_t idx = req->next_idx;
+
+		/* local requests have no packets, and there may be nothing else */
+		while (idx != req->una_idx && !uroce_req_wqe(qpc, idx - 1)->nb_psn)
+			idx--;
+		if (idx == req->una_idx)
+			return false;
+		req->next_idx = idx - 1;
+		req->next_pkt = uroce_req_wqe(qpc, idx - 1)->nb_psn;
 	}
 	req->next_pkt--;
 	req->next_psn = uroce_psn_add(req->next_psn, UROCE_PSN_MASK);

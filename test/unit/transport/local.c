@@ -315,6 +315,33 @@ local__ack_that_overtakes_the_position(void **state)
 	pair_close(&pair);
 }
 
+/* The packet before it did not ask for its ACK, but has got it: there is nothing to step back to. */
+static void
+local__last_that_was_begun_when_the_queue_drains(void **state)
+{
+	(void)state;
+	pair_post(&pair, B, &(struct pair_wr){ .opcode = IBV_WR_RDMA_READ, .len = 8 });
+	post_writes(B, 1, 8);
+	assert_int_equal(post_bind(window.rkey, 4096, IBV_SEND_FENCE), 0);
+	post_writes(B, 1, 8);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A READ_REQUEST psn 1000 len 8\nB>A WRITE_ONLY psn 1001\n");
+	pair_set_state(&pair, B, IBV_QPS_SQD);
+	pair_inject(&pair, B,
+		    &(struct pair_pkt){ .opcode = UROCE_OP_READ_RESPONSE_ONLY,
+					.psn = 1000,
+					.payload_len = 8,
+					.syndrome = 0x1f });
+	pair_inject(&pair, B,
+		    &(struct pair_pkt){ .opcode = UROCE_OP_ACK, .psn = 1001, .syndrome = 0x1f });
+	pair_run(&pair);
+	pair_expect_trace(&pair, "");
+	pair_expect_done(&pair, B,
+			 "send 0 RDMA_READ SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n"
+			 "send 2 BIND_MW SUCCESS\n");
+	assert_false(pair.host[B].qpc.req.is_draining);
+}
+
 static void
 local__fence_waits_for_reads(void **state)
 {
@@ -593,6 +620,7 @@ main(void)
 		TEST(local__last_in_the_queue_lets_the_packet_before_it_ask),
 		TEST(local__is_done_once_however_often_the_requester_goes_back),
 		cmocka_unit_test(local__ack_that_overtakes_the_position),
+		TEST(local__last_that_was_begun_when_the_queue_drains),
 		TEST(local__fence_waits_for_reads),
 		cmocka_unit_test(local__unsignaled_leaves_no_entry),
 		TEST(local_inv__of_what_is_not_ours_to_invalidate),

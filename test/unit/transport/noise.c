@@ -22,12 +22,17 @@
 #include <cmocka.h>
 
 #include "link.h"
+#include "mem/mw.h"
+#include "wire/newer_verbs.h"
 
-#define NB_SEEDS  150
-#define OPS_MAX   120
-#define MEM_LEN   (1u << 19)
-#define STEPS_MAX 400000
-#define LEN_MAX   20000
+#define NB_SEEDS     150
+#define OPS_MAX      120
+#define MEM_LEN      (1u << 19)
+#define STEPS_MAX    400000
+#define LEN_MAX      20000
+
+#define ATOMIC_WRITE ((enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE)
+#define FLUSH        ((enum ibv_wr_opcode)UROCE_WR_FLUSH)
 
 /* A request and where its bytes are. */
 struct op {
@@ -51,6 +56,7 @@ struct side {
 	uint32_t nb_recv_posted;
 	uint32_t nb_recv_done;
 	uint32_t mem_used;
+	struct ibv_mw window;
 	uint64_t counter; /* in this side's memory at offset 0, when all is done */
 };
 
@@ -115,9 +121,18 @@ static void
 plan_op(struct trial *t, struct side *side, struct side *peer)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
-		IBV_WR_SEND,       IBV_WR_SEND_WITH_IMM,       IBV_WR_RDMA_WRITE,
-		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
-		IBV_WR_RDMA_READ,  IBV_WR_ATOMIC_CMP_AND_SWP,  IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_SEND,
+		IBV_WR_SEND_WITH_IMM,
+		IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE_WITH_IMM,
+		IBV_WR_RDMA_READ,
+		IBV_WR_RDMA_READ,
+		IBV_WR_ATOMIC_CMP_AND_SWP,
+		IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_BIND_MW,
+		ATOMIC_WRITE,
+		FLUSH,
 	};
 	struct op *op = &side->ops[side->nb_ops];
 
@@ -132,6 +147,14 @@ plan_op(struct trial *t, struct side *side, struct side *peer)
 		op->orig = peer->counter;
 		peer->counter += op->imm;
 		op->remote = 0;
+		break;
+	case IBV_WR_BIND_MW:
+	case FLUSH:
+		op->len = 0;
+		break;
+	case ATOMIC_WRITE:
+		op->len = 8;
+		op->remote = (take_mem(t, peer, 16) + 7) / 8 * 8;
 		break;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_READ:
@@ -213,7 +236,12 @@ open_trial(struct trial *t, uint64_t seed)
 	conf.min_rnr_timer = (uint8_t)draw_between(t, 1, 10);
 	conf.max_rd_atomic = (uint8_t)draw_between(t, 1, 16);
 	conf.max_dest_rd_atomic = (uint8_t)draw_between(t, conf.max_rd_atomic, 16);
+	conf.has_srq = draw(t, 3) == 0;
 	pair_open(&t->pair, &conf);
+	for (unsigned at = A; at <= B; at++)
+		assert_int_equal(uroce_mw_add(t->pair.host[at].mrs, UROCE_MW_1,
+					      t->pair.host[at].qpc.pdn, &t->sides[at].window.rkey),
+				 0);
 	noise = (struct pair_noise){
 		.seed = link_random(&t->random),
 		.lose = draw(t, 4) ? draw(t, 60) : 0,
@@ -226,6 +254,29 @@ open_trial(struct trial *t, uint64_t seed)
 	plan(t);
 	pair_fill(&t->pair, A, 64, MEM_LEN - 64, 1);
 	pair_fill(&t->pair, B, 64, MEM_LEN - 64, 2);
+}
+
+/* A bind of our own window, to another part of the memory each time; or a flush of the peer's. */
+static int
+post_raw(struct trial *t, enum pair_side at, const struct op *op, unsigned flags)
+{
+	const struct pair_host *host = &t->pair.host[at], *peer = &t->pair.host[!at];
+	struct ibv_mr mr = { .lkey = host->key };
+	struct ibv_send_wr wr = { .opcode = op->opcode, .send_flags = flags };
+
+	if (op->opcode == IBV_WR_BIND_MW) {
+		wr.bind_mw.mw = &t->sides[at].window;
+		wr.bind_mw.rkey = t->sides[at].window.rkey ^ (op->imm & 0xff);
+		wr.bind_mw.bind_info.mr = &mr;
+		wr.bind_mw.bind_info.addr = (uintptr_t)host->mem;
+		wr.bind_mw.bind_info.length = op->imm % MEM_LEN;
+	} else {
+		wr.wr.atomic.remote_addr = (uintptr_t)peer->mem;
+		wr.wr.atomic.rkey = peer->key;
+		wr.wr.atomic.compare_add = op->imm % MEM_LEN;
+		wr.wr.atomic.swap = UROCE_FLUSH_GLOBAL;
+	}
+	return pair_post_raw(&t->pair, at, &wr);
 }
 
 static void
@@ -250,7 +301,10 @@ post_next(struct trial *t, enum pair_side at)
 		.swap = op->orig + op->imm,
 	};
 
-	if (!pair_post(&t->pair, at, &wr))
+	const bool is_raw = op->opcode == IBV_WR_BIND_MW || op->opcode == FLUSH;
+	const int ret = is_raw ? post_raw(t, at, op, flags) : pair_post(&t->pair, at, &wr);
+
+	if (!ret)
 		side->nb_posted++;
 }
 
