@@ -61,7 +61,7 @@ place_send(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 
 /* The first packet of a WRITE says where it goes: checked as a whole, once. */
 static enum uroce_verdict
-open_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+open_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, void **dst)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	const struct uroce_reth *reth = uroce_pkt_reth(pkt);
@@ -74,9 +74,12 @@ open_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	if (!(qpc->access & IBV_ACCESS_REMOTE_WRITE))
 		return UROCE_VERDICT_NO_ACCESS;
 	/* a WRITE of nothing touches no memory: its key is not looked at [IBA 9.7.4.1.3] */
-	if (len && !uroce_rkey_resolve(qpc->mrs, rkey, qpc->pdn, qpc->qpn, va, len,
-				       IBV_ACCESS_REMOTE_WRITE))
-		return UROCE_VERDICT_NO_ACCESS;
+	if (len) {
+		*dst = uroce_rkey_resolve(qpc->mrs, rkey, qpc->pdn, qpc->qpn, va, len,
+					  IBV_ACCESS_REMOTE_WRITE);
+		if (!*dst)
+			return UROCE_VERDICT_NO_ACCESS;
+	}
 	resp->write_va = va;
 	resp->write_rkey = rkey;
 	resp->write_len = len;
@@ -89,11 +92,12 @@ place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	struct uroce_resp *resp = &qpc->resp;
 	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
 	uint32_t at = resp->msg_len;
+	void *dst = NULL;
 
 	if ((pkt->op->flags & UROCE_OPF_IMM) && !uroce_recv_current(qpc))
 		return UROCE_VERDICT_NO_RECEIVE;
 	if (resp->operation == UROCE_OPERATION_NONE) {
-		const enum uroce_verdict verdict = open_write(qpc, pkt);
+		const enum uroce_verdict verdict = open_write(qpc, pkt, &dst);
 
 		if (verdict != UROCE_VERDICT_REQUEST)
 			return verdict;
@@ -105,10 +109,10 @@ place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_BAD_REQUEST;
 	if (!pkt->payload_len)
 		return UROCE_VERDICT_REQUEST;
-	void *dst =
-		uroce_rkey_resolve(qpc->mrs, resp->write_rkey, qpc->pdn, qpc->qpn,
-				   resp->write_va + at, pkt->payload_len, IBV_ACCESS_REMOTE_WRITE);
-
+	if (!dst)
+		dst = uroce_rkey_resolve(qpc->mrs, resp->write_rkey, qpc->pdn, qpc->qpn,
+					 resp->write_va + at, pkt->payload_len,
+					 IBV_ACCESS_REMOTE_WRITE);
 	if (!dst)
 		return UROCE_VERDICT_NO_ACCESS;
 	memcpy(dst, pkt->payload, pkt->payload_len);
