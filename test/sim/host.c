@@ -57,7 +57,7 @@ host_remove_qp(struct host *host, struct qp *qp)
 void
 host_receive(struct world *world, struct host *host, struct frame *frame)
 {
-	if (host->is_dead || host->nb_rx >= host->rx_room) {
+	if (host->is_dead || (host->nb_rx >= host->rx_room && world->now_ns < world->calm_ns)) {
 		world->tally.faults[FAULT_OVERFLOW] += !host->is_dead;
 		frame_give(&world->frames, frame);
 		return;

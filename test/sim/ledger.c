@@ -55,12 +55,41 @@ succeed(struct qp *qp, const struct request *req)
 		oracle_settle(qp, end);
 }
 
+/* Most time that a frame and its answer can take when nothing goes wrong. */
+static uint64_t
+round_trip_ns(const struct qp *qp)
+{
+	const struct link *ours = &qp->host->link, *theirs = &qp->peer->host->link;
+	const uint64_t queued = ours->peak_bytes + theirs->peak_bytes;
+
+	return 4 * (uint64_t)ours->delay_ns + 2 * (qp->host->gap_ns + qp->peer->host->gap_ns) +
+	       (ours->rate_bps ? 2 * queued * 8000000000 / ours->rate_bps : 0);
+}
+
+/* Whether the network, or the peer, can be the reason why there was no progress. */
+static bool
+is_excused(const struct qp *qp)
+{
+	const struct qp *peer = qp->peer;
+	const uint64_t since_ns = qp->progress_ns;
+
+	if (peer->is_gone || peer->qpc.state < IBV_QPS_RTR || peer->qpc.state == IBV_QPS_ERR)
+		return true;
+	/* calm from the beginning, or for a while */
+	if (qp->world->calm_ns &&
+	    (since_ns < qp->world->calm_ns || since_ns - qp->world->calm_ns < 20000000))
+		return true;
+	if (qp->host->awake_ns > since_ns || peer->host->awake_ns > since_ns)
+		return true;
+	return qp->qpc.ack_timeout_ns < 4 * round_trip_ns(qp);
+}
+
 static bool
 is_retry_spent(const struct qp *qp)
 {
 	const uint64_t nb = qp->qpc.stats.timeouts + qp->qpc.stats.naks_seq - qp->retries_seen;
 
-	return nb >= qp->conf.retry_cnt + 1u;
+	return nb >= qp->conf.retry_cnt + 1u && is_excused(qp);
 }
 
 static bool
@@ -287,6 +316,7 @@ ledger_collect(struct qp *qp, const struct oracle_view *view)
 	int nb;
 
 	qp->events |= qp->qpc.events;
+	qp->has_drained = qp->has_drained || (qp->qpc.events & UROCE_QPC_SQ_DRAINED);
 	qp->qpc.events = 0;
 	while ((nb = uroce_cq_poll(&qp->recv_cq, POLL_NB, wc)) > 0) {
 		for (int i = 0; i < nb; i++) {

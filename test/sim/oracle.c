@@ -44,8 +44,13 @@ has_arrived(const struct qp *flow, uint32_t idx)
 static void
 note_arrival(struct qp *flow, uint32_t idx, uint32_t nb)
 {
-	for (uint32_t i = idx; i < idx + nb && i < flow->nb_psn; i++)
+	for (uint32_t i = idx; i < idx + nb && i < flow->nb_psn; i++) {
+		if (has_arrived(flow, i)) {
+			flow->world->tally.spurious++;
+			flow->spurious_early += i < 1000;
+		}
 		flow->arrived[i / 64] |= UINT64_C(1) << i % 64;
+	}
 }
 
 static uint32_t
@@ -139,8 +144,9 @@ execute(struct qp *flow, uint32_t upto)
 			world_complain(world, "qp 0x%x: packet %u was executed, and never arrived",
 				       flow->peer->qpn, flow->exec);
 		if (!may_execute(flow, req, flow->exec - req->first))
-			world_complain(world, "qp 0x%x: packet %u of a bad request was executed",
-				       flow->peer->qpn, flow->exec);
+			world_complain(world,
+				       "qp 0x%x: packet %u of a bad request (%d) was executed",
+				       flow->peer->qpn, flow->exec, (int)req->bad);
 		else
 			apply(flow, req, flow->exec);
 	}
@@ -239,6 +245,7 @@ check_requester(struct qp *qp)
 	}
 	if (una > qp->acked) {
 		oracle_settle(qp, una);
+		qp->done_ns = world->now_ns;
 		qp->progress_ns = world->now_ns;
 		qp->retries_seen = qp->retries_now;
 		qp->rnr_seen = qp->rnr_now;
@@ -283,6 +290,10 @@ oracle_check(struct qp *qp)
 	if (is_connected(qp) && (state == IBV_QPS_RTS || state == IBV_QPS_SQD))
 		check_requester(qp);
 	ledger_collect(qp, NULL);
+	if (qp->has_drained && is_connected(qp) && state == IBV_QPS_SQD && qp->sent != qp->acked)
+		world_complain(qp->world, "qp 0x%x says it has drained, with packets on the wire",
+			       qp->qpn);
+	qp->has_drained = false;
 	if (state == IBV_QPS_ERR && !qp->deaths && !qp->is_forged)
 		world_complain(qp->world, "qp 0x%x is in ERR without a reason", qp->qpn);
 	if (state == IBV_QPS_ERR && uroce_qpc_deadline(&qp->qpc) != UROCE_NEVER)
@@ -623,6 +634,7 @@ oracle_modified(struct qp *qp, enum ibv_qp_state to)
 
 	ledger_collect(qp, NULL);
 	qp->sqd_limit = UINT32_MAX;
+	qp->has_drained = false;
 	if (to == IBV_QPS_SQD && qp->qpc.state == IBV_QPS_SQD && !qp->is_lenient)
 		qp->sqd_limit = begun < qp->nb_posted ? qp->reqs[begun].first : qp->nb_psn;
 	qp->progress_ns = qp->world->now_ns;

@@ -149,12 +149,15 @@ struct qp {
 	uint32_t rd_last;
 	uint32_t sqd_limit; /* in SQD no packet from here on is sent; UINT32_MAX: not in SQD */
 	uint64_t progress_ns;
-	uint64_t retries_seen; /* timeouts and NAKs up to the last progress */
+	uint64_t done_ns;        /* of the last acknowledgement */
+	uint64_t spurious_early; /* of its first 1000 packets, those that arrived again */
+	uint64_t retries_seen;   /* timeouts and NAKs up to the last progress */
 	uint64_t rnr_seen;
 	uint64_t retries_now; /* as they were after the last call */
 	uint64_t rnr_now;
 	bool has_failed; /* a request ended in an error: from now on all is flushed */
 	bool has_recv_failed;
+	bool has_drained; /* SQ_DRAINED came with the last call */
 	uint32_t nb_flushed_recv;
 	uint32_t deaths;   /* enum death */
 	uint32_t bad_seen; /* bit i: a request of the peer with enum bad i reached it */

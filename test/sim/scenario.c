@@ -1,28 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The table, and the frame of the report.
+ * The table, and the frame of the report: an object with the rows that a scenario printed.
  */
 
 #include "scenario.h"
 
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "measure.h"
 #include "oracle.h"
 #include "world.h"
 
 static const struct scenario {
 	const char *name;
-	void (*run)(struct world *world, uint64_t seed);
+	void (*run)(struct report *report, struct world *world, uint64_t seed);
 } scenarios[] = {
-	{ NULL, NULL },
+	{ "goodput", scenario_goodput },
+	{ "reorder", scenario_reorder },
+	{ "incast", scenario_incast },
+};
+
+#define NB_SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
+
+struct report {
+	FILE *out;
+	char *text;
+	size_t len;
+	bool is_json;
+	bool has_trace;
+	unsigned nb_rows;
+	uint64_t seeds; /* worlds that were run */
+	uint64_t violations;
+	uint64_t packets;
+	uint64_t hash;
 };
 
 bool
 scenario_exists(const char *name)
 {
-	for (const struct scenario *s = scenarios; s->name; s++) {
-		if (!strcmp(s->name, name))
+	for (unsigned i = 0; i < NB_SCENARIOS; i++) {
+		if (!strcmp(scenarios[i].name, name))
 			return true;
 	}
 	return false;
@@ -31,16 +53,64 @@ scenario_exists(const char *name)
 const char *
 scenario_names(void)
 {
-	return "none";
+	return "goodput, reorder, incast";
+}
+
+void
+report_row(struct report *report, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(report->out, "%s", report->is_json ? (report->nb_rows ? ", {" : "{") : "");
+	va_start(args, format);
+	vfprintf(report->out, format, args);
+	va_end(args);
+	fprintf(report->out, "%s", report->is_json ? "}" : "\n");
+	report->nb_rows++;
+}
+
+void
+report_begin(struct report *report, struct world *world, uint64_t seed)
+{
+	world_reset(world, seed);
+	world->max_events *= 50;
+	world->trace.out = report->has_trace ? stdout : NULL;
+}
+
+void
+report_end(struct report *report, struct world *world)
+{
+	oracle_end(world);
+	report->seeds++;
+	report->packets += world->tally.packets;
+	report->hash += rng_mix(world->trace.hash);
+	if (world_is_well(world))
+		return;
+	report->violations++;
+	fprintf(stderr, "violation %s\n", world->violation);
 }
 
 int
 scenario_run(struct world *world, const char *name, uint64_t seed, bool has_trace, bool is_json)
 {
-	(void)world;
-	(void)name;
-	(void)seed;
-	(void)has_trace;
-	(void)is_json;
-	return 1;
+	struct report report = { .is_json = is_json, .has_trace = has_trace };
+
+	report.out = open_memstream(&report.text, &report.len);
+	assert(report.out);
+	for (unsigned i = 0; i < NB_SCENARIOS; i++) {
+		if (!strcmp(scenarios[i].name, name))
+			scenarios[i].run(&report, world, seed);
+	}
+	fclose(report.out);
+	if (is_json)
+		printf("{\"seeds\": %llu, \"violations\": %llu, \"packets\": %llu, "
+		       "\"trace_hash\": \"%016llx\", \"rows\": [%s]}\n",
+		       (unsigned long long)report.seeds, (unsigned long long)report.violations,
+		       (unsigned long long)report.packets, (unsigned long long)report.hash,
+		       report.text);
+	else
+		printf("%s%llu packets, %llu violations\n", report.text,
+		       (unsigned long long)report.packets, (unsigned long long)report.violations);
+	free(report.text);
+	return report.violations != 0;
 }

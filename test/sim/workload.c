@@ -117,7 +117,9 @@ draw_network(struct world *world)
 		if (rng_one_in(rng, 5))
 			host->rx_room = rng_between(rng, 16, 256);
 	}
-	world->calm_ns = rng_between(rng, 1 * MS, 400 * MS);
+	world->calm_ns = rng_between(rng, 1 * MS, rng_one_in(rng, 2) ? 5 * MS : 400 * MS);
+	if (!is_hostile)
+		world->calm_ns = 0;
 }
 
 /* --- connections --- */
@@ -302,10 +304,12 @@ spoil(struct qp *qp, struct request *req)
 		req->rkey = qp->peer->host->foreign_key;
 		req->remote = NOISE_IOVA;
 		break;
-	case BAD_RANGE:
-		req->remote =
-			qp->peer->iova + (qp->peer->conf.mem_len & ~7u) - 8 * rng_below(rng, 2);
-		if (req->len <= 8)
+	case BAD_RANGE: /* partly inside, at either end */
+		req->remote = qp->peer->iova + ((qp->peer->conf.mem_len + 7) & ~7u);
+		/* not of a READ, which goes out in pieces of which some would be inside */
+		if (req->len > 8 && req->opcode != IBV_WR_RDMA_READ)
+			req->remote -= rng_below(rng, req->len - 8) & ~7u;
+		if (rng_one_in(rng, 4))
 			req->remote = qp->peer->iova - 8;
 		req->rkey = qp->peer->key;
 		break;
@@ -539,7 +543,7 @@ workload_make(struct world *world)
 		struct budget budget = { .huge = i == 0 ? draw_huge(rng) : 0 };
 
 		budget.requests = rng_between(rng, 4, 90);
-		budget.packets = rng_between(rng, 1000, 3200) / nb;
+		budget.packets = rng_between(rng, 1200, 3600) / nb;
 		connect_ends(world, &budget);
 	}
 	plan_lives(world);

@@ -85,6 +85,7 @@ world_reset(struct world *world, uint64_t seed)
 	world->trace.hash = seed;
 	world->tally = (struct tally){ 0 };
 	world->nb_events = 0;
+	world->max_events = EVENTS_MAX;
 	world->violation[0] = '\0';
 	world->arena_used = 0;
 	life_clear(world);
@@ -183,8 +184,9 @@ world_run(struct world *world, uint64_t until_ns)
 	       heap_pop(&world->heap, &event)) {
 		world->now_ns = event.at_ns;
 		happen(world, &event);
-		if (++world->nb_events > EVENTS_MAX)
-			world_complain(world, "it does not end: %u events", EVENTS_MAX);
+		if (++world->nb_events > world->max_events)
+			world_complain(world, "it does not end: %llu events",
+				       (unsigned long long)world->nb_events);
 	}
 	if (until_ns != UROCE_NEVER && world_is_well(world))
 		world->now_ns = until_ns;

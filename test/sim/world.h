@@ -68,6 +68,7 @@ struct tally {
 	uint64_t requests;
 	uint64_t bytes;
 	uint64_t retransmits;
+	uint64_t spurious;  /* packets that arrived again */
 	uint64_t ops[16];   /* by enum ibv_wr_opcode */
 	uint64_t sizes[34]; /* by the number of bits of the length */
 	uint64_t statuses[32];
@@ -93,6 +94,7 @@ struct world {
 	struct trace trace;
 	struct tally tally;
 	uint64_t nb_events;
+	uint64_t max_events; /* more: it does not end */
 	/* the first violation; empty: none */
 	char violation[400];
 	/* memory that lives as long as the seed */

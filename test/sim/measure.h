@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_SIM_MEASURE_H
+#define TEST_SIM_MEASURE_H
+
+/**
+ * @file
+ * What scenarios are made of: worlds of bulk WRITEs, and rows of a report.
+ */
+
+#include <stdint.h>
+
+#include "qp.h"
+
+struct report;
+
+void scenario_goodput(struct report *report, struct world *world, uint64_t seed);
+void scenario_reorder(struct report *report, struct world *world, uint64_t seed);
+void scenario_incast(struct report *report, struct world *world, uint64_t seed);
+
+/** Add a row: the members of a JSON object, without its brackets. */
+void report_row(struct report *report, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/** An empty world. */
+void report_begin(struct report *report, struct world *world, uint64_t seed);
+
+/** The world has come to rest: the oracle's last word on it. */
+void report_end(struct report *report, struct world *world);
+
+/** A stream of WRITEs from one host to another. */
+struct stream {
+	uint32_t nb_writes;
+	uint32_t len;
+	uint32_t window_psns; /* packets in flight */
+	uint8_t timeout;
+	uint8_t tclass;
+	bool is_req_gbn;  /* the requester goes back N */
+	bool is_resp_gbn; /* the responder drops what comes ahead */
+};
+
+/** Connect two hosts and plan the stream. @return the sending end */
+struct qp *stream_open(struct world *world, struct host *from, struct host *to,
+		       const struct stream *stream);
+
+/** Whether the engine can do other than go back N, and windows other than its default. */
+bool stream_has_choice(void);
+
+#endif /* TEST_SIM_MEASURE_H */

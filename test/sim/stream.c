@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Bulk: WRITEs of one length to one place, as many at a time as the queue holds.
+ */
+
+#include "measure.h"
+
+#include <assert.h>
+
+#include "host.h"
+
+#define SQ_LEN 64
+
+bool
+stream_has_choice(void)
+{
+	return false;
+}
+
+struct qp *
+stream_open(struct world *world, struct host *from, struct host *to, const struct stream *stream)
+{
+	struct qp_conf conf = {
+		.type = IBV_QPT_RC,
+		.mtu = IBV_MTU_4096,
+		.all_signaled = true,
+		.tclass = stream->tclass,
+		.sq_len = SQ_LEN,
+		.rq_len = 1,
+		.max_sge = 1,
+		.max_requests = stream->nb_writes,
+		.mem_len = 4096,
+		.timeout = stream->timeout,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 1,
+		.max_rd_atomic = 1,
+		.max_dest_rd_atomic = 1,
+		.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+	};
+	struct qp *a = qp_create(world, from, &conf);
+
+	conf.mem_len = stream->len;
+	conf.max_requests = 1;
+	struct qp *b = qp_create(world, to, &conf);
+
+	qp_connect(a, b);
+	for (uint32_t i = 0; i < stream->nb_writes; i++) {
+		struct request *req = qp_plan(a);
+
+		assert(req);
+		req->opcode = IBV_WR_RDMA_WRITE;
+		req->len = stream->len;
+		req->src = i % 64 * 64;
+		req->remote = b->iova;
+		req->rkey = b->key;
+	}
+	host_wake(world, from, world->now_ns);
+	return a;
+}
