@@ -543,7 +543,7 @@ workload_make(struct world *world)
 		struct budget budget = { .huge = i == 0 ? draw_huge(rng) : 0 };
 
 		budget.requests = rng_between(rng, 4, 90);
-		budget.packets = rng_between(rng, 1200, 3600) / nb;
+		budget.packets = rng_between(rng, 1300, 3900) / nb;
 		connect_ends(world, &budget);
 	}
 	plan_lives(world);
