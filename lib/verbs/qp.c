@@ -15,6 +15,7 @@
 #include "verbs/object.h"
 #include "verbs/sport.h"
 #include "verbs/uroce.h"
+#include "verbs/uroce_dv.h"
 
 /* Granted without being asked for: some programs do not ask, and send inline. */
 #define INLINE_MIN  64u
@@ -24,8 +25,11 @@
 /* What may be posted to a send queue [IBA table 57]. */
 static const uint32_t opcodes[] = {
 	[IBV_QPT_RC] = BIT(SEND) | BIT(SEND_WITH_IMM) | BIT(RDMA_WRITE) | BIT(RDMA_WRITE_WITH_IMM) |
-		       BIT(RDMA_READ) | BIT(ATOMIC_CMP_AND_SWP) | BIT(ATOMIC_FETCH_AND_ADD),
-	[IBV_QPT_UC] = BIT(SEND) | BIT(SEND_WITH_IMM) | BIT(RDMA_WRITE) | BIT(RDMA_WRITE_WITH_IMM),
+		       BIT(RDMA_READ) | BIT(ATOMIC_CMP_AND_SWP) | BIT(ATOMIC_FETCH_AND_ADD) |
+		       BIT(SEND_WITH_INV) | BIT(LOCAL_INV) | BIT(BIND_MW) |
+		       1u << UROCE_DV_WR_FLUSH | 1u << UROCE_DV_WR_ATOMIC_WRITE,
+	[IBV_QPT_UC] = BIT(SEND) | BIT(SEND_WITH_IMM) | BIT(RDMA_WRITE) | BIT(RDMA_WRITE_WITH_IMM) |
+		       BIT(LOCAL_INV) | BIT(BIND_MW),
 	[IBV_QPT_UD] = BIT(SEND) | BIT(SEND_WITH_IMM),
 };
 
@@ -261,6 +265,31 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	if (attr_mask & IBV_QP_STATE)
 		ibv->state = attr->qp_state;
 	return 0;
+}
+
+struct cancellation {
+	struct uroce_qpc *qpc;
+	uint64_t wr_id;
+};
+
+static int
+apply_cancellation(void *arg)
+{
+	const struct cancellation *const cancellation = arg;
+
+	return uroce_qpc_cancel(cancellation->qpc, cancellation->wr_id);
+}
+
+int
+uroce_qp_cancel_posted_send_wrs(struct ibv_qp *ibv, uint64_t wr_id)
+{
+	struct uroce_vqp *const qp = uroce_vqp(ibv);
+
+	if (ibv == NULL || ibv->context == NULL)
+		return -EINVAL;
+	struct cancellation cancellation = { .qpc = &qp->qpr.qpc, .wr_id = wr_id };
+
+	return uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_cancellation, &cancellation);
 }
 
 struct question {

@@ -55,6 +55,18 @@ uroce_dv_set_flush(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr, 
 	wr->wr.atomic.swap = type | level << 4;
 }
 
+/**
+ * Cancel the posted send requests with this wr_id that were not begun, in SQD: they send and do
+ * nothing when their turn comes, and complete as their signalling asked, or are flushed with the
+ * others if the QP goes to error.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  Memory of a cancelled request is lent until its completion is polled, as of any other.
+ * @return how many were cancelled; -EINVAL: `qp` is NULL, or not in SQD
+ */
+int uroce_qp_cancel_posted_send_wrs(struct ibv_qp *qp, uint64_t wr_id);
+
 #ifdef __cplusplus
 }
 #endif

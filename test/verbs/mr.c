@@ -5,6 +5,8 @@
 
 #include "net.h"
 
+#include <uroce_dv.h>
+
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -92,13 +94,15 @@ reg__checks_access(void **state)
 		{ IBV_ACCESS_RELAXED_ORDERING, 0 },
 		{ 1 << 29, 0 }, /* the last of the optional ones */
 		{ 1 << 30, EINVAL },
-		{ 1 << 8, EINVAL },
+		{ UROCE_DV_ACCESS_FLUSH_GLOBAL, 0 },
+		{ UROCE_DV_ACCESS_FLUSH_PERSISTENT, EOPNOTSUPP },
+		{ 1 << 10, EINVAL },
 		{ IBV_ACCESS_REMOTE_WRITE, EINVAL },
 		{ IBV_ACCESS_REMOTE_ATOMIC, EINVAL },
 		{ IBV_ACCESS_MW_BIND, EOPNOTSUPP },
 		{ IBV_ACCESS_ZERO_BASED, EOPNOTSUPP },
 		{ IBV_ACCESS_ON_DEMAND, EOPNOTSUPP },
-		{ IBV_ACCESS_ON_DEMAND | 1 << 8, EINVAL },
+		{ IBV_ACCESS_ON_DEMAND | 1 << 10, EINVAL },
 	};
 	struct fixture *f = *state;
 

@@ -5,6 +5,8 @@
 
 #include "net.h"
 
+#include <uroce_dv.h>
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +124,8 @@ open_host(struct host *host, unsigned idx, const struct pair_conf *conf)
 	assert_non_null(host->pd = uroce_alloc_pd(host->context));
 	assert_non_null(host->buf = calloc(1, BUF_LEN));
 	assert_non_null(host->mr = uroce_reg_mr(host->pd, host->buf, BUF_LEN,
-						IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE));
+						IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE |
+							UROCE_DV_ACCESS_FLUSH_GLOBAL));
 	assert_non_null(host->scq = uroce_create_cq(host->context, nb_cqe, host, NULL, 0));
 	assert_non_null(host->rcq = uroce_create_cq(host->context, nb_cqe, host, NULL, 0));
 	init.send_cq = host->scq;
@@ -201,7 +204,7 @@ to_init(struct host *host)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
-		.qp_access_flags = ALL_REMOTE,
+		.qp_access_flags = ALL_REMOTE | UROCE_DV_ACCESS_FLUSH_GLOBAL,
 		.qkey = QKEY,
 	};
 	const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;

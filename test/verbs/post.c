@@ -5,6 +5,8 @@
 
 #include "net.h"
 
+#include <uroce_dv.h>
+
 static struct pair net;
 
 static int
@@ -151,6 +153,31 @@ send__in_sqd_waits(void **state)
 }
 
 static void
+send__cancelled_in_sqd_does_nothing_and_completes(void **state)
+{
+	struct ibv_send_wr wr[3];
+	struct ibv_sge sge[3];
+
+	(void)state;
+	pair_connect(&net);
+	fill(net.a.buf, 64, 1);
+	assert_int_equal(uroce_qp_cancel_posted_send_wrs(NULL, 0), -EINVAL);
+	assert_int_equal(uroce_qp_cancel_posted_send_wrs(net.a.qp, 0), -EINVAL);
+	assert_int_equal(to_state(&net.a, IBV_QPS_SQD), 0);
+	make_chain(wr, sge, 3, IBV_WR_RDMA_WRITE);
+	assert_int_equal(try_send(wr), 0);
+	assert_int_equal(uroce_qp_cancel_posted_send_wrs(net.a.qp, 1), 1);
+	assert_int_equal(uroce_qp_cancel_posted_send_wrs(net.a.qp, 9), 0);
+	assert_int_equal(to_state(&net.a, IBV_QPS_RTS), 0);
+	for (uint64_t i = 0; i < 3; i++)
+		expect_wc(&net, net.a.scq, i, IBV_WC_SUCCESS);
+	assert_memory_equal(net.b.buf, net.a.buf, 8);
+	assert_int_equal(net.b.buf[8], 0);
+	assert_int_equal(net.b.buf[15], 0);
+	assert_memory_equal(net.b.buf + 16, net.a.buf + 16, 8);
+}
+
+static void
 send__one_more_than_max_is_refused(void **state)
 {
 	struct ibv_send_wr wr[NB_WR + 1], *bad = NULL;
@@ -270,7 +297,7 @@ send__checks_each_request(void **state)
 	sge[0].length = 4;
 	assert_int_equal(try_send(&wr), EINVAL);
 
-	for (int opcode = IBV_WR_LOCAL_INV; opcode <= IBV_WR_DRIVER1; opcode++) {
+	for (int opcode = IBV_WR_TSO; opcode <= IBV_WR_DRIVER1; opcode++) {
 		make_chain(&wr, sge, 1, (enum ibv_wr_opcode)opcode);
 		assert_int_equal(try_send(&wr), EINVAL);
 	}
@@ -369,6 +396,7 @@ main(void)
 		RC(post__of_nothing_succeeds),
 		RC(post__in_error_is_flushed),
 		RC(send__in_sqd_waits),
+		RC(send__cancelled_in_sqd_does_nothing_and_completes),
 		RC(send__one_more_than_max_is_refused),
 		RC(recv__one_more_than_max_is_refused),
 		RC(send__takes_what_is_before_the_bad_one),

@@ -7,6 +7,7 @@
 #include "net.h"
 
 #include <stdlib.h>
+#include <uroce_dv.h>
 
 static struct pair net;
 
@@ -245,7 +246,7 @@ query__answers_what_was_set(void **state)
 	assert_int_equal(attr.cur_qp_state, IBV_QPS_RTS);
 	assert_int_equal(attr.path_mtu, IBV_MTU_1024);
 	assert_int_equal(attr.dest_qp_num, net.b.qp->qp_num);
-	assert_int_equal(attr.qp_access_flags, ALL_REMOTE);
+	assert_int_equal(attr.qp_access_flags, ALL_REMOTE | UROCE_DV_ACCESS_FLUSH_GLOBAL);
 	assert_int_equal(attr.port_num, 1);
 	assert_int_equal(attr.timeout, 14);
 	assert_int_equal(attr.retry_cnt, 7);

@@ -5,6 +5,8 @@
 
 #include "net.h"
 
+#include <uroce_dv.h>
+
 #include <stdio.h>
 #include <arpa/inet.h>
 
@@ -203,6 +205,34 @@ atomic(enum ibv_wr_opcode opcode, uint64_t compare_add, uint64_t swap)
 }
 
 static void
+atomic_write__stores_8_bytes_and_flush_is_answered(void **state)
+{
+	struct ibv_sge sge = sge_of(&net.a, 0, 8);
+	struct ibv_send_wr *bad = NULL, wr = {
+		.wr_id = 1,
+		.opcode = UROCE_DV_WR_ATOMIC_WRITE,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma = { (uintptr_t)net.b.buf + 16, net.b.mr->rkey },
+	};
+	struct ibv_wc wc;
+
+	(void)state;
+	fill(net.a.buf, 8, 3);
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
+	wc = expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, UROCE_DV_WC_ATOMIC_WRITE);
+	assert_memory_equal(net.b.buf + 16, net.a.buf, 8);
+
+	wr = (struct ibv_send_wr){ .wr_id = 2 };
+	uroce_dv_set_flush(&wr, net.b.mr->rkey, (uintptr_t)net.b.buf, 24, UROCE_DV_FLUSH_GLOBAL,
+			   UROCE_DV_FLUSH_RANGE);
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
+	wc = expect_wc(&net, net.a.scq, 2, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, UROCE_DV_WC_FLUSH);
+}
+
+static void
 atomics__return_what_was_there(void **state)
 {
 	uint64_t value = 40, was;
@@ -386,6 +416,7 @@ main(void)
 		TEST(write_with_imm__uses_a_receive_request),
 		TEST(read__fetches),
 		TEST(atomics__return_what_was_there),
+		TEST(atomic_write__stores_8_bytes_and_flush_is_answered),
 		TEST(lists__are_gathered_and_scattered),
 		TEST(iova__is_what_peers_address),
 		cmocka_unit_test_setup_teardown(
