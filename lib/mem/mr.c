@@ -161,6 +161,34 @@ uroce_mr_invalidate(struct uroce_mr_table *table, uint32_t key)
 	return 0;
 }
 
+/* Keys differ in their upper bits; the lowest of those are as random as the others. */
+static _Atomic uint64_t *
+recent_of(const struct uroce_mr_table *table, uint32_t key)
+{
+	return &table->recent[key >> 8 & (UROCE_NB_RECENT - 1)];
+}
+
+/*
+ * Remember where a key led, unless a key of another entry is remembered in its place: two that are
+ * both in use would take turns there, and workers write into each other's cache lines.
+ */
+static void
+remember(_Atomic uint64_t *recent, uint64_t seen, uint32_t key, uint32_t idx)
+{
+	if (seen == 0 || seen >> 40 == key >> 8)
+		atomic_store_explicit(recent, (uint64_t)key << 32 | idx, memory_order_relaxed);
+}
+
+/* The entry is gone, and nobody is left who could remember it. */
+static void
+forget(const struct uroce_mr_table *table, uint32_t key)
+{
+	_Atomic uint64_t *recent = recent_of(table, key);
+
+	if (atomic_load_explicit(recent, memory_order_relaxed) >> 40 == key >> 8)
+		atomic_store_explicit(recent, 0, memory_order_relaxed);
+}
+
 void
 uroce_mr_free(struct uroce_mr_table *table, uint32_t key)
 {
@@ -169,15 +197,9 @@ uroce_mr_free(struct uroce_mr_table *table, uint32_t key)
 	assert(entry != NULL);
 	assert(atomic_load_explicit(&entry->state, memory_order_relaxed) ==
 	       (UROCE_ENTRY_DEAD | key));
+	forget(table, key);
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_FREE, memory_order_relaxed);
 	put_free(table, (uint32_t)(entry - table->entries));
-}
-
-/* Keys differ in their upper bits; the lowest of those are as random as the others. */
-static _Atomic uint64_t *
-recent_of(const struct uroce_mr_table *table, uint32_t key)
-{
-	return &table->recent[key >> 8 & (UROCE_NB_RECENT - 1)];
 }
 
 /* The entry that is LIVE with this very key; NULL: there is none. */
@@ -198,7 +220,7 @@ find_live(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
 	if ((*state & UROCE_ENTRY_WHO) != (UROCE_ENTRY_LIVE | key))
 		return NULL;
 	if (!is_recent)
-		atomic_store_explicit(recent, (uint64_t)key << 32 | idx, memory_order_relaxed);
+		remember(recent, seen, key, idx);
 	return entry;
 }
 
