@@ -196,9 +196,9 @@ aim_rdma(const struct requests *requests, unsigned qp_idx, uint64_t slot, struct
 
 /* Point a request at its slots, here and there. */
 static void
-aim(const struct requests *requests, unsigned qp_idx, uint64_t idx, struct ibv_send_wr *wr)
+aim(const struct requests *requests, unsigned qp_idx, uint64_t idx, uint64_t slot,
+    struct ibv_send_wr *wr)
 {
-	uint64_t slot = idx % requests->layout.slots;
 	uint8_t *at = NULL;
 
 	switch (requests->session->opt->op) {
@@ -229,16 +229,23 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 	struct lane *lane = &requests->lane[qp_idx];
 	struct ibv_send_wr *bad;
 	bool is_inline = requests->layout.size <= requests->session->opt->inline_len;
+	/* counted along: a division for each request would be seen in the result */
+	uint64_t slot = lane->posted % requests->layout.slots;
+	uint64_t unsignaled = lane->posted % signal_every;
 
 	for (unsigned i = 0; i < nb; i++) {
 		struct ibv_send_wr *wr = &lane->send[i];
 		uint64_t idx = lane->posted + i;
 
-		aim(requests, qp_idx, idx, wr);
+		aim(requests, qp_idx, idx, slot, wr);
+		if (++slot == requests->layout.slots)
+			slot = 0;
 		wr->wr_id = (uint64_t)qp_idx << QP_SHIFT | (uint32_t)idx;
 		wr->send_flags = is_inline ? IBV_SEND_INLINE : 0;
-		if ((idx + 1) % signal_every == 0 || idx == last)
+		if (++unsignaled == signal_every || idx == last)
 			wr->send_flags |= IBV_SEND_SIGNALED;
+		if (unsignaled == signal_every)
+			unsignaled = 0;
 		wr->next = i + 1 < nb ? wr + 1 : NULL;
 	}
 	int error = ibv_post_send(requests->session->endpoint.qp[qp_idx], lane->send, &bad);

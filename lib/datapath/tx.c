@@ -19,6 +19,7 @@
 
 #include "datapath/guard.h"
 #include "datapath/round.h"
+#include "mem/copy.h"
 #include "wire/icrc.h"
 
 #define STALL_NS UINT64_C(20000000) /* more than a peer waits for its CPU, in most cases */
@@ -104,7 +105,7 @@ static uint8_t *
 gather(const struct uroce_txd *txd, uint8_t *at)
 {
 	for (unsigned i = 0; i < txd->nb_slices; i++) {
-		memcpy(at, txd->slice[i].addr, txd->slice[i].len);
+		uroce_copy(at, txd->slice[i].addr, txd->slice[i].len);
 		at += txd->slice[i].len;
 	}
 	return at;

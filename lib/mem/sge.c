@@ -9,8 +9,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
-#include <string.h>
 
+#include "mem/copy.h"
 #include "mem/sge.h"
 
 uint64_t
@@ -96,7 +96,7 @@ uroce_sge_scatter(const struct uroce_mr_table *mrs, uint32_t pdn, const struct i
 
 		if (to == NULL)
 			return -EFAULT;
-		memcpy(to, src, len);
+		uroce_copy(to, src, len);
 		return 0;
 	}
 	struct uroce_slice slice[UROCE_SGE_MAX];
@@ -105,7 +105,7 @@ uroce_sge_scatter(const struct uroce_mr_table *mrs, uint32_t pdn, const struct i
 	if (nb < 0)
 		return nb;
 	for (int i = 0; i < nb; i++) {
-		memcpy((void *)slice[i].addr, from, slice[i].len);
+		uroce_copy((void *)slice[i].addr, from, slice[i].len);
 		from += slice[i].len;
 	}
 	return 0;

@@ -242,6 +242,8 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 		*uroce_send_wqe_path(wqe) = *path;
 	if (is_inline)
 		put_inline(uroce_send_wqe_data(sq, wqe), wr->sg_list, nb_sge);
+	else if (nb_sge == 1) /* most, and without a call */
+		memcpy(uroce_send_wqe_data(sq, wqe), wr->sg_list, sizeof(*wr->sg_list));
 	else if (nb_sge > 0)
 		memcpy(uroce_send_wqe_data(sq, wqe), wr->sg_list, nb_sge * sizeof(*wr->sg_list));
 	return 0;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "mem/mw.h"
+#include "mem/copy.h"
 #include "transport/done.h"
 #include "wire/psn.h"
 
@@ -115,7 +116,7 @@ place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 					 IBV_ACCESS_REMOTE_WRITE);
 	if (!dst)
 		return UROCE_VERDICT_NO_ACCESS;
-	memcpy(dst, pkt->payload, pkt->payload_len);
+	uroce_copy(dst, pkt->payload, pkt->payload_len);
 	return UROCE_VERDICT_REQUEST;
 }
 

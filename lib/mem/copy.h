@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_MEM_COPY_H
+#define UROCE_MEM_COPY_H
+
+/**
+ * @file
+ * Copying payload. Of the messages that are small, most are of one or two machine words, for which
+ * the call of memcpy() costs more than the copy.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/** As memcpy(); the two do not overlap. */
+static inline void
+uroce_copy(void *dst, const void *src, size_t len)
+{
+	uint64_t first, last;
+
+	if (len < sizeof(first) || len > 2 * sizeof(first)) {
+		memcpy(dst, src, len);
+		return;
+	}
+	memcpy(&first, src, sizeof(first));
+	memcpy(&last, (const uint8_t *)src + len - sizeof(last), sizeof(last));
+	memcpy(dst, &first, sizeof(first));
+	memcpy((uint8_t *)dst + len - sizeof(last), &last, sizeof(last));
+}
+
+#endif /* UROCE_MEM_COPY_H */
