@@ -192,7 +192,8 @@ static void
 plan(struct trial *t)
 {
 	const uint32_t nb = draw_between(t, 1, OPS_MAX);
-	const bool is_both = draw(t, 2);
+	/* the target of XRC asks for nothing */
+	const bool is_both = draw(t, 2) && t->pair.conf.type == IBV_QPT_RC;
 	const uint32_t budget = MEM_LEN - 4 * LEN_MAX;
 
 	t->sides[A].mem_used = 64;
@@ -236,7 +237,10 @@ open_trial(struct trial *t, uint64_t seed)
 	conf.min_rnr_timer = (uint8_t)draw_between(t, 1, 10);
 	conf.max_rd_atomic = (uint8_t)draw_between(t, 1, 16);
 	conf.max_dest_rd_atomic = (uint8_t)draw_between(t, conf.max_rd_atomic, 16);
-	conf.has_srq = draw(t, 3) == 0;
+	if (draw(t, 5) == 0)
+		conf.type = IBV_QPT_XRC_SEND;
+	else
+		conf.has_srq = draw(t, 3) == 0;
 	pair_open(&t->pair, &conf);
 	for (unsigned at = A; at <= B; at++)
 		assert_int_equal(uroce_mw_add(t->pair.host[at].mrs, UROCE_MW_1,
@@ -275,6 +279,7 @@ post_raw(struct trial *t, enum pair_side at, const struct op *op, unsigned flags
 		wr.wr.atomic.rkey = peer->key;
 		wr.wr.atomic.compare_add = op->imm % MEM_LEN;
 		wr.wr.atomic.swap = UROCE_FLUSH_GLOBAL;
+		wr.qp_type.xrc.remote_srqn = peer->srq.srqn;
 	}
 	return pair_post_raw(&t->pair, at, &wr);
 }
