@@ -19,6 +19,8 @@
 #include <cmocka.h>
 
 #include "link.h"
+#include "mem/mw.h"
+#include "wire/newer_verbs.h"
 #include "wire/psn.h"
 
 #define NB_SEEDS   150
@@ -29,7 +31,8 @@
 struct siege {
 	uint64_t random;
 	struct pair pair;
-	uint32_t keys[3]; /* of the victim: all rights, to be read, none; the first half each */
+	uint32_t keys[3];     /* of the victim: all rights, to be read, none; the first half each */
+	struct ibv_mw window; /* of the victim, on the first of them */
 	uint64_t next_done[2];                  /* wr_id that completes next: send, receive */
 	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* of all sieges */
 };
@@ -119,6 +122,20 @@ draw_syndrome(void)
 	return draw(20) ? syndromes[draw(sizeof(syndromes))] : (uint8_t)draw(256);
 }
 
+static uint32_t
+draw_key(void)
+{
+	switch (draw(10)) {
+	case 0:
+		return draw(1u << 31);
+	case 1:
+		return siege.keys[draw(3)];
+	case 2:
+		return siege.window.rkey ^ (draw(3) ? 0 : draw(4));
+	}
+	return siege.keys[0];
+}
+
 static void
 draw_packet(struct pair_pkt *pkt)
 {
@@ -131,11 +148,14 @@ draw_packet(struct pair_pkt *pkt)
 		.psn = draw_psn(),
 		.payload_len = draw_len(),
 		.va = draw_va(),
-		.rkey = draw(10) ? siege.keys[draw(10) ? 0 : draw(3)] : draw(1u << 31),
+		.rkey = draw_key(),
 		.syndrome = draw_syndrome(),
 		.msn = draw(1 << 24),
 		.swap_add = draw(10),
 		.compare = draw(10),
+		.inv_rkey = siege.window.rkey ^ (draw(3) ? 0 : draw(4)),
+		.srqn = draw(20) ? siege.pair.host[B].srq.srqn : draw(5),
+		.sel_plt = draw(10) ? 1 + draw(3) : draw(64),
 		.qkey = draw(10) ? siege.pair.host[B].qpc.qkey : draw(1u << 31),
 	};
 	const struct uroce_opcode *op = &uroce_opcode_table[pkt->opcode];
@@ -194,9 +214,39 @@ start_again(void)
 	pair_flush(pair, B);
 	poll_victim();
 	assert_int_equal(siege.next_done[0], pair->host[B].next_send_id);
-	assert_int_equal(siege.next_done[1], pair->host[B].next_recv_id);
+	/* what is in a shared queue stays there */
+	if (pair->host[B].qpc.rq)
+		assert_int_equal(siege.next_done[1], pair->host[B].next_recv_id);
 	pair_set_state(pair, B, IBV_QPS_RESET);
 	pair_bring_up(pair, B, IBV_QPS_RTS);
+}
+
+/* A request that sends nothing; or one that the queue's draining lets it think better of. */
+static void
+post_local(void)
+{
+	struct pair_host *host = &siege.pair.host[B];
+	struct ibv_mr mr = { .lkey = siege.keys[0] };
+	struct ibv_send_wr wr = {
+		.opcode = draw(2) ? IBV_WR_BIND_MW : IBV_WR_LOCAL_INV,
+		.send_flags = draw(2) ? IBV_SEND_FENCE : 0,
+		.invalidate_rkey = siege.window.rkey,
+	};
+
+	if (wr.opcode == IBV_WR_BIND_MW) {
+		wr.bind_mw.mw = &siege.window;
+		wr.bind_mw.rkey = siege.window.rkey ^ (draw(3) ? 0 : draw(4));
+		wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+			.mr = &mr,
+			.addr = (uintptr_t)host->mem + draw(PRIVATE),
+			.length = draw(PRIVATE),
+			.mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+		};
+	}
+	if (!host->sq.has_path)
+		pair_post_raw(&siege.pair, B, &wr);
+	if (host->qpc.state == IBV_QPS_SQD)
+		assert_true(uroce_qpc_cancel(&host->qpc, host->next_send_id - 1) >= 0);
 }
 
 /* The application of the victim does what applications do. */
@@ -204,16 +254,18 @@ static void
 let_victim_act(void)
 {
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE,
-						      IBV_WR_RDMA_READ,
-						      IBV_WR_ATOMIC_FETCH_AND_ADD };
+						      IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
+						      (enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE };
 	struct pair *pair = &siege.pair;
 
 	if (draw(3) == 0)
 		pair_post_recv(pair, B, draw(1000), draw(2000));
-	if (draw(3) == 0)
+	if (pair->host[B].qpc.sq && draw(20) == 0)
+		post_local();
+	if (pair->host[B].qpc.sq && draw(3) == 0)
 		pair_post(pair, B,
-			  &(struct pair_wr){ .opcode = opcodes[draw(4)],
-					     .len = draw(3000),
+			  &(struct pair_wr){ .opcode = opcodes[draw(5)],
+					     .len = draw(4) ? draw(3000) : 8,
 					     .local = draw(1000),
 					     .flags = draw(6) ? 0 : IBV_SEND_FENCE });
 	if (draw(2))
@@ -233,11 +285,13 @@ let_victim_act(void)
 static void
 open_siege(uint64_t seed)
 {
-	static const enum ibv_qp_type types[] = { IBV_QPT_UD, IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC };
-	struct pair_conf conf = pair_conf(types[seed % 4]);
+	static const enum ibv_qp_type types[] = { IBV_QPT_UD, IBV_QPT_RC, IBV_QPT_RC,
+						  IBV_QPT_UC, IBV_QPT_RC, IBV_QPT_XRC_SEND };
+	struct pair_conf conf = pair_conf(types[seed % 6]);
 
 	seed_now = seed;
 	siege.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	conf.has_srq = conf.type != IBV_QPT_XRC_SEND && draw(4) == 0;
 	conf.mtu = IBV_MTU_256;
 	conf.mem_len = MEM_LEN;
 	conf.psn[A] = draw(2) ? 0xffffff - draw(50) : draw(1 << 24);
@@ -249,7 +303,11 @@ open_siege(uint64_t seed)
 	conf.retry_cnt = (uint8_t)draw(8);
 	conf.rnr_retry = (uint8_t)draw(8);
 	pair_open(&siege.pair, &conf);
-	siege.keys[0] = pair_register(&siege.pair, B, siege.pair.host[B].mem, PRIVATE, conf.access);
+	siege.keys[0] = pair_register(&siege.pair, B, siege.pair.host[B].mem, PRIVATE,
+				      conf.access | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	assert_int_equal(uroce_mw_add(siege.pair.host[B].mrs, draw(2) ? UROCE_MW_2A : UROCE_MW_2B,
+				      siege.pair.host[B].qpc.pdn, &siege.window.rkey),
+			 0);
 	siege.keys[1] = pair_register(&siege.pair, B, siege.pair.host[B].mem, PRIVATE,
 				      IBV_ACCESS_REMOTE_READ);
 	siege.keys[2] = pair_register(&siege.pair, B, siege.pair.host[B].mem, MEM_LEN, 0);
@@ -282,14 +340,14 @@ static void
 hostile__every_verdict_is_reached(void **state)
 {
 	static const enum uroce_verdict reachable[] = {
-		UROCE_VERDICT_REQUEST,       UROCE_VERDICT_RESPONSE,     UROCE_VERDICT_BAD_LEN,
-		UROCE_VERDICT_WRONG_SERVICE, UROCE_VERDICT_WRONG_PEER,   UROCE_VERDICT_BAD_PKEY,
-		UROCE_VERDICT_DUPLICATE,     UROCE_VERDICT_STALE,        UROCE_VERDICT_PSN_GAP,
-		UROCE_VERDICT_BAD_SEQUENCE,  UROCE_VERDICT_BAD_REQUEST,  UROCE_VERDICT_NO_ACCESS,
-		UROCE_VERDICT_NO_RECEIVE,    UROCE_VERDICT_TOO_LONG,     UROCE_VERDICT_GHOST,
-		UROCE_VERDICT_RESPONSE_GAP,  UROCE_VERDICT_NAK_SEQ,      UROCE_VERDICT_NAK_RNR,
-		UROCE_VERDICT_NAK_FATAL,     UROCE_VERDICT_BAD_RESPONSE, UROCE_VERDICT_BAD_QKEY,
-		UROCE_VERDICT_DATAGRAM,
+		UROCE_VERDICT_REQUEST,       UROCE_VERDICT_RESPONSE,       UROCE_VERDICT_BAD_LEN,
+		UROCE_VERDICT_WRONG_SERVICE, UROCE_VERDICT_WRONG_PEER,     UROCE_VERDICT_BAD_PKEY,
+		UROCE_VERDICT_DUPLICATE,     UROCE_VERDICT_STALE,          UROCE_VERDICT_PSN_GAP,
+		UROCE_VERDICT_BAD_SEQUENCE,  UROCE_VERDICT_BAD_REQUEST,    UROCE_VERDICT_NO_ACCESS,
+		UROCE_VERDICT_NO_RECEIVE,    UROCE_VERDICT_TOO_LONG,       UROCE_VERDICT_GHOST,
+		UROCE_VERDICT_RESPONSE_GAP,  UROCE_VERDICT_NAK_SEQ,        UROCE_VERDICT_NAK_RNR,
+		UROCE_VERDICT_NAK_FATAL,     UROCE_VERDICT_BAD_RESPONSE,   UROCE_VERDICT_BAD_QKEY,
+		UROCE_VERDICT_DATAGRAM,      UROCE_VERDICT_BAD_INVALIDATE,
 	};
 
 	(void)state;
