@@ -30,6 +30,11 @@ static const enum ibv_wc_opcode wc_opcodes[] = {
 	[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
+	[IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
+	[IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
+	[IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
+	[UROCE_WR_FLUSH] = (enum ibv_wc_opcode)UROCE_WC_FLUSH,
+	[UROCE_WR_ATOMIC_WRITE] = (enum ibv_wc_opcode)UROCE_WC_ATOMIC_WRITE,
 };
 
 static bool
@@ -244,7 +249,13 @@ recv_succeeded(struct qp *qp, const struct ibv_wc *wc, const struct oracle_view 
 	if (wc->byte_len != req->len + grh)
 		world_complain(world, "qp 0x%x: receive %u has %u bytes of %u", qp->qpn,
 			       (unsigned)wc->wr_id, wc->byte_len, req->len + grh);
-	if (!!(wc->wc_flags & IBV_WC_WITH_IMM) != has_imm || (has_imm && wc->imm_data != req->imm))
+	const bool has_inv = req->opcode == IBV_WR_SEND_WITH_INV;
+
+	if (!!(wc->wc_flags & IBV_WC_WITH_INV) != has_inv)
+		world_complain(world, "qp 0x%x: receive %u: invalidation", qp->qpn,
+			       (unsigned)wc->wr_id);
+	if (!!(wc->wc_flags & IBV_WC_WITH_IMM) != has_imm ||
+	    ((has_imm || has_inv) && wc->imm_data != req->imm))
 		world_complain(world, "qp 0x%x: receive %u: immediate data", qp->qpn,
 			       (unsigned)wc->wr_id);
 	if (wc->opcode != (request_is_send(req) ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM))

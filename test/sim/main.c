@@ -183,6 +183,11 @@ print_tally(const struct tally *tally)
 		[IBV_WR_RDMA_READ] = "READ",
 		[IBV_WR_ATOMIC_CMP_AND_SWP] = "CMP_AND_SWP",
 		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "FETCH_AND_ADD",
+		[IBV_WR_LOCAL_INV] = "LOCAL_INV",
+		[IBV_WR_BIND_MW] = "BIND_MW",
+		[IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
+		[UROCE_WR_FLUSH] = "FLUSH",
+		[UROCE_WR_ATOMIC_WRITE] = "ATOMIC_WRITE",
 	};
 	static const char *const services[] = {
 		[IBV_QPT_RC] = "RC",

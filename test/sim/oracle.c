@@ -177,6 +177,12 @@ settle_packet(struct qp *flow, const struct request *req, uint32_t idx)
 				       flow->qpn, idx);
 		return;
 	}
+	if (req->opcode != IBV_WR_RDMA_READ && !request_is_atomic(req)) {
+		if (idx >= flow->exec)
+			world_complain(world, "qp 0x%x: packet %u is answered, and not executed",
+				       flow->qpn, idx);
+		return;
+	}
 	if (request_is_atomic(req)) {
 		if (memcmp(at, &req->orig, 8) || idx >= flow->exec)
 			world_complain(world, "qp 0x%x: packet %u: the atomic's answer is wrong",
@@ -568,9 +574,10 @@ sent_answer(struct qp *qp, const struct uroce_pkt *pkt, uint32_t idx)
 		return;
 	}
 	const uint8_t *noise = world->noise + req->src + (idx - req->first) * mtu_of(qp);
+	/* FLUSH and ATOMIC_WRITE are answered like a READ of nothing */
+	const uint32_t len = req->opcode == IBV_WR_RDMA_READ ? payload_of(flow, req, idx) : 0;
 
-	if (pkt->op->operation != UROCE_OPERATION_READ_RESPONSE ||
-	    pkt->payload_len != payload_of(flow, req, idx) ||
+	if (pkt->op->operation != UROCE_OPERATION_READ_RESPONSE || pkt->payload_len != len ||
 	    memcmp(pkt->payload, noise, pkt->payload_len))
 		world_complain(world, "qp 0x%x: packet %u: a READ response is wrong", qp->qpn, idx);
 }

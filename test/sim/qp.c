@@ -53,7 +53,8 @@ make_memory(struct world *world, struct qp *qp)
 		.len = conf->mem_len,
 		.pdn = qp->host->pdn,
 		.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND |
+			  UROCE_ACCESS_FLUSH_GLOBAL | UROCE_ACCESS_FLUSH_PERSISTENT,
 	};
 	const int ret = uroce_mr_add(qp->host->mrs, &mr, &qp->key);
 
@@ -216,6 +217,8 @@ qp_packets(const struct qp *qp, const struct request *req)
 {
 	const uint32_t shift = (uint32_t)qp->conf.mtu + 7;
 
+	if (request_is_local(req))
+		return 0;
 	if (request_is_atomic(req) || !req->len)
 		return 1;
 	return (uint32_t)(((uint64_t)req->len + (1u << shift) - 1) >> shift);
@@ -236,7 +239,7 @@ qp_plan(struct qp *qp)
 static int
 make_list(struct qp *qp, const struct request *req, struct ibv_sge *sge)
 {
-	const bool is_answer = request_needs_answer(req);
+	const bool is_answer = request_is_atomic(req) || req->opcode == IBV_WR_RDMA_READ;
 	uint32_t left = request_is_atomic(req) ? 8 : req->len;
 	uint64_t at = is_answer ? qp->iova + req->local : NOISE_IOVA + req->src;
 	uint32_t nb_max = qp->conf.max_sge < SGE_PARTS ? qp->conf.max_sge : SGE_PARTS;
@@ -267,6 +270,8 @@ int
 qp_post(struct qp *qp)
 {
 	struct request *req = &qp->reqs[qp->nb_posted];
+	struct ibv_mw mw = { .rkey = qp->own_key };
+	struct ibv_mr mr = { .lkey = qp->key, .rkey = qp->key };
 	struct ibv_sge sge[SGE_PARTS];
 	struct ibv_send_wr wr = {
 		.wr_id = qp->nb_posted,
@@ -281,7 +286,14 @@ qp_post(struct qp *qp)
 	if (qp->conf.type == IBV_QPT_UD) {
 		wr.wr.ud.remote_qpn = qp->peer->qpn;
 		wr.wr.ud.remote_qkey = QKEY;
-	} else if (request_is_atomic(req)) {
+	} else if (req->opcode == IBV_WR_BIND_MW) {
+		wr.bind_mw.mw = &mw;
+		wr.bind_mw.rkey = req->imm;
+		wr.bind_mw.bind_info.mr = &mr;
+		wr.bind_mw.bind_info.addr = qp->iova;
+		wr.bind_mw.bind_info.length = 64;
+		wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ;
+	} else if (request_is_atomic(req) || (int)req->opcode == UROCE_WR_FLUSH) {
 		wr.wr.atomic.remote_addr = req->remote;
 		wr.wr.atomic.rkey = req->rkey;
 		wr.wr.atomic.compare_add = req->compare_add;

@@ -17,6 +17,7 @@
 #include <infiniband/verbs.h>
 
 #include "transport/qpc.h"
+#include "wire/newer_verbs.h"
 
 struct host;
 struct world;
@@ -45,7 +46,7 @@ struct request {
 	uint32_t land;   /* WRITE, atomic: where it goes, in the peer's memory */
 	uint64_t remote; /* as the request names it */
 	uint32_t rkey;
-	uint32_t imm;   /* as written in wire order */
+	uint32_t imm;   /* as written in wire order; the key to bind or invalidate */
 	uint32_t flags; /* enum ibv_send_flags */
 	enum bad bad;
 	uint64_t compare_add;
@@ -119,11 +120,14 @@ struct qp {
 	uint32_t nb_recv_planned; /* receive requests that it may post */
 	uint32_t nb_recv_posted;
 	uint32_t nb_recv_done;
-	uint32_t bad_recv; /* index of the one with a bad lkey; UINT32_MAX: none */
-	uint32_t events;   /* enum uroce_qpc_event, all that came */
-	uint64_t post_ns;  /* no request before that */
-	uint64_t recv_ns;  /* no receive request before that */
-	uint32_t pace_ns;  /* mean time between two posts; 0: as fast as they go */
+	uint32_t window;    /* rkey of a window over all of mem, for the peer; 0: none */
+	uint32_t own_key;   /* of a window for binds and invalidations; 0: none */
+	uint32_t own_bound; /* what it is bound as; 0: it is not */
+	uint32_t bad_recv;  /* index of the one with a bad lkey; UINT32_MAX: none */
+	uint32_t events;    /* enum uroce_qpc_event, all that came */
+	uint64_t post_ns;   /* no request before that */
+	uint64_t recv_ns;   /* no receive request before that */
+	uint32_t pace_ns;   /* mean time between two posts; 0: as fast as they go */
 	uint32_t recv_pace_ns;
 	bool is_silent; /* posts nothing by itself: golden traces */
 	bool is_kept;   /* completions are kept for somebody who asks: golden traces */
@@ -206,13 +210,15 @@ request_is_atomic(const struct request *req)
 static inline bool
 request_is_send(const struct request *req)
 {
-	return req->opcode == IBV_WR_SEND || req->opcode == IBV_WR_SEND_WITH_IMM;
+	return req->opcode == IBV_WR_SEND || req->opcode == IBV_WR_SEND_WITH_IMM ||
+	       req->opcode == IBV_WR_SEND_WITH_INV;
 }
 
 static inline bool
 request_is_write(const struct request *req)
 {
-	return req->opcode == IBV_WR_RDMA_WRITE || req->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	return req->opcode == IBV_WR_RDMA_WRITE || req->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
+	       (int)req->opcode == UROCE_WR_ATOMIC_WRITE;
 }
 
 /** Whether it uses up a receive request. */
@@ -222,10 +228,18 @@ request_takes_recv(const struct request *req)
 	return request_is_send(req) || req->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
+/** Whether it sends nothing. */
+static inline bool
+request_is_local(const struct request *req)
+{
+	return req->opcode == IBV_WR_LOCAL_INV || req->opcode == IBV_WR_BIND_MW;
+}
+
 static inline bool
 request_needs_answer(const struct request *req)
 {
-	return req->opcode == IBV_WR_RDMA_READ || request_is_atomic(req);
+	return req->opcode == IBV_WR_RDMA_READ || request_is_atomic(req) ||
+	       (int)req->opcode == UROCE_WR_ATOMIC_WRITE || (int)req->opcode == UROCE_WR_FLUSH;
 }
 
 #endif /* TEST_SIM_QP_H */

@@ -16,12 +16,13 @@
 
 #include "host.h"
 #include "life.h"
+#include "mem/mw.h"
 
 #define ATOMICS_LEN  256
 #define OVERLAP_LEN  (48u << 10)
 #define PIECES_LEN   (1u << 20)
 #define GAP          16
-#define REQUESTS_MAX 96
+#define REQUESTS_MAX 160
 #define HUGE_LEN     (4u << 20)
 
 #define US           1000u
@@ -29,7 +30,8 @@
 
 #define ACCESS_ALL                                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
-	 IBV_ACCESS_REMOTE_ATOMIC)
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | UROCE_ACCESS_FLUSH_GLOBAL |               \
+	 UROCE_ACCESS_FLUSH_PERSISTENT)
 
 /* How much a connection is asked for. */
 struct budget {
@@ -207,9 +209,12 @@ draw_opcode(struct rng *rng, enum ibv_qp_type type)
 		IBV_WR_RDMA_READ,
 		IBV_WR_ATOMIC_CMP_AND_SWP,
 		IBV_WR_ATOMIC_FETCH_AND_ADD,
+		(enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE,
+		(enum ibv_wr_opcode)UROCE_WR_FLUSH,
+		IBV_WR_BIND_MW,
 	};
 
-	return opcodes[rng_below(rng, type == IBV_QPT_UD ? 2 : type == IBV_QPT_UC ? 5 : 9)];
+	return opcodes[rng_below(rng, type == IBV_QPT_UD ? 2 : type == IBV_QPT_UC ? 5 : 12)];
 }
 
 /* A piece of memory that nothing else uses. @return false: there is none */
@@ -236,6 +241,75 @@ plan_write(struct qp *qp, struct request *req, struct pieces *theirs)
 	}
 	req->remote = qp->peer->iova + req->land;
 	req->rkey = qp->peer->key;
+	if (qp->peer->window && rng_one_in(rng, 2))
+		req->rkey = qp->peer->window;
+}
+
+/* In the page of words, where atomics are, too. */
+static void
+plan_atomic_write(struct qp *qp, struct request *req)
+{
+	req->len = 8;
+	req->land = 8 * rng_below(&qp->world->rng, 16);
+	req->remote = qp->peer->iova + req->land;
+	req->rkey = qp->peer->key;
+}
+
+static void
+plan_flush(struct qp *qp, struct request *req)
+{
+	struct rng *rng = &qp->world->rng;
+
+	req->len = 0;
+	req->remote = qp->peer->iova;
+	req->rkey = qp->peer->key;
+	req->compare_add = rng_below(rng, 4096);
+	req->swap = rng_between(rng, 1, 3);
+	req->swap |= rng_below(rng, 2) << 4;
+}
+
+/* A window of our own is bound; the next local request invalidates it. */
+static void
+plan_local(struct qp *qp, struct request *req)
+{
+	const uint32_t tag = (qp->nb_planned & 0x7f) | 0x80;
+
+	req->len = 0;
+	if (!qp->own_key) {
+		req->opcode = IBV_WR_RDMA_WRITE;
+	} else if (qp->own_bound) {
+		req->opcode = IBV_WR_LOCAL_INV;
+		req->imm = qp->own_bound;
+		qp->own_bound = 0;
+	} else {
+		req->imm = (qp->own_key & ~0xffu) | tag;
+		qp->own_bound = req->imm;
+	}
+}
+
+/* Windows over all of an end's memory: one for the peer, until it invalidates it; one to play with. */
+static void
+make_windows(struct qp *qp)
+{
+	struct uroce_mr_table *mrs = qp->host->mrs;
+	const enum uroce_mw_kind kind = rng_one_in(&qp->world->rng, 2) ? UROCE_MW_2A : UROCE_MW_2B;
+	uint32_t key;
+	int ret = uroce_mw_add(mrs, kind, qp->host->pdn, &key);
+	const struct uroce_mw_bind bind = {
+		.rkey = key ^ 1,
+		.mr_key = qp->key,
+		.addr = qp->iova,
+		.len = qp->conf.mem_len,
+		.access = IBV_ACCESS_REMOTE_WRITE,
+		.pdn = qp->host->pdn,
+		.qpn = qp->qpn,
+	};
+
+	ret |= uroce_mw_bind(mrs, &bind);
+	ret |= uroce_mw_add(mrs, kind, qp->host->pdn, &qp->own_key);
+	assert(ret == 0);
+	(void)ret;
+	qp->window = bind.rkey;
 }
 
 /* Of the noise, or of what an earlier WRITE put where nobody else writes. */
@@ -253,7 +327,7 @@ plan_read(struct qp *qp, struct request *req, struct pieces *ours)
 		req->len = least(req->len, before->len - skip);
 		req->src = before->src + skip;
 		req->remote = before->remote + skip;
-		req->rkey = before->rkey;
+		req->rkey = qp->peer->key;
 	} else {
 		req->remote = NOISE_IOVA + req->src;
 		req->rkey = qp->peer->host->noise_key;
@@ -289,6 +363,8 @@ spoil(struct qp *qp, struct request *req)
 	const enum bad bad = (enum bad)rng_between(rng, BAD_KEY, BAD_NB - 1);
 
 	if (!req->len || (qp->is_lenient && bad != BAD_LKEY))
+		return;
+	if (req->opcode == IBV_WR_SEND_WITH_INV || (int)req->opcode == UROCE_WR_ATOMIC_WRITE)
 		return;
 	if (is_send ? bad < BAD_LKEY : bad > BAD_LKEY)
 		return;
@@ -368,13 +444,26 @@ plan_request(struct qp *qp, uint32_t len, struct pieces *ours, struct pieces *th
 	if (request_is_send(req))
 		req->len = least(req->len,
 				 qp->conf.type == IBV_QPT_UD ? mtu_of(qp) : qp->conf.recv_len);
+	else if ((int)req->opcode == UROCE_WR_ATOMIC_WRITE)
+		plan_atomic_write(qp, req);
+	else if ((int)req->opcode == UROCE_WR_FLUSH)
+		plan_flush(qp, req);
+	else if (request_is_local(req))
+		plan_local(qp, req);
 	else if (request_is_write(req))
 		plan_write(qp, req, theirs);
 	else if (request_is_atomic(req))
 		plan_atomic(qp, req, ours);
 	else
 		plan_read(qp, req, ours);
-	if (req->len <= qp->conf.max_inline && !request_needs_answer(req) && rng_one_in(rng, 2))
+	/* from here on the window is gone: nobody uses it any more */
+	if (req->opcode == IBV_WR_SEND && qp->peer->window && rng_one_in(rng, 4)) {
+		req->opcode = IBV_WR_SEND_WITH_INV;
+		req->imm = qp->peer->window;
+		qp->peer->window = 0;
+	}
+	if (req->len <= qp->conf.max_inline && !request_needs_answer(req) &&
+	    !request_is_local(req) && rng_one_in(rng, 2))
 		req->flags |= IBV_SEND_INLINE;
 }
 
@@ -463,6 +552,10 @@ connect_ends(struct world *world, const struct budget *budget)
 	struct pieces of_a = { area, area + pieces_len }, of_b = of_a;
 
 	qp_connect(a, b);
+	if (conf.type == IBV_QPT_RC && rng_one_in(&world->rng, 2)) {
+		make_windows(a);
+		make_windows(b);
+	}
 	/* a datagram may be as long as the port allows, whatever the path */
 	plan_requests(a, budget, &of_a, &of_b);
 	if (is_both)
@@ -542,8 +635,8 @@ workload_make(struct world *world)
 	for (uint32_t i = 0; i < nb; i++) {
 		struct budget budget = { .huge = i == 0 ? draw_huge(rng) : 0 };
 
-		budget.requests = rng_between(rng, 4, 90);
-		budget.packets = rng_between(rng, 1300, 3900) / nb;
+		budget.requests = rng_between(rng, 6, 140);
+		budget.packets = rng_between(rng, 1600, 4600) / nb;
 		connect_ends(world, &budget);
 	}
 	plan_lives(world);
