@@ -120,14 +120,15 @@ struct qp {
 	uint32_t nb_recv_planned; /* receive requests that it may post */
 	uint32_t nb_recv_posted;
 	uint32_t nb_recv_done;
-	uint32_t window;    /* rkey of a window over all of mem, for the peer; 0: none */
-	uint32_t own_key;   /* of a window for binds and invalidations; 0: none */
-	uint32_t own_bound; /* what it is bound as; 0: it is not */
-	uint32_t bad_recv;  /* index of the one with a bad lkey; UINT32_MAX: none */
-	uint32_t events;    /* enum uroce_qpc_event, all that came */
-	uint64_t post_ns;   /* no request before that */
-	uint64_t recv_ns;   /* no receive request before that */
-	uint32_t pace_ns;   /* mean time between two posts; 0: as fast as they go */
+	uint32_t window;      /* rkey of a window over all of mem, for the peer; 0: none */
+	uint32_t dead_window; /* the same, when the peer has invalidated it */
+	uint32_t own_key;     /* of a window for binds and invalidations; 0: none */
+	uint32_t own_bound;   /* what it is bound as; 0: it is not */
+	uint32_t bad_recv;    /* index of the one with a bad lkey; UINT32_MAX: none */
+	uint32_t events;      /* enum uroce_qpc_event, all that came */
+	uint64_t post_ns;     /* no request before that */
+	uint64_t recv_ns;     /* no receive request before that */
+	uint32_t pace_ns;     /* mean time between two posts; 0: as fast as they go */
 	uint32_t recv_pace_ns;
 	bool is_silent; /* posts nothing by itself: golden traces */
 	bool is_kept;   /* completions are kept for somebody who asks: golden traces */

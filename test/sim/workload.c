@@ -265,7 +265,9 @@ plan_flush(struct qp *qp, struct request *req)
 	req->rkey = qp->peer->key;
 	req->compare_add = rng_below(rng, 4096);
 	req->swap = rng_between(rng, 1, 3);
-	req->swap |= rng_below(rng, 2) << 4;
+	/* of a whole region: rarely, it takes as long as the region is large */
+	if (rng_one_in(rng, 200))
+		req->swap |= UROCE_FLUSH_MR << 4;
 }
 
 /* A window of our own is bound; the next local request invalidates it. */
@@ -360,7 +362,11 @@ spoil(struct qp *qp, struct request *req)
 {
 	struct rng *rng = &qp->world->rng;
 	const bool is_send = request_is_send(req);
-	const enum bad bad = (enum bad)rng_between(rng, BAD_KEY, BAD_NB - 1);
+	enum bad bad = (enum bad)rng_between(rng, BAD_KEY, BAD_NB - 1);
+
+	/* what was invalidated is worth more than one try in nine */
+	if (qp->peer->dead_window && request_is_write(req) && rng_one_in(rng, 2))
+		bad = BAD_DEAD_KEY;
 
 	if (!req->len || (qp->is_lenient && bad != BAD_LKEY))
 		return;
@@ -374,7 +380,10 @@ spoil(struct qp *qp, struct request *req)
 		break;
 	case BAD_DEAD_KEY:
 		req->rkey = qp->peer->host->dead_key;
-		req->remote = NOISE_IOVA;
+		if (qp->peer->dead_window)
+			req->rkey = qp->peer->dead_window;
+		else
+			req->remote = NOISE_IOVA;
 		break;
 	case BAD_PD:
 		req->rkey = qp->peer->host->foreign_key;
@@ -460,6 +469,7 @@ plan_request(struct qp *qp, uint32_t len, struct pieces *ours, struct pieces *th
 	if (req->opcode == IBV_WR_SEND && qp->peer->window && rng_one_in(rng, 4)) {
 		req->opcode = IBV_WR_SEND_WITH_INV;
 		req->imm = qp->peer->window;
+		qp->peer->dead_window = qp->peer->window;
 		qp->peer->window = 0;
 	}
 	if (req->len <= qp->conf.max_inline && !request_needs_answer(req) &&
