@@ -121,6 +121,25 @@ qpn_lookup__compares_the_whole_number(void **state)
 	free(table);
 }
 
+/*
+ * What a connected QP costs that nobody uses: the transport's context and the worker's record. Beside
+ * it, what its user asked for: the verbs object, and the rings, here of 128 requests of one element.
+ */
+static void
+qpr__an_idle_qp_costs_1_kib_at_most(void **state)
+{
+	const uint32_t nb_wr = 128;
+	const size_t rings = uroce_ring_memsize(nb_wr, uroce_send_wqe_stride(1, 64, false)) +
+			     uroce_ring_memsize(nb_wr, uroce_recv_wqe_stride(1));
+
+	(void)state;
+	print_message("# idle QP: %zu bytes, %zu of them the transport context\n"
+		      "# beside it: struct ibv_qp_ex %zu bytes, two queues %zu, their rings %zu\n",
+		      sizeof(struct uroce_qpr), sizeof(struct uroce_qpc), sizeof(struct ibv_qp_ex),
+		      2 * sizeof(struct uroce_wq), rings);
+	assert_true(sizeof(struct uroce_qpr) <= 1024);
+}
+
 int
 main(void)
 {
@@ -131,6 +150,7 @@ main(void)
 		cmocka_unit_test(qpn_alloc__numbers_are_not_a_sequence),
 		cmocka_unit_test(qpn_lookup__finds_from_publish_to_withdraw),
 		cmocka_unit_test(qpn_lookup__compares_the_whole_number),
+		cmocka_unit_test(qpr__an_idle_qp_costs_1_kib_at_most),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
