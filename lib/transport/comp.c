@@ -73,6 +73,7 @@ uroce_comp_retire_local(struct uroce_qpc *qpc, uint64_t now_ns)
 	const uint32_t una_idx = qpc->req.una_idx;
 	bool is_batch_open = false;
 
+	qpc->req.is_local_done = false;
 	retire_local(qpc, &is_batch_open, now_ns);
 	end_retired(qpc, una_idx, is_batch_open);
 	if (qpc->req.una_idx != una_idx)

@@ -43,6 +43,7 @@ uroce_local_execute(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe)
 	if (ret)
 		return IBV_WC_MW_BIND_ERR; /* memory management operation error [IBA 11.6.2] */
 	wqe->flags |= UROCE_WQE_EXECUTED;
+	qpc->req.is_local_done = true;
 	return IBV_WC_SUCCESS;
 }
 

@@ -159,6 +159,7 @@ struct uroce_req {
 	bool is_repairing;     /* rewound to una_psn because of a NAK; ends with progress */
 	bool is_ack_wanted;    /* the packet at next_psn was sent before and now asks for an ACK */
 	bool is_draining;      /* SQD, requests begun not yet complete */
+	bool is_local_done;    /* a local request was executed, and may be complete */
 	uint64_t ack_deadline; /* UROCE_NEVER: nothing outstanding, or no timeout */
 	uint64_t rnr_deadline; /* valid with is_rnr_wait */
 };

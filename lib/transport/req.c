@@ -557,10 +557,8 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 	if (nb && req->ack_deadline == UROCE_NEVER && uroce_qpc_is_reliable(qpc) &&
 	    qpc->ack_timeout_ns)
 		req->ack_deadline = now_ns + qpc->ack_timeout_ns;
-	if (uroce_qpc_is_reliable(qpc))
+	if (req->is_local_done)
 		uroce_comp_retire_local(qpc, now_ns);
-	else if (!nb)
-		uroce_req_sent(qpc, now_ns);
 	uroce_req_fail_if_faulty(qpc, now_ns);
 	return nb;
 }

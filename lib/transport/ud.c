@@ -71,8 +71,10 @@ uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
 		const bool is_cancelled = wqe->flags & UROCE_WQE_CANCELLED;
 
-		if (!is_cancelled)
-			req->fault = (uint8_t)put_datagram(qpc, wqe, &out[nb]);
+		wqe->first_psn = req->next_psn;
+		wqe->nb_psn = !is_cancelled;
+		req->fault = (uint8_t)(is_cancelled ? uroce_local_execute(qpc, wqe)
+						    : put_datagram(qpc, wqe, &out[nb]));
 		if (req->fault)
 			break;
 		req->next_psn = uroce_psn_add(req->next_psn, !is_cancelled);
@@ -81,8 +83,8 @@ uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 		nb += !is_cancelled;
 	}
 	req->max_psn = req->next_psn;
-	if (!nb)
-		uroce_req_sent(qpc, now_ns);
+	if (req->is_local_done)
+		uroce_comp_retire_local(qpc, now_ns);
 	uroce_req_fail_if_faulty(qpc, now_ns);
 	return nb;
 }

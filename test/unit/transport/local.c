@@ -342,6 +342,26 @@ local__last_that_was_begun_when_the_queue_drains(void **state)
 	assert_false(pair.host[B].qpc.req.is_draining);
 }
 
+/* What was sent before is still in the frames, until their owner says that it is not. */
+static void
+local__on_uc_waits_for_the_frames_before_it(void **state)
+{
+	const struct pair_conf conf = pair_conf(IBV_QPT_UC);
+	uint8_t hdr[UROCE_HDR_MAX];
+	struct uroce_txd txd = { .hdr = hdr };
+
+	(void)state;
+	open_conf(&conf);
+	post_writes(B, 1, 8);
+	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, &txd, 1, 0), 1);
+	assert_int_equal(post_bind(window.rkey, 4096, 0), 0);
+	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, &txd, 1, 0), 0);
+	pair_expect_done(&pair, B, "");
+	uroce_qpc_sent(&pair.host[B].qpc, 0);
+	pair_expect_done(&pair, B, "send 0 RDMA_WRITE SUCCESS\nsend 1 BIND_MW SUCCESS\n");
+	pair_close(&pair);
+}
+
 static void
 local__fence_waits_for_reads(void **state)
 {
@@ -621,6 +641,7 @@ main(void)
 		TEST(local__is_done_once_however_often_the_requester_goes_back),
 		cmocka_unit_test(local__ack_that_overtakes_the_position),
 		TEST(local__last_that_was_begun_when_the_queue_drains),
+		cmocka_unit_test(local__on_uc_waits_for_the_frames_before_it),
 		TEST(local__fence_waits_for_reads),
 		cmocka_unit_test(local__unsignaled_leaves_no_entry),
 		TEST(local_inv__of_what_is_not_ours_to_invalidate),
