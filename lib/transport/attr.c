@@ -230,8 +230,10 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 		return -EINVAL;
 	copy_attrs(&qpc->attr, attr, mask);
 	copy_identity(qpc, attr, mask);
-	if (mask & IBV_QP_AV)
+	if (mask & IBV_QP_AV) {
 		qpc->path = *path;
+		qpc->path_len = 0;
+	}
 	if (mask & (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY))
 		uroce_req_refill(qpc);
 	enter_state(qpc, from, to, now_ns);

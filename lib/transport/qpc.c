@@ -54,16 +54,29 @@ uroce_qpc_fini(struct uroce_qpc *qpc)
 	qpc->resp.pending = 0;
 }
 
+/* The headers up to the BTH. Packets of a connection are mostly as long as the one before. */
+static struct uroce_bth *
+put_path(struct uroce_txd *txd, struct uroce_qpc *qpc, const struct uroce_path *path, uint32_t len)
+{
+	if (path != &qpc->path)
+		return uroce_path_put(path, txd->hdr, len, &txd->icrc);
+	if (len != qpc->path_len) {
+		qpc->path_icrc = uroce_path_set_len(&qpc->path, len);
+		qpc->path_len = len;
+	}
+	txd->icrc = qpc->path_icrc;
+	return uroce_path_copy(path, txd->hdr);
+}
+
 uint8_t *
-uroce_txd_begin(struct uroce_txd *txd, const struct uroce_qpc *qpc, const struct uroce_path *path,
+uroce_txd_begin(struct uroce_txd *txd, struct uroce_qpc *qpc, const struct uroce_path *path,
 		uint8_t opcode, uint32_t dest_qpn, uint32_t psn, uint32_t payload_len)
 {
 	const uint32_t ext_len = uroce_opcode_table[opcode].ext_len;
 	const uint8_t pad_len = (uint8_t)(-payload_len & 3);
-	struct uroce_bth *bth = uroce_path_put(path, txd->hdr,
-					       (uint32_t)sizeof(*bth) + ext_len + payload_len +
-						       pad_len + UROCE_ICRC_LEN,
-					       &txd->icrc);
+	const uint32_t udp_payload_len = (uint32_t)sizeof(struct uroce_bth) + ext_len +
+					 payload_len + pad_len + UROCE_ICRC_LEN;
+	struct uroce_bth *bth = put_path(txd, qpc, path, udp_payload_len);
 
 	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, dest_qpn, psn);
 	txd->bth_off = path->bth_off;

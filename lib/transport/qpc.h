@@ -208,6 +208,8 @@ struct uroce_qpc {
 	void *cookie;
 	struct uroce_req req;
 	struct uroce_path path; /* RC, UC: valid from RTR on */
+	uint32_t path_len;      /* UDP payload of the packets that it is set for; 0: none */
+	uint32_t path_icrc;     /* state after its UDP header, then */
 	struct uroce_qpc_stats stats;
 	/* cold */
 	const struct uroce_qpc_limits *limits;

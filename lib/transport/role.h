@@ -181,7 +181,7 @@ void uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns);
  * Begin a frame on `path`: headers up to the BTH.
  * @return where the extension headers go
  */
-uint8_t *uroce_txd_begin(struct uroce_txd *txd, const struct uroce_qpc *qpc,
+uint8_t *uroce_txd_begin(struct uroce_txd *txd, struct uroce_qpc *qpc,
 			 const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn,
 			 uint32_t psn, uint32_t payload_len);
 

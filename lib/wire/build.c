@@ -136,14 +136,13 @@ copy_hdr(const struct uroce_path *path, uint8_t *hdr)
 	memcpy(hdr + rest, path->hdr + rest, vlan_len);
 }
 
-struct uroce_bth *
-uroce_path_put(const struct uroce_path *path, uint8_t *hdr, uint32_t udp_payload_len,
-	       uint32_t *icrc)
+/* The lengths into the headers at `hdr`. @return state after the masked UDP header */
+static uint32_t
+put_len(const struct uroce_path *path, uint8_t *hdr, uint32_t udp_payload_len)
 {
 	const uint16_t udp_len = (uint16_t)(sizeof(struct uroce_udp) + udp_payload_len);
 	uint8_t *ip = hdr + path->ip_off;
 
-	copy_hdr(path, hdr);
 	if (path->is_ipv6) {
 		((struct uroce_ipv6 *)ip)->payload_len = be16_make(udp_len);
 	} else {
@@ -153,6 +152,20 @@ uroce_path_put(const struct uroce_path *path, uint8_t *hdr, uint32_t udp_payload
 		((struct uroce_ipv4 *)ip)->checksum = fold_checksum(path->ip_sum_base + total_len);
 	}
 	((struct uroce_udp *)(hdr + path->udp_off))->len = be16_make(udp_len);
-	*icrc = path->icrc_base ^ uroce_icrc_len_term(path->is_ipv6, udp_len);
+	return path->icrc_base ^ uroce_icrc_len_term(path->is_ipv6, udp_len);
+}
+
+struct uroce_bth *
+uroce_path_put(const struct uroce_path *path, uint8_t *hdr, uint32_t udp_payload_len,
+	       uint32_t *icrc)
+{
+	copy_hdr(path, hdr);
+	*icrc = put_len(path, hdr, udp_payload_len);
 	return (struct uroce_bth *)(hdr + path->bth_off);
+}
+
+uint32_t
+uroce_path_set_len(struct uroce_path *path, uint32_t udp_payload_len)
+{
+	return put_len(path, path->hdr, udp_payload_len);
 }

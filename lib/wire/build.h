@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "wire/hdr.h"
 #include "wire/parse.h"
@@ -34,9 +35,11 @@ struct uroce_path_conf {
 	bool has_vlan;
 };
 
-/** A prepared path. Read-only after uroce_path_init(); copy it freely. */
+/**
+ * A prepared path. Read-only after uroce_path_init(), but for uroce_path_set_len(); copy it freely.
+ */
 struct uroce_path {
-	uint8_t hdr[UROCE_PATH_HDR_MAX]; /* lengths 0, BTH zeroed but for MigReq */
+	uint8_t hdr[UROCE_PATH_HDR_MAX]; /* lengths 0 or as set, BTH zeroed but for MigReq */
 	uint8_t ip_off;
 	uint8_t udp_off;
 	uint8_t bth_off;
@@ -61,6 +64,23 @@ void uroce_path_init(struct uroce_path *path, const struct uroce_path_conf *conf
  */
 struct uroce_bth *uroce_path_put(const struct uroce_path *path, uint8_t *hdr,
 				 uint32_t udp_payload_len, uint32_t *icrc);
+
+/**
+ * Set the lengths in the path itself, for a flow whose packets are mostly of one length: it is then
+ * put before them by uroce_path_copy().
+ * @param udp_payload_len  as for uroce_path_put(), which does not mind
+ * @return state after the masked UDP header
+ */
+uint32_t uroce_path_set_len(struct uroce_path *path, uint32_t udp_payload_len);
+
+/** As uroce_path_put(), with the lengths that were set. There is room for UROCE_HDR_MAX at `hdr`. */
+static inline struct uroce_bth *
+uroce_path_copy(const struct uroce_path *path, uint8_t *hdr)
+{
+	/* all of it: a constant length needs no branches */
+	memcpy(hdr, path->hdr, UROCE_PATH_HDR_MAX);
+	return (struct uroce_bth *)(hdr + path->bth_off);
+}
 
 /** The BTH's fields from host order; keeps MigReq as the template has it. */
 static inline void

@@ -200,6 +200,36 @@ path_put__same_path_different_lengths_in_turn(void **state)
 }
 
 static void
+path_set_len__copies_are_what_put_writes(void **state)
+{
+	static const uint32_t lens[] = { 16, 4096 + 32, 40, 16, 256, 255 };
+
+	(void)state;
+	for (size_t kind = 0; kind < NB_KINDS; kind++) {
+		uint8_t put[UROCE_HDR_MAX], copied[UROCE_HDR_MAX];
+		struct uroce_path plain, set;
+
+		init_path(&plain, &kinds[kind]);
+		set = plain;
+		for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+			uint32_t icrc, icrc_put_again;
+			const uint32_t icrc_set = uroce_path_set_len(&set, lens[i]);
+			const struct uroce_bth *bth = uroce_path_copy(&set, copied);
+
+			uroce_path_put(&plain, put, lens[i], &icrc);
+			assert_memory_equal(copied, put, plain.hdr_len);
+			assert_int_equal(icrc_set, icrc);
+			assert_ptr_equal(bth, copied + plain.bth_off);
+			/* a path that was set for one length serves others as before */
+			uroce_path_put(&plain, put, 1000, &icrc);
+			uroce_path_put(&set, copied, 1000, &icrc_put_again);
+			assert_memory_equal(copied, put, plain.hdr_len);
+			assert_int_equal(icrc_put_again, icrc);
+		}
+	}
+}
+
+static void
 path_init__hop_limit_0_is_sent_as_64(void **state)
 {
 	struct uroce_path_conf conf = { 0 };
@@ -262,6 +292,7 @@ main(void)
 		cmocka_unit_test(path_put__ipv4_id_0_and_no_fragments),
 		cmocka_unit_test(path_put__ipv4_checksum_for_all_lengths),
 		cmocka_unit_test(path_put__same_path_different_lengths_in_turn),
+		cmocka_unit_test(path_set_len__copies_are_what_put_writes),
 		cmocka_unit_test(path_init__hop_limit_0_is_sent_as_64),
 		cmocka_unit_test(path_init__flow_label_has_20_bits),
 		cmocka_unit_test(bth_put__keeps_migreq_and_sets_the_pad),
