@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "oracle.h"
+#include "shared.h"
 
 #define BURST_MAX 64
 
@@ -146,7 +147,13 @@ post(struct world *world, struct qp *qp)
 
 	if (qp->is_silent)
 		return UROCE_NEVER;
-	while (qp->nb_recv_posted < qp->nb_recv_planned &&
+	if (qp->shared && qp->recv_ns > world->now_ns) {
+		next_ns = qp->recv_ns;
+	} else if (qp->shared) {
+		shared_post(qp->shared);
+		qp->recv_ns = after(world, world->now_ns, qp->recv_pace_ns);
+	}
+	while (!qp->shared && qp->nb_recv_posted < qp->nb_recv_planned &&
 	       qp->nb_recv_posted - qp->nb_recv_done < qp->conf.nb_bufs) {
 		if (qp->recv_ns > world->now_ns) {
 			next_ns = qp->recv_ns;
@@ -312,5 +319,6 @@ host_return(struct world *world, struct host *host)
 {
 	(void)world;
 	host->is_dead = false;
+	host->shared = NULL;
 	host->round_ns = UROCE_NEVER;
 }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "shared.h"
 #include "world.h"
 
 #define GRH_LEN 40
@@ -211,23 +212,45 @@ is_whole(const struct qp *qp, const struct request *req)
 	return true;
 }
 
+/* A receive buffer. */
+struct buffer {
+	uint8_t *mem;
+	uint8_t *shadow;
+	uint32_t len;
+};
+
+static struct buffer
+buffer_of(const struct qp *qp, uint64_t wr_id)
+{
+	const struct shared *shared = qp->shared;
+	const uint32_t nth = (uint32_t)wr_id;
+	const uint32_t at = shared ? shared_at(shared, nth) : qp_recv_at(qp, nth);
+
+	return (struct buffer){
+		.mem = (shared ? shared->mem : qp->mem) + at,
+		.shadow = (shared ? shared->shadow : qp->shadow) + at,
+		.len = shared ? shared->buf_len : qp->conf.recv_len,
+	};
+}
+
 /* The bytes of a message, and those of its buffer that it did not use. */
 static void
-check_message(struct qp *qp, struct request *req, uint32_t at)
+check_message(struct qp *qp, struct request *req, const struct buffer *buf)
 {
 	const uint32_t grh = qp->conf.type == IBV_QPT_UD ? GRH_LEN : 0;
 	const uint32_t end = grh + req->len;
 
 	if (request_is_send(req)) {
-		if (memcmp(qp->mem + at + grh, qp->world->noise + req->src, req->len))
+		if (memcmp(buf->mem + grh, qp->world->noise + req->src, req->len))
 			world_complain(qp->world, "qp 0x%x: a message has wrong bytes", qp->qpn);
-		memcpy(qp->shadow + at, qp->mem + at, end);
-		req->recv_at = at;
+		memcpy(buf->shadow, buf->mem, end);
+		if (!qp->shared)
+			req->recv_at = (uint32_t)(buf->mem - qp->mem);
 	}
-	if (qp->conf.type == IBV_QPT_UC)
-		memcpy(qp->shadow + at, qp->mem + at, qp->conf.recv_len);
-	if (end < qp->conf.recv_len &&
-	    memcmp(qp->mem + at + end, qp->shadow + at + end, qp->conf.recv_len - end))
+	/* of another message that was cut off */
+	if (qp->conf.type == IBV_QPT_UC || qp->shared)
+		memcpy(buf->shadow, buf->mem, buf->len);
+	if (end < buf->len && memcmp(buf->mem + end, buf->shadow + end, buf->len - end))
 		world_complain(qp->world, "qp 0x%x: a message wrote behind its end", qp->qpn);
 }
 
@@ -263,19 +286,21 @@ recv_succeeded(struct qp *qp, const struct ibv_wc *wc, const struct oracle_view 
 	if (grh && wc->src_qp != qp->peer->qpn)
 		world_complain(world, "qp 0x%x: receive %u: from whom?", qp->qpn,
 			       (unsigned)wc->wr_id);
-	check_message(qp, req, qp_recv_at(qp, (uint32_t)wc->wr_id));
+	const struct buffer buf = buffer_of(qp, wc->wr_id);
+
+	check_message(qp, req, &buf);
 }
 
 static void
 recv_failed(struct qp *qp, const struct ibv_wc *wc)
 {
 	struct world *world = qp->world;
-	const uint32_t at = qp_recv_at(qp, (uint32_t)wc->wr_id);
+	const struct buffer buf = buffer_of(qp, wc->wr_id);
 
 	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
 		/* the first that did not complete may hold the beginning of a message */
 		if (!qp->has_recv_failed)
-			memcpy(qp->shadow + at, qp->mem + at, qp->conf.recv_len);
+			memcpy(buf.shadow, buf.mem, buf.len);
 		if (qp->qpc.state != IBV_QPS_ERR)
 			world_complain(world, "qp 0x%x: a receive is flushed outside ERR", qp->qpn);
 		qp->nb_flushed_recv++;
@@ -287,7 +312,7 @@ recv_failed(struct qp *qp, const struct ibv_wc *wc)
 		if (!is_ours || qp->has_recv_failed)
 			world_complain(world, "qp 0x%x: receive %u ends in status %d for no reason",
 				       qp->qpn, (unsigned)wc->wr_id, wc->status);
-		memcpy(qp->shadow + at, qp->mem + at, qp->conf.recv_len);
+		memcpy(buf.shadow, buf.mem, buf.len);
 	}
 	qp->has_recv_failed = true;
 }
@@ -297,7 +322,14 @@ recv_done(struct qp *qp, const struct ibv_wc *wc, const struct oracle_view *view
 {
 	struct world *world = qp->world;
 
-	if (wc->wr_id != qp->nb_recv_done || wc->wr_id >= qp->nb_recv_posted) {
+	if (qp->shared) {
+		bool *is_out = &qp->shared->is_out[wc->wr_id % SHARED_MAX];
+
+		if (wc->wr_id >= qp->shared->nb_bufs || !*is_out)
+			world_complain(world, "qp 0x%x: receive %u completes, which is not posted",
+				       qp->qpn, (unsigned)wc->wr_id);
+		*is_out = false;
+	} else if (wc->wr_id != qp->nb_recv_done || wc->wr_id >= qp->nb_recv_posted) {
 		world_complain(world, "qp 0x%x: receive %u completes, it was the turn of %u",
 			       qp->qpn, (unsigned)wc->wr_id, qp->nb_recv_done);
 		return;
@@ -361,7 +393,10 @@ ledger_end(struct qp *qp)
 	if (qp->done != qp->nb_posted)
 		world_complain(world, "qp 0x%x: %u of %u requests are complete when all is over",
 			       qp->qpn, qp->done, qp->nb_posted);
-	if (is_dead && qp->nb_recv_done != qp->nb_recv_posted)
+	if (is_dead && qp->shared && !(qp->events & UROCE_QPC_LAST_WQE))
+		world_complain(world, "qp 0x%x is in ERR, and nobody was told of the last WQE",
+			       qp->qpn);
+	if (is_dead && !qp->shared && qp->nb_recv_done != qp->nb_recv_posted)
 		world_complain(world, "qp 0x%x: %u of %u receives came back from ERR", qp->qpn,
 			       qp->nb_recv_done, qp->nb_recv_posted);
 }

@@ -197,6 +197,7 @@ print_tally(const struct tally *tally)
 
 	for (unsigned i = 0; i < sizeof(services) / sizeof(services[0]); i++)
 		print_row("QPs", services[i] ? services[i] : "?", tally->services[i]);
+	print_row("QPs", "with an SRQ", tally->shared);
 	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		print_row("requests", ops[i] ? ops[i] : "?", tally->ops[i]);
 	print_sizes(tally);

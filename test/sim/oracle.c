@@ -14,6 +14,7 @@
 
 #include "frame.h"
 #include "ledger.h"
+#include "shared.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 #include "world.h"
@@ -70,7 +71,8 @@ may_execute(const struct qp *flow, const struct request *req, uint32_t nth)
 	if (req->bad == BAD_NONE)
 		return true;
 	if (req->bad == BAD_TOO_LONG)
-		return (nth + 1) * mtu_of(flow) <= flow->peer->conf.recv_len;
+		return (nth + 1) * mtu_of(flow) <= (flow->peer->shared ? flow->peer->shared->buf_len
+								       : flow->peer->conf.recv_len);
 	/* a READ that has nowhere to put its answer does no harm at the peer */
 	return req->bad == BAD_LKEY && request_needs_answer(req);
 }
@@ -698,6 +700,10 @@ forgive_flow(struct qp *flow)
 static void
 forgive_recvs(struct qp *qp)
 {
+	if (qp->shared) {
+		qp->shared->is_loose = true;
+		return;
+	}
 	const uint32_t nb = qp->is_lenient ? qp->nb_recv_posted : qp->nb_recv_done + 1;
 
 	for (uint32_t i = qp->nb_recv_done - qp->nb_flushed_recv; i < nb && i < qp->nb_recv_posted;
@@ -745,6 +751,8 @@ oracle_end(struct world *world)
 		if (is_dead(qp) || is_dead(qp->peer) || qp->is_lenient)
 			forgive_recvs(qp);
 	}
+	for (uint32_t i = 0; i < world->nb_shared && world_is_well(world); i++)
+		shared_end(world->shared[i]);
 	for (uint32_t i = 0; i < world->nb_qps && world_is_well(world); i++) {
 		const struct qp *qp = world->qps[i];
 		uint32_t at = 0;

@@ -12,6 +12,7 @@
 
 #include "host.h"
 #include "oracle.h"
+#include "shared.h"
 #include "wire/psn.h"
 #include "world.h"
 
@@ -79,12 +80,17 @@ qp_create(struct world *world, struct host *host, const struct qp_conf *conf)
 	make_queues(world, qp);
 	make_memory(world, qp);
 	host_add_qp(host, qp);
+	if (conf->is_shared) {
+		qp->shared = host->shared;
+		world->tally.shared++;
+	}
 	const struct uroce_qpc_conf qpc_conf = {
 		.type = conf->type,
 		.qpn = qp->qpn,
 		.pdn = host->pdn,
 		.sq = &qp->sq,
-		.rq = &qp->rq,
+		.rq = qp->shared ? NULL : &qp->rq,
+		.srq = qp->shared ? &qp->shared->srq : NULL,
 		.send_cq = &qp->send_cq,
 		.recv_cq = &qp->recv_cq,
 		.mrs = host->mrs,

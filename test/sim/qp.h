@@ -81,6 +81,7 @@ struct qp_conf {
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;
 	unsigned access;
+	bool is_shared; /* receives come from the host's shared queue, if it has one */
 };
 
 #define KEPT_MAX 128
@@ -102,6 +103,7 @@ struct qp {
 	struct world *world;
 	struct host *host;
 	struct qp *peer;
+	struct shared *shared; /* where its receives come from; NULL: its own queue */
 	struct uroce_path path;
 	uint32_t qpn;
 	bool is_gone;    /* destroyed, or its host died */

@@ -16,6 +16,7 @@
 
 #include "host.h"
 #include "life.h"
+#include "shared.h"
 #include "mem/mw.h"
 
 #define ATOMICS_LEN  256
@@ -414,9 +415,13 @@ spoil(struct qp *qp, struct request *req)
 		break;
 	case BAD_TOO_LONG:
 		req->flags &= ~(uint32_t)IBV_SEND_INLINE;
-		req->len = qp->peer->conf.recv_len + rng_between(rng, 1, 3 * mtu_of(qp));
+		req->len =
+			(qp->peer->shared ? qp->peer->shared->buf_len : qp->peer->conf.recv_len) +
+			rng_between(rng, 1, 3 * mtu_of(qp));
 		break;
 	case BAD_RECV_KEY: {
+		if (qp->peer->shared)
+			return;
 		uint32_t nb = 0;
 
 		for (uint32_t i = 0; i + 1 < qp->nb_planned; i++)
@@ -538,6 +543,15 @@ make_end(struct world *world, struct host *host, struct qp_conf conf)
 	return qp_create(world, host, &conf);
 }
 
+/* The host's shared queue, made for the first who needs it. */
+static void
+share(struct world *world, struct host *host, uint32_t buf_len)
+{
+	if (!host->shared)
+		host->shared = shared_create(world, host, rng_between(&world->rng, 2, 16),
+					     least(buf_len, 65536));
+}
+
 static void
 connect_ends(struct world *world, const struct budget *budget)
 {
@@ -557,6 +571,14 @@ connect_ends(struct world *world, const struct budget *budget)
 	conf.rq_len = conf.nb_bufs;
 	const uint32_t area = ATOMICS_LEN + OVERLAP_LEN + GAP;
 
+	if (conf.type != IBV_QPT_UD && rng_one_in(&world->rng, 3)) {
+		conf.is_shared = true;
+		share(world, host_a, conf.recv_len);
+		share(world, host_b, conf.recv_len);
+		/* messages fit whichever of the two buffers they meet */
+		conf.recv_len = least(conf.recv_len,
+				      least(host_a->shared->buf_len, host_b->shared->buf_len));
+	}
 	conf.mem_len = area + pieces_len + conf.nb_bufs * (conf.recv_len + 16);
 	struct qp *a = make_end(world, host_a, conf), *b = make_end(world, host_b, conf);
 	struct pieces of_a = { area, area + pieces_len }, of_b = of_a;

@@ -81,6 +81,7 @@ world_reset(struct world *world, uint64_t seed)
 	world->calm_ns = UROCE_NEVER;
 	world->nb_hosts = 0;
 	world->nb_qps = 0;
+	world->nb_shared = 0;
 	world->next_iova = UINT64_C(1) << 41;
 	world->trace.hash = seed;
 	world->tally = (struct tally){ 0 };

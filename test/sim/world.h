@@ -24,6 +24,9 @@
 #define HOSTS_MAX 66
 #define QPS_MAX   136
 
+/** Shared receive queues. */
+#define SHAREDS_MAX 8
+
 /** The address of the noise in requests, at each host. */
 #define NOISE_IOVA (UINT64_C(1) << 40)
 
@@ -31,12 +34,14 @@
 #define NOISE_LEN (8u << 20)
 
 struct qp;
+struct shared;
 
 /** A worker and its application: see host.h. */
 struct host {
 	struct link link;
 	struct uroce_mr_table *mrs;
 	struct uroce_rd_pool *rd_pool;
+	struct shared *shared; /* its shared receive queue; NULL: none */
 	struct uroce_qpc_limits limits;
 	uint8_t idx;
 	bool is_dead;
@@ -68,6 +73,7 @@ struct tally {
 	uint64_t requests;
 	uint64_t bytes;
 	uint64_t retransmits;
+	uint64_t shared;    /* QPs with a shared receive queue */
 	uint64_t spurious;  /* packets that arrived again */
 	uint64_t ops[16];   /* by enum ibv_wr_opcode */
 	uint64_t sizes[34]; /* by the number of bits of the length */
@@ -89,6 +95,8 @@ struct world {
 	uint32_t nb_hosts;
 	struct qp *qps[QPS_MAX]; /* all that ever were */
 	uint32_t nb_qps;
+	struct shared *shared[SHAREDS_MAX];
+	uint32_t nb_shared;
 	uint64_t next_iova;
 	const uint8_t *noise;
 	struct trace trace;

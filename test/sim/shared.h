@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_SIM_SHARED_H
+#define TEST_SIM_SHARED_H
+
+/**
+ * @file
+ * A shared receive queue, its memory, and what the oracle knows of its buffers. A receive request is
+ * known by the number of its buffer, which is posted again when its completion was polled.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "queue/srq.h"
+
+struct host;
+struct qp;
+struct world;
+
+#define SHARED_MAX 64
+
+struct shared {
+	struct uroce_srq srq;
+	struct world *world;
+	uint8_t *mem;
+	uint8_t *shadow;
+	uint64_t iova;
+	uint32_t mem_len;
+	uint32_t key;
+	uint32_t buf_len;
+	uint32_t nb_bufs;
+	bool is_out[SHARED_MAX]; /* buffer i is posted */
+	bool is_loose;           /* messages may have been cut off in it */
+	uint64_t post_ns;        /* nothing is posted before that */
+};
+
+struct shared *shared_create(struct world *world, struct host *host, uint32_t nb_bufs,
+			     uint32_t buf_len);
+
+/** Post the buffers that are not posted. */
+void shared_post(struct shared *shared);
+
+static inline uint32_t
+shared_at(const struct shared *shared, uint32_t nth)
+{
+	return nth * (shared->buf_len + 16);
+}
+
+/** At the end: its memory is as it must be, or the world complains. */
+void shared_end(struct shared *shared);
+
+#endif /* TEST_SIM_SHARED_H */
