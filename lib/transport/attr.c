@@ -164,6 +164,20 @@ reset_queues(struct uroce_qpc *qpc)
 	}
 }
 
+/* XRC: completions are in the queues of all the shared receive queues that the peer has named. */
+static void
+forget_srqs(struct uroce_qpc *qpc)
+{
+	for (uint32_t srqn = 1; srqn <= qpc->srqs->nb_slots; srqn++) {
+		const struct uroce_srq *srq = uroce_srq_table_find(qpc->srqs, srqn);
+
+		if (srq && srq->xrcd == qpc->xrcd)
+			uroce_cq_purge(srq->cq, qpc->cookie);
+	}
+	qpc->srq = NULL;
+	qpc->pdn = 0;
+}
+
 /* Everything of the QP's past is forgotten. */
 static void
 reset(struct uroce_qpc *qpc)
@@ -180,6 +194,8 @@ reset(struct uroce_qpc *qpc)
 	qpc->is_established = false;
 	uroce_req_reset(qpc);
 	uroce_resp_reset(qpc);
+	if (qpc->srqs)
+		forget_srqs(qpc);
 }
 
 /* What entering a state, or coming to it from another, does. */

@@ -227,6 +227,35 @@ xrc__states_of_a_target_without_a_send_queue(void **state)
 }
 
 static void
+xrc__reset_of_a_target_takes_its_completions_along(void **state)
+{
+	struct pair_pkt pkt = {
+		.opcode = UROCE_SERVICE_XRC << 5 | UROCE_OP_SEND_ONLY,
+		.payload_len = 8,
+		.srqn = pair.host[B].srq.srqn,
+	};
+
+	(void)state;
+	pair_post_recv(&pair, B, 0, 100);
+	pair_post_recv(&pair, B, 0, 2000);
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
+	pkt.opcode = UROCE_SERVICE_XRC << 5 | UROCE_OP_SEND_FIRST;
+	pkt.psn = 1;
+	pkt.payload_len = 1024;
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
+	pair_set_state(&pair, B, IBV_QPS_RESET);
+	pair_expect_done(&pair, B, "");
+	assert_int_equal(pair.host[B].srq.nb_posted, 1);
+	assert_null(pair.host[B].qpc.srq);
+	/* and it begins anew */
+	pair_bring_up(&pair, B, IBV_QPS_RTS);
+	pkt.opcode = UROCE_SERVICE_XRC << 5 | UROCE_OP_SEND_ONLY;
+	pkt.psn = 0;
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
+	pair_expect_done(&pair, B, "recv 1 RECV SUCCESS 1024\n");
+}
+
+static void
 qpc_forget_srq__cuts_off_the_message_that_uses_it(void **state)
 {
 	struct pair_pkt pkt = {
@@ -262,6 +291,7 @@ main(void)
 		TEST(xrc__read_is_repeated_in_the_domain_that_granted_it),
 		TEST(xrc__each_end_has_one_role),
 		TEST(xrc__states_of_a_target_without_a_send_queue),
+		TEST(xrc__reset_of_a_target_takes_its_completions_along),
 		TEST(qpc_forget_srq__cuts_off_the_message_that_uses_it),
 	};
 
