@@ -37,6 +37,10 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 		.recv_cq = conf->recv_cq,
 		.mrs = conf->mrs,
 		.rd_pool = conf->rd_pool,
+		.hold = conf->hold,
+		.window_psns = conf->window_psns ? conf->window_psns : UROCE_WINDOW_PSNS,
+		.is_req_gbn = conf->is_req_gbn || !conf->hold,
+		.is_resp_gbn = conf->is_resp_gbn || !conf->hold,
 		.cookie = conf->cookie,
 		.limits = conf->limits,
 		.pkeys = conf->pkeys,
@@ -48,6 +52,7 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 void
 uroce_qpc_fini(struct uroce_qpc *qpc)
 {
+	uroce_early_discard(qpc);
 	uroce_recv_put_back(qpc);
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
 	qpc->resp.res = NULL;
@@ -205,14 +210,16 @@ uroce_qpc_deadline(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
 
-	return req->is_rnr_wait ? req->rnr_deadline : req->ack_deadline;
+	const uint64_t req_ns = req->is_rnr_wait ? req->rnr_deadline : req->ack_deadline;
+
+	return req_ns < qpc->resp.nak_deadline ? req_ns : qpc->resp.nak_deadline;
 }
 
 void
 uroce_qpc_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	if (now_ns >= uroce_qpc_deadline(qpc))
-		uroce_req_expire(qpc, now_ns);
+	uroce_early_expire(qpc, now_ns);
+	uroce_req_expire(qpc, now_ns);
 }
 
 void
@@ -223,6 +230,7 @@ uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns)
 	 * rings, or the flush sees the request. */
 	atomic_thread_fence(memory_order_seq_cst);
 	qpc->resp.operation = UROCE_OPERATION_NONE;
+	uroce_early_discard(qpc);
 	uroce_req_reset(qpc);
 	uroce_done_flush(qpc, now_ns);
 	/* nothing more is taken from the shared queue, and what was is complete [IBA 11.6.3.2] */

@@ -27,6 +27,8 @@
 #include "queue/srq.h"
 #include "queue/srq_table.h"
 #include "queue/wq.h"
+#include "transport/hold.h"
+#include "transport/late.h"
 #include "transport/resources.h"
 #include "wire/build.h"
 #include "wire/parse.h"
@@ -41,6 +43,9 @@
  * the cache that both ends share, and no longer in that of the end that wrote it.
  */
 #define UROCE_WINDOW_PSNS 512
+
+/** The largest window: what a responder can keep track of. */
+#define UROCE_WINDOW_MAX UROCE_GAP_PSNS
 
 /**
  * A READ goes out as requests of at most this many response packets each, so that the requester's
@@ -99,6 +104,12 @@ struct uroce_qpc_conf {
 	struct uroce_cq *recv_cq; /* XRC_RECV: NULL, completions go to the SRQ's */
 	struct uroce_mr_table *mrs;
 	struct uroce_rd_pool *rd_pool; /* its worker's; NULL: READs and atomics are refused */
+	/* its worker's; NULL: nothing is placed early or held, and both roles go back N */
+	struct uroce_hold *hold;
+	uint16_t
+		window_psns; /* requests in flight, in packets, <= UROCE_WINDOW_MAX; 0: the default */
+	bool is_req_gbn;     /* the requester goes back N in any case */
+	bool is_resp_gbn;    /* the responder drops what arrives ahead of a hole */
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys; /* the port's P_Key table, limits->nb_pkeys entries */
 	void *cookie;          /* goes into completions as `qp` */
@@ -166,20 +177,27 @@ struct uroce_req {
 
 /** The responder: what the peer asks of us. */
 struct uroce_resp {
-	uint32_t epsn;       /* expected PSN */
-	uint32_t msn;        /* messages completed, modulo 2^24 */
-	uint8_t operation;   /* enum uroce_operation of the message being received; NONE */
-	uint8_t syndrome;    /* of the pending AETH */
-	bool has_aeth;       /* an ACK or NAK is to be sent */
-	bool is_nak_sent;    /* silent until epsn arrives */
-	uint32_t aeth_psn;   /* PSN of the pending AETH */
-	uint32_t msg_len;    /* payload bytes received of this message */
-	uint32_t write_rkey; /* WRITE being received */
-	uint32_t write_len;  /* bytes it announced */
+	uint32_t epsn;         /* expected PSN */
+	uint32_t msn;          /* messages completed, modulo 2^24 */
+	uint8_t operation;     /* enum uroce_operation of the message being received; NONE */
+	uint8_t syndrome;      /* of the pending AETH */
+	bool has_aeth;         /* an ACK or NAK is to be sent */
+	bool is_nak_sent;      /* silent until epsn arrives */
+	bool is_rnr_sent;      /* and it was an RNR NAK: what is ahead will be sent again */
+	bool is_fill_doubtful; /* the next packet tells what filled the last hole */
+	bool is_peer_gbn;      /* it repeats what we have: its NAKs are not delayed */
+	uint32_t aeth_psn;     /* PSN of the pending AETH */
+	uint32_t msg_len;      /* payload bytes received of this message */
+	uint32_t write_rkey;   /* WRITE being received */
+	uint32_t write_len;    /* bytes it announced */
 	uint64_t write_va;
 	struct uroce_recv_wqe *recv; /* taken from the SRQ; NULL: none. See recv.c */
-	uint32_t res_head; /* READs and atomics taken so far; modulo the size, the next slot */
-	uint32_t pending;  /* bit i: res[i] has responses to send */
+	uint32_t res_head;     /* READs and atomics taken so far; modulo the size, the next slot */
+	uint32_t pending;      /* bit i: res[i] has responses to send */
+	uint32_t fill_ns;      /* how old the last hole became */
+	struct uroce_gap *gap; /* what arrived ahead of epsn; NULL: nothing */
+	struct uroce_late late;
+	uint64_t nak_deadline;    /* the hole at epsn is reported then; UROCE_NEVER: not */
 	struct uroce_rd_res *res; /* UROCE_RD_ATOMIC_MAX of them, a ring; NULL: none taken yet */
 };
 
@@ -191,6 +209,9 @@ struct uroce_qpc {
 	uint8_t service;     /* enum uroce_service */
 	uint8_t mtu_shift;   /* log2 of the path MTU */
 	bool is_established; /* COMM_EST was raised */
+	bool is_req_gbn;
+	bool is_resp_gbn;
+	uint16_t window_psns;
 	uint16_t pkey;
 	uint32_t qpn;
 	uint32_t dest_qpn;       /* RC, UC */
@@ -216,6 +237,7 @@ struct uroce_qpc {
 	const uint16_t *pkeys;
 	const struct uroce_srq_table *srqs;
 	uint32_t xrcd;
+	struct uroce_hold *hold;       /* NULL: nothing is held or placed early */
 	struct uroce_rd_pool *rd_pool; /* where resp.res comes from; NULL: no READs are served */
 	struct uroce_qpc_attr attr;
 	struct uroce_resp resp;
@@ -230,7 +252,9 @@ void uroce_qpc_fini(struct uroce_qpc *qpc);
 /**
  * Take one received frame whose ICRC was verified and whose destination QPN is this QP's.
  * Placed payload and completions are visible to the application on return.
- * @return what became of it; `events` may have grown, and there may be something to send
+ * @return what became of it; `events` may have grown, and there may be something to send.
+ *	UROCE_VERDICT_HELD: the transport keeps the frame, until it is on the death row of the pool that
+ *	the context was made with (uroce_hold_reap); with any other verdict the frame is the caller's
  */
 enum uroce_verdict uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				  uint64_t now_ns);

@@ -399,7 +399,7 @@ wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 	struct uroce_req *req = &qpc->req;
 	const bool is_last = req->next_pkt == wqe->nb_psn - 1;
 	const bool is_window_end =
-		uroce_psn_dist(req->una_psn, req->next_psn) + 1 >= UROCE_WINDOW_PSNS;
+		uroce_psn_dist(req->una_psn, req->next_psn) + 1 >= qpc->window_psns;
 	const bool is_queue_end = is_last && (is_last_to_send(qpc) || qpc->state != IBV_QPS_RTS);
 
 	if (!is_window_end && !is_queue_end && !req->is_ack_wanted &&
@@ -459,7 +459,7 @@ next_request(struct uroce_qpc *qpc)
 
 	while (!req->fault) {
 		if (uroce_qpc_is_reliable(qpc) &&
-		    uroce_psn_dist(req->una_psn, req->next_psn) >= UROCE_WINDOW_PSNS)
+		    uroce_psn_dist(req->una_psn, req->next_psn) >= qpc->window_psns)
 			return NULL;
 		if (req->next_idx == req->begun_idx && !begin_request(qpc))
 			return NULL;

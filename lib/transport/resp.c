@@ -43,14 +43,18 @@ static const struct refusal {
 void
 uroce_resp_reset(struct uroce_qpc *qpc)
 {
+	uroce_early_discard(qpc);
 	uroce_recv_put_back(qpc);
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
-	qpc->resp = (struct uroce_resp){ .epsn = qpc->attr.rq_psn };
+	qpc->resp = (struct uroce_resp){
+		.epsn = qpc->attr.rq_psn,
+		.nak_deadline = UROCE_NEVER,
+	};
 }
 
 /* An ACK becomes due; a NAK that waits already goes first and makes it unnecessary. */
-static void
-owe_ack(struct uroce_resp *resp)
+void
+uroce_resp_owe_ack(struct uroce_resp *resp)
 {
 	if (resp->has_aeth)
 		return;
@@ -58,8 +62,8 @@ owe_ack(struct uroce_resp *resp)
 	resp->syndrome = UROCE_SYNDROME_ACK;
 }
 
-static void
-owe_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn)
+void
+uroce_resp_owe_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn)
 {
 	resp->has_aeth = true;
 	resp->syndrome = syndrome;
@@ -88,12 +92,15 @@ refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t now_ns)
 	struct uroce_resp *resp = &qpc->resp;
 	const struct refusal *refusal = &refusals[verdict];
 
-	if (verdict == UROCE_VERDICT_NO_RECEIVE || verdict == UROCE_VERDICT_NO_RESOURCE)
-		owe_nak(resp, uroce_syndrome_make(UROCE_AETH_RNR, qpc->attr.min_rnr_timer),
-			resp->epsn);
+	if (verdict == UROCE_VERDICT_NO_RECEIVE || verdict == UROCE_VERDICT_NO_RESOURCE) {
+		uroce_resp_owe_nak(resp,
+				   uroce_syndrome_make(UROCE_AETH_RNR, qpc->attr.min_rnr_timer),
+				   resp->epsn);
+		resp->is_rnr_sent = true;
+	}
 	if (!refusal->is_fatal)
 		return verdict;
-	owe_nak(resp, uroce_syndrome_make(UROCE_AETH_NAK, refusal->nak), resp->epsn);
+	uroce_resp_owe_nak(resp, uroce_syndrome_make(UROCE_AETH_NAK, refusal->nak), resp->epsn);
 	qpc->events |= refusal->event;
 	if (refusal->recv_status)
 		uroce_resp_fail_recv(qpc, (enum ibv_wc_status)refusal->recv_status, verdict,
@@ -350,7 +357,7 @@ execute_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 	if (pkt->op->flags & UROCE_OPF_LAST)
 		resp->msn = uroce_psn_add(resp->msn, 1);
 	if (pkt->has_ack_req)
-		owe_ack(resp);
+		uroce_resp_owe_ack(resp);
 	return verdict;
 }
 
@@ -377,8 +384,8 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /* The request that was expected. */
-static enum uroce_verdict
-execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+enum uroce_verdict
+uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	enum uroce_verdict verdict = UROCE_VERDICT_BAD_REQUEST;
@@ -387,6 +394,7 @@ execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	if (resp->is_nak_sent && resp->has_aeth)
 		resp->syndrome = UROCE_SYNDROME_ACK;
 	resp->is_nak_sent = false;
+	resp->is_rnr_sent = false;
 	if (qpc->srqs) {
 		const enum uroce_verdict named = select_srq(qpc, pkt);
 
@@ -500,7 +508,7 @@ repeat(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	if (pkt->op->operation == UROCE_OPERATION_ATOMIC_WRITE ||
 	    pkt->op->operation == UROCE_OPERATION_FLUSH)
 		return repeat_empty(qpc, pkt);
-	owe_ack(&qpc->resp);
+	uroce_resp_owe_ack(&qpc->resp);
 	return UROCE_VERDICT_DUPLICATE;
 }
 
@@ -510,13 +518,12 @@ uroce_resp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 	struct uroce_resp *resp = &qpc->resp;
 	const int32_t ahead = uroce_psn_diff(pkt->psn, resp->epsn);
 
+	uroce_early_judge(qpc, ahead < 0);
 	if (ahead == 0)
-		return execute(qpc, pkt, now_ns);
+		return uroce_early_fill(qpc, pkt, now_ns);
 	if (ahead < 0)
 		return repeat(qpc, pkt);
-	if (!resp->is_nak_sent)
-		owe_nak(resp, uroce_syndrome_make(UROCE_AETH_NAK, UROCE_NAK_PSN_SEQ), resp->epsn);
-	return UROCE_VERDICT_PSN_GAP;
+	return uroce_early_recv(qpc, pkt, now_ns);
 }
 
 /* Begin a response. @return where its extension headers go */

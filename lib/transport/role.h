@@ -11,6 +11,7 @@
  *	comp	takes the responses to them
  *	local	does the requests that send nothing
  *	resp	answers the peer's requests (RC)
+ *	early	what the peer asks ahead of a hole
  *	recv	where receive requests come from: the QP's queue or a shared one
  *	msg	places the payload of a message being received (RC and UC)
  *	ud	datagrams, both directions
@@ -132,6 +133,35 @@ void uroce_resp_fail_recv(struct uroce_qpc *qpc, enum ibv_wc_status status,
 /** Fill descriptors with READ responses, atomic acknowledgements, ACK or NAK, in PSN order. */
 unsigned uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 			 uint64_t now_ns);
+
+/** Execute the request that was expected. @return UROCE_VERDICT_REQUEST, or why it was refused */
+enum uroce_verdict uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				      uint64_t now_ns);
+
+/** An ACK becomes due; a NAK that waits already goes first and makes it unnecessary. */
+void uroce_resp_owe_ack(struct uroce_resp *resp);
+
+/** A NAK is due, and after it silence until epsn arrives. */
+void uroce_resp_owe_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn);
+
+/* --- early.c --- */
+
+/** A request ahead of epsn: place it, hold it or drop it; see to it that the hole is reported. */
+enum uroce_verdict uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				    uint64_t now_ns);
+
+/** The expected request: execute it, and what was held behind it. */
+enum uroce_verdict uroce_early_fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				    uint64_t now_ns);
+
+/** A request arrived, one that we had (`is_known`) or not: that tells what filled the last hole. */
+void uroce_early_judge(struct uroce_qpc *qpc, bool is_known);
+
+/** The time of a NAK may have come. */
+void uroce_early_expire(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** Nothing is held any more, and no hole is to be reported. */
+void uroce_early_discard(struct uroce_qpc *qpc);
 
 /* --- recv.c --- */
 

@@ -42,6 +42,7 @@ struct uroce_pkt {
 	bool is_solicited; /* BTH.S */
 	bool has_ack_req;  /* BTH.A */
 	bool has_becn;     /* BTH.B */
+	void *owner;       /* the caller's, who sets it: comes back with a frame that was held */
 };
 
 /**

@@ -36,7 +36,9 @@
 	/* responder */ \
 	X(DUPLICATE,           "duplicate request, answered again") \
 	X(STALE,               "duplicate request that can no longer be answered") \
-	X(PSN_GAP,             "request ahead of the expected PSN: NAK, PSN sequence error") \
+	X(EARLY,               "middle of a WRITE ahead of a hole: placed") \
+	X(HELD,                "ahead of a hole: kept until that is filled") \
+	X(PSN_GAP,             "request ahead of the expected PSN, dropped: NAK, PSN sequence error") \
 	X(BAD_SEQUENCE,        "opcode out of sequence in its message: NAK, invalid request") \
 	X(BAD_REQUEST,         "request malformed or not allowed: NAK, invalid request") \
 	X(NO_ACCESS,           "key, range or right refused: NAK, remote access error") \

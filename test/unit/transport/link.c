@@ -198,7 +198,7 @@ link_send(struct pair *pair, enum pair_side from, const struct uroce_txd *txd, b
 
 /* --- arriving --- */
 
-/* As the data path does it: parse, verify, look up, hand over. */
+/* As the data path does it: parse, verify, look up, hand over. The frame is the host's to free. */
 static void
 deliver(struct pair *pair, const struct pair_flight *flight)
 {
@@ -206,6 +206,7 @@ deliver(struct pair *pair, const struct pair_flight *flight)
 	struct uroce_pkt pkt;
 	enum uroce_verdict verdict = uroce_parse(flight->frame, flight->len, &pkt);
 
+	pkt.owner = flight->frame;
 	if (verdict <= UROCE_VERDICT_DATAGRAM) {
 		if (!uroce_pkt_check_icrc(&pkt))
 			verdict = UROCE_VERDICT_BAD_ICRC;
@@ -216,6 +217,18 @@ deliver(struct pair *pair, const struct pair_flight *flight)
 	}
 	assert_true(verdict < UROCE_VERDICT_NB);
 	host->nb_verdicts[verdict]++;
+	if (verdict != UROCE_VERDICT_HELD)
+		free(flight->frame);
+	link_reap(host);
+}
+
+void
+link_reap(struct pair_host *host)
+{
+	void *frame;
+
+	while (host->hold && uroce_hold_reap(host->hold, &frame, 1))
+		free(frame);
 }
 
 void
@@ -223,11 +236,8 @@ link_deliver(struct pair *pair)
 {
 	unsigned nb = 0;
 
-	while (nb < pair->nb_flights && pair->flights[nb].due_ns <= pair->now_ns) {
-		deliver(pair, &pair->flights[nb]);
-		free(pair->flights[nb].frame);
-		nb++;
-	}
+	while (nb < pair->nb_flights && pair->flights[nb].due_ns <= pair->now_ns)
+		deliver(pair, &pair->flights[nb++]);
 	pair->nb_flights -= nb;
 	if (nb && pair->nb_flights)
 		memmove(pair->flights, pair->flights + nb,
@@ -334,7 +344,6 @@ pair_inject(struct pair *pair, enum pair_side to, const struct pair_pkt *pkt)
 
 	memcpy(before, host->nb_verdicts, sizeof(before));
 	deliver(pair, &flight);
-	free(flight.frame);
 	for (unsigned i = 0; i < UROCE_VERDICT_NB; i++) {
 		if (host->nb_verdicts[i] != before[i])
 			return (enum uroce_verdict)i;

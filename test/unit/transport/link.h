@@ -21,6 +21,9 @@ uint64_t link_next_ns(const struct pair *pair);
 /** A number that looks like chance; never 0. */
 uint64_t link_random(uint64_t *seed);
 
+/** Free the frames that the host no longer holds. */
+void link_reap(struct pair_host *host);
+
 void link_free(struct pair *pair);
 
 #endif /* TEST_UNIT_TRANSPORT_LINK_H */

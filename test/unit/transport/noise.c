@@ -226,6 +226,8 @@ open_trial(struct trial *t, uint64_t seed)
 	t->random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	conf.mtu = (enum ibv_mtu)draw_between(t, IBV_MTU_256, IBV_MTU_4096);
 	conf.is_ipv6 = draw(t, 2);
+	/* every other trial holds what comes early, some of them too little of it */
+	conf.nb_hold = seed % 2 ? 1 + draw(t, 200) : 0;
 	conf.is_quiet = !is_single;
 	conf.is_unsignaled = true;
 	conf.psn[A] = draw(t, 2) ? 0xffffff - draw(t, 200) : draw(t, 1 << 24);

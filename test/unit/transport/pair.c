@@ -19,6 +19,7 @@
 #include "wire/psn.h"
 
 #define XRCD         5
+#define NB_GAPS      2
 #define NB_MR        16
 #define NB_RD_BLOCKS 1
 #define STEPS_MAX    10000000
@@ -162,6 +163,10 @@ make_host(struct pair *pair, enum pair_side side)
 	make_path(host, side, conf->is_ipv6);
 	host->mrs = uroce_mr_table_init(allocate(host, uroce_mr_table_memsize(NB_MR)), NB_MR,
 					secrets[side]);
+	if (conf->nb_hold)
+		host->hold =
+			uroce_hold_init(allocate(host, uroce_hold_memsize(NB_GAPS, conf->nb_hold)),
+					NB_GAPS, conf->nb_hold);
 	host->rd_pool = uroce_rd_pool_init(allocate(host, uroce_rd_pool_memsize(NB_RD_BLOCKS)),
 					   NB_RD_BLOCKS);
 	host->limits = (struct uroce_qpc_limits){
@@ -187,6 +192,10 @@ make_host(struct pair *pair, enum pair_side side)
 		.recv_cq = is_xrc ? NULL : &host->recv_cq,
 		.mrs = host->mrs,
 		.rd_pool = host->rd_pool,
+		.hold = host->hold,
+		.window_psns = conf->window_psns,
+		.is_req_gbn = conf->is_req_gbn,
+		.is_resp_gbn = conf->is_resp_gbn,
 		.limits = &host->limits,
 		.pkeys = pkeys,
 		.cookie = host,
@@ -219,6 +228,12 @@ void
 pair_close(struct pair *pair)
 {
 	for (unsigned side = A; side <= B; side++) {
+		if (pair->host[side].hold) {
+			uroce_qpc_fini(&pair->host[side].qpc);
+			link_reap(&pair->host[side]);
+			assert_int_equal(uroce_hold_count(pair->host[side].hold), 0);
+			assert_int_equal(uroce_hold_count_gaps(pair->host[side].hold), 0);
+		}
 		for (unsigned i = 0; i < sizeof(pair->host[side].blocks) / sizeof(void *); i++)
 			free(pair->host[side].blocks[i]);
 	}
@@ -492,7 +507,7 @@ check_host(const struct pair_host *host)
 	/* the position is inside the window, the window inside its bound */
 	const uint32_t window = uroce_psn_dist(req->una_psn, req->max_psn);
 
-	assert_true(window < UROCE_WINDOW_PSNS + UROCE_READ_CHUNK_PSNS);
+	assert_true(window < (uint32_t)qpc->window_psns + UROCE_READ_CHUNK_PSNS);
 	assert_true(uroce_psn_dist(req->una_psn, req->next_psn) <= window);
 	assert_true(req->nb_rd_out <= qpc->attr.max_rd_atomic);
 	/* queue indices in order */

@@ -74,6 +74,10 @@ struct pair_conf {
 	uint8_t max_rd_atomic;      /* both sides, as initiator */
 	uint8_t max_dest_rd_atomic; /* both sides, as responder */
 	unsigned access;            /* qp_access_flags of both sides */
+	uint32_t nb_hold;           /* frames that each host can hold; 0: both go back N */
+	uint16_t window_psns;       /* 0: the default */
+	bool is_req_gbn;            /* requesters go back N all the same */
+	bool is_resp_gbn;           /* responders do */
 };
 
 /** A host; its queues and memory stay where they are as long as the pair is open. */
@@ -88,6 +92,7 @@ struct pair_host {
 	struct uroce_cq send_cq;
 	struct uroce_cq recv_cq;
 	struct uroce_mr_table *mrs;
+	struct uroce_hold *hold; /* NULL: none */
 	struct uroce_rd_pool *rd_pool;
 	struct uroce_qpc_limits limits;
 	struct uroce_path path; /* to the other host */

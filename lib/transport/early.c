@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests that arrive ahead of a hole [IBA 9.7.5.1.1 asks for a NAK, and lets them be dropped].
+ *
+ * A packet from the middle of the WRITE that is being received now is placed: its base and its length
+ * are known, so all packets up to it belong to the same message and were granted with it. Everything
+ * else is held as it is, and executed in PSN order when the hole is filled. So nothing of a later
+ * message is visible before the earlier one is whole, the last packet of a message comes after all
+ * before it, and a repetition of what was placed is not placed again.
+ *
+ * The hole is reported by a NAK when a packet ahead of it arrives and reordering is ruled out by
+ * late.h. Behind a filled hole there may be the next. A peer that repeats its whole window will pass by
+ * it anyway, so it is reported when another packet ahead of it arrives; or, if none does, after the
+ * time that the last repair took.
+ *
+ * What filled a hole? A packet that asks for an ACK, or that is followed by a packet already known, is
+ * a repetition: the requester repairs one packet and asks, or it goes back N. Everything else is a
+ * packet that was late.
+ */
+#include "transport/role.h"
+
+#include <string.h>
+
+#include "wire/psn.h"
+#include "wire/syndrome.h"
+
+void
+uroce_early_discard(struct uroce_qpc *qpc)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	if (resp->gap)
+		uroce_hold_give_gap(qpc->hold, resp->gap, resp->epsn);
+	resp->gap = NULL;
+	resp->late.since_ns = 0;
+	resp->nak_deadline = UROCE_NEVER;
+}
+
+/* Where a packet of the middle of the WRITE being received goes; NULL: it is not one, or refused. */
+static void *
+place_of(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead)
+{
+	const struct uroce_resp *resp = &qpc->resp;
+	const uint32_t mtu = 1u << qpc->mtu_shift;
+	const uint64_t at = resp->msg_len + ((uint64_t)ahead << qpc->mtu_shift);
+
+	if (resp->operation != UROCE_OPERATION_WRITE || qpc->srqs ||
+	    pkt->op->operation != UROCE_OPERATION_WRITE ||
+	    (pkt->op->flags & (UROCE_OPF_FIRST | UROCE_OPF_LAST)) || pkt->payload_len != mtu ||
+	    at + mtu >= resp->write_len)
+		return NULL;
+	return uroce_rkey_resolve(qpc->mrs, resp->write_rkey, qpc->pdn, qpc->qpn,
+				  resp->write_va + at, mtu, IBV_ACCESS_REMOTE_WRITE);
+}
+
+static enum uroce_verdict
+place_or_hold(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	if (!resp->gap)
+		resp->gap = uroce_hold_take_gap(qpc->hold);
+	if (!resp->gap)
+		return UROCE_VERDICT_PSN_GAP;
+	if (uroce_gap_has(resp->gap, pkt->psn))
+		return UROCE_VERDICT_DUPLICATE;
+	void *dst = place_of(qpc, pkt, ahead);
+
+	if (dst) {
+		memcpy(dst, pkt->payload, pkt->payload_len);
+		uroce_gap_mark(resp->gap, pkt->psn);
+		return UROCE_VERDICT_EARLY;
+	}
+	if (uroce_hold_keep(qpc->hold, resp->gap, pkt))
+		return UROCE_VERDICT_HELD;
+	if (!resp->gap->nb)
+		uroce_early_discard(qpc);
+	return UROCE_VERDICT_PSN_GAP;
+}
+
+static void
+owe_seq_nak(struct uroce_resp *resp)
+{
+	resp->nak_deadline = UROCE_NEVER;
+	if (!resp->is_nak_sent)
+		uroce_resp_owe_nak(resp, uroce_syndrome_make(UROCE_AETH_NAK, UROCE_NAK_PSN_SEQ),
+				   resp->epsn);
+}
+
+/* There is a hole: report it, now or when it cannot be a late packet any more. */
+static void
+report_hole(struct uroce_resp *resp, uint64_t now_ns)
+{
+	const uint64_t delay_ns = resp->is_peer_gbn ? 0 : uroce_late_delay_ns(&resp->late);
+
+	if (!resp->late.since_ns)
+		resp->late.since_ns = now_ns;
+	if (now_ns - resp->late.since_ns >= delay_ns)
+		owe_seq_nak(resp);
+	else if (!resp->is_nak_sent)
+		resp->nak_deadline = resp->late.since_ns + delay_ns;
+}
+
+enum uroce_verdict
+uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const uint32_t ahead = uroce_psn_dist(resp->epsn, pkt->psn);
+	enum uroce_verdict verdict = UROCE_VERDICT_PSN_GAP;
+
+	/* after an RNR NAK the peer sends everything again */
+	if (resp->is_rnr_sent)
+		return verdict;
+	if (qpc->hold && !qpc->is_resp_gbn && ahead < UROCE_GAP_PSNS)
+		verdict = place_or_hold(qpc, pkt, ahead);
+	report_hole(resp, now_ns);
+	return verdict;
+}
+
+void
+uroce_early_expire(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	if (now_ns >= qpc->resp.nak_deadline)
+		owe_seq_nak(&qpc->resp);
+}
+
+void
+uroce_early_judge(struct uroce_qpc *qpc, bool is_known)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	if (!resp->is_fill_doubtful)
+		return;
+	resp->is_fill_doubtful = false;
+	if (is_known) {
+		resp->is_peer_gbn = true;
+		uroce_late_sink(&resp->late);
+	} else {
+		resp->is_peer_gbn = false;
+		uroce_late_note(&resp->late, resp->fill_ns);
+	}
+}
+
+/* The hole is being filled: by what? @return how long it was there */
+static void
+learn(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	const uint64_t age_ns = now_ns - resp->late.since_ns;
+
+	resp->fill_ns = age_ns < UINT32_MAX ? (uint32_t)age_ns : UINT32_MAX;
+	/* if nothing was kept, the peer has to repeat what followed, and would look like that */
+	if (!resp->gap)
+		return;
+	if (!resp->is_nak_sent)
+		uroce_late_note(&resp->late, age_ns);
+	else if (pkt->has_ack_req)
+		uroce_late_sink(&resp->late);
+	else
+		resp->is_fill_doubtful = true;
+}
+
+/* The packet at epsn was placed when it came. */
+static void
+step_over_placed(struct uroce_qpc *qpc)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	uroce_gap_clear(resp->gap, resp->epsn);
+	resp->epsn = uroce_psn_add(resp->epsn, 1);
+	resp->msg_len += 1u << qpc->mtu_shift;
+	qpc->stats.rx_bytes += 1u << qpc->mtu_shift;
+}
+
+/* Forget what is marked in `[psn, epsn)`: a READ answers to as many PSNs as it has responses. */
+static void
+drop_passed(struct uroce_qpc *qpc, uint32_t psn)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	uint32_t nb = uroce_psn_dist(psn, resp->epsn);
+
+	for (nb = nb < UROCE_GAP_PSNS ? nb : UROCE_GAP_PSNS; nb && resp->gap->nb; nb--) {
+		if (uroce_gap_has(resp->gap, psn))
+			uroce_hold_drop(qpc->hold, resp->gap, psn);
+		psn = uroce_psn_add(psn, 1);
+	}
+}
+
+/* Execute what is there in order. @return false: refused, nothing is held any more */
+static bool
+drain(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	while (uroce_gap_has(resp->gap, resp->epsn)) {
+		const uint32_t psn = resp->epsn;
+		const struct uroce_pkt *pkt = uroce_hold_find(qpc->hold, resp->gap, psn);
+
+		if (!pkt) {
+			step_over_placed(qpc);
+			continue;
+		}
+		const enum uroce_verdict verdict = uroce_resp_execute(qpc, pkt, now_ns);
+
+		if (!resp->gap) /* the QP is in ERR */
+			return false;
+		if (verdict != UROCE_VERDICT_REQUEST) {
+			uroce_early_discard(qpc);
+			return false;
+		}
+		drop_passed(qpc, psn);
+	}
+	return true;
+}
+
+enum uroce_verdict
+uroce_early_fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const uint32_t psn = resp->epsn;
+
+	if (resp->late.since_ns)
+		learn(resp, pkt, now_ns);
+	resp->late.since_ns = 0;
+	resp->nak_deadline = UROCE_NEVER;
+	const enum uroce_verdict verdict = uroce_resp_execute(qpc, pkt, now_ns);
+
+	if (!resp->gap)
+		return verdict;
+	if (verdict != UROCE_VERDICT_REQUEST) {
+		uroce_early_discard(qpc);
+		return verdict;
+	}
+	drop_passed(qpc, psn);
+	if (!drain(qpc, now_ns))
+		return verdict;
+	uroce_resp_owe_ack(resp);
+	if (!resp->gap->nb) {
+		uroce_early_discard(qpc);
+	} else {
+		resp->late.since_ns = now_ns;
+		resp->nak_deadline = now_ns + resp->fill_ns + uroce_late_delay_ns(&resp->late);
+	}
+	return verdict;
+}

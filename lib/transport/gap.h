@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_GAP_H
+#define UROCE_TRANSPORT_GAP_H
+
+/**
+ * @file
+ * Which packets have arrived ahead of a hole: a bit for each PSN of a window that moves.
+ *
+ * The window begins at the PSN that is missing, which the owner knows, and spans UROCE_GAP_PSNS. A
+ * bit's place is its PSN modulo the size, so that moving the window is clearing what it leaves. The
+ * owner asks only about PSNs inside the window, and marks only those.
+ */
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/** PSNs of the window: the most that a packet may be ahead. Divides 2^24. */
+#define UROCE_GAP_PSNS 8192
+static_assert((1u << 24) % UROCE_GAP_PSNS == 0, "places do not move when PSNs wrap");
+
+struct uroce_gap {
+	uint32_t nb; /* bits set */
+	uint64_t bits[UROCE_GAP_PSNS / 64];
+};
+
+static inline bool
+uroce_gap_has(const struct uroce_gap *gap, uint32_t psn)
+{
+	return gap->bits[psn % UROCE_GAP_PSNS / 64] >> psn % 64 & 1;
+}
+
+/** It must not be marked yet. */
+static inline void
+uroce_gap_mark(struct uroce_gap *gap, uint32_t psn)
+{
+	gap->bits[psn % UROCE_GAP_PSNS / 64] |= UINT64_C(1) << psn % 64;
+	gap->nb++;
+}
+
+/** It must be marked. */
+static inline void
+uroce_gap_clear(struct uroce_gap *gap, uint32_t psn)
+{
+	gap->bits[psn % UROCE_GAP_PSNS / 64] &= ~(UINT64_C(1) << psn % 64);
+	gap->nb--;
+}
+
+#endif /* UROCE_TRANSPORT_GAP_H */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_HOLD_H
+#define UROCE_TRANSPORT_HOLD_H
+
+/**
+ * @file
+ * What waits behind holes: a worker's bounded pool of gaps and of received frames.
+ *
+ * A QP that misses nothing has nothing of it. The first packet that arrives ahead of a hole takes a
+ * gap; a packet that may not be executed yet and not be placed either is held: the caller keeps its
+ * frame as it is, until it comes back on the death row. The pool never frees a frame and never calls
+ * anybody: what is no longer needed is put in the row, and the caller takes it from there after its
+ * calls into the transport (uroce_hold_reap).
+ *
+ * Held packets are found by their gap and PSN, in a hash. When the pool has no room, the packet is
+ * dropped as if it had been lost: go-back-N is what remains.
+ *
+ * A pool belongs to one worker, as the contexts do that take from it: no locks.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/gap.h"
+#include "wire/parse.h"
+
+struct uroce_hold;
+
+/** Bytes for a pool of `nb_gaps` gaps and `nb_frames` held frames (1 .. 2^24 each). */
+size_t uroce_hold_memsize(uint32_t nb_gaps, uint32_t nb_frames);
+
+/** Make a pool over `mem` (64-byte aligned, caller's). */
+struct uroce_hold *uroce_hold_init(void *mem, uint32_t nb_gaps, uint32_t nb_frames);
+
+/** An empty gap. @return NULL: none left */
+struct uroce_gap *uroce_hold_take_gap(struct uroce_hold *hold);
+
+/** Give a gap back; the frames held behind it go to the death row. `base_psn` is where it begins. */
+void uroce_hold_give_gap(struct uroce_hold *hold, struct uroce_gap *gap, uint32_t base_psn);
+
+/**
+ * Hold a packet behind a gap that has not marked it yet; it is marked. `pkt->owner` comes back on the
+ * death row.
+ * @return false: no room
+ */
+bool uroce_hold_keep(struct uroce_hold *hold, struct uroce_gap *gap, const struct uroce_pkt *pkt);
+
+/** The packet held for this PSN; NULL: none (it may be marked because it was placed). */
+const struct uroce_pkt *uroce_hold_find(const struct uroce_hold *hold, const struct uroce_gap *gap,
+					uint32_t psn);
+
+/** Clear the mark of a PSN; its frame, if one is held, goes to the death row. */
+void uroce_hold_drop(struct uroce_hold *hold, struct uroce_gap *gap, uint32_t psn);
+
+/** Take up to `max` owners of frames that are no longer needed. @return how many */
+unsigned uroce_hold_reap(struct uroce_hold *hold, void **owners, unsigned max);
+
+/** Frames that are held, the death row not counted. */
+uint32_t uroce_hold_count(const struct uroce_hold *hold);
+
+/** Gaps that are taken. */
+uint32_t uroce_hold_count_gaps(const struct uroce_hold *hold);
+
+#endif /* UROCE_TRANSPORT_HOLD_H */

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Requests ahead of a hole: what is placed, what waits, and when the hole is reported. */
+
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "pair.h"
+
+static struct pair pair;
+
+static int
+open_pair(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.mtu = IBV_MTU_256;
+	conf.nb_hold = 8;
+	conf.is_req_gbn = true;
+	pair_open(&pair, &conf);
+	pair.now_ns = 1000;
+	pair_fill(&pair, A, 0, 65536, 1);
+	return 0;
+}
+
+static int
+close_pair(void **state)
+{
+	(void)state;
+	pair_close(&pair);
+	return 0;
+}
+
+static struct pair_pkt
+write_pkt(uint8_t opcode, uint32_t psn, uint32_t at, uint32_t len, uint32_t message_len)
+{
+	return (struct pair_pkt){
+		.opcode = opcode,
+		.psn = psn,
+		.payload_len = len,
+		.payload = pair.host[A].mem + at,
+		.va = (uintptr_t)pair.host[B].mem,
+		.rkey = pair.host[B].key,
+		.dma_len = message_len,
+	};
+}
+
+static enum uroce_verdict
+inject(uint8_t opcode, uint32_t psn, uint32_t len)
+{
+	const struct pair_pkt pkt = write_pkt(opcode, psn, psn * 256, len, len ? 1024 : 0);
+
+	return pair_inject(&pair, B, &pkt);
+}
+
+static void
+early__middle_of_the_present_write_is_placed_and_its_last_packet_waits(void **state)
+{
+	(void)state;
+	assert_int_equal(inject(UROCE_OP_WRITE_FIRST, 0, 256), UROCE_VERDICT_REQUEST);
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_EARLY);
+	assert_true(pair_is_equal(&pair, 512, 512, 256));
+	assert_int_equal(inject(UROCE_OP_WRITE_LAST, 3, 256), UROCE_VERDICT_HELD);
+	assert_false(pair_is_equal(&pair, 768, 768, 256));
+	assert_int_equal(pair.host[B].qpc.resp.epsn, 1);
+	/* the hole is filled: everything at once */
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 1, 256), UROCE_VERDICT_REQUEST);
+	assert_true(pair_is_equal(&pair, 0, 0, 1024));
+	assert_int_equal(pair.host[B].qpc.resp.epsn, 4);
+	assert_int_equal(pair.host[B].qpc.resp.msn, 1);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A ACK psn 3\n");
+	assert_int_equal(uroce_hold_count(pair.host[B].hold), 0);
+	assert_int_equal(uroce_hold_count_gaps(pair.host[B].hold), 0);
+}
+
+static void
+early__what_was_placed_is_not_placed_again(void **state)
+{
+	(void)state;
+	inject(UROCE_OP_WRITE_FIRST, 0, 256);
+	inject(UROCE_OP_WRITE_MIDDLE, 2, 256);
+	memset(pair.host[B].mem + 512, 0x55, 256);
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_DUPLICATE);
+	assert_int_equal(pair.host[B].mem[512], 0x55);
+}
+
+static void
+early__nothing_is_placed_beyond_the_present_message(void **state)
+{
+	(void)state;
+	inject(UROCE_OP_WRITE_FIRST, 0, 256);
+	/* where the last packet must be, there is no middle */
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 3, 256), UROCE_VERDICT_HELD);
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 4, 256), UROCE_VERDICT_HELD);
+	assert_false(pair_is_equal(&pair, 1024, 1024, 256));
+}
+
+static void
+early__a_later_write_does_not_lose_to_the_repair_of_an_earlier_one(void **state)
+{
+	struct pair_pkt late = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 256, 256);
+	struct pair_pkt later = write_pkt(UROCE_OP_WRITE_ONLY, 1, 4096, 256, 256);
+
+	(void)state;
+	assert_int_equal(pair_inject(&pair, B, &later), UROCE_VERDICT_HELD);
+	assert_int_equal(pair_inject(&pair, B, &late), UROCE_VERDICT_REQUEST);
+	assert_true(pair_is_equal(&pair, 4096, 0, 256));
+}
+
+static void
+early__read_and_atomic_wait_behind_the_hole(void **state)
+{
+	struct pair_pkt read = { .opcode = UROCE_OP_READ_REQUEST,
+				 .psn = 1,
+				 .va = (uintptr_t)pair.host[B].mem,
+				 .rkey = pair.host[B].key,
+				 .dma_len = 512 };
+	struct pair_pkt atomic = { .opcode = UROCE_OP_FETCH_ADD,
+				   .psn = 3,
+				   .va = (uintptr_t)pair.host[B].mem + 4096,
+				   .rkey = pair.host[B].key,
+				   .swap_add = 1 };
+
+	(void)state;
+	memset(pair.host[B].mem + 4096, 0, 8);
+	assert_int_equal(pair_inject(&pair, B, &atomic), UROCE_VERDICT_HELD);
+	assert_int_equal(pair_inject(&pair, B, &read), UROCE_VERDICT_HELD);
+	pair_flush(&pair, B);
+	assert_int_equal(pair.host[B].mem[4096], 0);
+	pair_expect_trace(&pair, "B>A NAK_SEQ psn 0\n");
+	struct pair_pkt write = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
+
+	write.has_ack_req = true;
+	assert_int_equal(pair_inject(&pair, B, &write), UROCE_VERDICT_REQUEST);
+	assert_int_equal(pair.host[B].mem[4096], 1);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A READ_RESPONSE_FIRST psn 1\nB>A READ_RESPONSE_LAST psn 2\n"
+				 "B>A ATOMIC_ACK psn 3\nB>A ACK psn 3\n");
+}
+
+static void
+early__a_full_pool_drops(void **state)
+{
+	(void)state;
+	for (uint32_t psn = 1; psn <= 8; psn++)
+		assert_int_equal(inject(UROCE_OP_SEND_ONLY, psn, 4), UROCE_VERDICT_HELD);
+	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 9, 4), UROCE_VERDICT_PSN_GAP);
+	assert_int_equal(inject(UROCE_OP_SEND_ONLY, UROCE_GAP_PSNS, 4), UROCE_VERDICT_PSN_GAP);
+	assert_int_equal(uroce_hold_count(pair.host[B].hold), 8);
+	/* the end of the QP lets go of everything */
+	pair_set_state(&pair, B, IBV_QPS_ERR);
+	assert_int_equal(uroce_hold_count(pair.host[B].hold), 0);
+}
+
+static void
+early__what_is_held_is_checked_when_its_turn_comes(void **state)
+{
+	(void)state;
+	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 1, 4), UROCE_VERDICT_HELD);
+	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 2, 4), UROCE_VERDICT_HELD);
+	assert_int_equal(inject(UROCE_OP_WRITE_FIRST, 0, 256), UROCE_VERDICT_REQUEST);
+	/* a SEND inside a WRITE is refused when its turn comes */
+	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
+	assert_int_equal(uroce_hold_count(pair.host[B].hold), 0);
+}
+
+static void
+early__held_send_without_a_receive_is_an_rnr_nak(void **state)
+{
+	struct pair_pkt write = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
+
+	(void)state;
+	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 1, 4), UROCE_VERDICT_HELD);
+	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 2, 4), UROCE_VERDICT_HELD);
+	assert_int_equal(pair_inject(&pair, B, &write), UROCE_VERDICT_REQUEST);
+	assert_int_equal(uroce_hold_count(pair.host[B].hold), 0);
+	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 3, 4), UROCE_VERDICT_PSN_GAP);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A RNR_NAK psn 1\n");
+}
+
+static void
+early__a_loss_is_reported_at_once_until_a_packet_was_late(void **state)
+{
+	struct pair_pkt late = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
+
+	(void)state;
+	inject(UROCE_OP_WRITE_ONLY, 1, 0);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A NAK_SEQ psn 0\n");
+	/* it was only late: by 100 ns */
+	pair.now_ns += 100;
+	pair_inject(&pair, B, &late);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A ACK psn 1\n");
+	/* so the next hole is given time */
+	inject(UROCE_OP_WRITE_ONLY, 3, 0);
+	inject(UROCE_OP_WRITE_ONLY, 4, 0);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "");
+	assert_true(uroce_qpc_deadline(&pair.host[B].qpc) == pair.now_ns + 800);
+	pair.now_ns += 800;
+	uroce_qpc_expire(&pair.host[B].qpc, pair.now_ns);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A NAK_SEQ psn 2\n");
+}
+
+static void
+early__a_repair_does_not_count_as_late(void **state)
+{
+	struct pair_pkt again = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
+
+	(void)state;
+	/* one packet that asks, or the window again */
+	inject(UROCE_OP_WRITE_ONLY, 1, 0);
+	pair_flush(&pair, B);
+	again.has_ack_req = true;
+	pair.now_ns += 100;
+	pair_inject(&pair, B, &again);
+	assert_int_equal(uroce_late_delay_ns(&pair.host[B].qpc.resp.late), 0);
+	again.has_ack_req = false;
+	again.psn = 2;
+	inject(UROCE_OP_WRITE_ONLY, 3, 0);
+	pair_flush(&pair, B);
+	pair_inject(&pair, B, &again);
+	inject(UROCE_OP_WRITE_ONLY, 3, 0);
+	assert_int_equal(uroce_late_delay_ns(&pair.host[B].qpc.resp.late), 0);
+}
+
+#define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PAIR_TEST(early__middle_of_the_present_write_is_placed_and_its_last_packet_waits),
+		PAIR_TEST(early__what_was_placed_is_not_placed_again),
+		PAIR_TEST(early__nothing_is_placed_beyond_the_present_message),
+		PAIR_TEST(early__a_later_write_does_not_lose_to_the_repair_of_an_earlier_one),
+		PAIR_TEST(early__read_and_atomic_wait_behind_the_hole),
+		PAIR_TEST(early__a_full_pool_drops),
+		PAIR_TEST(early__what_is_held_is_checked_when_its_turn_comes),
+		PAIR_TEST(early__held_send_without_a_receive_is_an_rnr_nak),
+		PAIR_TEST(early__a_loss_is_reported_at_once_until_a_packet_was_late),
+		PAIR_TEST(early__a_repair_does_not_count_as_late),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
