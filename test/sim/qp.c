@@ -230,6 +230,29 @@ qp_packets(const struct qp *qp, const struct request *req)
 	return (uint32_t)(((uint64_t)req->len + (1u << shift) - 1) >> shift);
 }
 
+void
+qp_make_windows(struct qp *qp, enum uroce_mw_kind kind)
+{
+	struct uroce_mr_table *mrs = qp->host->mrs;
+	uint32_t key;
+	int ret = uroce_mw_add(mrs, kind, qp->host->pdn, &key);
+	const struct uroce_mw_bind bind = {
+		.rkey = key ^ 1,
+		.mr_key = qp->key,
+		.addr = qp->iova,
+		.len = qp->conf.mem_len,
+		.access = IBV_ACCESS_REMOTE_WRITE,
+		.pdn = qp->host->pdn,
+		.qpn = qp->qpn,
+	};
+
+	ret |= uroce_mw_bind(mrs, &bind);
+	ret |= uroce_mw_add(mrs, kind, qp->host->pdn, &qp->own_key);
+	assert(ret == 0);
+	(void)ret;
+	qp->window = bind.rkey;
+}
+
 struct request *
 qp_plan(struct qp *qp)
 {

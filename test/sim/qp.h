@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
+#include "mem/mw.h"
 #include "transport/qpc.h"
 #include "wire/newer_verbs.h"
 
@@ -184,6 +185,9 @@ int qp_modify(struct qp *qp, enum ibv_qp_state state);
 
 /** The application destroys it. */
 void qp_destroy(struct qp *qp);
+
+/** Windows over all of its memory: one bound for the peer, to WRITE; one to bind and invalidate. */
+void qp_make_windows(struct qp *qp, enum uroce_mw_kind kind);
 
 /** Plan a request; its numbers are given to it. @return it, to be completed, or NULL: no room */
 struct request *qp_plan(struct qp *qp);

@@ -290,31 +290,6 @@ plan_local(struct qp *qp, struct request *req)
 	}
 }
 
-/* Windows over all of an end's memory: one for the peer, until it invalidates it; one to play with. */
-static void
-make_windows(struct qp *qp)
-{
-	struct uroce_mr_table *mrs = qp->host->mrs;
-	const enum uroce_mw_kind kind = rng_one_in(&qp->world->rng, 2) ? UROCE_MW_2A : UROCE_MW_2B;
-	uint32_t key;
-	int ret = uroce_mw_add(mrs, kind, qp->host->pdn, &key);
-	const struct uroce_mw_bind bind = {
-		.rkey = key ^ 1,
-		.mr_key = qp->key,
-		.addr = qp->iova,
-		.len = qp->conf.mem_len,
-		.access = IBV_ACCESS_REMOTE_WRITE,
-		.pdn = qp->host->pdn,
-		.qpn = qp->qpn,
-	};
-
-	ret |= uroce_mw_bind(mrs, &bind);
-	ret |= uroce_mw_add(mrs, kind, qp->host->pdn, &qp->own_key);
-	assert(ret == 0);
-	(void)ret;
-	qp->window = bind.rkey;
-}
-
 /* Of the noise, or of what an earlier WRITE put where nobody else writes. */
 static void
 plan_read(struct qp *qp, struct request *req, struct pieces *ours)
@@ -585,8 +560,11 @@ connect_ends(struct world *world, const struct budget *budget)
 
 	qp_connect(a, b);
 	if (conf.type == IBV_QPT_RC && rng_one_in(&world->rng, 2)) {
-		make_windows(a);
-		make_windows(b);
+		const enum uroce_mw_kind kind =
+			rng_one_in(&world->rng, 2) ? UROCE_MW_2A : UROCE_MW_2B;
+
+		qp_make_windows(a, kind);
+		qp_make_windows(b, kind);
 	}
 	/* a datagram may be as long as the port allows, whatever the path */
 	plan_requests(a, budget, &of_a, &of_b);

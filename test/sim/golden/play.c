@@ -167,6 +167,11 @@ static const struct {
 	{ "READ", IBV_WR_RDMA_READ },
 	{ "CMP_SWAP", IBV_WR_ATOMIC_CMP_AND_SWP },
 	{ "FETCH_ADD", IBV_WR_ATOMIC_FETCH_AND_ADD },
+	{ "SEND_INV", IBV_WR_SEND_WITH_INV },
+	{ "ATOMIC_WRITE", (enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE },
+	{ "FLUSH", (enum ibv_wr_opcode)UROCE_WR_FLUSH },
+	{ "BIND", IBV_WR_BIND_MW },
+	{ "LOCAL_INV", IBV_WR_LOCAL_INV },
 };
 
 static enum ibv_wr_opcode
@@ -184,10 +189,17 @@ static const struct {
 	const char *name;
 	enum bad bad;
 } bads[] = {
-	{ "key", BAD_KEY },       { "dead_key", BAD_DEAD_KEY }, { "pd", BAD_PD },
-	{ "range", BAD_RANGE },   { "right", BAD_RIGHT },       { "align", BAD_ALIGN },
-	{ "refused", BAD_RIGHT }, /* as it is: the QP does not grant it */
-	{ "lkey", BAD_LKEY },     { "too_long", BAD_TOO_LONG }, { "recv_key", BAD_RECV_KEY },
+	{ "key", BAD_KEY },
+	{ "dead_key", BAD_DEAD_KEY },
+	{ "pd", BAD_PD },
+	{ "range", BAD_RANGE },
+	{ "right", BAD_RIGHT },
+	{ "align", BAD_ALIGN },
+	{ "dead_window", BAD_DEAD_KEY }, /* as it is: it was invalidated */
+	{ "refused", BAD_RIGHT },        /* as it is: the QP does not grant it */
+	{ "lkey", BAD_LKEY },
+	{ "too_long", BAD_TOO_LONG },
+	{ "recv_key", BAD_RECV_KEY },
 };
 
 static void
@@ -198,11 +210,11 @@ make_bad(struct qp *qp, struct request *req, const char *name)
 			req->bad = bads[i].bad;
 	}
 	assert(req->bad);
-	if (!strcmp(name, "refused"))
+	if (!strcmp(name, "refused") || !strcmp(name, "dead_window"))
 		return;
 	if (req->bad == BAD_KEY)
 		req->rkey ^= 0x77;
-	if (!req->len) /* nobody looks at the key */
+	if (!req->len && req->bad == BAD_KEY) /* nobody looks at it */
 		req->bad = BAD_NONE;
 	if (req->bad == BAD_DEAD_KEY || req->bad == BAD_PD || req->bad == BAD_RIGHT) {
 		req->remote = NOISE_IOVA;
@@ -214,6 +226,36 @@ make_bad(struct qp *qp, struct request *req, const char *name)
 		req->remote = qp->peer->iova + MEM_LEN - req->len + 1;
 	if (req->bad == BAD_ALIGN)
 		req->remote += 4;
+}
+
+/* What windows, ATOMIC_WRITE and FLUSH need beside what all have. */
+static void
+aim(const struct stage *stage, const struct qp *qp, struct request *req)
+{
+	if ((int)req->opcode == UROCE_WR_ATOMIC_WRITE) {
+		req->len = 8;
+		req->land = 8 * (uint32_t)number(stage, "word", 0);
+		req->remote = qp->peer->iova + req->land;
+	}
+	if ((int)req->opcode == UROCE_WR_FLUSH) {
+		req->compare_add = req->len;
+		req->len = 0;
+		req->swap = UROCE_FLUSH_GLOBAL;
+	}
+	if (has_word(stage, "window"))
+		req->rkey = qp->peer->window;
+	if (req->opcode == IBV_WR_SEND_WITH_INV)
+		req->imm = qp->peer->window;
+	if (request_is_local(req)) {
+		req->len = 0;
+		req->imm = (qp->own_key & ~0xffu) | (uint32_t)number(stage, "tag", 1);
+	}
+}
+
+static void
+do_windows(struct stage *stage)
+{
+	qp_make_windows(end_of(stage), UROCE_MW_2B);
 }
 
 static void
@@ -243,6 +285,7 @@ do_post(struct stage *stage)
 		req->remote = qp->peer->iova + req->land;
 		req->rkey = qp->peer->key;
 	}
+	aim(stage, qp, req);
 	if (option(stage, "bad"))
 		make_bad(qp, req, option(stage, "bad"));
 	const int ret = qp_post(qp);
@@ -379,6 +422,8 @@ do_done(struct stage *stage)
 			(unsigned)wc->wr_id, status_name(wc->status));
 		if (qp->kept[i].is_recv && wc->status == IBV_WC_SUCCESS)
 			fprintf(stage->out, " %u bytes", wc->byte_len);
+		if (wc->wc_flags & IBV_WC_WITH_INV)
+			fputs(" invalidated", stage->out);
 		if (wc->wc_flags & IBV_WC_WITH_IMM)
 			fprintf(stage->out, " imm 0x%x", wc->imm_data);
 		fputc('\n', stage->out);
@@ -444,6 +489,7 @@ static const struct {
 	{ "stage",
 	  set_stage }, /* stage [type=RC] [mtu=1024] [psn=0] [timeout=4] ... [forged] [open] */
 	{ "post", do_post },       /* post A WRITE 3000 [fence] [solicited] [bad=key] ... */
+	{ "windows", do_windows }, /* windows B: one for A to WRITE through, one for B to bind */
 	{ "recv", do_recv },       /* recv B [4] [bad]: so many; the first has a bad lkey */
 	{ "lose", do_fault },      /* lose A 1 [nb=2]: of the frames that A sends */
 	{ "twice", do_fault },     /* twice A 1 [us=10]: once more, so much later */
