@@ -94,6 +94,7 @@ host_deliver(struct world *world, struct host *host, struct frame *frame)
 		return UROCE_VERDICT_NO_QP;
 	struct oracle_view view;
 
+	pkt.owner = frame;
 	oracle_before_recv(qp, &pkt, &view);
 	verdict = uroce_qpc_recv(&qp->qpc, &pkt, world->now_ns);
 	oracle_after_recv(qp, &pkt, &view, verdict);
@@ -111,10 +112,27 @@ receive(struct world *world, struct host *host)
 	while (frame) {
 		struct frame *next = frame->next;
 
-		host_deliver(world, host, frame);
-		frame_give(&world->frames, frame);
+		if (host_deliver(world, host, frame) != UROCE_VERDICT_HELD)
+			frame_give(&world->frames, frame);
 		frame = next;
 	}
+}
+
+void
+host_add_hold(struct world *world, struct host *host, uint32_t nb_gaps, uint32_t nb_frames)
+{
+	host->hold = uroce_hold_init(world_alloc(world, uroce_hold_memsize(nb_gaps, nb_frames)),
+				     nb_gaps, nb_frames);
+}
+
+/* Frames that the transport held and needs no more. */
+static void
+reap(struct world *world, struct host *host)
+{
+	void *frame;
+
+	while (host->hold && uroce_hold_reap(host->hold, &frame, 1))
+		frame_give(&world->frames, frame);
 }
 
 static void
@@ -280,6 +298,7 @@ host_round(struct world *world, struct host *host)
 
 		next_ns = at_ns < next_ns ? at_ns : next_ns;
 	}
+	reap(world, host);
 	host->round_ns = UROCE_NEVER;
 	if (next_ns != UROCE_NEVER)
 		host_wake(world, host, next_ns);
@@ -312,6 +331,7 @@ host_die(struct world *world, struct host *host)
 		uroce_qpc_fini(&qp->qpc);
 		oracle_gone(qp);
 	}
+	reap(world, host);
 }
 
 void

@@ -26,6 +26,9 @@ void host_receive(struct world *world, struct host *host, struct frame *frame);
 /** Look the frame up and hand it over now. @return the verdict */
 enum uroce_verdict host_deliver(struct world *world, struct host *host, struct frame *frame);
 
+/** Give it a pool for what arrives ahead of holes. */
+void host_add_hold(struct world *world, struct host *host, uint32_t nb_gaps, uint32_t nb_frames);
+
 /** All QPs are gone, nothing is received. */
 void host_die(struct world *world, struct host *host);
 

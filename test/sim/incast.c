@@ -56,6 +56,7 @@ set_up(struct world *world, struct qp **senders)
 		host->link.mark_max = MARK_MAX;
 		host->link.mark_ppm = MARK_PPM;
 		host->gap_ns = 100;
+		host_add_hold(world, host, 80, 1024);
 	}
 	for (unsigned i = 0; i < NB_SENDERS; i++)
 		senders[i] = stream_open(world, &world->hosts[1 + i], sink, &stream);

@@ -21,6 +21,9 @@
 
 #define NO_PACKET UINT32_MAX
 
+/* What was where a packet that is ahead would land. */
+static uint8_t before_call[4096];
+
 static uint32_t
 mtu_of(const struct qp *qp)
 {
@@ -402,6 +405,8 @@ oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_vie
 		memcpy(&view->saved, view->land, 8);
 	else if (view->is_past)
 		flip(view);
+	else if (!is_response && view->idx > view->flow->exec)
+		memcpy(before_call, view->land, view->land_len);
 	view->flipped_first = view->land[0];
 	view->flipped_last = view->land[view->land_len - 1];
 }
@@ -432,11 +437,16 @@ check_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view
 	const struct request *current =
 		qp_request_at(view->flow, flow->exec < flow->nb_psn ? flow->exec : view->idx);
 
-	if (!memcmp(view->land, qp->shadow + view->land_at, view->land_len))
+	/* not the shadow: what lies there may be another packet that landed early, rightly */
+	if (!memcmp(view->land, before_call, view->land_len))
 		return;
 	if (current != view->req || (pkt->op->flags & UROCE_OPF_LAST))
-		world_complain(qp->world, "qp 0x%x: packet %u landed before what comes before it",
-			       qp->qpn, view->idx);
+		world_complain(qp->world,
+			       "qp 0x%x: packet %u (of %u..%u, operation %d) landed before "
+			       "packet %u",
+			       qp->qpn, view->idx, view->req->first,
+			       view->req->first + view->req->nb_psn - 1, (int)view->req->opcode,
+			       flow->exec);
 	else if (memcmp(view->land, pkt->payload, view->land_len))
 		world_complain(qp->world, "qp 0x%x: packet %u landed early, and wrong", qp->qpn,
 			       view->idx);
@@ -473,9 +483,8 @@ oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracl
 	oracle_check(qp);
 	if (!view->land || view->is_past || qp->is_lenient || !world_is_well(qp->world))
 		return;
-	const bool is_ahead = is_response ? view->idx >= qp->acked : view->idx >= view->flow->exec;
-
-	if (is_ahead && qp->qpc.state != IBV_QPS_ERR && !request_is_send(view->req) && !is_response)
+	if (!is_response && view->idx > view->flow->exec && qp->qpc.state != IBV_QPS_ERR &&
+	    !request_is_send(view->req) && !request_is_atomic(view->req))
 		check_ahead(qp, pkt, view);
 }
 
@@ -533,7 +542,8 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 		qp->sent = end;
 	else
 		world->tally.retransmits++;
-	if (is_connected(qp) && qp->sent - qp->acked > UROCE_WINDOW_PSNS + UROCE_READ_CHUNK_PSNS)
+	if (is_connected(qp) &&
+	    qp->sent - qp->acked > (uint32_t)qp->qpc.window_psns + UROCE_READ_CHUNK_PSNS)
 		world_complain(world, "qp 0x%x has %u packets on the wire", qp->qpn,
 			       qp->sent - qp->acked);
 }

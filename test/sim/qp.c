@@ -95,6 +95,10 @@ qp_create(struct world *world, struct host *host, const struct qp_conf *conf)
 		.recv_cq = &qp->recv_cq,
 		.mrs = host->mrs,
 		.rd_pool = host->rd_pool,
+		.hold = host->hold,
+		.window_psns = conf->window_psns,
+		.is_req_gbn = conf->is_req_gbn,
+		.is_resp_gbn = conf->is_resp_gbn,
 		.limits = &host->limits,
 		.pkeys = pkeys,
 		.cookie = qp,
@@ -214,6 +218,7 @@ qp_destroy(struct qp *qp)
 		return;
 	qp_modify(qp, IBV_QPS_RESET);
 	uroce_qpc_fini(&qp->qpc);
+	host_wake(qp->world, qp->host, qp->world->now_ns);
 	host_remove_qp(qp->host, qp);
 	oracle_gone(qp);
 }

@@ -82,7 +82,10 @@ struct qp_conf {
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;
 	unsigned access;
-	bool is_shared; /* receives come from the host's shared queue, if it has one */
+	bool is_shared;       /* receives come from the host's shared queue, if it has one */
+	uint16_t window_psns; /* 0: the engine's default */
+	bool is_req_gbn;      /* the requester goes back N */
+	bool is_resp_gbn;     /* the responder drops what comes ahead */
 };
 
 #define KEPT_MAX 128

@@ -15,7 +15,7 @@
 bool
 stream_has_choice(void)
 {
-	return false;
+	return true;
 }
 
 struct qp *
@@ -38,6 +38,9 @@ stream_open(struct world *world, struct host *from, struct host *to, const struc
 		.max_rd_atomic = 1,
 		.max_dest_rd_atomic = 1,
 		.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+		.window_psns = (uint16_t)stream->window_psns,
+		.is_req_gbn = stream->is_req_gbn,
+		.is_resp_gbn = stream->is_resp_gbn,
 	};
 	struct qp *a = qp_create(world, from, &conf);
 

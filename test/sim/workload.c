@@ -119,6 +119,13 @@ draw_network(struct world *world)
 		host->burst = rng_one_in(rng, 3) ? rng_between(rng, 1, 8) : 32;
 		if (rng_one_in(rng, 5))
 			host->rx_room = rng_between(rng, 16, 256);
+		/* small pools more often than not, so that they run out */
+		if (!rng_one_in(rng, 5)) {
+			const uint32_t nb_gaps = rng_one_in(rng, 3) ? rng_between(rng, 1, 3) : 16;
+
+			host_add_hold(world, host, nb_gaps,
+				      rng_one_in(rng, 3) ? rng_between(rng, 1, 30) : 512);
+		}
 	}
 	world->calm_ns = rng_between(rng, 1 * MS, rng_one_in(rng, 2) ? 5 * MS : 400 * MS);
 	if (!is_hostile)
@@ -161,6 +168,10 @@ draw_conf(struct world *world, const struct budget *budget)
 	conf.max_rd_atomic = (uint8_t)rng_between(rng, 1, UROCE_RD_ATOMIC_MAX);
 	if (budget->huge)
 		conf.mtu = rng_one_in(rng, 4) ? IBV_MTU_2048 : IBV_MTU_4096;
+	conf.is_req_gbn = rng_one_in(rng, 4);
+	conf.is_resp_gbn = rng_one_in(rng, 4);
+	if (rng_one_in(rng, 3))
+		conf.window_psns = (uint16_t)rng_between(rng, 128, UROCE_WINDOW_MAX);
 	conf.max_dest_rd_atomic =
 		(uint8_t)rng_between(rng, conf.max_rd_atomic, UROCE_RD_ATOMIC_MAX);
 	/* answers that come later than the timer are no loss: keep such worlds few */

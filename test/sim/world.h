@@ -41,7 +41,8 @@ struct host {
 	struct link link;
 	struct uroce_mr_table *mrs;
 	struct uroce_rd_pool *rd_pool;
-	struct shared *shared; /* its shared receive queue; NULL: none */
+	struct shared *shared;   /* its shared receive queue; NULL: none */
+	struct uroce_hold *hold; /* NULL: nothing is placed early or held */
 	struct uroce_qpc_limits limits;
 	uint8_t idx;
 	bool is_dead;
