@@ -25,7 +25,8 @@ struct trial {
 };
 
 struct outcome {
-	double seconds;
+	double rate; /* packets acknowledged in a nanosecond */
+	uint64_t ns; /* that it took */
 	uint64_t spurious;
 	uint64_t spurious_early; /* of those, among the first 1000 packets */
 };
@@ -39,8 +40,10 @@ window_of(uint32_t rtt_ns)
 	return (uint32_t)(2 * in_flight / WIRE_LEN) + 64;
 }
 
+/* Until all is acknowledged, or `limit_ns`: some lose so much that waiting for the rest says nothing. */
 static struct outcome
-run(struct report *report, struct world *world, uint64_t seed, const struct trial *trial)
+run(struct report *report, struct world *world, uint64_t seed, const struct trial *trial,
+    uint64_t limit_ns)
 {
 	const struct stream stream = {
 		.nb_writes = trial->rtt_ns > 100000 ? 1024 : 256,
@@ -65,10 +68,15 @@ run(struct report *report, struct world *world, uint64_t seed, const struct tria
 	}
 	const struct qp *qp = stream_open(world, &world->hosts[0], &world->hosts[1], &stream);
 
-	world_run(world, UROCE_NEVER);
-	report_end(report, world);
+	world_run(world, limit_ns);
+	if (qp->done == qp->nb_planned)
+		world_run(world, UROCE_NEVER);
+	report_end(report, world, qp->done == qp->nb_planned);
+	const uint64_t ns = qp->done == qp->nb_planned ? qp->done_ns : limit_ns;
+
 	return (struct outcome){
-		.seconds = (double)qp->done_ns / 1e9,
+		.rate = (double)qp->acked / (double)ns,
+		.ns = ns,
 		.spurious = world->tally.spurious,
 		.spurious_early = qp->spurious_early,
 	};
@@ -84,13 +92,13 @@ static void
 report_goodput(struct report *report, struct world *world, uint64_t seed, const struct trial *trial,
 	       const struct outcome *lossless)
 {
-	const struct outcome outcome = run(report, world, seed, trial);
+	const struct outcome outcome = run(report, world, seed, trial, 30 * lossless->ns);
 
 	report_row(report,
 		   "\"rtt_us\": %u, \"loss\": %g, \"requester\": \"%s\", \"responder\": \"%s\", "
 		   "\"goodput_share\": %.4f, \"spurious_retransmissions\": %llu",
 		   trial->rtt_ns / 1000, trial->lose_ppm / 1e6, name_of(trial->is_req_gbn),
-		   name_of(trial->is_resp_gbn), lossless->seconds / outcome.seconds,
+		   name_of(trial->is_resp_gbn), outcome.rate / lossless->rate,
 		   (unsigned long long)outcome.spurious);
 }
 
@@ -103,7 +111,7 @@ scenario_goodput(struct report *report, struct world *world, uint64_t seed)
 
 	for (unsigned r = 0; r < 2; r++) {
 		struct trial trial = { .rtt_ns = rtts_ns[r] };
-		const struct outcome lossless = run(report, world, seed, &trial);
+		const struct outcome lossless = run(report, world, seed, &trial, UROCE_NEVER);
 
 		for (unsigned l = 0; l < 3; l++) {
 			for (unsigned pair = 0; pair < nb_pairs; pair++) {
@@ -121,21 +129,20 @@ scenario_reorder(struct report *report, struct world *world, uint64_t seed)
 {
 	static const uint32_t shares_ppm[] = { 1000, 10000, 100000 };
 	struct trial trial = { .rtt_ns = 10000 };
-	const struct outcome ordered = run(report, world, seed, &trial);
+	const struct outcome ordered = run(report, world, seed, &trial, UROCE_NEVER);
 
 	/* 64 full frames */
 	trial.late_ns = (uint32_t)(64 * WIRE_LEN * 8 / (RATE_BPS / 1000000000));
 	for (unsigned i = 0; i < 3; i++) {
 		trial.late_ppm = shares_ppm[i];
-		const struct outcome outcome = run(report, world, seed, &trial);
+		const struct outcome outcome = run(report, world, seed, &trial, 30 * ordered.ns);
 
 		report_row(report,
 			   "\"rtt_us\": 10, \"reordered\": %g, \"requester\": \"%s\", "
 			   "\"responder\": \"%s\", \"goodput_share\": %.4f, "
 			   "\"spurious_first_1000\": %llu, \"spurious_later\": %llu",
 			   trial.late_ppm / 1e6, name_of(false), name_of(false),
-			   ordered.seconds / outcome.seconds,
-			   (unsigned long long)outcome.spurious_early,
+			   outcome.rate / ordered.rate, (unsigned long long)outcome.spurious_early,
 			   (unsigned long long)(outcome.spurious - outcome.spurious_early));
 	}
 }

@@ -99,5 +99,5 @@ scenario_incast(struct report *report, struct world *world, uint64_t seed)
 		report_step(report, world, senders, seen);
 	}
 	world_run(world, UROCE_NEVER);
-	report_end(report, world);
+	report_end(report, world, true);
 }

@@ -24,8 +24,8 @@ void report_row(struct report *report, const char *format, ...)
 /** An empty world. */
 void report_begin(struct report *report, struct world *world, uint64_t seed);
 
-/** The world has come to rest: the oracle's last word on it. */
-void report_end(struct report *report, struct world *world);
+/** A world is done with: the oracle's last word on it, if it has come to rest. */
+void report_end(struct report *report, struct world *world, bool is_at_rest);
 
 /** A stream of WRITEs from one host to another. */
 struct stream {

@@ -78,9 +78,10 @@ report_begin(struct report *report, struct world *world, uint64_t seed)
 }
 
 void
-report_end(struct report *report, struct world *world)
+report_end(struct report *report, struct world *world, bool is_at_rest)
 {
-	oracle_end(world);
+	if (is_at_rest)
+		oracle_end(world);
 	report->seeds++;
 	report->packets += world->tally.packets;
 	report->hash += rng_mix(world->trace.hash);
