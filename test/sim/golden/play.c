@@ -126,6 +126,8 @@ set_stage(struct stage *stage)
 
 		host->link.delay_ns = 500;
 		host->burst = (uint32_t)number(stage, "burst", 32);
+		if (option(stage, "hold"))
+			host_add_hold(world, host, 4, (uint32_t)number(stage, "hold", 32));
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		conf.psn = (uint32_t)number(stage, i ? "psn_b" : "psn", i ? 1000 : 0);
@@ -487,7 +489,7 @@ static const struct {
 	void (*act)(struct stage *stage);
 } commands[] = {
 	{ "stage",
-	  set_stage }, /* stage [type=RC] [mtu=1024] [psn=0] [timeout=4] ... [forged] [open] */
+	  set_stage }, /* stage [type=RC] [mtu=1024] [psn=0] [timeout=4] ... [hold=32] [forged] [open] */
 	{ "post", do_post },       /* post A WRITE 3000 [fence] [solicited] [bad=key] ... */
 	{ "windows", do_windows }, /* windows B: one for A to WRITE through, one for B to bind */
 	{ "recv", do_recv },       /* recv B [4] [bad]: so many; the first has a bad lkey */
