@@ -255,7 +255,10 @@ static enum uroce_verdict
 nak(struct uroce_qpc *qpc, uint8_t code, uint64_t now_ns)
 {
 	if (code == UROCE_NAK_PSN_SEQ) {
-		repair(qpc, now_ns);
+		if (uroce_repair_respond(qpc, true, now_ns))
+			qpc->stats.naks_seq++;
+		else
+			repair(qpc, now_ns);
 		return UROCE_VERDICT_NAK_SEQ;
 	}
 	if (code >= sizeof(nak_status))
@@ -268,6 +271,7 @@ nak(struct uroce_qpc *qpc, uint8_t code, uint64_t now_ns)
 static enum uroce_verdict
 acknowledge(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
+	const struct uroce_req *req = &qpc->req;
 	const uint8_t syndrome = uroce_pkt_aeth(pkt)->syndrome;
 	const enum uroce_aeth_kind kind = uroce_syndrome_kind(syndrome);
 	/* an ACK acknowledges its PSN, a NAK what is before it */
@@ -279,6 +283,8 @@ acknowledge(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	}
 	switch (kind) {
 	case UROCE_AETH_ACK:
+		if (req->repair.is_open && !uroce_repair_respond(qpc, false, now_ns))
+			uroce_repair_fall_back(qpc);
 		return UROCE_VERDICT_RESPONSE;
 	case UROCE_AETH_RNR:
 		return rnr_nak(qpc, uroce_syndrome_value(syndrome), now_ns);

@@ -39,7 +39,9 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 		.rd_pool = conf->rd_pool,
 		.hold = conf->hold,
 		.window_psns = conf->window_psns ? conf->window_psns : UROCE_WINDOW_PSNS,
-		.is_req_gbn = conf->is_req_gbn || !conf->hold,
+		.is_req_gbn = conf->is_req_gbn || !conf->hold ||
+			      (services[conf->type] != UROCE_SERVICE_RC &&
+			       services[conf->type] != UROCE_SERVICE_XRC),
 		.is_resp_gbn = conf->is_resp_gbn || !conf->hold,
 		.cookie = conf->cookie,
 		.limits = conf->limits,
@@ -212,13 +214,17 @@ uroce_qpc_deadline(const struct uroce_qpc *qpc)
 
 	const uint64_t req_ns = req->is_rnr_wait ? req->rnr_deadline : req->ack_deadline;
 
-	return req_ns < qpc->resp.nak_deadline ? req_ns : qpc->resp.nak_deadline;
+	const uint64_t probe_ns = req->is_rnr_wait ? UROCE_NEVER : req->repair.probe_deadline;
+	const uint64_t ask_ns = req_ns < probe_ns ? req_ns : probe_ns;
+
+	return ask_ns < qpc->resp.nak_deadline ? ask_ns : qpc->resp.nak_deadline;
 }
 
 void
 uroce_qpc_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	uroce_early_expire(qpc, now_ns);
+	uroce_repair_expire(qpc, now_ns);
 	uroce_req_expire(qpc, now_ns);
 }
 

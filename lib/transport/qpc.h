@@ -30,6 +30,7 @@
 #include "transport/hold.h"
 #include "transport/late.h"
 #include "transport/resources.h"
+#include "transport/rtt.h"
 #include "wire/build.h"
 #include "wire/parse.h"
 #include "wire/verdict.h"
@@ -152,6 +153,28 @@ struct uroce_qpc_attr {
 	uint8_t alt_timeout;
 };
 
+/** What the peer does with packets that arrive ahead of a hole. */
+enum uroce_peer { UROCE_PEER_UNKNOWN, UROCE_PEER_HOLDS, UROCE_PEER_DROPS };
+
+/** Repair of holes, see repair.c. */
+struct uroce_repair {
+	uint32_t hole_psn;         /* with is_open: what was sent again by itself */
+	uint32_t repaired_max_psn; /* max_psn when that was */
+	uint32_t round_psn;  /* with has_round: a hole before it is one more in a round trip */
+	uint32_t again_psn;  /* with is_passing: next to be sent again */
+	uint32_t again_end;  /* where that ends */
+	uint8_t peer;        /* enum uroce_peer */
+	uint8_t nb_adjacent; /* holes in a row, each right behind the one before */
+	uint8_t nb_probes;   /* since something came */
+	bool is_open;
+	bool is_due;      /* the packet at una_psn is to be sent again */
+	bool is_last_due; /* the newest one is */
+	bool is_passing;  /* what lies behind holes is sent again with spare capacity */
+	bool has_round;
+	uint64_t sent_ns;        /* when the hole was repaired */
+	uint64_t probe_deadline; /* UROCE_NEVER: none */
+};
+
 /** The requester: what we asked of the peer. */
 struct uroce_req {
 	uint32_t una_psn;       /* oldest PSN not acknowledged */
@@ -173,6 +196,8 @@ struct uroce_req {
 	bool is_local_done;    /* a local request was executed, and may be complete */
 	uint64_t ack_deadline; /* UROCE_NEVER: nothing outstanding, or no timeout */
 	uint64_t rnr_deadline; /* valid with is_rnr_wait */
+	struct uroce_repair repair;
+	struct uroce_rtt rtt;
 };
 
 /** The responder: what the peer asks of us. */
@@ -333,8 +358,12 @@ uroce_qpc_has_work(const struct uroce_qpc *qpc)
 		return false;
 	switch (qpc->state) {
 	case IBV_QPS_RTS:
+		if (req->repair.is_due || req->repair.is_last_due || req->repair.is_passing)
+			return true;
 		return !req->is_rnr_wait && req->next_idx != uroce_ring_head(&qpc->sq->ring);
 	case IBV_QPS_SQD: /* what was begun, and the ACK that it ends with */
+		if (req->repair.is_due || req->repair.is_last_due || req->repair.is_passing)
+			return true;
 		return !req->is_rnr_wait && (req->next_idx != req->begun_idx ||
 					     (req->since_ack_req && req->una_idx != req->next_idx));
 	case IBV_QPS_SQE:

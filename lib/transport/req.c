@@ -48,7 +48,10 @@ static const struct {
 void
 uroce_req_reset(struct uroce_qpc *qpc)
 {
-	qpc->req = (struct uroce_req){ .ack_deadline = UROCE_NEVER };
+	qpc->req = (struct uroce_req){
+		.ack_deadline = UROCE_NEVER,
+		.repair.probe_deadline = UROCE_NEVER,
+	};
 }
 
 void
@@ -83,6 +86,7 @@ uroce_req_resume(struct uroce_qpc *qpc)
 		.next_idx = idx,
 		.begun_idx = idx,
 		.ack_deadline = UROCE_NEVER,
+		.repair.probe_deadline = UROCE_NEVER,
 	};
 }
 
@@ -91,6 +95,7 @@ uroce_req_rewind(struct uroce_qpc *qpc)
 {
 	struct uroce_req *req = &qpc->req;
 
+	uroce_repair_close(qpc);
 	req->next_psn = req->una_psn;
 	req->next_idx = req->una_idx;
 	req->next_pkt = 0;
@@ -110,11 +115,14 @@ uroce_req_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	uroce_req_refill(qpc);
 	req->is_rnr_wait = false;
-	req->is_repairing = false;
 	/* an answer to what was sent before a rewind may overtake the position */
 	if (uroce_psn_before(req->next_psn, req->una_psn) ||
-	    (int32_t)(req->next_idx - req->una_idx) < 0)
+	    (int32_t)(req->next_idx - req->una_idx) < 0) {
+		uroce_repair_overtaken(qpc);
 		uroce_req_rewind(qpc);
+	}
+	req->is_repairing = false;
+	uroce_repair_progress(qpc, now_ns);
 	if (req->una_psn == req->max_psn || !qpc->ack_timeout_ns)
 		req->ack_deadline = UROCE_NEVER;
 	else
@@ -479,14 +487,11 @@ next_request(struct uroce_qpc *qpc)
 	return NULL;
 }
 
-/* Build one packet at the position. @return whether there was one to build */
-static bool
-put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
+bool
+uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
-	struct uroce_send_wqe *wqe = next_request(qpc);
+	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, qpc->req.next_idx);
 
-	if (!wqe)
-		return false;
 	switch ((int)wqe->opcode) {
 	case IBV_WR_RDMA_READ:
 		put_read(qpc, wqe, txd);
@@ -502,6 +507,13 @@ put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 		return put_atomic_write(qpc, wqe, txd);
 	}
 	return put_data(qpc, wqe, txd);
+}
+
+/* Build one packet at the position. @return whether there was one to build */
+static bool
+put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
+{
+	return next_request(qpc) && uroce_req_put(qpc, txd);
 }
 
 /*
@@ -547,13 +559,18 @@ unsigned
 uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
+	const uint32_t max_psn = req->max_psn;
 	unsigned nb = 0;
 
 	if (req->is_rnr_wait)
 		return 0;
-	while (nb < max && (put_request(qpc, &out[nb]) ||
-			    (step_back_to_ask(qpc) && put_request(qpc, &out[nb]))))
+	if (max && uroce_repair_put(qpc, &out[0], now_ns))
 		nb++;
+	while (nb < max && (put_request(qpc, &out[nb]) ||
+			    (step_back_to_ask(qpc) && put_request(qpc, &out[nb])) ||
+			    uroce_repair_put_spare(qpc, &out[nb])))
+		nb++;
+	uroce_repair_sent(qpc, max_psn, now_ns);
 	if (nb && req->ack_deadline == UROCE_NEVER && uroce_qpc_is_reliable(qpc) &&
 	    qpc->ack_timeout_ns)
 		req->ack_deadline = now_ns + qpc->ack_timeout_ns;

@@ -8,6 +8,7 @@
  * to one of them.
  *
  *	req	sends requests; keeps the window [una_psn, next_psn) and the retry timers
+ *	repair	sends again what was lost, and nothing else, where the peer allows it
  *	comp	takes the responses to them
  *	local	does the requests that send nothing
  *	resp	answers the peer's requests (RC)
@@ -62,6 +63,41 @@ void uroce_req_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** SQD: tell when the last request that was begun has completed. */
 void uroce_req_check_drained(struct uroce_qpc *qpc);
+
+/** Build the packet at the position, without asking whether it may be sent. @return false: a fault */
+bool uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd);
+
+/* --- repair.c --- */
+
+/** No hole is open, no probe due; what is known of the peer stays known. */
+void uroce_repair_close(struct uroce_qpc *qpc);
+
+/**
+ * An ACK, or a NAK of a PSN sequence error, has moved una_psn to where it is.
+ * @return false: go back N, if it was a NAK
+ */
+bool uroce_repair_respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns);
+
+/** An ACK showed that the peer dropped what was behind a hole: go back N. */
+void uroce_repair_fall_back(struct uroce_qpc *qpc);
+
+/** An answer came to what was not sent again yet. */
+void uroce_repair_overtaken(struct uroce_qpc *qpc);
+
+/** una_psn has moved. */
+void uroce_repair_progress(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** The time for a probe may have come. */
+void uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** Build a repair or a probe that is due. */
+bool uroce_repair_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns);
+
+/** Nothing new can be sent: build one more of the packets behind holes. */
+bool uroce_repair_put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd);
+
+/** A burst was built, before which max_psn was that. */
+void uroce_repair_sent(struct uroce_qpc *qpc, uint32_t max_psn, uint64_t now_ns);
 
 /** Packets of a message of `len` bytes: at least one. */
 static inline uint32_t

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Selective repair by a requester whose peer only ever names the first packet that it misses.
+ *
+ * A NAK opens a hole at una_psn: that packet is sent once more, asks for an ACK, and new ones follow as
+ * if nothing had happened. What the peer says next tells what it did with those behind the hole. If
+ * it goes on after more than the one packet, it HOLDS them; and if it stops short of what had been
+ * sent before the repair, there is the next hole, known without a NAK. If it goes on with exactly
+ * the next packet, it most likely DROPS them: then the requester goes back N, and so from then on,
+ * unless an answer overtakes what it has sent again.
+ *
+ * With two holes in one round trip there may be many: then what lies behind them is sent again, once,
+ * but only with capacity that new packets leave: when the window is full or the queue is empty.
+ *
+ * Nothing came for two round trips: the last packet is sent once more and asks, or, if that did not
+ * help or a hole is open, the first. These probes are no retries: those are counted by the ACK timeout.
+ */
+#include "transport/role.h"
+
+#include "wire/psn.h"
+
+/* Repairs, each followed by a hole at the next packet, after which the peer is doubted again. */
+#define ADJACENT_MAX 4
+#define BACKOFF_MAX  10
+
+void
+uroce_repair_close(struct uroce_qpc *qpc)
+{
+	struct uroce_repair *repair = &qpc->req.repair;
+
+	repair->is_open = false;
+	repair->is_due = false;
+	repair->is_last_due = false;
+	repair->is_passing = false;
+	repair->has_round = false;
+	repair->probe_deadline = UROCE_NEVER;
+	qpc->req.rtt.sample_ns = 0;
+}
+
+/* The request that a packet in flight belongs to, from the oldest on. NULL: none has packets. */
+static struct uroce_send_wqe *
+oldest_sent(const struct uroce_qpc *qpc, uint32_t *idx)
+{
+	for (*idx = qpc->req.una_idx; *idx != qpc->req.begun_idx; ++*idx) {
+		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, *idx);
+
+		if (wqe->nb_psn)
+			return wqe;
+	}
+	return NULL;
+}
+
+/* Whether the packet at una_psn can be sent again by itself. */
+static bool
+is_repairable(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+	uint32_t idx;
+	const struct uroce_send_wqe *wqe = oldest_sent(qpc, &idx);
+
+	return !qpc->is_req_gbn && req->next_psn == req->max_psn && req->una_psn != req->max_psn &&
+	       !req->is_rnr_wait && wqe && !uroce_wqe_needs_response(wqe);
+}
+
+/* Send what is in flight again, from una_psn on, as capacity allows. */
+static void
+begin_pass(struct uroce_qpc *qpc)
+{
+	struct uroce_repair *repair = &qpc->req.repair;
+
+	repair->is_passing = true;
+	repair->again_psn = qpc->req.una_psn;
+	repair->again_end = qpc->req.max_psn;
+}
+
+static void
+open_hole(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_repair *repair = &req->repair;
+
+	if (!repair->has_round || !uroce_psn_before(req->una_psn, repair->round_psn)) {
+		repair->round_psn = req->max_psn;
+		repair->has_round = true;
+	} else if (!repair->is_passing) {
+		begin_pass(qpc);
+		repair->round_psn = req->max_psn;
+	}
+	repair->is_open = true;
+	repair->is_due = true;
+	repair->hole_psn = req->una_psn;
+	req->rtt.sample_ns = 0;
+}
+
+/* The peer went on with the packet behind the one that was repaired. @return whether to go back N */
+static bool
+is_dropping(struct uroce_repair *repair)
+{
+	if (repair->peer == UROCE_PEER_HOLDS && ++repair->nb_adjacent < ADJACENT_MAX)
+		return false;
+	repair->nb_adjacent = 0;
+	repair->peer = repair->peer == UROCE_PEER_HOLDS ? UROCE_PEER_UNKNOWN : UROCE_PEER_DROPS;
+	return true;
+}
+
+bool
+uroce_repair_respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_repair *repair = &req->repair;
+	const uint32_t moved = uroce_psn_dist(repair->hole_psn, req->una_psn);
+	bool is_hole = is_nak;
+
+	if (!is_repairable(qpc) || (is_nak && repair->peer == UROCE_PEER_DROPS))
+		return false;
+	if (repair->is_open && !moved)
+		return true;
+	if (repair->is_open && !repair->is_due) {
+		/* sooner than a round trip: the packet was only late, and nothing is known */
+		const bool is_answer = now_ns - repair->sent_ns >= req->rtt.min_ns / 4 * 3;
+
+		if (moved > 1) {
+			repair->peer = UROCE_PEER_HOLDS;
+			repair->nb_adjacent = 0;
+		} else if (is_answer && is_dropping(repair)) {
+			return false;
+		}
+		is_hole = is_nak ||
+			  (is_answer && uroce_psn_before(req->una_psn, repair->repaired_max_psn));
+	}
+	repair->is_open = false;
+	repair->is_due = false;
+	if (is_hole)
+		open_hole(qpc);
+	return true;
+}
+
+void
+uroce_repair_fall_back(struct uroce_qpc *qpc)
+{
+	struct uroce_repair *repair = &qpc->req.repair;
+
+	/* nothing is in flight, or what is will be answered: then there is nothing to go back to */
+	if (repair->peer != UROCE_PEER_HOLDS && is_repairable(qpc)) {
+		qpc->req.is_repairing = true;
+		uroce_req_rewind(qpc);
+	}
+	repair->is_open = false;
+	repair->is_due = false;
+}
+
+void
+uroce_repair_overtaken(struct uroce_qpc *qpc)
+{
+	if (qpc->req.is_repairing && qpc->req.repair.peer == UROCE_PEER_DROPS)
+		qpc->req.repair.peer = UROCE_PEER_HOLDS;
+}
+
+static void
+arm(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_repair *repair = &qpc->req.repair;
+
+	repair->probe_deadline = UROCE_NEVER;
+	if (!qpc->is_req_gbn && qpc->req.rtt.mean_ns && qpc->req.una_psn != qpc->req.max_psn)
+		repair->probe_deadline =
+			now_ns + (uroce_rtt_probe_ns(&qpc->req.rtt) << repair->nb_probes);
+}
+
+void
+uroce_repair_progress(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_rtt *rtt = &req->rtt;
+
+	if (rtt->sample_ns && uroce_psn_before(rtt->sample_psn, req->una_psn))
+		uroce_rtt_note(rtt, now_ns - rtt->sample_ns);
+	req->repair.nb_probes = 0;
+	req->repair.is_last_due = false;
+	arm(qpc, now_ns);
+}
+
+void
+uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_repair *repair = &qpc->req.repair;
+
+	if (now_ns < repair->probe_deadline)
+		return;
+	repair->probe_deadline = UROCE_NEVER;
+	if (!is_repairable(qpc))
+		return;
+	repair->is_due = repair->is_open || repair->nb_probes % 2;
+	repair->is_last_due = !repair->is_due;
+	if (repair->nb_probes < BACKOFF_MAX)
+		repair->nb_probes++;
+	qpc->req.rtt.sample_ns = 0;
+	arm(qpc, now_ns);
+}
+
+/* Build the packet `pkt` of a request that is in flight. @return whether it was built */
+static bool
+put_again(struct uroce_qpc *qpc, uint32_t idx, uint32_t pkt, bool is_asking, struct uroce_txd *txd)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint32_t next_psn = req->next_psn, next_idx = req->next_idx, next_pkt = req->next_pkt;
+	const uint16_t since_ack_req = req->since_ack_req;
+	const bool is_ack_wanted = req->is_ack_wanted;
+
+	req->next_psn = uroce_psn_add(uroce_req_wqe(qpc, idx)->first_psn, pkt);
+	req->next_idx = idx;
+	req->next_pkt = pkt;
+	req->since_ack_req = 0;
+	req->is_ack_wanted = is_asking;
+	const bool is_built = uroce_req_put(qpc, txd);
+
+	req->next_psn = next_psn;
+	req->next_idx = next_idx;
+	req->next_pkt = next_pkt;
+	req->since_ack_req = since_ack_req;
+	req->is_ack_wanted = is_ack_wanted;
+	/* its memory is gone: that is found where the request is sent in its turn */
+	if (!is_built)
+		uroce_req_rewind(qpc);
+	return is_built;
+}
+
+/* The newest packet in flight, or the oldest where that one is answered by data. */
+static bool
+put_last(struct uroce_qpc *qpc, struct uroce_txd *txd)
+{
+	const struct uroce_req *req = &qpc->req;
+	uint32_t idx;
+	const struct uroce_send_wqe *first = oldest_sent(qpc, &idx);
+	uint32_t last = req->next_pkt ? req->next_idx : req->next_idx - 1;
+	uint32_t pkt = req->next_pkt ? req->next_pkt - 1 : 0;
+
+	while (last != idx && !uroce_req_wqe(qpc, last)->nb_psn)
+		last--;
+	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, last);
+
+	if (uroce_wqe_needs_response(wqe))
+		return put_again(qpc, idx, uroce_psn_dist(first->first_psn, req->una_psn), true,
+				 txd);
+	if (!req->next_pkt || last != req->next_idx)
+		pkt = wqe->nb_psn - 1;
+	return put_again(qpc, last, pkt, true, txd);
+}
+
+bool
+uroce_repair_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_repair *repair = &req->repair;
+	const bool is_last = repair->is_last_due;
+	uint32_t idx;
+
+	if (!repair->is_due && !is_last)
+		return false;
+	repair->is_due = false;
+	repair->is_last_due = false;
+	if (!is_repairable(qpc))
+		return false;
+	if (is_last)
+		return put_last(qpc, txd);
+	const struct uroce_send_wqe *wqe = oldest_sent(qpc, &idx);
+
+	repair->sent_ns = now_ns;
+	repair->repaired_max_psn = req->max_psn;
+	arm(qpc, now_ns);
+	return put_again(qpc, idx, uroce_psn_dist(wqe->first_psn, req->una_psn), true, txd);
+}
+
+/* The request that `psn`, which is in flight, belongs to, and its index. */
+static struct uroce_send_wqe *
+request_of(const struct uroce_qpc *qpc, uint32_t psn, uint32_t *idx)
+{
+	for (*idx = qpc->req.una_idx; *idx != qpc->req.begun_idx; ++*idx) {
+		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, *idx);
+
+		if (uroce_psn_in(psn, wqe->first_psn, wqe->nb_psn))
+			return wqe;
+	}
+	return NULL;
+}
+
+bool
+uroce_repair_put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_repair *repair = &req->repair;
+
+	while (repair->is_passing) {
+		uint32_t idx;
+
+		/* the packet at una_psn has a repair of its own */
+		if (!uroce_psn_before(req->una_psn, repair->again_psn))
+			repair->again_psn = uroce_psn_add(req->una_psn, 1);
+		if (!is_repairable(qpc) || !uroce_psn_before(repair->again_psn, repair->again_end))
+			break;
+		const uint32_t psn = repair->again_psn;
+		const struct uroce_send_wqe *wqe = request_of(qpc, psn, &idx);
+
+		if (!wqe)
+			break;
+		if (uroce_wqe_needs_response(wqe)) {
+			repair->again_psn = uroce_psn_add(wqe->first_psn, wqe->nb_psn);
+			continue;
+		}
+		repair->again_psn = uroce_psn_add(psn, 1);
+		return put_again(qpc, idx, uroce_psn_dist(wqe->first_psn, psn),
+				 psn % 32 == 0 || repair->again_psn == repair->again_end, txd);
+	}
+	repair->is_passing = false;
+	return false;
+}
+
+void
+uroce_repair_sent(struct uroce_qpc *qpc, uint32_t max_psn, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (qpc->is_req_gbn || req->max_psn == max_psn)
+		return;
+	if (!req->rtt.sample_ns && !req->since_ack_req && !req->repair.is_open) {
+		req->rtt.sample_psn = uroce_psn_add(req->max_psn, UROCE_PSN_MASK);
+		req->rtt.sample_ns = now_ns;
+	}
+	if (req->repair.probe_deadline == UROCE_NEVER)
+		arm(qpc, now_ns);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* What a requester sends again, with a peer that holds what comes early and one that drops it. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "pair.h"
+
+#define MTU 256
+
+static struct pair pair;
+
+static void
+open_pair(bool is_resp_gbn, unsigned burst)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	conf.mtu = IBV_MTU_256;
+	conf.nb_hold = 64;
+	conf.burst = burst;
+	conf.is_resp_gbn = is_resp_gbn;
+	pair_open(&pair, &conf);
+	pair.now_ns = 1000;
+	pair_fill(&pair, A, 0, 65536, 1);
+}
+
+static int
+open_holding(void **state)
+{
+	(void)state;
+	open_pair(false, PAIR_BURST_MAX);
+	return 0;
+}
+
+static int
+open_dropping(void **state)
+{
+	(void)state;
+	open_pair(true, PAIR_BURST_MAX);
+	return 0;
+}
+
+static int
+close_pair(void **state)
+{
+	(void)state;
+	pair_close(&pair);
+	return 0;
+}
+
+static void
+write_packets(uint32_t nb)
+{
+	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_RDMA_WRITE, .len = nb * MTU });
+}
+
+static uint64_t
+run(void)
+{
+	pair_run(&pair);
+	assert_true(pair_is_equal(&pair, 0, 0, 32 * MTU));
+	assert_int_equal(pair.host[A].qpc.stats.timeouts, 0);
+	return pair.host[A].qpc.stats.retransmits;
+}
+
+static void
+repair__one_hole_costs_one_packet(void **state)
+{
+	(void)state;
+	write_packets(5);
+	pair_lose(&pair, A, 1);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_FIRST psn 0\n"
+				 "A>B WRITE_MIDDLE psn 1 LOST\n"
+				 "A>B WRITE_MIDDLE psn 2\n"
+				 "A>B WRITE_MIDDLE psn 3\n"
+				 "A>B WRITE_LAST psn 4 A\n"
+				 "B>A NAK_SEQ psn 1\n"
+				 "A>B WRITE_MIDDLE psn 1 A\n"
+				 "B>A ACK psn 4\n");
+	assert_true(pair_is_equal(&pair, 0, 0, 5 * MTU));
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
+}
+
+static void
+repair__a_second_hole_is_known_from_the_ack(void **state)
+{
+	(void)state;
+	write_packets(32);
+	pair_lose(&pair, A, 3);
+	pair_lose(&pair, A, 29);
+	/* the second hole is repaired with its packet; what is behind is sent again with it */
+	assert_true(run() <= 2 + 2);
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
+	assert_int_equal(pair.host[A].qpc.req.repair.peer, UROCE_PEER_HOLDS);
+}
+
+static void
+repair__a_peer_that_drops_is_found_out_and_gets_everything_again(void **state)
+{
+	(void)state;
+	write_packets(32);
+	pair_lose(&pair, A, 3);
+	/* one repair, then packets 4 to 31 */
+	assert_int_equal(run(), 1 + 28);
+	assert_int_equal(pair.host[A].qpc.req.repair.peer, UROCE_PEER_DROPS);
+	/* from now on without trying */
+	write_packets(32);
+	pair_lose(&pair, A, 3);
+	assert_int_equal(run(), 29 + 29);
+}
+
+static void
+repair__a_lost_tail_is_probed_for_before_the_timeout(void **state)
+{
+	(void)state;
+	write_packets(32);
+	(void)run();
+	write_packets(3);
+	pair_lose(&pair, A, 2);
+	assert_int_equal(run(), 1);
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
+}
+
+static void
+repair__a_lost_ack_is_probed_for(void **state)
+{
+	(void)state;
+	write_packets(32);
+	(void)run();
+	write_packets(3);
+	pair_lose(&pair, B, 0);
+	assert_int_equal(run(), 1);
+}
+
+static void
+repair__a_lost_nak_is_made_up_for_by_the_second_probe(void **state)
+{
+	(void)state;
+	write_packets(32);
+	(void)run();
+	write_packets(3);
+	pair_lose(&pair, A, 0);
+	pair_lose(&pair, B, 0);
+	assert_true(run() <= 3);
+}
+
+static void
+repair__a_lost_repair_is_sent_again(void **state)
+{
+	(void)state;
+	write_packets(32);
+	(void)run();
+	write_packets(3);
+	pair_lose(&pair, A, 0);
+	pair_lose(&pair, A, 3);
+	assert_true(run() <= 3);
+}
+
+static void
+repair__losing_much_ends_all_the_same(void **state)
+{
+	(void)state;
+	pair_make_noise(&pair, &(struct pair_noise){ .seed = 7, .lose = 200, .delay = 100 });
+	for (uint32_t i = 0; i < 40; i++)
+		write_packets(32);
+	pair_run(&pair);
+	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
+	assert_int_equal(pair.host[A].qpc.req.una_psn, 40 * 32);
+}
+
+#define TEST(f, open) cmocka_unit_test_setup_teardown(f, open, close_pair)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(repair__one_hole_costs_one_packet, open_holding),
+		TEST(repair__a_second_hole_is_known_from_the_ack, open_holding),
+		TEST(repair__a_peer_that_drops_is_found_out_and_gets_everything_again,
+		     open_dropping),
+		TEST(repair__a_lost_tail_is_probed_for_before_the_timeout, open_holding),
+		TEST(repair__a_lost_ack_is_probed_for, open_holding),
+		TEST(repair__a_lost_nak_is_made_up_for_by_the_second_probe, open_holding),
+		TEST(repair__a_lost_repair_is_sent_again, open_holding),
+		TEST(repair__losing_much_ends_all_the_same, open_holding),
+		TEST(repair__losing_much_ends_all_the_same, open_dropping),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
