@@ -45,6 +45,15 @@ is_our_ip(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 	return false;
 }
 
+/* Whether both frames are to the same IPv4 address: within a burst most are. */
+static bool
+is_same_ipv4(const struct uroce_pkt *a, const struct uroce_pkt *b)
+{
+	return !a->is_ipv6 && !b->is_ipv6 &&
+	       memcmp(((const struct uroce_ipv4 *)a->ip)->dst,
+		      ((const struct uroce_ipv4 *)b->ip)->dst, 4) == 0;
+}
+
 /* Tag 0 is a priority without a network [802.1Q]. */
 static bool
 is_our_vlan(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
@@ -67,6 +76,8 @@ parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
 	struct uroce_rx *rx = &worker->rx;
 
+	const struct uroce_pkt *ours = NULL; /* the last one with an address of ours */
+
 	for (unsigned i = 0; i < nb; i++) {
 		struct rte_mbuf *mbuf = frames[i];
 		struct uroce_pkt *pkt = &rx->pkt[i];
@@ -78,10 +89,16 @@ parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 				  ? uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *),
 						mbuf->data_len, pkt)
 				  : UROCE_VERDICT_TRUNCATED;
-		if (verdict <= UROCE_VERDICT_DATAGRAM)
-			verdict = is_our_ip(worker->dev, pkt) && is_our_vlan(worker->dev, pkt)
+		if (verdict <= UROCE_VERDICT_DATAGRAM) {
+			const bool is_ours =
+				(ours && is_same_ipv4(pkt, ours)) || is_our_ip(worker->dev, pkt);
+
+			if (is_ours)
+				ours = pkt;
+			verdict = is_ours && is_our_vlan(worker->dev, pkt)
 					  ? UNDECIDED
 					  : UROCE_VERDICT_WRONG_PEER;
+		}
 		rx->verdict[i] = verdict;
 	}
 }
