@@ -560,6 +560,8 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 {
 	struct uroce_req *req = &qpc->req;
 	const uint32_t max_psn = req->max_psn;
+	/* until a packet asks for an answer the peer owes none, however slowly they leave */
+	const bool is_answer_due = req->since_ack_req < uroce_psn_dist(req->una_psn, req->next_psn);
 	unsigned nb = 0;
 
 	if (req->is_rnr_wait)
@@ -571,8 +573,8 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 			    uroce_repair_put_spare(qpc, &out[nb])))
 		nb++;
 	uroce_repair_sent(qpc, max_psn, now_ns);
-	if (nb && req->ack_deadline == UROCE_NEVER && uroce_qpc_is_reliable(qpc) &&
-	    qpc->ack_timeout_ns)
+	if (nb && (req->ack_deadline == UROCE_NEVER || !is_answer_due) &&
+	    uroce_qpc_is_reliable(qpc) && qpc->ack_timeout_ns)
 		req->ack_deadline = now_ns + qpc->ack_timeout_ns;
 	if (req->is_local_done)
 		uroce_comp_retire_local(qpc, now_ns);

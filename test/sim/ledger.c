@@ -61,12 +61,20 @@ succeed(struct qp *qp, const struct request *req)
 		oracle_settle(qp, end);
 }
 
+static uint64_t
+burst_bytes(const struct host *host)
+{
+	return (uint64_t)host->burst * host->nb_qps * FRAME_MAX;
+}
+
 /* Most time that a frame and its answer can take when nothing goes wrong. */
 static uint64_t
 round_trip_ns(const struct qp *qp)
 {
 	const struct link *ours = &qp->host->link, *theirs = &qp->peer->host->link;
-	const uint64_t queued = ours->peak_bytes + theirs->peak_bytes;
+	/* in the switch, and before both transmitters: a burst of each QP */
+	const uint64_t queued = ours->peak_bytes + theirs->peak_bytes + burst_bytes(qp->host) +
+				burst_bytes(qp->peer->host);
 
 	return 4 * (uint64_t)ours->delay_ns + 2 * (qp->host->gap_ns + qp->peer->host->gap_ns) +
 	       (ours->rate_bps ? 2 * queued * 8000000000 / ours->rate_bps : 0);

@@ -125,6 +125,7 @@ set_stage(struct stage *stage)
 		struct host *host = world_add_host(world);
 
 		host->link.delay_ns = 500;
+		host->link.rate_bps = number(stage, "mbps", 0) * 1000000;
 		host->burst = (uint32_t)number(stage, "burst", 32);
 		if (option(stage, "hold"))
 			host_add_hold(world, host, 4, (uint32_t)number(stage, "hold", 32));
@@ -489,7 +490,7 @@ static const struct {
 	void (*act)(struct stage *stage);
 } commands[] = {
 	{ "stage",
-	  set_stage }, /* stage [type=RC] [mtu=1024] [psn=0] [timeout=4] ... [hold=32] [forged] [open] */
+	  set_stage }, /* stage [type=RC] [mtu=1024] [psn=0] [timeout=4] ... [hold=32] [mbps=1000] [forged] [open] */
 	{ "post", do_post },       /* post A WRITE 3000 [fence] [solicited] [bad=key] ... */
 	{ "windows", do_windows }, /* windows B: one for A to WRITE through, one for B to bind */
 	{ "recv", do_recv },       /* recv B [4] [bad]: so many; the first has a bad lkey */
