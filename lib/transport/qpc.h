@@ -170,7 +170,10 @@ struct uroce_repair {
 	bool is_due;      /* the packet at una_psn is to be sent again */
 	bool is_last_due; /* the newest one is */
 	bool is_passing;  /* what lies behind holes is sent again with spare capacity */
+	uint8_t nb_holes; /* of this round trip */
 	bool has_round;
+	bool is_lossy;           /* the round trip before had many holes */
+	bool has_doubt;          /* the last answer to a repair came too soon to tell anything */
 	uint64_t sent_ns;        /* when the hole was repaired */
 	uint64_t probe_deadline; /* UROCE_NEVER: none */
 };

@@ -9,8 +9,9 @@
  * the next packet, it most likely DROPS them: then the requester goes back N, and so from then on,
  * unless an answer overtakes what it has sent again.
  *
- * With two holes in one round trip there may be many: then what lies behind them is sent again, once,
- * but only with capacity that new packets leave: when the window is full or the queue is empty.
+ * Each hole is found a round trip after the one before. From the third in what was in flight at once,
+ * and from the first if there were as many the last time, what lies behind them is sent again, once, but
+ * only with capacity that new packets leave: when the window is full or the queue is empty.
  *
  * Nothing came for two round trips: the last packet is sent once more and asks, or, if that did not
  * help or a hole is open, the first. These probes are no retries: those are counted by the ACK timeout.
@@ -22,6 +23,8 @@
 /* Repairs, each followed by a hole at the next packet, after which the peer is doubted again. */
 #define ADJACENT_MAX 4
 #define BACKOFF_MAX  10
+/* Holes in a round trip, from which on what lies behind them is sent again. */
+#define HOLES_MANY 3
 
 void
 uroce_repair_close(struct uroce_qpc *qpc)
@@ -33,6 +36,9 @@ uroce_repair_close(struct uroce_qpc *qpc)
 	repair->is_last_due = false;
 	repair->is_passing = false;
 	repair->has_round = false;
+	repair->has_doubt = false;
+	repair->is_lossy = false;
+	repair->again_end = qpc->req.una_psn;
 	repair->probe_deadline = UROCE_NEVER;
 	qpc->req.rtt.sample_ns = 0;
 }
@@ -80,12 +86,16 @@ open_hole(struct uroce_qpc *qpc)
 	struct uroce_repair *repair = &req->repair;
 
 	if (!repair->has_round || !uroce_psn_before(req->una_psn, repair->round_psn)) {
+		repair->is_lossy = repair->has_round && repair->nb_holes >= HOLES_MANY;
+		repair->nb_holes = 0;
 		repair->round_psn = req->max_psn;
 		repair->has_round = true;
-	} else if (!repair->is_passing) {
-		begin_pass(qpc);
-		repair->round_psn = req->max_psn;
 	}
+	repair->nb_holes += repair->nb_holes < UINT8_MAX;
+	if (repair->peer == UROCE_PEER_HOLDS && !repair->is_passing &&
+	    (repair->is_lossy || repair->nb_holes >= HOLES_MANY) &&
+	    !uroce_psn_before(req->una_psn, repair->again_end))
+		begin_pass(qpc);
 	repair->is_open = true;
 	repair->is_due = true;
 	repair->hole_psn = req->una_psn;
@@ -122,9 +132,10 @@ uroce_repair_respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 		if (moved > 1) {
 			repair->peer = UROCE_PEER_HOLDS;
 			repair->nb_adjacent = 0;
-		} else if (is_answer && is_dropping(repair)) {
+		} else if ((is_answer || repair->has_doubt) && is_dropping(repair)) {
 			return false;
 		}
+		repair->has_doubt = moved == 1 && !is_answer;
 		is_hole = is_nak ||
 			  (is_answer && uroce_psn_before(req->una_psn, repair->repaired_max_psn));
 	}

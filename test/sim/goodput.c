@@ -64,7 +64,7 @@ run(struct report *report, struct world *world, uint64_t seed, const struct tria
 		host->link.late_ppm = trial->late_ppm;
 		host->link.late_ns = trial->late_ns;
 		host->gap_ns = 100;
-		host_add_hold(world, host, 16, 1024);
+		host_add_hold(world, host, 16, 8192);
 	}
 	const struct qp *qp = stream_open(world, &world->hosts[0], &world->hosts[1], &stream);
 
