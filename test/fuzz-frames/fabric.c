@@ -344,23 +344,31 @@ deliver(struct fabric *fabric, struct rte_ring *ring, struct rte_mbuf *mbuf)
 	rte_pktmbuf_free(mbuf);
 }
 
+/* The rights of which a QP that sends this grants one; 0: anyone may. */
+static int
+rights_of(const struct uroce_pkt *pkt)
+{
+	if (pkt->op->operation == UROCE_OPERATION_ATOMIC_ACK)
+		return IBV_ACCESS_REMOTE_ATOMIC;
+	if (pkt->op->operation != UROCE_OPERATION_READ_RESPONSE)
+		return 0;
+	/* one without payload answers ATOMIC_WRITE and FLUSH, too */
+	return pkt->payload_len ? IBV_ACCESS_REMOTE_READ
+				: IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+}
+
 /* Answers come from QPs that grant what was asked for, and carry nothing but what may be read. */
 static void
 inspect(struct fabric *fabric, const struct rte_mbuf *mbuf)
 {
-	static const int rights[] = {
-		[UROCE_OPERATION_READ_RESPONSE] = IBV_ACCESS_REMOTE_READ,
-		[UROCE_OPERATION_ATOMIC_ACK] = IBV_ACCESS_REMOTE_ATOMIC,
-	};
 	struct uroce_pkt pkt;
 
 	if (uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &pkt) !=
 		    UROCE_VERDICT_RESPONSE ||
-	    pkt.op->operation >= RTE_DIM(rights) || !rights[pkt.op->operation])
+	    !rights_of(&pkt))
 		return;
 	fabric->nb_answers++;
-	if (!(fabric->granted[(pkt.dest_qpn - GHOST_QPN(0)) & UINT8_MAX] &
-	      rights[pkt.op->operation]))
+	if (!(fabric->granted[(pkt.dest_qpn - GHOST_QPN(0)) & UINT8_MAX] & rights_of(&pkt)))
 		fabric->has_overstepped = true;
 	if (memmem(pkt.payload, pkt.payload_len, LAND_SECRET, LAND_SECRET_LEN))
 		fabric->has_leaked = true;

@@ -55,11 +55,14 @@ struct run {
 	uint64_t nb_mutated, nb_sealed, nb_valid, nb_spared, nb_bursts;
 };
 
-/* Verdicts that cannot come about here, each with the reason. There is none. */
+/* Verdicts that cannot come about here, each with the reason. */
 static const struct {
 	enum uroce_verdict verdict;
 	const char *reason;
 } unreachable[] = {
+	{ UROCE_VERDICT_EARLY, "workers hold nothing back: what is ahead of a hole is dropped" },
+	{ UROCE_VERDICT_HELD, "workers hold nothing back: what is ahead of a hole is dropped" },
+	{ UROCE_VERDICT_NO_RESOURCE, "a worker has resources for more QPs than these" },
 	{ UROCE_VERDICT_NB, NULL },
 };
 
