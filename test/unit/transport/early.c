@@ -53,7 +53,7 @@ write_pkt(uint8_t opcode, uint32_t psn, uint32_t at, uint32_t len, uint32_t mess
 static enum uroce_verdict
 inject(uint8_t opcode, uint32_t psn, uint32_t len)
 {
-	const struct pair_pkt pkt = write_pkt(opcode, psn, psn * 256, len, len ? 1024 : 0);
+	const struct pair_pkt pkt = write_pkt(opcode, psn, psn % 256 * 256, len, len ? 1024 : 0);
 
 	return pair_inject(&pair, B, &pkt);
 }
