@@ -262,32 +262,31 @@ uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr)
 {
 	const struct uroce_qpc_attr *from = &qpc->attr;
 
-	*attr = (struct ibv_qp_attr){
-		.qp_state = (enum ibv_qp_state)qpc->state,
-		.cur_qp_state = (enum ibv_qp_state)qpc->state,
-		.path_mtu = (enum ibv_mtu)from->path_mtu,
-		.path_mig_state = (enum ibv_mig_state)from->path_mig_state,
-		.qkey = qpc->qkey,
-		.rq_psn = from->rq_psn,
-		.sq_psn = from->sq_psn,
-		.dest_qp_num = qpc->dest_qpn,
-		.qp_access_flags = (unsigned)qpc->access,
-		.ah_attr = from->ah_attr,
-		.alt_ah_attr = from->alt_ah_attr,
-		.pkey_index = from->pkey_index,
-		.alt_pkey_index = from->alt_pkey_index,
-		.en_sqd_async_notify = from->en_sqd_async_notify,
-		.sq_draining = qpc->state == IBV_QPS_SQD && qpc->req.is_draining,
-		.max_rd_atomic = from->max_rd_atomic,
-		.max_dest_rd_atomic = from->max_dest_rd_atomic,
-		.min_rnr_timer = from->min_rnr_timer,
-		.port_num = from->port_num,
-		.timeout = from->timeout,
-		.retry_cnt = from->retry_cnt,
-		.rnr_retry = from->rnr_retry,
-		.alt_port_num = from->alt_port_num,
-		.alt_timeout = from->alt_timeout,
-	};
+	memset(attr, 0, sizeof(*attr)); /* what is between the fields, too: callers compare */
+	attr->qp_state = (enum ibv_qp_state)qpc->state;
+	attr->cur_qp_state = (enum ibv_qp_state)qpc->state;
+	attr->path_mtu = (enum ibv_mtu)from->path_mtu;
+	attr->path_mig_state = (enum ibv_mig_state)from->path_mig_state;
+	attr->qkey = qpc->qkey;
+	attr->rq_psn = from->rq_psn;
+	attr->sq_psn = from->sq_psn;
+	attr->dest_qp_num = qpc->dest_qpn;
+	attr->qp_access_flags = (unsigned)qpc->access;
+	attr->ah_attr = from->ah_attr;
+	attr->alt_ah_attr = from->alt_ah_attr;
+	attr->pkey_index = from->pkey_index;
+	attr->alt_pkey_index = from->alt_pkey_index;
+	attr->en_sqd_async_notify = from->en_sqd_async_notify;
+	attr->sq_draining = qpc->state == IBV_QPS_SQD && qpc->req.is_draining;
+	attr->max_rd_atomic = from->max_rd_atomic;
+	attr->max_dest_rd_atomic = from->max_dest_rd_atomic;
+	attr->min_rnr_timer = from->min_rnr_timer;
+	attr->port_num = from->port_num;
+	attr->timeout = from->timeout;
+	attr->retry_cnt = from->retry_cnt;
+	attr->rnr_retry = from->rnr_retry;
+	attr->alt_port_num = from->alt_port_num;
+	attr->alt_timeout = from->alt_timeout;
 	if (qpc->state >= IBV_QPS_RTR && qpc->state <= IBV_QPS_SQE)
 		attr->rq_psn = qpc->resp.epsn;
 	if (qpc->state >= IBV_QPS_RTS && qpc->state <= IBV_QPS_SQE)

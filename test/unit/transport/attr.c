@@ -311,6 +311,20 @@ attr_query__tells_what_was_set(void **state)
 	assert_int_equal(attr.sq_draining, 0);
 }
 
+/* What lies between the fields is not what happened to be on a stack: programs compare attributes. */
+static void
+attr_query__leaves_no_byte_unset(void **state)
+{
+	struct ibv_qp_attr a, b;
+
+	(void)state;
+	memset(&a, 0x55, sizeof(a));
+	memset(&b, 0xaa, sizeof(b));
+	uroce_qpc_query(&pair.host[A].qpc, &a);
+	uroce_qpc_query(&pair.host[A].qpc, &b);
+	assert_memory_equal(&a, &b, sizeof(a));
+}
+
 static void
 attr_query__psns_move_with_the_traffic(void **state)
 {
@@ -596,6 +610,7 @@ main(void)
 		ATTR_TEST(attr_modify__current_state_must_be_the_current_state),
 		ATTR_TEST(attr_modify__states_that_do_not_follow_are_refused),
 		ATTR_TEST(attr_query__tells_what_was_set),
+		ATTR_TEST(attr_query__leaves_no_byte_unset),
 		cmocka_unit_test(attr_query__psns_move_with_the_traffic),
 		ATTR_TEST(attr_modify__access_counts_from_now_on),
 		ATTR_TEST(attr_modify__a_drained_queue_takes_new_timers),
