@@ -7,6 +7,8 @@
 
 #include "trace.h"
 
+#include "../unit/transport/names.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -44,32 +46,12 @@ put_host(FILE *out, unsigned idx)
 		fprintf(out, "H%u", idx);
 }
 
-static const char *
-aeth_name(uint8_t syndrome)
-{
-	static const char *const naks[] = { "NAK_SEQ", "NAK_INV_REQUEST", "NAK_REM_ACCESS",
-					    "NAK_REM_OP", "NAK_INV_RD_REQUEST" };
-	const uint8_t value = uroce_syndrome_value(syndrome);
-
-	switch (uroce_syndrome_kind(syndrome)) {
-	case UROCE_AETH_ACK:
-		return "ACK";
-	case UROCE_AETH_RNR:
-		return "RNR_NAK";
-	case UROCE_AETH_NAK:
-		return value < sizeof(naks) / sizeof(naks[0]) ? naks[value] : "NAK_?";
-	case UROCE_AETH_RESERVED:
-		break;
-	}
-	return "AETH_?";
-}
-
 /* The opcode without the service that RC is not worth saying. */
 static const char *
 packet_name(const struct uroce_pkt *pkt)
 {
 	if (pkt->op->operation == UROCE_OPERATION_ACK)
-		return aeth_name(uroce_pkt_aeth(pkt)->syndrome);
+		return name_of_aeth(uroce_pkt_aeth(pkt)->syndrome);
 	return strncmp(pkt->op->name, "RC_", 3) ? pkt->op->name : pkt->op->name + 3;
 }
 

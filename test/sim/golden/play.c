@@ -15,6 +15,7 @@
 
 #include "../host.h"
 #include "../oracle.h"
+#include "../../unit/transport/names.h"
 #include "forge.h"
 #include "ladder.h"
 
@@ -389,30 +390,6 @@ do_stall(struct stage *stage)
 	host_wake(stage->world, host, host->awake_ns);
 }
 
-static const char *
-status_name(enum ibv_wc_status status)
-{
-	static const char *const names[] = {
-		[IBV_WC_SUCCESS] = "SUCCESS",
-		[IBV_WC_LOC_LEN_ERR] = "LOC_LEN_ERR",
-		[IBV_WC_LOC_QP_OP_ERR] = "LOC_QP_OP_ERR",
-		[IBV_WC_LOC_PROT_ERR] = "LOC_PROT_ERR",
-		[IBV_WC_WR_FLUSH_ERR] = "WR_FLUSH_ERR",
-		[IBV_WC_MW_BIND_ERR] = "MW_BIND_ERR",
-		[IBV_WC_BAD_RESP_ERR] = "BAD_RESP_ERR",
-		[IBV_WC_REM_INV_REQ_ERR] = "REM_INV_REQ_ERR",
-		[IBV_WC_REM_ACCESS_ERR] = "REM_ACCESS_ERR",
-		[IBV_WC_REM_OP_ERR] = "REM_OP_ERR",
-		[IBV_WC_RETRY_EXC_ERR] = "RETRY_EXC_ERR",
-		[IBV_WC_RNR_RETRY_EXC_ERR] = "RNR_RETRY_EXC_ERR",
-		[IBV_WC_REM_INV_RD_REQ_ERR] = "REM_INV_RD_REQ_ERR",
-	};
-
-	if (status >= sizeof(names) / sizeof(names[0]) || !names[status])
-		return "?";
-	return names[status];
-}
-
 static void
 do_done(struct stage *stage)
 {
@@ -422,7 +399,7 @@ do_done(struct stage *stage)
 		const struct ibv_wc *wc = &qp->kept[i].wc;
 
 		fprintf(stage->out, "%s %u %s", qp->kept[i].is_recv ? "recv" : "send",
-			(unsigned)wc->wr_id, status_name(wc->status));
+			(unsigned)wc->wr_id, name_of_status(wc->status));
 		if (qp->kept[i].is_recv && wc->status == IBV_WC_SUCCESS)
 			fprintf(stage->out, " %u bytes", wc->byte_len);
 		if (wc->wc_flags & IBV_WC_WITH_INV)

@@ -6,7 +6,7 @@
  * business: qp_state.c.
  */
 
-#include "pair.h"
+#include "rc.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -15,26 +15,6 @@
 #include <cmocka.h>
 
 #include "wire/syndrome.h"
-
-static struct pair pair;
-
-static int
-open_rts(void **state)
-{
-	const struct pair_conf conf = pair_conf(IBV_QPT_RC);
-
-	(void)state;
-	pair_open(&pair, &conf);
-	return 0;
-}
-
-static int
-close_pair(void **state)
-{
-	(void)state;
-	pair_close(&pair);
-	return 0;
-}
 
 /* --- ranges --- */
 
@@ -598,7 +578,7 @@ attr_modify__sqe_and_back(void **state)
 	}
 }
 
-#define ATTR_TEST(name) cmocka_unit_test_setup_teardown(name, open_rts, close_pair)
+#define ATTR_TEST(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
 
 int
 main(void)

@@ -5,33 +5,13 @@
  * there is no room for them.
  */
 
-#include "pair.h"
+#include "rc.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
 #include <cmocka.h>
-
-static struct pair pair;
-
-static int
-open_rc(void **state)
-{
-	const struct pair_conf conf = pair_conf(IBV_QPT_RC);
-
-	(void)state;
-	pair_open(&pair, &conf);
-	return 0;
-}
-
-static int
-close_pair(void **state)
-{
-	(void)state;
-	pair_close(&pair);
-	return 0;
-}
 
 static const struct pair_wr write_10 = { .opcode = IBV_WR_RDMA_WRITE, .len = 10 };
 static const struct pair_wr send_10 = { .opcode = IBV_WR_SEND, .len = 10 };
@@ -224,7 +204,7 @@ done_send__queue_of_one_for_both_directions(void **state)
 	pair_expect_done(&pair, B, "send 0 SEND SUCCESS\nrecv 0 RECV SUCCESS 10\n");
 }
 
-#define DONE_TEST(name) cmocka_unit_test_setup_teardown(name, open_rc, close_pair)
+#define DONE_TEST(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
 
 int
 main(void)

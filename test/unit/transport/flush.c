@@ -4,7 +4,7 @@
  * ATOMIC_WRITE and FLUSH [IBA A19]: what they do, who may, in which order, and what a duplicate does.
  */
 
-#include "pair.h"
+#include "rc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,26 +12,6 @@
 #include <cmocka.h>
 
 #include "wire/newer_verbs.h"
-
-static struct pair pair;
-
-static int
-open_rc(void **state)
-{
-	const struct pair_conf conf = pair_conf(IBV_QPT_RC);
-
-	(void)state;
-	pair_open(&pair, &conf);
-	return 0;
-}
-
-static int
-close_pair(void **state)
-{
-	(void)state;
-	pair_close(&pair);
-	return 0;
-}
 
 static uint64_t *
 word(enum pair_side side, uint32_t offset)
@@ -411,7 +391,7 @@ flush__on_xrc(void **state)
 	pair_close(&pair);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_rc, close_pair)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
 
 int
 main(void)

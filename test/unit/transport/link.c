@@ -7,6 +7,8 @@
 
 #include "link.h"
 
+#include "names.h"
+
 #include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,32 +63,12 @@ build(const struct uroce_txd *txd, uint8_t *frame)
 /* --- the trace --- */
 
 static const char *
-aeth_name(uint8_t syndrome)
-{
-	static const char *const naks[] = { "NAK_SEQ", "NAK_INV_REQUEST", "NAK_REM_ACCESS",
-					    "NAK_REM_OP", "NAK_INV_RD_REQUEST" };
-	const uint8_t value = uroce_syndrome_value(syndrome);
-
-	switch (uroce_syndrome_kind(syndrome)) {
-	case UROCE_AETH_ACK:
-		return "ACK";
-	case UROCE_AETH_RNR:
-		return "RNR_NAK";
-	case UROCE_AETH_NAK:
-		return value < sizeof(naks) / sizeof(naks[0]) ? naks[value] : "NAK_?";
-	case UROCE_AETH_RESERVED:
-		break;
-	}
-	return "AETH_?";
-}
-
-static const char *
 packet_name(const struct uroce_pkt *pkt)
 {
 	const char *name = strchr(pkt->op->name, '_');
 
 	if (pkt->op->operation == UROCE_OPERATION_ACK)
-		return aeth_name(uroce_pkt_aeth(pkt)->syndrome);
+		return name_of_aeth(uroce_pkt_aeth(pkt)->syndrome);
 	return name ? name + 1 : pkt->op->name;
 }
 

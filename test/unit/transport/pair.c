@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "link.h"
+#include "names.h"
 #include "wire/newer_verbs.h"
 #include "wire/psn.h"
 
@@ -663,30 +664,6 @@ pair_expect_trace(struct pair *pair, const char *expected)
 }
 
 static const char *
-status_name(enum ibv_wc_status status)
-{
-	static const char *const names[] = {
-		[IBV_WC_SUCCESS] = "SUCCESS",
-		[IBV_WC_LOC_LEN_ERR] = "LOC_LEN_ERR",
-		[IBV_WC_LOC_QP_OP_ERR] = "LOC_QP_OP_ERR",
-		[IBV_WC_LOC_PROT_ERR] = "LOC_PROT_ERR",
-		[IBV_WC_WR_FLUSH_ERR] = "WR_FLUSH_ERR",
-		[IBV_WC_MW_BIND_ERR] = "MW_BIND_ERR",
-		[IBV_WC_BAD_RESP_ERR] = "BAD_RESP_ERR",
-		[IBV_WC_REM_INV_REQ_ERR] = "REM_INV_REQ_ERR",
-		[IBV_WC_REM_ACCESS_ERR] = "REM_ACCESS_ERR",
-		[IBV_WC_REM_OP_ERR] = "REM_OP_ERR",
-		[IBV_WC_RETRY_EXC_ERR] = "RETRY_EXC_ERR",
-		[IBV_WC_RNR_RETRY_EXC_ERR] = "RNR_RETRY_EXC_ERR",
-		[IBV_WC_REM_INV_RD_REQ_ERR] = "REM_INV_RD_REQ_ERR",
-	};
-
-	if (status >= sizeof(names) / sizeof(names[0]) || !names[status])
-		return "?";
-	return names[status];
-}
-
-static const char *
 opcode_name(enum ibv_wc_opcode opcode)
 {
 	switch ((int)opcode) {
@@ -723,7 +700,7 @@ note_completion(struct pair *pair, const struct ibv_wc *wc, bool is_recv)
 	/* the opcode of a failed request is undefined, and so is the rest */
 	if (wc->status == IBV_WC_SUCCESS)
 		text_add(&pair->done, " %s", opcode_name(wc->opcode));
-	text_add(&pair->done, " %s", status_name(wc->status));
+	text_add(&pair->done, " %s", name_of_status(wc->status));
 	if (is_recv && wc->status == IBV_WC_SUCCESS)
 		text_add(&pair->done, " %u", wc->byte_len);
 	if (wc->wc_flags & IBV_WC_WITH_IMM)

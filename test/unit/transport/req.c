@@ -5,7 +5,7 @@
  * acknowledgement.
  */
 
-#include "pair.h"
+#include "rc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,23 +14,13 @@
 
 #include "wire/psn.h"
 
-static struct pair pair;
-
-static void
-open_rc(void)
-{
-	const struct pair_conf conf = pair_conf(IBV_QPT_RC);
-
-	pair_open(&pair, &conf);
-}
-
 /* --- the ladder of each operation --- */
 
 static void
 req_send__send_of_three_packets(void **state)
 {
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	pair_fill(&pair, A, 0, 3000, 1);
 	pair_post_recv(&pair, B, 0, 4096);
 	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 3000 });
@@ -49,7 +39,7 @@ static void
 req_send__write_of_three_packets(void **state)
 {
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	pair_fill(&pair, A, 100, 3072, 1);
 	pair_post(&pair, A,
 		  &(struct pair_wr){
@@ -69,7 +59,7 @@ static void
 req_send__write_with_imm_takes_a_receive(void **state)
 {
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	pair_fill(&pair, A, 0, 1025, 1);
 	pair_post_recv(&pair, B, 0, 0);
 	pair_post(&pair, A,
@@ -92,7 +82,7 @@ static void
 req_send__read_of_three_packets(void **state)
 {
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	pair_fill(&pair, B, 7, 2049, 1);
 	pair_post(&pair, A,
 		  &(struct pair_wr){
@@ -117,7 +107,7 @@ static void
 req_send__compare_and_swap_that_matches(void **state)
 {
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	*word(B, 16) = 5;
 	pair_post(&pair, A,
 		  &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
@@ -138,7 +128,7 @@ static void
 req_send__compare_and_swap_that_differs(void **state)
 {
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	*word(B, 16) = 6;
 	pair_post(&pair, A,
 		  &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
@@ -156,7 +146,7 @@ static void
 req_send__fetch_and_add(void **state)
 {
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	*word(B, 8) = UINT64_MAX;
 	pair_post(&pair, A,
 		  &(struct pair_wr){
@@ -241,7 +231,7 @@ req_send__gathers_from_many_elements(void **state)
 	uint32_t offset = 0, len = 0;
 
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	pair_fill(&pair, A, 0, 8192, 1);
 	for (unsigned i = 0; i < 8; i++) {
 		/* an element of nothing may point anywhere */
@@ -267,7 +257,7 @@ req_recv__read_scatters_to_many_elements(void **state)
 	const uint8_t *a, *b;
 
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	pair_fill(&pair, B, 0, 3000, 1);
 	a = pair.host[A].mem;
 	b = pair.host[B].mem;
@@ -329,7 +319,7 @@ static void
 req_send__immediate_data_and_solicited_go_with_the_last_packet(void **state)
 {
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	pair_post_recv(&pair, B, 0, 2000);
 	pair_post_recv(&pair, B, 0, 2000);
 	uroce_cq_arm(&pair.host[B].recv_cq, true);
@@ -364,7 +354,7 @@ req_send__send_with_invalidate_carries_the_key(void **state)
 	uint8_t hdr[UROCE_HDR_MAX];
 
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
 	txd.hdr = hdr;
 	assert_int_equal(uroce_qpc_send(&pair.host[A].qpc, &txd, 1, 0), 1);
@@ -395,28 +385,10 @@ req_send__unsignaled_requests_leave_no_entry(void **state)
 /* --- who asks for an ACK --- */
 
 static void
-post_writes(unsigned nb, uint32_t len)
-{
-	for (unsigned i = 0; i < nb; i++)
-		assert_int_equal(
-			pair_post(&pair, A,
-				  &(struct pair_wr){ .opcode = IBV_WR_RDMA_WRITE, .len = len }),
-			0);
-}
-
-static void
-post_read(uint32_t len)
-{
-	assert_int_equal(
-		pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_RDMA_READ, .len = len }),
-		0);
-}
-
-static void
 req_send__one_ack_for_the_queue(void **state)
 {
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	post_writes(3, 10);
 	pair_run(&pair);
 	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0\n"
@@ -471,7 +443,7 @@ static void
 req_send__read_asks_for_what_is_before_it(void **state)
 {
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	post_writes(2, 10);
 	post_read(10);
 	pair_run(&pair);
@@ -489,7 +461,7 @@ static void
 req_send__fence_waits_for_reads(void **state)
 {
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	post_read(1025);
 	post_writes(1, 10);
 	pair_post(&pair, A,
@@ -512,7 +484,7 @@ static void
 req_send__fence_does_not_hold_a_request_that_has_begun(void **state)
 {
 	(void)state;
-	open_rc();
+	open_pair(NULL);
 	post_read(10);
 	pair_post(&pair, A,
 		  &(struct pair_wr){
@@ -570,288 +542,6 @@ req_send__long_read_leaves_in_pieces(void **state)
 	pair_expect_trace(&pair, "A>B READ_REQUEST psn 0 len 65536\n"
 				 "A>B READ_REQUEST psn 64 len 65536\n"
 				 "A>B READ_REQUEST psn 128 len 1\n");
-	pair_close(&pair);
-}
-
-/* --- requests that cannot be sent --- */
-
-/* The third of five has an element that was never registered. */
-static void
-post_five_third_is_bad(uint32_t bad_offset)
-{
-	struct ibv_sge sge[2] = {
-		{ (uintptr_t)pair.host[A].mem, bad_offset, pair.host[A].key },
-		{ (uintptr_t)pair.host[A].mem, 100, pair.host[A].key + 1 },
-	};
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge, .num_sge = 2 };
-
-	for (unsigned i = 0; i < 5; i++) {
-		if (i == 2)
-			assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
-		else
-			assert_int_equal(
-				pair_post(&pair, A,
-					  &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 10 }),
-				0);
-		pair_post_recv(&pair, A, 0, 10);
-		pair_post_recv(&pair, B, 0, 8192);
-	}
-}
-
-static const char third_is_bad[] = "send 0 SEND SUCCESS\nsend 1 SEND SUCCESS\nsend 2 LOC_PROT_ERR\n"
-				   "send 3 WR_FLUSH_ERR\nsend 4 WR_FLUSH_ERR\n"
-				   "recv 0 WR_FLUSH_ERR\nrecv 1 WR_FLUSH_ERR\nrecv 2 WR_FLUSH_ERR\n"
-				   "recv 3 WR_FLUSH_ERR\nrecv 4 WR_FLUSH_ERR\n";
-
-static void
-req_send__third_of_five_cannot_be_sent(void **state)
-{
-	(void)state;
-	open_rc();
-	post_five_third_is_bad(0);
-	pair_run(&pair);
-	/* the last one before it could not know that it should ask; it is sent again, and no timer
-	 * has to run out for that */
-	pair_expect_trace(&pair, "A>B SEND_ONLY psn 0\n"
-				 "A>B SEND_ONLY psn 1\n"
-				 "A>B SEND_ONLY psn 1 A\n"
-				 "B>A ACK psn 1\n");
-	pair_expect_done(&pair, A, third_is_bad);
-	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 10\nrecv 1 RECV SUCCESS 10\n");
-	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_ERR);
-	pair_close(&pair);
-}
-
-static void
-req_send__third_of_five_fails_in_its_middle(void **state)
-{
-	(void)state;
-	open_rc();
-	post_five_third_is_bad(2 * 1024);
-	pair_run(&pair);
-	pair_expect_trace(&pair, "A>B SEND_ONLY psn 0\n"
-				 "A>B SEND_ONLY psn 1\n"
-				 "A>B SEND_FIRST psn 2\n"
-				 "A>B SEND_MIDDLE psn 3\n"
-				 "A>B SEND_MIDDLE psn 3 A\n"
-				 "B>A ACK psn 3\n");
-	pair_expect_done(&pair, A, third_is_bad);
-	pair_close(&pair);
-}
-
-static void
-req_send__fault_behind_a_lost_packet_waits_for_its_repair(void **state)
-{
-	(void)state;
-	open_rc();
-	post_five_third_is_bad(0);
-	pair_lose(&pair, A, 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, third_is_bad);
-	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 10\nrecv 1 RECV SUCCESS 10\n");
-	assert_int_equal(pair.host[A].qpc.stats.timeouts, 0);
-	pair_close(&pair);
-}
-
-static void
-req_send__fault_behind_a_read_needs_no_ack(void **state)
-{
-	struct ibv_sge sge = { 0, 100, 0 };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 };
-
-	(void)state;
-	open_rc();
-	post_writes(1, 10);
-	post_read(10);
-	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
-	pair_run(&pair);
-	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0\n"
-				 "A>B READ_REQUEST psn 1 len 10\n"
-				 "B>A READ_RESPONSE_ONLY psn 1\n");
-	pair_expect_done(&pair, A,
-			 "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_READ SUCCESS\n"
-			 "send 2 LOC_PROT_ERR\n");
-	pair_close(&pair);
-}
-
-static void
-req_send__fault_posted_later_fails_at_once(void **state)
-{
-	struct ibv_sge sge = { 0, 100, 0 };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 };
-
-	(void)state;
-	open_rc();
-	post_writes(1, 10);
-	pair_run(&pair);
-	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 LOC_PROT_ERR\n");
-	pair_close(&pair);
-}
-
-static void
-req_send__reads_and_atomics_where_none_were_agreed(void **state)
-{
-	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
-						      IBV_WR_ATOMIC_FETCH_AND_ADD };
-	struct pair_conf conf = pair_conf(IBV_QPT_RC);
-
-	(void)state;
-	conf.max_rd_atomic = 0;
-	for (unsigned i = 0; i < 3; i++) {
-		pair_open(&pair, &conf);
-		post_writes(1, 10);
-		pair_post(&pair, A, &(struct pair_wr){ .opcode = opcodes[i], .len = 10 });
-		pair_run(&pair);
-		pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 LOC_QP_OP_ERR\n");
-		pair_close(&pair);
-	}
-}
-
-static void
-req_send__what_uc_does_not_have_is_refused(void **state)
-{
-	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
-						      IBV_WR_ATOMIC_FETCH_AND_ADD,
-						      IBV_WR_SEND_WITH_INV };
-	const struct pair_conf conf = pair_conf(IBV_QPT_UC);
-
-	(void)state;
-	for (unsigned i = 0; i < 4; i++) {
-		pair_open(&pair, &conf);
-		post_writes(1, 10);
-		pair_post(&pair, A, &(struct pair_wr){ .opcode = opcodes[i], .len = 10 });
-		post_writes(1, 10);
-		pair_run(&pair);
-		pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0\n");
-		pair_expect_done(&pair, A,
-				 "send 0 RDMA_WRITE SUCCESS\nsend 1 LOC_QP_OP_ERR\n"
-				 "send 2 WR_FLUSH_ERR\n");
-		assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQE);
-		pair_close(&pair);
-	}
-}
-
-/* --- draining --- */
-
-static void
-set_sqd(bool has_event)
-{
-	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD,
-					  .en_sqd_async_notify = has_event };
-
-	assert_int_equal(pair_modify(&pair, A, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY),
-			 0);
-}
-
-static bool
-is_draining(void)
-{
-	struct ibv_qp_attr attr;
-
-	uroce_qpc_query(&pair.host[A].qpc, &attr);
-	return attr.sq_draining;
-}
-
-static void
-req_send__drain_finishes_what_was_begun(void **state)
-{
-	struct pair_conf conf = pair_conf(IBV_QPT_RC);
-
-	(void)state;
-	conf.burst = 1;
-	pair_open(&pair, &conf);
-	post_writes(2, 2048);
-	pair_run_for(&pair, 0);
-	set_sqd(true);
-	assert_true(is_draining());
-	pair_run(&pair);
-	pair_expect_trace(&pair, "A>B WRITE_FIRST psn 0\n"
-				 "A>B WRITE_LAST psn 1 A\n"
-				 "B>A ACK psn 1\n");
-	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
-	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
-	assert_false(is_draining());
-	/* and goes on in order */
-	pair_set_state(&pair, A, IBV_QPS_RTS);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 1 RDMA_WRITE SUCCESS\n");
-	assert_int_equal(pair_events(&pair, A), 0);
-	pair_close(&pair);
-}
-
-static void
-req_send__drain_behind_a_packet_that_did_not_ask(void **state)
-{
-	struct pair_conf conf = pair_conf(IBV_QPT_RC);
-
-	(void)state;
-	conf.burst = 1;
-	pair_open(&pair, &conf);
-	post_writes(3, 10);
-	pair_run_for(&pair, PAIR_GAP_NS);
-	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0\nA>B WRITE_ONLY psn 1\n");
-	set_sqd(true);
-	pair_run(&pair);
-	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 1 A\nB>A ACK psn 1\n");
-	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
-	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
-	/* afterwards everything is as ever */
-	post_writes(1, 10);
-	pair_set_state(&pair, A, IBV_QPS_RTS);
-	pair_run(&pair);
-	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 2\nA>B WRITE_ONLY psn 3 A\nB>A ACK psn 3\n");
-	pair_close(&pair);
-}
-
-static void
-req_send__drain_of_an_idle_queue_is_done_at_once(void **state)
-{
-	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
-
-	(void)state;
-	for (unsigned i = 0; i < 3; i++) {
-		const struct pair_conf conf = pair_conf(types[i]);
-
-		pair_open(&pair, &conf);
-		set_sqd(true);
-		assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
-		pair_set_state(&pair, A, IBV_QPS_RTS);
-		set_sqd(false);
-		assert_int_equal(pair_events(&pair, A), 0);
-		assert_false(is_draining());
-		pair_close(&pair);
-	}
-}
-
-static void
-req_send__drain_given_up_raises_nothing(void **state)
-{
-	(void)state;
-	open_rc();
-	post_writes(1, 10);
-	pair_flush(&pair, A);
-	set_sqd(true);
-	pair_set_state(&pair, A, IBV_QPS_RTS);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
-	assert_int_equal(pair_events(&pair, A), 0);
-	pair_close(&pair);
-}
-
-static void
-req_send__drain_waits_for_reads(void **state)
-{
-	(void)state;
-	open_rc();
-	post_read(4000);
-	pair_run_for(&pair, 0);
-	set_sqd(true);
-	assert_true(is_draining());
-	pair_run(&pair);
-	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
-	pair_expect_done(&pair, A, "send 0 RDMA_READ SUCCESS\n");
 	pair_close(&pair);
 }
 
@@ -925,18 +615,6 @@ main(void)
 		cmocka_unit_test(req_send__fence_does_not_hold_a_request_that_has_begun),
 		cmocka_unit_test(req_send__no_more_reads_at_a_time_than_agreed),
 		cmocka_unit_test(req_send__long_read_leaves_in_pieces),
-		cmocka_unit_test(req_send__third_of_five_cannot_be_sent),
-		cmocka_unit_test(req_send__third_of_five_fails_in_its_middle),
-		cmocka_unit_test(req_send__fault_behind_a_lost_packet_waits_for_its_repair),
-		cmocka_unit_test(req_send__fault_behind_a_read_needs_no_ack),
-		cmocka_unit_test(req_send__fault_posted_later_fails_at_once),
-		cmocka_unit_test(req_send__reads_and_atomics_where_none_were_agreed),
-		cmocka_unit_test(req_send__what_uc_does_not_have_is_refused),
-		cmocka_unit_test(req_send__drain_finishes_what_was_begun),
-		cmocka_unit_test(req_send__drain_behind_a_packet_that_did_not_ask),
-		cmocka_unit_test(req_send__drain_of_an_idle_queue_is_done_at_once),
-		cmocka_unit_test(req_send__drain_given_up_raises_nothing),
-		cmocka_unit_test(req_send__drain_waits_for_reads),
 		cmocka_unit_test(req_send__message_of_2_to_the_31_bytes),
 	};
 

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Requests that cannot be sent: those before them complete, they end in their status, those behind are
+ * flushed.
+ */
+
+#include "rc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "wire/psn.h"
+
+/* --- requests that cannot be sent --- */
+
+/* The third of five has an element that was never registered. */
+static void
+post_five_third_is_bad(uint32_t bad_offset)
+{
+	struct ibv_sge sge[2] = {
+		{ (uintptr_t)pair.host[A].mem, bad_offset, pair.host[A].key },
+		{ (uintptr_t)pair.host[A].mem, 100, pair.host[A].key + 1 },
+	};
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge, .num_sge = 2 };
+
+	for (unsigned i = 0; i < 5; i++) {
+		if (i == 2)
+			assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+		else
+			assert_int_equal(
+				pair_post(&pair, A,
+					  &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 10 }),
+				0);
+		pair_post_recv(&pair, A, 0, 10);
+		pair_post_recv(&pair, B, 0, 8192);
+	}
+}
+
+static const char third_is_bad[] = "send 0 SEND SUCCESS\nsend 1 SEND SUCCESS\nsend 2 LOC_PROT_ERR\n"
+				   "send 3 WR_FLUSH_ERR\nsend 4 WR_FLUSH_ERR\n"
+				   "recv 0 WR_FLUSH_ERR\nrecv 1 WR_FLUSH_ERR\nrecv 2 WR_FLUSH_ERR\n"
+				   "recv 3 WR_FLUSH_ERR\nrecv 4 WR_FLUSH_ERR\n";
+
+static void
+req_send__third_of_five_cannot_be_sent(void **state)
+{
+	(void)state;
+	open_pair(NULL);
+	post_five_third_is_bad(0);
+	pair_run(&pair);
+	/* the last one before it could not know that it should ask; it is sent again, and no timer
+	 * has to run out for that */
+	pair_expect_trace(&pair, "A>B SEND_ONLY psn 0\n"
+				 "A>B SEND_ONLY psn 1\n"
+				 "A>B SEND_ONLY psn 1 A\n"
+				 "B>A ACK psn 1\n");
+	pair_expect_done(&pair, A, third_is_bad);
+	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 10\nrecv 1 RECV SUCCESS 10\n");
+	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_ERR);
+	pair_close(&pair);
+}
+
+static void
+req_send__third_of_five_fails_in_its_middle(void **state)
+{
+	(void)state;
+	open_pair(NULL);
+	post_five_third_is_bad(2 * 1024);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B SEND_ONLY psn 0\n"
+				 "A>B SEND_ONLY psn 1\n"
+				 "A>B SEND_FIRST psn 2\n"
+				 "A>B SEND_MIDDLE psn 3\n"
+				 "A>B SEND_MIDDLE psn 3 A\n"
+				 "B>A ACK psn 3\n");
+	pair_expect_done(&pair, A, third_is_bad);
+	pair_close(&pair);
+}
+
+static void
+req_send__fault_behind_a_lost_packet_waits_for_its_repair(void **state)
+{
+	(void)state;
+	open_pair(NULL);
+	post_five_third_is_bad(0);
+	pair_lose(&pair, A, 0);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, third_is_bad);
+	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 10\nrecv 1 RECV SUCCESS 10\n");
+	assert_int_equal(pair.host[A].qpc.stats.timeouts, 0);
+	pair_close(&pair);
+}
+
+static void
+req_send__fault_behind_a_read_needs_no_ack(void **state)
+{
+	struct ibv_sge sge = { 0, 100, 0 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+
+	(void)state;
+	open_pair(NULL);
+	post_writes(1, 10);
+	post_read(10);
+	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0\n"
+				 "A>B READ_REQUEST psn 1 len 10\n"
+				 "B>A READ_RESPONSE_ONLY psn 1\n");
+	pair_expect_done(&pair, A,
+			 "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_READ SUCCESS\n"
+			 "send 2 LOC_PROT_ERR\n");
+	pair_close(&pair);
+}
+
+static void
+req_send__fault_posted_later_fails_at_once(void **state)
+{
+	struct ibv_sge sge = { 0, 100, 0 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 };
+
+	(void)state;
+	open_pair(NULL);
+	post_writes(1, 10);
+	pair_run(&pair);
+	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 LOC_PROT_ERR\n");
+	pair_close(&pair);
+}
+
+static void
+req_send__reads_and_atomics_where_none_were_agreed(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
+						      IBV_WR_ATOMIC_FETCH_AND_ADD };
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.max_rd_atomic = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		pair_open(&pair, &conf);
+		post_writes(1, 10);
+		pair_post(&pair, A, &(struct pair_wr){ .opcode = opcodes[i], .len = 10 });
+		pair_run(&pair);
+		pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 LOC_QP_OP_ERR\n");
+		pair_close(&pair);
+	}
+}
+
+static void
+req_send__what_uc_does_not_have_is_refused(void **state)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
+						      IBV_WR_ATOMIC_FETCH_AND_ADD,
+						      IBV_WR_SEND_WITH_INV };
+	const struct pair_conf conf = pair_conf(IBV_QPT_UC);
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		pair_open(&pair, &conf);
+		post_writes(1, 10);
+		pair_post(&pair, A, &(struct pair_wr){ .opcode = opcodes[i], .len = 10 });
+		post_writes(1, 10);
+		pair_run(&pair);
+		pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0\n");
+		pair_expect_done(&pair, A,
+				 "send 0 RDMA_WRITE SUCCESS\nsend 1 LOC_QP_OP_ERR\n"
+				 "send 2 WR_FLUSH_ERR\n");
+		assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQE);
+		pair_close(&pair);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(req_send__third_of_five_cannot_be_sent),
+		cmocka_unit_test(req_send__third_of_five_fails_in_its_middle),
+		cmocka_unit_test(req_send__fault_behind_a_lost_packet_waits_for_its_repair),
+		cmocka_unit_test(req_send__fault_behind_a_read_needs_no_ack),
+		cmocka_unit_test(req_send__fault_posted_later_fails_at_once),
+		cmocka_unit_test(req_send__reads_and_atomics_where_none_were_agreed),
+		cmocka_unit_test(req_send__what_uc_does_not_have_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Retries and their timers [IBA 9.7.5.2.8, 9.7.6]: how often and how long the requester waits for a peer
+ * that is not ready, or silent.
+ */
+
+#include "answer.h"
+
+#include <stdio.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "wire/psn.h"
+#include "wire/syndrome.h"
+
+#define US UINT64_C(1000)
+
+/* --- receiver not ready --- */
+
+static void
+comp_recv__rnr_retry_0_fails_at_once(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	conf.rnr_retry = 0;
+	pair_open(&pair, &conf);
+	post(IBV_WR_SEND, 10);
+	post(IBV_WR_SEND, 10);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B SEND_ONLY psn 0\nA>B SEND_ONLY psn 1 A\n"
+				 "B>A RNR_NAK psn 0\n");
+	pair_expect_done(&pair, A, "send 0 RNR_RETRY_EXC_ERR\nsend 1 WR_FLUSH_ERR\n");
+	close_pair(state);
+}
+
+static void
+comp_recv__rnr_retry_3_tries_three_times_more(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	conf.rnr_retry = 3;
+	pair_open(&pair, &conf);
+	post(IBV_WR_SEND, 10);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B SEND_ONLY psn 0 A\nB>A RNR_NAK psn 0\n"
+				 "A RNR_TIMER\n"
+				 "A>B SEND_ONLY psn 0 A\nB>A RNR_NAK psn 0\n"
+				 "A RNR_TIMER\n"
+				 "A>B SEND_ONLY psn 0 A\nB>A RNR_NAK psn 0\n"
+				 "A RNR_TIMER\n"
+				 "A>B SEND_ONLY psn 0 A\nB>A RNR_NAK psn 0\n");
+	pair_expect_done(&pair, A, "send 0 RNR_RETRY_EXC_ERR\n");
+	assert_int_equal(pair.host[A].qpc.stats.naks_rnr, 4);
+	close_pair(state);
+}
+
+static void
+comp_recv__rnr_retry_7_never_gives_up(void **state)
+{
+	(void)state;
+	post(IBV_WR_SEND, 10);
+	/* timer code 12 is 640 us */
+	pair_run_for(&pair, 100 * 640 * US);
+	assert_in_range(pair.host[A].qpc.stats.naks_rnr, 99, 100);
+	pair_expect_done(&pair, A, "");
+	pair_post_recv(&pair, B, 0, 10);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 0 SEND SUCCESS\n");
+	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 10\n");
+}
+
+static void
+comp_recv__rnr_timer_is_waited_out(void **state)
+{
+	static const uint64_t timers_10us[] = {
+		65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
+		48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
+		2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152
+	};
+
+	for (uint8_t code = 0; code < 32; code++) {
+		open_pair(state);
+		post_and_flush(IBV_WR_SEND, 10);
+		assert_int_equal(rnr_nak(0, code), UROCE_VERDICT_NAK_RNR);
+		assert_true(uroce_qpc_deadline(&pair.host[A].qpc) ==
+			    pair.now_ns + timers_10us[code] * 10 * US);
+		assert_false(uroce_qpc_has_work(&pair.host[A].qpc));
+		expect_sent("");
+		pair_wait(&pair, A, timers_10us[code] * 10 * US - 1);
+		expect_sent("");
+		pair_wait(&pair, A, 1);
+		expect_sent("A RNR_TIMER\nA>B SEND_ONLY psn 0 A\n");
+		close_pair(state);
+	}
+}
+
+static void
+comp_recv__rnr_nak_in_the_middle_of_others(void **state)
+{
+	(void)state;
+	pair_post_recv(&pair, B, 0, 10);
+	for (unsigned i = 0; i < 3; i++)
+		post(IBV_WR_SEND, 10);
+	pair_run_for(&pair, 100 * US);
+	pair_expect_done(&pair, A, "send 0 SEND SUCCESS\n");
+	/* the retry counter is full again after each progress */
+	pair_post_recv(&pair, B, 0, 10);
+	pair_post_recv(&pair, B, 0, 10);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B SEND_ONLY psn 0\n"
+				 "A>B SEND_ONLY psn 1\n"
+				 "A>B SEND_ONLY psn 2 A\n"
+				 "B>A RNR_NAK psn 1\n"
+				 "A RNR_TIMER\n"
+				 "A>B SEND_ONLY psn 1\n"
+				 "A>B SEND_ONLY psn 2 A\n"
+				 "B>A ACK psn 2\n");
+	pair_expect_done(&pair, A, "send 1 SEND SUCCESS\nsend 2 SEND SUCCESS\n");
+}
+
+static void
+comp_recv__sequence_nak_behind_an_rnr_nak_for_the_same_psn(void **state)
+{
+	(void)state;
+	post_and_flush(IBV_WR_SEND, 10);
+	post_and_flush(IBV_WR_SEND, 10);
+	assert_int_equal(rnr_nak(0, 1), UROCE_VERDICT_NAK_RNR);
+	/* as a peer does that sees the next packet and forgets what it said */
+	assert_int_equal(nak(0, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_NAK_SEQ);
+	assert_int_equal(nak(0, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_NAK_SEQ);
+	expect_sent("");
+	assert_int_equal(pair.host[A].qpc.req.retry_left, 7);
+	pair_wait(&pair, A, 10 * US);
+	expect_sent("A RNR_TIMER\nA>B SEND_ONLY psn 0\nA>B SEND_ONLY psn 1 A\n");
+	ack(1);
+	pair_expect_done(&pair, A, "send 0 SEND SUCCESS\nsend 1 SEND SUCCESS\n");
+}
+
+static void
+comp_recv__repeated_rnr_nak_counts_once(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	conf.rnr_retry = 1;
+	pair_open(&pair, &conf);
+	post_and_flush(IBV_WR_SEND, 10);
+	rnr_nak(0, 1);
+	rnr_nak(0, 1);
+	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
+	/* an ACK, late but there, ends the waiting */
+	assert_int_equal(ack(0), UROCE_VERDICT_RESPONSE);
+	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
+	pair_expect_done(&pair, A, "send 0 SEND SUCCESS\n");
+	close_pair(state);
+}
+
+static void
+comp_recv__sequence_nak_after_an_rnr_wait_is_a_new_repair(void **state)
+{
+	(void)state;
+	post_and_flush(IBV_WR_SEND, 10);
+	post_and_flush(IBV_WR_SEND, 10);
+	nak(0, UROCE_NAK_PSN_SEQ);
+	pair_flush(&pair, A);
+	rnr_nak(0, 1);
+	pair_wait(&pair, A, 10 * US);
+	pair_flush(&pair, A);
+	text_clear(&pair.trace);
+	assert_int_equal(nak(0, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_NAK_SEQ);
+	expect_sent("A>B SEND_ONLY psn 0\nA>B SEND_ONLY psn 1 A\n");
+}
+
+static void
+comp_recv__ack_timer_rests_during_an_rnr_wait(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	conf.timeout = 1; /* 8 us; the wait is 655 ms */
+	conf.retry_cnt = 0;
+	pair_open(&pair, &conf);
+	post_and_flush(IBV_WR_SEND, 10);
+	rnr_nak(0, 0);
+	pair_wait(&pair, A, 655360 * US);
+	pair_expect_trace(&pair, "A RNR_TIMER\n");
+	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == pair.now_ns + 8192);
+	pair_wait(&pair, A, 8192);
+	pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\n");
+	close_pair(state);
+}
+
+/* --- timeouts --- */
+
+static void
+comp_expire__peer_that_is_silent_costs_the_retry_budget(void **state)
+{
+	static const uint8_t retry_cnts[] = { 0, 1, 3, 7 };
+	static const uint8_t timeouts[] = { 1, 8, 14, 31 };
+
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned j = 0; j < 4; j++) {
+			struct pair_conf conf = pair_conf(IBV_QPT_RC);
+			const uint64_t timeout_ns = UINT64_C(4096) << timeouts[j];
+			const uint64_t nb = retry_cnts[i] + 1u;
+
+			conf.retry_cnt = retry_cnts[i];
+			conf.timeout = timeouts[j];
+			pair_open(&pair, &conf);
+			pair_post_recv(&pair, A, 0, 10);
+			for (unsigned k = 0; k < 3; k++)
+				post(IBV_WR_RDMA_WRITE, 10);
+			for (uint32_t nth = 0; nth < PAIR_ACTIONS; nth++)
+				pair_lose(&pair, A, nth);
+			/* within (retry_cnt + 1) x 4 x the timeout, and not before it is tried */
+			pair_run_for(&pair, nb * timeout_ns - 1);
+			pair_expect_done(&pair, A, "");
+			assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
+			pair_run_for(&pair, 3 * nb * timeout_ns + 1);
+			pair_expect_done(&pair, A,
+					 "send 0 RETRY_EXC_ERR\nsend 1 WR_FLUSH_ERR\n"
+					 "send 2 WR_FLUSH_ERR\nrecv 0 WR_FLUSH_ERR\n");
+			assert_int_equal(pair.host[A].qpc.stats.timeouts, nb);
+			assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
+			close_pair(state);
+		}
+	}
+}
+
+static void
+comp_expire__timeout_0_waits_for_ever(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	conf.timeout = 0;
+	pair_open(&pair, &conf);
+	pair_lose(&pair, A, 0);
+	post(IBV_WR_RDMA_WRITE, 10);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0 A LOST\n");
+	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
+	/* what comes later repairs it */
+	post(IBV_WR_RDMA_WRITE, 10);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
+	/* nor does an RNR wait arm a timer behind it */
+	post_and_flush(IBV_WR_SEND, 10);
+	rnr_nak(2, 1);
+	pair_wait(&pair, A, 10 * US);
+	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
+	close_pair(state);
+}
+
+static void
+comp_expire__progress_refills_the_retries(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	conf.retry_cnt = 1;
+	pair_open(&pair, &conf);
+	post_and_flush(IBV_WR_RDMA_WRITE, 4096);
+	for (uint32_t psn = 0; psn < 3; psn++) {
+		pair_wait(&pair, A, uroce_ack_timeout_ns(14));
+		pair_flush(&pair, A);
+		assert_int_equal(pair.host[A].qpc.req.retry_left, 0);
+		ack(psn);
+		assert_int_equal(pair.host[A].qpc.req.retry_left, 1);
+	}
+	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
+	close_pair(state);
+}
+
+static void
+comp_expire__read_responses_are_progress(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	conf.retry_cnt = 0;
+	pair_open(&pair, &conf);
+	post_and_flush(IBV_WR_RDMA_READ, 3072);
+	pair_wait(&pair, A, uroce_ack_timeout_ns(14) - 1);
+	response(UROCE_OP_READ_RESPONSE_FIRST, 0, 1024);
+	pair_wait(&pair, A, uroce_ack_timeout_ns(14) - 1);
+	response(UROCE_OP_READ_RESPONSE_MIDDLE, 1, 1024);
+	pair_wait(&pair, A, uroce_ack_timeout_ns(14) - 1);
+	response(UROCE_OP_READ_RESPONSE_LAST, 2, 1024);
+	pair_expect_done(&pair, A, "send 0 RDMA_READ SUCCESS\n");
+	close_pair(state);
+}
+
+static void
+comp_expire__early_call_is_harmless(void **state)
+{
+	(void)state;
+	uroce_qpc_expire(&pair.host[A].qpc, pair.now_ns + 1);
+	post_and_flush(IBV_WR_RDMA_WRITE, 10);
+	uroce_qpc_expire(&pair.host[A].qpc, pair.now_ns + uroce_ack_timeout_ns(14) - 1);
+	assert_int_equal(pair.host[A].qpc.stats.timeouts, 0);
+	expect_sent("");
+}
+
+static void
+comp_expire__region_that_is_gone_when_it_has_to_be_sent_again(void **state)
+{
+	(void)state;
+	post_and_flush(IBV_WR_RDMA_WRITE, 2048);
+	post_and_flush(IBV_WR_RDMA_WRITE, 10);
+	uroce_mr_invalidate(pair.host[A].mrs, pair.host[A].key);
+	pair_wait(&pair, A, uroce_ack_timeout_ns(14));
+	expect_sent("A TIMEOUT\n");
+	pair_expect_done(&pair, A, "send 0 LOC_PROT_ERR\nsend 1 WR_FLUSH_ERR\n");
+}
+
+#define COMP_TEST(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(comp_recv__rnr_retry_0_fails_at_once),
+		cmocka_unit_test(comp_recv__rnr_retry_3_tries_three_times_more),
+		COMP_TEST(comp_recv__rnr_retry_7_never_gives_up),
+		cmocka_unit_test(comp_recv__rnr_timer_is_waited_out),
+		COMP_TEST(comp_recv__rnr_nak_in_the_middle_of_others),
+		COMP_TEST(comp_recv__sequence_nak_behind_an_rnr_nak_for_the_same_psn),
+		cmocka_unit_test(comp_recv__repeated_rnr_nak_counts_once),
+		COMP_TEST(comp_recv__sequence_nak_after_an_rnr_wait_is_a_new_repair),
+		cmocka_unit_test(comp_recv__ack_timer_rests_during_an_rnr_wait),
+		cmocka_unit_test(comp_expire__peer_that_is_silent_costs_the_retry_budget),
+		cmocka_unit_test(comp_expire__timeout_0_waits_for_ever),
+		cmocka_unit_test(comp_expire__progress_refills_the_retries),
+		cmocka_unit_test(comp_expire__read_responses_are_progress),
+		COMP_TEST(comp_expire__early_call_is_harmless),
+		COMP_TEST(comp_expire__region_that_is_gone_when_it_has_to_be_sent_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
