@@ -66,6 +66,7 @@ try_ourselves(struct uroce_worker *worker)
 		return;
 	worker->now_ns = uroce_clock_ns();
 	uroce_cmd_take(worker);
+	uroce_held_reap(worker);
 	uroce_lock_release(&worker->lock);
 }
 

@@ -20,6 +20,7 @@
 #include <rte_ether.h>
 #include <rte_kvargs.h>
 
+#include "config/limits.h"
 #include "datapath/clock.h"
 #include "datapath/errand.h"
 #include "datapath/guard.h"
@@ -180,10 +181,8 @@ static int
 make_pool(struct uroce_port *port, uint16_t queue, uint32_t data_len, uint32_t nb_desc)
 {
 	const struct uroce_pool_conf conf = {
-		.nb_mbuf = rte_align32pow2(nb_desc + 4 * UROCE_BURST +
-					   NB_THREADS * UROCE_POOL_CACHE * 3 / 2 +
-					   port->policy->extra_mbufs) -
-			   1,
+		.nb_mbuf = nb_desc + 4 * UROCE_BURST + NB_THREADS * UROCE_POOL_CACHE * 3 / 2 +
+			   UROCE_HOLD_FRAMES + port->policy->extra_mbufs,
 		.data_len = data_len + port->policy->rx_headroom,
 		.socket_id = port->socket_id,
 		.is_virtual = port->policy->is_virtual,

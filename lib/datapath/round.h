@@ -8,6 +8,7 @@
  *
  *	worker.c  who may drive, and the order of the stages
  *	rx.c      frames in: parse, verify, look up, hand to the QP, in passes over the burst
+ *	held.c    frames that stay because they arrived ahead of a hole
  *	tx.c      frames out: QPs that have something to say are asked in turn
  *	bell.c    doorbells
  *	cmd.c     calls that other threads want made
@@ -17,6 +18,7 @@
 
 #include <rte_ring.h>
 
+#include "config/limits.h"
 #include "datapath/dev.h"
 #include "datapath/port.h"
 #include "datapath/wheel.h"
@@ -28,15 +30,6 @@
 
 /** Frames built and not yet taken by the port: above a burst, no more are built. */
 #define UROCE_PENDING_MAX (4 * UROCE_BURST)
-
-/** Frames on their way from one worker to another. */
-#define UROCE_HOPS 1024
-
-/**
- * QPs of a worker that may be serving READs and atomics at a time, in blocks of half a KiB: memory is
- * touched only as far as it is used.
- */
-#define UROCE_RD_BLOCKS 8192u
 
 /** Receive stage: a burst, by columns, so that a pass touches only what it needs. */
 struct uroce_rx {
@@ -78,6 +71,7 @@ struct uroce_worker {
 	unsigned lcore_id; /* that drives it for ever; LCORE_ID_ANY: none */
 	struct rte_mempool *pool;
 	struct uroce_rd_pool *rd_pool;
+	struct uroce_hold *hold;
 	struct rte_ring *hops; /* frames that other workers received for us; NULL: there are none */
 	/* written by any thread */
 	_Alignas(64) _Atomic(struct uroce_qpr *) bells;
@@ -140,6 +134,18 @@ unsigned uroce_rx_run(struct uroce_worker *worker);
  */
 unsigned uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 			struct rte_mbuf **rest);
+
+/* held.c */
+
+/**
+ * The transport keeps this frame, by its last call. One that is not of the worker's own pool is
+ * copied into it, as long as there is room, so that its owner has it back at once.
+ * @return whether it is this very mbuf that is kept; else it is the caller's again
+ */
+bool uroce_held_keep(struct uroce_worker *worker, struct rte_mbuf *mbuf);
+
+/** Free the frames that the transport does not need any more. */
+void uroce_held_reap(struct uroce_worker *worker);
 
 /* tx.c */
 

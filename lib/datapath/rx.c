@@ -179,6 +179,8 @@ dispose(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_verdict v
 	worker->stats.verdict[verdict]++;
 	if (verdict == UROCE_VERDICT_HOPPED)
 		return;
+	if (verdict == UROCE_VERDICT_HELD && uroce_held_keep(worker, mbuf))
+		return;
 	if (verdict == UROCE_VERDICT_NOT_ROCE && answer(worker, mbuf))
 		return;
 	if (out->rest && !is_ours)
@@ -202,6 +204,7 @@ act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, stru
 		} else if (verdict == UNDECIDED) {
 			if (last && last != qpr)
 				uroce_worker_follow_up(worker, last);
+			rx->pkt[i].owner = frames[i];
 			verdict = uroce_qpc_recv(&qpr->qpc, &rx->pkt[i], worker->now_ns);
 			last = qpr;
 		}

@@ -233,6 +233,7 @@ run_round(struct uroce_worker *worker, bool has_tx)
 	if (has_tx)
 		nb += uroce_tx_run(worker);
 	nb_expired = run_timers(worker);
+	uroce_held_reap(worker);
 	watch_link(worker);
 	worker->stats.idle_rounds += nb + nb_expired == 0;
 	end_round(worker);
@@ -288,6 +289,7 @@ uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsign
 		const unsigned burst = RTE_MIN(nb, UROCE_BURST);
 
 		nb_rest += uroce_rx_input(worker, frames, burst, rest + nb_rest);
+		uroce_held_reap(worker);
 		frames += burst;
 		nb -= burst;
 	}
@@ -318,6 +320,7 @@ uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsig
 	uroce_bell_take(worker);
 	(void)run_timers(worker);
 	nb = uroce_tx_take(worker, frames, max);
+	uroce_held_reap(worker);
 	watch_link(worker);
 	end_round(worker);
 	uroce_lock_release(&worker->lock);
@@ -334,6 +337,12 @@ struct uroce_rd_pool *
 uroce_worker_rd_pool(const struct uroce_worker *worker)
 {
 	return worker->rd_pool;
+}
+
+struct uroce_hold *
+uroce_worker_hold(const struct uroce_worker *worker)
+{
+	return worker->hold;
 }
 
 const struct uroce_worker_stats *
@@ -416,6 +425,16 @@ make_rd_pool(const struct uroce_dev *dev)
 	return mem ? uroce_rd_pool_init(mem, nb_blocks) : NULL;
 }
 
+static struct uroce_hold *
+make_hold(const struct uroce_dev *dev)
+{
+	const uint32_t nb_gaps = RTE_MIN(dev->conf.max_qp, UROCE_HOLD_GAPS);
+	void *mem = uroce_hugemem_alloc(uroce_hold_memsize(nb_gaps, UROCE_HOLD_FRAMES),
+					dev->port->socket_id);
+
+	return mem ? uroce_hold_init(mem, nb_gaps, UROCE_HOLD_FRAMES) : NULL;
+}
+
 struct uroce_worker *
 uroce_worker_create(struct uroce_dev *dev, unsigned idx)
 {
@@ -432,9 +451,10 @@ uroce_worker_create(struct uroce_dev *dev, unsigned idx)
 	worker->now_ns = uroce_clock_ns();
 	uroce_wheel_init(&worker->wheel, worker->now_ns);
 	worker->rd_pool = make_rd_pool(dev);
+	worker->hold = make_hold(dev);
 	if (dev->conf.nb_workers > 1)
 		worker->hops = make_hops(worker);
-	if (!worker->rd_pool || (dev->conf.nb_workers > 1 && !worker->hops)) {
+	if (!worker->rd_pool || !worker->hold || (dev->conf.nb_workers > 1 && !worker->hops)) {
 		uroce_worker_destroy(worker);
 		return NULL;
 	}
@@ -452,6 +472,9 @@ uroce_worker_destroy(struct uroce_worker *worker)
 	while (worker->hops && rte_ring_dequeue(worker->hops, (void **)&mbuf) == 0)
 		rte_pktmbuf_free(mbuf);
 	rte_ring_free(worker->hops);
+	if (worker->hold)
+		uroce_held_reap(worker);
+	uroce_hugemem_free(worker->hold);
 	uroce_hugemem_free(worker->rd_pool);
 	uroce_hugemem_free(worker);
 }

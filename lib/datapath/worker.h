@@ -61,6 +61,7 @@ struct uroce_worker_stats {
 	uint64_t idle_rounds; /* nothing received, sent or expired */
 	uint64_t rx_frames;
 	uint64_t rx_linearised; /* chained frames copied into one segment */
+	uint64_t rx_copied;     /* frames that are kept in a copy: they were of another pool */
 	uint64_t tx_frames;
 	uint64_t tx_full; /* rounds in which the port took fewer than offered */
 	uint64_t no_mbuf; /* sends put off because the pool was empty */
@@ -117,6 +118,9 @@ uint64_t uroce_worker_now_ns(const struct uroce_worker *worker);
 
 /** Where the QPs that live on this worker get their resources for READs and atomics from. */
 struct uroce_rd_pool *uroce_worker_rd_pool(const struct uroce_worker *worker);
+
+/** Where they put what arrives ahead of a hole. */
+struct uroce_hold *uroce_worker_hold(const struct uroce_worker *worker);
 
 const struct uroce_worker_stats *uroce_worker_stats(const struct uroce_worker *worker);
 

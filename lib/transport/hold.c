@@ -35,6 +35,7 @@ struct uroce_hold {
 	uint32_t used_frames; /* the same */
 	uint32_t nb_taken;    /* gaps */
 	uint32_t nb_held;     /* frames */
+	uint32_t newest;      /* the frame that was held last */
 	struct gap_slot *gaps;
 	struct frame_slot *frames;
 	uint32_t *buckets;
@@ -148,8 +149,23 @@ uroce_hold_keep(struct uroce_hold *hold, struct uroce_gap *gap, const struct uro
 	hold->frames[idx] = (struct frame_slot){ *pkt, gap_idx, *bucket };
 	*bucket = idx;
 	hold->nb_held++;
+	hold->newest = idx;
 	uroce_gap_mark(gap, pkt->psn);
 	return true;
+}
+
+void
+uroce_hold_move(struct uroce_hold *hold, const void *owner, const uint8_t *frame, void *new_owner)
+{
+	struct uroce_pkt *pkt = &hold->frames[hold->newest].pkt;
+
+	assert(pkt->owner == owner);
+	pkt->ip = frame + (pkt->ip - pkt->frame);
+	pkt->bth = (const struct uroce_bth *)(frame + ((const uint8_t *)pkt->bth - pkt->frame));
+	pkt->ext = frame + (pkt->ext - pkt->frame);
+	pkt->payload = frame + (pkt->payload - pkt->frame);
+	pkt->frame = frame;
+	pkt->owner = new_owner;
 }
 
 /* Where the index of the frame is written; where NONE is, if there is no such frame. */

@@ -46,6 +46,13 @@ void uroce_hold_give_gap(struct uroce_hold *hold, struct uroce_gap *gap, uint32_
  */
 bool uroce_hold_keep(struct uroce_hold *hold, struct uroce_gap *gap, const struct uroce_pkt *pkt);
 
+/**
+ * The frame of the packet that was held last has moved: it is now, byte for byte, at `frame`, and
+ * `new_owner` comes back on the death row instead of `owner`.
+ */
+void uroce_hold_move(struct uroce_hold *hold, const void *owner, const uint8_t *frame,
+		     void *new_owner);
+
 /** The packet held for this PSN; NULL: none (it may be marked because it was placed). */
 const struct uroce_pkt *uroce_hold_find(const struct uroce_hold *hold, const struct uroce_gap *gap,
 					uint32_t psn);

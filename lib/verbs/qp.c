@@ -130,6 +130,7 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev)
 		.recv_cq = &recv_cq->queue,
 		.mrs = dev->mrs,
 		.rd_pool = uroce_worker_rd_pool(send_cq->worker),
+		.hold = uroce_worker_hold(send_cq->worker),
 		.limits = &dev->limits,
 		.pkeys = dev->pkeys,
 		.cookie = qp,

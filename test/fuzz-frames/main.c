@@ -60,8 +60,6 @@ static const struct {
 	enum uroce_verdict verdict;
 	const char *reason;
 } unreachable[] = {
-	{ UROCE_VERDICT_EARLY, "workers hold nothing back: what is ahead of a hole is dropped" },
-	{ UROCE_VERDICT_HELD, "workers hold nothing back: what is ahead of a hole is dropped" },
 	{ UROCE_VERDICT_NO_RESOURCE, "a worker has resources for more QPs than these" },
 	{ UROCE_VERDICT_NB, NULL },
 };

@@ -167,6 +167,25 @@ plan_repetition(const struct victim *victim, struct plan *plan, struct rng *rng)
 	return true;
 }
 
+/* From further on in the WRITE that is being received. @return false: there is nothing further */
+static bool
+plan_early(const struct victim *victim, struct plan *plan, struct rng *rng)
+{
+	const struct uroce_resp *resp = &victim_qpc(victim)->resp;
+	const uint32_t mtu = mtu_of(victim);
+	const uint32_t nb_left = (resp->write_len - resp->msg_len + mtu - 1) / mtu;
+
+	if (resp->operation != UROCE_OPERATION_WRITE || nb_left < 3)
+		return false;
+	const uint32_t ahead = 1 + rng_below(rng, nb_left - 1);
+
+	plan->psn = uroce_psn_add(resp->epsn, ahead);
+	plan->payload_len = RTE_MIN(resp->write_len - resp->msg_len - ahead * mtu, mtu);
+	plan->opcode = opcode_of(victim,
+				 ahead + 1 < nb_left ? UROCE_OP_WRITE_MIDDLE : UROCE_OP_WRITE_LAST);
+	return true;
+}
+
 static void
 plan_request(const struct seeds *seeds, const struct victim *victim, struct plan *plan,
 	     struct rng *rng)
@@ -175,6 +194,8 @@ plan_request(const struct seeds *seeds, const struct victim *victim, struct plan
 
 	if (victim->row->type == IBV_QPT_RC && rng_once_in(rng, 12) &&
 	    plan_repetition(victim, plan, rng))
+		return;
+	if (victim->row->type == IBV_QPT_RC && rng_once_in(rng, 3) && plan_early(victim, plan, rng))
 		return;
 	plan->psn = near_psn(resp->epsn, rng);
 	if (victim->row->type == IBV_QPT_UD) {
