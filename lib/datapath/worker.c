@@ -86,13 +86,14 @@ static void
 push_events(struct uroce_worker *worker, const struct uroce_qpr *qpr, uint32_t events)
 {
 	struct uroce_event_queue *queue = worker->dev->events;
+	struct uroce_srq *srq;
 
 	if (events & UROCE_QPC_SEND_CQ_OVERRUN)
 		uroce_event_push(queue, IBV_EVENT_CQ_ERR, qpr->qpc.send_cq);
 	if (events & UROCE_QPC_RECV_CQ_OVERRUN)
 		uroce_event_push(queue, IBV_EVENT_CQ_ERR, qpr->qpc.recv_cq);
-	if (events & UROCE_QPC_SRQ_LIMIT)
-		uroce_event_push(queue, IBV_EVENT_SRQ_LIMIT_REACHED, qpr->qpc.srq->cookie);
+	while ((events & UROCE_QPC_SRQ_LIMIT) && (srq = uroce_qpc_limited_srq(&qpr->qpc)))
+		uroce_event_push(queue, IBV_EVENT_SRQ_LIMIT_REACHED, srq->cookie);
 	for (unsigned i = 0; i < RTE_DIM(qp_events); i++) {
 		if (events & qp_events[i].bit)
 			uroce_event_push(queue, qp_events[i].type, qpr->event_cookie);

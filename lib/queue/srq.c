@@ -97,6 +97,7 @@ take_oldest(struct uroce_srq *srq, bool *is_limit)
 	set_nb_posted(srq, srq->nb_posted - 1);
 	if (srq->nb_posted < srq->limit) {
 		srq->limit = 0;
+		srq->is_limit_due = true;
 		*is_limit = true;
 	}
 	return slot_at(srq, idx);
@@ -146,6 +147,17 @@ uroce_srq_arm(struct uroce_srq *srq, uint32_t limit)
 	srq->limit = is_below ? 0 : limit;
 	uroce_lock_release(&srq->lock);
 	return is_below;
+}
+
+bool
+uroce_srq_take_limit(struct uroce_srq *srq)
+{
+	uroce_lock_take(&srq->lock);
+	const bool is_due = srq->is_limit_due;
+
+	srq->is_limit_due = false;
+	uroce_lock_release(&srq->lock);
+	return is_due;
 }
 
 uint32_t

@@ -50,7 +50,8 @@ struct uroce_srq {
 	uint32_t first_idx; /* posted, oldest */
 	uint32_t last_idx;  /* posted, newest */
 	uint32_t nb_posted;
-	uint32_t limit; /* tell when fewer are posted; 0: not armed */
+	uint32_t limit;    /* tell when fewer are posted; 0: not armed */
+	bool is_limit_due; /* it fell below, and nobody has taken that yet */
 };
 
 #define UROCE_SRQ_NONE UINT32_MAX
@@ -70,7 +71,7 @@ int uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr);
 /**
  * Consumer: the oldest request, which is the QP's until it gives the slot back.
  * @param[out] is_limit  set when the queue fell below its limit, which is no longer armed: raise the
- *	event; else left alone
+ *	event, with uroce_srq_take_limit(); else left alone
  * @return NULL: none is posted
  */
 struct uroce_recv_wqe *uroce_srq_take(struct uroce_srq *srq, bool *is_limit);
@@ -86,6 +87,9 @@ void uroce_srq_put_back(struct uroce_srq *srq, struct uroce_recv_wqe *wqe);
  * @return whether that is so already: raise the event, nothing is armed
  */
 bool uroce_srq_arm(struct uroce_srq *srq, uint32_t limit);
+
+/** Whether the queue fell below its limit since the last time. The event is the caller's to raise. */
+bool uroce_srq_take_limit(struct uroce_srq *srq);
 
 /** What is armed; 0: nothing. */
 uint32_t uroce_srq_limit(struct uroce_srq *srq);

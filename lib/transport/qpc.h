@@ -78,7 +78,8 @@ enum uroce_qpc_event {
 	UROCE_QPC_COMM_EST = 1 << 7,   /* IBV_EVENT_COMM_EST */
 	UROCE_QPC_SQ_DRAINED = 1 << 8, /* IBV_EVENT_SQ_DRAINED */
 	UROCE_QPC_LAST_WQE = 1 << 9,   /* IBV_EVENT_QP_LAST_WQE_REACHED */
-	UROCE_QPC_SRQ_LIMIT = 1 << 10, /* IBV_EVENT_SRQ_LIMIT_REACHED, of `srq` */
+	/* IBV_EVENT_SRQ_LIMIT_REACHED: uroce_qpc_limited_srq() says of which */
+	UROCE_QPC_SRQ_LIMIT = 1 << 10,
 };
 
 /** What the device allows; modify checks against it. */
@@ -250,7 +251,7 @@ struct uroce_qpc {
 	uint64_t ack_timeout_ns; /* 0: none */
 	struct uroce_wq *sq;
 	struct uroce_wq *rq;
-	struct uroce_srq *srq; /* XRC_RECV: the one that the last request named; events are its */
+	struct uroce_srq *srq; /* XRC_RECV: the one that the last request named */
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
 	struct uroce_mr_table *mrs;
@@ -333,6 +334,12 @@ void uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr);
 
 /** XRC_RECV: this SRQ ends. What the QP has of it goes back, and a message that uses it is cut off. */
 void uroce_qpc_forget_srq(struct uroce_qpc *qpc, const struct uroce_srq *srq);
+
+/**
+ * After UROCE_QPC_SRQ_LIMIT, until NULL: a shared queue that fell below its limit. An XRC target may
+ * have taken from several in one call.
+ */
+struct uroce_srq *uroce_qpc_limited_srq(const struct uroce_qpc *qpc);
 
 /**
  * An error that is not the peer's (CQ overrun, port removed): to ERR, everything flushed.

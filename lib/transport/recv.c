@@ -47,6 +47,20 @@ uroce_recv_put_back(struct uroce_qpc *qpc)
 	qpc->resp.recv = NULL;
 }
 
+struct uroce_srq *
+uroce_qpc_limited_srq(const struct uroce_qpc *qpc)
+{
+	if (!qpc->srqs)
+		return qpc->srq && uroce_srq_take_limit(qpc->srq) ? qpc->srq : NULL;
+	for (uint32_t srqn = 1; srqn <= qpc->srqs->nb_slots; srqn++) {
+		struct uroce_srq *srq = uroce_srq_table_find(qpc->srqs, srqn);
+
+		if (srq && srq->xrcd == qpc->xrcd && uroce_srq_take_limit(srq))
+			return srq;
+	}
+	return NULL;
+}
+
 void
 uroce_qpc_forget_srq(struct uroce_qpc *qpc, const struct uroce_srq *srq)
 {

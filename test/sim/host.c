@@ -169,6 +169,8 @@ post(struct world *world, struct qp *qp)
 		next_ns = qp->recv_ns;
 	} else if (qp->shared) {
 		shared_post(qp->shared);
+		if (qp->srqs[1])
+			shared_post(qp->srqs[1]);
 		qp->recv_ns = after(world, world->now_ns, qp->recv_pace_ns);
 	}
 	while (!qp->shared && qp->nb_recv_posted < qp->nb_recv_planned &&
@@ -340,5 +342,6 @@ host_return(struct world *world, struct host *host)
 	(void)world;
 	host->is_dead = false;
 	host->shared = NULL;
+	host->xrc[0] = host->xrc[1] = NULL;
 	host->round_ns = UROCE_NEVER;
 }

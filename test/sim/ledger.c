@@ -20,7 +20,7 @@ static const enum ibv_wc_status bad_status[BAD_NB] = {
 	[BAD_PD] = IBV_WC_REM_ACCESS_ERR,    [BAD_RANGE] = IBV_WC_REM_ACCESS_ERR,
 	[BAD_RIGHT] = IBV_WC_REM_ACCESS_ERR, [BAD_ALIGN] = IBV_WC_REM_INV_REQ_ERR,
 	[BAD_LKEY] = IBV_WC_LOC_PROT_ERR,    [BAD_TOO_LONG] = IBV_WC_REM_INV_REQ_ERR,
-	[BAD_RECV_KEY] = IBV_WC_REM_OP_ERR,
+	[BAD_RECV_KEY] = IBV_WC_REM_OP_ERR,  [BAD_SRQ] = IBV_WC_REM_INV_REQ_ERR,
 };
 
 static const enum ibv_wc_opcode wc_opcodes[] = {
@@ -54,7 +54,7 @@ succeed(struct qp *qp, const struct request *req)
 
 	if (req->bad && !qp->is_lenient)
 		world_complain(world, "qp 0x%x: a bad request succeeded", qp->qpn);
-	if (qp->conf.type != IBV_QPT_RC || qp->is_forged)
+	if (!qp_is_reliable(qp) || qp->is_forged)
 		return;
 	/* it may have ended in the very call that put the QP into ERR */
 	if (end > qp->acked)
@@ -119,7 +119,7 @@ is_due(const struct qp *qp, const struct request *req, enum ibv_wc_status status
 {
 	if (status == IBV_WC_WR_FLUSH_ERR)
 		return qp->deaths & (DEATH_ORDERED | DEATH_PEER);
-	if (qp->conf.type != IBV_QPT_RC)
+	if (!qp_is_reliable(qp))
 		return (req->bad == BAD_LKEY && status == IBV_WC_LOC_PROT_ERR) ||
 		       (req->bad == BAD_TOO_LONG && status == IBV_WC_LOC_LEN_ERR);
 	if (status == IBV_WC_RETRY_EXC_ERR)
@@ -186,18 +186,23 @@ send_done(struct qp *qp, const struct ibv_wc *wc)
 
 /* --- receives --- */
 
-/* The request of the peer whose message completed: the next in order, or the one of the frame. */
+/*
+ * The request of the peer whose message completed: the next in order, or the one of the frame. An XRC
+ * target has a queue of completions for each of its shared queues: each is in order.
+ */
 static struct request *
-sender_of(struct qp *qp, const struct oracle_view *view)
+sender_of(struct qp *qp, const struct shared *shared, const struct oracle_view *view)
 {
 	struct qp *flow = qp->peer;
+	const uint8_t srq = shared && shared == qp->srqs[1];
+	uint32_t *next = &flow->next_taker[srq];
 
 	if (qp->is_lenient)
 		return view ? view->req : NULL;
-	while (flow->next_taker < flow->nb_posted &&
-	       !request_takes_recv(&flow->reqs[flow->next_taker]))
-		flow->next_taker++;
-	return flow->next_taker < flow->nb_posted ? &flow->reqs[flow->next_taker++] : NULL;
+	while (*next < flow->nb_posted &&
+	       (!request_takes_recv(&flow->reqs[*next]) || flow->reqs[*next].srq != srq))
+		++*next;
+	return *next < flow->nb_posted ? &flow->reqs[(*next)++] : NULL;
 }
 
 static bool
@@ -206,7 +211,7 @@ is_whole(const struct qp *qp, const struct request *req)
 	const struct qp *flow = qp->peer;
 	const uint32_t end = req->first + req->nb_psn;
 
-	if (qp->conf.type == IBV_QPT_RC && end > flow->exec) {
+	if (qp_is_reliable(qp) && end > flow->exec) {
 		/* it completes in the call that executes it: the responder stands behind it */
 		const uint32_t exec = (qp->qpc.resp.epsn - flow->conf.psn) & 0xffffff;
 
@@ -228,9 +233,8 @@ struct buffer {
 };
 
 static struct buffer
-buffer_of(const struct qp *qp, uint64_t wr_id)
+buffer_of(const struct qp *qp, const struct shared *shared, uint64_t wr_id)
 {
-	const struct shared *shared = qp->shared;
 	const uint32_t nth = (uint32_t)wr_id;
 	const uint32_t at = shared ? shared_at(shared, nth) : qp_recv_at(qp, nth);
 
@@ -263,10 +267,11 @@ check_message(struct qp *qp, struct request *req, const struct buffer *buf)
 }
 
 static void
-recv_succeeded(struct qp *qp, const struct ibv_wc *wc, const struct oracle_view *view)
+recv_succeeded(struct qp *qp, const struct shared *shared, const struct ibv_wc *wc,
+	       const struct oracle_view *view)
 {
 	struct world *world = qp->world;
-	struct request *req = sender_of(qp, view);
+	struct request *req = sender_of(qp, shared, view);
 	const uint32_t grh = qp->conf.type == IBV_QPT_UD ? GRH_LEN : 0;
 
 	if (!req || !request_takes_recv(req) || !is_whole(qp, req)) {
@@ -294,16 +299,16 @@ recv_succeeded(struct qp *qp, const struct ibv_wc *wc, const struct oracle_view 
 	if (grh && wc->src_qp != qp->peer->qpn)
 		world_complain(world, "qp 0x%x: receive %u: from whom?", qp->qpn,
 			       (unsigned)wc->wr_id);
-	const struct buffer buf = buffer_of(qp, wc->wr_id);
+	const struct buffer buf = buffer_of(qp, shared, wc->wr_id);
 
 	check_message(qp, req, &buf);
 }
 
 static void
-recv_failed(struct qp *qp, const struct ibv_wc *wc)
+recv_failed(struct qp *qp, const struct shared *shared, const struct ibv_wc *wc)
 {
 	struct world *world = qp->world;
-	const struct buffer buf = buffer_of(qp, wc->wr_id);
+	const struct buffer buf = buffer_of(qp, shared, wc->wr_id);
 
 	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
 		/* the first that did not complete may hold the beginning of a message */
@@ -326,14 +331,15 @@ recv_failed(struct qp *qp, const struct ibv_wc *wc)
 }
 
 static void
-recv_done(struct qp *qp, const struct ibv_wc *wc, const struct oracle_view *view)
+recv_done(struct qp *qp, struct shared *shared, const struct ibv_wc *wc,
+	  const struct oracle_view *view)
 {
 	struct world *world = qp->world;
 
-	if (qp->shared) {
-		bool *is_out = &qp->shared->is_out[wc->wr_id % SHARED_MAX];
+	if (shared) {
+		bool *is_out = &shared->is_out[wc->wr_id % SHARED_MAX];
 
-		if (wc->wr_id >= qp->shared->nb_bufs || !*is_out)
+		if (wc->wr_id >= shared->nb_bufs || !*is_out)
 			world_complain(world, "qp 0x%x: receive %u completes, which is not posted",
 				       qp->qpn, (unsigned)wc->wr_id);
 		*is_out = false;
@@ -344,11 +350,11 @@ recv_done(struct qp *qp, const struct ibv_wc *wc, const struct oracle_view *view
 	}
 	qp->nb_recv_done++;
 	if (wc->status != IBV_WC_SUCCESS)
-		recv_failed(qp, wc);
+		recv_failed(qp, shared, wc);
 	else if (qp->has_recv_failed)
 		world_complain(world, "qp 0x%x: a receive succeeds after an error", qp->qpn);
 	else if (!qp->is_forged)
-		recv_succeeded(qp, wc, view);
+		recv_succeeded(qp, shared, wc, view);
 }
 
 static void
@@ -360,6 +366,44 @@ keep(struct qp *qp, const struct ibv_wc *wc, bool is_recv)
 	qp->kept[qp->nb_kept++].is_recv = is_recv;
 }
 
+static void
+collect_recvs(struct qp *qp, struct uroce_cq *cq, struct shared *shared,
+	      const struct oracle_view *view)
+{
+	struct ibv_wc wc[POLL_NB];
+	int nb;
+
+	while ((nb = uroce_cq_poll(cq, POLL_NB, wc)) > 0) {
+		for (int i = 0; i < nb; i++) {
+			if (wc[i].qp_num != qp->qpn)
+				world_complain(qp->world, "qp 0x%x: a receive of qp 0x%x", qp->qpn,
+					       wc[i].qp_num);
+			keep(qp, &wc[i], true);
+			recv_done(qp, shared, &wc[i], view);
+		}
+	}
+}
+
+/* What completed is no longer out: after the completions were taken. */
+static void
+check_limits(struct qp *qp)
+{
+	struct shared *const own[XRC_SRQS] = { qp->shared };
+	struct shared *const *all = qp->srqs[0] ? qp->srqs : own;
+	const struct uroce_srq *told[XRC_SRQS + 1] = { NULL };
+	unsigned nb = 0;
+
+	if (!qp->shared)
+		return;
+	while ((qp->qpc.events & UROCE_QPC_SRQ_LIMIT) && nb <= XRC_SRQS &&
+	       (told[nb] = uroce_qpc_limited_srq(&qp->qpc)))
+		nb++;
+	if (qp->qpc.events & UROCE_QPC_SRQ_LIMIT && !nb)
+		world_complain(qp->world, "qp 0x%x: a limit was reached, of no queue", qp->qpn);
+	for (unsigned i = 0; i < XRC_SRQS && all[i]; i++)
+		shared_check_limit(all[i], told[0] == &all[i]->srq || told[1] == &all[i]->srq);
+}
+
 void
 ledger_collect(struct qp *qp, const struct oracle_view *view)
 {
@@ -368,13 +412,14 @@ ledger_collect(struct qp *qp, const struct oracle_view *view)
 
 	qp->events |= qp->qpc.events;
 	qp->has_drained = qp->has_drained || (qp->qpc.events & UROCE_QPC_SQ_DRAINED);
-	qp->qpc.events = 0;
-	while ((nb = uroce_cq_poll(&qp->recv_cq, POLL_NB, wc)) > 0) {
-		for (int i = 0; i < nb; i++) {
-			keep(qp, &wc[i], true);
-			recv_done(qp, &wc[i], view);
-		}
+	if (qp->srqs[0]) {
+		for (unsigned i = 0; i < XRC_SRQS; i++)
+			collect_recvs(qp, &qp->srqs[i]->cq, qp->srqs[i], view);
+	} else {
+		collect_recvs(qp, &qp->recv_cq, qp->shared, view);
 	}
+	check_limits(qp);
+	qp->qpc.events = 0;
 	while ((nb = uroce_cq_poll(&qp->send_cq, POLL_NB, wc)) > 0) {
 		for (int i = 0; i < nb; i++) {
 			keep(qp, &wc[i], false);
@@ -401,7 +446,7 @@ ledger_end(struct qp *qp)
 	if (qp->done != qp->nb_posted)
 		world_complain(world, "qp 0x%x: %u of %u requests are complete when all is over",
 			       qp->qpn, qp->done, qp->nb_posted);
-	if (is_dead && qp->shared && !(qp->events & UROCE_QPC_LAST_WQE))
+	if (is_dead && qp->shared && !qp->srqs[0] && !(qp->events & UROCE_QPC_LAST_WQE))
 		world_complain(world, "qp 0x%x is in ERR, and nobody was told of the last WQE",
 			       qp->qpn);
 	if (is_dead && !qp->shared && qp->nb_recv_done != qp->nb_recv_posted)

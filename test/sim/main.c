@@ -193,11 +193,14 @@ print_tally(const struct tally *tally)
 		[IBV_QPT_RC] = "RC",
 		[IBV_QPT_UC] = "UC",
 		[IBV_QPT_UD] = "UD",
+		[IBV_QPT_XRC_SEND] = "XRC initiator",
+		[IBV_QPT_XRC_RECV] = "XRC target",
 	};
 
 	for (unsigned i = 0; i < sizeof(services) / sizeof(services[0]); i++)
 		print_row("QPs", services[i] ? services[i] : "?", tally->services[i]);
 	print_row("QPs", "with an SRQ", tally->shared);
+	print_row("SRQs", "limit reached", tally->limits);
 	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		print_row("requests", ops[i] ? ops[i] : "?", tally->ops[i]);
 	print_sizes(tally);

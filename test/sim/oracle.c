@@ -74,8 +74,7 @@ may_execute(const struct qp *flow, const struct request *req, uint32_t nth)
 	if (req->bad == BAD_NONE)
 		return true;
 	if (req->bad == BAD_TOO_LONG)
-		return (nth + 1) * mtu_of(flow) <= (flow->peer->shared ? flow->peer->shared->buf_len
-								       : flow->peer->conf.recv_len);
+		return (nth + 1) * mtu_of(flow) <= qp_recv_len(flow->peer);
 	/* a READ that has nowhere to put its answer does no harm at the peer */
 	return req->bad == BAD_LKEY && request_needs_answer(req);
 }
@@ -226,7 +225,7 @@ oracle_settle(struct qp *flow, uint32_t upto)
 static bool
 is_connected(const struct qp *qp)
 {
-	return qp->conf.type == IBV_QPT_RC && !qp->is_forged;
+	return qp_is_reliable(qp) && !qp->is_forged;
 }
 
 static uint64_t
@@ -710,6 +709,8 @@ forgive_flow(struct qp *flow)
 static void
 forgive_recvs(struct qp *qp)
 {
+	if (qp->srqs[1])
+		qp->srqs[1]->is_loose = true;
 	if (qp->shared) {
 		qp->shared->is_loose = true;
 		return;

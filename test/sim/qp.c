@@ -32,6 +32,7 @@ make_queues(struct world *world, struct qp *qp)
 
 	uroce_sq_init(&qp->sq, world_alloc(world, uroce_ring_memsize(conf->sq_len, send_stride)),
 		      conf->sq_len, conf->max_sge, conf->max_inline, is_ud);
+	qp->sq.is_xrc = conf->type == IBV_QPT_XRC_SEND;
 	uroce_rq_init(&qp->rq, world_alloc(world, uroce_ring_memsize(conf->rq_len, recv_stride)),
 		      conf->rq_len, conf->max_sge);
 	uroce_cq_init(&qp->send_cq, world_alloc(world, uroce_cq_memsize(sq_cqes)), sq_cqes);
@@ -72,10 +73,10 @@ qp_create(struct world *world, struct host *host, const struct qp_conf *conf)
 		.conf = *conf,
 		.world = world,
 		.host = host,
-		.is_lenient = conf->type != IBV_QPT_RC,
 		.bad_recv = UINT32_MAX,
 		.sqd_limit = UINT32_MAX,
 	};
+	qp->is_lenient = !qp_is_reliable(qp);
 	qp->reqs = world_alloc(world, conf->max_requests * sizeof(*qp->reqs));
 	make_queues(world, qp);
 	make_memory(world, qp);
@@ -84,15 +85,23 @@ qp_create(struct world *world, struct host *host, const struct qp_conf *conf)
 		qp->shared = host->shared;
 		world->tally.shared++;
 	}
+	const bool is_xi = conf->type == IBV_QPT_XRC_SEND, is_xt = conf->type == IBV_QPT_XRC_RECV;
+
+	if (is_xt) {
+		memcpy(qp->srqs, host->xrc, sizeof(qp->srqs));
+		qp->shared = qp->srqs[0];
+	}
 	const struct uroce_qpc_conf qpc_conf = {
 		.type = conf->type,
 		.qpn = qp->qpn,
 		.pdn = host->pdn,
-		.sq = &qp->sq,
-		.rq = qp->shared ? NULL : &qp->rq,
-		.srq = qp->shared ? &qp->shared->srq : NULL,
-		.send_cq = &qp->send_cq,
-		.recv_cq = &qp->recv_cq,
+		.sq = is_xt ? NULL : &qp->sq,
+		.rq = qp->shared || is_xi ? NULL : &qp->rq,
+		.srq = qp->shared && !is_xt ? &qp->shared->srq : NULL,
+		.srqs = is_xt ? host->srqs : NULL,
+		.xrcd = is_xt ? HOST_XRCD : 0,
+		.send_cq = is_xt ? NULL : &qp->send_cq,
+		.recv_cq = is_xt || is_xi ? NULL : &qp->recv_cq,
 		.mrs = host->mrs,
 		.rd_pool = host->rd_pool,
 		.hold = host->hold,
@@ -134,7 +143,7 @@ make_path(struct qp *qp)
 /* Which attributes lead to a state, by the service. */
 static const struct {
 	int mask[IBV_QPS_ERR + 1];
-} steps[IBV_QPT_UD + 1] = {
+} steps[IBV_QPT_XRC_RECV + 1] = {
 	[IBV_QPT_RC] = { { [IBV_QPS_INIT] = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
 			   [IBV_QPS_RTR] = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 					   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
@@ -147,6 +156,19 @@ static const struct {
 			   [IBV_QPS_RTS] = IBV_QP_SQ_PSN } },
 	[IBV_QPT_UD] = { { [IBV_QPS_INIT] = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY,
 			   [IBV_QPS_RTS] = IBV_QP_SQ_PSN } },
+	[IBV_QPT_XRC_SEND] = { { [IBV_QPS_INIT] =
+					 IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+				 [IBV_QPS_RTR] = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+						 IBV_QP_RQ_PSN,
+				 [IBV_QPS_RTS] = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+						 IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+						 IBV_QP_MAX_QP_RD_ATOMIC } },
+	[IBV_QPT_XRC_RECV] = { { [IBV_QPS_INIT] =
+					 IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+				 [IBV_QPS_RTR] = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+						 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+						 IBV_QP_MIN_RNR_TIMER,
+				 [IBV_QPS_RTS] = IBV_QP_TIMEOUT | IBV_QP_SQ_PSN } },
 };
 
 int
@@ -336,6 +358,9 @@ qp_post(struct qp *qp)
 		wr.wr.rdma.remote_addr = req->remote;
 		wr.wr.rdma.rkey = req->rkey;
 	}
+	if (qp->conf.type == IBV_QPT_XRC_SEND)
+		wr.qp_type.xrc.remote_srqn =
+			req->bad == BAD_SRQ ? 0xfffffe : qp->peer->srqs[req->srq]->srq.srqn;
 	const int ret = uroce_sq_fill(&qp->sq, 0, &wr, qp->sq.has_path ? &qp->path : NULL,
 				      qp->conf.all_signaled);
 
@@ -347,6 +372,12 @@ qp_post(struct qp *qp)
 	uroce_ring_push(&qp->sq.ring, 1);
 	host_wake(qp->world, qp->host, qp->world->now_ns);
 	return 0;
+}
+
+uint32_t
+qp_recv_len(const struct qp *qp)
+{
+	return qp->shared ? qp->shared->buf_len : qp->conf.recv_len;
 }
 
 uint32_t

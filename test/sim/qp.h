@@ -35,6 +35,7 @@ enum bad {
 	BAD_LKEY,     /* lkey that never was */
 	BAD_TOO_LONG, /* SEND that does not fit the receive buffer */
 	BAD_RECV_KEY, /* the receive request that it meets has a bad lkey */
+	BAD_SRQ,      /* XRC: names a shared queue that is not there */
 	BAD_NB
 };
 
@@ -50,6 +51,7 @@ struct request {
 	uint32_t imm;   /* as written in wire order; the key to bind or invalidate */
 	uint32_t flags; /* enum ibv_send_flags */
 	enum bad bad;
+	uint8_t srq; /* XRC: which of the peer's shared queues it names */
 	uint64_t compare_add;
 	uint64_t swap;
 	/* the oracle's */
@@ -90,6 +92,9 @@ struct qp_conf {
 
 #define KEPT_MAX 128
 
+/** XRC shared queues of a host. */
+#define XRC_SRQS 2
+
 /** Why an end may be in ERR. */
 enum death {
 	DEATH_ORDERED = 1 << 0, /* its application said so */
@@ -107,7 +112,9 @@ struct qp {
 	struct world *world;
 	struct host *host;
 	struct qp *peer;
-	struct shared *shared; /* where its receives come from; NULL: its own queue */
+	struct shared
+		*shared; /* where its receives come from; XRC: the first; NULL: its own queue */
+	struct shared *srqs[XRC_SRQS]; /* XRC target: all that its peer may name */
 	struct uroce_path path;
 	uint32_t qpn;
 	bool is_gone;    /* destroyed, or its host died */
@@ -144,14 +151,15 @@ struct qp {
 	} * kept; /* KEPT_MAX of them, with is_kept */
 	uint32_t nb_kept;
 	/* the oracle's: of the requests posted here */
-	uint32_t done;         /* requests known to be complete */
-	uint32_t nb_psn;       /* packets of all that is posted */
-	uint32_t sent;         /* one past the newest packet sent */
-	uint32_t acked;        /* packets below are acknowledged, in the requester's opinion */
-	uint32_t acked_req;    /* the request that `acked` is in */
-	uint32_t exec;         /* packets below are executed, in the responder's opinion */
-	uint32_t exec_req;     /* the request that `exec` is in */
-	uint32_t next_taker;   /* receives: requests below have met theirs */
+	uint32_t done;      /* requests known to be complete */
+	uint32_t nb_psn;    /* packets of all that is posted */
+	uint32_t sent;      /* one past the newest packet sent */
+	uint32_t acked;     /* packets below are acknowledged, in the requester's opinion */
+	uint32_t acked_req; /* the request that `acked` is in */
+	uint32_t exec;      /* packets below are executed, in the responder's opinion */
+	uint32_t exec_req;  /* the request that `exec` is in */
+	/* receives: requests below have met theirs; XRC: by the queue that they name */
+	uint32_t next_taker[XRC_SRQS];
 	uint64_t *arrived;     /* bit i: packet i arrived intact at the peer */
 	uint32_t arrived_len;  /* words */
 	uint32_t rd_begin[32]; /* READs and atomics on the wire: [begin, end) in packets */
@@ -230,6 +238,17 @@ request_is_write(const struct request *req)
 	return req->opcode == IBV_WR_RDMA_WRITE || req->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
 	       (int)req->opcode == UROCE_WR_ATOMIC_WRITE;
 }
+
+/** Whether the service acknowledges: then nothing may be lost. */
+static inline bool
+qp_is_reliable(const struct qp *qp)
+{
+	return qp->conf.type == IBV_QPT_RC || qp->conf.type == IBV_QPT_XRC_SEND ||
+	       qp->conf.type == IBV_QPT_XRC_RECV;
+}
+
+/** Most bytes of a message that it can receive. */
+uint32_t qp_recv_len(const struct qp *qp);
 
 /** Whether it uses up a receive request. */
 static inline bool

@@ -12,11 +12,12 @@
 #include "host.h"
 
 struct shared *
-shared_create(struct world *world, struct host *host, uint32_t nb_bufs, uint32_t buf_len)
+shared_create(struct world *world, struct host *host, uint32_t nb_bufs, uint32_t buf_len,
+	      bool is_xrc)
 {
 	struct shared *shared = world_alloc(world, sizeof(*shared));
 	const uint32_t mem_len = nb_bufs * (buf_len + 16);
-	const struct uroce_srq_conf conf = { .max_wr = nb_bufs, .max_sge = 1, .pdn = host->pdn };
+	struct uroce_srq_conf conf = { .max_wr = nb_bufs, .max_sge = 1, .pdn = host->pdn };
 
 	assert(nb_bufs <= SHARED_MAX);
 	*shared = (struct shared){
@@ -27,7 +28,14 @@ shared_create(struct world *world, struct host *host, uint32_t nb_bufs, uint32_t
 		.mem_len = mem_len,
 		.buf_len = buf_len,
 		.nb_bufs = nb_bufs,
+		.is_xrc = is_xrc,
 	};
+	if (is_xrc) {
+		uroce_cq_init(&shared->cq, world_alloc(world, uroce_cq_memsize(2 * nb_bufs)),
+			      2 * nb_bufs);
+		conf.cq = &shared->cq;
+		conf.xrcd = HOST_XRCD;
+	}
 	world->next_iova += (mem_len + 0xffffu) & ~UINT64_C(0xffff);
 	uroce_srq_init(&shared->srq, world_alloc(world, uroce_srq_memsize(nb_bufs, 1)), &conf);
 	const struct uroce_mr_conf mr = {
@@ -37,12 +45,68 @@ shared_create(struct world *world, struct host *host, uint32_t nb_bufs, uint32_t
 		.pdn = host->pdn,
 		.access = IBV_ACCESS_LOCAL_WRITE,
 	};
-	const int ret = uroce_mr_add(host->mrs, &mr, &shared->key);
+	int ret = uroce_mr_add(host->mrs, &mr, &shared->key);
+
+	if (is_xrc)
+		ret |= uroce_srq_table_add(host->srqs, &shared->srq);
 
 	assert(ret == 0 && world->nb_shared < SHAREDS_MAX);
 	(void)ret;
 	world->shared[world->nb_shared++] = shared;
 	return shared;
+}
+
+/* Of what is out, posted is what no QP has in its hands. */
+static uint32_t
+nb_posted(const struct shared *shared)
+{
+	uint32_t nb = 0;
+
+	for (uint32_t i = 0; i < shared->nb_bufs; i++)
+		nb += shared->is_out[i];
+	for (uint32_t i = 0; i < shared->world->nb_qps; i++) {
+		const struct qp *qp = shared->world->qps[i];
+
+		nb -= !qp->is_gone && qp->qpc.srq == &shared->srq && qp->qpc.resp.recv;
+	}
+	return nb;
+}
+
+void
+shared_check_limit(struct shared *shared, bool is_told)
+{
+	struct world *world = shared->world;
+
+	if (!shared->limit && !is_told)
+		return;
+	const uint32_t nb = nb_posted(shared);
+
+	if (nb != shared->srq.nb_posted)
+		world_complain(world, "a shared queue has %u requests, and says %u", nb,
+			       shared->srq.nb_posted);
+	if (is_told && nb >= shared->limit)
+		world_complain(world, "a shared queue is at its limit of %u with %u requests",
+			       shared->limit, nb);
+	if (!is_told && nb < shared->limit)
+		world_complain(world,
+			       "a shared queue fell to %u, below its limit of %u, in silence", nb,
+			       shared->limit);
+	if (is_told)
+		shared->limit = 0;
+	world->tally.limits += is_told;
+}
+
+static void
+arm(struct shared *shared)
+{
+	const uint32_t limit = rng_between(&shared->world->rng, 1, shared->nb_bufs);
+
+	if (shared->limit || !rng_one_in(&shared->world->rng, 4))
+		return;
+	/* the answer is the event */
+	if (uroce_srq_arm(&shared->srq, limit) != (nb_posted(shared) < limit))
+		world_complain(shared->world, "a shared queue is armed the wrong way");
+	shared->limit = uroce_srq_limit(&shared->srq);
 }
 
 void
@@ -66,6 +130,7 @@ shared_post(struct shared *shared)
 			world_complain(shared->world, "a shared queue has lost a slot");
 		shared->is_out[i] = true;
 	}
+	arm(shared);
 }
 
 void

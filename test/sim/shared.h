@@ -21,6 +21,7 @@ struct world;
 
 struct shared {
 	struct uroce_srq srq;
+	struct uroce_cq cq; /* XRC: its own */
 	struct world *world;
 	uint8_t *mem;
 	uint8_t *shadow;
@@ -30,14 +31,23 @@ struct shared {
 	uint32_t buf_len;
 	uint32_t nb_bufs;
 	bool is_out[SHARED_MAX]; /* buffer i is posted */
-	bool is_loose;           /* messages may have been cut off in it */
-	uint64_t post_ns;        /* nothing is posted before that */
+	bool is_xrc;
+	bool is_loose;    /* messages may have been cut off in it */
+	uint32_t limit;   /* armed; 0: not */
+	uint64_t post_ns; /* nothing is posted before that */
 };
 
+/** @param is_xrc  one that peers name, of the host's domain, with a completion queue of its own */
 struct shared *shared_create(struct world *world, struct host *host, uint32_t nb_bufs,
-			     uint32_t buf_len);
+			     uint32_t buf_len, bool is_xrc);
 
-/** Post the buffers that are not posted. */
+/**
+ * A QP that uses it may have taken of it: the limit event came when it had to, and not otherwise.
+ * @param is_told  the event came
+ */
+void shared_check_limit(struct shared *shared, bool is_told);
+
+/** Post the buffers that are not posted; now and then, arm the limit. */
 void shared_post(struct shared *shared);
 
 static inline uint32_t

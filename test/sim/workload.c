@@ -144,11 +144,12 @@ static struct qp_conf
 draw_conf(struct world *world, const struct budget *budget)
 {
 	struct rng *rng = &world->rng;
-	const uint32_t kind = rng_below(rng, 10);
+	const uint32_t kind = rng_below(rng, 20);
 	struct qp_conf conf = {
-		.type = kind < 7   ? IBV_QPT_RC
-			: kind < 9 ? IBV_QPT_UC
-				   : IBV_QPT_UD,
+		.type = kind < 11   ? IBV_QPT_RC
+			: kind < 15 ? IBV_QPT_XRC_SEND
+			: kind < 18 ? IBV_QPT_UC
+				    : IBV_QPT_UD,
 		.max_requests = REQUESTS_MAX,
 		.access = ACCESS_ALL,
 	};
@@ -349,12 +350,16 @@ spoil(struct qp *qp, struct request *req)
 {
 	struct rng *rng = &qp->world->rng;
 	const bool is_send = request_is_send(req);
-	enum bad bad = (enum bad)rng_between(rng, BAD_KEY, BAD_NB - 1);
+	enum bad bad = (enum bad)rng_between(rng, BAD_KEY, BAD_RECV_KEY);
 
 	/* what was invalidated is worth more than one try in nine */
 	if (qp->peer->dead_window && request_is_write(req) && rng_one_in(rng, 2))
 		bad = BAD_DEAD_KEY;
 
+	if (qp->conf.type == IBV_QPT_XRC_SEND && !request_is_local(req) && rng_one_in(rng, 4)) {
+		req->bad = BAD_SRQ;
+		return;
+	}
 	if (!req->len || (qp->is_lenient && bad != BAD_LKEY))
 		return;
 	if (req->opcode == IBV_WR_SEND_WITH_INV || (int)req->opcode == UROCE_WR_ATOMIC_WRITE)
@@ -401,9 +406,7 @@ spoil(struct qp *qp, struct request *req)
 		break;
 	case BAD_TOO_LONG:
 		req->flags &= ~(uint32_t)IBV_SEND_INLINE;
-		req->len =
-			(qp->peer->shared ? qp->peer->shared->buf_len : qp->peer->conf.recv_len) +
-			rng_between(rng, 1, 3 * mtu_of(qp));
+		req->len = qp_recv_len(qp->peer) + rng_between(rng, 1, 3 * mtu_of(qp));
 		break;
 	case BAD_RECV_KEY: {
 		if (qp->peer->shared)
@@ -415,6 +418,7 @@ spoil(struct qp *qp, struct request *req)
 		qp->peer->bad_recv = nb;
 		break;
 	}
+	case BAD_SRQ: /* drawn above */
 	case BAD_NONE:
 	case BAD_NB:
 		return;
@@ -430,6 +434,8 @@ plan_request(struct qp *qp, uint32_t len, struct pieces *ours, struct pieces *th
 	const uint32_t grh = qp->conf.type == IBV_QPT_UD ? 40 : 0;
 
 	req->opcode = draw_opcode(rng, qp->conf.type);
+	if (qp->conf.type == IBV_QPT_XRC_SEND)
+		req->srq = (uint8_t)rng_below(rng, XRC_SRQS);
 	if (len > qp->conf.recv_len - grh && request_is_send(req))
 		req->opcode = qp->conf.type == IBV_QPT_UD ? req->opcode : IBV_WR_RDMA_WRITE;
 	req->len = len;
@@ -535,7 +541,16 @@ share(struct world *world, struct host *host, uint32_t buf_len)
 {
 	if (!host->shared)
 		host->shared = shared_create(world, host, rng_between(&world->rng, 2, 16),
-					     least(buf_len, 65536));
+					     least(buf_len, 65536), false);
+}
+
+/* The host's shared queues that XRC initiators name, all for messages of one length. */
+static void
+share_xrc(struct world *world, struct host *host, uint32_t buf_len)
+{
+	for (unsigned i = 0; i < XRC_SRQS && !host->xrc[XRC_SRQS - 1]; i++)
+		host->xrc[i] = shared_create(world, host, rng_between(&world->rng, 2, 16),
+					     least(buf_len, 65536), true);
 }
 
 static void
@@ -557,7 +572,10 @@ connect_ends(struct world *world, const struct budget *budget)
 	conf.rq_len = conf.nb_bufs;
 	const uint32_t area = ATOMICS_LEN + OVERLAP_LEN + GAP;
 
-	if (conf.type != IBV_QPT_UD && rng_one_in(&world->rng, 3)) {
+	if (conf.type == IBV_QPT_XRC_SEND) {
+		share_xrc(world, host_b, conf.recv_len);
+		conf.recv_len = least(conf.recv_len, host_b->xrc[0]->buf_len);
+	} else if (conf.type != IBV_QPT_UD && rng_one_in(&world->rng, 3)) {
 		conf.is_shared = true;
 		share(world, host_a, conf.recv_len);
 		share(world, host_b, conf.recv_len);
@@ -566,11 +584,15 @@ connect_ends(struct world *world, const struct budget *budget)
 				      least(host_a->shared->buf_len, host_b->shared->buf_len));
 	}
 	conf.mem_len = area + pieces_len + conf.nb_bufs * (conf.recv_len + 16);
-	struct qp *a = make_end(world, host_a, conf), *b = make_end(world, host_b, conf);
+	struct qp *a = make_end(world, host_a, conf);
+
+	if (conf.type == IBV_QPT_XRC_SEND)
+		conf.type = IBV_QPT_XRC_RECV;
+	struct qp *b = make_end(world, host_b, conf);
 	struct pieces of_a = { area, area + pieces_len }, of_b = of_a;
 
 	qp_connect(a, b);
-	if (conf.type == IBV_QPT_RC && rng_one_in(&world->rng, 2)) {
+	if (qp_is_reliable(a) && rng_one_in(&world->rng, 2)) {
 		const enum uroce_mw_kind kind =
 			rng_one_in(&world->rng, 2) ? UROCE_MW_2A : UROCE_MW_2B;
 
@@ -579,7 +601,7 @@ connect_ends(struct world *world, const struct budget *budget)
 	}
 	/* a datagram may be as long as the port allows, whatever the path */
 	plan_requests(a, budget, &of_a, &of_b);
-	if (is_both)
+	if (is_both && a->conf.type != IBV_QPT_XRC_SEND)
 		plan_requests(b, budget, &of_b, &of_a);
 	draw_pace(a);
 	draw_pace(b);
@@ -672,6 +694,7 @@ workload_bad_name(unsigned bad)
 		[BAD_RANGE] = "out of range", [BAD_RIGHT] = "right not granted",
 		[BAD_ALIGN] = "misaligned",   [BAD_LKEY] = "lkey unknown",
 		[BAD_TOO_LONG] = "too long",  [BAD_RECV_KEY] = "lkey of the receive",
+		[BAD_SRQ] = "SRQ unknown",
 	};
 
 	return bad < BAD_NB ? names[bad] : "?";

@@ -18,6 +18,7 @@
 #define ARENA_LEN    (96u << 20)
 #define NB_MR        256
 #define NB_RD_BLOCKS 72
+#define NB_SRQS      16
 #define EVENTS_MAX   4000000
 
 void
@@ -153,6 +154,8 @@ world_add_host(struct world *world)
 					secret);
 	host->rd_pool = uroce_rd_pool_init(world_alloc(world, uroce_rd_pool_memsize(NB_RD_BLOCKS)),
 					   NB_RD_BLOCKS);
+	host->srqs =
+		uroce_srq_table_init(world_alloc(world, uroce_srq_table_memsize(NB_SRQS)), NB_SRQS);
 	add_regions(world, host);
 	return host;
 }

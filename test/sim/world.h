@@ -25,7 +25,10 @@
 #define QPS_MAX   136
 
 /** Shared receive queues. */
-#define SHAREDS_MAX 8
+#define SHAREDS_MAX 64
+
+/** The XRC domain of every host. */
+#define HOST_XRCD 5
 
 /** The address of the noise in requests, at each host. */
 #define NOISE_IOVA (UINT64_C(1) << 40)
@@ -41,7 +44,9 @@ struct host {
 	struct link link;
 	struct uroce_mr_table *mrs;
 	struct uroce_rd_pool *rd_pool;
-	struct shared *shared;   /* its shared receive queue; NULL: none */
+	struct shared *shared; /* its shared receive queue; NULL: none */
+	struct shared *xrc[2]; /* XRC_SRQS of them; NULL: none */
+	struct uroce_srq_table *srqs;
 	struct uroce_hold *hold; /* NULL: nothing is placed early or held */
 	struct uroce_qpc_limits limits;
 	uint8_t idx;
@@ -75,14 +80,15 @@ struct tally {
 	uint64_t bytes;
 	uint64_t retransmits;
 	uint64_t shared;    /* QPs with a shared receive queue */
+	uint64_t limits;    /* of shared receive queues that were reached */
 	uint64_t spurious;  /* packets that arrived again */
 	uint64_t ops[16];   /* by enum ibv_wr_opcode */
 	uint64_t sizes[34]; /* by the number of bits of the length */
 	uint64_t statuses[32];
 	uint64_t faults[FAULT_NB];
-	uint64_t services[8]; /* QPs, by enum ibv_qp_type */
-	uint64_t lives[16];   /* by enum life_kind */
-	uint64_t bads[16];    /* by enum bad */
+	uint64_t services[16]; /* QPs, by enum ibv_qp_type */
+	uint64_t lives[16];    /* by enum life_kind */
+	uint64_t bads[16];     /* by enum bad */
 };
 
 struct world {

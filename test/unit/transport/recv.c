@@ -113,6 +113,8 @@ recv__limit_is_told_once(void **state)
 		pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 10 });
 		pair_run(&pair);
 		assert_int_equal(pair_events(&pair, B), i == 1 ? UROCE_QPC_SRQ_LIMIT : 0);
+		assert_ptr_equal(uroce_qpc_limited_srq(&pair.host[B].qpc),
+				 i == 1 ? &pair.host[B].srq : NULL);
 	}
 }
 

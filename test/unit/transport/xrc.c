@@ -256,6 +256,37 @@ xrc__reset_of_a_target_takes_its_completions_along(void **state)
 }
 
 static void
+qpc_limited_srq__names_each_queue_that_fell(void **state)
+{
+	static _Alignas(64) uint8_t mem[4096];
+	struct uroce_srq *first = &pair.host[B].srq, *second = &pair.host[B].other_srq;
+	const uint32_t srqn = second->srqn;
+	const struct uroce_srq_conf conf = {
+		.max_wr = 2, .max_sge = 1, .pdn = first->pdn, .xrcd = first->xrcd, .cq = first->cq
+	};
+	const struct ibv_recv_wr nothing = { .wr_id = 9 };
+	struct pair_pkt pkt = { .opcode = UROCE_SERVICE_XRC << 5 | UROCE_OP_SEND_ONLY };
+
+	(void)state;
+	uroce_srq_init(second, mem, &conf);
+	second->srqn = srqn;
+	assert_int_equal(uroce_srq_post(second, &nothing), 0);
+	pair_post_recv(&pair, B, 0, 0);
+	assert_false(uroce_srq_arm(first, 1));
+	assert_false(uroce_srq_arm(second, 1));
+	assert_null(uroce_qpc_limited_srq(&pair.host[B].qpc));
+	pkt.srqn = first->srqn;
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
+	pkt.psn = 1;
+	pkt.srqn = second->srqn;
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
+	assert_int_equal(pair_events(&pair, B) & UROCE_QPC_SRQ_LIMIT, UROCE_QPC_SRQ_LIMIT);
+	assert_ptr_equal(uroce_qpc_limited_srq(&pair.host[B].qpc), first);
+	assert_ptr_equal(uroce_qpc_limited_srq(&pair.host[B].qpc), second);
+	assert_null(uroce_qpc_limited_srq(&pair.host[B].qpc));
+}
+
+static void
 qpc_forget_srq__cuts_off_the_message_that_uses_it(void **state)
 {
 	struct pair_pkt pkt = {
@@ -292,6 +323,7 @@ main(void)
 		TEST(xrc__each_end_has_one_role),
 		TEST(xrc__states_of_a_target_without_a_send_queue),
 		TEST(xrc__reset_of_a_target_takes_its_completions_along),
+		TEST(qpc_limited_srq__names_each_queue_that_fell),
 		TEST(qpc_forget_srq__cuts_off_the_message_that_uses_it),
 	};
 
