@@ -193,9 +193,15 @@ uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 	/* a long READ of the peer leaves half of the burst to our own requests */
 	if (is_rc)
 		nb = uroce_resp_send(qpc, out, max - max / 2, now_ns);
-	nb += send_requests(qpc, out + nb, max - nb, now_ns);
-	if (is_rc)
+	const unsigned nb_req = send_requests(qpc, out + nb, max - nb, now_ns);
+
+	nb += nb_req;
+	if (is_rc) {
+		/* may put the QP into ERR; what is in `out` must not be flushed before it is gathered */
+		qpc->is_lending = nb_req > 0;
 		nb += uroce_resp_send(qpc, out + nb, max - nb, now_ns);
+		qpc->is_lending = false;
+	}
 	qpc->stats.tx_packets += nb;
 	return nb;
 }
@@ -203,7 +209,13 @@ uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 void
 uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	if (!uroce_qpc_is_reliable(qpc) && qpc->state >= IBV_QPS_RTS && qpc->state <= IBV_QPS_SQD)
+	const bool is_sending = qpc->state == IBV_QPS_RTS || qpc->state == IBV_QPS_SQD;
+
+	if (qpc->state == IBV_QPS_ERR)
+		uroce_done_flush(qpc, now_ns);
+	else if (is_sending && uroce_qpc_is_reliable(qpc))
+		uroce_req_fail_if_faulty(qpc, now_ns);
+	else if (is_sending)
 		uroce_req_sent(qpc, now_ns);
 }
 
@@ -238,7 +250,8 @@ uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns)
 	qpc->resp.operation = UROCE_OPERATION_NONE;
 	uroce_early_discard(qpc);
 	uroce_req_reset(qpc);
-	uroce_done_flush(qpc, now_ns);
+	if (!qpc->is_lending) /* else by uroce_qpc_sent() */
+		uroce_done_flush(qpc, now_ns);
 	/* nothing more is taken from the shared queue, and what was is complete [IBA 11.6.3.2] */
 	if (qpc->srq && !qpc->srqs)
 		qpc->events |= UROCE_QPC_LAST_WQE;

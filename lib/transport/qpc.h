@@ -240,6 +240,7 @@ struct uroce_qpc {
 	bool is_established; /* COMM_EST was raised */
 	bool is_req_gbn;
 	bool is_resp_gbn;
+	bool is_lending; /* frames are built that refer to requests: these must stay */
 	uint16_t window_psns;
 	uint16_t pkey;
 	uint32_t qpn;
@@ -298,7 +299,11 @@ enum uroce_verdict uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt 
 unsigned uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 			uint64_t now_ns);
 
-/** The frames of uroce_qpc_send() no longer refer to user memory: UC and UD requests complete. */
+/**
+ * The frames of uroce_qpc_send() no longer refer to user memory: UC and UD requests complete; a request
+ * that could not be sent fails, and what is to be flushed is flushed. To be called after every send,
+ * also after one that built nothing.
+ */
 void uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** When uroce_qpc_expire() must be called; UROCE_NEVER: no timer armed. */

@@ -578,7 +578,9 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 		req->ack_deadline = now_ns + qpc->ack_timeout_ns;
 	if (req->is_local_done)
 		uroce_comp_retire_local(qpc, now_ns);
-	uroce_req_fail_if_faulty(qpc, now_ns);
+	/* packets of the same request may be among those built: not before they are gathered */
+	if (!nb)
+		uroce_req_fail_if_faulty(qpc, now_ns);
 	return nb;
 }
 

@@ -16,11 +16,12 @@
 
 /* How a bad request ends that the other side, or our own, refuses. */
 static const enum ibv_wc_status bad_status[BAD_NB] = {
-	[BAD_KEY] = IBV_WC_REM_ACCESS_ERR,   [BAD_DEAD_KEY] = IBV_WC_REM_ACCESS_ERR,
-	[BAD_PD] = IBV_WC_REM_ACCESS_ERR,    [BAD_RANGE] = IBV_WC_REM_ACCESS_ERR,
-	[BAD_RIGHT] = IBV_WC_REM_ACCESS_ERR, [BAD_ALIGN] = IBV_WC_REM_INV_REQ_ERR,
-	[BAD_LKEY] = IBV_WC_LOC_PROT_ERR,    [BAD_TOO_LONG] = IBV_WC_REM_INV_REQ_ERR,
-	[BAD_RECV_KEY] = IBV_WC_REM_OP_ERR,  [BAD_SRQ] = IBV_WC_REM_INV_REQ_ERR,
+	[BAD_KEY] = IBV_WC_REM_ACCESS_ERR,     [BAD_DEAD_KEY] = IBV_WC_REM_ACCESS_ERR,
+	[BAD_PD] = IBV_WC_REM_ACCESS_ERR,      [BAD_RANGE] = IBV_WC_REM_ACCESS_ERR,
+	[BAD_RIGHT] = IBV_WC_REM_ACCESS_ERR,   [BAD_ALIGN] = IBV_WC_REM_INV_REQ_ERR,
+	[BAD_LKEY] = IBV_WC_LOC_PROT_ERR,      [BAD_TOO_LONG] = IBV_WC_REM_INV_REQ_ERR,
+	[BAD_RECV_KEY] = IBV_WC_REM_OP_ERR,    [BAD_SRQ] = IBV_WC_REM_INV_REQ_ERR,
+	[BAD_LKEY_LATE] = IBV_WC_LOC_PROT_ERR,
 };
 
 static const enum ibv_wc_opcode wc_opcodes[] = {
@@ -52,7 +53,7 @@ succeed(struct qp *qp, const struct request *req)
 	struct world *world = qp->world;
 	const uint32_t end = req->first + req->nb_psn;
 
-	if (req->bad && !qp->is_lenient)
+	if (req->bad && !req->is_cancelled && !qp->is_lenient)
 		world_complain(world, "qp 0x%x: a bad request succeeded", qp->qpn);
 	if (!qp_is_reliable(qp) || qp->is_forged)
 		return;
@@ -120,7 +121,8 @@ is_due(const struct qp *qp, const struct request *req, enum ibv_wc_status status
 	if (status == IBV_WC_WR_FLUSH_ERR)
 		return qp->deaths & (DEATH_ORDERED | DEATH_PEER);
 	if (!qp_is_reliable(qp))
-		return (req->bad == BAD_LKEY && status == IBV_WC_LOC_PROT_ERR) ||
+		return ((req->bad == BAD_LKEY || req->bad == BAD_LKEY_LATE) &&
+			status == IBV_WC_LOC_PROT_ERR) ||
 		       (req->bad == BAD_TOO_LONG && status == IBV_WC_LOC_LEN_ERR);
 	if (status == IBV_WC_RETRY_EXC_ERR)
 		return is_retry_spent(qp);
@@ -412,6 +414,12 @@ ledger_collect(struct qp *qp, const struct oracle_view *view)
 
 	qp->events |= qp->qpc.events;
 	qp->has_drained = qp->has_drained || (qp->qpc.events & UROCE_QPC_SQ_DRAINED);
+	qp->is_drained = qp->is_drained || qp->has_drained;
+	if (qp->qpc.events & UROCE_QPC_COMM_EST) {
+		if (qp->nb_est++ || qp->qpc.state != IBV_QPS_RTR || (!view && !qp->is_forged))
+			world_complain(qp->world, "qp 0x%x: COMM_EST in state %u", qp->qpn,
+				       qp->qpc.state);
+	}
 	if (qp->srqs[0]) {
 		for (unsigned i = 0; i < XRC_SRQS; i++)
 			collect_recvs(qp, &qp->srqs[i]->cq, qp->srqs[i], view);

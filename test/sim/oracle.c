@@ -75,6 +75,8 @@ may_execute(const struct qp *flow, const struct request *req, uint32_t nth)
 		return true;
 	if (req->bad == BAD_TOO_LONG)
 		return (nth + 1) * mtu_of(flow) <= qp_recv_len(flow->peer);
+	if (req->bad == BAD_LKEY_LATE)
+		return (nth + 1) * mtu_of(flow) <= req->len / 2;
 	/* a READ that has nowhere to put its answer does no harm at the peer */
 	return req->bad == BAD_LKEY && request_needs_answer(req);
 }
@@ -345,7 +347,8 @@ find_landing(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *vie
 			return;
 		view->land_len = pkt->payload_len;
 	}
-	if (!view->land_len || req->bad || at + view->land_len > qp->conf.mem_len)
+	if (!view->land_len || (req->bad && req->bad != BAD_LKEY_LATE) ||
+	    at + view->land_len > qp->conf.mem_len)
 		return;
 	view->land_at = at;
 	view->land = qp->mem + at;
@@ -475,6 +478,9 @@ oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracl
 	const bool is_response = pkt->op->flags & UROCE_OPF_RESPONSE;
 
 	ledger_collect(qp, view);
+	if (qp->qpc.state == IBV_QPS_RTR && !is_response && !qp->is_forged &&
+	    (verdict == UROCE_VERDICT_REQUEST || verdict == UROCE_VERDICT_DATAGRAM) && !qp->nb_est)
+		world_complain(qp->world, "qp 0x%x: a request in RTR, and no COMM_EST", qp->qpn);
 	if (view->req && qp->is_lenient)
 		check_lenient(qp, pkt, view, verdict);
 	else if (view->land && view->is_past)
@@ -518,6 +524,10 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 	if (qp->qpc.state != IBV_QPS_RTS && qp->qpc.state != IBV_QPS_SQD)
 		world_complain(world, "qp 0x%x sends a request in state %u", qp->qpn,
 			       qp->qpc.state);
+	/* its payload is somebody's memory until the frame is built */
+	if (req - qp->reqs < (ptrdiff_t)qp->done)
+		world_complain(world, "qp 0x%x: request %u is complete, and its memory is lent",
+			       qp->qpn, (unsigned)(req - qp->reqs));
 	if (idx >= qp->sqd_limit)
 		world_complain(world, "qp 0x%x begins a request in SQD", qp->qpn);
 	if (is_connected(qp) && idx < qp->acked)
@@ -653,6 +663,7 @@ oracle_modified(struct qp *qp, enum ibv_qp_state to)
 	ledger_collect(qp, NULL);
 	qp->sqd_limit = UINT32_MAX;
 	qp->has_drained = false;
+	qp->is_drained = to == IBV_QPS_SQD && qp->is_drained;
 	if (to == IBV_QPS_SQD && qp->qpc.state == IBV_QPS_SQD && !qp->is_lenient)
 		qp->sqd_limit = begun < qp->nb_posted ? qp->reqs[begun].first : qp->nb_psn;
 	qp->progress_ns = qp->world->now_ns;
@@ -702,7 +713,8 @@ forgive_flow(struct qp *flow)
 	}
 	const struct request *req = qp_request_at(flow, flow->exec);
 
-	if (req && request_is_write(req) && !req->bad && flow->exec > req->first)
+	if (req && request_is_write(req) && (!req->bad || req->bad == BAD_LKEY_LATE) &&
+	    flow->exec > req->first)
 		forgive(flow->peer, req->land, req->len);
 }
 

@@ -306,6 +306,11 @@ make_list(struct qp *qp, const struct request *req, struct ibv_sge *sge)
 		at = (uintptr_t)qp->world->noise + req->src;
 	if (req->bad == BAD_LKEY)
 		lkey ^= 0x5a00;
+	if (req->bad == BAD_LKEY_LATE) {
+		sge[0] = (struct ibv_sge){ at, left / 2, lkey };
+		sge[1] = (struct ibv_sge){ at + left / 2, left - left / 2, lkey ^ 0x5a00 };
+		return 2;
+	}
 	/* the split depends on the request alone */
 	uint32_t lot = req->src ^ req->len ^ req->local;
 

@@ -26,16 +26,17 @@ struct world;
 /** What is wrong with a request, on purpose. */
 enum bad {
 	BAD_NONE,
-	BAD_KEY,      /* rkey that never was */
-	BAD_DEAD_KEY, /* rkey that was withdrawn */
-	BAD_PD,       /* rkey of another protection domain */
-	BAD_RANGE,    /* beyond the end of the region */
-	BAD_RIGHT,    /* WRITE or atomic where only READ is granted */
-	BAD_ALIGN,    /* atomic at an odd address */
-	BAD_LKEY,     /* lkey that never was */
-	BAD_TOO_LONG, /* SEND that does not fit the receive buffer */
-	BAD_RECV_KEY, /* the receive request that it meets has a bad lkey */
-	BAD_SRQ,      /* XRC: names a shared queue that is not there */
+	BAD_KEY,       /* rkey that never was */
+	BAD_DEAD_KEY,  /* rkey that was withdrawn */
+	BAD_PD,        /* rkey of another protection domain */
+	BAD_RANGE,     /* beyond the end of the region */
+	BAD_RIGHT,     /* WRITE or atomic where only READ is granted */
+	BAD_ALIGN,     /* atomic at an odd address */
+	BAD_LKEY,      /* lkey that never was */
+	BAD_TOO_LONG,  /* SEND that does not fit the receive buffer */
+	BAD_RECV_KEY,  /* the receive request that it meets has a bad lkey */
+	BAD_SRQ,       /* XRC: names a shared queue that is not there */
+	BAD_LKEY_LATE, /* lkey that never was, of the second half */
 	BAD_NB
 };
 
@@ -51,7 +52,9 @@ struct request {
 	uint32_t imm;   /* as written in wire order; the key to bind or invalidate */
 	uint32_t flags; /* enum ibv_send_flags */
 	enum bad bad;
-	uint8_t srq; /* XRC: which of the peer's shared queues it names */
+	uint8_t srq;       /* XRC: which of the peer's shared queues it names */
+	bool is_needed;    /* a later request builds on it: it is not to be cancelled */
+	bool is_cancelled; /* it sends nothing */
 	uint64_t compare_add;
 	uint64_t swap;
 	/* the oracle's */
@@ -177,6 +180,8 @@ struct qp {
 	bool has_failed; /* a request ended in an error: from now on all is flushed */
 	bool has_recv_failed;
 	bool has_drained; /* SQ_DRAINED came with the last call */
+	bool is_drained;  /* it came since the QP is in SQD */
+	uint32_t nb_est;  /* COMM_EST came so often */
 	uint32_t nb_flushed_recv;
 	uint32_t deaths;   /* enum death */
 	uint32_t bad_seen; /* bit i: a request of the peer with enum bad i reached it */
@@ -254,7 +259,8 @@ uint32_t qp_recv_len(const struct qp *qp);
 static inline bool
 request_takes_recv(const struct request *req)
 {
-	return request_is_send(req) || req->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	return !req->is_cancelled &&
+	       (request_is_send(req) || req->opcode == IBV_WR_RDMA_WRITE_WITH_IMM);
 }
 
 /** Whether it sends nothing. */

@@ -360,6 +360,12 @@ spoil(struct qp *qp, struct request *req)
 		req->bad = BAD_SRQ;
 		return;
 	}
+	if (rng_one_in(rng, 4) && (is_send || request_is_write(req)) && req->len > mtu_of(qp) &&
+	    qp->conf.max_sge >= 2) {
+		req->flags &= ~(uint32_t)IBV_SEND_INLINE;
+		req->bad = BAD_LKEY_LATE;
+		return;
+	}
 	if (!req->len || (qp->is_lenient && bad != BAD_LKEY))
 		return;
 	if (req->opcode == IBV_WR_SEND_WITH_INV || (int)req->opcode == UROCE_WR_ATOMIC_WRITE)
@@ -419,6 +425,7 @@ spoil(struct qp *qp, struct request *req)
 		break;
 	}
 	case BAD_SRQ: /* drawn above */
+	case BAD_LKEY_LATE:
 	case BAD_NONE:
 	case BAD_NB:
 		return;
@@ -694,7 +701,7 @@ workload_bad_name(unsigned bad)
 		[BAD_RANGE] = "out of range", [BAD_RIGHT] = "right not granted",
 		[BAD_ALIGN] = "misaligned",   [BAD_LKEY] = "lkey unknown",
 		[BAD_TOO_LONG] = "too long",  [BAD_RECV_KEY] = "lkey of the receive",
-		[BAD_SRQ] = "SRQ unknown",
+		[BAD_SRQ] = "SRQ unknown",    [BAD_LKEY_LATE] = "lkey of the second half",
 	};
 
 	return bad < BAD_NB ? names[bad] : "?";

@@ -174,6 +174,80 @@ req_send__what_uc_does_not_have_is_refused(void **state)
 	}
 }
 
+/* --- what is in frames that are not gathered yet is not complete --- */
+
+#define NB_TXD 8
+
+/* Headers for a burst. */
+static void
+make_room(struct uroce_txd txd[NB_TXD])
+{
+	static uint8_t hdr[NB_TXD][UROCE_HDR_MAX];
+
+	for (unsigned i = 0; i < NB_TXD; i++)
+		txd[i].hdr = hdr[i];
+}
+
+static void
+qpc_sent__fault_waits_for_the_packets_before_it(void **state)
+{
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC };
+	struct uroce_txd txd[NB_TXD];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct pair_conf conf = pair_conf(types[i]);
+
+		pair_open(&pair, &conf);
+		struct ibv_sge sge[2] = {
+			{ (uintptr_t)pair.host[A].mem, 1024, pair.host[A].key },
+			{ (uintptr_t)pair.host[A].mem, 100, pair.host[A].key + 1 },
+		};
+		struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge, .num_sge = 2 };
+
+		assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
+		make_room(txd);
+		assert_int_equal(uroce_qpc_send(&pair.host[A].qpc, txd, NB_TXD, 0), 1);
+		assert_ptr_equal(txd[0].slice[0].addr, pair.host[A].mem);
+		pair_expect_done(&pair, A, "");
+		uroce_qpc_sent(&pair.host[A].qpc, 0);
+		pair_expect_done(&pair, A, "send 0 LOC_PROT_ERR\n");
+		pair_close(&pair);
+	}
+}
+
+static void
+qpc_sent__flush_waits_for_the_packets_before_it(void **state)
+{
+	struct uroce_txd txd[NB_TXD];
+	struct pair_pkt pkt = {
+		.opcode = UROCE_OP_READ_REQUEST,
+		.dma_len = 4096,
+	};
+
+	(void)state;
+	open_pair(NULL);
+	pkt.va = (uintptr_t)pair.host[B].mem;
+	pkt.rkey = pair.host[B].key;
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
+	/* the second READ is of a region that is gone when its turn comes, in the same burst */
+	pkt.psn = 4;
+	pkt.rkey = pair_register(&pair, B, pair.host[B].mem, 4096, IBV_ACCESS_REMOTE_READ);
+	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
+	assert_int_equal(uroce_mr_invalidate(pair.host[B].mrs, pkt.rkey), 0);
+	assert_int_equal(pair_post(&pair, B, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 10 }),
+			 0);
+	make_room(txd);
+	/* four responses, the request, and the NAK */
+	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, txd, NB_TXD, 0), 6);
+	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
+	assert_ptr_equal(txd[4].slice[0].addr, pair.host[B].mem);
+	pair_expect_done(&pair, B, "");
+	uroce_qpc_sent(&pair.host[B].qpc, 0);
+	pair_expect_done(&pair, B, "send 0 WR_FLUSH_ERR\n");
+	pair_close(&pair);
+}
+
 int
 main(void)
 {
@@ -185,6 +259,8 @@ main(void)
 		cmocka_unit_test(req_send__fault_posted_later_fails_at_once),
 		cmocka_unit_test(req_send__reads_and_atomics_where_none_were_agreed),
 		cmocka_unit_test(req_send__what_uc_does_not_have_is_refused),
+		cmocka_unit_test(qpc_sent__fault_waits_for_the_packets_before_it),
+		cmocka_unit_test(qpc_sent__flush_waits_for_the_packets_before_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
