@@ -192,6 +192,7 @@ reset(struct uroce_qpc *qpc)
 	qpc->qkey = 0;
 	qpc->dest_qpn = 0;
 	qpc->is_established = false;
+	uroce_cc_stop(&qpc->cc);
 	uroce_req_reset(qpc);
 	uroce_resp_reset(qpc);
 	if (qpc->srqs)
@@ -235,6 +236,19 @@ enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to,
 	}
 }
 
+/* Who reacts to marks says so in each packet, whatever the traffic class says of ECN [RFC 3168]. */
+static void
+take_path(struct uroce_qpc *qpc, const struct uroce_path *path)
+{
+	const uint8_t tclass = uroce_path_tclass(path);
+
+	qpc->path = *path;
+	qpc->path_len = 0;
+	if (uroce_cc_is_reacting(&qpc->cc))
+		uroce_path_set_tclass(&qpc->path,
+				      (uint8_t)((tclass & ~UROCE_ECN_MASK) | UROCE_ECN_ECT0));
+}
+
 int
 uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask,
 		 const struct uroce_path *path, uint64_t now_ns)
@@ -246,10 +260,8 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 		return -EINVAL;
 	copy_attrs(&qpc->attr, attr, mask);
 	copy_identity(qpc, attr, mask);
-	if (mask & IBV_QP_AV) {
-		qpc->path = *path;
-		qpc->path_len = 0;
-	}
+	if (mask & IBV_QP_AV)
+		take_path(qpc, path);
 	if (mask & (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY))
 		uroce_req_refill(qpc);
 	enter_state(qpc, from, to, now_ns);

@@ -47,6 +47,7 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 		.limits = conf->limits,
 		.pkeys = conf->pkeys,
 	};
+	uroce_cc_init(&qpc->cc, conf->type == IBV_QPT_UD ? NULL : conf->cc);
 	uroce_req_reset(qpc);
 	uroce_resp_reset(qpc);
 }
@@ -144,6 +145,15 @@ check_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return UROCE_VERDICT_REQUEST;
 }
 
+/* A switch on the way from the peer is congested. Only what has payload can be sent more slowly. */
+static void
+note_mark(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	qpc->stats.ce_marked++;
+	if (pkt->payload_len)
+		uroce_cc_marked(&qpc->cc, now_ns);
+}
+
 enum uroce_verdict
 uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -152,9 +162,12 @@ uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
 	qpc->stats.rx_packets++;
-	/* no congestion control yet: a CNP is taken note of by its verdict */
-	if (pkt->op->service == UROCE_SERVICE_CNP)
-		return UROCE_VERDICT_RESPONSE;
+	if (pkt->op->service == UROCE_SERVICE_CNP) {
+		qpc->stats.cnps_handled += uroce_cc_notified(&qpc->cc, now_ns);
+		return UROCE_VERDICT_CNP;
+	}
+	if ((pkt->tclass & UROCE_ECN_MASK) == UROCE_ECN_CE)
+		note_mark(qpc, pkt, now_ns);
 	if (pkt->op->flags & UROCE_OPF_RESPONSE)
 		return uroce_comp_recv(qpc, pkt, now_ns);
 	if (qpc->state == IBV_QPS_RTR && !qpc->is_established) {
@@ -184,8 +197,33 @@ send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 	return 0;
 }
 
-unsigned
-uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+/*
+ * The notification: to whom the marked packets came from, past the queue that they stand in [IBA
+ * A17.9.3]. All of it is header; what follows the BTH is reserved, and zero.
+ */
+static void
+put_cnp(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
+{
+	struct uroce_path path = qpc->path;
+
+	uroce_path_set_tclass(&path, (uint8_t)(qpc->cc.conf->cnp_dscp << UROCE_DSCP_SHIFT));
+	uint8_t *reserved = uroce_txd_begin(txd, qpc, &path, UROCE_OPCODE_CNP, qpc->dest_qpn, 0,
+					    UROCE_CNP_RESERVED_LEN);
+	struct uroce_bth *bth = (struct uroce_bth *)(txd->hdr + txd->bth_off);
+
+	bth->flags = 0;
+	bth->fecn_becn = UROCE_BTH_BECN;
+	memset(reserved, 0, UROCE_CNP_RESERVED_LEN);
+	txd->hdr_len += UROCE_CNP_RESERVED_LEN;
+	txd->payload_len = 0;
+	txd->nb_slices = 0;
+	qpc->stats.cnps_sent++;
+	uroce_cc_cnp_sent(&qpc->cc, now_ns);
+}
+
+/* Responses and requests, in turn. */
+static unsigned
+send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	const bool is_rc = uroce_qpc_is_reliable(qpc);
 	unsigned nb = 0;
@@ -202,6 +240,21 @@ uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 		nb += uroce_resp_send(qpc, out + nb, max - nb, now_ns);
 		qpc->is_lending = false;
 	}
+	return nb;
+}
+
+unsigned
+uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+{
+	unsigned nb = 0;
+
+	if (qpc->cc.has_cnp && max)
+		put_cnp(qpc, &out[nb++], now_ns);
+	if (qpc->cc.is_limited)
+		uroce_cc_begin(&qpc->cc, now_ns);
+	nb += send_both(qpc, out + nb, max - nb, now_ns);
+	if (!uroce_cc_may_send(&qpc->cc, now_ns) && uroce_qpc_has_work(qpc))
+		qpc->cc.pace_deadline = qpc->cc.next_ns;
 	qpc->stats.tx_packets += nb;
 	return nb;
 }
@@ -228,13 +281,18 @@ uroce_qpc_deadline(const struct uroce_qpc *qpc)
 
 	const uint64_t probe_ns = req->is_rnr_wait ? UROCE_NEVER : req->repair.probe_deadline;
 	const uint64_t ask_ns = req_ns < probe_ns ? req_ns : probe_ns;
+	const uint64_t role_ns = ask_ns < qpc->resp.nak_deadline ? ask_ns : qpc->resp.nak_deadline;
+	const uint64_t pace_ns = qpc->cc.pace_deadline;
+	const uint64_t cnp_ns = qpc->cc.cnp_deadline;
+	const uint64_t cc_ns = pace_ns < cnp_ns ? pace_ns : cnp_ns;
 
-	return ask_ns < qpc->resp.nak_deadline ? ask_ns : qpc->resp.nak_deadline;
+	return role_ns < cc_ns ? role_ns : cc_ns;
 }
 
 void
 uroce_qpc_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 {
+	uroce_cc_expire(&qpc->cc, now_ns);
 	uroce_early_expire(qpc, now_ns);
 	uroce_repair_expire(qpc, now_ns);
 	uroce_req_expire(qpc, now_ns);
@@ -248,6 +306,7 @@ uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns)
 	 * rings, or the flush sees the request. */
 	atomic_thread_fence(memory_order_seq_cst);
 	qpc->resp.operation = UROCE_OPERATION_NONE;
+	uroce_cc_stop(&qpc->cc);
 	uroce_early_discard(qpc);
 	uroce_req_reset(qpc);
 	if (!qpc->is_lending) /* else by uroce_qpc_sent() */

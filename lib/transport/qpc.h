@@ -27,6 +27,7 @@
 #include "queue/srq.h"
 #include "queue/srq_table.h"
 #include "queue/wq.h"
+#include "transport/cc.h"
 #include "transport/hold.h"
 #include "transport/late.h"
 #include "transport/resources.h"
@@ -112,6 +113,7 @@ struct uroce_qpc_conf {
 		window_psns; /* requests in flight, in packets, <= UROCE_WINDOW_MAX; 0: the default */
 	bool is_req_gbn;     /* the requester goes back N in any case */
 	bool is_resp_gbn;    /* the responder drops what arrives ahead of a hole */
+	const struct uroce_cc_conf *cc; /* congestion control; NULL: none. Not for datagrams */
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys; /* the port's P_Key table, limits->nb_pkeys entries */
 	void *cookie;          /* goes into completions as `qp` */
@@ -125,8 +127,11 @@ struct uroce_qpc_stats {
 	uint64_t rx_bytes;    /* payload */
 	uint64_t retransmits; /* packets sent again */
 	uint64_t timeouts;
-	uint64_t naks_seq; /* PSN sequence NAKs received, implied ones included */
-	uint64_t naks_rnr; /* RNR NAKs received */
+	uint64_t naks_seq;  /* PSN sequence NAKs received, implied ones included */
+	uint64_t naks_rnr;  /* RNR NAKs received */
+	uint64_t ce_marked; /* packets received that a switch had marked */
+	uint64_t cnps_sent;
+	uint64_t cnps_handled; /* received and heeded */
 };
 
 /**
@@ -258,6 +263,7 @@ struct uroce_qpc {
 	struct uroce_mr_table *mrs;
 	void *cookie;
 	struct uroce_req req;
+	struct uroce_cc cc;
 	struct uroce_path path; /* RC, UC: valid from RTR on */
 	uint32_t path_len;      /* UDP payload of the packets that it is set for; 0: none */
 	uint32_t path_icrc;     /* state after its UDP header, then */
@@ -367,6 +373,11 @@ uroce_qpc_has_work(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
 
+	if (qpc->cc.has_cnp)
+		return true;
+	/* until the pacer lets go, only what nobody waits behind */
+	if (qpc->cc.pace_deadline != UROCE_NEVER)
+		return qpc->resp.has_aeth && !qpc->resp.pending;
 	if (qpc->resp.pending || qpc->resp.has_aeth)
 		return true;
 	if (!qpc->sq)

@@ -555,6 +555,19 @@ uroce_req_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns)
 		uroce_req_fail(qpc, (enum ibv_wc_status)req->fault, 0, now_ns);
 }
 
+/*
+ * Packets that leave slowly would ask for an ACK so rarely that silence says nothing: at least one in
+ * a round trip does.
+ */
+static void
+ask_in_time(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	if (now_ns < qpc->cc.ask_ns || !uroce_cc_may_send(&qpc->cc, now_ns))
+		return;
+	qpc->cc.ask_ns = now_ns + qpc->req.rtt.mean_ns;
+	qpc->req.is_ack_wanted = true;
+}
+
 unsigned
 uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
@@ -566,12 +579,15 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 
 	if (req->is_rnr_wait)
 		return 0;
-	if (max && uroce_repair_put(qpc, &out[0], now_ns))
-		nb++;
-	while (nb < max && (put_request(qpc, &out[nb]) ||
-			    (step_back_to_ask(qpc) && put_request(qpc, &out[nb])) ||
-			    uroce_repair_put_spare(qpc, &out[nb])))
-		nb++;
+	if (qpc->cc.is_limited)
+		ask_in_time(qpc, now_ns);
+	if (max && uroce_cc_may_send(&qpc->cc, now_ns) && uroce_repair_put(qpc, &out[0], now_ns))
+		uroce_txd_charge(qpc, &out[nb++], now_ns);
+	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
+	       (put_request(qpc, &out[nb]) ||
+		(step_back_to_ask(qpc) && put_request(qpc, &out[nb])) ||
+		uroce_repair_put_spare(qpc, &out[nb])))
+		uroce_txd_charge(qpc, &out[nb++], now_ns);
 	uroce_repair_sent(qpc, max_psn, now_ns);
 	if (nb && (req->ack_deadline == UROCE_NEVER || !is_answer_due) &&
 	    uroce_qpc_is_reliable(qpc) && qpc->ack_timeout_ns)

@@ -646,11 +646,11 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 	struct uroce_resp *resp = &qpc->resp;
 	unsigned nb = 0;
 
-	while (nb < max && resp->pending) {
+	while (nb < max && resp->pending && uroce_cc_may_send(&qpc->cc, now_ns)) {
 		if (put_response(qpc, &out[nb], now_ns))
-			nb++;
+			uroce_txd_charge(qpc, &out[nb++], now_ns);
 	}
-	if (nb < max && resp->has_aeth)
+	if (nb < max && resp->has_aeth && !resp->pending)
 		put_aeth_packet(qpc, &out[nb++]);
 	return nb;
 }

@@ -16,9 +16,12 @@
  *	recv	where receive requests come from: the QP's queue or a shared one
  *	msg	places the payload of a message being received (RC and UC)
  *	ud	datagrams, both directions
+ *
+ * How fast they may send is the business of cc.h.
  */
 
 #include "transport/qpc.h"
+#include "wire/icrc.h"
 #include "wire/newer_verbs.h"
 
 /* --- req.c --- */
@@ -250,5 +253,16 @@ void uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns);
 uint8_t *uroce_txd_begin(struct uroce_txd *txd, struct uroce_qpc *qpc,
 			 const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn,
 			 uint32_t psn, uint32_t payload_len);
+
+/** A frame that the pacer has let pass leaves. */
+static inline void
+uroce_txd_charge(struct uroce_qpc *qpc, const struct uroce_txd *txd, uint64_t now_ns)
+{
+	if (qpc->cc.is_limited)
+		uroce_cc_charge(&qpc->cc,
+				txd->hdr_len + txd->payload_len + txd->pad_len +
+					(uint32_t)UROCE_ICRC_LEN,
+				now_ns);
+}
 
 #endif /* UROCE_TRANSPORT_ROLE_H */

@@ -120,6 +120,35 @@ uroce_path_init(struct uroce_path *path, const struct uroce_path_conf *conf)
 	path->ip_sum_base = is_ipv6 ? 0 : sum_ipv4((const struct uroce_ipv4 *)ip);
 }
 
+uint8_t
+uroce_path_tclass(const struct uroce_path *path)
+{
+	const uint8_t *ip = path->hdr + path->ip_off;
+
+	if (path->is_ipv6)
+		return (uint8_t)(be32_get(((const struct uroce_ipv6 *)ip)->version_flow) >> 20);
+	return ((const struct uroce_ipv4 *)ip)->tos;
+}
+
+void
+uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass)
+{
+	uint8_t *at = path->hdr + path->ip_off;
+
+	/* the ICRC takes it for all ones, so only the checksum of IPv4 changes */
+	if (path->is_ipv6) {
+		struct uroce_ipv6 *ip = (struct uroce_ipv6 *)at;
+
+		ip->version_flow = be32_make((be32_get(ip->version_flow) & 0xf00fffff) |
+					     (uint32_t)tclass << 20);
+	} else {
+		struct uroce_ipv4 *ip = (struct uroce_ipv4 *)at;
+
+		path->ip_sum_base += (uint32_t)tclass - ip->tos;
+		ip->tos = tclass;
+	}
+}
+
 /*
  * In pieces of constant length, for which the compiler emits moves; for a length that it only knows
  * to be small gcc emits a `rep movs`, at ten times the cost.

@@ -55,6 +55,12 @@ bool uroce_ip_is_v4(const uint8_t ip[16]);
 /** Prepare a path. The addresses' family is taken from `conf->dip`. */
 void uroce_path_init(struct uroce_path *path, const struct uroce_path_conf *conf);
 
+/** The ToS or traffic class of a path. */
+uint8_t uroce_path_tclass(const struct uroce_path *path);
+
+/** Another ToS or traffic class. Lengths that were set have to be set again. */
+void uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass);
+
 /**
  * Write Ethernet..UDP and an empty BTH (opcode, PSN ... 0; MigReq 1) at `hdr` for a packet whose
  * UDP payload (BTH to ICRC, both included) is `udp_payload_len` bytes.

@@ -52,6 +52,12 @@ struct uroce_ipv4 {
 static_assert(sizeof(struct uroce_ipv4) == 20, "IPv4 header without options is 20 bytes");
 #define UROCE_IPV4_DF 0x4000
 
+/* ToS and traffic class: DSCP:6 ECN:2 [RFC 2474, RFC 3168]. */
+#define UROCE_DSCP_SHIFT 2
+#define UROCE_ECN_MASK   0x03
+#define UROCE_ECN_ECT0   0x02 /* the transport reacts to congestion */
+#define UROCE_ECN_CE     0x03 /* congestion experienced: a switch's mark */
+
 /* IPv6 [RFC 8200]. */
 struct uroce_ipv6 {
 	be32 version_flow; /* version:4 traffic class:8 flow label:20 */

@@ -54,6 +54,7 @@
 	X(NAK_RNR,             "RNR NAK: resent after the responder's delay") \
 	X(NAK_FATAL,           "NAK that ends the request in error") \
 	X(BAD_RESPONSE,        "response malformed for its request") \
+	X(CNP,                 "congestion notification, heeded where congestion control is on") \
 	/* floor 3 */ \
 	X(HOPPED,              "handed to the worker that owns the QP") \
 	X(OVERRUN,             "handed over, but the owner's ring was full: dropped")

@@ -139,6 +139,8 @@ link_send(struct world *world, struct frame *frame)
 	}
 	if (fault == FAULT_SPOIL)
 		spoil(world, frame);
+	if (fault == FAULT_MARK)
+		(void)frame_mark(frame);
 	launch(world, frame, at_ns + link->delay_ns + (fault == FAULT_LATE ? late_ns : 0));
 }
 

@@ -3,7 +3,7 @@
 /*
  * uroce-sim: random workloads over hostile networks in virtual time, or a named scenario.
  *
- *	uroce-sim [--seeds N] [--from SEED] [--scenario NAME] [--trace] [--json]
+ *	uroce-sim [--seeds N] [--from SEED] [--scenario NAME] [--series FILE] [--trace] [--json]
  *
  * Exits 0 only without a violation. Seeds are shared out to as many processes as there are
  * processors; what is printed does not depend on how many. A process that dies has found a
@@ -34,6 +34,7 @@ struct options {
 	uint64_t seeds;
 	uint64_t from;
 	const char *scenario;
+	const char *series;
 	bool has_trace;
 	bool is_json;
 };
@@ -201,6 +202,8 @@ print_tally(const struct tally *tally)
 		print_row("QPs", services[i] ? services[i] : "?", tally->services[i]);
 	print_row("QPs", "with an SRQ", tally->shared);
 	print_row("SRQs", "limit reached", tally->limits);
+	print_row("QPs", "with dcqcn", tally->reacting);
+	print_row("packets", "CNP", tally->cnps);
 	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		print_row("requests", ops[i] ? ops[i] : "?", tally->ops[i]);
 	print_sizes(tally);
@@ -306,7 +309,7 @@ usage(const char *what, const char *which)
 {
 	fprintf(stderr,
 		"uroce-sim: %s: %s; allowed: --seeds N, --from SEED, --scenario NAME (%s), "
-		"--trace, --json\n",
+		"--series FILE, --trace, --json\n",
 		what, which, scenario_names());
 	exit(2);
 }
@@ -341,6 +344,11 @@ parse(char *const *argv)
 			if (!argv[1] || !scenario_exists(argv[1]))
 				usage("no such scenario", argv[1] ? argv[1] : "");
 			argv++;
+		} else if (!strcmp(*argv, "--series")) {
+			options.series = argv[1];
+			if (!argv[1])
+				usage("not a file after", "--series");
+			argv++;
 		} else if (!strcmp(*argv, "--trace")) {
 			options.has_trace = true;
 		} else if (!strcmp(*argv, "--json")) {
@@ -361,8 +369,14 @@ main(int argc, char **argv)
 	if (!options.scenario)
 		return run_seeds(&options);
 	world_create(&world);
-	const int ret = scenario_run(&world, options.scenario, options.from, options.has_trace,
-				     options.is_json);
+	const struct scenario_conf conf = {
+		.name = options.scenario,
+		.seed = options.from,
+		.has_trace = options.has_trace,
+		.is_json = options.is_json,
+		.series = options.series,
+	};
+	const int ret = scenario_run(&world, &conf);
 
 	world_destroy(&world);
 	return ret;

@@ -8,6 +8,7 @@
  */
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "qp.h"
 
@@ -20,6 +21,9 @@ void scenario_incast(struct report *report, struct world *world, uint64_t seed);
 /** Add a row: the members of a JSON object, without its brackets. */
 void report_row(struct report *report, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/** Where lines of a time series go, for a plot; NULL: nobody asked for one. */
+FILE *report_series(const struct report *report);
 
 /** An empty world. */
 void report_begin(struct report *report, struct world *world, uint64_t seed);
@@ -34,8 +38,9 @@ struct stream {
 	uint32_t window_psns; /* packets in flight */
 	uint8_t timeout;
 	uint8_t tclass;
-	bool is_req_gbn;  /* the requester goes back N */
-	bool is_resp_gbn; /* the responder drops what comes ahead */
+	bool is_req_gbn;                /* the requester goes back N */
+	bool is_resp_gbn;               /* the responder drops what comes ahead */
+	const struct uroce_cc_conf *cc; /* NULL: no congestion control */
 };
 
 /** Connect two hosts and plan the stream. @return the sending end */

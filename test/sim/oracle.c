@@ -14,6 +14,7 @@
 
 #include "frame.h"
 #include "ledger.h"
+#include "paced.h"
 #include "shared.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
@@ -387,6 +388,7 @@ oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_vie
 	const bool is_response = pkt->op->flags & UROCE_OPF_RESPONSE;
 
 	*view = (struct oracle_view){ .flow = is_response ? qp : qp->peer };
+	paced_received(qp, pkt);
 	if (qp->is_forged || pkt->op->operation == UROCE_OPERATION_CNP)
 		return;
 	view->idx = packet_of(view->flow, pkt->psn);
@@ -612,6 +614,7 @@ oracle_sent(struct qp *qp, const struct frame *frame)
 		world_complain(qp->world, "qp 0x%x sends what nobody can read", qp->qpn);
 		return;
 	}
+	paced_sent(qp, frame, &pkt);
 	if (qp->is_forged || pkt.op->operation == UROCE_OPERATION_CNP)
 		return;
 	if (!(pkt.op->flags & UROCE_OPF_RESPONSE)) {
@@ -767,6 +770,7 @@ oracle_end(struct world *world)
 
 		if (!qp->is_gone && qp->qpc.state != IBV_QPS_RESET)
 			ledger_end(qp);
+		paced_end(qp);
 		if (!is_dead(qp) && !is_dead(qp->peer))
 			check_agreement(qp);
 		else if (!qp->is_lenient)

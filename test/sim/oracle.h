@@ -19,6 +19,8 @@
  *	- the window and the number of READs and atomics on the wire keep their bounds, a fence holds
  *	- nothing but flushes, and what the responder owes, leaves ERR; nothing new leaves SQD
  *	- who waits for the peer has a timer, and what is on the wire ends within its retry budget
+ *	- a CNP answers a mark, and not sooner after the last than agreed; no mark is forgotten; a
+ *	  limited sender keeps to its rate, but for the burst that it may catch up with (paced.c)
  *	- at the end nothing is left undone, and both ends agree (oracle_end)
  */
 

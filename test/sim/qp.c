@@ -108,12 +108,14 @@ qp_create(struct world *world, struct host *host, const struct qp_conf *conf)
 		.window_psns = conf->window_psns,
 		.is_req_gbn = conf->is_req_gbn,
 		.is_resp_gbn = conf->is_resp_gbn,
+		.cc = conf->cc,
 		.limits = &host->limits,
 		.pkeys = pkeys,
 		.cookie = qp,
 	};
 
 	uroce_qpc_init(&qp->qpc, &qpc_conf);
+	world->tally.reacting += uroce_cc_is_reacting(&qp->qpc.cc);
 	assert(world->nb_qps < QPS_MAX);
 	world->qps[world->nb_qps++] = qp;
 	world->tally.services[conf->type]++;

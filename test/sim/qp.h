@@ -91,6 +91,7 @@ struct qp_conf {
 	uint16_t window_psns; /* 0: the engine's default */
 	bool is_req_gbn;      /* the requester goes back N */
 	bool is_resp_gbn;     /* the responder drops what comes ahead */
+	const struct uroce_cc_conf *cc; /* NULL: no congestion control */
 };
 
 #define KEPT_MAX 128
@@ -183,8 +184,14 @@ struct qp {
 	bool is_drained;  /* it came since the QP is in SQD */
 	uint32_t nb_est;  /* COMM_EST came so often */
 	uint32_t nb_flushed_recv;
-	uint32_t deaths;   /* enum death */
-	uint32_t bad_seen; /* bit i: a request of the peer with enum bad i reached it */
+	/* the oracle's: congestion control */
+	bool is_marked;     /* CE came since the last CNP */
+	uint64_t cnp_ns;    /* of the last CNP; 0: none was sent */
+	uint64_t paced_ns;  /* when the credit was computed */
+	uint64_t paced_bps; /* the rate then; 0: not limited */
+	double credit_bits; /* that may leave at once */
+	uint32_t deaths;    /* enum death */
+	uint32_t bad_seen;  /* bit i: a request of the peer with enum bad i reached it */
 };
 
 /** Make an end on a host, in RESET. */

@@ -29,6 +29,7 @@ static const struct scenario {
 
 struct report {
 	FILE *out;
+	FILE *series; /* NULL: none */
 	char *text;
 	size_t len;
 	bool is_json;
@@ -91,27 +92,48 @@ report_end(struct report *report, struct world *world, bool is_at_rest)
 	fprintf(stderr, "violation %s\n", world->violation);
 }
 
-int
-scenario_run(struct world *world, const char *name, uint64_t seed, bool has_trace, bool is_json)
+FILE *
+report_series(const struct report *report)
 {
-	struct report report = { .is_json = is_json, .has_trace = has_trace };
+	return report->series;
+}
 
+static void
+print(const struct report *report)
+{
+	if (report->is_json)
+		printf("{\"seeds\": %llu, \"violations\": %llu, \"packets\": %llu, "
+		       "\"trace_hash\": \"%016llx\", \"rows\": [%s]}\n",
+		       (unsigned long long)report->seeds, (unsigned long long)report->violations,
+		       (unsigned long long)report->packets, (unsigned long long)report->hash,
+		       report->text);
+	else
+		printf("%s%llu packets, %llu violations\n", report->text,
+		       (unsigned long long)report->packets, (unsigned long long)report->violations);
+}
+
+int
+scenario_run(struct world *world, const struct scenario_conf *conf)
+{
+	struct report report = { .is_json = conf->is_json, .has_trace = conf->has_trace };
+
+	if (conf->series) {
+		report.series = fopen(conf->series, "w");
+		if (!report.series) {
+			perror(conf->series);
+			return 2;
+		}
+	}
 	report.out = open_memstream(&report.text, &report.len);
 	assert(report.out);
 	for (unsigned i = 0; i < NB_SCENARIOS; i++) {
-		if (!strcmp(scenarios[i].name, name))
-			scenarios[i].run(&report, world, seed);
+		if (!strcmp(scenarios[i].name, conf->name))
+			scenarios[i].run(&report, world, conf->seed);
 	}
 	fclose(report.out);
-	if (is_json)
-		printf("{\"seeds\": %llu, \"violations\": %llu, \"packets\": %llu, "
-		       "\"trace_hash\": \"%016llx\", \"rows\": [%s]}\n",
-		       (unsigned long long)report.seeds, (unsigned long long)report.violations,
-		       (unsigned long long)report.packets, (unsigned long long)report.hash,
-		       report.text);
-	else
-		printf("%s%llu packets, %llu violations\n", report.text,
-		       (unsigned long long)report.packets, (unsigned long long)report.violations);
+	if (report.series)
+		fclose(report.series);
+	print(&report);
 	free(report.text);
 	return report.violations != 0;
 }

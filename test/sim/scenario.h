@@ -17,8 +17,16 @@ bool scenario_exists(const char *name);
 /** All names, with commas between them. */
 const char *scenario_names(void);
 
-/** Run one and print its rows. @return 0, or 1: the oracle complained */
-int scenario_run(struct world *world, const char *name, uint64_t seed, bool has_trace,
-		 bool is_json);
+/** How a scenario is run. */
+struct scenario_conf {
+	const char *name;
+	uint64_t seed;
+	bool has_trace;
+	bool is_json;
+	const char *series; /* file for a time series, where the scenario has one; NULL: none */
+};
+
+/** Run one and print its rows. @return 0; 1: the oracle complained; 2: no such file, said so */
+int scenario_run(struct world *world, const struct scenario_conf *conf);
 
 #endif /* TEST_SIM_SCENARIO_H */

@@ -41,6 +41,7 @@ stream_open(struct world *world, struct host *from, struct host *to, const struc
 		.window_psns = (uint16_t)stream->window_psns,
 		.is_req_gbn = stream->is_req_gbn,
 		.is_resp_gbn = stream->is_resp_gbn,
+		.cc = stream->cc,
 	};
 	struct qp *a = qp_create(world, from, &conf);
 

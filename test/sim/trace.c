@@ -85,7 +85,7 @@ trace_frame(struct world *world, const struct frame *frame, enum fault fault)
 {
 	static const char *const marks[FAULT_NB] = {
 		[FAULT_LOSE] = " LOST",    [FAULT_REPEAT] = " TWICE",  [FAULT_LATE] = " LATE",
-		[FAULT_SPOIL] = " SPOILT", [FAULT_BLACKOUT] = " LOST",
+		[FAULT_SPOIL] = " SPOILT", [FAULT_BLACKOUT] = " LOST", [FAULT_MARK] = " CE",
 	};
 	struct uroce_pkt pkt;
 

@@ -560,6 +560,30 @@ share_xrc(struct world *world, struct host *host, uint32_t buf_len)
 					     least(buf_len, 65536), true);
 }
 
+/* Short times and small volumes, so that every phase is seen in worlds that last milliseconds. */
+static const struct uroce_cc_conf *
+draw_cc(struct world *world)
+{
+	struct rng *rng = &world->rng;
+	struct uroce_cc_conf *cc = world_alloc(world, sizeof(*cc));
+
+	uroce_cc_conf_init(cc);
+	(void)uroce_cc_find("dcqcn", &cc->ops);
+	cc->rate_mbps = (uint32_t)(world->hosts[0].link.rate_bps / 1000000);
+	cc->min_mbps = rng_between(rng, 100, 1000);
+	cc->ai_mbps = rng_between(rng, 1, cc->rate_mbps / 20);
+	cc->hai_mbps = rng_between(rng, 1, cc->rate_mbps / 10);
+	cc->gain = rng_one_in(rng, 2) ? 256 : rng_between(rng, 2, 64);
+	cc->cnp_us = rng_between(rng, 1, 50);
+	cc->alpha_us = cc->cnp_us + rng_between(rng, 1, 50);
+	cc->timer_us = rng_between(rng, 5, 200);
+	cc->byte_kb = rng_between(rng, 10, 500);
+	cc->stages = rng_between(rng, 1, 5);
+	cc->cnp_dscp = rng_below(rng, 64);
+	cc->burst_kb = rng_between(rng, 1, 64);
+	return cc;
+}
+
 static void
 connect_ends(struct world *world, const struct budget *budget)
 {
@@ -591,6 +615,11 @@ connect_ends(struct world *world, const struct budget *budget)
 				      least(host_a->shared->buf_len, host_b->shared->buf_len));
 	}
 	conf.mem_len = area + pieces_len + conf.nb_bufs * (conf.recv_len + 16);
+	/* a slow peer is not a dead one: give it time to answer at the least rate */
+	if (conf.type != IBV_QPT_UD && rng_one_in(&world->rng, 3)) {
+		conf.cc = draw_cc(world);
+		conf.timeout = conf.timeout < 11 ? 11 : conf.timeout;
+	}
 	struct qp *a = make_end(world, host_a, conf);
 
 	if (conf.type == IBV_QPT_XRC_SEND)

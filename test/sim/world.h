@@ -79,8 +79,10 @@ struct tally {
 	uint64_t requests;
 	uint64_t bytes;
 	uint64_t retransmits;
-	uint64_t shared;    /* QPs with a shared receive queue */
-	uint64_t limits;    /* of shared receive queues that were reached */
+	uint64_t shared;   /* QPs with a shared receive queue */
+	uint64_t limits;   /* of shared receive queues that were reached */
+	uint64_t reacting; /* QPs with congestion control */
+	uint64_t cnps;
 	uint64_t spurious;  /* packets that arrived again */
 	uint64_t ops[16];   /* by enum ibv_wr_opcode */
 	uint64_t sizes[34]; /* by the number of bits of the length */

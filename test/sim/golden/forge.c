@@ -26,7 +26,7 @@ opcode_of(const struct qp *to, const char *name)
 	for (unsigned i = 0; i < 256; i++) {
 		const char *row = uroce_opcode_table[i].name;
 
-		if (!strncmp(row, service, 3) && !strcmp(row + 3, name))
+		if ((!strncmp(row, service, 3) && !strcmp(row + 3, name)) || !strcmp(row, name))
 			return (uint8_t)i;
 	}
 	fprintf(stderr, "golden: no such opcode: %s\n", name);

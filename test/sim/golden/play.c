@@ -97,6 +97,23 @@ mtu_of(uint64_t bytes)
 	return mtu;
 }
 
+/* Congestion control on links of 100 Gb/s; parameters by their names. */
+static const struct uroce_cc_conf *
+make_cc(const struct stage *stage)
+{
+	struct uroce_cc_conf *cc = world_alloc(stage->world, sizeof(*cc));
+
+	uroce_cc_conf_init(cc);
+	(void)uroce_cc_find(option(stage, "cc"), &cc->ops);
+	for (unsigned i = 0; i < UROCE_CC_PARAMS; i++) {
+		const struct uroce_cc_param *param = &uroce_cc_params[i];
+		const uint32_t value = (uint32_t)number(stage, param->name, param->value);
+
+		memcpy((uint8_t *)cc + param->offset, &value, sizeof(value));
+	}
+	return cc;
+}
+
 static void
 set_stage(struct stage *stage)
 {
@@ -122,6 +139,8 @@ set_stage(struct stage *stage)
 		.access = (unsigned)number(stage, "access", 15),
 	};
 
+	if (option(stage, "cc"))
+		conf.cc = make_cc(stage);
 	for (unsigned i = 0; i < 2; i++) {
 		struct host *host = world_add_host(world);
 
@@ -319,10 +338,8 @@ do_fault(struct stage *stage)
 		const char *name;
 		enum fault fault;
 	} faults[] = {
-		{ "lose", FAULT_LOSE },
-		{ "twice", FAULT_REPEAT },
-		{ "late", FAULT_LATE },
-		{ "spoil", FAULT_SPOIL },
+		{ "lose", FAULT_LOSE },   { "twice", FAULT_REPEAT }, { "late", FAULT_LATE },
+		{ "spoil", FAULT_SPOIL }, { "mark", FAULT_MARK },
 	};
 	const uint32_t nth = (uint32_t)strtoul(word(stage, 2), NULL, 0);
 	const uint32_t nb = (uint32_t)number(stage, "nb", 1);
@@ -429,6 +446,20 @@ do_events(struct stage *stage)
 	}
 }
 
+/* The rate of an end, as it is without being asked to send. */
+static void
+do_rate(struct stage *stage)
+{
+	const struct uroce_cc *cc = &end_of(stage)->qpc.cc;
+
+	if (cc->is_limited)
+		fprintf(stage->out, "%llu Mb/s of %llu\n",
+			(unsigned long long)(cc->rate_bps / 1000000),
+			(unsigned long long)(cc->target_bps / 1000000));
+	else
+		fputs("full\n", stage->out);
+}
+
 /* The word that atomics work on. */
 static void
 do_word(struct stage *stage)
@@ -467,7 +498,7 @@ static const struct {
 	void (*act)(struct stage *stage);
 } commands[] = {
 	{ "stage",
-	  set_stage }, /* stage [type=RC] [mtu=1024] [psn=0] [timeout=4] ... [hold=32] [mbps=1000] [forged] [open] */
+	  set_stage }, /* stage [type=RC] [mtu=1024] [psn=0] [timeout=4] ... [hold=32] [mbps=1000] [cc=dcqcn [min_mbps=100] ...] [forged] [open] */
 	{ "post", do_post },       /* post A WRITE 3000 [fence] [solicited] [bad=key] ... */
 	{ "windows", do_windows }, /* windows B: one for A to WRITE through, one for B to bind */
 	{ "recv", do_recv },       /* recv B [4] [bad]: so many; the first has a bad lkey */
@@ -475,6 +506,8 @@ static const struct {
 	{ "twice", do_fault },     /* twice A 1 [us=10]: once more, so much later */
 	{ "late", do_fault },      /* late A 1 [us=10] */
 	{ "spoil", do_fault },     /* spoil A 1: a byte is changed */
+	{ "mark", do_fault },      /* mark A 1: a switch sets CE */
+	{ "rate", do_rate },       /* rate A: what congestion control allows it, and its target */
 	{ "run", do_run },         /* run [50]: to the end, or so many microseconds */
 	{ "modify", do_modify },   /* modify A SQD */
 	{ "state", do_state },     /* state A */

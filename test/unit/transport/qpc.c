@@ -182,7 +182,8 @@ qpc_recv__congestion_notification_is_taken_note_of(void **state)
 
 	(void)state;
 	open_pair(IBV_QPT_RC);
-	assert_int_equal(pair_inject(&pair, A, &cnp), UROCE_VERDICT_RESPONSE);
+	assert_int_equal(pair_inject(&pair, A, &cnp), UROCE_VERDICT_CNP);
+	assert_int_equal(pair.host[A].qpc.stats.cnps_handled, 0);
 	pair_post(&pair, A, &write_1k);
 	pair_run(&pair);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");

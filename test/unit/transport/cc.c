@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Congestion control by itself: the arithmetic of DCQCN, the pacer, the notification point. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "transport/cc.h"
+
+#define US    UINT64_C(1000)
+#define MBPS  UINT64_C(1000000)
+#define GBPS  UINT64_C(1000000000)
+#define NEVER UINT64_MAX
+#define T0    (UINT64_C(7) * 1000 * US) /* when it begins */
+
+static struct uroce_cc_conf conf;
+static struct uroce_cc cc;
+
+/* 100 Gb/s, the published parameters. */
+static int
+begin(void **state)
+{
+	(void)state;
+	uroce_cc_conf_init(&conf);
+	assert_true(uroce_cc_find("dcqcn", &conf.ops));
+	conf.rate_mbps = 100000;
+	assert_null(uroce_cc_conf_check(&conf));
+	uroce_cc_init(&cc, &conf);
+	return 0;
+}
+
+/* Send one frame when it is allowed. */
+static void
+send(uint32_t len, uint64_t now_ns)
+{
+	if (cc.is_limited)
+		uroce_cc_begin(&cc, now_ns);
+	assert_true(uroce_cc_may_send(&cc, now_ns));
+	if (cc.is_limited)
+		uroce_cc_charge(&cc, len, now_ns);
+}
+
+static void
+cc_find__names(void **state)
+{
+	const struct uroce_cc_ops *ops = NULL;
+
+	(void)state;
+	assert_true(uroce_cc_find("dcqcn", &ops));
+	assert_string_equal(ops->name, "dcqcn");
+	assert_true(uroce_cc_find("none", &ops));
+	assert_null(ops);
+	assert_false(uroce_cc_find("cubic", &ops));
+	assert_string_equal(uroce_cc_names(), "none or dcqcn");
+}
+
+static void
+cc_conf__defaults_are_those_of_the_paper(void **state)
+{
+	(void)state;
+	uroce_cc_conf_init(&conf);
+	assert_null(conf.ops);
+	assert_int_equal(conf.rate_mbps, 0);
+	assert_int_equal(conf.ai_mbps, 40);
+	assert_int_equal(conf.gain, 256);
+	assert_int_equal(conf.alpha_us, 55);
+	assert_int_equal(conf.timer_us, 55);
+	assert_int_equal(conf.byte_kb, 10000);
+	assert_int_equal(conf.stages, 5);
+	assert_int_equal(conf.cnp_us, 50);
+	assert_null(uroce_cc_conf_check(&conf));
+}
+
+static void
+cc_conf_check__each_parameter_has_a_range(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < UROCE_CC_PARAMS; i++) {
+		const struct uroce_cc_param *param = &uroce_cc_params[i];
+		uint32_t *field = (uint32_t *)(void *)((uint8_t *)&conf + param->offset);
+
+		uroce_cc_conf_init(&conf);
+		/* those that bound each other give way */
+		conf.min_mbps = 1;
+		conf.cnp_us = 1;
+		conf.alpha_us = 1000000;
+		*field = param->max;
+		if (field == &conf.min_mbps)
+			conf.rate_mbps = param->max;
+		if (field != &conf.cnp_us)
+			assert_null(uroce_cc_conf_check(&conf));
+		*field = param->max + 1;
+		assert_non_null(uroce_cc_conf_check(&conf));
+		if (!param->min)
+			continue;
+		*field = param->min - 1;
+		assert_non_null(uroce_cc_conf_check(&conf));
+	}
+}
+
+static void
+cc_conf_check__parameters_that_bound_each_other(void **state)
+{
+	(void)state;
+	conf.min_mbps = 100001;
+	assert_non_null(strstr(uroce_cc_conf_check(&conf), "cc_min_mbps"));
+	conf.min_mbps = 100000;
+	assert_null(uroce_cc_conf_check(&conf));
+	/* where the port's rate is not known it is 100 Gb/s */
+	conf.rate_mbps = 0;
+	assert_null(uroce_cc_conf_check(&conf));
+	conf.min_mbps = 100001;
+	assert_non_null(uroce_cc_conf_check(&conf));
+	conf.min_mbps = 10;
+	conf.alpha_us = conf.cnp_us;
+	assert_non_null(strstr(uroce_cc_conf_check(&conf), "cc_alpha_us"));
+	conf.alpha_us++;
+	assert_null(uroce_cc_conf_check(&conf));
+}
+
+static void
+cc__none_does_nothing(void **state)
+{
+	(void)state;
+	conf.ops = NULL;
+	uroce_cc_init(&cc, &conf);
+	assert_false(uroce_cc_is_reacting(&cc));
+	assert_false(uroce_cc_notified(&cc, T0));
+	uroce_cc_marked(&cc, T0);
+	assert_false(cc.has_cnp);
+	assert_false(cc.is_limited);
+	assert_true(uroce_cc_may_send(&cc, T0));
+	uroce_cc_init(&cc, NULL);
+	assert_false(uroce_cc_is_reacting(&cc));
+}
+
+static void
+dcqcn__full_rate_until_a_cnp_comes(void **state)
+{
+	(void)state;
+	assert_true(uroce_cc_is_reacting(&cc));
+	for (unsigned i = 0; i < 1000; i++)
+		send(4096, T0);
+	assert_false(cc.is_limited);
+	assert_int_equal(cc.pace_deadline, NEVER);
+}
+
+static void
+dcqcn_notified__rate_is_halved_and_alpha_stays_one(void **state)
+{
+	(void)state;
+	assert_true(uroce_cc_notified(&cc, T0));
+	assert_true(cc.is_limited);
+	assert_int_equal(cc.target_bps, 100 * GBPS);
+	assert_int_equal(cc.rate_bps, 50 * GBPS);
+	assert_int_equal(cc.alpha, UROCE_CC_ALPHA_ONE);
+	uroce_cc_notified(&cc, T0 + 50 * US);
+	assert_int_equal(cc.target_bps, 50 * GBPS);
+	assert_int_equal(cc.rate_bps, 25 * GBPS);
+}
+
+static void
+dcqcn_notified__never_below_the_least_rate(void **state)
+{
+	(void)state;
+	conf.min_mbps = 300;
+	for (unsigned i = 0; i < 100; i++)
+		uroce_cc_notified(&cc, T0 + i * 50 * US);
+	assert_int_equal(cc.rate_bps, 300 * MBPS);
+}
+
+static void
+dcqcn_alpha__sinks_without_cnps_and_makes_cuts_smaller(void **state)
+{
+	const uint64_t quiet_ns = 256 * 55 * US;
+
+	(void)state;
+	uroce_cc_notified(&cc, T0);
+	/* 256 periods: (255/256)^256 is 0.367 */
+	uroce_cc_notified(&cc, T0 + quiet_ns);
+	assert_in_range(cc.alpha, UROCE_CC_ALPHA_ONE * 368 / 1000, UROCE_CC_ALPHA_ONE * 371 / 1000);
+	/* the cut was by half of the alpha before */
+	assert_in_range(cc.rate_bps * 1000 / cc.target_bps, 815, 818);
+	/* not one period: not changed but by the CNP */
+	const uint32_t alpha = cc.alpha;
+
+	uroce_cc_notified(&cc, T0 + quiet_ns + 55 * US - 1);
+	assert_int_equal(cc.alpha, alpha + (UROCE_CC_ALPHA_ONE - alpha) / 256);
+}
+
+static void
+dcqcn_alpha__is_nothing_after_a_long_time(void **state)
+{
+	(void)state;
+	uroce_cc_notified(&cc, T0);
+	uroce_cc_notified(&cc, T0 + 3600 * GBPS);
+	assert_int_equal(cc.target_bps, 100 * GBPS);
+	assert_int_equal(cc.rate_bps, 100 * GBPS);
+	assert_int_equal(cc.alpha, UROCE_CC_ALPHA_ONE / 256);
+}
+
+static void
+dcqcn_timer__fast_recovery_then_additive_increase(void **state)
+{
+	/* half the way to the target four times; the fifth event raises the target */
+	static const uint64_t rates_mbps[] = { 75000, 87500, 93750, 96875 };
+
+	(void)state;
+	uroce_cc_notified(&cc, T0);
+	uroce_cc_notified(&cc, T0);
+	cc.target_bps = 100 * GBPS;
+	cc.rate_bps = 50 * GBPS;
+	conf.rate_mbps = 200000;
+	for (unsigned i = 0; i < 4; i++) {
+		uroce_cc_begin(&cc, T0 + (i + 1) * 55 * US - 1);
+		assert_int_equal(cc.nb_timer, i);
+		uroce_cc_begin(&cc, T0 + (i + 1) * 55 * US);
+		assert_int_equal(cc.rate_bps, rates_mbps[i] * MBPS);
+		assert_int_equal(cc.target_bps, 100 * GBPS);
+	}
+	uroce_cc_begin(&cc, T0 + 5 * 55 * US);
+	assert_int_equal(cc.target_bps, 100040 * MBPS);
+	assert_int_equal(cc.rate_bps, (100040 + 96875) * MBPS / 2);
+	uroce_cc_begin(&cc, T0 + 6 * 55 * US);
+	assert_int_equal(cc.target_bps, 100080 * MBPS);
+}
+
+static void
+dcqcn_timer__begins_again_with_each_cnp(void **state)
+{
+	(void)state;
+	uroce_cc_notified(&cc, T0);
+	uroce_cc_begin(&cc, T0 + 300 * US);
+	assert_int_equal(cc.nb_timer, 5);
+	uroce_cc_notified(&cc, T0 + 300 * US);
+	assert_int_equal(cc.nb_timer, 0);
+	uroce_cc_begin(&cc, T0 + 354 * US);
+	assert_int_equal(cc.nb_timer, 0);
+	uroce_cc_begin(&cc, T0 + 355 * US);
+	assert_int_equal(cc.nb_timer, 1);
+}
+
+static void
+dcqcn_bytes__count_like_the_timer(void **state)
+{
+	(void)state;
+	conf.byte_kb = 10;
+	uroce_cc_notified(&cc, T0);
+	uroce_cc_charge(&cc, 9999, T0);
+	assert_int_equal(cc.nb_bytes, 0);
+	uroce_cc_charge(&cc, 1, T0);
+	assert_int_equal(cc.nb_bytes, 1);
+	assert_int_equal(cc.rate_bps, 75 * GBPS);
+	/* what is more than enough counts for the next */
+	uroce_cc_charge(&cc, 4000, T0);
+	uroce_cc_charge(&cc, 4000, T0);
+	uroce_cc_charge(&cc, 4000, T0);
+	assert_int_equal(cc.nb_bytes, 2);
+	uroce_cc_charge(&cc, 8000, T0);
+	assert_int_equal(cc.nb_bytes, 3);
+}
+
+static void
+dcqcn__hyper_increase_when_time_and_volume_agree(void **state)
+{
+	(void)state;
+	conf.byte_kb = 10;
+	conf.rate_mbps = 400000;
+	conf.ai_mbps = 10;
+	conf.hai_mbps = 100;
+	uroce_cc_notified(&cc, T0);
+	cc.target_bps = 100 * GBPS;
+	cc.rate_bps = 100 * GBPS;
+	for (unsigned i = 0; i < 6; i++)
+		uroce_cc_charge(&cc, 10000, T0);
+	/* the fifth and the sixth were additive: the timer has not even begun */
+	assert_int_equal(cc.target_bps, 100020 * MBPS);
+	uroce_cc_begin(&cc, T0 + 5 * 55 * US);
+	assert_int_equal(cc.target_bps, 100070 * MBPS);
+	/* now both have more than five: by 1, and by 2 */
+	uroce_cc_begin(&cc, T0 + 6 * 55 * US);
+	assert_int_equal(cc.target_bps, 100170 * MBPS);
+	uroce_cc_charge(&cc, 10000, T0);
+	assert_int_equal(cc.target_bps, 100270 * MBPS);
+	uroce_cc_begin(&cc, T0 + 7 * 55 * US);
+	assert_int_equal(cc.target_bps, 100470 * MBPS);
+}
+
+static void
+dcqcn__at_full_rate_it_is_not_limited_any_more(void **state)
+{
+	uint64_t now_ns = T0;
+
+	(void)state;
+	uroce_cc_notified(&cc, now_ns);
+	for (unsigned i = 0; i < 100 && cc.is_limited; i++) {
+		const uint64_t before_bps = cc.rate_bps;
+
+		now_ns += 55 * US;
+		uroce_cc_begin(&cc, now_ns);
+		assert_true(cc.rate_bps > before_bps);
+	}
+	assert_false(cc.is_limited);
+	assert_int_equal(cc.rate_bps, 100 * GBPS);
+	/* alpha has sunk meanwhile: the next cut is not by half */
+	uroce_cc_notified(&cc, now_ns);
+	assert_in_range(cc.rate_bps, 50 * GBPS + 1, 60 * GBPS);
+}
+
+/* What was not looked at for a while ends where looking all the time would have led. */
+static void
+dcqcn_advance__leaps_are_steps(void **state)
+{
+	static const struct {
+		uint32_t ai_mbps, stages, nb_bytes, periods;
+	} rows[] = {
+		{ 40, 5, 0, 1 },    { 40, 5, 0, 64 },    { 40, 5, 0, 70 },   { 40, 5, 0, 71 },
+		{ 40, 5, 0, 500 },  { 1, 5, 0, 9000 },   { 40, 90, 0, 400 }, { 7, 5, 9, 300 },
+		{ 7, 90, 80, 300 }, { 7, 90, 100, 300 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct uroce_cc slow;
+
+		conf.ai_mbps = rows[i].ai_mbps;
+		conf.hai_mbps = 1;
+		conf.stages = rows[i].stages;
+		uroce_cc_init(&cc, &conf);
+		for (unsigned k = 0; k < 8; k++)
+			uroce_cc_notified(&cc, T0);
+		cc.nb_bytes = (uint16_t)rows[i].nb_bytes;
+		slow = cc;
+		for (uint32_t k = 1; k <= rows[i].periods && slow.is_limited; k++)
+			uroce_cc_begin(&slow, T0 + k * 55 * US);
+		uroce_cc_begin(&cc, T0 + rows[i].periods * 55 * US);
+		assert_int_equal(cc.rate_bps, slow.rate_bps);
+		assert_int_equal(cc.target_bps, slow.target_bps);
+		assert_int_equal(cc.is_limited, slow.is_limited);
+	}
+}
+
+static void
+dcqcn_advance__a_clock_that_is_behind_changes_nothing(void **state)
+{
+	(void)state;
+	uroce_cc_notified(&cc, T0);
+	uroce_cc_begin(&cc, T0 - 1);
+	assert_int_equal(cc.rate_bps, 50 * GBPS);
+	uroce_cc_notified(&cc, T0 - 1);
+	assert_int_equal(cc.rate_bps, 25 * GBPS);
+}
+
+static void
+pacer__packets_leave_at_the_rate(void **state)
+{
+	(void)state;
+	uroce_cc_notified(&cc, T0);
+	/* 5000 bytes at 50 Gb/s take 800 ns */
+	send(5000, T0);
+	assert_false(uroce_cc_may_send(&cc, T0 + 799));
+	assert_true(uroce_cc_may_send(&cc, T0 + 800));
+	send(5000, T0 + 800);
+	assert_false(uroce_cc_may_send(&cc, T0 + 1599));
+	/* rounded up: 1 byte takes 0.16 ns */
+	send(1, T0 + 1600);
+	assert_int_equal(cc.next_ns, T0 + 1601);
+}
+
+static void
+pacer__what_was_late_is_caught_up_with_up_to_the_burst(void **state)
+{
+	uint32_t sent = 0;
+
+	(void)state;
+	conf.burst_kb = 20;
+	conf.timer_us = 1000000;
+	uroce_cc_notified(&cc, T0);
+	/* a millisecond of silence is worth 6.25 MB, of which 20 kB count */
+	uroce_cc_begin(&cc, T0 + 1000 * US);
+	while (uroce_cc_may_send(&cc, T0 + 1000 * US)) {
+		uroce_cc_charge(&cc, 1000, T0 + 1000 * US);
+		sent += 1000;
+	}
+	assert_int_equal(sent, 21000);
+}
+
+static void
+pacer__a_rising_rate_does_not_raise_what_was_late(void **state)
+{
+	(void)state;
+	uroce_cc_notified(&cc, T0);
+	cc.rate_bps = 10 * GBPS;
+	cc.target_bps = 30 * GBPS;
+	/* 10 us at 10 Gb/s are 12.5 kB; and at 20 Gb/s, from the next event on, they take 5 us */
+	cc.next_ns = T0 + 45 * US;
+	uroce_cc_begin(&cc, T0 + 55 * US);
+	assert_int_equal(cc.rate_bps, 20 * GBPS);
+	assert_int_equal(cc.next_ns, T0 + 50 * US);
+}
+
+static void
+pacer__a_full_second_of_frames_is_a_second_of_the_rate(void **state)
+{
+	uint64_t now_ns = T0, bytes = 0;
+
+	(void)state;
+	conf.timer_us = 1000000;
+	conf.byte_kb = 1000000;
+	uroce_cc_notified(&cc, T0);
+	cc.rate_bps = GBPS;
+	/* looked at every 10 us, as a worker that has more to do would */
+	for (unsigned i = 0; i < 100000 - 1; i++, now_ns += 10 * US) {
+		uroce_cc_begin(&cc, now_ns);
+		while (uroce_cc_may_send(&cc, now_ns)) {
+			uroce_cc_charge(&cc, 1024, now_ns);
+			bytes += 1024;
+		}
+	}
+	assert_in_range(bytes, 124900000, 125000000 + 1024);
+}
+
+static void
+notification__at_once_then_not_before_its_time(void **state)
+{
+	(void)state;
+	uroce_cc_marked(&cc, T0);
+	assert_true(cc.has_cnp);
+	uroce_cc_cnp_sent(&cc, T0);
+	assert_false(cc.has_cnp);
+	assert_int_equal(cc.cnp_deadline, NEVER);
+	/* marked again: a CNP follows when it may, without another mark */
+	uroce_cc_marked(&cc, T0 + 1);
+	assert_false(cc.has_cnp);
+	assert_int_equal(cc.cnp_deadline, T0 + 50 * US);
+	uroce_cc_marked(&cc, T0 + 2);
+	uroce_cc_expire(&cc, T0 + 50 * US - 1);
+	assert_false(cc.has_cnp);
+	uroce_cc_expire(&cc, T0 + 50 * US);
+	assert_true(cc.has_cnp);
+	assert_int_equal(cc.cnp_deadline, NEVER);
+	uroce_cc_cnp_sent(&cc, T0 + 60 * US);
+	/* nothing was marked since: no other follows */
+	uroce_cc_expire(&cc, T0 + 500 * US);
+	assert_false(cc.has_cnp);
+	uroce_cc_marked(&cc, T0 + 110 * US - 1);
+	assert_false(cc.has_cnp);
+	uroce_cc_expire(&cc, T0 + 110 * US);
+	assert_true(cc.has_cnp);
+}
+
+static void
+cc_stop__nothing_is_left(void **state)
+{
+	(void)state;
+	uroce_cc_notified(&cc, T0);
+	uroce_cc_marked(&cc, T0);
+	cc.pace_deadline = T0;
+	uroce_cc_stop(&cc);
+	assert_false(cc.is_limited);
+	assert_false(cc.has_cnp);
+	assert_int_equal(cc.pace_deadline, NEVER);
+	assert_int_equal(cc.cnp_deadline, NEVER);
+	assert_true(uroce_cc_is_reacting(&cc));
+	/* the first CNP is the first again */
+	uroce_cc_notified(&cc, T0 + 1);
+	assert_int_equal(cc.rate_bps, 50 * GBPS);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cc_find__names),
+		cmocka_unit_test(cc_conf__defaults_are_those_of_the_paper),
+		cmocka_unit_test(cc_conf_check__each_parameter_has_a_range),
+		cmocka_unit_test_setup(cc_conf_check__parameters_that_bound_each_other, begin),
+		cmocka_unit_test_setup(cc__none_does_nothing, begin),
+		cmocka_unit_test_setup(dcqcn__full_rate_until_a_cnp_comes, begin),
+		cmocka_unit_test_setup(dcqcn_notified__rate_is_halved_and_alpha_stays_one, begin),
+		cmocka_unit_test_setup(dcqcn_notified__never_below_the_least_rate, begin),
+		cmocka_unit_test_setup(dcqcn_alpha__sinks_without_cnps_and_makes_cuts_smaller,
+				       begin),
+		cmocka_unit_test_setup(dcqcn_alpha__is_nothing_after_a_long_time, begin),
+		cmocka_unit_test_setup(dcqcn_timer__fast_recovery_then_additive_increase, begin),
+		cmocka_unit_test_setup(dcqcn_timer__begins_again_with_each_cnp, begin),
+		cmocka_unit_test_setup(dcqcn_bytes__count_like_the_timer, begin),
+		cmocka_unit_test_setup(dcqcn__hyper_increase_when_time_and_volume_agree, begin),
+		cmocka_unit_test_setup(dcqcn__at_full_rate_it_is_not_limited_any_more, begin),
+		cmocka_unit_test_setup(dcqcn_advance__leaps_are_steps, begin),
+		cmocka_unit_test_setup(dcqcn_advance__a_clock_that_is_behind_changes_nothing,
+				       begin),
+		cmocka_unit_test_setup(pacer__packets_leave_at_the_rate, begin),
+		cmocka_unit_test_setup(pacer__what_was_late_is_caught_up_with_up_to_the_burst,
+				       begin),
+		cmocka_unit_test_setup(pacer__a_rising_rate_does_not_raise_what_was_late, begin),
+		cmocka_unit_test_setup(pacer__a_full_second_of_frames_is_a_second_of_the_rate,
+				       begin),
+		cmocka_unit_test_setup(notification__at_once_then_not_before_its_time, begin),
+		cmocka_unit_test_setup(cc_stop__nothing_is_left, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
