@@ -440,9 +440,16 @@ find_resource(struct uroce_qpc *qpc, uint32_t psn)
 	return NULL;
 }
 
+/* What is still being answered goes on to its end: a part that is asked for again does not cut it. */
 static void
 answer_again(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t begin, uint32_t end)
 {
+	if (resp->pending & 1u << (res - resp->res)) {
+		if (end < res->end)
+			end = res->end;
+		if (begin > res->sent)
+			begin = res->sent;
+	}
 	res->sent = begin;
 	res->end = end;
 	res->is_begun = false;
