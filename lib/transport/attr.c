@@ -131,6 +131,16 @@ copy_identity(struct uroce_qpc *to, const struct ibv_qp_attr *from, int mask)
 	COPY_AS(IBV_QP_DEST_QPN, dest_qpn, dest_qp_num);
 }
 
+/* As many chunks as may be outstanding at once fill the window. */
+static uint16_t
+chunk_of(uint16_t window_psns, uint8_t max_rd_atomic)
+{
+	const unsigned nb = max_rd_atomic ? max_rd_atomic : 1;
+	const unsigned share = (window_psns + nb - 1) / nb;
+
+	return (uint16_t)(share > UROCE_READ_CHUNK_PSNS ? share : UROCE_READ_CHUNK_PSNS);
+}
+
 /* What the packet paths read is derived from the attributes, whenever they change. */
 static void
 derive(struct uroce_qpc *qpc)
@@ -141,6 +151,7 @@ derive(struct uroce_qpc *qpc)
 
 	qpc->pkey = qpc->pkeys[attr->pkey_index];
 	qpc->mtu_shift = (uint8_t)(mtu + 7); /* IBV_MTU_256 is 1 */
+	qpc->chunk_psns = chunk_of(qpc->window_psns, attr->max_rd_atomic);
 	qpc->ack_timeout_ns = uroce_ack_timeout_ns(attr->timeout);
 }
 

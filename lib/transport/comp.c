@@ -80,12 +80,8 @@ uroce_comp_retire_local(struct uroce_qpc *qpc, uint64_t now_ns)
 		uroce_req_check_drained(qpc);
 }
 
-/*
- * Acknowledge everything before `psn`, which is in [una_psn, max_psn].
- * @return false: a READ or atomic is in the way, and una_psn is where it waits
- */
-static bool
-advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
+bool
+uroce_comp_advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 	const uint32_t una_psn = req->una_psn, una_idx = req->una_idx;
@@ -142,12 +138,46 @@ retire_answered(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint64_
 	end_retired(qpc, una_idx, is_batch_open);
 }
 
-/* One of the outstanding READ requests or atomics was answered to the end. */
-static void
-end_rd_request(struct uroce_req *req)
+void
+uroce_comp_end_rd(struct uroce_req *req)
 {
 	if (req->nb_rd_out)
 		req->nb_rd_out--;
+}
+
+/*
+ * Whether a response may be the last of its READ request: at the end of a chunk it is, and elsewhere
+ * only if a part was asked for again.
+ */
+static bool
+is_position_right(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, bool is_chunk_end)
+{
+	const struct uroce_answers *answers = &qpc->req.answers;
+	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
+
+	return is_last == is_chunk_end ||
+	       (is_last && answers->is_open && uroce_psn_before(pkt->psn, answers->ask_psn));
+}
+
+enum uroce_verdict
+uroce_comp_place(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, qpc->req.una_idx);
+	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
+	/* FLUSH and ATOMIC_WRITE are answered like a READ of nothing [IBA A19] */
+	const bool is_read = wqe->opcode == IBV_WR_RDMA_READ;
+	const uint32_t len = is_read ? uroce_msg_payload(qpc, wqe->len, nth) : 0;
+
+	if (pkt->payload_len != len ||
+	    !is_position_right(qpc, pkt, uroce_req_chunk_left(qpc, wqe, nth) == 1))
+		return bad_response(qpc, now_ns);
+	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_send_wqe_data(qpc->sq, wqe), wqe->nb_sge,
+			      (uint64_t)nth << qpc->mtu_shift, pkt->payload, len)) {
+		uroce_req_fail(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
+		return UROCE_VERDICT_LOCAL_FAULT;
+	}
+	qpc->stats.rx_bytes += len;
+	return UROCE_VERDICT_RESPONSE;
 }
 
 static enum uroce_verdict
@@ -156,28 +186,17 @@ read_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uroce_s
 {
 	struct uroce_req *req = &qpc->req;
 	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
-	/* FLUSH and ATOMIC_WRITE are answered like a READ of nothing [IBA A19] */
-	const bool is_read = wqe->opcode == IBV_WR_RDMA_READ;
-	const uint32_t len = is_read ? uroce_msg_payload(qpc, wqe->len, nth) : 0;
-	const bool is_end = nth + 1 == wqe->nb_psn;
-	const bool is_chunk_end = is_end || (nth + 1) % UROCE_READ_CHUNK_PSNS == 0;
-	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
+	const enum uroce_verdict verdict = uroce_comp_place(qpc, pkt, now_ns);
 
-	if (pkt->payload_len != len || is_last != is_chunk_end)
-		return bad_response(qpc, now_ns);
-	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_send_wqe_data(qpc->sq, wqe), wqe->nb_sge,
-			      (uint64_t)nth << qpc->mtu_shift, pkt->payload, len)) {
-		uroce_req_fail(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
-		return UROCE_VERDICT_LOCAL_FAULT;
-	}
-	qpc->stats.rx_bytes += len;
-	if (is_chunk_end)
-		end_rd_request(req);
-	if (is_end)
+	if (verdict != UROCE_VERDICT_RESPONSE)
+		return verdict;
+	if (uroce_req_chunk_left(qpc, wqe, nth) == 1)
+		uroce_comp_end_rd(req);
+	if (nth + 1 == wqe->nb_psn)
 		retire_answered(qpc, wqe, now_ns);
 	else
 		req->una_psn = uroce_psn_add(pkt->psn, 1);
-	return UROCE_VERDICT_RESPONSE;
+	return verdict;
 }
 
 static enum uroce_verdict
@@ -191,7 +210,7 @@ atomic_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uroce
 		uroce_req_fail(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
 		return UROCE_VERDICT_LOCAL_FAULT;
 	}
-	end_rd_request(&qpc->req);
+	uroce_comp_end_rd(&qpc->req);
 	retire_answered(qpc, wqe, now_ns);
 	return UROCE_VERDICT_RESPONSE;
 }
@@ -204,17 +223,10 @@ is_fetching(const struct uroce_send_wqe *wqe)
 	       wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* A response with data, for the request that una_psn is in. */
-static enum uroce_verdict
-data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+enum uroce_verdict
+uroce_comp_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
-	struct uroce_req *req = &qpc->req;
-
-	if (!advance(qpc, pkt->psn, now_ns)) {
-		repair(qpc, now_ns);
-		return UROCE_VERDICT_RESPONSE_GAP;
-	}
-	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
+	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, qpc->req.una_idx);
 	const bool is_atomic = pkt->op->operation == UROCE_OPERATION_ATOMIC_ACK;
 
 	if (!uroce_wqe_needs_response(wqe) || is_atomic != is_fetching(wqe))
@@ -226,6 +238,27 @@ data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 		uroce_req_progress(qpc, now_ns);
 		uroce_req_check_drained(qpc);
 	}
+	return verdict;
+}
+
+/* A response with data, for the request that una_psn is in. */
+static enum uroce_verdict
+data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	const struct uroce_answers *answers = &qpc->req.answers;
+
+	if (!uroce_comp_advance(qpc, pkt->psn, now_ns)) {
+		if (!qpc->is_req_gbn)
+			return uroce_answer_early(qpc, pkt, now_ns);
+		repair(qpc, now_ns);
+		return UROCE_VERDICT_RESPONSE_GAP;
+	}
+	if (!answers->is_open)
+		return uroce_comp_take(qpc, pkt, now_ns);
+	uroce_answer_learn(qpc, now_ns);
+	const enum uroce_verdict verdict = uroce_comp_take(qpc, pkt, now_ns);
+
+	uroce_answer_drain(qpc, now_ns);
 	return verdict;
 }
 
@@ -268,6 +301,27 @@ nak(struct uroce_qpc *qpc, uint8_t code, uint64_t now_ns)
 	return UROCE_VERDICT_NAK_FATAL;
 }
 
+/* It acknowledges what is before `upto`, but an answer of before is missing. */
+static enum uroce_verdict
+acknowledge_early(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t upto,
+		  uint64_t now_ns)
+{
+	const uint8_t syndrome = uroce_pkt_aeth(pkt)->syndrome;
+	const uint8_t value = uroce_syndrome_value(syndrome);
+
+	if (qpc->is_req_gbn) {
+		repair(qpc, now_ns);
+		return UROCE_VERDICT_RESPONSE_GAP;
+	}
+	uroce_answer_note(qpc, upto, now_ns);
+	if (uroce_syndrome_kind(syndrome) == UROCE_AETH_RNR)
+		return rnr_nak(qpc, value, now_ns);
+	if (uroce_syndrome_kind(syndrome) == UROCE_AETH_NAK && value == UROCE_NAK_PSN_SEQ &&
+	    !uroce_answer_nak(qpc, upto))
+		repair(qpc, now_ns);
+	return UROCE_VERDICT_RESPONSE_GAP;
+}
+
 static enum uroce_verdict
 acknowledge(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -277,10 +331,8 @@ acknowledge(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	/* an ACK acknowledges its PSN, a NAK what is before it */
 	const uint32_t upto = uroce_psn_add(pkt->psn, kind == UROCE_AETH_ACK);
 
-	if (!advance(qpc, upto, now_ns)) {
-		repair(qpc, now_ns);
-		return UROCE_VERDICT_RESPONSE_GAP;
-	}
+	if (!uroce_comp_advance(qpc, upto, now_ns))
+		return acknowledge_early(qpc, pkt, upto, now_ns);
 	switch (kind) {
 	case UROCE_AETH_ACK:
 		if (req->repair.is_open && !uroce_repair_respond(qpc, false, now_ns))

@@ -56,6 +56,7 @@ void
 uroce_qpc_fini(struct uroce_qpc *qpc)
 {
 	uroce_early_discard(qpc);
+	uroce_answer_discard(qpc);
 	uroce_recv_put_back(qpc);
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
 	qpc->resp.res = NULL;
@@ -280,7 +281,9 @@ uroce_qpc_deadline(const struct uroce_qpc *qpc)
 	const uint64_t req_ns = req->is_rnr_wait ? req->rnr_deadline : req->ack_deadline;
 
 	const uint64_t probe_ns = req->is_rnr_wait ? UROCE_NEVER : req->repair.probe_deadline;
-	const uint64_t ask_ns = req_ns < probe_ns ? req_ns : probe_ns;
+	const uint64_t answer_ns = req->is_rnr_wait ? UROCE_NEVER : req->answers.deadline;
+	const uint64_t again_ns = probe_ns < answer_ns ? probe_ns : answer_ns;
+	const uint64_t ask_ns = req_ns < again_ns ? req_ns : again_ns;
 	const uint64_t role_ns = ask_ns < qpc->resp.nak_deadline ? ask_ns : qpc->resp.nak_deadline;
 	const uint64_t pace_ns = qpc->cc.pace_deadline;
 	const uint64_t cnp_ns = qpc->cc.cnp_deadline;
@@ -294,6 +297,7 @@ uroce_qpc_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	uroce_cc_expire(&qpc->cc, now_ns);
 	uroce_early_expire(qpc, now_ns);
+	uroce_answer_expire(qpc, now_ns);
 	uroce_repair_expire(qpc, now_ns);
 	uroce_req_expire(qpc, now_ns);
 }

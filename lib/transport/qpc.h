@@ -50,8 +50,9 @@
 #define UROCE_WINDOW_MAX UROCE_GAP_PSNS
 
 /**
- * A READ goes out as requests of at most this many response packets each, so that the requester's
- * window bounds what the responder may have in flight. On the wire each is an ordinary READ.
+ * A READ goes out as requests for chunks of response packets, so that the requester's window bounds
+ * what the responder may have in flight. On the wire each is an ordinary READ. A chunk has this many
+ * packets, or as many more as it takes for max_rd_atomic chunks to fill the window.
  */
 #define UROCE_READ_CHUNK_PSNS 64
 
@@ -184,6 +185,27 @@ struct uroce_repair {
 	uint64_t probe_deadline; /* UROCE_NEVER: none */
 };
 
+/** Answers that are here ahead of one that is missing, see answer.c. */
+struct uroce_answers {
+	struct uroce_gap *gap;  /* which are here; NULL: none */
+	struct uroce_late late; /* since when the oldest is missing, and how late they may be */
+	uint64_t deadline;      /* then what is missing is asked for; UROCE_NEVER: not */
+	uint64_t asked_ns;      /* when that was done last */
+	uint32_t seen_psn;      /* with is_open: the peer has executed everything before */
+	uint32_t ask_psn;       /* with is_open: what is missing before was asked for */
+	uint32_t wait_psn;      /* with is_open: asking goes on when that much is seen */
+	uint32_t due_psn;       /* with a deadline or is_due: as far as that */
+	uint32_t again_psn;     /* with is_due: what is asked for once more ... */
+	uint32_t again_end_psn; /* ... and where that ends */
+	uint32_t round_psn;     /* what is missing before was asked for ... */
+	uint32_t round_max_psn; /* ... before anything from here on was sent */
+	uint32_t nak_psn;       /* with is_nak_due: the peer misses this request */
+	bool is_open;           /* an answer is missing, and the peer has gone on */
+	bool is_due;            /* what is missing is to be asked for */
+	bool is_probe_due;      /* the oldest is to be asked for, missing or not */
+	bool is_nak_due;        /* nak_psn is to be sent again by itself */
+};
+
 /** The requester: what we asked of the peer. */
 struct uroce_req {
 	uint32_t una_psn;       /* oldest PSN not acknowledged */
@@ -206,6 +228,7 @@ struct uroce_req {
 	uint64_t ack_deadline; /* UROCE_NEVER: nothing outstanding, or no timeout */
 	uint64_t rnr_deadline; /* valid with is_rnr_wait */
 	struct uroce_repair repair;
+	struct uroce_answers answers;
 	struct uroce_rtt rtt;
 };
 
@@ -247,6 +270,7 @@ struct uroce_qpc {
 	bool is_resp_gbn;
 	bool is_lending; /* frames are built that refer to requests: these must stay */
 	uint16_t window_psns;
+	uint16_t chunk_psns; /* responses that one READ request asks for, at most */
 	uint16_t pkey;
 	uint32_t qpn;
 	uint32_t dest_qpn;       /* RC, UC */
@@ -364,6 +388,14 @@ uroce_qpc_is_reliable(const struct uroce_qpc *qpc)
 	return qpc->service == UROCE_SERVICE_RC || qpc->service == UROCE_SERVICE_XRC;
 }
 
+/** Whether something is to be sent again, beside what a position that was set back comes by. */
+static inline bool
+uroce_req_has_again(const struct uroce_req *req)
+{
+	return req->repair.is_due || req->repair.is_last_due || req->repair.is_passing ||
+	       req->answers.is_due || req->answers.is_probe_due || req->answers.is_nak_due;
+}
+
 /**
  * Whether uroce_qpc_send() might have something to do: a cheap hint. It is true too often (a request
  * may have to wait for the peer), and never false when there is something to send or to flush.
@@ -384,11 +416,11 @@ uroce_qpc_has_work(const struct uroce_qpc *qpc)
 		return false;
 	switch (qpc->state) {
 	case IBV_QPS_RTS:
-		if (req->repair.is_due || req->repair.is_last_due || req->repair.is_passing)
+		if (uroce_req_has_again(req))
 			return true;
 		return !req->is_rnr_wait && req->next_idx != uroce_ring_head(&qpc->sq->ring);
 	case IBV_QPS_SQD: /* what was begun, and the ACK that it ends with */
-		if (req->repair.is_due || req->repair.is_last_due || req->repair.is_passing)
+		if (uroce_req_has_again(req))
 			return true;
 		return !req->is_rnr_wait && (req->next_idx != req->begun_idx ||
 					     (req->since_ack_req && req->una_idx != req->next_idx));

@@ -199,10 +199,12 @@ uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (now_ns < repair->probe_deadline)
 		return;
 	repair->probe_deadline = UROCE_NEVER;
-	if (!is_repairable(qpc))
+	if (is_repairable(qpc)) {
+		repair->is_due = repair->is_open || repair->nb_probes % 2;
+		repair->is_last_due = !repair->is_due;
+	} else if (!uroce_answer_probe(qpc)) {
 		return;
-	repair->is_due = repair->is_open || repair->nb_probes % 2;
-	repair->is_last_due = !repair->is_due;
+	}
 	if (repair->nb_probes < BACKOFF_MAX)
 		repair->nb_probes++;
 	qpc->req.rtt.sample_ns = 0;

@@ -7,8 +7,8 @@
  * again is setting that position back to the oldest unacknowledged PSN, and walking on. Requests are
  * not copied anywhere: a packet is built from its request each time that it is sent.
  *
- * A READ is sent as several READ requests of at most UROCE_READ_CHUNK_PSNS responses, so that the
- * window bounds the responses in flight as it bounds everything else.
+ * A READ is sent as several READ requests of at most `chunk_psns` responses, so that the window
+ * bounds the responses in flight as it bounds everything else.
  *
  * Who asks for an ACK: the last packet that can be sent now (nothing else would make the peer
  * answer), and otherwise one packet in ACK_EVERY. READs and atomics are answered in any case. If it
@@ -48,9 +48,11 @@ static const struct {
 void
 uroce_req_reset(struct uroce_qpc *qpc)
 {
+	uroce_answer_discard(qpc);
 	qpc->req = (struct uroce_req){
 		.ack_deadline = UROCE_NEVER,
 		.repair.probe_deadline = UROCE_NEVER,
+		.answers.deadline = UROCE_NEVER,
 	};
 }
 
@@ -87,6 +89,7 @@ uroce_req_resume(struct uroce_qpc *qpc)
 		.begun_idx = idx,
 		.ack_deadline = UROCE_NEVER,
 		.repair.probe_deadline = UROCE_NEVER,
+		.answers.deadline = UROCE_NEVER,
 	};
 }
 
@@ -96,6 +99,7 @@ uroce_req_rewind(struct uroce_qpc *qpc)
 	struct uroce_req *req = &qpc->req;
 
 	uroce_repair_close(qpc);
+	uroce_answer_rewound(qpc);
 	req->next_psn = req->una_psn;
 	req->next_idx = req->una_idx;
 	req->next_pkt = 0;
@@ -220,6 +224,17 @@ is_possible(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 	return uroce_qpc_is_reliable(qpc) || wqe->opcode != IBV_WR_SEND_WITH_INV;
 }
 
+/* Whether the window has room for all responses of the chunk at the position, give or take a few. */
+static bool
+has_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
+{
+	const struct uroce_req *req = &qpc->req;
+	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn);
+
+	return !nb_out || nb_out + uroce_req_chunk_left(qpc, wqe, req->next_pkt) <=
+				  (uint32_t)qpc->window_psns + UROCE_READ_CHUNK_PSNS;
+}
+
 /* Whether the request at the position has to wait for READs and atomics before it. */
 static bool
 is_held_back(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
@@ -228,17 +243,15 @@ is_held_back(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 
 	if (!req->next_pkt && (wqe->flags & UROCE_WQE_FENCE) && req->nb_rd_out)
 		return true;
-	return uroce_wqe_needs_response(wqe) && req->nb_rd_out >= qpc->attr.max_rd_atomic;
+	if (!uroce_wqe_needs_response(wqe))
+		return false;
+	return req->nb_rd_out >= qpc->attr.max_rd_atomic || !has_room(qpc, wqe);
 }
 
 /* The position moves over `nb` PSNs of the request that it is in. */
 static void
-advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
+move_position(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t nb)
 {
-	struct uroce_req *req = &qpc->req;
-
-	if (req->next_psn != req->max_psn)
-		qpc->stats.retransmits++;
 	req->next_psn = uroce_psn_add(req->next_psn, nb);
 	req->next_pkt += nb;
 	if (uroce_psn_before(req->max_psn, req->next_psn))
@@ -247,6 +260,27 @@ advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32
 		req->next_idx++;
 		req->next_pkt = 0;
 	}
+}
+
+/* The same, because they are sent. */
+static void
+advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
+{
+	if (qpc->req.next_psn != qpc->req.max_psn)
+		qpc->stats.retransmits++;
+	move_position(&qpc->req, wqe, nb);
+}
+
+/* The same, because they need not be sent again. */
+static void
+step_over_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
+{
+	struct uroce_req *req = &qpc->req;
+
+	/* the end of a chunk, or an atomic: it is outstanding as long as one before it is */
+	if (uroce_wqe_needs_response(wqe) && nb == uroce_req_chunk_left(qpc, wqe, req->next_pkt))
+		req->nb_rd_out++;
+	move_position(req, wqe, nb);
 }
 
 /*
@@ -275,16 +309,13 @@ ext_at(const struct uroce_txd *txd, enum uroce_ext which)
 	return (uint8_t *)(bth + 1) + uroce_opcode_table[bth->opcode].ext_off[which];
 }
 
-/* READ: one request for the responses up to the end of the chunk. */
-static void
-put_read(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
+void
+uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd)
 {
 	struct uroce_req *req = &qpc->req;
-	const uint32_t pkt = req->next_pkt;
-	const uint32_t chunk_end = (pkt / UROCE_READ_CHUNK_PSNS + 1) * UROCE_READ_CHUNK_PSNS;
-	const uint32_t end = chunk_end < wqe->nb_psn ? chunk_end : wqe->nb_psn;
-	const uint64_t offset = (uint64_t)pkt << qpc->mtu_shift;
-	const uint64_t offset_end = (uint64_t)end << qpc->mtu_shift;
+	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
+	const uint64_t offset = (uint64_t)req->next_pkt << qpc->mtu_shift;
+	const uint64_t offset_end = (uint64_t)(req->next_pkt + nb) << qpc->mtu_shift;
 	const uint32_t len = (uint32_t)((offset_end < wqe->len ? offset_end : wqe->len) - offset);
 
 	begin_packet(qpc, wqe, txd, UROCE_OP_READ_REQUEST, 0);
@@ -295,7 +326,7 @@ put_read(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_t
 	reth->dma_len = be32_make(len);
 	req->nb_rd_out++;
 	req->since_ack_req = 0;
-	advance_position(qpc, wqe, end - pkt);
+	advance_position(qpc, wqe, nb);
 }
 
 static void
@@ -472,7 +503,12 @@ next_request(struct uroce_qpc *qpc)
 		if (req->next_idx == req->begun_idx && !begin_request(qpc))
 			return NULL;
 		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
+		const uint32_t nb_known = req->answers.is_open ? uroce_answer_known(qpc, wqe) : 0;
 
+		if (nb_known) {
+			step_over_known(qpc, wqe, nb_known);
+			continue;
+		}
 		if (!(wqe->flags & UROCE_WQE_LOCAL)) {
 			if (is_possible(qpc, wqe))
 				return is_held_back(qpc, wqe) ? NULL : wqe;
@@ -487,6 +523,20 @@ next_request(struct uroce_qpc *qpc)
 	return NULL;
 }
 
+/* The chunk at the position, but for those at its end that are here already. */
+static void
+put_chunk(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint32_t left = uroce_req_chunk_left(qpc, wqe, req->next_pkt);
+	const uint32_t nb =
+		req->answers.is_open ? uroce_answer_missing(qpc, req->next_psn, left) : left;
+
+	uroce_req_put_read(qpc, nb, txd);
+	if (nb < left)
+		move_position(req, wqe, left - nb);
+}
+
 bool
 uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
@@ -494,7 +544,7 @@ uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd)
 
 	switch ((int)wqe->opcode) {
 	case IBV_WR_RDMA_READ:
-		put_read(qpc, wqe, txd);
+		put_chunk(qpc, wqe, txd);
 		return true;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
@@ -582,6 +632,9 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 	if (qpc->cc.is_limited)
 		ask_in_time(qpc, now_ns);
 	if (max && uroce_cc_may_send(&qpc->cc, now_ns) && uroce_repair_put(qpc, &out[0], now_ns))
+		uroce_txd_charge(qpc, &out[nb++], now_ns);
+	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
+	       uroce_answer_put(qpc, &out[nb], now_ns))
 		uroce_txd_charge(qpc, &out[nb++], now_ns);
 	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
 	       (put_request(qpc, &out[nb]) ||

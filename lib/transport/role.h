@@ -10,6 +10,7 @@
  *	req	sends requests; keeps the window [una_psn, next_psn) and the retry timers
  *	repair	sends again what was lost, and nothing else, where the peer allows it
  *	comp	takes the responses to them
+ *	answer	what the peer answers ahead of an answer that is missing
  *	local	does the requests that send nothing
  *	resp	answers the peer's requests (RC)
  *	early	what the peer asks ahead of a hole
@@ -70,6 +71,9 @@ void uroce_req_check_drained(struct uroce_qpc *qpc);
 /** Build the packet at the position, without asking whether it may be sent. @return false: a fault */
 bool uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd);
 
+/** The position is in a READ: a request for the next `nb` responses, which are of one chunk. */
+void uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd);
+
 /* --- repair.c --- */
 
 /** No hole is open, no probe due; what is known of the peer stays known. */
@@ -101,6 +105,55 @@ bool uroce_repair_put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd);
 
 /** A burst was built, before which max_psn was that. */
 void uroce_repair_sent(struct uroce_qpc *qpc, uint32_t max_psn, uint64_t now_ns);
+
+/* --- answer.c --- */
+
+/** A response with data, ahead of the answer at una_psn: place it, hold it or drop it. */
+enum uroce_verdict uroce_answer_early(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				      uint64_t now_ns);
+
+/** The peer has executed everything before `psn`, and the answer at una_psn is not here. */
+void uroce_answer_note(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
+
+/** A NAK of a PSN sequence error, ahead of the answer at una_psn. @return false: go back N */
+bool uroce_answer_nak(struct uroce_qpc *qpc, uint32_t psn);
+
+/** The answer at una_psn arrived. */
+void uroce_answer_learn(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** una_psn has moved: take what is here in order. */
+void uroce_answer_drain(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** The time to ask again may have come. */
+void uroce_answer_expire(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** Nothing came for long: ask for the answer at una_psn. @return false: it needs none */
+bool uroce_answer_probe(struct uroce_qpc *qpc);
+
+/** Build a request for what is missing, if that is due. */
+bool uroce_answer_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns);
+
+/** PSNs from the position on, all of one request or chunk, that need not be sent again. */
+uint32_t uroce_answer_known(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe);
+
+/** Of `nb` responses from `psn` on: how many there are up to the last that is missing. */
+uint32_t uroce_answer_missing(const struct uroce_qpc *qpc, uint32_t psn, uint32_t nb);
+
+/** The position was set back to una_psn: what is missing is asked for by that. */
+void uroce_answer_rewound(struct uroce_qpc *qpc);
+
+/** Nothing is here early any more. */
+void uroce_answer_discard(struct uroce_qpc *qpc);
+
+/** Responses up to the end of the chunk that packet `pkt` of a request is in; without data: 1. */
+static inline uint32_t
+uroce_req_chunk_left(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t pkt)
+{
+	const uint32_t in_chunk = qpc->chunk_psns - pkt % qpc->chunk_psns;
+	const uint32_t in_request = wqe->nb_psn - pkt;
+
+	return in_chunk < in_request ? in_chunk : in_request;
+}
 
 /** Packets of a message of `len` bytes: at least one. */
 static inline uint32_t
@@ -146,6 +199,26 @@ uroce_req_wqe(const struct uroce_qpc *qpc, uint32_t idx)
 
 enum uroce_verdict uroce_comp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				   uint64_t now_ns);
+
+/**
+ * Acknowledge everything before `psn`, which is in [una_psn, max_psn].
+ * @return false: a READ or atomic is in the way, and una_psn is where it waits
+ */
+bool uroce_comp_advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
+
+/** The response at una_psn, in order. */
+enum uroce_verdict uroce_comp_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				   uint64_t now_ns);
+
+/**
+ * Check a READ response against its request, the oldest, and place its payload.
+ * @return UROCE_VERDICT_RESPONSE; else the QP is in ERR
+ */
+enum uroce_verdict uroce_comp_place(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				    uint64_t now_ns);
+
+/** The last response of a chunk, or an atomic's, was taken. */
+void uroce_comp_end_rd(struct uroce_req *req);
 
 /** Local requests that were executed complete, as far as no other is before them. */
 void uroce_comp_retire_local(struct uroce_qpc *qpc, uint64_t now_ns);

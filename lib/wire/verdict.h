@@ -36,7 +36,7 @@
 	/* responder */ \
 	X(DUPLICATE,           "duplicate request, answered again") \
 	X(STALE,               "duplicate request that can no longer be answered") \
-	X(EARLY,               "middle of a WRITE ahead of a hole: placed") \
+	X(EARLY,               "middle of a WRITE or READ ahead of a hole: placed") \
 	X(HELD,                "ahead of a hole: kept until that is filled") \
 	X(PSN_GAP,             "request ahead of the expected PSN, dropped: NAK, PSN sequence error") \
 	X(BAD_SEQUENCE,        "opcode out of sequence in its message: NAK, invalid request") \

@@ -409,7 +409,7 @@ oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_vie
 		memcpy(&view->saved, view->land, 8);
 	else if (view->is_past)
 		flip(view);
-	else if (!is_response && view->idx > view->flow->exec)
+	else if (view->idx > (is_response ? qp->acked : view->flow->exec))
 		memcpy(before_call, view->land, view->land_len);
 	view->flipped_first = view->land[0];
 	view->flipped_last = view->land[view->land_len - 1];
@@ -456,6 +456,23 @@ check_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view
 			       view->idx);
 }
 
+/* The same for an answer: in the middle of the READ that is being answered. */
+static void
+check_answer_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view)
+{
+	const struct request *req = view->req;
+
+	if (!memcmp(view->land, before_call, view->land_len))
+		return;
+	if (qp_request_at(qp, qp->acked) != req || view->idx + 1 == req->first + req->nb_psn)
+		world_complain(qp->world, "qp 0x%x: answer %u (of %u..%u) landed before answer %u",
+			       qp->qpn, view->idx, req->first, req->first + req->nb_psn - 1,
+			       qp->acked);
+	else if (memcmp(view->land, pkt->payload, view->land_len))
+		world_complain(qp->world, "qp 0x%x: answer %u landed early, and wrong", qp->qpn,
+			       view->idx);
+}
+
 static void
 check_lenient(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view,
 	      enum uroce_verdict verdict)
@@ -493,6 +510,9 @@ oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracl
 	if (!is_response && view->idx > view->flow->exec && qp->qpc.state != IBV_QPS_ERR &&
 	    !request_is_send(view->req) && !request_is_atomic(view->req))
 		check_ahead(qp, pkt, view);
+	if (is_response && view->idx > qp->acked && qp->qpc.state != IBV_QPS_ERR &&
+	    view->req->opcode == IBV_WR_RDMA_READ)
+		check_answer_ahead(qp, pkt, view);
 }
 
 /* --- a frame goes --- */

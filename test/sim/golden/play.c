@@ -137,6 +137,8 @@ set_stage(struct stage *stage)
 		.max_rd_atomic = (uint8_t)number(stage, "rd", 16),
 		.max_dest_rd_atomic = (uint8_t)number(stage, "dest_rd", 16),
 		.access = (unsigned)number(stage, "access", 15),
+		.is_req_gbn = has_word(stage, "req_gbn"),
+		.is_resp_gbn = has_word(stage, "resp_gbn"),
 	};
 
 	if (option(stage, "cc"))

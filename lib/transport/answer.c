@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Answers that arrive ahead of one that is missing [IBA 9.7.5.2.3 calls that an implied NAK].
+ *
+ * A peer answers in order. So an answer behind one that is not here, or an ACK or NAK that passes by
+ * it, says two things: everything before was executed, and the missing answer was lost or comes late.
+ * The requester waits with una_psn at the first that is missing, and keeps what comes behind: a
+ * response from the middle of the READ at una_psn is placed, because its base and length are known;
+ * its last one, and all of later requests, are held as they are and taken in order. A repetition of
+ * what is here is dropped. When there is no room, an answer is dropped as if it had been lost.
+ *
+ * What is missing is asked for again, and nothing else: for a READ by one request for each of its
+ * chunks, from the first response that is missing to the last; for atomics and what is answered like
+ * them by sending the request again, to which the peer replays its answer. A chunk is asked for when
+ * its end has been seen, or passed by, and reordering is ruled out (late.h). Never is a later part of
+ * a chunk asked for while an earlier one is: a peer may remember a READ only from where it was asked
+ * for last.
+ *
+ * Such a request, or what it brings, may be lost, too. Requests sent later are answered later: when an
+ * answer to one of those is seen, what is still missing is asked for once more. If there are none, the
+ * probe does that (repair.c).
+ */
+#include "transport/role.h"
+
+#include "wire/psn.h"
+
+void
+uroce_answer_discard(struct uroce_qpc *qpc)
+{
+	struct uroce_answers *answers = &qpc->req.answers;
+
+	if (answers->gap)
+		uroce_hold_give_gap(qpc->hold, answers->gap, qpc->req.una_psn);
+	*answers = (struct uroce_answers){
+		.late = answers->late,
+		.deadline = UROCE_NEVER,
+	};
+}
+
+static void
+open_hole(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_answers *answers = &req->answers;
+
+	if (answers->is_open)
+		return;
+	qpc->stats.naks_seq++;
+	answers->is_open = true;
+	answers->late.since_ns = now_ns;
+	answers->seen_psn = req->una_psn;
+	answers->ask_psn = req->una_psn;
+	answers->wait_psn = req->una_psn;
+	answers->round_psn = req->una_psn;
+	req->rtt.sample_ns = 0;
+	/* behind a position that was set back, everything is asked for again anyway */
+	if (req->next_psn != req->max_psn)
+		uroce_answer_rewound(qpc);
+}
+
+static bool
+is_here(const struct uroce_qpc *qpc, uint32_t psn)
+{
+	const struct uroce_gap *gap = qpc->req.answers.gap;
+
+	return gap && uroce_psn_in(psn, qpc->req.una_psn, UROCE_GAP_PSNS) &&
+	       uroce_gap_has(gap, psn);
+}
+
+/* The request that `psn`, which is in flight, belongs to, and its index. */
+static const struct uroce_send_wqe *
+request_of(const struct uroce_qpc *qpc, uint32_t psn, uint32_t *idx)
+{
+	for (*idx = qpc->req.una_idx; *idx != qpc->req.begun_idx; ++*idx) {
+		const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, *idx);
+
+		if (uroce_psn_in(psn, wqe->first_psn, wqe->nb_psn))
+			return wqe;
+	}
+	return NULL;
+}
+
+/* It is time to ask. */
+static void
+fire(struct uroce_qpc *qpc)
+{
+	struct uroce_answers *answers = &qpc->req.answers;
+
+	answers->deadline = UROCE_NEVER;
+	answers->is_due = true;
+	if (!uroce_psn_before(qpc->req.una_psn, answers->round_psn) ||
+	    !uroce_psn_before(answers->round_max_psn, answers->seen_psn))
+		return;
+	answers->again_psn = qpc->req.una_psn;
+	answers->again_end_psn = answers->round_psn;
+	answers->round_psn = answers->ask_psn;
+	answers->round_max_psn = qpc->req.max_psn;
+}
+
+/* More was seen, or una_psn has moved: is anything to be asked for? */
+static void
+look(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	const struct uroce_req *req = &qpc->req;
+	struct uroce_answers *answers = &qpc->req.answers;
+	const bool is_new = !uroce_psn_before(answers->seen_psn, answers->wait_psn);
+	const bool is_round_over = uroce_psn_before(req->una_psn, answers->round_psn) &&
+				   uroce_psn_before(answers->round_max_psn, answers->seen_psn);
+
+	if (answers->is_due || answers->deadline != UROCE_NEVER || (!is_new && !is_round_over))
+		return;
+	const bool is_first = !uroce_psn_before(req->una_psn, answers->ask_psn);
+
+	answers->due_psn = answers->seen_psn;
+	answers->deadline =
+		(is_first ? answers->late.since_ns : now_ns) + uroce_late_delay_ns(&answers->late);
+	if (now_ns >= answers->deadline)
+		fire(qpc);
+}
+
+void
+uroce_answer_expire(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	if (now_ns >= qpc->req.answers.deadline)
+		fire(qpc);
+}
+
+void
+uroce_answer_note(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
+{
+	struct uroce_answers *answers = &qpc->req.answers;
+
+	open_hole(qpc, now_ns);
+	if (uroce_psn_before(answers->seen_psn, psn))
+		answers->seen_psn = psn;
+	look(qpc, now_ns);
+}
+
+bool
+uroce_answer_nak(struct uroce_qpc *qpc, uint32_t psn)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (req->repair.peer != UROCE_PEER_HOLDS || req->next_psn != req->max_psn)
+		return false;
+	req->answers.is_nak_due = true;
+	req->answers.nak_psn = psn;
+	return true;
+}
+
+static enum uroce_verdict
+place_or_hold(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_answers *answers = &req->answers;
+	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
+	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
+
+	if (!answers->gap)
+		answers->gap = uroce_hold_take_gap(qpc->hold);
+	if (!answers->gap || !uroce_psn_in(pkt->psn, req->una_psn, UROCE_GAP_PSNS))
+		return UROCE_VERDICT_RESPONSE_GAP;
+	if (uroce_gap_has(answers->gap, pkt->psn))
+		return UROCE_VERDICT_GHOST;
+	if (wqe->opcode == IBV_WR_RDMA_READ && nth + 1 < wqe->nb_psn &&
+	    pkt->op->operation == UROCE_OPERATION_READ_RESPONSE) {
+		const enum uroce_verdict verdict = uroce_comp_place(qpc, pkt, now_ns);
+
+		if (verdict != UROCE_VERDICT_RESPONSE)
+			return verdict;
+		uroce_gap_mark(answers->gap, pkt->psn);
+		return UROCE_VERDICT_EARLY;
+	}
+	return uroce_hold_keep(qpc->hold, answers->gap, pkt) ? UROCE_VERDICT_HELD
+							     : UROCE_VERDICT_RESPONSE_GAP;
+}
+
+/* The peer is at work: neither the timer nor the probe has to ask whether it is. */
+static void
+keep_waiting(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	uroce_repair_progress(qpc, now_ns);
+	if (qpc->req.ack_deadline != UROCE_NEVER)
+		qpc->req.ack_deadline = now_ns + qpc->ack_timeout_ns;
+}
+
+enum uroce_verdict
+uroce_answer_early(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	open_hole(qpc, now_ns);
+	const enum uroce_verdict verdict = place_or_hold(qpc, pkt, now_ns);
+
+	if (!qpc->req.answers.is_open) /* the QP is in ERR */
+		return verdict;
+	if (verdict == UROCE_VERDICT_EARLY || verdict == UROCE_VERDICT_HELD)
+		keep_waiting(qpc, now_ns);
+	uroce_answer_note(qpc, uroce_psn_add(pkt->psn, 1), now_ns);
+	return verdict;
+}
+
+void
+uroce_answer_learn(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_answers *answers = &qpc->req.answers;
+	const bool was_asked = uroce_psn_before(qpc->req.una_psn, answers->ask_psn);
+
+	/* sooner than a round trip after it was asked for: it was only late */
+	if (was_asked && now_ns - answers->asked_ns >= qpc->req.rtt.min_ns / 4 * 3)
+		uroce_late_sink(&answers->late);
+	else
+		uroce_late_note(&answers->late, now_ns - answers->late.since_ns);
+}
+
+/* The response at una_psn was placed when it came; it is not the last of its READ. */
+static void
+step_over_placed(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
+	const uint32_t nth = uroce_psn_dist(wqe->first_psn, req->una_psn);
+
+	uroce_gap_clear(req->answers.gap, req->una_psn);
+	if (uroce_req_chunk_left(qpc, wqe, nth) == 1)
+		uroce_comp_end_rd(req);
+	req->una_psn = uroce_psn_add(req->una_psn, 1);
+}
+
+/* What is here at una_psn. @return false: nothing, or the QP is in ERR because of it */
+static bool
+take_one(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_answers *answers = &qpc->req.answers;
+	const uint32_t psn = qpc->req.una_psn;
+
+	if (!answers->gap || !uroce_gap_has(answers->gap, psn))
+		return false;
+	const struct uroce_pkt *pkt = uroce_hold_find(qpc->hold, answers->gap, psn);
+
+	if (!pkt) {
+		step_over_placed(qpc);
+		return true;
+	}
+	if (uroce_comp_take(qpc, pkt, now_ns) != UROCE_VERDICT_RESPONSE)
+		return false;
+	uroce_hold_drop(qpc->hold, answers->gap, psn);
+	return true;
+}
+
+void
+uroce_answer_drain(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_answers *answers = &req->answers;
+	const uint32_t una_psn = req->una_psn;
+
+	while (answers->is_open && uroce_psn_before(req->una_psn, answers->seen_psn)) {
+		uroce_comp_advance(qpc, answers->seen_psn, now_ns);
+		if (!take_one(qpc, now_ns))
+			break;
+	}
+	if (!answers->is_open)
+		return;
+	if (req->una_psn != una_psn)
+		uroce_req_progress(qpc, now_ns);
+	if (!uroce_psn_before(req->una_psn, answers->seen_psn)) {
+		uroce_answer_discard(qpc);
+		return;
+	}
+	answers->late.since_ns = now_ns;
+	look(qpc, now_ns);
+}
+
+void
+uroce_answer_rewound(struct uroce_qpc *qpc)
+{
+	struct uroce_answers *answers = &qpc->req.answers;
+	const uint32_t max_psn = qpc->req.max_psn;
+
+	answers->is_probe_due = false;
+	answers->is_nak_due = false;
+	if (!answers->is_open)
+		return;
+	answers->is_due = false;
+	answers->deadline = UROCE_NEVER;
+	answers->asked_ns = 0;
+	answers->ask_psn = max_psn;
+	answers->wait_psn = uroce_psn_add(max_psn, 1);
+	answers->round_psn = max_psn;
+	answers->round_max_psn = max_psn;
+	answers->again_psn = max_psn;
+	answers->again_end_psn = max_psn;
+}
+
+uint32_t
+uroce_answer_missing(const struct uroce_qpc *qpc, uint32_t psn, uint32_t nb)
+{
+	while (nb && is_here(qpc, uroce_psn_add(psn, nb - 1)))
+		nb--;
+	return nb;
+}
+
+uint32_t
+uroce_answer_known(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
+{
+	const struct uroce_req *req = &qpc->req;
+	const uint32_t seen_psn = req->answers.seen_psn;
+	uint32_t nb = 0;
+
+	if (req->next_psn == req->max_psn || wqe->flags & UROCE_WQE_LOCAL)
+		return 0;
+	if (uroce_wqe_needs_response(wqe)) {
+		const uint32_t left = uroce_req_chunk_left(qpc, wqe, req->next_pkt);
+
+		while (nb < left && is_here(qpc, uroce_psn_add(req->next_psn, nb)))
+			nb++;
+		return nb;
+	}
+	if (!uroce_psn_before(req->next_psn, seen_psn))
+		return 0;
+	nb = uroce_psn_dist(req->next_psn, seen_psn);
+	return nb < wqe->nb_psn - req->next_pkt ? nb : wqe->nb_psn - req->next_pkt;
+}
+
+bool
+uroce_answer_probe(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+	uint32_t idx;
+
+	if (qpc->is_req_gbn || req->is_rnr_wait || req->next_psn != req->max_psn)
+		return false;
+	const struct uroce_send_wqe *wqe = request_of(qpc, req->una_psn, &idx);
+
+	req->answers.is_probe_due = wqe && uroce_wqe_needs_response(wqe);
+	return req->answers.is_probe_due;
+}
+
+/* Send `nb` PSNs of a request again, from `psn` on: of a READ many at once, else one. */
+static bool
+put_again(struct uroce_qpc *qpc, uint32_t idx, uint32_t psn, uint32_t nb, struct uroce_txd *txd)
+{
+	struct uroce_req *req = &qpc->req;
+	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, idx);
+	const struct uroce_req before = *req;
+	bool is_built = true;
+
+	req->next_psn = psn;
+	req->next_idx = idx;
+	req->next_pkt = uroce_psn_dist(wqe->first_psn, psn);
+	req->is_ack_wanted = true;
+	if (wqe->opcode == IBV_WR_RDMA_READ)
+		uroce_req_put_read(qpc, nb, txd);
+	else
+		is_built = uroce_req_put(qpc, txd);
+	req->next_psn = before.next_psn;
+	req->next_idx = before.next_idx;
+	req->next_pkt = before.next_pkt;
+	req->since_ack_req = before.since_ack_req;
+	req->is_ack_wanted = before.is_ack_wanted;
+	req->nb_rd_out = before.nb_rd_out;
+	/* its memory is gone: that is found where the request is sent in its turn */
+	if (!is_built)
+		uroce_req_rewind(qpc);
+	return is_built;
+}
+
+/*
+ * Ask for what is missing in [*psn, end), but not for chunks that end later; *psn moves on.
+ * @return whether there was something
+ */
+static bool
+put_missing(struct uroce_qpc *qpc, uint32_t *psn, uint32_t end_psn, struct uroce_txd *txd)
+{
+	if (uroce_psn_before(*psn, qpc->req.una_psn))
+		*psn = qpc->req.una_psn;
+	while (uroce_psn_before(*psn, end_psn)) {
+		uint32_t idx, first = *psn;
+		const struct uroce_send_wqe *wqe = request_of(qpc, first, &idx);
+		const uint32_t pkt = uroce_psn_dist(wqe->first_psn, first);
+
+		if (!uroce_wqe_needs_response(wqe)) {
+			*psn = uroce_psn_add(first, wqe->nb_psn - pkt);
+			continue;
+		}
+		uint32_t nb = uroce_req_chunk_left(qpc, wqe, pkt);
+		const uint32_t chunk_end_psn = uroce_psn_add(first, nb);
+
+		if (uroce_psn_before(end_psn, chunk_end_psn))
+			return false;
+		*psn = chunk_end_psn;
+		for (; nb && is_here(qpc, first); nb--)
+			first = uroce_psn_add(first, 1);
+		nb = uroce_answer_missing(qpc, first, nb);
+		if (nb)
+			return put_again(qpc, idx, first, nb, txd);
+	}
+	return false;
+}
+
+/* Something was asked for: when must its answer have come? */
+static void
+note_asked(struct uroce_req *req, uint64_t now_ns)
+{
+	struct uroce_answers *answers = &req->answers;
+
+	answers->asked_ns = now_ns;
+	if (uroce_psn_before(req->una_psn, answers->round_psn) &&
+	    answers->round_max_psn != req->max_psn)
+		return;
+	answers->round_psn = answers->ask_psn;
+	answers->round_max_psn = req->max_psn;
+}
+
+/* The request that the peer says it misses. */
+static bool
+put_naked(struct uroce_qpc *qpc, struct uroce_txd *txd)
+{
+	const uint32_t psn = qpc->req.answers.nak_psn;
+	uint32_t idx;
+	const struct uroce_send_wqe *wqe = request_of(qpc, psn, &idx);
+
+	qpc->req.answers.is_nak_due = false;
+	if (!wqe || uroce_psn_before(psn, qpc->req.una_psn))
+		return false;
+	return put_again(qpc, idx, psn,
+			 uroce_req_chunk_left(qpc, wqe, uroce_psn_dist(wqe->first_psn, psn)), txd);
+}
+
+/* The answer at una_psn, and what else is missing of its chunk: the peer may not have the request. */
+static bool
+put_probe(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_answers *answers = &req->answers;
+	uint32_t idx, psn = req->una_psn;
+	const struct uroce_send_wqe *wqe = request_of(qpc, psn, &idx);
+
+	answers->is_probe_due = false;
+	if (!wqe || !uroce_wqe_needs_response(wqe))
+		return false;
+	const uint32_t pkt = uroce_psn_dist(wqe->first_psn, psn);
+	const bool is_built = put_missing(
+		qpc, &psn, uroce_psn_add(psn, uroce_req_chunk_left(qpc, wqe, pkt)), txd);
+
+	if (is_built && answers->is_open) {
+		if (uroce_psn_before(answers->ask_psn, psn))
+			answers->ask_psn = psn;
+		note_asked(req, now_ns);
+	}
+	return is_built;
+}
+
+/* How much has to be seen before anything from `psn` on is asked for. */
+static uint32_t
+next_end(const struct uroce_qpc *qpc, uint32_t psn)
+{
+	uint32_t idx;
+	const struct uroce_send_wqe *wqe = request_of(qpc, psn, &idx);
+
+	if (!wqe || !uroce_wqe_needs_response(wqe))
+		return uroce_psn_add(psn, 1);
+	return uroce_psn_add(psn,
+			     uroce_req_chunk_left(qpc, wqe, uroce_psn_dist(wqe->first_psn, psn)));
+}
+
+bool
+uroce_answer_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_answers *answers = &req->answers;
+
+	if (!answers->is_due && !answers->is_probe_due && !answers->is_nak_due)
+		return false;
+	/* a position that was set back comes by all of this */
+	if (req->next_psn != req->max_psn) {
+		uroce_answer_rewound(qpc);
+		return false;
+	}
+	if (answers->is_nak_due && put_naked(qpc, txd))
+		return true;
+	if (answers->is_probe_due && put_probe(qpc, txd, now_ns))
+		return true;
+	while (answers->is_due) {
+		if (put_missing(qpc, &answers->again_psn, answers->again_end_psn, txd) ||
+		    put_missing(qpc, &answers->ask_psn, answers->due_psn, txd)) {
+			note_asked(req, now_ns);
+			return true;
+		}
+		answers->is_due = false;
+		answers->wait_psn = next_end(qpc, answers->ask_psn);
+		look(qpc, now_ns);
+	}
+	return false;
+}
