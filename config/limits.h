@@ -25,6 +25,9 @@
  */
 #define UROCE_HOLD_FRAMES 2048u
 
+/** Memberships of QPs in multicast groups, for each device. */
+#define UROCE_MCAST_MEMBERS 4096u
+
 /** Frames on their way from one worker to another, for each worker; a power of two. */
 #define UROCE_HOPS 1024u
 

@@ -25,6 +25,7 @@
 #include "datapath/qpn.h"
 #include "datapath/round.h"
 #include "datapath/service.h"
+#include "transport/mcast.h"
 
 /* --- creation ---------------------------------------------------------------------------------- */
 
@@ -125,14 +126,18 @@ make_tables(struct uroce_dev *dev)
 	uint8_t secret[16];
 	void *qpns = uroce_hugemem_alloc(uroce_qpn_table_memsize(dev->conf.max_qp), socket_id);
 	void *mrs = uroce_hugemem_alloc(uroce_mr_table_memsize(dev->conf.max_mr), socket_id);
+	void *mcast =
+		uroce_hugemem_alloc(uroce_mcast_table_memsize(UROCE_MCAST_MEMBERS), socket_id);
 
-	if (!qpns || !mrs || getrandom(secret, sizeof(secret), 0) != sizeof(secret)) {
+	if (!qpns || !mrs || !mcast || getrandom(secret, sizeof(secret), 0) != sizeof(secret)) {
 		uroce_hugemem_free(qpns);
 		uroce_hugemem_free(mrs);
+		uroce_hugemem_free(mcast);
 		return -ENOMEM;
 	}
 	dev->qpns = uroce_qpn_table_init(qpns, dev->conf.max_qp);
 	dev->mrs = uroce_mr_table_init(mrs, dev->conf.max_mr, secret);
+	dev->mcast = uroce_mcast_table_init(mcast, UROCE_MCAST_MEMBERS);
 	return 0;
 }
 
@@ -197,6 +202,7 @@ take_down(struct uroce_dev *dev)
 		uroce_worker_destroy(dev->worker[i]);
 	uroce_port_close(dev->port);
 	uroce_neigh_destroy(dev->neigh);
+	uroce_hugemem_free(dev->mcast);
 	uroce_hugemem_free(dev->mrs);
 	uroce_hugemem_free(dev->qpns);
 	uroce_event_queue_destroy(dev->events);
@@ -315,6 +321,7 @@ uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_work
 	atomic_init(&qpr->is_rung, false);
 	qpr->active_next = NULL;
 	qpr->is_active = false;
+	qpr->nb_groups = 0;
 	uroce_wheel_init_qpr(qpr);
 	pthread_mutex_lock(&dev->lock);
 	uroce_qpn_publish(dev->qpns, qpr);

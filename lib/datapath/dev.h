@@ -25,8 +25,10 @@
 /** Size of the GID table; entries past the populated ones are zero. */
 #define UROCE_GIDS_MAX 16
 
-struct uroce_port;
+struct uroce_group;
+struct uroce_mcast_table;
 struct uroce_neigh;
+struct uroce_port;
 struct uroce_qpn_table;
 struct uroce_service_thread;
 
@@ -40,8 +42,10 @@ struct uroce_dev {
 	uint16_t pkeys[1]; /* { 0xffff } */
 	struct uroce_qpc_limits limits;
 	struct uroce_qpn_table *qpns;
-	struct uroce_mr_table *mrs; /* add, invalidate, free under `lock` */
-	struct uroce_neigh *neigh;  /* of the addresses that are ours; NULL: none is */
+	struct uroce_mr_table *mrs;      /* add, invalidate, free under `lock` */
+	struct uroce_mcast_table *mcast; /* members of groups, each a struct uroce_qpr; as `mrs` */
+	struct uroce_group *groups;      /* that have members; under `lock` */
+	struct uroce_neigh *neigh;       /* of the addresses that are ours; NULL: none is */
 	struct uroce_event_queue *events;
 	struct uroce_service_thread
 		*service; /* the thread that drives when nobody does; NULL: none */
@@ -80,6 +84,20 @@ int uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_
 
 /** Withdraw a QP. On return no worker refers to it, and its memory may be freed. */
 void uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_qpr *qpr);
+
+/**
+ * Let a QP receive the datagrams that are sent to a group's GID; once more changes nothing. It is to
+ * be detached before it is removed.
+ * @return 0; -EINVAL: not a group's GID; -ENOMEM: too many memberships; where the kernel owns the
+ *	interface, why it does not join
+ */
+int uroce_dev_attach_mcast(struct uroce_dev *dev, struct uroce_qpr *qpr, const uint8_t gid[16]);
+
+/** End that. @return 0; -EINVAL: it was not a member */
+int uroce_dev_detach_mcast(struct uroce_dev *dev, struct uroce_qpr *qpr, const uint8_t gid[16]);
+
+/** Whether a QP is a member of any group. */
+bool uroce_dev_is_attached(struct uroce_dev *dev, const struct uroce_qpr *qpr);
 
 /** Wait until every worker that is inside a round has left it. Not from inside a round. */
 void uroce_dev_grace(struct uroce_dev *dev);

@@ -205,6 +205,34 @@ uroce_netif_guard(struct uroce_netif *netif)
 		netif->guard_fd6 = open_guard(netif, AF_INET6);
 }
 
+static int
+join(int fd, const struct uroce_netif *netif, const uint8_t gid[16])
+{
+	struct ip_mreqn group = { .imr_ifindex = netif->if_index };
+	struct ipv6_mreq group6 = { .ipv6mr_interface = (unsigned)netif->if_index };
+
+	if (uroce_ip_is_v4(gid)) {
+		memcpy(&group.imr_multiaddr, gid + 12, 4);
+		return setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group));
+	}
+	memcpy(&group6.ipv6mr_multiaddr, gid, 16);
+	return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &group6, sizeof(group6));
+}
+
+/* A socket for each, because the kernel limits how many a socket may join. */
+int
+uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16])
+{
+	const int fd = open_socket(netif, uroce_ip_is_v4(gid) ? AF_INET : AF_INET6);
+	int err;
+
+	if (fd < 0 || join(fd, netif, gid) == 0)
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
 /* An empty datagram to the neighbour: the kernel asks for its MAC in order to send it. */
 static void
 wake(const struct uroce_netif *netif, const uint8_t ip[16])

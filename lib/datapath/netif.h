@@ -43,6 +43,13 @@ int uroce_netif_is_up(const struct uroce_netif *netif);
 void uroce_netif_guard(struct uroce_netif *netif);
 
 /**
+ * Have the kernel join a group on the interface: what is sent to it passes the filter, and routers
+ * are told. It leaves when the descriptor is closed.
+ * @return a descriptor, or -errno
+ */
+int uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16]);
+
+/**
  * The MAC to send to for `dip`, asked of the kernel; where it does not know, it is made to ask.
  * @return 0; -EAGAIN: not known now, ask again later; -ENETUNREACH; another -errno
  */

@@ -12,6 +12,7 @@
 #include <rte_mbuf.h>
 
 #include "datapath/clock.h"
+#include "datapath/group.h"
 #include "datapath/log.h"
 #include "datapath/neigh.h"
 #include "datapath/round.h"
@@ -43,15 +44,17 @@ is_link_local(const uint8_t ip[16])
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
 }
 
-/* A host of the family of `like`. */
+/* A host, or a group, of the family of `like`. */
 static bool
-is_host(const uint8_t ip[16], const uint8_t like[16])
+is_destination(const uint8_t ip[16], const uint8_t like[16])
 {
 	if (uroce_ip_is_v4(ip) != uroce_ip_is_v4(like))
 		return false;
+	if (uroce_gid_is_multicast(ip))
+		return true;
 	if (uroce_ip_is_v4(ip))
 		return ip[12] != 0 && ip[12] < 224;
-	return ip[0] != 0xff && !is_zero(ip);
+	return !is_zero(ip);
 }
 
 static bool
@@ -84,7 +87,7 @@ check_vector(const struct uroce_dev *dev, const struct ibv_ah_attr *av, struct r
 	route->src = &dev->gid[idx];
 	route->is_kernels = dev->kernel_gids >> idx & 1;
 	memcpy(route->dip, av->grh.dgid.raw, sizeof(route->dip));
-	return is_host(route->dip, route->src->ip) ? 0 : -EINVAL;
+	return is_destination(route->dip, route->src->ip) ? 0 : -EINVAL;
 }
 
 /* By our own networks and gateways. */
@@ -216,12 +219,15 @@ uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t 
 	struct route route;
 	uint8_t mac[6];
 	int ret = check_vector(dev, av, &route);
+	const bool is_group = ret == 0 && uroce_gid_is_multicast(route.dip);
 
-	if (ret == 0 && !route.is_kernels)
+	if (ret == 0 && !route.is_kernels && !is_group)
 		ret = choose_next_hop(dev, &route);
 	if (ret < 0)
 		return ret;
-	if (is_ours(dev, route.dip))
+	if (is_group)
+		uroce_group_mac(route.dip, mac);
+	else if (is_ours(dev, route.dip))
 		memcpy(mac, dev->mac, sizeof(mac));
 	else
 		ret = search(dev, &route, mac);

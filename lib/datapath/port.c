@@ -215,10 +215,10 @@ make_queues(struct uroce_port *port, uint32_t data_len)
 
 /* IPv6 asks for neighbours by multicast; a port that cannot take all of it takes everything. */
 static void
-open_filters(const struct uroce_port *port)
+open_filters(struct uroce_port *port)
 {
-	if (rte_eth_allmulticast_enable(port->id) < 0)
-		(void)rte_eth_promiscuous_enable(port->id);
+	port->has_all_multicast = rte_eth_allmulticast_enable(port->id) == 0 ||
+				  rte_eth_promiscuous_enable(port->id) == 0;
 }
 
 /* Whether it is the end that connects, rather than the one that listens. */

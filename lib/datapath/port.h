@@ -78,7 +78,8 @@ struct uroce_port {
 	bool is_configured;
 	bool is_started;
 	bool has_callbacks;
-	uint64_t restart_ns;                         /* not to be started again before */
+	bool has_all_multicast; /* its filter lets in what is sent to any group */
+	uint64_t restart_ns;    /* not to be started again before */
 	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* by queue */
 	struct uroce_netif netif;                    /* if policy->is_kernel */
 	struct uroce_event_queue *events;

@@ -17,6 +17,7 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include "datapath/group.h"
 #include "datapath/guard.h"
 #include "datapath/neigh.h"
 #include "datapath/qpn.h"
@@ -95,7 +96,8 @@ parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 
 			if (is_ours)
 				ours = pkt;
-			verdict = is_ours && is_our_vlan(worker->dev, pkt)
+			verdict = (is_ours || uroce_group_has(worker->dev, pkt)) &&
+						  is_our_vlan(worker->dev, pkt)
 					  ? UNDECIDED
 					  : UROCE_VERDICT_WRONG_PEER;
 		}
@@ -112,6 +114,7 @@ verify_all(struct uroce_rx *rx, unsigned nb)
 	}
 }
 
+/* No QP, and undecided: the frame is for the members of a group. */
 static void
 look_up_all(struct uroce_worker *worker, unsigned nb)
 {
@@ -123,7 +126,7 @@ look_up_all(struct uroce_worker *worker, unsigned nb)
 		rx->qpr[i] = uroce_qpn_lookup(worker->dev->qpns, rx->pkt[i].dest_qpn);
 		if (rx->qpr[i])
 			rte_prefetch0(&rx->qpr[i]->qpc);
-		else
+		else if (!uroce_group_has(worker->dev, &rx->pkt[i]))
 			rx->verdict[i] = UROCE_VERDICT_NO_QP;
 	}
 }
@@ -190,7 +193,8 @@ dispose(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_verdict v
 }
 
 static void
-act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct outcome *out)
+act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, bool is_hop,
+	struct outcome *out)
 {
 	struct uroce_rx *rx = &worker->rx;
 	struct uroce_qpr *last = NULL; /* called, not yet settled */
@@ -199,7 +203,9 @@ act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, stru
 		struct uroce_qpr *qpr = rx->qpr[i];
 		enum uroce_verdict verdict = rx->verdict[i];
 
-		if (verdict == UNDECIDED && qpr->worker != worker) {
+		if (verdict == UNDECIDED && !qpr) {
+			verdict = uroce_group_deliver(worker, &rx->pkt[i], frames[i], !is_hop);
+		} else if (verdict == UNDECIDED && qpr->worker != worker) {
 			verdict = hop(qpr->worker, frames[i]);
 		} else if (verdict == UNDECIDED) {
 			if (last && last != qpr)
@@ -228,17 +234,17 @@ group_len(struct rte_mbuf **frames, unsigned nb)
 
 static unsigned
 input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct rte_mbuf **rest,
-      bool is_verified)
+      bool is_hop)
 {
 	struct outcome out = { .rest = rest };
 
 	for (unsigned at = 0, n; at < nb; at += n) {
 		n = group_len(frames + at, nb - at);
 		parse_all(worker, frames + at, n);
-		if (!is_verified)
+		if (!is_hop)
 			verify_all(&worker->rx, n);
 		look_up_all(worker, n);
-		act_all(worker, frames + at, n, &out);
+		act_all(worker, frames + at, n, is_hop, &out);
 	}
 	rte_pktmbuf_free_bulk(out.done, out.nb_done);
 	return out.nb_rest;

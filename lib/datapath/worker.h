@@ -41,6 +41,7 @@ struct uroce_qpr {
 	struct uroce_cq_notify *send_notify; /* NULL: none */
 	struct uroce_cq_notify *recv_notify;
 	void *event_cookie; /* of its asynchronous events */
+	uint32_t nb_groups; /* that it is a member of; under the device's lock */
 	/* doorbell list (any thread pushes, the worker takes) */
 	_Atomic(struct uroce_qpr *) bell_next;
 	atomic_bool is_rung;

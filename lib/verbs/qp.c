@@ -11,6 +11,7 @@
 #include "datapath/clock.h"
 #include "datapath/hugemem.h"
 #include "mem/sge.h"
+#include "transport/mcast.h"
 #include "verbs/event.h"
 #include "verbs/object.h"
 #include "verbs/sport.h"
@@ -234,6 +235,8 @@ resolve(struct uroce_vqp *qp, const struct ibv_qp_attr *attr, int mask, struct u
 	const struct uroce_qpc *const qpc = &qp->qpr.qpc;
 	const uint32_t dest_qpn = mask & IBV_QP_DEST_QPN ? attr->dest_qp_num : qpc->dest_qpn;
 
+	if (uroce_gid_is_multicast(attr->ah_attr.grh.dgid.raw))
+		return -EINVAL; /* a connection has one peer */
 	return uroce_dev_resolve(uroce_vcontext_dev(qp->ibv.context), &attr->ah_attr,
 				 uroce_sport(&attr->ah_attr, qpc->qpn, dest_qpn), path);
 }
@@ -341,6 +344,8 @@ uroce_destroy_qp(struct ibv_qp *ibv)
 	if (ibv == NULL)
 		return EINVAL;
 	dev = uroce_vcontext_dev(ibv->context);
+	if (uroce_dev_is_attached(dev, &qp->qpr))
+		return EBUSY;
 	uroce_dev_remove_qp(dev, &qp->qpr);
 	uroce_cq_purge(&uroce_vcq(ibv->send_cq)->queue, qp);
 	uroce_cq_purge(&uroce_vcq(ibv->recv_cq)->queue, qp);

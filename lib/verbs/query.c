@@ -10,6 +10,7 @@
 #include <rte_byteorder.h>
 #include <rte_ethdev.h>
 
+#include "config/limits.h"
 #include "mem/sge.h"
 #include "verbs/object.h"
 #include "verbs/query.h"
@@ -120,6 +121,9 @@ set_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 	attr->max_qp_rd_atom = limits->max_dest_rd_atomic;
 	attr->max_qp_init_rd_atom = limits->max_rd_atomic;
 	attr->max_res_rd_atom = (int)dev->conf.max_qp * limits->max_dest_rd_atomic;
+	attr->max_mcast_grp = UROCE_MCAST_MEMBERS;
+	attr->max_mcast_qp_attach = UROCE_MCAST_MEMBERS;
+	attr->max_total_mcast_qp_attach = UROCE_MCAST_MEMBERS;
 	attr->max_pkeys = limits->nb_pkeys;
 	attr->phys_port_cnt = limits->nb_ports;
 }

@@ -425,7 +425,7 @@ int uroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.
- * @return 0; EINVAL `qp` is NULL
+ * @return 0; EINVAL `qp` is NULL; EBUSY it is a member of a multicast group
  */
 int uroce_destroy_qp(struct ibv_qp *qp);
 
@@ -458,7 +458,8 @@ int uroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 /* --- address handles ------------------------------------------------------------------------------- */
 
 /**
- * Make an address handle for datagrams. Its peer's MAC is found now, which may take up to a second.
+ * Make an address handle for datagrams. Its peer's MAC is found now, which may take up to a second;
+ * that of a multicast group is known at once.
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.
@@ -477,6 +478,37 @@ struct ibv_ah *uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
  * @return 0; EINVAL `ah` is NULL
  */
 int uroce_destroy_ah(struct ibv_ah *ah);
+
+/* --- multicast groups ------------------------------------------------------------------------------ */
+
+/**
+ * Let a datagram QP receive what is sent to a group. Each member gets a copy, into a receive request of
+ * its own, if its Q_Key matches. Doing so again changes nothing. To send, make an address handle of the
+ * group's GID, and send to QPN 0xffffff. What a device sends does not come back to its own members,
+ * unless the network sends it back.
+ *
+ * Where the kernel owns the interface (AF_PACKET, AF_XDP), it joins the group, and tells routers and
+ * switches by IGMP or MLD. For other ports nobody does.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ * @owner  The QP cannot be destroyed before it is detached.
+ * @param gid  224.0.0.0/4 in its mapped form, or ff00::/8
+ * @param lid  ignored
+ * @return 0; EINVAL not a QP of type UD, not a group's GID, an argument NULL; ENOMEM
+ *         max_total_mcast_qp_attach memberships, or no memory; where the kernel owns the interface,
+ *         why it does not join
+ */
+int uroce_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
+
+/**
+ * End a membership. On return nothing more arrives by it.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ * @return 0; EINVAL the QP is no member of that group, or an argument is NULL
+ */
+int uroce_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
 /* --- asynchronous events --------------------------------------------------------------------------- */
 

@@ -243,7 +243,7 @@ dev_resolve__refusals(void **state)
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -ETIMEDOUT);
 	av = vector(1, elsewhere);
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -ENETUNREACH);
-	av = vector(2, group);
+	av = vector(1, group); /* to a group of IPv6 from IPv4 */
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
 	av = vector(2, dev_b->gid[1].ip); /* IPv4 from IPv6 */
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
@@ -252,6 +252,19 @@ dev_resolve__refusals(void **state)
 	av = vector(1, dev_b->gid[1].ip);
 	av.is_global = 0;
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
+}
+
+static void
+dev_resolve__nobody_is_asked_for_a_group(void **state)
+{
+	static const uint8_t group[16] = { 0xff, 2, [15] = 1 };
+	static const uint8_t mac[6] = { 0x33, 0x33, [5] = 1 };
+	struct ibv_ah_attr av = vector(2, group);
+	struct uroce_path path;
+
+	(void)state;
+	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), 0);
+	assert_memory_equal(path.hdr, mac, 6);
 }
 
 static void
@@ -317,6 +330,7 @@ main(void)
 		TEST(world__a_silent_peer_ends_in_retry_exceeded),
 		TEST(world__a_peer_that_takes_nothing_ends_in_retry_exceeded),
 		TEST(dev_resolve__refusals),
+		TEST(dev_resolve__nobody_is_asked_for_a_group),
 		TEST(dev_resolve__ourselves_is_our_own_mac),
 	};
 

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Groups. Memberships are in a table that workers walk without a lock (transport/mcast.h); the list of
+ * groups here is for the port's filter alone, and control calls have it under the device's lock.
+ *
+ * A frame to a group is one mbuf for all workers that have members: each holds a reference to it, and
+ * nobody writes to it.
+ */
+
+#include "datapath/group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+
+#include "datapath/dev.h"
+#include "datapath/log.h"
+#include "datapath/round.h"
+#include "wire/build.h"
+
+#define MACS_MAX 64 /* that a port is told of; beyond, it is asked for all of them */
+
+void
+uroce_group_mac(const uint8_t gid[16], uint8_t mac[6])
+{
+	static const uint8_t v4[] = { 0x01, 0x00, 0x5e }, v6[] = { 0x33, 0x33 };
+
+	if (uroce_ip_is_v4(gid)) {
+		memcpy(mac, v4, sizeof(v4));
+		memcpy(mac + 3, gid + 13, 3);
+		mac[3] &= 0x7f;
+	} else {
+		memcpy(mac, v6, sizeof(v6));
+		memcpy(mac + 2, gid + 12, 4);
+	}
+}
+
+/* --- frames ------------------------------------------------------------------------------------ */
+
+bool
+uroce_group_has(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
+{
+	uint8_t gid[16];
+
+	if (pkt->dest_qpn != UROCE_MCAST_QPN)
+		return false;
+	uroce_pkt_dgid(pkt, gid);
+	return uroce_gid_is_multicast(gid) && uroce_mcast_count(dev->mcast, gid) > 0;
+}
+
+/* @return how many workers have a reference to it now */
+static unsigned
+pass_on(struct uroce_worker *worker, uint32_t workers, struct rte_mbuf *mbuf)
+{
+	unsigned nb = 0;
+
+	for (; workers != 0; workers &= workers - 1) {
+		struct uroce_worker *other = worker->dev->worker[__builtin_ctz(workers)];
+
+		rte_mbuf_refcnt_update(mbuf, 1);
+		if (rte_ring_enqueue(other->hops, mbuf) == 0) {
+			nb++;
+			continue;
+		}
+		rte_mbuf_refcnt_update(mbuf, -1);
+		worker->stats.verdict[UROCE_VERDICT_OVERRUN]++;
+	}
+	return nb;
+}
+
+enum uroce_verdict
+uroce_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt, struct rte_mbuf *mbuf,
+		    bool is_first)
+{
+	enum uroce_verdict verdict = UROCE_VERDICT_HOPPED; /* none of the members is ours */
+	struct uroce_mcast_walk walk;
+	struct uroce_qpr *qpr;
+	uint32_t others = 0;
+	uint8_t gid[16];
+	unsigned nb_hops;
+
+	uroce_pkt_dgid(pkt, gid);
+	uroce_mcast_walk_begin(&walk, worker->dev->mcast, gid);
+	while ((qpr = uroce_mcast_walk_next(&walk))) {
+		if (qpr->worker != worker) {
+			others |= UINT32_C(1) << qpr->worker->idx;
+			continue;
+		}
+		const enum uroce_verdict one = uroce_qpc_recv(&qpr->qpc, pkt, worker->now_ns);
+
+		uroce_worker_follow_up(worker, qpr);
+		if (verdict != UROCE_VERDICT_DATAGRAM)
+			verdict = one;
+	}
+	nb_hops = is_first ? pass_on(worker, others, mbuf) : 0;
+	if (verdict != UROCE_VERDICT_HOPPED) {
+		worker->stats.verdict[UROCE_VERDICT_HOPPED] += nb_hops;
+		return verdict;
+	}
+	if (nb_hops == 0)
+		return UROCE_VERDICT_NO_QP;
+	/* theirs alone; the caller counts one of them */
+	rte_pktmbuf_free(mbuf);
+	worker->stats.verdict[UROCE_VERDICT_HOPPED] += nb_hops - 1;
+	return UROCE_VERDICT_HOPPED;
+}
+
+/* --- the port's filter ------------------------------------------------------------------------- */
+
+/* A port that does not let all multicast in has a list; one that has none has no filter. */
+static void
+tell_port(const struct uroce_dev *dev)
+{
+	struct rte_ether_addr macs[MACS_MAX];
+	const struct uroce_port *port = dev->port;
+	uint32_t nb = 0;
+	int ret;
+
+	if (port->is_handed_over || port->has_all_multicast || port->netif.if_index > 0)
+		return;
+	for (const struct uroce_group *at = dev->groups; at && nb < MACS_MAX; at = at->next)
+		uroce_group_mac(at->gid, macs[nb++].addr_bytes);
+	ret = rte_eth_dev_set_mc_addr_list(port->id, nb > 0 ? macs : NULL, nb);
+	if (ret < 0 && ret != -ENOTSUP)
+		UROCE_LOG(WARNING, port, "%s: its filter cannot be told of %u groups: %s",
+			  port->name, nb, strerror(-ret));
+}
+
+/* Under the device's lock. */
+static int
+listen_to(struct uroce_dev *dev, const uint8_t gid[16])
+{
+	const struct uroce_netif *netif = &dev->port->netif;
+	struct uroce_group *group = calloc(1, sizeof(*group));
+	int ret = -1;
+
+	if (!group)
+		return -ENOMEM;
+	if (netif->if_index > 0)
+		ret = uroce_netif_join(netif, gid);
+	if (netif->if_index > 0 && ret < 0) {
+		free(group);
+		return ret;
+	}
+	memcpy(group->gid, gid, sizeof(group->gid));
+	group->fd = ret;
+	group->next = dev->groups;
+	dev->groups = group;
+	tell_port(dev);
+	return 0;
+}
+
+/* Under the device's lock. */
+static void
+stop_listening(struct uroce_dev *dev, const uint8_t gid[16])
+{
+	struct uroce_group **link = &dev->groups;
+	struct uroce_group *group;
+
+	while (memcmp((*link)->gid, gid, sizeof(group->gid)) != 0)
+		link = &(*link)->next;
+	group = *link;
+	*link = group->next;
+	if (group->fd >= 0)
+		close(group->fd);
+	free(group);
+	tell_port(dev);
+}
+
+/* --- memberships ------------------------------------------------------------------------------- */
+
+/* Under the device's lock. */
+static int
+attach(struct uroce_dev *dev, struct uroce_qpr *qpr, const uint8_t gid[16])
+{
+	const unsigned nb_before = uroce_mcast_count(dev->mcast, gid);
+	int ret = nb_before == 0 ? listen_to(dev, gid) : 0;
+
+	if (ret < 0)
+		return ret;
+	ret = uroce_mcast_attach(dev->mcast, gid, qpr);
+	if (ret < 0 && nb_before == 0)
+		stop_listening(dev, gid);
+	/* once more changes nothing */
+	qpr->nb_groups += uroce_mcast_count(dev->mcast, gid) > nb_before;
+	return ret;
+}
+
+int
+uroce_dev_attach_mcast(struct uroce_dev *dev, struct uroce_qpr *qpr, const uint8_t gid[16])
+{
+	int ret;
+
+	if (!uroce_gid_is_multicast(gid))
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	ret = attach(dev, qpr, gid);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+int
+uroce_dev_detach_mcast(struct uroce_dev *dev, struct uroce_qpr *qpr, const uint8_t gid[16])
+{
+	uint32_t idx;
+	int ret;
+
+	pthread_mutex_lock(&dev->lock);
+	ret = uroce_mcast_detach(dev->mcast, gid, qpr, &idx);
+	if (ret == 0) {
+		qpr->nb_groups--;
+		if (uroce_mcast_count(dev->mcast, gid) == 0)
+			stop_listening(dev, gid);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret < 0)
+		return ret;
+	uroce_dev_grace(dev);
+	pthread_mutex_lock(&dev->lock);
+	uroce_mcast_free(dev->mcast, idx);
+	pthread_mutex_unlock(&dev->lock);
+	return 0;
+}
+
+bool
+uroce_dev_is_attached(struct uroce_dev *dev, const struct uroce_qpr *qpr)
+{
+	bool is_member;
+
+	pthread_mutex_lock(&dev->lock);
+	is_member = qpr->nb_groups > 0;
+	pthread_mutex_unlock(&dev->lock);
+	return is_member;
+}

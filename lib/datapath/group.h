@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_GROUP_H
+#define UROCE_DATAPATH_GROUP_H
+
+/**
+ * @file
+ * Multicast groups of a device: what the port has to let in, and who gets it.
+ *
+ * On a port of ours the filter lets all multicast in from the start (neighbour discovery needs that);
+ * one that cannot do so is told the groups' MACs. Where the kernel owns the interface it joins the
+ * group for us: its filter opens, and it tells routers and switches (IGMP, MLD). Nobody does the latter
+ * for a port of ours, so a switch that snoops has to be told otherwise. The filter of a port that was
+ * handed over is the embedder's.
+ */
+
+#include <stdint.h>
+#include <rte_mbuf.h>
+
+#include "transport/mcast.h"
+#include "wire/verdict.h"
+
+struct uroce_dev;
+struct uroce_qpr;
+struct uroce_worker;
+
+/** A group that a device listens to: there is one of these while it has members. */
+struct uroce_group {
+	uint8_t gid[16];
+	int fd; /* the kernel's membership lives as long as this; -1: it has none */
+	struct uroce_group *next;
+};
+
+/** The MAC that a group's frames go to [RFC 1112, 2464]: nobody is asked for it. */
+void uroce_group_mac(const uint8_t gid[16], uint8_t mac[6]);
+
+/** Whether a frame is a datagram to a group that has members on the device. */
+bool uroce_group_has(const struct uroce_dev *dev, const struct uroce_pkt *pkt);
+
+/**
+ * Hand a datagram to those members that live on the worker; with `is_first`, which means that the
+ * worker received it from the port, pass it on to the workers of the others.
+ * @return HOPPED: the frame is theirs; else the caller's, with the verdict of the member that took it,
+ *	or of the last one
+ */
+enum uroce_verdict uroce_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt,
+				       struct rte_mbuf *mbuf, bool is_first);
+
+#endif /* UROCE_DATAPATH_GROUP_H */

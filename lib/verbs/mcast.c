@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Multicast groups: the memberships of datagram QPs. A group is its GID; the LID that verbs also name it
+ * by is InfiniBand's, and ignored.
+ */
+
+#include <errno.h>
+
+#include "verbs/object.h"
+#include "verbs/uroce.h"
+
+int
+uroce_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)lid;
+	if (qp == NULL || gid == NULL || qp->qp_type != IBV_QPT_UD)
+		return EINVAL;
+	return -uroce_dev_attach_mcast(uroce_vcontext_dev(qp->context), &uroce_vqp(qp)->qpr,
+				       gid->raw);
+}
+
+int
+uroce_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)lid;
+	if (qp == NULL || gid == NULL || qp->qp_type != IBV_QPT_UD)
+		return EINVAL;
+	return -uroce_dev_detach_mcast(uroce_vcontext_dev(qp->context), &uroce_vqp(qp)->qpr,
+				       gid->raw);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Datagrams to groups whose members live on several workers: each gets its copy, of one mbuf, which
+ * comes home when the last has had it.
+ */
+
+#include "rig.h"
+
+#include <string.h>
+#include <rte_mbuf.h>
+
+#include "datapath/group.h"
+#include "datapath/round.h"
+
+#define QKEY 0x1234u
+#define GRH  40
+#define LEN  200
+
+static const uint8_t group[16] = { [10] = 0xff, 0xff, 239, 1, 2, 3 };
+static const uint8_t group6[16] = { 0xff, 0x15, [15] = 7 };
+
+static struct uroce_dev *dev_a, *dev_b;
+static struct rig_qp *a;
+
+static unsigned
+nb_away(const struct uroce_dev *dev)
+{
+	const struct uroce_worker *worker = dev->worker[0];
+
+	return rte_mempool_in_use_count(worker->pool) - worker->tx.nb_spare - worker->tx.nb_pending;
+}
+
+static uint64_t
+count(unsigned worker, enum uroce_verdict verdict)
+{
+	return uroce_worker_stats(dev_b->worker[worker])->verdict[verdict];
+}
+
+static struct rig_qp *
+datagram_qp(struct uroce_dev *dev, unsigned worker)
+{
+	struct rig_qp *qp = rig_qp(dev, worker, IBV_QPT_UD);
+	const struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
+	const struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR };
+	const struct ibv_qp_attr rts = { .qp_state = IBV_QPS_RTS };
+
+	assert_int_equal(
+		rig_modify(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+		0);
+	assert_int_equal(rig_modify(qp, &rtr, IBV_QP_STATE), 0);
+	assert_int_equal(rig_modify(qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+	for (unsigned i = 0; i < RIG_WR; i++)
+		rig_post_recv(qp, i, i * 512, GRH + LEN);
+	return qp;
+}
+
+static struct rig_qp *
+member(unsigned worker, const uint8_t gid[16])
+{
+	struct rig_qp *qp = datagram_qp(dev_b, worker);
+
+	assert_int_equal(uroce_dev_attach_mcast(dev_b, &qp->qpr, gid), 0);
+	return qp;
+}
+
+static void
+free_member(struct rig_qp *qp, const uint8_t gid[16])
+{
+	assert_int_equal(uroce_dev_detach_mcast(dev_b, &qp->qpr, gid), 0);
+	assert_false(uroce_dev_is_attached(dev_b, &qp->qpr));
+	rig_qp_free(qp);
+}
+
+static void
+post(const uint8_t gid[16])
+{
+	struct ibv_ah_attr av = { .is_global = 1, .port_num = 1 };
+	struct ibv_sge sge = { .addr = (uintptr_t)a->buf, .length = LEN, .lkey = a->key };
+	const struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.wr.ud = { .remote_qpn = UROCE_MCAST_QPN, .remote_qkey = QKEY },
+	};
+	struct uroce_path path;
+
+	/* its own address, of the group's family; nobody has to answer */
+	av.grh.sgid_index = uroce_ip_is_v4(gid) ? 1 : 0;
+	memcpy(av.grh.dgid.raw, gid, 16);
+	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), 0);
+	uroce_lock_take(&a->sq.lock);
+	assert_int_equal(uroce_sq_fill(&a->sq, 0, &wr, &path, false), 0);
+	uroce_ring_push(&a->sq.ring, 1);
+	uroce_lock_release(&a->sq.lock);
+	uroce_worker_ring(a->qpr.worker, &a->qpr);
+	/* out on queue 0, in on queue 0 */
+	assert_int_equal(uroce_worker_poll(dev_a->worker[0]), 1);
+}
+
+static int
+nb_received(struct rig_qp *qp)
+{
+	struct ibv_wc wc[RIG_WR];
+	const int nb = uroce_cq_poll(&qp->rcq, RIG_WR, wc);
+
+	for (int i = 0; i < nb; i++) {
+		assert_int_equal(wc[i].status, IBV_WC_SUCCESS);
+		assert_int_equal(wc[i].byte_len, GRH + LEN);
+		rig_check(qp, (uint32_t)wc[i].wr_id * 512 + GRH, a, 0, LEN);
+	}
+	return nb;
+}
+
+static void
+group__every_member_gets_one_copy(void **state)
+{
+	struct rig_qp *qp[] = { member(0, group), member(0, group), member(1, group) };
+	struct rig_qp *other = member(2, group6), *none = datagram_qp(dev_b, 0);
+	const uint64_t nb_hopped = count(0, UROCE_VERDICT_HOPPED);
+
+	(void)state;
+	rig_fill(a, 9);
+	post(group);
+	(void)uroce_worker_poll(dev_b->worker[0]);
+	assert_int_equal(nb_received(qp[0]), 1);
+	assert_int_equal(nb_received(qp[1]), 1);
+	assert_int_equal(nb_received(qp[2]), 0);
+	assert_int_equal(count(0, UROCE_VERDICT_HOPPED) - nb_hopped, 1);
+	/* the other worker has it still */
+	assert_int_equal(nb_away(dev_a), 1);
+	rig_drive(dev_b);
+	assert_int_equal(nb_received(qp[2]), 1);
+	assert_int_equal(nb_away(dev_a), 0);
+	assert_int_equal(nb_received(other), 0);
+	assert_int_equal(nb_received(none), 0);
+	rig_qp_free(none);
+	free_member(other, group6);
+	for (unsigned i = 0; i < 3; i++)
+		free_member(qp[i], group);
+}
+
+static void
+group__members_on_other_workers_alone(void **state)
+{
+	struct rig_qp *qp[] = { member(1, group6), member(2, group6) };
+	const uint64_t nb_hopped = count(0, UROCE_VERDICT_HOPPED);
+
+	(void)state;
+	post(group6);
+	rig_drive(dev_b);
+	assert_int_equal(nb_received(qp[0]), 1);
+	assert_int_equal(nb_received(qp[1]), 1);
+	assert_int_equal(count(0, UROCE_VERDICT_HOPPED) - nb_hopped, 2);
+	assert_int_equal(nb_away(dev_a), 0);
+	free_member(qp[0], group6);
+	free_member(qp[1], group6);
+}
+
+static void
+group__without_members_the_frame_is_a_strangers(void **state)
+{
+	const uint64_t nb_strange = count(0, UROCE_VERDICT_WRONG_PEER);
+
+	(void)state;
+	post(group);
+	rig_drive(dev_b);
+	assert_int_equal(count(0, UROCE_VERDICT_WRONG_PEER) - nb_strange, 1);
+	assert_int_equal(nb_away(dev_a), 0);
+}
+
+static void
+group__who_left_meanwhile_gets_nothing(void **state)
+{
+	struct rig_qp *qp = member(1, group);
+	const uint64_t nb_before = count(1, UROCE_VERDICT_WRONG_PEER);
+
+	(void)state;
+	post(group);
+	(void)uroce_worker_poll(dev_b->worker[0]); /* it hops */
+	free_member(qp, group);
+	rig_drive(dev_b);
+	assert_int_equal(count(1, UROCE_VERDICT_WRONG_PEER) - nb_before, 1);
+	assert_int_equal(nb_away(dev_a), 0);
+}
+
+static void
+group__a_worker_that_is_away_overruns_alone(void **state)
+{
+	struct rig_qp *qp[] = { member(0, group), member(1, group) };
+	const uint64_t nb_before = count(0, UROCE_VERDICT_OVERRUN);
+
+	(void)state;
+	for (unsigned i = 0; i < UROCE_HOPS + 10; i++) {
+		post(group);
+		(void)uroce_worker_poll(dev_b->worker[0]);
+		rig_post_recv(qp[0], i % RIG_WR, i % RIG_WR * 512, GRH + LEN);
+		assert_int_equal(nb_received(qp[0]), 1);
+		(void)uroce_cq_poll(&a->scq, 1, &(struct ibv_wc){ 0 });
+	}
+	assert_true(count(0, UROCE_VERDICT_OVERRUN) - nb_before >= 10);
+	for (unsigned i = 0; i < UROCE_HOPS / UROCE_BURST + 1; i++)
+		rig_drive(dev_b);
+	assert_int_equal(nb_received(qp[1]), RIG_WR); /* its receive requests */
+	assert_int_equal(nb_away(dev_a), 0);
+	free_member(qp[0], group);
+	free_member(qp[1], group);
+}
+
+static void
+group_mac__follows_from_the_gid(void **state)
+{
+	static const struct {
+		uint8_t gid[16], mac[6];
+	} rows[] = {
+		{ { [10] = 0xff, 0xff, 239, 1, 2, 3 }, { 0x01, 0x00, 0x5e, 1, 2, 3 } },
+		{ { [10] = 0xff, 0xff, 239, 129, 2, 3 }, { 0x01, 0x00, 0x5e, 1, 2, 3 } },
+		{ { 0xff, 0x02, [11] = 1, 0xff, 5, 6, 7 }, { 0x33, 0x33, 0xff, 5, 6, 7 } },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		uint8_t mac[6];
+
+		uroce_group_mac(rows[i].gid, mac);
+		assert_memory_equal(mac, rows[i].mac, 6);
+	}
+}
+
+static int
+group_setup(void **state)
+{
+	(void)state;
+	rig_wire("a", "b", 3, 0);
+	dev_a = rig_dev("net_ring_a,drive=none,workers=3,addr=192.0.2.1/24");
+	dev_b = rig_dev("net_ring_b,drive=none,workers=3,addr=192.0.2.2/24");
+	a = datagram_qp(dev_a, 0);
+	return 0;
+}
+
+static int
+group_teardown(void **state)
+{
+	(void)state;
+	rig_qp_free(a);
+	assert_int_equal(uroce_dev_destroy(dev_a), 0);
+	assert_int_equal(uroce_dev_destroy(dev_b), 0);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(group__every_member_gets_one_copy),
+		cmocka_unit_test(group__members_on_other_workers_alone),
+		cmocka_unit_test(group__without_members_the_frame_is_a_strangers),
+		cmocka_unit_test(group__who_left_meanwhile_gets_nothing),
+		cmocka_unit_test(group__a_worker_that_is_away_overruns_alone),
+		cmocka_unit_test(group_mac__follows_from_the_gid),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}
