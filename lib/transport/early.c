@@ -13,9 +13,9 @@
  * it anyway, so it is reported when another packet ahead of it arrives; or, if none does, after the
  * time that the last repair took.
  *
- * What filled a hole? A packet that asks for an ACK, or that is followed by a packet already known, is
- * a repetition: the requester repairs one packet and asks, or it goes back N. Everything else is a
- * packet that was late.
+ * What filled a hole? After a NAK, a packet that asks for an ACK: the requester repairs one packet and
+ * asks. A packet that is followed by the one behind it, which we have: the requester goes back N. If it
+ * is followed by itself, or by one that is new, it was late.
  */
 #include "transport/role.h"
 
@@ -125,20 +125,21 @@ uroce_early_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 void
-uroce_early_judge(struct uroce_qpc *qpc, bool is_known)
+uroce_early_judge(struct uroce_qpc *qpc, uint32_t psn)
 {
 	struct uroce_resp *resp = &qpc->resp;
+	const bool is_known = uroce_psn_before(psn, resp->epsn);
+	const uint32_t behind = uroce_psn_dist(resp->fill_psn, psn);
 
-	if (!resp->is_fill_doubtful)
+	/* other repetitions say nothing of this hole */
+	if (!resp->is_fill_doubtful || (is_known && behind > 1))
 		return;
 	resp->is_fill_doubtful = false;
-	if (is_known) {
-		resp->is_peer_gbn = true;
+	resp->is_peer_gbn = is_known && behind == 1;
+	if (resp->is_peer_gbn)
 		uroce_late_sink(&resp->late);
-	} else {
-		resp->is_peer_gbn = false;
+	else
 		uroce_late_note(&resp->late, resp->fill_ns);
-	}
 }
 
 /* The hole is being filled: by what? @return how long it was there */
@@ -147,13 +148,12 @@ learn(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	const uint64_t age_ns = now_ns - resp->late.since_ns;
 
+	resp->fill_psn = resp->epsn;
 	resp->fill_ns = age_ns < UINT32_MAX ? (uint32_t)age_ns : UINT32_MAX;
 	/* if nothing was kept, the peer has to repeat what followed, and would look like that */
 	if (!resp->gap)
 		return;
-	if (!resp->is_nak_sent)
-		uroce_late_note(&resp->late, age_ns);
-	else if (pkt->has_ack_req)
+	if (resp->is_nak_sent && pkt->has_ack_req)
 		uroce_late_sink(&resp->late);
 	else
 		resp->is_fill_doubtful = true;

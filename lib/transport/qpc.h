@@ -168,8 +168,7 @@ struct uroce_repair {
 	uint32_t hole_psn;         /* with is_open: what was sent again by itself */
 	uint32_t repaired_max_psn; /* max_psn when that was */
 	uint32_t round_psn;  /* with has_round: a hole before it is one more in a round trip */
-	uint32_t again_psn;  /* with is_passing: next to be sent again */
-	uint32_t again_end;  /* where that ends */
+	uint32_t again_psn;  /* next to be sent again with is_passing, each once */
 	uint8_t peer;        /* enum uroce_peer */
 	uint8_t nb_adjacent; /* holes in a row, each right behind the one before */
 	uint8_t nb_probes;   /* since something came */
@@ -251,7 +250,8 @@ struct uroce_resp {
 	struct uroce_recv_wqe *recv; /* taken from the SRQ; NULL: none. See recv.c */
 	uint32_t res_head;     /* READs and atomics taken so far; modulo the size, the next slot */
 	uint32_t pending;      /* bit i: res[i] has responses to send */
-	uint32_t fill_ns;      /* how old the last hole became */
+	uint32_t fill_psn;     /* the last hole */
+	uint32_t fill_ns;      /* how old it became */
 	struct uroce_gap *gap; /* what arrived ahead of epsn; NULL: nothing */
 	struct uroce_late late;
 	uint64_t nak_deadline;    /* the hole at epsn is reported then; UROCE_NEVER: not */

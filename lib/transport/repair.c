@@ -38,7 +38,7 @@ uroce_repair_close(struct uroce_qpc *qpc)
 	repair->has_round = false;
 	repair->has_doubt = false;
 	repair->is_lossy = false;
-	repair->again_end = qpc->req.una_psn;
+	repair->again_psn = qpc->req.una_psn;
 	repair->probe_deadline = UROCE_NEVER;
 	qpc->req.rtt.sample_ns = 0;
 }
@@ -68,17 +68,6 @@ is_repairable(const struct uroce_qpc *qpc)
 	       !req->is_rnr_wait && wqe && !uroce_wqe_needs_response(wqe);
 }
 
-/* Send what is in flight again, from una_psn on, as capacity allows. */
-static void
-begin_pass(struct uroce_qpc *qpc)
-{
-	struct uroce_repair *repair = &qpc->req.repair;
-
-	repair->is_passing = true;
-	repair->again_psn = qpc->req.una_psn;
-	repair->again_end = qpc->req.max_psn;
-}
-
 static void
 open_hole(struct uroce_qpc *qpc)
 {
@@ -92,10 +81,8 @@ open_hole(struct uroce_qpc *qpc)
 		repair->has_round = true;
 	}
 	repair->nb_holes += repair->nb_holes < UINT8_MAX;
-	if (repair->peer == UROCE_PEER_HOLDS && !repair->is_passing &&
-	    (repair->is_lossy || repair->nb_holes >= HOLES_MANY) &&
-	    !uroce_psn_before(req->una_psn, repair->again_end))
-		begin_pass(qpc);
+	repair->is_passing |= repair->peer == UROCE_PEER_HOLDS &&
+			      (repair->is_lossy || repair->nb_holes >= HOLES_MANY);
 	repair->is_open = true;
 	repair->is_due = true;
 	repair->hole_psn = req->una_psn;
@@ -128,7 +115,11 @@ uroce_repair_respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 	if (repair->is_open && !repair->is_due) {
 		/* sooner than a round trip: the packet was only late, and nothing is known */
 		const bool is_answer = now_ns - repair->sent_ns >= req->rtt.min_ns / 4 * 3;
+		const bool is_last = repair->repaired_max_psn == req->max_psn;
 
+		/* the peer has seen what followed the repair, too, and tells of a hole by a NAK */
+		if (moved == 1 && !is_nak && !is_last)
+			return true;
 		if (moved > 1) {
 			repair->peer = UROCE_PEER_HOLDS;
 			repair->nb_adjacent = 0;
@@ -136,8 +127,7 @@ uroce_repair_respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 			return false;
 		}
 		repair->has_doubt = moved == 1 && !is_answer;
-		is_hole = is_nak ||
-			  (is_answer && uroce_psn_before(req->una_psn, repair->repaired_max_psn));
+		is_hole = is_nak || (is_answer && is_last && req->una_psn != req->max_psn);
 	}
 	repair->is_open = false;
 	repair->is_due = false;
@@ -186,6 +176,8 @@ uroce_repair_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	if (rtt->sample_ns && uroce_psn_before(rtt->sample_psn, req->una_psn))
 		uroce_rtt_note(rtt, now_ns - rtt->sample_ns);
+	if (uroce_psn_before(req->repair.again_psn, req->una_psn))
+		req->repair.again_psn = req->una_psn;
 	req->repair.nb_probes = 0;
 	req->repair.is_last_due = false;
 	arm(qpc, now_ns);
@@ -200,8 +192,8 @@ uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 		return;
 	repair->probe_deadline = UROCE_NEVER;
 	if (is_repairable(qpc)) {
-		repair->is_due = repair->is_open || repair->nb_probes % 2;
-		repair->is_last_due = !repair->is_due;
+		repair->is_due = true;
+		repair->is_last_due = uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1;
 	} else if (!uroce_answer_probe(qpc)) {
 		return;
 	}
@@ -265,17 +257,21 @@ uroce_repair_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 	struct uroce_repair *repair = &req->repair;
-	const bool is_last = repair->is_last_due;
+	const bool is_last = !repair->is_due;
 	uint32_t idx;
 
-	if (!repair->is_due && !is_last)
+	if (!repair->is_due && !repair->is_last_due)
 		return false;
-	repair->is_due = false;
-	repair->is_last_due = false;
-	if (!is_repairable(qpc))
+	if (!is_repairable(qpc)) {
+		repair->is_due = false;
+		repair->is_last_due = false;
 		return false;
-	if (is_last)
+	}
+	if (is_last) {
+		repair->is_last_due = false;
 		return put_last(qpc, txd);
+	}
+	repair->is_due = false;
 	const struct uroce_send_wqe *wqe = oldest_sent(qpc, &idx);
 
 	repair->sent_ns = now_ns;
@@ -309,7 +305,7 @@ uroce_repair_put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)
 		/* the packet at una_psn has a repair of its own */
 		if (!uroce_psn_before(req->una_psn, repair->again_psn))
 			repair->again_psn = uroce_psn_add(req->una_psn, 1);
-		if (!is_repairable(qpc) || !uroce_psn_before(repair->again_psn, repair->again_end))
+		if (!is_repairable(qpc) || !uroce_psn_before(repair->again_psn, req->max_psn))
 			break;
 		const uint32_t psn = repair->again_psn;
 		const struct uroce_send_wqe *wqe = request_of(qpc, psn, &idx);
@@ -322,7 +318,7 @@ uroce_repair_put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)
 		}
 		repair->again_psn = uroce_psn_add(psn, 1);
 		return put_again(qpc, idx, uroce_psn_dist(wqe->first_psn, psn),
-				 psn % 32 == 0 || repair->again_psn == repair->again_end, txd);
+				 psn % 32 == 0 || repair->again_psn == req->max_psn, txd);
 	}
 	repair->is_passing = false;
 	return false;
@@ -335,8 +331,10 @@ uroce_repair_sent(struct uroce_qpc *qpc, uint32_t max_psn, uint64_t now_ns)
 
 	if (qpc->is_req_gbn || req->max_psn == max_psn)
 		return;
-	if (!req->rtt.sample_ns && !req->since_ack_req && !req->repair.is_open) {
-		req->rtt.sample_psn = uroce_psn_add(req->max_psn, UROCE_PSN_MASK);
+	if (!req->rtt.sample_ns && !req->repair.is_open &&
+	    req->since_ack_req < uroce_psn_dist(max_psn, req->max_psn)) {
+		req->rtt.sample_psn =
+			uroce_psn_add(req->max_psn, UROCE_PSN_MASK - req->since_ack_req);
 		req->rtt.sample_ns = now_ns;
 	}
 	if (req->repair.probe_deadline == UROCE_NEVER)

@@ -631,7 +631,8 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 		return 0;
 	if (qpc->cc.is_limited)
 		ask_in_time(qpc, now_ns);
-	if (max && uroce_cc_may_send(&qpc->cc, now_ns) && uroce_repair_put(qpc, &out[0], now_ns))
+	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
+	       uroce_repair_put(qpc, &out[nb], now_ns))
 		uroce_txd_charge(qpc, &out[nb++], now_ns);
 	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
 	       uroce_answer_put(qpc, &out[nb], now_ns))

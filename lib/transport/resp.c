@@ -525,7 +525,7 @@ uroce_resp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 	struct uroce_resp *resp = &qpc->resp;
 	const int32_t ahead = uroce_psn_diff(pkt->psn, resp->epsn);
 
-	uroce_early_judge(qpc, ahead < 0);
+	uroce_early_judge(qpc, pkt->psn);
 	if (ahead == 0)
 		return uroce_early_fill(qpc, pkt, now_ns);
 	if (ahead < 0)

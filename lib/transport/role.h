@@ -266,8 +266,8 @@ enum uroce_verdict uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pk
 enum uroce_verdict uroce_early_fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				    uint64_t now_ns);
 
-/** A request arrived, one that we had (`is_known`) or not: that tells what filled the last hole. */
-void uroce_early_judge(struct uroce_qpc *qpc, bool is_known);
+/** The request `psn` arrived, one that we had or not: that may tell what filled the last hole. */
+void uroce_early_judge(struct uroce_qpc *qpc, uint32_t psn);
 
 /** The time of a NAK may have come. */
 void uroce_early_expire(struct uroce_qpc *qpc, uint64_t now_ns);

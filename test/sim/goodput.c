@@ -31,13 +31,15 @@ struct outcome {
 	uint64_t spurious_early; /* of those, among the first 1000 packets */
 };
 
-/* Two bandwidth-delay products. */
+/* Two bandwidth-delay products, and no less than a QP has by default. */
 static uint32_t
 window_of(uint32_t rtt_ns)
 {
 	const uint64_t in_flight = (uint64_t)rtt_ns * (RATE_BPS / 1000000000) / 8;
 
-	return (uint32_t)(2 * in_flight / WIRE_LEN) + 64;
+	const uint32_t window = (uint32_t)(2 * in_flight / WIRE_LEN) + 64;
+
+	return window > UROCE_WINDOW_PSNS ? window : UROCE_WINDOW_PSNS;
 }
 
 /* Until all is acknowledged, or `limit_ns`: some lose so much that waiting for the rest says nothing. */
@@ -46,7 +48,7 @@ run(struct report *report, struct world *world, uint64_t seed, const struct tria
     uint64_t limit_ns)
 {
 	const struct stream stream = {
-		.nb_writes = trial->rtt_ns > 100000 ? 1024 : 256,
+		.nb_writes = trial->rtt_ns > 100000 ? 2048 : 256,
 		.len = WRITE_LEN,
 		.window_psns = window_of(trial->rtt_ns),
 		.timeout = trial->rtt_ns > 100000 ? 14 : 8,
@@ -92,7 +94,7 @@ static void
 report_goodput(struct report *report, struct world *world, uint64_t seed, const struct trial *trial,
 	       const struct outcome *lossless)
 {
-	const struct outcome outcome = run(report, world, seed, trial, 30 * lossless->ns);
+	const struct outcome outcome = run(report, world, seed, trial, 10 * lossless->ns);
 
 	report_row(report,
 		   "\"rtt_us\": %u, \"loss\": %g, \"requester\": \"%s\", \"responder\": \"%s\", "
@@ -127,7 +129,7 @@ scenario_goodput(struct report *report, struct world *world, uint64_t seed)
 void
 scenario_reorder(struct report *report, struct world *world, uint64_t seed)
 {
-	static const uint32_t shares_ppm[] = { 1000, 10000, 100000 };
+	static const uint32_t shares_ppm[] = { 10000, 100000, 500000 };
 	struct trial trial = { .rtt_ns = 10000 };
 	const struct outcome ordered = run(report, world, seed, &trial, UROCE_NEVER);
 

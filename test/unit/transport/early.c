@@ -233,6 +233,43 @@ early__a_repair_does_not_count_as_late(void **state)
 	assert_int_equal(uroce_late_delay_ns(&pair.host[B].qpc.resp.late), 0);
 }
 
+static void
+early__a_late_packet_is_not_taken_for_a_rewind_by_the_repair_that_follows_it(void **state)
+{
+	struct pair_pkt late = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
+
+	(void)state;
+	inject(UROCE_OP_WRITE_ONLY, 1, 0);
+	pair_flush(&pair, B);
+	pair.now_ns += 100;
+	pair_inject(&pair, B, &late);
+	late.has_ack_req = true;
+	pair_inject(&pair, B, &late);
+	assert_false(pair.host[B].qpc.resp.is_peer_gbn);
+	assert_int_equal(uroce_late_delay_ns(&pair.host[B].qpc.resp.late), 800);
+}
+
+static void
+early__a_rewind_does_not_count_as_late_when_no_nak_was_sent(void **state)
+{
+	struct pair_pkt again = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
+
+	(void)state;
+	/* a packet that was late by 100 ns: the next hole is given 800 */
+	inject(UROCE_OP_WRITE_ONLY, 1, 0);
+	pair_flush(&pair, B);
+	pair.now_ns += 100;
+	pair_inject(&pair, B, &again);
+	inject(UROCE_OP_WRITE_ONLY, 2, 0);
+	/* the whole window comes again before that */
+	inject(UROCE_OP_WRITE_ONLY, 4, 0);
+	pair.now_ns += 500;
+	inject(UROCE_OP_WRITE_ONLY, 3, 0);
+	inject(UROCE_OP_WRITE_ONLY, 4, 0);
+	assert_true(pair.host[B].qpc.resp.is_peer_gbn);
+	assert_true(uroce_late_delay_ns(&pair.host[B].qpc.resp.late) <= 800);
+}
+
 #define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
 
 int
@@ -249,6 +286,9 @@ main(void)
 		PAIR_TEST(early__held_send_without_a_receive_is_an_rnr_nak),
 		PAIR_TEST(early__a_loss_is_reported_at_once_until_a_packet_was_late),
 		PAIR_TEST(early__a_repair_does_not_count_as_late),
+		PAIR_TEST(
+			early__a_late_packet_is_not_taken_for_a_rewind_by_the_repair_that_follows_it),
+		PAIR_TEST(early__a_rewind_does_not_count_as_late_when_no_nak_was_sent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

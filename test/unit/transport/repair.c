@@ -121,7 +121,8 @@ repair__a_lost_tail_is_probed_for_before_the_timeout(void **state)
 	(void)run();
 	write_packets(3);
 	pair_lose(&pair, A, 2);
-	assert_int_equal(run(), 1);
+	/* no ACK was asked for before: the first may be lost, too */
+	assert_int_equal(run(), 2);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
 }
 
@@ -133,11 +134,12 @@ repair__a_lost_ack_is_probed_for(void **state)
 	(void)run();
 	write_packets(3);
 	pair_lose(&pair, B, 0);
-	assert_int_equal(run(), 1);
+	/* the first and the last of what may be lost */
+	assert_int_equal(run(), 2);
 }
 
 static void
-repair__a_lost_nak_is_made_up_for_by_the_second_probe(void **state)
+repair__a_lost_nak_is_made_up_for_by_a_probe(void **state)
 {
 	(void)state;
 	write_packets(32);
@@ -184,7 +186,7 @@ main(void)
 		     open_dropping),
 		TEST(repair__a_lost_tail_is_probed_for_before_the_timeout, open_holding),
 		TEST(repair__a_lost_ack_is_probed_for, open_holding),
-		TEST(repair__a_lost_nak_is_made_up_for_by_the_second_probe, open_holding),
+		TEST(repair__a_lost_nak_is_made_up_for_by_a_probe, open_holding),
 		TEST(repair__a_lost_repair_is_sent_again, open_holding),
 		TEST(repair__losing_much_ends_all_the_same, open_holding),
 		TEST(repair__losing_much_ends_all_the_same, open_dropping),
