@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rte_common.h>
@@ -186,6 +187,12 @@ parse_mrs(const char *value, struct uroce_dev_conf *conf)
 	return 0;
 }
 
+static int
+parse_cc(const char *value, struct uroce_dev_conf *conf)
+{
+	return uroce_cc_find(value, &conf->cc.ops) ? 0 : -EINVAL;
+}
+
 static const struct key keys[] = {
 	{ "addr", parse_addr, "up to 8 host addresses as 192.0.2.1/24 or 2001:db8::1/64", true },
 	{ "gw", parse_gw, "a gateway as 192.0.2.254 or fe80::1, one for each family", true },
@@ -195,8 +202,85 @@ static const struct key keys[] = {
 	{ "drive", parse_drive, "app, lcore or none", false },
 	{ "qps", parse_qps, "1 to 4194304", false },
 	{ "mrs", parse_mrs, "1 to 16777216", false },
+	{ "cc", parse_cc, "none or dcqcn", false },
 };
-#define KEY_NAMES "addr, gw, mtu, vlan, workers, drive, qps, mrs"
+#define KEY_NAMES "addr, gw, mtu, vlan, workers, drive, qps, mrs, cc"
+
+/* Parameters of congestion control: their keys are CC_PREFIX and what floor 2 calls them. */
+#define CC_PREFIX     "cc_"
+#define CC_PREFIX_LEN (sizeof(CC_PREFIX) - 1)
+
+/* Every key has a bit in `seen`: first those of the table, then the parameters. */
+static_assert(RTE_DIM(keys) + UROCE_CC_PARAMS <= 32, "a bit for each key");
+
+/* @return the bit was not set before, and is now */
+static bool
+see(uint32_t *seen, size_t idx, const char *name, bool is_list)
+{
+	const uint32_t bit = UINT32_C(1) << idx;
+
+	if (*seen & bit && !is_list) {
+		UROCE_LOG(ERR, dev, "key '%s' is given twice: allowed is once", name);
+		return false;
+	}
+	*seen |= bit;
+	return true;
+}
+
+static void
+list_cc_params(char *text, size_t room)
+{
+	size_t len = 0;
+
+	for (unsigned i = 0; i < UROCE_CC_PARAMS && len < room; i++)
+		len += (size_t)snprintf(text + len, room - len, "%s" CC_PREFIX "%s", i ? ", " : "",
+					uroce_cc_params[i].name);
+}
+
+static int
+parse_cc_param(const char *name, const char *value, uint32_t *seen, struct uroce_dev_conf *conf)
+{
+	const struct uroce_cc_param *param = uroce_cc_params;
+	unsigned long number;
+	char names[256];
+
+	while (param < uroce_cc_params + UROCE_CC_PARAMS &&
+	       strcmp(name + CC_PREFIX_LEN, param->name) != 0)
+		param++;
+	if (param == uroce_cc_params + UROCE_CC_PARAMS) {
+		list_cc_params(names, sizeof(names));
+		UROCE_LOG(ERR, dev, "unknown key '%s': allowed are %s", name, names);
+		return -EINVAL;
+	}
+	if (!see(seen, RTE_DIM(keys) + (size_t)(param - uroce_cc_params), name, false))
+		return -EINVAL;
+	if (!value || parse_number(value, param->min, param->max, &number) < 0) {
+		UROCE_LOG(ERR, dev, "%s=%s is not understood: allowed is %u to %u, %s", name,
+			  value ? value : "", param->min, param->max, param->text);
+		return -EINVAL;
+	}
+	uroce_cc_conf_set(&conf->cc, param, (uint32_t)number);
+	return 0;
+}
+
+/* What the keys say together. */
+static int
+check_cc(const struct uroce_dev_conf *conf, uint32_t seen)
+{
+	const char *wrong = uroce_cc_conf_check(&conf->cc);
+
+	if (wrong) {
+		UROCE_LOG(ERR, dev, "%s", wrong);
+		return -EINVAL;
+	}
+	if (!conf->cc.ops && seen >> RTE_DIM(keys)) {
+		UROCE_LOG(ERR, dev,
+			  "keys " CC_PREFIX "... have no meaning without congestion control: "
+			  "allowed is cc=dcqcn with them");
+		return -EINVAL;
+	}
+	return 0;
+}
 
 static const struct key *
 find_key(const char *name)
@@ -212,18 +296,16 @@ static int
 parse_pair(const char *name, const char *value, uint32_t *seen, struct uroce_dev_conf *conf)
 {
 	const struct key *key = find_key(name);
-	uint32_t bit;
 
+	if (strncmp(name, CC_PREFIX, CC_PREFIX_LEN) == 0)
+		return parse_cc_param(name, value, seen, conf);
 	if (!key) {
-		UROCE_LOG(ERR, dev, "unknown key '%s': allowed are " KEY_NAMES, name);
+		UROCE_LOG(ERR, dev,
+			  "unknown key '%s': allowed are " KEY_NAMES " and " CC_PREFIX "...", name);
 		return -EINVAL;
 	}
-	bit = UINT32_C(1) << (key - keys);
-	if (*seen & bit && !key->is_list) {
-		UROCE_LOG(ERR, dev, "key '%s' is given twice: allowed is once", name);
+	if (!see(seen, (size_t)(key - keys), name, key->is_list))
 		return -EINVAL;
-	}
-	*seen |= bit;
 	if (!value || key->parse(value, conf) < 0) {
 		UROCE_LOG(ERR, dev, "%s=%s is not understood: allowed is %s", name,
 			  value ? value : "", key->allowed);
@@ -246,6 +328,8 @@ parse_pairs(const char *text, struct uroce_dev_conf *conf)
 	}
 	for (unsigned i = 0; i < pairs->count && ret == 0; i++)
 		ret = parse_pair(pairs->pairs[i].key, pairs->pairs[i].value, &seen, conf);
+	if (ret == 0)
+		ret = check_cc(conf, seen);
 	rte_kvargs_free(pairs);
 	return ret;
 }
@@ -260,6 +344,8 @@ uroce_dev_conf_parse(const char *spec, struct uroce_dev_conf *conf)
 		.max_qp = 16384,
 		.max_mr = 16384,
 	};
+
+	uroce_cc_conf_init(&parsed.cc);
 
 	if (port_len == 0 || port_len >= sizeof(parsed.port) || memchr(spec, '=', port_len)) {
 		UROCE_LOG(ERR, dev,

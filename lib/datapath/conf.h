@@ -6,7 +6,8 @@
  * @file
  * The configuration of a device: one string of rte_kvargs syntax becomes a struct.
  *
- *	PORT[,addr=192.0.2.1/24][,addr=2001:db8::1/64][,gw=192.0.2.254][,mtu=1024][,workers=2]...
+ *	PORT[,addr=192.0.2.1/24][,addr=2001:db8::1/64][,gw=192.0.2.254][,mtu=1024][,workers=2]
+ *	[,cc=dcqcn][,cc_ai_mbps=40]...
  *
  * PORT is the name of an ethdev port (net_memif0, 0000:01:00.0).
  */
@@ -14,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <rte_ethdev.h>
+
+#include "transport/cc.h"
 
 #define UROCE_ADDRS_MAX   8
 #define UROCE_WORKERS_MAX 32
@@ -40,11 +43,12 @@ struct uroce_dev_conf {
 	uint16_t path_mtu; /* key mtu: 256, 512, 1024, 2048 or 4096; 0: the largest that fits */
 	uint16_t vlan_tci; /* key vlan: 1..4094 */
 	bool has_vlan;
-	unsigned nb_workers;    /* key workers; 1 */
-	enum uroce_drive drive; /* key drive; app */
-	uint32_t max_qp;        /* key qps; 16384 */
-	uint32_t max_mr;        /* key mrs; 16384 */
-	bool is_handed_over;    /* the port belongs to the embedder: not configured, not started */
+	unsigned nb_workers;     /* key workers; 1 */
+	enum uroce_drive drive;  /* key drive; app */
+	uint32_t max_qp;         /* key qps; 16384 */
+	uint32_t max_mr;         /* key mrs; 16384 */
+	struct uroce_cc_conf cc; /* keys cc and cc_*; none */
+	bool is_handed_over;     /* the port belongs to the embedder: not configured, not started */
 };
 
 /**

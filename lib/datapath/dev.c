@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <rte_eal.h>
+#include <rte_ethdev.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
@@ -119,6 +120,26 @@ set_limits(struct uroce_dev *dev)
 	return 0;
 }
 
+/* Who is not told how fast the port is asks it. */
+static int
+set_rate(struct uroce_dev *dev)
+{
+	struct uroce_cc_conf *cc = &dev->conf.cc;
+	struct rte_eth_link link = { .link_speed = RTE_ETH_SPEED_NUM_NONE };
+	const char *wrong;
+
+	if (!cc->ops || cc->rate_mbps)
+		return 0;
+	if (rte_eth_link_get_nowait(dev->port->id, &link) == 0 &&
+	    link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
+		cc->rate_mbps = link.link_speed;
+	wrong = uroce_cc_conf_check(cc);
+	if (!wrong)
+		return 0;
+	UROCE_LOG(ERR, dev, "%s: the port has %u Mb/s: %s", dev->conf.port, cc->rate_mbps, wrong);
+	return -EINVAL;
+}
+
 static int
 make_tables(struct uroce_dev *dev)
 {
@@ -223,6 +244,8 @@ bring_up(struct uroce_dev *dev)
 		return ret;
 	memcpy(dev->mac, dev->port->mac, sizeof(dev->mac));
 	ret = uroce_gid_fill(dev);
+	if (ret == 0)
+		ret = set_rate(dev);
 	if (ret == 0)
 		ret = set_limits(dev);
 	if (ret == 0)

@@ -211,6 +211,8 @@ act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, bool
 			if (last && last != qpr)
 				uroce_worker_follow_up(worker, last);
 			rx->pkt[i].owner = frames[i];
+			worker->stats.rx_marked +=
+				(rx->pkt[i].tclass & UROCE_ECN_MASK) == UROCE_ECN_CE;
 			verdict = uroce_qpc_recv(&qpr->qpc, &rx->pkt[i], worker->now_ns);
 			last = qpr;
 		}

@@ -176,11 +176,13 @@ ask(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned max)
 {
 	struct uroce_tx *tx = &worker->tx;
 	struct rte_mbuf **mbuf = &tx->spare[tx->nb_spare - max];
+	const uint64_t cnps_sent = qpr->qpc.stats.cnps_sent;
 	unsigned nb;
 
 	for (unsigned i = 0; i < max; i++)
 		tx->txd[i].hdr = rte_pktmbuf_mtod(mbuf[i], uint8_t *);
 	nb = uroce_qpc_send(&qpr->qpc, tx->txd, max, worker->now_ns);
+	worker->stats.tx_cnps += qpr->qpc.stats.cnps_sent - cnps_sent;
 	for (unsigned i = 0; i < nb; i++) {
 		place(&tx->txd[i], mbuf[i]);
 		tx->pending[tx->nb_pending++] = mbuf[i];

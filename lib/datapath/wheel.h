@@ -6,7 +6,7 @@
  * @file
  * The timers of a worker's QPs: a hashed timing wheel, one timer a QP.
  *
- * Time is cut into ticks of 2^14 ns; a QP is filed in the slot of the tick in which its deadline
+ * Time is cut into ticks of 2^10 ns, so that a QP that is paced goes on when it may; a QP is filed in the slot of the tick in which its deadline
  * has passed. Filing, refiling and taking out are O(1). A deadline that moves later, as every
  * acknowledgement moves it, is not refiled: the QP stays where it is, comes up early, and whoever
  * takes it up asks for the true deadline and files it again. One that lies beyond the wheel's
@@ -19,8 +19,8 @@
 
 #include "datapath/worker.h"
 
-#define UROCE_WHEEL_SHIFT 14   /* a tick is 16.4 us */
-#define UROCE_WHEEL_SLOTS 4096 /* the horizon is 67 ms */
+#define UROCE_WHEEL_SHIFT 10    /* a tick is 1 us */
+#define UROCE_WHEEL_SLOTS 16384 /* the horizon is 16.8 ms */
 
 struct uroce_wheel {
 	uint64_t cursor;    /* the tick to be looked at next; all before it are done */

@@ -48,12 +48,17 @@ param_of(const struct uroce_cc_conf *conf, const struct uroce_cc_param *param)
 }
 
 void
+uroce_cc_conf_set(struct uroce_cc_conf *conf, const struct uroce_cc_param *param, uint32_t value)
+{
+	memcpy((uint8_t *)conf + param->offset, &value, sizeof(value));
+}
+
+void
 uroce_cc_conf_init(struct uroce_cc_conf *conf)
 {
 	*conf = (struct uroce_cc_conf){ .ops = NULL };
 	for (unsigned i = 0; i < UROCE_CC_PARAMS; i++)
-		memcpy((uint8_t *)conf + uroce_cc_params[i].offset, &uroce_cc_params[i].value,
-		       sizeof(uint32_t));
+		uroce_cc_conf_set(conf, &uroce_cc_params[i], uroce_cc_params[i].value);
 }
 
 static uint64_t

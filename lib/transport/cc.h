@@ -107,6 +107,10 @@ const char *uroce_cc_names(void);
 /** Every parameter at its default, no algorithm. */
 void uroce_cc_conf_init(struct uroce_cc_conf *conf);
 
+/** Set a parameter to a value in its range. */
+void uroce_cc_conf_set(struct uroce_cc_conf *conf, const struct uroce_cc_param *param,
+		       uint32_t value);
+
 /** @return NULL, or what is wrong with the values, why, and what is allowed */
 const char *uroce_cc_conf_check(const struct uroce_cc_conf *conf);
 

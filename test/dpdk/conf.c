@@ -69,6 +69,36 @@ dev_conf_parse__all_keys(void **state)
 }
 
 static void
+dev_conf_parse__congestion_control(void **state)
+{
+	const struct uroce_dev_conf none = parse("p"), also_none = parse("p,cc=none");
+	const struct uroce_dev_conf preset = parse("p,cc=dcqcn");
+	const struct uroce_dev_conf all =
+		parse("p,cc_gain=16,cc=dcqcn,cc_rate_mbps=40000,cc_min_mbps=1,cc_ai_mbps=2,"
+		      "cc_hai_mbps=3,cc_alpha_us=40,cc_timer_us=5,cc_byte_kb=60,cc_stages=7,"
+		      "cc_cnp_us=8,cc_cnp_dscp=0,cc_burst_kb=9");
+
+	(void)state;
+	assert_null(none.cc.ops);
+	assert_null(also_none.cc.ops);
+	assert_string_equal(preset.cc.ops->name, "dcqcn");
+	assert_int_equal(preset.cc.gain, 256);
+	assert_int_equal(preset.cc.cnp_dscp, 48);
+	assert_int_equal(all.cc.rate_mbps, 40000);
+	assert_int_equal(all.cc.min_mbps, 1);
+	assert_int_equal(all.cc.ai_mbps, 2);
+	assert_int_equal(all.cc.hai_mbps, 3);
+	assert_int_equal(all.cc.gain, 16);
+	assert_int_equal(all.cc.alpha_us, 40);
+	assert_int_equal(all.cc.timer_us, 5);
+	assert_int_equal(all.cc.byte_kb, 60);
+	assert_int_equal(all.cc.stages, 7);
+	assert_int_equal(all.cc.cnp_us, 8);
+	assert_int_equal(all.cc.cnp_dscp, 0);
+	assert_int_equal(all.cc.burst_kb, 9);
+}
+
+static void
 dev_conf_parse__edges_are_inside(void **state)
 {
 	static const char *const good[] = {
@@ -148,6 +178,22 @@ static const char *const bad[] = {
 	"p,qps=4194305",
 	"p,mrs=0",
 	"p,mrs=16777217",
+	"p,cc=",
+	"p,cc=cubic",
+	"p,cc=DCQCN",
+	"p,cc=dcqcn,cc=dcqcn",
+	"p,cc_ai_mbps=40",
+	"p,cc=none,cc_ai_mbps=40",
+	"p,cc=dcqcn,cc_",
+	"p,cc=dcqcn,cc_=1",
+	"p,cc=dcqcn,cc_speed=1",
+	"p,cc=dcqcn,cc_ai_mbps",
+	"p,cc=dcqcn,cc_ai_mbps=0",
+	"p,cc=dcqcn,cc_ai_mbps=100001",
+	"p,cc=dcqcn,cc_ai_mbps=1,cc_ai_mbps=1",
+	"p,cc=dcqcn,cc_cnp_dscp=64",
+	"p,cc=dcqcn,cc_cnp_us=55",
+	"p,cc=dcqcn,cc_rate_mbps=1000,cc_min_mbps=1001",
 	"a-port-whose-name-is-longer-than-any-name-of-a-port-that-ethdev-could-ever-make,mtu=256",
 };
 
@@ -196,6 +242,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dev_conf_parse__port_alone_gets_defaults),
 		cmocka_unit_test(dev_conf_parse__all_keys),
+		cmocka_unit_test(dev_conf_parse__congestion_control),
 		cmocka_unit_test(dev_conf_parse__edges_are_inside),
 		cmocka_unit_test(dev_conf_parse__bad_is_refused_and_nothing_written),
 		cmocka_unit_test(dev_conf_parse__refusal_is_one_line_that_says_what_is_allowed),

@@ -107,9 +107,8 @@ make_cc(const struct stage *stage)
 	(void)uroce_cc_find(option(stage, "cc"), &cc->ops);
 	for (unsigned i = 0; i < UROCE_CC_PARAMS; i++) {
 		const struct uroce_cc_param *param = &uroce_cc_params[i];
-		const uint32_t value = (uint32_t)number(stage, param->name, param->value);
 
-		memcpy((uint8_t *)cc + param->offset, &value, sizeof(value));
+		uroce_cc_conf_set(cc, param, (uint32_t)number(stage, param->name, param->value));
 	}
 	return cc;
 }

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Congestion control through the loop: a switch is a callback that marks what port A sends, B's CNPs
+ * slow A down, and a worker whose QP waits for its time has nothing to do meanwhile.
+ */
+
+#include "rig.h"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "datapath/clock.h"
+#include "datapath/port.h"
+#include "datapath/round.h"
+#include "wire/hdr.h"
+
+/* No recovery while a test looks on. */
+#define SPEC ",cc=dcqcn,cc_rate_mbps=1000,cc_min_mbps=200,cc_timer_us=1000000,cc_byte_kb=4000000"
+
+static uint16_t
+mark(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void *arg)
+{
+	(void)port;
+	(void)queue;
+	(void)arg;
+	for (uint16_t i = 0; i < nb; i++) {
+		struct uroce_ipv4 *ip =
+			rte_pktmbuf_mtod_offset(frames[i], void *, sizeof(struct uroce_eth));
+
+		if ((ip->tos & UROCE_ECN_MASK) == UROCE_ECN_ECT0)
+			ip->tos |= UROCE_ECN_CE;
+	}
+	return nb;
+}
+
+static void
+paced__marks_slow_the_sender_down(void **state)
+{
+	struct uroce_dev *dev[2];
+	struct rig_qp *qp[2];
+	const uint32_t len = 50000, nb = 16;
+
+	(void)state;
+	rig_wire("pa", "pb", 1, 0);
+	dev[0] = rig_dev("net_ring_pa,addr=192.0.2.1/24,drive=none" SPEC);
+	dev[1] = rig_dev("net_ring_pb,addr=192.0.2.2/24,drive=none" SPEC);
+	for (unsigned i = 0; i < 2; i++)
+		qp[i] = rig_qp(dev[i], 0, IBV_QPT_RC);
+	rig_connect(qp[0], qp[1], 1);
+	rig_connect(qp[1], qp[0], 1);
+	const struct rte_eth_rxtx_callback *callback =
+		rte_eth_add_tx_callback(dev[0]->port->id, 0, mark, NULL);
+	const struct uroce_cc *cc = &qp[0]->qpr.qpc.cc;
+
+	assert_non_null(callback);
+	rig_fill(qp[0], 1);
+	/* marked, and told so: until the rate is the least there is */
+	for (unsigned i = 0; i < 1000 && cc->rate_bps != 200000000; i++) {
+		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, 1, 0, 20000, qp[1], 0);
+		assert_int_equal(rig_await(&qp[0]->scq, dev[0], dev[1]).status, IBV_WC_SUCCESS);
+	}
+	assert_true(cc->is_limited);
+	assert_int_equal(cc->rate_bps, 200000000);
+	assert_true(dev[1]->worker[0]->stats.rx_marked > 0);
+	assert_true(dev[1]->worker[0]->stats.tx_cnps >= 3);
+	assert_int_equal(dev[0]->worker[0]->stats.verdict[UROCE_VERDICT_CNP],
+			 dev[1]->worker[0]->stats.tx_cnps);
+	assert_int_equal(rte_eth_remove_tx_callback(dev[0]->port->id, 0, callback), 0);
+
+	/* 800 kB at 200 Mb/s are 32 ms, but for the burst; and most rounds have nothing to do */
+	const uint64_t begin_ns = uroce_clock_ns();
+	const uint64_t rounds = dev[0]->worker[0]->stats.rounds;
+	const uint64_t idle_rounds = dev[0]->worker[0]->stats.idle_rounds;
+
+	for (uint32_t i = 0; i < nb; i++) {
+		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, 1, 0, len, qp[1], 0);
+		assert_int_equal(rig_await(&qp[0]->scq, dev[0], dev[1]).status, IBV_WC_SUCCESS);
+	}
+	assert_true(uroce_clock_ns() - begin_ns > 30000000);
+	assert_true(dev[0]->worker[0]->stats.idle_rounds - idle_rounds >
+		    (dev[0]->worker[0]->stats.rounds - rounds) / 2);
+	rig_check(qp[1], 0, qp[0], 0, len);
+	for (unsigned i = 0; i < 2; i++) {
+		rig_qp_free(qp[i]);
+		assert_int_equal(uroce_dev_destroy(dev[i]), 0);
+	}
+}
+
+/* Where no rate is given the port is asked, and its answer is checked. */
+static void
+paced__the_port_says_how_fast_it_is(void **state)
+{
+	struct uroce_dev *dev;
+
+	(void)state;
+	rig_wire("pc", "pd", 1, 0);
+	dev = rig_dev("net_ring_pc,addr=192.0.2.1/24,drive=none,cc=dcqcn");
+	assert_true(dev->conf.cc.rate_mbps > 0);
+	assert_int_equal(uroce_dev_destroy(dev), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(paced__marks_slow_the_sender_down),
+		cmocka_unit_test(paced__the_port_says_how_fast_it_is),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
