@@ -198,14 +198,26 @@ uroce_answer_early(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t 
 	return verdict;
 }
 
+/* Whether a response has the opcode that it has if the whole chunk is answered. */
+static bool
+looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, qpc->req.una_idx);
+	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
+	const bool is_first = pkt->op->flags & UROCE_OPF_FIRST;
+
+	return wqe->opcode != IBV_WR_RDMA_READ || is_first == (nth % qpc->chunk_psns == 0);
+}
+
 void
-uroce_answer_learn(struct uroce_qpc *qpc, uint64_t now_ns)
+uroce_answer_learn(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	struct uroce_answers *answers = &qpc->req.answers;
 	const bool was_asked = uroce_psn_before(qpc->req.una_psn, answers->ask_psn);
-
 	/* sooner than a round trip after it was asked for: it was only late */
-	if (was_asked && now_ns - answers->asked_ns >= qpc->req.rtt.min_ns / 4 * 3)
+	const bool is_soon = now_ns - answers->asked_ns < qpc->req.rtt.min_ns / 4 * 3;
+
+	if (was_asked && (!is_soon || !looks_original(qpc, pkt)))
 		uroce_late_sink(&answers->late);
 	else
 		uroce_late_note(&answers->late, now_ns - answers->late.since_ns);
@@ -448,6 +460,19 @@ put_probe(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 		note_asked(req, now_ns);
 	}
 	return is_built;
+}
+
+uint32_t
+uroce_answer_first(const struct uroce_qpc *qpc, uint32_t psn)
+{
+	uint32_t idx;
+	const struct uroce_send_wqe *wqe = request_of(qpc, psn, &idx);
+
+	if (!wqe || wqe->opcode != IBV_WR_RDMA_READ)
+		return psn;
+	const uint32_t pkt = uroce_psn_dist(wqe->first_psn, psn);
+
+	return uroce_psn_add(wqe->first_psn, pkt - pkt % qpc->chunk_psns);
 }
 
 /* How much has to be seen before anything from `psn` on is asked for. */

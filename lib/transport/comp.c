@@ -255,7 +255,7 @@ data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 	}
 	if (!answers->is_open)
 		return uroce_comp_take(qpc, pkt, now_ns);
-	uroce_answer_learn(qpc, now_ns);
+	uroce_answer_learn(qpc, pkt, now_ns);
 	const enum uroce_verdict verdict = uroce_comp_take(qpc, pkt, now_ns);
 
 	uroce_answer_drain(qpc, now_ns);

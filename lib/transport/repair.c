@@ -333,8 +333,10 @@ uroce_repair_sent(struct uroce_qpc *qpc, uint32_t max_psn, uint64_t now_ns)
 		return;
 	if (!req->rtt.sample_ns && !req->repair.is_open &&
 	    req->since_ack_req < uroce_psn_dist(max_psn, req->max_psn)) {
-		req->rtt.sample_psn =
+		const uint32_t psn =
 			uroce_psn_add(req->max_psn, UROCE_PSN_MASK - req->since_ack_req);
+
+		req->rtt.sample_psn = uroce_answer_first(qpc, psn);
 		req->rtt.sample_ns = now_ns;
 	}
 	if (req->repair.probe_deadline == UROCE_NEVER)

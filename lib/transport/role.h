@@ -119,7 +119,7 @@ void uroce_answer_note(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
 bool uroce_answer_nak(struct uroce_qpc *qpc, uint32_t psn);
 
 /** The answer at una_psn arrived. */
-void uroce_answer_learn(struct uroce_qpc *qpc, uint64_t now_ns);
+void uroce_answer_learn(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns);
 
 /** una_psn has moved: take what is here in order. */
 void uroce_answer_drain(struct uroce_qpc *qpc, uint64_t now_ns);
@@ -135,6 +135,9 @@ bool uroce_answer_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now
 
 /** PSNs from the position on, all of one request or chunk, that need not be sent again. */
 uint32_t uroce_answer_known(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe);
+
+/** The PSN that is answered first of what asked for an answer at `psn`, which is in flight. */
+uint32_t uroce_answer_first(const struct uroce_qpc *qpc, uint32_t psn);
 
 /** Of `nb` responses from `psn` on: how many there are up to the last that is missing. */
 uint32_t uroce_answer_missing(const struct uroce_qpc *qpc, uint32_t psn, uint32_t nb);

@@ -16,6 +16,7 @@ struct report;
 
 void scenario_goodput(struct report *report, struct world *world, uint64_t seed);
 void scenario_reorder(struct report *report, struct world *world, uint64_t seed);
+void scenario_reads(struct report *report, struct world *world, uint64_t seed);
 void scenario_incast(struct report *report, struct world *world, uint64_t seed);
 
 /** Add a row: the members of a JSON object, without its brackets. */
@@ -31,8 +32,9 @@ void report_begin(struct report *report, struct world *world, uint64_t seed);
 /** A world is done with: the oracle's last word on it, if it has come to rest. */
 void report_end(struct report *report, struct world *world, bool is_at_rest);
 
-/** A stream of WRITEs from one host to another. */
+/** A stream of WRITEs from one host to another, or of READs in the other direction. */
 struct stream {
+	uint8_t rd_atomic; /* READs, so many outstanding; 0: WRITEs */
 	uint32_t nb_writes;
 	uint32_t len;
 	uint32_t window_psns; /* packets in flight */
@@ -43,7 +45,7 @@ struct stream {
 	const struct uroce_cc_conf *cc; /* NULL: no congestion control */
 };
 
-/** Connect two hosts and plan the stream. @return the sending end */
+/** Connect two hosts and plan the stream. @return the end that asks */
 struct qp *stream_open(struct world *world, struct host *from, struct host *to,
 		       const struct stream *stream);
 

@@ -22,6 +22,7 @@ static const struct scenario {
 } scenarios[] = {
 	{ "goodput", scenario_goodput },
 	{ "reorder", scenario_reorder },
+	{ "reads", scenario_reads },
 	{ "incast", scenario_incast },
 };
 
@@ -54,7 +55,7 @@ scenario_exists(const char *name)
 const char *
 scenario_names(void)
 {
-	return "goodput, reorder, incast";
+	return "goodput, reorder, reads, incast";
 }
 
 void

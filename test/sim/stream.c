@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Bulk: WRITEs of one length to one place, as many at a time as the queue holds.
+ * Bulk: WRITEs of one length to one place, or READs of it, as many at a time as the queue holds.
  */
 
 #include "measure.h"
@@ -30,14 +30,14 @@ stream_open(struct world *world, struct host *from, struct host *to, const struc
 		.rq_len = 1,
 		.max_sge = 1,
 		.max_requests = stream->nb_writes,
-		.mem_len = 4096,
+		.mem_len = stream->rd_atomic ? stream->len : 4096,
 		.timeout = stream->timeout,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.min_rnr_timer = 1,
-		.max_rd_atomic = 1,
-		.max_dest_rd_atomic = 1,
-		.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+		.max_rd_atomic = stream->rd_atomic ? stream->rd_atomic : 1,
+		.max_dest_rd_atomic = stream->rd_atomic ? stream->rd_atomic : 1,
+		.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 		.window_psns = (uint16_t)stream->window_psns,
 		.is_req_gbn = stream->is_req_gbn,
 		.is_resp_gbn = stream->is_resp_gbn,
@@ -59,6 +59,13 @@ stream_open(struct world *world, struct host *from, struct host *to, const struc
 		req->src = i % 64 * 64;
 		req->remote = b->iova;
 		req->rkey = b->key;
+		if (!stream->rd_atomic)
+			continue;
+		/* the same bytes each time: all come to one place, and the next may be there early */
+		req->opcode = IBV_WR_RDMA_READ;
+		req->src = 0;
+		req->remote = NOISE_IOVA;
+		req->rkey = to->noise_key;
 	}
 	host_wake(world, from, world->now_ns);
 	return a;
