@@ -173,6 +173,17 @@ uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	return UROCE_VERDICT_REQUEST;
 }
 
+/*
+ * The rest of the message is not coming, or of no use. Its receive request is used again: of a shared
+ * queue by whoever comes first, for this QP may not hear of its peer for long.
+ */
+static void
+cut_off(struct uroce_qpc *qpc)
+{
+	qpc->resp.operation = UROCE_OPERATION_NONE;
+	uroce_recv_put_back(qpc);
+}
+
 enum uroce_verdict
 uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -180,11 +191,11 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 	const bool is_first = pkt->op->flags & UROCE_OPF_FIRST;
 
 	if (is_first) {
-		/* whatever came before and did not end is lost; its receive request is used again */
-		resp->operation = UROCE_OPERATION_NONE;
+		/* whatever came before and did not end is lost */
+		cut_off(qpc);
 		resp->epsn = pkt->psn;
 	} else if (pkt->psn != resp->epsn) {
-		resp->operation = UROCE_OPERATION_NONE;
+		cut_off(qpc);
 		return UROCE_VERDICT_PSN_GAP;
 	}
 	const enum uroce_verdict verdict = uroce_msg_recv(qpc, pkt, now_ns);
@@ -193,9 +204,9 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 		resp->epsn = uroce_psn_add(pkt->psn, 1);
 		return verdict;
 	}
-	resp->operation = UROCE_OPERATION_NONE;
 	/* the peer's faults lose its message and nothing else; this one is our application's */
 	if (verdict == UROCE_VERDICT_LOCAL_FAULT)
 		uroce_resp_fail_recv(qpc, IBV_WC_LOC_PROT_ERR, verdict, now_ns);
+	cut_off(qpc);
 	return verdict;
 }

@@ -129,8 +129,10 @@ uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 
 	if (!wqe)
 		return UROCE_VERDICT_NO_RECEIVE;
-	if ((uint64_t)pkt->payload_len + GRH_LEN > wqe->len)
+	if ((uint64_t)pkt->payload_len + GRH_LEN > wqe->len) {
+		uroce_recv_put_back(qpc);
 		return UROCE_VERDICT_TOO_LONG;
+	}
 	if (place_datagram(qpc, wqe, pkt)) {
 		uroce_resp_fail_recv(qpc, IBV_WC_LOC_PROT_ERR, UROCE_VERDICT_LOCAL_FAULT, now_ns);
 		return UROCE_VERDICT_LOCAL_FAULT;

@@ -157,13 +157,29 @@ after(const struct world *world, uint64_t now_ns, uint32_t pace_ns)
 	return pace_ns ? now_ns + rng_below((struct rng *)&world->rng, 2 * pace_ns) + 1 : now_ns;
 }
 
+/*
+ * A message whose sender died keeps its request of a shared queue for ever. Where that leaves nothing
+ * for the others, the application hears of the death from somebody else, and ends its own QP.
+ */
+static void
+end_if_orphan(struct qp *qp)
+{
+	const struct qp *peer = qp->peer;
+	const bool is_peer_dead =
+		peer->is_gone || peer->qpc.state == IBV_QPS_ERR || peer->qpc.state == IBV_QPS_RESET;
+
+	if (is_peer_dead && qp->qpc.resp.recv && uroce_srq_is_empty(qp->qpc.srq))
+		qp_modify(qp, IBV_QPS_ERR);
+}
+
 /* The application of a QP: receive requests first, then requests. @return when it wants to go on */
 static uint64_t
 post(struct world *world, struct qp *qp)
 {
 	uint64_t next_ns = UROCE_NEVER;
 
-	if (qp->is_silent)
+	/* verbs take no receives before INIT, and no requests before RTS */
+	if (qp->is_silent || qp->qpc.state < IBV_QPS_INIT)
 		return UROCE_NEVER;
 	if (qp->shared && qp->recv_ns > world->now_ns) {
 		next_ns = qp->recv_ns;
@@ -171,6 +187,7 @@ post(struct world *world, struct qp *qp)
 		shared_post(qp->shared);
 		if (qp->srqs[1])
 			shared_post(qp->srqs[1]);
+		end_if_orphan(qp);
 		qp->recv_ns = after(world, world->now_ns, qp->recv_pace_ns);
 	}
 	while (!qp->shared && qp->nb_recv_posted < qp->nb_recv_planned &&
@@ -183,7 +200,7 @@ post(struct world *world, struct qp *qp)
 			break;
 		qp->recv_ns = after(world, world->now_ns, qp->recv_pace_ns);
 	}
-	while (qp->nb_posted < qp->nb_planned) {
+	while (qp->nb_posted < qp->nb_planned && qp->qpc.state >= IBV_QPS_RTS) {
 		if (qp->post_ns > world->now_ns) {
 			next_ns = qp->post_ns < next_ns ? qp->post_ns : next_ns;
 			break;
@@ -240,7 +257,7 @@ static bool
 can_post(const struct world *world, struct qp *qp)
 {
 	return !qp->is_silent && qp->nb_posted < qp->nb_planned && qp->post_ns <= world->now_ns &&
-	       uroce_ring_has_room(&qp->sq.ring, 0);
+	       qp->qpc.state >= IBV_QPS_RTS && uroce_ring_has_room(&qp->sq.ring, 0);
 }
 
 /* All QPs in turn. @return when to go on */

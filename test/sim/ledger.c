@@ -100,11 +100,11 @@ is_excused(const struct qp *qp)
 }
 
 static bool
-is_retry_spent(const struct qp *qp)
+is_retry_spent(const struct qp *qp, bool is_withdrawn)
 {
 	const uint64_t nb = qp->qpc.stats.timeouts + qp->qpc.stats.naks_seq - qp->retries_seen;
 
-	return nb >= qp->conf.retry_cnt + 1u && is_excused(qp);
+	return nb >= qp->conf.retry_cnt + 1u && (is_withdrawn || is_excused(qp));
 }
 
 static bool
@@ -124,10 +124,15 @@ is_due(const struct qp *qp, const struct request *req, enum ibv_wc_status status
 		return ((req->bad == BAD_LKEY || req->bad == BAD_LKEY_LATE) &&
 			status == IBV_WC_LOC_PROT_ERR) ||
 		       (req->bad == BAD_TOO_LONG && status == IBV_WC_LOC_LEN_ERR);
+	const bool is_withdrawn = req->is_mortal && qp->peer->mortal.is_dead;
+
+	/* a READ whose memory is gone may be answered by nothing when it comes again */
 	if (status == IBV_WC_RETRY_EXC_ERR)
-		return is_retry_spent(qp);
+		return is_retry_spent(qp, is_withdrawn);
 	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
 		return is_rnr_spent(qp);
+	if (is_withdrawn && status == IBV_WC_REM_ACCESS_ERR)
+		return true;
 	return req->bad && status == bad_status[req->bad];
 }
 
@@ -416,7 +421,10 @@ ledger_collect(struct qp *qp, const struct oracle_view *view)
 	qp->has_drained = qp->has_drained || (qp->qpc.events & UROCE_QPC_SQ_DRAINED);
 	qp->is_drained = qp->is_drained || qp->has_drained;
 	if (qp->qpc.events & UROCE_QPC_COMM_EST) {
-		if (qp->nb_est++ || qp->qpc.state != IBV_QPS_RTR || (!view && !qp->is_forged))
+		/* the first request may also be its last */
+		const bool is_rtr = qp->qpc.state == IBV_QPS_RTR || qp->qpc.state == IBV_QPS_ERR;
+
+		if (qp->nb_est++ || !is_rtr || (!view && !qp->is_forged))
 			world_complain(qp->world, "qp 0x%x: COMM_EST in state %u", qp->qpn,
 				       qp->qpc.state);
 	}

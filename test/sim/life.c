@@ -8,10 +8,11 @@
 
 #include <assert.h>
 
+#include "conduct.h"
 #include "host.h"
 #include "workload.h"
 
-#define PLANS_MAX 64
+#define PLANS_MAX 256
 
 static struct plan {
 	enum life_kind kind;
@@ -60,6 +61,18 @@ happen_to_qp(struct world *world, const struct plan *plan)
 	case LIFE_RESUME:
 		return (is_in(qp, IBV_QPS_SQD) || is_in(qp, IBV_QPS_SQE)) &&
 		       qp_modify(qp, IBV_QPS_RTS) == 0;
+	case LIFE_READY:
+		return is_in(qp, IBV_QPS_RTR) && qp_modify(qp, IBV_QPS_RTS) == 0;
+	case LIFE_CANCEL:
+		return !qp->is_gone && conduct_cancel(qp);
+	case LIFE_TUNE:
+		return is_in(qp, IBV_QPS_SQD) && conduct_tune(qp);
+	case LIFE_WITHDRAW:
+		return !qp->is_gone && conduct_withdraw(qp);
+	case LIFE_RESET:
+		return !qp->is_gone && qp_modify(qp, IBV_QPS_RESET) == 0;
+	case LIFE_RECONNECT:
+		return workload_reconnect(world, qp);
 	default:
 		return false;
 	}
@@ -100,9 +113,13 @@ const char *
 life_name(enum life_kind kind)
 {
 	static const char *const names[LIFE_NB] = {
-		[LIFE_STALL] = "stall",   [LIFE_DIE] = "die",         [LIFE_RETURN] = "return",
-		[LIFE_KILL] = "kill",     [LIFE_DESTROY] = "destroy", [LIFE_DRAIN] = "drain",
-		[LIFE_RESUME] = "resume", [LIFE_BIRTH] = "birth",
+		[LIFE_STALL] = "stall",         [LIFE_DIE] = "die",
+		[LIFE_RETURN] = "return",       [LIFE_KILL] = "kill",
+		[LIFE_DESTROY] = "destroy",     [LIFE_DRAIN] = "drain",
+		[LIFE_RESUME] = "resume",       [LIFE_READY] = "ready",
+		[LIFE_CANCEL] = "cancel",       [LIFE_TUNE] = "tune",
+		[LIFE_WITHDRAW] = "withdraw",   [LIFE_RESET] = "reset",
+		[LIFE_RECONNECT] = "reconnect", [LIFE_BIRTH] = "birth",
 	};
 
 	return names[kind];

@@ -13,14 +13,20 @@
 struct world;
 
 enum life_kind {
-	LIFE_STALL,   /* a host does nothing for `ns` */
-	LIFE_DIE,     /* a host dies */
-	LIFE_RETURN,  /* ... and comes back, without its QPs */
-	LIFE_KILL,    /* an application puts a QP into ERR */
-	LIFE_DESTROY, /* an application destroys a QP */
-	LIFE_DRAIN,   /* an application puts a QP into SQD */
-	LIFE_RESUME,  /* ... and back into RTS */
-	LIFE_BIRTH,   /* a connection is made: workload.c */
+	LIFE_STALL,     /* a host does nothing for `ns` */
+	LIFE_DIE,       /* a host dies */
+	LIFE_RETURN,    /* ... and comes back, without its QPs */
+	LIFE_KILL,      /* an application puts a QP into ERR */
+	LIFE_DESTROY,   /* an application destroys a QP */
+	LIFE_DRAIN,     /* an application puts a QP into SQD */
+	LIFE_RESUME,    /* ... and back into RTS */
+	LIFE_READY,     /* an application takes the last step, to RTS */
+	LIFE_CANCEL,    /* ... cancels a request */
+	LIFE_TUNE,      /* ... modifies attributes in SQD */
+	LIFE_WITHDRAW,  /* ... ends a region or a window that its peer uses */
+	LIFE_RESET,     /* ... puts a QP into RESET */
+	LIFE_RECONNECT, /* two applications connect their QPs again */
+	LIFE_BIRTH,     /* a connection is made: workload.c */
 	LIFE_NB
 };
 

@@ -375,6 +375,8 @@ note_request(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *vie
 		nb = len ? (len + mtu_of(qp) - 1) / mtu_of(qp) : 1;
 	}
 	note_arrival(view->flow, view->idx, nb);
+	if (view->req && view->req->is_mortal && qp->mortal.is_dead)
+		qp->deaths |= DEATH_PEER;
 	if (view->req && view->req->bad) {
 		qp->bad_seen |= 1u << view->req->bad;
 		qp->deaths |= DEATH_PEER;
@@ -616,6 +618,9 @@ sent_answer(struct qp *qp, const struct uroce_pkt *pkt, uint32_t idx)
 				       qp->qpn, idx);
 		return;
 	}
+	if (req->is_mortal && req->len && qp->mortal.is_dead)
+		world_complain(world, "qp 0x%x: packet %u is read through a key that was withdrawn",
+			       qp->qpn, idx);
 	const uint8_t *noise = world->noise + req->src + (idx - req->first) * mtu_of(qp);
 	/* FLUSH and ATOMIC_WRITE are answered like a READ of nothing */
 	const uint32_t len = req->opcode == IBV_WR_RDMA_READ ? payload_of(flow, req, idx) : 0;
@@ -649,166 +654,4 @@ oracle_sent(struct qp *qp, const struct frame *frame)
 		sent_aeth(qp, &pkt, idx);
 	else
 		sent_answer(qp, &pkt, idx);
-}
-
-/* --- what the application does --- */
-
-void
-oracle_posted(struct qp *qp, const struct request *req)
-{
-	struct tally *tally = &qp->world->tally;
-	const uint32_t nb_words = (qp->nb_psn + req->nb_psn + 63) / 64;
-
-	if (nb_words > qp->arrived_len) {
-		uint64_t *arrived = world_alloc(qp->world, 2 * nb_words * sizeof(*arrived));
-
-		if (qp->arrived_len)
-			memcpy(arrived, qp->arrived, qp->arrived_len * sizeof(*arrived));
-		qp->arrived = arrived;
-		qp->arrived_len = 2 * nb_words;
-	}
-	if (qp->sent == qp->acked)
-		qp->progress_ns = qp->world->now_ns;
-	qp->nb_psn += req->nb_psn;
-	qp->nb_posted++;
-	tally->requests++;
-	tally->bytes += req->len;
-	tally->ops[req->opcode & 15]++;
-	tally->bads[req->bad]++;
-	tally->sizes[req->len ? 32 - __builtin_clz(req->len) : 0]++;
-}
-
-void
-oracle_modified(struct qp *qp, enum ibv_qp_state to)
-{
-	const uint32_t begun = qp->qpc.req.begun_idx; /* requests that may go on in SQD */
-
-	ledger_collect(qp, NULL);
-	qp->sqd_limit = UINT32_MAX;
-	qp->has_drained = false;
-	qp->is_drained = to == IBV_QPS_SQD && qp->is_drained;
-	if (to == IBV_QPS_SQD && qp->qpc.state == IBV_QPS_SQD && !qp->is_lenient)
-		qp->sqd_limit = begun < qp->nb_posted ? qp->reqs[begun].first : qp->nb_psn;
-	qp->progress_ns = qp->world->now_ns;
-	if (to == IBV_QPS_RTS) {
-		/* after SQE it begins anew: what was flushed unsent has no PSNs */
-		for (uint32_t i = qp->done; qp->has_failed && i > 0; i--) {
-			struct request *req = &qp->reqs[i - 1];
-
-			if (req->first < qp->sent)
-				break;
-			req->first = qp->sent;
-			req->nb_psn = 0;
-			qp->nb_psn = qp->sent;
-		}
-		qp->has_failed = false;
-		qp->deaths &= ~(uint32_t)DEATH_FAULT;
-	}
-	if (to == IBV_QPS_ERR || to == IBV_QPS_RTS)
-		oracle_check(qp);
-}
-
-void
-oracle_gone(struct qp *qp)
-{
-	qp->is_gone = true;
-}
-
-/* --- the end --- */
-
-/* Of what was under way when a flow ended nobody knows where it stands. */
-static void
-forgive(struct qp *qp, uint32_t at, uint32_t len)
-{
-	memcpy(qp->shadow + at, qp->mem + at, len);
-}
-
-static void
-forgive_flow(struct qp *flow)
-{
-	for (uint32_t i = flow->acked_req; i < flow->nb_posted; i++) {
-		const struct request *req = &flow->reqs[i];
-
-		if (req->opcode == IBV_WR_RDMA_READ)
-			forgive(flow, req->local, req->len);
-		if (request_is_atomic(req))
-			forgive(flow, req->local, 8);
-	}
-	const struct request *req = qp_request_at(flow, flow->exec);
-
-	if (req && request_is_write(req) && (!req->bad || req->bad == BAD_LKEY_LATE) &&
-	    flow->exec > req->first)
-		forgive(flow->peer, req->land, req->len);
-}
-
-static void
-forgive_recvs(struct qp *qp)
-{
-	if (qp->srqs[1])
-		qp->srqs[1]->is_loose = true;
-	if (qp->shared) {
-		qp->shared->is_loose = true;
-		return;
-	}
-	const uint32_t nb = qp->is_lenient ? qp->nb_recv_posted : qp->nb_recv_done + 1;
-
-	for (uint32_t i = qp->nb_recv_done - qp->nb_flushed_recv; i < nb && i < qp->nb_recv_posted;
-	     i++)
-		forgive(qp, qp_recv_at(qp, i), qp->conf.recv_len);
-}
-
-static bool
-is_dead(const struct qp *qp)
-{
-	return qp->is_gone || qp->qpc.state == IBV_QPS_ERR || qp->qpc.state == IBV_QPS_RESET;
-}
-
-/* Both ends are alive: all is done, and they agree on it. */
-static void
-check_agreement(struct qp *qp)
-{
-	struct world *world = qp->world;
-	const struct uroce_req *req = &qp->qpc.req;
-
-	if (qp->nb_posted != qp->nb_planned)
-		world_complain(world, "qp 0x%x: %u of %u requests were posted", qp->qpn,
-			       qp->nb_posted, qp->nb_planned);
-	if (!is_connected(qp) || qp->qpc.state < IBV_QPS_RTS)
-		return;
-	if (qp->acked != qp->nb_psn || qp->exec != qp->nb_psn)
-		world_complain(world, "qp 0x%x: of %u packets %u were executed and %u acknowledged",
-			       qp->qpn, qp->nb_psn, qp->exec, qp->acked);
-	if (req->una_psn != req->max_psn || req->una_psn != qp->peer->qpc.resp.epsn)
-		world_complain(world, "qp 0x%x and its peer disagree on the next PSN", qp->qpn);
-}
-
-void
-oracle_end(struct world *world)
-{
-	for (uint32_t i = 0; i < world->nb_qps && world_is_well(world); i++) {
-		struct qp *qp = world->qps[i];
-
-		if (!qp->is_gone && qp->qpc.state != IBV_QPS_RESET)
-			ledger_end(qp);
-		paced_end(qp);
-		if (!is_dead(qp) && !is_dead(qp->peer))
-			check_agreement(qp);
-		else if (!qp->is_lenient)
-			forgive_flow(qp);
-		if (is_dead(qp) || is_dead(qp->peer) || qp->is_lenient)
-			forgive_recvs(qp);
-	}
-	for (uint32_t i = 0; i < world->nb_shared && world_is_well(world); i++)
-		shared_end(world->shared[i]);
-	for (uint32_t i = 0; i < world->nb_qps && world_is_well(world); i++) {
-		const struct qp *qp = world->qps[i];
-		uint32_t at = 0;
-
-		if (qp->is_forged || !memcmp(qp->mem, qp->shadow, qp->conf.mem_len))
-			continue;
-		while (qp->mem[at] == qp->shadow[at])
-			at++;
-		world_complain(world, "qp 0x%x: byte %u of its memory is %02x and not %02x",
-			       qp->qpn, at, qp->mem[at], qp->shadow[at]);
-	}
 }

@@ -64,6 +64,12 @@ void oracle_posted(struct qp *qp, const struct request *req);
 /** After a modify. */
 void oracle_modified(struct qp *qp, enum ibv_qp_state to);
 
+/** Both ends are in RESET: what their connection left behind is as it must be. */
+void oracle_buried(struct qp *a, struct qp *b);
+
+/** An end of theirs begins anew, with other PSNs; nothing is known of it. */
+void oracle_reborn(struct qp *qp);
+
 /** A QP is destroyed, or its host died. */
 void oracle_gone(struct qp *qp);
 

@@ -223,10 +223,20 @@ qp_link(struct qp *a, struct qp *b)
 void
 qp_connect(struct qp *a, struct qp *b)
 {
+	qp_connect_half(a, b);
+	const int ret = qp_modify(b, IBV_QPS_RTS);
+
+	assert(ret == 0);
+	(void)ret;
+}
+
+void
+qp_connect_half(struct qp *a, struct qp *b)
+{
 	qp_link(a, b);
 	for (int state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
 		const int ret = qp_modify(a, (enum ibv_qp_state)state) ||
-				qp_modify(b, (enum ibv_qp_state)state);
+				(state < IBV_QPS_RTS && qp_modify(b, (enum ibv_qp_state)state));
 
 		assert(ret == 0);
 		(void)ret;
@@ -270,7 +280,8 @@ qp_make_windows(struct qp *qp, enum uroce_mw_kind kind)
 		.mr_key = qp->key,
 		.addr = qp->iova,
 		.len = qp->conf.mem_len,
-		.access = IBV_ACCESS_REMOTE_WRITE,
+		.access = IBV_ACCESS_REMOTE_WRITE |
+			  (qp->is_window_zero_based ? IBV_ACCESS_ZERO_BASED : 0),
 		.pdn = qp->host->pdn,
 		.qpn = qp->qpn,
 	};
@@ -279,6 +290,7 @@ qp_make_windows(struct qp *qp, enum uroce_mw_kind kind)
 	ret |= uroce_mw_add(mrs, kind, qp->host->pdn, &qp->own_key);
 	assert(ret == 0);
 	(void)ret;
+	qp->window_kind = kind;
 	qp->window = bind.rkey;
 }
 
@@ -354,7 +366,8 @@ qp_post(struct qp *qp)
 		wr.bind_mw.rkey = req->imm;
 		wr.bind_mw.bind_info.mr = &mr;
 		wr.bind_mw.bind_info.addr = qp->iova;
-		wr.bind_mw.bind_info.length = 64;
+		/* type 1: bound to nothing is what invalidated is to the others */
+		wr.bind_mw.bind_info.length = req->swap ? 0 : 64;
 		wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ;
 	} else if (request_is_atomic(req) || (int)req->opcode == UROCE_WR_FLUSH) {
 		wr.wr.atomic.remote_addr = req->remote;

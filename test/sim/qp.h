@@ -55,6 +55,8 @@ struct request {
 	uint8_t srq;       /* XRC: which of the peer's shared queues it names */
 	bool is_needed;    /* a later request builds on it: it is not to be cancelled */
 	bool is_cancelled; /* it sends nothing */
+	bool is_mortal;    /* it goes through the peer's mortal key */
+	uint8_t *last;     /* what its place held when that was withdrawn; NULL: it was not */
 	uint64_t compare_add;
 	uint64_t swap;
 	/* the oracle's */
@@ -129,7 +131,8 @@ struct qp {
 	uint8_t *shadow;
 	uint64_t iova;
 	uint32_t key;
-	uint32_t recv_base; /* of the receive buffers */
+	uint32_t recv_base;  /* of the receive buffers */
+	uint32_t pieces_end; /* where pieces that are written once end */
 	/* the application's */
 	struct request *reqs;
 	uint32_t nb_planned;
@@ -139,13 +142,21 @@ struct qp {
 	uint32_t nb_recv_done;
 	uint32_t window;      /* rkey of a window over all of mem, for the peer; 0: none */
 	uint32_t dead_window; /* the same, when the peer has invalidated it */
-	uint32_t own_key;     /* of a window for binds and invalidations; 0: none */
-	uint32_t own_bound;   /* what it is bound as; 0: it is not */
-	uint32_t bad_recv;    /* index of the one with a bad lkey; UINT32_MAX: none */
-	uint32_t events;      /* enum uroce_qpc_event, all that came */
-	uint64_t post_ns;     /* no request before that */
-	uint64_t recv_ns;     /* no receive request before that */
-	uint32_t pace_ns;     /* mean time between two posts; 0: as fast as they go */
+	enum uroce_mw_kind window_kind;
+	bool is_window_zero_based;
+	uint32_t own_key;   /* of a window for binds and invalidations; 0: none */
+	uint32_t own_bound; /* what it is bound as; 0: it is not */
+	struct {
+		uint32_t key; /* to all of mem, for the peer, until it is withdrawn; 0: none */
+		uint8_t kind; /* 0: a region; else enum uroce_mw_kind */
+		bool is_zero_based;
+		bool is_dead;
+	} mortal;
+	uint32_t bad_recv; /* index of the one with a bad lkey; UINT32_MAX: none */
+	uint32_t events;   /* enum uroce_qpc_event, all that came */
+	uint64_t post_ns;  /* no request before that */
+	uint64_t recv_ns;  /* no receive request before that */
+	uint32_t pace_ns;  /* mean time between two posts; 0: as fast as they go */
 	uint32_t recv_pace_ns;
 	bool is_silent; /* posts nothing by itself: golden traces */
 	bool is_kept;   /* completions are kept for somebody who asks: golden traces */
@@ -203,13 +214,19 @@ void qp_link(struct qp *a, struct qp *b);
 /** Connect two ends; both are in RTS afterwards. */
 void qp_connect(struct qp *a, struct qp *b);
 
+/** The same, but for the last step of `b`. */
+void qp_connect_half(struct qp *a, struct qp *b);
+
 /** One step: from the state before to `state`. @return as uroce_qpc_modify() */
 int qp_modify(struct qp *qp, enum ibv_qp_state state);
 
 /** The application destroys it. */
 void qp_destroy(struct qp *qp);
 
-/** Windows over all of its memory: one bound for the peer, to WRITE; one to bind and invalidate. */
+/**
+ * Windows over all of its memory: one bound for the peer, to WRITE; one to bind and invalidate, or, of
+ * type 1, to bind and bind to nothing.
+ */
 void qp_make_windows(struct qp *qp, enum uroce_mw_kind kind);
 
 /** Plan a request; its numbers are given to it. @return it, to be completed, or NULL: no room */

@@ -14,20 +14,23 @@
 #include <assert.h>
 #include <string.h>
 
+#include "conduct.h"
 #include "host.h"
 #include "life.h"
+#include "oracle.h"
 #include "shared.h"
 #include "mem/mw.h"
 
-#define ATOMICS_LEN  256
-#define OVERLAP_LEN  (48u << 10)
-#define PIECES_LEN   (1u << 20)
-#define GAP          16
-#define REQUESTS_MAX 160
-#define HUGE_LEN     (4u << 20)
+#define ATOMICS_LEN    256
+#define OVERLAP_LEN    (48u << 10)
+#define PIECES_LEN     (1u << 20)
+#define GAP            16
+#define REQUESTS_MAX   160
+#define HUGE_LEN       (4u << 20)
+#define MORTAL_LEN_MAX 65536u
 
-#define US           1000u
-#define MS           1000000u
+#define US             1000u
+#define MS             1000000u
 
 #define ACCESS_ALL                                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
@@ -241,6 +244,21 @@ take_piece(struct pieces *pieces, uint32_t len, uint32_t *at)
 	return true;
 }
 
+/* Through the key that will be withdrawn, where the place is nobody else's. */
+static bool
+aim_at_mortal(const struct qp *qp, struct request *req)
+{
+	const struct qp *peer = qp->peer;
+
+	if (!peer->mortal.key || peer->mortal.is_dead || !req->len || req->len > MORTAL_LEN_MAX ||
+	    req->land < ATOMICS_LEN + OVERLAP_LEN || rng_one_in(&qp->world->rng, 2))
+		return false;
+	req->is_mortal = true;
+	req->rkey = peer->mortal.key;
+	req->remote = (peer->mortal.is_zero_based ? 0 : peer->iova) + req->land;
+	return true;
+}
+
 static void
 plan_write(struct qp *qp, struct request *req, struct pieces *theirs)
 {
@@ -254,8 +272,12 @@ plan_write(struct qp *qp, struct request *req, struct pieces *theirs)
 	}
 	req->remote = qp->peer->iova + req->land;
 	req->rkey = qp->peer->key;
-	if (qp->peer->window && rng_one_in(rng, 2))
+	if (aim_at_mortal(qp, req))
+		return;
+	if (qp->peer->window && rng_one_in(rng, 2)) {
 		req->rkey = qp->peer->window;
+		req->remote -= qp->peer->is_window_zero_based ? qp->peer->iova : 0;
+	}
 }
 
 /* In the page of words, where atomics are, too. */
@@ -292,6 +314,10 @@ plan_local(struct qp *qp, struct request *req)
 	req->len = 0;
 	if (!qp->own_key) {
 		req->opcode = IBV_WR_RDMA_WRITE;
+	} else if (qp->own_bound && qp->window_kind == UROCE_MW_1) {
+		req->imm = (qp->own_key & ~0xffu) | tag;
+		req->swap = 1;
+		qp->own_bound = 0;
 	} else if (qp->own_bound) {
 		req->opcode = IBV_WR_LOCAL_INV;
 		req->imm = qp->own_bound;
@@ -307,7 +333,7 @@ static void
 plan_read(struct qp *qp, struct request *req, struct pieces *ours)
 {
 	struct rng *rng = &qp->world->rng;
-	const struct request *before =
+	struct request *before =
 		qp->nb_planned > 1 ? &qp->reqs[rng_below(rng, qp->nb_planned - 1)] : NULL;
 
 	if (before && request_is_write(before) && !before->bad && before->len &&
@@ -316,8 +342,11 @@ plan_read(struct qp *qp, struct request *req, struct pieces *ours)
 
 		req->len = least(req->len, before->len - skip);
 		req->src = before->src + skip;
-		req->remote = before->remote + skip;
+		req->land = before->land + skip;
+		req->remote = qp->peer->iova + req->land;
 		req->rkey = qp->peer->key;
+		before->is_needed = true;
+		(void)aim_at_mortal(qp, req);
 	} else {
 		req->remote = NOISE_IOVA + req->src;
 		req->rkey = qp->peer->host->noise_key;
@@ -360,13 +389,13 @@ spoil(struct qp *qp, struct request *req)
 		req->bad = BAD_SRQ;
 		return;
 	}
-	if (rng_one_in(rng, 4) && (is_send || request_is_write(req)) && req->len > mtu_of(qp) &&
-	    qp->conf.max_sge >= 2) {
+	if (!req->is_mortal && rng_one_in(rng, 4) && (is_send || request_is_write(req)) &&
+	    req->len > mtu_of(qp) && qp->conf.max_sge >= 2) {
 		req->flags &= ~(uint32_t)IBV_SEND_INLINE;
 		req->bad = BAD_LKEY_LATE;
 		return;
 	}
-	if (!req->len || (qp->is_lenient && bad != BAD_LKEY))
+	if (!req->len || req->is_mortal || (qp->is_lenient && bad != BAD_LKEY))
 		return;
 	if (req->opcode == IBV_WR_SEND_WITH_INV || (int)req->opcode == UROCE_WR_ATOMIC_WRITE)
 		return;
@@ -470,7 +499,8 @@ plan_request(struct qp *qp, uint32_t len, struct pieces *ours, struct pieces *th
 	else
 		plan_read(qp, req, ours);
 	/* from here on the window is gone: nobody uses it any more */
-	if (req->opcode == IBV_WR_SEND && qp->peer->window && rng_one_in(rng, 4)) {
+	if (req->opcode == IBV_WR_SEND && qp->peer->window && qp->peer->window_kind != UROCE_MW_1 &&
+	    rng_one_in(rng, 4)) {
 		req->opcode = IBV_WR_SEND_WITH_INV;
 		req->imm = qp->peer->window;
 		qp->peer->dead_window = qp->peer->window;
@@ -585,6 +615,21 @@ draw_cc(struct world *world)
 }
 
 static void
+plan_traffic(struct qp *a, struct qp *b, const struct budget *budget, bool is_both)
+{
+	const uint32_t area = ATOMICS_LEN + OVERLAP_LEN + GAP;
+	struct pieces of_a = { area, a->pieces_end }, of_b = { area, b->pieces_end };
+
+	plan_requests(a, budget, &of_a, &of_b);
+	if (is_both && a->conf.type != IBV_QPT_XRC_SEND)
+		plan_requests(b, budget, &of_b, &of_a);
+	draw_pace(a);
+	draw_pace(b);
+	host_wake(a->world, a->host, a->post_ns);
+	host_wake(b->world, b->host, b->post_ns);
+}
+
+static void
 connect_ends(struct world *world, const struct budget *budget)
 {
 	struct host *host_a = draw_host(world, NULL), *host_b = draw_host(world, host_a);
@@ -625,24 +670,29 @@ connect_ends(struct world *world, const struct budget *budget)
 	if (conf.type == IBV_QPT_XRC_SEND)
 		conf.type = IBV_QPT_XRC_RECV;
 	struct qp *b = make_end(world, host_b, conf);
-	struct pieces of_a = { area, area + pieces_len }, of_b = of_a;
 
-	qp_connect(a, b);
+	a->pieces_end = b->pieces_end = area + pieces_len;
+	if (rng_one_in(&world->rng, 8)) {
+		qp_connect_half(a, b);
+		life_plan(world, LIFE_READY, world->nb_qps - 1,
+			  world->now_ns + rng_below(&world->rng, 200 * US), 0);
+	} else {
+		qp_connect(a, b);
+	}
 	if (qp_is_reliable(a) && rng_one_in(&world->rng, 2)) {
 		const enum uroce_mw_kind kind =
-			rng_one_in(&world->rng, 2) ? UROCE_MW_2A : UROCE_MW_2B;
+			(enum uroce_mw_kind)rng_between(&world->rng, UROCE_MW_1, UROCE_MW_2B);
 
+		a->is_window_zero_based = b->is_window_zero_based = rng_one_in(&world->rng, 3);
 		qp_make_windows(a, kind);
 		qp_make_windows(b, kind);
 	}
-	/* a datagram may be as long as the port allows, whatever the path */
-	plan_requests(a, budget, &of_a, &of_b);
-	if (is_both && a->conf.type != IBV_QPT_XRC_SEND)
-		plan_requests(b, budget, &of_b, &of_a);
-	draw_pace(a);
-	draw_pace(b);
-	host_wake(world, a->host, a->post_ns);
-	host_wake(world, b->host, b->post_ns);
+	if (conf.type != IBV_QPT_UD && rng_one_in(&world->rng, 5)) {
+		conduct_make_mortal(b);
+		life_plan(world, LIFE_WITHDRAW, world->nb_qps - 1,
+			  world->now_ns + rng_below(&world->rng, 1 * MS), 0);
+	}
+	plan_traffic(a, b, budget, is_both);
 }
 
 void
@@ -654,6 +704,43 @@ workload_connect(struct world *world)
 	budget.packets = rng_between(&world->rng, 10, 400);
 	if (world->nb_qps + 2 <= 40)
 		connect_ends(world, &budget);
+}
+
+/* Far enough from what is under way of the connection before, in both directions. */
+static void
+renumber(struct qp *qp)
+{
+	struct rng *rng = &qp->world->rng;
+	const uint32_t distance = rng_between(rng, 0x300000, 0x600000);
+
+	qp->conf.psn = (qp->conf.psn + (rng_one_in(rng, 2) ? distance : -distance)) & 0xffffff;
+}
+
+bool
+workload_reconnect(struct world *world, struct qp *qp)
+{
+	struct qp *a = qp->conf.type == IBV_QPT_XRC_RECV ? qp->peer : qp, *b = a->peer;
+	struct budget budget = { .huge = 0 };
+
+	/* a late message of the connection before is nothing that UC and UD could tell from others */
+	if (a->is_gone || b->is_gone || b->peer != a || a->is_lenient)
+		return false;
+	qp_modify(a, IBV_QPS_RESET);
+	qp_modify(b, IBV_QPS_RESET);
+	oracle_buried(a, b);
+	oracle_reborn(a);
+	oracle_reborn(b);
+	renumber(a);
+	renumber(b);
+	/* of what was planned for windows nobody knows how much was done */
+	a->window = b->window = a->own_key = b->own_key = 0;
+	a->dead_window = b->dead_window = 0;
+	a->own_bound = b->own_bound = 0;
+	qp_connect(a, b);
+	budget.requests = rng_between(&world->rng, 1, 40);
+	budget.packets = rng_between(&world->rng, 10, 800);
+	plan_traffic(a, b, &budget, rng_one_in(&world->rng, 2));
+	return true;
 }
 
 /* --- lives --- */
@@ -674,7 +761,13 @@ plan_lives(struct world *world)
 		const uint64_t at_ns = rng_below(rng, 1 * MS);
 
 		life_plan(world, LIFE_DRAIN, whom, at_ns, 0);
-		life_plan(world, LIFE_RESUME, whom, at_ns + rng_below(rng, 3 * MS), 0);
+		const uint32_t sqd_ns = rng_below(rng, 3 * MS);
+
+		while (rng_one_in(rng, 2))
+			life_plan(world, LIFE_CANCEL, whom, at_ns + rng_below(rng, sqd_ns + 1), 0);
+		while (rng_one_in(rng, 3))
+			life_plan(world, LIFE_TUNE, whom, at_ns + rng_below(rng, sqd_ns + 1), 0);
+		life_plan(world, LIFE_RESUME, whom, at_ns + sqd_ns, 0);
 		/* if it had not drained by then, again when it surely has */
 		life_plan(world, LIFE_RESUME, whom, 10000 * (uint64_t)MS, 0);
 	}
@@ -683,6 +776,14 @@ plan_lives(struct world *world)
 		const uint32_t whom = rng_below(rng, world->nb_qps);
 
 		life_plan(world, kind, whom, rng_below(rng, 1 * MS), 0);
+	}
+	while (rng_one_in(rng, 8)) {
+		const uint32_t whom = rng_below(rng, world->nb_qps);
+		const uint64_t at_ns = rng_below(rng, 2 * MS);
+
+		if (rng_one_in(rng, 2))
+			life_plan(world, LIFE_RESET, whom, at_ns, 0);
+		life_plan(world, LIFE_RECONNECT, whom, at_ns + rng_below(rng, 2 * MS), 0);
 	}
 	if (rng_one_in(rng, 20)) {
 		const uint32_t whom = rng_below(rng, world->nb_hosts);
@@ -714,8 +815,8 @@ workload_make(struct world *world)
 	for (uint32_t i = 0; i < nb; i++) {
 		struct budget budget = { .huge = i == 0 ? draw_huge(rng) : 0 };
 
-		budget.requests = rng_between(rng, 6, 140);
-		budget.packets = rng_between(rng, 1600, 4600) / nb;
+		budget.requests = rng_between(rng, 8, 150);
+		budget.packets = rng_between(rng, 2200, 6600) / nb;
 		connect_ends(world, &budget);
 	}
 	plan_lives(world);

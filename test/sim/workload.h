@@ -9,6 +9,9 @@
  * later.
  */
 
+#include <stdbool.h>
+
+struct qp;
 struct world;
 
 /** Make the world of its seed, ready to run. */
@@ -16,6 +19,9 @@ void workload_make(struct world *world);
 
 /** Make one connection between two hosts that are alive, with its plan. */
 void workload_connect(struct world *world);
+
+/** Put both ends of a connection into RESET, and connect them anew, with a plan. @return whether */
+bool workload_reconnect(struct world *world, struct qp *qp);
 
 const char *workload_bad_name(unsigned bad);
 

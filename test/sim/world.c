@@ -16,7 +16,7 @@
 #include "life.h"
 
 #define ARENA_LEN    (96u << 20)
-#define NB_MR        256
+#define NB_MR        512
 #define NB_RD_BLOCKS 72
 #define NB_SRQS      16
 #define EVENTS_MAX   4000000

@@ -204,6 +204,45 @@ recv__uc_uses_the_request_of_a_lost_message_again(void **state)
 }
 
 static void
+recv__uc_leaves_the_request_of_a_lost_message_to_others(void **state)
+{
+	(void)state;
+	open_type(IBV_QPT_UC);
+	pair_post_recv(&pair, B, 0, 1500);
+	pair_inject(&pair, B,
+		    &(struct pair_pkt){ .opcode = UROCE_SERVICE_UC << 5 | UROCE_OP_SEND_FIRST,
+					.payload_len = 1024 });
+	assert_int_equal(nb_posted(), 0);
+	/* a gap */
+	assert_int_equal(pair_inject(&pair, B,
+				     &(struct pair_pkt){ .opcode = UROCE_SERVICE_UC << 5 |
+								   UROCE_OP_SEND_LAST,
+							 .psn = 2,
+							 .payload_len = 8 }),
+			 UROCE_VERDICT_PSN_GAP);
+	assert_int_equal(nb_posted(), 1);
+	/* too long */
+	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 2048 });
+	pair_run(&pair);
+	assert_int_equal(pair.host[B].nb_verdicts[UROCE_VERDICT_TOO_LONG], 1);
+	assert_int_equal(nb_posted(), 1);
+	pair_close(&pair);
+}
+
+static void
+recv__datagram_that_does_not_fit_leaves_the_request(void **state)
+{
+	(void)state;
+	open_type(IBV_QPT_UD);
+	pair_post_recv(&pair, B, 0, 44);
+	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 5 });
+	pair_run(&pair);
+	assert_int_equal(pair.host[B].nb_verdicts[UROCE_VERDICT_TOO_LONG], 1);
+	assert_int_equal(nb_posted(), 1);
+	pair_close(&pair);
+}
+
+static void
 recv__datagrams(void **state)
 {
 	(void)state;
@@ -233,6 +272,8 @@ main(void)
 		TEST(recv__reset_puts_what_was_taken_back),
 		TEST(qpc_fini__puts_what_was_taken_back),
 		cmocka_unit_test(recv__uc_uses_the_request_of_a_lost_message_again),
+		cmocka_unit_test(recv__uc_leaves_the_request_of_a_lost_message_to_others),
+		cmocka_unit_test(recv__datagram_that_does_not_fit_leaves_the_request),
 		cmocka_unit_test(recv__datagrams),
 	};
 
