@@ -142,7 +142,8 @@ oracle_reborn(struct qp *qp)
 	qp->deaths = 0;
 	qp->events = 0;
 	qp->nb_est = 0;
-	qp->has_failed = qp->has_recv_failed = false;
+	qp->has_failed = false;
+	memset(qp->has_recv_failed, 0, sizeof(qp->has_recv_failed));
 	qp->sqd_limit = UINT32_MAX;
 	qp->is_marked = false;
 	qp->cnp_ns = 0;

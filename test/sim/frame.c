@@ -32,6 +32,7 @@ frame_take(struct frame_pool *pool)
 	pool->free = frame->next;
 	frame->next = NULL;
 	frame->is_spoilt = false;
+	frame->is_to_group = false;
 	return frame;
 }
 

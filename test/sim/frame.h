@@ -19,6 +19,7 @@ struct frame {
 	uint32_t len;
 	uint8_t from; /* host */
 	uint8_t to;
+	bool is_to_group;   /* to each host with a member, and not to `to` */
 	bool is_spoilt;     /* bits were flipped, the first of them at spoilt_at */
 	uint16_t spoilt_at; /* offset of the byte */
 	uint8_t bytes[FRAME_MAX];

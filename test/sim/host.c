@@ -9,8 +9,10 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "group.h"
 #include "oracle.h"
 #include "shared.h"
+#include "transport/mcast.h"
 
 #define BURST_MAX 64
 
@@ -74,6 +76,18 @@ host_receive(struct world *world, struct host *host, struct frame *frame)
 }
 
 enum uroce_verdict
+host_hand_over(struct world *world, struct qp *qp, struct uroce_pkt *pkt)
+{
+	struct oracle_view view;
+
+	oracle_before_recv(qp, pkt, &view);
+	const enum uroce_verdict verdict = uroce_qpc_recv(&qp->qpc, pkt, world->now_ns);
+
+	oracle_after_recv(qp, pkt, &view, verdict);
+	return verdict;
+}
+
+enum uroce_verdict
 host_deliver(struct world *world, struct host *host, struct frame *frame)
 {
 	struct uroce_pkt pkt;
@@ -88,17 +102,14 @@ host_deliver(struct world *world, struct host *host, struct frame *frame)
 			       frame->spoilt_at);
 		return verdict;
 	}
+	pkt.owner = frame;
+	if (pkt.dest_qpn == UROCE_MCAST_QPN)
+		return group_deliver(world, host, &pkt);
 	struct qp *qp = host->qps[pkt.dest_qpn & 0xff];
 
 	if (!qp || qp->qpn != pkt.dest_qpn)
 		return UROCE_VERDICT_NO_QP;
-	struct oracle_view view;
-
-	pkt.owner = frame;
-	oracle_before_recv(qp, &pkt, &view);
-	verdict = uroce_qpc_recv(&qp->qpc, &pkt, world->now_ns);
-	oracle_after_recv(qp, &pkt, &view, verdict);
-	return verdict;
+	return host_hand_over(world, qp, &pkt);
 }
 
 static void
@@ -240,6 +251,7 @@ send_burst(struct world *world, struct qp *qp)
 		frame_build(frames[i], &txd[i]);
 		frames[i]->from = qp->host->idx;
 		frames[i]->to = qp->peer->host->idx;
+		frames[i]->is_to_group = qp->is_to_group;
 		oracle_sent(qp, frames[i]);
 		link_send(world, frames[i]);
 	}
@@ -346,6 +358,7 @@ host_die(struct world *world, struct host *host)
 
 		if (!qp)
 			continue;
+		group_leave(qp);
 		host_remove_qp(host, qp);
 		uroce_qpc_fini(&qp->qpc);
 		oracle_gone(qp);

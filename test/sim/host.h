@@ -26,6 +26,9 @@ void host_receive(struct world *world, struct host *host, struct frame *frame);
 /** Look the frame up and hand it over now. @return the verdict */
 enum uroce_verdict host_deliver(struct world *world, struct host *host, struct frame *frame);
 
+/** Hand a frame to a QP of its. @return the verdict */
+enum uroce_verdict host_hand_over(struct world *world, struct qp *qp, struct uroce_pkt *pkt);
+
 /** Give it a pool for what arrives ahead of holes. */
 void host_add_hold(struct world *world, struct host *host, uint32_t nb_gaps, uint32_t nb_frames);
 

@@ -311,15 +311,22 @@ recv_succeeded(struct qp *qp, const struct shared *shared, const struct ibv_wc *
 	check_message(qp, req, &buf);
 }
 
+static bool *
+has_failed_in(struct qp *qp, const struct shared *shared)
+{
+	return &qp->has_recv_failed[shared && shared == qp->srqs[1]];
+}
+
 static void
 recv_failed(struct qp *qp, const struct shared *shared, const struct ibv_wc *wc)
 {
 	struct world *world = qp->world;
 	const struct buffer buf = buffer_of(qp, shared, wc->wr_id);
+	bool *has_failed = has_failed_in(qp, shared);
 
 	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
 		/* the first that did not complete may hold the beginning of a message */
-		if (!qp->has_recv_failed)
+		if (!*has_failed)
 			memcpy(buf.shadow, buf.mem, buf.len);
 		if (qp->qpc.state != IBV_QPS_ERR)
 			world_complain(world, "qp 0x%x: a receive is flushed outside ERR", qp->qpn);
@@ -329,12 +336,12 @@ recv_failed(struct qp *qp, const struct shared *shared, const struct ibv_wc *wc)
 			(wc->status == IBV_WC_LOC_LEN_ERR && qp->bad_seen >> BAD_TOO_LONG & 1) ||
 			(wc->status == IBV_WC_LOC_PROT_ERR && qp->bad_seen >> BAD_RECV_KEY & 1);
 
-		if ((!is_ours && !qp->is_forged) || qp->has_recv_failed)
+		if ((!is_ours && !qp->is_forged) || *has_failed)
 			world_complain(world, "qp 0x%x: receive %u ends in status %d for no reason",
 				       qp->qpn, (unsigned)wc->wr_id, wc->status);
 		memcpy(buf.shadow, buf.mem, buf.len);
 	}
-	qp->has_recv_failed = true;
+	*has_failed = true;
 }
 
 static void
@@ -358,7 +365,7 @@ recv_done(struct qp *qp, struct shared *shared, const struct ibv_wc *wc,
 	qp->nb_recv_done++;
 	if (wc->status != IBV_WC_SUCCESS)
 		recv_failed(qp, shared, wc);
-	else if (qp->has_recv_failed)
+	else if (*has_failed_in(qp, shared))
 		world_complain(world, "qp 0x%x: a receive succeeds after an error", qp->qpn);
 	else if (!qp->is_forged)
 		recv_succeeded(qp, shared, wc, view);

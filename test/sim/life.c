@@ -9,6 +9,7 @@
 #include <assert.h>
 
 #include "conduct.h"
+#include "group.h"
 #include "host.h"
 #include "workload.h"
 
@@ -71,6 +72,10 @@ happen_to_qp(struct world *world, const struct plan *plan)
 		return !qp->is_gone && conduct_withdraw(qp);
 	case LIFE_RESET:
 		return !qp->is_gone && qp_modify(qp, IBV_QPS_RESET) == 0;
+	case LIFE_JOIN:
+		return qp->peer->is_to_group && group_join(qp);
+	case LIFE_LEAVE:
+		return group_leave(qp);
 	case LIFE_RECONNECT:
 		return workload_reconnect(world, qp);
 	default:
@@ -119,6 +124,7 @@ life_name(enum life_kind kind)
 		[LIFE_RESUME] = "resume",       [LIFE_READY] = "ready",
 		[LIFE_CANCEL] = "cancel",       [LIFE_TUNE] = "tune",
 		[LIFE_WITHDRAW] = "withdraw",   [LIFE_RESET] = "reset",
+		[LIFE_JOIN] = "join",           [LIFE_LEAVE] = "leave",
 		[LIFE_RECONNECT] = "reconnect", [LIFE_BIRTH] = "birth",
 	};
 

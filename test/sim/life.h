@@ -26,6 +26,8 @@ enum life_kind {
 	LIFE_WITHDRAW,  /* ... ends a region or a window that its peer uses */
 	LIFE_RESET,     /* ... puts a QP into RESET */
 	LIFE_RECONNECT, /* two applications connect their QPs again */
+	LIFE_JOIN,      /* a member joins its group again */
+	LIFE_LEAVE,     /* ... or leaves it */
 	LIFE_BIRTH,     /* a connection is made: workload.c */
 	LIFE_NB
 };

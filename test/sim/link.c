@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "group.h"
 #include "world.h"
 
 /* Preamble and gap between frames [IEEE 802.3], and the frame check sequence. */
@@ -133,6 +134,7 @@ link_send(struct world *world, struct frame *frame)
 		copy->len = frame->len;
 		copy->from = frame->from;
 		copy->to = frame->to;
+		copy->is_to_group = frame->is_to_group;
 		memcpy(copy->bytes, frame->bytes, frame->len);
 		launch(world, copy, at_ns + link->delay_ns + late_ns);
 		late_ns = 0;
@@ -159,6 +161,10 @@ is_marked(struct world *world, const struct link *link, uint64_t backlog)
 void
 link_forward(struct world *world, struct frame *frame)
 {
+	if (frame->is_to_group) {
+		group_forward(world, frame);
+		return;
+	}
 	struct link *link = &world->hosts[frame->to].link;
 	const uint64_t backlog = link_backlog(world, link);
 	const uint64_t from_ns =

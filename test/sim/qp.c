@@ -10,9 +10,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "group.h"
 #include "host.h"
 #include "oracle.h"
 #include "shared.h"
+#include "transport/mcast.h"
 #include "wire/psn.h"
 #include "world.h"
 
@@ -139,6 +141,10 @@ make_path(struct qp *qp)
 		memcpy(conf.sip, "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0", 12);
 		memcpy(conf.dip, conf.sip, 12);
 	}
+	if (qp->is_to_group) {
+		group_gid(qp->conf.is_ipv6, conf.dip);
+		memcpy(conf.dmac, "\x01\x00\x5e\x01\x02\x03", 6);
+	}
 	uroce_path_init(&qp->path, &conf);
 }
 
@@ -250,6 +256,7 @@ qp_destroy(struct qp *qp)
 {
 	if (qp->is_gone)
 		return;
+	group_leave(qp);
 	qp_modify(qp, IBV_QPS_RESET);
 	uroce_qpc_fini(&qp->qpc);
 	host_wake(qp->world, qp->host, qp->world->now_ns);
@@ -359,7 +366,7 @@ qp_post(struct qp *qp)
 	assert(qp->nb_posted < qp->nb_planned);
 	wr.num_sge = make_list(qp, req, sge);
 	if (qp->conf.type == IBV_QPT_UD) {
-		wr.wr.ud.remote_qpn = qp->peer->qpn;
+		wr.wr.ud.remote_qpn = qp->is_to_group ? UROCE_MCAST_QPN : qp->peer->qpn;
 		wr.wr.ud.remote_qkey = QKEY;
 	} else if (req->opcode == IBV_WR_BIND_MW) {
 		wr.bind_mw.mw = &mw;

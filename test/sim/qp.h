@@ -123,9 +123,12 @@ struct qp {
 	struct shared *srqs[XRC_SRQS]; /* XRC target: all that its peer may name */
 	struct uroce_path path;
 	uint32_t qpn;
-	bool is_gone;    /* destroyed, or its host died */
-	bool is_forged;  /* frames were made by hand: the oracle looks on */
-	bool is_lenient; /* messages may be lost: UC, UD */
+	bool is_gone;     /* destroyed, or its host died */
+	bool is_forged;   /* frames were made by hand: the oracle looks on */
+	bool is_lenient;  /* messages may be lost: UC, UD */
+	bool is_to_group; /* its datagrams go to the group; its peer is one of the members */
+	bool is_member;   /* of the group; what it gets comes from its peer */
+	uint64_t pass;    /* the last of world.nb_passes that it got */
 	/* memory: what it is, and what it must be */
 	uint8_t *mem;
 	uint8_t *shadow;
@@ -190,10 +193,10 @@ struct qp {
 	uint64_t retries_now; /* as they were after the last call */
 	uint64_t rnr_now;
 	bool has_failed; /* a request ended in an error: from now on all is flushed */
-	bool has_recv_failed;
-	bool has_drained; /* SQ_DRAINED came with the last call */
-	bool is_drained;  /* it came since the QP is in SQD */
-	uint32_t nb_est;  /* COMM_EST came so often */
+	bool has_recv_failed[XRC_SRQS]; /* XRC: by the queue, each of which is in order */
+	bool has_drained;               /* SQ_DRAINED came with the last call */
+	bool is_drained;                /* it came since the QP is in SQD */
+	uint32_t nb_est;                /* COMM_EST came so often */
 	uint32_t nb_flushed_recv;
 	/* the oracle's: congestion control */
 	bool is_marked;     /* CE came since the last CNP */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "conduct.h"
+#include "group.h"
 #include "host.h"
 #include "life.h"
 #include "oracle.h"
@@ -206,7 +207,7 @@ draw_len(struct rng *rng, uint32_t mtu)
 	case 8:
 		return rng_between(rng, 1, 32 * mtu);
 	case 9:
-		return rng_between(rng, 1, 200 * mtu);
+		return rng_between(rng, 1, 320 * mtu);
 	}
 	return rng_between(rng, 1, 6 * mtu);
 }
@@ -448,8 +449,11 @@ spoil(struct qp *qp, struct request *req)
 			return;
 		uint32_t nb = 0;
 
-		for (uint32_t i = 0; i + 1 < qp->nb_planned; i++)
+		/* it is counted by those that come before it */
+		for (uint32_t i = 0; i + 1 < qp->nb_planned; i++) {
 			nb += request_takes_recv(&qp->reqs[i]);
+			qp->reqs[i].is_needed = true;
+		}
 		qp->peer->bad_recv = nb;
 		break;
 	}
@@ -695,6 +699,50 @@ connect_ends(struct world *world, const struct budget *budget)
 	plan_traffic(a, b, budget, is_both);
 }
 
+/* A group: one end sends, the others are members, on hosts beside the sender's and on it. */
+static void
+connect_group(struct world *world)
+{
+	struct rng *rng = &world->rng;
+	const struct budget budget = { .requests = 1 };
+	struct budget group = { .requests = rng_between(rng, 5, 80), .packets = 80 };
+	struct qp_conf conf = draw_conf(world, &budget);
+	const uint32_t nb = rng_between(rng, 1, 5), first = world->nb_qps;
+	struct pieces none = { 0, 0 };
+
+	conf.type = IBV_QPT_UD;
+	conf.recv_len = (128u << conf.mtu) + 40;
+	conf.nb_bufs = rng_between(rng, 1, 24);
+	conf.rq_len = conf.nb_bufs;
+	conf.mem_len = ATOMICS_LEN + OVERLAP_LEN + GAP + conf.nb_bufs * (conf.recv_len + 16);
+	struct qp *sender = make_end(world, draw_host(world, NULL), conf);
+
+	sender->is_to_group = true;
+	for (uint32_t i = 0; i < nb; i++) {
+		struct qp *member = make_end(world, draw_host(world, NULL), conf);
+
+		qp_link(sender, member);
+		group_join(member);
+	}
+	for (uint32_t i = first; i < world->nb_qps; i++) {
+		for (int state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++)
+			qp_modify(world->qps[i], (enum ibv_qp_state)state);
+	}
+	plan_requests(sender, &group, &none, &none);
+	for (uint32_t i = first; i < world->nb_qps; i++) {
+		world->qps[i]->nb_recv_planned = sender->peer->nb_recv_planned;
+		draw_pace(world->qps[i]);
+		host_wake(world, world->qps[i]->host, world->qps[i]->post_ns);
+	}
+	while (rng_one_in(rng, 2)) {
+		const uint32_t whom = first + 1 + rng_below(rng, nb);
+		const uint64_t at_ns = rng_below(rng, 1 * MS);
+
+		life_plan(world, LIFE_LEAVE, whom, at_ns, 0);
+		life_plan(world, LIFE_JOIN, whom, at_ns + rng_below(rng, 1 * MS), 0);
+	}
+}
+
 void
 workload_connect(struct world *world)
 {
@@ -819,6 +867,8 @@ workload_make(struct world *world)
 		budget.packets = rng_between(rng, 2200, 6600) / nb;
 		connect_ends(world, &budget);
 	}
+	if (rng_one_in(rng, 6))
+		connect_group(world);
 	plan_lives(world);
 }
 

@@ -14,11 +14,13 @@
 
 #include "host.h"
 #include "life.h"
+#include "transport/mcast.h"
 
 #define ARENA_LEN    (96u << 20)
 #define NB_MR        512
 #define NB_RD_BLOCKS 72
 #define NB_SRQS      16
+#define NB_MEMBERS   16
 #define EVENTS_MAX   4000000
 
 void
@@ -84,6 +86,7 @@ world_reset(struct world *world, uint64_t seed)
 	world->nb_qps = 0;
 	world->nb_shared = 0;
 	world->next_iova = UINT64_C(1) << 41;
+	world->nb_passes = 0;
 	world->trace.hash = seed;
 	world->tally = (struct tally){ 0 };
 	world->nb_events = 0;
@@ -156,6 +159,8 @@ world_add_host(struct world *world)
 					   NB_RD_BLOCKS);
 	host->srqs =
 		uroce_srq_table_init(world_alloc(world, uroce_srq_table_memsize(NB_SRQS)), NB_SRQS);
+	host->mcast = uroce_mcast_table_init(
+		world_alloc(world, uroce_mcast_table_memsize(NB_MEMBERS)), NB_MEMBERS);
 	add_regions(world, host);
 	return host;
 }

@@ -47,6 +47,7 @@ struct host {
 	struct shared *shared; /* its shared receive queue; NULL: none */
 	struct shared *xrc[2]; /* XRC_SRQS of them; NULL: none */
 	struct uroce_srq_table *srqs;
+	struct uroce_mcast_table *mcast;
 	struct uroce_hold *hold; /* NULL: nothing is placed early or held */
 	struct uroce_qpc_limits limits;
 	uint8_t idx;
@@ -83,6 +84,7 @@ struct tally {
 	uint64_t limits;   /* of shared receive queues that were reached */
 	uint64_t reacting; /* QPs with congestion control */
 	uint64_t cnps;
+	uint64_t copies;    /* of datagrams to a group, to its members */
 	uint64_t spurious;  /* packets that arrived again */
 	uint64_t ops[16];   /* by enum ibv_wr_opcode */
 	uint64_t sizes[34]; /* by the number of bits of the length */
@@ -107,6 +109,7 @@ struct world {
 	struct shared *shared[SHAREDS_MAX];
 	uint32_t nb_shared;
 	uint64_t next_iova;
+	uint64_t nb_passes; /* datagrams to groups that were delivered */
 	const uint8_t *noise;
 	struct trace trace;
 	struct tally tally;
