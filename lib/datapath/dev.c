@@ -149,16 +149,20 @@ make_tables(struct uroce_dev *dev)
 	void *mrs = uroce_hugemem_alloc(uroce_mr_table_memsize(dev->conf.max_mr), socket_id);
 	void *mcast =
 		uroce_hugemem_alloc(uroce_mcast_table_memsize(UROCE_MCAST_MEMBERS), socket_id);
+	void *srqs = uroce_hugemem_alloc(uroce_srq_table_memsize(UROCE_XRC_SRQS), socket_id);
 
-	if (!qpns || !mrs || !mcast || getrandom(secret, sizeof(secret), 0) != sizeof(secret)) {
+	if (!qpns || !mrs || !mcast || !srqs ||
+	    getrandom(secret, sizeof(secret), 0) != sizeof(secret)) {
 		uroce_hugemem_free(qpns);
 		uroce_hugemem_free(mrs);
 		uroce_hugemem_free(mcast);
+		uroce_hugemem_free(srqs);
 		return -ENOMEM;
 	}
 	dev->qpns = uroce_qpn_table_init(qpns, dev->conf.max_qp);
 	dev->mrs = uroce_mr_table_init(mrs, dev->conf.max_mr, secret);
 	dev->mcast = uroce_mcast_table_init(mcast, UROCE_MCAST_MEMBERS);
+	dev->srqs = uroce_srq_table_init(srqs, UROCE_XRC_SRQS);
 	return 0;
 }
 
@@ -223,6 +227,7 @@ take_down(struct uroce_dev *dev)
 		uroce_worker_destroy(dev->worker[i]);
 	uroce_port_close(dev->port);
 	uroce_neigh_destroy(dev->neigh);
+	uroce_hugemem_free(dev->srqs);
 	uroce_hugemem_free(dev->mcast);
 	uroce_hugemem_free(dev->mrs);
 	uroce_hugemem_free(dev->qpns);
@@ -366,10 +371,62 @@ uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_qpr *qpr)
 {
 	pthread_mutex_lock(&dev->lock);
 	uroce_qpn_withdraw(dev->qpns, qpr->qpc.qpn);
-	pthread_mutex_unlock(&dev->lock);
+	/* under the lock, so that who removes a shared queue meanwhile finds no QP with a part of it */
 	(void)uroce_worker_call(qpr->worker, NULL, forget, qpr);
+	pthread_mutex_unlock(&dev->lock);
 	uroce_dev_grace(dev);
 	uroce_event_purge(dev->events, qpr->event_cookie);
+}
+
+/* --- XRC shared receive queues ----------------------------------------------------------------- */
+
+int
+uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_srqr *srqr)
+{
+	int ret;
+
+	pthread_mutex_lock(&dev->lock);
+	ret = uroce_srq_table_add(dev->srqs, &srqr->srq);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+/* A queue that ends, on its way to a worker. */
+struct ending {
+	struct uroce_worker *worker;
+	const struct uroce_srq *srq;
+};
+
+static int
+forget_srq(void *arg)
+{
+	const struct ending *ending = arg;
+	const struct uroce_qpn_table *qpns = ending->worker->dev->qpns;
+
+	for (uint32_t i = 0; i <= qpns->mask; i++) {
+		struct uroce_qpr *qpr = atomic_load_explicit(&qpns->slot[i], memory_order_relaxed);
+
+		if (qpr && qpr->worker == ending->worker && qpr->qpc.type == IBV_QPT_XRC_RECV)
+			uroce_qpc_forget_srq(&qpr->qpc, ending->srq);
+	}
+	return 0;
+}
+
+void
+uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_srqr *srqr)
+{
+	pthread_mutex_lock(&dev->lock);
+	uroce_srq_table_remove(dev->srqs, &srqr->srq);
+	for (unsigned i = 0; i < dev->nb_workers; i++) {
+		struct ending ending = { .worker = dev->worker[i], .srq = &srqr->srq };
+
+		(void)uroce_worker_call(dev->worker[i], NULL, forget_srq, &ending);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	uroce_dev_grace(dev);
+	/* the worker that completed something may not have found it any more */
+	uroce_worker_tell(dev, srqr, uroce_srq_take_told(&srqr->srq));
+	uroce_event_purge(dev->events, srqr->srq.cookie);
 }
 
 void

@@ -43,6 +43,7 @@ struct uroce_dev {
 	struct uroce_qpc_limits limits;
 	struct uroce_qpn_table *qpns;
 	struct uroce_mr_table *mrs;      /* add, invalidate, free under `lock` */
+	struct uroce_srq_table *srqs;    /* XRC: each in a struct uroce_srqr; as `mrs` */
 	struct uroce_mcast_table *mcast; /* members of groups, each a struct uroce_qpr; as `mrs` */
 	struct uroce_group *groups;      /* that have members; under `lock` */
 	struct uroce_neigh *neigh;       /* of the addresses that are ours; NULL: none is */
@@ -84,6 +85,18 @@ int uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_
 
 /** Withdraw a QP. On return no worker refers to it, and its memory may be freed. */
 void uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_qpr *qpr);
+
+/**
+ * Publish an XRC shared receive queue: peers may name its number, `srq.srqn`, from now on.
+ * @return 0, or -ENOMEM: UROCE_XRC_SRQS queues
+ */
+int uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_srqr *srqr);
+
+/**
+ * Withdraw it. On return no worker and no QP refers to it, and its memory may be freed. A message that
+ * an XRC target was receiving into it is cut off.
+ */
+void uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_srqr *srqr);
 
 /**
  * Let a QP receive the datagrams that are sent to a group's GID; once more changes nothing. It is to

@@ -104,6 +104,9 @@ void uroce_worker_settle(struct uroce_worker *worker, struct uroce_qpr *qpr);
 /** After a call that may have given the QP something to send: the same, and it is scheduled. */
 void uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr);
 
+/** An XRC queue's CQ has this to tell (enum uroce_srq_told). Any thread. */
+void uroce_worker_tell(struct uroce_dev *dev, const struct uroce_srqr *srqr, uint8_t told);
+
 /** When the worker must be driven at the latest; UROCE_NEVER: when something arrives. */
 uint64_t uroce_worker_next_ns(struct uroce_worker *worker);
 

@@ -82,6 +82,26 @@ static const struct {
 	{ UROCE_QPC_LAST_WQE, IBV_EVENT_QP_LAST_WQE_REACHED },
 };
 
+void
+uroce_worker_tell(struct uroce_dev *dev, const struct uroce_srqr *srqr, uint8_t told)
+{
+	if (told & UROCE_SRQ_CQ_EVENT)
+		notify(srqr->notify);
+	if (told & UROCE_SRQ_CQ_OVERRUN)
+		uroce_event_push(dev->events, IBV_EVENT_CQ_ERR, srqr->srq.cq);
+}
+
+/* An XRC target's completions are in the CQs of the queues that its peer named. */
+static void
+tell_of_queues(struct uroce_worker *worker, const struct uroce_qpr *qpr)
+{
+	const struct uroce_srq *srq;
+	uint8_t told;
+
+	while ((srq = uroce_qpc_told_srq(&qpr->qpc, &told)))
+		uroce_worker_tell(worker->dev, (const struct uroce_srqr *)srq, told);
+}
+
 static void
 push_events(struct uroce_worker *worker, const struct uroce_qpr *qpr, uint32_t events)
 {
@@ -90,7 +110,7 @@ push_events(struct uroce_worker *worker, const struct uroce_qpr *qpr, uint32_t e
 
 	if (events & UROCE_QPC_SEND_CQ_OVERRUN)
 		uroce_event_push(queue, IBV_EVENT_CQ_ERR, qpr->qpc.send_cq);
-	if (events & UROCE_QPC_RECV_CQ_OVERRUN)
+	if (events & UROCE_QPC_RECV_CQ_OVERRUN && !qpr->qpc.srqs)
 		uroce_event_push(queue, IBV_EVENT_CQ_ERR, qpr->qpc.recv_cq);
 	while ((events & UROCE_QPC_SRQ_LIMIT) && (srq = uroce_qpc_limited_srq(&qpr->qpc)))
 		uroce_event_push(queue, IBV_EVENT_SRQ_LIMIT_REACHED, srq->cookie);
@@ -120,7 +140,9 @@ take_events(struct uroce_worker *worker, struct uroce_qpr *qpr)
 	qpr->qpc.events = 0;
 	if (events & UROCE_QPC_SEND_CQ_EVENT)
 		notify(qpr->send_notify);
-	if (events & UROCE_QPC_RECV_CQ_EVENT)
+	if (events & (UROCE_QPC_RECV_CQ_EVENT | UROCE_QPC_RECV_CQ_OVERRUN) && qpr->qpc.srqs)
+		tell_of_queues(worker, qpr);
+	else if (events & UROCE_QPC_RECV_CQ_EVENT)
 		notify(qpr->recv_notify);
 	if (events & ~(uint32_t)(UROCE_QPC_SEND_CQ_EVENT | UROCE_QPC_RECV_CQ_EVENT)) {
 		push_events(worker, qpr, events);

@@ -39,9 +39,9 @@ struct uroce_qpr {
 	struct uroce_qpc qpc;
 	struct uroce_worker *worker;         /* where it lives; set by uroce_dev_add_qp() */
 	struct uroce_cq_notify *send_notify; /* NULL: none */
-	struct uroce_cq_notify *recv_notify;
-	void *event_cookie; /* of its asynchronous events */
-	uint32_t nb_groups; /* that it is a member of; under the device's lock */
+	struct uroce_cq_notify *recv_notify; /* XRC target: NULL, its queues have theirs */
+	void *event_cookie;                  /* of its asynchronous events */
+	uint32_t nb_groups;                  /* that it is a member of; under the device's lock */
 	/* doorbell list (any thread pushes, the worker takes) */
 	_Atomic(struct uroce_qpr *) bell_next;
 	atomic_bool is_rung;
@@ -51,6 +51,15 @@ struct uroce_qpr {
 	struct uroce_qpr *timer_next; /* wheel slot list */
 	struct uroce_qpr **timer_prev;
 	uint64_t timer_tick; /* slot it is filed under; UROCE_NEVER: not filed */
+};
+
+/**
+ * A shared receive queue as workers see it; embedded in the verbs object. `srq.cookie` is of its
+ * asynchronous events.
+ */
+struct uroce_srqr {
+	struct uroce_srq srq;
+	struct uroce_cq_notify *notify; /* XRC: of its CQ; NULL: none */
 };
 
 /* Memory grows with requests in flight, not with QPs: what an idle connected QP costs. */

@@ -160,6 +160,25 @@ uroce_srq_take_limit(struct uroce_srq *srq)
 	return is_due;
 }
 
+void
+uroce_srq_tell(struct uroce_srq *srq, enum uroce_srq_told what)
+{
+	uroce_lock_take(&srq->lock);
+	srq->told |= (uint8_t)what;
+	uroce_lock_release(&srq->lock);
+}
+
+uint8_t
+uroce_srq_take_told(struct uroce_srq *srq)
+{
+	uroce_lock_take(&srq->lock);
+	const uint8_t told = srq->told;
+
+	srq->told = 0;
+	uroce_lock_release(&srq->lock);
+	return told;
+}
+
 uint32_t
 uroce_srq_limit(struct uroce_srq *srq)
 {

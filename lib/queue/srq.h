@@ -52,6 +52,13 @@ struct uroce_srq {
 	uint32_t nb_posted;
 	uint32_t limit;    /* tell when fewer are posted; 0: not armed */
 	bool is_limit_due; /* it fell below, and nobody has taken that yet */
+	uint8_t told;      /* enum uroce_srq_told, the same */
+};
+
+/** XRC: what a completion in the queue's CQ has led to. */
+enum uroce_srq_told {
+	UROCE_SRQ_CQ_EVENT = 1 << 0, /* the CQ's consumer asked to be told */
+	UROCE_SRQ_CQ_OVERRUN = 1 << 1,
 };
 
 #define UROCE_SRQ_NONE UINT32_MAX
@@ -90,6 +97,12 @@ bool uroce_srq_arm(struct uroce_srq *srq, uint32_t limit);
 
 /** Whether the queue fell below its limit since the last time. The event is the caller's to raise. */
 bool uroce_srq_take_limit(struct uroce_srq *srq);
+
+/** XRC, producer of its CQ: this happened. */
+void uroce_srq_tell(struct uroce_srq *srq, enum uroce_srq_told what);
+
+/** XRC: what happened since the last time; 0: nothing. The caller tells whom it concerns. */
+uint8_t uroce_srq_take_told(struct uroce_srq *srq);
 
 /** What is armed; 0: nothing. */
 uint32_t uroce_srq_limit(struct uroce_srq *srq);

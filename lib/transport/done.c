@@ -73,6 +73,8 @@ put_recv(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
 
 	if (!cqe) {
 		qpc->events |= UROCE_QPC_RECV_CQ_OVERRUN;
+		if (qpc->srqs)
+			uroce_srq_tell(qpc->srq, UROCE_SRQ_CQ_OVERRUN);
 		return;
 	}
 	cqe->wr_id = wqe->wr_id;
@@ -93,8 +95,11 @@ put_recv(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
 static void
 end_recv(struct uroce_qpc *qpc)
 {
-	if (uroce_cq_end(recv_cq_of(qpc)))
-		qpc->events |= UROCE_QPC_RECV_CQ_EVENT;
+	if (!uroce_cq_end(recv_cq_of(qpc)))
+		return;
+	qpc->events |= UROCE_QPC_RECV_CQ_EVENT;
+	if (qpc->srqs)
+		uroce_srq_tell(qpc->srq, UROCE_SRQ_CQ_EVENT);
 }
 
 void

@@ -377,6 +377,13 @@ void uroce_qpc_forget_srq(struct uroce_qpc *qpc, const struct uroce_srq *srq);
 struct uroce_srq *uroce_qpc_limited_srq(const struct uroce_qpc *qpc);
 
 /**
+ * XRC_RECV, after UROCE_QPC_RECV_CQ_EVENT or _OVERRUN, until NULL: a shared queue whose CQ that is about.
+ * As above, one call may be about several.
+ * @param[out] told  enum uroce_srq_told
+ */
+struct uroce_srq *uroce_qpc_told_srq(const struct uroce_qpc *qpc, uint8_t *told);
+
+/**
  * An error that is not the peer's (CQ overrun, port removed): to ERR, everything flushed.
  */
 void uroce_qpc_fail(struct uroce_qpc *qpc, uint64_t now_ns);

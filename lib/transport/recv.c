@@ -61,6 +61,21 @@ uroce_qpc_limited_srq(const struct uroce_qpc *qpc)
 	return NULL;
 }
 
+struct uroce_srq *
+uroce_qpc_told_srq(const struct uroce_qpc *qpc, uint8_t *told)
+{
+	for (uint32_t srqn = 1; srqn <= qpc->srqs->nb_slots; srqn++) {
+		struct uroce_srq *srq = uroce_srq_table_find(qpc->srqs, srqn);
+
+		if (!srq || srq->xrcd != qpc->xrcd)
+			continue;
+		*told = uroce_srq_take_told(srq);
+		if (*told)
+			return srq;
+	}
+	return NULL;
+}
+
 void
 uroce_qpc_forget_srq(struct uroce_qpc *qpc, const struct uroce_srq *srq)
 {

@@ -131,6 +131,27 @@ register_buf(struct rig_qp *qp)
 	assert_int_equal(uroce_mr_add(qp->dev->mrs, &conf, &qp->key), 0);
 }
 
+struct uroce_srq *rig_shared;
+
+/* XRC QPs have one role each. */
+static void
+fill_queues(struct uroce_qpc_conf *conf, struct rig_qp *qp)
+{
+	qp->sq.is_xrc = conf->type == IBV_QPT_XRC_SEND;
+	conf->send_cq = &qp->scq;
+	if (conf->type == IBV_QPT_XRC_RECV) {
+		conf->srqs = qp->dev->srqs;
+		conf->xrcd = RIG_XRCD;
+		return;
+	}
+	conf->sq = &qp->sq;
+	if (conf->type == IBV_QPT_XRC_SEND)
+		return;
+	conf->rq = rig_shared ? NULL : &qp->rq;
+	conf->srq = rig_shared;
+	conf->recv_cq = &qp->rcq;
+}
+
 struct rig_qp *
 rig_qp(struct uroce_dev *dev, unsigned worker, enum ibv_qp_type type)
 {
@@ -152,11 +173,8 @@ rig_qp(struct uroce_dev *dev, unsigned worker, enum ibv_qp_type type)
 	make_queues(qp, type == IBV_QPT_UD);
 	register_buf(qp);
 	assert_int_equal(uroce_dev_alloc_qpn(dev, &conf.qpn), 0);
-	conf.sq = &qp->sq;
-	conf.rq = &qp->rq;
-	conf.send_cq = &qp->scq;
-	conf.recv_cq = &qp->rcq;
 	conf.cookie = qp;
+	fill_queues(&conf, qp);
 	uroce_qpc_init(&qp->qpr.qpc, &conf);
 	qp->qpr.event_cookie = qp;
 	assert_int_equal(uroce_dev_add_qp(dev, &qp->qpr, dev->worker[worker]), 0);
@@ -245,6 +263,10 @@ rig_modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	return modify(qp, attr, mask, NULL);
 }
 
+/* What only those need that answer requests, or that make them. */
+#define ANSWER_RTR (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define ASK_RTS    (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+
 void
 rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid)
 {
@@ -273,6 +295,9 @@ rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid)
 		.max_rd_atomic = 4,
 	};
 
+	const bool can_ask = qp->qpr.qpc.type != IBV_QPT_XRC_RECV;
+	const bool can_answer = qp->qpr.qpc.type != IBV_QPT_XRC_SEND;
+
 	memcpy(rtr.ah_attr.grh.dgid.raw, peer->dev->gid[gid].ip, 16);
 	assert_int_equal(resolve_towards(qp, peer->dev, &rtr.ah_attr, &path), 0);
 	assert_int_equal(
@@ -281,15 +306,13 @@ rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid)
 		0);
 	assert_int_equal(modify(qp, &rtr,
 				IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-					IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-					IBV_QP_MIN_RNR_TIMER,
+					IBV_QP_RQ_PSN | (can_answer ? ANSWER_RTR : 0),
 				&path),
 			 0);
-	assert_int_equal(rig_modify(qp, &rts,
-				    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-					    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-					    IBV_QP_MAX_QP_RD_ATOMIC),
-			 0);
+	assert_int_equal(
+		rig_modify(qp, &rts,
+			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_SQ_PSN | (can_ask ? ASK_RTS : 0)),
+		0);
 }
 
 void

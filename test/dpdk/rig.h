@@ -45,12 +45,18 @@ struct rig_qp {
 	void *mem[4];
 };
 
+/** The domain of XRC targets and their queues. */
+#define RIG_XRCD 7
+
+/** The shared receive queue of the RC QPs that are made next; NULL: they have their own. */
+extern struct uroce_srq *rig_shared;
+
 /** A QP in RESET on one of the device's workers. */
 struct rig_qp *rig_qp(struct uroce_dev *dev, unsigned worker, enum ibv_qp_type type);
 void rig_qp_free(struct rig_qp *qp);
 
 /**
- * Take an RC QP to RTS, towards `peer`; `gid` is the index of the address to use. The peer's device
+ * Take an RC or XRC QP to RTS, towards `peer`; `gid` is the index of the address to use. The peer's device
  * is driven meanwhile, so that it answers for its address.
  */
 void rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid);

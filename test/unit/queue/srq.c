@@ -213,6 +213,17 @@ take_and_give(void *arg)
 }
 
 static void
+srq_tell__is_taken_once(void **state)
+{
+	(void)state;
+	assert_int_equal(uroce_srq_take_told(&srq), 0);
+	uroce_srq_tell(&srq, UROCE_SRQ_CQ_EVENT);
+	uroce_srq_tell(&srq, UROCE_SRQ_CQ_OVERRUN);
+	assert_int_equal(uroce_srq_take_told(&srq), UROCE_SRQ_CQ_EVENT | UROCE_SRQ_CQ_OVERRUN);
+	assert_int_equal(uroce_srq_take_told(&srq), 0);
+}
+
+static void
 srq__each_request_is_taken_once(void **state)
 {
 	pthread_t thread[NB_THREADS];
@@ -244,6 +255,7 @@ main(void)
 		TEST(srq_put_back__is_the_oldest_again),
 		TEST(srq_arm__tells_once_when_fewer_are_posted),
 		TEST(srq_arm__below_already),
+		TEST(srq_tell__is_taken_once),
 		TEST(srq__each_request_is_taken_once),
 	};
 
