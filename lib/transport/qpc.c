@@ -229,9 +229,11 @@ send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t n
 	const bool is_rc = uroce_qpc_is_reliable(qpc);
 	unsigned nb = 0;
 
-	/* a long READ of the peer leaves half of the burst to our own requests */
+	/* a long READ of the peer leaves half of the burst to our own requests; of an odd burst, which
+	 * may be one frame each time, the odd one goes to either in turn */
 	if (is_rc)
-		nb = uroce_resp_send(qpc, out, max - max / 2, now_ns);
+		nb = uroce_resp_send(qpc, out, (max + !qpc->is_req_turn) / 2, now_ns);
+	qpc->is_req_turn ^= max & 1;
 	const unsigned nb_req = send_requests(qpc, out + nb, max - nb, now_ns);
 
 	nb += nb_req;

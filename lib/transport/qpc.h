@@ -268,7 +268,8 @@ struct uroce_qpc {
 	bool is_established; /* COMM_EST was raised */
 	bool is_req_gbn;
 	bool is_resp_gbn;
-	bool is_lending; /* frames are built that refer to requests: these must stay */
+	bool is_lending;  /* frames are built that refer to requests: these must stay */
+	bool is_req_turn; /* the odd frame of a burst is for a request, not for a response */
 	uint16_t window_psns;
 	uint16_t chunk_psns; /* responses that one READ request asks for, at most */
 	uint16_t pkey;

@@ -383,6 +383,33 @@ qpc_send__responses_do_not_starve_requests(void **state)
 }
 
 static void
+qpc_send__responses_do_not_starve_requests_one_frame_at_a_time(void **state)
+{
+	struct uroce_txd txd;
+	uint8_t hdr[UROCE_HDR_MAX];
+	unsigned nb_writes = 0;
+
+	(void)state;
+	open_pair(IBV_QPT_RC);
+	pair_inject(&pair, A,
+		    &(struct pair_pkt){ .opcode = UROCE_OP_READ_REQUEST,
+					.psn = 1000,
+					.va = (uintptr_t)pair.host[A].mem,
+					.rkey = pair.host[A].key,
+					.dma_len = 1 << 20 });
+	for (unsigned i = 0; i < 8; i++)
+		pair_post(&pair, A, &write_1k);
+	txd.hdr = hdr;
+	for (unsigned i = 0; i < 8; i++) {
+		assert_int_equal(uroce_qpc_send(&pair.host[A].qpc, &txd, 1, 0), 1);
+		uroce_qpc_sent(&pair.host[A].qpc, 0);
+		nb_writes += txd.hdr[txd.bth_off] == UROCE_OP_WRITE_ONLY;
+	}
+	assert_int_equal(nb_writes, 4);
+	pair_close(&pair);
+}
+
+static void
 qpc_send__both_directions_at_once(void **state)
 {
 	(void)state;
@@ -438,6 +465,7 @@ main(void)
 		cmocka_unit_test(qpc_fail__what_was_owed_is_not_sent),
 		cmocka_unit_test(qpc_fail__in_reset_nothing_happens),
 		cmocka_unit_test(qpc_send__responses_do_not_starve_requests),
+		cmocka_unit_test(qpc_send__responses_do_not_starve_requests_one_frame_at_a_time),
 		cmocka_unit_test(qpc_send__both_directions_at_once),
 	};
 
