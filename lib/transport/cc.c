@@ -270,12 +270,41 @@ uroce_cc_stop(struct uroce_cc *cc)
 	uroce_cc_init(cc, cc->conf);
 }
 
+/* What lags behind, or has to be waited for, is a volume: at another rate it takes another time. */
+static void
+rescale(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
+{
+	if (cc->next_ns < now_ns)
+		cc->next_ns = now_ns - (now_ns - cc->next_ns) * before_bps / cc->rate_bps;
+	else
+		cc->next_ns = now_ns + ((cc->next_ns - now_ns) * before_bps + cc->rate_bps - 1) /
+					       cc->rate_bps;
+}
+
+/* What lags behind counts for no more than the burst. */
+static void
+forget_lag(struct uroce_cc *cc, uint64_t now_ns)
+{
+	const uint64_t burst_ns =
+		cc->conf->burst_kb * UINT64_C(8000) * UINT64_C(1000000000) / cc->rate_bps;
+
+	if (cc->next_ns + burst_ns < now_ns)
+		cc->next_ns = now_ns - burst_ns;
+}
+
 bool
 uroce_cc_notified(struct uroce_cc *cc, uint64_t now_ns)
 {
+	const bool was_limited = cc->is_limited;
+	const uint64_t before_bps = cc->rate_bps;
+
 	if (!cc->conf)
 		return false;
+	if (was_limited)
+		forget_lag(cc, now_ns);
 	cc->conf->ops->notified(cc, now_ns);
+	if (was_limited)
+		rescale(cc, before_bps, now_ns);
 	return true;
 }
 
@@ -299,6 +328,14 @@ uroce_cc_cnp_sent(struct uroce_cc *cc, uint64_t now_ns)
 }
 
 void
+uroce_cc_wait(struct uroce_cc *cc)
+{
+	const uint64_t event_ns = cc->timer_ns + cc->conf->timer_us * NS_PER_US;
+
+	cc->pace_deadline = cc->next_ns < event_ns ? cc->next_ns : event_ns;
+}
+
+void
 uroce_cc_expire(struct uroce_cc *cc, uint64_t now_ns)
 {
 	if (now_ns >= cc->cnp_deadline) {
@@ -309,26 +346,16 @@ uroce_cc_expire(struct uroce_cc *cc, uint64_t now_ns)
 		cc->pace_deadline = NEVER;
 }
 
-/* What lags behind is a volume: at a higher rate it is less time. */
-static void
-shorten_lag(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
-{
-	if (cc->rate_bps > before_bps && cc->next_ns < now_ns)
-		cc->next_ns = now_ns - (now_ns - cc->next_ns) * before_bps / cc->rate_bps;
-}
-
 void
 uroce_cc_begin(struct uroce_cc *cc, uint64_t now_ns)
 {
 	const uint64_t before_bps = cc->rate_bps;
-	const uint64_t burst_ns =
-		cc->conf->burst_kb * UINT64_C(8000) * UINT64_C(1000000000) / before_bps;
 
 	cc->pace_deadline = NEVER;
-	if (cc->next_ns + burst_ns < now_ns)
-		cc->next_ns = now_ns - burst_ns;
+	forget_lag(cc, now_ns);
 	cc->conf->ops->advance(cc, now_ns);
-	shorten_lag(cc, before_bps, now_ns);
+	if (cc->rate_bps != before_bps)
+		rescale(cc, before_bps, now_ns);
 }
 
 void
@@ -339,5 +366,6 @@ uroce_cc_charge(struct uroce_cc *cc, uint32_t len, uint64_t now_ns)
 	/* rounded up: never faster than the rate */
 	cc->next_ns += (len * UINT64_C(8000000000) + before_bps - 1) / before_bps;
 	cc->conf->ops->sent(cc, len);
-	shorten_lag(cc, before_bps, now_ns);
+	if (cc->rate_bps != before_bps)
+		rescale(cc, before_bps, now_ns);
 }

@@ -83,7 +83,7 @@ struct uroce_cc {
 	uint64_t next_ns;                 /* the next packet's time */
 	uint64_t ask_ns;                  /* from then on a packet asks for an ACK */
 	uint64_t cnp_ns;                  /* no CNP before */
-	uint64_t pace_deadline; /* something waits for next_ns; UROCE_NEVER: nothing does */
+	uint64_t pace_deadline; /* something waits to be sent; UROCE_NEVER: nothing does */
 	uint64_t cnp_deadline;  /* a CNP waits for cnp_ns; UROCE_NEVER: none does */
 };
 
@@ -128,6 +128,9 @@ void uroce_cc_marked(struct uroce_cc *cc, uint64_t now_ns);
 
 /** The CNP that was due has left. */
 void uroce_cc_cnp_sent(struct uroce_cc *cc, uint64_t now_ns);
+
+/** Something waits for its time: until then, or until the rate changes, which makes it sooner. */
+void uroce_cc_wait(struct uroce_cc *cc);
 
 /** A deadline may have passed. */
 void uroce_cc_expire(struct uroce_cc *cc, uint64_t now_ns);

@@ -257,7 +257,7 @@ uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 		uroce_cc_begin(&qpc->cc, now_ns);
 	nb += send_both(qpc, out + nb, max - nb, now_ns);
 	if (!uroce_cc_may_send(&qpc->cc, now_ns) && uroce_qpc_has_work(qpc))
-		qpc->cc.pace_deadline = qpc->cc.next_ns;
+		uroce_cc_wait(&qpc->cc);
 	qpc->stats.tx_packets += nb;
 	return nb;
 }

@@ -303,6 +303,7 @@ oracle_check(struct qp *qp)
 	if (is_connected(qp) && (state == IBV_QPS_RTS || state == IBV_QPS_SQD))
 		check_requester(qp);
 	ledger_collect(qp, NULL);
+	paced_check(qp);
 	if (qp->has_drained && is_connected(qp) && state == IBV_QPS_SQD && qp->sent != qp->acked)
 		world_complain(qp->world, "qp 0x%x says it has drained, with packets on the wire",
 			       qp->qpn);

@@ -2,7 +2,7 @@
 
 /*
  * Everything is held against frames and against the configuration; of the engine only the rate is
- * believed. It may have changed since the last frame: the higher of the two counts.
+ * believed. It may have changed since the last frame: the highest counts.
  */
 
 #include "paced.h"
@@ -64,6 +64,15 @@ check_rate(struct qp *qp, const struct frame *frame)
 		world_complain(qp->world, "qp 0x%x sends faster than %llu bit/s: %.0f bits ahead",
 			       qp->qpn, (unsigned long long)cc->rate_bps, -qp->credit_bits);
 	qp->credit_bits -= frame->len * 8.0;
+}
+
+void
+paced_check(struct qp *qp)
+{
+	const struct uroce_cc *cc = &qp->qpc.cc;
+
+	if (qp->paced_bps && cc->is_limited && cc->rate_bps > qp->paced_bps)
+		qp->paced_bps = cc->rate_bps;
 }
 
 void

@@ -17,6 +17,9 @@ struct frame;
 /** A frame is about to be handed to a QP. */
 void paced_received(struct qp *qp, const struct uroce_pkt *pkt);
 
+/** After any call. */
+void paced_check(struct qp *qp);
+
 /** A frame leaves a QP. */
 void paced_sent(struct qp *qp, const struct frame *frame, const struct uroce_pkt *pkt);
 

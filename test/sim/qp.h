@@ -202,7 +202,7 @@ struct qp {
 	bool is_marked;     /* CE came since the last CNP */
 	uint64_t cnp_ns;    /* of the last CNP; 0: none was sent */
 	uint64_t paced_ns;  /* when the credit was computed */
-	uint64_t paced_bps; /* the rate then; 0: not limited */
+	uint64_t paced_bps; /* the highest rate since; 0: not limited */
 	double credit_bits; /* that may leave at once */
 	uint32_t deaths;    /* enum death */
 	uint32_t bad_seen;  /* bit i: a request of the peer with enum bad i reached it */

@@ -403,6 +403,41 @@ pacer__a_rising_rate_does_not_raise_what_was_late(void **state)
 }
 
 static void
+pacer__a_rising_rate_shortens_the_wait(void **state)
+{
+	(void)state;
+	uroce_cc_notified(&cc, T0);
+	cc.rate_bps = 10 * MBPS;
+	cc.target_bps = 30 * MBPS;
+	/* 1250 bytes at 10 Mb/s are a millisecond: it is looked at again when the rate may rise */
+	send(1250, T0);
+	assert_int_equal(cc.next_ns, T0 + 1000 * US);
+	uroce_cc_wait(&cc);
+	assert_int_equal(cc.pace_deadline, T0 + 55 * US);
+	uroce_cc_begin(&cc, T0 + 55 * US);
+	assert_int_equal(cc.rate_bps, 20 * MBPS);
+	/* of 945 us half is left */
+	assert_int_equal(cc.next_ns, T0 + 55 * US + 472500);
+	/* and when it is sooner than that, it is looked at then */
+	cc.next_ns = T0 + 60 * US;
+	uroce_cc_wait(&cc);
+	assert_int_equal(cc.pace_deadline, T0 + 60 * US);
+}
+
+static void
+pacer__a_cut_makes_the_wait_longer(void **state)
+{
+	(void)state;
+	uroce_cc_notified(&cc, T0);
+	/* 6250 bytes at 50 Gb/s: a microsecond, and two when half of that is allowed */
+	send(6250, T0);
+	assert_int_equal(cc.next_ns, T0 + 1000);
+	uroce_cc_notified(&cc, T0);
+	assert_int_equal(cc.rate_bps, 25 * GBPS);
+	assert_int_equal(cc.next_ns, T0 + 2000);
+}
+
+static void
 pacer__a_full_second_of_frames_is_a_second_of_the_rate(void **state)
 {
 	uint64_t now_ns = T0, bytes = 0;
@@ -497,6 +532,8 @@ main(void)
 		cmocka_unit_test_setup(pacer__what_was_late_is_caught_up_with_up_to_the_burst,
 				       begin),
 		cmocka_unit_test_setup(pacer__a_rising_rate_does_not_raise_what_was_late, begin),
+		cmocka_unit_test_setup(pacer__a_rising_rate_shortens_the_wait, begin),
+		cmocka_unit_test_setup(pacer__a_cut_makes_the_wait_longer, begin),
 		cmocka_unit_test_setup(pacer__a_full_second_of_frames_is_a_second_of_the_rate,
 				       begin),
 		cmocka_unit_test_setup(notification__at_once_then_not_before_its_time, begin),
