@@ -3,6 +3,11 @@
  * A receive callback for each queue. Each frame draws its fate; what is to come later waits in a list
  * with a count of the frames that may pass it. EAL calls back also when nothing was received: then the
  * frames that wait go on, so that none waits for a frame that may never come.
+ *
+ * And a transmit callback, where it is asked for. It must hand on as many frames as it was given, for
+ * else the sender would take the last ones for not sent; so what is to be lost goes out as a frame of an
+ * EtherType that nobody knows, what is to come later changes places within its burst, and nothing is
+ * doubled. What the port does not take is offered again: a mark keeps it from drawing a second time.
  */
 
 #include "impair.h"
@@ -20,16 +25,28 @@
 #include <rte_ip.h>
 #include <rte_kvargs.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
 #include <rte_udp.h>
 
 #define QUEUES_MAX 64
 #define HELD_MAX   256
 #define SPAN_MAX   4096
 #define ROCE_PORT  4791
+#define NOBODYS    0x88b5 /* for local experiments [IEEE 802] */
+
+/* Where frames meet their fate. */
+enum side { SIDE_RX = 1, SIDE_TX = 2, SIDE_BOTH = SIDE_RX | SIDE_TX };
+
+static const char *const side_names[] = {
+	[SIDE_RX] = "rx",
+	[SIDE_TX] = "tx",
+	[SIDE_BOTH] = "both",
+};
 
 static struct {
 	double loss, dup, reorder, corrupt; /* probabilities */
 	double span, seed;
+	enum side side;
 } wanted;
 
 static const struct key {
@@ -42,7 +59,8 @@ static const struct key {
 	{ "span", &wanted.span, SPAN_MAX }, { "seed", &wanted.seed, UINT32_MAX },
 };
 
-static const char *const names[] = { "loss", "dup", "reorder", "corrupt", "span", "seed", NULL };
+static const char *const names[] = { "loss", "dup",  "reorder", "corrupt",
+				     "span", "seed", "side",    NULL };
 
 struct held {
 	struct rte_mbuf *frame;
@@ -51,13 +69,15 @@ struct held {
 
 struct queue {
 	uint16_t port, idx;
-	const struct rte_eth_rxtx_callback *callback;
+	const struct rte_eth_rxtx_callback *callback;    /* NULL: none */
+	const struct rte_eth_rxtx_callback *tx_callback; /* NULL: none */
 	unsigned short random[3];
 	struct held held[HELD_MAX];
 	unsigned nb_held;
 	uint64_t nb_frames, nb_lost, nb_doubled, nb_held_back, nb_corrupted;
 };
 
+static uint64_t judged; /* mark of frames that met their fate; 0: not made yet */
 static bool is_open;
 static struct queue *queues[QUEUES_MAX];
 static unsigned nb_queues;
@@ -65,9 +85,24 @@ static unsigned nb_queues;
 /* ---------------------------------------------------------------------------- options */
 
 static int
+take_side(const char *text)
+{
+	for (unsigned side = SIDE_RX; side <= SIDE_BOTH; side++) {
+		if (strcmp(text, side_names[side]) == 0) {
+			wanted.side = (enum side)side;
+			return 0;
+		}
+	}
+	fprintf(stderr, "uroce-perf: --impair side=%s: allowed: rx, tx or both\n", text);
+	return -1;
+}
+
+static int
 take_pair(const char *name, const char *text, void *arg)
 {
 	(void)arg;
+	if (strcmp(name, "side") == 0)
+		return take_side(text);
 	for (size_t i = 0; i < RTE_DIM(keys); i++) {
 		char *end;
 
@@ -93,15 +128,23 @@ impair_open(const char *spec)
 
 	wanted.span = 16;
 	wanted.seed = 1;
+	wanted.side = SIDE_RX;
 	if (pairs == NULL) {
 		fprintf(stderr,
 			"uroce-perf: --impair %s: not understood; allowed: "
-			"loss=P,dup=P,reorder=P,corrupt=P,span=N,seed=N\n",
+			"loss=P,dup=P,reorder=P,corrupt=P,span=N,seed=N,side=rx|tx|both\n",
 			spec);
 		return -1;
 	}
 	ret = rte_kvargs_process(pairs, NULL, take_pair, NULL);
 	rte_kvargs_free(pairs);
+	if (ret == 0 && wanted.side == SIDE_TX && wanted.dup > 0) {
+		fprintf(stderr,
+			"uroce-perf: --impair dup=%g,side=tx: frames are doubled where they "
+			"are received; allowed: side=rx or both\n",
+			wanted.dup);
+		ret = -1;
+	}
 	is_open = ret == 0;
 	return ret;
 }
@@ -241,7 +284,84 @@ on_receive(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, u
 	return nb_now + release(queue, nb > 0 ? nb : UINT32_MAX, frames + nb_now, max - nb_now);
 }
 
+/* To be lost: nobody takes it for RoCE. */
+static void
+hide(struct rte_mbuf *frame)
+{
+	rte_pktmbuf_mtod(frame, struct rte_ether_hdr *)->ether_type = rte_cpu_to_be_16(NOBODYS);
+}
+
+/* Behind up to `span` others of its burst. */
+static void
+let_pass(struct queue *queue, struct rte_mbuf **frames, uint16_t i, uint16_t nb)
+{
+	const uint32_t room = RTE_MIN((uint32_t)wanted.span, (uint32_t)(nb - 1 - i));
+	struct rte_mbuf *frame = frames[i];
+
+	if (room == 0)
+		return;
+	const uint32_t nb_to_pass = 1 + draw_below(queue, room);
+
+	memmove(&frames[i], &frames[i + 1], nb_to_pass * sizeof(frames[0]));
+	frames[i + nb_to_pass] = frame;
+	queue->nb_held_back++;
+}
+
+static uint16_t
+on_transmit(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, void *arg)
+{
+	struct queue *queue = arg;
+
+	(void)port, (void)idx;
+	for (uint16_t i = 0; i < nb; i++) {
+		struct rte_mbuf *frame = frames[i];
+
+		if (frame->ol_flags & judged || !is_roce(frame))
+			continue;
+		frame->ol_flags |= judged;
+		queue->nb_frames++;
+		if (draw(queue, wanted.loss)) {
+			hide(frame);
+			queue->nb_lost++;
+			continue;
+		}
+		if (draw(queue, wanted.corrupt))
+			flip_bit(queue, frame);
+		if (draw(queue, wanted.reorder)) {
+			let_pass(queue, frames, i, nb);
+			i -= frames[i] != frame; /* another is here now */
+		}
+	}
+	return nb;
+}
+
 /* ---------------------------------------------------------------------------- ports */
+
+static int
+add_callbacks(struct queue *queue)
+{
+	if (wanted.side & SIDE_RX)
+		queue->callback =
+			rte_eth_add_rx_callback(queue->port, queue->idx, on_receive, queue);
+	if (wanted.side & SIDE_TX)
+		queue->tx_callback =
+			rte_eth_add_tx_callback(queue->port, queue->idx, on_transmit, queue);
+	if ((wanted.side & SIDE_RX && !queue->callback) ||
+	    (wanted.side & SIDE_TX && !queue->tx_callback))
+		return -1;
+	return 0;
+}
+
+static void
+remove_callbacks(const struct queue *queue)
+{
+	if (!rte_eth_dev_is_valid_port(queue->port))
+		return;
+	if (queue->callback)
+		(void)rte_eth_remove_rx_callback(queue->port, queue->idx, queue->callback);
+	if (queue->tx_callback)
+		(void)rte_eth_remove_tx_callback(queue->port, queue->idx, queue->tx_callback);
+}
 
 static int
 add_queue(uint16_t port, uint16_t idx)
@@ -257,12 +377,27 @@ add_queue(uint16_t port, uint16_t idx)
 	queue->random[0] = (unsigned short)wanted.seed;
 	queue->random[1] = (unsigned short)((uint32_t)wanted.seed >> 16);
 	queue->random[2] = (unsigned short)nb_queues;
-	queue->callback = rte_eth_add_rx_callback(port, idx, on_receive, queue);
-	if (queue->callback == NULL) {
+	if (add_callbacks(queue) < 0) {
+		remove_callbacks(queue);
 		free(queue);
 		return -1;
 	}
 	queues[nb_queues++] = queue;
+	return 0;
+}
+
+static int
+make_mark(void)
+{
+	static const struct rte_mbuf_dynflag flag = { .name = "uroce_perf_judged" };
+	const int bit = rte_mbuf_dynflag_register(&flag);
+
+	if (bit < 0) {
+		fprintf(stderr, "uroce-perf: --impair side=tx: no flag in mbufs is free: %s\n",
+			rte_strerror(rte_errno));
+		return -1;
+	}
+	judged = UINT64_C(1) << bit;
 	return 0;
 }
 
@@ -274,6 +409,8 @@ impair_add_port(const char *port_name)
 
 	if (!is_open)
 		return 0;
+	if (wanted.side & SIDE_TX && judged == 0 && make_mark() != 0)
+		return -1;
 	if (rte_eth_dev_get_port_by_name(port_name, &port) != 0 ||
 	    rte_eth_dev_info_get(port, &info) != 0) {
 		fprintf(stderr, "uroce-perf: --impair: no port %s\n", port_name);
@@ -292,8 +429,7 @@ impair_add_port(const char *port_name)
 static void
 close_queue(struct queue *queue)
 {
-	if (rte_eth_dev_is_valid_port(queue->port))
-		(void)rte_eth_remove_rx_callback(queue->port, queue->idx, queue->callback);
+	remove_callbacks(queue);
 	fprintf(stderr,
 		"impaired: of %" PRIu64 " frames %" PRIu64 " lost, %" PRIu64 " held back, %" PRIu64
 		" doubled, %" PRIu64 " corrupted\n",

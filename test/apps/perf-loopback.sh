@@ -96,6 +96,9 @@ is_refused 'unknown option' -- --loopback write_bw --bogus
 is_refused 'no such test' -- --loopback write_everything
 is_refused 'no test was named' -- --loopback
 is_refused 'not a number' -- --loopback write_bw -s many
+is_refused 'allowed: rx, tx or both' -- --loopback write_bw --impair side=up
+is_refused 'allowed: side=rx or both' -- --loopback write_bw --impair dup=0.1,side=tx
+is_refused 'allowed: 0 to 1' -- --loopback write_bw --impair loss=2
 is_refused 'allowed: 256, 512' -- --loopback write_bw -m 1000
 is_refused 'UD: carries no read_bw' -- --loopback read_bw -c UD
 is_refused 'out of range' -- --loopback write_bw -t 100000000

@@ -74,6 +74,7 @@ survives_a_bad_network()
 	survives_impairment "$1" corrupt=1e-3 corrupted
 	survives_impairment "$1" dup=1e-2 doubled
 	survives_impairment "$1" loss=1e-2,reorder=1e-2,corrupt=1e-3,dup=1e-2 lost
+	survives_impairment "$1" loss=1e-2,reorder=1e-2,corrupt=1e-3,side=tx lost
 }
 
 notices_a_wrong_byte()
