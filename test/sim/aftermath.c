@@ -142,6 +142,7 @@ oracle_reborn(struct qp *qp)
 	qp->deaths = 0;
 	qp->events = 0;
 	qp->nb_est = 0;
+	qp->is_last_wqe = false;
 	qp->has_failed = false;
 	memset(qp->has_recv_failed, 0, sizeof(qp->has_recv_failed));
 	qp->sqd_limit = UINT32_MAX;

@@ -89,8 +89,8 @@ is_dispensable(const struct request *req)
 }
 
 /* Its packets were never sent, and never will be: those behind it move up. */
-static void
-note_cancelled(struct qp *qp, uint32_t nth)
+void
+oracle_cancelled(struct qp *qp, uint32_t nth)
 {
 	struct request *req = &qp->reqs[nth];
 	const uint32_t nb_psn = req->nb_psn;
@@ -147,7 +147,7 @@ conduct_cancel(struct qp *qp)
 		world_complain(qp->world,
 			       "qp 0x%x cancels request %u, of which it has sent packets", qp->qpn,
 			       nth);
-	note_cancelled(qp, nth);
+	oracle_cancelled(qp, nth);
 	return true;
 }
 
@@ -251,14 +251,12 @@ bind(struct qp *qp, uint32_t key, uint64_t len)
 }
 
 void
-conduct_make_mortal(struct qp *qp)
+conduct_make_mortal(struct qp *qp, uint8_t kind, bool is_zero_based)
 {
-	struct rng *rng = &qp->world->rng;
-	const uint32_t kind = rng_below(rng, 4);
 	uint32_t key;
 
-	qp->mortal.kind = (uint8_t)kind;
-	qp->mortal.is_zero_based = kind && rng_one_in(rng, 2);
+	qp->mortal.kind = kind;
+	qp->mortal.is_zero_based = kind && is_zero_based;
 	if (!kind) {
 		qp->mortal.key = add_region(qp);
 		return;

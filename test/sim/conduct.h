@@ -23,8 +23,11 @@ bool conduct_cancel(struct qp *qp);
 /** Modify attributes but the state. @return whether they were taken */
 bool conduct_tune(struct qp *qp);
 
-/** Give the peer one more key to its memory, which will be withdrawn. */
-void conduct_make_mortal(struct qp *qp);
+/**
+ * Give the peer one more key to its memory, which will be withdrawn.
+ * @param kind  0: of a region; else enum uroce_mw_kind
+ */
+void conduct_make_mortal(struct qp *qp, uint8_t kind, bool is_zero_based);
 
 /** Withdraw it. @return whether there was one */
 bool conduct_withdraw(struct qp *qp);

@@ -425,6 +425,7 @@ ledger_collect(struct qp *qp, const struct oracle_view *view)
 	int nb;
 
 	qp->events |= qp->qpc.events;
+	qp->is_last_wqe = qp->is_last_wqe || (qp->qpc.events & UROCE_QPC_LAST_WQE);
 	qp->has_drained = qp->has_drained || (qp->qpc.events & UROCE_QPC_SQ_DRAINED);
 	qp->is_drained = qp->is_drained || qp->has_drained;
 	if (qp->qpc.events & UROCE_QPC_COMM_EST) {
@@ -469,7 +470,7 @@ ledger_end(struct qp *qp)
 	if (qp->done != qp->nb_posted)
 		world_complain(world, "qp 0x%x: %u of %u requests are complete when all is over",
 			       qp->qpn, qp->done, qp->nb_posted);
-	if (is_dead && qp->shared && !qp->srqs[0] && !(qp->events & UROCE_QPC_LAST_WQE))
+	if (is_dead && qp->shared && !qp->srqs[0] && !qp->is_last_wqe)
 		world_complain(world, "qp 0x%x is in ERR, and nobody was told of the last WQE",
 			       qp->qpn);
 	if (is_dead && !qp->shared && qp->nb_recv_done != qp->nb_recv_posted)

@@ -61,6 +61,9 @@ void oracle_check(struct qp *qp);
 /** A request is about to be posted; its packets are known. */
 void oracle_posted(struct qp *qp, const struct request *req);
 
+/** A request was cancelled: its packets are not sent any more. */
+void oracle_cancelled(struct qp *qp, uint32_t nth);
+
 /** After a modify. */
 void oracle_modified(struct qp *qp, enum ibv_qp_state to);
 

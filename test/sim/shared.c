@@ -110,27 +110,37 @@ arm(struct shared *shared)
 	shared->limit = uroce_srq_limit(&shared->srq);
 }
 
+bool
+shared_post_one(struct shared *shared)
+{
+	uint32_t nth = 0;
+
+	while (nth < shared->nb_bufs && shared->is_out[nth])
+		nth++;
+	if (nth == shared->nb_bufs)
+		return false;
+	struct ibv_sge sge = {
+		.addr = shared->iova + shared_at(shared, nth),
+		.length = shared->buf_len,
+		.lkey = shared->key,
+	};
+	const struct ibv_recv_wr wr = { .wr_id = nth, .sg_list = &sge, .num_sge = 1 };
+
+	uroce_lock_take(&shared->srq.lock);
+	const int ret = uroce_srq_post(&shared->srq, &wr);
+
+	uroce_lock_release(&shared->srq.lock);
+	if (ret)
+		world_complain(shared->world, "a shared queue has lost a slot");
+	shared->is_out[nth] = true;
+	return true;
+}
+
 void
 shared_post(struct shared *shared)
 {
-	for (uint32_t i = 0; i < shared->nb_bufs; i++) {
-		struct ibv_sge sge = {
-			.addr = shared->iova + shared_at(shared, i),
-			.length = shared->buf_len,
-			.lkey = shared->key,
-		};
-		const struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 };
-
-		if (shared->is_out[i])
-			continue;
-		uroce_lock_take(&shared->srq.lock);
-		const int ret = uroce_srq_post(&shared->srq, &wr);
-
-		uroce_lock_release(&shared->srq.lock);
-		if (ret)
-			world_complain(shared->world, "a shared queue has lost a slot");
-		shared->is_out[i] = true;
-	}
+	while (shared_post_one(shared))
+		;
 	arm(shared);
 }
 

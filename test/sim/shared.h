@@ -47,6 +47,9 @@ struct shared *shared_create(struct world *world, struct host *host, uint32_t nb
  */
 void shared_check_limit(struct shared *shared, bool is_told);
 
+/** Post the first buffer that is not posted. @return whether there was one */
+bool shared_post_one(struct shared *shared);
+
 /** Post the buffers that are not posted; now and then, arm the limit. */
 void shared_post(struct shared *shared);
 

@@ -692,7 +692,9 @@ connect_ends(struct world *world, const struct budget *budget)
 		qp_make_windows(b, kind);
 	}
 	if (conf.type != IBV_QPT_UD && rng_one_in(&world->rng, 5)) {
-		conduct_make_mortal(b);
+		const uint8_t mortal = (uint8_t)rng_below(&world->rng, 4);
+
+		conduct_make_mortal(b, mortal, rng_one_in(&world->rng, 2));
 		life_plan(world, LIFE_WITHDRAW, world->nb_qps - 1,
 			  world->now_ns + rng_below(&world->rng, 1 * MS), 0);
 	}

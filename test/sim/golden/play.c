@@ -13,8 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../conduct.h"
+#include "../group.h"
 #include "../host.h"
 #include "../oracle.h"
+#include "../shared.h"
 #include "../../unit/transport/names.h"
 #include "forge.h"
 #include "ladder.h"
@@ -84,6 +87,8 @@ type_of(const char *name)
 {
 	if (name && !strcmp(name, "UC"))
 		return IBV_QPT_UC;
+	if (name && !strcmp(name, "XRC"))
+		return IBV_QPT_XRC_SEND;
 	return name && !strcmp(name, "UD") ? IBV_QPT_UD : IBV_QPT_RC;
 }
 
@@ -111,6 +116,20 @@ make_cc(const struct stage *stage)
 		uroce_cc_conf_set(cc, param, (uint32_t)number(stage, param->name, param->value));
 	}
 	return cc;
+}
+
+/* Of an XRC target two, and of others one if there is to be one. */
+static void
+make_shared(const struct stage *stage, const struct qp_conf *conf, struct host *host)
+{
+	const uint32_t nb = (uint32_t)number(stage, "srq", 4);
+
+	if (conf->type == IBV_QPT_XRC_SEND) {
+		for (unsigned i = 0; i < XRC_SRQS; i++)
+			host->xrc[i] = shared_create(stage->world, host, nb, conf->recv_len, true);
+	} else if (option(stage, "srq")) {
+		host->shared = shared_create(stage->world, host, nb, conf->recv_len, false);
+	}
 }
 
 static void
@@ -150,16 +169,23 @@ set_stage(struct stage *stage)
 		host->burst = (uint32_t)number(stage, "burst", 32);
 		if (option(stage, "hold"))
 			host_add_hold(world, host, 4, (uint32_t)number(stage, "hold", 32));
+		make_shared(stage, &conf, host);
 	}
+	conf.is_shared = option(stage, "srq") && conf.type != IBV_QPT_XRC_SEND;
 	for (unsigned i = 0; i < 2; i++) {
 		conf.psn = (uint32_t)number(stage, i ? "psn_b" : "psn", i ? 1000 : 0);
 		conf.all_signaled = !has_word(stage, "unsignaled");
+		if (i && conf.type == IBV_QPT_XRC_SEND)
+			conf.type = IBV_QPT_XRC_RECV;
 		stage->ends[i] = qp_create(world, &world->hosts[i], &conf);
 		stage->ends[i]->is_silent = true;
 		stage->ends[i]->is_kept = true;
 		stage->ends[i]->kept =
 			world_alloc(world, KEPT_MAX * sizeof(stage->ends[i]->kept[0]));
 	}
+	stage->ends[0]->is_to_group = has_word(stage, "group");
+	if (has_word(stage, "group"))
+		group_join(stage->ends[1]);
 	stage->is_open = has_word(stage, "open");
 	if (has_word(stage, "forged")) {
 		stage->ends[0]->is_forged = true;
@@ -224,6 +250,8 @@ static const struct {
 	{ "lkey", BAD_LKEY },
 	{ "too_long", BAD_TOO_LONG },
 	{ "recv_key", BAD_RECV_KEY },
+	{ "srq", BAD_SRQ },
+	{ "lkey_late", BAD_LKEY_LATE },
 };
 
 static void
@@ -266,8 +294,18 @@ aim(const struct stage *stage, const struct qp *qp, struct request *req)
 		req->len = 0;
 		req->swap = UROCE_FLUSH_GLOBAL;
 	}
-	if (has_word(stage, "window"))
+	if (has_word(stage, "window")) {
 		req->rkey = qp->peer->window;
+		req->remote -= qp->peer->is_window_zero_based ? qp->peer->iova : 0;
+	}
+	if (has_word(stage, "mortal")) {
+		req->is_mortal = true;
+		req->rkey = qp->peer->mortal.key;
+		if (req->opcode == IBV_WR_RDMA_READ)
+			req->remote = qp->peer->iova + req->land;
+		req->remote -= qp->peer->mortal.is_zero_based ? qp->peer->iova : 0;
+	}
+	req->srq = (uint8_t)number(stage, "srq", 0);
 	if (req->opcode == IBV_WR_SEND_WITH_INV)
 		req->imm = qp->peer->window;
 	if (request_is_local(req)) {
@@ -276,10 +314,103 @@ aim(const struct stage *stage, const struct qp *qp, struct request *req)
 	}
 }
 
+static enum uroce_mw_kind
+kind_of(const struct stage *stage)
+{
+	const char *name = option(stage, "kind");
+
+	if (name && !strcmp(name, "1"))
+		return UROCE_MW_1;
+	return name && !strcmp(name, "2A") ? UROCE_MW_2A : UROCE_MW_2B;
+}
+
+static void
+do_mortal(struct stage *stage)
+{
+	conduct_make_mortal(end_of(stage), option(stage, "kind") ? (uint8_t)kind_of(stage) : 0,
+			    has_word(stage, "zero_based"));
+}
+
+static void
+do_withdraw(struct stage *stage)
+{
+	if (!conduct_withdraw(end_of(stage)))
+		fprintf(stage->out, "nothing to withdraw\n");
+}
+
+static void
+do_cancel(struct stage *stage)
+{
+	struct qp *qp = end_of(stage);
+	const uint32_t nth = (uint32_t)strtoul(word(stage, 2), NULL, 0);
+	const int ret = uroce_qpc_cancel(&qp->qpc, nth);
+
+	fprintf(stage->out, "%d\n", ret);
+	if (ret == 1)
+		oracle_cancelled(qp, nth);
+}
+
+/* Attributes, while the state stays as it is. */
+static void
+do_tune(struct stage *stage)
+{
+	struct qp *qp = end_of(stage);
+	const struct ibv_qp_attr attr = {
+		.timeout = (uint8_t)number(stage, "timeout", 0),
+		.retry_cnt = (uint8_t)number(stage, "retry", 0),
+		.path_mig_state = (enum ibv_mig_state)number(stage, "mig", 0),
+	};
+	const int mask = (option(stage, "timeout") ? IBV_QP_TIMEOUT : 0) |
+			 (option(stage, "retry") ? IBV_QP_RETRY_CNT : 0) |
+			 (option(stage, "mig") ? IBV_QP_PATH_MIG_STATE : 0);
+	const int ret = uroce_qpc_modify(&qp->qpc, &attr, mask, NULL, stage->world->now_ns);
+
+	if (ret)
+		fprintf(stage->out, "refused %d\n", ret);
+	else if (option(stage, "retry"))
+		qp->conf.retry_cnt = attr.retry_cnt;
+}
+
+static void
+do_draining(struct stage *stage)
+{
+	struct ibv_qp_attr attr;
+
+	uroce_qpc_query(&end_of(stage)->qpc, &attr);
+	fprintf(stage->out, "%s\n", attr.sq_draining ? "yes" : "no");
+}
+
+/* The shared queue that the command is about. */
+static struct shared *
+shared_of(const struct stage *stage)
+{
+	const struct qp *qp = end_of(stage);
+
+	return qp->srqs[0] ? qp->srqs[number(stage, "srq", 0)] : qp->shared;
+}
+
+static void
+do_arm(struct stage *stage)
+{
+	struct shared *shared = shared_of(stage);
+	const uint32_t limit = (uint32_t)strtoul(word(stage, 2), NULL, 0);
+
+	if (uroce_srq_arm(&shared->srq, limit))
+		fprintf(stage->out, "below it already\n");
+	shared->limit = uroce_srq_limit(&shared->srq);
+}
+
+static void
+do_leave(struct stage *stage)
+{
+	group_leave(end_of(stage));
+}
+
 static void
 do_windows(struct stage *stage)
 {
-	qp_make_windows(end_of(stage), UROCE_MW_2B);
+	end_of(stage)->is_window_zero_based = has_word(stage, "zero_based");
+	qp_make_windows(end_of(stage), kind_of(stage));
 }
 
 static void
@@ -291,7 +422,8 @@ do_post(struct stage *stage)
 
 	req->opcode = opcode_of(word(stage, 2));
 	req->len = request_is_atomic(req) ? 8 : (uint32_t)strtoul(word(stage, 3), NULL, 0);
-	req->src = SRC_AT + nth * 5000;
+	/* a READ of what a WRITE put there brings the bytes of that */
+	req->src = SRC_AT + (uint32_t)number(stage, "src", nth) * 5000;
 	req->imm = (uint32_t)number(stage, "imm", 0x01020304);
 	req->flags = (has_word(stage, "fence") ? IBV_SEND_FENCE : 0) |
 		     (has_word(stage, "solicited") ? IBV_SEND_SOLICITED : 0) |
@@ -327,9 +459,12 @@ do_recv(struct stage *stage)
 
 	if (has_word(stage, "bad"))
 		end_of(stage)->bad_recv = end_of(stage)->nb_recv_posted;
-	do
-		qp_post_recv(end_of(stage));
-	while (nb-- > 1);
+	do {
+		if (shared_of(stage))
+			shared_post_one(shared_of(stage));
+		else
+			qp_post_recv(end_of(stage));
+	} while (nb-- > 1);
 }
 
 static void
@@ -433,8 +568,9 @@ static void
 do_events(struct stage *stage)
 {
 	static const char *const names[] = {
-		"SEND_CQ_EVENT", "RECV_CQ_EVENT", "SEND_CQ_OVERRUN", "RECV_CQ_OVERRUN", "FATAL",
-		"REQ_ERR",       "ACCESS_ERR",    "COMM_EST",        "SQ_DRAINED",
+		"SEND_CQ_EVENT", "RECV_CQ_EVENT", "SEND_CQ_OVERRUN", "RECV_CQ_OVERRUN",
+		"FATAL",         "REQ_ERR",       "ACCESS_ERR",      "COMM_EST",
+		"SQ_DRAINED",    "LAST_WQE",      "SRQ_LIMIT",
 	};
 	struct qp *qp = end_of(stage);
 	const uint32_t events = qp->events | qp->qpc.events;
@@ -500,24 +636,33 @@ static const struct {
 } commands[] = {
 	{ "stage",
 	  set_stage }, /* stage [type=RC] [mtu=1024] [psn=0] [timeout=4] ... [hold=32] [mbps=1000] [cc=dcqcn [min_mbps=100] ...] [forged] [open] */
-	{ "post", do_post },       /* post A WRITE 3000 [fence] [solicited] [bad=key] ... */
-	{ "windows", do_windows }, /* windows B: one for A to WRITE through, one for B to bind */
-	{ "recv", do_recv },       /* recv B [4] [bad]: so many; the first has a bad lkey */
-	{ "lose", do_fault },      /* lose A 1 [nb=2]: of the frames that A sends */
-	{ "twice", do_fault },     /* twice A 1 [us=10]: once more, so much later */
-	{ "late", do_fault },      /* late A 1 [us=10] */
-	{ "spoil", do_fault },     /* spoil A 1: a byte is changed */
-	{ "mark", do_fault },      /* mark A 1: a switch sets CE */
-	{ "rate", do_rate },       /* rate A: what congestion control allows it, and its target */
-	{ "run", do_run },         /* run [50]: to the end, or so many microseconds */
-	{ "modify", do_modify },   /* modify A SQD */
-	{ "state", do_state },     /* state A */
-	{ "done", do_done },       /* done A: completions since the last time */
-	{ "events", do_events },   /* events A */
-	{ "word", do_word },       /* word B 0: the nth word of its memory */
-	{ "stall", do_stall },     /* stall B 20: no rounds for so many microseconds */
-	{ "destroy", do_destroy }, /* destroy B */
-	{ "forge", do_forge },     /* forge B SEND_ONLY psn=3 len=8: a frame made by hand arrives */
+	{ "post", do_post }, /* post A WRITE 3000 [fence] [solicited] [bad=key] ... */
+	{ "windows",
+	  do_windows }, /* windows B [kind=2B] [zero_based]: one for A to WRITE through, one for B to bind */
+	{ "mortal",
+	  do_mortal }, /* mortal B [kind=1] [zero_based]: a key for A, of a region or a window */
+	{ "withdraw", do_withdraw }, /* withdraw B: it ends */
+	{ "cancel", do_cancel },     /* cancel A 1: the request with this wr_id */
+	{ "tune", do_tune }, /* tune A timeout=5 [retry=1] [mig=1]: attributes and no state */
+	{ "draining", do_draining }, /* draining A: what query says */
+	{ "arm", do_arm },           /* arm B 2 [srq=1]: the limit of a shared queue */
+	{ "leave", do_leave },       /* leave B: its group */
+	{ "recv", do_recv },         /* recv B [4] [bad]: so many; the first has a bad lkey */
+	{ "lose", do_fault },        /* lose A 1 [nb=2]: of the frames that A sends */
+	{ "twice", do_fault },       /* twice A 1 [us=10]: once more, so much later */
+	{ "late", do_fault },        /* late A 1 [us=10] */
+	{ "spoil", do_fault },       /* spoil A 1: a byte is changed */
+	{ "mark", do_fault },        /* mark A 1: a switch sets CE */
+	{ "rate", do_rate },         /* rate A: what congestion control allows it, and its target */
+	{ "run", do_run },           /* run [50]: to the end, or so many microseconds */
+	{ "modify", do_modify },     /* modify A SQD */
+	{ "state", do_state },       /* state A */
+	{ "done", do_done },         /* done A: completions since the last time */
+	{ "events", do_events },     /* events A */
+	{ "word", do_word },         /* word B 0: the nth word of its memory */
+	{ "stall", do_stall },       /* stall B 20: no rounds for so many microseconds */
+	{ "destroy", do_destroy },   /* destroy B */
+	{ "forge", do_forge }, /* forge B SEND_ONLY psn=3 len=8: a frame made by hand arrives */
 };
 
 static void
