@@ -46,6 +46,7 @@ struct uroce_dev {
 	struct uroce_srq_table *srqs;    /* XRC: each in a struct uroce_srqr; as `mrs` */
 	struct uroce_mcast_table *mcast; /* members of groups, each a struct uroce_qpr; as `mrs` */
 	struct uroce_group *groups;      /* that have members; under `lock` */
+	atomic_uint nb_groups;           /* of them; a hint to workers */
 	struct uroce_neigh *neigh;       /* of the addresses that are ours; NULL: none is */
 	struct uroce_event_queue *events;
 	struct uroce_service_thread

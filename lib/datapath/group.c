@@ -109,6 +109,40 @@ uroce_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt, st
 	return UROCE_VERDICT_HOPPED;
 }
 
+/* A copy, because the frame itself is the port's soon, or an embedder's. */
+static void
+loop_back(struct uroce_worker *worker, struct rte_mbuf *frame)
+{
+	struct rte_mbuf *copy;
+	struct uroce_pkt pkt;
+	enum uroce_verdict verdict;
+
+	if (uroce_parse(rte_pktmbuf_mtod(frame, const uint8_t *), frame->data_len, &pkt) >
+		    UROCE_VERDICT_DATAGRAM ||
+	    !uroce_group_has(worker->dev, &pkt))
+		return;
+	copy = rte_pktmbuf_copy(frame, worker->pool, 0, UINT32_MAX);
+	if (!copy)
+		return; /* lost, as datagrams may be */
+	(void)uroce_parse(rte_pktmbuf_mtod(copy, const uint8_t *), copy->data_len, &pkt);
+	verdict = uroce_group_deliver(worker, &pkt, copy, true);
+	worker->stats.verdict[verdict]++;
+	if (verdict != UROCE_VERDICT_HOPPED)
+		rte_pktmbuf_free(copy);
+}
+
+void
+uroce_group_loop_back(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
+{
+	if (atomic_load_explicit(&worker->dev->nb_groups, memory_order_relaxed) == 0)
+		return;
+	for (unsigned i = 0; i < nb; i++) {
+		if (rte_is_multicast_ether_addr(
+			    rte_pktmbuf_mtod(frames[i], const struct rte_ether_addr *)))
+			loop_back(worker, frames[i]);
+	}
+}
+
 /* --- the port's filter ------------------------------------------------------------------------- */
 
 /* A port that does not let all multicast in has a list; one that has none has no filter. */
@@ -150,6 +184,7 @@ listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 	group->fd = ret;
 	group->next = dev->groups;
 	dev->groups = group;
+	atomic_fetch_add(&dev->nb_groups, 1);
 	tell_port(dev);
 	return 0;
 }
@@ -165,6 +200,7 @@ stop_listening(struct uroce_dev *dev, const uint8_t gid[16])
 		link = &(*link)->next;
 	group = *link;
 	*link = group->next;
+	atomic_fetch_sub(&dev->nb_groups, 1);
 	if (group->fd >= 0)
 		close(group->fd);
 	free(group);

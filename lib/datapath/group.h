@@ -45,4 +45,10 @@ bool uroce_group_has(const struct uroce_dev *dev, const struct uroce_pkt *pkt);
 enum uroce_verdict uroce_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt,
 				       struct rte_mbuf *mbuf, bool is_first);
 
+/**
+ * The worker is about to send these frames of a datagram QP: members on the device get a copy of those
+ * that are for their group, as they would from the network.
+ */
+void uroce_group_loop_back(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb);
+
 #endif /* UROCE_DATAPATH_GROUP_H */

@@ -17,6 +17,7 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include "datapath/group.h"
 #include "datapath/guard.h"
 #include "datapath/round.h"
 #include "mem/copy.h"
@@ -194,6 +195,8 @@ ask(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned max)
 	tx->nb_spare -= nb;
 	/* also after none: a request that could not be sent fails now */
 	uroce_qpc_sent(&qpr->qpc, worker->now_ns);
+	if (qpr->qpc.type == IBV_QPT_UD)
+		uroce_group_loop_back(worker, &tx->pending[tx->nb_pending - nb], nb);
 	return nb;
 }
 

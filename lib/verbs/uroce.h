@@ -484,8 +484,8 @@ int uroce_destroy_ah(struct ibv_ah *ah);
 /**
  * Let a datagram QP receive what is sent to a group. Each member gets a copy, into a receive request of
  * its own, if its Q_Key matches. Doing so again changes nothing. To send, make an address handle of the
- * group's GID, and send to QPN 0xffffff. What a device sends does not come back to its own members,
- * unless the network sends it back.
+ * group's GID, and send to QPN 0xffffff. Members on the sender's own device get their copies, too, the
+ * sender not excepted.
  *
  * Where the kernel owns the interface (AF_PACKET, AF_XDP), it joins the group, and tells routers and
  * switches by IGMP or MLD. For other ports nobody does.

@@ -16,6 +16,7 @@
 #define QKEY 0x1234u
 #define GRH  40
 #define LEN  200
+#define SRC  40000 /* behind the receive buffers */
 
 static const uint8_t group[16] = { [10] = 0xff, 0xff, 239, 1, 2, 3 };
 static const uint8_t group6[16] = { 0xff, 0x15, [15] = 7 };
@@ -76,7 +77,7 @@ static void
 post(const uint8_t gid[16])
 {
 	struct ibv_ah_attr av = { .is_global = 1, .port_num = 1 };
-	struct ibv_sge sge = { .addr = (uintptr_t)a->buf, .length = LEN, .lkey = a->key };
+	struct ibv_sge sge = { .addr = (uintptr_t)a->buf + SRC, .length = LEN, .lkey = a->key };
 	const struct ibv_send_wr wr = {
 		.sg_list = &sge,
 		.num_sge = 1,
@@ -107,7 +108,7 @@ nb_received(struct rig_qp *qp)
 	for (int i = 0; i < nb; i++) {
 		assert_int_equal(wc[i].status, IBV_WC_SUCCESS);
 		assert_int_equal(wc[i].byte_len, GRH + LEN);
-		rig_check(qp, (uint32_t)wc[i].wr_id * 512 + GRH, a, 0, LEN);
+		rig_check(qp, (uint32_t)wc[i].wr_id * 512 + GRH, a, SRC, LEN);
 	}
 	return nb;
 }
@@ -207,6 +208,34 @@ group__a_worker_that_is_away_overruns_alone(void **state)
 	free_member(qp[1], group);
 }
 
+/* What a device sends reaches its own members, the sender among them, on whatever worker. */
+static void
+group__members_at_home_get_theirs(void **state)
+{
+	struct rig_qp *other = datagram_qp(dev_a, 2);
+	struct rig_qp *far = member(0, group);
+
+	(void)state;
+	assert_int_equal(uroce_dev_attach_mcast(dev_a, &a->qpr, group), 0);
+	assert_int_equal(uroce_dev_attach_mcast(dev_a, &other->qpr, group), 0);
+	post(group);
+	assert_int_equal(nb_received(a), 1);
+	rig_drive(dev_a);
+	rig_drive(dev_b);
+	assert_int_equal(nb_received(other), 1);
+	assert_int_equal(nb_received(far), 1);
+	/* nobody at home is in this one */
+	post(group6);
+	rig_drive(dev_a);
+	assert_int_equal(nb_received(a), 0);
+	assert_int_equal(uroce_dev_detach_mcast(dev_a, &a->qpr, group), 0);
+	assert_int_equal(uroce_dev_detach_mcast(dev_a, &other->qpr, group), 0);
+	rig_qp_free(other);
+	free_member(far, group);
+	rig_drive(dev_b);
+	assert_int_equal(nb_away(dev_a), 0);
+}
+
 static void
 group_mac__follows_from_the_gid(void **state)
 {
@@ -257,6 +286,7 @@ main(void)
 		cmocka_unit_test(group__without_members_the_frame_is_a_strangers),
 		cmocka_unit_test(group__who_left_meanwhile_gets_nothing),
 		cmocka_unit_test(group__a_worker_that_is_away_overruns_alone),
+		cmocka_unit_test(group__members_at_home_get_theirs),
 		cmocka_unit_test(group_mac__follows_from_the_gid),
 	};
 
