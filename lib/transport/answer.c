@@ -181,7 +181,7 @@ keep_waiting(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	uroce_repair_progress(qpc, now_ns);
 	if (qpc->req.ack_deadline != UROCE_NEVER)
-		qpc->req.ack_deadline = now_ns + qpc->ack_timeout_ns;
+		uroce_req_arm(qpc, now_ns);
 }
 
 enum uroce_verdict

@@ -116,7 +116,8 @@ repair(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (qpc->req.is_repairing || qpc->req.is_rnr_wait)
 		return;
 	qpc->req.is_repairing = true;
-	uroce_req_retry(qpc, now_ns);
+	uroce_req_rewind(qpc);
+	uroce_req_arm(qpc, now_ns);
 }
 
 static enum uroce_verdict

@@ -225,6 +225,7 @@ struct uroce_req {
 	bool is_draining;      /* SQD, requests begun not yet complete */
 	bool is_local_done;    /* a local request was executed, and may be complete */
 	uint64_t ack_deadline; /* UROCE_NEVER: nothing outstanding, or no timeout */
+	uint64_t armed_ns;     /* when that was set */
 	uint64_t rnr_deadline; /* valid with is_rnr_wait */
 	struct uroce_repair repair;
 	struct uroce_answers answers;

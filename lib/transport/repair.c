@@ -199,7 +199,7 @@ uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 	}
 	if (repair->nb_probes < BACKOFF_MAX)
 		repair->nb_probes++;
-	qpc->req.rtt.sample_ns = 0;
+	qpc->req.rtt.is_doubtful = true;
 	arm(qpc, now_ns);
 }
 
@@ -336,8 +336,7 @@ uroce_repair_sent(struct uroce_qpc *qpc, uint32_t max_psn, uint64_t now_ns)
 		const uint32_t psn =
 			uroce_psn_add(req->max_psn, UROCE_PSN_MASK - req->since_ack_req);
 
-		req->rtt.sample_psn = uroce_answer_first(qpc, psn);
-		req->rtt.sample_ns = now_ns;
+		uroce_rtt_begin(&req->rtt, uroce_answer_first(qpc, psn), now_ns);
 	}
 	if (req->repair.probe_deadline == UROCE_NEVER)
 		arm(qpc, now_ns);

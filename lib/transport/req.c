@@ -113,6 +113,23 @@ uroce_req_rewind(struct uroce_qpc *qpc)
 }
 
 void
+uroce_req_arm(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint64_t timeout_ns = qpc->ack_timeout_ns;
+	const unsigned nb_timeouts = qpc->attr.retry_cnt - req->retry_left;
+
+	req->armed_ns = now_ns;
+	if (!timeout_ns)
+		req->ack_deadline = UROCE_NEVER;
+	else if (qpc->is_req_gbn)
+		req->ack_deadline = now_ns + timeout_ns;
+	else
+		req->ack_deadline =
+			now_ns + uroce_rtt_timeout_ns(&req->rtt, timeout_ns, nb_timeouts);
+}
+
+void
 uroce_req_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
@@ -127,10 +144,10 @@ uroce_req_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	}
 	req->is_repairing = false;
 	uroce_repair_progress(qpc, now_ns);
-	if (req->una_psn == req->max_psn || !qpc->ack_timeout_ns)
+	if (req->una_psn == req->max_psn)
 		req->ack_deadline = UROCE_NEVER;
 	else
-		req->ack_deadline = now_ns + qpc->ack_timeout_ns;
+		uroce_req_arm(qpc, now_ns);
 }
 
 void
@@ -164,7 +181,7 @@ uroce_req_retry(struct uroce_qpc *qpc, uint64_t now_ns)
 	}
 	req->retry_left--;
 	uroce_req_rewind(qpc);
-	req->ack_deadline = qpc->ack_timeout_ns ? now_ns + qpc->ack_timeout_ns : UROCE_NEVER;
+	uroce_req_arm(qpc, now_ns);
 }
 
 void
@@ -174,13 +191,19 @@ uroce_req_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	if (req->is_rnr_wait && now_ns >= req->rnr_deadline) {
 		req->is_rnr_wait = false;
-		if (req->una_psn != req->max_psn && qpc->ack_timeout_ns)
-			req->ack_deadline = now_ns + qpc->ack_timeout_ns;
+		if (req->una_psn != req->max_psn)
+			uroce_req_arm(qpc, now_ns);
 	}
 	if (now_ns >= req->ack_deadline) {
+		const uint64_t sent_ns = req->rtt.sample_ns ? req->rtt.sample_ns : req->armed_ns;
+
 		qpc->stats.timeouts++;
 		req->is_repairing = false;
 		uroce_req_retry(qpc, now_ns);
+		if (qpc->is_req_gbn || qpc->state == IBV_QPS_ERR)
+			return;
+		uroce_rtt_begin(&req->rtt, req->una_psn, sent_ns);
+		req->rtt.is_doubtful = true;
 	}
 }
 
@@ -644,8 +667,8 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 		uroce_txd_charge(qpc, &out[nb++], now_ns);
 	uroce_repair_sent(qpc, max_psn, now_ns);
 	if (nb && (req->ack_deadline == UROCE_NEVER || !is_answer_due) &&
-	    uroce_qpc_is_reliable(qpc) && qpc->ack_timeout_ns)
-		req->ack_deadline = now_ns + qpc->ack_timeout_ns;
+	    uroce_qpc_is_reliable(qpc))
+		uroce_req_arm(qpc, now_ns);
 	if (req->is_local_done)
 		uroce_comp_retire_local(qpc, now_ns);
 	/* packets of the same request may be among those built: not before they are gathered */

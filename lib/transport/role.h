@@ -52,7 +52,10 @@ void uroce_req_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns);
 /** Send again from una_psn on (go back N). */
 void uroce_req_rewind(struct uroce_qpc *qpc);
 
-/** A retry is due: rewind, or end in IBV_WC_RETRY_EXC_ERR when none is left. */
+/** The ACK timer runs from now on, if there is one. */
+void uroce_req_arm(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** A timeout: rewind, or end in IBV_WC_RETRY_EXC_ERR when none is left. */
 void uroce_req_retry(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** The peer moved us forward: full retry counters, timer from now on. */

@@ -5,7 +5,11 @@
 /**
  * @file
  * The round trip of a QP, from packets that asked for an ACK. One sample is under way at a time, and
- * it is thrown away when anything is sent again (Karn's rule).
+ * it is thrown away when something was lost and is sent again (Karn's rule).
+ *
+ * When nothing came in time and we ask again, whatever comes then may answer either. Nothing is learnt
+ * from it about the mean, but it is a bound of what an answer may take: until there is a sample
+ * without doubt, that much time is given. So a round trip that has become much longer is found out.
  */
 
 #include <stdbool.h>
@@ -15,10 +19,22 @@ struct uroce_rtt {
 	uint32_t mean_ns;    /* smoothed; 0: not measured yet */
 	uint32_t var_ns;     /* smoothed deviation from it */
 	uint32_t min_ns;     /* shortest seen */
+	uint32_t late_ns;    /* no answer took longer that came after we asked again; 0: none did */
 	uint32_t sample_psn; /* valid with sample_ns */
+	bool is_doubtful;    /* with sample_ns: we asked again since it was sent */
 	uint64_t sample_ns;  /* when it was sent; 0: no sample is under way */
 };
 
+/** A sample begins. */
+static inline void
+uroce_rtt_begin(struct uroce_rtt *rtt, uint32_t psn, uint64_t now_ns)
+{
+	rtt->sample_psn = psn;
+	rtt->sample_ns = now_ns;
+	rtt->is_doubtful = false;
+}
+
+/** The answer to a sample came, after so long. */
 static inline void
 uroce_rtt_note(struct uroce_rtt *rtt, uint64_t ns)
 {
@@ -27,6 +43,11 @@ uroce_rtt_note(struct uroce_rtt *rtt, uint64_t ns)
 		now_ns > rtt->mean_ns ? now_ns - rtt->mean_ns : rtt->mean_ns - now_ns;
 
 	rtt->sample_ns = 0;
+	if (rtt->is_doubtful) {
+		rtt->late_ns = now_ns;
+		return;
+	}
+	rtt->late_ns = 0;
 	if (!rtt->mean_ns) {
 		rtt->mean_ns = now_ns ? now_ns : 1;
 		rtt->var_ns = now_ns / 2;
@@ -44,8 +65,27 @@ static inline uint64_t
 uroce_rtt_probe_ns(const struct uroce_rtt *rtt)
 {
 	const uint64_t spread = UINT64_C(4) * rtt->var_ns;
+	const uint64_t late_ns = rtt->late_ns + rtt->late_ns / 4;
+	const uint64_t ns = rtt->mean_ns + (spread > rtt->mean_ns ? spread : rtt->mean_ns) + 1000;
 
-	return rtt->mean_ns + (spread > rtt->mean_ns ? spread : rtt->mean_ns) + 1000;
+	return late_ns > ns ? late_ns : ns;
+}
+
+/**
+ * How long to wait for an answer before that is a timeout, of which `retry_cnt` more may follow: the
+ * time that the attribute says, or up to four times that [IBA 9.7.6.1.3], if it takes longer to ask
+ * again and be answered. Where nothing is known, each timeout in a row doubles it.
+ */
+static inline uint64_t
+uroce_rtt_timeout_ns(const struct uroce_rtt *rtt, uint64_t timeout_ns, unsigned nb_timeouts)
+{
+	const bool is_known = rtt->mean_ns || rtt->late_ns;
+	const uint64_t ns = is_known ? 2 * uroce_rtt_probe_ns(rtt)
+				     : timeout_ns << (nb_timeouts < 2 ? nb_timeouts : 2);
+
+	if (ns <= timeout_ns)
+		return timeout_ns;
+	return ns < 4 * timeout_ns ? ns : 4 * timeout_ns;
 }
 
 #endif /* UROCE_TRANSPORT_RTT_H */

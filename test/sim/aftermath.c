@@ -149,7 +149,7 @@ oracle_reborn(struct qp *qp)
 	qp->is_marked = false;
 	qp->cnp_ns = 0;
 	qp->paced_bps = 0;
-	qp->retries_seen = qp->retries_now = qp->qpc.stats.timeouts + qp->qpc.stats.naks_seq;
+	qp->retries_seen = qp->retries_now = qp->qpc.stats.timeouts;
 	qp->rnr_seen = qp->rnr_now = qp->qpc.stats.naks_rnr;
 }
 

@@ -102,7 +102,7 @@ is_excused(const struct qp *qp)
 static bool
 is_retry_spent(const struct qp *qp, bool is_withdrawn)
 {
-	const uint64_t nb = qp->qpc.stats.timeouts + qp->qpc.stats.naks_seq - qp->retries_seen;
+	const uint64_t nb = qp->qpc.stats.timeouts - qp->retries_seen;
 
 	return nb >= qp->conf.retry_cnt + 1u && (is_withdrawn || is_excused(qp));
 }

@@ -234,7 +234,7 @@ is_connected(const struct qp *qp)
 static uint64_t
 retries_of(const struct qp *qp)
 {
-	return qp->qpc.stats.timeouts + qp->qpc.stats.naks_seq;
+	return qp->qpc.stats.timeouts;
 }
 
 /* Most time that may pass without progress while packets are on the wire. */

@@ -188,7 +188,7 @@ struct qp {
 	uint64_t progress_ns;
 	uint64_t done_ns;        /* of the last acknowledgement */
 	uint64_t spurious_early; /* of its first 1000 packets, those that arrived again */
-	uint64_t retries_seen;   /* timeouts and NAKs up to the last progress */
+	uint64_t retries_seen;   /* timeouts up to the last progress */
 	uint64_t rnr_seen;
 	uint64_t retries_now; /* as they were after the last call */
 	uint64_t rnr_now;

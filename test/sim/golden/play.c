@@ -164,7 +164,9 @@ set_stage(struct stage *stage)
 	for (unsigned i = 0; i < 2; i++) {
 		struct host *host = world_add_host(world);
 
-		host->link.delay_ns = 500;
+		host->link.delay_ns = (uint32_t)number(stage, "delay_us", 0) * 1000;
+		if (!host->link.delay_ns)
+			host->link.delay_ns = 500;
 		host->link.rate_bps = number(stage, "mbps", 0) * 1000000;
 		host->burst = (uint32_t)number(stage, "burst", 32);
 		if (option(stage, "hold"))
@@ -431,7 +433,7 @@ do_post(struct stage *stage)
 		     (has_word(stage, "signaled") ? IBV_SEND_SIGNALED : 0);
 	req->compare_add = number(stage, "add", number(stage, "compare", 0));
 	req->swap = number(stage, "swap", 0);
-	req->local = ANSWER_AT + nth * 2048;
+	req->local = ANSWER_AT + (uint32_t)number(stage, "at", nth * 2048);
 	req->land = request_is_atomic(req) ? 8 * (uint32_t)number(stage, "word", 0)
 					   : LAND_AT + (uint32_t)number(stage, "land", 0);
 	if (req->opcode == IBV_WR_RDMA_READ) {

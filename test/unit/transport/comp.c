@@ -423,11 +423,11 @@ comp_recv__repeated_sequence_nak_is_one_repair(void **state)
 	expect_sent("A>B WRITE_MIDDLE psn 1\nA>B WRITE_MIDDLE psn 2\nA>B WRITE_LAST psn 3 A\n");
 	assert_int_equal(nak(1, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_NAK_SEQ);
 	expect_sent("");
-	assert_int_equal(pair.host[A].qpc.req.retry_left, 6);
+	assert_int_equal(pair.host[A].qpc.req.retry_left, 7);
 	/* a new place, a new repair; and what lies before it counts as progress */
 	assert_int_equal(nak(2, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_NAK_SEQ);
 	expect_sent("A>B WRITE_MIDDLE psn 2\nA>B WRITE_LAST psn 3 A\n");
-	assert_int_equal(pair.host[A].qpc.req.retry_left, 6);
+	assert_int_equal(pair.host[A].qpc.req.retry_left, 7);
 }
 
 static void
@@ -445,13 +445,18 @@ comp_recv__repair_that_was_lost_is_repaired_after_the_timeout(void **state)
 }
 
 static void
-comp_recv__sequence_naks_without_end_exhaust_the_retries(void **state)
+comp_recv__sequence_naks_do_not_use_up_the_retries(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
 	conf.retry_cnt = 1;
 	pair_open(&pair, &conf);
 	post_and_flush(IBV_WR_RDMA_WRITE, 4096);
+	nak(0, UROCE_NAK_PSN_SEQ);
+	pair_flush(&pair, A);
+	pair_wait(&pair, A, uroce_ack_timeout_ns(14));
+	pair_expect_done(&pair, A, "");
+	/* a peer that does nothing else than that is given up like one that is silent */
 	nak(0, UROCE_NAK_PSN_SEQ);
 	pair_flush(&pair, A);
 	pair_wait(&pair, A, uroce_ack_timeout_ns(14));
@@ -641,7 +646,7 @@ main(void)
 		COMP_TEST(comp_recv__credits_of_an_ack_are_not_looked_at),
 		COMP_TEST(comp_recv__repeated_sequence_nak_is_one_repair),
 		COMP_TEST(comp_recv__repair_that_was_lost_is_repaired_after_the_timeout),
-		cmocka_unit_test(comp_recv__sequence_naks_without_end_exhaust_the_retries),
+		cmocka_unit_test(comp_recv__sequence_naks_do_not_use_up_the_retries),
 		cmocka_unit_test(comp_recv__response_that_does_not_fit_its_request),
 		COMP_TEST(comp_recv__ack_for_a_read_is_an_implied_nak),
 		cmocka_unit_test(comp_recv__answer_to_refused_local_memory),

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The round trip, and the times that are derived from it. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "transport/rtt.h"
+
+#define T 65536
+
+static void
+sample(struct uroce_rtt *rtt, uint64_t ns, bool is_doubtful)
+{
+	uroce_rtt_begin(rtt, 7, 1000);
+	rtt->is_doubtful = is_doubtful;
+	uroce_rtt_note(rtt, ns);
+	assert_int_equal(rtt->sample_ns, 0);
+}
+
+static void
+rtt_note__first_sample_is_the_mean(void **state)
+{
+	struct uroce_rtt rtt = { 0 };
+
+	(void)state;
+	sample(&rtt, 8000, false);
+	assert_int_equal(rtt.mean_ns, 8000);
+	assert_int_equal(rtt.var_ns, 4000);
+	assert_int_equal(rtt.min_ns, 8000);
+	sample(&rtt, 16000, false);
+	assert_int_equal(rtt.mean_ns, 9000);
+	assert_int_equal(rtt.min_ns, 8000);
+}
+
+static void
+rtt_note__doubtful_sample_is_a_bound_until_there_is_a_better_one(void **state)
+{
+	struct uroce_rtt rtt = { 0 };
+
+	(void)state;
+	sample(&rtt, 8000, false);
+	sample(&rtt, 80000, true);
+	assert_int_equal(rtt.mean_ns, 8000);
+	assert_int_equal(uroce_rtt_probe_ns(&rtt), 100000);
+	sample(&rtt, 8000, false);
+	assert_true(uroce_rtt_probe_ns(&rtt) < 32000);
+}
+
+static void
+rtt_timeout__is_what_the_attribute_says_or_up_to_four_times_that(void **state)
+{
+	struct uroce_rtt rtt = { 0 };
+
+	(void)state;
+	sample(&rtt, 2000, false);
+	assert_int_equal(uroce_rtt_timeout_ns(&rtt, T, 0), T);
+	assert_int_equal(uroce_rtt_timeout_ns(&rtt, T, 7), T);
+	rtt = (struct uroce_rtt){ 0 };
+	sample(&rtt, T / 2, false);
+	assert_true(uroce_rtt_timeout_ns(&rtt, T, 0) > 2 * T);
+	assert_true(uroce_rtt_timeout_ns(&rtt, T, 0) < 4 * T);
+	sample(&rtt, 100 * T, true);
+	assert_int_equal(uroce_rtt_timeout_ns(&rtt, T, 0), 4 * T);
+}
+
+static void
+rtt_timeout__of_the_unknown_doubles_in_a_row(void **state)
+{
+	const struct uroce_rtt rtt = { 0 };
+
+	(void)state;
+	assert_int_equal(uroce_rtt_timeout_ns(&rtt, T, 0), T);
+	assert_int_equal(uroce_rtt_timeout_ns(&rtt, T, 1), 2 * T);
+	assert_int_equal(uroce_rtt_timeout_ns(&rtt, T, 2), 4 * T);
+	assert_int_equal(uroce_rtt_timeout_ns(&rtt, T, 7), 4 * T);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rtt_note__first_sample_is_the_mean),
+		cmocka_unit_test(rtt_note__doubtful_sample_is_a_bound_until_there_is_a_better_one),
+		cmocka_unit_test(rtt_timeout__is_what_the_attribute_says_or_up_to_four_times_that),
+		cmocka_unit_test(rtt_timeout__of_the_unknown_doubles_in_a_row),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
