@@ -229,6 +229,34 @@ path_set_len__copies_are_what_put_writes(void **state)
 	}
 }
 
+/* The path of one traffic class, set to that of another, is the path of the other. */
+static void
+path_set_tclass__is_as_if_made_with_it(void **state)
+{
+	static const uint8_t tclasses[] = { 0x00, 0x02, 0x03, 0x6a, 0xc0, 0xff };
+
+	(void)state;
+	for (size_t i = 0; i < NB_KINDS; i++) {
+		for (size_t k = 0; k < sizeof(tclasses); k++) {
+			struct frame_conf kind = kinds[i];
+			struct uroce_path path, other;
+			uint8_t hdr[2][UROCE_HDR_MAX] = { { 0 } };
+			uint32_t icrc[2];
+
+			init_path(&path, &kind);
+			assert_int_equal(uroce_path_tclass(&path), kind.tclass);
+			kind.tclass = tclasses[k];
+			init_path(&other, &kind);
+			uroce_path_set_tclass(&path, tclasses[k]);
+			assert_int_equal(uroce_path_tclass(&path), tclasses[k]);
+			uroce_path_put(&path, hdr[0], 1040, &icrc[0]);
+			uroce_path_put(&other, hdr[1], 1040, &icrc[1]);
+			assert_memory_equal(hdr[0], hdr[1], sizeof(hdr[0]));
+			assert_int_equal(icrc[0], icrc[1]);
+		}
+	}
+}
+
 static void
 path_init__hop_limit_0_is_sent_as_64(void **state)
 {
@@ -293,6 +321,7 @@ main(void)
 		cmocka_unit_test(path_put__ipv4_checksum_for_all_lengths),
 		cmocka_unit_test(path_put__same_path_different_lengths_in_turn),
 		cmocka_unit_test(path_set_len__copies_are_what_put_writes),
+		cmocka_unit_test(path_set_tclass__is_as_if_made_with_it),
 		cmocka_unit_test(path_init__hop_limit_0_is_sent_as_64),
 		cmocka_unit_test(path_init__flow_label_has_20_bits),
 		cmocka_unit_test(bth_put__keeps_migreq_and_sets_the_pad),
