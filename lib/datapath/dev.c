@@ -124,13 +124,14 @@ set_limits(struct uroce_dev *dev)
 static int
 set_rate(struct uroce_dev *dev)
 {
-	struct uroce_cc_conf *cc = &dev->conf.cc;
+	struct uroce_cc_conf *cc = &dev->cc;
 	struct rte_eth_link link = { .link_speed = RTE_ETH_SPEED_NUM_NONE };
 	const char *wrong;
 
-	if (!cc->ops || cc->rate_mbps)
-		return 0;
-	if (rte_eth_link_get_nowait(dev->port->id, &link) == 0 &&
+	*cc = dev->conf.cc;
+	if (!cc->ops)
+		(void)uroce_cc_find("dcqcn", &cc->ops);
+	if (!cc->rate_mbps && rte_eth_link_get_nowait(dev->port->id, &link) == 0 &&
 	    link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		cc->rate_mbps = link.link_speed;
 	wrong = uroce_cc_conf_check(cc);

@@ -41,6 +41,7 @@ struct uroce_dev {
 	uint8_t mac[6];
 	uint16_t pkeys[1]; /* { 0xffff } */
 	struct uroce_qpc_limits limits;
+	struct uroce_cc_conf cc; /* with an algorithm in any case: for QPs that have one */
 	struct uroce_qpn_table *qpns;
 	struct uroce_mr_table *mrs;      /* add, invalidate, free under `lock` */
 	struct uroce_srq_table *srqs;    /* XRC: each in a struct uroce_srqr; as `mrs` */

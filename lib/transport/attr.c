@@ -280,6 +280,15 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 	return 0;
 }
 
+int
+uroce_qpc_set_cc(struct uroce_qpc *qpc, const struct uroce_cc_conf *conf)
+{
+	if (qpc->type == IBV_QPT_UD || qpc->state > IBV_QPS_INIT)
+		return -EINVAL;
+	uroce_cc_init(&qpc->cc, conf);
+	return 0;
+}
+
 void
 uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr)
 {

@@ -366,6 +366,13 @@ int uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int 
  */
 int uroce_qpc_cancel(struct uroce_qpc *qpc, uint64_t wr_id);
 
+/**
+ * Choose congestion control for this QP, in RESET or INIT: before it has a path. It outlives a reset.
+ * @param conf  borrowed for the context's life; NULL: none
+ * @return 0 or -EINVAL: in another state, or a QP for datagrams
+ */
+int uroce_qpc_set_cc(struct uroce_qpc *qpc, const struct uroce_cc_conf *conf);
+
 /** All attributes as they now are (cap excepted: the owner knows it). */
 void uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr);
 

@@ -132,7 +132,7 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev)
 		.mrs = dev->mrs,
 		.rd_pool = uroce_worker_rd_pool(send_cq->worker),
 		.hold = uroce_worker_hold(send_cq->worker),
-		.cc = &dev->conf.cc,
+		.cc = dev->conf.cc.ops ? &dev->cc : NULL,
 		.limits = &dev->limits,
 		.pkeys = dev->pkeys,
 		.cookie = qp,

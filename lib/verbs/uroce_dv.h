@@ -67,6 +67,37 @@ uroce_dv_set_flush(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr, 
  */
 int uroce_qp_cancel_posted_send_wrs(struct ibv_qp *qp, uint64_t wr_id);
 
+/** What congestion control makes of a QP. */
+struct uroce_dv_cc {
+	const char *name;      /* "none", "dcqcn" */
+	uint64_t rate_bps;     /* what it may send now, bit/s; 0: it is not limited */
+	uint64_t target_bps;   /* where that goes to; 0: it is not limited */
+	uint64_t ce_marked;    /* packets received that a switch had marked */
+	uint64_t cnps_sent;    /* to the peer, because of them */
+	uint64_t cnps_handled; /* of the peer, which lowered the rate */
+};
+
+/**
+ * Choose congestion control for a connected QP (RC, UC, XRC) in RESET or INIT, other than key `cc` of its
+ * device says. The parameters are the device's. A reset keeps the choice.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  `name` may be reused on return.
+ * @return 0, or EINVAL: no such algorithm, another state, a QP for datagrams
+ */
+int uroce_qp_set_cc(struct ibv_qp *qp, const char *name);
+
+/**
+ * How a QP fares.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  Written on success only; `name` in it is the library's, for good.
+ * @return 0, or EINVAL: `qp` or `cc` is NULL
+ */
+int uroce_qp_query_cc(struct ibv_qp *qp, struct uroce_dv_cc *cc);
+
 #ifdef __cplusplus
 }
 #endif

@@ -96,7 +96,7 @@ paced__the_port_says_how_fast_it_is(void **state)
 	(void)state;
 	rig_wire("pc", "pd", 1, 0);
 	dev = rig_dev("net_ring_pc,addr=192.0.2.1/24,drive=none,cc=dcqcn");
-	assert_true(dev->conf.cc.rate_mbps > 0);
+	assert_true(dev->cc.rate_mbps > 0);
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
 
