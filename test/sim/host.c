@@ -244,6 +244,7 @@ send_burst(struct world *world, struct qp *qp)
 		frames[i] = frame_take(&world->frames);
 		txd[i].hdr = frames[i]->bytes;
 	}
+	qp->asked_state = qp->qpc.state;
 	const unsigned nb = uroce_qpc_send(&qp->qpc, txd, burst, world->now_ns);
 
 	oracle_check(qp);

@@ -546,9 +546,10 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 			       pkt->psn);
 		return;
 	}
-	if (qp->qpc.state != IBV_QPS_RTS && qp->qpc.state != IBV_QPS_SQD)
+	/* a response behind it in the same burst may have failed */
+	if (qp->asked_state != IBV_QPS_RTS && qp->asked_state != IBV_QPS_SQD)
 		world_complain(world, "qp 0x%x sends a request in state %u", qp->qpn,
-			       qp->qpc.state);
+			       qp->asked_state);
 	/* its payload is somebody's memory until the frame is built */
 	if (req - qp->reqs < (ptrdiff_t)qp->done)
 		world_complain(world, "qp 0x%x: request %u is complete, and its memory is lent",

@@ -195,9 +195,10 @@ struct qp {
 	bool has_failed; /* a request ended in an error: from now on all is flushed */
 	bool has_recv_failed[XRC_SRQS]; /* XRC: by the queue, each of which is in order */
 	bool has_drained;               /* SQ_DRAINED came with the last call */
-	bool is_last_wqe;               /* LAST_WQE_REACHED came */
-	bool is_drained;                /* it came since the QP is in SQD */
-	uint32_t nb_est;                /* COMM_EST came so often */
+	uint8_t asked_state; /* enum ibv_qp_state, when it was asked for the frames that leave now */
+	bool is_last_wqe;    /* LAST_WQE_REACHED came */
+	bool is_drained;     /* it came since the QP is in SQD */
+	uint32_t nb_est;     /* COMM_EST came so often */
 	uint32_t nb_flushed_recv;
 	/* the oracle's: congestion control */
 	bool is_marked;     /* CE came since the last CNP */
