@@ -50,11 +50,14 @@ uroce_local_execute(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe)
 int
 uroce_qpc_cancel(struct uroce_qpc *qpc, uint64_t wr_id)
 {
-	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
 	int nb = 0;
 
 	if (qpc->state != IBV_QPS_SQD)
 		return -EINVAL;
+	if (!qpc->sq) /* an XRC target has nothing to cancel */
+		return 0;
+	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
+
 	for (uint32_t idx = qpc->req.begun_idx; idx != head; idx++) {
 		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, idx);
 

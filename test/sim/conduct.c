@@ -123,6 +123,8 @@ conduct_cancel(struct qp *qp)
 	const bool is_sqd = qp->qpc.state == IBV_QPS_SQD;
 	uint32_t nth;
 
+	if (!qp->qpc.sq && is_sqd && uroce_qpc_cancel(&qp->qpc, 0))
+		world_complain(qp->world, "qp 0x%x has no requests, and cancels some", qp->qpn);
 	if (!qp->nb_posted || !qp->qpc.sq)
 		return false;
 	nth = rng_below(rng, qp->nb_posted);

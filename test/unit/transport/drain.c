@@ -106,6 +106,20 @@ req_send__drain_of_an_idle_queue_is_done_at_once(void **state)
 }
 
 static void
+attr_modify__event_of_a_drained_queue_is_asked_for_each_time(void **state)
+{
+	(void)state;
+	open_pair(NULL);
+	set_sqd(true);
+	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
+	pair_set_state(&pair, A, IBV_QPS_RTS);
+	/* without the attribute nobody asks */
+	pair_set_state(&pair, A, IBV_QPS_SQD);
+	assert_int_equal(pair_events(&pair, A), 0);
+	pair_close(&pair);
+}
+
+static void
 req_send__drain_given_up_raises_nothing(void **state)
 {
 	(void)state;
@@ -142,6 +156,7 @@ main(void)
 		cmocka_unit_test(req_send__drain_finishes_what_was_begun),
 		cmocka_unit_test(req_send__drain_behind_a_packet_that_did_not_ask),
 		cmocka_unit_test(req_send__drain_of_an_idle_queue_is_done_at_once),
+		cmocka_unit_test(attr_modify__event_of_a_drained_queue_is_asked_for_each_time),
 		cmocka_unit_test(req_send__drain_given_up_raises_nothing),
 		cmocka_unit_test(req_send__drain_waits_for_reads),
 	};

@@ -212,6 +212,7 @@ xrc__states_of_a_target_without_a_send_queue(void **state)
 	(void)state;
 	assert_int_equal(pair_modify(&pair, B, &sqd, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
 	assert_int_equal(pair_events(&pair, B), UROCE_QPC_SQ_DRAINED);
+	assert_int_equal(uroce_qpc_cancel(&pair.host[B].qpc, 0), 0);
 	/* it goes on serving */
 	pair_post_recv(&pair, B, 0, 100);
 	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 10 });
