@@ -101,6 +101,14 @@ report_hole(struct uroce_resp *resp, uint64_t now_ns)
 		resp->nak_deadline = resp->late.since_ns + delay_ns;
 }
 
+static void
+note_dropped(struct uroce_resp *resp, uint32_t end_psn)
+{
+	if (!resp->has_dropped || uroce_psn_before(resp->dropped_psn, end_psn))
+		resp->dropped_psn = end_psn;
+	resp->has_dropped = true;
+}
+
 enum uroce_verdict
 uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -113,6 +121,8 @@ uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 		return verdict;
 	if (qpc->hold && !qpc->is_resp_gbn && ahead < UROCE_GAP_PSNS)
 		verdict = place_or_hold(qpc, pkt, ahead);
+	if (verdict == UROCE_VERDICT_PSN_GAP)
+		note_dropped(resp, uroce_psn_add(pkt->psn, 1));
 	report_hole(resp, now_ns);
 	return verdict;
 }
@@ -212,8 +222,8 @@ drain(struct uroce_qpc *qpc, uint64_t now_ns)
 	return true;
 }
 
-enum uroce_verdict
-uroce_early_fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+static enum uroce_verdict
+fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	const uint32_t psn = resp->epsn;
@@ -240,5 +250,23 @@ uroce_early_fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 		resp->late.since_ns = now_ns;
 		resp->nak_deadline = now_ns + resp->fill_ns + uroce_late_delay_ns(&resp->late);
 	}
+	return verdict;
+}
+
+enum uroce_verdict
+uroce_early_fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const bool is_reported = resp->is_nak_sent && !resp->has_aeth;
+	const enum uroce_verdict verdict = fill(qpc, pkt, now_ns);
+
+	if (!resp->has_dropped)
+		return verdict;
+	/* a peer that was told of the hole sends all that was behind it again; one that was not ... */
+	if (is_reported || verdict != UROCE_VERDICT_REQUEST ||
+	    !uroce_psn_before(resp->epsn, resp->dropped_psn))
+		resp->has_dropped = false;
+	else
+		owe_seq_nak(resp);
 	return verdict;
 }

@@ -243,7 +243,9 @@ struct uroce_resp {
 	bool is_rnr_sent;      /* and it was an RNR NAK: what is ahead will be sent again */
 	bool is_fill_doubtful; /* the next packet tells what filled the last hole */
 	bool is_peer_gbn;      /* it repeats what we have: its NAKs are not delayed */
+	bool has_dropped;      /* something ahead of a hole was dropped */
 	uint32_t aeth_psn;     /* PSN of the pending AETH */
+	uint32_t dropped_psn;  /* with has_dropped: one past the newest of it */
 	uint32_t msg_len;      /* payload bytes received of this message */
 	uint32_t write_rkey;   /* WRITE being received */
 	uint32_t write_len;    /* bytes it announced */

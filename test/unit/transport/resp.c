@@ -79,10 +79,23 @@ resp_recv__half_of_the_circle_is_past_half_is_ahead(void **state)
 }
 
 static void
-resp_recv__nak_that_did_not_leave_is_overtaken_by_what_it_asks_for(void **state)
+resp_recv__nak_that_did_not_leave_asks_for_what_is_still_missing(void **state)
 {
 	(void)state;
 	write_only(1, 0, 5);
+	write_only(0, 0, 5);
+	/* PSN 1 was dropped, and nobody else would tell the peer */
+	expect_answer("B>A NAK_SEQ psn 1\n");
+	write_only(1, 0, 5);
+	expect_answer("B>A ACK psn 1\n");
+}
+
+static void
+resp_recv__nak_that_left_is_answered_by_all_that_was_dropped(void **state)
+{
+	(void)state;
+	write_only(2, 0, 5);
+	expect_answer("B>A NAK_SEQ psn 0\n");
 	write_only(0, 0, 5);
 	expect_answer("B>A ACK psn 0\n");
 }
@@ -595,7 +608,8 @@ main(void)
 		RESP_TEST(resp_recv__past_write_is_acked_not_rewritten),
 		RESP_TEST(resp_recv__write_ahead_gets_one_nak),
 		RESP_TEST(resp_recv__half_of_the_circle_is_past_half_is_ahead),
-		RESP_TEST(resp_recv__nak_that_did_not_leave_is_overtaken_by_what_it_asks_for),
+		RESP_TEST(resp_recv__nak_that_did_not_leave_asks_for_what_is_still_missing),
+		RESP_TEST(resp_recv__nak_that_left_is_answered_by_all_that_was_dropped),
 		RESP_TEST(resp_recv__nak_goes_instead_of_the_ack_before_it),
 		RESP_TEST(resp_recv__nak_that_did_not_leave_is_not_forgotten_for_an_ack),
 		RESP_TEST(resp_recv__duplicate_behind_a_nak_is_acked),
