@@ -68,6 +68,7 @@ pass_on(struct uroce_worker *worker, uint32_t workers, struct rte_mbuf *mbuf)
 		}
 		rte_mbuf_refcnt_update(mbuf, -1);
 		worker->stats.verdict[UROCE_VERDICT_OVERRUN]++;
+		worker->stats.rx_shared++;
 	}
 	return nb;
 }
@@ -99,6 +100,7 @@ uroce_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt, st
 	nb_hops = is_first ? pass_on(worker, others, mbuf) : 0;
 	if (verdict != UROCE_VERDICT_HOPPED) {
 		worker->stats.verdict[UROCE_VERDICT_HOPPED] += nb_hops;
+		worker->stats.rx_shared += nb_hops;
 		return verdict;
 	}
 	if (nb_hops == 0)
@@ -106,6 +108,7 @@ uroce_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt, st
 	/* theirs alone; the caller counts one of them */
 	rte_pktmbuf_free(mbuf);
 	worker->stats.verdict[UROCE_VERDICT_HOPPED] += nb_hops - 1;
+	worker->stats.rx_shared += nb_hops - 1;
 	return UROCE_VERDICT_HOPPED;
 }
 

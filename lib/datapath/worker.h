@@ -71,7 +71,9 @@ struct uroce_worker_stats {
 	uint64_t idle_rounds; /* nothing received, sent or expired */
 	uint64_t rx_frames;
 	uint64_t rx_linearised; /* chained frames copied into one segment */
-	uint64_t rx_copied;     /* frames that are kept in a copy: they were of another pool */
+	uint64_t
+		rx_shared; /* verdicts beyond one for each: of frames to groups, by other workers */
+	uint64_t rx_copied; /* frames that are kept in a copy: they were of another pool */
 	uint64_t tx_frames;
 	uint64_t tx_full;   /* rounds in which the port took fewer than offered */
 	uint64_t rx_marked; /* frames for a QP that a switch had marked (CE) */

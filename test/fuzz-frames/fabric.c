@@ -207,6 +207,17 @@ fabric_ip(enum host host, bool is_ipv6)
 	return ips[host][is_ipv6];
 }
 
+const uint8_t *
+fabric_group(bool is_ipv6)
+{
+	static const uint8_t groups[2][16] = {
+		{ [10] = 0xff, 0xff, 239, 1, 2, 3 },
+		{ 0xff, 0x15, [15] = 3 },
+	};
+
+	return groups[is_ipv6];
+}
+
 static bool
 start_eal(void)
 {
@@ -547,6 +558,7 @@ fabric_stats(const struct fabric *fabric)
 		sum.rx_linearised += one->rx_linearised;
 		sum.tx_frames += one->tx_frames;
 		sum.hops_in += one->hops_in;
+		sum.rx_shared += one->rx_shared;
 		sum.no_mbuf += one->no_mbuf;
 		for (unsigned v = 0; v < UROCE_VERDICT_NB; v++)
 			sum.verdict[v] += one->verdict[v];

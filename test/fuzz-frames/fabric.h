@@ -54,6 +54,9 @@ struct fabric {
 /** The address of a host, in the form of a GID. */
 const uint8_t *fabric_ip(enum host host, bool is_ipv6);
 
+/** The GID of a group that has members on the target. */
+const uint8_t *fabric_group(bool is_ipv6);
+
 /** EAL and both devices. @return false after one line on stderr */
 bool fabric_open(struct fabric *fabric, uint64_t seed);
 void fabric_close(struct fabric *fabric);

@@ -274,7 +274,7 @@ print_histogram(const struct uroce_worker_stats *stats)
 	return is_complete;
 }
 
-/* Each frame received got one verdict, and one more where it hopped. */
+/* Each frame received got one verdict, and one more for each time it hopped or was shared. */
 static bool
 is_account_balanced(const struct run *run, const struct uroce_worker_stats *stats)
 {
@@ -283,11 +283,12 @@ is_account_balanced(const struct run *run, const struct uroce_worker_stats *stat
 	for (unsigned v = 0; v < UROCE_VERDICT_NB; v++)
 		sum += stats->verdict[v];
 	printf("received %" PRIu64 ", verdicts %" PRIu64 " (%" PRIu64
-	       " hopped and got a second), sent to the target %" PRIu64 ", lost on the way %" PRIu64
-	       "\n",
-	       stats->rx_frames, sum, stats->verdict[UROCE_VERDICT_HOPPED], run->fabric.nb_sent,
-	       run->fabric.nb_lost);
-	return sum == stats->rx_frames + stats->hops_in &&
+	       " hopped and got a second, %" PRIu64
+	       " were for groups on both workers), sent to the "
+	       "target %" PRIu64 ", lost on the way %" PRIu64 "\n",
+	       stats->rx_frames, sum, stats->verdict[UROCE_VERDICT_HOPPED], stats->rx_shared,
+	       run->fabric.nb_sent, run->fabric.nb_lost);
+	return sum == stats->rx_frames + stats->hops_in + stats->rx_shared &&
 	       stats->hops_in == stats->verdict[UROCE_VERDICT_HOPPED] &&
 	       stats->rx_frames == run->fabric.nb_sent;
 }

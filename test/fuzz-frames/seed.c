@@ -10,6 +10,7 @@
 #include <string.h>
 #include <rte_common.h>
 
+#include "transport/mcast.h"
 #include "transport/role.h"
 #include "wire/icrc.h"
 #include "wire/psn.h"
@@ -296,23 +297,25 @@ plan_anything(const struct victim *victim, struct plan *plan, struct rng *rng)
 
 /* --- from plan to frame ------------------------------------------------------------------------ */
 
-/* The ghost's way to the target, made once for each family and each source port's worth of them. */
+/* The ghost's way to the target, or to a group that has members there; made once for each family. */
 static const struct uroce_path *
-ghost_path(bool is_ipv6)
+ghost_path(bool is_ipv6, bool is_group)
 {
-	static struct uroce_path paths[2];
+	static struct uroce_path paths[2][2];
+	struct uroce_path *path = &paths[is_group][is_ipv6];
 	struct uroce_path_conf conf = {
 		.smac = { 2, 0, 0, 0, 0, HOST_GHOST },
 		.dmac = { 2, 0, 0, 0, 0, HOST_TARGET },
 		.udp_sport = 0xc123,
 	};
 
-	if (paths[is_ipv6].hdr_len == 0) {
+	if (path->hdr_len == 0) {
 		memcpy(conf.sip, fabric_ip(HOST_GHOST, is_ipv6), 16);
-		memcpy(conf.dip, fabric_ip(HOST_TARGET, is_ipv6), 16);
-		uroce_path_init(&paths[is_ipv6], &conf);
+		memcpy(conf.dip, is_group ? fabric_group(is_ipv6) : fabric_ip(HOST_TARGET, is_ipv6),
+		       16);
+		uroce_path_init(path, &conf);
 	}
-	return &paths[is_ipv6];
+	return path;
 }
 
 static void
@@ -349,7 +352,8 @@ build(const struct seeds *seeds, const struct plan *plan, const struct victim *v
 	/* UD serves both families */
 	const bool is_ipv6 =
 		victim->row->type == IBV_QPT_UD ? rng_once_in(rng, 2) : victim->row->is_ipv6;
-	const struct uroce_path *path = ghost_path(is_ipv6);
+	const bool is_group = victim->row->type == IBV_QPT_UD && rng_once_in(rng, 4);
+	const struct uroce_path *path = ghost_path(is_ipv6, is_group);
 	const uint32_t ext_len = uroce_opcode_table[plan->opcode].ext_len;
 	const uint8_t pad_len = (uint8_t)(-plan->payload_len & 3);
 	uint32_t icrc;
@@ -359,7 +363,8 @@ build(const struct seeds *seeds, const struct plan *plan, const struct victim *v
 					       &icrc);
 	uint8_t *at = (uint8_t *)(bth + 1);
 
-	uroce_bth_put(bth, plan->opcode, pad_len, 0xffff, victim->qp->qp_num, plan->psn);
+	uroce_bth_put(bth, plan->opcode, pad_len, 0xffff,
+		      is_group ? UROCE_MCAST_QPN : victim->qp->qp_num, plan->psn);
 	if (!rng_once_in(rng, 4))
 		bth->ack_req |= UROCE_BTH_ACK_REQ;
 	put_extensions(at, plan, victim, rng);

@@ -82,6 +82,21 @@ complain(struct victims *victims, const struct victim *victim, const char *what)
 
 /* --- making and reviving ----------------------------------------------------------------------- */
 
+/* Datagram QPs are members of both groups. */
+static bool
+change_groups(const struct victim *victim,
+	      int (*change)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid))
+{
+	union ibv_gid gid;
+	int ret = 0;
+
+	for (unsigned i = 0; i < 2 && victim->row->type == IBV_QPT_UD; i++) {
+		memcpy(gid.raw, fabric_group(i), sizeof(gid.raw));
+		ret |= change(victim->qp, &gid, 0);
+	}
+	return ret == 0;
+}
+
 static bool
 create(struct victims *victims, struct victim *victim)
 {
@@ -97,7 +112,13 @@ create(struct victims *victims, struct victim *victim)
 	};
 
 	victim->qp = uroce_create_qp(victims->land->pd[victim->row->domain], &init);
-	return victim->qp != NULL;
+	return victim->qp != NULL && change_groups(victim, uroce_attach_mcast);
+}
+
+static bool
+destroy(const struct victim *victim)
+{
+	return change_groups(victim, uroce_detach_mcast) && uroce_destroy_qp(victim->qp) == 0;
 }
 
 static int
@@ -249,7 +270,7 @@ revive(struct victims *victims, struct victim *victim)
 		return complain(victims, victim, "the neighbours cannot be found any more");
 	if (rng_once_in(victims->rng, RECREATE_ONCE)) {
 		victims->nb_recreated++;
-		if (uroce_destroy_qp(victim->qp) != 0 || !create(victims, victim))
+		if (!destroy(victim) || !create(victims, victim))
 			return complain(victims, victim, "cannot be created again");
 	} else if (to_state(victim, IBV_QPS_RESET) != 0) {
 		return complain(victims, victim, "cannot be reset");
@@ -520,7 +541,7 @@ victims_close(struct victims *victims)
 {
 	take_events(victims);
 	for (unsigned i = 0; i < victims->nb; i++) {
-		(void)uroce_destroy_qp(victims->all[i].qp);
+		(void)destroy(&victims->all[i]);
 		(void)uroce_destroy_cq(victims->all[i].send.cq);
 		(void)uroce_destroy_cq(victims->all[i].recv.cq);
 	}
