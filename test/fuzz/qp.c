@@ -83,6 +83,8 @@ choose_opcode(struct bytes *in, const struct uroce_qpc *qpc)
 {
 	uint8_t opcode = bytes_u8(in);
 
+	if (opcode == 0xff)
+		return UROCE_OPCODE_CNP;
 	if (opcode < 0xe0) /* mostly of its own service */
 		opcode = (uint8_t)(qpc->service << 5 | opcode % 32);
 	while (!(uroce_opcode_table[opcode].flags & UROCE_OPF_VALID))
@@ -120,6 +122,8 @@ inject(struct bytes *in, enum pair_side side)
 	/* The door has seen to it that there is payload only where there may be. */
 	if (!(uroce_opcode_table[pkt.opcode].flags & UROCE_OPF_PAYLOAD))
 		fitting.payload_len = 0;
+	if (pkt.opcode == UROCE_OPCODE_CNP)
+		fitting.payload_len = UROCE_CNP_RESERVED_LEN;
 	(void)pair_inject(&pair, side, &fitting);
 }
 
@@ -167,8 +171,9 @@ static void
 open_pair(struct bytes *in)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
-	const uint8_t bits = bytes_u8(in), psns = bytes_u8(in);
+	const uint8_t bits = bytes_u8(in), psns = bytes_u8(in), bursts = bytes_u8(in);
 	struct pair_conf conf = pair_conf(types[bits % 4]);
+	static struct uroce_cc_conf cc;
 
 	conf.mtu = (enum ibv_mtu)(IBV_MTU_256 + (bits >> 2) % 5);
 	conf.is_ipv6 = bits & 0x20;
@@ -177,11 +182,16 @@ open_pair(struct bytes *in)
 	conf.psn[A] = UROCE_PSN_MASK - psns;
 	conf.mem_len = MEM_LEN;
 	conf.cq_len = 1024;
-	conf.burst = 1 + bytes_u8(in) % PAIR_BURST_MAX;
+	conf.burst = 1 + bursts % PAIR_BURST_MAX;
 	conf.retry_cnt = psns % 8;
 	conf.rnr_retry = (psns >> 3) % 8;
 	conf.max_rd_atomic = 1 + bytes_u8(in) % 16;
 	conf.max_dest_rd_atomic = 16;
+	/* frames made by hand come marked, and CNPs slow the QP down */
+	uroce_cc_conf_init(&cc);
+	(void)uroce_cc_find("dcqcn", &cc.ops);
+	conf.cc = bursts & 0x80 ? &cc : NULL;
+	conf.tclass |= bursts & 0x40 ? UROCE_ECN_CE : 0;
 	pair_open(&pair, &conf);
 	watches[A] = watches[B] = (struct watch){ 0 };
 }

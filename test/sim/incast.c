@@ -21,7 +21,7 @@
 #define NB_WRITES  128
 #define LINE_NS    50000
 #define ROW_NS     1000000
-#define STEADY_NS  15000000 /* all have found their share by then */
+#define STEADY_NS  20000000 /* all have found their share by then */
 #define END_NS     40000000
 
 /* The switch: what it holds for a port, and where it marks [DCQCN, figure 14]. */

@@ -7,6 +7,8 @@
 
 #include "paced.h"
 
+#include <string.h>
+
 #include "frame.h"
 #include "world.h"
 
@@ -23,6 +25,7 @@ paced_received(struct qp *qp, const struct uroce_pkt *pkt)
 static void
 check_cnp(struct qp *qp, const struct uroce_pkt *pkt)
 {
+	static const uint8_t zeros[UROCE_CNP_RESERVED_LEN];
 	const struct uroce_cc_conf *conf = qp->qpc.cc.conf;
 	struct world *world = qp->world;
 
@@ -32,8 +35,9 @@ check_cnp(struct qp *qp, const struct uroce_pkt *pkt)
 	else if (qp->cnp_ns && world->now_ns - qp->cnp_ns < conf->cnp_us * 1000u)
 		world_complain(world, "qp 0x%x sends a CNP %llu ns after the last", qp->qpn,
 			       (unsigned long long)(world->now_ns - qp->cnp_ns));
-	else if (pkt->tclass != conf->cnp_dscp << UROCE_DSCP_SHIFT || !pkt->has_becn || pkt->psn ||
-		 pkt->dest_qpn != qp->peer->qpn)
+	else if (pkt->tclass != conf->cnp_dscp << UROCE_DSCP_SHIFT || pkt->bth->flags ||
+		 pkt->bth->fecn_becn != UROCE_BTH_BECN || pkt->psn ||
+		 pkt->dest_qpn != qp->peer->qpn || memcmp(pkt->payload, zeros, sizeof(zeros)))
 		world_complain(world, "qp 0x%x sends a CNP that is none", qp->qpn);
 	qp->is_marked = false;
 	qp->cnp_ns = world->now_ns;

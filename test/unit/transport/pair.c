@@ -45,6 +45,7 @@ pair_conf(enum ibv_qp_type type)
 {
 	return (struct pair_conf){
 		.type = type,
+		.tclass = 0x28,
 		.mtu = IBV_MTU_1024,
 		.psn = { 0, 1000 },
 		.mem_len = 1 << 20,
@@ -132,13 +133,14 @@ make_queues(struct pair_host *host, const struct pair_conf *conf)
 }
 
 static void
-make_path(struct pair_host *host, enum pair_side side, bool is_ipv6)
+make_path(struct pair_host *host, enum pair_side side, const struct pair_conf *pair)
 {
+	const bool is_ipv6 = pair->is_ipv6;
 	struct uroce_path_conf conf = {
 		.smac = { 2, 0, 0, 0, 0, (uint8_t)(side + 1) },
 		.dmac = { 2, 0, 0, 0, 0, (uint8_t)(other(side) + 1) },
 		.udp_sport = UDP_SPORT,
-		.tclass = 0x28,
+		.tclass = pair->tclass,
 	};
 	static const uint8_t prefix[2][16] = {
 		{ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2 },
@@ -161,7 +163,7 @@ make_host(struct pair *pair, enum pair_side side)
 
 	host->side = side;
 	make_queues(host, conf);
-	make_path(host, side, conf->is_ipv6);
+	make_path(host, side, conf);
 	host->mrs = uroce_mr_table_init(allocate(host, uroce_mr_table_memsize(NB_MR)), NB_MR,
 					secrets[side]);
 	if (conf->nb_hold)
@@ -197,6 +199,7 @@ make_host(struct pair *pair, enum pair_side side)
 		.window_psns = conf->window_psns,
 		.is_req_gbn = conf->is_req_gbn,
 		.is_resp_gbn = conf->is_resp_gbn,
+		.cc = conf->cc,
 		.limits = &host->limits,
 		.pkeys = pkeys,
 		.cookie = host,

@@ -78,6 +78,8 @@ struct pair_conf {
 	uint16_t window_psns;       /* 0: the default */
 	bool is_req_gbn;            /* requesters go back N all the same */
 	bool is_resp_gbn;           /* responders do */
+	uint8_t tclass;             /* of all frames; where the ECN bits are 3 they are marked */
+	const struct uroce_cc_conf *cc; /* NULL: no congestion control */
 };
 
 /** A host; its queues and memory stay where they are as long as the pair is open. */
