@@ -89,6 +89,6 @@ uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*call
 		}
 	}
 	if (worker->dev->service)
-		uroce_service_nudge(worker->dev->service, worker);
+		uroce_service_summon(worker->dev->service, worker);
 	return cmd.ret;
 }

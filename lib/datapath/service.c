@@ -196,12 +196,25 @@ uroce_service_wake(struct uroce_service_thread *service)
 		(void)syscall(SYS_futex, &service->wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-void
-uroce_service_nudge(struct uroce_service_thread *service, const struct uroce_worker *worker)
+static bool
+is_app_gone(const struct uroce_worker *worker)
 {
 	const uint64_t app_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
 
-	if (atomic_load(&service->is_asleep) && uroce_clock_ns() - app_ns > TAKE_OVER_NS)
+	return uroce_clock_ns() - app_ns > TAKE_OVER_NS;
+}
+
+void
+uroce_service_nudge(struct uroce_service_thread *service, const struct uroce_worker *worker)
+{
+	if (atomic_load(&service->is_asleep) && is_app_gone(worker))
+		uroce_service_wake(service);
+}
+
+void
+uroce_service_summon(struct uroce_service_thread *service, const struct uroce_worker *worker)
+{
+	if (is_app_gone(worker))
 		uroce_service_wake(service);
 }
 

@@ -20,8 +20,11 @@ int uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **ser
 /** Stop it and wait for its end. NULL is allowed. */
 void uroce_service_stop(struct uroce_service_thread *service);
 
-/** There is something to do: wake the thread, unless the application is polling. */
+/** A doorbell was pushed: wake the thread, unless the application is polling. */
 void uroce_service_nudge(struct uroce_service_thread *service, const struct uroce_worker *worker);
+
+/** The same where no doorbell was pushed, which the thread would see before it falls asleep. */
+void uroce_service_summon(struct uroce_service_thread *service, const struct uroce_worker *worker);
 
 /** Wake the thread in any case. */
 void uroce_service_wake(struct uroce_service_thread *service);
