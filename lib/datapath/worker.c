@@ -175,7 +175,8 @@ begin_round(struct uroce_worker *worker)
 {
 	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
 
-	atomic_store_explicit(&worker->round, round + 1, memory_order_relaxed);
+	/* who waited for the round before may see this number first: it has to mean as much (G2) */
+	atomic_store_explicit(&worker->round, round + 1, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst); /* G1: before any table is looked into */
 	worker->now_ns = uroce_clock_ns();
 	worker->stats.rounds++;
