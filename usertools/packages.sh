@@ -12,7 +12,7 @@ packages_test="$packages_build
 	clang clang-format libclang-rt-14-dev llvm gcovr g++
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 	dpdk-dev libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool
-	python3-scapy tshark"
+	python3-scapy tshark spin"
 
 is_installed()
 {

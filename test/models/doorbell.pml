@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Doorbells, the try-lock, the service thread's sleep, control calls, grace periods and destruction: who
+ * touches a worker, and a QP, when.
+ *
+ * Each rule names the function of lib/datapath that it stands for. One step is one access to memory
+ * that another thread may see at that moment; what only the holder of the worker's lock sees is done
+ * together with its neighbour. SPIN's memory is sequentially consistent: where the code asks for less
+ * than that, doc/design/models.md says why less is enough.
+ *
+ * Proven, for all interleavings, within the bounds:
+ *  - what was posted is taken, and what a control call left to do is done, although everyone may go to
+ *    sleep: when nothing can happen any more, nothing is left to do (LEAVES), or it is done one nap of
+ *    the service thread later, where the application just stops polling;
+ *  - a worker is in one round at a time, and its lists are touched under its lock only;
+ *  - nobody touches a QP after it was freed;
+ *  - no deadlock: everyone ends.
+ *
+ * The bounds are given with -D, see run-models; the values here are for looking at the model by hand.
+ */
+
+#ifndef QPS
+#define QPS 1
+#endif
+#ifndef POSTERS
+#define POSTERS 2 /* threads that post; thread i posts to QP i % QPS */
+#endif
+#ifndef POSTS
+#define POSTS 2 /* requests that each posts to QP 1; to another QP one */
+#endif
+#ifndef SERVICE
+#define SERVICE 1 /* there is a service thread: drive=app */
+#endif
+#ifndef LCORE
+#define LCORE 0 /* an lcore drives for ever: drive=lcore */
+#endif
+#ifndef APPS
+#define APPS 0 /* threads of the application that poll */
+#endif
+#ifndef POLLS
+#define POLLS 1 /* times that each does, at most */
+#endif
+#ifndef LEAVES
+#define LEAVES 1 /* it says so when it stops: it arms its CQ; the service thread's naps do not end by time */
+#endif
+#ifndef CALLERS
+#define CALLERS 0 /* threads that make a control call, for QP 0, which leaves something to do */
+#endif
+#ifndef DESTROYS
+#define DESTROYS 0 /* all QPs are destroyed, each by a thread, when nobody posts to it any more */
+#endif
+#ifndef HOPS
+#define HOPS 0 /* another worker's rounds look QP 1 up */
+#endif
+#ifndef FRAMES
+#define FRAMES 0 /* frames that arrive for QP 1 */
+#endif
+
+#ifndef RECEIVERS
+#define RECEIVERS 0 /* threads that post a receive request to QP 1, which may fail meanwhile */
+#endif
+
+#define NOBODY 0 /* no QP: QPs are 1 .. QPS here */
+
+/* --- struct uroce_qpr, by QP ---------------------------------------------------------------------- */
+
+byte posted[QPS + 1]; /* the send queue: requests in it */
+byte recvs;           /* the receive queue of QP 1 */
+bit is_err;           /* its state */
+bit is_rung[QPS + 1];
+byte bell_next[QPS + 1];
+bit is_active[QPS + 1]; /* in the worker's list of senders */
+bit is_owed[QPS + 1];   /* a control call left something to do */
+bit is_freed[QPS + 1];
+bit is_published[QPS + 1]; /* qpn.c: its slot in the table */
+byte nb_posting[QPS + 1];  /* threads that are not done with it: the program waits for them */
+
+inline touch(qp)
+{
+	assert(!is_freed[qp])
+}
+
+/* --- struct uroce_worker: the owner of all QPs, and another one -------------------------------------- */
+
+byte bells;
+byte swap; /* of who reverses the list */
+bit cmds[CALLERS + QPS + 1]; /* the mailbox: by caller */
+bit is_done[CALLERS + QPS + 1];
+byte cmd_qp[CALLERS + QPS + 1]; /* which QP to forget; NOBODY: a call that leaves something to do */
+bit has_cmds;
+bit mine[CALLERS + QPS + 1]; /* calls that the holder of the lock has taken */
+bit is_held;   /* the lock */
+bit is_recent; /* app_ns: the application drove within the last millisecond */
+byte round, hop_round; /* modulo 4 */
+byte frames = FRAMES;
+bit is_dev_locked; /* the device's mutex, which destroyers take */
+byte in_round; /* how many threads are inside one of the owner's rounds, or a call */
+
+/* --- struct uroce_service_thread ------------------------------------------------------------------ */
+
+byte wakes; /* no more than a few, so that it does not wrap */
+bit is_asleep, is_stopping, is_waiting; /* is_waiting: in the kernel's queue of the futex */
+
+byte nb_running; /* threads that are not at their end yet, the service thread and the lcore excepted */
+
+/* queue/lock.h: uroce_lock_try() */
+inline try_lock(got)
+{
+	if
+	:: is_held -> got = 0 /* the load */
+	:: else -> atomic { got = !is_held; is_held = 1 } /* the exchange */
+	fi
+}
+
+inline release()
+{
+	is_held = 0
+}
+
+/* service.c: uroce_service_wake() */
+inline wake()
+{
+	wakes++;
+	if
+	:: is_asleep -> is_waiting = 0 /* FUTEX_WAKE */
+	:: else
+	fi
+}
+
+/* service.c: uroce_service_nudge() */
+inline nudge(seen)
+{
+	if
+	:: SERVICE ->
+		if
+		:: is_asleep ->
+			seen = is_recent;
+			if
+			:: !seen -> wake()
+			:: else
+			fi
+		:: else
+		fi
+	:: else
+	fi
+}
+
+/* service.c: uroce_service_summon() */
+inline summon(seen)
+{
+	if
+	:: SERVICE ->
+		seen = is_recent;
+		if
+		:: !seen -> wake()
+		:: else
+		fi
+	:: else
+	fi
+}
+
+/* bell.c: uroce_bell_take(), reverse(); tx.c: uroce_tx_schedule() */
+inline take_bells(list, next)
+{
+	if
+	:: bells == NOBODY
+	:: else ->
+		atomic { list = bells; bells = NOBODY };
+		/* reversed, which nobody else can see, but the QPs must be there */
+		atomic {
+			next = NOBODY;
+			do
+			:: list == NOBODY -> break
+			:: else ->
+				touch(list);
+				swap = bell_next[list];
+				bell_next[list] = next;
+				next = list;
+				list = swap
+			od;
+			list = next;
+			next = NOBODY;
+			swap = NOBODY
+		};
+		do
+		:: list == NOBODY -> break
+		:: else ->
+			touch(list);
+			next = bell_next[list];
+			atomic { touch(list); is_rung[list] = 0; is_active[list] = 1 };
+			list = next
+		od
+	fi
+}
+
+/* worker.c: uroce_worker_forget() */
+inline forget(qp, list, next)
+{
+	take_bells(list, next);
+	atomic { touch(qp); is_active[qp] = 0; is_owed[qp] = 0 }
+}
+
+/* cmd.c: uroce_cmd_take(). The calls are made one after another, in any order. */
+inline take_cmds(i, list, next)
+{
+	if
+	:: !has_cmds
+	:: else ->
+		atomic {
+			has_cmds = 0;
+			i = 0;
+			do
+			:: i == CALLERS + QPS + 1 -> break
+			:: else -> mine[i] = cmds[i]; cmds[i] = 0; i++
+			od;
+			i = 0
+		};
+		do
+		:: i == CALLERS + QPS + 1 -> i = 0; break
+		:: i < CALLERS + QPS + 1 && !mine[i] -> i++
+		:: i < CALLERS + QPS + 1 && mine[i] ->
+			if
+			:: cmd_qp[i] != NOBODY -> forget(cmd_qp[i], list, next)
+			:: else -> atomic { touch(1); is_active[1] = 1; is_owed[1] = 1 } /* uroce_worker_follow_up() */
+			fi;
+			atomic { mine[i] = 0; is_done[i] = 1 }
+		od
+	fi
+}
+
+/* worker.c: run_round(); rx.c; tx.c: what is in a send queue is taken */
+inline run_round(i, list, next)
+{
+	atomic {
+		assert(in_round == 0);
+		in_round++;
+		round = (round + 1) % 4 /* G1: begin_round() */
+	};
+	if
+	:: true
+	:: frames > 0 -> /* a frame: looked up, then handed to its QP, which may have to answer */
+		frames--;
+		if
+		:: is_published[1] -> list = 1
+		:: else
+		fi;
+		if
+		:: list != NOBODY -> atomic { touch(list); is_active[list] = 1; list = NOBODY }
+		:: else
+		fi
+	fi;
+	if
+	:: true
+	:: RECEIVERS && !is_err -> /* qpc.c: uroce_qpc_enter_error() */
+		is_err = 1;
+		recvs = 0 /* uroce_done_flush() */
+	fi;
+	take_cmds(i, list, next);
+	take_bells(list, next);
+	i = 1;
+	do
+	:: i > QPS -> i = 0; break
+	:: i <= QPS && is_active[i] -> 
+		atomic {
+			touch(i);
+			posted[i] = 0;
+			is_owed[i] = 0;
+			is_active[i] = 0;
+			if
+			:: i == 1 && is_err -> recvs = 0
+			:: else
+			fi;
+			i++
+		}
+	:: i <= QPS && !is_active[i] -> i++
+	od;
+	atomic {
+		in_round--;
+		round = (round + 1) % 4 /* G2: end_round() */
+	}
+}
+
+#define is_all_taken \
+	(posted[1] == 0 && posted[QPS] == 0 && !is_owed[1] && !is_owed[QPS] && !(is_err && recvs))
+
+/* bell.c: uroce_worker_ring(), push() */
+inline ring(qp, head, was, seen)
+{
+	atomic { touch(qp); was = is_rung[qp]; is_rung[qp] = 1 };
+	if
+	:: was
+	:: else ->
+		head = bells;
+		do
+		:: true ->
+			atomic { touch(qp); bell_next[qp] = head };
+			if
+			:: atomic { bells == head -> bells = qp }; break
+			:: atomic { bells != head -> head = bells }
+			fi
+		od;
+		head = NOBODY;
+		nudge(seen)
+	fi;
+	was = 0;
+	seen = 0
+}
+
+/* verbs/post.c: uroce_post_send() */
+proctype Poster(byte qp)
+{
+	byte n, head;
+	bit was, seen;
+
+	do
+	:: n == (qp == 1 -> POSTS : 1) -> break
+	:: else ->
+		atomic { touch(qp); posted[qp]++; n++ }; /* R1 */
+		ring(qp, head, was, seen)
+	od;
+	atomic { nb_posting[qp]--; nb_running-- }
+}
+
+/* verbs/post.c: uroce_post_recv() */
+proctype Receiver()
+{
+	byte head;
+	bit was, seen;
+
+	atomic { touch(1); recvs++ }; /* R1 */
+	if
+	:: is_err -> ring(1, head, was, seen)
+	:: else
+	fi;
+	atomic { nb_posting[1]--; nb_running-- }
+}
+
+/* cmd.c: uroce_worker_call(), try_ourselves() */
+inline call(me, i, list, next, got, seen)
+{
+	atomic { cmds[me] = 1; has_cmds = 1 };
+	do
+	:: true ->
+		try_lock(got);
+		if
+		:: got ->
+			atomic { assert(in_round == 0); in_round++ };
+			take_cmds(i, list, next);
+			in_round--;
+			release()
+		:: else
+		fi;
+		got = 0;
+		if
+		:: is_done[me] -> break
+		:: else -> is_done[me] || !is_held /* it spins */
+		fi
+	od;
+	summon(seen);
+	seen = 0
+}
+
+/* verbs/qp.c: uroce_modify_qp() */
+proctype Caller(byte me)
+{
+	byte i, list, next;
+	bit got, seen;
+
+	call(me, i, list, next, got, seen);
+	atomic { nb_posting[1]--; nb_running-- }
+}
+
+/* worker.c: uroce_worker_wait_round() */
+inline wait_round(which, now)
+{
+	now = which;
+	if
+	:: now % 2 == 0
+	:: else -> which != now
+	fi;
+	now = 0
+}
+
+/* dev.c: uroce_dev_remove_qp(), uroce_dev_grace(); verbs/qp.c: uroce_destroy_qp() */
+proctype Destroyer(byte qp; byte me)
+{
+	byte i, list, next, now;
+	bit got, seen;
+
+	nb_posting[qp] == 0;
+	atomic { !is_dev_locked -> is_dev_locked = 1 };
+	is_published[qp] = 0;
+	call(me, i, list, next, got, seen);
+	is_dev_locked = 0;
+	wait_round(round, now);
+	wait_round(hop_round, now);
+	atomic {
+		posted[qp] = 0; /* flushed, or nobody wants to know */
+		is_freed[qp] = 1;
+		nb_running--
+	}
+}
+
+/* verbs/post.c: uroce_poll_cq(); worker.c: uroce_worker_poll(), uroce_worker_leave() */
+proctype App()
+{
+	byte n, i, list, next;
+	bit got;
+
+	do
+	:: n < POLLS ->
+		n++;
+		try_lock(got);
+		if
+		:: got ->
+			run_round(i, list, next);
+			is_recent = 1;
+			release()
+		:: else -> is_recent = 1
+		fi;
+		got = 0
+	:: n > 0 -> break
+	od;
+	if
+	:: LEAVES && SERVICE -> is_recent = 0; wake()
+	:: else
+	fi;
+	nb_running--
+}
+
+/* The rounds of another worker: worker.c, rx.c: act_all(), hop() */
+proctype Other()
+{
+	byte qp;
+
+	do
+	:: nb_running > 0 ->
+		hop_round = (hop_round + 1) % 4; /* G1 */
+		if
+		:: is_published[1] -> qp = 1
+		:: else
+		fi;
+		if
+		:: qp != NOBODY -> touch(qp)
+		:: else
+		fi;
+		qp = NOBODY;
+		hop_round = (hop_round + 1) % 4 /* G2 */
+	:: nb_running == 0 -> break
+	od
+}
+
+/* service.c: serve(), look_after(), has_bells(), nap() */
+proctype Service()
+{
+	byte before, i, list, next;
+	bit got, is_late;
+
+	do
+	:: is_stopping -> break
+	:: else ->
+		before = wakes;
+		/* look_after(), is_apps() */
+		if
+		:: is_recent
+		:: else ->
+			try_lock(got);
+			if
+			:: got ->
+				run_round(i, list, next);
+				assert(!is_late || is_all_taken);
+				release()
+			:: else
+			fi;
+			/* uroce_worker_next_ns() */
+			got = 0;
+			try_lock(got);
+			if
+			:: got -> release()
+			:: else
+			fi;
+			got = 0
+		fi;
+		is_late = 0;
+		/* nap() */
+		is_asleep = 1;
+		if
+		:: bells != NOBODY && !is_recent
+		:: else ->
+			if
+			:: is_stopping
+			:: else ->
+				/* FUTEX_WAIT: if no wake-up was counted meanwhile */
+				atomic {
+					if
+					:: wakes == before -> is_waiting = 1
+					:: else
+					fi
+				};
+				if
+				:: !is_waiting
+				:: !LEAVES && timeout -> atomic {
+					is_waiting = 0;
+					is_late = !is_recent
+				   }
+				fi
+			fi
+		fi;
+		before = 0;
+		is_asleep = 0
+	od
+}
+
+/* worker.c: drive_for_ever() */
+proctype Lcore()
+{
+	byte i, list, next;
+	bit got;
+
+	do
+	:: true ->
+		try_lock(got);
+		if
+		:: got -> break
+		:: else -> !is_held
+		fi
+	od;
+	do
+	:: is_stopping -> break
+	:: else -> run_round(i, list, next)
+	od;
+	release()
+}
+
+/* A millisecond without a poll. */
+proctype Clock()
+{
+	do
+	:: timeout && is_recent -> is_recent = 0
+	:: is_stopping -> break
+	od
+}
+
+init
+{
+	byte i = 1;
+
+	atomic {
+		do
+		:: i > QPS -> break
+		:: else -> is_published[i] = 1; i++
+		od;
+		i = 0;
+		do
+		:: i == POSTERS -> break
+		:: else -> nb_posting[i % QPS + 1]++; nb_running++; run Poster(i % QPS + 1); i++
+		od;
+		i = 0;
+		do
+		:: i == RECEIVERS -> break
+		:: else -> nb_posting[1]++; nb_running++; run Receiver(); i++
+		od;
+		i = 0;
+		do
+		:: i == CALLERS -> break
+		:: else -> nb_posting[1]++; nb_running++; run Caller(i); i++
+		od;
+		i = 0;
+		do
+		:: i == QPS || !DESTROYS -> break
+		:: else ->
+			cmd_qp[CALLERS + i] = i + 1;
+			nb_running++;
+			run Destroyer(i + 1, CALLERS + i);
+			i++
+		od;
+		i = 0;
+		do
+		:: i == APPS -> break
+		:: else -> nb_running++; run App(); i++
+		od;
+		if
+		:: HOPS -> run Other()
+		:: else
+		fi;
+		if
+		:: SERVICE -> run Service()
+		:: else
+		fi;
+		if
+		:: LCORE -> run Lcore()
+		:: else
+		fi;
+		if
+		:: !LEAVES -> run Clock()
+		:: else
+		fi;
+		i = 0
+	};
+	/* When nothing happens any more, nothing is left to do. Then the device goes: service.c */
+	if
+	:: LEAVES && !LCORE -> timeout
+	:: else -> is_all_taken && nb_running == 0
+	fi;
+	assert(nb_running == 0);
+	assert(is_all_taken);
+	is_stopping = 1;
+	if
+	:: SERVICE -> wake()
+	:: else
+	fi
+}
