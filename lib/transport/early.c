@@ -13,8 +13,8 @@
  * it anyway, so it is reported when another packet ahead of it arrives; or, if none does, after the
  * time that the last repair took.
  *
- * What filled a hole? After a NAK, a packet that asks for an ACK: the requester repairs one packet and
- * asks. A packet that is followed by the one behind it, which we have: the requester goes back N. If it
+ * What filled a hole? A packet that asks for an ACK: the requester repairs one packet and asks, or its
+ * probe came before our NAK. A packet that is followed by the one behind it, which we have: the requester goes back N. If it
  * is followed by itself, or by one that is new, it was late.
  */
 #include "transport/role.h"
@@ -163,7 +163,8 @@ learn(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t now_ns)
 	/* if nothing was kept, the peer has to repeat what followed, and would look like that */
 	if (!resp->gap)
 		return;
-	if (resp->is_nak_sent && pkt->has_ack_req)
+	/* one that asks is a repair, or a probe that came before our NAK: we waited for too long */
+	if (pkt->has_ack_req)
 		uroce_late_sink(&resp->late);
 	else
 		resp->is_fill_doubtful = true;

@@ -250,6 +250,30 @@ early__a_late_packet_is_not_taken_for_a_rewind_by_the_repair_that_follows_it(voi
 }
 
 static void
+early__a_probe_does_not_count_as_late_when_no_nak_was_sent(void **state)
+{
+	struct pair_pkt late = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
+	struct pair_pkt probe = write_pkt(UROCE_OP_WRITE_ONLY, 3, 0, 4, 4);
+
+	(void)state;
+	/* a packet that was late by 100 ns: the next hole is given 800 */
+	inject(UROCE_OP_WRITE_ONLY, 1, 0);
+	pair_flush(&pair, B);
+	pair.now_ns += 100;
+	pair_inject(&pair, B, &late);
+	inject(UROCE_OP_WRITE_ONLY, 2, 0);
+	assert_int_equal(uroce_late_delay_ns(&pair.host[B].qpc.resp.late), 800);
+	/* before that the peer asks by itself */
+	inject(UROCE_OP_WRITE_ONLY, 4, 0);
+	pair.now_ns += 500;
+	probe.has_ack_req = true;
+	pair_inject(&pair, B, &probe);
+	inject(UROCE_OP_WRITE_ONLY, 5, 0);
+	assert_true(uroce_late_delay_ns(&pair.host[B].qpc.resp.late) < 800);
+	assert_false(pair.host[B].qpc.resp.is_peer_gbn);
+}
+
+static void
 early__a_rewind_does_not_count_as_late_when_no_nak_was_sent(void **state)
 {
 	struct pair_pkt again = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
@@ -288,6 +312,7 @@ main(void)
 		PAIR_TEST(early__a_repair_does_not_count_as_late),
 		PAIR_TEST(
 			early__a_late_packet_is_not_taken_for_a_rewind_by_the_repair_that_follows_it),
+		PAIR_TEST(early__a_probe_does_not_count_as_late_when_no_nak_was_sent),
 		PAIR_TEST(early__a_rewind_does_not_count_as_late_when_no_nak_was_sent),
 	};
 
