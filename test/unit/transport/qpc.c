@@ -409,6 +409,63 @@ qpc_send__responses_do_not_starve_requests_one_frame_at_a_time(void **state)
 	pair_close(&pair);
 }
 
+/* --- congestion --- */
+
+static void
+qpc_recv__marked_packet_is_answered_by_a_cnp_before_all_else(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+	struct uroce_cc_conf cc;
+	struct uroce_txd txd[2];
+	uint8_t hdr[2][UROCE_HDR_MAX];
+
+	(void)state;
+	uroce_cc_conf_init(&cc);
+	assert_true(uroce_cc_find("dcqcn", &cc.ops));
+	conf.cc = &cc;
+	conf.tclass = UROCE_ECN_CE;
+	pair_open(&pair, &conf);
+	assert_int_equal(pair_inject(&pair, B,
+				     &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY,
+							 .has_ack_req = true,
+							 .va = (uintptr_t)pair.host[B].mem,
+							 .rkey = pair.host[B].key,
+							 .payload_len = 8,
+							 .dma_len = 8 }),
+			 UROCE_VERDICT_REQUEST);
+	assert_int_equal(pair.host[B].qpc.stats.ce_marked, 1);
+	for (unsigned i = 0; i < 2; i++)
+		txd[i] = (struct uroce_txd){ .hdr = hdr[i] };
+	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, txd, 2, 0), 2);
+	const struct uroce_bth *cnp = (const struct uroce_bth *)(hdr[0] + txd[0].bth_off);
+
+	assert_int_equal(cnp->opcode, UROCE_OPCODE_CNP);
+	assert_int_equal(cnp->fecn_becn, UROCE_BTH_BECN);
+	assert_int_equal(be24_get(cnp->psn), 0);
+	assert_int_equal(hdr[1][txd[1].bth_off], UROCE_OP_ACK);
+	assert_int_equal(pair.host[B].qpc.stats.cnps_sent, 1);
+	pair_close(&pair);
+}
+
+static void
+qpc_set_cc__only_of_what_has_a_peer_and_has_not_begun(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_UD);
+	struct uroce_cc_conf cc;
+
+	(void)state;
+	uroce_cc_conf_init(&cc);
+	pair_open_reset(&pair, &conf);
+	assert_int_equal(uroce_qpc_set_cc(&pair.host[A].qpc, &cc), -EINVAL);
+	pair_close(&pair);
+	conf = pair_conf(IBV_QPT_RC);
+	pair_open_reset(&pair, &conf);
+	assert_int_equal(uroce_qpc_set_cc(&pair.host[A].qpc, &cc), 0);
+	pair_bring_up(&pair, A, IBV_QPS_RTR);
+	assert_int_equal(uroce_qpc_set_cc(&pair.host[A].qpc, &cc), -EINVAL);
+	pair_close(&pair);
+}
+
 static void
 qpc_send__both_directions_at_once(void **state)
 {
@@ -466,6 +523,8 @@ main(void)
 		cmocka_unit_test(qpc_fail__in_reset_nothing_happens),
 		cmocka_unit_test(qpc_send__responses_do_not_starve_requests),
 		cmocka_unit_test(qpc_send__responses_do_not_starve_requests_one_frame_at_a_time),
+		cmocka_unit_test(qpc_recv__marked_packet_is_answered_by_a_cnp_before_all_else),
+		cmocka_unit_test(qpc_set_cc__only_of_what_has_a_peer_and_has_not_begun),
 		cmocka_unit_test(qpc_send__both_directions_at_once),
 	};
 
