@@ -17,8 +17,8 @@
  * for last.
  *
  * Such a request, or what it brings, may be lost, too. Requests sent later are answered later: when an
- * answer to one of those is seen, what is still missing is asked for once more. If there are none, the
- * probe does that (repair.c).
+ * answer to one of those is seen, or to what was asked for again after it, what is still missing is
+ * asked for once more. If there are none, the probe does that (repair.c).
  */
 #include "transport/role.h"
 
@@ -33,6 +33,7 @@ uroce_answer_discard(struct uroce_qpc *qpc)
 		uroce_hold_give_gap(qpc->hold, answers->gap, qpc->req.una_psn);
 	*answers = (struct uroce_answers){
 		.late = answers->late,
+		.soonest_ns = answers->soonest_ns,
 		.deadline = UROCE_NEVER,
 	};
 }
@@ -52,6 +53,7 @@ open_hole(struct uroce_qpc *qpc, uint64_t now_ns)
 	answers->ask_psn = req->una_psn;
 	answers->wait_psn = req->una_psn;
 	answers->round_psn = req->una_psn;
+	answers->proof_psn = req->una_psn;
 	req->rtt.sample_ns = 0;
 	/* behind a position that was set back, everything is asked for again anyway */
 	if (req->next_psn != req->max_psn)
@@ -175,6 +177,58 @@ place_or_hold(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 							     : UROCE_VERDICT_RESPONSE_GAP;
 }
 
+/* Whether a response has the opcode that it has if the whole chunk is answered. */
+static bool
+looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	uint32_t idx;
+	const struct uroce_send_wqe *wqe = request_of(qpc, pkt->psn, &idx);
+	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
+	const bool is_first = pkt->op->flags & UROCE_OPF_FIRST;
+	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
+
+	return wqe->opcode != IBV_WR_RDMA_READ ||
+	       (is_first == (nth % qpc->chunk_psns == 0) &&
+		is_last == (uroce_req_chunk_left(qpc, wqe, nth) == 1));
+}
+
+/* What was asked for is answered: a bound of how soon that can be, and a round trip. */
+static void
+note_answer(struct uroce_req *req, uint64_t now_ns)
+{
+	struct uroce_answers *answers = &req->answers;
+	const uint64_t ns = now_ns - answers->asked_ns;
+
+	uroce_late_sink(&answers->late);
+	if (!answers->asked_ns)
+		return;
+	if (!answers->soonest_ns || ns < answers->soonest_ns)
+		answers->soonest_ns = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+	if (req->rtt.mean_ns)
+		return;
+	req->rtt.is_doubtful = false;
+	uroce_rtt_note(&req->rtt, ns);
+}
+
+/*
+ * It is answered early what was asked for by itself, at `psn`. What is missing before was asked for
+ * before: unless that was done again since, it was lost.
+ */
+static void
+prove_lost(struct uroce_qpc *qpc, uint32_t psn)
+{
+	struct uroce_answers *answers = &qpc->req.answers;
+
+	if (uroce_psn_before(psn, answers->proof_psn) || uroce_late_delay_ns(&answers->late))
+		return;
+	answers->proof_psn = answers->ask_psn;
+	answers->again_psn = qpc->req.una_psn;
+	answers->again_end_psn = psn;
+	answers->due_psn = answers->seen_psn;
+	answers->deadline = UROCE_NEVER;
+	answers->is_due = true;
+}
+
 /* The peer is at work: neither the timer nor the probe has to ask whether it is. */
 static void
 keep_waiting(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -192,21 +246,16 @@ uroce_answer_early(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t 
 
 	if (!qpc->req.answers.is_open) /* the QP is in ERR */
 		return verdict;
-	if (verdict == UROCE_VERDICT_EARLY || verdict == UROCE_VERDICT_HELD)
+	if (verdict == UROCE_VERDICT_EARLY || verdict == UROCE_VERDICT_HELD) {
+		if (uroce_psn_before(pkt->psn, qpc->req.answers.ask_psn) &&
+		    !looks_original(qpc, pkt)) {
+			note_answer(&qpc->req, now_ns);
+			prove_lost(qpc, pkt->psn);
+		}
 		keep_waiting(qpc, now_ns);
+	}
 	uroce_answer_note(qpc, uroce_psn_add(pkt->psn, 1), now_ns);
 	return verdict;
-}
-
-/* Whether a response has the opcode that it has if the whole chunk is answered. */
-static bool
-looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
-{
-	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, qpc->req.una_idx);
-	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
-	const bool is_first = pkt->op->flags & UROCE_OPF_FIRST;
-
-	return wqe->opcode != IBV_WR_RDMA_READ || is_first == (nth % qpc->chunk_psns == 0);
 }
 
 void
@@ -214,10 +263,14 @@ uroce_answer_learn(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t 
 {
 	struct uroce_answers *answers = &qpc->req.answers;
 	const bool was_asked = uroce_psn_before(qpc->req.una_psn, answers->ask_psn);
-	/* sooner than a round trip after it was asked for: it was only late */
-	const bool is_soon = now_ns - answers->asked_ns < qpc->req.rtt.min_ns / 4 * 3;
+	uint32_t soonest_ns = qpc->req.rtt.min_ns;
 
-	if (was_asked && (!is_soon || !looks_original(qpc, pkt)))
+	/* answers to what is asked for again do not wait behind others: a round trip may say too much */
+	if (answers->soonest_ns && answers->soonest_ns < soonest_ns)
+		soonest_ns = answers->soonest_ns;
+	if (was_asked && !looks_original(qpc, pkt))
+		note_answer(&qpc->req, now_ns);
+	else if (was_asked && now_ns - answers->asked_ns >= soonest_ns / 4 * 3)
 		uroce_late_sink(&answers->late);
 	else
 		uroce_late_note(&answers->late, now_ns - answers->late.since_ns);
@@ -299,6 +352,7 @@ uroce_answer_rewound(struct uroce_qpc *qpc)
 	answers->wait_psn = uroce_psn_add(max_psn, 1);
 	answers->round_psn = max_psn;
 	answers->round_max_psn = max_psn;
+	answers->proof_psn = max_psn;
 	answers->again_psn = max_psn;
 	answers->again_end_psn = max_psn;
 }

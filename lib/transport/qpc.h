@@ -190,6 +190,7 @@ struct uroce_answers {
 	struct uroce_late late; /* since when the oldest is missing, and how late they may be */
 	uint64_t deadline;      /* then what is missing is asked for; UROCE_NEVER: not */
 	uint64_t asked_ns;      /* when that was done last */
+	uint32_t soonest_ns;    /* none of that was answered sooner; 0: none was answered */
 	uint32_t seen_psn;      /* with is_open: the peer has executed everything before */
 	uint32_t ask_psn;       /* with is_open: what is missing before was asked for */
 	uint32_t wait_psn;      /* with is_open: asking goes on when that much is seen */
@@ -198,11 +199,12 @@ struct uroce_answers {
 	uint32_t again_end_psn; /* ... and where that ends */
 	uint32_t round_psn;     /* what is missing before was asked for ... */
 	uint32_t round_max_psn; /* ... before anything from here on was sent */
-	uint32_t nak_psn;       /* with is_nak_due: the peer misses this request */
-	bool is_open;           /* an answer is missing, and the peer has gone on */
-	bool is_due;            /* what is missing is to be asked for */
-	bool is_probe_due;      /* the oldest is to be asked for, missing or not */
-	bool is_nak_due;        /* nak_psn is to be sent again by itself */
+	uint32_t proof_psn; /* an answer to what was asked for from here on proves a loss before */
+	uint32_t nak_psn;   /* with is_nak_due: the peer misses this request */
+	bool is_open;       /* an answer is missing, and the peer has gone on */
+	bool is_due;        /* what is missing is to be asked for */
+	bool is_probe_due;  /* the oldest is to be asked for, missing or not */
+	bool is_nak_due;    /* nak_psn is to be sent again by itself */
 };
 
 /** The requester: what we asked of the peer. */

@@ -30,11 +30,13 @@ struct outcome {
 	uint64_t nb_acked;
 };
 
-/* Two bandwidth-delay products. */
+/* Two bandwidth-delay products, and not less than what the engine has by itself. */
 static uint32_t
 window_of(uint32_t rtt_ns)
 {
-	return (uint32_t)((uint64_t)rtt_ns * (RATE_BPS / 1000000000) / 4 / WIRE_LEN) + 64;
+	const uint64_t nb = (uint64_t)rtt_ns * (RATE_BPS / 1000000000) / 4 / WIRE_LEN;
+
+	return nb < UROCE_WINDOW_PSNS ? UROCE_WINDOW_PSNS : (uint32_t)nb;
 }
 
 static struct outcome
