@@ -331,7 +331,7 @@ uroce_repair_sent(struct uroce_qpc *qpc, uint32_t max_psn, uint64_t now_ns)
 
 	if (qpc->is_req_gbn || req->max_psn == max_psn)
 		return;
-	if (!req->rtt.sample_ns && !req->repair.is_open &&
+	if (!req->rtt.sample_ns && !req->repair.is_open && !req->answers.is_open &&
 	    req->since_ack_req < uroce_psn_dist(max_psn, req->max_psn)) {
 		const uint32_t psn =
 			uroce_psn_add(req->max_psn, UROCE_PSN_MASK - req->since_ack_req);
