@@ -69,19 +69,6 @@ is_here(const struct uroce_qpc *qpc, uint32_t psn)
 	       uroce_gap_has(gap, psn);
 }
 
-/* The request that `psn`, which is in flight, belongs to, and its index. */
-static const struct uroce_send_wqe *
-request_of(const struct uroce_qpc *qpc, uint32_t psn, uint32_t *idx)
-{
-	for (*idx = qpc->req.una_idx; *idx != qpc->req.begun_idx; ++*idx) {
-		const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, *idx);
-
-		if (uroce_psn_in(psn, wqe->first_psn, wqe->nb_psn))
-			return wqe;
-	}
-	return NULL;
-}
-
 /* It is time to ask. */
 static void
 fire(struct uroce_qpc *qpc)
@@ -181,8 +168,7 @@ place_or_hold(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 static bool
 looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
-	uint32_t idx;
-	const struct uroce_send_wqe *wqe = request_of(qpc, pkt->psn, &idx);
+	const struct uroce_send_wqe *wqe = uroce_again_find(qpc, pkt->psn);
 	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
 	const bool is_first = pkt->op->flags & UROCE_OPF_FIRST;
 	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
@@ -391,43 +377,13 @@ bool
 uroce_answer_probe(struct uroce_qpc *qpc)
 {
 	struct uroce_req *req = &qpc->req;
-	uint32_t idx;
 
 	if (qpc->is_req_gbn || req->is_rnr_wait || req->next_psn != req->max_psn)
 		return false;
-	const struct uroce_send_wqe *wqe = request_of(qpc, req->una_psn, &idx);
+	const struct uroce_send_wqe *wqe = uroce_again_find(qpc, req->una_psn);
 
 	req->answers.is_probe_due = wqe && uroce_wqe_needs_response(wqe);
 	return req->answers.is_probe_due;
-}
-
-/* Send `nb` PSNs of a request again, from `psn` on: of a READ many at once, else one. */
-static bool
-put_again(struct uroce_qpc *qpc, uint32_t idx, uint32_t psn, uint32_t nb, struct uroce_txd *txd)
-{
-	struct uroce_req *req = &qpc->req;
-	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, idx);
-	const struct uroce_req before = *req;
-	bool is_built = true;
-
-	req->next_psn = psn;
-	req->next_idx = idx;
-	req->next_pkt = uroce_psn_dist(wqe->first_psn, psn);
-	req->is_ack_wanted = true;
-	if (wqe->opcode == IBV_WR_RDMA_READ)
-		uroce_req_put_read(qpc, nb, txd);
-	else
-		is_built = uroce_req_put(qpc, txd);
-	req->next_psn = before.next_psn;
-	req->next_idx = before.next_idx;
-	req->next_pkt = before.next_pkt;
-	req->since_ack_req = before.since_ack_req;
-	req->is_ack_wanted = before.is_ack_wanted;
-	req->nb_rd_out = before.nb_rd_out;
-	/* its memory is gone: that is found where the request is sent in its turn */
-	if (!is_built)
-		uroce_req_rewind(qpc);
-	return is_built;
 }
 
 /*
@@ -440,8 +396,8 @@ put_missing(struct uroce_qpc *qpc, uint32_t *psn, uint32_t end_psn, struct uroce
 	if (uroce_psn_before(*psn, qpc->req.una_psn))
 		*psn = qpc->req.una_psn;
 	while (uroce_psn_before(*psn, end_psn)) {
-		uint32_t idx, first = *psn;
-		const struct uroce_send_wqe *wqe = request_of(qpc, first, &idx);
+		uint32_t first = *psn;
+		const struct uroce_send_wqe *wqe = uroce_again_find(qpc, first);
 		const uint32_t pkt = uroce_psn_dist(wqe->first_psn, first);
 
 		if (!uroce_wqe_needs_response(wqe)) {
@@ -458,7 +414,7 @@ put_missing(struct uroce_qpc *qpc, uint32_t *psn, uint32_t end_psn, struct uroce
 			first = uroce_psn_add(first, 1);
 		nb = uroce_answer_missing(qpc, first, nb);
 		if (nb)
-			return put_again(qpc, idx, first, nb, txd);
+			return uroce_again_put(qpc, first, nb, true, txd);
 	}
 	return false;
 }
@@ -482,14 +438,14 @@ static bool
 put_naked(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
 	const uint32_t psn = qpc->req.answers.nak_psn;
-	uint32_t idx;
-	const struct uroce_send_wqe *wqe = request_of(qpc, psn, &idx);
+	const struct uroce_send_wqe *wqe = uroce_again_find(qpc, psn);
 
 	qpc->req.answers.is_nak_due = false;
 	if (!wqe || uroce_psn_before(psn, qpc->req.una_psn))
 		return false;
-	return put_again(qpc, idx, psn,
-			 uroce_req_chunk_left(qpc, wqe, uroce_psn_dist(wqe->first_psn, psn)), txd);
+	return uroce_again_put(qpc, psn,
+			       uroce_req_chunk_left(qpc, wqe, uroce_psn_dist(wqe->first_psn, psn)),
+			       true, txd);
 }
 
 /* The answer at una_psn, and what else is missing of its chunk: the peer may not have the request. */
@@ -498,8 +454,8 @@ put_probe(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 	struct uroce_answers *answers = &req->answers;
-	uint32_t idx, psn = req->una_psn;
-	const struct uroce_send_wqe *wqe = request_of(qpc, psn, &idx);
+	uint32_t psn = req->una_psn;
+	const struct uroce_send_wqe *wqe = uroce_again_find(qpc, psn);
 
 	answers->is_probe_due = false;
 	if (!wqe || !uroce_wqe_needs_response(wqe))
@@ -519,8 +475,7 @@ put_probe(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 uint32_t
 uroce_answer_first(const struct uroce_qpc *qpc, uint32_t psn)
 {
-	uint32_t idx;
-	const struct uroce_send_wqe *wqe = request_of(qpc, psn, &idx);
+	const struct uroce_send_wqe *wqe = uroce_again_find(qpc, psn);
 
 	if (!wqe || wqe->opcode != IBV_WR_RDMA_READ)
 		return psn;
@@ -533,8 +488,7 @@ uroce_answer_first(const struct uroce_qpc *qpc, uint32_t psn)
 static uint32_t
 next_end(const struct uroce_qpc *qpc, uint32_t psn)
 {
-	uint32_t idx;
-	const struct uroce_send_wqe *wqe = request_of(qpc, psn, &idx);
+	const struct uroce_send_wqe *wqe = uroce_again_find(qpc, psn);
 
 	if (!wqe || !uroce_wqe_needs_response(wqe))
 		return uroce_psn_add(psn, 1);

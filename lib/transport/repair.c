@@ -43,26 +43,12 @@ uroce_repair_close(struct uroce_qpc *qpc)
 	qpc->req.rtt.sample_ns = 0;
 }
 
-/* The request that a packet in flight belongs to, from the oldest on. NULL: none has packets. */
-static struct uroce_send_wqe *
-oldest_sent(const struct uroce_qpc *qpc, uint32_t *idx)
-{
-	for (*idx = qpc->req.una_idx; *idx != qpc->req.begun_idx; ++*idx) {
-		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, *idx);
-
-		if (wqe->nb_psn)
-			return wqe;
-	}
-	return NULL;
-}
-
 /* Whether the packet at una_psn can be sent again by itself. */
 static bool
 is_repairable(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
-	uint32_t idx;
-	const struct uroce_send_wqe *wqe = oldest_sent(qpc, &idx);
+	const struct uroce_send_wqe *wqe = uroce_again_find(qpc, req->una_psn);
 
 	return !qpc->is_req_gbn && req->next_psn == req->max_psn && req->una_psn != req->max_psn &&
 	       !req->is_rnr_wait && wqe && !uroce_wqe_needs_response(wqe);
@@ -203,53 +189,15 @@ uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 	arm(qpc, now_ns);
 }
 
-/* Build the packet `pkt` of a request that is in flight. @return whether it was built */
-static bool
-put_again(struct uroce_qpc *qpc, uint32_t idx, uint32_t pkt, bool is_asking, struct uroce_txd *txd)
-{
-	struct uroce_req *req = &qpc->req;
-	const uint32_t next_psn = req->next_psn, next_idx = req->next_idx, next_pkt = req->next_pkt;
-	const uint16_t since_ack_req = req->since_ack_req;
-	const bool is_ack_wanted = req->is_ack_wanted;
-
-	req->next_psn = uroce_psn_add(uroce_req_wqe(qpc, idx)->first_psn, pkt);
-	req->next_idx = idx;
-	req->next_pkt = pkt;
-	req->since_ack_req = 0;
-	req->is_ack_wanted = is_asking;
-	const bool is_built = uroce_req_put(qpc, txd);
-
-	req->next_psn = next_psn;
-	req->next_idx = next_idx;
-	req->next_pkt = next_pkt;
-	req->since_ack_req = since_ack_req;
-	req->is_ack_wanted = is_ack_wanted;
-	/* its memory is gone: that is found where the request is sent in its turn */
-	if (!is_built)
-		uroce_req_rewind(qpc);
-	return is_built;
-}
-
 /* The newest packet in flight, or the oldest where that one is answered by data. */
 static bool
 put_last(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
 	const struct uroce_req *req = &qpc->req;
-	uint32_t idx;
-	const struct uroce_send_wqe *first = oldest_sent(qpc, &idx);
-	uint32_t last = req->next_pkt ? req->next_idx : req->next_idx - 1;
-	uint32_t pkt = req->next_pkt ? req->next_pkt - 1 : 0;
+	const uint32_t psn = uroce_psn_add(req->max_psn, UROCE_PSN_MASK);
+	const bool is_answered = uroce_wqe_needs_response(uroce_again_find(qpc, psn));
 
-	while (last != idx && !uroce_req_wqe(qpc, last)->nb_psn)
-		last--;
-	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, last);
-
-	if (uroce_wqe_needs_response(wqe))
-		return put_again(qpc, idx, uroce_psn_dist(first->first_psn, req->una_psn), true,
-				 txd);
-	if (!req->next_pkt || last != req->next_idx)
-		pkt = wqe->nb_psn - 1;
-	return put_again(qpc, last, pkt, true, txd);
+	return uroce_again_put(qpc, is_answered ? req->una_psn : psn, 1, true, txd);
 }
 
 bool
@@ -258,7 +206,6 @@ uroce_repair_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 	struct uroce_req *req = &qpc->req;
 	struct uroce_repair *repair = &req->repair;
 	const bool is_last = !repair->is_due;
-	uint32_t idx;
 
 	if (!repair->is_due && !repair->is_last_due)
 		return false;
@@ -272,25 +219,10 @@ uroce_repair_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 		return put_last(qpc, txd);
 	}
 	repair->is_due = false;
-	const struct uroce_send_wqe *wqe = oldest_sent(qpc, &idx);
-
 	repair->sent_ns = now_ns;
 	repair->repaired_max_psn = req->max_psn;
 	arm(qpc, now_ns);
-	return put_again(qpc, idx, uroce_psn_dist(wqe->first_psn, req->una_psn), true, txd);
-}
-
-/* The request that `psn`, which is in flight, belongs to, and its index. */
-static struct uroce_send_wqe *
-request_of(const struct uroce_qpc *qpc, uint32_t psn, uint32_t *idx)
-{
-	for (*idx = qpc->req.una_idx; *idx != qpc->req.begun_idx; ++*idx) {
-		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, *idx);
-
-		if (uroce_psn_in(psn, wqe->first_psn, wqe->nb_psn))
-			return wqe;
-	}
-	return NULL;
+	return uroce_again_put(qpc, req->una_psn, 1, true, txd);
 }
 
 bool
@@ -300,15 +232,13 @@ uroce_repair_put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)
 	struct uroce_repair *repair = &req->repair;
 
 	while (repair->is_passing) {
-		uint32_t idx;
-
 		/* the packet at una_psn has a repair of its own */
 		if (!uroce_psn_before(req->una_psn, repair->again_psn))
 			repair->again_psn = uroce_psn_add(req->una_psn, 1);
 		if (!is_repairable(qpc) || !uroce_psn_before(repair->again_psn, req->max_psn))
 			break;
 		const uint32_t psn = repair->again_psn;
-		const struct uroce_send_wqe *wqe = request_of(qpc, psn, &idx);
+		const struct uroce_send_wqe *wqe = uroce_again_find(qpc, psn);
 
 		if (!wqe)
 			break;
@@ -317,8 +247,8 @@ uroce_repair_put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)
 			continue;
 		}
 		repair->again_psn = uroce_psn_add(psn, 1);
-		return put_again(qpc, idx, uroce_psn_dist(wqe->first_psn, psn),
-				 psn % 32 == 0 || repair->again_psn == req->max_psn, txd);
+		return uroce_again_put(qpc, psn, 1,
+				       psn % 32 == 0 || repair->again_psn == req->max_psn, txd);
 	}
 	repair->is_passing = false;
 	return false;

@@ -9,6 +9,7 @@
  *
  *	req	sends requests; keeps the window [una_psn, next_psn) and the retry timers
  *	repair	sends again what was lost, and nothing else, where the peer allows it
+ *	again	what was sent before, once more
  *	comp	takes the responses to them
  *	answer	what the peer answers ahead of an answer that is missing
  *	local	does the requests that send nothing
@@ -108,6 +109,19 @@ bool uroce_repair_put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd);
 
 /** A burst was built, before which max_psn was that. */
 void uroce_repair_sent(struct uroce_qpc *qpc, uint32_t max_psn, uint64_t now_ns);
+
+/* --- again.c --- */
+
+/** The request that `psn` belongs to; NULL: it is not in flight. */
+const struct uroce_send_wqe *uroce_again_find(const struct uroce_qpc *qpc, uint32_t psn);
+
+/**
+ * Build the packet at `psn` once more, or, of a READ, the request for `nb` responses from there on;
+ * `is_asking`: it asks for an ACK. The position stays where it is.
+ * @return whether it was built
+ */
+bool uroce_again_put(struct uroce_qpc *qpc, uint32_t psn, uint32_t nb, bool is_asking,
+		     struct uroce_txd *txd);
 
 /* --- answer.c --- */
 
