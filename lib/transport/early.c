@@ -14,8 +14,8 @@
  * time that the last repair took.
  *
  * What filled a hole? A packet that asks for an ACK: the requester repairs one packet and asks, or its
- * probe came before our NAK. A packet that is followed by the one behind it, which we have: the requester goes back N. If it
- * is followed by itself, or by one that is new, it was late.
+ * probe came before our NAK. A packet that is followed by the one behind it, which we have: the
+ * requester goes back N. If it is followed by itself, or by one that is new, it was late.
  */
 #include "transport/role.h"
 
