@@ -22,6 +22,7 @@
 
 #include "life.h"
 #include "oracle.h"
+#include "plan.h"
 #include "scenario.h"
 #include "workload.h"
 #include "world.h"
@@ -213,7 +214,7 @@ print_tally(const struct tally *tally)
 	for (unsigned i = 0; i < LIFE_NB; i++)
 		print_row("lives", life_name((enum life_kind)i), tally->lives[i]);
 	for (unsigned i = 1; i < 16; i++)
-		print_row("bad", workload_bad_name(i), tally->bads[i]);
+		print_row("bad", plan_bad_name(i), tally->bads[i]);
 	for (unsigned i = 0; i < 32; i++) {
 		char name[32];
 

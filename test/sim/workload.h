@@ -23,6 +23,4 @@ void workload_connect(struct world *world);
 /** Put both ends of a connection into RESET, and connect them anew, with a plan. @return whether */
 bool workload_reconnect(struct world *world, struct qp *qp);
 
-const char *workload_bad_name(unsigned bad);
-
 #endif /* TEST_SIM_WORKLOAD_H */
