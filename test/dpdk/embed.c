@@ -15,7 +15,6 @@
 #include "neigh_frames.h"
 #include "wire/hdr.h"
 
-static struct uroce_dev *dev_a, *dev_b;
 static struct rte_mempool *pool;
 
 static struct uroce_dev *

@@ -21,7 +21,6 @@
 static const uint8_t group[16] = { [10] = 0xff, 0xff, 239, 1, 2, 3 };
 static const uint8_t group6[16] = { 0xff, 0x15, [15] = 7 };
 
-static struct uroce_dev *dev_a, *dev_b;
 static struct rig_qp *a;
 
 static unsigned
@@ -260,9 +259,7 @@ static int
 group_setup(void **state)
 {
 	(void)state;
-	rig_wire("a", "b", 3, 0);
-	dev_a = rig_dev("net_ring_a,drive=none,workers=3,addr=192.0.2.1/24");
-	dev_b = rig_dev("net_ring_b,drive=none,workers=3,addr=192.0.2.2/24");
+	rig_pair(3, 0);
 	a = datagram_qp(dev_a, 0);
 	return 0;
 }
@@ -270,11 +267,8 @@ group_setup(void **state)
 static int
 group_teardown(void **state)
 {
-	(void)state;
 	rig_qp_free(a);
-	assert_int_equal(uroce_dev_destroy(dev_a), 0);
-	assert_int_equal(uroce_dev_destroy(dev_b), 0);
-	return 0;
+	return rig_teardown(state);
 }
 
 int

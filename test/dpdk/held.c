@@ -15,7 +15,6 @@
 #define MESSAGE   60000
 #define NB_FRAMES 15 /* of it, at a path MTU of 4096 */
 
-static struct uroce_dev *dev_a, *dev_b;
 static struct rig_qp *a, *b;
 
 /* What a pool misses, beside what is set aside for sending. */
@@ -266,18 +265,7 @@ static int
 group_setup(void **state)
 {
 	(void)state;
-	rig_wire("a", "b", 1, 0);
-	dev_a = rig_dev("net_ring_a,drive=none,addr=192.0.2.1/24");
-	dev_b = rig_dev("net_ring_b,drive=none,addr=192.0.2.2/24");
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	assert_int_equal(uroce_dev_destroy(dev_a), 0);
-	assert_int_equal(uroce_dev_destroy(dev_b), 0);
+	rig_pair(1, 0);
 	return 0;
 }
 
@@ -299,5 +287,5 @@ main(void)
 
 	if (!rig_init())
 		return 1;
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+	return cmocka_run_group_tests(tests, group_setup, rig_teardown);
 }

@@ -7,8 +7,6 @@
 
 #include "rig.h"
 
-static struct uroce_dev *dev_a, *dev_b;
-
 static uint64_t
 sum(const struct uroce_dev *dev, enum uroce_verdict verdict)
 {
@@ -143,18 +141,7 @@ static int
 group_setup(void **state)
 {
 	(void)state;
-	rig_wire("a", "b", 3, 1);
-	dev_a = rig_dev("net_ring_a,drive=none,workers=3,addr=192.0.2.1/24");
-	dev_b = rig_dev("net_ring_b,drive=none,workers=3,addr=192.0.2.2/24");
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	assert_int_equal(uroce_dev_destroy(dev_a), 0);
-	assert_int_equal(uroce_dev_destroy(dev_b), 0);
+	rig_pair(3, 1);
 	return 0;
 }
 
@@ -169,5 +156,5 @@ main(void)
 
 	if (!rig_init())
 		return 1;
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+	return cmocka_run_group_tests(tests, group_setup, rig_teardown);
 }

@@ -18,6 +18,8 @@
 #include <rte_eth_ring.h>
 #include <rte_ring.h>
 
+struct uroce_dev *dev_a, *dev_b;
+
 #define PATIENCE_S 5 /* a test that waits longer has failed */
 #define PDN        7
 
@@ -90,6 +92,29 @@ rig_dev(const char *spec)
 	assert_int_equal(uroce_dev_conf_parse(spec, &conf), 0);
 	assert_int_equal(uroce_dev_create(&conf, &dev), 0);
 	return dev;
+}
+
+void
+rig_pair(unsigned nb_queues, unsigned shift)
+{
+	char spec[64];
+
+	rig_wire("a", "b", nb_queues, shift);
+	snprintf(spec, sizeof(spec), "net_ring_a,drive=none,workers=%u,addr=192.0.2.1/24",
+		 nb_queues);
+	dev_a = rig_dev(spec);
+	snprintf(spec, sizeof(spec), "net_ring_b,drive=none,workers=%u,addr=192.0.2.2/24",
+		 nb_queues);
+	dev_b = rig_dev(spec);
+}
+
+int
+rig_teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(uroce_dev_destroy(dev_a), 0);
+	assert_int_equal(uroce_dev_destroy(dev_b), 0);
+	return 0;
 }
 
 static void *

@@ -31,6 +31,15 @@ void rig_wire(const char *a, const char *b, unsigned nb_queues, unsigned shift);
 /** A device from its specification; fails the test if it does not come up. */
 struct uroce_dev *rig_dev(const char *spec);
 
+/** The two devices that most tests have. */
+extern struct uroce_dev *dev_a, *dev_b;
+
+/** Wire ports a and b, and make dev_a (192.0.2.1) and dev_b (192.0.2.2), with a worker for each queue. */
+void rig_pair(unsigned nb_queues, unsigned shift);
+
+/** Destroy dev_a and dev_b: for cmocka, at the end of a group. */
+int rig_teardown(void **state);
+
 #define RIG_BUF_LEN 65536
 #define RIG_WR      64
 

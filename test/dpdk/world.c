@@ -21,7 +21,6 @@
 
 #define LEN 20000
 
-static struct uroce_dev *dev_a, *dev_b;
 static struct rig_qp *a, *b;
 
 static void
@@ -306,15 +305,6 @@ group_setup(void **state)
 	return 0;
 }
 
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	assert_int_equal(uroce_dev_destroy(dev_a), 0);
-	assert_int_equal(uroce_dev_destroy(dev_b), 0);
-	return 0;
-}
-
 int
 main(void)
 {
@@ -336,5 +326,5 @@ main(void)
 
 	if (!rig_init())
 		return 1;
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+	return cmocka_run_group_tests(tests, group_setup, rig_teardown);
 }

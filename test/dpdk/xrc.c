@@ -16,7 +16,6 @@
 #define BUF_LEN  16384
 #define OTHER_PD 99
 
-static struct uroce_dev *dev_a, *dev_b;
 static struct rig_qp *a, *b; /* initiator, target */
 
 /* A queue with its CQ and the memory of its requests. */
@@ -284,18 +283,7 @@ group_setup(void **state)
 {
 	(void)state;
 	/* what is for worker 1 arrives at worker 0 */
-	rig_wire("a", "b", 2, 1);
-	dev_a = rig_dev("net_ring_a,drive=none,workers=2,addr=192.0.2.1/24");
-	dev_b = rig_dev("net_ring_b,drive=none,workers=2,addr=192.0.2.2/24");
-	return 0;
-}
-
-static int
-group_teardown(void **state)
-{
-	(void)state;
-	assert_int_equal(uroce_dev_destroy(dev_a), 0);
-	assert_int_equal(uroce_dev_destroy(dev_b), 0);
+	rig_pair(2, 1);
 	return 0;
 }
 
@@ -316,5 +304,5 @@ main(void)
 
 	if (!rig_init())
 		return 1;
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+	return cmocka_run_group_tests(tests, group_setup, rig_teardown);
 }

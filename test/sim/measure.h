@@ -49,7 +49,41 @@ struct stream {
 struct qp *stream_open(struct world *world, struct host *from, struct host *to,
 		       const struct stream *stream);
 
-/** Whether the engine can do other than go back N, and windows other than its default. */
-bool stream_has_choice(void);
+/** The cable of a trial, path MTU, and what a full frame is on the cable. */
+#define TRIAL_RATE_BPS UINT64_C(100000000000)
+#define TRIAL_MTU      4096
+#define TRIAL_WIRE_LEN (TRIAL_MTU + 90)
+
+/** How long 64 full frames take: how late a late frame may be. */
+#define TRIAL_LATE_NS ((uint32_t)(64 * TRIAL_WIRE_LEN * 8 / (TRIAL_RATE_BPS / 1000000000)))
+
+/** One stream between two hosts, over a network with these faults in both directions. */
+struct trial {
+	uint32_t rtt_ns;
+	uint32_t lose_ppm;
+	uint32_t late_ppm;
+	uint32_t late_ns;
+	uint8_t rd_atomic;  /* READs, so many outstanding; 0: WRITEs */
+	uint32_t nb_writes; /* where the round trip is short; four times as many where it is long */
+	uint32_t len;
+	bool is_req_gbn;
+	bool is_resp_gbn;
+};
+
+struct outcome {
+	double rate; /* packets acknowledged, or taken, in a nanosecond */
+	uint64_t ns; /* that it took */
+	uint64_t nb_acked;
+	uint64_t nb_answers; /* packets of the end that is asked */
+	uint64_t spurious;
+	uint64_t spurious_early; /* of those, among the first 1000 packets */
+};
+
+/** Until all is acknowledged, or `limit_ns`: some lose so much that waiting for the rest says nothing. */
+struct outcome trial_run(struct report *report, struct world *world, uint64_t seed,
+			 const struct trial *trial, uint64_t limit_ns);
+
+/** What an end is called in a row. */
+const char *trial_end_name(bool is_gbn);
 
 #endif /* TEST_SIM_MEASURE_H */

@@ -12,12 +12,6 @@
 
 #define SQ_LEN 64
 
-bool
-stream_has_choice(void)
-{
-	return true;
-}
-
 struct qp *
 stream_open(struct world *world, struct host *from, struct host *to, const struct stream *stream)
 {
