@@ -38,9 +38,10 @@ rule(void)
 }
 
 int
-report_begin(struct report *report, const struct options *opt, bool is_quiet)
+report_begin(struct report *report, const struct options *opt, const struct stages *stages,
+	     bool is_quiet)
 {
-	*report = (struct report){ .opt = opt, .is_quiet = is_quiet };
+	*report = (struct report){ .opt = opt, .stages = stages, .is_quiet = is_quiet };
 	if (!opt->is_json || is_quiet)
 		return 0;
 	report->rows_file = open_memstream(&report->rows, &report->rows_len);
@@ -154,6 +155,10 @@ json_close(struct report *report, const struct verify *verify)
 			",\n\t\t\t\"verified_bytes\": %" PRIu64 ",\n\t\t\t\"wrong_bytes\": %" PRIu64
 			",\n\t\t\t\"lost_messages\": %" PRIu64,
 			verify->messages, verify->bytes, verify->wrong, verify->lost);
+	if (report->stages->nb > 0) {
+		fprintf(report->rows_file, ",\n\t\t\t\"stages\": ");
+		stages_print_json(report->stages, report->rows_file);
+	}
 	fprintf(report->rows_file, "\n\t\t}");
 }
 
@@ -168,6 +173,7 @@ report_bandwidth(struct report *report, const struct bandwidth *row, const struc
 	       row->size, row->messages, row->peak_bps / unit, row->average_bps / unit,
 	       row->messages_per_s / 1e6);
 	print_verify(report, verify);
+	stages_print(report->stages, row->messages);
 	fflush(stdout);
 	if (!json_open(report, row->size, row->messages))
 		return;
@@ -198,6 +204,7 @@ report_latency(struct report *report, const struct latency *row, const struct ve
 		return;
 	print_latency(report, row);
 	print_verify(report, verify);
+	stages_print(report->stages, row->messages);
 	fflush(stdout);
 	if (!json_open(report, row->size, row->messages))
 		return;
@@ -216,13 +223,17 @@ report_latency(struct report *report, const struct latency *row, const struct ve
 }
 
 void
-report_verified(struct report *report, uint64_t size, const struct verify *verify)
+report_answered(struct report *report, uint64_t size, uint64_t messages,
+		const struct verify *verify)
 {
-	if (report->is_quiet || !report->opt->is_verify)
+	if (report->is_quiet || (!report->opt->is_verify && report->stages->nb == 0))
 		return;
 	printf(" %-7" PRIu64 "\n", size);
 	print_verify(report, verify);
+	stages_print(report->stages, messages);
 	fflush(stdout);
+	if (report->stages->nb > 0 && json_open(report, size, messages))
+		json_close(report, verify);
 }
 
 static void

@@ -13,6 +13,7 @@
 
 #include "endpoint.h"
 #include "options.h"
+#include "stages.h"
 #include "verify.h"
 
 /** A measured bandwidth; both directions together with --bidirectional. */
@@ -34,15 +35,17 @@ struct latency {
 
 struct report {
 	const struct options *opt;
-	bool is_quiet; /* the second end in loopback prints nothing */
-	char *rows;    /* the JSON objects so far */
+	const struct stages *stages; /* of the present size */
+	bool is_quiet;               /* the second end in loopback prints nothing */
+	char *rows;                  /* the JSON objects so far */
 	size_t rows_len;
 	FILE *rows_file; /* writes them; NULL: no JSON */
 	unsigned nb_rows;
 };
 
 /** Start a report. @return 0, or -1 after one line on stderr */
-int report_begin(struct report *report, const struct options *opt, bool is_quiet);
+int report_begin(struct report *report, const struct options *opt, const struct stages *stages,
+		 bool is_quiet);
 
 /** What is run, between whom, and the heads of the columns. */
 void report_head(struct report *report, const struct endpoint *endpoint);
@@ -52,7 +55,8 @@ void report_bandwidth(struct report *report, const struct bandwidth *row,
 void report_latency(struct report *report, const struct latency *row, const struct verify *verify);
 
 /** A row of a test that this side only answered: with --verify, what was checked. */
-void report_verified(struct report *report, uint64_t size, const struct verify *verify);
+void report_answered(struct report *report, uint64_t size, uint64_t messages,
+		     const struct verify *verify);
 
 /** Close the table and write the JSON file. @return 0, or -1 after one line on stderr */
 int report_end(struct report *report, const struct endpoint *endpoint);

@@ -19,6 +19,7 @@
 #include "layout.h"
 #include "options.h"
 #include "report.h"
+#include "stages.h"
 #include "verify.h"
 
 #define SYNC_VALUES 4
@@ -33,6 +34,7 @@ struct session {
 	struct exchange exchange;
 	struct failures failures;
 	struct verify verify; /* of the present size, by this side */
+	struct stages stages; /* of the present size, by this process */
 	struct report report;
 	uint64_t wrong;      /* bytes in all, by both sides */
 	uint64_t looked_tsc; /* when session_poll() last looked at the socket */

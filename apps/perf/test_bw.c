@@ -54,6 +54,7 @@ struct pump {
 struct total {
 	uint64_t messages; /* for each QP */
 	uint64_t sent, received;
+	uint64_t peer_sent;
 	double seconds, recv_seconds;
 	double peak; /* messages per second */
 };
@@ -338,10 +339,12 @@ run_pump(struct pump *pump)
 	bool is_told = is_progress_told(pump);
 	int result;
 
+	stages_begin(&session->stages);
 	pump->begin_tsc = pump->told_tsc = rte_rdtsc();
 	while ((result = pump_round(pump, session->is_requester)) == 0)
 		if (is_told)
 			tell_progress(pump);
+	stages_end(&session->stages);
 	if (is_told)
 		fprintf(stderr, "\r%40s\r", "");
 	if (result < 0) {
@@ -512,6 +515,7 @@ add_up(struct total *total, const struct pump *pump)
 		total->messages += pump->goal;
 	total->sent += pump->completed;
 	total->received += pump->received;
+	total->peer_sent += pump->peer_sent;
 	total->seconds += seconds;
 	total->recv_seconds += seconds_of(pump->recv_end_tsc - pump->recv_begin_tsc);
 	if (rate > total->peak && pump->session->opt->is_verify)
@@ -617,7 +621,7 @@ finish(struct pump *pump, struct total *total)
 	if (session->is_requester || session->opt->op == PERF_SEND)
 		report_bandwidth(&session->report, &row, verify);
 	else
-		report_verified(&session->report, row.size, verify);
+		report_answered(&session->report, row.size, total->peer_sent, verify);
 	return 0;
 }
 
@@ -656,6 +660,7 @@ test_bw(struct session *session, uint64_t size)
 
 	session->verify =
 		(struct verify){ .is_selftest = opt->is_selftest, .is_flipped = is_flipped };
+	stages_reset(&session->stages);
 	if (requests_init(&pump.requests, session, size) != 0 || make_times(&pump) != 0)
 		fprintf(stderr, "uroce-perf: no memory for %" PRIu64 " queue pairs\n", opt->nb_qp);
 	else if (run_batches(&pump, &total) == 0)

@@ -441,7 +441,7 @@ finish(struct pingpong *pp)
 
 		report_latency(&session->report, &row, verify);
 	} else {
-		report_verified(&session->report, pp->requests.layout.size, verify);
+		report_answered(&session->report, pp->requests.layout.size, pp->rounds, verify);
 	}
 	return 0;
 }
@@ -477,7 +477,9 @@ run(struct pingpong *pp)
 		return -1;
 	pp->deadline = rte_rdtsc() + session->opt->duration_s * rte_get_tsc_hz();
 	pp->told_tsc = rte_rdtsc();
+	stages_begin(&session->stages);
 	result = session->is_client ? run_client(pp) : run_server(pp);
+	stages_end(&session->stages);
 	if (result == 0 && session->is_client)
 		while ((result = session_poll(session, "over", &theirs)) == 0) {
 			if (stop_is_asked())
@@ -502,6 +504,7 @@ test_lat(struct session *session, uint64_t size)
 
 	session->verify = (struct verify){ .is_selftest = opt->is_selftest,
 					   .is_flipped = session->verify.is_flipped };
+	stages_reset(&session->stages);
 	if (opt->duration_s == 0 && session->is_client)
 		pp.times = calloc(pp.goal, sizeof(*pp.times));
 	if (requests_init(&pp.requests, session, size) != 0 ||

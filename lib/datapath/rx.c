@@ -22,6 +22,7 @@
 #include "datapath/neigh.h"
 #include "datapath/qpn.h"
 #include "datapath/round.h"
+#include "datapath/stage.h"
 #include "wire/build.h"
 
 /* Bytes of frames that are taken through the passes at a time: a third of a small first-level cache. */
@@ -243,12 +244,17 @@ input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct
 	for (unsigned at = 0, n; at < nb; at += n) {
 		n = group_len(frames + at, nb - at);
 		parse_all(worker, frames + at, n);
+		uroce_stage_lap(UROCE_STAGE_PARSE, n);
 		if (!is_hop)
 			verify_all(&worker->rx, n);
+		uroce_stage_lap(UROCE_STAGE_VERIFY, n);
 		look_up_all(worker, n);
+		uroce_stage_lap(UROCE_STAGE_LOOK_UP, n);
 		act_all(worker, frames + at, n, is_hop, &out);
+		uroce_stage_lap(UROCE_STAGE_ACT, n);
 	}
 	rte_pktmbuf_free_bulk(out.done, out.nb_done);
+	uroce_stage_lap(UROCE_STAGE_FREE, out.nb_done);
 	return out.nb_rest;
 }
 
@@ -288,6 +294,7 @@ uroce_rx_run(struct uroce_worker *worker)
 	nb = port->policy->has_peer
 		     ? uroce_guard_rx(port->id, worker->queue, frames, UROCE_BURST)
 		     : rte_eth_rx_burst(port->id, worker->queue, frames, UROCE_BURST);
+	uroce_stage_lap(nb > 0 ? UROCE_STAGE_RX_BURST : UROCE_STAGE_RX_EMPTY, nb);
 	if (nb > 0)
 		(void)uroce_rx_input(worker, frames, nb, NULL);
 	return nb_hops + nb;

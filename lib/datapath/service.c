@@ -26,6 +26,7 @@
 #include "datapath/clock.h"
 #include "datapath/log.h"
 #include "datapath/round.h"
+#include "datapath/stage.h"
 
 #define TAKE_OVER_NS UINT64_C(1000000) /* the application has not polled for so long */
 #define SPIN_NS      UINT64_C(50000)   /* after activity */
@@ -69,6 +70,7 @@ look_after(struct uroce_worker *worker)
 	if (is_apps(worker, now_ns, &glance.wait_ns))
 		return glance;
 	if (uroce_lock_try(&worker->lock)) {
+		uroce_stage_skip();
 		glance.nb = uroce_worker_round(worker);
 		uroce_lock_release(&worker->lock);
 	}

@@ -20,6 +20,7 @@
 #include "datapath/group.h"
 #include "datapath/guard.h"
 #include "datapath/round.h"
+#include "datapath/stage.h"
 #include "mem/copy.h"
 #include "wire/icrc.h"
 
@@ -182,14 +183,18 @@ ask(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned max)
 
 	for (unsigned i = 0; i < max; i++)
 		tx->txd[i].hdr = rte_pktmbuf_mtod(mbuf[i], uint8_t *);
+	uroce_stage_lap(UROCE_STAGE_BUILD, 0);
 	nb = uroce_qpc_send(&qpr->qpc, tx->txd, max, worker->now_ns);
+	uroce_stage_lap(UROCE_STAGE_HEADERS, nb);
 	worker->stats.tx_cnps += qpr->qpc.stats.cnps_sent - cnps_sent;
 	for (unsigned i = 0; i < nb; i++) {
 		place(&tx->txd[i], mbuf[i]);
 		tx->pending[tx->nb_pending++] = mbuf[i];
 	}
+	uroce_stage_lap(UROCE_STAGE_GATHER, nb);
 	for (unsigned i = 0; i < nb; i++)
 		seal(&tx->txd[i]);
+	uroce_stage_lap(UROCE_STAGE_ICRC, nb);
 	/* the unused ones close the gap */
 	memmove(mbuf, mbuf + nb, (max - nb) * sizeof(*mbuf));
 	tx->nb_spare -= nb;
@@ -214,6 +219,7 @@ build(struct uroce_worker *worker, unsigned budget)
 			uroce_tx_schedule(worker, qpr);
 		uroce_worker_settle(worker, qpr);
 	}
+	uroce_stage_lap(UROCE_STAGE_BUILD, tx->nb_pending);
 }
 
 static void
@@ -256,6 +262,7 @@ flush(struct uroce_worker *worker)
 	atomic_store_explicit(&tx->is_stalled, tx->nb_pending > 0, memory_order_relaxed);
 	worker->stats.tx_full += tx->nb_pending > 0;
 	worker->stats.tx_frames += nb;
+	uroce_stage_lap(UROCE_STAGE_TX_BURST, nb);
 	return nb;
 }
 

@@ -22,6 +22,7 @@
 #include "datapath/log.h"
 #include "datapath/round.h"
 #include "datapath/service.h"
+#include "datapath/stage.h"
 
 /* How often a port's link is looked at, beside the events that it may report. */
 #define LINK_CHECK_NS UINT64_C(100000000)
@@ -251,16 +252,21 @@ run_round(struct uroce_worker *worker, bool has_tx)
 	unsigned nb, nb_expired;
 
 	begin_round(worker);
+	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
 	nb = uroce_rx_run(worker);
 	uroce_cmd_take(worker);
 	uroce_bell_take(worker);
+	uroce_stage_lap(UROCE_STAGE_BELLS, 0);
 	if (has_tx)
 		nb += uroce_tx_run(worker);
 	nb_expired = run_timers(worker);
+	uroce_stage_lap(UROCE_STAGE_TIMERS, nb_expired);
 	uroce_held_reap(worker);
 	watch_link(worker);
+	uroce_stage_lap(UROCE_STAGE_LINK, 0);
 	worker->stats.idle_rounds += nb + nb_expired == 0;
 	end_round(worker);
+	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
 	return nb;
 }
 
@@ -289,6 +295,7 @@ uroce_worker_poll(struct uroce_worker *worker)
 {
 	unsigned nb;
 
+	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	if (unlikely(!is_known_thread))
 		register_thread();
 	if (!uroce_lock_try(&worker->lock)) {
@@ -307,6 +314,7 @@ uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsign
 {
 	unsigned nb_rest = 0;
 
+	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_lock_take(&worker->lock);
 	begin_round(worker);
 	while (nb > 0) {
@@ -337,6 +345,7 @@ uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsig
 {
 	unsigned nb;
 
+	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_lock_take(&worker->lock);
 	begin_round(worker);
 	take_hops(worker);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "datapath/stage.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
@@ -54,6 +55,7 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 	uint32_t nb = 0;
 	int ret = 0;
 
+	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_lock_take(&qp->sq.lock);
 	if (state_now(qp) < IBV_QPS_RTS)
 		ret = -EINVAL;
@@ -72,6 +74,7 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 		uroce_worker_ring(qp->qpr.worker, &qp->qpr);
 	if (ret != 0)
 		*bad_wr = wr;
+	uroce_stage_lap(UROCE_STAGE_POST_SEND, nb);
 	return -ret;
 }
 
@@ -82,6 +85,7 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 	uint32_t nb = 0;
 	int ret = 0;
 
+	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_lock_take(&qp->rq.lock);
 	if (state_now(qp) == IBV_QPS_RESET)
 		ret = -EINVAL;
@@ -105,6 +109,7 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 		uroce_worker_ring(qp->qpr.worker, &qp->qpr);
 	if (ret != 0)
 		*bad_wr = wr;
+	uroce_stage_lap(UROCE_STAGE_POST_RECV, nb);
 	return -ret;
 }
 
@@ -116,12 +121,15 @@ uroce_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 
 	if (num_entries <= 0)
 		return num_entries == 0 ? 0 : -EINVAL;
+	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	nb = uroce_cq_poll(&cq->queue, num_entries, wc);
+	uroce_stage_lap(UROCE_STAGE_POLL_CQ, nb);
 	if (nb == 0 && cq->is_app_driven) {
 		(void)uroce_worker_poll(cq->worker);
 		nb = uroce_cq_poll(&cq->queue, num_entries, wc);
 		if (nb == 0)
 			uroce_vcq_leave(cq);
+		uroce_stage_lap(UROCE_STAGE_POLL_CQ, nb);
 	}
 	return nb;
 }

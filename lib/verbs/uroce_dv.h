@@ -98,6 +98,24 @@ int uroce_qp_set_cc(struct ibv_qp *qp, const char *name);
  */
 int uroce_qp_query_cc(struct ibv_qp *qp, struct uroce_dv_cc *cc);
 
+/** Where cycles went, of the threads that drive workers, post and poll, since the library was loaded. */
+struct uroce_dv_stage {
+	const char *name; /* "parse"; the library's, for good */
+	uint64_t cycles;  /* of the time stamp counter, without what counting them costs */
+	uint64_t laps;    /* how often the stage was gone through */
+	uint64_t items;   /* packets, requests or completions that it dealt with; 0: it has none */
+};
+
+/**
+ * Read the stage clock, which a library that was built with meson's -Dstages=true has.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe; what is told of threads that are running is a hint.
+ * @param[out] stage  room for `max`: the stages in the order of a round, then the calls
+ * @return how many stages there are; 0: this library has no stage clock
+ */
+unsigned uroce_query_stages(struct uroce_dv_stage *stage, unsigned max);
+
 #ifdef __cplusplus
 }
 #endif
