@@ -20,8 +20,7 @@
 #include <rte_errno.h>
 #include <rte_log.h>
 
-#define ARGS_MAX    64
-#define NO_HUGE_MIB "1024" /* only addresses: a page costs memory when it is touched */
+#define ARGS_MAX 64
 
 struct args {
 	char *argv[ARGS_MAX + 1];
@@ -77,8 +76,10 @@ is_hugepage_free(void)
 
 /* No file outlives the process: hugepages are anonymous, and there is no runtime directory. */
 static void
-add_memory(struct args *args, int argc, char **argv)
+add_memory(struct args *args, int argc, char **argv, unsigned mib)
 {
+	static char text[16]; /* EAL keeps it */
+
 	bool is_no_huge = has(argc, argv, "no-huge", 0);
 
 	if (!is_no_huge && !has(argc, argv, "in-memory", 0) && !has(argc, argv, "huge-dir", 0) &&
@@ -92,7 +93,8 @@ add_memory(struct args *args, int argc, char **argv)
 		add(args, "--no-shconf");
 	if (!has(argc, argv, "socket-mem", 0) && !has(argc, argv, "m", 'm')) {
 		add(args, "-m");
-		add(args, NO_HUGE_MIB);
+		snprintf(text, sizeof(text), "%u", mib);
+		add(args, text);
 	}
 }
 
@@ -191,7 +193,7 @@ start_quietly(struct args *args, int argc, char **argv)
 }
 
 int
-eal_start(const char *program, int argc, char **argv, bool is_loopback)
+eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned mib)
 {
 	/* EAL keeps the strings */
 	static struct args args;
@@ -202,7 +204,7 @@ eal_start(const char *program, int argc, char **argv, bool is_loopback)
 	add(&args, "--log-level=roce.*:warning");
 	if (!has(argc, argv, "telemetry", 0) && !has(argc, argv, "no-telemetry", 0))
 		add(&args, "--no-telemetry");
-	add_memory(&args, argc, argv);
+	add_memory(&args, argc, argv, mib);
 	if (is_loopback) {
 		if (!has(argc, argv, "no-pci", 0))
 			add(&args, "--no-pci");

@@ -13,8 +13,9 @@
 /**
  * rte_eal_init() with `argv[1..argc-1]` as the user's EAL options.
  * @param is_loopback  no device of the machine is wanted, and two lcores are
+ * @param mib  memory that is needed, where no hugepages are used
  * @return 0, or -1 after one line on stderr
  */
-int eal_start(const char *program, int argc, char **argv, bool is_loopback);
+int eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned mib);
 
 #endif /* PERF_EAL_H */

@@ -14,12 +14,36 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include <rte_cycles.h>
+#include <rte_malloc.h>
+
 #define PORT_NUM       1
 #define RNR_TIMER_CODE 12 /* 0.64 ms [IBA 9.7.5.2.8] */
 #define RNR_RETRY      7  /* for ever */
 #define RESOLVE_TRIES  3
 #define HOP_LIMIT      64
 #define HUGE_ALIGN     (2u << 20)
+
+static double
+seconds_since(uint64_t tsc)
+{
+	return (double)(rte_rdtsc() - tsc) / (double)rte_get_tsc_hz();
+}
+
+/* What EAL's heaps have given away. */
+static size_t
+heap_bytes(void)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < rte_socket_count(); i++) {
+		struct rte_malloc_socket_stats stats;
+
+		if (rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &stats) == 0)
+			bytes += stats.heap_allocsz_bytes;
+	}
+	return bytes;
+}
 
 static int
 failed(const char *what, int error)
@@ -124,10 +148,26 @@ look_at_port(struct endpoint *endpoint, const struct options *opt)
 	return choose_gid(endpoint, opt, port.gid_tbl_len);
 }
 
+/* The device, with room for as many QPs as are asked for unless its specification says how many. */
+static struct ibv_device *
+make_device(const struct options *opt, const char *spec)
+{
+	char *larger;
+	struct ibv_device *device;
+
+	if (opt->nb_qp <= PERF_QPS_DEFAULT_MAX || strstr(spec, ",qps=") != NULL)
+		return uroce_create_device(spec);
+	if (asprintf(&larger, "%s,qps=%u", spec, (unsigned)opt->nb_qp) < 0)
+		return NULL;
+	device = uroce_create_device(larger);
+	free(larger);
+	return device;
+}
+
 int
 endpoint_open(struct endpoint *endpoint, const struct options *opt, const char *spec)
 {
-	endpoint->device = uroce_create_device(spec);
+	endpoint->device = make_device(opt, spec);
 	if (endpoint->device == NULL)
 		return -1; /* the library has said why */
 	endpoint->context = uroce_open_device(endpoint->device);
@@ -163,6 +203,17 @@ map_buffer(struct endpoint *endpoint)
 	return 0;
 }
 
+/* As many as can be unpolled at a time. */
+static uint64_t
+nb_completions(const struct options *opt)
+{
+	uint64_t nb_send = opt->nb_qp * opt->tx_depth;
+
+	if (opt->order == PERF_RANDOM && nb_send > PERF_IN_FLIGHT)
+		nb_send = PERF_IN_FLIGHT;
+	return nb_send + opt->nb_qp * opt->rx_depth;
+}
+
 static int
 check_depths(const struct endpoint *endpoint, const struct options *opt)
 {
@@ -174,7 +225,7 @@ check_depths(const struct endpoint *endpoint, const struct options *opt)
 			(unsigned)deepest, endpoint->attr.max_qp_wr);
 		return -1;
 	}
-	if (opt->nb_qp * (opt->tx_depth + opt->rx_depth) > (uint64_t)endpoint->attr.max_cqe) {
+	if (nb_completions(opt) > (uint64_t)endpoint->attr.max_cqe) {
 		fprintf(stderr,
 			"uroce-perf: --qp %u: their completions do not fit in one CQ of %d; "
 			"allowed: "
@@ -257,6 +308,20 @@ create_qp(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 	return init_qp(endpoint->qp[idx], opt);
 }
 
+static int
+create_qps(struct endpoint *endpoint, const struct options *opt)
+{
+	uint64_t begin = rte_rdtsc();
+	size_t bytes = heap_bytes();
+
+	for (unsigned i = 0; i < endpoint->nb_qp; i++)
+		if (create_qp(endpoint, opt, i) != 0)
+			return -1;
+	endpoint->setup.create_s = seconds_since(begin);
+	endpoint->setup.heap_bytes = heap_bytes() - bytes;
+	return 0;
+}
+
 int
 endpoint_create(struct endpoint *endpoint, const struct options *opt)
 {
@@ -276,14 +341,10 @@ endpoint_create(struct endpoint *endpoint, const struct options *opt)
 	endpoint->mr = uroce_reg_mr(endpoint->pd, endpoint->buf, endpoint->buf_len, access);
 	if (endpoint->mr == NULL)
 		return failed("register the buffer", errno);
-	endpoint->cq = uroce_create_cq(
-		endpoint->context, (int)(nb_qp * (opt->tx_depth + opt->rx_depth)), NULL, NULL, 0);
+	endpoint->cq = uroce_create_cq(endpoint->context, (int)nb_completions(opt), NULL, NULL, 0);
 	if (endpoint->cq == NULL)
 		return failed("create the completion queue", errno);
-	for (unsigned i = 0; i < nb_qp; i++)
-		if (create_qp(endpoint, opt, i) != 0)
-			return -1;
-	return 0;
+	return create_qps(endpoint, opt);
 }
 
 static struct ibv_ah_attr
@@ -350,6 +411,8 @@ to_rts(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 int
 endpoint_connect(struct endpoint *endpoint, const struct options *opt)
 {
+	uint64_t begin = rte_rdtsc();
+
 	for (unsigned i = 0; i < endpoint->nb_qp; i++) {
 		if (to_rtr(endpoint, opt, i) != 0 || to_rts(endpoint, opt, i) != 0)
 			return -1;
@@ -360,18 +423,30 @@ endpoint_connect(struct endpoint *endpoint, const struct options *opt)
 		if (endpoint->ah[i] == NULL)
 			return failed("the way to the peer (address handle)", errno);
 	}
+	endpoint->setup.connect_s = seconds_since(begin);
 	return 0;
 }
 
 void
-endpoint_close(struct endpoint *endpoint)
+endpoint_destroy_qps(struct endpoint *endpoint)
 {
+	uint64_t begin = rte_rdtsc();
+
 	for (unsigned i = 0; i < endpoint->nb_qp; i++) {
 		if (endpoint->ah[i] != NULL)
 			uroce_destroy_ah(endpoint->ah[i]);
 		if (endpoint->qp[i] != NULL)
 			uroce_destroy_qp(endpoint->qp[i]);
+		endpoint->ah[i] = NULL;
+		endpoint->qp[i] = NULL;
 	}
+	endpoint->setup.destroy_s = seconds_since(begin);
+}
+
+void
+endpoint_close(struct endpoint *endpoint)
+{
+	endpoint_destroy_qps(endpoint);
 	if (endpoint->cq != NULL)
 		uroce_destroy_cq(endpoint->cq);
 	if (endpoint->mr != NULL)

@@ -34,6 +34,15 @@ struct receives {
 	uint64_t done;
 };
 
+/** What it cost to make and to connect the queue pairs, on this side. */
+struct setup {
+	double create_s;  /* to create them and to bring them to INIT */
+	double swap_s;    /* to tell each other their addresses */
+	double connect_s; /* to bring them to RTR and RTS */
+	double destroy_s;
+	size_t heap_bytes; /* that EAL's heap gave for them, rings included */
+};
+
 struct endpoint {
 	struct ibv_device *device;
 	struct ibv_context *context;
@@ -51,6 +60,7 @@ struct endpoint {
 	uint8_t *buf;
 	size_t buf_len;
 	size_t area_len; /* layout.h */
+	struct setup setup;
 	unsigned nb_qp;
 	struct ibv_qp **qp;
 	struct ibv_ah **ah; /* UD; NULL entries otherwise */
@@ -67,6 +77,9 @@ int endpoint_create(struct endpoint *endpoint, const struct options *opt);
 
 /** Connect all queue pairs to `peer`, which is filled. @return 0, or -1 after a line on stderr */
 int endpoint_connect(struct endpoint *endpoint, const struct options *opt);
+
+/** Destroy the queue pairs, and note how long it took. */
+void endpoint_destroy_qps(struct endpoint *endpoint);
 
 /** Undo whatever of the above was done. */
 void endpoint_close(struct endpoint *endpoint);

@@ -175,20 +175,18 @@ exchange_close(struct exchange *exchange)
 	exchange->fd = -1;
 }
 
-int
-exchange_send(struct exchange *exchange, const char *format, ...)
+static int
+send_line(struct exchange *exchange, int flags, const char *format, va_list args)
 {
 	char line[EXCHANGE_LINE_MAX];
-	va_list args;
-
-	va_start(args, format);
 	int len = vsnprintf(line, sizeof(line) - 1, format, args);
-	va_end(args);
+
 	if (len < 0 || (size_t)len >= sizeof(line) - 1)
 		return -1;
 	line[len++] = '\n';
 	for (int sent = 0; sent < len;) {
-		ssize_t got = send(exchange->fd, line + sent, (size_t)(len - sent), MSG_NOSIGNAL);
+		ssize_t got =
+			send(exchange->fd, line + sent, (size_t)(len - sent), MSG_NOSIGNAL | flags);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -197,6 +195,28 @@ exchange_send(struct exchange *exchange, const char *format, ...)
 		sent += (int)got;
 	}
 	return 0;
+}
+
+int
+exchange_send(struct exchange *exchange, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	int result = send_line(exchange, 0, format, args);
+	va_end(args);
+	return result;
+}
+
+int
+exchange_send_more(struct exchange *exchange, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	int result = send_line(exchange, MSG_MORE, format, args);
+	va_end(args);
+	return result;
 }
 
 static bool

@@ -38,6 +38,10 @@ void exchange_close(struct exchange *exchange);
 int exchange_send(struct exchange *exchange, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/** The same, with more to follow at once: it may wait for that. */
+int exchange_send_more(struct exchange *exchange, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /**
  * Take a line if one has arrived; never waits.
  * @param[out] line  EXCHANGE_LINE_MAX bytes, without the newline

@@ -6,10 +6,10 @@
 
 #include "layout.h"
 
-#include <stdbool.h>
-
-#define LINE 64u
-#define PAGE 4096u
+/* From so many QPs on, pages of their own would be all that is seen. */
+#define MANY_QPS 1024u
+#define LINE     64u
+#define PAGE     4096u
 /* Memory for the slots of one area under --verify, all QPs together. */
 #define VERIFY_BYTES (64u << 20)
 
@@ -39,6 +39,12 @@ has_leftovers(const struct options *opt)
 	       !(opt->is_verify && options_is_reliable(opt) && !opt->is_lat);
 }
 
+bool
+layout_is_compact(const struct options *opt)
+{
+	return opt->nb_qp > MANY_QPS;
+}
+
 static unsigned
 slots_of(const struct options *opt, size_t stride)
 {
@@ -48,7 +54,7 @@ slots_of(const struct options *opt, size_t stride)
 		slots = 1;
 	else if (opt->is_verify)
 		slots = VERIFY_BYTES / opt->nb_qp / stride;
-	if (opt->is_verify && slots > opt->tx_depth)
+	if ((opt->is_verify || layout_is_compact(opt)) && slots > opt->tx_depth)
 		slots = opt->tx_depth;
 	if (opt->is_verify && opt->op == PERF_SEND && slots > opt->rx_depth)
 		slots = opt->rx_depth;
@@ -71,7 +77,8 @@ layout_of(const struct options *opt, size_t mtu, size_t size)
 size_t
 layout_area_len(const struct options *opt, size_t mtu)
 {
-	size_t len = PAGE, size_max = layout_size_max(opt, mtu);
+	size_t unit = layout_is_compact(opt) ? LINE : PAGE;
+	size_t len = unit, size_max = layout_size_max(opt, mtu);
 
 	for (size_t size = opt->is_all ? 2 : size_max; size <= size_max; size *= 2) {
 		struct layout layout = layout_of(opt, mtu, size);
@@ -79,5 +86,5 @@ layout_area_len(const struct options *opt, size_t mtu)
 		if (layout.stride * layout.slots > len)
 			len = layout.stride * layout.slots;
 	}
-	return round_up(len, PAGE);
+	return round_up(len, unit);
 }

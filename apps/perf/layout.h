@@ -9,9 +9,11 @@
  *
  * Each QP has two areas: `out`, which its side sends from and its peer reads from (and where the
  * word that a peer's atomics change is), and `in`, where messages arrive. An area is cut in slots:
- * with --verify one for each outstanding message, else as many as fit in a page, as perftest has it.
+ * with --verify one for each outstanding message, else as many as fit in a page, as perftest has it (of a
+ * great many QPs no more than fit its send queue).
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +32,9 @@ struct layout {
 size_t layout_size_max(const struct options *opt, size_t mtu);
 
 struct layout layout_of(const struct options *opt, size_t mtu, size_t size);
+
+/** Whether areas are as small as can be, and depend on the depth of the queues. */
+bool layout_is_compact(const struct options *opt);
 
 /** Bytes of an area that serves every size of this run. */
 size_t layout_area_len(const struct options *opt, size_t mtu);

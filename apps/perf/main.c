@@ -16,6 +16,8 @@
 #include "session.h"
 #include "stop.h"
 
+#define MIB_MIN 1024u
+
 /* Where our own arguments begin: behind `--`, or without one, behind the program's name. */
 static int
 split(int argc, char **argv)
@@ -47,6 +49,22 @@ exit_code(int code)
 	return code == PERF_EXIT_FAILED && stop_signal() != 0 ? 128 + stop_signal() : code;
 }
 
+/*
+ * Where there are no hugepages; only addresses: a page costs memory when it is touched. Of a QP there are
+ * its context and its queues, whose slots are a power of two.
+ */
+static unsigned
+needed_mib(const struct options *opt)
+{
+	const uint64_t send_slot = opt->inline_len > 64 ? 128 + opt->inline_len : 128;
+	const uint64_t recv_slot = 32;
+	const uint64_t per_qp = 4096 + 2 * (opt->tx_depth * send_slot + opt->rx_depth * recv_slot) +
+				64 * (opt->tx_depth + opt->rx_depth);
+	const uint64_t mib = (opt->nb_qp * per_qp >> 20) * (opt->is_loopback ? 2 : 1);
+
+	return mib < MIB_MIN / 2 ? MIB_MIN : (unsigned)mib + MIB_MIN / 2;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -63,7 +81,7 @@ main(int argc, char **argv)
 		return PERF_EXIT_FAILED;
 	if (opt.impair != NULL && impair_open(opt.impair) != 0)
 		return PERF_EXIT_USAGE;
-	if (eal_start(argv[0], own > 0 ? own : 1, argv, opt.is_loopback) != 0)
+	if (eal_start(argv[0], own > 0 ? own : 1, argv, opt.is_loopback, needed_mib(&opt)) != 0)
 		return PERF_EXIT_FAILED;
 	stop_catch_signals();
 

@@ -59,6 +59,10 @@ static const struct choice atomic_choices[] = { { "CMP_AND_SWAP", PERF_CMP_AND_S
 						{ "FETCH_AND_ADD", PERF_FETCH_AND_ADD },
 						{ NULL, 0 } };
 
+static const struct choice order_choices[] = { { "turn", PERF_IN_TURN },
+					       { "random", PERF_RANDOM },
+					       { NULL, 0 } };
+
 #define AT(field) offsetof(struct options, field)
 
 static const struct row rows[] = {
@@ -94,6 +98,8 @@ static const struct row rows[] = {
 	  "TCP port of the exchange (default 18515)" },
 	{ "qp", 'q', NUMBER, AT(nb_qp), 1, PERF_QPS_MAX, NULL, BW | ANY_OP, "COUNT",
 	  "queue pairs (default 1)" },
+	{ "qp-order", 0, CHOICE, AT(order), 0, 0, order_choices, BW | ANY_OP, "ORDER",
+	  "which QP posts next: turn, or random for each list (default turn)" },
 	{ "cq-mod", 'Q', NUMBER, AT(cq_mod), 1, PERF_DEPTH_MAX, NULL, BW | ANY_OP, "COUNT",
 	  "one completion for so many requests (default 100)" },
 	{ "rx-depth", 'r', NUMBER, AT(rx_depth), 1, PERF_DEPTH_MAX, NULL, BW | LAT | SEND, "COUNT",
@@ -383,6 +389,8 @@ check_values(const struct options *opt, const bool *given)
 			      (unsigned long long)opt->mtu);
 	if (is_given(given, "duration") && is_given(given, "iters"))
 		return refuse("--duration and --iters: allowed: one of them");
+	if (opt->order == PERF_RANDOM && (opt->duration_s == 0 || opt->is_verify))
+		return refuse("--qp-order random: allowed: with --duration, without --verify");
 	if (is_given(given, "all") && is_given(given, "size"))
 		return refuse("--all and --size: allowed: one of them");
 	if (opt->op == PERF_ATOMIC && opt->has_size && opt->size != PERF_ATOMIC_LEN)
@@ -443,6 +451,9 @@ complete(struct options *opt, const bool *given)
 	/* a full send queue must hold a request that completes */
 	if (opt->post_list <= opt->tx_depth && opt->cq_mod > opt->tx_depth - opt->post_list + 1)
 		opt->cq_mod = opt->tx_depth - opt->post_list + 1;
+	/* what is in flight is known by completions alone: each list ends with one */
+	if (opt->order == PERF_RANDOM && opt->post_list % opt->cq_mod != 0)
+		opt->cq_mod = opt->post_list;
 	if (opt->op != PERF_SEND)
 		opt->rx_depth = 1;
 }

@@ -5,7 +5,8 @@
 /**
  * @file
  * What the command line asks for. The flags are perftest's, so that a habit or a script carries
- * over; those that only we have are --uroce, --loopback, --verify, --capture and --impair.
+ * over; those that only we have are --uroce, --loopback, --qp-order, --verify, --capture and
+ * --impair.
  */
 
 #include <stdbool.h>
@@ -16,8 +17,10 @@
 #define PERF_SIZE_MAX         (8u << 20) /* -a: sizes 2, 4, .. PERF_SIZE_MAX */
 #define PERF_GRH_LEN          40u /* area before a UD message in a receive buffer [IBA 11.4.1.2] */
 #define PERF_ATOMIC_LEN       8u
-#define PERF_QPS_MAX          1024u
+#define PERF_QPS_MAX          131072u
+#define PERF_QPS_DEFAULT_MAX  16384u /* what a device has when nobody says how many */
 #define PERF_DEPTH_MAX        8192u
+#define PERF_IN_FLIGHT        512u   /* messages of all QPs together, in random order */
 #define PERF_PEAK_ITERS       20000u /* beyond this many messages no peak is computed */
 #define PERF_EXIT_OK          0
 #define PERF_EXIT_FAILED      1
@@ -37,6 +40,12 @@ enum perf_atomic {
 	PERF_CMP_AND_SWAP,
 };
 
+/** Which QP posts next. */
+enum perf_order {
+	PERF_IN_TURN, /* all of them, as long as each has room */
+	PERF_RANDOM,  /* one drawn at random, for each list */
+};
+
 /** Numbers are uint64_t and choices int, so that one table fills them all. */
 struct options {
 	const char *test; /* "write_bw" */
@@ -46,6 +55,7 @@ struct options {
 	const char *server; /* NULL: this is the server */
 	int qp_type;        /* enum ibv_qp_type */
 	int atomic;         /* enum perf_atomic */
+	int order;          /* enum perf_order */
 	uint64_t size;
 	uint64_t iters;      /* per QP */
 	uint64_t duration_s; /* 0: by iterations */

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_LEN 87
+#define LINE_LEN        87
+#define ADDRESSES_SHOWN 32u
 
 static const char *
 op_name(const struct options *opt)
@@ -63,6 +64,35 @@ print_address(const char *whose, const struct address *address)
 }
 
 static void
+print_addresses(const char *whose, const struct address *addresses, unsigned nb)
+{
+	for (unsigned i = 0; i < nb && i < ADDRESSES_SHOWN; i++)
+		print_address(whose, &addresses[i]);
+	if (nb > ADDRESSES_SHOWN)
+		printf(" and %u more %s addresses\n", nb - ADDRESSES_SHOWN, whose);
+}
+
+/* Queue pairs in a second, until they can send. */
+static double
+connect_rate(const struct endpoint *endpoint)
+{
+	const struct setup *setup = &endpoint->setup;
+	double seconds = setup->create_s + setup->swap_s + setup->connect_s;
+
+	return seconds > 0 ? endpoint->nb_qp / seconds : 0;
+}
+
+static void
+print_setup(const struct endpoint *endpoint)
+{
+	const struct setup *setup = &endpoint->setup;
+
+	printf(" Connect rate    : %.0f/s (create %.3f s, addresses %.3f s, connect %.3f s)\n",
+	       connect_rate(endpoint), setup->create_s, setup->swap_s, setup->connect_s);
+	printf(" Memory per QP   : %zu[B], queues included\n", setup->heap_bytes / endpoint->nb_qp);
+}
+
+static void
 print_columns(const struct options *opt)
 {
 	const char *unit = opt->is_gbits ? "Gb" : "MB";
@@ -102,11 +132,13 @@ report_head(struct report *report, const struct endpoint *endpoint)
 	printf(" Mtu             : %u[B]\t\tGID index       : %u\n", endpoint->mtu,
 	       endpoint->gid_index);
 	printf(" Max inline data : %" PRIu64 "[B]\n", opt->inline_len);
+	if (opt->order == PERF_RANDOM)
+		printf(" QP order        : random\n");
+	if (endpoint->nb_qp > 1)
+		print_setup(endpoint);
 	rule();
-	for (unsigned i = 0; i < endpoint->nb_qp; i++)
-		print_address("local", &endpoint->local[i]);
-	for (unsigned i = 0; i < endpoint->nb_qp; i++)
-		print_address("remote", &endpoint->peer[i]);
+	print_addresses("local", endpoint->local, endpoint->nb_qp);
+	print_addresses("remote", endpoint->peer, endpoint->nb_qp);
 	rule();
 	print_columns(opt);
 	fflush(stdout);
@@ -240,11 +272,17 @@ static void
 write_json(struct report *report, const struct endpoint *endpoint, FILE *file)
 {
 	const struct options *opt = report->opt;
+	const struct setup *setup = &endpoint->setup;
 
 	fprintf(file, "{\n\t\"test_info\": {\n\t\t\"test\": \"%s_%s%s_Test\",\n", op_name(opt),
 		opt->is_bidir ? "Bidirectional_" : "", opt->is_lat ? "Latency" : "BW");
 	fprintf(file, "\t\t\"Device\": \"%s\",\n", uroce_get_device_name(endpoint->device));
 	fprintf(file, "\t\t\"Number_of_qps\": %" PRIu64 ",\n", opt->nb_qp);
+	fprintf(file, "\t\t\"QP_order\": \"%s\",\n", opt->order == PERF_RANDOM ? "random" : "turn");
+	fprintf(file, "\t\t\"Connect_rate\": %.0f,\n", connect_rate(endpoint));
+	fprintf(file, "\t\t\"Destroy_rate\": %.0f,\n",
+		setup->destroy_s > 0 ? endpoint->nb_qp / setup->destroy_s : 0);
+	fprintf(file, "\t\t\"Memory_per_qp\": %zu,\n", setup->heap_bytes / endpoint->nb_qp);
 	fprintf(file, "\t\t\"Connection_type\": \"%s\",\n", options_conn_name(opt));
 	fprintf(file, "\t\t\"TX_depth\": %" PRIu64 ",\n", opt->tx_depth);
 	fprintf(file, "\t\t\"CQ_Moderation\": %" PRIu64 ",\n", opt->cq_mod);
@@ -281,6 +319,9 @@ report_end(struct report *report, const struct endpoint *endpoint)
 	int result = 0;
 
 	if (!report->is_quiet) {
+		if (endpoint->nb_qp > 1)
+			printf(" Tear-down: %u queue pairs in %.3f s\n", endpoint->nb_qp,
+			       endpoint->setup.destroy_s);
 		rule();
 		fflush(stdout);
 	}

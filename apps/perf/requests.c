@@ -2,7 +2,7 @@
 /*
  * A wr_id says all that a completion needs to find its place again:
  *
- *	bit 63: is a receive | bits 32..47: QP | bits 0..31: index of a send, slot of a receive
+ *	bit 63: is a receive | bits 32..62: QP | bits 0..31: index of a send, slot of a receive
  */
 
 #include "requests.h"
@@ -15,7 +15,7 @@
 
 #define RECV_BIT (UINT64_C(1) << 63)
 #define QP_SHIFT 32
-#define QP_MASK  0xffffu
+#define QP_MASK  0x7fffffffu
 
 uint64_t
 requests_number(const struct requests *requests, unsigned qp_idx, uint64_t message)
@@ -89,32 +89,26 @@ opcode_of(const struct options *opt)
 						: IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* The parts of a QP's requests that never change. */
+/* The parts of the requests that never change. */
 static void
-make_lane(struct requests *requests, unsigned qp_idx)
+make_requests(struct requests *requests)
 {
 	const struct options *opt = requests->session->opt;
 	const struct endpoint *endpoint = &requests->session->endpoint;
-	struct lane *lane = &requests->lane[qp_idx];
 
 	for (unsigned i = 0; i < opt->post_list; i++) {
-		struct ibv_send_wr *wr = &lane->send[i];
-
-		lane->send_sge[i] = (struct ibv_sge){ .length = (uint32_t)requests->layout.size,
-						      .lkey = endpoint->mr->lkey };
-		*wr = (struct ibv_send_wr){ .sg_list = &lane->send_sge[i],
-					    .num_sge = 1,
-					    .opcode = opcode_of(opt) };
-		if (opt->qp_type == IBV_QPT_UD) {
-			wr->wr.ud.ah = endpoint->ah[qp_idx];
-			wr->wr.ud.remote_qpn = endpoint->peer[qp_idx].qpn;
-			wr->wr.ud.remote_qkey = ENDPOINT_QKEY;
-		}
+		requests->send_sge[i] = (struct ibv_sge){ .length = (uint32_t)requests->layout.size,
+							  .lkey = endpoint->mr->lkey };
+		requests->send[i] = (struct ibv_send_wr){ .sg_list = &requests->send_sge[i],
+							  .num_sge = 1,
+							  .opcode = opcode_of(opt) };
 	}
 	for (unsigned i = 0; i < RECV_BATCH; i++) {
-		lane->recv_sge[i] = (struct ibv_sge){ .length = (uint32_t)requests->layout.recv_len,
-						      .lkey = endpoint->mr->lkey };
-		lane->recv[i] = (struct ibv_recv_wr){ .sg_list = &lane->recv_sge[i], .num_sge = 1 };
+		requests->recv_sge[i] =
+			(struct ibv_sge){ .length = (uint32_t)requests->layout.recv_len,
+					  .lkey = endpoint->mr->lkey };
+		requests->recv[i] =
+			(struct ibv_recv_wr){ .sg_list = &requests->recv_sge[i], .num_sge = 1 };
 	}
 }
 
@@ -122,34 +116,27 @@ int
 requests_init(struct requests *requests, struct session *session, uint64_t size)
 {
 	const struct options *opt = session->opt;
-	unsigned nb_qp = session->endpoint.nb_qp;
 
 	*requests = (struct requests){ .session = session,
 				       .layout = layout_of(opt, session->endpoint.mtu, size) };
-	requests->lane = calloc(nb_qp, sizeof(*requests->lane));
-	if (requests->lane == NULL)
+	requests->lane = calloc(session->endpoint.nb_qp, sizeof(*requests->lane));
+	requests->send = calloc(opt->post_list, sizeof(*requests->send));
+	requests->send_sge = calloc(opt->post_list, sizeof(*requests->send_sge));
+	if (requests->lane == NULL || requests->send == NULL || requests->send_sge == NULL)
 		return -1;
-	for (unsigned i = 0; i < nb_qp; i++) {
-		struct lane *lane = &requests->lane[i];
-
-		lane->send = calloc(opt->post_list, sizeof(*lane->send));
-		lane->send_sge = calloc(opt->post_list, sizeof(*lane->send_sge));
-		if (lane->send == NULL || lane->send_sge == NULL)
-			return -1;
-		make_lane(requests, i);
-	}
+	make_requests(requests);
 	return 0;
 }
 
 void
 requests_free(struct requests *requests)
 {
-	for (unsigned i = 0; requests->lane != NULL && i < requests->session->endpoint.nb_qp; i++) {
-		free(requests->lane[i].send);
-		free(requests->lane[i].send_sge);
-	}
 	free(requests->lane);
+	free(requests->send);
+	free(requests->send_sge);
 	requests->lane = NULL;
+	requests->send = NULL;
+	requests->send_sge = NULL;
 }
 
 void
@@ -194,6 +181,18 @@ aim_rdma(const struct requests *requests, unsigned qp_idx, uint64_t slot, struct
 	wr->wr.rdma.remote_addr = endpoint->peer[qp_idx].vaddr + offset;
 }
 
+static void
+aim_datagram(const struct requests *requests, unsigned qp_idx, struct ibv_send_wr *wr)
+{
+	const struct endpoint *endpoint = &requests->session->endpoint;
+
+	if (requests->session->opt->qp_type != IBV_QPT_UD)
+		return;
+	wr->wr.ud.ah = endpoint->ah[qp_idx];
+	wr->wr.ud.remote_qpn = endpoint->peer[qp_idx].qpn;
+	wr->wr.ud.remote_qkey = ENDPOINT_QKEY;
+}
+
 /* Point a request at its slots, here and there. */
 static void
 aim(const struct requests *requests, unsigned qp_idx, uint64_t idx, uint64_t slot,
@@ -204,6 +203,7 @@ aim(const struct requests *requests, unsigned qp_idx, uint64_t idx, uint64_t slo
 	switch (requests->session->opt->op) {
 	case PERF_SEND:
 		at = requests_out(requests, qp_idx, slot);
+		aim_datagram(requests, qp_idx, wr);
 		wr->imm_data = htonl((uint32_t)(requests->first + idx));
 		break;
 	case PERF_WRITE:
@@ -234,7 +234,7 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 	uint64_t unsignaled = lane->posted % signal_every;
 
 	for (unsigned i = 0; i < nb; i++) {
-		struct ibv_send_wr *wr = &lane->send[i];
+		struct ibv_send_wr *wr = &requests->send[i];
 		uint64_t idx = lane->posted + i;
 
 		aim(requests, qp_idx, idx, slot, wr);
@@ -248,7 +248,7 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 			unsignaled = 0;
 		wr->next = i + 1 < nb ? wr + 1 : NULL;
 	}
-	int error = ibv_post_send(requests->session->endpoint.qp[qp_idx], lane->send, &bad);
+	int error = ibv_post_send(requests->session->endpoint.qp[qp_idx], requests->send, &bad);
 	if (error != 0) {
 		fprintf(stderr, "uroce-perf: post %u requests: %s\n", nb, strerror(error));
 		return -1;
@@ -277,17 +277,16 @@ static int
 post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
 {
 	struct endpoint *endpoint = &requests->session->endpoint;
-	struct lane *lane = &requests->lane[qp_idx];
 	struct ibv_recv_wr *bad;
 
 	for (unsigned i = 0; i < nb; i++) {
 		uint64_t slot = requests_next_recv_slot(requests, qp_idx, i);
 
-		lane->recv_sge[i].addr = (uintptr_t)requests_in(requests, qp_idx, slot);
-		lane->recv[i].wr_id = RECV_BIT | (uint64_t)qp_idx << QP_SHIFT | (uint32_t)slot;
-		lane->recv[i].next = i + 1 < nb ? &lane->recv[i + 1] : NULL;
+		requests->recv_sge[i].addr = (uintptr_t)requests_in(requests, qp_idx, slot);
+		requests->recv[i].wr_id = RECV_BIT | (uint64_t)qp_idx << QP_SHIFT | (uint32_t)slot;
+		requests->recv[i].next = i + 1 < nb ? &requests->recv[i + 1] : NULL;
 	}
-	int error = ibv_post_recv(endpoint->qp[qp_idx], lane->recv, &bad);
+	int error = ibv_post_recv(endpoint->qp[qp_idx], requests->recv, &bad);
 	if (error != 0) {
 		fprintf(stderr, "uroce-perf: post %u receives: %s\n", nb, strerror(error));
 		return -1;

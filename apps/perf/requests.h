@@ -5,7 +5,8 @@
 /**
  * @file
  * The work requests of a test. Message `idx` of a batch goes from and to slot idx % slots on both
- * sides; everything else of a request is made once for each size.
+ * sides. What differs from QP to QP is filled in when a request is posted, the rest is made
+ * once for each size.
  */
 
 #include <stdbool.h>
@@ -18,22 +19,22 @@
 
 struct session;
 
-/** What one QP has done in this batch, and the requests that it posts again and again. */
+/** What one QP has done in this batch. */
 struct lane {
-	uint64_t posted;          /* sends */
-	uint64_t completed;       /* of these */
-	uint64_t received;        /* messages */
-	struct ibv_send_wr *send; /* post_list of them */
-	struct ibv_sge *send_sge;
-	struct ibv_recv_wr recv[RECV_BATCH];
-	struct ibv_sge recv_sge[RECV_BATCH];
+	uint64_t posted;    /* sends */
+	uint64_t completed; /* of these */
+	uint64_t received;  /* messages */
 };
 
 struct requests {
 	struct session *session;
 	struct layout layout;
-	struct lane *lane; /* one for each QP */
-	uint64_t first;    /* number of this batch's first message */
+	struct lane *lane;        /* one for each QP */
+	uint64_t first;           /* number of this batch's first message */
+	struct ibv_send_wr *send; /* post_list of them, posted again and again, by any QP */
+	struct ibv_sge *send_sge;
+	struct ibv_recv_wr recv[RECV_BATCH];
+	struct ibv_sge recv_sge[RECV_BATCH];
 };
 
 /** Make the requests for a size. @return 0, or -1: no memory; requests_free() either way */

@@ -113,11 +113,13 @@ list_terms(const struct options *opt, struct term *terms)
 	add_number(terms, &nb, "--iters", opt->duration_s != 0 ? 0 : opt->iters);
 	add_number(terms, &nb, "--duration", opt->duration_s);
 	add_number(terms, &nb, "--qp", opt->nb_qp);
+	add_number(terms, &nb, "--qp-order", (uint64_t)opt->order);
 	add_number(terms, &nb, "--bidirectional", opt->is_bidir);
 	add_number(terms, &nb, "--verify", opt->is_verify);
 	add_number(terms, &nb, "--verify-selftest", opt->is_selftest);
 	add_number(terms, &nb, "--atomic_type", (uint64_t)opt->atomic);
-	if (opt->is_verify) {
+	/* what the layout of the buffers depends on */
+	if (opt->is_verify || layout_is_compact(opt)) {
 		add_number(terms, &nb, "--tx-depth", opt->tx_depth);
 		add_number(terms, &nb, "--rx-depth", opt->rx_depth);
 	}
@@ -220,22 +222,41 @@ agree(struct session *session)
 
 /* ------------------------------------------------------------------------------ addresses */
 
+/* Addresses are told and awaited so many at a time: neither side waits for the other to read. */
+#define SWAP_BATCH 256u
+
+static const char hex[] = "0123456789abcdef";
+
 static int
-send_addresses(struct session *session)
+send_addresses(struct session *session, unsigned begin, unsigned end)
 {
-	const struct endpoint *endpoint = &session->endpoint;
+	for (unsigned i = begin; i < end; i++) {
+		const struct address *local = &session->endpoint.local[i];
+		char gid[33] = "";
 
-	for (unsigned i = 0; i < endpoint->nb_qp; i++) {
-		const struct address *local = &endpoint->local[i];
-		char gid[33];
-
-		for (int byte = 0; byte < 16; byte++)
-			snprintf(gid + 2 * byte, 3, "%02x", local->gid.raw[byte]);
-		if (exchange_send(&session->exchange, "qp %u %x %x %x %" PRIx64 " %s", i,
-				  local->qpn, local->psn, local->rkey, local->vaddr, gid) != 0)
+		for (int byte = 0; byte < 16; byte++) {
+			gid[2 * byte] = hex[local->gid.raw[byte] >> 4];
+			gid[2 * byte + 1] = hex[local->gid.raw[byte] & 0xf];
+		}
+		if ((i + 1 < end ? exchange_send_more : exchange_send)(
+			    &session->exchange, "qp %u %x %x %x %" PRIx64 " %s", i, local->qpn,
+			    local->psn, local->rkey, local->vaddr, gid) != 0)
 			return -1;
 	}
 	return 0;
+}
+
+static bool
+parse_gid(const char *text, union ibv_gid *gid)
+{
+	for (int i = 0; i < 32; i++) {
+		const char *digit = text[i] != '\0' ? strchr(hex, text[i]) : NULL;
+
+		if (digit == NULL)
+			return false;
+		gid->raw[i / 2] = (uint8_t)(gid->raw[i / 2] << 4 | (digit - hex));
+	}
+	return text[32] == '\0';
 }
 
 static bool
@@ -244,28 +265,17 @@ parse_address(const char *line, unsigned idx, struct address *address)
 	unsigned their_idx;
 	char gid[33];
 
-	if (sscanf(line, "qp %u %x %x %x %" SCNx64 " %32[0-9a-f]", &their_idx, &address->qpn,
-		   &address->psn, &address->rkey, &address->vaddr, gid) != 6 ||
-	    their_idx != idx || strlen(gid) != 32)
-		return false;
-	for (int byte = 0; byte < 16; byte++) {
-		unsigned value;
-
-		if (sscanf(gid + 2 * byte, "%2x", &value) != 1)
-			return false;
-		address->gid.raw[byte] = (uint8_t)value;
-	}
-	return true;
+	return sscanf(line, "qp %u %x %x %x %" SCNx64 " %32[0-9a-f]", &their_idx, &address->qpn,
+		      &address->psn, &address->rkey, &address->vaddr, gid) == 6 &&
+	       their_idx == idx && parse_gid(gid, &address->gid);
 }
 
 static int
-swap_addresses(struct session *session)
+receive_addresses(struct session *session, unsigned begin, unsigned end)
 {
 	char line[EXCHANGE_LINE_MAX];
 
-	if (send_addresses(session) != 0)
-		return -1;
-	for (unsigned i = 0; i < session->endpoint.nb_qp; i++) {
+	for (unsigned i = begin; i < end; i++) {
 		if (wait_line(session, line, HELLO_S) != 0)
 			return -1;
 		if (is_peer_failure(session, line))
@@ -275,6 +285,21 @@ swap_addresses(struct session *session)
 				line);
 			return -1;
 		}
+	}
+	return 0;
+}
+
+static int
+swap_addresses(struct session *session)
+{
+	const unsigned nb_qp = session->endpoint.nb_qp;
+
+	for (unsigned begin = 0; begin < nb_qp; begin += SWAP_BATCH) {
+		unsigned end = begin + SWAP_BATCH < nb_qp ? begin + SWAP_BATCH : nb_qp;
+
+		if (send_addresses(session, begin, end) != 0 ||
+		    receive_addresses(session, begin, end) != 0)
+			return -1;
 	}
 	return 0;
 }
@@ -367,6 +392,12 @@ open_exchange(struct session *session)
 		       : exchange_accept(&session->exchange, (uint16_t)opt->port);
 }
 
+static double
+seconds_since(uint64_t tsc)
+{
+	return (double)(rte_rdtsc() - tsc) / (double)rte_get_tsc_hz();
+}
+
 static int
 connect_sides(struct session *session)
 {
@@ -385,8 +416,10 @@ connect_sides(struct session *session)
 	}
 	if (endpoint_create(endpoint, session->opt) != 0)
 		return fail(session, "it has no queue pair");
+	uint64_t begin = rte_rdtsc();
 	if (swap_addresses(session) != 0)
 		return fail(session, "no addresses");
+	endpoint->setup.swap_s = seconds_since(begin);
 	if (endpoint_connect(endpoint, session->opt) != 0)
 		return fail(session, "it finds no way here");
 	return 0;
@@ -444,6 +477,7 @@ run_connected(struct session *session)
 	}
 	if (session_sync(session, "end", &none, &none) != 0)
 		return PERF_EXIT_FAILED;
+	endpoint_destroy_qps(&session->endpoint);
 	if (report_end(&session->report, &session->endpoint) != 0)
 		return PERF_EXIT_FAILED;
 	return judge(session);

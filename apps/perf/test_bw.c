@@ -12,6 +12,7 @@
  * and a size ends with sync `checked`. Only the pump is measured.
  */
 
+#include "order.h"
 #include "requests.h"
 #include "session.h"
 #include "stop.h"
@@ -28,6 +29,7 @@
 #include <rte_cycles.h>
 
 #define POLL_BATCH     16
+#define DRAWS          64 /* random order: QPs asked between two polls */
 #define UNTIL_DEADLINE UINT64_MAX
 #define SETTLE_US      20000 /* an unreliable transport that is idle for so long has nothing more */
 #define PROGRESS_S     1
@@ -35,8 +37,9 @@
 struct pump {
 	struct session *session;
 	struct requests requests;
-	uint64_t goal;     /* messages of this batch for each QP, or UNTIL_DEADLINE */
-	uint64_t deadline; /* TSC; the end of --duration */
+	struct order order; /* --qp-order=random */
+	uint64_t goal;      /* messages of this batch for each QP, or UNTIL_DEADLINE */
+	uint64_t deadline;  /* TSC; the end of --duration */
 	uint64_t posted, completed, received; /* over all QPs, in this batch */
 	uint64_t begin_tsc, end_tsc;          /* of this batch's requests */
 	uint64_t recv_begin_tsc, recv_end_tsc;
@@ -100,9 +103,33 @@ post_list(struct pump *pump, unsigned qp_idx, unsigned nb)
 				  pump->goal - 1);
 }
 
+/* A list for each of the QPs drawn, as long as not too much is in flight. */
+static int
+post_in_random_order(struct pump *pump)
+{
+	const struct options *opt = pump->session->opt;
+	const uint64_t nb = opt->post_list;
+
+	if (rte_rdtsc() >= pump->deadline)
+		return 0;
+	for (unsigned draws = 0; draws < DRAWS; draws++) {
+		if (pump->posted + nb - pump->completed > PERF_IN_FLIGHT)
+			return 0;
+		unsigned qp_idx = order_next(&pump->order);
+		const struct lane *lane = &pump->requests.lane[qp_idx];
+
+		if (lane->posted + nb - lane->completed <= opt->tx_depth &&
+		    post_list(pump, qp_idx, (unsigned)nb) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int
 post_sends(struct pump *pump)
 {
+	if (pump->session->opt->order == PERF_RANDOM)
+		return post_in_random_order(pump);
 	for (unsigned i = 0; i < pump->session->endpoint.nb_qp; i++) {
 		unsigned nb;
 
@@ -169,7 +196,7 @@ take_recv(struct pump *pump, const struct ibv_wc *wc)
 	if (opt->is_verify)
 		return; /* all that comes in this batch was posted before it */
 	uint64_t missing = opt->rx_depth - requests_nb_recv(&pump->requests, qp_idx);
-	if ((missing >= RECV_BATCH || missing == opt->rx_depth) &&
+	if ((missing >= RECV_BATCH || 2 * missing >= opt->rx_depth) &&
 	    requests_post_recv(&pump->requests, qp_idx, opt->rx_depth) != 0)
 		pump->is_failed = true;
 }
@@ -363,6 +390,7 @@ static void
 reset_batch(struct pump *pump, uint64_t first, uint64_t goal)
 {
 	requests_begin(&pump->requests, first);
+	order_begin(&pump->order, &pump->requests, pump->session->endpoint.nb_qp);
 	pump->goal = goal;
 	pump->posted = pump->completed = pump->received = 0;
 	pump->is_told = pump->is_peer_done = false;

@@ -82,6 +82,23 @@ layout__without_verify_slots_fill_a_page(void **state)
 	assert_int_equal(layout_of(&opt, MTU, 65536).slots, 1);
 }
 
+/* Pages of their own would be all that is seen of 100,000 QPs. */
+static void
+layout__of_many_qps_is_compact(void **state)
+{
+	struct options opt = options_of(PERF_WRITE, IBV_QPT_RC, false, 64);
+
+	(void)state;
+	opt.tx_depth = 4;
+	opt.nb_qp = 1024;
+	assert_false(layout_is_compact(&opt));
+	assert_int_equal(layout_area_len(&opt, MTU), 4096);
+	opt.nb_qp = 1025;
+	assert_true(layout_is_compact(&opt));
+	assert_int_equal(layout_of(&opt, MTU, 64).slots, 4);
+	assert_int_equal(layout_area_len(&opt, MTU), 256);
+}
+
 static void
 layout__receives_of_all_sizes_have_one_length(void **state)
 {
@@ -139,6 +156,7 @@ main(void)
 		cmocka_unit_test(layout__verify_has_a_slot_for_each_outstanding_message),
 		cmocka_unit_test(layout__receives_bound_the_slots_of_send),
 		cmocka_unit_test(layout__without_verify_slots_fill_a_page),
+		cmocka_unit_test(layout__of_many_qps_is_compact),
 		cmocka_unit_test(layout__receives_of_all_sizes_have_one_length),
 		cmocka_unit_test(layout__datagrams_have_room_for_a_grh),
 		cmocka_unit_test(layout__slots_stay_in_their_area),

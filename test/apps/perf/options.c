@@ -83,6 +83,24 @@ parse__long_and_short_are_the_same(void **state)
 	assert_int_equal(opt.tx_depth, 64);
 }
 
+/* What is in flight is known by completions alone, so each list ends with one. */
+static void
+parse__random_order_completes_each_list(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "write_bw -q 131072 --qp-order=random -D 1 -l 16"), 0);
+	assert_int_equal(opt.order, PERF_RANDOM);
+	assert_int_equal(opt.cq_mod, 16);
+	assert_int_equal(parse(&opt, "write_bw -q 4 --qp-order=random -D 1 -l 16 -Q 8"), 0);
+	assert_int_equal(opt.cq_mod, 8);
+	assert_int_equal(parse(&opt, "write_bw -q 4 --qp-order=random -D 1 -l 16 -Q 5"), 0);
+	assert_int_equal(opt.cq_mod, 16);
+	assert_int_equal(parse(&opt, "write_bw -q 4 --qp-order=random"), -1);
+	assert_int_equal(parse(&opt, "write_bw -q 4 --qp-order=random -D 1 --verify"), -1);
+}
+
 static void
 parse__atomics_have_one_size(void **state)
 {
@@ -150,8 +168,8 @@ parse__boundaries(void **state)
 		{ "write_bw -s 8388609", -1 },
 		{ "write_bw -n 5", 0 },
 		{ "write_bw -n 4", -1 },
-		{ "write_bw -q 1024", 0 },
-		{ "write_bw -q 1025", -1 },
+		{ "write_bw -q 131072", 0 },
+		{ "write_bw -q 131073", -1 },
 		{ "write_bw -u 31", 0 },
 		{ "write_bw -u 32", -1 },
 		{ "write_bw -p 65535", 0 },
@@ -217,6 +235,7 @@ main(void)
 		cmocka_unit_test(parse__defaults_are_perftests),
 		cmocka_unit_test(parse__flags_may_stand_anywhere),
 		cmocka_unit_test(parse__long_and_short_are_the_same),
+		cmocka_unit_test(parse__random_order_completes_each_list),
 		cmocka_unit_test(parse__atomics_have_one_size),
 		cmocka_unit_test(parse__moderation_leaves_room_for_a_list),
 		cmocka_unit_test(parse__selftest_verifies),

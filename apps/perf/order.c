@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A QP goes through the line of those drawn: when it enters, the tables that lead to it are fetched;
+ * half way, the QP itself, whose address is one of them.
+ */
+
+#include "order.h"
+#include "requests.h"
+#include "session.h"
+
+static uint32_t
+draw(struct order *order)
+{
+	/* xorshift64*: long enough, and a few cycles */
+	order->state ^= order->state >> 12;
+	order->state ^= order->state << 25;
+	order->state ^= order->state >> 27;
+	return (uint32_t)((order->state * UINT64_C(0x2545f4914f6cdd1d) >> 32) * order->nb_qp >> 32);
+}
+
+static void
+fetch_tables(const struct order *order, uint32_t qp_idx)
+{
+	const struct endpoint *endpoint = &order->requests->session->endpoint;
+
+	__builtin_prefetch(&order->requests->lane[qp_idx], 1);
+	__builtin_prefetch(&endpoint->qp[qp_idx]);
+	__builtin_prefetch(&endpoint->peer[qp_idx]);
+}
+
+static void
+fetch_qp(const struct order *order, uint32_t qp_idx)
+{
+	__builtin_prefetch(order->requests->session->endpoint.qp[qp_idx]);
+}
+
+static void
+enter(struct order *order, uint32_t at)
+{
+	order->drawn[at % ORDER_AHEAD] = draw(order);
+	fetch_tables(order, order->drawn[at % ORDER_AHEAD]);
+}
+
+void
+order_begin(struct order *order, const struct requests *requests, unsigned nb_qp)
+{
+	*order = (struct order){
+		.requests = requests,
+		.state = UINT64_C(0x9e3779b97f4a7c15),
+		.nb_qp = nb_qp,
+	};
+	for (uint32_t i = 0; i < ORDER_AHEAD; i++)
+		enter(order, i);
+}
+
+unsigned
+order_next(struct order *order)
+{
+	const uint32_t qp_idx = order->drawn[order->at % ORDER_AHEAD];
+
+	enter(order, order->at + ORDER_AHEAD);
+	order->at++;
+	fetch_qp(order, order->drawn[(order->at + ORDER_AHEAD / 2) % ORDER_AHEAD]);
+	return qp_idx;
+}
