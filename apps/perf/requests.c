@@ -279,12 +279,15 @@ post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
 	struct endpoint *endpoint = &requests->session->endpoint;
 	struct ibv_recv_wr *bad;
 
-	for (unsigned i = 0; i < nb; i++) {
-		uint64_t slot = requests_next_recv_slot(requests, qp_idx, i);
+	/* counted along, as where requests are sent */
+	uint64_t slot = requests_next_recv_slot(requests, qp_idx, 0);
 
+	for (unsigned i = 0; i < nb; i++) {
 		requests->recv_sge[i].addr = (uintptr_t)requests_in(requests, qp_idx, slot);
 		requests->recv[i].wr_id = RECV_BIT | (uint64_t)qp_idx << QP_SHIFT | (uint32_t)slot;
 		requests->recv[i].next = i + 1 < nb ? &requests->recv[i + 1] : NULL;
+		if (++slot == requests->layout.slots)
+			slot = 0;
 	}
 	int error = ibv_post_recv(endpoint->qp[qp_idx], requests->recv, &bad);
 	if (error != 0) {

@@ -193,31 +193,69 @@ dispose(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_verdict v
 		out->done[out->nb_done++] = mbuf;
 }
 
+/* Frame `at`, which is not for a QP of ours. */
+static void
+act_on_other(struct uroce_worker *worker, struct rte_mbuf *mbuf, unsigned at, bool is_hop,
+	     struct outcome *out)
+{
+	struct uroce_rx *rx = &worker->rx;
+	const enum uroce_verdict door = rx->verdict[at];
+	enum uroce_verdict verdict = door;
+
+	if (door == UNDECIDED)
+		verdict = rx->qpr[at] ? hop(rx->qpr[at]->worker, mbuf)
+				      : uroce_group_deliver(worker, &rx->pkt[at], mbuf, !is_hop);
+	dispose(worker, mbuf, verdict, !is_foreign(door), out);
+}
+
+/* Whether frame `at` is for a QP of ours; NULL: no. */
+static struct uroce_qpr *
+qpr_of(const struct uroce_worker *worker, unsigned at)
+{
+	const struct uroce_rx *rx = &worker->rx;
+
+	if (rx->verdict[at] != UNDECIDED || !rx->qpr[at] || rx->qpr[at]->worker != worker)
+		return NULL;
+	return rx->qpr[at];
+}
+
+/* The frames from `at` on, before `end`, that are for this QP, as many as it takes. @return how many */
+static unsigned
+act_on_run(struct uroce_worker *worker, struct uroce_qpr *qpr, struct rte_mbuf **frames,
+	   unsigned at, unsigned end, struct outcome *out)
+{
+	struct uroce_rx *rx = &worker->rx;
+	unsigned to = at, nb;
+
+	do {
+		rx->pkt[to].owner = frames[to];
+		worker->stats.rx_marked += (rx->pkt[to].tclass & UROCE_ECN_MASK) == UROCE_ECN_CE;
+		to++;
+	} while (to < end && qpr_of(worker, to) == qpr);
+	nb = uroce_qpc_recv_run(&qpr->qpc, &rx->pkt[at], to - at, &rx->verdict[at], worker->now_ns);
+	for (unsigned i = at; i < at + nb; i++)
+		dispose(worker, frames[i], rx->verdict[i], true, out);
+	return nb;
+}
+
 static void
 act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, bool is_hop,
 	struct outcome *out)
 {
-	struct uroce_rx *rx = &worker->rx;
 	struct uroce_qpr *last = NULL; /* called, not yet settled */
 
-	for (unsigned i = 0; i < nb; i++) {
-		struct uroce_qpr *qpr = rx->qpr[i];
-		enum uroce_verdict verdict = rx->verdict[i];
+	for (unsigned at = 0, n; at < nb; at += n) {
+		struct uroce_qpr *qpr = qpr_of(worker, at);
 
-		if (verdict == UNDECIDED && !qpr) {
-			verdict = uroce_group_deliver(worker, &rx->pkt[i], frames[i], !is_hop);
-		} else if (verdict == UNDECIDED && qpr->worker != worker) {
-			verdict = hop(qpr->worker, frames[i]);
-		} else if (verdict == UNDECIDED) {
-			if (last && last != qpr)
-				uroce_worker_follow_up(worker, last);
-			rx->pkt[i].owner = frames[i];
-			worker->stats.rx_marked +=
-				(rx->pkt[i].tclass & UROCE_ECN_MASK) == UROCE_ECN_CE;
-			verdict = uroce_qpc_recv(&qpr->qpc, &rx->pkt[i], worker->now_ns);
-			last = qpr;
+		n = 1;
+		if (!qpr) {
+			act_on_other(worker, frames[at], at, is_hop, out);
+			continue;
 		}
-		dispose(worker, frames[i], verdict, !is_foreign(rx->verdict[i]), out);
+		if (last && last != qpr)
+			uroce_worker_follow_up(worker, last);
+		n = act_on_run(worker, qpr, frames, at, nb, out);
+		last = qpr;
 	}
 	if (last)
 		uroce_worker_follow_up(worker, last);

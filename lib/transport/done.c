@@ -25,6 +25,7 @@ static const uint8_t wc_opcodes[] = {
 void
 uroce_done_send_begin(struct uroce_qpc *qpc)
 {
+	uroce_done_recv_end(qpc); /* it may be the same queue */
 	uroce_cq_begin(qpc->send_cq);
 }
 
@@ -64,12 +65,17 @@ recv_cq_of(const struct uroce_qpc *qpc)
 	return qpc->srq && qpc->srq->cq ? qpc->srq->cq : qpc->recv_cq;
 }
 
-/* Without the brackets: the flush puts many. */
+/* Into the open batch; whoever opens it sees to it that it ends. */
 static void
 put_recv(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
 	 const struct uroce_done_recv *done, uint64_t now_ns)
 {
-	struct uroce_cqe *cqe = uroce_cq_put(recv_cq_of(qpc));
+	struct uroce_cq *cq = recv_cq_of(qpc);
+
+	if (!qpc->is_recv_open)
+		uroce_cq_begin(cq);
+	qpc->is_recv_open = true;
+	struct uroce_cqe *cqe = uroce_cq_put(cq);
 
 	if (!cqe) {
 		qpc->events |= UROCE_QPC_RECV_CQ_OVERRUN;
@@ -92,9 +98,12 @@ put_recv(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
 	cqe->is_solicited = done->is_solicited;
 }
 
-static void
-end_recv(struct uroce_qpc *qpc)
+void
+uroce_done_recv_end(struct uroce_qpc *qpc)
 {
+	if (!qpc->is_recv_open)
+		return;
+	qpc->is_recv_open = false;
 	if (!uroce_cq_end(recv_cq_of(qpc)))
 		return;
 	qpc->events |= UROCE_QPC_RECV_CQ_EVENT;
@@ -105,10 +114,8 @@ end_recv(struct uroce_qpc *qpc)
 void
 uroce_done_recv(struct uroce_qpc *qpc, const struct uroce_done_recv *done, uint64_t now_ns)
 {
-	uroce_cq_begin(recv_cq_of(qpc));
 	put_recv(qpc, uroce_recv_current(qpc), done, now_ns);
 	uroce_recv_pop(qpc);
-	end_recv(qpc);
 }
 
 void
@@ -146,13 +153,9 @@ flush_rq(struct uroce_qpc *qpc, uint64_t now_ns)
 	const uint32_t head = uroce_ring_head(rq);
 	const uint32_t tail = uroce_ring_tail(rq);
 
-	if (head == tail)
-		return;
-	uroce_cq_begin(recv_cq_of(qpc));
 	for (uint32_t idx = tail; idx != head; idx++)
 		put_recv(qpc, uroce_ring_at(rq, idx), &flushed, now_ns);
 	uroce_ring_pop(rq, head - tail);
-	end_recv(qpc);
 }
 
 void
@@ -160,4 +163,5 @@ uroce_done_flush(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	uroce_done_flush_sq(qpc, now_ns);
 	flush_rq(qpc, now_ns);
+	uroce_done_recv_end(qpc);
 }

@@ -7,8 +7,9 @@
  * Completing requests: from work queue entries to completion queue entries.
  *
  * Send completions come in batches (one acknowledgement retires many requests), so they are
- * bracketed by begin and end; a receive completion comes alone. What the consumer of a CQ is to be
- * told is left in the context's `events`.
+ * bracketed by begin and end. Receive completions come one by one, as packets do: the first opens a
+ * batch, which ends with the run of packets, or before anything else is done to a CQ. What the
+ * consumer of a CQ is to be told is left in the context's `events`.
  */
 
 #include "transport/qpc.h"
@@ -36,8 +37,14 @@ void uroce_done_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 /** End the batch: the application sees it. */
 void uroce_done_send_end(struct uroce_qpc *qpc);
 
-/** Complete the oldest receive request, and give its slot back. There is one. */
+/**
+ * Complete the oldest receive request, and give its slot back. There is one. The application sees it
+ * after uroce_done_recv_end().
+ */
 void uroce_done_recv(struct uroce_qpc *qpc, const struct uroce_done_recv *done, uint64_t now_ns);
+
+/** End the batch of receive completions, if one is open. */
+void uroce_done_recv_end(struct uroce_qpc *qpc);
 
 /** Flush both queues: every request completes with IBV_WC_WR_FLUSH_ERR, in order. */
 void uroce_done_flush(struct uroce_qpc *qpc, uint64_t now_ns);

@@ -155,8 +155,8 @@ note_mark(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 		uroce_cc_marked(&qpc->cc, now_ns);
 }
 
-enum uroce_verdict
-uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+static enum uroce_verdict
+take_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	const enum uroce_verdict verdict = check_packet(qpc, pkt);
 
@@ -180,6 +180,28 @@ uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	if (qpc->type == IBV_QPT_UC)
 		return uroce_msg_recv_uc(qpc, pkt, now_ns);
 	return uroce_ud_recv(qpc, pkt, now_ns);
+}
+
+unsigned
+uroce_qpc_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb,
+		   uint8_t *verdicts, uint64_t now_ns)
+{
+	unsigned n = 0;
+
+	do {
+		verdicts[n] = (uint8_t)take_packet(qpc, &pkts[n], now_ns);
+	} while (verdicts[n++] != UROCE_VERDICT_HELD && n < nb);
+	uroce_done_recv_end(qpc);
+	return n;
+}
+
+enum uroce_verdict
+uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	uint8_t verdict;
+
+	(void)uroce_qpc_recv_run(qpc, pkt, 1, &verdict, now_ns);
+	return verdict;
 }
 
 static unsigned

@@ -273,8 +273,9 @@ struct uroce_qpc {
 	bool is_established; /* COMM_EST was raised */
 	bool is_req_gbn;
 	bool is_resp_gbn;
-	bool is_lending;  /* frames are built that refer to requests: these must stay */
-	bool is_req_turn; /* the odd frame of a burst is for a request, not for a response */
+	bool is_lending;   /* frames are built that refer to requests: these must stay */
+	bool is_req_turn;  /* the odd frame of a burst is for a request, not for a response */
+	bool is_recv_open; /* receives that completed are not published yet, see done.h */
 	uint16_t window_psns;
 	uint16_t chunk_psns; /* responses that one READ request asks for, at most */
 	uint16_t pkey;
@@ -324,6 +325,16 @@ void uroce_qpc_fini(struct uroce_qpc *qpc);
  */
 enum uroce_verdict uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				  uint64_t now_ns);
+
+/**
+ * Take a run of received frames, each as uroce_qpc_recv() takes one: `nb` >= 1, in the order in which
+ * they came. What it costs to publish completions is paid once for all. A frame that is held ends the
+ * run, so that the caller can see to it.
+ * @param[out] verdicts  what became of each (enum uroce_verdict)
+ * @return how many were taken: at least 1
+ */
+unsigned uroce_qpc_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb,
+			    uint8_t *verdicts, uint64_t now_ns);
 
 /**
  * Ask for up to `max` frames to send: responses, acknowledgements, requests. In ERR it flushes what

@@ -376,8 +376,10 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	if (qpc->resp.operation != UROCE_OPERATION_NONE && srq != qpc->srq)
 		return UROCE_VERDICT_BAD_REQUEST;
 	/* there may be one from a request that was refused */
-	if (srq != qpc->srq)
+	if (srq != qpc->srq) {
+		uroce_done_recv_end(qpc); /* another queue, another CQ */
 		uroce_recv_put_back(qpc);
+	}
 	qpc->srq = srq;
 	qpc->pdn = srq->pdn;
 	return UROCE_VERDICT_REQUEST;

@@ -22,6 +22,7 @@
 #include "wire/syndrome.h"
 
 #define FRAME_MAX 8192
+#define RUN_MAX   64
 
 uint64_t
 link_random(uint64_t *seed)
@@ -180,30 +181,6 @@ link_send(struct pair *pair, enum pair_side from, const struct uroce_txd *txd, b
 
 /* --- arriving --- */
 
-/* As the data path does it: parse, verify, look up, hand over. The frame is the host's to free. */
-static void
-deliver(struct pair *pair, const struct pair_flight *flight)
-{
-	struct pair_host *host = &pair->host[flight->to];
-	struct uroce_pkt pkt;
-	enum uroce_verdict verdict = uroce_parse(flight->frame, flight->len, &pkt);
-
-	pkt.owner = flight->frame;
-	if (verdict <= UROCE_VERDICT_DATAGRAM) {
-		if (!uroce_pkt_check_icrc(&pkt))
-			verdict = UROCE_VERDICT_BAD_ICRC;
-		else if (pkt.dest_qpn != host->qpc.qpn)
-			verdict = UROCE_VERDICT_NO_QP;
-		else
-			verdict = uroce_qpc_recv(&host->qpc, &pkt, pair->now_ns);
-	}
-	assert_true(verdict < UROCE_VERDICT_NB);
-	host->nb_verdicts[verdict]++;
-	if (verdict != UROCE_VERDICT_HELD)
-		free(flight->frame);
-	link_reap(host);
-}
-
 void
 link_reap(struct pair_host *host)
 {
@@ -213,13 +190,72 @@ link_reap(struct pair_host *host)
 		free(frame);
 }
 
+/* Frames for one host, in the order in which they came. */
+struct run {
+	struct pair_host *host; /* NULL: none yet */
+	unsigned nb;
+	struct uroce_pkt pkts[RUN_MAX];
+};
+
+static void
+end_frame(struct pair_host *host, uint8_t *frame, enum uroce_verdict verdict)
+{
+	assert_true(verdict < UROCE_VERDICT_NB);
+	host->nb_verdicts[verdict]++;
+	if (verdict != UROCE_VERDICT_HELD)
+		free(frame);
+}
+
+static void
+hand_over(struct pair *pair, struct run *run)
+{
+	uint8_t verdicts[RUN_MAX];
+	unsigned nb = 0;
+
+	while (nb < run->nb)
+		nb += uroce_qpc_recv_run(&run->host->qpc, &run->pkts[nb], run->nb - nb,
+					 &verdicts[nb], pair->now_ns);
+	assert_int_equal(nb, run->nb);
+	for (unsigned i = 0; i < nb; i++)
+		end_frame(run->host, run->pkts[i].owner, verdicts[i]);
+	if (nb)
+		link_reap(run->host);
+	run->nb = 0;
+}
+
+/* As the data path does it: parse, verify, look up, hand over in runs. */
+static void
+deliver(struct pair *pair, const struct pair_flight *flight, struct run *run)
+{
+	struct pair_host *host = &pair->host[flight->to];
+
+	if (run->host != host || run->nb == RUN_MAX)
+		hand_over(pair, run);
+	run->host = host;
+	struct uroce_pkt *pkt = &run->pkts[run->nb];
+	enum uroce_verdict verdict = uroce_parse(flight->frame, flight->len, pkt);
+
+	if (verdict <= UROCE_VERDICT_DATAGRAM && !uroce_pkt_check_icrc(pkt))
+		verdict = UROCE_VERDICT_BAD_ICRC;
+	else if (verdict <= UROCE_VERDICT_DATAGRAM && pkt->dest_qpn != host->qpc.qpn)
+		verdict = UROCE_VERDICT_NO_QP;
+	if (verdict > UROCE_VERDICT_DATAGRAM) {
+		end_frame(host, flight->frame, verdict);
+		return;
+	}
+	pkt->owner = flight->frame;
+	run->nb++;
+}
+
 void
 link_deliver(struct pair *pair)
 {
+	struct run run = { .host = NULL };
 	unsigned nb = 0;
 
 	while (nb < pair->nb_flights && pair->flights[nb].due_ns <= pair->now_ns)
-		deliver(pair, &pair->flights[nb++]);
+		deliver(pair, &pair->flights[nb++], &run);
+	hand_over(pair, &run);
 	pair->nb_flights -= nb;
 	if (nb && pair->nb_flights)
 		memmove(pair->flights, pair->flights + nb,
@@ -303,6 +339,7 @@ pair_inject(struct pair *pair, enum pair_side to, const struct pair_pkt *pkt)
 		.to = to,
 	};
 	uint64_t before[UROCE_VERDICT_NB];
+	struct run run = { .host = NULL };
 	uint32_t crc;
 
 	flight.frame = calloc(1, flight.len > UROCE_HDR_MAX ? flight.len : UROCE_HDR_MAX);
@@ -325,7 +362,8 @@ pair_inject(struct pair *pair, enum pair_side to, const struct pair_pkt *pkt)
 	uroce_icrc_store(ext + op->ext_len + payload_len, crc);
 
 	memcpy(before, host->nb_verdicts, sizeof(before));
-	deliver(pair, &flight);
+	deliver(pair, &flight, &run);
+	hand_over(pair, &run);
 	for (unsigned i = 0; i < UROCE_VERDICT_NB; i++) {
 		if (host->nb_verdicts[i] != before[i])
 			return (enum uroce_verdict)i;

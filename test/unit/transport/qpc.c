@@ -28,6 +28,55 @@ open_pair(enum ibv_qp_type type)
 static const struct pair_wr write_1k = { .opcode = IBV_WR_RDMA_WRITE, .len = 1024 };
 static const struct pair_wr send_1k = { .opcode = IBV_WR_SEND, .len = 1024 };
 
+/* --- runs --- */
+
+/* Receives are published at the end of a run; an ACK in its middle may be for the same queue. */
+static void
+qpc_recv_run__one_queue_for_both_kinds(void **state)
+{
+	(void)state;
+	open_pair(IBV_QPT_RC);
+	pair.host[B].qpc.recv_cq = &pair.host[B].send_cq;
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(pair_post_recv(&pair, B, 4096 * i, 4096), 0);
+	pair_post(&pair, A, &send_1k);
+	pair_post(&pair, B, &write_1k);
+	pair_post(&pair, A, &send_1k);
+	pair_step(&pair);              /* both are under way ... */
+	pair_post(&pair, A, &send_1k); /* ... and the third comes with the ACK of the WRITE */
+	pair_run(&pair);
+	struct ibv_wc wc[8];
+	unsigned nb_recv = 0;
+
+	assert_int_equal(uroce_cq_poll(&pair.host[B].send_cq, 8, wc), 4);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(wc[i].status, IBV_WC_SUCCESS);
+		nb_recv += wc[i].opcode == IBV_WC_RECV;
+	}
+	assert_int_equal(nb_recv, 3);
+	pair_close(&pair);
+}
+
+/* What comes after a held frame is the next run's: its owner has to see to the frame first. */
+static void
+qpc_recv_run__ends_with_a_frame_that_is_held(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.nb_hold = 8;
+	pair_open(&pair, &conf);
+	pair_lose(&pair, A, 1);
+	for (unsigned i = 0; i < 4; i++)
+		pair_post(&pair, A, &write_1k);
+	pair_run(&pair);
+	pair_expect_done(&pair, A,
+			 "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n"
+			 "send 2 RDMA_WRITE SUCCESS\nsend 3 RDMA_WRITE SUCCESS\n");
+	assert_int_equal(pair.host[B].nb_verdicts[UROCE_VERDICT_HELD], 2);
+	pair_close(&pair);
+}
+
 /* --- who may talk to a QP --- */
 
 static void
@@ -507,6 +556,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(qpc_recv_run__one_queue_for_both_kinds),
+		cmocka_unit_test(qpc_recv_run__ends_with_a_frame_that_is_held),
 		cmocka_unit_test(qpc_recv__requests_are_taken_from_rtr_to_sqd),
 		cmocka_unit_test(qpc_recv__responses_are_taken_in_rts_and_sqd),
 		cmocka_unit_test(qpc_recv__opcodes_of_another_service_are_refused),
