@@ -10,7 +10,7 @@
  */
 
 /**
- * QPs of a worker that may be serving READs and atomics at a time, in blocks of half a KiB: memory is
+ * QPs of a worker that may be serving READs and atomics at a time, in blocks of somewhat more than a KiB: memory is
  * touched only as far as it is used.
  */
 #define UROCE_RD_BLOCKS 8192u

@@ -19,8 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Most READ and atomic requests of a peer that a responder remembers. */
-#define UROCE_RD_ATOMIC_MAX 16
+/**
+ * Most READ and atomic requests of a peer that a responder remembers, and the most that a requester
+ * has outstanding. READs of 64 KiB at MTU 4096 then fill the default window: with half as many, their
+ * responses are taken while they still lie in the cache of the core that wrote them, which is slower.
+ */
+#define UROCE_RD_ATOMIC_MAX 32
 
 /** How long a block is safe from the other QPs of its worker after its last use. */
 #define UROCE_RD_KEEP_NS UINT64_C(1000000000)
@@ -30,7 +34,7 @@ struct uroce_rd_pool;
 
 /**
  * A READ, an atomic, a FLUSH or an ATOMIC_WRITE of the peer, kept until newer ones push it out. A
- * block has sixteen of them, so they are small. Answering one is a pass over its responses: all of
+ * block has thirty-two of them, so they are small. Answering one is a pass over its responses: all of
  * them, or, for a duplicate request, those that it asks for.
  */
 struct uroce_rd_res {
