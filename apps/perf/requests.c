@@ -147,6 +147,8 @@ requests_begin(struct requests *requests, uint64_t first)
 		requests->lane[i].posted = 0;
 		requests->lane[i].completed = 0;
 		requests->lane[i].received = 0;
+		requests->lane[i].slot = 0;
+		requests->lane[i].unsignaled = 0;
 	}
 }
 
@@ -230,8 +232,8 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 	struct ibv_send_wr *bad;
 	bool is_inline = requests->layout.size <= requests->session->opt->inline_len;
 	/* counted along: a division for each request would be seen in the result */
-	uint64_t slot = lane->posted % requests->layout.slots;
-	uint64_t unsignaled = lane->posted % signal_every;
+	uint64_t slot = lane->slot;
+	uint64_t unsignaled = lane->unsignaled;
 
 	for (unsigned i = 0; i < nb; i++) {
 		struct ibv_send_wr *wr = &requests->send[i];
@@ -254,6 +256,8 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 		return -1;
 	}
 	lane->posted += nb;
+	lane->slot = slot;
+	lane->unsignaled = unsignaled;
 	return 0;
 }
 

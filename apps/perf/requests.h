@@ -21,9 +21,11 @@ struct session;
 
 /** What one QP has done in this batch. */
 struct lane {
-	uint64_t posted;    /* sends */
-	uint64_t completed; /* of these */
-	uint64_t received;  /* messages */
+	uint64_t posted;     /* sends */
+	uint64_t completed;  /* of these */
+	uint64_t received;   /* messages */
+	uint64_t slot;       /* of the next send */
+	uint64_t unsignaled; /* sends since the last that asked for a completion */
 };
 
 struct requests {
@@ -53,7 +55,7 @@ uint8_t *requests_in(const struct requests *requests, unsigned qp_idx, uint64_t 
 
 /**
  * Post the next `nb` (at most post_list) sends of a QP.
- * @param signal_every  a completion is asked for every so many
+ * @param signal_every  a completion is asked for every so many; the same throughout a batch
  * @param last	       and for this one (an index in the batch)
  * @return 0, or -1 after a line on stderr
  */

@@ -75,18 +75,17 @@ static unsigned
 room_for(const struct pump *pump, const struct lane *lane)
 {
 	const struct options *opt = pump->session->opt;
-	uint64_t nb = opt->post_list;
+	/* ends where a completion was asked for, so that nothing is left unknown */
+	const uint64_t left = pump->goal == UNTIL_DEADLINE ? opt->cq_mod - lane->unsignaled
+							   : pump->goal - lane->posted;
+	const uint64_t nb = left < opt->post_list ? left : opt->post_list;
 
-	if (pump->goal == UNTIL_DEADLINE) {
-		/* ends where a completion was asked for, so that nothing is left unknown */
-		if (lane->posted % opt->cq_mod == 0 && rte_rdtsc() >= pump->deadline)
-			return 0;
-		if (nb > opt->cq_mod - lane->posted % opt->cq_mod)
-			nb = opt->cq_mod - lane->posted % opt->cq_mod;
-	} else if (nb > pump->goal - lane->posted) {
-		nb = pump->goal - lane->posted;
-	}
-	return lane->posted + nb - lane->completed > opt->tx_depth ? 0 : (unsigned)nb;
+	if (lane->posted + nb - lane->completed > opt->tx_depth)
+		return 0;
+	/* the clock last: with many QPs most of those that are asked have no room */
+	if (pump->goal == UNTIL_DEADLINE && lane->unsignaled == 0 && rte_rdtsc() >= pump->deadline)
+		return 0;
+	return (unsigned)nb;
 }
 
 static int
