@@ -224,21 +224,45 @@ find_live(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
 	return entry;
 }
 
+static bool
+is_granted(const struct uroce_entry *entry, uint32_t pdn, uint32_t access)
+{
+	return pdn == UROCE_ENTRY_GET(entry, pdn) &&
+	       (access & ~UROCE_ENTRY_GET(entry, access)) == 0;
+}
+
+static struct uroce_mr_view
+view_of(const struct uroce_entry *entry, uint32_t key)
+{
+	return (struct uroce_mr_view){
+		.key = key,
+		.iova = UROCE_ENTRY_GET(entry, iova),
+		.len = UROCE_ENTRY_GET(entry, len),
+		.addr = UROCE_ENTRY_GET(entry, addr),
+	};
+}
+
 static void *
 resolve_region(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint64_t len,
 	       uint32_t access)
 {
-	/* Below the region, `offset` is huge; and as it is within the region afterwards, the
-	 * subtraction that checks the end cannot wrap, whatever `len` is. */
-	const uint64_t offset = va - UROCE_ENTRY_GET(entry, iova);
-	const uint64_t region_len = UROCE_ENTRY_GET(entry, len);
+	const struct uroce_mr_view view = view_of(entry, 0);
 
-	if (offset > region_len || len > region_len - offset)
-		return NULL;
-	if (pdn != UROCE_ENTRY_GET(entry, pdn) || (access & ~UROCE_ENTRY_GET(entry, access)) != 0)
-		return NULL;
-	/* Not pointer arithmetic: a region of length 0 may begin at NULL. */
-	return (void *)(uintptr_t)(UROCE_ENTRY_GET(entry, addr) + offset);
+	return is_granted(entry, pdn, access) ? uroce_mr_view_at(&view, va, len) : NULL;
+}
+
+bool
+uroce_mr_look(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint32_t access,
+	      struct uroce_mr_view *view)
+{
+	uint64_t state;
+	const struct uroce_entry *entry = find_live(table, key, &state);
+
+	*view = (struct uroce_mr_view){ 0 };
+	if (entry == NULL || UROCE_ENTRY_GET(entry, kind) != 0 || !is_granted(entry, pdn, access))
+		return false;
+	*view = view_of(entry, key);
+	return true;
 }
 
 void *

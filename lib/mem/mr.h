@@ -16,6 +16,7 @@
  * until no worker is inside a round that began before.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,6 +71,36 @@ void uroce_mr_free(struct uroce_mr_table *table, uint32_t key);
  */
 void *uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t va,
 		       uint64_t len, uint32_t access);
+
+/** What a key leads to, for many ranges of it. */
+struct uroce_mr_view {
+	uint32_t key; /* 0: to nothing */
+	uint64_t iova;
+	uint64_t len;
+	uint64_t addr; /* of this process */
+};
+
+/**
+ * Look a region up once, for ranges that are resolved in the same round of the worker: the checks of
+ * uroce_mr_resolve() but for the range.
+ * @return whether they hold; if not, nothing is in `view`
+ */
+bool uroce_mr_look(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint32_t access,
+		   struct uroce_mr_view *view);
+
+/** The memory behind `[va, va + len)`; NULL: not all of it is in the region. */
+static inline void *
+uroce_mr_view_at(const struct uroce_mr_view *view, uint64_t va, uint64_t len)
+{
+	/* Below the region, `offset` is huge; and as it is within the region afterwards, the
+	 * subtraction that checks the end cannot wrap, whatever `len` is. */
+	const uint64_t offset = va - view->iova;
+
+	if (offset > view->len || len > view->len - offset)
+		return NULL;
+	/* Not pointer arithmetic: a region of length 0 may begin at NULL. */
+	return (void *)(uintptr_t)(view->addr + offset);
+}
 
 /**
  * The same for a peer's request, whose key may be a window's (mw.h) too; a region's lkey never is.

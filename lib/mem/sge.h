@@ -10,6 +10,7 @@
  * deregistered between two packets of one message.
  */
 
+#include <errno.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
@@ -35,6 +36,27 @@ uint64_t uroce_sge_len(const struct ibv_sge *sge, unsigned nb_sge);
  */
 int uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
 		     unsigned nb_sge, uint64_t offset, uint32_t len, struct uroce_slice *slice);
+
+/**
+ * The same for a whole list of `len` bytes, one of several that mostly point into the same region.
+ * @param view  where the last element led to in this round; at first empty
+ */
+static inline int
+uroce_sge_gather_all(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
+		     unsigned nb_sge, uint32_t len, struct uroce_mr_view *view,
+		     struct uroce_slice *slice)
+{
+	if (nb_sge != 1 || len == 0)
+		return uroce_sge_gather(mrs, pdn, sge, nb_sge, 0, len, slice);
+	if (sge->lkey != view->key && !uroce_mr_look(mrs, sge->lkey, pdn, 0, view))
+		return -EFAULT;
+	const void *addr = uroce_mr_view_at(view, sge->addr, len);
+
+	if (addr == NULL)
+		return -EFAULT;
+	*slice = (struct uroce_slice){ .addr = addr, .len = len };
+	return 1;
+}
 
 /**
  * Copy `len` bytes to `[offset, offset + len)` of the concatenated list. All elements touched are

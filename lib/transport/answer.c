@@ -475,7 +475,8 @@ put_probe(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 uint32_t
 uroce_answer_first(const struct uroce_qpc *qpc, uint32_t psn)
 {
-	const struct uroce_send_wqe *wqe = uroce_again_find(qpc, psn);
+	/* without a READ on the wire there is nothing to look for */
+	const struct uroce_send_wqe *wqe = qpc->req.nb_rd_out ? uroce_again_find(qpc, psn) : NULL;
 
 	if (!wqe || wqe->opcode != IBV_WR_RDMA_READ)
 		return psn;

@@ -150,6 +150,7 @@ derive(struct uroce_qpc *qpc)
 	const unsigned mtu = qpc->type == IBV_QPT_UD ? qpc->limits->active_mtu : attr->path_mtu;
 
 	qpc->pkey = qpc->pkeys[attr->pkey_index];
+	qpc->shape.payload_len = UROCE_SHAPE_NONE;
 	qpc->mtu_shift = (uint8_t)(mtu + 7); /* IBV_MTU_256 is 1 */
 	qpc->chunk_psns = chunk_of(qpc->window_psns, attr->max_rd_atomic);
 	qpc->ack_timeout_ns = uroce_ack_timeout_ns(attr->timeout);
@@ -254,7 +255,6 @@ take_path(struct uroce_qpc *qpc, const struct uroce_path *path)
 	const uint8_t tclass = uroce_path_tclass(path);
 
 	qpc->path = *path;
-	qpc->path_len = 0;
 	if (uroce_cc_is_reacting(&qpc->cc))
 		uroce_path_set_tclass(&qpc->path,
 				      (uint8_t)((tclass & ~UROCE_ECN_MASK) | UROCE_ECN_ECT0));

@@ -63,33 +63,56 @@ uroce_qpc_fini(struct uroce_qpc *qpc)
 	qpc->resp.pending = 0;
 }
 
-/* The headers up to the BTH. Packets of a connection are mostly as long as the one before. */
-static struct uroce_bth *
-put_path(struct uroce_txd *txd, struct uroce_qpc *qpc, const struct uroce_path *path, uint32_t len)
+/* Bytes from the BTH to the ICRC. */
+static uint32_t
+udp_payload_len(uint8_t opcode, uint32_t payload_len, uint8_t pad_len)
 {
-	if (path != &qpc->path)
-		return uroce_path_put(path, txd->hdr, len, &txd->icrc);
-	if (len != qpc->path_len) {
-		qpc->path_icrc = uroce_path_set_len(&qpc->path, len);
-		qpc->path_len = len;
-	}
-	txd->icrc = qpc->path_icrc;
-	return uroce_path_copy(path, txd->hdr);
+	return (uint32_t)sizeof(struct uroce_bth) + uroce_opcode_table[opcode].ext_len +
+	       payload_len + pad_len + UROCE_ICRC_LEN;
+}
+
+static uint16_t
+hdr_len(const struct uroce_path *path, uint8_t opcode)
+{
+	return (uint16_t)(path->hdr_len + uroce_opcode_table[opcode].ext_len);
+}
+
+static uint8_t
+pad_len_of(uint32_t payload_len)
+{
+	return (uint8_t)(-payload_len & 3);
+}
+
+void
+uroce_qpc_shape(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len)
+{
+	const uint8_t pad_len = pad_len_of(payload_len);
+	struct uroce_bth *bth = (struct uroce_bth *)(qpc->path.hdr + qpc->path.bth_off);
+
+	bth->flags = UROCE_BTH_MIGREQ;
+	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, qpc->dest_qpn, 0);
+	qpc->shape = (struct uroce_shape){
+		.icrc = uroce_path_set_len(&qpc->path,
+					   udp_payload_len(opcode, payload_len, pad_len)),
+		.payload_len = payload_len,
+		.hdr_len = hdr_len(&qpc->path, opcode),
+		.pad_len = pad_len,
+		.opcode = opcode,
+	};
 }
 
 uint8_t *
-uroce_txd_begin(struct uroce_txd *txd, struct uroce_qpc *qpc, const struct uroce_path *path,
-		uint8_t opcode, uint32_t dest_qpn, uint32_t psn, uint32_t payload_len)
+uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
+		   const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn, uint32_t psn,
+		   uint32_t payload_len)
 {
-	const uint32_t ext_len = uroce_opcode_table[opcode].ext_len;
-	const uint8_t pad_len = (uint8_t)(-payload_len & 3);
-	const uint32_t udp_payload_len = (uint32_t)sizeof(struct uroce_bth) + ext_len +
-					 payload_len + pad_len + UROCE_ICRC_LEN;
-	struct uroce_bth *bth = put_path(txd, qpc, path, udp_payload_len);
+	const uint8_t pad_len = pad_len_of(payload_len);
+	struct uroce_bth *bth = uroce_path_put(
+		path, txd->hdr, udp_payload_len(opcode, payload_len, pad_len), &txd->icrc);
 
 	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, dest_qpn, psn);
 	txd->bth_off = path->bth_off;
-	txd->hdr_len = (uint16_t)(path->hdr_len + ext_len);
+	txd->hdr_len = hdr_len(path, opcode);
 	txd->payload_len = payload_len;
 	txd->pad_len = pad_len;
 	if (!payload_len)
@@ -230,8 +253,8 @@ put_cnp(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 	struct uroce_path path = qpc->path;
 
 	uroce_path_set_tclass(&path, (uint8_t)(qpc->cc.conf->cnp_dscp << UROCE_DSCP_SHIFT));
-	uint8_t *reserved = uroce_txd_begin(txd, qpc, &path, UROCE_OPCODE_CNP, qpc->dest_qpn, 0,
-					    UROCE_CNP_RESERVED_LEN);
+	uint8_t *reserved = uroce_txd_begin_on(txd, qpc, &path, UROCE_OPCODE_CNP, qpc->dest_qpn, 0,
+					       UROCE_CNP_RESERVED_LEN);
 	struct uroce_bth *bth = (struct uroce_bth *)(txd->hdr + txd->bth_off);
 
 	bth->flags = 0;

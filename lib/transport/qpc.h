@@ -263,6 +263,17 @@ struct uroce_resp {
 	struct uroce_rd_res *res; /* UROCE_RD_ATOMIC_MAX of them, a ring; NULL: none taken yet */
 };
 
+/** What is the same in all frames of an opcode and a length, beside the headers in the path. */
+struct uroce_shape {
+	uint32_t icrc;        /* state after the masked UDP header */
+	uint32_t payload_len; /* UROCE_SHAPE_NONE: the path's headers have none yet */
+	uint16_t hdr_len;
+	uint8_t pad_len;
+	uint8_t opcode;
+};
+
+#define UROCE_SHAPE_NONE UINT32_MAX
+
 /** A QP context. Fields are the transport's own; read-only to everyone else. */
 struct uroce_qpc {
 	/* what every packet reads */
@@ -296,8 +307,8 @@ struct uroce_qpc {
 	struct uroce_req req;
 	struct uroce_cc cc;
 	struct uroce_path path; /* RC, UC: valid from RTR on */
-	uint32_t path_len;      /* UDP payload of the packets that it is set for; 0: none */
-	uint32_t path_icrc;     /* state after its UDP header, then */
+	struct uroce_shape
+		shape; /* of the frames that its headers are complete for, but for the PSN */
 	struct uroce_qpc_stats stats;
 	/* cold */
 	const struct uroce_qpc_limits *limits;

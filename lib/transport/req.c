@@ -31,8 +31,8 @@ static const struct {
 	uint8_t first;
 	uint8_t middle;
 	uint8_t last;
-	uint8_t only;
-} ops[] = {
+	uint8_t only; /* 0: it is no SEND or WRITE */
+} ops[UROCE_WR_ATOMIC_WRITE + 1] = {
 	[IBV_WR_RDMA_WRITE] = { UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_MIDDLE, UROCE_OP_WRITE_LAST,
 				UROCE_OP_WRITE_ONLY },
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = { UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_MIDDLE,
@@ -217,7 +217,16 @@ uroce_req_check_drained(struct uroce_qpc *qpc)
 		qpc->events |= UROCE_QPC_SQ_DRAINED;
 }
 
-/* The next request in the queue gets its PSNs. */
+/* The request at the position, which has not begun, gets its PSNs. */
+static inline void
+number_request(struct uroce_req *req, struct uroce_send_wqe *wqe, uint32_t nb_psn)
+{
+	wqe->first_psn = req->next_psn;
+	wqe->nb_psn = nb_psn;
+	req->begun_idx = req->next_idx + 1;
+}
+
+/* The next request in the queue begins. */
 static bool
 begin_request(struct uroce_qpc *qpc)
 {
@@ -227,19 +236,32 @@ begin_request(struct uroce_qpc *qpc)
 		return false;
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
 
-	wqe->first_psn = req->next_psn;
 	if (wqe->flags & UROCE_WQE_LOCAL)
-		wqe->nb_psn = 0;
+		number_request(req, wqe, 0);
 	else if (uroce_wqe_needs_response(wqe) && wqe->opcode != IBV_WR_RDMA_READ)
-		wqe->nb_psn = 1;
+		number_request(req, wqe, 1);
 	else
-		wqe->nb_psn = uroce_msg_packets(qpc, wqe->len);
-	req->begun_idx = req->next_idx + 1;
+		number_request(req, wqe, uroce_msg_packets(qpc, wqe->len));
 	return true;
 }
 
+static inline uint32_t
+min(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Packets that the window has room for. */
+static inline uint32_t
+window_left(const struct uroce_qpc *qpc)
+{
+	const uint32_t nb_out = uroce_psn_dist(qpc->req.una_psn, qpc->req.next_psn);
+
+	return nb_out < qpc->window_psns ? qpc->window_psns - nb_out : 0;
+}
+
 /* Whether this QP can do at all what the request asks for. */
-static bool
+static inline bool
 is_possible(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {
 	if (uroce_wqe_needs_response(wqe))
@@ -310,13 +332,12 @@ step_over_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_
  * Begin the packet at the position: headers, and the XRCETH where there is one.
  * @return where its extension headers are, at the offsets of the opcode's row
  */
-static uint8_t *
+static inline uint8_t *
 begin_packet(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd,
 	     uint8_t low, uint32_t payload_len)
 {
 	const uint8_t opcode = (uint8_t)(qpc->service << 5 | low);
-	uint8_t *ext = uroce_txd_begin(txd, qpc, &qpc->path, opcode, qpc->dest_qpn,
-				       qpc->req.next_psn, payload_len);
+	uint8_t *ext = uroce_txd_begin(txd, qpc, opcode, qpc->req.next_psn, payload_len);
 
 	if (uroce_opcode_table[opcode].ext_mask & 1 << UROCE_EXT_XRCETH)
 		*(struct uroce_xrceth *)ext = (struct uroce_xrceth){ 0, be24_make(wqe->srqn) };
@@ -332,6 +353,16 @@ ext_at(const struct uroce_txd *txd, enum uroce_ext which)
 	return (uint8_t *)(bth + 1) + uroce_opcode_table[bth->opcode].ext_off[which];
 }
 
+static void
+put_reth(void *at, uint64_t va, uint32_t rkey, uint32_t len)
+{
+	struct uroce_reth *reth = at;
+
+	reth->va = be64_make(va);
+	reth->rkey = be32_make(rkey);
+	reth->dma_len = be32_make(len);
+}
+
 void
 uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd)
 {
@@ -342,11 +373,7 @@ uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd)
 	const uint32_t len = (uint32_t)((offset_end < wqe->len ? offset_end : wqe->len) - offset);
 
 	begin_packet(qpc, wqe, txd, UROCE_OP_READ_REQUEST, 0);
-	struct uroce_reth *reth = ext_at(txd, UROCE_EXT_RETH);
-
-	reth->va = be64_make(wqe->remote_addr + offset);
-	reth->rkey = be32_make(wqe->rkey);
-	reth->dma_len = be32_make(len);
+	put_reth(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr + offset, wqe->rkey, len);
 	req->nb_rd_out++;
 	req->since_ack_req = 0;
 	advance_position(qpc, wqe, nb);
@@ -410,12 +437,10 @@ put_flush(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_
 
 	begin_packet(qpc, wqe, txd, UROCE_OP_FLUSH, 0);
 	struct uroce_feth *feth = ext_at(txd, UROCE_EXT_FETH);
-	struct uroce_reth *reth = ext_at(txd, UROCE_EXT_RETH);
 
 	feth->sel_plt = be32_make(level << 4 | type);
-	reth->va = be64_make(wqe->remote_addr);
-	reth->rkey = be32_make(wqe->rkey);
-	reth->dma_len = be32_make((uint32_t)wqe->atomic.compare_add);
+	put_reth(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey,
+		 (uint32_t)wqe->atomic.compare_add);
 	qpc->req.nb_rd_out++;
 	qpc->req.since_ack_req = 0;
 	advance_position(qpc, wqe, 1);
@@ -430,11 +455,7 @@ put_atomic_write(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce
 		return false;
 	}
 	begin_packet(qpc, wqe, txd, UROCE_OP_ATOMIC_WRITE, UROCE_ATOMIC_WRITE_LEN);
-	struct uroce_reth *reth = ext_at(txd, UROCE_EXT_RETH);
-
-	reth->va = be64_make(wqe->remote_addr);
-	reth->rkey = be32_make(wqe->rkey);
-	reth->dma_len = be32_make(UROCE_ATOMIC_WRITE_LEN);
+	put_reth(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey, UROCE_ATOMIC_WRITE_LEN);
 	qpc->req.nb_rd_out++;
 	qpc->req.since_ack_req = 0;
 	qpc->stats.tx_bytes += UROCE_ATOMIC_WRITE_LEN;
@@ -443,10 +464,9 @@ put_atomic_write(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce
 }
 
 /* Whether nothing that is posted behind the request at the position sends anything. */
-static bool
-is_last_to_send(const struct uroce_qpc *qpc)
+static inline bool
+is_last_to_send(const struct uroce_qpc *qpc, uint32_t head)
 {
-	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
 	uint32_t idx = qpc->req.next_idx + 1;
 
 	while (idx != head && uroce_req_wqe(qpc, idx)->flags & UROCE_WQE_LOCAL)
@@ -455,14 +475,14 @@ is_last_to_send(const struct uroce_qpc *qpc)
 }
 
 /* Whether this packet has to ask for an ACK: see the top of the file. */
-static bool
-wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
+static inline bool
+wants_ack(struct uroce_qpc *qpc, bool is_last, uint32_t head)
 {
 	struct uroce_req *req = &qpc->req;
-	const bool is_last = req->next_pkt == wqe->nb_psn - 1;
 	const bool is_window_end =
 		uroce_psn_dist(req->una_psn, req->next_psn) + 1 >= qpc->window_psns;
-	const bool is_queue_end = is_last && (is_last_to_send(qpc) || qpc->state != IBV_QPS_RTS);
+	const bool is_queue_end =
+		is_last && (is_last_to_send(qpc, head) || qpc->state != IBV_QPS_RTS);
 
 	if (!is_window_end && !is_queue_end && !req->is_ack_wanted &&
 	    ++req->since_ack_req < ACK_EVERY)
@@ -472,30 +492,21 @@ wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 	return true;
 }
 
-/* SEND and WRITE. @return whether a packet was built; if not, the request has a fault */
-static bool
-put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
+/*
+ * SEND and WRITE: the headers of a packet with `len` bytes of payload.
+ * @param head  of the send queue
+ */
+static inline void
+put_headers(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t low, uint32_t len,
+	    uint32_t head, struct uroce_txd *txd)
 {
-	struct uroce_req *req = &qpc->req;
-	const uint32_t pkt = req->next_pkt;
-	const bool is_last = pkt == wqe->nb_psn - 1;
-	const uint32_t len = uroce_msg_payload(qpc, wqe->len, pkt);
-
-	if (slice_payload(qpc, wqe, len, txd)) {
-		req->fault = IBV_WC_LOC_PROT_ERR;
-		return false;
-	}
-	uint8_t *ext = begin_packet(qpc, wqe, txd, opcode_at(wqe, pkt), len);
+	uint8_t *ext = begin_packet(qpc, wqe, txd, low, len);
 	struct uroce_bth *bth = (struct uroce_bth *)(txd->hdr + txd->bth_off);
-	const struct uroce_opcode *op = &uroce_opcode_table[bth->opcode];
+	const struct uroce_opcode *op = &uroce_opcode_table[(uint8_t)(qpc->service << 5 | low)];
+	const bool is_last = op->flags & UROCE_OPF_LAST;
 
-	if (op->ext_mask & 1 << UROCE_EXT_RETH) {
-		struct uroce_reth *reth = ext_at(txd, UROCE_EXT_RETH);
-
-		reth->va = be64_make(wqe->remote_addr);
-		reth->rkey = be32_make(wqe->rkey);
-		reth->dma_len = be32_make(wqe->len);
-	}
+	if (op->ext_mask & 1 << UROCE_EXT_RETH)
+		put_reth(ext + op->ext_off[UROCE_EXT_RETH], wqe->remote_addr, wqe->rkey, wqe->len);
 	if (op->ext_mask & 1 << UROCE_EXT_IMMDT)
 		memcpy(ext + op->ext_off[UROCE_EXT_IMMDT], &wqe->imm, sizeof(wqe->imm));
 	if (op->ext_mask & 1 << UROCE_EXT_IETH)
@@ -503,11 +514,100 @@ put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *tx
 			be32_make(wqe->imm);
 	if (is_last && (wqe->flags & UROCE_WQE_SOLICITED))
 		bth->flags |= UROCE_BTH_SOLICITED;
-	if (uroce_qpc_is_reliable(qpc) && wants_ack(qpc, wqe))
+	if (uroce_qpc_is_reliable(qpc) && wants_ack(qpc, is_last, head))
 		bth->ack_req = UROCE_BTH_ACK_REQ;
+}
+
+/* SEND and WRITE. @return whether a packet was built; if not, the request has a fault */
+static bool
+put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint32_t pkt = req->next_pkt;
+	const uint32_t len = uroce_msg_payload(qpc, wqe->len, pkt);
+
+	if (slice_payload(qpc, wqe, len, txd)) {
+		req->fault = IBV_WC_LOC_PROT_ERR;
+		return false;
+	}
+	put_headers(qpc, wqe, opcode_at(wqe, pkt), len, uroce_ring_head(&qpc->sq->ring), txd);
 	qpc->stats.tx_bytes += len;
 	advance_position(qpc, wqe, 1);
 	return true;
+}
+
+/* Whether the next packet is the first of a request, and nothing but the window decides about it. */
+static bool
+is_streaming(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+
+	return qpc->state == IBV_QPS_RTS && req->next_idx == req->begun_idx &&
+	       req->next_psn == req->max_psn && !req->fault && !req->answers.is_open &&
+	       !qpc->cc.is_limited;
+}
+
+/* A SEND or WRITE that is one packet, and need not wait for anything. */
+static inline bool
+is_short(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
+{
+	return ops[wqe->opcode].only && wqe->len <= 1u << qpc->mtu_shift &&
+	       !(wqe->flags & (UROCE_WQE_FENCE | UROCE_WQE_LOCAL)) && is_possible(qpc, wqe);
+}
+
+/*
+ * The whole payload of a request, as slices.
+ * @param view  of memory, for the run
+ */
+static inline int
+slice_all(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_view *view,
+	  struct uroce_txd *txd)
+{
+	if (wqe->flags & UROCE_WQE_INLINE)
+		return slice_payload(qpc, wqe, wqe->len, txd);
+	const int nb = uroce_sge_gather_all(qpc->mrs, qpc->pdn, uroce_send_wqe_data(qpc->sq, wqe),
+					    wqe->nb_sge, wqe->len, view, txd->slice);
+
+	if (nb < 0)
+		return nb;
+	txd->nb_slices = (uint8_t)nb;
+	return 0;
+}
+
+/*
+ * A run of short requests: most of what there is to send, and what is asked of every packet elsewhere
+ * is asked once here. It ends before the first request that is anything else.
+ */
+static unsigned
+put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
+	struct uroce_mr_view view = { 0 };
+	unsigned nb;
+
+	if (!is_streaming(qpc))
+		return 0;
+	max = min(max, head - req->next_idx);
+	if (uroce_qpc_is_reliable(qpc))
+		max = min(max, window_left(qpc));
+	for (nb = 0; nb < max; nb++) {
+		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
+
+		if (!is_short(qpc, wqe))
+			break;
+		number_request(req, wqe, 1);
+		if (slice_all(qpc, wqe, &view, &out[nb])) {
+			req->fault = IBV_WC_LOC_PROT_ERR;
+			break;
+		}
+		put_headers(qpc, wqe, ops[wqe->opcode].only, wqe->len, head, &out[nb]);
+		qpc->stats.tx_bytes += wqe->len;
+		req->next_psn = uroce_psn_add(req->next_psn, 1);
+		req->max_psn = req->next_psn;
+		req->next_idx++;
+	}
+	return nb;
 }
 
 /*
@@ -520,8 +620,7 @@ next_request(struct uroce_qpc *qpc)
 	struct uroce_req *req = &qpc->req;
 
 	while (!req->fault) {
-		if (uroce_qpc_is_reliable(qpc) &&
-		    uroce_psn_dist(req->una_psn, req->next_psn) >= qpc->window_psns)
+		if (uroce_qpc_is_reliable(qpc) && !window_left(qpc))
 			return NULL;
 		if (req->next_idx == req->begun_idx && !begin_request(qpc))
 			return NULL;
@@ -660,11 +759,18 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
 	       uroce_answer_put(qpc, &out[nb], now_ns))
 		uroce_txd_charge(qpc, &out[nb++], now_ns);
-	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
-	       (put_request(qpc, &out[nb]) ||
-		(step_back_to_ask(qpc) && put_request(qpc, &out[nb])) ||
-		uroce_repair_put_spare(qpc, &out[nb])))
+	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns)) {
+		const unsigned nb_run = put_run(qpc, &out[nb], max - nb);
+
+		nb += nb_run;
+		if (nb_run)
+			continue;
+		if (!put_request(qpc, &out[nb]) &&
+		    !(step_back_to_ask(qpc) && put_request(qpc, &out[nb])) &&
+		    !uroce_repair_put_spare(qpc, &out[nb]))
+			break;
 		uroce_txd_charge(qpc, &out[nb++], now_ns);
+	}
 	uroce_repair_sent(qpc, max_psn, now_ns);
 	if (nb && (req->ack_deadline == UROCE_NEVER || !is_answer_due) &&
 	    uroce_qpc_is_reliable(qpc))

@@ -540,8 +540,7 @@ static uint8_t *
 begin_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t low, uint32_t psn,
 	       uint32_t payload_len)
 {
-	return uroce_txd_begin(txd, qpc, &qpc->path, (uint8_t)(qpc->service << 5 | low),
-			       qpc->dest_qpn, psn, payload_len);
+	return uroce_txd_begin(txd, qpc, (uint8_t)(qpc->service << 5 | low), psn, payload_len);
 }
 
 static void

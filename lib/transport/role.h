@@ -339,13 +339,38 @@ enum uroce_verdict uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *
 /** To ERR: timers off, both queues flushed. What the responder still owes is sent. */
 void uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns);
 
+/** Make the path's headers those of the frames of an opcode and a length. */
+void uroce_qpc_shape(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len);
+
 /**
- * Begin a frame on `path`: headers up to the BTH.
+ * Begin a frame to the peer: headers up to the BTH. Most are shaped as the one before.
  * @return where the extension headers go
  */
-uint8_t *uroce_txd_begin(struct uroce_txd *txd, struct uroce_qpc *qpc,
-			 const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn,
-			 uint32_t psn, uint32_t payload_len);
+static inline uint8_t *
+uroce_txd_begin(struct uroce_txd *txd, struct uroce_qpc *qpc, uint8_t opcode, uint32_t psn,
+		uint32_t payload_len)
+{
+	const struct uroce_shape *shape = &qpc->shape;
+
+	if (payload_len != shape->payload_len || opcode != shape->opcode)
+		uroce_qpc_shape(qpc, opcode, payload_len);
+	struct uroce_bth *bth = uroce_path_copy(&qpc->path, txd->hdr);
+
+	bth->psn = be24_make(psn);
+	txd->icrc = shape->icrc;
+	txd->payload_len = payload_len;
+	txd->hdr_len = shape->hdr_len;
+	txd->bth_off = qpc->path.bth_off;
+	txd->pad_len = shape->pad_len;
+	if (!payload_len)
+		txd->nb_slices = 0;
+	return (uint8_t *)(bth + 1);
+}
+
+/** The same on another path, and to another QP. */
+uint8_t *uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
+			    const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn,
+			    uint32_t psn, uint32_t payload_len);
 
 /** A frame that the pacer has let pass leaves. */
 static inline void

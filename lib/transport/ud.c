@@ -41,8 +41,8 @@ put_datagram(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd
 			return IBV_WC_LOC_PROT_ERR;
 		txd->nb_slices = (uint8_t)nb;
 	}
-	uint8_t *ext = uroce_txd_begin(txd, qpc, uroce_send_wqe_path(wqe), opcode, wqe->ud.dest_qpn,
-				       qpc->req.next_psn, wqe->len);
+	uint8_t *ext = uroce_txd_begin_on(txd, qpc, uroce_send_wqe_path(wqe), opcode,
+					  wqe->ud.dest_qpn, qpc->req.next_psn, wqe->len);
 	struct uroce_bth *bth = (struct uroce_bth *)(txd->hdr + txd->bth_off);
 	struct uroce_deth *deth = (struct uroce_deth *)ext;
 
