@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The blaster and the asker. What bounds the blaster is the window: as many frames as may be on the
- * way unanswered, so that a port that drops what it cannot hold is driven at the rate of its
+ * The blaster. What bounds it is the window: as many frames as may be on the way unanswered, so that a port that drops what it cannot hold is driven at the rate of its
  * receiver. When an answer is lost, the window opens again after a while.
  */
 
@@ -10,10 +9,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <rte_cycles.h>
 
+#include "region.h"
 #include "shape.h"
 #include "wire/psn.h"
 
@@ -123,11 +122,9 @@ init(struct blaster *blaster, const struct port *port, const struct limit_option
 {
 	*blaster = (struct blaster){ .port = port, .opt = opt, .next_psn = 1, .una_psn = 1 };
 	shape_init(&blaster->shape, opt->size, opt->mtu);
-	blaster->region = aligned_alloc(4096, RTE_ALIGN_CEIL(opt->region, 4096));
+	blaster->region = region_create(opt->region);
 	if (!blaster->region)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < opt->region; i++)
-		blaster->region[i] = (uint8_t)(i * 7 + (i >> 8));
 	return port_wait_link(port, SIDE_PATIENCE_S) ? 0 : -ENETDOWN;
 }
 
@@ -169,13 +166,6 @@ blast(struct blaster *blaster)
 	}
 }
 
-/* The sink does not touch its port meanwhile; see there. */
-static void
-leave(void)
-{
-	rte_delay_us_sleep((unsigned)(SIDE_LEAVE_S * 1e6));
-}
-
 int
 side_blast(const struct port *port, const struct limit_options *opt)
 {
@@ -184,7 +174,7 @@ side_blast(const struct port *port, const struct limit_options *opt)
 
 	if (ret == 0) {
 		blast(&blaster);
-		leave();
+		side_leave();
 		printf(opt->is_json
 			       ? "{\"side\": \"blast\", \"frames\": %lu, \"answers\": %lu, "
 				 "\"reopened\": %lu}\n"
@@ -195,70 +185,6 @@ side_blast(const struct port *port, const struct limit_options *opt)
 			ret = -ETIMEDOUT;
 		}
 	}
-	free(blaster.region);
-	return ret;
-}
-
-/* --- one at a time -------------------------------------------------------------------------- */
-
-#define SAMPLES_MAX (1 << 20)
-
-static int
-compare(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void
-print_ping(const struct limit_options *opt, uint64_t *samples, unsigned nb)
-{
-	const double us = 1e6 / (double)rte_get_tsc_hz();
-
-	qsort(samples, nb, sizeof(*samples), compare);
-	printf(opt->is_json
-		       ? "{\"side\": \"ping\", \"size\": %u, \"samples\": %u, \"us_min\": %.2f, "
-			 "\"us_median\": %.2f, \"us_99\": %.2f}\n"
-		       : "ping: size %u, %u samples: %.2f us at least, %.2f median, %.2f at 99 "
-			 "%%\n",
-	       opt->size, nb, (double)samples[0] * us, (double)samples[nb / 2] * us,
-	       (double)samples[(uint64_t)nb * 99 / 100] * us);
-}
-
-int
-side_ping(const struct port *port, const struct limit_options *opt)
-{
-	struct limit_options one = *opt;
-	const uint64_t end_ticks = (uint64_t)(opt->seconds * (double)rte_get_tsc_hz());
-	struct blaster blaster;
-	uint64_t *samples;
-	unsigned nb = 0;
-	int ret;
-
-	one.window = one.burst = 1;
-	samples = malloc(SAMPLES_MAX * sizeof(*samples));
-	if (!samples)
-		return -ENOMEM;
-	ret = init(&blaster, port, &one);
-	for (uint64_t begin = rte_rdtsc(), now = begin; ret == 0 && now - begin < end_ticks;
-	     now = rte_rdtsc()) {
-		blaster.heard = now;
-		send_frames(&blaster, true);
-		while (blaster.una_psn != blaster.next_psn && !is_silent(&blaster))
-			take_answers(&blaster);
-		if (port_is_stopped() || nb == SAMPLES_MAX || is_silent(&blaster))
-			break;
-		samples[nb++] = rte_rdtsc() - now;
-	}
-	leave();
-	if (ret == 0 && nb > 0)
-		print_ping(opt, samples, nb);
-	if (ret == 0 && blaster.una_psn != blaster.next_psn && !port_is_stopped()) {
-		fprintf(stderr, "limit: the sink did not answer frame %u\n", nb + 1);
-		ret = -ETIMEDOUT;
-	}
-	free(samples);
-	free(blaster.region);
+	region_destroy(blaster.region);
 	return ret;
 }

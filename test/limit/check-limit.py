@@ -57,12 +57,23 @@ def check_other_shape(limit):
     expect('and make the sink fail', status[0] != 0)
 
 
-def check_ping(limit):
-    status, (_, ping) = both(limit, 'ping', ['sink', '-n', '1000000000'],
-                             ['ping', '-D', '0.2'])
-    expect('ping takes samples', ping.get('samples', 0) > 0)
-    expect('ping measures time', 0 < ping.get('us_min', 0) <= ping.get('us_median', 0))
-    expect('ping ends well', status[1] == 0)
+def check_ping(limit, size):
+    status, (_, ping) = both(limit, f'ping{size}', ['pong', '-s', str(size)],
+                             ['ping', '-s', str(size), '-D', '0.2'])
+    name = f'ping {size} bytes: '
+    expect(name + 'both end well', status == [0, 0])
+    expect(name + 'takes samples', ping.get('samples', 0) > 0)
+    expect(name + 'none lost', ping.get('lost') == 0)
+    values = [ping.get(f'half_us_{key}', 0) for key in ('min', 'median', '99', '99_9', 'max')]
+    expect(name + 'measures time', 0 < values[0] and values == sorted(values))
+
+
+def check_working_set(limit):
+    shape = ['-s', '65536', '-m', '4096', '-r', '67108864']
+    status, (sink, _) = both(limit, 'region', ['sink', *shape, '-n', str(FRAMES)],
+                             ['blast', *shape])
+    expect('a working set of 64 MiB: both end well', status == [0, 0])
+    expect('a working set of 64 MiB: none bad', sink.get('bad') == 0)
 
 
 def check_refused(limit, words, expected):
@@ -82,13 +93,16 @@ def main():
     check_blast(limit, 65536, 4096, 4170)
     check_blast(limit, 10001, 256, 330)
     check_other_shape(limit)
-    check_ping(limit)
+    check_ping(limit, 8)
+    check_ping(limit, 1024)
+    check_working_set(limit)
     check_refused(limit, ['blast', '-s', '0'], '1 to 1048576')
     check_refused(limit, ['blast', '-s', 'many'], '1 to 1048576')
     check_refused(limit, ['blast', '-m', '300'], '256, 512, 1024, 2048, 4096')
     check_refused(limit, ['blast', '-D', '-1'], '0.01 to 86400')
-    check_refused(limit, ['flood'], 'blast, sink, ping')
-    check_refused(limit, [], 'blast, sink, ping')
+    check_refused(limit, ['ping', '-s', '2000', '-m', '1024'], 'up to what -m says')
+    check_refused(limit, ['flood'], 'blast, sink, ping, pong')
+    check_refused(limit, [], 'blast, sink, ping, pong')
     check_refused(limit, ['sink', '-Z'], '-Z')
     return failed > 0
 

@@ -21,6 +21,7 @@ static int (*const sides[])(const struct port *, const struct limit_options *) =
 	[LIMIT_BLAST] = side_blast,
 	[LIMIT_SINK] = side_sink,
 	[LIMIT_PING] = side_ping,
+	[LIMIT_PONG] = side_pong,
 };
 
 static int

@@ -39,13 +39,15 @@ static const char *const side_names[] = {
 	[LIMIT_BLAST] = "blast",
 	[LIMIT_SINK] = "sink",
 	[LIMIT_PING] = "ping",
+	[LIMIT_PONG] = "pong",
 };
 
 static const char usage[] =
-	"usage: limit [EAL options] -- blast|sink|ping [options]\n"
+	"usage: limit [EAL options] -- blast|sink|ping|pong [options]\n"
 	"The most that a port and a core carry: frames of the shape of RDMA WRITEs, without a\n"
-	"protocol. One process is the sink, which measures; the other blasts, or asks one at a "
-	"time.\n"
+	"protocol. One process is the sink, which measures; the other blasts. Or one is pong, and "
+	"ping\n"
+	"measures how long a frame takes there and back.\n"
 	"  -s N   payload bytes of a message (8)          -m N   most of them in a frame (4096)\n"
 	"  -D S   seconds to measure (5)                  -W S   seconds before that (0.3)\n"
 	"  -n N   end after so many frames instead        -r N   bytes of the region (4096 or -s)\n"
@@ -97,7 +99,15 @@ parse_side(const char *text, struct limit_options *opt)
 			return 0;
 		}
 	}
-	return refuse("what to do", text, "blast, sink, ping");
+	return refuse("what to do", text, "blast, sink, ping, pong");
+}
+
+static int
+check_ping(const struct limit_options *opt)
+{
+	if ((opt->side == LIMIT_PING || opt->side == LIMIT_PONG) && opt->size > opt->mtu)
+		return refuse("-s", "a ping is one frame", "up to what -m says");
+	return 0;
 }
 
 static int
@@ -152,12 +162,12 @@ limit_options_parse(int argc, char **argv, struct limit_options *opt)
 	}
 	if (optind != argc - 1)
 		return refuse("what to do", optind < argc ? argv[optind + 1] : "not said",
-			      "one of blast, sink, ping");
+			      "one of blast, sink, ping, pong");
 	if (opt->mtu & (opt->mtu - 1))
 		return refuse("-m", "not a power of two", "256, 512, 1024, 2048, 4096");
 	if (opt->region < opt->size)
 		opt->region = opt->size > 4096 ? opt->size : 4096;
 	if (opt->window < opt->ack_every)
 		opt->ack_every = opt->window;
-	return parse_side(argv[optind], opt);
+	return parse_side(argv[optind], opt) == 0 ? check_ping(opt) : -EINVAL;
 }

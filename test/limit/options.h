@@ -15,6 +15,7 @@ enum limit_side {
 	LIMIT_BLAST,
 	LIMIT_SINK,
 	LIMIT_PING,
+	LIMIT_PONG,
 };
 
 struct limit_options {

@@ -15,6 +15,7 @@
 #include <rte_cycles.h>
 #include <rte_prefetch.h>
 
+#include "region.h"
 #include "shape.h"
 #include "wire/psn.h"
 
@@ -79,16 +80,22 @@ take_frame(struct sink *sink, const struct rte_mbuf *m)
 	sink->is_asked |= shape_has_ack_req(frame);
 }
 
+static uint32_t
+last_psn(const struct sink *sink)
+{
+	return uroce_psn_add(sink->expected_psn, UROCE_PSN_MASK);
+}
+
 /* An answer to all that came so far; it leaves with the others of the burst. */
 static void
-put_answer(struct sink *sink, uint8_t syndrome)
+put_answer(struct sink *sink)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(sink->port->pool);
 
 	if (!m)
 		return;
-	shape_put_ack(&sink->ack, (uint8_t *)rte_pktmbuf_append(m, SHAPE_ACK_LEN),
-		      uroce_psn_add(sink->expected_psn, UROCE_PSN_MASK), syndrome);
+	shape_put_ack(&sink->ack, (uint8_t *)rte_pktmbuf_append(m, SHAPE_ACK_LEN), last_psn(sink),
+		      SHAPE_SYNDROME_ACK);
 	sink->answers[sink->nb_answers++] = m;
 	sink->is_asked = false;
 	sink->unanswered = 0;
@@ -112,7 +119,7 @@ poll(struct sink *sink)
 			rte_prefetch0(rte_pktmbuf_mtod(frames[i + AHEAD], const uint8_t *));
 		take_frame(sink, frames[i]);
 		if (sink->unanswered >= sink->opt->ack_every || sink->is_asked)
-			put_answer(sink, SHAPE_SYNDROME_ACK);
+			put_answer(sink);
 	}
 	if (sink->nb_answers > 0)
 		send_answers(sink);
@@ -189,54 +196,20 @@ measure(struct sink *sink)
 	return 0;
 }
 
-/* Take and drop what still comes, until nothing does for a while. */
-static void
-drain(const struct sink *sink)
-{
-	const uint64_t silence = (uint64_t)(SIDE_LEAVE_S / 2 * (double)rte_get_tsc_hz());
-	struct rte_mbuf *frames[LIMIT_BURST_MAX];
-
-	for (uint64_t heard = rte_rdtsc(); rte_rdtsc() - heard < silence && !port_is_stopped();) {
-		const unsigned nb =
-			rte_eth_rx_burst(sink->port->id, 0, frames, (uint16_t)sink->opt->burst);
-
-		if (nb > 0) {
-			rte_pktmbuf_free_bulk(frames, nb);
-			heard = rte_rdtsc();
-		}
-	}
-}
-
-/*
- * A port may not survive that its peer goes while it is in use (memif: the rings are unmapped under
- * the burst). So the sink says that it ends, and lets the other side close first.
- */
-static void
-say_goodbye(struct sink *sink)
-{
-	if (!sink->has_begun)
-		return;
-	for (unsigned i = 0; i < 3; i++)
-		put_answer(sink, SHAPE_SYNDROME_END);
-	send_answers(sink);
-	drain(sink);
-	rte_delay_us_sleep((unsigned)(2 * SIDE_LEAVE_S * 1e6));
-}
-
 int
 side_sink(const struct port *port, const struct limit_options *opt)
 {
 	struct sink sink = { .port = port, .opt = opt };
 	int ret;
 
-	sink.region = aligned_alloc(4096, RTE_ALIGN_CEIL(opt->region, 4096));
+	sink.region = region_create(opt->region);
 	if (!sink.region)
 		return -ENOMEM;
-	memset(sink.region, 0, opt->region);
 	shape_init_ack(&sink.ack);
 	ret = measure(&sink);
-	say_goodbye(&sink);
-	free(sink.region);
+	if (sink.has_begun)
+		side_say_goodbye(port, &sink.ack, last_psn(&sink));
+	region_destroy(sink.region);
 	if (ret == 0 && sink.bad > 0)
 		ret = -EBADMSG;
 	return ret;
