@@ -181,7 +181,7 @@ endpoint_open(struct endpoint *endpoint, const struct options *opt, const char *
 
 /* Aligned so that the kernel may back it with huge pages. */
 static int
-map_buffer(struct endpoint *endpoint)
+map_buffer(struct endpoint *endpoint, bool is_touched)
 {
 	size_t len = (endpoint->buf_len + HUGE_ALIGN - 1) & ~(size_t)(HUGE_ALIGN - 1);
 	uint8_t *map = mmap(NULL, len + HUGE_ALIGN, PROT_READ | PROT_WRITE,
@@ -200,6 +200,9 @@ map_buffer(struct endpoint *endpoint)
 	endpoint->buf = map + before;
 	endpoint->buf_len = len;
 	madvise(endpoint->buf, len, MADV_HUGEPAGE);
+	/* memory that nobody has written is one page of zeros, always in the cache */
+	if (is_touched)
+		memset(endpoint->buf, 1, len);
 	return 0;
 }
 
@@ -333,7 +336,8 @@ endpoint_create(struct endpoint *endpoint, const struct options *opt)
 		return -1;
 	endpoint->area_len = layout_area_len(opt, endpoint->mtu);
 	endpoint->buf_len = 2 * endpoint->area_len * nb_qp;
-	if (allocate_tables(endpoint, nb_qp) != 0 || map_buffer(endpoint) != 0)
+	if (allocate_tables(endpoint, nb_qp) != 0 ||
+	    map_buffer(endpoint, opt->working_set != 0) != 0)
 		return -1;
 	endpoint->pd = uroce_alloc_pd(endpoint->context);
 	if (endpoint->pd == NULL)

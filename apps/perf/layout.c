@@ -50,6 +50,8 @@ slots_of(const struct options *opt, size_t stride)
 {
 	size_t slots = PAGE / stride;
 
+	if (opt->working_set != 0)
+		slots = opt->working_set / opt->nb_qp / stride;
 	if (opt->is_lat)
 		slots = 1;
 	else if (opt->is_verify)

@@ -123,6 +123,9 @@ static const struct row rows[] = {
 	{ "verify", 0, FLAG, AT(is_verify), 0, 0, NULL, ANYWHERE, NULL,
 	  "check every byte of every message, batch by batch" },
 	{ "verify-selftest", 0, FLAG, AT(is_selftest), 0, 0, NULL, ANYWHERE, NULL, NULL },
+	{ "working-set", 0, NUMBER, AT(working_set), PERF_ATOMIC_LEN, PERF_WORKING_SET_MAX, NULL,
+	  BW | SEND | WRITE | READ, "BYTES",
+	  "messages walk through so much memory at either end (default: a page for each QP)" },
 	{ "capture", 0, TEXT, AT(capture_file), 0, 0, NULL, ANYWHERE, "FILE",
 	  "write the frames that this side receives to a pcap file" },
 	{ "impair", 0, TEXT, AT(impair), 0, 0, NULL, ANYWHERE, "loss=P,...",
@@ -401,6 +404,8 @@ check_values(const struct options *opt, const bool *given)
 		return refuse("--size 1: the one byte is the signal, nothing is left to verify; "
 			      "allowed: 2 to %u",
 			      PERF_SIZE_MAX);
+	if (opt->working_set != 0 && opt->is_verify)
+		return refuse("--working-set and --verify: allowed: one of them");
 	if (opt->post_list > opt->tx_depth)
 		return refuse("--post_list %llu: longer than the send queue; allowed: 1 to %llu "
 			      "(--tx-depth)",

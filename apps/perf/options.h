@@ -5,7 +5,7 @@
 /**
  * @file
  * What the command line asks for. The flags are perftest's, so that a habit or a script carries
- * over; those that only we have are --uroce, --loopback, --qp-order, --verify, --capture and
+ * over; those that only we have are --uroce, --loopback, --qp-order, --verify, --working-set, --capture and
  * --impair.
  */
 
@@ -20,7 +20,8 @@
 #define PERF_QPS_MAX          131072u
 #define PERF_QPS_DEFAULT_MAX  16384u /* what a device has when nobody says how many */
 #define PERF_DEPTH_MAX        8192u
-#define PERF_IN_FLIGHT        512u   /* messages of all QPs together, in random order */
+#define PERF_IN_FLIGHT        512u /* messages of all QPs together, in random order */
+#define PERF_WORKING_SET_MAX  (1u << 30)
 #define PERF_PEAK_ITERS       20000u /* beyond this many messages no peak is computed */
 #define PERF_EXIT_OK          0
 #define PERF_EXIT_FAILED      1
@@ -67,6 +68,8 @@ struct options {
 	uint64_t inline_len;
 	uint64_t outs; /* outstanding READs and atomics; 0: what the device allows */
 	uint64_t mtu;  /* path MTU, bytes; 0: the port's */
+	uint64_t
+		working_set; /* bytes that messages walk through at either end; 0: a page for each QP */
 	uint64_t gid_index;
 	uint64_t timeout_code; /* local ACK timeout [IBA 11.6.2] */
 	uint64_t retry_cnt;

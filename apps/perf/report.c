@@ -248,8 +248,11 @@ report_latency(struct report *report, const struct latency *row, const struct ve
 		json_double(report, "t_max", row->max, 2);
 		json_double(report, "t_typical", row->typical, 2);
 		json_double(report, "t_stdev", row->deviation, 2);
-		json_double(report, "percentile_99", row->p99, 2);
-		json_double(report, "percentile_99.9", row->p999, 2);
+		json_double(report, "percentile_50", row->typical, 3);
+		json_double(report, "percentile_90", row->p90, 3);
+		json_double(report, "percentile_99", row->p99, 3);
+		json_double(report, "percentile_99.9", row->p999, 3);
+		json_double(report, "percentile_99.99", row->p9999, 3);
 	}
 	json_close(report, verify);
 }

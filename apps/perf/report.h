@@ -29,7 +29,7 @@ struct bandwidth {
 struct latency {
 	uint64_t size;
 	uint64_t messages;
-	double min, max, typical, average, deviation, p99, p999;
+	double min, max, typical, average, deviation, p90, p99, p999, p9999;
 	double messages_per_s; /* round trips */
 };
 

@@ -118,6 +118,8 @@ list_terms(const struct options *opt, struct term *terms)
 	add_number(terms, &nb, "--verify", opt->is_verify);
 	add_number(terms, &nb, "--verify-selftest", opt->is_selftest);
 	add_number(terms, &nb, "--atomic_type", (uint64_t)opt->atomic);
+	if (opt->working_set != 0)
+		add_number(terms, &nb, "--working-set", opt->working_set);
 	/* what the layout of the buffers depends on */
 	if (opt->is_verify || layout_is_compact(opt)) {
 		add_number(terms, &nb, "--tx-depth", opt->tx_depth);

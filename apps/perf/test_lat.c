@@ -416,8 +416,10 @@ result_of(struct pingpong *pp)
 	row.max = pp->times[pp->rounds - 1];
 	row.typical = percentile(pp, 0.5);
 	row.deviation = sqrt(squares / (double)pp->rounds);
+	row.p90 = percentile(pp, 0.9);
 	row.p99 = percentile(pp, 0.99);
 	row.p999 = percentile(pp, 0.999);
+	row.p9999 = percentile(pp, 0.9999);
 	return row;
 }
 

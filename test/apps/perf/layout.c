@@ -72,6 +72,19 @@ layout__receives_bound_the_slots_of_send(void **state)
 }
 
 static void
+layout__a_working_set_is_shared_by_the_qps(void **state)
+{
+	struct options opt = options_of(PERF_WRITE, IBV_QPT_RC, false, 4096);
+
+	(void)state;
+	opt.working_set = 3 << 20;
+	assert_int_equal(layout_of(&opt, MTU, 4096).slots, 256);
+	assert_int_equal(layout_area_len(&opt, MTU), 1 << 20);
+	opt.working_set = 8;
+	assert_int_equal(layout_of(&opt, MTU, 4096).slots, 1);
+}
+
+static void
 layout__without_verify_slots_fill_a_page(void **state)
 {
 	struct options opt = options_of(PERF_WRITE, IBV_QPT_RC, false, 64);
@@ -155,6 +168,7 @@ main(void)
 		cmocka_unit_test(size_max__of_all_is_8_mib),
 		cmocka_unit_test(layout__verify_has_a_slot_for_each_outstanding_message),
 		cmocka_unit_test(layout__receives_bound_the_slots_of_send),
+		cmocka_unit_test(layout__a_working_set_is_shared_by_the_qps),
 		cmocka_unit_test(layout__without_verify_slots_fill_a_page),
 		cmocka_unit_test(layout__of_many_qps_is_compact),
 		cmocka_unit_test(layout__receives_of_all_sizes_have_one_length),
