@@ -17,6 +17,7 @@
 
 #include "datapath/log.h"
 #include "wire/build.h"
+#include "wire/crc32.h"
 
 #define V4_PREFIX_BASE 96 /* bits before the IPv4 address in its mapped form */
 
@@ -193,6 +194,16 @@ parse_cc(const char *value, struct uroce_dev_conf *conf)
 	return uroce_cc_find(value, &conf->cc.ops) ? 0 : -EINVAL;
 }
 
+/* No switch: it is said of a library that has no ICRCs, and of no other. */
+static int
+parse_icrc(const char *value, struct uroce_dev_conf *conf)
+{
+	if (!uroce_crc32_is_none || strcmp(value, "off") != 0)
+		return -EINVAL;
+	conf->is_icrc_off = true;
+	return 0;
+}
+
 static const struct key keys[] = {
 	{ "addr", parse_addr, "up to 8 host addresses as 192.0.2.1/24 or 2001:db8::1/64", true },
 	{ "gw", parse_gw, "a gateway as 192.0.2.254 or fe80::1, one for each family", true },
@@ -203,6 +214,7 @@ static const struct key keys[] = {
 	{ "qps", parse_qps, "1 to 4194304", false },
 	{ "mrs", parse_mrs, "1 to 16777216", false },
 	{ "cc", parse_cc, "none or dcqcn", false },
+	{ "icrc", parse_icrc, "off, of a library built without ICRCs for benchmarks", false },
 };
 #define KEY_NAMES "addr, gw, mtu, vlan, workers, drive, qps, mrs, cc"
 
@@ -261,6 +273,18 @@ parse_cc_param(const char *name, const char *value, uint32_t *seen, struct uroce
 	}
 	uroce_cc_conf_set(&conf->cc, param, (uint32_t)number);
 	return 0;
+}
+
+/* Nobody is to lose the integrity of his data unawares. */
+static int
+check_icrc(const struct uroce_dev_conf *conf)
+{
+	if (!uroce_crc32_is_none || conf->is_icrc_off)
+		return 0;
+	UROCE_LOG(ERR, dev,
+		  "this library was built for benchmarks and neither makes nor checks ICRCs: "
+		  "allowed is icrc=off, which says that this is known");
+	return -EINVAL;
 }
 
 /* What the keys say together. */
@@ -356,6 +380,8 @@ uroce_dev_conf_parse(const char *spec, struct uroce_dev_conf *conf)
 	}
 	memcpy(parsed.port, spec, port_len);
 	if (spec[port_len] && parse_pairs(spec + port_len + 1, &parsed) < 0)
+		return -EINVAL;
+	if (check_icrc(&parsed) < 0)
 		return -EINVAL;
 	*conf = parsed;
 	return 0;

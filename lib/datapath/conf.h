@@ -48,6 +48,7 @@ struct uroce_dev_conf {
 	uint32_t max_qp;         /* key qps; 16384 */
 	uint32_t max_mr;         /* key mrs; 16384 */
 	struct uroce_cc_conf cc; /* keys cc and cc_*; none */
+	bool is_icrc_off;        /* key icrc=off: said of a library that has none, for benchmarks */
 	bool is_handed_over;     /* the port belongs to the embedder: not configured, not started */
 };
 

@@ -12,6 +12,8 @@
 #define POLYNOMIAL_REFLECTED 0xedb88320u
 #define CLMUL_LEN_MAX        255
 
+const bool uroce_crc32_is_none = false;
+
 uint32_t
 uroce_crc32_scalar(uint32_t state, const void *data, size_t len)
 {

@@ -11,11 +11,15 @@
  * own (crc32_x86.c), chosen by what the processor can do. ISA-L serves the others (crc32_isal.c).
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /** Length of the mask of uroce_crc32_masked(). */
 #define UROCE_CRC32_MASK_LEN 64
+
+/** Built without CRCs, for benchmarks alone: all sums are 0. */
+extern const bool uroce_crc32_is_none;
 
 /** Extend a CRC state over `len` bytes: vectorised. */
 uint32_t uroce_crc32(uint32_t state, const void *data, size_t len);

@@ -180,6 +180,8 @@ static const char *const bad[] = {
 	"p,mrs=16777217",
 	"p,cc=",
 	"p,cc=cubic",
+	"p,icrc=off", /* no switch: only a library without ICRCs takes it */
+	"p,icrc=on",
 	"p,cc=DCQCN",
 	"p,cc=dcqcn,cc=dcqcn",
 	"p,cc_ai_mbps=40",

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * No CRC, instead of crc32.c: what meson's -Dicrc=false builds, to measure what ICRCs cost. Every sum
+ * is 0, so that each frame carries the ICRC that the other side expects, if that was built like this.
+ * A device of such a library has to be asked for with the key icrc=off: see datapath/conf.c.
+ */
+
+#include "wire/crc32.h"
+
+#include <string.h>
+
+const bool uroce_crc32_is_none = true;
+
+uint32_t
+uroce_crc32_scalar(uint32_t state, const void *data, size_t len)
+{
+	(void)state;
+	(void)data;
+	(void)len;
+	return 0;
+}
+
+uint32_t
+uroce_crc32(uint32_t state, const void *data, size_t len)
+{
+	return uroce_crc32_scalar(state, data, len);
+}
+
+uint32_t
+uroce_crc32_copy(uint32_t state, void *dst, const void *src, size_t len)
+{
+	memcpy(dst, src, len);
+	return uroce_crc32_scalar(state, src, len);
+}
+
+uint32_t
+uroce_crc32_masked(uint32_t state, const void *data, size_t len,
+		   const uint8_t mask[UROCE_CRC32_MASK_LEN])
+{
+	(void)mask;
+	return uroce_crc32_scalar(state, data, len);
+}
