@@ -214,7 +214,7 @@ nb_completions(const struct options *opt)
 
 	if (opt->order == PERF_RANDOM && nb_send > PERF_IN_FLIGHT)
 		nb_send = PERF_IN_FLIGHT;
-	return nb_send + opt->nb_qp * opt->rx_depth;
+	return nb_send + (opt->op == PERF_SEND ? opt->nb_qp * opt->rx_depth : 0);
 }
 
 static int

@@ -49,12 +49,26 @@ void uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_qpr *qpr);
 /** Withdraw it: look-ups that begin now miss it. Its memory lives until a grace period is over. */
 void uroce_qpn_withdraw(struct uroce_qpn_table *table, uint32_t qpn);
 
+/** A look-up comes soon: a hint. */
+static inline void
+uroce_qpn_fetch(const struct uroce_qpn_table *table, uint32_t qpn)
+{
+	__builtin_prefetch(&table->slot[qpn & table->mask]);
+}
+
+/** Who owns the slot of that number, be it of another; NULL: nobody. For a hint. */
+static inline struct uroce_qpr *
+uroce_qpn_peek(const struct uroce_qpn_table *table, uint32_t qpn)
+{
+	return atomic_load_explicit(&table->slot[qpn & table->mask], memory_order_acquire); /* B1 */
+}
+
 /** The QP of that number, good until the end of the round; NULL: none. */
 static inline struct uroce_qpr *
 uroce_qpn_lookup(const struct uroce_qpn_table *table, uint32_t qpn)
 {
-	struct uroce_qpr *qpr = /* B1: pairs with Q1, the context is complete */
-		atomic_load_explicit(&table->slot[qpn & table->mask], memory_order_acquire);
+	/* B1: pairs with Q1, the context is complete */
+	struct uroce_qpr *qpr = uroce_qpn_peek(table, qpn);
 
 	return qpr && qpr->qpc.qpn == qpn ? qpr : NULL;
 }

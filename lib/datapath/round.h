@@ -39,17 +39,26 @@ struct uroce_rx {
 	struct uroce_pkt pkt[UROCE_BURST];
 };
 
+/** What a QP had to say in a pass of the transmit stage. */
+struct uroce_asked {
+	struct uroce_qpr *qpr;
+	uint8_t nb;  /* frames */
+	uint8_t max; /* that it might have had */
+};
+
 /** Transmit stage. */
 struct uroce_tx {
 	struct rte_mbuf *pending[UROCE_PENDING_MAX]; /* complete frames, oldest first */
 	unsigned nb_pending;
 	atomic_bool is_stalled; /* the port took fewer than offered; read by the service thread */
 	uint64_t moved_ns;      /* while it is: when the port last took one, or could have */
-	struct rte_mbuf *spare[UROCE_BURST]; /* to be built in */
+	struct rte_mbuf *spare[UROCE_BURST + UROCE_TURN]; /* to be built in; the last one first */
 	unsigned nb_spare;
 	struct uroce_qpr *active_head; /* QPs that may have something to send, in turn */
 	struct uroce_qpr *active_tail;
-	struct uroce_txd txd[UROCE_TURN];
+	/* a pass: the QPs that were asked, and what they had to say */
+	struct uroce_asked asked[UROCE_BURST];
+	struct uroce_txd txd[UROCE_BURST];
 };
 
 /** A call that another thread wants made; lives on its stack. */

@@ -5,9 +5,10 @@
  * of the next one are under way meanwhile:
  *
  *	1  parse, and see whether the address is ours
- *	2  verify the ICRC: it reads the whole frame, which is then in the cache for the copy
- *	3  look the QPs up
- *	4  act: hand the frame to its QP, or to the worker that owns it; answer what is not RoCE
+ *	2  fetch the contexts of the QPs
+ *	3  verify the ICRC: it reads the whole frame, which is then in the cache for the copy
+ *	4  look the QPs up, and fetch what their queues hold next
+ *	5  act: hand the frame to its QP, or to the worker that owns it; answer what is not RoCE
  *
  * A burst of large frames is more than the nearest cache holds: it is taken in groups.
  */
@@ -92,6 +93,7 @@ parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 						mbuf->data_len, pkt)
 				  : UROCE_VERDICT_TRUNCATED;
 		if (verdict <= UROCE_VERDICT_DATAGRAM) {
+			uroce_qpn_fetch(worker->dev->qpns, pkt->dest_qpn);
 			const bool is_ours =
 				(ours && is_same_ipv4(pkt, ours)) || is_our_ip(worker->dev, pkt);
 
@@ -115,20 +117,51 @@ verify_all(struct uroce_rx *rx, unsigned nb)
 	}
 }
 
+/*
+ * Contexts are fetched while the frames are verified. Nothing is believed by that: a frame that is not
+ * true costs the fetching.
+ */
+static void
+fetch_contexts(const struct uroce_worker *worker, unsigned nb)
+{
+	const struct uroce_rx *rx = &worker->rx;
+	const struct uroce_qpr *last = NULL;
+
+	for (unsigned i = 0; i < nb; i++) {
+		const struct uroce_qpr *qpr;
+
+		if (rx->verdict[i] != UNDECIDED)
+			continue;
+		qpr = uroce_qpn_peek(worker->dev->qpns, rx->pkt[i].dest_qpn);
+		if (qpr && qpr != last)
+			uroce_qpr_fetch(qpr);
+		last = qpr;
+	}
+}
+
 /* No QP, and undecided: the frame is for the members of a group. */
 static void
 look_up_all(struct uroce_worker *worker, unsigned nb)
 {
 	struct uroce_rx *rx = &worker->rx;
+	const struct uroce_qpr *last = NULL;
 
 	for (unsigned i = 0; i < nb; i++) {
+		struct uroce_qpr *qpr;
+
 		if (rx->verdict[i] != UNDECIDED)
 			continue;
-		rx->qpr[i] = uroce_qpn_lookup(worker->dev->qpns, rx->pkt[i].dest_qpn);
-		if (rx->qpr[i])
-			rte_prefetch0(&rx->qpr[i]->qpc);
-		else if (!uroce_group_has(worker->dev, &rx->pkt[i]))
+		qpr = uroce_qpn_lookup(worker->dev->qpns, rx->pkt[i].dest_qpn);
+		rx->qpr[i] = qpr;
+		if (!qpr && !uroce_group_has(worker->dev, &rx->pkt[i]))
 			rx->verdict[i] = UROCE_VERDICT_NO_QP;
+		if (!qpr || qpr == last)
+			continue;
+		last = qpr;
+		if (rx->pkt[i].op->flags & UROCE_OPF_RESPONSE)
+			uroce_qpc_fetch_queue(&qpr->qpc);
+		else
+			uroce_qpc_fetch_recv(&qpr->qpc);
 	}
 }
 
@@ -283,6 +316,7 @@ input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct
 		n = group_len(frames + at, nb - at);
 		parse_all(worker, frames + at, n);
 		uroce_stage_lap(UROCE_STAGE_PARSE, n);
+		fetch_contexts(worker, n);
 		if (!is_hop)
 			verify_all(&worker->rx, n);
 		uroce_stage_lap(UROCE_STAGE_VERIFY, n);

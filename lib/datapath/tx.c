@@ -4,7 +4,7 @@
  * Frames out. QPs with something to say stand in line; each is asked for a turn's worth of frames
  * and goes to the end of the line if it had that much. Headers are written by the transport straight
  * into the mbufs that were allocated beforehand; here the payload is gathered behind them, the CRC
- * being computed on the way.
+ * being computed on the way. This is done in passes over a burst of frames: ask, gather, seal, let go.
  *
  * What the port does not take waits, in order, and goes first in the next round; meanwhile nothing
  * new is built, so back-pressure reaches the QPs. A port that takes nothing at all for STALL_NS, or
@@ -23,6 +23,10 @@
 #include "datapath/stage.h"
 #include "mem/copy.h"
 #include "wire/icrc.h"
+
+/* QPs ahead of the one that is asked, whose queue, and whose context are fetched. */
+#define NEAR     2u
+#define FAR      6u
 
 #define STALL_NS UINT64_C(20000000) /* more than a peer waits for its CPU, in most cases */
 
@@ -90,14 +94,13 @@ refill(struct uroce_worker *worker)
 {
 	struct uroce_tx *tx = &worker->tx;
 
+	while (tx->nb_spare < UROCE_BURST &&
+	       rte_pktmbuf_alloc_bulk(worker->pool, &tx->spare[tx->nb_spare], UROCE_TURN) == 0)
+		tx->nb_spare += UROCE_TURN;
 	if (tx->nb_spare >= UROCE_TURN)
 		return true;
-	if (rte_pktmbuf_alloc_bulk(worker->pool, &tx->spare[tx->nb_spare], UROCE_TURN) < 0) {
-		worker->stats.no_mbuf++;
-		return false;
-	}
-	tx->nb_spare += UROCE_TURN;
-	return true;
+	worker->stats.no_mbuf++;
+	return false;
 }
 
 /* Bytes of payload up to which copying first and summing up later, a turn at a time, costs less. */
@@ -172,52 +175,151 @@ seal(const struct uroce_txd *txd)
 		uroce_icrc_store(end, uroce_icrc_rest(txd->icrc, bth, covered));
 }
 
-/* Ask one QP for up to `max` frames. @return how many it had */
+/* The mbufs for the frames [begin, end) of a pass; the transport writes headers into them. */
+static void
+lay_out(struct uroce_tx *tx, unsigned begin, unsigned end)
+{
+	for (unsigned i = begin; i < end; i++)
+		tx->txd[i].hdr = rte_pktmbuf_mtod(tx->spare[tx->nb_spare - 1 - i], uint8_t *);
+}
+
+/* Payload is fetched while other QPs are asked; of what is long, the hardware sees that it is. */
+static void
+fetch_payload(const struct uroce_txd *txd, unsigned nb)
+{
+	for (unsigned i = 0; i < nb; i++) {
+		if (txd[i].nb_slices > 0)
+			rte_prefetch0(txd[i].slice[0].addr);
+	}
+}
+
+/*
+ * Who comes after the QP at the head, and soon: what the transport will want of them is fetched in two
+ * steps, since the second needs what the first brings.
+ */
+struct outlook {
+	struct uroce_qpr *far;
+	struct uroce_qpr *near;
+};
+
+static struct outlook
+look_out(const struct uroce_tx *tx)
+{
+	struct outlook out = { .far = tx->active_head->active_next };
+
+	for (unsigned i = 1; i < FAR && out.far; i++) {
+		uroce_qpr_fetch(out.far);
+		out.far = out.far->active_next;
+		if (i + 1 == NEAR)
+			out.near = out.far;
+	}
+	return out;
+}
+
+static void
+look_further(struct outlook *out)
+{
+	if (out->near) {
+		uroce_qpc_fetch_queue(&out->near->qpc);
+		out->near = out->near->active_next;
+	}
+	if (out->far) {
+		uroce_qpr_fetch(out->far);
+		out->far = out->far->active_next;
+	}
+}
+
+/*
+ * Ask QPs in turn, each once, for up to `limit` frames in all: headers only.
+ * @param[out] nb_frames  how many they had
+ * @return how many were asked
+ */
 static unsigned
-ask(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned max)
+ask_all(struct uroce_worker *worker, unsigned limit, unsigned *nb_frames)
 {
 	struct uroce_tx *tx = &worker->tx;
-	struct rte_mbuf **mbuf = &tx->spare[tx->nb_spare - max];
-	const uint64_t cnps_sent = qpr->qpc.stats.cnps_sent;
-	unsigned nb;
+	struct outlook out = look_out(tx);
+	unsigned nb_asked = 0, nb = 0, nb_laid_out = 0;
 
-	for (unsigned i = 0; i < max; i++)
-		tx->txd[i].hdr = rte_pktmbuf_mtod(mbuf[i], uint8_t *);
-	uroce_stage_lap(UROCE_STAGE_BUILD, 0);
-	nb = uroce_qpc_send(&qpr->qpc, tx->txd, max, worker->now_ns);
-	uroce_stage_lap(UROCE_STAGE_HEADERS, nb);
-	worker->stats.tx_cnps += qpr->qpc.stats.cnps_sent - cnps_sent;
+	while (tx->active_head && nb < limit && nb_asked < UROCE_BURST) {
+		struct uroce_asked *asked = &tx->asked[nb_asked++];
+		const unsigned max = RTE_MIN(UROCE_TURN, limit - nb);
+		struct uroce_qpc *qpc;
+
+		look_further(&out);
+		if (nb_laid_out < nb + max)
+			lay_out(tx, nb_laid_out, nb + max);
+		nb_laid_out = RTE_MAX(nb_laid_out, nb + max);
+		asked->qpr = pop_active(tx);
+		asked->max = (uint8_t)max;
+		qpc = &asked->qpr->qpc;
+		const uint64_t cnps_sent = qpc->stats.cnps_sent;
+
+		asked->nb = (uint8_t)uroce_qpc_send(qpc, &tx->txd[nb], max, worker->now_ns);
+		worker->stats.tx_cnps += qpc->stats.cnps_sent - cnps_sent;
+		fetch_payload(&tx->txd[nb], asked->nb);
+		nb += asked->nb;
+	}
+	*nb_frames = nb;
+	return nb_asked;
+}
+
+/* The frames of a pass become complete, and wait for the port. */
+static void
+finish(struct uroce_tx *tx, unsigned nb)
+{
+	struct rte_mbuf **pending = &tx->pending[tx->nb_pending];
+
 	for (unsigned i = 0; i < nb; i++) {
-		place(&tx->txd[i], mbuf[i]);
-		tx->pending[tx->nb_pending++] = mbuf[i];
+		pending[i] = tx->spare[tx->nb_spare - 1 - i];
+		place(&tx->txd[i], pending[i]);
 	}
 	uroce_stage_lap(UROCE_STAGE_GATHER, nb);
 	for (unsigned i = 0; i < nb; i++)
 		seal(&tx->txd[i]);
 	uroce_stage_lap(UROCE_STAGE_ICRC, nb);
-	/* the unused ones close the gap */
-	memmove(mbuf, mbuf + nb, (max - nb) * sizeof(*mbuf));
 	tx->nb_spare -= nb;
+	tx->nb_pending += nb;
+}
+
+/* The frames of a QP refer to its requests no more; if it had a whole turn's worth, it may have more. */
+static void
+let_go(struct uroce_worker *worker, const struct uroce_asked *asked, struct rte_mbuf **frames)
+{
+	struct uroce_qpr *qpr = asked->qpr;
+
 	/* also after none: a request that could not be sent fails now */
 	uroce_qpc_sent(&qpr->qpc, worker->now_ns);
 	if (qpr->qpc.type == IBV_QPT_UD)
-		uroce_group_loop_back(worker, &tx->pending[tx->nb_pending - nb], nb);
-	return nb;
+		uroce_group_loop_back(worker, frames, asked->nb);
+	if (asked->nb == asked->max)
+		uroce_tx_schedule(worker, qpr);
+	uroce_worker_settle(worker, qpr);
 }
 
-/* Build until `budget` frames wait or nobody has anything to say. */
+/*
+ * Build until `budget` frames wait or nobody has anything to say. In passes: what one needs of a QP is
+ * on its way from memory while the others are asked.
+ */
 static void
 build(struct uroce_worker *worker, unsigned budget)
 {
 	struct uroce_tx *tx = &worker->tx;
 
 	while (tx->active_head && tx->nb_pending < budget && refill(worker)) {
-		const unsigned max = RTE_MIN(UROCE_TURN, budget - tx->nb_pending);
-		struct uroce_qpr *qpr = pop_active(tx);
+		const unsigned room = RTE_MIN(budget - tx->nb_pending, tx->nb_spare);
+		struct rte_mbuf **frames = &tx->pending[tx->nb_pending];
+		unsigned nb_frames;
 
-		if (ask(worker, qpr, max) == max)
-			uroce_tx_schedule(worker, qpr);
-		uroce_worker_settle(worker, qpr);
+		uroce_stage_lap(UROCE_STAGE_BUILD, 0);
+		const unsigned nb_asked = ask_all(worker, RTE_MIN(room, UROCE_BURST), &nb_frames);
+
+		uroce_stage_lap(UROCE_STAGE_HEADERS, nb_frames);
+		finish(tx, nb_frames);
+		for (unsigned i = 0; i < nb_asked; i++) {
+			let_go(worker, &tx->asked[i], frames);
+			frames += tx->asked[i].nb;
+		}
 	}
 	uroce_stage_lap(UROCE_STAGE_BUILD, tx->nb_pending);
 }

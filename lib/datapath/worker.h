@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <rte_mbuf.h>
 
@@ -36,12 +37,7 @@ struct uroce_cq_notify {
  * Embedded in the verbs object; the owner fills `qpc` (uroce_qpc_init) and the notify pointers.
  */
 struct uroce_qpr {
-	struct uroce_qpc qpc;
-	struct uroce_worker *worker;         /* where it lives; set by uroce_dev_add_qp() */
-	struct uroce_cq_notify *send_notify; /* NULL: none */
-	struct uroce_cq_notify *recv_notify; /* XRC target: NULL, its queues have theirs */
-	void *event_cookie;                  /* of its asynchronous events */
-	uint32_t nb_groups;                  /* that it is a member of; under the device's lock */
+	_Alignas(64) struct uroce_worker *worker; /* where it lives; set by uroce_dev_add_qp() */
 	/* doorbell list (any thread pushes, the worker takes) */
 	_Atomic(struct uroce_qpr *) bell_next;
 	atomic_bool is_rung;
@@ -51,7 +47,24 @@ struct uroce_qpr {
 	struct uroce_qpr *timer_next; /* wheel slot list */
 	struct uroce_qpr **timer_prev;
 	uint64_t timer_tick; /* slot it is filed under; UROCE_NEVER: not filed */
+	struct uroce_qpc qpc;
+	/* cold */
+	struct uroce_cq_notify *send_notify; /* NULL: none */
+	struct uroce_cq_notify *recv_notify; /* XRC target: NULL, its queues have theirs */
+	void *event_cookie;                  /* of its asynchronous events */
+	uint32_t nb_groups;                  /* that it is a member of; under the device's lock */
 };
+
+/** Bytes from the beginning of the record that packets and doorbells touch. */
+#define UROCE_QPR_HOT (offsetof(struct uroce_qpr, qpc) + UROCE_QPC_HOT)
+
+/** Fetch what packets and doorbells touch of a QP: a hint. */
+static inline void
+uroce_qpr_fetch(const struct uroce_qpr *qpr)
+{
+	for (size_t at = 0; at < UROCE_QPR_HOT; at += 64)
+		__builtin_prefetch((const uint8_t *)qpr + at, 1);
+}
 
 /**
  * A shared receive queue as workers see it; embedded in the verbs object. `srq.cookie` is of its
@@ -63,6 +76,7 @@ struct uroce_srqr {
 };
 
 /* Memory grows with requests in flight, not with QPs: what an idle connected QP costs. */
+static_assert(offsetof(struct uroce_qpr, qpc) == 64, "lists and timers are one cache line");
 static_assert(sizeof(struct uroce_qpr) <= 1024, "an idle QP costs 1 KiB at most");
 
 /** Counters of a worker: single writer, read by anyone as hints. */

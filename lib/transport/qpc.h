@@ -140,6 +140,16 @@ struct uroce_qpc_stats {
  * form, or that need no copy (qkey, dest_qp_num, qp_access_flags), are in the context itself.
  */
 struct uroce_qpc_attr {
+	/* what packets read */
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	uint8_t min_rnr_timer;
+	uint8_t en_sqd_async_notify;
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	/* cold */
+	uint8_t port_num;
 	struct ibv_ah_attr ah_attr;
 	struct ibv_ah_attr alt_ah_attr;
 	uint32_t rq_psn;
@@ -148,14 +158,6 @@ struct uroce_qpc_attr {
 	uint16_t alt_pkey_index;
 	uint8_t path_mtu;       /* enum ibv_mtu */
 	uint8_t path_mig_state; /* enum ibv_mig_state */
-	uint8_t en_sqd_async_notify;
-	uint8_t max_rd_atomic;
-	uint8_t max_dest_rd_atomic;
-	uint8_t min_rnr_timer;
-	uint8_t port_num;
-	uint8_t timeout;
-	uint8_t retry_cnt;
-	uint8_t rnr_retry;
 	uint8_t alt_port_num;
 	uint8_t alt_timeout;
 };
@@ -309,17 +311,42 @@ struct uroce_qpc {
 	struct uroce_path path; /* RC, UC: valid from RTR on */
 	struct uroce_shape
 		shape; /* of the frames that its headers are complete for, but for the PSN */
+	struct uroce_resp resp;
 	struct uroce_qpc_stats stats;
-	/* cold */
-	const struct uroce_qpc_limits *limits;
-	const uint16_t *pkeys;
 	const struct uroce_srq_table *srqs;
-	uint32_t xrcd;
 	struct uroce_hold *hold;       /* NULL: nothing is held or placed early */
 	struct uroce_rd_pool *rd_pool; /* where resp.res comes from; NULL: no READs are served */
 	struct uroce_qpc_attr attr;
-	struct uroce_resp resp;
+	/* cold */
+	const struct uroce_qpc_limits *limits;
+	const uint16_t *pkeys;
+	uint32_t xrcd;
 };
+
+/** Bytes from the beginning of a context that packets touch. */
+#define UROCE_QPC_HOT (offsetof(struct uroce_qpc, attr.ah_attr))
+
+/** Fetch the receive request that a message would take; the context is at hand. A hint. */
+static inline void
+uroce_qpc_fetch_recv(const struct uroce_qpc *qpc)
+{
+	if (!qpc->rq)
+		return;
+	__builtin_prefetch(&qpc->rq->ring.head);
+	__builtin_prefetch(uroce_ring_at(&qpc->rq->ring, uroce_ring_tail(&qpc->rq->ring)));
+}
+
+/** Fetch the requests that are sent or answered next; the context is at hand. A hint. */
+static inline void
+uroce_qpc_fetch_queue(const struct uroce_qpc *qpc)
+{
+	if (!qpc->sq)
+		return;
+	__builtin_prefetch(&qpc->sq->ring.head);
+	__builtin_prefetch(&qpc->sq->ring.tail, 1);
+	__builtin_prefetch(uroce_ring_at(&qpc->sq->ring, qpc->req.una_idx), 1);
+	__builtin_prefetch(uroce_ring_at(&qpc->sq->ring, qpc->req.next_idx), 1);
+}
 
 /** Make a context in RESET. */
 void uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf);
