@@ -14,6 +14,9 @@ packages_test="$packages_build
 	dpdk-dev libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool
 	python3-scapy tshark spin"
 
+# To measure beside what else there is (uroce-bench-all), and to draw it.
+packages_bench="dpdk-dev ucx-utils qperf ethtool iproute2 python3-matplotlib"
+
 is_installed()
 {
 	[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Draw what uroce-bench-all measured: one picture for each part that has a line to draw.
+
+    usertools/uroce_plots.py BENCH.json DIR
+
+Prints the names of the pictures. uroce-bench-all runs it, with a Python that has matplotlib.
+"""
+
+import json
+import os
+import sys
+
+# picture: part, label across, metric, unit of the metric and what a unit is, are both axes logarithmic
+PICTURES = {
+    'sizes-rate.png': ('sizes', 'size', 'message_rate', 1e6, 'million messages/s', True),
+    'sizes-bandwidth.png': ('sizes', 'size', 'payload_rate', 1e9, 'GB/s', False),
+    'latency-p50.png': ('latency', 'size', 'latency_p50', 1, 'us, median of half a round trip', True),
+    'latency-p99.png': ('latency', 'size', 'latency_p99', 1, 'us, 99 of 100 are faster', True),
+    'qps-rate.png': ('qps', 'qps', 'message_rate', 1e6, 'million messages/s', False),
+    'loss-bandwidth.png': ('loss', 'loss', 'payload_rate', 1e9, 'GB/s', False),
+}
+TITLES = {'size': 'bytes in a message', 'qps': 'QPs', 'loss': 'share of the frames lost'}
+
+
+def lines_of(rows, across):
+    """{name of a line: sorted points (x, median, least, most)}"""
+    lines = {}
+    for row in rows:
+        labels = row['labels']
+        name = ' '.join(str(labels[key]) for key in ('port', 'test', 'order') if key in labels)
+        lines.setdefault(name, []).append(
+            (float(labels[across]), row['median'], row['least'], row['most']))
+    return {name: sorted(points) for name, points in lines.items()}
+
+
+def draw(pyplot, rows, picture, path):
+    _, across, _, scale, unit, is_log = PICTURES[picture]
+    figure, axis = pyplot.subplots(figsize=(7, 4.2), constrained_layout=True)
+    for name, points in lines_of(rows, across).items():
+        xs = [point[0] for point in points]
+        axis.plot(xs, [point[1] / scale for point in points], marker='.', label=name)
+        axis.fill_between(xs, [point[2] / scale for point in points],
+                          [point[3] / scale for point in points], alpha=0.15)
+    if across == 'loss':
+        axis.set_xscale('symlog', linthresh=1e-4)
+    else:
+        axis.set_xscale('log', base=2)
+    if is_log:
+        axis.set_yscale('log')
+    else:
+        axis.set_ylim(bottom=0)
+    axis.set_xlabel(TITLES[across])
+    axis.set_ylabel(unit)
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize='small')
+    figure.savefig(path, dpi=80)
+    pyplot.close(figure)
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit('uroce_plots: wrong arguments; allowed: BENCH.json DIR')
+    try:
+        import matplotlib
+    except ModuleNotFoundError:
+        sys.exit('uroce_plots: no plots: this Python has no matplotlib; it is in python3-matplotlib')
+    matplotlib.use('Agg')
+    from matplotlib import pyplot
+
+    with open(sys.argv[1], encoding='utf-8') as file:
+        measured = json.load(file)['measurements']
+    for picture, (part, across, metric, *_) in PICTURES.items():
+        rows = [row for row in measured if row['part'] == part and row['metric'] == metric
+                and across in row['labels']]
+        if len({row['labels'][across] for row in rows}) > 1:
+            draw(pyplot, rows, picture, os.path.join(sys.argv[2], picture))
+            print(picture)
+
+
+if __name__ == '__main__':
+    main()

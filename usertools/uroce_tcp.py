@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a user would otherwise run between the same two ends: messages of UCX over the kernel's TCP
+(ucx_perftest), and TCP itself (qperf). Each end is one thread on a CPU of its own.
+"""
+
+import re
+import shutil
+import time
+
+from uroce_bench import START_S, End
+from uroce_ports import LabError, Side, Wire, free_port, stop
+
+# Debian's names
+PACKAGES = {'ucx_perftest': 'ucx-utils', 'qperf': 'qperf'}
+# UCX looks for interfaces in /sys, which shows those of the namespace that mounted it.
+OWN_SYS = ['unshare', '--mount', 'sh', '-c', 'mount -t sysfs sysfs /sys && exec "$@"', 'sh']
+# The columns of a line of ucx_perftest.
+UCX_P50, UCX_BANDWIDTH, UCX_RATE = 1, 5, 7
+
+
+def missing(program):
+    """Why it cannot be run; None: it can."""
+    if shutil.which(program):
+        return None
+    return f'no {program}: package {PACKAGES[program]}'
+
+
+def loopback(_lab):
+    """Both ends in this namespace."""
+    return Wire(Side('lo'), Side('lo'), '127.0.0.1')
+
+
+def is_listening(process, port):
+    """Whether a program of the namespace of this one waits there."""
+    for family in 'tcp', 'tcp6':
+        try:
+            with open(f'/proc/{process.pid}/net/{family}', encoding='ascii') as file:
+                if re.search(rf':{port:04X} \S+ 0A ', file.read()):
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+def wait_for_port(end, port):
+    deadline = time.monotonic() + START_S
+    while not is_listening(end.process, port):
+        if end.process.poll() is not None:
+            end.fail(f'ended with status {end.process.returncode}')
+        if time.monotonic() > deadline:
+            end.fail(f'does not listen after {START_S} s')
+        time.sleep(0.02)
+
+
+def pair(lab, wire, port, server, client):
+    """Run both; @return what the client said"""
+    name = client[0]
+    prefix = []
+    if name == 'ucx_perftest':
+        interface = 'roce0' if wire.server.keeper else 'lo'
+        prefix = ['env', 'UCX_TLS=tcp,self', f'UCX_NET_DEVICES={interface}',
+                  'UCX_WARN_UNUSED_ENV_VARS=n']
+        prefix = (OWN_SYS if wire.server.keeper else []) + prefix
+    waiting = End(lab, f'{name} (server)', wire.server, 0, prefix + server)
+    wait_for_port(waiting, port)
+    asking = End(lab, f'{name} (client)', wire.client, 1, prefix + client)
+    asking.wait(START_S)
+    stop(waiting.process)
+    return asking.said()
+
+
+def ucx(lab, wire, test, size, iterations):
+    """One test of ucx_perftest. @return {metric: value}"""
+    port = free_port_of(wire)
+    said = pair(lab, wire, port, ['ucx_perftest', '-p', str(port)],
+                ['ucx_perftest', wire.tcp, '-p', str(port), '-t', test, '-s', str(size),
+                 '-n', str(iterations), '-f'])
+    lines = [line.split() for line in said.splitlines() if re.match(r'\s*\d+\s+[\d.]+\s', line)]
+    if not lines or len(lines[-1]) <= UCX_RATE:
+        raise LabError(f'ucx_perftest -t {test}: {(said.splitlines() or ["said nothing"])[-1]}')
+    row = [float(word) for word in lines[-1]]
+    if test.endswith('_lat'):
+        return {'latency_p50': row[UCX_P50]}
+    return {'message_rate': row[UCX_RATE], 'payload_rate': row[UCX_BANDWIDTH] * (1 << 20)}
+
+
+def qperf(lab, wire, test, size, seconds):
+    """One test of qperf. @return {metric: value}; of the latency it knows the mean only"""
+    port = free_port_of(wire)
+    said = pair(lab, wire, port, ['qperf', '-lp', str(port)],
+                ['qperf', '-lp', str(port), wire.tcp, '-t', str(seconds), '-m', str(size), '-uu',
+                 '-v', test])
+    found = dict(re.findall(r'^\s*(bw|msg_rate|latency)\s*=\s*([\d.e+]+) ', said, re.MULTILINE))
+    if test.endswith('_lat') and 'latency' in found:
+        return {'latency_mean': float(found['latency']) / 1e3}    # from ns
+    if 'bw' in found:
+        return {'message_rate': float(found['msg_rate']), 'payload_rate': float(found['bw'])}
+    raise LabError(f'qperf {test}: {(said.splitlines() or ["said nothing"])[-1]}')
+
+
+def free_port_of(wire):
+    """In a namespace of its own every port is free."""
+    return 13399 if wire.server.keeper else free_port()
