@@ -88,15 +88,39 @@ uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame)
 		rte_pktmbuf_free(frame);
 }
 
+/*
+ * Make an mbuf that came from the pool an empty frame. Whoever frees one leaves it a single segment with
+ * one reference [rte_mbuf_raw_alloc]; that and the headroom are one store, and what is not asked for by a
+ * flag of the frame, which is most of what rte_pktmbuf_reset() writes, nobody reads.
+ */
+static inline void
+begin_frame(struct rte_mbuf *mbuf)
+{
+	static const struct {
+		uint16_t data_off, refcnt, nb_segs, port;
+	} rearm = { RTE_PKTMBUF_HEADROOM, 1, 1, RTE_MBUF_PORT_INVALID };
+
+	static_assert(sizeof(rearm) == sizeof(uint64_t), "one store");
+	memcpy(&mbuf->rearm_data, &rearm, sizeof(rearm));
+	mbuf->ol_flags = 0;
+	mbuf->packet_type = 0;
+}
+
 /* @return whether a turn's worth of mbufs is at hand */
 static bool
 refill(struct uroce_worker *worker)
 {
 	struct uroce_tx *tx = &worker->tx;
 
-	while (tx->nb_spare < UROCE_BURST &&
-	       rte_pktmbuf_alloc_bulk(worker->pool, &tx->spare[tx->nb_spare], UROCE_TURN) == 0)
+	while (tx->nb_spare < UROCE_BURST) {
+		struct rte_mbuf **mbuf = &tx->spare[tx->nb_spare];
+
+		if (rte_mempool_get_bulk(worker->pool, (void **)mbuf, UROCE_TURN) < 0)
+			break;
+		for (unsigned i = 0; i < UROCE_TURN; i++)
+			begin_frame(mbuf[i]);
 		tx->nb_spare += UROCE_TURN;
+	}
 	if (tx->nb_spare >= UROCE_TURN)
 		return true;
 	worker->stats.no_mbuf++;

@@ -154,22 +154,28 @@ is_allowed(const struct uroce_wq *sq, const struct ibv_send_wr *wr, unsigned fac
 	return (facts & IS_8_BYTES) != 0 ? len == ATOMIC_LEN : len <= MSG_LEN_MAX;
 }
 
+/* Flags are kept as they were posted, but for what the opcode cannot have. */
 static uint8_t
 wqe_flags(unsigned send_flags, unsigned facts, bool all_signaled)
 {
-	unsigned flags = 0;
+	unsigned flags = send_flags | (all_signaled ? UROCE_WQE_SIGNALED : 0);
 
-	if (all_signaled || (send_flags & IBV_SEND_SIGNALED) != 0)
-		flags |= UROCE_WQE_SIGNALED;
-	if ((send_flags & IBV_SEND_SOLICITED) != 0 && (facts & CAN_SOLICIT) != 0)
-		flags |= UROCE_WQE_SOLICITED;
-	if ((send_flags & IBV_SEND_FENCE) != 0)
-		flags |= UROCE_WQE_FENCE;
-	if ((send_flags & IBV_SEND_INLINE) != 0)
-		flags |= UROCE_WQE_INLINE;
+	if ((facts & CAN_SOLICIT) == 0)
+		flags &= ~(unsigned)UROCE_WQE_SOLICITED;
 	if ((facts & IS_LOCAL) != 0)
 		flags |= UROCE_WQE_LOCAL;
 	return (uint8_t)flags;
+}
+
+/* Behind the operands, if there are any, and behind the path. */
+static uint8_t
+data_off(const struct uroce_wq *sq, unsigned facts)
+{
+	if (sq->has_path)
+		return sizeof(struct uroce_send_wqe) + UROCE_WQE_PATH_LEN;
+	return (facts & (IS_ATOMIC | IS_FLUSH | IS_BIND)) != 0
+		       ? sizeof(struct uroce_send_wqe)
+		       : offsetof(struct uroce_send_wqe, sge);
 }
 
 /* Where the request goes: what of the union `wr` its opcode uses. */
@@ -192,7 +198,11 @@ put_target(struct uroce_send_wqe *wqe, const struct ibv_send_wr *wr, unsigned fa
 		wqe->bind.len = info->length;
 		wqe->bind.mr_key = info->mr != NULL ? info->mr->lkey : 0;
 		wqe->bind.access = info->mw_access_flags;
-	} else if (is_ud) {
+	} else {
+		wqe->remote_addr = 0;
+		wqe->rkey = 0;
+	}
+	if (is_ud) {
 		wqe->ud.dest_qpn = wr->wr.ud.remote_qpn;
 		wqe->ud.qkey = wr->wr.ud.remote_qkey;
 	}
@@ -228,24 +238,26 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	const bool is_inline = (wr->send_flags & IBV_SEND_INLINE) != 0;
 	struct uroce_send_wqe *wqe = uroce_ring_free_slot(&sq->ring, nth);
 
-	*wqe = (struct uroce_send_wqe){
-		.wr_id = wr->wr_id,
-		.len = (uint32_t)len,
-		.imm = wr->imm_data, /* or invalidate_rkey: the same bytes */
-		.opcode = (uint8_t)wr->opcode,
-		.flags = wqe_flags(wr->send_flags, facts, all_signaled),
-		.nb_sge = is_inline ? 0 : (uint8_t)nb_sge,
-		.srqn = sq->is_xrc ? wr->qp_type.xrc.remote_srqn : 0,
-	};
+	/* each field once: what an opcode does not use is not read either */
+	wqe->wr_id = wr->wr_id;
+	wqe->len = (uint32_t)len;
+	wqe->imm = wr->imm_data; /* or invalidate_rkey: the same bytes */
+	wqe->srqn = sq->is_xrc ? wr->qp_type.xrc.remote_srqn : 0;
+	wqe->first_psn = 0;
+	wqe->nb_psn = 0;
+	wqe->opcode = (uint8_t)wr->opcode;
+	wqe->flags = wqe_flags(wr->send_flags, facts, all_signaled);
+	wqe->nb_sge = is_inline ? 0 : (uint8_t)nb_sge;
+	wqe->data_off = data_off(sq, facts);
 	put_target(wqe, wr, facts, sq->has_path);
 	if (path != NULL)
 		*uroce_send_wqe_path(wqe) = *path;
 	if (is_inline)
-		put_inline(uroce_send_wqe_data(sq, wqe), wr->sg_list, nb_sge);
+		put_inline(uroce_send_wqe_data(wqe), wr->sg_list, nb_sge);
 	else if (nb_sge == 1) /* most, and without a call */
-		memcpy(uroce_send_wqe_data(sq, wqe), wr->sg_list, sizeof(*wr->sg_list));
+		memcpy(uroce_send_wqe_data(wqe), wr->sg_list, sizeof(*wr->sg_list));
 	else if (nb_sge > 0)
-		memcpy(uroce_send_wqe_data(sq, wqe), wr->sg_list, nb_sge * sizeof(*wr->sg_list));
+		memcpy(uroce_send_wqe_data(wqe), wr->sg_list, nb_sge * sizeof(*wr->sg_list));
 	return 0;
 }
 

@@ -35,19 +35,34 @@ struct uroce_wq {
 
 /** State of a send request, beside what was posted. */
 enum uroce_wqe_flag {
-	UROCE_WQE_INLINE = 1 << 0,   /* data follows instead of a scatter list */
-	UROCE_WQE_SIGNALED = 1 << 1, /* completes with an entry even when it succeeds */
-	UROCE_WQE_SOLICITED = 1 << 2,
-	UROCE_WQE_FENCE = 1 << 3,
-	UROCE_WQE_LOCAL = 1 << 4,     /* sends nothing: LOCAL_INV, BIND_MW, or cancelled */
-	UROCE_WQE_CANCELLED = 1 << 5, /* does nothing, and completes as what it was */
-	UROCE_WQE_EXECUTED = 1 << 6,  /* the requester's, of a local one: once is enough */
+	/* as posted: the same bits */
+	UROCE_WQE_FENCE = IBV_SEND_FENCE,
+	UROCE_WQE_SIGNALED = IBV_SEND_SIGNALED, /* completes with an entry even when it succeeds */
+	UROCE_WQE_SOLICITED = IBV_SEND_SOLICITED,
+	UROCE_WQE_INLINE = IBV_SEND_INLINE, /* data follows instead of a scatter list */
+	UROCE_WQE_LOCAL = 1 << 4,           /* sends nothing: LOCAL_INV, BIND_MW, or cancelled */
+	UROCE_WQE_CANCELLED = 1 << 5,       /* does nothing, and completes as what it was */
+	UROCE_WQE_EXECUTED = 1 << 6,        /* the requester's, of a local one: once is enough */
 };
 
-/** Send work queue entry: one cache line, then [path], then scatter list or inline data. */
+/**
+ * Send work queue entry: one cache line, then [path], then scatter list or inline data. Where an opcode
+ * has no operands the list begins in their place, so that one with a single element is all in that line.
+ */
 struct uroce_send_wqe {
 	uint64_t wr_id;
 	uint64_t remote_addr; /* RDMA, atomics and FLUSH; BIND_MW: where in the region */
+	uint32_t rkey;        /* RDMA and atomics; BIND_MW: the new key */
+	uint32_t len;         /* bytes of the message, <= 2^31 */
+	uint32_t imm;         /* immediate data as posted (wire order), or the rkey to invalidate */
+	uint32_t srqn;        /* XRC: of the peer's shared receive queue */
+	uint32_t first_psn;   /* the requester's: PSN of its first packet */
+	uint32_t nb_psn;      /* the requester's: PSNs it spans; 0 before it began */
+	uint8_t opcode;       /* enum ibv_wr_opcode */
+	uint8_t flags;        /* enum uroce_wqe_flag */
+	uint8_t nb_sge;       /* 0 with UROCE_WQE_INLINE */
+	uint8_t data_off;     /* where scatter list or inline data begin */
+	uint8_t resv[4];
 	union {
 		struct {
 			uint64_t compare_add; /* FLUSH: bytes of the range */
@@ -62,17 +77,8 @@ struct uroce_send_wqe {
 			uint32_t mr_key;
 			uint32_t access; /* enum ibv_access_flags */
 		} bind;
+		struct ibv_sge sge; /* the first, where there are no operands */
 	};
-	uint32_t rkey;      /* RDMA and atomics; BIND_MW: the new key */
-	uint32_t len;       /* bytes of the message, <= 2^31 */
-	uint32_t imm;       /* immediate data as posted (wire order), or the rkey to invalidate */
-	uint32_t first_psn; /* the requester's: PSN of its first packet */
-	uint32_t nb_psn;    /* the requester's: PSNs it spans; 0 before it began */
-	uint8_t opcode;     /* enum ibv_wr_opcode */
-	uint8_t flags;      /* enum uroce_wqe_flag */
-	uint8_t nb_sge;     /* 0 with UROCE_WQE_INLINE */
-	uint32_t srqn;      /* XRC: of the peer's shared receive queue */
-	uint8_t resv[4];
 };
 static_assert(sizeof(struct uroce_send_wqe) == 64, "a send WQE header is one cache line");
 
@@ -115,11 +121,11 @@ uroce_send_wqe_path(struct uroce_send_wqe *wqe)
 	return (struct uroce_path *)(wqe + 1);
 }
 
-/** The bytes after the header (and path): scatter list or inline data. */
+/** Scatter list or inline data. */
 static inline void *
-uroce_send_wqe_data(const struct uroce_wq *sq, struct uroce_send_wqe *wqe)
+uroce_send_wqe_data(struct uroce_send_wqe *wqe)
 {
-	return (uint8_t *)(wqe + 1) + (sq->has_path ? UROCE_WQE_PATH_LEN : 0);
+	return (uint8_t *)wqe + wqe->data_off;
 }
 
 static inline struct ibv_sge *

@@ -172,7 +172,7 @@ uroce_comp_place(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 	if (pkt->payload_len != len ||
 	    !is_position_right(qpc, pkt, uroce_req_chunk_left(qpc, wqe, nth) == 1))
 		return bad_response(qpc, now_ns);
-	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_send_wqe_data(qpc->sq, wqe), wqe->nb_sge,
+	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_send_wqe_data(wqe), wqe->nb_sge,
 			      (uint64_t)nth << qpc->mtu_shift, pkt->payload, len)) {
 		uroce_req_fail(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
 		return UROCE_VERDICT_LOCAL_FAULT;
@@ -206,8 +206,8 @@ atomic_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uroce
 {
 	const uint64_t orig = be64_get(uroce_pkt_atomicacketh(pkt)->orig);
 
-	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_send_wqe_data(qpc->sq, wqe), wqe->nb_sge, 0,
-			      &orig, sizeof(orig))) {
+	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_send_wqe_data(wqe), wqe->nb_sge, 0, &orig,
+			      sizeof(orig))) {
 		uroce_req_fail(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
 		return UROCE_VERDICT_LOCAL_FAULT;
 	}

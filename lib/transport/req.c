@@ -403,7 +403,7 @@ slice_payload(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t len,
 	      struct uroce_txd *txd)
 {
 	const uint64_t offset = (uint64_t)qpc->req.next_pkt << qpc->mtu_shift;
-	void *data = uroce_send_wqe_data(qpc->sq, wqe);
+	void *data = uroce_send_wqe_data(wqe);
 
 	if (wqe->flags & UROCE_WQE_INLINE) {
 		txd->slice[0] = (struct uroce_slice){ (uint8_t *)data + offset, len };
@@ -565,7 +565,7 @@ slice_all(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_vie
 {
 	if (wqe->flags & UROCE_WQE_INLINE)
 		return slice_payload(qpc, wqe, wqe->len, txd);
-	const int nb = uroce_sge_gather_all(qpc->mrs, qpc->pdn, uroce_send_wqe_data(qpc->sq, wqe),
+	const int nb = uroce_sge_gather_all(qpc->mrs, qpc->pdn, uroce_send_wqe_data(wqe),
 					    wqe->nb_sge, wqe->len, view, txd->slice);
 
 	if (nb < 0)

@@ -26,7 +26,7 @@ put_datagram(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd
 	const bool has_imm = wqe->opcode == IBV_WR_SEND_WITH_IMM;
 	const uint8_t opcode = uroce_opcode_make(UROCE_SERVICE_UD, has_imm ? UROCE_OP_SEND_ONLY_IMM
 									   : UROCE_OP_SEND_ONLY);
-	void *data = uroce_send_wqe_data(qpc->sq, wqe);
+	void *data = uroce_send_wqe_data(wqe);
 
 	if (wqe->len > 1u << qpc->mtu_shift)
 		return IBV_WC_LOC_LEN_ERR;

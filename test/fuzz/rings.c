@@ -209,7 +209,7 @@ take(struct bytes *in)
 
 	expect(wqe->wr_id == requests[0].wr_id && wqe->len == requests[0].len);
 	if (requests[0].is_inline)
-		expect(*(uint8_t *)uroce_send_wqe_data(&sq, wqe) == requests[0].first);
+		expect(*(uint8_t *)uroce_send_wqe_data(wqe) == requests[0].first);
 	uroce_ring_pop(&sq.ring, 1);
 	memmove(requests, requests + 1, --nb_requests * sizeof(requests[0]));
 }
