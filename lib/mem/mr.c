@@ -203,7 +203,7 @@ uroce_mr_free(struct uroce_mr_table *table, uint32_t key)
 }
 
 /* The entry that is LIVE with this very key; NULL: there is none. */
-static const struct uroce_entry *
+static inline const struct uroce_entry *
 find_live(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
 {
 	_Atomic uint64_t *recent = recent_of(table, key);

@@ -66,9 +66,9 @@ recv_cq_of(const struct uroce_qpc *qpc)
 }
 
 /* Into the open batch; whoever opens it sees to it that it ends. */
-static void
-put_recv(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
-	 const struct uroce_done_recv *done, uint64_t now_ns)
+static struct uroce_cqe *
+put_recv(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe, enum ibv_wc_opcode opcode,
+	 uint64_t now_ns)
 {
 	struct uroce_cq *cq = recv_cq_of(qpc);
 
@@ -81,21 +81,14 @@ put_recv(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
 		qpc->events |= UROCE_QPC_RECV_CQ_OVERRUN;
 		if (qpc->srqs)
 			uroce_srq_tell(qpc->srq, UROCE_SRQ_CQ_OVERRUN);
-		return;
+		return NULL;
 	}
 	cqe->wr_id = wqe->wr_id;
 	cqe->qp = qpc->cookie;
 	cqe->timestamp_ns = now_ns;
-	cqe->byte_len = done->byte_len;
-	cqe->imm = done->imm;
 	cqe->qpn = qpc->qpn;
-	cqe->src_qpn = done->src_qpn;
-	cqe->vendor_err = done->vendor_err;
-	cqe->status = (uint8_t)done->status;
-	cqe->opcode = (uint8_t)done->opcode;
-	cqe->wc_flags = done->wc_flags;
-	cqe->sl = done->sl;
-	cqe->is_solicited = done->is_solicited;
+	cqe->opcode = (uint8_t)opcode;
+	return cqe;
 }
 
 void
@@ -111,11 +104,13 @@ uroce_done_recv_end(struct uroce_qpc *qpc)
 		uroce_srq_tell(qpc->srq, UROCE_SRQ_CQ_EVENT);
 }
 
-void
-uroce_done_recv(struct uroce_qpc *qpc, const struct uroce_done_recv *done, uint64_t now_ns)
+struct uroce_cqe *
+uroce_done_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode, uint64_t now_ns)
 {
-	put_recv(qpc, uroce_recv_current(qpc), done, now_ns);
+	struct uroce_cqe *cqe = put_recv(qpc, uroce_recv_taken(qpc), opcode, now_ns);
+
 	uroce_recv_pop(qpc);
+	return cqe;
 }
 
 void
@@ -137,16 +132,19 @@ uroce_done_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 static void
+flushed(struct uroce_cqe *cqe)
+{
+	if (cqe)
+		cqe->status = IBV_WC_WR_FLUSH_ERR;
+}
+
+static void
 flush_rq(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	const struct uroce_done_recv flushed = {
-		.status = IBV_WC_WR_FLUSH_ERR,
-		.opcode = IBV_WC_RECV,
-	};
 	/* of a shared queue only what this QP has in its hands */
 	if (!qpc->rq) {
 		if (qpc->resp.recv)
-			uroce_done_recv(qpc, &flushed, now_ns);
+			flushed(uroce_done_recv(qpc, IBV_WC_RECV, now_ns));
 		return;
 	}
 	struct uroce_ring *rq = &qpc->rq->ring;
@@ -154,7 +152,7 @@ flush_rq(struct uroce_qpc *qpc, uint64_t now_ns)
 	const uint32_t tail = uroce_ring_tail(rq);
 
 	for (uint32_t idx = tail; idx != head; idx++)
-		put_recv(qpc, uroce_ring_at(rq, idx), &flushed, now_ns);
+		flushed(put_recv(qpc, uroce_ring_at(rq, idx), IBV_WC_RECV, now_ns));
 	uroce_ring_pop(rq, head - tail);
 }
 

@@ -14,19 +14,6 @@
 
 #include "transport/qpc.h"
 
-/** A receive completion: what differs from message to message. */
-struct uroce_done_recv {
-	enum ibv_wc_status status;
-	enum ibv_wc_opcode opcode;
-	uint32_t byte_len;
-	uint32_t imm;
-	uint32_t src_qpn;
-	uint32_t vendor_err;
-	uint8_t wc_flags;
-	uint8_t sl;
-	bool is_solicited;
-};
-
 /** Begin a batch of send completions. */
 void uroce_done_send_begin(struct uroce_qpc *qpc);
 
@@ -38,10 +25,13 @@ void uroce_done_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 void uroce_done_send_end(struct uroce_qpc *qpc);
 
 /**
- * Complete the oldest receive request, and give its slot back. There is one. The application sees it
- * after uroce_done_recv_end().
+ * Complete the receive request that is in use, and give its slot back. There is one, and it was asked
+ * for (uroce_recv_current). The application sees it after uroce_done_recv_end().
+ * @return the entry, a success that says nothing of the message yet: the caller's to go on with; NULL:
+ *	the CQ is overrun
  */
-void uroce_done_recv(struct uroce_qpc *qpc, const struct uroce_done_recv *done, uint64_t now_ns);
+struct uroce_cqe *uroce_done_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode,
+				  uint64_t now_ns);
 
 /** End the batch of receive completions, if one is open. */
 void uroce_done_recv_end(struct uroce_qpc *qpc);

@@ -142,7 +142,7 @@ uroce_early_judge(struct uroce_qpc *qpc, uint32_t psn)
 	const uint32_t behind = uroce_psn_dist(resp->fill_psn, psn);
 
 	/* other repetitions say nothing of this hole */
-	if (!resp->is_fill_doubtful || (is_known && behind > 1))
+	if (is_known && behind > 1)
 		return;
 	resp->is_fill_doubtful = false;
 	resp->is_peer_gbn = is_known && behind == 1;

@@ -125,24 +125,24 @@ static void
 complete_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	const bool is_send = pkt->op->operation == UROCE_OPERATION_SEND;
-	struct uroce_done_recv done = {
-		.status = IBV_WC_SUCCESS,
-		.opcode = is_send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
-		.byte_len = qpc->resp.msg_len,
-		.is_solicited = pkt->is_solicited,
-	};
 
 	if (!is_send && !(pkt->op->flags & UROCE_OPF_IMM))
 		return;
+	struct uroce_cqe *cqe =
+		uroce_done_recv(qpc, is_send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM, now_ns);
+
+	if (!cqe)
+		return;
+	cqe->byte_len = qpc->resp.msg_len;
+	cqe->is_solicited = pkt->is_solicited;
 	if (pkt->op->flags & UROCE_OPF_IMM) {
-		memcpy(&done.imm, uroce_pkt_immdt(pkt), sizeof(done.imm));
-		done.wc_flags = IBV_WC_WITH_IMM;
+		memcpy(&cqe->imm, uroce_pkt_immdt(pkt), sizeof(cqe->imm));
+		cqe->wc_flags = IBV_WC_WITH_IMM;
 	}
 	if (has_invalidate(pkt)) {
-		done.imm = be32_get(uroce_pkt_ieth(pkt)->rkey);
-		done.wc_flags = IBV_WC_WITH_INV;
+		cqe->imm = be32_get(uroce_pkt_ieth(pkt)->rkey);
+		cqe->wc_flags = IBV_WC_WITH_INV;
 	}
-	uroce_done_recv(qpc, &done, now_ns);
 }
 
 enum uroce_verdict

@@ -127,6 +127,16 @@ is_pkey_match(uint16_t a, uint16_t b)
 	return ((a ^ b) & 0x7fff) == 0 && ((a | b) & 0x8000);
 }
 
+/* An IPv4 header's addresses in one word; they stand side by side. */
+static uint64_t
+addresses_of(const struct uroce_ipv4 *ip)
+{
+	uint64_t addresses;
+
+	memcpy(&addresses, ip->src, sizeof(addresses));
+	return addresses;
+}
+
 /* Whether the frame came from the peer's address to ours. */
 static bool
 is_from_peer(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -141,20 +151,27 @@ is_from_peer(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 
 		return !memcmp(theirs->src, path->dst, 16) && !memcmp(theirs->dst, path->src, 16);
 	}
-	const struct uroce_ipv4 *theirs = (const struct uroce_ipv4 *)pkt->ip;
-	const struct uroce_ipv4 *path = (const struct uroce_ipv4 *)ours;
+	const uint64_t theirs = addresses_of((const struct uroce_ipv4 *)pkt->ip);
+	const uint64_t path = addresses_of((const struct uroce_ipv4 *)ours);
 
-	return !memcmp(theirs->src, path->dst, 4) && !memcmp(theirs->dst, path->src, 4);
+	return theirs == (path << 32 | path >> 32);
 }
+
+/* What is taken in a state. */
+static const uint8_t taken[] = {
+	[IBV_QPS_RTR] = UROCE_OPF_REQUEST,
+	[IBV_QPS_RTS] = UROCE_OPF_REQUEST | UROCE_OPF_RESPONSE,
+	[IBV_QPS_SQD] = UROCE_OPF_REQUEST | UROCE_OPF_RESPONSE,
+	[IBV_QPS_SQE] = UROCE_OPF_REQUEST,
+	[IBV_QPS_ERR] = 0,
+};
 
 static enum uroce_verdict
 check_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
 	const bool is_response = pkt->op->flags & UROCE_OPF_RESPONSE;
-	const bool is_ready = is_response ? qpc->state == IBV_QPS_RTS || qpc->state == IBV_QPS_SQD
-					  : qpc->state >= IBV_QPS_RTR && qpc->state <= IBV_QPS_SQE;
 
-	if (!is_ready)
+	if (!(taken[qpc->state] & (is_response ? UROCE_OPF_RESPONSE : UROCE_OPF_REQUEST)))
 		return UROCE_VERDICT_NOT_READY;
 	if (pkt->op->service != qpc->service && pkt->op->service != UROCE_SERVICE_CNP)
 		return UROCE_VERDICT_WRONG_SERVICE;

@@ -75,13 +75,12 @@ void
 uroce_resp_fail_recv(struct uroce_qpc *qpc, enum ibv_wc_status status, enum uroce_verdict verdict,
 		     uint64_t now_ns)
 {
-	const struct uroce_done_recv done = {
-		.status = status,
-		.opcode = IBV_WC_RECV,
-		.vendor_err = verdict,
-	};
+	struct uroce_cqe *cqe = uroce_done_recv(qpc, IBV_WC_RECV, now_ns);
 
-	uroce_done_recv(qpc, &done, now_ns);
+	if (cqe) {
+		cqe->status = (uint8_t)status;
+		cqe->vendor_err = verdict;
+	}
 	uroce_qpc_enter_error(qpc, now_ns);
 }
 
@@ -385,6 +384,16 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return UROCE_VERDICT_REQUEST;
 }
 
+/* What was asked for by a NAK is here; one that has not left yet is not needed any more. */
+static void
+end_silence(struct uroce_resp *resp)
+{
+	if (resp->has_aeth)
+		resp->syndrome = UROCE_SYNDROME_ACK;
+	resp->is_nak_sent = false;
+	resp->is_rnr_sent = false;
+}
+
 /* The request that was expected. */
 enum uroce_verdict
 uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -392,11 +401,8 @@ uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t 
 	struct uroce_resp *resp = &qpc->resp;
 	enum uroce_verdict verdict = UROCE_VERDICT_BAD_REQUEST;
 
-	/* a NAK that has not left yet asks for what is here now */
-	if (resp->is_nak_sent && resp->has_aeth)
-		resp->syndrome = UROCE_SYNDROME_ACK;
-	resp->is_nak_sent = false;
-	resp->is_rnr_sent = false;
+	if (resp->is_nak_sent)
+		end_silence(resp);
 	if (qpc->srqs) {
 		const enum uroce_verdict named = select_srq(qpc, pkt);
 
@@ -525,12 +531,13 @@ enum uroce_verdict
 uroce_resp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
-	const int32_t ahead = uroce_psn_diff(pkt->psn, resp->epsn);
 
-	uroce_early_judge(qpc, pkt->psn);
-	if (ahead == 0)
-		return uroce_early_fill(qpc, pkt, now_ns);
-	if (ahead < 0)
+	if (resp->is_fill_doubtful)
+		uroce_early_judge(qpc, pkt->psn);
+	if (pkt->psn == resp->epsn)
+		return uroce_early_is_idle(resp) ? uroce_resp_execute(qpc, pkt, now_ns)
+						 : uroce_early_fill(qpc, pkt, now_ns);
+	if (uroce_psn_before(pkt->psn, resp->epsn))
 		return repeat(qpc, pkt);
 	return uroce_early_recv(qpc, pkt, now_ns);
 }

@@ -282,11 +282,22 @@ void uroce_resp_owe_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn)
 enum uroce_verdict uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				    uint64_t now_ns);
 
+/** Whether nothing is ahead of epsn and no hole was seen: the expected request is executed, and that is all. */
+static inline bool
+uroce_early_is_idle(const struct uroce_resp *resp)
+{
+	return !resp->gap && !resp->late.since_ns && !resp->has_dropped &&
+	       resp->nak_deadline == UROCE_NEVER;
+}
+
 /** The expected request: execute it, and what was held behind it. */
 enum uroce_verdict uroce_early_fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				    uint64_t now_ns);
 
-/** The request `psn` arrived, one that we had or not: that may tell what filled the last hole. */
+/**
+ * The request `psn` arrived, one that we had or not: that may tell what filled the last hole. To be
+ * called while that is doubtful.
+ */
 void uroce_early_judge(struct uroce_qpc *qpc, uint32_t psn);
 
 /** The time of a NAK may have come. */
@@ -299,6 +310,16 @@ void uroce_early_discard(struct uroce_qpc *qpc);
 
 /** The receive request that the message being received uses; NULL: none is posted. */
 struct uroce_recv_wqe *uroce_recv_current(struct uroce_qpc *qpc);
+
+/** The same, when that was asked before and there is one. */
+static inline struct uroce_recv_wqe *
+uroce_recv_taken(const struct uroce_qpc *qpc)
+{
+	if (qpc->srq)
+		return qpc->resp.recv;
+	return (struct uroce_recv_wqe *)uroce_ring_at(&qpc->rq->ring,
+						      uroce_ring_tail(&qpc->rq->ring));
+}
 
 /** It was completed: its slot is free. */
 void uroce_recv_pop(struct uroce_qpc *qpc);

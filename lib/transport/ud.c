@@ -137,21 +137,19 @@ uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 		uroce_resp_fail_recv(qpc, IBV_WC_LOC_PROT_ERR, UROCE_VERDICT_LOCAL_FAULT, now_ns);
 		return UROCE_VERDICT_LOCAL_FAULT;
 	}
-	struct uroce_done_recv done = {
-		.status = IBV_WC_SUCCESS,
-		.opcode = IBV_WC_RECV,
-		.byte_len = pkt->payload_len + GRH_LEN,
-		.src_qpn = be24_get(deth->src_qpn),
-		.wc_flags = IBV_WC_GRH,
-		.sl = pkt->is_ipv6 ? SL_IPV6 : SL_IPV4,
-		.is_solicited = pkt->is_solicited,
-	};
-
-	if (pkt->op->flags & UROCE_OPF_IMM) {
-		memcpy(&done.imm, uroce_pkt_immdt(pkt), sizeof(done.imm));
-		done.wc_flags |= IBV_WC_WITH_IMM;
-	}
 	qpc->stats.rx_bytes += pkt->payload_len;
-	uroce_done_recv(qpc, &done, now_ns);
+	struct uroce_cqe *cqe = uroce_done_recv(qpc, IBV_WC_RECV, now_ns);
+
+	if (!cqe)
+		return UROCE_VERDICT_DATAGRAM;
+	cqe->byte_len = pkt->payload_len + GRH_LEN;
+	cqe->src_qpn = be24_get(deth->src_qpn);
+	cqe->wc_flags = IBV_WC_GRH;
+	cqe->sl = pkt->is_ipv6 ? SL_IPV6 : SL_IPV4;
+	cqe->is_solicited = pkt->is_solicited;
+	if (pkt->op->flags & UROCE_OPF_IMM) {
+		memcpy(&cqe->imm, uroce_pkt_immdt(pkt), sizeof(cqe->imm));
+		cqe->wc_flags |= IBV_WC_WITH_IMM;
+	}
 	return UROCE_VERDICT_DATAGRAM;
 }

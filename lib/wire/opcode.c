@@ -51,6 +51,16 @@ static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and
 			OFFSET(mask, IMMDT), OFFSET(mask, IETH)                                    \
 	}
 
+/* Payload that an opcode may have [IBA 9.7.4.1.5]: what does not end a message carries some of it. */
+#define FIXED(operation)                                                                           \
+	((operation) == UROCE_OPERATION_ATOMIC_WRITE ? UROCE_ATOMIC_WRITE_LEN                      \
+	 : (operation) == UROCE_OPERATION_CNP        ? UROCE_CNP_RESERVED_LEN                      \
+						     : 0)
+#define PAYLOAD_MIN(operation, facts)                                                              \
+	(FIXED(operation) ? FIXED(operation) : (facts)&PAYLOAD && !((facts)&LAST) ? 1 : 0)
+#define PAYLOAD_MAX(operation, facts)                                                              \
+	(FIXED(operation) ? FIXED(operation) : (facts)&PAYLOAD ? UINT16_MAX : 0)
+
 #define ROW(code, what, serves, does, facts, mask)                                                 \
 	[code] = {                                                                                 \
 		.name = what,                                                                      \
@@ -60,6 +70,8 @@ static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and
 		.ext_len = LEN(mask),                                                              \
 		.ext_mask = (mask),                                                                \
 		.ext_off = OFFSETS(mask),                                                          \
+		.payload_min = PAYLOAD_MIN(UROCE_OPERATION_##does, facts),                         \
+		.payload_max = PAYLOAD_MAX(UROCE_OPERATION_##does, facts),                         \
 	}
 #define OP(serves, low, does, facts, mask)                                                         \
 	ROW(UROCE_SERVICE_##serves << 5 | UROCE_OP_##low, #serves "_" #low, serves, does, facts,   \

@@ -103,12 +103,14 @@ enum uroce_opcode_flag {
 };
 
 struct uroce_opcode {
-	const char *name;              /* "RC_SEND_FIRST"; "?" for an unknown opcode */
-	uint8_t service;               /* enum uroce_service */
-	uint8_t operation;             /* enum uroce_operation */
-	uint8_t flags;                 /* enum uroce_opcode_flag, 0 for an unknown opcode */
-	uint8_t ext_len;               /* bytes of extension headers after the BTH */
-	uint16_t ext_mask;             /* bit i: enum uroce_ext i follows */
+	const char *name;     /* "RC_SEND_FIRST"; "?" for an unknown opcode */
+	uint8_t service;      /* enum uroce_service */
+	uint8_t operation;    /* enum uroce_operation */
+	uint8_t flags;        /* enum uroce_opcode_flag, 0 for an unknown opcode */
+	uint8_t ext_len;      /* bytes of extension headers after the BTH */
+	uint16_t ext_mask;    /* bit i: enum uroce_ext i follows */
+	uint16_t payload_max; /* bytes of payload, at most; the path MTU is the QP's to check */
+	uint8_t payload_min;  /* at least */
 	uint8_t ext_off[UROCE_EXT_NB]; /* offset after the BTH; meaningless if not in ext_mask */
 };
 

@@ -18,7 +18,9 @@ struct cursor {
 };
 
 /* "Go on" in functions that return a verdict; no check of the door gives it. */
-#define GO_ON UROCE_VERDICT_NB
+#define GO_ON  UROCE_VERDICT_NB
+
+#define LOW_24 0xffffffu
 
 static void
 skip(struct cursor *cur, uint32_t nb)
@@ -149,36 +151,27 @@ static enum uroce_verdict
 parse_bth(struct cursor *cur, struct uroce_pkt *pkt)
 {
 	const struct uroce_bth *bth = (const struct uroce_bth *)cur->at;
+	const struct uroce_opcode *op = &uroce_opcode_table[bth->opcode];
+	/* numbers of 24 bits with the flags before them: one load each */
+	const be32 *word = (const be32 *)cur->at;
+	const uint32_t dest = be32_get(word[1]), psn = be32_get(word[2]);
 
-	pkt->op = &uroce_opcode_table[bth->opcode];
 	if (bth->flags & UROCE_BTH_TVER_MASK)
 		return UROCE_VERDICT_BAD_BTH_VERSION;
-	if (!(pkt->op->flags & UROCE_OPF_VALID))
+	if (!(op->flags & UROCE_OPF_VALID))
 		return UROCE_VERDICT_BAD_OPCODE;
+	pkt->op = op;
 	pkt->bth = bth;
 	pkt->opcode = bth->opcode;
-	pkt->psn = be24_get(bth->psn);
-	pkt->dest_qpn = be24_get(bth->dest_qpn);
+	pkt->psn = psn & LOW_24;
+	pkt->dest_qpn = dest & LOW_24;
 	pkt->pkey = be16_get(bth->pkey);
 	pkt->pad_len = (bth->flags & UROCE_BTH_PAD_MASK) >> UROCE_BTH_PAD_SHIFT;
 	pkt->is_solicited = bth->flags & UROCE_BTH_SOLICITED;
-	pkt->has_ack_req = bth->ack_req & UROCE_BTH_ACK_REQ;
-	pkt->has_becn = bth->fecn_becn & UROCE_BTH_BECN;
+	pkt->has_ack_req = psn >> 24 & UROCE_BTH_ACK_REQ;
+	pkt->has_becn = dest >> 24 & UROCE_BTH_BECN;
 	skip(cur, sizeof(*bth));
 	return GO_ON;
-}
-
-/* Whether an opcode may have this much payload [IBA 9.7.4.1.5]; the path MTU is the QP's to check. */
-static bool
-payload_fits(const struct uroce_opcode *op, uint32_t len)
-{
-	if (op->operation == UROCE_OPERATION_ATOMIC_WRITE)
-		return len == UROCE_ATOMIC_WRITE_LEN;
-	if (op->operation == UROCE_OPERATION_CNP)
-		return len == UROCE_CNP_RESERVED_LEN;
-	if (!(op->flags & UROCE_OPF_PAYLOAD))
-		return len == 0;
-	return op->flags & UROCE_OPF_LAST || len > 0;
 }
 
 static enum uroce_verdict
@@ -195,7 +188,10 @@ parse_payload(struct cursor *cur, struct uroce_pkt *pkt)
 		return UROCE_VERDICT_BAD_LEN;
 	pkt->payload = cur->at;
 	pkt->payload_len = cur->len - pkt->pad_len;
-	return payload_fits(pkt->op, pkt->payload_len) ? GO_ON : UROCE_VERDICT_BAD_LEN;
+	return pkt->payload_len - pkt->op->payload_min <=
+			       (uint32_t)pkt->op->payload_max - pkt->op->payload_min
+		       ? GO_ON
+		       : UROCE_VERDICT_BAD_LEN;
 }
 
 static enum uroce_verdict
