@@ -11,7 +11,7 @@ import resource
 import subprocess
 import time
 
-from uroce_ports import PORTS, LabError, cpu_of, inside
+from uroce_ports import PORTS, TOP, LabError, cpu_of, inside
 
 START_S = 30
 MTUS = (256, 512, 1024, 2048, 4096)
@@ -29,6 +29,20 @@ class Shape:
         payload = min(size, mtu)
         # The frame that there is most of: the only one, or a middle one.
         self.frame_bytes = HEADERS + -(-payload // 4) * 4 + (RETH if self.frames < 3 else 0)
+
+
+# ------------------------------------------------------------------------------------------ builds
+
+def build(folder, options, *targets):
+    """Build a library of another kind, in a directory of its own."""
+    steps = [['ninja', '-C', folder, *targets]]
+    if not os.path.exists(os.path.join(TOP, folder, 'build.ninja')):
+        steps.insert(0, ['meson', 'setup', folder, *options])
+    for step in steps:
+        done = subprocess.run(step, cwd=TOP, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
+            raise LabError(f'{" ".join(step)}: {lines[-1] if lines else "failed"}')
 
 
 # ------------------------------------------------------------------------------------------- ends

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Do the comparisons say what the measurements say? Nothing is measured here: the runs are made up.
+
+    test-bench-ratio.py USERTOOLS
+"""
+
+import importlib.machinery
+import importlib.util
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+TOOLS = os.path.abspath(sys.argv[1])
+sys.path.insert(0, TOOLS)
+import uroce_lines  # noqa: E402
+import uroce_runs  # noqa: E402
+from uroce_bench import Shape  # noqa: E402
+
+failed = 0
+
+
+def expect(what, is_right):
+    global failed
+    print(f"{'ok' if is_right else 'FAIL'}    {what}")
+    failed += not is_right
+
+
+class Made(uroce_runs.Run):
+    """A run of which the values are known."""
+
+    def __init__(self, name, why=None):
+        self.name = name
+        self.why = why
+
+    def why_not(self):
+        return self.why
+
+
+def load(name):
+    """A program of usertools as a module; its last line would run it."""
+    path = os.path.join(TOOLS, name)
+    with open(path, encoding='utf-8') as file:
+        text = file.read()
+    spec = importlib.util.spec_from_loader(name, loader=None)
+    module = importlib.util.module_from_spec(spec)
+    exec(compile(text.replace('\nsys.exit(main())\n', '\n'), path, 'exec'), module.__dict__)
+    return module
+
+
+def check_lines():
+    ours, theirs = Made('ours'), Made('theirs')
+    metrics = {ours: {'frames_per_s': 30}, theirs: {'frames_per_s': 100}}
+    line = uroce_lines.Line('x', ours, theirs, 'frames_per_s', floor=0.6, share=0.5)
+    expect('a ratio is of a share of the reference', line.ratio(metrics) == 0.6)
+    expect('a floor is enough', line.is_right(0.6) and not line.is_right(0.59))
+    expect('what must be is told', line.must() == '>= 60 %')
+    line = uroce_lines.Line('x', ours, theirs, 'frames_per_s', ceiling=1.3)
+    expect('a ceiling is allowed', line.is_right(1.3) and not line.is_right(1.31))
+    line = uroce_lines.Line('x', ours, None, 'frames_per_s', floor=20000)
+    expect('without a reference it is the value', line.ratio(metrics) == 30)
+    expect('that is told as a number', line.must() == '>= 20,000')
+    rows = [line for lines in uroce_lines.LINES.values() for line in lines]
+    expect('names of lines are unique', len({row.name for row in rows}) == len(rows))
+    expect('each line has one bound', all((row.floor is None) != (row.ceiling is None)
+                                          for row in rows))
+
+
+def check_judge():
+    ratio = load('uroce-bench-ratio')
+    ours, theirs, absent = Made('ours'), Made('theirs'), Made('absent', 'it is not there')
+    found = {ours: [{'bytes_per_s': v} for v in (90, 80, 95)],
+             theirs: [{'bytes_per_s': v} for v in (100, 100, 100)]}
+    line = uroce_lines.Line('x', ours, theirs, 'bytes_per_s', floor=0.9)
+    row = ratio.judge('g', line, found, {})
+    expect('the median of the rounds is judged', (row['ratio'], row['result']) == (0.9, 'pass'))
+    expect('the spread is told', (row['ratio_min'], row['ratio_max']) == (0.8, 0.95))
+    line = uroce_lines.Line('x', ours, theirs, 'bytes_per_s', floor=0.91)
+    expect('below the floor it fails', ratio.judge('g', line, found, {})['result'] == 'FAIL')
+    row = ratio.judge('g', line, found, {theirs: 'it ended'})
+    expect('a run that ended is an error', (row['result'], row['why']) == ('error', 'it ended'))
+    line = uroce_lines.Line('x', ours, absent, 'bytes_per_s', floor=0.9)
+    expect('what cannot be run is skipped', ratio.judge('g', line, found, {})['result'] == 'skipped')
+
+
+def check_metrics():
+    report = {'test_info': {'Connect_rate': 5}, 'results': {'MsgRate': 2.0}}
+    found = uroce_runs.metrics_of(Shape(8192, 4096), report)
+    expect('a message has its frames', found['frames_per_s'] == 4e6)
+    expect('and its bytes', found['bytes_per_s'] == 2e6 * 8192)
+    expect('the rate of connecting is read', found['connect_per_s'] == 5)
+
+
+def check_refused(name, words, expected):
+    run = subprocess.run([os.path.join(TOOLS, name), *words], capture_output=True, text=True,
+                         check=False)
+    expect(f"{name} {' '.join(words)}: refused in one line that says {expected!r}",
+           run.returncode == 1 and run.stderr.count('\n') == 1 and expected in run.stderr)
+
+
+def main():
+    check_lines()
+    check_judge()
+    check_metrics()
+    for name in 'uroce-bench-ratio', 'uroce-bench-stages':
+        check_refused(name, ['ring'], 'memif')
+        check_refused(name, ['memif', '--seconds', '0'], 'positive')
+    check_refused('uroce-bench-ratio', ['memif', '--list', '--lines', 'nosuch'], 'small')
+    check_refused('uroce-bench-ratio', ['memif', '--lines', 'small'], '--must-show')
+    check_refused('uroce-bench-stages', ['memif', '--tests', 'nosuch', '--no-build'], 'write_bw')
+    check_refused('uroce-bench-stages', ['memif', '--sizes', '8:100', '--no-build'], '4096')
+    return failed > 0
+
+
+sys.exit(main())
