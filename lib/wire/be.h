@@ -7,11 +7,13 @@
  * Big-endian integers as struct types.
  *
  * A wire field is bytes, so its alignment is 1 and a header struct needs no packed attribute; and
- * it is a struct, so an assignment without conversion does not compile. gcc and clang turn each
- * accessor into one load or store and a byte swap.
+ * it is a struct, so an assignment without conversion does not compile. An accessor is one load or
+ * store and a byte swap: said in words, since a compiler that is given bytes may make vectors of them.
  */
 
+#include <endian.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef struct {
 	uint8_t b[2];
@@ -29,13 +31,20 @@ typedef struct {
 static inline uint16_t
 be16_get(be16 v)
 {
-	return (uint16_t)(v.b[0] << 8 | v.b[1]);
+	uint16_t word;
+
+	memcpy(&word, v.b, sizeof(word));
+	return be16toh(word);
 }
 
 static inline be16
 be16_make(uint16_t v)
 {
-	return (be16){ { (uint8_t)(v >> 8), (uint8_t)v } };
+	const uint16_t word = htobe16(v);
+	be16 made;
+
+	memcpy(made.b, &word, sizeof(word));
+	return made;
 }
 
 static inline uint32_t
@@ -54,29 +63,39 @@ be24_make(uint32_t v)
 static inline uint32_t
 be32_get(be32 v)
 {
-	return (uint32_t)v.b[0] << 24 | (uint32_t)v.b[1] << 16 | (uint32_t)v.b[2] << 8 | v.b[3];
+	uint32_t word;
+
+	memcpy(&word, v.b, sizeof(word));
+	return be32toh(word);
 }
 
 static inline be32
 be32_make(uint32_t v)
 {
-	return (be32){ { (uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v } };
+	const uint32_t word = htobe32(v);
+	be32 made;
+
+	memcpy(made.b, &word, sizeof(word));
+	return made;
 }
 
 static inline uint64_t
 be64_get(be64 v)
 {
-	return (uint64_t)v.b[0] << 56 | (uint64_t)v.b[1] << 48 | (uint64_t)v.b[2] << 40 |
-	       (uint64_t)v.b[3] << 32 | (uint64_t)v.b[4] << 24 | (uint64_t)v.b[5] << 16 |
-	       (uint64_t)v.b[6] << 8 | v.b[7];
+	uint64_t word;
+
+	memcpy(&word, v.b, sizeof(word));
+	return be64toh(word);
 }
 
 static inline be64
 be64_make(uint64_t v)
 {
-	return (be64){ { (uint8_t)(v >> 56), (uint8_t)(v >> 48), (uint8_t)(v >> 40),
-			 (uint8_t)(v >> 32), (uint8_t)(v >> 24), (uint8_t)(v >> 16),
-			 (uint8_t)(v >> 8), (uint8_t)v } };
+	const uint64_t word = htobe64(v);
+	be64 made;
+
+	memcpy(made.b, &word, sizeof(word));
+	return made;
 }
 
 #endif /* UROCE_WIRE_BE_H */
