@@ -249,11 +249,13 @@ watch_link(struct uroce_worker *worker)
 static unsigned
 run_round(struct uroce_worker *worker, bool has_tx)
 {
-	unsigned nb, nb_expired;
+	unsigned nb = 0, nb_expired;
 
 	begin_round(worker);
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
-	nb = uroce_rx_run(worker);
+	/* what comes behind frames that are held would only have to wait there, too */
+	if (!uroce_hold_has_ready(worker->hold))
+		nb = uroce_rx_run(worker);
 	uroce_cmd_take(worker);
 	uroce_bell_take(worker);
 	uroce_stage_lap(UROCE_STAGE_BELLS, 0);

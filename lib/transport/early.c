@@ -8,6 +8,10 @@
  * message is visible before the earlier one is whole, the last packet of a message comes after all
  * before it, and a repetition of what was placed is not placed again.
  *
+ * Much may have been held, and much of it is no longer in the cache. So it is executed a slice at a time,
+ * and each slice is acknowledged: the peer goes on meanwhile. Until that is done the packet at epsn is
+ * there, and there is no hole to report.
+ *
  * The hole is reported by a NAK when a packet ahead of it arrives and reordering is ruled out by
  * late.h. Behind a filled hole there may be the next. A peer that repeats its whole window will pass by
  * it anyway, so it is reported when another packet ahead of it arrives; or, if none does, after the
@@ -21,8 +25,19 @@
 
 #include <string.h>
 
+#include "transport/done.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
+
+/* Held packets that are executed at a time. */
+#define SLICE 32
+
+/* Whether the packet at epsn is here, and waits for its turn. */
+static bool
+is_ready(const struct uroce_resp *resp)
+{
+	return resp->gap && resp->gap->is_ready;
+}
 
 void
 uroce_early_discard(struct uroce_qpc *qpc)
@@ -123,15 +138,9 @@ uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 		verdict = place_or_hold(qpc, pkt, ahead);
 	if (verdict == UROCE_VERDICT_PSN_GAP)
 		note_dropped(resp, uroce_psn_add(pkt->psn, 1));
-	report_hole(resp, now_ns);
+	if (!is_ready(resp))
+		report_hole(resp, now_ns);
 	return verdict;
-}
-
-void
-uroce_early_expire(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	if (now_ns >= qpc->resp.nak_deadline)
-		owe_seq_nak(&qpc->resp);
 }
 
 void
@@ -196,12 +205,14 @@ drop_passed(struct uroce_qpc *qpc, uint32_t psn)
 	}
 }
 
-/* Execute what is there in order. @return false: refused, nothing is held any more */
+/* Execute a slice of what is there in order. @return false: refused, nothing is held any more */
 static bool
 drain(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
+	unsigned nb = 0;
 
+	uroce_hold_set_ready(qpc->hold, resp->gap, false);
 	while (uroce_gap_has(resp->gap, resp->epsn)) {
 		const uint32_t psn = resp->epsn;
 		const struct uroce_pkt *pkt = uroce_hold_find(qpc->hold, resp->gap, psn);
@@ -209,6 +220,10 @@ drain(struct uroce_qpc *qpc, uint64_t now_ns)
 		if (!pkt) {
 			step_over_placed(qpc);
 			continue;
+		}
+		if (nb++ == SLICE) {
+			uroce_hold_set_ready(qpc->hold, resp->gap, true);
+			break;
 		}
 		const enum uroce_verdict verdict = uroce_resp_execute(qpc, pkt, now_ns);
 
@@ -221,6 +236,27 @@ drain(struct uroce_qpc *qpc, uint64_t now_ns)
 		drop_passed(qpc, psn);
 	}
 	return true;
+}
+
+/* Execute a slice of what was held, and see what comes next. */
+static void
+go_on(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	if (!drain(qpc, now_ns))
+		return;
+	uroce_resp_owe_ack(resp);
+	if (!resp->gap->nb) {
+		uroce_early_discard(qpc);
+	} else if (resp->gap->is_ready) {
+		resp->nak_deadline = now_ns + 1;
+	} else {
+		const uint64_t wait_ns = resp->fill_ns + uroce_late_delay_ns(&resp->late);
+
+		resp->late.since_ns = now_ns;
+		resp->nak_deadline = now_ns + (wait_ns ? wait_ns : 1);
+	}
 }
 
 static enum uroce_verdict
@@ -242,16 +278,20 @@ fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 		return verdict;
 	}
 	drop_passed(qpc, psn);
-	if (!drain(qpc, now_ns))
-		return verdict;
-	uroce_resp_owe_ack(resp);
-	if (!resp->gap->nb) {
-		uroce_early_discard(qpc);
-	} else {
-		resp->late.since_ns = now_ns;
-		resp->nak_deadline = now_ns + resp->fill_ns + uroce_late_delay_ns(&resp->late);
-	}
+	go_on(qpc, now_ns);
 	return verdict;
+}
+
+/* What was behind a hole and dropped is the next one, of which the peer has not been told. */
+static void
+report_dropped(struct uroce_resp *resp)
+{
+	if (is_ready(resp))
+		return;
+	if (uroce_psn_before(resp->epsn, resp->dropped_psn))
+		owe_seq_nak(resp);
+	else
+		resp->has_dropped = false;
 }
 
 enum uroce_verdict
@@ -259,15 +299,35 @@ uroce_early_fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 {
 	struct uroce_resp *resp = &qpc->resp;
 	const bool is_reported = resp->is_nak_sent && !resp->has_aeth;
+
+	if (is_ready(resp))
+		return UROCE_VERDICT_DUPLICATE;
 	const enum uroce_verdict verdict = fill(qpc, pkt, now_ns);
 
 	if (!resp->has_dropped)
 		return verdict;
 	/* a peer that was told of the hole sends all that was behind it again; one that was not ... */
-	if (is_reported || verdict != UROCE_VERDICT_REQUEST ||
-	    !uroce_psn_before(resp->epsn, resp->dropped_psn))
+	if (is_reported || verdict != UROCE_VERDICT_REQUEST)
 		resp->has_dropped = false;
 	else
-		owe_seq_nak(resp);
+		report_dropped(resp);
 	return verdict;
+}
+
+void
+uroce_early_expire(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	if (now_ns < resp->nak_deadline)
+		return;
+	if (!is_ready(resp)) {
+		owe_seq_nak(resp);
+		return;
+	}
+	resp->nak_deadline = UROCE_NEVER;
+	go_on(qpc, now_ns);
+	uroce_done_recv_end(qpc);
+	if (resp->has_dropped)
+		report_dropped(resp);
 }

@@ -8,7 +8,8 @@
  *
  * The window begins at the PSN that is missing, which the owner knows, and spans UROCE_GAP_PSNS. A
  * bit's place is its PSN modulo the size, so that moving the window is clearing what it leaves. The
- * owner asks only about PSNs inside the window, and marks only those.
+ * owner asks only about PSNs inside the window, and marks only those. While what was behind a hole is
+ * being executed, a part at a time, the first PSN is there.
  */
 
 #include <assert.h>
@@ -20,7 +21,8 @@
 static_assert((1u << 24) % UROCE_GAP_PSNS == 0, "places do not move when PSNs wrap");
 
 struct uroce_gap {
-	uint32_t nb; /* bits set */
+	uint32_t nb;   /* bits set */
+	bool is_ready; /* the hole is filled, and what was behind it is being executed */
 	uint64_t bits[UROCE_GAP_PSNS / 64];
 };
 

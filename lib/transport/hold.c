@@ -34,6 +34,7 @@ struct uroce_hold {
 	uint32_t used_gaps;   /* gaps from here on were never used */
 	uint32_t used_frames; /* the same */
 	uint32_t nb_taken;    /* gaps */
+	uint32_t nb_ready;    /* gaps of which what was held is being executed */
 	uint32_t nb_held;     /* frames */
 	uint32_t newest;      /* the frame that was held last */
 	struct gap_slot *gaps;
@@ -116,6 +117,7 @@ uroce_hold_give_gap(struct uroce_hold *hold, struct uroce_gap *gap, uint32_t bas
 		if (uroce_gap_has(gap, psn))
 			uroce_hold_drop(hold, gap, psn & UROCE_PSN_MASK);
 	}
+	uroce_hold_set_ready(hold, gap, false);
 	slot->next_free = hold->free_gap;
 	hold->free_gap = (uint32_t)(slot - hold->gaps);
 	hold->nb_taken--;
@@ -202,6 +204,19 @@ uroce_hold_drop(struct uroce_hold *hold, struct uroce_gap *gap, uint32_t psn)
 	hold->frames[idx].next = hold->dead;
 	hold->dead = idx;
 	hold->nb_held--;
+}
+
+void
+uroce_hold_set_ready(struct uroce_hold *hold, struct uroce_gap *gap, bool is_ready)
+{
+	hold->nb_ready += (uint32_t)is_ready - (uint32_t)gap->is_ready;
+	gap->is_ready = is_ready;
+}
+
+bool
+uroce_hold_has_ready(const struct uroce_hold *hold)
+{
+	return hold->nb_ready > 0;
 }
 
 unsigned

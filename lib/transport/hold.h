@@ -60,6 +60,12 @@ const struct uroce_pkt *uroce_hold_find(const struct uroce_hold *hold, const str
 /** Clear the mark of a PSN; its frame, if one is held, goes to the death row. */
 void uroce_hold_drop(struct uroce_hold *hold, struct uroce_gap *gap, uint32_t psn);
 
+/** The hole of this gap is filled, and more was held behind it than is executed at once; or no more. */
+void uroce_hold_set_ready(struct uroce_hold *hold, struct uroce_gap *gap, bool is_ready);
+
+/** Whether frames that are held only wait for their turn: more should not be added to them. */
+bool uroce_hold_has_ready(const struct uroce_hold *hold);
+
 /** Take up to `max` owners of frames that are no longer needed. @return how many */
 unsigned uroce_hold_reap(struct uroce_hold *hold, void **owners, unsigned max);
 

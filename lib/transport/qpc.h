@@ -261,7 +261,8 @@ struct uroce_resp {
 	uint32_t fill_ns;      /* how old it became */
 	struct uroce_gap *gap; /* what arrived ahead of epsn; NULL: nothing */
 	struct uroce_late late;
-	uint64_t nak_deadline;    /* the hole at epsn is reported then; UROCE_NEVER: not */
+	uint64_t nak_deadline;    /* the hole at epsn is reported then, or what was held goes on;
+				     UROCE_NEVER: not */
 	struct uroce_rd_res *res; /* UROCE_RD_ATOMIC_MAX of them, a ring; NULL: none taken yet */
 };
 

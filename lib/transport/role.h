@@ -300,7 +300,7 @@ enum uroce_verdict uroce_early_fill(struct uroce_qpc *qpc, const struct uroce_pk
  */
 void uroce_early_judge(struct uroce_qpc *qpc, uint32_t psn);
 
-/** The time of a NAK may have come. */
+/** The time of a NAK may have come, or of more that was held. */
 void uroce_early_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** Nothing is held any more, and no hole is to be reported. */

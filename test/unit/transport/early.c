@@ -13,18 +13,33 @@
 
 static struct pair pair;
 
-static int
-open_pair(void **state)
+static void
+open_with(uint32_t nb_hold)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
-	(void)state;
 	conf.mtu = IBV_MTU_256;
-	conf.nb_hold = 8;
+	conf.nb_hold = nb_hold;
 	conf.is_req_gbn = true;
 	pair_open(&pair, &conf);
 	pair.now_ns = 1000;
 	pair_fill(&pair, A, 0, 65536, 1);
+}
+
+static int
+open_pair(void **state)
+{
+	(void)state;
+	open_with(8);
+	return 0;
+}
+
+/* What is held is executed 32 at a time. */
+static int
+open_pair_that_holds_much(void **state)
+{
+	(void)state;
+	open_with(40);
 	return 0;
 }
 
@@ -155,6 +170,64 @@ early__a_full_pool_drops(void **state)
 	assert_int_equal(uroce_hold_count(pair.host[B].hold), 8);
 	/* the end of the QP lets go of everything */
 	pair_set_state(&pair, B, IBV_QPS_ERR);
+	assert_int_equal(uroce_hold_count(pair.host[B].hold), 0);
+}
+
+static void
+expire(void)
+{
+	pair.now_ns = uroce_qpc_deadline(&pair.host[B].qpc);
+	uroce_qpc_expire(&pair.host[B].qpc, pair.now_ns);
+}
+
+static void
+early__much_that_is_held_is_executed_in_slices(void **state)
+{
+	struct uroce_hold *hold = pair.host[B].hold;
+
+	(void)state;
+	for (uint32_t psn = 1; psn <= 39; psn++)
+		assert_int_equal(inject(UROCE_OP_WRITE_ONLY, psn, 0), UROCE_VERDICT_HELD);
+	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 0, 0), UROCE_VERDICT_REQUEST);
+	assert_int_equal(pair.host[B].qpc.resp.epsn, 33);
+	assert_true(uroce_hold_has_ready(hold));
+	/* what is here is here, and what is behind it waits, too; nothing is missing */
+	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 33, 0), UROCE_VERDICT_DUPLICATE);
+	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 40, 0), UROCE_VERDICT_HELD);
+	pair_flush(&pair, B);
+	expire();
+	assert_int_equal(pair.host[B].qpc.resp.epsn, 41);
+	assert_false(uroce_hold_has_ready(hold));
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A ACK psn 32\nB>A ACK psn 40\n");
+	assert_int_equal(uroce_hold_count(hold), 0);
+	assert_int_equal(uroce_hold_count_gaps(hold), 0);
+	assert_true(uroce_qpc_deadline(&pair.host[B].qpc) == UROCE_NEVER);
+}
+
+static void
+early__a_hole_behind_the_slices_is_reported_after_them(void **state)
+{
+	(void)state;
+	for (uint32_t psn = 1; psn <= 40; psn++)
+		assert_int_equal(inject(UROCE_OP_WRITE_ONLY, psn, 0), UROCE_VERDICT_HELD);
+	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 41, 0), UROCE_VERDICT_PSN_GAP);
+	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 0, 0), UROCE_VERDICT_REQUEST);
+	pair_flush(&pair, B);
+	expire();
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A ACK psn 32\nB>A NAK_SEQ psn 41\n");
+}
+
+static void
+early__slices_end_with_the_qp(void **state)
+{
+	(void)state;
+	for (uint32_t psn = 1; psn <= 40; psn++)
+		assert_int_equal(inject(UROCE_OP_WRITE_ONLY, psn, 0), UROCE_VERDICT_HELD);
+	inject(UROCE_OP_WRITE_ONLY, 0, 0);
+	pair_set_state(&pair, B, IBV_QPS_ERR);
+	assert_false(uroce_hold_has_ready(pair.host[B].hold));
 	assert_int_equal(uroce_hold_count(pair.host[B].hold), 0);
 }
 
@@ -294,7 +367,8 @@ early__a_rewind_does_not_count_as_late_when_no_nak_was_sent(void **state)
 	assert_true(uroce_late_delay_ns(&pair.host[B].qpc.resp.late) <= 800);
 }
 
-#define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
+#define PAIR_TEST(f)  cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
+#define LARGE_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair_that_holds_much, close_pair)
 
 int
 main(void)
@@ -306,6 +380,9 @@ main(void)
 		PAIR_TEST(early__a_later_write_does_not_lose_to_the_repair_of_an_earlier_one),
 		PAIR_TEST(early__read_and_atomic_wait_behind_the_hole),
 		PAIR_TEST(early__a_full_pool_drops),
+		LARGE_TEST(early__much_that_is_held_is_executed_in_slices),
+		LARGE_TEST(early__a_hole_behind_the_slices_is_reported_after_them),
+		LARGE_TEST(early__slices_end_with_the_qp),
 		PAIR_TEST(early__what_is_held_is_checked_when_its_turn_comes),
 		PAIR_TEST(early__held_send_without_a_receive_is_an_rnr_nak),
 		PAIR_TEST(early__a_loss_is_reported_at_once_until_a_packet_was_late),
