@@ -374,9 +374,10 @@ add_queue(uint16_t port, uint16_t idx)
 	}
 	queue->port = port;
 	queue->idx = idx;
-	queue->random[0] = (unsigned short)wanted.seed;
-	queue->random[1] = (unsigned short)((uint32_t)wanted.seed >> 16);
-	queue->random[2] = (unsigned short)nb_queues;
+	/* as srand48() has it: the seed is in the high bits, or the first numbers would all be small */
+	queue->random[0] = (unsigned short)(0x330e + nb_queues);
+	queue->random[1] = (unsigned short)wanted.seed;
+	queue->random[2] = (unsigned short)((uint32_t)wanted.seed >> 16);
 	if (add_callbacks(queue) < 0) {
 		remove_callbacks(queue);
 		free(queue);
