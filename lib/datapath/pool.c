@@ -4,6 +4,10 @@
  * Mbuf pools. EAL's own constructor keeps every mbuf inside one page, which without hugepages costs
  * half of the memory, and which AF_XDP, whose kernel side computes addresses from a fixed stride,
  * cannot use at all. So pools of ports that work on virtual addresses are laid out without gaps.
+ *
+ * EAL's usual pool is a ring: what was given back last is taken last. Where many frames are kept behind a
+ * hole, each frame received meanwhile would be written to memory that no cache has. So a pool is a stack,
+ * unless the user or the platform asks for something else.
  */
 
 #include "datapath/pool.h"
@@ -12,6 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 #include <rte_mbuf_pool_ops.h>
@@ -47,11 +52,23 @@ visit_parked(struct rte_mempool *pool)
 	pthread_mutex_unlock(&parked_lock);
 }
 
+/* A stack, where its driver is there and nobody wants another. */
+static int
+set_ops(struct rte_mempool *pool)
+{
+	const char *best = rte_mbuf_best_mempool_ops();
+
+	if (strcmp(best, RTE_MBUF_DEFAULT_MEMPOOL_OPS) == 0 && !rte_mbuf_user_mempool_ops() &&
+	    rte_mempool_set_ops_byname(pool, "stack", NULL) == 0)
+		return 0;
+	return rte_mempool_set_ops_byname(pool, best, NULL);
+}
+
 static int
 fill(struct rte_mempool *pool, uint32_t data_room)
 {
 	struct rte_pktmbuf_pool_private priv = { .mbuf_data_room_size = (uint16_t)data_room };
-	int ret = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), NULL);
+	int ret = set_ops(pool);
 
 	if (ret < 0)
 		return ret;
