@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A QP goes through the line of those drawn: when it enters, the tables that lead to it are fetched;
- * half way, the QP itself, whose address is one of them.
+ * later the QP itself, whose address is one of them, in two steps.
  */
 
 #include "order.h"
 #include "requests.h"
 #include "session.h"
+
+#include <uroce_dv.h>
+
+/* Draws before a QP posts, at which it is fetched. */
+#define QP_AHEAD   10u
+#define SLOT_AHEAD 3u
 
 static uint32_t
 draw(struct order *order)
@@ -29,9 +35,11 @@ fetch_tables(const struct order *order, uint32_t qp_idx)
 }
 
 static void
-fetch_qp(const struct order *order, uint32_t qp_idx)
+fetch_qp(const struct order *order, uint32_t ahead, unsigned step)
 {
-	__builtin_prefetch(order->requests->session->endpoint.qp[qp_idx]);
+	const uint32_t qp_idx = order->drawn[(order->at + ahead) % ORDER_AHEAD];
+
+	uroce_prefetch_qp(order->requests->session->endpoint.qp[qp_idx], step);
 }
 
 static void
@@ -60,6 +68,7 @@ order_next(struct order *order)
 
 	enter(order, order->at + ORDER_AHEAD);
 	order->at++;
-	fetch_qp(order, order->drawn[(order->at + ORDER_AHEAD / 2) % ORDER_AHEAD]);
+	fetch_qp(order, QP_AHEAD, 0);
+	fetch_qp(order, SLOT_AHEAD, 1);
 	return qp_idx;
 }

@@ -10,6 +10,7 @@
 #include "datapath/stage.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
+#include "verbs/uroce_dv.h"
 
 /*
  * The QP's state, which its worker may be changing. That it leaves RESET, or returns there, happens
@@ -48,6 +49,34 @@ fill_send(struct uroce_vqp *qp, uint32_t nth, const struct ibv_send_wr *wr)
 	return uroce_sq_fill(&qp->sq, nth, wr, path, qp->is_all_signaled);
 }
 
+/*
+ * What a post touches of a QP, at once: each of its locked instructions waits until all before it is
+ * there, and one after the other the lines of a QP that was not used for long take as long as sending.
+ */
+static inline void
+fetch_post(const struct uroce_vqp *qp)
+{
+	__builtin_prefetch(&qp->sq.lock, 1);
+	__builtin_prefetch(&qp->sq.ring, 0);
+	__builtin_prefetch(&qp->sq.ring.head, 1);
+	__builtin_prefetch(&qp->qpr, 1);
+	__builtin_prefetch(&qp->qpr.qpc.state, 1);
+	__builtin_prefetch(&qp->opcodes, 0);
+}
+
+void
+uroce_prefetch_qp(const struct ibv_qp *ibv, unsigned step)
+{
+	const struct uroce_vqp *const qp = (const struct uroce_vqp *)ibv;
+
+	if (step == 0) {
+		__builtin_prefetch(ibv, 0);
+		fetch_post(qp);
+	} else {
+		__builtin_prefetch(uroce_ring_free_slot(&qp->sq.ring, 0), 1);
+	}
+}
+
 int
 uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
@@ -56,6 +85,7 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 	int ret = 0;
 
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
+	fetch_post(qp);
 	uroce_lock_take(&qp->sq.lock);
 	if (state_now(qp) < IBV_QPS_RTS)
 		ret = -EINVAL;
