@@ -18,29 +18,36 @@
 
 #define RING_SLOTS 4096u
 
-/* Addresses for documentation (RFC 5737, RFC 3849): they never leave the process. */
-static const char *const specs[2] = {
-	"net_ring_uroce0,addr=192.0.2.1/24,addr=2001:db8::1/64",
-	"net_ring_uroce1,addr=192.0.2.2/24,addr=2001:db8::2/64",
-};
-
-/* A port whose driver prefixes its name with net_ring_. */
+/* A port whose driver prefixes its name with net_ring_; its address never leaves the process. */
 static int
-make_port(const char *name, struct rte_ring *rx, struct rte_ring *tx)
+make_port(unsigned number, struct rte_ring *rx, struct rte_ring *tx, char spec[LOOPBACK_SPEC_LEN])
 {
+	char name[32];
+
+	snprintf(name, sizeof(name), "uroce%u", number);
+	/* addresses for documentation (RFC 5737, RFC 3849) */
+	snprintf(spec, LOOPBACK_SPEC_LEN, "net_ring_%s,addr=192.0.2.%u/24,addr=2001:db8::%x/64",
+		 name, number + 1, number + 1);
 	return rte_eth_from_rings(name, &rx, 1, &tx, 1, SOCKET_ID_ANY) < 0 ? -1 : 0;
 }
 
-static int
-make_ports(void)
+static struct rte_ring *
+make_ring(const char *what, unsigned idx)
 {
-	struct rte_ring *there = rte_ring_create("uroce_there", RING_SLOTS, SOCKET_ID_ANY,
-						 RING_F_SP_ENQ | RING_F_SC_DEQ);
-	struct rte_ring *back = rte_ring_create("uroce_back", RING_SLOTS, SOCKET_ID_ANY,
-						RING_F_SP_ENQ | RING_F_SC_DEQ);
+	char name[32];
 
-	if (there != NULL && back != NULL && make_port("uroce0", back, there) == 0 &&
-	    make_port("uroce1", there, back) == 0)
+	snprintf(name, sizeof(name), "uroce_%s%u", what, idx);
+	return rte_ring_create(name, RING_SLOTS, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+}
+
+int
+loopback_make_ports(unsigned idx, char specs[2][LOOPBACK_SPEC_LEN])
+{
+	struct rte_ring *there = make_ring("there", idx);
+	struct rte_ring *back = make_ring("back", idx);
+
+	if (there != NULL && back != NULL && make_port(2 * idx, back, there, specs[0]) == 0 &&
+	    make_port(2 * idx + 1, there, back, specs[1]) == 0)
 		return 0;
 	fprintf(stderr, "uroce-perf: loopback: no ring ports: %s\n", rte_strerror(rte_errno));
 	return -1;
@@ -76,9 +83,10 @@ int
 loopback_run(const struct options *opt)
 {
 	static struct session ends[2]; /* too large for a stack */
+	char specs[2][LOOPBACK_SPEC_LEN];
 	struct exchange pair[2];
 
-	if (make_ports() != 0 || exchange_pair(pair) != 0)
+	if (loopback_make_ports(0, specs) != 0 || exchange_pair(pair) != 0)
 		return PERF_EXIT_FAILED;
 	for (unsigned i = 0; i < 2; i++) {
 		ends[i].opt = opt;

@@ -15,6 +15,7 @@
 #include "options.h"
 #include "session.h"
 #include "stop.h"
+#include "workers.h"
 
 #define MIB_MIN 1024u
 
@@ -51,7 +52,7 @@ exit_code(int code)
 
 /*
  * Where there are no hugepages; only addresses: a page costs memory when it is touched. Of a QP there are
- * its context and its queues, whose slots are a power of two.
+ * its context and its queues, whose slots are a power of two; and of a port its mbufs.
  */
 static unsigned
 needed_mib(const struct options *opt)
@@ -60,9 +61,10 @@ needed_mib(const struct options *opt)
 	const uint64_t recv_slot = 32;
 	const uint64_t per_qp = 4096 + 2 * (opt->tx_depth * send_slot + opt->rx_depth * recv_slot) +
 				64 * (opt->tx_depth + opt->rx_depth);
+	const uint64_t nb_pairs = opt->nb_workers > 0 ? opt->nb_workers : 1;
 	const uint64_t mib = (opt->nb_qp * per_qp >> 20) * (opt->is_loopback ? 2 : 1);
 
-	return mib < MIB_MIN / 2 ? MIB_MIN : (unsigned)mib + MIB_MIN / 2;
+	return (unsigned)nb_pairs * (mib < MIB_MIN / 2 ? MIB_MIN : (unsigned)mib + MIB_MIN / 2);
 }
 
 int
@@ -85,7 +87,9 @@ main(int argc, char **argv)
 		return PERF_EXIT_FAILED;
 	stop_catch_signals();
 
-	int code = opt.is_loopback ? loopback_run(&opt) : run_side(&opt);
+	int code = opt.nb_workers > 0 ? workers_run(&opt)
+		   : opt.is_loopback  ? loopback_run(&opt)
+				      : run_side(&opt);
 
 	capture_close();
 	impair_close();

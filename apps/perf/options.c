@@ -126,6 +126,9 @@ static const struct row rows[] = {
 	{ "working-set", 0, NUMBER, AT(working_set), PERF_ATOMIC_LEN, PERF_WORKING_SET_MAX, NULL,
 	  BW | SEND | WRITE | READ, "BYTES",
 	  "messages walk through so much memory at either end (default: a page for each QP)" },
+	{ "workers", 0, NUMBER, AT(nb_workers), 1, PERF_WORKERS_MAX, NULL,
+	  BW | WRITE | READ | ATOMIC, "COUNT",
+	  "with --loopback: so many threads, each with both ends of a pair of ports" },
 	{ "capture", 0, TEXT, AT(capture_file), 0, 0, NULL, ANYWHERE, "FILE",
 	  "write the frames that this side receives to a pcap file" },
 	{ "impair", 0, TEXT, AT(impair), 0, 0, NULL, ANYWHERE, "loss=P,...",
@@ -394,6 +397,10 @@ check_values(const struct options *opt, const bool *given)
 		return refuse("--duration and --iters: allowed: one of them");
 	if (opt->order == PERF_RANDOM && (opt->duration_s == 0 || opt->is_verify))
 		return refuse("--qp-order random: allowed: with --duration, without --verify");
+	if (opt->nb_workers > 0 && (!opt->is_loopback || opt->duration_s == 0 || opt->is_verify ||
+				    opt->is_all || opt->is_bidir || opt->order == PERF_RANDOM))
+		return refuse("--workers: allowed: with --loopback, --duration and one size, one "
+			      "direction, in turn, without --verify");
 	if (is_given(given, "all") && is_given(given, "size"))
 		return refuse("--all and --size: allowed: one of them");
 	if (opt->op == PERF_ATOMIC && opt->has_size && opt->size != PERF_ATOMIC_LEN)
@@ -457,7 +464,7 @@ complete(struct options *opt, const bool *given)
 	if (opt->post_list <= opt->tx_depth && opt->cq_mod > opt->tx_depth - opt->post_list + 1)
 		opt->cq_mod = opt->tx_depth - opt->post_list + 1;
 	/* what is in flight is known by completions alone: each list ends with one */
-	if (opt->order == PERF_RANDOM && opt->post_list % opt->cq_mod != 0)
+	if ((opt->order == PERF_RANDOM || opt->nb_workers > 0) && opt->post_list % opt->cq_mod != 0)
 		opt->cq_mod = opt->post_list;
 	if (opt->op != PERF_SEND)
 		opt->rx_depth = 1;

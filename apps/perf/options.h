@@ -19,6 +19,7 @@
 #define PERF_ATOMIC_LEN       8u
 #define PERF_QPS_MAX          131072u
 #define PERF_QPS_DEFAULT_MAX  16384u /* what a device has when nobody says how many */
+#define PERF_WORKERS_MAX      16u
 #define PERF_DEPTH_MAX        8192u
 #define PERF_IN_FLIGHT        512u /* messages of all QPs together, in random order */
 #define PERF_WORKING_SET_MAX  (1u << 30)
@@ -63,6 +64,7 @@ struct options {
 	uint64_t tx_depth;
 	uint64_t rx_depth;
 	uint64_t nb_qp;
+	uint64_t nb_workers; /* --loopback: each loops onto itself; 0: two ends, two threads */
 	uint64_t cq_mod;
 	uint64_t post_list;
 	uint64_t inline_len;

@@ -75,6 +75,9 @@ send_lat -n 1000
 read_lat -n 1000
 atomic_lat -n 1000
 write_bw -s 4096 -D 1
+write_bw -s 64 -D 1 -q 2000 -t 4 -l 2 --qp-order=random
+send_bw -s 64 -D 1 -q 50 -t 4 -r 8 --qp-order=random
+read_bw -s 64 -D 1 -q 4 --workers=2
 END
 
 run -- --loopback write_bw -n 100 --verify-selftest

@@ -102,6 +102,23 @@ parse__random_order_completes_each_list(void **state)
 }
 
 static void
+parse__workers_loop_one_sided_tests_for_a_time(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "--loopback --workers 2 write_bw -D 1 -l 16 -Q 100"), 0);
+	assert_int_equal(opt.nb_workers, 2);
+	assert_int_equal(opt.cq_mod, 16);
+	assert_int_equal(parse(&opt, "--loopback --workers 2 write_bw"), -1);
+	assert_int_equal(parse(&opt, "--loopback --workers 2 write_bw -D 1 --verify"), -1);
+	assert_int_equal(parse(&opt, "--loopback --workers 2 write_bw -D 1 -b"), -1);
+	assert_int_equal(parse(&opt, "--loopback --workers 2 write_bw -D 1 -a"), -1);
+	assert_int_equal(parse(&opt, "--loopback --workers 2 send_bw -D 1"), -1);
+	assert_int_equal(parse(&opt, "--workers 2 write_bw -D 1"), -1);
+}
+
+static void
 parse__atomics_have_one_size(void **state)
 {
 	struct options opt;
@@ -239,6 +256,7 @@ main(void)
 		cmocka_unit_test(parse__flags_may_stand_anywhere),
 		cmocka_unit_test(parse__long_and_short_are_the_same),
 		cmocka_unit_test(parse__random_order_completes_each_list),
+		cmocka_unit_test(parse__workers_loop_one_sided_tests_for_a_time),
 		cmocka_unit_test(parse__atomics_have_one_size),
 		cmocka_unit_test(parse__moderation_leaves_room_for_a_list),
 		cmocka_unit_test(parse__selftest_verifies),
