@@ -71,10 +71,36 @@ uint64_t requests_next_recv_slot(const struct requests *requests, unsigned qp_id
 /** Receives of a QP that wait. */
 uint64_t requests_nb_recv(const struct requests *requests, unsigned qp_idx);
 
+/*
+ * A wr_id says all that a completion needs to find its place again:
+ *
+ *	bit 63: is a receive | bits 32..62: QP | bits 0..31: index of a send, slot of a receive
+ *
+ * Each is asked for each completion, and what that costs is measured, too.
+ */
+#define REQUESTS_RECV_BIT (UINT64_C(1) << 63)
+#define REQUESTS_QP_SHIFT 32
+#define REQUESTS_QP_MASK  0x7fffffffu
+
 /** What a completion is of. */
-bool requests_is_recv(const struct ibv_wc *wc);
-unsigned requests_qp_idx(const struct ibv_wc *wc);
-uint32_t requests_idx(const struct ibv_wc *wc); /* send: low bits of its index; receive: its slot */
+static inline bool
+requests_is_recv(const struct ibv_wc *wc)
+{
+	return wc->wr_id & REQUESTS_RECV_BIT;
+}
+
+static inline unsigned
+requests_qp_idx(const struct ibv_wc *wc)
+{
+	return wc->wr_id >> REQUESTS_QP_SHIFT & REQUESTS_QP_MASK;
+}
+
+/** Of a send: the low bits of its index; of a receive: its slot. */
+static inline uint32_t
+requests_idx(const struct ibv_wc *wc)
+{
+	return (uint32_t)wc->wr_id;
+}
 
 /** "RDMA WRITE" */
 const char *requests_name(const struct requests *requests);

@@ -78,7 +78,6 @@ static void
 parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
 	struct uroce_rx *rx = &worker->rx;
-
 	const struct uroce_pkt *ours = NULL; /* the last one with an address of ours */
 
 	for (unsigned i = 0; i < nb; i++) {
@@ -209,14 +208,13 @@ struct outcome {
 	unsigned nb_rest;
 };
 
+/* A frame that no QP of ours took. */
 static void
 dispose(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_verdict verdict,
 	bool is_ours, struct outcome *out)
 {
 	worker->stats.verdict[verdict]++;
 	if (verdict == UROCE_VERDICT_HOPPED)
-		return;
-	if (verdict == UROCE_VERDICT_HELD && uroce_held_keep(worker, mbuf))
 		return;
 	if (verdict == UROCE_VERDICT_NOT_ROCE && answer(worker, mbuf))
 		return;
@@ -252,6 +250,17 @@ qpr_of(const struct uroce_worker *worker, unsigned at)
 	return rx->qpr[at];
 }
 
+/* Of a run: mostly one verdict, many times. */
+static void
+count(struct uroce_worker *worker, const uint8_t *verdicts, unsigned nb)
+{
+	for (unsigned i = 0, n; i < nb; i += n) {
+		for (n = 1; i + n < nb && verdicts[i + n] == verdicts[i];)
+			n++;
+		worker->stats.verdict[verdicts[i]] += n;
+	}
+}
+
 /* The frames from `at` on, before `end`, that are for this QP, as many as it takes. @return how many */
 static unsigned
 act_on_run(struct uroce_worker *worker, struct uroce_qpr *qpr, struct rte_mbuf **frames,
@@ -266,8 +275,13 @@ act_on_run(struct uroce_worker *worker, struct uroce_qpr *qpr, struct rte_mbuf *
 		to++;
 	} while (to < end && qpr_of(worker, to) == qpr);
 	nb = uroce_qpc_recv_run(&qpr->qpc, &rx->pkt[at], to - at, &rx->verdict[at], worker->now_ns);
-	for (unsigned i = at; i < at + nb; i++)
-		dispose(worker, frames[i], rx->verdict[i], true, out);
+	count(worker, &rx->verdict[at], nb);
+	/* a held frame is the last of its run */
+	const bool is_kept = rx->verdict[at + nb - 1] == UROCE_VERDICT_HELD &&
+			     uroce_held_keep(worker, frames[at + nb - 1]);
+
+	memcpy(&out->done[out->nb_done], &frames[at], (nb - is_kept) * sizeof(*frames));
+	out->nb_done += nb - is_kept;
 	return nb;
 }
 

@@ -36,19 +36,6 @@ uroce_cq_begin(struct uroce_cq *cq)
 	assert(cq->nb_open == 0 && !cq->has_overrun);
 }
 
-struct uroce_cqe *
-uroce_cq_put(struct uroce_cq *cq)
-{
-	if (!uroce_ring_has_room(&cq->ring, cq->nb_open)) {
-		cq->has_overrun = true;
-		return NULL;
-	}
-	struct uroce_cqe *cqe = uroce_ring_free_slot(&cq->ring, cq->nb_open++);
-
-	*cqe = (struct uroce_cqe){ .status = IBV_WC_SUCCESS };
-	return cqe;
-}
-
 /* Whether one of the `nb` newest entries wakes a consumer that waits for solicited events: they, and
  * errors, do [IBA 11.4.2.2]. */
 static bool

@@ -72,7 +72,18 @@ void uroce_cq_init(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
 void uroce_cq_begin(struct uroce_cq *cq);
 
 /** Producer: the next entry, zeroed, to be filled before the end; NULL: full, the CQ is overrun. */
-struct uroce_cqe *uroce_cq_put(struct uroce_cq *cq);
+static inline struct uroce_cqe *
+uroce_cq_put(struct uroce_cq *cq)
+{
+	if (!uroce_ring_has_room(&cq->ring, cq->nb_open)) {
+		cq->has_overrun = true;
+		return NULL;
+	}
+	struct uroce_cqe *cqe = uroce_ring_free_slot(&cq->ring, cq->nb_open++);
+
+	*cqe = (struct uroce_cqe){ .status = IBV_WC_SUCCESS };
+	return cqe;
+}
 
 /**
  * Producer: publish the batch.

@@ -272,7 +272,9 @@ uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)
 		.len = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
 		.nb_sge = nb_sge,
 	};
-	if (nb_sge > 0)
+	if (nb_sge == 1) /* most, and without a call */
+		memcpy(uroce_recv_wqe_sge(wqe), wr->sg_list, sizeof(*wr->sg_list));
+	else if (nb_sge > 0)
 		memcpy(uroce_recv_wqe_sge(wqe), wr->sg_list, nb_sge * sizeof(*wr->sg_list));
 }
 

@@ -6,19 +6,12 @@
 #include "transport/role.h"
 
 struct uroce_recv_wqe *
-uroce_recv_current(struct uroce_qpc *qpc)
+uroce_recv_shared(struct uroce_qpc *qpc)
 {
 	bool is_limit = false;
 
-	if (!qpc->srq && !qpc->rq)
+	if (!qpc->srq)
 		return NULL;
-	if (!qpc->srq) {
-		const struct uroce_ring *rq = &qpc->rq->ring;
-
-		if (uroce_ring_head(rq) == uroce_ring_tail(rq))
-			return NULL;
-		return uroce_ring_at(rq, uroce_ring_tail(rq));
-	}
 	if (qpc->resp.recv)
 		return qpc->resp.recv;
 	qpc->resp.recv = uroce_srq_take(qpc->srq, &is_limit);
@@ -28,12 +21,8 @@ uroce_recv_current(struct uroce_qpc *qpc)
 }
 
 void
-uroce_recv_pop(struct uroce_qpc *qpc)
+uroce_recv_give(struct uroce_qpc *qpc)
 {
-	if (!qpc->srq) {
-		uroce_ring_pop(&qpc->rq->ring, 1);
-		return;
-	}
 	uroce_srq_give(qpc->srq, qpc->resp.recv);
 	qpc->resp.recv = NULL;
 }
