@@ -376,6 +376,7 @@ uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_qpr *qpr)
 	(void)uroce_worker_call(qpr->worker, NULL, forget, qpr);
 	pthread_mutex_unlock(&dev->lock);
 	uroce_dev_grace(dev);
+	uroce_dev_recall_qp(dev, qpr);
 	uroce_event_purge(dev->events, qpr->event_cookie);
 }
 

@@ -118,6 +118,13 @@ bool uroce_dev_is_attached(struct uroce_dev *dev, const struct uroce_qpr *qpr);
 void uroce_dev_grace(struct uroce_dev *dev);
 
 /**
+ * Wait until no port refers to memory of a region that was invalidated a grace period ago, or of a QP
+ * that sends no more. Frames that did not leave yet are lost.
+ */
+void uroce_dev_recall_mr(struct uroce_dev *dev, uint32_t key);
+void uroce_dev_recall_qp(struct uroce_dev *dev, const struct uroce_qpr *qpr);
+
+/**
  * Resolve an address vector to a path: checks the GRH and sgid_index, finds the next hop, asks for its MAC
  * and waits for the answer, up to a second (driving the worker where the caller would have to).
  * @param sport  UDP source port

@@ -182,7 +182,8 @@ make_pool(struct uroce_port *port, uint16_t queue, uint32_t data_len, uint32_t n
 {
 	const struct uroce_pool_conf conf = {
 		.nb_mbuf = nb_desc + 4 * UROCE_BURST + NB_THREADS * UROCE_POOL_CACHE * 3 / 2 +
-			   UROCE_HOLD_FRAMES + port->policy->extra_mbufs,
+			   UROCE_HOLD_FRAMES + port->policy->extra_mbufs +
+			   (port->can_lend ? 8 * UROCE_BURST : 0),
 		.data_len = data_len + port->policy->rx_headroom,
 		.socket_id = port->socket_id,
 		.is_virtual = port->policy->is_virtual,
@@ -272,6 +273,9 @@ set_up(struct uroce_port *port, const struct rte_eth_dev_info *info)
 	int ret;
 
 	port->is_client = is_client(port, args ? args->args : NULL);
+	/* a physical port would have to reach the region by DMA */
+	port->can_lend = port->policy->has_ext_buf && port->policy->has_multi_seg &&
+			 port->policy->is_virtual;
 	port->frame_limit = uroce_port_policy_limit(port->policy, args ? args->args : NULL, &raw);
 	if (port->frame_limit == 0)
 		port->frame_limit = raw = (uint32_t)mtu + UROCE_PORT_L2;

@@ -77,6 +77,7 @@ struct uroce_port {
 	bool is_client; /* it connects to a peer, again when the link is lost */
 	bool is_configured;
 	bool is_started;
+	bool can_lend; /* payload may be sent from where it lies */
 	bool has_callbacks;
 	bool has_all_multicast; /* its filter lets in what is sent to any group */
 	uint64_t restart_ns;    /* not to be started again before */

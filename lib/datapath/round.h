@@ -10,6 +10,7 @@
  *	rx.c      frames in: parse, verify, look up, hand to the QP, in passes over the burst
  *	held.c    frames that stay because they arrived ahead of a hole
  *	tx.c      frames out: QPs that have something to say are asked in turn
+ *	loan.c    payload that is sent from where it lies
  *	bell.c    doorbells
  *	cmd.c     calls that other threads want made
  *
@@ -81,6 +82,7 @@ struct uroce_worker {
 	struct rte_mempool *pool;
 	struct uroce_rd_pool *rd_pool;
 	struct uroce_hold *hold;
+	struct rte_mempool *loans; /* records of lent payload; NULL: all payload is copied */
 	struct rte_ring *hops; /* frames that other workers received for us; NULL: there are none */
 	/* written by any thread */
 	_Alignas(64) _Atomic(struct uroce_qpr *) bells;

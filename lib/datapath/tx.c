@@ -19,6 +19,7 @@
 
 #include "datapath/group.h"
 #include "datapath/guard.h"
+#include "datapath/loan.h"
 #include "datapath/round.h"
 #include "datapath/stage.h"
 #include "mem/copy.h"
@@ -288,15 +289,36 @@ ask_all(struct uroce_worker *worker, unsigned limit, unsigned *nb_frames)
 	return nb_asked;
 }
 
+/* Payload behind the headers, or a loan. */
+static void
+place_or_lend(struct uroce_worker *worker, unsigned nb_asked, struct rte_mbuf **frames)
+{
+	struct uroce_txd *txd = worker->tx.txd;
+
+	for (unsigned i = 0; i < nb_asked; i++) {
+		const struct uroce_asked *asked = &worker->tx.asked[i];
+
+		for (unsigned j = 0; j < asked->nb; j++, txd++, frames++) {
+			if (!uroce_loan_place(worker, asked->qpr, txd, *frames))
+				place(txd, *frames);
+		}
+	}
+}
+
 /* The frames of a pass become complete, and wait for the port. */
 static void
-finish(struct uroce_tx *tx, unsigned nb)
+finish(struct uroce_worker *worker, unsigned nb_asked, unsigned nb)
 {
+	struct uroce_tx *tx = &worker->tx;
 	struct rte_mbuf **pending = &tx->pending[tx->nb_pending];
 
-	for (unsigned i = 0; i < nb; i++) {
+	for (unsigned i = 0; i < nb; i++)
 		pending[i] = tx->spare[tx->nb_spare - 1 - i];
-		place(&tx->txd[i], pending[i]);
+	if (worker->loans) {
+		place_or_lend(worker, nb_asked, pending);
+	} else {
+		for (unsigned i = 0; i < nb; i++)
+			place(&tx->txd[i], pending[i]);
 	}
 	uroce_stage_lap(UROCE_STAGE_GATHER, nb);
 	for (unsigned i = 0; i < nb; i++)
@@ -318,6 +340,9 @@ let_go(struct uroce_worker *worker, const struct uroce_asked *asked, struct rte_
 		uroce_group_loop_back(worker, frames, asked->nb);
 	if (asked->nb == asked->max)
 		uroce_tx_schedule(worker, qpr);
+	/* its requests are flushed when the port lets go of them: it is asked again in the next round */
+	if (unlikely(qpr->qpc.state == IBV_QPS_ERR) && uroce_qpc_has_lent(&qpr->qpc))
+		uroce_worker_ring(worker, qpr);
 	uroce_worker_settle(worker, qpr);
 }
 
@@ -339,7 +364,7 @@ build(struct uroce_worker *worker, unsigned budget)
 		const unsigned nb_asked = ask_all(worker, RTE_MIN(room, UROCE_BURST), &nb_frames);
 
 		uroce_stage_lap(UROCE_STAGE_HEADERS, nb_frames);
-		finish(tx, nb_frames);
+		finish(worker, nb_asked, nb_frames);
 		for (unsigned i = 0; i < nb_asked; i++) {
 			let_go(worker, &tx->asked[i], frames);
 			frames += tx->asked[i].nb;
@@ -443,9 +468,15 @@ unsigned
 uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max)
 {
 	struct uroce_tx *tx = &worker->tx;
+	struct rte_mempool *loans = worker->loans;
 	unsigned nb;
 
+	/* who takes frames may keep them for as long as he likes */
+	if (loans)
+		uroce_loan_recall(worker);
+	worker->loans = NULL;
 	build(worker, RTE_MIN(max, UROCE_PENDING_MAX));
+	worker->loans = loans;
 	nb = RTE_MIN(max, tx->nb_pending);
 	memcpy(frames, tx->pending, nb * sizeof(frames[0]));
 	remove_first(tx, nb);

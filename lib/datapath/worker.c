@@ -19,6 +19,7 @@
 #include "datapath/clock.h"
 #include "datapath/hugemem.h"
 #include "datapath/link.h"
+#include "datapath/loan.h"
 #include "datapath/log.h"
 #include "datapath/round.h"
 #include "datapath/service.h"
@@ -489,7 +490,10 @@ uroce_worker_create(struct uroce_dev *dev, unsigned idx)
 	worker->hold = make_hold(dev);
 	if (dev->conf.nb_workers > 1)
 		worker->hops = make_hops(worker);
-	if (!worker->rd_pool || !worker->hold || (dev->conf.nb_workers > 1 && !worker->hops)) {
+	if (dev->port->can_lend)
+		worker->loans = uroce_loan_pool_create(worker);
+	if (!worker->rd_pool || !worker->hold || (dev->conf.nb_workers > 1 && !worker->hops) ||
+	    (dev->port->can_lend && !worker->loans)) {
 		uroce_worker_destroy(worker);
 		return NULL;
 	}
@@ -507,6 +511,7 @@ uroce_worker_destroy(struct uroce_worker *worker)
 	while (worker->hops && rte_ring_dequeue(worker->hops, (void **)&mbuf) == 0)
 		rte_pktmbuf_free(mbuf);
 	rte_ring_free(worker->hops);
+	rte_mempool_free(worker->loans);
 	if (worker->hold)
 		uroce_held_reap(worker);
 	uroce_hugemem_free(worker->hold);

@@ -92,6 +92,7 @@ struct uroce_worker_stats {
 	uint64_t tx_full;   /* rounds in which the port took fewer than offered */
 	uint64_t rx_marked; /* frames for a QP that a switch had marked (CE) */
 	uint64_t tx_cnps;   /* congestion notifications sent; those received are a verdict */
+	uint64_t tx_lent;   /* frames built whose payload was not copied */
 	uint64_t no_mbuf;   /* sends put off because the pool was empty */
 	uint64_t hops_in;
 	uint64_t verdict[UROCE_VERDICT_NB];

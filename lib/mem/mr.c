@@ -39,6 +39,7 @@ uroce_mr_table_init(void *mem, uint32_t nb_mr, const uint8_t secret[16])
 
 		atomic_init(&entry->state, UROCE_ENTRY_FREE);
 		UROCE_ENTRY_SET(entry, kind, 0);
+		UROCE_ENTRY_SET(entry, nb_lent, 0);
 		entry->next_free_idx = i + 1 < nb_mr ? i + 1 : UROCE_ENTRY_NONE;
 		entry->tag = 0;
 	}
@@ -302,4 +303,28 @@ uroce_rkey_region(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pd
 		return NULL;
 	*len = UROCE_ENTRY_GET(entry, len);
 	return resolve_region(entry, pdn, UROCE_ENTRY_GET(entry, iova), *len, access);
+}
+
+_Atomic uint32_t *
+uroce_mr_lend(struct uroce_mr_table *table, uint32_t key)
+{
+	uint64_t state;
+	const struct uroce_entry *found = find_live(table, key, &state);
+
+	if (found == NULL || UROCE_ENTRY_GET(found, kind) != 0)
+		return NULL;
+	struct uroce_entry *entry = &table->entries[found - table->entries];
+
+	/* who waits for the loans to end waited for this round before */
+	atomic_fetch_add_explicit(&entry->nb_lent, 1, memory_order_relaxed);
+	return &entry->nb_lent;
+}
+
+uint32_t
+uroce_mr_nb_lent(const struct uroce_mr_table *table, uint32_t key)
+{
+	const struct uroce_entry *entry = uroce_entry_find(table, key);
+
+	return entry != NULL ? atomic_load_explicit(&entry->nb_lent, memory_order_acquire) /* A5 */
+			     : 0;
 }

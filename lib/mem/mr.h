@@ -17,6 +17,7 @@
  */
 
 #include <stdbool.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -108,6 +109,23 @@ uroce_mr_view_at(const struct uroce_mr_view *view, uint64_t va, uint64_t len)
  */
 void *uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn,
 			 uint32_t qpn, uint64_t va, uint64_t len, uint32_t access);
+
+/**
+ * Lend a piece of a region to a port, which reads it some time after this round. Between invalidate
+ * and free the caller waits for the end of all loans, too.
+ * @return the loan, to be ended by uroce_mr_end_loan(); NULL: no such region (any more)
+ */
+_Atomic uint32_t *uroce_mr_lend(struct uroce_mr_table *table, uint32_t key);
+
+/** The port does not refer to it any more. Any thread. */
+static inline void
+uroce_mr_end_loan(_Atomic uint32_t *loan)
+{
+	atomic_fetch_sub_explicit(loan, 1, memory_order_release); /* R5 */
+}
+
+/** Loans of a region, one that was invalidated included. */
+uint32_t uroce_mr_nb_lent(const struct uroce_mr_table *table, uint32_t key);
 
 /**
  * The whole region of a peer's key, under the same checks; a window has none.

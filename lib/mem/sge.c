@@ -55,7 +55,7 @@ walk(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge, 
 
 		if (addr == NULL)
 			return -EFAULT;
-		slice[nb++] = (struct uroce_slice){ .addr = addr, .len = n };
+		slice[nb++] = (struct uroce_slice){ .addr = addr, .len = n, .key = sge[i].lkey };
 		offset = 0;
 		len -= n;
 	}
@@ -74,7 +74,7 @@ uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ib
 
 		if (addr == NULL)
 			return -EFAULT;
-		*slice = (struct uroce_slice){ .addr = addr, .len = len };
+		*slice = (struct uroce_slice){ .addr = addr, .len = len, .key = sge->lkey };
 		return 1;
 	}
 	const int nb = walk(mrs, pdn, sge, nb_sge, offset, len, 0, slice);

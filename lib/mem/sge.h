@@ -20,6 +20,8 @@
 struct uroce_slice {
 	const void *addr;
 	uint32_t len; /* bytes */
+	uint32_t
+		key; /* of its region, which may be asked for a loan (mr.h); 0: it is to be copied */
 };
 
 /** Most elements that a work request may have. */

@@ -66,6 +66,7 @@ struct uroce_entry {
 	/* control calls only */
 	uint8_t tag; /* of the last key that the entry had */
 	uint32_t next_free_idx;
+	_Atomic uint32_t nb_lent; /* pieces of a region that ports refer to */
 };
 static_assert(sizeof(struct uroce_entry) == 64, "an entry is one cache line");
 

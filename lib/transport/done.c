@@ -116,7 +116,8 @@ uroce_done_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode, uint64_t now_n
 void
 uroce_done_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	if (!qpc->sq)
+	/* what a port refers to stays the library's */
+	if (!qpc->sq || uroce_qpc_has_lent(qpc))
 		return;
 	struct uroce_ring *sq = &qpc->sq->ring;
 	const uint32_t head = uroce_ring_head(sq);

@@ -16,6 +16,7 @@
  */
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -290,6 +291,8 @@ struct uroce_qpc {
 	bool is_lending;   /* frames are built that refer to requests: these must stay */
 	bool is_req_turn;  /* the odd frame of a burst is for a request, not for a response */
 	bool is_recv_open; /* receives that completed are not published yet, see done.h */
+	_Atomic uint32_t
+		nb_lent; /* pieces of its requests' memory that a port refers to; floor 3's */
 	uint16_t window_psns;
 	uint16_t chunk_psns; /* responses that one READ request asks for, at most */
 	uint16_t pkey;
@@ -450,6 +453,13 @@ struct uroce_srq *uroce_qpc_told_srq(const struct uroce_qpc *qpc, uint8_t *told)
  * An error that is not the peer's (CQ overrun, port removed): to ERR, everything flushed.
  */
 void uroce_qpc_fail(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** Whether a port refers to memory of the QP's requests: until then they are not flushed. */
+static inline bool
+uroce_qpc_has_lent(const struct uroce_qpc *qpc)
+{
+	return atomic_load_explicit(&qpc->nb_lent, memory_order_acquire) != 0; /* A6 */
+}
 
 /** Whether the QP is of a service that acknowledges. */
 static inline bool

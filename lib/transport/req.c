@@ -416,6 +416,11 @@ slice_payload(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t len,
 	if (nb < 0)
 		return nb;
 	txd->nb_slices = (uint8_t)nb;
+	/* what is sent again may be acknowledged by what was sent before: it is not lent */
+	if (qpc->req.next_psn != qpc->req.max_psn) {
+		for (int i = 0; i < nb; i++)
+			txd->slice[i].key = 0;
+	}
 	return 0;
 }
 

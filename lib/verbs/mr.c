@@ -191,8 +191,9 @@ uroce_dereg_mr(struct ibv_mr *ibv)
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)
 		return -ret;
-	/* A round that began before may still be copying. */
+	/* A round that began before may still be copying, or lending to the port. */
 	uroce_dev_grace(dev);
+	uroce_dev_recall_mr(dev, ibv->lkey);
 	pthread_mutex_lock(&dev->lock);
 	uroce_mr_free(dev->mrs, ibv->lkey);
 	pthread_mutex_unlock(&dev->lock);

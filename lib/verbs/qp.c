@@ -269,6 +269,9 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 		return -ret;
 	if (attr_mask & IBV_QP_STATE)
 		ibv->state = attr->qp_state;
+	/* what was posted is the application's again */
+	if (ibv->state == IBV_QPS_RESET)
+		uroce_dev_recall_qp(uroce_vcontext_dev(ibv->context), &qp->qpr);
 	return 0;
 }
 

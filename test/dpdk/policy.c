@@ -40,6 +40,8 @@ port_policy_of__what_drivers_cannot_do(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(no_ext_buf) / sizeof(no_ext_buf[0]); i++)
 		assert_false(uroce_port_policy_of(no_ext_buf[i])->has_ext_buf);
+	/* its peer is told where mbufs lie in the memory that both see */
+	assert_false(uroce_port_policy_of("net_virtio_user")->has_ext_buf);
 	assert_false(uroce_port_policy_of("net_af_xdp")->has_multi_seg);
 	assert_true(uroce_port_policy_of("net_af_packet")->may_block);
 	assert_true(uroce_port_policy_of("net_af_packet")->is_kernel);

@@ -292,29 +292,21 @@ rig_modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask)
 #define ANSWER_RTR (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define ASK_RTS    (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
-void
-rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid)
+/* To RTS. @param rtr  whom it talks to: ah_attr, dest_qp_num */
+static void
+take_to_rts(struct rig_qp *qp, struct ibv_qp_attr rtr, const struct uroce_path *path,
+	    uint8_t timeout)
 {
-	struct uroce_path path;
 	struct ibv_qp_attr init = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
 		.qp_access_flags =
 			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 	};
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = (enum ibv_mtu)qp->dev->limits.active_mtu,
-		.dest_qp_num = peer->qpr.qpc.qpn,
-		.rq_psn = 0xfffff0,
-		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 12,
-		.ah_attr = { .is_global = 1, .port_num = 1, .grh.sgid_index = gid },
-	};
 	struct ibv_qp_attr rts = {
 		.qp_state = IBV_QPS_RTS,
 		.sq_psn = 0xfffff0,
-		.timeout = 14,
+		.timeout = timeout,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 4,
@@ -323,8 +315,11 @@ rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid)
 	const bool can_ask = qp->qpr.qpc.type != IBV_QPT_XRC_RECV;
 	const bool can_answer = qp->qpr.qpc.type != IBV_QPT_XRC_SEND;
 
-	memcpy(rtr.ah_attr.grh.dgid.raw, peer->dev->gid[gid].ip, 16);
-	assert_int_equal(resolve_towards(qp, peer->dev, &rtr.ah_attr, &path), 0);
+	rtr.qp_state = IBV_QPS_RTR;
+	rtr.path_mtu = (enum ibv_mtu)qp->dev->limits.active_mtu;
+	rtr.rq_psn = 0xfffff0;
+	rtr.max_dest_rd_atomic = 4;
+	rtr.min_rnr_timer = 12;
 	assert_int_equal(
 		rig_modify(qp, &init,
 			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
@@ -332,12 +327,47 @@ rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid)
 	assert_int_equal(modify(qp, &rtr,
 				IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 					IBV_QP_RQ_PSN | (can_answer ? ANSWER_RTR : 0),
-				&path),
+				path),
 			 0);
 	assert_int_equal(
 		rig_modify(qp, &rts,
 			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_SQ_PSN | (can_ask ? ASK_RTS : 0)),
 		0);
+}
+
+void
+rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid)
+{
+	struct ibv_qp_attr rtr = {
+		.dest_qp_num = peer->qpr.qpc.qpn,
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh.sgid_index = gid },
+	};
+	struct uroce_path path;
+
+	memcpy(rtr.ah_attr.grh.dgid.raw, peer->dev->gid[gid].ip, 16);
+	assert_int_equal(resolve_towards(qp, peer->dev, &rtr.ah_attr, &path), 0);
+	take_to_rts(qp, rtr, &path, 14);
+}
+
+void
+rig_connect_nowhere(struct rig_qp *qp, uint8_t timeout)
+{
+	const struct uroce_path_conf conf = {
+		.smac = { 2, 0, 0, 0, 0, 1 },
+		.dmac = { 2, 0, 0, 0, 0, 2 },
+		.sip = { [10] = 0xff, 0xff, 192, 0, 2, 1 },
+		.dip = { [10] = 0xff, 0xff, 192, 0, 2, 2 },
+		.udp_sport = 0xc000,
+	};
+	struct ibv_qp_attr rtr = {
+		.dest_qp_num = 17,
+		.ah_attr = { .is_global = 1, .port_num = 1 },
+	};
+	struct uroce_path path;
+
+	memcpy(rtr.ah_attr.grh.dgid.raw, conf.dip, 16);
+	uroce_path_init(&path, &conf);
+	take_to_rts(qp, rtr, &path, timeout);
 }
 
 void

@@ -70,6 +70,9 @@ void rig_qp_free(struct rig_qp *qp);
  */
 void rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid);
 
+/** The same towards 192.0.2.2, where nobody answers. @param timeout  code; 0: nothing is sent again */
+void rig_connect_nowhere(struct rig_qp *qp, uint8_t timeout);
+
 /** What is done meanwhile, over and over, by another thread; by default the peer is driven. */
 extern void (*rig_meanwhile)(struct uroce_dev *peer);
 

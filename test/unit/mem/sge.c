@@ -180,6 +180,8 @@ sge_gather__slices_lead_into_the_region(void **state)
 	assert_int_equal(slice[0].len, 1);
 	assert_ptr_equal(slice[1].addr, f->ro_mem + 50);
 	assert_int_equal(slice[1].len, 1);
+	assert_int_equal(slice[0].key, list[0].lkey);
+	assert_int_equal(slice[1].key, list[1].lkey);
 	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 4, 4, slice), 1);
 	assert_ptr_equal(slice[0].addr, f->ro_mem + 50);
 }

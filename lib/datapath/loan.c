@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Loans. Whoever frees a chain last ends its loan, on any thread; so the loan's record is not part of
+ * the mbuf, which a clone may outlive, but an object of a pool of its own.
+ *
+ * Waiting for the end of loans: frames that wait for the port are dropped, which is a loss like any
+ * other; what the port holds it is asked to look at (tx_done_cleanup); when that does not help, the
+ * queue is stopped, and started again.
+ */
+
+#include "datapath/loan.h"
+
+#include <stdio.h>
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+
+#include "datapath/log.h"
+#include "wire/icrc.h"
+
+/* Shorter payload is copied in less time than a chain takes. */
+#define LEN_MIN 1024
+
+/* As many as frames wait for a port, and a ring holds. */
+#define NB_LOANS  2047
+#define NB_CACHED 256
+
+#define NAP_US    100
+#define STOP_AT   1000  /* naps after which the queue is stopped */
+#define SPEAK_AT  10000 /* naps after which a line says who is waited for */
+
+struct loan {
+	struct rte_mbuf_ext_shared_info shared;
+	struct rte_mempool *home;
+	struct uroce_qpr *qpr;
+	_Atomic uint32_t *region;
+};
+
+struct rte_mempool *
+uroce_loan_pool_create(const struct uroce_worker *worker)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rte_mempool *pool;
+
+	snprintf(name, sizeof(name), "uroce_loans_%u_%u", worker->dev->port->id, worker->idx);
+	pool = rte_mempool_create(name, NB_LOANS, sizeof(struct loan), NB_CACHED, 0, NULL, NULL,
+				  NULL, NULL, worker->dev->port->socket_id, 0);
+	if (!pool)
+		UROCE_LOG(ERR, mem, "no memory for loans: %s", rte_strerror(rte_errno));
+	return pool;
+}
+
+/* Nothing is touched after the QP's count: with it the QP, and then the pool, may go. */
+static void
+end_loan(void *addr, void *arg)
+{
+	struct loan *loan = arg;
+	_Atomic uint32_t *region = loan->region;
+	struct uroce_qpr *qpr = loan->qpr;
+
+	(void)addr;
+	rte_mempool_put(loan->home, loan);
+	uroce_mr_end_loan(region);
+	atomic_fetch_sub_explicit(&qpr->qpc.nb_lent, 1, memory_order_release); /* R6 */
+}
+
+static struct loan *
+begin_loan(struct uroce_worker *worker, struct uroce_qpr *qpr, uint32_t key)
+{
+	struct loan *loan;
+
+	if (rte_mempool_get(worker->loans, (void **)&loan) < 0)
+		return NULL;
+	loan->region = uroce_mr_lend(worker->dev->mrs, key);
+	if (!loan->region) {
+		rte_mempool_put(worker->loans, loan);
+		return NULL;
+	}
+	loan->home = worker->loans;
+	loan->qpr = qpr;
+	loan->shared.free_cb = end_loan;
+	loan->shared.fcb_opaque = loan;
+	rte_mbuf_ext_refcnt_set(&loan->shared, 1);
+	atomic_fetch_add_explicit(&qpr->qpc.nb_lent, 1, memory_order_relaxed);
+	return loan;
+}
+
+static bool
+is_worth_it(const struct uroce_qpr *qpr, const struct uroce_txd *txd)
+{
+	return txd->payload_len >= LEN_MIN && txd->nb_slices == 1 && txd->slice[0].key &&
+	       uroce_qpc_is_reliable(&qpr->qpc);
+}
+
+/* Pad and ICRC. @return length */
+static uint16_t
+put_tail(const struct uroce_txd *txd, uint8_t *at)
+{
+	const uint8_t *bth = txd->hdr + txd->bth_off;
+	uint32_t icrc = uroce_icrc_rest(txd->icrc, bth, (size_t)(txd->hdr_len - txd->bth_off));
+
+	icrc = uroce_crc32(icrc, txd->slice[0].addr, txd->payload_len);
+	for (unsigned i = 0; i < txd->pad_len; i++)
+		at[i] = 0;
+	icrc = uroce_crc32(icrc, at, txd->pad_len);
+	uroce_icrc_store(at + txd->pad_len, icrc);
+	return (uint16_t)(txd->pad_len + UROCE_ICRC_LEN);
+}
+
+static void
+chain(const struct uroce_txd *txd, struct loan *loan, struct rte_mbuf *mbuf,
+      struct rte_mbuf *const more[2])
+{
+	const struct uroce_slice *slice = &txd->slice[0];
+
+	rte_pktmbuf_attach_extbuf(more[0], (void *)(uintptr_t)slice->addr, RTE_BAD_IOVA,
+				  (uint16_t)slice->len, &loan->shared);
+	more[0]->data_len = (uint16_t)slice->len;
+	more[0]->next = more[1];
+	more[1]->data_len = put_tail(txd, rte_pktmbuf_mtod(more[1], uint8_t *));
+	mbuf->data_len = txd->hdr_len;
+	mbuf->pkt_len = (uint32_t)txd->hdr_len + slice->len + more[1]->data_len;
+	mbuf->nb_segs = 3;
+	mbuf->next = more[0];
+}
+
+bool
+uroce_loan_place(struct uroce_worker *worker, struct uroce_qpr *qpr, const struct uroce_txd *txd,
+		 struct rte_mbuf *mbuf)
+{
+	struct rte_mbuf *more[2];
+	struct loan *loan;
+
+	if (!is_worth_it(qpr, txd) || rte_pktmbuf_alloc_bulk(worker->pool, more, 2) < 0)
+		return false;
+	loan = begin_loan(worker, qpr, txd->slice[0].key);
+	if (!loan) {
+		rte_pktmbuf_free_bulk(more, 2);
+		return false;
+	}
+	chain(txd, loan, mbuf, more);
+	worker->stats.tx_lent++;
+	return true;
+}
+
+/* --- their end --------------------------------------------------------------------------------- */
+
+static bool
+has_loan(const struct rte_mbuf *frame)
+{
+	return frame->next && RTE_MBUF_HAS_EXTBUF(frame->next);
+}
+
+void
+uroce_loan_recall(struct uroce_worker *worker)
+{
+	struct uroce_tx *tx = &worker->tx;
+	unsigned nb_kept = 0;
+
+	for (unsigned i = 0; i < tx->nb_pending; i++) {
+		if (has_loan(tx->pending[i]))
+			rte_pktmbuf_free(tx->pending[i]);
+		else
+			tx->pending[nb_kept++] = tx->pending[i];
+	}
+	tx->nb_pending = nb_kept;
+}
+
+/* A recall on its way to a worker. */
+struct recall {
+	struct uroce_worker *worker;
+	bool is_stopping;
+};
+
+static int
+recall(void *arg)
+{
+	const struct recall *recall = arg;
+	struct uroce_worker *worker = recall->worker;
+	const struct uroce_port *port = worker->dev->port;
+
+	uroce_loan_recall(worker);
+	if (!uroce_port_is_ready(port))
+		return 0;
+	(void)rte_eth_tx_done_cleanup(port->id, worker->queue, 0);
+	if (recall->is_stopping && rte_eth_dev_tx_queue_stop(port->id, worker->queue) == 0)
+		(void)rte_eth_dev_tx_queue_start(port->id, worker->queue);
+	return 0;
+}
+
+static void
+recall_all(struct uroce_dev *dev, unsigned nb_naps)
+{
+	for (unsigned i = 0; i < dev->nb_workers; i++) {
+		struct recall call = { dev->worker[i], nb_naps == STOP_AT };
+
+		(void)uroce_worker_call(dev->worker[i], NULL, recall, &call);
+	}
+	if (nb_naps == SPEAK_AT)
+		UROCE_LOG(WARNING, port,
+			  "%s: frames that were given to the port are not freed; "
+			  "what lent them memory waits",
+			  dev->conf.port);
+	if (nb_naps > 0)
+		rte_delay_us_sleep(NAP_US);
+}
+
+void
+uroce_dev_recall_mr(struct uroce_dev *dev, uint32_t key)
+{
+	for (unsigned i = 0; uroce_mr_nb_lent(dev->mrs, key) > 0; i++)
+		recall_all(dev, i);
+}
+
+void
+uroce_dev_recall_qp(struct uroce_dev *dev, const struct uroce_qpr *qpr)
+{
+	for (unsigned i = 0; uroce_qpc_has_lent(&qpr->qpc); i++)
+		recall_all(dev, i);
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Loans: what a port sends from the application's memory is byte for byte what it would send from a
+ * copy; and as long as a port holds on to a frame, neither the region nor the QP that lent it goes. The
+ * port that holds on is net_null with a callback that keeps a clone of each frame.
+ */
+
+#include "rig.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <rte_bus_vdev.h>
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+
+#include "datapath/round.h"
+
+#define OFFSET    5     /* unaligned */
+#define LEN       11001 /* three packets at a path MTU of 4096, the last one padded */
+#define NB_FRAMES 3
+
+static struct uroce_dev *dev;
+static struct rig_qp *qp;
+
+static struct uroce_worker *
+worker(void)
+{
+	return dev->worker[0];
+}
+
+static uint64_t
+nb_lent(void)
+{
+	return uroce_worker_stats(worker())->tx_lent;
+}
+
+static void
+open_dev(const char *port, const char *args, uint8_t timeout)
+{
+	char spec[80];
+
+	assert_int_equal(rte_vdev_init(port, args), 0);
+	snprintf(spec, sizeof(spec), "%s,drive=none,addr=192.0.2.1/24", port);
+	dev = rig_dev(spec);
+	qp = rig_qp(dev, 0, IBV_QPT_RC);
+	rig_fill(qp, 9);
+	rig_connect_nowhere(qp, timeout);
+}
+
+static void
+close_dev(const char *port)
+{
+	if (qp)
+		rig_qp_free(qp);
+	qp = NULL;
+	assert_int_equal(uroce_dev_destroy(dev), 0);
+	(void)rte_vdev_uninit(port);
+}
+
+/* A WRITE and a SEND, as far as they go without an answer. */
+static void
+send_both(void)
+{
+	rig_post_send(qp, IBV_WR_RDMA_WRITE, 1, OFFSET, LEN, qp, 0);
+	rig_post_send(qp, IBV_WR_SEND, 2, OFFSET + 1, LEN, NULL, 0);
+	for (unsigned i = 0; i < 4; i++)
+		rig_drive(dev);
+}
+
+static void
+reset(void)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	assert_int_equal(rig_modify(qp, &attr, IBV_QP_STATE), 0);
+}
+
+/* --- the same bytes -------------------------------------------------------------------------- */
+
+#define FILE_HDR 24
+#define REC_HDR  16
+
+struct record {
+	const uint8_t *at;
+	uint32_t len;
+};
+
+/* The frames of a capture, of which all is captured. */
+static unsigned
+split(const uint8_t *file, size_t len, struct record *record, unsigned max)
+{
+	unsigned nb = 0;
+
+	for (size_t at = FILE_HDR; at < len && nb < max; nb++) {
+		uint32_t captured, whole;
+
+		assert_true(at + REC_HDR <= len);
+		memcpy(&captured, file + at + 8, 4);
+		memcpy(&whole, file + at + 12, 4);
+		assert_int_equal(captured, whole);
+		record[nb] = (struct record){ file + at + REC_HDR, whole };
+		at += REC_HDR + whole;
+		assert_true(at <= len);
+	}
+	return nb;
+}
+
+static void
+loan__a_capture_is_that_of_copies(void **state)
+{
+	static uint8_t file[1 << 18];
+	char name[] = "/tmp/uroce-loan-XXXXXX", args[64];
+	const int fd = mkstemp(name);
+	struct record record[4 * NB_FRAMES + 1];
+	struct rte_mempool *loans;
+	ssize_t len;
+
+	(void)state;
+	assert_true(fd >= 0);
+	snprintf(args, sizeof(args), "tx_pcap=%s", name);
+	open_dev("net_pcap0", args, 0);
+
+	send_both();
+	assert_int_equal(nb_lent(), 2 * NB_FRAMES);
+	assert_false(uroce_qpc_has_lent(&qp->qpr.qpc));
+	reset();
+	rig_connect_nowhere(qp, 0);
+	loans = worker()->loans;
+	worker()->loans = NULL;
+	send_both();
+	worker()->loans = loans;
+	assert_int_equal(nb_lent(), 2 * NB_FRAMES);
+	close_dev("net_pcap0");
+
+	len = pread(fd, file, sizeof(file), 0);
+	close(fd);
+	unlink(name);
+	assert_in_range(len, FILE_HDR, sizeof(file) - 1);
+	assert_int_equal(split(file, (size_t)len, record, 4 * NB_FRAMES + 1), 4 * NB_FRAMES);
+	for (unsigned i = 0; i < 2 * NB_FRAMES; i++) {
+		assert_int_equal(record[i].len, record[2 * NB_FRAMES + i].len);
+		assert_memory_equal(record[i].at, record[2 * NB_FRAMES + i].at, record[i].len);
+	}
+}
+
+/* --- counts ---------------------------------------------------------------------------------- */
+
+static void
+loan__null_counts_every_frame(void **state)
+{
+	struct rte_eth_stats stats;
+
+	(void)state;
+	open_dev("net_null0", "size=64,copy=0", 0);
+	send_both();
+	assert_int_equal(nb_lent(), 2 * NB_FRAMES);
+	assert_int_equal(rte_eth_stats_get(dev->port->id, &stats), 0);
+	assert_int_equal(stats.opackets, uroce_worker_stats(worker())->tx_frames);
+	assert_true(stats.opackets >= 2 * NB_FRAMES);
+	assert_int_equal(uroce_mr_nb_lent(dev->mrs, qp->key), 0);
+	close_dev("net_null0");
+}
+
+/* --- a port that holds on ---------------------------------------------------------------------- */
+
+static struct {
+	struct rte_mbuf *clone[64];
+	unsigned nb, nb_segs;
+	uint64_t bytes;
+	const struct rte_eth_rxtx_callback *callback;
+	struct rte_mempool *pool;
+} keeper;
+
+static uint16_t
+keep(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void *arg)
+{
+	(void)port, (void)queue, (void)arg;
+	for (unsigned i = 0; i < nb && keeper.nb < RTE_DIM(keeper.clone); i++) {
+		keeper.clone[keeper.nb] = rte_pktmbuf_clone(frames[i], keeper.pool);
+		assert_non_null(keeper.clone[keeper.nb]);
+		keeper.nb_segs += frames[i]->nb_segs;
+		keeper.bytes += frames[i]->pkt_len;
+		keeper.nb++;
+	}
+	return nb;
+}
+
+static void
+open_keeper(uint8_t timeout)
+{
+	memset(&keeper, 0, sizeof(keeper));
+	keeper.pool = rte_pktmbuf_pool_create("keeper", 511, 0, 0, RTE_PKTMBUF_HEADROOM, 0);
+	assert_non_null(keeper.pool);
+	open_dev("net_null0", "size=64,copy=0", timeout);
+	keeper.callback = rte_eth_add_tx_callback(dev->port->id, 0, keep, NULL);
+	assert_non_null(keeper.callback);
+}
+
+static void
+let_go(void)
+{
+	rte_pktmbuf_free_bulk(keeper.clone, keeper.nb);
+	keeper.nb = 0;
+}
+
+static void
+close_keeper(void)
+{
+	assert_int_equal(rte_eth_remove_tx_callback(dev->port->id, 0, keeper.callback), 0);
+	let_go();
+	close_dev("net_null0");
+	assert_int_equal(rte_mempool_in_use_count(keeper.pool), 0);
+	rte_mempool_free(keeper.pool);
+}
+
+static void
+loan__chains_hold_all_bytes_and_are_counted(void **state)
+{
+	(void)state;
+	open_keeper(0);
+	send_both();
+	assert_int_equal(keeper.nb, 2 * NB_FRAMES);
+	assert_int_equal(keeper.nb_segs, 3 * 2 * NB_FRAMES);
+	/* Ethernet, IPv4, UDP, BTH, ICRC; a RETH; a pad of 3 */
+	assert_int_equal(keeper.bytes, 2 * (LEN + 3 + NB_FRAMES * 58) + 16);
+	assert_int_equal(uroce_mr_nb_lent(dev->mrs, qp->key), 2 * NB_FRAMES);
+	assert_int_equal(qp->qpr.qpc.nb_lent, 2 * NB_FRAMES);
+	/* no copy of it: it is the very memory */
+	assert_ptr_equal(rte_pktmbuf_mtod(keeper.clone[0]->next, uint8_t *), qp->buf + OFFSET);
+	let_go();
+	assert_int_equal(uroce_mr_nb_lent(dev->mrs, qp->key), 0);
+	assert_int_equal(qp->qpr.qpc.nb_lent, 0);
+	close_keeper();
+}
+
+static void
+loan__what_is_sent_again_is_copied(void **state)
+{
+	const uint64_t end = rte_rdtsc() + 5 * rte_get_tsc_hz();
+
+	(void)state;
+	open_keeper(1);
+	send_both();
+	while (qp->qpr.qpc.stats.retransmits < NB_FRAMES) {
+		assert_true(rte_rdtsc() < end);
+		rig_drive(dev);
+	}
+	assert_int_equal(nb_lent(), 2 * NB_FRAMES);
+	close_keeper();
+}
+
+static void
+loan__a_flush_waits_for_the_port(void **state)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_wc wc[2];
+
+	(void)state;
+	open_keeper(0);
+	send_both();
+	assert_int_equal(rig_modify(qp, &attr, IBV_QP_STATE), 0);
+	for (unsigned i = 0; i < 10; i++)
+		rig_drive(dev);
+	assert_int_equal(uroce_cq_poll(&qp->scq, 2, wc), 0);
+	let_go();
+	for (unsigned i = 0; i < 3; i++)
+		rig_drive(dev);
+	assert_int_equal(uroce_cq_poll(&qp->scq, 2, wc), 2);
+	assert_int_equal(wc[0].status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
+	close_keeper();
+}
+
+/* A control call that waits, on a thread of its own. */
+static atomic_bool is_done;
+
+static void *
+deregister(void *arg)
+{
+	(void)arg;
+	(void)uroce_mr_invalidate(dev->mrs, qp->key);
+	uroce_dev_grace(dev);
+	uroce_dev_recall_mr(dev, qp->key);
+	atomic_store(&is_done, true);
+	return NULL;
+}
+
+static void *
+remove_qp(void *arg)
+{
+	(void)arg;
+	uroce_dev_remove_qp(dev, &qp->qpr);
+	atomic_store(&is_done, true);
+	return NULL;
+}
+
+static void *
+recall_qp(void *arg)
+{
+	(void)arg;
+	reset();
+	uroce_dev_recall_qp(dev, &qp->qpr);
+	atomic_store(&is_done, true);
+	return NULL;
+}
+
+/* It is not done before the port lets go, and done after. */
+static void
+expect_wait(void *(*call)(void *))
+{
+	pthread_t thread;
+
+	atomic_store(&is_done, false);
+	assert_int_equal(pthread_create(&thread, NULL, call, NULL), 0);
+	rte_delay_us_sleep(20000);
+	assert_false(atomic_load(&is_done));
+	let_go();
+	pthread_join(thread, NULL);
+	assert_true(atomic_load(&is_done));
+	assert_int_equal(uroce_mr_nb_lent(dev->mrs, qp->key), 0);
+	assert_int_equal(qp->qpr.qpc.nb_lent, 0);
+}
+
+static void
+loan__deregistration_waits_for_the_port(void **state)
+{
+	(void)state;
+	open_keeper(0);
+	send_both();
+	expect_wait(deregister);
+	/* the rest of rig_qp_free() */
+	uroce_dev_remove_qp(dev, &qp->qpr);
+	uroce_dev_free_qpn(dev, qp->qpr.qpc.qpn);
+	uroce_mr_free(dev->mrs, qp->key);
+	for (unsigned i = 0; i < RTE_DIM(qp->mem); i++)
+		free(qp->mem[i]);
+	free(qp->buf);
+	free(qp);
+	qp = NULL;
+	close_keeper();
+}
+
+static void
+loan__destruction_waits_for_the_port(void **state)
+{
+	(void)state;
+	open_keeper(0);
+	send_both();
+	expect_wait(remove_qp);
+	/* once more is harmless, and rig_qp_free() does it */
+	assert_int_equal(uroce_dev_add_qp(dev, &qp->qpr, worker()), 0);
+	close_keeper();
+}
+
+static void
+loan__reset_waits_for_the_port(void **state)
+{
+	(void)state;
+	open_keeper(0);
+	send_both();
+	expect_wait(recall_qp);
+	close_keeper();
+}
+
+/* A port that takes nothing: what waits for it is dropped, and its loans end. */
+static uint16_t
+refuse(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void *arg)
+{
+	(void)port, (void)queue, (void)frames, (void)nb, (void)arg;
+	return 0;
+}
+
+static void
+loan__frames_that_wait_for_a_port_are_recalled(void **state)
+{
+	const struct rte_eth_rxtx_callback *callback;
+
+	(void)state;
+	open_dev("net_null0", "size=64,copy=0", 0);
+	callback = rte_eth_add_tx_callback(dev->port->id, 0, refuse, NULL);
+	assert_non_null(callback);
+	rig_post_send(qp, IBV_WR_RDMA_WRITE, 1, OFFSET, LEN, qp, 0);
+	rig_drive(dev);
+	assert_int_equal(uroce_mr_nb_lent(dev->mrs, qp->key), NB_FRAMES);
+	reset();
+	uroce_dev_recall_qp(dev, &qp->qpr);
+	assert_int_equal(uroce_mr_nb_lent(dev->mrs, qp->key), 0);
+	assert_int_equal(rte_eth_remove_tx_callback(dev->port->id, 0, callback), 0);
+	close_dev("net_null0");
+}
+
+static void
+loan__frames_that_are_handed_out_are_copies(void **state)
+{
+	struct rte_mbuf *frames[8];
+
+	(void)state;
+	open_dev("net_null0", "size=64,copy=0", 0);
+	rig_post_send(qp, IBV_WR_RDMA_WRITE, 1, OFFSET, LEN, qp, 0);
+	assert_int_equal(uroce_worker_output(worker(), frames, 8), NB_FRAMES);
+	for (unsigned i = 0; i < NB_FRAMES; i++)
+		assert_int_equal(frames[i]->nb_segs, 1);
+	assert_int_equal(nb_lent(), 0);
+	rte_pktmbuf_free_bulk(frames, NB_FRAMES);
+	close_dev("net_null0");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(loan__a_capture_is_that_of_copies),
+		cmocka_unit_test(loan__null_counts_every_frame),
+		cmocka_unit_test(loan__chains_hold_all_bytes_and_are_counted),
+		cmocka_unit_test(loan__what_is_sent_again_is_copied),
+		cmocka_unit_test(loan__a_flush_waits_for_the_port),
+		cmocka_unit_test(loan__deregistration_waits_for_the_port),
+		cmocka_unit_test(loan__destruction_waits_for_the_port),
+		cmocka_unit_test(loan__reset_waits_for_the_port),
+		cmocka_unit_test(loan__frames_that_wait_for_a_port_are_recalled),
+		cmocka_unit_test(loan__frames_that_are_handed_out_are_copies),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
