@@ -324,7 +324,11 @@ static unsigned
 input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct rte_mbuf **rest,
       bool is_hop)
 {
-	struct outcome out = { .rest = rest };
+	struct outcome out; /* not zeroed: its lists are long */
+
+	out.rest = rest;
+	out.nb_done = 0;
+	out.nb_rest = 0;
 
 	for (unsigned at = 0, n; at < nb; at += n) {
 		n = group_len(frames + at, nb - at);

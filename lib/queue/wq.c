@@ -107,10 +107,10 @@ list_len(const struct ibv_sge *sge, unsigned nb_sge)
 
 /* The facts of an opcode, 0 when a queue of this kind does not have it. */
 static unsigned
-opcode_facts(const struct uroce_wq *sq, enum ibv_wr_opcode opcode)
+opcode_facts(bool is_ud, enum ibv_wr_opcode opcode)
 {
 	const unsigned row = (unsigned)opcode;
-	const unsigned needed = sq->has_path ? ON_DATAGRAM : ON_CONNECTED;
+	const unsigned needed = is_ud ? ON_DATAGRAM : ON_CONNECTED;
 
 	if (row >= sizeof(opcode_table) / sizeof(opcode_table[0]) ||
 	    (opcode_table[row] & needed) == 0)
@@ -147,11 +147,13 @@ is_allowed(const struct uroce_wq *sq, const struct ibv_send_wr *wr, unsigned fac
 	if ((wr->send_flags & IBV_SEND_INLINE) != 0 &&
 	    ((facts & CAN_INLINE) == 0 || len > sq->max_inline))
 		return false;
-	if ((facts & IS_BIND) != 0 && !is_bind_sound(wr))
-		return false;
-	if ((facts & IS_FLUSH) != 0 && !is_flush_sound(wr))
-		return false;
-	return (facts & IS_8_BYTES) != 0 ? len == ATOMIC_LEN : len <= MSG_LEN_MAX;
+	if ((facts & (IS_BIND | IS_FLUSH | IS_8_BYTES)) == 0)
+		return len <= MSG_LEN_MAX;
+	if ((facts & IS_BIND) != 0)
+		return is_bind_sound(wr);
+	if ((facts & IS_FLUSH) != 0)
+		return is_flush_sound(wr);
+	return len == ATOMIC_LEN;
 }
 
 /* Flags are kept as they were posted, but for what the opcode cannot have. */
@@ -169,9 +171,9 @@ wqe_flags(unsigned send_flags, unsigned facts, bool all_signaled)
 
 /* Behind the operands, if there are any, and behind the path. */
 static uint8_t
-data_off(const struct uroce_wq *sq, unsigned facts)
+data_off(bool is_ud, unsigned facts)
 {
-	if (sq->has_path)
+	if (is_ud)
 		return sizeof(struct uroce_send_wqe) + UROCE_WQE_PATH_LEN;
 	return (facts & (IS_ATOMIC | IS_FLUSH | IS_BIND)) != 0
 		       ? sizeof(struct uroce_send_wqe)
@@ -219,6 +221,15 @@ put_inline(uint8_t *to, const struct ibv_sge *sge, unsigned nb_sge)
 	}
 }
 
+/* Most lists. Field by field, as it was just written: a wide load would wait for those stores. */
+static void
+put_sge(struct ibv_sge *to, const struct ibv_sge *sge)
+{
+	to->addr = sge->addr;
+	to->length = sge->length;
+	to->lkey = sge->lkey;
+}
+
 int
 uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	      const struct uroce_path *path, bool all_signaled)
@@ -226,12 +237,13 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	assert(sq->has_path == (path != NULL));
 	if (!uroce_ring_has_room(&sq->ring, nth))
 		return -ENOMEM;
-	const unsigned facts = opcode_facts(sq, wr->opcode);
+	const bool is_ud = path != NULL;
+	const unsigned facts = opcode_facts(is_ud, wr->opcode);
 	const unsigned nb_sge = (facts & (IS_LOCAL | IS_FLUSH)) != 0 ? 0 : (unsigned)wr->num_sge;
 
 	if (nb_sge > sq->max_sge) /* a negative number is a large one here */
 		return -EINVAL;
-	const uint64_t len = list_len(wr->sg_list, nb_sge);
+	const uint64_t len = nb_sge == 1 ? wr->sg_list->length : list_len(wr->sg_list, nb_sge);
 
 	if (!is_allowed(sq, wr, facts, len))
 		return -EINVAL;
@@ -248,14 +260,14 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	wqe->opcode = (uint8_t)wr->opcode;
 	wqe->flags = wqe_flags(wr->send_flags, facts, all_signaled);
 	wqe->nb_sge = is_inline ? 0 : (uint8_t)nb_sge;
-	wqe->data_off = data_off(sq, facts);
-	put_target(wqe, wr, facts, sq->has_path);
-	if (path != NULL)
+	wqe->data_off = data_off(is_ud, facts);
+	put_target(wqe, wr, facts, is_ud);
+	if (is_ud)
 		*uroce_send_wqe_path(wqe) = *path;
 	if (is_inline)
 		put_inline(uroce_send_wqe_data(wqe), wr->sg_list, nb_sge);
-	else if (nb_sge == 1) /* most, and without a call */
-		memcpy(uroce_send_wqe_data(wqe), wr->sg_list, sizeof(*wr->sg_list));
+	else if (nb_sge == 1)
+		put_sge(uroce_send_wqe_data(wqe), wr->sg_list);
 	else if (nb_sge > 0)
 		memcpy(uroce_send_wqe_data(wqe), wr->sg_list, nb_sge * sizeof(*wr->sg_list));
 	return 0;

@@ -217,16 +217,7 @@ uroce_req_check_drained(struct uroce_qpc *qpc)
 		qpc->events |= UROCE_QPC_SQ_DRAINED;
 }
 
-/* The request at the position, which has not begun, gets its PSNs. */
-static inline void
-number_request(struct uroce_req *req, struct uroce_send_wqe *wqe, uint32_t nb_psn)
-{
-	wqe->first_psn = req->next_psn;
-	wqe->nb_psn = nb_psn;
-	req->begun_idx = req->next_idx + 1;
-}
-
-/* The next request in the queue begins. */
+/* The next request in the queue gets its PSNs. */
 static bool
 begin_request(struct uroce_qpc *qpc)
 {
@@ -236,12 +227,14 @@ begin_request(struct uroce_qpc *qpc)
 		return false;
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
 
+	wqe->first_psn = req->next_psn;
 	if (wqe->flags & UROCE_WQE_LOCAL)
-		number_request(req, wqe, 0);
+		wqe->nb_psn = 0;
 	else if (uroce_wqe_needs_response(wqe) && wqe->opcode != IBV_WR_RDMA_READ)
-		number_request(req, wqe, 1);
+		wqe->nb_psn = 1;
 	else
-		number_request(req, wqe, uroce_msg_packets(qpc, wqe->len));
+		wqe->nb_psn = uroce_msg_packets(qpc, wqe->len);
+	req->begun_idx = req->next_idx + 1;
 	return true;
 }
 
@@ -334,14 +327,22 @@ step_over_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_
  */
 static inline uint8_t *
 begin_packet(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd,
-	     uint8_t low, uint32_t payload_len)
+	     uint8_t opcode, uint32_t psn, uint32_t payload_len)
 {
-	const uint8_t opcode = (uint8_t)(qpc->service << 5 | low);
-	uint8_t *ext = uroce_txd_begin(txd, qpc, opcode, qpc->req.next_psn, payload_len);
+	uint8_t *ext = uroce_txd_begin(txd, qpc, opcode, psn, payload_len);
 
 	if (uroce_opcode_table[opcode].ext_mask & 1 << UROCE_EXT_XRCETH)
 		*(struct uroce_xrceth *)ext = (struct uroce_xrceth){ 0, be24_make(wqe->srqn) };
 	return ext;
+}
+
+/* The same at the position, for an opcode of the QP's service. */
+static void
+begin_next(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd,
+	   uint8_t low, uint32_t payload_len)
+{
+	begin_packet(qpc, wqe, txd, (uint8_t)(qpc->service << 5 | low), qpc->req.next_psn,
+		     payload_len);
 }
 
 /* Where an extension header of the packet is. */
@@ -372,7 +373,7 @@ uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd)
 	const uint64_t offset_end = (uint64_t)(req->next_pkt + nb) << qpc->mtu_shift;
 	const uint32_t len = (uint32_t)((offset_end < wqe->len ? offset_end : wqe->len) - offset);
 
-	begin_packet(qpc, wqe, txd, UROCE_OP_READ_REQUEST, 0);
+	begin_next(qpc, wqe, txd, UROCE_OP_READ_REQUEST, 0);
 	put_reth(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr + offset, wqe->rkey, len);
 	req->nb_rd_out++;
 	req->since_ack_req = 0;
@@ -385,7 +386,7 @@ put_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce
 	struct uroce_req *req = &qpc->req;
 	const bool is_swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 
-	begin_packet(qpc, wqe, txd, is_swap ? UROCE_OP_CMP_SWAP : UROCE_OP_FETCH_ADD, 0);
+	begin_next(qpc, wqe, txd, is_swap ? UROCE_OP_CMP_SWAP : UROCE_OP_FETCH_ADD, 0);
 	struct uroce_atomiceth *eth = ext_at(txd, UROCE_EXT_ATOMICETH);
 
 	eth->va = be64_make(wqe->remote_addr);
@@ -440,7 +441,7 @@ put_flush(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_
 {
 	const uint32_t type = wqe->atomic.swap & 0xf, level = (uint32_t)(wqe->atomic.swap >> 4);
 
-	begin_packet(qpc, wqe, txd, UROCE_OP_FLUSH, 0);
+	begin_next(qpc, wqe, txd, UROCE_OP_FLUSH, 0);
 	struct uroce_feth *feth = ext_at(txd, UROCE_EXT_FETH);
 
 	feth->sel_plt = be32_make(level << 4 | type);
@@ -459,7 +460,7 @@ put_atomic_write(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce
 		qpc->req.fault = IBV_WC_LOC_PROT_ERR;
 		return false;
 	}
-	begin_packet(qpc, wqe, txd, UROCE_OP_ATOMIC_WRITE, UROCE_ATOMIC_WRITE_LEN);
+	begin_next(qpc, wqe, txd, UROCE_OP_ATOMIC_WRITE, UROCE_ATOMIC_WRITE_LEN);
 	put_reth(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey, UROCE_ATOMIC_WRITE_LEN);
 	qpc->req.nb_rd_out++;
 	qpc->req.since_ack_req = 0;
@@ -468,59 +469,81 @@ put_atomic_write(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce
 	return true;
 }
 
-/* Whether nothing that is posted behind the request at the position sends anything. */
+/* Whether nothing that is posted behind the request `idx` sends anything; `next` is the slot behind it. */
 static inline bool
-is_last_to_send(const struct uroce_qpc *qpc, uint32_t head)
+is_last_to_send(const struct uroce_qpc *qpc, uint32_t idx, const struct uroce_send_wqe *next,
+		uint32_t head)
 {
-	uint32_t idx = qpc->req.next_idx + 1;
-
-	while (idx != head && uroce_req_wqe(qpc, idx)->flags & UROCE_WQE_LOCAL)
+	if (idx + 1 != head && !(next->flags & UROCE_WQE_LOCAL))
+		return false;
+	do
 		idx++;
+	while (idx != head && uroce_req_wqe(qpc, idx)->flags & UROCE_WQE_LOCAL);
 	return idx == head;
 }
 
-/* Whether this packet has to ask for an ACK: see the top of the file. */
-static inline bool
-wants_ack(struct uroce_qpc *qpc, bool is_last, uint32_t head)
+/*
+ * How many packets go before one that asks for an ACK, if the queue does not end earlier: see the top of
+ * the file.
+ * @param nb_out  packets in flight
+ * @param since   of them, those since the last that asks
+ */
+static inline uint32_t
+quiet_left(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
 {
-	struct uroce_req *req = &qpc->req;
-	const bool is_window_end =
-		uroce_psn_dist(req->una_psn, req->next_psn) + 1 >= qpc->window_psns;
-	const bool is_queue_end =
-		is_last && (is_last_to_send(qpc, head) || qpc->state != IBV_QPS_RTS);
+	const uint32_t window = qpc->window_psns;
 
-	if (!is_window_end && !is_queue_end && !req->is_ack_wanted &&
-	    ++req->since_ack_req < ACK_EVERY)
-		return false;
-	req->since_ack_req = 0;
-	req->is_ack_wanted = false;
-	return true;
+	return nb_out + 1 < window ? min(ACK_EVERY - 1 - since, window - 1 - nb_out) : 0;
 }
 
-/*
- * SEND and WRITE: the headers of a packet with `len` bytes of payload.
- * @param head  of the send queue
- */
-static inline void
-put_headers(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t low, uint32_t len,
-	    uint32_t head, struct uroce_txd *txd)
+/* Whether the packet at the position has to ask for an ACK; it does. */
+static bool
+wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {
-	uint8_t *ext = begin_packet(qpc, wqe, txd, low, len);
-	struct uroce_bth *bth = (struct uroce_bth *)(txd->hdr + txd->bth_off);
-	const struct uroce_opcode *op = &uroce_opcode_table[(uint8_t)(qpc->service << 5 | low)];
-	const bool is_last = op->flags & UROCE_OPF_LAST;
+	struct uroce_req *req = &qpc->req;
+	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn);
+	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
+	const bool is_queue_end =
+		req->next_pkt == wqe->nb_psn - 1 &&
+		(qpc->state != IBV_QPS_RTS ||
+		 is_last_to_send(qpc, req->next_idx, uroce_req_wqe(qpc, req->next_idx + 1), head));
+	const bool is_asking =
+		is_queue_end || req->is_ack_wanted || !quiet_left(qpc, nb_out, req->since_ack_req);
 
-	if (op->ext_mask & 1 << UROCE_EXT_RETH)
-		put_reth(ext + op->ext_off[UROCE_EXT_RETH], wqe->remote_addr, wqe->rkey, wqe->len);
+	if (is_asking)
+		req->is_ack_wanted = false;
+	req->since_ack_req = is_asking ? 0 : (uint16_t)(req->since_ack_req + 1);
+	return is_asking;
+}
+
+/* What few SENDs and WRITEs have behind the BTH and the RETH. */
+static void
+put_rare(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct uroce_opcode *op)
+{
 	if (op->ext_mask & 1 << UROCE_EXT_IMMDT)
 		memcpy(ext + op->ext_off[UROCE_EXT_IMMDT], &wqe->imm, sizeof(wqe->imm));
 	if (op->ext_mask & 1 << UROCE_EXT_IETH)
 		((struct uroce_ieth *)(ext + op->ext_off[UROCE_EXT_IETH]))->rkey =
 			be32_make(wqe->imm);
-	if (is_last && (wqe->flags & UROCE_WQE_SOLICITED))
+}
+
+/* SEND and WRITE: the headers of a packet with `len` bytes of payload. @return its BTH */
+static inline struct uroce_bth *
+put_headers(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t low, uint32_t psn,
+	    uint32_t len, struct uroce_txd *txd)
+{
+	const uint8_t opcode = (uint8_t)(qpc->service << 5 | low);
+	const struct uroce_opcode *op = &uroce_opcode_table[opcode];
+	uint8_t *ext = begin_packet(qpc, wqe, txd, opcode, psn, len);
+	struct uroce_bth *bth = (struct uroce_bth *)ext - 1;
+
+	if (op->ext_mask & 1 << UROCE_EXT_RETH)
+		put_reth(ext + op->ext_off[UROCE_EXT_RETH], wqe->remote_addr, wqe->rkey, wqe->len);
+	if (op->ext_mask & (1 << UROCE_EXT_IMMDT | 1 << UROCE_EXT_IETH))
+		put_rare(ext, wqe, op);
+	if ((wqe->flags & UROCE_WQE_SOLICITED) && (op->flags & UROCE_OPF_LAST))
 		bth->flags |= UROCE_BTH_SOLICITED;
-	if (uroce_qpc_is_reliable(qpc) && wants_ack(qpc, is_last, head))
-		bth->ack_req = UROCE_BTH_ACK_REQ;
+	return bth;
 }
 
 /* SEND and WRITE. @return whether a packet was built; if not, the request has a fault */
@@ -535,7 +558,10 @@ put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *tx
 		req->fault = IBV_WC_LOC_PROT_ERR;
 		return false;
 	}
-	put_headers(qpc, wqe, opcode_at(wqe, pkt), len, uroce_ring_head(&qpc->sq->ring), txd);
+	struct uroce_bth *bth = put_headers(qpc, wqe, opcode_at(wqe, pkt), req->next_psn, len, txd);
+
+	if (uroce_qpc_is_reliable(qpc) && wants_ack(qpc, wqe))
+		bth->ack_req = UROCE_BTH_ACK_REQ;
 	qpc->stats.tx_bytes += len;
 	advance_position(qpc, wqe, 1);
 	return true;
@@ -554,10 +580,11 @@ is_streaming(const struct uroce_qpc *qpc)
 
 /* A SEND or WRITE that is one packet, and need not wait for anything. */
 static inline bool
-is_short(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
+is_short(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t mtu)
 {
-	return ops[wqe->opcode].only && wqe->len <= 1u << qpc->mtu_shift &&
-	       !(wqe->flags & (UROCE_WQE_FENCE | UROCE_WQE_LOCAL)) && is_possible(qpc, wqe);
+	return ops[wqe->opcode].only && wqe->len <= mtu &&
+	       !(wqe->flags & (UROCE_WQE_FENCE | UROCE_WQE_LOCAL)) &&
+	       (uroce_qpc_is_reliable(qpc) || is_possible(qpc, wqe));
 }
 
 /*
@@ -581,38 +608,66 @@ slice_all(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_vie
 
 /*
  * A run of short requests: most of what there is to send, and what is asked of every packet elsewhere
- * is asked once here. It ends before the first request that is anything else.
+ * is asked once here. It ends before the first request that is anything else. The position is in
+ * registers meanwhile.
  */
 static unsigned
 put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 {
 	struct uroce_req *req = &qpc->req;
-	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
+	const bool is_reliable = uroce_qpc_is_reliable(qpc);
+	const uint32_t head = uroce_ring_head(&qpc->sq->ring), begin = req->next_idx;
+	const uint32_t mtu = 1u << qpc->mtu_shift;
 	struct uroce_mr_view view = { 0 };
-	unsigned nb;
+	uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn), psn = req->next_psn;
+	uint32_t quiet = 0, since = req->since_ack_req, idx;
+	uint64_t nb_bytes = 0;
 
 	if (!is_streaming(qpc))
 		return 0;
-	max = min(max, head - req->next_idx);
-	if (uroce_qpc_is_reliable(qpc))
+	max = min(max, head - begin);
+	if (is_reliable)
 		max = min(max, window_left(qpc));
-	for (nb = 0; nb < max; nb++) {
-		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
+	if (is_reliable && !req->is_ack_wanted)
+		quiet = quiet_left(qpc, nb_out, since);
+	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, begin), *next;
 
-		if (!is_short(qpc, wqe))
+	for (idx = begin; idx != begin + max; idx++, wqe = next, psn = uroce_psn_add(psn, 1)) {
+		struct uroce_txd *txd = &out[idx - begin];
+
+		next = uroce_req_wqe(qpc, idx + 1);
+		if (!is_short(qpc, wqe, mtu))
 			break;
-		number_request(req, wqe, 1);
-		if (slice_all(qpc, wqe, &view, &out[nb])) {
+		wqe->first_psn = psn;
+		wqe->nb_psn = 1;
+		if (slice_all(qpc, wqe, &view, txd)) {
 			req->fault = IBV_WC_LOC_PROT_ERR;
 			break;
 		}
-		put_headers(qpc, wqe, ops[wqe->opcode].only, wqe->len, head, &out[nb]);
-		qpc->stats.tx_bytes += wqe->len;
-		req->next_psn = uroce_psn_add(req->next_psn, 1);
-		req->max_psn = req->next_psn;
-		req->next_idx++;
+		struct uroce_bth *bth =
+			put_headers(qpc, wqe, ops[wqe->opcode].only, psn, wqe->len, txd);
+
+		nb_bytes += wqe->len;
+		nb_out++;
+		if (!is_reliable)
+			continue;
+		if (quiet && !is_last_to_send(qpc, idx, next, head)) {
+			quiet--;
+			since++;
+			continue;
+		}
+		bth->ack_req = UROCE_BTH_ACK_REQ;
+		req->is_ack_wanted = false;
+		since = 0;
+		quiet = quiet_left(qpc, nb_out, since);
 	}
-	return nb;
+	qpc->stats.tx_bytes += nb_bytes;
+	req->since_ack_req = (uint16_t)since;
+	req->next_psn = psn;
+	req->max_psn = psn;
+	req->next_idx = idx;
+	req->begun_idx = req->fault ? idx + 1 : idx;
+	return idx - begin;
 }
 
 /*
