@@ -203,26 +203,40 @@ uroce_mr_free(struct uroce_mr_table *table, uint32_t key)
 	put_free(table, (uint32_t)(entry - table->entries));
 }
 
-/* The entry that is LIVE with this very key; NULL: there is none. */
+/* The entry at `idx` if it is LIVE with this very key; NULL: it is not. */
 static inline const struct uroce_entry *
-find_live(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
+check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint64_t *state)
 {
-	_Atomic uint64_t *recent = recent_of(table, key);
-	const uint64_t seen = atomic_load_explicit(recent, memory_order_relaxed);
-	const bool is_recent = seen >> 32 == key;
-	const uint32_t idx = is_recent ? (uint32_t)seen : uroce_key_index(&table->perm, key);
-
 	if (idx >= table->nb_entries)
 		return NULL;
 	const struct uroce_entry *entry = &table->entries[idx];
 
 	/* A1: sees the fields that were written before R1. */
 	*state = atomic_load_explicit(&entry->state, memory_order_acquire);
-	if ((*state & UROCE_ENTRY_WHO) != (UROCE_ENTRY_LIVE | key))
-		return NULL;
-	if (!is_recent)
-		remember(recent, seen, key, idx);
+	return (*state & UROCE_ENTRY_WHO) == (UROCE_ENTRY_LIVE | key) ? entry : NULL;
+}
+
+/* By arithmetic; a function of its own so that the common case has no registers to save. */
+static __attribute__((noinline)) const struct uroce_entry *
+find_anew(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
+{
+	const uint32_t idx = uroce_key_index(&table->perm, key);
+	const struct uroce_entry *entry = check_live(table, idx, key, state);
+	_Atomic uint64_t *recent = recent_of(table, key);
+
+	if (entry != NULL)
+		remember(recent, atomic_load_explicit(recent, memory_order_relaxed), key, idx);
 	return entry;
+}
+
+/* The entry that is LIVE with this very key; NULL: there is none. */
+static inline const struct uroce_entry *
+find_live(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
+{
+	const uint64_t seen = atomic_load_explicit(recent_of(table, key), memory_order_relaxed);
+
+	return seen >> 32 == key ? check_live(table, (uint32_t)seen, key, state)
+				 : find_anew(table, key, state);
 }
 
 static bool
@@ -243,7 +257,7 @@ view_of(const struct uroce_entry *entry, uint32_t key)
 	};
 }
 
-static void *
+static inline void *
 resolve_region(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint64_t len,
 	       uint32_t access)
 {
