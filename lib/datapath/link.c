@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Links. memif makes a demand beside the usual: a client that finds nobody, or is turned away because
- * the server is not up yet, must be started again by us.
+ * Links. memif makes two demands beside the usual: a client that finds nobody, or is turned away because
+ * the server is not up yet, must be started again by us; and its rings are memory that is new with each
+ * link, of which every frame would find a page missing until all have been used once.
  */
 
 #include "datapath/link.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -27,6 +31,29 @@
 #define ANSWER_NS    UINT64_C(60000000000) /* for the server's answer */
 #define MEMIF_SOCKET "/run/memif.sock"     /* the driver's default */
 
+#define MEMIF_REGION "memfd:memif_region" /* as the driver calls its memory */
+
+#ifndef MADV_POPULATE_WRITE /* since Linux 5.14; before it is refused, and pages come one by one */
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* All pages of the rings, now and not frame by frame: each would cost some microseconds. */
+static void
+populate_rings(const struct uroce_port *port)
+{
+	FILE *maps = port->policy->has_peer ? fopen("/proc/self/maps", "re") : NULL;
+	char line[512];
+	uintptr_t begin, end;
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (strstr(line, MEMIF_REGION) &&
+		    sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) == 2)
+			(void)madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+	}
+	if (maps)
+		fclose(maps);
+}
+
 static void
 set_link(struct uroce_port *port, bool is_up)
 {
@@ -34,6 +61,8 @@ set_link(struct uroce_port *port, bool is_up)
 
 	if (was_up == is_up)
 		return;
+	if (is_up)
+		populate_rings(port);
 	UROCE_LOG(INFO, port, "%s: link is %s", port->name, is_up ? "up" : "down");
 	uroce_event_push(port->events, is_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
 }
@@ -91,6 +120,8 @@ void
 uroce_link_watch(struct uroce_port *port)
 {
 	atomic_store(&port->is_up, is_link_up(port));
+	if (uroce_port_is_up(port))
+		populate_rings(port);
 	for (unsigned i = 0; i < RTE_DIM(watched); i++)
 		(void)rte_eth_dev_callback_register(port->id, watched[i], on_port_event, port);
 	port->has_callbacks = true;

@@ -95,6 +95,7 @@ struct uroce_worker {
 	/* who drives alone */
 	_Alignas(64) uint64_t now_ns; /* of this round */
 	uint64_t link_check_ns;       /* when to look at the link next */
+	uint64_t lost_check_ns;       /* when to see whether it has to be started again */
 	struct uroce_worker_stats stats;
 	struct uroce_rx rx;
 	struct uroce_tx tx;

@@ -28,6 +28,9 @@
 /* How often a port's link is looked at, beside the events that it may report. */
 #define LINK_CHECK_NS UINT64_C(100000000)
 
+/* And while it is down, for not every port reports that it has come up. */
+#define LINK_WAIT_NS UINT64_C(1000000)
+
 /*
  * Threads that EAL does not know are registered on their first drive, so that mempool caches work
  * for them, and give their number back when they end. When numbers run out they go without.
@@ -238,8 +241,12 @@ watch_link(struct uroce_worker *worker)
 
 	if (!worker->is_first || worker->now_ns < worker->link_check_ns)
 		return;
-	worker->link_check_ns = worker->now_ns + LINK_CHECK_NS;
 	uroce_link_check(port);
+	worker->link_check_ns =
+		worker->now_ns + (uroce_port_is_up(port) ? LINK_CHECK_NS : LINK_WAIT_NS);
+	if (worker->now_ns < worker->lost_check_ns)
+		return;
+	worker->lost_check_ns = worker->now_ns + LINK_CHECK_NS;
 	if (!uroce_link_is_lost(port, worker->now_ns))
 		return;
 	atomic_store(&port->is_ready, false);
