@@ -96,6 +96,10 @@ def many_lines():
     many = Perf('write_bw', 64, 1024, f'-q102400 {flags}')
     yield Line('64 B WRITE, 100 Ki QPs against 16', many,
                Perf('write_bw', 64, 1024, f'-q16 {flags}'), 'messages_per_s', floor=0.80)
+    flags = '-t16 -l16 -Q16 --qp-order=random'
+    yield Line('64 B WRITE, lists, 100 Ki QPs against 16',
+               Perf('write_bw', 64, 1024, f'-q102400 {flags}'),
+               Perf('write_bw', 64, 1024, f'-q16 {flags}'), 'messages_per_s', floor=0.80)
     yield Line('QPs connected a second', many, None, 'connect_per_s', floor=20000)
     yield Line('64 B WRITE, two workers against one', Loopback('write_bw', 64, 1024, LISTS, 2),
                Loopback('write_bw', 64, 1024, LISTS, 1), 'messages_per_s', floor=1.9)

@@ -56,7 +56,9 @@ slots_of(const struct options *opt, size_t stride)
 		slots = 1;
 	else if (opt->is_verify)
 		slots = VERIFY_BYTES / opt->nb_qp / stride;
-	if ((opt->is_verify || layout_is_compact(opt)) && slots > opt->tx_depth)
+	else if (layout_is_compact(opt) && opt->working_set == 0)
+		slots = 1;
+	if (opt->is_verify && slots > opt->tx_depth)
 		slots = opt->tx_depth;
 	if (opt->is_verify && opt->op == PERF_SEND && slots > opt->rx_depth)
 		slots = opt->rx_depth;

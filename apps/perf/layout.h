@@ -10,7 +10,7 @@
  * Each QP has two areas: `out`, which its side sends from and its peer reads from (and where the
  * word that a peer's atomics change is), and `in`, where messages arrive. An area is cut in slots:
  * with --verify one for each outstanding message, with --working-set as many as fill it, else as many
- * as fit in a page, as perftest has it (of a great many QPs no more than fit its send queue).
+ * as fit in a page, as perftest has it (of a great many QPs one).
  */
 
 #include <stdbool.h>

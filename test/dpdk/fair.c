@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Who is sent for next: QPs that have much to send get equal turns, and one that has little is not kept
+ * waiting by them. Frames are taken out as an embedder does, and counted by their QP; nobody answers.
+ */
+
+#include "rig.h"
+
+#include <string.h>
+#include <rte_mbuf.h>
+
+#include "datapath/round.h"
+#include "wire/parse.h"
+
+#define NB_QP   24
+#define NB_MSG  8
+#define MSG_LEN 32768 /* a turn */
+
+static struct rig_qp *qp[NB_QP], *peer[NB_QP];
+
+static void
+make_qps(void)
+{
+	for (unsigned i = 0; i < NB_QP; i++) {
+		qp[i] = rig_qp(dev_a, 0, IBV_QPT_RC);
+		peer[i] = rig_qp(dev_b, 0, IBV_QPT_RC);
+		rig_connect(qp[i], peer[i], 1);
+		rig_connect(peer[i], qp[i], 1);
+	}
+}
+
+static void
+free_qps(void)
+{
+	for (unsigned i = 0; i < NB_QP; i++) {
+		rig_qp_free(qp[i]);
+		rig_qp_free(peer[i]);
+	}
+}
+
+/* Take `nb` frames out, and count them by the QP that they are for. */
+static void
+take(unsigned nb, unsigned *of)
+{
+	struct rte_mbuf *frames[UROCE_BURST];
+
+	while (nb > 0) {
+		const unsigned max = nb < UROCE_BURST ? nb : UROCE_BURST;
+		const unsigned got = uroce_worker_output(dev_a->worker[0], frames, max);
+
+		assert_int_equal(got, max);
+		for (unsigned i = 0; i < got; i++) {
+			struct uroce_pkt pkt;
+
+			assert_in_range(uroce_parse(rte_pktmbuf_mtod(frames[i], const uint8_t *),
+						    frames[i]->data_len, &pkt),
+					0, UROCE_VERDICT_DATAGRAM);
+			for (unsigned k = 0; k < NB_QP; k++)
+				of[k] += pkt.dest_qpn == peer[k]->qpr.qpc.qpn;
+		}
+		rte_pktmbuf_free_bulk(frames, got);
+		nb -= got;
+	}
+}
+
+static void
+post_much(struct rig_qp *from, const struct rig_qp *to)
+{
+	for (unsigned i = 0; i < NB_MSG; i++)
+		rig_post_send(from, IBV_WR_RDMA_WRITE, i, 0, MSG_LEN, to, 0);
+}
+
+/* Each has more than is taken here, and nobody's window is full. */
+static void
+build__qps_with_much_get_equal_turns(void **state)
+{
+	unsigned of[NB_QP] = { 0 };
+
+	(void)state;
+	make_qps();
+	for (unsigned i = 0; i < NB_QP; i++)
+		post_much(qp[i], peer[i]);
+	/* after each full circle of turns all have had as much */
+	for (unsigned circle = 1; circle <= 3; circle++) {
+		take(NB_QP * UROCE_TURN, of);
+		for (unsigned i = 0; i < NB_QP; i++)
+			assert_int_equal(of[i], circle * UROCE_TURN);
+	}
+	free_qps();
+}
+
+/* It waits for those that are before it in line, for a turn of each, and no longer. */
+static void
+build__a_qp_with_little_waits_for_one_turn_of_the_others(void **state)
+{
+	unsigned of[NB_QP] = { 0 };
+
+	(void)state;
+	make_qps();
+	for (unsigned i = 0; i + 1 < NB_QP; i++)
+		post_much(qp[i], peer[i]);
+	take((NB_QP - 1) * UROCE_TURN, of);
+	for (unsigned nth = 1; nth <= 3; nth++) {
+		rig_post_send(qp[NB_QP - 1], IBV_WR_RDMA_WRITE, nth, 0, 8, peer[NB_QP - 1], 0);
+		take((NB_QP - 1) * UROCE_TURN + 1, of);
+		assert_int_equal(of[NB_QP - 1], nth);
+	}
+	free_qps();
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	/* nobody else takes frames out */
+	rig_wire("fair0", "fair1", 1, 0);
+	dev_a = rig_dev("net_ring_fair0,addr=192.0.2.1/24,mtu=1024,drive=none");
+	dev_b = rig_dev("net_ring_fair1,addr=192.0.2.2/24,mtu=1024,drive=none");
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(build__qps_with_much_get_equal_turns),
+		cmocka_unit_test(build__a_qp_with_little_waits_for_one_turn_of_the_others),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, setup, rig_teardown);
+}
