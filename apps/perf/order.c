@@ -35,11 +35,11 @@ fetch_tables(const struct order *order, uint32_t qp_idx)
 }
 
 static void
-fetch_qp(const struct order *order, uint32_t ahead, unsigned step)
+fetch_qp(const struct order *order, uint32_t ahead, unsigned nb)
 {
 	const uint32_t qp_idx = order->drawn[(order->at + ahead) % ORDER_AHEAD];
 
-	uroce_prefetch_qp(order->requests->session->endpoint.qp[qp_idx], step);
+	uroce_prefetch_qp(order->requests->session->endpoint.qp[qp_idx], nb);
 }
 
 static void
@@ -69,6 +69,6 @@ order_next(struct order *order)
 	enter(order, order->at + ORDER_AHEAD);
 	order->at++;
 	fetch_qp(order, QP_AHEAD, 0);
-	fetch_qp(order, SLOT_AHEAD, 1);
+	fetch_qp(order, SLOT_AHEAD, (unsigned)order->requests->session->opt->post_list);
 	return qp_idx;
 }

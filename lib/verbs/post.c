@@ -49,6 +49,9 @@ fill_send(struct uroce_vqp *qp, uint32_t nth, const struct ibv_send_wr *wr)
 	return uroce_sq_fill(&qp->sq, nth, wr, path, qp->is_all_signaled);
 }
 
+/* Slots that are fetched ahead: more would not be under way at a time. */
+#define FETCH_MAX 16u
+
 /*
  * What a post touches of a QP, at once: each of its locked instructions waits until all before it is
  * there, and one after the other the lines of a QP that was not used for long take as long as sending.
@@ -65,16 +68,16 @@ fetch_post(const struct uroce_vqp *qp)
 }
 
 void
-uroce_prefetch_qp(const struct ibv_qp *ibv, unsigned step)
+uroce_prefetch_qp(const struct ibv_qp *ibv, unsigned nb)
 {
 	const struct uroce_vqp *const qp = (const struct uroce_vqp *)ibv;
 
-	if (step == 0) {
+	if (nb == 0) {
 		__builtin_prefetch(ibv, 0);
 		fetch_post(qp);
-	} else {
-		__builtin_prefetch(uroce_ring_free_slot(&qp->sq.ring, 0), 1);
 	}
+	for (unsigned i = 0; i < nb && i < FETCH_MAX; i++)
+		__builtin_prefetch(uroce_ring_free_slot(&qp->sq.ring, i), 1);
 }
 
 int

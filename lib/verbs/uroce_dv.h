@@ -99,14 +99,14 @@ int uroce_qp_set_cc(struct ibv_qp *qp, const char *name);
 int uroce_qp_query_cc(struct ibv_qp *qp, struct uroce_dv_cc *cc);
 
 /**
- * Say that a send request will be posted to this QP soon. For programs that serve so many QPs that these
- * are in no cache any more, and that know a few posts ahead whose turn it is: first with step 0, and
- * again a few posts later, when that has arrived, with step 1. A hint: nothing changes.
+ * Say that send requests will be posted to this QP soon. For programs that serve so many QPs that these
+ * are in no cache any more, and that know a few posts ahead whose turn it is: first with `nb` 0, and
+ * again a few posts later, when that has arrived, with the number of requests. A hint: nothing changes.
  *
  * @lcore  Any thread.
  * @mt     Safe, while the QP lives.
  */
-void uroce_prefetch_qp(const struct ibv_qp *qp, unsigned step);
+void uroce_prefetch_qp(const struct ibv_qp *qp, unsigned nb);
 
 /** Where cycles went, of the threads that drive workers, post and poll, since the library was loaded. */
 struct uroce_dv_stage {

@@ -78,6 +78,28 @@ try_recv(struct ibv_recv_wr *wr)
 	return ret;
 }
 
+/* In any state, for as many requests as one likes, a hint is a hint. */
+static void
+prefetch__changes_nothing(void **state)
+{
+	static const unsigned numbers[] = { 0, 1, NB_WR, UINT32_MAX };
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		uroce_prefetch_qp(net.a.qp, numbers[i]);
+	pair_connect(&net);
+	for (unsigned i = 0; i < 4; i++)
+		uroce_prefetch_qp(net.a.qp, numbers[i]);
+	fill(net.a.buf, 8, 1);
+	make_chain(&wr, &sge, 1, IBV_WR_RDMA_WRITE);
+	assert_int_equal(try_send(&wr), 0);
+	expect_wc(&net, net.a.scq, 0, IBV_WC_SUCCESS);
+	assert_memory_equal(net.b.buf, net.a.buf, 8);
+	expect_none(&net);
+}
+
 static void
 send__needs_rts(void **state)
 {
@@ -391,6 +413,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		RC(prefetch__changes_nothing),
 		RC(send__needs_rts),
 		RC(recv__needs_init),
 		RC(post__of_nothing_succeeds),
