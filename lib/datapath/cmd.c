@@ -46,6 +46,9 @@ uroce_cmd_take(struct uroce_worker *worker)
 
 	if (!atomic_load_explicit(&worker->cmds, memory_order_relaxed))
 		return;
+	/* a QP that ends or changes must not take an acknowledgement with it */
+	if (worker->deferral.is_on)
+		(void)uroce_tx_run(worker);
 	cmd = take_in_order(worker);
 	while (cmd) {
 		struct uroce_cmd *next = cmd->next;

@@ -11,6 +11,7 @@
  *	held.c    frames that stay because they arrived ahead of a hole
  *	tx.c      frames out: QPs that have something to say are asked in turn
  *	loan.c    payload that is sent from where it lies
+ *	deferral.c  acknowledgements that wait for one look of the program
  *	bell.c    doorbells
  *	cmd.c     calls that other threads want made
  *
@@ -20,6 +21,7 @@
 #include <rte_ring.h>
 
 #include "config/limits.h"
+#include "datapath/deferral.h"
 #include "datapath/dev.h"
 #include "datapath/port.h"
 #include "datapath/wheel.h"
@@ -96,6 +98,7 @@ struct uroce_worker {
 	_Alignas(64) uint64_t now_ns; /* of this round */
 	uint64_t link_check_ns;       /* when to look at the link next */
 	uint64_t lost_check_ns;       /* when to see whether it has to be started again */
+	struct uroce_deferral deferral;
 	struct uroce_worker_stats stats;
 	struct uroce_rx rx;
 	struct uroce_tx tx;

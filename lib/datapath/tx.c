@@ -445,6 +445,7 @@ uroce_tx_run(struct uroce_worker *worker)
 	struct uroce_tx *tx = &worker->tx;
 	unsigned nb = 0;
 
+	uroce_deferral_end(worker);
 	if (is_lost(worker->dev->port)) {
 		build(worker, UROCE_BURST);
 		uroce_tx_drop(worker);
@@ -475,6 +476,7 @@ uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned ma
 	if (loans)
 		uroce_loan_recall(worker);
 	worker->loans = NULL;
+	uroce_deferral_end(worker);
 	build(worker, RTE_MIN(max, UROCE_PENDING_MAX));
 	worker->loans = loans;
 	nb = RTE_MIN(max, tx->nb_pending);

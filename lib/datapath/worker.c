@@ -255,11 +255,13 @@ watch_link(struct uroce_worker *worker)
 }
 
 static unsigned
-run_round(struct uroce_worker *worker, bool has_tx)
+run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 {
 	unsigned nb = 0, nb_expired;
 
 	begin_round(worker);
+	if (is_apps)
+		uroce_deferral_polled(worker);
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
 	/* what comes behind frames that are held would only have to wait there, too */
 	if (!uroce_hold_has_ready(worker->hold))
@@ -267,7 +269,7 @@ run_round(struct uroce_worker *worker, bool has_tx)
 	uroce_cmd_take(worker);
 	uroce_bell_take(worker);
 	uroce_stage_lap(UROCE_STAGE_BELLS, 0);
-	if (has_tx)
+	if (has_tx && !(is_apps && uroce_deferral_begin(worker, nb)))
 		nb += uroce_tx_run(worker);
 	nb_expired = run_timers(worker);
 	uroce_stage_lap(UROCE_STAGE_TIMERS, nb_expired);
@@ -283,7 +285,7 @@ run_round(struct uroce_worker *worker, bool has_tx)
 unsigned
 uroce_worker_round(struct uroce_worker *worker)
 {
-	return run_round(worker, true);
+	return run_round(worker, true, false);
 }
 
 /*
@@ -312,7 +314,7 @@ uroce_worker_poll(struct uroce_worker *worker)
 		atomic_store_explicit(&worker->app_ns, uroce_clock_ns(), memory_order_relaxed);
 		return 0;
 	}
-	nb = run_round(worker, may_transmit(worker));
+	nb = run_round(worker, may_transmit(worker), true);
 	atomic_store_explicit(&worker->app_ns, worker->now_ns, memory_order_relaxed);
 	uroce_lock_release(&worker->lock);
 	return nb;
@@ -415,7 +417,7 @@ drive_for_ever(void *arg)
 
 	uroce_lock_take(&worker->lock);
 	while (!atomic_load_explicit(&worker->is_stopping, memory_order_relaxed))
-		(void)run_round(worker, true);
+		(void)run_round(worker, true, false);
 	uroce_lock_release(&worker->lock);
 	return 0;
 }
@@ -514,6 +516,7 @@ uroce_worker_destroy(struct uroce_worker *worker)
 
 	if (!worker)
 		return;
+	uroce_deferral_end(worker);
 	uroce_tx_drop(worker);
 	while (worker->hops && rte_ring_dequeue(worker->hops, (void **)&mbuf) == 0)
 		rte_pktmbuf_free(mbuf);

@@ -12,6 +12,7 @@
 #include "transport/done.h"
 #include "transport/role.h"
 #include "wire/icrc.h"
+#include "wire/syndrome.h"
 
 static const uint8_t services[] = {
 	[IBV_QPT_RC] = UROCE_SERVICE_RC,        [IBV_QPT_UC] = UROCE_SERVICE_UC,
@@ -284,6 +285,22 @@ put_cnp(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 	uroce_cc_cnp_sent(&qpc->cc, now_ns);
 }
 
+static bool
+has_only_ack(const struct uroce_resp *resp)
+{
+	return resp->has_aeth && !resp->pending && resp->syndrome == UROCE_SYNDROME_ACK;
+}
+
+bool
+uroce_qpc_owes_only_ack(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+
+	return qpc->state == IBV_QPS_RTS && has_only_ack(&qpc->resp) && !qpc->cc.has_cnp &&
+	       !uroce_req_has_again(req) &&
+	       (!qpc->sq || req->next_idx == uroce_ring_head(&qpc->sq->ring));
+}
+
 /* Responses and requests, in turn. */
 static unsigned
 send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
@@ -293,10 +310,13 @@ send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t n
 
 	/* a long READ of the peer leaves half of the burst to our own requests; of an odd burst, which
 	 * may be one frame each time, the odd one goes to either in turn */
-	if (is_rc)
+	/* the peer's program waits for our requests; for an ACK its requester at most */
+	const bool is_ack_last = max > 1 && has_only_ack(&qpc->resp);
+
+	if (is_rc && !is_ack_last)
 		nb = uroce_resp_send(qpc, out, (max + !qpc->is_req_turn) / 2, now_ns);
 	qpc->is_req_turn ^= max & 1;
-	const unsigned nb_req = send_requests(qpc, out + nb, max - nb, now_ns);
+	const unsigned nb_req = send_requests(qpc, out + nb, max - nb - is_ack_last, now_ns);
 
 	nb += nb_req;
 	if (is_rc) {

@@ -379,6 +379,12 @@ unsigned uroce_qpc_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *pkts,
 			    uint8_t *verdicts, uint64_t now_ns);
 
 /**
+ * Whether all that is to be sent is an acknowledgement, good news for the peer's requester alone: no
+ * response, no NAK, no request.
+ */
+bool uroce_qpc_owes_only_ack(const struct uroce_qpc *qpc);
+
+/**
  * Ask for up to `max` frames to send: responses, acknowledgements, requests. In ERR it flushes what
  * was posted. The slices are good until the end of the worker's round: the caller gathers them, and
  * then says so with uroce_qpc_sent().

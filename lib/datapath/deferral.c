@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * When an acknowledgement waits, and who is remembered for it. A process may end before the program
+ * polls again; its peer must not take that for a message that never came. So the workers that have
+ * left one stand in a table, which is looked through when the library goes away. It is not in the
+ * device's memory: that may have gone before.
+ */
+
+#include "datapath/deferral.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "datapath/clock.h"
+#include "datapath/round.h"
+
+#define SOON_MIN 8               /* polls that make a program one that spins */
+#define SOON_NS  UINT64_C(10000) /* from one of them to the next: a poll may transmit */
+#define FEW      2u /* frames at a time: more are a stream, whose sender needs its window */
+
+static _Atomic(struct uroce_worker *) deferring[RTE_MAX_ETHPORTS][UROCE_WORKERS_MAX];
+static _Atomic pid_t owner; /* whose workers they are; 0: there were none */
+
+static void
+remember(const struct uroce_worker *worker, struct uroce_worker *what)
+{
+	atomic_store_explicit(&deferring[worker->dev->port->id][worker->idx], what,
+			      memory_order_relaxed);
+}
+
+void
+uroce_deferral_polled(struct uroce_worker *worker)
+{
+	const uint64_t last_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
+	const bool is_soon = worker->now_ns - last_ns < SOON_NS;
+
+	worker->deferral.nb_soon = is_soon ? worker->deferral.nb_soon + 1 : 0;
+}
+
+bool
+uroce_deferral_begin(struct uroce_worker *worker, unsigned nb)
+{
+	const struct uroce_qpr *qpr = worker->tx.active_head;
+
+	if (nb == 0 || nb > FEW || worker->deferral.is_on || worker->deferral.nb_soon < SOON_MIN ||
+	    !worker->dev->service)
+		return false;
+	if (!qpr || qpr->active_next || worker->tx.nb_pending > 0 ||
+	    !uroce_qpc_owes_only_ack(&qpr->qpc))
+		return false;
+	if (unlikely(atomic_load_explicit(&owner, memory_order_relaxed) == 0))
+		atomic_store_explicit(&owner, getpid(), memory_order_relaxed);
+	worker->deferral.is_on = true;
+	remember(worker, worker);
+	return true;
+}
+
+void
+uroce_deferral_end(struct uroce_worker *worker)
+{
+	if (!worker->deferral.is_on)
+		return;
+	worker->deferral.is_on = false;
+	remember(worker, NULL);
+}
+
+static void
+send_left(struct uroce_worker *worker)
+{
+	if (!uroce_lock_try(&worker->lock))
+		return; /* whoever has it sends */
+	worker->now_ns = uroce_clock_ns();
+	(void)uroce_tx_run(worker);
+	uroce_lock_release(&worker->lock);
+}
+
+void
+uroce_deferral_send_all(void)
+{
+	for (unsigned i = 0; i < RTE_MAX_ETHPORTS; i++) {
+		for (unsigned j = 0; j < UROCE_WORKERS_MAX; j++) {
+			struct uroce_worker *worker =
+				atomic_load_explicit(&deferring[i][j], memory_order_relaxed);
+
+			if (worker)
+				send_left(worker);
+		}
+	}
+}
+
+/* A child that was forked has a copy of the table, and none of the ports. */
+__attribute__((destructor)) static void
+end_process(void)
+{
+	if (atomic_load_explicit(&owner, memory_order_relaxed) == getpid())
+		uroce_deferral_send_all();
+}

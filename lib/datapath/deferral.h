@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_DEFERRAL_H
+#define UROCE_DATAPATH_DEFERRAL_H
+
+/**
+ * @file
+ * An acknowledgement that waits for one look of the program.
+ *
+ * A program that spins in poll_cq has a message in its hands at once, and mostly answers it. An
+ * acknowledgement that goes out before the program has seen the message costs the answer the time of
+ * a whole transmission, which on some ports is a system call. So it is left to the next round, where it
+ * leaves in one burst with the answer, and behind it.
+ *
+ * That is the next poll of the program; or a control call, as before the QP is destroyed or changed; or
+ * the service thread, when the program does not poll again within a millisecond; or the end of the
+ * process, if that comes first. It is done only where nothing else is to be sent, for a program that has
+ * polled without a break until now, and once: the round after it sends. No timer is involved: who spins loses one idle look at the
+ * port, and who answers gains a transmission.
+ *
+ * By the thread that holds the worker's lock, except for the end of the process.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct uroce_worker;
+
+/** What a worker knows of it. */
+struct uroce_deferral {
+	unsigned nb_soon; /* polls in a row, each soon after the one before */
+	bool is_on;       /* an acknowledgement is left to the next round */
+};
+
+/** A round of an application begins. */
+void uroce_deferral_polled(struct uroce_worker *worker);
+
+/** Whether what is to be sent after a round of the application that received `nb` frames waits. */
+bool uroce_deferral_begin(struct uroce_worker *worker, unsigned nb);
+
+/** Everything is sent now. */
+void uroce_deferral_end(struct uroce_worker *worker);
+
+/** Send what any worker of this process has left. Any thread; by itself at the end of the process. */
+void uroce_deferral_send_all(void);
+
+#endif /* UROCE_DATAPATH_DEFERRAL_H */

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * When an acknowledgement waits for one look of the program, and what makes it leave. Whether a
+ * program spins is a matter of real time, and this process may be put aside at any moment: so what is
+ * to wait is tried until it does.
+ */
+
+#include "rig.h"
+
+#include <string.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "datapath/port.h"
+#include "datapath/round.h"
+#include "wire/opcode.h"
+
+#define SPINS 32
+#define TRIES 1000
+
+static struct rig_qp *qp_a, *qp_b;
+
+static struct uroce_worker *
+worker_b(void)
+{
+	return dev_b->worker[0];
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	rig_wire("a", "b", 1, 0);
+	dev_a = rig_dev("net_ring_a,addr=192.0.2.1/24");
+	dev_b = rig_dev("net_ring_b,addr=192.0.2.2/24");
+	qp_a = rig_qp(dev_a, 0, IBV_QPT_RC);
+	qp_b = rig_qp(dev_b, 0, IBV_QPT_RC);
+	rig_connect(qp_a, qp_b, 1);
+	rig_connect(qp_b, qp_a, 1);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	rig_qp_free(qp_a);
+	rig_qp_free(qp_b);
+	return rig_teardown(state);
+}
+
+static void
+spin_b(void)
+{
+	for (unsigned i = 0; i < SPINS; i++)
+		rig_drive(dev_b);
+}
+
+/* A program at b that spins; `nb` WRITEs of a come in its next poll. @return whether their ACK waits */
+static bool
+receive(unsigned nb)
+{
+	spin_b();
+	for (unsigned i = 0; i < nb; i++)
+		rig_post_send(qp_a, IBV_WR_RDMA_WRITE, i, 0, 100, qp_b, 0);
+	rig_drive(dev_a);
+	rig_drive(dev_b);
+	return worker_b()->deferral.is_on;
+}
+
+static void
+finish(unsigned nb)
+{
+	for (unsigned i = 0; i < nb; i++)
+		assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
+}
+
+/* The service thread leaves the worker to its program until that polls again, however late. */
+static void
+keep(struct uroce_dev *dev)
+{
+	atomic_store(&dev->worker[0]->app_ns, UINT64_MAX / 2);
+}
+
+static void
+receive_and_wait(void)
+{
+	for (unsigned i = 0; i < TRIES; i++) {
+		if (receive(1)) {
+			keep(dev_a);
+			keep(dev_b);
+			return;
+		}
+		finish(1);
+	}
+	fail_msg("no acknowledgement waited");
+}
+
+/* Whether a has its completion without b's doing anything more. */
+static bool
+is_acknowledged(void)
+{
+	struct ibv_wc wc;
+
+	rig_drive(dev_a);
+	return uroce_cq_poll(&qp_a->scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS;
+}
+
+static void
+deferral__the_ack_leaves_in_the_next_poll(void **state)
+{
+	(void)state;
+	receive_and_wait();
+	assert_false(is_acknowledged());
+	rig_drive(dev_b);
+	assert_false(worker_b()->deferral.is_on);
+	assert_true(is_acknowledged());
+}
+
+static uint8_t
+opcode_of(const struct rte_mbuf *mbuf)
+{
+	return *rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, 14 + 20 + 8);
+}
+
+static void
+deferral__the_answer_goes_first(void **state)
+{
+	struct rte_mbuf *frames[4];
+
+	(void)state;
+	receive_and_wait();
+	rig_post_send(qp_b, IBV_WR_RDMA_WRITE, 9, 0, 100, qp_a, 0);
+	rig_drive(dev_b);
+	assert_int_equal(rte_eth_rx_burst(dev_a->port->id, 0, frames, 4), 2);
+	assert_int_equal(opcode_of(frames[0]), UROCE_OP_WRITE_ONLY);
+	assert_int_equal(opcode_of(frames[1]), UROCE_OP_ACK);
+	for (unsigned i = 0; i < 2; i++)
+		rte_pktmbuf_free(frames[i]);
+	/* lost, both: they are sent again */
+	finish(1);
+	assert_int_equal(rig_await(&qp_b->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
+}
+
+static void
+deferral__many_frames_are_acknowledged_at_once(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 10; i++) {
+		assert_false(receive(3));
+		finish(3);
+	}
+}
+
+static void
+deferral__a_program_that_polls_now_and_then_acknowledges_at_once(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 10; i++) {
+		spin_b();
+		rig_post_send(qp_a, IBV_WR_RDMA_WRITE, i, 0, 100, qp_b, 0);
+		rig_drive(dev_a);
+		worker_b()->app_ns -= 1000000;
+		rig_drive(dev_b);
+		assert_false(worker_b()->deferral.is_on);
+		finish(1);
+	}
+}
+
+static void
+deferral__the_end_of_the_process_sends(void **state)
+{
+	(void)state;
+	receive_and_wait();
+	uroce_deferral_send_all();
+	assert_false(worker_b()->deferral.is_on);
+	assert_true(is_acknowledged());
+}
+
+static void
+deferral__the_service_thread_sends_when_the_program_stays_away(void **state)
+{
+	(void)state;
+	receive_and_wait();
+	uroce_worker_leave(worker_b());
+	while (!is_acknowledged())
+		;
+}
+
+/* Last: the QP ends in it. */
+static void
+deferral__a_control_call_sends_first(void **state)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	(void)state;
+	receive_and_wait();
+	assert_int_equal(rig_modify(qp_b, &attr, IBV_QP_STATE), 0);
+	assert_true(is_acknowledged());
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(deferral__the_ack_leaves_in_the_next_poll),
+		cmocka_unit_test(deferral__the_answer_goes_first),
+		cmocka_unit_test(deferral__many_frames_are_acknowledged_at_once),
+		cmocka_unit_test(deferral__a_program_that_polls_now_and_then_acknowledges_at_once),
+		cmocka_unit_test(deferral__the_end_of_the_process_sends),
+		cmocka_unit_test(deferral__the_service_thread_sends_when_the_program_stays_away),
+		cmocka_unit_test(deferral__a_control_call_sends_first),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
