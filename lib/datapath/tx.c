@@ -184,7 +184,8 @@ place(const struct uroce_txd *txd, struct rte_mbuf *mbuf)
 	}
 	icrc = uroce_icrc_rest(txd->icrc, bth, (size_t)(end - bth));
 	end = gather_summing(txd, end, &icrc);
-	icrc = uroce_crc32(icrc, end, (size_t)(pad(txd, end) - end));
+	if (txd->pad_len > 0)
+		icrc = uroce_crc32(icrc, end, (size_t)(pad(txd, end) - end));
 	uroce_icrc_store(end + txd->pad_len, icrc);
 }
 
