@@ -3,7 +3,8 @@
 /*
  * The service thread. It looks at each worker in turn: one that the application drove within the
  * last millisecond is left alone, the others get a round. After activity it spins briefly, because
- * what happened once mostly goes on; then it sleeps, longer each time.
+ * what happened once mostly goes on; then it sleeps, longer each time. An application that polls on and
+ * on is looked at every few milliseconds only.
  *
  * Sleeping: it raises `is_asleep`, then looks at the doorbells once more, then waits while `wakes` (a
  * futex) is what it was before the last look at the workers. Who rings pushes the doorbell first, and
@@ -32,6 +33,12 @@
 #define SPIN_NS      UINT64_C(50000)   /* after activity */
 #define NAP_MIN_NS   UINT64_C(20000)
 #define NAP_MAX_NS   UINT64_C(1000000)
+/*
+ * While the application polls on and on, each look of ours costs it some microseconds of its CPU. So
+ * after some looks that found it there we look less often.
+ */
+#define SPINNER_LOOKS  8
+#define SPINNER_NAP_NS UINT64_C(3000000)
 
 struct uroce_service_thread {
 	struct uroce_dev *dev;
@@ -45,6 +52,7 @@ struct uroce_service_thread {
 struct glance {
 	unsigned nb;      /* frames moved */
 	uint64_t wait_ns; /* it can be left alone for so long */
+	bool is_apps;     /* the application drives it */
 };
 
 /* A worker that has frames which only we may send is not left to the application. */
@@ -67,7 +75,8 @@ look_after(struct uroce_worker *worker)
 	struct glance glance = { .nb = 0 };
 	uint64_t next_ns;
 
-	if (is_apps(worker, now_ns, &glance.wait_ns))
+	glance.is_apps = is_apps(worker, now_ns, &glance.wait_ns);
+	if (glance.is_apps)
 		return glance;
 	if (uroce_lock_try(&worker->lock)) {
 		uroce_stage_skip();
@@ -82,12 +91,13 @@ look_after(struct uroce_worker *worker)
 static struct glance
 look_after_all(struct uroce_dev *dev)
 {
-	struct glance all = { .wait_ns = NAP_MAX_NS };
+	struct glance all = { .wait_ns = NAP_MAX_NS, .is_apps = true };
 
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
 		const struct glance one = look_after(dev->worker[i]);
 
 		all.nb += one.nb;
+		all.is_apps &= one.is_apps;
 		if (one.wait_ns < all.wait_ns)
 			all.wait_ns = one.wait_ns;
 	}
@@ -132,6 +142,7 @@ serve(void *arg)
 	uint64_t active_ns = uroce_clock_ns();
 	uint64_t nap_ns = NAP_MIN_NS;
 	uint32_t wakes_before = 0;
+	unsigned nb_apps = 0; /* looks in a row that found the application at work */
 
 	(void)prctl(PR_SET_TIMERSLACK, 1000ul);
 	if (rte_lcore_id() == LCORE_ID_ANY)
@@ -148,6 +159,11 @@ serve(void *arg)
 		}
 		if (now_ns - active_ns < SPIN_NS)
 			continue;
+		nb_apps = glance.is_apps ? nb_apps + 1 : 0;
+		if (nb_apps > SPINNER_LOOKS) {
+			nap(service, SPINNER_NAP_NS, wakes);
+			continue;
+		}
 		nap(service, RTE_MIN(RTE_MAX(glance.wait_ns, NAP_MIN_NS), nap_ns), wakes);
 		nap_ns = RTE_MIN(nap_ns * 2, NAP_MAX_NS);
 	}
