@@ -12,7 +12,7 @@
  * leaves in one burst with the answer, and behind it.
  *
  * That is the next poll of the program; or a control call, as before the QP is destroyed or changed; or
- * the service thread, when the program does not poll again within a millisecond; or the end of the
+ * the service thread, when the program does not poll again for milliseconds; or the end of the
  * process, if that comes first. It is done only where nothing else is to be sent, for a program that has
  * polled without a break until now, and once: the round after it sends. No timer is involved: who spins loses one idle look at the
  * port, and who answers gains a transmission.
