@@ -2,7 +2,8 @@
 
 /*
  * The timing wheel. All QPs filed lie in [cursor, cursor + SLOTS), so a slot holds QPs of one tick
- * only. A bitmap of occupied slots answers "when next?" without walking the slots.
+ * only. A bitmap of occupied slots, and one of its words that are not zero, answer "when next?" without
+ * walking the slots: a wheel with one timer far away is the common case.
  */
 
 #include "datapath/wheel.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #define SLOT_MASK (UROCE_WHEEL_SLOTS - 1)
+#define NB_WORDS  (UROCE_WHEEL_SLOTS / 64)
 
 void
 uroce_wheel_init(struct uroce_wheel *wheel, uint64_t now_ns)
@@ -42,9 +44,20 @@ link_qpr(struct uroce_wheel *wheel, struct uroce_qpr *qpr, uint64_t tick)
 		(*head)->timer_prev = &qpr->timer_next;
 	*head = qpr;
 	wheel->occupied[idx / 64] |= UINT64_C(1) << idx % 64;
+	wheel->has_some[idx / 4096] |= UINT64_C(1) << idx / 64 % 64;
 	wheel->nb_filed++;
 	if (tick < wheel->next_tick)
 		wheel->next_tick = tick;
+}
+
+static void
+clear_bit(struct uroce_wheel *wheel, uint32_t idx)
+{
+	uint64_t *word = &wheel->occupied[idx / 64];
+
+	*word &= ~(UINT64_C(1) << idx % 64);
+	if (!*word)
+		wheel->has_some[idx / 4096] &= ~(UINT64_C(1) << idx / 64 % 64);
 }
 
 void
@@ -58,7 +71,7 @@ uroce_wheel_remove(struct uroce_wheel *wheel, struct uroce_qpr *qpr)
 	if (qpr->timer_next)
 		qpr->timer_next->timer_prev = qpr->timer_prev;
 	if (!wheel->slot[idx])
-		wheel->occupied[idx / 64] &= ~(UINT64_C(1) << idx % 64);
+		clear_bit(wheel, idx);
 	wheel->nb_filed--;
 	uroce_wheel_init_qpr(qpr);
 }
@@ -82,22 +95,35 @@ uroce_wheel_file(struct uroce_wheel *wheel, struct uroce_qpr *qpr, uint64_t dead
 	link_qpr(wheel, qpr, tick);
 }
 
+/* The first bit that is set at or behind `from`, in a ring of `nb_words`; there is one. @return how far */
+static uint32_t
+next_set(const uint64_t *words, uint32_t nb_words, uint32_t from)
+{
+	const uint64_t first = words[from / 64] >> from % 64;
+	uint32_t to = from;
+
+	if (first)
+		return (uint32_t)__builtin_ctzll(first);
+	do {
+		to = (to | 63) + 1;
+	} while (!words[to / 64 % nb_words]);
+	return to - from + (uint32_t)__builtin_ctzll(words[to / 64 % nb_words]);
+}
+
 /* The first occupied tick in [from, from + SLOTS); the wheel is not empty. */
 static uint64_t
 next_occupied(const struct uroce_wheel *wheel, uint64_t from)
 {
-	uint32_t idx = from & SLOT_MASK;
-	uint64_t word = wheel->occupied[idx / 64] >> idx % 64;
+	const uint32_t idx = from & SLOT_MASK;
+	const uint64_t word = wheel->occupied[idx / 64] >> idx % 64;
+	uint32_t at;
 
 	if (word)
 		return from + (unsigned)__builtin_ctzll(word);
-	from += 64 - idx % 64;
-	for (;; from += 64) {
-		idx = from & SLOT_MASK;
-		word = wheel->occupied[idx / 64];
-		if (word)
-			return from + (unsigned)__builtin_ctzll(word);
-	}
+	at = (idx / 64 + 1) % NB_WORDS;
+	at = (at + next_set(wheel->has_some, NB_WORDS / 64, at)) % NB_WORDS;
+	at = at * 64 + (uint32_t)__builtin_ctzll(wheel->occupied[at]);
+	return from + ((at - idx) & SLOT_MASK);
 }
 
 struct uroce_qpr *

@@ -27,7 +27,8 @@ struct uroce_wheel {
 	uint64_t now_tick;  /* of the take that is under way, or was last */
 	uint64_t next_tick; /* nothing is filed before; UROCE_NEVER: nothing is filed */
 	uint32_t nb_filed;
-	uint64_t occupied[UROCE_WHEEL_SLOTS / 64]; /* bit i: slot i is not empty */
+	uint64_t has_some[UROCE_WHEEL_SLOTS / 4096]; /* bit i: occupied[i] is not 0 */
+	uint64_t occupied[UROCE_WHEEL_SLOTS / 64];   /* bit i: slot i is not empty */
 	struct uroce_qpr *slot[UROCE_WHEEL_SLOTS];
 };
 
