@@ -15,9 +15,10 @@
 #include "datapath/clock.h"
 #include "datapath/round.h"
 
-#define SOON_MIN 8               /* polls that make a program one that spins */
-#define SOON_NS  UINT64_C(10000) /* from one of them to the next: a poll may transmit */
-#define FEW      2u /* frames at a time: more are a stream, whose sender needs its window */
+#define SOON_MIN     8               /* polls that make a program one that spins */
+#define ANSWERED_MIN 16              /* messages that make it one that answers */
+#define SOON_NS      UINT64_C(10000) /* from one of them to the next: a poll may transmit */
+#define FEW          2u /* frames at a time: more are a stream, whose sender needs its window */
 
 static _Atomic(struct uroce_worker *) deferring[RTE_MAX_ETHPORTS][UROCE_WORKERS_MAX];
 static _Atomic pid_t owner; /* whose workers they are; 0: there were none */
@@ -36,6 +37,13 @@ uroce_deferral_polled(struct uroce_worker *worker)
 	const bool is_soon = worker->now_ns - last_ns < SOON_NS;
 
 	worker->deferral.nb_soon = is_soon ? worker->deferral.nb_soon + 1 : 0;
+	if (!worker->deferral.is_open)
+		return;
+	worker->deferral.is_open = false;
+	if (atomic_load_explicit(&worker->bells, memory_order_relaxed))
+		worker->deferral.nb_answered++;
+	else
+		worker->deferral.nb_answered = 0;
 }
 
 bool
@@ -48,6 +56,9 @@ uroce_deferral_begin(struct uroce_worker *worker, unsigned nb)
 		return false;
 	if (!qpr || qpr->active_next || worker->tx.nb_pending > 0 ||
 	    !uroce_qpc_owes_only_ack(&qpr->qpc))
+		return false;
+	worker->deferral.is_open = true;
+	if (worker->deferral.nb_answered < ANSWERED_MIN)
 		return false;
 	if (unlikely(atomic_load_explicit(&owner, memory_order_relaxed) == 0))
 		atomic_store_explicit(&owner, getpid(), memory_order_relaxed);

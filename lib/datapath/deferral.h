@@ -4,7 +4,7 @@
 
 /**
  * @file
- * An acknowledgement that waits for one look of the program.
+ * An acknowledgement that waits for one look of a program that answers.
  *
  * A program that spins in poll_cq has a message in its hands at once, and mostly answers it. An
  * acknowledgement that goes out before the program has seen the message costs the answer the time of
@@ -14,8 +14,9 @@
  * That is the next poll of the program; or a control call, as before the QP is destroyed or changed; or
  * the service thread, when the program does not poll again for milliseconds; or the end of the
  * process, if that comes first. It is done only where nothing else is to be sent, for a program that has
- * polled without a break until now, and once: the round after it sends. No timer is involved: who spins loses one idle look at the
- * port, and who answers gains a transmission.
+ * polled without a break until now and has answered its last messages before it polled again, and once: the
+ * round after it sends. No timer is involved: who answers gains a transmission, and one answer that does not
+ * come ends the habit.
  *
  * By the thread that holds the worker's lock, except for the end of the process.
  */
@@ -28,7 +29,10 @@ struct uroce_worker;
 /** What a worker knows of it. */
 struct uroce_deferral {
 	unsigned nb_soon; /* polls in a row, each soon after the one before */
-	bool is_on;       /* an acknowledgement is left to the next round */
+	unsigned
+		nb_answered; /* messages in a row that the program answered before it polled again */
+	bool is_open;        /* the last poll ended with one that it may answer */
+	bool is_on;          /* an acknowledgement is left to the next round */
 };
 
 /** A round of an application begins. */

@@ -56,6 +56,14 @@ spin_b(void)
 		rig_drive(dev_b);
 }
 
+/* The program at b answers, before it polls again. */
+static void
+answer(void)
+{
+	rig_post_send(qp_b, IBV_WR_RDMA_WRITE, 9, 0, 100, qp_a, 0);
+	assert_int_equal(rig_await(&qp_b->scq, dev_b, dev_a).status, IBV_WC_SUCCESS);
+}
+
 /* A program at b that spins; `nb` WRITEs of a come in its next poll. @return whether their ACK waits */
 static bool
 receive(unsigned nb)
@@ -91,6 +99,7 @@ receive_and_wait(void)
 			keep(dev_b);
 			return;
 		}
+		answer();
 		finish(1);
 	}
 	fail_msg("no acknowledgement waited");
@@ -146,9 +155,23 @@ static void
 deferral__many_frames_are_acknowledged_at_once(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < 10; i++) {
+	for (unsigned i = 0; i < 100; i++) {
 		assert_false(receive(3));
+		answer();
 		finish(3);
+	}
+}
+
+static void
+deferral__a_program_that_does_not_answer_acknowledges_at_once(void **state)
+{
+	(void)state;
+	receive_and_wait();
+	rig_drive(dev_b); /* no answer */
+	assert_true(is_acknowledged());
+	for (unsigned i = 0; i < 100; i++) {
+		assert_false(receive(1));
+		finish(1);
 	}
 }
 
@@ -156,13 +179,14 @@ static void
 deferral__a_program_that_polls_now_and_then_acknowledges_at_once(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < 10; i++) {
+	for (unsigned i = 0; i < 100; i++) {
 		spin_b();
 		rig_post_send(qp_a, IBV_WR_RDMA_WRITE, i, 0, 100, qp_b, 0);
 		rig_drive(dev_a);
 		worker_b()->app_ns -= 1000000;
 		rig_drive(dev_b);
 		assert_false(worker_b()->deferral.is_on);
+		answer();
 		finish(1);
 	}
 }
@@ -206,6 +230,7 @@ main(void)
 		cmocka_unit_test(deferral__the_ack_leaves_in_the_next_poll),
 		cmocka_unit_test(deferral__the_answer_goes_first),
 		cmocka_unit_test(deferral__many_frames_are_acknowledged_at_once),
+		cmocka_unit_test(deferral__a_program_that_does_not_answer_acknowledges_at_once),
 		cmocka_unit_test(deferral__a_program_that_polls_now_and_then_acknowledges_at_once),
 		cmocka_unit_test(deferral__the_end_of_the_process_sends),
 		cmocka_unit_test(deferral__the_service_thread_sends_when_the_program_stays_away),
