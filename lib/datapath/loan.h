@@ -12,7 +12,7 @@
  *
  * A frame with a loan is a chain: headers in an mbuf of the worker's pool, the payload as an external
  * buffer, pad and ICRC in another mbuf. The region and the QP count what they lent until the port
- * frees the chain; deregistration, flush, reset and destruction wait for zero.
+ * frees the chain; deregistration, the completions of a failed QP, reset and destruction wait for zero.
  */
 
 #include "datapath/round.h"

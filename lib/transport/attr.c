@@ -204,6 +204,8 @@ reset(struct uroce_qpc *qpc)
 	qpc->qkey = 0;
 	qpc->dest_qpn = 0;
 	qpc->is_established = false;
+	qpc->end_status = 0;
+	qpc->end_vendor_err = 0;
 	uroce_cc_stop(&qpc->cc);
 	uroce_req_reset(qpc);
 	uroce_resp_reset(qpc);

@@ -126,8 +126,14 @@ uroce_done_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (head == tail)
 		return;
 	uroce_done_send_begin(qpc);
-	for (uint32_t idx = tail; idx != head; idx++)
-		uroce_done_send(qpc, uroce_ring_at(sq, idx), IBV_WC_WR_FLUSH_ERR, 0, now_ns);
+	for (uint32_t idx = tail; idx != head; idx++) {
+		const uint8_t status = qpc->end_status ? qpc->end_status : IBV_WC_WR_FLUSH_ERR;
+
+		uroce_done_send(qpc, uroce_ring_at(sq, idx), (enum ibv_wc_status)status,
+				qpc->end_vendor_err, now_ns);
+		qpc->end_status = 0;
+		qpc->end_vendor_err = 0;
+	}
 	uroce_ring_pop(sq, head - tail);
 	uroce_done_send_end(qpc);
 }

@@ -36,7 +36,10 @@ struct uroce_cqe *uroce_done_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opco
 /** End the batch of receive completions, if one is open. */
 void uroce_done_recv_end(struct uroce_qpc *qpc);
 
-/** Flush both queues: every request completes with IBV_WC_WR_FLUSH_ERR, in order. */
+/**
+ * Flush both queues: every request completes with IBV_WC_WR_FLUSH_ERR, in order; the oldest of the send
+ * queue in its own status, if it has failed. While a port refers to memory of theirs the send queue stays.
+ */
 void uroce_done_flush(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** Flush the send queue alone (SQE). */

@@ -291,6 +291,9 @@ struct uroce_qpc {
 	bool is_lending;   /* frames are built that refer to requests: these must stay */
 	bool is_req_turn;  /* the odd frame of a burst is for a request, not for a response */
 	bool is_recv_open; /* receives that completed are not published yet, see done.h */
+	/* how the oldest request ends: it is told when no port refers to its memory */
+	uint8_t end_status; /* enum ibv_wc_status; 0: as those behind it */
+	uint8_t end_vendor_err;
 	_Atomic uint32_t
 		nb_lent; /* pieces of its requests' memory that a port refers to; floor 3's */
 	uint16_t window_psns;

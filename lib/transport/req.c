@@ -154,13 +154,8 @@ void
 uroce_req_fail(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
 	       uint64_t now_ns)
 {
-	struct uroce_ring *sq = &qpc->sq->ring;
-
-	uroce_done_send_begin(qpc);
-	uroce_done_send(qpc, uroce_req_wqe(qpc, qpc->req.una_idx), status, vendor_err, now_ns);
-	uroce_ring_pop(sq, 1);
-	uroce_done_send_end(qpc);
-	qpc->req.una_idx++;
+	qpc->end_status = (uint8_t)status;
+	qpc->end_vendor_err = (uint8_t)vendor_err;
 	if (uroce_qpc_is_reliable(qpc)) {
 		uroce_qpc_enter_error(qpc, now_ns);
 		return;

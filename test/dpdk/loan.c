@@ -276,6 +276,59 @@ loan__a_flush_waits_for_the_port(void **state)
 	close_keeper();
 }
 
+static void
+loan__an_error_waits_for_the_port(void **state)
+{
+	const uint64_t end = rte_rdtsc() + 5 * rte_get_tsc_hz();
+	struct ibv_wc wc[2];
+
+	(void)state;
+	open_keeper(1);
+	send_both();
+	while (qp->qpr.qpc.state != IBV_QPS_ERR) {
+		assert_true(rte_rdtsc() < end);
+		rig_drive(dev);
+	}
+	for (unsigned i = 0; i < 10; i++)
+		rig_drive(dev);
+	assert_int_equal(uroce_cq_poll(&qp->scq, 2, wc), 0);
+	let_go();
+	for (unsigned i = 0; i < 3; i++)
+		rig_drive(dev);
+	assert_int_equal(uroce_cq_poll(&qp->scq, 2, wc), 2);
+	assert_int_equal(wc[0].wr_id, 1);
+	assert_int_equal(wc[0].status, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
+	close_keeper();
+}
+
+/* A program that resets a QP whose error was not told yet hears nothing of it, ever. */
+static void
+loan__a_reset_forgets_the_error(void **state)
+{
+	const uint64_t end = rte_rdtsc() + 5 * rte_get_tsc_hz();
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_wc wc[2];
+
+	(void)state;
+	open_keeper(1);
+	send_both();
+	while (qp->qpr.qpc.state != IBV_QPS_ERR) {
+		assert_true(rte_rdtsc() < end);
+		rig_drive(dev);
+	}
+	let_go();
+	reset();
+	rig_connect_nowhere(qp, 0);
+	rig_post_send(qp, IBV_WR_RDMA_WRITE, 3, OFFSET, 8, qp, 0);
+	assert_int_equal(rig_modify(qp, &attr, IBV_QP_STATE), 0);
+	rig_drive(dev);
+	assert_int_equal(uroce_cq_poll(&qp->scq, 2, wc), 1);
+	assert_int_equal(wc[0].wr_id, 3);
+	assert_int_equal(wc[0].status, IBV_WC_WR_FLUSH_ERR);
+	close_keeper();
+}
+
 /* A control call that waits, on a thread of its own. */
 static atomic_bool is_done;
 
@@ -419,6 +472,8 @@ main(void)
 		cmocka_unit_test(loan__chains_hold_all_bytes_and_are_counted),
 		cmocka_unit_test(loan__what_is_sent_again_is_copied),
 		cmocka_unit_test(loan__a_flush_waits_for_the_port),
+		cmocka_unit_test(loan__an_error_waits_for_the_port),
+		cmocka_unit_test(loan__a_reset_forgets_the_error),
 		cmocka_unit_test(loan__deregistration_waits_for_the_port),
 		cmocka_unit_test(loan__destruction_waits_for_the_port),
 		cmocka_unit_test(loan__reset_waits_for_the_port),
