@@ -306,13 +306,12 @@ static unsigned
 send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	const bool is_rc = uroce_qpc_is_reliable(qpc);
+	/* the peer's program waits for our requests; for an ACK its requester at most */
+	const bool is_ack_last = max > 1 && has_only_ack(&qpc->resp);
 	unsigned nb = 0;
 
 	/* a long READ of the peer leaves half of the burst to our own requests; of an odd burst, which
 	 * may be one frame each time, the odd one goes to either in turn */
-	/* the peer's program waits for our requests; for an ACK its requester at most */
-	const bool is_ack_last = max > 1 && has_only_ack(&qpc->resp);
-
 	if (is_rc && !is_ack_last)
 		nb = uroce_resp_send(qpc, out, (max + !qpc->is_req_turn) / 2, now_ns);
 	qpc->is_req_turn ^= max & 1;

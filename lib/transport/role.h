@@ -62,7 +62,10 @@ void uroce_req_retry(struct uroce_qpc *qpc, uint64_t now_ns);
 /** The peer moved us forward: full retry counters, timer from now on. */
 void uroce_req_progress(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** The oldest request ends in `status`, the QP in ERR (UC: SQE), the rest is flushed. */
+/**
+ * The oldest request ends in `status`, the QP in ERR (UC: SQE), the rest is flushed: all of them when no
+ * port refers to their memory any more.
+ */
 void uroce_req_fail(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
 		    uint64_t now_ns);
 

@@ -229,6 +229,55 @@ comp_expire__peer_that_is_silent_costs_the_retry_budget(void **state)
 }
 
 static void
+comp_expire__what_fails_is_not_complete_while_its_memory_is_lent(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+	struct uroce_qpc *qpc = &pair.host[A].qpc;
+
+	conf.retry_cnt = 0;
+	pair_open(&pair, &conf);
+	post(IBV_WR_RDMA_WRITE, 2000);
+	post(IBV_WR_RDMA_WRITE, 10);
+	for (uint32_t nth = 0; nth < PAIR_ACTIONS; nth++)
+		pair_lose(&pair, A, nth);
+	pair_flush(&pair, A);
+	atomic_store(&qpc->nb_lent, 1);
+	pair_run(&pair);
+	assert_int_equal(qpc->state, IBV_QPS_ERR);
+	pair_expect_done(&pair, A, "");
+	/* the port frees the frame */
+	atomic_store(&qpc->nb_lent, 0);
+	uroce_qpc_sent(qpc, pair.now_ns);
+	pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\nsend 1 WR_FLUSH_ERR\n");
+	uroce_qpc_sent(qpc, pair.now_ns);
+	pair_expect_done(&pair, A, "");
+	close_pair(state);
+}
+
+static void
+comp_expire__failure_is_forgotten_in_reset(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+	struct uroce_qpc *qpc = &pair.host[A].qpc;
+
+	conf.retry_cnt = 0;
+	pair_open(&pair, &conf);
+	post(IBV_WR_RDMA_WRITE, 2000);
+	for (uint32_t nth = 0; nth < PAIR_ACTIONS; nth++)
+		pair_lose(&pair, A, nth);
+	pair_flush(&pair, A);
+	atomic_store(&qpc->nb_lent, 1);
+	pair_run(&pair);
+	pair_set_state(&pair, A, IBV_QPS_RESET);
+	atomic_store(&qpc->nb_lent, 0);
+	pair_bring_up(&pair, A, IBV_QPS_RTS);
+	post(IBV_WR_RDMA_WRITE, 10);
+	pair_set_state(&pair, A, IBV_QPS_ERR);
+	pair_expect_done(&pair, A, "send 1 WR_FLUSH_ERR\n");
+	close_pair(state);
+}
+
+static void
 comp_expire__timeout_0_waits_for_ever(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
@@ -328,6 +377,8 @@ main(void)
 		COMP_TEST(comp_recv__sequence_nak_after_an_rnr_wait_is_a_new_repair),
 		cmocka_unit_test(comp_recv__ack_timer_rests_during_an_rnr_wait),
 		cmocka_unit_test(comp_expire__peer_that_is_silent_costs_the_retry_budget),
+		cmocka_unit_test(comp_expire__what_fails_is_not_complete_while_its_memory_is_lent),
+		cmocka_unit_test(comp_expire__failure_is_forgotten_in_reset),
 		cmocka_unit_test(comp_expire__timeout_0_waits_for_ever),
 		cmocka_unit_test(comp_expire__progress_refills_the_retries),
 		cmocka_unit_test(comp_expire__read_responses_are_progress),
