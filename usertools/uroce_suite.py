@@ -251,15 +251,28 @@ def cases_of_limit(settings):
             for port in ports_of(settings, 'memif', 'vhost')]
 
 
+def run_tool(command):
+    """One that clears up behind itself: when we are ended it is asked to end, and not killed."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as tool:
+        try:
+            out, err = tool.communicate()
+        except BaseException:
+            tool.terminate()
+            tool.communicate()
+            raise
+    return tool.returncode, out, err
+
+
 def ratio_round(port, settings):
     sizes = '8:1024,65536:4096' if settings.is_quick else '8:1024,1024:1024,4096:4096,65536:4096'
     command = [sys.executable, RATIO, port, '--rounds=1', f'--seconds={settings.seconds}',
                f'--sizes={sizes}', '--json']
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise LabError((done.stderr.strip() or 'uroce-bench-ratio failed').splitlines()[-1])
+    code, out, err = run_tool(command)
+    if code != 0:
+        raise LabError((err.strip() or 'uroce-bench-ratio failed').splitlines()[-1])
     found = []
-    for row in json.loads(done.stdout):
+    for row in json.loads(out):
         labels = {'port': port, 'test': row.get('test', 'write_bw'), 'size': row['size'],
                   'mtu': row['mtu']}
         for tool in 'uroce', 'limit', 'testpmd':
