@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "wire/psn.h"
+#include "wire/syndrome.h"
 
 /* --- the ladder of each operation --- */
 
@@ -439,6 +440,57 @@ req_send__asks_at_the_window_end_wherever_it_falls(void **state)
 	pair_close(&pair);
 }
 
+/* A run of short requests, which is as long as the burst may be. */
+static void
+req_send__run_ends_with_the_window(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+	const struct uroce_req *req = &pair.host[A].qpc.req;
+
+	(void)state;
+	conf.window_psns = 8;
+	conf.burst = PAIR_BURST_MAX;
+	pair_open(&pair, &conf);
+	post_writes(20, 10);
+	pair_flush(&pair, A);
+	assert_int_equal(uroce_psn_dist(req->una_psn, req->next_psn), 8);
+	assert_non_null(strstr(text_get(&pair.trace), "WRITE_ONLY psn 7 A\n"));
+	/* there is room for three more */
+	pair_inject(&pair, A,
+		    &(struct pair_pkt){
+			    .opcode = UROCE_OP_ACK, .psn = 2, .syndrome = UROCE_SYNDROME_ACK });
+	pair_flush(&pair, A);
+	assert_int_equal(uroce_psn_dist(req->una_psn, req->next_psn), 8);
+	assert_non_null(strstr(text_get(&pair.trace), "WRITE_ONLY psn 10 A\n"));
+	pair_close(&pair);
+}
+
+/* The ACK of what was sent first may be on its way while the same is sent again. */
+static void
+req_send__what_is_sent_again_is_not_to_be_lent(void **state)
+{
+	struct uroce_qpc *qpc = &pair.host[A].qpc;
+	uint8_t hdr[2][UROCE_HDR_MAX];
+	struct uroce_txd txd[2] = { { .hdr = hdr[0] }, { .hdr = hdr[1] } };
+
+	(void)state;
+	open_pair(NULL);
+	post_writes(1, 2048);
+	assert_int_equal(uroce_qpc_send(qpc, txd, 2, pair.now_ns), 2);
+	uroce_qpc_sent(qpc, pair.now_ns);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(txd[i].slice[0].key, pair.host[A].key);
+	pair_inject(&pair, A,
+		    &(struct pair_pkt){
+			    .opcode = UROCE_OP_ACK,
+			    .psn = 0,
+			    .syndrome = uroce_syndrome_make(UROCE_AETH_NAK, UROCE_NAK_PSN_SEQ) });
+	assert_true(uroce_qpc_send(qpc, txd, 2, pair.now_ns) > 0);
+	uroce_qpc_sent(qpc, pair.now_ns);
+	assert_int_equal(txd[0].slice[0].key, 0);
+	pair_close(&pair);
+}
+
 static void
 req_send__read_asks_for_what_is_before_it(void **state)
 {
@@ -621,6 +673,8 @@ main(void)
 		cmocka_unit_test(req_send__one_ack_for_the_queue),
 		cmocka_unit_test(req_send__asks_once_in_a_while_and_at_the_window_end),
 		cmocka_unit_test(req_send__asks_at_the_window_end_wherever_it_falls),
+		cmocka_unit_test(req_send__run_ends_with_the_window),
+		cmocka_unit_test(req_send__what_is_sent_again_is_not_to_be_lent),
 		cmocka_unit_test(req_send__read_asks_for_what_is_before_it),
 		cmocka_unit_test(req_send__fence_waits_for_reads),
 		cmocka_unit_test(req_send__fence_does_not_hold_a_request_that_has_begun),
