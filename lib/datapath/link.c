@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <rte_cycles.h>
+#include <rte_common.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_ethdev.h>
@@ -37,18 +38,28 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* All pages of the rings, now and not frame by frame: each would cost some microseconds. */
+/*
+ * The client says how long the memory is, which nobody has to believe: beyond this, which is many times
+ * the usual rings, pages come one by one.
+ */
+#define POPULATE_MAX ((uintptr_t)256 << 20)
+
+/* The pages of the rings, now and not frame by frame: each would cost some microseconds. */
 static void
 populate_rings(const struct uroce_port *port)
 {
 	FILE *maps = port->policy->has_peer ? fopen("/proc/self/maps", "re") : NULL;
 	char line[512];
-	uintptr_t begin, end;
+	uintptr_t begin, end, left = POPULATE_MAX;
 
-	while (maps && fgets(line, sizeof(line), maps)) {
-		if (strstr(line, MEMIF_REGION) &&
-		    sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) == 2)
-			(void)madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+	while (maps && left > 0 && fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, MEMIF_REGION) ||
+		    sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
+			continue;
+		const uintptr_t len = RTE_MIN(end - begin, left);
+
+		(void)madvise((void *)begin, len, MADV_POPULATE_WRITE);
+		left -= len;
 	}
 	if (maps)
 		fclose(maps);

@@ -11,8 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <rte_dev.h>
 #include <rte_malloc.h>
+
+#include "datapath/link.h"
+#include "datapath/round.h"
 
 static char *text;
 static size_t text_len;
@@ -137,6 +143,46 @@ dev_destroy__is_refused_while_something_is_left(void **state)
 }
 
 /* A peer that never comes: the device is there, its link is not. */
+/* Of memory that a peer gives, at least `least` and at most `most` bytes are there once the link is up. */
+static void
+expect_populated(struct uroce_port *port, size_t len, size_t least, size_t most)
+{
+	const int fd = memfd_create("memif_region_test", MFD_CLOEXEC);
+	struct stat stat;
+	void *mem;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)len), 0);
+	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(mem, MAP_FAILED);
+	atomic_store(&port->is_up, false);
+	uroce_link_check(port);
+	assert_true(uroce_port_is_up(port));
+	assert_int_equal(fstat(fd, &stat), 0);
+	assert_in_range((size_t)stat.st_blocks * 512, least, most);
+	munmap(mem, len);
+	close(fd);
+}
+
+static void
+link_check__memory_of_a_memif_peer_is_populated_within_bounds(void **state)
+{
+	const struct uroce_port_policy *policy;
+	struct uroce_dev *dev;
+
+	(void)state;
+	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null7", "size=64"), 0);
+	dev = rig_dev("net_null7,drive=none,addr=192.0.2.1/24");
+	policy = dev->port->policy;
+	expect_populated(dev->port, 1 << 20, 0, 0); /* no memif: none of its business */
+	dev->port->policy = uroce_port_policy_of("net_memif");
+	expect_populated(dev->port, 1 << 20, 0, 1 << 20); /* an old kernel refuses */
+	expect_populated(dev->port, (size_t)1 << 30, 0, (size_t)256 << 20);
+	dev->port->policy = policy;
+	assert_int_equal(uroce_dev_destroy(dev), 0);
+	assert_int_equal(rte_eal_hotplug_remove("vdev", "net_null7"), 0);
+}
+
 static void
 dev_create__memif_without_its_server(void **state)
 {
@@ -193,6 +239,7 @@ main(void)
 		cmocka_unit_test(dev_create__more_workers_than_queues),
 		cmocka_unit_test(dev_create__a_port_has_one_device),
 		cmocka_unit_test(dev_create__no_memory),
+		cmocka_unit_test(link_check__memory_of_a_memif_peer_is_populated_within_bounds),
 		cmocka_unit_test(dev_create__memif_without_its_server),
 		cmocka_unit_test(dev_create__memif_server_again),
 		cmocka_unit_test(dev_destroy__is_refused_while_something_is_left),
