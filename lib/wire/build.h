@@ -36,10 +36,11 @@ struct uroce_path_conf {
 };
 
 /**
- * A prepared path. Read-only after uroce_path_init(), but for uroce_path_set_len(); copy it freely.
+ * A prepared path. Read-only after uroce_path_init(), but for uroce_path_set_len() and the BTH, in which
+ * its owner may keep what is the same in many packets; copy it freely.
  */
 struct uroce_path {
-	uint8_t hdr[UROCE_PATH_HDR_MAX]; /* lengths 0 or as set, BTH zeroed but for MigReq */
+	uint8_t hdr[UROCE_PATH_HDR_MAX]; /* lengths 0 or as set; BTH at first 0 but for MigReq */
 	uint8_t ip_off;
 	uint8_t udp_off;
 	uint8_t bth_off;

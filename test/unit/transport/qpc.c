@@ -57,6 +57,42 @@ qpc_recv_run__one_queue_for_both_kinds(void **state)
 	pair_close(&pair);
 }
 
+/* What came before the error is published before what the error flushes, and what comes behind it is not
+ * taken. */
+static void
+qpc_recv_run__error_in_its_middle(void **state)
+{
+	static const struct {
+		uint64_t wr_id;
+		enum ibv_wc_status status;
+	} expected[] = {
+		{ 0, IBV_WC_SUCCESS },      { 1, IBV_WC_LOC_LEN_ERR },  { 0, IBV_WC_WR_FLUSH_ERR },
+		{ 2, IBV_WC_WR_FLUSH_ERR }, { 3, IBV_WC_WR_FLUSH_ERR },
+	};
+	struct ibv_wc wc[8];
+
+	(void)state;
+	open_pair(IBV_QPT_RC);
+	pair.host[B].qpc.recv_cq = &pair.host[B].send_cq;
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(pair_post_recv(&pair, B, 4096 * i, i == 1 ? 10 : 4096), 0);
+	pair_lose(&pair, B, 0);
+	pair_post(&pair, B, &write_1k);
+	for (unsigned i = 0; i < 3; i++)
+		pair_post(&pair, A, &send_1k);
+	pair_run(&pair);
+	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
+	assert_int_equal(uroce_cq_poll(&pair.host[B].send_cq, 8, wc), 5);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(wc[i].wr_id, expected[i].wr_id);
+		assert_int_equal(wc[i].status, expected[i].status);
+	}
+	assert_int_equal(pair.host[B].nb_verdicts[UROCE_VERDICT_REQUEST], 1);
+	pair_expect_done(&pair, A,
+			 "send 0 SEND SUCCESS\nsend 1 REM_INV_REQ_ERR\nsend 2 WR_FLUSH_ERR\n");
+	pair_close(&pair);
+}
+
 /* What comes after a held frame is the next run's: its owner has to see to the frame first. */
 static void
 qpc_recv_run__ends_with_a_frame_that_is_held(void **state)
@@ -557,6 +593,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(qpc_recv_run__one_queue_for_both_kinds),
+		cmocka_unit_test(qpc_recv_run__error_in_its_middle),
 		cmocka_unit_test(qpc_recv_run__ends_with_a_frame_that_is_held),
 		cmocka_unit_test(qpc_recv__requests_are_taken_from_rtr_to_sqd),
 		cmocka_unit_test(qpc_recv__responses_are_taken_in_rts_and_sqd),
