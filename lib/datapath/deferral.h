@@ -44,7 +44,7 @@ bool uroce_deferral_begin(struct uroce_worker *worker, unsigned nb);
 /** Everything is sent now. */
 void uroce_deferral_end(struct uroce_worker *worker);
 
-/** Send what any worker of this process has left. Any thread; by itself at the end of the process. */
+/** Send what any worker of this process has left, while none is destroyed: at the end of the process. */
 void uroce_deferral_send_all(void);
 
 #endif /* UROCE_DATAPATH_DEFERRAL_H */

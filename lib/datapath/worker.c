@@ -28,7 +28,7 @@
 /* How often a port's link is looked at, beside the events that it may report. */
 #define LINK_CHECK_NS UINT64_C(100000000)
 
-/* And while it is down, for not every port reports that it has come up. */
+/* And one whose rings are another process's memory, while it is down: it does not report that it is up. */
 #define LINK_WAIT_NS UINT64_C(1000000)
 
 /*
@@ -243,7 +243,8 @@ watch_link(struct uroce_worker *worker)
 		return;
 	uroce_link_check(port);
 	worker->link_check_ns =
-		worker->now_ns + (uroce_port_is_up(port) ? LINK_CHECK_NS : LINK_WAIT_NS);
+		worker->now_ns +
+		(port->policy->has_peer && !uroce_port_is_up(port) ? LINK_WAIT_NS : LINK_CHECK_NS);
 	if (worker->now_ns < worker->lost_check_ns)
 		return;
 	worker->lost_check_ns = worker->now_ns + LINK_CHECK_NS;
