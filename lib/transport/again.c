@@ -59,6 +59,6 @@ uroce_again_put(struct uroce_qpc *qpc, uint32_t psn, uint32_t nb, bool is_asking
 	req->is_ack_wanted = is_ack_wanted;
 	/* its memory is gone: that is found where the request is sent in its turn */
 	if (!is_built)
-		uroce_req_rewind(qpc);
+		uroce_retry_rewind(qpc);
 	return is_built;
 }

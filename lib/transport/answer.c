@@ -221,7 +221,7 @@ keep_waiting(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	uroce_repair_progress(qpc, now_ns);
 	if (qpc->req.ack_deadline != UROCE_NEVER)
-		uroce_req_arm(qpc, now_ns);
+		uroce_retry_arm(qpc, now_ns);
 }
 
 enum uroce_verdict
@@ -312,7 +312,7 @@ uroce_answer_drain(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (!answers->is_open)
 		return;
 	if (req->una_psn != una_psn)
-		uroce_req_progress(qpc, now_ns);
+		uroce_retry_progress(qpc, now_ns);
 	if (!uroce_psn_before(req->una_psn, answers->seen_psn)) {
 		uroce_answer_discard(qpc);
 		return;

@@ -279,7 +279,7 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 	if (mask & IBV_QP_AV)
 		take_path(qpc, path);
 	if (mask & (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY))
-		uroce_req_refill(qpc);
+		uroce_retry_refill(qpc);
 	enter_state(qpc, from, to, now_ns);
 	derive(qpc);
 	return 0;

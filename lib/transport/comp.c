@@ -103,7 +103,7 @@ uroce_comp_advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
 		retire_local(qpc, &is_batch_open, now_ns);
 	end_retired(qpc, una_idx, is_batch_open);
 	if (req->una_psn != una_psn)
-		uroce_req_progress(qpc, now_ns);
+		uroce_retry_progress(qpc, now_ns);
 	uroce_req_check_drained(qpc);
 	return !is_blocked;
 }
@@ -116,8 +116,8 @@ repair(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (qpc->req.is_repairing || qpc->req.is_rnr_wait)
 		return;
 	qpc->req.is_repairing = true;
-	uroce_req_rewind(qpc);
-	uroce_req_arm(qpc, now_ns);
+	uroce_retry_rewind(qpc);
+	uroce_retry_arm(qpc, now_ns);
 }
 
 static enum uroce_verdict
@@ -236,7 +236,7 @@ uroce_comp_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 						     : read_response(qpc, pkt, wqe, now_ns);
 
 	if (verdict == UROCE_VERDICT_RESPONSE) {
-		uroce_req_progress(qpc, now_ns);
+		uroce_retry_progress(qpc, now_ns);
 		uroce_req_check_drained(qpc);
 	}
 	return verdict;
@@ -277,7 +277,7 @@ rnr_nak(struct uroce_qpc *qpc, uint8_t timer_code, uint64_t now_ns)
 	}
 	if (req->rnr_left != 7) /* 7: without limit [IBA 9.7.5.2.8] */
 		req->rnr_left--;
-	uroce_req_rewind(qpc);
+	uroce_retry_rewind(qpc);
 	req->is_repairing = false;
 	req->is_rnr_wait = true;
 	req->rnr_deadline = now_ns + uroce_rnr_timer_ns(timer_code);

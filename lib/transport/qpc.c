@@ -382,7 +382,7 @@ uroce_qpc_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 	uroce_early_expire(qpc, now_ns);
 	uroce_answer_expire(qpc, now_ns);
 	uroce_repair_expire(qpc, now_ns);
-	uroce_req_expire(qpc, now_ns);
+	uroce_retry_expire(qpc, now_ns);
 }
 
 void

@@ -130,7 +130,7 @@ uroce_repair_fall_back(struct uroce_qpc *qpc)
 	/* nothing is in flight, or what is will be answered: then there is nothing to go back to */
 	if (repair->peer != UROCE_PEER_HOLDS && is_repairable(qpc)) {
 		qpc->req.is_repairing = true;
-		uroce_req_rewind(qpc);
+		uroce_retry_rewind(qpc);
 	}
 	repair->is_open = false;
 	repair->is_due = false;

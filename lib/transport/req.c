@@ -64,14 +64,7 @@ uroce_req_start(struct uroce_qpc *qpc)
 	req->una_psn = qpc->attr.sq_psn;
 	req->next_psn = qpc->attr.sq_psn;
 	req->max_psn = qpc->attr.sq_psn;
-	uroce_req_refill(qpc);
-}
-
-void
-uroce_req_refill(struct uroce_qpc *qpc)
-{
-	qpc->req.retry_left = qpc->attr.retry_cnt;
-	qpc->req.rnr_left = qpc->attr.rnr_retry;
+	uroce_retry_refill(qpc);
 }
 
 void
@@ -94,63 +87,6 @@ uroce_req_resume(struct uroce_qpc *qpc)
 }
 
 void
-uroce_req_rewind(struct uroce_qpc *qpc)
-{
-	struct uroce_req *req = &qpc->req;
-
-	uroce_repair_close(qpc);
-	uroce_answer_rewound(qpc);
-	req->next_psn = req->una_psn;
-	req->next_idx = req->una_idx;
-	req->next_pkt = 0;
-	if (req->una_idx != req->begun_idx)
-		req->next_pkt =
-			uroce_psn_dist(uroce_req_wqe(qpc, req->una_idx)->first_psn, req->una_psn);
-	req->nb_rd_out = 0;
-	req->since_ack_req = 0;
-	req->is_ack_wanted = false;
-	req->fault = 0;
-}
-
-void
-uroce_req_arm(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	struct uroce_req *req = &qpc->req;
-	const uint64_t timeout_ns = qpc->ack_timeout_ns;
-	const unsigned nb_timeouts = qpc->attr.retry_cnt - req->retry_left;
-
-	req->armed_ns = now_ns;
-	if (!timeout_ns)
-		req->ack_deadline = UROCE_NEVER;
-	else if (qpc->is_req_gbn)
-		req->ack_deadline = now_ns + timeout_ns;
-	else
-		req->ack_deadline =
-			now_ns + uroce_rtt_timeout_ns(&req->rtt, timeout_ns, nb_timeouts);
-}
-
-void
-uroce_req_progress(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	struct uroce_req *req = &qpc->req;
-
-	uroce_req_refill(qpc);
-	req->is_rnr_wait = false;
-	/* an answer to what was sent before a rewind may overtake the position */
-	if (uroce_psn_before(req->next_psn, req->una_psn) ||
-	    (int32_t)(req->next_idx - req->una_idx) < 0) {
-		uroce_repair_overtaken(qpc);
-		uroce_req_rewind(qpc);
-	}
-	req->is_repairing = false;
-	uroce_repair_progress(qpc, now_ns);
-	if (req->una_psn == req->max_psn)
-		req->ack_deadline = UROCE_NEVER;
-	else
-		uroce_req_arm(qpc, now_ns);
-}
-
-void
 uroce_req_fail(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
 	       uint64_t now_ns)
 {
@@ -163,43 +99,6 @@ uroce_req_fail(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor
 	/* UC and UD: the receive side goes on [IBA 10.3.1.6] */
 	uroce_done_flush_sq(qpc, now_ns);
 	qpc->state = IBV_QPS_SQE;
-}
-
-void
-uroce_req_retry(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	struct uroce_req *req = &qpc->req;
-
-	if (!req->retry_left) {
-		uroce_req_fail(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
-		return;
-	}
-	req->retry_left--;
-	uroce_req_rewind(qpc);
-	uroce_req_arm(qpc, now_ns);
-}
-
-void
-uroce_req_expire(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	struct uroce_req *req = &qpc->req;
-
-	if (req->is_rnr_wait && now_ns >= req->rnr_deadline) {
-		req->is_rnr_wait = false;
-		if (req->una_psn != req->max_psn)
-			uroce_req_arm(qpc, now_ns);
-	}
-	if (now_ns >= req->ack_deadline) {
-		const uint64_t sent_ns = req->rtt.sample_ns ? req->rtt.sample_ns : req->armed_ns;
-
-		qpc->stats.timeouts++;
-		req->is_repairing = false;
-		uroce_req_retry(qpc, now_ns);
-		if (qpc->is_req_gbn || qpc->state == IBV_QPS_ERR)
-			return;
-		uroce_rtt_begin(&req->rtt, req->una_psn, sent_ns);
-		req->rtt.is_doubtful = true;
-	}
 }
 
 void
@@ -829,7 +728,7 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 	uroce_repair_sent(qpc, max_psn, now_ns);
 	if (nb && (req->ack_deadline == UROCE_NEVER || !is_answer_due) &&
 	    uroce_qpc_is_reliable(qpc))
-		uroce_req_arm(qpc, now_ns);
+		uroce_retry_arm(qpc, now_ns);
 	if (req->is_local_done)
 		uroce_comp_retire_local(qpc, now_ns);
 	/* packets of the same request may be among those built: not before they are gathered */

@@ -44,23 +44,8 @@ unsigned uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned m
 /** UC and UD: the requests whose last packet was sent complete; then a fault takes effect. */
 void uroce_req_sent(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** Full retry counters, as the attributes have them now. */
-void uroce_req_refill(struct uroce_qpc *qpc);
-
 /** A request that cannot be sent ends in its fault, if all before it have completed. */
 void uroce_req_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns);
-
-/** Send again from una_psn on (go back N). */
-void uroce_req_rewind(struct uroce_qpc *qpc);
-
-/** The ACK timer runs from now on, if there is one. */
-void uroce_req_arm(struct uroce_qpc *qpc, uint64_t now_ns);
-
-/** A timeout: rewind, or end in IBV_WC_RETRY_EXC_ERR when none is left. */
-void uroce_req_retry(struct uroce_qpc *qpc, uint64_t now_ns);
-
-/** The peer moved us forward: full retry counters, timer from now on. */
-void uroce_req_progress(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
  * The oldest request ends in `status`, the QP in ERR (UC: SQE), the rest is flushed: all of them when no
@@ -68,9 +53,6 @@ void uroce_req_progress(struct uroce_qpc *qpc, uint64_t now_ns);
  */
 void uroce_req_fail(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
 		    uint64_t now_ns);
-
-/** A timer may have run out. */
-void uroce_req_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** SQD: tell when the last request that was begun has completed. */
 void uroce_req_check_drained(struct uroce_qpc *qpc);
@@ -80,6 +62,26 @@ bool uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd);
 
 /** The position is in a READ: a request for the next `nb` responses, which are of one chunk. */
 void uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd);
+
+/* --- retry.c --- */
+
+/** Full retry counters, as the attributes have them now. */
+void uroce_retry_refill(struct uroce_qpc *qpc);
+
+/** Send again from una_psn on (go back N). */
+void uroce_retry_rewind(struct uroce_qpc *qpc);
+
+/** The ACK timer runs from now on, if there is one. */
+void uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** The peer moved us forward: full retry counters, timer from now on. */
+void uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** A timeout: rewind, or end in IBV_WC_RETRY_EXC_ERR when none is left. */
+void uroce_retry_use(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** A timer may have run out. */
+void uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /* --- repair.c --- */
 

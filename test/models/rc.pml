@@ -240,7 +240,7 @@ inline close_repair()
 	again = una
 }
 
-/* req.c: uroce_req_rewind() */
+/* retry.c: uroce_retry_rewind() */
 inline rewind()
 {
 	close_repair();
@@ -248,7 +248,7 @@ inline rewind()
 	since = 0
 }
 
-/* req.c: uroce_req_retry() */
+/* retry.c: uroce_retry_use() */
 inline retry()
 {
 	printf("  a retry, %d left\n", retry_left);
@@ -275,7 +275,7 @@ inline bury_ghosts()
 	data = data & ~((1 << 2 * una) - 1)
 }
 
-/* req.c: uroce_req_progress(); repair.c: uroce_repair_overtaken(), uroce_repair_progress() */
+/* retry.c: uroce_retry_progress(); repair.c: uroce_repair_overtaken(), uroce_repair_progress() */
 inline progress()
 {
 	retry_left = RETRIES;
@@ -631,7 +631,7 @@ active proctype Requester()
 		is_due = 1;
 		is_last_due = dist(una, max) > 1
 	   }
-	/* req.c: uroce_req_expire(), the ACK timeout */
+	/* retry.c: uroce_retry_expire(), the ACK timeout */
 	:: d_step {
 		una != max && !is_rnr_wait && (is_quiet || hasty > 0) ->
 		if
@@ -642,7 +642,7 @@ active proctype Requester()
 		is_repairing = 0;
 		retry()
 	   }
-	/* req.c: uroce_req_expire(), the RNR timer */
+	/* retry.c: uroce_retry_expire(), the RNR timer */
 	:: d_step { is_rnr_wait -> is_rnr_wait = 0 }
 	:: is_over -> break
 	od;

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The requester's patience [IBA 9.7.6]: the ACK timer, the retries that it has, and sending again,
+ * which is setting the position (req.c) back to the oldest unacknowledged PSN. Only a timeout uses a retry;
+ * whatever moves the peer forward gives all of them back.
+ */
+#include "transport/role.h"
+
+#include "wire/psn.h"
+
+void
+uroce_retry_refill(struct uroce_qpc *qpc)
+{
+	qpc->req.retry_left = qpc->attr.retry_cnt;
+	qpc->req.rnr_left = qpc->attr.rnr_retry;
+}
+
+void
+uroce_retry_rewind(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+
+	uroce_repair_close(qpc);
+	uroce_answer_rewound(qpc);
+	req->next_psn = req->una_psn;
+	req->next_idx = req->una_idx;
+	req->next_pkt = 0;
+	if (req->una_idx != req->begun_idx)
+		req->next_pkt =
+			uroce_psn_dist(uroce_req_wqe(qpc, req->una_idx)->first_psn, req->una_psn);
+	req->nb_rd_out = 0;
+	req->since_ack_req = 0;
+	req->is_ack_wanted = false;
+	req->fault = 0;
+}
+
+void
+uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint64_t timeout_ns = qpc->ack_timeout_ns;
+	const unsigned nb_timeouts = qpc->attr.retry_cnt - req->retry_left;
+
+	req->armed_ns = now_ns;
+	if (!timeout_ns)
+		req->ack_deadline = UROCE_NEVER;
+	else if (qpc->is_req_gbn)
+		req->ack_deadline = now_ns + timeout_ns;
+	else
+		req->ack_deadline =
+			now_ns + uroce_rtt_timeout_ns(&req->rtt, timeout_ns, nb_timeouts);
+}
+
+void
+uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	uroce_retry_refill(qpc);
+	req->is_rnr_wait = false;
+	/* an answer to what was sent before a rewind may overtake the position */
+	if (uroce_psn_before(req->next_psn, req->una_psn) ||
+	    (int32_t)(req->next_idx - req->una_idx) < 0) {
+		uroce_repair_overtaken(qpc);
+		uroce_retry_rewind(qpc);
+	}
+	req->is_repairing = false;
+	uroce_repair_progress(qpc, now_ns);
+	if (req->una_psn == req->max_psn)
+		req->ack_deadline = UROCE_NEVER;
+	else
+		uroce_retry_arm(qpc, now_ns);
+}
+
+void
+uroce_retry_use(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (!req->retry_left) {
+		uroce_req_fail(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
+		return;
+	}
+	req->retry_left--;
+	uroce_retry_rewind(qpc);
+	uroce_retry_arm(qpc, now_ns);
+}
+
+void
+uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (req->is_rnr_wait && now_ns >= req->rnr_deadline) {
+		req->is_rnr_wait = false;
+		if (req->una_psn != req->max_psn)
+			uroce_retry_arm(qpc, now_ns);
+	}
+	if (now_ns >= req->ack_deadline) {
+		const uint64_t sent_ns = req->rtt.sample_ns ? req->rtt.sample_ns : req->armed_ns;
+
+		qpc->stats.timeouts++;
+		req->is_repairing = false;
+		uroce_retry_use(qpc, now_ns);
+		if (qpc->is_req_gbn || qpc->state == IBV_QPS_ERR)
+			return;
+		uroce_rtt_begin(&req->rtt, req->una_psn, sent_ns);
+		req->rtt.is_doubtful = true;
+	}
+}
