@@ -254,6 +254,31 @@ loan__what_is_sent_again_is_copied(void **state)
 	close_keeper();
 }
 
+/* Nothing completes before the port has let go, and both requests do after that. */
+static void
+let_go_and_poll(struct ibv_wc *wc)
+{
+	for (unsigned i = 0; i < 10; i++)
+		rig_drive(dev);
+	assert_int_equal(uroce_cq_poll(&qp->scq, 2, wc), 0);
+	let_go();
+	for (unsigned i = 0; i < 3; i++)
+		rig_drive(dev);
+	assert_int_equal(uroce_cq_poll(&qp->scq, 2, wc), 2);
+}
+
+/* Nobody answers, so the retries come to an end. */
+static void
+drive_until_error(void)
+{
+	const uint64_t end = rte_rdtsc() + 5 * rte_get_tsc_hz();
+
+	while (qp->qpr.qpc.state != IBV_QPS_ERR) {
+		assert_true(rte_rdtsc() < end);
+		rig_drive(dev);
+	}
+}
+
 static void
 loan__a_flush_waits_for_the_port(void **state)
 {
@@ -264,13 +289,7 @@ loan__a_flush_waits_for_the_port(void **state)
 	open_keeper(0);
 	send_both();
 	assert_int_equal(rig_modify(qp, &attr, IBV_QP_STATE), 0);
-	for (unsigned i = 0; i < 10; i++)
-		rig_drive(dev);
-	assert_int_equal(uroce_cq_poll(&qp->scq, 2, wc), 0);
-	let_go();
-	for (unsigned i = 0; i < 3; i++)
-		rig_drive(dev);
-	assert_int_equal(uroce_cq_poll(&qp->scq, 2, wc), 2);
+	let_go_and_poll(wc);
 	assert_int_equal(wc[0].status, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
 	close_keeper();
@@ -279,23 +298,13 @@ loan__a_flush_waits_for_the_port(void **state)
 static void
 loan__an_error_waits_for_the_port(void **state)
 {
-	const uint64_t end = rte_rdtsc() + 5 * rte_get_tsc_hz();
 	struct ibv_wc wc[2];
 
 	(void)state;
 	open_keeper(1);
 	send_both();
-	while (qp->qpr.qpc.state != IBV_QPS_ERR) {
-		assert_true(rte_rdtsc() < end);
-		rig_drive(dev);
-	}
-	for (unsigned i = 0; i < 10; i++)
-		rig_drive(dev);
-	assert_int_equal(uroce_cq_poll(&qp->scq, 2, wc), 0);
-	let_go();
-	for (unsigned i = 0; i < 3; i++)
-		rig_drive(dev);
-	assert_int_equal(uroce_cq_poll(&qp->scq, 2, wc), 2);
+	drive_until_error();
+	let_go_and_poll(wc);
 	assert_int_equal(wc[0].wr_id, 1);
 	assert_int_equal(wc[0].status, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
@@ -306,17 +315,13 @@ loan__an_error_waits_for_the_port(void **state)
 static void
 loan__a_reset_forgets_the_error(void **state)
 {
-	const uint64_t end = rte_rdtsc() + 5 * rte_get_tsc_hz();
 	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct ibv_wc wc[2];
 
 	(void)state;
 	open_keeper(1);
 	send_both();
-	while (qp->qpr.qpc.state != IBV_QPS_ERR) {
-		assert_true(rte_rdtsc() < end);
-		rig_drive(dev);
-	}
+	drive_until_error();
 	let_go();
 	reset();
 	rig_connect_nowhere(qp, 0);
