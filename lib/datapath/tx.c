@@ -31,6 +31,9 @@
 
 #define STALL_NS UINT64_C(20000000) /* more than a peer waits for its CPU, in most cases */
 
+#define LENT_LOOK_NS                                                                               \
+	UINT64_C(100000) /* from one look at a QP in ERR that has lent memory to the next */
+
 void
 uroce_tx_schedule(struct uroce_worker *worker, struct uroce_qpr *qpr)
 {
@@ -341,10 +344,10 @@ let_go(struct uroce_worker *worker, const struct uroce_asked *asked, struct rte_
 		uroce_group_loop_back(worker, frames, asked->nb);
 	if (asked->nb == asked->max)
 		uroce_tx_schedule(worker, qpr);
-	/* its requests are flushed when the port lets go of them: it is asked again in the next round */
-	if (unlikely(qpr->qpc.state == IBV_QPS_ERR) && uroce_qpc_has_lent(&qpr->qpc))
-		uroce_worker_ring(worker, qpr);
 	uroce_worker_settle(worker, qpr);
+	/* its requests are flushed when the port lets go of them, which nobody tells us */
+	if (unlikely(qpr->qpc.state == IBV_QPS_ERR) && uroce_qpc_has_lent(&qpr->qpc))
+		uroce_wheel_file(&worker->wheel, qpr, worker->now_ns + LENT_LOOK_NS);
 }
 
 /*
