@@ -22,11 +22,14 @@
 
 #define POLL_BATCH 16
 
+/* When those who were launched begin. */
+enum start { START_LATER, START_NOW, START_NEVER };
+
 struct worker {
 	_Alignas(
 		128) struct session ends[2]; /* requester, responder; no line is another worker's */
 	struct requests requests;
-	atomic_bool *is_begun;
+	_Atomic(enum start) *start;
 	uint64_t posted, completed;
 	uint64_t begin_tsc, end_tsc;
 	bool is_failed;
@@ -102,9 +105,12 @@ run_worker(void *arg)
 {
 	struct worker *worker = arg;
 
-	while (!atomic_load(worker->is_begun))
+	enum start start;
+
+	while ((start = atomic_load(worker->start)) == START_LATER)
 		rte_pause();
-	worker->is_failed = loop(worker) != 0;
+	if (start == START_NOW)
+		worker->is_failed = loop(worker) != 0;
 	return 0;
 }
 
@@ -146,20 +152,37 @@ end_workers(struct worker *workers, unsigned nb)
 	free(workers);
 }
 
-/* Each on an lcore of its own, the first on this one. @return 0, or -1 after a line on stderr */
+/* @return 0, or -1 after a line on stderr: those that were launched wait for the beginning all the same */
 static int
-run_workers(struct worker *workers, unsigned nb, atomic_bool *is_begun)
+launch_workers(struct worker *workers, unsigned nb)
 {
 	unsigned lcore = rte_get_next_lcore(-1, 1, 0);
-	int result = 0;
 
 	for (unsigned i = 1; i < nb; i++) {
-		if (rte_eal_remote_launch(run_worker, &workers[i], lcore) != 0)
+		const int error = rte_eal_remote_launch(run_worker, &workers[i], lcore);
+
+		if (error != 0) {
+			fprintf(stderr, "uroce-perf: lcore %u cannot drive a worker: %s\n", lcore,
+				strerror(-error));
 			return -1;
+		}
 		lcore = rte_get_next_lcore(lcore, 1, 0);
 	}
-	atomic_store(is_begun, true);
-	(void)run_worker(&workers[0]);
+	return 0;
+}
+
+/*
+ * Each on an lcore of its own, the first on this one. When not all could be launched none of them begins,
+ * but they are waited for: what they look at is freed next. @return 0, or -1 after a line on stderr
+ */
+static int
+run_workers(struct worker *workers, unsigned nb, _Atomic(enum start) *start)
+{
+	int result = launch_workers(workers, nb);
+
+	atomic_store(start, result == 0 ? START_NOW : START_NEVER);
+	if (result == 0)
+		(void)run_worker(&workers[0]);
 	rte_eal_mp_wait_lcore();
 	for (unsigned i = 0; i < nb; i++)
 		result |= workers[i].is_failed ? -1 : 0;
@@ -192,7 +215,7 @@ workers_run(const struct options *opt)
 	struct worker *workers = aligned_alloc(128, nb * sizeof(*workers));
 	static struct report report;
 	static struct stages stages;
-	static atomic_bool is_begun;
+	static _Atomic(enum start) start;
 	int result = 0;
 
 	if (rte_lcore_count() < nb) {
@@ -207,12 +230,12 @@ workers_run(const struct options *opt)
 		return PERF_EXIT_FAILED;
 	memset(workers, 0, nb * sizeof(*workers));
 	for (unsigned i = 0; i < nb && result == 0; i++) {
-		workers[i].is_begun = &is_begun;
+		workers[i].start = &start;
 		result = make_worker(&workers[i], opt, i);
 	}
 	if (result == 0) {
 		report_head(&report, &workers[0].ends[0].endpoint);
-		result = run_workers(workers, nb, &is_begun);
+		result = run_workers(workers, nb, &start);
 	}
 	if (result == 0)
 		result = report_all(&report, workers, nb);
