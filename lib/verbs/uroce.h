@@ -39,7 +39,9 @@ struct uroce_worker;
  * @lcore  Any thread, after rte_eal_init() in the primary process.
  * @mt     Safe.
  * @owner  `spec` may be reused on return. The device is the caller's, to be destroyed by
- *         uroce_destroy_device().
+ *         uroce_destroy_device(): before rte_eal_cleanup(), which takes away the memory that its
+ *         queues, its lcores and its service thread are at work in, and of which EAL tells nobody. A
+ *         process may end with its devices up if it does not call that.
  * @param spec  "PORT[,key=value...]"
  * @return the device, or NULL with errno, after one logged line that says what and why:
  *         EINVAL the specification is wrong, ENODEV no such port, EBUSY the port has a device,
