@@ -113,6 +113,25 @@ uroce_done_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode, uint64_t now_n
 	return cqe;
 }
 
+bool
+uroce_done_recv_next(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
+		     const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	assert(qpc->is_recv_open);
+	struct uroce_cqe *cqe = uroce_cq_put(qpc->recv_cq);
+
+	if (!cqe)
+		return false;
+	cqe->wr_id = wqe->wr_id;
+	cqe->qp = qpc->cookie;
+	cqe->timestamp_ns = now_ns;
+	cqe->byte_len = pkt->payload_len;
+	cqe->qpn = qpc->qpn;
+	cqe->opcode = IBV_WC_RECV;
+	cqe->is_solicited = pkt->is_solicited;
+	return true;
+}
+
 void
 uroce_done_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
 {

@@ -33,6 +33,14 @@ void uroce_done_send_end(struct uroce_qpc *qpc);
 struct uroce_cqe *uroce_done_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode,
 				  uint64_t now_ns);
 
+/**
+ * Into the open batch: this request, which the caller takes off the queue itself, met a SEND of one
+ * packet without immediate data.
+ * @return false: no room in the CQ; nothing was done
+ */
+bool uroce_done_recv_next(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
+			  const struct uroce_pkt *pkt, uint64_t now_ns);
+
 /** End the batch of receive completions, if one is open. */
 void uroce_done_recv_end(struct uroce_qpc *qpc);
 

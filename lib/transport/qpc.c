@@ -229,9 +229,20 @@ uroce_qpc_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned
 {
 	unsigned n = 0;
 
-	do {
-		verdicts[n] = (uint8_t)take_packet(qpc, &pkts[n], now_ns);
-	} while (verdicts[n++] != UROCE_VERDICT_HELD && n < nb);
+	while (n < nb) {
+		const struct uroce_pkt *pkt = &pkts[n];
+		const enum uroce_verdict verdict = take_packet(qpc, pkt, now_ns);
+
+		verdicts[n++] = (uint8_t)verdict;
+		if (verdict == UROCE_VERDICT_HELD)
+			break;
+		if (verdict != UROCE_VERDICT_REQUEST || n == nb)
+			continue;
+		const unsigned nb_alike = uroce_run_recv(qpc, pkt, &pkts[n], nb - n, now_ns);
+
+		memset(&verdicts[n], UROCE_VERDICT_REQUEST, nb_alike);
+		n += nb_alike;
+	}
 	uroce_done_recv_end(qpc);
 	return n;
 }

@@ -17,6 +17,7 @@
  *	early	what the peer asks ahead of a hole
  *	recv	where receive requests come from: the QP's queue or a shared one
  *	msg	places the payload of a message being received (RC and UC)
+ *	run	the same of many small messages at once
  *	ud	datagrams, both directions
  *
  * How fast they may send is the business of cc.h.
@@ -375,6 +376,17 @@ enum uroce_verdict uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt 
 /** UC: no acknowledgement; a gap loses the message that it falls in [IBA 9.8.2.2]. */
 enum uroce_verdict uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				     uint64_t now_ns);
+
+/* --- run.c --- */
+
+/**
+ * Of `nb` packets that came right behind `model`, which was executed: execute as many from the first on
+ * as are like it in all that was asked of it, SENDs or WRITEs of one packet that are expected and
+ * find their memory.
+ * @return how many; the next one is to be asked everything, and may still be right
+ */
+unsigned uroce_run_recv(struct uroce_qpc *qpc, const struct uroce_pkt *model,
+			const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns);
 
 /* --- ud.c --- */
 
