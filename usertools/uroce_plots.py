@@ -14,13 +14,25 @@ import sys
 # picture: part, label across, metric, unit of the metric and what a unit is, are both axes logarithmic
 PICTURES = {
     'sizes-rate.png': ('sizes', 'size', 'message_rate', 1e6, 'million messages/s', True),
-    'sizes-bandwidth.png': ('sizes', 'size', 'payload_rate', 1e9, 'GB/s', False),
-    'latency-p50.png': ('latency', 'size', 'latency_p50', 1, 'us, median of half a round trip', True),
-    'latency-p99.png': ('latency', 'size', 'latency_p99', 1, 'us, 99 of 100 are faster', True),
-    'qps-rate.png': ('qps', 'qps', 'message_rate', 1e6, 'million messages/s', False),
-    'loss-bandwidth.png': ('loss', 'loss', 'payload_rate', 1e9, 'GB/s', False),
+    'sizes-bandwidth.png': ('sizes', 'size', 'payload_rate', 1e9, 'GB/s of payload', False),
+    'latency-p50.png': ('latency', 'size', 'latency_p50', 1, 'us, half a round trip, median', True),
+    'latency-p99.png': ('latency', 'size', 'latency_p99', 1, 'us, half a round trip, 99 %', True),
+    'qps-rate.png': ('qps', 'qps', 'message_rate', 1e6, 'million messages/s, 64-byte WRITEs', False),
+    'loss-bandwidth.png': ('loss', 'loss', 'payload_rate', 1e9, 'GB/s, 1 MiB WRITEs', False),
 }
 TITLES = {'size': 'bytes in a message', 'qps': 'QPs', 'loss': 'share of the frames lost'}
+# bars: by port and program, the best of its tests
+BARS = (('rate', 'message_rate', 1e6, '64 B: million messages/s'),
+        ('stream', 'payload_rate', 1e9, '64 KiB: GB/s'),
+        ('trip', 'latency_p50', 1, '64 B: us, half a round trip'))
+
+
+def short(value, _=None):
+    """1024 as 1 Ki."""
+    for unit, scale in (('Mi', 1 << 20), ('Ki', 1 << 10)):
+        if value >= scale:
+            return f'{value / scale:g} {unit}'
+    return f'{value:g}'
 
 
 def lines_of(rows, across):
@@ -46,14 +58,46 @@ def draw(pyplot, rows, picture, path):
         axis.set_xscale('symlog', linthresh=1e-4)
     else:
         axis.set_xscale('log', base=2)
+        ticks = sorted({point[0] for points in lines_of(rows, across).values() for point in points})
+        step = -(-len(ticks) // 12)    # as many as there is room for
+        axis.set_xticks(ticks[::step])
+        axis.xaxis.set_major_formatter(short)
+        axis.minorticks_off()
     if is_log:
         axis.set_yscale('log')
+        axis.yaxis.set_major_formatter(lambda value, _: f'{value:g}')
     else:
         axis.set_ylim(bottom=0)
     axis.set_xlabel(TITLES[across])
     axis.set_ylabel(unit)
     axis.grid(alpha=0.3)
     axis.legend(fontsize='small')
+    figure.savefig(path, dpi=80)
+    pyplot.close(figure)
+
+
+def draw_bars(pyplot, rows, path):
+    """Beside what else there is."""
+    figure, axes = pyplot.subplots(1, len(BARS), figsize=(9, 3.4), constrained_layout=True)
+    ports = list(dict.fromkeys(row['labels']['port'] for row in rows))
+    tools = list(dict.fromkeys(row['labels']['tool'] for row in rows))
+    for axis, (kind, metric, scale, title) in zip(axes, BARS):
+        for at, tool in enumerate(tools):
+            for place, port in enumerate(ports):
+                some = [row for row in rows if row['metric'] in (metric, f'{metric.split("_")[0]}_mean') and
+                        row['labels'] | {'port': port, 'tool': tool, 'kind': kind} == row['labels']]
+                if not some:
+                    continue
+                pick = max if some[0]['better'] == 'more' else min
+                best = pick(some, key=lambda row: row['median'])
+                middle, least, most = (best[key] / scale for key in ('median', 'least', 'most'))
+                axis.bar(place + (at - 1) * 0.27, middle, 0.25, color=f'C{at}',
+                         label=tool if place == 0 else None,
+                         yerr=[[middle - least], [most - middle]], ecolor='grey')
+        axis.set_xticks(range(len(ports)), ports)
+        axis.set_title(title, fontsize='medium')
+        axis.grid(alpha=0.3, axis='y')
+    axes[0].legend(fontsize='small')
     figure.savefig(path, dpi=80)
     pyplot.close(figure)
 
@@ -76,6 +120,10 @@ def main():
         if len({row['labels'][across] for row in rows}) > 1:
             draw(pyplot, rows, picture, os.path.join(sys.argv[2], picture))
             print(picture)
+    rows = [row for row in measured if row['part'] == 'tcp' and 'tool' in row['labels']]
+    if rows:
+        draw_bars(pyplot, rows, os.path.join(sys.argv[2], 'tcp.png'))
+        print('tcp.png')
 
 
 if __name__ == '__main__':

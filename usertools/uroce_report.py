@@ -6,47 +6,56 @@ across. Values are medians; what noise there was stands in the JSON and at the h
 """
 
 import os
-import statistics
 import subprocess
 import sys
 
+from uroce_judge import KINDS, METRIC_OF, ports_in, select
+from uroce_lines import LINES
 from uroce_suite import METRICS, PARTS
 
 NOISY = 0.03    # of the CPUs, taken by others while a case ran
 PLOTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'uroce_plots.py')
-# What is told of a part, where that is not every metric.
-METRICS_TOLD = {'qps': ('message_rate', 'connect_rate', 'destroy_rate', 'memory_per_qp'),
-                'loss': ('payload_rate',), 'workers': ('message_rate',)}
+# What is told of a part, where that is not every metric; in this order.
+METRICS_TOLD = {'sizes': ('message_rate', 'payload_rate'),
+                'latency': ('latency_min', 'latency_p50', 'latency_p99', 'latency_p999'),
+                'qps': ('message_rate', 'connect_rate', 'destroy_rate', 'memory_per_qp'),
+                'loss': ('payload_rate',), 'workers': ('message_rate',),
+                'icrc': ('message_rate', 'payload_rate')}
+SHORT = {'message_rate': '', 'payload_rate': '', 'frame_rate': '', 'latency_min': 'least',
+         'latency_p50': 'median', 'latency_p99': '99 %', 'latency_p999': '99.9 %',
+         'latency_mean': 'mean', 'connect_rate': 'connected', 'destroy_rate': 'destroyed',
+         'memory_per_qp': 'memory of each', 'ratio': 'share of the limit'}
 # part: the label that goes down; of those that go across, which come first; what stands above
 TABLES = {
+    'must': ('run', (), 'The lines of [uroce_lines.py](../../usertools/uroce_lines.py), as '
+             '`uroce-bench-ratio PORT --must-show` tells them: uroce beside what it is held against, '
+             'and the ratio, round by round. `--list` tells the commands.'),
     'sizes': ('size', ('port', 'test'),
               'Requests in lists of 16, one completion for 16, 128 in the send queue, one QP. A path '
-              'MTU of 4096 where the port carries it (AF_XDP: 2048).'),
-    'latency': ('size', ('port', 'test'),
-                'Microseconds of half a round trip; each side is one thread that spins.'),
+              'MTU of 4096 where the port carries it (AF_XDP: 2048). M/s: million messages a second; '
+              'MB/s: 10^6 bytes of payload.'),
+    'latency': ('size', ('test',),
+                'Half a round trip in microseconds; each side is one thread that spins.'),
     'qps': ('qps', ('order',),
             '64-byte WRITEs, posted one by one, on the next QP in turn or on any at random; memif. '
             'Memory counts the queues (16 requests each way) and what ibverbs has of a QP.'),
-    'loss': ('loss', ('port',), '1 MiB WRITEs over memif, frames lost at random in both directions.'),
+    'loss': ('loss', ('port',), '1 MiB WRITEs, frames lost at random in both directions.'),
     'workers': ('workers', ('port',), '64-byte WRITEs; each worker loops its own QPs over its own '
                 'pair of ports.'),
     'icrc': ('icrc', ('size', 'mtu'), 'WRITEs over memif; off: a library built to make and check no '
              'ICRC, which no other RoCE device would talk to.'),
-    'limit': ('tool', ('port', 'test', 'size', 'mtu'),
-              '*limit* makes, checks and copies frames of the same shape over the same port without a '
-              'protocol; *testpmd* neither sums nor copies. The ratio is that of each round.'),
+    'limit': ('tool', (),
+              'WRITEs in lists of 64. *limit* makes, checks and copies frames of the same shape over the '
+              'same port without a protocol; *testpmd* neither sums nor copies. The ratio is that of '
+              'each round.'),
     'tcp': ('tool', ('port', 'kind', 'test'),
             'On the same pair of interfaces, offloads off, in turn; beside memif, TCP over loopback. '
             'One CPU a side.'),
 }
 UNITS = {'1/s': (1e6, 'M/s'), 'bytes/s': (1e6, 'MB/s'), 'us': (1, 'us'), 'bytes': (1, 'bytes'),
          '': (0.01, '%')}
-# What is wanted of uroce beside TCP: by port and kind, times as much (of latency: as little)
-WANTED = {('af_xdp', 'rate'): 2, ('af_packet', 'rate'): 2, ('af_xdp', 'stream'): 1,
-          ('af_packet', 'stream'): 1, ('af_xdp', 'trip'): 1, ('af_packet', 'trip'): 1,
-          ('memif', 'rate'): 5, ('memif', 'trip'): 3}
-KINDS = {'rate': ('message_rate', '64-byte messages/s'), 'stream': ('payload_rate', '64 KiB, bytes/s'),
-         'trip': ('latency_p50', '64-byte latency')}
+LINE_UNITS = {'frame_rate': 'M frames/s', 'message_rate': 'M messages/s', 'payload_rate': 'MB/s',
+              'latency_p50': 'us', 'latency_p99': 'us', 'connect_rate': 'QPs/s'}
 
 
 def shown(row):
@@ -54,7 +63,8 @@ def shown(row):
     if row['metric'] in ('connect_rate', 'destroy_rate'):
         return f'{row["median"]:,.0f}'
     value = row['median'] / scale
-    digits = 0 if abs(value) >= 100 or row['unit'] == 'bytes' else 1 if abs(value) >= 20 else 2
+    digits = (0 if abs(value) >= 100 or row['unit'] == 'bytes' else 1 if abs(value) >= 20 else
+              2 if abs(value) >= 0.1 else 4)
     return f'{value:,.{digits}f}'
 
 
@@ -75,7 +85,9 @@ def sized(value):
 def label_text(key, value):
     if key == 'size':
         return sized(value)
-    if key in ('port', 'test', 'tool', 'kind', 'order'):
+    if key == 'kind':
+        return f'{KINDS[value][1]},'
+    if key in ('port', 'test', 'tool', 'order'):
         return str(value)
     return f'{key} {value}'
 
@@ -87,7 +99,13 @@ def order_of(value):
         return 1, 0.0, str(value)
 
 
-def table(rows, down, first):
+def heading(head, metric):
+    """Of a column: what sets it apart, and the unit."""
+    words = ' '.join(word for word in (head, SHORT[metric]) if word)
+    return f'{words}, {unit_of(metric)}' if words else unit_of(metric)
+
+
+def table(rows, down, first, metrics):
     """Lines of one table: `down` goes down, everything else across."""
     across, grid = [], {}
     for row in rows:
@@ -99,103 +117,166 @@ def table(rows, down, first):
         grid.setdefault(labels.get(down), {})[column] = row
     if down == 'tool':    # few columns: turned, each measurement is a line
         return lines_of_tools(grid, across)
-    lines = [f'| {down} | ' + ' | '.join(f'{head} {metric.replace("_", " ")}, {unit_of(metric)}'.strip()
-                                         for head, metric in across) + ' |',
-             '|---' * (len(across) + 1) + '|']
+    if metrics:
+        across.sort(key=lambda column: metrics.index(column[1]) if down == 'qps' else 0)
+    lines = [f'| {down} | ' + ' | '.join(heading(*column) for column in across) + ' |',
+             '|---' + '|---:' * len(across) + '|']
     for value in sorted(grid, key=order_of):
         cells = [shown(grid[value][column]) if column in grid[value] else '' for column in across]
-        lines.append(f'| {sized(value) if down == "size" else value} | ' + ' | '.join(cells) + ' |')
+        name = sized(value) if down == 'size' else f'{value:,}' if down == 'qps' else value
+        lines.append(f'| {name} | ' + ' | '.join(cells) + ' |')
     return lines
 
 
 def lines_of_tools(grid, across):
-    lines = ['| measured | program | median | least | most | |', '|---|---|---|---|---|---|']
+    lines = ['| measured | program | median | least | most | |', '|---|---|---:|---:|---:|---|']
     for head, metric in across:
         for tool in grid:
             row = grid[tool].get((head, metric))
             if not row:
                 continue
             ends = [shown(row | {'median': row[end]}) for end in ('least', 'most')]
-            lines.append(f'| {head} {metric.replace("_", " ")} | {tool} | {shown(row)} | '
-                         f'{ends[0]} | {ends[1]} | {unit_of(metric)} |')
+            what = ' '.join(word for word in (head, SHORT[metric]) if word)
+            lines.append(f'| {what} | {tool} | {shown(row)} | {ends[0]} | {ends[1]} | '
+                         f'{unit_of(metric)} |')
     return lines
 
 
 def is_told(row):
-    """Whether the page has it; the file has all."""
+    """Whether a table has it: not all that the file has."""
     kind = row['labels'].get('kind')
-    if kind:    # of a comparison, what is compared, and how the latency spreads
-        return row['metric'] == KINDS[kind][0] or row['metric'].startswith('latency_')
+    if row['metric'] == 'times':
+        return False
+    if kind:
+        return row['metric'] in (KINDS[kind][0], 'latency_p99', 'latency_mean')
     return row['metric'] in METRICS_TOLD.get(row['part'], METRICS)
 
 
 def split(rows, part):
-    """A part in tables that fit a page: sizes and latency one for each port."""
-    if part not in ('sizes', 'latency'):
-        return [('', rows)]
-    ports = list(dict.fromkeys(row['labels']['port'] for row in rows))
-    return [(port, [row for row in rows if row['labels']['port'] == port]) for port in ports]
+    """A part in tables that fit a page: sizes one for messages and one for bytes, latency by port."""
+    if part == 'sizes':
+        return [(title, [row for row in rows if row['metric'] == metric])
+                for metric, title in (('message_rate', 'Messages'), ('payload_rate', 'Payload'))]
+    if part == 'latency':
+        return [(port, [row for row in rows if row['labels']['port'] == port])
+                for port in ports_in(rows)]
+    return [('', rows)]
 
 
-# ------------------------------------------------------------------------------------- ratios to TCP
+# ---------------------------------------------------------------------------------------- verdicts
 
-def best_rounds(rows, better):
-    """Round by round, the best of several tests of a program."""
-    pick = max if better == 'more' else min
-    return [pick(values) for values in zip(*(row['rounds'] for row in rows))]
-
-
-def ratios(rows):
-    """What uroce does beside each other program, round by round: (port, kind, tool, ratios)."""
-    found = []
-    for port in dict.fromkeys(row['labels']['port'] for row in rows):
-        for kind, (metric, _) in KINDS.items():
-            of_kind = [row for row in rows
-                       if row['labels']['port'] == port and row['labels'].get('kind') == kind]
-            ours = [row for row in of_kind
-                    if row['labels']['tool'] == 'uroce' and row['metric'] == metric]
-            for tool in ('ucx', 'qperf'):
-                wanted = ('latency_mean',) if tool == 'qperf' and kind == 'trip' else (metric,)
-                theirs = [row for row in of_kind
-                          if row['labels']['tool'] == tool and row['metric'] in wanted]
-                if not ours or not theirs:
-                    continue
-                better = METRICS[metric][1]
-                pairs = zip(best_rounds(ours, better), best_rounds(theirs, better))
-                found.append((port, kind, tool,
-                              [a / b if better == 'more' else b / a for a, b in pairs]))
-    return found
+def spread(row, scale, digits):
+    ends = [f'{row[end] * scale:,.{digits}f}' for end in ('median', 'least', 'most')]
+    return f'{ends[0]} ({ends[1]} to {ends[2]})'
 
 
-def lines_of_ratios(rows):
+def told(row):
+    """Of a judged row: (what, its value, what it must be, whether it is)."""
+    labels = row['labels']
+    word = '>=' if 'floor' in row else '<='
+    bound = row.get('floor', row.get('ceiling'))
+    if row['metric'] == 'times':
+        what = f'{KINDS[labels["kind"]][1]}, times {labels["beside"]}'
+        return what, spread(row, 1, 2), f'{word} {bound}' if bound else '', row.get('verdict', '')
+    if row['metric'] == 'ratio':
+        return labels['line'], spread(row, 100, 0) + ' %', f'{word} {100 * bound:.0f} %', row['verdict']
+    return labels['line'], spread(row, 1, 0), f'{word} {bound:,.0f}', row['verdict']
+
+
+def judged(result, part):
+    return [row for row in result['measurements']
+            if row['part'] == part and ('verdict' in row or row['metric'] == 'times')]
+
+
+def verdicts(result):
+    """A line for each thing that must be."""
+    lines = []
+    for part in 'must', 'tcp':
+        for row in judged(result, part):
+            what, value, must, verdict = told(row)
+            if verdict:
+                lines.append(f'{verdict:5} {row["labels"]["port"]:10}{what:42}{value:26}must {must}')
+    return lines
+
+
+def lines_of_ratios(result):
     lines = ['', 'How many times as good as the other program, round by round, best test of each '
-             'against best test:', '', '| port | measured | beside | median | least | most | wanted |',
-             '|---|---|---|---|---|---|---|']
-    for port, kind, tool, values in ratios(rows):
-        wanted = WANTED.get((port, kind)) if tool == 'ucx' else None
-        lines.append(f'| {port} | {KINDS[kind][1]} | {tool} | {statistics.median(values):.2f} | '
-                     f'{min(values):.2f} | {max(values):.2f} | {wanted if wanted else ""} |')
+             'against best test:', '', '| port | measured | median, least to most | must | |',
+             '|---|---|---:|---|---|']
+    for row in judged(result, 'tcp'):
+        what, value, must, verdict = told(row)
+        lines.append(f'| {row["labels"]["port"]} | {what} | {value} | {must} | {verdict} |')
+    return lines
+
+
+def value_of(rows, run, line, port):
+    """The median of a run, without its unit."""
+    metric = METRIC_OF[line.metric]
+    found = select(rows, metric, port=port, run=run.name) if run else []
+    return shown(found[0]) if found else ''
+
+
+def lines_of_must(result):
+    rows = [row for row in result['measurements'] if row['part'] == 'must']
+    of_name = {line.name: line for lines in LINES.values() for line in lines}
+    lines = []
+    for port in ports_in(rows):
+        lines += [f'**{port}**', '',
+                  '| | uroce | held against | | ratio, least to most | must | |',
+                  '|---|---:|---:|---|---:|---|---|']
+        for row in judged({'measurements': rows}, 'must'):
+            if row['labels']['port'] != port:
+                continue
+            line = of_name[row['labels']['line']]
+            what, value, must, verdict = told(row)
+            unit = LINE_UNITS[METRIC_OF[line.metric]]
+            share = f', {line.share:g} of it' if line.share != 1 else ''
+            lines.append(f'| {what} | {value_of(rows, line.left, line, port)} | '
+                         f'{value_of(rows, line.right, line, port)} | {unit}{share} | {value} | '
+                         f'{must} | {verdict} |')
+        lines.append('')
+    return lines
+
+
+def lines_of_limit(rows):
+    lines = ['| port | message | MTU | uroce, M frames/s | limit | testpmd | uroce, MB/s | limit | '
+             'uroce / limit, least to most |', '|---|---|---' + '|---:' * 6 + '|']
+    for ratio in (row for row in rows if row['metric'] == 'ratio'):
+        shape = {key: ratio['labels'][key] for key in ('port', 'size', 'mtu')}
+        cells = []
+        for metric, tools in (('frame_rate', ('uroce', 'limit', 'testpmd')),
+                              ('payload_rate', ('uroce', 'limit'))):
+            for tool in tools:
+                found = select(rows, metric, tool=tool, **shape)
+                cells.append(shown(found[0]) if found else '')
+        lines.append(f'| {shape["port"]} | {sized(shape["size"])} | {shape["mtu"]} | ' +
+                     ' | '.join(cells) + f' | {spread(ratio, 100, 0)} % |')
     return lines
 
 
 # ---------------------------------------------------------------------------------------------- page
 
-def header(result, json_path):
+def where_and_what(result):
+    """The machine and the versions, as lines of text."""
     where, what = result['machine'], result['versions']
+    commit, _, dirty = what['uroce'].partition('-')
+    return (f'Machine `{where["name"]}`: {where["cpu"]}, {where["cpus"]} CPUs, '
+            f'{where["memory_bytes"] / (1 << 30):.0f} GiB, {where["kernel"]}. DPDK {what["dpdk"]}, '
+            f'UCX {what["ucx"] or "none"}, {what["compiler"]}. uroce {commit[:12]}'
+            f'{" with changes" if dirty else ""}, {result["began"]} to {result.get("ended", "?")}.')
+
+
+def header(result, json_path):
     noisy = [row for row in result['measurements'] if row['others'] > NOISY]
-    lines = ['# Measured', '',
-             f'Written by `usertools/uroce-bench-all{" --quick" if result["is_quick"] else ""}` from '
-             f'[{os.path.basename(json_path)}]({os.path.basename(json_path)}), which has every round. '
-             'How to run it and what the file holds: [the guide](../guides/benchmarks.md).', '',
-             f'Machine `{where["name"]}`: {where["cpu"]}, {where["cpus"]} CPUs, '
-             f'{where["memory_bytes"] / (1 << 30):.0f} GiB, {where["kernel"]}. DPDK {what["dpdk"]}, '
-             f'UCX {what["ucx"] or "none"}, {what["compiler"]}. uroce {what["uroce"][:12]}'
-             f'{"-dirty" if what["uroce"].endswith("-dirty") else ""}, {result["began"]} to '
-             f'{result.get("ended", "?")}.', '',
-             f'Each value is the median of its rounds ({result["seconds"]} s each). Other processes '
-             f'took more than {100 * NOISY:.0f} % of the CPUs during {len(noisy)} of '
-             f'{len(result["measurements"])} measurements.']
-    return lines
+    name = os.path.basename(json_path)
+    return ['# Measured', '',
+            f'Written by `usertools/uroce-bench-all{" --quick" if result["is_quick"] else ""}` from '
+            f'[{name}]({name}), which has every round. How to run it and what the file holds: '
+            '[the guide](../guides/benchmarks.md).', '',
+            where_and_what(result), '',
+            f'Each value is the median of its rounds ({result["seconds"]} s each). Other processes, '
+            f'or other machines of the host, took more than {100 * NOISY:.0f} % of the CPUs during '
+            f'{len(noisy)} of {len(result["measurements"])} measurements.']
 
 
 def section(result, name, pictures):
@@ -205,13 +286,22 @@ def section(result, name, pictures):
     if state['status'] == 'skipped':
         return lines + [f'Skipped: {state["why"]}.']
     rows = [row for row in result['measurements'] if row['part'] == name]
-    for title, some in split(rows, name):
-        lines += ([f'**{title}**', ''] if title else []) + table(list(filter(is_told, some)), down, first) + ['']
+    if name == 'must':
+        lines += lines_of_must(result)
+        rows = []
+    if name == 'limit':
+        lines += lines_of_limit(rows)
+        rows = []
+    for title, some in split(rows, name) if rows else []:
+        lines += [f'**{title}**', ''] if title else []
+        lines += table(list(filter(is_told, some)), down, first, METRICS_TOLD.get(name)) + ['']
     if name == 'tcp':
-        lines += lines_of_ratios(rows) + ['']
+        lines += lines_of_ratios(result) + ['']
     lines += [f'![{picture}]({picture})' for picture in pictures if picture.startswith(name)]
-    if state['status'] == 'failed':
-        lines += ['Failed:', ''] + [f'- {case}: {why}' for case, why in state['why'].items()]
+    if state['status'] == 'begun':
+        lines += ['', f'Not over: {state["rounds"]} rounds.']
+    if state['status'] != 'skipped' and 'why' in state:
+        lines += ['', 'Failed:', ''] + [f'- {case}: {why}' for case, why in state['why'].items()]
     return lines
 
 

@@ -6,18 +6,15 @@ measured (labels) and the values by metric. The cases of a part run in turn, rou
 what slows the machine for a while slows all of them.
 """
 
-import json
 import os
-import subprocess
 import sys
 
 import uroce_tcp
-from uroce_bench import perf_pair
-from uroce_ports import PORTS, TOP, Lab, LabError
-
-PERF = os.path.join(TOP, 'build/apps/uroce-perf')
-RATIO = os.path.join(TOP, 'usertools/uroce-bench-ratio')
-OFF_BUILD = os.path.join(TOP, 'build-icrc-off')
+from uroce_bench import Shape, build, perf_pair
+from uroce_judge import METRIC_OF, judge_limit, judge_lines, judge_tcp
+from uroce_lines import LINES
+from uroce_ports import PORTS, Lab, LabError
+from uroce_runs import ICRC_OFF, PERF, Limit, Loopback, Perf, Testpmd
 
 # metric: unit, which is better, what it is
 METRICS = {
@@ -32,7 +29,8 @@ METRICS = {
     'connect_rate': ('1/s', 'more', 'QPs connected a second'),
     'destroy_rate': ('1/s', 'more', 'QPs destroyed a second'),
     'memory_per_qp': ('bytes', 'less', 'memory for each QP, its queues included'),
-    'ratio': ('', 'more', 'share of the limit'),
+    'ratio': ('', 'more', 'share of the limit, or of what a line of the must-show names'),
+    'times': ('', 'more', 'times as good as the other program'),
 }
 
 SIZES = tuple(2 << at for at in range(23))
@@ -46,22 +44,36 @@ LATENCY_SIZES = {2: 100000, 64: 100000, 1024: 100000, 4096: 50000, 65536: 10000,
 QUICK_LATENCY_SIZES = {64: 50000, 4096: 20000}
 RING_FLAGS = ['-t128', '-l16', '-Q16', '-N', '-u17']
 RATE_FLAGS = ['-t512', '-l64', '-Q64', '-N', '-u17', '-m1024']
+LIMIT_FLAGS = '-t512 -l64 -Q64'
+LIMIT_SIZES = ((8, 1024), (1024, 1024), (4096, 4096), (65536, 4096))
+QUICK_LIMIT_SIZES = ((8, 1024), (65536, 4096))
+QUICK_GROUPS = ('small', 'latency')
+START_S, TESTPMD_S = 0.7, 8     # what a case takes beside what it measures, about
+CONNECTED_S = 25000             # QPs connected, and destroyed again, a second, at worst about
 
 
 class Case:
-    """One run of one program: `run` gives a list of (labels, {metric: value})."""
+    """One run of one program: `run` gives a list of (labels, {metric: value}), and takes `seconds`,
+    about.
+    """
 
-    def __init__(self, name, run):
+    def __init__(self, name, run, seconds):
         self.name = name
         self.run = run
+        self.seconds = seconds + START_S
 
 
 class Part:
-    def __init__(self, name, title, cases, max_rounds=None):
+    def __init__(self, name, title, cases, max_rounds=None, prepare=None, judge=None):
         self.name = name
         self.title = title
         self.cases = cases            # of the settings; raises LabError: cannot be, and why
         self.max_rounds = max_rounds
+        self.prepare = prepare        # what takes long and measures nothing
+        self.judge = judge            # what follows from the measurements: see uroce_judge.py
+
+    def rounds(self, asked):
+        return min(asked, self.max_rounds or asked)
 
 
 # ------------------------------------------------------------------------------------------ uroce
@@ -82,30 +94,42 @@ def metrics_of(row):
     return found
 
 
-def perf(lab, wire, words, seconds, program=PERF):
+def perf(lab, wire, words, seconds):
     """uroce-perf at both ends. @return the requester's report"""
-    return perf_pair(lab, wire, program, words, seconds)[1]
+    return perf_pair(lab, wire, PERF, words, seconds)[1]
 
 
-def uroce(port, test, words, labels, seconds, make=None, program=PERF):
+def uroce(port, test, words, labels, seconds):
     """A case of uroce-perf; with sizes of its own (-a) a measurement for each."""
     def run():
         lab = Lab()
         try:
-            report = perf(lab, (make or PORTS[port][0])(lab), [test, *words], seconds, program)
+            report = perf(lab, PORTS[port][0](lab), [test, *words], seconds)
         finally:
             lab.close()
         common = {'port': port, 'tool': 'uroce', 'test': test} | labels
         return [(common | {'size': row['MsgSize']}, metrics_of(row))
                 for row in results_of(report)]
     shown = ' '.join(f'{key} {value}' for key, value in labels.items())
-    return Case(f'{port} {test} {shown}'.strip(), run)
+    return Case(f'{port} {test} {shown}'.strip(), run, seconds)
 
 
 def ports_of(settings, *names):
-    """Those of the ports that this user may use."""
+    """Those of the ports that are asked for, and that this user may use."""
     chosen = [name for name in names if not PORTS[name][1] or os.geteuid() == 0]
+    if settings.ports:
+        chosen = [name for name in chosen if name in settings.ports]
     return chosen[:1] if settings.is_quick else chosen
+
+
+told = set()
+
+
+def tell(why):
+    """Once."""
+    if why not in told:
+        print(f'uroce-bench-all: {why}: without it', file=sys.stderr)
+    told.add(why)
 
 
 def mtu_of(port):
@@ -132,7 +156,7 @@ def cases_of_latency(settings):
     sizes = QUICK_LATENCY_SIZES if settings.is_quick else LATENCY_SIZES
     tests = ('write_lat',) if settings.is_quick else ('write_lat', 'send_lat')
     return [uroce(port, test, [f'-s{size}', f'-n{count}', '-u17', f'-m{mtu_of(port)}'],
-                  {'mtu': mtu_of(port), 'size': size}, 10)
+                  {'mtu': mtu_of(port), 'size': size}, 0.5)
             for port in ports_of(settings, 'memif', 'vhost', 'af_xdp', 'af_packet')
             for test in tests for size, count in sizes.items()]
 
@@ -143,8 +167,8 @@ def cases_of_qps(settings):
         for order in ('turn', 'random'):
             words = ['-s64', '-m1024', f'-q{qps}', '-t16', '-l1', '-Q16', '-N', '-u17',
                      f'--qp-order={order}', f'-D{settings.seconds}']
-            cases.append(with_setup('memif', words, {'qps': qps, 'order': order, 'mtu': 1024},
-                                    settings.seconds))
+            cases += [with_setup(port, words, {'qps': qps, 'order': order, 'mtu': 1024},
+                                 settings.seconds) for port in ports_of(settings, 'memif')]
     return cases
 
 
@@ -157,134 +181,114 @@ def with_setup(port, words, labels, seconds):
         finally:
             lab.close()
         info, found = report['test_info'], metrics_of(results_of(report)[0])
-        found['memory_per_qp'] = info['Memory_per_qp']
-        if labels['qps'] >= MANY_QPS:
-            found |= {'connect_rate': info['Connect_rate'], 'destroy_rate': info['Destroy_rate']}
-        return [({'port': port, 'tool': 'uroce', 'test': 'write_bw', 'size': 64} | labels, found)]
-    return Case(f'{port} write_bw qps {labels["qps"]} {labels["order"]}', run)
+        common = {'port': port, 'tool': 'uroce', 'test': 'write_bw', 'size': 64}
+        rows = [(common | labels, found)]
+        if labels['order'] == 'turn':    # it is the same for any
+            setup = {'memory_per_qp': info['Memory_per_qp']}
+            if labels['qps'] >= MANY_QPS:
+                setup |= {'connect_rate': info['Connect_rate'],
+                          'destroy_rate': info['Destroy_rate']}
+            rows.append((common | {'qps': labels['qps']}, setup))
+        return rows
+    return Case(f'{port} write_bw qps {labels["qps"]} {labels["order"]}', run,
+                seconds + labels['qps'] / CONNECTED_S)
 
 
 def cases_of_loss(settings):
-    return [uroce('memif', 'write_bw',
-                  ['-s1048576', '-m4096', '-t64', '-Q1', '-N', '-u17', f'-D{settings.seconds}',
+    return [uroce(port, 'write_bw',
+                  ['-s1048576', '-m4096', '-t128', '-Q16', '-N', '-u17', f'-D{settings.seconds}',
                    *([f'--impair=loss={loss}'] if loss != '0' else [])],
                   {'loss': loss, 'mtu': 4096}, settings.seconds)
+            for port in ports_of(settings, 'memif')
             for loss in (QUICK_LOSSES if settings.is_quick else LOSSES)]
 
 
-def has_flag(flag):
-    said = subprocess.run([PERF, '--', '--help'], capture_output=True, text=True, check=False)
-    return flag in said.stdout
+# ------------------------------------------------------------------- runs that are compared
+
+def case_of_run(port, run, labels, settings, metrics=None):
+    """A run of uroce_runs.py: all its metrics, or those of these."""
+    def run_it():
+        lab = Lab()
+        try:
+            found = run.measure(lab, port, settings.seconds)
+        finally:
+            lab.close()
+        return [(labels, {METRIC_OF[key]: value for key, value in found.items()
+                          if metrics is None or key in metrics})]
+    seconds = settings.seconds
+    if isinstance(run, Testpmd):
+        seconds += TESTPMD_S
+    many = [int(word[2:]) for word in getattr(run, 'flags', []) if word.startswith('-q')]
+    return Case(f'{port} {run.name}', run_it, seconds + sum(many) / CONNECTED_S)
 
 
 def cases_of_workers(settings):
-    if not has_flag('--workers'):
-        raise LabError('this uroce-perf drives one worker: it has no --workers')
-    return [loopback_of(workers, settings.seconds) for workers in (1, 2)]
-
-
-def loopback_of(workers, seconds):
     """Both ends in each worker, each worker over a pair of ports of its own."""
-    def run():
-        lab = Lab()
-        try:
-            report = lab.path('report.json')
-            command = [PERF, '--', '--loopback', 'write_bw', '-s64', '-m1024', '-t512', '-l16',
-                       '-Q16', '-q16', '-N', '-u17', f'-D{seconds}', f'--workers={workers}',
-                       '--out_json', f'--out_json_file={report}']
-            done = subprocess.run(command, capture_output=True, text=True, check=False,
-                                  timeout=seconds + 30)
-            if done.returncode != 0:
-                raise LabError((done.stderr.strip() or 'failed').splitlines()[-1])
-            with open(report, encoding='utf-8') as file:
-                row = results_of(json.load(file))[0]
-        finally:
-            lab.close()
-        return [({'port': 'ring', 'tool': 'uroce', 'test': 'write_bw', 'size': 64,
-                  'workers': workers}, metrics_of(row))]
-    return Case(f'ring write_bw workers {workers}', run)
+    runs = {workers: Loopback('write_bw', 64, 1024, '-t512 -l16 -Q16 -q16', workers)
+            for workers in (1, 2)}
+    why = runs[1].why_not()
+    if why:
+        raise LabError(why)
+    return [case_of_run('ring', run, {'port': 'ring', 'tool': 'uroce', 'test': 'write_bw',
+                                      'size': 64, 'workers': workers}, settings,
+                        ('messages_per_s', 'bytes_per_s'))
+            for workers, run in runs.items()]
 
-
-# ----------------------------------------------------------------------------------- ICRC, on, off
 
 def build_without_icrc():
     """A library that neither makes nor checks ICRCs, in a directory of its own."""
-    program = os.path.join(OFF_BUILD, 'apps/uroce-perf')
-    steps = []
-    if not os.path.exists(os.path.join(OFF_BUILD, 'build.ninja')):
-        steps.append(['meson', 'setup', OFF_BUILD, TOP, '-Dicrc=false'])
-    steps.append(['ninja', '-C', OFF_BUILD, 'apps/uroce-perf'])
-    for step in steps:
-        done = subprocess.run(step, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            said = (done.stdout + done.stderr).strip().splitlines() or ['failed']
-            raise LabError(f'{step[0]}: {said[-1]}')
-    return program
+    build(ICRC_OFF, ['-Dtests=false', '-Dicrc=false'], 'apps/uroce-perf')
 
 
 def cases_of_icrc(settings):
-    with open(os.path.join(TOP, 'meson_options.txt'), encoding='utf-8') as file:
-        if "option('icrc'" not in file.read():
-            raise LabError('this tree cannot be built without the ICRC: no option icrc')
-    off = build_without_icrc()
-
-    def without(lab):
-        wire = PORTS['memif'][0](lab)
-        for side in wire.server, wire.client:
-            side.device += ',icrc=off'
-        return wire
-
     cases = []
-    for size, mtu in ((8, 1024), (65536, 1024), (65536, 4096)):
-        words = [*RING_FLAGS, f'-s{size}', f'-m{mtu}', f'-D{settings.seconds}']
-        for icrc, make, program in (('on', None, PERF), ('off', without, off)):
-            cases.append(uroce('memif', 'write_bw', words, {'mtu': mtu, 'icrc': icrc, 'size': size},
-                               settings.seconds, make, program))
+    for port in ports_of(settings, 'memif'):
+        for size, mtu in ((8, 1024), (1024, 1024), (65536, 1024), (65536, 4096)):
+            for icrc in 'on', 'off':
+                run = Perf('write_bw', size, mtu, '-t128 -l16 -Q16', has_icrc=icrc == 'on')
+                labels = {'port': port, 'tool': 'uroce', 'test': 'write_bw', 'size': size,
+                          'mtu': mtu, 'icrc': icrc}
+                cases.append(case_of_run(port, run, labels, settings,
+                                         ('messages_per_s', 'bytes_per_s')))
     return cases
 
 
-# ---------------------------------------------------------------------------------- limit, testpmd
-
 def cases_of_limit(settings):
-    """Each case is a round of uroce-bench-ratio, which runs the three programs in turn."""
-    return [Case(f'{port} uroce, limit, testpmd', lambda port=port: ratio_round(port, settings))
-            for port in ports_of(settings, 'memif', 'vhost')]
+    cases = []
+    for port in ports_of(settings, 'memif', 'vhost'):
+        for size, mtu in QUICK_LIMIT_SIZES if settings.is_quick else LIMIT_SIZES:
+            runs = {'uroce': Perf('write_bw', size, mtu, LIMIT_FLAGS), 'limit': Limit(size, mtu),
+                    'testpmd': Testpmd(Shape(size, mtu))}
+            for tool, run in runs.items():
+                if run.why_not():
+                    tell(run.why_not())
+                    continue
+                labels = {'port': port, 'tool': tool, 'test': 'write_bw', 'size': size, 'mtu': mtu}
+                metrics = 'frames_per_s', 'bytes_per_s'    # of payload, which testpmd has none of
+                cases.append(case_of_run(port, run, labels, settings,
+                                         metrics[:1] if tool == 'testpmd' else metrics))
+    return cases
 
 
-def run_tool(command):
-    """One that clears up behind itself: when we are ended it is asked to end, and not killed."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True) as tool:
-        try:
-            out, err = tool.communicate()
-        except BaseException:
-            tool.terminate()
-            tool.communicate()
-            raise
-    return tool.returncode, out, err
+def is_of_port(port, group, run):
+    """What is lost on purpose, and workers with ports of their own, are measured once."""
+    return port == 'memif' or group != 'loss' and not isinstance(run, Loopback)
 
 
-def ratio_round(port, settings):
-    sizes = '8:1024,65536:4096' if settings.is_quick else '8:1024,1024:1024,4096:4096,65536:4096'
-    command = [sys.executable, RATIO, port, '--rounds=1', f'--seconds={settings.seconds}',
-               f'--sizes={sizes}', '--json']
-    code, out, err = run_tool(command)
-    if code != 0:
-        raise LabError((err.strip() or 'uroce-bench-ratio failed').splitlines()[-1])
-    found = []
-    for row in json.loads(out):
-        labels = {'port': port, 'test': row.get('test', 'write_bw'), 'size': row['size'],
-                  'mtu': row['mtu']}
-        for tool in 'uroce', 'limit', 'testpmd':
-            if row.get(f'{tool}_frames_per_s') is None:
-                continue
-            values = {'frame_rate': row[f'{tool}_frames_per_s']}
-            if row.get(f'{tool}_payload_bytes_per_s') is not None:
-                values['payload_rate'] = row[f'{tool}_payload_bytes_per_s']
-            if tool == 'uroce':
-                values['ratio'] = row['frames_ratio']
-            found.append((labels | {'tool': tool}, values))
-    return found
+def cases_of_must(settings):
+    """Each run that a line of uroce_lines.py needs, once."""
+    groups = QUICK_GROUPS if settings.is_quick else LINES
+    cases = []
+    for port in ports_of(settings, 'memif', 'vhost'):
+        metrics = {}
+        for group in groups:
+            for line in LINES[group]:
+                for run in line.runs():
+                    if is_of_port(port, group, run):
+                        metrics.setdefault(run, set()).add(line.metric)
+        cases += [case_of_run(port, run, {'port': port, 'run': run.name}, settings, wanted)
+                  for run, wanted in metrics.items()]
+    return cases
 
 
 # ------------------------------------------------------------------------------------ UCX and qperf
@@ -316,7 +320,7 @@ def tcp_case(port, make, tool, test, kind, run):
                       'kind': kind}, run(lab, make(lab)))]
         finally:
             lab.close()
-    return Case(f'{port} {tool} {test} size {SIZE_OF[kind]}', run_it)
+    return Case(f'{port} {tool} {test} size {SIZE_OF[kind]}', run_it, 1)
 
 
 def cases_of_tcp(settings):
@@ -325,13 +329,14 @@ def cases_of_tcp(settings):
     if all(without.values()):
         raise LabError(', '.join(without.values()))
     for why in filter(None, without.values()):
-        print(f'uroce-bench-all: {why}: without it', file=sys.stderr)
+        tell(why)
     cases = []
     for port in ports_of(settings, 'memif', 'af_xdp', 'af_packet'):
         make = PORTS[port][0] if port != 'memif' else uroce_tcp.loopback
         for kind in RATE, STREAM, TRIP:
             cases += [uroce(port, test, uroce_words(kind, port, settings.seconds), {'kind': kind},
-                            settings.seconds) for test in UROCE_TESTS[kind]]
+                            0.5 if kind == TRIP else settings.seconds)
+                      for test in UROCE_TESTS[kind]]
             if not without['ucx_perftest']:
                 cases += [tcp_case(port, make, 'ucx', test, kind, ucx_run(test, kind))
                           for test in UCX_TESTS[kind]]
@@ -350,12 +355,13 @@ def qperf_run(kind, seconds):
 
 
 PARTS = {part.name: part for part in (
+    Part('must', 'what must be shown', cases_of_must, None, build_without_icrc, judge_lines),
+    Part('tcp', 'beside UCX over TCP and qperf', cases_of_tcp, None, None, judge_tcp),
+    Part('limit', 'against what a port and two cores carry', cases_of_limit, 3, None, judge_limit),
     Part('sizes', 'rate and bandwidth by size of the message', cases_of_sizes, 3),
     Part('latency', 'latency by size of the message', cases_of_latency, 3),
     Part('qps', 'message rate, set-up and memory by QPs', cases_of_qps, 5),
-    Part('loss', 'bandwidth by loss', cases_of_loss),
-    Part('workers', 'message rate by workers', cases_of_workers),
-    Part('icrc', 'what the ICRC costs', cases_of_icrc),
-    Part('limit', 'against what a port and two cores carry', cases_of_limit),
-    Part('tcp', 'beside UCX over TCP and qperf', cases_of_tcp),
+    Part('loss', 'bandwidth by loss', cases_of_loss, 5),
+    Part('workers', 'message rate by workers', cases_of_workers, 5),
+    Part('icrc', 'what the ICRC costs', cases_of_icrc, 3, build_without_icrc),
 )}

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What follows from the measurements of a part: ratios, round by round, and whether what must be holds.
+Each is a measurement too, so that it is kept, told and compared as the others are.
+"""
+
+import statistics
+
+from uroce_lines import LINES
+
+# The metrics of uroce_runs, as the suite calls them.
+METRIC_OF = {'frames_per_s': 'frame_rate', 'messages_per_s': 'message_rate',
+             'bytes_per_s': 'payload_rate', 'median_us': 'latency_p50', 'p99_us': 'latency_p99',
+             'connect_per_s': 'connect_rate'}
+# Beside TCP: of each kind, what is compared.
+KINDS = {'rate': ('message_rate', '64-byte messages'), 'stream': ('payload_rate', '64 KiB messages, bytes'),
+         'trip': ('latency_p50', '64-byte latency')}
+# How many times as good as UCX uroce must be, by port and kind; of latency: how much less.
+TIMES = {('af_xdp', 'rate'): 2, ('af_packet', 'rate'): 2, ('af_xdp', 'stream'): 1,
+         ('af_packet', 'stream'): 1, ('af_xdp', 'trip'): 1, ('af_packet', 'trip'): 1,
+         ('memif', 'rate'): 5, ('memif', 'trip'): 3}
+
+
+class Judged:
+    """A value for each round, made of other measurements, and what it must be at least or at most."""
+
+    def __init__(self, labels, metric, rounds, others, floor=None, ceiling=None):
+        self.labels = labels
+        self.metric = metric
+        self.rounds = rounds
+        self.others = others
+        self.floor = floor
+        self.ceiling = ceiling
+
+    def better(self):
+        """What is: None, what the metric says."""
+        return None if self.ceiling is None else 'less'
+
+    def bounds(self):
+        if self.floor is None and self.ceiling is None:
+            return {}
+        median = statistics.median(self.rounds)
+        is_right = ((self.floor is None or median >= self.floor) and
+                    (self.ceiling is None or median <= self.ceiling))
+        bound = {'floor': self.floor} if self.ceiling is None else {'ceiling': self.ceiling}
+        return bound | {'verdict': 'pass' if is_right else 'FAIL'}
+
+
+def select(rows, metric, **labels):
+    return [row for row in rows if row['metric'] == metric and
+            all(row['labels'].get(key) == value for key, value in labels.items())]
+
+
+def ports_in(rows):
+    return list(dict.fromkeys(row['labels']['port'] for row in rows))
+
+
+def others_of(rows):
+    return max(row['others'] for row in rows)
+
+
+def judge_lines(rows):
+    """The lines of uroce_lines.py, of the runs that were measured for them."""
+    found = []
+    for port in ports_in(rows):
+        for group, line in ((group, line) for group, lines in LINES.items() for line in lines):
+            metric = METRIC_OF[line.metric]
+            of_runs = [select(rows, metric, port=port, run=run.name) for run in line.runs()]
+            if not all(of_runs):
+                continue
+            of_runs = [some[0] for some in of_runs]
+            rounds = [line.ratio(dict(zip(line.runs(), ({line.metric: value} for value in values))))
+                      for values in zip(*(row['rounds'] for row in of_runs))]
+            found.append(Judged({'port': port, 'group': group, 'line': line.name},
+                                'ratio' if line.right else metric, rounds, others_of(of_runs),
+                                line.floor, line.ceiling))
+    return found
+
+
+def judge_limit(rows):
+    found = []
+    for ours in select(rows, 'frame_rate', tool='uroce'):
+        labels = ours['labels'] | {'tool': 'limit'}
+        for theirs in select(rows, 'frame_rate', **labels):
+            found.append(Judged(ours['labels'], 'ratio',
+                                [a / b for a, b in zip(ours['rounds'], theirs['rounds'])],
+                                others_of([ours, theirs])))
+    return found
+
+
+def best_rounds(rows, better):
+    """Round by round, the best of several tests of a program."""
+    pick = max if better == 'more' else min
+    return [pick(values) for values in zip(*(row['rounds'] for row in rows))]
+
+
+def judge_tcp(rows):
+    """How many times as good as each other program uroce is: best test against best test."""
+    found = []
+    for port in ports_in(rows):
+        for kind, (metric, _) in KINDS.items():
+            better = 'less' if kind == 'trip' else 'more'
+            ours = select(rows, metric, port=port, kind=kind, tool='uroce')
+            for tool in 'ucx', 'qperf':
+                is_mean = tool == 'qperf' and kind == 'trip'    # it tells no median
+                theirs = select(rows, 'latency_mean' if is_mean else metric, port=port, kind=kind,
+                                tool=tool)
+                if not ours or not theirs:
+                    continue
+                pairs = zip(best_rounds(ours, better), best_rounds(theirs, better))
+                found.append(Judged({'port': port, 'kind': kind, 'beside': tool}, 'times',
+                                    [a / b if better == 'more' else b / a for a, b in pairs],
+                                    others_of(ours + theirs),
+                                    TIMES.get((port, kind)) if tool == 'ucx' else None))
+    return found

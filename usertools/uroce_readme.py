@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What README.md says was measured: a few lines of what uroce-bench-all found, between two marks."""
+
+import os
+
+from uroce_judge import METRIC_OF, ports_in, select
+from uroce_lines import LINES
+from uroce_report import judged, shown, told, where_and_what
+
+BEGIN, END = '<!-- measured: written by usertools/uroce-bench-all -->', '<!-- measured: end -->'
+# Of the lines of the must-show these, by the beginnings of their names.
+CHOSEN = ('8 B WRITE, lists', '8 B SEND, lists', '8 B READ, lists', '8 B WRITE, single',
+          '64 KiB WRITE, MTU 4096', '64 KiB SEND, MTU 4096', '64 KiB READ, MTU 4096',
+          '1 MiB WRITE, MTU 4096', '64 KiB WRITE, working set', '8 B WRITE latency, median',
+          '64 B WRITE, lists, 100 Ki', 'QPs connected', '64 B WRITE, two workers',
+          '1 MiB WRITE, loss')
+UNITS = {'frame_rate': 'M frames/s', 'message_rate': 'M/s', 'payload_rate': 'MB/s',
+         'latency_p50': 'us', 'connect_rate': '/s'}
+LATENCY_SIZE, STREAM_SIZE = 64, 65536
+
+
+def cell(rows, row, line):
+    """The value, and the ratio in words."""
+    metric = METRIC_OF[line.metric]
+    ours = select(rows, metric, port=row['labels']['port'], run=line.left.name)
+    if not line.right or not ours:
+        return f'{row["median"]:,.0f}{UNITS[metric]}'
+    ratio = f'{row["median"]:.2f}x' if metric.startswith('latency') else f'{100 * row["median"]:.0f} %'
+    return f'{shown(ours[0])} {UNITS[metric]}, **{ratio}**'
+
+
+def lines_of_must(result):
+    rows = [row for row in result['measurements'] if row['part'] == 'must']
+    ports = ports_in(rows)
+    lines = ['| | ' + ' | '.join(ports) + ' | wanted |', '|---|' + '---|' * (len(ports) + 1)]
+    for line in (line for group in LINES.values() for line in group):
+        found = {row['labels']['port']: row for row in judged({'measurements': rows}, 'must')
+                 if row['labels']['line'] == line.name}
+        if found and line.name.startswith(CHOSEN):
+            cells = [cell(rows, found[port], line) if port in found else '' for port in ports]
+            lines.append(f'| {line.name} | ' + ' | '.join(cells) + f' | {line.must()} |')
+    return lines if len(lines) > 2 else []
+
+
+def lines_of_ports(result):
+    """Latency and bandwidth on each port."""
+    rows = result['measurements']
+    lines = ['| port | 64 B WRITE, half a round trip: median, 99 % | 64 KiB WRITE |', '|---|---|---|']
+    for port in ports_in([row for row in rows if row['part'] == 'latency']):
+        some = [row for row in rows if row['labels']['port'] == port]
+        half = [select(some, metric, tool='uroce', test='write_lat', size=LATENCY_SIZE)
+                for metric in ('latency_p50', 'latency_p99')]
+        stream = [row for row in select(some, 'payload_rate', test='write_bw', size=STREAM_SIZE)
+                  if row['part'] == 'sizes']
+        if all(half):
+            lines.append(f'| {port} | {shown(half[0][0])}, {shown(half[1][0])} us | ' +
+                         (f'{shown(stream[0])} MB/s |' if stream else '|'))
+    return lines if len(lines) > 2 else []
+
+
+def lines_of_tcp(result):
+    lines = ['| port | beside UCX over TCP | times as good, least to most | wanted |',
+             '|---|---|---|---|']
+    for row in judged(result, 'tcp'):
+        if row['labels']['beside'] == 'ucx':
+            what, value, must, _ = told(row)
+            lines.append(f'| {row["labels"]["port"]} | {what.partition(", times")[0]} | {value} | '
+                         f'{must} |')
+    return lines if len(lines) > 2 else []
+
+
+def section(result):
+    lines = [BEGIN, where_and_what(result), '']
+    must, ports, tcp = lines_of_must(result), lines_of_ports(result), lines_of_tcp(result)
+    if must:
+        lines += ['One CPU a side; medians. In bold, as a share: of what a program without any protocol '
+                  'carries, which makes, checks and copies frames of the same shape over the same port '
+                  '(*limit*), or of what the line names.', '', *must, '']
+    if ports:
+        lines += [*ports, '']
+    if tcp:
+        lines += ['On the same pair of interfaces, offloads off, in turn; memif beside loopback:', '',
+                  *tcp, '']
+    return '\n'.join([*lines, 'All of it, and plots: [doc/perf](doc/perf/README.md).', END])
+
+
+def write(result, path):
+    """@return a line to say"""
+    with open(path, encoding='utf-8') as file:
+        text = file.read()
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        return f'{path}: no marks, left as it is'
+    with open(f'{path}.new', 'w', encoding='utf-8') as file:
+        file.write(before + section(result) + after)
+    os.replace(f'{path}.new', path)
+    return f'{path}: what was measured'
