@@ -112,6 +112,7 @@ port_open(struct port *port, const struct limit_options *opt, uint32_t frame_len
 		return refuse("no memory for frames", -ENOMEM);
 	signal(SIGINT, stop);
 	signal(SIGTERM, stop);
+	signal(SIGPIPE, SIG_IGN); /* virtio-user tells a vhost that may have gone before */
 	return start(port, opt, frame_len);
 }
 
