@@ -92,22 +92,12 @@ uroce_cq_end(struct uroce_cq *cq)
 	return is_awaited;
 }
 
+/* The `nb` entries from `cqe` on, which stand side by side. */
 static void
-convert(const struct uroce_cqe *cqe, struct ibv_wc *wc)
+convert(const struct uroce_cqe *cqe, uint32_t nb, struct ibv_wc *wc)
 {
-	*wc = (struct ibv_wc){
-		.wr_id = cqe->wr_id,
-		.status = cqe->status,
-		.opcode = cqe->opcode,
-		.vendor_err = cqe->vendor_err,
-		.byte_len = cqe->byte_len,
-		.imm_data = cqe->imm, /* or invalidated_rkey: the same bytes */
-		.qp_num = cqe->qpn,
-		.src_qp = cqe->src_qpn,
-		.wc_flags = cqe->wc_flags,
-		.pkey_index = cqe->pkey_index,
-		.sl = cqe->sl,
-	};
+	for (uint32_t i = 0; i < nb; i++)
+		memcpy(&wc[i], &cqe[i], sizeof(wc[i]));
 }
 
 /* Under poll_lock. */
@@ -122,8 +112,11 @@ poll_locked(struct uroce_cq *cq, uint32_t nb, struct ibv_wc *wc)
 
 	if (n == 0)
 		return is_overrun ? -EOVERFLOW : 0;
-	for (uint32_t i = 0; i < n; i++)
-		convert(uroce_ring_at(&cq->ring, tail + i), &wc[i]);
+	const uint32_t to_end = cq->ring.mask + 1 - (tail & cq->ring.mask);
+	const uint32_t nb_first = n < to_end ? n : to_end;
+
+	convert(uroce_ring_at(&cq->ring, tail), nb_first, wc);
+	convert(uroce_ring_at(&cq->ring, 0), n - nb_first, wc + nb_first);
 	uroce_ring_pop(&cq->ring, n);
 	return (int)n;
 }

@@ -23,25 +23,51 @@
 #include "queue/lock.h"
 #include "queue/ring.h"
 
-/** Completion queue entry: one cache line. */
+/**
+ * Completion queue entry: one cache line, which begins as a work completion does, so that a poll is a
+ * copy of that part.
+ */
 struct uroce_cqe {
 	uint64_t wr_id;
-	void *qp;              /* the QP's owner cookie; for purge and extended polls */
-	uint64_t timestamp_ns; /* worker's clock when it was written */
+	uint32_t status;     /* enum ibv_wc_status */
+	uint32_t opcode;     /* enum ibv_wc_opcode */
+	uint32_t vendor_err; /* the verdict (or NAK syndrome) behind a bad status; 0: none */
 	uint32_t byte_len;
 	uint32_t imm; /* immediate data as it came (wire order), or the invalidated rkey */
 	uint32_t qpn;
-	uint32_t src_qpn;    /* UD */
-	uint32_t vendor_err; /* the verdict (or NAK syndrome) behind a bad status; 0: none */
+	uint32_t src_qpn;  /* UD */
+	uint32_t wc_flags; /* enum ibv_wc_flags */
 	uint16_t pkey_index;
-	uint8_t status;   /* enum ibv_wc_status */
-	uint8_t opcode;   /* enum ibv_wc_opcode, fits a byte: receive opcodes are 128.. */
-	uint8_t wc_flags; /* enum ibv_wc_flags */
+	uint16_t slid; /* 0: of no meaning here */
 	uint8_t sl;
-	bool is_solicited; /* wakes a consumer that waits for solicited events only */
-	uint8_t resv[13];
+	uint8_t dlid_path_bits; /* 0 */
+	bool is_solicited;      /* wakes a consumer that waits for solicited events only */
+	uint8_t resv;
+	void *qp;              /* the QP's owner cookie; for purge and extended polls */
+	uint64_t timestamp_ns; /* worker's clock when it was written */
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "a CQE is one cache line");
+static_assert(sizeof(struct ibv_wc) <= offsetof(struct uroce_cqe, qp), "a CQE begins as ibv_wc");
+
+#define UROCE_CQE_AS_WC(field, of_wc)                                                              \
+	static_assert(offsetof(struct uroce_cqe, field) == offsetof(struct ibv_wc, of_wc) &&       \
+			      sizeof(((struct uroce_cqe *)0)->field) ==                            \
+				      sizeof(((struct ibv_wc *)0)->of_wc),                         \
+		      #field " is where ibv_wc has " #of_wc)
+UROCE_CQE_AS_WC(wr_id, wr_id);
+UROCE_CQE_AS_WC(status, status);
+UROCE_CQE_AS_WC(opcode, opcode);
+UROCE_CQE_AS_WC(vendor_err, vendor_err);
+UROCE_CQE_AS_WC(byte_len, byte_len);
+UROCE_CQE_AS_WC(imm, imm_data);
+UROCE_CQE_AS_WC(qpn, qp_num);
+UROCE_CQE_AS_WC(src_qpn, src_qp);
+UROCE_CQE_AS_WC(wc_flags, wc_flags);
+UROCE_CQE_AS_WC(pkey_index, pkey_index);
+UROCE_CQE_AS_WC(slid, slid);
+UROCE_CQE_AS_WC(sl, sl);
+UROCE_CQE_AS_WC(dlid_path_bits, dlid_path_bits);
+#undef UROCE_CQE_AS_WC
 
 /** What a consumer asked to be told of. */
 enum uroce_cq_arm {
@@ -71,9 +97,12 @@ void uroce_cq_init(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
 /** Producer: begin a batch. Every begin has its end, with nothing that waits in between. */
 void uroce_cq_begin(struct uroce_cq *cq);
 
-/** Producer: the next entry, zeroed, to be filled before the end; NULL: full, the CQ is overrun. */
+/**
+ * Producer: the next entry, a copy of `model`, to be completed before the end; NULL: full, the CQ is
+ * overrun.
+ */
 static inline struct uroce_cqe *
-uroce_cq_put(struct uroce_cq *cq)
+uroce_cq_put_copy(struct uroce_cq *cq, const struct uroce_cqe *model)
 {
 	if (!uroce_ring_has_room(&cq->ring, cq->nb_open)) {
 		cq->has_overrun = true;
@@ -81,8 +110,17 @@ uroce_cq_put(struct uroce_cq *cq)
 	}
 	struct uroce_cqe *cqe = uroce_ring_free_slot(&cq->ring, cq->nb_open++);
 
-	*cqe = (struct uroce_cqe){ .status = IBV_WC_SUCCESS };
+	*cqe = *model;
 	return cqe;
+}
+
+/** The same, zeroed. */
+static inline struct uroce_cqe *
+uroce_cq_put(struct uroce_cq *cq)
+{
+	static const struct uroce_cqe none = { .status = IBV_WC_SUCCESS };
+
+	return uroce_cq_put_copy(cq, &none);
 }
 
 /**

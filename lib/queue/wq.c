@@ -277,16 +277,18 @@ void
 uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)
 {
 	const unsigned nb_sge = (unsigned)wr->num_sge;
+
+	wqe->wr_id = wr->wr_id;
+	wqe->nb_sge = nb_sge;
+	if (nb_sge == 1) {
+		wqe->len = wr->sg_list->length;
+		put_sge(uroce_recv_wqe_sge(wqe), wr->sg_list);
+		return;
+	}
 	const uint64_t len = list_len(wr->sg_list, nb_sge);
 
-	*wqe = (struct uroce_recv_wqe){
-		.wr_id = wr->wr_id,
-		.len = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
-		.nb_sge = nb_sge,
-	};
-	if (nb_sge == 1) /* most, and without a call */
-		memcpy(uroce_recv_wqe_sge(wqe), wr->sg_list, sizeof(*wr->sg_list));
-	else if (nb_sge > 0)
+	wqe->len = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;
+	if (nb_sge > 0)
 		memcpy(uroce_recv_wqe_sge(wqe), wr->sg_list, nb_sge * sizeof(*wr->sg_list));
 }
 

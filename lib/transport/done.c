@@ -47,7 +47,7 @@ uroce_done_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, enum ib
 	cqe->byte_len = wqe->len;
 	cqe->qpn = qpc->qpn;
 	cqe->vendor_err = vendor_err;
-	cqe->status = (uint8_t)status;
+	cqe->status = status;
 	cqe->opcode = wc_opcodes[wqe->opcode];
 }
 
@@ -87,7 +87,7 @@ put_recv(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe, enum ibv_wc_op
 	cqe->qp = qpc->cookie;
 	cqe->timestamp_ns = now_ns;
 	cqe->qpn = qpc->qpn;
-	cqe->opcode = (uint8_t)opcode;
+	cqe->opcode = opcode;
 	return cqe;
 }
 
@@ -113,23 +113,16 @@ uroce_done_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode, uint64_t now_n
 	return cqe;
 }
 
-bool
-uroce_done_recv_next(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
-		     const struct uroce_pkt *pkt, uint64_t now_ns)
+struct uroce_cqe
+uroce_done_recv_model(const struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	assert(qpc->is_recv_open);
-	struct uroce_cqe *cqe = uroce_cq_put(qpc->recv_cq);
-
-	if (!cqe)
-		return false;
-	cqe->wr_id = wqe->wr_id;
-	cqe->qp = qpc->cookie;
-	cqe->timestamp_ns = now_ns;
-	cqe->byte_len = pkt->payload_len;
-	cqe->qpn = qpc->qpn;
-	cqe->opcode = IBV_WC_RECV;
-	cqe->is_solicited = pkt->is_solicited;
-	return true;
+	return (struct uroce_cqe){
+		.status = IBV_WC_SUCCESS,
+		.opcode = IBV_WC_RECV,
+		.qpn = qpc->qpn,
+		.qp = qpc->cookie,
+		.timestamp_ns = now_ns,
+	};
 }
 
 void

@@ -33,13 +33,28 @@ void uroce_done_send_end(struct uroce_qpc *qpc);
 struct uroce_cqe *uroce_done_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode,
 				  uint64_t now_ns);
 
+/** The entry of a SEND that succeeded, in all that does not depend on the message. */
+struct uroce_cqe uroce_done_recv_model(const struct uroce_qpc *qpc, uint64_t now_ns);
+
 /**
  * Into the open batch: this request, which the caller takes off the queue itself, met a SEND of one
- * packet without immediate data.
- * @return false: no room in the CQ; nothing was done
+ * packet without immediate data. The QP has a receive queue of its own.
+ * @return false: the CQ is full, as uroce_done_recv() will find, too
  */
-bool uroce_done_recv_next(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe,
-			  const struct uroce_pkt *pkt, uint64_t now_ns);
+static inline bool
+uroce_done_recv_next(struct uroce_qpc *qpc, const struct uroce_cqe *model,
+		     const struct uroce_recv_wqe *wqe, const struct uroce_pkt *pkt)
+{
+	assert(qpc->is_recv_open);
+	struct uroce_cqe *cqe = uroce_cq_put_copy(qpc->recv_cq, model);
+
+	if (!cqe)
+		return false;
+	cqe->wr_id = wqe->wr_id;
+	cqe->byte_len = pkt->payload_len;
+	cqe->is_solicited = pkt->is_solicited;
+	return true;
+}
 
 /** End the batch of receive completions, if one is open. */
 void uroce_done_recv_end(struct uroce_qpc *qpc);

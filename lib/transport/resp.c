@@ -78,7 +78,7 @@ uroce_resp_fail_recv(struct uroce_qpc *qpc, enum ibv_wc_status status, enum uroc
 	struct uroce_cqe *cqe = uroce_done_recv(qpc, IBV_WC_RECV, now_ns);
 
 	if (cqe) {
-		cqe->status = (uint8_t)status;
+		cqe->status = status;
 		cqe->vendor_err = verdict;
 	}
 	uroce_qpc_enter_error(qpc, now_ns);

@@ -90,6 +90,7 @@ static unsigned
 recv_sends(struct run *run, const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns)
 {
 	struct uroce_qpc *qpc = run->qpc;
+	const struct uroce_cqe model = uroce_done_recv_model(qpc, now_ns);
 	struct uroce_ring *rq = &qpc->rq->ring;
 	const uint32_t tail = uroce_ring_tail(rq), room = uroce_ring_head(rq) - tail;
 	unsigned n = 0;
@@ -106,7 +107,7 @@ recv_sends(struct run *run, const struct uroce_pkt *pkts, unsigned nb, uint64_t 
 			break;
 		void *dst = resolve(run, sge->lkey, sge->addr, len, IBV_ACCESS_LOCAL_WRITE);
 
-		if (!dst || !uroce_done_recv_next(qpc, wqe, &pkts[n], now_ns))
+		if (!dst || !uroce_done_recv_next(qpc, &model, wqe, &pkts[n]))
 			break;
 		take(run, &pkts[n], dst);
 	}

@@ -134,6 +134,19 @@ cq_put__entry_is_zeroed(void **state)
 }
 
 static void
+cq_put_copy__is_as_its_model(void **state)
+{
+	const struct uroce_cqe model = { .wr_id = 7, .status = IBV_WC_WR_FLUSH_ERR, .qpn = 9 };
+	struct uroce_cq *cq = *state;
+
+	uroce_cq_begin(cq);
+	for (unsigned i = 0; i < NB_CQE; i++)
+		assert_memory_equal(uroce_cq_put_copy(cq, &model), &model, sizeof(model));
+	assert_null(uroce_cq_put_copy(cq, &model));
+	uroce_cq_end(cq);
+}
+
+static void
 cq_put__is_not_seen_before_the_end(void **state)
 {
 	struct uroce_cq *cq = *state;
@@ -492,6 +505,7 @@ main(void)
 		cmocka_unit_test(cq_memsize__is_a_line_for_each_slot),
 		CQ_TEST(cq_poll__converts_every_field),
 		CQ_TEST(cq_put__entry_is_zeroed),
+		CQ_TEST(cq_put_copy__is_as_its_model),
 		CQ_TEST(cq_put__is_not_seen_before_the_end),
 		CQ_TEST(cq_poll__takes_at_most_what_was_asked_for),
 		CQ_TEST(cq_poll__indices_wrap_at_2_to_the_32),
