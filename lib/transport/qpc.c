@@ -196,13 +196,10 @@ note_mark(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 		uroce_cc_marked(&qpc->cc, now_ns);
 }
 
+/* A packet that was checked. */
 static enum uroce_verdict
 take_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
-	const enum uroce_verdict verdict = check_packet(qpc, pkt);
-
-	if (verdict != UROCE_VERDICT_REQUEST)
-		return verdict;
 	qpc->stats.rx_packets++;
 	if (pkt->op->service == UROCE_SERVICE_CNP) {
 		qpc->stats.cnps_handled += uroce_cc_notified(&qpc->cc, now_ns);
@@ -223,6 +220,22 @@ take_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	return uroce_ud_recv(qpc, pkt, now_ns);
 }
 
+/* Packets from the middle of a long message, the first of which was checked. @return how many */
+static unsigned
+take_middle(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb, uint8_t *verdicts,
+	    uint64_t now_ns)
+{
+	const bool is_response = pkts->op->flags & UROCE_OPF_RESPONSE;
+	unsigned n;
+
+	if (pkts->op->flags & (UROCE_OPF_FIRST | UROCE_OPF_LAST))
+		return 0;
+	n = is_response ? uroce_middle_take(qpc, pkts, nb, now_ns)
+			: uroce_middle_recv(qpc, pkts, nb);
+	memset(verdicts, is_response ? UROCE_VERDICT_RESPONSE : UROCE_VERDICT_REQUEST, n);
+	return n;
+}
+
 unsigned
 uroce_qpc_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb,
 		   uint8_t *verdicts, uint64_t now_ns)
@@ -231,15 +244,22 @@ uroce_qpc_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned
 
 	while (n < nb) {
 		const struct uroce_pkt *pkt = &pkts[n];
-		const enum uroce_verdict verdict = take_packet(qpc, pkt, now_ns);
+		enum uroce_verdict verdict = check_packet(qpc, pkt);
+		unsigned nb_alike;
 
+		if (verdict == UROCE_VERDICT_REQUEST) {
+			nb_alike = take_middle(qpc, pkt, nb - n, &verdicts[n], now_ns);
+			n += nb_alike;
+			if (nb_alike > 0)
+				continue;
+			verdict = take_packet(qpc, pkt, now_ns);
+		}
 		verdicts[n++] = (uint8_t)verdict;
 		if (verdict == UROCE_VERDICT_HELD)
 			break;
 		if (verdict != UROCE_VERDICT_REQUEST || n == nb)
 			continue;
-		const unsigned nb_alike = uroce_run_recv(qpc, pkt, &pkts[n], nb - n, now_ns);
-
+		nb_alike = uroce_run_recv(qpc, pkt, &pkts[n], nb - n, now_ns);
 		memset(&verdicts[n], UROCE_VERDICT_REQUEST, nb_alike);
 		n += nb_alike;
 	}

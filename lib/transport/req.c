@@ -11,7 +11,7 @@
  * bounds the responses in flight as it bounds everything else.
  *
  * Who asks for an ACK: the last packet that can be sent now (nothing else would make the peer
- * answer), and otherwise one packet in ACK_EVERY. READs and atomics are answered in any case. If it
+ * answer), and otherwise one packet in UROCE_ACK_EVERY. READs and atomics are answered in any case. If it
  * turns out too late which packet was the last - the request after it cannot be sent, or may not
  * since the queue is to drain - that packet is sent once more, and asks.
  */
@@ -22,9 +22,6 @@
 #include "transport/done.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
-
-/* Packets between two that ask for an ACK, while there is more to send. */
-#define ACK_EVERY 32
 
 /* What a request looks like on the wire, by enum ibv_wr_opcode. */
 static const struct {
@@ -130,21 +127,6 @@ begin_request(struct uroce_qpc *qpc)
 		wqe->nb_psn = uroce_msg_packets(qpc, wqe->len);
 	req->begun_idx = req->next_idx + 1;
 	return true;
-}
-
-static inline uint32_t
-min(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Packets that the window has room for. */
-static inline uint32_t
-window_left(const struct uroce_qpc *qpc)
-{
-	const uint32_t nb_out = uroce_psn_dist(qpc->req.una_psn, qpc->req.next_psn);
-
-	return nb_out < qpc->window_psns ? qpc->window_psns - nb_out : 0;
 }
 
 /* Whether this QP can do at all what the request asks for. */
@@ -376,20 +358,6 @@ is_last_to_send(const struct uroce_qpc *qpc, uint32_t idx, const struct uroce_se
 	return idx == head;
 }
 
-/*
- * How many packets go before one that asks for an ACK, if the queue does not end earlier: see the top of
- * the file.
- * @param nb_out  packets in flight
- * @param since   of them, those since the last that asks
- */
-static inline uint32_t
-quiet_left(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
-{
-	const uint32_t window = qpc->window_psns;
-
-	return nb_out + 1 < window ? min(ACK_EVERY - 1 - since, window - 1 - nb_out) : 0;
-}
-
 /* Whether the packet at the position has to ask for an ACK; it does. */
 static bool
 wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
@@ -401,8 +369,8 @@ wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 		req->next_pkt == wqe->nb_psn - 1 &&
 		(qpc->state != IBV_QPS_RTS ||
 		 is_last_to_send(qpc, req->next_idx, uroce_req_wqe(qpc, req->next_idx + 1), head));
-	const bool is_asking =
-		is_queue_end || req->is_ack_wanted || !quiet_left(qpc, nb_out, req->since_ack_req);
+	const bool is_asking = is_queue_end || req->is_ack_wanted ||
+			       !uroce_req_quiet_left(qpc, nb_out, req->since_ack_req);
 
 	if (is_asking)
 		req->is_ack_wanted = false;
@@ -519,11 +487,12 @@ put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 
 	if (!is_streaming(qpc))
 		return 0;
-	max = min(max, head - begin);
-	if (is_reliable)
-		max = min(max, window_left(qpc));
+	if (max > head - begin)
+		max = head - begin;
+	if (is_reliable && max > uroce_req_window_left(qpc))
+		max = uroce_req_window_left(qpc);
 	if (is_reliable && !req->is_ack_wanted)
-		quiet = quiet_left(qpc, nb_out, since);
+		quiet = uroce_req_quiet_left(qpc, nb_out, since);
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, begin), *next;
 
 	for (idx = begin; idx != begin + max; idx++, wqe = next, psn = uroce_psn_add(psn, 1)) {
@@ -553,7 +522,7 @@ put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 		bth->ack_req = UROCE_BTH_ACK_REQ;
 		req->is_ack_wanted = false;
 		since = 0;
-		quiet = quiet_left(qpc, nb_out, since);
+		quiet = uroce_req_quiet_left(qpc, nb_out, since);
 	}
 	qpc->stats.tx_bytes += nb_bytes;
 	req->since_ack_req = (uint16_t)since;
@@ -574,7 +543,7 @@ next_request(struct uroce_qpc *qpc)
 	struct uroce_req *req = &qpc->req;
 
 	while (!req->fault) {
-		if (uroce_qpc_is_reliable(qpc) && !window_left(qpc))
+		if (uroce_qpc_is_reliable(qpc) && !uroce_req_window_left(qpc))
 			return NULL;
 		if (req->next_idx == req->begun_idx && !begin_request(qpc))
 			return NULL;
@@ -714,8 +683,9 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 	       uroce_answer_put(qpc, &out[nb], now_ns))
 		uroce_txd_charge(qpc, &out[nb++], now_ns);
 	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns)) {
-		const unsigned nb_run = put_run(qpc, &out[nb], max - nb);
+		unsigned nb_run = put_run(qpc, &out[nb], max - nb);
 
+		nb_run += uroce_middle_put(qpc, &out[nb + nb_run], max - nb - nb_run);
 		nb += nb_run;
 		if (nb_run)
 			continue;

@@ -662,7 +662,11 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 	unsigned nb = 0;
 
 	while (nb < max && resp->pending && uroce_cc_may_send(&qpc->cc, now_ns)) {
-		if (put_response(qpc, &out[nb], now_ns))
+		const unsigned nb_run =
+			uroce_middle_answer(qpc, oldest_pending(resp), &out[nb], max - nb);
+
+		nb += nb_run;
+		if (!nb_run && put_response(qpc, &out[nb], now_ns))
 			uroce_txd_charge(qpc, &out[nb++], now_ns);
 	}
 	if (nb < max && resp->has_aeth && !resp->pending)

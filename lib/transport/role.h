@@ -8,6 +8,7 @@
  * to one of them.
  *
  *	req	sends requests; keeps the window [una_psn, next_psn) and the retry timers
+ *	middle	the packets between the first and the last of long messages, in both directions
  *	repair	sends again what was lost, and nothing else, where the peer allows it
  *	again	what was sent before, once more
  *	comp	takes the responses to them
@@ -26,6 +27,7 @@
 #include "transport/qpc.h"
 #include "wire/icrc.h"
 #include "wire/newer_verbs.h"
+#include "wire/psn.h"
 
 /* --- req.c --- */
 
@@ -63,6 +65,54 @@ bool uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd);
 
 /** The position is in a READ: a request for the next `nb` responses, which are of one chunk. */
 void uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd);
+
+/** Packets between two that ask for an ACK, while there is more to send. */
+#define UROCE_ACK_EVERY 32
+
+/** Packets that the window has room for. */
+static inline uint32_t
+uroce_req_window_left(const struct uroce_qpc *qpc)
+{
+	const uint32_t nb_out = uroce_psn_dist(qpc->req.una_psn, qpc->req.next_psn);
+
+	return nb_out < qpc->window_psns ? qpc->window_psns - nb_out : 0;
+}
+
+/**
+ * How many packets go before one that asks for an ACK, if the queue does not end earlier: see the top of
+ * req.c.
+ * @param nb_out  packets in flight
+ * @param since   of them, those since the last that asks
+ */
+static inline uint32_t
+uroce_req_quiet_left(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
+{
+	const uint32_t quiet = UROCE_ACK_EVERY - 1 - since;
+
+	if (nb_out + 1 >= qpc->window_psns)
+		return 0;
+	return quiet < qpc->window_psns - 1 - nb_out ? quiet : qpc->window_psns - 1 - nb_out;
+}
+
+/* --- middle.c --- */
+
+/** Fill descriptors with packets from the middle of the request at the position. @return how many */
+unsigned uroce_middle_put(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
+
+/** The same with responses from the middle of a READ, the oldest that is pending. @return how many */
+unsigned uroce_middle_answer(struct uroce_qpc *qpc, struct uroce_rd_res *res, struct uroce_txd *out,
+			     unsigned max);
+
+/**
+ * Of `nb` requests, the first of which passed the checks that are the same for all: execute as many from
+ * the first on as are expected in the middle of the message that is being received.
+ * @return how many; the next one may still be right
+ */
+unsigned uroce_middle_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb);
+
+/** The same with responses, of the READ that is being answered. */
+unsigned uroce_middle_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb,
+			   uint64_t now_ns);
 
 /* --- retry.c --- */
 

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "wire/hdr.h"
 #include "wire/opcode.h"
@@ -62,6 +63,22 @@ enum uroce_verdict uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_
 
 /** Whether the ICRC of a parsed frame is right. Reads every byte from the IP header to the ICRC. */
 bool uroce_pkt_check_icrc(const struct uroce_pkt *pkt);
+
+/** Whether two parsed frames have the same source and destination addresses. */
+static inline bool
+uroce_pkt_is_same_way(const struct uroce_pkt *a, const struct uroce_pkt *b)
+{
+	const struct uroce_ipv4 *a4 = (const struct uroce_ipv4 *)a->ip;
+	const struct uroce_ipv4 *b4 = (const struct uroce_ipv4 *)b->ip;
+	const struct uroce_ipv6 *a6 = (const struct uroce_ipv6 *)a->ip;
+	const struct uroce_ipv6 *b6 = (const struct uroce_ipv6 *)b->ip;
+
+	if (a->is_ipv6 != b->is_ipv6)
+		return false;
+	/* both stand side by side in either header */
+	return a->is_ipv6 ? !memcmp(a6->src, b6->src, sizeof(a6->src) + sizeof(a6->dst))
+			  : !memcmp(a4->src, b4->src, sizeof(a4->src) + sizeof(a4->dst));
+}
 
 /* Extension headers of a parsed frame. Each may be asked for only where op->ext_mask has it. */
 static inline const void *
