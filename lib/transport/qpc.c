@@ -111,6 +111,7 @@ uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
 	struct uroce_bth *bth = uroce_path_put(
 		path, txd->hdr, udp_payload_len(opcode, payload_len, pad_len), &txd->icrc);
 
+	bth->flags = UROCE_BTH_MIGREQ; /* the path may be shaped for frames with a pad */
 	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, dest_qpn, psn);
 	txd->bth_off = path->bth_off;
 	txd->hdr_len = hdr_len(path, opcode);

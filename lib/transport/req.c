@@ -663,6 +663,16 @@ ask_in_time(struct uroce_qpc *qpc, uint64_t now_ns)
 	qpc->req.is_ack_wanted = true;
 }
 
+/* Whether a run was the last that there is to send: the queue is empty, and nothing is sent again. */
+static bool
+is_all_sent(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+
+	return !req->fault && !req->repair.is_passing &&
+	       req->next_idx == uroce_ring_head(&qpc->sq->ring);
+}
+
 unsigned
 uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
@@ -687,6 +697,8 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 
 		nb_run += uroce_middle_put(qpc, &out[nb + nb_run], max - nb - nb_run);
 		nb += nb_run;
+		if (nb_run && is_all_sent(qpc))
+			break;
 		if (nb_run)
 			continue;
 		if (!put_request(qpc, &out[nb]) &&

@@ -643,13 +643,27 @@ put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 	return true;
 }
 
+/*
+ * An ACK or NAK. Where a QP asks, too, its headers stay shaped for what it asks: its next request is what
+ * somebody waits for.
+ */
+static uint8_t *
+begin_aeth(struct uroce_qpc *qpc, struct uroce_txd *txd, uint32_t psn)
+{
+	const uint8_t opcode = (uint8_t)(qpc->service << 5 | UROCE_OP_ACK);
+
+	if (qpc->shape.payload_len == UROCE_SHAPE_NONE || qpc->shape.opcode == opcode)
+		return uroce_txd_begin(txd, qpc, opcode, psn, 0);
+	return uroce_txd_begin_on(txd, qpc, &qpc->path, opcode, qpc->dest_qpn, psn, 0);
+}
+
 static void
 put_aeth_packet(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	const bool is_ack = resp->syndrome == UROCE_SYNDROME_ACK;
 	const uint32_t psn = is_ack ? uroce_psn_add(resp->epsn, UROCE_PSN_MASK) : resp->aeth_psn;
-	uint8_t *ext = begin_response(qpc, txd, UROCE_OP_ACK, psn, 0);
+	uint8_t *ext = begin_aeth(qpc, txd, psn);
 
 	put_aeth(ext, resp->syndrome, resp->msn);
 	resp->has_aeth = false;
