@@ -26,8 +26,10 @@ push(struct uroce_worker *worker, struct uroce_qpr *qpr)
 void
 uroce_worker_ring(struct uroce_worker *worker, struct uroce_qpr *qpr)
 {
-	if (atomic_exchange(&qpr->is_rung, true))
+	if (atomic_exchange(&qpr->is_rung, true)) {
+		atomic_store_explicit(&qpr->is_rung_again, true, memory_order_relaxed);
 		return;
+	}
 	push(worker, qpr);
 	if (worker->dev->service)
 		uroce_service_nudge(worker->dev->service, worker);
@@ -58,20 +60,33 @@ reverse(struct uroce_qpr *list)
 	return reversed;
 }
 
-void
+/* Whether the QP was posted to once only; forgotten with the question. */
+static bool
+was_rung_once(struct uroce_qpr *qpr)
+{
+	if (!atomic_load_explicit(&qpr->is_rung_again, memory_order_relaxed))
+		return true;
+	atomic_store_explicit(&qpr->is_rung_again, false, memory_order_relaxed);
+	return false;
+}
+
+unsigned
 uroce_bell_take(struct uroce_worker *worker)
 {
 	struct uroce_qpr *qpr;
+	unsigned nb_posts = 0;
 
 	if (!atomic_load_explicit(&worker->bells, memory_order_relaxed))
-		return;
+		return 0;
 	qpr = reverse(atomic_exchange(&worker->bells, NULL));
 	while (qpr) {
 		struct uroce_qpr *next =
 			atomic_load_explicit(&qpr->bell_next, memory_order_relaxed);
 
+		nb_posts += was_rung_once(qpr) ? 1 : 2;
 		atomic_exchange(&qpr->is_rung, false);
 		uroce_tx_schedule(worker, qpr);
 		qpr = next;
 	}
+	return nb_posts;
 }

@@ -40,7 +40,8 @@ uroce_deferral_polled(struct uroce_worker *worker)
 	if (!worker->deferral.is_open)
 		return;
 	worker->deferral.is_open = false;
-	if (atomic_load_explicit(&worker->bells, memory_order_relaxed))
+	if (worker->shortcut.nb_posts > 0 ||
+	    atomic_load_explicit(&worker->bells, memory_order_relaxed))
 		worker->deferral.nb_answered++;
 	else
 		worker->deferral.nb_answered = 0;

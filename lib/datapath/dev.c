@@ -348,6 +348,7 @@ uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_work
 	qpr->worker = worker;
 	atomic_init(&qpr->bell_next, NULL);
 	atomic_init(&qpr->is_rung, false);
+	atomic_init(&qpr->is_rung_again, false);
 	qpr->active_next = NULL;
 	qpr->is_active = false;
 	qpr->nb_groups = 0;

@@ -13,6 +13,7 @@
  *	loan.c    payload that is sent from where it lies
  *	deferral.c  acknowledgements that wait for one look of the program
  *	bell.c    doorbells
+ *	shortcut.c  posts that need none
  *	cmd.c     calls that other threads want made
  *
  * Everything below is called by the thread that holds the worker's lock.
@@ -24,6 +25,7 @@
 #include "datapath/deferral.h"
 #include "datapath/dev.h"
 #include "datapath/port.h"
+#include "datapath/shortcut.h"
 #include "datapath/wheel.h"
 #include "datapath/worker.h"
 #include "queue/lock.h"
@@ -56,6 +58,7 @@ struct uroce_tx {
 	atomic_bool is_stalled; /* the port took fewer than offered; read by the service thread */
 	uint64_t moved_ns;      /* while it is: when the port last took one, or could have */
 	struct rte_mbuf *spare[UROCE_BURST + UROCE_TURN]; /* to be built in; the last one first */
+	uint8_t *spare_hdr[UROCE_BURST + UROCE_TURN];     /* where a frame begins in each */
 	unsigned nb_spare;
 	struct uroce_qpr *active_head; /* QPs that may have something to send, in turn */
 	struct uroce_qpr *active_tail;
@@ -89,6 +92,7 @@ struct uroce_worker {
 	/* written by any thread */
 	_Alignas(64) _Atomic(struct uroce_qpr *) bells;
 	_Atomic(struct uroce_cmd *) cmds;
+	atomic_bool has_shortcut; /* a post may try it; written by who drives, and rarely */
 	/* written by who drives, read by others */
 	_Alignas(64) struct uroce_lock lock;
 	_Atomic uint64_t round;
@@ -99,6 +103,7 @@ struct uroce_worker {
 	uint64_t link_check_ns;       /* when to look at the link next */
 	uint64_t lost_check_ns;       /* when to see whether it has to be started again */
 	struct uroce_deferral deferral;
+	struct uroce_shortcut shortcut;
 	struct uroce_worker_stats stats;
 	struct uroce_rx rx;
 	struct uroce_tx tx;
@@ -109,6 +114,18 @@ struct uroce_worker {
 
 /** A round of a worker whose lock is held, by one that is not the application. */
 unsigned uroce_worker_round(struct uroce_worker *worker);
+
+/** A round begins, of one who holds the lock; the clock is read. */
+void uroce_worker_begin_round(struct uroce_worker *worker);
+
+/** And ends. */
+void uroce_worker_end_round(struct uroce_worker *worker);
+
+/**
+ * Whether an application's thread may transmit. It is never put to sleep by a port: while one that may do
+ * that has not taken all it was offered, only the service thread transmits.
+ */
+bool uroce_worker_may_transmit(const struct uroce_worker *worker);
 
 /** Wait until the worker is not in the round that it may now be in. */
 void uroce_worker_wait_round(const struct uroce_worker *worker);
@@ -180,13 +197,22 @@ unsigned uroce_tx_run(struct uroce_worker *worker);
 /** The same, but the frames go to `frames`. @return how many */
 unsigned uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 
+/**
+ * Send what is posted to this QP, ahead of everything else that is to be sent, which stays in line: at once,
+ * but for what is more than a few frames. Only while no frame waits for the port, and that is there.
+ */
+void uroce_tx_post(struct uroce_worker *worker, struct uroce_qpr *qpr);
+
+/** Whether what is sent now would be lost: the port is not there. */
+bool uroce_tx_is_lost(const struct uroce_worker *worker);
+
 /** Free everything that is held. */
 void uroce_tx_drop(struct uroce_worker *worker);
 
 /* bell.c */
 
-/** Schedule every QP that was rung. */
-void uroce_bell_take(struct uroce_worker *worker);
+/** Schedule every QP that was rung. @return how many posts that was: 0, 1, or at least 2 */
+unsigned uroce_bell_take(struct uroce_worker *worker);
 
 /* cmd.c */
 

@@ -29,6 +29,8 @@
 #define NEAR     2u
 #define FAR      6u
 
+#define STRAIGHT 4u /* frames that a post sends at most: more are a stream */
+
 #define STALL_NS UINT64_C(20000000) /* more than a peer waits for its CPU, in most cases */
 
 #define LENT_LOOK_NS                                                                               \
@@ -121,8 +123,10 @@ refill(struct uroce_worker *worker)
 
 		if (rte_mempool_get_bulk(worker->pool, (void **)mbuf, UROCE_TURN) < 0)
 			break;
-		for (unsigned i = 0; i < UROCE_TURN; i++)
+		for (unsigned i = 0; i < UROCE_TURN; i++) {
 			begin_frame(mbuf[i]);
+			tx->spare_hdr[tx->nb_spare + i] = rte_pktmbuf_mtod(mbuf[i], uint8_t *);
+		}
 		tx->nb_spare += UROCE_TURN;
 	}
 	if (tx->nb_spare >= UROCE_TURN)
@@ -209,7 +213,7 @@ static void
 lay_out(struct uroce_tx *tx, unsigned begin, unsigned end)
 {
 	for (unsigned i = begin; i < end; i++)
-		tx->txd[i].hdr = rte_pktmbuf_mtod(tx->spare[tx->nb_spare - 1 - i], uint8_t *);
+		tx->txd[i].hdr = tx->spare_hdr[tx->nb_spare - 1 - i];
 }
 
 /* Payload is fetched while other QPs are asked; of what is long, the hardware sees that it is. */
@@ -467,6 +471,40 @@ uroce_tx_run(struct uroce_worker *worker)
 	if (tx->nb_pending > 0)
 		nb += flush(worker);
 	return nb;
+}
+
+bool
+uroce_tx_is_lost(const struct uroce_worker *worker)
+{
+	return is_lost(worker->dev->port);
+}
+
+void
+uroce_tx_post(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	struct uroce_tx *tx = &worker->tx;
+	struct uroce_asked *asked = &tx->asked[0];
+
+	if (tx->nb_spare < STRAIGHT && !refill(worker)) {
+		uroce_tx_schedule(worker, qpr);
+		return;
+	}
+	lay_out(tx, 0, STRAIGHT);
+	*asked = (struct uroce_asked){ .qpr = qpr, .max = STRAIGHT };
+	asked->nb = (uint8_t)uroce_qpc_send_ahead(&qpr->qpc, tx->txd, STRAIGHT, worker->now_ns);
+	uroce_stage_lap(UROCE_STAGE_HEADERS, asked->nb);
+	finish(worker, 1, asked->nb);
+	/* a datagram to a group is looked at once more */
+	if (qpr->qpc.type == IBV_QPT_UD)
+		let_go(worker, asked, tx->pending);
+	uroce_stage_lap(UROCE_STAGE_BUILD, 0);
+	if (tx->nb_pending > 0)
+		(void)flush(worker);
+	/* it is on its way: time for what the next one needs */
+	if (qpr->qpc.type != IBV_QPT_UD)
+		let_go(worker, asked, NULL);
+	(void)refill(worker);
+	uroce_stage_lap(UROCE_STAGE_BUILD, 0);
 }
 
 unsigned

@@ -37,7 +37,7 @@
  */
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t exit_key;
-static _Thread_local bool is_known_thread;
+static _Thread_local bool is_known_thread __attribute__((tls_model("initial-exec")));
 
 static void
 unregister_thread(void *registered)
@@ -175,8 +175,8 @@ uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr)
 /* --- the round --------------------------------------------------------------------------------- */
 
 /* The round's number is odd from here (G1) to the end (G2): see uroce_dev_grace(). */
-static void
-begin_round(struct uroce_worker *worker)
+void
+uroce_worker_begin_round(struct uroce_worker *worker)
 {
 	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
 
@@ -187,8 +187,8 @@ begin_round(struct uroce_worker *worker)
 	worker->stats.rounds++;
 }
 
-static void
-end_round(struct uroce_worker *worker)
+void
+uroce_worker_end_round(struct uroce_worker *worker)
 {
 	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
 
@@ -258,9 +258,9 @@ watch_link(struct uroce_worker *worker)
 static unsigned
 run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 {
-	unsigned nb = 0, nb_expired;
+	unsigned nb = 0, nb_rung, nb_expired;
 
-	begin_round(worker);
+	uroce_worker_begin_round(worker);
 	if (is_apps)
 		uroce_deferral_polled(worker);
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
@@ -268,7 +268,9 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	if (!uroce_hold_has_ready(worker->hold))
 		nb = uroce_rx_run(worker);
 	uroce_cmd_take(worker);
-	uroce_bell_take(worker);
+	nb_rung = uroce_bell_take(worker);
+	if (is_apps)
+		uroce_shortcut_polled(worker, nb_rung);
 	uroce_stage_lap(UROCE_STAGE_BELLS, 0);
 	if (has_tx && !(is_apps && uroce_deferral_begin(worker, nb)))
 		nb += uroce_tx_run(worker);
@@ -278,7 +280,7 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	watch_link(worker);
 	uroce_stage_lap(UROCE_STAGE_LINK, 0);
 	worker->stats.idle_rounds += nb + nb_expired == 0;
-	end_round(worker);
+	uroce_worker_end_round(worker);
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
 	return nb;
 }
@@ -290,12 +292,11 @@ uroce_worker_round(struct uroce_worker *worker)
 }
 
 /*
- * An application thread inside poll_cq is never put to sleep by a port: while one that may do that
- * has not taken all it was offered, only the service thread transmits. A port without a link is not
- * called at all, and QPs must be asked then as ever, or nothing would be flushed.
+ * A port without a link is not called at all, and QPs must be asked then as ever, or nothing would be
+ * flushed.
  */
-static bool
-may_transmit(const struct uroce_worker *worker)
+bool
+uroce_worker_may_transmit(const struct uroce_worker *worker)
 {
 	const struct uroce_port *port = worker->dev->port;
 
@@ -315,7 +316,7 @@ uroce_worker_poll(struct uroce_worker *worker)
 		atomic_store_explicit(&worker->app_ns, uroce_clock_ns(), memory_order_relaxed);
 		return 0;
 	}
-	nb = run_round(worker, may_transmit(worker), true);
+	nb = run_round(worker, uroce_worker_may_transmit(worker), true);
 	atomic_store_explicit(&worker->app_ns, worker->now_ns, memory_order_relaxed);
 	uroce_lock_release(&worker->lock);
 	return nb;
@@ -329,7 +330,7 @@ uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsign
 
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_lock_take(&worker->lock);
-	begin_round(worker);
+	uroce_worker_begin_round(worker);
 	while (nb > 0) {
 		const unsigned burst = RTE_MIN(nb, UROCE_BURST);
 
@@ -338,7 +339,7 @@ uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsign
 		frames += burst;
 		nb -= burst;
 	}
-	end_round(worker);
+	uroce_worker_end_round(worker);
 	uroce_lock_release(&worker->lock);
 	return nb_rest;
 }
@@ -360,15 +361,15 @@ uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsig
 
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_lock_take(&worker->lock);
-	begin_round(worker);
+	uroce_worker_begin_round(worker);
 	take_hops(worker);
 	uroce_cmd_take(worker);
-	uroce_bell_take(worker);
+	(void)uroce_bell_take(worker);
 	(void)run_timers(worker);
 	nb = uroce_tx_take(worker, frames, max);
 	uroce_held_reap(worker);
 	watch_link(worker);
-	end_round(worker);
+	uroce_worker_end_round(worker);
 	uroce_lock_release(&worker->lock);
 	return nb;
 }
@@ -533,7 +534,7 @@ uroce_worker_destroy(struct uroce_worker *worker)
 void
 uroce_worker_forget(struct uroce_worker *worker, struct uroce_qpr *qpr)
 {
-	uroce_bell_take(worker);
+	(void)uroce_bell_take(worker);
 	uroce_tx_unschedule(worker, qpr);
 	uroce_wheel_remove(&worker->wheel, qpr);
 	uroce_qpc_fini(&qpr->qpc);

@@ -41,6 +41,7 @@ struct uroce_qpr {
 	/* doorbell list (any thread pushes, the worker takes) */
 	_Atomic(struct uroce_qpr *) bell_next;
 	atomic_bool is_rung;
+	atomic_bool is_rung_again; /* posted to more than once since; a hint */
 	/* the worker's own */
 	struct uroce_qpr *active_next;
 	bool is_active;
@@ -126,6 +127,13 @@ unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **fram
 
 /** Say that a QP has something posted. Any thread; never fails; wakes a sleeping service thread. */
 void uroce_worker_ring(struct uroce_worker *worker, struct uroce_qpr *qpr);
+
+/**
+ * Send what was posted to a QP now, where that is the shortest way: see datapath/shortcut.h. Any thread
+ * that holds no lock of the library's.
+ * @return false: it is still to be said (uroce_worker_ring)
+ */
+bool uroce_worker_send(struct uroce_worker *worker, struct uroce_qpr *qpr);
 
 /**
  * Say that the application goes to sleep (it armed a CQ and will not poll): the service thread takes

@@ -375,6 +375,20 @@ uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 	return nb;
 }
 
+unsigned
+uroce_qpc_send_ahead(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+{
+	unsigned nb;
+
+	if (qpc->cc.is_limited)
+		uroce_cc_begin(&qpc->cc, now_ns);
+	nb = send_requests(qpc, out, max, now_ns);
+	if (!uroce_cc_may_send(&qpc->cc, now_ns) && uroce_qpc_has_work(qpc))
+		uroce_cc_wait(&qpc->cc);
+	qpc->stats.tx_packets += nb;
+	return nb;
+}
+
 void
 uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns)
 {

@@ -398,6 +398,12 @@ unsigned uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned m
 			uint64_t now_ns);
 
 /**
+ * The same for requests alone, ahead of what the QP may owe to its peer's requester. In any state.
+ */
+unsigned uroce_qpc_send_ahead(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
+			      uint64_t now_ns);
+
+/**
  * The frames of uroce_qpc_send() no longer refer to user memory: UC and UD requests complete; a request
  * that could not be sent fails, and what is to be flushed is flushed. To be called after every send,
  * also after one that built nothing.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Posting and polling: the three calls of the data path. A chain of requests costs one lock, one
- * publication and one doorbell.
+ * publication and one doorbell, or the sending itself.
  */
 
 #include <errno.h>
@@ -103,11 +103,12 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 		uroce_ring_push(&qp->sq.ring, nb);
 	uroce_lock_release(&qp->sq.lock);
 
-	if (nb > 0)
+	uroce_stage_lap(UROCE_STAGE_POST_SEND, nb);
+	if (nb > 0 && !uroce_worker_send(qp->qpr.worker, &qp->qpr))
 		uroce_worker_ring(qp->qpr.worker, &qp->qpr);
 	if (ret != 0)
 		*bad_wr = wr;
-	uroce_stage_lap(UROCE_STAGE_POST_SEND, nb);
+	uroce_stage_lap(UROCE_STAGE_POST_SEND, 0);
 	return -ret;
 }
 

@@ -371,8 +371,8 @@ rig_connect_nowhere(struct rig_qp *qp, uint8_t timeout)
 }
 
 void
-rig_post_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t offset,
-	      uint32_t len, const struct rig_qp *target, uint32_t target_offset)
+rig_queue_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t offset,
+	       uint32_t len, const struct rig_qp *target, uint32_t target_offset)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)qp->buf + offset,
 			       .length = len,
@@ -393,6 +393,13 @@ rig_post_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, uint
 	assert_int_equal(uroce_sq_fill(&qp->sq, 0, &wr, NULL, false), 0);
 	uroce_ring_push(&qp->sq.ring, 1);
 	uroce_lock_release(&qp->sq.lock);
+}
+
+void
+rig_post_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t offset,
+	      uint32_t len, const struct rig_qp *target, uint32_t target_offset)
+{
+	rig_queue_send(qp, opcode, wr_id, offset, len, target, target_offset);
 	uroce_worker_ring(qp->qpr.worker, &qp->qpr);
 }
 

@@ -79,7 +79,11 @@ extern void (*rig_meanwhile)(struct uroce_dev *peer);
 /** Modify, without an address vector. @return its result */
 int rig_modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask);
 
-/** Post a one-element request over [offset, offset + len) of the buffer. */
+/** Queue a one-element request over [offset, offset + len) of the buffer; its worker does not hear of it. */
+void rig_queue_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t offset,
+		    uint32_t len, const struct rig_qp *target, uint32_t target_offset);
+
+/** The same, and the worker hears of it. */
 void rig_post_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t offset,
 		   uint32_t len, const struct rig_qp *target, uint32_t target_offset);
 void rig_post_recv(struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t len);

@@ -43,6 +43,9 @@
 #ifndef LEAVES
 #define LEAVES 1 /* it says so when it stops: it arms its CQ; the service thread's naps do not end by time */
 #endif
+#ifndef SHORTCUT
+#define SHORTCUT 0 /* a post may send by itself, while the application polls */
+#endif
 #ifndef CALLERS
 #define CALLERS 0 /* threads that make a control call, for QP 0, which leaves something to do */
 #endif
@@ -306,17 +309,48 @@ inline ring(qp, head, was, seen)
 	seen = 0
 }
 
+/* shortcut.c: uroce_worker_send(); it takes no doorbells, and does not count as driving */
+inline send_straight(qp, is_sent)
+{
+	atomic {
+		assert(in_round == 0);
+		in_round++;
+		round = (round + 1) % 4 /* G1 */
+	};
+	if
+	:: atomic { bells == NOBODY && is_recent -> touch(qp); posted[qp] = 0; is_sent = 1 }
+	:: else
+	fi;
+	atomic {
+		in_round--;
+		round = (round + 1) % 4 /* G2 */
+	};
+	release()
+}
+
 /* verbs/post.c: uroce_post_send() */
 proctype Poster(byte qp)
 {
 	byte n, head;
-	bit was, seen;
+	bit was, seen, got, is_sent;
 
 	do
 	:: n == (qp == 1 -> POSTS : 1) -> break
 	:: else ->
 		atomic { touch(qp); posted[qp]++; n++ }; /* R1 */
-		ring(qp, head, was, seen)
+		if
+		:: SHORTCUT -> try_lock(got)
+		:: else
+		fi;
+		if
+		:: got -> send_straight(qp, is_sent)
+		:: else
+		fi;
+		got = 0;
+		if
+		:: is_sent -> is_sent = 0
+		:: else -> ring(qp, head, was, seen)
+		fi
 	od;
 	atomic { nb_posting[qp]--; nb_running-- }
 }
