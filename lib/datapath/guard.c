@@ -26,9 +26,12 @@ static struct sigaction before[RTE_DIM(guarded)];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int install_ret;
 
-static _Thread_local sigjmp_buf way_out;
-static _Thread_local atomic_bool is_inside;
-static _Thread_local bool is_open; /* this thread takes the signals */
+/* As each burst looks at them, they are where no call has to be made to find them. */
+#define NEAR __attribute__((tls_model("initial-exec")))
+
+static _Thread_local sigjmp_buf way_out NEAR;
+static _Thread_local atomic_bool is_inside NEAR;
+static _Thread_local bool is_open NEAR; /* this thread takes the signals */
 
 /* Not ours: do what would have been done without us. */
 static void
