@@ -18,6 +18,7 @@
 #define SOON_MIN     8               /* polls that make a program one that spins */
 #define ANSWERED_MIN 16              /* messages that make it one that answers */
 #define SOON_NS      UINT64_C(10000) /* from one of them to the next: a poll may transmit */
+#define TIGHT_NS     UINT64_C(3000)  /* the same, of one that does little else */
 #define FEW          2u /* frames at a time: more are a stream, whose sender needs its window */
 
 static _Atomic(struct uroce_worker *) deferring[RTE_MAX_ETHPORTS][UROCE_WORKERS_MAX];
@@ -34,9 +35,10 @@ void
 uroce_deferral_polled(struct uroce_worker *worker)
 {
 	const uint64_t last_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
-	const bool is_soon = worker->now_ns - last_ns < SOON_NS;
+	const uint64_t age_ns = worker->now_ns - last_ns;
 
-	worker->deferral.nb_soon = is_soon ? worker->deferral.nb_soon + 1 : 0;
+	worker->deferral.nb_soon = age_ns < SOON_NS ? worker->deferral.nb_soon + 1 : 0;
+	worker->deferral.is_tight = age_ns < TIGHT_NS;
 	if (!worker->deferral.is_open)
 		return;
 	worker->deferral.is_open = false;
@@ -45,6 +47,12 @@ uroce_deferral_polled(struct uroce_worker *worker)
 		worker->deferral.nb_answered++;
 	else
 		worker->deferral.nb_answered = 0;
+}
+
+bool
+uroce_deferral_is_spinning(const struct uroce_worker *worker)
+{
+	return worker->deferral.is_tight && worker->deferral.nb_soon >= SOON_MIN;
 }
 
 bool

@@ -31,12 +31,16 @@ struct uroce_deferral {
 	unsigned nb_soon; /* polls in a row, each soon after the one before */
 	unsigned
 		nb_answered; /* messages in a row that the program answered before it polled again */
+	bool is_tight;       /* the last two, with little but the look at the result between them */
 	bool is_open;        /* the last poll ended with one that it may answer */
 	bool is_on;          /* an acknowledgement is left to the next round */
 };
 
 /** A round of an application begins. */
 void uroce_deferral_polled(struct uroce_worker *worker);
+
+/** Whether the application does nothing but poll. */
+bool uroce_deferral_is_spinning(const struct uroce_worker *worker);
 
 /** Whether what is to be sent after a round of the application that received `nb` frames waits. */
 bool uroce_deferral_begin(struct uroce_worker *worker, unsigned nb);

@@ -31,6 +31,9 @@
 /* And one whose rings are another process's memory, while it is down: it does not report that it is up. */
 #define LINK_WAIT_NS UINT64_C(1000000)
 
+/* How often a round looks for frames, for a program that spins. */
+#define LOOKS 8
+
 /*
  * Threads that EAL does not know are registered on their first drive, so that mempool caches work
  * for them, and give their number back when they end. When numbers run out they go without.
@@ -255,6 +258,41 @@ watch_link(struct uroce_worker *worker)
 	uroce_link_restart(port, worker->now_ns);
 }
 
+/* Whether there is nothing but to wait for frames. */
+static bool
+is_idle(const struct uroce_worker *worker)
+{
+	return !worker->tx.active_head && worker->tx.nb_pending == 0 &&
+	       !atomic_load_explicit(&worker->bells, memory_order_relaxed) &&
+	       !atomic_load_explicit(&worker->cmds, memory_order_relaxed);
+}
+
+/*
+ * Frames in. For a program that does nothing but poll the port is looked at some times more: to begin a
+ * round costs more than a look, and who waits for a frame has it half a look after it came, instead of half
+ * a round.
+ */
+static unsigned
+receive(struct uroce_worker *worker, bool is_apps)
+{
+	unsigned nb = uroce_rx_run(worker);
+
+	if (nb > 0 || !is_apps || worker->dev->port->policy->may_block ||
+	    !uroce_deferral_is_spinning(worker))
+		return nb;
+	for (unsigned i = 1; i < LOOKS && nb == 0 && is_idle(worker); i++)
+		nb = uroce_rx_run(worker);
+	return nb;
+}
+
+static unsigned
+end_round(struct uroce_worker *worker, unsigned nb)
+{
+	uroce_worker_end_round(worker);
+	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
+	return nb;
+}
+
 static unsigned
 run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 {
@@ -266,13 +304,16 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
 	/* what comes behind frames that are held would only have to wait there, too */
 	if (!uroce_hold_has_ready(worker->hold))
-		nb = uroce_rx_run(worker);
+		nb = receive(worker, is_apps);
 	uroce_cmd_take(worker);
 	nb_rung = uroce_bell_take(worker);
 	if (is_apps)
 		uroce_shortcut_polled(worker, nb_rung);
 	uroce_stage_lap(UROCE_STAGE_BELLS, 0);
-	if (has_tx && !(is_apps && uroce_deferral_begin(worker, nb)))
+	/* what the program waits for is here: it has the rest done by the next round, which puts nothing off */
+	if (has_tx && is_apps && uroce_deferral_begin(worker, nb))
+		return end_round(worker, nb);
+	if (has_tx)
 		nb += uroce_tx_run(worker);
 	nb_expired = run_timers(worker);
 	uroce_stage_lap(UROCE_STAGE_TIMERS, nb_expired);
@@ -280,9 +321,7 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	watch_link(worker);
 	uroce_stage_lap(UROCE_STAGE_LINK, 0);
 	worker->stats.idle_rounds += nb + nb_expired == 0;
-	uroce_worker_end_round(worker);
-	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
-	return nb;
+	return end_round(worker, nb);
 }
 
 unsigned
