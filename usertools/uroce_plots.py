@@ -60,7 +60,9 @@ def draw(pyplot, rows, picture, path):
         axis.set_xscale('log', base=2)
         ticks = sorted({point[0] for points in lines_of(rows, across).values() for point in points})
         step = -(-len(ticks) // 12)    # as many as there is room for
-        axis.set_xticks(ticks[::step])
+        ticks = ticks[::step]
+        axis.set_xticks([tick for tick, after in zip(ticks, [*ticks[1:], float('inf')])
+                         if after >= 2 * tick])
         axis.xaxis.set_major_formatter(short)
         axis.minorticks_off()
     if is_log:

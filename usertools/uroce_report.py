@@ -63,8 +63,9 @@ def shown(row):
     if row['metric'] in ('connect_rate', 'destroy_rate'):
         return f'{row["median"]:,.0f}'
     value = row['median'] / scale
-    digits = (0 if abs(value) >= 100 or row['unit'] == 'bytes' else 1 if abs(value) >= 20 else
-              2 if abs(value) >= 0.1 else 4)
+    if abs(value) < 0.1 and value:
+        return f'{value:.3g}' if abs(value) >= 1e-4 else f'{value:.6f}'
+    digits = 0 if abs(value) >= 100 or row['unit'] == 'bytes' else 1 if abs(value) >= 20 else 2
     return f'{value:,.{digits}f}'
 
 
@@ -261,7 +262,8 @@ def where_and_what(result):
     where, what = result['machine'], result['versions']
     commit, _, dirty = what['uroce'].partition('-')
     return (f'Machine `{where["name"]}`: {where["cpu"]}, {where["cpus"]} CPUs, '
-            f'{where["memory_bytes"] / (1 << 30):.0f} GiB, {where["kernel"]}. DPDK {what["dpdk"]}, '
+            f'{where["memory_bytes"] / (1 << 30):.0f} GiB, '
+            f'{result["hugepages_bytes"] / (1 << 20):.0f} MiB of hugepages, {where["kernel"]}. DPDK {what["dpdk"]}, '
             f'UCX {what["ucx"] or "none"}, {what["compiler"]}. uroce {commit[:12]}'
             f'{" with changes" if dirty else ""}, {result["began"]} to {result.get("ended", "?")}.')
 

@@ -163,8 +163,8 @@ def check_judgement(suite):
 def check_readme(folder):
     result = {'machine': {'name': 'vm', 'cpu': 'a CPU', 'cpus': 2, 'memory_bytes': 1 << 30,
                           'kernel': 'Linux'},
-              'versions': {'uroce': 'abc', 'dpdk': '22', 'compiler': 'cc', 'ucx': ''}, 'began': 'now',
-              'measurements': []}
+              'versions': {'uroce': 'abc', 'dpdk': '22', 'compiler': 'cc', 'ucx': ''},
+              'began': 'now', 'hugepages_bytes': 0, 'measurements': []}
     path = os.path.join(folder, 'README.md')
 
     def rewritten(text):

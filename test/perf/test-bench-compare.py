@@ -86,6 +86,28 @@ def check_noise(program):
     expect('--all shows what is the same', code == 0 and RATE in said)
 
 
+def check_machine(program):
+    ours = [100, 101, 99, 100]
+
+    def made(rounds, limit, ratio):
+        return result(measurement(RATE, rounds),
+                      measurement('limit', limit, labels={'tool': 'limit'}),
+                      measurement('ping', limit, labels={'run': 'limit ping -s8'}),
+                      measurement('ratio', ratio, metric='ratio'))
+
+    old = made(ours, [200] * 4, [0.5] * 4)
+    code, said = compare(program, old, made([90] * 4, [180] * 4, [0.5] * 4))
+    expect('a machine that is slower makes nothing of ours slower',
+           code == 0 and '0 slower' in said and '2 not ours' in said and '-10.0 %, the median' in said)
+    expect('but for what is slower still',
+           compare(program, old, made([80] * 4, [180] * 4, [0.5] * 4))[0] == 1)
+    expect('and for ratios', compare(program, old, made([90] * 4, [180] * 4, [0.45] * 4))[0] == 1)
+    code, said = compare(program, old, made(ours, [100] * 4, [0.5] * 4))
+    expect('what is not ours is not judged', code == 0 and '0 slower' in said)
+    code, said = compare(program, old, made([50], [200] * 4, [0.5] * 4))
+    expect('of one round no noise is known', code == 0 and '1 one round' in said)
+
+
 def check_differences(program):
     old = result(measurement(RATE, [100]), measurement('gone', [1]))
     new = result(measurement(RATE, [100]), measurement('new', [1]), measurement('newer', [1]))
@@ -123,6 +145,7 @@ def main():
     program = os.path.abspath(sys.argv[1])
     check_directions(program)
     check_noise(program)
+    check_machine(program)
     check_differences(program)
     check_wrong(program)
     return 1 if failed else 0
