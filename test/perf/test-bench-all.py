@@ -114,8 +114,10 @@ def check_resume(suite, path):
     done = Cases(one=[], two=[])
     run(suite, done, path, 3, resume=True)
     expect('what is done is left out', not done.runs)
+    result, _ = run(suite, Cases(one=[9], two=[9]), path, 4, resume=True)
+    expect('more rounds are added', rounds_of(result, 'one') == [1, 5, 6, 9])
     try:
-        run(suite, done, path, 3, resume=True, seconds=2)
+        run(suite, done, path, 4, resume=True, seconds=2)
         expect('a run of another length is refused', False)
     except LabError as error:
         expect('a run of another length is refused', 'seconds: 1; allowed, as now: 2' in str(error))
