@@ -86,6 +86,8 @@ uroce_bell_take(struct uroce_worker *worker)
 		nb_posts += was_rung_once(qpr) ? 1 : 2;
 		atomic_exchange(&qpr->is_rung, false);
 		uroce_tx_schedule(worker, qpr);
+		uroce_qpr_fetch(qpr);
+		uroce_qpc_fetch_req(&qpr->qpc);
 		qpr = next;
 	}
 	return nb_posts;

@@ -47,8 +47,9 @@ struct uroce_rx {
 /** What a QP had to say in a pass of the transmit stage. */
 struct uroce_asked {
 	struct uroce_qpr *qpr;
-	uint8_t nb;  /* frames */
-	uint8_t max; /* that it might have had */
+	uint8_t nb;    /* frames */
+	uint8_t max;   /* that it might have had */
+	bool is_plain; /* it was asked for what it owes alone, and nothing was the matter */
 };
 
 /** Transmit stage. */
@@ -136,6 +137,9 @@ void uroce_worker_settle(struct uroce_worker *worker, struct uroce_qpr *qpr);
 /** After a call that may have given the QP something to send: the same, and it is scheduled. */
 void uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr);
 
+/** The same after requests of the peer, and nothing else: what the QP asks for itself is not looked at. */
+void uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_qpr *qpr);
+
 /** An XRC queue's CQ has this to tell (enum uroce_srq_told). Any thread. */
 void uroce_worker_tell(struct uroce_dev *dev, const struct uroce_srqr *srqr, uint8_t told);
 
@@ -186,6 +190,9 @@ void uroce_held_reap(struct uroce_worker *worker);
 
 /** Put a QP in line. */
 void uroce_tx_schedule(struct uroce_worker *worker, struct uroce_qpr *qpr);
+
+/** The same for what it owes to its peer; it is asked for that alone, unless there is another reason. */
+void uroce_tx_schedule_answer(struct uroce_worker *worker, struct uroce_qpr *qpr);
 void uroce_tx_unschedule(struct uroce_worker *worker, struct uroce_qpr *qpr);
 
 /** Queue a complete frame; freed when there is no room. */

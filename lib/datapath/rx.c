@@ -132,10 +132,30 @@ fetch_contexts(const struct uroce_worker *worker, unsigned nb)
 		if (rx->verdict[i] != UNDECIDED)
 			continue;
 		qpr = uroce_qpn_peek(worker->dev->qpns, rx->pkt[i].dest_qpn);
-		if (qpr && qpr != last)
+		if (qpr && qpr != last) {
 			uroce_qpr_fetch(qpr);
+			if (rx->pkt[i].op->flags & UROCE_OPF_RESPONSE)
+				uroce_qpc_fetch_req(&qpr->qpc);
+			else
+				uroce_qpc_fetch_resp(&qpr->qpc);
+		}
 		last = qpr;
 	}
+}
+
+/*
+ * What the context leads to: of a WRITE the memory, which mostly has the same address here as with the
+ * peer. Whether the peer may write there, and where that is, is found out later.
+ */
+static void
+fetch_for(const struct uroce_qpr *qpr, const struct uroce_pkt *pkt)
+{
+	if (pkt->op->flags & UROCE_OPF_RESPONSE)
+		uroce_qpc_fetch_queue(&qpr->qpc);
+	else if (pkt->op->flags & UROCE_OPF_IMM || pkt->op->operation == UROCE_OPERATION_SEND)
+		uroce_qpc_fetch_recv(&qpr->qpc);
+	else if (pkt->op->ext_mask & 1 << UROCE_EXT_RETH)
+		__builtin_prefetch((const void *)(uintptr_t)be64_get(uroce_pkt_reth(pkt)->va), 1);
 }
 
 /* No QP, and undecided: the frame is for the members of a group. */
@@ -157,10 +177,7 @@ look_up_all(struct uroce_worker *worker, unsigned nb)
 		if (!qpr || qpr == last)
 			continue;
 		last = qpr;
-		if (rx->pkt[i].op->flags & UROCE_OPF_RESPONSE)
-			uroce_qpc_fetch_queue(&qpr->qpc);
-		else
-			uroce_qpc_fetch_recv(&qpr->qpc);
+		fetch_for(qpr, &rx->pkt[i]);
 	}
 }
 
@@ -261,16 +278,21 @@ count(struct uroce_worker *worker, const uint8_t *verdicts, unsigned nb)
 	}
 }
 
-/* The frames from `at` on, before `end`, that are for this QP, as many as it takes. @return how many */
+/*
+ * The frames from `at` on, before `end`, that are for this QP, as many as it takes.
+ * @param[in,out] flags  those of their opcodes that all have in common
+ * @return how many
+ */
 static unsigned
 act_on_run(struct uroce_worker *worker, struct uroce_qpr *qpr, struct rte_mbuf **frames,
-	   unsigned at, unsigned end, struct outcome *out)
+	   unsigned at, unsigned end, struct outcome *out, unsigned *flags)
 {
 	struct uroce_rx *rx = &worker->rx;
 	unsigned to = at, nb;
 
 	do {
 		rx->pkt[to].owner = frames[to];
+		*flags &= rx->pkt[to].op->flags;
 		worker->stats.rx_marked += (rx->pkt[to].tclass & UROCE_ECN_MASK) == UROCE_ECN_CE;
 		to++;
 	} while (to < end && qpr_of(worker, to) == qpr);
@@ -285,11 +307,22 @@ act_on_run(struct uroce_worker *worker, struct uroce_qpr *qpr, struct rte_mbuf *
 	return nb;
 }
 
+/* What frames have to be followed by that have these flags in common. */
+static void
+follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned flags)
+{
+	if (flags & UROCE_OPF_REQUEST)
+		uroce_worker_follow_up_requests(worker, qpr);
+	else
+		uroce_worker_follow_up(worker, qpr);
+}
+
 static void
 act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, bool is_hop,
 	struct outcome *out)
 {
 	struct uroce_qpr *last = NULL; /* called, not yet settled */
+	unsigned flags = UINT8_MAX;    /* common to what it was called for */
 
 	for (unsigned at = 0, n; at < nb; at += n) {
 		struct uroce_qpr *qpr = qpr_of(worker, at);
@@ -299,13 +332,15 @@ act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, bool
 			act_on_other(worker, frames[at], at, is_hop, out);
 			continue;
 		}
-		if (last && last != qpr)
-			uroce_worker_follow_up(worker, last);
-		n = act_on_run(worker, qpr, frames, at, nb, out);
+		if (last && last != qpr) {
+			follow_up(worker, last, flags);
+			flags = UINT8_MAX;
+		}
+		n = act_on_run(worker, qpr, frames, at, nb, out, &flags);
 		last = qpr;
 	}
 	if (last)
-		uroce_worker_follow_up(worker, last);
+		follow_up(worker, last, flags);
 }
 
 /* Frames whose bytes stay in the nearest cache from one pass to the next; at least one. */

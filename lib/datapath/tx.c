@@ -36,13 +36,9 @@
 #define LENT_LOOK_NS                                                                               \
 	UINT64_C(100000) /* from one look at a QP in ERR that has lent memory to the next */
 
-void
-uroce_tx_schedule(struct uroce_worker *worker, struct uroce_qpr *qpr)
+static void
+put_in_line(struct uroce_tx *tx, struct uroce_qpr *qpr)
 {
-	struct uroce_tx *tx = &worker->tx;
-
-	if (qpr->is_active)
-		return;
 	qpr->is_active = true;
 	qpr->active_next = NULL;
 	if (tx->active_tail)
@@ -50,6 +46,23 @@ uroce_tx_schedule(struct uroce_worker *worker, struct uroce_qpr *qpr)
 	else
 		tx->active_head = qpr;
 	tx->active_tail = qpr;
+}
+
+void
+uroce_tx_schedule(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	qpr->is_asked_all = true;
+	if (!qpr->is_active)
+		put_in_line(&worker->tx, qpr);
+}
+
+void
+uroce_tx_schedule_answer(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	if (qpr->is_active)
+		return;
+	qpr->is_asked_all = false;
+	put_in_line(&worker->tx, qpr);
 }
 
 static struct uroce_qpr *
@@ -235,13 +248,23 @@ struct outlook {
 	struct uroce_qpr *near;
 };
 
+/* Who only answers was fetched when the request came. */
+static void
+fetch_to_ask(const struct uroce_qpr *qpr)
+{
+	if (!qpr->is_asked_all)
+		return;
+	uroce_qpr_fetch(qpr);
+	uroce_qpc_fetch_req(&qpr->qpc);
+}
+
 static struct outlook
 look_out(const struct uroce_tx *tx)
 {
 	struct outlook out = { .far = tx->active_head->active_next };
 
 	for (unsigned i = 1; i < FAR && out.far; i++) {
-		uroce_qpr_fetch(out.far);
+		fetch_to_ask(out.far);
 		out.far = out.far->active_next;
 		if (i + 1 == NEAR)
 			out.near = out.far;
@@ -253,13 +276,29 @@ static void
 look_further(struct outlook *out)
 {
 	if (out->near) {
-		uroce_qpc_fetch_queue(&out->near->qpc);
+		if (out->near->is_asked_all)
+			uroce_qpc_fetch_queue(&out->near->qpc);
 		out->near = out->near->active_next;
 	}
 	if (out->far) {
-		uroce_qpr_fetch(out->far);
+		fetch_to_ask(out->far);
 		out->far = out->far->active_next;
 	}
+}
+
+/* What a QP has to say. */
+static void
+ask(struct uroce_worker *worker, struct uroce_asked *asked, struct uroce_txd *txd)
+{
+	struct uroce_qpc *qpc = &asked->qpr->qpc;
+	const bool has_cnp = qpc->cc.has_cnp;
+
+	asked->is_plain = !asked->qpr->is_asked_all && uroce_qpc_is_plain(qpc);
+	if (asked->is_plain)
+		asked->nb = (uint8_t)uroce_qpc_answer(qpc, txd, asked->max, worker->now_ns);
+	else
+		asked->nb = (uint8_t)uroce_qpc_send(qpc, txd, asked->max, worker->now_ns);
+	worker->stats.tx_cnps += has_cnp && !qpc->cc.has_cnp;
 }
 
 /*
@@ -277,7 +316,6 @@ ask_all(struct uroce_worker *worker, unsigned limit, unsigned *nb_frames)
 	while (tx->active_head && nb < limit && nb_asked < UROCE_BURST) {
 		struct uroce_asked *asked = &tx->asked[nb_asked++];
 		const unsigned max = RTE_MIN(UROCE_TURN, limit - nb);
-		struct uroce_qpc *qpc;
 
 		look_further(&out);
 		if (nb_laid_out < nb + max)
@@ -285,11 +323,7 @@ ask_all(struct uroce_worker *worker, unsigned limit, unsigned *nb_frames)
 		nb_laid_out = RTE_MAX(nb_laid_out, nb + max);
 		asked->qpr = pop_active(tx);
 		asked->max = (uint8_t)max;
-		qpc = &asked->qpr->qpc;
-		const uint64_t cnps_sent = qpc->stats.cnps_sent;
-
-		asked->nb = (uint8_t)uroce_qpc_send(qpc, &tx->txd[nb], max, worker->now_ns);
-		worker->stats.tx_cnps += qpc->stats.cnps_sent - cnps_sent;
+		ask(worker, asked, &tx->txd[nb]);
 		fetch_payload(&tx->txd[nb], asked->nb);
 		nb += asked->nb;
 	}
@@ -342,6 +376,10 @@ let_go(struct uroce_worker *worker, const struct uroce_asked *asked, struct rte_
 {
 	struct uroce_qpr *qpr = asked->qpr;
 
+	if (asked->is_plain && likely(uroce_qpc_is_plain(&qpr->qpc))) {
+		uroce_worker_follow_up_requests(worker, qpr);
+		return;
+	}
 	/* also after none: a request that could not be sent fails now */
 	uroce_qpc_sent(&qpr->qpc, worker->now_ns);
 	if (qpr->qpc.type == IBV_QPT_UD)

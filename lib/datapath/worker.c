@@ -163,7 +163,10 @@ uroce_worker_settle(struct uroce_worker *worker, struct uroce_qpr *qpr)
 {
 	if (qpr->qpc.events)
 		take_events(worker, qpr);
-	uroce_wheel_file(&worker->wheel, qpr, uroce_qpc_deadline(&qpr->qpc));
+	const uint64_t deadline_ns = uroce_qpc_deadline(&qpr->qpc);
+
+	qpr->has_timer = deadline_ns != UROCE_NEVER;
+	uroce_wheel_file(&worker->wheel, qpr, deadline_ns);
 }
 
 void
@@ -173,6 +176,22 @@ uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr)
 	if (!qpr->is_active && (uroce_qpc_has_work(&qpr->qpc) || qpr->qpc.state == IBV_QPS_ERR))
 		uroce_tx_schedule(worker, qpr);
 	uroce_worker_settle(worker, qpr);
+}
+
+void
+uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	const struct uroce_qpc *qpc = &qpr->qpc;
+
+	if (unlikely(!uroce_qpc_is_plain(qpc))) {
+		uroce_worker_follow_up(worker, qpr);
+		return;
+	}
+	if (qpc->resp.has_aeth || qpc->resp.pending)
+		uroce_tx_schedule_answer(worker, qpr);
+	if (qpc->events)
+		take_events(worker, qpr);
+	uroce_wheel_file(&worker->wheel, qpr, uroce_qpc_answer_deadline(qpc));
 }
 
 /* --- the round --------------------------------------------------------------------------------- */
@@ -217,10 +236,18 @@ run_timers(struct uroce_worker *worker)
 	unsigned nb = 0;
 
 	while ((qpr = uroce_wheel_take(&worker->wheel, now_ns))) {
-		if (uroce_qpc_deadline(&qpr->qpc) <= now_ns) {
-			uroce_qpc_expire(&qpr->qpc, now_ns);
-			nb++;
+		/* most have their answer: nothing has changed but that they are filed no longer */
+		if (!qpr->has_timer)
+			continue;
+		const uint64_t deadline_ns = uroce_qpc_deadline(&qpr->qpc);
+
+		/* in ERR there may be requests to flush */
+		if (deadline_ns > now_ns && qpr->qpc.state != IBV_QPS_ERR) {
+			uroce_wheel_file(&worker->wheel, qpr, deadline_ns);
+			continue;
 		}
+		uroce_qpc_expire(&qpr->qpc, now_ns);
+		nb++;
 		uroce_worker_follow_up(worker, qpr);
 	}
 	return nb;

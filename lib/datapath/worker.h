@@ -43,12 +43,14 @@ struct uroce_qpr {
 	atomic_bool is_rung;
 	atomic_bool is_rung_again; /* posted to more than once since; a hint */
 	/* the worker's own */
-	struct uroce_qpr *active_next;
 	bool is_active;
+	bool is_asked_all; /* with is_active: it may have requests, not just answers */
+	bool has_timer;    /* false: when it comes up, nobody waits for that */
+	struct uroce_qpr *active_next;
 	struct uroce_qpr *timer_next; /* wheel slot list */
 	struct uroce_qpr **timer_prev;
 	uint64_t timer_tick; /* slot it is filed under; UROCE_NEVER: not filed */
-	struct uroce_qpc qpc;
+	_Alignas(64) struct uroce_qpc qpc;
 	/* cold */
 	struct uroce_cq_notify *send_notify; /* NULL: none */
 	struct uroce_cq_notify *recv_notify; /* XRC target: NULL, its queues have theirs */
@@ -56,15 +58,12 @@ struct uroce_qpr {
 	uint32_t nb_groups;                  /* that it is a member of; under the device's lock */
 };
 
-/** Bytes from the beginning of the record that packets and doorbells touch. */
-#define UROCE_QPR_HOT (offsetof(struct uroce_qpr, qpc) + UROCE_QPC_HOT)
-
-/** Fetch what packets and doorbells touch of a QP: a hint. */
+/** Fetch what both roles of a QP want: a hint. See uroce_qpc_fetch_req(), _resp(). */
 static inline void
 uroce_qpr_fetch(const struct uroce_qpr *qpr)
 {
-	for (size_t at = 0; at < UROCE_QPR_HOT; at += 64)
-		__builtin_prefetch((const uint8_t *)qpr + at, 1);
+	__builtin_prefetch(qpr, 1);
+	uroce_qpc_fetch(&qpr->qpc);
 }
 
 /**

@@ -389,6 +389,16 @@ uroce_qpc_send_ahead(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 	return nb;
 }
 
+unsigned
+uroce_qpc_answer(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+{
+	assert(uroce_qpc_is_plain(qpc));
+	const unsigned nb = uroce_qpc_is_reliable(qpc) ? uroce_resp_send(qpc, out, max, now_ns) : 0;
+
+	qpc->stats.tx_packets += nb;
+	return nb;
+}
+
 void
 uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns)
 {

@@ -126,7 +126,8 @@ struct uroce_qpc_stats {
 	uint64_t tx_packets;
 	uint64_t tx_bytes; /* payload */
 	uint64_t rx_packets;
-	uint64_t rx_bytes;    /* payload */
+	uint64_t rx_bytes; /* payload */
+	/* seldom */
 	uint64_t retransmits; /* packets sent again */
 	uint64_t timeouts;
 	uint64_t naks_seq;  /* PSN sequence NAKs received, implied ones included */
@@ -166,33 +167,35 @@ struct uroce_qpc_attr {
 /** What the peer does with packets that arrive ahead of a hole. */
 enum uroce_peer { UROCE_PEER_UNKNOWN, UROCE_PEER_HOLDS, UROCE_PEER_DROPS };
 
-/** Repair of holes, see repair.c. */
+/** Repair of holes, see repair.c. The first half is what every packet and every answer looks at. */
 struct uroce_repair {
-	uint32_t hole_psn;         /* with is_open: what was sent again by itself */
-	uint32_t repaired_max_psn; /* max_psn when that was */
-	uint32_t round_psn;  /* with has_round: a hole before it is one more in a round trip */
-	uint32_t again_psn;  /* next to be sent again with is_passing, each once */
-	uint8_t peer;        /* enum uroce_peer */
-	uint8_t nb_adjacent; /* holes in a row, each right behind the one before */
-	uint8_t nb_probes;   /* since something came */
+	uint64_t probe_deadline; /* UROCE_NEVER: none */
+	uint32_t again_psn;      /* next to be sent again with is_passing, each once */
 	bool is_open;
 	bool is_due;      /* the packet at una_psn is to be sent again */
 	bool is_last_due; /* the newest one is */
 	bool is_passing;  /* what lies behind holes is sent again with spare capacity */
-	uint8_t nb_holes; /* of this round trip */
+	/* while there are holes */
+	uint32_t hole_psn;         /* with is_open: what was sent again by itself */
+	uint32_t repaired_max_psn; /* max_psn when that was */
+	uint32_t round_psn;  /* with has_round: a hole before it is one more in a round trip */
+	uint8_t peer;        /* enum uroce_peer */
+	uint8_t nb_adjacent; /* holes in a row, each right behind the one before */
+	uint8_t nb_holes;    /* of this round trip */
 	bool has_round;
-	bool is_lossy;           /* the round trip before had many holes */
-	bool has_doubt;          /* the last answer to a repair came too soon to tell anything */
-	uint64_t sent_ns;        /* when the hole was repaired */
-	uint64_t probe_deadline; /* UROCE_NEVER: none */
+	bool is_lossy;    /* the round trip before had many holes */
+	bool has_doubt;   /* the last answer to a repair came too soon to tell anything */
+	uint64_t sent_ns; /* when the hole was repaired */
 };
 
-/** Answers that are here ahead of one that is missing, see answer.c. */
+/**
+ * Answers that are here ahead of one that is missing, see answer.c. The last 16 bytes are what every
+ * packet and every answer looks at.
+ */
 struct uroce_answers {
 	struct uroce_gap *gap;  /* which are here; NULL: none */
 	struct uroce_late late; /* since when the oldest is missing, and how late they may be */
-	uint64_t deadline;      /* then what is missing is asked for; UROCE_NEVER: not */
-	uint64_t asked_ns;      /* when that was done last */
+	uint64_t asked_ns;      /* when what is missing was asked for last */
 	uint32_t soonest_ns;    /* none of that was answered sooner; 0: none was answered */
 	uint32_t seen_psn;      /* with is_open: the peer has executed everything before */
 	uint32_t ask_psn;       /* with is_open: what is missing before was asked for */
@@ -203,6 +206,7 @@ struct uroce_answers {
 	uint32_t round_psn;     /* what is missing before was asked for ... */
 	uint32_t round_max_psn; /* ... before anything from here on was sent */
 	uint32_t proof_psn; /* an answer to what was asked for from here on proves a loss before */
+	uint64_t deadline;  /* then what is missing is asked for; UROCE_NEVER: not */
 	uint32_t nak_psn;   /* with is_nak_due: the peer misses this request */
 	bool is_open;       /* an answer is missing, and the peer has gone on */
 	bool is_due;        /* what is missing is to be asked for */
@@ -210,8 +214,15 @@ struct uroce_answers {
 	bool is_nak_due;    /* nak_psn is to be sent again by itself */
 };
 
-/** The requester: what we asked of the peer. */
+/** The requester: what we asked of the peer. Its hot fields are two cache lines of a context. */
 struct uroce_req {
+	struct uroce_answers answers;
+	struct uroce_rtt rtt;
+	struct uroce_repair repair;
+	uint64_t rnr_deadline;  /* valid with is_rnr_wait */
+	uint8_t resv[24];       /* so that what follows is in one line */
+	uint64_t ack_deadline;  /* UROCE_NEVER: nothing outstanding, or no timeout */
+	uint64_t armed_ns;      /* when that was set */
 	uint32_t una_psn;       /* oldest PSN not acknowledged */
 	uint32_t next_psn;      /* PSN of the next packet to send; behind max_psn when resending */
 	uint32_t max_psn;       /* one past the newest PSN ever sent */
@@ -221,26 +232,26 @@ struct uroce_req {
 	uint32_t begun_idx;     /* one past the newest request that has PSNs */
 	uint16_t since_ack_req; /* packets sent since the last that has to be answered */
 	uint8_t nb_rd_out;      /* READ and atomic requests on the wire, unanswered */
+	uint8_t nb_probes;      /* since something came */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint8_t fault;         /* enum ibv_wc_status that ends the request at next_idx; 0: none */
-	bool is_rnr_wait;      /* silent until rnr_deadline */
-	bool is_repairing;     /* rewound to una_psn because of a NAK; ends with progress */
-	bool is_ack_wanted;    /* the packet at next_psn was sent before and now asks for an ACK */
-	bool is_draining;      /* SQD, requests begun not yet complete */
-	bool is_local_done;    /* a local request was executed, and may be complete */
-	uint64_t ack_deadline; /* UROCE_NEVER: nothing outstanding, or no timeout */
-	uint64_t armed_ns;     /* when that was set */
-	uint64_t rnr_deadline; /* valid with is_rnr_wait */
-	struct uroce_repair repair;
-	struct uroce_answers answers;
-	struct uroce_rtt rtt;
+	uint8_t fault;      /* enum ibv_wc_status that ends the request at next_idx; 0: none */
+	bool is_rnr_wait;   /* silent until rnr_deadline */
+	bool is_repairing;  /* rewound to una_psn because of a NAK; ends with progress */
+	bool is_ack_wanted; /* the packet at next_psn was sent before and now asks for an ACK */
+	bool is_draining;   /* SQD, requests begun not yet complete */
+	bool is_local_done; /* a local request was executed, and may be complete */
 };
 
-/** The responder: what the peer asks of us. */
+/**
+ * The responder: what the peer asks of us. The first 24 bytes are what the requester looks at, too; then
+ * what every request does.
+ */
 struct uroce_resp {
+	uint64_t nak_deadline; /* the hole at epsn is reported then, or what was held goes on;
+				  UROCE_NEVER: not */
+	uint32_t pending;      /* bit i: res[i] has responses to send */
 	uint32_t epsn;         /* expected PSN */
-	uint32_t msn;          /* messages completed, modulo 2^24 */
 	uint8_t operation;     /* enum uroce_operation of the message being received; NONE */
 	uint8_t syndrome;      /* of the pending AETH */
 	bool has_aeth;         /* an ACK or NAK is to be sent */
@@ -249,22 +260,21 @@ struct uroce_resp {
 	bool is_fill_doubtful; /* the next packet tells what filled the last hole */
 	bool is_peer_gbn;      /* it repeats what we have: its NAKs are not delayed */
 	bool has_dropped;      /* something ahead of a hole was dropped */
-	uint32_t aeth_psn;     /* PSN of the pending AETH */
-	uint32_t dropped_psn;  /* with has_dropped: one past the newest of it */
+	uint32_t msn;          /* messages completed, modulo 2^24 */
 	uint32_t msg_len;      /* payload bytes received of this message */
-	uint32_t write_rkey;   /* WRITE being received */
-	uint32_t write_len;    /* bytes it announced */
-	uint64_t write_va;
-	struct uroce_recv_wqe *recv; /* taken from the SRQ; NULL: none. See recv.c */
-	uint32_t res_head;     /* READs and atomics taken so far; modulo the size, the next slot */
-	uint32_t pending;      /* bit i: res[i] has responses to send */
-	uint32_t fill_psn;     /* the last hole */
-	uint32_t fill_ns;      /* how old it became */
 	struct uroce_gap *gap; /* what arrived ahead of epsn; NULL: nothing */
 	struct uroce_late late;
-	uint64_t nak_deadline;    /* the hole at epsn is reported then, or what was held goes on;
-				     UROCE_NEVER: not */
+	struct uroce_recv_wqe *recv; /* taken from the SRQ; NULL: none. See recv.c */
+	uint64_t write_va;
+	uint32_t write_rkey; /* WRITE being received */
+	uint32_t write_len;  /* bytes it announced */
+	uint32_t aeth_psn;   /* PSN of the pending AETH */
+	uint32_t res_head;   /* READs and atomics taken so far; modulo the size, the next slot */
+	/* of holes, READs and atomics */
 	struct uroce_rd_res *res; /* UROCE_RD_ATOMIC_MAX of them, a ring; NULL: none taken yet */
+	uint32_t dropped_psn;     /* with has_dropped: one past the newest of it */
+	uint32_t fill_psn;        /* the last hole */
+	uint32_t fill_ns;         /* how old it became */
 };
 
 /** What is the same in all frames of an opcode and a length, beside the headers in the path. */
@@ -278,9 +288,14 @@ struct uroce_shape {
 
 #define UROCE_SHAPE_NONE UINT32_MAX
 
-/** A QP context. Fields are the transport's own; read-only to everyone else. */
+/**
+ * A QP context. Fields are the transport's own; read-only to everyone else.
+ *
+ * Where there are many QPs each line of it comes from memory, so it is laid out by who needs what: some
+ * lines for both roles, and some for each. Nothing else is touched while all goes well.
+ */
 struct uroce_qpc {
-	/* what every packet reads */
+	/* both roles */
 	uint8_t type;        /* enum ibv_qp_type */
 	uint8_t state;       /* enum ibv_qp_state */
 	uint8_t service;     /* enum uroce_service */
@@ -296,42 +311,93 @@ struct uroce_qpc {
 	uint8_t end_vendor_err;
 	_Atomic uint32_t
 		nb_lent; /* pieces of its requests' memory that a port refers to; floor 3's */
+	uint32_t qpn;
+	uint32_t events; /* enum uroce_qpc_event, for the caller to take */
 	uint16_t window_psns;
 	uint16_t chunk_psns; /* responses that one READ request asks for, at most */
 	uint16_t pkey;
-	uint32_t qpn;
-	uint32_t dest_qpn;       /* RC, UC */
-	uint32_t qkey;           /* UD */
+	struct uroce_cc cc; /* its first 32 bytes */
+	/* both roles */
+	struct uroce_mr_table *mrs;
+	struct uroce_wq *sq;
+	struct uroce_cq *send_cq;
+	struct uroce_wq *rq;
+	struct uroce_cq *recv_cq;
+	void *cookie;
+	uint64_t ack_timeout_ns; /* 0: none */
 	uint32_t pdn;            /* XRC_RECV: that of `srq` */
 	uint32_t access;         /* enum ibv_access_flags granted to the peer */
-	uint32_t events;         /* enum uroce_qpc_event, for the caller to take */
-	uint64_t ack_timeout_ns; /* 0: none */
-	struct uroce_wq *sq;
-	struct uroce_wq *rq;
-	struct uroce_srq *srq; /* XRC_RECV: the one that the last request named */
-	struct uroce_cq *send_cq;
-	struct uroce_cq *recv_cq;
-	struct uroce_mr_table *mrs;
-	void *cookie;
-	struct uroce_req req;
-	struct uroce_cc cc;
+	/* both roles: what is sent */
 	struct uroce_path path; /* RC, UC: valid from RTR on */
 	struct uroce_shape
 		shape; /* of the frames that its headers are complete for, but for the PSN */
+	/* the responder */
 	struct uroce_resp resp;
+	/* both roles: the first 32 bytes */
 	struct uroce_qpc_stats stats;
-	const struct uroce_srq_table *srqs;
-	struct uroce_hold *hold;       /* NULL: nothing is held or placed early */
-	struct uroce_rd_pool *rd_pool; /* where resp.res comes from; NULL: no READs are served */
-	struct uroce_qpc_attr attr;
+	struct uroce_hold *hold; /* NULL: nothing is held or placed early */
+	/* the requester */
+	struct uroce_req req;
+	struct uroce_qpc_attr attr; /* its first 8 bytes */
 	/* cold */
+	struct uroce_srq *srq; /* XRC_RECV: the one that the last request named */
+	const struct uroce_srq_table *srqs;
+	struct uroce_rd_pool *rd_pool; /* where resp.res comes from; NULL: no READs are served */
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys;
+	uint32_t dest_qpn; /* RC, UC */
+	uint32_t qkey;     /* UD */
 	uint32_t xrcd;
 };
 
-/** Bytes from the beginning of a context that packets touch. */
-#define UROCE_QPC_HOT (offsetof(struct uroce_qpc, attr.ah_attr))
+/* The lines that packets touch: see uroce_qpc_fetch(), and what comes after. */
+#define UROCE_QPC_LINE(field) (offsetof(struct uroce_qpc, field) / 64 * 64)
+
+static_assert(offsetof(struct uroce_qpc, cc.conf) + 8 == 64, "what all ask is one line");
+static_assert(offsetof(struct uroce_qpc, mrs) % 64 == 0 &&
+		      offsetof(struct uroce_qpc, path) % 64 == 0 &&
+		      offsetof(struct uroce_qpc, path) == offsetof(struct uroce_qpc, mrs) + 64,
+	      "objects are one line, and the path begins one");
+static_assert(offsetof(struct uroce_qpc, resp.msn) == offsetof(struct uroce_qpc, path) + 128,
+	      "the path ends with what is owed to the peer");
+static_assert(offsetof(struct uroce_qpc, resp.res) == offsetof(struct uroce_qpc, path) + 192,
+	      "what a request does is one line");
+static_assert(UROCE_QPC_LINE(stats.rx_packets) == UROCE_QPC_LINE(resp.res) &&
+		      UROCE_QPC_LINE(stats.tx_bytes) == UROCE_QPC_LINE(resp.res),
+	      "what is counted of every packet is in the next one");
+static_assert(offsetof(struct uroce_qpc, req.answers.deadline) % 64 == 0 &&
+		      UROCE_QPC_LINE(req.answers.deadline) == UROCE_QPC_LINE(req.rtt) &&
+		      UROCE_QPC_LINE(req.rtt) == UROCE_QPC_LINE(req.repair.is_passing),
+	      "what an answer teaches is one line");
+static_assert(offsetof(struct uroce_qpc, req.ack_deadline) % 64 == 0 &&
+		      UROCE_QPC_LINE(req.ack_deadline) == UROCE_QPC_LINE(attr.rnr_retry),
+	      "where the requester is is one line");
+
+/** Fetch what both roles want of a context. A hint, as all of these. */
+static inline void
+uroce_qpc_fetch(const struct uroce_qpc *qpc)
+{
+	__builtin_prefetch(qpc, 1);
+	__builtin_prefetch(&qpc->mrs);
+	__builtin_prefetch(&qpc->path);
+	__builtin_prefetch(&qpc->resp, 1);
+	__builtin_prefetch(&qpc->stats, 1);
+}
+
+/** Fetch what the requester wants, beside that. */
+static inline void
+uroce_qpc_fetch_req(const struct uroce_qpc *qpc)
+{
+	__builtin_prefetch(&qpc->req.answers.deadline, 1);
+	__builtin_prefetch(&qpc->req.ack_deadline, 1);
+}
+
+/** Fetch what the responder wants, beside that. */
+static inline void
+uroce_qpc_fetch_resp(const struct uroce_qpc *qpc)
+{
+	__builtin_prefetch(&qpc->resp.msn, 1);
+}
 
 /** Fetch the receive request that a message would take; the context is at hand. A hint. */
 static inline void
@@ -404,6 +470,14 @@ unsigned uroce_qpc_send_ahead(struct uroce_qpc *qpc, struct uroce_txd *out, unsi
 			      uint64_t now_ns);
 
 /**
+ * As uroce_qpc_send(), for what is owed to the peer alone: enough where nothing but its requests has come
+ * since it was asked last. A QP that only answers is not looked at as one that asks.
+ * Not while uroce_qpc_is_plain() says no.
+ */
+unsigned uroce_qpc_answer(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
+			  uint64_t now_ns);
+
+/**
  * The frames of uroce_qpc_send() no longer refer to user memory: UC and UD requests complete; a request
  * that could not be sent fails, and what is to be flushed is flushed. To be called after every send,
  * also after one that built nothing.
@@ -412,6 +486,14 @@ void uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** When uroce_qpc_expire() must be called; UROCE_NEVER: no timer armed. */
 uint64_t uroce_qpc_deadline(const struct uroce_qpc *qpc);
+
+/** The same, of what requests of the peer may have changed: it is this, or what it was. */
+static inline uint64_t
+uroce_qpc_answer_deadline(const struct uroce_qpc *qpc)
+{
+	return qpc->resp.nak_deadline < qpc->cc.cnp_deadline ? qpc->resp.nak_deadline
+							     : qpc->cc.cnp_deadline;
+}
 
 /** Time has reached the deadline. Harmless when called early. */
 void uroce_qpc_expire(struct uroce_qpc *qpc, uint64_t now_ns);
@@ -474,6 +556,14 @@ static inline bool
 uroce_qpc_has_lent(const struct uroce_qpc *qpc)
 {
 	return atomic_load_explicit(&qpc->nb_lent, memory_order_acquire) != 0; /* A6 */
+}
+
+/** Whether nothing is the matter: no error, no congestion. What is owed may be sent by itself. */
+static inline bool
+uroce_qpc_is_plain(const struct uroce_qpc *qpc)
+{
+	return (qpc->state == IBV_QPS_RTS || qpc->state == IBV_QPS_RTR) && !qpc->cc.is_limited &&
+	       !qpc->cc.has_cnp;
 }
 
 /** Whether the QP is of a service that acknowledges. */

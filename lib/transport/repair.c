@@ -151,7 +151,7 @@ arm(struct uroce_qpc *qpc, uint64_t now_ns)
 	repair->probe_deadline = UROCE_NEVER;
 	if (!qpc->is_req_gbn && qpc->req.rtt.mean_ns && qpc->req.una_psn != qpc->req.max_psn)
 		repair->probe_deadline =
-			now_ns + (uroce_rtt_probe_ns(&qpc->req.rtt) << repair->nb_probes);
+			now_ns + (uroce_rtt_probe_ns(&qpc->req.rtt) << qpc->req.nb_probes);
 }
 
 void
@@ -164,7 +164,7 @@ uroce_repair_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 		uroce_rtt_note(rtt, now_ns - rtt->sample_ns);
 	if (uroce_psn_before(req->repair.again_psn, req->una_psn))
 		req->repair.again_psn = req->una_psn;
-	req->repair.nb_probes = 0;
+	req->nb_probes = 0;
 	req->repair.is_last_due = false;
 	arm(qpc, now_ns);
 }
@@ -183,8 +183,8 @@ uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 	} else if (!uroce_answer_probe(qpc)) {
 		return;
 	}
-	if (repair->nb_probes < BACKOFF_MAX)
-		repair->nb_probes++;
+	if (qpc->req.nb_probes < BACKOFF_MAX)
+		qpc->req.nb_probes++;
 	qpc->req.rtt.is_doubtful = true;
 	arm(qpc, now_ns);
 }

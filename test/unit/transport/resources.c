@@ -233,7 +233,8 @@ qpc__idle_context_leaves_room_for_the_workers_record_in_1_kib(void **state)
 {
 	(void)state;
 	print_message("# sizeof(struct uroce_qpc): %zu bytes\n", sizeof(struct uroce_qpc));
-	assert_true(sizeof(struct uroce_qpc) <= 1024 - 128);
+	/* the record: a line of lists and timers, and what is cold */
+	assert_true(sizeof(struct uroce_qpc) <= 1024 - 64 - 32);
 }
 
 #define POOL_TEST(f) cmocka_unit_test_setup_teardown(f, make_pool, free_pool)

@@ -36,6 +36,79 @@ resp_recv__expected_write_is_placed_and_acked(void **state)
 	assert_int_equal(pair.host[B].qpc.resp.msn, 1);
 }
 
+/* --- asked for what is owed alone --- */
+
+static unsigned
+ask_for_answers(struct uroce_txd *txd, uint8_t hdr[][UROCE_HDR_MAX], unsigned max)
+{
+	for (unsigned i = 0; i < max; i++)
+		txd[i].hdr = hdr[i];
+	assert_true(uroce_qpc_is_plain(&pair.host[B].qpc));
+	return uroce_qpc_answer(&pair.host[B].qpc, txd, max, 0);
+}
+
+static uint8_t
+opcode_of(const struct uroce_txd *txd)
+{
+	return ((const struct uroce_bth *)(txd->hdr + txd->bth_off))->opcode;
+}
+
+static void
+qpc_answer__is_the_ack_and_no_request(void **state)
+{
+	struct uroce_txd txd[4];
+	uint8_t hdr[4][UROCE_HDR_MAX];
+
+	(void)state;
+	pair_post(&pair, B, &(struct pair_wr){ .opcode = IBV_WR_RDMA_WRITE, .len = 10 });
+	assert_int_equal(ask_for_answers(txd, hdr, 4), 0);
+	write_only(0, 16, 5);
+	assert_int_equal(ask_for_answers(txd, hdr, 4), 1);
+	assert_int_equal(opcode_of(&txd[0]), UROCE_OP_ACK);
+	assert_int_equal(ask_for_answers(txd, hdr, 4), 0);
+	/* the request is still there for who asks for all */
+	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, txd, 4, 0), 1);
+	assert_int_equal(opcode_of(&txd[0]), UROCE_OP_WRITE_ONLY);
+}
+
+static void
+qpc_answer__is_all_responses_in_turn(void **state)
+{
+	struct uroce_txd txd[4];
+	uint8_t hdr[4][UROCE_HDR_MAX];
+
+	(void)state;
+	read_request(0, 0, 3 * MTU);
+	assert_int_equal(ask_for_answers(txd, hdr, 2), 2);
+	assert_int_equal(opcode_of(&txd[0]), UROCE_OP_READ_RESPONSE_FIRST);
+	assert_int_equal(ask_for_answers(txd, hdr, 2), 1);
+	assert_int_equal(opcode_of(&txd[0]), UROCE_OP_READ_RESPONSE_LAST);
+	assert_int_equal(pair.host[B].qpc.stats.tx_packets, 3);
+}
+
+static void
+qpc_is_plain__ends_with_an_error(void **state)
+{
+	(void)state;
+	assert_true(uroce_qpc_is_plain(&pair.host[B].qpc));
+	uroce_qpc_fail(&pair.host[B].qpc, 0);
+	assert_false(uroce_qpc_is_plain(&pair.host[B].qpc));
+}
+
+static void
+qpc_answer_deadline__is_that_of_a_hole(void **state)
+{
+	(void)state;
+	assert_true(uroce_qpc_answer_deadline(&pair.host[B].qpc) == UROCE_NEVER);
+	pair.host[B].qpc.resp.nak_deadline = 7;
+	assert_true(uroce_qpc_answer_deadline(&pair.host[B].qpc) == 7);
+	assert_true(uroce_qpc_deadline(&pair.host[B].qpc) == 7);
+	pair.host[B].qpc.cc.cnp_deadline = 5;
+	assert_true(uroce_qpc_answer_deadline(&pair.host[B].qpc) == 5);
+	pair.host[B].qpc.cc.cnp_deadline = UROCE_NEVER;
+	pair.host[B].qpc.resp.nak_deadline = UROCE_NEVER;
+}
+
 static void
 resp_recv__past_write_is_acked_not_rewritten(void **state)
 {
@@ -605,6 +678,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RESP_TEST(resp_recv__expected_write_is_placed_and_acked),
+		RESP_TEST(qpc_answer__is_the_ack_and_no_request),
+		RESP_TEST(qpc_answer__is_all_responses_in_turn),
+		RESP_TEST(qpc_is_plain__ends_with_an_error),
+		RESP_TEST(qpc_answer_deadline__is_that_of_a_hole),
 		RESP_TEST(resp_recv__past_write_is_acked_not_rewritten),
 		RESP_TEST(resp_recv__write_ahead_gets_one_nak),
 		RESP_TEST(resp_recv__half_of_the_circle_is_past_half_is_ahead),
