@@ -29,6 +29,8 @@ struct uroce_wq {
 	struct uroce_lock lock; /* serialises posts */
 	uint32_t max_sge;       /* elements that fit a slot */
 	uint32_t max_inline;    /* bytes that fit a slot; 0 for a receive queue */
+	uint32_t opcodes;       /* set by the owner: bit i: enum ibv_wr_opcode i may be posted */
+	bool is_all_signaled;   /* set by the owner: every send request completes with an entry */
 	bool has_path;          /* send slots hold a path (UD) */
 	bool is_xrc;            /* XRC initiator: set by the owner after uroce_sq_init() */
 };

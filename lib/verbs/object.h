@@ -132,8 +132,6 @@ struct uroce_vqp {
 	struct uroce_qpr qpr;
 	struct uroce_wq sq;
 	struct uroce_wq rq;
-	bool is_all_signaled;
-	uint32_t opcodes; /* bit i: enum ibv_wr_opcode i may be posted */
 	struct ibv_qp_cap cap;
 	uint32_t nb_async; /* asynchronous events taken; under ibv.mutex */
 };

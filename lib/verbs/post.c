@@ -39,14 +39,14 @@ fill_send(struct uroce_vqp *qp, uint32_t nth, const struct ibv_send_wr *wr)
 {
 	const struct uroce_path *path = NULL;
 
-	if ((unsigned)wr->opcode >= 32 || !(qp->opcodes & 1u << wr->opcode))
+	if ((unsigned)wr->opcode >= 32 || !(qp->sq.opcodes & 1u << wr->opcode))
 		return -EINVAL;
 	if (qp->sq.has_path) {
 		path = path_of(qp, wr);
 		if (path == NULL)
 			return -EINVAL;
 	}
-	return uroce_sq_fill(&qp->sq, nth, wr, path, qp->is_all_signaled);
+	return uroce_sq_fill(&qp->sq, nth, wr, path, qp->sq.is_all_signaled);
 }
 
 /* Slots that are fetched ahead: more would not be under way at a time. */
@@ -60,11 +60,9 @@ static inline void
 fetch_post(const struct uroce_vqp *qp)
 {
 	__builtin_prefetch(&qp->sq.lock, 1);
-	__builtin_prefetch(&qp->sq.ring, 0);
-	__builtin_prefetch(&qp->sq.ring.head, 1);
+	__builtin_prefetch(&qp->sq.ring, 1);
 	__builtin_prefetch(&qp->qpr, 1);
 	__builtin_prefetch(&qp->qpr.qpc.state, 1);
-	__builtin_prefetch(&qp->opcodes, 0);
 }
 
 void

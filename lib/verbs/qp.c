@@ -111,8 +111,8 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_pd *pd, const struct ibv_qp_init_att
 	qp->ibv.qp_type = init->qp_type;
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
 	pthread_cond_init(&qp->ibv.cond, NULL);
-	qp->is_all_signaled = init->sq_sig_all != 0;
-	qp->opcodes = opcodes[init->qp_type];
+	qp->sq.is_all_signaled = init->sq_sig_all != 0;
+	qp->sq.opcodes = opcodes[init->qp_type];
 }
 
 /* The transport's context and the worker's record. */
@@ -334,7 +334,7 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 		.recv_cq = ibv->recv_cq,
 		.cap = qp->cap,
 		.qp_type = ibv->qp_type,
-		.sq_sig_all = qp->is_all_signaled,
+		.sq_sig_all = qp->sq.is_all_signaled,
 	};
 	return 0;
 }
