@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A QP goes through the line of those drawn: when it enters, the tables that lead to it are fetched;
- * later the QP itself, whose address is one of them, in two steps.
+ * A QP goes through the line of those drawn: when it enters, what the program knows of it is fetched;
+ * later the QP itself, whose address is a part of that, in two steps.
  */
 
 #include "order.h"
@@ -25,13 +25,9 @@ draw(struct order *order)
 }
 
 static void
-fetch_tables(const struct order *order, uint32_t qp_idx)
+fetch_lane(const struct order *order, uint32_t qp_idx)
 {
-	const struct endpoint *endpoint = &order->requests->session->endpoint;
-
 	__builtin_prefetch(&order->requests->lane[qp_idx], 1);
-	__builtin_prefetch(&endpoint->qp[qp_idx]);
-	__builtin_prefetch(&endpoint->peer[qp_idx]);
 }
 
 static void
@@ -39,14 +35,14 @@ fetch_qp(const struct order *order, uint32_t ahead, unsigned nb)
 {
 	const uint32_t qp_idx = order->drawn[(order->at + ahead) % ORDER_AHEAD];
 
-	uroce_prefetch_qp(order->requests->session->endpoint.qp[qp_idx], nb);
+	uroce_prefetch_qp(order->requests->lane[qp_idx].qp, nb);
 }
 
 static void
 enter(struct order *order, uint32_t at)
 {
 	order->drawn[at % ORDER_AHEAD] = draw(order);
-	fetch_tables(order, order->drawn[at % ORDER_AHEAD]);
+	fetch_lane(order, order->drawn[at % ORDER_AHEAD]);
 }
 
 void

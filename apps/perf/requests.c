@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
 
 uint64_t
 requests_number(const struct requests *requests, unsigned qp_idx, uint64_t message)
@@ -89,6 +92,24 @@ make_requests(struct requests *requests)
 	}
 }
 
+/* Of many QPs they are drawn at random: then they lie in huge pages, if there are any. */
+static struct lane *
+make_lanes(const struct endpoint *endpoint)
+{
+	const size_t len =
+		(endpoint->nb_qp * sizeof(struct lane) + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+	struct lane *lanes = aligned_alloc(HUGE_PAGE, len);
+
+	if (lanes == NULL)
+		return NULL;
+	madvise(lanes, len, MADV_HUGEPAGE);
+	for (unsigned i = 0; i < endpoint->nb_qp; i++)
+		lanes[i] = (struct lane){ .qp = endpoint->qp[i],
+					  .peer_vaddr = endpoint->peer[i].vaddr,
+					  .peer_rkey = endpoint->peer[i].rkey };
+	return lanes;
+}
+
 int
 requests_init(struct requests *requests, struct session *session, uint64_t size)
 {
@@ -96,7 +117,7 @@ requests_init(struct requests *requests, struct session *session, uint64_t size)
 
 	*requests = (struct requests){ .session = session,
 				       .layout = layout_of(opt, session->endpoint.mtu, size) };
-	requests->lane = calloc(session->endpoint.nb_qp, sizeof(*requests->lane));
+	requests->lane = make_lanes(&session->endpoint);
 	requests->send = calloc(opt->post_list, sizeof(*requests->send));
 	requests->send_sge = calloc(opt->post_list, sizeof(*requests->send_sge));
 	if (requests->lane == NULL || requests->send == NULL || requests->send_sge == NULL)
@@ -136,9 +157,9 @@ aim_atomic(const struct requests *requests, unsigned qp_idx, uint64_t idx, struc
 	const struct endpoint *endpoint = &requests->session->endpoint;
 	uint64_t before = requests->first + idx;
 
-	wr->wr.atomic.remote_addr = endpoint->peer[qp_idx].vaddr +
+	wr->wr.atomic.remote_addr = requests->lane[qp_idx].peer_vaddr +
 				    layout_out(&requests->layout, endpoint->area_len, qp_idx, 0);
-	wr->wr.atomic.rkey = endpoint->peer[qp_idx].rkey;
+	wr->wr.atomic.rkey = requests->lane[qp_idx].peer_rkey;
 	if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
 		wr->wr.atomic.compare_add = before;
 		wr->wr.atomic.swap = before + 1;
@@ -156,8 +177,8 @@ aim_rdma(const struct requests *requests, unsigned qp_idx, uint64_t slot, struct
 				? layout_in(layout, endpoint->area_len, qp_idx, slot)
 				: layout_out(layout, endpoint->area_len, qp_idx, slot);
 
-	wr->wr.rdma.rkey = endpoint->peer[qp_idx].rkey;
-	wr->wr.rdma.remote_addr = endpoint->peer[qp_idx].vaddr + offset;
+	wr->wr.rdma.rkey = requests->lane[qp_idx].peer_rkey;
+	wr->wr.rdma.remote_addr = requests->lane[qp_idx].peer_vaddr + offset;
 }
 
 static void
@@ -209,8 +230,8 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 	struct ibv_send_wr *bad;
 	bool is_inline = requests->layout.size <= requests->session->opt->inline_len;
 	/* counted along: a division for each request would be seen in the result */
-	uint64_t slot = lane->slot;
-	uint64_t unsignaled = lane->unsignaled;
+	uint32_t slot = lane->slot;
+	uint32_t unsignaled = lane->unsignaled;
 
 	for (unsigned i = 0; i < nb; i++) {
 		struct ibv_send_wr *wr = &requests->send[i];
@@ -227,7 +248,7 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 			unsignaled = 0;
 		wr->next = i + 1 < nb ? wr + 1 : NULL;
 	}
-	int error = ibv_post_send(requests->session->endpoint.qp[qp_idx], requests->send, &bad);
+	int error = ibv_post_send(lane->qp, requests->send, &bad);
 	if (error != 0) {
 		fprintf(stderr, "uroce-perf: post %u requests: %s\n", nb, strerror(error));
 		return -1;

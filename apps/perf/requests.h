@@ -19,13 +19,16 @@
 
 struct session;
 
-/** What one QP has done in this batch. */
+/** What one QP has done in this batch, and what a post needs of it: a line, where there are many. */
 struct lane {
-	uint64_t posted;     /* sends */
-	uint64_t completed;  /* of these */
-	uint64_t received;   /* messages */
-	uint64_t slot;       /* of the next send */
-	uint64_t unsignaled; /* sends since the last that asked for a completion */
+	_Alignas(64) uint64_t posted; /* sends */
+	uint64_t completed;           /* of these */
+	uint64_t received;            /* messages */
+	uint32_t slot;                /* of the next send */
+	uint32_t unsignaled;          /* sends since the last that asked for a completion */
+	struct ibv_qp *qp;
+	uint64_t peer_vaddr;
+	uint32_t peer_rkey;
 };
 
 struct requests {
