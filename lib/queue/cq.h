@@ -77,9 +77,9 @@ enum uroce_cq_arm {
 };
 
 struct uroce_cq {
-	struct uroce_ring ring;
+	_Alignas(64) struct uroce_ring ring;
 	/* the producers' line, but for `arm` */
-	struct uroce_lock push_lock;
+	_Alignas(64) struct uroce_lock push_lock;
 	uint32_t nb_open;     /* entries put in this batch, not yet published */
 	bool has_overrun;     /* this batch did not fit */
 	_Atomic uint32_t arm; /* enum uroce_cq_arm; set by consumers, cleared by producers */

@@ -9,11 +9,13 @@
  * Indices run freely modulo 2^32; a slot is index & mask. The producer fills slots and publishes
  * them (R1); the consumer sees the index (A1) and with it the slots' content. The consumer gives
  * slots back (R2); the producer sees that (A2) and may overwrite them. Each side's index has a
- * cache line of its own; what never changes is in the producer's, which the consumer has to look at anyway.
+ * cache line of its own, if the ring is aligned to one; what never changes is in the producer's, which
+ * the consumer has to look at anyway.
  *
  * The ring has a power of two of slots, the limit is exact: a queue of 100 refuses the 101st.
  */
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,16 +23,18 @@
 
 struct uroce_ring {
 	/* read-only after init */
-	_Alignas(64) uint8_t *slots;
+	uint8_t *slots;
 	uint32_t mask;   /* number of slots - 1 */
 	uint32_t stride; /* bytes of a slot */
 	uint32_t limit;  /* most entries at a time, <= mask + 1 */
 	/* the producer's */
 	_Atomic uint32_t head; /* next index to fill */
 	uint32_t tail_seen;    /* tail as the producer last saw it */
-	/* consumer's line */
-	_Alignas(64) _Atomic uint32_t tail; /* oldest index not given back */
+	uint8_t resv[36];      /* the rest of a line */
+	/* the consumer's: who has a ring says what else is in that line */
+	_Atomic uint32_t tail; /* oldest index not given back */
 };
+static_assert(offsetof(struct uroce_ring, tail) == 64, "each side's index has its line");
 
 /** Number of slots for `limit` entries: the next power of two. limit is 1 .. 2^31. */
 uint32_t uroce_ring_slots(uint32_t limit);

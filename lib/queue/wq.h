@@ -25,7 +25,11 @@
 #include "wire/build.h"
 
 struct uroce_wq {
-	struct uroce_ring ring;
+	_Alignas(64) struct uroce_ring ring;
+	/*
+	 * in the line of the worker's index: a post and an answer are seldom at the same time, and where
+	 * there are many QPs it is one line less
+	 */
 	struct uroce_lock lock; /* serialises posts */
 	uint32_t max_sge;       /* elements that fit a slot */
 	uint32_t max_inline;    /* bytes that fit a slot; 0 for a receive queue */
@@ -34,6 +38,7 @@ struct uroce_wq {
 	bool has_path;          /* send slots hold a path (UD) */
 	bool is_xrc;            /* XRC initiator: set by the owner after uroce_sq_init() */
 };
+static_assert(sizeof(struct uroce_wq) == 128, "a work queue is two cache lines, and its slots");
 
 /** State of a send request, beside what was posted. */
 enum uroce_wqe_flag {
