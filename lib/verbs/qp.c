@@ -74,6 +74,18 @@ granted(const struct ibv_qp_cap *asked)
 	return cap;
 }
 
+/*
+ * QPs that are made one after the other lie side by side. If that is a power of two apart, what is read of
+ * each is in the same few sets of the caches, and is gone when it is wanted again.
+ */
+static size_t
+odd_lines(size_t len)
+{
+	const size_t nb_lines = RTE_CACHE_LINE_ROUNDUP(len) / RTE_CACHE_LINE_SIZE;
+
+	return (nb_lines | 1) * RTE_CACHE_LINE_SIZE;
+}
+
 /* The object with its queues behind it. */
 static struct uroce_vqp *
 alloc_qp(const struct ibv_qp_cap *cap, bool has_path, int socket_id)
@@ -84,8 +96,8 @@ alloc_qp(const struct ibv_qp_cap *cap, bool has_path, int socket_id)
 	const size_t sq_at = RTE_CACHE_LINE_ROUNDUP(sizeof(struct uroce_vqp));
 	const size_t rq_at =
 		RTE_CACHE_LINE_ROUNDUP(sq_at + uroce_ring_memsize(cap->max_send_wr, send_stride));
-	struct uroce_vqp *const qp = uroce_hugemem_alloc(
-		rq_at + uroce_ring_memsize(cap->max_recv_wr, recv_stride), socket_id);
+	const size_t len = rq_at + uroce_ring_memsize(cap->max_recv_wr, recv_stride);
+	struct uroce_vqp *const qp = uroce_hugemem_alloc(odd_lines(len), socket_id);
 
 	if (qp == NULL)
 		return NULL;
