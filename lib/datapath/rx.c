@@ -116,6 +116,13 @@ verify_all(struct uroce_rx *rx, unsigned nb)
 	}
 }
 
+/* Whether a request takes a receive request, or it might. */
+static bool
+takes_recv(const struct uroce_pkt *pkt)
+{
+	return pkt->op->flags & UROCE_OPF_IMM || pkt->op->operation == UROCE_OPERATION_SEND;
+}
+
 /*
  * Contexts are fetched while the frames are verified. Nothing is believed by that: a frame that is not
  * true costs the fetching.
@@ -137,7 +144,7 @@ fetch_contexts(const struct uroce_worker *worker, unsigned nb)
 			if (rx->pkt[i].op->flags & UROCE_OPF_RESPONSE)
 				uroce_qpc_fetch_req(&qpr->qpc);
 			else
-				uroce_qpc_fetch_resp(&qpr->qpc);
+				uroce_qpc_fetch_resp(&qpr->qpc, takes_recv(&rx->pkt[i]));
 		}
 		last = qpr;
 	}
@@ -152,7 +159,7 @@ fetch_for(const struct uroce_qpr *qpr, const struct uroce_pkt *pkt)
 {
 	if (pkt->op->flags & UROCE_OPF_RESPONSE)
 		uroce_qpc_fetch_queue(&qpr->qpc);
-	else if (pkt->op->flags & UROCE_OPF_IMM || pkt->op->operation == UROCE_OPERATION_SEND)
+	else if (takes_recv(pkt))
 		uroce_qpc_fetch_recv(&qpr->qpc);
 	else if (pkt->op->ext_mask & 1 << UROCE_EXT_RETH)
 		__builtin_prefetch((const void *)(uintptr_t)be64_get(uroce_pkt_reth(pkt)->va), 1);

@@ -67,28 +67,28 @@ extern const struct uroce_cc_param uroce_cc_params[UROCE_CC_PARAMS];
 #define UROCE_CC_ALPHA_ONE (1u << 20)
 
 /**
- * Congestion control of a QP. All zero but for the deadlines: not limited, nothing noted. The first 32
- * bytes are what every packet looks at.
+ * Congestion control of a QP. All zero but for the deadlines: not limited, nothing noted. The first 16
+ * bytes are what every packet looks at, the last 16 what every request does.
  */
 struct uroce_cc {
-	bool is_limited;        /* slower than the port: the rest is valid */
-	bool is_begun;          /* a CNP came once: alpha is valid */
-	bool has_cnp;           /* a CNP is to be sent */
-	uint32_t alpha;         /* in UROCE_CC_ALPHA_ONE */
-	uint64_t pace_deadline; /* something waits to be sent; UROCE_NEVER: nothing does */
-	uint64_t cnp_deadline;  /* a CNP waits for cnp_ns; UROCE_NEVER: none does */
-	const struct uroce_cc_conf *conf; /* borrowed; NULL: none */
+	bool is_limited;       /* slower than the port: the rest is valid */
+	bool is_begun;         /* a CNP came once: alpha is valid */
+	bool has_cnp;          /* a CNP is to be sent */
+	uint32_t alpha;        /* in UROCE_CC_ALPHA_ONE */
+	uint64_t cnp_deadline; /* a CNP waits for cnp_ns; UROCE_NEVER: none does */
 	/* while it is limited, or packets come marked */
-	uint32_t bytes_left; /* until the next event of the byte counter */
-	uint16_t nb_timer;   /* events of the timer since the last CNP, saturated */
-	uint16_t nb_bytes;   /* events of the byte counter */
-	uint64_t rate_bps;   /* present rate */
-	uint64_t target_bps; /* where recovery goes to */
-	uint64_t alpha_ns;   /* when alpha changed last */
-	uint64_t timer_ns;   /* when the timer's present period began */
-	uint64_t next_ns;    /* the next packet's time */
-	uint64_t ask_ns;     /* from then on a packet asks for an ACK */
-	uint64_t cnp_ns;     /* no CNP before */
+	const struct uroce_cc_conf *conf; /* borrowed; NULL: none */
+	uint32_t bytes_left;              /* until the next event of the byte counter */
+	uint16_t nb_timer;                /* events of the timer since the last CNP, saturated */
+	uint16_t nb_bytes;                /* events of the byte counter */
+	uint64_t rate_bps;                /* present rate */
+	uint64_t target_bps;              /* where recovery goes to */
+	uint64_t alpha_ns;                /* when alpha changed last */
+	uint64_t timer_ns;                /* when the timer's present period began */
+	uint64_t next_ns;                 /* the next packet's time */
+	uint64_t cnp_ns;                  /* no CNP before */
+	uint64_t ask_ns;                  /* from then on a packet asks for an ACK */
+	uint64_t pace_deadline; /* something waits to be sent; UROCE_NEVER: nothing does */
 };
 
 /** An algorithm: the functions of a reaction point. */

@@ -316,17 +316,17 @@ struct uroce_qpc {
 	uint16_t window_psns;
 	uint16_t chunk_psns; /* responses that one READ request asks for, at most */
 	uint16_t pkey;
-	struct uroce_cc cc; /* its first 32 bytes */
-	/* both roles */
 	struct uroce_mr_table *mrs;
+	uint32_t pdn;       /* XRC_RECV: that of `srq` */
+	uint32_t access;    /* enum ibv_access_flags granted to the peer */
+	struct uroce_cc cc; /* its first 16 bytes; the requester: its last 16, too */
+	/* the requester, and who completes receives */
 	struct uroce_wq *sq;
 	struct uroce_cq *send_cq;
 	struct uroce_wq *rq;
 	struct uroce_cq *recv_cq;
 	void *cookie;
 	uint64_t ack_timeout_ns; /* 0: none */
-	uint32_t pdn;            /* XRC_RECV: that of `srq` */
-	uint32_t access;         /* enum ibv_access_flags granted to the peer */
 	/* both roles: what is sent */
 	struct uroce_path path; /* RC, UC: valid from RTR on */
 	struct uroce_shape
@@ -353,10 +353,10 @@ struct uroce_qpc {
 /* The lines that packets touch: see uroce_qpc_fetch(), and what comes after. */
 #define UROCE_QPC_LINE(field) (offsetof(struct uroce_qpc, field) / 64 * 64)
 
-static_assert(offsetof(struct uroce_qpc, cc.conf) + 8 == 64, "what all ask is one line");
-static_assert(offsetof(struct uroce_qpc, mrs) % 64 == 0 &&
-		      offsetof(struct uroce_qpc, path) % 64 == 0 &&
-		      offsetof(struct uroce_qpc, path) == offsetof(struct uroce_qpc, mrs) + 64,
+static_assert(offsetof(struct uroce_qpc, cc.conf) == 64, "what all ask is one line");
+static_assert(offsetof(struct uroce_qpc, cc.ask_ns) % 64 == 0 &&
+		      offsetof(struct uroce_qpc, path) ==
+			      offsetof(struct uroce_qpc, cc.ask_ns) + 64,
 	      "objects are one line, and the path begins one");
 static_assert(offsetof(struct uroce_qpc, resp.msn) == offsetof(struct uroce_qpc, path) + 128,
 	      "the path ends with what is owed to the peer");
@@ -378,8 +378,7 @@ static inline void
 uroce_qpc_fetch(const struct uroce_qpc *qpc)
 {
 	__builtin_prefetch(qpc, 1);
-	__builtin_prefetch(&qpc->mrs);
-	__builtin_prefetch(&qpc->path);
+	__builtin_prefetch(&qpc->path, 1);
 	__builtin_prefetch(&qpc->resp, 1);
 	__builtin_prefetch(&qpc->stats, 1);
 }
@@ -388,15 +387,18 @@ uroce_qpc_fetch(const struct uroce_qpc *qpc)
 static inline void
 uroce_qpc_fetch_req(const struct uroce_qpc *qpc)
 {
+	__builtin_prefetch(&qpc->sq);
 	__builtin_prefetch(&qpc->req.answers.deadline, 1);
 	__builtin_prefetch(&qpc->req.ack_deadline, 1);
 }
 
-/** Fetch what the responder wants, beside that. */
+/** Fetch what the responder wants, beside that, and if it is to complete a receive request. */
 static inline void
-uroce_qpc_fetch_resp(const struct uroce_qpc *qpc)
+uroce_qpc_fetch_resp(const struct uroce_qpc *qpc, bool has_recv)
 {
 	__builtin_prefetch(&qpc->resp.msn, 1);
+	if (has_recv)
+		__builtin_prefetch(&qpc->rq);
 }
 
 /** Fetch the receive request that a message would take; the context is at hand. A hint. */
@@ -405,7 +407,8 @@ uroce_qpc_fetch_recv(const struct uroce_qpc *qpc)
 {
 	if (!qpc->rq)
 		return;
-	__builtin_prefetch(&qpc->rq->ring.head);
+	__builtin_prefetch(&qpc->rq->ring);
+	__builtin_prefetch(&qpc->rq->ring.tail, 1);
 	__builtin_prefetch(uroce_ring_at(&qpc->rq->ring, uroce_ring_tail(&qpc->rq->ring)));
 }
 
@@ -415,7 +418,7 @@ uroce_qpc_fetch_queue(const struct uroce_qpc *qpc)
 {
 	if (!qpc->sq)
 		return;
-	__builtin_prefetch(&qpc->sq->ring.head);
+	__builtin_prefetch(&qpc->sq->ring);
 	__builtin_prefetch(&qpc->sq->ring.tail, 1);
 	__builtin_prefetch(uroce_ring_at(&qpc->sq->ring, qpc->req.una_idx), 1);
 	__builtin_prefetch(uroce_ring_at(&qpc->sq->ring, qpc->req.next_idx), 1);

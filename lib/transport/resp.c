@@ -403,7 +403,7 @@ uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t 
 
 	if (resp->is_nak_sent)
 		end_silence(resp);
-	if (qpc->srqs) {
+	if (qpc->type == IBV_QPT_XRC_RECV) {
 		const enum uroce_verdict named = select_srq(qpc, pkt);
 
 		if (named != UROCE_VERDICT_REQUEST)

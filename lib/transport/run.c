@@ -156,8 +156,8 @@ is_plain(const struct uroce_qpc *qpc)
 {
 	const struct uroce_resp *resp = &qpc->resp;
 
-	return uroce_qpc_is_reliable(qpc) && !qpc->srqs && !resp->is_fill_doubtful &&
-	       !resp->is_nak_sent && uroce_early_is_idle(resp);
+	return uroce_qpc_is_reliable(qpc) && qpc->type != IBV_QPT_XRC_RECV &&
+	       !resp->is_fill_doubtful && !resp->is_nak_sent && uroce_early_is_idle(resp);
 }
 
 unsigned
