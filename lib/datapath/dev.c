@@ -351,7 +351,6 @@ uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_work
 	atomic_init(&qpr->is_rung_again, false);
 	qpr->active_next = NULL;
 	qpr->is_active = false;
-	qpr->has_timer = false;
 	qpr->nb_groups = 0;
 	uroce_wheel_init_qpr(qpr);
 	pthread_mutex_lock(&dev->lock);

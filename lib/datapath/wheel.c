@@ -84,7 +84,6 @@ uroce_wheel_file(struct uroce_wheel *wheel, struct uroce_qpr *qpr, uint64_t dead
 
 	if (deadline_ns == UROCE_NEVER)
 		return;
-	qpr->has_timer = true;
 	tick = (deadline_ns >> UROCE_WHEEL_SHIFT) + 1; /* rounded up: never early by rounding */
 	if (tick <= wheel->now_tick)
 		tick = wheel->now_tick + 1; /* not again in the expire that is under way */

@@ -39,8 +39,7 @@ void uroce_wheel_init_qpr(struct uroce_qpr *qpr);
 
 /**
  * See to it that the QP comes up by `deadline_ns`, or a tick later; UROCE_NEVER is ignored. If it
- * is filed for earlier it stays there. Sets `has_timer`, which the caller clears when nobody waits any
- * more: then the QP need not be looked at when it comes up.
+ * is filed for earlier it stays there.
  */
 void uroce_wheel_file(struct uroce_wheel *wheel, struct uroce_qpr *qpr, uint64_t deadline_ns);
 

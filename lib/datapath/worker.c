@@ -28,6 +28,12 @@
 /* How often a port's link is looked at, beside the events that it may report. */
 #define LINK_CHECK_NS UINT64_C(100000000)
 
+/*
+ * QPs in the wheel whose timers may be off: they come up for nothing, while they are in the cache. Of more
+ * each would have to be fetched for that.
+ */
+#define FEW_TIMERS 256u
+
 /* And one whose rings are another process's memory, while it is down: it does not report that it is up. */
 #define LINK_WAIT_NS UINT64_C(1000000)
 
@@ -165,8 +171,10 @@ uroce_worker_settle(struct uroce_worker *worker, struct uroce_qpr *qpr)
 		take_events(worker, qpr);
 	const uint64_t deadline_ns = uroce_qpc_deadline(&qpr->qpc);
 
-	qpr->has_timer = deadline_ns != UROCE_NEVER;
-	uroce_wheel_file(&worker->wheel, qpr, deadline_ns);
+	if (deadline_ns == UROCE_NEVER && worker->wheel.nb_filed > FEW_TIMERS)
+		uroce_wheel_remove(&worker->wheel, qpr);
+	else
+		uroce_wheel_file(&worker->wheel, qpr, deadline_ns);
 }
 
 void
@@ -236,9 +244,6 @@ run_timers(struct uroce_worker *worker)
 	unsigned nb = 0;
 
 	while ((qpr = uroce_wheel_take(&worker->wheel, now_ns))) {
-		/* most have their answer: nothing has changed but that they are filed no longer */
-		if (!qpr->has_timer)
-			continue;
 		const uint64_t deadline_ns = uroce_qpc_deadline(&qpr->qpc);
 
 		/* in ERR there may be requests to flush */

@@ -45,7 +45,6 @@ struct uroce_qpr {
 	/* the worker's own */
 	bool is_active;
 	bool is_asked_all; /* with is_active: it may have requests, not just answers */
-	bool has_timer;    /* false: when it comes up, nobody waits for that */
 	struct uroce_qpr *active_next;
 	struct uroce_qpr *timer_next; /* wheel slot list */
 	struct uroce_qpr **timer_prev;
