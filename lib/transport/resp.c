@@ -109,15 +109,11 @@ refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t now_ns)
 	return verdict;
 }
 
-/* The oldest resource that has something to send: slots are a ring that is filled in PSN order. */
+/* The oldest resource that has something to send. */
 static struct uroce_rd_res *
 oldest_pending(struct uroce_resp *resp)
 {
-	const uint32_t first = resp->res_head % UROCE_RD_ATOMIC_MAX;
-	const uint64_t twice = (uint64_t)resp->pending << UROCE_RD_ATOMIC_MAX | resp->pending;
-
-	return &resp->res[(first + (uint32_t)__builtin_ctzll(twice >> first)) %
-			  UROCE_RD_ATOMIC_MAX];
+	return &resp->res[uroce_reply_oldest(resp)];
 }
 
 static void
@@ -209,17 +205,6 @@ execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* CPU atomics: any other agent that uses them on this memory sees one operation [IBA 9.4.5]. */
-static uint64_t
-apply_atomic(uint64_t *at, bool is_swap, uint64_t swap_add, uint64_t compare)
-{
-	if (!is_swap)
-		return __atomic_fetch_add(at, swap_add, __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(at, &compare, swap_add, false, __ATOMIC_SEQ_CST,
-				    __ATOMIC_SEQ_CST);
-	return compare;
-}
-
 static enum uroce_verdict
 execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -251,7 +236,7 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 		.end = 1,
 		.msn = resp->msn,
 		.is_atomic = true,
-		.orig = apply_atomic(at, is_swap, be64_get(eth->swap_add), be64_get(eth->compare)),
+		.orig = uroce_reply_do_atomic(at, eth, is_swap),
 	};
 	commit_resource(resp);
 	resp->epsn = uroce_psn_add(resp->epsn, 1);
@@ -550,25 +535,6 @@ begin_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t low, uint32
 	return uroce_txd_begin(txd, qpc, (uint8_t)(qpc->service << 5 | low), psn, payload_len);
 }
 
-static void
-put_aeth(uint8_t *ext, uint8_t syndrome, uint32_t msn)
-{
-	struct uroce_aeth *aeth = (struct uroce_aeth *)ext;
-
-	aeth->syndrome = syndrome;
-	aeth->msn = be24_make(msn);
-}
-
-static void
-put_atomic_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct uroce_txd *txd)
-{
-	uint8_t *ext = begin_response(qpc, txd, UROCE_OP_ATOMIC_ACK, res->psn, 0);
-
-	put_aeth(ext, UROCE_SYNDROME_ACK, res->msn);
-	((struct uroce_atomicacketh *)(ext + sizeof(struct uroce_aeth)))->orig =
-		be64_make(res->orig);
-}
-
 /* By whether its pass has begun before, and whether it ends it. */
 static const uint8_t read_opcodes[2][2] = {
 	{ UROCE_OP_READ_RESPONSE_FIRST, UROCE_OP_READ_RESPONSE_ONLY },
@@ -594,7 +560,7 @@ put_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct 
 	uint8_t *ext = begin_response(qpc, txd, opcode, uroce_psn_add(res->psn, pkt), len);
 
 	if (uroce_opcode_table[opcode].ext_mask)
-		put_aeth(ext, UROCE_SYNDROME_ACK, res->msn);
+		uroce_aeth_put((struct uroce_aeth *)ext, UROCE_SYNDROME_ACK, res->msn);
 	txd->slice[0] = (struct uroce_slice){ src, len };
 	txd->nb_slices = len ? 1 : 0;
 	qpc->stats.tx_bytes += len;
@@ -628,7 +594,7 @@ put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 	struct uroce_rd_res *res = oldest_pending(resp);
 
 	if (res->is_atomic) {
-		put_atomic_ack(qpc, res, txd);
+		uroce_reply_put_atomic_ack(qpc, res, txd);
 	} else if (!put_read_response(qpc, res, txd)) {
 		give_up_read(qpc, res, now_ns);
 		return false;
@@ -665,7 +631,7 @@ put_aeth_packet(struct uroce_qpc *qpc, struct uroce_txd *txd)
 	const uint32_t psn = is_ack ? uroce_psn_add(resp->epsn, UROCE_PSN_MASK) : resp->aeth_psn;
 	uint8_t *ext = begin_aeth(qpc, txd, psn);
 
-	put_aeth(ext, resp->syndrome, resp->msn);
+	uroce_aeth_put((struct uroce_aeth *)ext, resp->syndrome, resp->msn);
 	resp->has_aeth = false;
 }
 
@@ -676,9 +642,10 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 	unsigned nb = 0;
 
 	while (nb < max && resp->pending && uroce_cc_may_send(&qpc->cc, now_ns)) {
-		const unsigned nb_run =
-			uroce_middle_answer(qpc, oldest_pending(resp), &out[nb], max - nb);
+		unsigned nb_run = uroce_reply_put_run(qpc, &out[nb], max - nb);
 
+		if (!nb_run)
+			nb_run = uroce_middle_answer(qpc, oldest_pending(resp), &out[nb], max - nb);
 		nb += nb_run;
 		if (!nb_run && put_response(qpc, &out[nb], now_ns))
 			uroce_txd_charge(qpc, &out[nb++], now_ns);

@@ -15,6 +15,7 @@
  *	answer	what the peer answers ahead of an answer that is missing
  *	local	does the requests that send nothing
  *	resp	answers the peer's requests (RC)
+ *	reply	the same of many short READs and atomics at once
  *	early	what the peer asks ahead of a hole
  *	recv	where receive requests come from: the QP's queue or a shared one
  *	msg	places the payload of a message being received (RC and UC)
@@ -331,6 +332,36 @@ void uroce_resp_owe_ack(struct uroce_resp *resp);
 
 /** A NAK is due, and after it silence until epsn arrives. */
 void uroce_resp_owe_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn);
+
+/* --- reply.c --- */
+
+/** The slot of the oldest of the resources that have something to send; there is one. */
+static inline uint32_t
+uroce_reply_oldest(const struct uroce_resp *resp)
+{
+	/* slots are a ring that is filled in PSN order */
+	const uint32_t first = resp->res_head % UROCE_RD_ATOMIC_MAX;
+	const uint64_t twice = (uint64_t)resp->pending << UROCE_RD_ATOMIC_MAX | resp->pending;
+
+	return (first + (uint32_t)__builtin_ctzll(twice >> first)) % UROCE_RD_ATOMIC_MAX;
+}
+
+/** An atomic is executed. @return the value before */
+uint64_t uroce_reply_do_atomic(uint64_t *at, const struct uroce_atomiceth *eth, bool is_swap);
+
+/** The same as uroce_run_recv(), for READs of one packet and atomics. */
+unsigned uroce_reply_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *model,
+			      const struct uroce_pkt *pkts, unsigned nb);
+
+/** The answer of an atomic. */
+void uroce_reply_put_atomic_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
+				struct uroce_txd *txd);
+
+/**
+ * Fill descriptors with the answers that are next, as long as each is all of one, and its memory is
+ * there. At least one is pending. @return how many; what is next may still be one
+ */
+unsigned uroce_reply_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 
 /* --- early.c --- */
 

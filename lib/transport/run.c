@@ -10,10 +10,9 @@
  */
 #include "transport/role.h"
 
-#include <string.h>
-
 #include "mem/copy.h"
 #include "mem/mr.h"
+#include "transport/alike.h"
 #include "transport/done.h"
 #include "wire/psn.h"
 
@@ -24,7 +23,6 @@
 struct run {
 	struct uroce_qpc *qpc;
 	const struct uroce_pkt *model; /* the packet that was accepted */
-	uint64_t addresses;            /* of its IPv4 header */
 	uint32_t psn;                  /* expected next */
 	uint32_t mtu;
 	struct uroce_mr_view view; /* of the key that was used last */
@@ -32,36 +30,11 @@ struct run {
 	bool has_ack_req;
 };
 
-static uint64_t
-addresses_of(const struct uroce_pkt *pkt)
-{
-	uint64_t addresses;
-
-	memcpy(&addresses, ((const struct uroce_ipv4 *)pkt->ip)->src, sizeof(addresses));
-	return addresses;
-}
-
-static inline bool
-is_from_same(const struct run *run, const struct uroce_pkt *pkt)
-{
-	const struct uroce_pkt *model = run->model;
-
-	if (pkt->is_ipv6 != model->is_ipv6)
-		return false;
-	if (pkt->is_ipv6)
-		return !memcmp(((const struct uroce_ipv6 *)pkt->ip)->src,
-			       ((const struct uroce_ipv6 *)model->ip)->src, 2 * 16);
-	return addresses_of(pkt) == run->addresses;
-}
-
 /* Whether the checks that the model passed hold for this one, too. */
 static inline bool
 is_next(const struct run *run, const struct uroce_pkt *pkt)
 {
-	const struct uroce_pkt *model = run->model;
-
-	return pkt->op == model->op && pkt->psn == run->psn && pkt->pkey == model->pkey &&
-	       is_from_same(run, pkt) && (pkt->tclass & UROCE_ECN_MASK) != UROCE_ECN_CE &&
+	return pkt->psn == run->psn && uroce_alike_is(pkt, run->model) &&
 	       pkt->payload_len - 1 < run->mtu;
 }
 
@@ -174,7 +147,9 @@ uroce_run_recv(struct uroce_qpc *qpc, const struct uroce_pkt *model, const struc
 
 	if (!is_plain(qpc))
 		return 0;
-	run.addresses = addresses_of(model);
+	if (model->op->operation == UROCE_OPERATION_READ ||
+	    model->op->operation == UROCE_OPERATION_ATOMIC)
+		return uroce_reply_recv_run(qpc, model, pkts, nb);
 	if ((model->opcode & 0x1f) == UROCE_OP_SEND_ONLY && qpc->rq && !qpc->srq)
 		n = recv_sends(&run, pkts, nb, now_ns);
 	else if ((model->opcode & 0x1f) == UROCE_OP_WRITE_ONLY)

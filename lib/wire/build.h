@@ -101,6 +101,14 @@ uroce_bth_put(struct uroce_bth *bth, uint8_t opcode, uint8_t pad_len, uint16_t p
 	bth->psn = be24_make(psn);
 }
 
+/** An AETH from host order. */
+static inline void
+uroce_aeth_put(struct uroce_aeth *aeth, uint8_t syndrome, uint32_t msn)
+{
+	aeth->syndrome = syndrome;
+	aeth->msn = be24_make(msn);
+}
+
 /**
  * Build the frame again from the fields of a parsed one: every header from its decoded values, pad
  * zeroed, ICRC computed. Proof that parse and build agree; not for the data path.
