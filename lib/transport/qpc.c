@@ -258,10 +258,12 @@ uroce_qpc_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned
 		verdicts[n++] = (uint8_t)verdict;
 		if (verdict == UROCE_VERDICT_HELD)
 			break;
-		if (verdict != UROCE_VERDICT_REQUEST || n == nb)
-			continue;
-		nb_alike = uroce_run_recv(qpc, pkt, &pkts[n], nb - n, now_ns);
-		memset(&verdicts[n], UROCE_VERDICT_REQUEST, nb_alike);
+		nb_alike = 0;
+		if (verdict == UROCE_VERDICT_REQUEST && n < nb)
+			nb_alike = uroce_run_recv(qpc, pkt, &pkts[n], nb - n, now_ns);
+		else if (verdict == UROCE_VERDICT_RESPONSE && n < nb)
+			nb_alike = uroce_fetch_recv_run(qpc, pkt, &pkts[n], nb - n, now_ns);
+		memset(&verdicts[n], verdict, nb_alike);
 		n += nb_alike;
 	}
 	uroce_done_recv_end(qpc);

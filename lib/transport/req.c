@@ -230,16 +230,6 @@ ext_at(const struct uroce_txd *txd, enum uroce_ext which)
 	return (uint8_t *)(bth + 1) + uroce_opcode_table[bth->opcode].ext_off[which];
 }
 
-static void
-put_reth(void *at, uint64_t va, uint32_t rkey, uint32_t len)
-{
-	struct uroce_reth *reth = at;
-
-	reth->va = be64_make(va);
-	reth->rkey = be32_make(rkey);
-	reth->dma_len = be32_make(len);
-}
-
 void
 uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd)
 {
@@ -250,7 +240,7 @@ uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd)
 	const uint32_t len = (uint32_t)((offset_end < wqe->len ? offset_end : wqe->len) - offset);
 
 	begin_next(qpc, wqe, txd, UROCE_OP_READ_REQUEST, 0);
-	put_reth(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr + offset, wqe->rkey, len);
+	uroce_reth_put(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr + offset, wqe->rkey, len);
 	req->nb_rd_out++;
 	req->since_ack_req = 0;
 	advance_position(qpc, wqe, nb);
@@ -263,12 +253,7 @@ put_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce
 	const bool is_swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 
 	begin_next(qpc, wqe, txd, is_swap ? UROCE_OP_CMP_SWAP : UROCE_OP_FETCH_ADD, 0);
-	struct uroce_atomiceth *eth = ext_at(txd, UROCE_EXT_ATOMICETH);
-
-	eth->va = be64_make(wqe->remote_addr);
-	eth->rkey = be32_make(wqe->rkey);
-	eth->swap_add = be64_make(is_swap ? wqe->atomic.swap : wqe->atomic.compare_add);
-	eth->compare = be64_make(is_swap ? wqe->atomic.compare_add : 0);
+	uroce_fetch_put_atomiceth(ext_at(txd, UROCE_EXT_ATOMICETH), wqe);
 	req->nb_rd_out++;
 	req->since_ack_req = 0;
 	advance_position(qpc, wqe, 1);
@@ -321,8 +306,8 @@ put_flush(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_
 	struct uroce_feth *feth = ext_at(txd, UROCE_EXT_FETH);
 
 	feth->sel_plt = be32_make(level << 4 | type);
-	put_reth(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey,
-		 (uint32_t)wqe->atomic.compare_add);
+	uroce_reth_put(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey,
+		       (uint32_t)wqe->atomic.compare_add);
 	qpc->req.nb_rd_out++;
 	qpc->req.since_ack_req = 0;
 	advance_position(qpc, wqe, 1);
@@ -337,7 +322,8 @@ put_atomic_write(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce
 		return false;
 	}
 	begin_next(qpc, wqe, txd, UROCE_OP_ATOMIC_WRITE, UROCE_ATOMIC_WRITE_LEN);
-	put_reth(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey, UROCE_ATOMIC_WRITE_LEN);
+	uroce_reth_put(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey,
+		       UROCE_ATOMIC_WRITE_LEN);
 	qpc->req.nb_rd_out++;
 	qpc->req.since_ack_req = 0;
 	qpc->stats.tx_bytes += UROCE_ATOMIC_WRITE_LEN;
@@ -400,7 +386,8 @@ put_headers(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t low
 	struct uroce_bth *bth = (struct uroce_bth *)ext - 1;
 
 	if (op->ext_mask & 1 << UROCE_EXT_RETH)
-		put_reth(ext + op->ext_off[UROCE_EXT_RETH], wqe->remote_addr, wqe->rkey, wqe->len);
+		uroce_reth_put((struct uroce_reth *)(ext + op->ext_off[UROCE_EXT_RETH]),
+			       wqe->remote_addr, wqe->rkey, wqe->len);
 	if (op->ext_mask & (1 << UROCE_EXT_IMMDT | 1 << UROCE_EXT_IETH))
 		put_rare(ext, wqe, op);
 	if ((wqe->flags & UROCE_WQE_SOLICITED) && (op->flags & UROCE_OPF_LAST))
@@ -695,6 +682,7 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns)) {
 		unsigned nb_run = put_run(qpc, &out[nb], max - nb);
 
+		nb_run += uroce_fetch_put_run(qpc, &out[nb + nb_run], max - nb - nb_run);
 		nb_run += uroce_middle_put(qpc, &out[nb + nb_run], max - nb - nb_run);
 		nb += nb_run;
 		if (nb_run && is_all_sent(qpc))

@@ -8,6 +8,7 @@
  * to one of them.
  *
  *	req	sends requests; keeps the window [una_psn, next_psn) and the retry timers
+ *	fetch	the same of many short READs and atomics at once
  *	middle	the packets between the first and the last of long messages, in both directions
  *	repair	sends again what was lost, and nothing else, where the peer allows it
  *	again	what was sent before, once more
@@ -114,6 +115,25 @@ unsigned uroce_middle_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, 
 /** The same with responses, of the READ that is being answered. */
 unsigned uroce_middle_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb,
 			   uint64_t now_ns);
+
+/* --- fetch.c --- */
+
+/** The ATOMICETH of an atomic. */
+void uroce_fetch_put_atomiceth(struct uroce_atomiceth *eth, const struct uroce_send_wqe *wqe);
+
+/**
+ * Fill descriptors with the READs of one packet and the atomics that are next, as many as nothing but
+ * the window and their number bounds. @return how many; what is next may still be one
+ */
+unsigned uroce_fetch_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
+
+/**
+ * Of `nb` packets that came right behind `model`, which was taken: take as many from the first on as are
+ * the answers to the fetches that are oldest.
+ * @return how many; the next one is to be asked everything, and may still be right
+ */
+unsigned uroce_fetch_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *model,
+			      const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns);
 
 /* --- retry.c --- */
 

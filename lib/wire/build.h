@@ -109,6 +109,15 @@ uroce_aeth_put(struct uroce_aeth *aeth, uint8_t syndrome, uint32_t msn)
 	aeth->msn = be24_make(msn);
 }
 
+/** A RETH from host order. */
+static inline void
+uroce_reth_put(struct uroce_reth *reth, uint64_t va, uint32_t rkey, uint32_t len)
+{
+	reth->va = be64_make(va);
+	reth->rkey = be32_make(rkey);
+	reth->dma_len = be32_make(len);
+}
+
 /**
  * Build the frame again from the fields of a parsed one: every header from its decoded values, pad
  * zeroed, ICRC computed. Proof that parse and build agree; not for the data path.
