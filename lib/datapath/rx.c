@@ -48,15 +48,6 @@ is_our_ip(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 	return false;
 }
 
-/* Whether both frames are to the same IPv4 address: within a burst most are. */
-static bool
-is_same_ipv4(const struct uroce_pkt *a, const struct uroce_pkt *b)
-{
-	return !a->is_ipv6 && !b->is_ipv6 &&
-	       memcmp(((const struct uroce_ipv4 *)a->ip)->dst,
-		      ((const struct uroce_ipv4 *)b->ip)->dst, 4) == 0;
-}
-
 /* Tag 0 is a priority without a network [802.1Q]. */
 static bool
 is_our_vlan(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
@@ -74,36 +65,47 @@ linearise(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 	return rte_pktmbuf_linearize(mbuf) == 0;
 }
 
+/* What to say of a frame before it is verified, and what is in it. */
+static uint8_t
+parse(struct uroce_worker *worker, struct rte_mbuf *mbuf, struct uroce_pkt *pkt)
+{
+	const uint8_t verdict =
+		uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, pkt);
+
+	if (verdict > UROCE_VERDICT_DATAGRAM)
+		return verdict;
+	uroce_qpn_fetch(worker->dev->qpns, pkt->dest_qpn);
+	return (is_our_ip(worker->dev, pkt) || uroce_group_has(worker->dev, pkt)) &&
+			       is_our_vlan(worker->dev, pkt)
+		       ? UNDECIDED
+		       : UROCE_VERDICT_WRONG_PEER;
+}
+
+/* Most frames are like the one before, and what is said of that holds for them. */
 static void
 parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
 	struct uroce_rx *rx = &worker->rx;
-	const struct uroce_pkt *ours = NULL; /* the last one with an address of ours */
+	const struct uroce_pkt *model = NULL; /* the last one that is different and for us */
 
 	for (unsigned i = 0; i < nb; i++) {
 		struct rte_mbuf *mbuf = frames[i];
 		struct uroce_pkt *pkt = &rx->pkt[i];
-		uint8_t verdict;
 
 		if (i + 4 < nb)
 			rte_prefetch0(rte_pktmbuf_mtod(frames[i + 4], const void *));
-		verdict = linearise(worker, mbuf)
-				  ? uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *),
-						mbuf->data_len, pkt)
-				  : UROCE_VERDICT_TRUNCATED;
-		if (verdict <= UROCE_VERDICT_DATAGRAM) {
-			uroce_qpn_fetch(worker->dev->qpns, pkt->dest_qpn);
-			const bool is_ours =
-				(ours && is_same_ipv4(pkt, ours)) || is_our_ip(worker->dev, pkt);
-
-			if (is_ours)
-				ours = pkt;
-			verdict = (is_ours || uroce_group_has(worker->dev, pkt)) &&
-						  is_our_vlan(worker->dev, pkt)
-					  ? UNDECIDED
-					  : UROCE_VERDICT_WRONG_PEER;
+		if (!linearise(worker, mbuf)) {
+			rx->verdict[i] = UROCE_VERDICT_TRUNCATED;
+			continue;
 		}
-		rx->verdict[i] = verdict;
+		if (model && uroce_parse_alike(rte_pktmbuf_mtod(mbuf, const uint8_t *),
+					       mbuf->data_len, model, pkt)) {
+			rx->verdict[i] = UNDECIDED;
+			continue;
+		}
+		rx->verdict[i] = parse(worker, mbuf, pkt);
+		if (rx->verdict[i] == UNDECIDED)
+			model = pkt;
 	}
 }
 

@@ -5,9 +5,15 @@
  * the header just read says is inside, so that no later step can see past it. Whether a frame is
  * ours at all (protocol and port) is asked before whether it is well formed: other people's
  * malformed packets are not our business.
+ *
+ * Most frames are IPv4 without options and without a tag, and nothing is wrong with them. Whether a
+ * frame is like that is a comparison of a few words; if it is not, for whatever reason, it is walked.
  */
 
 #include "wire/parse.h"
+
+#include <stddef.h>
+#include <string.h>
 
 #include "wire/icrc.h"
 
@@ -21,6 +27,9 @@ struct cursor {
 #define GO_ON  UROCE_VERDICT_NB
 
 #define LOW_24 0xffffffu
+
+/* Where the BTH of a plain frame is. */
+#define BTH_OFF (sizeof(struct uroce_eth) + sizeof(struct uroce_ipv4) + sizeof(struct uroce_udp))
 
 static void
 skip(struct cursor *cur, uint32_t nb)
@@ -147,6 +156,73 @@ parse_udp(struct cursor *cur, struct uroce_pkt *pkt)
 	return GO_ON;
 }
 
+/* Eight bytes of a frame, of which some are known. */
+struct known {
+	uint8_t offset;
+	uint8_t value[8];
+	uint8_t mask[8];
+};
+
+/* IPv4, five words of header, not a fragment, UDP, our port. */
+static const struct known plain[] = {
+	{ 12, { 0x08, 0x00, 0x45 }, { 0xff, 0xff, 0xff } },
+	{ 20, { 0, 0, 0, UROCE_IPPROTO_UDP }, { 0x3f, 0xff, 0, 0xff } },
+	{ 34, { 0, 0, UROCE_UDP_PORT >> 8, UROCE_UDP_PORT & 0xff }, { 0, 0, 0xff, 0xff } },
+};
+
+static inline uint64_t
+difference(const uint8_t *frame, const struct known *known)
+{
+	uint64_t word, value, mask;
+
+	memcpy(&word, frame + known->offset, sizeof(word));
+	memcpy(&value, known->value, sizeof(value));
+	memcpy(&mask, known->mask, sizeof(mask));
+	return (word & mask) ^ value;
+}
+
+/* A plain frame whose lengths fit each other: leaves the cursor on the BTH. @return false: walk it */
+static inline bool
+skip_plain(struct cursor *cur, struct uroce_pkt *pkt)
+{
+	const struct uroce_ipv4 *ip =
+		(const struct uroce_ipv4 *)(cur->at + sizeof(struct uroce_eth));
+	const struct uroce_udp *udp = (const struct uroce_udp *)(ip + 1);
+	const uint32_t before_ip = sizeof(struct uroce_eth);
+
+	if (cur->len < BTH_OFF + sizeof(struct uroce_bth) + UROCE_ICRC_LEN ||
+	    (difference(cur->at, &plain[0]) | difference(cur->at, &plain[1]) |
+	     difference(cur->at, &plain[2])))
+		return false;
+	const uint32_t total_len = be16_get(ip->total_len);
+
+	if (total_len > cur->len - before_ip || be16_get(udp->len) != total_len - sizeof(*ip) ||
+	    total_len < BTH_OFF - before_ip + sizeof(struct uroce_bth) + UROCE_ICRC_LEN)
+		return false;
+	pkt->has_vlan = false;
+	pkt->vlan_tci = 0;
+	pkt->is_ipv6 = false;
+	pkt->ip = (const uint8_t *)ip;
+	pkt->tclass = ip->tos;
+	pkt->udp_sport = be16_get(udp->sport);
+	cur->at += BTH_OFF;
+	cur->len = total_len - (uint32_t)(BTH_OFF - before_ip) - UROCE_ICRC_LEN;
+	return true;
+}
+
+/* The same for any frame. */
+static enum uroce_verdict
+walk(struct cursor *cur, struct uroce_pkt *pkt)
+{
+	enum uroce_verdict verdict = parse_eth(cur, pkt);
+
+	if (verdict != GO_ON)
+		return verdict;
+	pkt->ip = cur->at;
+	verdict = pkt->is_ipv6 ? parse_ipv6(cur, pkt) : parse_ipv4(cur, pkt);
+	return verdict != GO_ON ? verdict : parse_udp(cur, pkt);
+}
+
 static enum uroce_verdict
 parse_bth(struct cursor *cur, struct uroce_pkt *pkt)
 {
@@ -211,14 +287,7 @@ uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_pkt *pkt)
 	enum uroce_verdict verdict;
 
 	pkt->frame = frame;
-	verdict = parse_eth(&cur, pkt);
-	if (verdict != GO_ON)
-		return verdict;
-	pkt->ip = cur.at;
-	verdict = pkt->is_ipv6 ? parse_ipv6(&cur, pkt) : parse_ipv4(&cur, pkt);
-	if (verdict != GO_ON)
-		return verdict;
-	verdict = parse_udp(&cur, pkt);
+	verdict = skip_plain(&cur, pkt) ? GO_ON : walk(&cur, pkt);
 	if (verdict != GO_ON)
 		return verdict;
 	verdict = parse_bth(&cur, pkt);
@@ -226,6 +295,60 @@ uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_pkt *pkt)
 		return verdict;
 	verdict = parse_payload(&cur, pkt);
 	return verdict != GO_ON ? verdict : accept_as(pkt->op);
+}
+
+/* Of two frames, in a word of them. */
+static inline uint64_t
+differ_in(const uint8_t *a, const uint8_t *b, uint32_t offset)
+{
+	uint64_t of_a, of_b;
+
+	memcpy(&of_a, a + offset, sizeof(of_a));
+	memcpy(&of_b, b + offset, sizeof(of_b));
+	return of_a ^ of_b;
+}
+
+/* From the type in the Ethernet header to the destination QPN; the sender's MAC address and what is
+ * in front of it are nobody's business. */
+static inline bool
+has_same_headers(const uint8_t *a, const uint8_t *b)
+{
+	const uint32_t type = 12, end = BTH_OFF + offsetof(struct uroce_bth, ack_req);
+	uint64_t difference = differ_in(a, b, end - sizeof(uint64_t));
+
+	for (uint32_t at = type; at + sizeof(uint64_t) < end; at += sizeof(uint64_t))
+		difference |= differ_in(a, b, at);
+	return difference == 0;
+}
+
+/* Bytes of the frame up to the end of its ICRC. */
+static inline uint32_t
+len_of(const struct uroce_pkt *pkt)
+{
+	return (uint32_t)(pkt->payload - pkt->frame) + pkt->payload_len + pkt->pad_len +
+	       UROCE_ICRC_LEN;
+}
+
+bool
+uroce_parse_alike(const uint8_t *frame, uint32_t len, const struct uroce_pkt *model,
+		  struct uroce_pkt *pkt)
+{
+	/* a tag, options or IPv6 would have the BTH elsewhere */
+	if ((const uint8_t *)model->bth != model->frame + BTH_OFF || len < len_of(model) ||
+	    !has_same_headers(frame, model->frame))
+		return false;
+	const struct uroce_bth *bth = (const struct uroce_bth *)(frame + BTH_OFF);
+	const uint32_t word = be32_get(((const be32 *)bth)[2]);
+
+	*pkt = *model;
+	pkt->frame = frame;
+	pkt->ip = frame + (model->ip - model->frame);
+	pkt->bth = bth;
+	pkt->ext = frame + (model->ext - model->frame);
+	pkt->payload = frame + (model->payload - model->frame);
+	pkt->psn = word & LOW_24;
+	pkt->has_ack_req = word >> 24 & UROCE_BTH_ACK_REQ;
+	return true;
 }
 
 bool

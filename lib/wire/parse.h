@@ -61,6 +61,14 @@ struct uroce_pkt {
  */
 enum uroce_verdict uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_pkt *pkt);
 
+/**
+ * Parse a frame that may be of the same kind as one that was accepted, as those of a burst mostly are:
+ * IPv4, and the same in every header field that is looked at but the PSN and the request for an ACK.
+ * @return whether it is; then `pkt` is filled, and uroce_parse() would say of it what it said of `model`
+ */
+bool uroce_parse_alike(const uint8_t *frame, uint32_t len, const struct uroce_pkt *model,
+		       struct uroce_pkt *pkt);
+
 /** Whether the ICRC of a parsed frame is right. Reads every byte from the IP header to the ICRC. */
 bool uroce_pkt_check_icrc(const struct uroce_pkt *pkt);
 

@@ -641,6 +641,91 @@ parse__mutated_frames_are_never_read_past_their_end(void **state)
 		assert_int_equal(nb_verdicts[v], 0);
 }
 
+/* --- frames that are like another --- */
+
+/* Whether the first `len` bytes of `data`, alone in memory, are taken for one like `model`; if so, parsing
+ * them says the same. */
+static bool
+is_alike(const struct uroce_pkt *model, enum uroce_verdict accepted_as, const uint8_t *data,
+	 size_t len)
+{
+	uint8_t *exact = malloc(len > 0 ? len : 1);
+	struct uroce_pkt alike = { .owner = NULL }, parsed = { .owner = NULL };
+	bool is;
+
+	assert_non_null(exact);
+	memcpy(exact, data, len);
+	is = uroce_parse_alike(exact, (uint32_t)len, model, &alike);
+	if (is) {
+		assert_int_equal(uroce_parse(exact, (uint32_t)len, &parsed), accepted_as);
+		assert_memory_equal(&alike, &parsed, sizeof(parsed));
+	}
+	free(exact);
+	return is;
+}
+
+/* Of the plain kind: all but the Ethernet addresses, the byte with the ACK bit, the PSN and what is
+ * behind the BTH must be the same. */
+static void
+parse_alike__every_byte_of_every_opcode(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < spec_nb_opcodes; i++) {
+		struct uroce_pkt model = { .owner = NULL };
+		struct frame frame, other;
+
+		make(&frame, &kinds[0], &spec_opcodes[i], 17);
+		assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &model),
+				 spec_opcodes[i].accepted_as);
+		for (size_t at = 0; at < frame.len; at++) {
+			const bool is_free = at < 12 || at >= frame.bth_off + 8;
+
+			make(&other, &kinds[0], &spec_opcodes[i], 17);
+			for (unsigned bit = 0; bit < 8; bit++) {
+				other.data[at] = (uint8_t)(frame.data[at] ^ 1u << bit);
+				assert_int_equal(is_alike(&model, spec_opcodes[i].accepted_as,
+							  other.data, other.len),
+						 is_free);
+			}
+		}
+	}
+}
+
+static void
+parse_alike__only_of_the_plain_kind(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < NB_KINDS; k++) {
+		struct uroce_pkt model;
+		struct frame frame;
+
+		make(&frame, &kinds[k], spec_of("RC_SEND_ONLY"), 8);
+		assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &model),
+				 UROCE_VERDICT_REQUEST);
+		struct uroce_pkt pkt;
+
+		assert_int_equal(uroce_parse_alike(frame.data, (uint32_t)frame.len, &model, &pkt),
+				 k == 0);
+	}
+}
+
+static void
+parse_alike__length_of_the_frame(void **state)
+{
+	struct uroce_pkt model = { .owner = NULL };
+	uint8_t padded[2048] = { 0 };
+	struct frame frame;
+
+	(void)state;
+	make(&frame, &kinds[0], spec_of("RC_SEND_ONLY"), 8);
+	assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &model),
+			 UROCE_VERDICT_REQUEST);
+	memcpy(padded, frame.data, frame.len);
+	for (size_t len = 0; len < frame.len + 20; len++)
+		assert_int_equal(is_alike(&model, UROCE_VERDICT_REQUEST, padded, len),
+				 len >= frame.len);
+}
+
 int
 main(void)
 {
@@ -670,6 +755,9 @@ main(void)
 		cmocka_unit_test(parse_payload__largest_path_mtu),
 		cmocka_unit_test(pkt_check_icrc__sees_every_bit_but_the_masked),
 		cmocka_unit_test(parse__mutated_frames_are_never_read_past_their_end),
+		cmocka_unit_test(parse_alike__every_byte_of_every_opcode),
+		cmocka_unit_test(parse_alike__only_of_the_plain_kind),
+		cmocka_unit_test(parse_alike__length_of_the_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
