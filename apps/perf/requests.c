@@ -147,6 +147,7 @@ requests_begin(struct requests *requests, uint64_t first)
 		requests->lane[i].received = 0;
 		requests->lane[i].slot = 0;
 		requests->lane[i].unsignaled = 0;
+		requests->lane[i].recv_slot = (uint32_t)requests_next_recv_slot(requests, i, 0);
 	}
 }
 
@@ -281,11 +282,13 @@ post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
 	struct endpoint *endpoint = &requests->session->endpoint;
 	struct ibv_recv_wr *bad;
 
+	const uint64_t base = (uintptr_t)requests_in(requests, qp_idx, 0);
+	const size_t stride = requests->layout.stride;
 	/* counted along, as where requests are sent */
-	uint64_t slot = requests_next_recv_slot(requests, qp_idx, 0);
+	uint64_t slot = requests->lane[qp_idx].recv_slot;
 
 	for (unsigned i = 0; i < nb; i++) {
-		requests->recv_sge[i].addr = (uintptr_t)requests_in(requests, qp_idx, slot);
+		requests->recv_sge[i].addr = base + slot * stride;
 		requests->recv[i].wr_id =
 			REQUESTS_RECV_BIT | (uint64_t)qp_idx << REQUESTS_QP_SHIFT | (uint32_t)slot;
 		requests->recv[i].next = i + 1 < nb ? &requests->recv[i + 1] : NULL;
@@ -298,6 +301,7 @@ post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
 		return -1;
 	}
 	endpoint->receives[qp_idx].posted += nb;
+	requests->lane[qp_idx].recv_slot = (uint32_t)slot;
 	return 0;
 }
 

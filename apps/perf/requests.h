@@ -29,6 +29,7 @@ struct lane {
 	struct ibv_qp *qp;
 	uint64_t peer_vaddr;
 	uint32_t peer_rkey;
+	uint32_t recv_slot; /* of the receive that is posted next */
 };
 
 struct requests {

@@ -179,25 +179,38 @@ check_received(struct pump *pump, const struct ibv_wc *wc)
 		       len, requests_number(requests, qp_idx, message));
 }
 
-static void
-take_recv(struct pump *pump, const struct ibv_wc *wc)
+static bool
+is_received_by(const struct ibv_wc *wc, unsigned qp_idx)
+{
+	return wc->status == IBV_WC_SUCCESS && requests_is_recv(wc) &&
+	       requests_qp_idx(wc) == qp_idx;
+}
+
+/* What one QP received, of completions that stand side by side. @return how many */
+static int
+take_recvs(struct pump *pump, const struct ibv_wc *wc, int nb)
 {
 	const struct options *opt = pump->session->opt;
 	unsigned qp_idx = requests_qp_idx(wc);
+	struct lane *lane = &pump->requests.lane[qp_idx];
+	int n = 0;
 
 	if (pump->received == 0)
 		pump->recv_begin_tsc = rte_rdtsc();
+	do {
+		if (opt->is_verify)
+			check_received(pump, &wc[n]);
+		lane->received++;
+	} while (++n < nb && is_received_by(&wc[n], qp_idx));
+	pump->session->endpoint.receives[qp_idx].done += (uint64_t)n;
+	pump->received += (uint64_t)n;
 	if (opt->is_verify)
-		check_received(pump, wc);
-	pump->session->endpoint.receives[qp_idx].done++;
-	pump->requests.lane[qp_idx].received++;
-	pump->received++;
-	if (opt->is_verify)
-		return; /* all that comes in this batch was posted before it */
+		return n; /* all that comes in this batch was posted before it */
 	uint64_t missing = opt->rx_depth - requests_nb_recv(&pump->requests, qp_idx);
 	if ((missing >= RECV_BATCH || 2 * missing >= opt->rx_depth) &&
 	    requests_post_recv(&pump->requests, qp_idx, opt->rx_depth) != 0)
 		pump->is_failed = true;
+	return n;
 }
 
 static void
@@ -218,11 +231,12 @@ take_completions(struct pump *pump)
 	struct ibv_wc wc[POLL_BATCH];
 	int nb = ibv_poll_cq(pump->session->endpoint.cq, POLL_BATCH, wc);
 
-	for (int i = 0; i < nb; i++) {
+	for (int i = 0, n; i < nb; i += n) {
+		n = 1;
 		if (wc[i].status != IBV_WC_SUCCESS)
 			take_failure(pump, &wc[i]);
 		else if (requests_is_recv(&wc[i]))
-			take_recv(pump, &wc[i]);
+			n = take_recvs(pump, &wc[i], nb - i);
 		else
 			take_send(pump, &wc[i]);
 	}

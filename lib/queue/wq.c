@@ -273,23 +273,34 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	return 0;
 }
 
+/* What is not one element: apart, so that the usual case has no registers to save. */
+static __attribute__((noinline)) void
+put_list(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)
+{
+	const uint64_t len = list_len(wr->sg_list, wqe->nb_sge);
+
+	wqe->len = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;
+	if (wqe->nb_sge > 0)
+		memcpy(uroce_recv_wqe_sge(wqe), wr->sg_list, wqe->nb_sge * sizeof(*wr->sg_list));
+}
+
+static inline void
+put_recv(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)
+{
+	wqe->wr_id = wr->wr_id;
+	wqe->nb_sge = (uint32_t)wr->num_sge;
+	if (wqe->nb_sge != 1) {
+		put_list(wqe, wr);
+		return;
+	}
+	wqe->len = wr->sg_list->length;
+	put_sge(uroce_recv_wqe_sge(wqe), wr->sg_list);
+}
+
 void
 uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)
 {
-	const unsigned nb_sge = (unsigned)wr->num_sge;
-
-	wqe->wr_id = wr->wr_id;
-	wqe->nb_sge = nb_sge;
-	if (nb_sge == 1) {
-		wqe->len = wr->sg_list->length;
-		put_sge(uroce_recv_wqe_sge(wqe), wr->sg_list);
-		return;
-	}
-	const uint64_t len = list_len(wr->sg_list, nb_sge);
-
-	wqe->len = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;
-	if (nb_sge > 0)
-		memcpy(uroce_recv_wqe_sge(wqe), wr->sg_list, nb_sge * sizeof(*wr->sg_list));
+	put_recv(wqe, wr);
 }
 
 int
@@ -299,6 +310,6 @@ uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr)
 		return -ENOMEM;
 	if ((uint32_t)wr->num_sge > rq->max_sge) /* a negative number is a large one here */
 		return -EINVAL;
-	uroce_recv_wqe_fill(uroce_ring_free_slot(&rq->ring, nth), wr);
+	put_recv(uroce_ring_free_slot(&rq->ring, nth), wr);
 	return 0;
 }
