@@ -70,6 +70,30 @@ was_rung_once(struct uroce_qpr *qpr)
 	return false;
 }
 
+/*
+ * A QP that has moved since is rung where it lives now, and stays rung meanwhile.
+ * @return posts to it: 0, 1, or 2 for more
+ */
+static unsigned
+take(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	struct uroce_worker *owner = uroce_qpr_worker(qpr);
+	unsigned nb_posts;
+
+	if (unlikely(owner != worker)) {
+		push(owner, qpr);
+		return 0;
+	}
+	if (unlikely(qpr->is_new))
+		uroce_move_land(worker, qpr);
+	nb_posts = was_rung_once(qpr) ? 1 : 2;
+	atomic_exchange(&qpr->is_rung, false);
+	uroce_tx_schedule(worker, qpr);
+	uroce_qpr_fetch(qpr);
+	uroce_qpc_fetch_req(&qpr->qpc);
+	return nb_posts;
+}
+
 unsigned
 uroce_bell_take(struct uroce_worker *worker)
 {
@@ -83,11 +107,7 @@ uroce_bell_take(struct uroce_worker *worker)
 		struct uroce_qpr *next =
 			atomic_load_explicit(&qpr->bell_next, memory_order_relaxed);
 
-		nb_posts += was_rung_once(qpr) ? 1 : 2;
-		atomic_exchange(&qpr->is_rung, false);
-		uroce_tx_schedule(worker, qpr);
-		uroce_qpr_fetch(qpr);
-		uroce_qpc_fetch_req(&qpr->qpc);
+		nb_posts += take(worker, qpr);
 		qpr = next;
 	}
 	return nb_posts;

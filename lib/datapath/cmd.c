@@ -39,6 +39,18 @@ take_in_order(struct uroce_worker *worker)
 	return ordered;
 }
 
+static void
+make(struct uroce_worker *worker, struct uroce_cmd *cmd)
+{
+	if (cmd->about && cmd->about->is_new)
+		uroce_move_land(worker, cmd->about);
+	cmd->ret = cmd->call(cmd->arg);
+	if (cmd->qpr)
+		uroce_worker_follow_up(worker, cmd->qpr);
+	/* The caller's stack is gone once it sees this. */
+	atomic_store_explicit(&cmd->is_done, true, memory_order_release); /* D1 */
+}
+
 void
 uroce_cmd_take(struct uroce_worker *worker)
 {
@@ -52,12 +64,12 @@ uroce_cmd_take(struct uroce_worker *worker)
 	cmd = take_in_order(worker);
 	while (cmd) {
 		struct uroce_cmd *next = cmd->next;
+		struct uroce_worker *owner = cmd->about ? uroce_qpr_worker(cmd->about) : worker;
 
-		cmd->ret = cmd->call(cmd->arg);
-		if (cmd->qpr)
-			uroce_worker_follow_up(worker, cmd->qpr);
-		/* The caller's stack is gone once it sees this. */
-		atomic_store_explicit(&cmd->is_done, true, memory_order_release); /* D1 */
+		if (owner == worker)
+			make(worker, cmd);
+		else
+			push(owner, cmd);
 		cmd = next;
 	}
 }
@@ -73,18 +85,19 @@ try_ourselves(struct uroce_worker *worker)
 	uroce_lock_release(&worker->lock);
 }
 
-int
-uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*call)(void *arg),
-		  void *arg)
+/* A QP may move meanwhile: then its call is passed on, and this looks there. */
+static int
+call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
 {
-	struct uroce_cmd cmd = { .qpr = qpr, .call = call, .arg = arg };
 	unsigned spins = 0;
 
-	push(worker, &cmd);
+	push(worker, cmd);
 	for (;;) {
 		try_ourselves(worker);
-		if (atomic_load_explicit(&cmd.is_done, memory_order_acquire)) /* D1 */
+		if (atomic_load_explicit(&cmd->is_done, memory_order_acquire)) /* D1 */
 			break;
+		if (cmd->about)
+			worker = uroce_qpr_worker(cmd->about);
 		rte_pause();
 		if (++spins >= SPINS) {
 			sched_yield();
@@ -93,5 +106,22 @@ uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*call
 	}
 	if (worker->dev->service)
 		uroce_service_summon(worker->dev->service, worker);
-	return cmd.ret;
+	return cmd->ret;
+}
+
+int
+uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*call)(void *arg),
+		  void *arg)
+{
+	struct uroce_cmd cmd = { .about = qpr, .qpr = qpr, .call = call, .arg = arg };
+
+	return call_and_wait(worker, &cmd);
+}
+
+int
+uroce_qpr_ask(struct uroce_qpr *qpr, int (*call)(void *arg), void *arg)
+{
+	struct uroce_cmd cmd = { .about = qpr, .call = call, .arg = arg };
+
+	return call_and_wait(uroce_qpr_worker(qpr), &cmd);
 }

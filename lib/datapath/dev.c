@@ -345,18 +345,40 @@ uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn)
 int
 uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_worker *worker)
 {
-	qpr->worker = worker;
+	atomic_init(&qpr->worker, worker);
 	atomic_init(&qpr->bell_next, NULL);
 	atomic_init(&qpr->is_rung, false);
 	atomic_init(&qpr->is_rung_again, false);
 	qpr->active_next = NULL;
 	qpr->is_active = false;
+	qpr->is_new = false;
+	qpr->nb_moves = 0;
+	qpr->nb_hops = 0;
+	atomic_init(&qpr->heir, 0);
 	qpr->nb_groups = 0;
 	uroce_wheel_init_qpr(qpr);
 	pthread_mutex_lock(&dev->lock);
 	uroce_qpn_publish(dev->qpns, qpr);
 	pthread_mutex_unlock(&dev->lock);
 	return 0;
+}
+
+static int
+pass_bells_on(void *arg)
+{
+	uroce_bell_take(arg);
+	return 0;
+}
+
+/* A QP that is not found any more stays where it is, and is rung nowhere else. */
+static void
+wait_for_moves(struct uroce_dev *dev, const struct uroce_qpr *qpr)
+{
+	if (dev->nb_workers == 1)
+		return;
+	uroce_dev_grace(dev);
+	for (unsigned i = 0; i < dev->nb_workers && atomic_load(&qpr->is_rung); i++)
+		(void)uroce_worker_call(dev->worker[i], NULL, pass_bells_on, dev->worker[i]);
 }
 
 static int
@@ -373,6 +395,7 @@ uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_qpr *qpr)
 {
 	pthread_mutex_lock(&dev->lock);
 	uroce_qpn_withdraw(dev->qpns, qpr->qpc.qpn);
+	wait_for_moves(dev, qpr);
 	/* under the lock, so that who removes a shared queue meanwhile finds no QP with a part of it */
 	(void)uroce_worker_call(qpr->worker, NULL, forget, qpr);
 	pthread_mutex_unlock(&dev->lock);

@@ -9,6 +9,7 @@
  *	worker.c  who may drive, and the order of the stages
  *	rx.c      frames in: parse, verify, look up, hand to the QP, in passes over the burst
  *	held.c    frames that stay because they arrived ahead of a hole
+ *	move.c    QPs that go to the worker that receives their frames
  *	tx.c      frames out: QPs that have something to say are asked in turn
  *	loan.c    payload that is sent from where it lies
  *	deferral.c  acknowledgements that wait for one look of the program
@@ -35,6 +36,9 @@
 
 /** Frames built and not yet taken by the port: above a burst, no more are built. */
 #define UROCE_PENDING_MAX (4 * UROCE_BURST)
+
+/** Frames that wait for QPs that are to come: a few bursts, while two rounds of a worker pass. */
+#define UROCE_PARKED 256u
 
 /** Receive stage: a burst, by columns, so that a pass touches only what it needs. */
 struct uroce_rx {
@@ -68,10 +72,18 @@ struct uroce_tx {
 	struct uroce_txd txd[UROCE_BURST];
 };
 
+/** Frames of QPs that are to come here: they wait for them (move.c). In the order of their arrival. */
+struct uroce_parked {
+	unsigned nb;
+	uint32_t qpn[UROCE_PARKED];
+	struct rte_mbuf *mbuf[UROCE_PARKED];
+};
+
 /** A call that another thread wants made; lives on its stack. */
 struct uroce_cmd {
 	struct uroce_cmd *next;
-	struct uroce_qpr *qpr;
+	struct uroce_qpr *about; /* it is run by this one's worker; NULL: by any */
+	struct uroce_qpr *qpr;   /* to be looked at afterwards; NULL: none */
 	int (*call)(void *arg);
 	void *arg;
 	int ret;
@@ -107,6 +119,7 @@ struct uroce_worker {
 	struct uroce_shortcut shortcut;
 	struct uroce_worker_stats stats;
 	struct uroce_rx rx;
+	struct uroce_parked parked;
 	struct uroce_tx tx;
 	struct uroce_wheel wheel;
 };
@@ -173,6 +186,52 @@ unsigned uroce_rx_run(struct uroce_worker *worker);
  */
 unsigned uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 			struct rte_mbuf **rest);
+
+/** Act on up to UROCE_BURST frames that were parked here: they were verified. */
+void uroce_rx_parked(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb);
+
+/* move.c */
+
+/** Frames of this QP, which lives here, hopped here from that worker. */
+void uroce_move_count(struct uroce_qpr *qpr, struct uroce_worker *worker, unsigned from,
+		      unsigned nb);
+
+/** A frame of it arrived here itself: it stays. */
+static inline void
+uroce_move_stay(struct uroce_qpr *qpr)
+{
+	if (likely(qpr->nb_hops == 0))
+		return;
+	qpr->nb_hops = 0;
+	atomic_store_explicit(&qpr->heir, 0, memory_order_relaxed);
+}
+
+/** Whether frames of this QP that arrive here are parked: it may come, or those before are. */
+bool uroce_move_is_expected(const struct uroce_worker *worker, const struct uroce_qpr *qpr,
+			    uint32_t qpn);
+
+/** Park a frame of an expected QP, and ask for the QP when it is the first. @return whether there was room */
+bool uroce_move_park(struct uroce_worker *worker, struct uroce_qpr *qpr, uint32_t qpn,
+		     struct rte_mbuf *mbuf);
+
+/** Act on what was parked, as far as the QPs have come, or are not to come any more. */
+void uroce_move_unpark(struct uroce_worker *worker);
+
+/** Free what is parked. */
+void uroce_move_drop(struct uroce_worker *worker);
+
+/** Whether an entry of a ring between workers is a question for a QP, instead of a frame. */
+static inline bool
+uroce_move_is_question(const void *entry)
+{
+	return (uintptr_t)entry & 1;
+}
+
+/** Who received the frames before it asks for a QP of ours. */
+void uroce_move_answer(struct uroce_worker *worker, const void *question);
+
+/** The first call here of a QP that has come; nothing else. */
+void uroce_move_land(struct uroce_worker *worker, struct uroce_qpr *qpr);
 
 /* held.c */
 

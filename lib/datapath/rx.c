@@ -8,7 +8,7 @@
  *	2  fetch the contexts of the QPs
  *	3  verify the ICRC: it reads the whole frame, which is then in the cache for the copy
  *	4  look the QPs up, and fetch what their queues hold next
- *	5  act: hand the frame to its QP, or to the worker that owns it; answer what is not RoCE
+ *	5  act: hand the frame to its QP, or to the worker that owns it (move.c); answer what is not RoCE
  *
  * A burst of large frames is more than the nearest cache holds: it is taken in groups.
  */
@@ -209,15 +209,6 @@ answer(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 	return true;
 }
 
-/* To the worker that owns the QP, which parses it again. */
-static enum uroce_verdict
-hop(struct uroce_worker *owner, struct rte_mbuf *mbuf)
-{
-	if (!owner->hops || rte_ring_enqueue(owner->hops, mbuf) < 0)
-		return UROCE_VERDICT_OVERRUN;
-	return UROCE_VERDICT_HOPPED;
-}
-
 /* What an embedder may want back: frames of which we cannot say that they are RoCE for us. */
 static bool
 is_foreign(enum uroce_verdict verdict)
@@ -226,13 +217,58 @@ is_foreign(enum uroce_verdict verdict)
 	       verdict == UROCE_VERDICT_BAD_IP || verdict == UROCE_VERDICT_WRONG_PEER;
 }
 
+/* Where frames come from. */
+enum source { DIRECT, HOPPED, PARKED };
+
 /* Where frames end up: a burst has one of these. */
 struct outcome {
 	struct rte_mbuf *done[UROCE_BURST];
 	unsigned nb_done;
 	struct rte_mbuf **rest; /* NULL: there is no rest */
 	unsigned nb_rest;
+	struct uroce_worker *owner; /* of the QPs that `hops` are for */
+	struct rte_mbuf *hops[UROCE_BURST];
+	unsigned nb_hops;
 };
+
+/* To the worker that owns their QPs, which parses them again. */
+static void
+send_hops(struct uroce_worker *worker, struct outcome *out)
+{
+	const unsigned nb = out->nb_hops;
+	unsigned nb_sent;
+
+	if (nb == 0)
+		return;
+	nb_sent = rte_ring_enqueue_burst(out->owner->hops, (void **)out->hops, nb, NULL);
+	worker->stats.verdict[UROCE_VERDICT_HOPPED] += nb_sent;
+	worker->stats.verdict[UROCE_VERDICT_OVERRUN] += nb - nb_sent;
+	rte_pktmbuf_free_bulk(out->hops + nb_sent, nb - nb_sent);
+	out->nb_hops = 0;
+}
+
+/* A frame for a QP that lives elsewhere, or whose frames before it are parked. */
+static void
+pass_on(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned at, struct rte_mbuf *mbuf,
+	enum source source, struct outcome *out)
+{
+	const uint32_t qpn = worker->rx.pkt[at].dest_qpn;
+	struct uroce_worker *owner = uroce_qpr_worker(qpr);
+
+	if (source == DIRECT && unlikely(uroce_move_is_expected(worker, qpr, qpn))) {
+		send_hops(worker, out); /* they are older */
+		if (uroce_move_park(worker, qpr, qpn, mbuf))
+			return;
+		worker->stats.verdict[UROCE_VERDICT_OVERRUN]++;
+		out->done[out->nb_done++] = mbuf;
+		return;
+	}
+	if (owner != out->owner)
+		send_hops(worker, out);
+	out->owner = owner;
+	mbuf->hash.usr = worker->idx;
+	out->hops[out->nb_hops++] = mbuf;
+}
 
 /* A frame that no QP of ours took. */
 static void
@@ -252,16 +288,19 @@ dispose(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_verdict v
 
 /* Frame `at`, which is not for a QP of ours. */
 static void
-act_on_other(struct uroce_worker *worker, struct rte_mbuf *mbuf, unsigned at, bool is_hop,
+act_on_other(struct uroce_worker *worker, struct rte_mbuf *mbuf, unsigned at, enum source source,
 	     struct outcome *out)
 {
 	struct uroce_rx *rx = &worker->rx;
 	const enum uroce_verdict door = rx->verdict[at];
 	enum uroce_verdict verdict = door;
 
+	if (door == UNDECIDED && rx->qpr[at]) {
+		pass_on(worker, rx->qpr[at], at, mbuf, source, out);
+		return;
+	}
 	if (door == UNDECIDED)
-		verdict = rx->qpr[at] ? hop(rx->qpr[at]->worker, mbuf)
-				      : uroce_group_deliver(worker, &rx->pkt[at], mbuf, !is_hop);
+		verdict = uroce_group_deliver(worker, &rx->pkt[at], mbuf, source != HOPPED);
 	dispose(worker, mbuf, verdict, !is_foreign(door), out);
 }
 
@@ -271,7 +310,7 @@ qpr_of(const struct uroce_worker *worker, unsigned at)
 {
 	const struct uroce_rx *rx = &worker->rx;
 
-	if (rx->verdict[at] != UNDECIDED || !rx->qpr[at] || rx->qpr[at]->worker != worker)
+	if (rx->verdict[at] != UNDECIDED || !rx->qpr[at] || uroce_qpr_worker(rx->qpr[at]) != worker)
 		return NULL;
 	return rx->qpr[at];
 }
@@ -326,8 +365,30 @@ follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned flags)
 		uroce_worker_follow_up(worker, qpr);
 }
 
+/* Where there are several workers. @return whether frame `at` has to wait for some that are parked */
+static bool
+must_wait(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned at, enum source source)
+{
+	if (source == DIRECT && worker->parked.nb > 0 &&
+	    uroce_move_is_expected(worker, qpr, worker->rx.pkt[at].dest_qpn))
+		return true;
+	if (unlikely(qpr->is_new))
+		uroce_move_land(worker, qpr);
+	return false;
+}
+
 static void
-act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, bool is_hop,
+note_whence(struct uroce_worker *worker, struct uroce_qpr *qpr, const struct rte_mbuf *mbuf,
+	    unsigned nb, enum source source)
+{
+	if (source == HOPPED)
+		uroce_move_count(qpr, worker, mbuf->hash.usr, nb);
+	else
+		uroce_move_stay(qpr);
+}
+
+static void
+act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, enum source source,
 	struct outcome *out)
 {
 	struct uroce_qpr *last = NULL; /* called, not yet settled */
@@ -338,7 +399,11 @@ act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, bool
 
 		n = 1;
 		if (!qpr) {
-			act_on_other(worker, frames[at], at, is_hop, out);
+			act_on_other(worker, frames[at], at, source, out);
+			continue;
+		}
+		if (worker->hops && must_wait(worker, qpr, at, source)) {
+			pass_on(worker, qpr, at, frames[at], source, out);
 			continue;
 		}
 		if (last && last != qpr) {
@@ -346,6 +411,8 @@ act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, bool
 			flags = UINT8_MAX;
 		}
 		n = act_on_run(worker, qpr, frames, at, nb, out, &flags);
+		if (worker->hops)
+			note_whence(worker, qpr, frames[at], n, source);
 		last = qpr;
 	}
 	if (last)
@@ -366,27 +433,30 @@ group_len(struct rte_mbuf **frames, unsigned nb)
 
 static unsigned
 input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct rte_mbuf **rest,
-      bool is_hop)
+      enum source source)
 {
 	struct outcome out; /* not zeroed: its lists are long */
 
 	out.rest = rest;
 	out.nb_done = 0;
 	out.nb_rest = 0;
+	out.owner = NULL;
+	out.nb_hops = 0;
 
 	for (unsigned at = 0, n; at < nb; at += n) {
 		n = group_len(frames + at, nb - at);
 		parse_all(worker, frames + at, n);
 		uroce_stage_lap(UROCE_STAGE_PARSE, n);
 		fetch_contexts(worker, n);
-		if (!is_hop)
+		if (source == DIRECT)
 			verify_all(&worker->rx, n);
 		uroce_stage_lap(UROCE_STAGE_VERIFY, n);
 		look_up_all(worker, n);
 		uroce_stage_lap(UROCE_STAGE_LOOK_UP, n);
-		act_all(worker, frames + at, n, is_hop, &out);
+		act_all(worker, frames + at, n, source, &out);
 		uroce_stage_lap(UROCE_STAGE_ACT, n);
 	}
+	send_hops(worker, &out);
 	rte_pktmbuf_free_bulk(out.done, out.nb_done);
 	uroce_stage_lap(UROCE_STAGE_FREE, out.nb_done);
 	return out.nb_rest;
@@ -397,22 +467,48 @@ uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned n
 	       struct rte_mbuf **rest)
 {
 	worker->stats.rx_frames += nb;
-	return input(worker, frames, nb, rest, false);
+	return input(worker, frames, nb, rest, DIRECT);
+}
+
+void
+uroce_rx_parked(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
+{
+	(void)input(worker, frames, nb, NULL, PARKED);
+}
+
+/* Entries from `at` on that are frames, up to the next question for a QP. */
+static unsigned
+nb_before_question(void *const *entries, unsigned nb)
+{
+	unsigned n = 0;
+
+	while (n < nb && !uroce_move_is_question(entries[n]))
+		n++;
+	return n;
 }
 
 /* They were verified where they were received. */
 unsigned
 uroce_rx_hops(struct uroce_worker *worker)
 {
-	unsigned nb;
+	void **entries = (void **)worker->rx.mbuf;
+	unsigned nb, nb_frames = 0;
 
 	if (!worker->hops)
 		return 0;
-	nb = rte_ring_sc_dequeue_burst(worker->hops, (void **)worker->rx.mbuf, UROCE_BURST, NULL);
-	if (nb > 0)
-		(void)input(worker, worker->rx.mbuf, nb, NULL, true);
-	worker->stats.hops_in += nb;
-	return nb;
+	if (worker->parked.nb > 0)
+		uroce_move_unpark(worker);
+	nb = rte_ring_sc_dequeue_burst(worker->hops, entries, UROCE_BURST, NULL);
+	for (unsigned at = 0, n; at < nb; at += n + 1) {
+		n = nb_before_question(entries + at, nb - at);
+		if (n > 0)
+			(void)input(worker, worker->rx.mbuf + at, n, NULL, HOPPED);
+		if (at + n < nb)
+			uroce_move_answer(worker, entries[at + n]);
+		nb_frames += n;
+	}
+	worker->stats.hops_in += nb_frames;
+	return nb_frames;
 }
 
 unsigned

@@ -60,7 +60,8 @@ uroce_worker_send(struct uroce_worker *worker, struct uroce_qpr *qpr)
 	    rte_lcore_id() == LCORE_ID_ANY || !uroce_lock_try(&worker->lock))
 		return false;
 	uroce_worker_begin_round(worker);
-	is_sent = is_free(worker);
+	/* it may have moved meanwhile, or have come just now */
+	is_sent = uroce_qpr_worker(qpr) == worker && !qpr->is_new && is_free(worker);
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
 	if (is_sent) {
 		worker->shortcut.nb_posts++;

@@ -591,8 +591,11 @@ uroce_worker_destroy(struct uroce_worker *worker)
 		return;
 	uroce_deferral_end(worker);
 	uroce_tx_drop(worker);
-	while (worker->hops && rte_ring_dequeue(worker->hops, (void **)&mbuf) == 0)
-		rte_pktmbuf_free(mbuf);
+	uroce_move_drop(worker);
+	while (worker->hops && rte_ring_dequeue(worker->hops, (void **)&mbuf) == 0) {
+		if (!uroce_move_is_question(mbuf))
+			rte_pktmbuf_free(mbuf);
+	}
 	rte_ring_free(worker->hops);
 	rte_mempool_free(worker->loans);
 	if (worker->hold)

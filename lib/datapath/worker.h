@@ -37,7 +37,8 @@ struct uroce_cq_notify {
  * Embedded in the verbs object; the owner fills `qpc` (uroce_qpc_init) and the notify pointers.
  */
 struct uroce_qpr {
-	_Alignas(64) struct uroce_worker *worker; /* where it lives; set by uroce_dev_add_qp() */
+	/* where it lives: nobody else touches what follows, but for the doorbell list (move.c) */
+	_Alignas(64) _Atomic(struct uroce_worker *) worker;
 	/* doorbell list (any thread pushes, the worker takes) */
 	_Atomic(struct uroce_qpr *) bell_next;
 	atomic_bool is_rung;
@@ -45,6 +46,11 @@ struct uroce_qpr {
 	/* the worker's own */
 	bool is_active;
 	bool is_asked_all; /* with is_active: it may have requests, not just answers */
+	bool is_new;      /* it came from another worker, and was not called since */
+	uint8_t nb_moves; /* saturates */
+	uint8_t hop_from; /* with nb_hops: index of the worker that received the latest frames */
+	_Atomic uint8_t heir; /* one past the index of who may ask for the QP; 0: nobody */
+	uint32_t nb_hops;     /* frames of it in a row that hopped here; saturates */
 	struct uroce_qpr *active_next;
 	struct uroce_qpr *timer_next; /* wheel slot list */
 	struct uroce_qpr **timer_prev;
@@ -58,6 +64,17 @@ struct uroce_qpr {
 };
 
 /** Fetch what both roles of a QP want: a hint. See uroce_qpc_fetch_req(), _resp(). */
+/** The worker that a QP lives on; what that wrote before it was so is seen (M1). */
+static inline struct uroce_worker *
+uroce_qpr_worker(const struct uroce_qpr *qpr)
+{
+	return atomic_load_explicit(&qpr->worker, memory_order_acquire);
+}
+
+/** Bytes from the beginning of the record that packets and doorbells touch. */
+#define UROCE_QPR_HOT (offsetof(struct uroce_qpr, qpc) + UROCE_QPC_HOT)
+
+/** Fetch what packets and doorbells touch of a QP: a hint. */
 static inline void
 uroce_qpr_fetch(const struct uroce_qpr *qpr)
 {
@@ -94,6 +111,7 @@ struct uroce_worker_stats {
 	uint64_t tx_lent;   /* frames built whose payload was not copied */
 	uint64_t no_mbuf;   /* sends put off because the pool was empty */
 	uint64_t hops_in;
+	uint64_t qps_in; /* that moved here */
 	uint64_t verdict[UROCE_VERDICT_NB];
 };
 
@@ -142,11 +160,14 @@ void uroce_worker_leave(struct uroce_worker *worker);
 /**
  * Run `call(arg)` as the worker: under its lock, or in its mailbox where a dedicated lcore holds
  * the lock for ever. Returns when it has run. Afterwards the QP is looked at for work and timers.
- * @param qpr  the QP that the call is about; NULL: none
+ * @param qpr  the QP that the call is about, run by the worker that it lives on by then; NULL: none
  * @return what the call returned
  */
 int uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*call)(void *arg),
 		      void *arg);
+
+/** The same, of a call that only looks at the QP. */
+int uroce_qpr_ask(struct uroce_qpr *qpr, int (*call)(void *arg), void *arg);
 
 /** The worker's time, for calls into the transport made by uroce_worker_call(). */
 uint64_t uroce_worker_now_ns(const struct uroce_worker *worker);

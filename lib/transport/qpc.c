@@ -64,6 +64,15 @@ uroce_qpc_fini(struct uroce_qpc *qpc)
 	qpc->resp.pending = 0;
 }
 
+void
+uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool, struct uroce_hold *hold)
+{
+	assert(uroce_qpc_is_movable(qpc));
+	uroce_rd_pool_send_abroad(qpc->rd_pool, qpc->resp.res);
+	qpc->rd_pool = rd_pool;
+	qpc->hold = hold;
+}
+
 /* Bytes from the BTH to the ICRC. */
 static uint32_t
 udp_payload_len(uint8_t opcode, uint32_t payload_len, uint8_t pad_len)

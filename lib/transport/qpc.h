@@ -431,6 +431,22 @@ void uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf);
 void uroce_qpc_fini(struct uroce_qpc *qpc);
 
 /**
+ * Whether the context can go to another worker now: not while something is missing, for what is here ahead
+ * of it is kept by this worker.
+ */
+static inline bool
+uroce_qpc_is_movable(const struct uroce_qpc *qpc)
+{
+	return !qpc->resp.gap && !qpc->req.answers.gap;
+}
+
+/**
+ * It goes: the last call by this worker. From the next one on they are made by the worker that these are
+ * of; who hands it over sees to it that all that was written here is seen there, and that time goes on.
+ */
+void uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool, struct uroce_hold *hold);
+
+/**
  * Take one received frame whose ICRC was verified and whose destination QPN is this QP's.
  * Placed payload and completions are visible to the application on return.
  * @return what became of it; `events` may have grown, and there may be something to send.

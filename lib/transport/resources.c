@@ -2,8 +2,15 @@
 /*
  * Held blocks are a list in the order of their last use, so the one to be taken from its holder is
  * at its beginning. Blocks that were given back are a stack; those never used lie behind `nb_used`.
+ *
+ * A block that went with its holder to another worker is in neither, and nobody takes it away. Whoever
+ * gives it back then is another thread than its pool's, which finds it in a stack of its own: pushed to by
+ * anyone, taken as a whole (B1).
  */
 #include "transport/resources.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
 
 #include "transport/qpc.h"
 
@@ -13,12 +20,15 @@ struct block {
 	struct block *older;                                       /* NULL: the oldest */
 	struct block *newer; /* NULL: the newest; not held: the next in the stack */
 	uint64_t used_ns;
+	struct uroce_rd_pool *home;
+	bool is_abroad;
 };
 
 struct uroce_rd_pool {
 	struct block *oldest;
 	struct block *newest;
-	struct block *given; /* back; NULL: none */
+	struct block *given;              /* back; NULL: none */
+	_Atomic(struct block *) returned; /* from abroad; NULL: none */
 	uint32_t nb_blocks;
 	uint32_t nb_used; /* blocks from here on were never touched */
 	uint32_t nb_held;
@@ -72,12 +82,26 @@ unlink_block(struct uroce_rd_pool *pool, struct block *block)
 		pool->newest = block->older;
 }
 
+static void
+take_returned(struct uroce_rd_pool *pool)
+{
+	if (!atomic_load_explicit(&pool->returned, memory_order_relaxed))
+		return;
+	pool->given =
+		atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire); /* B1 */
+	for (const struct block *at = pool->given; at; at = at->newer)
+		pool->nb_held--;
+}
+
 /* A block that nobody holds. */
 static struct block *
 find_free(struct uroce_rd_pool *pool)
 {
-	struct block *block = pool->given;
+	struct block *block;
 
+	if (!pool->given)
+		take_returned(pool);
+	block = pool->given;
 	if (block) {
 		pool->given = block->newer;
 		return block;
@@ -112,7 +136,7 @@ uroce_rd_pool_take(struct uroce_rd_pool *pool, struct uroce_resp *holder, uint64
 		block = take_oldest(pool, now_ns);
 	if (!block)
 		return NULL;
-	*block = (struct block){ .holder = holder, .used_ns = now_ns };
+	*block = (struct block){ .holder = holder, .used_ns = now_ns, .home = pool };
 	append(pool, block);
 	pool->nb_held++;
 	return block->res;
@@ -124,10 +148,33 @@ uroce_rd_pool_touch(struct uroce_rd_pool *pool, struct uroce_rd_res *res, uint64
 	struct block *block = (struct block *)res;
 
 	block->used_ns = now_ns;
-	if (block == pool->newest)
+	if (block == pool->newest || block->is_abroad)
 		return;
 	unlink_block(pool, block);
 	append(pool, block);
+}
+
+void
+uroce_rd_pool_send_abroad(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
+{
+	struct block *block = (struct block *)res;
+
+	if (!res || block->is_abroad)
+		return;
+	unlink_block(pool, block);
+	block->is_abroad = true;
+}
+
+static void
+send_home(struct block *block)
+{
+	struct uroce_rd_pool *home = block->home;
+
+	block->newer = atomic_load_explicit(&home->returned, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&home->returned, &block->newer, block,
+						      memory_order_release, /* B1 */
+						      memory_order_relaxed))
+		;
 }
 
 void
@@ -137,6 +184,10 @@ uroce_rd_pool_give(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
 
 	if (!res)
 		return;
+	if (block->is_abroad) {
+		send_home(block);
+		return;
+	}
 	unlink_block(pool, block);
 	block->holder = NULL;
 	block->newer = pool->given;

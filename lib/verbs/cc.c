@@ -71,5 +71,5 @@ uroce_qp_query_cc(struct ibv_qp *ibv, struct uroce_dv_cc *out)
 		return EINVAL;
 	struct look look = { .qpc = &qp->qpr.qpc, .out = out };
 
-	return uroce_worker_call(qp->qpr.worker, NULL, take_look, &look);
+	return uroce_qpr_ask(&qp->qpr, take_look, &look);
 }

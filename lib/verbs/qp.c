@@ -337,7 +337,7 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 		return EINVAL;
 	struct question question = { .qpc = &qp->qpr.qpc, .attr = attr };
 
-	(void)uroce_worker_call(qp->qpr.worker, NULL, answer_question, &question);
+	(void)uroce_qpr_ask(&qp->qpr, answer_question, &question);
 	attr->cap = qp->cap;
 	ibv->state = attr->qp_state;
 	*init_attr = (struct ibv_qp_init_attr){

@@ -240,6 +240,52 @@ qpc__idle_context_leaves_room_for_the_workers_record_in_1_kib(void **state)
 #define POOL_TEST(f) cmocka_unit_test_setup_teardown(f, make_pool, free_pool)
 #define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
 
+static void
+rd_pool_send_abroad__a_block_is_nobodys_to_take(void **state)
+{
+	(void)state;
+	assert_true(take(0, 0));
+	assert_true(take(1, 0));
+	uroce_rd_pool_send_abroad(pool, holder[0].res);
+	uroce_rd_pool_send_abroad(pool, holder[0].res); /* on to a third worker */
+	uroce_rd_pool_touch(pool, holder[0].res, 1);
+	holder[0].res[2].end = 7;
+	/* the other one is younger, but here */
+	assert_true(take(2, UROCE_RD_KEEP_NS));
+	assert_non_null(holder[0].res);
+	assert_null(holder[1].res);
+	assert_int_equal(holder[0].res[2].end, 7);
+}
+
+static void
+rd_pool_send_abroad__a_block_comes_home(void **state)
+{
+	struct uroce_rd_res *block;
+
+	(void)state;
+	assert_true(take(0, 0));
+	assert_true(take(1, 0));
+	block = holder[0].res;
+	uroce_rd_pool_send_abroad(pool, block);
+	assert_false(take(2, 0));
+	uroce_rd_pool_give(NULL, block); /* by who has another pool */
+	assert_true(take(2, 0));
+	assert_ptr_equal(holder[2].res, block);
+	assert_int_equal(uroce_rd_pool_count(pool), 2);
+	/* it is an ordinary one again */
+	uroce_rd_pool_give(pool, holder[2].res);
+	uroce_rd_pool_give(pool, holder[1].res);
+	assert_int_equal(uroce_rd_pool_count(pool), 0);
+}
+
+static void
+rd_pool_send_abroad__no_block_is_no_matter(void **state)
+{
+	(void)state;
+	uroce_rd_pool_send_abroad(pool, NULL);
+	assert_int_equal(uroce_rd_pool_count(pool), 0);
+}
+
 int
 main(void)
 {
@@ -255,6 +301,9 @@ main(void)
 		PAIR_TEST(resp_recv__read_and_atomic_wait_while_the_pool_is_empty),
 		PAIR_TEST(resp_recv__duplicate_of_what_was_taken_away_is_stale),
 		cmocka_unit_test(qpc__idle_context_leaves_room_for_the_workers_record_in_1_kib),
+		POOL_TEST(rd_pool_send_abroad__a_block_is_nobodys_to_take),
+		POOL_TEST(rd_pool_send_abroad__a_block_comes_home),
+		POOL_TEST(rd_pool_send_abroad__no_block_is_no_matter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
