@@ -2,7 +2,9 @@
 
 /*
  * Bringing the port up. The pool is no larger than the rings ask for, and its per-core cache is a
- * stack: the frame freed last is allocated next, while it is in the processor's cache.
+ * stack: the frame freed last is allocated next, while it is in the processor's cache. Two drivers want
+ * more: AF_PACKET insists on frames as large as the slots of its rings, and AF_XDP, whose kernel side
+ * computes addresses from a fixed stride, on a pool without gaps, of which it keeps a part.
  */
 
 #include "port.h"
@@ -11,9 +13,14 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <rte_cycles.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
+#include <rte_kvargs.h>
 #include <rte_lcore.h>
+#include <rte_mbuf_pool_ops.h>
 
 static atomic_bool is_stopped;
 
@@ -91,12 +98,89 @@ start(struct port *port, const struct limit_options *opt, uint32_t frame_len)
 	return ret == 0 ? 0 : refuse("the port does not start", ret);
 }
 
+/* What a driver wants of the pool. */
+struct wish {
+	const char *driver;
+	const char *slot_key; /* argument of the virtual device: bytes that a frame must hold */
+	uint32_t slot_len;    /* its default */
+	unsigned nb_kept;     /* frames that it keeps beside its rings */
+	bool is_dense;
+};
+
+static const struct wish wishes[] = {
+	{ .driver = "net_af_packet", .slot_key = "framesz", .slot_len = 2048 },
+	{ .driver = "net_af_xdp", .nb_kept = 4096, .is_dense = true },
+	{ .driver = NULL },
+};
+
+static const struct wish *
+wish_of(const struct rte_eth_dev_info *info)
+{
+	const struct wish *wish = wishes;
+
+	while (wish->driver && strcmp(wish->driver, info->driver_name) != 0)
+		wish++;
+	return wish;
+}
+
+static uint32_t
+slot_len(const struct wish *wish, const struct rte_eth_dev_info *info)
+{
+	const struct rte_devargs *args = rte_dev_devargs(info->device);
+	struct rte_kvargs *pairs =
+		wish->slot_key && args ? rte_kvargs_parse(args->args, NULL) : NULL;
+	const char *value = pairs ? rte_kvargs_get(pairs, wish->slot_key) : NULL;
+	const unsigned long given = value ? strtoul(value, NULL, 0) : 0;
+
+	rte_kvargs_free(pairs);
+	return given > 0 && given <= UINT16_MAX / 2 ? (uint32_t)given : wish->slot_len;
+}
+
+static struct rte_mempool *
+make_dense_pool(unsigned nb_frames, unsigned cache, uint16_t room)
+{
+	struct rte_pktmbuf_pool_private priv = { .mbuf_data_room_size = room };
+	struct rte_mempool *pool = rte_mempool_create_empty(
+		"limit", nb_frames, sizeof(struct rte_mbuf) + room, cache, sizeof(priv),
+		(int)rte_socket_id(), RTE_MEMPOOL_F_NO_IOVA_CONTIG | RTE_MEMPOOL_F_NO_SPREAD);
+
+	if (!pool)
+		return NULL;
+	if (rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), NULL) < 0) {
+		rte_mempool_free(pool);
+		return NULL;
+	}
+	rte_pktmbuf_pool_init(pool, &priv);
+	if (rte_mempool_populate_default(pool) < 0) {
+		rte_mempool_free(pool);
+		return NULL;
+	}
+	rte_mempool_obj_iter(pool, rte_pktmbuf_init, NULL);
+	return pool;
+}
+
+static struct rte_mempool *
+make_pool(const struct limit_options *opt, const struct rte_eth_dev_info *info, uint32_t frame_len)
+{
+	const struct wish *wish = wish_of(info);
+	const uint32_t slot = slot_len(wish, info);
+	const uint32_t len = frame_len > slot ? frame_len : slot;
+	const unsigned cache = RTE_MEMPOOL_CACHE_MAX_SIZE;
+	const unsigned nb_frames = 4 * opt->ring + 2 * cache + LIMIT_BURST_MAX + wish->nb_kept;
+	uint32_t room = RTE_PKTMBUF_HEADROOM + RTE_ALIGN_CEIL(len, 64) + 64;
+
+	if (room < RTE_MBUF_DEFAULT_BUF_SIZE)
+		room = RTE_MBUF_DEFAULT_BUF_SIZE;
+	if (wish->is_dense)
+		return make_dense_pool(nb_frames, cache, (uint16_t)room);
+	return rte_pktmbuf_pool_create("limit", nb_frames, cache, 0, (uint16_t)room,
+				       (int)rte_socket_id());
+}
+
 int
 port_open(struct port *port, const struct limit_options *opt, uint32_t frame_len)
 {
-	const unsigned cache = RTE_MEMPOOL_CACHE_MAX_SIZE;
-	const unsigned nb_frames = 4 * opt->ring + 2 * cache + LIMIT_BURST_MAX;
-	const uint32_t room = RTE_PKTMBUF_HEADROOM + RTE_ALIGN_CEIL(frame_len, 64) + 64;
+	struct rte_eth_dev_info info;
 
 	if (rte_eth_dev_count_avail() == 0) {
 		fprintf(stderr, "limit: no port; name one in the EAL options, as --vdev "
@@ -104,10 +188,9 @@ port_open(struct port *port, const struct limit_options *opt, uint32_t frame_len
 		return -ENODEV;
 	}
 	port->id = (uint16_t)rte_eth_find_next(0);
-	port->pool = rte_pktmbuf_pool_create(
-		"limit", nb_frames, cache, 0,
-		(uint16_t)(room < RTE_MBUF_DEFAULT_BUF_SIZE ? RTE_MBUF_DEFAULT_BUF_SIZE : room),
-		(int)rte_socket_id());
+	if (rte_eth_dev_info_get(port->id, &info) != 0)
+		return refuse("the port does not describe itself", -ENODEV);
+	port->pool = make_pool(opt, &info, frame_len);
 	if (!port->pool)
 		return refuse("no memory for frames", -ENOMEM);
 	signal(SIGINT, stop);

@@ -204,6 +204,15 @@ is_same(const uint8_t *a, const uint8_t *b)
 	return diff == 0;
 }
 
+bool
+shape_is_roce(const uint8_t *frame, uint32_t len)
+{
+	static const uint8_t ipv4[] = { 0x08, 0x00 }, port[] = { 4791 >> 8, 4791 & 0xff };
+
+	return len >= SHAPE_ACK_LEN && memcmp(frame + 12, ipv4, 2) == 0 && frame[23] == 17 &&
+	       memcmp(frame + 36, port, 2) == 0;
+}
+
 const struct shape_kind *
 shape_check(struct shape_kind seen[256], const uint8_t *frame, uint32_t len)
 {

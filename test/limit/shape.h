@@ -112,6 +112,9 @@ void shape_init_ack(struct shape_kind *ack);
 const struct shape_kind *shape_check(struct shape_kind seen[256], const uint8_t *frame,
 				     uint32_t len);
 
+/** Whether it is RoCEv2 at all: a kernel's interface has other things to say, too. */
+bool shape_is_roce(const uint8_t *frame, uint32_t len);
+
 /** PSN of a frame that shape_check() accepted. */
 static inline uint32_t
 shape_psn(const uint8_t *frame)

@@ -39,7 +39,8 @@ struct sink {
 	uint64_t frames; /* received, right in all respects */
 	uint64_t bytes;  /* their payload */
 	uint64_t lost;   /* PSNs passed over */
-	uint64_t bad;    /* not ours, damaged, or outside the region */
+	uint64_t
+		bad; /* another shape, damaged, or outside the region; what is no RoCE is not counted */
 };
 
 static bool
@@ -66,7 +67,7 @@ take_frame(struct sink *sink, const struct rte_mbuf *m)
 	uint32_t psn;
 
 	if (!kind || !place_payload(sink, kind, frame)) {
-		sink->bad++;
+		sink->bad += shape_is_roce(frame, m->data_len);
 		return;
 	}
 	psn = shape_psn(frame);
