@@ -4,7 +4,9 @@
  * The service thread. It looks at each worker in turn: one that the application drove within the
  * last millisecond is left alone, the others get a round. After activity it spins briefly, because
  * what happened once mostly goes on; then it sleeps, longer each time. An application that polls on and
- * on is looked at every few milliseconds only.
+ * on is looked at every few milliseconds only; one that a look finds silent already is waited for no longer
+ * than it may still come back. So whoever stops polling is taken over from within SPINNER_NAP_NS and the
+ * little that one may be silent.
  *
  * Sleeping: it raises `is_asleep`, then looks at the doorbells once more, then waits while `wakes` (a
  * futex) is what it was before the last look at the workers. Who rings pushes the doorbell first, and
@@ -39,6 +41,7 @@
  */
 #define SPINNER_LOOKS  8
 #define SPINNER_NAP_NS UINT64_C(3000000)
+#define SPINNER_AGE_NS UINT64_C(50000) /* one that polls on has done so within this time */
 
 struct uroce_service_thread {
 	struct uroce_dev *dev;
@@ -52,7 +55,7 @@ struct uroce_service_thread {
 struct glance {
 	unsigned nb;      /* frames moved */
 	uint64_t wait_ns; /* it can be left alone for so long */
-	bool is_apps;     /* the application drives it */
+	bool is_spinning; /* the application drives it, and polls on and on */
 };
 
 /* A worker that has frames which only we may send is not left to the application. */
@@ -75,9 +78,10 @@ look_after(struct uroce_worker *worker)
 	struct glance glance = { .nb = 0 };
 	uint64_t next_ns;
 
-	glance.is_apps = is_apps(worker, now_ns, &glance.wait_ns);
-	if (glance.is_apps)
+	if (is_apps(worker, now_ns, &glance.wait_ns)) {
+		glance.is_spinning = glance.wait_ns > TAKE_OVER_NS - SPINNER_AGE_NS;
 		return glance;
+	}
 	if (uroce_lock_try(&worker->lock)) {
 		uroce_stage_skip();
 		glance.nb = uroce_worker_round(worker);
@@ -91,13 +95,13 @@ look_after(struct uroce_worker *worker)
 static struct glance
 look_after_all(struct uroce_dev *dev)
 {
-	struct glance all = { .wait_ns = NAP_MAX_NS, .is_apps = true };
+	struct glance all = { .wait_ns = NAP_MAX_NS, .is_spinning = true };
 
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
 		const struct glance one = look_after(dev->worker[i]);
 
 		all.nb += one.nb;
-		all.is_apps &= one.is_apps;
+		all.is_spinning &= one.is_spinning;
 		if (one.wait_ns < all.wait_ns)
 			all.wait_ns = one.wait_ns;
 	}
@@ -142,7 +146,7 @@ serve(void *arg)
 	uint64_t active_ns = uroce_clock_ns();
 	uint64_t nap_ns = NAP_MIN_NS;
 	uint32_t wakes_before = 0;
-	unsigned nb_apps = 0; /* looks in a row that found the application at work */
+	unsigned nb_spinning = 0; /* looks in a row that found the application polling on */
 
 	(void)prctl(PR_SET_TIMERSLACK, 1000ul);
 	if (rte_lcore_id() == LCORE_ID_ANY)
@@ -159,8 +163,8 @@ serve(void *arg)
 		}
 		if (now_ns - active_ns < SPIN_NS)
 			continue;
-		nb_apps = glance.is_apps ? nb_apps + 1 : 0;
-		if (nb_apps > SPINNER_LOOKS) {
+		nb_spinning = glance.is_spinning ? nb_spinning + 1 : 0;
+		if (nb_spinning > SPINNER_LOOKS) {
 			nap(service, SPINNER_NAP_NS, wakes);
 			continue;
 		}
