@@ -111,6 +111,9 @@ struct uroce_worker {
 	_Atomic uint64_t round;
 	_Atomic uint64_t app_ns; /* when the application drove last */
 	atomic_bool is_stopping; /* a dedicated lcore ends */
+	atomic_bool
+		is_abandoned; /* who polls another worker drives this one, since its own thread does not */
+	unsigned helped; /* the worker that the application looked after last, besides this one */
 	/* who drives alone */
 	_Alignas(64) uint64_t now_ns; /* of this round */
 	uint64_t link_check_ns;       /* when to look at the link next */

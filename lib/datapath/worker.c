@@ -40,6 +40,9 @@
 /* How often a round looks for frames, for a program that spins. */
 #define LOOKS 8
 
+/* A worker that the application has not driven for so long is driven by whoever polls another. */
+#define ABANDONED_NS UINT64_C(20000)
+
 /*
  * Threads that EAL does not know are registered on their first drive, so that mempool caches work
  * for them, and give their number back when they end. When numbers run out they go without.
@@ -375,6 +378,39 @@ uroce_worker_may_transmit(const struct uroce_worker *worker)
 	       !atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed);
 }
 
+/*
+ * What the peer sends may arrive on the queue of a worker that no thread polls: then whoever waits for it
+ * sees to it, rather than the service thread some time. A worker in turn, each time there is nothing else.
+ */
+static void
+help_another(struct uroce_worker *worker)
+{
+	const struct uroce_dev *dev = worker->dev;
+	struct uroce_worker *other;
+	uint64_t app_ns;
+
+	worker->helped = (worker->helped + 1) % dev->nb_workers;
+	other = dev->worker[worker->helped];
+	app_ns = atomic_load_explicit(&other->app_ns, memory_order_relaxed);
+	if (other == worker ||
+	    (!atomic_load_explicit(&other->is_abandoned, memory_order_relaxed) &&
+	     worker->now_ns < app_ns + ABANDONED_NS) ||
+	    !uroce_lock_try(&other->lock))
+		return;
+	(void)run_round(other, uroce_worker_may_transmit(other), false);
+	atomic_store_explicit(&other->is_abandoned, true, memory_order_relaxed);
+	atomic_store_explicit(&other->app_ns, other->now_ns, memory_order_relaxed);
+	uroce_lock_release(&other->lock);
+}
+
+static void
+look_around(struct uroce_worker *worker, unsigned nb)
+{
+	atomic_store_explicit(&worker->is_abandoned, false, memory_order_relaxed);
+	if (nb == 0)
+		help_another(worker);
+}
+
 unsigned
 uroce_worker_poll(struct uroce_worker *worker)
 {
@@ -389,6 +425,8 @@ uroce_worker_poll(struct uroce_worker *worker)
 	}
 	nb = run_round(worker, uroce_worker_may_transmit(worker), true);
 	atomic_store_explicit(&worker->app_ns, worker->now_ns, memory_order_relaxed);
+	if (worker->hops && worker->dev->conf.drive == UROCE_DRIVE_APP)
+		look_around(worker, nb);
 	uroce_lock_release(&worker->lock);
 	return nb;
 }
