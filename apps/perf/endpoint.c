@@ -279,8 +279,8 @@ static int
 create_qp(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = endpoint->cq,
-		.recv_cq = endpoint->cq,
+		.send_cq = endpoint->cq[idx % endpoint->nb_workers],
+		.recv_cq = endpoint->cq[idx % endpoint->nb_workers],
 		.qp_type = (enum ibv_qp_type)opt->qp_type,
 		.cap = {
 			.max_send_wr = (uint32_t)opt->tx_depth,
@@ -345,9 +345,12 @@ endpoint_create(struct endpoint *endpoint, const struct options *opt)
 	endpoint->mr = uroce_reg_mr(endpoint->pd, endpoint->buf, endpoint->buf_len, access);
 	if (endpoint->mr == NULL)
 		return failed("register the buffer", errno);
-	endpoint->cq = uroce_create_cq(endpoint->context, (int)nb_completions(opt), NULL, NULL, 0);
-	if (endpoint->cq == NULL)
-		return failed("create the completion queue", errno);
+	for (unsigned i = 0; i < endpoint->nb_workers; i++) {
+		endpoint->cq[i] = uroce_create_cq(endpoint->context, (int)nb_completions(opt), NULL,
+						  NULL, (int)i);
+		if (endpoint->cq[i] == NULL)
+			return failed("create the completion queue", errno);
+	}
 	return create_qps(endpoint, opt);
 }
 
@@ -451,8 +454,10 @@ void
 endpoint_close(struct endpoint *endpoint)
 {
 	endpoint_destroy_qps(endpoint);
-	if (endpoint->cq != NULL)
-		uroce_destroy_cq(endpoint->cq);
+	for (unsigned i = 0; i < endpoint->nb_workers; i++) {
+		if (endpoint->cq[i] != NULL)
+			uroce_destroy_cq(endpoint->cq[i]);
+	}
 	if (endpoint->mr != NULL)
 		uroce_dereg_mr(endpoint->mr);
 	if (endpoint->pd != NULL)

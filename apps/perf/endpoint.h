@@ -4,7 +4,8 @@
 
 /**
  * @file
- * One side's verbs objects: a device, one CQ, one registered buffer, and the queue pairs.
+ * One side's verbs objects: a device, a CQ for each of its workers, one registered buffer, and the queue
+ * pairs, which take the CQs in turn.
  * Used by one thread.
  */
 
@@ -55,7 +56,8 @@ struct endpoint {
 	unsigned outs; /* outstanding READs and atomics, as mtu */
 
 	struct ibv_pd *pd;
-	struct ibv_cq *cq;
+	struct ibv_cq *cq[ENDPOINT_WORKERS_MAX]; /* by worker */
+	unsigned polled;                         /* the CQ that was polled last */
 	struct ibv_mr *mr;
 	uint8_t *buf;
 	size_t buf_len;
@@ -93,6 +95,15 @@ endpoint_drive(struct endpoint *endpoint)
 	for (unsigned i = 0; i < endpoint->nb_workers; i++)
 		moved += uroce_worker_poll(endpoint->worker[i]);
 	return moved;
+}
+
+/** Take completions, from one CQ in turn. @return as ibv_poll_cq() */
+static inline int
+endpoint_poll(struct endpoint *endpoint, int nb, struct ibv_wc *wc)
+{
+	if (endpoint->nb_workers > 1)
+		endpoint->polled = (endpoint->polled + 1) % endpoint->nb_workers;
+	return ibv_poll_cq(endpoint->cq[endpoint->polled], nb, wc);
 }
 
 #endif /* PERF_ENDPOINT_H */

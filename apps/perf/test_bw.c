@@ -229,7 +229,7 @@ static int
 take_completions(struct pump *pump)
 {
 	struct ibv_wc wc[POLL_BATCH];
-	int nb = ibv_poll_cq(pump->session->endpoint.cq, POLL_BATCH, wc);
+	int nb = endpoint_poll(&pump->session->endpoint, POLL_BATCH, wc);
 
 	for (int i = 0, n; i < nb; i += n) {
 		n = 1;

@@ -104,7 +104,7 @@ static void
 take_completions(struct pingpong *pp)
 {
 	struct ibv_wc wc[4];
-	int nb = ibv_poll_cq(pp->session->endpoint.cq, 4, wc);
+	int nb = endpoint_poll(&pp->session->endpoint, 4, wc);
 
 	for (int i = 0; i < nb; i++)
 		take(pp, &wc[i]);

@@ -60,7 +60,7 @@ static int
 take_completions(struct worker *worker)
 {
 	struct ibv_wc wc[POLL_BATCH];
-	int nb = ibv_poll_cq(worker->ends[0].endpoint.cq, POLL_BATCH, wc);
+	int nb = endpoint_poll(&worker->ends[0].endpoint, POLL_BATCH, wc);
 
 	for (int i = 0; i < nb; i++) {
 		struct lane *lane = &worker->requests.lane[requests_qp_idx(&wc[i])];
