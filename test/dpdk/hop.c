@@ -7,8 +7,6 @@
 
 #include "rig.h"
 
-#include "datapath/round.h"
-
 static uint64_t
 sum(const struct uroce_dev *dev, enum uroce_verdict verdict)
 {
@@ -139,35 +137,6 @@ hop__an_embedders_frames_hop_too(void **state)
 	rig_qp_free(b);
 }
 
-/* Every frame arrives on the queue of worker 1, and only worker 0 is polled: nobody has to wait for long. */
-static void
-hop__who_polls_drives_the_worker_that_nobody_polls(void **state)
-{
-	struct uroce_dev *const none_a = dev_a, *const none_b = dev_b;
-	struct uroce_worker *worker;
-	uint64_t nb_rounds;
-
-	(void)state;
-	rig_wire("c", "d", 2, 1);
-	dev_a = rig_dev("net_ring_c,workers=2,addr=192.0.2.1/24");
-	dev_b = rig_dev("net_ring_d,workers=2,addr=192.0.2.2/24");
-	worker = dev_a->worker[1];
-	/* its own thread, if it had one, would be what drives it */
-	(void)uroce_worker_poll(worker);
-	assert_false(atomic_load(&worker->is_abandoned));
-	while (!atomic_load(&worker->is_abandoned))
-		(void)uroce_worker_poll(dev_a->worker[0]);
-	nb_rounds = uroce_worker_stats(worker)->rounds;
-	for (unsigned i = 0; i < 100; i++)
-		(void)uroce_worker_poll(dev_a->worker[0]);
-	assert_true(uroce_worker_stats(worker)->rounds >= nb_rounds + 40);
-	(void)uroce_worker_poll(worker);
-	assert_false(atomic_load(&worker->is_abandoned));
-	(void)rig_teardown(NULL);
-	dev_a = none_a;
-	dev_b = none_b;
-}
-
 static int
 group_setup(void **state)
 {
@@ -183,7 +152,6 @@ main(void)
 		cmocka_unit_test(hop__every_frame_reaches_its_qp),
 		cmocka_unit_test(hop__an_owner_that_is_away_overruns),
 		cmocka_unit_test(hop__an_embedders_frames_hop_too),
-		cmocka_unit_test(hop__who_polls_drives_the_worker_that_nobody_polls),
 	};
 
 	if (!rig_init())
