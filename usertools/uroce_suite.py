@@ -165,7 +165,7 @@ def cases_of_qps(settings):
     cases = []
     for qps in QUICK_QPS if settings.is_quick else QPS:
         for order in ('turn', 'random'):
-            words = ['-s64', '-m1024', f'-q{qps}', '-t16', '-l1', '-Q16', '-N', '-u17',
+            words = ['-s64', '-m1024', f'-q{qps}', '-t16', '-l1', '-Q16', '-N', '-u20',
                      f'--qp-order={order}', f'-D{settings.seconds}']
             cases += [with_setup(port, words, {'qps': qps, 'order': order, 'mtu': 1024},
                                  settings.seconds) for port in ports_of(settings, 'memif')]

@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@
 #include <rte_errno.h>
 #include <rte_log.h>
 
-#define ARGS_MAX 64
+#define ARGS_MAX  64
+#define MIB_SMALL 1024
 
 struct args {
 	char *argv[ARGS_MAX + 1];
@@ -53,25 +55,33 @@ has(int argc, char **argv, const char *name, char letter)
 	return false;
 }
 
+/*
+ * Whether there are enough: with fewer a run would end in the middle. A small one takes few; of a
+ * large one both ends may be here, and each sees what the other has not taken yet.
+ */
 static bool
-is_hugepage_free(void)
+has_hugepages(unsigned mib)
 {
+	uint64_t free_kib = 0;
 	glob_t found;
-	bool is_free = false;
 
-	if (glob("/sys/kernel/mm/hugepages/hugepages-*/free_hugepages", 0, NULL, &found) != 0)
+	if (geteuid() != 0 ||
+	    glob("/sys/kernel/mm/hugepages/hugepages-*/free_hugepages", 0, NULL, &found) != 0)
 		return false;
-	for (size_t i = 0; i < found.gl_pathc && !is_free; i++) {
+	for (size_t i = 0; i < found.gl_pathc; i++) {
 		FILE *file = fopen(found.gl_pathv[i], "r");
-		unsigned long count = 0;
+		uint64_t count = 0, kib = 0;
 
 		if (file == NULL)
 			continue;
-		is_free = fscanf(file, "%lu", &count) == 1 && count > 0;
+		if (sscanf(strstr(found.gl_pathv[i], "hugepages-"), "hugepages-%" SCNu64 "kB",
+			   &kib) == 1 &&
+		    fscanf(file, "%" SCNu64, &count) == 1)
+			free_kib += count * kib;
 		fclose(file);
 	}
 	globfree(&found);
-	return is_free && geteuid() == 0;
+	return mib <= MIB_SMALL ? free_kib > 0 : free_kib >> 10 >= 2 * (uint64_t)mib;
 }
 
 /* No file outlives the process: hugepages are anonymous, and there is no runtime directory. */
@@ -84,7 +94,7 @@ add_memory(struct args *args, int argc, char **argv, unsigned mib)
 
 	if (!is_no_huge && !has(argc, argv, "in-memory", 0) && !has(argc, argv, "huge-dir", 0) &&
 	    !has(argc, argv, "file-prefix", 0) && !has(argc, argv, "huge-unlink", 0)) {
-		is_no_huge = !is_hugepage_free();
+		is_no_huge = !has_hugepages(mib);
 		add(args, is_no_huge ? "--no-huge" : "--in-memory");
 	}
 	if (!is_no_huge)
