@@ -5,7 +5,7 @@ import os
 
 from uroce_judge import METRIC_OF, ports_in, select
 from uroce_lines import LINES
-from uroce_report import judged, shown, told, where_and_what
+from uroce_report import how_sure, judged, shown, told, where_and_what
 
 BEGIN, END = '<!-- measured: written by usertools/uroce-bench-all -->', '<!-- measured: end -->'
 # Of the lines of the must-show these, by the beginnings of their names.
@@ -25,8 +25,7 @@ def cell(rows, row, line):
     ours = select(rows, metric, port=row['labels']['port'], run=line.left.name)
     if not line.right or not ours:
         return f'{row["median"]:,.0f}{UNITS[metric]}'
-    ratio = f'{row["median"]:.2f}x' if metric.startswith('latency') else f'{100 * row["median"]:.0f} %'
-    return f'{shown(ours[0])} {UNITS[metric]}, **{ratio}**'
+    return f'{shown(ours[0])} {UNITS[metric]}, **{100 * row["median"]:.0f} %**'
 
 
 def lines_of_must(result):
@@ -70,10 +69,10 @@ def lines_of_tcp(result):
 
 
 def section(result):
-    lines = [BEGIN, where_and_what(result), '']
+    lines = [BEGIN, where_and_what(result), how_sure(result), '']
     must, ports, tcp = lines_of_must(result), lines_of_ports(result), lines_of_tcp(result)
     if must:
-        lines += ['One CPU a side; medians. In bold, as a share: of what a program without any protocol '
+        lines += ['One CPU a side. In bold, as a share: of what a program without any protocol '
                   'carries, which makes, checks and copies frames of the same shape over the same port '
                   '(*limit*), or of what the line names.', '', *must, '']
     if ports:

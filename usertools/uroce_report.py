@@ -268,17 +268,23 @@ def where_and_what(result):
             f'{" with changes" if dirty else ""}, {result["began"]} to {result.get("ended", "?")}.')
 
 
-def header(result, json_path):
+def how_sure(result):
+    """How often it was measured, and what disturbed it."""
     noisy = [row for row in result['measurements'] if row['others'] > NOISY]
+    rounds = ', '.join(f'{name} {state["rounds"]}' for name, state in result['parts'].items()
+                       if state['status'] != 'skipped')
+    return (f'Medians of rounds of {result["seconds"]} s each ({rounds}). Other processes, or other '
+            f'machines of the host, took more than {100 * NOISY:.0f} % of the CPUs during '
+            f'{len(noisy)} of {len(result["measurements"])} measurements.')
+
+
+def header(result, json_path):
     name = os.path.basename(json_path)
     return ['# Measured', '',
             f'Written by `usertools/uroce-bench-all{" --quick" if result["is_quick"] else ""}` from '
             f'[{name}]({name}), which has every round. How to run it and what the file holds: '
             '[the guide](../guides/benchmarks.md).', '',
-            where_and_what(result), '',
-            f'Each value is the median of its rounds ({result["seconds"]} s each). Other processes, '
-            f'or other machines of the host, took more than {100 * NOISY:.0f} % of the CPUs during '
-            f'{len(noisy)} of {len(result["measurements"])} measurements.']
+            where_and_what(result), '', how_sure(result)]
 
 
 def section(result, name, pictures):

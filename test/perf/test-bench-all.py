@@ -166,7 +166,8 @@ def check_readme(folder):
     result = {'machine': {'name': 'vm', 'cpu': 'a CPU', 'cpus': 2, 'memory_bytes': 1 << 30,
                           'kernel': 'Linux'},
               'versions': {'uroce': 'abc', 'dpdk': '22', 'compiler': 'cc', 'ucx': ''},
-              'began': 'now', 'hugepages_bytes': 0, 'measurements': []}
+              'began': 'now', 'hugepages_bytes': 0, 'seconds': 1,
+              'parts': {'must': {'status': 'done', 'rounds': 7}}, 'measurements': []}
     path = os.path.join(folder, 'README.md')
 
     def rewritten(text):
@@ -177,7 +178,8 @@ def check_readme(folder):
             return file.read()
 
     marked = rewritten(f'a\n{uroce_readme.BEGIN}\nold\n{uroce_readme.END}\nb\n')
-    expect('between the marks stands what was measured', 'old' not in marked and 'Machine `vm`' in marked)
+    expect('between the marks stands what was measured',
+           'old' not in marked and 'Machine `vm`' in marked and '(must 7)' in marked)
     expect('the rest is left', marked.startswith('a\n<!--') and marked.endswith('-->\nb\n'))
     expect('without marks all is left', rewritten('a\nold\n') == 'a\nold\n')
 
