@@ -19,6 +19,7 @@
 #define ANSWERED_MIN 16              /* messages that make it one that answers */
 #define SOON_NS      UINT64_C(10000) /* from one of them to the next: a poll may transmit */
 #define TIGHT_NS     UINT64_C(3000)  /* the same, of one that does little else */
+#define MORE_POLLS   4               /* for one that waits for a completion before it answers */
 #define FEW          2u /* frames at a time: more are a stream, whose sender needs its window */
 
 static _Atomic(struct uroce_worker *) deferring[RTE_MAX_ETHPORTS][UROCE_WORKERS_MAX];
@@ -31,6 +32,22 @@ remember(const struct uroce_worker *worker, struct uroce_worker *what)
 			      memory_order_relaxed);
 }
 
+/* Has the program answered? */
+static void
+judge(struct uroce_worker *worker)
+{
+	struct uroce_deferral *deferral = &worker->deferral;
+	const bool has_posted = worker->shortcut.nb_posts > 0 ||
+				atomic_load_explicit(&worker->bells, memory_order_relaxed);
+
+	if (!has_posted && deferral->nb_left > 0) {
+		deferral->nb_left--;
+		return;
+	}
+	deferral->is_open = false;
+	deferral->nb_answered = has_posted ? deferral->nb_answered + 1 : 0;
+}
+
 void
 uroce_deferral_polled(struct uroce_worker *worker)
 {
@@ -39,14 +56,14 @@ uroce_deferral_polled(struct uroce_worker *worker)
 
 	worker->deferral.nb_soon = age_ns < SOON_NS ? worker->deferral.nb_soon + 1 : 0;
 	worker->deferral.is_tight = age_ns < TIGHT_NS;
-	if (!worker->deferral.is_open)
-		return;
-	worker->deferral.is_open = false;
-	if (worker->shortcut.nb_posts > 0 ||
-	    atomic_load_explicit(&worker->bells, memory_order_relaxed))
-		worker->deferral.nb_answered++;
-	else
-		worker->deferral.nb_answered = 0;
+	if (worker->deferral.is_open)
+		judge(worker);
+}
+
+bool
+uroce_deferral_is_waiting(const struct uroce_worker *worker)
+{
+	return worker->deferral.is_on && worker->deferral.is_open;
 }
 
 bool
@@ -55,18 +72,27 @@ uroce_deferral_is_spinning(const struct uroce_worker *worker)
 	return worker->deferral.is_tight && worker->deferral.nb_soon >= SOON_MIN;
 }
 
-bool
-uroce_deferral_begin(struct uroce_worker *worker, unsigned nb)
+/* Whether an acknowledgement is all that is to be sent. */
+static bool
+is_only_ack(const struct uroce_worker *worker)
 {
 	const struct uroce_qpr *qpr = worker->tx.active_head;
 
-	if (nb == 0 || nb > FEW || worker->deferral.is_on || worker->deferral.nb_soon < SOON_MIN ||
-	    !worker->dev->service)
-		return false;
-	if (!qpr || qpr->active_next || worker->tx.nb_pending > 0 ||
-	    !uroce_qpc_owes_only_ack(&qpr->qpc))
+	return qpr && !qpr->active_next && worker->tx.nb_pending == 0 &&
+	       uroce_qpc_owes_only_ack(&qpr->qpc);
+}
+
+bool
+uroce_deferral_begin(struct uroce_worker *worker, unsigned nb)
+{
+	if (worker->deferral.is_on)
+		return uroce_deferral_is_waiting(worker) && is_only_ack(worker);
+	if (nb == 0 || nb > FEW || worker->deferral.nb_soon < SOON_MIN || !worker->dev->service ||
+	    !is_only_ack(worker))
 		return false;
 	worker->deferral.is_open = true;
+	worker->deferral.nb_left =
+		uroce_qpc_is_unanswered(&worker->tx.active_head->qpc) ? MORE_POLLS : 0;
 	if (worker->deferral.nb_answered < ANSWERED_MIN)
 		return false;
 	if (unlikely(atomic_load_explicit(&owner, memory_order_relaxed) == 0))

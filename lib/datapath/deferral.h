@@ -11,11 +11,11 @@
  * a whole transmission, which on some ports is a system call. So it is left to the next round, where it
  * leaves in one burst with the answer, and behind it.
  *
- * That is the next poll of the program; or a control call, as before the QP is destroyed or changed; or
+ * That is the next poll of the program; where a request of its own is unanswered, whose completion it may want
+ * to see before it uses the buffer again, the next five; or a control call, as before the QP is destroyed or changed; or
  * the service thread, when the program does not poll again for milliseconds; or the end of the
  * process, if that comes first. It is done only where nothing else is to be sent, for a program that has
- * polled without a break until now and has answered its last messages before it polled again, and once: the
- * round after it sends. No timer is involved: who answers gains a transmission, and one answer that does not
+ * polled without a break until now and has answered its last messages within so many polls. No timer is involved: who answers gains a transmission, and one answer that does not
  * come ends the habit.
  *
  * By the thread that holds the worker's lock, except for the end of the process.
@@ -33,6 +33,7 @@ struct uroce_deferral {
 		nb_answered; /* messages in a row that the program answered before it polled again */
 	bool is_tight;       /* the last two, with little but the look at the result between them */
 	bool is_open;        /* the last poll ended with one that it may answer */
+	uint8_t nb_left;     /* polls that it may make before it does */
 	bool is_on;          /* an acknowledgement is left to the next round */
 };
 
@@ -41,6 +42,9 @@ void uroce_deferral_polled(struct uroce_worker *worker);
 
 /** Whether the application does nothing but poll. */
 bool uroce_deferral_is_spinning(const struct uroce_worker *worker);
+
+/** Whether an acknowledgement waits for an answer that has not been posted. */
+bool uroce_deferral_is_waiting(const struct uroce_worker *worker);
 
 /** Whether what is to be sent after a round of the application that received `nb` frames waits. */
 bool uroce_deferral_begin(struct uroce_worker *worker, unsigned nb);

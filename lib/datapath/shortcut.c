@@ -51,6 +51,18 @@ is_free(const struct uroce_worker *worker)
 	       uroce_worker_may_transmit(worker);
 }
 
+/* Where a burst is a system call, there is one for all. */
+static void
+transmit(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	if (!worker->dev->port->policy->may_block) {
+		uroce_tx_post(worker, qpr);
+		return;
+	}
+	uroce_tx_schedule(worker, qpr);
+	(void)uroce_tx_run(worker);
+}
+
 bool
 uroce_worker_send(struct uroce_worker *worker, struct uroce_qpr *qpr)
 {
@@ -65,7 +77,7 @@ uroce_worker_send(struct uroce_worker *worker, struct uroce_qpr *qpr)
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
 	if (is_sent) {
 		worker->shortcut.nb_posts++;
-		uroce_tx_post(worker, qpr);
+		transmit(worker, qpr);
 	}
 	uroce_worker_end_round(worker);
 	uroce_lock_release(&worker->lock);

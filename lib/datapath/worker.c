@@ -297,7 +297,8 @@ watch_link(struct uroce_worker *worker)
 static bool
 is_idle(const struct uroce_worker *worker)
 {
-	return !worker->tx.active_head && worker->tx.nb_pending == 0 &&
+	return (!worker->tx.active_head || uroce_deferral_is_waiting(worker)) &&
+	       worker->tx.nb_pending == 0 &&
 	       !atomic_load_explicit(&worker->bells, memory_order_relaxed) &&
 	       !atomic_load_explicit(&worker->cmds, memory_order_relaxed);
 }
@@ -345,7 +346,7 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	if (is_apps)
 		uroce_shortcut_polled(worker, nb_rung);
 	uroce_stage_lap(UROCE_STAGE_BELLS, 0);
-	/* what the program waits for is here: it has the rest done by the next round, which puts nothing off */
+	/* what the program waits for is here: it has the rest done by one of the next rounds */
 	if (has_tx && is_apps && uroce_deferral_begin(worker, nb))
 		return end_round(worker, nb);
 	if (has_tx)

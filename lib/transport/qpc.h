@@ -585,6 +585,13 @@ uroce_qpc_is_plain(const struct uroce_qpc *qpc)
 	       !qpc->cc.has_cnp;
 }
 
+/** Whether a request was sent that the peer has not answered yet. */
+static inline bool
+uroce_qpc_is_unanswered(const struct uroce_qpc *qpc)
+{
+	return qpc->req.una_psn != qpc->req.next_psn;
+}
+
 /** Whether the QP is of a service that acknowledges. */
 static inline bool
 uroce_qpc_is_reliable(const struct uroce_qpc *qpc)

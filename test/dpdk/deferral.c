@@ -191,6 +191,53 @@ deferral__a_program_that_polls_now_and_then_acknowledges_at_once(void **state)
 	}
 }
 
+/* What b sent is lost, and b does not look for it before its timer runs out. */
+static void
+lose_frames_to_a(void)
+{
+	struct rte_mbuf *frames[4];
+	const unsigned nb = rte_eth_rx_burst(dev_a->port->id, 0, frames, 4);
+
+	rte_pktmbuf_free_bulk(frames, nb);
+	qp_b->qpr.qpc.req.repair.probe_deadline = UROCE_NEVER;
+}
+
+/* The program at b, which answers, has a request on the way; one of a comes. @return whether its ACK waits */
+static bool
+receive_meanwhile(void)
+{
+	receive_and_wait();
+	answer();
+	finish(1);
+	rig_post_send(qp_b, IBV_WR_RDMA_WRITE, 10, 0, 100, qp_a, 0);
+	rig_drive(dev_b);
+	lose_frames_to_a();
+	return receive(1);
+}
+
+static void
+deferral__one_that_waits_for_its_own_request_has_some_polls_more(void **state)
+{
+	unsigned nb_tries = 0;
+
+	(void)state;
+	while (!receive_meanwhile()) {
+		assert_true(nb_tries++ < TRIES);
+		finish(1);
+		assert_int_equal(rig_await(&qp_b->scq, dev_a, dev_b).wr_id, 10);
+	}
+	keep(dev_b);
+	for (unsigned i = 0; i < 4; i++) {
+		rig_drive(dev_b);
+		assert_true(worker_b()->deferral.is_on);
+		assert_false(is_acknowledged());
+	}
+	rig_drive(dev_b);
+	assert_false(worker_b()->deferral.is_on);
+	assert_true(is_acknowledged());
+	assert_int_equal(rig_await(&qp_b->scq, dev_a, dev_b).wr_id, 10);
+}
+
 static void
 deferral__the_end_of_the_process_sends(void **state)
 {
@@ -232,6 +279,7 @@ main(void)
 		cmocka_unit_test(deferral__many_frames_are_acknowledged_at_once),
 		cmocka_unit_test(deferral__a_program_that_does_not_answer_acknowledges_at_once),
 		cmocka_unit_test(deferral__a_program_that_polls_now_and_then_acknowledges_at_once),
+		cmocka_unit_test(deferral__one_that_waits_for_its_own_request_has_some_polls_more),
 		cmocka_unit_test(deferral__the_end_of_the_process_sends),
 		cmocka_unit_test(deferral__the_service_thread_sends_when_the_program_stays_away),
 		cmocka_unit_test(deferral__a_control_call_sends_first),
