@@ -577,6 +577,9 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 		qp->sent = end;
 	else
 		world->tally.retransmits++;
+	/* a READ may ask for some more, where it begins within the window */
+	if (is_connected(qp) && end == qp->sent && idx - qp->acked >= qp->qpc.window_psns)
+		world_complain(world, "qp 0x%x: packet %u lies beyond the window", qp->qpn, idx);
 	if (is_connected(qp) &&
 	    qp->sent - qp->acked > (uint32_t)qp->qpc.window_psns + UROCE_READ_CHUNK_PSNS)
 		world_complain(world, "qp 0x%x has %u packets on the wire", qp->qpn,
