@@ -46,9 +46,9 @@ struct uroce_qpr {
 	/* the worker's own */
 	bool is_active;
 	bool is_asked_all; /* with is_active: it may have requests, not just answers */
-	bool is_new;      /* it came from another worker, and was not called since */
-	uint8_t nb_moves; /* saturates */
-	uint8_t hop_from; /* with nb_hops: index of the worker that received the latest frames */
+	bool is_new;       /* it came from another worker, and was not called since */
+	uint8_t nb_moves;  /* saturates */
+	uint8_t hop_from;  /* with nb_hops: index of the worker that received the latest frames */
 	_Atomic uint8_t heir; /* one past the index of who may ask for the QP; 0: nobody */
 	uint32_t nb_hops;     /* frames of it in a row that hopped here; saturates */
 	struct uroce_qpr *active_next;
