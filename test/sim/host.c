@@ -15,6 +15,7 @@
 #include "transport/mcast.h"
 
 #define BURST_MAX 64
+#define RUN_MAX   64
 
 /* Time that frames may wait for the transmitter before the host stops to send. */
 #define TX_AHEAD_NS 4000
@@ -87,46 +88,120 @@ host_hand_over(struct world *world, struct qp *qp, struct uroce_pkt *pkt)
 	return verdict;
 }
 
-enum uroce_verdict
-host_deliver(struct world *world, struct host *host, struct frame *frame)
+/*
+ * Whose it is: `qp`, or NULL where nobody gets it as it is.
+ * @return UROCE_VERDICT_REQUEST, _RESPONSE or _DATAGRAM, or why nobody gets it
+ */
+static enum uroce_verdict
+look_up(struct world *world, struct host *host, struct frame *frame, struct uroce_pkt *pkt,
+	struct qp **qp)
 {
-	struct uroce_pkt pkt;
-	enum uroce_verdict verdict = uroce_parse(frame->bytes, frame->len, &pkt);
+	const enum uroce_verdict verdict = uroce_parse(frame->bytes, frame->len, pkt);
 
+	*qp = NULL;
 	if (verdict > UROCE_VERDICT_DATAGRAM)
 		return verdict;
-	if (!uroce_pkt_check_icrc(&pkt))
+	if (!uroce_pkt_check_icrc(pkt))
 		return UROCE_VERDICT_BAD_ICRC;
 	if (frame->is_spoilt && frame_is_covered(frame, frame->spoilt_at)) {
 		world_complain(world, "a frame with byte %u spoilt was taken for good",
 			       frame->spoilt_at);
 		return verdict;
 	}
-	pkt.owner = frame;
-	if (pkt.dest_qpn == UROCE_MCAST_QPN)
-		return group_deliver(world, host, &pkt);
-	struct qp *qp = host->qps[pkt.dest_qpn & 0xff];
-
-	if (!qp || qp->qpn != pkt.dest_qpn)
+	pkt->owner = frame;
+	if (pkt->dest_qpn == UROCE_MCAST_QPN)
+		return group_deliver(world, host, pkt);
+	*qp = host->qps[pkt->dest_qpn & 0xff];
+	if (!*qp || (*qp)->qpn != pkt->dest_qpn) {
+		*qp = NULL;
 		return UROCE_VERDICT_NO_QP;
-	return host_hand_over(world, qp, &pkt);
+	}
+	return verdict;
+}
+
+enum uroce_verdict
+host_deliver(struct world *world, struct host *host, struct frame *frame)
+{
+	struct uroce_pkt pkt;
+	struct qp *qp;
+	const enum uroce_verdict verdict = look_up(world, host, frame, &pkt, &qp);
+
+	return qp ? host_hand_over(world, qp, &pkt) : verdict;
+}
+
+/*
+ * Frames that came for one QP, one right behind the other. Where messages may be lost only the frame tells
+ * which one completed: such frames are handed over alone.
+ */
+struct run {
+	struct qp *qp;
+	unsigned nb;
+	struct uroce_pkt pkts[RUN_MAX];
+};
+
+static void
+give_up(struct world *world, const struct uroce_pkt *pkt, enum uroce_verdict verdict)
+{
+	if (verdict != UROCE_VERDICT_HELD)
+		frame_give(&world->frames, pkt->owner);
+}
+
+/* A frame that is held ends what a call takes; the rest are for the next one. */
+static void
+hand_over_all(struct world *world, struct run *run)
+{
+	struct oracle_view views[RUN_MAX];
+	uint8_t verdicts[RUN_MAX];
+	struct qp *qp = run->qp;
+
+	for (unsigned i = 0; i < run->nb; i++)
+		oracle_note_recv(qp, &run->pkts[i], &views[i]);
+	for (unsigned at = 0, nb; at < run->nb; at += nb) {
+		nb = uroce_qpc_recv_run(&qp->qpc, &run->pkts[at], run->nb - at, verdicts,
+					world->now_ns);
+		oracle_after_run(qp, &run->pkts[at], &views[at], verdicts, nb);
+		for (unsigned i = 0; i < nb; i++)
+			give_up(world, &run->pkts[at + i], (enum uroce_verdict)verdicts[i]);
+	}
+	world->tally.in_runs += run->nb;
+}
+
+static void
+hand_over_run(struct world *world, struct run *run)
+{
+	if (run->nb == 1)
+		give_up(world, run->pkts, host_hand_over(world, run->qp, run->pkts));
+	else if (run->nb > 1)
+		hand_over_all(world, run);
+	run->nb = 0;
 }
 
 static void
 receive(struct world *world, struct host *host)
 {
 	struct frame *frame = host->rx_first;
+	struct run run = { .nb = 0 };
 
 	host->rx_first = NULL;
 	host->rx_last = NULL;
 	host->nb_rx = 0;
 	while (frame) {
 		struct frame *next = frame->next;
+		struct uroce_pkt pkt;
+		struct qp *qp;
 
-		if (host_deliver(world, host, frame) != UROCE_VERDICT_HELD)
+		look_up(world, host, frame, &pkt, &qp);
+		if (!qp)
 			frame_give(&world->frames, frame);
+		if (run.qp != qp || run.nb == host->run_max || (qp && qp->is_lenient))
+			hand_over_run(world, &run);
+		if (qp) {
+			run.qp = qp;
+			run.pkts[run.nb++] = pkt;
+		}
 		frame = next;
 	}
+	hand_over_run(world, &run);
 }
 
 void

@@ -204,6 +204,7 @@ print_tally(const struct tally *tally)
 	print_row("QPs", "with an SRQ", tally->shared);
 	print_row("SRQs", "limit reached", tally->limits);
 	print_row("group", "copies", tally->copies);
+	print_row("runs", "frames", tally->in_runs);
 	print_row("QPs", "with dcqcn", tally->reacting);
 	print_row("packets", "CNP", tally->cnps);
 	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)

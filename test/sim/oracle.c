@@ -158,7 +158,7 @@ execute(struct qp *flow, uint32_t upto)
 			apply(flow, req, flow->exec);
 	}
 	/* only now: of two packets to one place the later counts */
-	for (uint32_t idx = from; idx < upto && world_is_well(world); idx++) {
+	for (uint32_t idx = from; idx < upto && !flow->is_overlaid && world_is_well(world); idx++) {
 		if (!is_landed(flow, request_from(flow, &cursor, idx), idx))
 			world_complain(world,
 				       "qp 0x%x: packet %u was executed, but its bytes "
@@ -386,7 +386,7 @@ note_request(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *vie
 }
 
 void
-oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view)
+oracle_note_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view)
 {
 	const bool is_response = pkt->op->flags & UROCE_OPF_RESPONSE;
 
@@ -402,7 +402,15 @@ oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_vie
 		view->is_past = view->idx < qp->acked;
 	else
 		note_request(qp, pkt, view);
-	if (qp->conf.type == IBV_QPT_UD)
+}
+
+void
+oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view)
+{
+	const bool is_response = pkt->op->flags & UROCE_OPF_RESPONSE;
+
+	oracle_note_recv(qp, pkt, view);
+	if (!view->req || qp->conf.type == IBV_QPT_UD)
 		return;
 	if (!is_response || pkt->op->operation != UROCE_OPERATION_ACK)
 		find_landing(qp, pkt, view);
@@ -518,6 +526,32 @@ oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracl
 		check_answer_ahead(qp, pkt, view);
 }
 
+/* Whether a request that came is ahead of what is expected now: it may lie in memory already. */
+static bool
+is_ahead(const struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view)
+{
+	const uint32_t epsn = packet_of(qp->peer, qp->qpc.resp.epsn);
+
+	return view->req && !(pkt->op->flags & UROCE_OPF_RESPONSE) && view->idx >= epsn;
+}
+
+void
+oracle_after_run(struct qp *qp, const struct uroce_pkt *pkts, const struct oracle_view *views,
+		 const uint8_t *verdicts, unsigned nb)
+{
+	for (unsigned i = 0; i < nb; i++)
+		qp->peer->is_overlaid |= is_ahead(qp, &pkts[i], &views[i]);
+	for (unsigned i = 0; i < nb; i++) {
+		oracle_after_recv(qp, &pkts[i], &views[i], (enum uroce_verdict)verdicts[i]);
+		if (verdicts[i] == UROCE_VERDICT_REQUEST && pkts[i].has_ack_req &&
+		    is_connected(qp) && qp->qpc.state != IBV_QPS_ERR &&
+		    !uroce_qpc_has_work(&qp->qpc))
+			world_complain(qp->world, "qp 0x%x: packet %u asks for an ACK, in vain",
+				       qp->qpn, views[i].idx);
+	}
+	qp->peer->is_overlaid = false;
+}
+
 /* --- a frame goes --- */
 
 static void
@@ -573,12 +607,14 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 	}
 	if (request_needs_answer(req))
 		note_rd(qp, idx, end);
-	if (end > qp->sent)
+	const bool is_new = end > qp->sent;
+
+	if (is_new)
 		qp->sent = end;
 	else
 		world->tally.retransmits++;
 	/* a READ may ask for some more, where it begins within the window */
-	if (is_connected(qp) && end == qp->sent && idx - qp->acked >= qp->qpc.window_psns)
+	if (is_connected(qp) && is_new && idx - qp->acked >= qp->qpc.window_psns)
 		world_complain(world, "qp 0x%x: packet %u lies beyond the window", qp->qpn, idx);
 	if (is_connected(qp) &&
 	    qp->sent - qp->acked > (uint32_t)qp->qpc.window_psns + UROCE_READ_CHUNK_PSNS)

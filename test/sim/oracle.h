@@ -45,9 +45,19 @@ struct oracle_view {
 	uint8_t flipped_last;
 };
 
+/** Before and after a frame that is handed over alone. */
 void oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view);
 void oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view,
 		       enum uroce_verdict verdict);
+
+/**
+ * Before each frame, and after all, of a run. Where a frame lands is not looked at before the call, for
+ * what comes before it in the run may change what is right: memory is compared when it counts as
+ * executed, or, where a frame ahead of a hole may have been placed over it, at the end.
+ */
+void oracle_note_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view);
+void oracle_after_run(struct qp *qp, const struct uroce_pkt *pkts, const struct oracle_view *views,
+		      const uint8_t *verdicts, unsigned nb);
 
 /** A frame leaves a QP. */
 void oracle_sent(struct qp *qp, const struct frame *frame);

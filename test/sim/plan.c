@@ -303,14 +303,34 @@ spoil(struct qp *qp, struct request *req)
 	req->bad = bad;
 }
 
+/* Requests of one packet that do the same, one behind the other, as programs post them in lists. */
+struct stream {
+	enum ibv_wr_opcode opcode;
+	uint32_t left; /* requests; 0: there is none */
+};
+
 static void
-plan_request(struct qp *qp, uint32_t len, struct plan_pieces *ours, struct plan_pieces *theirs)
+begin_stream(struct qp *qp, struct stream *stream)
+{
+	struct rng *rng = &qp->world->rng;
+
+	stream->opcode = draw_opcode(rng, qp->conf.type);
+	stream->left = rng_between(rng, 2, 32);
+}
+
+static void
+plan_request(struct qp *qp, uint32_t len, struct stream *stream, struct plan_pieces *ours,
+	     struct plan_pieces *theirs)
 {
 	struct rng *rng = &qp->world->rng;
 	struct request *req = qp_plan(qp);
 	const uint32_t grh = qp->conf.type == IBV_QPT_UD ? 40 : 0;
 
-	req->opcode = draw_opcode(rng, qp->conf.type);
+	if (stream->left > 0)
+		stream->left--;
+	else
+		stream->opcode = draw_opcode(rng, qp->conf.type);
+	req->opcode = stream->opcode;
 	if (qp->conf.type == IBV_QPT_XRC_SEND)
 		req->srq = (uint8_t)rng_below(rng, XRC_SRQS);
 	if (len > qp->conf.recv_len - grh && request_is_send(req))
@@ -359,15 +379,21 @@ plan_requests(struct qp *qp, const struct plan_budget *budget, struct plan_piece
 	struct rng *rng = &qp->world->rng;
 	const uint32_t huge_at = rng_below(rng, budget->requests);
 	const uint32_t bad_at = rng_one_in(rng, 6) ? rng_below(rng, budget->requests) : UINT32_MAX;
+	const bool has_streams = rng_one_in(rng, 2);
+	struct stream stream = { .left = 0 };
 	uint32_t packets = 0;
 
 	for (uint32_t i = 0; i < budget->requests && packets < budget->packets; i++) {
 		uint32_t len = draw_len(rng, mtu_of(qp));
 
+		if (has_streams && !stream.left && rng_one_in(rng, 3))
+			begin_stream(qp, &stream);
+		if (stream.left > 0)
+			len = rng_between(rng, 1, MIN(mtu_of(qp), rng_one_in(rng, 2) ? 64 : 4096));
 		len = MIN(len, (budget->packets - packets) * mtu_of(qp));
 		if (budget->huge && i == huge_at && qp->conf.type != IBV_QPT_UD)
 			len = budget->huge;
-		plan_request(qp, len, ours, theirs);
+		plan_request(qp, len, &stream, ours, theirs);
 		if (i == bad_at)
 			spoil(qp, &qp->reqs[i]);
 		packets += qp_packets(qp, &qp->reqs[i]);

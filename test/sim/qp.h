@@ -175,6 +175,7 @@ struct qp {
 	uint32_t acked;     /* packets below are acknowledged, in the requester's opinion */
 	uint32_t acked_req; /* the request that `acked` is in */
 	uint32_t exec;      /* packets below are executed, in the responder's opinion */
+	bool is_overlaid;   /* memory is: by what is ahead, rightly */
 	uint32_t exec_req;  /* the request that `exec` is in */
 	/* receives: requests below have met theirs; XRC: by the queue that they name */
 	uint32_t next_taker[XRC_SRQS];

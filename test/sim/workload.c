@@ -89,6 +89,7 @@ draw_network(struct world *world)
 			draw_faults(world, link);
 		host->gap_ns = rng_between(rng, 50, rng_one_in(rng, 3) ? 5000 : 500);
 		host->burst = rng_one_in(rng, 3) ? rng_between(rng, 1, 8) : 32;
+		host->run_max = rng_one_in(rng, 2) ? rng_between(rng, 2, 64) : 1;
 		if (rng_one_in(rng, 5))
 			host->rx_room = rng_between(rng, 16, 256);
 		/* small pools more often than not, so that they run out */

@@ -141,6 +141,7 @@ world_add_host(struct world *world)
 		.pdn = 7,
 		.next_qpn = 0x11,
 		.rx_room = 4096,
+		.run_max = 1,
 		.burst = 32,
 		.round_ns = UROCE_NEVER,
 		.limits = {

@@ -66,6 +66,7 @@ struct host {
 	struct frame *rx_last;
 	uint32_t nb_rx;
 	uint32_t rx_room; /* frames; what comes when it is full is lost */
+	uint32_t run_max; /* frames that a QP gets at once, at most */
 	/* rounds */
 	uint32_t gap_ns;   /* least time between two */
 	uint32_t burst;    /* frames that a QP may send in one */
@@ -84,6 +85,7 @@ struct tally {
 	uint64_t limits;   /* of shared receive queues that were reached */
 	uint64_t reacting; /* QPs with congestion control */
 	uint64_t cnps;
+	uint64_t in_runs;   /* frames that were handed over with others */
 	uint64_t copies;    /* of datagrams to a group, to its members */
 	uint64_t spurious;  /* packets that arrived again */
 	uint64_t ops[16];   /* by enum ibv_wr_opcode */
