@@ -109,6 +109,23 @@ build__a_qp_with_little_waits_for_one_turn_of_the_others(void **state)
 	free_qps();
 }
 
+/* Both directions: a request of the peer came, and then an ACK that makes room for requests. */
+static void
+follow_up__who_is_in_line_for_an_answer_is_asked_for_requests_too(void **state)
+{
+	struct uroce_worker *worker = dev_a->worker[0];
+	unsigned of[NB_QP] = { 0 };
+
+	(void)state;
+	make_qps();
+	uroce_tx_schedule_answer(worker, &qp[0]->qpr);
+	rig_queue_send(qp[0], IBV_WR_RDMA_WRITE, 1, 0, 8, peer[0], 0);
+	uroce_worker_follow_up(worker, &qp[0]->qpr);
+	take(1, of);
+	assert_int_equal(of[0], 1);
+	free_qps();
+}
+
 static int
 setup(void **state)
 {
@@ -126,6 +143,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(build__qps_with_much_get_equal_turns),
 		cmocka_unit_test(build__a_qp_with_little_waits_for_one_turn_of_the_others),
+		cmocka_unit_test(follow_up__who_is_in_line_for_an_answer_is_asked_for_requests_too),
 	};
 
 	if (!rig_init())
