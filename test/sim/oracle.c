@@ -544,7 +544,7 @@ oracle_after_run(struct qp *qp, const struct uroce_pkt *pkts, const struct oracl
 	for (unsigned i = 0; i < nb; i++) {
 		oracle_after_recv(qp, &pkts[i], &views[i], (enum uroce_verdict)verdicts[i]);
 		if (verdicts[i] == UROCE_VERDICT_REQUEST && pkts[i].has_ack_req &&
-		    is_connected(qp) && qp->qpc.state != IBV_QPS_ERR &&
+		    is_connected(qp) && qp->qpc.state != IBV_QPS_ERR && !qp->qpc.cc.is_limited &&
 		    !uroce_qpc_has_work(&qp->qpc))
 			world_complain(qp->world, "qp 0x%x: packet %u asks for an ACK, in vain",
 				       qp->qpn, views[i].idx);
