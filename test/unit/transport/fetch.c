@@ -5,51 +5,11 @@
  * ends, and that what is in its middle and different is treated as if there were no runs.
  */
 
-#include "pair.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <cmocka.h>
+#include "burst.h"
 
 #include "mem/mw.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
-
-#define NB      5u
-#define ODD_ONE 2u /* in the middle of the run */
-#define LEN     8u
-#define SLOT(i) (64u * (i))
-
-static struct pair pair;
-static struct uroce_pkt pkts[NB];
-static uint8_t verdicts[NB];
-
-static void
-open_with(const struct pair_conf *conf)
-{
-	pair_open(&pair, conf);
-	pair_fill(&pair, A, 0, SLOT(NB), 1);
-	pair_fill(&pair, B, 0, SLOT(NB), 2);
-}
-
-static int
-open_rc(void **state)
-{
-	const struct pair_conf conf = pair_conf(IBV_QPT_RC);
-
-	(void)state;
-	open_with(&conf);
-	return 0;
-}
-
-static int
-close_pair(void **state)
-{
-	(void)state;
-	pair_close(&pair);
-	return 0;
-}
 
 static void
 post(enum ibv_wr_opcode opcode, unsigned i, unsigned flags)
@@ -76,10 +36,7 @@ static void
 let_answer(void)
 {
 	pair_run_for(&pair, PAIR_LATENCY_NS);
-	assert_int_equal(pair.nb_flights, NB);
-	for (unsigned i = 0; i < NB; i++)
-		assert_int_equal(uroce_parse(pair.flights[i].frame, pair.flights[i].len, &pkts[i]),
-				 UROCE_VERDICT_RESPONSE);
+	parse_flights(UROCE_VERDICT_RESPONSE);
 	text_clear(&pair.trace);
 }
 
@@ -88,24 +45,6 @@ ask_all(void)
 {
 	post_reads(NB);
 	let_answer();
-}
-
-static void
-arrive(void)
-{
-	unsigned n = 0;
-
-	while (n < NB)
-		n += uroce_qpc_recv_run(&pair.host[A].qpc, &pkts[n], NB - n, &verdicts[n],
-					pair.now_ns);
-	assert_int_equal(n, NB);
-}
-
-static void
-expect_placed(unsigned nb)
-{
-	for (unsigned i = 0; i < NB; i++)
-		assert_int_equal(pair_is_equal(&pair, SLOT(i), SLOT(i), LEN), i < nb);
 }
 
 static unsigned
@@ -277,7 +216,7 @@ fetch_recv__all_are_placed_and_complete(void **state)
 
 	(void)state;
 	ask_all();
-	arrive();
+	arrive_at(A);
 	for (unsigned i = 0; i < NB; i++)
 		assert_int_equal(verdicts[i], UROCE_VERDICT_RESPONSE);
 	expect_placed(NB);
@@ -392,7 +331,7 @@ fetch_recv__marks_are_counted(void **state)
 	ask_all();
 	for (unsigned i = ODD_ONE; i < NB; i++)
 		pkts[i].tclass |= UROCE_ECN_CE;
-	arrive();
+	arrive_at(A);
 	expect_placed(NB);
 	assert_int_equal(pair.host[A].qpc.stats.ce_marked, NB - ODD_ONE);
 }

@@ -5,49 +5,9 @@
  * it must be executed, refused, answered and repeated as if it had, too.
  */
 
-#include "pair.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <cmocka.h>
+#include "burst.h"
 
 #include "wire/syndrome.h"
-
-#define NB      5u
-#define ODD_ONE 2u /* in the middle of the run */
-#define LEN     8u
-#define SLOT(i) (64u * (i))
-
-static struct pair pair;
-static struct uroce_pkt pkts[NB];
-static uint8_t verdicts[NB];
-
-static void
-open_with(const struct pair_conf *conf)
-{
-	pair_open(&pair, conf);
-	pair_fill(&pair, A, 0, SLOT(NB), 1);
-	pair_fill(&pair, B, 0, SLOT(NB), 2);
-}
-
-static int
-open_rc(void **state)
-{
-	const struct pair_conf conf = pair_conf(IBV_QPT_RC);
-
-	(void)state;
-	open_with(&conf);
-	return 0;
-}
-
-static int
-close_pair(void **state)
-{
-	(void)state;
-	pair_close(&pair);
-	return 0;
-}
 
 /* Five requests of A are on the wire, and parsed: READs of a slot each, or additions to one word. */
 static void
@@ -64,22 +24,8 @@ send_all(enum ibv_wr_opcode opcode)
 							      .compare_add = 1 }),
 				 0);
 	pair_run_for(&pair, 0);
-	assert_int_equal(pair.nb_flights, NB);
-	for (unsigned i = 0; i < NB; i++)
-		assert_int_equal(uroce_parse(pair.flights[i].frame, pair.flights[i].len, &pkts[i]),
-				 UROCE_VERDICT_REQUEST);
+	parse_flights(UROCE_VERDICT_REQUEST);
 	text_clear(&pair.trace);
-}
-
-static void
-arrive(void)
-{
-	unsigned n = 0;
-
-	while (n < NB)
-		n += uroce_qpc_recv_run(&pair.host[B].qpc, &pkts[n], NB - n, &verdicts[n],
-					pair.now_ns);
-	assert_int_equal(n, NB);
 }
 
 static uint64_t *
@@ -137,7 +83,7 @@ reply_run__atomics_are_executed_in_order(void **state)
 	(void)state;
 	*word() = 100;
 	send_all(IBV_WR_ATOMIC_FETCH_AND_ADD);
-	arrive();
+	arrive_at(B);
 	expect_verdicts(NB, UROCE_VERDICT_REQUEST);
 	assert_int_equal(*word(), 100 + NB);
 	pair_run(&pair); /* the frames, once more: repetitions */
@@ -172,7 +118,7 @@ reply_run__psn_wraps(void **state)
 	conf.psn[A] = 0xfffffe;
 	open_with(&conf);
 	send_all(IBV_WR_RDMA_READ);
-	arrive();
+	arrive_at(B);
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 3);
 	expect_answers("B>A READ_RESPONSE_ONLY psn 16777214\n"
 		       "B>A READ_RESPONSE_ONLY psn 16777215\n"
@@ -214,7 +160,7 @@ reply_run__makes_an_ack_unnecessary(void **state)
 		uroce_parse(pair.flights[i].frame, pair.flights[i].len, &pkts[i]);
 	pkts[0].has_ack_req = true;
 	text_clear(&pair.trace);
-	arrive();
+	arrive_at(B);
 	expect_answers("B>A READ_RESPONSE_ONLY psn 1\n"
 		       "B>A READ_RESPONSE_ONLY psn 2\n"
 		       "B>A READ_RESPONSE_ONLY psn 3\n"
@@ -307,7 +253,7 @@ reply_run__what_is_different_is_asked_everything(void **state)
 		*word() = 0;
 		send_all(rows[i].opcode);
 		rows[i].make();
-		arrive();
+		arrive_at(B);
 		expect_verdicts(ODD_ONE, UROCE_VERDICT_REQUEST);
 		assert_int_equal(verdicts[ODD_ONE], rows[i].verdict);
 		assert_int_equal(pair.host[B].qpc.resp.epsn, ODD_ONE);
@@ -325,7 +271,7 @@ reply_run__answers_before_it_refuses(void **state)
 	(void)state;
 	send_all(IBV_WR_RDMA_READ);
 	make_key_of_nothing();
-	arrive();
+	arrive_at(B);
 	expect_answers("B>A READ_RESPONSE_ONLY psn 0\n"
 		       "B>A READ_RESPONSE_ONLY psn 1\n"
 		       "B>A NAK_REM_ACCESS psn 2\n");
@@ -338,7 +284,7 @@ reply_run__marks_are_counted(void **state)
 	send_all(IBV_WR_RDMA_READ);
 	for (unsigned i = ODD_ONE; i < NB; i++)
 		pkts[i].tclass |= UROCE_ECN_CE;
-	arrive();
+	arrive_at(B);
 	expect_verdicts(NB, UROCE_VERDICT_REQUEST);
 	assert_int_equal(pair.host[B].qpc.stats.ce_marked, NB - ODD_ONE);
 }
@@ -350,7 +296,7 @@ reply_run__read_of_nothing_in_its_middle(void **state)
 	send_all(IBV_WR_RDMA_READ);
 	reth(ODD_ONE)->dma_len = be32_make(0);
 	reth(ODD_ONE)->rkey = be32_make(0); /* of what is not read no key is looked at */
-	arrive();
+	arrive_at(B);
 	expect_verdicts(NB, UROCE_VERDICT_REQUEST);
 	expect_answers("B>A READ_RESPONSE_ONLY psn 0\n"
 		       "B>A READ_RESPONSE_ONLY psn 1\n"
@@ -414,7 +360,7 @@ reply_run__no_more_than_agreed(void **state)
 	conf.max_dest_rd_atomic = ODD_ONE;
 	open_with(&conf);
 	send_all(IBV_WR_RDMA_READ);
-	arrive();
+	arrive_at(B);
 	expect_verdicts(ODD_ONE, UROCE_VERDICT_REQUEST);
 	assert_int_equal(verdicts[ODD_ONE], UROCE_VERDICT_BAD_REQUEST);
 	pair_close(&pair);
@@ -434,7 +380,7 @@ reply_run__keys_change(void **state)
 	send_all(IBV_WR_RDMA_READ);
 	reth(ODD_ONE)->rkey = be32_make(key);
 	reth(ODD_ONE)->va = be64_make((uintptr_t)other);
-	arrive();
+	arrive_at(B);
 	expect_verdicts(NB, UROCE_VERDICT_REQUEST);
 	struct uroce_txd txd[NB];
 	uint8_t hdr[NB][UROCE_HDR_MAX];
@@ -459,7 +405,7 @@ reply_run__right_is_asked_of_each_region(void **state)
 	send_all(IBV_WR_RDMA_READ);
 	reth(ODD_ONE)->rkey = be32_make(key);
 	reth(ODD_ONE)->va = be64_make((uintptr_t)other);
-	arrive();
+	arrive_at(B);
 	assert_int_equal(verdicts[ODD_ONE], UROCE_VERDICT_NO_ACCESS);
 }
 
@@ -475,7 +421,7 @@ reply_run__memory_goes(void **state)
 	send_all(IBV_WR_RDMA_READ);
 	reth(ODD_ONE)->rkey = be32_make(key);
 	reth(ODD_ONE)->va = be64_make((uintptr_t)other);
-	arrive();
+	arrive_at(B);
 	expect_verdicts(NB, UROCE_VERDICT_REQUEST);
 	assert_int_equal(uroce_mr_invalidate(pair.host[B].mrs, key), 0);
 	expect_answers("B>A READ_RESPONSE_ONLY psn 0\n"
@@ -489,7 +435,7 @@ reply_run__repeats_what_was_lost(void **state)
 {
 	(void)state;
 	send_all(IBV_WR_RDMA_READ);
-	arrive();
+	arrive_at(B);
 	pair_flush(&pair, B);
 	text_clear(&pair.trace);
 	for (unsigned i = 1; i < 3; i++)
@@ -508,7 +454,7 @@ reply_run__ends_with_the_burst(void **state)
 
 	(void)state;
 	send_all(IBV_WR_RDMA_READ);
-	arrive();
+	arrive_at(B);
 	for (unsigned i = 0; i < 2; i++)
 		txd[i].hdr = hdr[i];
 	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, txd, 2, pair.now_ns), 2);

@@ -5,47 +5,7 @@
  * packets, and what comes behind it must be treated as if it had, too, whatever is different about it.
  */
 
-#include "pair.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <cmocka.h>
-
-#define NB      5u
-#define ODD_ONE 2u /* in the middle of the run */
-#define LEN     8u
-#define SLOT(i) (64u * (i))
-
-static struct pair pair;
-static struct uroce_pkt pkts[NB];
-static uint8_t verdicts[NB];
-
-static void
-open_with(const struct pair_conf *conf)
-{
-	pair_open(&pair, conf);
-	pair_fill(&pair, A, 0, SLOT(NB), 1);
-	pair_fill(&pair, B, 0, SLOT(NB), 2);
-}
-
-static int
-open_rc(void **state)
-{
-	const struct pair_conf conf = pair_conf(IBV_QPT_RC);
-
-	(void)state;
-	open_with(&conf);
-	return 0;
-}
-
-static int
-close_pair(void **state)
-{
-	(void)state;
-	pair_close(&pair);
-	return 0;
-}
+#include "burst.h"
 
 static void
 post_recvs(unsigned nb)
@@ -66,29 +26,7 @@ send_all(enum ibv_wr_opcode opcode)
 							      .remote = SLOT(i) }),
 				 0);
 	pair_run_for(&pair, 0);
-	assert_int_equal(pair.nb_flights, NB);
-	for (unsigned i = 0; i < NB; i++)
-		assert_int_equal(uroce_parse(pair.flights[i].frame, pair.flights[i].len, &pkts[i]),
-				 UROCE_VERDICT_REQUEST);
-}
-
-static void
-arrive(void)
-{
-	unsigned n = 0;
-
-	while (n < NB)
-		n += uroce_qpc_recv_run(&pair.host[B].qpc, &pkts[n], NB - n, &verdicts[n],
-					pair.now_ns);
-	assert_int_equal(n, NB);
-}
-
-/* The first `nb` messages, and no other, are in B's memory. */
-static void
-expect_placed(unsigned nb)
-{
-	for (unsigned i = 0; i < NB; i++)
-		assert_int_equal(pair_is_equal(&pair, SLOT(i), SLOT(i), LEN), i < nb);
+	parse_flights(UROCE_VERDICT_REQUEST);
 }
 
 static void
@@ -112,7 +50,7 @@ run__sends_fill_receives_in_order(void **state)
 	(void)state;
 	post_recvs(NB + 1);
 	send_all(IBV_WR_SEND);
-	arrive();
+	arrive_at(B);
 	expect_executed(NB);
 	assert_int_equal(pair.host[B].qpc.stats.rx_packets, NB);
 	pair_expect_done(&pair, B,
@@ -127,7 +65,7 @@ run__writes_land(void **state)
 {
 	(void)state;
 	send_all(IBV_WR_RDMA_WRITE);
-	arrive();
+	arrive_at(B);
 	expect_executed(NB);
 	assert_int_equal(pair.host[B].qpc.stats.rx_packets, NB);
 	pair_expect_done(&pair, B, "");
@@ -143,7 +81,7 @@ run__of_ipv6(void **state)
 	open_with(&conf);
 	post_recvs(NB);
 	send_all(IBV_WR_SEND);
-	arrive();
+	arrive_at(B);
 	expect_executed(NB);
 	pair_close(&pair);
 }
@@ -157,7 +95,7 @@ run__psn_wraps(void **state)
 	conf.psn[A] = 0xfffffe;
 	open_with(&conf);
 	send_all(IBV_WR_RDMA_WRITE);
-	arrive();
+	arrive_at(B);
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 3);
 	expect_placed(NB);
 	pair_close(&pair);
@@ -170,7 +108,7 @@ run__owes_no_ack_that_nobody_asked_for(void **state)
 	send_all(IBV_WR_RDMA_WRITE);
 	for (unsigned i = 0; i < NB; i++)
 		pkts[i].has_ack_req = false;
-	arrive();
+	arrive_at(B);
 	assert_false(uroce_qpc_has_work(&pair.host[B].qpc));
 }
 
@@ -181,7 +119,7 @@ run__owes_an_ack_for_its_middle(void **state)
 	send_all(IBV_WR_RDMA_WRITE);
 	for (unsigned i = 0; i < NB; i++)
 		pkts[i].has_ack_req = i == ODD_ONE;
-	arrive();
+	arrive_at(B);
 	assert_true(uroce_qpc_has_work(&pair.host[B].qpc));
 }
 
@@ -195,7 +133,7 @@ run__solicited_in_its_middle(void **state)
 	send_all(IBV_WR_SEND);
 	pkts[ODD_ONE].is_solicited = true;
 	uroce_cq_arm(&b->recv_cq, true);
-	arrive();
+	arrive_at(B);
 	assert_int_equal(b->qpc.events & UROCE_QPC_RECV_CQ_EVENT, UROCE_QPC_RECV_CQ_EVENT);
 }
 
@@ -280,7 +218,7 @@ run__what_is_different_is_asked_everything(void **state)
 		open_rc(state);
 		send_all(IBV_WR_RDMA_WRITE);
 		rows[i].make();
-		arrive();
+		arrive_at(B);
 		assert_int_equal(verdicts[ODD_ONE], rows[i].verdict);
 		expect_executed(ODD_ONE);
 		close_pair(state);
@@ -294,7 +232,7 @@ run__marks_are_counted(void **state)
 	send_all(IBV_WR_RDMA_WRITE);
 	for (unsigned i = ODD_ONE; i < NB; i++)
 		pkts[i].tclass |= UROCE_ECN_CE;
-	arrive();
+	arrive_at(B);
 	expect_executed(NB);
 	assert_int_equal(pair.host[B].qpc.stats.ce_marked, NB - ODD_ONE);
 }
@@ -307,7 +245,7 @@ run__goes_on_behind_another_opcode(void **state)
 	send_all(IBV_WR_RDMA_WRITE);
 	pkts[ODD_ONE].op = &uroce_opcode_table[UROCE_OP_SEND_ONLY];
 	pkts[ODD_ONE].opcode = UROCE_OP_SEND_ONLY;
-	arrive();
+	arrive_at(B);
 	for (unsigned i = 0; i < NB; i++)
 		assert_int_equal(verdicts[i], UROCE_VERDICT_REQUEST);
 	assert_int_equal(pair.host[B].qpc.resp.epsn, NB);
@@ -322,7 +260,7 @@ run__receives_run_out(void **state)
 	(void)state;
 	post_recvs(ODD_ONE);
 	send_all(IBV_WR_SEND);
-	arrive();
+	arrive_at(B);
 	assert_int_equal(verdicts[ODD_ONE], UROCE_VERDICT_NO_RECEIVE);
 	expect_executed(ODD_ONE);
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 8\nrecv 1 RECV SUCCESS 8\n");
@@ -336,7 +274,7 @@ run__receive_too_short(void **state)
 		assert_int_equal(pair_post_recv(&pair, B, SLOT(i), i == ODD_ONE ? LEN - 1 : LEN),
 				 0);
 	send_all(IBV_WR_SEND);
-	arrive();
+	arrive_at(B);
 	assert_int_equal(verdicts[ODD_ONE], UROCE_VERDICT_TOO_LONG);
 	expect_placed(ODD_ONE);
 	pair_expect_done(&pair, B,
@@ -368,7 +306,7 @@ run__keys_take_turns(void **state)
 	for (unsigned i = 0; i < NB; i++)
 		post_under(i % 2 ? other : pair.host[B].key, i);
 	send_all(IBV_WR_SEND);
-	arrive();
+	arrive_at(B);
 	expect_executed(NB);
 }
 
@@ -381,7 +319,7 @@ run__key_without_the_right_to_write(void **state)
 	for (unsigned i = 0; i < NB; i++)
 		post_under(i == ODD_ONE ? other : pair.host[B].key, i);
 	send_all(IBV_WR_SEND);
-	arrive();
+	arrive_at(B);
 	assert_int_equal(verdicts[ODD_ONE], UROCE_VERDICT_LOCAL_FAULT);
 	expect_placed(ODD_ONE);
 }
@@ -405,7 +343,7 @@ run__receive_of_two_elements(void **state)
 	for (unsigned i = ODD_ONE + 1; i < NB; i++)
 		assert_int_equal(pair_post_recv(&pair, B, SLOT(i), 64), 0);
 	send_all(IBV_WR_SEND);
-	arrive();
+	arrive_at(B);
 	expect_executed(NB);
 }
 
@@ -421,7 +359,7 @@ run__overruns_the_completion_queue(void **state)
 	open_with(&conf);
 	post_recvs(NB);
 	send_all(IBV_WR_SEND);
-	arrive();
+	arrive_at(B);
 	assert_int_equal(pair.host[B].qpc.events & UROCE_QPC_RECV_CQ_OVERRUN,
 			 UROCE_QPC_RECV_CQ_OVERRUN);
 	expect_executed(NB);
@@ -463,7 +401,7 @@ run__of_an_unreliable_queue_pair(void **state)
 	post_recvs(NB);
 	send_all(IBV_WR_SEND);
 	make_gap();
-	arrive();
+	arrive_at(B);
 	assert_int_equal(verdicts[ODD_ONE], UROCE_VERDICT_REQUEST);
 	assert_int_equal(pair.host[B].qpc.resp.epsn, NB);
 	pair_close(&pair);
@@ -479,7 +417,7 @@ run__of_a_shared_queue(void **state)
 	open_with(&conf);
 	post_recvs(NB);
 	send_all(IBV_WR_SEND);
-	arrive();
+	arrive_at(B);
 	expect_executed(NB);
 	assert_true(uroce_srq_is_empty(&pair.host[B].srq));
 	pair_close(&pair);

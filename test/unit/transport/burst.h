@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_UNIT_TRANSPORT_BURST_H
+#define TEST_UNIT_TRANSPORT_BURST_H
+
+/**
+ * @file
+ * What the tests of runs share: a pair, and five frames of eight bytes each that arrive at once, of which
+ * one in the middle may be an odd one.
+ */
+
+#include "pair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define NB      5u
+#define ODD_ONE 2u /* in the middle of the run */
+#define LEN     8u
+#define SLOT(i) (64u * (i))
+
+static struct pair pair;
+static struct uroce_pkt pkts[NB];
+static uint8_t verdicts[NB];
+
+static inline void
+open_with(const struct pair_conf *conf)
+{
+	pair_open(&pair, conf);
+	pair_fill(&pair, A, 0, SLOT(NB), 1);
+	pair_fill(&pair, B, 0, SLOT(NB), 2);
+}
+
+static inline int
+open_rc(void **state)
+{
+	const struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	open_with(&conf);
+	return 0;
+}
+
+static inline int
+close_pair(void **state)
+{
+	(void)state;
+	pair_close(&pair);
+	return 0;
+}
+
+/** Five frames are on the wire, and parsed. */
+static inline void
+parse_flights(enum uroce_verdict verdict)
+{
+	assert_int_equal(pair.nb_flights, NB);
+	for (unsigned i = 0; i < NB; i++)
+		assert_int_equal(uroce_parse(pair.flights[i].frame, pair.flights[i].len, &pkts[i]),
+				 verdict);
+}
+
+/** All of them are handed over to this end, as many at a time as it takes. */
+static inline void
+arrive_at(unsigned end)
+{
+	unsigned n = 0;
+
+	while (n < NB)
+		n += uroce_qpc_recv_run(&pair.host[end].qpc, &pkts[n], NB - n, &verdicts[n],
+					pair.now_ns);
+	assert_int_equal(n, NB);
+}
+
+/** The first `nb` messages, and no other, are in memory. */
+static inline void
+expect_placed(unsigned nb)
+{
+	for (unsigned i = 0; i < NB; i++)
+		assert_int_equal(pair_is_equal(&pair, SLOT(i), SLOT(i), LEN), i < nb);
+}
+
+#endif /* TEST_UNIT_TRANSPORT_BURST_H */
