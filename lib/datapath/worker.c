@@ -183,7 +183,7 @@ uroce_worker_settle(struct uroce_worker *worker, struct uroce_qpr *qpr)
 void
 uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr)
 {
-	/* one in line for its answers alone may have requests now; in ERR there may be receives to flush */
+	/* in line for its answers alone it may have requests now; in ERR it may have receives to flush */
 	if (!(qpr->is_active && qpr->is_asked_all) &&
 	    (uroce_qpc_has_work(&qpr->qpc) || qpr->qpc.state == IBV_QPS_ERR))
 		uroce_tx_schedule(worker, qpr);
