@@ -32,7 +32,7 @@ uroce_again_put(struct uroce_qpc *qpc, uint32_t psn, uint32_t nb, bool is_asking
 {
 	struct uroce_req *req = &qpc->req;
 	const uint32_t next_psn = req->next_psn, next_idx = req->next_idx, next_pkt = req->next_pkt;
-	const uint16_t since_ack_req = req->since_ack_req;
+	const uint8_t since_ack_req = req->since_ack_req;
 	const uint8_t nb_rd_out = req->nb_rd_out;
 	const bool is_ack_wanted = req->is_ack_wanted;
 	bool is_built = true;

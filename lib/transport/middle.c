@@ -124,7 +124,7 @@ uroce_middle_put(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 		quiet = uroce_req_quiet_left(qpc, nb_out, since);
 	}
 	qpc->stats.tx_bytes += (uint64_t)nb << qpc->mtu_shift;
-	req->since_ack_req = (uint16_t)since;
+	req->since_ack_req = (uint8_t)since;
 	req->next_psn = uroce_psn_add(req->next_psn, nb);
 	req->max_psn = req->next_psn;
 	req->next_pkt += nb;

@@ -219,20 +219,21 @@ struct uroce_req {
 	struct uroce_answers answers;
 	struct uroce_rtt rtt;
 	struct uroce_repair repair;
-	uint64_t rnr_deadline;  /* valid with is_rnr_wait */
-	uint8_t resv[24];       /* so that what follows is in one line */
-	uint64_t ack_deadline;  /* UROCE_NEVER: nothing outstanding, or no timeout */
-	uint64_t armed_ns;      /* when that was set */
-	uint32_t una_psn;       /* oldest PSN not acknowledged */
-	uint32_t next_psn;      /* PSN of the next packet to send; behind max_psn when resending */
-	uint32_t max_psn;       /* one past the newest PSN ever sent */
-	uint32_t una_idx;       /* send queue index of the oldest incomplete request */
-	uint32_t next_idx;      /* of the request that next_psn belongs to */
-	uint32_t next_pkt;      /* PSNs of it that lie before next_psn */
-	uint32_t begun_idx;     /* one past the newest request that has PSNs */
-	uint16_t since_ack_req; /* packets sent since the last that has to be answered */
-	uint8_t nb_rd_out;      /* READ and atomic requests on the wire, unanswered */
-	uint8_t nb_probes;      /* since something came */
+	uint64_t rnr_deadline; /* valid with is_rnr_wait */
+	uint8_t resv[24];      /* so that what follows is in one line */
+	uint64_t ack_deadline; /* UROCE_NEVER: nothing outstanding, or no timeout */
+	uint64_t armed_ns;     /* when that was set */
+	uint32_t una_psn;      /* oldest PSN not acknowledged */
+	uint32_t next_psn;     /* PSN of the next packet to send; behind max_psn when resending */
+	uint32_t max_psn;      /* one past the newest PSN ever sent */
+	uint32_t una_idx;      /* send queue index of the oldest incomplete request */
+	uint32_t next_idx;     /* of the request that next_psn belongs to */
+	uint32_t next_pkt;     /* PSNs of it that lie before next_psn */
+	uint32_t begun_idx;    /* one past the newest request that has PSNs */
+	uint8_t since_ack_req; /* packets sent since the last that has to be answered */
+	bool is_in_line;       /* ack_deadline is the port's: nothing is owed by the peer */
+	uint8_t nb_rd_out;     /* READ and atomic requests on the wire, unanswered */
+	uint8_t nb_probes;     /* since something came */
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	uint8_t fault;      /* enum ibv_wc_status that ends the request at next_idx; 0: none */

@@ -360,7 +360,7 @@ wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 
 	if (is_asking)
 		req->is_ack_wanted = false;
-	req->since_ack_req = is_asking ? 0 : (uint16_t)(req->since_ack_req + 1);
+	req->since_ack_req = is_asking ? 0 : (uint8_t)(req->since_ack_req + 1);
 	return is_asking;
 }
 
@@ -512,7 +512,7 @@ put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 		quiet = uroce_req_quiet_left(qpc, nb_out, since);
 	}
 	qpc->stats.tx_bytes += nb_bytes;
-	req->since_ack_req = (uint16_t)since;
+	req->since_ack_req = (uint8_t)since;
 	req->next_psn = psn;
 	req->max_psn = psn;
 	req->next_idx = idx;
@@ -666,7 +666,7 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 	struct uroce_req *req = &qpc->req;
 	const uint32_t max_psn = req->max_psn;
 	/* until a packet asks for an answer the peer owes none, however slowly they leave */
-	const bool is_answer_due = req->since_ack_req < uroce_psn_dist(req->una_psn, req->next_psn);
+	const bool was_owed = uroce_req_is_owed(req);
 	unsigned nb = 0;
 
 	if (req->is_rnr_wait)
@@ -696,8 +696,7 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 		uroce_txd_charge(qpc, &out[nb++], now_ns);
 	}
 	uroce_repair_sent(qpc, max_psn, now_ns);
-	if (nb && (req->ack_deadline == UROCE_NEVER || !is_answer_due) &&
-	    uroce_qpc_is_reliable(qpc))
+	if (nb && (req->ack_deadline == UROCE_NEVER || !was_owed) && uroce_qpc_is_reliable(qpc))
 		uroce_retry_arm(qpc, now_ns);
 	if (req->is_local_done)
 		uroce_comp_retire_local(qpc, now_ns);

@@ -3,6 +3,12 @@
  * The requester's patience [IBA 9.7.6]: the ACK timer, the retries that it has, and sending again,
  * which is setting the position (req.c) back to the oldest unacknowledged PSN. Only a timeout uses a retry;
  * whatever moves the peer forward gives all of them back.
+ *
+ * The timer measures the peer, from when a packet that asks was sent. After a rewind none is on the wire
+ * until the QP has its turn, which may take long where many wait for a port. Then it is our port that is
+ * late: no retry is used, and another bound holds. Who cannot send at all gives up, too, after the longest
+ * time that all its retries may take [IBA 9.7.6.1.3]: (retry_cnt + 1) x 4 x the timeout, counted from
+ * where the timer ran out. Whatever is sent, or comes, ends that.
  */
 #include "transport/role.h"
 
@@ -42,6 +48,7 @@ uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns)
 	const unsigned nb_timeouts = qpc->attr.retry_cnt - req->retry_left;
 
 	req->armed_ns = now_ns;
+	req->is_in_line = false;
 	if (!timeout_ns)
 		req->ack_deadline = UROCE_NEVER;
 	else if (qpc->is_req_gbn)
@@ -72,6 +79,25 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 		uroce_retry_arm(qpc, now_ns);
 }
 
+/* Whether the next step is ours, and there is one. */
+static bool
+is_our_turn(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+
+	return !uroce_req_is_owed(req) &&
+	       (req->next_psn != req->max_psn || req->next_idx != uroce_ring_head(&qpc->sq->ring));
+}
+
+/* The timer ran out while nothing is owed: from now on it bounds how long the port may take. */
+static void
+wait_in_line(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	qpc->req.is_in_line = true;
+	qpc->req.ack_deadline =
+		now_ns + (qpc->attr.retry_cnt + UINT64_C(1)) * 4 * qpc->ack_timeout_ns;
+}
+
 void
 uroce_retry_use(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -96,7 +122,11 @@ uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 		if (req->una_psn != req->max_psn)
 			uroce_retry_arm(qpc, now_ns);
 	}
-	if (now_ns >= req->ack_deadline) {
+	if (now_ns >= req->ack_deadline && req->is_in_line) {
+		uroce_req_fail(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
+	} else if (now_ns >= req->ack_deadline && is_our_turn(qpc)) {
+		wait_in_line(qpc, now_ns);
+	} else if (now_ns >= req->ack_deadline) {
 		const uint64_t sent_ns = req->rtt.sample_ns ? req->rtt.sample_ns : req->armed_ns;
 
 		qpc->stats.timeouts++;

@@ -70,6 +70,17 @@ void uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *tx
 
 /** Packets between two that ask for an ACK, while there is more to send. */
 #define UROCE_ACK_EVERY 32
+static_assert(UROCE_ACK_EVERY <= UINT8_MAX, "since_ack_req is a byte");
+
+/**
+ * Whether the peer owes an answer: something is on the wire that asked for one. Where nothing does, the
+ * next step is ours, however long it takes until the QP may send.
+ */
+static inline bool
+uroce_req_is_owed(const struct uroce_req *req)
+{
+	return req->since_ack_req < uroce_psn_dist(req->una_psn, req->next_psn);
+}
 
 /** Packets that the window has room for. */
 static inline uint32_t

@@ -631,9 +631,9 @@ active proctype Requester()
 		is_due = 1;
 		is_last_due = dist(una, max) > 1
 	   }
-	/* retry.c: uroce_retry_expire(), the ACK timeout */
+	/* retry.c: uroce_retry_expire(), the ACK timeout; with nothing on the wire it costs nothing */
 	:: d_step {
-		una != max && !is_rnr_wait && (is_quiet || hasty > 0) ->
+		una != max && !is_rnr_wait && (is_quiet || (hasty > 0 && una != next)) ->
 		if
 		:: !is_quiet -> hasty--
 		:: else

@@ -107,6 +107,15 @@ is_retry_spent(const struct qp *qp, bool is_withdrawn)
 	return nb >= qp->conf.retry_cnt + 1u && (is_withdrawn || is_excused(qp));
 }
 
+/* Whether it could send nothing for the longest time that its retries may take. */
+static bool
+is_port_spent(const struct qp *qp)
+{
+	return qp->host->blocked_ns &&
+	       qp->world->now_ns - qp->sent_ns >=
+		       (qp->conf.retry_cnt + 1u) * 4 * qp->qpc.ack_timeout_ns;
+}
+
 static bool
 is_rnr_spent(const struct qp *qp)
 {
@@ -128,7 +137,7 @@ is_due(const struct qp *qp, const struct request *req, enum ibv_wc_status status
 
 	/* a READ whose memory is gone may be answered by nothing when it comes again */
 	if (status == IBV_WC_RETRY_EXC_ERR)
-		return is_retry_spent(qp, is_withdrawn);
+		return is_retry_spent(qp, is_withdrawn) || is_port_spent(qp);
 	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
 		return is_rnr_spent(qp);
 	if (is_withdrawn && status == IBV_WC_REM_ACCESS_ERR)

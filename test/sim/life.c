@@ -96,6 +96,11 @@ life_happen(struct world *world, uint32_t nth)
 		host->awake_ns = world->now_ns + plan->ns;
 		host_wake(world, host, host->awake_ns);
 		break;
+	case LIFE_BLOCK:
+		host->blocked_ns += plan->ns;
+		if (host->link.up_free_ns < world->now_ns + plan->ns)
+			host->link.up_free_ns = world->now_ns + plan->ns;
+		break;
 	case LIFE_DIE:
 		host_die(world, host);
 		break;
@@ -118,14 +123,15 @@ const char *
 life_name(enum life_kind kind)
 {
 	static const char *const names[LIFE_NB] = {
-		[LIFE_STALL] = "stall",         [LIFE_DIE] = "die",
-		[LIFE_RETURN] = "return",       [LIFE_KILL] = "kill",
-		[LIFE_DESTROY] = "destroy",     [LIFE_DRAIN] = "drain",
-		[LIFE_RESUME] = "resume",       [LIFE_READY] = "ready",
-		[LIFE_CANCEL] = "cancel",       [LIFE_TUNE] = "tune",
-		[LIFE_WITHDRAW] = "withdraw",   [LIFE_RESET] = "reset",
-		[LIFE_JOIN] = "join",           [LIFE_LEAVE] = "leave",
-		[LIFE_RECONNECT] = "reconnect", [LIFE_BIRTH] = "birth",
+		[LIFE_STALL] = "stall", [LIFE_BLOCK] = "block",
+		[LIFE_DIE] = "die",     [LIFE_RETURN] = "return",
+		[LIFE_KILL] = "kill",   [LIFE_DESTROY] = "destroy",
+		[LIFE_DRAIN] = "drain", [LIFE_RESUME] = "resume",
+		[LIFE_READY] = "ready", [LIFE_CANCEL] = "cancel",
+		[LIFE_TUNE] = "tune",   [LIFE_WITHDRAW] = "withdraw",
+		[LIFE_RESET] = "reset", [LIFE_JOIN] = "join",
+		[LIFE_LEAVE] = "leave", [LIFE_RECONNECT] = "reconnect",
+		[LIFE_BIRTH] = "birth",
 	};
 
 	return names[kind];

@@ -14,6 +14,7 @@ struct world;
 
 enum life_kind {
 	LIFE_STALL,     /* a host does nothing for `ns` */
+	LIFE_BLOCK,     /* ... sends nothing, but works otherwise */
 	LIFE_DIE,       /* a host dies */
 	LIFE_RETURN,    /* ... and comes back, without its QPs */
 	LIFE_KILL,      /* an application puts a QP into ERR */

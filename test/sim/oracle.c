@@ -241,8 +241,9 @@ retries_of(const struct qp *qp)
 static uint64_t
 budget_ns(const struct qp *qp)
 {
-	/* an implementation may wait up to four times the timeout [IBA 9.7.6.1.3] */
-	return (qp->conf.retry_cnt + 2) * 4 * qp->qpc.ack_timeout_ns + 200000000;
+	/* an implementation may wait up to four times the timeout [IBA 9.7.6.1.3], and for its port */
+	return (qp->conf.retry_cnt + 2) * 4 * qp->qpc.ack_timeout_ns + 200000000 +
+	       qp->host->blocked_ns;
 }
 
 static void
@@ -580,6 +581,7 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 			       pkt->psn);
 		return;
 	}
+	qp->sent_ns = world->now_ns;
 	/* a response behind it in the same burst may have failed */
 	if (qp->asked_state != IBV_QPS_RTS && qp->asked_state != IBV_QPS_SQD)
 		world_complain(world, "qp 0x%x sends a request in state %u", qp->qpn,

@@ -187,6 +187,7 @@ struct qp {
 	uint32_t rd_last;
 	uint32_t sqd_limit; /* in SQD no packet from here on is sent; UINT32_MAX: not in SQD */
 	uint64_t progress_ns;
+	uint64_t sent_ns;        /* when its last request left */
 	uint64_t done_ns;        /* of the last acknowledgement */
 	uint64_t spurious_early; /* of its first 1000 packets, those that arrived again */
 	uint64_t retries_seen;   /* timeouts up to the last progress */

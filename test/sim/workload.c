@@ -460,6 +460,12 @@ plan_lives(struct world *world)
 	}
 	while (rng_one_in(rng, 4))
 		life_plan(world, LIFE_BIRTH, 0, rng_below(rng, 4 * MS), 0);
+	while (rng_one_in(rng, 3)) {
+		const uint32_t whom = rng_below(rng, world->nb_hosts);
+		const uint64_t at_ns = rng_below(rng, 2 * MS);
+
+		life_plan(world, LIFE_BLOCK, whom, at_ns, rng_between(rng, 1 * US, 5 * MS));
+	}
 }
 
 static uint32_t

@@ -68,11 +68,12 @@ struct host {
 	uint32_t rx_room; /* frames; what comes when it is full is lost */
 	uint32_t run_max; /* frames that a QP gets at once, at most */
 	/* rounds */
-	uint32_t gap_ns;   /* least time between two */
-	uint32_t burst;    /* frames that a QP may send in one */
-	uint64_t round_ns; /* when the next is due; UROCE_NEVER: none is */
-	uint64_t last_ns;  /* when the last was */
-	uint64_t awake_ns; /* stalled until then */
+	uint32_t gap_ns;     /* least time between two */
+	uint32_t burst;      /* frames that a QP may send in one */
+	uint64_t round_ns;   /* when the next is due; UROCE_NEVER: none is */
+	uint64_t last_ns;    /* when the last was */
+	uint64_t awake_ns;   /* stalled until then */
+	uint64_t blocked_ns; /* its port took nothing for so long, in all */
 };
 
 /** What happened, for the histograms. */
@@ -93,7 +94,7 @@ struct tally {
 	uint64_t statuses[32];
 	uint64_t faults[FAULT_NB];
 	uint64_t services[16]; /* QPs, by enum ibv_qp_type */
-	uint64_t lives[16];    /* by enum life_kind */
+	uint64_t lives[17];    /* by enum life_kind */
 	uint64_t bads[16];     /* by enum bad */
 };
 

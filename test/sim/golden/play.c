@@ -546,6 +546,15 @@ do_stall(struct stage *stage)
 }
 
 static void
+do_block(struct stage *stage)
+{
+	struct host *host = end_of(stage)->host;
+
+	host->blocked_ns = strtoull(word(stage, 2), NULL, 0) * 1000;
+	host->link.up_free_ns = stage->world->now_ns + host->blocked_ns;
+}
+
+static void
 do_done(struct stage *stage)
 {
 	struct qp *qp = end_of(stage);
@@ -663,6 +672,7 @@ static const struct {
 	{ "events", do_events },     /* events A */
 	{ "word", do_word },         /* word B 0: the nth word of its memory */
 	{ "stall", do_stall },       /* stall B 20: no rounds for so many microseconds */
+	{ "block", do_block },       /* block A 20: its port takes nothing for so long */
 	{ "destroy", do_destroy },   /* destroy B */
 	{ "forge", do_forge }, /* forge B SEND_ONLY psn=3 len=8: a frame made by hand arrives */
 };

@@ -184,7 +184,7 @@ comp_recv__ack_timer_rests_during_an_rnr_wait(void **state)
 	post_and_flush(IBV_WR_SEND, 10);
 	rnr_nak(0, 0);
 	pair_wait(&pair, A, 655360 * US);
-	pair_expect_trace(&pair, "A RNR_TIMER\n");
+	expect_sent("A RNR_TIMER\nA>B SEND_ONLY psn 0 A\n");
 	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == pair.now_ns + 8192);
 	pair_wait(&pair, A, 8192);
 	pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\n");
@@ -222,6 +222,86 @@ comp_expire__peer_that_is_silent_costs_the_retry_budget(void **state)
 					 "send 0 RETRY_EXC_ERR\nsend 1 WR_FLUSH_ERR\n"
 					 "send 2 WR_FLUSH_ERR\nrecv 0 WR_FLUSH_ERR\n");
 			assert_int_equal(pair.host[A].qpc.stats.timeouts, nb);
+			assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
+			close_pair(state);
+		}
+	}
+}
+
+/* --- waiting for a turn --- */
+
+static void
+comp_expire__what_waits_to_be_sent_again_uses_no_retry(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+	const uint64_t timeout_ns = uroce_ack_timeout_ns(14);
+
+	conf.retry_cnt = 1;
+	pair_open(&pair, &conf);
+	post_and_flush(IBV_WR_RDMA_WRITE, 10);
+	pair_wait(&pair, A, timeout_ns);
+	assert_int_equal(pair.host[A].qpc.req.retry_left, 0);
+	/* nothing is on the wire: it is not the peer that is silent */
+	pair_wait(&pair, A, 4 * timeout_ns);
+	assert_int_equal(pair.host[A].qpc.stats.timeouts, 1);
+	expect_sent("A TIMEOUT\nA RNR_TIMER\nA>B WRITE_ONLY psn 0 A\n");
+	/* from then on it is */
+	pair_wait(&pair, A, 4 * timeout_ns);
+	assert_int_equal(pair.host[A].qpc.stats.timeouts, 2);
+	pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\n");
+	close_pair(state);
+}
+
+static void
+comp_expire__waiting_ends_with_an_answer(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+	const uint64_t timeout_ns = uroce_ack_timeout_ns(14);
+
+	conf.retry_cnt = 0;
+	pair_open(&pair, &conf);
+	for (unsigned i = 0; i < 3; i++)
+		post_and_flush(IBV_WR_RDMA_WRITE, 10);
+	nak(0, UROCE_NAK_PSN_SEQ);
+	pair_wait(&pair, A, timeout_ns);
+	assert_true(pair.host[A].qpc.req.is_in_line);
+	/* one of the first copies got through after all */
+	assert_int_equal(ack(1), UROCE_VERDICT_RESPONSE);
+	assert_false(pair.host[A].qpc.req.is_in_line);
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
+	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == pair.now_ns + timeout_ns);
+	assert_int_equal(ack(2), UROCE_VERDICT_RESPONSE);
+	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
+	pair_expect_done(&pair, A, "send 2 RDMA_WRITE SUCCESS\n");
+	close_pair(state);
+}
+
+static void
+comp_expire__port_that_never_sends_costs_the_longest_budget(void **state)
+{
+	static const uint8_t retry_cnts[] = { 0, 1, 3, 7 };
+	static const uint8_t timeouts[] = { 1, 8, 14, 31 };
+
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned j = 0; j < 4; j++) {
+			struct pair_conf conf = pair_conf(IBV_QPT_RC);
+			const uint64_t timeout_ns = UINT64_C(4096) << timeouts[j];
+
+			conf.retry_cnt = retry_cnts[i];
+			conf.timeout = timeouts[j];
+			pair_open(&pair, &conf);
+			post_and_flush(IBV_WR_RDMA_WRITE, 10);
+			post_and_flush(IBV_WR_RDMA_WRITE, 10);
+			nak(0, UROCE_NAK_PSN_SEQ);
+			/* it is found out, and then it gets the time */
+			pair_wait(&pair, A, timeout_ns);
+			pair_wait(&pair, A, (retry_cnts[i] + 1u) * 4 * timeout_ns - 1);
+			pair_expect_done(&pair, A, "");
+			assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
+			pair_wait(&pair, A, 1);
+			assert_int_equal(pair.host[A].qpc.state, IBV_QPS_ERR);
+			pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\nsend 1 WR_FLUSH_ERR\n");
+			assert_int_equal(pair.host[A].qpc.stats.timeouts, 0);
 			assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
 			close_pair(state);
 		}
@@ -377,6 +457,9 @@ main(void)
 		COMP_TEST(comp_recv__sequence_nak_after_an_rnr_wait_is_a_new_repair),
 		cmocka_unit_test(comp_recv__ack_timer_rests_during_an_rnr_wait),
 		cmocka_unit_test(comp_expire__peer_that_is_silent_costs_the_retry_budget),
+		cmocka_unit_test(comp_expire__what_waits_to_be_sent_again_uses_no_retry),
+		cmocka_unit_test(comp_expire__waiting_ends_with_an_answer),
+		cmocka_unit_test(comp_expire__port_that_never_sends_costs_the_longest_budget),
 		cmocka_unit_test(comp_expire__what_fails_is_not_complete_while_its_memory_is_lent),
 		cmocka_unit_test(comp_expire__failure_is_forgotten_in_reset),
 		cmocka_unit_test(comp_expire__timeout_0_waits_for_ever),
