@@ -30,18 +30,23 @@ seconds_since(uint64_t tsc)
 	return (double)(rte_rdtsc() - tsc) / (double)rte_get_tsc_hz();
 }
 
-/* What EAL's heaps have given away. */
+static size_t
+heap_bytes_of(int socket_id)
+{
+	struct rte_malloc_socket_stats stats;
+
+	return rte_malloc_get_socket_stats(socket_id, &stats) == 0 ? stats.heap_allocsz_bytes : 0;
+}
+
+/* What EAL's heaps have given away, that of the library's among them that it has without hugepages. */
 static size_t
 heap_bytes(void)
 {
-	size_t bytes = 0;
+	const int own = rte_malloc_heap_get_socket("uroce");
+	size_t bytes = own >= 0 ? heap_bytes_of(own) : 0;
 
-	for (unsigned i = 0; i < rte_socket_count(); i++) {
-		struct rte_malloc_socket_stats stats;
-
-		if (rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &stats) == 0)
-			bytes += stats.heap_allocsz_bytes;
-	}
+	for (unsigned i = 0; i < rte_socket_count(); i++)
+		bytes += heap_bytes_of(rte_socket_id_by_idx(i));
 	return bytes;
 }
 

@@ -3,21 +3,99 @@
 /*
  * Memory of the data path. A node without memory left is a slower device, not a failed one: EAL is
  * asked again without a preference.
+ *
+ * Under --no-huge EAL's own memory is one file of small pages, and where there are many QPs each of them
+ * costs a walk through the page tables. So there a heap of our own is added to it, of anonymous memory that
+ * the kernel is asked to keep in its transparent hugepages. It grows as it is needed, by half of what it is,
+ * and like EAL's it keeps what is given back. Where the kernel does not do that, it is as good as EAL's.
  */
 
 #include "datapath/hugemem.h"
 
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/mman.h>
 #include <rte_common.h>
+#include <rte_eal.h>
 #include <rte_malloc.h>
 #include <rte_memory.h>
 
 #include "datapath/log.h"
 
+#define HEAP      "uroce"
+#define HUGE_PAGE ((size_t)RTE_PGSIZE_2M)
+#define GROW_MIN  (4 * HUGE_PAGE)
+#define PIECE_MAX ((size_t)64 << 20) /* what is larger is a table that somebody asked for: EAL's */
+#define NO_HEAP   (-1)
+
+static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static int heap_socket = NO_HEAP;                             /* the heap, as EAL calls it */
+static size_t heap_len;
+
+/* @return `len` bytes that begin and end with a huge page; NULL: there are none */
+static void *
+map_pages(size_t len)
+{
+	uint8_t *map = mmap(NULL, len + HUGE_PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED)
+		return NULL;
+	const size_t before = RTE_PTR_DIFF(RTE_PTR_ALIGN_CEIL(map, HUGE_PAGE), map);
+
+	if (before > 0)
+		(void)munmap(map, before);
+	(void)munmap(map + before + len, HUGE_PAGE - before);
+	(void)madvise(map + before, len, MADV_HUGEPAGE);
+	return map + before;
+}
+
+/* The heap gets room for one more piece of `len` bytes. @return whether it has it */
+static bool
+grow(size_t len)
+{
+	const size_t wanted = RTE_MAX(len + HUGE_PAGE, RTE_MAX(heap_len / 2, GROW_MIN));
+	const size_t more = RTE_ALIGN_CEIL(wanted, HUGE_PAGE);
+	void *pages;
+
+	if (heap_socket == NO_HEAP && rte_malloc_heap_create(HEAP) < 0)
+		return false;
+	if (heap_socket == NO_HEAP)
+		heap_socket = rte_malloc_heap_get_socket(HEAP);
+	pages = map_pages(more);
+	if (!pages)
+		return false;
+	if (rte_malloc_heap_memory_add(HEAP, pages, more, NULL, 0, HUGE_PAGE) < 0) {
+		(void)munmap(pages, more);
+		return false;
+	}
+	heap_len += more;
+	return true;
+}
+
+static void *
+alloc_of_heap(size_t len)
+{
+	void *mem = NULL;
+
+	pthread_mutex_lock(&heap_lock);
+	if (heap_socket != NO_HEAP)
+		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, heap_socket);
+	if (!mem && grow(len))
+		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, heap_socket);
+	pthread_mutex_unlock(&heap_lock);
+	return mem;
+}
+
 void *
 uroce_hugemem_alloc(size_t len, int socket_id)
 {
-	void *mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, socket_id);
+	void *mem = NULL;
 
+	if (!rte_eal_has_hugepages() && len <= PIECE_MAX)
+		mem = alloc_of_heap(len);
+	if (!mem)
+		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, socket_id);
 	if (!mem && socket_id != SOCKET_ID_ANY)
 		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, SOCKET_ID_ANY);
 	if (!mem)

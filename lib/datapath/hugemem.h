@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Memory for what the data path touches: from EAL's heap, that is hugepages on the right NUMA node,
- * or ordinary memory under --no-huge.
+ * Memory for what the data path touches: from EAL's heap, that is hugepages on the right NUMA node.
+ * Under --no-huge from a heap of EAL's that is ours, named "uroce": it grows beyond what EAL was given,
+ * and lies in transparent hugepages where the kernel has them.
  */
 
 #include <stddef.h>
