@@ -84,7 +84,7 @@ static const struct row rows[] = {
 	  "accepted for perftest's sake" },
 	{ "help", 'h', HELP, 0, 0, 0, NULL, ANYWHERE, NULL, "this text" },
 	{ "inline_size", 'I', NUMBER, AT(inline_len), 0, 4096, NULL, BW | LAT | SEND | WRITE,
-	  "BYTES", "messages up to this size are posted inline (default 0)" },
+	  "BYTES", "messages up to this size are posted inline (default 0, lat 220)" },
 	{ "post_list", 'l', NUMBER, AT(post_list), 1, 1024, NULL, BW | ANY_OP, "COUNT",
 	  "work requests in one post (default 1)" },
 	{ "mtu", 'm', NUMBER, AT(mtu), 256, 4096, NULL, ANYWHERE, "BYTES",
@@ -460,6 +460,9 @@ complete(struct options *opt, const bool *given)
 		opt->is_all = false; /* they have one size */
 	if (opt->is_lat)
 		opt->cq_mod = 1;
+	if (opt->is_lat && !is_given(given, "inline_size") &&
+	    (opt->op == PERF_SEND || opt->op == PERF_WRITE))
+		opt->inline_len = 220; /* perftest's, of write_lat */
 	/* a full send queue must hold a request that completes */
 	if (opt->post_list <= opt->tx_depth && opt->cq_mod > opt->tx_depth - opt->post_list + 1)
 		opt->cq_mod = opt->tx_depth - opt->post_list + 1;

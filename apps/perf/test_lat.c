@@ -164,16 +164,15 @@ has_arrived(struct pingpong *pp)
 
 	if (atomic_load_explicit(last, memory_order_acquire) == stamp_of(pp->rounds))
 		return true;
-	endpoint_drive(&pp->session->endpoint);
+	take_completions(pp);
 	return false;
 }
 
-static bool
-has_completed(struct pingpong *pp)
+/* Requests that have not completed. */
+static uint64_t
+nb_open_now(const struct pingpong *pp)
 {
-	if (pp->requests.lane[0].completed < pp->requests.lane[0].posted)
-		take_completions(pp);
-	return pp->requests.lane[0].completed >= pp->requests.lane[0].posted;
+	return pp->requests.lane[0].posted - pp->requests.lane[0].completed;
 }
 
 /* Wait for this round's message. @return 1: here; 0: the client has ended the size; -1 */
@@ -188,23 +187,34 @@ wait_message(struct pingpong *pp)
 			return pp->is_failed ? -1 : 1;
 		if (pp->is_over)
 			return 0;
-		if (spins % LOOK_EVERY != 0)
-			continue;
-		if (is_write)
-			take_completions(pp);
-		if (look_around(pp) != 0)
+		if (spins % LOOK_EVERY == 0 && look_around(pp) != 0)
 			return -1;
 	}
 }
 
 static int
-wait_completion(struct pingpong *pp)
+wait_completions(struct pingpong *pp, uint64_t nb_open)
 {
 	pp->waiting_since = rte_rdtsc();
-	for (unsigned spins = 1; !has_completed(pp); spins++)
+	for (unsigned spins = 1; nb_open_now(pp) > nb_open; spins++) {
+		take_completions(pp);
 		if (spins % LOOK_EVERY == 0 && look_around(pp) != 0)
 			return -1;
+	}
 	return pp->is_failed ? -1 : 0;
+}
+
+/*
+ * Before the next message: the buffer is used again, so what was sent from it must have left. What was
+ * posted inline has; its completions are taken while its answer is waited for, as they come.
+ */
+static int
+wait_room(struct pingpong *pp)
+{
+	const struct options *opt = pp->session->opt;
+	const bool is_inline = pp->requests.layout.size <= opt->inline_len;
+
+	return wait_completions(pp, is_inline ? opt->tx_depth - 1 : 0);
 }
 
 /* ------------------------------------------------------------------------------ messages */
@@ -276,7 +286,7 @@ client_round(struct pingpong *pp)
 
 	if (post(pp) != 0)
 		return -1;
-	if (is_one_sided(pp->session) ? wait_completion(pp) != 0 : wait_message(pp) <= 0)
+	if (is_one_sided(pp->session) ? wait_completions(pp, 0) != 0 : wait_message(pp) <= 0)
 		return -1;
 	double spent = microseconds(rte_rdtsc() - begin) / (is_one_sided(pp->session) ? 1 : 2);
 
@@ -287,8 +297,7 @@ client_round(struct pingpong *pp)
 		check_answer(pp);
 	if (pp->session->opt->is_verify && pp->session->opt->op == PERF_WRITE)
 		check_written(pp);
-	/* the buffer is used again: its message must have left */
-	if (wait_completion(pp) != 0 || renew_receive(pp) != 0)
+	if (wait_room(pp) != 0 || renew_receive(pp) != 0)
 		return -1;
 	pp->rounds++;
 	return 1;
@@ -309,7 +318,7 @@ server_round(struct pingpong *pp)
 		return got;
 	if (pp->session->opt->is_verify && pp->session->opt->op == PERF_WRITE)
 		check_written(pp);
-	if (post(pp) != 0 || wait_completion(pp) != 0 || renew_receive(pp) != 0)
+	if (post(pp) != 0 || wait_room(pp) != 0 || renew_receive(pp) != 0)
 		return -1;
 	pp->rounds++;
 	return 1;
@@ -349,6 +358,8 @@ run_client(struct pingpong *pp)
 	}
 	if (is_told)
 		fprintf(stderr, "\r%40s\r", "");
+	if (wait_completions(pp, 0) != 0)
+		return -1;
 	return session_tell(pp->session, "over", &none);
 }
 
@@ -360,7 +371,7 @@ run_server(struct pingpong *pp)
 	do
 		result = server_round(pp);
 	while (result > 0);
-	if (result < 0)
+	if (result < 0 || wait_completions(pp, 0) != 0)
 		return -1;
 	const struct sync none = { 0 };
 	return session_tell(pp->session, "over", &none);
@@ -375,8 +386,8 @@ drain(struct pingpong *pp)
 	double limit_s = 1 + 4 * ack_s * (double)(opt->retry_cnt + 1);
 	uint64_t deadline = rte_rdtsc() + (uint64_t)(limit_s * (double)rte_get_tsc_hz());
 
-	while (!has_completed(pp) && rte_rdtsc() < deadline && !stop_is_asked())
-		;
+	while (nb_open_now(pp) > 0 && rte_rdtsc() < deadline && !stop_is_asked())
+		take_completions(pp);
 }
 
 /* ------------------------------------------------------------------------------ the result */
