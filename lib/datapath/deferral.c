@@ -21,6 +21,11 @@
 #define TIGHT_NS     UINT64_C(3000)  /* the same, of one that does little else */
 #define MORE_POLLS   4               /* for one that waits for a completion before it answers */
 #define FEW          2u /* frames at a time: more are a stream, whose sender needs its window */
+#define KEPT_MAX     8  /* messages that one acknowledgement is for */
+#define KEEP_NS                                                                                    \
+	UINT64_C(10000) /* behind an answer: what a peer that does not wait for it stays below */
+#define GAP_MIN 64u     /* messages from a trial that failed to the next */
+#define GAP_MAX 32768u
 
 static _Atomic(struct uroce_worker *) deferring[RTE_MAX_ETHPORTS][UROCE_WORKERS_MAX];
 static _Atomic pid_t owner; /* whose workers they are; 0: there were none */
@@ -30,6 +35,21 @@ remember(const struct uroce_worker *worker, struct uroce_worker *what)
 {
 	atomic_store_explicit(&deferring[worker->dev->port->id][worker->idx], what,
 			      memory_order_relaxed);
+}
+
+/* It was answered: the acknowledgement may wait for the next message, if that does not wait for it. */
+static void
+keep(struct uroce_worker *worker)
+{
+	struct uroce_deferral *deferral = &worker->deferral;
+
+	if (deferral->nb_to_trial > 0) {
+		deferral->nb_to_trial--;
+		return;
+	}
+	deferral->is_kept = true;
+	deferral->kept_ns = worker->now_ns;
+	deferral->kept_msn = worker->tx.active_head->qpc.resp.msn;
 }
 
 /* Has the program answered? */
@@ -46,6 +66,8 @@ judge(struct uroce_worker *worker)
 	}
 	deferral->is_open = false;
 	deferral->nb_answered = has_posted ? deferral->nb_answered + 1 : 0;
+	if (has_posted && deferral->is_on)
+		keep(worker);
 }
 
 void
@@ -63,7 +85,7 @@ uroce_deferral_polled(struct uroce_worker *worker)
 bool
 uroce_deferral_is_waiting(const struct uroce_worker *worker)
 {
-	return worker->deferral.is_on && worker->deferral.is_open;
+	return worker->deferral.is_on && (worker->deferral.is_open || worker->deferral.is_kept);
 }
 
 bool
@@ -82,17 +104,47 @@ is_only_ack(const struct uroce_worker *worker)
 	       uroce_qpc_owes_only_ack(&qpr->qpc);
 }
 
+/* A message has come that the program may answer. */
+static void
+open(struct uroce_worker *worker)
+{
+	worker->deferral.is_open = true;
+	worker->deferral.nb_left =
+		uroce_qpc_is_unanswered(&worker->tx.active_head->qpc) ? MORE_POLLS : 0;
+}
+
+/* Whether what was left goes on waiting. */
+static bool
+go_on(struct uroce_worker *worker, unsigned nb)
+{
+	struct uroce_deferral *deferral = &worker->deferral;
+
+	if (!is_only_ack(worker))
+		return false;
+	if (!deferral->is_kept)
+		return deferral->is_open;
+	if (nb == 0 || worker->tx.active_head->qpc.resp.msn == deferral->kept_msn) {
+		if (worker->now_ns - deferral->kept_ns < KEEP_NS)
+			return true;
+		deferral->trial_gap = RTE_MIN(RTE_MAX(deferral->trial_gap * 2, GAP_MIN), GAP_MAX);
+		deferral->nb_to_trial = deferral->trial_gap;
+		return false;
+	}
+	deferral->is_kept = false;
+	deferral->trial_gap /= 2;
+	open(worker);
+	return ++deferral->nb_kept + 1 < KEPT_MAX && nb <= FEW;
+}
+
 bool
 uroce_deferral_begin(struct uroce_worker *worker, unsigned nb)
 {
 	if (worker->deferral.is_on)
-		return uroce_deferral_is_waiting(worker) && is_only_ack(worker);
+		return go_on(worker, nb);
 	if (nb == 0 || nb > FEW || worker->deferral.nb_soon < SOON_MIN || !worker->dev->service ||
 	    !is_only_ack(worker))
 		return false;
-	worker->deferral.is_open = true;
-	worker->deferral.nb_left =
-		uroce_qpc_is_unanswered(&worker->tx.active_head->qpc) ? MORE_POLLS : 0;
+	open(worker);
 	if (worker->deferral.nb_answered < ANSWERED_MIN)
 		return false;
 	if (unlikely(atomic_load_explicit(&owner, memory_order_relaxed) == 0))
@@ -108,6 +160,8 @@ uroce_deferral_end(struct uroce_worker *worker)
 	if (!worker->deferral.is_on)
 		return;
 	worker->deferral.is_on = false;
+	worker->deferral.is_kept = false;
+	worker->deferral.nb_kept = 0;
 	remember(worker, NULL);
 }
 

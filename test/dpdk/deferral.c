@@ -20,6 +20,7 @@
 #define TRIES 1000
 
 static struct rig_qp *qp_a, *qp_b;
+static unsigned nb_answers; /* of b, that have not completed */
 
 static struct uroce_worker *
 worker_b(void)
@@ -238,6 +239,91 @@ deferral__one_that_waits_for_its_own_request_has_some_polls_more(void **state)
 	assert_int_equal(rig_await(&qp_b->scq, dev_a, dev_b).wr_id, 10);
 }
 
+/* The program at b answers with a post that sends itself, and polls. @return whether the ACK is kept */
+static bool
+answer_and_keep(void)
+{
+	rig_queue_send(qp_b, IBV_WR_RDMA_WRITE, nb_answers++, 0, 8, qp_a, 0);
+	if (!uroce_worker_send(worker_b(), &qp_b->qpr))
+		uroce_worker_ring(worker_b(), &qp_b->qpr);
+	rig_drive(dev_b);
+	rig_drive(dev_a);
+	return worker_b()->deferral.is_kept;
+}
+
+/* All that was sent there and back completes. */
+static void
+finish_exchange(unsigned nb)
+{
+	finish(nb);
+	for (; nb_answers > 0; nb_answers--)
+		(void)rig_await(&qp_b->scq, dev_a, dev_b);
+}
+
+/* Until the ACK of a message of a stays behind its answer. */
+static void
+receive_and_keep(void)
+{
+	for (unsigned i = 0; i < TRIES; i++) {
+		worker_b()->deferral.nb_to_trial = 0;
+		(void)receive(1);
+		if (answer_and_keep()) {
+			keep(dev_a);
+			keep(dev_b);
+			return;
+		}
+		finish_exchange(1);
+	}
+	fail_msg("no acknowledgement was kept");
+}
+
+/* Messages of a, each sent behind the answer to the one before, that one ACK is for. */
+static unsigned
+nb_for_one_ack(void)
+{
+	unsigned nb = 1;
+
+	receive_and_keep();
+	do {
+		rig_post_send(qp_a, IBV_WR_RDMA_WRITE, nb++, 0, 100, qp_b, 0);
+		/* who had an ACK for each asks for what is missing */
+		qp_a->qpr.qpc.req.repair.probe_deadline = UROCE_NEVER;
+		rig_drive(dev_a);
+		rig_drive(dev_b);
+	} while (worker_b()->deferral.is_on && answer_and_keep());
+	finish_exchange(nb);
+	return nb;
+}
+
+static void
+deferral__a_peer_that_goes_on_is_acknowledged_every_eighth_time(void **state)
+{
+	unsigned nb = 0, nb_tries = 0;
+
+	(void)state;
+	while (nb != 8) {
+		assert_true(nb_tries++ < TRIES);
+		nb = nb_for_one_ack();
+		assert_true(nb <= 8);
+	}
+}
+
+static void
+deferral__a_peer_that_waits_is_not_tried_again_soon(void **state)
+{
+	(void)state;
+	receive_and_keep();
+	while (worker_b()->deferral.is_on)
+		rig_drive(dev_b);
+	assert_true(is_acknowledged());
+	finish_exchange(0);
+	for (unsigned i = 0; i < 32; i++) {
+		(void)receive(1);
+		assert_false(answer_and_keep());
+		finish_exchange(1);
+	}
+}
+
 static void
 deferral__the_end_of_the_process_sends(void **state)
 {
@@ -280,6 +366,8 @@ main(void)
 		cmocka_unit_test(deferral__a_program_that_does_not_answer_acknowledges_at_once),
 		cmocka_unit_test(deferral__a_program_that_polls_now_and_then_acknowledges_at_once),
 		cmocka_unit_test(deferral__one_that_waits_for_its_own_request_has_some_polls_more),
+		cmocka_unit_test(deferral__a_peer_that_goes_on_is_acknowledged_every_eighth_time),
+		cmocka_unit_test(deferral__a_peer_that_waits_is_not_tried_again_soon),
 		cmocka_unit_test(deferral__the_end_of_the_process_sends),
 		cmocka_unit_test(deferral__the_service_thread_sends_when_the_program_stays_away),
 		cmocka_unit_test(deferral__a_control_call_sends_first),
