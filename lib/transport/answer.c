@@ -227,6 +227,11 @@ keep_waiting(struct uroce_qpc *qpc, uint64_t now_ns)
 enum uroce_verdict
 uroce_answer_early(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
+	const struct uroce_send_wqe *wqe = uroce_again_find(qpc, pkt->psn);
+
+	/* una_psn steps over what only an ACK answers: a frame that is held there would stay for ever */
+	if (!wqe || !uroce_wqe_needs_response(wqe))
+		return UROCE_VERDICT_GHOST;
 	open_hole(qpc, now_ns);
 	const enum uroce_verdict verdict = place_or_hold(qpc, pkt, now_ns);
 

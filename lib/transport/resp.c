@@ -582,6 +582,8 @@ give_up_read(struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t now
 		return;
 	}
 	resp->pending = 0;
+	/* what is held is found by its distance from epsn, which is about to go back */
+	uroce_early_discard(qpc);
 	resp->epsn = uroce_psn_add(res->psn, res->sent);
 	refuse(qpc, UROCE_VERDICT_NO_ACCESS, now_ns);
 }

@@ -137,6 +137,24 @@ answer_early__of_another_kind_is_refused_in_its_turn(void **state)
 	expect_idle_pool();
 }
 
+/* An answer to a WRITE is one to nothing; what is behind it would step over it, held or not. */
+static void
+answer_early__to_what_only_an_ack_answers_is_not_kept(void **state)
+{
+	(void)state;
+	post_and_flush(IBV_WR_RDMA_READ, MTU);
+	post_and_flush(IBV_WR_RDMA_WRITE, MTU);
+	post_and_flush(IBV_WR_RDMA_READ, MTU);
+	assert_int_equal(response(UROCE_OP_ATOMIC_ACK, 1, 0), UROCE_VERDICT_GHOST);
+	assert_int_equal(response(ONLY, 1, MTU), UROCE_VERDICT_GHOST);
+	assert_int_equal(response(ONLY, 2, MTU), UROCE_VERDICT_HELD);
+	assert_int_equal(response(ONLY, 0, MTU), UROCE_VERDICT_RESPONSE);
+	pair_expect_done(&pair, A,
+			 "send 0 RDMA_READ SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n"
+			 "send 2 RDMA_READ SUCCESS\n");
+	expect_idle_pool();
+}
+
 static void
 answer_note__ack_ahead_completes_when_the_answer_is_here(void **state)
 {
@@ -216,6 +234,7 @@ main(void)
 		AHEAD_TEST(answer_early__only_what_was_sent_is_answered),
 		cmocka_unit_test(answer_early__that_does_not_fit_ends_the_request),
 		AHEAD_TEST(answer_early__of_another_kind_is_refused_in_its_turn),
+		AHEAD_TEST(answer_early__to_what_only_an_ack_answers_is_not_kept),
 		AHEAD_TEST(answer_note__ack_ahead_completes_when_the_answer_is_here),
 		AHEAD_TEST(answer_rewound__timeout_steps_over_what_is_here),
 		AHEAD_TEST(answer_discard__reset_gives_everything_back),

@@ -258,6 +258,30 @@ early__held_send_without_a_receive_is_an_rnr_nak(void **state)
 	pair_expect_trace(&pair, "B>A RNR_NAK psn 1\n");
 }
 
+/* epsn goes back over more PSNs than a gap spans; what was held is given back all the same. */
+static void
+early__what_is_held_is_given_back_when_a_long_read_fails(void **state)
+{
+	struct pair_host *host = &pair.host[B];
+	const uint32_t nb_psn = pair.conf.mem_len / 256;
+	struct pair_pkt read = {
+		.opcode = UROCE_OP_READ_REQUEST,
+		.va = (uintptr_t)host->mem,
+		.rkey = host->key,
+		.dma_len = pair.conf.mem_len,
+	};
+
+	(void)state;
+	for (; read.psn <= UROCE_GAP_PSNS; read.psn += nb_psn)
+		assert_int_equal(pair_inject(&pair, B, &read), UROCE_VERDICT_REQUEST);
+	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, read.psn + 1, 0), UROCE_VERDICT_HELD);
+	assert_int_equal(uroce_mr_invalidate(host->mrs, host->key), 0);
+	pair_flush(&pair, B);
+	assert_int_equal(host->qpc.state, IBV_QPS_ERR);
+	assert_int_equal(uroce_hold_count(host->hold), 0);
+	assert_int_equal(uroce_hold_count_gaps(host->hold), 0);
+}
+
 static void
 early__a_loss_is_reported_at_once_until_a_packet_was_late(void **state)
 {
@@ -385,6 +409,7 @@ main(void)
 		LARGE_TEST(early__slices_end_with_the_qp),
 		PAIR_TEST(early__what_is_held_is_checked_when_its_turn_comes),
 		PAIR_TEST(early__held_send_without_a_receive_is_an_rnr_nak),
+		PAIR_TEST(early__what_is_held_is_given_back_when_a_long_read_fails),
 		PAIR_TEST(early__a_loss_is_reported_at_once_until_a_packet_was_late),
 		PAIR_TEST(early__a_repair_does_not_count_as_late),
 		PAIR_TEST(
