@@ -36,8 +36,8 @@ link_random(uint64_t *seed)
 	return x * UINT64_C(0x2545f4914f6cdd1d) | 1;
 }
 
-static uint32_t
-build(const struct uroce_txd *txd, uint8_t *frame)
+uint32_t
+link_build(const struct uroce_txd *txd, uint8_t *frame)
 {
 	const uint8_t *bth = txd->hdr + txd->bth_off;
 	const uint8_t *ext = bth + sizeof(struct uroce_bth);
@@ -166,7 +166,7 @@ link_send(struct pair *pair, enum pair_side from, const struct uroce_txd *txd, b
 	const uint64_t due_ns = pair->now_ns + PAIR_LATENCY_NS;
 	const enum pair_side to = from == A ? B : A;
 	uint8_t frame[FRAME_MAX];
-	const uint32_t len = build(txd, frame);
+	const uint32_t len = link_build(txd, frame);
 	const enum pair_action action = choose_action(pair, from, pair->host[from].nb_sent++);
 
 	trace_frame(pair, from, frame, len, action);
@@ -324,13 +324,13 @@ put_payload(uint8_t *at, const struct pair_pkt *pkt)
 		at[i] = pkt->payload ? ((const uint8_t *)pkt->payload)[i] : (uint8_t)(i + 1);
 }
 
-enum uroce_verdict
-pair_inject(struct pair *pair, enum pair_side to, const struct pair_pkt *pkt)
+struct pair_flight
+link_forge(const struct pair *pair, enum pair_side to, const struct pair_pkt *pkt)
 {
 	const struct uroce_opcode *op = &uroce_opcode_table[pkt->opcode];
 	const uint8_t pad_len = (uint8_t)(-pkt->payload_len & 3);
 	const uint32_t payload_len = pkt->payload_len + pad_len;
-	struct pair_host *host = &pair->host[to];
+	const struct pair_host *host = &pair->host[to];
 	/* a stranger's frames come from the host's own address */
 	const struct uroce_path *path =
 		pkt->is_from_stranger ? &host->path : &pair->host[to == A ? B : A].path;
@@ -338,8 +338,6 @@ pair_inject(struct pair *pair, enum pair_side to, const struct pair_pkt *pkt)
 		.len = path->hdr_len + op->ext_len + payload_len + UROCE_ICRC_LEN,
 		.to = to,
 	};
-	uint64_t before[UROCE_VERDICT_NB];
-	struct run run = { .host = NULL };
 	uint32_t crc;
 
 	flight.frame = calloc(1, flight.len > UROCE_HDR_MAX ? flight.len : UROCE_HDR_MAX);
@@ -360,6 +358,16 @@ pair_inject(struct pair *pair, enum pair_side to, const struct pair_pkt *pkt)
 	crc = uroce_icrc_bth(crc, (const uint8_t *)bth);
 	crc = uroce_crc32(crc, ext, op->ext_len + payload_len);
 	uroce_icrc_store(ext + op->ext_len + payload_len, crc);
+	return flight;
+}
+
+enum uroce_verdict
+pair_inject(struct pair *pair, enum pair_side to, const struct pair_pkt *pkt)
+{
+	const struct pair_flight flight = link_forge(pair, to, pkt);
+	struct pair_host *host = &pair->host[to];
+	uint64_t before[UROCE_VERDICT_NB];
+	struct run run = { .host = NULL };
 
 	memcpy(before, host->nb_verdicts, sizeof(before));
 	deliver(pair, &flight, &run);

@@ -12,6 +12,13 @@
 /** Build the frame of a descriptor, note it in the trace, and put it on the wire, or not. */
 void link_send(struct pair *pair, enum pair_side from, const struct uroce_txd *txd, bool is_wired);
 
+/** Build the frame of a descriptor. @return its length, at most 8192 */
+uint32_t link_build(const struct uroce_txd *txd, uint8_t *frame);
+
+/** Build a frame as the other side might have made it; the caller frees it. */
+struct pair_flight link_forge(const struct pair *pair, enum pair_side to,
+			      const struct pair_pkt *pkt);
+
 /** Hand over every frame that has arrived by now. */
 void link_deliver(struct pair *pair);
 
