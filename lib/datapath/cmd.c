@@ -9,7 +9,6 @@
 #include <sched.h>
 #include <rte_pause.h>
 
-#include "datapath/clock.h"
 #include "datapath/round.h"
 #include "datapath/service.h"
 
@@ -74,14 +73,16 @@ uroce_cmd_take(struct uroce_worker *worker)
 	}
 }
 
+/* A round like any other: what was left to be sent is sent first, from memory that may be withdrawn. */
 static void
 try_ourselves(struct uroce_worker *worker)
 {
 	if (!uroce_lock_try(&worker->lock))
 		return;
-	worker->now_ns = uroce_clock_ns();
+	uroce_worker_begin_round(worker);
 	uroce_cmd_take(worker);
 	uroce_held_reap(worker);
+	uroce_worker_end_round(worker);
 	uroce_lock_release(&worker->lock);
 }
 

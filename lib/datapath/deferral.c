@@ -12,7 +12,6 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "datapath/clock.h"
 #include "datapath/round.h"
 
 #define SOON_MIN     8               /* polls that make a program one that spins */
@@ -170,8 +169,9 @@ send_left(struct uroce_worker *worker)
 {
 	if (!uroce_lock_try(&worker->lock))
 		return; /* whoever has it sends */
-	worker->now_ns = uroce_clock_ns();
+	uroce_worker_begin_round(worker);
 	(void)uroce_tx_run(worker);
+	uroce_worker_end_round(worker);
 	uroce_lock_release(&worker->lock);
 }
 

@@ -344,6 +344,27 @@ deferral__the_service_thread_sends_when_the_program_stays_away(void **state)
 		;
 }
 
+static int
+look_at_round(void *arg)
+{
+	*(uint64_t *)arg = atomic_load(&worker_b()->round);
+	return 0;
+}
+
+/* What it sends lies in memory that another thread may withdraw: that has to wait for the end of this. */
+static void
+deferral__a_control_call_is_a_round(void **state)
+{
+	uint64_t round = 0;
+
+	(void)state;
+	receive_and_wait();
+	assert_int_equal(uroce_worker_call(worker_b(), NULL, look_at_round, &round), 0);
+	assert_true(is_acknowledged());
+	assert_int_equal(round % 2, 1);
+	assert_int_equal(atomic_load(&worker_b()->round) % 2, 0);
+}
+
 /* Last: the QP ends in it. */
 static void
 deferral__a_control_call_sends_first(void **state)
@@ -370,6 +391,7 @@ main(void)
 		cmocka_unit_test(deferral__a_peer_that_waits_is_not_tried_again_soon),
 		cmocka_unit_test(deferral__the_end_of_the_process_sends),
 		cmocka_unit_test(deferral__the_service_thread_sends_when_the_program_stays_away),
+		cmocka_unit_test(deferral__a_control_call_is_a_round),
 		cmocka_unit_test(deferral__a_control_call_sends_first),
 	};
 
