@@ -185,7 +185,7 @@ struct uroce_repair {
 	bool has_round;
 	bool is_lossy;    /* the round trip before had many holes */
 	bool has_doubt;   /* the last answer to a repair came too soon to tell anything */
-	uint64_t sent_ns; /* when the hole was repaired */
+	uint64_t sent_ns; /* when the hole was repaired; 0: not yet */
 };
 
 /**
@@ -231,9 +231,9 @@ struct uroce_req {
 	uint32_t next_pkt;     /* PSNs of it that lie before next_psn */
 	uint32_t begun_idx;    /* one past the newest request that has PSNs */
 	uint8_t since_ack_req; /* packets sent since the last that has to be answered */
-	bool is_in_line;       /* ack_deadline is the port's: nothing is owed by the peer */
-	uint8_t nb_rd_out;     /* READ and atomic requests on the wire, unanswered */
-	uint8_t nb_probes;     /* since something came */
+	uint8_t line_left; /* timeouts that the port has left, with the present one; 0: it is the peer's */
+	uint8_t nb_rd_out; /* READ and atomic requests on the wire, unanswered */
+	uint8_t nb_probes; /* since something came */
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	uint8_t fault;      /* enum ibv_wc_status that ends the request at next_idx; 0: none */

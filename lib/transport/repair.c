@@ -71,6 +71,7 @@ open_hole(struct uroce_qpc *qpc)
 			      (repair->is_lossy || repair->nb_holes >= HOLES_MANY);
 	repair->is_open = true;
 	repair->is_due = true;
+	repair->sent_ns = 0;
 	repair->hole_psn = req->una_psn;
 	req->rtt.sample_ns = 0;
 }

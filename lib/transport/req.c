@@ -696,7 +696,8 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 		uroce_txd_charge(qpc, &out[nb++], now_ns);
 	}
 	uroce_repair_sent(qpc, max_psn, now_ns);
-	if (nb && (req->ack_deadline == UROCE_NEVER || !was_owed) && uroce_qpc_is_reliable(qpc))
+	if (nb && (req->ack_deadline == UROCE_NEVER || !was_owed || req->line_left) &&
+	    uroce_qpc_is_reliable(qpc))
 		uroce_retry_arm(qpc, now_ns);
 	if (req->is_local_done)
 		uroce_comp_retire_local(qpc, now_ns);

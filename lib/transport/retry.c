@@ -5,10 +5,11 @@
  * whatever moves the peer forward gives all of them back.
  *
  * The timer measures the peer, from when a packet that asks was sent. After a rewind none is on the wire
- * until the QP has its turn, which may take long where many wait for a port. Then it is our port that is
- * late: no retry is used, and another bound holds. Who cannot send at all gives up, too, after the longest
- * time that all its retries may take [IBA 9.7.6.1.3]: (retry_cnt + 1) x 4 x the timeout, counted from
- * where the timer ran out. Whatever is sent, or comes, ends that.
+ * until the QP has its turn, which may take long where many wait for a port; nor is a repair that the
+ * peer has asked for. When the timer runs out then, it is our port that is late, and no retry is used.
+ * The port has a budget of its own, or one that takes nothing would be waited for for ever: retry_cnt + 1
+ * times the longest timeout [IBA 9.7.6.1.3]. It is counted in timeouts, as retries are, so that a pause
+ * of the whole process costs one. Whatever is sent, or comes, ends that.
  */
 #include "transport/role.h"
 
@@ -48,7 +49,7 @@ uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns)
 	const unsigned nb_timeouts = qpc->attr.retry_cnt - req->retry_left;
 
 	req->armed_ns = now_ns;
-	req->is_in_line = false;
+	req->line_left = 0;
 	if (!timeout_ns)
 		req->ack_deadline = UROCE_NEVER;
 	else if (qpc->is_req_gbn)
@@ -79,23 +80,37 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 		uroce_retry_arm(qpc, now_ns);
 }
 
+/* Whether the peer has told what it misses, or what we do, and that was not sent again yet; no probe. */
+static bool
+has_again(const struct uroce_req *req)
+{
+	return (req->repair.is_open && req->repair.is_due && !req->repair.sent_ns) ||
+	       req->answers.is_due || req->answers.is_nak_due;
+}
+
 /* Whether the next step is ours, and there is one. */
 static bool
 is_our_turn(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
 
+	if (has_again(req))
+		return true;
 	return !uroce_req_is_owed(req) &&
 	       (req->next_psn != req->max_psn || req->next_idx != uroce_ring_head(&qpc->sq->ring));
 }
 
-/* The timer ran out while nothing is owed: from now on it bounds how long the port may take. */
+/* The timer ran out while the next step is ours: from now on it is the port's. */
 static void
 wait_in_line(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	qpc->req.is_in_line = true;
-	qpc->req.ack_deadline =
-		now_ns + (qpc->attr.retry_cnt + UINT64_C(1)) * 4 * qpc->ack_timeout_ns;
+	struct uroce_req *req = &qpc->req;
+
+	req->line_left = req->line_left ? req->line_left - 1 : qpc->attr.retry_cnt + 1;
+	if (req->line_left)
+		req->ack_deadline = now_ns + 4 * qpc->ack_timeout_ns;
+	else
+		uroce_req_fail(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
 }
 
 void
@@ -122,9 +137,7 @@ uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 		if (req->una_psn != req->max_psn)
 			uroce_retry_arm(qpc, now_ns);
 	}
-	if (now_ns >= req->ack_deadline && req->is_in_line) {
-		uroce_req_fail(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
-	} else if (now_ns >= req->ack_deadline && is_our_turn(qpc)) {
+	if (now_ns >= req->ack_deadline && (req->line_left || is_our_turn(qpc))) {
 		wait_in_line(qpc, now_ns);
 	} else if (now_ns >= req->ack_deadline) {
 		const uint64_t sent_ns = req->rtt.sample_ns ? req->rtt.sample_ns : req->armed_ns;

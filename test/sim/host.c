@@ -361,6 +361,7 @@ send(struct world *world, struct host *host)
 			continue;
 		if (host->link.up_free_ns > world->now_ns + TX_AHEAD_NS) {
 			host->turn += i;
+			host->busy_ns = world->now_ns;
 			return host->link.up_free_ns - TX_AHEAD_NS;
 		}
 		if (send_burst(world, qp) || can_post(world, qp))

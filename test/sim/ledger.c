@@ -111,7 +111,7 @@ is_retry_spent(const struct qp *qp, bool is_withdrawn)
 static bool
 is_port_spent(const struct qp *qp)
 {
-	return qp->host->blocked_ns &&
+	return (qp->host->busy_ns > qp->sent_ns || qp->host->awake_ns > qp->sent_ns) &&
 	       qp->world->now_ns - qp->sent_ns >=
 		       (qp->conf.retry_cnt + 1u) * 4 * qp->qpc.ack_timeout_ns;
 }

@@ -74,6 +74,7 @@ struct host {
 	uint64_t last_ns;    /* when the last was */
 	uint64_t awake_ns;   /* stalled until then */
 	uint64_t blocked_ns; /* its port took nothing for so long, in all */
+	uint64_t busy_ns;    /* when its port last had no room for another QP */
 };
 
 /** What happened, for the histograms. */

@@ -252,6 +252,77 @@ comp_expire__what_waits_to_be_sent_again_uses_no_retry(void **state)
 	close_pair(state);
 }
 
+/* A pair whose requester repairs holes one by one, and has not one retry. */
+static void
+open_repairing(void)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	conf.retry_cnt = 0;
+	conf.nb_hold = 8;
+	pair_open(&pair, &conf);
+}
+
+static void
+comp_expire__repair_that_waits_for_its_turn_uses_no_retry(void **state)
+{
+	const uint64_t timeout_ns = uroce_ack_timeout_ns(14);
+
+	open_repairing();
+	for (unsigned i = 0; i < 3; i++)
+		post_and_flush(IBV_WR_RDMA_WRITE, 10);
+	nak(0, UROCE_NAK_PSN_SEQ);
+	pair_wait(&pair, A, 3 * timeout_ns);
+	assert_int_equal(pair.host[A].qpc.stats.timeouts, 0);
+	text_clear(&pair.trace);
+	expect_sent("A>B WRITE_ONLY psn 0 A\n");
+	/* now the peer has its time, and a probe of ours that waits does not give it more */
+	pair_wait(&pair, A, timeout_ns - 1);
+	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
+	pair.host[A].qpc.req.repair.is_due = true;
+	pair_wait(&pair, A, 1);
+	pair_expect_done(&pair, A,
+			 "send 0 RETRY_EXC_ERR\nsend 1 WR_FLUSH_ERR\n"
+			 "send 2 WR_FLUSH_ERR\n");
+	close_pair(state);
+}
+
+static void
+comp_expire__repair_that_is_never_sent_costs_the_longest_budget(void **state)
+{
+	const uint64_t timeout_ns = uroce_ack_timeout_ns(14);
+
+	open_repairing();
+	post_and_flush(IBV_WR_RDMA_WRITE, 10);
+	post_and_flush(IBV_WR_RDMA_WRITE, 10);
+	nak(0, UROCE_NAK_PSN_SEQ);
+	pair_wait(&pair, A, timeout_ns);
+	pair_wait(&pair, A, 4 * timeout_ns - 1);
+	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
+	pair_wait(&pair, A, 1);
+	pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\nsend 1 WR_FLUSH_ERR\n");
+	close_pair(state);
+}
+
+static void
+comp_expire__answer_that_waits_to_be_asked_for_uses_no_retry(void **state)
+{
+	const uint64_t timeout_ns = uroce_ack_timeout_ns(14);
+
+	open_repairing();
+	post_and_flush(IBV_WR_RDMA_READ, 3072);
+	response(UROCE_OP_READ_RESPONSE_MIDDLE, 1, 1024);
+	response(UROCE_OP_READ_RESPONSE_LAST, 2, 1024);
+	pair_wait(&pair, A, 3 * timeout_ns);
+	assert_int_equal(pair.host[A].qpc.stats.timeouts, 0);
+	text_clear(&pair.trace);
+	expect_sent("A>B READ_REQUEST psn 0 len 1024\n");
+	pair_wait(&pair, A, timeout_ns - 1);
+	response(UROCE_OP_READ_RESPONSE_ONLY, 0, 1024);
+	pair_expect_done(&pair, A, "send 0 RDMA_READ SUCCESS\n");
+	close_pair(state);
+}
+
 static void
 comp_expire__waiting_ends_with_an_answer(void **state)
 {
@@ -264,10 +335,10 @@ comp_expire__waiting_ends_with_an_answer(void **state)
 		post_and_flush(IBV_WR_RDMA_WRITE, 10);
 	nak(0, UROCE_NAK_PSN_SEQ);
 	pair_wait(&pair, A, timeout_ns);
-	assert_true(pair.host[A].qpc.req.is_in_line);
+	assert_int_equal(pair.host[A].qpc.req.line_left, 1);
 	/* one of the first copies got through after all */
 	assert_int_equal(ack(1), UROCE_VERDICT_RESPONSE);
-	assert_false(pair.host[A].qpc.req.is_in_line);
+	assert_int_equal(pair.host[A].qpc.req.line_left, 0);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
 	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == pair.now_ns + timeout_ns);
 	assert_int_equal(ack(2), UROCE_VERDICT_RESPONSE);
@@ -293,9 +364,11 @@ comp_expire__port_that_never_sends_costs_the_longest_budget(void **state)
 			post_and_flush(IBV_WR_RDMA_WRITE, 10);
 			post_and_flush(IBV_WR_RDMA_WRITE, 10);
 			nak(0, UROCE_NAK_PSN_SEQ);
-			/* it is found out, and then it gets the time */
+			/* it is found out, and then it gets the time; a pause costs one of these */
 			pair_wait(&pair, A, timeout_ns);
-			pair_wait(&pair, A, (retry_cnts[i] + 1u) * 4 * timeout_ns - 1);
+			for (unsigned k = 0; k < retry_cnts[i]; k++)
+				pair_wait(&pair, A, (k ? 4 : 400) * timeout_ns);
+			pair_wait(&pair, A, 4 * timeout_ns - 1);
 			pair_expect_done(&pair, A, "");
 			assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
 			pair_wait(&pair, A, 1);
@@ -458,6 +531,9 @@ main(void)
 		cmocka_unit_test(comp_recv__ack_timer_rests_during_an_rnr_wait),
 		cmocka_unit_test(comp_expire__peer_that_is_silent_costs_the_retry_budget),
 		cmocka_unit_test(comp_expire__what_waits_to_be_sent_again_uses_no_retry),
+		cmocka_unit_test(comp_expire__repair_that_waits_for_its_turn_uses_no_retry),
+		cmocka_unit_test(comp_expire__repair_that_is_never_sent_costs_the_longest_budget),
+		cmocka_unit_test(comp_expire__answer_that_waits_to_be_asked_for_uses_no_retry),
 		cmocka_unit_test(comp_expire__waiting_ends_with_an_answer),
 		cmocka_unit_test(comp_expire__port_that_never_sends_costs_the_longest_budget),
 		cmocka_unit_test(comp_expire__what_fails_is_not_complete_while_its_memory_is_lent),
