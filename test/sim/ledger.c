@@ -96,6 +96,9 @@ is_excused(const struct qp *qp)
 		return true;
 	if (qp->host->awake_ns > since_ns || peer->host->awake_ns > since_ns)
 		return true;
+	/* its answers wait for a port that takes nothing */
+	if (peer->host->blocked_ns && peer->host->busy_ns > since_ns)
+		return true;
 	return qp->qpc.ack_timeout_ns < 4 * round_trip_ns(qp);
 }
 
