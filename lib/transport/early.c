@@ -3,10 +3,10 @@
  * Requests that arrive ahead of a hole [IBA 9.7.5.1.1 asks for a NAK, and lets them be dropped].
  *
  * A packet from the middle of the WRITE that is being received now is placed: its base and its length
- * are known, so all packets up to it belong to the same message and were granted with it. Everything
- * else is held as it is, and executed in PSN order when the hole is filled. So nothing of a later
- * message is visible before the earlier one is whole, the last packet of a message comes after all
- * before it, and a repetition of what was placed is not placed again.
+ * are known, so all packets up to it belong to the same message and were granted with it. The same goes
+ * for the WRITEs right behind it (later.c). Everything else is held as it is, and executed in PSN order
+ * when the hole is filled. So the first packet of a message and its last come after all before them,
+ * and a repetition of what was placed is not placed again.
  *
  * Much may have been held, and much of it is no longer in the cache. So it is executed a slice at a time,
  * and each slice is acknowledged: the peer goes on meanwhile. Until that is done the packet at epsn is
@@ -22,8 +22,6 @@
  * requester goes back N. If it is followed by itself, or by one that is new, it was late.
  */
 #include "transport/role.h"
-
-#include <string.h>
 
 #include "transport/done.h"
 #include "wire/psn.h"
@@ -51,19 +49,19 @@ uroce_early_discard(struct uroce_qpc *qpc)
 	resp->nak_deadline = UROCE_NEVER;
 }
 
-/* Where a packet of the middle of the WRITE being received goes; NULL: it is not one, or refused. */
+/* Where a packet from the middle of a WRITE goes; NULL: it is not one, or refused, or not known. */
 static void *
-place_of(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead)
+place_of(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead)
 {
 	const struct uroce_resp *resp = &qpc->resp;
 	const uint32_t mtu = 1u << qpc->mtu_shift;
 	const uint64_t at = resp->msg_len + ((uint64_t)ahead << qpc->mtu_shift);
 
-	if (resp->operation != UROCE_OPERATION_WRITE || qpc->srqs ||
-	    pkt->op->operation != UROCE_OPERATION_WRITE ||
-	    (pkt->op->flags & (UROCE_OPF_FIRST | UROCE_OPF_LAST)) || pkt->payload_len != mtu ||
-	    at + mtu >= resp->write_len)
+	if (qpc->srqs || pkt->op->operation != UROCE_OPERATION_WRITE ||
+	    (pkt->op->flags & (UROCE_OPF_FIRST | UROCE_OPF_LAST)) || pkt->payload_len != mtu)
 		return NULL;
+	if (resp->operation != UROCE_OPERATION_WRITE || at + mtu >= resp->write_len)
+		return uroce_later_place(qpc, pkt->psn);
 	return uroce_rkey_resolve(qpc->mrs, resp->write_rkey, qpc->pdn, qpc->qpn,
 				  resp->write_va + at, mtu, IBV_ACCESS_REMOTE_WRITE);
 }
@@ -82,7 +80,7 @@ place_or_hold(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead
 	void *dst = place_of(qpc, pkt, ahead);
 
 	if (dst) {
-		memcpy(dst, pkt->payload, pkt->payload_len);
+		uroce_later_copy_around(qpc, pkt->psn, dst, pkt->payload, pkt->payload_len);
 		uroce_gap_mark(resp->gap, pkt->psn);
 		return UROCE_VERDICT_EARLY;
 	}

@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "transport/later.h"
+
 /** PSNs of the window: the most that a packet may be ahead. Divides 2^24. */
 #define UROCE_GAP_PSNS 8192
 static_assert((1u << 24) % UROCE_GAP_PSNS == 0, "places do not move when PSNs wrap");
@@ -24,6 +26,7 @@ struct uroce_gap {
 	uint32_t nb;   /* bits set */
 	bool is_ready; /* the hole is filled, and what was behind it is being executed */
 	uint64_t bits[UROCE_GAP_PSNS / 64];
+	struct uroce_later later; /* WRITEs of which packets are placed when they come */
 };
 
 static inline bool

@@ -116,7 +116,10 @@ place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 					 IBV_ACCESS_REMOTE_WRITE);
 	if (!dst)
 		return UROCE_VERDICT_NO_ACCESS;
-	uroce_copy(dst, pkt->payload, pkt->payload_len);
+	if (__builtin_expect(resp->gap && resp->gap->later.nb, 0))
+		uroce_later_copy_around(qpc, pkt->psn, dst, pkt->payload, pkt->payload_len);
+	else
+		uroce_copy(dst, pkt->payload, pkt->payload_len);
 	return UROCE_VERDICT_REQUEST;
 }
 

@@ -183,9 +183,10 @@ struct uroce_repair {
 	uint8_t nb_adjacent; /* holes in a row, each right behind the one before */
 	uint8_t nb_holes;    /* of this round trip */
 	bool has_round;
-	bool is_lossy;    /* the round trip before had many holes */
-	bool has_doubt;   /* the last answer to a repair came too soon to tell anything */
-	uint64_t sent_ns; /* when the hole was repaired; 0: not yet */
+	bool is_lossy;       /* the round trip before had many holes */
+	bool has_doubt;      /* the last answer to a repair came too soon to tell anything */
+	uint32_t spare_psns; /* with is_open: what may be in flight beyond the window */
+	uint64_t sent_ns;    /* when the hole was repaired; 0: not yet */
 };
 
 /**

@@ -26,6 +26,12 @@
 /* Holes in a round trip, from which on what lies behind them is sent again. */
 #define HOLES_MANY 3
 
+static inline uint32_t
+min(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 void
 uroce_repair_close(struct uroce_qpc *qpc)
 {
@@ -73,6 +79,7 @@ open_hole(struct uroce_qpc *qpc)
 	repair->is_due = true;
 	repair->sent_ns = 0;
 	repair->hole_psn = req->una_psn;
+	repair->spare_psns = 0;
 	req->rtt.sample_ns = 0;
 }
 
@@ -201,6 +208,24 @@ put_last(struct uroce_qpc *qpc, struct uroce_txd *txd)
 	return uroce_again_put(qpc, is_answered ? req->una_psn : psn, 1, true, txd);
 }
 
+/*
+ * What is in flight when a hole is repaired is taken for received, as far as a window of it: the peer
+ * holds it, and cannot say so until the repair is there, which has all of that before it. So as much that
+ * is new goes behind the repair, and the path does not run dry. Not where there are many holes: what is
+ * in flight may be too much as it is.
+ */
+static uint32_t
+spare_of(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+	const uint32_t window = qpc->window_psns;
+	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->max_psn);
+
+	if (req->repair.peer != UROCE_PEER_HOLDS || req->repair.is_passing)
+		return 0;
+	return min(nb_out, min(window, UROCE_WINDOW_MAX - window));
+}
+
 bool
 uroce_repair_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 {
@@ -222,6 +247,7 @@ uroce_repair_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 	repair->is_due = false;
 	repair->sent_ns = now_ns;
 	repair->repaired_max_psn = req->max_psn;
+	repair->spare_psns = spare_of(qpc);
 	arm(qpc, now_ns);
 	return uroce_again_put(qpc, req->una_psn, 1, true, txd);
 }

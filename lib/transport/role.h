@@ -18,6 +18,7 @@
  *	resp	answers the peer's requests (RC)
  *	reply	the same of many short READs and atomics at once
  *	early	what the peer asks ahead of a hole
+ *	later	of that, the WRITEs that are placed when they come
  *	recv	where receive requests come from: the QP's queue or a shared one
  *	msg	places the payload of a message being received (RC and UC)
  *	run	the same of many small messages at once
@@ -82,13 +83,26 @@ uroce_req_is_owed(const struct uroce_req *req)
 	return req->since_ack_req < uroce_psn_dist(req->una_psn, req->next_psn);
 }
 
+/** Packets that may be in flight. */
+static inline uint32_t
+uroce_req_window(const struct uroce_qpc *qpc)
+{
+	const struct uroce_repair *repair = &qpc->req.repair;
+
+	/* the answer to a READ may have passed the hole */
+	if (repair->is_open && uroce_psn_dist(repair->hole_psn, qpc->req.una_psn) <= 1)
+		return qpc->window_psns + repair->spare_psns;
+	return qpc->window_psns;
+}
+
 /** Packets that the window has room for. */
 static inline uint32_t
 uroce_req_window_left(const struct uroce_qpc *qpc)
 {
 	const uint32_t nb_out = uroce_psn_dist(qpc->req.una_psn, qpc->req.next_psn);
+	const uint32_t window = uroce_req_window(qpc);
 
-	return nb_out < qpc->window_psns ? qpc->window_psns - nb_out : 0;
+	return nb_out < window ? window - nb_out : 0;
 }
 
 /**
@@ -101,10 +115,11 @@ static inline uint32_t
 uroce_req_quiet_left(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
 {
 	const uint32_t quiet = UROCE_ACK_EVERY - 1 - since;
+	const uint32_t window = uroce_req_window(qpc);
 
-	if (nb_out + 1 >= qpc->window_psns)
+	if (nb_out + 1 >= window)
 		return 0;
-	return quiet < qpc->window_psns - 1 - nb_out ? quiet : qpc->window_psns - 1 - nb_out;
+	return quiet < window - 1 - nb_out ? quiet : window - 1 - nb_out;
 }
 
 /* --- middle.c --- */
@@ -423,6 +438,18 @@ void uroce_early_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** Nothing is held any more, and no hole is to be reported. */
 void uroce_early_discard(struct uroce_qpc *qpc);
+
+/* --- later.c --- */
+
+/**
+ * Where a packet from the middle of a WRITE goes, which is ahead of a hole and behind the message that
+ * is being received. NULL: that is not known, or refused: hold it. There is a gap.
+ */
+void *uroce_later_place(struct uroce_qpc *qpc, uint32_t psn);
+
+/** Copy the payload of packet `psn`, but for the bytes that a WRITE behind it has been placed at. */
+void uroce_later_copy_around(struct uroce_qpc *qpc, uint32_t psn, void *dst, const void *src,
+			     uint32_t len);
 
 /* --- recv.c --- */
 

@@ -20,6 +20,25 @@ forgive(struct qp *qp, uint32_t at, uint32_t len)
 	memcpy(qp->shadow + at, qp->mem + at, len);
 }
 
+/* What may be among WRITEs of which packets land before their turn. */
+static bool
+may_be_early(const struct request *req)
+{
+	return !req->nb_psn || (request_is_write(req) && (int)req->opcode != UROCE_WR_ATOMIC_WRITE);
+}
+
+/* The packets of a WRITE that landed before their turn, which does not come any more. */
+static void
+forgive_early(struct qp *flow, const struct request *req)
+{
+	const uint32_t mtu = 128u << flow->conf.mtu;
+
+	for (uint32_t i = 0; i < req->nb_psn && (!req->bad || req->bad == BAD_LKEY_LATE); i++) {
+		if (oracle_is_early(flow, req, req->first + i))
+			forgive(flow->peer, req->land + i * mtu, mtu);
+	}
+}
+
 static void
 forgive_flow(struct qp *flow)
 {
@@ -36,6 +55,8 @@ forgive_flow(struct qp *flow)
 	if (req && request_is_write(req) && (!req->bad || req->bad == BAD_LKEY_LATE) &&
 	    flow->exec > req->first)
 		forgive(flow->peer, req->land, req->len);
+	for (; req && req < flow->reqs + flow->nb_posted && may_be_early(req); req++)
+		forgive_early(flow, req);
 }
 
 /* Nothing landed through a key after it was withdrawn. */
@@ -133,6 +154,7 @@ oracle_reborn(struct qp *qp)
 	qp->nb_planned = qp->nb_posted = qp->done = 0;
 	qp->nb_recv_planned = qp->nb_recv_posted = qp->nb_recv_done = qp->nb_flushed_recv = 0;
 	qp->nb_psn = qp->sent = 0;
+	qp->has_repaired = false;
 	qp->acked = qp->acked_req = 0;
 	qp->exec = qp->exec_req = 0;
 	qp->rd_first = qp->rd_last = 0;

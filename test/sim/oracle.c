@@ -109,6 +109,48 @@ apply(struct qp *flow, struct request *req, uint32_t idx)
 		       payload_of(flow, req, idx));
 }
 
+/* Packets inside a WRITE may land before their turn; its first and its last never do. */
+static bool
+is_inside(const struct request *req, uint32_t idx)
+{
+	return request_is_write(req) && idx > req->first && idx + 1 < req->first + req->nb_psn;
+}
+
+bool
+oracle_is_early(const struct qp *flow, const struct request *req, uint32_t idx)
+{
+	return is_inside(req, idx) && has_arrived(flow, idx);
+}
+
+/* Whether what is in the peer's memory at `at` is of a packet behind `idx` that has landed already. */
+static bool
+is_of_later(const struct qp *flow, uint32_t idx, uint32_t at)
+{
+	for (uint32_t i = flow->exec_req; i < flow->nb_posted; i++) {
+		const struct request *req = &flow->reqs[i];
+		const uint32_t off = at - req->land;
+		const uint32_t theirs = req->first + off / mtu_of(flow);
+
+		if (!request_is_write(req) || at < req->land || off >= req->len || theirs <= idx)
+			continue;
+		if (oracle_is_early(flow, req, theirs) &&
+		    flow->peer->mem[at] == flow->world->noise[req->src + off])
+			return true;
+	}
+	return false;
+}
+
+/* Whether `len` bytes of the peer's memory are these, but for what is of packets behind `idx`. */
+static bool
+is_there(const struct qp *flow, uint32_t idx, uint32_t at, const uint8_t *bytes, uint32_t len)
+{
+	for (uint32_t i = 0; i < len; i++) {
+		if (flow->peer->mem[at + i] != bytes[i] && !is_of_later(flow, idx, at + i))
+			return false;
+	}
+	return true;
+}
+
 /* Whether the peer's memory, where packet `idx` landed, is as it must be. */
 static bool
 is_landed(const struct qp *flow, const struct request *req, uint32_t idx)
@@ -120,7 +162,7 @@ is_landed(const struct qp *flow, const struct request *req, uint32_t idx)
 		return !memcmp(peer->mem + req->land, peer->shadow + req->land, 8);
 	if (!request_is_write(req) || !req->len)
 		return true;
-	return !memcmp(peer->mem + at, peer->shadow + at, payload_of(flow, req, idx));
+	return is_there(flow, idx, at, peer->shadow + at, payload_of(flow, req, idx));
 }
 
 static struct request *
@@ -445,25 +487,35 @@ check_past(struct qp *qp, const struct oracle_view *view)
 	flip(view);
 }
 
+/* Whether packet `idx` may land before `exec`: inside a WRITE that follows nothing but WRITEs. */
+static bool
+may_land_ahead(const struct qp *flow, const struct request *req, uint32_t idx)
+{
+	for (const struct request *at = &flow->reqs[flow->exec_req]; at < req; at++) {
+		if (at->nb_psn && at->first + at->nb_psn > flow->exec &&
+		    (!request_is_write(at) || (int)at->opcode == UROCE_WR_ATOMIC_WRITE))
+			return false;
+	}
+	return is_inside(req, idx);
+}
+
 /* A request that is too early may lie in memory only where nothing can be wrong with that. */
 static void
 check_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view)
 {
 	const struct qp *flow = view->flow;
-	const struct request *current =
-		qp_request_at(view->flow, flow->exec < flow->nb_psn ? flow->exec : view->idx);
 
 	/* not the shadow: what lies there may be another packet that landed early, rightly */
 	if (!memcmp(view->land, before_call, view->land_len))
 		return;
-	if (current != view->req || (pkt->op->flags & UROCE_OPF_LAST))
+	if (!may_land_ahead(flow, view->req, view->idx))
 		world_complain(qp->world,
 			       "qp 0x%x: packet %u (of %u..%u, operation %d) landed before "
 			       "packet %u",
 			       qp->qpn, view->idx, view->req->first,
 			       view->req->first + view->req->nb_psn - 1, (int)view->req->opcode,
 			       flow->exec);
-	else if (memcmp(view->land, pkt->payload, view->land_len))
+	else if (!is_there(flow, view->idx, view->land_at, pkt->payload, view->land_len))
 		world_complain(qp->world, "qp 0x%x: packet %u landed early, and wrong", qp->qpn,
 			       view->idx);
 }
@@ -568,6 +620,29 @@ note_rd(struct qp *qp, uint32_t begin, uint32_t end)
 			       qp->qpn, qp->rd_last - qp->rd_first, qp->conf.max_rd_atomic);
 }
 
+/* A repair of the oldest packet stands behind the others on the wire, and says nothing of those. */
+static void
+note_repair(struct qp *qp, uint32_t idx)
+{
+	if (idx != qp->acked)
+		return;
+	qp->has_repaired = true;
+	qp->repaired = idx;
+	qp->repaired_end = qp->sent;
+}
+
+/* Packets that may be on the wire: while the oldest is under repair, a window more behind it. */
+static uint32_t
+window_of(const struct qp *qp)
+{
+	const uint32_t window = qp->qpc.window_psns;
+	const uint32_t nb = qp->repaired_end - qp->repaired;
+
+	if (!qp->has_repaired || qp->acked - qp->repaired > 1)
+		return window;
+	return window + (nb < window ? nb : window);
+}
+
 static void
 sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 {
@@ -611,15 +686,16 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 		note_rd(qp, idx, end);
 	const bool is_new = end > qp->sent;
 
-	if (is_new)
+	if (is_new) {
 		qp->sent = end;
-	else
+	} else {
 		world->tally.retransmits++;
+		note_repair(qp, idx);
+	}
 	/* a READ may ask for some more, where it begins within the window */
-	if (is_connected(qp) && is_new && idx - qp->acked >= qp->qpc.window_psns)
+	if (is_connected(qp) && is_new && idx - qp->acked >= window_of(qp))
 		world_complain(world, "qp 0x%x: packet %u lies beyond the window", qp->qpn, idx);
-	if (is_connected(qp) &&
-	    qp->sent - qp->acked > (uint32_t)qp->qpc.window_psns + UROCE_READ_CHUNK_PSNS)
+	if (is_connected(qp) && qp->sent - qp->acked > window_of(qp) + UROCE_READ_CHUNK_PSNS)
 		world_complain(world, "qp 0x%x has %u packets on the wire", qp->qpn,
 			       qp->sent - qp->acked);
 }

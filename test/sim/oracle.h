@@ -59,6 +59,9 @@ void oracle_note_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_
 void oracle_after_run(struct qp *qp, const struct uroce_pkt *pkts, const struct oracle_view *views,
 		      const uint8_t *verdicts, unsigned nb);
 
+/** Whether this packet may have landed before its turn: it has arrived, and is inside its WRITE. */
+bool oracle_is_early(const struct qp *flow, const struct request *req, uint32_t idx);
+
 /** A frame leaves a QP. */
 void oracle_sent(struct qp *qp, const struct frame *frame);
 

@@ -97,14 +97,29 @@ aim_at_mortal(const struct qp *qp, struct request *req)
 	return true;
 }
 
+/* Whether the request before is a WRITE of some packets, in the area where WRITEs overlap. */
+static bool
+is_worth_covering(const struct qp *qp, const struct request *req)
+{
+	const struct request *before = req > qp->reqs ? req - 1 : req;
+
+	return before != req && request_is_write(before) && !before->is_mortal &&
+	       before->len > 2 * mtu_of(qp) && before->land >= PLAN_ATOMICS_LEN &&
+	       before->land + before->len <= PLAN_ATOMICS_LEN + PLAN_OVERLAP_LEN;
+}
+
 static void
 plan_write(struct qp *qp, struct request *req, struct plan_pieces *theirs)
 {
 	struct rng *rng = &qp->world->rng;
 
-	/* in the area where WRITEs overlap, or alone */
-	if ((req->len < PLAN_OVERLAP_LEN / 2 && rng_one_in(rng, 2)) ||
-	    !take_piece(theirs, req->len, &req->land)) {
+	/* over the one before, in the area where WRITEs overlap, or alone */
+	if (is_worth_covering(qp, req) && rng_one_in(rng, 2)) {
+		req->len = req[-1].len;
+		req->land = req[-1].land + (rng_one_in(rng, 2) ? 0 : rng_below(rng, 100));
+		req->land = MIN(req->land, PLAN_ATOMICS_LEN + PLAN_OVERLAP_LEN - req->len);
+	} else if ((req->len < PLAN_OVERLAP_LEN / 2 && rng_one_in(rng, 2)) ||
+		   !take_piece(theirs, req->len, &req->land)) {
 		req->len = MIN(req->len, PLAN_OVERLAP_LEN);
 		req->land = PLAN_ATOMICS_LEN + rng_below(rng, PLAN_OVERLAP_LEN - req->len + 1);
 	}

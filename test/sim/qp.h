@@ -169,9 +169,12 @@ struct qp {
 	} * kept; /* KEPT_MAX of them, with is_kept */
 	uint32_t nb_kept;
 	/* the oracle's: of the requests posted here */
-	uint32_t done;      /* requests known to be complete */
-	uint32_t nb_psn;    /* packets of all that is posted */
-	uint32_t sent;      /* one past the newest packet sent */
+	uint32_t done;         /* requests known to be complete */
+	uint32_t nb_psn;       /* packets of all that is posted */
+	uint32_t sent;         /* one past the newest packet sent */
+	uint32_t repaired;     /* with has_repaired: packet that was sent again by itself */
+	uint32_t repaired_end; /* packets below were on the wire then */
+	bool has_repaired;
 	uint32_t acked;     /* packets below are acknowledged, in the requester's opinion */
 	uint32_t acked_req; /* the request that `acked` is in */
 	uint32_t exec;      /* packets below are executed, in the responder's opinion */

@@ -43,6 +43,23 @@ open_dropping(void **state)
 	return 0;
 }
 
+/* The window is 8 packets. */
+static int
+open_narrow(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.mtu = IBV_MTU_256;
+	conf.nb_hold = 64;
+	conf.burst = PAIR_BURST_MAX;
+	conf.window_psns = 8;
+	pair_open(&pair, &conf);
+	pair.now_ns = 1000;
+	pair_fill(&pair, A, 0, 65536, 1);
+	return 0;
+}
+
 static int
 close_pair(void **state)
 {
@@ -83,6 +100,67 @@ repair__one_hole_costs_one_packet(void **state)
 				 "B>A ACK psn 4\n");
 	assert_true(pair_is_equal(&pair, 0, 0, 5 * MTU));
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
+}
+
+/* What was on the wire when the hole was repaired leaves the window: new packets follow as ever. */
+static void
+repair__a_window_more_follows_it(void **state)
+{
+	(void)state;
+	pair.host[A].qpc.req.repair.peer = UROCE_PEER_HOLDS;
+	write_packets(16);
+	pair_lose(&pair, A, 1);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_FIRST psn 0\n"
+				 "A>B WRITE_MIDDLE psn 1 LOST\n"
+				 "A>B WRITE_MIDDLE psn 2\n"
+				 "A>B WRITE_MIDDLE psn 3\n"
+				 "A>B WRITE_MIDDLE psn 4\n"
+				 "A>B WRITE_MIDDLE psn 5\n"
+				 "A>B WRITE_MIDDLE psn 6\n"
+				 "A>B WRITE_MIDDLE psn 7 A\n"
+				 "B>A NAK_SEQ psn 1\n"
+				 "A>B WRITE_MIDDLE psn 1 A\n"
+				 "A>B WRITE_MIDDLE psn 8\n"
+				 "A>B WRITE_MIDDLE psn 9\n"
+				 "A>B WRITE_MIDDLE psn 10\n"
+				 "A>B WRITE_MIDDLE psn 11\n"
+				 "A>B WRITE_MIDDLE psn 12\n"
+				 "A>B WRITE_MIDDLE psn 13\n"
+				 "A>B WRITE_MIDDLE psn 14\n"
+				 "A>B WRITE_LAST psn 15 A\n"
+				 "B>A ACK psn 15\n");
+	assert_true(pair_is_equal(&pair, 0, 0, 16 * MTU));
+}
+
+/* One that may have dropped them will need them again: the window is what it was. */
+static void
+repair__no_more_follows_it_where_the_peer_is_unknown(void **state)
+{
+	(void)state;
+	write_packets(16);
+	pair_lose(&pair, A, 1);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_FIRST psn 0\n"
+				 "A>B WRITE_MIDDLE psn 1 LOST\n"
+				 "A>B WRITE_MIDDLE psn 2\n"
+				 "A>B WRITE_MIDDLE psn 3\n"
+				 "A>B WRITE_MIDDLE psn 4\n"
+				 "A>B WRITE_MIDDLE psn 5\n"
+				 "A>B WRITE_MIDDLE psn 6\n"
+				 "A>B WRITE_MIDDLE psn 7 A\n"
+				 "B>A NAK_SEQ psn 1\n"
+				 "A>B WRITE_MIDDLE psn 1 A\n"
+				 "A>B WRITE_MIDDLE psn 8 A\n"
+				 "B>A ACK psn 8\n"
+				 "A>B WRITE_MIDDLE psn 9\n"
+				 "A>B WRITE_MIDDLE psn 10\n"
+				 "A>B WRITE_MIDDLE psn 11\n"
+				 "A>B WRITE_MIDDLE psn 12\n"
+				 "A>B WRITE_MIDDLE psn 13\n"
+				 "A>B WRITE_MIDDLE psn 14\n"
+				 "A>B WRITE_LAST psn 15 A\n"
+				 "B>A ACK psn 15\n");
 }
 
 static void
@@ -181,6 +259,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(repair__one_hole_costs_one_packet, open_holding),
+		TEST(repair__a_window_more_follows_it, open_narrow),
+		TEST(repair__no_more_follows_it_where_the_peer_is_unknown, open_narrow),
 		TEST(repair__a_second_hole_is_known_from_the_ack, open_holding),
 		TEST(repair__a_peer_that_drops_is_found_out_and_gets_everything_again,
 		     open_dropping),
