@@ -46,6 +46,11 @@ struct uroce_rx {
 	uint8_t verdict[UROCE_BURST]; /* enum uroce_verdict */
 	struct uroce_qpr *qpr[UROCE_BURST];
 	struct uroce_pkt pkt[UROCE_BURST];
+	/* the last frame that came alone and was for us: the next one mostly is like it */
+	struct uroce_pkt single;
+	uint8_t single_hdr[UROCE_MODEL_LEN];
+	bool has_single;
+	struct rte_mbuf *done; /* it, to be freed when there is time; or NULL */
 };
 
 /** What a QP had to say in a pass of the transmit stage. */
@@ -182,6 +187,9 @@ unsigned uroce_rx_hops(struct uroce_worker *worker);
 
 /** Receive a burst and the frames that hopped here, and act on them. @return how many */
 unsigned uroce_rx_run(struct uroce_worker *worker);
+
+/** Free what the last one of these left for later: a frame at most. */
+void uroce_rx_free(struct uroce_worker *worker);
 
 /**
  * Act on up to UROCE_BURST frames.

@@ -86,7 +86,8 @@ static void
 parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
 	struct uroce_rx *rx = &worker->rx;
-	const struct uroce_pkt *model = NULL; /* the last one that is different and for us */
+	/* the last one that is different and for us */
+	const struct uroce_pkt *model = nb == 1 && rx->has_single ? &rx->single : NULL;
 
 	for (unsigned i = 0; i < nb; i++) {
 		struct rte_mbuf *mbuf = frames[i];
@@ -106,6 +107,10 @@ parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 		rx->verdict[i] = parse(worker, mbuf, pkt);
 		if (rx->verdict[i] == UNDECIDED)
 			model = pkt;
+	}
+	if (nb == 1 && model == &rx->pkt[0]) {
+		uroce_parse_remember(model, rx->single_hdr, &rx->single);
+		rx->has_single = true;
 	}
 }
 
@@ -457,7 +462,11 @@ input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct
 		uroce_stage_lap(UROCE_STAGE_ACT, n);
 	}
 	send_hops(worker, &out);
-	rte_pktmbuf_free_bulk(out.done, out.nb_done);
+	/* a program may wait for what was in it */
+	if (source == DIRECT && !rest && out.nb_done == 1 && !worker->rx.done)
+		worker->rx.done = out.done[0];
+	else
+		rte_pktmbuf_free_bulk(out.done, out.nb_done);
 	uroce_stage_lap(UROCE_STAGE_FREE, out.nb_done);
 	return out.nb_rest;
 }
@@ -511,6 +520,15 @@ uroce_rx_hops(struct uroce_worker *worker)
 	return nb_frames;
 }
 
+void
+uroce_rx_free(struct uroce_worker *worker)
+{
+	if (!worker->rx.done)
+		return;
+	rte_pktmbuf_free(worker->rx.done);
+	worker->rx.done = NULL;
+}
+
 unsigned
 uroce_rx_run(struct uroce_worker *worker)
 {
@@ -519,6 +537,7 @@ uroce_rx_run(struct uroce_worker *worker)
 	unsigned nb_hops = uroce_rx_hops(worker);
 	unsigned nb;
 
+	uroce_rx_free(worker);
 	if (!uroce_port_is_ready(port))
 		return nb_hops;
 	nb = port->policy->has_peer

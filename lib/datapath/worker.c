@@ -631,6 +631,7 @@ uroce_worker_destroy(struct uroce_worker *worker)
 		return;
 	uroce_deferral_end(worker);
 	uroce_tx_drop(worker);
+	uroce_rx_free(worker);
 	uroce_move_drop(worker);
 	while (worker->hops && rte_ring_dequeue(worker->hops, (void **)&mbuf) == 0) {
 		if (!uroce_move_is_question(mbuf))

@@ -329,6 +329,28 @@ len_of(const struct uroce_pkt *pkt)
 	       UROCE_ICRC_LEN;
 }
 
+/* What is in `model`, in a frame with the same headers. */
+static inline void
+move_to(const uint8_t *frame, const struct uroce_pkt *model, struct uroce_pkt *pkt)
+{
+	*pkt = *model;
+	pkt->frame = frame;
+	pkt->ip = frame + (model->ip - model->frame);
+	pkt->bth = (const struct uroce_bth *)(frame + ((const uint8_t *)model->bth - model->frame));
+	pkt->ext = frame + (model->ext - model->frame);
+	pkt->payload = frame + (model->payload - model->frame);
+}
+
+void
+uroce_parse_remember(const struct uroce_pkt *pkt, uint8_t hdr[UROCE_MODEL_LEN],
+		     struct uroce_pkt *model)
+{
+	static_assert(UROCE_MODEL_LEN == BTH_OFF + offsetof(struct uroce_bth, ack_req),
+		      "what has_same_headers() reads");
+	memcpy(hdr, pkt->frame, UROCE_MODEL_LEN);
+	move_to(hdr, pkt, model);
+}
+
 bool
 uroce_parse_alike(const uint8_t *frame, uint32_t len, const struct uroce_pkt *model,
 		  struct uroce_pkt *pkt)
@@ -340,12 +362,7 @@ uroce_parse_alike(const uint8_t *frame, uint32_t len, const struct uroce_pkt *mo
 	const struct uroce_bth *bth = (const struct uroce_bth *)(frame + BTH_OFF);
 	const uint32_t word = be32_get(((const be32 *)bth)[2]);
 
-	*pkt = *model;
-	pkt->frame = frame;
-	pkt->ip = frame + (model->ip - model->frame);
-	pkt->bth = bth;
-	pkt->ext = frame + (model->ext - model->frame);
-	pkt->payload = frame + (model->payload - model->frame);
+	move_to(frame, model, pkt);
 	pkt->psn = word & LOW_24;
 	pkt->has_ack_req = word >> 24 & UROCE_BTH_ACK_REQ;
 	return true;

@@ -69,6 +69,17 @@ enum uroce_verdict uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_
 bool uroce_parse_alike(const uint8_t *frame, uint32_t len, const struct uroce_pkt *model,
 		       struct uroce_pkt *pkt);
 
+/** What uroce_parse_alike() looks at of a model's bytes. */
+#define UROCE_MODEL_LEN 50u
+
+/**
+ * Make a model that outlives its frame.
+ * @param pkt  accepted by uroce_parse()
+ * @param[out] hdr  bytes of the frame; lives as long as `model`, which is for uroce_parse_alike() alone
+ */
+void uroce_parse_remember(const struct uroce_pkt *pkt, uint8_t hdr[UROCE_MODEL_LEN],
+			  struct uroce_pkt *model);
+
 /** Whether the ICRC of a parsed frame is right. Reads every byte from the IP header to the ICRC. */
 bool uroce_pkt_check_icrc(const struct uroce_pkt *pkt);
 

@@ -23,14 +23,6 @@ static const uint8_t group6[16] = { 0xff, 0x15, [15] = 7 };
 
 static struct rig_qp *a;
 
-static unsigned
-nb_away(const struct uroce_dev *dev)
-{
-	const struct uroce_worker *worker = dev->worker[0];
-
-	return rte_mempool_in_use_count(worker->pool) - worker->tx.nb_spare - worker->tx.nb_pending;
-}
-
 static uint64_t
 count(unsigned worker, enum uroce_verdict verdict)
 {
@@ -128,10 +120,10 @@ group__every_member_gets_one_copy(void **state)
 	assert_int_equal(nb_received(qp[2]), 0);
 	assert_int_equal(count(0, UROCE_VERDICT_HOPPED) - nb_hopped, 1);
 	/* the other worker has it still */
-	assert_int_equal(nb_away(dev_a), 1);
+	assert_int_equal(rig_nb_away(dev_a), 1);
 	rig_drive(dev_b);
 	assert_int_equal(nb_received(qp[2]), 1);
-	assert_int_equal(nb_away(dev_a), 0);
+	assert_int_equal(rig_nb_away(dev_a), 0);
 	assert_int_equal(nb_received(other), 0);
 	assert_int_equal(nb_received(none), 0);
 	rig_qp_free(none);
@@ -152,7 +144,7 @@ group__members_on_other_workers_alone(void **state)
 	assert_int_equal(nb_received(qp[0]), 1);
 	assert_int_equal(nb_received(qp[1]), 1);
 	assert_int_equal(count(0, UROCE_VERDICT_HOPPED) - nb_hopped, 2);
-	assert_int_equal(nb_away(dev_a), 0);
+	assert_int_equal(rig_nb_away(dev_a), 0);
 	free_member(qp[0], group6);
 	free_member(qp[1], group6);
 }
@@ -166,7 +158,7 @@ group__without_members_the_frame_is_a_strangers(void **state)
 	post(group);
 	rig_drive(dev_b);
 	assert_int_equal(count(0, UROCE_VERDICT_WRONG_PEER) - nb_strange, 1);
-	assert_int_equal(nb_away(dev_a), 0);
+	assert_int_equal(rig_nb_away(dev_a), 0);
 }
 
 static void
@@ -181,7 +173,7 @@ group__who_left_meanwhile_gets_nothing(void **state)
 	free_member(qp, group);
 	rig_drive(dev_b);
 	assert_int_equal(count(1, UROCE_VERDICT_WRONG_PEER) - nb_before, 1);
-	assert_int_equal(nb_away(dev_a), 0);
+	assert_int_equal(rig_nb_away(dev_a), 0);
 }
 
 static void
@@ -202,7 +194,7 @@ group__a_worker_that_is_away_overruns_alone(void **state)
 	for (unsigned i = 0; i < UROCE_HOPS / UROCE_BURST + 1; i++)
 		rig_drive(dev_b);
 	assert_int_equal(nb_received(qp[1]), RIG_WR); /* its receive requests */
-	assert_int_equal(nb_away(dev_a), 0);
+	assert_int_equal(rig_nb_away(dev_a), 0);
 	free_member(qp[0], group);
 	free_member(qp[1], group);
 }
@@ -232,7 +224,7 @@ group__members_at_home_get_theirs(void **state)
 	rig_qp_free(other);
 	free_member(far, group);
 	rig_drive(dev_b);
-	assert_int_equal(nb_away(dev_a), 0);
+	assert_int_equal(rig_nb_away(dev_a), 0);
 }
 
 static void

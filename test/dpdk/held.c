@@ -17,15 +17,6 @@
 
 static struct rig_qp *a, *b;
 
-/* What a pool misses, beside what is set aside for sending. */
-static unsigned
-nb_away(const struct uroce_dev *dev)
-{
-	const struct uroce_worker *worker = dev->worker[0];
-
-	return rte_mempool_in_use_count(worker->pool) - worker->tx.nb_spare - worker->tx.nb_pending;
-}
-
 static uint32_t
 nb_held(void)
 {
@@ -77,7 +68,7 @@ held__an_idle_connected_qp_takes_nothing_of_its_worker(void **state)
 	(void)state;
 	assert_int_equal(uroce_hold_count_gaps(uroce_worker_hold(dev_b->worker[0])), 0);
 	assert_int_equal(uroce_rd_pool_count(uroce_worker_rd_pool(dev_b->worker[0])), 0);
-	assert_int_equal(nb_away(dev_b), 0);
+	assert_int_equal(rig_nb_away(dev_b), 0);
 }
 
 static void
@@ -88,19 +79,19 @@ held__frames_of_another_pool_go_back_at_once(void **state)
 
 	(void)state;
 	take_message(frames);
-	assert_int_equal(nb_away(dev_a), NB_FRAMES);
+	assert_int_equal(rig_nb_away(dev_a), NB_FRAMES);
 	/* all but the first */
 	input(frames + 1, NB_FRAMES - 1);
 	assert_int_equal(nb_held(), NB_FRAMES - 1);
-	assert_int_equal(nb_away(dev_a), 1);
-	assert_int_equal(nb_away(dev_b), NB_FRAMES - 1);
+	assert_int_equal(rig_nb_away(dev_a), 1);
+	assert_int_equal(rig_nb_away(dev_b), NB_FRAMES - 1);
 	assert_int_equal(uroce_worker_stats(dev_b->worker[0])->rx_copied - nb_copied,
 			 NB_FRAMES - 1);
 	/* and that */
 	input(frames, 1);
 	assert_int_equal(nb_held(), 0);
-	assert_int_equal(nb_away(dev_b), 0);
-	assert_int_equal(nb_away(dev_a), 0);
+	assert_int_equal(rig_nb_away(dev_b), 0);
+	assert_int_equal(rig_nb_away(dev_a), 0);
 	finish();
 	assert_int_equal(a->qpr.qpc.stats.retransmits, 0);
 }
@@ -128,9 +119,9 @@ held__frames_of_the_workers_pool_stay_as_they_are(void **state)
 		frames[i] = as_received(frames[i]);
 	input(frames + 1, NB_FRAMES - 1);
 	assert_int_equal(nb_held(), NB_FRAMES - 1);
-	assert_int_equal(nb_away(dev_b), NB_FRAMES);
+	assert_int_equal(rig_nb_away(dev_b), NB_FRAMES);
 	input(frames, 1);
-	assert_int_equal(nb_away(dev_b), 0);
+	assert_int_equal(rig_nb_away(dev_b), 0);
 	assert_int_equal(uroce_worker_stats(dev_b->worker[0])->rx_copied, nb_copied);
 	finish();
 }
@@ -150,11 +141,11 @@ held__without_an_mbuf_for_the_copy_the_frame_itself_stays(void **state)
 		;
 	input(frames + 1, NB_FRAMES - 1);
 	assert_int_equal(nb_held(), NB_FRAMES - 1);
-	assert_int_equal(nb_away(dev_a), NB_FRAMES);
+	assert_int_equal(rig_nb_away(dev_a), NB_FRAMES);
 	rte_pktmbuf_free_bulk(taken, nb_taken);
 	free(taken);
 	input(frames, 1);
-	assert_int_equal(nb_away(dev_a), 0);
+	assert_int_equal(rig_nb_away(dev_a), 0);
 	finish();
 }
 
@@ -184,9 +175,9 @@ held__a_chained_frame_is_kept_in_one_piece(void **state)
 		frames[i] = as_chain(frames[i]);
 	input(frames + 1, NB_FRAMES - 1);
 	assert_int_equal(nb_held(), NB_FRAMES - 1);
-	assert_int_equal(nb_away(dev_b), NB_FRAMES - 1 + 2);
+	assert_int_equal(rig_nb_away(dev_b), NB_FRAMES - 1 + 2);
 	input(frames, 1);
-	assert_int_equal(nb_away(dev_b), 0);
+	assert_int_equal(rig_nb_away(dev_b), 0);
 	finish();
 }
 
@@ -202,7 +193,7 @@ held__a_qp_that_is_reset_leaves_nothing(void **state)
 	assert_int_equal(rig_modify(b, &reset, IBV_QP_STATE), 0);
 	assert_int_equal(nb_held(), 0);
 	assert_int_equal(uroce_hold_count_gaps(uroce_worker_hold(dev_b->worker[0])), 0);
-	assert_int_equal(nb_away(dev_b), 0);
+	assert_int_equal(rig_nb_away(dev_b), 0);
 	rte_pktmbuf_free(frames[0]);
 }
 
@@ -218,7 +209,7 @@ held__a_qp_that_is_destroyed_leaves_nothing(void **state)
 	b = NULL;
 	assert_int_equal(nb_held(), 0);
 	assert_int_equal(uroce_hold_count_gaps(uroce_worker_hold(dev_b->worker[0])), 0);
-	assert_int_equal(nb_away(dev_b), 0);
+	assert_int_equal(rig_nb_away(dev_b), 0);
 	rte_pktmbuf_free(frames[0]);
 }
 
@@ -237,7 +228,7 @@ held__one_lost_frame_is_sent_again_alone(void **state)
 	finish();
 	/* should this thread stand still for long, an ACK is asked for once more */
 	assert_true(a->qpr.qpc.stats.retransmits >= 1 && a->qpr.qpc.stats.retransmits < 5);
-	assert_int_equal(nb_away(dev_b), 0);
+	assert_int_equal(rig_nb_away(dev_b), 0);
 }
 
 static int

@@ -18,6 +18,8 @@
 #include <rte_eth_ring.h>
 #include <rte_ring.h>
 
+#include "datapath/round.h"
+
 struct uroce_dev *dev_a, *dev_b;
 
 #define PATIENCE_S 5 /* a test that waits longer has failed */
@@ -413,6 +415,24 @@ rig_post_recv(struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t len)
 
 	assert_int_equal(uroce_rq_fill(&qp->rq, 0, &wr), 0);
 	uroce_ring_push(&qp->rq.ring, 1);
+}
+
+/* What one side received is of the other side's pool. */
+static void
+free_received(const struct uroce_dev *dev)
+{
+	for (unsigned i = 0; dev && i < dev->nb_workers; i++)
+		uroce_rx_free(dev->worker[i]);
+}
+
+unsigned
+rig_nb_away(const struct uroce_dev *dev)
+{
+	const struct uroce_worker *worker = dev->worker[0];
+
+	free_received(dev_a);
+	free_received(dev_b);
+	return rte_mempool_in_use_count(worker->pool) - worker->tx.nb_spare - worker->tx.nb_pending;
 }
 
 void

@@ -99,6 +99,9 @@ void rig_fill(struct rig_qp *qp, uint8_t seed);
 void rig_check(const struct rig_qp *qp, uint32_t offset, const struct rig_qp *from,
 	       uint32_t from_offset, uint32_t len);
 
+/** What the pool of a device's first worker misses, beside what is set aside for sending or to be freed. */
+unsigned rig_nb_away(const struct uroce_dev *dev);
+
 /** Drive all workers of a device once. */
 void rig_drive(struct uroce_dev *dev);
 

@@ -710,6 +710,28 @@ parse_alike__only_of_the_plain_kind(void **state)
 }
 
 static void
+parse_remember__outlives_the_frame(void **state)
+{
+	struct frame frame;
+	struct uroce_pkt pkt = { .owner = NULL }, model, alike = { .owner = NULL },
+			 parsed = { .owner = NULL };
+	uint8_t hdr[UROCE_MODEL_LEN], gone[sizeof(frame.data)];
+
+	(void)state;
+	make(&frame, &kinds[0], spec_of("RC_WRITE_ONLY"), 8);
+	memcpy(gone, frame.data, frame.len);
+	assert_int_equal(uroce_parse(gone, (uint32_t)frame.len, &pkt), UROCE_VERDICT_REQUEST);
+	uroce_parse_remember(&pkt, hdr, &model);
+	memset(gone, 0xff, sizeof(gone));
+	assert_true(uroce_parse_alike(frame.data, (uint32_t)frame.len, &model, &alike));
+	assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &parsed),
+			 UROCE_VERDICT_REQUEST);
+	assert_memory_equal(&alike, &parsed, sizeof(parsed));
+	frame.data[UROCE_MODEL_LEN - 1] ^= 1;
+	assert_false(uroce_parse_alike(frame.data, (uint32_t)frame.len, &model, &alike));
+}
+
+static void
 parse_alike__length_of_the_frame(void **state)
 {
 	struct uroce_pkt model = { .owner = NULL };
@@ -758,6 +780,7 @@ main(void)
 		cmocka_unit_test(parse_alike__every_byte_of_every_opcode),
 		cmocka_unit_test(parse_alike__only_of_the_plain_kind),
 		cmocka_unit_test(parse_alike__length_of_the_frame),
+		cmocka_unit_test(parse_remember__outlives_the_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
