@@ -36,12 +36,24 @@ remember(const struct uroce_worker *worker, struct uroce_worker *what)
 			      memory_order_relaxed);
 }
 
+/* Whether an acknowledgement is all that is to be sent. */
+static bool
+is_only_ack(const struct uroce_worker *worker)
+{
+	const struct uroce_qpr *qpr = worker->tx.active_head;
+
+	return qpr && !qpr->active_next && worker->tx.nb_pending == 0 &&
+	       uroce_qpc_owes_only_ack(&qpr->qpc);
+}
+
 /* It was answered: the acknowledgement may wait for the next message, if that does not wait for it. */
 static void
 keep(struct uroce_worker *worker)
 {
 	struct uroce_deferral *deferral = &worker->deferral;
 
+	if (!is_only_ack(worker) || deferral->nb_kept + 1 == KEPT_MAX)
+		return;
 	if (deferral->nb_to_trial > 0) {
 		deferral->nb_to_trial--;
 		return;
@@ -93,16 +105,6 @@ uroce_deferral_is_spinning(const struct uroce_worker *worker)
 	return worker->deferral.is_tight && worker->deferral.nb_soon >= SOON_MIN;
 }
 
-/* Whether an acknowledgement is all that is to be sent. */
-static bool
-is_only_ack(const struct uroce_worker *worker)
-{
-	const struct uroce_qpr *qpr = worker->tx.active_head;
-
-	return qpr && !qpr->active_next && worker->tx.nb_pending == 0 &&
-	       uroce_qpc_owes_only_ack(&qpr->qpc);
-}
-
 /* A message has come that the program may answer. */
 static void
 open(struct uroce_worker *worker)
@@ -130,9 +132,10 @@ go_on(struct uroce_worker *worker, unsigned nb)
 		return false;
 	}
 	deferral->is_kept = false;
+	deferral->nb_kept++;
 	deferral->trial_gap /= 2;
 	open(worker);
-	return ++deferral->nb_kept + 1 < KEPT_MAX && nb <= FEW;
+	return nb <= FEW;
 }
 
 bool

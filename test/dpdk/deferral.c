@@ -325,6 +325,21 @@ deferral__a_peer_that_waits_is_not_tried_again_soon(void **state)
 }
 
 static void
+deferral__when_the_qp_moves_away_nothing_is_kept(void **state)
+{
+	(void)state;
+	receive_and_wait();
+	uroce_tx_unschedule(worker_b(), &qp_b->qpr);
+	worker_b()->shortcut.nb_posts = 1; /* to another QP */
+	worker_b()->deferral.nb_to_trial = 0;
+	rig_drive(dev_b);
+	assert_false(worker_b()->deferral.is_on);
+	uroce_tx_schedule(worker_b(), &qp_b->qpr);
+	rig_drive(dev_b);
+	assert_true(is_acknowledged());
+}
+
+static void
 deferral__the_end_of_the_process_sends(void **state)
 {
 	(void)state;
@@ -389,6 +404,7 @@ main(void)
 		cmocka_unit_test(deferral__one_that_waits_for_its_own_request_has_some_polls_more),
 		cmocka_unit_test(deferral__a_peer_that_goes_on_is_acknowledged_every_eighth_time),
 		cmocka_unit_test(deferral__a_peer_that_waits_is_not_tried_again_soon),
+		cmocka_unit_test(deferral__when_the_qp_moves_away_nothing_is_kept),
 		cmocka_unit_test(deferral__the_end_of_the_process_sends),
 		cmocka_unit_test(deferral__the_service_thread_sends_when_the_program_stays_away),
 		cmocka_unit_test(deferral__a_control_call_is_a_round),
