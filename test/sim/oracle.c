@@ -692,10 +692,12 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 		world->tally.retransmits++;
 		note_repair(qp, idx);
 	}
+	if (!is_connected(qp) || !is_new)
+		return;
 	/* a READ may ask for some more, where it begins within the window */
-	if (is_connected(qp) && is_new && idx - qp->acked >= window_of(qp))
+	if (idx - qp->acked >= window_of(qp))
 		world_complain(world, "qp 0x%x: packet %u lies beyond the window", qp->qpn, idx);
-	if (is_connected(qp) && qp->sent - qp->acked > window_of(qp) + UROCE_READ_CHUNK_PSNS)
+	if (qp->sent - qp->acked > window_of(qp) + UROCE_READ_CHUNK_PSNS)
 		world_complain(world, "qp 0x%x has %u packets on the wire", qp->qpn,
 			       qp->sent - qp->acked);
 }
