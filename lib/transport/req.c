@@ -660,6 +660,33 @@ is_all_sent(const struct uroce_qpc *qpc)
 	       req->next_idx == uroce_ring_head(&qpc->sq->ring);
 }
 
+/* What is to be sent again; it goes first. */
+static unsigned
+put_again(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+{
+	unsigned nb = 0;
+
+	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
+	       uroce_repair_put(qpc, &out[nb], now_ns))
+		uroce_txd_charge(qpc, &out[nb++], now_ns);
+	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
+	       uroce_answer_put(qpc, &out[nb], now_ns))
+		uroce_txd_charge(qpc, &out[nb++], now_ns);
+	return nb;
+}
+
+/* What is built without a look at each packet. Often there is nothing but short requests. */
+static unsigned
+put_runs(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
+{
+	unsigned nb = put_run(qpc, out, max);
+
+	if (nb && is_all_sent(qpc))
+		return nb;
+	nb += uroce_fetch_put_run(qpc, &out[nb], max - nb);
+	return nb + uroce_middle_put(qpc, &out[nb], max - nb);
+}
+
 unsigned
 uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
@@ -673,17 +700,11 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 		return 0;
 	if (qpc->cc.is_limited)
 		ask_in_time(qpc, now_ns);
-	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
-	       uroce_repair_put(qpc, &out[nb], now_ns))
-		uroce_txd_charge(qpc, &out[nb++], now_ns);
-	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
-	       uroce_answer_put(qpc, &out[nb], now_ns))
-		uroce_txd_charge(qpc, &out[nb++], now_ns);
+	if (uroce_req_has_again(req))
+		nb = put_again(qpc, out, max, now_ns);
 	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns)) {
-		unsigned nb_run = put_run(qpc, &out[nb], max - nb);
+		const unsigned nb_run = put_runs(qpc, &out[nb], max - nb);
 
-		nb_run += uroce_fetch_put_run(qpc, &out[nb + nb_run], max - nb - nb_run);
-		nb_run += uroce_middle_put(qpc, &out[nb + nb_run], max - nb - nb_run);
 		nb += nb_run;
 		if (nb_run && is_all_sent(qpc))
 			break;
