@@ -274,11 +274,15 @@ uroce_cc_stop(struct uroce_cc *cc)
 static void
 rescale(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
 {
-	if (cc->next_ns < now_ns)
-		cc->next_ns = now_ns - (now_ns - cc->next_ns) * before_bps / cc->rate_bps;
-	else
+	if (cc->next_ns < now_ns) {
+		const uint64_t lag_ns = (now_ns - cc->next_ns) * before_bps / cc->rate_bps;
+
+		/* the clock may have begun later than that */
+		cc->next_ns = lag_ns < now_ns ? now_ns - lag_ns : 0;
+	} else {
 		cc->next_ns = now_ns + ((cc->next_ns - now_ns) * before_bps + cc->rate_bps - 1) /
 					       cc->rate_bps;
+	}
 }
 
 /* What lags behind counts for no more than the burst. */

@@ -437,6 +437,20 @@ pacer__a_cut_makes_the_wait_longer(void **state)
 	assert_int_equal(cc.next_ns, T0 + 2000);
 }
 
+/* What was late counts for longer at a lower rate: for longer than the clock runs. */
+static void
+pacer__a_clock_that_has_just_begun_loses_nothing(void **state)
+{
+	(void)state;
+	uroce_cc_notified(&cc, 2 * US);
+	for (uint64_t now_ns = 4 * US; now_ns < 400 * US; now_ns += 2 * US) {
+		uroce_cc_notified(&cc, now_ns);
+		assert_true(cc.next_ns <= now_ns);
+	}
+	assert_int_equal(cc.rate_bps, conf.min_mbps * MBPS);
+	send(1000, 500 * US);
+}
+
 static void
 pacer__a_full_second_of_frames_is_a_second_of_the_rate(void **state)
 {
@@ -534,6 +548,7 @@ main(void)
 		cmocka_unit_test_setup(pacer__a_rising_rate_does_not_raise_what_was_late, begin),
 		cmocka_unit_test_setup(pacer__a_rising_rate_shortens_the_wait, begin),
 		cmocka_unit_test_setup(pacer__a_cut_makes_the_wait_longer, begin),
+		cmocka_unit_test_setup(pacer__a_clock_that_has_just_begun_loses_nothing, begin),
 		cmocka_unit_test_setup(pacer__a_full_second_of_frames_is_a_second_of_the_rate,
 				       begin),
 		cmocka_unit_test_setup(notification__at_once_then_not_before_its_time, begin),
