@@ -204,6 +204,24 @@ repair__a_lost_tail_is_probed_for_before_the_timeout(void **state)
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
 }
 
+/* Where all was lost for so long that a round trip seems longer than the timeout may be. */
+static void
+repair__a_probe_comes_before_the_last_timeout(void **state)
+{
+	struct uroce_qpc *qpc = &pair.host[A].qpc;
+
+	(void)state;
+	write_packets(32);
+	(void)run();
+	qpc->req.retry_left = 0;
+	qpc->req.rtt.late_ns = (uint32_t)(16 * qpc->ack_timeout_ns);
+	qpc->req.rtt.is_doubtful = true;
+	write_packets(3);
+	pair_lose(&pair, A, 2);
+	assert_int_equal(run(), 2);
+	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
+}
+
 static void
 repair__a_lost_ack_is_probed_for(void **state)
 {
@@ -265,6 +283,7 @@ main(void)
 		TEST(repair__a_peer_that_drops_is_found_out_and_gets_everything_again,
 		     open_dropping),
 		TEST(repair__a_lost_tail_is_probed_for_before_the_timeout, open_holding),
+		TEST(repair__a_probe_comes_before_the_last_timeout, open_holding),
 		TEST(repair__a_lost_ack_is_probed_for, open_holding),
 		TEST(repair__a_lost_nak_is_made_up_for_by_a_probe, open_holding),
 		TEST(repair__a_lost_repair_is_sent_again, open_holding),
