@@ -124,7 +124,12 @@ is_bind_sound(const struct ibv_send_wr *wr)
 {
 	const struct ibv_mw *mw = wr->bind_mw.mw;
 
-	if (mw == NULL || ((mw->rkey ^ wr->bind_mw.rkey) & ~UINT32_C(0xff)) != 0)
+	if (mw == NULL)
+		return false;
+	/* another thread may be changing the others */
+	const uint32_t rkey = __atomic_load_n(&mw->rkey, __ATOMIC_RELAXED);
+
+	if (((rkey ^ wr->bind_mw.rkey) & ~UINT32_C(0xff)) != 0)
 		return false;
 	return wr->bind_mw.bind_info.mr != NULL || wr->bind_mw.bind_info.length == 0;
 }

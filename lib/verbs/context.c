@@ -13,29 +13,7 @@
 #include "verbs/query.h"
 #include "verbs/uroce.h"
 
-/* The inline calls jump through these four without a look: they must not be NULL. */
-
-static struct ibv_mw *
-refuse_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-	(void)pd, (void)type;
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
-static int
-refuse_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-	(void)qp, (void)mw, (void)bind;
-	return EOPNOTSUPP;
-}
-
-static int
-refuse_dealloc_mw(struct ibv_mw *mw)
-{
-	(void)mw;
-	return EOPNOTSUPP;
-}
+/* The inline call jumps through this without a look: it must not be NULL. */
 
 static int
 refuse_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -55,9 +33,9 @@ fill_tables(struct uroce_vcontext *context)
 	verbs->query_device_ex = uroce_query_device_sized;
 	verbs->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	verbs->context.ops = (struct ibv_context_ops){
-		.alloc_mw = refuse_alloc_mw,
-		.bind_mw = refuse_bind_mw,
-		.dealloc_mw = refuse_dealloc_mw,
+		.alloc_mw = uroce_alloc_mw,
+		.bind_mw = uroce_bind_mw,
+		.dealloc_mw = uroce_dealloc_mw,
 		.poll_cq = uroce_poll_cq,
 		.req_notify_cq = uroce_req_notify_cq,
 		.post_srq_recv = refuse_post_srq_recv,

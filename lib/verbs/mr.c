@@ -18,10 +18,10 @@
 
 #define ACCESS_SUPPORTED                                                                           \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
-	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_HUGETLB | UROCE_DV_ACCESS_FLUSH_GLOBAL |            \
-	 IBV_ACCESS_OPTIONAL_RANGE)
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_HUGETLB |                      \
+	 UROCE_DV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_OPTIONAL_RANGE)
 #define ACCESS_KNOWN                                                                               \
-	(ACCESS_SUPPORTED | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |    \
+	(ACCESS_SUPPORTED | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |                         \
 	 UROCE_DV_ACCESS_FLUSH_PERSISTENT)
 
 /* What the peer may write, the owner may write too [IBA 10.6.3.1]. */

@@ -72,11 +72,17 @@ struct uroce_vcontext {
 struct uroce_vpd {
 	struct ibv_pd ibv;
 	uint32_t pdn;      /* unique on the device, so that keys of one context fail in another */
-	unsigned nb_users; /* MRs, QPs, AHs */
+	unsigned nb_users; /* MRs, MWs, QPs, AHs */
 };
 
 struct uroce_vmr {
 	struct ibv_mr ibv;
+};
+
+struct uroce_vmw {
+	struct ibv_mw
+		ibv; /* handle: the first key; its upper 24 bits lead to the window for life */
+	_Atomic uint32_t next_tag; /* low 8 bits: of the next key, type 1 */
 };
 
 struct uroce_vah {
@@ -166,6 +172,12 @@ static inline struct uroce_vmr *
 uroce_vmr(struct ibv_mr *ibv)
 {
 	return (struct uroce_vmr *)ibv;
+}
+
+static inline struct uroce_vmw *
+uroce_vmw(struct ibv_mw *ibv)
+{
+	return (struct uroce_vmw *)ibv;
 }
 
 static inline struct uroce_vah *

@@ -116,6 +116,7 @@ set_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 	attr->max_cq = UROCE_MAX_OBJECTS;
 	attr->max_cqe = UROCE_MAX_CQE;
 	attr->max_mr = (int)dev->conf.max_mr;
+	attr->max_mw = (int)dev->conf.max_mr; /* they share a table */
 	attr->max_pd = UROCE_MAX_OBJECTS;
 	attr->max_ah = UROCE_MAX_OBJECTS;
 	attr->max_qp_rd_atom = limits->max_dest_rd_atomic;
@@ -144,7 +145,8 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.vendor_part_id = 1,
 		.hw_ver = 1,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
-				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN,
+				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
 		.atomic_cap = IBV_ATOMIC_GLOB,
 		.local_ca_ack_delay = 15, /* 134 ms: a worker may share its CPU */
 	};

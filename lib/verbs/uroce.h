@@ -244,7 +244,7 @@ struct ibv_pd *uroce_alloc_pd(struct ibv_context *context);
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @return 0; EBUSY regions, QPs or address handles use it; EINVAL `pd` is NULL
+ * @return 0; EBUSY regions, windows, QPs or address handles use it; EINVAL `pd` is NULL
  */
 int uroce_dealloc_pd(struct ibv_pd *pd);
 
@@ -256,10 +256,10 @@ int uroce_dealloc_pd(struct ibv_pd *pd);
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  The memory is lent to the region until uroce_dereg_mr().
- * @param access  enum ibv_access_flags: LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC; the
- *                hints HUGETLB and those of IBV_ACCESS_OPTIONAL_RANGE are accepted
+ * @param access  enum ibv_access_flags: LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC,
+ *                MW_BIND; the hints HUGETLB and those of IBV_ACCESS_OPTIONAL_RANGE are accepted
  * @return the region, or NULL with errno: EINVAL unknown flags, remote write or atomic without local
- *         write, `length` 0 or beyond max_mr_size, a range that wraps, `pd` NULL; EOPNOTSUPP MW_BIND,
+ *         write, `length` 0 or beyond max_mr_size, a range that wraps, `pd` NULL; EOPNOTSUPP
  *         ZERO_BASED or ON_DEMAND; EFAULT not mapped, or not writable with LOCAL_WRITE; ENOMEM
  *         max_mr regions, or no memory
  */
@@ -281,9 +281,45 @@ struct ibv_mr *uroce_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, u
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.
- * @return 0; EINVAL `mr` is NULL, or was deregistered
+ * @return 0; EINVAL `mr` is NULL, or was deregistered; EBUSY memory windows are bound to it: nothing
+ *         has changed
  */
 int uroce_dereg_mr(struct ibv_mr *mr);
+
+/**
+ * Make a memory window, which is not bound. Regions and windows of a device share a table of max_mr
+ * places.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's, to be freed by uroce_dealloc_mw().
+ * @param type  IBV_MW_TYPE_1: of the PD, bound by uroce_bind_mw(); IBV_MW_TYPE_2: of a QP (2B), bound
+ *              by posting IBV_WR_BIND_MW
+ * @return the window, or NULL with errno: EINVAL `pd` is NULL, or another type; ENOMEM
+ */
+struct ibv_mw *uroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+
+/**
+ * Free a memory window, bound or not. On return requests that name any of its keys fail.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ * @return 0; EINVAL `mw` is NULL
+ */
+int uroce_dealloc_mw(struct ibv_mw *mw);
+
+/**
+ * Post a request that binds a type 1 window to a piece of a region, or, with a length of 0, to nothing.
+ * `mw->rkey` is the new key on return; it leads nowhere before the request was executed, and nowhere
+ * ever if it fails: then the program restores the key that it had.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  `bind` may be reused on return.
+ * @return 0; EINVAL `mw` is not of type 1, `mr` NULL with an address or a length, unknown flags, an
+ *         argument NULL; EPERM region and window are of different PDs; else as uroce_post_send()
+ */
+int uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
 /* --- completion queues ----------------------------------------------------------------------------- */
 

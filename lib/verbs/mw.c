@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory windows. Making and freeing one are control calls; binding is a request on a send queue, which
+ * the QP's worker executes in its turn. Type 1 has a call of its own for that, which chooses the key.
+ */
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "mem/mw.h"
+#include "verbs/object.h"
+#include "verbs/uroce.h"
+
+static struct ibv_mw *
+refuse(int err)
+{
+	errno = err;
+	return NULL;
+}
+
+static int
+add_window(struct uroce_dev *dev, enum ibv_mw_type type, uint32_t pdn, uint32_t *rkey)
+{
+	pthread_mutex_lock(&dev->lock);
+	const int ret =
+		uroce_mw_add(dev->mrs, type == IBV_MW_TYPE_1 ? UROCE_MW_1 : UROCE_MW_2B, pdn, rkey);
+
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+struct ibv_mw *
+uroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct uroce_vmw *mw;
+	uint32_t rkey;
+	int ret;
+
+	if (pd == NULL || (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2))
+		return refuse(EINVAL);
+	mw = calloc(1, sizeof(*mw));
+	if (mw == NULL)
+		return NULL;
+	ret = add_window(uroce_vcontext_dev(pd->context), type, uroce_vpd(pd)->pdn, &rkey);
+	if (ret != 0) {
+		free(mw);
+		return refuse(-ret);
+	}
+	mw->ibv = (struct ibv_mw){
+		.context = pd->context,
+		.pd = pd,
+		.rkey = rkey,
+		.handle = rkey,
+		.type = type,
+	};
+	atomic_init(&mw->next_tag, rkey + 1);
+	uroce_users_add(pd->context, &uroce_vpd(pd)->nb_users);
+	return &mw->ibv;
+}
+
+/* Between begin and end of a bind a window is the worker's that executes it: for some instructions. */
+static int
+remove_window(struct uroce_dev *dev, uint32_t rkey, uint32_t *last_rkey)
+{
+	int ret;
+
+	for (;;) {
+		pthread_mutex_lock(&dev->lock);
+		ret = uroce_mw_remove(dev->mrs, rkey, last_rkey);
+		pthread_mutex_unlock(&dev->lock);
+		if (ret != -EBUSY)
+			return ret;
+		sched_yield();
+	}
+}
+
+int
+uroce_dealloc_mw(struct ibv_mw *ibv)
+{
+	struct uroce_dev *dev;
+	uint32_t last_rkey;
+	int ret;
+
+	if (ibv == NULL)
+		return EINVAL;
+	dev = uroce_vcontext_dev(ibv->context);
+	ret = remove_window(dev, ibv->handle, &last_rkey);
+	if (ret != 0)
+		return -ret;
+	/* A round that began before may still be placing what came through it. */
+	uroce_dev_grace(dev);
+	pthread_mutex_lock(&dev->lock);
+	uroce_mr_free(dev->mrs, last_rkey);
+	pthread_mutex_unlock(&dev->lock);
+
+	uroce_users_drop(ibv->context, &uroce_vpd(ibv->pd)->nb_users);
+	free(uroce_vmw(ibv));
+	return 0;
+}
+
+/* What ibv_bind_mw() of the header checks, too, before it comes to us. */
+static int
+check_bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
+{
+	if (mw->type != IBV_MW_TYPE_1)
+		return EINVAL;
+	if (info->mr == NULL && (info->addr != 0 || info->length != 0))
+		return EINVAL;
+	if (info->mr != NULL && info->mr->pd != mw->pd)
+		return EPERM;
+	return (info->mw_access_flags & ~(unsigned)UROCE_MW_RIGHTS) != 0 ? EINVAL : 0;
+}
+
+/*
+ * The key is the program's to read as soon as the request is posted, and another thread may have its
+ * completion before this one is back: it is changed first, and changed back if the post fails.
+ */
+int
+uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
+{
+	struct uroce_vmw *const mw = uroce_vmw(ibv);
+	struct ibv_send_wr *bad, wr;
+	uint32_t old_rkey;
+	int ret;
+
+	if (qp == NULL || ibv == NULL || bind == NULL)
+		return EINVAL;
+	ret = check_bind(ibv, &bind->bind_info);
+	if (ret != 0)
+		return ret;
+	old_rkey = __atomic_load_n(&ibv->rkey, __ATOMIC_RELAXED);
+	wr = (struct ibv_send_wr){
+		.wr_id = bind->wr_id,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = bind->send_flags,
+		.bind_mw = {
+			.mw = ibv,
+			.rkey = (old_rkey & ~UINT32_C(0xff)) |
+				(uint8_t)atomic_fetch_add_explicit(&mw->next_tag, 1,
+								   memory_order_relaxed),
+			.bind_info = bind->bind_info,
+		},
+	};
+	__atomic_store_n(&ibv->rkey, wr.bind_mw.rkey, __ATOMIC_RELAXED);
+	ret = uroce_post_send(qp, &wr, &bad);
+	if (ret != 0)
+		__atomic_store_n(&ibv->rkey, old_rkey, __ATOMIC_RELAXED);
+	return ret;
+}
