@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "verbs/event.h"
 #include "verbs/object.h"
@@ -31,6 +34,10 @@ fill_tables(struct uroce_vcontext *context)
 	verbs->sz = sizeof(*verbs);
 	verbs->query_port = uroce_query_port_sized;
 	verbs->query_device_ex = uroce_query_device_sized;
+	verbs->query_rt_values = uroce_query_rt_values_ex;
+	verbs->alloc_td = uroce_alloc_td;
+	verbs->dealloc_td = uroce_dealloc_td;
+	verbs->alloc_parent_domain = uroce_alloc_parent_domain;
 	verbs->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	verbs->context.ops = (struct ibv_context_ops){
 		.alloc_mw = uroce_alloc_mw,
@@ -44,33 +51,76 @@ fill_tables(struct uroce_vcontext *context)
 	};
 }
 
-struct ibv_context *
-uroce_open_device(struct ibv_device *ibv)
+static struct ibv_context *
+refuse(int err)
 {
-	struct uroce_vcontext *context;
+	errno = err;
+	return NULL;
+}
+
+/* A context whose command descriptor is `command_fd`, which it will close. */
+static struct ibv_context *
+open_context(struct uroce_vdevice *device, int command_fd, const struct stat *command)
+{
+	struct uroce_vcontext *const context = calloc(1, sizeof(*context));
 	int ret;
 
-	if (ibv == NULL) {
-		errno = EINVAL;
-		return NULL;
-	}
-	context = calloc(1, sizeof(*context));
 	if (context == NULL)
 		return NULL;
-	context->device = uroce_vdevice(ibv);
-	context->verbs.context.device = ibv;
-	context->verbs.context.cmd_fd = -1;
-	context->verbs.context.num_comp_vectors = (int)context->device->dev->nb_workers;
+	context->device = device;
+	context->command_dev = command->st_dev;
+	context->command_ino = command->st_ino;
+	context->verbs.context.device = &device->ibv;
+	context->verbs.context.cmd_fd = command_fd;
+	context->verbs.context.num_comp_vectors = (int)device->dev->nb_workers;
 	fill_tables(context);
 	pthread_mutex_init(&context->verbs.context.mutex, NULL);
 	ret = uroce_vevent_open(context);
 	if (ret != 0) {
 		pthread_mutex_destroy(&context->verbs.context.mutex);
 		free(context);
-		errno = -ret;
-		return NULL;
+		return refuse(-ret);
 	}
 	return &context->verbs.context;
+}
+
+/*
+ * There is no driver to command. The descriptor is an empty file, which tells by its number whose
+ * context it is, however often it was duplicated.
+ */
+struct ibv_context *
+uroce_open_device(struct ibv_device *ibv)
+{
+	struct ibv_context *context = NULL;
+	struct stat command;
+
+	if (ibv == NULL)
+		return refuse(EINVAL);
+	const int fd = memfd_create(ibv->name, MFD_CLOEXEC);
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &command) == 0)
+		context = open_context(uroce_vdevice(ibv), fd, &command);
+	if (context == NULL) {
+		const int err = errno;
+
+		close(fd);
+		errno = err;
+	}
+	return context;
+}
+
+struct ibv_context *
+uroce_import_device(int cmd_fd)
+{
+	struct uroce_vdevice *device;
+	struct stat command;
+
+	if (fstat(cmd_fd, &command) != 0)
+		return NULL;
+	device = uroce_vdevice_of_command(&command);
+	return device != NULL ? open_context(device, cmd_fd, &command) : refuse(EINVAL);
 }
 
 int
@@ -83,6 +133,7 @@ uroce_close_device(struct ibv_context *ibv)
 		return -1;
 	}
 	uroce_vevent_close(context);
+	close(ibv->cmd_fd);
 	pthread_mutex_destroy(&ibv->mutex);
 	free(context);
 	return 0;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <rte_ethdev.h>
 
 #include "datapath/log.h"
@@ -210,10 +211,43 @@ uroce_free_device_list(struct ibv_device **list)
 	free(list);
 }
 
+static bool
+has_command(struct uroce_vdevice *device, const struct stat *command)
+{
+	const struct uroce_vcontext *context;
+
+	pthread_mutex_lock(&device->lock);
+	context = device->contexts;
+	while (context != NULL &&
+	       (context->command_dev != command->st_dev || context->command_ino != command->st_ino))
+		context = context->next;
+	pthread_mutex_unlock(&device->lock);
+	return context != NULL;
+}
+
+struct uroce_vdevice *
+uroce_vdevice_of_command(const struct stat *command)
+{
+	struct uroce_vdevice *device;
+
+	pthread_mutex_lock(&list_lock);
+	device = devices;
+	while (device != NULL && !has_command(device, command))
+		device = device->next;
+	pthread_mutex_unlock(&list_lock);
+	return device;
+}
+
 const char *
 uroce_get_device_name(struct ibv_device *device)
 {
-	return device->name;
+	return device != NULL ? device->name : NULL;
+}
+
+int
+uroce_get_device_index(struct ibv_device *device)
+{
+	return device != NULL ? (int)uroce_vdevice(device)->idx : -1;
 }
 
 /* EUI-64 of the MAC [IEEE 802, RFC 4291 appendix A]. */

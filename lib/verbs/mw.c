@@ -107,7 +107,7 @@ check_bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 		return EINVAL;
 	if (info->mr == NULL && (info->addr != 0 || info->length != 0))
 		return EINVAL;
-	if (info->mr != NULL && info->mr->pd != mw->pd)
+	if (info->mr != NULL && uroce_vpd(info->mr->pd)->pdn != uroce_vpd(mw->pd)->pdn)
 		return EPERM;
 	return (info->mw_access_flags & ~(unsigned)UROCE_MW_RIGHTS) != 0 ? EINVAL : 0;
 }

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <infiniband/verbs.h>
 
 #include "datapath/dev.h"
@@ -38,6 +39,7 @@
 /** Objects that memory alone bounds. */
 #define UROCE_MAX_OBJECTS (1 << 24)
 
+struct stat;
 struct uroce_vcontext;
 
 struct uroce_vdevice {
@@ -50,6 +52,7 @@ struct uroce_vdevice {
 	unsigned idx;               /* the number in its name */
 	pthread_mutex_t lock;       /* guards what follows, and the events of its contexts */
 	struct uroce_vcontext *contexts;
+	struct uroce_vpd *pds;
 	uint32_t next_pdn;
 };
 
@@ -63,16 +66,26 @@ struct uroce_vcontext {
 	struct verbs_context verbs; /* its last member is the ibv_context that programs hold */
 	struct uroce_vdevice *device;
 	struct uroce_vcontext *next; /* of the device */
-	unsigned nb_users;           /* PDs, CQs, channels */
+	unsigned nb_users;           /* PDs, thread domains, CQs, channels */
+	dev_t command_dev; /* which file verbs.context.cmd_fd is: contexts that share it */
+	ino_t command_ino; /* may import each other's objects */
 	/* asynchronous events, under the device's lock (see event.c) */
 	struct uroce_vevent *events, **events_end;
 	int event_fd; /* readable while `events` is not empty */
 };
 
+struct uroce_vtd {
+	struct ibv_td ibv;
+	unsigned nb_users; /* parent domains */
+};
+
 struct uroce_vpd {
 	struct ibv_pd ibv;
 	uint32_t pdn;      /* unique on the device, so that keys of one context fail in another */
-	unsigned nb_users; /* MRs, MWs, QPs, AHs */
+	unsigned nb_users; /* MRs, MWs, QPs, AHs, parent domains */
+	struct uroce_vpd *base; /* what a parent domain extends; NULL: it is none */
+	struct uroce_vtd *td;   /* of a parent domain; NULL: none */
+	struct uroce_vpd *next; /* of the device, under its lock */
 };
 
 struct uroce_vmr {
@@ -148,6 +161,9 @@ uroce_vdevice(struct ibv_device *ibv)
 	return (struct uroce_vdevice *)ibv;
 }
 
+/** The device of which a context has this file as its command descriptor; NULL: there is none. */
+struct uroce_vdevice *uroce_vdevice_of_command(const struct stat *command);
+
 static inline struct uroce_vcontext *
 uroce_vcontext(struct ibv_context *ibv)
 {
@@ -160,6 +176,19 @@ static inline struct uroce_dev *
 uroce_vcontext_dev(struct ibv_context *ibv)
 {
 	return uroce_vcontext(ibv)->device->dev;
+}
+
+/** Whether two contexts are one, or one was imported from the other. */
+static inline bool
+uroce_vcontext_is_same(const struct uroce_vcontext *a, const struct uroce_vcontext *b)
+{
+	return a->command_dev == b->command_dev && a->command_ino == b->command_ino;
+}
+
+static inline struct uroce_vtd *
+uroce_vtd(struct ibv_td *ibv)
+{
+	return (struct uroce_vtd *)ibv;
 }
 
 static inline struct uroce_vpd *

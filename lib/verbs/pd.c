@@ -2,6 +2,10 @@
 /*
  * Protection domains: a number that QPs, regions and address handles share. Numbers are the
  * device's, so a key of one context does not work in another.
+ *
+ * Several PDs may be one domain, that is, have one number: a parent domain is another PD over the one
+ * that it extends, and so is an imported one. Each counts what was made with it and is freed by itself.
+ * Numbers are not used again, so the domain ends with the last of them.
  */
 
 #include <errno.h>
@@ -10,14 +14,51 @@
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
-static uint32_t
-next_pdn(struct uroce_vdevice *device)
+static struct ibv_pd *
+refuse(int err)
 {
-	pthread_mutex_lock(&device->lock);
-	const uint32_t pdn = ++device->next_pdn;
+	errno = err;
+	return NULL;
+}
 
+/* A PD of domain `pdn`, or of a new one if that is 0. */
+static struct uroce_vpd *
+make_pd(struct ibv_context *context, uint32_t pdn)
+{
+	struct uroce_vdevice *const device = uroce_vcontext(context)->device;
+	struct uroce_vpd *const pd = calloc(1, sizeof(*pd));
+
+	if (pd == NULL)
+		return NULL;
+	pthread_mutex_lock(&device->lock);
+	pd->pdn = pdn != 0 ? pdn : ++device->next_pdn;
+	pd->next = device->pds;
+	device->pds = pd;
 	pthread_mutex_unlock(&device->lock);
-	return pdn;
+	pd->ibv.context = context;
+	pd->ibv.handle = pd->pdn;
+	uroce_users_add(context, &uroce_vcontext(context)->nb_users);
+	return pd;
+}
+
+static void
+free_pd(struct uroce_vpd *pd)
+{
+	struct ibv_context *const context = pd->ibv.context;
+	struct uroce_vdevice *const device = uroce_vcontext(context)->device;
+	struct uroce_vpd **link = &device->pds;
+
+	pthread_mutex_lock(&device->lock);
+	while (*link != pd)
+		link = &(*link)->next;
+	*link = pd->next;
+	pthread_mutex_unlock(&device->lock);
+	if (pd->base != NULL)
+		uroce_users_drop(context, &pd->base->nb_users);
+	if (pd->td != NULL)
+		uroce_users_drop(context, &pd->td->nb_users);
+	uroce_users_drop(context, &uroce_vcontext(context)->nb_users);
+	free(pd);
 }
 
 struct ibv_pd *
@@ -25,18 +66,10 @@ uroce_alloc_pd(struct ibv_context *context)
 {
 	struct uroce_vpd *pd;
 
-	if (context == NULL) {
-		errno = EINVAL;
-		return NULL;
-	}
-	pd = calloc(1, sizeof(*pd));
-	if (pd == NULL)
-		return NULL;
-	pd->pdn = next_pdn(uroce_vcontext(context)->device);
-	pd->ibv.context = context;
-	pd->ibv.handle = pd->pdn;
-	uroce_users_add(context, &uroce_vcontext(context)->nb_users);
-	return &pd->ibv;
+	if (context == NULL)
+		return refuse(EINVAL);
+	pd = make_pd(context, 0);
+	return pd != NULL ? &pd->ibv : NULL;
 }
 
 int
@@ -48,7 +81,71 @@ uroce_dealloc_pd(struct ibv_pd *ibv)
 		return EINVAL;
 	if (uroce_users_any(ibv->context, &pd->nb_users))
 		return EBUSY;
-	uroce_users_drop(ibv->context, &uroce_vcontext(ibv->context)->nb_users);
-	free(pd);
+	free_pd(pd);
 	return 0;
+}
+
+static int
+check_parent(const struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
+{
+	const uint32_t known =
+		IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+
+	if (context == NULL || attr == NULL || attr->pd == NULL || (attr->comp_mask & ~known) ||
+	    attr->pd->context != context || (attr->td != NULL && attr->td->context != context))
+		return EINVAL;
+	/* Rings are in memory that we chose: on the port's socket, and known to its driver. */
+	return attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS ? EOPNOTSUPP : 0;
+}
+
+struct ibv_pd *
+uroce_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
+{
+	const int ret = check_parent(context, attr);
+	struct uroce_vpd *pd;
+
+	if (ret != 0)
+		return refuse(ret);
+	pd = make_pd(context, uroce_vpd(attr->pd)->pdn);
+	if (pd == NULL)
+		return NULL;
+	pd->base = uroce_vpd(attr->pd);
+	uroce_users_add(context, &pd->base->nb_users);
+	if (attr->td != NULL) {
+		pd->td = uroce_vtd(attr->td);
+		uroce_users_add(context, &pd->td->nb_users);
+	}
+	return &pd->ibv;
+}
+
+/* Whether a context that shares `context`'s command descriptor has a PD of this number. */
+static bool
+has_pd(const struct uroce_vcontext *context, uint32_t pdn)
+{
+	struct uroce_vdevice *const device = context->device;
+	bool is_found = false;
+
+	pthread_mutex_lock(&device->lock);
+	for (const struct uroce_vpd *pd = device->pds; pd != NULL && !is_found; pd = pd->next)
+		is_found = pd->pdn == pdn &&
+			   uroce_vcontext_is_same(uroce_vcontext(pd->ibv.context), context);
+	pthread_mutex_unlock(&device->lock);
+	return is_found;
+}
+
+struct ibv_pd *
+uroce_import_pd(struct ibv_context *context, uint32_t pd_handle)
+{
+	struct uroce_vpd *pd;
+
+	if (context == NULL || pd_handle == 0 || !has_pd(uroce_vcontext(context), pd_handle))
+		return refuse(EINVAL);
+	pd = make_pd(context, pd_handle);
+	return pd != NULL ? &pd->ibv : NULL;
+}
+
+void
+uroce_unimport_pd(struct ibv_pd *pd)
+{
+	(void)uroce_dealloc_pd(pd);
 }

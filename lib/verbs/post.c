@@ -29,7 +29,9 @@ path_of(const struct uroce_vqp *qp, const struct ibv_send_wr *wr)
 {
 	const struct ibv_ah *const ah = wr->wr.ud.ah;
 
-	if (ah == NULL || ah->pd != qp->ibv.pd)
+	if (ah == NULL)
+		return NULL;
+	if (ah->pd != qp->ibv.pd && uroce_vpd(ah->pd)->pdn != uroce_vpd(qp->ibv.pd)->pdn)
 		return NULL;
 	return &uroce_vah(wr->wr.ud.ah)->path;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a device says about itself: its limits, its port, and the tables of GIDs and P_Keys. The
- * limits are those that the create calls hold to, not wishes.
+ * What a device says about itself: its limits, its port, its clock and its P_Keys. The limits are those
+ * that the create calls hold to, not wishes.
  */
 
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <rte_ethdev.h>
 
 #include "config/limits.h"
+#include "datapath/clock.h"
 #include "mem/sge.h"
 #include "verbs/object.h"
 #include "verbs/query.h"
@@ -19,6 +20,9 @@
 
 /* There is no vendor: the number is from the locally administered OUIs. */
 #define VENDOR_ID 0x020000
+
+/* Completions are stamped in nanoseconds. */
+#define CLOCK_KHZ 1000000
 
 /* Values of ibv_port_attr that verbs.h has no names for [IBA 14.2.5.6]. */
 #define PHYS_STATE_POLLING 2
@@ -93,7 +97,7 @@ uroce_query_port_sized(struct ibv_context *context, uint8_t port_num, struct ibv
 		       size_t len)
 {
 	struct ibv_port_attr ours;
-	const int ret = uroce_query_port(context, port_num, &ours);
+	const int ret = attr != NULL ? uroce_query_port(context, port_num, &ours) : EINVAL;
 
 	if (ret != 0)
 		return ret;
@@ -155,28 +159,43 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 }
 
 int
+uroce_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+		      struct ibv_device_attr_ex *attr)
+{
+	if (context == NULL || attr == NULL || (input != NULL && input->comp_mask != 0))
+		return EINVAL;
+	*attr = (struct ibv_device_attr_ex){
+		.hca_core_clock = CLOCK_KHZ,
+		.phys_port_cnt_ex = 1,
+	};
+	(void)uroce_query_device(context, &attr->orig_attr);
+	attr->device_cap_flags_ex = attr->orig_attr.device_cap_flags;
+	return 0;
+}
+
+int
 uroce_query_device_sized(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t len)
 {
-	struct ibv_device_attr_ex ours = { .phys_port_cnt_ex = 1 };
+	struct ibv_device_attr_ex ours;
+	const int ret = attr != NULL ? uroce_query_device_ex(context, input, &ours) : EINVAL;
 
-	(void)input;
-	(void)uroce_query_device(context, &ours.orig_attr);
-	ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags;
+	if (ret != 0)
+		return ret;
 	memset(attr, 0, len);
 	memcpy(attr, &ours, RTE_MIN(len, sizeof(ours)));
 	return 0;
 }
 
+/* Programs take the nanoseconds for the clock's ticks, and do not look at the seconds. */
 int
-uroce_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
+uroce_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values)
 {
-	if (context == NULL || gid == NULL || port_num != 1 || index < 0 ||
-	    index >= UROCE_GIDS_MAX) {
-		errno = EINVAL;
-		return -1;
-	}
-	memcpy(gid->raw, uroce_vcontext_dev(context)->gid[index].ip, sizeof(gid->raw));
+	if (context == NULL || values == NULL)
+		return EINVAL;
+	values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;
+	if (values->comp_mask != 0)
+		values->raw_clock = (struct timespec){ .tv_nsec = (long)uroce_clock_ns() };
 	return 0;
 }
 
@@ -193,4 +212,16 @@ uroce_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be1
 	dev = uroce_vcontext_dev(context);
 	*pkey = rte_cpu_to_be_16(dev->pkeys[index]);
 	return 0;
+}
+
+int
+uroce_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey)
+{
+	__be16 entry;
+
+	for (int i = 0; uroce_query_pkey(context, port_num, i, &entry) == 0; i++)
+		if (entry == pkey)
+			return i;
+	errno = EINVAL;
+	return -1;
 }

@@ -21,6 +21,7 @@
  */
 
 #include <stdint.h>
+#include <sys/types.h>
 #include <infiniband/verbs.h>
 
 #ifdef __cplusplus
@@ -152,6 +153,7 @@ void uroce_free_device_list(struct ibv_device **list);
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  The device's.
+ * @return the name; NULL: `device` is NULL
  */
 const char *uroce_get_device_name(struct ibv_device *device);
 
@@ -163,6 +165,15 @@ const char *uroce_get_device_name(struct ibv_device *device);
  * @return in network byte order
  */
 __be64 uroce_get_device_guid(struct ibv_device *device);
+
+/**
+ * The number in the name of a device. It is the device's until it is destroyed.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return 0 or more; -1: `device` is NULL
+ */
+int uroce_get_device_index(struct ibv_device *device);
 
 /**
  * Open a device, as often as wished.
@@ -185,6 +196,19 @@ struct ibv_context *uroce_open_device(struct ibv_device *device);
 int uroce_close_device(struct ibv_context *context);
 
 /**
+ * Open the device of a context again, by that context's command descriptor. The two share their
+ * protection domains and regions, see uroce_import_pd(); everything else is each one's own.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe. The first context must remain open during the call.
+ * @owner  On success `cmd_fd` belongs to the new context, which uroce_close_device() closes.
+ * @param cmd_fd  the context's `cmd_fd`, duplicated by dup() or sent to ourselves by SCM_RIGHTS
+ * @return a context, or NULL with errno: EBADF not a descriptor, EINVAL not one of a context of this
+ *         process; as uroce_open_device()
+ */
+struct ibv_context *uroce_import_device(int cmd_fd);
+
+/**
  * The limits of a device. They are what the create calls hold to; the counts of PDs, CQs and AHs are
  * bounded by memory alone.
  *
@@ -194,6 +218,32 @@ int uroce_close_device(struct ibv_context *context);
  * @return 0; EINVAL an argument is NULL
  */
 int uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
+
+/**
+ * The same and more: the clock that stamps completions runs at `hca_core_clock` kHz. What the device
+ * has not is 0.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param input  NULL, or its comp_mask is 0
+ * @param[out] attr  written on success
+ * @return 0; EINVAL an argument is NULL, or an unknown bit is in comp_mask
+ */
+int uroce_query_device_ex(struct ibv_context *context,
+			  const struct ibv_query_device_ex_input *input,
+			  struct ibv_device_attr_ex *attr);
+
+/**
+ * Read the clock that stamps completions.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param[in,out] values  comp_mask: what is asked for, then what was answered, of which there is
+ *                        IBV_VALUES_MASK_RAW_CLOCK: `raw_clock.tv_nsec` is all of it, in nanoseconds, and
+ *                        `tv_sec` is 0
+ * @return 0; EINVAL an argument is NULL
+ */
+int uroce_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values);
 
 /**
  * State and limits of a device's port, which is port 1.
@@ -218,6 +268,33 @@ int uroce_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_p
 int uroce_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid);
 
 /**
+ * An entry of the GID table with what belongs to it: its type, which is IBV_GID_TYPE_ROCE_V2, and the
+ * kernel's interface, where the port is one.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param flags  0
+ * @param[out] entry  written on success
+ * @return 0; ENODATA there is nothing at this index; EINVAL no such port or index, unknown flags, or an
+ *         argument is NULL
+ */
+int uroce_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index,
+		       struct ibv_gid_entry *entry, uint32_t flags);
+
+/**
+ * All entries of the GID table that there are.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param[out] entries  room for `max_entries`; written on success
+ * @param flags  0
+ * @return how many; -EINVAL there are more than `max_entries`, which is at least 1, unknown flags, or an
+ *         argument is NULL
+ */
+ssize_t uroce_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+			      size_t max_entries, uint32_t flags);
+
+/**
  * An entry of the P_Key table, whose only one is the default, 0xffff.
  *
  * @lcore  Any thread.
@@ -226,6 +303,36 @@ int uroce_query_gid(struct ibv_context *context, uint8_t port_num, int index, un
  * @return 0, or -1 with errno EINVAL: no such port or index, or an argument is NULL
  */
 int uroce_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey);
+
+/**
+ * Where in the P_Key table a key is.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param pkey  in network byte order
+ * @return the index; -1 with errno EINVAL: it is not there, no such port, or `context` is NULL
+ */
+int uroce_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey);
+
+/* --- fork ------------------------------------------------------------------------------------------ */
+
+/**
+ * Prepare for fork(): there is nothing to do. A child must not use what it inherits of uroce.
+ *
+ * @lcore  Any thread, at any time.
+ * @mt     Safe.
+ * @return 0
+ */
+int uroce_fork_init(void);
+
+/**
+ * Whether fork() was prepared for.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return IBV_FORK_UNNEEDED
+ */
+enum ibv_fork_status uroce_is_fork_initialized(void);
 
 /* --- protection domains and memory ----------------------------------------------------------------- */
 
@@ -247,6 +354,59 @@ struct ibv_pd *uroce_alloc_pd(struct ibv_context *context);
  * @return 0; EBUSY regions, windows, QPs or address handles use it; EINVAL `pd` is NULL
  */
 int uroce_dealloc_pd(struct ibv_pd *pd);
+
+/**
+ * Make a thread domain. Those who make objects in it, by a parent domain, promise to use them from one
+ * thread at a time.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe, as is the use of such objects from many threads all the same.
+ * @owner  The caller's, to be freed by uroce_dealloc_td().
+ * @return the domain, or NULL with errno: EINVAL comp_mask is not 0, or an argument is NULL; ENOMEM
+ */
+struct ibv_td *uroce_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *init_attr);
+
+/**
+ * Free a thread domain.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return 0; EBUSY parent domains use it; EINVAL `td` is NULL
+ */
+int uroce_dealloc_td(struct ibv_td *td);
+
+/**
+ * Make a parent domain: a PD that is the same domain as `attr->pd`, and has a thread domain.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's, to be freed by uroce_dealloc_pd(). It uses `attr->pd` and `attr->td` meanwhile.
+ * @param attr  pd_context is accepted, and nobody reads it
+ * @return the PD, or NULL with errno: EINVAL `attr->pd` is NULL, it or `attr->td` is of another context,
+ *         unknown bits in comp_mask, an argument NULL; EOPNOTSUPP allocators of the caller's; ENOMEM
+ */
+struct ibv_pd *uroce_alloc_parent_domain(struct ibv_context *context,
+					 struct ibv_parent_domain_init_attr *attr);
+
+/**
+ * Make a PD that is the same domain as one of a context that was imported from this one, or this one
+ * from it. Each counts its own users, and the domain ends with the last of them.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's, to be freed by uroce_unimport_pd() or uroce_dealloc_pd().
+ * @param pd_handle  the `handle` of that PD
+ * @return the PD, or NULL with errno: EINVAL there is none, or `context` is NULL; ENOMEM
+ */
+struct ibv_pd *uroce_import_pd(struct ibv_context *context, uint32_t pd_handle);
+
+/**
+ * Free a PD that was imported. One that has users stays as it is.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ */
+void uroce_unimport_pd(struct ibv_pd *pd);
 
 /**
  * Register memory. lkey and rkey of a region are the same unpredictable number. The memory is not
@@ -457,6 +617,27 @@ int uroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		   struct ibv_qp_init_attr *init_attr);
 
 /**
+ * Whether payload is written to memory in the order of its bytes, so that one may poll for the last of
+ * them. It is not: packets behind a lost one are placed before it is repaired. The last packet of a
+ * message is placed after all others.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return 0
+ */
+int uroce_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags);
+
+/**
+ * Enhanced connection establishment, of which there is none.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return EOPNOTSUPP; EINVAL an argument is NULL
+ */
+int uroce_query_ece(struct ibv_qp *qp, struct ibv_ece *ece);
+int uroce_set_ece(struct ibv_qp *qp, struct ibv_ece *ece);
+
+/**
  * Destroy a QP. What was posted to it is forgotten, its completions leave its CQs, and on return
  * nothing refers to the memory that its requests name. Waits until the events that were taken of it
  * are acknowledged.
@@ -581,6 +762,17 @@ void uroce_ack_async_event(struct ibv_async_event *event);
  * @return never NULL; the text is constant
  */
 const char *uroce_wc_status_str(enum ibv_wc_status status);
+
+/**
+ * An asynchronous event, a kind of node, a state of a port in words.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return never NULL; the text is constant
+ */
+const char *uroce_event_type_str(enum ibv_event_type event);
+const char *uroce_node_type_str(enum ibv_node_type node_type);
+const char *uroce_port_state_str(enum ibv_port_state port_state);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The GID table, asked for one entry at a time or as a whole.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "datapath/port.h"
+#include "verbs/object.h"
+#include "verbs/uroce.h"
+
+int
+uroce_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
+{
+	if (context == NULL || gid == NULL || port_num != 1 || index < 0 ||
+	    index >= UROCE_GIDS_MAX) {
+		errno = EINVAL;
+		return -1;
+	}
+	memcpy(gid->raw, uroce_vcontext_dev(context)->gid[index].ip, sizeof(gid->raw));
+	return 0;
+}
+
+/* The kernel's interface behind the port. */
+static uint32_t
+interface_of(const struct uroce_dev *dev)
+{
+	const int if_index = dev->port->netif.if_index;
+
+	return if_index > 0 ? (uint32_t)if_index : 0;
+}
+
+static void
+fill_entry(const struct uroce_dev *dev, unsigned index, struct ibv_gid_entry *entry)
+{
+	*entry = (struct ibv_gid_entry){
+		.gid_index = index,
+		.port_num = 1,
+		.gid_type = IBV_GID_TYPE_ROCE_V2,
+		.ndev_ifindex = interface_of(dev),
+	};
+	memcpy(entry->gid.raw, dev->gid[index].ip, sizeof(entry->gid.raw));
+}
+
+int
+uroce_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index,
+		   struct ibv_gid_entry *entry, uint32_t flags)
+{
+	const struct uroce_dev *dev;
+
+	if (context == NULL || entry == NULL || flags != 0 || port_num != 1 ||
+	    gid_index >= UROCE_GIDS_MAX)
+		return EINVAL;
+	dev = uroce_vcontext_dev(context);
+	if (gid_index >= dev->nb_gid)
+		return ENODATA;
+	fill_entry(dev, gid_index, entry);
+	return 0;
+}
+
+ssize_t
+uroce_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+		      size_t max_entries, uint32_t flags)
+{
+	const struct uroce_dev *dev;
+
+	if (context == NULL || entries == NULL || flags != 0)
+		return -EINVAL;
+	dev = uroce_vcontext_dev(context);
+	if (max_entries == 0 || max_entries < dev->nb_gid)
+		return -EINVAL;
+	for (unsigned i = 0; i < dev->nb_gid; i++)
+		fill_entry(dev, i, &entries[i]);
+	return (ssize_t)dev->nb_gid;
+}

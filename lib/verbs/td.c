@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Thread domains. They promise that one thread at a time uses what is made in them, and verbs leave it
+ * to the device what that is worth. Our queues keep their locks: the transport takes them, too.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs/object.h"
+#include "verbs/uroce.h"
+
+struct ibv_td *
+uroce_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *init_attr)
+{
+	struct uroce_vtd *td;
+
+	if (context == NULL || init_attr == NULL || init_attr->comp_mask != 0) {
+		errno = EINVAL;
+		return NULL;
+	}
+	td = calloc(1, sizeof(*td));
+	if (td == NULL)
+		return NULL;
+	td->ibv.context = context;
+	uroce_users_add(context, &uroce_vcontext(context)->nb_users);
+	return &td->ibv;
+}
+
+int
+uroce_dealloc_td(struct ibv_td *ibv)
+{
+	struct uroce_vtd *const td = uroce_vtd(ibv);
+
+	if (ibv == NULL)
+		return EINVAL;
+	if (uroce_users_any(ibv->context, &td->nb_users))
+		return EBUSY;
+	uroce_users_drop(ibv->context, &uroce_vcontext(ibv->context)->nb_users);
+	free(td);
+	return 0;
+}
