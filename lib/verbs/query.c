@@ -106,6 +106,16 @@ uroce_query_port_sized(struct ibv_context *context, uint8_t port_num, struct ibv
 	return 0;
 }
 
+/* Of all QPs, as many may be served at a time as there are blocks to remember their answers in. */
+static int
+max_answers(const struct uroce_dev *dev)
+{
+	const uint64_t nb_qp =
+		RTE_MIN((uint64_t)dev->conf.max_qp, (uint64_t)dev->nb_workers * UROCE_RD_BLOCKS);
+
+	return (int)(nb_qp * dev->limits.max_dest_rd_atomic);
+}
+
 static void
 set_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 {
@@ -125,7 +135,7 @@ set_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 	attr->max_ah = UROCE_MAX_OBJECTS;
 	attr->max_qp_rd_atom = limits->max_dest_rd_atomic;
 	attr->max_qp_init_rd_atom = limits->max_rd_atomic;
-	attr->max_res_rd_atom = (int)dev->conf.max_qp * limits->max_dest_rd_atomic;
+	attr->max_res_rd_atom = max_answers(dev);
 	attr->max_mcast_grp = UROCE_MCAST_MEMBERS;
 	attr->max_mcast_qp_attach = UROCE_MCAST_MEMBERS;
 	attr->max_total_mcast_qp_attach = UROCE_MCAST_MEMBERS;

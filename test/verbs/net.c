@@ -54,20 +54,27 @@ make_cable(void)
 }
 
 void
-net_init(void)
+net_init_with(const char *mib)
 {
-	char lcores[64];
+	char lcores[64], memory[16];
 	char *argv[] = { "test",           "--lcores",    lcores,          "--no-huge",
-			 "--no-pci",       "-m",          "256",           "--no-shconf",
+			 "--no-pci",       "-m",          memory,          "--no-shconf",
 			 "--no-telemetry", "--log-level", "lib.eal:error", NULL };
 
 	const unsigned cpu = next_cpu(-1), other = next_cpu((int)cpu);
 
 	/* one for us, two for drive=lcore */
 	snprintf(lcores, sizeof(lcores), "0@%u,1@%u,2@%u", cpu, other, cpu);
+	snprintf(memory, sizeof(memory), "%s", mib);
 	if (rte_eal_init(RTE_DIM(argv) - 1, argv) < 0)
 		exit(EXIT_FAILURE);
 	make_cable();
+}
+
+void
+net_init(void)
+{
+	net_init_with("256");
 }
 
 /* A device takes its port with it when it goes; frames that it did not receive stay behind. */

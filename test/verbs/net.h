@@ -66,6 +66,9 @@ struct pair {
 /** EAL, and the cable. Once, at the begin of main. */
 void net_init(void);
 
+/** The same with so many MiB of memory for rings and objects. */
+void net_init_with(const char *mib);
+
 /** The port of a host, made when there is none. @return its name */
 const char *net_plug(unsigned idx);
 

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The limits that query_device and query_port tell are true: what is at the limit can be had and works,
+ * what is one beyond it cannot. Those of the numbers of QPs, regions and memberships are tested with these
+ * (qp.c, mr.c, mcast.c).
+ */
+
+#include "net.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static struct pair net;
+static struct ibv_device_attr limits;
+
+static int
+open_pair(enum ibv_qp_type type)
+{
+	pair_open(&net, &(struct pair_conf){ .type = type });
+	return uroce_query_device(net.a.context, &limits);
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	return open_pair(IBV_QPT_RC);
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	pair_close(&net);
+	return 0;
+}
+
+/* The QP of a host again, with other capabilities, both CQs being `cq`. */
+static void
+renew_qp(struct host *host, struct ibv_cq *cq, struct ibv_qp_cap cap)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.sq_sig_all = 1,
+		.cap = cap,
+	};
+
+	if (host->qp)
+		assert_int_equal(uroce_destroy_qp(host->qp), 0);
+	assert_non_null(host->qp = uroce_create_qp(host->pd, &init));
+}
+
+static void
+remove_qp(struct host *host)
+{
+	assert_int_equal(uroce_destroy_qp(host->qp), 0);
+	host->qp = NULL;
+}
+
+static void
+max_cqe__is_a_quarter_of_a_million_at_least(void **state)
+{
+	struct ibv_cq *cq;
+
+	(void)state;
+	assert_true(limits.max_cqe >= 262144);
+	assert_non_null(cq = uroce_create_cq(net.a.context, limits.max_cqe, NULL, NULL, 0));
+	assert_true(cq->cqe >= limits.max_cqe);
+	assert_int_equal(uroce_destroy_cq(cq), 0);
+	assert_errno(EINVAL, uroce_create_cq(net.a.context, limits.max_cqe + 1, NULL, NULL, 0));
+}
+
+/* Let `nb` completions come: receive requests of a QP in ERR are flushed at once. */
+static void
+flush(struct ibv_qp *qp, unsigned nb)
+{
+	struct ibv_recv_wr wr = { 0 }, *bad;
+
+	for (unsigned i = 0; i < nb; wr.wr_id++) {
+		const int ret = ibv_post_recv(qp, &wr, &bad);
+
+		if (ret == 0)
+			i++;
+		else
+			assert_int_equal(ret, ENOMEM); /* for the worker to catch up */
+		while (ret != 0 && uroce_worker_poll(uroce_get_worker(net.a.context, 0)) > 0)
+			;
+	}
+	for (unsigned rounds = 0; rounds < 64; rounds++)
+		(void)uroce_worker_poll(uroce_get_worker(net.a.context, 0));
+}
+
+static void
+cqe__so_many_completions_wait_in_it(void **state)
+{
+	struct ibv_cq *cq = uroce_create_cq(net.a.context, 262144, NULL, NULL, 0);
+	struct ibv_async_event event;
+	struct ibv_wc wc[256];
+	int nb, total = 0;
+
+	(void)state;
+	assert_true(cq->cqe >= 262144);
+	renew_qp(&net.a, cq, (struct ibv_qp_cap){ 1, (uint32_t)limits.max_qp_wr, 1, 1, 0 });
+	assert_int_equal(to_init(&net.a), 0);
+	assert_int_equal(to_state(&net.a, IBV_QPS_ERR), 0);
+	flush(net.a.qp, (unsigned)cq->cqe);
+	while (total < cq->cqe) {
+		assert_true((nb = uroce_poll_cq(cq, 256, wc)) > 0);
+		total += nb;
+	}
+	assert_int_equal(total, cq->cqe);
+	assert_int_equal(uroce_poll_cq(cq, 1, wc), 0);
+
+	/* one more than it holds */
+	flush(net.a.qp, (unsigned)cq->cqe + 1);
+	assert_int_equal(uroce_get_async_event(net.a.context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
+	uroce_ack_async_event(&event);
+	remove_qp(&net.a);
+	assert_int_equal(uroce_destroy_cq(cq), 0);
+}
+
+static void
+max_qp_wr__so_many_wait_in_each_queue(void **state)
+{
+	const uint32_t max = (uint32_t)limits.max_qp_wr;
+	struct ibv_recv_wr recv = { 0 }, *bad_recv;
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
+
+	(void)state;
+	renew_qp(&net.a, net.a.scq, (struct ibv_qp_cap){ max, max, 1, 1, 0 });
+	assert_int_equal(to_init(&net.a), 0);
+	assert_int_equal(to_rtr(&net, &net.a, &net.b), 0);
+	for (uint32_t i = 0; i < max; i++)
+		assert_int_equal(ibv_post_recv(net.a.qp, &recv, &bad_recv), 0);
+	assert_int_equal(ibv_post_recv(net.a.qp, &recv, &bad_recv), ENOMEM);
+	assert_int_equal(to_rts(&net, &net.a), 0);
+	assert_int_equal(to_state(&net.a, IBV_QPS_SQD), 0); /* what is posted waits */
+	for (uint32_t i = 0; i < max; i++)
+		assert_int_equal(ibv_post_send(net.a.qp, &send, &bad_send), 0);
+	assert_int_equal(ibv_post_send(net.a.qp, &send, &bad_send), ENOMEM);
+}
+
+/* As many elements as there may be, of `len` bytes each, one behind the other. */
+static void
+cut(const struct host *host, uint32_t offset, uint32_t len, struct ibv_sge *list)
+{
+	for (int i = 0; i < limits.max_sge + 1; i++)
+		list[i] = sge_of(host, offset + (uint32_t)i * len, len);
+}
+
+static void
+max_sge__are_gathered_and_scattered(void **state)
+{
+	const uint32_t max = (uint32_t)limits.max_sge, len = 100;
+	struct ibv_sge from[max + 1], to[max + 1];
+	struct ibv_recv_wr *bad_recv, recv = { .sg_list = to, .num_sge = (int)max };
+	struct ibv_send_wr *bad_send, send = {
+		.wr_id = 1,
+		.opcode = IBV_WR_SEND,
+		.sg_list = from,
+		.num_sge = (int)max,
+	};
+
+	(void)state;
+	renew_qp(&net.a, net.a.scq, (struct ibv_qp_cap){ 4, 4, max, max, 0 });
+	renew_qp(&net.b, net.b.scq, (struct ibv_qp_cap){ 4, 4, max, max, 0 });
+	pair_connect(&net);
+	cut(&net.a, 0, len, from);
+	cut(&net.b, 0, len, to);
+	fill(net.a.buf, (max + 1) * len, 1);
+	assert_int_equal(ibv_post_recv(net.b.qp, &recv, &bad_recv), 0);
+	assert_int_equal(ibv_post_send(net.a.qp, &send, &bad_send), 0);
+	assert_int_equal(expect_wc(&net, net.b.scq, 0, IBV_WC_SUCCESS).byte_len, max * len);
+	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
+	assert_memory_equal(net.b.buf, net.a.buf, max * len);
+	recv.num_sge = send.num_sge = (int)max + 1;
+	assert_int_equal(ibv_post_recv(net.b.qp, &recv, &bad_recv), EINVAL);
+	assert_int_equal(ibv_post_send(net.a.qp, &send, &bad_send), EINVAL);
+}
+
+static void
+max_sge_rd__are_filled_by_a_read(void **state)
+{
+	const uint32_t max = (uint32_t)limits.max_sge_rd, len = 100;
+	struct ibv_sge to[limits.max_sge + 1];
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 1,
+		.opcode = IBV_WR_RDMA_READ,
+		.sg_list = to,
+		.num_sge = (int)max,
+		.wr.rdma = { (uintptr_t)net.b.buf, net.b.mr->rkey },
+	};
+
+	(void)state;
+	assert_true(max <= (uint32_t)limits.max_sge);
+	renew_qp(&net.a, net.a.scq, (struct ibv_qp_cap){ 4, 4, max, 1, 0 });
+	pair_connect(&net);
+	cut(&net.a, 0, len, to);
+	fill(net.b.buf, max * len, 2);
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
+	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
+	assert_memory_equal(net.a.buf, net.b.buf, max * len);
+	wr.num_sge = (int)max + 1;
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), EINVAL);
+}
+
+/* Verbs ask no device for this one: it is what the create call grants. */
+static void
+inline_data__of_a_kibibyte_is_granted_and_sent(void **state)
+{
+	uint8_t text[1025];
+	struct ibv_sge sge = { (uintptr_t)text, 1024, 0 };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_INLINE,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = net.a.scq,
+		.recv_cq = net.a.rcq,
+		.cap = { 1, 1, 1, 1, 1025 },
+	};
+
+	(void)state;
+	assert_errno(EINVAL, uroce_create_qp(net.a.pd, &init));
+	renew_qp(&net.a, net.a.scq, (struct ibv_qp_cap){ 4, 4, 1, 1, 1024 });
+	pair_connect(&net);
+	fill(text, sizeof(text), 3);
+	post_recv(&net.b, 7, sge_of(&net.b, 0, 2048));
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
+	assert_int_equal(expect_wc(&net, net.b.rcq, 7, IBV_WC_SUCCESS).byte_len, 1024);
+	assert_memory_equal(net.b.buf, text, 1024);
+	sge.length = 1025;
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), EINVAL);
+}
+
+/* The third and fourth of the limits are those of a QP's attributes. */
+static void
+rd_atom__is_what_modify_qp_takes(void **state)
+{
+	const int mask = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			 IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+	const int rtr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.ah_attr = ah_attr_to(&net.b, ADDR_GID),
+		.max_dest_rd_atomic = (uint8_t)(limits.max_qp_rd_atom + 1),
+		.max_rd_atomic = (uint8_t)(limits.max_qp_init_rd_atom + 1),
+	};
+
+	(void)state;
+	assert_int_equal(to_init(&net.a), 0);
+	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, rtr_mask), EINVAL);
+	attr.max_dest_rd_atomic--;
+	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, rtr_mask), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
+	attr.max_rd_atomic--;
+	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), 0);
+}
+
+/* As many READs at a time as both ends allow, and many times as many behind them. */
+static void
+rd_atom__so_many_reads_at_a_time(void **state)
+{
+	const uint32_t nb = 8 * (uint32_t)limits.max_qp_init_rd_atom;
+	struct ibv_qp_attr attr = {
+		.max_rd_atomic = (uint8_t)limits.max_qp_init_rd_atom,
+		.max_dest_rd_atomic = (uint8_t)limits.max_qp_rd_atom,
+	};
+	const int mask = IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_STATE;
+
+	(void)state;
+	renew_qp(&net.a, net.a.scq, (struct ibv_qp_cap){ nb, 1, 1, 1, 0 });
+	pair_connect(&net);
+	for (unsigned i = 0; i < 2; i++) {
+		struct host *host = i == 0 ? &net.a : &net.b;
+
+		assert_int_equal(to_state(host, IBV_QPS_SQD), 0);
+		attr.qp_state = IBV_QPS_SQD;
+		assert_int_equal(uroce_modify_qp(host->qp, &attr, mask), 0);
+		assert_int_equal(to_state(host, IBV_QPS_RTS), 0);
+	}
+	fill(net.b.buf, nb * 8, 4);
+	for (uint32_t i = 0; i < nb; i++)
+		post_rdma(&net.a, &net.b, IBV_WR_RDMA_READ, i, sge_of(&net.a, i * 8, 8), i * 8);
+	for (uint32_t i = 0; i < nb; i++)
+		expect_wc(&net, net.a.scq, i, IBV_WC_SUCCESS);
+	assert_memory_equal(net.a.buf, net.b.buf, nb * 8);
+}
+
+static void
+max_res_rd_atom__is_for_all_qps(void **state)
+{
+	(void)state;
+	assert_true(limits.max_res_rd_atom >= limits.max_qp_rd_atom);
+	assert_true(limits.max_res_rd_atom <= (int64_t)limits.max_qp * limits.max_qp_rd_atom);
+}
+
+/* In ERR what may be posted is flushed, and what may not is refused as ever. */
+static void
+max_msg_sz__is_the_longest_message(void **state)
+{
+	struct ibv_port_attr port;
+	struct ibv_sge sge[2] = { { .length = 1u << 31 }, { .length = 0 } };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.sg_list = sge,
+		.num_sge = 2,
+	};
+
+	(void)state;
+	assert_int_equal(uroce_query_port(net.a.context, 1, &port), 0);
+	assert_int_equal(port.max_msg_sz, 1u << 31);
+	pair_connect(&net);
+	assert_int_equal(to_state(&net.a, IBV_QPS_ERR), 0);
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
+	expect_wc(&net, net.a.scq, 1, IBV_WC_WR_FLUSH_ERR);
+	sge[1].length = 1;
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), EINVAL);
+}
+
+/* At the limit only the address space is too small: nothing so long is mapped. */
+static void
+max_mr_size__is_all_that_a_process_can_map(void **state)
+{
+	static char text[8];
+
+	(void)state;
+	assert_errno(EFAULT, uroce_reg_mr(net.a.pd, NULL, limits.max_mr_size, 0));
+	assert_errno(EINVAL, uroce_reg_mr(net.a.pd, text, limits.max_mr_size + 1, 0));
+}
+
+static void
+max_mr_size__a_tebibyte_is_one_region(void **state)
+{
+	const size_t len = (size_t)1 << 40;
+	uint8_t *const memory = mmap(NULL, len, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct ibv_mr *mr;
+
+	(void)state;
+	if (memory == MAP_FAILED)
+		skip();
+	assert_non_null(mr = uroce_reg_mr(net.a.pd, memory, len, IBV_ACCESS_REMOTE_READ));
+	assert_int_equal(mr->length, len);
+	memcpy(memory + len - 8, "the end", 8);
+	pair_connect(&net);
+	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1,
+		  (struct ibv_sge){ (uintptr_t)memory + len - 8, 8, mr->lkey }, 0);
+	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
+	assert_string_equal((char *)net.b.buf, "the end");
+	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 2,
+		  (struct ibv_sge){ (uintptr_t)memory + len - 7, 8, mr->lkey }, 0);
+	expect_wc(&net, net.a.scq, 2, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(uroce_dereg_mr(mr), 0);
+	munmap(memory, len);
+}
+
+/* The tables of a port, by their last index and the one behind it. */
+static void
+tables__are_as_long_as_they_say(void **state)
+{
+	struct ibv_port_attr port;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = limits.phys_port_cnt };
+	const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+
+	(void)state;
+	assert_int_equal(uroce_query_port(net.a.context, limits.phys_port_cnt, &port), 0);
+	assert_int_equal(port.pkey_tbl_len, limits.max_pkeys);
+	attr.pkey_index = limits.max_pkeys;
+	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
+	attr.pkey_index--;
+	attr.port_num++;
+	assert_int_equal(uroce_query_port(net.a.context, attr.port_num, &port), EINVAL);
+	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
+	attr.port_num--;
+	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), 0);
+}
+
+static void
+limits__nobody_has_what_is_zero(void **state)
+{
+	(void)state;
+	assert_int_equal(limits.max_ee_rd_atom, 0);
+	assert_int_equal(limits.max_ee_init_rd_atom, 0);
+	assert_int_equal(limits.max_ee, 0);
+	assert_int_equal(limits.max_rdd, 0);
+	assert_int_equal(limits.max_raw_ipv6_qp, 0);
+	assert_int_equal(limits.max_raw_ethy_qp, 0);
+	assert_int_equal(limits.max_fmr, 0);
+	assert_int_equal(limits.max_map_per_fmr, 0);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(max_cqe__is_a_quarter_of_a_million_at_least),
+		TEST(cqe__so_many_completions_wait_in_it),
+		TEST(max_qp_wr__so_many_wait_in_each_queue),
+		TEST(max_sge__are_gathered_and_scattered),
+		TEST(max_sge_rd__are_filled_by_a_read),
+		TEST(inline_data__of_a_kibibyte_is_granted_and_sent),
+		TEST(rd_atom__is_what_modify_qp_takes),
+		TEST(rd_atom__so_many_reads_at_a_time),
+		TEST(max_res_rd_atom__is_for_all_qps),
+		TEST(max_msg_sz__is_the_longest_message),
+		TEST(max_mr_size__is_all_that_a_process_can_map),
+		TEST(max_mr_size__a_tebibyte_is_one_region),
+		TEST(tables__are_as_long_as_they_say),
+		TEST(limits__nobody_has_what_is_zero),
+	};
+
+	net_init_with("768");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
