@@ -151,15 +151,18 @@ uroce_repair_overtaken(struct uroce_qpc *qpc)
 		qpc->req.repair.peer = UROCE_PEER_HOLDS;
 }
 
-/* A probe comes before the ACK timeout, which may be the last: that is at most four of the attribute's. */
+/*
+ * A probe comes before the ACK timeout, which may be the last, and leaves an answer the time that the
+ * attribute gives it: the timeout takes at most four of those.
+ */
 static void
 arm(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_repair *repair = &qpc->req.repair;
 	uint64_t ns = uroce_rtt_probe_ns(&qpc->req.rtt) << qpc->req.nb_probes;
 
-	if (qpc->ack_timeout_ns && ns > 2 * qpc->ack_timeout_ns)
-		ns = 2 * qpc->ack_timeout_ns;
+	if (qpc->ack_timeout_ns && ns > 3 * qpc->ack_timeout_ns)
+		ns = 3 * qpc->ack_timeout_ns;
 	repair->probe_deadline = UROCE_NEVER;
 	if (!qpc->is_req_gbn && qpc->req.rtt.mean_ns && qpc->req.una_psn != qpc->req.max_psn)
 		repair->probe_deadline = now_ns + ns;
