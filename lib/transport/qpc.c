@@ -20,6 +20,16 @@ static const uint8_t services[] = {
 	[IBV_QPT_XRC_RECV] = UROCE_SERVICE_XRC,
 };
 
+static uint8_t
+ack_every(const struct uroce_wq *sq)
+{
+	const uint32_t share = sq->ring.limit / 4;
+
+	if (share <= UROCE_ACK_EVERY_MIN)
+		return UROCE_ACK_EVERY_MIN;
+	return share < UROCE_ACK_EVERY_MAX ? (uint8_t)share : UROCE_ACK_EVERY_MAX;
+}
+
 void
 uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 {
@@ -40,6 +50,7 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 		.rd_pool = conf->rd_pool,
 		.hold = conf->hold,
 		.window_psns = conf->window_psns ? conf->window_psns : UROCE_WINDOW_PSNS,
+		.ack_every = conf->sq ? ack_every(conf->sq) : UROCE_ACK_EVERY_MIN,
 		.is_req_gbn = conf->is_req_gbn || !conf->hold ||
 			      (services[conf->type] != UROCE_SERVICE_RC &&
 			       services[conf->type] != UROCE_SERVICE_XRC),

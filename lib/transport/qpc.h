@@ -318,6 +318,7 @@ struct uroce_qpc {
 	uint16_t window_psns;
 	uint16_t chunk_psns; /* responses that one READ request asks for, at most */
 	uint16_t pkey;
+	uint8_t ack_every; /* one packet in so many asks for an ACK, while there is more to send */
 	struct uroce_mr_table *mrs;
 	uint32_t pdn;       /* XRC_RECV: that of `srq` */
 	uint32_t access;    /* enum ibv_access_flags granted to the peer */

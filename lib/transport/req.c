@@ -11,7 +11,7 @@
  * bounds the responses in flight as it bounds everything else.
  *
  * Who asks for an ACK: the last packet that can be sent now (nothing else would make the peer
- * answer), and otherwise one packet in UROCE_ACK_EVERY. READs and atomics are answered in any case. If it
+ * answer), and otherwise one packet in `ack_every`. READs and atomics are answered in any case. If it
  * turns out too late which packet was the last - the request after it cannot be sent, or may not
  * since the queue is to drain - that packet is sent once more, and asks.
  */

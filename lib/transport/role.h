@@ -69,9 +69,13 @@ bool uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd);
 /** The position is in a READ: a request for the next `nb` responses, which are of one chunk. */
 void uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd);
 
-/** Packets between two that ask for an ACK, while there is more to send. */
-#define UROCE_ACK_EVERY 32
-static_assert(UROCE_ACK_EVERY <= UINT8_MAX, "since_ack_req is a byte");
+/**
+ * Packets from one that asks for an ACK to the next, while there is more to send: a quarter of the send
+ * queue within these, so that its requests complete well before it is empty.
+ */
+#define UROCE_ACK_EVERY_MIN 32
+#define UROCE_ACK_EVERY_MAX 64
+static_assert(UROCE_ACK_EVERY_MAX <= UINT8_MAX, "since_ack_req is a byte");
 
 /**
  * Whether the peer owes an answer: something is on the wire that asked for one. Where nothing does, the
@@ -114,7 +118,7 @@ uroce_req_window_left(const struct uroce_qpc *qpc)
 static inline uint32_t
 uroce_req_quiet_left(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
 {
-	const uint32_t quiet = UROCE_ACK_EVERY - 1 - since;
+	const uint32_t quiet = qpc->ack_every - 1 - since;
 	const uint32_t window = uroce_req_window(qpc);
 
 	if (nb_out + 1 >= window)
