@@ -28,7 +28,7 @@
 /** Memberships of QPs in multicast groups, for each device. */
 #define UROCE_MCAST_MEMBERS 4096u
 
-/** XRC shared receive queues of a device: the numbers that there are. */
+/** Shared receive queues of a device; of XRC: the numbers that there are. */
 #define UROCE_XRC_SRQS 1024u
 
 /** Frames on their way from one worker to another, for each worker; a power of two. */

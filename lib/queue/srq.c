@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two lists over one array of slots, linked by slot number in an array of their own, so that a slot's
+ * Lists over one array of slots, linked by slot number in an array of their own, so that a slot's
  * bytes are touched by who fills and who uses it alone.
+ *
+ * A QP looks at its request without the lock, so a resize cannot move that. It keeps a slot of the new
+ * array for each such request, and the QP gives that back, or has the request copied into it.
  */
 
 #include "queue/srq.h"
@@ -23,6 +26,17 @@ uroce_srq_memsize(uint32_t max_wr, uint32_t max_sge)
 	return links_len(max_wr) + (size_t)max_wr * uroce_recv_wqe_stride(max_sge);
 }
 
+/* A list of the slots [from, to). @return its first */
+static uint32_t
+link_slots(uint32_t *next, uint32_t from, uint32_t to)
+{
+	if (from == to)
+		return UROCE_SRQ_NONE;
+	for (uint32_t i = from; i < to; i++)
+		next[i] = i + 1 < to ? i + 1 : UROCE_SRQ_NONE;
+	return from;
+}
+
 void
 uroce_srq_init(struct uroce_srq *srq, void *mem, const struct uroce_srq_conf *conf)
 {
@@ -34,13 +48,14 @@ uroce_srq_init(struct uroce_srq *srq, void *mem, const struct uroce_srq_conf *co
 		.xrcd = conf->xrcd,
 		.cq = conf->cq,
 		.cookie = conf->cookie,
+		.max_wr = conf->max_wr,
 		.slots = (uint8_t *)mem + links_len(conf->max_wr),
 		.next = mem,
+		.free_idx = link_slots(mem, 0, conf->max_wr),
 		.first_idx = UROCE_SRQ_NONE,
 		.last_idx = UROCE_SRQ_NONE,
+		.owed_idx = UROCE_SRQ_NONE,
 	};
-	for (uint32_t i = 0; i < conf->max_wr; i++)
-		srq->next[i] = i + 1 < conf->max_wr ? i + 1 : UROCE_SRQ_NONE;
 }
 
 static struct uroce_recv_wqe *
@@ -49,10 +64,23 @@ slot_at(const struct uroce_srq *srq, uint32_t idx)
 	return (struct uroce_recv_wqe *)(srq->slots + (size_t)idx * srq->stride);
 }
 
+/*
+ * Under the lock: the slot of a request that comes back from a QP, or the one that was kept for it, with a
+ * copy of it.
+ */
 static uint32_t
-idx_of(const struct uroce_srq *srq, const struct uroce_recv_wqe *wqe)
+take_back(struct uroce_srq *srq, const struct uroce_recv_wqe *wqe)
 {
-	return (uint32_t)(((const uint8_t *)wqe - srq->slots) / srq->stride);
+	const uintptr_t off = (uintptr_t)wqe - (uintptr_t)srq->slots;
+	const uint32_t idx = srq->owed_idx;
+
+	srq->nb_taken--;
+	if (off < (uintptr_t)srq->max_wr * srq->stride)
+		return (uint32_t)(off / srq->stride);
+	assert(idx != UROCE_SRQ_NONE);
+	srq->owed_idx = srq->next[idx];
+	memcpy(slot_at(srq, idx), wqe, srq->stride);
+	return idx;
 }
 
 /* Read without the lock as a hint. */
@@ -95,6 +123,7 @@ take_oldest(struct uroce_srq *srq, bool *is_limit)
 	if (srq->first_idx == UROCE_SRQ_NONE)
 		srq->last_idx = UROCE_SRQ_NONE;
 	set_nb_posted(srq, srq->nb_posted - 1);
+	srq->nb_taken++;
 	if (srq->nb_posted < srq->limit) {
 		srq->limit = 0;
 		srq->is_limit_due = true;
@@ -116,9 +145,9 @@ uroce_srq_take(struct uroce_srq *srq, bool *is_limit)
 void
 uroce_srq_give(struct uroce_srq *srq, struct uroce_recv_wqe *wqe)
 {
-	const uint32_t idx = idx_of(srq, wqe);
-
 	uroce_lock_take(&srq->lock);
+	const uint32_t idx = take_back(srq, wqe);
+
 	srq->next[idx] = srq->free_idx;
 	srq->free_idx = idx;
 	uroce_lock_release(&srq->lock);
@@ -127,15 +156,58 @@ uroce_srq_give(struct uroce_srq *srq, struct uroce_recv_wqe *wqe)
 void
 uroce_srq_put_back(struct uroce_srq *srq, struct uroce_recv_wqe *wqe)
 {
-	const uint32_t idx = idx_of(srq, wqe);
-
 	uroce_lock_take(&srq->lock);
+	const uint32_t idx = take_back(srq, wqe);
+
 	srq->next[idx] = srq->first_idx;
 	srq->first_idx = idx;
 	if (srq->last_idx == UROCE_SRQ_NONE)
 		srq->last_idx = idx;
 	set_nb_posted(srq, srq->nb_posted + 1);
 	uroce_lock_release(&srq->lock);
+}
+
+/* Under the lock: posted requests come first, in order; then the slots of those in QPs' hands. */
+static void
+move_slots(struct uroce_srq *srq, void *mem, uint32_t max_wr)
+{
+	uint8_t *const slots = (uint8_t *)mem + links_len(max_wr);
+	const uint32_t nb_posted = srq->nb_posted, nb_used = nb_posted + srq->nb_taken;
+	uint32_t nb = 0;
+
+	for (uint32_t idx = srq->first_idx; idx != UROCE_SRQ_NONE; idx = srq->next[idx])
+		memcpy(slots + (size_t)nb++ * srq->stride, slot_at(srq, idx), srq->stride);
+	assert(nb == nb_posted);
+	srq->max_wr = max_wr;
+	srq->slots = slots;
+	srq->next = mem;
+	srq->first_idx = link_slots(mem, 0, nb_posted);
+	srq->last_idx = nb_posted ? nb_posted - 1 : UROCE_SRQ_NONE;
+	srq->owed_idx = link_slots(mem, nb_posted, nb_used);
+	srq->free_idx = link_slots(mem, nb_used, max_wr);
+}
+
+int
+uroce_srq_resize(struct uroce_srq *srq, void *mem, uint32_t max_wr)
+{
+	assert((uintptr_t)mem % 64 == 0 && max_wr >= 1);
+	uroce_lock_take(&srq->lock);
+	const bool has_room = srq->nb_posted + srq->nb_taken <= max_wr;
+
+	if (has_room)
+		move_slots(srq, mem, max_wr);
+	uroce_lock_release(&srq->lock);
+	return has_room ? 0 : -EINVAL;
+}
+
+bool
+uroce_srq_is_owed(struct uroce_srq *srq)
+{
+	uroce_lock_take(&srq->lock);
+	const bool is_owed = srq->owed_idx != UROCE_SRQ_NONE;
+
+	uroce_lock_release(&srq->lock);
+	return is_owed;
 }
 
 bool

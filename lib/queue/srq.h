@@ -8,7 +8,8 @@
  *
  * A QP takes the oldest request with the first packet of a message, and gives its slot back when the
  * message has ended. Messages of different QPs end in any order, so slots are not a ring: they are in
- * one of two lists, posted or free, or belong to a QP.
+ * one of two lists, posted or free, or belong to a QP. What belongs to a QP stays where it is when the queue
+ * gets other memory.
  *
  * Producers are application threads, consumers are workers; both take `lock`, for a chain or for a
  * request, and hold it across nothing that waits.
@@ -42,15 +43,19 @@ struct uroce_srq {
 	uint32_t srqn; /* XRC: set when it is added to the table (srq_table.h) */
 	struct uroce_cq *cq;
 	void *cookie;
-	uint8_t *slots;
-	uint32_t *next; /* of a slot in its list */
 	/* under the lock */
 	_Alignas(64) struct uroce_lock lock;
 	uint32_t free_idx;  /* lists, by slot number; UROCE_SRQ_NONE: empty */
 	uint32_t first_idx; /* posted, oldest */
 	uint32_t last_idx;  /* posted, newest */
 	uint32_t nb_posted;
-	uint32_t limit;    /* tell when fewer are posted; 0: not armed */
+	uint32_t nb_taken; /* in QPs' hands */
+	uint32_t max_wr;
+	uint8_t *slots;
+	uint32_t *next; /* of a slot in its list */
+	uint32_t
+		owed_idx; /* kept for requests in QPs' hands that are in memory of before a resize */
+	uint32_t limit;   /* tell when fewer are posted; 0: not armed */
 	bool is_limit_due; /* it fell below, and nobody has taken that yet */
 	uint8_t told;      /* enum uroce_srq_told, the same */
 };
@@ -74,6 +79,16 @@ void uroce_srq_init(struct uroce_srq *srq, void *mem, const struct uroce_srq_con
  * @return 0, -ENOMEM: full; -EINVAL: too many elements
  */
 int uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr);
+
+/**
+ * Move to new memory (64-byte aligned, uroce_srq_memsize()) of another size. What is posted stays, in order.
+ * The old memory is the caller's again when uroce_srq_is_owed() says no: until then QPs have requests in it.
+ * @return 0, or -EINVAL: more requests are posted or in QPs' hands than the new size; nothing changed
+ */
+int uroce_srq_resize(struct uroce_srq *srq, void *mem, uint32_t max_wr);
+
+/** Whether QPs have requests that are in memory of before a resize. */
+bool uroce_srq_is_owed(struct uroce_srq *srq);
 
 /**
  * Consumer: the oldest request, which is the QP's until it gives the slot back.

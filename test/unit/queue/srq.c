@@ -242,6 +242,107 @@ srq__each_request_is_taken_once(void **state)
 	assert_int_equal(taken_sum[0] + taken_sum[1], sum);
 }
 
+static void *
+make_mem(uint32_t max_wr)
+{
+	void *mem = aligned_alloc(64, (uroce_srq_memsize(max_wr, MAX_SGE) + 63) / 64 * 64);
+
+	assert_non_null(mem);
+	return mem;
+}
+
+static void
+srq_resize__keeps_what_is_posted(void **state)
+{
+	for (uint64_t i = 0; i < MAX_WR; i++)
+		assert_int_equal(post(i), 0);
+	void *mem = make_mem(MAX_WR + 1);
+
+	assert_int_equal(uroce_srq_resize(&srq, mem, MAX_WR + 1), 0);
+	assert_false(uroce_srq_is_owed(&srq));
+	free(*state);
+	*state = mem;
+	assert_int_equal(post(MAX_WR), 0);
+	assert_int_equal(post(99), -ENOMEM);
+	for (uint64_t i = 0; i <= MAX_WR; i++) {
+		struct uroce_recv_wqe *wqe = take();
+
+		assert_int_equal(wqe->wr_id, i);
+		assert_int_equal(uroce_recv_wqe_sge(wqe)[0].addr, 0x1000 + i);
+	}
+	assert_null(take());
+}
+
+static void
+srq_resize__to_fewer_than_are_in_use(void **state)
+{
+	void *mem = make_mem(2);
+
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(post(i), 0);
+	struct uroce_recv_wqe *wqe = take();
+
+	assert_int_equal(uroce_srq_resize(&srq, mem, 2), -EINVAL);
+	uroce_srq_give(&srq, wqe);
+	assert_int_equal(uroce_srq_resize(&srq, mem, 2), 0);
+	free(*state);
+	*state = mem;
+	assert_int_equal(post(9), -ENOMEM);
+	assert_int_equal(take()->wr_id, 1);
+	assert_int_equal(take()->wr_id, 2);
+}
+
+static void
+srq_resize__what_a_qp_has_stays_where_it_is(void **state)
+{
+	void *mem = make_mem(MAX_WR);
+
+	for (uint64_t i = 0; i < MAX_WR; i++)
+		assert_int_equal(post(i), 0);
+	struct uroce_recv_wqe *given = take(), *put = take();
+
+	assert_int_equal(uroce_srq_resize(&srq, mem, MAX_WR), 0);
+	assert_true(uroce_srq_is_owed(&srq));
+	assert_int_equal(put->wr_id, 1);
+	/* their slots are in use */
+	assert_int_equal(post(99), -ENOMEM);
+	uroce_srq_put_back(&srq, put);
+	assert_int_equal(post(99), -ENOMEM);
+	assert_true(uroce_srq_is_owed(&srq));
+	uroce_srq_give(&srq, given);
+	assert_false(uroce_srq_is_owed(&srq));
+	free(*state);
+	*state = mem;
+	assert_int_equal(post(MAX_WR), 0);
+	assert_int_equal(post(99), -ENOMEM);
+	for (uint64_t i = 1; i <= MAX_WR; i++) {
+		struct uroce_recv_wqe *wqe = take();
+
+		assert_int_equal(wqe->wr_id, i);
+		assert_int_equal(uroce_recv_wqe_sge(wqe)[0].addr, 0x1000 + i);
+	}
+	assert_null(take());
+}
+
+static void
+srq_resize__twice_while_a_qp_has_a_request(void **state)
+{
+	void *mem[] = { *state, make_mem(2), make_mem(1) };
+
+	assert_int_equal(post(7), 0);
+	struct uroce_recv_wqe *wqe = take();
+
+	assert_int_equal(uroce_srq_resize(&srq, mem[1], 2), 0);
+	assert_int_equal(uroce_srq_resize(&srq, mem[2], 1), 0);
+	assert_int_equal(post(8), -ENOMEM);
+	uroce_srq_put_back(&srq, wqe);
+	assert_false(uroce_srq_is_owed(&srq));
+	assert_int_equal(take()->wr_id, 7);
+	free(mem[0]);
+	free(mem[1]);
+	*state = mem[2];
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -256,6 +357,10 @@ main(void)
 		TEST(srq_arm__tells_once_when_fewer_are_posted),
 		TEST(srq_arm__below_already),
 		TEST(srq_tell__is_taken_once),
+		TEST(srq_resize__keeps_what_is_posted),
+		TEST(srq_resize__to_fewer_than_are_in_use),
+		TEST(srq_resize__what_a_qp_has_stays_where_it_is),
+		TEST(srq_resize__twice_while_a_qp_has_a_request),
 		TEST(srq__each_request_is_taken_once),
 	};
 
