@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A context: a device opened by a program. It carries the tables that verbs' inline calls go
- * through; what is not there answers "not supported" by itself, or by the functions below.
+ * through; what is not there answers "not supported" by itself.
  */
 
 #include <errno.h>
@@ -16,16 +16,6 @@
 #include "verbs/query.h"
 #include "verbs/uroce.h"
 
-/* The inline call jumps through this without a look: it must not be NULL. */
-
-static int
-refuse_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
-{
-	(void)srq;
-	*bad_wr = wr;
-	return EOPNOTSUPP;
-}
-
 static void
 fill_tables(struct uroce_vcontext *context)
 {
@@ -38,6 +28,8 @@ fill_tables(struct uroce_vcontext *context)
 	verbs->alloc_td = uroce_alloc_td;
 	verbs->dealloc_td = uroce_dealloc_td;
 	verbs->alloc_parent_domain = uroce_alloc_parent_domain;
+	verbs->create_srq_ex = uroce_create_srq_ex;
+	verbs->get_srq_num = uroce_get_srq_num;
 	verbs->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	verbs->context.ops = (struct ibv_context_ops){
 		.alloc_mw = uroce_alloc_mw,
@@ -45,7 +37,7 @@ fill_tables(struct uroce_vcontext *context)
 		.dealloc_mw = uroce_dealloc_mw,
 		.poll_cq = uroce_poll_cq,
 		.req_notify_cq = uroce_req_notify_cq,
-		.post_srq_recv = refuse_post_srq_recv,
+		.post_srq_recv = uroce_post_srq_recv,
 		.post_send = uroce_post_send,
 		.post_recv = uroce_post_recv,
 	};

@@ -3,7 +3,7 @@
  * Asynchronous events.
  *
  * Floor 3 has one queue of events for a device, and several contexts may have it open. Whoever wants
- * an event first hands out what is in that queue: an event of a QP or CQ goes to the list of its
+ * an event first hands out what is in that queue: an event of a QP, CQ or SRQ goes to the list of its
  * context, one of the port to all lists. A context's async_fd is an epoll descriptor over the
  * device's queue and the context's own list, so it polls readable when either has something; it may
  * therefore wake a program for an event that turns out to be another context's.
@@ -25,7 +25,7 @@
 #include "verbs/uroce.h"
 
 /* What an event points at. */
-enum subject { SUBJECT_PORT, SUBJECT_CQ, SUBJECT_QP };
+enum subject { SUBJECT_PORT, SUBJECT_CQ, SUBJECT_QP, SUBJECT_SRQ };
 
 static enum subject
 subject_of(enum ibv_event_type type)
@@ -42,6 +42,9 @@ subject_of(enum ibv_event_type type)
 	case IBV_EVENT_PATH_MIG_ERR:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		return SUBJECT_QP;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return SUBJECT_SRQ;
 	default:
 		return SUBJECT_PORT;
 	}
@@ -101,6 +104,10 @@ distribute(struct uroce_vdevice *device)
 		case SUBJECT_QP:
 			event.element.qp = from.cookie;
 			append(uroce_vcontext(event.element.qp->context), &event);
+			break;
+		case SUBJECT_SRQ:
+			event.element.srq = from.cookie;
+			append(uroce_vcontext(event.element.srq->context), &event);
 			break;
 		case SUBJECT_PORT:
 			event.element.port_num = 1;
@@ -183,7 +190,7 @@ uroce_vevent_close(struct uroce_vcontext *context)
 	close(context->event_fd);
 }
 
-/* A CQ or QP counts what is taken of its events, until it is acknowledged. */
+/* A CQ, QP or SRQ counts what is taken of its events, until it is acknowledged. */
 static void
 count_taken(const struct ibv_async_event *event)
 {
@@ -197,6 +204,11 @@ count_taken(const struct ibv_async_event *event)
 		pthread_mutex_lock(&event->element.qp->mutex);
 		uroce_vqp(event->element.qp)->nb_async++;
 		pthread_mutex_unlock(&event->element.qp->mutex);
+		break;
+	case SUBJECT_SRQ:
+		pthread_mutex_lock(&event->element.srq->mutex);
+		uroce_vsrq(event->element.srq)->nb_async++;
+		pthread_mutex_unlock(&event->element.srq->mutex);
 		break;
 	case SUBJECT_PORT:
 		break;
@@ -255,6 +267,12 @@ uroce_ack_async_event(struct ibv_async_event *event)
 		pthread_cond_broadcast(&event->element.qp->cond);
 		pthread_mutex_unlock(&event->element.qp->mutex);
 		break;
+	case SUBJECT_SRQ:
+		pthread_mutex_lock(&event->element.srq->mutex);
+		event->element.srq->events_completed++;
+		pthread_cond_broadcast(&event->element.srq->cond);
+		pthread_mutex_unlock(&event->element.srq->mutex);
+		break;
 	case SUBJECT_PORT:
 		break;
 	}
@@ -268,6 +286,8 @@ points_at(const struct ibv_async_event *event, const void *object)
 		return event->element.cq == object;
 	case SUBJECT_QP:
 		return event->element.qp == object;
+	case SUBJECT_SRQ:
+		return event->element.srq == object;
 	case SUBJECT_PORT:
 		break;
 	}
@@ -309,4 +329,14 @@ uroce_vevent_forget_qp(struct uroce_vqp *qp)
 	while (qp->ibv.events_completed != qp->nb_async)
 		pthread_cond_wait(&qp->ibv.cond, &qp->ibv.mutex);
 	pthread_mutex_unlock(&qp->ibv.mutex);
+}
+
+void
+uroce_vevent_forget_srq(struct uroce_vsrq *srq)
+{
+	forget(uroce_vcontext(srq->ibv.context), &srq->ibv);
+	pthread_mutex_lock(&srq->ibv.mutex);
+	while (srq->ibv.events_completed != srq->nb_async)
+		pthread_cond_wait(&srq->ibv.cond, &srq->ibv.mutex);
+	pthread_mutex_unlock(&srq->ibv.mutex);
 }

@@ -22,9 +22,9 @@ void uroce_vevent_close(struct uroce_vcontext *context);
 /**
  * Forget the events of an object that is about to be freed, and wait until those that the program
  * took are acknowledged. Nothing raises events for it any more.
- * @param cookie  the CQ or QP, as its events name it
  */
 void uroce_vevent_forget_cq(struct uroce_vcq *cq);
 void uroce_vevent_forget_qp(struct uroce_vqp *qp);
+void uroce_vevent_forget_srq(struct uroce_vsrq *srq);
 
 #endif /* UROCE_VERBS_EVENT_H */

@@ -11,7 +11,7 @@
  * with a newer header finds NULL there and not our fields.
  *
  * An object that others use counts its users, under the mutex of its context (uroce_users_*), and
- * cannot be destroyed before they are. An object that events point at (CQ, QP) counts those that
+ * cannot be destroyed before they are. An object that events point at (CQ, QP, SRQ) counts those that
  * its program took; destroying it waits until it acknowledged them, as verbs promise.
  */
 
@@ -22,9 +22,11 @@
 #include <sys/types.h>
 #include <infiniband/verbs.h>
 
+#include "config/limits.h"
 #include "datapath/dev.h"
 #include "datapath/worker.h"
 #include "queue/cq.h"
+#include "queue/srq.h"
 #include "queue/wq.h"
 #include "wire/build.h"
 
@@ -33,6 +35,8 @@
 
 /** What ibv_device_attr says and the create calls hold to. */
 #define UROCE_MAX_QP_WR  32768
+#define UROCE_MAX_SRQ_WR 32768
+#define UROCE_MAX_SRQS   UROCE_XRC_SRQS
 #define UROCE_MAX_CQE    4194303
 #define UROCE_MAX_INLINE 1024
 #define UROCE_MAX_MR_LEN ((uint64_t)1 << 47)
@@ -54,6 +58,7 @@ struct uroce_vdevice {
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
 	uint32_t next_pdn;
+	unsigned nb_srqs;
 };
 
 /** An asynchronous event that waits for its context's program. */
@@ -82,7 +87,7 @@ struct uroce_vtd {
 struct uroce_vpd {
 	struct ibv_pd ibv;
 	uint32_t pdn;      /* unique on the device, so that keys of one context fail in another */
-	unsigned nb_users; /* MRs, MWs, QPs, AHs, parent domains */
+	unsigned nb_users; /* MRs, MWs, QPs, SRQs, AHs, parent domains */
 	struct uroce_vpd *base; /* what a parent domain extends; NULL: it is none */
 	struct uroce_vtd *td;   /* of a parent domain; NULL: none */
 	struct uroce_vpd *next; /* of the device, under its lock */
@@ -141,6 +146,15 @@ uroce_vcq_leave(struct uroce_vcq *cq)
 	    atomic_exchange_explicit(&cq->is_dozing, false, memory_order_relaxed))
 		uroce_worker_leave(cq->worker);
 }
+
+struct uroce_vsrq {
+	struct ibv_srq ibv;
+	struct uroce_srqr srqr;
+	void *mem;     /* its slots */
+	void *old_mem; /* of before resizes, chained by their first word: QPs may have requests in it */
+	unsigned nb_users; /* QPs */
+	uint32_t nb_async; /* asynchronous events taken; under ibv.mutex */
+};
 
 struct uroce_vqp {
 	union {
@@ -225,6 +239,12 @@ static inline struct uroce_vcq *
 uroce_vcq(struct ibv_cq *ibv)
 {
 	return (struct uroce_vcq *)ibv;
+}
+
+static inline struct uroce_vsrq *
+uroce_vsrq(struct ibv_srq *ibv)
+{
+	return (struct uroce_vsrq *)ibv;
 }
 
 static inline struct uroce_vqp *

@@ -123,6 +123,8 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 	uroce_lock_take(&qp->rq.lock);
 	if (state_now(qp) == IBV_QPS_RESET)
 		ret = -EINVAL;
+	if (ret == 0 && qp->ibv.srq != NULL)
+		ret = -EINVAL;
 	while (wr != NULL && ret == 0) {
 		ret = uroce_rq_fill(&qp->rq, nb, wr);
 		if (ret == 0) {
@@ -141,6 +143,27 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 	atomic_thread_fence(memory_order_seq_cst);
 	if (nb > 0 && state_now(qp) == IBV_QPS_ERR)
 		uroce_worker_ring(qp->qpr.worker, &qp->qpr);
+	if (ret != 0)
+		*bad_wr = wr;
+	uroce_stage_lap(UROCE_STAGE_POST_RECV, nb);
+	return -ret;
+}
+
+int
+uroce_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct uroce_srq *const srq = &uroce_vsrq(ibv)->srqr.srq;
+	uint32_t nb = 0;
+	int ret = 0;
+
+	uroce_stage_lap(UROCE_STAGE_APP, 0);
+	uroce_lock_take(&srq->lock);
+	for (; wr != NULL; wr = wr->next, nb++) {
+		ret = uroce_srq_post(srq, wr);
+		if (ret != 0)
+			break;
+	}
+	uroce_lock_release(&srq->lock);
 	if (ret != 0)
 		*bad_wr = wr;
 	uroce_stage_lap(UROCE_STAGE_POST_RECV, nb);

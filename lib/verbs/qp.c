@@ -45,11 +45,14 @@ check_init(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
 {
 	const struct ibv_qp_cap *const cap = &init->cap;
 
-	if (init->srq != NULL || init->qp_type == IBV_QPT_XRC_SEND ||
-	    init->qp_type == IBV_QPT_XRC_RECV || init->qp_type == IBV_QPT_RAW_PACKET)
+	if (init->qp_type == IBV_QPT_XRC_SEND || init->qp_type == IBV_QPT_XRC_RECV ||
+	    init->qp_type == IBV_QPT_RAW_PACKET)
 		return -EOPNOTSUPP;
 	if (!is_type(init->qp_type) || init->send_cq == NULL || init->recv_cq == NULL ||
 	    init->send_cq->context != pd->context || init->recv_cq->context != pd->context)
+		return -EINVAL;
+	if (init->srq != NULL &&
+	    (init->srq->context != pd->context || uroce_vsrq(init->srq)->srqr.srq.cq != NULL))
 		return -EINVAL;
 	if (cap->max_send_wr > UROCE_MAX_QP_WR || cap->max_recv_wr > UROCE_MAX_QP_WR ||
 	    cap->max_send_sge > UROCE_SGE_MAX || cap->max_recv_sge > UROCE_SGE_MAX ||
@@ -60,13 +63,13 @@ check_init(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
 
 /* What is given: no less than was asked for, and what the slots hold anyway. */
 static struct ibv_qp_cap
-granted(const struct ibv_qp_cap *asked)
+granted(const struct ibv_qp_cap *asked, bool has_rq)
 {
 	struct ibv_qp_cap cap = {
 		.max_send_wr = RTE_MAX(asked->max_send_wr, 1u),
-		.max_recv_wr = RTE_MAX(asked->max_recv_wr, 1u),
+		.max_recv_wr = has_rq ? RTE_MAX(asked->max_recv_wr, 1u) : 0,
 		.max_send_sge = RTE_MAX(asked->max_send_sge, 1u),
-		.max_recv_sge = RTE_MAX(asked->max_recv_sge, 1u),
+		.max_recv_sge = has_rq ? RTE_MAX(asked->max_recv_sge, 1u) : 0,
 	};
 	const uint32_t list_len = cap.max_send_sge * (uint32_t)sizeof(struct ibv_sge);
 
@@ -96,14 +99,16 @@ alloc_qp(const struct ibv_qp_cap *cap, bool has_path, int socket_id)
 	const size_t sq_at = RTE_CACHE_LINE_ROUNDUP(sizeof(struct uroce_vqp));
 	const size_t rq_at =
 		RTE_CACHE_LINE_ROUNDUP(sq_at + uroce_ring_memsize(cap->max_send_wr, send_stride));
-	const size_t len = rq_at + uroce_ring_memsize(cap->max_recv_wr, recv_stride);
-	struct uroce_vqp *const qp = uroce_hugemem_alloc(odd_lines(len), socket_id);
+	const size_t rq_len =
+		cap->max_recv_wr > 0 ? uroce_ring_memsize(cap->max_recv_wr, recv_stride) : 0;
+	struct uroce_vqp *const qp = uroce_hugemem_alloc(odd_lines(rq_at + rq_len), socket_id);
 
 	if (qp == NULL)
 		return NULL;
 	uroce_sq_init(&qp->sq, (uint8_t *)qp + sq_at, cap->max_send_wr, cap->max_send_sge,
 		      cap->max_inline_data, has_path);
-	uroce_rq_init(&qp->rq, (uint8_t *)qp + rq_at, cap->max_recv_wr, cap->max_recv_sge);
+	if (cap->max_recv_wr > 0)
+		uroce_rq_init(&qp->rq, (uint8_t *)qp + rq_at, cap->max_recv_wr, cap->max_recv_sge);
 	qp->cap = *cap;
 	return qp;
 }
@@ -117,6 +122,7 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_pd *pd, const struct ibv_qp_init_att
 	qp->ibv.pd = pd;
 	qp->ibv.send_cq = init->send_cq;
 	qp->ibv.recv_cq = init->recv_cq;
+	qp->ibv.srq = init->srq;
 	qp->ibv.handle = qpn;
 	qp->ibv.qp_num = qpn;
 	qp->ibv.state = IBV_QPS_RESET;
@@ -138,7 +144,8 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev)
 		.qpn = qp->ibv.qp_num,
 		.pdn = uroce_vpd(qp->ibv.pd)->pdn,
 		.sq = &qp->sq,
-		.rq = &qp->rq,
+		.rq = qp->ibv.srq == NULL ? &qp->rq : NULL,
+		.srq = qp->ibv.srq != NULL ? &uroce_vsrq(qp->ibv.srq)->srqr.srq : NULL,
 		.send_cq = &send_cq->queue,
 		.recv_cq = &recv_cq->queue,
 		.mrs = dev->mrs,
@@ -156,13 +163,15 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev)
 	qp->qpr.event_cookie = qp;
 }
 
-/* The QP uses its PD and its CQs, or does no longer. */
+/* The QP uses its PD, CQs and SRQ, or does no longer. */
 static void
 count_uses(struct uroce_vqp *qp, void (*count)(struct ibv_context *, unsigned *))
 {
 	count(qp->ibv.context, &uroce_vpd(qp->ibv.pd)->nb_users);
 	count(qp->ibv.context, &uroce_vcq(qp->ibv.send_cq)->nb_users);
 	count(qp->ibv.context, &uroce_vcq(qp->ibv.recv_cq)->nb_users);
+	if (qp->ibv.srq != NULL)
+		count(qp->ibv.context, &uroce_vsrq(qp->ibv.srq)->nb_users);
 }
 
 static void
@@ -177,7 +186,7 @@ static int
 create_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *init, struct uroce_vqp **out)
 {
 	struct uroce_dev *const dev = uroce_vcontext_dev(pd->context);
-	const struct ibv_qp_cap cap = granted(&init->cap);
+	const struct ibv_qp_cap cap = granted(&init->cap, init->srq == NULL);
 	struct uroce_vqp *qp;
 	uint32_t qpn;
 	int ret;
@@ -344,6 +353,7 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 		.qp_context = ibv->qp_context,
 		.send_cq = ibv->send_cq,
 		.recv_cq = ibv->recv_cq,
+		.srq = ibv->srq,
 		.cap = qp->cap,
 		.qp_type = ibv->qp_type,
 		.sq_sig_all = qp->sq.is_all_signaled,

@@ -139,6 +139,9 @@ set_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 	attr->max_mcast_grp = UROCE_MCAST_MEMBERS;
 	attr->max_mcast_qp_attach = UROCE_MCAST_MEMBERS;
 	attr->max_total_mcast_qp_attach = UROCE_MCAST_MEMBERS;
+	attr->max_srq = UROCE_MAX_SRQS;
+	attr->max_srq_wr = UROCE_MAX_SRQ_WR;
+	attr->max_srq_sge = UROCE_SGE_MAX;
 	attr->max_pkeys = limits->nb_pkeys;
 	attr->phys_port_cnt = limits->nb_ports;
 }
@@ -160,7 +163,8 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.hw_ver = 1,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
 				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IBV_DEVICE_SRQ_RESIZE,
 		.atomic_cap = IBV_ATOMIC_GLOB,
 		.local_ca_ack_delay = 15, /* 134 ms: a worker may share its CPU */
 	};

@@ -577,6 +577,90 @@ int uroce_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, voi
  */
 void uroce_ack_cq_events(struct ibv_cq *cq, unsigned int nevents);
 
+/* --- shared receive queues --------------------------------------------------------------------------- */
+
+/**
+ * Make a shared receive queue, for QPs of any protection domain of the same context; the keys of its
+ * requests are of `pd`.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's, to be destroyed by uroce_destroy_srq(). It uses `pd` meanwhile.
+ * @param[in,out] init_attr  max_wr and max_sge are set to what the queue has: at least 1 of each, else as
+ *                           asked for, exactly. srq_limit is ignored: nothing is armed
+ * @return the SRQ, or NULL with errno: EINVAL max_wr or max_sge beyond the device's limits, an argument
+ *         NULL; ENOMEM max_srq SRQs, or no memory
+ */
+struct ibv_srq *uroce_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init_attr);
+
+/**
+ * Make a shared receive queue of a type: IBV_SRQT_BASIC, which is meant when comp_mask does not say.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  As uroce_create_srq().
+ * @param[in,out] init_attr  as for uroce_create_srq(); comp_mask has IBV_SRQ_INIT_ATTR_PD
+ * @return as uroce_create_srq(); EINVAL also when comp_mask lacks what the type needs, or an object is of
+ *         another context; EOPNOTSUPP a type or a bit of comp_mask that this device has not
+ */
+struct ibv_srq *uroce_create_srq_ex(struct ibv_context *context,
+				    struct ibv_srq_init_attr_ex *init_attr);
+
+/**
+ * Modify attributes of an SRQ: its size (IBV_SRQ_MAX_WR), and the limit (IBV_SRQ_LIMIT) below which
+ * IBV_EVENT_SRQ_LIMIT_REACHED is raised, once; 0: never. Where fewer are posted already it is raised at
+ * once. A call that fails changes nothing.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return 0; EINVAL an unknown bit in the mask, max_wr 0, beyond the device's limit, less than the requests
+ *         that are posted or being received into, or less than an armed limit; srq_limit beyond max_wr; an
+ *         argument NULL; ENOMEM
+ */
+int uroce_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask);
+
+/**
+ * The attributes of an SRQ as they now are; srq_limit is 0 when nothing is armed.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param[out] attr  written on success
+ * @return 0; EINVAL an argument is NULL
+ */
+int uroce_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+
+/**
+ * The number by which peers name an XRC SRQ.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param[out] srq_num  written on success
+ * @return 0; EINVAL not of type XRC, or an argument is NULL
+ */
+int uroce_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
+
+/**
+ * Destroy an SRQ. What is posted to it is forgotten. Waits until the events that were taken of it are
+ * acknowledged.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ * @return 0; EBUSY QPs use it; EINVAL `srq` is NULL
+ */
+int uroce_destroy_srq(struct ibv_srq *srq);
+
+/**
+ * Queue a chain of work requests on a shared receive queue. Those before a bad one are queued.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  As uroce_post_recv().
+ * @param[out] bad_wr  First request not queued, when the call fails.
+ * @return 0; EINVAL too many elements; ENOMEM the queue is full: requests that are being received into
+ *         count
+ */
+int uroce_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
 /* --- queue pairs ----------------------------------------------------------------------------------- */
 
 /**
@@ -584,12 +668,14 @@ void uroce_ack_cq_events(struct ibv_cq *cq, unsigned int nevents);
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @owner  The caller's, to be destroyed by uroce_destroy_qp(). It uses `pd` and both CQs meanwhile.
+ * @owner  The caller's, to be destroyed by uroce_destroy_qp(). It uses `pd`, both CQs and the SRQ
+ *         meanwhile.
  * @param[in,out] init_attr  `cap` is set to what the QP has: at least 1 of each, at least 64 bytes
- *                           inline, else as asked for, exactly
- * @return the QP, or NULL with errno: EINVAL unknown type, a CQ missing or of another context, `cap`
- *         beyond the device's limits, an argument NULL; EOPNOTSUPP an SRQ, or a QP type that verbs
- *         know but this device has not; ENOMEM max_qp QPs, or no memory
+ *                           inline, else as asked for, exactly. With an SRQ there is no receive queue:
+ *                           max_recv_wr and max_recv_sge are 0
+ * @return the QP, or NULL with errno: EINVAL unknown type, a CQ missing or of another context, an SRQ of
+ *         another context or of type XRC, `cap` beyond the device's limits, an argument NULL; EOPNOTSUPP
+ *         a QP type that verbs know but this device has not; ENOMEM max_qp QPs, or no memory
  */
 struct ibv_qp *uroce_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init_attr);
 
@@ -670,7 +756,7 @@ int uroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
  * @owner  `wr` may be reused on return; the memory of its elements is lent until the request's
  *         completion is polled.
  * @param[out] bad_wr  First request not queued, when the call fails.
- * @return 0; EINVAL the QP is in RESET, too many elements; ENOMEM the queue is full
+ * @return 0; EINVAL the QP is in RESET or has an SRQ, too many elements; ENOMEM the queue is full
  */
 int uroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
@@ -732,7 +818,7 @@ int uroce_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid
 /* --- asynchronous events --------------------------------------------------------------------------- */
 
 /**
- * Wait for an event of the port, or of a CQ or QP of this context, unless O_NONBLOCK is set on
+ * Wait for an event of the port, or of a CQ, QP or SRQ of this context, unless O_NONBLOCK is set on
  * `async_fd`. That descriptor may poll readable for an event that another context of the same
  * device turns out to own.
  *
@@ -745,7 +831,7 @@ int uroce_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid
 int uroce_get_async_event(struct ibv_context *context, struct ibv_async_event *event);
 
 /**
- * Acknowledge an event. Its CQ or QP cannot be destroyed before.
+ * Acknowledge an event. Its CQ, QP or SRQ cannot be destroyed before.
  *
  * @lcore  Any thread.
  * @mt     Safe.

@@ -188,7 +188,7 @@ query_device__says_what_create_calls_hold_to(void **state)
 	assert_int_equal(attr.atomic_cap, IBV_ATOMIC_GLOB);
 	assert_int_equal(attr.phys_port_cnt, 1);
 	assert_int_equal(attr.max_pkeys, 1);
-	assert_int_equal(attr.max_srq, 0);
+	assert_true(attr.max_srq > 0 && attr.max_srq_wr > 0 && attr.max_srq_sge > 0);
 	assert_int_equal(attr.max_mw, attr.max_mr);
 	assert_int_not_equal(attr.vendor_id, 0);
 	assert_int_not_equal(attr.node_guid, 0);
@@ -332,11 +332,8 @@ static void
 context__refuses_what_the_device_has_not(void **state)
 {
 	struct host *host = *state;
-	struct ibv_recv_wr wr = { 0 }, *bad = NULL;
 	struct ibv_pd *pd = uroce_alloc_pd(host->context);
 
-	assert_int_equal(host->context->ops.post_srq_recv(NULL, &wr, &bad), EOPNOTSUPP);
-	assert_ptr_equal(bad, &wr);
 	assert_null(verbs_get_ctx_op(host->context, create_cq_ex));
 	assert_errno(EOPNOTSUPP, ibv_alloc_dm(host->context, NULL));
 	assert_int_equal(uroce_dealloc_pd(pd), 0);

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Shared receive queues. A resize leaves the old memory to the requests that QPs have in their hands; it is
+ * freed when a later call finds that none has.
+ */
+
+#include <errno.h>
+#include <rte_common.h>
+
+#include "datapath/event.h"
+#include "datapath/hugemem.h"
+#include "mem/sge.h"
+#include "verbs/event.h"
+#include "verbs/object.h"
+#include "verbs/uroce.h"
+
+static bool
+is_attr_legal(const struct ibv_srq_attr *attr)
+{
+	return attr->max_wr <= UROCE_MAX_SRQ_WR && attr->max_sge <= UROCE_SGE_MAX;
+}
+
+static void *
+alloc_slots(const struct uroce_dev *dev, uint32_t max_wr, uint32_t max_sge)
+{
+	return uroce_hugemem_alloc(uroce_srq_memsize(max_wr, max_sge), uroce_dev_socket_id(dev));
+}
+
+/* One more of the device, if it may have one. */
+static int
+count_srq(struct uroce_vdevice *device)
+{
+	pthread_mutex_lock(&device->lock);
+	const bool has_room = device->nb_srqs < UROCE_MAX_SRQS;
+
+	device->nb_srqs += has_room;
+	pthread_mutex_unlock(&device->lock);
+	return has_room ? 0 : -ENOMEM;
+}
+
+static void
+uncount_srq(struct uroce_vdevice *device)
+{
+	pthread_mutex_lock(&device->lock);
+	device->nb_srqs--;
+	pthread_mutex_unlock(&device->lock);
+}
+
+static struct uroce_vsrq *
+alloc_srq(const struct uroce_dev *dev, const struct ibv_srq_attr *attr)
+{
+	struct uroce_vsrq *const srq = uroce_hugemem_alloc(sizeof(*srq), uroce_dev_socket_id(dev));
+
+	if (srq == NULL)
+		return NULL;
+	srq->mem = alloc_slots(dev, attr->max_wr, attr->max_sge);
+	if (srq->mem != NULL)
+		return srq;
+	uroce_hugemem_free(srq);
+	return NULL;
+}
+
+static void
+fill_srq(struct uroce_vsrq *srq, const struct ibv_srq_init_attr_ex *init)
+{
+	const struct uroce_srq_conf conf = {
+		.max_wr = init->attr.max_wr,
+		.max_sge = init->attr.max_sge,
+		.pdn = uroce_vpd(init->pd)->pdn,
+		.cookie = srq,
+	};
+
+	uroce_srq_init(&srq->srqr.srq, srq->mem, &conf);
+	srq->ibv.context = init->pd->context;
+	srq->ibv.srq_context = init->srq_context;
+	srq->ibv.pd = init->pd;
+	pthread_mutex_init(&srq->ibv.mutex, NULL);
+	pthread_cond_init(&srq->ibv.cond, NULL);
+}
+
+static void
+free_slots(struct uroce_vsrq *srq)
+{
+	while (srq->old_mem != NULL) {
+		void *const old = srq->old_mem;
+
+		srq->old_mem = *(void **)old;
+		uroce_hugemem_free(old);
+	}
+	uroce_hugemem_free(srq->mem);
+}
+
+static void
+free_srq(struct uroce_vsrq *srq)
+{
+	pthread_mutex_destroy(&srq->ibv.mutex);
+	pthread_cond_destroy(&srq->ibv.cond);
+	free_slots(srq);
+	uroce_hugemem_free(srq);
+}
+
+static int
+create_srq(struct ibv_srq_init_attr_ex *init, struct uroce_vsrq **out)
+{
+	struct uroce_vdevice *const device = uroce_vcontext(init->pd->context)->device;
+	struct uroce_vsrq *srq;
+
+	init->attr.max_wr = RTE_MAX(init->attr.max_wr, 1u);
+	init->attr.max_sge = RTE_MAX(init->attr.max_sge, 1u);
+	if (count_srq(device) != 0)
+		return -ENOMEM;
+	srq = alloc_srq(device->dev, &init->attr);
+	if (srq == NULL) {
+		uncount_srq(device);
+		return -ENOMEM;
+	}
+	fill_srq(srq, init);
+	uroce_users_add(srq->ibv.context, &uroce_vpd(srq->ibv.pd)->nb_users);
+	*out = srq;
+	return 0;
+}
+
+static int
+check_init(const struct ibv_context *context, const struct ibv_srq_init_attr_ex *init)
+{
+	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+
+	if ((init->comp_mask & ~known) != 0)
+		return -EOPNOTSUPP;
+	if ((init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && init->srq_type != IBV_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || init->pd == NULL ||
+	    init->pd->context != context || !is_attr_legal(&init->attr))
+		return -EINVAL;
+	return 0;
+}
+
+struct ibv_srq *
+uroce_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init_attr)
+{
+	struct uroce_vsrq *srq = NULL;
+	int ret = -EINVAL;
+
+	if (context != NULL && init_attr != NULL)
+		ret = check_init(context, init_attr);
+	if (ret == 0) {
+		struct ibv_srq_init_attr_ex init = *init_attr;
+
+		ret = create_srq(&init, &srq);
+		if (ret == 0)
+			init_attr->attr = init.attr;
+	}
+	if (ret != 0) {
+		errno = -ret;
+		return NULL;
+	}
+	return &srq->ibv;
+}
+
+struct ibv_srq *
+uroce_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init_attr)
+{
+	struct ibv_srq_init_attr_ex init = { .comp_mask = IBV_SRQ_INIT_ATTR_PD, .pd = pd };
+	struct ibv_srq *srq;
+
+	if (pd == NULL || init_attr == NULL) {
+		errno = EINVAL;
+		return NULL;
+	}
+	init.srq_context = init_attr->srq_context;
+	init.attr = init_attr->attr;
+	srq = uroce_create_srq_ex(pd->context, &init);
+	if (srq != NULL)
+		init_attr->attr = init.attr;
+	return srq;
+}
+
+/* Under ibv.mutex: the attributes as they would be, if they may be so. */
+static bool
+is_change_legal(struct uroce_srq *srq, const struct ibv_srq_attr *attr, int mask)
+{
+	const uint32_t max_wr = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->max_wr;
+	const uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit : uroce_srq_limit(srq);
+
+	return max_wr >= 1 && max_wr <= UROCE_MAX_SRQ_WR && limit <= max_wr;
+}
+
+static int
+resize(struct uroce_vsrq *srq, uint32_t max_wr)
+{
+	const struct uroce_dev *const dev = uroce_vcontext_dev(srq->ibv.context);
+	void *const mem = alloc_slots(dev, max_wr, srq->srqr.srq.max_sge);
+
+	if (mem == NULL)
+		return -ENOMEM;
+	if (uroce_srq_resize(&srq->srqr.srq, mem, max_wr) != 0) {
+		uroce_hugemem_free(mem);
+		return -EINVAL;
+	}
+	/* the links in front of the old slots are not used any more */
+	*(void **)srq->mem = srq->old_mem;
+	srq->old_mem = srq->mem;
+	srq->mem = NULL;
+	if (!uroce_srq_is_owed(&srq->srqr.srq))
+		free_slots(srq);
+	srq->mem = mem;
+	return 0;
+}
+
+static void
+arm(struct uroce_vsrq *srq, uint32_t limit)
+{
+	struct uroce_dev *const dev = uroce_vcontext_dev(srq->ibv.context);
+
+	if (uroce_srq_arm(&srq->srqr.srq, limit))
+		uroce_event_push(dev->events, IBV_EVENT_SRQ_LIMIT_REACHED, srq);
+}
+
+int
+uroce_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int attr_mask)
+{
+	struct uroce_vsrq *const srq = uroce_vsrq(ibv);
+	int ret = -EINVAL;
+
+	if (ibv == NULL || attr == NULL || (attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0)
+		return EINVAL;
+	pthread_mutex_lock(&ibv->mutex);
+	if (is_change_legal(&srq->srqr.srq, attr, attr_mask))
+		ret = attr_mask & IBV_SRQ_MAX_WR ? resize(srq, attr->max_wr) : 0;
+	if (ret == 0 && (attr_mask & IBV_SRQ_LIMIT))
+		arm(srq, attr->srq_limit);
+	pthread_mutex_unlock(&ibv->mutex);
+	return -ret;
+}
+
+int
+uroce_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
+{
+	struct uroce_srq *const srq = &uroce_vsrq(ibv)->srqr.srq;
+
+	if (ibv == NULL || attr == NULL)
+		return EINVAL;
+	pthread_mutex_lock(&ibv->mutex);
+	*attr = (struct ibv_srq_attr){
+		.max_wr = srq->max_wr,
+		.max_sge = srq->max_sge,
+		.srq_limit = uroce_srq_limit(srq),
+	};
+	pthread_mutex_unlock(&ibv->mutex);
+	return 0;
+}
+
+int
+uroce_get_srq_num(struct ibv_srq *ibv, uint32_t *srq_num)
+{
+	if (ibv == NULL || srq_num == NULL || uroce_vsrq(ibv)->srqr.srq.cq == NULL)
+		return EINVAL;
+	*srq_num = uroce_vsrq(ibv)->srqr.srq.srqn;
+	return 0;
+}
+
+int
+uroce_destroy_srq(struct ibv_srq *ibv)
+{
+	struct uroce_vsrq *const srq = uroce_vsrq(ibv);
+
+	if (ibv == NULL)
+		return EINVAL;
+	if (uroce_users_any(ibv->context, &srq->nb_users))
+		return EBUSY;
+	uroce_event_purge(uroce_vcontext_dev(ibv->context)->events, srq);
+	uroce_vevent_forget_srq(srq);
+	uncount_srq(uroce_vcontext(ibv->context)->device);
+	uroce_users_drop(ibv->context, &uroce_vpd(ibv->pd)->nb_users);
+	free_srq(srq);
+	return 0;
+}

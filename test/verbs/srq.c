@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Shared receive queues, as a program sees them: b receives through one.
+ */
+
+#include "net.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#define SRQ_WR  8
+#define SRQ_SGE 2
+
+static struct pair net;
+static struct ibv_srq *srq; /* of b */
+
+static struct ibv_qp *
+make_qp(enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = type,
+		.send_cq = net.b.scq,
+		.recv_cq = net.b.rcq,
+		.srq = srq,
+		.sq_sig_all = 1,
+		.cap = { .max_send_wr = NB_WR,
+			 .max_recv_wr = 77,
+			 .max_send_sge = NB_SGE,
+			 .max_recv_sge = 3 },
+	};
+	struct ibv_qp *qp = uroce_create_qp(net.b.pd, &init);
+
+	assert_non_null(qp);
+	assert_ptr_equal(qp->srq, srq);
+	/* ibv_create_qp(3): what is asked for of a receive queue is ignored */
+	assert_int_equal(init.cap.max_recv_wr, 0);
+	assert_int_equal(init.cap.max_recv_sge, 0);
+	return qp;
+}
+
+static struct ibv_srq *
+make_srq(struct ibv_pd *pd, uint32_t max_wr)
+{
+	struct ibv_srq_init_attr init = { .srq_context = &net, .attr = { max_wr, SRQ_SGE, 5 } };
+	struct ibv_srq *made = uroce_create_srq(pd, &init);
+
+	assert_non_null(made);
+	assert_int_equal(init.attr.max_wr, max_wr);
+	assert_int_equal(init.attr.max_sge, SRQ_SGE);
+	return made;
+}
+
+static int
+setup_type(enum ibv_qp_type type)
+{
+	pair_open(&net, &(struct pair_conf){ .type = type });
+	srq = make_srq(net.b.pd, SRQ_WR);
+	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
+	net.b.qp = make_qp(type);
+	return 0;
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	return setup_type(IBV_QPT_RC);
+}
+
+static int
+setup_uc(void **state)
+{
+	(void)state;
+	return setup_type(IBV_QPT_UC);
+}
+
+static int
+setup_ud(void **state)
+{
+	(void)state;
+	return setup_type(IBV_QPT_UD);
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
+	net.b.qp = NULL;
+	assert_int_equal(uroce_destroy_srq(srq), 0);
+	pair_close(&net);
+	return 0;
+}
+
+static int
+try_post(uint64_t wr_id, uint32_t offset, uint32_t len)
+{
+	struct ibv_sge sge = sge_of(&net.b, offset, len);
+	struct ibv_recv_wr *bad = NULL, wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
+	const int ret = ibv_post_srq_recv(srq, &wr, &bad);
+
+	assert_ptr_equal(bad, ret ? &wr : NULL);
+	return ret;
+}
+
+static void
+expect_event(enum ibv_event_type type, struct ibv_async_event *event)
+{
+	assert_int_equal(uroce_get_async_event(net.b.context, event), 0);
+	assert_int_equal(event->event_type, type);
+}
+
+static void
+expect_no_event(void)
+{
+	const int flags = fcntl(net.b.context->async_fd, F_GETFL);
+	struct ibv_async_event event;
+
+	assert_int_equal(fcntl(net.b.context->async_fd, F_SETFL, flags | O_NONBLOCK), 0);
+	assert_int_equal(uroce_get_async_event(net.b.context, &event), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(fcntl(net.b.context->async_fd, F_SETFL, flags), 0);
+}
+
+/* One message from a's QP to b's; it lands in the request with this wr_id. */
+static void
+send_one(uint64_t wr_id, uint32_t len)
+{
+	post_send(&net.a, IBV_WR_SEND, wr_id, sge_of(&net.a, 0, len));
+	expect_wc(&net, net.a.scq, wr_id, IBV_WC_SUCCESS);
+	const struct ibv_wc wc = expect_wc(&net, net.b.rcq, wr_id, IBV_WC_SUCCESS);
+
+	assert_int_equal(wc.byte_len, len);
+	assert_int_equal(wc.opcode, IBV_WC_RECV);
+}
+
+/* --- making, asking, changing -------------------------------------------------------------------- */
+
+static void
+create__checks_its_arguments(void **state)
+{
+	struct ibv_srq_init_attr init = { .attr = { 1, 1, 0 } };
+	struct ibv_srq_init_attr_ex ex = { .attr = { 1, 1, 0 }, .pd = net.b.pd };
+
+	(void)state;
+	assert_errno(EINVAL, uroce_create_srq(NULL, &init));
+	assert_errno(EINVAL, uroce_create_srq(net.b.pd, NULL));
+	assert_errno(EINVAL, uroce_create_srq_ex(NULL, &ex));
+	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, NULL));
+	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, &ex)); /* no PD in the mask */
+	ex.comp_mask = IBV_SRQ_INIT_ATTR_PD;
+	assert_errno(EINVAL, uroce_create_srq_ex(net.a.context, &ex)); /* a PD of another */
+	ex.pd = NULL;
+	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, &ex));
+	ex.pd = net.b.pd;
+	ex.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_RESERVED;
+	assert_errno(EOPNOTSUPP, uroce_create_srq_ex(net.b.context, &ex));
+	ex.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
+	ex.srq_type = IBV_SRQT_TM;
+	assert_errno(EOPNOTSUPP, uroce_create_srq_ex(net.b.context, &ex));
+}
+
+static void
+create_ex__makes_a_basic_one(void **state)
+{
+	struct ibv_srq_init_attr_ex ex = {
+		.srq_context = &net,
+		.attr = { 0, 0, 9 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE,
+		.srq_type = IBV_SRQT_BASIC,
+		.pd = net.b.pd,
+	};
+	struct ibv_srq *made = uroce_create_srq_ex(net.b.context, &ex);
+	struct ibv_srq_attr attr;
+	uint32_t num;
+
+	(void)state;
+	assert_non_null(made);
+	assert_int_equal(ex.attr.max_wr, 1); /* at least what was asked for, and one */
+	assert_int_equal(ex.attr.max_sge, 1);
+	assert_ptr_equal(made->context, net.b.context);
+	assert_ptr_equal(made->pd, net.b.pd);
+	assert_ptr_equal(made->srq_context, &net);
+	assert_int_equal(uroce_query_srq(made, &attr), 0);
+	assert_int_equal(attr.srq_limit, 0); /* irrelevant for create: ibv_create_srq(3) */
+	assert_int_equal(ibv_get_srq_num(made, &num), EINVAL); /* not XRC */
+	assert_int_equal(uroce_dealloc_pd(net.b.pd), EBUSY);
+	assert_int_equal(uroce_destroy_srq(made), 0);
+}
+
+static void
+create__holds_to_the_limits_of_query_device(void **state)
+{
+	struct ibv_device_attr attr;
+	struct ibv_srq_init_attr init = { 0 };
+
+	(void)state;
+	assert_int_equal(uroce_query_device(net.b.context, &attr), 0);
+	assert_true(attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE);
+	init.attr = (struct ibv_srq_attr){ (uint32_t)attr.max_srq_wr + 1, 1, 0 };
+	assert_errno(EINVAL, uroce_create_srq(net.b.pd, &init));
+	init.attr = (struct ibv_srq_attr){ 1, (uint32_t)attr.max_srq_sge + 1, 0 };
+	assert_errno(EINVAL, uroce_create_srq(net.b.pd, &init));
+	init.attr =
+		(struct ibv_srq_attr){ (uint32_t)attr.max_srq_wr, (uint32_t)attr.max_srq_sge, 0 };
+	struct ibv_srq *most = uroce_create_srq(net.b.pd, &init);
+
+	assert_non_null(most);
+	assert_int_equal(init.attr.max_wr, attr.max_srq_wr);
+	assert_int_equal(init.attr.max_sge, attr.max_srq_sge);
+	assert_int_equal(uroce_destroy_srq(most), 0);
+}
+
+static void
+create__as_many_as_query_device_says(void **state)
+{
+	struct ibv_srq_init_attr init = { .attr = { 1, 1, 0 } };
+	struct ibv_device_attr attr;
+
+	(void)state;
+	assert_int_equal(uroce_query_device(net.b.context, &attr), 0);
+	struct ibv_srq **made = calloc((size_t)attr.max_srq, sizeof(struct ibv_srq *));
+
+	assert_non_null(made);
+	for (int i = 0; i < attr.max_srq - 1; i++) /* one there is */
+		assert_non_null(made[i] = uroce_create_srq(net.b.pd, &init));
+	assert_errno(ENOMEM, uroce_create_srq(net.b.pd, &init));
+	assert_int_equal(uroce_destroy_srq(made[0]), 0);
+	assert_non_null(made[0] = uroce_create_srq(net.b.pd, &init));
+	for (int i = 0; i < attr.max_srq - 1; i++)
+		assert_int_equal(uroce_destroy_srq(made[i]), 0);
+	free(made);
+}
+
+static void
+create_qp__checks_its_srq(void **state)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = net.a.scq,
+		.recv_cq = net.a.rcq,
+		.srq = srq,
+	};
+
+	(void)state;
+	assert_errno(EINVAL, uroce_create_qp(net.a.pd, &init)); /* of another context */
+}
+
+static void
+query_qp__names_the_srq(void **state)
+{
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+
+	(void)state;
+	assert_int_equal(uroce_query_qp(net.b.qp, &attr, IBV_QP_CAP, &init), 0);
+	assert_ptr_equal(init.srq, srq);
+	assert_int_equal(init.cap.max_recv_wr, 0);
+}
+
+static void
+query__says_what_is(void **state)
+{
+	struct ibv_srq_attr attr;
+
+	(void)state;
+	assert_int_equal(uroce_query_srq(srq, &attr), 0);
+	assert_int_equal(attr.max_wr, SRQ_WR);
+	assert_int_equal(attr.max_sge, SRQ_SGE);
+	assert_int_equal(attr.srq_limit, 0);
+	assert_int_equal(uroce_query_srq(NULL, &attr), EINVAL);
+	assert_int_equal(uroce_query_srq(srq, NULL), EINVAL);
+}
+
+static void
+modify__that_fails_changes_nothing(void **state)
+{
+	static const struct {
+		struct ibv_srq_attr attr;
+		int mask;
+	} bad[] = {
+		{ { 4, 0, 2 }, 1 << 2 },
+		{ { 4, 0, 2 }, IBV_SRQ_LIMIT | 1 << 2 },
+		{ { 0, 0, 0 }, IBV_SRQ_MAX_WR },
+		{ { 1u << 30, 0, 0 }, IBV_SRQ_MAX_WR },
+		{ { 0, 0, SRQ_WR + 1 }, IBV_SRQ_LIMIT },
+		{ { 4, 0, 5 }, IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR },
+		{ { 2, 0, 0 }, IBV_SRQ_MAX_WR }, /* three are posted */
+		{ { 2, 0, 1 }, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT },
+	};
+	struct ibv_srq_attr attr = { .srq_limit = 3 };
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(try_post(i, 0, 8), 0);
+	assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		attr = bad[i].attr;
+		assert_int_equal(uroce_modify_srq(srq, &attr, bad[i].mask), EINVAL);
+		assert_int_equal(uroce_query_srq(srq, &attr), 0);
+		assert_int_equal(attr.max_wr, SRQ_WR);
+		assert_int_equal(attr.srq_limit, 3);
+	}
+	assert_int_equal(uroce_modify_srq(NULL, &attr, 0), EINVAL);
+	assert_int_equal(uroce_modify_srq(srq, NULL, 0), EINVAL);
+	assert_int_equal(uroce_modify_srq(srq, &attr, 0), 0);
+	expect_no_event();
+}
+
+static void
+modify__resizes(void **state)
+{
+	struct ibv_srq_attr attr = { .max_wr = SRQ_WR + 1 };
+
+	(void)state;
+	pair_connect(&net);
+	for (unsigned i = 0; i < SRQ_WR; i++)
+		assert_int_equal(try_post(i, 0, 64), 0);
+	assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), 0);
+	assert_int_equal(try_post(SRQ_WR, 0, 64), 0);
+	assert_int_equal(try_post(99, 0, 64), ENOMEM);
+	for (unsigned i = 0; i < SRQ_WR; i++)
+		send_one(i, 5);
+	attr.max_wr = 1;
+	assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), 0);
+	assert_int_equal(try_post(99, 0, 64), ENOMEM);
+	send_one(SRQ_WR, 6);
+}
+
+/* --- posting ------------------------------------------------------------------------------------- */
+
+static void
+post__says_which_is_bad(void **state)
+{
+	struct ibv_sge sge[SRQ_SGE + 1] = { sge_of(&net.b, 0, 8), sge_of(&net.b, 8, 8) };
+	struct ibv_recv_wr *bad = NULL, wr[3] = {
+		{ .wr_id = 1, .next = &wr[1], .sg_list = sge, .num_sge = SRQ_SGE },
+		{ .wr_id = 2, .next = &wr[2], .sg_list = sge, .num_sge = SRQ_SGE + 1 },
+		{ .wr_id = 3, .sg_list = sge, .num_sge = 1 },
+	};
+
+	(void)state;
+	assert_int_equal(uroce_post_srq_recv(srq, wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr[1]);
+	/* the one before was queued */
+	pair_connect(&net);
+	send_one(1, 16);
+	wr[1].num_sge = -1;
+	assert_int_equal(ibv_post_srq_recv(srq, &wr[1], &bad), EINVAL);
+	assert_ptr_equal(bad, &wr[1]);
+	for (unsigned i = 0; i < SRQ_WR; i++)
+		assert_int_equal(try_post(i, 0, 8), 0);
+	assert_int_equal(try_post(SRQ_WR, 0, 8), ENOMEM);
+}
+
+static void
+post_recv__not_to_a_qp_that_has_an_srq(void **state)
+{
+	struct ibv_sge sge = sge_of(&net.b, 0, 8);
+	struct ibv_recv_wr *bad = NULL, wr = { .sg_list = &sge, .num_sge = 1 };
+
+	(void)state;
+	pair_connect(&net);
+	assert_int_equal(ibv_post_recv(net.b.qp, &wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr);
+}
+
+/* --- receiving ----------------------------------------------------------------------------------- */
+
+static void
+recv__data_arrives(void **state)
+{
+	(void)state;
+	pair_connect(&net);
+	fill(net.a.buf, 5000, 1);
+	assert_int_equal(try_post(1, 100, 8000), 0);
+	assert_int_equal(try_post(2, 20000, 8000), 0);
+	send_one(1, 5000);
+	assert_memory_equal(net.b.buf + 100, net.a.buf, 5000);
+	send_one(2, 1);
+}
+
+static void
+recv__datagram(void **state)
+{
+	struct ibv_sge sge = sge_of(&net.a, 0, 100);
+	struct ibv_ah *ah;
+	struct ibv_wc wc;
+
+	(void)state;
+	assert_int_equal(try_post(1, 0, 200), 0);
+	pair_connect(&net);
+	fill(net.a.buf, 100, 3);
+	ah = ah_to(&net.a, &net.b);
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 1,
+		.opcode = IBV_WR_SEND,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.ud = { .ah = ah, .remote_qpn = net.b.qp->qp_num, .remote_qkey = QKEY },
+	};
+
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
+	wc = expect_wc(&net, net.b.rcq, 1, IBV_WC_SUCCESS);
+	/* seed 004, 3.6.6: the data begins at an offset of 40 bytes */
+	assert_int_equal(wc.byte_len, 140);
+	assert_memory_equal(net.b.buf + 40, net.a.buf, 100);
+	assert_int_equal(uroce_destroy_ah(ah), 0);
+}
+
+/* Two connections into one queue, each with its own completion queue entry. */
+static void
+recv__of_two_qps(void **state)
+{
+	struct pair other = net;
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = net.a.scq,
+		.recv_cq = net.a.rcq,
+		.sq_sig_all = 1,
+		.cap = { .max_send_wr = 4, .max_send_sge = 1 },
+	};
+
+	(void)state;
+	assert_non_null(other.a.qp = uroce_create_qp(net.a.pd, &init));
+	other.b.qp = make_qp(IBV_QPT_RC);
+	pair_connect(&net);
+	pair_connect(&other);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(try_post(i, i * 64, 64), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		struct pair *pair = i % 2 ? &other : &net;
+
+		post_send(&pair->a, IBV_WR_SEND, i, sge_of(&net.a, 0, 8));
+		expect_wc(&net, net.a.scq, i, IBV_WC_SUCCESS);
+		assert_int_equal(expect_wc(&net, net.b.rcq, i, IBV_WC_SUCCESS).qp_num,
+				 pair->b.qp->qp_num);
+	}
+	assert_int_equal(uroce_destroy_qp(other.a.qp), 0);
+	assert_int_equal(uroce_destroy_qp(other.b.qp), 0);
+}
+
+/* The peer waits for a request, and is served when there is one. */
+static void
+recv__empty_queue_puts_off(void **state)
+{
+	(void)state;
+	pair_connect(&net);
+	post_send(&net.a, IBV_WR_SEND, 4, sge_of(&net.a, 0, 8));
+	expect_none(&net);
+	assert_int_equal(try_post(4, 0, 8), 0);
+	expect_wc(&net, net.a.scq, 4, IBV_WC_SUCCESS);
+	expect_wc(&net, net.b.rcq, 4, IBV_WC_SUCCESS);
+}
+
+/* The keys are of the SRQ's domain, not of the QP's [IBA 10.2.9]. */
+static void
+recv__into_memory_of_the_srqs_domain(void **state)
+{
+	struct ibv_pd *pd = uroce_alloc_pd(net.b.context);
+	struct ibv_srq *const first = srq;
+
+	(void)state;
+	assert_non_null(pd);
+	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
+	srq = make_srq(pd, SRQ_WR);
+	net.b.qp = make_qp(IBV_QPT_RC);
+	pair_connect(&net);
+	struct ibv_mr *mr = uroce_reg_mr(pd, net.b.buf, BUF_LEN, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_sge sge = { (uintptr_t)net.b.buf, 64, mr->lkey };
+	struct ibv_recv_wr *bad, wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1 };
+
+	assert_int_equal(uroce_post_srq_recv(srq, &wr, &bad), 0);
+	send_one(1, 64);
+	assert_int_equal(try_post(2, 0, 64), 0); /* a key of the QP's domain */
+	post_send(&net.a, IBV_WR_SEND, 2, sge_of(&net.a, 0, 8));
+	expect_wc(&net, net.b.rcq, 2, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
+	assert_int_equal(uroce_destroy_srq(srq), 0);
+	assert_int_equal(uroce_dereg_mr(mr), 0);
+	assert_int_equal(uroce_dealloc_pd(pd), 0);
+	srq = first;
+	net.b.qp = make_qp(IBV_QPT_RC);
+}
+
+/* --- events and the end ------------------------------------------------------------------------- */
+
+static void
+limit__is_told_once(void **state)
+{
+	struct ibv_srq_attr attr = { .srq_limit = 2 };
+	struct ibv_async_event event;
+
+	(void)state;
+	pair_connect(&net);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(try_post(i, 0, 8), 0);
+	assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
+	send_one(0, 8);
+	expect_no_event(); /* two are left: not below */
+	assert_int_equal(uroce_query_srq(srq, &attr), 0);
+	assert_int_equal(attr.srq_limit, 2);
+	send_one(1, 8);
+	expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, &event);
+	assert_ptr_equal(event.element.srq, srq);
+	uroce_ack_async_event(&event);
+	/* seed 004, 3.6.2: no longer armed, none follow */
+	assert_int_equal(uroce_query_srq(srq, &attr), 0);
+	assert_int_equal(attr.srq_limit, 0);
+	send_one(2, 8);
+	expect_no_event();
+}
+
+static void
+limit__is_told_at_once_where_fewer_are_posted(void **state)
+{
+	struct ibv_srq_attr attr = { .srq_limit = 1 };
+	struct ibv_async_event event;
+
+	(void)state;
+	assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
+	expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, &event);
+	assert_ptr_equal(event.element.srq, srq);
+	uroce_ack_async_event(&event);
+}
+
+static void
+last_wqe__is_told_of_a_qp_in_error(void **state)
+{
+	struct ibv_async_event event;
+
+	(void)state;
+	pair_connect(&net);
+	assert_int_equal(try_post(1, 0, 8), 0);
+	assert_int_equal(to_state(&net.b, IBV_QPS_ERR), 0);
+	expect_event(IBV_EVENT_QP_LAST_WQE_REACHED, &event);
+	assert_ptr_equal(event.element.qp, net.b.qp);
+	uroce_ack_async_event(&event);
+	/* what is posted is the others' still */
+	expect_none(&net);
+}
+
+static void
+destroy__refuses_while_qps_use_it(void **state)
+{
+	(void)state;
+	assert_int_equal(uroce_destroy_srq(NULL), EINVAL);
+	assert_int_equal(uroce_destroy_srq(srq), EBUSY);
+}
+
+static struct ibv_async_event taken;
+
+static void *
+ack_later(void *is_acked)
+{
+	for (unsigned i = 0; i < 1000; i++)
+		sched_yield();
+	atomic_store((atomic_bool *)is_acked, true);
+	uroce_ack_async_event(&taken);
+	return NULL;
+}
+
+static void
+destroy__waits_until_events_are_acknowledged(void **state)
+{
+	struct ibv_srq_attr attr = { .srq_limit = 1 };
+	struct ibv_srq *made = make_srq(net.b.pd, 4);
+	atomic_bool is_acked = false;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(uroce_modify_srq(made, &attr, IBV_SRQ_LIMIT), 0);
+	expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, &taken);
+	assert_int_equal(uroce_modify_srq(made, &attr, IBV_SRQ_LIMIT),
+			 0); /* and one that nobody takes */
+	assert_int_equal(pthread_create(&thread, NULL, ack_later, &is_acked), 0);
+	assert_int_equal(uroce_destroy_srq(made), 0);
+	assert_true(atomic_load(&is_acked));
+	pthread_join(thread, NULL);
+	expect_no_event();
+}
+
+#define TEST(f)         cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST_ON(f, how) cmocka_unit_test_setup_teardown(f, how, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(create__checks_its_arguments),
+		TEST(create_ex__makes_a_basic_one),
+		TEST(create__holds_to_the_limits_of_query_device),
+		TEST(create__as_many_as_query_device_says),
+		TEST(create_qp__checks_its_srq),
+		TEST(query_qp__names_the_srq),
+		TEST(query__says_what_is),
+		TEST(modify__that_fails_changes_nothing),
+		TEST(modify__resizes),
+		TEST(post__says_which_is_bad),
+		TEST(post_recv__not_to_a_qp_that_has_an_srq),
+		TEST(recv__data_arrives),
+		TEST_ON(recv__data_arrives, setup_uc),
+		TEST_ON(recv__datagram, setup_ud),
+		TEST(recv__of_two_qps),
+		TEST(recv__empty_queue_puts_off),
+		TEST(recv__into_memory_of_the_srqs_domain),
+		TEST(limit__is_told_once),
+		TEST(limit__is_told_at_once_where_fewer_are_posted),
+		TEST(last_wqe__is_told_of_a_qp_in_error),
+		TEST(destroy__refuses_while_qps_use_it),
+		TEST(destroy__waits_until_events_are_acknowledged),
+	};
+
+	net_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
