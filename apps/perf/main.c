@@ -9,7 +9,7 @@
 #include <rte_eal.h>
 
 #include "capture.h"
-#include "eal.h"
+#include "eal/eal.h"
 #include "impair.h"
 #include "loopback.h"
 #include "options.h"

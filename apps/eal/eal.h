@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef PERF_EAL_H
-#define PERF_EAL_H
+#ifndef APPS_EAL_H
+#define APPS_EAL_H
 
 /**
  * @file
- * Starting DPDK's environment with defaults that suit a measuring program: quiet, and leaving no
- * file behind. Whatever the user gives wins over a default.
+ * Starting DPDK's environment with defaults that suit a program that is run from a shell: quiet, and
+ * leaving no file behind. Whatever the user gives wins over a default.
  */
 
 #include <stdbool.h>
@@ -18,4 +18,4 @@
  */
 int eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned mib);
 
-#endif /* PERF_EAL_H */
+#endif /* APPS_EAL_H */

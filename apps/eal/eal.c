@@ -5,9 +5,10 @@
  * when EAL started (these are warnings), and by its first line when it did not.
  */
 
-#include "eal.h"
+#include "eal/eal.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -167,7 +168,8 @@ start_quietly(struct args *args, int argc, char **argv)
 	int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
 
 	if (said == NULL || out < 0 || err < 0) {
-		fprintf(stderr, "uroce-perf: no temporary file: allowed: a writable /tmp\n");
+		fprintf(stderr, "%s: no temporary file: allowed: a writable /tmp\n",
+			program_invocation_short_name);
 		return -1;
 	}
 	int silence = memfd_create("usage", MFD_CLOEXEC); /* where EAL's usage goes */
@@ -189,7 +191,7 @@ start_quietly(struct args *args, int argc, char **argv)
 		char why[512];
 
 		first_line(said, why, sizeof(why));
-		fprintf(stderr, "uroce-perf: EAL did not start, with");
+		fprintf(stderr, "%s: EAL did not start, with", program_invocation_short_name);
 		for (int i = 1; i < argc; i++)
 			fprintf(stderr, " %s", argv[i]);
 		fprintf(stderr,
@@ -221,8 +223,8 @@ eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned
 		add_lcores(&args, argc, argv, lcores, sizeof(lcores));
 	}
 	if (args.argc + argc - 1 > ARGS_MAX) {
-		fprintf(stderr, "uroce-perf: too many EAL options: allowed: %d\n",
-			ARGS_MAX - args.argc);
+		fprintf(stderr, "%s: too many EAL options: allowed: %d\n",
+			program_invocation_short_name, ARGS_MAX - args.argc);
 		return -1;
 	}
 	for (int i = 1; i < argc; i++)
