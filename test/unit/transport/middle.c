@@ -9,6 +9,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -264,6 +265,39 @@ middle__owes_an_ack(void **state)
 
 /* --- memory --- */
 
+/* PSNs that ask for an ACK, of a message of 128 packets from a send queue of so many requests. */
+static void
+expect_asking(uint32_t sq_len, const char *psns)
+{
+	struct pair_conf conf = small_mtu();
+	struct text asking = { 0 };
+
+	conf.sq_len = sq_len;
+	pair_open(&pair, &conf);
+	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_RDMA_WRITE, .len = 128 * MTU });
+	pair_run(&pair);
+	for (char *line = strtok(pair.trace.at, "\n"); line; line = strtok(NULL, "\n")) {
+		const char *psn = strstr(line, " psn ");
+
+		if (strncmp(line, "A>B", 3) == 0 && strcmp(line + strlen(line) - 2, " A") == 0)
+			text_add(&asking, "%d ", atoi(psn + 5));
+	}
+	assert_string_equal(text_get(&asking), psns);
+	text_free(&asking);
+	pair_close(&pair);
+}
+
+static void
+middle__a_deep_queue_asks_less_often(void **state)
+{
+	(void)state;
+	expect_asking(64, "31 63 95 127 ");
+	expect_asking(128, "31 63 95 127 ");
+	expect_asking(192, "47 95 127 ");
+	expect_asking(256, "63 127 ");
+	expect_asking(1024, "63 127 ");
+}
+
 static void
 middle__longer_than_announced(void **state)
 {
@@ -422,6 +456,7 @@ main(void)
 		cmocka_unit_test(middle__what_is_different_is_asked_everything),
 		cmocka_unit_test(middle__marks_are_counted),
 		cmocka_unit_test(middle__owes_an_ack),
+		cmocka_unit_test(middle__a_deep_queue_asks_less_often),
 		cmocka_unit_test(middle__longer_than_announced),
 		cmocka_unit_test(middle__is_no_end),
 		cmocka_unit_test(middle__receive_too_short),
