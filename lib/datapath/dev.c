@@ -18,6 +18,7 @@
 #include <rte_lcore.h>
 
 #include "datapath/clock.h"
+#include "datapath/demand.h"
 #include "datapath/gid.h"
 #include "datapath/hugemem.h"
 #include "datapath/log.h"
@@ -26,6 +27,7 @@
 #include "datapath/qpn.h"
 #include "datapath/round.h"
 #include "datapath/service.h"
+#include "mem/demand.h"
 #include "transport/mcast.h"
 
 /* --- creation ---------------------------------------------------------------------------------- */
@@ -162,6 +164,7 @@ make_tables(struct uroce_dev *dev)
 	}
 	dev->qpns = uroce_qpn_table_init(qpns, dev->conf.max_qp);
 	dev->mrs = uroce_mr_table_init(mrs, dev->conf.max_mr, secret);
+	uroce_mr_table_set_page_in(dev->mrs, uroce_demand_page_in);
 	dev->mcast = uroce_mcast_table_init(mcast, UROCE_MCAST_MEMBERS);
 	dev->srqs = uroce_srq_table_init(srqs, UROCE_XRC_SRQS);
 	return 0;

@@ -46,6 +46,12 @@ uroce_mr_table_init(void *mem, uint32_t nb_mr, const uint8_t secret[16])
 	return table;
 }
 
+void
+uroce_mr_table_set_page_in(struct uroce_mr_table *table, uroce_page_in_fn page_in)
+{
+	table->page_in = page_in;
+}
+
 uint32_t
 uroce_mr_table_count(const struct uroce_mr_table *table)
 {
@@ -111,28 +117,49 @@ uroce_entry_find(const struct uroce_mr_table *table, uint32_t key)
 	return idx < table->nb_entries ? (struct uroce_entry *)&table->entries[idx] : NULL;
 }
 
+static uint8_t
+kind_of(const struct uroce_mr_conf *conf)
+{
+	if (conf->is_null)
+		return UROCE_ENTRY_NULL;
+	return conf->access & IBV_ACCESS_ON_DEMAND ? UROCE_ENTRY_DEMAND : 0;
+}
+
+static bool
+is_sound(const struct uroce_mr_conf *conf)
+{
+	const uint64_t addr = (uintptr_t)conf->addr;
+
+	if (conf->iova + conf->len < conf->iova || addr + conf->len < addr)
+		return false;
+	return conf->addr != NULL || conf->len == 0 || kind_of(conf) != 0;
+}
+
+static void
+publish(struct uroce_entry *entry, const struct uroce_mr_conf *conf, uint32_t key)
+{
+	UROCE_ENTRY_SET(entry, kind, kind_of(conf));
+	UROCE_ENTRY_SET(entry, iova, conf->iova);
+	UROCE_ENTRY_SET(entry, len, conf->len);
+	UROCE_ENTRY_SET(entry, addr, (uintptr_t)conf->addr);
+	UROCE_ENTRY_SET(entry, pdn, conf->pdn);
+	UROCE_ENTRY_SET(entry, access, conf->access);
+	/* R1: who finds the state LIVE with this key finds the fields above. */
+	atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | key, memory_order_release);
+}
+
 int
 uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf, uint32_t *key)
 {
-	const uint64_t addr = (uintptr_t)conf->addr;
 	uint32_t new_key;
 
-	if (conf->iova + conf->len < conf->iova || addr + conf->len < addr)
-		return -EINVAL;
-	if (conf->addr == NULL && conf->len > 0)
+	if (!is_sound(conf))
 		return -EINVAL;
 	struct uroce_entry *entry = uroce_entry_take(table, &new_key);
 
 	if (entry == NULL)
 		return -ENOMEM;
-	UROCE_ENTRY_SET(entry, kind, 0);
-	UROCE_ENTRY_SET(entry, iova, conf->iova);
-	UROCE_ENTRY_SET(entry, len, conf->len);
-	UROCE_ENTRY_SET(entry, addr, addr);
-	UROCE_ENTRY_SET(entry, pdn, conf->pdn);
-	UROCE_ENTRY_SET(entry, access, conf->access);
-	/* R1: who finds the state LIVE with this key finds the fields above. */
-	atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | new_key, memory_order_release);
+	publish(entry, conf, new_key);
 	*key = new_key;
 	return 0;
 }
@@ -149,17 +176,58 @@ uroce_mr_invalidate(struct uroce_mr_table *table, uint32_t key)
 	 * the region and one that binds a window to it. Nothing else is published: the grace period
 	 * orders what the caller does with the memory. */
 	if (atomic_load_explicit(&entry->state, memory_order_acquire) == state &&
-	    UROCE_ENTRY_GET(entry, kind) != 0)
+	    uroce_entry_is_window(UROCE_ENTRY_GET(entry, kind)))
 		return -EINVAL;
 	if (!atomic_compare_exchange_strong_explicit(&entry->state, &state, UROCE_ENTRY_DEAD | key,
 						     memory_order_acq_rel, memory_order_acquire)) {
 		const bool has_windows = (state & UROCE_ENTRY_WHO) == (UROCE_ENTRY_LIVE | key) &&
-					 UROCE_ENTRY_GET(entry, kind) == 0;
+					 !uroce_entry_is_window(UROCE_ENTRY_GET(entry, kind));
 
 		return has_windows ? -EBUSY : -EINVAL;
 	}
 	table->nb_live--;
 	return 0;
+}
+
+int
+uroce_mr_query(const struct uroce_mr_table *table, uint32_t key, struct uroce_mr_conf *conf)
+{
+	const struct uroce_entry *entry = uroce_entry_find(table, key);
+
+	if (entry == NULL)
+		return -EFAULT;
+	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire); /* A1 */
+	const uint64_t life = state & UROCE_ENTRY_LIFE;
+
+	if (life != UROCE_ENTRY_LIVE && life != UROCE_ENTRY_IDLE)
+		return -EFAULT;
+	if ((uint32_t)state != key)
+		return -ENOENT;
+	const uint8_t kind = UROCE_ENTRY_GET(entry, kind);
+
+	if (uroce_entry_is_window(kind))
+		return -EINVAL;
+	*conf = (struct uroce_mr_conf){
+		.addr = (void *)(uintptr_t)UROCE_ENTRY_GET(entry, addr),
+		.iova = UROCE_ENTRY_GET(entry, iova),
+		.len = UROCE_ENTRY_GET(entry, len),
+		.pdn = UROCE_ENTRY_GET(entry, pdn),
+		.access = UROCE_ENTRY_GET(entry, access),
+		.is_null = kind == UROCE_ENTRY_NULL,
+	};
+	return 0;
+}
+
+void
+uroce_mr_replace(struct uroce_mr_table *table, uint32_t key, const struct uroce_mr_conf *conf)
+{
+	struct uroce_entry *entry = uroce_entry_find(table, key);
+
+	assert(entry != NULL && is_sound(conf));
+	assert(atomic_load_explicit(&entry->state, memory_order_relaxed) ==
+	       (UROCE_ENTRY_DEAD | key));
+	publish(entry, conf, key);
+	table->nb_live++;
 }
 
 /* Keys differ in their upper bits; the lowest of those are as random as the others. */
@@ -266,6 +334,55 @@ resolve_region(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint6
 	return is_granted(entry, pdn, access) ? uroce_mr_view_at(&view, va, len) : NULL;
 }
 
+void *
+uroce_entry_page_in(const struct uroce_mr_table *table, void *addr, uint64_t len, uint32_t access)
+{
+	const bool is_written = access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					  IBV_ACCESS_REMOTE_ATOMIC);
+	const uint64_t part = len < UROCE_DEMAND_MAX ? len : UROCE_DEMAND_MAX;
+
+	if (table->page_in == NULL)
+		return NULL;
+	return table->page_in(addr, part, is_written) == 0 ? addr : NULL;
+}
+
+/* A region that is not simply there. */
+static void *
+resolve_odd(const struct uroce_mr_table *table, const struct uroce_entry *entry, uint32_t pdn,
+	    uint64_t va, uint64_t skip, uint64_t len, uint32_t access)
+{
+	if (UROCE_ENTRY_GET(entry, kind) != UROCE_ENTRY_DEMAND)
+		return NULL; /* none at all, or it has just been replaced */
+	uint8_t *addr = resolve_region(entry, pdn, va, skip + len, access);
+
+	return addr != NULL ? uroce_entry_page_in(table, addr + skip, len, access) : NULL;
+}
+
+/*
+ * The long ways begin anew, with the arguments as they came: so the short ones call them in their last
+ * instruction, and have nothing to save for them.
+ */
+
+static __attribute__((noinline)) void *
+mr_odd(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t va, uint64_t len,
+       uint32_t access)
+{
+	uint64_t state;
+	const struct uroce_entry *entry = find_live(table, key, &state);
+
+	return entry != NULL ? resolve_odd(table, entry, pdn, va, 0, len, access) : NULL;
+}
+
+static __attribute__((noinline)) void *
+sge_odd(const struct uroce_mr_table *table, uint32_t pdn, const struct ibv_sge *sge, uint64_t skip,
+	uint64_t len, uint32_t access)
+{
+	uint64_t state;
+	const struct uroce_entry *entry = find_live(table, sge->lkey, &state);
+
+	return entry != NULL ? resolve_odd(table, entry, pdn, sge->addr, skip, len, access) : NULL;
+}
+
 bool
 uroce_mr_look(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint32_t access,
 	      struct uroce_mr_view *view)
@@ -287,9 +404,51 @@ uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 	uint64_t state;
 	const struct uroce_entry *entry = find_live(table, key, &state);
 
-	if (entry == NULL || UROCE_ENTRY_GET(entry, kind) != 0)
+	if (entry == NULL)
 		return NULL;
+	if (UROCE_ENTRY_GET(entry, kind) != 0)
+		return mr_odd(table, key, pdn, va, len, access);
 	return resolve_region(entry, pdn, va, len, access);
+}
+
+void *
+uroce_mr_resolve_sge(const struct uroce_mr_table *table, uint32_t pdn, const struct ibv_sge *sge,
+		     uint64_t skip, uint64_t len, uint32_t access)
+{
+	uint64_t state;
+	const struct uroce_entry *entry = find_live(table, sge->lkey, &state);
+
+	if (entry == NULL)
+		return NULL;
+	if (UROCE_ENTRY_GET(entry, kind) != 0)
+		return sge_odd(table, pdn, sge, skip, len, access);
+	uint8_t *addr = resolve_region(entry, pdn, sge->addr, skip + len, access);
+
+	return addr != NULL ? addr + skip : NULL;
+}
+
+bool
+uroce_mr_is_null(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn)
+{
+	uint64_t state;
+	const struct uroce_entry *entry = find_live(table, key, &state);
+
+	return entry != NULL && UROCE_ENTRY_GET(entry, kind) == UROCE_ENTRY_NULL &&
+	       UROCE_ENTRY_GET(entry, pdn) == pdn;
+}
+
+static __attribute__((noinline)) void *
+rkey_odd(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn, uint32_t qpn, uint64_t va,
+	 uint64_t len, uint32_t access)
+{
+	uint64_t state;
+	const struct uroce_entry *entry = find_live(table, rkey, &state);
+
+	if (entry == NULL)
+		return NULL;
+	return uroce_entry_is_window(UROCE_ENTRY_GET(entry, kind))
+		       ? uroce_mw_resolve(table, entry, state, pdn, qpn, va, len, access)
+		       : resolve_odd(table, entry, pdn, va, 0, len, access);
 }
 
 void *
@@ -302,7 +461,7 @@ uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint32_t p
 	if (entry == NULL)
 		return NULL;
 	if (UROCE_ENTRY_GET(entry, kind) != 0)
-		return uroce_mw_resolve(entry, state, pdn, qpn, va, len, access);
+		return rkey_odd(table, rkey, pdn, qpn, va, len, access);
 	return resolve_region(entry, pdn, va, len, access);
 }
 
@@ -313,7 +472,11 @@ uroce_rkey_region(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pd
 	uint64_t state;
 	const struct uroce_entry *entry = find_live(table, rkey, &state);
 
-	if (entry == NULL || UROCE_ENTRY_GET(entry, kind) != 0)
+	if (entry == NULL)
+		return NULL;
+	const uint8_t kind = UROCE_ENTRY_GET(entry, kind);
+
+	if (kind != 0 && kind != UROCE_ENTRY_DEMAND)
 		return NULL;
 	*len = UROCE_ENTRY_GET(entry, len);
 	return resolve_region(entry, pdn, UROCE_ENTRY_GET(entry, iova), *len, access);

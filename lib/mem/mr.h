@@ -20,16 +20,20 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <infiniband/verbs.h>
 
 struct uroce_mr_table;
 
 /** What a region is made of. */
 struct uroce_mr_conf {
-	void *addr;      /* first byte, as this process addresses it; NULL only if len is 0 */
-	uint64_t iova;   /* the address that work requests and peers use for it */
-	uint64_t len;    /* bytes */
-	uint32_t pdn;    /* number of its protection domain */
-	uint32_t access; /* enum ibv_access_flags */
+	void *addr; /* first byte, as this process addresses it; NULL only if `len` is 0 or nothing
+			    need be there */
+	uint64_t iova; /* the address that work requests and peers use for it */
+	uint64_t len;  /* bytes */
+	uint32_t pdn;  /* number of its protection domain */
+	uint32_t
+		access; /* enum ibv_access_flags; with ON_DEMAND `addr` need not be mapped (demand.h) */
+	bool is_null; /* no memory at all, and no key for peers: see uroce_mr_is_null() */
 };
 
 /** Bytes for a table of up to `nb_mr` regions (1 .. 2^24). */
@@ -53,6 +57,20 @@ uint32_t uroce_mr_table_count(const struct uroce_mr_table *table);
 int uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf, uint32_t *key);
 
 /**
+ * What a key leads to, for control calls.
+ * @param[out] conf  of the region; written on success
+ * @return 0; -EFAULT nothing is there; -ENOENT something that has another key by now; -EINVAL a window
+ */
+int uroce_mr_query(const struct uroce_mr_table *table, uint32_t key, struct uroce_mr_conf *conf);
+
+/**
+ * Make an invalidated region another one, under the same key, after the grace period and the end of its
+ * loans. A control call, of whoever invalidated it.
+ * @param conf  one that uroce_mr_add() would take
+ */
+void uroce_mr_replace(struct uroce_mr_table *table, uint32_t key, const struct uroce_mr_conf *conf);
+
+/**
  * Withdraw a region: from now on it does not resolve.
  * @return 0; -EINVAL: no such key; -EBUSY: windows are bound to it
  */
@@ -68,10 +86,24 @@ void uroce_mr_free(struct uroce_mr_table *table, uint32_t key);
  * The memory behind `[va, va + len)` of a region, if every check holds: key valid, same protection
  * domain, range inside the region, all of `access` granted.
  * @param access  enum ibv_access_flags that the operation needs; 0 for local read
- * @return the address, good until the end of the worker's round; NULL when refused
+ * @return the address, good until the end of the worker's round; NULL when refused. Of an on-demand
+ *	region the first UROCE_DEMAND_MAX bytes behind it are good.
  */
 void *uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t va,
 		       uint64_t len, uint32_t access);
+
+/**
+ * The same for a piece of an element of a scatter list: `len` bytes behind the first `skip`. The element
+ * is checked from its first byte on, so that one that runs past the end of the address space is refused.
+ */
+void *uroce_mr_resolve_sge(const struct uroce_mr_table *table, uint32_t pdn,
+			   const struct ibv_sge *sge, uint64_t skip, uint64_t len, uint32_t access);
+
+/**
+ * Whether a key is that of a null region of this domain. It resolves to nothing; who reads or writes by
+ * a scatter list asks when it did not (sge.h).
+ */
+bool uroce_mr_is_null(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn);
 
 /** What a key leads to, for many ranges of it. */
 struct uroce_mr_view {
@@ -104,7 +136,7 @@ uroce_mr_view_at(const struct uroce_mr_view *view, uint64_t va, uint64_t len)
 }
 
 /**
- * The same for a peer's request, whose key may be a window's (mw.h) too; a region's lkey never is.
+ * As uroce_mr_resolve(), for a peer's request, whose key may be a window's (mw.h) too; an lkey never is.
  * @param qpn  the QP that the request came to
  */
 void *uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn,
@@ -113,7 +145,7 @@ void *uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint
 /**
  * Lend a piece of a region to a port, which reads it some time after this round. Between invalidate
  * and free the caller waits for the end of all loans, too.
- * @return the loan, to be ended by uroce_mr_end_loan(); NULL: no such region (any more)
+ * @return the loan, to be ended by uroce_mr_end_loan(); NULL: no such region (any more), or one on demand
  */
 _Atomic uint32_t *uroce_mr_lend(struct uroce_mr_table *table, uint32_t key);
 

@@ -53,7 +53,7 @@ find_window(const struct uroce_mr_table *table, uint32_t rkey, uint64_t *state)
 	*state = atomic_load_explicit(&entry->state, memory_order_acquire);
 	if (life_of(*state) != UROCE_ENTRY_LIVE && life_of(*state) != UROCE_ENTRY_IDLE)
 		return NULL;
-	return UROCE_ENTRY_GET(entry, kind) != 0 ? entry : NULL;
+	return uroce_entry_is_window(UROCE_ENTRY_GET(entry, kind)) ? entry : NULL;
 }
 
 int
@@ -126,7 +126,9 @@ check_region(const struct uroce_entry *region, const struct uroce_mw_bind *bind)
 	const uint64_t offset = bind->addr - UROCE_ENTRY_GET(region, iova);
 	const uint64_t region_len = UROCE_ENTRY_GET(region, len);
 
-	if (UROCE_ENTRY_GET(region, kind) != 0 || UROCE_ENTRY_GET(region, pdn) != bind->pdn)
+	const uint8_t kind = UROCE_ENTRY_GET(region, kind);
+
+	if ((kind != 0 && kind != UROCE_ENTRY_DEMAND) || UROCE_ENTRY_GET(region, pdn) != bind->pdn)
 		return -EINVAL;
 	if (offset > region_len || bind->len > region_len - offset)
 		return -EINVAL;
@@ -168,7 +170,8 @@ fill_window(struct uroce_entry *window, const struct uroce_mw_bind *bind,
 	UROCE_ENTRY_SET(window, iova, is_zero_based ? 0 : bind->addr);
 	UROCE_ENTRY_SET(window, len, bind->len);
 	UROCE_ENTRY_SET(window, addr, UROCE_ENTRY_GET(region, addr) + offset);
-	UROCE_ENTRY_SET(window, access, bind->access);
+	UROCE_ENTRY_SET(window, access,
+			bind->access | (UROCE_ENTRY_GET(region, access) & IBV_ACCESS_ON_DEMAND));
 	UROCE_ENTRY_SET(window, qpn, bind->qpn);
 }
 
@@ -242,19 +245,22 @@ uroce_mw_invalidate(struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn, u
 }
 
 void *
-uroce_mw_resolve(const struct uroce_entry *window, uint64_t state, uint32_t pdn, uint32_t qpn,
-		 uint64_t va, uint64_t len, uint32_t access)
+uroce_mw_resolve(const struct uroce_mr_table *table, const struct uroce_entry *window,
+		 uint64_t state, uint32_t pdn, uint32_t qpn, uint64_t va, uint64_t len,
+		 uint32_t access)
 {
 	const uint64_t offset = va - UROCE_ENTRY_GET(window, iova);
 	const uint64_t window_len = UROCE_ENTRY_GET(window, len);
 	const uint64_t addr = UROCE_ENTRY_GET(window, addr);
-	const bool is_allowed =
-		is_of_qp(window, pdn, qpn) && (access & ~UROCE_ENTRY_GET(window, access)) == 0;
+	const uint32_t granted = UROCE_ENTRY_GET(window, access);
+	const bool is_allowed = is_of_qp(window, pdn, qpn) && (access & ~granted) == 0;
 
 	atomic_thread_fence(memory_order_acquire); /* A4: pairs with R4 */
 	if (atomic_load_explicit(&window->state, memory_order_relaxed) != state)
 		return NULL;
 	if (!is_allowed || offset > window_len || len > window_len - offset)
 		return NULL;
-	return (void *)(uintptr_t)(addr + offset);
+	void *const at = (void *)(uintptr_t)(addr + offset);
+
+	return granted & IBV_ACCESS_ON_DEMAND ? uroce_entry_page_in(table, at, len, access) : at;
 }

@@ -23,16 +23,23 @@ uroce_sge_len(const struct ibv_sge *sge, unsigned nb_sge)
 	return len;
 }
 
-/* The element is resolved from its first byte on, so that one that runs past the end of the address
- * space is refused and does not go on at 0. */
-static void *
-resolve(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge, uint32_t skip,
-	uint32_t len, uint32_t access)
-{
-	uint8_t *addr =
-		uroce_mr_resolve(mrs, sge->lkey, pdn, sge->addr, (uint64_t)skip + len, access);
+/* What a null region reads as. No packet has more payload. */
+static const uint8_t zeros[4096];
 
-	return addr != NULL ? addr + skip : NULL;
+/*
+ * An element that does not resolve: of a null region it is read as zeros, and written nowhere, which an
+ * address of NULL says.
+ */
+static __attribute__((noinline)) bool
+is_null_piece(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
+	      uint32_t len, uint32_t access, struct uroce_slice *slice)
+{
+	const bool is_read = !(access & IBV_ACCESS_LOCAL_WRITE);
+
+	if (!uroce_mr_is_null(mrs, sge->lkey, pdn) || (is_read && len > sizeof(zeros)))
+		return false;
+	*slice = (struct uroce_slice){ .addr = is_read ? zeros : NULL, .len = len };
+	return true;
 }
 
 /* The pieces of [offset, offset + len), len > 0. Returns their number, or -EFAULT, -EMSGSIZE. */
@@ -51,11 +58,12 @@ walk(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge, 
 		const uint32_t skip = (uint32_t)offset;
 		const uint32_t rest = sge[i].length - skip;
 		const uint32_t n = len < rest ? len : rest;
-		const void *addr = resolve(mrs, pdn, &sge[i], skip, n, access);
+		const void *addr = uroce_mr_resolve_sge(mrs, pdn, &sge[i], skip, n, access);
 
-		if (addr == NULL)
+		slice[nb] = (struct uroce_slice){ .addr = addr, .len = n, .key = sge[i].lkey };
+		if (addr == NULL && !is_null_piece(mrs, pdn, &sge[i], n, access, &slice[nb]))
 			return -EFAULT;
-		slice[nb++] = (struct uroce_slice){ .addr = addr, .len = n, .key = sge[i].lkey };
+		nb++;
 		offset = 0;
 		len -= n;
 	}
@@ -70,10 +78,10 @@ uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ib
 		return 0;
 	/* Most requests have one element. */
 	if (nb_sge == 1 && offset < sge->length && len <= sge->length - offset) {
-		const void *addr = resolve(mrs, pdn, sge, (uint32_t)offset, len, 0);
+		const void *addr = uroce_mr_resolve_sge(mrs, pdn, sge, offset, len, 0);
 
 		if (addr == NULL)
-			return -EFAULT;
+			return is_null_piece(mrs, pdn, sge, len, 0, slice) ? 1 : -EFAULT;
 		*slice = (struct uroce_slice){ .addr = addr, .len = len, .key = sge->lkey };
 		return 1;
 	}
@@ -92,10 +100,10 @@ uroce_sge_scatter(const struct uroce_mr_table *mrs, uint32_t pdn, const struct i
 	if (len == 0)
 		return 0;
 	if (nb_sge == 1 && offset < sge->length && len <= sge->length - offset) {
-		void *to = resolve(mrs, pdn, sge, (uint32_t)offset, len, access);
+		void *to = uroce_mr_resolve_sge(mrs, pdn, sge, offset, len, access);
 
 		if (to == NULL)
-			return -EFAULT;
+			return uroce_mr_is_null(mrs, sge->lkey, pdn) ? 0 : -EFAULT;
 		uroce_copy(to, src, len);
 		return 0;
 	}
@@ -105,7 +113,8 @@ uroce_sge_scatter(const struct uroce_mr_table *mrs, uint32_t pdn, const struct i
 	if (nb < 0)
 		return nb;
 	for (int i = 0; i < nb; i++) {
-		uroce_copy((void *)slice[i].addr, from, slice[i].len);
+		if (slice[i].addr != NULL)
+			uroce_copy((void *)slice[i].addr, from, slice[i].len);
 		from += slice[i].len;
 	}
 	return 0;

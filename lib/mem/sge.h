@@ -7,7 +7,8 @@
  * Scatter/gather lists: from (list, offset, length) to slices of registered memory.
  *
  * Each call checks the key, range and right of every element it touches: a region may be
- * deregistered between two packets of one message.
+ * deregistered between two packets of one message. Elements of a null region read as zeros; what is
+ * written to them is forgotten.
  */
 
 #include <errno.h>
@@ -51,7 +52,7 @@ uroce_sge_gather_all(const struct uroce_mr_table *mrs, uint32_t pdn, const struc
 	if (nb_sge != 1 || len == 0)
 		return uroce_sge_gather(mrs, pdn, sge, nb_sge, 0, len, slice);
 	if (sge->lkey != view->key && !uroce_mr_look(mrs, sge->lkey, pdn, 0, view))
-		return -EFAULT;
+		return uroce_sge_gather(mrs, pdn, sge, 1, 0, len, slice);
 	const void *addr = uroce_mr_view_at(view, sge->addr, len);
 
 	if (addr == NULL)

@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "mem/demand.h"
 #include "mem/key.h"
 
 /** Life of an entry, in place; FREE is 0. */
@@ -49,6 +50,13 @@
 /** Keys remembered; a power of two. */
 #define UROCE_NB_RECENT 64
 
+/**
+ * Kinds of entry beside 0, the region that is all there, and those of windows (mw.h): whatever is not 0
+ * takes the long way.
+ */
+#define UROCE_ENTRY_DEMAND 8 /* a region that may have no memory where it is asked for */
+#define UROCE_ENTRY_NULL   9 /* a region that has none: reads as 0, and forgets what is written */
+
 /** No entry. */
 #define UROCE_ENTRY_NONE UINT32_MAX
 
@@ -62,7 +70,7 @@ struct uroce_entry {
 	_Atomic uint32_t access;     /* enum ibv_access_flags */
 	_Atomic uint32_t qpn;        /* a type 2 window's, while it is bound */
 	_Atomic uint32_t parent_idx; /* the region that a window is bound to */
-	_Atomic uint8_t kind;        /* 0: region; else enum uroce_mw_kind */
+	_Atomic uint8_t kind;        /* 0: region; else enum uroce_mw_kind, UROCE_ENTRY_... */
 	/* control calls only */
 	uint8_t tag; /* of the last key that the entry had */
 	uint32_t next_free_idx;
@@ -74,6 +82,7 @@ struct uroce_mr_table {
 	/* read-only after init: all that resolve needs, in one line */
 	struct uroce_key_perm perm;
 	uint32_t nb_entries;
+	uroce_page_in_fn page_in; /* set once; NULL: nothing is on demand */
 	_Atomic uint64_t *recent; /* key << 32 | index, by the key's low upper bits; any worker's */
 	/* control calls only */
 	_Alignas(64) struct uroce_key_rand rand;
@@ -89,6 +98,21 @@ static_assert(offsetof(struct uroce_mr_table, rand) == 64, "resolve reads one li
 #define UROCE_ENTRY_SET(entry, field, value)                                                       \
 	atomic_store_explicit(&(entry)->field, (value), memory_order_relaxed)
 
+/** Whether a kind is a window's. */
+static inline bool
+uroce_entry_is_window(uint8_t kind)
+{
+	return kind != 0 && kind < UROCE_ENTRY_DEMAND;
+}
+
+/**
+ * Have memory of an on-demand region ready, as much of it as is ready at a time (demand.h).
+ * @param access  what the operation needs
+ * @return `addr`, or NULL: refused
+ */
+void *uroce_entry_page_in(const struct uroce_mr_table *table, void *addr, uint64_t len,
+			  uint32_t access);
+
 /** Take a free entry. @param[out] key  a new one that leads to it. @return NULL: none is free */
 struct uroce_entry *uroce_entry_take(struct uroce_mr_table *table, uint32_t *key);
 
@@ -96,7 +120,8 @@ struct uroce_entry *uroce_entry_take(struct uroce_mr_table *table, uint32_t *key
 struct uroce_entry *uroce_entry_find(const struct uroce_mr_table *table, uint32_t key);
 
 /** The range that a window is bound to, if it may be used so: see uroce_rkey_resolve(). */
-void *uroce_mw_resolve(const struct uroce_entry *entry, uint64_t state, uint32_t pdn, uint32_t qpn,
-		       uint64_t va, uint64_t len, uint32_t access);
+void *uroce_mw_resolve(const struct uroce_mr_table *table, const struct uroce_entry *entry,
+		       uint64_t state, uint32_t pdn, uint32_t qpn, uint64_t va, uint64_t len,
+		       uint32_t access);
 
 #endif /* UROCE_MEM_TABLE_H */

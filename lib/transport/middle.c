@@ -57,15 +57,13 @@ static const uint8_t *
 find_payload(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t nb, uint32_t *key)
 {
 	const uint64_t begin = (uint64_t)qpc->req.next_pkt << qpc->mtu_shift;
-	const uint64_t end = (uint64_t)(qpc->req.next_pkt + nb) << qpc->mtu_shift;
 	const struct ibv_sge *sge = uroce_send_wqe_data(wqe);
 
 	if (wqe->flags & UROCE_WQE_INLINE || wqe->nb_sge != 1)
 		return NULL;
-	const uint8_t *addr = uroce_mr_resolve(qpc->mrs, sge->lkey, qpc->pdn, sge->addr, end, 0);
-
 	*key = sge->lkey;
-	return addr ? addr + begin : NULL;
+	return uroce_mr_resolve_sge(qpc->mrs, qpc->pdn, sge, begin, (uint64_t)nb << qpc->mtu_shift,
+				    0);
 }
 
 /* Of at most `max` packets: as many as are in the middle of the request, and the window has room for. */
@@ -234,10 +232,8 @@ place_of(struct uroce_qpc *qpc, uint64_t len)
 	if (!wqe || wqe->nb_sge != 1 || end > wqe->len)
 		return NULL;
 	const struct ibv_sge *sge = uroce_recv_wqe_sge(wqe);
-	uint8_t *addr = uroce_mr_resolve(qpc->mrs, sge->lkey, uroce_recv_pdn(qpc), sge->addr, end,
-					 IBV_ACCESS_LOCAL_WRITE);
-
-	return addr ? addr + resp->msg_len : NULL;
+	return uroce_mr_resolve_sge(qpc->mrs, uroce_recv_pdn(qpc), sge, resp->msg_len, len,
+				    IBV_ACCESS_LOCAL_WRITE);
 }
 
 unsigned
@@ -290,12 +286,12 @@ uroce_middle_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned 
 
 	if (!n)
 		return 0;
-	uint8_t *dst = uroce_mr_resolve(qpc->mrs, sge->lkey, qpc->pdn, sge->addr, begin + len,
-					IBV_ACCESS_LOCAL_WRITE);
+	uint8_t *dst =
+		uroce_mr_resolve_sge(qpc->mrs, qpc->pdn, sge, begin, len, IBV_ACCESS_LOCAL_WRITE);
 
 	if (!dst)
 		return 0;
-	copy_all(dst + begin, pkts, n);
+	copy_all(dst, pkts, n);
 	req->una_psn = uroce_psn_add(req->una_psn, n);
 	qpc->stats.rx_packets += n;
 	qpc->stats.rx_bytes += len;

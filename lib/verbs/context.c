@@ -30,6 +30,8 @@ fill_tables(struct uroce_vcontext *context)
 	verbs->alloc_parent_domain = uroce_alloc_parent_domain;
 	verbs->create_srq_ex = uroce_create_srq_ex;
 	verbs->get_srq_num = uroce_get_srq_num;
+	verbs->advise_mr = uroce_advise_mr;
+	verbs->alloc_null_mr = uroce_alloc_null_mr;
 	verbs->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	verbs->context.ops = (struct ibv_context_ops){
 		.alloc_mw = uroce_alloc_mw,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "mem/mw.h"
-#include "verbs/object.h"
+#include "verbs/region.h"
 #include "verbs/uroce.h"
 
 static struct ibv_mw *
@@ -109,6 +109,9 @@ check_bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 		return EINVAL;
 	if (info->mr != NULL && uroce_vpd(info->mr->pd)->pdn != uroce_vpd(mw->pd)->pdn)
 		return EPERM;
+	/* [alloc_null_mr(3), description] */
+	if (info->mr != NULL && uroce_vmr(info->mr)->region->kind == UROCE_REGION_NULL)
+		return EINVAL;
 	return (info->mw_access_flags & ~(unsigned)UROCE_MW_RIGHTS) != 0 ? EINVAL : 0;
 }
 

@@ -45,6 +45,7 @@
 
 struct stat;
 struct uroce_vcontext;
+struct uroce_region;
 
 struct uroce_vdevice {
 	struct ibv_device ibv;
@@ -59,6 +60,7 @@ struct uroce_vdevice {
 	struct uroce_vpd *pds;
 	uint32_t next_pdn;
 	unsigned nb_srqs;
+	struct uroce_region *regions; /* those that are registered */
 };
 
 /** An asynchronous event that waits for its context's program. */
@@ -95,6 +97,7 @@ struct uroce_vpd {
 
 struct uroce_vmr {
 	struct ibv_mr ibv;
+	struct uroce_region *region; /* region.h */
 };
 
 struct uroce_vmw {

@@ -12,6 +12,7 @@
 
 #include "config/limits.h"
 #include "datapath/clock.h"
+#include "datapath/demand.h"
 #include "mem/sge.h"
 #include "verbs/object.h"
 #include "verbs/query.h"
@@ -172,6 +173,24 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return 0;
 }
 
+/* Regions on demand, for whatever names memory. */
+static void
+set_odp_caps(struct ibv_device_attr_ex *attr)
+{
+	const uint32_t datagrams = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
+	const uint32_t unreliable = datagrams | IBV_ODP_SUPPORT_WRITE;
+	const uint32_t reliable = unreliable | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
+				  IBV_ODP_SUPPORT_SRQ_RECV;
+
+	if (!uroce_demand_is_possible())
+		return;
+	attr->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+	attr->odp_caps.per_transport_caps.rc_odp_caps = reliable;
+	attr->odp_caps.per_transport_caps.uc_odp_caps = unreliable | IBV_ODP_SUPPORT_SRQ_RECV;
+	attr->odp_caps.per_transport_caps.ud_odp_caps = datagrams | IBV_ODP_SUPPORT_SRQ_RECV;
+	attr->xrc_odp_caps = reliable;
+}
+
 int
 uroce_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 		      struct ibv_device_attr_ex *attr)
@@ -184,6 +203,7 @@ uroce_query_device_ex(struct ibv_context *context, const struct ibv_query_device
 	};
 	(void)uroce_query_device(context, &attr->orig_attr);
 	attr->device_cap_flags_ex = attr->orig_attr.device_cap_flags;
+	set_odp_caps(attr);
 	return 0;
 }
 

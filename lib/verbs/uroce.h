@@ -413,20 +413,25 @@ void uroce_unimport_pd(struct ibv_pd *pd);
  * pinned; it must stay mapped, with the rights that it has now, until the region is deregistered.
  * With LOCAL_WRITE its pages are made resident, so that no worker stops for a page fault.
  *
+ * With ON_DEMAND it need not be mapped: what a request names is looked for when a packet is sent from there
+ * or placed there, and the request fails if it is not there. `addr` NULL and `length` SIZE_MAX
+ * are the whole address space.
+ *
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  The memory is lent to the region until uroce_dereg_mr().
  * @param access  enum ibv_access_flags: LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC,
- *                MW_BIND; the hints HUGETLB and those of IBV_ACCESS_OPTIONAL_RANGE are accepted
+ *                MW_BIND, ZERO_BASED, ON_DEMAND; the hints HUGETLB and those of
+ *                IBV_ACCESS_OPTIONAL_RANGE are accepted
  * @return the region, or NULL with errno: EINVAL unknown flags, remote write or atomic without local
- *         write, `length` 0 or beyond max_mr_size, a range that wraps, `pd` NULL; EOPNOTSUPP
- *         ZERO_BASED or ON_DEMAND; EFAULT not mapped, or not writable with LOCAL_WRITE; ENOMEM
+ *         write, `length` 0 or beyond max_mr_size, a range that wraps, `pd` NULL; EOPNOTSUPP ON_DEMAND
+ *         on Linux before 5.14; EFAULT not mapped, or not writable with LOCAL_WRITE; ENOMEM
  *         max_mr regions, or no memory
  */
 struct ibv_mr *uroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access);
 
 /**
- * Register memory that work requests and peers address from `iova` on.
+ * Register memory that work requests and peers address from `iova` on, or, with ZERO_BASED, from 0.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -435,6 +440,59 @@ struct ibv_mr *uroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int ac
  */
 struct ibv_mr *uroce_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				 int access);
+
+/**
+ * The same; it is what the macros of <infiniband/verbs.h> call when flags may be optional ones.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  As uroce_reg_mr().
+ * @return as uroce_reg_mr_iova()
+ */
+struct ibv_mr *uroce_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				  unsigned int access);
+
+/**
+ * Make a null region: as an element of a scatter list it reads as zeros, and forgets what is written to
+ * it, at any address and length. It has no rkey.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's, to be deregistered by uroce_dereg_mr().
+ * @return the region, or NULL with errno: EINVAL `pd` is NULL; ENOMEM
+ */
+struct ibv_mr *uroce_alloc_null_mr(struct ibv_pd *pd);
+
+/**
+ * Change memory, domain or rights of a region, as if it were deregistered and registered again. Its keys
+ * stay. Requests that name it meanwhile fail. A call that fails changes nothing.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ * @owner  As uroce_reg_mr(); the old memory is no longer lent.
+ * @param flags  IBV_REREG_MR_CHANGE_TRANSLATION (`addr`, `length`), _PD (`pd`), _ACCESS (`access`,
+ *               else 0), or-ed
+ * @return 0, or IBV_REREG_MR_ERR_INPUT with errno: EINVAL as uroce_reg_mr(), no or unknown flags, `pd`
+ *         of another context, a region that is not of the program's memory; EFAULT, EOPNOTSUPP as
+ *         uroce_reg_mr(); EBUSY memory windows are bound to it
+ */
+int uroce_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		   int access);
+
+/**
+ * Have pages of on-demand regions ready before packets name them. It is done when the call returns, with
+ * IBV_ADVISE_MR_FLAG_FLUSH or without.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param advice  IBV_ADVISE_MR_ADVICE_PREFETCH, _PREFETCH_WRITE, _PREFETCH_NO_FAULT
+ * @return 0; EINVAL `pd` NULL, unknown flags, no elements, a key of a window, a region that is not on
+ *         demand; EOPNOTSUPP another advice; EFAULT a key that leads nowhere, a range that is not in
+ *         its region, or not mapped with the right; ENOENT a key of something that has another by now;
+ *         EPERM a region of another PD, PREFETCH_WRITE of one without LOCAL_WRITE; ENOMEM
+ */
+int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		    struct ibv_sge *sg_list, uint32_t num_sge);
 
 /**
  * Deregister memory. On return nothing refers to it, and requests that name its key fail.

@@ -100,8 +100,10 @@ reg__checks_access(void **state)
 		{ IBV_ACCESS_REMOTE_WRITE, EINVAL },
 		{ IBV_ACCESS_REMOTE_ATOMIC, EINVAL },
 		{ IBV_ACCESS_MW_BIND, 0 },
-		{ IBV_ACCESS_ZERO_BASED, EOPNOTSUPP },
-		{ IBV_ACCESS_ON_DEMAND, EOPNOTSUPP },
+		{ IBV_ACCESS_ZERO_BASED, 0 },
+		{ IBV_ACCESS_ON_DEMAND, 0 },
+		{ IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB, 0 },
+		{ IBV_ACCESS_OPTIONAL_RANGE, 0 }, /* unknown ones are ignored */
 		{ IBV_ACCESS_ON_DEMAND | 1 << 10, EINVAL },
 	};
 	struct fixture *f = *state;
@@ -109,10 +111,15 @@ reg__checks_access(void **state)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		errno = 0;
 		struct ibv_mr *mr = uroce_reg_mr(f->pd, f->buf, 100, rows[i].access);
+		struct ibv_mr *mr2 =
+			uroce_reg_mr_iova2(f->pd, f->buf, 100, 0x5000, (unsigned)rows[i].access);
 
 		assert_int_equal(mr ? 0 : errno, rows[i].err);
-		if (mr)
+		assert_int_equal(mr2 != NULL, mr != NULL);
+		if (mr) {
 			assert_int_equal(uroce_dereg_mr(mr), 0);
+			assert_int_equal(uroce_dereg_mr(mr2), 0);
+		}
 	}
 }
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Advice about regions on demand: their pages are made ready before packets ask for them.
+ */
+
+#include <errno.h>
+
+#include "datapath/demand.h"
+#include "verbs/object.h"
+#include "verbs/range.h"
+#include "verbs/uroce.h"
+
+static bool
+is_advice(enum ibv_advise_mr_advice advice)
+{
+	return advice == IBV_ADVISE_MR_ADVICE_PREFETCH ||
+	       advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE ||
+	       advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
+}
+
+/* What an element leads to, if the advice may be given of it [advise_mr(3), return value]. */
+static int
+find_range(struct ibv_pd *pd, bool is_written, const struct ibv_sge *sge, const void **addr)
+{
+	struct uroce_dev *const dev = uroce_vcontext_dev(pd->context);
+	struct uroce_mr_conf conf = { 0 };
+
+	pthread_mutex_lock(&dev->lock);
+	const int ret = uroce_mr_query(dev->mrs, sge->lkey, &conf);
+
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0)
+		return ret;
+	if (conf.pdn != uroce_vpd(pd)->pdn)
+		return -EPERM;
+	if (conf.is_null || !(conf.access & IBV_ACCESS_ON_DEMAND))
+		return -EINVAL;
+	if (is_written && !(conf.access & IBV_ACCESS_LOCAL_WRITE))
+		return -EPERM;
+	const uint64_t offset = sge->addr - conf.iova;
+
+	if (offset > conf.len || sge->length > conf.len - offset)
+		return -EFAULT;
+	*addr = (const void *)((uintptr_t)conf.addr + offset);
+	return 0;
+}
+
+/* Without a fault there is nothing to prepare: a worker uses the pages that the CPU has. */
+static int
+follow(enum ibv_advise_mr_advice advice, const void *addr, uint32_t len)
+{
+	if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		return uroce_range_is_good(addr, len, false) ? 0 : -EFAULT;
+	return uroce_demand_page_in(addr, len, advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE);
+}
+
+int
+uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		struct ibv_sge *sg_list, uint32_t num_sge)
+{
+	const bool is_written = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	const void *addr;
+	int ret = 0;
+
+	if (pd == NULL || (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) || sg_list == NULL ||
+	    num_sge == 0)
+		return EINVAL;
+	if (!is_advice(advice))
+		return EOPNOTSUPP;
+	for (uint32_t i = 0; i < num_sge && ret == 0; i++)
+		ret = find_range(pd, is_written, &sg_list[i], &addr);
+	for (uint32_t i = 0; i < num_sge && ret == 0; i++) {
+		ret = find_range(pd, is_written, &sg_list[i], &addr);
+		if (ret == 0)
+			ret = follow(advice, addr, sg_list[i].length);
+	}
+	return -ret;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The life of a region: published in the device's table, withdrawn, and freed after a grace period and
+ * the end of its loans.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "verbs/region.h"
+#include "verbs/uroce.h"
+
+static struct uroce_vdevice *
+device_of(const struct ibv_context *context)
+{
+	return uroce_vcontext((struct ibv_context *)context)->device;
+}
+
+static int
+publish(struct uroce_dev *dev, const struct uroce_mr_conf *conf, uint32_t *key)
+{
+	pthread_mutex_lock(&dev->lock);
+	const int ret = uroce_mr_add(dev->mrs, conf, key);
+
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+static void
+link_in(struct uroce_vdevice *device, struct uroce_region *region)
+{
+	pthread_mutex_lock(&device->lock);
+	region->is_registered = true;
+	region->nb_handles = 1;
+	region->next = device->regions;
+	if (region->next != NULL)
+		region->next->prev = region;
+	device->regions = region;
+	pthread_mutex_unlock(&device->lock);
+}
+
+static void
+unlink_from(struct uroce_vdevice *device, struct uroce_region *region)
+{
+	pthread_mutex_lock(&device->lock);
+	region->is_registered = false;
+	if (region->next != NULL)
+		region->next->prev = region->prev;
+	if (region->prev != NULL)
+		region->prev->next = region->next;
+	else
+		device->regions = region->next;
+	pthread_mutex_unlock(&device->lock);
+}
+
+static struct uroce_region *
+copy_region(const struct uroce_region *model, uint32_t pdn)
+{
+	struct uroce_region *const region = malloc(sizeof(*region));
+
+	if (region == NULL)
+		return NULL;
+	*region = *model;
+	region->conf.pdn = pdn;
+	region->prev = NULL;
+	pthread_mutex_init(&region->lock, NULL);
+	return region;
+}
+
+static void
+free_region(struct uroce_region *region)
+{
+	pthread_mutex_destroy(&region->lock);
+	free(region);
+}
+
+/* What a program holds. */
+static struct uroce_vmr *
+make_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_t length)
+{
+	struct uroce_vmr *const mr = calloc(1, sizeof(*mr));
+
+	if (mr == NULL)
+		return NULL;
+	mr->region = region;
+	mr->ibv = (struct ibv_mr){
+		.context = pd->context,
+		.pd = pd,
+		.addr = addr,
+		.length = length,
+		.handle = region->key,
+		.lkey = region->key,
+		.rkey = region->kind != UROCE_REGION_NULL ? region->key : 0,
+	};
+	uroce_users_add(pd->context, &uroce_vpd(pd)->nb_users);
+	return mr;
+}
+
+/* One less; the last one takes the region along, which is registered no more. */
+static void
+free_handle(struct uroce_vmr *mr)
+{
+	struct uroce_vdevice *const device = device_of(mr->ibv.context);
+	struct uroce_region *const region = mr->region;
+
+	pthread_mutex_lock(&device->lock);
+	const bool is_last = --region->nb_handles == 0 && !region->is_registered;
+
+	pthread_mutex_unlock(&device->lock);
+	if (is_last)
+		free_region(region);
+	uroce_users_drop(mr->ibv.context, &uroce_vpd(mr->ibv.pd)->nb_users);
+	free(mr);
+}
+
+struct ibv_mr *
+uroce_region_register(struct ibv_pd *pd, const struct uroce_region *model, void *addr,
+		      size_t length)
+{
+	struct uroce_vdevice *const device = device_of(pd->context);
+	struct uroce_region *const region = copy_region(model, uroce_vpd(pd)->pdn);
+	struct uroce_vmr *mr;
+	int ret;
+
+	if (region == NULL)
+		return NULL;
+	mr = make_handle(pd, region, addr, length);
+	if (mr == NULL) {
+		free_region(region);
+		return NULL;
+	}
+	ret = publish(device->dev, &region->conf, &region->key);
+	if (ret != 0) {
+		region->nb_handles = 1;
+		region->is_registered = false;
+		free_handle(mr);
+		errno = -ret;
+		return NULL;
+	}
+	mr->ibv.handle = region->key;
+	mr->ibv.lkey = region->key;
+	mr->ibv.rkey = region->kind != UROCE_REGION_NULL ? region->key : 0;
+	link_in(device, region);
+	return &mr->ibv;
+}
+
+static int
+withdraw(struct uroce_dev *dev, uint32_t key)
+{
+	pthread_mutex_lock(&dev->lock);
+	const int ret = uroce_mr_invalidate(dev->mrs, key);
+
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0)
+		return ret;
+	/* A round that began before may still be copying, or lending to the port. */
+	uroce_dev_grace(dev);
+	uroce_dev_recall_mr(dev, key);
+	return 0;
+}
+
+int
+uroce_region_replace(struct uroce_vdevice *device, struct uroce_region *region,
+		     const struct uroce_mr_conf *conf)
+{
+	struct uroce_dev *const dev = device->dev;
+	const int ret = withdraw(dev, region->key);
+
+	if (ret != 0)
+		return ret;
+	pthread_mutex_lock(&dev->lock);
+	uroce_mr_replace(dev->mrs, region->key, conf);
+	pthread_mutex_unlock(&dev->lock);
+	region->conf = *conf;
+	return 0;
+}
+
+int
+uroce_dereg_mr(struct ibv_mr *ibv)
+{
+	struct uroce_region *region;
+	struct uroce_vdevice *device;
+	int ret;
+
+	if (ibv == NULL)
+		return EINVAL;
+	device = device_of(ibv->context);
+	region = uroce_vmr(ibv)->region;
+	ret = withdraw(device->dev, region->key);
+	if (ret != 0)
+		return -ret;
+	pthread_mutex_lock(&device->dev->lock);
+	uroce_mr_free(device->dev->mrs, region->key);
+	pthread_mutex_unlock(&device->dev->lock);
+	unlink_from(device, region);
+	free_handle(uroce_vmr(ibv));
+	return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_VERBS_REGION_H
+#define UROCE_VERBS_REGION_H
+
+/**
+ * @file
+ * A memory region behind the `struct ibv_mr` that programs hold: one when it is registered, more when it
+ * is imported. The region goes when the first of them is deregistered, the structs one by one.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <infiniband/verbs.h>
+
+#include "mem/mr.h"
+#include "verbs/object.h"
+
+enum uroce_region_kind {
+	UROCE_REGION_USER, /* the program's memory */
+	UROCE_REGION_NULL,
+};
+
+struct uroce_region {
+	struct uroce_mr_conf conf; /* under `lock` */
+	uint32_t key;
+	enum uroce_region_kind kind;
+	pthread_mutex_t lock; /* one changes the region at a time */
+	/* under the lock of the virtual device */
+	unsigned nb_handles;
+	bool is_registered;
+	struct uroce_region *prev, *next; /* of the device's registered ones */
+};
+
+/**
+ * Register.
+ * @param model  `conf` but for its domain, `kind`
+ * @param addr, length  what the program is told
+ * @return NULL with errno: ENOMEM, EINVAL `iova` wraps
+ */
+struct ibv_mr *uroce_region_register(struct ibv_pd *pd, const struct uroce_region *model,
+				     void *addr, size_t length);
+
+/**
+ * Make a region another one under its key; requests that name it meanwhile are refused. The caller holds
+ * `lock` and has checked `conf`.
+ * @return 0; -EBUSY windows are bound; -EINVAL it was deregistered; nothing has changed
+ */
+int uroce_region_replace(struct uroce_vdevice *device, struct uroce_region *region,
+			 const struct uroce_mr_conf *conf);
+
+#endif /* UROCE_VERBS_REGION_H */
