@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: made, modified, asked. Which transitions are legal is the transport's, and tested
- * there; here it is what a program sees of it.
+ * Queue pairs: made, modified, asked. Which transitions are legal is in matrix.c;
+ * here it is what else a program sees of it.
  */
 
 #include "net.h"

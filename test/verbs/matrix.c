@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ibv_modify_qp to the letter, as a program sees it. A live
+ * QP of each kind is brought into each state, and asked for each state with: what the transition
+ * requires; all that it allows; each required attribute missing; each optional one added; each that is
+ * illegal added. What is refused with EINVAL leaves every attribute as it was, byte for byte.
+ */
+
+#include "net.h"
+
+#include "qp_reference.h"
+
+#define ALL_BITS ((IBV_QP_DEST_QPN | IBV_QP_RATE_LIMIT) * 2 - 1)
+
+static struct pair net;
+static unsigned nb_cases, nb_granted;
+
+/* Values that are legal, whichever of them are named. */
+static struct ibv_qp_attr
+legal(enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	return (struct ibv_qp_attr){
+		.qp_state = to,
+		.cur_qp_state = from,
+		.path_mtu = IBV_MTU_512,
+		.path_mig_state = IBV_MIG_MIGRATED,
+		.qkey = 0x1234567,
+		.rq_psn = 0xabcdef,
+		.sq_psn = 0xfedcba,
+		.dest_qp_num = net.b.qp->qp_num,
+		.qp_access_flags = IBV_ACCESS_REMOTE_READ,
+		.ah_attr = ah_attr_to(&net.b, ADDR_GID),
+		.alt_ah_attr = ah_attr_to(&net.b, ADDR_GID),
+		.pkey_index = 0,
+		.alt_pkey_index = 0,
+		.en_sqd_async_notify = 0,
+		.max_rd_atomic = 2,
+		.max_dest_rd_atomic = 3,
+		.min_rnr_timer = 5,
+		.port_num = 1,
+		.timeout = 12,
+		.retry_cnt = 3,
+		.rnr_retry = 2,
+		.alt_port_num = 1,
+		.alt_timeout = 9,
+	};
+}
+
+/* What a program can know of the QP. */
+static struct ibv_qp_attr
+look(void)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	assert_int_equal(uroce_query_qp(net.a.qp, &attr, ALL_BITS, &init), 0);
+	return attr;
+}
+
+#define FIELD(field)                                                                               \
+	offsetof(struct ibv_qp_attr, field), sizeof(((struct ibv_qp_attr *)NULL)->field)
+
+/* Where an attribute is. */
+static const struct {
+	int bit;
+	size_t at;
+	size_t len;
+} fields[] = {
+	{ IBV_QP_EN_SQD_ASYNC_NOTIFY, FIELD(en_sqd_async_notify) },
+	{ IBV_QP_ACCESS_FLAGS, FIELD(qp_access_flags) },
+	{ IBV_QP_PKEY_INDEX, FIELD(pkey_index) },
+	{ IBV_QP_PORT, FIELD(port_num) },
+	{ IBV_QP_QKEY, FIELD(qkey) },
+	{ IBV_QP_AV, FIELD(ah_attr) },
+	{ IBV_QP_PATH_MTU, FIELD(path_mtu) },
+	{ IBV_QP_TIMEOUT, FIELD(timeout) },
+	{ IBV_QP_RETRY_CNT, FIELD(retry_cnt) },
+	{ IBV_QP_RNR_RETRY, FIELD(rnr_retry) },
+	{ IBV_QP_RQ_PSN, FIELD(rq_psn) },
+	{ IBV_QP_MAX_QP_RD_ATOMIC, FIELD(max_rd_atomic) },
+	{ IBV_QP_ALT_PATH, FIELD(alt_ah_attr) },
+	{ IBV_QP_ALT_PATH, FIELD(alt_port_num) },
+	{ IBV_QP_ALT_PATH, FIELD(alt_timeout) },
+	{ IBV_QP_MIN_RNR_TIMER, FIELD(min_rnr_timer) },
+	{ IBV_QP_SQ_PSN, FIELD(sq_psn) },
+	{ IBV_QP_MAX_DEST_RD_ATOMIC, FIELD(max_dest_rd_atomic) },
+	{ IBV_QP_PATH_MIG_STATE, FIELD(path_mig_state) },
+	{ IBV_QP_DEST_QPN, FIELD(dest_qp_num) },
+};
+
+/* What was named is as it was set, and the rest as it was before. */
+static void
+expect_set(const struct ibv_qp_attr *attr, int mask, const struct ibv_qp_attr *before,
+	   const struct ibv_qp_attr *after)
+{
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		const void *from = mask & fields[i].bit ? attr : before;
+
+		/* a PSN is where the traffic will begin */
+		if (fields[i].bit & (IBV_QP_SQ_PSN | IBV_QP_RQ_PSN) & ~mask)
+			continue;
+		assert_memory_equal((const uint8_t *)from + fields[i].at,
+				    (const uint8_t *)after + fields[i].at, fields[i].len);
+	}
+}
+
+/* A request that its own side refuses: the send queue fails alone. */
+static void
+fail_send_queue(void)
+{
+	struct ibv_sge sge = sge_of(&net.a, 0, 8);
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_ah *const ah = net.a.qp->qp_type == IBV_QPT_UD ? ah_to(&net.a, &net.b) : NULL;
+	struct ibv_wc wc;
+
+	sge.lkey ^= 0x55;
+	if (ah != NULL) {
+		wr.wr.ud.ah = ah;
+		wr.wr.ud.remote_qpn = net.b.qp->qp_num;
+		wr.wr.ud.remote_qkey = QKEY;
+	}
+	assert_int_equal(uroce_post_send(net.a.qp, &wr, &bad), 0);
+	wc = wait_for(&net, net.a.scq);
+	assert_int_equal(wc.status, IBV_WC_LOC_PROT_ERR);
+	if (ah != NULL)
+		assert_int_equal(uroce_destroy_ah(ah), 0);
+}
+
+/* From wherever it is. */
+static void
+bring_to(enum ibv_qp_state state)
+{
+	assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
+	if (state == IBV_QPS_RESET)
+		return;
+	assert_int_equal(to_init(&net.a), 0);
+	if (state == IBV_QPS_INIT)
+		return;
+	if (state == IBV_QPS_ERR) {
+		assert_int_equal(to_state(&net.a, IBV_QPS_ERR), 0);
+		return;
+	}
+	assert_int_equal(to_rtr(&net, &net.a, &net.b), 0);
+	if (state == IBV_QPS_RTR)
+		return;
+	assert_int_equal(to_rts(&net, &net.a), 0);
+	if (state == IBV_QPS_SQD)
+		assert_int_equal(to_state(&net.a, IBV_QPS_SQD), 0);
+	if (state == IBV_QPS_SQE)
+		fail_send_queue();
+	assert_int_equal(state_of(&net.a), state);
+}
+
+/* One case; a QP that it moves is brought back. */
+static void
+expect(unsigned kind, int from, int to, int mask, bool is_granted)
+{
+	struct ibv_qp_attr attr = legal((enum ibv_qp_state)from, (enum ibv_qp_state)to);
+	const struct ibv_qp_attr before = look();
+	const int ret = uroce_modify_qp(net.a.qp, &attr, mask);
+	const struct ibv_qp_attr after = look();
+
+	nb_cases++;
+	if (ret != (is_granted ? 0 : EINVAL))
+		fail_msg("%s %s -> %s, mask 0x%x: %d", qp_reference_kinds[kind].name,
+			 qp_reference_state(from), qp_reference_state(to), (unsigned)mask, ret);
+	if (!is_granted) {
+		assert_memory_equal(&before, &after, sizeof(before));
+		assert_int_equal(net.a.qp->state, from);
+		return;
+	}
+	nb_granted++;
+	assert_int_equal(after.qp_state, mask & IBV_QP_STATE ? to : from);
+	assert_int_equal(net.a.qp->state, after.qp_state);
+	if (after.qp_state != IBV_QPS_RESET)
+		expect_set(&attr, mask, &before, &after);
+	bring_to((enum ibv_qp_state)from);
+}
+
+/* Without IBV_QP_STATE the QP stays where it is: that is a transition, too. */
+static void
+check_cell(unsigned kind, int from, int to)
+{
+	const struct qp_reference_cell *cell = qp_reference_cell(kind, from, to);
+	const int all = cell->required | cell->optional;
+	const bool is_valid = cell->is_valid;
+
+	for (int state = from == to ? 0 : IBV_QP_STATE; state <= IBV_QP_STATE; state++) {
+		expect(kind, from, to, state | cell->required, is_valid);
+		expect(kind, from, to, state | all, is_valid);
+		for (int bit = IBV_QP_CUR_STATE; bit < ALL_BITS; bit <<= 1) {
+			if (cell->required & bit) {
+				expect(kind, from, to, (state | cell->required) & ~bit, false);
+				expect(kind, from, to, (state | all) & ~bit, false);
+			} else {
+				expect(kind, from, to, state | cell->required | bit,
+				       is_valid && (all & bit));
+			}
+		}
+	}
+}
+
+static void
+check_kind(unsigned kind)
+{
+	const enum ibv_qp_type type = qp_reference_kinds[kind].type;
+
+	pair_open(&net, &(struct pair_conf){ .type = type });
+	assert_int_equal(to_init(&net.b), 0);
+	for (int from = 0; from < QP_REFERENCE_STATES; from++) {
+		/* the send queue of the others does not fail alone */
+		if (from == IBV_QPS_SQE && type != IBV_QPT_UD && type != IBV_QPT_UC)
+			continue;
+		bring_to((enum ibv_qp_state)from);
+		for (int to = 0; to < QP_REFERENCE_STATES; to++)
+			check_cell(kind, from, to);
+	}
+	pair_close(&net);
+}
+
+static void
+modify__every_transition_every_type_every_mask(void **state)
+{
+	(void)state;
+	for (unsigned kind = 0; kind < QP_REFERENCE_KINDS; kind++) {
+		if (qp_reference_kinds[kind].type <= IBV_QPT_UD)
+			check_kind(kind);
+	}
+	print_message("# %u cases, %u of them granted\n", nb_cases, nb_granted);
+}
+
+/* The state that the caller takes it to be in must be the one that it is in. */
+static void
+modify__a_wrong_current_state_changes_nothing(void **state)
+{
+	(void)state;
+	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
+	for (int from = IBV_QPS_RTR; from <= IBV_QPS_SQD; from++) {
+		bring_to((enum ibv_qp_state)from);
+		for (int claimed = -1; claimed <= IBV_QPS_ERR + 2; claimed++) {
+			struct ibv_qp_attr attr = legal((enum ibv_qp_state)claimed, IBV_QPS_RTS);
+			const struct ibv_qp_attr before = look();
+			int mask = IBV_QP_STATE | IBV_QP_CUR_STATE;
+
+			if (claimed == from)
+				continue;
+			mask |= claimed == IBV_QPS_RTR
+					? qp_reference_cell(2, IBV_QPS_RTR, IBV_QPS_RTS)->required
+					: 0;
+			assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
+			const struct ibv_qp_attr after = look();
+
+			assert_memory_equal(&before, &after, sizeof(before));
+		}
+	}
+	pair_close(&net);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(modify__every_transition_every_type_every_mask),
+		cmocka_unit_test(modify__a_wrong_current_state_changes_nothing),
+	};
+
+	net_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
