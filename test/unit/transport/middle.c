@@ -280,7 +280,7 @@ expect_asking(uint32_t sq_len, const char *psns)
 		const char *psn = strstr(line, " psn ");
 
 		if (strncmp(line, "A>B", 3) == 0 && strcmp(line + strlen(line) - 2, " A") == 0)
-			text_add(&asking, "%d ", atoi(psn + 5));
+			text_add(&asking, "%lu ", strtoul(psn + 5, NULL, 10));
 	}
 	assert_string_equal(text_get(&asking), psns);
 	text_free(&asking);
