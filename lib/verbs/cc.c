@@ -26,7 +26,7 @@ apply_choice(void *arg)
 int
 uroce_qp_set_cc(struct ibv_qp *ibv, const char *name)
 {
-	struct uroce_vqp *const qp = uroce_vqp(ibv);
+	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
 	const struct uroce_cc_ops *ops;
 
 	if (ibv == NULL || ibv->context == NULL || name == NULL || !uroce_cc_find(name, &ops))
@@ -65,7 +65,7 @@ take_look(void *arg)
 int
 uroce_qp_query_cc(struct ibv_qp *ibv, struct uroce_dv_cc *out)
 {
-	struct uroce_vqp *const qp = uroce_vqp(ibv);
+	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
 
 	if (ibv == NULL || ibv->context == NULL || out == NULL)
 		return EINVAL;

@@ -32,6 +32,10 @@ fill_tables(struct uroce_vcontext *context)
 	verbs->get_srq_num = uroce_get_srq_num;
 	verbs->advise_mr = uroce_advise_mr;
 	verbs->alloc_null_mr = uroce_alloc_null_mr;
+	verbs->open_xrcd = uroce_open_xrcd;
+	verbs->close_xrcd = uroce_close_xrcd;
+	verbs->create_qp_ex = uroce_create_qp_ex;
+	verbs->open_qp = uroce_open_qp;
 	verbs->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	verbs->context.ops = (struct ibv_context_ops){
 		.alloc_mw = uroce_alloc_mw,

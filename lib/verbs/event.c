@@ -87,6 +87,20 @@ cq_of_queue(void *queue)
 	return (struct uroce_vcq *)((uint8_t *)queue - offsetof(struct uroce_vcq, queue));
 }
 
+/* Of an XRC target it goes to everybody who has it open. */
+static void
+append_of_qp(struct uroce_vqp *qp, struct ibv_async_event *event)
+{
+	event->element.qp = &qp->ibv;
+	if (qp->ibv.qp_type != IBV_QPT_XRC_RECV)
+		append(uroce_vcontext(qp->ibv.context), event);
+	for (struct uroce_vqp *at = qp->handles; at != NULL; at = at->next) {
+		event->element.qp = &at->ibv;
+		if (!at->is_silent)
+			append(uroce_vcontext(at->ibv.context), event);
+	}
+}
+
 /* Hand out what is in the device's queue. */
 static void
 distribute(struct uroce_vdevice *device)
@@ -102,8 +116,7 @@ distribute(struct uroce_vdevice *device)
 			append(uroce_vcontext(event.element.cq->context), &event);
 			break;
 		case SUBJECT_QP:
-			event.element.qp = from.cookie;
-			append(uroce_vcontext(event.element.qp->context), &event);
+			append_of_qp(from.cookie, &event);
 			break;
 		case SUBJECT_SRQ:
 			event.element.srq = from.cookie;

@@ -46,6 +46,9 @@
 struct stat;
 struct uroce_vcontext;
 struct uroce_region;
+struct uroce_vdomain;
+struct uroce_vinode;
+struct uroce_vxrcd;
 
 struct uroce_vdevice {
 	struct ibv_device ibv;
@@ -60,7 +63,9 @@ struct uroce_vdevice {
 	struct uroce_vpd *pds;
 	uint32_t next_pdn;
 	unsigned nb_srqs;
-	struct uroce_region *regions; /* those that are registered */
+	struct uroce_region *regions;  /* those that are registered */
+	struct uroce_vdomain *domains; /* of XRC */
+	uint32_t next_xrcd;
 };
 
 /** An asynchronous event that waits for its context's program. */
@@ -73,7 +78,7 @@ struct uroce_vcontext {
 	struct verbs_context verbs; /* its last member is the ibv_context that programs hold */
 	struct uroce_vdevice *device;
 	struct uroce_vcontext *next; /* of the device */
-	unsigned nb_users;           /* PDs, thread domains, CQs, channels */
+	unsigned nb_users;           /* PDs, thread and XRC domains, CQs, channels */
 	dev_t command_dev; /* which file verbs.context.cmd_fd is: contexts that share it */
 	ino_t command_ino; /* may import each other's objects */
 	/* asynchronous events, under the device's lock (see event.c) */
@@ -132,7 +137,7 @@ struct uroce_vcq {
 	void *mem;              /* the queue's entries */
 	bool is_app_driven;     /* polling an empty CQ drives the worker */
 	atomic_bool is_dozing;  /* app-driven, and armed since the worker was last left */
-	unsigned nb_users;      /* QPs; one that sends and receives here counts twice */
+	unsigned nb_users;      /* QPs, XRC SRQs; one that sends and receives here counts twice */
 	uint32_t nb_comp;       /* completion events taken; under ibv.mutex */
 	uint32_t nb_async;      /* asynchronous events taken; under ibv.mutex */
 	struct uroce_vcq *next; /* of the channel */
@@ -157,6 +162,9 @@ struct uroce_vsrq {
 	void *old_mem; /* of before resizes, chained by their first word: QPs may have requests in it */
 	unsigned nb_users; /* QPs */
 	uint32_t nb_async; /* asynchronous events taken; under ibv.mutex */
+	/* XRC; else NULL */
+	struct uroce_vcq *cq;
+	struct uroce_vxrcd *xrcd;
 };
 
 struct uroce_vqp {
@@ -170,6 +178,14 @@ struct uroce_vqp {
 	struct uroce_wq rq;
 	struct ibv_qp_cap cap;
 	uint32_t nb_async; /* asynchronous events taken; under ibv.mutex */
+	/* handles of XRC targets */
+	bool is_silent;       /* no program has seen it: no events */
+	bool is_registration; /* and it is one, see xrc_rcv.c */
+	/* XRC targets, see xrc.h: under the device's lock */
+	struct uroce_vqp *target;  /* of a handle: the QP behind it; else NULL */
+	struct uroce_vqp *handles; /* of a target */
+	struct uroce_vqp *next;    /* target: of its domain; handle: of its target */
+	struct uroce_vxrcd *xrcd;  /* of a handle: by which it was made */
 };
 
 static inline struct uroce_vdevice *
@@ -254,6 +270,15 @@ static inline struct uroce_vqp *
 uroce_vqp(struct ibv_qp *ibv)
 {
 	return (struct uroce_vqp *)ibv;
+}
+
+/** The QP behind what a program holds, which is usually that; NULL of NULL. */
+static inline struct uroce_vqp *
+uroce_vqp_behind(struct ibv_qp *ibv)
+{
+	struct uroce_vqp *const qp = uroce_vqp(ibv);
+
+	return qp != NULL && qp->target != NULL ? qp->target : qp;
 }
 
 /** One user more. */

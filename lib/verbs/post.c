@@ -121,9 +121,7 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_lock_take(&qp->rq.lock);
-	if (state_now(qp) == IBV_QPS_RESET)
-		ret = -EINVAL;
-	if (ret == 0 && qp->ibv.srq != NULL)
+	if (state_now(qp) == IBV_QPS_RESET || qp->rq.ring.limit == 0) /* there is no such queue */
 		ret = -EINVAL;
 	while (wr != NULL && ret == 0) {
 		ret = uroce_rq_fill(&qp->rq, nb, wr);

@@ -165,7 +165,7 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
 				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
 				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-				    IBV_DEVICE_SRQ_RESIZE,
+				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC,
 		.atomic_cap = IBV_ATOMIC_GLOB,
 		.local_ca_ack_delay = 15, /* 134 ms: a worker may share its CPU */
 	};

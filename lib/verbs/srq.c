@@ -13,6 +13,7 @@
 #include "verbs/event.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
+#include "verbs/xrc.h"
 
 static bool
 is_attr_legal(const struct ibv_srq_attr *attr)
@@ -60,13 +61,22 @@ alloc_srq(const struct uroce_dev *dev, const struct ibv_srq_attr *attr)
 	return NULL;
 }
 
+static bool
+is_type_xrc(const struct ibv_srq_init_attr_ex *init)
+{
+	return (init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && init->srq_type == IBV_SRQT_XRC;
+}
+
 static void
 fill_srq(struct uroce_vsrq *srq, const struct ibv_srq_init_attr_ex *init)
 {
+	const bool is_xrc = is_type_xrc(init);
 	const struct uroce_srq_conf conf = {
 		.max_wr = init->attr.max_wr,
 		.max_sge = init->attr.max_sge,
 		.pdn = uroce_vpd(init->pd)->pdn,
+		.xrcd = is_xrc ? uroce_vxrcd(init->xrcd)->domain->number : 0,
+		.cq = is_xrc ? &uroce_vcq(init->cq)->queue : NULL,
 		.cookie = srq,
 	};
 
@@ -74,6 +84,11 @@ fill_srq(struct uroce_vsrq *srq, const struct ibv_srq_init_attr_ex *init)
 	srq->ibv.context = init->pd->context;
 	srq->ibv.srq_context = init->srq_context;
 	srq->ibv.pd = init->pd;
+	if (is_xrc) {
+		srq->cq = uroce_vcq(init->cq);
+		srq->xrcd = uroce_vxrcd(init->xrcd);
+		srq->srqr.notify = &srq->cq->notify;
+	}
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
 }
@@ -99,6 +114,17 @@ free_srq(struct uroce_vsrq *srq)
 	uroce_hugemem_free(srq);
 }
 
+/* The SRQ uses its PD, and of XRC its domain and its CQ, or does no longer. */
+static void
+count_uses(struct uroce_vsrq *srq, void (*count)(struct ibv_context *, unsigned *))
+{
+	count(srq->ibv.context, &uroce_vpd(srq->ibv.pd)->nb_users);
+	if (srq->xrcd == NULL)
+		return;
+	count(srq->ibv.context, &srq->xrcd->nb_users);
+	count(srq->ibv.context, &srq->cq->nb_users);
+}
+
 static int
 create_srq(struct ibv_srq_init_attr_ex *init, struct uroce_vsrq **out)
 {
@@ -115,7 +141,12 @@ create_srq(struct ibv_srq_init_attr_ex *init, struct uroce_vsrq **out)
 		return -ENOMEM;
 	}
 	fill_srq(srq, init);
-	uroce_users_add(srq->ibv.context, &uroce_vpd(srq->ibv.pd)->nb_users);
+	if (srq->xrcd != NULL && uroce_dev_add_srq(device->dev, &srq->srqr) != 0) {
+		free_srq(srq);
+		uncount_srq(device);
+		return -ENOMEM;
+	}
+	count_uses(srq, uroce_users_add);
 	*out = srq;
 	return 0;
 }
@@ -123,12 +154,19 @@ create_srq(struct ibv_srq_init_attr_ex *init, struct uroce_vsrq **out)
 static int
 check_init(const struct ibv_context *context, const struct ibv_srq_init_attr_ex *init)
 {
-	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+	const uint32_t of_xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | of_xrc;
+	const bool is_xrc = is_type_xrc(init);
 
 	if ((init->comp_mask & ~known) != 0)
 		return -EOPNOTSUPP;
-	if ((init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && init->srq_type != IBV_SRQT_BASIC)
+	if ((init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && init->srq_type != IBV_SRQT_BASIC &&
+	    !is_xrc)
 		return -EOPNOTSUPP;
+	if (is_xrc &&
+	    ((init->comp_mask & of_xrc) != of_xrc || init->xrcd == NULL || init->cq == NULL ||
+	     init->xrcd->context != context || init->cq->context != context))
+		return -EINVAL;
 	if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || init->pd == NULL ||
 	    init->pd->context != context || !is_attr_legal(&init->attr))
 		return -EINVAL;
@@ -253,7 +291,7 @@ uroce_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 int
 uroce_get_srq_num(struct ibv_srq *ibv, uint32_t *srq_num)
 {
-	if (ibv == NULL || srq_num == NULL || uroce_vsrq(ibv)->srqr.srq.cq == NULL)
+	if (ibv == NULL || srq_num == NULL || uroce_vsrq(ibv)->xrcd == NULL)
 		return EINVAL;
 	*srq_num = uroce_vsrq(ibv)->srqr.srq.srqn;
 	return 0;
@@ -263,15 +301,19 @@ int
 uroce_destroy_srq(struct ibv_srq *ibv)
 {
 	struct uroce_vsrq *const srq = uroce_vsrq(ibv);
+	struct uroce_dev *dev;
 
 	if (ibv == NULL)
 		return EINVAL;
 	if (uroce_users_any(ibv->context, &srq->nb_users))
 		return EBUSY;
-	uroce_event_purge(uroce_vcontext_dev(ibv->context)->events, srq);
+	dev = uroce_vcontext_dev(ibv->context);
+	if (srq->xrcd != NULL)
+		uroce_dev_remove_srq(dev, &srq->srqr);
+	uroce_event_purge(dev->events, srq);
 	uroce_vevent_forget_srq(srq);
 	uncount_srq(uroce_vcontext(ibv->context)->device);
-	uroce_users_drop(ibv->context, &uroce_vpd(ibv->pd)->nb_users);
+	count_uses(srq, uroce_users_drop);
 	free_srq(srq);
 	return 0;
 }

@@ -64,8 +64,7 @@ create__checks_its_arguments(void **state)
 static void
 create__says_what_it_does_not_support(void **state)
 {
-	static const enum ibv_qp_type types[] = { IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV,
-						  IBV_QPT_RAW_PACKET };
+	static const enum ibv_qp_type types[] = { IBV_QPT_RAW_PACKET, IBV_QPT_DRIVER };
 	struct ibv_qp_init_attr init = an_init();
 
 	(void)state;

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How queue pairs are made. A QP is one piece of memory: the verbs object, the transport's context and the
+ * worker's record in it, and behind them the slots of its queues. Which queues and objects each type has
+ * is a table.
+ */
+
+#include <errno.h>
+#include <rte_common.h>
+
+#include "datapath/hugemem.h"
+#include "mem/sge.h"
+#include "verbs/event.h"
+#include "verbs/object.h"
+#include "verbs/uroce.h"
+#include "verbs/uroce_dv.h"
+#include "verbs/xrc.h"
+
+/* Granted without being asked for: some programs do not ask, and send inline. */
+#define INLINE_MIN  64u
+
+#define BIT(opcode) (1u << IBV_WR_##opcode)
+#define OPCODES_UD  (BIT(SEND) | BIT(SEND_WITH_IMM))
+#define OPCODES_UC                                                                                 \
+	(OPCODES_UD | BIT(RDMA_WRITE) | BIT(RDMA_WRITE_WITH_IMM) | BIT(LOCAL_INV) | BIT(BIND_MW))
+#define OPCODES_RC                                                                                 \
+	(OPCODES_UC | BIT(RDMA_READ) | BIT(ATOMIC_CMP_AND_SWP) | BIT(ATOMIC_FETCH_AND_ADD) |       \
+	 BIT(SEND_WITH_INV) | 1u << UROCE_DV_WR_FLUSH | 1u << UROCE_DV_WR_ATOMIC_WRITE)
+
+static const struct kind {
+	bool is_known;
+	bool has_sq; /* and a protection domain, and a send CQ */
+	bool has_rq; /* or an SRQ, and a receive CQ */
+	bool has_path;
+	uint32_t opcodes; /* what may be posted to the send queue [IBA table 57] */
+} kinds[] = {
+	[IBV_QPT_RC] = { .is_known = true, .has_sq = true, .has_rq = true, .opcodes = OPCODES_RC },
+	[IBV_QPT_UC] = { .is_known = true, .has_sq = true, .has_rq = true, .opcodes = OPCODES_UC },
+	[IBV_QPT_UD] = { .is_known = true,
+			 .has_sq = true,
+			 .has_rq = true,
+			 .has_path = true,
+			 .opcodes = OPCODES_UD },
+	[IBV_QPT_XRC_SEND] = { .is_known = true, .has_sq = true, .opcodes = OPCODES_RC },
+	[IBV_QPT_XRC_RECV] = { .is_known = true },
+};
+
+static bool
+is_known(enum ibv_qp_type type)
+{
+	return (unsigned)type < RTE_DIM(kinds) && kinds[type].is_known;
+}
+
+/* --- checks ---------------------------------------------------------------------------------------- */
+
+static bool
+is_of(const struct ibv_context *context, const struct ibv_cq *cq)
+{
+	return cq != NULL && cq->context == context;
+}
+
+static bool
+is_srq_legal(const struct ibv_context *context, struct ibv_srq *srq)
+{
+	return srq == NULL || (srq->context == context && uroce_vsrq(srq)->xrcd == NULL);
+}
+
+static bool
+is_cap_legal(const struct ibv_qp_cap *cap)
+{
+	return cap->max_send_wr <= UROCE_MAX_QP_WR && cap->max_recv_wr <= UROCE_MAX_QP_WR &&
+	       cap->max_send_sge <= UROCE_SGE_MAX && cap->max_recv_sge <= UROCE_SGE_MAX &&
+	       cap->max_inline_data <= UROCE_MAX_INLINE;
+}
+
+static int
+check_target(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *init)
+{
+	const bool is_legal = (init->comp_mask & IBV_QP_INIT_ATTR_XRCD) && init->xrcd != NULL &&
+			      init->xrcd->context == context;
+
+	return is_legal ? 0 : -EINVAL;
+}
+
+static int
+check_objects(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *init)
+{
+	const struct kind *const kind = &kinds[init->qp_type];
+
+	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD) || init->pd == NULL ||
+	    init->pd->context != context || !is_of(context, init->send_cq))
+		return -EINVAL;
+	if (kind->has_rq && (!is_of(context, init->recv_cq) || !is_srq_legal(context, init->srq)))
+		return -EINVAL;
+	return is_cap_legal(&init->cap) ? 0 : -EINVAL;
+}
+
+static int
+check_init(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *init)
+{
+	const uint32_t known =
+		IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+
+	if ((init->comp_mask & ~known) != 0 || init->qp_type == IBV_QPT_RAW_PACKET ||
+	    init->qp_type == IBV_QPT_DRIVER)
+		return -EOPNOTSUPP;
+	if ((init->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && init->create_flags != 0)
+		return -EOPNOTSUPP;
+	if (!is_known(init->qp_type))
+		return -EINVAL;
+	if (init->qp_type == IBV_QPT_XRC_RECV)
+		return check_target(context, init);
+	return check_objects(context, init);
+}
+
+/* --- memory ---------------------------------------------------------------------------------------- */
+
+/* What is given: no less than was asked for, and what the slots hold anyway. */
+static struct ibv_qp_cap
+granted(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq)
+{
+	struct ibv_qp_cap cap = { 0 };
+
+	if (has_sq) {
+		cap.max_send_wr = RTE_MAX(asked->max_send_wr, 1u);
+		cap.max_send_sge = RTE_MAX(asked->max_send_sge, 1u);
+		cap.max_inline_data = RTE_MAX(RTE_MAX(asked->max_inline_data, INLINE_MIN),
+					      cap.max_send_sge * (uint32_t)sizeof(struct ibv_sge));
+	}
+	if (has_rq) {
+		cap.max_recv_wr = RTE_MAX(asked->max_recv_wr, 1u);
+		cap.max_recv_sge = RTE_MAX(asked->max_recv_sge, 1u);
+	}
+	return cap;
+}
+
+/*
+ * QPs that are made one after the other lie side by side. If that is a power of two apart, what is read of
+ * each is in the same few sets of the caches, and is gone when it is wanted again.
+ */
+static size_t
+odd_lines(size_t len)
+{
+	const size_t nb_lines = RTE_CACHE_LINE_ROUNDUP(len) / RTE_CACHE_LINE_SIZE;
+
+	return (nb_lines | 1) * RTE_CACHE_LINE_SIZE;
+}
+
+/* Of a queue that there is not, too. */
+static size_t
+slots_len(uint32_t max_wr, uint32_t stride)
+{
+	return max_wr > 0 ? RTE_CACHE_LINE_ROUNDUP(uroce_ring_memsize(max_wr, stride)) : 0;
+}
+
+/* The object with its queues behind it. */
+static struct uroce_vqp *
+alloc_qp(const struct ibv_qp_cap *cap, bool has_path, int socket_id)
+{
+	const size_t sq_at = RTE_CACHE_LINE_ROUNDUP(sizeof(struct uroce_vqp));
+	const size_t rq_at =
+		sq_at +
+		slots_len(cap->max_send_wr,
+			  uroce_send_wqe_stride(cap->max_send_sge, cap->max_inline_data, has_path));
+	const size_t len =
+		rq_at + slots_len(cap->max_recv_wr, uroce_recv_wqe_stride(cap->max_recv_sge));
+	struct uroce_vqp *const qp = uroce_hugemem_alloc(odd_lines(len), socket_id);
+
+	if (qp == NULL)
+		return NULL;
+	if (cap->max_send_wr > 0)
+		uroce_sq_init(&qp->sq, (uint8_t *)qp + sq_at, cap->max_send_wr, cap->max_send_sge,
+			      cap->max_inline_data, has_path);
+	if (cap->max_recv_wr > 0)
+		uroce_rq_init(&qp->rq, (uint8_t *)qp + rq_at, cap->max_recv_wr, cap->max_recv_sge);
+	qp->cap = *cap;
+	return qp;
+}
+
+static void
+free_qp(struct uroce_vqp *qp)
+{
+	pthread_mutex_destroy(&qp->ibv.mutex);
+	pthread_cond_destroy(&qp->ibv.cond);
+	uroce_hugemem_free(qp);
+}
+
+/* --- objects --------------------------------------------------------------------------------------- */
+
+static void
+fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
+	   const struct ibv_qp_init_attr_ex *init, uint32_t qpn)
+{
+	const struct kind *const kind = &kinds[init->qp_type];
+
+	qp->ibv.context = context;
+	qp->ibv.qp_context = init->qp_context;
+	if (kind->has_sq) {
+		qp->ibv.pd = init->pd;
+		qp->ibv.send_cq = init->send_cq;
+	}
+	if (kind->has_rq) {
+		qp->ibv.recv_cq = init->recv_cq;
+		qp->ibv.srq = init->srq;
+	}
+	qp->ibv.handle = qpn;
+	qp->ibv.qp_num = qpn;
+	qp->ibv.state = IBV_QPS_RESET;
+	qp->ibv.qp_type = init->qp_type;
+	pthread_mutex_init(&qp->ibv.mutex, NULL);
+	pthread_cond_init(&qp->ibv.cond, NULL);
+	qp->sq.is_all_signaled = init->sq_sig_all != 0;
+	qp->sq.opcodes = kind->opcodes;
+	qp->sq.is_xrc = init->qp_type == IBV_QPT_XRC_SEND;
+}
+
+/* A target sends nothing of its own: any worker will do. */
+static struct uroce_worker *
+worker_of(const struct uroce_vqp *qp, const struct uroce_dev *dev)
+{
+	if (qp->ibv.send_cq != NULL)
+		return uroce_vcq(qp->ibv.send_cq)->worker;
+	return dev->worker[qp->ibv.qp_num % dev->nb_workers];
+}
+
+/* The transport's context and the worker's record. */
+static void
+fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, uint32_t xrcd)
+{
+	const struct uroce_worker *const worker = worker_of(qp, dev);
+	struct uroce_vcq *const send_cq = uroce_vcq(qp->ibv.send_cq);
+	struct uroce_vcq *const recv_cq = uroce_vcq(qp->ibv.recv_cq);
+	const struct uroce_qpc_conf conf = {
+		.type = qp->ibv.qp_type,
+		.qpn = qp->ibv.qp_num,
+		.pdn = qp->ibv.pd != NULL ? uroce_vpd(qp->ibv.pd)->pdn : 0,
+		.sq = qp->cap.max_send_wr > 0 ? &qp->sq : NULL,
+		.rq = qp->cap.max_recv_wr > 0 ? &qp->rq : NULL,
+		.srq = qp->ibv.srq != NULL ? &uroce_vsrq(qp->ibv.srq)->srqr.srq : NULL,
+		.srqs = qp->ibv.qp_type == IBV_QPT_XRC_RECV ? dev->srqs : NULL,
+		.xrcd = xrcd,
+		.send_cq = send_cq != NULL ? &send_cq->queue : NULL,
+		.recv_cq = recv_cq != NULL ? &recv_cq->queue : NULL,
+		.mrs = dev->mrs,
+		.rd_pool = uroce_worker_rd_pool(worker),
+		.hold = uroce_worker_hold(worker),
+		.cc = dev->conf.cc.ops ? &dev->cc : NULL,
+		.limits = &dev->limits,
+		.pkeys = dev->pkeys,
+		.cookie = qp,
+	};
+
+	uroce_qpc_init(&qp->qpr.qpc, &conf);
+	qp->qpr.send_notify = send_cq != NULL ? &send_cq->notify : NULL;
+	qp->qpr.recv_notify = recv_cq != NULL ? &recv_cq->notify : NULL;
+	qp->qpr.event_cookie = qp;
+}
+
+/* The QP uses its PD, CQs and SRQ, or does no longer. */
+static void
+count_uses(struct uroce_vqp *qp, void (*count)(struct ibv_context *, unsigned *))
+{
+	const struct ibv_qp *const ibv = &qp->ibv;
+
+	if (ibv->pd != NULL)
+		count(ibv->context, &uroce_vpd(ibv->pd)->nb_users);
+	if (ibv->send_cq != NULL)
+		count(ibv->context, &uroce_vcq(ibv->send_cq)->nb_users);
+	if (ibv->recv_cq != NULL)
+		count(ibv->context, &uroce_vcq(ibv->recv_cq)->nb_users);
+	if (ibv->srq != NULL)
+		count(ibv->context, &uroce_vsrq(ibv->srq)->nb_users);
+}
+
+int
+uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *init, uint32_t xrcd,
+		 struct uroce_vqp **out)
+{
+	const struct kind *const kind = &kinds[init->qp_type];
+	struct uroce_dev *const dev = uroce_vcontext_dev(context);
+	const struct ibv_qp_cap cap =
+		granted(&init->cap, kind->has_sq, kind->has_rq && init->srq == NULL);
+	struct uroce_vqp *qp;
+	uint32_t qpn;
+	int ret;
+
+	ret = uroce_dev_alloc_qpn(dev, &qpn);
+	if (ret != 0)
+		return ret;
+	qp = alloc_qp(&cap, kind->has_path, uroce_dev_socket_id(dev));
+	if (qp == NULL) {
+		ret = -ENOMEM;
+		goto free_qpn;
+	}
+	fill_verbs(qp, context, init, qpn);
+	fill_record(qp, dev, xrcd);
+	ret = uroce_dev_add_qp(dev, &qp->qpr, worker_of(qp, dev));
+	if (ret != 0)
+		goto free_qp;
+	count_uses(qp, uroce_users_add);
+	*out = qp;
+	return 0;
+
+free_qp:
+	free_qp(qp);
+free_qpn:
+	uroce_dev_free_qpn(dev, qpn);
+	return ret;
+}
+
+/* A target's completions are in the CQs of its domain's SRQs. */
+static void
+purge_targets_cqs(struct uroce_dev *dev, const struct uroce_vqp *qp)
+{
+	pthread_mutex_lock(&dev->lock);
+	for (uint32_t srqn = 1; srqn <= dev->srqs->nb_slots; srqn++) {
+		const struct uroce_srq *const srq = uroce_srq_table_find(dev->srqs, srqn);
+
+		if (srq != NULL && srq->xrcd == qp->qpr.qpc.xrcd)
+			uroce_cq_purge(srq->cq, qp);
+	}
+	pthread_mutex_unlock(&dev->lock);
+}
+
+static void
+purge_cqs(struct uroce_dev *dev, const struct uroce_vqp *qp)
+{
+	if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
+		purge_targets_cqs(dev, qp);
+	if (qp->ibv.send_cq != NULL)
+		uroce_cq_purge(&uroce_vcq(qp->ibv.send_cq)->queue, qp);
+	if (qp->ibv.recv_cq != NULL)
+		uroce_cq_purge(&uroce_vcq(qp->ibv.recv_cq)->queue, qp);
+}
+
+int
+uroce_vqp_destroy(struct uroce_vqp *qp)
+{
+	struct uroce_dev *const dev = uroce_vcontext_dev(qp->ibv.context);
+
+	if (uroce_dev_is_attached(dev, &qp->qpr))
+		return -EBUSY;
+	uroce_dev_remove_qp(dev, &qp->qpr);
+	purge_cqs(dev, qp);
+	uroce_vevent_forget_qp(qp);
+	uroce_dev_free_qpn(dev, qp->ibv.qp_num);
+	count_uses(qp, uroce_users_drop);
+	free_qp(qp);
+	return 0;
+}
+
+/* --- calls ----------------------------------------------------------------------------------------- */
+
+struct ibv_qp *
+uroce_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init_attr)
+{
+	struct uroce_vqp *qp = NULL;
+	int ret = -EINVAL;
+
+	if (context != NULL && init_attr != NULL)
+		ret = check_init(context, init_attr);
+	if (ret == 0 && init_attr->qp_type == IBV_QPT_XRC_RECV)
+		ret = uroce_target_create(uroce_vxrcd(init_attr->xrcd), init_attr->qp_context,
+					  false, &qp);
+	else if (ret == 0)
+		ret = uroce_vqp_create(context, init_attr, 0, &qp);
+	if (ret != 0) {
+		errno = -ret;
+		return NULL;
+	}
+	init_attr->cap = qp->cap;
+	return &qp->ibv;
+}
+
+struct ibv_qp *
+uroce_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init_attr)
+{
+	struct ibv_qp_init_attr_ex init = { .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = pd };
+	struct ibv_qp *qp;
+
+	if (pd == NULL || init_attr == NULL) {
+		errno = EINVAL;
+		return NULL;
+	}
+	init.qp_context = init_attr->qp_context;
+	init.send_cq = init_attr->send_cq;
+	init.recv_cq = init_attr->recv_cq;
+	init.srq = init_attr->srq;
+	init.cap = init_attr->cap;
+	init.qp_type = init_attr->qp_type;
+	init.sq_sig_all = init_attr->sq_sig_all;
+	qp = uroce_create_qp_ex(pd->context, &init);
+	if (qp != NULL)
+		init_attr->cap = init.cap;
+	return qp;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * XRC targets: QPs that receive for all the XRC SRQs of a domain. They live as long as somebody has a
+ * handle: who made them, who opened them by their number, and in the older generation of the calls who is
+ * registered for them.
+ */
+
+#include <errno.h>
+
+#include "datapath/hugemem.h"
+#include "verbs/event.h"
+#include "verbs/object.h"
+#include "verbs/uroce.h"
+#include "verbs/xrc.h"
+
+static struct uroce_vdevice *
+device_of(const struct uroce_vxrcd *xrcd)
+{
+	return uroce_vcontext(xrcd->ibv.context)->device;
+}
+
+static struct uroce_vqp *
+make_handle(struct uroce_vxrcd *xrcd, void *qp_context, bool is_silent)
+{
+	struct uroce_vqp *const handle = uroce_hugemem_alloc(
+		sizeof(*handle), uroce_dev_socket_id(uroce_vcontext_dev(xrcd->ibv.context)));
+
+	if (handle == NULL)
+		return NULL;
+	handle->xrcd = xrcd;
+	handle->is_silent = is_silent;
+	handle->ibv.context = xrcd->ibv.context;
+	handle->ibv.qp_context = qp_context;
+	handle->ibv.qp_type = IBV_QPT_XRC_RECV;
+	pthread_mutex_init(&handle->ibv.mutex, NULL);
+	pthread_cond_init(&handle->ibv.cond, NULL);
+	uroce_users_add(xrcd->ibv.context, &xrcd->nb_users);
+	return handle;
+}
+
+static void
+free_handle(struct uroce_vqp *handle)
+{
+	uroce_users_drop(handle->ibv.context, &handle->xrcd->nb_users);
+	pthread_mutex_destroy(&handle->ibv.mutex);
+	pthread_cond_destroy(&handle->ibv.cond);
+	uroce_hugemem_free(handle);
+}
+
+/* Under the device's lock. */
+static void
+link_handle(struct uroce_vqp *handle, struct uroce_vqp *target)
+{
+	handle->target = target;
+	handle->ibv.qp_num = target->ibv.qp_num;
+	handle->ibv.handle = target->ibv.qp_num;
+	handle->ibv.state = target->qpr.qpc.state;
+	handle->next = target->handles;
+	target->handles = handle;
+}
+
+static void
+unlink_qp(struct uroce_vqp **link, const struct uroce_vqp *qp)
+{
+	while (*link != qp)
+		link = &(*link)->next;
+	*link = qp->next;
+}
+
+int
+uroce_target_create(struct uroce_vxrcd *xrcd, void *qp_context, bool is_silent,
+		    struct uroce_vqp **out)
+{
+	const struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_XRC_RECV };
+	struct uroce_vdevice *const device = device_of(xrcd);
+	struct uroce_vdomain *const domain = xrcd->domain;
+	struct uroce_vqp *const handle = make_handle(xrcd, qp_context, is_silent);
+	struct uroce_vqp *target;
+	int ret;
+
+	if (handle == NULL)
+		return -ENOMEM;
+	ret = uroce_vqp_create(xrcd->ibv.context, &init, domain->number, &target);
+	if (ret != 0) {
+		free_handle(handle);
+		return ret;
+	}
+	pthread_mutex_lock(&device->lock);
+	target->next = domain->targets;
+	domain->targets = target;
+	link_handle(handle, target);
+	pthread_mutex_unlock(&device->lock);
+	*out = handle;
+	return 0;
+}
+
+int
+uroce_target_open(struct uroce_vxrcd *xrcd, uint32_t qpn, void *qp_context, bool is_silent,
+		  struct uroce_vqp **out)
+{
+	struct uroce_vdevice *const device = device_of(xrcd);
+	struct uroce_vqp *const handle = make_handle(xrcd, qp_context, is_silent);
+	struct uroce_vqp *target;
+
+	if (handle == NULL)
+		return -ENOMEM;
+	pthread_mutex_lock(&device->lock);
+	target = xrcd->domain->targets;
+	while (target != NULL && target->ibv.qp_num != qpn)
+		target = target->next;
+	if (target != NULL)
+		link_handle(handle, target);
+	pthread_mutex_unlock(&device->lock);
+	if (target == NULL) {
+		free_handle(handle);
+		return -EINVAL;
+	}
+	*out = handle;
+	return 0;
+}
+
+void
+uroce_target_close(struct uroce_vqp *handle)
+{
+	struct uroce_vxrcd *const xrcd = handle->xrcd;
+	struct uroce_vdevice *const device = device_of(xrcd);
+	struct uroce_vqp *const target = handle->target;
+
+	pthread_mutex_lock(&device->lock);
+	unlink_qp(&target->handles, handle);
+	const bool is_last = target->handles == NULL;
+
+	if (is_last)
+		unlink_qp(&xrcd->domain->targets, target);
+	/* that of who made it may be gone */
+	target->ibv.context = handle->ibv.context;
+	pthread_mutex_unlock(&device->lock);
+	if (is_last)
+		(void)uroce_vqp_destroy(target); /* no member of a group: it is not for datagrams */
+	uroce_vevent_forget_qp(handle);
+	free_handle(handle);
+}
+
+struct ibv_qp *
+uroce_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+{
+	const uint32_t needed =
+		IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+	struct uroce_vqp *handle = NULL;
+	int ret = -EINVAL;
+
+	if (attr != NULL && (attr->comp_mask & ~(needed | IBV_QP_OPEN_ATTR_CONTEXT)) != 0)
+		ret = -EOPNOTSUPP;
+	else if (context != NULL && attr != NULL && (attr->comp_mask & needed) == needed &&
+		 attr->qp_type == IBV_QPT_XRC_RECV && attr->xrcd != NULL &&
+		 attr->xrcd->context == context)
+		ret = uroce_target_open(
+			uroce_vxrcd(attr->xrcd), attr->qp_num,
+			attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL, false,
+			&handle);
+	if (ret != 0) {
+		errno = -ret;
+		return NULL;
+	}
+	return &handle->ibv;
+}
