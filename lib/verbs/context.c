@@ -36,6 +36,9 @@ fill_tables(struct uroce_vcontext *context)
 	verbs->close_xrcd = uroce_close_xrcd;
 	verbs->create_qp_ex = uroce_create_qp_ex;
 	verbs->open_qp = uroce_open_qp;
+	verbs->alloc_dm = uroce_alloc_dm;
+	verbs->free_dm = uroce_free_dm;
+	verbs->reg_dm_mr = uroce_reg_dm_mr;
 	verbs->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	verbs->context.ops = (struct ibv_context_ops){
 		.alloc_mw = uroce_alloc_mw,

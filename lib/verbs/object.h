@@ -40,6 +40,7 @@
 #define UROCE_MAX_CQE    4194303
 #define UROCE_MAX_INLINE 1024
 #define UROCE_MAX_MR_LEN ((uint64_t)1 << 47)
+#define UROCE_MAX_DM     ((uint64_t)16 << 20) /* bytes of device memory, of all blocks together */
 /** Objects that memory alone bounds. */
 #define UROCE_MAX_OBJECTS (1 << 24)
 
@@ -66,6 +67,7 @@ struct uroce_vdevice {
 	struct uroce_region *regions;  /* those that are registered */
 	struct uroce_vdomain *domains; /* of XRC */
 	uint32_t next_xrcd;
+	uint64_t dm_len; /* bytes of device memory that were handed out */
 };
 
 /** An asynchronous event that waits for its context's program. */
@@ -78,7 +80,7 @@ struct uroce_vcontext {
 	struct verbs_context verbs; /* its last member is the ibv_context that programs hold */
 	struct uroce_vdevice *device;
 	struct uroce_vcontext *next; /* of the device */
-	unsigned nb_users;           /* PDs, thread and XRC domains, CQs, channels */
+	unsigned nb_users;           /* PDs, thread and XRC domains, CQs, channels, DMs */
 	dev_t command_dev; /* which file verbs.context.cmd_fd is: contexts that share it */
 	ino_t command_ino; /* may import each other's objects */
 	/* asynchronous events, under the device's lock (see event.c) */
@@ -109,6 +111,14 @@ struct uroce_vmw {
 	struct ibv_mw
 		ibv; /* handle: the first key; its upper 24 bits lead to the window for life */
 	_Atomic uint32_t next_tag; /* low 8 bits: of the next key, type 1 */
+};
+
+struct uroce_vdm {
+	struct ibv_dm ibv;
+	void *block;       /* of hugepage memory */
+	uint8_t *mem;      /* in it, aligned as asked for */
+	size_t len;        /* bytes */
+	unsigned nb_users; /* MRs; under the mutex of the context */
 };
 
 struct uroce_vah {
@@ -240,6 +250,12 @@ static inline struct uroce_vmw *
 uroce_vmw(struct ibv_mw *ibv)
 {
 	return (struct uroce_vmw *)ibv;
+}
+
+static inline struct uroce_vdm *
+uroce_vdm(struct ibv_dm *ibv)
+{
+	return (struct uroce_vdm *)ibv;
 }
 
 static inline struct uroce_vah *

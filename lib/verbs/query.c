@@ -200,6 +200,7 @@ uroce_query_device_ex(struct ibv_context *context, const struct ibv_query_device
 	*attr = (struct ibv_device_attr_ex){
 		.hca_core_clock = CLOCK_KHZ,
 		.phys_port_cnt_ex = 1,
+		.max_dm_size = UROCE_MAX_DM,
 	};
 	(void)uroce_query_device(context, &attr->orig_attr);
 	attr->device_cap_flags_ex = attr->orig_attr.device_cap_flags;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "verbs/region.h"
 #include "verbs/uroce.h"
@@ -171,28 +172,122 @@ uroce_region_replace(struct uroce_vdevice *device, struct uroce_region *region,
 	pthread_mutex_lock(&dev->lock);
 	uroce_mr_replace(dev->mrs, region->key, conf);
 	pthread_mutex_unlock(&dev->lock);
+	pthread_mutex_lock(&device->lock);
 	region->conf = *conf;
+	pthread_mutex_unlock(&device->lock);
 	return 0;
+}
+
+/* What goes with the registration, when nothing refers to it any more. */
+static void
+release_memory(struct uroce_region *region)
+{
+	if (region->dm != NULL)
+		uroce_users_drop(region->dm->ibv.context, &region->dm->nb_users);
+	if (region->map != NULL)
+		munmap(region->map, region->map_len);
+}
+
+static int
+end_region(struct uroce_vdevice *device, struct uroce_region *region)
+{
+	const int ret = withdraw(device->dev, region->key);
+
+	if (ret != 0)
+		return ret;
+	pthread_mutex_lock(&device->dev->lock);
+	uroce_mr_free(device->dev->mrs, region->key);
+	pthread_mutex_unlock(&device->dev->lock);
+	unlink_from(device, region);
+	release_memory(region);
+	return 0;
+}
+
+static bool
+is_registered(struct uroce_vdevice *device, const struct uroce_region *region, unsigned *nb_handles)
+{
+	pthread_mutex_lock(&device->lock);
+	const bool is_there = region->is_registered;
+
+	*nb_handles = region->nb_handles;
+	pthread_mutex_unlock(&device->lock);
+	return is_there;
 }
 
 int
 uroce_dereg_mr(struct ibv_mr *ibv)
 {
-	struct uroce_region *region;
 	struct uroce_vdevice *device;
+	unsigned nb_handles;
 	int ret;
 
 	if (ibv == NULL)
 		return EINVAL;
 	device = device_of(ibv->context);
-	region = uroce_vmr(ibv)->region;
-	ret = withdraw(device->dev, region->key);
+	if (!is_registered(device, uroce_vmr(ibv)->region, &nb_handles))
+		return EINVAL;
+	ret = end_region(device, uroce_vmr(ibv)->region);
 	if (ret != 0)
 		return -ret;
-	pthread_mutex_lock(&device->dev->lock);
-	uroce_mr_free(device->dev->mrs, region->key);
-	pthread_mutex_unlock(&device->dev->lock);
-	unlink_from(device, region);
 	free_handle(uroce_vmr(ibv));
 	return 0;
+}
+
+/* Another handle of a registered region, counted. @return NULL: there is no such region */
+static struct uroce_region *
+share_region(struct uroce_vdevice *device, uint32_t key, uint32_t pdn, size_t *len)
+{
+	struct uroce_region *region;
+
+	pthread_mutex_lock(&device->lock);
+	region = device->regions;
+	while (region != NULL && (region->key != key || region->conf.pdn != pdn))
+		region = region->next;
+	if (region != NULL) {
+		region->nb_handles++;
+		*len = (size_t)region->conf.len;
+	}
+	pthread_mutex_unlock(&device->lock);
+	return region;
+}
+
+struct ibv_mr *
+uroce_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
+{
+	struct uroce_region *region;
+	struct uroce_vmr *mr;
+	size_t len;
+
+	if (pd == NULL) {
+		errno = EINVAL;
+		return NULL;
+	}
+	region = share_region(device_of(pd->context), mr_handle, uroce_vpd(pd)->pdn, &len);
+	if (region == NULL) {
+		errno = ENOENT;
+		return NULL;
+	}
+	mr = make_handle(pd, region, NULL, len);
+	if (mr == NULL) {
+		pthread_mutex_lock(&device_of(pd->context)->lock);
+		region->nb_handles--;
+		pthread_mutex_unlock(&device_of(pd->context)->lock);
+		return NULL;
+	}
+	return &mr->ibv;
+}
+
+/* With the last handle the region goes, too: nobody could deregister it. Unless windows are bound to it. */
+void
+uroce_unimport_mr(struct ibv_mr *ibv)
+{
+	struct uroce_vdevice *device;
+	unsigned nb_handles;
+
+	if (ibv == NULL)
+		return;
+	device = device_of(ibv->context);
+	if (is_registered(device, uroce_vmr(ibv)->region, &nb_handles) && nb_handles == 1)
+		(void)end_region(device, uroce_vmr(ibv)->region);
+	free_handle(uroce_vmr(ibv));
 }

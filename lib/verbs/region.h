@@ -18,12 +18,17 @@
 enum uroce_region_kind {
 	UROCE_REGION_USER, /* the program's memory */
 	UROCE_REGION_NULL,
+	UROCE_REGION_DM,     /* device memory */
+	UROCE_REGION_DMABUF, /* a dma-buf that we mapped */
 };
 
 struct uroce_region {
 	struct uroce_mr_conf conf; /* under `lock` */
 	uint32_t key;
 	enum uroce_region_kind kind;
+	struct uroce_vdm *dm; /* whose memory it is, which counts it as its user; else NULL */
+	void *map;            /* what is unmapped in the end; NULL: nothing */
+	size_t map_len;
 	pthread_mutex_t lock; /* one changes the region at a time */
 	/* under the lock of the virtual device */
 	unsigned nb_handles;
@@ -33,7 +38,8 @@ struct uroce_region {
 
 /**
  * Register.
- * @param model  `conf` but for its domain, `kind`
+ * @param model  `conf` but for its domain, `kind`, and what goes with it (`dm`, `map`), which is the
+ *		region's on success
  * @param addr, length  what the program is told
  * @return NULL with errno: ENOMEM, EINVAL `iova` wraps
  */

@@ -523,6 +523,93 @@ int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
 int uroce_dereg_mr(struct ibv_mr *mr);
 
 /**
+ * Register a dma-buf: `length` bytes from `offset` on, which peers and requests address from `iova` on. It
+ * is mapped for the CPU, so its exporter must allow that.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  `fd` may be closed on return; the memory is lent until uroce_dereg_mr().
+ * @param access  LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, RELAXED_ORDERING
+ * @return the region, whose `addr` is `offset`, or NULL with errno: EINVAL other flags, remote write or
+ *         atomic without local write, `fd` no dma-buf, a range that is not in it, `iova` and `offset`
+ *         differ within a page, `pd` NULL; EBADF; EACCES it may not be written; EOPNOTSUPP its exporter
+ *         does not let the CPU map it; ENOMEM
+ */
+struct ibv_mr *uroce_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+				   int fd, int access);
+
+/**
+ * Another `struct ibv_mr` for a region, in the same domain. It is ended by uroce_dereg_mr(), which ends the
+ * region, or by uroce_unimport_mr(), which does not.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's.
+ * @param pd  the region's PD, or an import of it
+ * @param mr_handle  `handle` of the region's
+ * @return the region, whose `addr` is NULL; or NULL with errno: ENOENT there is no such region in this
+ *         domain, EINVAL `pd` is NULL, ENOMEM
+ */
+struct ibv_mr *uroce_import_mr(struct ibv_pd *pd, uint32_t mr_handle);
+
+/**
+ * Give an imported `struct ibv_mr` up, or one whose region was deregistered through another. The last one
+ * ends its region, too.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ */
+void uroce_unimport_mr(struct ibv_mr *mr);
+
+/**
+ * Take device memory: hugepage memory that is the device's. Of all blocks together there are max_dm_size
+ * bytes.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's, to be freed by uroce_free_dm(). `attr` may be reused on return.
+ * @param attr  `length`; `log_align_req`: its address is a multiple of two to this power, at most 30;
+ *              `comp_mask` 0
+ * @return zeroed memory, or NULL with errno: EINVAL `length` is 0, alignment or `comp_mask` unknown, an
+ *         argument NULL; ENOMEM
+ */
+struct ibv_dm *uroce_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+
+/**
+ * Give device memory back.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return 0; EBUSY it is registered; EINVAL `dm` is NULL
+ */
+int uroce_free_dm(struct ibv_dm *dm);
+
+/**
+ * Copy into device memory, and out of it.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return 0; EFAULT the range is not in it; EINVAL an argument is NULL
+ */
+int uroce_memcpy_to_dm(struct ibv_dm *dm, uint64_t dm_offset, const void *host_addr, size_t length);
+int uroce_memcpy_from_dm(void *host_addr, struct ibv_dm *dm, uint64_t dm_offset, size_t length);
+
+/**
+ * Register device memory. Requests and peers count from 0, which is `dm_offset`.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  `dm` cannot be freed before the region is deregistered.
+ * @param access  ZERO_BASED, with LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, MW_BIND and the
+ *                hints
+ * @return the region, whose `addr` is NULL; or NULL with errno: EINVAL no ZERO_BASED, other flags, remote
+ *         write or atomic without local write, a range that is not in it, `dm` of another context, an
+ *         argument NULL; ENOMEM
+ */
+struct ibv_mr *uroce_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset,
+			       size_t length, unsigned int access);
+
+/**
  * Make a memory window, which is not bound. Regions and windows of a device share a table of max_mr
  * places.
  *

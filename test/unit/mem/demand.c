@@ -91,7 +91,7 @@ static void
 need_kernel(void)
 {
 	if (page_in(pages, 1, true) != 0) {
-		print_message("skipped: this kernel has no MADV_POPULATE_WRITE\n");
+		print_message("# skipped: this kernel has no MADV_POPULATE_WRITE\n");
 		skip();
 	}
 }

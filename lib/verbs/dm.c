@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Device memory. Our device has none but the hugepages that EAL took for it, on the port's NUMA node: that
+ * is what a block is made of. The sum of all blocks is limited, so that what the device says of itself
+ * is true and the data path's own memory remains.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datapath/hugemem.h"
+#include "verbs/region.h"
+#include "verbs/uroce.h"
+
+#define LOG_ALIGN_MAX 30
+
+#define ACCESS_SUPPORTED                                                                           \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
+	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+#define ACCESS_REMOTE_CHANGE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
+
+/* Take so much of what the device may hand out. */
+static bool
+reserve(struct uroce_vdevice *device, size_t len)
+{
+	pthread_mutex_lock(&device->lock);
+	const bool has_room = len <= UROCE_MAX_DM - device->dm_len;
+
+	if (has_room)
+		device->dm_len += len;
+	pthread_mutex_unlock(&device->lock);
+	return has_room;
+}
+
+static void
+give_back(struct uroce_vdevice *device, size_t len)
+{
+	pthread_mutex_lock(&device->lock);
+	device->dm_len -= len;
+	pthread_mutex_unlock(&device->lock);
+}
+
+/* A block of hugepage memory is aligned to a cache line; for more it is longer. */
+static int
+fill_block(struct uroce_vdm *dm, size_t len, uint32_t log_align, int socket_id)
+{
+	const size_t align = (size_t)1 << log_align;
+
+	dm->len = len;
+	dm->block = uroce_hugemem_alloc(len + (align > 64 ? align : 0), socket_id);
+	dm->mem = (uint8_t *)(((uintptr_t)dm->block + align - 1) & ~(uintptr_t)(align - 1));
+	return dm->block != NULL ? 0 : -ENOMEM;
+}
+
+static int
+check_attr(const struct ibv_context *context, const struct ibv_alloc_dm_attr *attr)
+{
+	if (context == NULL || attr == NULL || attr->comp_mask != 0 || attr->length == 0 ||
+	    attr->log_align_req > LOG_ALIGN_MAX)
+		return -EINVAL;
+	return attr->length <= UROCE_MAX_DM ? 0 : -ENOMEM;
+}
+
+static int
+make_dm(struct uroce_vdevice *device, const struct ibv_alloc_dm_attr *attr, struct uroce_vdm **out)
+{
+	struct uroce_vdm *dm;
+	int ret = -ENOMEM;
+
+	if (!reserve(device, attr->length))
+		return -ENOMEM;
+	dm = calloc(1, sizeof(*dm));
+	if (dm != NULL)
+		ret = fill_block(dm, attr->length, attr->log_align_req,
+				 uroce_dev_socket_id(device->dev));
+	if (ret != 0) {
+		free(dm);
+		give_back(device, attr->length);
+		return ret;
+	}
+	*out = dm;
+	return 0;
+}
+
+struct ibv_dm *
+uroce_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
+{
+	struct uroce_vdm *dm = NULL;
+	int ret = check_attr(context, attr);
+
+	if (ret == 0)
+		ret = make_dm(uroce_vcontext(context)->device, attr, &dm);
+	if (ret != 0) {
+		errno = -ret;
+		return NULL;
+	}
+	dm->ibv.context = context;
+	dm->ibv.memcpy_to_dm = uroce_memcpy_to_dm;
+	dm->ibv.memcpy_from_dm = uroce_memcpy_from_dm;
+	uroce_users_add(context, &uroce_vcontext(context)->nb_users);
+	return &dm->ibv;
+}
+
+int
+uroce_free_dm(struct ibv_dm *ibv)
+{
+	struct uroce_vdm *const dm = uroce_vdm(ibv);
+	struct ibv_context *context;
+
+	if (ibv == NULL)
+		return EINVAL;
+	context = ibv->context;
+	if (uroce_users_any(context, &dm->nb_users))
+		return EBUSY;
+	give_back(uroce_vcontext(context)->device, dm->len);
+	uroce_hugemem_free(dm->block);
+	free(dm);
+	uroce_users_drop(context, &uroce_vcontext(context)->nb_users);
+	return 0;
+}
+
+static bool
+is_inside(const struct uroce_vdm *dm, uint64_t offset, size_t len)
+{
+	return offset <= dm->len && len <= dm->len - offset;
+}
+
+int
+uroce_memcpy_to_dm(struct ibv_dm *ibv, uint64_t dm_offset, const void *host_addr, size_t length)
+{
+	struct uroce_vdm *const dm = uroce_vdm(ibv);
+
+	if (ibv == NULL || host_addr == NULL)
+		return EINVAL;
+	if (!is_inside(dm, dm_offset, length))
+		return EFAULT;
+	memcpy(dm->mem + dm_offset, host_addr, length);
+	return 0;
+}
+
+int
+uroce_memcpy_from_dm(void *host_addr, struct ibv_dm *ibv, uint64_t dm_offset, size_t length)
+{
+	const struct uroce_vdm *const dm = uroce_vdm(ibv);
+
+	if (ibv == NULL || host_addr == NULL)
+		return EINVAL;
+	if (!is_inside(dm, dm_offset, length))
+		return EFAULT;
+	memcpy(host_addr, dm->mem + dm_offset, length);
+	return 0;
+}
+
+static bool
+is_allowed(unsigned access)
+{
+	if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned)ACCESS_SUPPORTED))
+		return false;
+	return !(access & ACCESS_REMOTE_CHANGE) || (access & IBV_ACCESS_LOCAL_WRITE);
+}
+
+struct ibv_mr *
+uroce_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t dm_offset, size_t length,
+		unsigned int access)
+{
+	struct uroce_vdm *const dm = uroce_vdm(ibv);
+	struct ibv_mr *mr;
+
+	if (pd == NULL || ibv == NULL || ibv->context != pd->context || length == 0 ||
+	    !is_inside(dm, dm_offset, length) || !is_allowed(access)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	const struct uroce_region model = {
+		.kind = UROCE_REGION_DM,
+		.dm = dm,
+		.conf = {
+			.addr = dm->mem + dm_offset,
+			.len = length,
+			.access = access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE,
+		},
+	};
+
+	uroce_users_add(pd->context, &dm->nb_users);
+	mr = uroce_region_register(pd, &model, NULL, length);
+	if (mr == NULL)
+		uroce_users_drop(pd->context, &dm->nb_users);
+	return mr;
+}
