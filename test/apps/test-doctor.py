@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Does uroce-doctor name the cause? On machines that are made up, and where namespaces are allowed on links
+that are each broken in one way.
+
+    test-doctor.py USERTOOLS
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+TOOLS = os.path.abspath(sys.argv[1])
+sys.path.insert(0, TOOLS)
+import uroce_doctor  # noqa: E402
+from uroce_doctor import FAULT, NOTE, OK  # noqa: E402
+from uroce_ports import Lab, LabError, inside  # noqa: E402
+
+PCI = '0000:01:00.0'
+failed = 0
+
+
+def expect(what, is_right, said=''):
+    global failed
+    print(f"{'ok' if is_right else 'FAIL'}    {what}" + ('' if is_right else f': {said}'))
+    failed += not is_right
+
+
+# ---------------------------------------------------------------------------------- machines made up
+
+def write(root, path, text):
+    path = os.path.join(root, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text + '\n')
+
+
+def machine(root, free=512, driver='vfio-pci', iommu=True, isolated='2-3', node=1, capabilities=1 << 13):
+    """Two nodes of two CPUs; a port on PCI. As it should be, but for what is said."""
+    for cpu in range(4):
+        write(root, f'sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor', 'performance')
+    write(root, 'sys/devices/system/cpu/online', '0-3')
+    write(root, 'sys/devices/system/cpu/isolated', isolated)
+    write(root, 'sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages', '512' if free is not None else '0')
+    write(root, 'sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', str(free or 0))
+    for at, cpus in enumerate(('0-1', '2-3')):
+        write(root, f'sys/devices/system/node/node{at}/cpulist', cpus)
+        write(root, f'sys/devices/system/node/node{at}/hugepages/hugepages-2048kB/free_hugepages',
+              str((free or 0) if at == 1 else 0))
+    write(root, f'sys/bus/pci/devices/{PCI}/numa_node', str(node))
+    if driver:
+        os.makedirs(os.path.join(root, f'sys/bus/pci/drivers/{driver}'))
+        os.symlink(f'../../drivers/{driver}', os.path.join(root, f'sys/bus/pci/devices/{PCI}/driver'))
+    if iommu:
+        os.makedirs(os.path.join(root, 'sys/class/iommu/dmar0'))
+    write(root, 'proc/mounts', 'hugetlbfs /dev/hugepages hugetlbfs rw 0 0')
+    write(root, 'proc/self/status', f'CapEff:\t{capabilities:016x}')
+
+
+def findings(spec=f'{PCI},addr=192.0.2.1/24', eal=('-l', '2-3'), **traits):
+    with tempfile.TemporaryDirectory() as root:
+        machine(root, **traits)
+        patient = uroce_doctor.patient_of(spec, eal)
+        patient.sysfs, patient.proc = os.path.join(root, 'sys'), os.path.join(root, 'proc')
+        return list(uroce_doctor.examine(patient))
+
+
+def named(found, level, check, words=''):
+    return any(entry.level == level and entry.check == check and words in entry.text for entry in found)
+
+
+def faulty(what, check, words, **traits):
+    """One fault, of this check, with these words, and with something to type."""
+    found = findings(**traits)
+    faults = [entry for entry in found if entry.level == FAULT]
+    expect(what, len(faults) == 1 and named(faults, FAULT, check, words) and faults[0].remedy, found)
+
+
+def test_machines():
+    found = findings()
+    expect('a machine as it should be', all(entry.level == OK for entry in found), found)
+    faulty('no hugepages', 'hugepages', 'none is reserved', free=None, node=-1)
+    faulty('no free hugepages', 'hugepages', '0 MiB', free=0, node=-1)
+    found = findings(free=8)
+    expect('few hugepages', named(found, NOTE, 'hugepages', '16 MiB'), found)
+    expect('--no-huge', named(findings(eal=('--no-huge',), free=None), OK, 'hugepages'))
+    faulty('a driver of the kernel', 'driver', "the kernel's ixgbe", driver='ixgbe')
+    faulty('no driver', 'driver', 'no driver', driver=None)
+    expect('a driver of both', named(findings(driver='mlx5_core', iommu=False), OK, 'driver'))
+    faulty('no IOMMU', 'IOMMU', 'vfio insists', iommu=False)
+    faulty('no device', 'driver', 'no device at 0000:02:00.0', spec='0000:02:00.0,addr=192.0.2.1/24')
+    faulty('no address', 'address', 'none of its own', spec=PCI)
+    faulty('lcores of another node', 'NUMA', 'no lcore is', eal=('-l', '0-1'), isolated='0-3')
+    faulty('memory of another node', 'NUMA', 'no free hugepage', node=0, eal=('-l0-1',), isolated='0-3')
+    faulty('a CPU that is not there', 'CPUs', '[9]', eal=('--lcores=2,9',))
+    found = findings(isolated='3')
+    expect('a CPU that others use', named(found, NOTE, 'CPUs', 'not isolated: 2;'), found)
+    found = findings(spec='', eal=())
+    expect('the machine alone', not any(entry.level == FAULT for entry in found), found)
+
+
+# ------------------------------------------------------------------------------------------- links
+
+class Net:
+    """Two hosts on a link: namespaces, an interface roce0 in each."""
+
+    def __init__(self, lab, addresses=('192.0.2.1/24', '192.0.2.2/24'), mtus=(1500, 1500), is_up=True):
+        self.lab = lab
+        self.hosts = [lab.namespace(), lab.namespace()]
+        lab.run_in(None, f'ip link add roce0 netns {self.hosts[0].pid} type veth '
+                         f'peer name roce0 netns {self.hosts[1].pid}')
+        for host, address, mtu in zip(self.hosts, addresses, mtus):
+            lab.run_in(host, f'ip link set roce0 mtu {mtu}')
+            if is_up:
+                lab.run_in(host, 'ip link set roce0 up')
+            if address:
+                lab.run_in(host, f'ip addr add {address} dev roce0' + (' nodad' if ':' in address else ''))
+
+    def doctor(self, *words):
+        done = subprocess.run([*inside(self.hosts[0]), os.path.join(TOOLS, 'uroce-doctor'), *words, '--',
+                               '--no-huge'], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+def diagnosis(what, status, words, net, *args):
+    found, said = net.doctor(*args)
+    expect(what, found == status and words in said, said)
+
+
+def test_links(lab):
+    net = Net(lab)
+    diagnosis('a link as it should be', 0, '192.0.2.2 answers to 1112 bytes', net, 'roce0', '--peer', '192.0.2.2')
+    diagnosis('no such interface', 1, 'no interface roce7', net, 'roce7')
+    diagnosis('a path MTU that the link does not carry', 1, '4096 takes 4184', net, 'roce0,mtu=4096')
+    diagnosis('nobody there', 1, 'nobody on roce0 says that 192.0.2.9', net, 'roce0', '--peer', '192.0.2.9')
+    diagnosis('no way', 1, 'no way to 198.51.100.1', net, 'roce0', '--peer', '198.51.100.1')
+    diagnosis('ourselves', 1, 'an address of this host', net, 'roce0', '--peer', '192.0.2.1')
+    diagnosis('no address', 1, 'roce0 has none', Net(lab, addresses=(None, None)), 'roce0')
+    diagnosis('the link is down', 1, 'roce0 is down', Net(lab, is_up=False), 'roce0')
+    net = Net(lab, mtus=(1000, 1000))
+    diagnosis('a short MTU', 1, 'carries 1000 bytes: path MTU 512; 1024 takes 1112', net, 'roce0')
+    diagnosis('which is wanted so', 0, 'path MTU 512', net, 'roce0,mtu=512')
+    net = Net(lab, mtus=(4200, 1500))
+    diagnosis('a shorter MTU there', 1, 'path MTU 1024 gets through', net, 'roce0', '--peer', '192.0.2.2')
+    net = Net(lab, addresses=('2001:db8::1/64', '2001:db8::2/64'), mtus=(4200, 1500))
+    diagnosis('the same over IPv6', 1, 'path MTU 1024 gets through', net, 'roce0', '--peer', '2001:db8::2')
+    diagnosis('what gets through', 0, '2001:db8::2 answers to 1112', net, 'roce0,mtu=1024', '--peer', '2001:db8::2')
+
+
+def test_arguments():
+    for what, words, said in (
+            ('an MTU that there is not', ['roce0,mtu=1000'], 'mtu=1000: allowed: 256, 512'),
+            ('an address that is none', ['roce0', '--peer', '192.0.2.300'], 'is no IPv4 or IPv6 address'),
+            ('a peer of a port that is not the kernel\'s', ['net_memif0', '--peer', '192.0.2.2'],
+             'needs an interface of the kernel'),
+            ('an unknown option', ['--hlep'], 'unrecognized')):
+        done = subprocess.run([os.path.join(TOOLS, 'uroce-doctor'), *words], capture_output=True, text=True,
+                              check=False)
+        expect(what, done.returncode == 2 and said in done.stderr and done.stderr.count('\n') == 1
+               and not done.stdout, done.stderr + done.stdout)
+
+
+test_machines()
+test_arguments()
+laboratory = Lab(False)
+try:
+    test_links(laboratory)
+except LabError as error:
+    print(f'skip    links: {error}')
+finally:
+    laboratory.close()
+sys.exit(failed != 0)

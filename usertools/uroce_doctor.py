@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Why there is no device, or no traffic: a list of checks, each of which looks at one thing that has to be
+right, says what it found, and what to type where it is not. What uroce-doctor prints, as functions.
+
+A check is a generator of findings about a patient. It looks at files below `sysfs` and `proc`, and asks
+`ip`; it changes nothing. What it does not concern it passes over without a word.
+"""
+
+import dataclasses
+import ipaddress
+import json
+import os
+import re
+import select
+import socket
+import struct
+import subprocess
+import time
+
+from uroce_netdev import KERNEL_HEADERS, MTUS, PCI_ADDRESS, names, read
+
+OK, NOTE, FAULT = 'ok', 'note', 'FAULT'
+
+# IPv6, UDP, BTH, the longest extension headers together, ICRC: what a packet has beside its payload.
+HEADERS = 40 + 8 + 12 + 24 + 4
+USUAL_PATH_MTU = 1024    # what programs ask for
+USUAL_LINK_MTU = 4200    # of networks that carry RoCE: path MTU 4096
+HUGE_MIB = 512           # enough for a device
+
+USERSPACE_DRIVERS = ('vfio-pci', 'igb_uio', 'uio_pci_generic')
+SHARED_DRIVERS = ('mlx4_core', 'mlx5_core', 'mana')    # of the kernel and of DPDK at once
+CAP_NET_RAW = 13
+PROBE_S = 0.5            # to wait for an echo
+PROBES = 3               # before it counts as lost
+PMTUDISC_PROBE = 3       # IP_PMTUDISC_PROBE: DF, whatever the kernel believes of the path
+
+
+@dataclasses.dataclass
+class Finding:
+    """What a check saw. `remedy` is what to type, or None."""
+    level: str
+    check: str
+    text: str
+    remedy: str = None
+
+
+@dataclasses.dataclass
+class Patient:
+    """What is looked at: a port, what it is to do, and where the machine tells of itself."""
+    name: str = None           # None: the machine alone
+    interface: str = None      # of the kernel
+    pci: str = None
+    keys: dict = dataclasses.field(default_factory=dict)    # of the device: addr, mtu ...
+    eal: list = dataclasses.field(default_factory=list)
+    peer: str = None
+    sysfs: str = '/sys'
+    proc: str = '/proc'
+
+    def device_folder(self):
+        """Of the port in sysfs; None: it has none there."""
+        if self.pci:
+            return os.path.join(self.sysfs, 'bus/pci/devices', self.pci)
+        path = os.path.join(self.sysfs, 'class/net', self.interface or '', 'device')
+        return path if self.interface and os.path.exists(path) else None
+
+    def option(self, *flags):
+        """The value of an EAL option, or None."""
+        for i, word in enumerate(self.eal):
+            for flag in flags:
+                if word == flag:
+                    return self.eal[i + 1] if i + 1 < len(self.eal) else ''
+                if word.startswith(flag + '='):
+                    return word[len(flag) + 1:]
+                if len(flag) == 2 and word.startswith(flag) and not word.startswith('--'):
+                    return word[2:]
+        return None
+
+
+def ask_ip(*words):
+    """What `ip -j` answers, as objects; None: it refuses."""
+    try:
+        done = subprocess.run(['ip', '-j', *words], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    if done.returncode != 0:
+        return None
+    try:
+        return [entry for entry in json.loads(done.stdout or '[]') if entry]
+    except ValueError:
+        return None
+
+
+def numbers(text):
+    """The numbers of a list as "0-2,5"."""
+    found = set()
+    for part in (text or '').split(','):
+        match = re.fullmatch(r'(\d+)(?:-(\d+))?', part.strip())
+        if match:
+            found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return found
+
+
+def link_of(interface):
+    """What the kernel says of an interface, in our network namespace; None: there is none."""
+    return (ask_ip('link', 'show', 'dev', interface) or [None])[0]
+
+
+def lcores_of(patient):
+    """The CPUs that EAL's lcores are to run on: those that it was told, or None: all."""
+    told = patient.option('-l', '--lcores')
+    return numbers(re.sub(r'[()]|\d+@', '', told)) if told else None
+
+
+# ------------------------------------------------------------------------------------------- memory
+
+def hugepages(patient):
+    if '--no-huge' in patient.eal:
+        yield Finding(OK, 'hugepages', 'not used (--no-huge)')
+        return
+    base = os.path.join(patient.sysfs, 'kernel/mm/hugepages')
+    pools = {int(name[len('hugepages-'):-2]): (int(read(base, name, 'nr_hugepages') or 0),
+                                               int(read(base, name, 'free_hugepages') or 0))
+             for name in names(base)}
+    total = sum(nr for nr, _ in pools.values())
+    free_mib = sum(kib * free for kib, (_, free) in pools.items()) // 1024
+    if total == 0:
+        yield Finding(FAULT, 'hugepages', 'none is reserved: EAL does not start',
+                      f'sysctl vm.nr_hugepages={HUGE_MIB // 2}    (or give EAL --no-huge)')
+    elif free_mib < HUGE_MIB:
+        yield Finding(FAULT if free_mib == 0 else NOTE, 'hugepages',
+                      f'{free_mib} MiB of them are free, a device may want {HUGE_MIB}: others hold the rest',
+                      'grep -l /dev/hugepages /proc/*/maps    (who holds them; or reserve more: sysctl '
+                      'vm.nr_hugepages=N)')
+    else:
+        yield Finding(OK, 'hugepages', f'{free_mib} MiB are free')
+    is_mounted = any(line.split()[2:3] == ['hugetlbfs']
+                     for line in (read(patient.proc, 'mounts') or '').splitlines())
+    if total and not is_mounted and '--in-memory' not in patient.eal:
+        yield Finding(NOTE, 'hugepages', 'no hugetlbfs is mounted: EAL wants one, or --in-memory',
+                      'mount -t hugetlbfs none /dev/hugepages')
+
+
+def numa(patient):
+    nodes = [int(name[len('node'):]) for name in names(patient.sysfs, 'devices/system/node')
+             if re.fullmatch(r'node\d+', name)]
+    folder = patient.device_folder()
+    node = int(read(folder, 'numa_node') or -1) if folder else -1
+    if len(nodes) < 2 or node < 0:
+        yield Finding(OK, 'NUMA', 'one node' if len(nodes) < 2 else 'the port belongs to no node')
+        return
+    base = os.path.join(patient.sysfs, f'devices/system/node/node{node}')
+    near = numbers(read(base, 'cpulist'))
+    lcores = lcores_of(patient)
+    is_near = True
+    if lcores and not lcores & near:
+        is_near = False
+        yield Finding(FAULT, 'NUMA', f'the port is on node {node}, and no lcore is: each frame goes from socket '
+                      'to socket', f'give EAL lcores of {read(base, "cpulist")}: -l ...')
+    huge = sum(int(read(base, 'hugepages', name, 'free_hugepages') or 0) for name in names(base, 'hugepages'))
+    if huge == 0 and '--no-huge' not in patient.eal:
+        is_near = False
+        yield Finding(FAULT, 'NUMA', f'the port is on node {node}, which has no free hugepage',
+                      f'echo {HUGE_MIB // 2} > {base}/hugepages/hugepages-2048kB/nr_hugepages')
+    if is_near:
+        yield Finding(OK, 'NUMA', f'port, lcores and memory can be on node {node}')
+
+
+# ------------------------------------------------------------------------------------------- CPUs
+
+def isolation(patient):
+    isolated = numbers(read(patient.sysfs, 'devices/system/cpu/isolated'))
+    online = numbers(read(patient.sysfs, 'devices/system/cpu/online'))
+    lcores = lcores_of(patient) or online
+    shared = sorted(lcores - isolated)
+    if lcores - online:
+        yield Finding(FAULT, 'CPUs', f'lcores on CPUs that are not there: {sorted(lcores - online)}',
+                      f'give EAL lcores of {read(patient.sysfs, "devices/system/cpu/online")}: -l ...')
+    elif shared:
+        yield Finding(NOTE, 'CPUs', f'not isolated: {", ".join(map(str, shared))}; whatever else runs there '
+                      'delays frames', 'kernel command line: isolcpus=LIST nohz_full=LIST rcu_nocbs=LIST')
+    else:
+        yield Finding(OK, 'CPUs', 'all lcores are isolated')
+    slow = sorted(cpu for cpu in lcores if read(patient.sysfs, f'devices/system/cpu/cpu{cpu}',
+                                                'cpufreq/scaling_governor') == 'powersave')
+    if slow:
+        yield Finding(NOTE, 'CPUs', f'the governor of {", ".join(map(str, slow))} saves power',
+                      'cpupower frequency-set -g performance')
+
+
+# ------------------------------------------------------------------------------------------- the port
+
+def permissions(patient):
+    effective = re.search(r'^CapEff:\s*([0-9a-f]+)$', read(patient.proc, 'self/status') or '', re.MULTILINE)
+    capabilities = int(effective[1], 16) if effective else 0
+    if patient.interface and not capabilities >> CAP_NET_RAW & 1:
+        yield Finding(FAULT, 'permissions', f'CAP_NET_RAW is missing: {patient.interface} cannot be opened',
+                      'sudo ...    (or: setcap cap_net_raw,cap_net_admin+ep PROGRAM)')
+    elif patient.pci:
+        group = os.path.join(patient.device_folder(), 'iommu_group')
+        node = f'/dev/vfio/{os.path.basename(os.path.realpath(group))}' if os.path.exists(group) else None
+        if node and os.path.exists(node) and not os.access(node, os.R_OK | os.W_OK):
+            yield Finding(FAULT, 'permissions', f'{node} may not be opened', f'chown $USER {node}')
+        else:
+            yield Finding(OK, 'permissions', 'nothing is in the way')
+    elif patient.name:
+        yield Finding(OK, 'permissions', 'enough for this port')
+
+
+def driver(patient):
+    folder = patient.device_folder()
+    if not patient.pci:
+        return
+    if not os.path.isdir(folder):
+        yield Finding(FAULT, 'driver', f'there is no device at {patient.pci}', 'lspci -D | grep -i ether')
+        return
+    link = os.path.join(folder, 'driver')
+    bound = os.path.basename(os.path.realpath(link)) if os.path.exists(link) else None
+    if bound in USERSPACE_DRIVERS or bound in SHARED_DRIVERS:
+        yield Finding(OK, 'driver', f'{bound}')
+    else:
+        yield Finding(FAULT, 'driver', f'{patient.pci} belongs to '
+                      + (f'the kernel\'s {bound}' if bound else 'no driver') + ': DPDK cannot have it',
+                      f'modprobe vfio-pci && dpdk-devbind.py -b vfio-pci {patient.pci}')
+    is_safe = bool(names(patient.sysfs, 'class/iommu'))
+    may_do_without = read(patient.sysfs, 'module/vfio/parameters/enable_unsafe_noiommu_mode') == 'Y'
+    if bound == 'vfio-pci' and not is_safe and not may_do_without:
+        yield Finding(FAULT, 'IOMMU', 'there is none, and vfio insists on one',
+                      'kernel command line: intel_iommu=on iommu=pt    (or, unsafe: echo 1 > '
+                      '/sys/module/vfio/parameters/enable_unsafe_noiommu_mode)')
+    elif bound == 'vfio-pci':
+        yield Finding(OK, 'IOMMU', 'on' if is_safe else 'none, and vfio does without (unsafe)')
+
+
+def link(patient):
+    if not patient.interface:
+        return
+    entry = link_of(patient.interface)
+    if entry is None:
+        yield Finding(FAULT, 'link', f'there is no interface {patient.interface}', 'ip link')
+    elif 'UP' not in entry['flags']:
+        yield Finding(FAULT, 'link', f'{patient.interface} is down', f'ip link set {patient.interface} up')
+    elif 'LOWER_UP' not in entry['flags']:
+        yield Finding(FAULT, 'link', f'{patient.interface} has no carrier: no cable, or the other end is down',
+                      f'ethtool {patient.interface}')
+    else:
+        yield Finding(OK, 'link', 'up')
+
+
+def kernel_device(patient):
+    """A device of the kernel on the same interface takes the same UDP port."""
+    for device in names(patient.sysfs, 'class/infiniband') if patient.interface else ():
+        if read(patient.sysfs, 'class/infiniband', device, 'parent') == patient.interface:
+            yield Finding(FAULT, 'UDP 4791', f'the kernel\'s {device} is on {patient.interface}, and answers '
+                          'what is for us', f'rdma link delete {device}')
+
+
+# ------------------------------------------------------------------------------------------- the network
+
+def addresses(interface):
+    """Of an interface of the kernel, but for the link-local."""
+    entry = (ask_ip('addr', 'show', 'dev', interface) or [{}])[0]
+    return [info['local'] for info in entry.get('addr_info', ()) if info.get('scope') == 'global']
+
+
+def address(patient):
+    if 'addr' in patient.keys:
+        yield Finding(OK, 'address', f'given: {patient.keys["addr"]}')
+    elif patient.interface and link_of(patient.interface):
+        found = addresses(patient.interface)
+        if found:
+            yield Finding(OK, 'address', ', '.join(found))
+        else:
+            yield Finding(FAULT, 'address', f'{patient.interface} has none, but perhaps a link-local one, '
+                          'which peers do not know', f'ip addr add 192.0.2.1/24 dev {patient.interface}')
+    elif patient.name and not patient.interface:
+        yield Finding(FAULT, 'address', 'a port that is not the kernel\'s has none of its own',
+                      'give the device one: --uroce=PORT,addr=192.0.2.1/24')
+
+
+def largest(link_mtu, headers=HEADERS):
+    """The path MTU that fits; 0: none does."""
+    return max((mtu for mtu in MTUS if mtu + headers <= link_mtu), default=0)
+
+
+def mtu(patient):
+    entry = link_of(patient.interface) if patient.interface else None
+    if entry is None:
+        return
+    has = entry['mtu']
+    wanted = int(patient.keys.get('mtu', USUAL_PATH_MTU))
+    if largest(has) < wanted:
+        yield Finding(FAULT, 'MTU', f'{patient.interface} carries {has} bytes: path MTU {largest(has) or "none"}; '
+                      f'{wanted} takes {wanted + HEADERS}', f'ip link set {patient.interface} mtu '
+                      f'{max(1500, wanted + KERNEL_HEADERS)}    (of all interfaces on the path)')
+    else:
+        yield Finding(OK, 'MTU', f'{has} bytes: path MTU {largest(has)}' +
+                      (f'; {USUAL_LINK_MTU} carry 4096' if largest(has) < 4096 else ''))
+
+
+class Echo:
+    """Echo requests to one address, of so many bytes with the IP header, never in fragments."""
+
+    def __init__(self, peer, interface):
+        self.is_ipv6 = ipaddress.ip_address(peer).version == 6
+        self.sequence = 0
+        if self.is_ipv6:
+            self.socket = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+            self.socket.setsockopt(socket.IPPROTO_IPV6, 23, PMTUDISC_PROBE)    # IPV6_MTU_DISCOVER
+        else:
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+            self.socket.setsockopt(socket.IPPROTO_IP, 10, PMTUDISC_PROBE)      # IP_MTU_DISCOVER
+        if interface:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
+        self.socket.connect((peer, 0))
+
+    def close(self):
+        self.socket.close()
+
+    def request(self, length):
+        self.sequence = self.sequence % 0xffff + 1
+        head = struct.pack('!BBHHH', 128 if self.is_ipv6 else 8, 0, 0, os.getpid() & 0xffff, self.sequence)
+        data = head + bytes(max(0, length - len(head) - (40 if self.is_ipv6 else 20)))
+        if not self.is_ipv6:    # the kernel does it for ICMPv6
+            total = sum(struct.unpack(f'!{len(data + bytes(len(data) % 2)) // 2}H', data + bytes(len(data) % 2)))
+            total = (total & 0xffff) + (total >> 16)
+            data = data[:2] + struct.pack('!H', ~(total + (total >> 16)) & 0xffff) + data[4:]
+        return data
+
+    def is_answer(self, packet):
+        body = packet if self.is_ipv6 else packet[(packet[0] & 15) * 4:]
+        return (len(body) >= 8 and body[0] == (129 if self.is_ipv6 else 0) and
+                struct.unpack('!HH', body[4:8]) == (os.getpid() & 0xffff, self.sequence))
+
+    def passes(self, length):
+        """Whether one of some requests of this length is answered."""
+        for _ in range(PROBES):
+            try:
+                self.socket.send(self.request(length))
+            except OSError:
+                return False
+            end = time.monotonic() + PROBE_S
+            while select.select([self.socket], [], [], max(0, end - time.monotonic()))[0]:
+                try:
+                    if self.is_answer(self.socket.recv(65536)):
+                        return True
+                except OSError:
+                    return False
+        return False
+
+
+def path(patient):
+    """To the peer: the way, who answers there, and how much gets through."""
+    if not patient.peer or not patient.interface or not link_of(patient.interface):
+        return
+    way = (ask_ip('route', 'get', patient.peer) or [None])[0]
+    if way is None or way.get('type') == 'unreachable':
+        yield Finding(FAULT, 'path', f'no way to {patient.peer}: neither a network of ours nor a gateway',
+                      f'ip addr add ... dev {patient.interface}    (of the peer\'s network)')
+        return
+    if way.get('type') == 'local':
+        yield Finding(FAULT, 'path', f'{patient.peer} is an address of this host: its frames stay here',
+                      '--peer ADDRESS    (of another host)')
+        return
+    if way.get('dev') != patient.interface:
+        yield Finding(FAULT, 'path', f'the way to {patient.peer} is by {way.get("dev")}, not by '
+                      f'{patient.interface}', f'ip route add {patient.peer} dev {patient.interface}')
+        return
+    yield from probe(patient, way.get('gateway', patient.peer))
+
+
+def probe(patient, hop):
+    try:
+        echo = Echo(patient.peer, patient.interface)
+    except OSError as error:
+        yield Finding(NOTE, 'path', f'cannot be tried: {error.strerror}', 'sudo ...')
+        return
+    try:
+        if not echo.passes(128):
+            yield from silence(patient, hop)
+            return
+        has = link_of(patient.interface)['mtu']
+        wanted = int(patient.keys.get('mtu', largest(has)))
+        through = [size for size in MTUS if size <= wanted and echo.passes(min(has, size + HEADERS))]
+        if wanted and wanted not in through:
+            yield Finding(FAULT, 'path', f'{patient.peer} answers, but not to {wanted + HEADERS} bytes: the MTU on '
+                          f'the way, or there, is less than {patient.interface}\'s; path MTU '
+                          f'{max(through, default="none")} gets through',
+                          f'ip link set ... mtu {has}    (there; or here: --uroce=PORT,mtu='
+                          f'{max(through, default=MTUS[0])})')
+        else:
+            yield Finding(OK, 'path', f'{patient.peer} answers to {min(has, wanted + HEADERS)} bytes')
+    finally:
+        echo.close()
+
+
+def silence(patient, hop):
+    """Nobody answers: does anybody say that the address is his?"""
+    entry = (ask_ip('neigh', 'show', 'to', hop, 'dev', patient.interface) or [{}])[0]
+    if 'lladdr' in entry and 'FAILED' not in entry.get('state', ()):
+        yield Finding(FAULT, 'path', f'{hop} is there ({entry["lladdr"]}), but {patient.peer} answers no echo: '
+                      'a firewall, or a host that is not up', f'nft list ruleset    (there); ping {patient.peer}')
+    else:
+        yield Finding(FAULT, 'neighbour', f'nobody on {patient.interface} says that {hop} is his: wrong address, '
+                      'wrong network or VLAN, or the host is down', f'ip neigh show dev {patient.interface}')
+
+
+CHECKS = (hugepages, permissions, driver, link, kernel_device, address, mtu, path, numa, isolation)
+
+
+def examine(patient):
+    """The findings of all checks."""
+    for check in CHECKS:
+        yield from check(patient)
+
+
+def patient_of(spec, eal=(), peer=None):
+    """From PORT[,key=value...]; a port that is neither an interface nor on PCI has no further traits."""
+    name, *pairs = (spec or '').split(',')
+    keys = dict(pair.partition('=')[::2] for pair in pairs)
+    is_pci = PCI_ADDRESS.match(name) is not None
+    is_virtual = name.startswith('net_')
+    return Patient(name=name or None, interface=None if is_pci or is_virtual or not name else name,
+                   pci=name.lower() if is_pci else None, keys=keys, eal=list(eal), peer=peer)
