@@ -8,6 +8,8 @@
 
 #include "net.h"
 
+#include <fcntl.h>
+
 #include "qp_reference.h"
 
 #define ALL_BITS ((IBV_QP_DEST_QPN | IBV_QP_RATE_LIMIT) * 2 - 1)
@@ -126,28 +128,31 @@ fail_send_queue(void)
 		assert_int_equal(uroce_destroy_ah(ah), 0);
 }
 
+/* A step with what the transition requires, and no more. */
+static void
+step(unsigned kind, enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	struct ibv_qp_attr attr = legal(from, to);
+	const int mask = IBV_QP_STATE | qp_reference_cell(kind, from, to)->required;
+
+	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), 0);
+}
+
 /* From wherever it is. */
 static void
-bring_to(enum ibv_qp_state state)
+bring_to(unsigned kind, enum ibv_qp_state state)
 {
+	const enum ibv_qp_state last = state == IBV_QPS_ERR  ? IBV_QPS_INIT
+				       : state > IBV_QPS_RTS ? IBV_QPS_RTS
+							     : state;
+
 	assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
-	if (state == IBV_QPS_RESET)
-		return;
-	assert_int_equal(to_init(&net.a), 0);
-	if (state == IBV_QPS_INIT)
-		return;
-	if (state == IBV_QPS_ERR) {
-		assert_int_equal(to_state(&net.a, IBV_QPS_ERR), 0);
-		return;
-	}
-	assert_int_equal(to_rtr(&net, &net.a, &net.b), 0);
-	if (state == IBV_QPS_RTR)
-		return;
-	assert_int_equal(to_rts(&net, &net.a), 0);
-	if (state == IBV_QPS_SQD)
-		assert_int_equal(to_state(&net.a, IBV_QPS_SQD), 0);
+	for (int from = IBV_QPS_RESET; from < (int)last; from++)
+		step(kind, (enum ibv_qp_state)from, (enum ibv_qp_state)(from + 1));
 	if (state == IBV_QPS_SQE)
 		fail_send_queue();
+	else if (state != last)
+		step(kind, last, state);
 	assert_int_equal(state_of(&net.a), state);
 }
 
@@ -174,7 +179,7 @@ expect(unsigned kind, int from, int to, int mask, bool is_granted)
 	assert_int_equal(net.a.qp->state, after.qp_state);
 	if (after.qp_state != IBV_QPS_RESET)
 		expect_set(&attr, mask, &before, &after);
-	bring_to((enum ibv_qp_state)from);
+	bring_to(kind, (enum ibv_qp_state)from);
 }
 
 /* Without IBV_QP_STATE the QP stays where it is: that is a transition, too. */
@@ -200,20 +205,57 @@ check_cell(unsigned kind, int from, int to)
 	}
 }
 
+/* XRC: in place of the RC QP that the host has. */
+static struct ibv_xrcd *
+become_xrc(enum ibv_qp_type type)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_xrcd *const xrcd = uroce_open_xrcd(net.a.context, &attr);
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = type,
+		.send_cq = net.a.scq,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = net.a.pd,
+		.cap = { .max_send_wr = NB_WR, .max_send_sge = NB_SGE },
+	};
+
+	assert_non_null(xrcd);
+	if (type == IBV_QPT_XRC_RECV)
+		init = (struct ibv_qp_init_attr_ex){ .qp_type = type,
+						     .comp_mask = IBV_QP_INIT_ATTR_XRCD,
+						     .xrcd = xrcd };
+	assert_int_equal(uroce_destroy_qp(net.a.qp), 0);
+	net.a.qp = uroce_create_qp_ex(net.a.context, &init);
+	assert_non_null(net.a.qp);
+	return xrcd;
+}
+
 static void
 check_kind(unsigned kind)
 {
 	const enum ibv_qp_type type = qp_reference_kinds[kind].type;
+	const bool is_xrc = type > IBV_QPT_UD;
+	struct ibv_xrcd *xrcd = NULL;
 
-	pair_open(&net, &(struct pair_conf){ .type = type });
-	assert_int_equal(to_init(&net.b), 0);
+	pair_open(&net, &(struct pair_conf){ .type = is_xrc ? IBV_QPT_RC : type });
+	if (is_xrc)
+		xrcd = become_xrc(type);
 	for (int from = 0; from < QP_REFERENCE_STATES; from++) {
 		/* the send queue of the others does not fail alone */
 		if (from == IBV_QPS_SQE && type != IBV_QPT_UD && type != IBV_QPT_UC)
 			continue;
-		bring_to((enum ibv_qp_state)from);
+		bring_to(kind, (enum ibv_qp_state)from);
 		for (int to = 0; to < QP_REFERENCE_STATES; to++)
 			check_cell(kind, from, to);
+	}
+	if (is_xrc) {
+		assert_int_equal(uroce_destroy_qp(net.a.qp), 0);
+		net.a.qp = NULL;
+		assert_int_equal(uroce_close_xrcd(xrcd), 0);
 	}
 	pair_close(&net);
 }
@@ -222,10 +264,8 @@ static void
 modify__every_transition_every_type_every_mask(void **state)
 {
 	(void)state;
-	for (unsigned kind = 0; kind < QP_REFERENCE_KINDS; kind++) {
-		if (qp_reference_kinds[kind].type <= IBV_QPT_UD)
-			check_kind(kind);
-	}
+	for (unsigned kind = 0; kind < QP_REFERENCE_KINDS; kind++)
+		check_kind(kind);
 	print_message("# %u cases, %u of them granted\n", nb_cases, nb_granted);
 }
 
@@ -233,20 +273,24 @@ modify__every_transition_every_type_every_mask(void **state)
 static void
 modify__a_wrong_current_state_changes_nothing(void **state)
 {
+	unsigned kind = 0;
+
 	(void)state;
+	while (qp_reference_kinds[kind].type != IBV_QPT_RC)
+		kind++;
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
 	for (int from = IBV_QPS_RTR; from <= IBV_QPS_SQD; from++) {
-		bring_to((enum ibv_qp_state)from);
+		bring_to(kind, (enum ibv_qp_state)from);
+		const struct ibv_qp_attr before = look();
+
 		for (int claimed = -1; claimed <= IBV_QPS_ERR + 2; claimed++) {
 			struct ibv_qp_attr attr = legal((enum ibv_qp_state)claimed, IBV_QPS_RTS);
-			const struct ibv_qp_attr before = look();
 			int mask = IBV_QP_STATE | IBV_QP_CUR_STATE;
 
 			if (claimed == from)
 				continue;
-			mask |= claimed == IBV_QPS_RTR
-					? qp_reference_cell(2, IBV_QPS_RTR, IBV_QPS_RTS)->required
-					: 0;
+			if (claimed == IBV_QPS_RTR)
+				mask |= qp_reference_cell(kind, IBV_QPS_RTR, IBV_QPS_RTS)->required;
 			assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
 			const struct ibv_qp_attr after = look();
 
