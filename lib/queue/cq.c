@@ -136,6 +136,26 @@ uroce_cq_poll(struct uroce_cq *cq, int nb, struct ibv_wc *wc)
 	return polled;
 }
 
+int
+uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe)
+{
+	int ret = 0;
+
+	uroce_lock_take(&cq->poll_lock);
+	const bool is_overrun =
+		atomic_load_explicit(&cq->is_overrun, memory_order_acquire); /* A3 */
+	const uint32_t tail = uroce_ring_tail(&cq->ring);
+
+	if (uroce_ring_head_ordered(&cq->ring) == tail) { /* S2 */
+		ret = is_overrun ? -EOVERFLOW : -ENOENT;
+	} else {
+		*cqe = *(const struct uroce_cqe *)uroce_ring_at(&cq->ring, tail);
+		uroce_ring_pop(&cq->ring, 1);
+	}
+	uroce_lock_release(&cq->poll_lock);
+	return ret;
+}
+
 void
 uroce_cq_arm(struct uroce_cq *cq, bool solicited_only)
 {

@@ -135,6 +135,12 @@ bool uroce_cq_end(struct uroce_cq *cq);
  */
 int uroce_cq_poll(struct uroce_cq *cq, int nb, struct ibv_wc *wc);
 
+/**
+ * Consumer: take one completion, with what a work completion does not tell.
+ * @return 0; -ENOENT: there is none; -EOVERFLOW: the CQ overran and is empty
+ */
+int uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe);
+
 /** Whether a poll would find nothing; may be asked without a lock, as a hint. */
 static inline bool
 uroce_cq_is_empty(const struct uroce_cq *cq)

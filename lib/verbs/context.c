@@ -39,6 +39,7 @@ fill_tables(struct uroce_vcontext *context)
 	verbs->alloc_dm = uroce_alloc_dm;
 	verbs->free_dm = uroce_free_dm;
 	verbs->reg_dm_mr = uroce_reg_dm_mr;
+	verbs->create_cq_ex = uroce_create_cq_ex;
 	verbs->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	verbs->context.ops = (struct ibv_context_ops){
 		.alloc_mw = uroce_alloc_mw,

@@ -181,53 +181,78 @@ leave_channel(struct uroce_vcq *cq, struct uroce_vchannel *channel)
 	pthread_mutex_unlock(&channel->lock);
 }
 
-static bool
-is_cq_legal(const struct ibv_context *context, int cqe, const struct ibv_comp_channel *channel,
-	    int comp_vector)
-{
-	return context != NULL && cqe >= 1 && cqe <= UROCE_MAX_CQE && comp_vector >= 0 &&
-	       comp_vector < context->num_comp_vectors &&
-	       (channel == NULL || channel->context == context);
-}
-
 static void *
 alloc_entries(const struct uroce_dev *dev, int cqe)
 {
 	return uroce_hugemem_alloc(uroce_cq_memsize((uint32_t)cqe), uroce_dev_socket_id(dev));
 }
 
-struct ibv_cq *
-uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
-		struct ibv_comp_channel *channel, int comp_vector)
+static struct uroce_vcq *
+alloc_cq(const struct uroce_dev *dev, uint32_t nb_cqe)
+{
+	struct uroce_vcq *const cq = uroce_hugemem_alloc(sizeof(*cq), uroce_dev_socket_id(dev));
+
+	if (cq == NULL)
+		return NULL;
+	cq->mem = alloc_entries(dev, (int)nb_cqe);
+	if (cq->mem != NULL)
+		return cq;
+	uroce_hugemem_free(cq);
+	return NULL;
+}
+
+static bool
+is_cq_legal(const struct ibv_context *context, const struct ibv_cq_init_attr_ex *init)
+{
+	return context != NULL && init->cqe >= 1 && init->cqe <= UROCE_MAX_CQE &&
+	       init->comp_vector < (uint32_t)context->num_comp_vectors &&
+	       (init->channel == NULL || init->channel->context == context);
+}
+
+struct uroce_vcq *
+uroce_vcq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *init)
 {
 	struct uroce_vcq *cq;
 	struct uroce_dev *dev;
 
-	if (!is_cq_legal(context, cqe, channel, comp_vector)) {
+	if (!is_cq_legal(context, init)) {
 		errno = EINVAL;
 		return NULL;
 	}
 	dev = uroce_vcontext_dev(context);
-	cq = uroce_hugemem_alloc(sizeof(*cq), uroce_dev_socket_id(dev));
-	if (cq != NULL)
-		cq->mem = alloc_entries(dev, cqe);
-	if (cq == NULL || cq->mem == NULL) {
-		uroce_hugemem_free(cq);
+	cq = alloc_cq(dev, init->cqe);
+	if (cq == NULL) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	uroce_cq_init(&cq->queue, cq->mem, (uint32_t)cqe);
-	cq->worker = dev->worker[comp_vector];
+	uroce_cq_init(&cq->queue, cq->mem, init->cqe);
+	cq->worker = dev->worker[init->comp_vector];
 	cq->is_app_driven = dev->conf.drive == UROCE_DRIVE_APP;
 	cq->ibv.context = context;
-	cq->ibv.channel = channel;
-	cq->ibv.cq_context = cq_context;
-	cq->ibv.cqe = cqe;
+	cq->ibv.channel = init->channel;
+	cq->ibv.cq_context = init->cq_context;
+	cq->ibv.cqe = (int)init->cqe;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
-	join_channel(cq, uroce_vchannel(channel));
+	join_channel(cq, uroce_vchannel(init->channel));
 	uroce_users_add(context, &uroce_vcontext(context)->nb_users);
-	return &cq->ibv;
+	return cq;
+}
+
+struct ibv_cq *
+uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+		struct ibv_comp_channel *channel, int comp_vector)
+{
+	/* what is negative is a large number here */
+	const struct ibv_cq_init_attr_ex init = {
+		.cqe = (uint32_t)cqe,
+		.cq_context = cq_context,
+		.channel = channel,
+		.comp_vector = (uint32_t)comp_vector,
+	};
+	struct uroce_vcq *const cq = uroce_vcq_create(context, &init);
+
+	return cq != NULL ? &cq->ibv : NULL;
 }
 
 int
@@ -268,6 +293,8 @@ uroce_destroy_cq(struct ibv_cq *ibv)
 		return EBUSY;
 	leave_channel(cq, uroce_vchannel(ibv->channel));
 	uroce_vevent_forget_cq(cq);
+	if (cq->parent != NULL)
+		uroce_users_drop(ibv->context, &uroce_vpd(cq->parent)->nb_users);
 	uroce_users_drop(ibv->context, &uroce_vcontext(ibv->context)->nb_users);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);

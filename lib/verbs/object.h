@@ -49,6 +49,7 @@ struct uroce_vcontext;
 struct uroce_region;
 struct uroce_vdomain;
 struct uroce_vinode;
+struct uroce_vwr;
 struct uroce_vxrcd;
 
 struct uroce_vdevice {
@@ -151,6 +152,11 @@ struct uroce_vcq {
 	uint32_t nb_comp;       /* completion events taken; under ibv.mutex */
 	uint32_t nb_async;      /* asynchronous events taken; under ibv.mutex */
 	struct uroce_vcq *next; /* of the channel */
+	struct ibv_pd *parent;  /* parent domain that it was made with; NULL: none */
+	/* start_poll() to end_poll(), see cq_ex.c */
+	struct uroce_lock batch_lock; /* one thread at a time */
+	bool is_single_threaded;      /* the program sees to that */
+	struct uroce_cqe current;     /* what the fields are read of */
 };
 
 /**
@@ -188,6 +194,8 @@ struct uroce_vqp {
 	struct uroce_wq rq;
 	struct ibv_qp_cap cap;
 	uint32_t nb_async; /* asynchronous events taken; under ibv.mutex */
+	struct uroce_vwr
+		*vwr; /* what the ibv_wr_* calls build, see wr.c; NULL: the QP has them not */
 	/* handles of XRC targets */
 	bool is_silent;       /* no program has seen it: no events */
 	bool is_registration; /* and it is one, see xrc_rcv.c */
@@ -287,6 +295,13 @@ uroce_vqp(struct ibv_qp *ibv)
 {
 	return (struct uroce_vqp *)ibv;
 }
+
+/**
+ * Make a CQ; comp_mask, flags and what completions are to tell is for the caller to look at.
+ * @return NULL with errno: EINVAL, ENOMEM
+ */
+struct uroce_vcq *uroce_vcq_create(struct ibv_context *context,
+				   const struct ibv_cq_init_attr_ex *init);
 
 /** The QP behind what a program holds, which is usually that; NULL of NULL. */
 static inline struct uroce_vqp *

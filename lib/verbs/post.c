@@ -9,6 +9,7 @@
 
 #include "datapath/stage.h"
 #include "verbs/object.h"
+#include "verbs/post.h"
 #include "verbs/uroce.h"
 #include "verbs/uroce_dv.h"
 
@@ -78,6 +79,26 @@ uroce_prefetch_qp(const struct ibv_qp *ibv, unsigned nb)
 	}
 	for (unsigned i = 0; i < nb && i < FETCH_MAX; i++)
 		__builtin_prefetch(uroce_ring_free_slot(&qp->sq.ring, i), 1);
+}
+
+int
+uroce_vqp_check_send(const struct uroce_vqp *qp)
+{
+	return state_now(qp) < IBV_QPS_RTS ? -EINVAL : 0;
+}
+
+int
+uroce_vqp_fill_send(struct uroce_vqp *qp, uint32_t nth, const struct ibv_send_wr *wr)
+{
+	return fill_send(qp, nth, wr);
+}
+
+void
+uroce_vqp_start_send(struct uroce_vqp *qp, uint32_t nb)
+{
+	uroce_stage_lap(UROCE_STAGE_POST_SEND, nb);
+	if (!uroce_worker_send(qp->qpr.worker, &qp->qpr))
+		uroce_worker_ring(qp->qpr.worker, &qp->qpr);
 }
 
 int

@@ -12,6 +12,7 @@
 #include "mem/sge.h"
 #include "verbs/event.h"
 #include "verbs/object.h"
+#include "verbs/post.h"
 #include "verbs/uroce.h"
 #include "verbs/uroce_dv.h"
 #include "verbs/xrc.h"
@@ -98,8 +99,8 @@ check_objects(const struct ibv_context *context, const struct ibv_qp_init_attr_e
 static int
 check_init(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *init)
 {
-	const uint32_t known =
-		IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if ((init->comp_mask & ~known) != 0 || init->qp_type == IBV_QPT_RAW_PACKET ||
 	    init->qp_type == IBV_QPT_DRIVER)
@@ -108,6 +109,9 @@ check_init(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 		return -EOPNOTSUPP;
 	if (!is_known(init->qp_type))
 		return -EINVAL;
+	if ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
+	    (init->send_ops_flags & ~uroce_vwr_flags(kinds[init->qp_type].opcodes)) != 0)
+		return -EOPNOTSUPP;
 	if (init->qp_type == IBV_QPT_XRC_RECV)
 		return check_target(context, init);
 	return check_objects(context, init);
@@ -153,18 +157,18 @@ slots_len(uint32_t max_wr, uint32_t stride)
 	return max_wr > 0 ? RTE_CACHE_LINE_ROUNDUP(uroce_ring_memsize(max_wr, stride)) : 0;
 }
 
-/* The object with its queues behind it. */
+/* The object with its queues behind it, and room for requests that are built by calls. */
 static struct uroce_vqp *
-alloc_qp(const struct ibv_qp_cap *cap, bool has_path, int socket_id)
+alloc_qp(const struct ibv_qp_cap *cap, bool has_path, size_t room, int socket_id)
 {
 	const size_t sq_at = RTE_CACHE_LINE_ROUNDUP(sizeof(struct uroce_vqp));
 	const size_t rq_at =
 		sq_at +
 		slots_len(cap->max_send_wr,
 			  uroce_send_wqe_stride(cap->max_send_sge, cap->max_inline_data, has_path));
-	const size_t len =
+	const size_t room_at =
 		rq_at + slots_len(cap->max_recv_wr, uroce_recv_wqe_stride(cap->max_recv_sge));
-	struct uroce_vqp *const qp = uroce_hugemem_alloc(odd_lines(len), socket_id);
+	struct uroce_vqp *const qp = uroce_hugemem_alloc(odd_lines(room_at + room), socket_id);
 
 	if (qp == NULL)
 		return NULL;
@@ -174,6 +178,8 @@ alloc_qp(const struct ibv_qp_cap *cap, bool has_path, int socket_id)
 	if (cap->max_recv_wr > 0)
 		uroce_rq_init(&qp->rq, (uint8_t *)qp + rq_at, cap->max_recv_wr, cap->max_recv_sge);
 	qp->cap = *cap;
+	if (room > 0)
+		qp->vwr = (void *)((uint8_t *)qp + room_at);
 	return qp;
 }
 
@@ -280,6 +286,7 @@ uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 	struct uroce_dev *const dev = uroce_vcontext_dev(context);
 	const struct ibv_qp_cap cap =
 		granted(&init->cap, kind->has_sq, kind->has_rq && init->srq == NULL);
+	const bool has_wr = kind->has_sq && (init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
 	struct uroce_vqp *qp;
 	uint32_t qpn;
 	int ret;
@@ -287,12 +294,15 @@ uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 	ret = uroce_dev_alloc_qpn(dev, &qpn);
 	if (ret != 0)
 		return ret;
-	qp = alloc_qp(&cap, kind->has_path, uroce_dev_socket_id(dev));
+	qp = alloc_qp(&cap, kind->has_path, has_wr ? uroce_vwr_memsize() : 0,
+		      uroce_dev_socket_id(dev));
 	if (qp == NULL) {
 		ret = -ENOMEM;
 		goto free_qpn;
 	}
 	fill_verbs(qp, context, init, qpn);
+	if (has_wr)
+		uroce_vwr_init(qp, qp->vwr, init->send_ops_flags);
 	fill_record(qp, dev, xrcd);
 	ret = uroce_dev_add_qp(dev, &qp->qpr, worker_of(qp, dev));
 	if (ret != 0)

@@ -681,6 +681,25 @@ struct ibv_cq *uroce_create_cq(struct ibv_context *context, int cqe, void *cq_co
 			       struct ibv_comp_channel *channel, int comp_vector);
 
 /**
+ * Make a CQ whose completions ibv_start_poll(), ibv_next_poll() and ibv_end_poll() take one by one, and
+ * ibv_wc_read_*() read. All other calls work on it, too. Between start and end no other thread takes any by
+ * these calls; nothing else waits.
+ *
+ * Timestamps are of when the worker wrote the completion, in nanoseconds: raw ones of the device's clock
+ * (uroce_query_rt_values_ex()), wallclock ones since 1970.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  The caller's, to be destroyed by uroce_destroy_cq(). It uses its parent domain meanwhile.
+ * @param init_attr  wc_flags: IBV_WC_STANDARD_FLAGS, and both timestamps; flags (comp_mask
+ *                   IBV_CQ_INIT_ATTR_MASK_FLAGS): IBV_CREATE_CQ_ATTR_SINGLE_THREADED
+ * @return the CQ, or NULL with errno: those of uroce_create_cq(); EINVAL also a parent domain that is NULL or
+ *         of another context; EOPNOTSUPP other bits in wc_flags, flags or comp_mask
+ */
+struct ibv_cq_ex *uroce_create_cq_ex(struct ibv_context *context,
+				     struct ibv_cq_init_attr_ex *init_attr);
+
+/**
  * Give a CQ another size. The entries in it stay.
  *
  * @lcore  Any thread.
@@ -880,12 +899,27 @@ struct ibv_qp *uroce_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init_
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  As uroce_create_qp(). An XRC_RECV QP uses its XRCD.
- * @param[in,out] init_attr  as for uroce_create_qp(); create_flags is 0
+ * @param[in,out] init_attr  as for uroce_create_qp(); create_flags is 0; send_ops_flags
+ *                           (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS): which requests will be built by
+ *                           ibv_wr_*() calls
  * @return as uroce_create_qp(); EINVAL also when comp_mask lacks what the type needs; EOPNOTSUPP also other
- *         bits in comp_mask, or create_flags
+ *         bits in comp_mask, create_flags, or a bit of send_ops_flags that the type has not
  */
 struct ibv_qp *uroce_create_qp_ex(struct ibv_context *context,
 				  struct ibv_qp_init_attr_ex *init_attr);
+
+/**
+ * The QP as the ibv_wr_*() calls want it.
+ *
+ * Between ibv_wr_start() and ibv_wr_complete() or ibv_wr_abort() the send queue is the calling thread's: no
+ * other call is made for this QP by it, and those of other threads wait. ibv_wr_complete() posts all that was
+ * built, or nothing, and returns the errno of uroce_post_send().
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @return the same QP; NULL: it was not made with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS
+ */
+struct ibv_qp_ex *uroce_qp_to_qp_ex(struct ibv_qp *qp);
 
 /**
  * Open an XRC_RECV QP of a domain by its number. Each who has it open is told of its asynchronous events;

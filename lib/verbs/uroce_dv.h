@@ -13,6 +13,7 @@
  *	ibv_post_send(qp, &wr, &bad);
  */
 
+#include <stddef.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
@@ -54,6 +55,16 @@ uroce_dv_set_flush(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr, 
 	wr->wr.atomic.compare_add = len;
 	wr->wr.atomic.swap = type | level << 4;
 }
+
+/**
+ * Begin a FLUSH between ibv_wr_start() and ibv_wr_complete(), of a QP that uroce_qp_to_qp_ex() is not NULL
+ * of; it takes no setter of data. For ATOMIC_WRITE there is ibv_wr_atomic_write().
+ *
+ * @lcore  The thread that called ibv_wr_start().
+ * @mt     As all calls between the two.
+ */
+void uroce_dv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+		       uint8_t type, uint8_t level);
 
 /**
  * Cancel the posted send requests with this wr_id that were not begun, in SQD: they send and do

@@ -334,7 +334,7 @@ context__refuses_what_the_device_has_not(void **state)
 	struct host *host = *state;
 	struct ibv_pd *pd = uroce_alloc_pd(host->context);
 
-	assert_null(verbs_get_ctx_op(host->context, create_cq_ex));
+	assert_null(verbs_get_ctx_op(host->context, create_flow_action_esp));
 	assert_int_equal(uroce_dealloc_pd(pd), 0);
 }
 

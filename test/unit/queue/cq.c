@@ -342,6 +342,40 @@ cq_poll__overrun_shows_after_the_entries_that_fitted(void **state)
 }
 
 static void
+cq_take__one_by_one_with_all_of_it(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct uroce_cqe cqe;
+
+	assert_int_equal(uroce_cq_take(cq, &cqe), -ENOENT);
+	uroce_cq_begin(cq);
+	uroce_cq_put(cq)->timestamp_ns = 1234;
+	put(cq, 2);
+	(void)uroce_cq_end(cq);
+	assert_int_equal(uroce_cq_take(cq, &cqe), 0);
+	assert_int_equal(cqe.timestamp_ns, 1234);
+	expect_polled(cq, (uint64_t[]){ 2, 0 });
+	assert_int_equal(uroce_cq_take(cq, &cqe), -ENOENT);
+}
+
+static void
+cq_take__overrun_shows_after_the_entries_that_fitted(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct uroce_cqe cqe;
+
+	(void)complete(cq, 1, NB_CQE);
+	uroce_cq_begin(cq);
+	assert_null(uroce_cq_put(cq));
+	(void)uroce_cq_end(cq);
+	for (uint64_t i = 1; i <= NB_CQE; i++) {
+		assert_int_equal(uroce_cq_take(cq, &cqe), 0);
+		assert_int_equal(cqe.wr_id, i);
+	}
+	assert_int_equal(uroce_cq_take(cq, &cqe), -EOVERFLOW);
+}
+
+static void
 cq_put__limit_is_exact_below_a_power_of_two(void **state)
 {
 	struct uroce_cq *cq = make_cq(3);
@@ -517,6 +551,8 @@ main(void)
 		CQ_TEST(cq_put__full_queue_overruns),
 		CQ_TEST(cq_put__overrun_with_nothing_that_fits),
 		CQ_TEST(cq_poll__overrun_shows_after_the_entries_that_fitted),
+		CQ_TEST(cq_take__one_by_one_with_all_of_it),
+		CQ_TEST(cq_take__overrun_shows_after_the_entries_that_fitted),
 		cmocka_unit_test(cq_put__limit_is_exact_below_a_power_of_two),
 		CQ_TEST(cq_put__room_that_came_free_meanwhile),
 		cmocka_unit_test(cq_purge__keeps_the_order_of_the_rest),
