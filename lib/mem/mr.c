@@ -42,6 +42,7 @@ uroce_mr_table_init(void *mem, uint32_t nb_mr, const uint8_t secret[16])
 		UROCE_ENTRY_SET(entry, nb_lent, 0);
 		entry->next_free_idx = i + 1 < nb_mr ? i + 1 : UROCE_ENTRY_NONE;
 		entry->tag = 0;
+		entry->idx = i;
 	}
 	return table;
 }
@@ -335,8 +336,11 @@ resolve_region(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint6
 }
 
 void *
-uroce_entry_page_in(const struct uroce_mr_table *table, void *addr, uint64_t len, uint32_t access)
+uroce_entry_page_in(const struct uroce_entry *entry, void *addr, uint64_t len, uint32_t access)
 {
+	const struct uroce_mr_table *table =
+		(const void *)((const uint8_t *)(entry - entry->idx) -
+			       offsetof(struct uroce_mr_table, entries));
 	const bool is_written = access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 					  IBV_ACCESS_REMOTE_ATOMIC);
 	const uint64_t part = len < UROCE_DEMAND_MAX ? len : UROCE_DEMAND_MAX;
@@ -346,41 +350,29 @@ uroce_entry_page_in(const struct uroce_mr_table *table, void *addr, uint64_t len
 	return table->page_in(addr, part, is_written) == 0 ? addr : NULL;
 }
 
-/* A region that is not simply there. */
-static void *
-resolve_odd(const struct uroce_mr_table *table, const struct uroce_entry *entry, uint32_t pdn,
-	    uint64_t va, uint64_t skip, uint64_t len, uint32_t access)
+/*
+ * A region that is not simply there. The ways of the others end with a call of this one, and have no
+ * registers to save for it.
+ */
+static __attribute__((noinline)) void *
+resolve_odd(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint64_t skip, uint64_t len,
+	    uint32_t access)
 {
 	if (UROCE_ENTRY_GET(entry, kind) != UROCE_ENTRY_DEMAND)
-		return NULL; /* none at all, or it has just been replaced */
+		return NULL; /* none at all */
 	uint8_t *addr = resolve_region(entry, pdn, va, skip + len, access);
 
-	return addr != NULL ? uroce_entry_page_in(table, addr + skip, len, access) : NULL;
+	return addr != NULL ? uroce_entry_page_in(entry, addr + skip, len, access) : NULL;
 }
 
-/*
- * The long ways begin anew, with the arguments as they came: so the short ones call them in their last
- * instruction, and have nothing to save for them.
- */
-
+/* The same of a peer's key, which may be a window's. */
 static __attribute__((noinline)) void *
-mr_odd(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t va, uint64_t len,
-       uint32_t access)
+resolve_odd_rkey(const struct uroce_entry *entry, uint64_t state, uint32_t pdn, uint32_t qpn,
+		 uint64_t va, uint64_t len, uint32_t access)
 {
-	uint64_t state;
-	const struct uroce_entry *entry = find_live(table, key, &state);
-
-	return entry != NULL ? resolve_odd(table, entry, pdn, va, 0, len, access) : NULL;
-}
-
-static __attribute__((noinline)) void *
-sge_odd(const struct uroce_mr_table *table, uint32_t pdn, const struct ibv_sge *sge, uint64_t skip,
-	uint64_t len, uint32_t access)
-{
-	uint64_t state;
-	const struct uroce_entry *entry = find_live(table, sge->lkey, &state);
-
-	return entry != NULL ? resolve_odd(table, entry, pdn, sge->addr, skip, len, access) : NULL;
+	return uroce_entry_is_window(UROCE_ENTRY_GET(entry, kind))
+		       ? uroce_mw_resolve(entry, state, pdn, qpn, va, len, access)
+		       : resolve_odd(entry, pdn, va, 0, len, access);
 }
 
 bool
@@ -407,7 +399,7 @@ uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 	if (entry == NULL)
 		return NULL;
 	if (UROCE_ENTRY_GET(entry, kind) != 0)
-		return mr_odd(table, key, pdn, va, len, access);
+		return resolve_odd(entry, pdn, va, 0, len, access);
 	return resolve_region(entry, pdn, va, len, access);
 }
 
@@ -421,7 +413,7 @@ uroce_mr_resolve_sge(const struct uroce_mr_table *table, uint32_t pdn, const str
 	if (entry == NULL)
 		return NULL;
 	if (UROCE_ENTRY_GET(entry, kind) != 0)
-		return sge_odd(table, pdn, sge, skip, len, access);
+		return resolve_odd(entry, pdn, sge->addr, skip, len, access);
 	uint8_t *addr = resolve_region(entry, pdn, sge->addr, skip + len, access);
 
 	return addr != NULL ? addr + skip : NULL;
@@ -437,20 +429,6 @@ uroce_mr_is_null(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn)
 	       UROCE_ENTRY_GET(entry, pdn) == pdn;
 }
 
-static __attribute__((noinline)) void *
-rkey_odd(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn, uint32_t qpn, uint64_t va,
-	 uint64_t len, uint32_t access)
-{
-	uint64_t state;
-	const struct uroce_entry *entry = find_live(table, rkey, &state);
-
-	if (entry == NULL)
-		return NULL;
-	return uroce_entry_is_window(UROCE_ENTRY_GET(entry, kind))
-		       ? uroce_mw_resolve(table, entry, state, pdn, qpn, va, len, access)
-		       : resolve_odd(table, entry, pdn, va, 0, len, access);
-}
-
 void *
 uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn, uint32_t qpn,
 		   uint64_t va, uint64_t len, uint32_t access)
@@ -461,7 +439,7 @@ uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint32_t p
 	if (entry == NULL)
 		return NULL;
 	if (UROCE_ENTRY_GET(entry, kind) != 0)
-		return rkey_odd(table, rkey, pdn, qpn, va, len, access);
+		return resolve_odd_rkey(entry, state, pdn, qpn, va, len, access);
 	return resolve_region(entry, pdn, va, len, access);
 }
 

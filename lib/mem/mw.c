@@ -245,9 +245,8 @@ uroce_mw_invalidate(struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn, u
 }
 
 void *
-uroce_mw_resolve(const struct uroce_mr_table *table, const struct uroce_entry *window,
-		 uint64_t state, uint32_t pdn, uint32_t qpn, uint64_t va, uint64_t len,
-		 uint32_t access)
+uroce_mw_resolve(const struct uroce_entry *window, uint64_t state, uint32_t pdn, uint32_t qpn,
+		 uint64_t va, uint64_t len, uint32_t access)
 {
 	const uint64_t offset = va - UROCE_ENTRY_GET(window, iova);
 	const uint64_t window_len = UROCE_ENTRY_GET(window, len);
@@ -262,5 +261,5 @@ uroce_mw_resolve(const struct uroce_mr_table *table, const struct uroce_entry *w
 		return NULL;
 	void *const at = (void *)(uintptr_t)(addr + offset);
 
-	return granted & IBV_ACCESS_ON_DEMAND ? uroce_entry_page_in(table, at, len, access) : at;
+	return granted & IBV_ACCESS_ON_DEMAND ? uroce_entry_page_in(window, at, len, access) : at;
 }

@@ -75,6 +75,7 @@ struct uroce_entry {
 	uint8_t tag; /* of the last key that the entry had */
 	uint32_t next_free_idx;
 	_Atomic uint32_t nb_lent; /* pieces of a region that ports refer to */
+	uint32_t idx;             /* its own, for good */
 };
 static_assert(sizeof(struct uroce_entry) == 64, "an entry is one cache line");
 
@@ -106,11 +107,11 @@ uroce_entry_is_window(uint8_t kind)
 }
 
 /**
- * Have memory of an on-demand region ready, as much of it as is ready at a time (demand.h).
+ * Have memory of an on-demand region, or of a window in it, ready, as much of it as is ready at a time (demand.h).
  * @param access  what the operation needs
  * @return `addr`, or NULL: refused
  */
-void *uroce_entry_page_in(const struct uroce_mr_table *table, void *addr, uint64_t len,
+void *uroce_entry_page_in(const struct uroce_entry *entry, void *addr, uint64_t len,
 			  uint32_t access);
 
 /** Take a free entry. @param[out] key  a new one that leads to it. @return NULL: none is free */
@@ -120,8 +121,7 @@ struct uroce_entry *uroce_entry_take(struct uroce_mr_table *table, uint32_t *key
 struct uroce_entry *uroce_entry_find(const struct uroce_mr_table *table, uint32_t key);
 
 /** The range that a window is bound to, if it may be used so: see uroce_rkey_resolve(). */
-void *uroce_mw_resolve(const struct uroce_mr_table *table, const struct uroce_entry *entry,
-		       uint64_t state, uint32_t pdn, uint32_t qpn, uint64_t va, uint64_t len,
-		       uint32_t access);
+void *uroce_mw_resolve(const struct uroce_entry *entry, uint64_t state, uint32_t pdn, uint32_t qpn,
+		       uint64_t va, uint64_t len, uint32_t access);
 
 #endif /* UROCE_MEM_TABLE_H */
