@@ -142,7 +142,7 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_lock_take(&qp->rq.lock);
-	if (state_now(qp) == IBV_QPS_RESET || qp->rq.ring.limit == 0) /* there is no such queue */
+	if (state_now(qp) == IBV_QPS_RESET)
 		ret = -EINVAL;
 	while (wr != NULL && ret == 0) {
 		ret = uroce_rq_fill(&qp->rq, nb, wr);
@@ -162,8 +162,11 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 	atomic_thread_fence(memory_order_seq_cst);
 	if (nb > 0 && state_now(qp) == IBV_QPS_ERR)
 		uroce_worker_ring(qp->qpr.worker, &qp->qpr);
-	if (ret != 0)
+	if (ret != 0) {
 		*bad_wr = wr;
+		if (qp->rq.ring.limit == 0) /* not full: there is no such queue */
+			ret = -EINVAL;
+	}
 	uroce_stage_lap(UROCE_STAGE_POST_RECV, nb);
 	return -ret;
 }
