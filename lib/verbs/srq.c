@@ -274,10 +274,11 @@ uroce_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int attr_mask)
 int
 uroce_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 {
-	struct uroce_srq *const srq = &uroce_vsrq(ibv)->srqr.srq;
+	struct uroce_srq *srq;
 
 	if (ibv == NULL || attr == NULL)
 		return EINVAL;
+	srq = &uroce_vsrq(ibv)->srqr.srq;
 	pthread_mutex_lock(&ibv->mutex);
 	*attr = (struct ibv_srq_attr){
 		.max_wr = srq->max_wr,

@@ -144,7 +144,8 @@ teardown(void **state)
 	if (net.b.qp != NULL)
 		assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
 	net.b.qp = NULL;
-	assert_int_equal(uroce_close_xrcd(xrcd), 0);
+	if (xrcd != NULL)
+		assert_int_equal(uroce_close_xrcd(xrcd), 0);
 	pair_close(&net);
 	return 0;
 }
@@ -283,6 +284,7 @@ open__is_refused_to_another_process(void **state)
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
 	net.b.qp = NULL;
 	assert_int_equal(uroce_close_xrcd(xrcd), 0);
+	xrcd = NULL;
 	assert_int_equal(posix_spawn(&pid, self, NULL, NULL, argv, environ), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(WEXITSTATUS(status), 0);
@@ -294,13 +296,20 @@ static int
 be_other(const char *file)
 {
 	struct ibv_xrcd *opened;
+	int ret = 0;
 
 	net.b.device = net_device(1, NULL);
 	net.b.context = uroce_open_device(net.b.device);
 	if (net.b.context == NULL)
 		return 255;
 	opened = open_by(net.b.context, open(file, O_RDONLY), O_CREAT);
-	return opened == NULL ? errno : 0;
+	if (opened == NULL)
+		ret = errno;
+	else
+		(void)uroce_close_xrcd(opened);
+	(void)uroce_close_device(net.b.context);
+	(void)uroce_destroy_device(net.b.device);
+	return ret;
 }
 
 static void
