@@ -198,6 +198,7 @@ uroce_query_device_ex(struct ibv_context *context, const struct ibv_query_device
 	if (context == NULL || attr == NULL || (input != NULL && input->comp_mask != 0))
 		return EINVAL;
 	*attr = (struct ibv_device_attr_ex){
+		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = CLOCK_KHZ,
 		.phys_port_cnt_ex = 1,
 		.max_dm_size = UROCE_MAX_DM,

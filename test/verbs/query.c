@@ -68,6 +68,7 @@ query_device_ex__adds_to_query_device(void **state)
 	assert_int_equal(attr.phys_port_cnt_ex, plain.phys_port_cnt);
 	assert_int_equal(attr.device_cap_flags_ex, plain.device_cap_flags);
 	assert_int_equal(attr.hca_core_clock, 1000000);
+	assert_int_equal(attr.completion_timestamp_mask, UINT64_MAX);
 	assert_int_equal(attr.comp_mask, 0);
 	assert_int_equal(query_device_ex_inline(&again), 0);
 	assert_int_equal(again.orig_attr.max_qp, plain.max_qp);
