@@ -36,12 +36,12 @@ teardown(void **state)
 	return 0;
 }
 
-static void
-check(bool is_good)
-{
-	if (!is_good)
-		atomic_fetch_add(&nb_bad, 1);
-}
+/* In a thread that is not the test's: the first one is told. */
+#define check(is_good)                                                                             \
+	do {                                                                                       \
+		if (!(is_good) && atomic_fetch_add(&nb_bad, 1) == 0)                               \
+			print_error("%s:%d: %s\n", __FILE__, __LINE__, #is_good);                  \
+	} while (0)
 
 static void *
 remake_regions(void *arg)
