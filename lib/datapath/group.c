@@ -17,8 +17,10 @@
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 
+#include "datapath/clock.h"
 #include "datapath/dev.h"
 #include "datapath/log.h"
+#include "datapath/neigh.h"
 #include "datapath/round.h"
 #include "wire/build.h"
 
@@ -146,6 +148,63 @@ uroce_group_loop_back(struct uroce_worker *worker, struct rte_mbuf **frames, uns
 	}
 }
 
+/* --- what routers and switches are told ---------------------------------------------------------- */
+
+struct report {
+	struct uroce_dev *dev;
+	const uint8_t *gid;
+	enum uroce_neigh_report what;
+};
+
+/* As the first worker. */
+static int
+send_report(void *arg)
+{
+	const struct report *report = arg;
+	struct uroce_worker *worker = report->dev->worker[0];
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(worker->pool);
+	uint32_t len;
+
+	if (!mbuf)
+		return 0; /* lost, as it may be on the wire */
+	len = uroce_neigh_report(report->dev->neigh, report->gid, report->what, uroce_clock_ns(),
+				 rte_pktmbuf_mtod(mbuf, uint8_t *));
+	if (len == 0) {
+		rte_pktmbuf_free(mbuf);
+		return 0;
+	}
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = len;
+	uroce_tx_push(worker, mbuf);
+	return 0;
+}
+
+/* Where the kernel has joined, it tells them. */
+static void
+tell_network(struct uroce_dev *dev, const uint8_t gid[16], enum uroce_neigh_report what)
+{
+	struct report report = { .dev = dev, .gid = gid, .what = what };
+
+	if (dev->neigh)
+		(void)uroce_worker_call(dev->worker[0], NULL, send_report, &report);
+}
+
+void
+uroce_group_report(struct uroce_worker *worker)
+{
+	struct uroce_dev *dev = worker->dev;
+
+	/* who has the lock may wait for this worker: then the next time */
+	if (!dev->neigh || pthread_mutex_trylock(&dev->lock) != 0)
+		return;
+	if (uroce_neigh_is_report_due(dev->neigh, worker->now_ns)) {
+		for (const struct uroce_group *at = dev->groups; at; at = at->next)
+			(void)send_report(&(struct report){
+				.dev = dev, .gid = at->gid, .what = UROCE_NEIGH_MEMBER });
+	}
+	pthread_mutex_unlock(&dev->lock);
+}
+
 /* --- the port's filter ------------------------------------------------------------------------- */
 
 /* A port that does not let all multicast in has a list; one that has none has no filter. */
@@ -189,6 +248,7 @@ listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 	dev->groups = group;
 	atomic_fetch_add(&dev->nb_groups, 1);
 	tell_port(dev);
+	tell_network(dev, gid, UROCE_NEIGH_JOINED);
 	return 0;
 }
 
@@ -208,6 +268,7 @@ stop_listening(struct uroce_dev *dev, const uint8_t gid[16])
 		close(group->fd);
 	free(group);
 	tell_port(dev);
+	tell_network(dev, gid, UROCE_NEIGH_LEFT);
 }
 
 /* --- memberships ------------------------------------------------------------------------------- */

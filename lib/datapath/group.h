@@ -7,10 +7,10 @@
  * Multicast groups of a device: what the port has to let in, and who gets it.
  *
  * On a port of ours the filter lets all multicast in from the start (neighbour discovery needs that);
- * one that cannot do so is told the groups' MACs. Where the kernel owns the interface it joins the
- * group for us: its filter opens, and it tells routers and switches (IGMP, MLD). Nobody does the latter
- * for a port of ours, so a switch that snoops has to be told otherwise. The filter of a port that was
- * handed over is the embedder's.
+ * one that cannot do so is told the groups' MACs. Routers and switches that snoop are told by us (IGMP,
+ * MLD), at once, once more within ten seconds, and whenever one of them asks. Where the kernel owns the
+ * interface it joins the group for us, and does all that. The filter of a port that was handed over is
+ * the embedder's.
  */
 
 #include <stdint.h>
@@ -50,5 +50,8 @@ enum uroce_verdict uroce_group_deliver(struct uroce_worker *worker, const struct
  * that are for their group, as they would from the network.
  */
 void uroce_group_loop_back(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb);
+
+/** Tell of all groups, if that is due. The first worker asks, some times a second. */
+void uroce_group_report(struct uroce_worker *worker);
 
 #endif /* UROCE_DATAPATH_GROUP_H */

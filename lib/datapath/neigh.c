@@ -6,19 +6,26 @@
 
 #include "datapath/neigh.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <rte_random.h>
 
+#include "datapath/group_frame.h"
 #include "datapath/log.h"
 #include "datapath/neigh_cache.h"
 #include "datapath/neigh_frame.h"
 #include "queue/lock.h"
 #include "wire/build.h"
 
+/* A report is repeated once within this time: the first may be lost [RFC 2236 8.10]. */
+#define REPEAT_NS UINT64_C(10000000000)
+
 struct uroce_neigh {
 	struct uroce_neigh_conf conf;
-	struct uroce_lock lock; /* guards cache */
+	_Atomic uint64_t report_ns; /* when our groups are to be reported; UINT64_MAX: not */
+	struct uroce_lock lock;     /* guards cache */
 	struct uroce_neigh_cache cache;
 };
 
@@ -32,6 +39,7 @@ uroce_neigh_create(const struct uroce_neigh_conf *conf)
 		return NULL;
 	}
 	neigh->conf = *conf;
+	atomic_init(&neigh->report_ns, UINT64_MAX);
 	/* Without randomness the cache still works. */
 	if (getrandom(&neigh->cache.seed, sizeof(neigh->cache.seed), 0) < 0)
 		neigh->cache.seed = (uintptr_t)neigh;
@@ -135,6 +143,37 @@ learn(struct uroce_neigh *neigh, const struct uroce_hearsay *heard, uint64_t now
 	return entry != NULL;
 }
 
+/* Sometime within this time, so that not all hosts speak at once; sooner if it was due sooner. */
+static void
+report_within(struct uroce_neigh *neigh, uint64_t now_ns, uint64_t ns)
+{
+	const uint64_t at_ns = now_ns + (ns > 0 ? rte_rand_max(ns) : 0);
+	uint64_t due_ns = atomic_load(&neigh->report_ns);
+
+	while (at_ns < due_ns && !atomic_compare_exchange_weak(&neigh->report_ns, &due_ns, at_ns))
+		;
+}
+
+uint32_t
+uroce_neigh_report(struct uroce_neigh *neigh, const uint8_t group[16],
+		   enum uroce_neigh_report report, uint64_t now_ns, uint8_t *frame)
+{
+	if (!uroce_group_is_reported(group))
+		return 0;
+	if (report == UROCE_NEIGH_JOINED)
+		report_within(neigh, now_ns, REPEAT_NS);
+	return uroce_group_report_put(&neigh->conf, group, report == UROCE_NEIGH_LEFT, frame);
+}
+
+bool
+uroce_neigh_is_report_due(struct uroce_neigh *neigh, uint64_t now_ns)
+{
+	uint64_t due_ns = atomic_load_explicit(&neigh->report_ns, memory_order_relaxed);
+
+	return now_ns >= due_ns &&
+	       atomic_compare_exchange_strong(&neigh->report_ns, &due_ns, UINT64_MAX);
+}
+
 enum uroce_neigh_verdict
 uroce_neigh_input(struct uroce_neigh *neigh, uint8_t *frame, uint32_t *len, uint32_t room,
 		  uint64_t now_ns)
@@ -142,9 +181,14 @@ uroce_neigh_input(struct uroce_neigh *neigh, uint8_t *frame, uint32_t *len, uint
 	struct uroce_hearsay heard = { .is_valid = false };
 	struct uroce_l2 l2;
 	bool is_reply, is_learnt;
+	uint64_t resp_ns;
 
 	if (!read_l2(&neigh->conf, frame, *len, &l2))
 		return UROCE_NEIGH_IGNORED;
+	if (uroce_group_query_read(&l2, &resp_ns)) {
+		report_within(neigh, now_ns, resp_ns);
+		return UROCE_NEIGH_HEARD;
+	}
 	l2.room = room - (uint32_t)(l2.l3 - frame);
 	is_reply = answer(&neigh->conf, &l2, &heard, len);
 	is_learnt = heard.is_valid && learn(neigh, &heard, now_ns);

@@ -24,7 +24,7 @@
 /** Addresses that we can answer for. */
 #define UROCE_NEIGH_ADDRS_MAX 16
 
-/** Longest frame that uroce_neigh_ask() builds. */
+/** Longest frame that uroce_neigh_ask() and uroce_neigh_report() build. */
 #define UROCE_NEIGH_ASK_MAX 90
 
 /** How long an answer is believed before we ask again. */
@@ -42,7 +42,7 @@ struct uroce_neigh_conf {
 /** What became of a frame. */
 enum uroce_neigh_verdict {
 	UROCE_NEIGH_IGNORED,
-	UROCE_NEIGH_HEARD, /* an answer that we waited for */
+	UROCE_NEIGH_HEARD, /* an answer that we waited for, or a router's question for groups */
 	UROCE_NEIGH_REPLY, /* the frame is now our answer: send it */
 };
 
@@ -72,5 +72,23 @@ bool uroce_neigh_find(struct uroce_neigh *neigh, const uint8_t ip[16], uint64_t 
  */
 uint32_t uroce_neigh_ask(struct uroce_neigh *neigh, const uint8_t sip[16], const uint8_t ip[16],
 			 uint64_t now_ns, uint8_t *frame);
+
+/** What is said of a group. */
+enum uroce_neigh_report {
+	UROCE_NEIGH_JOINED, /* to be said once more: uroce_neigh_is_report_due() will tell when */
+	UROCE_NEIGH_MEMBER, /* we still listen to it */
+	UROCE_NEIGH_LEFT,
+};
+
+/**
+ * Tell routers, and switches that snoop, of a group [RFC 2236, RFC 2710].
+ * @param[out] frame  room for UROCE_NEIGH_ASK_MAX
+ * @return length of the frame; 0: nobody has to be told of this group
+ */
+uint32_t uroce_neigh_report(struct uroce_neigh *neigh, const uint8_t group[16],
+			    enum uroce_neigh_report report, uint64_t now_ns, uint8_t *frame);
+
+/** Whether all groups are to be reported now, for a router has asked or one is new; then no longer. */
+bool uroce_neigh_is_report_due(struct uroce_neigh *neigh, uint64_t now_ns);
 
 #endif /* UROCE_DATAPATH_NEIGH_H */

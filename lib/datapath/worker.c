@@ -17,6 +17,7 @@
 #include <rte_ring.h>
 
 #include "datapath/clock.h"
+#include "datapath/group.h"
 #include "datapath/hugemem.h"
 #include "datapath/link.h"
 #include "datapath/loan.h"
@@ -281,6 +282,7 @@ watch_link(struct uroce_worker *worker)
 	if (!worker->is_first || worker->now_ns < worker->link_check_ns)
 		return;
 	uroce_link_check(port);
+	uroce_group_report(worker);
 	worker->link_check_ns =
 		worker->now_ns +
 		(port->policy->has_peer && !uroce_port_is_up(port) ? LINK_WAIT_NS : LINK_CHECK_NS);

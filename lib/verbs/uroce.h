@@ -1140,8 +1140,9 @@ int uroce_destroy_ah(struct ibv_ah *ah);
  * group's GID, and send to QPN 0xffffff. Members on the sender's own device get their copies, too, the
  * sender not excepted.
  *
- * Where the kernel owns the interface (AF_PACKET, AF_XDP), it joins the group, and tells routers and
- * switches by IGMP or MLD. For other ports nobody does.
+ * Routers, and switches that snoop, are told by IGMPv2 or MLDv1 [RFC 2236, 2710]: at once, once more
+ * within ten seconds, and when they ask. Where the kernel owns the interface (AF_PACKET, AF_XDP) it joins
+ * the group, and tells them in its way.
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.

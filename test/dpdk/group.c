@@ -10,7 +10,9 @@
 #include <string.h>
 #include <rte_mbuf.h>
 
+#include "datapath/clock.h"
 #include "datapath/group.h"
+#include "datapath/neigh.h"
 #include "datapath/round.h"
 
 #define QKEY 0x1234u
@@ -47,12 +49,21 @@ datagram_qp(struct uroce_dev *dev, unsigned worker)
 	return qp;
 }
 
+/* What routers and switches are told has left, and nobody waits for it. */
+static void
+settle(void)
+{
+	rig_drive(dev_b);
+	rig_drive(dev_a);
+}
+
 static struct rig_qp *
 member(unsigned worker, const uint8_t gid[16])
 {
 	struct rig_qp *qp = datagram_qp(dev_b, worker);
 
 	assert_int_equal(uroce_dev_attach_mcast(dev_b, &qp->qpr, gid), 0);
+	settle();
 	return qp;
 }
 
@@ -62,6 +73,7 @@ free_member(struct rig_qp *qp, const uint8_t gid[16])
 	assert_int_equal(uroce_dev_detach_mcast(dev_b, &qp->qpr, gid), 0);
 	assert_false(uroce_dev_is_attached(dev_b, &qp->qpr));
 	rig_qp_free(qp);
+	settle();
 }
 
 static void
@@ -86,8 +98,8 @@ post(const uint8_t gid[16])
 	uroce_ring_push(&a->sq.ring, 1);
 	uroce_lock_release(&a->sq.lock);
 	uroce_worker_ring(a->qpr.worker, &a->qpr);
-	/* out on queue 0, in on queue 0 */
-	assert_int_equal(uroce_worker_poll(dev_a->worker[0]), 1);
+	/* out on queue 0, in on queue 0; b may have told of its groups once more */
+	assert_in_range(uroce_worker_poll(dev_a->worker[0]), 1, 2);
 }
 
 static int
@@ -227,6 +239,50 @@ group__members_at_home_get_theirs(void **state)
 	assert_int_equal(rig_nb_away(dev_a), 0);
 }
 
+/* Frames that dev_a was sent and that are not RoCE. */
+static uint64_t
+nb_told(void)
+{
+	return uroce_worker_stats(dev_a->worker[0])->verdict[UROCE_VERDICT_NOT_ROCE];
+}
+
+/* A router's question for all groups of IPv6, to be answered at once; made by scapy. */
+static const uint8_t mld_query[] = {
+	0x33, 0x33, 0x00, 0x00, 0x00, 0x01, 0x02, 0x00, 0x00, 0x00, 0x00, 0x99, 0x86, 0xdd, 0x60,
+	0x00, 0x00, 0x00, 0x00, 0x20, 0x00, 0x01, 0xfe, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0xff, 0xfe, 0x00, 0x00, 0x99, 0xff, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x3a, 0x00, 0x05, 0x02, 0x00, 0x00,
+	0x01, 0x00, 0x82, 0x00, 0x80, 0x8f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+};
+
+static void
+group__the_network_is_told(void **state)
+{
+	const uint64_t begin = nb_told();
+	struct rig_qp *first = member(0, group), *second = member(1, group);
+	struct rig_qp *other = member(2, group6);
+	uint8_t frame[sizeof(mld_query)];
+	uint32_t len = sizeof(frame);
+
+	(void)state;
+	/* of a group, not of each member */
+	assert_int_equal(nb_told() - begin, 2);
+	memcpy(frame, mld_query, sizeof(frame));
+	assert_int_equal(uroce_neigh_input(dev_b->neigh, frame, &len, len, uroce_clock_ns()),
+			 UROCE_NEIGH_HEARD);
+	rig_drive(dev_b); /* its time passes */
+	uroce_group_report(dev_b->worker[0]);
+	settle();
+	assert_int_equal(nb_told() - begin, 4);
+	free_member(first, group);
+	assert_int_equal(nb_told() - begin, 4);
+	free_member(second, group);
+	assert_int_equal(nb_told() - begin, 5);
+	free_member(other, group6);
+	assert_int_equal(nb_told() - begin, 6);
+}
+
 static void
 group_mac__follows_from_the_gid(void **state)
 {
@@ -267,6 +323,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(group__the_network_is_told),
 		cmocka_unit_test(group__every_member_gets_one_copy),
 		cmocka_unit_test(group__members_on_other_workers_alone),
 		cmocka_unit_test(group__without_members_the_frame_is_a_strangers),

@@ -20,6 +20,9 @@ static const uint8_t our_v4[16] = { [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 };
 static const uint8_t peer_v4[16] = { [10] = 0xff, [11] = 0xff, 192, 0, 2, 9 };
 static const uint8_t our_v6[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 };
 static const uint8_t peer_v6[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 9 };
+static const uint8_t our_local[16] = { 0xfe, 0x80, [11] = 0xff, 0xfe, [15] = 1 };
+static const uint8_t group_v4[16] = { [10] = 0xff, [11] = 0xff, 239, 1, 2, 3 };
+static const uint8_t group_v6[16] = { 0xff, 0x15, [15] = 7 };
 static const uint8_t peer_mac[6] = { 2, 0, 0, 0, 0, 0x99 };
 
 static struct uroce_neigh *neigh;
@@ -33,11 +36,12 @@ make(bool has_vlan)
 		.mac = { 2, 0, 0, 0, 0, 1 },
 		.has_vlan = has_vlan,
 		.vlan_tci = 7,
-		.nb_addr = 2,
+		.nb_addr = 3,
 	};
 
 	memcpy(conf.addr[0].ip, our_v4, 16);
 	memcpy(conf.addr[1].ip, our_v6, 16);
+	memcpy(conf.addr[2].ip, our_local, 16);
 	return uroce_neigh_create(&conf);
 }
 
@@ -164,6 +168,84 @@ neigh_ask__frames(void **state)
 	assert_memory_equal(frame, arp_question, sizeof(arp_question));
 	assert_int_equal(uroce_neigh_ask(neigh, our_v6, peer_v6, NOW, frame), sizeof(ns_question));
 	assert_memory_equal(frame, ns_question, sizeof(ns_question));
+}
+
+#define EXPECT_REPORT(group, report, frame)                                                        \
+	do {                                                                                       \
+		assert_int_equal(uroce_neigh_report(neigh, group, report, NOW, buf),               \
+				 sizeof(frame));                                                   \
+		assert_memory_equal(buf, frame, sizeof(frame));                                    \
+	} while (0)
+
+static void
+neigh_report__frames(void **state)
+{
+	static const uint8_t all_hosts[16] = { [10] = 0xff, [11] = 0xff, 224, 0, 0, 1 };
+	static const uint8_t all_nodes[16] = { 0xff, 2, [15] = 1 };
+	static const uint8_t own[16] = { 0xff, 1, [15] = 9 };
+
+	(void)state;
+	EXPECT_REPORT(group_v4, UROCE_NEIGH_MEMBER, igmp_report);
+	EXPECT_REPORT(group_v6, UROCE_NEIGH_MEMBER, mld_report);
+	EXPECT_REPORT(group_v4, UROCE_NEIGH_LEFT, igmp_leave);
+	EXPECT_REPORT(group_v6, UROCE_NEIGH_LEFT, mld_done);
+	assert_false(uroce_neigh_is_report_due(neigh, UINT64_MAX - 1));
+	EXPECT_REPORT(group_v4, UROCE_NEIGH_JOINED, igmp_report);
+	assert_int_equal(uroce_neigh_report(neigh, all_hosts, UROCE_NEIGH_JOINED, NOW, buf), 0);
+	assert_int_equal(uroce_neigh_report(neigh, all_nodes, UROCE_NEIGH_JOINED, NOW, buf), 0);
+	assert_int_equal(uroce_neigh_report(neigh, own, UROCE_NEIGH_JOINED, NOW, buf), 0);
+}
+
+static void
+neigh_report__a_new_group_is_reported_once_more(void **state)
+{
+	(void)state;
+	EXPECT_REPORT(group_v6, UROCE_NEIGH_JOINED, mld_report);
+	assert_false(uroce_neigh_is_report_due(neigh, NOW - 1));
+	assert_true(uroce_neigh_is_report_due(neigh, NOW + UINT64_C(10000000000)));
+	assert_false(uroce_neigh_is_report_due(neigh, UINT64_MAX - 1));
+}
+
+/* A router asks: due within the time that it gives, then no longer. */
+static void
+expect_due(const uint8_t *frame, size_t frame_len, uint64_t resp_ms)
+{
+	assert_int_equal(input(frame, frame_len), UROCE_NEIGH_HEARD);
+	assert_false(uroce_neigh_is_report_due(neigh, NOW - 1));
+	assert_true(uroce_neigh_is_report_due(neigh, NOW + resp_ms * 1000000));
+	assert_false(uroce_neigh_is_report_due(neigh, UINT64_MAX - 1));
+}
+
+static void
+neigh_input__routers_are_told_in_time(void **state)
+{
+	(void)state;
+	expect_due(igmp_query, sizeof(igmp_query), 10000);
+	expect_due(igmp_query_v1, sizeof(igmp_query_v1), 10000);
+	expect_due(igmp_query_v3, sizeof(igmp_query_v3), (0x10 | 0xa) * 8 * 100);
+	expect_due(mld_query, sizeof(mld_query), 2000);
+	expect_due(mld_query_v2, sizeof(mld_query_v2), (0x1000 | 1) * 8);
+}
+
+/* Where each has its hop limit, its checksum, and its type. */
+static void
+neigh_input__queries_from_elsewhere_or_damaged_are_ignored(void **state)
+{
+	(void)state;
+	expect_ignored_with(igmp_query, sizeof(igmp_query), 14 + 8, 2);
+	expect_ignored_with(igmp_query, sizeof(igmp_query), 14 + 10, 0x11);
+	expect_ignored_with(igmp_query, sizeof(igmp_query), 14 + 24, 0x16);
+	expect_ignored_with(igmp_query, sizeof(igmp_query), 14 + 25, 1);
+	expect_ignored_with(igmp_query, sizeof(igmp_query), 14 + 3, 28);
+	expect_ignored_with(igmp_query, sizeof(igmp_query), 14 + 3, 200);
+	expect_ignored_with(mld_query, sizeof(mld_query), 14 + 7, 2);
+	expect_ignored_with(mld_query, sizeof(mld_query), 14 + 5, 24);
+	expect_ignored_with(mld_query, sizeof(mld_query), 14 + 5, 200);
+	expect_ignored_with(mld_query, sizeof(mld_query), 14 + 40, 17);
+	expect_ignored_with(mld_query, sizeof(mld_query), 14 + 41, 1);
+	expect_ignored_with(mld_query, sizeof(mld_query), 14 + 48, 131);
+	expect_ignored_with(mld_query, sizeof(mld_query), 14 + 53, 1);
+	assert_false(uroce_neigh_is_report_due(neigh, UINT64_MAX - 1));
 }
 
 static void
@@ -313,6 +395,10 @@ main(void)
 		TEST(neigh_input__answers_are_believed_only_when_asked_for),
 		TEST(neigh_find__answers_get_stale),
 		TEST(neigh_ask__frames),
+		TEST(neigh_report__frames),
+		TEST(neigh_report__a_new_group_is_reported_once_more),
+		TEST(neigh_input__routers_are_told_in_time),
+		TEST(neigh_input__queries_from_elsewhere_or_damaged_are_ignored),
 		TEST(neigh_input__malformed_is_ignored),
 		TEST(neigh_input__truncated_is_ignored),
 		TEST(neigh_input__an_answer_that_does_not_fit_is_not_given),
