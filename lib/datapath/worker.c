@@ -92,7 +92,6 @@ static const struct {
 	uint32_t bit; /* enum uroce_qpc_event */
 	enum ibv_event_type type;
 } qp_events[] = {
-	{ UROCE_QPC_FATAL, IBV_EVENT_QP_FATAL },
 	{ UROCE_QPC_REQ_ERR, IBV_EVENT_QP_REQ_ERR },
 	{ UROCE_QPC_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR },
 	{ UROCE_QPC_COMM_EST, IBV_EVENT_COMM_EST },
@@ -146,6 +145,7 @@ fail_overrun(struct uroce_worker *worker, struct uroce_qpr *qpr, uint32_t events
 
 	if (!(events & overrun) || qpr->qpc.state == IBV_QPS_ERR || qpr->qpc.state == IBV_QPS_RESET)
 		return;
+	uroce_event_push(worker->dev->events, IBV_EVENT_QP_FATAL, qpr->event_cookie);
 	uroce_qpc_fail(&qpr->qpc, worker->now_ns);
 	uroce_tx_schedule(worker, qpr);
 }

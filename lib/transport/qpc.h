@@ -75,14 +75,13 @@ enum uroce_qpc_event {
 	UROCE_QPC_RECV_CQ_EVENT = 1 << 1, /* the receive CQ's consumer asked to be told */
 	UROCE_QPC_SEND_CQ_OVERRUN = 1 << 2,
 	UROCE_QPC_RECV_CQ_OVERRUN = 1 << 3,
-	UROCE_QPC_FATAL = 1 << 4,      /* IBV_EVENT_QP_FATAL */
-	UROCE_QPC_REQ_ERR = 1 << 5,    /* IBV_EVENT_QP_REQ_ERR */
-	UROCE_QPC_ACCESS_ERR = 1 << 6, /* IBV_EVENT_QP_ACCESS_ERR */
-	UROCE_QPC_COMM_EST = 1 << 7,   /* IBV_EVENT_COMM_EST */
-	UROCE_QPC_SQ_DRAINED = 1 << 8, /* IBV_EVENT_SQ_DRAINED */
-	UROCE_QPC_LAST_WQE = 1 << 9,   /* IBV_EVENT_QP_LAST_WQE_REACHED */
+	UROCE_QPC_REQ_ERR = 1 << 4,    /* IBV_EVENT_QP_REQ_ERR */
+	UROCE_QPC_ACCESS_ERR = 1 << 5, /* IBV_EVENT_QP_ACCESS_ERR */
+	UROCE_QPC_COMM_EST = 1 << 6,   /* IBV_EVENT_COMM_EST */
+	UROCE_QPC_SQ_DRAINED = 1 << 7, /* IBV_EVENT_SQ_DRAINED */
+	UROCE_QPC_LAST_WQE = 1 << 8,   /* IBV_EVENT_QP_LAST_WQE_REACHED */
 	/* IBV_EVENT_SRQ_LIMIT_REACHED: uroce_qpc_limited_srq() says of which */
-	UROCE_QPC_SRQ_LIMIT = 1 << 10,
+	UROCE_QPC_SRQ_LIMIT = 1 << 9,
 };
 
 /** What the device allows; modify checks against it. */

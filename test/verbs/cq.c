@@ -140,7 +140,7 @@ resize__keeps_what_is_in_it(void **state)
 }
 
 static void
-overrun__loses_the_cq_and_raises_its_event(void **state)
+overrun__loses_the_cq_and_its_qp_and_raises_their_events(void **state)
 {
 	struct ibv_async_event event;
 	struct ibv_wc wc;
@@ -153,6 +153,10 @@ overrun__loses_the_cq_and_raises_its_event(void **state)
 	assert_int_equal(uroce_get_async_event(net.a.context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
 	assert_ptr_equal(event.element.cq, net.a.scq);
+	uroce_ack_async_event(&event);
+	assert_int_equal(uroce_get_async_event(net.a.context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_QP_FATAL);
+	assert_ptr_equal(event.element.qp, net.a.qp);
 	uroce_ack_async_event(&event);
 	while (uroce_poll_cq(net.a.scq, 1, &wc) > 0)
 		;
@@ -222,7 +226,7 @@ main(void)
 		TEST(destroy__is_refused_while_a_qp_uses_it),
 		TEST(poll__takes_no_more_than_asked_for),
 		TEST(resize__keeps_what_is_in_it),
-		TEST(overrun__loses_the_cq_and_raises_its_event),
+		TEST(overrun__loses_the_cq_and_its_qp_and_raises_their_events),
 		TEST(worker__of_the_send_cq_runs_the_qp),
 		TEST(shared__two_qps_and_both_directions_in_one_cq),
 	};

@@ -148,6 +148,22 @@ expect_access_error_at_b(void)
 	uroce_ack_async_event(&event);
 }
 
+/* READs need what the connection was not given. */
+static void
+read__where_none_may_be_out_is_a_local_operation_error(void **state)
+{
+	struct ibv_qp_attr none = { .max_rd_atomic = 0 };
+
+	(void)state;
+	assert_int_equal(to_state(&net.a, IBV_QPS_SQD), 0);
+	assert_int_equal(uroce_modify_qp(net.a.qp, &none, IBV_QP_MAX_QP_RD_ATOMIC), 0);
+	assert_int_equal(to_state(&net.a, IBV_QPS_RTS), 0);
+	post_rdma(&net.a, &net.b, IBV_WR_RDMA_READ, 0, sge_of(&net.a, 0, 8), 0);
+	post_followers();
+	expect_failure(IBV_WC_LOC_QP_OP_ERR);
+	assert_int_equal(state_of(&net.b), IBV_QPS_RTS);
+}
+
 static void
 bad_rkey__is_a_remote_access_error(void **state)
 {
@@ -289,6 +305,7 @@ main(void)
 		TEST(deregistered_lkey__is_a_local_protection_error),
 		TEST(lkey_of_another_pd__is_a_local_protection_error),
 		TEST(range_past_the_region__is_a_local_protection_error),
+		TEST(read__where_none_may_be_out_is_a_local_operation_error),
 		TEST(bad_rkey__is_a_remote_access_error),
 		TEST(range_past_the_peers_region__is_a_remote_access_error),
 		TEST(region_without_the_right__is_a_remote_access_error),

@@ -85,6 +85,32 @@ qp_event__names_its_qp(void **state)
 	expect_no_event(net.a.context); /* the requester's completion says it all */
 }
 
+/* Its own side lets it out: who has the memory says no. */
+static void
+req_err__comes_of_an_atomic_that_is_not_aligned(void **state)
+{
+	struct ibv_sge sge = sge_of(&net.a, 0, 8);
+	struct ibv_send_wr *bad, wr = {
+		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.atomic = { .remote_addr = (uintptr_t)net.b.buf + 4, .rkey = net.b.mr->rkey },
+	};
+	struct ibv_async_event event;
+
+	(void)state;
+	pair_connect(&net);
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
+	expect_wc(&net, net.a.scq, 0, IBV_WC_REM_INV_REQ_ERR);
+	do {
+		assert_int_equal(uroce_get_async_event(net.b.context, &event), 0);
+		uroce_ack_async_event(&event);
+	} while (event.event_type == IBV_EVENT_COMM_EST);
+	assert_int_equal(event.event_type, IBV_EVENT_QP_REQ_ERR);
+	assert_ptr_equal(event.element.qp, net.b.qp);
+	assert_int_equal(state_of(&net.b), IBV_QPS_ERR);
+}
+
 static void
 comm_est__comes_of_a_packet_in_rtr(void **state)
 {
@@ -220,6 +246,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(get__would_block),
 		TEST(qp_event__names_its_qp),
+		TEST(req_err__comes_of_an_atomic_that_is_not_aligned),
 		TEST(comm_est__comes_of_a_packet_in_rtr),
 		TEST(sq_drained__comes_when_asked_for),
 		TEST(qp_event__goes_to_the_qps_context_only),
