@@ -192,6 +192,7 @@ wait_message(struct pingpong *pp)
 	}
 }
 
+/* Until no more than so many requests are open. @return 0; -1: one has failed, or it was told to end */
 static int
 wait_completions(struct pingpong *pp, uint64_t nb_open)
 {

@@ -26,12 +26,6 @@ uroce_fetch_put_atomiceth(struct uroce_atomiceth *eth, const struct uroce_send_w
 	eth->compare = be64_make(is_swap ? wqe->atomic.compare_add : 0);
 }
 
-static inline uint32_t
-min(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Whether the next packet is the first of a request, which may have waited here before, and new. */
 static bool
 is_at_new(const struct uroce_qpc *qpc)
@@ -52,7 +46,7 @@ room(const struct uroce_qpc *qpc)
 
 	if (nb_out >= qpc->window_psns || req->nb_rd_out >= qpc->attr.max_rd_atomic)
 		return 0;
-	return min(qpc->window_psns - nb_out, qpc->attr.max_rd_atomic - req->nb_rd_out);
+	return uroce_min(qpc->window_psns - nb_out, qpc->attr.max_rd_atomic - req->nb_rd_out);
 }
 
 /* The opcode of a fetch that need not wait for those before it; 0: it is none. */
@@ -95,8 +89,8 @@ uroce_fetch_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 
 	if (qpc->service != UROCE_SERVICE_RC || !is_at_new(qpc))
 		return 0;
-	max = min(max, uroce_ring_head(&qpc->sq->ring) - begin);
-	for (max = min(max, room(qpc)); nb < max; nb++, psn = uroce_psn_add(psn, 1)) {
+	max = uroce_min(max, uroce_ring_head(&qpc->sq->ring) - begin);
+	for (max = uroce_min(max, room(qpc)); nb < max; nb++, psn = uroce_psn_add(psn, 1)) {
 		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, begin + nb);
 		const uint8_t opcode = opcode_of(wqe, mtu);
 
@@ -209,7 +203,7 @@ uroce_fetch_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *model,
 
 	if (!is_plain(qpc, model->opcode & 0x1f))
 		return 0;
-	nb = min(nb, uroce_psn_dist(una_psn, req->max_psn));
+	nb = uroce_min(nb, uroce_psn_dist(una_psn, req->max_psn));
 	for (n = 0; n < nb && uroce_alike_is(&pkts[n], model); n++) {
 		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx + n);
 		const uint32_t psn = uroce_psn_add(una_psn, n);

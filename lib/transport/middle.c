@@ -29,12 +29,6 @@ static const uint8_t middles[UROCE_WR_ATOMIC_WRITE + 1] = {
 /* So many of the next packet's place are asked for: all, or a quarter of the largest packet's. */
 #define AHEAD_LINES 16u
 
-static inline uint32_t
-min(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 /* --- out --------------------------------------------------------------------------------------- */
 
 /* A packet with `len` bytes of payload at `addr`, and nothing behind its BTH. */
@@ -72,8 +66,8 @@ room_of(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t 
 {
 	const struct uroce_req *req = &qpc->req;
 
-	max = min(max, wqe->nb_psn - 1 - req->next_pkt);
-	return uroce_qpc_is_reliable(qpc) ? min(max, uroce_req_window_left(qpc)) : max;
+	max = uroce_min(max, wqe->nb_psn - 1 - req->next_pkt);
+	return uroce_qpc_is_reliable(qpc) ? uroce_min(max, uroce_req_window_left(qpc)) : max;
 }
 
 /* Whether nothing but the window decides about the next packet of the request at the position. */
@@ -144,7 +138,7 @@ uroce_middle_answer(struct uroce_qpc *qpc, struct uroce_rd_res *res, struct uroc
 	/* an atomic's answer is never begun: it is one packet */
 	if (!res->is_begun || qpc->cc.is_limited)
 		return 0;
-	const uint32_t nb = min(max, res->end - 1 - res->sent);
+	const uint32_t nb = uroce_min(max, res->end - 1 - res->sent);
 	const uint8_t *addr =
 		uroce_rkey_resolve(qpc->mrs, res->rkey, res->pdn, qpc->qpn,
 				   res->va + ((uint64_t)res->sent << qpc->mtu_shift),
@@ -277,9 +271,9 @@ uroce_middle_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned 
 	/* those that end a chunk end a request: they are never in the middle */
 	const uint32_t nth = uroce_psn_dist(wqe->first_psn, req->una_psn);
 	const uint32_t in_flight = uroce_psn_dist(req->una_psn, req->max_psn);
-	const uint32_t n =
-		count_alike(qpc, UROCE_OP_READ_RESPONSE_MIDDLE, req->una_psn, pkts,
-			    min(nb, min(in_flight, uroce_req_chunk_left(qpc, wqe, nth) - 1)));
+	const uint32_t n = count_alike(
+		qpc, UROCE_OP_READ_RESPONSE_MIDDLE, req->una_psn, pkts,
+		uroce_min(nb, uroce_min(in_flight, uroce_req_chunk_left(qpc, wqe, nth) - 1)));
 	const uint64_t begin = (uint64_t)nth << qpc->mtu_shift;
 	const uint64_t len = (uint64_t)n << qpc->mtu_shift;
 	const struct ibv_sge *sge = uroce_send_wqe_data(wqe);

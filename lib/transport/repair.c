@@ -26,12 +26,6 @@
 /* Holes in a round trip, from which on what lies behind them is sent again. */
 #define HOLES_MANY 3
 
-static inline uint32_t
-min(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 void
 uroce_repair_close(struct uroce_qpc *qpc)
 {
@@ -229,7 +223,7 @@ spare_of(const struct uroce_qpc *qpc)
 
 	if (req->repair.peer != UROCE_PEER_HOLDS || req->repair.is_passing)
 		return 0;
-	return min(nb_out, min(window, UROCE_WINDOW_MAX - window));
+	return uroce_min(nb_out, uroce_min(window, UROCE_WINDOW_MAX - window));
 }
 
 bool

@@ -87,6 +87,12 @@ uroce_req_is_owed(const struct uroce_req *req)
 	return req->since_ack_req < uroce_psn_dist(req->una_psn, req->next_psn);
 }
 
+static inline uint32_t
+uroce_min(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 /** Packets that may be in flight. */
 static inline uint32_t
 uroce_req_window(const struct uroce_qpc *qpc)
