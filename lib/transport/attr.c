@@ -156,23 +156,33 @@ derive(struct uroce_qpc *qpc)
 	qpc->ack_timeout_ns = uroce_ack_timeout_ns(attr->timeout);
 }
 
-/* No post is under way: both queues are locked. */
+/*
+ * Keep posters out, unless one is at work: then it may be for as long as its program likes (between
+ * ibv_wr_start() and ibv_wr_complete()), and nobody waits for it here, least of all a worker.
+ */
+static bool
+close_queues(struct uroce_qpc *qpc)
+{
+	if (qpc->sq && !uroce_lock_try(&qpc->sq->lock))
+		return false;
+	if (!qpc->rq || uroce_lock_try(&qpc->rq->lock))
+		return true;
+	if (qpc->sq)
+		uroce_lock_release(&qpc->sq->lock);
+	return false;
+}
+
+/* Both queues are closed: empty they are opened. */
 static void
 reset_queues(struct uroce_qpc *qpc)
 {
-	struct uroce_wq *queues[] = { qpc->sq, qpc->rq };
+	struct uroce_wq *queues[] = { qpc->rq, qpc->sq };
 
 	for (int i = 0; i < 2; i++) {
-		if (queues[i])
-			uroce_lock_take(&queues[i]->lock);
-	}
-	for (int i = 0; i < 2; i++) {
-		if (queues[i])
-			uroce_ring_reset(&queues[i]->ring);
-	}
-	for (int i = 1; i >= 0; i--) {
-		if (queues[i])
-			uroce_lock_release(&queues[i]->lock);
+		if (!queues[i])
+			continue;
+		uroce_ring_reset(&queues[i]->ring);
+		uroce_lock_release(&queues[i]->lock);
 	}
 }
 
@@ -271,6 +281,8 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 
 	if (uroce_qpc_modify_check(qpc, attr, mask) || ((mask & IBV_QP_AV) && !path))
 		return -EINVAL;
+	if ((mask & IBV_QP_STATE) && to == IBV_QPS_RESET && !close_queues(qpc))
+		return -EAGAIN;
 	/* who is not asked to tell of a drained queue does not, whatever the last time was */
 	if (from == IBV_QPS_RTS && to == IBV_QPS_SQD)
 		qpc->attr.en_sqd_async_notify = 0;

@@ -529,7 +529,7 @@ int uroce_qpc_modify_check(const struct uroce_qpc *qpc, const struct ibv_qp_attr
 /**
  * Modify attributes, the state being one of them. A failed modify changes nothing.
  * @param path  resolved from attr->ah_attr, when the mask has IBV_QP_AV; else NULL
- * @return 0 or -EINVAL
+ * @return 0, -EINVAL, or -EAGAIN: to RESET, while somebody posts
  */
 int uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask,
 		     const struct uroce_path *path, uint64_t now_ns);

@@ -5,6 +5,7 @@
  */
 
 #include <errno.h>
+#include <sched.h>
 
 #include "datapath/clock.h"
 #include "transport/mcast.h"
@@ -66,7 +67,10 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 		.path = attr_mask & IBV_QP_AV ? &path : NULL,
 	};
 
-	ret = uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_change, &change);
+	/* a poster may be at work for as long as its program likes: it is waited for here, not by the worker */
+	while ((ret = uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_change, &change)) ==
+	       -EAGAIN)
+		sched_yield();
 	if (ret != 0)
 		return -ret;
 	if (attr_mask & IBV_QP_STATE)

@@ -6,6 +6,7 @@
 #include "net.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <uroce_dv.h>
 
 #define OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
@@ -466,6 +467,37 @@ complete__of_more_than_the_queue_holds(void **state)
 }
 
 /* [wr_post]: batches of both kinds may follow one another. */
+static void *
+reset_a(void *arg)
+{
+	atomic_store((atomic_bool *)arg, true);
+	assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
+	return NULL;
+}
+
+/* Who resets the QP waits for who builds; the worker, which others need, waits for nobody. */
+static void
+start__of_one_thread_and_reset_by_another(void **state)
+{
+	struct ibv_mr *mr = uroce_reg_mr(net.a.pd, net.a.buf, 64, 0);
+	atomic_bool is_begun = false;
+	struct ibv_wc wc;
+	pthread_t thread;
+
+	(void)state;
+	pair_connect(&net);
+	ibv_wr_start(qp);
+	assert_int_equal(pthread_create(&thread, NULL, reset_a, &is_begun), 0);
+	for (unsigned i = 0; i < 1000; i += atomic_load(&is_begun)) {
+		assert_int_equal(ibv_poll_cq(net.a.rcq, 1, &wc), 0);
+		sched_yield();
+	}
+	assert_int_equal(uroce_dereg_mr(mr), 0); /* waits for the worker's round */
+	ibv_wr_abort(qp);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(state_of(&net.a), IBV_QPS_RESET);
+}
+
 static void
 both_ways__one_after_the_other(void **state)
 {
@@ -505,6 +537,7 @@ main(void)
 		TEST(abort__sends_nothing),
 		TEST(complete__says_what_is_wrong),
 		TEST(complete__of_more_than_the_queue_holds),
+		TEST(start__of_one_thread_and_reset_by_another),
 		TEST(both_ways__one_after_the_other),
 	};
 
