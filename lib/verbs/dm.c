@@ -13,7 +13,8 @@
 #include "verbs/region.h"
 #include "verbs/uroce.h"
 
-#define LOG_ALIGN_MAX 30
+#define LOG_ALIGN_MAX  30
+#define LOG_ALIGN_FREE 6
 
 #define ACCESS_SUPPORTED                                                                           \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
@@ -42,14 +43,21 @@ give_back(struct uroce_vdevice *device, size_t len)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* A block of hugepage memory is aligned to a cache line; for more it is longer. */
+/* What a block takes: hugepage memory is aligned to a cache line; for more it is longer. */
+static size_t
+taken(size_t len, uint32_t log_align)
+{
+	return len + (log_align > LOG_ALIGN_FREE ? (size_t)1 << log_align : 0);
+}
+
 static int
 fill_block(struct uroce_vdm *dm, size_t len, uint32_t log_align, int socket_id)
 {
 	const size_t align = (size_t)1 << log_align;
 
 	dm->len = len;
-	dm->block = uroce_hugemem_alloc(len + (align > 64 ? align : 0), socket_id);
+	dm->taken = taken(len, log_align);
+	dm->block = uroce_hugemem_alloc(dm->taken, socket_id);
 	dm->mem = (uint8_t *)(((uintptr_t)dm->block + align - 1) & ~(uintptr_t)(align - 1));
 	return dm->block != NULL ? 0 : -ENOMEM;
 }
@@ -67,9 +75,10 @@ static int
 make_dm(struct uroce_vdevice *device, const struct ibv_alloc_dm_attr *attr, struct uroce_vdm **out)
 {
 	struct uroce_vdm *dm;
+	const size_t len = taken(attr->length, attr->log_align_req);
 	int ret = -ENOMEM;
 
-	if (!reserve(device, attr->length))
+	if (!reserve(device, len))
 		return -ENOMEM;
 	dm = calloc(1, sizeof(*dm));
 	if (dm != NULL)
@@ -77,7 +86,7 @@ make_dm(struct uroce_vdevice *device, const struct ibv_alloc_dm_attr *attr, stru
 				 uroce_dev_socket_id(device->dev));
 	if (ret != 0) {
 		free(dm);
-		give_back(device, attr->length);
+		give_back(device, len);
 		return ret;
 	}
 	*out = dm;
@@ -114,7 +123,7 @@ uroce_free_dm(struct ibv_dm *ibv)
 	context = ibv->context;
 	if (uroce_users_any(context, &dm->nb_users))
 		return EBUSY;
-	give_back(uroce_vcontext(context)->device, dm->len);
+	give_back(uroce_vcontext(context)->device, dm->taken);
 	uroce_hugemem_free(dm->block);
 	free(dm);
 	uroce_users_drop(context, &uroce_vcontext(context)->nb_users);

@@ -54,7 +54,6 @@ uroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		.handle = rkey,
 		.type = type,
 	};
-	atomic_init(&mw->next_tag, rkey + 1);
 	uroce_users_add(pd->context, &uroce_vpd(pd)->nb_users);
 	return &mw->ibv;
 }
@@ -115,6 +114,14 @@ check_bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 	return (info->mw_access_flags & ~(unsigned)UROCE_MW_RIGHTS) != 0 ? EINVAL : 0;
 }
 
+/* @return false: it is another key, which `expected` is now */
+static bool
+swap_rkey(struct ibv_mw *ibv, uint32_t *expected, uint32_t rkey)
+{
+	return __atomic_compare_exchange_n(&ibv->rkey, expected, rkey, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
+}
+
 /*
  * The key is the program's to read as soon as the request is posted, and another thread may have its
  * completion before this one is back: it is changed first, and changed back if the post fails.
@@ -122,9 +129,8 @@ check_bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 int
 uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 {
-	struct uroce_vmw *const mw = uroce_vmw(ibv);
 	struct ibv_send_wr *bad, wr;
-	uint32_t old_rkey;
+	uint32_t old_rkey, new_rkey;
 	int ret;
 
 	if (qp == NULL || ibv == NULL || bind == NULL)
@@ -133,21 +139,22 @@ uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 	if (ret != 0)
 		return ret;
 	old_rkey = __atomic_load_n(&ibv->rkey, __ATOMIC_RELAXED);
+	do
+		new_rkey = ibv_inc_rkey(old_rkey);
+	while (!swap_rkey(ibv, &old_rkey, new_rkey));
 	wr = (struct ibv_send_wr){
 		.wr_id = bind->wr_id,
 		.opcode = IBV_WR_BIND_MW,
 		.send_flags = bind->send_flags,
 		.bind_mw = {
 			.mw = ibv,
-			.rkey = (old_rkey & ~UINT32_C(0xff)) |
-				(uint8_t)atomic_fetch_add_explicit(&mw->next_tag, 1,
-								   memory_order_relaxed),
+			.rkey = new_rkey,
 			.bind_info = bind->bind_info,
 		},
 	};
-	__atomic_store_n(&ibv->rkey, wr.bind_mw.rkey, __ATOMIC_RELAXED);
 	ret = uroce_post_send(qp, &wr, &bad);
+	/* unless another bind was posted meanwhile, whose key it is then */
 	if (ret != 0)
-		__atomic_store_n(&ibv->rkey, old_rkey, __ATOMIC_RELAXED);
+		(void)swap_rkey(ibv, &new_rkey, old_rkey);
 	return ret;
 }

@@ -63,7 +63,6 @@ struct uroce_vdevice {
 	pthread_mutex_t lock;       /* guards what follows, and the events of its contexts */
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
-	uint32_t next_pdn;
 	unsigned nb_srqs;
 	struct uroce_region *regions;  /* those that are registered */
 	struct uroce_vdomain *domains; /* of XRC */
@@ -111,7 +110,6 @@ struct uroce_vmr {
 struct uroce_vmw {
 	struct ibv_mw
 		ibv; /* handle: the first key; its upper 24 bits lead to the window for life */
-	_Atomic uint32_t next_tag; /* low 8 bits: of the next key, type 1 */
 };
 
 struct uroce_vdm {
@@ -119,6 +117,7 @@ struct uroce_vdm {
 	void *block;       /* of hugepage memory */
 	uint8_t *mem;      /* in it, aligned as asked for */
 	size_t len;        /* bytes */
+	size_t taken;      /* of the device's, with what alignment costs */
 	unsigned nb_users; /* MRs; under the mutex of the context */
 };
 
@@ -303,13 +302,13 @@ uroce_vqp(struct ibv_qp *ibv)
 struct uroce_vcq *uroce_vcq_create(struct ibv_context *context,
 				   const struct ibv_cq_init_attr_ex *init);
 
-/** The QP behind what a program holds, which is usually that; NULL of NULL. */
+/** The QP behind what a program holds, which is usually that; NULL of NULL, and itself of what has no context. */
 static inline struct uroce_vqp *
 uroce_vqp_behind(struct ibv_qp *ibv)
 {
 	struct uroce_vqp *const qp = uroce_vqp(ibv);
 
-	return qp != NULL && qp->target != NULL ? qp->target : qp;
+	return ibv != NULL && ibv->context != NULL && qp->target != NULL ? qp->target : qp;
 }
 
 /** One user more. */

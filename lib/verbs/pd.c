@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Protection domains: a number that QPs, regions and address handles share. Numbers are the
- * device's, so a key of one context does not work in another.
+ * process's, so that what belongs to one context, or device, does not work in another.
  *
  * Several PDs may be one domain, that is, have one number: a parent domain is another PD over the one
  * that it extends, and so is an imported one. Each counts what was made with it and is freed by itself.
@@ -9,10 +9,13 @@
  */
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "verbs/object.h"
 #include "verbs/uroce.h"
+
+static _Atomic uint32_t last_pdn;
 
 static struct ibv_pd *
 refuse(int err)
@@ -31,7 +34,7 @@ make_pd(struct ibv_context *context, uint32_t pdn)
 	if (pd == NULL)
 		return NULL;
 	pthread_mutex_lock(&device->lock);
-	pd->pdn = pdn != 0 ? pdn : ++device->next_pdn;
+	pd->pdn = pdn != 0 ? pdn : atomic_fetch_add(&last_pdn, 1) + 1;
 	pd->next = device->pds;
 	device->pds = pd;
 	pthread_mutex_unlock(&device->lock);

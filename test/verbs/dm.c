@@ -131,6 +131,8 @@ dm__arguments(void **state)
 		assert_int_equal(uroce_close_device(net.b.context), -1);
 		assert_int_equal(ibv_free_dm(dm), 0);
 	}
+	attr.log_align_req = 30;
+	assert_errno(ENOMEM, ibv_alloc_dm(net.b.context, &attr));
 	assert_int_equal(uroce_free_dm(NULL), EINVAL);
 }
 
@@ -156,6 +158,12 @@ dm__max_dm_size_and_one_more(void **state)
 	assert_errno(ENOMEM, ibv_alloc_dm(net.b.context, &attr));
 	assert_int_equal(ibv_free_dm(dm), 0);
 	assert_int_equal(ibv_free_dm(other), 0);
+	/* what an alignment costs is the device's memory, too: half of it, and that is not left twice */
+	attr.log_align_req = (uint32_t)__builtin_ctzll(limits.max_dm_size / 2);
+	dm = ibv_alloc_dm(net.b.context, &attr);
+	assert_non_null(dm);
+	assert_errno(ENOMEM, ibv_alloc_dm(net.b.context, &attr));
+	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
 static void

@@ -357,6 +357,28 @@ bind__errors_of_the_call(void **state)
 	assert_int_equal(uroce_dealloc_pd(pd), 0);
 }
 
+/* However many binds failed before, the next has another key than the last. */
+static void
+bind__that_fails_uses_up_no_key(void **state)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(net.b.pd, IBV_MW_TYPE_1);
+	struct ibv_mw_bind bind = { .bind_info = info_of(AT, 64, RIGHTS) };
+	const uint32_t rkey = mw->rkey;
+
+	(void)state;
+	assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
+	assert_int_equal(to_state(&net.b, IBV_QPS_RESET), 0);
+	for (unsigned i = 0; i < 255; i++) {
+		assert_int_equal(ibv_bind_mw(net.b.qp, mw, &bind), EINVAL);
+		assert_int_equal(mw->rkey, rkey);
+	}
+	pair_connect(&net);
+	assert_int_equal(ibv_bind_mw(net.b.qp, mw, &bind), 0);
+	assert_int_not_equal(mw->rkey, rkey);
+	expect_wc(&net, net.b.scq, 0, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+}
+
 /* [bind_mw]: the service must be UC, RC or XRC_SEND. */
 static void
 bind__not_on_datagram_queues(void **state)
@@ -583,6 +605,7 @@ main(void)
 		TEST(bind__zero_based),
 		TEST(bind__errors_of_the_region),
 		TEST(bind__errors_of_the_call),
+		TEST(bind__that_fails_uses_up_no_key),
 		ON(ud, bind__not_on_datagram_queues),
 		ON(uc, bind__works_on_uc),
 		TEST(bind__type_2_until_it_is_invalidated),

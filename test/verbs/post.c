@@ -381,7 +381,7 @@ send__ud_needs_an_ah_of_its_pd(void **state)
 	struct ibv_pd *pd = uroce_alloc_pd(net.a.context);
 	struct ibv_ah_attr attr = ah_attr_to(&net.b, ADDR_GID);
 	struct ibv_ah *foreign = uroce_create_ah(pd, &attr);
-	struct ibv_ah *ah = ah_to(&net.a, &net.b);
+	struct ibv_ah *ah = ah_to(&net.a, &net.b), *others = ah_to(&net.b, &net.a);
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
 
@@ -393,6 +393,10 @@ send__ud_needs_an_ah_of_its_pd(void **state)
 	assert_non_null(foreign);
 	wr.wr.ud.ah = foreign;
 	assert_int_equal(try_send(&wr), EINVAL);
+	/* as many PDs were made on the other device */
+	wr.wr.ud.ah = others;
+	assert_int_equal(try_send(&wr), EINVAL);
+	assert_int_equal(uroce_destroy_ah(others), 0);
 	make_chain(&wr, &sge, 1, IBV_WR_RDMA_WRITE);
 	wr.wr.ud.ah = ah;
 	assert_int_equal(try_send(&wr), EINVAL);
