@@ -177,6 +177,21 @@ change_region(struct ibv_mr *mr, struct uroce_region *region, const struct chang
 	return uroce_region_replace(uroce_vcontext(mr->context)->device, region, &conf);
 }
 
+/* What the program sees of it. Under the region's lock. */
+static void
+change_handle(struct ibv_mr *mr, const struct change *change)
+{
+	if (change->flags & IBV_REREG_MR_CHANGE_PD) {
+		uroce_users_add(mr->context, &uroce_vpd(change->pd)->nb_users);
+		uroce_users_drop(mr->context, &uroce_vpd(mr->pd)->nb_users);
+		mr->pd = change->pd;
+	}
+	if (change->flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		mr->addr = change->addr;
+		mr->length = change->length;
+	}
+}
+
 /*
  * All is checked before anything is touched, so that a call that fails leaves the region as it was: that
  * is what ERR_INPUT says, and why the codes for a region that is lost are never returned.
@@ -195,20 +210,12 @@ uroce_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size
 		region = uroce_vmr(mr)->region;
 		pthread_mutex_lock(&region->lock);
 		ret = change_region(mr, region, &change);
+		if (ret == 0)
+			change_handle(mr, &change);
 		pthread_mutex_unlock(&region->lock);
 	}
-	if (ret != 0) {
-		errno = -ret;
-		return IBV_REREG_MR_ERR_INPUT;
-	}
-	if (flags & IBV_REREG_MR_CHANGE_PD) {
-		uroce_users_add(mr->context, &uroce_vpd(pd)->nb_users);
-		uroce_users_drop(mr->context, &uroce_vpd(mr->pd)->nb_users);
-		mr->pd = pd;
-	}
-	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-		mr->addr = addr;
-		mr->length = length;
-	}
-	return 0;
+	if (ret == 0)
+		return 0;
+	errno = -ret;
+	return IBV_REREG_MR_ERR_INPUT;
 }

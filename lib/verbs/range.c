@@ -13,6 +13,13 @@
 
 #include "verbs/range.h"
 
+#ifndef MADV_POPULATE_READ /* since Linux 5.14 */
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define POPULATE_READ_MAX ((size_t)256 << 20)
+
 /* Whether every page of the range is mapped; `first` and `len` are of whole pages. */
 static bool
 is_mapped(uintptr_t first, size_t len)
@@ -29,13 +36,23 @@ is_mapped(uintptr_t first, size_t len)
 	return true;
 }
 
+/* A place and a letter of the rights in the kernel's list of mappings. */
+struct right {
+	unsigned at;
+	char letter;
+	int advice; /* to have the pages ready for it */
+};
+
+static const struct right to_read = { 0, 'r', MADV_POPULATE_READ };
+static const struct right to_write = { 1, 'w', MADV_POPULATE_WRITE };
+
 /*
- * Whether the range may be written, by the kernel's list of mappings, which is sorted; a process
- * with a thousand of them waits for a millisecond. Where there is no /proc the answer is yes: the
- * program knows its memory.
+ * Whether the range has a right, by the kernel's list of mappings, which is sorted; a process with a
+ * thousand of them waits for a millisecond. Where there is no /proc the answer is yes: the program
+ * knows its memory.
  */
 static bool
-is_listed_writable(uintptr_t first, size_t len)
+is_listed(uintptr_t first, size_t len, const struct right *right)
 {
 	const uintptr_t end = first + len;
 	uintptr_t from, to;
@@ -49,7 +66,7 @@ is_listed_writable(uintptr_t first, size_t len)
 			continue; /* the tail of a long path */
 		if (to <= first)
 			continue;
-		if (from > first || perms[1] != 'w')
+		if (from > first || perms[right->at] != right->letter)
 			break;
 		first = to;
 	}
@@ -58,16 +75,20 @@ is_listed_writable(uintptr_t first, size_t len)
 }
 
 /*
- * Whether the range may be written. The kernel is asked to have its pages ready for it, as it must
- * for a NIC that pins them: that finds out, and later no worker stops for a page fault. Memory of a
- * device, and a kernel older than 5.14, refuse the question itself.
+ * The kernel is asked to have the pages ready, as it must for a NIC that pins them: that finds out,
+ * and later no worker stops for a page fault. Memory of a device, and a kernel older than 5.14,
+ * refuse the question itself. What is only read may be large and never touched: it is looked up.
  */
 static bool
-is_writable(uintptr_t first, size_t len)
+has_right(uintptr_t first, size_t len, const struct right *right)
 {
-	if (madvise((void *)first, len, MADV_POPULATE_WRITE) == 0)
+	const bool is_asked = right == &to_write || len <= POPULATE_READ_MAX;
+
+	if (is_asked && madvise((void *)first, len, right->advice) == 0)
 		return true;
-	return errno == EINVAL && is_mapped(first, len) && is_listed_writable(first, len);
+	if (is_asked && errno != EINVAL)
+		return false;
+	return is_mapped(first, len) && is_listed(first, len, right);
 }
 
 bool
@@ -79,5 +100,5 @@ uroce_range_is_good(const void *addr, size_t len, bool is_written)
 
 	if (end < first)
 		return false;
-	return is_written ? is_writable(first, end - first) : is_mapped(first, end - first);
+	return has_right(first, end - first, is_written ? &to_write : &to_read);
 }

@@ -98,18 +98,38 @@ make_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_t l
 }
 
 /* One less; the last one takes the region along, which is registered no more. */
-static void
-free_handle(struct uroce_vmr *mr)
-{
-	struct uroce_vdevice *const device = device_of(mr->ibv.context);
-	struct uroce_region *const region = mr->region;
+static int end_region(struct uroce_vdevice *device, struct uroce_region *region);
 
+/*
+ * One handle less. With the last one memory goes that is not registered any more; with `is_end` a
+ * region goes that is, too: nobody could deregister it. Unless windows are bound to it.
+ */
+static void
+drop_handle(struct uroce_vdevice *device, struct uroce_region *region, bool is_end)
+{
 	pthread_mutex_lock(&device->lock);
-	const bool is_last = --region->nb_handles == 0 && !region->is_registered;
+	const bool is_last = --region->nb_handles == 0;
+	bool is_over = is_last && !region->is_registered;
+
+	region->is_ending = is_last && is_end && region->is_registered;
+	const bool is_ending = region->is_ending;
 
 	pthread_mutex_unlock(&device->lock);
-	if (is_last)
+	if (is_ending && end_region(device, region) == 0) {
+		is_over = true;
+	} else if (is_ending) {
+		pthread_mutex_lock(&device->lock);
+		region->is_ending = false;
+		pthread_mutex_unlock(&device->lock);
+	}
+	if (is_over)
 		free_region(region);
+}
+
+static void
+free_handle(struct uroce_vmr *mr, bool is_end)
+{
+	drop_handle(device_of(mr->ibv.context), mr->region, is_end);
 	uroce_users_drop(mr->ibv.context, &uroce_vpd(mr->ibv.pd)->nb_users);
 	free(mr);
 }
@@ -134,7 +154,7 @@ uroce_region_register(struct ibv_pd *pd, const struct uroce_region *model, void 
 	if (ret != 0) {
 		region->nb_handles = 1;
 		region->is_registered = false;
-		free_handle(mr);
+		free_handle(mr, false);
 		errno = -ret;
 		return NULL;
 	}
@@ -204,12 +224,11 @@ end_region(struct uroce_vdevice *device, struct uroce_region *region)
 }
 
 static bool
-is_registered(struct uroce_vdevice *device, const struct uroce_region *region, unsigned *nb_handles)
+is_registered(struct uroce_vdevice *device, const struct uroce_region *region)
 {
 	pthread_mutex_lock(&device->lock);
 	const bool is_there = region->is_registered;
 
-	*nb_handles = region->nb_handles;
 	pthread_mutex_unlock(&device->lock);
 	return is_there;
 }
@@ -218,18 +237,17 @@ int
 uroce_dereg_mr(struct ibv_mr *ibv)
 {
 	struct uroce_vdevice *device;
-	unsigned nb_handles;
 	int ret;
 
 	if (ibv == NULL)
 		return EINVAL;
 	device = device_of(ibv->context);
-	if (!is_registered(device, uroce_vmr(ibv)->region, &nb_handles))
+	if (!is_registered(device, uroce_vmr(ibv)->region))
 		return EINVAL;
 	ret = end_region(device, uroce_vmr(ibv)->region);
 	if (ret != 0)
 		return -ret;
-	free_handle(uroce_vmr(ibv));
+	free_handle(uroce_vmr(ibv), false);
 	return 0;
 }
 
@@ -241,7 +259,8 @@ share_region(struct uroce_vdevice *device, uint32_t key, uint32_t pdn, size_t *l
 
 	pthread_mutex_lock(&device->lock);
 	region = device->regions;
-	while (region != NULL && (region->key != key || region->conf.pdn != pdn))
+	while (region != NULL &&
+	       (region->key != key || region->conf.pdn != pdn || region->is_ending))
 		region = region->next;
 	if (region != NULL) {
 		region->nb_handles++;
@@ -269,25 +288,15 @@ uroce_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 	}
 	mr = make_handle(pd, region, NULL, len);
 	if (mr == NULL) {
-		pthread_mutex_lock(&device_of(pd->context)->lock);
-		region->nb_handles--;
-		pthread_mutex_unlock(&device_of(pd->context)->lock);
+		drop_handle(device_of(pd->context), region, true);
 		return NULL;
 	}
 	return &mr->ibv;
 }
 
-/* With the last handle the region goes, too: nobody could deregister it. Unless windows are bound to it. */
 void
 uroce_unimport_mr(struct ibv_mr *ibv)
 {
-	struct uroce_vdevice *device;
-	unsigned nb_handles;
-
-	if (ibv == NULL)
-		return;
-	device = device_of(ibv->context);
-	if (is_registered(device, uroce_vmr(ibv)->region, &nb_handles) && nb_handles == 1)
-		(void)end_region(device, uroce_vmr(ibv)->region);
-	free_handle(uroce_vmr(ibv));
+	if (ibv != NULL)
+		free_handle(uroce_vmr(ibv), true);
 }

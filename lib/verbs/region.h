@@ -33,6 +33,7 @@ struct uroce_region {
 	/* under the lock of the virtual device */
 	unsigned nb_handles;
 	bool is_registered;
+	bool is_ending;                   /* its last handle was given up: there will be no other */
 	struct uroce_region *prev, *next; /* of the device's registered ones */
 };
 

@@ -154,6 +154,16 @@ reg__refuses_what_is_not_mapped(void **state)
 }
 
 static void
+reg__refuses_what_cannot_be_read(void **state)
+{
+	struct fixture *f = *state;
+
+	mprotect(f->buf + f->page_len, f->page_len, PROT_NONE);
+	assert_errno(EFAULT, uroce_reg_mr(f->pd, f->buf, 2 * f->page_len, IBV_ACCESS_REMOTE_READ));
+	mprotect(f->buf + f->page_len, f->page_len, PROT_READ);
+}
+
+static void
 reg__refuses_to_write_what_is_read_only(void **state)
 {
 	struct fixture *f = *state;
@@ -206,6 +216,7 @@ main(void)
 		TEST(reg__checks_access),
 		TEST(reg__checks_length),
 		TEST(reg__refuses_what_is_not_mapped),
+		TEST(reg__refuses_what_cannot_be_read),
 		TEST(reg__refuses_to_write_what_is_read_only),
 		TEST(reg__has_room_for_max_mr),
 		TEST(dealloc_pd__is_refused_while_regions_use_it),
