@@ -245,7 +245,7 @@ bring_up(struct uroce_dev *dev)
 {
 	int ret = 0;
 
-	dev->events = uroce_event_queue_create(dev->conf.max_qp);
+	dev->events = uroce_event_queue_create(dev->conf.max_qp + UROCE_XRC_SRQS);
 	if (!dev->events)
 		return -ENOMEM;
 	ret = uroce_port_open(&dev->conf, dev->events, &dev->port);

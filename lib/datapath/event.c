@@ -28,9 +28,9 @@ struct uroce_event_queue {
 };
 
 struct uroce_event_queue *
-uroce_event_queue_create(uint32_t max_qp)
+uroce_event_queue_create(uint32_t max_objects)
 {
-	const uint32_t room = 2 * max_qp + PORT_EVENTS;
+	const uint32_t room = 2 * max_objects + PORT_EVENTS;
 	struct uroce_event_queue *queue =
 		calloc(1, sizeof(*queue) + room * sizeof(queue->event[0]));
 

@@ -8,7 +8,7 @@
  * one waits.
  *
  * Workers, EAL's interrupt thread and control threads push; the application pops. An event that
- * waits already is not queued again, so the bound (two for each QP, and some) is enough for what
+ * waits already is not queued again, so the bound (two for each QP and SRQ, and some) is enough for what
  * can be outstanding at a time; should it be reached, the newest events are dropped.
  */
 
@@ -24,8 +24,8 @@ struct uroce_dev_event {
 
 struct uroce_event_queue;
 
-/** @return the queue, or NULL after one logged line: no memory, no file descriptor */
-struct uroce_event_queue *uroce_event_queue_create(uint32_t max_qp);
+/** @param max_objects  QPs and SRQs. @return the queue, or NULL after one logged line: no memory, no file descriptor */
+struct uroce_event_queue *uroce_event_queue_create(uint32_t max_objects);
 void uroce_event_queue_destroy(struct uroce_event_queue *queue);
 
 /** Any thread. */

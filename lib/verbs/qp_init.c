@@ -67,10 +67,11 @@ is_srq_legal(const struct ibv_context *context, struct ibv_srq *srq)
 }
 
 static bool
-is_cap_legal(const struct ibv_qp_cap *cap)
+is_cap_legal(const struct ibv_qp_cap *cap, bool has_rq)
 {
-	return cap->max_send_wr <= UROCE_MAX_QP_WR && cap->max_recv_wr <= UROCE_MAX_QP_WR &&
-	       cap->max_send_sge <= UROCE_SGE_MAX && cap->max_recv_sge <= UROCE_SGE_MAX &&
+	if (has_rq && (cap->max_recv_wr > UROCE_MAX_QP_WR || cap->max_recv_sge > UROCE_SGE_MAX))
+		return false;
+	return cap->max_send_wr <= UROCE_MAX_QP_WR && cap->max_send_sge <= UROCE_SGE_MAX &&
 	       cap->max_inline_data <= UROCE_MAX_INLINE;
 }
 
@@ -93,7 +94,8 @@ check_objects(const struct ibv_context *context, const struct ibv_qp_init_attr_e
 		return -EINVAL;
 	if (kind->has_rq && (!is_of(context, init->recv_cq) || !is_srq_legal(context, init->srq)))
 		return -EINVAL;
-	return is_cap_legal(&init->cap) ? 0 : -EINVAL;
+	/* with an SRQ what is said of the receive queue is ignored [ibv_create_qp(3)] */
+	return is_cap_legal(&init->cap, kind->has_rq && init->srq == NULL) ? 0 : -EINVAL;
 }
 
 static int

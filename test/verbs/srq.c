@@ -24,9 +24,9 @@ make_qp(enum ibv_qp_type type)
 		.srq = srq,
 		.sq_sig_all = 1,
 		.cap = { .max_send_wr = NB_WR,
-			 .max_recv_wr = 77,
+			 .max_recv_wr = UINT32_MAX,
 			 .max_send_sge = NB_SGE,
-			 .max_recv_sge = 3 },
+			 .max_recv_sge = UINT32_MAX },
 	};
 	struct ibv_qp *qp = uroce_create_qp(net.b.pd, &init);
 
@@ -51,13 +51,27 @@ make_srq(struct ibv_pd *pd, uint32_t max_wr)
 }
 
 static int
-setup_type(enum ibv_qp_type type)
+setup_with(enum ibv_qp_type type, const char *keys)
 {
-	pair_open(&net, &(struct pair_conf){ .type = type });
+	pair_open(&net, &(struct pair_conf){ .type = type, .keys = keys });
 	srq = make_srq(net.b.pd, SRQ_WR);
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
 	net.b.qp = make_qp(type);
 	return 0;
+}
+
+static int
+setup_type(enum ibv_qp_type type)
+{
+	return setup_with(type, NULL);
+}
+
+/* A device that has room for few. */
+static int
+setup_few(void **state)
+{
+	(void)state;
+	return setup_with(IBV_QPT_RC, "qps=4");
 }
 
 static int
@@ -402,7 +416,7 @@ recv__datagram(void **state)
 
 	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
 	wc = expect_wc(&net, net.b.rcq, 1, IBV_WC_SUCCESS);
-	/* seed 004, 3.6.6: the data begins at an offset of 40 bytes */
+	/* the manual, 3.6.6: the data begins at an offset of 40 bytes */
 	assert_int_equal(wc.byte_len, 140);
 	assert_memory_equal(net.b.buf + 40, net.a.buf, 100);
 	assert_int_equal(uroce_destroy_ah(ah), 0);
@@ -504,7 +518,7 @@ limit__is_told_once(void **state)
 	expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, &event);
 	assert_ptr_equal(event.element.srq, srq);
 	uroce_ack_async_event(&event);
-	/* seed 004, 3.6.2: no longer armed, none follow */
+	/* the manual, 3.6.2: no longer armed, none follow */
 	assert_int_equal(uroce_query_srq(srq, &attr), 0);
 	assert_int_equal(attr.srq_limit, 0);
 	send_one(2, 8);
@@ -522,6 +536,27 @@ limit__is_told_at_once_where_fewer_are_posted(void **state)
 	expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, &event);
 	assert_ptr_equal(event.element.srq, srq);
 	uroce_ack_async_event(&event);
+}
+
+/* Each is disarmed when it is told of: none may get lost, however few QPs there are. */
+static void
+limit__of_many_queues_is_told_of_each(void **state)
+{
+	struct ibv_srq_attr attr = { .srq_limit = 1 };
+	struct ibv_async_event event;
+	struct ibv_srq *many[100];
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		many[i] = make_srq(net.b.pd, 1);
+		assert_int_equal(uroce_modify_srq(many[i], &attr, IBV_SRQ_LIMIT), 0);
+	}
+	for (unsigned i = 0; i < 100; i++) {
+		expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, &event);
+		uroce_ack_async_event(&event);
+	}
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(uroce_destroy_srq(many[i]), 0);
 }
 
 static void
@@ -606,6 +641,7 @@ main(void)
 		TEST(recv__into_memory_of_the_srqs_domain),
 		TEST(limit__is_told_once),
 		TEST(limit__is_told_at_once_where_fewer_are_posted),
+		TEST_ON(limit__of_many_queues_is_told_of_each, setup_few),
 		TEST(last_wqe__is_told_of_a_qp_in_error),
 		TEST(destroy__refuses_while_qps_use_it),
 		TEST(destroy__waits_until_events_are_acknowledged),
