@@ -155,20 +155,19 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	if (context == NULL || attr == NULL)
 		return EINVAL;
 	dev = uroce_vcontext_dev(context);
-	*attr = (struct ibv_device_attr){
-		.fw_ver = UROCE_VERSION,
-		.node_guid = uroce_get_device_guid(context->device),
-		.sys_image_guid = uroce_get_device_guid(context->device),
-		.vendor_id = VENDOR_ID,
-		.vendor_part_id = 1,
-		.hw_ver = 1,
-		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
-				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC,
-		.atomic_cap = IBV_ATOMIC_GLOB,
-		.local_ca_ack_delay = 15, /* 134 ms: a worker may share its CPU */
-	};
+	memset(attr, 0, sizeof(*attr)); /* what is between the fields, too: callers compare */
+	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%s", UROCE_VERSION);
+	attr->node_guid = uroce_get_device_guid(context->device);
+	attr->sys_image_guid = attr->node_guid;
+	attr->vendor_id = VENDOR_ID;
+	attr->vendor_part_id = 1;
+	attr->hw_ver = 1;
+	attr->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+				 IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+				 IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				 IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
+	attr->atomic_cap = IBV_ATOMIC_GLOB;
+	attr->local_ca_ack_delay = 15; /* 134 ms: a worker may share its CPU */
 	set_limits(dev, attr);
 	return 0;
 }
@@ -197,12 +196,11 @@ uroce_query_device_ex(struct ibv_context *context, const struct ibv_query_device
 {
 	if (context == NULL || attr == NULL || (input != NULL && input->comp_mask != 0))
 		return EINVAL;
-	*attr = (struct ibv_device_attr_ex){
-		.completion_timestamp_mask = UINT64_MAX,
-		.hca_core_clock = CLOCK_KHZ,
-		.phys_port_cnt_ex = 1,
-		.max_dm_size = UROCE_MAX_DM,
-	};
+	memset(attr, 0, sizeof(*attr));
+	attr->completion_timestamp_mask = UINT64_MAX;
+	attr->hca_core_clock = CLOCK_KHZ;
+	attr->phys_port_cnt_ex = 1;
+	attr->max_dm_size = UROCE_MAX_DM;
 	(void)uroce_query_device(context, &attr->orig_attr);
 	attr->device_cap_flags_ex = attr->orig_attr.device_cap_flags;
 	set_odp_caps(attr);
