@@ -288,7 +288,7 @@ query_qp_data_in_order__promises_nothing(void **state)
 	assert_int_equal(uroce_query_qp_data_in_order(&qp, IBV_WR_SEND, 0), 0);
 }
 
-/* seeds 004, 3.2.7, 3.2.8 and 3.7.3: every value of the enums has its word. */
+/* the manual, 3.2.7, 3.2.8 and 3.7.3: every value of the enums has its word. */
 static void
 words__there_is_one_for_each_number(void **state)
 {

@@ -207,13 +207,13 @@ open__checks_its_arguments(void **state)
 	assert_errno(EINVAL, open_by(net.b.context, fd, O_CREAT | O_TRUNC));
 	assert_errno(EINVAL, open_by(net.b.context, -2, O_CREAT));
 	assert_errno(EBADF, open_by(net.b.context, 987, O_CREAT));
-	/* seed 004, 3.4.8: with -1 the only valid value is O_CREAT */
+	/* the manual, 3.4.8: with -1 the only valid value is O_CREAT */
 	assert_errno(EINVAL, open_by(net.b.context, -1, 0));
 	assert_errno(EINVAL, open_by(net.b.context, -1, O_CREAT | O_EXCL));
 	assert_int_equal(uroce_close_xrcd(NULL), EINVAL);
 }
 
-/* seed 004, 3.4.8 */
+/* the manual, 3.4.8 */
 static void
 open__finds_the_domain_of_an_inode(void **state)
 {
@@ -626,7 +626,7 @@ open_qp__all_are_told_of_events(void **state)
 	close_receiver(&to);
 }
 
-/* --- the older generation: seed 004, 3.4.8 to 3.4.14 and 3.6.3 ------------------------------------- */
+/* --- the older generation: the manual, 3.4.8 to 3.4.14 and 3.6.3 ------------------------------------- */
 
 #define assert_fails(expected, call)                                                               \
 	do {                                                                                       \
