@@ -50,7 +50,7 @@ static int
 follow(enum ibv_advise_mr_advice advice, const void *addr, uint32_t len)
 {
 	if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
-		return uroce_range_is_good(addr, len, false) ? 0 : -EFAULT;
+		return uroce_range_is_mapped(addr, len) ? 0 : -EFAULT;
 	return uroce_demand_page_in(addr, len, advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE);
 }
 

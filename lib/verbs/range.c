@@ -91,14 +91,33 @@ has_right(uintptr_t first, size_t len, const struct right *right)
 	return is_mapped(first, len) && is_listed(first, len, right);
 }
 
+/* The whole pages of a range. @return false: it is longer than the address space */
+static bool
+round_out(const void *addr, size_t len, uintptr_t *first, size_t *whole_len)
+{
+	const uintptr_t page_mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+	const uintptr_t end = ((uintptr_t)addr + len + page_mask) & ~page_mask;
+
+	*first = (uintptr_t)addr & ~page_mask;
+	*whole_len = end - *first;
+	return end >= *first;
+}
+
 bool
 uroce_range_is_good(const void *addr, size_t len, bool is_written)
 {
-	const uintptr_t page_mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
-	const uintptr_t first = (uintptr_t)addr & ~page_mask;
-	const uintptr_t end = ((uintptr_t)addr + len + page_mask) & ~page_mask;
+	uintptr_t first;
+	size_t whole_len;
 
-	if (end < first)
-		return false;
-	return has_right(first, end - first, is_written ? &to_write : &to_read);
+	return round_out(addr, len, &first, &whole_len) &&
+	       has_right(first, whole_len, is_written ? &to_write : &to_read);
+}
+
+bool
+uroce_range_is_mapped(const void *addr, size_t len)
+{
+	uintptr_t first;
+	size_t whole_len;
+
+	return round_out(addr, len, &first, &whole_len) && is_mapped(first, whole_len);
 }

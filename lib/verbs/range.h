@@ -11,9 +11,12 @@
 #include <stddef.h>
 
 /**
- * Whether all of `[addr, addr + len)` is mapped, and may be written if that is asked for; then its pages
- * are ready, too. The range does not wrap.
+ * Whether all of `[addr, addr + len)` may be read, or written if that is asked for; then its pages are
+ * ready, too, unless it is large and only to be read. The range does not wrap.
  */
 bool uroce_range_is_good(const void *addr, size_t len, bool is_written);
+
+/** Whether it is mapped, whatever may be done with it; no page is made ready. */
+bool uroce_range_is_mapped(const void *addr, size_t len);
 
 #endif /* UROCE_VERBS_RANGE_H */

@@ -579,9 +579,8 @@ static void
 do_events(struct stage *stage)
 {
 	static const char *const names[] = {
-		"SEND_CQ_EVENT", "RECV_CQ_EVENT", "SEND_CQ_OVERRUN", "RECV_CQ_OVERRUN",
-		"FATAL",         "REQ_ERR",       "ACCESS_ERR",      "COMM_EST",
-		"SQ_DRAINED",    "LAST_WQE",      "SRQ_LIMIT",
+		"SEND_CQ_EVENT", "RECV_CQ_EVENT", "SEND_CQ_OVERRUN", "RECV_CQ_OVERRUN", "REQ_ERR",
+		"ACCESS_ERR",    "COMM_EST",      "SQ_DRAINED",      "LAST_WQE",        "SRQ_LIMIT",
 	};
 	struct qp *qp = end_of(stage);
 	const uint32_t events = qp->events | qp->qpc.events;
