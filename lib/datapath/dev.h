@@ -47,8 +47,10 @@ struct uroce_dev {
 	struct uroce_srq_table *srqs;    /* XRC: each in a struct uroce_srqr; as `mrs` */
 	struct uroce_mcast_table *mcast; /* members of groups, each a struct uroce_qpr; as `mrs` */
 	struct uroce_group *groups;      /* that have members; under `lock` */
-	atomic_uint nb_groups;           /* of them; a hint to workers */
-	struct uroce_neigh *neigh;       /* of the addresses that are ours; NULL: none is */
+	bool has_due_groups;             /* some are to be reported; under `lock` */
+	bool has_told;         /* the link was up when groups were looked at last; under `lock` */
+	atomic_uint nb_groups; /* of them; a hint to workers */
+	struct uroce_neigh *neigh; /* of the addresses that are ours; NULL: none is */
 	struct uroce_event_queue *events;
 	struct uroce_service_thread
 		*service; /* the thread that drives when nobody does; NULL: none */

@@ -189,19 +189,39 @@ tell_network(struct uroce_dev *dev, const uint8_t gid[16], enum uroce_neigh_repo
 		(void)uroce_worker_call(dev->worker[0], NULL, send_report, &report);
 }
 
+/* A router has asked, one group is new, or nobody could hear of any. Under the device's lock. */
+static void
+take_note(struct uroce_worker *worker)
+{
+	struct uroce_dev *dev = worker->dev;
+	const bool was_up = dev->has_told, is_up = uroce_port_is_up(dev->port);
+
+	dev->has_told = is_up;
+	if (!uroce_neigh_is_report_due(dev->neigh, worker->now_ns) && (was_up || !is_up))
+		return;
+	for (struct uroce_group *at = dev->groups; at; at = at->next)
+		at->is_due = true;
+	dev->has_due_groups = true;
+}
+
 void
 uroce_group_report(struct uroce_worker *worker)
 {
 	struct uroce_dev *dev = worker->dev;
+	struct uroce_group *at;
 
 	/* who has the lock may wait for this worker: then the next time */
 	if (!dev->neigh || pthread_mutex_trylock(&dev->lock) != 0)
 		return;
-	if (uroce_neigh_is_report_due(dev->neigh, worker->now_ns)) {
-		for (const struct uroce_group *at = dev->groups; at; at = at->next)
+	take_note(worker);
+	for (at = dev->has_due_groups ? dev->groups : NULL;
+	     at && worker->tx.nb_pending < UROCE_PENDING_MAX / 2; at = at->next) {
+		if (at->is_due)
 			(void)send_report(&(struct report){
 				.dev = dev, .gid = at->gid, .what = UROCE_NEIGH_MEMBER });
+		at->is_due = false;
 	}
+	dev->has_due_groups = at != NULL;
 	pthread_mutex_unlock(&dev->lock);
 }
 
@@ -242,6 +262,8 @@ listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 		free(group);
 		return ret;
 	}
+	if (!dev->groups)
+		dev->has_told = uroce_port_is_up(dev->port);
 	memcpy(group->gid, gid, sizeof(group->gid));
 	group->fd = ret;
 	group->next = dev->groups;

@@ -8,7 +8,8 @@
  *
  * On a port of ours the filter lets all multicast in from the start (neighbour discovery needs that);
  * one that cannot do so is told the groups' MACs. Routers and switches that snoop are told by us (IGMP,
- * MLD), at once, once more within ten seconds, and whenever one of them asks. Where the kernel owns the
+ * MLD), at once, once more within ten seconds, whenever one of them asks, and when the link has come
+ * back; many groups in several goes. Where the kernel owns the
  * interface it joins the group for us, and does all that. The filter of a port that was handed over is
  * the embedder's.
  */
@@ -26,7 +27,8 @@ struct uroce_worker;
 /** A group that a device listens to: there is one of these while it has members. */
 struct uroce_group {
 	uint8_t gid[16];
-	int fd; /* the kernel's membership lives as long as this; -1: it has none */
+	int fd;      /* the kernel's membership lives as long as this; -1: it has none */
+	bool is_due; /* to be reported */
 	struct uroce_group *next;
 };
 
@@ -51,7 +53,7 @@ enum uroce_verdict uroce_group_deliver(struct uroce_worker *worker, const struct
  */
 void uroce_group_loop_back(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb);
 
-/** Tell of all groups, if that is due. The first worker asks, some times a second. */
+/** Tell of the groups for which that is due, as many as there is room for. The first worker asks, some times a second. */
 void uroce_group_report(struct uroce_worker *worker);
 
 #endif /* UROCE_DATAPATH_GROUP_H */

@@ -283,6 +283,46 @@ group__the_network_is_told(void **state)
 	assert_int_equal(nb_told() - begin, 6);
 }
 
+/* More than can wait for the port at once. */
+static void
+group__the_network_is_told_of_many(void **state)
+{
+	enum { NB = 300 };
+	struct rig_qp *qp = datagram_qp(dev_b, 0);
+	uint8_t gid[16], frame[sizeof(mld_query)];
+	uint32_t len = sizeof(frame);
+
+	(void)state;
+	memcpy(gid, group6, sizeof(gid));
+	for (unsigned i = 0; i < NB; i++) {
+		gid[13] = (uint8_t)(i >> 8);
+		gid[14] = (uint8_t)i;
+		assert_int_equal(uroce_dev_attach_mcast(dev_b, &qp->qpr, gid), 0);
+		settle();
+	}
+	const uint64_t begin = nb_told();
+
+	memcpy(frame, mld_query, sizeof(frame));
+	assert_int_equal(uroce_neigh_input(dev_b->neigh, frame, &len, len, uroce_clock_ns()),
+			 UROCE_NEIGH_HEARD);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_drive(dev_b);
+		uroce_group_report(dev_b->worker[0]);
+		for (unsigned k = 0; k < 8; k++)
+			settle();
+	}
+	/* perhaps once more, as new ones are */
+	assert_true(nb_told() - begin >= NB);
+	assert_int_equal((nb_told() - begin) % NB, 0);
+	for (unsigned i = 0; i < NB; i++) {
+		gid[13] = (uint8_t)(i >> 8);
+		gid[14] = (uint8_t)i;
+		assert_int_equal(uroce_dev_detach_mcast(dev_b, &qp->qpr, gid), 0);
+		settle();
+	}
+	rig_qp_free(qp);
+}
+
 static void
 group_mac__follows_from_the_gid(void **state)
 {
@@ -324,6 +364,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(group__the_network_is_told),
+		cmocka_unit_test(group__the_network_is_told_of_many),
 		cmocka_unit_test(group__every_member_gets_one_copy),
 		cmocka_unit_test(group__members_on_other_workers_alone),
 		cmocka_unit_test(group__without_members_the_frame_is_a_strangers),
