@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The two sides of an example. An alarm stands for every way to wait in vain.
+ */
+
+#define _GNU_SOURCE 1 /* POLLRDHUP, and the name of the program */
+
+#include "side.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <endian.h>
+#include <rte_eal.h>
+#include <rte_random.h>
+
+#define TCP_PORT   "18516"
+#define GID_INDEX  1 /* the device's address; 0 is the link-local one of its MAC */
+#define PATIENCE_S 60
+#define RD_ATOMIC  4 /* READs and atomics that may be on their way at once */
+
+/* A link as it crosses the wire, in network byte order. */
+struct message {
+	uint32_t qpn, psn;
+	union ibv_gid gid;
+};
+
+void
+check(bool is_ok, const char *format, ...)
+{
+	va_list args;
+
+	if (is_ok)
+		return;
+	fprintf(stderr, "%s: ", program_invocation_short_name);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(EXIT_FAILURE);
+}
+
+/* --- the other side ---------------------------------------------------------------------------- */
+
+static void
+give_up(int signal_number)
+{
+	static const char text[] = "the other side has said nothing for a minute\n";
+
+	(void)signal_number;
+	_exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ? 2 : EXIT_FAILURE);
+}
+
+/* A TCP connection: the client makes it, the server waits for it. */
+static int
+meet(const char *server, const char *port)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *ai;
+
+	hints.ai_family = server ? AF_UNSPEC : AF_INET;
+	check(getaddrinfo(server, port, &hints, &ai) == 0, "%s, TCP port %s: not known",
+	      server ? server : "this host", port);
+	int fd = socket(ai->ai_family, ai->ai_socktype, 0);
+
+	if (server) {
+		check(connect(fd, ai->ai_addr, ai->ai_addrlen) == 0, "%s does not answer", server);
+	} else {
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+		check(bind(fd, ai->ai_addr, ai->ai_addrlen) == 0, "TCP port %s is in use", port);
+		listen(fd, 1);
+		printf("waiting for a client on TCP port %s\n", port);
+		fflush(stdout);
+		const int listener = fd;
+
+		fd = accept(listener, NULL, NULL);
+		close(listener);
+	}
+	freeaddrinfo(ai);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	return fd;
+}
+
+static void
+swap(const struct side *side, const void *ours, void *theirs, size_t len)
+{
+	alarm(PATIENCE_S);
+	check(send(side->tcp, ours, len, MSG_NOSIGNAL) == (ssize_t)len &&
+		      recv(side->tcp, theirs, len, MSG_WAITALL) == (ssize_t)len,
+	      "the other side has gone");
+}
+
+uint64_t
+side_swap(const struct side *side, uint64_t ours)
+{
+	uint64_t theirs;
+
+	ours = htobe64(ours);
+	swap(side, &ours, &theirs, sizeof(ours));
+	return be64toh(theirs);
+}
+
+void
+side_sync(const struct side *side)
+{
+	(void)side_swap(side, 0);
+}
+
+/* --- begin and end ----------------------------------------------------------------------------- */
+
+static void
+open_device(struct side *side, const char *spec)
+{
+	side->device = uroce_create_device(spec);
+	if (!side->device)
+		exit(EXIT_FAILURE); /* the library has said why */
+	check((side->context = uroce_open_device(side->device)), "cannot open the device");
+	check((side->pd = uroce_alloc_pd(side->context)), "no protection domain");
+	check(fcntl(side->context->async_fd, F_SETFL, O_NONBLOCK) == 0, "events would block");
+}
+
+/* A virtual port has a link when both its ends are there, and have found each other. */
+static void
+wait_for_link(const struct side *side)
+{
+	struct ibv_port_attr port = { 0 };
+
+	for (unsigned ms = 0; ms < 10000 && port.state != IBV_PORT_ACTIVE; ms++) {
+		usleep(1000);
+		check(uroce_query_port(side->context, 1, &port) == 0, "no port");
+	}
+	check(port.state == IBV_PORT_ACTIVE, "the port has no link");
+}
+
+void
+side_open(struct side *side, int argc, char **argv)
+{
+	static const struct option options[] = { { "uroce", required_argument, NULL, 'u' },
+						 { "port", required_argument, NULL, 'p' },
+						 { 0 } };
+	const char *spec = NULL, *port = TCP_PORT;
+	const int nb_eal_args = rte_eal_init(argc, argv);
+	int option;
+
+	if (nb_eal_args < 0)
+		exit(EXIT_FAILURE);
+	argc -= nb_eal_args;
+	argv += nb_eal_args;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) == 'u' || option == 'p')
+		*(option == 'u' ? &spec : &port) = optarg;
+	check(option == -1 && spec && argc - optind <= 1,
+	      "usage: [EAL options] -- --uroce=PORT[,key=value...] [--port TCP-PORT] [SERVER]");
+	side->is_client = argv[optind] != NULL;
+	open_device(side, spec);
+	side->tcp = meet(argv[optind], port);
+	signal(SIGALRM, give_up);
+	side_sync(side);
+	wait_for_link(side);
+}
+
+void
+side_close(struct side *side)
+{
+	side_sync(side);
+	check(uroce_dealloc_pd(side->pd) == 0, "the protection domain is in use");
+	check(uroce_close_device(side->context) == 0, "the context is in use");
+	check(uroce_destroy_device(side->device) == 0, "the device is in use");
+	close(side->tcp);
+	rte_eal_cleanup();
+}
+
+/* --- connections ------------------------------------------------------------------------------- */
+
+struct side_link
+side_meet(const struct side *side, uint32_t qpn)
+{
+	struct side_link link = { .ours = { qpn, (uint32_t)rte_rand() & 0xffffff, { { 0 } } } };
+	struct message ours, theirs;
+
+	check(uroce_query_gid(side->context, 1, GID_INDEX, &link.ours.gid) == 0, "no address");
+	ours = (struct message){ htonl(qpn), htonl(link.ours.psn), link.ours.gid };
+	swap(side, &ours, &theirs, sizeof(ours));
+	link.theirs = (struct side_address){ ntohl(theirs.qpn), ntohl(theirs.psn), theirs.gid };
+	return link;
+}
+
+/* What each type needs on its way [ibv_modify_qp(3)]. */
+static const struct {
+	int init, rtr, rts;
+} masks[] = {
+#define INIT (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
+#define RTR  (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define SEND (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+#define RECV (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+	[IBV_QPT_RC] = { INIT, RTR | RECV, IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | SEND },
+	[IBV_QPT_XRC_SEND] = { INIT, RTR, IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | SEND },
+	[IBV_QPT_XRC_RECV] = { INIT, RTR | RECV, IBV_QP_SQ_PSN | IBV_QP_TIMEOUT },
+};
+
+int
+side_attr(const struct side_link *link, enum ibv_qp_type type, enum ibv_qp_state state,
+	  struct ibv_qp_attr *attr)
+{
+	*attr = (struct ibv_qp_attr){
+		.qp_state = state,
+		.port_num = 1,
+		.qp_access_flags = SIDE_ACCESS,
+		.ah_attr = {
+			.is_global = 1,
+			.port_num = 1,
+			.grh = { .dgid = link->theirs.gid, .sgid_index = GID_INDEX },
+		},
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = link->theirs.qpn,
+		.rq_psn = link->theirs.psn,
+		.sq_psn = link->ours.psn,
+		.max_rd_atomic = RD_ATOMIC,
+		.max_dest_rd_atomic = RD_ATOMIC,
+		.min_rnr_timer = 12, /* a peer that is not ready comes back after 0.64 ms */
+		.rnr_retry = 7, /* for ever */
+		.timeout = 14, /* an answer that does not come is lost after 67 ms */
+		.retry_cnt = 7,
+	};
+	return IBV_QP_STATE | (state == IBV_QPS_INIT  ? masks[type].init
+			       : state == IBV_QPS_RTR ? masks[type].rtr
+						      : masks[type].rts);
+}
+
+void
+side_raise(const struct side_link *link, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr;
+
+	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
+		const int mask = side_attr(link, qp->qp_type, state, &attr);
+		const int error = uroce_modify_qp(qp, &attr, mask);
+
+		check(error == 0, "a QP does not connect: %s", strerror(error));
+	}
+}
+
+void
+side_connect(const struct side *side, struct ibv_qp *qp)
+{
+	const struct side_link link = side_meet(side, qp->qp_num);
+
+	side_raise(&link, qp);
+	side_sync(side); /* a packet that comes in RTR raises an event, which would surprise */
+}
+
+/* --- waiting ----------------------------------------------------------------------------------- */
+
+/* Who waits for a message learns nothing of the sender's end, but TCP knows. */
+void
+side_idle(const struct side *side)
+{
+	static unsigned calls;
+	char byte;
+
+	if (++calls % 100000 == 0)
+		check(recv(side->tcp, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0,
+		      "the other side has gone");
+}
+
+struct ibv_wc
+side_wait(const struct side *side, struct ibv_cq *cq, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+	int nb;
+
+	while ((nb = ibv_poll_cq(cq, 1, &wc)) == 0)
+		side_idle(side);
+	check(nb > 0, "the completion queue is lost");
+	check(wc.status == status, "request %lu ends with '%s', and not with '%s'",
+	      (unsigned long)wc.wr_id, uroce_wc_status_str(wc.status), uroce_wc_status_str(status));
+	return wc;
+}
+
+void
+side_wait_fd(const struct side *side, int fd)
+{
+	struct pollfd fds[] = { { .fd = fd, .events = POLLIN },
+				{ .fd = side->tcp, .events = POLLRDHUP } };
+
+	check(poll(fds, 2, -1) > 0 && fds[0].revents, "the other side has gone");
+}
+
+bool
+side_event(const struct side *side, struct ibv_async_event *event)
+{
+	while (uroce_get_async_event(side->context, event) == 0) {
+		if (event->event_type != IBV_EVENT_PORT_ACTIVE &&
+		    event->event_type != IBV_EVENT_PORT_ERR)
+			return true;
+		uroce_ack_async_event(event);
+	}
+	return false;
+}
+
+/* --- messages ---------------------------------------------------------------------------------- */
+
+static uint8_t
+byte_of(size_t place, unsigned number)
+{
+	return (uint8_t)((place * 167 + number * 2654435761u) >> 3) | 1; /* none is zero */
+}
+
+void
+fill(void *buf, size_t len, unsigned number)
+{
+	for (size_t i = 0; i < len; i++)
+		((uint8_t *)buf)[i] = byte_of(i, number);
+}
+
+bool
+is_filled(const void *buf, size_t len, unsigned number)
+{
+	for (size_t i = 0; i < len; i++)
+		if (((const uint8_t *)buf)[i] != byte_of(i, number))
+			return false;
+	return true;
+}

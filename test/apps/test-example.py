@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""An example, as two processes over memif, without hugepages: both must end well, and say something.
+
+    test-example.py USERTOOLS PROGRAM [KEYS of the device]
+"""
+
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+from uroce_ports import Lab, LabError, cpu_of, memif  # noqa: E402
+
+LIMIT_S = 110   # of a run; the programs give up on each other earlier
+MEMORY = '--no-huge -m 192 --no-shconf --no-telemetry --log-level=*:error --log-level=roce.*:warning'
+WAITING = 'waiting for a client'
+
+
+def command_of(program, keys, wire, side, server=()):
+    device = f'{side.device},{keys}' if keys else side.device
+    return [program, *MEMORY.split(), *side.eal, '--', f'--uroce={device}', f'--port={wire.port}',
+            *server]
+
+
+def run(lab, program, keys):
+    """@return the exit statuses"""
+    wire = memif(lab)
+    server = lab.start(command_of(program, keys, wire, wire.server), cpu_of(0), text=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    for line in server.stdout:
+        print('server:', line, end='', flush=True)
+        if WAITING in line:
+            break
+    client = lab.start(command_of(program, keys, wire, wire.client, [wire.tcp]), cpu_of(1), text=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    said = {'client': client.communicate(timeout=LIMIT_S)[0],
+            'server': server.communicate(timeout=LIMIT_S)[0]}
+    for side, text in said.items():
+        for line in text.splitlines():
+            print(f'{side}: {line}')
+    return client.returncode, server.returncode, all(said.values())
+
+
+def main():
+    program, keys = sys.argv[2], (sys.argv[3:] or [''])[0]
+    lab = Lab()
+    try:
+        client, server, is_said = run(lab, program, keys)
+    except (LabError, subprocess.TimeoutExpired) as error:
+        print(f'test-example: {error}')
+        return 1
+    finally:
+        lab.close()
+    if client or server or not is_said:
+        print(f'test-example: the client ends with {client}, the server with {server}')
+        return 1
+    return 0
+
+
+sys.exit(main())
