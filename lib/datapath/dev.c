@@ -174,19 +174,20 @@ make_tables(struct uroce_dev *dev)
 static int
 make_neighbourhood(struct uroce_dev *dev)
 {
+	const struct uroce_gid_table *const gids = atomic_load(&dev->gids);
 	struct uroce_neigh_conf conf = {
 		.has_vlan = dev->conf.has_vlan,
 		.vlan_tci = dev->conf.vlan_tci,
 	};
 
-	if (dev->kernel_gids)
+	if (gids->kernels)
 		uroce_netif_guard(&dev->port->netif);
 	if (uroce_gid_all_kernels(dev))
 		return 0;
 	memcpy(conf.mac, dev->mac, sizeof(conf.mac));
-	for (unsigned i = 0; i < dev->nb_gid; i++) {
-		if (!(dev->kernel_gids >> i & 1))
-			conf.addr[conf.nb_addr++] = dev->gid[i];
+	for (unsigned i = 0; i < gids->nb; i++) {
+		if (!(gids->kernels >> i & 1))
+			conf.addr[conf.nb_addr++] = gids->addr[i];
 	}
 	dev->neigh = uroce_neigh_create(&conf);
 	return dev->neigh ? 0 : -ENOMEM;

@@ -12,6 +12,7 @@
  */
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
@@ -32,12 +33,20 @@ struct uroce_port;
 struct uroce_qpn_table;
 struct uroce_service_thread;
 
+/** The addresses of a device. One that is zero is none: it went, and those behind it keep their index. */
+struct uroce_gid_table {
+	struct uroce_addr addr[UROCE_GIDS_MAX]; /* [0] link-local IPv6 of the MAC, then addr= */
+	unsigned nb;                            /* behind the last one */
+	uint32_t kernels; /* bit i: addr[i] is the kernel's, which answers for it */
+};
+
 struct uroce_dev {
 	struct uroce_dev_conf conf;
 	struct uroce_port *port;
-	struct uroce_addr gid[UROCE_GIDS_MAX]; /* [0] link-local IPv6 of the MAC, then addr= */
-	unsigned nb_gid;
-	uint32_t kernel_gids; /* bit i: gid[i] is the kernel's, which answers for it */
+	/* One of gid_table[], see gid.h: whoever is in a round reads it; others read under `lock`. */
+	_Atomic(const struct uroce_gid_table *) gids;
+	struct uroce_gid_table gid_table[2];
+	bool has_gid_news; /* the interface's addresses changed, and were not read yet; under `lock` */
 	uint8_t mac[6];
 	uint16_t pkeys[1]; /* { 0xffff } */
 	struct uroce_qpc_limits limits;

@@ -13,11 +13,12 @@
 
 #include "datapath/log.h"
 #include "datapath/port.h"
+#include "datapath/round.h"
 
 /* The interface's addresses. */
 struct kernel_addrs {
 	struct uroce_addr addr[UROCE_GIDS_MAX];
-	unsigned nb;
+	int nb; /* negative: they could not be read */
 };
 
 static bool
@@ -29,7 +30,7 @@ is_link_local(const struct uroce_addr *addr)
 static bool
 has(const struct kernel_addrs *kernel, const struct uroce_addr *addr)
 {
-	for (unsigned i = 0; i < kernel->nb; i++) {
+	for (int i = 0; i < kernel->nb; i++) {
 		if (memcmp(kernel->addr[i].ip, addr->ip, sizeof(addr->ip)) == 0)
 			return true;
 	}
@@ -37,12 +38,25 @@ has(const struct kernel_addrs *kernel, const struct uroce_addr *addr)
 }
 
 static void
-add(struct uroce_dev *dev, const struct uroce_addr *addr, bool is_kernels)
+read_kernel(const struct uroce_dev *dev, struct kernel_addrs *kernel)
 {
-	if (dev->nb_gid == UROCE_GIDS_MAX)
+	kernel->nb = uroce_netif_addrs(&dev->port->netif, kernel->addr, UROCE_GIDS_MAX);
+}
+
+/* At the first index that is free. */
+static void
+add(struct uroce_gid_table *gids, const struct uroce_addr *addr, bool is_kernels)
+{
+	unsigned idx = 0;
+
+	while (idx < UROCE_GIDS_MAX && !uroce_gid_is_empty(gids, idx))
+		idx++;
+	if (idx == UROCE_GIDS_MAX)
 		return;
-	dev->kernel_gids |= (uint32_t)is_kernels << dev->nb_gid;
-	dev->gid[dev->nb_gid++] = *addr;
+	gids->kernels |= (uint32_t)is_kernels << idx;
+	gids->addr[idx] = *addr;
+	if (idx >= gids->nb)
+		gids->nb = idx + 1;
 }
 
 /* Modified EUI-64 [RFC 4291 A]. */
@@ -57,51 +71,165 @@ make_link_local(const uint8_t mac[6])
 }
 
 static void
-add_link_local(struct uroce_dev *dev, const struct kernel_addrs *kernel)
+add_link_local(const struct uroce_dev *dev, const struct kernel_addrs *kernel,
+	       struct uroce_gid_table *gids)
 {
 	const struct uroce_addr made = make_link_local(dev->mac);
 	bool is_kernels = dev->conf.nb_addr == 0;
 
-	for (unsigned i = 0; i < kernel->nb; i++) {
+	for (int i = 0; i < kernel->nb; i++) {
 		if (is_link_local(&kernel->addr[i])) {
-			add(dev, &kernel->addr[i], true);
+			add(gids, &kernel->addr[i], true);
 			return;
 		}
 	}
 	for (unsigned i = 0; i < dev->conf.nb_addr; i++)
 		is_kernels |= has(kernel, &dev->conf.addr[i]);
 	if (!is_kernels)
-		add(dev, &made, false);
+		add(gids, &made, false);
 }
 
 int
 uroce_gid_fill(struct uroce_dev *dev)
 {
+	struct uroce_gid_table *const gids = &dev->gid_table[0];
 	struct kernel_addrs kernel = { .nb = 0 };
 
 	if (dev->port->netif.if_index > 0)
-		kernel.nb =
-			uroce_netif_addrs(&dev->port->netif, kernel.addr,
-					  (unsigned)(sizeof(kernel.addr) / sizeof(kernel.addr[0])));
-	if (dev->conf.nb_addr == 0 && kernel.nb == 0) {
+		read_kernel(dev, &kernel);
+	if (dev->conf.nb_addr == 0 && kernel.nb <= 0) {
 		UROCE_LOG(ERR, dev,
 			  "%s: no address: allowed is addr=192.0.2.1/24 or the like, required "
 			  "unless the kernel has given its interface one",
 			  dev->conf.port);
 		return -EINVAL;
 	}
-	add_link_local(dev, &kernel);
+	add_link_local(dev, &kernel, gids);
 	for (unsigned i = 0; i < dev->conf.nb_addr; i++)
-		add(dev, &dev->conf.addr[i], has(&kernel, &dev->conf.addr[i]));
-	for (unsigned i = 0; i < kernel.nb && dev->conf.nb_addr == 0; i++) {
+		add(gids, &dev->conf.addr[i], has(&kernel, &dev->conf.addr[i]));
+	for (int i = 0; i < kernel.nb && dev->conf.nb_addr == 0; i++) {
 		if (!is_link_local(&kernel.addr[i]))
-			add(dev, &kernel.addr[i], true);
+			add(gids, &kernel.addr[i], true);
 	}
+	atomic_init(&dev->gids, gids);
 	return 0;
 }
 
 bool
 uroce_gid_all_kernels(const struct uroce_dev *dev)
 {
-	return dev->kernel_gids == (UINT32_C(1) << dev->nb_gid) - 1;
+	const struct uroce_gid_table *const gids = atomic_load(&dev->gids);
+
+	return gids->kernels == (UINT32_C(1) << gids->nb) - 1;
+}
+
+void
+uroce_gid_copy(struct uroce_dev *dev, struct uroce_gid_table *gids)
+{
+	pthread_mutex_lock(&dev->lock);
+	*gids = *atomic_load_explicit(&dev->gids, memory_order_relaxed);
+	pthread_mutex_unlock(&dev->lock);
+}
+
+int
+uroce_gid_find(const struct uroce_gid_table *gids, const uint8_t ip[16])
+{
+	for (unsigned i = 0; i < gids->nb; i++) {
+		if (!uroce_gid_is_empty(gids, i) && memcmp(gids->addr[i].ip, ip, 16) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* --- as the interface's addresses change --------------------------------------------------------- */
+
+static bool
+has_link_local(const struct uroce_gid_table *gids)
+{
+	for (unsigned i = 0; i < gids->nb; i++) {
+		if (is_link_local(&gids->addr[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool
+drop_gone(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
+{
+	bool is_changed = false;
+
+	for (unsigned i = 0; i < gids->nb; i++) {
+		if (uroce_gid_is_empty(gids, i) || has(kernel, &gids->addr[i]))
+			continue;
+		gids->addr[i] = (struct uroce_addr){ 0 };
+		gids->kernels &= ~(UINT32_C(1) << i);
+		is_changed = true;
+	}
+	while (gids->nb > 0 && uroce_gid_is_empty(gids, gids->nb - 1))
+		gids->nb--;
+	return is_changed;
+}
+
+static bool
+add_new(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
+{
+	bool is_changed = false;
+
+	for (int i = 0; i < kernel->nb; i++) {
+		const struct uroce_addr *const addr = &kernel->addr[i];
+
+		if (uroce_gid_find(gids, addr->ip) >= 0 ||
+		    (is_link_local(addr) && has_link_local(gids)))
+			continue;
+		add(gids, addr, true);
+		is_changed = true;
+	}
+	return is_changed;
+}
+
+/* @return whether another table is published now */
+static bool
+update(struct uroce_dev *dev)
+{
+	const struct uroce_gid_table *const now =
+		atomic_load_explicit(&dev->gids, memory_order_relaxed);
+	struct uroce_gid_table *const next = &dev->gid_table[now == &dev->gid_table[0]];
+	struct kernel_addrs kernel;
+	bool is_changed;
+
+	read_kernel(dev, &kernel);
+	if (kernel.nb < 0)
+		return false; /* looked for again */
+	dev->has_gid_news = false;
+	*next = *now;
+	is_changed = drop_gone(next, &kernel);
+	is_changed |= add_new(next, &kernel);
+	if (is_changed)
+		atomic_store_explicit(&dev->gids, next, memory_order_release); /* A1 */
+	return is_changed;
+}
+
+/* Beside the kernel; then all addresses are its own, and there are no neighbours of ours. */
+static bool
+is_following(const struct uroce_dev *dev)
+{
+	return dev->conf.nb_addr == 0 && dev->port->netif.if_index > 0;
+}
+
+void
+uroce_gid_follow(struct uroce_worker *worker)
+{
+	struct uroce_dev *const dev = worker->dev;
+
+	/* who has the lock may wait for this worker: then the next time */
+	if (!is_following(dev) || pthread_mutex_trylock(&dev->lock) != 0)
+		return;
+	dev->has_gid_news |= uroce_netif_has_news(&dev->port->netif);
+	if (dev->has_gid_news && update(dev)) {
+		uroce_worker_wait_for_others(worker);
+		UROCE_LOG(INFO, dev, "%s: the addresses of %s have changed", dev->conf.port,
+			  dev->port->netif.name);
+		uroce_event_push(dev->events, IBV_EVENT_GID_CHANGE, NULL);
+	}
+	pthread_mutex_unlock(&dev->lock);
 }

@@ -84,6 +84,16 @@ set_gone(struct uroce_port *port)
 	if (!atomic_exchange(&port->is_gone, true))
 		UROCE_LOG(WARNING, port, "%s: the port was removed", port->name);
 	set_link(port, false);
+	uroce_event_push(port->events, IBV_EVENT_DEVICE_FATAL, NULL);
+}
+
+/* Who has the port may reset it, which is seen by looking; of one that is ours nobody does. */
+static void
+set_reset(struct uroce_port *port)
+{
+	UROCE_LOG(WARNING, port, "%s: the driver asks for a reset", port->name);
+	set_link(port, false);
+	uroce_event_push(port->events, IBV_EVENT_DEVICE_FATAL, NULL);
 }
 
 static bool
@@ -104,7 +114,7 @@ uroce_link_check(struct uroce_port *port)
 		set_link(port, is_link_up(port));
 }
 
-/* EAL's interrupt thread. A reset is reported as a loss of link; its end is seen by looking. */
+/* EAL's interrupt thread. */
 static int
 on_port_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *ret_param)
 {
@@ -115,7 +125,7 @@ on_port_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *r
 	if (type == RTE_ETH_EVENT_INTR_RMV)
 		set_gone(port);
 	else if (type == RTE_ETH_EVENT_INTR_RESET)
-		set_link(port, false);
+		set_reset(port);
 	else
 		uroce_link_check(port);
 	return 0;

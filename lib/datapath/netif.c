@@ -52,6 +52,7 @@ uroce_netif_open(struct uroce_netif *netif, int if_index)
 		.fd6 = -1,
 		.guard_fd = -1,
 		.guard_fd6 = -1,
+		.news_fd = -1,
 	};
 	if (!if_indextoname((unsigned)if_index, netif->name))
 		return -ENODEV;
@@ -59,6 +60,7 @@ uroce_netif_open(struct uroce_netif *netif, int if_index)
 	if (netif->fd < 0)
 		return netif->fd;
 	netif->fd6 = open_socket(netif, AF_INET6);
+	netif->news_fd = uroce_netlink_watch_addrs();
 	return 0;
 }
 
@@ -77,6 +79,7 @@ uroce_netif_close(struct uroce_netif *netif)
 	close_one(&netif->fd6);
 	close_one(&netif->guard_fd);
 	close_one(&netif->guard_fd6);
+	close_one(&netif->news_fd);
 }
 
 static uint8_t
@@ -122,15 +125,15 @@ is_link_local(const uint8_t ip[16])
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
 }
 
-unsigned
-uroce_netif_addrs(const struct uroce_netif *netif, struct uroce_addr *addr, unsigned room)
+int
+uroce_netif_addrs(const struct uroce_netif *netif, struct uroce_addr *addr, int room)
 {
 	struct ifaddrs *list;
 	struct uroce_addr one;
-	unsigned nb = 0;
+	int nb = 0;
 
 	if (getifaddrs(&list) < 0)
-		return 0;
+		return -errno;
 	for (int pass = 0; pass < 2; pass++) {
 		for (const struct ifaddrs *ifa = list; ifa && nb < room; ifa = ifa->ifa_next) {
 			if (strcmp(ifa->ifa_name, netif->name) == 0 && convert(ifa, &one) &&
@@ -140,6 +143,12 @@ uroce_netif_addrs(const struct uroce_netif *netif, struct uroce_addr *addr, unsi
 	}
 	freeifaddrs(list);
 	return nb;
+}
+
+bool
+uroce_netif_has_news(const struct uroce_netif *netif)
+{
+	return netif->news_fd >= 0 && uroce_netlink_take_news(netif->news_fd, netif->if_index);
 }
 
 uint32_t

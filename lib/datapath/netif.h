@@ -24,14 +24,18 @@ struct uroce_netif {
 	int fd6;      /* the same for IPv6; -1: the host has none */
 	int guard_fd; /* holds UDP 4791, so that the kernel answers no "port unreachable"; -1 */
 	int guard_fd6;
+	int news_fd; /* tells of changes of addresses; -1: it cannot be had */
 };
 
 /** @return 0, or -errno: ENODEV no such interface, EPERM not allowed to bind to it */
 int uroce_netif_open(struct uroce_netif *netif, int if_index);
 void uroce_netif_close(struct uroce_netif *netif);
 
-/** The interface's addresses, link-local last. @return how many, at most `room` */
-unsigned uroce_netif_addrs(const struct uroce_netif *netif, struct uroce_addr *addr, unsigned room);
+/** The interface's addresses, link-local last. @return how many, at most `room`; or -errno */
+int uroce_netif_addrs(const struct uroce_netif *netif, struct uroce_addr *addr, int room);
+
+/** Whether addresses came or went since it was asked last, or since the interface was opened. */
+bool uroce_netif_has_news(const struct uroce_netif *netif);
 
 /** Bytes of the largest IP packet; 0: cannot be told. */
 uint32_t uroce_netif_mtu(const struct uroce_netif *netif);

@@ -165,3 +165,48 @@ uroce_netlink_neigh(int if_index, const uint8_t ip[16], uint8_t mac[6])
 	memcpy(mac, lladdr, 6);
 	return 0;
 }
+
+int
+uroce_netlink_watch_addrs(void)
+{
+	const struct sockaddr_nl addr = {
+		.nl_family = AF_NETLINK,
+		.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
+	};
+	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	int err;
+
+	if (fd >= 0 && bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0)
+		return fd;
+	err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static bool
+is_of(const struct nlmsghdr *hdr, int if_index)
+{
+	const struct ifaddrmsg *const addr = NLMSG_DATA(hdr);
+
+	return (hdr->nlmsg_type == RTM_NEWADDR || hdr->nlmsg_type == RTM_DELADDR) &&
+	       hdr->nlmsg_len >= NLMSG_LENGTH(sizeof(*addr)) &&
+	       addr->ifa_index == (unsigned)if_index;
+}
+
+bool
+uroce_netlink_take_news(int fd, int if_index)
+{
+	union message msg;
+	bool is_ours = false;
+	ssize_t len;
+
+	while ((len = recv(fd, &msg, sizeof(msg), 0)) > 0) {
+		unsigned left = (unsigned)len;
+
+		for (const struct nlmsghdr *hdr = &msg.hdr; NLMSG_OK(hdr, left);
+		     hdr = NLMSG_NEXT(hdr, left))
+			is_ours |= is_of(hdr, if_index);
+	}
+	return is_ours || (len < 0 && errno == ENOBUFS);
+}

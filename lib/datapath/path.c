@@ -12,6 +12,7 @@
 #include <rte_mbuf.h>
 
 #include "datapath/clock.h"
+#include "datapath/gid.h"
 #include "datapath/group.h"
 #include "datapath/log.h"
 #include "datapath/neigh.h"
@@ -24,6 +25,7 @@
 
 /* Who sends to whom. */
 struct route {
+	struct uroce_gid_table gids; /* as they were when it was asked for */
 	const struct uroce_addr *src;
 	bool is_kernels;
 	uint8_t dip[16];
@@ -67,25 +69,16 @@ is_on_link(const struct uroce_addr *addr, const uint8_t ip[16])
 	       (mask == 0 || ((addr->ip[whole] ^ ip[whole]) & mask) == 0);
 }
 
-static bool
-is_ours(const struct uroce_dev *dev, const uint8_t ip[16])
-{
-	for (unsigned i = 0; i < dev->nb_gid; i++) {
-		if (memcmp(dev->gid[i].ip, ip, 16) == 0)
-			return true;
-	}
-	return false;
-}
-
 static int
-check_vector(const struct uroce_dev *dev, const struct ibv_ah_attr *av, struct route *route)
+check_vector(struct uroce_dev *dev, const struct ibv_ah_attr *av, struct route *route)
 {
 	const unsigned idx = av->grh.sgid_index;
 
-	if (!av->is_global || idx >= dev->nb_gid || av->port_num != 1)
+	uroce_gid_copy(dev, &route->gids);
+	if (!av->is_global || uroce_gid_is_empty(&route->gids, idx) || av->port_num != 1)
 		return -EINVAL;
-	route->src = &dev->gid[idx];
-	route->is_kernels = dev->kernel_gids >> idx & 1;
+	route->src = &route->gids.addr[idx];
+	route->is_kernels = route->gids.kernels >> idx & 1;
 	memcpy(route->dip, av->grh.dgid.raw, sizeof(route->dip));
 	return is_destination(route->dip, route->src->ip) ? 0 : -EINVAL;
 }
@@ -99,8 +92,9 @@ choose_next_hop(const struct uroce_dev *dev, struct route *route)
 	memcpy(route->next_hop, route->dip, sizeof(route->next_hop));
 	if (is_link_local(route->dip))
 		return 0;
-	for (unsigned i = 0; i < dev->nb_gid; i++) {
-		if (is_on_link(&dev->gid[i], route->dip))
+	for (unsigned i = 0; i < route->gids.nb; i++) {
+		if (!uroce_gid_is_empty(&route->gids, i) &&
+		    is_on_link(&route->gids.addr[i], route->dip))
 			return 0;
 	}
 	if (is_zero(gw))
@@ -227,7 +221,7 @@ uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t 
 		return ret;
 	if (is_group)
 		uroce_group_mac(route.dip, mac);
-	else if (is_ours(dev, route.dip))
+	else if (uroce_gid_find(&route.gids, route.dip) >= 0)
 		memcpy(mac, dev->mac, sizeof(mac));
 	else
 		ret = search(dev, &route, mac);

@@ -152,6 +152,9 @@ bool uroce_worker_may_transmit(const struct uroce_worker *worker);
 /** Wait until the worker is not in the round that it may now be in. */
 void uroce_worker_wait_round(const struct uroce_worker *worker);
 
+/** The same of all workers but this one, which may be in a round: the first one alone. */
+void uroce_worker_wait_for_others(const struct uroce_worker *worker);
+
 /** After any call into a QP: events go out, its timer is filed. */
 void uroce_worker_settle(struct uroce_worker *worker, struct uroce_qpr *qpr);
 

@@ -18,6 +18,7 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include "datapath/gid.h"
 #include "datapath/group.h"
 #include "datapath/guard.h"
 #include "datapath/neigh.h"
@@ -35,13 +36,15 @@
 static bool
 is_our_ip(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 {
+	const struct uroce_gid_table *const gids =
+		atomic_load_explicit(&dev->gids, memory_order_acquire);
 	const uint8_t *dst = pkt->is_ipv6 ? ((const struct uroce_ipv6 *)pkt->ip)->dst
 					  : ((const struct uroce_ipv4 *)pkt->ip)->dst;
 
-	for (unsigned i = 0; i < dev->nb_gid; i++) {
-		const uint8_t *gid = dev->gid[i].ip;
+	for (unsigned i = 0; i < gids->nb; i++) {
+		const uint8_t *gid = gids->addr[i].ip;
 
-		if (pkt->is_ipv6 ? memcmp(gid, dst, 16) == 0
+		if (pkt->is_ipv6 ? memcmp(gid, dst, 16) == 0 && !uroce_gid_is_empty(gids, i)
 				 : memcmp(gid + 12, dst, 4) == 0 && uroce_ip_is_v4(gid))
 			return true;
 	}

@@ -17,6 +17,7 @@
 #include <rte_ring.h>
 
 #include "datapath/clock.h"
+#include "datapath/gid.h"
 #include "datapath/group.h"
 #include "datapath/hugemem.h"
 #include "datapath/link.h"
@@ -263,9 +264,8 @@ run_timers(struct uroce_worker *worker)
 	return nb;
 }
 
-/* Until no other worker is in a round that began with the port ready. */
-static void
-wait_for_others(const struct uroce_worker *worker)
+void
+uroce_worker_wait_for_others(const struct uroce_worker *worker)
 {
 	atomic_thread_fence(memory_order_seq_cst); /* G1 */
 	for (unsigned i = 0; i < worker->dev->nb_workers; i++) {
@@ -282,6 +282,7 @@ watch_link(struct uroce_worker *worker)
 	if (!worker->is_first || worker->now_ns < worker->link_check_ns)
 		return;
 	uroce_link_check(port);
+	uroce_gid_follow(worker);
 	uroce_group_report(worker);
 	worker->link_check_ns =
 		worker->now_ns +
@@ -292,7 +293,7 @@ watch_link(struct uroce_worker *worker)
 	if (!uroce_link_is_lost(port, worker->now_ns))
 		return;
 	atomic_store(&port->is_ready, false);
-	wait_for_others(worker);
+	uroce_worker_wait_for_others(worker);
 	uroce_link_restart(port, worker->now_ns);
 }
 

@@ -346,7 +346,7 @@ rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid)
 	};
 	struct uroce_path path;
 
-	memcpy(rtr.ah_attr.grh.dgid.raw, peer->dev->gid[gid].ip, 16);
+	memcpy(rtr.ah_attr.grh.dgid.raw, peer->dev->gids->addr[gid].ip, 16);
 	assert_int_equal(resolve_towards(qp, peer->dev, &rtr.ah_attr, &path), 0);
 	take_to_rts(qp, rtr, &path, 14);
 }

@@ -244,11 +244,11 @@ dev_resolve__refusals(void **state)
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -ENETUNREACH);
 	av = vector(1, group); /* to a group of IPv6 from IPv4 */
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
-	av = vector(2, dev_b->gid[1].ip); /* IPv4 from IPv6 */
+	av = vector(2, dev_b->gids->addr[1].ip); /* IPv4 from IPv6 */
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
-	av = vector((uint8_t)dev_a->nb_gid, dev_b->gid[1].ip);
+	av = vector((uint8_t)dev_a->gids->nb, dev_b->gids->addr[1].ip);
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
-	av = vector(1, dev_b->gid[1].ip);
+	av = vector(1, dev_b->gids->addr[1].ip);
 	av.is_global = 0;
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
 }
@@ -269,7 +269,7 @@ dev_resolve__nobody_is_asked_for_a_group(void **state)
 static void
 dev_resolve__ourselves_is_our_own_mac(void **state)
 {
-	struct ibv_ah_attr av = vector(1, dev_a->gid[1].ip);
+	struct ibv_ah_attr av = vector(1, dev_a->gids->addr[1].ip);
 	struct uroce_path path;
 
 	(void)state;
@@ -287,12 +287,65 @@ dev__gids_and_limits(void **state)
 					 0xfe, mac[3], mac[4],     mac[5] };
 
 	(void)state;
-	assert_int_equal(dev_a->nb_gid, 3);
-	assert_memory_equal(dev_a->gid[0].ip, link_local, 16);
+	assert_int_equal(dev_a->gids->nb, 3);
+	assert_memory_equal(dev_a->gids->addr[0].ip, link_local, 16);
 	assert_int_equal(dev_a->limits.active_mtu, IBV_MTU_4096);
 	assert_int_equal(dev_a->pkeys[0], 0xffff);
 	assert_true(uroce_dev_is_link_up(dev_a));
 	assert_memory_not_equal(dev_a->mac, dev_b->mac, 6);
+}
+
+/* An index of dev_b's table has no address, for a while. */
+static const struct uroce_gid_table *
+drop_gid(unsigned idx)
+{
+	static struct uroce_gid_table without;
+	const struct uroce_gid_table *const with = atomic_load(&dev_b->gids);
+
+	without = *with;
+	without.addr[idx] = (struct uroce_addr){ 0 };
+	atomic_store(&dev_b->gids, &without);
+	return with;
+}
+
+static void
+expect_silence(uint64_t wr_id)
+{
+	struct ibv_wc wc;
+
+	rig_post_send(a, IBV_WR_RDMA_WRITE, wr_id, 0, 8, b, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		rig_drive(dev_a);
+		rig_drive(dev_b);
+	}
+	assert_int_equal(uroce_cq_poll(&a->scq, 1, &wc), 0);
+	assert_int_equal(b->qpr.qpc.stats.rx_bytes, 0);
+}
+
+static void
+expect_nothing_at(uint8_t gid)
+{
+	const struct uroce_gid_table *with;
+
+	connect_over(gid);
+	with = drop_gid(gid);
+	expect_silence(4);
+	atomic_store(&dev_b->gids, with);
+	expect(&a->scq, 4);
+}
+
+static void
+gid__what_comes_to_one_that_went_is_not_ours(void **state)
+{
+	(void)state;
+	expect_nothing_at(1);
+}
+
+static void
+gid__what_comes_to_one_of_ipv6_that_went_is_not_ours(void **state)
+{
+	(void)state;
+	expect_nothing_at(2);
 }
 
 static int
@@ -322,6 +375,8 @@ main(void)
 		TEST(dev_resolve__refusals),
 		TEST(dev_resolve__nobody_is_asked_for_a_group),
 		TEST(dev_resolve__ourselves_is_our_own_mac),
+		TEST(gid__what_comes_to_one_that_went_is_not_ours),
+		TEST(gid__what_comes_to_one_of_ipv6_that_went_is_not_ours),
 	};
 
 	if (!rig_init())

@@ -203,27 +203,29 @@ destroy_cq__takes_its_events_with_it(void **state)
 	expect_no_event();
 }
 
-static void *
+static int
 destroy(void *arg)
 {
-	assert_int_equal(uroce_destroy_cq(arg), 0);
-	return NULL;
+	return uroce_destroy_cq(arg);
 }
 
 static void
+acknowledge(void *arg)
+{
+	uroce_ack_cq_events(arg, 1);
+}
+
+/* ibv_get_cq_event(3) */
+static void
 destroy_cq__waits_for_acknowledgement(void **state)
 {
-	pthread_t thread;
-
 	(void)state;
 	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
 	send_one(false);
 	expect_event(cq);
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
 	net.b.qp = NULL;
-	assert_int_equal(pthread_create(&thread, NULL, destroy, cq), 0);
-	uroce_ack_cq_events(cq, 1); /* without it the join would wait for ever */
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	expect_wait(destroy, cq, &cq->cond, acknowledge, cq);
 	cq = NULL;
 }
 

@@ -165,6 +165,37 @@ overrun__loses_the_cq_and_its_qp_and_raises_their_events(void **state)
 	assert_int_equal(state_of(&net.a), IBV_QPS_ERR);
 }
 
+static int
+destroy(void *cq)
+{
+	return uroce_destroy_cq(cq);
+}
+
+static void
+acknowledge(void *event)
+{
+	uroce_ack_async_event(event);
+}
+
+/* ibv_get_async_event(3) */
+static void
+destroy__waits_until_events_are_acknowledged(void **state)
+{
+	struct ibv_async_event event;
+
+	(void)state;
+	assert_int_equal(uroce_resize_cq(net.a.scq, 1), 0);
+	pair_connect(&net);
+	for (uint64_t i = 0; i < 8; i++)
+		post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, i, sge_of(&net.a, 0, 8), 0);
+	assert_int_equal(uroce_get_async_event(net.a.context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
+	assert_int_equal(uroce_destroy_qp(net.a.qp), 0);
+	net.a.qp = NULL;
+	expect_wait(destroy, net.a.scq, &net.a.scq->cond, acknowledge, &event);
+	net.a.scq = NULL;
+}
+
 static void
 worker__of_the_send_cq_runs_the_qp(void **state)
 {
@@ -227,6 +258,7 @@ main(void)
 		TEST(poll__takes_no_more_than_asked_for),
 		TEST(resize__keeps_what_is_in_it),
 		TEST(overrun__loses_the_cq_and_its_qp_and_raises_their_events),
+		TEST(destroy__waits_until_events_are_acknowledged),
 		TEST(worker__of_the_send_cq_runs_the_qp),
 		TEST(shared__two_qps_and_both_directions_in_one_cq),
 	};

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <rte_ethdev.h>
 
 static struct pair net;
@@ -17,6 +18,16 @@ setup(void **state)
 {
 	(void)state;
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
+	return 0;
+}
+
+/* Retries end soon. */
+static int
+setup_impatient(void **state)
+{
+	(void)state;
+	pair_open(&net,
+		  &(struct pair_conf){ .type = IBV_QPT_RC, .timeout = 8, .is_impatient = true });
 	return 0;
 }
 
@@ -180,6 +191,7 @@ port_event__goes_to_every_context(void **state)
 	}
 	assert_int_equal(uroce_query_port(contexts[0], 1, &port), 0);
 	assert_int_equal(port.state, IBV_PORT_DOWN);
+	assert_int_equal(port.phys_state, 2); /* polling [IBA 14.2.5.6] */
 	assert_int_equal(rte_eth_dev_set_link_up(net.a.port_id), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(uroce_get_async_event(contexts[i], &event), 0);
@@ -188,6 +200,7 @@ port_event__goes_to_every_context(void **state)
 	}
 	assert_int_equal(uroce_query_port(contexts[0], 1, &port), 0);
 	assert_int_equal(port.state, IBV_PORT_ACTIVE);
+	assert_int_equal(port.phys_state, 5); /* up */
 	assert_int_equal(uroce_close_device(contexts[1]), 0);
 }
 
@@ -215,27 +228,140 @@ destroy_qp__takes_its_events_with_it(void **state)
 	expect_no_event(net.b.context);
 }
 
-static void *
-destroy(void *arg)
+static int
+destroy(void *qp)
 {
-	assert_int_equal(uroce_destroy_qp(arg), 0);
-	return NULL;
+	return uroce_destroy_qp(qp);
 }
 
+static void
+acknowledge(void *event)
+{
+	uroce_ack_async_event(event);
+}
+
+/* ibv_get_async_event(3) */
 static void
 destroy_qp__waits_for_acknowledgement(void **state)
 {
 	struct ibv_async_event event;
-	pthread_t thread;
 
 	(void)state;
 	pair_connect(&net);
 	make_access_error();
 	assert_int_equal(uroce_get_async_event(net.b.context, &event), 0);
-	assert_int_equal(pthread_create(&thread, NULL, destroy, net.b.qp), 0);
-	uroce_ack_async_event(&event); /* without it the join would wait for ever */
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	expect_wait(destroy, net.b.qp, &net.b.qp->cond, acknowledge, &event);
 	net.b.qp = NULL;
+}
+
+struct waiter {
+	pthread_t thread;
+	struct ibv_async_event event;
+};
+
+static atomic_uint nb_served;
+
+static void *
+wait_for_event(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	assert_int_equal(uroce_get_async_event(net.a.context, &waiter->event), 0);
+	atomic_fetch_add(&nb_served, 1);
+	return NULL;
+}
+
+/* Two wait; there are two events, and each goes to one of them. */
+static void
+get__one_of_several_threads_has_an_event(void **state)
+{
+	struct waiter waiter[2];
+	enum ibv_event_type first;
+
+	(void)state;
+	atomic_store(&nb_served, 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(
+			pthread_create(&waiter[i].thread, NULL, wait_for_event, &waiter[i]), 0);
+	assert_int_equal(rte_eth_dev_set_link_down(net.a.port_id), 0);
+	while (atomic_load(&nb_served) == 0)
+		sched_yield();
+	assert_int_equal(rte_eth_dev_set_link_up(net.a.port_id), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(waiter[i].thread, NULL), 0);
+	first = waiter[0].event.event_type;
+	assert_true(first == IBV_EVENT_PORT_ERR || first == IBV_EVENT_PORT_ACTIVE);
+	assert_int_equal(waiter[1].event.event_type,
+			 first == IBV_EVENT_PORT_ERR ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+	for (unsigned i = 0; i < 2; i++)
+		uroce_ack_async_event(&waiter[i].event);
+	expect_no_event(net.a.context);
+}
+
+/* What a driver says, by ethdev's call for drivers, which no public header has. */
+struct rte_eth_dev;
+struct rte_eth_dev *rte_eth_dev_allocated(const char *name);
+int rte_eth_dev_callback_process(struct rte_eth_dev *dev, enum rte_eth_event_type event,
+				 void *ret_param);
+
+static void
+driver_says(uint16_t port_id, enum rte_eth_event_type event)
+{
+	char name[RTE_ETH_NAME_MAX_LEN];
+
+	assert_int_equal(rte_eth_dev_get_name_by_port(port_id, name), 0);
+	(void)rte_eth_dev_callback_process(rte_eth_dev_allocated(name), event, NULL);
+}
+
+static void
+expect_port_event(struct ibv_context *context, enum ibv_event_type type)
+{
+	struct ibv_async_event event;
+
+	assert_int_equal(uroce_get_async_event(context, &event), 0);
+	assert_int_equal(event.event_type, type);
+	uroce_ack_async_event(&event);
+}
+
+/* The driver did not mean it. */
+static int
+teardown_removed(void **state)
+{
+	const uint16_t port_id = net.a.port_id;
+
+	(void)state;
+	pair_close(&net);
+	return rte_eth_dev_stop(port_id) || rte_eth_dev_close(port_id);
+}
+
+/* What was posted ends within the retry budget, and the device can be taken down. */
+static void
+device_fatal__comes_of_a_port_that_was_removed(void **state)
+{
+	struct ibv_context *other = uroce_open_device(net.a.device);
+	struct ibv_port_attr port;
+
+	(void)state;
+	pair_connect(&net);
+	driver_says(net.a.port_id, RTE_ETH_EVENT_INTR_RMV);
+	expect_port_event(net.a.context, IBV_EVENT_PORT_ERR);
+	expect_port_event(net.a.context, IBV_EVENT_DEVICE_FATAL);
+	expect_port_event(other, IBV_EVENT_PORT_ERR);
+	expect_port_event(other, IBV_EVENT_DEVICE_FATAL);
+	assert_int_equal(uroce_query_port(net.a.context, 1, &port), 0);
+	assert_int_equal(port.state, IBV_PORT_DOWN);
+	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 8), 0);
+	expect_wc(&net, net.a.scq, 1, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(uroce_close_device(other), 0);
+}
+
+static void
+device_fatal__comes_of_a_driver_that_asks_for_a_reset(void **state)
+{
+	(void)state;
+	driver_says(net.a.port_id, RTE_ETH_EVENT_INTR_RESET);
+	expect_port_event(net.a.context, IBV_EVENT_PORT_ERR);
+	expect_port_event(net.a.context, IBV_EVENT_DEVICE_FATAL);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -254,6 +380,10 @@ main(void)
 		TEST(open__forgets_what_was_before),
 		TEST(destroy_qp__takes_its_events_with_it),
 		TEST(destroy_qp__waits_for_acknowledgement),
+		TEST(get__one_of_several_threads_has_an_event),
+		cmocka_unit_test_setup_teardown(device_fatal__comes_of_a_port_that_was_removed,
+						setup_impatient, teardown_removed),
+		TEST(device_fatal__comes_of_a_driver_that_asks_for_a_reset),
 	};
 
 	net_init();

@@ -10,6 +10,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <rte_common.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -419,6 +421,68 @@ expect_none(struct pair *pair)
 	for (unsigned round = 0; round < 200; round++)
 		for (unsigned i = 0; i < RTE_DIM(cqs); i++)
 			assert_int_equal(ibv_poll_cq(cqs[i], 1, &wc), 0);
+}
+
+/* Who waits, for whom, and what is done then. */
+struct watch {
+	pid_t tid;
+	const pthread_cond_t *cond;
+	void (*ack)(void *arg);
+	void *ack_arg;
+	atomic_bool has_returned;
+	atomic_bool is_acked;
+};
+
+/* Whether a thread sleeps in a futex that is a part of the condition: proc_pid_syscall(5). */
+static bool
+is_asleep_on(pid_t tid, const pthread_cond_t *cond)
+{
+	char path[64];
+	unsigned long call, addr;
+	FILE *file;
+	int nb = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)tid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	nb = fscanf(file, "%lu 0x%lx", &call, &addr);
+	fclose(file);
+	return nb == 2 && call == SYS_futex && addr >= (uintptr_t)cond &&
+	       addr < (uintptr_t)(cond + 1);
+}
+
+static void *
+ack_when_awaited(void *arg)
+{
+	struct watch *watch = arg;
+
+	while (!is_asleep_on(watch->tid, watch->cond)) {
+		if (atomic_load(&watch->has_returned))
+			return NULL;
+		sched_yield();
+	}
+	atomic_store(&watch->is_acked, true);
+	watch->ack(watch->ack_arg);
+	return NULL;
+}
+
+void
+expect_wait(int (*call)(void *object), void *object, const pthread_cond_t *cond,
+	    void (*ack)(void *arg), void *ack_arg)
+{
+	struct watch watch = { .tid = gettid(), .cond = cond, .ack = ack, .ack_arg = ack_arg };
+	pthread_t thread;
+	int ret;
+
+	assert_int_equal(pthread_create(&thread, NULL, ack_when_awaited, &watch), 0);
+	ret = call(object);
+	const bool has_waited = atomic_load(&watch.is_acked);
+
+	atomic_store(&watch.has_returned, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(has_waited);
+	assert_int_equal(ret, 0);
 }
 
 void

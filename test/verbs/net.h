@@ -113,6 +113,13 @@ struct ibv_wc expect_wc(struct pair *pair, struct ibv_cq *cq, uint64_t wr_id,
 /** Let both hosts run until nothing moves; there must be no completion. */
 void expect_none(struct pair *pair);
 
+/**
+ * A call that must wait for acknowledgements: `ack(ack_arg)` is called by another thread, and not before the call
+ * is seen asleep on `cond`. Fails the test if the call returns earlier, or not 0.
+ */
+void expect_wait(int (*call)(void *object), void *object, const pthread_cond_t *cond,
+		 void (*ack)(void *arg), void *ack_arg);
+
 /** Fill with a pattern of a seed. */
 void fill(uint8_t *buf, uint32_t len, unsigned seed);
 

@@ -583,16 +583,16 @@ destroy__refuses_while_qps_use_it(void **state)
 	assert_int_equal(uroce_destroy_srq(srq), EBUSY);
 }
 
-static struct ibv_async_event taken;
-
-static void *
-ack_later(void *is_acked)
+static int
+destroy(void *made)
 {
-	for (unsigned i = 0; i < 1000; i++)
-		sched_yield();
-	atomic_store((atomic_bool *)is_acked, true);
-	uroce_ack_async_event(&taken);
-	return NULL;
+	return uroce_destroy_srq(made);
+}
+
+static void
+acknowledge(void *event)
+{
+	uroce_ack_async_event(event);
 }
 
 static void
@@ -600,18 +600,14 @@ destroy__waits_until_events_are_acknowledged(void **state)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 1 };
 	struct ibv_srq *made = make_srq(net.b.pd, 4);
-	atomic_bool is_acked = false;
-	pthread_t thread;
+	struct ibv_async_event taken;
 
 	(void)state;
 	assert_int_equal(uroce_modify_srq(made, &attr, IBV_SRQ_LIMIT), 0);
 	expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, &taken);
 	assert_int_equal(uroce_modify_srq(made, &attr, IBV_SRQ_LIMIT),
 			 0); /* and one that nobody takes */
-	assert_int_equal(pthread_create(&thread, NULL, ack_later, &is_acked), 0);
-	assert_int_equal(uroce_destroy_srq(made), 0);
-	assert_true(atomic_load(&is_acked));
-	pthread_join(thread, NULL);
+	expect_wait(destroy, made, &made->cond, acknowledge, &taken);
 	expect_no_event();
 }
 
