@@ -227,8 +227,7 @@ int uroce_close_device(struct ibv_context *context);
 struct ibv_context *uroce_import_device(int cmd_fd);
 
 /**
- * The limits of a device. They are what the create calls hold to; the counts of PDs, CQs and AHs are
- * bounded by memory alone.
+ * The limits of a device. They are what the create calls hold to, of all contexts together.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -276,7 +275,7 @@ int uroce_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_p
 /**
  * An entry of the GID table: index 0 is the link-local IPv6 address of the MAC, the configured
  * addresses follow, IPv4 in its mapped form. The table is longer than what is in it: the rest is
- * zero.
+ * zero. Where they are those of the kernel's interface they follow it, see IBV_EVENT_GID_CHANGE.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -360,7 +359,7 @@ enum ibv_fork_status uroce_is_fork_initialized(void);
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  The caller's, to be freed by uroce_dealloc_pd().
- * @return the PD, or NULL with errno: EINVAL `context` is NULL, ENOMEM
+ * @return the PD, or NULL with errno: EINVAL `context` is NULL, ENOMEM max_pd PDs, or no memory
  */
 struct ibv_pd *uroce_alloc_pd(struct ibv_context *context);
 
@@ -675,7 +674,7 @@ int uroce_destroy_comp_channel(struct ibv_comp_channel *channel);
  * @param channel  where its events go; NULL: nowhere
  * @return the CQ, whose `cqe` says how many entries it has, or NULL with errno: EINVAL `cqe` is not
  *         in 1 .. max_cqe, `comp_vector` not in 0 .. num_comp_vectors - 1, `channel` of another
- *         context, `context` NULL; ENOMEM
+ *         context, `context` NULL; ENOMEM max_cq CQs, or no memory
  */
 struct ibv_cq *uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 			       struct ibv_comp_channel *channel, int comp_vector);
@@ -1119,9 +1118,37 @@ int uroce_unreg_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32_t xrc_qp_nu
  * @owner  The caller's, to be destroyed by uroce_destroy_ah(). `attr` may be reused on return.
  * @return the AH, or NULL with errno: EINVAL no GRH, no such port or sgid_index, an argument NULL;
  *         ENETUNREACH no route to the destination GID; ETIMEDOUT no answer from it;
- *         ENOMEM
+ *         ENOMEM max_ah handles, or no memory
  */
 struct ibv_ah *uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+
+/**
+ * The attributes of an address handle that answers a datagram: back to the address that it came from, from
+ * the one that it came to, with its flow label, traffic class and hop limit.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  Everything is the caller's.
+ * @param wc   of the datagram. Without IBV_WC_GRH there is nothing to answer to: `ah_attr` has no GRH, and
+ *             uroce_create_ah() refuses it
+ * @param grh  the first 40 bytes of what was received, read where `wc` has IBV_WC_GRH; of any alignment
+ * @param[out] ah_attr  written on success
+ * @return 0, or -1 with errno: EINVAL no such port, not an IP header, it came to an address that is none of
+ *         ours (that of a group is not), an argument NULL; EPROTONOSUPPORT not RoCEv2
+ */
+int uroce_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,
+			  struct ibv_grh *grh, struct ibv_ah_attr *ah_attr);
+
+/**
+ * uroce_init_ah_from_wc() and uroce_create_ah() in one.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe.
+ * @owner  As uroce_create_ah().
+ * @return the AH, or NULL with errno of either; EINVAL also without IBV_WC_GRH
+ */
+struct ibv_ah *uroce_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
+				       uint8_t port_num);
 
 /**
  * Destroy an address handle. Requests that were posted with it are sent all the same.
