@@ -10,28 +10,49 @@
 #include "verbs/sport.h"
 #include "verbs/uroce.h"
 
+/* @return 0, or -errno */
+static int
+make_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr, struct uroce_vah **out)
+{
+	struct uroce_vah *const ah = calloc(1, sizeof(*ah));
+	int ret;
+
+	if (ah == NULL)
+		return -ENOMEM;
+	ret = uroce_dev_resolve(uroce_vcontext_dev(pd->context), attr, uroce_sport(attr, 0, 0),
+				&ah->path);
+	if (ret != 0) {
+		free(ah);
+		return ret;
+	}
+	ah->ibv.context = pd->context;
+	ah->ibv.pd = pd;
+	*out = ah;
+	return 0;
+}
+
 struct ibv_ah *
 uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	struct uroce_vah *ah;
+	struct uroce_vdevice *device;
+	struct uroce_vah *ah = NULL;
 	int ret;
 
 	if (pd == NULL || attr == NULL) {
 		errno = EINVAL;
 		return NULL;
 	}
-	ah = calloc(1, sizeof(*ah));
-	if (ah == NULL)
-		return NULL;
-	ret = uroce_dev_resolve(uroce_vcontext_dev(pd->context), attr, uroce_sport(attr, 0, 0),
-				&ah->path);
+	device = uroce_vcontext(pd->context)->device;
+	ret = uroce_vdevice_count(device, &device->nb_ahs, UROCE_MAX_AHS);
+	if (ret == 0) {
+		ret = make_ah(pd, attr, &ah);
+		if (ret != 0)
+			uroce_vdevice_uncount(device, &device->nb_ahs);
+	}
 	if (ret != 0) {
-		free(ah);
 		errno = -ret;
 		return NULL;
 	}
-	ah->ibv.context = pd->context;
-	ah->ibv.pd = pd;
 	uroce_users_add(pd->context, &uroce_vpd(pd)->nb_users);
 	return &ah->ibv;
 }
@@ -39,8 +60,12 @@ uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 int
 uroce_destroy_ah(struct ibv_ah *ibv)
 {
+	struct uroce_vdevice *device;
+
 	if (ibv == NULL)
 		return EINVAL;
+	device = uroce_vcontext(ibv->context)->device;
+	uroce_vdevice_uncount(device, &device->nb_ahs);
 	uroce_users_drop(ibv->context, &uroce_vpd(ibv->pd)->nb_users);
 	free(uroce_vah(ibv));
 	return 0;

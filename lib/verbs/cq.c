@@ -188,17 +188,28 @@ alloc_entries(const struct uroce_dev *dev, int cqe)
 }
 
 static struct uroce_vcq *
-alloc_cq(const struct uroce_dev *dev, uint32_t nb_cqe)
+alloc_cq(struct uroce_vdevice *device, uint32_t nb_cqe)
 {
-	struct uroce_vcq *const cq = uroce_hugemem_alloc(sizeof(*cq), uroce_dev_socket_id(dev));
+	struct uroce_vcq *cq;
 
-	if (cq == NULL)
+	if (uroce_vdevice_count(device, &device->nb_cqs, UROCE_MAX_CQS) != 0)
 		return NULL;
-	cq->mem = alloc_entries(dev, (int)nb_cqe);
-	if (cq->mem != NULL)
+	cq = uroce_hugemem_alloc(sizeof(*cq), uroce_dev_socket_id(device->dev));
+	if (cq != NULL)
+		cq->mem = alloc_entries(device->dev, (int)nb_cqe);
+	if (cq != NULL && cq->mem != NULL)
 		return cq;
 	uroce_hugemem_free(cq);
+	uroce_vdevice_uncount(device, &device->nb_cqs);
 	return NULL;
+}
+
+static void
+free_cq(struct uroce_vdevice *device, struct uroce_vcq *cq)
+{
+	uroce_hugemem_free(cq->mem);
+	uroce_hugemem_free(cq);
+	uroce_vdevice_uncount(device, &device->nb_cqs);
 }
 
 static bool
@@ -220,7 +231,7 @@ uroce_vcq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *
 		return NULL;
 	}
 	dev = uroce_vcontext_dev(context);
-	cq = alloc_cq(dev, init->cqe);
+	cq = alloc_cq(uroce_vcontext(context)->device, init->cqe);
 	if (cq == NULL) {
 		errno = ENOMEM;
 		return NULL;
@@ -298,8 +309,7 @@ uroce_destroy_cq(struct ibv_cq *ibv)
 	uroce_users_drop(ibv->context, &uroce_vcontext(ibv->context)->nb_users);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
-	uroce_hugemem_free(cq->mem);
-	uroce_hugemem_free(cq);
+	free_cq(uroce_vcontext(ibv->context)->device, cq);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
  * its program took; destroying it waits until it acknowledged them, as verbs promise.
  */
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,8 +42,10 @@
 #define UROCE_MAX_INLINE 1024
 #define UROCE_MAX_MR_LEN ((uint64_t)1 << 47)
 #define UROCE_MAX_DM     ((uint64_t)16 << 20) /* bytes of device memory, of all blocks together */
-/** Objects that memory alone bounds. */
-#define UROCE_MAX_OBJECTS (1 << 24)
+/* Nothing but memory bounds these, so the numbers are choices: two CQs for each of 65,536 QPs. */
+#define UROCE_MAX_CQS 131072
+#define UROCE_MAX_PDS 65536
+#define UROCE_MAX_AHS 262144
 
 struct stat;
 struct uroce_vcontext;
@@ -63,9 +66,9 @@ struct uroce_vdevice {
 	pthread_mutex_t lock;       /* guards what follows, and the events of its contexts */
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
-	unsigned nb_srqs;
-	struct uroce_region *regions;  /* those that are registered */
-	struct uroce_vdomain *domains; /* of XRC */
+	unsigned nb_pds, nb_cqs, nb_ahs, nb_srqs; /* that there are, of all contexts */
+	struct uroce_region *regions;             /* those that are registered */
+	struct uroce_vdomain *domains;            /* of XRC */
 	uint32_t next_xrcd;
 	uint64_t dm_len; /* bytes of device memory that were handed out */
 };
@@ -99,7 +102,8 @@ struct uroce_vpd {
 	unsigned nb_users; /* MRs, MWs, QPs, SRQs, AHs, parent domains */
 	struct uroce_vpd *base; /* what a parent domain extends; NULL: it is none */
 	struct uroce_vtd *td;   /* of a parent domain; NULL: none */
-	struct uroce_vpd *next; /* of the device, under its lock */
+	/* of the device, under its lock */
+	struct uroce_vpd *next, **link; /* `link` points here */
 };
 
 struct uroce_vmr {
@@ -309,6 +313,27 @@ uroce_vqp_behind(struct ibv_qp *ibv)
 	struct uroce_vqp *const qp = uroce_vqp(ibv);
 
 	return ibv != NULL && ibv->context != NULL && qp->target != NULL ? qp->target : qp;
+}
+
+/** One object more of the device, if it may have one. @return 0, or -ENOMEM */
+static inline int
+uroce_vdevice_count(struct uroce_vdevice *device, unsigned *nb, unsigned max)
+{
+	pthread_mutex_lock(&device->lock);
+	const bool has_room = *nb < max;
+
+	*nb += has_room;
+	pthread_mutex_unlock(&device->lock);
+	return has_room ? 0 : -ENOMEM;
+}
+
+/** One object less. */
+static inline void
+uroce_vdevice_uncount(struct uroce_vdevice *device, unsigned *nb)
+{
+	pthread_mutex_lock(&device->lock);
+	--*nb;
+	pthread_mutex_unlock(&device->lock);
 }
 
 /** One user more. */

@@ -33,9 +33,17 @@ make_pd(struct ibv_context *context, uint32_t pdn)
 
 	if (pd == NULL)
 		return NULL;
-	pthread_mutex_lock(&device->lock);
+	if (uroce_vdevice_count(device, &device->nb_pds, UROCE_MAX_PDS) != 0) {
+		free(pd);
+		errno = ENOMEM;
+		return NULL;
+	}
 	pd->pdn = pdn != 0 ? pdn : atomic_fetch_add(&last_pdn, 1) + 1;
+	pthread_mutex_lock(&device->lock);
 	pd->next = device->pds;
+	pd->link = &device->pds;
+	if (pd->next != NULL)
+		pd->next->link = &pd->next;
 	device->pds = pd;
 	pthread_mutex_unlock(&device->lock);
 	pd->ibv.context = context;
@@ -49,12 +57,12 @@ free_pd(struct uroce_vpd *pd)
 {
 	struct ibv_context *const context = pd->ibv.context;
 	struct uroce_vdevice *const device = uroce_vcontext(context)->device;
-	struct uroce_vpd **link = &device->pds;
 
 	pthread_mutex_lock(&device->lock);
-	while (*link != pd)
-		link = &(*link)->next;
-	*link = pd->next;
+	*pd->link = pd->next;
+	if (pd->next != NULL)
+		pd->next->link = pd->link;
+	device->nb_pds--;
 	pthread_mutex_unlock(&device->lock);
 	if (pd->base != NULL)
 		uroce_users_drop(context, &pd->base->nb_users);

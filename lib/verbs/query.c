@@ -128,12 +128,12 @@ set_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 	attr->max_qp_wr = UROCE_MAX_QP_WR;
 	attr->max_sge = UROCE_SGE_MAX;
 	attr->max_sge_rd = UROCE_SGE_MAX;
-	attr->max_cq = UROCE_MAX_OBJECTS;
+	attr->max_cq = UROCE_MAX_CQS;
 	attr->max_cqe = UROCE_MAX_CQE;
 	attr->max_mr = (int)dev->conf.max_mr;
 	attr->max_mw = (int)dev->conf.max_mr; /* they share a table */
-	attr->max_pd = UROCE_MAX_OBJECTS;
-	attr->max_ah = UROCE_MAX_OBJECTS;
+	attr->max_pd = UROCE_MAX_PDS;
+	attr->max_ah = UROCE_MAX_AHS;
 	attr->max_qp_rd_atom = limits->max_dest_rd_atomic;
 	attr->max_qp_init_rd_atom = limits->max_rd_atomic;
 	attr->max_res_rd_atom = max_answers(dev);

@@ -27,26 +27,6 @@ alloc_slots(const struct uroce_dev *dev, uint32_t max_wr, uint32_t max_sge)
 	return uroce_hugemem_alloc(uroce_srq_memsize(max_wr, max_sge), uroce_dev_socket_id(dev));
 }
 
-/* One more of the device, if it may have one. */
-static int
-count_srq(struct uroce_vdevice *device)
-{
-	pthread_mutex_lock(&device->lock);
-	const bool has_room = device->nb_srqs < UROCE_MAX_SRQS;
-
-	device->nb_srqs += has_room;
-	pthread_mutex_unlock(&device->lock);
-	return has_room ? 0 : -ENOMEM;
-}
-
-static void
-uncount_srq(struct uroce_vdevice *device)
-{
-	pthread_mutex_lock(&device->lock);
-	device->nb_srqs--;
-	pthread_mutex_unlock(&device->lock);
-}
-
 static struct uroce_vsrq *
 alloc_srq(const struct uroce_dev *dev, const struct ibv_srq_attr *attr)
 {
@@ -133,17 +113,17 @@ create_srq(struct ibv_srq_init_attr_ex *init, struct uroce_vsrq **out)
 
 	init->attr.max_wr = RTE_MAX(init->attr.max_wr, 1u);
 	init->attr.max_sge = RTE_MAX(init->attr.max_sge, 1u);
-	if (count_srq(device) != 0)
+	if (uroce_vdevice_count(device, &device->nb_srqs, UROCE_MAX_SRQS) != 0)
 		return -ENOMEM;
 	srq = alloc_srq(device->dev, &init->attr);
 	if (srq == NULL) {
-		uncount_srq(device);
+		uroce_vdevice_uncount(device, &device->nb_srqs);
 		return -ENOMEM;
 	}
 	fill_srq(srq, init);
 	if (srq->xrcd != NULL && uroce_dev_add_srq(device->dev, &srq->srqr) != 0) {
 		free_srq(srq);
-		uncount_srq(device);
+		uroce_vdevice_uncount(device, &device->nb_srqs);
 		return -ENOMEM;
 	}
 	count_uses(srq, uroce_users_add);
@@ -302,18 +282,18 @@ int
 uroce_destroy_srq(struct ibv_srq *ibv)
 {
 	struct uroce_vsrq *const srq = uroce_vsrq(ibv);
-	struct uroce_dev *dev;
+	struct uroce_vdevice *device;
 
 	if (ibv == NULL)
 		return EINVAL;
 	if (uroce_users_any(ibv->context, &srq->nb_users))
 		return EBUSY;
-	dev = uroce_vcontext_dev(ibv->context);
+	device = uroce_vcontext(ibv->context)->device;
 	if (srq->xrcd != NULL)
-		uroce_dev_remove_srq(dev, &srq->srqr);
-	uroce_event_purge(dev->events, srq);
+		uroce_dev_remove_srq(device->dev, &srq->srqr);
+	uroce_event_purge(device->dev->events, srq);
 	uroce_vevent_forget_srq(srq);
-	uncount_srq(uroce_vcontext(ibv->context)->device);
+	uroce_vdevice_uncount(device, &device->nb_srqs);
 	count_uses(srq, uroce_users_drop);
 	free_srq(srq);
 	return 0;

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static struct pair net;
 static struct ibv_device_attr limits;
@@ -403,6 +404,93 @@ limits__nobody_has_what_is_zero(void **state)
 	assert_int_equal(limits.max_map_per_fmr, 0);
 }
 
+/* What fills a table of a device to the last place: with what is there already it is `max`. */
+static void **made;
+static unsigned nb_made;
+
+static void
+begin_making(int max, unsigned nb_there)
+{
+	assert_true(max > 0);
+	nb_made = (unsigned)max - nb_there;
+	assert_non_null(made = calloc(nb_made, sizeof(*made)));
+}
+
+static void
+max_pd__are_counted_with_parents_and_imports(void **state)
+{
+	struct ibv_context *const context = net.a.context;
+	struct ibv_parent_domain_init_attr parent = { .pd = net.a.pd };
+	struct ibv_context *twin = uroce_import_device(dup(context->cmd_fd));
+
+	(void)state;
+	assert_non_null(twin);
+	begin_making(limits.max_pd, 1);
+	made[0] = uroce_import_pd(twin, net.a.pd->handle);
+	made[1] = uroce_alloc_parent_domain(context, &parent);
+	for (unsigned i = 2; i < nb_made; i++)
+		made[i] = uroce_alloc_pd(i % 2 ? context : twin);
+	for (unsigned i = 0; i < nb_made; i++)
+		assert_non_null(made[i]);
+	assert_errno(ENOMEM, uroce_alloc_pd(context));
+	assert_errno(ENOMEM, uroce_alloc_pd(twin));
+	assert_errno(ENOMEM, uroce_import_pd(twin, net.a.pd->handle));
+	assert_errno(ENOMEM, uroce_alloc_parent_domain(context, &parent));
+	/* of one that went there is a place */
+	assert_int_equal(uroce_dealloc_pd(made[7]), 0);
+	assert_non_null(made[7] = uroce_alloc_pd(context));
+	assert_errno(ENOMEM, uroce_alloc_pd(context));
+	for (unsigned i = 0; i < nb_made; i++)
+		assert_int_equal(uroce_dealloc_pd(made[i]), 0);
+	free(made);
+	assert_int_equal(uroce_close_device(twin), 0);
+}
+
+static void
+max_cq__so_many_can_be_made(void **state)
+{
+	struct ibv_cq_init_attr_ex extended = { .cqe = 1 };
+
+	(void)state;
+	begin_making(limits.max_cq, 2);
+	for (unsigned i = 0; i < nb_made; i++)
+		assert_non_null(made[i] = uroce_create_cq(net.a.context, 1, NULL, NULL, 0));
+	assert_errno(ENOMEM, uroce_create_cq(net.a.context, 1, NULL, NULL, 0));
+	assert_errno(ENOMEM, uroce_create_cq_ex(net.a.context, &extended));
+	/* the last one is as good as any */
+	renew_qp(&net.a, made[nb_made - 1], (struct ibv_qp_cap){ 1, 1, 1, 1, 0 });
+	pair_connect(&net);
+	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 8), 0);
+	expect_wc(&net, made[nb_made - 1], 1, IBV_WC_SUCCESS);
+	remove_qp(&net.a);
+	assert_int_equal(uroce_destroy_cq(made[0]), 0);
+	assert_non_null(made[0] = uroce_create_cq(net.a.context, 1, NULL, NULL, 0));
+	assert_errno(ENOMEM, uroce_create_cq(net.a.context, 1, NULL, NULL, 0));
+	for (unsigned i = 0; i < nb_made; i++)
+		assert_int_equal(uroce_destroy_cq(made[i]), 0);
+	free(made);
+}
+
+static void
+max_ah__so_many_can_be_made(void **state)
+{
+	struct ibv_ah_attr attr = ah_attr_to(&net.b, ADDR_GID), wrong = { .is_global = 0 };
+
+	(void)state;
+	begin_making(limits.max_ah, 0);
+	for (unsigned i = 0; i < nb_made; i++)
+		assert_non_null(made[i] = uroce_create_ah(net.a.pd, &attr));
+	assert_errno(ENOMEM, uroce_create_ah(net.a.pd, &attr));
+	assert_int_equal(uroce_destroy_ah(made[5]), 0);
+	/* one that fails takes no place */
+	assert_errno(EINVAL, uroce_create_ah(net.a.pd, &wrong));
+	assert_non_null(made[5] = uroce_create_ah(net.a.pd, &attr));
+	assert_errno(ENOMEM, uroce_create_ah(net.a.pd, &attr));
+	for (unsigned i = 0; i < nb_made; i++)
+		assert_int_equal(uroce_destroy_ah(made[i]), 0);
+	free(made);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int
@@ -421,6 +509,9 @@ main(void)
 		TEST(max_msg_sz__is_the_longest_message),
 		TEST(max_mr_size__is_all_that_a_process_can_map),
 		TEST(max_mr_size__a_tebibyte_is_one_region),
+		TEST(max_pd__are_counted_with_parents_and_imports),
+		TEST(max_cq__so_many_can_be_made),
+		TEST(max_ah__so_many_can_be_made),
 		TEST(tables__are_as_long_as_they_say),
 		TEST(limits__nobody_has_what_is_zero),
 	};
