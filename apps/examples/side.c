@@ -55,10 +55,14 @@ check(bool is_ok, const char *format, ...)
 static void
 give_up(int signal_number)
 {
-	static const char text[] = "the other side has said nothing for a minute\n";
+	static const char text[] = ": the other side has said nothing for a minute\n";
+	const char *name = program_invocation_short_name;
 
 	(void)signal_number;
-	_exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ? 2 : EXIT_FAILURE);
+	_exit(write(STDERR_FILENO, name, strlen(name)) < 0 ||
+			      write(STDERR_FILENO, text, sizeof(text) - 1) < 0
+		      ? 2
+		      : EXIT_FAILURE);
 }
 
 /* A TCP connection: the client makes it, the server waits for it. */
@@ -299,7 +303,8 @@ side_event(const struct side *side, struct ibv_async_event *event)
 {
 	while (uroce_get_async_event(side->context, event) == 0) {
 		if (event->event_type != IBV_EVENT_PORT_ACTIVE &&
-		    event->event_type != IBV_EVENT_PORT_ERR)
+		    event->event_type != IBV_EVENT_PORT_ERR &&
+		    event->event_type != IBV_EVENT_GID_CHANGE)
 			return true;
 		uroce_ack_async_event(event);
 	}
