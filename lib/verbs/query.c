@@ -49,21 +49,28 @@ static const struct {
 	{ 10000, WIDTH_1X, SPEED_FDR10 }, { 0, WIDTH_1X, SPEED_SDR },
 };
 
+void
+uroce_query_rate(uint32_t mbps, uint8_t *width, uint8_t *speed)
+{
+	unsigned row = 0;
+
+	if (mbps == RTE_ETH_SPEED_NUM_UNKNOWN)
+		mbps = RTE_ETH_SPEED_NUM_10G;
+	while (mbps < link_rates[row].mbps)
+		row++;
+	*width = link_rates[row].width;
+	*speed = link_rates[row].speed;
+}
+
 static void
 set_rate(const struct uroce_dev *dev, struct ibv_port_attr *attr)
 {
 	struct rte_eth_link link = { 0 };
 	uint16_t port_id;
-	unsigned row = 0;
 
 	if (rte_eth_dev_get_port_by_name(dev->conf.port, &port_id) == 0)
 		(void)rte_eth_link_get_nowait(port_id, &link);
-	if (link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
-		link.link_speed = RTE_ETH_SPEED_NUM_10G;
-	while (link.link_speed < link_rates[row].mbps)
-		row++;
-	attr->active_width = link_rates[row].width;
-	attr->active_speed = link_rates[row].speed;
+	uroce_query_rate(link.link_speed, &attr->active_width, &attr->active_speed);
 }
 
 int

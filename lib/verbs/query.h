@@ -20,4 +20,7 @@ int uroce_query_device_sized(struct ibv_context *context,
 			     const struct ibv_query_device_ex_input *input,
 			     struct ibv_device_attr_ex *attr, size_t len);
 
+/** An Ethernet speed as width and speed of a link of InfiniBand; one that is not known is taken for 10 Gb/s. */
+void uroce_query_rate(uint32_t mbps, uint8_t *width, uint8_t *speed);
+
 #endif /* UROCE_VERBS_QUERY_H */

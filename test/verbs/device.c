@@ -198,6 +198,25 @@ query_device__says_what_create_calls_hold_to(void **state)
 	assert_int_equal(uroce_query_device(host->context, NULL), EINVAL);
 }
 
+/* seed 004, 3.3.1: each word and each flag */
+static void
+query_device__describes_the_device(void **state)
+{
+	struct host *host = *state;
+	struct ibv_device_attr attr;
+
+	assert_int_equal(uroce_query_device(host->context, &attr), 0);
+	assert_true(attr.sys_image_guid == attr.node_guid);
+	assert_int_equal(attr.page_size_cap, 0xfffff000); /* 4 KiB and all above */
+	assert_int_equal(attr.vendor_part_id, 1);
+	assert_int_equal(attr.hw_ver, 1);
+	assert_int_equal(attr.device_cap_flags,
+			 IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+				 IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+				 IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				 IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC);
+}
+
 static void
 query_device_ex__inline_call_gives_the_same(void **state)
 {
@@ -241,6 +260,8 @@ query_port__describes_port_1_alone(void **state)
 	assert_true(attr.gid_tbl_len >= 3);
 	assert_true(attr.max_msg_sz == 1u << 31);
 	assert_int_equal(attr.phys_state, 5);
+	assert_int_equal(attr.port_cap_flags, IBV_PORT_IP_BASED_GIDS);
+	assert_int_equal(attr.max_vl_num, 1);
 	assert_true(attr.active_width > 0 && attr.active_speed > 0);
 	assert_int_equal(query_port_inline(host->context, 1, &again, sizeof(again)), 0);
 	/* padding is nobody's */
@@ -367,6 +388,7 @@ main(void)
 		WITH_DEVICE(open__gives_independent_contexts),
 		WITH_DEVICE(alloc_pd__needs_a_context),
 		WITH_DEVICE(query_device__says_what_create_calls_hold_to),
+		WITH_DEVICE(query_device__describes_the_device),
 		WITH_DEVICE(query_device_ex__inline_call_gives_the_same),
 		WITH_DEVICE(query_port__describes_port_1_alone),
 		WITH_DEVICE(query_port__writes_no_more_than_an_older_header_has),

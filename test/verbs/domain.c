@@ -363,6 +363,69 @@ fork__leaves_the_parents_regions_to_the_parent(void **state)
 	close(told[1]);
 }
 
+#define HUGE ((size_t)2 << 20)
+
+/* A huge page: of those that are set aside, or else one that the kernel may make of what is aligned like it. */
+static uint8_t *
+map_huge(void **map)
+{
+	uint8_t *at = mmap(NULL, HUGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+	*map = at;
+	if (at != MAP_FAILED)
+		return at;
+	*map = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(*map, MAP_FAILED);
+	at = (uint8_t *)(((uintptr_t)*map + HUGE - 1) & ~(HUGE - 1));
+	(void)madvise(at, HUGE, MADV_HUGEPAGE);
+	return at;
+}
+
+/* RDMAV_HUGEPAGES_SAFE is not asked for [seed 004, 3.1.1]. */
+static void
+fork__of_huge_pages(void **state)
+{
+	struct ibv_sge sge = sge_of(&net.a, 0, 8);
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+	int told[2], status;
+	void *map;
+	uint8_t *const huge = map_huge(&map);
+
+	(void)state;
+	memset(huge, 1, HUGE);
+	struct ibv_mr *mr = uroce_reg_mr(net.b.pd, huge, HUGE, IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE);
+
+	assert_non_null(mr);
+	pair_connect(&net);
+	assert_int_equal(pipe(told), 0);
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(child(huge, told[0]));
+	memset(net.a.buf, 2, 8);
+	wr.wr.rdma.remote_addr = (uintptr_t)huge;
+	wr.wr.rdma.rkey = mr->rkey;
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
+	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
+	assert_memory_equal(huge, net.a.buf, 8);
+	assert_int_equal(huge[8], 1);
+	assert_int_equal(write(told[1], "", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 1);
+	close(told[0]);
+	close(told[1]);
+	assert_int_equal(uroce_dereg_mr(mr), 0);
+	munmap(map, map == huge ? HUGE : 2 * HUGE);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int
@@ -384,6 +447,7 @@ main(void)
 		TEST(import_pd__outlives_the_first),
 		TEST(import_pd__refuses_domains_of_other_contexts),
 		TEST(fork__leaves_the_parents_regions_to_the_parent),
+		TEST(fork__of_huge_pages),
 	};
 
 	net_init();

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define GRH      40u
 #define LEN      100u
@@ -179,7 +180,7 @@ attach_mcast__runs_out_where_the_device_says(void **state)
 
 	(void)state;
 	assert_int_equal(uroce_query_device(net.a.context, &attr), 0);
-	assert_true(attr.max_mcast_grp > 0);
+	assert_int_equal(attr.max_mcast_grp, attr.max_total_mcast_qp_attach);
 	for (nb = 0; ret == 0; nb += ret == 0) {
 		group.raw[8] = (uint8_t)(nb >> 8);
 		group.raw[9] = (uint8_t)nb;
@@ -192,6 +193,36 @@ attach_mcast__runs_out_where_the_device_says(void **state)
 		group.raw[9] = (uint8_t)i;
 		assert_int_equal(uroce_detach_mcast(net.a.qp, &group, 0), 0);
 	}
+}
+
+/* Of one group, by as many QPs as it may have. */
+static void
+attach_mcast__as_many_qps_as_the_device_says(void **state)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_UD,
+		.send_cq = net.a.scq,
+		.recv_cq = net.a.rcq,
+		.cap = { 1, 1, 1, 1, 0 },
+	};
+	const union ibv_gid group = gid(GROUP6);
+	struct ibv_device_attr attr;
+	struct ibv_qp **made;
+
+	(void)state;
+	assert_int_equal(uroce_query_device(net.a.context, &attr), 0);
+	assert_true(attr.max_mcast_qp_attach > 0);
+	assert_non_null(made = calloc((size_t)attr.max_mcast_qp_attach, sizeof(*made)));
+	for (int i = 0; i < attr.max_mcast_qp_attach; i++) {
+		assert_non_null(made[i] = uroce_create_qp(net.a.pd, &init));
+		assert_int_equal(uroce_attach_mcast(made[i], &group, 0), 0);
+	}
+	assert_int_equal(uroce_attach_mcast(net.a.qp, &group, 0), ENOMEM);
+	for (int i = 0; i < attr.max_mcast_qp_attach; i++) {
+		assert_int_equal(uroce_detach_mcast(made[i], &group, 0), 0);
+		assert_int_equal(uroce_destroy_qp(made[i]), 0);
+	}
+	free(made);
 }
 
 static void
@@ -235,6 +266,7 @@ main(void)
 		TEST(attach_mcast__twice_is_once),
 		TEST(destroy_qp__a_member_stays),
 		TEST(attach_mcast__checks_its_arguments),
+		TEST(attach_mcast__as_many_qps_as_the_device_says),
 		TEST(attach_mcast__runs_out_where_the_device_says),
 		cmocka_unit_test_setup_teardown(modify_qp__a_connection_has_one_peer, setup_rc,
 						teardown),

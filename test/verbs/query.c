@@ -41,6 +41,25 @@ get_device_index__is_the_number_of_the_name(void **state)
 	assert_int_equal(uroce_destroy_device(other), 0);
 }
 
+/* ibv_get_device_guid(3); seed 004, 3.2.4: in network byte order, as GID 0 has it. */
+static void
+get_device_guid__is_the_mac_and_each_devices_own(void **state)
+{
+	struct ibv_device *other = net_device(1, NULL);
+	const __be64 guid = uroce_get_device_guid(host.device);
+	const uint8_t *const bytes = (const uint8_t *)&guid;
+	union ibv_gid gid;
+
+	(void)state;
+	assert_int_equal(uroce_query_gid(host.context, 1, 0, &gid), 0);
+	assert_memory_equal(bytes, gid.raw + 8, 8);
+	assert_int_equal(bytes[3], 0xff);
+	assert_int_equal(bytes[4], 0xfe);
+	assert_true(guid != uroce_get_device_guid(other));
+	assert_int_equal(uroce_destroy_device(other), 0);
+	assert_true(guid == uroce_get_device_guid(host.device));
+}
+
 /* What ibv_query_device_ex() does in verbs.h, without its way out to libibverbs. */
 static int
 query_device_ex_inline(struct ibv_device_attr_ex *attr)
@@ -317,6 +336,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(get_device_index__is_the_number_of_the_name),
+		TEST(get_device_guid__is_the_mac_and_each_devices_own),
 		TEST(query_device_ex__adds_to_query_device),
 		TEST(query_device_ex__nobody_has_what_is_zero),
 		TEST(query_device_ex__checks_its_arguments),

@@ -266,6 +266,45 @@ atomics__return_what_was_there(void **state)
 	assert_int_equal(value, 7);
 }
 
+#define NB_ADDS 20000u
+
+static atomic_bool is_adding;
+
+/* A program's own additions to the word that the peer adds to. */
+static void *
+add_by_cpu(void *arg)
+{
+	uint64_t nb = 0;
+
+	while (atomic_load(&is_adding)) {
+		(void)__atomic_fetch_add((uint64_t *)(net.b.buf + 16), 1, __ATOMIC_RELAXED);
+		nb++;
+	}
+	*(uint64_t *)arg = nb;
+	return NULL;
+}
+
+/* IBV_ATOMIC_GLOB [seed 004, 3.3.1] */
+static void
+atomics__are_atomic_beside_the_cpu(void **state)
+{
+	uint64_t by_cpu = 0, value;
+	pthread_t thread;
+
+	(void)state;
+	atomic_store(&is_adding, true);
+	assert_int_equal(pthread_create(&thread, NULL, add_by_cpu, &by_cpu), 0);
+	for (unsigned i = 0; i < NB_ADDS; i++) {
+		atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, (uint64_t)1 << 32, 0);
+		expect_wc(&net, net.a.scq, 0, IBV_WC_SUCCESS);
+	}
+	atomic_store(&is_adding, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	memcpy(&value, net.b.buf + 16, 8);
+	assert_int_equal(value >> 32, NB_ADDS + (by_cpu >> 32));
+	assert_int_equal(value & UINT32_MAX, by_cpu & UINT32_MAX);
+}
+
 static void
 lists__are_gathered_and_scattered(void **state)
 {
@@ -416,6 +455,7 @@ main(void)
 		TEST(write_with_imm__uses_a_receive_request),
 		TEST(read__fetches),
 		TEST(atomics__return_what_was_there),
+		TEST(atomics__are_atomic_beside_the_cpu),
 		TEST(atomic_write__stores_8_bytes_and_flush_is_answered),
 		TEST(lists__are_gathered_and_scattered),
 		TEST(iova__is_what_peers_address),

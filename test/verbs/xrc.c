@@ -725,6 +725,51 @@ rcv_qp__lives_as_long_as_somebody_is_registered(void **state)
 	close_receiver(&to);
 }
 
+/* seed 004, 3.4.9 and 3.4.11 */
+static void
+rcv_qp__what_was_granted_is_told(void **state)
+{
+	struct ibv_srq_init_attr srq_init = { .srq_context = &net, .attr = { 0, 0, 5 } };
+	struct uroce_xrc_rcv_init_attr init = {
+		.qp_context = &net,
+		.cap = { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX },
+		.qp_type = IBV_QPT_UD,
+		.sq_sig_all = 77,
+	};
+	static const struct ibv_qp_cap none;
+	struct ibv_xrc_domain *domain;
+	struct ibv_srq_attr attr;
+	struct ibv_qp_attr qp_attr;
+	struct ibv_srq *srq;
+	uint32_t qpn;
+
+	(void)state;
+	assert_non_null(domain = uroce_open_xrc_domain(net.b.context, -1, O_CREAT));
+	/* at least one of each; the limit does not matter here */
+	assert_non_null(srq = uroce_create_xrc_srq(net.b.pd, domain, net.b.rcq, &srq_init));
+	assert_int_equal(srq_init.attr.max_wr, 1);
+	assert_int_equal(srq_init.attr.max_sge, 1);
+	assert_ptr_equal(srq->srq_context, &net);
+	assert_int_equal(uroce_query_srq(srq, &attr), 0);
+	assert_int_equal(attr.max_wr, 1);
+	assert_int_equal(attr.srq_limit, 0);
+	/* what is asked of queues that it has not is ignored, and it is said that there are none */
+	init.send_cq = (struct ibv_cq *)8;
+	init.recv_cq = (struct ibv_cq *)8;
+	init.srq = (struct ibv_srq *)8;
+	init.xrc_domain = domain;
+	assert_int_equal(uroce_create_xrc_rcv_qp(&init, &qpn), 0);
+	assert_memory_equal(&init.cap, &none, sizeof(none));
+	assert_ptr_equal(init.qp_context, &net);
+	assert_ptr_equal(init.xrc_domain, domain);
+	assert_int_equal(uroce_query_xrc_rcv_qp(domain, qpn, &qp_attr, IBV_QP_CAP, &init), 0);
+	assert_memory_equal(&qp_attr.cap, &none, sizeof(none));
+	assert_int_equal(init.qp_type, IBV_QPT_XRC_RECV);
+	assert_int_equal(uroce_unreg_xrc_rcv_qp(domain, qpn), 0);
+	assert_int_equal(uroce_destroy_srq(srq), 0);
+	assert_int_equal(uroce_close_xrc_domain(domain), 0);
+}
+
 static void
 rcv_qp__is_of_its_domain(void **state)
 {
@@ -780,6 +825,7 @@ main(int argc, char **argv)
 		TEST(open_qp__keeps_the_qp),
 		TEST(open_qp__all_are_told_of_events),
 		TEST(rcv_qp__lives_as_long_as_somebody_is_registered),
+		TEST(rcv_qp__what_was_granted_is_told),
 		TEST(rcv_qp__is_of_its_domain),
 	};
 

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What cannot be shown from outside: links of every speed, and calls for which there is no memory. It links the
+ * floors themselves, with a calloc() of ours.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+
+#include "verbs/query.h"
+#include "verbs/uroce.h"
+
+static _Thread_local bool has_no_memory;
+
+void *__real_calloc(size_t nb, size_t size);
+void *__wrap_calloc(size_t nb, size_t size);
+
+/* The linker's name for what the library calls as calloc(). */
+void *
+__wrap_calloc(size_t nb, size_t size)
+{
+	if (!has_no_memory)
+		return __real_calloc(nb, size);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static struct ibv_context *context;
+
+/* The call gives NULL and ENOMEM while there is no memory. */
+#define expect_enomem(call)                                                                        \
+	do {                                                                                       \
+		has_no_memory = true;                                                              \
+		errno = 0;                                                                         \
+		const void *const given = call;                                                    \
+                                                                                                   \
+		has_no_memory = false;                                                             \
+		assert_null(given);                                                                \
+		assert_int_equal(errno, ENOMEM);                                                   \
+	} while (0)
+
+static void
+get_device_list__without_memory(void **state)
+{
+	struct ibv_device **list;
+	int nb = 77;
+
+	(void)state;
+	expect_enomem(uroce_get_device_list(&nb));
+	assert_int_equal(nb, 0);
+	assert_non_null(list = uroce_get_device_list(&nb));
+	assert_int_equal(nb, 1);
+	uroce_free_device_list(list);
+}
+
+static void
+create__without_memory(void **state)
+{
+	struct ibv_td_init_attr td = { 0 };
+	struct ibv_xrcd_init_attr xrcd = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_alloc_dm_attr dm = { .length = 8 };
+	struct ibv_pd *pd = uroce_alloc_pd(context);
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	uint8_t byte = 0;
+
+	(void)state;
+	expect_enomem(uroce_open_device(context->device));
+	expect_enomem(uroce_alloc_pd(context));
+	expect_enomem(uroce_alloc_td(context, &td));
+	expect_enomem(uroce_alloc_mw(pd, IBV_MW_TYPE_1));
+	expect_enomem(uroce_reg_mr(pd, &byte, 1, 0));
+	expect_enomem(uroce_alloc_dm(context, &dm));
+	expect_enomem(uroce_create_comp_channel(context));
+	expect_enomem(uroce_open_xrcd(context, &xrcd));
+	expect_enomem(uroce_create_ah(pd, &attr));
+	/* nothing of what failed is left */
+	assert_int_equal(uroce_dealloc_pd(pd), 0);
+}
+
+/* Width and speed as numbers of [IBA 14.2.5.6]. */
+static void
+query_rate__each_link_has_its_own(void **state)
+{
+	static const struct {
+		uint32_t mbps;
+		uint8_t width, speed;
+	} rows[] = {
+		{ 0, 1, 1 },        { 1000, 1, 1 },       { 9999, 1, 1 },    { 10000, 1, 8 },
+		{ 24999, 1, 8 },    { 25000, 1, 32 },     { 40000, 2, 4 },   { 50000, 1, 64 },
+		{ 100000, 2, 32 },  { 200000, 2, 64 },    { 399999, 2, 64 }, { 400000, 4, 64 },
+		{ 1000000, 4, 64 }, { UINT32_MAX, 1, 8 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint8_t width = 0, speed = 0;
+
+		uroce_query_rate(rows[i].mbps, &width, &speed);
+		assert_int_equal(width, rows[i].width);
+		assert_int_equal(speed, rows[i].speed);
+	}
+}
+
+static int
+open_device(void **state)
+{
+	struct ibv_device *device = uroce_create_device("net_ring0,addr=192.0.2.1/24");
+
+	(void)state;
+	context = device ? uroce_open_device(device) : NULL;
+	return context ? 0 : -1;
+}
+
+static int
+close_device(void **state)
+{
+	struct ibv_device *const device = context->device;
+
+	(void)state;
+	return uroce_close_device(context) || uroce_destroy_device(device);
+}
+
+int
+main(void)
+{
+	char *argv[] = { "test", "--no-huge",   "--no-pci",       "-m",
+			 "64",   "--no-shconf", "--no-telemetry", "--vdev=net_ring0",
+			 "-l",   "0",           "--log-level",    "lib.eal:error",
+			 NULL };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(get_device_list__without_memory),
+		cmocka_unit_test(create__without_memory),
+		cmocka_unit_test(query_rate__each_link_has_its_own),
+	};
+
+	if (rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) < 0)
+		return EXIT_FAILURE;
+	return cmocka_run_group_tests(tests, open_device, close_device);
+}
