@@ -227,7 +227,7 @@ reset(struct uroce_qpc *qpc)
 static void
 enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to, uint64_t now_ns)
 {
-	qpc->state = (uint8_t)to;
+	uroce_qpc_set_state(qpc, to);
 	switch (to) {
 	case IBV_QPS_RESET:
 		reset(qpc);
@@ -250,7 +250,7 @@ enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to,
 		uroce_req_check_drained(qpc);
 		break;
 	case IBV_QPS_ERR:
-		qpc->state = (uint8_t)from;
+		uroce_qpc_set_state(qpc, from);
 		uroce_qpc_fail(qpc, now_ns);
 		break;
 	case IBV_QPS_INIT:

@@ -466,7 +466,7 @@ uroce_qpc_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 void
 uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	qpc->state = IBV_QPS_ERR;
+	uroce_qpc_set_state(qpc, IBV_QPS_ERR);
 	/* Who posts a receive request publishes it, then looks at the state: either it sees ERR and
 	 * rings, or the flush sees the request. */
 	atomic_thread_fence(memory_order_seq_cst);

@@ -298,7 +298,7 @@ struct uroce_shape {
 struct uroce_qpc {
 	/* both roles */
 	uint8_t type;        /* enum ibv_qp_type */
-	uint8_t state;       /* enum ibv_qp_state */
+	uint8_t state;       /* enum ibv_qp_state; uroce_qpc_set_state() */
 	uint8_t service;     /* enum uroce_service */
 	uint8_t mtu_shift;   /* log2 of the path MTU */
 	bool is_established; /* COMM_EST was raised */
@@ -374,6 +374,23 @@ static_assert(offsetof(struct uroce_qpc, req.answers.deadline) % 64 == 0 &&
 static_assert(offsetof(struct uroce_qpc, req.ack_deadline) % 64 == 0 &&
 		      UROCE_QPC_LINE(req.ack_deadline) == UROCE_QPC_LINE(attr.rnr_retry),
 	      "where the requester is is one line");
+
+/**
+ * Another state. Posters, on other threads, look at it (uroce_qpc_state_seen()), and need no more than to see the
+ * one or the other: what a change of it takes is between them and the worker by other means.
+ */
+static inline void
+uroce_qpc_set_state(struct uroce_qpc *qpc, enum ibv_qp_state state)
+{
+	__atomic_store_n(&qpc->state, (uint8_t)state, __ATOMIC_RELAXED);
+}
+
+/** The state, as seen by a thread that is not the worker's. */
+static inline enum ibv_qp_state
+uroce_qpc_state_seen(const struct uroce_qpc *qpc)
+{
+	return (enum ibv_qp_state)__atomic_load_n(&qpc->state, __ATOMIC_RELAXED);
+}
 
 /** Fetch what both roles want of a context. A hint, as all of these. */
 static inline void

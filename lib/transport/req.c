@@ -95,7 +95,7 @@ uroce_req_fail(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor
 	}
 	/* UC and UD: the receive side goes on [IBA 10.3.1.6] */
 	uroce_done_flush_sq(qpc, now_ns);
-	qpc->state = IBV_QPS_SQE;
+	uroce_qpc_set_state(qpc, IBV_QPS_SQE);
 }
 
 void

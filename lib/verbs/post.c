@@ -21,7 +21,7 @@
 static enum ibv_qp_state
 state_now(const struct uroce_vqp *qp)
 {
-	return __atomic_load_n(&qp->qpr.qpc.state, __ATOMIC_RELAXED);
+	return uroce_qpc_state_seen(&qp->qpr.qpc);
 }
 
 /* UD: the path of a request's address handle. */

@@ -32,17 +32,45 @@ apply_change(void *arg)
 				uroce_clock_ns());
 }
 
+/* What is asked before the neighbour is, so that nobody waits for an answer to a bad question. */
+struct doubt {
+	const struct uroce_qpc *qpc;
+	const struct ibv_qp_attr *attr;
+	int mask;
+	uint32_t dest_qpn; /* out: as it will be */
+};
+
+static int
+clear_up(void *arg)
+{
+	struct doubt *const doubt = arg;
+
+	doubt->dest_qpn =
+		doubt->mask & IBV_QP_DEST_QPN ? doubt->attr->dest_qp_num : doubt->qpc->dest_qpn;
+	return uroce_qpc_modify_check(doubt->qpc, doubt->attr, doubt->mask);
+}
+
 /* The path to the peer; waits for the neighbour's answer, so no lock may be held. */
 static int
-resolve(struct ibv_context *context, const struct uroce_qpc *qpc, const struct ibv_qp_attr *attr,
-	int mask, struct uroce_path *path)
+resolve(struct ibv_context *context, struct uroce_vqp *qp, const struct ibv_qp_attr *attr, int mask,
+	struct uroce_path *path)
 {
-	const uint32_t dest_qpn = mask & IBV_QP_DEST_QPN ? attr->dest_qp_num : qpc->dest_qpn;
+	struct doubt doubt = { .qpc = &qp->qpr.qpc, .attr = attr, .mask = mask };
+	const int ret = uroce_qpr_ask(&qp->qpr, clear_up, &doubt);
 
+	if (ret != 0)
+		return ret;
 	if (uroce_gid_is_multicast(attr->ah_attr.grh.dgid.raw))
 		return -EINVAL; /* a connection has one peer */
 	return uroce_dev_resolve(uroce_vcontext_dev(context), &attr->ah_attr,
-				 uroce_sport(&attr->ah_attr, qpc->qpn, dest_qpn), path);
+				 uroce_sport(&attr->ah_attr, qp->ibv.qp_num, doubt.dest_qpn), path);
+}
+
+/* What the program's struct says: of the call that came back last. */
+static void
+tell_state(struct ibv_qp *ibv, enum ibv_qp_state state)
+{
+	__atomic_store_n(&ibv->state, state, __ATOMIC_RELAXED);
 }
 
 int
@@ -54,12 +82,11 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 
 	if (ibv == NULL || ibv->context == NULL || attr == NULL)
 		return EINVAL;
-	/* Checked here without the worker, so that nobody waits for an answer to a bad question. */
-	ret = uroce_qpc_modify_check(&qp->qpr.qpc, attr, attr_mask);
-	if (ret == 0 && (attr_mask & IBV_QP_AV))
-		ret = resolve(ibv->context, &qp->qpr.qpc, attr, attr_mask, &path);
-	if (ret != 0)
-		return -ret;
+	if (attr_mask & IBV_QP_AV) {
+		ret = resolve(ibv->context, qp, attr, attr_mask, &path);
+		if (ret != 0)
+			return -ret;
+	}
 	struct change change = {
 		.qpc = &qp->qpr.qpc,
 		.attr = attr,
@@ -73,10 +100,11 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 		sched_yield();
 	if (ret != 0)
 		return -ret;
-	if (attr_mask & IBV_QP_STATE)
-		ibv->state = attr->qp_state;
+	if (!(attr_mask & IBV_QP_STATE))
+		return 0;
+	tell_state(ibv, attr->qp_state);
 	/* what was posted is the application's again */
-	if (ibv->state == IBV_QPS_RESET)
+	if (attr->qp_state == IBV_QPS_RESET)
 		uroce_dev_recall_qp(uroce_vcontext_dev(ibv->context), &qp->qpr);
 	return 0;
 }
@@ -133,7 +161,7 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 
 	(void)uroce_qpr_ask(&qp->qpr, answer_question, &question);
 	attr->cap = qp->cap;
-	ibv->state = attr->qp_state;
+	tell_state(ibv, attr->qp_state);
 	*init_attr = (struct ibv_qp_init_attr){
 		.qp_context = ibv->qp_context,
 		.send_cq = ibv->send_cq,

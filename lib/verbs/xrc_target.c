@@ -54,7 +54,7 @@ link_handle(struct uroce_vqp *handle, struct uroce_vqp *target)
 	handle->target = target;
 	handle->ibv.qp_num = target->ibv.qp_num;
 	handle->ibv.handle = target->ibv.qp_num;
-	handle->ibv.state = target->qpr.qpc.state;
+	handle->ibv.state = uroce_qpc_state_seen(&target->qpr.qpc);
 	handle->next = target->handles;
 	target->handles = handle;
 }
