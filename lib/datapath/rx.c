@@ -191,7 +191,8 @@ look_up_all(struct uroce_worker *worker, unsigned nb)
 		rx->qpr[i] = qpr;
 		if (!qpr && !uroce_group_has(worker->dev, &rx->pkt[i]))
 			rx->verdict[i] = UROCE_VERDICT_NO_QP;
-		if (!qpr || qpr == last)
+		/* what another worker's leads to is changing, and is not wanted here */
+		if (!qpr || qpr == last || uroce_qpr_worker(qpr) != worker)
 			continue;
 		last = qpr;
 		fetch_for(qpr, &rx->pkt[i]);
