@@ -37,6 +37,7 @@ struct uroce_wq {
 	bool is_all_signaled;   /* set by the owner: every send request completes with an entry */
 	bool has_path;          /* send slots hold a path (UD) */
 	bool is_xrc;            /* XRC initiator: set by the owner after uroce_sq_init() */
+	bool is_lone;           /* set by the owner: one thread at a time posts, and sees to that */
 };
 static_assert(sizeof(struct uroce_wq) == 128, "a work queue is two cache lines, and its slots");
 
@@ -114,6 +115,22 @@ void uroce_sq_init(struct uroce_wq *sq, void *mem, uint32_t max_wr, uint32_t max
 /** Make a receive queue over `mem`. */
 void uroce_rq_init(struct uroce_wq *rq, void *mem, uint32_t max_wr, uint32_t max_sge);
 
+/** Producer: keep the others out, where there may be some. */
+static inline void
+uroce_wq_begin(struct uroce_wq *wq)
+{
+	if (!wq->is_lone)
+		uroce_lock_take(&wq->lock);
+}
+
+/** Let them in. It is the last that a post does with the queue: who has had the lock since may free it. */
+static inline void
+uroce_wq_end(struct uroce_wq *wq)
+{
+	if (!wq->is_lone)
+		uroce_lock_release(&wq->lock);
+}
+
 /** Whether nothing is posted that has not been given back; a hint to all but the consumer. */
 static inline bool
 uroce_wq_is_empty(const struct uroce_wq *wq)
@@ -143,7 +160,7 @@ uroce_recv_wqe_sge(struct uroce_recv_wqe *wqe)
 
 /**
  * Post one send request: checks, fills the next free slot, does not publish.
- * The caller holds `lock`, and publishes a chain with one uroce_ring_push(&sq->ring, n).
+ * Between uroce_wq_begin() and uroce_wq_end(); the caller publishes a chain with one uroce_ring_push(&sq->ring, n).
  *
  * @param nth   how many slots of this chain are filled already and not yet published
  * @param path  UD: where it goes; else NULL

@@ -199,6 +199,7 @@ struct uroce_vqp {
 	uint32_t nb_async; /* asynchronous events taken; under ibv.mutex */
 	struct uroce_vwr
 		*vwr; /* what the ibv_wr_* calls build, see wr.c; NULL: the QP has them not */
+	atomic_bool is_building; /* between ibv_wr_start() and its end: the queue's lock is held */
 	/* handles of XRC targets */
 	bool is_silent;       /* no program has seen it: no events */
 	bool is_registration; /* and it is one, see xrc_rcv.c */

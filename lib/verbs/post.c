@@ -2,6 +2,9 @@
 /*
  * Posting and polling: the three calls of the data path. A chain of requests costs one lock, one
  * publication and one doorbell, or the sending itself.
+ *
+ * As soon as requests are published they may complete, and who sees that may destroy the QP. So the lock is
+ * let go of last, behind the doorbell, and destroying takes it once (qp_init.c).
  */
 
 #include <errno.h>
@@ -35,21 +38,6 @@ path_of(const struct uroce_vqp *qp, const struct ibv_send_wr *wr)
 	if (ah->pd != qp->ibv.pd && uroce_vpd(ah->pd)->pdn != uroce_vpd(qp->ibv.pd)->pdn)
 		return NULL;
 	return &uroce_vah(wr->wr.ud.ah)->path;
-}
-
-static int
-fill_send(struct uroce_vqp *qp, uint32_t nth, const struct ibv_send_wr *wr)
-{
-	const struct uroce_path *path = NULL;
-
-	if ((unsigned)wr->opcode >= 32 || !(qp->sq.opcodes & 1u << wr->opcode))
-		return -EINVAL;
-	if (qp->sq.has_path) {
-		path = path_of(qp, wr);
-		if (path == NULL)
-			return -EINVAL;
-	}
-	return uroce_sq_fill(&qp->sq, nth, wr, path, qp->sq.is_all_signaled);
 }
 
 /* Slots that are fetched ahead: more would not be under way at a time. */
@@ -90,15 +78,29 @@ uroce_vqp_check_send(const struct uroce_vqp *qp)
 int
 uroce_vqp_fill_send(struct uroce_vqp *qp, uint32_t nth, const struct ibv_send_wr *wr)
 {
-	return fill_send(qp, nth, wr);
+	const struct uroce_path *path = NULL;
+
+	if ((unsigned)wr->opcode >= 32 || !(qp->sq.opcodes & 1u << wr->opcode))
+		return -EINVAL;
+	if (qp->sq.has_path) {
+		path = path_of(qp, wr);
+		if (path == NULL)
+			return -EINVAL;
+	}
+	return uroce_sq_fill(&qp->sq, nth, wr, path, qp->sq.is_all_signaled);
 }
 
 void
-uroce_vqp_start_send(struct uroce_vqp *qp, uint32_t nb)
+uroce_vqp_end_send(struct uroce_vqp *qp, uint32_t nb)
 {
-	uroce_stage_lap(UROCE_STAGE_POST_SEND, nb);
-	if (!uroce_worker_send(qp->qpr.worker, &qp->qpr))
-		uroce_worker_ring(qp->qpr.worker, &qp->qpr);
+	if (nb > 0) {
+		uroce_ring_push(&qp->sq.ring, nb);
+		uroce_stage_lap(UROCE_STAGE_POST_SEND, nb);
+		if (!uroce_worker_send(qp->qpr.worker, &qp->qpr))
+			uroce_worker_ring(qp->qpr.worker, &qp->qpr);
+	}
+	uroce_wq_end(&qp->sq);
+	uroce_stage_lap(UROCE_STAGE_POST_SEND, 0);
 }
 
 int
@@ -106,31 +108,40 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 {
 	struct uroce_vqp *const qp = uroce_vqp(ibv);
 	uint32_t nb = 0;
-	int ret = 0;
+	int ret;
 
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	fetch_post(qp);
-	uroce_lock_take(&qp->sq.lock);
-	if (state_now(qp) < IBV_QPS_RTS)
-		ret = -EINVAL;
+	uroce_wq_begin(&qp->sq);
+	ret = uroce_vqp_check_send(qp);
 	while (wr != NULL && ret == 0) {
-		ret = fill_send(qp, nb, wr);
+		ret = uroce_vqp_fill_send(qp, nb, wr);
 		if (ret == 0) {
 			wr = wr->next;
 			nb++;
 		}
 	}
-	if (nb > 0)
-		uroce_ring_push(&qp->sq.ring, nb);
-	uroce_lock_release(&qp->sq.lock);
-
-	uroce_stage_lap(UROCE_STAGE_POST_SEND, nb);
-	if (nb > 0 && !uroce_worker_send(qp->qpr.worker, &qp->qpr))
-		uroce_worker_ring(qp->qpr.worker, &qp->qpr);
+	uroce_vqp_end_send(qp, nb);
 	if (ret != 0)
 		*bad_wr = wr;
-	uroce_stage_lap(UROCE_STAGE_POST_SEND, 0);
 	return -ret;
+}
+
+/*
+ * Requests wait for packets, so the worker need not hear of them, but in ERR it must flush them: either it sees
+ * them when it gets there, or we see that it got there.
+ */
+static void
+end_recv(struct uroce_vqp *qp, uint32_t nb)
+{
+	if (nb > 0) {
+		uroce_ring_push(&qp->rq.ring, nb);
+		atomic_thread_fence(memory_order_seq_cst);
+		if (state_now(qp) == IBV_QPS_ERR)
+			uroce_worker_ring(qp->qpr.worker, &qp->qpr);
+	}
+	uroce_wq_end(&qp->rq);
+	uroce_stage_lap(UROCE_STAGE_POST_RECV, nb);
 }
 
 int
@@ -141,8 +152,9 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 	int ret = 0;
 
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
-	uroce_lock_take(&qp->rq.lock);
-	if (state_now(qp) == IBV_QPS_RESET)
+	uroce_wq_begin(&qp->rq);
+	/* without a limit there is no such queue */
+	if (state_now(qp) == IBV_QPS_RESET || qp->rq.ring.limit == 0)
 		ret = -EINVAL;
 	while (wr != NULL && ret == 0) {
 		ret = uroce_rq_fill(&qp->rq, nb, wr);
@@ -151,23 +163,9 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 			nb++;
 		}
 	}
-	if (nb > 0)
-		uroce_ring_push(&qp->rq.ring, nb);
-	uroce_lock_release(&qp->rq.lock);
-
-	/*
-	 * Requests wait for packets, so the worker need not hear of them, but in ERR it must flush them:
-	 * either it sees them when it gets there, or we see that it got there.
-	 */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (nb > 0 && state_now(qp) == IBV_QPS_ERR)
-		uroce_worker_ring(qp->qpr.worker, &qp->qpr);
-	if (ret != 0) {
+	end_recv(qp, nb);
+	if (ret != 0)
 		*bad_wr = wr;
-		if (qp->rq.ring.limit == 0) /* not full: there is no such queue */
-			ret = -EINVAL;
-	}
-	uroce_stage_lap(UROCE_STAGE_POST_RECV, nb);
 	return -ret;
 }
 

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The steps of a post, for those who build requests otherwise (wr.c). All but the last are under the send
- * queue's lock.
+ * The steps of a post, for those who build requests otherwise (wr.c): between uroce_wq_begin() of the send
+ * queue and the last of them.
  */
 
 #include "verbs/object.h"
@@ -16,8 +16,8 @@ int uroce_vqp_check_send(const struct uroce_vqp *qp);
 /** Fill the slot after `nth` others that are not published yet. @return as uroce_sq_fill() */
 int uroce_vqp_fill_send(struct uroce_vqp *qp, uint32_t nth, const struct ibv_send_wr *wr);
 
-/** The lock was released, and `nb` were published: see to it that they are sent. */
-void uroce_vqp_start_send(struct uroce_vqp *qp, uint32_t nb);
+/** Publish `nb` that were filled, see to it that they are sent, and let other posters in. */
+void uroce_vqp_end_send(struct uroce_vqp *qp, uint32_t nb);
 
 /** Room for what is built between wr_start() and wr_complete(). */
 size_t uroce_vwr_memsize(void);

@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <sched.h>
 #include <rte_common.h>
 
 #include "datapath/hugemem.h"
@@ -220,6 +221,7 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
 	qp->sq.is_all_signaled = init->sq_sig_all != 0;
 	qp->sq.opcodes = kind->opcodes;
 	qp->sq.is_xrc = init->qp_type == IBV_QPT_XRC_SEND;
+	qp->sq.is_lone = qp->rq.is_lone = kind->has_sq && uroce_vpd(init->pd)->td != NULL;
 }
 
 /* A target sends nothing of its own: any worker will do. */
@@ -345,6 +347,20 @@ purge_cqs(struct uroce_dev *dev, const struct uroce_vqp *qp)
 		uroce_cq_purge(&uroce_vcq(qp->ibv.recv_cq)->queue, qp);
 }
 
+/*
+ * A post may be at its doorbell still when its requests have completed, and the program, which saw that in
+ * another thread, destroys the QP: it has the lock until it is done with the QP. What is being built is not
+ * waited for, since it may be by this thread, and for ever. Nobody posts any more: the locks are kept.
+ */
+static void
+wait_for_posts(struct uroce_vqp *qp)
+{
+	while (!uroce_lock_try(&qp->sq.lock) &&
+	       !atomic_load_explicit(&qp->is_building, memory_order_relaxed))
+		sched_yield();
+	uroce_lock_take(&qp->rq.lock);
+}
+
 int
 uroce_vqp_destroy(struct uroce_vqp *qp)
 {
@@ -352,6 +368,7 @@ uroce_vqp_destroy(struct uroce_vqp *qp)
 
 	if (uroce_dev_is_attached(dev, &qp->qpr))
 		return -EBUSY;
+	wait_for_posts(qp);
 	uroce_dev_remove_qp(dev, &qp->qpr);
 	purge_cqs(dev, qp);
 	uroce_vevent_forget_qp(qp);

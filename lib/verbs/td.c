@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Thread domains. They promise that one thread at a time uses what is made in them, and verbs leave it
- * to the device what that is worth. Our queues keep their locks: the transport takes them, too.
+ * to the device what that is worth. Ours saves QPs the lock of each post (uroce_wq_begin()). Workers keep
+ * theirs, of CQs and SRQs: they are threads of which the program knows nothing.
  */
 
 #include <errno.h>

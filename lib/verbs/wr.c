@@ -75,7 +75,8 @@ wr_start(struct ibv_qp_ex *ibv)
 {
 	struct uroce_vqp *const qp = vqp_ex(ibv);
 
-	uroce_lock_take(&qp->sq.lock);
+	uroce_wq_begin(&qp->sq);
+	atomic_store_explicit(&qp->is_building, true, memory_order_relaxed);
 	qp->vwr->nb = 0;
 	qp->vwr->is_open = false;
 	qp->vwr->err = uroce_vqp_check_send(qp);
@@ -84,7 +85,10 @@ wr_start(struct ibv_qp_ex *ibv)
 static void
 wr_abort(struct ibv_qp_ex *ibv)
 {
-	uroce_lock_release(&vqp_ex(ibv)->sq.lock);
+	struct uroce_vqp *const qp = vqp_ex(ibv);
+
+	atomic_store_explicit(&qp->is_building, false, memory_order_relaxed);
+	uroce_wq_end(&qp->sq);
 }
 
 static int
@@ -94,13 +98,9 @@ wr_complete(struct ibv_qp_ex *ibv)
 
 	finish(qp);
 	const int err = qp->vwr->err;
-	const uint32_t nb = err == 0 ? qp->vwr->nb : 0;
 
-	if (nb > 0)
-		uroce_ring_push(&qp->sq.ring, nb);
-	uroce_lock_release(&qp->sq.lock);
-	if (nb > 0)
-		uroce_vqp_start_send(qp, nb);
+	atomic_store_explicit(&qp->is_building, false, memory_order_relaxed);
+	uroce_vqp_end_send(qp, err == 0 ? qp->vwr->nb : 0);
 	return -err;
 }
 
