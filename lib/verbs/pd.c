@@ -38,7 +38,10 @@ make_pd(struct ibv_context *context, uint32_t pdn)
 		errno = ENOMEM;
 		return NULL;
 	}
+	/* whole, before others find it */
 	pd->pdn = pdn != 0 ? pdn : atomic_fetch_add(&last_pdn, 1) + 1;
+	pd->ibv.context = context;
+	pd->ibv.handle = pd->pdn;
 	pthread_mutex_lock(&device->lock);
 	pd->next = device->pds;
 	pd->link = &device->pds;
@@ -46,8 +49,6 @@ make_pd(struct ibv_context *context, uint32_t pdn)
 		pd->next->link = &pd->next;
 	device->pds = pd;
 	pthread_mutex_unlock(&device->lock);
-	pd->ibv.context = context;
-	pd->ibv.handle = pd->pdn;
 	uroce_users_add(context, &uroce_vcontext(context)->nb_users);
 	return pd;
 }
