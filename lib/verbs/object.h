@@ -206,7 +206,7 @@ struct uroce_vqp {
 	/* XRC targets, see xrc.h: under the device's lock */
 	struct uroce_vqp *target;  /* of a handle: the QP behind it; else NULL */
 	struct uroce_vqp *handles; /* of a target */
-	struct uroce_vqp *next;    /* target: of its domain; handle: of its target */
+	struct uroce_vqp *next;    /* of a handle: of the same target */
 	struct uroce_vxrcd *xrcd;  /* of a handle: by which it was made */
 };
 

@@ -20,7 +20,6 @@ struct uroce_vdomain {
 	uint32_t number;            /* of the device; not 0 */
 	struct uroce_vinode *inode; /* NULL: none, nobody else can open it */
 	unsigned nb_xrcds;
-	struct uroce_vqp *targets;
 };
 
 /** A handle of a domain, of today's verbs and of those before: the two begin alike. */
@@ -57,6 +56,9 @@ int uroce_vqp_destroy(struct uroce_vqp *qp);
  */
 int uroce_target_create(struct uroce_vxrcd *xrcd, void *qp_context, bool is_silent,
 			struct uroce_vqp **handle);
+
+/** The target of that number in the domain; NULL: there is none. Under the device's lock. */
+struct uroce_vqp *uroce_target_find(const struct uroce_vxrcd *xrcd, uint32_t qpn);
 
 /** One more handle of a target. @return 0; -EINVAL: the domain has none of that number; -ENOMEM */
 int uroce_target_open(struct uroce_vxrcd *xrcd, uint32_t qpn, void *qp_context, bool is_silent,

@@ -48,13 +48,14 @@ static struct uroce_vqp *
 unset_registration(struct uroce_vxrcd *xrcd, uint32_t qpn)
 {
 	struct uroce_vdevice *const device = uroce_vcontext(xrcd->ibv.context)->device;
+	const struct uroce_vqp *target;
 	struct uroce_vqp *found = NULL;
 
 	pthread_mutex_lock(&device->lock);
-	for (struct uroce_vqp *qp = xrcd->domain->targets; qp != NULL; qp = qp->next)
-		for (struct uroce_vqp *at = qp->handles; at != NULL; at = at->next)
-			if (at->xrcd == xrcd && at->is_registration && at->ibv.qp_num == qpn)
-				found = at;
+	target = uroce_target_find(xrcd, qpn);
+	for (struct uroce_vqp *at = target != NULL ? target->handles : NULL; at; at = at->next)
+		if (at->xrcd == xrcd && at->is_registration)
+			found = at;
 	if (found != NULL)
 		found->is_registration = false;
 	pthread_mutex_unlock(&device->lock);

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "datapath/hugemem.h"
+#include "datapath/qpn.h"
 #include "verbs/event.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
@@ -60,11 +61,30 @@ link_handle(struct uroce_vqp *handle, struct uroce_vqp *target)
 }
 
 static void
-unlink_qp(struct uroce_vqp **link, const struct uroce_vqp *qp)
+unlink_handle(struct uroce_vqp *handle)
 {
-	while (*link != qp)
+	struct uroce_vqp **link = &handle->target->handles;
+
+	while (*link != handle)
 		link = &(*link)->next;
-	*link = qp->next;
+	*link = handle->next;
+}
+
+/*
+ * Whoever ends a QP comes by the device's lock between withdrawing and freeing it (uroce_vevent_forget_qp), so one
+ * that is found under the lock stays until that is released. Without a handle it begins, or it ends.
+ */
+struct uroce_vqp *
+uroce_target_find(const struct uroce_vxrcd *xrcd, uint32_t qpn)
+{
+	const struct uroce_dev *const dev = uroce_vcontext_dev(xrcd->ibv.context);
+	const struct uroce_qpr *const qpr = uroce_qpn_lookup(dev->qpns, qpn);
+	struct uroce_vqp *const target = qpr != NULL ? qpr->event_cookie : NULL;
+
+	if (target == NULL || qpr->qpc.type != IBV_QPT_XRC_RECV ||
+	    qpr->qpc.xrcd != xrcd->domain->number || target->handles == NULL)
+		return NULL;
+	return target;
 }
 
 int
@@ -73,21 +93,18 @@ uroce_target_create(struct uroce_vxrcd *xrcd, void *qp_context, bool is_silent,
 {
 	const struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_XRC_RECV };
 	struct uroce_vdevice *const device = device_of(xrcd);
-	struct uroce_vdomain *const domain = xrcd->domain;
 	struct uroce_vqp *const handle = make_handle(xrcd, qp_context, is_silent);
 	struct uroce_vqp *target;
 	int ret;
 
 	if (handle == NULL)
 		return -ENOMEM;
-	ret = uroce_vqp_create(xrcd->ibv.context, &init, domain->number, &target);
+	ret = uroce_vqp_create(xrcd->ibv.context, &init, xrcd->domain->number, &target);
 	if (ret != 0) {
 		free_handle(handle);
 		return ret;
 	}
 	pthread_mutex_lock(&device->lock);
-	target->next = domain->targets;
-	domain->targets = target;
 	link_handle(handle, target);
 	pthread_mutex_unlock(&device->lock);
 	*out = handle;
@@ -105,9 +122,7 @@ uroce_target_open(struct uroce_vxrcd *xrcd, uint32_t qpn, void *qp_context, bool
 	if (handle == NULL)
 		return -ENOMEM;
 	pthread_mutex_lock(&device->lock);
-	target = xrcd->domain->targets;
-	while (target != NULL && target->ibv.qp_num != qpn)
-		target = target->next;
+	target = uroce_target_find(xrcd, qpn);
 	if (target != NULL)
 		link_handle(handle, target);
 	pthread_mutex_unlock(&device->lock);
@@ -122,16 +137,13 @@ uroce_target_open(struct uroce_vxrcd *xrcd, uint32_t qpn, void *qp_context, bool
 void
 uroce_target_close(struct uroce_vqp *handle)
 {
-	struct uroce_vxrcd *const xrcd = handle->xrcd;
-	struct uroce_vdevice *const device = device_of(xrcd);
+	struct uroce_vdevice *const device = device_of(handle->xrcd);
 	struct uroce_vqp *const target = handle->target;
 
 	pthread_mutex_lock(&device->lock);
-	unlink_qp(&target->handles, handle);
+	unlink_handle(handle);
 	const bool is_last = target->handles == NULL;
 
-	if (is_last)
-		unlink_qp(&xrcd->domain->targets, target);
 	/* that of who made it may be gone */
 	target->ibv.context = handle->ibv.context;
 	pthread_mutex_unlock(&device->lock);
