@@ -224,12 +224,17 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
 	qp->sq.is_lone = qp->rq.is_lone = kind->has_sq && uroce_vpd(init->pd)->td != NULL;
 }
 
-/* A target sends nothing of its own: any worker will do. */
+/*
+ * A target has no CQ of its own. Where programs drive, they drive the workers of the CQs that they poll, which
+ * mostly is the first, and a worker that none polls is driven late: so it lives there.
+ */
 static struct uroce_worker *
 worker_of(const struct uroce_vqp *qp, const struct uroce_dev *dev)
 {
 	if (qp->ibv.send_cq != NULL)
 		return uroce_vcq(qp->ibv.send_cq)->worker;
+	if (dev->conf.drive == UROCE_DRIVE_APP)
+		return dev->worker[0];
 	return dev->worker[qp->ibv.qp_num % dev->nb_workers];
 }
 
