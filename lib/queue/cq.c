@@ -124,10 +124,7 @@ poll_locked(struct uroce_cq *cq, uint32_t nb, struct ibv_wc *wc)
 int
 uroce_cq_poll(struct uroce_cq *cq, int nb, struct ibv_wc *wc)
 {
-	if (nb <= 0)
-		return 0;
-	/* Who spins on an empty CQ disturbs nobody's lines. */
-	if (uroce_cq_is_empty(cq) && !atomic_load_explicit(&cq->is_overrun, memory_order_relaxed))
+	if (nb <= 0 || uroce_cq_has_nothing(cq))
 		return 0;
 	uroce_lock_take(&cq->poll_lock);
 	const int polled = poll_locked(cq, (uint32_t)nb, wc);
@@ -141,6 +138,8 @@ uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe)
 {
 	int ret = 0;
 
+	if (uroce_cq_has_nothing(cq))
+		return -ENOENT;
 	uroce_lock_take(&cq->poll_lock);
 	const bool is_overrun =
 		atomic_load_explicit(&cq->is_overrun, memory_order_acquire); /* A3 */

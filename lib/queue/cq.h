@@ -148,6 +148,14 @@ uroce_cq_is_empty(const struct uroce_cq *cq)
 	return uroce_ring_head_ordered(&cq->ring) == uroce_ring_tail(&cq->ring);
 }
 
+/** Consumer: the same, and there was no overrun either. Who spins on it disturbs nobody's lines. */
+static inline bool
+uroce_cq_has_nothing(const struct uroce_cq *cq)
+{
+	return uroce_cq_is_empty(cq) &&
+	       !atomic_load_explicit(&cq->is_overrun, memory_order_relaxed);
+}
+
 /**
  * Consumer: ask to be told of the next (solicited) completion. The stronger request wins.
  *

@@ -48,6 +48,22 @@ end_poll(struct ibv_cq_ex *ibv)
 		uroce_lock_release(&vcq_ex(ibv)->batch_lock);
 }
 
+/* Whether there is nothing to take, after a round of the worker either. */
+static bool
+is_idle(struct uroce_vcq *cq)
+{
+	if (!uroce_cq_has_nothing(&cq->queue))
+		return false;
+	if (!cq->is_app_driven)
+		return true;
+	(void)uroce_worker_poll(cq->worker);
+	if (!uroce_cq_has_nothing(&cq->queue))
+		return false;
+	uroce_vcq_leave(cq);
+	return true;
+}
+
+/* Who spins takes no lock, and keeps nobody's while the worker is at work. */
 static int
 start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 {
@@ -56,6 +72,8 @@ start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 
 	if (attr != NULL && attr->comp_mask != 0)
 		return EINVAL;
+	if (is_idle(cq))
+		return ENOENT;
 	if (!cq->is_single_threaded)
 		uroce_lock_take(&cq->batch_lock);
 	ret = take(cq);
