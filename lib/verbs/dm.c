@@ -20,7 +20,6 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
 	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
-#define ACCESS_REMOTE_CHANGE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
 /* Take so much of what the device may hand out. */
 static bool
@@ -167,7 +166,7 @@ is_allowed(unsigned access)
 {
 	if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned)ACCESS_SUPPORTED))
 		return false;
-	return !(access & ACCESS_REMOTE_CHANGE) || (access & IBV_ACCESS_LOCAL_WRITE);
+	return uroce_region_is_owners(access);
 }
 
 struct ibv_mr *

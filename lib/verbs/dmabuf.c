@@ -20,7 +20,6 @@
 #define ACCESS_SUPPORTED                                                                           \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_OPTIONAL_RANGE)
-#define ACCESS_REMOTE_CHANGE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
 static uint64_t
 page_mask(void)
@@ -33,7 +32,7 @@ check_access(unsigned access)
 {
 	if (access & ~(unsigned)ACCESS_SUPPORTED)
 		return -EINVAL;
-	return (access & ACCESS_REMOTE_CHANGE) && !(access & IBV_ACCESS_LOCAL_WRITE) ? -EINVAL : 0;
+	return uroce_region_is_owners(access) ? 0 : -EINVAL;
 }
 
 static int

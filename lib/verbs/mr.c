@@ -21,9 +21,6 @@
 	 IBV_ACCESS_OPTIONAL_RANGE)
 #define ACCESS_KNOWN (ACCESS_SUPPORTED | UROCE_DV_ACCESS_FLUSH_PERSISTENT)
 
-/* What the peer may write, the owner may write too [IBA 10.6.3.1]. */
-#define ACCESS_REMOTE_CHANGE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
-
 static int
 check_access(unsigned access)
 {
@@ -31,7 +28,7 @@ check_access(unsigned access)
 		return -EINVAL;
 	if (access & ~(unsigned)ACCESS_SUPPORTED)
 		return -EOPNOTSUPP;
-	if ((access & ACCESS_REMOTE_CHANGE) && !(access & IBV_ACCESS_LOCAL_WRITE))
+	if (!uroce_region_is_owners(access))
 		return -EINVAL;
 	if ((access & IBV_ACCESS_ON_DEMAND) && !uroce_demand_is_possible())
 		return -EOPNOTSUPP;

@@ -37,6 +37,15 @@ struct uroce_region {
 	struct uroce_region *prev, *next; /* of the device's registered ones */
 };
 
+/** Whether the owner may write what the peer may write [IBA 10.6.3.1]. */
+static inline bool
+uroce_region_is_owners(unsigned access)
+{
+	const unsigned change = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
+	return !(access & change) || (access & IBV_ACCESS_LOCAL_WRITE);
+}
+
 /**
  * Register.
  * @param model  `conf` but for its domain, `kind`, and what goes with it (`dm`, `map`), which is the

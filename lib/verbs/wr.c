@@ -16,6 +16,7 @@
 #include "verbs/post.h"
 #include "verbs/uroce.h"
 #include "verbs/uroce_dv.h"
+#include "wire/newer_verbs.h"
 
 /** What is being built; under the send queue's lock. */
 struct uroce_vwr {
@@ -299,7 +300,7 @@ static const struct {
 	OP(IBV_QP_EX_WITH_LOCAL_INV, IBV_WR_LOCAL_INV, wr_local_inv),
 	OP(IBV_QP_EX_WITH_BIND_MW, IBV_WR_BIND_MW, wr_bind_mw),
 	OP(IBV_QP_EX_WITH_SEND_WITH_INV, IBV_WR_SEND_WITH_INV, wr_send_inv),
-	OP(IBV_QP_EX_WITH_ATOMIC_WRITE, 15 /* UROCE_DV_WR_ATOMIC_WRITE */, wr_atomic_write),
+	OP(IBV_QP_EX_WITH_ATOMIC_WRITE, UROCE_WR_ATOMIC_WRITE, wr_atomic_write),
 };
 #undef OP
 
