@@ -24,7 +24,7 @@
 #include "datapath/round.h"
 #include "wire/build.h"
 
-#define MACS_MAX 64 /* that a port is told of; beyond, it is asked for all of them */
+#define MACS_MAX 64 /* that a port is told of */
 
 void
 uroce_group_mac(const uint8_t gid[16], uint8_t mac[6])
@@ -227,7 +227,14 @@ uroce_group_report(struct uroce_worker *worker)
 
 /* --- the port's filter ------------------------------------------------------------------------- */
 
-/* A port that does not let all multicast in has a list; one that has none has no filter. */
+/* A port that does not let all multicast in. */
+static bool
+has_filter(const struct uroce_port *port)
+{
+	return !port->is_handed_over && !port->has_all_multicast && port->netif.if_index == 0;
+}
+
+/* It has a list; one that has none has no filter. */
 static void
 tell_port(const struct uroce_dev *dev)
 {
@@ -236,7 +243,7 @@ tell_port(const struct uroce_dev *dev)
 	uint32_t nb = 0;
 	int ret;
 
-	if (port->is_handed_over || port->has_all_multicast || port->netif.if_index > 0)
+	if (!has_filter(port))
 		return;
 	for (const struct uroce_group *at = dev->groups; at && nb < MACS_MAX; at = at->next)
 		uroce_group_mac(at->gid, macs[nb++].addr_bytes);
@@ -251,9 +258,12 @@ static int
 listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 {
 	const struct uroce_netif *netif = &dev->port->netif;
-	struct uroce_group *group = calloc(1, sizeof(*group));
+	struct uroce_group *group;
 	int ret = -1;
 
+	if (has_filter(dev->port) && atomic_load(&dev->nb_groups) == MACS_MAX)
+		return -ENOMEM;
+	group = calloc(1, sizeof(*group));
 	if (!group)
 		return -ENOMEM;
 	if (netif->if_index > 0)

@@ -7,6 +7,7 @@
 
 #include "rig.h"
 
+#include <errno.h>
 #include <string.h>
 #include <rte_mbuf.h>
 
@@ -323,6 +324,33 @@ group__the_network_is_told_of_many(void **state)
 	rig_qp_free(qp);
 }
 
+/* A port with a filter, and a list that it is told: what is not in it would not arrive. */
+static void
+group__a_port_that_filters_has_room_for_some(void **state)
+{
+	struct rig_qp *qp = datagram_qp(dev_b, 0);
+	uint8_t gid[16];
+
+	(void)state;
+	dev_b->port->has_all_multicast = false;
+	memcpy(gid, group6, sizeof(gid));
+	for (unsigned i = 0; i <= 64; i++) {
+		gid[12] = (uint8_t)i;
+		assert_int_equal(uroce_dev_attach_mcast(dev_b, &qp->qpr, gid),
+				 i < 64 ? 0 : -ENOMEM);
+		settle();
+	}
+	gid[12] = 0; /* one that is there already */
+	assert_int_equal(uroce_dev_attach_mcast(dev_b, &qp->qpr, gid), 0);
+	for (unsigned i = 0; i < 64; i++) {
+		gid[12] = (uint8_t)i;
+		assert_int_equal(uroce_dev_detach_mcast(dev_b, &qp->qpr, gid), 0);
+		settle();
+	}
+	dev_b->port->has_all_multicast = true;
+	rig_qp_free(qp);
+}
+
 static void
 group_mac__follows_from_the_gid(void **state)
 {
@@ -371,6 +399,7 @@ main(void)
 		cmocka_unit_test(group__who_left_meanwhile_gets_nothing),
 		cmocka_unit_test(group__a_worker_that_is_away_overruns_alone),
 		cmocka_unit_test(group__members_at_home_get_theirs),
+		cmocka_unit_test(group__a_port_that_filters_has_room_for_some),
 		cmocka_unit_test(group_mac__follows_from_the_gid),
 	};
 
