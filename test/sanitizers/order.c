@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the sanitizers cannot see in the packaged libraries of DPDK, which were not built with them, is told
+ * to them here: linked into the tests that they run over, and into nothing else.
+ *
+ * Thread sanitizer: that a frame which a thread sends is seen whole by the thread that receives it, and one that
+ * is given back to its pool by who takes it next. Both are said of each frame by itself, so what else two
+ * threads share is in no order because of it: a race of ours stays one.
+ *
+ *	frames   callbacks of the port, which ethdev calls around each burst (release, acquire)
+ *	pools    the table through which a pool finds its stack or ring
+ *	lcores   who launches one and waits for it
+ *
+ * Both sanitizers: objects and rings lie in the process's own heap instead of EAL's, so that whoever touches one
+ * that was freed is found out. (EAL says no more of it than that the memory is its own.)
+ *
+ * It stands in front of some calls of DPDK, as the first of that name in the program, and calls those behind it.
+ */
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_launch.h>
+#include <rte_malloc.h>
+#include <rte_mempool.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define HAS_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAS_TSAN 1
+#endif
+#endif
+
+/* The call that stands behind ours. */
+static void *
+behind(const char *name)
+{
+	void *call = dlsym(RTLD_NEXT, name);
+
+	if (call == NULL)
+		abort();
+	return call;
+}
+
+/* --- objects --------------------------------------------------------------------------------------- */
+
+void *
+rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket)
+{
+	void *(*const real)(const char *, size_t, unsigned, int) = behind(__func__);
+	void *mem;
+
+	if (type == NULL || strcmp(type, "uroce") != 0)
+		return real(type, size, align, socket);
+	if (align < sizeof(void *))
+		align = sizeof(void *);
+	mem = aligned_alloc(align, (size + align - 1) / align * align);
+	return mem != NULL ? memset(mem, 0, size) : NULL;
+}
+
+void
+rte_free(void *mem)
+{
+	void (*const real)(void *) = behind(__func__);
+
+	if (mem == NULL || rte_mem_virt2memseg_list(mem) != NULL)
+		real(mem);
+	else
+		free(mem);
+}
+
+#ifdef HAS_TSAN
+
+void __tsan_acquire(void *addr);
+void __tsan_release(void *addr);
+
+static void
+acquire_all(void *const *frames, unsigned nb)
+{
+	for (unsigned i = 0; i < nb; i++)
+		__tsan_acquire(frames[i]);
+}
+
+static void
+release_all(void *const *frames, unsigned nb)
+{
+	for (unsigned i = 0; i < nb; i++)
+		__tsan_release(frames[i]);
+}
+
+/* --- pools ----------------------------------------------------------------------------------------- */
+
+/* As they were, at the same places. */
+static struct rte_mempool_ops own[RTE_MEMPOOL_MAX_OPS_IDX];
+
+static int
+enqueue(struct rte_mempool *pool, void *const *objects, unsigned nb)
+{
+	release_all(objects, nb);
+	return own[pool->ops_index].enqueue(pool, objects, nb);
+}
+
+static int
+dequeue(struct rte_mempool *pool, void **objects, unsigned nb)
+{
+	const int ret = own[pool->ops_index].dequeue(pool, objects, nb);
+
+	if (ret == 0)
+		acquire_all(objects, nb);
+	return ret;
+}
+
+int
+rte_eal_init(int argc, char **argv)
+{
+	int (*const real)(int, char **) = behind(__func__);
+	const int ret = real(argc, argv);
+
+	for (unsigned i = 0; i < rte_mempool_ops_table.num_ops; i++) {
+		struct rte_mempool_ops *const ops = &rte_mempool_ops_table.ops[i];
+
+		own[i] = *ops;
+		ops->enqueue = enqueue;
+		ops->dequeue = dequeue;
+	}
+	return ret;
+}
+
+/* --- lcores ---------------------------------------------------------------------------------------- */
+
+static struct errand {
+	lcore_function_t *call;
+	void *arg;
+} errands[RTE_MAX_LCORE];
+
+static int
+run_errand(void *arg)
+{
+	struct errand *const errand = arg;
+
+	__tsan_acquire(errand);
+	const int ret = errand->call(errand->arg);
+
+	__tsan_release(errand);
+	return ret;
+}
+
+int
+rte_eal_remote_launch(lcore_function_t *call, void *arg, unsigned lcore_id)
+{
+	int (*const real)(lcore_function_t *, void *, unsigned) = behind(__func__);
+
+	errands[lcore_id] = (struct errand){ .call = call, .arg = arg };
+	__tsan_release(&errands[lcore_id]);
+	return real(run_errand, &errands[lcore_id], lcore_id);
+}
+
+int
+rte_eal_wait_lcore(unsigned lcore_id)
+{
+	int (*const real)(unsigned) = behind(__func__);
+	const int ret = real(lcore_id);
+
+	__tsan_acquire(&errands[lcore_id]);
+	return ret;
+}
+
+/* --- frames ---------------------------------------------------------------------------------------- */
+
+static uint16_t
+send_frames(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void *arg)
+{
+	(void)port_id;
+	(void)queue;
+	(void)arg;
+	release_all((void **)frames, nb);
+	return nb;
+}
+
+static uint16_t
+receive_frames(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames, uint16_t nb,
+	       uint16_t max, void *arg)
+{
+	(void)port_id;
+	(void)queue;
+	(void)max;
+	(void)arg;
+	acquire_all((void **)frames, nb);
+	return nb;
+}
+
+/* Before a port's first frame; a port may be started again, or be another one of that number. */
+int
+rte_eth_dev_start(uint16_t port_id)
+{
+	int (*const real)(uint16_t) = behind(__func__);
+	static const void *senders[RTE_MAX_ETHPORTS][8], *receivers[RTE_MAX_ETHPORTS][8];
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(port_id, &info) == 0) {
+		for (uint16_t i = 0; i < info.nb_rx_queues && i < 8; i++) {
+			if (receivers[port_id][i] != NULL)
+				(void)rte_eth_remove_rx_callback(port_id, i, receivers[port_id][i]);
+			receivers[port_id][i] =
+				rte_eth_add_rx_callback(port_id, i, receive_frames, NULL);
+		}
+		for (uint16_t i = 0; i < info.nb_tx_queues && i < 8; i++) {
+			if (senders[port_id][i] != NULL)
+				(void)rte_eth_remove_tx_callback(port_id, i, senders[port_id][i]);
+			senders[port_id][i] =
+				rte_eth_add_tx_callback(port_id, i, send_frames, NULL);
+		}
+	}
+	return real(port_id);
+}
+
+#endif
