@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "datapath/log.h"
-#include "queue/lock.h"
+#include "wire/lock.h"
 
 #define PORT_EVENTS 64 /* room beside the QPs' */
 

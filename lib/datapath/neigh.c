@@ -16,7 +16,7 @@
 #include "datapath/log.h"
 #include "datapath/neigh_cache.h"
 #include "datapath/neigh_frame.h"
-#include "queue/lock.h"
+#include "wire/lock.h"
 #include "wire/build.h"
 
 /* A report is repeated once within this time: the first may be lost [RFC 2236 8.10]. */

@@ -29,7 +29,7 @@
 #include "datapath/shortcut.h"
 #include "datapath/wheel.h"
 #include "datapath/worker.h"
-#include "queue/lock.h"
+#include "wire/lock.h"
 
 /** Frames that a QP may send before the next one's turn. */
 #define UROCE_TURN 32u

@@ -21,7 +21,7 @@
 #include <infiniband/verbs.h>
 
 #include "queue/cq.h"
-#include "queue/lock.h"
+#include "wire/lock.h"
 #include "queue/wq.h"
 
 /** What a queue is made of. */

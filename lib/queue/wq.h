@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-#include "queue/lock.h"
+#include "wire/lock.h"
 #include "queue/ring.h"
 #include "wire/build.h"
 

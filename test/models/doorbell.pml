@@ -106,7 +106,7 @@ bit is_asleep, is_stopping, is_waiting; /* is_waiting: in the kernel's queue of 
 
 byte nb_running; /* threads that are not at their end yet, the service thread and the lcore excepted */
 
-/* queue/lock.h: uroce_lock_try() */
+/* wire/lock.h: uroce_lock_try() */
 inline try_lock(got)
 {
 	if

@@ -4,7 +4,7 @@
  * The spinlock: one holder at a time, and what a holder wrote is there for the next.
  */
 
-#include "queue/lock.h"
+#include "wire/lock.h"
 
 #include <pthread.h>
 #include <setjmp.h>
