@@ -151,11 +151,13 @@ refill(struct uroce_worker *worker)
 /* Bytes of payload up to which copying first and summing up later, a turn at a time, costs less. */
 #define SMALL 128
 
+/* A slice may be where it belongs already: see uroce_txd. */
 static uint8_t *
 gather(const struct uroce_txd *txd, uint8_t *at)
 {
 	for (unsigned i = 0; i < txd->nb_slices; i++) {
-		uroce_copy(at, txd->slice[i].addr, txd->slice[i].len);
+		if (txd->slice[i].addr != at)
+			uroce_copy(at, txd->slice[i].addr, txd->slice[i].len);
 		at += txd->slice[i].len;
 	}
 	return at;
@@ -166,7 +168,9 @@ static uint8_t *
 gather_summing(const struct uroce_txd *txd, uint8_t *at, uint32_t *icrc)
 {
 	for (unsigned i = 0; i < txd->nb_slices; i++) {
-		*icrc = uroce_crc32_copy(*icrc, at, txd->slice[i].addr, txd->slice[i].len);
+		*icrc = txd->slice[i].addr == at ? uroce_crc32(*icrc, at, txd->slice[i].len)
+						 : uroce_crc32_copy(*icrc, at, txd->slice[i].addr,
+								    txd->slice[i].len);
 		at += txd->slice[i].len;
 	}
 	return at;

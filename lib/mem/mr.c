@@ -206,7 +206,7 @@ uroce_mr_query(const struct uroce_mr_table *table, uint32_t key, struct uroce_mr
 		return -ENOENT;
 	const uint8_t kind = UROCE_ENTRY_GET(entry, kind);
 
-	if (uroce_entry_is_window(kind))
+	if (uroce_entry_is_window(kind) || kind == UROCE_ENTRY_MKEY)
 		return -EINVAL;
 	*conf = (struct uroce_mr_conf){
 		.addr = (void *)(uintptr_t)UROCE_ENTRY_GET(entry, addr),

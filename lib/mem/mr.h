@@ -60,6 +60,7 @@ int uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf,
  * What a key leads to, for control calls.
  * @param[out] conf  of the region; written on success
  * @return 0; -EFAULT nothing is there; -ENOENT something that has another key by now; -EINVAL a window
+ *	or an mkey
  */
 int uroce_mr_query(const struct uroce_mr_table *table, uint32_t key, struct uroce_mr_conf *conf);
 

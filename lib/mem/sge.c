@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "mem/copy.h"
+#include "mem/mkey.h"
 #include "mem/sge.h"
 
 uint64_t
@@ -26,26 +27,40 @@ uroce_sge_len(const struct ibv_sge *sge, unsigned nb_sge)
 /* What a null region reads as. No packet has more payload. */
 static const uint8_t zeros[4096];
 
+/* A range of an element. */
+struct piece {
+	const void *addr; /* NULL: an mkey's, or nowhere */
+	uint64_t va;      /* of an mkey's */
+	uint32_t len;
+	uint32_t key;
+	bool is_mkey;
+};
+
 /*
- * An element that does not resolve: of a null region it is read as zeros, and written nowhere, which an
- * address of NULL says.
+ * An element that does not resolve may be of an mkey, or of a null region, which is read as zeros, and
+ * written nowhere.
  */
 static __attribute__((noinline)) bool
-is_null_piece(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
-	      uint32_t len, uint32_t access, struct uroce_slice *slice)
+find_odd(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge, uint32_t skip,
+	 uint32_t access, struct piece *piece)
 {
 	const bool is_read = !(access & IBV_ACCESS_LOCAL_WRITE);
 
-	if (!uroce_mr_is_null(mrs, sge->lkey, pdn) || (is_read && len > sizeof(zeros)))
-		return false;
-	*slice = (struct uroce_slice){ .addr = is_read ? zeros : NULL, .len = len };
-	return true;
+	if (uroce_mr_is_null(mrs, sge->lkey, pdn)) {
+		piece->addr = is_read ? zeros : NULL;
+		piece->key = 0;
+		return !is_read || piece->len <= sizeof(zeros);
+	}
+	piece->va = sge->addr + skip;
+	piece->is_mkey = piece->va >= sge->addr &&
+			 uroce_mkey_may(mrs, sge->lkey, pdn, piece->va, piece->len, access);
+	return piece->is_mkey;
 }
 
 /* The pieces of [offset, offset + len), len > 0. Returns their number, or -EFAULT, -EMSGSIZE. */
 static int
 walk(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge, unsigned nb_sge,
-     uint64_t offset, uint32_t len, uint32_t access, struct uroce_slice *slice)
+     uint64_t offset, uint32_t len, uint32_t access, struct piece *piece)
 {
 	int nb = 0;
 
@@ -60,8 +75,8 @@ walk(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge, 
 		const uint32_t n = len < rest ? len : rest;
 		const void *addr = uroce_mr_resolve_sge(mrs, pdn, &sge[i], skip, n, access);
 
-		slice[nb] = (struct uroce_slice){ .addr = addr, .len = n, .key = sge[i].lkey };
-		if (addr == NULL && !is_null_piece(mrs, pdn, &sge[i], n, access, &slice[nb]))
+		piece[nb] = (struct piece){ .addr = addr, .len = n, .key = sge[i].lkey };
+		if (addr == NULL && !find_odd(mrs, pdn, &sge[i], skip, access, &piece[nb]))
 			return -EFAULT;
 		nb++;
 		offset = 0;
@@ -70,9 +85,31 @@ walk(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge, 
 	return len == 0 ? nb : -EMSGSIZE;
 }
 
+bool
+uroce_sge_is_ordered(const struct uroce_mr_table *mrs, const struct ibv_sge *sge, unsigned nb_sge)
+{
+	for (unsigned i = 0; i < nb_sge; i++)
+		if (uroce_mkey_is(mrs, sge[i].lkey))
+			return true;
+	return false;
+}
+
+/* What an mkey makes of its memory, `at` bytes behind the beginning of the room. */
+static bool
+read_mkey(const struct uroce_mr_table *mrs, uint32_t pdn, const struct piece *piece, uint32_t at,
+	  struct uroce_sge_room *room, struct uroce_slice *slice)
+{
+	if (room == NULL)
+		return false;
+	*slice = (struct uroce_slice){ .addr = room->at + at, .len = piece->len };
+	return uroce_mkey_read(mrs, piece->key, pdn, piece->va, piece->len, 0, room->at + at,
+			       room->is_again ? NULL : &room->is_bad) == 0;
+}
+
 int
 uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
-		 unsigned nb_sge, uint64_t offset, uint32_t len, struct uroce_slice *slice)
+		 unsigned nb_sge, uint64_t offset, uint32_t len, struct uroce_sge_room *room,
+		 struct uroce_slice *slice)
 {
 	if (len == 0)
 		return 0;
@@ -80,19 +117,27 @@ uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ib
 	if (nb_sge == 1 && offset < sge->length && len <= sge->length - offset) {
 		const void *addr = uroce_mr_resolve_sge(mrs, pdn, sge, offset, len, 0);
 
-		if (addr == NULL)
-			return is_null_piece(mrs, pdn, sge, len, 0, slice) ? 1 : -EFAULT;
-		*slice = (struct uroce_slice){ .addr = addr, .len = len, .key = sge->lkey };
-		return 1;
+		if (addr != NULL) {
+			*slice = (struct uroce_slice){ .addr = addr, .len = len, .key = sge->lkey };
+			return 1;
+		}
 	}
-	const int nb = walk(mrs, pdn, sge, nb_sge, offset, len, 0, slice);
+	struct piece piece[UROCE_SGE_MAX];
+	const int nb = walk(mrs, pdn, sge, nb_sge, offset, len, 0, piece);
+	uint32_t at = 0;
 
+	for (int i = 0; i < nb; i++) {
+		slice[i] = (struct uroce_slice){ piece[i].addr, piece[i].len, piece[i].key };
+		if (piece[i].is_mkey && !read_mkey(mrs, pdn, &piece[i], at, room, &slice[i]))
+			return -EFAULT;
+		at += piece[i].len;
+	}
 	return nb >= 0 ? nb : -EFAULT;
 }
 
 int
 uroce_sge_scatter(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
-		  unsigned nb_sge, uint64_t offset, const void *src, uint32_t len)
+		  unsigned nb_sge, uint64_t offset, const void *src, uint32_t len, bool *is_bad)
 {
 	const uint32_t access = IBV_ACCESS_LOCAL_WRITE;
 	const uint8_t *from = src;
@@ -102,20 +147,23 @@ uroce_sge_scatter(const struct uroce_mr_table *mrs, uint32_t pdn, const struct i
 	if (nb_sge == 1 && offset < sge->length && len <= sge->length - offset) {
 		void *to = uroce_mr_resolve_sge(mrs, pdn, sge, offset, len, access);
 
-		if (to == NULL)
-			return uroce_mr_is_null(mrs, sge->lkey, pdn) ? 0 : -EFAULT;
-		uroce_copy(to, src, len);
-		return 0;
+		if (to != NULL) {
+			uroce_copy(to, src, len);
+			return 0;
+		}
 	}
-	struct uroce_slice slice[UROCE_SGE_MAX];
-	const int nb = walk(mrs, pdn, sge, nb_sge, offset, len, access, slice);
+	struct piece piece[UROCE_SGE_MAX];
+	const int nb = walk(mrs, pdn, sge, nb_sge, offset, len, access, piece);
 
 	if (nb < 0)
 		return nb;
-	for (int i = 0; i < nb; i++) {
-		if (slice[i].addr != NULL)
-			uroce_copy((void *)slice[i].addr, from, slice[i].len);
-		from += slice[i].len;
+	for (int i = 0; i < nb; from += piece[i++].len) {
+		if (piece[i].addr != NULL)
+			uroce_copy((void *)piece[i].addr, from, piece[i].len);
+		else if (piece[i].is_mkey &&
+			 uroce_mkey_write(mrs, piece[i].key, pdn, piece[i].va, from, piece[i].len,
+					  access, is_bad) != 0)
+			return -EFAULT;
 	}
 	return 0;
 }

@@ -8,10 +8,12 @@
  *
  * Each call checks the key, range and right of every element it touches: a region may be
  * deregistered between two packets of one message. Elements of a null region read as zeros; what is
- * written to them is forgotten.
+ * written to them is forgotten. Elements of an mkey (mkey.h) are no memory as it is: what is read through
+ * one is put where the frame is built, and what is written goes through it.
  */
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
@@ -28,17 +30,33 @@ struct uroce_slice {
 /** Most elements that a work request may have. */
 #define UROCE_SGE_MAX 32
 
+/** Where a payload will be in its frame, for what has to be made there. */
+struct uroce_sge_room {
+	uint8_t *at;   /* as many bytes as are asked for */
+	bool is_again; /* it was sent before: signatures in memory are not checked once more */
+	bool is_bad;   /* out: set if a signature is bad that ends in this payload */
+};
+
 /** Sum of the elements' lengths. */
 uint64_t uroce_sge_len(const struct ibv_sge *sge, unsigned nb_sge);
 
 /**
+ * Whether what is scattered over a list has to come in order: there is an mkey in it.
+ */
+bool uroce_sge_is_ordered(const struct uroce_mr_table *mrs, const struct ibv_sge *sge,
+			  unsigned nb_sge);
+
+/**
  * Slices of `[offset, offset + len)` of the concatenated list, for reading.
+ * @param room  NULL: elements of an mkey are refused. A slice may point into it, to where the payload
+ *	will have it
  * @param[out] slice  room for UROCE_SGE_MAX
  * @return number of slices (0 when len is 0), or -EFAULT: an element was refused, or the list is
  *	shorter than offset + len
  */
 int uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
-		     unsigned nb_sge, uint64_t offset, uint32_t len, struct uroce_slice *slice);
+		     unsigned nb_sge, uint64_t offset, uint32_t len, struct uroce_sge_room *room,
+		     struct uroce_slice *slice);
 
 /**
  * The same for a whole list of `len` bytes, one of several that mostly point into the same region.
@@ -50,9 +68,9 @@ uroce_sge_gather_all(const struct uroce_mr_table *mrs, uint32_t pdn, const struc
 		     struct uroce_slice *slice)
 {
 	if (nb_sge != 1 || len == 0)
-		return uroce_sge_gather(mrs, pdn, sge, nb_sge, 0, len, slice);
+		return uroce_sge_gather(mrs, pdn, sge, nb_sge, 0, len, NULL, slice);
 	if (sge->lkey != view->key && !uroce_mr_look(mrs, sge->lkey, pdn, 0, view))
-		return uroce_sge_gather(mrs, pdn, sge, 1, 0, len, slice);
+		return uroce_sge_gather(mrs, pdn, sge, 1, 0, len, NULL, slice);
 	const void *addr = uroce_mr_view_at(view, sge->addr, len);
 
 	if (addr == NULL)
@@ -63,10 +81,12 @@ uroce_sge_gather_all(const struct uroce_mr_table *mrs, uint32_t pdn, const struc
 
 /**
  * Copy `len` bytes to `[offset, offset + len)` of the concatenated list. All elements touched are
- * checked for IBV_ACCESS_LOCAL_WRITE before the first byte is written.
+ * checked for IBV_ACCESS_LOCAL_WRITE before the first byte is written; of an mkey, what it says itself.
+ * @param is_bad  set if a signature is bad that an mkey found in it; may be NULL
  * @return 0, -EFAULT: an element was refused, -EMSGSIZE: the list is shorter than offset + len
  */
 int uroce_sge_scatter(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
-		      unsigned nb_sge, uint64_t offset, const void *src, uint32_t len);
+		      unsigned nb_sge, uint64_t offset, const void *src, uint32_t len,
+		      bool *is_bad);
 
 #endif /* UROCE_MEM_SGE_H */

@@ -11,6 +11,7 @@
  *	region	0 (free) --add--> LIVE --invalidate--> DEAD --free--> 0
  *	window	0 (free) --add--> IDLE --bind--> LIVE --invalidate--> IDLE ...
  *		                  IDLE or LIVE --remove--> DEAD --free--> 0
+ *	mkey	as a window, configured instead of bound; it keeps its key
  *
  *	| count:30 | life:2 | key:32 |
  *
@@ -54,8 +55,9 @@
  * Kinds of entry beside 0, the region that is all there, and those of windows (mw.h): whatever is not 0
  * takes the long way.
  */
-#define UROCE_ENTRY_DEMAND 8 /* a region that may have no memory where it is asked for */
-#define UROCE_ENTRY_NULL   9 /* a region that has none: reads as 0, and forgets what is written */
+#define UROCE_ENTRY_DEMAND 8  /* a region that may have no memory where it is asked for */
+#define UROCE_ENTRY_NULL   9  /* a region that has none: reads as 0, and forgets what is written */
+#define UROCE_ENTRY_MKEY   10 /* a layout over regions (mkey.h); `addr` is the mkey's own memory */
 
 /** No entry. */
 #define UROCE_ENTRY_NONE UINT32_MAX
@@ -83,7 +85,8 @@ struct uroce_mr_table {
 	/* read-only after init: all that resolve needs, in one line */
 	struct uroce_key_perm perm;
 	uint32_t nb_entries;
-	uroce_page_in_fn page_in; /* set once; NULL: nothing is on demand */
+	_Atomic uint32_t nb_mkeys; /* there may be some */
+	uroce_page_in_fn page_in;  /* set once; NULL: nothing is on demand */
 	_Atomic uint64_t *recent; /* key << 32 | index, by the key's low upper bits; any worker's */
 	/* control calls only */
 	_Alignas(64) struct uroce_key_rand rand;

@@ -31,6 +31,7 @@ enum opcode_fact {
 	IS_BIND = 1 << 7,
 	IS_8_BYTES = 1 << 8, /* exactly */
 	IS_FLUSH = 1 << 9,   /* names a range of the peer's memory, and has no message */
+	IS_CONF = 1 << 10,   /* a configuration, inline, of what the rkey names */
 };
 
 #define SEND_FACTS (ON_CONNECTED | CAN_INLINE | CAN_SOLICIT)
@@ -46,6 +47,7 @@ static const uint16_t opcode_table[] = {
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = ON_CONNECTED | IS_ATOMIC | IS_8_BYTES,
 	[IBV_WR_LOCAL_INV] = ON_CONNECTED | IS_LOCAL,
 	[IBV_WR_BIND_MW] = ON_CONNECTED | IS_LOCAL | IS_BIND,
+	[IBV_WR_DRIVER1] = ON_CONNECTED | CAN_INLINE | IS_LOCAL | IS_CONF | IS_RDMA,
 	[UROCE_WR_FLUSH] = ON_CONNECTED | IS_FLUSH,
 	[UROCE_WR_ATOMIC_WRITE] = ON_CONNECTED | CAN_INLINE | IS_RDMA | IS_8_BYTES,
 };
@@ -152,8 +154,10 @@ is_allowed(const struct uroce_wq *sq, const struct ibv_send_wr *wr, unsigned fac
 	if ((wr->send_flags & IBV_SEND_INLINE) != 0 &&
 	    ((facts & CAN_INLINE) == 0 || len > sq->max_inline))
 		return false;
-	if ((facts & (IS_BIND | IS_FLUSH | IS_8_BYTES)) == 0)
+	if ((facts & (IS_BIND | IS_CONF | IS_FLUSH | IS_8_BYTES)) == 0)
 		return len <= MSG_LEN_MAX;
+	if ((facts & IS_CONF) != 0)
+		return (wr->send_flags & IBV_SEND_INLINE) != 0;
 	if ((facts & IS_BIND) != 0)
 		return is_bind_sound(wr);
 	if ((facts & IS_FLUSH) != 0)
@@ -244,7 +248,8 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 		return -ENOMEM;
 	const bool is_ud = path != NULL;
 	const unsigned facts = opcode_facts(is_ud, wr->opcode);
-	const unsigned nb_sge = (facts & (IS_LOCAL | IS_FLUSH)) != 0 ? 0 : (unsigned)wr->num_sge;
+	const bool has_list = (facts & IS_CONF) != 0 || (facts & (IS_LOCAL | IS_FLUSH)) == 0;
+	const unsigned nb_sge = has_list ? (unsigned)wr->num_sge : 0;
 
 	if (nb_sge > sq->max_sge) /* a negative number is a large one here */
 		return -EINVAL;

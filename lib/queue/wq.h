@@ -48,9 +48,9 @@ enum uroce_wqe_flag {
 	UROCE_WQE_SIGNALED = IBV_SEND_SIGNALED, /* completes with an entry even when it succeeds */
 	UROCE_WQE_SOLICITED = IBV_SEND_SOLICITED,
 	UROCE_WQE_INLINE = IBV_SEND_INLINE, /* data follows instead of a scatter list */
-	UROCE_WQE_LOCAL = 1 << 4,           /* sends nothing: LOCAL_INV, BIND_MW, or cancelled */
-	UROCE_WQE_CANCELLED = 1 << 5,       /* does nothing, and completes as what it was */
-	UROCE_WQE_EXECUTED = 1 << 6,        /* the requester's, of a local one: once is enough */
+	UROCE_WQE_LOCAL = 1 << 4,     /* sends nothing: LOCAL_INV, BIND_MW, DRIVER1, or cancelled */
+	UROCE_WQE_CANCELLED = 1 << 5, /* does nothing, and completes as what it was */
+	UROCE_WQE_EXECUTED = 1 << 6,  /* the requester's, of a local one: once is enough */
 };
 
 /**

@@ -142,7 +142,7 @@ place_or_hold(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 {
 	struct uroce_req *req = &qpc->req;
 	struct uroce_answers *answers = &req->answers;
-	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
+	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
 	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
 
 	if (!answers->gap)
@@ -152,7 +152,8 @@ place_or_hold(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 	if (uroce_gap_has(answers->gap, pkt->psn))
 		return UROCE_VERDICT_GHOST;
 	if (wqe->opcode == IBV_WR_RDMA_READ && nth + 1 < wqe->nb_psn &&
-	    pkt->op->operation == UROCE_OPERATION_READ_RESPONSE) {
+	    pkt->op->operation == UROCE_OPERATION_READ_RESPONSE &&
+	    !uroce_sge_is_ordered(qpc->mrs, uroce_send_wqe_data(wqe), wqe->nb_sge)) {
 		const enum uroce_verdict verdict = uroce_comp_place(qpc, pkt, now_ns);
 
 		if (verdict != UROCE_VERDICT_RESPONSE)

@@ -286,6 +286,8 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 	/* who is not asked to tell of a drained queue does not, whatever the last time was */
 	if (from == IBV_QPS_RTS && to == IBV_QPS_SQD)
 		qpc->attr.en_sqd_async_notify = 0;
+	if (from != to)
+		qpc->is_stopped = false;
 	copy_attrs(&qpc->attr, attr, mask);
 	copy_identity(qpc, attr, mask);
 	if (mask & IBV_QP_AV)

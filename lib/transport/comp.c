@@ -172,11 +172,15 @@ uroce_comp_place(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 	if (pkt->payload_len != len ||
 	    !is_position_right(qpc, pkt, uroce_req_chunk_left(qpc, wqe, nth) == 1))
 		return bad_response(qpc, now_ns);
+	bool is_bad = false;
+
 	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_send_wqe_data(wqe), wqe->nb_sge,
-			      (uint64_t)nth << qpc->mtu_shift, pkt->payload, len)) {
+			      (uint64_t)nth << qpc->mtu_shift, pkt->payload, len, &is_bad)) {
 		uroce_req_fail(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
 		return UROCE_VERDICT_LOCAL_FAULT;
 	}
+	if (is_bad)
+		uroce_pipeline_stop(qpc);
 	qpc->stats.rx_bytes += len;
 	return UROCE_VERDICT_RESPONSE;
 }
@@ -207,7 +211,7 @@ atomic_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uroce
 	const uint64_t orig = be64_get(uroce_pkt_atomicacketh(pkt)->orig);
 
 	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_send_wqe_data(wqe), wqe->nb_sge, 0, &orig,
-			      sizeof(orig))) {
+			      sizeof(orig), NULL)) {
 		uroce_req_fail(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
 		return UROCE_VERDICT_LOCAL_FAULT;
 	}

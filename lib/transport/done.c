@@ -18,6 +18,7 @@ static const uint8_t wc_opcodes[] = {
 	[IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
 	[IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
 	[IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
+	[IBV_WR_DRIVER1] = IBV_WC_DRIVER1, /* configures an mkey */
 	[UROCE_WR_FLUSH] = UROCE_WC_FLUSH,
 	[UROCE_WR_ATOMIC_WRITE] = UROCE_WC_ATOMIC_WRITE,
 };

@@ -21,6 +21,7 @@
 
 #include <string.h>
 
+#include "mem/mkey.h"
 #include "mem/copy.h"
 #include "wire/psn.h"
 
@@ -119,6 +120,9 @@ uroce_later_place(struct uroce_qpc *qpc, uint32_t psn)
 	const uint32_t mtu = 1u << qpc->mtu_shift;
 
 	if (resp->operation == UROCE_OPERATION_SEND || !(qpc->access & IBV_ACCESS_REMOTE_WRITE))
+		return NULL;
+	/* what is missing may go through an mkey, and where that leads is not known */
+	if (uroce_mkey_any(qpc->mrs))
 		return NULL;
 	forget_begun(resp);
 	for (uint32_t end = end_of(qpc); uroce_psn_before(end, psn) && learn_next(qpc, end);)

@@ -9,9 +9,23 @@
  */
 #include "transport/role.h"
 
-#include <errno.h>
-
+#include "mem/mkey.h"
 #include "mem/mw.h"
+
+/* The whole of it was checked when it was posted. */
+static int
+configure(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe)
+{
+	return uroce_mkey_configure(qpc->mrs, wqe->rkey, qpc->pdn, uroce_send_wqe_data(wqe));
+}
+
+static int
+invalidate(struct uroce_qpc *qpc, uint32_t rkey)
+{
+	return uroce_mw_invalidate(qpc->mrs, rkey, qpc->pdn, qpc->qpn)
+		       ? uroce_mkey_invalidate(qpc->mrs, rkey, qpc->pdn, false)
+		       : 0;
+}
 
 static int
 bind_window(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
@@ -38,33 +52,13 @@ uroce_local_execute(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe)
 		ret = 0;
 	else if (wqe->opcode == IBV_WR_BIND_MW)
 		ret = bind_window(qpc, wqe);
+	else if (wqe->opcode == IBV_WR_DRIVER1)
+		ret = configure(qpc, wqe);
 	else
-		ret = uroce_mw_invalidate(qpc->mrs, wqe->imm, qpc->pdn, qpc->qpn);
+		ret = invalidate(qpc, wqe->imm);
 	if (ret)
 		return IBV_WC_MW_BIND_ERR; /* memory management operation error [IBA 11.6.2] */
 	wqe->flags |= UROCE_WQE_EXECUTED;
 	qpc->req.is_local_done = true;
 	return IBV_WC_SUCCESS;
-}
-
-int
-uroce_qpc_cancel(struct uroce_qpc *qpc, uint64_t wr_id)
-{
-	int nb = 0;
-
-	if (qpc->state != IBV_QPS_SQD)
-		return -EINVAL;
-	if (!qpc->sq) /* an XRC target has nothing to cancel */
-		return 0;
-	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
-
-	for (uint32_t idx = qpc->req.begun_idx; idx != head; idx++) {
-		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, idx);
-
-		if (wqe->wr_id != wr_id || wqe->flags & UROCE_WQE_CANCELLED)
-			continue;
-		wqe->flags |= UROCE_WQE_LOCAL | UROCE_WQE_CANCELLED;
-		nb++;
-	}
-	return nb;
 }

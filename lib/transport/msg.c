@@ -10,8 +10,9 @@
 
 #include <string.h>
 
-#include "mem/mw.h"
 #include "mem/copy.h"
+#include "mem/mkey.h"
+#include "mem/mw.h"
 #include "transport/done.h"
 #include "wire/psn.h"
 
@@ -55,7 +56,7 @@ place_send(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	if ((uint64_t)at + pkt->payload_len > wqe->len)
 		return UROCE_VERDICT_TOO_LONG;
 	if (uroce_sge_scatter(qpc->mrs, uroce_recv_pdn(qpc), uroce_recv_wqe_sge(wqe), wqe->nb_sge,
-			      at, pkt->payload, pkt->payload_len))
+			      at, pkt->payload, pkt->payload_len, NULL))
 		return UROCE_VERDICT_LOCAL_FAULT;
 	return UROCE_VERDICT_REQUEST;
 }
@@ -78,13 +79,26 @@ open_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, void **dst)
 	if (len) {
 		*dst = uroce_rkey_resolve(qpc->mrs, rkey, qpc->pdn, qpc->qpn, va, len,
 					  IBV_ACCESS_REMOTE_WRITE);
-		if (!*dst)
+		if (!*dst &&
+		    !uroce_mkey_may(qpc->mrs, rkey, qpc->pdn, va, len, IBV_ACCESS_REMOTE_WRITE))
 			return UROCE_VERDICT_NO_ACCESS;
 	}
 	resp->write_va = va;
 	resp->write_rkey = rkey;
 	resp->write_len = len;
 	return UROCE_VERDICT_REQUEST;
+}
+
+/* The memory is behind an mkey, or not there. */
+static __attribute__((noinline)) enum uroce_verdict
+place_through(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t at)
+{
+	const struct uroce_resp *resp = &qpc->resp;
+	const int rc =
+		uroce_mkey_write(qpc->mrs, resp->write_rkey, qpc->pdn, resp->write_va + at,
+				 pkt->payload, pkt->payload_len, IBV_ACCESS_REMOTE_WRITE, NULL);
+
+	return rc ? UROCE_VERDICT_NO_ACCESS : UROCE_VERDICT_REQUEST;
 }
 
 static enum uroce_verdict
@@ -115,7 +129,7 @@ place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 					 resp->write_va + at, pkt->payload_len,
 					 IBV_ACCESS_REMOTE_WRITE);
 	if (!dst)
-		return UROCE_VERDICT_NO_ACCESS;
+		return place_through(qpc, pkt, at);
 	if (__builtin_expect(resp->gap && resp->gap->later.nb, 0))
 		uroce_later_copy_around(qpc, pkt->psn, dst, pkt->payload, pkt->payload_len);
 	else
@@ -148,6 +162,15 @@ complete_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 	}
 }
 
+/* The peer's key, of a window or of an mkey, ends. @return 0, or -EINVAL: refused */
+static int
+invalidate(const struct uroce_qpc *qpc, uint32_t rkey)
+{
+	return uroce_mw_invalidate(qpc->mrs, rkey, qpc->pdn, qpc->qpn)
+		       ? uroce_mkey_invalidate(qpc->mrs, rkey, qpc->pdn, true)
+		       : 0;
+}
+
 enum uroce_verdict
 uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -161,8 +184,7 @@ uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
 	/* after the payload, which may use the key, and before the program hears of it */
-	if (has_invalidate(pkt) &&
-	    uroce_mw_invalidate(qpc->mrs, be32_get(uroce_pkt_ieth(pkt)->rkey), qpc->pdn, qpc->qpn))
+	if (has_invalidate(pkt) && invalidate(qpc, be32_get(uroce_pkt_ieth(pkt)->rkey)))
 		return UROCE_VERDICT_BAD_INVALIDATE;
 	if (pkt->op->flags & UROCE_OPF_FIRST)
 		resp->msg_len = 0;

@@ -55,6 +55,7 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 			      (services[conf->type] != UROCE_SERVICE_RC &&
 			       services[conf->type] != UROCE_SERVICE_XRC),
 		.is_resp_gbn = conf->is_resp_gbn || !conf->hold,
+		.is_pipelined = conf->is_pipelined,
 		.cookie = conf->cookie,
 		.limits = conf->limits,
 		.pkeys = conf->pkeys,

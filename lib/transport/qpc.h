@@ -59,8 +59,12 @@
 
 /** An intent to send one frame. */
 struct uroce_txd {
-	uint8_t *hdr;  /* in: room for UROCE_HDR_MAX bytes; out: Ethernet..extension headers */
-	uint32_t icrc; /* out: state after the masked UDP header (see wire/icrc.h) */
+	/*
+	 * in: room for UROCE_HDR_MAX bytes, and behind what these become for the payload; out: Ethernet ..
+	 * extension headers, and such payload as is in no memory: then a slice points here
+	 */
+	uint8_t *hdr;
+	uint32_t icrc;        /* out: state after the masked UDP header (see wire/icrc.h) */
 	uint32_t payload_len; /* out: bytes in the slices */
 	uint16_t hdr_len;     /* out */
 	uint8_t bth_off;      /* out: where the BTH begins in hdr */
@@ -114,6 +118,7 @@ struct uroce_qpc_conf {
 		window_psns; /* requests in flight, in packets, <= UROCE_WINDOW_MAX; 0: the default */
 	bool is_req_gbn;     /* the requester goes back N in any case */
 	bool is_resp_gbn;    /* the responder drops what arrives ahead of a hole */
+	bool is_pipelined;   /* it stops behind a request whose data has a bad signature */
 	const struct uroce_cc_conf *cc; /* congestion control; NULL: none. Not for datagrams */
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys; /* the port's P_Key table, limits->nb_pkeys entries */
@@ -350,6 +355,8 @@ struct uroce_qpc {
 	uint32_t dest_qpn; /* RC, UC */
 	uint32_t qkey;     /* UD */
 	uint32_t xrcd;
+	bool is_pipelined;
+	bool is_stopped; /* with is_pipelined: in SQD by itself */
 };
 
 /* The lines that packets touch: see uroce_qpc_fetch(), and what comes after. */

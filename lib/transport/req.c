@@ -104,7 +104,7 @@ uroce_req_check_drained(struct uroce_qpc *qpc)
 	if (!qpc->req.is_draining || qpc->req.una_idx != qpc->req.begun_idx)
 		return;
 	qpc->req.is_draining = false;
-	if (qpc->attr.en_sqd_async_notify)
+	if (qpc->attr.en_sqd_async_notify || qpc->is_stopped)
 		qpc->events |= UROCE_QPC_SQ_DRAINED;
 }
 
@@ -259,11 +259,19 @@ put_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce
 	advance_position(qpc, wqe, 1);
 }
 
-/* The payload of a packet, as slices. @return 0, or -EFAULT: refused */
+/*
+ * The payload of a packet whose header is built, as slices.
+ * @param[out] is_bad  whether a signature in it is
+ * @return 0, or -EFAULT: refused
+ */
 static int
 slice_payload(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t len,
-	      struct uroce_txd *txd)
+	      struct uroce_txd *txd, bool *is_bad)
 {
+	struct uroce_sge_room room = {
+		.at = txd->hdr + txd->hdr_len,
+		.is_again = qpc->req.next_psn != qpc->req.max_psn,
+	};
 	const uint64_t offset = (uint64_t)qpc->req.next_pkt << qpc->mtu_shift;
 	void *data = uroce_send_wqe_data(wqe);
 
@@ -272,14 +280,15 @@ slice_payload(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t len,
 		txd->nb_slices = len ? 1 : 0;
 		return 0;
 	}
-	const int nb =
-		uroce_sge_gather(qpc->mrs, qpc->pdn, data, wqe->nb_sge, offset, len, txd->slice);
+	const int nb = uroce_sge_gather(qpc->mrs, qpc->pdn, data, wqe->nb_sge, offset, len, &room,
+					txd->slice);
 
 	if (nb < 0)
 		return nb;
+	*is_bad = room.is_bad;
 	txd->nb_slices = (uint8_t)nb;
 	/* what is sent again may be acknowledged by what was sent before: it is not lent */
-	if (qpc->req.next_psn != qpc->req.max_psn) {
+	if (room.is_again) {
 		for (int i = 0; i < nb; i++)
 			txd->slice[i].key = 0;
 	}
@@ -317,11 +326,13 @@ put_flush(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_
 static bool
 put_atomic_write(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
 {
-	if (slice_payload(qpc, wqe, UROCE_ATOMIC_WRITE_LEN, txd)) {
+	bool is_bad;
+
+	begin_next(qpc, wqe, txd, UROCE_OP_ATOMIC_WRITE, UROCE_ATOMIC_WRITE_LEN);
+	if (slice_payload(qpc, wqe, UROCE_ATOMIC_WRITE_LEN, txd, &is_bad)) {
 		qpc->req.fault = IBV_WC_LOC_PROT_ERR;
 		return false;
 	}
-	begin_next(qpc, wqe, txd, UROCE_OP_ATOMIC_WRITE, UROCE_ATOMIC_WRITE_LEN);
 	uroce_reth_put(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey,
 		       UROCE_ATOMIC_WRITE_LEN);
 	qpc->req.nb_rd_out++;
@@ -402,17 +413,19 @@ put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *tx
 	struct uroce_req *req = &qpc->req;
 	const uint32_t pkt = req->next_pkt;
 	const uint32_t len = uroce_msg_payload(qpc, wqe->len, pkt);
+	struct uroce_bth *bth = put_headers(qpc, wqe, opcode_at(wqe, pkt), req->next_psn, len, txd);
+	bool is_bad = false;
 
-	if (slice_payload(qpc, wqe, len, txd)) {
+	if (slice_payload(qpc, wqe, len, txd, &is_bad)) {
 		req->fault = IBV_WC_LOC_PROT_ERR;
 		return false;
 	}
-	struct uroce_bth *bth = put_headers(qpc, wqe, opcode_at(wqe, pkt), req->next_psn, len, txd);
-
 	if (uroce_qpc_is_reliable(qpc) && wants_ack(qpc, wqe))
 		bth->ack_req = UROCE_BTH_ACK_REQ;
 	qpc->stats.tx_bytes += len;
 	advance_position(qpc, wqe, 1);
+	if (is_bad)
+		uroce_pipeline_stop(qpc);
 	return true;
 }
 
@@ -444,8 +457,11 @@ static inline int
 slice_all(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_view *view,
 	  struct uroce_txd *txd)
 {
-	if (wqe->flags & UROCE_WQE_INLINE)
-		return slice_payload(qpc, wqe, wqe->len, txd);
+	if (wqe->flags & UROCE_WQE_INLINE) {
+		txd->slice[0] = (struct uroce_slice){ uroce_send_wqe_data(wqe), wqe->len };
+		txd->nb_slices = wqe->len ? 1 : 0;
+		return 0;
+	}
 	const int nb = uroce_sge_gather_all(qpc->mrs, qpc->pdn, uroce_send_wqe_data(wqe),
 					    wqe->nb_sge, wqe->len, view, txd->slice);
 
@@ -490,10 +506,9 @@ put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 			break;
 		wqe->first_psn = psn;
 		wqe->nb_psn = 1;
-		if (slice_all(qpc, wqe, &view, txd)) {
-			req->fault = IBV_WC_LOC_PROT_ERR;
+		/* refused, or nothing for a run: that is seen where it is asked of each packet */
+		if (slice_all(qpc, wqe, &view, txd))
 			break;
-		}
 		struct uroce_bth *bth =
 			put_headers(qpc, wqe, ops[wqe->opcode].only, psn, wqe->len, txd);
 
@@ -516,7 +531,7 @@ put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 	req->next_psn = psn;
 	req->max_psn = psn;
 	req->next_idx = idx;
-	req->begun_idx = req->fault ? idx + 1 : idx;
+	req->begun_idx = idx;
 	return idx - begin;
 }
 

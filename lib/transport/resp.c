@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "mem/mkey.h"
 #include "mem/flush.h"
 #include "transport/done.h"
 #include "wire/psn.h"
@@ -180,8 +181,10 @@ execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns
 		return UROCE_VERDICT_BAD_REQUEST;
 	if (!(qpc->access & IBV_ACCESS_REMOTE_READ))
 		return UROCE_VERDICT_NO_ACCESS;
-	if (len && !uroce_rkey_resolve(qpc->mrs, rkey, qpc->pdn, qpc->qpn, va, len,
-				       IBV_ACCESS_REMOTE_READ))
+	if (len &&
+	    !uroce_rkey_resolve(qpc->mrs, rkey, qpc->pdn, qpc->qpn, va, len,
+				IBV_ACCESS_REMOTE_READ) &&
+	    !uroce_mkey_may(qpc->mrs, rkey, qpc->pdn, va, len, IBV_ACCESS_REMOTE_READ))
 		return UROCE_VERDICT_NO_ACCESS;
 	struct uroce_rd_res *res;
 	const enum uroce_verdict verdict = next_resource(qpc, now_ns, &res);
@@ -541,6 +544,23 @@ static const uint8_t read_opcodes[2][2] = {
 	{ UROCE_OP_READ_RESPONSE_MIDDLE, UROCE_OP_READ_RESPONSE_LAST },
 };
 
+/*
+ * A payload that is not memory as it is, made where the frame has it. That a signature is bad is for the owner
+ * of the mkey to ask.
+ */
+static __attribute__((noinline)) const void *
+make_payload(const struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t va, uint32_t len,
+	     struct uroce_txd *txd)
+{
+	uint8_t *at = txd->hdr + txd->hdr_len;
+	bool is_bad;
+
+	return uroce_mkey_read(qpc->mrs, res->rkey, res->pdn, va, len, IBV_ACCESS_REMOTE_READ, at,
+			       res->was_answered ? NULL : &is_bad)
+		       ? NULL
+		       : at;
+}
+
 /* @return false: the memory is gone */
 static bool
 put_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct uroce_txd *txd)
@@ -550,17 +570,19 @@ put_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct 
 	const uint64_t va = res->va + ((uint64_t)pkt << qpc->mtu_shift);
 	const void *src = NULL;
 
-	if (len) {
+	if (len)
 		src = uroce_rkey_resolve(qpc->mrs, res->rkey, res->pdn, qpc->qpn, va, len,
 					 IBV_ACCESS_REMOTE_READ);
-		if (!src)
-			return false;
-	}
 	const uint8_t opcode = read_opcodes[res->is_begun][pkt + 1 == res->end];
 	uint8_t *ext = begin_response(qpc, txd, opcode, uroce_psn_add(res->psn, pkt), len);
 
 	if (uroce_opcode_table[opcode].ext_mask)
 		uroce_aeth_put((struct uroce_aeth *)ext, UROCE_SYNDROME_ACK, res->msn);
+	if (len && !src) {
+		src = make_payload(qpc, res, va, len, txd);
+		if (!src)
+			return false;
+	}
 	txd->slice[0] = (struct uroce_slice){ src, len };
 	txd->nb_slices = len ? 1 : 0;
 	qpc->stats.tx_bytes += len;

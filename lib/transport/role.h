@@ -364,6 +364,11 @@ void uroce_comp_retire_local(struct uroce_qpc *qpc, uint64_t now_ns);
  */
 enum ibv_wc_status uroce_local_execute(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe);
 
+/* --- pipeline.c --- */
+
+/** The data of a request has a bad signature: a QP that is pipelined stops behind that request. */
+void uroce_pipeline_stop(struct uroce_qpc *qpc);
+
 /* --- resp.c --- */
 
 void uroce_resp_reset(struct uroce_qpc *qpc);

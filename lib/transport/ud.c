@@ -35,7 +35,7 @@ put_datagram(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd
 		txd->nb_slices = wqe->len ? 1 : 0;
 	} else {
 		const int nb = uroce_sge_gather(qpc->mrs, qpc->pdn, data, wqe->nb_sge, 0, wqe->len,
-						txd->slice);
+						NULL, txd->slice);
 
 		if (nb < 0)
 			return IBV_WC_LOC_PROT_ERR;
@@ -110,12 +110,12 @@ place_datagram(struct uroce_qpc *qpc, struct uroce_recv_wqe *wqe, const struct u
 	uint8_t grh[GRH_LEN];
 
 	make_grh(pkt, grh);
-	const int rc = uroce_sge_scatter(qpc->mrs, pdn, sge, wqe->nb_sge, 0, grh, GRH_LEN);
+	const int rc = uroce_sge_scatter(qpc->mrs, pdn, sge, wqe->nb_sge, 0, grh, GRH_LEN, NULL);
 
 	if (rc)
 		return rc;
 	return uroce_sge_scatter(qpc->mrs, pdn, sge, wqe->nb_sge, GRH_LEN, pkt->payload,
-				 pkt->payload_len);
+				 pkt->payload_len, NULL);
 }
 
 enum uroce_verdict

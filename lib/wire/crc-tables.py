@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes the constants that follow from the polynomial, so that none is typed by hand.
 
-    crc-tables.py icrc_table.h crc32_fold.h
+    crc-tables.py icrc_table.h crc32_fold.h crc64_table.h
 
 icrc_table.h: what a byte of a length field adds to the ICRC state after the UDP header. The CRC is
 linear: the state after a prefix with some byte v, exclusive-or the state with 0 in its place,
 depends on v and on the number of bytes that follow it, and on nothing else.
 
 crc32_fold.h: multipliers for folding by carry-less multiplication: see crc32_x86.c.
+
+crc64_table.h: what each of eight bytes adds to the state of a CRC-64 behind them: see block_crc.c.
 """
 
 import sys
 
 POLYNOMIAL = 0x104C11DB7  # CRC-32 of Ethernet, x^32 included
+POLYNOMIAL_64 = 0x9A6C9329AC4BC9B5  # CRC-64 of XP10, as NVMe has it, reflected
 
 
 def reflect(value, bits):
@@ -100,6 +103,24 @@ def crc32_fold():
     yield f'#define POLYNOMIAL 0x{reflect(POLYNOMIAL, 33):09x}'
 
 
+def crc64_table():
+    rows = [list(range(256))]
+    for _ in range(8):
+        state = rows[-1]
+        for _ in range(8):
+            state = [s >> 1 ^ (POLYNOMIAL_64 if s & 1 else 0) for s in state]
+        rows.append(state)
+    yield '/* First index: bytes between the byte and the state. */'
+    yield '#include <stdint.h>'
+    yield 'static const uint64_t crc64_term[8][256] = {'
+    for row in rows[1:]:
+        yield '\t{'
+        for i in range(0, 256, 4):
+            yield '\t\t' + ' '.join(f'0x{v:016x},' for v in row[i:i + 4])
+        yield '\t},'
+    yield '};'
+
+
 def write(path, lines):
     with open(path, 'w', encoding='utf-8') as out:
         out.write('/* SPDX-License-Identifier: BSD-3-Clause */\n/* Written by crc-tables.py. */\n')
@@ -108,3 +129,4 @@ def write(path, lines):
 
 write(sys.argv[1], icrc_table())
 write(sys.argv[2], crc32_fold())
+write(sys.argv[3], crc64_table())

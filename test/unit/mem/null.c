@@ -73,11 +73,11 @@ sge_gather__reads_zeros(void **state)
 	for (unsigned i = 0; i < sizeof(addrs) / sizeof(addrs[0]); i++) {
 		const struct ibv_sge sge = { .addr = addrs[i], .length = 4096, .lkey = null_key };
 
-		assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 0, 4096, slice), 1);
+		assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 0, 4096, NULL, slice), 1);
 		assert_int_equal(slice[0].len, 4096);
 		assert_int_equal(slice[0].key, 0); /* there is nothing to lend */
 		assert_true(is_zero(slice));
-		assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 4000, 96, slice), 1);
+		assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 4000, 96, NULL, slice), 1);
 		assert_int_equal(uroce_sge_gather_all(table, PDN, &sge, 1, 4096, &view, slice), 1);
 		assert_true(is_zero(slice));
 	}
@@ -90,7 +90,7 @@ sge_gather__among_others(void **state)
 	struct uroce_slice slice[UROCE_SGE_MAX];
 
 	(void)state;
-	assert_int_equal(uroce_sge_gather(table, PDN, sge, 3, 5, 30, slice), 3);
+	assert_int_equal(uroce_sge_gather(table, PDN, sge, 3, 5, 30, NULL, slice), 3);
 	assert_ptr_equal(slice[0].addr, memory + 5);
 	assert_int_equal(slice[1].len, 20);
 	assert_true(is_zero(&slice[1]));
@@ -108,9 +108,9 @@ sge_scatter__forgets(void **state)
 	(void)state;
 	for (unsigned i = 0; i < sizeof(src); i++)
 		src[i] = (uint8_t)(100 + i);
-	assert_int_equal(uroce_sge_scatter(table, PDN, &one, 1, 0, src, 100), 0);
-	assert_int_equal(uroce_sge_scatter(table, PDN, &one, 1, 50, src, 51), -EMSGSIZE);
-	assert_int_equal(uroce_sge_scatter(table, PDN, sge, 3, 0, src, 40), 0);
+	assert_int_equal(uroce_sge_scatter(table, PDN, &one, 1, 0, src, 100, NULL), 0);
+	assert_int_equal(uroce_sge_scatter(table, PDN, &one, 1, 50, src, 51, NULL), -EMSGSIZE);
+	assert_int_equal(uroce_sge_scatter(table, PDN, sge, 3, 0, src, 40, NULL), 0);
 	assert_memory_equal(memory, src, 10);
 	assert_int_equal(memory[10], 0x11);
 	assert_int_equal(memory[29], 0x11);
@@ -131,15 +131,15 @@ null_key__is_of_its_domain_and_no_peers(void **state)
 	assert_false(uroce_mr_is_null(table, null_key, PDN + 1));
 	assert_false(uroce_mr_is_null(table, null_key ^ 1, PDN));
 	assert_false(uroce_mr_is_null(table, key, PDN));
-	assert_int_equal(uroce_sge_gather(table, PDN + 1, &sge, 1, 0, 8, slice), -EFAULT);
-	assert_int_equal(uroce_sge_scatter(table, PDN + 1, &sge, 1, 0, src, 8), -EFAULT);
+	assert_int_equal(uroce_sge_gather(table, PDN + 1, &sge, 1, 0, 8, NULL, slice), -EFAULT);
+	assert_int_equal(uroce_sge_scatter(table, PDN + 1, &sge, 1, 0, src, 8, NULL), -EFAULT);
 	assert_null(uroce_mr_resolve(table, null_key, PDN, 0, 8, 0));
 	assert_null(uroce_rkey_resolve(table, null_key, PDN, QPN, 0, 8, 0));
 	assert_null(uroce_rkey_region(table, null_key, PDN, 0, &len));
 	assert_false(uroce_mr_look(table, null_key, PDN, 0, &view));
 	assert_null(uroce_mr_lend(table, null_key));
 	assert_int_equal(uroce_mr_invalidate(table, null_key), 0);
-	assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 0, 8, slice), -EFAULT);
+	assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 0, 8, NULL, slice), -EFAULT);
 }
 
 static void

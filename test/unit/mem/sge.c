@@ -134,8 +134,8 @@ expect_gathered(const struct fixture *f, const struct ibv_sge *list, unsigned nb
 		for (uint32_t len = 0; len <= flat_len - offset; len++) {
 			struct uroce_slice slice[UROCE_SGE_MAX];
 			uint8_t got[LEN];
-			const int nb =
-				uroce_sge_gather(f->mrs, PDN, list, nb_sge, offset, len, slice);
+			const int nb = uroce_sge_gather(f->mrs, PDN, list, nb_sge, offset, len,
+							NULL, slice);
 
 			assert_in_range(nb, 0, nb_sge);
 			assert_int_equal(flatten(slice, nb, got), len);
@@ -175,14 +175,14 @@ sge_gather__slices_lead_into_the_region(void **state)
 	const struct ibv_sge list[] = { ro(f, 0, 4), ro(f, 50, 4) };
 	struct uroce_slice slice[UROCE_SGE_MAX];
 
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 3, 2, slice), 2);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 3, 2, NULL, slice), 2);
 	assert_ptr_equal(slice[0].addr, f->ro_mem + 3);
 	assert_int_equal(slice[0].len, 1);
 	assert_ptr_equal(slice[1].addr, f->ro_mem + 50);
 	assert_int_equal(slice[1].len, 1);
 	assert_int_equal(slice[0].key, list[0].lkey);
 	assert_int_equal(slice[1].key, list[1].lkey);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 4, 4, slice), 1);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 4, 4, NULL, slice), 1);
 	assert_ptr_equal(slice[0].addr, f->ro_mem + 50);
 }
 
@@ -196,7 +196,7 @@ sge_gather__as_many_elements_as_there_may_be(void **state)
 	for (unsigned i = 0; i < UROCE_SGE_MAX; i++)
 		list[i] = ro(f, 2 * i, 1);
 	assert_int_equal(
-		uroce_sge_gather(f->mrs, PDN, list, UROCE_SGE_MAX, 0, UROCE_SGE_MAX, slice),
+		uroce_sge_gather(f->mrs, PDN, list, UROCE_SGE_MAX, 0, UROCE_SGE_MAX, NULL, slice),
 		UROCE_SGE_MAX);
 	for (unsigned i = 0; i < UROCE_SGE_MAX; i++)
 		assert_ptr_equal(slice[i].addr, f->ro_mem + 2 * i);
@@ -209,9 +209,9 @@ sge_gather__length_0_asks_nothing(void **state)
 	const struct ibv_sge bad = { .addr = 0, .length = 4, .lkey = BAD_KEY };
 	struct uroce_slice slice[UROCE_SGE_MAX];
 
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, &bad, 1, 0, 0, slice), 0);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, NULL, 0, 0, 0, slice), 0);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, NULL, 0, 99, 0, slice), 0);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, &bad, 1, 0, 0, NULL, slice), 0);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, NULL, 0, 0, 0, NULL, slice), 0);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, NULL, 0, 99, 0, NULL, slice), 0);
 }
 
 static void
@@ -221,15 +221,17 @@ sge_gather__short_list_is_refused(void **state)
 	const struct ibv_sge list[] = { ro(f, 0, 4), ro(f, 8, 4) };
 	struct uroce_slice slice[UROCE_SGE_MAX];
 
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 0, 9, slice), -EFAULT);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 8, 1, slice), -EFAULT);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, UINT64_MAX, 1, slice), -EFAULT);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 1, 0, 5, slice), -EFAULT);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 1, 4, 1, slice), -EFAULT);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 1, UINT64_MAX, 1, slice), -EFAULT);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 1, 1u << 31, UINT32_MAX, slice),
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 0, 9, NULL, slice), -EFAULT);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 8, 1, NULL, slice), -EFAULT);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, UINT64_MAX, 1, NULL, slice),
 			 -EFAULT);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, NULL, 0, 0, 1, slice), -EFAULT);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 1, 0, 5, NULL, slice), -EFAULT);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 1, 4, 1, NULL, slice), -EFAULT);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 1, UINT64_MAX, 1, NULL, slice),
+			 -EFAULT);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 1, 1u << 31, UINT32_MAX, NULL, slice),
+			 -EFAULT);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, NULL, 0, 0, 1, NULL, slice), -EFAULT);
 }
 
 static void
@@ -248,10 +250,12 @@ sge_gather__bad_elements_are_refused(void **state)
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const struct ibv_sge list[] = { ro(f, 0, 4), bad[i] };
 
-		assert_int_equal(uroce_sge_gather(f->mrs, PDN, &bad[i], 1, 0, 4, slice), -EFAULT);
-		assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 0, 8, slice), -EFAULT);
+		assert_int_equal(uroce_sge_gather(f->mrs, PDN, &bad[i], 1, 0, 4, NULL, slice),
+				 -EFAULT);
+		assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 0, 8, NULL, slice),
+				 -EFAULT);
 		/* What is not touched is not asked. */
-		assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 0, 4, slice), 1);
+		assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 0, 4, NULL, slice), 1);
 	}
 }
 
@@ -262,8 +266,8 @@ sge_gather__other_protection_domain_is_refused(void **state)
 	const struct ibv_sge list[] = { ro(f, 0, 4), ro(f, 8, 4) };
 	struct uroce_slice slice[UROCE_SGE_MAX];
 
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN + 1, list, 1, 0, 4, slice), -EFAULT);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN + 1, list, 2, 0, 8, slice), -EFAULT);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN + 1, list, 1, 0, 4, NULL, slice), -EFAULT);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN + 1, list, 2, 0, 8, NULL, slice), -EFAULT);
 }
 
 static void
@@ -273,9 +277,9 @@ sge_gather__deregistered_between_two_packets(void **state)
 	const struct ibv_sge one = ro(f, 0, 64);
 	struct uroce_slice slice[UROCE_SGE_MAX];
 
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, &one, 1, 0, 32, slice), 1);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, &one, 1, 0, 32, NULL, slice), 1);
 	assert_int_equal(uroce_mr_invalidate(f->mrs, f->ro), 0);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, &one, 1, 32, 32, slice), -EFAULT);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, &one, 1, 32, 32, NULL, slice), -EFAULT);
 }
 
 /* A region that begins at 0, and an element that begins before the end of the address space and
@@ -293,9 +297,9 @@ sge_gather__element_that_wraps_is_refused(void **state)
 	assert_int_equal(uroce_mr_add(f->mrs, &conf, &key), 0);
 	const struct ibv_sge list[] = { { UINT64_MAX - 9, 20, key }, { 0, 4, key } };
 
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 1, 10, 4, slice), -EFAULT);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 10, 4, slice), -EFAULT);
-	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 20, 4, slice), 1);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 1, 10, 4, NULL, slice), -EFAULT);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 10, 4, NULL, slice), -EFAULT);
+	assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 20, 4, NULL, slice), 1);
 }
 
 static void
@@ -321,8 +325,8 @@ sge_scatter__every_range_of_a_list(void **state)
 				  : at < 8 ? place[1] + at - 3
 					   : place[2] + at - 8) = src[i];
 			}
-			assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 5, offset, src, len),
-					 0);
+			assert_int_equal(
+				uroce_sge_scatter(f->mrs, PDN, list, 5, offset, src, len, NULL), 0);
 			assert_memory_equal(f->rw_mem, expected, LEN);
 		}
 	}
@@ -336,7 +340,7 @@ sge_scatter__into_one_element(void **state)
 	uint8_t expected[LEN] = { 0 };
 
 	memcpy(expected + 20, "abcdefghijkl", 12);
-	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, &one, 1, 4, "abcdefghijkl", 12), 0);
+	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, &one, 1, 4, "abcdefghijkl", 12, NULL), 0);
 	assert_memory_equal(f->rw_mem, expected, LEN);
 }
 
@@ -346,8 +350,8 @@ sge_scatter__length_0_asks_nothing(void **state)
 	const struct fixture *f = *state;
 	const struct ibv_sge bad = { .addr = 0, .length = 4, .lkey = BAD_KEY };
 
-	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, &bad, 1, 0, NULL, 0), 0);
-	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, NULL, 0, 5, NULL, 0), 0);
+	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, &bad, 1, 0, NULL, 0, NULL), 0);
+	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, NULL, 0, 5, NULL, 0, NULL), 0);
 }
 
 static void
@@ -357,12 +361,13 @@ sge_scatter__short_list_is_emsgsize_and_writes_nothing(void **state)
 	const struct ibv_sge list[] = { rw(f, 0, 4), rw(f, 8, 4), nothing() };
 	const uint8_t src[16] = "123456789012345";
 
-	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 3, 0, src, 9), -EMSGSIZE);
-	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 3, 8, src, 1), -EMSGSIZE);
-	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 1, 0, src, 5), -EMSGSIZE);
-	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 1, 4, src, 1), -EMSGSIZE);
-	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 1, UINT64_MAX, src, 1), -EMSGSIZE);
-	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, NULL, 0, 0, src, 1), -EMSGSIZE);
+	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 3, 0, src, 9, NULL), -EMSGSIZE);
+	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 3, 8, src, 1, NULL), -EMSGSIZE);
+	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 1, 0, src, 5, NULL), -EMSGSIZE);
+	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 1, 4, src, 1, NULL), -EMSGSIZE);
+	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 1, UINT64_MAX, src, 1, NULL),
+			 -EMSGSIZE);
+	assert_int_equal(uroce_sge_scatter(f->mrs, PDN, NULL, 0, 0, src, 1, NULL), -EMSGSIZE);
 	assert_true(is_untouched(f));
 }
 
@@ -380,8 +385,10 @@ sge_scatter__bad_last_element_writes_nothing(void **state)
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const struct ibv_sge list[] = { rw(f, 0, 4), rw(f, 8, 4), bad[i] };
 
-		assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 3, 0, src, 12), -EFAULT);
-		assert_int_equal(uroce_sge_scatter(f->mrs, PDN, &bad[i], 1, 0, src, 4), -EFAULT);
+		assert_int_equal(uroce_sge_scatter(f->mrs, PDN, list, 3, 0, src, 12, NULL),
+				 -EFAULT);
+		assert_int_equal(uroce_sge_scatter(f->mrs, PDN, &bad[i], 1, 0, src, 4, NULL),
+				 -EFAULT);
 		assert_true(is_untouched(f));
 	}
 	assert_int_equal(f->ro_mem[0], 1);
@@ -393,8 +400,8 @@ sge_scatter__other_protection_domain_is_refused(void **state)
 	const struct fixture *f = *state;
 	const struct ibv_sge list[] = { rw(f, 0, 4), rw(f, 8, 4) };
 
-	assert_int_equal(uroce_sge_scatter(f->mrs, PDN + 1, list, 1, 0, "1234", 4), -EFAULT);
-	assert_int_equal(uroce_sge_scatter(f->mrs, PDN + 1, list, 2, 0, "12345", 5), -EFAULT);
+	assert_int_equal(uroce_sge_scatter(f->mrs, PDN + 1, list, 1, 0, "1234", 4, NULL), -EFAULT);
+	assert_int_equal(uroce_sge_scatter(f->mrs, PDN + 1, list, 2, 0, "12345", 5, NULL), -EFAULT);
 	assert_true(is_untouched(f));
 }
 

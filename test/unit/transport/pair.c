@@ -533,7 +533,7 @@ static bool
 send_burst(struct pair *pair, enum pair_side side, bool is_wired)
 {
 	struct pair_host *host = &pair->host[side];
-	uint8_t hdr[PAIR_BURST_MAX][UROCE_HDR_MAX];
+	uint8_t hdr[PAIR_BURST_MAX][UROCE_HDR_MAX + 4096];
 	struct uroce_txd txd[PAIR_BURST_MAX];
 	const uint32_t send_tail = uroce_ring_tail(&host->sq.ring);
 	const uint32_t recv_tail = uroce_ring_tail(&host->rq.ring);
@@ -676,6 +676,8 @@ opcode_name(enum ibv_wc_opcode opcode)
 		return "RDMA_WRITE";
 	case IBV_WC_RDMA_READ:
 		return "RDMA_READ";
+	case IBV_WC_DRIVER1:
+		return "DRIVER1";
 	case IBV_WC_COMP_SWAP:
 		return "COMP_SWAP";
 	case IBV_WC_FETCH_ADD:

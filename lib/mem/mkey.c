@@ -1,0 +1,727 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * How it works: the wire's bytes of a packet are cut into segments of data and of signatures. Data is
+ * copied between packet and memory where the layout and the signatures in memory say; a signature is worked
+ * out from all data of its block, which is in memory whichever way the packet goes. A block of the side
+ * that data comes from is checked, and one in memory that data goes to is signed, by the packet that has
+ * its last byte.
+ *
+ * Memory is resolved piece by piece at each use, for a region may be deregistered at any time. A walk is
+ * a range of the layout, and what is to be done with each piece of it.
+ */
+
+#include "mem/mkey.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "mem/copy.h"
+#include "mem/table.h"
+#include "wire/lock.h"
+
+/* Bytes of a layout: no region has more. */
+#define LEN_MAX (UINT64_C(1) << 47)
+
+/* A piece, and where it ends in one repetition. */
+struct placed {
+	struct uroce_mkey_piece piece;
+	uint64_t end;
+};
+
+struct uroce_mkey {
+	struct uroce_lock lock;
+	uint32_t max_pieces;
+	uint32_t flags; /* enum uroce_mkey_flag */
+	/* as configured */
+	uint32_t repeat;
+	uint32_t nb_pieces;
+	uint8_t check_mask;
+	uint8_t copy_mask;
+	struct uroce_sig_domain mem, wire;
+	uint64_t data_len;
+	/* of what arrives, in bytes of the wire: [begin, next) came in order */
+	uint64_t begin, next;
+	uint8_t cut[UROCE_SIG_LEN_MAX]; /* the signature that it ends in */
+	struct uroce_mkey_error error;  /* the first */
+	struct placed placed[];
+};
+
+size_t
+uroce_mkey_memsize(uint32_t max_pieces)
+{
+	return sizeof(struct uroce_mkey) + max_pieces * sizeof(struct placed);
+}
+
+/* --- finding one ----------------------------------------------------------------------------------- */
+
+/* The entry that has this key, in the table for as long as the round lasts; NULL: it is no mkey. */
+static struct uroce_entry *
+find(const struct uroce_mr_table *table, uint32_t key, uint64_t *life)
+{
+	struct uroce_entry *entry = uroce_entry_find(table, key);
+
+	if (entry == NULL)
+		return NULL;
+	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire); /* A1 */
+
+	*life = state & UROCE_ENTRY_LIFE;
+	if ((uint32_t)state != key || UROCE_ENTRY_GET(entry, kind) != UROCE_ENTRY_MKEY)
+		return NULL;
+	return *life == UROCE_ENTRY_LIVE || *life == UROCE_ENTRY_IDLE ? entry : NULL;
+}
+
+static struct uroce_mkey *
+mkey_of(const struct uroce_entry *entry)
+{
+	return (struct uroce_mkey *)(uintptr_t)UROCE_ENTRY_GET(entry, addr);
+}
+
+/* The same of a configured one of a PD. */
+static struct uroce_entry *
+find_configured(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn)
+{
+	uint64_t life;
+	struct uroce_entry *entry = find(table, key, &life);
+
+	return entry != NULL && life == UROCE_ENTRY_LIVE && UROCE_ENTRY_GET(entry, pdn) == pdn
+		       ? entry
+		       : NULL;
+}
+
+bool
+uroce_mkey_any(const struct uroce_mr_table *table)
+{
+	return atomic_load_explicit(&table->nb_mkeys, memory_order_relaxed) != 0;
+}
+
+bool
+uroce_mkey_is(const struct uroce_mr_table *table, uint32_t key)
+{
+	uint64_t life;
+
+	return find(table, key, &life) != NULL;
+}
+
+static bool
+is_granted(const struct uroce_entry *entry, uint64_t addr, uint64_t len, uint32_t access)
+{
+	const uint64_t wire_len = UROCE_ENTRY_GET(entry, len);
+
+	return (access & ~UROCE_ENTRY_GET(entry, access)) == 0 && addr <= wire_len &&
+	       len <= wire_len - addr;
+}
+
+bool
+uroce_mkey_may(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t addr,
+	       uint64_t len, uint32_t access)
+{
+	const struct uroce_entry *entry = find_configured(table, key, pdn);
+
+	return entry != NULL && is_granted(entry, addr, len, access);
+}
+
+/* --- life ------------------------------------------------------------------------------------------ */
+
+int
+uroce_mkey_add(struct uroce_mr_table *table, void *mem, uint32_t max_pieces, uint32_t flags,
+	       uint32_t pdn, uint32_t *key)
+{
+	struct uroce_mkey *mkey = mem;
+	uint32_t new_key;
+	struct uroce_entry *entry = uroce_entry_take(table, &new_key);
+
+	if (entry == NULL)
+		return -ENOMEM;
+	memset(mkey, 0, sizeof(*mkey));
+	mkey->max_pieces = max_pieces;
+	mkey->flags = flags;
+	UROCE_ENTRY_SET(entry, kind, UROCE_ENTRY_MKEY);
+	UROCE_ENTRY_SET(entry, iova, 0);
+	UROCE_ENTRY_SET(entry, len, 0);
+	UROCE_ENTRY_SET(entry, addr, (uintptr_t)mkey);
+	UROCE_ENTRY_SET(entry, pdn, pdn);
+	UROCE_ENTRY_SET(entry, access, 0);
+	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | new_key,
+			      memory_order_release); /* R1 */
+	atomic_fetch_add_explicit(&table->nb_mkeys, 1, memory_order_relaxed);
+	*key = new_key;
+	return 0;
+}
+
+void
+uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key)
+{
+	uint64_t life;
+	struct uroce_entry *entry = find(table, key, &life);
+
+	assert(entry != NULL);
+	struct uroce_mkey *mkey = mkey_of(entry);
+
+	/* a worker that configures it may have found it before */
+	uroce_lock_take(&mkey->lock);
+	atomic_store_explicit(&entry->state, UROCE_ENTRY_DEAD | key, memory_order_relaxed);
+	uroce_lock_release(&mkey->lock);
+	atomic_fetch_sub_explicit(&table->nb_mkeys, 1, memory_order_relaxed);
+	table->nb_live--;
+}
+
+/* --- configuration --------------------------------------------------------------------------------- */
+
+/* Bytes of data before the byte `at` of a side, of which `at` is not inside a signature. */
+static uint64_t
+data_before(const struct uroce_sig_domain *domain, uint64_t at)
+{
+	return domain->block_len == 0 ? at
+				      : at - at / (domain->block_len + domain->len) * domain->len;
+}
+
+/* Where byte `data` of the data is. */
+static uint64_t
+place_of(const struct uroce_sig_domain *domain, uint64_t data)
+{
+	return domain->block_len == 0 ? data : data + data / domain->block_len * domain->len;
+}
+
+/* Bytes of data in a side of `len` bytes; a signature that is not whole is not there. */
+static uint64_t
+data_in(const struct uroce_sig_domain *domain, uint64_t len)
+{
+	if (domain->block_len == 0)
+		return len;
+	const uint64_t unit = (uint64_t)domain->block_len + domain->len, rest = len % unit;
+
+	return len / unit * domain->block_len +
+	       (rest < domain->block_len ? rest : domain->block_len);
+}
+
+/* Whether a layout is not longer than anything can be. */
+static bool
+is_countable(const struct uroce_mkey_conf *conf)
+{
+	uint64_t len = 0;
+
+	for (uint32_t i = 0; i < conf->nb_pieces; i++)
+		len += conf->piece[i].len;
+	return conf->repeat == 0 || len <= LEN_MAX / conf->repeat;
+}
+
+static bool
+is_acceptable(const struct uroce_mkey *mkey, const struct uroce_mkey_conf *conf)
+{
+	if ((conf->parts & UROCE_MKEY_LAYOUT) &&
+	    (conf->nb_pieces > mkey->max_pieces || !is_countable(conf)))
+		return false;
+	return !(conf->parts & UROCE_MKEY_SIG) || (mkey->flags & UROCE_MKEY_SIGNATURE) ||
+	       (conf->mem.block_len == 0 && conf->wire.block_len == 0);
+}
+
+static void
+set_layout(struct uroce_mkey *mkey, const struct uroce_mkey_conf *conf)
+{
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < conf->nb_pieces; i++) {
+		end += conf->piece[i].len;
+		mkey->placed[i] = (struct placed){ .piece = conf->piece[i], .end = end };
+	}
+	mkey->repeat = conf->repeat;
+	mkey->nb_pieces = conf->nb_pieces;
+}
+
+static uint64_t
+memory_len(const struct uroce_mkey *mkey)
+{
+	return mkey->nb_pieces == 0 ? 0 : mkey->placed[mkey->nb_pieces - 1].end * mkey->repeat;
+}
+
+/* Under the lock. */
+static void
+apply(struct uroce_mkey *mkey, struct uroce_entry *entry, const struct uroce_mkey_conf *conf)
+{
+	if (conf->parts & UROCE_MKEY_LAYOUT)
+		set_layout(mkey, conf);
+	if (conf->parts & UROCE_MKEY_ACCESS)
+		UROCE_ENTRY_SET(entry, access, conf->access);
+	if (conf->parts & UROCE_MKEY_SIG) {
+		mkey->mem = conf->mem;
+		mkey->wire = conf->wire;
+		mkey->check_mask = conf->check_mask;
+		mkey->copy_mask = conf->copy_mask;
+	}
+	mkey->data_len = data_in(&mkey->mem, memory_len(mkey));
+	mkey->begin = 0;
+	mkey->next = 0;
+	UROCE_ENTRY_SET(entry, len, place_of(&mkey->wire, mkey->data_len));
+}
+
+int
+uroce_mkey_configure(struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
+		     const struct uroce_mkey_conf *conf)
+{
+	uint64_t life;
+	struct uroce_entry *entry = find(table, key, &life);
+	int ret = -EINVAL;
+
+	if (entry == NULL || UROCE_ENTRY_GET(entry, pdn) != pdn)
+		return -EINVAL;
+	struct uroce_mkey *mkey = mkey_of(entry);
+
+	uroce_lock_take(&mkey->lock);
+	if (find(table, key, &life) == entry && is_acceptable(mkey, conf)) {
+		apply(mkey, entry, conf);
+		atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | key,
+				      memory_order_release); /* R1 */
+		ret = 0;
+	}
+	uroce_lock_release(&mkey->lock);
+	return ret;
+}
+
+int
+uroce_mkey_invalidate(struct uroce_mr_table *table, uint32_t key, uint32_t pdn, bool is_remote)
+{
+	const struct uroce_mkey_conf none = { .parts = UROCE_MKEY_ACCESS | UROCE_MKEY_LAYOUT |
+						       UROCE_MKEY_SIG };
+	struct uroce_entry *entry = find_configured(table, key, pdn);
+	int ret = -EINVAL;
+
+	if (entry == NULL)
+		return -EINVAL;
+	struct uroce_mkey *mkey = mkey_of(entry);
+
+	if (is_remote && !(mkey->flags & UROCE_MKEY_REMOTE_INV))
+		return -EINVAL;
+	uroce_lock_take(&mkey->lock);
+	if (find_configured(table, key, pdn) == entry) {
+		apply(mkey, entry, &none);
+		atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | key, memory_order_release);
+		ret = 0;
+	}
+	uroce_lock_release(&mkey->lock);
+	return ret;
+}
+
+int
+uroce_mkey_check(struct uroce_mr_table *table, uint32_t key, struct uroce_mkey_error *error)
+{
+	uint64_t life;
+	const struct uroce_entry *entry = find(table, key, &life);
+
+	if (entry == NULL)
+		return -EINVAL;
+	struct uroce_mkey *mkey = mkey_of(entry);
+
+	uroce_lock_take(&mkey->lock);
+	*error = mkey->error;
+	mkey->error = (struct uroce_mkey_error){ 0 };
+	uroce_lock_release(&mkey->lock);
+	return 0;
+}
+
+/* --- memory ---------------------------------------------------------------------------------------- */
+
+/* Somebody goes through an mkey, whose lock is held. */
+struct use {
+	const struct uroce_mr_table *table;
+	struct uroce_mkey *mkey;
+	uint32_t pdn;
+	bool is_bad; /* a signature was */
+};
+
+/* What is done with each piece of a walk. */
+struct walk {
+	void (*visit)(struct walk *walk, void *addr, uint32_t len); /* NULL: nothing */
+	uint8_t *buf;                                               /* what is copied to, or from */
+	const struct uroce_sig_domain *domain;                      /* whose guard is summed up */
+	uint64_t state;
+	uint32_t access; /* that the regions must grant */
+};
+
+static void
+visit_load(struct walk *walk, void *addr, uint32_t len)
+{
+	uroce_copy(walk->buf, addr, len);
+	walk->buf += len;
+}
+
+static void
+visit_store(struct walk *walk, void *addr, uint32_t len)
+{
+	uroce_copy(addr, walk->buf, len);
+	walk->buf += len;
+}
+
+static void
+visit_sum(struct walk *walk, void *addr, uint32_t len)
+{
+	walk->state = uroce_sig_add(walk->domain, walk->state, addr, len);
+}
+
+/* The piece that a byte of one repetition is in; there is one. */
+static const struct placed *
+piece_at(const struct uroce_mkey *mkey, uint64_t at)
+{
+	uint32_t low = 0, high = mkey->nb_pieces - 1;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (mkey->placed[middle].end > at)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return &mkey->placed[low];
+}
+
+/* Go through `[at, at + len)` of the layout, which has that much. @return false: a region refuses */
+static bool
+walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
+{
+	const struct uroce_mkey *mkey = use->mkey;
+
+	while (len > 0) {
+		const uint64_t round_len = mkey->placed[mkey->nb_pieces - 1].end;
+		const uint64_t round = at / round_len, in_round = at % round_len;
+		const struct placed *placed = piece_at(mkey, in_round);
+		const struct uroce_mkey_piece *piece = &placed->piece;
+		const uint64_t left = placed->end - in_round;
+		const uint32_t n = (uint32_t)(len < left ? len : left);
+		const uint64_t addr = piece->addr + round * ((uint64_t)piece->len + piece->skip) +
+				      piece->len - left;
+		void *memory =
+			uroce_mr_resolve(use->table, piece->lkey, use->pdn, addr, n, walk->access);
+
+		if (memory == NULL)
+			return false;
+		if (walk->visit != NULL)
+			walk->visit(walk, memory, n);
+		at += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* The same with `[data, data + len)` of the data. */
+static bool
+walk_data(const struct use *use, uint64_t data, uint64_t len, struct walk *walk)
+{
+	const struct uroce_sig_domain *mem = &use->mkey->mem;
+
+	while (len > 0) {
+		const uint64_t left = mem->block_len ? mem->block_len - data % mem->block_len : len;
+		const uint64_t n = len < left ? len : left;
+
+		if (!walk_memory(use, place_of(mem, data), n, walk))
+			return false;
+		data += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* Where the signature of block `nth` in memory is. */
+static uint64_t
+mem_sig_at(const struct uroce_mkey *mkey, uint64_t nth)
+{
+	return (nth + 1) * mkey->mem.block_len + nth * mkey->mem.len;
+}
+
+/* The signature that stands behind block `nth` in memory. */
+static bool
+load_sig(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
+{
+	struct walk walk = { .visit = visit_load, .buf = sig };
+
+	return walk_memory(use, mem_sig_at(use->mkey, nth), use->mkey->mem.len, &walk);
+}
+
+static bool
+store_sig(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
+{
+	struct walk walk = { .visit = visit_store, .buf = sig, .access = IBV_ACCESS_LOCAL_WRITE };
+
+	return walk_memory(use, mem_sig_at(use->mkey, nth), use->mkey->mem.len, &walk);
+}
+
+/* The signature that block `nth` of a side should have. */
+static bool
+make_sig(const struct use *use, const struct uroce_sig_domain *domain, uint64_t nth,
+	 uint8_t sig[UROCE_SIG_LEN_MAX])
+{
+	struct walk walk = {
+		.visit = visit_sum,
+		.domain = domain,
+		.state = uroce_sig_begin(domain),
+	};
+
+	if (!walk_data(use, nth * domain->block_len, domain->block_len, &walk))
+		return false;
+	uroce_sig_end(domain, walk.state, nth, sig);
+	return true;
+}
+
+/* Compare a signature of the side that data comes from; the first that is bad is remembered. */
+static void
+judge(struct use *use, const struct uroce_sig_domain *domain, uint64_t nth,
+      const uint8_t found[UROCE_SIG_LEN_MAX], const uint8_t wanted[UROCE_SIG_LEN_MAX])
+{
+	struct uroce_mkey *mkey = use->mkey;
+	struct uroce_sig_error error;
+
+	if (uroce_sig_check(domain, found, wanted, mkey->check_mask, &error))
+		return;
+	use->is_bad = true;
+	if (mkey->error.sig.fault != UROCE_SIG_GOOD)
+		return;
+	mkey->error.sig = error;
+	mkey->error.offset = nth * ((uint64_t)domain->block_len + domain->len);
+}
+
+/* --- the wire -------------------------------------------------------------------------------------- */
+
+/* A part of a packet: of data, or of the signature of a block. */
+struct segment {
+	bool is_sig;
+	uint32_t len;
+	uint32_t sig_at; /* where in the signature it begins */
+	uint64_t data;   /* where in the data it begins; a signature: the end of its block */
+};
+
+/* What begins at byte `at` of the wire and has at most `max` bytes. */
+static struct segment
+segment_at(const struct uroce_mkey *mkey, uint64_t at, uint32_t max)
+{
+	const struct uroce_sig_domain *wire = &mkey->wire;
+
+	if (wire->block_len == 0)
+		return (struct segment){ .len = max, .data = at };
+	const uint64_t unit = (uint64_t)wire->block_len + wire->len, in_unit = at % unit;
+	const bool is_sig = in_unit >= wire->block_len;
+	const uint64_t left = is_sig ? unit - in_unit : wire->block_len - in_unit;
+
+	return (struct segment){
+		.is_sig = is_sig,
+		.len = (uint32_t)(left < max ? left : max),
+		.sig_at = is_sig ? (uint32_t)(in_unit - wire->block_len) : 0,
+		.data = is_sig ? (at / unit + 1) * wire->block_len : data_before(wire, at),
+	};
+}
+
+/* Whether a part ends its signature. */
+static bool
+ends_sig(const struct uroce_mkey *mkey, const struct segment *segment)
+{
+	return segment->is_sig && segment->sig_at + segment->len == mkey->wire.len;
+}
+
+/* --- out ------------------------------------------------------------------------------------------- */
+
+/* The signature of a block on the wire, some of it taken over from memory's. */
+static bool
+sign_wire(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
+{
+	const struct uroce_mkey *mkey = use->mkey;
+	uint8_t found[UROCE_SIG_LEN_MAX];
+
+	if (!make_sig(use, &mkey->wire, nth, sig))
+		return false;
+	if (mkey->copy_mask == 0)
+		return true;
+	if (!load_sig(use, nth, found))
+		return false;
+	uroce_sig_copy(&mkey->wire, sig, found, mkey->copy_mask);
+	return true;
+}
+
+/* Check the blocks in memory whose last byte of data is in `[data, data + len)`. */
+static bool
+check_memory(struct use *use, uint64_t data, uint64_t len)
+{
+	const struct uroce_sig_domain *mem = &use->mkey->mem;
+	uint8_t found[UROCE_SIG_LEN_MAX], wanted[UROCE_SIG_LEN_MAX];
+
+	if (mem->block_len == 0)
+		return true;
+	for (uint64_t nth = data / mem->block_len; nth < (data + len) / mem->block_len; nth++) {
+		if (!load_sig(use, nth, found) || !make_sig(use, mem, nth, wanted))
+			return false;
+		judge(use, mem, nth, found, wanted);
+	}
+	return true;
+}
+
+/* One part of a packet that leaves. */
+static bool
+send_segment(struct use *use, const struct segment *segment, uint8_t *to, bool is_checked)
+{
+	struct walk walk = { .visit = visit_load, .buf = to };
+	uint8_t sig[UROCE_SIG_LEN_MAX];
+
+	if (!segment->is_sig)
+		return walk_data(use, segment->data, segment->len, &walk) &&
+		       (!is_checked || check_memory(use, segment->data, segment->len));
+	if (!sign_wire(use, segment->data / use->mkey->wire.block_len - 1, sig))
+		return false;
+	memcpy(to, sig + segment->sig_at, segment->len);
+	return true;
+}
+
+/* --- in -------------------------------------------------------------------------------------------- */
+
+/* Sign the blocks in memory whose last byte of data is in `[data, data + len)`. */
+static bool
+sign_memory(const struct use *use, uint64_t data, uint64_t len)
+{
+	const struct uroce_sig_domain *mem = &use->mkey->mem;
+	uint8_t sig[UROCE_SIG_LEN_MAX];
+
+	/* what is taken over from the wire is not here yet */
+	if (mem->block_len == 0 || use->mkey->copy_mask != 0)
+		return true;
+	for (uint64_t nth = data / mem->block_len; nth < (data + len) / mem->block_len; nth++)
+		if (!make_sig(use, mem, nth, sig) || !store_sig(use, nth, sig))
+			return false;
+	return true;
+}
+
+/* The signature of block `nth` arrived; the block before it, too, if `is_whole`. */
+static bool
+end_block(struct use *use, uint64_t nth, bool is_whole)
+{
+	struct uroce_mkey *mkey = use->mkey;
+	uint8_t wanted[UROCE_SIG_LEN_MAX];
+
+	if (is_whole) {
+		if (!make_sig(use, &mkey->wire, nth, wanted))
+			return false;
+		judge(use, &mkey->wire, nth, mkey->cut, wanted);
+	}
+	if (mkey->copy_mask == 0)
+		return true;
+	if (!make_sig(use, &mkey->mem, nth, wanted))
+		return false;
+	uroce_sig_copy(&mkey->mem, wanted, mkey->cut, mkey->copy_mask);
+	return store_sig(use, nth, wanted);
+}
+
+/* One part of a packet that arrived, at byte `at` of the wire. */
+static bool
+take_segment(struct use *use, const struct segment *segment, const uint8_t *from)
+{
+	struct uroce_mkey *mkey = use->mkey;
+	struct walk walk = {
+		.visit = visit_store,
+		.buf = (uint8_t *)(uintptr_t)from,
+		.access = IBV_ACCESS_LOCAL_WRITE,
+	};
+
+	if (!segment->is_sig)
+		return walk_data(use, segment->data, segment->len, &walk) &&
+		       sign_memory(use, segment->data, segment->len);
+	memcpy(mkey->cut + segment->sig_at, from, segment->len);
+	if (!ends_sig(mkey, segment))
+		return true;
+	const uint64_t nth = segment->data / mkey->wire.block_len - 1;
+	const uint64_t block_at = nth * ((uint64_t)mkey->wire.block_len + mkey->wire.len);
+
+	return end_block(use, nth, mkey->begin <= block_at);
+}
+
+/* Whether the memory behind a packet may be written, all of it. */
+static bool
+is_writable(const struct use *use, uint64_t addr, uint32_t len)
+{
+	struct walk walk = { .access = IBV_ACCESS_LOCAL_WRITE };
+
+	while (len > 0) {
+		const struct segment segment = segment_at(use->mkey, addr, len);
+
+		if (!segment.is_sig && !walk_data(use, segment.data, segment.len, &walk))
+			return false;
+		addr += segment.len;
+		len -= segment.len;
+	}
+	return true;
+}
+
+/* --- both ------------------------------------------------------------------------------------------ */
+
+static int
+send(struct use *use, uint64_t addr, uint8_t *to, uint32_t len, bool is_checked)
+{
+	while (len > 0) {
+		const struct segment segment = segment_at(use->mkey, addr, len);
+
+		if (!send_segment(use, &segment, to, is_checked))
+			return -EFAULT;
+		addr += segment.len;
+		to += segment.len;
+		len -= segment.len;
+	}
+	return 0;
+}
+
+static int
+take(struct use *use, uint64_t addr, const uint8_t *from, uint32_t len)
+{
+	struct uroce_mkey *mkey = use->mkey;
+
+	if (!is_writable(use, addr, len))
+		return -EFAULT;
+	if (addr != mkey->next)
+		mkey->begin = addr;
+	mkey->next = addr + len;
+	while (len > 0) {
+		const struct segment segment = segment_at(mkey, addr, len);
+
+		if (!take_segment(use, &segment, from))
+			return -EFAULT;
+		addr += segment.len;
+		from += segment.len;
+		len -= segment.len;
+	}
+	return 0;
+}
+
+int
+uroce_mkey_read(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t addr,
+		uint32_t len, uint32_t access, void *to, bool *is_bad)
+{
+	const struct uroce_entry *entry = find_configured(table, key, pdn);
+	int ret = -EFAULT;
+
+	if (entry == NULL)
+		return -EFAULT;
+	struct use use = { .table = table, .mkey = mkey_of(entry), .pdn = pdn };
+
+	uroce_lock_take(&use.mkey->lock);
+	/* it may have been configured anew in the meantime */
+	if (is_granted(entry, addr, len, access))
+		ret = send(&use, addr, to, len, is_bad != NULL);
+	uroce_lock_release(&use.mkey->lock);
+	if (use.is_bad)
+		*is_bad = true;
+	return ret;
+}
+
+int
+uroce_mkey_write(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t addr,
+		 const void *from, uint32_t len, uint32_t access, bool *is_bad)
+{
+	const struct uroce_entry *entry = find_configured(table, key, pdn);
+	int ret = -EFAULT;
+
+	if (entry == NULL)
+		return -EFAULT;
+	struct use use = { .table = table, .mkey = mkey_of(entry), .pdn = pdn };
+
+	uroce_lock_take(&use.mkey->lock);
+	if (is_granted(entry, addr, len, access))
+		ret = take(&use, addr, from, len);
+	uroce_lock_release(&use.mkey->lock);
+	if (use.is_bad && is_bad != NULL)
+		*is_bad = true;
+	return ret;
+}

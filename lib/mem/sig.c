@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A kind is a row: how its guard goes on over bytes, and where its parts are in the signature, that being
+ * seen as one number. So putting together, copying and comparing are the same for all.
+ */
+
+#include "mem/sig.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "wire/be.h"
+#include "wire/block_crc.h"
+
+/* The state of a checksum: the sum of words, and whether half a word is in it. */
+#define CSUM_IS_ODD (UINT64_C(1) << 63)
+
+static uint64_t
+add_t10_crc(uint64_t state, const void *data, uint32_t len)
+{
+	return uroce_crc16_t10((uint16_t)state, data, len);
+}
+
+static uint64_t
+add_csum(uint64_t state, const void *data, uint32_t len)
+{
+	const uint8_t *byte = data;
+	const bool was_odd = state & CSUM_IS_ODD;
+	uint64_t sum = state & ~CSUM_IS_ODD;
+
+	for (uint32_t i = 0; i < len; i++)
+		sum += (uint64_t)byte[i] << ((i & 1) == was_odd ? 8 : 0);
+	return sum | (was_odd != (len & 1) ? CSUM_IS_ODD : 0);
+}
+
+static uint64_t
+add_crc32(uint64_t state, const void *data, uint32_t len)
+{
+	return uroce_crc32_plain((uint32_t)state, data, len);
+}
+
+static uint64_t
+add_crc32c(uint64_t state, const void *data, uint32_t len)
+{
+	return uroce_crc32c((uint32_t)state, data, len);
+}
+
+static uint64_t
+add_crc64(uint64_t state, const void *data, uint32_t len)
+{
+	return uroce_crc64(state, data, len);
+}
+
+static const struct {
+	uint64_t (*add)(uint64_t state, const void *data, uint32_t len);
+	uint8_t len;
+	bool is_dif;
+	uint8_t guard_bits;
+	uint8_t mask_shift; /* bits of a mask below that of the lowest byte */
+} kinds[] = {
+	[UROCE_SIG_T10_CRC] = { add_t10_crc, 8, true, 16, 0 },
+	[UROCE_SIG_T10_CSUM] = { add_csum, 8, true, 16, 0 },
+	[UROCE_SIG_CRC32] = { add_crc32, 4, false, 32, 4 },
+	[UROCE_SIG_CRC32C] = { add_crc32c, 4, false, 32, 4 },
+	[UROCE_SIG_CRC64] = { add_crc64, 8, false, 64, 0 },
+};
+
+uint8_t
+uroce_sig_len(enum uroce_sig_kind kind)
+{
+	return kinds[kind].len;
+}
+
+uint64_t
+uroce_sig_begin(const struct uroce_sig_domain *domain)
+{
+	return domain->seed;
+}
+
+uint64_t
+uroce_sig_add(const struct uroce_sig_domain *domain, uint64_t state, const void *data, uint32_t len)
+{
+	return kinds[domain->kind].add(state, data, len);
+}
+
+static uint64_t
+guard_of(const struct uroce_sig_domain *domain, uint64_t state)
+{
+	if (domain->kind == UROCE_SIG_T10_CSUM) {
+		state &= ~CSUM_IS_ODD;
+		while (state >> 16 != 0)
+			state = (state & 0xffff) + (state >> 16);
+		return ~state & 0xffff;
+	}
+	return kinds[domain->kind].is_dif ? state : state ^ domain->seed;
+}
+
+/* A signature as one number. */
+static uint64_t
+load(const struct uroce_sig_domain *domain, const uint8_t sig[UROCE_SIG_LEN_MAX])
+{
+	uint64_t word = 0;
+
+	if (kinds[domain->kind].is_dif)
+		return be64_get(*(const be64 *)sig);
+	memcpy(&word, sig, kinds[domain->kind].len);
+	return le64toh(word);
+}
+
+static void
+store(const struct uroce_sig_domain *domain, uint64_t word, uint8_t sig[UROCE_SIG_LEN_MAX])
+{
+	if (kinds[domain->kind].is_dif) {
+		*(be64 *)sig = be64_make(word);
+		return;
+	}
+	word = htole64(word);
+	memcpy(sig, &word, kinds[domain->kind].len);
+}
+
+void
+uroce_sig_end(const struct uroce_sig_domain *domain, uint64_t state, uint64_t nth,
+	      uint8_t sig[UROCE_SIG_LEN_MAX])
+{
+	const uint32_t step = domain->flags & UROCE_SIG_REF_REMAP ? (uint32_t)nth : 0;
+	uint64_t word = guard_of(domain, state);
+
+	if (kinds[domain->kind].is_dif)
+		word = word << 48 | (uint64_t)domain->app_tag << 32 |
+		       (uint32_t)(domain->ref_tag + step);
+	store(domain, word, sig);
+}
+
+/* The bits of the number whose bytes a mask has. */
+static uint64_t
+bits_of(const struct uroce_sig_domain *domain, uint8_t mask)
+{
+	uint64_t bits = 0;
+
+	mask = (uint8_t)(mask >> kinds[domain->kind].mask_shift);
+	for (unsigned i = 0; i < kinds[domain->kind].len; i++)
+		if (mask & 1u << i)
+			bits |= UINT64_C(0xff) << 8 * i;
+	return bits;
+}
+
+void
+uroce_sig_copy(const struct uroce_sig_domain *domain, uint8_t to[UROCE_SIG_LEN_MAX],
+	       const uint8_t from[UROCE_SIG_LEN_MAX], uint8_t mask)
+{
+	const uint64_t bits = bits_of(domain, mask);
+
+	store(domain, (load(domain, to) & ~bits) | (load(domain, from) & bits), to);
+}
+
+/* Whether a block says of itself that its guard means nothing. */
+static bool
+is_escaped(const struct uroce_sig_domain *domain, uint64_t found)
+{
+	const bool has_app = (found >> 32 & 0xffff) == 0xffff;
+	const bool has_ref = (uint32_t)found == UINT32_MAX;
+
+	return ((domain->flags & UROCE_SIG_APP_ESCAPE) && has_app) ||
+	       ((domain->flags & UROCE_SIG_APP_REF_ESCAPE) && has_app && has_ref);
+}
+
+/* The parts of a T10-DIF in the order in which they are told, then the only part of a CRC. */
+static const struct part {
+	uint8_t fault;
+	uint8_t shift;
+	uint64_t bits;
+} dif_parts[] = {
+	{ UROCE_SIG_BAD_GUARD, 48, 0xffff },
+	{ UROCE_SIG_BAD_APP_TAG, 32, 0xffff },
+	{ UROCE_SIG_BAD_REF_TAG, 0, 0xffffffff },
+}, crc_parts[] = {
+	{ UROCE_SIG_BAD_GUARD, 0, UINT64_MAX },
+};
+
+bool
+uroce_sig_check(const struct uroce_sig_domain *domain, const uint8_t found[UROCE_SIG_LEN_MAX],
+		const uint8_t wanted[UROCE_SIG_LEN_MAX], uint8_t mask,
+		struct uroce_sig_error *error)
+{
+	const bool is_dif = kinds[domain->kind].is_dif;
+	const struct part *const parts = is_dif ? dif_parts : crc_parts;
+	const unsigned nb_parts = is_dif ? 3 : 1;
+	const uint64_t says = load(domain, found), should = load(domain, wanted);
+	const uint64_t wrong = (says ^ should) & bits_of(domain, mask);
+
+	for (unsigned i = is_dif && is_escaped(domain, says); i < nb_parts; i++) {
+		const struct part *const part = &parts[i];
+
+		if ((wrong >> part->shift & part->bits) == 0)
+			continue;
+		*error = (struct uroce_sig_error){
+			.actual = should >> part->shift & part->bits,
+			.expected = says >> part->shift & part->bits,
+			.fault = part->fault,
+		};
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Signature pipelining [mlx5dv_qp_cancel_posted_send_wrs(3)]: a program posts a transfer whose data is
+ * checked on the way, and behind it, with a fence, the SEND that says that all is well. If it is not, the
+ * requester stops before the fence, in SQD, and the program cancels that SEND before it goes on.
+ *
+ * What stops is what SQD stops: requests that were begun end, others are not begun.
+ */
+#include "transport/role.h"
+
+#include <errno.h>
+
+/* The newest request that was begun, if none of it was sent: it waits at its fence. */
+static bool
+is_waiting(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->begun_idx - 1);
+
+	return req->begun_idx != req->una_idx && wqe->first_psn == req->max_psn &&
+	       !(wqe->flags & UROCE_WQE_EXECUTED);
+}
+
+void
+uroce_pipeline_stop(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (!qpc->is_pipelined || qpc->state != IBV_QPS_RTS)
+		return;
+	qpc->state = IBV_QPS_SQD;
+	qpc->is_stopped = true;
+	req->is_draining = true;
+	if (is_waiting(qpc))
+		req->begun_idx--;
+}
+
+int
+uroce_qpc_cancel(struct uroce_qpc *qpc, uint64_t wr_id)
+{
+	int nb = 0;
+
+	if (qpc->state != IBV_QPS_SQD)
+		return -EINVAL;
+	if (!qpc->sq) /* an XRC target has nothing to cancel */
+		return 0;
+	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
+
+	for (uint32_t idx = qpc->req.begun_idx; idx != head; idx++) {
+		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, idx);
+
+		if (wqe->wr_id != wr_id || wqe->flags & UROCE_WQE_CANCELLED)
+			continue;
+		wqe->flags |= UROCE_WQE_LOCAL | UROCE_WQE_CANCELLED;
+		nb++;
+	}
+	return nb;
+}
