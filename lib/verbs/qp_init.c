@@ -10,16 +10,20 @@
 #include <rte_common.h>
 
 #include "datapath/hugemem.h"
+#include "mem/mkey.h"
 #include "mem/sge.h"
 #include "verbs/event.h"
 #include "verbs/object.h"
 #include "verbs/post.h"
 #include "verbs/uroce.h"
 #include "verbs/uroce_dv.h"
+#include "verbs/wr.h"
 #include "verbs/xrc.h"
 
 /* Granted without being asked for: some programs do not ask, and send inline. */
-#define INLINE_MIN  64u
+#define INLINE_MIN 64u
+/* For a configuration of four pieces [mlx5dv_wr_mkey_configure(3)]. */
+#define INLINE_MKEY ((uint32_t)uroce_mkey_conf_len(4))
 
 #define BIT(opcode) (1u << IBV_WR_##opcode)
 #define OPCODES_UD  (BIT(SEND) | BIT(SEND_WITH_IMM))
@@ -124,14 +128,14 @@ check_init(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 
 /* What is given: no less than was asked for, and what the slots hold anyway. */
 static struct ibv_qp_cap
-granted(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq)
+granted(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq, uint32_t inline_min)
 {
 	struct ibv_qp_cap cap = { 0 };
 
 	if (has_sq) {
 		cap.max_send_wr = RTE_MAX(asked->max_send_wr, 1u);
 		cap.max_send_sge = RTE_MAX(asked->max_send_sge, 1u);
-		cap.max_inline_data = RTE_MAX(RTE_MAX(asked->max_inline_data, INLINE_MIN),
+		cap.max_inline_data = RTE_MAX(RTE_MAX(asked->max_inline_data, inline_min),
 					      cap.max_send_sge * (uint32_t)sizeof(struct ibv_sge));
 	}
 	if (has_rq) {
@@ -240,7 +244,7 @@ worker_of(const struct uroce_vqp *qp, const struct uroce_dev *dev)
 
 /* The transport's context and the worker's record. */
 static void
-fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, uint32_t xrcd)
+fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroce_vqp_conf *vconf)
 {
 	const struct uroce_worker *const worker = worker_of(qp, dev);
 	struct uroce_vcq *const send_cq = uroce_vcq(qp->ibv.send_cq);
@@ -253,7 +257,8 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, uint32_t xrcd)
 		.rq = qp->cap.max_recv_wr > 0 ? &qp->rq : NULL,
 		.srq = qp->ibv.srq != NULL ? &uroce_vsrq(qp->ibv.srq)->srqr.srq : NULL,
 		.srqs = qp->ibv.qp_type == IBV_QPT_XRC_RECV ? dev->srqs : NULL,
-		.xrcd = xrcd,
+		.xrcd = vconf->xrcd,
+		.is_pipelined = vconf->is_pipelined,
 		.send_cq = send_cq != NULL ? &send_cq->queue : NULL,
 		.recv_cq = recv_cq != NULL ? &recv_cq->queue : NULL,
 		.mrs = dev->mrs,
@@ -288,13 +293,14 @@ count_uses(struct uroce_vqp *qp, void (*count)(struct ibv_context *, unsigned *)
 }
 
 int
-uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *init, uint32_t xrcd,
-		 struct uroce_vqp **out)
+uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *init,
+		 const struct uroce_vqp_conf *conf, struct uroce_vqp **out)
 {
 	const struct kind *const kind = &kinds[init->qp_type];
 	struct uroce_dev *const dev = uroce_vcontext_dev(context);
 	const struct ibv_qp_cap cap =
-		granted(&init->cap, kind->has_sq, kind->has_rq && init->srq == NULL);
+		granted(&init->cap, kind->has_sq, kind->has_rq && init->srq == NULL,
+			conf->has_mkeys ? INLINE_MKEY : INLINE_MIN);
 	const bool has_wr = kind->has_sq && (init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
 	struct uroce_vqp *qp;
 	uint32_t qpn;
@@ -312,7 +318,9 @@ uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 	fill_verbs(qp, context, init, qpn);
 	if (has_wr)
 		uroce_vwr_init(qp, qp->vwr, init->send_ops_flags);
-	fill_record(qp, dev, xrcd);
+	if (has_wr)
+		qp->vwr->has_mkeys = conf->has_mkeys;
+	fill_record(qp, dev, conf);
 	ret = uroce_dev_add_qp(dev, &qp->qpr, worker_of(qp, dev));
 	if (ret != 0)
 		goto free_qp;
@@ -385,8 +393,9 @@ uroce_vqp_destroy(struct uroce_vqp *qp)
 
 /* --- calls ----------------------------------------------------------------------------------------- */
 
-struct ibv_qp *
-uroce_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init_attr)
+static struct ibv_qp *
+create(struct ibv_context *context, struct ibv_qp_init_attr_ex *init_attr,
+       const struct uroce_vqp_conf *conf)
 {
 	struct uroce_vqp *qp = NULL;
 	int ret = -EINVAL;
@@ -397,13 +406,60 @@ uroce_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init
 		ret = uroce_target_create(uroce_vxrcd(init_attr->xrcd), init_attr->qp_context,
 					  false, &qp);
 	else if (ret == 0)
-		ret = uroce_vqp_create(context, init_attr, 0, &qp);
+		ret = uroce_vqp_create(context, init_attr, conf, &qp);
 	if (ret != 0) {
 		errno = -ret;
 		return NULL;
 	}
 	init_attr->cap = qp->cap;
 	return &qp->ibv;
+}
+
+struct ibv_qp *
+uroce_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init_attr)
+{
+	return create(context, init_attr, &(struct uroce_vqp_conf){ 0 });
+}
+
+/* @return 0, or -errno */
+static int
+check_dv(const struct ibv_qp_init_attr_ex *init, const struct uroce_dv_qp_init_attr *dv,
+	 struct uroce_vqp_conf *conf)
+{
+	const uint64_t known_masks = UROCE_DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS |
+				     UROCE_DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
+	const uint64_t known_ops = UROCE_DV_QP_EX_WITH_MR_INTERLEAVED |
+				   UROCE_DV_QP_EX_WITH_MR_LIST | UROCE_DV_QP_EX_WITH_MKEY_CONFIGURE;
+	const bool has_flags = dv->comp_mask & UROCE_DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS;
+	const bool has_ops = dv->comp_mask & UROCE_DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
+	const uint32_t flags = has_flags ? dv->create_flags : 0;
+	const uint64_t ops = has_ops ? dv->send_ops_flags : 0;
+
+	if ((dv->comp_mask & ~known_masks) != 0 || (ops & ~known_ops) != 0 ||
+	    (flags & ~(uint32_t)UROCE_DV_QP_CREATE_SIG_PIPELINING) != 0)
+		return -EOPNOTSUPP;
+	if ((flags != 0 || ops != 0) && init->qp_type != IBV_QPT_RC)
+		return -EOPNOTSUPP;
+	if (ops != 0 && !(init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+		return -EINVAL;
+	*conf = (struct uroce_vqp_conf){ .has_mkeys = ops != 0, .is_pipelined = flags != 0 };
+	return 0;
+}
+
+struct ibv_qp *
+uroce_dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *qp_attr,
+		   struct uroce_dv_qp_init_attr *dv_attr)
+{
+	struct uroce_vqp_conf conf;
+	int ret = -EINVAL;
+
+	if (qp_attr != NULL && dv_attr != NULL)
+		ret = check_dv(qp_attr, dv_attr, &conf);
+	if (ret != 0) {
+		errno = -ret;
+		return NULL;
+	}
+	return create(context, qp_attr, &conf);
 }
 
 struct ibv_qp *

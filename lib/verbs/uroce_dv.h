@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
+#include "uroce_dv_mkey.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -77,6 +78,13 @@ void uroce_dv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr
  * @return how many were cancelled; -EINVAL: `qp` is NULL, or not in SQD
  */
 int uroce_qp_cancel_posted_send_wrs(struct ibv_qp *qp, uint64_t wr_id);
+
+/** The same, of a QP as those calls take it that build its requests. */
+static inline int
+uroce_dv_qp_cancel_posted_send_wrs(struct uroce_dv_qp_ex *qp, uint64_t wr_id)
+{
+	return uroce_qp_cancel_posted_send_wrs((struct ibv_qp *)qp, wr_id);
+}
 
 /** What congestion control makes of a QP. */
 struct uroce_dv_cc {

@@ -11,22 +11,11 @@
 #include <string.h>
 #include <rte_common.h>
 
-#include "mem/sge.h"
-#include "verbs/object.h"
 #include "verbs/post.h"
 #include "verbs/uroce.h"
 #include "verbs/uroce_dv.h"
+#include "verbs/wr.h"
 #include "wire/newer_verbs.h"
-
-/** What is being built; under the send queue's lock. */
-struct uroce_vwr {
-	struct ibv_send_wr wr;
-	bool is_open; /* wr was begun, and is not in its slot */
-	uint32_t nb;  /* slots filled */
-	int err;      /* of the first that failed */
-	struct ibv_sge sge[UROCE_SGE_MAX];
-	uint8_t data[UROCE_MAX_INLINE];
-};
 
 static struct uroce_vqp *
 vqp_ex(struct ibv_qp_ex *ibv)
@@ -40,6 +29,19 @@ vwr_of(struct ibv_qp_ex *ibv)
 	return vqp_ex(ibv)->vwr;
 }
 
+/* A configuration is no request that may be posted otherwise: only its builders know that it is sound. */
+static int
+fill(struct uroce_vqp *qp)
+{
+	const struct uroce_vwr *const vwr = qp->vwr;
+
+	if (vwr->wr.opcode != IBV_WR_DRIVER1)
+		return uroce_vqp_fill_send(qp, vwr->nb, &vwr->wr);
+	if (vwr->nb_setters != 0)
+		return -EINVAL;
+	return uroce_sq_fill(&qp->sq, vwr->nb, &vwr->wr, NULL, qp->sq.is_all_signaled);
+}
+
 static void
 finish(struct uroce_vqp *qp)
 {
@@ -49,13 +51,13 @@ finish(struct uroce_vqp *qp)
 		return;
 	vwr->is_open = false;
 	if (vwr->err == 0)
-		vwr->err = uroce_vqp_fill_send(qp, vwr->nb, &vwr->wr);
+		vwr->err = fill(qp);
 	if (vwr->err == 0)
 		vwr->nb++;
 }
 
-static struct ibv_send_wr *
-begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
+struct ibv_send_wr *
+uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
 {
 	struct uroce_vwr *const vwr = vwr_of(ibv);
 
@@ -110,25 +112,25 @@ wr_complete(struct ibv_qp_ex *ibv)
 static void
 wr_send(struct ibv_qp_ex *ibv)
 {
-	begin(ibv, IBV_WR_SEND);
+	uroce_vwr_begin(ibv, IBV_WR_SEND);
 }
 
 static void
 wr_send_imm(struct ibv_qp_ex *ibv, __be32 imm_data)
 {
-	begin(ibv, IBV_WR_SEND_WITH_IMM)->imm_data = imm_data;
+	uroce_vwr_begin(ibv, IBV_WR_SEND_WITH_IMM)->imm_data = imm_data;
 }
 
 static void
 wr_send_inv(struct ibv_qp_ex *ibv, uint32_t invalidate_rkey)
 {
-	begin(ibv, IBV_WR_SEND_WITH_INV)->invalidate_rkey = invalidate_rkey;
+	uroce_vwr_begin(ibv, IBV_WR_SEND_WITH_INV)->invalidate_rkey = invalidate_rkey;
 }
 
 static struct ibv_send_wr *
 begin_rdma(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t remote_addr)
 {
-	struct ibv_send_wr *const wr = begin(ibv, opcode);
+	struct ibv_send_wr *const wr = uroce_vwr_begin(ibv, opcode);
 
 	wr->wr.rdma.remote_addr = remote_addr;
 	wr->wr.rdma.rkey = rkey;
@@ -157,7 +159,7 @@ static void
 begin_atomic(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t remote_addr,
 	     uint64_t compare_add, uint64_t swap)
 {
-	struct ibv_send_wr *const wr = begin(ibv, opcode);
+	struct ibv_send_wr *const wr = uroce_vwr_begin(ibv, opcode);
 
 	wr->wr.atomic.remote_addr = remote_addr;
 	wr->wr.atomic.rkey = rkey;
@@ -181,14 +183,14 @@ wr_atomic_fetch_add(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, 
 static void
 wr_local_inv(struct ibv_qp_ex *ibv, uint32_t invalidate_rkey)
 {
-	begin(ibv, IBV_WR_LOCAL_INV)->invalidate_rkey = invalidate_rkey;
+	uroce_vwr_begin(ibv, IBV_WR_LOCAL_INV)->invalidate_rkey = invalidate_rkey;
 }
 
 static void
 wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey,
 	   const struct ibv_mw_bind_info *bind_info)
 {
-	struct ibv_send_wr *const wr = begin(ibv, IBV_WR_BIND_MW);
+	struct ibv_send_wr *const wr = uroce_vwr_begin(ibv, IBV_WR_BIND_MW);
 
 	wr->bind_mw.mw = mw;
 	wr->bind_mw.rkey = rkey;
@@ -212,7 +214,7 @@ wr_set_sge_list(struct ibv_qp_ex *ibv, size_t num_sge, const struct ibv_sge *sg_
 	struct uroce_vwr *const vwr = vwr_of(ibv);
 
 	if (num_sge > UROCE_SGE_MAX) {
-		vwr->err = vwr->err != 0 ? vwr->err : -EINVAL;
+		uroce_vwr_fail(vwr, -EINVAL);
 		return;
 	}
 	memcpy(vwr->sge, sg_list, num_sge * sizeof(*sg_list));
@@ -227,7 +229,7 @@ wr_set_inline_data_list(struct ibv_qp_ex *ibv, size_t num_buf, const struct ibv_
 
 	for (size_t i = 0; i < num_buf; i++) {
 		if (buf_list[i].length > sizeof(vwr->data) - len) {
-			vwr->err = vwr->err != 0 ? vwr->err : -EINVAL;
+			uroce_vwr_fail(vwr, -EINVAL);
 			return;
 		}
 		if (buf_list[i].length > 0)
@@ -274,7 +276,7 @@ void
 uroce_dv_wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, size_t len,
 		  uint8_t type, uint8_t level)
 {
-	begin(ibv, UROCE_DV_WR_FLUSH);
+	uroce_vwr_begin(ibv, UROCE_DV_WR_FLUSH);
 	uroce_dv_set_flush(&vwr_of(ibv)->wr, rkey, remote_addr, len, type, level);
 }
 

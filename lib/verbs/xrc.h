@@ -38,13 +38,20 @@ uroce_vxrcd(struct ibv_xrcd *ibv)
 	return (struct uroce_vxrcd *)ibv;
 }
 
+/** What makes a QP beside its verbs' attributes. */
+struct uroce_vqp_conf {
+	uint32_t xrcd;     /* of an XRC target: number of its domain */
+	bool has_mkeys;    /* it may configure mkeys; it has the ibv_wr_* calls, too */
+	bool is_pipelined; /* it stops behind a bad signature */
+};
+
 /**
  * Make a QP for a program, or the QP behind the handles of an XRC target. What `init` says was checked.
  * @param init  of a target: nothing but its type is looked at
  * @return 0, -ENOMEM
  */
 int uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *init,
-		     uint32_t xrcd, struct uroce_vqp **qp);
+		     const struct uroce_vqp_conf *conf, struct uroce_vqp **qp);
 
 /** Its end. It has no handles. @return 0; -EBUSY: it is a member of a multicast group */
 int uroce_vqp_destroy(struct uroce_vqp *qp);

@@ -99,7 +99,8 @@ uroce_target_create(struct uroce_vxrcd *xrcd, void *qp_context, bool is_silent,
 
 	if (handle == NULL)
 		return -ENOMEM;
-	ret = uroce_vqp_create(xrcd->ibv.context, &init, xrcd->domain->number, &target);
+	ret = uroce_vqp_create(xrcd->ibv.context, &init,
+			       &(struct uroce_vqp_conf){ .xrcd = xrcd->domain->number }, &target);
 	if (ret != 0) {
 		free_handle(handle);
 		return ret;

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_VERBS_WR_H
+#define UROCE_VERBS_WR_H
+
+/**
+ * @file
+ * A request that is being built by calls: what the builders of wr.c and mkey_wr.c share.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "mem/sge.h"
+#include "verbs/object.h"
+
+/** What is being built; under the send queue's lock. */
+struct uroce_vwr {
+	struct ibv_send_wr wr;
+	bool is_open;   /* wr was begun, and is not in its slot */
+	bool has_mkeys; /* the QP may configure mkeys */
+	uint32_t nb;    /* slots filled */
+	int err;        /* of the first that failed */
+	struct ibv_sge sge[UROCE_SGE_MAX];
+	/* of a configuration */
+	uint8_t nb_setters; /* that are to follow */
+	_Alignas(8) uint8_t data[UROCE_MAX_INLINE];
+};
+
+/** Begin a request, whose scatter list is `sge`; the one before it is complete. */
+struct ibv_send_wr *uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode);
+
+/** A builder or setter refuses what it is given, unless one did before. */
+static inline void
+uroce_vwr_fail(struct uroce_vwr *vwr, int err)
+{
+	vwr->err = vwr->err != 0 ? vwr->err : err;
+}
+
+#endif /* UROCE_VERBS_WR_H */
