@@ -23,6 +23,7 @@
 #include "datapath/hugemem.h"
 #include "datapath/log.h"
 #include "datapath/neigh.h"
+#include "datapath/numa.h"
 #include "datapath/port.h"
 #include "datapath/qpn.h"
 #include "datapath/round.h"
@@ -32,26 +33,15 @@
 
 /* --- creation ---------------------------------------------------------------------------------- */
 
-static unsigned
-next_free_lcore(unsigned after)
-{
-	unsigned lcore_id = rte_get_next_lcore(after, 1, 0);
-
-	while (lcore_id < RTE_MAX_LCORE && rte_eal_get_lcore_state(lcore_id) != WAIT)
-		lcore_id = rte_get_next_lcore(lcore_id, 1, 0);
-	return lcore_id;
-}
-
 static int
 check_lcores(const struct uroce_dev_conf *conf)
 {
-	unsigned lcore_id = UINT32_MAX;
-	unsigned nb_free = 0;
+	unsigned lcore_id, nb_free = 0;
 
 	if (conf->drive != UROCE_DRIVE_LCORE)
 		return 0;
-	while ((lcore_id = next_free_lcore(lcore_id)) < RTE_MAX_LCORE)
-		nb_free++;
+	RTE_LCORE_FOREACH_WORKER(lcore_id)
+	nb_free += rte_eal_get_lcore_state(lcore_id) == WAIT;
 	if (nb_free >= conf->nb_workers)
 		return 0;
 	UROCE_LOG(ERR, dev,
@@ -208,7 +198,6 @@ make_workers(struct uroce_dev *dev)
 static int
 start_driving(struct uroce_dev *dev)
 {
-	unsigned lcore_id = UINT32_MAX;
 	int ret = 0;
 
 	if (dev->conf.drive == UROCE_DRIVE_APP && !dev->conf.is_handed_over)
@@ -216,8 +205,8 @@ start_driving(struct uroce_dev *dev)
 	for (unsigned i = 0; i < dev->nb_workers && ret == 0; i++) {
 		if (dev->conf.drive != UROCE_DRIVE_LCORE)
 			break;
-		lcore_id = next_free_lcore(lcore_id);
-		ret = uroce_worker_launch(dev->worker[i], lcore_id);
+		ret = uroce_worker_launch(dev->worker[i],
+					  uroce_numa_free_lcore(dev->port->socket_id));
 	}
 	return ret;
 }

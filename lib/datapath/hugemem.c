@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <rte_common.h>
 #include <rte_eal.h>
@@ -21,16 +22,20 @@
 #include <rte_memory.h>
 
 #include "datapath/log.h"
+#include "datapath/numa.h"
 
-#define HEAP      "uroce"
-#define HUGE_PAGE ((size_t)RTE_PGSIZE_2M)
-#define GROW_MIN  (4 * HUGE_PAGE)
-#define PIECE_MAX ((size_t)64 << 20) /* what is larger is a table that somebody asked for: EAL's */
-#define NO_HEAP   (-1)
+#define HEAP          "uroce" /* of the first node, or all; "uroce_N" */
+#define HEAP_NAME_LEN 16
+#define HUGE_PAGE     ((size_t)RTE_PGSIZE_2M)
+#define GROW_MIN      (4 * HUGE_PAGE)
+#define PIECE_MAX     ((size_t)64 << 20) /* what is larger is a table that somebody asked for: EAL's */
 
 static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
-static int heap_socket = NO_HEAP;                             /* the heap, as EAL calls it */
-static size_t heap_len;
+static struct heap {
+	bool is_there;
+	int socket; /* as EAL calls it */
+	size_t len;
+} heaps[RTE_MAX_NUMA_NODES]; /* of each node */
 
 /* @return `len` bytes that begin and end with a huge page; NULL: there are none */
 static void *
@@ -50,39 +55,60 @@ map_pages(size_t len)
 	return map + before;
 }
 
+static unsigned
+heap_of(int node)
+{
+	return uroce_numa_has_nodes() && node > 0 && node < RTE_MAX_NUMA_NODES ? (unsigned)node : 0;
+}
+
+static void
+name_heap(unsigned idx, char name[HEAP_NAME_LEN])
+{
+	if (idx == 0)
+		snprintf(name, HEAP_NAME_LEN, "%s", HEAP);
+	else
+		snprintf(name, HEAP_NAME_LEN, "%s_%u", HEAP, idx);
+}
+
 /* The heap gets room for one more piece of `len` bytes. @return whether it has it */
 static bool
-grow(size_t len)
+grow(unsigned idx, size_t len)
 {
-	const size_t wanted = RTE_MAX(len + HUGE_PAGE, RTE_MAX(heap_len / 2, GROW_MIN));
+	struct heap *heap = &heaps[idx];
+	const size_t wanted = RTE_MAX(len + HUGE_PAGE, RTE_MAX(heap->len / 2, GROW_MIN));
 	const size_t more = RTE_ALIGN_CEIL(wanted, HUGE_PAGE);
+	char name[HEAP_NAME_LEN];
 	void *pages;
 
-	if (heap_socket == NO_HEAP && rte_malloc_heap_create(HEAP) < 0)
+	name_heap(idx, name);
+	if (!heap->is_there && rte_malloc_heap_create(name) < 0)
 		return false;
-	if (heap_socket == NO_HEAP)
-		heap_socket = rte_malloc_heap_get_socket(HEAP);
+	if (!heap->is_there)
+		heap->socket = rte_malloc_heap_get_socket(name);
+	heap->is_there = true;
 	pages = map_pages(more);
 	if (!pages)
 		return false;
-	if (rte_malloc_heap_memory_add(HEAP, pages, more, NULL, 0, HUGE_PAGE) < 0) {
+	uroce_numa_place(pages, more, (int)idx);
+	if (rte_malloc_heap_memory_add(name, pages, more, NULL, 0, HUGE_PAGE) < 0) {
 		(void)munmap(pages, more);
 		return false;
 	}
-	heap_len += more;
+	heap->len += more;
 	return true;
 }
 
 static void *
-alloc_of_heap(size_t len)
+alloc_of_heap(size_t len, int node)
 {
+	const unsigned idx = heap_of(node);
 	void *mem = NULL;
 
 	pthread_mutex_lock(&heap_lock);
-	if (heap_socket != NO_HEAP)
-		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, heap_socket);
-	if (!mem && grow(len))
-		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, heap_socket);
+	if (heaps[idx].is_there)
+		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, heaps[idx].socket);
+	if (!mem && grow(idx, len))
+		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, heaps[idx].socket);
 	pthread_mutex_unlock(&heap_lock);
 	return mem;
 }
@@ -93,7 +119,7 @@ uroce_hugemem_alloc(size_t len, int socket_id)
 	void *mem = NULL;
 
 	if (!rte_eal_has_hugepages() && len <= PIECE_MAX)
-		mem = alloc_of_heap(len);
+		mem = alloc_of_heap(len, socket_id);
 	if (!mem)
 		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, socket_id);
 	if (!mem && socket_id != SOCKET_ID_ANY)

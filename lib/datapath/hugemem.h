@@ -6,7 +6,7 @@
  * @file
  * Memory for what the data path touches: from EAL's heap, that is hugepages on the right NUMA node.
  * Under --no-huge from a heap of EAL's that is ours, named "uroce": it grows beyond what EAL was given,
- * and lies in transparent hugepages where the kernel has them.
+ * and lies in transparent hugepages where the kernel has them. Further NUMA nodes have theirs, "uroce_1" and so on.
  */
 
 #include <stddef.h>

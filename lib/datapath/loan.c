@@ -47,6 +47,9 @@ uroce_loan_pool_create(const struct uroce_worker *worker)
 	pool = rte_mempool_create(name, NB_LOANS, sizeof(struct loan), NB_CACHED, 0, NULL, NULL,
 				  NULL, NULL, worker->dev->port->socket_id, 0);
 	if (!pool)
+		pool = rte_mempool_create(name, NB_LOANS, sizeof(struct loan), NB_CACHED, 0, NULL,
+					  NULL, NULL, NULL, SOCKET_ID_ANY, 0);
+	if (!pool)
 		UROCE_LOG(ERR, mem, "no memory for loans: %s", rte_strerror(rte_errno));
 	return pool;
 }

@@ -80,36 +80,43 @@ fill(struct rte_mempool *pool, uint32_t data_room)
 	return 0;
 }
 
-struct rte_mempool *
-uroce_pool_create(const struct uroce_pool_conf *conf)
+static struct rte_mempool *
+create(const struct uroce_pool_conf *conf, uint32_t data_room, int socket_id)
 {
 	static atomic_uint nb_made;
-	const uint32_t data_room =
-		RTE_ALIGN_CEIL(RTE_PKTMBUF_HEADROOM + conf->data_len, RTE_CACHE_LINE_SIZE);
 	const unsigned flags =
 		conf->is_virtual ? RTE_MEMPOOL_F_NO_IOVA_CONTIG | RTE_MEMPOOL_F_NO_SPREAD : 0;
 	char name[RTE_MEMPOOL_NAMESIZE];
 	struct rte_mempool *pool;
-	int ret = -ENOMEM;
+
+	snprintf(name, sizeof(name), "uroce_%u", atomic_fetch_add(&nb_made, 1));
+	pool = rte_mempool_create_empty(
+		name, conf->nb_mbuf, (unsigned)sizeof(struct rte_mbuf) + data_room,
+		UROCE_POOL_CACHE, sizeof(struct rte_pktmbuf_pool_private), socket_id, flags);
+	if (pool && fill(pool, data_room) >= 0)
+		return pool;
+	rte_mempool_free(pool);
+	return NULL;
+}
+
+struct rte_mempool *
+uroce_pool_create(const struct uroce_pool_conf *conf)
+{
+	const uint32_t data_room =
+		RTE_ALIGN_CEIL(RTE_PKTMBUF_HEADROOM + conf->data_len, RTE_CACHE_LINE_SIZE);
+	struct rte_mempool *pool = NULL;
 
 	visit_parked(NULL);
-	snprintf(name, sizeof(name), "uroce_%u", atomic_fetch_add(&nb_made, 1));
-	pool = data_room > UINT16_MAX
-		       ? NULL
-		       : rte_mempool_create_empty(
-				 name, conf->nb_mbuf, (unsigned)sizeof(struct rte_mbuf) + data_room,
-				 UROCE_POOL_CACHE, sizeof(struct rte_pktmbuf_pool_private),
-				 conf->socket_id, flags);
-	if (pool)
-		ret = fill(pool, data_room);
-	if (ret < 0) {
+	if (data_room <= UINT16_MAX)
+		pool = create(conf, data_room, conf->socket_id);
+	/* a node without memory left is a slower port, not a failed one */
+	if (!pool && data_room <= UINT16_MAX && conf->socket_id != SOCKET_ID_ANY)
+		pool = create(conf, data_room, SOCKET_ID_ANY);
+	if (!pool)
 		UROCE_LOG(ERR, mem,
 			  "no memory for %u frames of %u bytes: EAL's heap is used up (-m, "
 			  "--socket-mem, or more hugepages make it larger)",
 			  conf->nb_mbuf, conf->data_len);
-		rte_mempool_free(pool);
-		return NULL;
-	}
 	return pool;
 }
 

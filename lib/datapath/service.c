@@ -28,6 +28,7 @@
 
 #include "datapath/clock.h"
 #include "datapath/log.h"
+#include "datapath/numa.h"
 #include "datapath/round.h"
 #include "datapath/stage.h"
 
@@ -186,6 +187,8 @@ start_thread(struct uroce_service_thread *service)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = rte_ctrl_thread_create(&service->thread, "uroce-service", NULL, serve, service);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (ret == 0)
+		uroce_numa_keep_near(service->thread, service->dev->port->socket_id);
 	return ret;
 }
 

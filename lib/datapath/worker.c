@@ -573,6 +573,8 @@ make_hops(const struct uroce_worker *worker)
 	snprintf(name, sizeof(name), "uroce_hops_%u_%u", worker->dev->port->id, worker->idx);
 	ring = rte_ring_create(name, UROCE_HOPS, worker->dev->port->socket_id, RING_F_SC_DEQ);
 	if (!ring)
+		ring = rte_ring_create(name, UROCE_HOPS, SOCKET_ID_ANY, RING_F_SC_DEQ);
+	if (!ring)
 		UROCE_LOG(ERR, mem, "no ring between workers: %s", rte_strerror(rte_errno));
 	return ring;
 }
