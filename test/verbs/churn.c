@@ -204,6 +204,98 @@ rereg__meets_requests(void **state)
 	free(halves);
 }
 
+/* --- two at one object -------------------------------------------------------------------------------- */
+
+#define NB_LAPS 2000
+
+static pthread_barrier_t both;
+static struct ibv_mr *handles[2];
+static struct ibv_pd *homes[2];
+
+static void *
+give_up_handle(void *which)
+{
+	for (unsigned lap = 0; lap < NB_LAPS; lap++) {
+		pthread_barrier_wait(&both);
+		uroce_unimport_mr(handles[(uintptr_t)which]);
+		pthread_barrier_wait(&both);
+	}
+	return NULL;
+}
+
+static void *
+change_home(void *which)
+{
+	for (unsigned lap = 0; lap < NB_LAPS; lap++)
+		check(uroce_rereg_mr(target, IBV_REREG_MR_CHANGE_PD, homes[(uintptr_t)which], NULL,
+				     0, 0) == 0);
+	return NULL;
+}
+
+static void
+begin_two(pthread_t thread[2], void *(*body)(void *))
+{
+	for (uintptr_t i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, body, (void *)i), 0);
+}
+
+static void
+end_two(const pthread_t thread[2])
+{
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	assert_int_equal(atomic_load(&nb_bad), 0);
+}
+
+/* The last handle ends the region, whichever that is [ibv_import_mr(3)]. */
+static void
+unimport__by_two_at_once(void **state)
+{
+	struct ibv_sge sge = sge_of(&net.a, 0, 8);
+	struct ibv_send_wr *bad,
+		wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_pd *pd = uroce_alloc_pd(net.b.context);
+	pthread_t thread[2];
+
+	(void)state;
+	pthread_barrier_init(&both, NULL, 3);
+	begin_two(thread, give_up_handle);
+	for (unsigned lap = 0; lap < NB_LAPS; lap++) {
+		handles[0] = uroce_reg_mr(pd, net.b.buf, LEN, RIGHTS);
+		handles[1] = uroce_import_mr(pd, handles[0]->handle);
+		wr.wr.rdma.rkey = handles[0]->rkey;
+		pthread_barrier_wait(&both);
+		pthread_barrier_wait(&both);
+	}
+	end_two(thread);
+	pthread_barrier_destroy(&both);
+	wr.wr.rdma.remote_addr = (uintptr_t)net.b.buf;
+	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
+	assert_int_equal(wait_for(&net, net.a.scq).status, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(uroce_dealloc_pd(pd), 0);
+}
+
+/* Each PD has as many users in the end as it has. */
+static void
+rereg__by_two_at_once(void **state)
+{
+	struct ibv_pd *first = uroce_alloc_pd(net.b.context);
+	pthread_t thread[2];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		homes[i] = uroce_alloc_pd(net.b.context);
+	target = uroce_reg_mr(first, net.b.buf, LEN, RIGHTS);
+	begin_two(thread, change_home);
+	end_two(thread);
+	assert_true(target->pd == homes[0] || target->pd == homes[1]);
+	assert_int_equal(uroce_dealloc_pd(target->pd), EBUSY);
+	assert_int_equal(uroce_dereg_mr(target), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(uroce_dealloc_pd(homes[i]), 0);
+	assert_int_equal(uroce_dealloc_pd(first), 0);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int
@@ -212,6 +304,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(objects__come_and_go_beside_traffic),
 		TEST(rereg__meets_requests),
+		TEST(unimport__by_two_at_once),
+		TEST(rereg__by_two_at_once),
 	};
 
 	net_init();

@@ -15,6 +15,7 @@
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 
+#include "verbs/object.h"
 #include "verbs/query.h"
 #include "verbs/uroce.h"
 
@@ -113,10 +114,81 @@ query_rate__each_link_has_its_own(void **state)
 	}
 }
 
+static struct ibv_qp *
+make_qp(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { 1, 1, 1, 1, 0 },
+	};
+
+	return uroce_create_qp(pd, &init);
+}
+
+/* [ibv_alloc_td(3)]: who uses it does without the locks. */
+static void
+create_qp__in_a_thread_domain_has_no_lock(void **state)
+{
+	struct ibv_td_init_attr td_init = { 0 };
+	struct ibv_pd *pd = uroce_alloc_pd(context), *parent, *plain;
+	struct ibv_parent_domain_init_attr init = { .pd = pd };
+	struct ibv_td *td = uroce_alloc_td(context, &td_init);
+	struct ibv_cq *cq = uroce_create_cq(context, 4, NULL, NULL, 0);
+	struct ibv_qp *qp[3];
+
+	(void)state;
+	plain = uroce_alloc_parent_domain(context, &init);
+	init.td = td;
+	parent = uroce_alloc_parent_domain(context, &init);
+	qp[0] = make_qp(pd, cq);
+	qp[1] = make_qp(plain, cq);
+	qp[2] = make_qp(parent, cq);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(uroce_vqp(qp[i])->sq.is_lone, i == 2);
+		assert_int_equal(uroce_vqp(qp[i])->rq.is_lone, i == 2);
+		assert_int_equal(uroce_destroy_qp(qp[i]), 0);
+	}
+	assert_int_equal(uroce_destroy_cq(cq), 0);
+	assert_int_equal(uroce_dealloc_pd(parent) | uroce_dealloc_pd(plain), 0);
+	assert_int_equal(uroce_dealloc_td(td) | uroce_dealloc_pd(pd), 0);
+}
+
+/* Where programs drive workers by polling, and the device has several. */
+static void
+create_qp__an_xrc_target_lives_on_the_first_worker(void **state)
+{
+	struct ibv_xrcd_init_attr init = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_xrcd *xrcd = uroce_open_xrcd(context, &init);
+	struct ibv_qp_init_attr_ex qp_init = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+		.xrcd = xrcd,
+	};
+
+	(void)state;
+	assert_int_equal(uroce_get_worker_count(context), 2);
+	/* their numbers are random: one of so many is odd */
+	for (unsigned i = 0; i < 20; i++) {
+		struct ibv_qp *qp = uroce_create_qp_ex(context, &qp_init);
+
+		assert_non_null(qp);
+		assert_ptr_equal(uroce_qpr_worker(&uroce_vqp(qp)->target->qpr),
+				 uroce_get_worker(context, 0));
+		assert_int_equal(uroce_destroy_qp(qp), 0);
+	}
+	assert_int_equal(uroce_close_xrcd(xrcd), 0);
+}
+
 static int
 open_device(void **state)
 {
-	struct ibv_device *device = uroce_create_device("net_ring0,addr=192.0.2.1/24");
+	struct ibv_device *device = uroce_create_device("net_ring0,workers=2,addr=192.0.2.1/24");
 
 	(void)state;
 	context = device ? uroce_open_device(device) : NULL;
@@ -142,6 +214,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(get_device_list__without_memory),
 		cmocka_unit_test(create__without_memory),
+		cmocka_unit_test(create_qp__in_a_thread_domain_has_no_lock),
+		cmocka_unit_test(create_qp__an_xrc_target_lives_on_the_first_worker),
 		cmocka_unit_test(query_rate__each_link_has_its_own),
 	};
 

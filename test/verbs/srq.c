@@ -6,6 +6,7 @@
 #include "net.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #define SRQ_WR  8
@@ -611,6 +612,82 @@ destroy__waits_until_events_are_acknowledged(void **state)
 	expect_no_event();
 }
 
+/* --- a message that is on its way --------------------------------------------------------------------- */
+
+/* A round of a host's worker. */
+static void
+step(const struct host *host)
+{
+	(void)uroce_worker_poll(uroce_get_worker(host->context, 0));
+}
+
+static void *
+drive_both(void *is_over)
+{
+	while (!atomic_load((atomic_bool *)is_over)) {
+		step(&net.a);
+		step(&net.b);
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* Who connects waits for the neighbour's answer; from then on all goes step by step. */
+static int
+setup_stepped(void **state)
+{
+	atomic_bool is_over = false;
+	pthread_t driver;
+
+	(void)state;
+	(void)setup_with(IBV_QPT_RC, "drive=none");
+	assert_int_equal(pthread_create(&driver, NULL, drive_both, &is_over), 0);
+	pair_connect(&net);
+	atomic_store(&is_over, true);
+	return pthread_join(driver, NULL);
+}
+
+/* Its request lies in the memory of before; the second resize would be given that memory, had it been freed. */
+static void
+modify__resizes_under_a_message(void **state)
+{
+	const uint32_t len = 100000; /* more than a round sends */
+	struct ibv_srq_attr attr = { .max_wr = SRQ_WR };
+
+	(void)state;
+	fill(net.a.buf, len, 3);
+	assert_int_equal(try_post(5, 0, len), 0);
+	post_send(&net.a, IBV_WR_SEND, 1, sge_of(&net.a, 0, len));
+	step(&net.a);
+	step(&net.b);
+	assert_memory_equal(net.b.buf, net.a.buf, 1024);
+	assert_memory_not_equal(net.b.buf, net.a.buf, len);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), 0);
+	assert_int_equal(try_post(6, len, 100), 0);
+	expect_wc(&net, net.b.rcq, 5, IBV_WC_SUCCESS);
+	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
+	assert_memory_equal(net.b.buf, net.a.buf, len);
+	post_send(&net.a, IBV_WR_SEND, 2, sge_of(&net.a, 0, 100));
+	expect_wc(&net, net.b.rcq, 6, IBV_WC_SUCCESS);
+	/* and now that none is taken the old memory goes */
+	assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), 0);
+}
+
+/* The QP goes with the request in its hands, and the queue with the memory of before. */
+static void
+destroy__of_a_resized_one_under_a_message(void **state)
+{
+	struct ibv_srq_attr attr = { .max_wr = 2 * SRQ_WR };
+
+	(void)state;
+	assert_int_equal(try_post(5, 0, 100000), 0);
+	post_send(&net.a, IBV_WR_SEND, 1, sge_of(&net.a, 0, 100000));
+	step(&net.a);
+	step(&net.b);
+	assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), 0);
+}
+
 #define TEST(f)         cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define TEST_ON(f, how) cmocka_unit_test_setup_teardown(f, how, teardown)
 
@@ -627,6 +704,8 @@ main(void)
 		TEST(query__says_what_is),
 		TEST(modify__that_fails_changes_nothing),
 		TEST(modify__resizes),
+		TEST_ON(modify__resizes_under_a_message, setup_stepped),
+		TEST_ON(destroy__of_a_resized_one_under_a_message, setup_stepped),
 		TEST(post__says_which_is_bad),
 		TEST(post_recv__not_to_a_qp_that_has_an_srq),
 		TEST(recv__data_arrives),

@@ -116,6 +116,22 @@ recv_wqe_stride__fits_the_list(void **state)
 }
 
 static void
+wq_begin__takes_the_lock_unless_its_poster_is_alone(void **state)
+{
+	struct uroce_wq *sq = *state;
+
+	uroce_wq_begin(sq);
+	assert_false(uroce_lock_try(&sq->lock));
+	uroce_wq_end(sq);
+	assert_true(uroce_lock_try(&sq->lock));
+	/* kept: who is alone does not look */
+	sq->is_lone = true;
+	uroce_wq_begin(sq);
+	uroce_wq_end(sq);
+	assert_false(uroce_lock_try(&sq->lock));
+}
+
+static void
 sq_fill__each_opcode_on_the_queues_that_have_it(void **state)
 {
 	static const struct {
@@ -716,6 +732,7 @@ main(void)
 #define UD_TEST(f)        cmocka_unit_test_setup_teardown(f, setup_ud, teardown)
 #define RQ_TEST(f)        cmocka_unit_test_setup_teardown(f, setup_rq, teardown)
 	const struct CMUnitTest tests[] = {
+		CONNECTED_TEST(wq_begin__takes_the_lock_unless_its_poster_is_alone),
 		cmocka_unit_test(send_wqe_stride__fits_path_and_the_larger_of_list_and_inline),
 		cmocka_unit_test(recv_wqe_stride__fits_the_list),
 		cmocka_unit_test(sq_fill__each_opcode_on_the_queues_that_have_it),
