@@ -9,15 +9,17 @@
  *
  *	frames   callbacks of the port, which ethdev calls around each burst (release, acquire)
  *	pools    the table through which a pool finds its stack or ring
- *	lcores   who launches one and waits for it
+ *	threads  who launches an lcore and waits for it; EAL's control threads are plain ones
  *
  * Both sanitizers: objects and rings lie in the process's own heap instead of EAL's, so that whoever touches one
- * that was freed is found out. (EAL says no more of it than that the memory is its own.)
+ * that was freed is found out. (EAL says no more of it than that the memory is its own.) Tests that look at EAL's
+ * heap have UROCE_TEST_HEAP=eal in their environment, and it stays as it is.
  *
  * It stands in front of some calls of DPDK, as the first of that name in the program, and calls those behind it.
  */
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,13 +50,21 @@ behind(const char *name)
 
 /* --- objects --------------------------------------------------------------------------------------- */
 
+static bool
+is_eals(void)
+{
+	const char *heap = getenv("UROCE_TEST_HEAP");
+
+	return heap != NULL && strcmp(heap, "eal") == 0;
+}
+
 void *
 rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket)
 {
 	void *(*const real)(const char *, size_t, unsigned, int) = behind(__func__);
 	void *mem;
 
-	if (type == NULL || strcmp(type, "uroce") != 0)
+	if (type == NULL || strcmp(type, "uroce") != 0 || is_eals())
 		return real(type, size, align, socket);
 	if (align < sizeof(void *))
 		align = sizeof(void *);
@@ -67,7 +77,7 @@ rte_free(void *mem)
 {
 	void (*const real)(void *) = behind(__func__);
 
-	if (mem == NULL || rte_mem_virt2memseg_list(mem) != NULL)
+	if (mem == NULL || is_eals() || rte_mem_virt2memseg_list(mem) != NULL)
 		real(mem);
 	else
 		free(mem);
@@ -130,7 +140,7 @@ rte_eal_init(int argc, char **argv)
 	return ret;
 }
 
-/* --- lcores ---------------------------------------------------------------------------------------- */
+/* --- threads --------------------------------------------------------------------------------------- */
 
 static struct errand {
 	lcore_function_t *call;
@@ -167,6 +177,18 @@ rte_eal_wait_lcore(unsigned lcore_id)
 
 	__tsan_acquire(&errands[lcore_id]);
 	return ret;
+}
+
+/* EAL's begin with all at once writing down that they run where they may. */
+int
+rte_ctrl_thread_create(pthread_t *thread, const char *name, const pthread_attr_t *attr,
+		       void *(*start)(void *), void *arg)
+{
+	const int ret = pthread_create(thread, attr, start, arg);
+
+	if (ret == 0 && name != NULL)
+		(void)pthread_setname_np(*thread, name);
+	return -ret;
 }
 
 /* --- frames ---------------------------------------------------------------------------------------- */

@@ -778,6 +778,25 @@ make_contexts(struct actor *self)
 	check(uroce_close_device(twin) == 0 && uroce_close_device(context) == 0);
 }
 
+/* A key of keys; its check, too, may be asked from any thread. */
+static void
+make_mkeys(struct actor *self)
+{
+	struct host *const host = any_host(self);
+	struct uroce_dv_mkey_init_attr init = {
+		.pd = host->pd,
+		.create_flags = UROCE_DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
+				UROCE_DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE,
+		.max_entries = (uint16_t)(1 + draw(self, 4)),
+	};
+	struct uroce_dv_mkey *const mkey = uroce_dv_create_mkey(&init);
+	struct uroce_dv_mkey_err err;
+
+	check(mkey != NULL && mkey->lkey != 0);
+	check(uroce_dv_mkey_check(mkey, &err) == 0);
+	check(uroce_dv_destroy_mkey(mkey) == 0);
+}
+
 static void
 take_events(struct actor *self)
 {
@@ -835,6 +854,7 @@ static void (*const acts[])(struct actor *) = {
 	make_qps,
 	make_targets,
 	make_contexts,
+	make_mkeys,
 	take_events,
 	take_events,
 	ask_device,
