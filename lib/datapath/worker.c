@@ -345,7 +345,6 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	/* what comes behind frames that are held would only have to wait there, too */
 	if (!uroce_hold_has_ready(worker->hold))
 		nb = receive(worker, is_apps);
-	uroce_cmd_take(worker);
 	nb_rung = uroce_bell_take(worker);
 	if (is_apps)
 		uroce_shortcut_polled(worker, nb_rung);
@@ -355,6 +354,8 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 		return end_round(worker, nb);
 	if (has_tx)
 		nb += uroce_tx_run(worker);
+	/* a call may end a QP whose last message the program has just seen: its acknowledgement has left */
+	uroce_cmd_take(worker);
 	nb_expired = run_timers(worker);
 	uroce_stage_lap(UROCE_STAGE_TIMERS, nb_expired);
 	uroce_held_reap(worker);
@@ -477,10 +478,10 @@ uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsig
 	uroce_lock_take(&worker->lock);
 	uroce_worker_begin_round(worker);
 	take_hops(worker);
-	uroce_cmd_take(worker);
 	(void)uroce_bell_take(worker);
 	(void)run_timers(worker);
 	nb = uroce_tx_take(worker, frames, max);
+	uroce_cmd_take(worker);
 	uroce_held_reap(worker);
 	watch_link(worker);
 	uroce_worker_end_round(worker);

@@ -229,6 +229,37 @@ destroy_cq__waits_for_acknowledgement(void **state)
 	cq = NULL;
 }
 
+/*
+ * Who destroys a QP as soon as it is woken for its last message must not take the acknowledgement with it:
+ * the call meets the worker between the message and what it owes for it.
+ */
+static void
+destroy_qp__acknowledges_what_it_received(void **state)
+{
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
+					 .send_cq = net.b.scq,
+					 .recv_cq = cq,
+					 .cap = { NB_WR, NB_WR, 1, 1, 0 } };
+	struct ibv_sge sge = sge_of(&net.a, 0, 8);
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_wc wc;
+
+	(void)state;
+	for (unsigned round = 0; round < 100; round++) {
+		assert_int_equal(uroce_req_notify_cq(cq, 0), 0);
+		assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
+		expect_event(cq);
+		uroce_ack_cq_events(cq, 1);
+		assert_int_equal(ibv_poll_cq(cq, 1, &wc), 1);
+		assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
+		expect_wc(&net, net.a.scq, 0, IBV_WC_SUCCESS);
+		assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
+		assert_non_null(net.b.qp = uroce_create_qp(net.b.pd, &init));
+		pair_connect(&net);
+		post_recv(&net.b, 0, sge_of(&net.b, 0, 64));
+	}
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int
@@ -243,6 +274,7 @@ main(void)
 		TEST(channel__serves_its_cqs_in_turn),
 		TEST(destroy_cq__takes_its_events_with_it),
 		TEST(destroy_cq__waits_for_acknowledgement),
+		TEST(destroy_qp__acknowledges_what_it_received),
 	};
 
 	net_init();
