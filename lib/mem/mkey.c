@@ -183,7 +183,7 @@ place_of(const struct uroce_sig_domain *domain, uint64_t data)
 	return domain->block_len == 0 ? data : data + data / domain->block_len * domain->len;
 }
 
-/* Bytes of data in a side of `len` bytes; a signature that is not whole is not there. */
+/* Bytes of data in a side of `len` bytes; a block whose signature is not there, or not all of it, is not. */
 static uint64_t
 data_in(const struct uroce_sig_domain *domain, uint64_t len)
 {
@@ -191,8 +191,7 @@ data_in(const struct uroce_sig_domain *domain, uint64_t len)
 		return len;
 	const uint64_t unit = (uint64_t)domain->block_len + domain->len, rest = len % unit;
 
-	return len / unit * domain->block_len +
-	       (rest < domain->block_len ? rest : domain->block_len);
+	return len / unit * domain->block_len + (rest < domain->block_len ? rest : 0);
 }
 
 /* Whether a layout is not longer than anything can be. */
@@ -586,19 +585,21 @@ sign_memory(const struct use *use, uint64_t data, uint64_t len)
 	return true;
 }
 
-/* The signature of block `nth` arrived; the block before it, too, if `is_whole`. */
+/* The signature of block `nth` arrived, or its end; perhaps all of it in order, and the block, too. */
 static bool
-end_block(struct use *use, uint64_t nth, bool is_whole)
+end_block(struct use *use, uint64_t nth)
 {
 	struct uroce_mkey *mkey = use->mkey;
+	const uint64_t sig_at = (nth + 1) * mkey->wire.block_len + nth * (uint64_t)mkey->wire.len;
 	uint8_t wanted[UROCE_SIG_LEN_MAX];
 
-	if (is_whole) {
+	if (mkey->begin + mkey->wire.block_len <= sig_at) {
 		if (!make_sig(use, &mkey->wire, nth, wanted))
 			return false;
 		judge(use, &mkey->wire, nth, mkey->cut, wanted);
 	}
-	if (mkey->copy_mask == 0)
+	/* what is in front of a part may be another block's */
+	if (mkey->copy_mask == 0 || mkey->begin > sig_at)
 		return true;
 	if (!make_sig(use, &mkey->mem, nth, wanted))
 		return false;
@@ -623,22 +624,40 @@ take_segment(struct use *use, const struct segment *segment, const uint8_t *from
 	memcpy(mkey->cut + segment->sig_at, from, segment->len);
 	if (!ends_sig(mkey, segment))
 		return true;
-	const uint64_t nth = segment->data / mkey->wire.block_len - 1;
-	const uint64_t block_at = nth * ((uint64_t)mkey->wire.block_len + mkey->wire.len);
+	return end_block(use, segment->data / mkey->wire.block_len - 1);
+}
 
-	return end_block(use, nth, mkey->begin <= block_at);
+/* Whether the memory behind one part of a packet may be written, with the signatures that it makes. */
+static bool
+is_segment_writable(const struct use *use, const struct segment *segment)
+{
+	const struct uroce_mkey *mkey = use->mkey;
+	const uint16_t block_len = mkey->mem.block_len;
+	struct walk walk = { .access = IBV_ACCESS_LOCAL_WRITE };
+
+	if (segment->is_sig)
+		return mkey->copy_mask == 0 || !ends_sig(mkey, segment) ||
+		       walk_memory(use, mem_sig_at(mkey, segment->data / block_len - 1),
+				   mkey->mem.len, &walk);
+	if (!walk_data(use, segment->data, segment->len, &walk))
+		return false;
+	if (block_len == 0 || mkey->copy_mask != 0)
+		return true;
+	for (uint64_t nth = segment->data / block_len;
+	     nth < (segment->data + segment->len) / block_len; nth++)
+		if (!walk_memory(use, mem_sig_at(mkey, nth), mkey->mem.len, &walk))
+			return false;
+	return true;
 }
 
 /* Whether the memory behind a packet may be written, all of it. */
 static bool
 is_writable(const struct use *use, uint64_t addr, uint32_t len)
 {
-	struct walk walk = { .access = IBV_ACCESS_LOCAL_WRITE };
-
 	while (len > 0) {
 		const struct segment segment = segment_at(use->mkey, addr, len);
 
-		if (!segment.is_sig && !walk_data(use, segment.data, segment.len, &walk))
+		if (!is_segment_writable(use, &segment))
 			return false;
 		addr += segment.len;
 		len -= segment.len;

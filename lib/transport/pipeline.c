@@ -28,11 +28,13 @@ uroce_pipeline_stop(struct uroce_qpc *qpc)
 
 	if (!qpc->is_pipelined || qpc->state != IBV_QPS_RTS)
 		return;
-	qpc->state = IBV_QPS_SQD;
+	uroce_qpc_set_state(qpc, IBV_QPS_SQD);
 	qpc->is_stopped = true;
 	req->is_draining = true;
-	if (is_waiting(qpc))
-		req->begun_idx--;
+	if (!is_waiting(qpc))
+		return;
+	req->begun_idx--;
+	req->fault = 0; /* if that is its own, it is found again, unless the request is cancelled */
 }
 
 int

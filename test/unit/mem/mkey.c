@@ -392,6 +392,33 @@ layout__pieces_of_nothing_are_stepped_over(void **state)
 	assert_int_equal(uroce_mkey_read(table, mkey, PDN, 0, 1, 0, packet, NULL), -EFAULT);
 }
 
+/* A block whose signature the layout has no room for is not there; what is behind the layout stays as it is. */
+static void
+layout__ends_before_a_signature(void **state)
+{
+	(void)state;
+	for (uint32_t room = 0; room < 8; room++) {
+		struct uroce_mkey_conf *conf = begin_conf();
+
+		conf->mem = domain_of(UROCE_SIG_T10_CRC, 512);
+		add_piece(conf, 0, 520 + 512 + room, 0);
+		memset(memory, 0xee, 2048);
+		configure(conf);
+		assert_true(uroce_mkey_may(table, mkey, PDN, 0, 512, 0));
+		assert_false(uroce_mkey_may(table, mkey, PDN, 0, 513, 0));
+		memset(packet, 0x55, 1024);
+		assert_int_equal(uroce_mkey_write(table, mkey, PDN, 0, packet, 1024,
+						  IBV_ACCESS_LOCAL_WRITE, NULL),
+				 -EFAULT);
+		assert_int_equal(memory[0], 0xee);
+		assert_int_equal(uroce_mkey_write(table, mkey, PDN, 0, packet, 512,
+						  IBV_ACCESS_LOCAL_WRITE, NULL),
+				 0);
+		for (uint32_t i = 520; i < 2048; i++)
+			assert_int_equal(memory[i], 0xee);
+	}
+}
+
 /* --- bad blocks --- */
 
 #define NB_BLOCKS 6u
@@ -557,6 +584,22 @@ copy_mask__passes_bytes_on(void **state)
 	assert_true(is_bad);
 }
 
+/* Of a signature that came in part nothing is passed on: the other bytes would be another block's. */
+static void
+copy_mask__parts_of_a_signature_are_not_passed_on(void **state)
+{
+	(void)state;
+	make_blocks(UROCE_SIG_T10_CRC, UROCE_SIG_T10_CRC, 0xff);
+	made.conf.copy_mask = 0xff;
+	configure(&made.conf);
+	assert_int_equal(
+		uroce_mkey_write(table, mkey, PDN, 0, wire, 520, IBV_ACCESS_LOCAL_WRITE, NULL), 0);
+	assert_int_equal(uroce_mkey_write(table, mkey, PDN, 520 + 516, wire + 520 + 516, 4,
+					  IBV_ACCESS_LOCAL_WRITE, NULL),
+			 0);
+	assert_memory_equal(memory, mem_side, 1040);
+}
+
 /* --- life and rights --- */
 
 static void
@@ -681,6 +724,30 @@ use__is_refused_beyond_rights_ranges_and_regions(void **state)
 	assert_int_equal(memory[99], 0x55);
 }
 
+/* The signature's memory may not be written: nothing of its block is. */
+static void
+use__is_refused_where_a_signature_cannot_be_stored(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 2; turn++) {
+		struct uroce_mkey_conf *conf = begin_conf();
+
+		conf->mem = domain_of(UROCE_SIG_CRC32, 512);
+		conf->wire = domain_of(turn ? UROCE_SIG_CRC32 : UROCE_SIG_NONE, 512);
+		conf->copy_mask = turn ? 0xff : 0;
+		add_piece(conf, 0, 512, 0);
+		add_piece(conf, MEM_LEN / 2, 4, 0);
+		conf->piece[1].lkey = 0; /* no region's */
+		configure(conf);
+		memset(memory, 0, 512);
+		memset(packet, 0x55, 516);
+		assert_int_equal(uroce_mkey_write(table, mkey, PDN, 0, packet, turn ? 516 : 512,
+						  IBV_ACCESS_LOCAL_WRITE, NULL),
+				 -EFAULT);
+		assert_int_equal(memory[0], 0);
+	}
+}
+
 /* --- in scatter lists --- */
 
 static void
@@ -732,16 +799,19 @@ main(void)
 		TEST(data__goes_through_all_pairs_of_sides),
 		TEST(layout__is_repeated),
 		TEST(layout__pieces_of_nothing_are_stepped_over),
+		TEST(layout__ends_before_a_signature),
 		TEST(read__tells_of_a_bad_block_in_memory),
 		TEST(read__again_checks_nothing),
 		TEST(write__tells_of_a_bad_block_on_the_wire),
 		TEST(write__puts_cut_signatures_together),
 		TEST(write__checks_whole_blocks_alone),
 		TEST(copy_mask__passes_bytes_on),
+		TEST(copy_mask__parts_of_a_signature_are_not_passed_on),
 		TEST(life__free_configured_free),
 		TEST(configure__parts_that_are_not_set_stay),
 		TEST(configure__refused_changes_nothing),
 		TEST(use__is_refused_beyond_rights_ranges_and_regions),
+		TEST(use__is_refused_where_a_signature_cannot_be_stored),
 		TEST(sge__an_mkey_among_others),
 	};
 

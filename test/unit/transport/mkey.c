@@ -512,6 +512,29 @@ pipeline__a_bad_read_stops_before_the_fence(void **state)
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 16\n");
 }
 
+/* What waits at its fence was found faulty before: it is taken back all the same, and may be cancelled. */
+static void
+pipeline__a_faulty_request_behind_the_fence_is_taken_back(void **state)
+{
+	struct ibv_sge wild = { .length = 16, .lkey = 1 };
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND, .sg_list = &wild, .num_sge = 1 };
+
+	(void)state;
+	open_pipeline(UROCE_SIG_NONE);
+	configure(A, UROCE_SIG_NONE, UROCE_SIG_CRC32);
+	post(IBV_WR_RDMA_READ, 2048, 0);
+	assert_int_equal(pair_post_raw(&pair, A, &send), 0);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 0 RDMA_READ SUCCESS\n");
+	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQD);
+	assert_int_equal(uroce_qpc_cancel(&pair.host[A].qpc, 1), 1);
+	pair_set_state(&pair, A, IBV_QPS_RTS);
+	post_plain(IBV_WR_SEND, 0);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 1 SEND SUCCESS\nsend 2 SEND SUCCESS\n");
+	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 16\n");
+}
+
 /* The same with each frame of the transfer lost, either way. */
 static void
 pipeline__stops_whatever_is_lost(void **state)
@@ -580,6 +603,7 @@ main(void)
 		TEST(pipeline__a_bad_write_stops_before_the_fence),
 		TEST(pipeline__a_bad_read_stops_before_the_fence),
 		TEST_HOLDING(pipeline__a_bad_read_stops_before_the_fence),
+		TEST(pipeline__a_faulty_request_behind_the_fence_is_taken_back),
 		TEST_HOLDING(pipeline__stops_whatever_is_lost),
 		TEST(pipeline__stops_whatever_is_lost),
 		TEST(pipeline__other_qps_do_not_stop),
