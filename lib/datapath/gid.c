@@ -104,6 +104,9 @@ uroce_gid_fill(struct uroce_dev *dev)
 			  dev->conf.port);
 		return -EINVAL;
 	}
+	if (dev->conf.nb_addr == 0 && dev->port->netif.news_fd < 0)
+		UROCE_LOG(WARNING, dev, "%s: no notices of addresses: those that %s has now stay",
+			  dev->conf.port, dev->port->netif.name);
 	add_link_local(dev, &kernel, gids);
 	for (unsigned i = 0; i < dev->conf.nb_addr; i++)
 		add(gids, &dev->conf.addr[i], has(&kernel, &dev->conf.addr[i]));
