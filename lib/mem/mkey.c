@@ -382,7 +382,9 @@ walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
 
 	while (len > 0) {
 		const uint64_t round_len = mkey->placed[mkey->nb_pieces - 1].end;
-		const uint64_t round = at / round_len, in_round = at % round_len;
+		/* most layouts are gone through once: then there is nothing to divide */
+		const uint64_t round = at < round_len ? 0 : at / round_len;
+		const uint64_t in_round = at - round * round_len;
 		const struct placed *placed = piece_at(mkey, in_round);
 		const struct uroce_mkey_piece *piece = &placed->piece;
 		const uint64_t left = placed->end - in_round;

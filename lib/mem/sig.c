@@ -25,13 +25,21 @@ add_t10_crc(uint64_t state, const void *data, uint32_t len)
 static uint64_t
 add_csum(uint64_t state, const void *data, uint32_t len)
 {
-	const uint8_t *byte = data;
+	const be16 *word = data;
 	const bool was_odd = state & CSUM_IS_ODD;
 	uint64_t sum = state & ~CSUM_IS_ODD;
 
-	for (uint32_t i = 0; i < len; i++)
-		sum += (uint64_t)byte[i] << ((i & 1) == was_odd ? 8 : 0);
-	return sum | (was_odd != (len & 1) ? CSUM_IS_ODD : 0);
+	if (was_odd && len > 0) {
+		sum += *(const uint8_t *)data;
+		word = (const be16 *)((const uint8_t *)data + 1);
+		len--;
+		state = 0;
+	}
+	for (uint32_t i = 0; i < len / 2; i++)
+		sum += be16_get(word[i]);
+	if (len & 1)
+		sum += (uint64_t)word[len / 2].b[0] << 8;
+	return sum | (len & 1 ? CSUM_IS_ODD : state & CSUM_IS_ODD);
 }
 
 static uint64_t
