@@ -8,12 +8,16 @@
 
 #include "bytes.h"
 
+#include <stdlib.h>
+
+#include "mem/mkey.h"
 #include "pair.h"
 #include "wire/psn.h"
 
 #define STEPS_MAX   500
 #define MEM_LEN     65536u
 #define PAYLOAD_MAX 4096u
+#define MKEY_PIECES 4u
 
 struct watch {
 	uint64_t next_send_id, next_recv_id; /* no completion before these any more */
@@ -21,6 +25,8 @@ struct watch {
 
 static struct pair pair;
 static struct watch watches[2];
+static uint32_t mkey[2]; /* of each host */
+static void *mkey_mem[2];
 
 static void
 take_completions(enum pair_side side)
@@ -57,6 +63,104 @@ post(struct bytes *in, enum pair_side side)
 	if (wr.flags & IBV_SEND_INLINE)
 		wr.len %= 300;
 	(void)pair_post(&pair, side, &wr);
+}
+
+/* Through mkeys, on one end or on both. */
+static void
+post_through(struct bytes *in, enum pair_side side)
+{
+	const uint8_t bits = bytes_u8(in);
+	const struct pair_host *host = &pair.host[side], *peer = &pair.host[!side];
+	struct ibv_sge sge = { bytes_u16(in), bytes_u16(in) % 20000, mkey[side] };
+	struct ibv_send_wr wr = {
+		.opcode = (enum ibv_wr_opcode)(bits % 12),
+		.send_flags = bits & 0x10 ? IBV_SEND_FENCE : 0,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma = { .remote_addr = bytes_u16(in), .rkey = mkey[!side] },
+	};
+
+	if ((bits & 0xc0) == 0x40) {
+		sge.lkey = host->key;
+		sge.addr += (uintptr_t)host->mem;
+	} else if ((bits & 0xc0) == 0x80) {
+		wr.wr.rdma.rkey = peer->key;
+		wr.wr.rdma.remote_addr += (uintptr_t)peer->mem;
+	}
+	if (wr.opcode == IBV_WR_SEND_WITH_INV || wr.opcode == IBV_WR_LOCAL_INV)
+		wr.invalidate_rkey = mkey[wr.opcode == IBV_WR_LOCAL_INV ? side : !side];
+	if (wr.opcode != IBV_WR_DRIVER1 && wr.opcode != IBV_WR_BIND_MW)
+		(void)pair_post_raw(&pair, side, &wr);
+}
+
+static void
+post_recv_through(struct bytes *in, enum pair_side side)
+{
+	struct ibv_sge sge = { bytes_u16(in), bytes_u16(in) % 20000, mkey[side] };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
+
+	(void)pair_post_recv_raw(&pair, side, &wr);
+}
+
+static struct uroce_sig_domain
+draw_domain(struct bytes *in)
+{
+	static const uint16_t block_lens[] = { 512, 520, 4048, 4096, 4160, 8, 1, 65535 };
+	const uint8_t bits = bytes_u8(in);
+	const uint8_t kind = bits % (UROCE_SIG_CRC64 + 1);
+
+	if (kind == UROCE_SIG_NONE)
+		return (struct uroce_sig_domain){ 0 };
+	return (struct uroce_sig_domain){
+		.kind = kind,
+		.len = uroce_sig_len((enum uroce_sig_kind)kind),
+		.block_len = block_lens[bits >> 3 & 7],
+		.flags = bits >> 6,
+	};
+}
+
+/* As the verbs let it be: what is passed on is so between sides that are alike. */
+static void
+configure(struct bytes *in, enum pair_side side)
+{
+	union {
+		struct uroce_mkey_conf conf;
+		uint8_t room[sizeof(struct uroce_mkey_conf) +
+			     MKEY_PIECES * sizeof(struct uroce_mkey_piece)];
+	} made = { 0 };
+	struct uroce_mkey_conf *conf = &made.conf;
+	const struct pair_host *host = &pair.host[side];
+	const uint8_t bits = bytes_u8(in);
+
+	conf->parts = UROCE_MKEY_LAYOUT | UROCE_MKEY_ACCESS | UROCE_MKEY_SIG;
+	conf->access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+	conf->repeat = 1 + bits % 8;
+	conf->nb_pieces = bits >> 3 & (MKEY_PIECES - 1);
+	conf->check_mask = bytes_u8(in);
+	conf->mem = draw_domain(in);
+	conf->wire = bits & 0x40 ? conf->mem : draw_domain(in);
+	if (bits & 0x40 && conf->mem.block_len)
+		conf->copy_mask = bytes_u8(in);
+	for (unsigned i = 0; i < conf->nb_pieces; i++)
+		conf->piece[i] = (struct uroce_mkey_piece){
+			.addr = (uintptr_t)host->mem + bytes_u16(in),
+			.len = bytes_u16(in),
+			.skip = bytes_u8(in),
+			.lkey = bits & 0x80 && i == 1 ? mkey[side] : host->key,
+		};
+	(void)uroce_mkey_configure(host->mrs, mkey[side], host->qpc.pdn, conf);
+}
+
+static void
+check(struct bytes *in, enum pair_side side)
+{
+	struct uroce_mkey_error error;
+
+	(void)in;
+	if (!mkey_mem[side])
+		return;
+	expect(uroce_mkey_check(pair.host[side].mrs, mkey[side], &error) == 0);
+	(void)uroce_qpc_cancel(&pair.host[side].qpc, pair.host[side].next_send_id - 1);
 }
 
 static void
@@ -97,7 +201,8 @@ inject(struct bytes *in, enum pair_side side)
 {
 	static uint8_t payload[PAYLOAD_MAX];
 	const struct pair_host *host = &pair.host[side];
-	const uint8_t bits = bytes_u8(in);
+	const uint8_t bits = bytes_u8(in), key_bits = bytes_u8(in);
+	const bool is_through = key_bits >= 0xb0 && key_bits < 0xf0;
 	const struct pair_pkt pkt = {
 		.opcode = choose_opcode(in, &host->qpc),
 		.has_ack_req = bits & 1,
@@ -107,8 +212,11 @@ inject(struct bytes *in, enum pair_side side)
 		.psn = choose_psn(in, &host->qpc),
 		.payload_len = bytes_u16(in) % (PAYLOAD_MAX + 1),
 		.payload = payload,
-		.va = (uintptr_t)host->mem + bytes_u16(in),
-		.rkey = bytes_u8(in) < 0xf0 ? host->key : bytes_u32(in),
+		.va = (is_through ? 0 : (uintptr_t)host->mem) + bytes_u16(in),
+		.rkey = is_through        ? mkey[side]
+			: key_bits < 0xf0 ? host->key
+					  : bytes_u32(in),
+		.inv_rkey = mkey[side],
 		.dma_len = bytes_u8(in) < 0xf0 ? bytes_u16(in) : bytes_u32(in),
 		.swap_add = bytes_u8(in),
 		.compare = bytes_u8(in),
@@ -164,8 +272,22 @@ modify(struct bytes *in, enum pair_side side)
 }
 
 static void (*const deeds[])(struct bytes *in, enum pair_side side) = {
-	post, post, post_recv, inject, inject, disturb_wire, go_on, go_on, wait, modify,
+	post,      post,  post_recv, inject, inject,       disturb_wire,
+	go_on,     go_on, wait,      modify, post_through, post_recv_through,
+	configure, check,
 };
+
+static void
+add_mkey(enum pair_side side)
+{
+	struct pair_host *host = &pair.host[side];
+
+	expect(posix_memalign(&mkey_mem[side], 64, uroce_mkey_memsize(MKEY_PIECES)) == 0);
+	expect(uroce_mkey_add(host->mrs, mkey_mem[side], MKEY_PIECES,
+			      UROCE_MKEY_SIGNATURE | UROCE_MKEY_REMOTE_INV, host->qpc.pdn,
+			      &mkey[side]) == 0);
+	host->qpc.is_pipelined = true;
+}
 
 static void
 open_pair(struct bytes *in)
@@ -193,6 +315,10 @@ open_pair(struct bytes *in)
 	conf.cc = bursts & 0x80 ? &cc : NULL;
 	conf.tclass |= bursts & 0x40 ? UROCE_ECN_CE : 0;
 	pair_open(&pair, &conf);
+	if (psns & 0x40) {
+		add_mkey(A);
+		add_mkey(B);
+	}
 	watches[A] = watches[B] = (struct watch){ 0 };
 }
 
@@ -211,5 +337,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		take_completions(B);
 	}
 	pair_close(&pair);
+	for (unsigned side = A; side <= B; side++) {
+		free(mkey_mem[side]);
+		mkey_mem[side] = NULL;
+		mkey[side] = 0;
+	}
 	return 0;
 }
