@@ -12,6 +12,9 @@
 #include "verbs/uroce_dv.h"
 #include "verbs/wr.h"
 
+/* Marks the data as a configuration: other data has no key. */
+#define CONF_KEY UINT32_MAX
+
 static struct uroce_vwr *
 vwr_of(struct uroce_dv_qp_ex *dv)
 {
@@ -32,12 +35,21 @@ set_len(struct uroce_vwr *vwr, uint32_t nb_pieces)
 	vwr->sge[0].length = (uint32_t)uroce_mkey_conf_len(nb_pieces);
 }
 
+bool
+uroce_vwr_is_conf(const struct uroce_vwr *vwr)
+{
+	return vwr->wr.num_sge == 1 && vwr->sge[0].lkey == CONF_KEY &&
+	       vwr->sge[0].addr == (uintptr_t)vwr->data;
+}
+
 /* --- builder --------------------------------------------------------------------------------------- */
 
 static int
-check_builder(const struct uroce_vwr *vwr, unsigned wr_flags,
+check_builder(const struct uroce_vwr *vwr, unsigned wr_flags, const struct uroce_dv_mkey *mkey,
 	      const struct uroce_dv_mkey_conf_attr *attr)
 {
+	if (mkey == NULL || attr == NULL)
+		return -EINVAL;
 	if (!vwr->has_mkeys || !(wr_flags & IBV_SEND_INLINE))
 		return -EOPNOTSUPP;
 	return attr->comp_mask != 0 || (attr->conf_flags &
@@ -53,15 +65,18 @@ uroce_dv_wr_mkey_configure(struct uroce_dv_qp_ex *dv, struct uroce_dv_mkey *mkey
 	struct ibv_qp_ex *const ibv = (struct ibv_qp_ex *)dv;
 	struct uroce_vwr *const vwr = vwr_of(dv);
 	struct ibv_send_wr *const wr = uroce_vwr_begin(ibv, IBV_WR_DRIVER1);
-	const int err = check_builder(vwr, ibv->wr_flags, attr);
+	const int err = check_builder(vwr, ibv->wr_flags, mkey, attr);
 
-	if (err != 0)
+	if (err != 0) {
 		uroce_vwr_fail(vwr, err);
+		return;
+	}
 	*conf_of(vwr) = (struct uroce_mkey_conf){ 0 };
 	if (attr->conf_flags & UROCE_DV_MKEY_CONF_FLAG_RESET_SIG_ATTR)
 		conf_of(vwr)->parts = UROCE_MKEY_SIG;
 	vwr->nb_setters = num_setters;
-	vwr->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)vwr->data };
+	vwr->set = 0;
+	vwr->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)vwr->data, .lkey = CONF_KEY };
 	set_len(vwr, 0);
 	wr->num_sge = 1;
 	wr->send_flags |= IBV_SEND_INLINE;
@@ -79,11 +94,12 @@ begin_setter(struct uroce_vwr *vwr, unsigned part)
 	if (vwr->err != 0)
 		return false;
 	if (!vwr->is_open || vwr->wr.opcode != IBV_WR_DRIVER1 || vwr->nb_setters == 0 ||
-	    ((conf_of(vwr)->parts & part) != 0 && part != UROCE_MKEY_SIG)) {
+	    (vwr->set & part) != 0) {
 		uroce_vwr_fail(vwr, -EINVAL);
 		return false;
 	}
 	vwr->nb_setters--;
+	vwr->set |= (uint8_t)part;
 	conf_of(vwr)->parts |= (uint8_t)part;
 	return true;
 }

@@ -37,7 +37,7 @@ fill(struct uroce_vqp *qp)
 
 	if (vwr->wr.opcode != IBV_WR_DRIVER1)
 		return uroce_vqp_fill_send(qp, vwr->nb, &vwr->wr);
-	if (vwr->nb_setters != 0)
+	if (vwr->nb_setters != 0 || !uroce_vwr_is_conf(vwr))
 		return -EINVAL;
 	return uroce_sq_fill(&qp->sq, vwr->nb, &vwr->wr, NULL, qp->sq.is_all_signaled);
 }

@@ -24,11 +24,15 @@ struct uroce_vwr {
 	struct ibv_sge sge[UROCE_SGE_MAX];
 	/* of a configuration */
 	uint8_t nb_setters; /* that are to follow */
+	uint8_t set;        /* enum uroce_mkey_part: what setters did */
 	_Alignas(8) uint8_t data[UROCE_MAX_INLINE];
 };
 
 /** Begin a request, whose scatter list is `sge`; the one before it is complete. */
 struct ibv_send_wr *uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode);
+
+/** Whether the request is still the configuration that its builder and setters made. */
+bool uroce_vwr_is_conf(const struct uroce_vwr *vwr);
 
 /** A builder or setter refuses what it is given, unless one did before. */
 static inline void

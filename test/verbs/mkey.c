@@ -504,6 +504,7 @@ static void
 configure__refuses(void **state)
 {
 	const struct ibv_sge sge[50] = { sge_of(&net.a, 0, 8) };
+	const struct uroce_dv_sig_block_attr none = { 0 };
 	struct uroce_dv_mkey_conf_attr attr = { 0 };
 
 	(void)state;
@@ -523,6 +524,26 @@ configure__refuses(void **state)
 	begin(0, 2); /* twice */
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
+	expect_refused(EINVAL);
+	begin(0, 2);
+	uroce_dv_wr_set_mkey_sig_block(dv_of(0), &none);
+	uroce_dv_wr_set_mkey_sig_block(dv_of(0), &none);
+	expect_refused(EINVAL);
+	begin(0, 0); /* other data than its own */
+	ibv_wr_set_sge(ex_of(0), net.a.mr->lkey, (uintptr_t)net.a.buf, 64);
+	expect_refused(EINVAL);
+	begin(0, 0);
+	ibv_wr_set_inline_data(ex_of(0), net.a.buf, 64);
+	expect_refused(EINVAL);
+	begin(0, 1);
+	ibv_wr_set_sge_list(ex_of(0), 2, sge);
+	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 1, sge);
+	expect_refused(EINVAL);
+	start(0);
+	uroce_dv_wr_mkey_configure(dv_of(0), NULL, 0, &(struct uroce_dv_mkey_conf_attr){ 0 });
+	expect_refused(EINVAL);
+	start(0);
+	uroce_dv_wr_mkey_configure(dv_of(0), mkey[0], 0, NULL);
 	expect_refused(EINVAL);
 	start(0); /* without a builder */
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
