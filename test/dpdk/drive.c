@@ -75,6 +75,8 @@ drive_app__flushes_on_a_port_that_may_block_and_has_no_link(void **state)
 	struct ibv_wc wc[1];
 
 	(void)state;
+	if (RIG_HAS_TSAN)
+		return; /* its service thread runs, and the port's policy is not to change */
 	make_world("a3", "b3", "net_ring_a3,addr=192.0.2.1/24", "net_ring_b3,addr=192.0.2.2/24",
 		   dev, qp);
 	policy = dev[0]->port->policy;

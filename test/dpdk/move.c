@@ -27,7 +27,7 @@ static struct {
 	const struct uroce_qpc *qpc;
 	atomic_uint nb_inside;
 } watched[MAX_QPS];
-static unsigned nb_watched;
+static atomic_uint nb_watched;           /* workers in threads look at it */
 static atomic_uint nb_meetings;          /* calls into a QP while another was under way */
 static atomic_uint nb_strangers;         /* or by a thread that does not drive its worker */
 static _Thread_local unsigned my_worker; /* one past its index; 0: this thread drives all */

@@ -19,6 +19,15 @@
 
 #include "datapath/dev.h"
 
+/** Whether the thread sanitizer looks: to it a test that changes what a device has for life is a race. */
+#if defined(__SANITIZE_THREAD__)
+#define RIG_HAS_TSAN true
+#elif defined(__has_feature)
+#define RIG_HAS_TSAN __has_feature(thread_sanitizer)
+#else
+#define RIG_HAS_TSAN false
+#endif
+
 /** Bring EAL up: no root, no hugepages, no PCI. @return whether it came up */
 bool rig_init(void);
 

@@ -9,7 +9,7 @@
  *
  *	frames   callbacks of the port, which ethdev calls around each burst (release, acquire)
  *	pools    the table through which a pool finds its stack or ring
- *	threads  who launches an lcore and waits for it; EAL's control threads are plain ones
+ *	threads  who launches an lcore and waits for it, who has another's number; control threads are plain ones
  *
  * Both sanitizers: objects and rings lie in the process's own heap instead of EAL's, so that whoever touches one
  * that was freed is found out. (EAL says no more of it than that the memory is its own.) Tests that look at EAL's
@@ -176,6 +176,20 @@ rte_eal_wait_lcore(unsigned lcore_id)
 	const int ret = real(lcore_id);
 
 	__tsan_acquire(&errands[lcore_id]);
+	return ret;
+}
+
+/* A thread may have the number, and what EAL keeps of it, of one that has ended. */
+int
+rte_thread_register(void)
+{
+	int (*const real)(void) = behind(__func__);
+	static char numbers;
+
+	__tsan_acquire(&numbers);
+	const int ret = real();
+
+	__tsan_release(&numbers);
 	return ret;
 }
 
