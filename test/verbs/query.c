@@ -282,6 +282,31 @@ counters__are_not_there(void **state)
 	assert_int_equal(ibv_destroy_counters(&counters), EOPNOTSUPP);
 }
 
+/* Each of the extended calls that are not offered: as of a driver that lacks it [verbs.h]. */
+static void
+what_is_not_offered__is_not_supported(void **state)
+{
+	struct ibv_cq cq = { .context = host.context };
+	struct ibv_qp qp = { .context = host.context };
+	struct ibv_srq srq = { .context = host.context };
+	struct ibv_modify_cq_attr cq_attr = { 0 };
+	struct ibv_qp_rate_limit_attr rate = { 0 };
+	struct ibv_wq_init_attr wq = { 0 };
+	struct ibv_rwq_ind_table_init_attr table = { 0 };
+	struct ibv_flow_attr flow = { 0 };
+	struct ibv_flow_action_esp_attr esp = { 0 };
+	struct ibv_ops_wr op = { 0 }, *bad_op;
+
+	(void)state;
+	assert_int_equal(ibv_modify_cq(&cq, &cq_attr), EOPNOTSUPP);
+	assert_int_equal(ibv_modify_qp_rate_limit(&qp, &rate), EOPNOTSUPP);
+	assert_int_equal(ibv_post_srq_ops(&srq, &op, &bad_op), EOPNOTSUPP);
+	assert_errno(EOPNOTSUPP, ibv_create_wq(host.context, &wq));
+	assert_errno(EOPNOTSUPP, ibv_create_rwq_ind_table(host.context, &table));
+	assert_errno(EOPNOTSUPP, ibv_create_flow(&qp, &flow));
+	assert_errno(EOPNOTSUPP, ibv_create_flow_action_esp(host.context, &esp));
+}
+
 static void
 ece__is_not_there(void **state)
 {
@@ -349,6 +374,7 @@ main(void)
 		TEST(query_gid_table__fails_where_it_does_not_fit),
 		TEST(get_pkey_index__is_the_opposite_of_query_pkey),
 		TEST(counters__are_not_there),
+		TEST(what_is_not_offered__is_not_supported),
 		TEST(ece__is_not_there),
 		TEST(query_qp_data_in_order__promises_nothing),
 		cmocka_unit_test(words__there_is_one_for_each_number),
