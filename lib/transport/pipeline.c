@@ -26,7 +26,7 @@ uroce_pipeline_stop(struct uroce_qpc *qpc)
 {
 	struct uroce_req *req = &qpc->req;
 
-	if (!qpc->is_pipelined || qpc->state != IBV_QPS_RTS)
+	if (!qpc->is_pipelined || (qpc->state != IBV_QPS_RTS && qpc->state != IBV_QPS_SQD))
 		return;
 	uroce_qpc_set_state(qpc, IBV_QPS_SQD);
 	qpc->is_stopped = true;

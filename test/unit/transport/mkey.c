@@ -535,6 +535,29 @@ pipeline__a_faulty_request_behind_the_fence_is_taken_back(void **state)
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 16\n");
 }
 
+/* The program stopped the queue itself, and what it waits for turns out bad: the fence holds all the same. */
+static void
+pipeline__a_bad_read_keeps_the_fence_of_a_queue_in_sqd(void **state)
+{
+	(void)state;
+	open_pipeline(UROCE_SIG_NONE);
+	configure(A, UROCE_SIG_NONE, UROCE_SIG_CRC32);
+	post(IBV_WR_RDMA_READ, 2048, 0);
+	post_plain(IBV_WR_SEND, IBV_SEND_FENCE);
+	pair_run_for(&pair, 1); /* both are begun */
+	assert_int_equal(pair.host[A].qpc.req.begun_idx, 2);
+	pair_set_state(&pair, A, IBV_QPS_SQD);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 0 RDMA_READ SUCCESS\n");
+	pair_expect_done(&pair, B, "");
+	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, UROCE_QPC_SQ_DRAINED);
+	assert_int_equal(uroce_qpc_cancel(&pair.host[A].qpc, 1), 1);
+	pair_set_state(&pair, A, IBV_QPS_RTS);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 1 SEND SUCCESS\n");
+	pair_expect_done(&pair, B, "");
+}
+
 /* The same with each frame of the transfer lost, either way. */
 static void
 pipeline__stops_whatever_is_lost(void **state)
@@ -604,6 +627,7 @@ main(void)
 		TEST(pipeline__a_bad_read_stops_before_the_fence),
 		TEST_HOLDING(pipeline__a_bad_read_stops_before_the_fence),
 		TEST(pipeline__a_faulty_request_behind_the_fence_is_taken_back),
+		TEST(pipeline__a_bad_read_keeps_the_fence_of_a_queue_in_sqd),
 		TEST_HOLDING(pipeline__stops_whatever_is_lost),
 		TEST(pipeline__stops_whatever_is_lost),
 		TEST(pipeline__other_qps_do_not_stop),
