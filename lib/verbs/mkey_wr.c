@@ -122,11 +122,11 @@ uroce_dv_wr_set_mkey_access_flags(struct uroce_dv_qp_ex *dv, uint32_t access_fla
 }
 
 static bool
-begin_layout(struct uroce_vwr *vwr, uint32_t nb_pieces, uint32_t repeat)
+begin_layout(struct uroce_vwr *vwr, const void *list, uint32_t nb_pieces, uint32_t repeat)
 {
 	if (!begin_setter(vwr, UROCE_MKEY_LAYOUT))
 		return false;
-	if (nb_pieces == 0 || nb_pieces > UROCE_MAX_MKEY_ENTRIES || repeat == 0) {
+	if (list == NULL || nb_pieces == 0 || nb_pieces > UROCE_MAX_MKEY_ENTRIES || repeat == 0) {
 		uroce_vwr_fail(vwr, -EINVAL);
 		return false;
 	}
@@ -141,7 +141,7 @@ uroce_dv_wr_set_mkey_layout_list(struct uroce_dv_qp_ex *dv, uint16_t num_sges,
 {
 	struct uroce_vwr *const vwr = vwr_of(dv);
 
-	if (!begin_layout(vwr, num_sges, 1))
+	if (!begin_layout(vwr, sge, num_sges, 1))
 		return;
 	for (unsigned i = 0; i < num_sges; i++)
 		conf_of(vwr)->piece[i] = (struct uroce_mkey_piece){
@@ -158,7 +158,7 @@ uroce_dv_wr_set_mkey_layout_interleaved(struct uroce_dv_qp_ex *dv, uint32_t repe
 {
 	struct uroce_vwr *const vwr = vwr_of(dv);
 
-	if (!begin_layout(vwr, num_interleaved, repeat_count))
+	if (!begin_layout(vwr, data, num_interleaved, repeat_count))
 		return;
 	for (unsigned i = 0; i < num_interleaved; i++)
 		conf_of(vwr)->piece[i] = (struct uroce_mkey_piece){
@@ -310,7 +310,7 @@ uroce_dv_wr_set_mkey_sig_block(struct uroce_dv_qp_ex *dv,
 
 	if (!begin_setter(vwr, UROCE_MKEY_SIG))
 		return;
-	const int err = take_sig(attr, conf_of(vwr));
+	const int err = attr != NULL ? take_sig(attr, conf_of(vwr)) : -EINVAL;
 
 	if (err != 0)
 		uroce_vwr_fail(vwr, err);

@@ -558,6 +558,15 @@ configure__refuses(void **state)
 	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 0, sge);
 	expect_refused(EINVAL);
 	begin(0, 1);
+	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 1, NULL);
+	expect_refused(EINVAL);
+	begin(0, 1);
+	uroce_dv_wr_set_mkey_layout_interleaved(dv_of(0), 1, 1, NULL);
+	expect_refused(EINVAL);
+	begin(0, 1);
+	uroce_dv_wr_set_mkey_sig_block(dv_of(0), NULL);
+	expect_refused(EINVAL);
+	begin(0, 1);
 	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 50, sge);
 	expect_refused(EINVAL);
 	begin(0, 1);
