@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Mkeys. Streams of data and signatures are made by an oracle of its own, a bit at a time and all at
- * once; what mkeys make of them, packet by packet, is compared with that. Then their life, rights, and what
- * is told of bad blocks.
+ * Mkeys. Streams of data and signatures are made by an oracle (stream.h); what mkeys make of them, packet
+ * by packet, is compared with that. Then their life, rights, and what is told of bad blocks.
  */
+
+#include "stream.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -128,106 +129,6 @@ configure(const struct uroce_mkey_conf *conf)
 	assert_int_equal(uroce_mkey_configure(table, mkey, PDN, conf), 0);
 }
 
-/* --- the oracle --- */
-
-static uint64_t
-crc_lsb_first(uint64_t state, uint64_t polynomial, const uint8_t *data, uint32_t len)
-{
-	for (uint32_t i = 0; i < len; i++) {
-		state ^= data[i];
-		for (int bit = 0; bit < 8; bit++)
-			state = state >> 1 ^ (state & 1 ? polynomial : 0);
-	}
-	return state;
-}
-
-static uint64_t
-crc_t10(uint64_t state, const uint8_t *data, uint32_t len)
-{
-	for (uint32_t i = 0; i < len; i++) {
-		state ^= (uint64_t)data[i] << 8;
-		for (int bit = 0; bit < 8; bit++)
-			state = (state << 1 ^ (state & 0x8000 ? 0x8bb7 : 0)) & 0xffff;
-	}
-	return state;
-}
-
-static uint64_t
-checksum(const uint8_t *data, uint32_t len)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < len; i += 2)
-		sum += (uint64_t)data[i] << 8 | data[i + 1];
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return ~sum & 0xffff;
-}
-
-static void
-put_dif(uint8_t *sig, uint64_t guard, const struct uroce_sig_domain *domain, uint32_t nth)
-{
-	const uint32_t ref = domain->ref_tag + (domain->flags & UROCE_SIG_REF_REMAP ? nth : 0);
-	const uint8_t bytes[8] = {
-		(uint8_t)(guard >> 8),    (uint8_t)guard,       (uint8_t)(domain->app_tag >> 8),
-		(uint8_t)domain->app_tag, (uint8_t)(ref >> 24), (uint8_t)(ref >> 16),
-		(uint8_t)(ref >> 8),      (uint8_t)ref,
-	};
-
-	memcpy(sig, bytes, 8);
-}
-
-static void
-put_crc(uint8_t *sig, uint64_t crc, uint32_t len)
-{
-	for (uint32_t i = 0; i < len; i++)
-		sig[i] = (uint8_t)(crc >> 8 * i);
-}
-
-static void
-sign_block(const struct uroce_sig_domain *domain, const uint8_t *data, uint32_t nth, uint8_t *sig)
-{
-	const uint32_t len = domain->block_len;
-
-	switch (domain->kind) {
-	case UROCE_SIG_T10_CRC:
-		put_dif(sig, crc_t10(domain->seed & 0xffff, data, len), domain, nth);
-		break;
-	case UROCE_SIG_T10_CSUM:
-		put_dif(sig, checksum(data, len), domain, nth);
-		break;
-	case UROCE_SIG_CRC32:
-		put_crc(sig, ~crc_lsb_first(UINT32_MAX, 0xedb88320, data, len), 4);
-		break;
-	case UROCE_SIG_CRC32C:
-		put_crc(sig, ~crc_lsb_first(UINT32_MAX, 0x82f63b78, data, len), 4);
-		break;
-	default:
-		put_crc(sig, ~crc_lsb_first(UINT64_MAX, UINT64_C(0x9a6c9329ac4bc9b5), data, len),
-			8);
-	}
-}
-
-/* The bytes of a side that carries `len` bytes of data. @return how many */
-static uint32_t
-make_stream(const struct uroce_sig_domain *domain, const uint8_t *data, uint32_t len, uint8_t *out)
-{
-	uint32_t at = 0, nth = 0;
-
-	if (!domain->block_len) {
-		memcpy(out, data, len);
-		return len;
-	}
-	for (; len >= domain->block_len; data += domain->block_len, len -= domain->block_len) {
-		memcpy(out + at, data, domain->block_len);
-		at += domain->block_len;
-		sign_block(domain, data, nth++, out + at);
-		at += domain->len;
-	}
-	memcpy(out + at, data, len);
-	return at + len;
-}
-
 /* --- layouts --- */
 
 /* Where byte `at` of a layout is in memory. */
@@ -318,8 +219,8 @@ try_domains(enum uroce_sig_kind mem_kind, enum uroce_sig_kind wire_kind)
 	if (mem_kind == wire_kind && conf->mem.block_len == conf->wire.block_len && draw(2))
 		conf->copy_mask = 0xff;
 	conf->check_mask = 0xff;
-	const uint32_t mem_len = make_stream(&conf->mem, data, len, mem_side);
-	const uint32_t wire_len = make_stream(&conf->wire, data, len, wire);
+	const uint32_t mem_len = stream_make(&conf->mem, data, len, mem_side);
+	const uint32_t wire_len = stream_make(&conf->wire, data, len, wire);
 
 	make_layout(conf, mem_len);
 	configure(conf);
@@ -434,9 +335,9 @@ make_blocks(enum uroce_sig_kind mem_kind, enum uroce_sig_kind wire_kind, uint8_t
 	conf->mem = domain_of(mem_kind, 512);
 	conf->wire = domain_of(wire_kind, 512);
 	conf->check_mask = check_mask;
-	add_piece(conf, 0, make_stream(&conf->mem, data, NB_BLOCKS * 512, mem_side), 0);
+	add_piece(conf, 0, stream_make(&conf->mem, data, NB_BLOCKS * 512, mem_side), 0);
 	memcpy(memory, mem_side, conf->piece[0].len);
-	make_stream(&conf->wire, data, NB_BLOCKS * 512, wire);
+	stream_make(&conf->wire, data, NB_BLOCKS * 512, wire);
 	configure(conf);
 }
 
