@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TEST_VERBS_STRESS_H
+#define UROCE_TEST_VERBS_STRESS_H
+
+/**
+ * @file
+ * What threads that do what they like do, and with what. See stress.c.
+ */
+
+#include "net.h"
+
+#include <stdio.h>
+
+#define PART     8192u      /* of a buffer, see parts */
+#define PATIENCE (1u << 24) /* polls */
+#define RIGHTS   (IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE | IBV_ACCESS_MW_BIND)
+
+/** What a link's buffer is used for, so that no two write to the same bytes. */
+enum part { SOURCE, RECEIVED, WRITTEN, FETCHED, NB_PARTS };
+
+/** A thread. */
+struct actor {
+	pthread_t thread;
+	uint64_t seed;
+	uint8_t *buf; /* NB_PARTS * PART bytes, its own */
+};
+
+/** A QP and what it needs: of a link, or, as far as it goes, of one thread. */
+struct end {
+	struct host *host;
+	uint8_t *buf;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_xrcd *xrcd;
+	struct ibv_qp *qp;
+	struct ibv_ah *ah; /* to the other end */
+};
+
+extern struct pair net;
+extern int xrc_fd; /* the file of a domain that all share */
+extern atomic_uint nb_bad;
+
+/** The first that is wrong is told. */
+#define check(is_good)                                                                             \
+	do {                                                                                       \
+		if (!(is_good) && atomic_fetch_add(&nb_bad, 1) == 0)                               \
+			print_error("%s:%d: %s, errno %d\n", __FILE__, __LINE__, #is_good, errno); \
+	} while (0)
+
+uint32_t draw(struct actor *self, uint32_t below);
+struct host *any_host(struct actor *self);
+
+/** Whether a call went well, or failed as it may. */
+bool is_one_of(int ret, int one, int other);
+
+/* --- objects: what makes one for the others, and acts --- */
+
+struct ibv_cq *make_cq(struct actor *self, struct ibv_context *context,
+		       struct ibv_comp_channel *channel, bool is_ex, uint32_t nb_cqe);
+struct ibv_srq *make_srq(const struct end *end, uint32_t max_wr);
+struct ibv_xrcd *open_xrcd(struct ibv_context *context, int fd);
+struct ibv_qp *make_qp(const struct end *end, enum ibv_qp_type type, bool is_ex);
+
+void make_domains(struct actor *self);
+void make_regions(struct actor *self);
+void make_regions_on_demand(struct actor *self);
+void make_device_memory(struct actor *self);
+void make_queues(struct actor *self);
+void make_qps(struct actor *self);
+void make_targets(struct actor *self);
+void make_contexts(struct actor *self);
+void make_mkeys(struct actor *self);
+void take_events(struct actor *self);
+void ask_device(struct actor *self);
+
+/* --- links: acts --- */
+
+void open_links(struct actor *self);
+void close_links(void);
+
+void exchange(struct actor *self);
+void wait_for_events(struct actor *self);
+void change_state(struct actor *self);
+void ask(struct actor *self);
+void resize(struct actor *self);
+void join_group(struct actor *self);
+void make_windows(struct actor *self);
+void rebuild(struct actor *self);
+
+/* --- relays: the act --- */
+
+void give_and_take(struct actor *self);
+
+/** Those that nobody took. */
+void finish_relays(void);
+
+#endif /* UROCE_TEST_VERBS_STRESS_H */
