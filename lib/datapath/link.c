@@ -34,10 +34,6 @@
 
 #define MEMIF_REGION "memfd:memif_region" /* as the driver calls its memory */
 
-#ifndef MADV_POPULATE_WRITE /* since Linux 5.14; before it is refused, and pages come one by one */
-#define MADV_POPULATE_WRITE 23
-#endif
-
 /*
  * The client says how long the memory is, which nobody has to believe: beyond this, which is many times
  * the usual rings, pages come one by one.

@@ -37,7 +37,7 @@ struct uroce_cq_notify {
  * Embedded in the verbs object; the owner fills `qpc` (uroce_qpc_init) and the notify pointers.
  */
 struct uroce_qpr {
-	/* where it lives: nobody else touches what follows, but for the doorbell list (move.c) */
+	/* where it lives: nobody else touches what follows, but for the doorbell list and `heir` (move.c) */
 	_Alignas(64) _Atomic(struct uroce_worker *) worker;
 	/* doorbell list (any thread pushes, the worker takes) */
 	_Atomic(struct uroce_qpr *) bell_next;
@@ -63,7 +63,6 @@ struct uroce_qpr {
 	uint32_t nb_groups;                  /* that it is a member of; under the device's lock */
 };
 
-/** Fetch what both roles of a QP want: a hint. See uroce_qpc_fetch_req(), _resp(). */
 /** The worker that a QP lives on; what that wrote before it was so is seen (M1). */
 static inline struct uroce_worker *
 uroce_qpr_worker(const struct uroce_qpr *qpr)
@@ -71,10 +70,7 @@ uroce_qpr_worker(const struct uroce_qpr *qpr)
 	return atomic_load_explicit(&qpr->worker, memory_order_acquire);
 }
 
-/** Bytes from the beginning of the record that packets and doorbells touch. */
-#define UROCE_QPR_HOT (offsetof(struct uroce_qpr, qpc) + UROCE_QPC_HOT)
-
-/** Fetch what packets and doorbells touch of a QP: a hint. */
+/** Fetch what both roles of a QP want: a hint. See uroce_qpc_fetch_req(), _resp(). */
 static inline void
 uroce_qpr_fetch(const struct uroce_qpr *qpr)
 {

@@ -13,11 +13,6 @@
 
 #include "verbs/range.h"
 
-#ifndef MADV_POPULATE_READ /* since Linux 5.14 */
-#define MADV_POPULATE_READ  22
-#define MADV_POPULATE_WRITE 23
-#endif
-
 #define POPULATE_READ_MAX ((size_t)256 << 20)
 
 /* Whether every page of the range is mapped; `first` and `len` are of whole pages. */
