@@ -39,7 +39,7 @@ make_sender(void)
 	return qp;
 }
 
-static struct ibv_qp *
+struct ibv_qp *
 make_target(struct ibv_context *context, struct ibv_xrcd *in)
 {
 	struct ibv_qp_init_attr_ex init = {
@@ -99,16 +99,22 @@ close_receiver(struct receiver *to)
 }
 
 int
-setup(void **state)
+setup_with(const char *keys)
 {
-	(void)state;
-	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
+	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC, .keys = keys });
 	assert_int_equal(uroce_destroy_qp(net.a.qp), 0);
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
 	assert_non_null(xrcd = open_by(net.b.context, xrc_fd, O_CREAT));
 	net.a.qp = make_sender();
 	assert_non_null(net.b.qp = make_target(net.b.context, xrcd));
 	return 0;
+}
+
+int
+setup(void **state)
+{
+	(void)state;
+	return setup_with(NULL);
 }
 
 int

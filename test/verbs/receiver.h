@@ -18,6 +18,7 @@ extern struct ibv_xrcd *xrcd; /* that domain, in b's context */
 
 /** Of each test. Teardown closes what is not NULL of `xrcd` and `net.b.qp`. */
 int setup(void **state);
+int setup_with(const char *keys); /* of both devices */
 int teardown(void **state);
 
 /** A queue, and what it needs in its context. */
@@ -33,6 +34,7 @@ struct receiver {
 	uint32_t srqn;
 };
 
+struct ibv_qp *make_target(struct ibv_context *context, struct ibv_xrcd *in);
 struct ibv_xrcd *open_by(struct ibv_context *context, int by_fd, int oflags);
 
 /** A queue of SRQ_WR requests with its receiver's PD, domain and CQ. @return NULL and errno, or the queue */

@@ -6,11 +6,15 @@
 
 #include "receiver.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -413,9 +417,11 @@ open_qp__keeps_the_qp(void **state)
 	assert_int_equal(init.qp_type, IBV_QPT_XRC_RECV);
 	assert_ptr_equal(init.qp_context, &to);
 	exchange(&to, 1);
-	/* who made it goes; even its context */
+	/* who made it goes, and leaves the domain */
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
 	net.b.qp = NULL;
+	assert_int_equal(uroce_close_xrcd(xrcd), 0);
+	xrcd = NULL;
 	exchange(&to, 2);
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_ERR };
 	assert_int_equal(uroce_modify_qp(opened, &attr, IBV_QP_STATE), 0);
@@ -454,6 +460,109 @@ open_qp__all_are_told_of_events(void **state)
 	close_receiver(&to);
 }
 
+/* --- who drives ---------------------------------------------------------------------------------- */
+
+#define NB_DEVICES 2
+#define NB_TARGETS 8
+#define NB_POLLS   100u
+
+static atomic_bool is_held;
+static atomic_uint nb_held;
+
+/* In the place of libc's: a device's service thread, which sleeps in a futex, does not wake while it is held. */
+long
+syscall(long number, ...)
+{
+	long (*libcs)(long number, ...), arg[6];
+	va_list args;
+
+	*(void **)&libcs = dlsym(RTLD_NEXT, "syscall");
+	va_start(args, number);
+	for (unsigned i = 0; i < 6; i++)
+		arg[i] = va_arg(args, long);
+	va_end(args);
+	if (number == SYS_futex && (int)arg[1] == FUTEX_WAIT_PRIVATE && atomic_load(&is_held)) {
+		atomic_fetch_add(&nb_held, 1);
+		while (atomic_load(&is_held))
+			sched_yield();
+		atomic_fetch_sub(&nb_held, 1);
+	}
+	return libcs(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+}
+
+static void
+hold(void)
+{
+	atomic_store(&is_held, true);
+	while (atomic_load(&nb_held) < NB_DEVICES)
+		sched_yield();
+}
+
+static void
+let_go(void)
+{
+	atomic_store(&is_held, false);
+	while (atomic_load(&nb_held) > 0)
+		sched_yield();
+}
+
+static int
+setup_workers(void **state)
+{
+	(void)state;
+	return setup_with("workers=2,drive=app");
+}
+
+static int
+teardown_workers(void **state)
+{
+	let_go();
+	return teardown(state);
+}
+
+/* @return completions of `cq`, after so many polls of it, or the first */
+static int
+poll_some(struct ibv_cq *cq, unsigned nb_polls)
+{
+	struct ibv_wc wc;
+	int nb = 0;
+
+	for (unsigned i = 0; i < nb_polls && nb == 0; i++)
+		nb = ibv_poll_cq(cq, 1, &wc);
+	assert_true(nb == 0 || wc.status == IBV_WC_SUCCESS);
+	return nb;
+}
+
+/*
+ * Whatever the target's number is: the worker that is polled serves it, at once. Nobody helps, and nothing has to
+ * go from worker to worker.
+ */
+static void
+drive__a_poll_of_the_queues_cq_serves_the_target(void **state)
+{
+	struct receiver to;
+
+	(void)state;
+	open_receiver(&to, xrc_fd);
+	for (unsigned i = 0; i < NB_TARGETS; i++) {
+		pair_connect(&net);
+		post_to(&to, i);
+		fill(net.a.buf, 300, i);
+		hold();
+		send_to(to.srqn, i, 300);
+		assert_int_equal(poll_some(net.a.scq, NB_POLLS), 0); /* it went, and waits */
+		assert_int_equal(poll_some(to.cq, 1), 1);
+		assert_memory_equal(to.buf, net.a.buf, 300);
+		assert_int_equal(poll_some(to.cq, NB_POLLS), 0); /* it is acknowledged */
+		assert_int_equal(poll_some(net.a.scq, NB_POLLS), 1);
+		let_go();
+		assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
+		assert_non_null(net.b.qp = make_target(net.b.context, xrcd));
+		assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
+	}
+	close_receiver(&to);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -476,6 +585,8 @@ main(int argc, char **argv)
 		TEST(open_qp__checks_its_arguments),
 		TEST(open_qp__keeps_the_qp),
 		TEST(open_qp__all_are_told_of_events),
+		cmocka_unit_test_setup_teardown(drive__a_poll_of_the_queues_cq_serves_the_target,
+						setup_workers, teardown_workers),
 	};
 
 	net_init();
