@@ -7,7 +7,8 @@
  *
  * Read main() first. What every verbs program does is here once, in its order: open a device,
  * allocate, tell the peer where you are, connect, post and poll, take it all down. SERVER is a name
- * or address that TCP reaches; over that connection the two tell each other their queue pairs.
+ * or address that TCP reaches, at port 18515 or what -p says of both; over that connection the two tell
+ * each other their queue pairs.
  */
 
 #include <arpa/inet.h>
@@ -23,7 +24,7 @@
 #include <rte_random.h>
 #include <uroce.h>
 
-#define TCP_PORT  "18515"
+#define TCP_PORT  "18515" /* unless it is said otherwise */
 #define ROUNDS    10000
 #define MSG_LEN   1024
 #define GID_INDEX 1 /* the device's address; 0 is the link-local one of its MAC */
@@ -111,21 +112,23 @@ our_address(void)
 
 /* A TCP connection: the client makes it, the server waits for it. */
 static int
-meet(const char *server)
+meet(const char *server, const char *port)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *ai;
 
 	hints.ai_family = server ? AF_UNSPEC : AF_INET;
-	check(getaddrinfo(server, TCP_PORT, &hints, &ai) == 0, "the server's name is not known");
+	check(getaddrinfo(server, port, &hints, &ai) == 0,
+	      "the server's name, or the TCP port, is not known");
 	int fd = socket(ai->ai_family, ai->ai_socktype, 0);
 
 	if (server) {
 		check(connect(fd, ai->ai_addr, ai->ai_addrlen) == 0, "the server does not answer");
 	} else {
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
-		check(bind(fd, ai->ai_addr, ai->ai_addrlen) == 0,
-		      "TCP port " TCP_PORT " is in use");
+		check(bind(fd, ai->ai_addr, ai->ai_addrlen) == 0, "the TCP port is in use");
 		listen(fd, 1);
+		printf("waiting for a client on TCP port %s\n", port);
+		fflush(stdout);
 		fd = accept(fd, NULL, NULL);
 	}
 	freeaddrinfo(ai);
@@ -260,21 +263,27 @@ play(bool is_client)
 int
 main(int argc, char **argv)
 {
-	static const struct option options[] = { { "uroce", required_argument, NULL, 'u' }, { 0 } };
+	static const struct option options[] = { { "uroce", required_argument, NULL, 'u' },
+						 { "port", required_argument, NULL, 'p' },
+						 { 0 } };
+	const char *spec = NULL, *port = TCP_PORT;
 	const int nb_eal_args = rte_eal_init(argc, argv);
+	int option;
 
 	if (nb_eal_args < 0)
 		return EXIT_FAILURE;
 	atexit(take_down);
 	argc -= nb_eal_args;
 	argv += nb_eal_args;
-	check(getopt_long(argc, argv, "", options, NULL) == 'u' && argc - optind <= 1,
-	      "usage: [EAL options] -- --uroce=PORT[,key=value...] [SERVER]");
+	while ((option = getopt_long(argc, argv, "p:", options, NULL)) == 'u' || option == 'p')
+		*(option == 'u' ? &spec : &port) = optarg;
+	check(option == -1 && spec && argc - optind <= 1,
+	      "usage: [EAL options] -- --uroce=PORT[,key=value...] [-p TCP-PORT] [SERVER]");
 	const char *server = argv[optind];
 
-	open_device(optarg);
+	open_device(spec);
 	const struct address ours = our_address();
-	tcp = meet(server);
+	tcp = meet(server, port);
 	const struct address theirs = exchange(ours);
 
 	wait_for_link();

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""An example, as two processes over memif, without hugepages: both must end well, and say something.
+"""An example, or the tutorial, as two processes over memif, without hugepages.
+
+Both must end well, and say something.
 
     test-example.py USERTOOLS PROGRAM [KEYS of the device]
 """
