@@ -145,6 +145,14 @@ post(enum ibv_wr_opcode opcode, uint32_t len, unsigned flags)
 	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
 }
 
+/* A's requests end so. */
+static void
+expect_done(const char *done)
+{
+	pair_run(&pair);
+	pair_expect_done(&pair, A, done);
+}
+
 static struct uroce_mkey_error
 error_of(enum pair_side side)
 {
@@ -287,8 +295,7 @@ write__beyond_the_mkey_is_refused(void **state)
 	configure(B, UROCE_SIG_NONE, UROCE_SIG_NONE);
 	configure(A, UROCE_SIG_NONE, UROCE_SIG_CRC32);
 	post(IBV_WR_RDMA_WRITE, DATA_LEN + 1, 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 REM_ACCESS_ERR\n");
+	expect_done("send 0 REM_ACCESS_ERR\n");
 }
 
 static void
@@ -297,8 +304,7 @@ send__beyond_the_mkey_is_refused(void **state)
 	(void)state;
 	fill_signed(UROCE_SIG_NONE);
 	post(IBV_WR_SEND, DATA_LEN + 1, 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 LOC_PROT_ERR\n");
+	expect_done("send 0 LOC_PROT_ERR\n");
 }
 
 static void
@@ -307,8 +313,7 @@ atomic__on_an_mkey_is_refused(void **state)
 	(void)state;
 	configure_both(0);
 	post(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 REM_ACCESS_ERR\n");
+	expect_done("send 0 REM_ACCESS_ERR\n");
 }
 
 /* A bad block fails no transfer; the mkey remembers it, on the side that its data came from. */
@@ -321,16 +326,14 @@ write__with_a_bad_block_is_delivered(void **state)
 	configure(B, UROCE_SIG_NONE, UROCE_SIG_T10_CRC);
 	pair.host[A].mem[5 * 516 + 100] ^= 1;
 	post(IBV_WR_RDMA_WRITE, BLOCKS * 520, 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
+	expect_done("send 0 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(error_of(A).offset, 5 * 516);
 	assert_int_equal(error_of(B).sig.fault, UROCE_SIG_GOOD); /* it was signed as it is */
 	assert_int_equal(pair.host[B].mem[5 * 512 + 100], pair.host[A].mem[5 * 516 + 100]);
 	/* and on the wire, which B checks */
 	configure(A, UROCE_SIG_NONE, UROCE_SIG_NONE);
 	post(IBV_WR_RDMA_WRITE, 5200, 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 1 RDMA_WRITE SUCCESS\n");
+	expect_done("send 1 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(error_of(A).sig.fault, UROCE_SIG_GOOD);
 	assert_int_equal(error_of(B).offset, 0);
 }
@@ -348,8 +351,7 @@ write__sent_again_is_not_judged_again(void **state)
 	post(IBV_WR_RDMA_WRITE, 4096, 0);
 	pair_run_for(&pair, PAIR_LATENCY_NS / 2);
 	assert_int_equal(error_of(A).sig.fault, UROCE_SIG_BAD_GUARD);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
+	expect_done("send 0 RDMA_WRITE SUCCESS\n");
 	assert_true(pair.host[A].qpc.stats.retransmits > 0);
 	assert_int_equal(error_of(A).sig.fault, UROCE_SIG_GOOD);
 }
@@ -385,10 +387,8 @@ configure__is_a_request_in_its_turn(void **state)
 	post(IBV_WR_RDMA_READ, 2048, 0);
 	assert_int_equal(post_conf(&none, mkey[A], IBV_SEND_INLINE | IBV_SEND_FENCE), 0);
 	post(IBV_WR_RDMA_READ, 2048, 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A,
-			 "send 0 RDMA_READ SUCCESS\nsend 1 DRIVER1 SUCCESS\n"
-			 "send 2 LOC_PROT_ERR\n");
+	expect_done("send 0 RDMA_READ SUCCESS\nsend 1 DRIVER1 SUCCESS\n"
+		    "send 2 LOC_PROT_ERR\n");
 }
 
 static void
@@ -398,8 +398,7 @@ configure__of_no_mkey_fails(void **state)
 
 	(void)state;
 	assert_int_equal(post_conf(&none, pair.host[A].key, IBV_SEND_INLINE), 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 MW_BIND_ERR\n");
+	expect_done("send 0 MW_BIND_ERR\n");
 }
 
 static void
@@ -411,18 +410,15 @@ invalidate__by_the_owner_and_by_the_peer(void **state)
 	(void)state;
 	configure_both(0);
 	assert_int_equal(pair_post_raw(&pair, A, &inv), 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 LOCAL_INV SUCCESS\n");
+	expect_done("send 0 LOCAL_INV SUCCESS\n");
 	assert_false(uroce_mkey_may(pair.host[A].mrs, mkey[A], pair.host[A].qpc.pdn, 0, 1, 0));
 	assert_int_equal(pair_post_recv(&pair, B, 0, 0), 0);
 	assert_int_equal(pair_post_raw(&pair, A, &send), 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 1 SEND SUCCESS\n");
+	expect_done("send 1 SEND SUCCESS\n");
 	assert_false(uroce_mkey_may(pair.host[B].mrs, mkey[B], pair.host[B].qpc.pdn, 0, 1, 0));
 	/* twice is once too often */
 	assert_int_equal(pair_post_raw(&pair, A, &inv), 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 2 MW_BIND_ERR\n");
+	expect_done("send 2 MW_BIND_ERR\n");
 }
 
 /* --- pipelining --- */
@@ -439,7 +435,7 @@ post_plain(enum ibv_wr_opcode opcode, unsigned flags)
 			 0);
 }
 
-/* Which block is bad, and of which request, says `spoil`. */
+/* Nothing is bad yet; `a` is what A has in memory. */
 static void
 open_pipeline(enum uroce_sig_kind a)
 {
@@ -451,6 +447,39 @@ open_pipeline(enum uroce_sig_kind a)
 		assert_int_equal(pair_post_recv(&pair, B, 65536, 16), 0);
 }
 
+/* A READ whose data is bad, which shows when it is here. */
+static void
+open_bad_read(void)
+{
+	open_pipeline(UROCE_SIG_NONE);
+	configure(A, UROCE_SIG_NONE, UROCE_SIG_CRC32);
+	post(IBV_WR_RDMA_READ, 2048, 0);
+}
+
+/* So much is done, nothing of what is behind the fence has gone, and that the queue stands still is told. */
+static void
+expect_stop(const char *done)
+{
+	expect_done(done);
+	pair_expect_done(&pair, B, "");
+	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQD);
+	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, UROCE_QPC_SQ_DRAINED);
+}
+
+/* The request behind the fence. */
+static void
+cancel(void)
+{
+	assert_int_equal(uroce_qpc_cancel(&pair.host[A].qpc, 1), 1);
+}
+
+static void
+cancel_and_go_on(void)
+{
+	cancel();
+	pair_set_state(&pair, A, IBV_QPS_RTS);
+}
+
 static void
 pipeline__good_data_stops_nothing(void **state)
 {
@@ -458,8 +487,7 @@ pipeline__good_data_stops_nothing(void **state)
 	open_pipeline(UROCE_SIG_CRC32C);
 	post(IBV_WR_RDMA_WRITE, DATA_LEN, 0);
 	post_plain(IBV_WR_SEND, IBV_SEND_FENCE);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 SEND SUCCESS\n");
+	expect_done("send 0 RDMA_WRITE SUCCESS\nsend 1 SEND SUCCESS\n");
 	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
 	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, 0);
 }
@@ -474,18 +502,12 @@ pipeline__a_bad_write_stops_before_the_fence(void **state)
 	post(IBV_WR_RDMA_WRITE, DATA_LEN, 0);
 	post_plain(IBV_WR_SEND, IBV_SEND_FENCE);
 	post_plain(IBV_WR_SEND, 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
-	pair_expect_done(&pair, B, "");
-	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQD);
-	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, UROCE_QPC_SQ_DRAINED);
+	expect_stop("send 0 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(error_of(A).sig.fault, UROCE_SIG_BAD_GUARD);
-	assert_int_equal(uroce_qpc_cancel(&pair.host[A].qpc, 1), 1);
+	cancel();
 	post_plain(IBV_WR_SEND, 0); /* posting goes on in SQD */
 	pair_set_state(&pair, A, IBV_QPS_RTS);
-	pair_run(&pair);
-	pair_expect_done(&pair, A,
-			 "send 1 SEND SUCCESS\nsend 2 SEND SUCCESS\nsend 3 SEND SUCCESS\n");
+	expect_done("send 1 SEND SUCCESS\nsend 2 SEND SUCCESS\nsend 3 SEND SUCCESS\n");
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 16\nrecv 1 RECV SUCCESS 16\n");
 	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, 0);
 }
@@ -495,20 +517,12 @@ static void
 pipeline__a_bad_read_stops_before_the_fence(void **state)
 {
 	(void)state;
-	open_pipeline(UROCE_SIG_NONE);
-	configure(A, UROCE_SIG_NONE, UROCE_SIG_CRC32);
-	post(IBV_WR_RDMA_READ, 2048, 0);
+	open_bad_read();
 	post_plain(IBV_WR_SEND, IBV_SEND_FENCE);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 RDMA_READ SUCCESS\n");
-	pair_expect_done(&pair, B, "");
-	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQD);
-	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, UROCE_QPC_SQ_DRAINED);
-	assert_int_equal(uroce_qpc_cancel(&pair.host[A].qpc, 1), 1);
-	pair_set_state(&pair, A, IBV_QPS_RTS);
+	expect_stop("send 0 RDMA_READ SUCCESS\n");
+	cancel_and_go_on();
 	post_plain(IBV_WR_SEND, 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 1 SEND SUCCESS\nsend 2 SEND SUCCESS\n");
+	expect_done("send 1 SEND SUCCESS\nsend 2 SEND SUCCESS\n");
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 16\n");
 }
 
@@ -520,18 +534,12 @@ pipeline__a_faulty_request_behind_the_fence_is_taken_back(void **state)
 	struct ibv_send_wr send = { .opcode = IBV_WR_SEND, .sg_list = &wild, .num_sge = 1 };
 
 	(void)state;
-	open_pipeline(UROCE_SIG_NONE);
-	configure(A, UROCE_SIG_NONE, UROCE_SIG_CRC32);
-	post(IBV_WR_RDMA_READ, 2048, 0);
+	open_bad_read();
 	assert_int_equal(pair_post_raw(&pair, A, &send), 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 RDMA_READ SUCCESS\n");
-	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQD);
-	assert_int_equal(uroce_qpc_cancel(&pair.host[A].qpc, 1), 1);
-	pair_set_state(&pair, A, IBV_QPS_RTS);
+	expect_stop("send 0 RDMA_READ SUCCESS\n");
+	cancel_and_go_on();
 	post_plain(IBV_WR_SEND, 0);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 1 SEND SUCCESS\nsend 2 SEND SUCCESS\n");
+	expect_done("send 1 SEND SUCCESS\nsend 2 SEND SUCCESS\n");
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 16\n");
 }
 
@@ -540,21 +548,14 @@ static void
 pipeline__a_bad_read_keeps_the_fence_of_a_queue_in_sqd(void **state)
 {
 	(void)state;
-	open_pipeline(UROCE_SIG_NONE);
-	configure(A, UROCE_SIG_NONE, UROCE_SIG_CRC32);
-	post(IBV_WR_RDMA_READ, 2048, 0);
+	open_bad_read();
 	post_plain(IBV_WR_SEND, IBV_SEND_FENCE);
 	pair_run_for(&pair, 1); /* both are begun */
 	assert_int_equal(pair.host[A].qpc.req.begun_idx, 2);
 	pair_set_state(&pair, A, IBV_QPS_SQD);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 RDMA_READ SUCCESS\n");
-	pair_expect_done(&pair, B, "");
-	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, UROCE_QPC_SQ_DRAINED);
-	assert_int_equal(uroce_qpc_cancel(&pair.host[A].qpc, 1), 1);
-	pair_set_state(&pair, A, IBV_QPS_RTS);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 1 SEND SUCCESS\n");
+	expect_stop("send 0 RDMA_READ SUCCESS\n");
+	cancel_and_go_on();
+	expect_done("send 1 SEND SUCCESS\n");
 	pair_expect_done(&pair, B, "");
 }
 
@@ -575,13 +576,11 @@ pipeline__stops_whatever_is_lost(void **state)
 		pair.host[A].next_send_id = 0;
 		post(opcode, 12000, 0);
 		post_plain(IBV_WR_SEND, IBV_SEND_FENCE);
-		pair_run(&pair);
+		expect_stop(opcode == IBV_WR_RDMA_READ ? "send 0 RDMA_READ SUCCESS\n"
+						       : "send 0 RDMA_WRITE SUCCESS\n");
 		pair.nb_actions = 0;
-		assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQD);
-		assert_int_equal(uroce_qpc_cancel(&pair.host[A].qpc, 1), 1);
-		pair_set_state(&pair, A, IBV_QPS_RTS);
-		pair_run(&pair);
-		(void)pair_completions(&pair, A);
+		cancel_and_go_on();
+		expect_done("send 1 SEND SUCCESS\n");
 		pair_expect_done(&pair, B, "");
 		(void)error_of(A);
 	}
@@ -596,8 +595,7 @@ pipeline__other_qps_do_not_stop(void **state)
 	pair.host[A].mem[3] ^= 1;
 	post(IBV_WR_RDMA_WRITE, DATA_LEN, 0);
 	post_plain(IBV_WR_SEND, IBV_SEND_FENCE);
-	pair_run(&pair);
-	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 SEND SUCCESS\n");
+	expect_done("send 0 RDMA_WRITE SUCCESS\nsend 1 SEND SUCCESS\n");
 	assert_int_equal(error_of(A).sig.fault, UROCE_SIG_BAD_GUARD);
 }
 
