@@ -11,6 +11,7 @@
 #include "ledger.h"
 #include "paced.h"
 #include "shared.h"
+#include "signed.h"
 #include "world.h"
 
 /* Of what was under way when a flow ended nobody knows where it stands. */
@@ -46,7 +47,7 @@ forgive_flow(struct qp *flow)
 		const struct request *req = &flow->reqs[i];
 
 		if (req->opcode == IBV_WR_RDMA_READ)
-			forgive(flow, req->local, req->len);
+			forgive(flow, req->local, request_extent(req));
 		if (request_is_atomic(req))
 			forgive(flow, req->local, 8);
 	}
@@ -54,7 +55,7 @@ forgive_flow(struct qp *flow)
 
 	if (req && request_is_write(req) && (!req->bad || req->bad == BAD_LKEY_LATE) &&
 	    flow->exec > req->first)
-		forgive(flow->peer, req->land, req->len);
+		forgive(flow->peer, req->land, request_extent(req));
 	for (; req && req < flow->reqs + flow->nb_posted && may_be_early(req); req++)
 		forgive_early(flow, req);
 }
@@ -184,6 +185,7 @@ oracle_end(struct world *world)
 		if (!qp->is_gone && qp->qpc.state != IBV_QPS_RESET)
 			ledger_end(qp);
 		paced_end(qp);
+		signed_end(qp);
 		if (!is_dead(qp) && !is_dead(qp->peer))
 			check_agreement(qp);
 		else if (!qp->is_lenient)

@@ -48,6 +48,8 @@ oracle_modified(struct qp *qp, enum ibv_qp_state to)
 	const uint32_t begun = qp->qpc.req.begun_idx; /* requests that may go on in SQD */
 
 	ledger_collect(qp, NULL);
+	if (to != IBV_QPS_SQD)
+		qp->is_stopped = false;
 	qp->sqd_limit = UINT32_MAX;
 	qp->has_drained = false;
 	qp->is_drained = to == IBV_QPS_SQD && qp->is_drained;

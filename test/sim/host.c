@@ -12,6 +12,7 @@
 #include "group.h"
 #include "oracle.h"
 #include "shared.h"
+#include "signed.h"
 #include "transport/mcast.h"
 
 #define BURST_MAX 64
@@ -267,6 +268,7 @@ post(struct world *world, struct qp *qp)
 	/* verbs take no receives before INIT, and no requests before RTS */
 	if (qp->is_silent || qp->qpc.state < IBV_QPS_INIT)
 		return UROCE_NEVER;
+	signed_go_on(qp);
 	if (qp->shared && qp->recv_ns > world->now_ns) {
 		next_ns = qp->recv_ns;
 	} else if (qp->shared) {
@@ -364,8 +366,9 @@ send(struct world *world, struct host *host)
 			host->busy_ns = world->now_ns;
 			return host->link.up_free_ns - TX_AHEAD_NS;
 		}
-		if (send_burst(world, qp) || can_post(world, qp))
+		if (send_burst(world, qp) || can_post(world, qp) || signed_can_go_on(qp))
 			next_ns = world->now_ns;
+		signed_check(qp);
 	}
 	host->turn++;
 	return next_ns;

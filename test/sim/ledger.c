@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "shared.h"
+#include "signed.h"
 #include "world.h"
 
 #define GRH_LEN 40
@@ -48,7 +49,7 @@ is_signaled(const struct qp *qp, const struct request *req)
 /* --- requests --- */
 
 static void
-succeed(struct qp *qp, const struct request *req)
+succeed(struct qp *qp, struct request *req)
 {
 	struct world *world = qp->world;
 	const uint32_t end = req->first + req->nb_psn;
@@ -60,6 +61,7 @@ succeed(struct qp *qp, const struct request *req)
 	/* it may have ended in the very call that put the QP into ERR */
 	if (end > qp->acked)
 		oracle_settle(qp, end);
+	signed_done(qp, req);
 }
 
 static uint64_t
@@ -180,14 +182,14 @@ send_done(struct qp *qp, const struct ibv_wc *wc)
 	}
 	world->tally.statuses[wc->status & 31]++;
 	for (; qp->done < wc->wr_id; qp->done++) {
-		const struct request *req = &qp->reqs[qp->done];
+		struct request *req = &qp->reqs[qp->done];
 
 		if (is_signaled(qp, req) || qp->has_failed)
 			world_complain(world, "qp 0x%x: request %u has no completion", qp->qpn,
 				       qp->done);
 		succeed(qp, req);
 	}
-	const struct request *req = &qp->reqs[qp->done++];
+	struct request *req = &qp->reqs[qp->done++];
 
 	if (wc->status != IBV_WC_SUCCESS) {
 		fail(qp, req, wc->status);
@@ -272,7 +274,7 @@ check_message(struct qp *qp, struct request *req, const struct buffer *buf)
 	const uint32_t end = grh + req->len;
 
 	if (request_is_send(req)) {
-		if (memcmp(buf->mem + grh, qp->world->noise + req->src, req->len))
+		if (memcmp(buf->mem + grh, request_bytes(qp, req), req->len))
 			world_complain(qp->world, "qp 0x%x: a message has wrong bytes", qp->qpn);
 		memcpy(buf->shadow, buf->mem, end);
 		if (!qp->shared)
@@ -320,7 +322,10 @@ recv_succeeded(struct qp *qp, const struct shared *shared, const struct ibv_wc *
 			       (unsigned)wc->wr_id);
 	const struct buffer buf = buffer_of(qp, shared, wc->wr_id);
 
-	check_message(qp, req, &buf);
+	if (qp->recv_mkeys)
+		signed_received(qp, req, (uint32_t)wc->wr_id);
+	else
+		check_message(qp, req, &buf);
 }
 
 static bool *
@@ -336,6 +341,8 @@ recv_failed(struct qp *qp, const struct shared *shared, const struct ibv_wc *wc)
 	const struct buffer buf = buffer_of(qp, shared, wc->wr_id);
 	bool *has_failed = has_failed_in(qp, shared);
 
+	if (qp->recv_mkeys)
+		signed_recv_failed(qp, (uint32_t)wc->wr_id);
 	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
 		/* the first that did not complete may hold the beginning of a message */
 		if (!*has_failed)

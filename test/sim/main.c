@@ -204,6 +204,10 @@ print_tally(const struct tally *tally)
 	print_row("QPs", "with an SRQ", tally->shared);
 	print_row("SRQs", "limit reached", tally->limits);
 	print_row("group", "copies", tally->copies);
+	print_row("mkeys", "made", tally->mkeys);
+	print_row("mkeys", "requests with a bad block", tally->damaged);
+	print_row("mkeys", "stops", tally->stops);
+	print_row("mkeys", "requests cancelled then", tally->stopped_cancels);
 	print_row("runs", "frames", tally->in_runs);
 	print_row("QPs", "with dcqcn", tally->reacting);
 	print_row("packets", "CNP", tally->cnps);

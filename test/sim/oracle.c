@@ -14,8 +14,10 @@
 
 #include "frame.h"
 #include "ledger.h"
+#include "mkey.h"
 #include "paced.h"
 #include "shared.h"
+#include "signed.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 #include "world.h"
@@ -104,16 +106,19 @@ apply(struct qp *flow, struct request *req, uint32_t idx)
 
 	if (request_is_atomic(req))
 		apply_atomic(flow, req);
+	else if (request_is_write(req) && req->into)
+		mkey_apply(req->into, off, off + payload_of(flow, req, idx));
 	else if (request_is_write(req) && req->len)
-		memcpy(flow->peer->shadow + req->land + off, flow->world->noise + req->src + off,
+		memcpy(flow->peer->shadow + req->land + off, request_bytes(flow, req) + off,
 		       payload_of(flow, req, idx));
 }
 
-/* Packets inside a WRITE may land before their turn; its first and its last never do. */
+/* Packets inside a WRITE may land before their turn, but for mkeys; its first and its last never do. */
 static bool
 is_inside(const struct request *req, uint32_t idx)
 {
-	return request_is_write(req) && idx > req->first && idx + 1 < req->first + req->nb_psn;
+	return request_is_write(req) && !req->into && idx > req->first &&
+	       idx + 1 < req->first + req->nb_psn;
 }
 
 bool
@@ -134,7 +139,7 @@ is_of_later(const struct qp *flow, uint32_t idx, uint32_t at)
 		if (!request_is_write(req) || at < req->land || off >= req->len || theirs <= idx)
 			continue;
 		if (oracle_is_early(flow, req, theirs) &&
-		    flow->peer->mem[at] == flow->world->noise[req->src + off])
+		    flow->peer->mem[at] == request_bytes(flow, req)[off])
 			return true;
 	}
 	return false;
@@ -155,13 +160,15 @@ is_there(const struct qp *flow, uint32_t idx, uint32_t at, const uint8_t *bytes,
 static bool
 is_landed(const struct qp *flow, const struct request *req, uint32_t idx)
 {
-	const uint32_t at = req->land + (idx - req->first) * mtu_of(flow);
+	const uint32_t off = (idx - req->first) * mtu_of(flow), at = req->land + off;
 	const struct qp *peer = flow->peer;
 
 	if (request_is_atomic(req))
 		return !memcmp(peer->mem + req->land, peer->shadow + req->land, 8);
 	if (!request_is_write(req) || !req->len)
 		return true;
+	if (req->into)
+		return mkey_is_there(req->into, off, off + payload_of(flow, req, idx));
 	return is_there(flow, idx, at, peer->shadow + at, payload_of(flow, req, idx));
 }
 
@@ -243,9 +250,15 @@ settle_packet(struct qp *flow, const struct request *req, uint32_t idx)
 		return;
 	const uint32_t len = payload_of(flow, req, idx);
 
-	if (memcmp(at + off, world->noise + req->src + off, len))
+	if (req->into ? !mkey_is_there(req->into, off, off + len)
+		      : memcmp(at + off, request_bytes(flow, req) + off, len))
 		world_complain(world, "qp 0x%x: packet %u: the READ brought wrong bytes", flow->qpn,
 			       idx);
+	signed_settled(flow, req, idx);
+	if (req->into) {
+		mkey_apply(req->into, off, off + len);
+		return;
+	}
 	memcpy(flow->shadow + req->local + off, at + off, len);
 }
 
@@ -392,6 +405,10 @@ find_landing(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *vie
 			return;
 		view->land_len = pkt->payload_len;
 	}
+	if (view->land_len && req->into) {
+		at = mkey_landing(req->into, off);
+		view->land_len = at == UINT32_MAX ? 0 : 1;
+	}
 	if (!view->land_len || (req->bad && req->bad != BAD_LKEY_LATE) ||
 	    at + view->land_len > qp->conf.mem_len)
 		return;
@@ -528,7 +545,8 @@ check_answer_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct orac
 
 	if (!memcmp(view->land, before_call, view->land_len))
 		return;
-	if (qp_request_at(qp, qp->acked) != req || view->idx + 1 == req->first + req->nb_psn)
+	if (qp_request_at(qp, qp->acked) != req || req->into ||
+	    view->idx + 1 == req->first + req->nb_psn)
 		world_complain(qp->world, "qp 0x%x: answer %u (of %u..%u) landed before answer %u",
 			       qp->qpn, view->idx, req->first, req->first + req->nb_psn - 1,
 			       qp->acked);
@@ -684,6 +702,7 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 	}
 	if (request_needs_answer(req))
 		note_rd(qp, idx, end);
+	signed_sent(qp, req, pkt, idx);
 	const bool is_new = end > qp->sent;
 
 	if (is_new) {
@@ -742,12 +761,12 @@ sent_answer(struct qp *qp, const struct uroce_pkt *pkt, uint32_t idx)
 	if (req->is_mortal && req->len && qp->mortal.is_dead)
 		world_complain(world, "qp 0x%x: packet %u is read through a key that was withdrawn",
 			       qp->qpn, idx);
-	const uint8_t *noise = world->noise + req->src + (idx - req->first) * mtu_of(qp);
+	const uint8_t *bytes = request_bytes(flow, req) + (idx - req->first) * mtu_of(qp);
 	/* FLUSH and ATOMIC_WRITE are answered like a READ of nothing */
 	const uint32_t len = req->opcode == IBV_WR_RDMA_READ ? payload_of(flow, req, idx) : 0;
 
 	if (pkt->op->operation != UROCE_OPERATION_READ_RESPONSE || pkt->payload_len != len ||
-	    memcmp(pkt->payload, noise, pkt->payload_len))
+	    memcmp(pkt->payload, bytes, pkt->payload_len))
 		world_complain(world, "qp 0x%x: packet %u: a READ response is wrong", qp->qpn, idx);
 }
 

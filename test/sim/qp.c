@@ -12,6 +12,7 @@
 
 #include "group.h"
 #include "host.h"
+#include "mkey.h"
 #include "oracle.h"
 #include "shared.h"
 #include "transport/mcast.h"
@@ -110,6 +111,7 @@ qp_create(struct world *world, struct host *host, const struct qp_conf *conf)
 		.window_psns = conf->window_psns,
 		.is_req_gbn = conf->is_req_gbn,
 		.is_resp_gbn = conf->is_resp_gbn,
+		.is_pipelined = conf->is_pipelined,
 		.cc = conf->cc,
 		.limits = &host->limits,
 		.pkeys = pkeys,
@@ -318,11 +320,17 @@ make_list(struct qp *qp, const struct request *req, struct ibv_sge *sge)
 {
 	const bool is_answer = request_is_atomic(req) || req->opcode == IBV_WR_RDMA_READ;
 	uint32_t left = request_is_atomic(req) ? 8 : req->len;
-	uint64_t at = is_answer ? qp->iova + req->local : NOISE_IOVA + req->src;
+	const bool is_own = is_answer || req->bytes;
+	const struct mkey *mkey = is_answer ? req->into : req->from;
+	uint64_t at = is_own ? qp->iova + req->local : NOISE_IOVA + req->src;
 	uint32_t nb_max = qp->conf.max_sge < SGE_PARTS ? qp->conf.max_sge : SGE_PARTS;
-	uint32_t lkey = is_answer ? qp->key : qp->host->noise_key;
+	uint32_t lkey = is_own ? qp->key : qp->host->noise_key;
 	int nb = 0;
 
+	if (mkey) {
+		at = 0;
+		lkey = mkey->key;
+	}
 	if (req->flags & IBV_SEND_INLINE)
 		at = (uintptr_t)qp->world->noise + req->src;
 	if (req->bad == BAD_LKEY)
@@ -422,6 +430,14 @@ qp_post_recv(struct qp *qp)
 		.length = qp->conf.recv_len,
 		.lkey = nth == qp->bad_recv ? qp->key ^ 0x5a00 : qp->key,
 	};
+
+	if (qp->recv_mkeys) {
+		const struct mkey *mkey = &qp->recv_mkeys[nth % qp->conf.nb_bufs];
+
+		sge.addr = 0;
+		sge.length = mkey_spread(&mkey->wire, mkey_room(mkey));
+		sge.lkey = mkey->key;
+	}
 	const struct ibv_recv_wr wr = {
 		.wr_id = nth,
 		.sg_list = &sge,
@@ -436,6 +452,18 @@ qp_post_recv(struct qp *qp)
 	/* in ERR it is flushed by the next round */
 	host_wake(qp->world, qp->host, qp->world->now_ns);
 	return 0;
+}
+
+const uint8_t *
+request_bytes(const struct qp *qp, const struct request *req)
+{
+	return req->bytes ? req->bytes : qp->world->noise + req->src;
+}
+
+uint32_t
+request_extent(const struct request *req)
+{
+	return req->into ? req->into->extent : req->len;
 }
 
 struct request *

@@ -17,10 +17,12 @@
 #include <infiniband/verbs.h>
 
 #include "mem/mw.h"
+#include "mem/sig.h"
 #include "transport/qpc.h"
 #include "wire/newer_verbs.h"
 
 struct host;
+struct mkey;
 struct world;
 
 /** What is wrong with a request, on purpose. */
@@ -59,6 +61,11 @@ struct request {
 	uint8_t *last;     /* what its place held when that was withdrawn; NULL: it was not */
 	uint64_t compare_add;
 	uint64_t swap;
+	/* of a signed connection (signed.h) */
+	uint8_t *bytes;    /* what is on the wire; NULL: those of the noise */
+	struct mkey *from; /* where they come from; NULL: memory as it is */
+	struct mkey *into; /* the same for where they go to; of a SEND the receiver knows */
+	bool is_told;      /* both have told what they had to */
 	/* the oracle's */
 	uint32_t first;   /* packets of this direction before it */
 	uint32_t nb_psn;  /* packets of it */
@@ -93,6 +100,7 @@ struct qp_conf {
 	uint16_t window_psns; /* 0: the engine's default */
 	bool is_req_gbn;      /* the requester goes back N */
 	bool is_resp_gbn;     /* the responder drops what comes ahead */
+	bool is_pipelined;    /* it stops behind a request with a bad block */
 	const struct uroce_cc_conf *cc; /* NULL: no congestion control */
 };
 
@@ -124,6 +132,7 @@ struct qp {
 	struct uroce_path path;
 	uint32_t qpn;
 	bool is_gone;     /* destroyed, or its host died */
+	bool is_signed;   /* requests go through mkeys (signed.h) */
 	bool is_forged;   /* frames were made by hand: the oracle looks on */
 	bool is_lenient;  /* messages may be lost: UC, UD */
 	bool is_to_group; /* its datagrams go to the group; its peer is one of the members */
@@ -155,11 +164,13 @@ struct qp {
 		bool is_zero_based;
 		bool is_dead;
 	} mortal;
-	uint32_t bad_recv; /* index of the one with a bad lkey; UINT32_MAX: none */
-	uint32_t events;   /* enum uroce_qpc_event, all that came */
-	uint64_t post_ns;  /* no request before that */
-	uint64_t recv_ns;  /* no receive request before that */
-	uint32_t pace_ns;  /* mean time between two posts; 0: as fast as they go */
+	struct uroce_sig_domain on_wire; /* with is_signed: the signatures there */
+	struct mkey *recv_mkeys;         /* one for each receive buffer; NULL: there are none */
+	uint32_t bad_recv;               /* index of the one with a bad lkey; UINT32_MAX: none */
+	uint32_t events;                 /* enum uroce_qpc_event, all that came */
+	uint64_t post_ns;                /* no request before that */
+	uint64_t recv_ns;                /* no receive request before that */
+	uint32_t pace_ns;                /* mean time between two posts; 0: as fast as they go */
 	uint32_t recv_pace_ns;
 	bool is_silent; /* posts nothing by itself: golden traces */
 	bool is_kept;   /* completions are kept for somebody who asks: golden traces */
@@ -189,6 +200,7 @@ struct qp {
 	uint32_t rd_first;
 	uint32_t rd_last;
 	uint32_t sqd_limit; /* in SQD no packet from here on is sent; UINT32_MAX: not in SQD */
+	bool is_stopped;    /* a bad block was found: it has to be in SQD */
 	uint64_t progress_ns;
 	uint64_t sent_ns;        /* when its last request left */
 	uint64_t done_ns;        /* of the last acknowledgement */
@@ -256,6 +268,12 @@ struct request *qp_request_at(struct qp *qp, uint32_t idx);
 
 /** Packets of a message on this end's path. */
 uint32_t qp_packets(const struct qp *qp, const struct request *req);
+
+/** What of a request is on the wire, or comes back: all its bytes. */
+const uint8_t *request_bytes(const struct qp *qp, const struct request *req);
+
+/** Bytes of memory that what a request brings is somewhere in: where it lands, from there on. */
+uint32_t request_extent(const struct request *req);
 
 static inline bool
 request_is_atomic(const struct request *req)

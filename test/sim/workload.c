@@ -18,9 +18,11 @@
 #include "oracle.h"
 #include "plan.h"
 #include "shared.h"
+#include "signed.h"
 #include "mem/mw.h"
 
 #define PIECES_LEN   (1u << 20)
+#define SIGNED_LEN   (256u << 10)
 #define REQUESTS_MAX 160
 
 #define US           1000u
@@ -361,6 +363,37 @@ connect_group(struct world *world)
 	}
 }
 
+/* Two ends whose requests go through mkeys. */
+static void
+connect_signed(struct world *world)
+{
+	struct rng *rng = &world->rng;
+	const struct plan_budget budget = { .requests = 1 };
+	struct host *host_a = draw_host(world, NULL), *host_b = draw_host(world, host_a);
+	struct qp_conf conf = draw_conf(world, &budget);
+	const uint32_t area = PLAN_ATOMICS_LEN + PLAN_OVERLAP_LEN + PLAN_GAP;
+	struct plan_pieces ours = { area, area + SIGNED_LEN }, theirs = ours;
+
+	conf.type = IBV_QPT_RC;
+	conf.is_pipelined = rng_one_in(rng, 2);
+	conf.recv_len = rng_between(rng, 1, 24) << 10;
+	conf.nb_bufs = rng_between(rng, 1, 8);
+	conf.rq_len = conf.nb_bufs;
+	conf.mem_len = area + SIGNED_LEN + conf.nb_bufs * (conf.recv_len + 16);
+	struct qp *a = make_end(world, host_a, conf), *b = make_end(world, host_b, conf);
+
+	a->pieces_end = b->pieces_end = area + SIGNED_LEN;
+	qp_connect(a, b);
+	signed_begin(a, b);
+	signed_plan(a, rng_between(rng, 4, 40), &ours, &theirs);
+	if (rng_one_in(rng, 2))
+		signed_plan(b, rng_between(rng, 4, 40), &theirs, &ours);
+	draw_pace(a);
+	draw_pace(b);
+	host_wake(world, a->host, a->post_ns);
+	host_wake(world, b->host, b->post_ns);
+}
+
 void
 workload_connect(struct world *world)
 {
@@ -389,7 +422,7 @@ workload_reconnect(struct world *world, struct qp *qp)
 	struct plan_budget budget = { .huge = 0 };
 
 	/* a late message of the connection before is nothing that UC and UD could tell from others */
-	if (a->is_gone || b->is_gone || b->peer != a || a->is_lenient)
+	if (a->is_gone || b->is_gone || b->peer != a || a->is_lenient || a->is_signed)
 		return false;
 	qp_modify(a, IBV_QPS_RESET);
 	qp_modify(b, IBV_QPS_RESET);
@@ -493,5 +526,7 @@ workload_make(struct world *world)
 	}
 	if (rng_one_in(rng, 6))
 		connect_group(world);
+	if (signed_is_in(world->seed))
+		connect_signed(world);
 	plan_lives(world);
 }

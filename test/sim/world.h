@@ -87,11 +87,15 @@ struct tally {
 	uint64_t limits;   /* of shared receive queues that were reached */
 	uint64_t reacting; /* QPs with congestion control */
 	uint64_t cnps;
-	uint64_t in_runs;   /* frames that were handed over with others */
-	uint64_t copies;    /* of datagrams to a group, to its members */
-	uint64_t spurious;  /* packets that arrived again */
-	uint64_t ops[16];   /* by enum ibv_wr_opcode */
-	uint64_t sizes[34]; /* by the number of bits of the length */
+	uint64_t in_runs; /* frames that were handed over with others */
+	uint64_t copies;  /* of datagrams to a group, to its members */
+	uint64_t mkeys;
+	uint64_t damaged;         /* requests of which an mkey finds a block bad */
+	uint64_t stops;           /* for that */
+	uint64_t stopped_cancels; /* requests that were cancelled then */
+	uint64_t spurious;        /* packets that arrived again */
+	uint64_t ops[16];         /* by enum ibv_wr_opcode */
+	uint64_t sizes[34];       /* by the number of bits of the length */
 	uint64_t statuses[32];
 	uint64_t faults[FAULT_NB];
 	uint64_t services[16]; /* QPs, by enum ibv_qp_type */
