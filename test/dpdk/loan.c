@@ -20,6 +20,7 @@
 
 #include "datapath/clock.h"
 #include "datapath/round.h"
+#include "mem/mkey.h"
 
 #define OFFSET    5     /* unaligned */
 #define LEN       11001 /* three packets at a path MTU of 4096, the last one padded */
@@ -496,6 +497,103 @@ loan__frames_that_are_handed_out_are_copies(void **state)
 	close_dev("net_null0");
 }
 
+/* --- what is in no memory ----------------------------------------------------------------------- */
+
+static uint32_t
+make_mkey(void *mem)
+{
+	union {
+		struct uroce_mkey_conf conf;
+		uint8_t room[sizeof(struct uroce_mkey_conf) + sizeof(struct uroce_mkey_piece)];
+	} made = { 0 };
+	struct uroce_mkey_conf *conf = &made.conf;
+	uint32_t key;
+
+	conf->parts = UROCE_MKEY_ACCESS | UROCE_MKEY_LAYOUT;
+	conf->repeat = 1;
+	conf->nb_pieces = 1;
+	conf->piece[0] = (struct uroce_mkey_piece){
+		.addr = (uintptr_t)qp->buf,
+		.len = RIG_BUF_LEN,
+		.lkey = qp->key,
+	};
+	assert_int_equal(uroce_mkey_add(dev->mrs, mem, 1, 0, qp->qpr.qpc.pdn, &key), 0);
+	assert_int_equal(uroce_mkey_configure(dev->mrs, key, qp->qpr.qpc.pdn, conf), 0);
+	return key;
+}
+
+static void
+post_write(uint32_t lkey, uint64_t addr)
+{
+	struct ibv_sge sge = { .addr = addr, .length = LEN, .lkey = lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = { .remote_addr = (uintptr_t)qp->buf, .rkey = qp->key },
+	};
+
+	assert_int_equal(uroce_sq_fill(&qp->sq, 0, &wr, NULL, false), 0);
+	uroce_ring_push(&qp->sq.ring, 1);
+	uroce_worker_ring(worker(), &qp->qpr);
+}
+
+/* Bytes `[at, at + len)` of a frame that may be a chain. */
+static void
+read_frame(const struct rte_mbuf *frame, uint32_t at, uint32_t len, uint8_t *to)
+{
+	const uint8_t *bytes = rte_pktmbuf_read(frame, at, len, to);
+
+	assert_non_null(bytes);
+	if (bytes != to)
+		memcpy(to, bytes, len);
+}
+
+/*
+ * The same WRITE twice, through a region and through an mkey over it: the same payload, lent by the one,
+ * and made in the frame for the other, whose layout leads to memory that could be lent.
+ */
+static void
+loan__what_an_mkey_makes_is_never_lent(void **state)
+{
+	static uint8_t payload[2][4096];
+	void *mem = aligned_alloc(64, (uroce_mkey_memsize(1) + 63) & ~(size_t)63);
+	uint32_t key;
+
+	(void)state;
+	assert_non_null(mem);
+	open_keeper(0);
+	key = make_mkey(mem);
+	post_write(qp->key, (uintptr_t)qp->buf + OFFSET);
+	post_write(key, OFFSET);
+	for (unsigned i = 0; i < 4; i++)
+		rig_drive(dev);
+	assert_int_equal(keeper.nb, 2 * NB_FRAMES);
+	assert_int_equal(nb_lent(), NB_FRAMES);
+	assert_int_equal(uroce_mr_nb_lent(dev->mrs, qp->key), NB_FRAMES);
+	for (unsigned i = 0; i < NB_FRAMES; i++) {
+		const struct rte_mbuf *lent = keeper.clone[i], *made = keeper.clone[NB_FRAMES + i];
+		const uint32_t at = i == 0 ? 54 + 16 : 54, len = lent->pkt_len - at - 4;
+
+		assert_int_equal(lent->nb_segs, 3);
+		assert_int_equal(made->nb_segs, 1);
+		assert_int_equal(made->pkt_len, lent->pkt_len);
+		read_frame(lent, at, len, payload[0]);
+		read_frame(made, at, len, payload[1]);
+		assert_memory_equal(payload[0], payload[1], len);
+	}
+	/* what was made is the frame's: memory may change while a port still has it */
+	memset(qp->buf, 0, LEN + OFFSET);
+	read_frame(keeper.clone[2 * NB_FRAMES - 1], 54, 1024, payload[0]);
+	assert_memory_equal(payload[0], payload[1], 1024);
+	let_go();
+	reset();
+	uroce_mkey_remove(dev->mrs, key);
+	uroce_mr_free(dev->mrs, key);
+	close_keeper();
+	free(mem);
+}
+
 int
 main(void)
 {
@@ -513,6 +611,7 @@ main(void)
 		cmocka_unit_test(loan__reset_waits_for_the_port),
 		cmocka_unit_test(loan__frames_that_wait_for_a_port_are_recalled),
 		cmocka_unit_test(loan__frames_that_are_handed_out_are_copies),
+		cmocka_unit_test(loan__what_an_mkey_makes_is_never_lent),
 	};
 
 	if (!rig_init())

@@ -691,6 +691,21 @@ sge__an_mkey_among_others(void **state)
 	assert_int_equal(uroce_sge_gather(table, PDN, &wild, 1, 0, 4, &room, slice), -EFAULT);
 }
 
+/* There is nothing to lend: what it stands for is made when it is sent. */
+static void
+lend__of_an_mkey_is_refused(void **state)
+{
+	struct uroce_mkey_conf *conf = begin_conf();
+
+	(void)state;
+	assert_null(uroce_mr_lend(table, mkey));
+	add_piece(conf, 0, 4096, 0);
+	assert_int_equal(uroce_mkey_configure(table, mkey, PDN, conf), 0);
+	assert_null(uroce_mr_lend(table, mkey));
+	assert_int_equal(uroce_mr_nb_lent(table, mkey), 0);
+	assert_int_equal(uroce_mr_nb_lent(table, key[0]), 0);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int
@@ -714,6 +729,7 @@ main(void)
 		TEST(use__is_refused_beyond_rights_ranges_and_regions),
 		TEST(use__is_refused_where_a_signature_cannot_be_stored),
 		TEST(sge__an_mkey_among_others),
+		TEST(lend__of_an_mkey_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
