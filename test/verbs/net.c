@@ -114,7 +114,7 @@ net_device(unsigned idx, const char *keys)
 }
 
 static void
-open_host(struct host *host, unsigned idx, const struct pair_conf *conf)
+open_host(struct host *host, struct ibv_device *device, int vector, const struct pair_conf *conf)
 {
 	const int nb_cqe = conf->nb_cqe ? (int)conf->nb_cqe : 256;
 	struct ibv_qp_init_attr init = {
@@ -127,16 +127,16 @@ open_host(struct host *host, unsigned idx, const struct pair_conf *conf)
 	};
 
 	*host = (struct host){ 0 };
-	assert_non_null(host->device = net_device(idx, conf->keys));
-	host->port_id = net_port[idx];
-	assert_non_null(host->context = uroce_open_device(host->device));
+	assert_non_null(host->context = uroce_open_device(device));
 	assert_non_null(host->pd = uroce_alloc_pd(host->context));
 	assert_non_null(host->buf = calloc(1, BUF_LEN));
 	assert_non_null(host->mr = uroce_reg_mr(host->pd, host->buf, BUF_LEN,
 						IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE |
 							UROCE_DV_ACCESS_FLUSH_GLOBAL));
-	assert_non_null(host->scq = uroce_create_cq(host->context, nb_cqe, host, NULL, 0));
-	assert_non_null(host->rcq = uroce_create_cq(host->context, nb_cqe, host, NULL, 0));
+	host->scq = uroce_create_cq(host->context, nb_cqe, host, NULL, vector);
+	assert_non_null(host->scq);
+	host->rcq = uroce_create_cq(host->context, nb_cqe, host, NULL, vector);
+	assert_non_null(host->rcq);
 	init.send_cq = host->scq;
 	init.recv_cq = host->rcq;
 	assert_non_null(host->qp = uroce_create_qp(host->pd, &init));
@@ -164,15 +164,37 @@ drive_both(void *arg)
 	return NULL;
 }
 
-void
-pair_open(struct pair *pair, const struct pair_conf *conf)
+static void
+open_both(struct pair *pair, struct ibv_device *const device[2], const struct pair_conf *conf)
 {
 	pair->conf = *conf;
-	open_host(&pair->a, 0, conf);
-	open_host(&pair->b, 1, conf);
+	open_host(&pair->a, device[0], 0, conf);
+	open_host(&pair->b, device[1], conf->is_crossed, conf);
 	atomic_store(&pair->is_closing, false);
 	if (conf->is_driven)
 		assert_int_equal(pthread_create(&pair->driver, NULL, drive_both, pair), 0);
+}
+
+void
+pair_open(struct pair *pair, const struct pair_conf *conf)
+{
+	struct ibv_device *device[2];
+
+	for (unsigned i = 0; i < 2; i++)
+		assert_non_null(device[i] = net_device(i, conf->keys));
+	open_both(pair, device, conf);
+	pair->a.device = device[0];
+	pair->b.device = device[1];
+	pair->a.port_id = net_port[0];
+	pair->b.port_id = net_port[1];
+}
+
+void
+pair_open_on(struct pair *pair, struct ibv_device *device, const struct pair_conf *conf)
+{
+	assert_non_null(device);
+	open_both(pair, (struct ibv_device *[]){ device, device }, conf);
+	pair->b.device = device; /* destroyed when both are closed */
 }
 
 static void

@@ -52,6 +52,7 @@ struct pair_conf {
 	bool is_impatient;
 	bool is_quiet; /* sq_sig_all = 0 */
 	bool is_ipv6;
+	bool is_crossed; /* b's CQs, and so its QP, are the second worker's */
 };
 
 struct pair {
@@ -79,6 +80,8 @@ struct ibv_device *net_device(unsigned idx, const char *keys);
 
 /** Both hosts up to QPs in RESET. */
 void pair_open(struct pair *pair, const struct pair_conf *conf);
+/** The same, as two contexts of one device, which goes with them. */
+void pair_open_on(struct pair *pair, struct ibv_device *device, const struct pair_conf *conf);
 /** Both QPs to RTS. */
 void pair_connect(struct pair *pair);
 void pair_close(struct pair *pair);

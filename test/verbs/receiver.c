@@ -98,15 +98,21 @@ close_receiver(struct receiver *to)
 	free(to->buf);
 }
 
-int
-setup_with(const char *keys)
+void
+make_xrc(void)
 {
-	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC, .keys = keys });
 	assert_int_equal(uroce_destroy_qp(net.a.qp), 0);
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
 	assert_non_null(xrcd = open_by(net.b.context, xrc_fd, O_CREAT));
 	net.a.qp = make_sender();
 	assert_non_null(net.b.qp = make_target(net.b.context, xrcd));
+}
+
+int
+setup_with(const char *keys)
+{
+	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC, .keys = keys });
+	make_xrc();
 	return 0;
 }
 

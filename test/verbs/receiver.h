@@ -16,6 +16,9 @@ extern struct pair net;       /* both QPs are in RESET: what sends, and the targ
 extern int xrc_fd;            /* the file whose domain the target is in; main opens it */
 extern struct ibv_xrcd *xrcd; /* that domain, in b's context */
 
+/** Make the QPs of an open pair what is said above. */
+void make_xrc(void);
+
 /** Of each test. Teardown closes what is not NULL of `xrcd` and `net.b.qp`. */
 int setup(void **state);
 int setup_with(const char *keys); /* of both devices */
