@@ -59,6 +59,7 @@ struct uroce_dev {
 	bool has_due_groups;             /* some are to be reported; under `lock` */
 	bool has_told;         /* the link was up when groups were looked at last; under `lock` */
 	atomic_uint nb_groups; /* of them; a hint to workers */
+	atomic_bool has_loop;  /* a path was made that may lead to ourselves */
 	struct uroce_neigh *neigh; /* of the addresses that are ours; NULL: none is */
 	struct uroce_event_queue *events;
 	struct uroce_service_thread

@@ -90,10 +90,10 @@ begin_loan(struct uroce_worker *worker, struct uroce_qpr *qpr, uint32_t key)
 }
 
 static bool
-is_worth_it(const struct uroce_qpr *qpr, const struct uroce_txd *txd)
+is_worth_it(const struct uroce_dev *dev, const struct uroce_qpr *qpr, const struct uroce_txd *txd)
 {
 	return txd->payload_len >= LEN_MIN && txd->nb_slices == 1 && txd->slice[0].key &&
-	       uroce_qpc_is_reliable(&qpr->qpc);
+	       uroce_qpc_is_reliable(&qpr->qpc) && !uroce_loop_is_likely(dev, txd->hdr);
 }
 
 /* Pad and ICRC. @return length */
@@ -135,7 +135,8 @@ uroce_loan_place(struct uroce_worker *worker, struct uroce_qpr *qpr, const struc
 	struct rte_mbuf *more[2];
 	struct loan *loan;
 
-	if (!is_worth_it(qpr, txd) || rte_pktmbuf_alloc_bulk(worker->pool, more, 2) < 0)
+	if (!is_worth_it(worker->dev, qpr, txd) ||
+	    rte_pktmbuf_alloc_bulk(worker->pool, more, 2) < 0)
 		return false;
 	loan = begin_loan(worker, qpr, txd->slice[0].key);
 	if (!loan) {

@@ -225,7 +225,9 @@ uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t 
 		memcpy(mac, dev->mac, sizeof(mac));
 	else
 		ret = search(dev, &route, mac);
-	if (ret == 0)
-		fill_path(dev, av, sport, &route, mac, path);
-	return ret;
+	if (ret < 0)
+		return ret;
+	uroce_loop_note(dev, mac);
+	fill_path(dev, av, sport, &route, mac, path);
+	return 0;
 }

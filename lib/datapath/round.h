@@ -12,6 +12,7 @@
  *	move.c    QPs that go to the worker that receives their frames
  *	tx.c      frames out: QPs that have something to say are asked in turn
  *	loan.c    payload that is sent from where it lies
+ *	loop.c    frames to our own addresses
  *	deferral.c  acknowledgements that wait for one look of the program
  *	bell.c    doorbells
  *	shortcut.c  posts that need none
@@ -25,6 +26,7 @@
 #include "config/limits.h"
 #include "datapath/deferral.h"
 #include "datapath/dev.h"
+#include "datapath/loop.h"
 #include "datapath/port.h"
 #include "datapath/shortcut.h"
 #include "datapath/wheel.h"
@@ -125,6 +127,7 @@ struct uroce_worker {
 	uint64_t lost_check_ns;       /* when to see whether it has to be started again */
 	struct uroce_deferral deferral;
 	struct uroce_shortcut shortcut;
+	struct uroce_loop loop;
 	struct uroce_worker_stats stats;
 	struct uroce_rx rx;
 	struct uroce_parked parked;
@@ -188,7 +191,10 @@ void uroce_worker_forget(struct uroce_worker *worker, struct uroce_qpr *qpr);
 /** Act on up to UROCE_BURST frames that other workers received and we own. @return how many */
 unsigned uroce_rx_hops(struct uroce_worker *worker);
 
-/** Receive a burst and the frames that hopped here, and act on them. @return how many */
+/** Act on the frames that we sent to ourselves. @return how many */
+unsigned uroce_rx_looped(struct uroce_worker *worker);
+
+/** Receive a burst and what comes from this and other workers, and act on it. @return how many frames */
 unsigned uroce_rx_run(struct uroce_worker *worker);
 
 /** Free what the last one of these left for later: a frame at most. */
@@ -271,7 +277,7 @@ void uroce_tx_unschedule(struct uroce_worker *worker, struct uroce_qpr *qpr);
 /** Queue a complete frame; freed when there is no room. */
 void uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame);
 
-/** Ask QPs for frames, and give what is pending to the port. @return how many it took */
+/** Ask QPs for frames, and give what is pending to the port. @return how many it took, or are looped */
 unsigned uroce_tx_run(struct uroce_worker *worker);
 
 /** The same, but the frames go to `frames`. @return how many */

@@ -534,21 +534,37 @@ uroce_rx_free(struct uroce_worker *worker)
 }
 
 unsigned
+uroce_rx_looped(struct uroce_worker *worker)
+{
+	struct uroce_loop *loop = &worker->loop;
+	const unsigned nb = loop->nb;
+
+	if (nb == 0)
+		return 0;
+	for (unsigned at = 0; at < nb; at += UROCE_BURST)
+		(void)input(worker, loop->frame + at, RTE_MIN(nb - at, UROCE_BURST), NULL, DIRECT);
+	loop->nb = 0;
+	worker->stats.looped += nb;
+	return nb;
+}
+
+unsigned
 uroce_rx_run(struct uroce_worker *worker)
 {
 	const struct uroce_port *port = worker->dev->port;
 	struct rte_mbuf **frames = worker->rx.mbuf;
-	unsigned nb_hops = uroce_rx_hops(worker);
+	unsigned nb_inside = uroce_rx_hops(worker);
 	unsigned nb;
 
 	uroce_rx_free(worker);
+	nb_inside += uroce_rx_looped(worker);
 	if (!uroce_port_is_ready(port))
-		return nb_hops;
+		return nb_inside;
 	nb = port->policy->has_peer
 		     ? uroce_guard_rx(port->id, worker->queue, frames, UROCE_BURST)
 		     : rte_eth_rx_burst(port->id, worker->queue, frames, UROCE_BURST);
 	uroce_stage_lap(nb > 0 ? UROCE_STAGE_RX_BURST : UROCE_STAGE_RX_EMPTY, nb);
 	if (nb > 0)
 		(void)uroce_rx_input(worker, frames, nb, NULL);
-	return nb_hops + nb;
+	return nb_inside + nb;
 }

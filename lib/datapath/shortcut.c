@@ -45,6 +45,7 @@ is_free(const struct uroce_worker *worker)
 	const uint64_t app_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
 
 	return worker->shortcut.nb_posts == 0 && worker->tx.nb_pending == 0 &&
+	       uroce_loop_has_room(&worker->loop) &&
 	       (!worker->tx.active_head || worker->deferral.is_on) &&
 	       !atomic_load_explicit(&worker->bells, memory_order_relaxed) &&
 	       worker->now_ns - app_ns < DRIVEN_NS && !uroce_tx_is_lost(worker) &&

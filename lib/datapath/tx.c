@@ -405,9 +405,11 @@ build(struct uroce_worker *worker, unsigned budget)
 {
 	struct uroce_tx *tx = &worker->tx;
 
-	while (tx->active_head && tx->nb_pending < budget && refill(worker)) {
-		const unsigned room = RTE_MIN(budget - tx->nb_pending, tx->nb_spare);
-		struct rte_mbuf **frames = &tx->pending[tx->nb_pending];
+	while (tx->active_head && tx->nb_pending < budget && uroce_loop_has_room(&worker->loop) &&
+	       refill(worker)) {
+		const unsigned first = tx->nb_pending;
+		const unsigned room = RTE_MIN(budget - first, tx->nb_spare);
+		struct rte_mbuf **frames = &tx->pending[first];
 		unsigned nb_frames;
 
 		uroce_stage_lap(UROCE_STAGE_BUILD, 0);
@@ -419,6 +421,8 @@ build(struct uroce_worker *worker, unsigned budget)
 			let_go(worker, &tx->asked[i], frames);
 			frames += tx->asked[i].nb;
 		}
+		if (unlikely(uroce_loop_is_open(worker->dev)))
+			uroce_loop_divert(worker, first);
 	}
 	uroce_stage_lap(UROCE_STAGE_BUILD, tx->nb_pending);
 }
@@ -499,7 +503,7 @@ uroce_tx_run(struct uroce_worker *worker)
 	if (is_lost(worker->dev->port)) {
 		build(worker, UROCE_BURST);
 		uroce_tx_drop(worker);
-		return 0;
+		return worker->loop.nb;
 	}
 	if (tx->nb_pending > 0)
 		nb = flush(worker);
@@ -512,7 +516,7 @@ uroce_tx_run(struct uroce_worker *worker)
 	build(worker, UROCE_BURST);
 	if (tx->nb_pending > 0)
 		nb += flush(worker);
-	return nb;
+	return nb + worker->loop.nb;
 }
 
 bool
@@ -539,6 +543,8 @@ uroce_tx_post(struct uroce_worker *worker, struct uroce_qpr *qpr)
 	/* a datagram to a group is looked at once more */
 	if (qpr->qpc.type == IBV_QPT_UD)
 		let_go(worker, asked, tx->pending);
+	if (unlikely(uroce_loop_is_open(worker->dev)))
+		uroce_loop_divert(worker, 0);
 	uroce_stage_lap(UROCE_STAGE_BUILD, 0);
 	if (tx->nb_pending > 0)
 		(void)flush(worker);

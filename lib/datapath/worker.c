@@ -478,6 +478,7 @@ uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsig
 	uroce_lock_take(&worker->lock);
 	uroce_worker_begin_round(worker);
 	take_hops(worker);
+	(void)uroce_rx_looped(worker);
 	(void)uroce_bell_take(worker);
 	(void)run_timers(worker);
 	nb = uroce_tx_take(worker, frames, max);
@@ -520,7 +521,9 @@ uroce_worker_next_ns(struct uroce_worker *worker)
 
 	if (!uroce_lock_try(&worker->lock))
 		return UROCE_NEVER; /* who drives will see to it */
-	next_ns = worker->tx.active_head ? 0 : uroce_wheel_next_ns(&worker->wheel);
+	next_ns = worker->tx.active_head || worker->loop.nb > 0
+			  ? 0
+			  : uroce_wheel_next_ns(&worker->wheel);
 	uroce_lock_release(&worker->lock);
 	return next_ns;
 }
@@ -637,6 +640,7 @@ uroce_worker_destroy(struct uroce_worker *worker)
 		return;
 	uroce_deferral_end(worker);
 	uroce_tx_drop(worker);
+	uroce_loop_drop(worker);
 	uroce_rx_free(worker);
 	uroce_move_drop(worker);
 	while (worker->hops && rte_ring_dequeue(worker->hops, (void **)&mbuf) == 0) {

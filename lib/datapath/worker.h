@@ -99,6 +99,7 @@ struct uroce_worker_stats {
 	uint64_t rx_linearised; /* chained frames copied into one segment */
 	uint64_t
 		rx_shared; /* verdicts beyond one for each: of frames to groups, by other workers */
+	uint64_t looped;   /* frames from us to us: not in rx_frames, nor in tx_frames */
 	uint64_t rx_copied; /* frames that are kept in a copy: they were of another pool */
 	uint64_t tx_frames;
 	uint64_t tx_full;   /* rounds in which the port took fewer than offered */
@@ -132,8 +133,9 @@ unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frame
 			    struct rte_mbuf **rest);
 
 /**
- * The embedder's transmit: frames that other workers received for this one, doorbells, senders and
- * timers run, and up to `max` frames are handed out instead of transmitted. The caller owns them.
+ * The embedder's transmit: frames that other workers received for this one or that it sent to itself,
+ * doorbells, senders and timers run, and up to `max` frames are handed out instead of transmitted. The
+ * caller owns them.
  */
 unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 

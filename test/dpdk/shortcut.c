@@ -154,6 +154,28 @@ shortcut__a_post_that_arrives_completes(void **state)
 	await(qp_a, 8);
 }
 
+/* To a QP of the same device: it does not leave. */
+static void
+shortcut__a_post_to_ourselves_stays(void **state)
+{
+	struct rig_qp *const a = qp_a, *const b = qp_b;
+	uint64_t nb_sent;
+
+	(void)state;
+	qp_a = rig_qp(dev_a, 0, IBV_QPT_RC);
+	qp_b = rig_qp(dev_a, 0, IBV_QPT_RC);
+	rig_connect(qp_a, qp_b, 1);
+	rig_connect(qp_b, qp_a, 1);
+	nb_sent = worker_a()->stats.tx_frames;
+	send_singly(8, 100);
+	await(qp_a, 8);
+	assert_int_equal(worker_a()->stats.tx_frames, nb_sent);
+	rig_qp_free(qp_a);
+	rig_qp_free(qp_b);
+	qp_a = a;
+	qp_b = b;
+}
+
 static void
 shortcut__a_long_message_goes_on_in_the_round(void **state)
 {
@@ -330,6 +352,7 @@ main(void)
 		cmocka_unit_test(shortcut__without_a_habit_a_post_rings),
 		cmocka_unit_test(shortcut__a_single_post_is_sent_at_once),
 		cmocka_unit_test(shortcut__a_post_that_arrives_completes),
+		cmocka_unit_test(shortcut__a_post_to_ourselves_stays),
 		cmocka_unit_test(shortcut__a_long_message_goes_on_in_the_round),
 		cmocka_unit_test(shortcut__a_second_post_rings),
 		cmocka_unit_test(shortcut__single_posts_make_the_habit),

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Frames to our own addresses, round by round: which stay, how many wait, and what becomes of them. The port
+ * is net_null, to which payload is lent, and which counts what it is given.
+ */
+
+#include "rig.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <rte_bus_vdev.h>
+#include <rte_ethdev.h>
+
+#include "datapath/round.h"
+
+#define PORT   "net_null7"
+#define NB_QPS 8
+
+static struct rig_qp *from, *to; /* connected */
+
+static struct uroce_worker *
+worker(void)
+{
+	return dev_a->worker[0];
+}
+
+static uint64_t
+nb_sent(void)
+{
+	struct rte_eth_stats stats;
+
+	assert_int_equal(rte_eth_stats_get(dev_a->port->id, &stats), 0);
+	return stats.opackets;
+}
+
+static void
+connect_both(struct rig_qp *a, struct rig_qp *b)
+{
+	rig_connect(a, b, 1);
+	rig_connect(b, a, 1);
+}
+
+static void
+open_dev(unsigned nb_workers)
+{
+	char spec[80];
+
+	assert_int_equal(rte_vdev_init(PORT, "no-rx=1"), 0);
+	snprintf(spec, sizeof(spec), PORT ",drive=none,workers=%u,addr=192.0.2.1/24", nb_workers);
+	dev_a = rig_dev(spec);
+	from = rig_qp(dev_a, 0, IBV_QPT_RC);
+	to = rig_qp(dev_a, nb_workers - 1, IBV_QPT_RC);
+	rig_fill(from, 3);
+	connect_both(from, to);
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	open_dev(1);
+	return 0;
+}
+
+static int
+setup_two(void **state)
+{
+	(void)state;
+	open_dev(2);
+	return 0;
+}
+
+/* Every mbuf of the device is given back by then, or its pool would still be there. */
+static int
+teardown(void **state)
+{
+	char pool[RTE_MEMPOOL_NAMESIZE];
+
+	(void)state;
+	rig_qp_free(from);
+	rig_qp_free(to);
+	snprintf(pool, sizeof(pool), "%s", worker()->pool->name);
+	assert_int_equal(uroce_dev_destroy(dev_a), 0);
+	assert_null(rte_mempool_lookup(pool));
+	dev_a = NULL;
+	(void)rte_vdev_uninit(PORT);
+	return 0;
+}
+
+static void
+expect_success(struct rig_qp *qp)
+{
+	const struct ibv_wc wc = rig_await(&qp->scq, dev_a, dev_a);
+
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+}
+
+static void
+loop__a_frame_waits_for_the_next_round(void **state)
+{
+	struct ibv_wc wc;
+
+	(void)state;
+	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, 8, to, 0);
+	assert_true(uroce_worker_poll(worker()) > 0);
+	assert_int_equal(worker()->loop.nb, 1);
+	assert_int_equal(uroce_worker_next_ns(worker()), 0); /* whoever drives may not sleep */
+	assert_int_equal(to->qpr.qpc.stats.rx_packets, 0);
+	assert_true(uroce_worker_poll(worker()) > 0); /* the request, and its acknowledgement */
+	assert_int_equal(to->qpr.qpc.stats.rx_packets, 1);
+	assert_int_equal(worker()->loop.nb, 1);
+	assert_int_equal(uroce_cq_poll(&from->scq, 1, &wc), 0);
+	assert_true(uroce_worker_poll(worker()) > 0);
+	assert_int_equal(uroce_cq_poll(&from->scq, 1, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(worker()->loop.nb, 0);
+	assert_int_not_equal(uroce_worker_next_ns(worker()), 0);
+	assert_int_equal(worker()->stats.looped, 2);
+	assert_int_equal(worker()->stats.rx_frames, 0);
+	assert_int_equal(worker()->stats.tx_frames, nb_sent());
+	assert_int_equal(nb_sent(), 0);
+}
+
+/* More is posted than may wait: it is not built before there is room, so nothing is sent twice. */
+static void
+loop__who_finds_it_full_waits(void **state)
+{
+	struct rig_qp *a[NB_QPS], *b[NB_QPS];
+	uint64_t nb_packets = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < NB_QPS; i++) {
+		a[i] = rig_qp(dev_a, 0, IBV_QPT_RC);
+		b[i] = rig_qp(dev_a, 0, IBV_QPT_RC);
+		connect_both(a[i], b[i]);
+		rig_fill(a[i], (uint8_t)i);
+		for (unsigned k = 0; k < 16; k++)
+			rig_post_send(a[i], IBV_WR_RDMA_WRITE, k, 0, RIG_BUF_LEN, b[i], 0);
+	}
+	for (unsigned i = 0; i < 1000; i++) {
+		(void)uroce_worker_poll(worker());
+		assert_in_range(worker()->loop.nb, 0, UROCE_LOOP_MAX);
+		assert_int_equal(worker()->tx.nb_pending, 0);
+	}
+	for (unsigned i = 0; i < NB_QPS; i++) {
+		for (unsigned k = 0; k < 16; k++)
+			expect_success(a[i]);
+		rig_check(b[i], 0, a[i], 0, RIG_BUF_LEN);
+		assert_int_equal(a[i]->qpr.qpc.stats.retransmits, 0);
+		nb_packets += a[i]->qpr.qpc.stats.rx_packets + b[i]->qpr.qpc.stats.rx_packets;
+		rig_qp_free(a[i]);
+		rig_qp_free(b[i]);
+	}
+	assert_int_equal(worker()->stats.looped, nb_packets);
+	assert_int_equal(nb_sent(), 0);
+}
+
+/* It would be read when the request has long completed. */
+static void
+loop__nothing_is_lent_to_it(void **state)
+{
+	struct rig_qp *away = rig_qp(dev_a, 0, IBV_QPT_RC);
+
+	(void)state;
+	rig_connect_nowhere(away, 0);
+	assert_true(dev_a->port->can_lend);
+	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, 30000, to, 0);
+	rig_post_send(away, IBV_WR_RDMA_WRITE, 1, 0, 3 * 4096, to, 0);
+	expect_success(from);
+	rig_check(to, 0, from, 0, 30000);
+	assert_int_equal(worker()->stats.tx_lent, 3); /* of the other, which leaves */
+	assert_int_equal(nb_sent(), 3);
+	rig_qp_free(away);
+}
+
+/* Somebody beyond the port may know it. */
+static void
+loop__a_number_that_is_not_ours_leaves(void **state)
+{
+	struct rig_qp *gone = rig_qp(dev_a, 0, IBV_QPT_RC), *left = rig_qp(dev_a, 0, IBV_QPT_RC);
+
+	(void)state;
+	rig_connect(left, gone, 1);
+	rig_qp_free(gone);
+	rig_post_send(left, IBV_WR_SEND, 1, 0, 100, NULL, 0);
+	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, 100, to, 0);
+	expect_success(from);
+	assert_int_equal(nb_sent(), 1);
+	assert_int_equal(worker()->stats.looped, 2);
+	rig_qp_free(left);
+}
+
+/* It goes before its frames are taken. */
+static void
+loop__a_queue_goes_while_its_frames_wait(void **state)
+{
+	struct rig_qp *gone = rig_qp(dev_a, 0, IBV_QPT_RC), *left = rig_qp(dev_a, 0, IBV_QPT_RC);
+
+	(void)state;
+	connect_both(left, gone);
+	rig_post_send(left, IBV_WR_SEND, 1, 0, 100, NULL, 0);
+	(void)uroce_worker_poll(worker());
+	assert_int_equal(worker()->loop.nb, 1);
+	rig_qp_free(gone);
+	(void)uroce_worker_poll(worker());
+	assert_int_equal(worker()->stats.verdict[UROCE_VERDICT_NO_QP], 1);
+	/* and its sender, at the end with one that waits */
+	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, 30000, to, 0);
+	(void)uroce_worker_poll(worker());
+	assert_true(worker()->loop.nb > 0);
+	rig_qp_free(left);
+}
+
+static void
+loop__an_embedder_is_handed_none(void **state)
+{
+	struct rte_mbuf *frames[8];
+	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
+
+	(void)state;
+	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, RIG_BUF_LEN, to, 0);
+	for (unsigned i = 0; i < 1000 && uroce_cq_poll(&from->scq, 1, &wc) == 0; i++)
+		assert_int_equal(uroce_worker_output(worker(), frames, 8), 0);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	rig_check(to, 0, from, 0, RIG_BUF_LEN);
+	assert_int_equal(nb_sent(), 0);
+}
+
+/* To a QP of the other worker, and back. */
+static void
+loop__frames_hop_to_who_owns_their_queue(void **state)
+{
+	const struct uroce_worker_stats *other = uroce_worker_stats(dev_a->worker[1]);
+
+	(void)state;
+	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, RIG_BUF_LEN, to, 0);
+	expect_success(from);
+	rig_check(to, 0, from, 0, RIG_BUF_LEN);
+	assert_int_equal(other->hops_in, to->qpr.qpc.stats.rx_packets);
+	assert_int_equal(worker()->stats.looped, other->hops_in);
+	assert_int_equal(other->looped, worker()->stats.hops_in);
+	assert_int_equal(from->qpr.qpc.stats.retransmits, 0);
+	assert_int_equal(nb_sent(), 0);
+}
+
+#define ONE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ONE(loop__a_frame_waits_for_the_next_round),
+		ONE(loop__who_finds_it_full_waits),
+		ONE(loop__nothing_is_lent_to_it),
+		ONE(loop__a_number_that_is_not_ours_leaves),
+		ONE(loop__a_queue_goes_while_its_frames_wait),
+		ONE(loop__an_embedder_is_handed_none),
+		cmocka_unit_test_setup_teardown(loop__frames_hop_to_who_owns_their_queue, setup_two,
+						teardown),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
