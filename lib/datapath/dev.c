@@ -89,7 +89,8 @@ mtu_code(uint16_t mtu)
 static int
 set_limits(struct uroce_dev *dev)
 {
-	const uint16_t largest = largest_mtu(dev->port->frame_limit);
+	const uint32_t frame_limit = dev->port ? dev->port->frame_limit : dev->plan.frame_limit;
+	const uint16_t largest = largest_mtu(frame_limit);
 	const uint16_t mtu = dev->conf.path_mtu ? dev->conf.path_mtu : largest;
 
 	if (mtu == 0 || mtu > largest) {
@@ -97,7 +98,7 @@ set_limits(struct uroce_dev *dev)
 			  "%s: path MTU %u needs frames of %u bytes, the port's limit is %u: "
 			  "allowed is mtu up to %u",
 			  dev->conf.port, mtu ? mtu : 256, (mtu ? mtu : 256) + UROCE_FRAME_OVERHEAD,
-			  dev->port->frame_limit, largest);
+			  frame_limit, largest);
 		return -EINVAL;
 	}
 	dev->limits = (struct uroce_qpc_limits){
@@ -230,19 +231,28 @@ take_down(struct uroce_dev *dev)
 	free(dev);
 }
 
+/* A planned port has told its MAC and addresses already: they stay, or change before everybody's eyes. */
+static int
+identify(struct uroce_dev *dev)
+{
+	if (!dev->plan.frame_limit) {
+		memcpy(dev->mac, dev->port->mac, sizeof(dev->mac));
+		return uroce_gid_fill(dev);
+	}
+	if (dev->plan.if_index == 0)
+		uroce_port_set_mac(dev->port, dev->mac);
+	dev->has_gid_news = true;
+	return 0;
+}
+
 static int
 bring_up(struct uroce_dev *dev)
 {
-	int ret = 0;
+	int ret = uroce_port_open(&dev->conf, dev->events, &dev->port);
 
-	dev->events = uroce_event_queue_create(dev->conf.max_qp + UROCE_XRC_SRQS);
-	if (!dev->events)
-		return -ENOMEM;
-	ret = uroce_port_open(&dev->conf, dev->events, &dev->port);
 	if (ret < 0)
 		return ret;
-	memcpy(dev->mac, dev->port->mac, sizeof(dev->mac));
-	ret = uroce_gid_fill(dev);
+	ret = identify(dev);
 	if (ret == 0)
 		ret = set_rate(dev);
 	if (ret == 0)
@@ -258,31 +268,83 @@ bring_up(struct uroce_dev *dev)
 	return ret;
 }
 
-int
-uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **out)
+/* What needs neither EAL nor a port. */
+static struct uroce_dev *
+make(const struct uroce_dev_conf *conf)
 {
+	struct uroce_dev *const dev = calloc(1, sizeof(*dev));
+
+	if (!dev) {
+		UROCE_LOG(ERR, mem, "no memory for a device");
+		return NULL;
+	}
+	dev->conf = *conf;
+	pthread_mutex_init(&dev->lock, NULL);
+	dev->events = uroce_event_queue_create(conf->max_qp + UROCE_XRC_SRQS);
+	if (!dev->events) {
+		take_down(dev);
+		return NULL;
+	}
+	return dev;
+}
+
+int
+uroce_dev_plan(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_dev **out)
+{
+	struct uroce_port_plan plan;
 	struct uroce_dev *dev;
+	int ret = uroce_port_plan(vdev, &plan);
+
+	if (ret < 0)
+		return ret;
+	dev = make(conf);
+	if (!dev)
+		return -ENOMEM;
+	dev->plan = plan;
+	memcpy(dev->mac, plan.mac, sizeof(dev->mac));
+	ret = uroce_gid_fill(dev);
+	if (ret == 0)
+		ret = set_limits(dev);
+	if (ret < 0) {
+		take_down(dev);
+		return ret;
+	}
+	*out = dev;
+	return 0;
+}
+
+int
+uroce_dev_start(struct uroce_dev *dev)
+{
+	const struct uroce_dev_conf *const conf = &dev->conf;
 	int ret = check_process(conf);
 
 	if (ret == 0)
 		ret = check_lcores(conf);
 	if (ret < 0)
 		return ret;
-	dev = calloc(1, sizeof(*dev));
-	if (!dev) {
-		UROCE_LOG(ERR, mem, "no memory for a device");
-		return -ENOMEM;
-	}
 	uroce_clock_init();
-	dev->conf = *conf;
-	pthread_mutex_init(&dev->lock, NULL);
 	ret = bring_up(dev);
+	if (ret < 0)
+		return ret;
+	UROCE_LOG(INFO, dev, "%s: up, %u workers, path MTU %u", conf->port, dev->nb_workers,
+		  128u << dev->limits.active_mtu);
+	return 0;
+}
+
+int
+uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **out)
+{
+	struct uroce_dev *const dev = make(conf);
+	int ret;
+
+	if (!dev)
+		return -ENOMEM;
+	ret = uroce_dev_start(dev);
 	if (ret < 0) {
 		take_down(dev);
 		return ret;
 	}
-	UROCE_LOG(INFO, dev, "%s: up, %u workers, path MTU %u", conf->port, dev->nb_workers,
-		  128u << dev->limits.active_mtu);
 	*out = dev;
 	return 0;
 }
@@ -293,7 +355,8 @@ uroce_dev_destroy(struct uroce_dev *dev)
 	bool is_busy;
 
 	pthread_mutex_lock(&dev->lock);
-	is_busy = dev->qpns->nb_qp > 0 || uroce_mr_table_count(dev->mrs) > 0;
+	is_busy = (dev->qpns && dev->qpns->nb_qp > 0) ||
+		  (dev->mrs && uroce_mr_table_count(dev->mrs) > 0);
 	pthread_mutex_unlock(&dev->lock);
 	if (is_busy)
 		return -EBUSY;
@@ -305,7 +368,13 @@ uroce_dev_destroy(struct uroce_dev *dev)
 bool
 uroce_dev_is_link_up(const struct uroce_dev *dev)
 {
-	return uroce_port_is_up(dev->port);
+	return dev->port ? uroce_port_is_up(dev->port) : uroce_port_plan_is_up(&dev->plan);
+}
+
+unsigned
+uroce_dev_if_index(const struct uroce_dev *dev)
+{
+	return (unsigned)(dev->port ? dev->port->netif.if_index : dev->plan.if_index);
 }
 
 int

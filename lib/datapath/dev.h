@@ -19,6 +19,7 @@
 
 #include "datapath/conf.h"
 #include "datapath/event.h"
+#include "datapath/port.h"
 #include "datapath/worker.h"
 #include "mem/mr.h"
 #include "transport/qpc.h"
@@ -29,7 +30,6 @@
 struct uroce_group;
 struct uroce_mcast_table;
 struct uroce_neigh;
-struct uroce_port;
 struct uroce_qpn_table;
 struct uroce_service_thread;
 
@@ -42,7 +42,8 @@ struct uroce_gid_table {
 
 struct uroce_dev {
 	struct uroce_dev_conf conf;
-	struct uroce_port *port;
+	struct uroce_port *port; /* NULL: it is planned, and not up yet */
+	struct uroce_port_plan plan;
 	/* One of gid_table[], see gid.h: whoever is in a round reads it; others read under `lock`. */
 	_Atomic(const struct uroce_gid_table *) gids;
 	struct uroce_gid_table gid_table[2];
@@ -76,14 +77,31 @@ struct uroce_dev {
 int uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **dev);
 
 /**
+ * Make a device whose port is not there yet, and EAL may not run yet: addresses, limits and events are as they are
+ * going to be. Everything else is for after uroce_dev_start().
+ * @param vdev  arguments of the port, see uroce_port_plan()
+ * @return 0, or -errno after one logged line: as uroce_dev_create(), and as uroce_port_plan()
+ */
+int uroce_dev_plan(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_dev **dev);
+
+/**
+ * Bring a planned device up. EAL runs already. Once; after an error the device can only be destroyed.
+ * @return 0, or -errno after one logged line
+ */
+int uroce_dev_start(struct uroce_dev *dev);
+
+/**
  * Take it down again. The port is stopped, unless it was handed over; and closed, so that ethdev no
  * longer knows it, where its driver would otherwise go on using our memory.
  * @return 0, or -EBUSY: QPs or regions are left; nothing was changed
  */
 int uroce_dev_destroy(struct uroce_dev *dev);
 
-/** Whether the port's link is up, as last seen. */
+/** Whether the port's link is up, as last seen; of a planned one, whether it may be expected to be. */
 bool uroce_dev_is_link_up(const struct uroce_dev *dev);
+
+/** The kernel's interface that the port shares; 0: none. */
+unsigned uroce_dev_if_index(const struct uroce_dev *dev);
 
 /** The NUMA node of the port; -1: any. */
 int uroce_dev_socket_id(const struct uroce_dev *dev);

@@ -40,7 +40,7 @@ has(const struct kernel_addrs *kernel, const struct uroce_addr *addr)
 static void
 read_kernel(const struct uroce_dev *dev, struct kernel_addrs *kernel)
 {
-	kernel->nb = uroce_netif_addrs(&dev->port->netif, kernel->addr, UROCE_GIDS_MAX);
+	kernel->nb = uroce_netif_addrs(uroce_dev_if_index(dev), kernel->addr, UROCE_GIDS_MAX);
 }
 
 /* At the first index that is free. */
@@ -95,7 +95,7 @@ uroce_gid_fill(struct uroce_dev *dev)
 	struct uroce_gid_table *const gids = &dev->gid_table[0];
 	struct kernel_addrs kernel = { .nb = 0 };
 
-	if (dev->port->netif.if_index > 0)
+	if (uroce_dev_if_index(dev) > 0)
 		read_kernel(dev, &kernel);
 	if (dev->conf.nb_addr == 0 && kernel.nb <= 0) {
 		UROCE_LOG(ERR, dev,
@@ -104,7 +104,7 @@ uroce_gid_fill(struct uroce_dev *dev)
 			  dev->conf.port);
 		return -EINVAL;
 	}
-	if (dev->conf.nb_addr == 0 && dev->port->netif.news_fd < 0)
+	if (dev->conf.nb_addr == 0 && dev->port && dev->port->netif.news_fd < 0)
 		UROCE_LOG(WARNING, dev, "%s: no notices of addresses: those that %s has now stay",
 			  dev->conf.port, dev->port->netif.name);
 	add_link_local(dev, &kernel, gids);

@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <net/if_arp.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -126,17 +127,18 @@ is_link_local(const uint8_t ip[16])
 }
 
 int
-uroce_netif_addrs(const struct uroce_netif *netif, struct uroce_addr *addr, int room)
+uroce_netif_addrs(unsigned if_index, struct uroce_addr *addr, int room)
 {
+	char name[IF_NAMESIZE];
 	struct ifaddrs *list;
 	struct uroce_addr one;
 	int nb = 0;
 
-	if (getifaddrs(&list) < 0)
+	if (!if_indextoname(if_index, name) || getifaddrs(&list) < 0)
 		return -errno;
 	for (int pass = 0; pass < 2; pass++) {
 		for (const struct ifaddrs *ifa = list; ifa && nb < room; ifa = ifa->ifa_next) {
-			if (strcmp(ifa->ifa_name, netif->name) == 0 && convert(ifa, &one) &&
+			if (strcmp(ifa->ifa_name, name) == 0 && convert(ifa, &one) &&
 			    is_link_local(one.ip) == (pass == 1))
 				addr[nb++] = one;
 		}
@@ -158,6 +160,20 @@ uroce_netif_mtu(const struct uroce_netif *netif)
 
 	memcpy(req.ifr_name, netif->name, sizeof(netif->name));
 	return ioctl(netif->fd, SIOCGIFMTU, &req) < 0 ? 0 : (uint32_t)req.ifr_mtu;
+}
+
+int
+uroce_netif_mac(const struct uroce_netif *netif, uint8_t mac[6])
+{
+	struct ifreq req = { 0 };
+
+	memcpy(req.ifr_name, netif->name, sizeof(netif->name));
+	if (ioctl(netif->fd, SIOCGIFHWADDR, &req) < 0)
+		return -ENODEV;
+	if (req.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+		return -EAFNOSUPPORT;
+	memcpy(mac, req.ifr_hwaddr.sa_data, 6);
+	return 0;
 }
 
 int

@@ -31,14 +31,17 @@ struct uroce_netif {
 int uroce_netif_open(struct uroce_netif *netif, int if_index);
 void uroce_netif_close(struct uroce_netif *netif);
 
-/** The interface's addresses, link-local last. @return how many, at most `room`; or -errno */
-int uroce_netif_addrs(const struct uroce_netif *netif, struct uroce_addr *addr, int room);
+/** An interface's addresses, link-local last. @return how many, at most `room`; or -errno */
+int uroce_netif_addrs(unsigned if_index, struct uroce_addr *addr, int room);
 
 /** Whether addresses came or went since it was asked last, or since the interface was opened. */
 bool uroce_netif_has_news(const struct uroce_netif *netif);
 
 /** Bytes of the largest IP packet; 0: cannot be told. */
 uint32_t uroce_netif_mtu(const struct uroce_netif *netif);
+
+/** Its MAC. @return 0, or -errno: ENODEV, EAFNOSUPPORT it is no Ethernet */
+int uroce_netif_mac(const struct uroce_netif *netif, uint8_t mac[6]);
 
 /** @return 1 up and running, 0 down, -ENODEV the interface is gone */
 int uroce_netif_is_up(const struct uroce_netif *netif);

@@ -29,6 +29,8 @@
 /** Ethernet header and one tag: what an IP MTU does not count. */
 #define UROCE_PORT_L2 18u
 
+struct uroce_port;
+
 /** What ethdev does not tell, by driver. */
 struct uroce_port_policy {
 	const char *driver; /* as in rte_eth_dev_info.driver_name; NULL: every other */
@@ -54,6 +56,9 @@ struct uroce_port_policy {
 /** The row of a driver; the last, general one if it has none. */
 const struct uroce_port_policy *uroce_port_policy_of(const char *driver);
 
+/** The row of the virtual device that has this name; the last, general one if it is none. */
+const struct uroce_port_policy *uroce_port_policy_by_name(const char *port_name);
+
 /** What a process needs to make a port of this name, for messages; NULL: nothing. */
 const char *uroce_port_policy_capability(const char *port_name);
 
@@ -64,6 +69,29 @@ const char *uroce_port_policy_capability(const char *port_name);
  */
 uint32_t uroce_port_policy_limit(const struct uroce_port_policy *policy, const char *args,
 				 uint32_t *raw);
+
+/**
+ * What can be told of a port before EAL makes it, by the arguments that EAL is going to get. MAC and MTU of one
+ * that shares the kernel's interface are that one's; of another the MAC is the one that it is to have.
+ */
+struct uroce_port_plan {
+	uint8_t mac[6];
+	uint32_t frame_limit; /* as of a port */
+	int if_index;         /* the kernel's interface that it shares; 0: none */
+};
+
+/**
+ * Plan a port.
+ * @param vdev  its name and arguments, as EAL's --vdev takes them
+ * @return 0; -EINVAL: what it is to be is not known before it is there; -ENODEV: no such interface
+ */
+int uroce_port_plan(const char *vdev, struct uroce_port_plan *plan);
+
+/** Whether its link may be expected to be up. */
+bool uroce_port_plan_is_up(const struct uroce_port_plan *plan);
+
+/** Give an open port a MAC, instead of the one that it found for itself. */
+void uroce_port_set_mac(struct uroce_port *port, const uint8_t mac[6]);
 
 struct uroce_port {
 	uint16_t id;

@@ -74,7 +74,7 @@ open_context(struct uroce_vdevice *device, int command_fd, const struct stat *co
 	context->command_ino = command->st_ino;
 	context->verbs.context.device = &device->ibv;
 	context->verbs.context.cmd_fd = command_fd;
-	context->verbs.context.num_comp_vectors = (int)device->dev->nb_workers;
+	context->verbs.context.num_comp_vectors = (int)device->dev->conf.nb_workers;
 	fill_tables(context);
 	pthread_mutex_init(&context->verbs.context.mutex, NULL);
 	ret = uroce_vevent_open(context);
@@ -144,7 +144,7 @@ uroce_close_device(struct ibv_context *ibv)
 int
 uroce_get_worker_count(struct ibv_context *context)
 {
-	return (int)uroce_vcontext_dev(context)->nb_workers;
+	return (int)uroce_vcontext_dev(context)->conf.nb_workers;
 }
 
 struct uroce_worker *

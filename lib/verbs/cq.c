@@ -223,11 +223,12 @@ is_cq_legal(const struct ibv_context *context, const struct ibv_cq_init_attr_ex 
 struct uroce_vcq *
 uroce_vcq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *init)
 {
+	const int ret = is_cq_legal(context, init) ? uroce_vcontext_start(context) : -EINVAL;
 	struct uroce_vcq *cq;
 	struct uroce_dev *dev;
 
-	if (!is_cq_legal(context, init)) {
-		errno = EINVAL;
+	if (ret != 0) {
+		errno = -ret;
 		return NULL;
 	}
 	dev = uroce_vcontext_dev(context);

@@ -45,9 +45,9 @@ name_device(struct uroce_vdevice *device, unsigned idx)
 	device->provider = &device->provider;
 }
 
-/* Under list_lock. */
+/* Under list_lock. With a port's arguments the device is planned, else it is up. */
 static int
-add_device(const struct uroce_dev_conf *conf, struct uroce_vdevice **out)
+add_device(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_vdevice **out)
 {
 	struct uroce_vdevice **link;
 	struct uroce_vdevice *device;
@@ -56,11 +56,14 @@ add_device(const struct uroce_dev_conf *conf, struct uroce_vdevice **out)
 	device = calloc(1, sizeof(*device));
 	if (device == NULL)
 		return -ENOMEM;
-	ret = uroce_dev_create(conf, &device->dev);
+	ret = vdev != NULL ? uroce_dev_plan(conf, vdev, &device->dev)
+			   : uroce_dev_create(conf, &device->dev);
 	if (ret != 0) {
 		free(device);
 		return ret;
 	}
+	atomic_init(&device->is_up, vdev == NULL);
+	pthread_mutex_init(&device->start_lock, NULL);
 	pthread_mutex_init(&device->lock, NULL);
 	name_device(device, free_idx(&link));
 	device->next = *link;
@@ -70,12 +73,12 @@ add_device(const struct uroce_dev_conf *conf, struct uroce_vdevice **out)
 }
 
 static struct ibv_device *
-create_device(const struct uroce_dev_conf *conf)
+create_device(const struct uroce_dev_conf *conf, const char *vdev)
 {
 	struct uroce_vdevice *device = NULL;
 
 	pthread_mutex_lock(&list_lock);
-	const int ret = add_device(conf, &device);
+	const int ret = add_device(conf, vdev, &device);
 
 	pthread_mutex_unlock(&list_lock);
 	if (ret != 0) {
@@ -95,7 +98,56 @@ uroce_create_device(const char *spec)
 		errno = -ret;
 		return NULL;
 	}
-	return create_device(&conf);
+	return create_device(&conf, NULL);
+}
+
+struct ibv_device *
+uroce_announce_device(const char *spec, const char *vdev, int (*start)(void *arg), void *arg)
+{
+	struct uroce_dev_conf conf;
+	struct ibv_device *device = NULL;
+	const int ret = spec != NULL && vdev != NULL && start != NULL
+				? uroce_dev_conf_parse(spec, &conf)
+				: -EINVAL;
+
+	if (ret != 0) {
+		errno = -ret;
+		return NULL;
+	}
+	device = create_device(&conf, vdev);
+	if (device != NULL) {
+		uroce_vdevice(device)->start = start;
+		uroce_vdevice(device)->start_arg = arg;
+	}
+	return device;
+}
+
+/* Once: what did not start will not. */
+static int
+start_device(struct uroce_vdevice *device)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&device->start_lock);
+	if (device->start != NULL) {
+		ret = -device->start(device->start_arg);
+		if (ret == 0)
+			ret = uroce_dev_start(device->dev);
+		device->start = NULL;
+		atomic_store(&device->is_up, ret == 0);
+	} else if (!atomic_load(&device->is_up)) {
+		ret = -EIO;
+	}
+	pthread_mutex_unlock(&device->start_lock);
+	return ret;
+}
+
+int
+uroce_vcontext_start(struct ibv_context *ibv)
+{
+	struct uroce_vdevice *const device = uroce_vcontext(ibv)->device;
+
+	return atomic_load(&device->is_up) ? 0 : start_device(device);
 }
 
 /* The specification of a port that is handed over: its name, then the caller's keys. */
@@ -134,7 +186,7 @@ uroce_create_device_on_port(uint16_t port_id, const char *spec)
 		errno = -ret;
 		return NULL;
 	}
-	return create_device(&conf);
+	return create_device(&conf, NULL);
 }
 
 /* Under list_lock. */
@@ -161,6 +213,7 @@ remove_device(struct ibv_device *ibv)
 		return -ret;
 	*link = device->next;
 	pthread_mutex_destroy(&device->lock);
+	pthread_mutex_destroy(&device->start_lock);
 	free(device);
 	return 0;
 }

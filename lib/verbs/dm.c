@@ -99,6 +99,8 @@ uroce_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 	int ret = check_attr(context, attr);
 
 	if (ret == 0)
+		ret = uroce_vcontext_start(context);
+	if (ret == 0)
 		ret = make_dm(uroce_vcontext(context)->device, attr, &dm);
 	if (ret != 0) {
 		errno = -ret;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "datapath/gid.h"
-#include "datapath/port.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
@@ -26,15 +25,6 @@ uroce_query_gid(struct ibv_context *context, uint8_t port_num, int index, union 
 	return 0;
 }
 
-/* The kernel's interface behind the port. */
-static uint32_t
-interface_of(const struct uroce_dev *dev)
-{
-	const int if_index = dev->port->netif.if_index;
-
-	return if_index > 0 ? (uint32_t)if_index : 0;
-}
-
 static void
 fill_entry(const struct uroce_dev *dev, const struct uroce_gid_table *gids, unsigned index,
 	   struct ibv_gid_entry *entry)
@@ -43,7 +33,7 @@ fill_entry(const struct uroce_dev *dev, const struct uroce_gid_table *gids, unsi
 		.gid_index = index,
 		.port_num = 1,
 		.gid_type = IBV_GID_TYPE_ROCE_V2,
-		.ndev_ifindex = interface_of(dev),
+		.ndev_ifindex = uroce_dev_if_index(dev),
 	};
 	memcpy(entry->gid.raw, gids->addr[index].ip, sizeof(entry->gid.raw));
 }

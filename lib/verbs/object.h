@@ -63,7 +63,12 @@ struct uroce_vdevice {
 	struct uroce_dev *dev;
 	struct uroce_vdevice *next; /* list of devices, in order of creation */
 	unsigned idx;               /* the number in its name */
-	pthread_mutex_t lock;       /* guards what follows, and the events of its contexts */
+	/* announced: how EAL is started, before the device is, with the first object */
+	int (*start)(void *arg);
+	void *start_arg;
+	pthread_mutex_t start_lock;
+	atomic_bool is_up;
+	pthread_mutex_t lock; /* guards what follows, and the events of its contexts */
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
 	unsigned nb_pds, nb_cqs, nb_ahs, nb_srqs; /* that there are, of all contexts */
@@ -225,6 +230,12 @@ uroce_vcontext(struct ibv_context *ibv)
 	return (struct uroce_vcontext *)((uint8_t *)ibv -
 					 offsetof(struct uroce_vcontext, verbs.context));
 }
+
+/**
+ * Bring the device of a context up, if it is only announced. For whatever makes an object of nothing but a
+ * context. @return 0, or -errno
+ */
+int uroce_vcontext_start(struct ibv_context *ibv);
 
 /** The device on floor 3 behind a context. */
 static inline struct uroce_dev *

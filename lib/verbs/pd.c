@@ -78,8 +78,10 @@ uroce_alloc_pd(struct ibv_context *context)
 {
 	struct uroce_vpd *pd;
 
-	if (context == NULL)
-		return refuse(EINVAL);
+	const int ret = context != NULL ? uroce_vcontext_start(context) : -EINVAL;
+
+	if (ret != 0)
+		return refuse(-ret);
 	pd = make_pd(context, 0);
 	return pd != NULL ? &pd->ibv : NULL;
 }

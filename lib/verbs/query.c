@@ -68,7 +68,7 @@ set_rate(const struct uroce_dev *dev, struct ibv_port_attr *attr)
 	struct rte_eth_link link = { 0 };
 	uint16_t port_id;
 
-	if (rte_eth_dev_get_port_by_name(dev->conf.port, &port_id) == 0)
+	if (dev->port != NULL && rte_eth_dev_get_port_by_name(dev->conf.port, &port_id) == 0)
 		(void)rte_eth_link_get_nowait(port_id, &link);
 	uroce_query_rate(link.link_speed, &attr->active_width, &attr->active_speed);
 }
@@ -118,8 +118,8 @@ uroce_query_port_sized(struct ibv_context *context, uint8_t port_num, struct ibv
 static int
 max_answers(const struct uroce_dev *dev)
 {
-	const uint64_t nb_qp =
-		RTE_MIN((uint64_t)dev->conf.max_qp, (uint64_t)dev->nb_workers * UROCE_RD_BLOCKS);
+	const uint64_t nb_qp = RTE_MIN((uint64_t)dev->conf.max_qp,
+				       (uint64_t)dev->conf.nb_workers * UROCE_RD_BLOCKS);
 
 	return (int)(nb_qp * dev->limits.max_dest_rd_atomic);
 }
@@ -232,8 +232,11 @@ uroce_query_device_sized(struct ibv_context *context, const struct ibv_query_dev
 int
 uroce_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values)
 {
-	if (context == NULL || values == NULL)
-		return EINVAL;
+	/* the clock is the device's */
+	const int ret = context != NULL && values != NULL ? uroce_vcontext_start(context) : -EINVAL;
+
+	if (ret != 0)
+		return -ret;
 	values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;
 	if (values->comp_mask != 0)
 		values->raw_clock = (struct timespec){ .tv_nsec = (long)uroce_clock_ns() };

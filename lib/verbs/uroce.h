@@ -68,6 +68,26 @@ struct ibv_device *uroce_create_device(const char *spec);
 struct ibv_device *uroce_create_device_on_port(uint16_t port_id, const char *spec);
 
 /**
+ * Make a device known whose port comes up with the first object that is made of it (a PD, CQ, XRC domain or block of
+ * device memory), and that can be listed, opened and asked before: for programs that look at each device and use one,
+ * or that fork in between. Only its clock (uroce_query_rt_values_ex()) is asked of the port.
+ *
+ * @lcore  Any thread. EAL need not have been started.
+ * @mt     Safe.
+ * @owner  As uroce_create_device(); `arg` is good as long as the device.
+ * @param spec   "PORT[,key=value...]"
+ * @param vdev   "PORT[,argument=value...]": what EAL's --vdev is given. Its MAC, longest frame and addresses are
+ *               told from it: of a port of a driver that is not virtual nothing can be.
+ * @param start  called once, in the thread that makes that object, before the port is opened: EAL is to run, with
+ *               that virtual device, when it returns 0; else it returns an errno, as that call does, and all later
+ *               ones with EIO
+ * @return as uroce_create_device(); EINVAL also for a `vdev` that is not virtual, ENODEV for one that is to share a
+ *         kernel interface that there is not
+ */
+struct ibv_device *uroce_announce_device(const char *spec, const char *vdev,
+					 int (*start)(void *arg), void *arg);
+
+/**
  * Take a device down. Its port is stopped, unless it was handed over.
  *
  * @lcore  Any thread but a worker's.

@@ -198,6 +198,9 @@ open_xrcd(struct ibv_context *context, int fd, int oflags, struct uroce_vxrcd **
 	if (context == NULL || fd < -1 || (oflags & ~(O_CREAT | O_EXCL)) != 0 ||
 	    (fd == -1 && oflags != O_CREAT))
 		return -EINVAL;
+	ret = uroce_vcontext_start(context);
+	if (ret != 0)
+		return ret;
 	xrcd = calloc(1, sizeof(*xrcd));
 	if (xrcd == NULL)
 		return -ENOMEM;

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What a port is going to be: from the arguments of the virtual device, its driver's row of the policy table and,
+ * where it shares the kernel's interface, that interface. A physical port tells nothing before it is probed.
+ */
+
+#include <errno.h>
+#include <net/if.h>
+#include <string.h>
+#include <rte_ether.h>
+#include <rte_kvargs.h>
+
+#include "datapath/log.h"
+#include "datapath/port.h"
+
+static uint32_t
+limit_of(const struct uroce_port_policy *policy, const char *args)
+{
+	uint32_t raw;
+	const uint32_t limit = uroce_port_policy_limit(policy, args, &raw);
+
+	return limit > 0 ? limit : (policy->mtu ? policy->mtu : UROCE_PORT_MTU) + UROCE_PORT_L2;
+}
+
+/* What the kernel has under this name is as it is. */
+static int
+plan_netif(const char *name, struct uroce_port_plan *plan)
+{
+	struct uroce_netif netif;
+	uint32_t mtu;
+	int ret = uroce_netif_open(&netif, (int)if_nametoindex(name ? name : ""));
+
+	if (ret < 0) {
+		UROCE_LOG(ERR, port, "interface '%s': %s: allowed is iface=NAME, of ip link",
+			  name ? name : "", strerror(-ret));
+		return ret;
+	}
+	plan->if_index = netif.if_index;
+	mtu = uroce_netif_mtu(&netif);
+	if (mtu > 0)
+		plan->frame_limit = RTE_MIN(plan->frame_limit, mtu + UROCE_PORT_L2);
+	ret = uroce_netif_mac(&netif, plan->mac);
+	uroce_netif_close(&netif);
+	return ret;
+}
+
+/* The one that its arguments give it; or any. */
+static void
+plan_mac(const char *given, struct uroce_port_plan *plan)
+{
+	struct rte_ether_addr mac;
+
+	if (!given || rte_ether_unformat_addr(given, &mac) < 0)
+		rte_eth_random_addr(mac.addr_bytes);
+	memcpy(plan->mac, mac.addr_bytes, sizeof(plan->mac));
+}
+
+int
+uroce_port_plan(const char *vdev, struct uroce_port_plan *plan)
+{
+	const struct uroce_port_policy *const policy = uroce_port_policy_by_name(vdev);
+	const char *const comma = strchr(vdev, ',');
+	const char *const args = comma ? comma + 1 : "";
+	struct rte_kvargs *pairs;
+	int ret = 0;
+
+	if (!policy->driver || !policy->is_virtual)
+		return -EINVAL;
+	pairs = rte_kvargs_parse(args, NULL);
+	if (!pairs) {
+		UROCE_LOG(ERR, port, "'%s' is not a list: allowed is NAME[,key=value]...", vdev);
+		return -EINVAL;
+	}
+	*plan = (struct uroce_port_plan){ .frame_limit = limit_of(policy, args) };
+	if (policy->is_kernel)
+		ret = plan_netif(rte_kvargs_get(pairs, "iface"), plan);
+	else
+		plan_mac(rte_kvargs_get(pairs, "mac"), plan);
+	rte_kvargs_free(pairs);
+	return ret;
+}
+
+bool
+uroce_port_plan_is_up(const struct uroce_port_plan *plan)
+{
+	struct uroce_netif netif;
+	bool is_up;
+
+	if (plan->if_index == 0)
+		return true;
+	is_up = uroce_netif_open(&netif, plan->if_index) == 0 && uroce_netif_is_up(&netif) > 0;
+	uroce_netif_close(&netif);
+	return is_up;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Announced devices: what they say before their port and EAL are there, and that it stays so.
+ */
+
+#include <errno.h>
+#include <net/if.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include <rte_eal.h>
+#include <uroce.h>
+
+#include "net.h"
+
+#define VDEV "net_memif0,role=server,socket=@uroce-test-announce,socket-abstract=yes,bsize=2200"
+#define SPEC "net_memif0,addr=192.0.2.1/24,workers=2"
+
+static unsigned nb_starts;
+
+static int
+start_eal(void *arg)
+{
+	static char *argv[] = {
+		"announce",      "--no-huge", "--no-shconf", "--no-telemetry", "--no-pci",
+		"--log-level=1", "-m",        "256",         "--vdev",         VDEV,
+	};
+
+	assert_ptr_equal(arg, &nb_starts);
+	nb_starts++;
+	return rte_eal_init(sizeof(argv) / sizeof(argv[0]), argv) < 0 ? EIO : 0;
+}
+
+static int
+fail_to_start(void *arg)
+{
+	(void)arg;
+	return EPERM;
+}
+
+static void
+announce__refuses_what_it_cannot_tell_of(void **state)
+{
+	(void)state;
+	assert_errno(EINVAL, uroce_announce_device(NULL, VDEV, start_eal, NULL));
+	assert_errno(EINVAL, uroce_announce_device(SPEC, NULL, start_eal, NULL));
+	assert_errno(EINVAL, uroce_announce_device(SPEC, VDEV, NULL, NULL));
+	assert_errno(EINVAL, uroce_announce_device("net_memif0", VDEV, start_eal, NULL));
+	assert_errno(EINVAL, uroce_announce_device(SPEC ",mtu=4096", VDEV, start_eal, NULL));
+	assert_errno(EINVAL, uroce_announce_device("0000:01:00.0,addr=192.0.2.1/24", "0000:01:00.0",
+						   start_eal, NULL));
+	assert_errno(ENODEV, uroce_announce_device("net_af_packet0", "net_af_packet0,iface=none",
+						   start_eal, NULL));
+	assert_errno(ENODEV,
+		     uroce_announce_device("net_af_packet0", "net_af_packet0", start_eal, NULL));
+}
+
+static void
+announce__ends_when_EAL_does_not_start(void **state)
+{
+	struct ibv_device *const device = uroce_announce_device(SPEC, VDEV, fail_to_start, NULL);
+	struct ibv_context *const context = uroce_open_device(device);
+
+	(void)state;
+	assert_non_null(context);
+	assert_errno(EPERM, uroce_alloc_pd(context));
+	assert_errno(EIO, uroce_alloc_pd(context));
+	assert_errno(EIO, uroce_create_cq(context, 1, NULL, NULL, 0));
+	assert_int_equal(uroce_close_device(context), 0);
+	assert_int_equal(uroce_destroy_device(device), 0);
+}
+
+/* What a device tells of itself. */
+struct account {
+	struct ibv_device_attr_ex device;
+	struct ibv_port_attr port;
+	struct ibv_gid_entry gid[4];
+	ssize_t nb_gids;
+	__be16 pkey;
+	int nb_vectors;
+};
+
+static void
+ask(struct ibv_context *context, struct account *account)
+{
+	memset(account, 0, sizeof(*account));
+	assert_int_equal(uroce_query_device_ex(context, NULL, &account->device), 0);
+	assert_int_equal(uroce_query_port(context, 1, &account->port), 0);
+	account->nb_gids = uroce_query_gid_table(context, account->gid, 4, 0);
+	assert_int_equal(uroce_query_pkey(context, 1, 0, &account->pkey), 0);
+	account->nb_vectors = context->num_comp_vectors;
+}
+
+static void
+announce__says_the_same_before_and_after(void **state)
+{
+	static const uint8_t addr[16] = { [10] = 0xff, 0xff, 192, 0, 2, 1 };
+	struct ibv_device *const device = uroce_announce_device(SPEC, VDEV, start_eal, &nb_starts);
+	struct ibv_context *context, *other;
+	struct account before, after;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	union ibv_gid gid;
+
+	(void)state;
+	assert_non_null(device);
+	context = uroce_open_device(device);
+	other = uroce_open_device(device);
+	assert_non_null(context);
+	assert_int_not_equal(uroce_get_device_guid(device), 0);
+	ask(context, &before);
+	assert_int_equal(before.port.state, IBV_PORT_ACTIVE);
+	assert_int_equal(before.port.active_mtu, IBV_MTU_2048);
+	assert_int_equal(before.nb_vectors, 2);
+	assert_int_equal(before.nb_gids, 2);
+	assert_memory_equal(before.gid[1].gid.raw, addr, sizeof(addr));
+	assert_int_equal(uroce_query_gid(context, 1, 0, &gid), 0);
+	assert_int_equal(gid.raw[0], 0xfe);
+	assert_int_equal(poll(&(struct pollfd){ context->async_fd, POLLIN, 0 }, 1, 0), 0);
+	assert_int_equal(nb_starts, 0);
+
+	pd = uroce_alloc_pd(context);
+	assert_non_null(pd);
+	cq = uroce_create_cq(other, 1, NULL, NULL, 1);
+	assert_non_null(cq);
+	assert_int_equal(nb_starts, 1);
+	ask(context, &after);
+	/* nobody is at the other end of this one */
+	assert_int_equal(after.port.state, IBV_PORT_DOWN);
+	after.port.state = before.port.state;
+	after.port.phys_state = before.port.phys_state;
+	after.port.active_speed = before.port.active_speed;
+	after.port.active_width = before.port.active_width;
+	assert_memory_equal(&before, &after, sizeof(before));
+
+	assert_int_equal(uroce_destroy_cq(cq), 0);
+	assert_int_equal(uroce_dealloc_pd(pd), 0);
+	assert_int_equal(uroce_close_device(other), 0);
+	assert_int_equal(uroce_close_device(context), 0);
+	assert_int_equal(uroce_destroy_device(device), 0);
+}
+
+/* In this order: EAL is started once. */
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(announce__refuses_what_it_cannot_tell_of),
+		cmocka_unit_test(announce__ends_when_EAL_does_not_start),
+		cmocka_unit_test(announce__says_the_same_before_and_after),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
