@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Defaults for the environment of DPDK, of programs that do not ask their user for its options.
+ */
+
+#include "eal/args.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MIB_SMALL 1024
+
+void
+args_add(struct args *args, const char *text)
+{
+	if (args->argc < ARGS_MAX)
+		args->argv[args->argc++] = (char *)(uintptr_t)text;
+	args->argv[args->argc] = NULL;
+}
+
+bool
+args_has(int argc, char **argv, const char *name, char letter)
+{
+	size_t len = strlen(name);
+
+	for (int i = 1; i < argc; i++) {
+		const char *arg = argv[i];
+
+		if (strncmp(arg, "--", 2) == 0 && strncmp(arg + 2, name, len) == 0 &&
+		    (arg[2 + len] == '\0' || arg[2 + len] == '='))
+			return true;
+		if (letter != 0 && arg[0] == '-' && arg[1] == letter)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether there are enough: with fewer a run would end in the middle. A small one takes few; of a
+ * large one both ends may be here, and each sees what the other has not taken yet.
+ */
+static bool
+has_hugepages(unsigned mib)
+{
+	uint64_t free_kib = 0;
+	glob_t found;
+
+	if (geteuid() != 0 ||
+	    glob("/sys/kernel/mm/hugepages/hugepages-*/free_hugepages", 0, NULL, &found) != 0)
+		return false;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		FILE *file = fopen(found.gl_pathv[i], "r");
+		uint64_t count = 0, kib = 0;
+
+		if (file == NULL)
+			continue;
+		if (sscanf(strstr(found.gl_pathv[i], "hugepages-"), "hugepages-%" SCNu64 "kB",
+			   &kib) == 1 &&
+		    fscanf(file, "%" SCNu64, &count) == 1)
+			free_kib += count * kib;
+		fclose(file);
+	}
+	globfree(&found);
+	return mib <= MIB_SMALL ? free_kib > 0 : free_kib >> 10 >= 2 * (uint64_t)mib;
+}
+
+/* No file outlives the process: hugepages are anonymous, and there is no runtime directory. */
+void
+args_add_memory(struct args *args, int argc, char **argv, unsigned mib)
+{
+	static char text[16]; /* EAL keeps it */
+
+	bool is_no_huge = args_has(argc, argv, "no-huge", 0);
+
+	if (!is_no_huge && !args_has(argc, argv, "in-memory", 0) &&
+	    !args_has(argc, argv, "huge-dir", 0) && !args_has(argc, argv, "file-prefix", 0) &&
+	    !args_has(argc, argv, "huge-unlink", 0)) {
+		is_no_huge = !has_hugepages(mib);
+		args_add(args, is_no_huge ? "--no-huge" : "--in-memory");
+	}
+	if (!is_no_huge)
+		return;
+	if (!args_has(argc, argv, "no-shconf", 0))
+		args_add(args, "--no-shconf");
+	if (!args_has(argc, argv, "socket-mem", 0) && !args_has(argc, argv, "m", 'm')) {
+		args_add(args, "-m");
+		snprintf(text, sizeof(text), "%u", mib);
+		args_add(args, text);
+	}
+}
+
+void
+args_add_lcores(struct args *args, int argc, char **argv, unsigned nb)
+{
+	static char text[64]; /* EAL keeps it */
+	int cpu_of[2] = { -1, -1 };
+	cpu_set_t cpus;
+	unsigned nb_cpus = 0;
+
+	if (args_has(argc, argv, "lcores", 0) || args_has(argc, argv, "l", 'l') ||
+	    args_has(argc, argv, "c", 'c'))
+		return;
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0)
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE && nb_cpus < 2; cpu++)
+		if (CPU_ISSET(cpu, &cpus))
+			cpu_of[nb_cpus++] = cpu;
+	if (nb == 1)
+		snprintf(text, sizeof(text), "--lcores=0@%d", cpu_of[0]);
+	else
+		snprintf(text, sizeof(text), "--lcores=0@%d,1@%d", cpu_of[0], cpu_of[nb_cpus == 2]);
+	args_add(args, text);
+}
+
+void
+args_begin(struct args *args, const char *program, int argc, char **argv)
+{
+	*args = (struct args){ .argc = 0 };
+	args_add(args, program);
+	args_add(args, "--log-level=*:error");
+	args_add(args, "--log-level=roce.*:warning");
+	if (!args_has(argc, argv, "telemetry", 0) && !args_has(argc, argv, "no-telemetry", 0))
+		args_add(args, "--no-telemetry");
+}
