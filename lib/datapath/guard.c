@@ -26,12 +26,20 @@ static struct sigaction before[RTE_DIM(guarded)];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int install_ret;
 
-/* As each burst looks at them, they are where no call has to be made to find them. */
-#define NEAR __attribute__((tls_model("initial-exec")))
+/* Of a thread. */
+struct guard {
+	sigjmp_buf way_out;
+	atomic_bool is_inside;
+	bool is_open; /* this thread takes the signals */
+};
 
-static _Thread_local sigjmp_buf way_out NEAR;
-static _Thread_local atomic_bool is_inside NEAR;
-static _Thread_local bool is_open NEAR; /* this thread takes the signals */
+static _Thread_local struct guard own;
+
+/*
+ * The same for the handler, which may run in any thread and in the middle of anything: the first look at a variable of
+ * a thread may allocate it, when the library was loaded at run time.
+ */
+static pthread_key_t own_key;
 
 /* Not ours: do what would have been done without us. */
 static void
@@ -50,12 +58,14 @@ pass_on(int sig, siginfo_t *info, void *context)
 static void
 on_fault(int sig, siginfo_t *info, void *context)
 {
-	if (!atomic_load_explicit(&is_inside, memory_order_relaxed)) {
+	struct guard *const guard = pthread_getspecific(own_key);
+
+	if (!guard || !atomic_load_explicit(&guard->is_inside, memory_order_relaxed)) {
 		pass_on(sig, info, context);
 		return;
 	}
-	atomic_store_explicit(&is_inside, false, memory_order_relaxed);
-	siglongjmp(way_out, 1);
+	atomic_store_explicit(&guard->is_inside, false, memory_order_relaxed);
+	siglongjmp(guard->way_out, 1);
 }
 
 static void
@@ -66,8 +76,9 @@ install(void)
 		.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK,
 	};
 
+	install_ret = -pthread_key_create(&own_key, NULL);
 	sigemptyset(&action.sa_mask);
-	for (unsigned i = 0; i < RTE_DIM(guarded); i++) {
+	for (unsigned i = 0; i < RTE_DIM(guarded) && install_ret == 0; i++) {
 		if (sigaction(guarded[i], &action, &before[i]) < 0)
 			install_ret = -errno;
 	}
@@ -82,7 +93,7 @@ uroce_guard_install(void)
 
 /* A fault ends the process where its signal is blocked, as programs have it in threads of theirs. */
 static void
-open_thread(void)
+open_thread(struct guard *guard)
 {
 	sigset_t faults;
 
@@ -90,47 +101,49 @@ open_thread(void)
 	for (unsigned i = 0; i < RTE_DIM(guarded); i++)
 		sigaddset(&faults, guarded[i]);
 	pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
-	is_open = true;
+	guard->is_open = pthread_setspecific(own_key, guard) == 0;
 }
 
 static void
-enter(void)
+enter(struct guard *guard)
 {
-	if (unlikely(!is_open))
-		open_thread();
-	atomic_store_explicit(&is_inside, true, memory_order_relaxed);
+	if (unlikely(!guard->is_open))
+		open_thread(guard);
+	atomic_store_explicit(&guard->is_inside, true, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
 static void
-leave(void)
+leave(struct guard *guard)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&is_inside, false, memory_order_relaxed);
+	atomic_store_explicit(&guard->is_inside, false, memory_order_relaxed);
 }
 
 uint16_t
 uroce_guard_rx(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames, uint16_t nb)
 {
+	struct guard *const guard = &own;
 	uint16_t nb_rx;
 
-	if (sigsetjmp(way_out, 0))
+	if (sigsetjmp(guard->way_out, 0))
 		return 0;
-	enter();
+	enter(guard);
 	nb_rx = rte_eth_rx_burst(port_id, queue, frames, nb);
-	leave();
+	leave(guard);
 	return nb_rx;
 }
 
 uint16_t
 uroce_guard_tx(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames, uint16_t nb)
 {
+	struct guard *const guard = &own;
 	uint16_t nb_tx;
 
-	if (sigsetjmp(way_out, 0))
+	if (sigsetjmp(guard->way_out, 0))
 		return UINT16_MAX;
-	enter();
+	enter(guard);
 	nb_tx = rte_eth_tx_burst(port_id, queue, frames, nb);
-	leave();
+	leave(guard);
 	return nb_tx;
 }

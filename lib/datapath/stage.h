@@ -65,8 +65,7 @@ struct uroce_stage_clock {
 };
 
 /** The calling thread's; NULL: it has made no lap so far. */
-extern _Thread_local struct uroce_stage_clock *uroce_stage_own
-	__attribute__((tls_model("initial-exec")));
+extern _Thread_local struct uroce_stage_clock *uroce_stage_own;
 
 /** Give the calling thread its clock. */
 void uroce_stage_start(void);

@@ -51,7 +51,7 @@
  */
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t exit_key;
-static _Thread_local bool is_known_thread __attribute__((tls_model("initial-exec")));
+static _Thread_local bool is_known_thread;
 
 static void
 unregister_thread(void *registered)

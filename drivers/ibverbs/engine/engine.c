@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Devices by configuration. EAL pins the thread that starts it to one CPU, so that is a thread of our own, which ends
+ * then; and it blocks all signals, which are the program's, in the threads that EAL starts.
+ */
+
+#include "engine.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+#include <uroce.h>
+
+#include "conf.h"
+#include "eal/args.h"
+
+#define MIB 1024 /* of memory, where there are no hugepages: reserved, and taken as it is used */
+
+static struct conf conf;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int started; /* errno; of `once` */
+static atomic_bool is_started;
+
+/* A program that looks for devices has no use for those of the bus, unless it allows some. */
+static void
+fill_args(struct args *args)
+{
+	static char name[] = "uroce";
+	static char *given[CONF_OPTIONS_MAX + 1] = { name };
+	const int nb = (int)conf.nb_options + 1;
+
+	memcpy(&given[1], conf.option, conf.nb_options * sizeof(given[0]));
+	args_begin(args, name, nb, given);
+	if (!args_has(nb, given, "allow", 'a') && !args_has(nb, given, "no-pci", 0))
+		args_add(args, "--no-pci");
+	args_add_memory(args, nb, given, MIB);
+	args_add_lcores(args, nb, given, 1);
+	for (int i = 1; i < nb; i++)
+		args_add(args, given[i]);
+}
+
+static void *
+start_eal(void *arg)
+{
+	static struct args args; /* EAL keeps the strings */
+	int *const err = arg;
+
+	fill_args(&args);
+	rte_openlog_stream(stderr);
+	if (rte_eal_init(args.argc, args.argv) >= 0)
+		return NULL;
+	*err = rte_errno != 0 ? rte_errno : EIO;
+	fprintf(stderr, "uroce: EAL did not start: %s; allowed in UROCE_EAL are DPDK's options\n",
+		rte_strerror(*err));
+	return NULL;
+}
+
+static void
+start_once(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	atomic_store(&is_started, true);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	const int ret = pthread_create(&thread, NULL, start_eal, &started);
+
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (ret == 0)
+		pthread_join(thread, NULL);
+	else
+		started = ret;
+}
+
+static int
+start(void *arg)
+{
+	(void)arg;
+	pthread_once(&once, start_once);
+	return started;
+}
+
+/* A port that cannot be told of before it is there is opened at once. */
+static int
+add_device(const char *spec)
+{
+	const char *const vdev = conf_vdev(&conf, spec);
+
+	if (vdev != NULL)
+		return uroce_announce_device(spec, vdev, start, NULL) != NULL ? 0 : errno;
+	const int ret = start(NULL);
+
+	if (ret != 0)
+		return ret;
+	return uroce_create_device(spec) != NULL ? 0 : errno;
+}
+
+int
+uroce_engine_open(void)
+{
+	int ret;
+
+	ret = conf_read(&conf);
+	for (unsigned i = 0; i < conf.nb_specs && ret == 0; i++)
+		ret = add_device(conf.spec[i]);
+	return ret;
+}
+
+bool
+uroce_engine_is_started(void)
+{
+	return atomic_load(&is_started);
+}

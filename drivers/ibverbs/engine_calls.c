@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Loading the engine. It is beside this library, under its own name: so whoever finds one finds the other. A second
+ * one in a process is made of a copy of the file, because the loader knows files by their inode.
+ */
+
+#include "engine_calls.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_NAME "liburoce-engine.so"
+
+/* A context that is open. */
+struct kept {
+	struct ibv_context *context;
+	struct kept *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(const struct engine_calls *) current;
+static struct kept *kept;
+static bool is_second; /* an engine has died */
+
+static void *
+fail(const char *what, const char *why)
+{
+	fprintf(stderr, "uroce: %s: %s\n", what, why);
+	errno = ENOSYS;
+	return NULL;
+}
+
+/* Beside this very object. */
+static bool
+find_file(char *path, size_t len)
+{
+	Dl_info self;
+	const char *slash;
+
+	if (dladdr((void *)(uintptr_t)engine, &self) == 0)
+		return false;
+	slash = strrchr(self.dli_fname, '/');
+	return snprintf(path, len, "%.*s" FILE_NAME,
+			slash != NULL ? (int)(slash - self.dli_fname + 1) : 0,
+			self.dli_fname) < (int)len;
+}
+
+static int
+copy_file(const char *path)
+{
+	const int from = open(path, O_RDONLY | O_CLOEXEC);
+	const int to = memfd_create(FILE_NAME, MFD_CLOEXEC);
+	struct stat stat;
+	off_t at = 0;
+	bool is_whole = from >= 0 && to >= 0 && fstat(from, &stat) == 0;
+
+	while (is_whole && at < stat.st_size)
+		is_whole = sendfile(to, from, &at, (size_t)(stat.st_size - at)) > 0;
+	if (from >= 0)
+		close(from);
+	if (is_whole)
+		return to;
+	if (to >= 0)
+		close(to);
+	return -1;
+}
+
+static void *
+load_copy(const char *path)
+{
+	char name[32];
+	const int fd = copy_file(path);
+	void *handle;
+
+	if (fd < 0)
+		return NULL;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	close(fd);
+	return handle;
+}
+
+static bool
+resolve(void *handle, struct engine_calls *calls)
+{
+#define X(name) calls->name = (__typeof__(calls->name))dlsym(handle, "uroce_" #name);
+	ENGINE_CALLS(X)
+#undef X
+	calls->open = (__typeof__(calls->open))dlsym(handle, "uroce_engine_open");
+	calls->is_started = (__typeof__(calls->is_started))dlsym(handle, "uroce_engine_is_started");
+	for (size_t i = 0; i < sizeof(*calls) / sizeof(void *); i++)
+		if (((void **)calls)[i] == NULL)
+			return false;
+	return true;
+}
+
+static const struct engine_calls *
+load(void)
+{
+	struct engine_calls *const calls = calloc(1, sizeof(*calls));
+	char path[PATH_MAX];
+	void *handle;
+	int ret;
+
+	if (calls == NULL)
+		return NULL;
+	if (!find_file(path, sizeof(path)))
+		return fail(FILE_NAME, "this library does not know where it is itself");
+	handle = is_second ? load_copy(path) : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (handle == NULL || !resolve(handle, calls)) {
+		free(calls);
+		return fail(path, handle == NULL ? dlerror() : "it is of another version");
+	}
+	ret = calls->open();
+	if (ret == 0)
+		return calls;
+	free(calls);
+	errno = ret;
+	return NULL;
+}
+
+/* --- fork ---------------------------------------------------------------------------------------- */
+
+static int
+dead_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	(void)qp;
+	*bad = wr;
+	return EIO;
+}
+
+static int
+dead_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)qp;
+	*bad = wr;
+	return EIO;
+}
+
+static int
+dead_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)srq;
+	*bad = wr;
+	return EIO;
+}
+
+static int
+dead_poll_cq(struct ibv_cq *cq, int nb, struct ibv_wc *wc)
+{
+	(void)cq;
+	(void)nb;
+	(void)wc;
+	return -EIO;
+}
+
+static int
+dead_req_notify_cq(struct ibv_cq *cq, int is_solicited)
+{
+	(void)cq;
+	(void)is_solicited;
+	return EIO;
+}
+
+static struct ibv_mw *
+dead_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	(void)pd;
+	(void)type;
+	errno = EIO;
+	return NULL;
+}
+
+static int
+dead_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	(void)qp;
+	(void)mw;
+	(void)bind;
+	return EIO;
+}
+
+static int
+dead_dealloc_mw(struct ibv_mw *mw)
+{
+	(void)mw;
+	return EIO;
+}
+
+/* What is extended is "not supported" of a context without such calls; the rest fails. */
+static void
+kill_context(struct ibv_context *context)
+{
+	verbs_get_ctx(context)->sz = 0;
+	context->ops = (struct ibv_context_ops){
+		.alloc_mw = dead_alloc_mw,
+		.bind_mw = dead_bind_mw,
+		.dealloc_mw = dead_dealloc_mw,
+		.poll_cq = dead_poll_cq,
+		.req_notify_cq = dead_req_notify_cq,
+		.post_srq_recv = dead_post_srq_recv,
+		.post_send = dead_post_send,
+		.post_recv = dead_post_recv,
+	};
+}
+
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void
+after_fork_in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* An engine that was not started has no threads and no memory of EAL: it goes on. */
+static void
+after_fork_in_child(void)
+{
+	const struct engine_calls *const calls = atomic_load(&current);
+
+	if (calls != NULL && calls->is_started()) {
+		for (const struct kept *at = kept; at != NULL; at = at->next)
+			kill_context(at->context);
+		kept = NULL;
+		is_second = true;
+		atomic_store(&current, NULL);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void
+watch_forks(void)
+{
+	static bool is_watching;
+
+	if (!is_watching)
+		is_watching =
+			pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+}
+
+/* --- the interface --------------------------------------------------------------------------------- */
+
+const struct engine_calls *
+engine(void)
+{
+	const struct engine_calls *calls = atomic_load_explicit(&current, memory_order_acquire);
+
+	if (calls != NULL)
+		return calls;
+	pthread_mutex_lock(&lock);
+	calls = atomic_load(&current);
+	if (calls == NULL) {
+		watch_forks();
+		calls = load();
+		atomic_store(&current, calls);
+	}
+	pthread_mutex_unlock(&lock);
+	return calls;
+}
+
+const struct engine_calls *
+engine_of(const struct ibv_context *context)
+{
+	const struct engine_calls *const calls =
+		atomic_load_explicit(&current, memory_order_acquire);
+
+	/* whoever has no context is told by the engine that he needs one */
+	if (context == NULL)
+		return engine();
+	if (calls != NULL &&
+	    verbs_get_ctx((struct ibv_context *)(uintptr_t)context)->priv == (const void *)calls)
+		return calls;
+	errno = EIO;
+	return NULL;
+}
+
+struct ibv_device *
+engine_device(const struct engine_calls *calls, struct ibv_device *device)
+{
+	struct ibv_device **const list = calls->get_device_list(NULL);
+	struct ibv_device *found = NULL;
+
+	for (struct ibv_device **at = list; device != NULL && at != NULL && *at != NULL; at++)
+		if (*at == device || (found == NULL && strcmp((*at)->name, device->name) == 0))
+			found = *at;
+	calls->free_device_list(list);
+	return found;
+}
+
+struct ibv_context *
+engine_keep(const struct engine_calls *calls, struct ibv_context *context)
+{
+	struct kept *const entry = context != NULL ? malloc(sizeof(*entry)) : NULL;
+
+	if (context == NULL)
+		return NULL;
+	if (entry == NULL) {
+		(void)calls->close_device(context);
+		errno = ENOMEM;
+		return NULL;
+	}
+	verbs_get_ctx(context)->priv = (void *)(uintptr_t)calls;
+	entry->context = context;
+	pthread_mutex_lock(&lock);
+	entry->next = kept;
+	kept = entry;
+	pthread_mutex_unlock(&lock);
+	return context;
+}
+
+void
+engine_drop(struct ibv_context *context)
+{
+	struct kept **link = &kept, *entry;
+
+	pthread_mutex_lock(&lock);
+	while (*link != NULL && (*link)->context != context)
+		link = &(*link)->next;
+	entry = *link;
+	if (entry != NULL)
+		*link = entry->next;
+	pthread_mutex_unlock(&lock);
+	free(entry);
+}

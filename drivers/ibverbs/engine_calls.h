@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_IBVERBS_ENGINE_CALLS_H
+#define UROCE_IBVERBS_ENGINE_CALLS_H
+
+/**
+ * @file
+ * The engine behind the library: loaded when a program first asks for devices, and the table of its calls.
+ *
+ * A child of fork() has neither the threads of an engine that was started nor memory of its own for it. So there that
+ * engine is dead: each call on an object of it fails with EIO, and a program that asks for devices gets another.
+ */
+
+#include <stdbool.h>
+#include <infiniband/verbs.h>
+#include <uroce.h>
+
+#include "engine/engine.h"
+
+/* The calls that are passed on. */
+#define ENGINE_CALLS(X)                                                                            \
+	X(ack_async_event)                                                                         \
+	X(ack_cq_events)                                                                           \
+	X(alloc_pd)                                                                                \
+	X(attach_mcast)                                                                            \
+	X(close_device)                                                                            \
+	X(create_ah)                                                                               \
+	X(create_ah_from_wc)                                                                       \
+	X(create_comp_channel)                                                                     \
+	X(create_cq)                                                                               \
+	X(create_qp)                                                                               \
+	X(create_srq)                                                                              \
+	X(dealloc_pd)                                                                              \
+	X(dereg_mr)                                                                                \
+	X(destroy_ah)                                                                              \
+	X(destroy_comp_channel)                                                                    \
+	X(destroy_cq)                                                                              \
+	X(destroy_qp)                                                                              \
+	X(destroy_srq)                                                                             \
+	X(detach_mcast)                                                                            \
+	X(event_type_str)                                                                          \
+	X(free_device_list)                                                                        \
+	X(get_async_event)                                                                         \
+	X(get_cq_event)                                                                            \
+	X(get_device_guid)                                                                         \
+	X(get_device_index)                                                                        \
+	X(get_device_list)                                                                         \
+	X(get_device_name)                                                                         \
+	X(get_pkey_index)                                                                          \
+	X(import_device)                                                                           \
+	X(import_mr)                                                                               \
+	X(import_pd)                                                                               \
+	X(init_ah_from_wc)                                                                         \
+	X(modify_qp)                                                                               \
+	X(modify_srq)                                                                              \
+	X(node_type_str)                                                                           \
+	X(open_device)                                                                             \
+	X(port_state_str)                                                                          \
+	X(qp_to_qp_ex)                                                                             \
+	X(query_device)                                                                            \
+	X(query_ece)                                                                               \
+	X(query_gid)                                                                               \
+	X(query_gid_ex)                                                                            \
+	X(query_gid_table)                                                                         \
+	X(query_pkey)                                                                              \
+	X(query_port)                                                                              \
+	X(query_qp)                                                                                \
+	X(query_qp_data_in_order)                                                                  \
+	X(query_srq)                                                                               \
+	X(reg_dmabuf_mr)                                                                           \
+	X(reg_mr)                                                                                  \
+	X(reg_mr_iova)                                                                             \
+	X(reg_mr_iova2)                                                                            \
+	X(rereg_mr)                                                                                \
+	X(resize_cq)                                                                               \
+	X(set_ece)                                                                                 \
+	X(unimport_mr)                                                                             \
+	X(unimport_pd)                                                                             \
+	X(wc_status_str)
+
+struct engine_calls {
+#define X(name) __typeof__(&uroce_##name) name;
+	ENGINE_CALLS(X)
+#undef X
+	__typeof__(&uroce_engine_open) open;
+	__typeof__(&uroce_engine_is_started) is_started;
+};
+
+/**
+ * The engine, loaded if it is not there yet.
+ * @mt Safe.
+ * @return NULL with errno after one line on stderr: it cannot be had
+ */
+const struct engine_calls *engine(void);
+
+/** The engine that objects of this context are of: one that is at work; NULL with errno EIO: it is dead. */
+const struct engine_calls *engine_of(const struct ibv_context *context);
+
+/** A device of this engine: `device`, or of one that was a dead engine's its namesake; NULL: there is none. */
+struct ibv_device *engine_device(const struct engine_calls *calls, struct ibv_device *device);
+
+/** Remember a context of this engine, whose inline calls are to fail in a child. NULL is passed on. */
+struct ibv_context *engine_keep(const struct engine_calls *calls, struct ibv_context *context);
+
+/** Forget it, before it is closed. */
+void engine_drop(struct ibv_context *context);
+
+#endif /* UROCE_IBVERBS_ENGINE_CALLS_H */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_IBVERBS_SYSFS_H
+#define UROCE_IBVERBS_SYSFS_H
+
+/**
+ * @file
+ * Where the kernel would describe its devices, as libibverbs tells it.
+ */
+
+#include <stddef.h>
+
+/** The root of sysfs: SYSFS_PATH, or /sys. @mt Safe. */
+const char *ibv_get_sysfs_path(void);
+
+/**
+ * Read a file of one line, without its end.
+ * @return bytes, or -1 with errno
+ */
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
+
+#endif /* UROCE_IBVERBS_SYSFS_H */

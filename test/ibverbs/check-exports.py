@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Does the library export what the distribution's does, version by version, and stand on nothing of verbs?
+
+Usage: check-exports.py OURS.so THEIRS.so
+
+What ours has beyond theirs must be under versions that theirs does not know.
+"""
+import re
+import subprocess
+import sys
+
+
+def exports(path):
+    """(symbol, version, is_default) of what a library defines, without its version nodes."""
+    text = subprocess.run(['objdump', '-T', path], capture_output=True, text=True, check=True).stdout
+    found = set()
+    for line in text.splitlines():
+        part = re.match(r'[0-9a-f]+ g\s+D\S+\s+(\S+)\s+[0-9a-f]+\s+(\(?)([\w.]+)\)?\s+(\S+)$', line)
+        if part and part[1] != '*UND*' and part[4] != part[3]:
+            found.add((part[4], part[3], not part[2]))
+    return found
+
+
+def needed(path):
+    text = subprocess.run(['readelf', '-d', path], capture_output=True, text=True, check=True).stdout
+    return re.findall(r'\(NEEDED\).*\[(.*)\]', text)
+
+
+def main():
+    ours, theirs = exports(sys.argv[1]), exports(sys.argv[2])
+    known = {version for _, version, _ in theirs}
+    faults = ['%s@%s is missing' % (name, version) for name, version, _ in sorted(theirs - ours)]
+    faults += ['%s@%s is not theirs' % (name, version)
+               for name, version, _ in sorted(ours - theirs) if version in known]
+    faults += ['NEEDED %s' % name for name in needed(sys.argv[1]) if re.search('ibverbs|mlx|rte_', name)]
+    if not theirs:
+        faults.append('%s exports nothing' % sys.argv[2])
+    print('\n'.join(faults) if faults else
+          '%d symbols of %d versions are the same, %d are of newer versions' %
+          (len(theirs), len(known), len(ours - theirs)))
+    sys.exit(bool(faults))
+
+
+main()
