@@ -20,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fork.h"
+
 #define FILE_NAME "liburoce-engine.so"
 
 /* A context that is open. */
@@ -132,89 +134,6 @@ load(void)
 
 /* --- fork ---------------------------------------------------------------------------------------- */
 
-static int
-dead_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
-{
-	(void)qp;
-	*bad = wr;
-	return EIO;
-}
-
-static int
-dead_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-	(void)qp;
-	*bad = wr;
-	return EIO;
-}
-
-static int
-dead_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-	(void)srq;
-	*bad = wr;
-	return EIO;
-}
-
-static int
-dead_poll_cq(struct ibv_cq *cq, int nb, struct ibv_wc *wc)
-{
-	(void)cq;
-	(void)nb;
-	(void)wc;
-	return -EIO;
-}
-
-static int
-dead_req_notify_cq(struct ibv_cq *cq, int is_solicited)
-{
-	(void)cq;
-	(void)is_solicited;
-	return EIO;
-}
-
-static struct ibv_mw *
-dead_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-	(void)pd;
-	(void)type;
-	errno = EIO;
-	return NULL;
-}
-
-static int
-dead_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-	(void)qp;
-	(void)mw;
-	(void)bind;
-	return EIO;
-}
-
-static int
-dead_dealloc_mw(struct ibv_mw *mw)
-{
-	(void)mw;
-	return EIO;
-}
-
-/* What is extended is "not supported" of a context without such calls; the rest fails. */
-static void
-kill_context(struct ibv_context *context)
-{
-	verbs_get_ctx(context)->sz = 0;
-	context->ops = (struct ibv_context_ops){
-		.alloc_mw = dead_alloc_mw,
-		.bind_mw = dead_bind_mw,
-		.dealloc_mw = dead_dealloc_mw,
-		.poll_cq = dead_poll_cq,
-		.req_notify_cq = dead_req_notify_cq,
-		.post_srq_recv = dead_post_srq_recv,
-		.post_send = dead_post_send,
-		.post_recv = dead_post_recv,
-	};
-}
-
 static void
 before_fork(void)
 {
@@ -235,7 +154,7 @@ after_fork_in_child(void)
 
 	if (calls != NULL && calls->is_started()) {
 		for (const struct kept *at = kept; at != NULL; at = at->next)
-			kill_context(at->context);
+			fork_kill_context(at->context);
 		kept = NULL;
 		is_second = true;
 		atomic_store(&current, NULL);

@@ -279,6 +279,9 @@ uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 	mem = alloc_entries(uroce_vcontext_dev(ibv->context), cqe);
 	if (mem == NULL)
 		return ENOMEM;
+	/* what was posted, and can complete at once, is to have its place */
+	if (cq->is_app_driven)
+		(void)uroce_worker_poll(cq->worker);
 	/* Two threads may resize at once; the memory that goes is the memory that was in use. */
 	pthread_mutex_lock(&ibv->mutex);
 	ret = uroce_cq_resize(&cq->queue, mem, (uint32_t)cqe);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "datapath/clock.h"
+#include "verbs/fork.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
@@ -72,6 +73,8 @@ start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 
 	if (attr != NULL && attr->comp_mask != 0)
 		return EINVAL;
+	if (uroce_is_fork_child())
+		return EIO;
 	if (is_idle(cq))
 		return ENOENT;
 	if (!cq->is_single_threaded)

@@ -12,6 +12,7 @@
 #include <rte_ethdev.h>
 
 #include "datapath/log.h"
+#include "verbs/fork.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
@@ -77,6 +78,7 @@ create_device(const struct uroce_dev_conf *conf, const char *vdev)
 {
 	struct uroce_vdevice *device = NULL;
 
+	uroce_fork_watch();
 	pthread_mutex_lock(&list_lock);
 	const int ret = add_device(conf, vdev, &device);
 

@@ -137,15 +137,23 @@ is_inside(const struct uroce_vdm *dm, uint64_t offset, size_t len)
 	return offset <= dm->len && len <= dm->len - offset;
 }
 
+/* Devices are copied to and from in words. */
+static int
+check_copy(const struct uroce_vdm *dm, const void *host_addr, uint64_t offset, size_t len)
+{
+	if (dm == NULL || host_addr == NULL || offset % 4 != 0 || len % 4 != 0)
+		return EINVAL;
+	return is_inside(dm, offset, len) ? 0 : EFAULT;
+}
+
 int
 uroce_memcpy_to_dm(struct ibv_dm *ibv, uint64_t dm_offset, const void *host_addr, size_t length)
 {
 	struct uroce_vdm *const dm = uroce_vdm(ibv);
+	const int ret = check_copy(dm, host_addr, dm_offset, length);
 
-	if (ibv == NULL || host_addr == NULL)
-		return EINVAL;
-	if (!is_inside(dm, dm_offset, length))
-		return EFAULT;
+	if (ret != 0)
+		return ret;
 	memcpy(dm->mem + dm_offset, host_addr, length);
 	return 0;
 }
@@ -154,11 +162,10 @@ int
 uroce_memcpy_from_dm(void *host_addr, struct ibv_dm *ibv, uint64_t dm_offset, size_t length)
 {
 	const struct uroce_vdm *const dm = uroce_vdm(ibv);
+	const int ret = check_copy(dm, host_addr, dm_offset, length);
 
-	if (ibv == NULL || host_addr == NULL)
-		return EINVAL;
-	if (!is_inside(dm, dm_offset, length))
-		return EFAULT;
+	if (ret != 0)
+		return ret;
 	memcpy(host_addr, dm->mem + dm_offset, length);
 	return 0;
 }

@@ -18,7 +18,7 @@
 static struct uroce_vwr *
 vwr_of(struct uroce_dv_qp_ex *dv)
 {
-	return ((struct uroce_vqp *)dv)->vwr;
+	return uroce_vwr_of((struct uroce_vqp *)dv);
 }
 
 static struct uroce_mkey_conf *

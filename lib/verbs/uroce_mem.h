@@ -252,7 +252,8 @@ int uroce_free_dm(struct ibv_dm *dm);
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @return 0; EFAULT the range is not in it; EINVAL an argument is NULL
+ * @return 0; EFAULT the range is not in it; EINVAL an argument is NULL, offset or length is no multiple
+ *         of 4
  */
 int uroce_memcpy_to_dm(struct ibv_dm *dm, uint64_t dm_offset, const void *host_addr, size_t length);
 int uroce_memcpy_from_dm(void *host_addr, struct ibv_dm *dm, uint64_t dm_offset, size_t length);

@@ -23,10 +23,12 @@ vqp_ex(struct ibv_qp_ex *ibv)
 	return (struct uroce_vqp *)ibv;
 }
 
+struct uroce_vwr uroce_vwr_nowhere;
+
 static struct uroce_vwr *
 vwr_of(struct ibv_qp_ex *ibv)
 {
-	return vqp_ex(ibv)->vwr;
+	return uroce_vwr_of(vqp_ex(ibv));
 }
 
 /* A configuration is no request that may be posted otherwise: only its builders know that it is sound. */
@@ -47,7 +49,7 @@ finish(struct uroce_vqp *qp)
 {
 	struct uroce_vwr *const vwr = qp->vwr;
 
-	if (!vwr->is_open)
+	if (!vwr->is_open || uroce_is_fork_child())
 		return;
 	vwr->is_open = false;
 	if (vwr->err == 0)
@@ -78,6 +80,8 @@ wr_start(struct ibv_qp_ex *ibv)
 {
 	struct uroce_vqp *const qp = vqp_ex(ibv);
 
+	if (uroce_is_fork_child())
+		return;
 	uroce_wq_begin(&qp->sq);
 	atomic_store_explicit(&qp->is_building, true, memory_order_relaxed);
 	qp->vwr->nb = 0;
@@ -90,6 +94,8 @@ wr_abort(struct ibv_qp_ex *ibv)
 {
 	struct uroce_vqp *const qp = vqp_ex(ibv);
 
+	if (uroce_is_fork_child())
+		return;
 	atomic_store_explicit(&qp->is_building, false, memory_order_relaxed);
 	uroce_wq_end(&qp->sq);
 }
@@ -99,6 +105,8 @@ wr_complete(struct ibv_qp_ex *ibv)
 {
 	struct uroce_vqp *const qp = vqp_ex(ibv);
 
+	if (uroce_is_fork_child())
+		return EIO;
 	finish(qp);
 	const int err = qp->vwr->err;
 

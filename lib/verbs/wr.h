@@ -12,6 +12,7 @@
 #include <infiniband/verbs.h>
 
 #include "mem/sge.h"
+#include "verbs/fork.h"
 #include "verbs/object.h"
 
 /** What is being built; under the send queue's lock. */
@@ -27,6 +28,15 @@ struct uroce_vwr {
 	uint8_t set;        /* enum uroce_mkey_part: what setters did */
 	_Alignas(8) uint8_t data[UROCE_MAX_INLINE];
 };
+
+/** In a child that inherited the QP nothing of it is written: calls go nowhere, and the last one says so. */
+extern struct uroce_vwr uroce_vwr_nowhere;
+
+static inline struct uroce_vwr *
+uroce_vwr_of(const struct uroce_vqp *qp)
+{
+	return uroce_is_fork_child() ? &uroce_vwr_nowhere : qp->vwr;
+}
 
 /** Begin a request, whose scatter list is `sge`; the one before it is complete. */
 struct ibv_send_wr *uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode);

@@ -95,13 +95,18 @@ dm__copies_in_and_out(void **state)
 	assert_int_equal(ibv_memcpy_to_dm(dm, 0, in, LEN), 0);
 	assert_int_equal(ibv_memcpy_from_dm(out, dm, 100, LEN - 100), 0);
 	assert_memory_equal(out, in + 100, LEN - 100);
-	assert_int_equal(ibv_memcpy_to_dm(dm, LEN - 1, in, 1), 0);
+	assert_int_equal(ibv_memcpy_to_dm(dm, LEN - 4, in, 4), 0);
 	assert_int_equal(ibv_memcpy_to_dm(dm, LEN, in, 0), 0);
-	assert_int_equal(ibv_memcpy_to_dm(dm, LEN, in, 1), EFAULT);
-	assert_int_equal(ibv_memcpy_to_dm(dm, 1, in, LEN), EFAULT);
-	assert_int_equal(ibv_memcpy_to_dm(dm, UINT64_MAX, in, 2), EFAULT);
-	assert_int_equal(ibv_memcpy_from_dm(out, dm, LEN, 1), EFAULT);
-	assert_int_equal(ibv_memcpy_from_dm(out, dm, 1, SIZE_MAX), EFAULT);
+	assert_int_equal(ibv_memcpy_to_dm(dm, LEN, in, 4), EFAULT);
+	assert_int_equal(ibv_memcpy_to_dm(dm, 4, in, LEN), EFAULT);
+	assert_int_equal(ibv_memcpy_to_dm(dm, UINT64_MAX - 3, in, 8), EFAULT);
+	assert_int_equal(ibv_memcpy_from_dm(out, dm, LEN, 4), EFAULT);
+	assert_int_equal(ibv_memcpy_from_dm(out, dm, 4, SIZE_MAX - 3), EFAULT);
+	/* in words */
+	assert_int_equal(ibv_memcpy_to_dm(dm, 2, in, 4), EINVAL);
+	assert_int_equal(ibv_memcpy_to_dm(dm, 0, in, 6), EINVAL);
+	assert_int_equal(ibv_memcpy_from_dm(out, dm, 1, 4), EINVAL);
+	assert_int_equal(ibv_memcpy_from_dm(out, dm, 0, 1), EINVAL);
 	assert_int_equal(uroce_memcpy_to_dm(NULL, 0, in, 1), EINVAL);
 	assert_int_equal(uroce_memcpy_to_dm(dm, 0, NULL, 1), EINVAL);
 	assert_int_equal(uroce_memcpy_from_dm(NULL, dm, 0, 1), EINVAL);

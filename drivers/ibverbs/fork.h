@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_IBVERBS_FORK_H
+#define UROCE_IBVERBS_FORK_H
+
+/**
+ * @file
+ * Contexts that a child inherited.
+ */
+
+#include <infiniband/verbs.h>
+
+/**
+ * Make the inline calls on a context fail with EIO, or EOPNOTSUPP, and touch nothing of the parent's. Device memory
+ * can still be had: it is the child's own.
+ */
+void fork_kill_context(struct ibv_context *context);
+
+#endif /* UROCE_IBVERBS_FORK_H */
