@@ -2,7 +2,7 @@
 /*
  * What libibverbs has for the libraries of vendors, and programs use all the same. Those libraries are linked with some
  * programs (libmlx5, libefa) and are bound whole when these start; they register their drivers, for which there are no
- * devices, and call nothing else: the rest are stubs, see the list of symbols. From release to release the version of
+ * devices, and call nothing else: the rest refuse, see the list of symbols. From release to release the version of
  * these symbols changes; here there are all.
  */
 

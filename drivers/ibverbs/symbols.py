@@ -1,28 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the list of symbols: the version script of the library, and its stubs.
+"""From the list of symbols: the version script of the library, and those that refuse.
 
-Usage: stubs.py SYMBOLS EXPORTS.MAP STUBS.C
+Usage: symbols.py SYMBOLS EXPORTS.MAP REFUSALS.C
 """
 import re
 import sys
 
 HIDING = 'IBVERBS_1.18'
-HEAD = '/* SPDX-License-Identifier: BSD-3-Clause */\n/* Made by stubs.py of symbols. */\n'
-STUBS = '''
+HEAD = '/* SPDX-License-Identifier: BSD-3-Clause */\n/* Made by symbols.py of symbols. */\n'
+REFUSALS = '''
 #include <errno.h>
 
-long uroce_stub_errno(void);
-long uroce_stub_null(void);
+long uroce_refuse_errno(void);
+long uroce_refuse_null(void);
 
 long
-uroce_stub_errno(void)
+uroce_refuse_errno(void)
 {
 	return EOPNOTSUPP;
 }
 
 long
-uroce_stub_null(void)
+uroce_refuse_null(void)
 {
 	errno = EOPNOTSUPP;
 	return 0;
@@ -32,7 +32,7 @@ uroce_stub_null(void)
 
 
 class Node:
-    """A version: its symbols, each with the kind of its stub or None."""
+    """A version: its symbols, each with the kind of its refusal or None."""
 
     def __init__(self, name, is_older):
         self.name = name
@@ -76,17 +76,17 @@ def exports_map(nodes):
 
 
 def alias(nick, kind):
-    return 'long %s(void) __attribute__((alias("uroce_stub_%s")));\n' % (nick, kind)
+    return 'long %s(void) __attribute__((alias("uroce_refuse_%s")));\n' % (nick, kind)
 
 
 def versioned(name, node, idx, kind, sign):
-    """A stub that has its version by itself, because there are others of its name."""
+    """A refusal that has its version by itself, because there are others of its name."""
     nick = 'uroce_%s_%d' % (name, idx)
     return alias(nick, kind) + '__asm__(".symver %s,%s%s%s");\n' % (nick, name, sign, node.name)
 
 
-def stubs(nodes):
-    text = HEAD + STUBS
+def refusals(nodes):
+    text = HEAD + REFUSALS
     copied = {name for node in nodes for name in node.copied}
     for idx, node in enumerate(nodes):
         for name, kind in node.symbols.items():
@@ -105,7 +105,7 @@ def stubs(nodes):
 def main():
     nodes = read(sys.argv[1])
     open(sys.argv[2], 'w').write(exports_map(nodes))
-    open(sys.argv[3], 'w').write(stubs(nodes))
+    open(sys.argv[3], 'w').write(refusals(nodes))
 
 
 main()
