@@ -14,8 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MIB_SMALL 1024
-
 void
 args_add(struct args *args, const char *text)
 {
@@ -41,10 +39,7 @@ args_has(int argc, char **argv, const char *name, char letter)
 	return false;
 }
 
-/*
- * Whether there are enough: with fewer a run would end in the middle. A small one takes few; of a
- * large one both ends may be here, and each sees what the other has not taken yet.
- */
+/* Whether there are enough that are free. */
 static bool
 has_hugepages(unsigned mib)
 {
@@ -67,12 +62,12 @@ has_hugepages(unsigned mib)
 		fclose(file);
 	}
 	globfree(&found);
-	return mib <= MIB_SMALL ? free_kib > 0 : free_kib >> 10 >= 2 * (uint64_t)mib;
+	return free_kib >> 10 >= mib;
 }
 
 /* No file outlives the process: hugepages are anonymous, and there is no runtime directory. */
 void
-args_add_memory(struct args *args, int argc, char **argv, unsigned mib)
+args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned huge_mib)
 {
 	static char text[16]; /* EAL keeps it */
 
@@ -81,7 +76,7 @@ args_add_memory(struct args *args, int argc, char **argv, unsigned mib)
 	if (!is_no_huge && !args_has(argc, argv, "in-memory", 0) &&
 	    !args_has(argc, argv, "huge-dir", 0) && !args_has(argc, argv, "file-prefix", 0) &&
 	    !args_has(argc, argv, "huge-unlink", 0)) {
-		is_no_huge = !has_hugepages(mib);
+		is_no_huge = !has_hugepages(huge_mib);
 		args_add(args, is_no_huge ? "--no-huge" : "--in-memory");
 	}
 	if (!is_no_huge)

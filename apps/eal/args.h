@@ -28,9 +28,10 @@ bool args_has(int argc, char **argv, const char *name, char letter);
 
 /**
  * Memory: hugepages that no file outlives the process with, if there are enough; else ordinary pages.
- * @param mib  wanted of the latter
+ * @param mib       wanted of the latter
+ * @param huge_mib  that must be free of the former
  */
-void args_add_memory(struct args *args, int argc, char **argv, unsigned mib);
+void args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned huge_mib);
 
 /** `nb` lcores, at most 2, on CPUs of their own where there are as many. */
 void args_add_lcores(struct args *args, int argc, char **argv, unsigned nb);

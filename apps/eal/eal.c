@@ -21,6 +21,8 @@
 
 #include "eal/args.h"
 
+#define MIB_SMALL 1024
+
 /* The line that says what was wrong: not EAL's own announcements, which carry its usage. */
 static void
 first_line(FILE *said, char *line, size_t len)
@@ -100,7 +102,11 @@ eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned
 	static struct args args;
 
 	args_begin(&args, program, argc, argv);
-	args_add_memory(&args, argc, argv, mib);
+	/*
+	 * With too few hugepages a run would end in the middle. A small one takes few; of a large one both ends may
+	 * be here, and each sees what the other has not taken yet.
+	 */
+	args_add_memory(&args, argc, argv, mib, mib <= MIB_SMALL ? 1 : 2 * mib);
 	if (is_loopback) {
 		if (!args_has(argc, argv, "no-pci", 0))
 			args_add(&args, "--no-pci");

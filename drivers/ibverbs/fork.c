@@ -144,6 +144,7 @@ fork_kill_context(struct ibv_context *context)
 {
 	struct verbs_context *const verbs = verbs_get_ctx(context);
 	struct verbs_context dead = {
+		.query_device_ex = verbs->query_device_ex, /* looks at what does not change */
 		.alloc_dm = own_alloc_dm,
 		.free_dm = own_free_dm,
 		.priv = verbs->priv,

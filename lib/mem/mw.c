@@ -111,7 +111,8 @@ is_bindable(const struct uroce_entry *window, uint64_t state, const struct uroce
 {
 	const bool is_type_1 = UROCE_ENTRY_GET(window, kind) == UROCE_MW_1;
 
-	if (UROCE_ENTRY_GET(window, pdn) != bind->pdn || (bind->access & ~UROCE_MW_RIGHTS) != 0)
+	if (UROCE_ENTRY_GET(window, pdn) != bind->pdn ||
+	    (bind->access & ~(UROCE_MW_RIGHTS | IBV_ACCESS_LOCAL_WRITE)) != 0)
 		return false;
 	return is_type_1 || (life_of(state) == UROCE_ENTRY_IDLE && bind->len > 0);
 }
@@ -171,7 +172,8 @@ fill_window(struct uroce_entry *window, const struct uroce_mw_bind *bind,
 	UROCE_ENTRY_SET(window, len, bind->len);
 	UROCE_ENTRY_SET(window, addr, UROCE_ENTRY_GET(region, addr) + offset);
 	UROCE_ENTRY_SET(window, access,
-			bind->access | (UROCE_ENTRY_GET(region, access) & IBV_ACCESS_ON_DEMAND));
+			(bind->access & UROCE_MW_RIGHTS) |
+				(UROCE_ENTRY_GET(region, access) & IBV_ACCESS_ON_DEMAND));
 	UROCE_ENTRY_SET(window, qpn, bind->qpn);
 }
 

@@ -42,7 +42,7 @@ struct uroce_mw_bind {
 	uint32_t qpn;
 };
 
-/** Rights that a window may give. */
+/** Rights that a window may give. IBV_ACCESS_LOCAL_WRITE may stand beside them, as NICs let it: it gives none. */
 #define UROCE_MW_RIGHTS                                                                            \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
 	 IBV_ACCESS_ZERO_BASED)

@@ -17,10 +17,12 @@
 
 #define TIMER_CODE_MAX 31
 #define RETRY_MAX      7
+/* What regions have is accepted of a QP, too: programs give both the same flags. Only the remote rights count. */
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
-	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | UROCE_ACCESS_FLUSH_GLOBAL |               \
-	 UROCE_ACCESS_FLUSH_PERSISTENT)
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
+	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING |                 \
+	 UROCE_ACCESS_FLUSH_GLOBAL | UROCE_ACCESS_FLUSH_PERSISTENT)
 
 static bool
 is_port(const struct uroce_qpc_limits *limits, uint8_t port_num)

@@ -267,6 +267,18 @@ uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 	return cq != NULL ? &cq->ibv : NULL;
 }
 
+/*
+ * What was posted, and can complete at once, is to have its place: a whole round goes by, ours or the service thread's.
+ */
+static void
+complete_posted(struct uroce_vcq *cq)
+{
+	for (unsigned i = 0; i < 2 && cq->is_app_driven; i++) {
+		(void)uroce_worker_poll(cq->worker);
+		uroce_dev_grace(uroce_vcontext_dev(cq->ibv.context));
+	}
+}
+
 int
 uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 {
@@ -279,9 +291,7 @@ uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 	mem = alloc_entries(uroce_vcontext_dev(ibv->context), cqe);
 	if (mem == NULL)
 		return ENOMEM;
-	/* what was posted, and can complete at once, is to have its place */
-	if (cq->is_app_driven)
-		(void)uroce_worker_poll(cq->worker);
+	complete_posted(cq);
 	/* Two threads may resize at once; the memory that goes is the memory that was in use. */
 	pthread_mutex_lock(&ibv->mutex);
 	ret = uroce_cq_resize(&cq->queue, mem, (uint32_t)cqe);

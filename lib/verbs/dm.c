@@ -185,7 +185,7 @@ uroce_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t dm_offset, size_
 	struct uroce_vdm *const dm = uroce_vdm(ibv);
 	struct ibv_mr *mr;
 
-	if (pd == NULL || ibv == NULL || ibv->context != pd->context || length == 0 ||
+	if (pd == NULL || ibv == NULL || ibv->context != pd->context ||
 	    !is_inside(dm, dm_offset, length) || !is_allowed(access)) {
 		errno = EINVAL;
 		return NULL;

@@ -111,7 +111,9 @@ check_bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 	/* [alloc_null_mr(3), description] */
 	if (info->mr != NULL && uroce_vmr(info->mr)->region->kind == UROCE_REGION_NULL)
 		return EINVAL;
-	return (info->mw_access_flags & ~(unsigned)UROCE_MW_RIGHTS) != 0 ? EINVAL : 0;
+	return (info->mw_access_flags & ~(unsigned)(UROCE_MW_RIGHTS | IBV_ACCESS_LOCAL_WRITE)) != 0
+		       ? EINVAL
+		       : 0;
 }
 
 /* @return false: it is another key, which `expected` is now */

@@ -108,8 +108,11 @@ check_parent(const struct ibv_context *context, const struct ibv_parent_domain_i
 	if (context == NULL || attr == NULL || attr->pd == NULL || (attr->comp_mask & ~known) ||
 	    attr->pd->context != context || (attr->td != NULL && attr->td->context != context))
 		return EINVAL;
-	/* Rings are in memory that we chose: on the port's socket, and known to its driver. */
-	return attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS ? EOPNOTSUPP : 0;
+	/*
+	 * Allocators may be given, and are not called: rings are in memory that we chose, on the port's socket, and
+	 * known to its driver.
+	 */
+	return 0;
 }
 
 struct ibv_pd *

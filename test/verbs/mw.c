@@ -344,7 +344,7 @@ bind__errors_of_the_call(void **state)
 	bind.bind_info.mr = NULL;
 	assert_int_equal(ibv_bind_mw(net.b.qp, one, &bind), EINVAL);
 	assert_int_equal(uroce_bind_mw(net.b.qp, one, &bind), EINVAL);
-	bind.bind_info = info_of(AT, 64, IBV_ACCESS_LOCAL_WRITE);
+	bind.bind_info = info_of(AT, 64, IBV_ACCESS_MW_BIND);
 	assert_int_equal(ibv_bind_mw(net.b.qp, one, &bind), EINVAL);
 	bind.bind_info = info_of(AT, 64, RIGHTS);
 	bind.send_flags = IBV_SEND_INLINE;

@@ -20,7 +20,8 @@
 #include "conf.h"
 #include "eal/args.h"
 
-#define MIB 1024 /* of memory, where there are no hugepages: reserved, and taken as it is used */
+#define MIB      1024 /* of memory, where there are no hugepages: reserved, and taken as it is used */
+#define HUGE_MIB 512 /* of hugepages: with less there is no use in them */
 
 static struct conf conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -39,7 +40,7 @@ fill_args(struct args *args)
 	args_begin(args, name, nb, given);
 	if (!args_has(nb, given, "allow", 'a') && !args_has(nb, given, "no-pci", 0))
 		args_add(args, "--no-pci");
-	args_add_memory(args, nb, given, MIB);
+	args_add_memory(args, nb, given, MIB, HUGE_MIB);
 	args_add_lcores(args, nb, given, 1);
 	for (int i = 1; i < nb; i++)
 		args_add(args, given[i]);

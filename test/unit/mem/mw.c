@@ -233,9 +233,10 @@ mw_bind__bad_keys_domains_and_flags(void **state)
 	bind.pdn = PDN + 1;
 	assert_int_equal(uroce_mw_bind(table, &bind), -EINVAL);
 	bind = bind_of(window);
-	bind.access |= IBV_ACCESS_LOCAL_WRITE;
+	bind.access |= IBV_ACCESS_MW_BIND;
 	assert_int_equal(uroce_mw_bind(table, &bind), -EINVAL);
 	bind = bind_of(window);
+	bind.access |= IBV_ACCESS_LOCAL_WRITE; /* gives nothing, and does no harm */
 	assert_int_equal(uroce_mw_bind(table, &bind), 0);
 }
 

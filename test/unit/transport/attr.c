@@ -126,7 +126,7 @@ static const struct row {
 } rows[] = {
 	{ PKEY, IBV_QPS_INIT, 0, { 0, 1, 2 }, { 3, 4, 65535 } },
 	{ PORT, IBV_QPS_INIT, 0, { 1, 1, 1 }, { 0, 2, 255 } },
-	{ ACCESS, IBV_QPS_INIT, 0, { 0, 1, 0x31f }, { 0x20, 1 << 20, 0x80000000 } },
+	{ ACCESS, IBV_QPS_INIT, 0, { 0, 0x31f, 1 << 20 | 0xe0 }, { 0x400, 1 << 21, 0x80000000 } },
 	{ AV_GLOBAL, IBV_QPS_RTR, 0, { 1, 1, 1 }, { 0, 0, 0 } },
 	{ AV_PORT, IBV_QPS_RTR, 0, { 1, 1, 1 }, { 0, 2, 255 } },
 	{ AV_GID, IBV_QPS_RTR, 0, { 0, 1, 3 }, { 4, 5, 255 } },
