@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "fork.h"
+#include "xrcd.h"
 
 #define FILE_NAME "liburoce-engine.so"
 
@@ -234,6 +235,7 @@ engine_keep(const struct engine_calls *calls, struct ibv_context *context)
 		return NULL;
 	}
 	verbs_get_ctx(context)->priv = (void *)(uintptr_t)calls;
+	verbs_get_ctx(context)->open_xrcd = xrcd_open;
 	entry->context = context;
 	pthread_mutex_lock(&lock);
 	entry->next = kept;

@@ -52,6 +52,7 @@
 	X(init_ah_from_wc)                                                                         \
 	X(modify_qp)                                                                               \
 	X(modify_srq)                                                                              \
+	X(open_xrcd)                                                                               \
 	X(node_type_str)                                                                           \
 	X(open_device)                                                                             \
 	X(port_state_str)                                                                          \

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Domains of inodes that another process has: in the place of each there is an empty file of ours, which is the
+ * process's own.
+ */
+
+#include "xrcd.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "engine_calls.h"
+
+struct place {
+	struct place *next;
+	dev_t dev;
+	ino_t ino;
+	int fd; /* open for as long as the process lives */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct place *places;
+
+static struct place *
+add_place(const struct stat *stat)
+{
+	struct place *const place = calloc(1, sizeof(*place));
+
+	if (place == NULL)
+		return NULL;
+	*place = (struct place){ .next = places, .dev = stat->st_dev, .ino = stat->st_ino };
+	place->fd = memfd_create("xrc-domain", MFD_CLOEXEC);
+	if (place->fd < 0) {
+		free(place);
+		return NULL;
+	}
+	places = place;
+	return place;
+}
+
+/* The file in the place of this one, or -1. */
+static int
+own_file(int fd)
+{
+	struct place *place;
+	struct stat stat;
+
+	if (fstat(fd, &stat) != 0)
+		return -1;
+	pthread_mutex_lock(&lock);
+	for (place = places; place != NULL; place = place->next)
+		if (place->dev == stat.st_dev && place->ino == stat.st_ino)
+			break;
+	if (place == NULL)
+		place = add_place(&stat);
+	pthread_mutex_unlock(&lock);
+	return place != NULL ? place->fd : -1;
+}
+
+struct ibv_xrcd *
+xrcd_open(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
+{
+	const struct engine_calls *const calls = engine_of(context);
+	struct ibv_xrcd *xrcd;
+	struct ibv_xrcd_init_attr own;
+
+	if (calls == NULL)
+		return NULL;
+	xrcd = calls->open_xrcd(context, attr);
+	if (xrcd != NULL || errno != EOPNOTSUPP || attr->fd < 0)
+		return xrcd;
+	own = *attr;
+	own.fd = own_file(attr->fd);
+	return own.fd >= 0 ? calls->open_xrcd(context, &own) : NULL;
+}
