@@ -301,11 +301,12 @@ spoil(struct qp *qp, struct request *req)
 			return;
 		uint32_t nb = 0;
 
-		/* it is counted by those that come before it */
+		/* it is counted by those that come before it; without it another would meet it */
 		for (uint32_t i = 0; i + 1 < qp->nb_planned; i++) {
 			nb += request_takes_recv(&qp->reqs[i]);
 			qp->reqs[i].is_needed = true;
 		}
+		req->is_needed = true;
 		qp->peer->bad_recv = nb;
 		break;
 	}
