@@ -209,9 +209,7 @@ execute(struct qp *flow, uint32_t upto)
 	/* only now: of two packets to one place the later counts */
 	for (uint32_t idx = from; idx < upto && !flow->is_overlaid && world_is_well(world); idx++) {
 		if (!is_landed(flow, request_from(flow, &cursor, idx), idx))
-			world_complain(world,
-				       "qp 0x%x: packet %u was executed, but its bytes "
-				       "are not in memory",
+			world_complain(world, "qp 0x%x: packet %u was executed, and is not there",
 				       flow->peer->qpn, idx);
 	}
 }
@@ -228,8 +226,7 @@ settle_packet(struct qp *flow, const struct request *req, uint32_t idx)
 	if (!request_needs_answer(req)) {
 		if (idx >= flow->exec)
 			world_complain(world,
-				       "qp 0x%x: packet %u is acknowledged, but was not "
-				       "executed",
+				       "qp 0x%x: packet %u is acknowledged, and not executed",
 				       flow->qpn, idx);
 		return;
 	}
@@ -262,16 +259,26 @@ settle_packet(struct qp *flow, const struct request *req, uint32_t idx)
 	memcpy(flow->shadow + req->local + off, at + off, len);
 }
 
+/* The peer moved it forward: patience begins anew. */
+static void
+note_progress(struct qp *qp)
+{
+	qp->done_ns = qp->world->now_ns;
+	qp->progress_ns = qp->world->now_ns;
+	qp->retries_seen = qp->retries_now;
+	qp->rnr_seen = qp->rnr_now;
+}
+
 void
 oracle_settle(struct qp *flow, uint32_t upto)
 {
 	if (upto > flow->sent) {
-		world_complain(flow->world,
-			       "qp 0x%x: packet %u is acknowledged, but only %u were "
-			       "sent",
+		world_complain(flow->world, "qp 0x%x: packet %u is acknowledged, and %u were sent",
 			       flow->qpn, upto, flow->sent);
 		return;
 	}
+	if (upto > flow->acked)
+		note_progress(flow);
 	for (; flow->acked < upto; flow->acked++)
 		settle_packet(flow, request_from(flow, &flow->acked_req, flow->acked), flow->acked);
 	while (flow->rd_first != flow->rd_last && flow->rd_end[flow->rd_first % 32] <= flow->acked)
@@ -312,13 +319,8 @@ check_requester(struct qp *qp)
 		world_complain(world, "qp 0x%x: what was acknowledged is open again", qp->qpn);
 		return;
 	}
-	if (una > qp->acked) {
+	if (una > qp->acked)
 		oracle_settle(qp, una);
-		qp->done_ns = world->now_ns;
-		qp->progress_ns = world->now_ns;
-		qp->retries_seen = qp->retries_now;
-		qp->rnr_seen = qp->rnr_now;
-	}
 	if (qp->rnr_now != qp->qpc.stats.naks_rnr)
 		qp->progress_ns = world->now_ns;
 	qp->retries_now = retries_of(qp);
