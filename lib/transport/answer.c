@@ -470,6 +470,8 @@ put_probe(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 	const bool is_built = put_missing(
 		qpc, &psn, uroce_psn_add(psn, uroce_req_chunk_left(qpc, wqe, pkt)), txd);
 
+	if (is_built && !req->repair.is_open)
+		uroce_repair_note(qpc, uroce_psn_add(psn, UROCE_PSN_MASK), now_ns);
 	if (is_built && answers->is_open) {
 		if (uroce_psn_before(answers->ask_psn, psn))
 			answers->ask_psn = psn;

@@ -180,7 +180,7 @@ struct uroce_repair {
 	bool is_last_due; /* the newest one is */
 	bool is_passing;  /* what lies behind holes is sent again with spare capacity */
 	/* while there are holes */
-	uint32_t hole_psn;         /* with is_open: what was sent again by itself */
+	uint32_t hole_psn;         /* with is_open or is_probed: what was sent again by itself */
 	uint32_t repaired_max_psn; /* max_psn when that was */
 	uint32_t round_psn;  /* with has_round: a hole before it is one more in a round trip */
 	uint8_t peer;        /* enum uroce_peer */
@@ -189,8 +189,10 @@ struct uroce_repair {
 	bool has_round;
 	bool is_lossy;       /* the round trip before had many holes */
 	bool has_doubt;      /* the last answer to a repair came too soon to tell anything */
+	bool is_probed;      /* by a probe, while no hole is open */
+	uint8_t nb_steps;    /* answers in a row that were to a probe alone, with more in flight */
 	uint32_t spare_psns; /* with is_open: what may be in flight beyond the window */
-	uint64_t sent_ns;    /* when the hole was repaired; 0: not yet */
+	uint64_t sent_ns;    /* when hole_psn was sent again; 0: not yet */
 };
 
 /**

@@ -13,8 +13,11 @@
  * and from the first if there were as many the last time, what lies behind them is sent again, once, but
  * only with capacity that new packets leave: when the window is full or the queue is empty.
  *
- * Nothing came for two round trips: the last packet is sent once more and asks, or, if that did not
- * help or a hole is open, the first. These probes are no retries: those are counted by the ACK timeout.
+ * Nothing came for two round trips: the first packet is sent once more and asks, and so is the last. These
+ * probes are no retries: those are counted by the ACK timeout. If the answer comes, and it is to the
+ * first and to nothing behind it, the peer may know of no hole: it was sent an RNR NAK that was lost, or
+ * nothing at all arrived. Then the next probe follows at once; and if that brings no more, everything is
+ * sent again, or each packet would wait for a probe of its own.
  */
 #include "transport/role.h"
 
@@ -25,6 +28,8 @@
 #define BACKOFF_MAX  10
 /* Holes in a round trip, from which on what lies behind them is sent again. */
 #define HOLES_MANY 3
+/* Packets that probes bring one by one, before the rest is sent again. */
+#define STEPS_MAX 2
 
 void
 uroce_repair_close(struct uroce_qpc *qpc)
@@ -38,6 +43,8 @@ uroce_repair_close(struct uroce_qpc *qpc)
 	repair->has_round = false;
 	repair->has_doubt = false;
 	repair->is_lossy = false;
+	repair->is_probed = false;
+	repair->nb_steps = 0;
 	repair->again_psn = qpc->req.una_psn;
 	repair->probe_deadline = UROCE_NEVER;
 	qpc->req.rtt.sample_ns = 0;
@@ -69,12 +76,24 @@ open_hole(struct uroce_qpc *qpc)
 	repair->nb_holes += repair->nb_holes < UINT8_MAX;
 	repair->is_passing |= repair->peer == UROCE_PEER_HOLDS &&
 			      (repair->is_lossy || repair->nb_holes >= HOLES_MANY);
+	/* no probe has to find it */
+	if (repair->nb_steps)
+		repair->probe_deadline = UROCE_NEVER;
+	repair->nb_steps = 0;
+	repair->is_probed = false;
 	repair->is_open = true;
 	repair->is_due = true;
 	repair->sent_ns = 0;
 	repair->hole_psn = req->una_psn;
 	repair->spare_psns = 0;
 	req->rtt.sample_ns = 0;
+}
+
+/* Whether an answer can be to what was sent again by itself: it took long enough. */
+static bool
+can_be_answer(const struct uroce_req *req, uint64_t now_ns)
+{
+	return now_ns - req->repair.sent_ns >= req->rtt.min_ns / 4 * 3;
 }
 
 /* The peer went on with the packet behind the one that was repaired. @return whether to go back N */
@@ -102,7 +121,7 @@ uroce_repair_respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 		return true;
 	if (repair->is_open && !repair->is_due) {
 		/* sooner than a round trip: the packet was only late, and nothing is known */
-		const bool is_answer = now_ns - repair->sent_ns >= req->rtt.min_ns / 4 * 3;
+		const bool is_answer = can_be_answer(req, now_ns);
 		const bool is_last = repair->repaired_max_psn == req->max_psn;
 
 		/* the peer has seen what followed the repair, too, and tells of a hole by a NAK */
@@ -163,6 +182,43 @@ arm(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 void
+uroce_repair_note(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
+{
+	struct uroce_repair *repair = &qpc->req.repair;
+
+	repair->sent_ns = now_ns;
+	repair->repaired_max_psn = qpc->req.max_psn;
+	if (repair->is_open)
+		return;
+	repair->is_probed = true;
+	repair->hole_psn = psn;
+}
+
+/*
+ * una_psn has moved: only because of the probe, with more in flight? If that was sooner than a round trip it
+ * may have been late, and what is behind it, too: that has the time of a probe.
+ */
+static void
+count_step(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	const struct uroce_req *req = &qpc->req;
+	struct uroce_repair *repair = &qpc->req.repair;
+
+	if (repair->is_probed && !uroce_psn_before(repair->hole_psn, req->una_psn))
+		return;
+	/* of what was sent after the probe the peer tells by a NAK */
+	const bool is_step = repair->is_probed &&
+			     req->una_psn == uroce_psn_add(repair->hole_psn, 1) &&
+			     req->una_psn != req->max_psn &&
+			     req->max_psn == repair->repaired_max_psn && !req->answers.is_open;
+
+	repair->is_probed = false;
+	repair->nb_steps = is_step ? repair->nb_steps + 1 : 0;
+	if (is_step && can_be_answer(req, now_ns))
+		repair->probe_deadline = now_ns;
+}
+
+void
 uroce_repair_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
@@ -175,6 +231,17 @@ uroce_repair_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	req->nb_probes = 0;
 	req->repair.is_last_due = false;
 	arm(qpc, now_ns);
+	if (req->repair.is_probed || req->repair.nb_steps)
+		count_step(qpc, now_ns);
+}
+
+/* Probes bring one packet at a time: everything goes again, as if the peer had dropped it. */
+static void
+send_all_again(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	qpc->req.is_repairing = true;
+	uroce_retry_rewind(qpc);
+	uroce_retry_arm(qpc, now_ns);
 }
 
 void
@@ -185,6 +252,10 @@ uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (now_ns < repair->probe_deadline)
 		return;
 	repair->probe_deadline = UROCE_NEVER;
+	if (repair->nb_steps >= STEPS_MAX) {
+		send_all_again(qpc, now_ns);
+		return;
+	}
 	if (is_repairable(qpc)) {
 		repair->is_due = true;
 		repair->is_last_due = uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1;
@@ -245,8 +316,7 @@ uroce_repair_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 		return put_last(qpc, txd);
 	}
 	repair->is_due = false;
-	repair->sent_ns = now_ns;
-	repair->repaired_max_psn = req->max_psn;
+	uroce_repair_note(qpc, req->una_psn, now_ns);
 	repair->spare_psns = spare_of(qpc);
 	arm(qpc, now_ns);
 	return uroce_again_put(qpc, req->una_psn, 1, true, txd);

@@ -211,6 +211,9 @@ void uroce_repair_overtaken(struct uroce_qpc *qpc);
 /** una_psn has moved. */
 void uroce_repair_progress(struct uroce_qpc *qpc, uint64_t now_ns);
 
+/** What is missing up to `psn` was sent again, or asked for: a repair, or a probe. */
+void uroce_repair_note(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
+
 /** The time for a probe may have come. */
 void uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 

@@ -258,6 +258,99 @@ repair__a_lost_repair_is_sent_again(void **state)
 	assert_true(run() <= 3);
 }
 
+/* As long as that many probes may take, the first included. */
+#define PROBES_NS(n) ((n)*4 * 2 * PAIR_LATENCY_NS)
+
+/*
+ * All is lost, and so is nothing behind it: the peer knows of no hole. Two answers to probes tell, a round trip
+ * after each other; then everything is sent again.
+ */
+static void
+repair__a_lost_burst_is_not_probed_for_packet_by_packet(void **state)
+{
+	(void)state;
+	write_packets(32);
+	(void)run();
+	const uint64_t begin_ns = pair.now_ns;
+
+	write_packets(16);
+	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD });
+	for (uint32_t i = 0; i < 17; i++)
+		pair_lose(&pair, A, i);
+	/* each probe is of the first and of what is newest, which is the first where that is an atomic */
+	assert_int_equal(run(), 2 * 2 + 15);
+	assert_true(pair.now_ns - begin_ns <= PROBES_NS(2));
+}
+
+/* The same of answers. */
+static void
+repair__lost_answers_are_not_probed_for_one_by_one(void **state)
+{
+	(void)state;
+	write_packets(32);
+	(void)run();
+	const uint64_t begin_ns = pair.now_ns;
+
+	for (uint32_t i = 0; i < 8; i++) {
+		pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD });
+		pair_lose(&pair, B, i);
+	}
+	assert_int_equal(run(), 2 + 6);
+	assert_true(pair.now_ns - begin_ns <= PROBES_NS(2));
+}
+
+/* After an RNR NAK the peer drops what comes, and says so to nobody. */
+static void
+repair__a_lost_rnr_nak_is_made_up_for_by_a_probe(void **state)
+{
+	(void)state;
+	write_packets(32);
+	(void)run();
+	const uint64_t begin_ns = pair.now_ns;
+
+	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = MTU });
+	write_packets(16);
+	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD });
+	pair_lose(&pair, B, 0);
+	pair_run_for(&pair, 2 * PAIR_LATENCY_NS);
+	pair_post_recv(&pair, B, 65536, MTU);
+	assert_int_equal(run(), 2 * 2 + 16);
+	assert_true(pair.now_ns - begin_ns <= PROBES_NS(2));
+}
+
+/* Answers that are late, all of them, come sooner one behind the other than what a probe asks for. */
+static void
+repair__late_answers_are_not_asked_for_again(void **state)
+{
+	(void)state;
+	write_packets(32);
+	(void)run();
+	pair_lose(&pair, A, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		pair_script(&pair, B, i, PAIR_DELAY);
+	for (uint32_t i = 0; i < 4; i++) {
+		pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD });
+		pair_run_for(&pair, PAIR_LATENCY_NS / 2);
+	}
+	/* the first, when nothing came; the second, when the first came and might have been all */
+	assert_int_equal(run(), 2);
+}
+
+/* A path that is shorter than ever makes answers too soon to trust, but not for ever. */
+static void
+repair__a_lost_burst_is_sent_again_on_a_path_that_became_shorter(void **state)
+{
+	(void)state;
+	write_packets(32);
+	(void)run();
+	pair.host[A].qpc.req.rtt.min_ns *= 4;
+	write_packets(16);
+	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD });
+	for (uint32_t i = 0; i < 17; i++)
+		pair_lose(&pair, A, i);
+	assert_int_equal(run(), 2 * 2 + 15);
+}
+
 static void
 repair__losing_much_ends_all_the_same(void **state)
 {
@@ -287,6 +380,13 @@ main(void)
 		TEST(repair__a_lost_ack_is_probed_for, open_holding),
 		TEST(repair__a_lost_nak_is_made_up_for_by_a_probe, open_holding),
 		TEST(repair__a_lost_repair_is_sent_again, open_holding),
+		TEST(repair__a_lost_burst_is_not_probed_for_packet_by_packet, open_holding),
+		TEST(repair__a_lost_burst_is_not_probed_for_packet_by_packet, open_dropping),
+		TEST(repair__lost_answers_are_not_probed_for_one_by_one, open_holding),
+		TEST(repair__a_lost_rnr_nak_is_made_up_for_by_a_probe, open_holding),
+		TEST(repair__late_answers_are_not_asked_for_again, open_holding),
+		TEST(repair__a_lost_burst_is_sent_again_on_a_path_that_became_shorter,
+		     open_holding),
 		TEST(repair__losing_much_ends_all_the_same, open_holding),
 		TEST(repair__losing_much_ends_all_the_same, open_dropping),
 	};
