@@ -8,7 +8,6 @@
 
 #include "datapath/link.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,6 +26,7 @@
 #include <rte_log.h>
 
 #include "datapath/errand.h"
+#include "datapath/fds.h"
 #include "datapath/log.h"
 
 #define ANSWER_NS    UINT64_C(60000000000) /* for the server's answer */
@@ -174,15 +174,14 @@ is_connected_to(int fd, const char *path)
 static bool
 has_connection(const char *path)
 {
-	DIR *fds = opendir("/proc/self/fd");
-	const struct dirent *entry;
-	bool found = false;
+	struct uroce_fds fds;
+	int fd;
 
-	while (fds && !found && (entry = readdir(fds)))
-		found = is_connected_to((int)strtol(entry->d_name, NULL, 10), path);
-	if (fds)
-		closedir(fds);
-	return found;
+	uroce_fds_begin(&fds);
+	while ((fd = uroce_fds_next(&fds)) >= 0 && !is_connected_to(fd, path))
+		;
+	uroce_fds_end(&fds);
+	return fd >= 0;
 }
 
 /*
