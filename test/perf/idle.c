@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a program costs that waits, and how soon it is awake: two processes that sleep on their completion
+ * channels. First nothing happens, and each looks what CPU it took; then the client sends one message after
+ * another, each after both have been idle for a while, and the server looks how long ago it was posted.
+ *
+ *	bench-idle SECONDS MESSAGES GAP-MS [EAL options] -- ...   and on as in apps/examples/side.h
+ *
+ * Each prints "name value" lines, which usertools/uroce-bench-idle reads.
+ */
+
+#include "../../apps/examples/side.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MESSAGES_MAX 10000
+
+static struct side side;
+static struct ibv_comp_channel *channel;
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+static struct ibv_mr *mr;
+static uint64_t stamp; /* in the message: when it was posted */
+static uint64_t late_ns[MESSAGES_MAX];
+
+/* Both processes are on one machine, and have one clock. */
+static uint64_t
+now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void
+sleep_ms(unsigned ms)
+{
+	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
+}
+
+static void
+make_queues(void)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	check((mr = uroce_reg_mr(side.pd, &stamp, sizeof(stamp), IBV_ACCESS_LOCAL_WRITE)),
+	      "no region");
+	check((channel = uroce_create_comp_channel(side.context)), "no channel");
+	check((cq = uroce_create_cq(side.context, 2, NULL, channel, 0)), "no CQ");
+	init.send_cq = init.recv_cq = cq;
+	check((qp = uroce_create_qp(side.pd, &init)), "no QP");
+}
+
+static void
+destroy_queues(void)
+{
+	check(uroce_destroy_qp(qp) == 0 && uroce_destroy_cq(cq) == 0, "QP or CQ stay");
+	check(uroce_destroy_comp_channel(channel) == 0, "the channel stays");
+	check(uroce_dereg_mr(mr) == 0, "the region stays");
+}
+
+static void
+post(bool is_send)
+{
+	struct ibv_sge sge = { (uintptr_t)&stamp, sizeof(stamp), mr->lkey };
+	struct ibv_recv_wr *bad_recv, recv = { .sg_list = &sge, .num_sge = 1 };
+	struct ibv_send_wr *bad_send,
+		send = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
+
+	check((is_send ? ibv_post_send(qp, &send, &bad_send)
+		       : ibv_post_recv(qp, &recv, &bad_recv)) == 0,
+	      "cannot post");
+}
+
+/* Ask for an event, and see that there is nothing yet. */
+static void
+arm(void)
+{
+	struct ibv_wc wc;
+
+	check(ibv_req_notify_cq(cq, 0) == 0 && ibv_poll_cq(cq, 1, &wc) == 0, "not idle");
+}
+
+/* Sleep until there is a completion. @return when this thread was awake */
+static uint64_t
+await(void)
+{
+	struct ibv_cq *from;
+	struct ibv_wc wc;
+	void *context;
+	uint64_t awake_ns;
+
+	side_wait_fd(&side, channel->fd);
+	check(uroce_get_cq_event(channel, &from, &context) == 0, "no event");
+	awake_ns = now_ns();
+	uroce_ack_cq_events(cq, 1);
+	check(ibv_poll_cq(cq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS, "no completion");
+	return awake_ns;
+}
+
+static uint64_t
+cpu_ns(const struct rusage *usage)
+{
+	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000000 +
+	       (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
+}
+
+static void
+print_usage(const char *when, const struct rusage *before, uint64_t since_ns)
+{
+	const double seconds = (double)(now_ns() - since_ns) / 1e9;
+	struct rusage after;
+
+	getrusage(RUSAGE_SELF, &after);
+	printf("%s_cpu_percent %.3f\n", when,
+	       (double)(cpu_ns(&after) - cpu_ns(before)) / seconds / 1e7);
+	printf("%s_wakeups_per_s %.1f\n", when,
+	       (double)(after.ru_nvcsw - before->ru_nvcsw) / seconds);
+}
+
+static void
+idle(unsigned seconds)
+{
+	struct rusage before;
+	uint64_t since_ns;
+
+	sleep_ms(500); /* what it took to come here is over */
+	getrusage(RUSAGE_SELF, &before);
+	since_ns = now_ns();
+	sleep_ms(1000 * seconds);
+	print_usage("idle", &before, since_ns);
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+print_late(unsigned nb)
+{
+	qsort(late_ns, nb, sizeof(late_ns[0]), compare);
+	printf("median_us %.1f\np99_us %.1f\nmax_us %.1f\n", (double)late_ns[nb / 2] / 1e3,
+	       (double)late_ns[(nb - 1) * 99 / 100] / 1e3, (double)late_ns[nb - 1] / 1e3);
+}
+
+static void
+serve(unsigned nb)
+{
+	for (unsigned i = 0; i < nb; i++) {
+		const uint64_t awake_ns = await();
+
+		late_ns[i] = awake_ns - stamp;
+		post(false);
+		arm();
+	}
+	print_late(nb);
+}
+
+static void
+send_all(unsigned nb, unsigned gap_ms)
+{
+	for (unsigned i = 0; i < nb; i++) {
+		sleep_ms(gap_ms);
+		stamp = now_ns();
+		post(true);
+		late_ns[i] = await() - stamp; /* its ACK is here, and this thread is awake */
+		arm();
+	}
+	print_late(nb);
+}
+
+static unsigned
+number(const char *text)
+{
+	char *end;
+	const unsigned long value = strtoul(text, &end, 10);
+
+	check(value > 0 && value <= MESSAGES_MAX && *end == '\0',
+	      "usage: SECONDS MESSAGES GAP-MS [EAL options] -- ..., each up to %u", MESSAGES_MAX);
+	return (unsigned)value;
+}
+
+int
+main(int argc, char **argv)
+{
+	const unsigned seconds = number(argc > 4 ? argv[1] : "");
+	const unsigned nb = number(argc > 4 ? argv[2] : ""),
+		       gap_ms = number(argc > 4 ? argv[3] : "");
+	struct rusage before;
+	uint64_t since_ns;
+
+	argv[3] = argv[0];
+	side_open(&side, argc - 3, argv + 3);
+	make_queues();
+	side_connect(&side, qp);
+	if (!side.is_client)
+		post(false);
+	arm();
+	side_sync(&side);
+	alarm(0); /* of the side's patience */
+	idle(seconds);
+	side_sync(&side);
+	alarm(0);
+	getrusage(RUSAGE_SELF, &before);
+	since_ns = now_ns();
+	if (side.is_client)
+		send_all(nb, gap_ms);
+	else
+		serve(nb);
+	print_usage("messages", &before, since_ns);
+	destroy_queues();
+	side_close(&side);
+	return 0;
+}
