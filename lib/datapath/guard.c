@@ -15,8 +15,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <rte_branch_prediction.h>
 #include <rte_ethdev.h>
 
@@ -146,4 +144,34 @@ uroce_guard_tx(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames, uint1
 	nb_tx = rte_eth_tx_burst(port_id, queue, frames, nb);
 	leave(guard);
 	return nb_tx;
+}
+
+bool
+uroce_guard_swap(_Atomic uint16_t *at, uint16_t value, uint16_t *was)
+{
+	struct guard *const guard = &own;
+	uint16_t found;
+
+	if (sigsetjmp(guard->way_out, 0))
+		return false;
+	enter(guard);
+	found = atomic_exchange(at, value);
+	leave(guard);
+	if (was)
+		*was = found;
+	return true;
+}
+
+bool
+uroce_guard_is(const uint32_t *at, uint32_t value)
+{
+	struct guard *const guard = &own;
+	bool is_it;
+
+	if (sigsetjmp(guard->way_out, 0))
+		return false;
+	enter(guard);
+	is_it = *at == value;
+	leave(guard);
+	return is_it;
 }

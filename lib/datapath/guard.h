@@ -16,6 +16,8 @@
  * the handler that was there before.
  */
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <rte_mbuf.h>
 
@@ -27,5 +29,15 @@ uint16_t uroce_guard_rx(uint16_t port_id, uint16_t queue, struct rte_mbuf **fram
 
 /** rte_eth_tx_burst(). @return UINT16_MAX after a fault: the frames are gone */
 uint16_t uroce_guard_tx(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames, uint16_t nb);
+
+/**
+ * Exchange what is in memory that a peer may take away.
+ * @param[out] was  what was there; NULL: no matter
+ * @return false after a fault
+ */
+bool uroce_guard_swap(_Atomic uint16_t *at, uint16_t value, uint16_t *was);
+
+/** Read from it: whether it is this. @return false after a fault */
+bool uroce_guard_is(const uint32_t *at, uint32_t value);
 
 #endif /* UROCE_DATAPATH_GUARD_H */

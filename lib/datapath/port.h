@@ -15,6 +15,7 @@
 #include "datapath/conf.h"
 #include "datapath/event.h"
 #include "datapath/netif.h"
+#include "datapath/notice.h"
 
 /** Frames taken and given at a time. */
 #define UROCE_BURST 64u
@@ -49,6 +50,7 @@ struct uroce_port_policy {
 	bool is_kernel;          /* shares the kernel's interface: addresses, neighbours, link */
 	bool is_far_mac;         /* its MAC is that of the other end: we need another */
 	bool has_peer;           /* its rings are another process's memory, which goes with it */
+	uint8_t notice;          /* enum uroce_notice_kind: how who sleeps hears of a frame */
 	const char
 		*capability; /* of capabilities(7), without which there is no such port; or NULL */
 };

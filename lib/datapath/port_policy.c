@@ -31,10 +31,12 @@
 /* clang-format off */
 static const struct uroce_port_policy rows[] = {
 	{ .driver = "net_memif", .limit_key = "bsize", .limit = 2048, .mtu = 1500,
-	  .has_multi_seg = true, .is_virtual = true, .has_peer = true },
+	  .has_multi_seg = true, .is_virtual = true, .has_peer = true,
+	  .notice = UROCE_NOTICE_RING },
 	{ .driver = "net_af_packet", .limit_key = "framesz", .limit = 2048, .limit_overhead = 80,
 	  .mtu = 1500, .is_limit_strict = true, .has_multi_seg = true, .may_block = true,
-	  .is_virtual = true, .is_kernel = true, .capability = "CAP_NET_RAW" },
+	  .is_virtual = true, .is_kernel = true, .notice = UROCE_NOTICE_SOCKET,
+	  .capability = "CAP_NET_RAW" },
 	{ .driver = "net_af_xdp", .mtu = 3500, .rx_headroom = 256, .extra_mbufs = 4096,
 	  .may_block = true, .is_virtual = true, .is_kernel = true,
 	  .capability = "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF" },

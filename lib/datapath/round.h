@@ -113,6 +113,8 @@ struct uroce_worker {
 	_Alignas(64) _Atomic(struct uroce_qpr *) bells;
 	_Atomic(struct uroce_cmd *) cmds;
 	atomic_bool has_shortcut; /* a post may try it; written by who drives, and rarely */
+	/* the service thread sleeps on it that nobody drives: who does wakes it; set under the lock */
+	atomic_bool is_unattended;
 	/* written by who drives, read by others */
 	_Alignas(64) struct uroce_lock lock;
 	_Atomic uint64_t round;
@@ -171,7 +173,10 @@ void uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_q
 void uroce_worker_tell(struct uroce_dev *dev, const struct uroce_srqr *srqr, uint8_t told);
 
 /** When the worker must be driven at the latest; UROCE_NEVER: when something arrives. */
-uint64_t uroce_worker_next_ns(struct uroce_worker *worker);
+uint64_t uroce_worker_next_ns(const struct uroce_worker *worker);
+
+/** Whether it has nothing to do before then, unless a frame, a doorbell or a call comes. */
+bool uroce_worker_is_at_rest(const struct uroce_worker *worker);
 
 /** @return NULL after one logged line */
 struct uroce_worker *uroce_worker_create(struct uroce_dev *dev, unsigned idx);

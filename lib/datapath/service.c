@@ -8,27 +8,34 @@
  * than it may still come back. So whoever stops polling is taken over from within SPINNER_NAP_NS and the
  * little that one may be silent.
  *
- * Sleeping: it raises `is_asleep`, then looks at the doorbells once more, then waits while `wakes` (a
- * futex) is what it was before the last look at the workers. Who rings pushes the doorbell first, and
+ * Napping: it raises `is_asleep`, then looks at the doorbells once more, and whether `wakes` is what it was
+ * before the last look at the workers, then waits for the eventfd. Who rings pushes the doorbell first, and
  * who wakes counts first, and both look at `is_asleep` afterwards: so one of the two sees the other.
+ *
+ * Sleeping: where the port gives notice of frames (notice.h) and all workers are at rest, with nobody about,
+ * naps end early: it has notices given, marks the workers as unattended, naps once more for the least time,
+ * looks again, and if there still is nothing waits for the eventfd, the port and the nearest timer alone.
+ * A round of the application's wakes it, by that mark: it may leave a timer behind. So does each doorbell.
  */
 
 #include "datapath/service.h"
 
 #include <errno.h>
-#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <rte_lcore.h>
 
 #include "datapath/clock.h"
 #include "datapath/log.h"
+#include "datapath/notice.h"
 #include "datapath/numa.h"
+#include "datapath/port.h"
 #include "datapath/round.h"
 #include "datapath/stage.h"
 
@@ -36,6 +43,13 @@
 #define SPIN_NS      UINT64_C(50000)   /* after activity */
 #define NAP_MIN_NS   UINT64_C(20000)
 #define NAP_MAX_NS   UINT64_C(1000000)
+#define NAP_DOWN_NS  UINT64_C(5000000) /* while the port has no link */
+/*
+ * After naps of this length it lies down. Who sends pays some microseconds to wake it, which a program
+ * that sends every now and then should not.
+ */
+#define NAP_LAST_NS  UINT64_C(80000)
+#define SLEEP_MAX_NS UINT64_C(100000000) /* the link is looked at meanwhile */
 /*
  * While the application polls on and on, each look of ours costs it some microseconds of its CPU. So
  * after some looks that found it there we look less often.
@@ -47,9 +61,14 @@
 struct uroce_service_thread {
 	struct uroce_dev *dev;
 	pthread_t thread;
-	_Atomic uint32_t wakes; /* futex: counts wake-ups */
+	int wake_fd;            /* eventfd: ends a nap */
+	_Atomic uint32_t wakes; /* counts wake-ups */
 	atomic_bool is_asleep;
 	atomic_bool is_stopping;
+	/* the thread's own */
+	struct uroce_notices notices;
+	bool is_down; /* workers are marked as unattended, notices may be given */
+	struct uroce_service_stats stats;
 };
 
 /* How a look at a worker went. */
@@ -57,6 +76,7 @@ struct glance {
 	unsigned nb;      /* frames moved */
 	uint64_t wait_ns; /* it can be left alone for so long */
 	bool is_spinning; /* the application drives it, and polls on and on */
+	bool is_quiet;    /* nobody is about, and it is at rest */
 };
 
 /* A worker that has frames which only we may send is not left to the application. */
@@ -77,18 +97,21 @@ look_after(struct uroce_worker *worker)
 {
 	const uint64_t now_ns = uroce_clock_ns();
 	struct glance glance = { .nb = 0 };
-	uint64_t next_ns;
+	uint64_t next_ns = UROCE_NEVER, left_ns;
 
 	if (is_apps(worker, now_ns, &glance.wait_ns)) {
 		glance.is_spinning = glance.wait_ns > TAKE_OVER_NS - SPINNER_AGE_NS;
 		return glance;
 	}
+	/* else who drives will see to it */
 	if (uroce_lock_try(&worker->lock)) {
 		uroce_stage_skip();
 		glance.nb = uroce_worker_round(worker);
+		next_ns = uroce_worker_next_ns(worker);
+		glance.is_quiet =
+			uroce_worker_is_at_rest(worker) && !is_apps(worker, now_ns, &left_ns);
 		uroce_lock_release(&worker->lock);
 	}
-	next_ns = uroce_worker_next_ns(worker);
 	glance.wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
 	return glance;
 }
@@ -96,13 +119,14 @@ look_after(struct uroce_worker *worker)
 static struct glance
 look_after_all(struct uroce_dev *dev)
 {
-	struct glance all = { .wait_ns = NAP_MAX_NS, .is_spinning = true };
+	struct glance all = { .wait_ns = SLEEP_MAX_NS, .is_spinning = true, .is_quiet = true };
 
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
 		const struct glance one = look_after(dev->worker[i]);
 
 		all.nb += one.nb;
 		all.is_spinning &= one.is_spinning;
+		all.is_quiet &= one.is_quiet;
 		if (one.wait_ns < all.wait_ns)
 			all.wait_ns = one.wait_ns;
 	}
@@ -114,30 +138,123 @@ look_after_all(struct uroce_dev *dev)
  * been preempted by us between its post and its poll, and would wait for us to wait for it.
  */
 static bool
-has_bells(const struct uroce_dev *dev)
+has_bells(const struct uroce_service_thread *service)
 {
+	const struct uroce_dev *dev = service->dev;
 	const uint64_t now_ns = uroce_clock_ns();
 
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
 		uint64_t left_ns;
 
 		if (atomic_load(&dev->worker[i]->bells) &&
-		    !is_apps(dev->worker[i], now_ns, &left_ns))
+		    (service->is_down || !is_apps(dev->worker[i], now_ns, &left_ns)))
 			return true;
 	}
 	return false;
 }
 
 static void
-nap(struct uroce_service_thread *service, uint64_t nap_ns, uint32_t wakes)
+count(_Atomic uint64_t *counter)
 {
-	const struct timespec time = { .tv_nsec = (long)nap_ns };
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+/* Wait for any of these, of which the eventfd is the first. @return how many came; -1: it was not waited */
+static int
+wait_for(struct uroce_service_thread *service, struct pollfd *fds, unsigned nb, uint64_t max_ns,
+	 uint32_t wakes)
+{
+	const struct timespec time = { .tv_nsec = (long)max_ns };
+	eventfd_t nothing;
+	int nb_come = -1;
 
 	atomic_store(&service->is_asleep, true);
-	if (!has_bells(service->dev) && !atomic_load(&service->is_stopping))
-		(void)syscall(SYS_futex, &service->wakes, FUTEX_WAIT_PRIVATE, wakes, &time, NULL,
-			      0);
+	if (!has_bells(service) && !atomic_load(&service->is_stopping) &&
+	    atomic_load(&service->wakes) == wakes)
+		nb_come = ppoll(fds, nb, &time, NULL);
 	atomic_store(&service->is_asleep, false);
+	if (nb_come > 0 && fds[0].revents)
+		(void)eventfd_read(service->wake_fd, &nothing);
+	return nb_come;
+}
+
+static void
+nap(struct uroce_service_thread *service, uint64_t nap_ns, uint32_t wakes)
+{
+	struct pollfd fd = { .fd = service->wake_fd, .events = POLLIN };
+
+	count(&service->stats.naps);
+	(void)wait_for(service, &fd, 1, nap_ns, wakes);
+}
+
+/* --- lying down -------------------------------------------------------------------------------- */
+
+static void
+get_up(struct uroce_service_thread *service)
+{
+	struct uroce_dev *dev = service->dev;
+
+	if (!service->is_down)
+		return;
+	service->is_down = false;
+	for (unsigned i = 0; i < dev->nb_workers; i++)
+		atomic_store_explicit(&dev->worker[i]->is_unattended, false, memory_order_relaxed);
+	uroce_notices_disarm(&service->notices);
+}
+
+/* Whether frames give notice from now on, and rounds of others do. To be looked again after that. */
+static bool
+lie_down(struct uroce_service_thread *service)
+{
+	struct uroce_dev *dev = service->dev;
+	const uint64_t now_ns = uroce_clock_ns();
+	bool is_ok = dev->port->policy->notice != UROCE_NOTICE_NONE;
+
+	for (unsigned i = 0; i < dev->nb_workers && is_ok; i++) {
+		struct uroce_worker *worker = dev->worker[i];
+
+		is_ok = uroce_lock_try(&worker->lock);
+		if (!is_ok)
+			break;
+		service->is_down = true;
+		atomic_store_explicit(&worker->is_unattended, true, memory_order_relaxed);
+		is_ok = uroce_notice_arm(&service->notices, worker->queue, now_ns);
+		uroce_lock_release(&worker->lock);
+	}
+	if (!is_ok)
+		get_up(service);
+	return is_ok;
+}
+
+/* @return whether frames ended it, as the port says */
+static bool
+sleep_down(struct uroce_service_thread *service, uint64_t sleep_ns, uint32_t wakes)
+{
+	const struct uroce_dev *dev = service->dev;
+	struct pollfd fds[1 + UROCE_WORKERS_MAX] = { { service->wake_fd, POLLIN, 0 } };
+	bool is_noticed = false;
+
+	for (unsigned i = 0; i < dev->nb_workers; i++)
+		fds[1 + i] = (struct pollfd){ service->notices.of[i].fd, POLLIN, 0 };
+	count(&service->stats.sleeps);
+	if (wait_for(service, fds, 1 + dev->nb_workers, sleep_ns, wakes) <= 0)
+		return false;
+	for (uint16_t i = 0; i < dev->nb_workers; i++) {
+		is_noticed |= fds[1 + i].revents != 0;
+		uroce_notice_take(&service->notices, i, fds[1 + i].revents);
+	}
+	if (is_noticed)
+		count(&service->stats.notices);
+	return is_noticed;
+}
+
+/* --- the thread -------------------------------------------------------------------------------- */
+
+static uint64_t
+longest_nap_ns(const struct uroce_service_thread *service)
+{
+	return uroce_port_is_up(service->dev->port) ? NAP_MAX_NS : NAP_DOWN_NS;
 }
 
 static void *
@@ -148,6 +265,8 @@ serve(void *arg)
 	uint64_t nap_ns = NAP_MIN_NS;
 	uint32_t wakes_before = 0;
 	unsigned nb_spinning = 0; /* looks in a row that found the application polling on */
+	bool is_ready = false;    /* to sleep, if this look finds nothing */
+	bool is_noticed = false;  /* by the port, before this look */
 
 	(void)prctl(PR_SET_TIMERSLACK, 1000ul);
 	if (rte_lcore_id() == LCORE_ID_ANY)
@@ -161,17 +280,35 @@ serve(void *arg)
 			active_ns = now_ns;
 			nap_ns = NAP_MIN_NS;
 			wakes_before = wakes;
+			is_ready = is_noticed = false;
+			get_up(service);
 		}
 		if (now_ns - active_ns < SPIN_NS)
 			continue;
+		if (glance.is_quiet && is_ready) {
+			is_ready = false;
+			is_noticed = sleep_down(service, glance.wait_ns, wakes);
+			continue;
+		}
+		is_ready =
+			glance.is_quiet && nap_ns > NAP_LAST_NS && !is_noticed && lie_down(service);
+		if (is_ready) {
+			nap(service, NAP_MIN_NS, wakes);
+			continue;
+		}
+		get_up(service);
 		nb_spinning = glance.is_spinning ? nb_spinning + 1 : 0;
 		if (nb_spinning > SPINNER_LOOKS) {
 			nap(service, SPINNER_NAP_NS, wakes);
 			continue;
 		}
+		if (is_noticed) /* of nothing, which should not go on and on */
+			nap_ns = NAP_MAX_NS;
+		is_noticed = false;
 		nap(service, RTE_MIN(RTE_MAX(glance.wait_ns, NAP_MIN_NS), nap_ns), wakes);
-		nap_ns = RTE_MIN(nap_ns * 2, NAP_MAX_NS);
+		nap_ns = RTE_MIN(nap_ns * 2, longest_nap_ns(service));
 	}
+	get_up(service);
 	rte_thread_unregister();
 	return NULL;
 }
@@ -192,6 +329,15 @@ start_thread(struct uroce_service_thread *service)
 	return ret;
 }
 
+static void
+release(struct uroce_service_thread *service)
+{
+	uroce_notices_fini(&service->notices);
+	if (service->wake_fd >= 0)
+		close(service->wake_fd);
+	free(service);
+}
+
 int
 uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **out)
 {
@@ -203,10 +349,12 @@ uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **out)
 		return -ENOMEM;
 	}
 	service->dev = dev;
-	ret = start_thread(service);
+	uroce_notices_init(&service->notices, dev->port);
+	service->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = service->wake_fd < 0 ? -errno : start_thread(service);
 	if (ret < 0) {
 		UROCE_LOG(ERR, dev, "no service thread: %s", strerror(-ret));
-		free(service);
+		release(service);
 		return ret;
 	}
 	*out = service;
@@ -218,28 +366,30 @@ uroce_service_wake(struct uroce_service_thread *service)
 {
 	atomic_fetch_add(&service->wakes, 1);
 	if (atomic_load(&service->is_asleep))
-		(void)syscall(SYS_futex, &service->wakes, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		(void)eventfd_write(service->wake_fd, 1);
 }
 
+/* Whether the service thread is the one that sees to the worker; while it is down, in any case. */
 static bool
-is_app_gone(const struct uroce_worker *worker)
+is_serviced(const struct uroce_worker *worker)
 {
 	const uint64_t app_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
 
-	return uroce_clock_ns() - app_ns > TAKE_OVER_NS;
+	return atomic_load_explicit(&worker->is_unattended, memory_order_relaxed) ||
+	       uroce_clock_ns() - app_ns > TAKE_OVER_NS;
 }
 
 void
 uroce_service_nudge(struct uroce_service_thread *service, const struct uroce_worker *worker)
 {
-	if (atomic_load(&service->is_asleep) && is_app_gone(worker))
+	if (atomic_load(&service->is_asleep) && is_serviced(worker))
 		uroce_service_wake(service);
 }
 
 void
 uroce_service_summon(struct uroce_service_thread *service, const struct uroce_worker *worker)
 {
-	if (is_app_gone(worker))
+	if (is_serviced(worker))
 		uroce_service_wake(service);
 }
 
@@ -251,5 +401,11 @@ uroce_service_stop(struct uroce_service_thread *service)
 	atomic_store(&service->is_stopping, true);
 	uroce_service_wake(service);
 	pthread_join(service->thread, NULL);
-	free(service);
+	release(service);
+}
+
+const struct uroce_service_stats *
+uroce_service_stats(const struct uroce_service_thread *service)
+{
+	return &service->stats;
 }

@@ -7,12 +7,23 @@
  * The service thread of a device that its application drives: it takes over when the application
  * has not polled for a while, so that peers are answered, timers expire and one-sided operations
  * are served while the application computes or sleeps. When nothing happens it sleeps, no longer
- * than to the nearest timer and a cap.
+ * than to the nearest timer and a cap; where the port gives notice of frames (notice.h), these wake it, and
+ * the cap is 0.1 s.
  */
+
+#include <stdatomic.h>
+#include <stdint.h>
 
 #include "datapath/worker.h"
 
 struct uroce_service_thread;
+
+/** How it has slept: single writer, read by anyone as hints. */
+struct uroce_service_stats {
+	_Atomic uint64_t naps;    /* that end by time, whatever comes */
+	_Atomic uint64_t sleeps;  /* that frames end */
+	_Atomic uint64_t notices; /* sleeps that frames ended */
+};
 
 /** Start the thread for the device's workers. @return 0, or -errno after one logged line */
 int uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **service);
@@ -28,5 +39,7 @@ void uroce_service_summon(struct uroce_service_thread *service, const struct uro
 
 /** Wake the thread in any case. */
 void uroce_service_wake(struct uroce_service_thread *service);
+
+const struct uroce_service_stats *uroce_service_stats(const struct uroce_service_thread *service);
 
 #endif /* UROCE_DATAPATH_SERVICE_H */

@@ -384,6 +384,16 @@ uroce_worker_may_transmit(const struct uroce_worker *worker)
 	       !atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed);
 }
 
+/* The service thread sleeps, and would not see what timers this round leaves behind. */
+static void
+attend(struct uroce_worker *worker)
+{
+	if (likely(!atomic_load_explicit(&worker->is_unattended, memory_order_relaxed)))
+		return;
+	atomic_store_explicit(&worker->is_unattended, false, memory_order_relaxed);
+	uroce_service_wake(worker->dev->service);
+}
+
 /*
  * What the peer sends may arrive on the queue of a worker that no thread polls: then whoever waits for it
  * sees to it, rather than the service thread some time. A worker in turn, each time there is nothing else.
@@ -403,6 +413,7 @@ help_another(struct uroce_worker *worker)
 	     worker->now_ns < app_ns + ABANDONED_NS) ||
 	    !uroce_lock_try(&other->lock))
 		return;
+	attend(other);
 	(void)run_round(other, uroce_worker_may_transmit(other), false);
 	atomic_store_explicit(&other->is_abandoned, true, memory_order_relaxed);
 	atomic_store_explicit(&other->app_ns, other->now_ns, memory_order_relaxed);
@@ -429,6 +440,7 @@ uroce_worker_poll(struct uroce_worker *worker)
 		atomic_store_explicit(&worker->app_ns, uroce_clock_ns(), memory_order_relaxed);
 		return 0;
 	}
+	attend(worker);
 	nb = run_round(worker, uroce_worker_may_transmit(worker), true);
 	atomic_store_explicit(&worker->app_ns, worker->now_ns, memory_order_relaxed);
 	if (worker->hops && worker->dev->conf.drive == UROCE_DRIVE_APP)
@@ -515,17 +527,18 @@ uroce_worker_stats(const struct uroce_worker *worker)
 }
 
 uint64_t
-uroce_worker_next_ns(struct uroce_worker *worker)
+uroce_worker_next_ns(const struct uroce_worker *worker)
 {
-	uint64_t next_ns = UROCE_NEVER;
+	return worker->tx.active_head || worker->loop.nb > 0 ? 0
+							     : uroce_wheel_next_ns(&worker->wheel);
+}
 
-	if (!uroce_lock_try(&worker->lock))
-		return UROCE_NEVER; /* who drives will see to it */
-	next_ns = worker->tx.active_head || worker->loop.nb > 0
-			  ? 0
-			  : uroce_wheel_next_ns(&worker->wheel);
-	uroce_lock_release(&worker->lock);
-	return next_ns;
+bool
+uroce_worker_is_at_rest(const struct uroce_worker *worker)
+{
+	return is_idle(worker) && !worker->tx.active_head && worker->loop.nb == 0 &&
+	       worker->parked.nb == 0 && !uroce_hold_has_ready(worker->hold) &&
+	       (!worker->hops || rte_ring_empty(worker->hops));
 }
 
 /* --- life -------------------------------------------------------------------------------------- */

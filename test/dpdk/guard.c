@@ -52,6 +52,8 @@ expect_survival(void)
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(uroce_guard_rx(port, 0, &frame, 1), 0);
 		assert_int_equal(uroce_guard_tx(port, 0, &frame, 1), UINT16_MAX);
+		assert_false(uroce_guard_swap((_Atomic uint16_t *)gone, 1, NULL));
+		assert_false(uroce_guard_is((const uint32_t *)gone, 0));
 	}
 }
 

@@ -12,6 +12,8 @@
  *  - what was posted is taken, and what a control call left to do is done, although everyone may go to
  *    sleep: when nothing can happen any more, nothing is left to do (LEAVES), or it is done one nap of
  *    the service thread later, where the application just stops polling;
+ *  - the same where the service thread lies down and only frames, doorbells, calls and the timers that it
+ *    knows of end its sleep (NOTICES);
  *  - a worker is in one round at a time, and its lists are touched under its lock only;
  *  - nobody touches a QP after it was freed;
  *  - no deadlock: everyone ends.
@@ -59,6 +61,9 @@
 #define FRAMES 0 /* frames that arrive for QP 1 */
 #endif
 
+#ifndef NOTICES
+#define NOTICES 0 /* the port gives notice of frames: the service thread lies down */
+#endif
 #ifndef RECEIVERS
 #define RECEIVERS 0 /* threads that post a receive request to QP 1, which may fail meanwhile */
 #endif
@@ -95,14 +100,22 @@ bit mine[CALLERS + QPS + 1]; /* calls that the holder of the lock has taken */
 bit is_held;   /* the lock */
 bit is_recent; /* app_ns: the application drove within the last millisecond */
 byte round, hop_round; /* modulo 4 */
-byte frames = FRAMES;
+byte frames = (NOTICES -> 0 : FRAMES); /* in the receive queue */
 bit is_dev_locked; /* the device's mutex, which destroyers take */
 byte in_round; /* how many threads are inside one of the owner's rounds, or a call */
 
 /* --- struct uroce_service_thread ------------------------------------------------------------------ */
 
 byte wakes; /* no more than a few, so that it does not wrap */
-bit is_asleep, is_stopping, is_waiting; /* is_waiting: in the kernel's queue of the futex */
+bit is_asleep, is_stopping;
+bit is_waiting; /* in the kernel: ppoll() */
+bit is_written; /* the eventfd can be read */
+/* its sleep: is_unattended is the worker's, is_open and is_noticed are the queue's */
+bit is_unattended, is_open, is_noticed;
+bit is_listening; /* it waits for frames, too */
+bit is_between;   /* the peer has looked at the mask, and its frame is to be seen soon */
+bit is_timed;     /* a round of the application's has left a timer */
+bit has_moved;    /* a round has received something */
 
 byte nb_running; /* threads that are not at their end yet, the service thread and the lcore excepted */
 
@@ -125,7 +138,21 @@ inline wake()
 {
 	wakes++;
 	if
-	:: is_asleep -> is_waiting = 0 /* FUTEX_WAKE */
+	:: is_asleep -> atomic { is_written = 1; is_waiting = 0 } /* eventfd_write() */
+	:: else
+	fi
+}
+
+/* service.c: is_serviced() */
+inline wake_if_serviced(seen)
+{
+	seen = !is_unattended;
+	if
+	:: seen -> seen = is_recent
+	:: else
+	fi;
+	if
+	:: !seen -> wake()
 	:: else
 	fi
 }
@@ -136,12 +163,7 @@ inline nudge(seen)
 	if
 	:: SERVICE ->
 		if
-		:: is_asleep ->
-			seen = is_recent;
-			if
-			:: !seen -> wake()
-			:: else
-			fi
+		:: is_asleep -> wake_if_serviced(seen)
 		:: else
 		fi
 	:: else
@@ -152,12 +174,16 @@ inline nudge(seen)
 inline summon(seen)
 {
 	if
-	:: SERVICE ->
-		seen = is_recent;
-		if
-		:: !seen -> wake()
-		:: else
-		fi
+	:: SERVICE -> wake_if_serviced(seen)
+	:: else
+	fi
+}
+
+/* worker.c: attend() */
+inline attend()
+{
+	if
+	:: is_unattended -> is_unattended = 0; wake()
 	:: else
 	fi
 }
@@ -240,9 +266,13 @@ inline run_round(i, list, next)
 		round = (round + 1) % 4 /* G1: begin_round() */
 	};
 	if
-	:: true
+	:: NOTICES -> is_noticed = 0 /* the driver takes it, then looks */
+	:: else
+	fi;
+	if
+	:: !NOTICES || frames == 0
 	:: frames > 0 -> /* a frame: looked up, then handed to its QP, which may have to answer */
-		frames--;
+		atomic { frames--; has_moved = 1 };
 		if
 		:: is_published[1] -> list = 1
 		:: else
@@ -284,7 +314,8 @@ inline run_round(i, list, next)
 }
 
 #define is_all_taken \
-	(posted[1] == 0 && posted[QPS] == 0 && !is_owed[1] && !is_owed[QPS] && !(is_err && recvs))
+	(posted[1] == 0 && posted[QPS] == 0 && !is_owed[1] && !is_owed[QPS] && !(is_err && recvs) && \
+	 !(NOTICES && (frames || is_timed)))
 
 /* bell.c: uroce_worker_ring(), push() */
 inline ring(qp, head, was, seen)
@@ -447,7 +478,12 @@ proctype App()
 		try_lock(got);
 		if
 		:: got ->
+			attend();
 			run_round(i, list, next);
+			if
+			:: NOTICES -> is_timed = 1
+			:: true
+			fi;
 			is_recent = 1;
 			release()
 		:: else -> is_recent = 1
@@ -484,11 +520,93 @@ proctype Other()
 	od
 }
 
-/* service.c: serve(), look_after(), has_bells(), nap() */
+/* The port's peer: a frame, and notice of it. Its driver may look at the mask before its frame is to be seen. */
+proctype Peer()
+{
+	byte n;
+	bit is_seen;
+
+	do
+	:: n == FRAMES -> break
+	:: else ->
+		n++;
+		atomic { is_seen = is_open; is_between = 1 };
+		frames++;
+		if
+		:: true
+		:: is_seen = is_open
+		fi;
+		atomic {
+			is_between = 0;
+			if
+			:: is_seen ->
+				is_noticed = 1;
+				if
+				:: is_listening -> is_waiting = 0
+				:: else
+				fi
+			:: else
+			fi;
+			is_seen = 0
+		}
+	od;
+	nb_running--
+}
+
+/* service.c: get_up() */
+inline get_up()
+{
+	is_unattended = 0;
+	is_open = 0;
+	is_ready = 0
+}
+
+/* service.c: lie_down(), and the nap behind it, in which a frame comes to be seen */
+inline lie_down(got)
+{
+	try_lock(got);
+	if
+	:: got ->
+		is_unattended = 1;
+		is_open = 1;
+		is_ready = 1;
+		release();
+		!is_between
+	:: else
+	fi;
+	got = 0
+}
+
+/* service.c: wait_for(), has_bells(). A sleep ends by frames and by timers, a nap by time. */
+inline wait_for(is_sleep)
+{
+	is_asleep = 1;
+	if
+	:: bells != NOBODY && (is_unattended || !is_recent)
+	:: else ->
+		if
+		:: is_stopping || wakes != before
+		:: else ->
+			atomic {
+				is_listening = is_sleep;
+				is_waiting = !is_written && !(is_sleep && is_noticed)
+			};
+			if
+			:: !is_waiting
+			:: is_sleep && knows_timer && timeout -> atomic { is_waiting = 0; is_late = 1 }
+			:: !is_sleep && (!LEAVES || NOTICES) && timeout -> atomic { is_waiting = 0; is_late = !is_recent }
+			fi;
+			atomic { is_listening = 0; is_written = 0 }
+		fi
+	fi;
+	is_asleep = 0
+}
+
+/* service.c: serve(), look_after() */
 proctype Service()
 {
-	byte before, i, list, next;
-	bit got, is_late;
+	byte before, last, i, list, next;
+	bit got, is_late, is_quiet, is_ready, knows_timer;
 
 	do
 	:: is_stopping -> break
@@ -501,47 +619,38 @@ proctype Service()
 			try_lock(got);
 			if
 			:: got ->
+				has_moved = 0;
 				run_round(i, list, next);
-				assert(!is_late || is_all_taken);
+				atomic {
+					/* timers have run out meanwhile */
+					is_timed = is_timed && !is_late;
+					knows_timer = is_timed;
+					is_quiet = !is_recent && !has_moved && NOTICES;
+					has_moved = 0
+				};
+				assert(!is_late || is_all_taken || frames);
 				release()
-			:: else
-			fi;
-			/* uroce_worker_next_ns() */
-			got = 0;
-			try_lock(got);
-			if
-			:: got -> release()
 			:: else
 			fi;
 			got = 0
 		fi;
 		is_late = 0;
-		/* nap() */
-		is_asleep = 1;
 		if
-		:: bells != NOBODY && !is_recent
+		:: NOTICES && before != last -> last = before; get_up()
 		:: else ->
 			if
-			:: is_stopping
-			:: else ->
-				/* FUTEX_WAIT: if no wake-up was counted meanwhile */
-				atomic {
-					if
-					:: wakes == before -> is_waiting = 1
-					:: else
-					fi
-				};
+			:: is_quiet && is_ready -> is_ready = 0; wait_for(1)
+			:: is_quiet && !is_ready -> lie_down(got)
+			:: !is_ready || !is_quiet ->
 				if
-				:: !is_waiting
-				:: !LEAVES && timeout -> atomic {
-					is_waiting = 0;
-					is_late = !is_recent
-				   }
-				fi
+				:: NOTICES -> get_up()
+				:: else
+				fi;
+				wait_for(0)
 			fi
 		fi;
 		before = 0;
-		is_asleep = 0
+		is_quiet = 0
 	od
 }
 
@@ -614,6 +723,10 @@ init
 		:: else -> nb_running++; run App(); i++
 		od;
 		if
+		:: NOTICES -> nb_running++; run Peer()
+		:: else
+		fi;
+		if
 		:: HOPS -> run Other()
 		:: else
 		fi;
@@ -633,7 +746,7 @@ init
 	};
 	/* When nothing happens any more, nothing is left to do. Then the device goes: service.c */
 	if
-	:: LEAVES && !LCORE -> timeout
+	:: LEAVES && !LCORE && !NOTICES -> timeout
 	:: else -> is_all_taken && nb_running == 0
 	fi;
 	assert(nb_running == 0);

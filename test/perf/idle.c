@@ -212,6 +212,8 @@ main(int argc, char **argv)
 	arm();
 	side_sync(&side);
 	alarm(0); /* of the side's patience */
+	printf("connected\n");
+	fflush(stdout);
 	idle(seconds);
 	side_sync(&side);
 	alarm(0);

@@ -8,13 +8,11 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -469,25 +467,20 @@ open_qp__all_are_told_of_events(void **state)
 static atomic_bool is_held;
 static atomic_uint nb_held;
 
-/* In the place of libc's: a device's service thread, which sleeps in a futex, does not wake while it is held. */
-long
-syscall(long number, ...)
+/* In the place of libc's: a device's service thread, which sleeps in it, does not wake while it is held. */
+int
+ppoll(struct pollfd *fds, nfds_t nb, const struct timespec *time, const sigset_t *mask)
 {
-	long (*libcs)(long number, ...), arg[6];
-	va_list args;
+	int (*libcs)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
 
-	*(void **)&libcs = dlsym(RTLD_NEXT, "syscall");
-	va_start(args, number);
-	for (unsigned i = 0; i < 6; i++)
-		arg[i] = va_arg(args, long);
-	va_end(args);
-	if (number == SYS_futex && (int)arg[1] == FUTEX_WAIT_PRIVATE && atomic_load(&is_held)) {
+	*(void **)&libcs = dlsym(RTLD_NEXT, "ppoll");
+	if (atomic_load(&is_held)) {
 		atomic_fetch_add(&nb_held, 1);
 		while (atomic_load(&is_held))
 			sched_yield();
 		atomic_fetch_sub(&nb_held, 1);
 	}
-	return libcs(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+	return libcs(fds, nb, time, mask);
 }
 
 static void

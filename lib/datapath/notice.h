@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_NOTICE_H
+#define UROCE_DATAPATH_NOTICE_H
+
+/**
+ * @file
+ * Notices: how a port tells who sleeps that a frame has come. Each queue has a descriptor that can be
+ * read when there is one; while nobody sleeps on it, frames cost nothing more. Drivers hand it out to
+ * nobody, so it is found in the process's own table of descriptors (the policy table says by what):
+ *
+ *	socket	af_packet: a packet socket whose ring is the queue. The kernel wakes who polls it.
+ *	ring	memif: an eventfd, which the peer writes to after each burst that finds the ring's mask open.
+ *
+ * One thread; it sleeps on the descriptors of all queues.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "datapath/conf.h"
+
+struct uroce_port;
+
+enum uroce_notice_kind {
+	UROCE_NOTICE_NONE,
+	UROCE_NOTICE_SOCKET,
+	UROCE_NOTICE_RING,
+};
+
+/** Of a queue. */
+struct uroce_notice {
+	int fd;                  /* the driver's, or for a ring a duplicate; -1: none was found */
+	_Atomic uint16_t *flags; /* of its ring, in a page of our own; NULL: it has none */
+};
+
+struct uroce_notices {
+	struct uroce_port *port;
+	uint64_t retry_ns; /* what was not found is not looked for before */
+	struct uroce_notice of[UROCE_WORKERS_MAX];
+};
+
+void uroce_notices_init(struct uroce_notices *notices, struct uroce_port *port);
+void uroce_notices_fini(struct uroce_notices *notices);
+
+/**
+ * Have frames that come into a queue from now on give notice. What came before does not: look once more, and
+ * that not at once, for a peer that has just put a frame into a ring may have looked at the mask before.
+ *
+ * @lcore  The thread that sleeps, holding the lock of the queue's worker.
+ * @return whether they will; disarm() or not, it holds at most until the link is lost
+ */
+bool uroce_notice_arm(struct uroce_notices *notices, uint16_t queue, uint64_t now_ns);
+
+/** They need not any more: of all queues. Any number of times. */
+void uroce_notices_disarm(struct uroce_notices *notices);
+
+/** poll() gave this for the descriptor of a queue: take what is no frame. */
+void uroce_notice_take(struct uroce_notices *notices, uint16_t queue, short revents);
+
+/* notice_socket.c */
+
+/** Find the packet socket of a queue. @return whether there is one */
+bool uroce_notice_find_socket(struct uroce_notice *notice, const struct uroce_port *port,
+			      uint16_t queue);
+
+/* notice_ring.c */
+
+/** Open the mask of a queue's ring, and if need be find the ring first. @return whether the driver takes notices by it */
+bool uroce_notice_open_ring(struct uroce_notice *notice, const struct uroce_port *port,
+			    uint16_t queue);
+
+/** Shut it, if there is one. */
+void uroce_notice_shut_ring(struct uroce_notice *notice);
+
+/** Give back what was found, if anything was. */
+void uroce_notice_drop_ring(struct uroce_notice *notice);
+
+#endif /* UROCE_DATAPATH_NOTICE_H */
