@@ -42,6 +42,9 @@ name_device(struct uroce_vdevice *device, unsigned idx)
 	ibv->transport_type = IBV_TRANSPORT_IB;
 	snprintf(ibv->name, sizeof(ibv->name), "uroce%u", idx);
 	snprintf(ibv->dev_name, sizeof(ibv->dev_name), "uverbs%u", idx);
+	snprintf(ibv->dev_path, sizeof(ibv->dev_path), "/sys/class/infiniband_verbs/%s",
+		 ibv->dev_name);
+	snprintf(ibv->ibdev_path, sizeof(ibv->ibdev_path), "/sys/class/infiniband/%s", ibv->name);
 	device->idx = idx;
 	device->provider = &device->provider;
 }

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The calls of libc that take a path, as programs import them: on the devices' paths they lead into the tree, else
+ * straight on. Each function has a name of its own and libc's as its symbol, because libc's headers give some of those
+ * names to others.
+ */
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tree.h"
+
+typedef int filter_fn(const struct dirent *);
+typedef int compare_fn(const struct dirent **, const struct dirent **);
+
+/* What the program would have called without us. */
+static void *
+find_next(_Atomic(void *) *found, const char *name)
+{
+	void *next = atomic_load_explicit(found, memory_order_relaxed);
+
+	if (next == NULL) {
+		next = dlsym(RTLD_NEXT, name);
+		atomic_store_explicit(found, next, memory_order_relaxed);
+	}
+	return next;
+}
+
+#define NEXT(name) ((__typeof__(&paths_##name))find_next(&found, #name))
+
+#define DECLARE(type, name, params)                                                                \
+	__attribute__((visibility("default"))) type paths_##name params __asm__(#name);            \
+	type paths_##name params
+
+/* A call with a parameter `path`; what it returns goes through `hide`. */
+#define CALL_HIDING(type, name, params, args, hide)                                                \
+	DECLARE(type, name, params)                                                                \
+	{                                                                                          \
+		static _Atomic(void *) found;                                                      \
+		char there[TREE_PATH_MAX];                                                         \
+                                                                                                   \
+		path = tree_redirect(path, there);                                                 \
+		return hide(NEXT(name) args);                                                      \
+	}
+
+#define CALL(type, name, params, args) CALL_HIDING(type, name, params, args, )
+
+/* --- opening -------------------------------------------------------------------------------------- */
+
+static mode_t
+mode_of(int flags, va_list list)
+{
+	return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(list, mode_t)
+									  : 0;
+}
+
+/* A call whose last parameter is there only for a file that is made. */
+#define CALL_WITH_MODE(name, params, args)                                                         \
+	DECLARE(int, name, params)                                                                 \
+	{                                                                                          \
+		static _Atomic(void *) found;                                                      \
+		char there[TREE_PATH_MAX];                                                         \
+		va_list list;                                                                      \
+                                                                                                   \
+		va_start(list, flags);                                                             \
+		const mode_t mode = mode_of(flags, list);                                          \
+                                                                                                   \
+		va_end(list);                                                                      \
+		path = tree_redirect(path, there);                                                 \
+		return NEXT(name) args;                                                            \
+	}
+
+CALL_WITH_MODE(open, (const char *path, int flags, ...), (path, flags, mode))
+CALL_WITH_MODE(open64, (const char *path, int flags, ...), (path, flags, mode))
+CALL_WITH_MODE(openat, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
+CALL_WITH_MODE(openat64, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
+CALL(int, __open_2, (const char *path, int flags), (path, flags))
+CALL(int, __open64_2, (const char *path, int flags), (path, flags))
+CALL(int, __openat_2, (int dir, const char *path, int flags), (dir, path, flags))
+CALL(int, __openat64_2, (int dir, const char *path, int flags), (dir, path, flags))
+
+CALL(FILE *, fopen, (const char *path, const char *mode), (path, mode))
+CALL(FILE *, fopen64, (const char *path, const char *mode), (path, mode))
+
+CALL(DIR *, opendir, (const char *path), (path))
+CALL(int, scandir,
+     (const char *path, struct dirent ***names, filter_fn *filter, compare_fn *compare),
+     (path, names, filter, compare))
+CALL(int, scandir64,
+     (const char *path, struct dirent ***names, filter_fn *filter, compare_fn *compare),
+     (path, names, filter, compare))
+
+/* --- looking: the structs are the caller's business ------------------------------------------------ */
+
+CALL(int, stat, (const char *path, void *buf), (path, buf))
+CALL(int, stat64, (const char *path, void *buf), (path, buf))
+CALL(int, lstat, (const char *path, void *buf), (path, buf))
+CALL(int, lstat64, (const char *path, void *buf), (path, buf))
+CALL(int, fstatat, (int dir, const char *path, void *buf, int flags), (dir, path, buf, flags))
+CALL(int, fstatat64, (int dir, const char *path, void *buf, int flags), (dir, path, buf, flags))
+CALL(int, statx, (int dir, const char *path, int flags, unsigned mask, void *buf),
+     (dir, path, flags, mask, buf))
+
+CALL(int, access, (const char *path, int mode), (path, mode))
+CALL(int, eaccess, (const char *path, int mode), (path, mode))
+CALL(int, euidaccess, (const char *path, int mode), (path, mode))
+CALL(int, faccessat, (int dir, const char *path, int mode, int flags), (dir, path, mode, flags))
+
+CALL(ssize_t, getxattr, (const char *path, const char *name, void *buf, size_t size),
+     (path, name, buf, size))
+CALL(ssize_t, lgetxattr, (const char *path, const char *name, void *buf, size_t size),
+     (path, name, buf, size))
+CALL(ssize_t, listxattr, (const char *path, char *buf, size_t size), (path, buf, size))
+CALL(ssize_t, llistxattr, (const char *path, char *buf, size_t size), (path, buf, size))
+
+/* Programs of before glibc 2.33 look by these, which later ones do not find; with 64-bit longs they are the same. */
+#define OLD(name, params, now, args)                                                               \
+	DECLARE(int, name, params)                                                                 \
+	{                                                                                          \
+		(void)version;                                                                     \
+		return paths_##now args;                                                           \
+	}
+
+OLD(__xstat, (int version, const char *path, void *buf), stat, (path, buf))
+OLD(__xstat64, (int version, const char *path, void *buf), stat64, (path, buf))
+OLD(__lxstat, (int version, const char *path, void *buf), lstat, (path, buf))
+OLD(__lxstat64, (int version, const char *path, void *buf), lstat64, (path, buf))
+OLD(__fxstatat, (int version, int dir, const char *path, void *buf, int flags), fstatat,
+    (dir, path, buf, flags))
+OLD(__fxstatat64, (int version, int dir, const char *path, void *buf, int flags), fstatat64,
+    (dir, path, buf, flags))
+
+/* --- links: those of the tree lead to what is beside them, or out of it ---------------------------- */
+
+CALL(ssize_t, readlink, (const char *path, char *buf, size_t size), (path, buf, size))
+CALL(ssize_t, __readlink_chk, (const char *path, char *buf, size_t size, size_t room),
+     (path, buf, size, room))
+CALL(ssize_t, readlinkat, (int dir, const char *path, char *buf, size_t size),
+     (dir, path, buf, size))
+CALL(ssize_t, __readlinkat_chk, (int dir, const char *path, char *buf, size_t size, size_t room),
+     (dir, path, buf, size, room))
+
+CALL_HIDING(char *, realpath, (const char *path, char *resolved), (path, resolved), tree_hide)
+CALL_HIDING(char *, __realpath_chk, (const char *path, char *resolved, size_t room),
+	    (path, resolved, room), tree_hide)
+CALL_HIDING(char *, canonicalize_file_name, (const char *path), (path), tree_hide)
