@@ -365,10 +365,22 @@ uroce_dev_destroy(struct uroce_dev *dev)
 	return 0;
 }
 
+/* A planned port was said to be up. That stays so until somebody comes to its other end: most programs look but once. */
+static bool
+is_awaiting_peer(const struct uroce_dev *dev)
+{
+	const struct uroce_port *const port = dev->port;
+
+	return dev->plan.frame_limit > 0 && port->policy->has_peer &&
+	       !atomic_load(&port->has_been_up) && !uroce_port_is_gone(port);
+}
+
 bool
 uroce_dev_is_link_up(const struct uroce_dev *dev)
 {
-	return dev->port ? uroce_port_is_up(dev->port) : uroce_port_plan_is_up(&dev->plan);
+	if (!dev->port)
+		return uroce_port_plan_is_up(&dev->plan);
+	return uroce_port_is_up(dev->port) || is_awaiting_peer(dev);
 }
 
 unsigned

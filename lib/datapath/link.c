@@ -62,6 +62,13 @@ populate_rings(const struct uroce_port *port)
 }
 
 static void
+welcome(struct uroce_port *port)
+{
+	atomic_store(&port->has_been_up, true);
+	populate_rings(port);
+}
+
+static void
 set_link(struct uroce_port *port, bool is_up)
 {
 	const bool was_up = atomic_exchange(&port->is_up, is_up);
@@ -69,7 +76,7 @@ set_link(struct uroce_port *port, bool is_up)
 	if (was_up == is_up)
 		return;
 	if (is_up)
-		populate_rings(port);
+		welcome(port);
 	UROCE_LOG(INFO, port, "%s: link is %s", port->name, is_up ? "up" : "down");
 	uroce_event_push(port->events, is_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
 }
@@ -138,7 +145,7 @@ uroce_link_watch(struct uroce_port *port)
 {
 	atomic_store(&port->is_up, is_link_up(port));
 	if (uroce_port_is_up(port))
-		populate_rings(port);
+		welcome(port);
 	for (unsigned i = 0; i < RTE_DIM(watched); i++)
 		(void)rte_eth_dev_callback_register(port->id, watched[i], on_port_event, port);
 	port->has_callbacks = true;

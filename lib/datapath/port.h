@@ -42,6 +42,7 @@ struct uroce_port_policy {
 	uint16_t mtu;            /* IP MTU to configure; 0: UROCE_PORT_MTU or the most it allows */
 	uint16_t rx_headroom;    /* bytes it leaves before a received frame, beyond the usual */
 	uint16_t extra_mbufs;    /* it holds more than its rings */
+	uint32_t mbps;           /* of its link, as it tells; 0: it does not say */
 	bool is_limit_strict;    /* mbufs must hold `limit`, whatever we need */
 	bool has_multi_seg;      /* sends chained mbufs whole */
 	bool has_ext_buf;        /* sends external buffers correctly */
@@ -80,6 +81,7 @@ struct uroce_port_plan {
 	uint8_t mac[6];
 	uint32_t frame_limit; /* as of a port */
 	int if_index;         /* the kernel's interface that it shares; 0: none */
+	uint32_t mbps;        /* of its link; RTE_ETH_SPEED_NUM_UNKNOWN */
 };
 
 /**
@@ -115,6 +117,7 @@ struct uroce_port {
 	struct uroce_netif netif;                    /* if policy->is_kernel */
 	struct uroce_event_queue *events;
 	atomic_bool is_up;
+	atomic_bool has_been_up;
 	atomic_bool is_ready; /* started: bursts may be called */
 	atomic_bool is_gone;  /* removed from under us: never touch it again */
 };

@@ -72,7 +72,10 @@ uroce_port_plan(const char *vdev, struct uroce_port_plan *plan)
 		UROCE_LOG(ERR, port, "'%s' is not a list: allowed is NAME[,key=value]...", vdev);
 		return -EINVAL;
 	}
-	*plan = (struct uroce_port_plan){ .frame_limit = limit_of(policy, args) };
+	*plan = (struct uroce_port_plan){
+		.frame_limit = limit_of(policy, args),
+		.mbps = policy->mbps > 0 ? policy->mbps : RTE_ETH_SPEED_NUM_UNKNOWN,
+	};
 	if (policy->is_kernel)
 		ret = plan_netif(rte_kvargs_get(pairs, "iface"), plan);
 	else

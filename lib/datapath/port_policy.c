@@ -30,7 +30,7 @@
 
 /* clang-format off */
 static const struct uroce_port_policy rows[] = {
-	{ .driver = "net_memif", .limit_key = "bsize", .limit = 2048, .mtu = 1500,
+	{ .driver = "net_memif", .limit_key = "bsize", .limit = 2048, .mtu = 1500, .mbps = 100000,
 	  .has_multi_seg = true, .is_virtual = true, .has_peer = true,
 	  .notice = UROCE_NOTICE_RING },
 	{ .driver = "net_af_packet", .limit_key = "framesz", .limit = 2048, .limit_overhead = 80,

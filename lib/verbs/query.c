@@ -65,7 +65,7 @@ uroce_query_rate(uint32_t mbps, uint8_t *width, uint8_t *speed)
 static void
 set_rate(const struct uroce_dev *dev, struct ibv_port_attr *attr)
 {
-	struct rte_eth_link link = { 0 };
+	struct rte_eth_link link = { .link_speed = dev->plan.mbps };
 	uint16_t port_id;
 
 	if (dev->port != NULL && rte_eth_dev_get_port_by_name(dev->conf.port, &port_id) == 0)

@@ -130,12 +130,7 @@ announce__says_the_same_before_and_after(void **state)
 	assert_non_null(cq);
 	assert_int_equal(nb_starts, 1);
 	ask(context, &after);
-	/* nobody is at the other end of this one */
-	assert_int_equal(after.port.state, IBV_PORT_DOWN);
-	after.port.state = before.port.state;
-	after.port.phys_state = before.port.phys_state;
-	after.port.active_speed = before.port.active_speed;
-	after.port.active_width = before.port.active_width;
+	/* its link, too, though nobody is at the other end yet: programs look, and leave if it is down */
 	assert_memory_equal(&before, &after, sizeof(before));
 
 	assert_int_equal(uroce_destroy_cq(cq), 0);
