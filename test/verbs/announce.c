@@ -7,33 +7,51 @@
 #include <net/if.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include <rte_eal.h>
 #include <uroce.h>
 
 #include "net.h"
 
-#define VDEV "net_memif0,role=server,socket=@uroce-test-announce,socket-abstract=yes,bsize=2200"
-#define SPEC "net_memif0,addr=192.0.2.1/24,workers=2"
+#define VDEV_OF(role)                                                                              \
+	"net_memif0,role=" role ",socket=@uroce-test-announce,socket-abstract=yes,bsize=2200"
+#define VDEV        VDEV_OF("server")
+#define PEER_VDEV   VDEV_OF("client")
+#define SPEC        "net_memif0,addr=192.0.2.1/24,workers=2"
+#define PEER_SPEC   "net_memif0,addr=192.0.2.2/24,workers=2"
+#define PEER        "peer" /* this program, as the other end */
+#define PATIENCE_MS 30000
 
+static const char *program;
 static unsigned nb_starts;
+
+static int
+start_with(char *vdev)
+{
+	char *argv[] = {
+		"announce",      "--no-huge", "--no-shconf", "--no-telemetry", "--no-pci",
+		"--log-level=1", "-m",        "256",         "--vdev",         vdev,
+	};
+
+	return rte_eal_init(sizeof(argv) / sizeof(argv[0]), argv) < 0 ? EIO : 0;
+}
 
 static int
 start_eal(void *arg)
 {
-	static char *argv[] = {
-		"announce",      "--no-huge", "--no-shconf", "--no-telemetry", "--no-pci",
-		"--log-level=1", "-m",        "256",         "--vdev",         VDEV,
-	};
+	static char vdev[] = VDEV;
 
 	assert_ptr_equal(arg, &nb_starts);
-	nb_starts++;
-	return rte_eal_init(sizeof(argv) / sizeof(argv[0]), argv) < 0 ? EIO : 0;
+	return nb_starts++ == 0 ? start_with(vdev) : 0;
 }
 
 static int
@@ -140,15 +158,90 @@ announce__says_the_same_before_and_after(void **state)
 	assert_int_equal(uroce_destroy_device(device), 0);
 }
 
+static int
+start_peer(void *arg)
+{
+	static char vdev[] = PEER_VDEV;
+
+	(void)arg;
+	return start_with(vdev);
+}
+
+/* Be there until killed. */
+static int
+be_peer(void)
+{
+	struct ibv_context *const context =
+		uroce_open_device(uroce_announce_device(PEER_SPEC, PEER_VDEV, start_peer, NULL));
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (uroce_alloc_pd(context) == NULL)
+		return 1;
+	for (;;)
+		pause();
+}
+
+static pid_t
+spawn_peer(void)
+{
+	const pid_t pid = vfork();
+
+	if (pid == 0) {
+		execl(program, program, PEER, NULL);
+		_exit(1);
+	}
+	return pid;
+}
+
+static void
+expect_port_is(struct ibv_context *context, enum ibv_event_type type, enum ibv_port_state state)
+{
+	struct ibv_async_event event;
+	struct ibv_port_attr port;
+
+	assert_int_equal(poll(&(struct pollfd){ context->async_fd, POLLIN, 0 }, 1, PATIENCE_MS), 1);
+	assert_int_equal(uroce_get_async_event(context, &event), 0);
+	assert_int_equal(event.event_type, type);
+	uroce_ack_async_event(&event);
+	assert_int_equal(uroce_query_port(context, 1, &port), 0);
+	assert_int_equal(port.state, state);
+}
+
+/* Once somebody was there, the link is what it is. */
+static void
+announce__link_goes_down_with_the_peer(void **state)
+{
+	struct ibv_device *const device = uroce_announce_device(SPEC, VDEV, start_eal, &nb_starts);
+	struct ibv_context *const context = uroce_open_device(device);
+	struct ibv_pd *const pd = uroce_alloc_pd(context);
+	pid_t peer;
+
+	(void)state;
+	assert_non_null(pd);
+	peer = spawn_peer();
+	assert_true(peer > 0);
+	expect_port_is(context, IBV_EVENT_PORT_ACTIVE, IBV_PORT_ACTIVE);
+	assert_int_equal(kill(peer, SIGKILL), 0);
+	assert_int_equal(waitpid(peer, NULL, 0), peer);
+	expect_port_is(context, IBV_EVENT_PORT_ERR, IBV_PORT_DOWN);
+	assert_int_equal(uroce_dealloc_pd(pd), 0);
+	assert_int_equal(uroce_close_device(context), 0);
+	assert_int_equal(uroce_destroy_device(device), 0);
+}
+
 /* In this order: EAL is started once. */
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(announce__refuses_what_it_cannot_tell_of),
 		cmocka_unit_test(announce__ends_when_EAL_does_not_start),
 		cmocka_unit_test(announce__says_the_same_before_and_after),
+		cmocka_unit_test(announce__link_goes_down_with_the_peer),
 	};
 
+	if (argc == 2 && strcmp(argv[1], PEER) == 0)
+		return be_peer();
+	program = argv[0];
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
