@@ -137,10 +137,21 @@ def without_devices_there_is_nothing(where):
     check(not family.trees(), family.trees())
 
 
+def the_distributions_library_is_no_loop(where):
+    family = Family(where)
+    del family.env['LD_LIBRARY_PATH']    # then it is that one, which reads such paths itself
+    alone = Family(where)
+    del alone.env['LD_PRELOAD']
+    command = ('timeout', '10', 'ls', '/sys/class/infiniband')
+    done, same = family.run(*command), alone.run(*command)
+    check((done.returncode, done.stdout) == (same.returncode, same.stdout), done)
+
+
 def main():
     for case in (calls_are_those_tested, the_interface_behind_is_shown, files_can_be_listed_and_read,
                  family_has_one_tree, what_a_killed_process_left_goes,
-                 who_does_not_look_has_nothing, without_devices_there_is_nothing):
+                 who_does_not_look_has_nothing, without_devices_there_is_nothing,
+                 the_distributions_library_is_no_loop):
         with tempfile.TemporaryDirectory(prefix='uroce-check-paths-') as where:
             case(where)
         print(case.__name__)

@@ -519,6 +519,26 @@ node__is_a_character_device(void **state)
 	close(fd);
 }
 
+/* No program is told the name of the tree by what it asks about. */
+static void
+realpath__keeps_to_public_names(void **state)
+{
+	static const char uverbs[] = "/sys/class/infiniband_verbs/uverbs0/device/..";
+	char *(*const realpath_of)(const char *, char *) = dlsym(RTLD_DEFAULT, "realpath");
+	char buf[4096];
+	char *real;
+
+	(void)state;
+	assert_ptr_equal(realpath_of(uverbs, buf), buf);
+	assert_string_equal(buf, "/sys/class/infiniband/uroce0");
+	real = realpath_of(ours[0], NULL);
+	assert_string_equal(real, ours[0]);
+	free(real);
+	real = realpath_of("/dev/infiniband/uverbs0", NULL);
+	assert_string_equal(real, "/dev/null");
+	free(real);
+}
+
 /* Its child, whose tree it was, makes one for itself. */
 static void
 tree__is_made_anew_when_it_is_gone(void **state)
@@ -556,6 +576,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(calls__take_no_path),
 		cmocka_unit_test(open__makes_a_file_of_its_mode),
 		cmocka_unit_test(node__is_a_character_device),
+		cmocka_unit_test(realpath__keeps_to_public_names),
 		cmocka_unit_test(tree__is_made_anew_when_it_is_gone),
 	};
 
