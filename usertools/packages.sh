@@ -13,7 +13,8 @@ packages_test="$packages_build
 	libfabric-bin ucx-utils
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 	dpdk-dev libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool
-	python3-scapy tshark spin"
+	python3-scapy tshark spin
+	ibverbs-utils perftest python3-pyverbs"
 
 # To measure beside what else there is (uroce-bench-all), and to draw it.
 packages_bench="dpdk-dev ucx-utils qperf ethtool iproute2 python3-matplotlib"

@@ -65,8 +65,13 @@ uroce_port_plan(const char *vdev, struct uroce_port_plan *plan)
 	struct rte_kvargs *pairs;
 	int ret = 0;
 
-	if (!policy->driver || !policy->is_virtual)
+	if (!policy->driver || !policy->is_virtual) {
+		UROCE_LOG(ERR, port,
+			  "'%s' is no virtual port: allowed are those whose arguments say what "
+			  "they are",
+			  vdev);
 		return -EINVAL;
+	}
 	pairs = rte_kvargs_parse(args, NULL);
 	if (!pairs) {
 		UROCE_LOG(ERR, port, "'%s' is not a list: allowed is NAME[,key=value]...", vdev);

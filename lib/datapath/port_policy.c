@@ -23,7 +23,6 @@
 
 #include "datapath/port.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rte_kvargs.h>
@@ -67,22 +66,13 @@ uroce_port_policy_of(const char *driver)
 	return row;
 }
 
-/* Virtual devices are called by their driver's name and what tells them apart, which is no letter. */
-static bool
-is_driver_of(const char *driver, const char *port_name)
-{
-	const size_t len = strlen(driver);
-
-	return strncmp(driver, port_name, len) == 0 && port_name[len] != '_' &&
-	       !isalpha((unsigned char)port_name[len]);
-}
-
+/* Virtual devices are called by their driver's name and what tells them apart. */
 const struct uroce_port_policy *
 uroce_port_policy_by_name(const char *port_name)
 {
 	const struct uroce_port_policy *row = rows;
 
-	while (row->driver && !is_driver_of(row->driver, port_name))
+	while (row->driver && strncmp(row->driver, port_name, strlen(row->driver)) != 0)
 		row++;
 	return row;
 }
