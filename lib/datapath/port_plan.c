@@ -42,6 +42,8 @@ plan_netif(const char *name, struct uroce_port_plan *plan)
 		plan->frame_limit = RTE_MIN(plan->frame_limit, mtu + UROCE_PORT_L2);
 	ret = uroce_netif_mac(&netif, plan->mac);
 	uroce_netif_close(&netif);
+	if (ret < 0)
+		UROCE_LOG(ERR, port, "interface '%s' has no MAC: allowed is one of Ethernet", name);
 	return ret;
 }
 

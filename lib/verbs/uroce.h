@@ -81,8 +81,8 @@ struct ibv_device *uroce_create_device_on_port(uint16_t port_id, const char *spe
  * @param start  called once, in the thread that makes that object, before the port is opened: EAL is to run, with
  *               that virtual device, when it returns 0; else it returns an errno, as that call does, and all later
  *               ones with EIO
- * @return as uroce_create_device(); EINVAL also for a `vdev` that is not virtual, ENODEV for one that is to share a
- *         kernel interface that there is not
+ * @return as uroce_create_device(); EINVAL also for a `vdev` that is not virtual; of one that is to share a kernel
+ *         interface ENODEV there is none, EAFNOSUPPORT it is not Ethernet
  */
 struct ibv_device *uroce_announce_device(const char *spec, const char *vdev,
 					 int (*start)(void *arg), void *arg);

@@ -76,6 +76,9 @@ announce__refuses_what_it_cannot_tell_of(void **state)
 						   start_eal, NULL));
 	assert_errno(ENODEV,
 		     uroce_announce_device("net_af_packet0", "net_af_packet0", start_eal, NULL));
+	assert_errno(EAFNOSUPPORT,
+		     uroce_announce_device("net_af_packet0", "net_af_packet0,iface=lo", start_eal,
+					   NULL));
 }
 
 static void
