@@ -19,7 +19,7 @@ use_own_port(void)
 	struct rte_mempool *const pool = rte_pktmbuf_pool_create(
 		"own", 1023, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	struct rte_mbuf *mbuf;
-	uint16_t id;
+	uint16_t id = 0;
 
 	check(pool != NULL, "rte_pktmbuf_pool_create");
 	check(rte_eth_dev_count_avail() == 1 &&
