@@ -533,12 +533,21 @@ uroce_worker_next_ns(const struct uroce_worker *worker)
 							     : uroce_wheel_next_ns(&worker->wheel);
 }
 
+/* As rte_ring_empty(), which is for those who are at one end of the ring: others may be adding to it. */
+static bool
+has_hops(const struct uroce_worker *worker)
+{
+	const struct rte_ring *ring = worker->hops;
+
+	return ring && __atomic_load_n(&ring->prod.tail, __ATOMIC_RELAXED) !=
+			       __atomic_load_n(&ring->cons.tail, __ATOMIC_RELAXED);
+}
+
 bool
 uroce_worker_is_at_rest(const struct uroce_worker *worker)
 {
 	return is_idle(worker) && !worker->tx.active_head && worker->loop.nb == 0 &&
-	       worker->parked.nb == 0 && !uroce_hold_has_ready(worker->hold) &&
-	       (!worker->hops || rte_ring_empty(worker->hops));
+	       worker->parked.nb == 0 && !uroce_hold_has_ready(worker->hold) && !has_hops(worker);
 }
 
 /* --- life -------------------------------------------------------------------------------------- */
