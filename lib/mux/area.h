@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_MUX_AREA_H
+#define UROCE_MUX_AREA_H
+
+/**
+ * @file
+ * The area: one file in memory for each client of uroced, which the client makes, with a pair of lanes for
+ * each of its workers and the buffers of the frames. Nothing in the area says anything about the area: its
+ * plan is said in the message that attaches it, and judged there.
+ *
+ * It is sealed against becoming shorter, lies in tmpfs and is full of pages, so that whoever maps it never
+ * faults, whatever the other side does to it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mux/lane.h"
+
+/** Pairs of lanes: as many as a device may have workers. */
+#define UROCE_AREA_PAIRS_MAX 32u
+
+/** Bytes of an area at most: so much memory one client may bind. */
+#define UROCE_AREA_SIZE_MAX (UINT64_C(512) << 20)
+
+/** Bytes of a frame: a header of Ethernet, IPv4, UDP and BTH at least. */
+#define UROCE_AREA_FRAME_MIN 54u
+#define UROCE_AREA_FRAME_MAX 9216u
+
+/** Where things are, in bytes from the area's beginning. */
+struct uroce_area_plan {
+	uint64_t size;
+	uint32_t frame_max; /* bytes of a buffer */
+	uint32_t nb_slots;  /* of each lane */
+	uint32_t nb_pairs;
+	uint32_t reserved; /* 0 */
+	uint64_t up[UROCE_AREA_PAIRS_MAX];
+	uint64_t down[UROCE_AREA_PAIRS_MAX];
+};
+
+/** An area that is mapped. */
+struct uroce_area {
+	uint8_t *mem; /* NULL: none */
+	struct uroce_area_plan plan;
+};
+
+/**
+ * Lay out an area: lanes first, then a buffer for each slot, in the order of the lanes, up before down.
+ * @return whether there is such an area: its numbers are in bounds
+ */
+bool uroce_area_lay_out(struct uroce_area_plan *plan, uint32_t nb_pairs, uint32_t nb_slots,
+			uint32_t frame_max);
+
+/** Offset of the buffer of a slot, in an area that was laid out so. */
+uint64_t uroce_area_buffer(const struct uroce_area_plan *plan, uint32_t pair, bool is_down,
+			   uint32_t slot);
+
+/**
+ * Make an area: zeroed, sealed, its pages there.
+ * @param[out] fd  of its file, the caller's; closed on exec
+ * @return 0, or -errno
+ */
+int uroce_area_create(struct uroce_area *area, const struct uroce_area_plan *plan, int *fd);
+
+/**
+ * What is wrong with an area that somebody else made.
+ * @param fd         its file
+ * @param frame_max  bytes that its buffers must have at least
+ * @return NULL: it can be mapped and will not fault; else a sentence's end ("its file can become shorter")
+ */
+const char *uroce_area_judge(const struct uroce_area_plan *plan, int fd, uint32_t frame_max);
+
+/** Map an area that was judged; the file may be closed then. @return 0, or -errno */
+int uroce_area_map(struct uroce_area *area, const struct uroce_area_plan *plan, int fd);
+
+/** Unmap it, if it is mapped. */
+void uroce_area_unmap(struct uroce_area *area);
+
+static inline struct uroce_lane *
+uroce_area_up(const struct uroce_area *area, uint32_t pair)
+{
+	return (struct uroce_lane *)(area->mem + area->plan.up[pair]);
+}
+
+static inline struct uroce_lane *
+uroce_area_down(const struct uroce_area *area, uint32_t pair)
+{
+	return (struct uroce_lane *)(area->mem + area->plan.down[pair]);
+}
+
+/** Whether a frame that a slot names lies within the area. */
+static inline bool
+uroce_area_has(const struct uroce_area *area, struct uroce_lane_frame frame)
+{
+	return frame.len >= UROCE_AREA_FRAME_MIN && frame.len <= area->plan.frame_max &&
+	       frame.offset <= area->plan.size - frame.len;
+}
+
+/** Whether the empty buffer that a slot names does. */
+static inline bool
+uroce_area_has_buffer(const struct uroce_area *area, struct uroce_lane_frame buffer)
+{
+	return buffer.offset <= area->plan.size - area->plan.frame_max;
+}
+
+#endif /* UROCE_MUX_AREA_H */

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Messages as the socket carries them. A row of the table says how long a message of its type is, and what
+ * belongs to it; nothing else is let through.
+ */
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "mux/message.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define FDS_MAX                                                                                    \
+	8 /* taken of a message, so that they can be closed; the kernel closes what is beyond */
+
+static const struct shape {
+	size_t fixed;
+	size_t each;  /* bytes of an element; 0: it has none */
+	size_t nb_at; /* where their number is */
+	uint32_t max; /* of elements */
+	bool has_fd;
+} shape_of[UROCE_MUX_NB_TYPES] = {
+	[UROCE_MUX_HELLO] = { sizeof(struct uroce_mux_hello), 0, 0, 0, false },
+	[UROCE_MUX_HOST] = { sizeof(struct uroce_mux_this_host), 0, 0, 0, false },
+	[UROCE_MUX_ATTACH] = { sizeof(struct uroce_mux_attach), sizeof(struct uroce_mux_lease),
+			       offsetof(struct uroce_mux_attach, nb_leases), UROCE_MUX_LEASES_MAX,
+			       true },
+	[UROCE_MUX_ATTACHED] = { sizeof(struct uroce_mux_attached), sizeof(uint32_t),
+				 offsetof(struct uroce_mux_attached, nb_good), UROCE_MUX_LEASES_MAX,
+				 true },
+	[UROCE_MUX_LEASE] = { sizeof(struct uroce_mux_lease_more), 0, 0, 0, false },
+	[UROCE_MUX_LEASED] = { sizeof(struct uroce_mux_leased), sizeof(struct uroce_mux_lease),
+			       offsetof(struct uroce_mux_leased, nb), UROCE_MUX_LEASES_MAX, false },
+	[UROCE_MUX_RELEASE] = { sizeof(struct uroce_mux_release), sizeof(uint32_t),
+				offsetof(struct uroce_mux_release, nb), UROCE_MUX_LEASES_MAX,
+				false },
+	[UROCE_MUX_WAKE] = { sizeof(struct uroce_mux_wake), 0, 0, 0, false },
+	[UROCE_MUX_REFUSED] = { sizeof(struct uroce_mux_refused), 0, 0, 0, false },
+};
+
+size_t
+uroce_mux_message_size(uint32_t type, uint32_t nb)
+{
+	if (type >= UROCE_MUX_NB_TYPES || nb > shape_of[type].max)
+		return 0;
+	return shape_of[type].fixed + nb * shape_of[type].each;
+}
+
+static uint32_t
+nb_elements(const union uroce_mux_message *message)
+{
+	const struct shape *shape = &shape_of[message->type];
+	uint32_t nb = 0;
+
+	if (shape->each > 0)
+		memcpy(&nb, message->bytes + shape->nb_at, sizeof(nb));
+	return nb;
+}
+
+union room {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
+};
+
+int
+uroce_mux_send(int socket, const union uroce_mux_message *message, int fd)
+{
+	struct iovec bytes = {
+		.iov_base = (void *)(uintptr_t)message,
+		.iov_len = uroce_mux_message_size(message->type, nb_elements(message)),
+	};
+	union room room = { .bytes = { 0 } };
+	struct msghdr msg = { .msg_iov = &bytes, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		struct cmsghdr *header = &room.align;
+
+		*header = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+					    .cmsg_type = SCM_RIGHTS,
+					    .cmsg_len = CMSG_LEN(sizeof(fd)) };
+		memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+		msg.msg_control = &room;
+		msg.msg_controllen = CMSG_SPACE(sizeof(fd));
+	}
+	if (sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return 0;
+	return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+}
+
+/* The one descriptor that a message may bring. @return whether no more came */
+static bool
+take_fd(struct msghdr *msg, int *fd)
+{
+	int nb = 0;
+
+	*fd = -1;
+	for (struct cmsghdr *header = CMSG_FIRSTHDR(msg); header;
+	     header = CMSG_NXTHDR(msg, header)) {
+		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = CMSG_LEN(0); at + sizeof(int) <= header->cmsg_len;
+		     at += sizeof(int)) {
+			int one;
+
+			memcpy(&one, (const char *)header + at, sizeof(one));
+			if (nb++ == 0)
+				*fd = one;
+			else
+				(void)close(one);
+		}
+	}
+	return nb <= 1 && !(msg->msg_flags & MSG_CTRUNC);
+}
+
+static bool
+is_well_formed(const union uroce_mux_message *message, size_t len, bool has_fd)
+{
+	size_t size;
+
+	if (len < sizeof(message->type) || message->type >= UROCE_MUX_NB_TYPES ||
+	    len < shape_of[message->type].fixed)
+		return false;
+	size = uroce_mux_message_size(message->type, nb_elements(message));
+	return size > 0 && len == size && has_fd == shape_of[message->type].has_fd;
+}
+
+int
+uroce_mux_receive(int socket, union uroce_mux_message *message, int *fd)
+{
+	struct iovec bytes = { .iov_base = message, .iov_len = sizeof(*message) };
+	union room room;
+	struct msghdr msg = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = &room,
+		.msg_controllen = sizeof(room),
+	};
+	const ssize_t len = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	bool is_good;
+
+	*fd = -1;
+	if (len < 0)
+		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	is_good = take_fd(&msg, fd) && !(msg.msg_flags & MSG_TRUNC) &&
+		  is_well_formed(message, (size_t)len, *fd >= 0);
+	if (is_good)
+		return 1;
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+	return len == 0 ? 0 : -EPROTO;
+}
+
+static int
+make_socket(const char *path, struct sockaddr_un *addr)
+{
+	int fd;
+
+	*addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(addr->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(addr->sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+int
+uroce_mux_connect(const char *path)
+{
+	struct sockaddr_un addr;
+	const int fd = make_socket(path, &addr);
+	int ret;
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0)
+		return fd;
+	ret = -errno;
+	(void)close(fd);
+	return ret;
+}
+
+/* Nobody listens at a path whose owner died, though it is there. Who calls another kind of file hears the same. */
+static int
+clear_path(const char *path)
+{
+	const int fd = uroce_mux_connect(path);
+	struct stat st;
+
+	if (fd >= 0) {
+		(void)close(fd);
+		return -EADDRINUSE;
+	}
+	if (fd != -ECONNREFUSED)
+		return fd == -ENOENT ? 0 : fd == -EAGAIN ? -EADDRINUSE : fd;
+	if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	return unlink(path) < 0 ? -errno : 0;
+}
+
+int
+uroce_mux_listen(const char *path, unsigned mode)
+{
+	struct sockaddr_un addr;
+	int ret = clear_path(path), fd;
+
+	if (ret < 0)
+		return ret;
+	fd = make_socket(path, &addr);
+	if (fd < 0)
+		return fd;
+	/* of a socket that is not listened at yet, the mode is nobody's gain */
+	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 && chmod(path, mode) == 0 &&
+	    listen(fd, 64) == 0)
+		return fd;
+	ret = -errno;
+	(void)close(fd);
+	return ret;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Areas: laid out without overlap, judged by every rule, and without a fault once they are mapped.
+ */
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "mux/area.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define FRAME 4242u
+
+static void
+area__is_laid_out_without_overlap(void **state)
+{
+	struct uroce_area_plan plan;
+	uint64_t end;
+
+	(void)state;
+	assert_true(uroce_area_lay_out(&plan, 3, 64, FRAME));
+	end = 0;
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_true(plan.up[i] >= end && plan.up[i] % 64 == 0);
+		end = plan.up[i] + uroce_lane_size(64);
+		assert_true(plan.down[i] >= end && plan.down[i] % 64 == 0);
+		end = plan.down[i] + uroce_lane_size(64);
+	}
+	for (uint32_t i = 0; i < 6; i++) {
+		for (uint32_t slot = 0; slot < 64; slot++) {
+			const uint64_t at = uroce_area_buffer(&plan, i / 2, i & 1, slot);
+
+			assert_true(at >= end);
+			end = at + FRAME;
+		}
+	}
+	assert_true(end <= plan.size);
+}
+
+static void
+area__has_bounds(void **state)
+{
+	static const uint32_t rows[][3] = {
+		{ 0, 64, FRAME },
+		{ UROCE_AREA_PAIRS_MAX + 1, 64, FRAME },
+		{ 1, 32, FRAME },
+		{ 1, 96, FRAME },
+		{ 1, 2 * UROCE_LANE_SLOTS_MAX, FRAME },
+		{ 1, 64, UROCE_AREA_FRAME_MIN - 1 },
+		{ 1, 64, UROCE_AREA_FRAME_MAX + 1 },
+		{ 32, 16384, FRAME },
+	};
+	struct uroce_area_plan plan;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_false(uroce_area_lay_out(&plan, rows[i][0], rows[i][1], rows[i][2]));
+}
+
+static void
+area__is_shared(void **state)
+{
+	struct uroce_area ours = { 0 }, theirs = { 0 };
+	struct uroce_area_plan plan;
+	int fd;
+
+	(void)state;
+	assert_true(uroce_area_lay_out(&plan, 1, 64, FRAME));
+	assert_int_equal(uroce_area_create(&ours, &plan, &fd), 0);
+	assert_null(uroce_area_judge(&plan, fd, FRAME));
+	assert_int_equal(uroce_area_map(&theirs, &plan, fd), 0);
+	atomic_store(&uroce_area_up(&ours, 0)->head, 77);
+	assert_int_equal(atomic_load(&uroce_area_up(&theirs, 0)->head), 77);
+	/* whatever is done to the file, it stays readable to its end */
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(ftruncate(fd, (off_t)plan.size * 2), -1);
+	assert_int_equal(
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)plan.size), 0);
+	for (uint64_t at = 0; at < plan.size; at += 4096)
+		assert_int_equal(*(volatile uint8_t *)(theirs.mem + at), 0);
+	uroce_area_unmap(&ours);
+	uroce_area_unmap(&theirs);
+	uroce_area_unmap(&theirs);
+	(void)close(fd);
+}
+
+/* What judge() says of a good plan after `spoil`, and of a file of `seals`, `len` bytes of which are there. */
+static const char *
+judge(void (*spoil)(struct uroce_area_plan *), unsigned seals, int64_t missing, bool has_pages)
+{
+	struct uroce_area_plan plan;
+	const int fd = memfd_create("uroce-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const char *wrong;
+
+	assert_true(fd >= 0);
+	assert_true(uroce_area_lay_out(&plan, 2, 64, FRAME));
+	assert_int_equal(ftruncate(fd, (off_t)plan.size - missing), 0);
+	if (has_pages)
+		assert_int_equal(posix_fallocate(fd, 0, (off_t)plan.size - missing), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	if (spoil)
+		spoil(&plan);
+	wrong = uroce_area_judge(&plan, fd, FRAME);
+	(void)close(fd);
+	return wrong;
+}
+
+static void
+no_pairs(struct uroce_area_plan *plan)
+{
+	plan->nb_pairs = 0;
+}
+
+static void
+many_pairs(struct uroce_area_plan *plan)
+{
+	plan->nb_pairs = UINT32_MAX;
+}
+
+static void
+odd_slots(struct uroce_area_plan *plan)
+{
+	plan->nb_slots = 65;
+}
+
+static void
+short_frames(struct uroce_area_plan *plan)
+{
+	plan->frame_max = FRAME - 1;
+}
+
+static void
+large(struct uroce_area_plan *plan)
+{
+	plan->size = UROCE_AREA_SIZE_MAX + 4096;
+}
+
+static void
+odd_size(struct uroce_area_plan *plan)
+{
+	plan->size--;
+}
+
+static void
+lane_behind_the_end(struct uroce_area_plan *plan)
+{
+	plan->up[1] = plan->size - 64;
+}
+
+static void
+lane_far_away(struct uroce_area_plan *plan)
+{
+	plan->down[0] = UINT64_MAX - 63;
+}
+
+static void
+odd_lane(struct uroce_area_plan *plan)
+{
+	plan->up[0] = 8;
+}
+
+static void
+one_lane_twice(struct uroce_area_plan *plan)
+{
+	plan->up[0] = plan->down[1] + 64;
+}
+
+static void
+area__is_judged(void **state)
+{
+	static void (*const spoils[])(struct uroce_area_plan *) = {
+		no_pairs, many_pairs,          odd_slots,     short_frames, large,
+		odd_size, lane_behind_the_end, lane_far_away, odd_lane,     one_lane_twice,
+	};
+	const unsigned seals = F_SEAL_SHRINK;
+
+	(void)state;
+	assert_null(judge(NULL, seals, 0, true));
+	for (size_t i = 0; i < sizeof(spoils) / sizeof(spoils[0]); i++)
+		assert_non_null(judge(spoils[i], seals, 0, true));
+	assert_non_null(judge(NULL, F_SEAL_GROW, 0, true));
+	assert_non_null(judge(NULL, seals | F_SEAL_WRITE, 0, true));
+	assert_non_null(judge(NULL, seals | F_SEAL_FUTURE_WRITE, 0, true));
+	assert_non_null(judge(NULL, seals, 1, true));
+	assert_non_null(judge(NULL, seals, 0, false));
+}
+
+static void
+area__is_a_file_of_tmpfs(void **state)
+{
+	struct uroce_area_plan plan;
+	char path[] = "/tmp/uroce-test-area-XXXXXX";
+	int ends[2], fd;
+
+	(void)state;
+	assert_true(uroce_area_lay_out(&plan, 1, 64, FRAME));
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(posix_fallocate(fd, 0, (off_t)plan.size), 0);
+	assert_non_null(uroce_area_judge(&plan, fd, FRAME));
+	(void)close(fd);
+	(void)unlink(path);
+	assert_int_equal(pipe(ends), 0);
+	assert_non_null(uroce_area_judge(&plan, ends[0], FRAME));
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+static void
+area__bounds_what_slots_name(void **state)
+{
+	struct uroce_area area = { 0 };
+	struct uroce_area_plan plan;
+	uint32_t size;
+
+	(void)state;
+	assert_true(uroce_area_lay_out(&plan, 1, 64, FRAME));
+	area.plan = plan;
+	size = (uint32_t)plan.size;
+	assert_true(uroce_area_has(&area, (struct uroce_lane_frame){ size - FRAME, FRAME }));
+	assert_false(uroce_area_has(&area, (struct uroce_lane_frame){ size - FRAME + 1, FRAME }));
+	assert_false(uroce_area_has(&area, (struct uroce_lane_frame){ UINT32_MAX, 64 }));
+	assert_false(uroce_area_has(&area, (struct uroce_lane_frame){ 0, FRAME + 1 }));
+	assert_false(uroce_area_has(&area, (struct uroce_lane_frame){ 0, 0 }));
+	assert_false(
+		uroce_area_has(&area, (struct uroce_lane_frame){ 0, UROCE_AREA_FRAME_MIN - 1 }));
+	assert_true(uroce_area_has_buffer(&area, (struct uroce_lane_frame){ size - FRAME, 0 }));
+	assert_false(
+		uroce_area_has_buffer(&area, (struct uroce_lane_frame){ size - FRAME + 1, 0 }));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(area__is_laid_out_without_overlap),
+		cmocka_unit_test(area__has_bounds),
+		cmocka_unit_test(area__is_shared),
+		cmocka_unit_test(area__is_judged),
+		cmocka_unit_test(area__is_a_file_of_tmpfs),
+		cmocka_unit_test(area__bounds_what_slots_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
