@@ -38,9 +38,9 @@ has(const struct kernel_addrs *kernel, const struct uroce_addr *addr)
 }
 
 static void
-read_kernel(const struct uroce_dev *dev, struct kernel_addrs *kernel)
+read_kernel(unsigned if_index, struct kernel_addrs *kernel)
 {
-	kernel->nb = uroce_netif_addrs(uroce_dev_if_index(dev), kernel->addr, UROCE_GIDS_MAX);
+	kernel->nb = uroce_netif_addrs(if_index, kernel->addr, UROCE_GIDS_MAX);
 }
 
 /* At the first index that is free. */
@@ -71,11 +71,11 @@ make_link_local(const uint8_t mac[6])
 }
 
 static void
-add_link_local(const struct uroce_dev *dev, const struct kernel_addrs *kernel,
-	       struct uroce_gid_table *gids)
+add_link_local(const struct uroce_dev_conf *conf, const uint8_t mac[6],
+	       const struct kernel_addrs *kernel, struct uroce_gid_table *gids)
 {
-	const struct uroce_addr made = make_link_local(dev->mac);
-	bool is_kernels = dev->conf.nb_addr == 0;
+	const struct uroce_addr made = make_link_local(mac);
+	bool is_kernels = conf->nb_addr == 0;
 
 	for (int i = 0; i < kernel->nb; i++) {
 		if (is_link_local(&kernel->addr[i])) {
@@ -83,37 +83,49 @@ add_link_local(const struct uroce_dev *dev, const struct kernel_addrs *kernel,
 			return;
 		}
 	}
-	for (unsigned i = 0; i < dev->conf.nb_addr; i++)
-		is_kernels |= has(kernel, &dev->conf.addr[i]);
+	for (unsigned i = 0; i < conf->nb_addr; i++)
+		is_kernels |= has(kernel, &conf->addr[i]);
 	if (!is_kernels)
 		add(gids, &made, false);
+}
+
+int
+uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsigned if_index,
+	       struct uroce_gid_table *gids)
+{
+	struct kernel_addrs kernel = { .nb = 0 };
+
+	*gids = (struct uroce_gid_table){ .nb = 0 };
+	if (if_index > 0)
+		read_kernel(if_index, &kernel);
+	if (conf->nb_addr == 0 && kernel.nb <= 0) {
+		UROCE_LOG(ERR, dev,
+			  "%s: no address: allowed is addr=192.0.2.1/24 or the like, required "
+			  "unless the kernel has given its interface one",
+			  conf->port);
+		return -EINVAL;
+	}
+	add_link_local(conf, mac, &kernel, gids);
+	for (unsigned i = 0; i < conf->nb_addr; i++)
+		add(gids, &conf->addr[i], has(&kernel, &conf->addr[i]));
+	for (int i = 0; i < kernel.nb && conf->nb_addr == 0; i++) {
+		if (!is_link_local(&kernel.addr[i]))
+			add(gids, &kernel.addr[i], true);
+	}
+	return 0;
 }
 
 int
 uroce_gid_fill(struct uroce_dev *dev)
 {
 	struct uroce_gid_table *const gids = &dev->gid_table[0];
-	struct kernel_addrs kernel = { .nb = 0 };
+	const int ret = uroce_gid_make(&dev->conf, dev->mac, uroce_dev_if_index(dev), gids);
 
-	if (uroce_dev_if_index(dev) > 0)
-		read_kernel(dev, &kernel);
-	if (dev->conf.nb_addr == 0 && kernel.nb <= 0) {
-		UROCE_LOG(ERR, dev,
-			  "%s: no address: allowed is addr=192.0.2.1/24 or the like, required "
-			  "unless the kernel has given its interface one",
-			  dev->conf.port);
-		return -EINVAL;
-	}
+	if (ret < 0)
+		return ret;
 	if (dev->conf.nb_addr == 0 && dev->port && dev->port->netif.news_fd < 0)
 		UROCE_LOG(WARNING, dev, "%s: no notices of addresses: those that %s has now stay",
 			  dev->conf.port, dev->port->netif.name);
-	add_link_local(dev, &kernel, gids);
-	for (unsigned i = 0; i < dev->conf.nb_addr; i++)
-		add(gids, &dev->conf.addr[i], has(&kernel, &dev->conf.addr[i]));
-	for (int i = 0; i < kernel.nb && dev->conf.nb_addr == 0; i++) {
-		if (!is_link_local(&kernel.addr[i]))
-			add(gids, &kernel.addr[i], true);
-	}
 	atomic_init(&dev->gids, gids);
 	return 0;
 }
@@ -200,7 +212,7 @@ update(struct uroce_dev *dev)
 	struct kernel_addrs kernel;
 	bool is_changed;
 
-	read_kernel(dev, &kernel);
+	read_kernel(uroce_dev_if_index(dev), &kernel);
 	if (kernel.nb < 0)
 		return false; /* looked for again */
 	dev->has_gid_news = false;

@@ -16,7 +16,14 @@
 #include "datapath/dev.h"
 
 /**
- * Fill the table from configuration, MAC and port.
+ * Make a table: of a configuration, a MAC, and the kernel's interface that the port shares (0: none).
+ * @return 0, or -EINVAL after one logged line: there is no address
+ */
+int uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsigned if_index,
+		   struct uroce_gid_table *gids);
+
+/**
+ * Fill a device's table from configuration, MAC and port.
  * @return 0, or -EINVAL after one logged line: there is no address
  */
 int uroce_gid_fill(struct uroce_dev *dev);
