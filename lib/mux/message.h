@@ -41,8 +41,8 @@
 /** Blocks that a client may hold. */
 #define UROCE_MUX_LEASES_MAX 1024u
 
-/** Addresses of a host. */
-#define UROCE_MUX_ADDRS_MAX 8u
+/** Addresses of a host: as many as a device has GIDs. */
+#define UROCE_MUX_ADDRS_MAX 16u
 
 enum uroce_mux_type {
 	UROCE_MUX_HELLO = 1,
@@ -75,7 +75,7 @@ struct uroce_mux_host {
 	uint32_t mbps;        /* of its link; UINT32_MAX: it does not say */
 	uint32_t
 		if_index; /* the kernel's interface whose addresses these are; 0: they were configured */
-	uint32_t nb_addr;
+	uint32_t nb_addr; /* the GID table of a device on this port: the link-local one first */
 	struct {
 		uint8_t ip[16]; /* IPv4 in its mapped form */
 		uint8_t prefix_len;
