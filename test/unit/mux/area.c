@@ -88,7 +88,7 @@ area__is_shared(void **state)
 	assert_int_equal(
 		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)plan.size), 0);
 	for (uint64_t at = 0; at < plan.size; at += 4096)
-		assert_int_equal(*(volatile uint8_t *)(theirs.mem + at), 0);
+		assert_int_equal(atomic_load((_Atomic uint8_t *)(theirs.mem + at)), 0);
 	uroce_area_unmap(&ours);
 	uroce_area_unmap(&theirs);
 	uroce_area_unmap(&theirs);
