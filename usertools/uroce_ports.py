@@ -205,6 +205,22 @@ def tap(lab):
                 Side('net_tap1,' + ADDRESSES.format(2), eal.format(1), keeper), '127.0.0.1')
 
 
+def uroced(lab):
+    """One port, and uroced, by which both ends share it: what they send to each other does not touch the wire."""
+    daemon, path = built('build/apps/uroced'), lab.path('uroced.sock')
+    if not os.path.exists(daemon):
+        raise LabError(f'uroced: {daemon} was not built')
+    lab.start([daemon, '--no-pci', '--no-huge', '--vdev=net_null0,no-rx=1', '--', '--socket', path,
+               'net_null0,' + ADDRESSES.format(1)], stdin=subprocess.DEVNULL)
+    deadline = time.monotonic() + 10
+    while not os.path.exists(path):
+        if time.monotonic() > deadline:
+            raise LabError('uroced: it did not start')
+        time.sleep(0.05)
+    side = Side(f'uroced,socket={path}')
+    return Wire(side, side, '127.0.0.1', free_port())
+
+
 # name: how it is made, needs root, largest path MTU
 PORTS = {
     'memif': (memif, False, 4096),
@@ -212,6 +228,7 @@ PORTS = {
     'af_packet': (af_packet, True, 4096),
     'af_xdp': (af_xdp, True, 2048),
     'tap': (tap, True, 1024),
+    'uroced': (uroced, False, 4096),
     'ring': (None, False, 4096),
 }
 
