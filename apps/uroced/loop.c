@@ -3,7 +3,7 @@
 /*
  * Round after round. When nothing moves any more it spins a little, naps, longer each time, and then sleeps: each
  * lane is told, by `sleeps` (W2), and looked at once more; the port is asked to give notice of frames, and looked at
- * once more, not at once (datapath/notice.h). A port that gives none is looked at each millisecond.
+ * once more, not at once (datapath/notice.h). A port that gives none is looked at each millisecond, or two.
  *
  * Wishes: the control thread puts one down, then looks at `is_asleep`; we raise that, then look for one. So one of the
  * two sees the other.
@@ -25,8 +25,11 @@
 
 #define SPIN_NS      UINT64_C(50000) /* after activity */
 #define NAP_MIN_NS   UINT64_C(20000)
-#define NAP_LAST_NS  UINT64_C(80000) /* after naps of this length it sleeps */
-#define NAP_MAX_NS   UINT64_C(1000000)
+#define NAP_LAST_NS  UINT64_C(80000)   /* after naps of this length it sleeps */
+#define NAP_MAX_NS   UINT64_C(1000000) /* of a port that gives no notice */
+#define NAP_LONG_NS  UINT64_C(2000000) /* when nothing has come for LONG_NS */
+#define NAP_DOWN_NS  UINT64_C(5000000) /* while it has no link */
+#define LONG_NS      UINT64_C(100000000)
 #define SLEEP_MAX_NS UINT64_C(100000000) /* the link is looked at meanwhile */
 
 #define EVENTS       64
@@ -251,6 +254,15 @@ struct drowsiness {
 	bool is_noticed;  /* it did, and there was nothing */
 };
 
+/* Between two looks at a port that gives no notice. */
+static uint64_t
+longest_nap_ns(const struct data *data, const struct drowsiness *self)
+{
+	if (!uroce_port_is_up(data->wire.port))
+		return NAP_DOWN_NS;
+	return data->now_ns - self->active_ns < LONG_NS ? NAP_MAX_NS : NAP_LONG_NS;
+}
+
 static void
 rest(struct data *data, struct drowsiness *self)
 {
@@ -270,7 +282,8 @@ rest(struct data *data, struct drowsiness *self)
 		return;
 	}
 	if (lie_down(data, &self->has_notices))
-		(void)wait_for(data, -1, self->has_notices ? NAP_MIN_NS : NAP_MAX_NS);
+		(void)wait_for(data, -1,
+			       self->has_notices ? NAP_MIN_NS : longest_nap_ns(data, self));
 	else
 		self->has_notices = false;
 }
