@@ -9,8 +9,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/random.h>
 #include <rte_common.h>
+
+#define DRAWS 16 /* among numbers of which most may be taken */
 
 static uint32_t
 nb_slots(uint32_t max_qp)
@@ -55,6 +58,45 @@ uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn)
 	table->nb_qp++;
 	*qpn = draw;
 	return 0;
+}
+
+/* @return whether it can be had, and is taken now */
+static bool
+take(struct uroce_qpn_table *table, uint32_t qpn)
+{
+	uint32_t *taken = &table->taken[qpn & table->mask];
+
+	if (qpn < UROCE_QPN_MIN || qpn > UROCE_QPN_MAX || *taken)
+		return false;
+	*taken = qpn;
+	table->nb_qp++;
+	return true;
+}
+
+int
+uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_t nb_blocks,
+		   uint32_t block_len, uint32_t *qpn)
+{
+	const uint32_t nb = nb_blocks * block_len;
+	uint32_t draw[DRAWS];
+
+	if (table->nb_qp >= table->max_qp)
+		return -ENOMEM;
+	if (nb == 0)
+		return -ENOSPC;
+	if (getrandom(draw, sizeof(draw), 0) != sizeof(draw))
+		return -ENOMEM;
+	/* by chance; if luck fails, those that follow the last one that was drawn, all around */
+	for (uint32_t i = 0; i < DRAWS + nb; i++) {
+		const uint32_t at = (i < DRAWS ? draw[i] : draw[DRAWS - 1] + i) % nb;
+		const uint32_t one = block[at / block_len] * block_len + at % block_len;
+
+		if (take(table, one)) {
+			*qpn = one;
+			return 0;
+		}
+	}
+	return -ENOSPC;
 }
 
 void

@@ -40,6 +40,13 @@ struct uroce_qpn_table *uroce_qpn_table_init(void *mem, uint32_t max_qp);
 /** Draw a number and keep its slot. @return 0, or -ENOMEM: max_qp numbers are taken */
 int uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn);
 
+/**
+ * The same, of numbers in blocks: block b has those from b * block_len on.
+ * @return 0, -ENOMEM, or -ENOSPC: all that can be had of these blocks are taken
+ */
+int uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_t nb_blocks,
+		       uint32_t block_len, uint32_t *qpn);
+
 /** Give a number back whose QP is not published. */
 void uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn);
 

@@ -85,6 +85,51 @@ qpn_alloc__numbers_are_not_a_sequence(void **state)
 	free(table);
 }
 
+/* All of a block, and nothing else; numbers with the same low bits are in one another's way. */
+static void
+qpn_alloc_of__blocks_are_used_up(void **state)
+{
+	static const uint32_t block[] = { 3, 700, 3 + 512, 0, 65535 };
+	struct uroce_qpn_table *table =
+		make(1024); /* 2048 slots: the third is in the way of the first */
+	uint32_t qpn, nb = 0, nb_of[5] = { 0 };
+
+	(void)state;
+	assert_int_equal(uroce_qpn_alloc_of(table, block, 0, 256, &qpn), -ENOSPC);
+	while (uroce_qpn_alloc_of(table, block, 3, 256, &qpn) == 0) {
+		for (unsigned i = 0; i < 3; i++)
+			nb_of[i] += qpn / 256 == block[i];
+		nb++;
+	}
+	assert_int_equal(nb, 512);
+	assert_int_equal(nb_of[1], 256);
+	assert_int_equal(nb_of[0] + nb_of[2], 256);
+	assert_int_equal(uroce_qpn_alloc_of(table, block, 3, 256, &qpn), -ENOSPC);
+	/* 0, 1 and the last one are nobody's, whoever leases them */
+	for (nb = 0; uroce_qpn_alloc_of(table, block + 3, 2, 256, &qpn) == 0; nb++)
+		assert_in_range(qpn, UROCE_QPN_MIN, UROCE_QPN_MAX);
+	assert_int_equal(nb, 2 * 256 - 3);
+	free(table);
+}
+
+static void
+qpn_alloc_of__is_bounded_and_not_a_sequence(void **state)
+{
+	static const uint32_t block[] = { 9, 10, 11, 12 };
+	struct uroce_qpn_table *table = make(512);
+	uint32_t before = 0, qpn, nb_next = 0;
+
+	(void)state;
+	for (int i = 0; i < 512; i++) {
+		assert_int_equal(uroce_qpn_alloc_of(table, block, 4, 256, &qpn), 0);
+		nb_next += qpn == before + 1;
+		before = qpn;
+	}
+	assert_true(nb_next < 16);
+	assert_int_equal(uroce_qpn_alloc_of(table, block, 4, 256, &qpn), -ENOMEM);
+	free(table);
+}
+
 static void
 qpn_lookup__finds_from_publish_to_withdraw(void **state)
 {
@@ -148,6 +193,8 @@ main(void)
 		cmocka_unit_test(qpn_alloc__is_bounded_and_freed_numbers_make_room),
 		cmocka_unit_test(qpn_alloc__one_is_enough_for_the_smallest_table),
 		cmocka_unit_test(qpn_alloc__numbers_are_not_a_sequence),
+		cmocka_unit_test(qpn_alloc_of__blocks_are_used_up),
+		cmocka_unit_test(qpn_alloc_of__is_bounded_and_not_a_sequence),
 		cmocka_unit_test(qpn_lookup__finds_from_publish_to_withdraw),
 		cmocka_unit_test(qpn_lookup__compares_the_whole_number),
 		cmocka_unit_test(qpr__an_idle_qp_costs_1_kib_at_most),
