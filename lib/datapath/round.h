@@ -163,6 +163,9 @@ void uroce_worker_wait_for_others(const struct uroce_worker *worker);
 /** After any call into a QP: events go out, its timer is filed. */
 void uroce_worker_settle(struct uroce_worker *worker, struct uroce_qpr *qpr);
 
+/** A QP is at an end, for no fault of its own: it goes to ERR, and its program is told. */
+void uroce_worker_fail(struct uroce_worker *worker, struct uroce_qpr *qpr);
+
 /** After a call that may have given the QP something to send: the same, and it is scheduled. */
 void uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr);
 

@@ -138,6 +138,14 @@ push_events(struct uroce_worker *worker, const struct uroce_qpr *qpr, uint32_t e
 	}
 }
 
+static void
+fail(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	uroce_event_push(worker->dev->events, IBV_EVENT_QP_FATAL, qpr->event_cookie);
+	uroce_qpc_fail(&qpr->qpc, worker->now_ns);
+	uroce_tx_schedule(worker, qpr);
+}
+
 /* A QP whose completions are lost cannot go on [IBA 11.6.3.1]. */
 static void
 fail_overrun(struct uroce_worker *worker, struct uroce_qpr *qpr, uint32_t events)
@@ -146,9 +154,7 @@ fail_overrun(struct uroce_worker *worker, struct uroce_qpr *qpr, uint32_t events
 
 	if (!(events & overrun) || qpr->qpc.state == IBV_QPS_ERR || qpr->qpc.state == IBV_QPS_RESET)
 		return;
-	uroce_event_push(worker->dev->events, IBV_EVENT_QP_FATAL, qpr->event_cookie);
-	uroce_qpc_fail(&qpr->qpc, worker->now_ns);
-	uroce_tx_schedule(worker, qpr);
+	fail(worker, qpr);
 }
 
 static void
@@ -180,6 +186,16 @@ uroce_worker_settle(struct uroce_worker *worker, struct uroce_qpr *qpr)
 		uroce_wheel_remove(&worker->wheel, qpr);
 	else
 		uroce_wheel_file(&worker->wheel, qpr, deadline_ns);
+}
+
+void
+uroce_worker_fail(struct uroce_worker *worker, struct uroce_qpr *qpr)
+{
+	if (qpr->qpc.state == IBV_QPS_ERR || qpr->qpc.state == IBV_QPS_RESET)
+		uroce_event_push(worker->dev->events, IBV_EVENT_QP_FATAL, qpr->event_cookie);
+	else
+		fail(worker, qpr);
+	uroce_worker_settle(worker, qpr);
 }
 
 void
