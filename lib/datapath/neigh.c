@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <rte_random.h>
 
+#include "datapath/gid.h"
 #include "datapath/group_frame.h"
 #include "datapath/log.h"
 #include "datapath/neigh_cache.h"
@@ -23,7 +24,8 @@
 #define REPEAT_NS UINT64_C(10000000000)
 
 struct uroce_neigh {
-	struct uroce_neigh_conf conf;
+	struct uroce_neigh_conf confs[2];
+	_Atomic(const struct uroce_neigh_conf *) conf; /* of confs: the one that is good now */
 	_Atomic uint64_t report_ns; /* when our groups are to be reported; UINT64_MAX: not */
 	struct uroce_lock lock;     /* guards cache */
 	struct uroce_neigh_cache cache;
@@ -38,7 +40,8 @@ uroce_neigh_create(const struct uroce_neigh_conf *conf)
 		UROCE_LOG(ERR, mem, "no memory for the neighbour cache");
 		return NULL;
 	}
-	neigh->conf = *conf;
+	neigh->confs[0] = *conf;
+	atomic_init(&neigh->conf, &neigh->confs[0]);
 	atomic_init(&neigh->report_ns, UINT64_MAX);
 	/* Without randomness the cache still works. */
 	if (getrandom(&neigh->cache.seed, sizeof(neigh->cache.seed), 0) < 0)
@@ -50,6 +53,27 @@ void
 uroce_neigh_destroy(struct uroce_neigh *neigh)
 {
 	free(neigh);
+}
+
+static const struct uroce_neigh_conf *
+conf_of(const struct uroce_neigh *neigh)
+{
+	return atomic_load_explicit(&neigh->conf, memory_order_acquire);
+}
+
+void
+uroce_neigh_set_addrs(struct uroce_neigh *neigh, const struct uroce_gid_table *gids)
+{
+	const struct uroce_neigh_conf *const now = conf_of(neigh);
+	struct uroce_neigh_conf *const next = &neigh->confs[now == &neigh->confs[0]];
+
+	*next = *now;
+	next->nb_addr = 0;
+	for (unsigned i = 0; i < gids->nb; i++) {
+		if (!(gids->kernels >> i & 1) && !uroce_gid_is_empty(gids, i))
+			next->addr[next->nb_addr++] = gids->addr[i];
+	}
+	atomic_store_explicit(&neigh->conf, next, memory_order_release);
 }
 
 bool
@@ -162,7 +186,7 @@ uroce_neigh_report(struct uroce_neigh *neigh, const uint8_t group[16],
 		return 0;
 	if (report == UROCE_NEIGH_JOINED)
 		report_within(neigh, now_ns, REPEAT_NS);
-	return uroce_group_report_put(&neigh->conf, group, report == UROCE_NEIGH_LEFT, frame);
+	return uroce_group_report_put(conf_of(neigh), group, report == UROCE_NEIGH_LEFT, frame);
 }
 
 bool
@@ -183,14 +207,14 @@ uroce_neigh_input(struct uroce_neigh *neigh, uint8_t *frame, uint32_t *len, uint
 	bool is_reply, is_learnt;
 	uint64_t resp_ns;
 
-	if (!read_l2(&neigh->conf, frame, *len, &l2))
+	if (!read_l2(conf_of(neigh), frame, *len, &l2))
 		return UROCE_NEIGH_IGNORED;
 	if (uroce_group_query_read(&l2, &resp_ns)) {
 		report_within(neigh, now_ns, resp_ns);
 		return UROCE_NEIGH_HEARD;
 	}
 	l2.room = room - (uint32_t)(l2.l3 - frame);
-	is_reply = answer(&neigh->conf, &l2, &heard, len);
+	is_reply = answer(conf_of(neigh), &l2, &heard, len);
 	is_learnt = heard.is_valid && learn(neigh, &heard, now_ns);
 	if (is_reply)
 		return UROCE_NEIGH_REPLY;
@@ -219,6 +243,6 @@ uroce_neigh_ask(struct uroce_neigh *neigh, const uint8_t sip[16], const uint8_t 
 	uroce_lock_take(&neigh->lock);
 	(void)uroce_neigh_cache_add(&neigh->cache, ip, true, now_ns);
 	uroce_lock_release(&neigh->lock);
-	return uroce_ip_is_v4(ip) ? uroce_arp_ask(&neigh->conf, sip, ip, frame)
-				  : uroce_icmpv6_ask(&neigh->conf, sip, ip, frame);
+	return uroce_ip_is_v4(ip) ? uroce_arp_ask(conf_of(neigh), sip, ip, frame)
+				  : uroce_icmpv6_ask(conf_of(neigh), sip, ip, frame);
 }

@@ -52,6 +52,14 @@ struct uroce_neigh;
 struct uroce_neigh *uroce_neigh_create(const struct uroce_neigh_conf *conf);
 void uroce_neigh_destroy(struct uroce_neigh *neigh);
 
+struct uroce_gid_table;
+
+/**
+ * The addresses are others: those of the table that are not the kernel's. Whoever may be in a call is waited for
+ * before the next time.
+ */
+void uroce_neigh_set_addrs(struct uroce_neigh *neigh, const struct uroce_gid_table *gids);
+
 /**
  * Look at a frame that is not RoCE.
  * @param[in,out] len  bytes of the frame; of the reply, if it becomes one

@@ -28,6 +28,7 @@ struct route {
 	struct uroce_gid_table gids; /* as they were when it was asked for */
 	const struct uroce_addr *src;
 	bool is_kernels;
+	uint8_t gw4[16], gw6[16]; /* as they were then */
 	uint8_t dip[16];
 	uint8_t next_hop[16];
 };
@@ -75,6 +76,10 @@ check_vector(struct uroce_dev *dev, const struct ibv_ah_attr *av, struct route *
 	const unsigned idx = av->grh.sgid_index;
 
 	uroce_gid_copy(dev, &route->gids);
+	pthread_mutex_lock(&dev->lock);
+	memcpy(route->gw4, dev->conf.gw4, sizeof(route->gw4));
+	memcpy(route->gw6, dev->conf.gw6, sizeof(route->gw6));
+	pthread_mutex_unlock(&dev->lock);
 	if (!av->is_global || uroce_gid_is_empty(&route->gids, idx) || av->port_num != 1)
 		return -EINVAL;
 	route->src = &route->gids.addr[idx];
@@ -85,9 +90,9 @@ check_vector(struct uroce_dev *dev, const struct ibv_ah_attr *av, struct route *
 
 /* By our own networks and gateways. */
 static int
-choose_next_hop(const struct uroce_dev *dev, struct route *route)
+choose_next_hop(struct route *route)
 {
-	const uint8_t *gw = uroce_ip_is_v4(route->dip) ? dev->conf.gw4 : dev->conf.gw6;
+	const uint8_t *gw = uroce_ip_is_v4(route->dip) ? route->gw4 : route->gw6;
 
 	memcpy(route->next_hop, route->dip, sizeof(route->next_hop));
 	if (is_link_local(route->dip))
@@ -216,7 +221,7 @@ uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t 
 	const bool is_group = ret == 0 && uroce_gid_is_multicast(route.dip);
 
 	if (ret == 0 && !route.is_kernels && !is_group)
-		ret = choose_next_hop(dev, &route);
+		ret = choose_next_hop(&route);
 	if (ret < 0)
 		return ret;
 	if (is_group)
