@@ -194,6 +194,18 @@ parse_cc(const char *value, struct uroce_dev_conf *conf)
 	return uroce_cc_find(value, &conf->cc.ops) ? 0 : -EINVAL;
 }
 
+/* What a socket's address has room for, its end included. */
+static int
+parse_socket(const char *value, struct uroce_dev_conf *conf)
+{
+	const size_t len = strlen(value);
+
+	if (len == 0 || len >= sizeof(conf->socket))
+		return -EINVAL;
+	memcpy(conf->socket, value, len + 1);
+	return 0;
+}
+
 /* No switch: it is said of a library that has no ICRCs, and of no other. */
 static int
 parse_icrc(const char *value, struct uroce_dev_conf *conf)
@@ -214,9 +226,10 @@ static const struct key keys[] = {
 	{ "qps", parse_qps, "1 to 4194304", false },
 	{ "mrs", parse_mrs, "1 to 16777216", false },
 	{ "cc", parse_cc, "none or dcqcn", false },
+	{ "socket", parse_socket, "the path of uroced's socket, of up to 107 characters", false },
 	{ "icrc", parse_icrc, "off, of a library built without ICRCs for benchmarks", false },
 };
-#define KEY_NAMES "addr, gw, mtu, vlan, workers, drive, qps, mrs, cc"
+#define KEY_NAMES "addr, gw, mtu, vlan, workers, drive, qps, mrs, cc, socket"
 
 /* Parameters of congestion control: their keys are CC_PREFIX and what floor 2 calls them. */
 #define CC_PREFIX     "cc_"
@@ -306,6 +319,45 @@ check_cc(const struct uroce_dev_conf *conf, uint32_t seen)
 	return 0;
 }
 
+static bool
+is_given(const char *name, uint32_t seen)
+{
+	for (unsigned i = 0; i < RTE_DIM(keys); i++) {
+		if (strcmp(keys[i].name, name) == 0)
+			return seen >> i & 1;
+	}
+	return false;
+}
+
+/* What belongs to uroced, and what to other ports. */
+static int
+check_attached(const struct uroce_dev_conf *conf, uint32_t seen)
+{
+	static const char *const uroceds[] = { "addr", "gw", "vlan" };
+
+	if (!conf->is_attached && is_given("socket", seen)) {
+		UROCE_LOG(ERR, dev,
+			  "key 'socket' is of port " UROCE_PORT_UROCED
+			  " alone: allowed is " UROCE_PORT_UROCED ",socket=%s",
+			  conf->socket);
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < RTE_DIM(uroceds) && conf->is_attached; i++) {
+		if (!is_given(uroceds[i], seen))
+			continue;
+		UROCE_LOG(ERR, dev,
+			  "key '%s' is uroced's to say, which owns the port: allowed are socket, "
+			  "mtu, workers, drive, qps, mrs, cc and " CC_PREFIX "...",
+			  uroceds[i]);
+		return -EINVAL;
+	}
+	if (!conf->is_attached || conf->max_qp <= UROCE_ATTACHED_QPS_MAX)
+		return 0;
+	UROCE_LOG(ERR, dev, "qps=%u: allowed is up to %u, as many numbers as uroced leases",
+		  conf->max_qp, UROCE_ATTACHED_QPS_MAX);
+	return -EINVAL;
+}
+
 static const struct key *
 find_key(const char *name)
 {
@@ -354,6 +406,8 @@ parse_pairs(const char *text, struct uroce_dev_conf *conf)
 		ret = parse_pair(pairs->pairs[i].key, pairs->pairs[i].value, &seen, conf);
 	if (ret == 0)
 		ret = check_cc(conf, seen);
+	if (ret == 0)
+		ret = check_attached(conf, seen);
 	rte_kvargs_free(pairs);
 	return ret;
 }
@@ -367,6 +421,7 @@ uroce_dev_conf_parse(const char *spec, struct uroce_dev_conf *conf)
 		.drive = UROCE_DRIVE_APP,
 		.max_qp = 16384,
 		.max_mr = 16384,
+		.socket = UROCE_MUX_SOCKET,
 	};
 
 	uroce_cc_conf_init(&parsed.cc);
@@ -379,6 +434,7 @@ uroce_dev_conf_parse(const char *spec, struct uroce_dev_conf *conf)
 		return -EINVAL;
 	}
 	memcpy(parsed.port, spec, port_len);
+	parsed.is_attached = strcmp(parsed.port, UROCE_PORT_UROCED) == 0;
 	if (spec[port_len] && parse_pairs(spec + port_len + 1, &parsed) < 0)
 		return -EINVAL;
 	if (check_icrc(&parsed) < 0)

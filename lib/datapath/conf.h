@@ -9,17 +9,28 @@
  *	PORT[,addr=192.0.2.1/24][,addr=2001:db8::1/64][,gw=192.0.2.254][,mtu=1024][,workers=2]
  *	[,cc=dcqcn][,cc_ai_mbps=40]...
  *
- * PORT is the name of an ethdev port (net_memif0, 0000:01:00.0).
+ * PORT is the name of an ethdev port (net_memif0, 0000:01:00.0); or `uroced`, whose socket may be said:
+ *
+ *	uroced[,socket=PATH][,workers=2]...
+ *
+ * Addresses, gateways and VLAN are uroced's to say then.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <rte_ethdev.h>
 
+#include "mux/message.h"
 #include "transport/cc.h"
 
 #define UROCE_ADDRS_MAX   8
 #define UROCE_WORKERS_MAX 32
+
+/** The port that is none of ethdev's: of a device that is attached to uroced. */
+#define UROCE_PORT_UROCED "uroced"
+
+/** QPs of such a device: as many as it may have numbers. */
+#define UROCE_ATTACHED_QPS_MAX (UROCE_MUX_LEASES_MAX * UROCE_MUX_BLOCK)
 
 /** Who calls uroce_worker_poll(); key `drive`. */
 enum uroce_drive {
@@ -49,6 +60,8 @@ struct uroce_dev_conf {
 	uint32_t max_mr;         /* key mrs; 16384 */
 	struct uroce_cc_conf cc; /* keys cc and cc_*; none */
 	bool is_icrc_off;        /* key icrc=off: said of a library that has none, for benchmarks */
+	bool is_attached;        /* the port is UROCE_PORT_UROCED */
+	char socket[108];        /* key socket: where uroced listens; UROCE_MUX_SOCKET */
 	bool is_handed_over;     /* the port belongs to the embedder: not configured, not started */
 };
 

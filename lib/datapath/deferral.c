@@ -26,7 +26,7 @@
 #define GAP_MIN 64u     /* messages from a trial that failed to the next */
 #define GAP_MAX 32768u
 
-static _Atomic(struct uroce_worker *) deferring[RTE_MAX_ETHPORTS][UROCE_WORKERS_MAX];
+static _Atomic(struct uroce_worker *) deferring[UROCE_PORTS_MAX][UROCE_WORKERS_MAX];
 static _Atomic pid_t owner; /* whose workers they are; 0: there were none */
 
 static void
@@ -181,7 +181,7 @@ send_left(struct uroce_worker *worker)
 void
 uroce_deferral_send_all(void)
 {
-	for (unsigned i = 0; i < RTE_MAX_ETHPORTS; i++) {
+	for (unsigned i = 0; i < UROCE_PORTS_MAX; i++) {
 		for (unsigned j = 0; j < UROCE_WORKERS_MAX; j++) {
 			struct uroce_worker *worker =
 				atomic_load_explicit(&deferring[i][j], memory_order_relaxed);

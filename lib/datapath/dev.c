@@ -17,6 +17,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+#include "datapath/attach.h"
 #include "datapath/clock.h"
 #include "datapath/demand.h"
 #include "datapath/gid.h"
@@ -118,15 +119,14 @@ static int
 set_rate(struct uroce_dev *dev)
 {
 	struct uroce_cc_conf *cc = &dev->cc;
-	struct rte_eth_link link = { .link_speed = RTE_ETH_SPEED_NUM_NONE };
+	const uint32_t mbps = uroce_port_mbps(dev->port);
 	const char *wrong;
 
 	*cc = dev->conf.cc;
 	if (!cc->ops)
 		(void)uroce_cc_find("dcqcn", &cc->ops);
-	if (!cc->rate_mbps && rte_eth_link_get_nowait(dev->port->id, &link) == 0 &&
-	    link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
-		cc->rate_mbps = link.link_speed;
+	if (!cc->rate_mbps && mbps != RTE_ETH_SPEED_NUM_UNKNOWN)
+		cc->rate_mbps = mbps;
 	wrong = uroce_cc_conf_check(cc);
 	if (!wrong)
 		return 0;
@@ -177,7 +177,7 @@ make_neighbourhood(struct uroce_dev *dev)
 		return 0;
 	memcpy(conf.mac, dev->mac, sizeof(conf.mac));
 	for (unsigned i = 0; i < gids->nb; i++) {
-		if (!(gids->kernels >> i & 1))
+		if (!(gids->kernels >> i & 1) && !uroce_gid_is_empty(gids, i))
 			conf.addr[conf.nb_addr++] = gids->addr[i];
 	}
 	dev->neigh = uroce_neigh_create(&conf);
@@ -215,6 +215,8 @@ start_driving(struct uroce_dev *dev)
 static void
 take_down(struct uroce_dev *dev)
 {
+	if (dev->port && dev->port->attach)
+		uroce_attach_unwatch(dev->port->attach);
 	uroce_service_stop(dev->service);
 	for (unsigned i = 0; i < dev->nb_workers; i++)
 		uroce_worker_stop(dev->worker[i]);
@@ -235,11 +237,13 @@ take_down(struct uroce_dev *dev)
 static int
 identify(struct uroce_dev *dev)
 {
+	if (dev->port->attach)
+		uroce_attach_adopt(&dev->conf, &dev->port->attach->host);
 	if (!dev->plan.frame_limit) {
 		memcpy(dev->mac, dev->port->mac, sizeof(dev->mac));
 		return uroce_gid_fill(dev);
 	}
-	if (dev->plan.if_index == 0)
+	if (dev->plan.if_index == 0 && !dev->port->attach)
 		uroce_port_set_mac(dev->port, dev->mac);
 	dev->has_gid_news = true;
 	return 0;
@@ -248,7 +252,7 @@ identify(struct uroce_dev *dev)
 static int
 bring_up(struct uroce_dev *dev)
 {
-	int ret = uroce_port_open(&dev->conf, dev->events, &dev->port);
+	int ret = uroce_port_open(&dev->conf, &dev->plan, dev->events, &dev->port);
 
 	if (ret < 0)
 		return ret;
@@ -263,6 +267,8 @@ bring_up(struct uroce_dev *dev)
 		ret = make_neighbourhood(dev);
 	if (ret == 0)
 		ret = make_workers(dev);
+	if (ret == 0 && dev->port->attach)
+		ret = uroce_attach_watch(dev->port->attach, dev);
 	if (ret == 0)
 		ret = start_driving(dev);
 	return ret;
@@ -293,7 +299,8 @@ uroce_dev_plan(const struct uroce_dev_conf *conf, const char *vdev, struct uroce
 {
 	struct uroce_port_plan plan;
 	struct uroce_dev *dev;
-	int ret = uroce_port_plan(vdev, &plan);
+	int ret = conf->is_attached ? uroce_port_plan_attached(conf->socket, &plan)
+				    : uroce_port_plan(vdev, &plan);
 
 	if (ret < 0)
 		return ret;
@@ -302,6 +309,8 @@ uroce_dev_plan(const struct uroce_dev_conf *conf, const char *vdev, struct uroce
 		return -ENOMEM;
 	dev->plan = plan;
 	memcpy(dev->mac, plan.mac, sizeof(dev->mac));
+	if (conf->is_attached)
+		uroce_attach_adopt(&dev->conf, &plan.host);
 	ret = uroce_gid_fill(dev);
 	if (ret == 0)
 		ret = set_limits(dev);
@@ -386,6 +395,14 @@ uroce_dev_is_link_up(const struct uroce_dev *dev)
 unsigned
 uroce_dev_if_index(const struct uroce_dev *dev)
 {
+	if (dev->port && dev->port->attach) {
+		struct uroce_mux_host host;
+
+		uroce_attach_host(dev->port->attach, &host);
+		return host.if_index;
+	}
+	if (dev->conf.is_attached)
+		return dev->plan.host.if_index;
 	return (unsigned)(dev->port ? dev->port->netif.if_index : dev->plan.if_index);
 }
 
@@ -402,6 +419,8 @@ uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn)
 {
 	int ret;
 
+	if (dev->port->attach)
+		return uroce_attach_draw(dev, qpn);
 	pthread_mutex_lock(&dev->lock);
 	ret = uroce_qpn_alloc(dev->qpns, qpn);
 	pthread_mutex_unlock(&dev->lock);
@@ -419,6 +438,8 @@ uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn)
 int
 uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_worker *worker)
 {
+	int ret = 0;
+
 	atomic_init(&qpr->worker, worker);
 	atomic_init(&qpr->bell_next, NULL);
 	atomic_init(&qpr->is_rung, false);
@@ -432,9 +453,13 @@ uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_work
 	qpr->nb_groups = 0;
 	uroce_wheel_init_qpr(qpr);
 	pthread_mutex_lock(&dev->lock);
-	uroce_qpn_publish(dev->qpns, qpr);
+	/* its number may have been lost since it was drawn; from now on the QP is told */
+	if (dev->port->attach && !uroce_attach_holds(dev->port->attach, qpr->qpc.qpn))
+		ret = -ENOTCONN;
+	else
+		uroce_qpn_publish(dev->qpns, qpr);
 	pthread_mutex_unlock(&dev->lock);
-	return 0;
+	return ret;
 }
 
 static int

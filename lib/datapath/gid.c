@@ -3,7 +3,8 @@
 /*
  * The addresses of a device, as its GID table: first the link-local one, then those configured or,
  * where the port is the kernel's interface and none is configured, the interface's. An address that
- * the interface has is the kernel's: it answers for it, and is asked for its neighbours.
+ * the interface has is the kernel's: it answers for it, and is asked for its neighbours. A device that is
+ * attached to uroced has the table of that, and asks for neighbours itself.
  */
 
 #include "datapath/gid.h"
@@ -11,14 +12,17 @@
 #include <errno.h>
 #include <string.h>
 
+#include "datapath/attach.h"
 #include "datapath/log.h"
+#include "datapath/neigh.h"
 #include "datapath/port.h"
 #include "datapath/round.h"
 
-/* The interface's addresses. */
+/* The interface's addresses; or uroced's, which are not the kernel's to us. */
 struct kernel_addrs {
 	struct uroce_addr addr[UROCE_GIDS_MAX];
 	int nb; /* negative: they could not be read */
+	bool are_uroceds;
 };
 
 static bool
@@ -35,6 +39,17 @@ has(const struct kernel_addrs *kernel, const struct uroce_addr *addr)
 			return true;
 	}
 	return false;
+}
+
+static void
+read_uroceds(const struct uroce_dev *dev, struct kernel_addrs *given)
+{
+	struct uroce_mux_host host = dev->plan.host;
+
+	if (dev->port)
+		uroce_attach_host(dev->port->attach, &host);
+	given->nb = uroce_attach_addrs(&host, given->addr);
+	given->are_uroceds = true;
 }
 
 static void
@@ -115,9 +130,30 @@ uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsigned
 	return 0;
 }
 
+/* In their order, those that are none included. */
+static int
+fill_attached(struct uroce_dev *dev)
+{
+	struct uroce_gid_table *const gids = &dev->gid_table[0];
+	struct kernel_addrs given = { .nb = 0 };
+
+	read_uroceds(dev, &given);
+	if (given.nb == 0) {
+		UROCE_LOG(ERR, dev, "%s: uroced's port has no address", dev->conf.socket);
+		return -EINVAL;
+	}
+	gids->nb = (unsigned)given.nb;
+	memcpy(gids->addr, given.addr, gids->nb * sizeof(given.addr[0]));
+	atomic_init(&dev->gids, gids);
+	return 0;
+}
+
 int
 uroce_gid_fill(struct uroce_dev *dev)
 {
+	if (dev->conf.is_attached)
+		return fill_attached(dev);
+
 	struct uroce_gid_table *const gids = &dev->gid_table[0];
 	const int ret = uroce_gid_make(&dev->conf, dev->mac, uroce_dev_if_index(dev), gids);
 
@@ -186,6 +222,14 @@ drop_gone(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
 }
 
 static bool
+is_none(const struct uroce_addr *addr)
+{
+	static const uint8_t none[16];
+
+	return memcmp(addr->ip, none, sizeof(none)) == 0;
+}
+
+static bool
 add_new(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
 {
 	bool is_changed = false;
@@ -193,10 +237,10 @@ add_new(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
 	for (int i = 0; i < kernel->nb; i++) {
 		const struct uroce_addr *const addr = &kernel->addr[i];
 
-		if (uroce_gid_find(gids, addr->ip) >= 0 ||
+		if (is_none(addr) || uroce_gid_find(gids, addr->ip) >= 0 ||
 		    (is_link_local(addr) && has_link_local(gids)))
 			continue;
-		add(gids, addr, true);
+		add(gids, addr, !kernel->are_uroceds);
 		is_changed = true;
 	}
 	return is_changed;
@@ -209,10 +253,13 @@ update(struct uroce_dev *dev)
 	const struct uroce_gid_table *const now =
 		atomic_load_explicit(&dev->gids, memory_order_relaxed);
 	struct uroce_gid_table *const next = &dev->gid_table[now == &dev->gid_table[0]];
-	struct kernel_addrs kernel;
+	struct kernel_addrs kernel = { .nb = 0 };
 	bool is_changed;
 
-	read_kernel(uroce_dev_if_index(dev), &kernel);
+	if (dev->port->attach)
+		read_uroceds(dev, &kernel);
+	else
+		read_kernel(uroce_dev_if_index(dev), &kernel);
 	if (kernel.nb < 0)
 		return false; /* looked for again */
 	dev->has_gid_news = false;
@@ -224,11 +271,30 @@ update(struct uroce_dev *dev)
 	return is_changed;
 }
 
-/* Beside the kernel; then all addresses are its own, and there are no neighbours of ours. */
+/* Beside the kernel all addresses are its own then, and there are no neighbours of ours; or uroced has them. */
 static bool
 is_following(const struct uroce_dev *dev)
 {
-	return dev->conf.nb_addr == 0 && dev->port->netif.if_index > 0;
+	return dev->conf.nb_addr == 0 && (dev->port->netif.if_index > 0 || dev->port->attach);
+}
+
+static bool
+has_news(const struct uroce_dev *dev)
+{
+	if (!dev->port->attach)
+		return uroce_netif_has_news(&dev->port->netif);
+	return atomic_exchange(&dev->port->attach->has_news, false);
+}
+
+/* Gateways, and who asks for neighbours. */
+static void
+move_with_uroced(struct uroce_dev *dev)
+{
+	struct uroce_mux_host host;
+
+	uroce_attach_host(dev->port->attach, &host);
+	uroce_attach_adopt(&dev->conf, &host);
+	uroce_neigh_set_addrs(dev->neigh, atomic_load(&dev->gids));
 }
 
 void
@@ -239,11 +305,13 @@ uroce_gid_follow(struct uroce_worker *worker)
 	/* who has the lock may wait for this worker: then the next time */
 	if (!is_following(dev) || pthread_mutex_trylock(&dev->lock) != 0)
 		return;
-	dev->has_gid_news |= uroce_netif_has_news(&dev->port->netif);
+	dev->has_gid_news |= has_news(dev);
 	if (dev->has_gid_news && update(dev)) {
+		if (dev->port->attach)
+			move_with_uroced(dev);
 		uroce_worker_wait_for_others(worker);
 		UROCE_LOG(INFO, dev, "%s: the addresses of %s have changed", dev->conf.port,
-			  dev->port->netif.name);
+			  dev->port->attach ? "the port" : dev->port->netif.name);
 		uroce_event_push(dev->events, IBV_EVENT_GID_CHANGE, NULL);
 	}
 	pthread_mutex_unlock(&dev->lock);

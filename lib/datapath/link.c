@@ -68,8 +68,8 @@ welcome(struct uroce_port *port)
 	populate_rings(port);
 }
 
-static void
-set_link(struct uroce_port *port, bool is_up)
+void
+uroce_link_set(struct uroce_port *port, bool is_up)
 {
 	const bool was_up = atomic_exchange(&port->is_up, is_up);
 
@@ -86,7 +86,7 @@ set_gone(struct uroce_port *port)
 {
 	if (!atomic_exchange(&port->is_gone, true))
 		UROCE_LOG(WARNING, port, "%s: the port was removed", port->name);
-	set_link(port, false);
+	uroce_link_set(port, false);
 	uroce_event_push(port->events, IBV_EVENT_DEVICE_FATAL, NULL);
 }
 
@@ -95,7 +95,7 @@ static void
 set_reset(struct uroce_port *port)
 {
 	UROCE_LOG(WARNING, port, "%s: the driver asks for a reset", port->name);
-	set_link(port, false);
+	uroce_link_set(port, false);
 	uroce_event_push(port->events, IBV_EVENT_DEVICE_FATAL, NULL);
 }
 
@@ -113,8 +113,8 @@ is_link_up(struct uroce_port *port)
 void
 uroce_link_check(struct uroce_port *port)
 {
-	if (!uroce_port_is_gone(port))
-		set_link(port, is_link_up(port));
+	if (!uroce_port_is_gone(port) && !port->attach)
+		uroce_link_set(port, is_link_up(port));
 }
 
 /* EAL's interrupt thread. */

@@ -14,8 +14,11 @@
 void uroce_link_watch(struct uroce_port *port);
 void uroce_link_unwatch(struct uroce_port *port);
 
-/** Look at the link. Does not wait. */
+/** Look at the link. Does not wait. One that is attached to uroced is told by that how it is. */
 void uroce_link_check(struct uroce_port *port);
+
+/** The link is so now. Any thread, but one at a time. */
+void uroce_link_set(struct uroce_port *port, bool is_up);
 
 /**
  * From one try to connect to the next. It is more than a handshake takes on a busy machine: memif

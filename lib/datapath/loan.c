@@ -185,7 +185,7 @@ recall(void *arg)
 	const struct uroce_port *port = worker->dev->port;
 
 	uroce_loan_recall(worker);
-	if (!uroce_port_is_ready(port))
+	if (!uroce_port_is_ready(port) || port->attach)
 		return 0;
 	(void)rte_eth_tx_done_cleanup(port->id, worker->queue, 0);
 	if (recall->is_stopping && rte_eth_dev_tx_queue_stop(port->id, worker->queue) == 0)

@@ -10,6 +10,7 @@
  *
  *	socket	af_packet: a packet socket whose ring is the queue. The kernel wakes who polls it.
  *	ring	memif: an eventfd, which the peer writes to after each burst that finds the ring's mask open.
+ *	lane	uroced: an eventfd of our own for all lanes, to which who has the connection writes.
  *
  * One thread; it sleeps on the descriptors of all queues.
  */
@@ -26,11 +27,12 @@ enum uroce_notice_kind {
 	UROCE_NOTICE_NONE,
 	UROCE_NOTICE_SOCKET,
 	UROCE_NOTICE_RING,
+	UROCE_NOTICE_LANE,
 };
 
 /** Of a queue. */
 struct uroce_notice {
-	int fd;                  /* the driver's, or for a ring a duplicate; -1: none was found */
+	int fd;                  /* the port's, or for a ring a duplicate; -1: none was found */
 	_Atomic uint16_t *flags; /* of its ring, in a page of our own; NULL: it has none */
 };
 

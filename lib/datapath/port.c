@@ -21,6 +21,7 @@
 #include <rte_kvargs.h>
 
 #include "config/limits.h"
+#include "datapath/attach.h"
 #include "datapath/clock.h"
 #include "datapath/errand.h"
 #include "datapath/guard.h"
@@ -31,8 +32,8 @@
 #define NB_DESC    1024 /* of an RX and a TX ring, where the port has no opinion */
 #define NB_THREADS 4    /* that may keep mbufs: application threads, the service thread */
 
-/* A port has one device: by port id. */
-static atomic_bool is_in_use[RTE_MAX_ETHPORTS];
+/* A port has one device: by port id. Those that ethdev does not have are attached to uroced. */
+static atomic_bool is_in_use[UROCE_PORTS_MAX];
 
 static void
 log_no_port(const char *name)
@@ -350,9 +351,55 @@ open_claimed(struct uroce_port *port)
 	return 0;
 }
 
+/* It is one of none: as many may be attached as there are numbers for them. */
+static int
+claim_free(uint16_t *id)
+{
+	for (uint16_t i = RTE_MAX_ETHPORTS; i < UROCE_PORTS_MAX; i++) {
+		if (!atomic_exchange(&is_in_use[i], true)) {
+			*id = i;
+			return 0;
+		}
+	}
+	UROCE_LOG(ERR, port, "%s: allowed are %u devices of one process", UROCE_PORT_UROCED,
+		  UROCE_PORTS_MAX - RTE_MAX_ETHPORTS);
+	return -EBUSY;
+}
+
+static int
+open_attached(struct uroce_port *port, const struct uroce_dev_conf *conf,
+	      const struct uroce_port_plan *plan)
+{
+	int ret;
+
+	port->policy = uroce_port_policy_of(conf->port);
+	port->socket_id = SOCKET_ID_ANY;
+	port->has_all_multicast = true; /* whatever uroced's port lets in */
+	ret = uroce_attach_open(port, conf, plan->frame_limit > 0 ? &plan->host : NULL);
+	if (ret < 0)
+		return ret;
+	memcpy(port->mac, port->attach->host.mac, sizeof(port->mac));
+	port->frame_limit = port->attach->host.frame_limit;
+	for (uint16_t i = 0; i < port->nb_queues && ret == 0; i++)
+		ret = make_pool(port, i, port->frame_limit, NB_DESC);
+	atomic_store(&port->is_ready, ret == 0);
+	return ret;
+}
+
+uint32_t
+uroce_port_mbps(const struct uroce_port *port)
+{
+	struct rte_eth_link link = { .link_speed = RTE_ETH_SPEED_NUM_NONE };
+
+	if (port->attach)
+		return atomic_load_explicit(&port->attach->mbps, memory_order_relaxed);
+	(void)rte_eth_link_get_nowait(port->id, &link);
+	return link.link_speed;
+}
+
 int
-uroce_port_open(const struct uroce_dev_conf *conf, struct uroce_event_queue *events,
-		struct uroce_port **out)
+uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan *plan,
+		struct uroce_event_queue *events, struct uroce_port **out)
 {
 	struct uroce_port *port = calloc(1, sizeof(*port));
 	int ret;
@@ -365,12 +412,12 @@ uroce_port_open(const struct uroce_dev_conf *conf, struct uroce_event_queue *eve
 	port->nb_queues = (uint16_t)conf->nb_workers;
 	port->is_handed_over = conf->is_handed_over;
 	port->events = events;
-	ret = claim(port->name, &port->id);
+	ret = conf->is_attached ? claim_free(&port->id) : claim(port->name, &port->id);
 	if (ret < 0) {
 		free(port);
 		return ret;
 	}
-	ret = open_claimed(port);
+	ret = conf->is_attached ? open_attached(port, conf, plan) : open_claimed(port);
 	if (ret < 0) {
 		uroce_port_close(port);
 		return ret;
@@ -429,6 +476,7 @@ uroce_port_close(struct uroce_port *port)
 	if (!port)
 		return;
 	uroce_link_unwatch(port);
+	uroce_attach_close(port->attach);
 	if (port->is_configured && !uroce_port_is_gone(port))
 		shut_in_its_thread(port);
 	for (unsigned i = 0; i < RTE_DIM(port->pool); i++)

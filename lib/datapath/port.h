@@ -16,6 +16,7 @@
 #include "datapath/event.h"
 #include "datapath/netif.h"
 #include "datapath/notice.h"
+#include "mux/message.h"
 
 /** Frames taken and given at a time. */
 #define UROCE_BURST 64u
@@ -31,6 +32,18 @@
 #define UROCE_PORT_L2 18u
 
 struct uroce_port;
+
+/** Ports of one process at a time: those of ethdev, and those that are attached to uroced. */
+#define UROCE_PORTS_MAX (RTE_MAX_ETHPORTS + 16)
+
+struct uroce_attach;
+
+/** How frames go in and out. */
+enum uroce_burst_kind {
+	UROCE_BURST_ETHDEV,
+	UROCE_BURST_GUARDED, /* the same, of which the memory may go (guard.h) */
+	UROCE_BURST_LANES,   /* no port of ethdev: over uroced's (attach.h) */
+};
 
 /** What ethdev does not tell, by driver. */
 struct uroce_port_policy {
@@ -51,6 +64,7 @@ struct uroce_port_policy {
 	bool is_kernel;          /* shares the kernel's interface: addresses, neighbours, link */
 	bool is_far_mac;         /* its MAC is that of the other end: we need another */
 	bool has_peer;           /* its rings are another process's memory, which goes with it */
+	uint8_t burst;           /* enum uroce_burst_kind */
 	uint8_t notice;          /* enum uroce_notice_kind: how who sleeps hears of a frame */
 	const char
 		*capability; /* of capabilities(7), without which there is no such port; or NULL */
@@ -79,9 +93,10 @@ uint32_t uroce_port_policy_limit(const struct uroce_port_policy *policy, const c
  */
 struct uroce_port_plan {
 	uint8_t mac[6];
-	uint32_t frame_limit; /* as of a port */
-	int if_index;         /* the kernel's interface that it shares; 0: none */
-	uint32_t mbps;        /* of its link; RTE_ETH_SPEED_NUM_UNKNOWN */
+	uint32_t frame_limit;       /* as of a port */
+	int if_index;               /* the kernel's interface that it shares; 0: none */
+	uint32_t mbps;              /* of its link; RTE_ETH_SPEED_NUM_UNKNOWN */
+	struct uroce_mux_host host; /* uroced's, if it is attached to that; else zero */
 };
 
 /**
@@ -91,6 +106,9 @@ struct uroce_port_plan {
  */
 int uroce_port_plan(const char *vdev, struct uroce_port_plan *plan);
 
+/** The same of a port that is to be attached to uroced, which tells. @return 0, or -errno after one logged line */
+int uroce_port_plan_attached(const char *socket, struct uroce_port_plan *plan);
+
 /** Whether its link may be expected to be up. */
 bool uroce_port_plan_is_up(const struct uroce_port_plan *plan);
 
@@ -98,7 +116,7 @@ bool uroce_port_plan_is_up(const struct uroce_port_plan *plan);
 void uroce_port_set_mac(struct uroce_port *port, const uint8_t mac[6]);
 
 struct uroce_port {
-	uint16_t id;
+	uint16_t id; /* of ethdev, if it is one of its ports: below RTE_MAX_ETHPORTS */
 	char name[RTE_ETH_NAME_MAX_LEN];
 	const struct uroce_port_policy *policy;
 	uint8_t mac[6];
@@ -115,6 +133,7 @@ struct uroce_port {
 	uint64_t restart_ns;    /* not to be started again before */
 	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* by queue */
 	struct uroce_netif netif;                    /* if policy->is_kernel */
+	struct uroce_attach *attach;                 /* uroced's; NULL: it is a port of ethdev */
 	struct uroce_event_queue *events;
 	atomic_bool is_up;
 	atomic_bool has_been_up;
@@ -124,13 +143,17 @@ struct uroce_port {
 
 /**
  * Find the port, set it up and start it (unless it was handed over: then just look at it).
+ * @param plan  as which it was announced; all zero: it was not
  * @return 0, or -errno after one logged line
  */
-int uroce_port_open(const struct uroce_dev_conf *conf, struct uroce_event_queue *events,
-		    struct uroce_port **port);
+int uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan *plan,
+		    struct uroce_event_queue *events, struct uroce_port **port);
 
 /** Stop and close it (unless it was handed over), free its pools. */
 void uroce_port_close(struct uroce_port *port);
+
+/** Of its link; RTE_ETH_SPEED_NUM_NONE: not known now, _UNKNOWN: not at all. */
+uint32_t uroce_port_mbps(const struct uroce_port *port);
 
 static inline bool
 uroce_port_is_up(const struct uroce_port *port)

@@ -11,6 +11,7 @@
 #include <rte_ether.h>
 #include <rte_kvargs.h>
 
+#include "datapath/attach.h"
 #include "datapath/log.h"
 #include "datapath/port.h"
 
@@ -91,12 +92,29 @@ uroce_port_plan(const char *vdev, struct uroce_port_plan *plan)
 	return ret;
 }
 
+int
+uroce_port_plan_attached(const char *socket, struct uroce_port_plan *plan)
+{
+	struct uroce_port_plan asked = { .if_index = 0 };
+	const int ret = uroce_attach_ask(socket, &asked.host);
+
+	if (ret < 0)
+		return ret;
+	memcpy(asked.mac, asked.host.mac, sizeof(asked.mac));
+	asked.frame_limit = asked.host.frame_limit;
+	asked.mbps = asked.host.mbps;
+	*plan = asked;
+	return 0;
+}
+
 bool
 uroce_port_plan_is_up(const struct uroce_port_plan *plan)
 {
 	struct uroce_netif netif;
 	bool is_up;
 
+	if (plan->host.frame_limit > 0)
+		return plan->host.is_up;
 	if (plan->if_index == 0)
 		return true;
 	is_up = uroce_netif_open(&netif, plan->if_index) == 0 && uroce_netif_is_up(&netif) > 0;

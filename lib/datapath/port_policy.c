@@ -19,6 +19,9 @@
  *	and the MAC that it reports is that of the kernel's end, to which a bridge does not forward.
  * virtio: counts a header of its own, of up to 12 bytes, among what an mbuf must hold.
  * ring: hands our very mbufs to the receiver.
+ *
+ * And of what is none of its ports: uroced's lanes copy a frame, chained or not, before the burst returns. An
+ * external buffer might be lent to them; but a chain of three mbufs costs more than a copy within the cache.
  */
 
 #include "datapath/port.h"
@@ -31,7 +34,7 @@
 static const struct uroce_port_policy rows[] = {
 	{ .driver = "net_memif", .limit_key = "bsize", .limit = 2048, .mtu = 1500, .mbps = 100000,
 	  .has_multi_seg = true, .is_virtual = true, .has_peer = true,
-	  .notice = UROCE_NOTICE_RING },
+	  .burst = UROCE_BURST_GUARDED, .notice = UROCE_NOTICE_RING },
 	{ .driver = "net_af_packet", .limit_key = "framesz", .limit = 2048, .limit_overhead = 80,
 	  .mtu = 1500, .is_limit_strict = true, .has_multi_seg = true, .may_block = true,
 	  .is_virtual = true, .is_kernel = true, .notice = UROCE_NOTICE_SOCKET,
@@ -52,6 +55,8 @@ static const struct uroce_port_policy rows[] = {
 	  .is_virtual = true },
 	{ .driver = "net_pcap", .has_multi_seg = true, .has_ext_buf = true,
 	  .is_virtual = true },
+	{ .driver = UROCE_PORT_UROCED, .has_multi_seg = true, .is_virtual = true,
+	  .burst = UROCE_BURST_LANES, .notice = UROCE_NOTICE_LANE },
 	{ .driver = NULL, .has_multi_seg = true },
 };
 /* clang-format on */

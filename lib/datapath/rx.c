@@ -18,6 +18,7 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include "datapath/attach.h"
 #include "datapath/gid.h"
 #include "datapath/group.h"
 #include "datapath/guard.h"
@@ -548,6 +549,16 @@ uroce_rx_looped(struct uroce_worker *worker)
 	return nb;
 }
 
+static uint16_t
+take(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **frames)
+{
+	if (likely(port->policy->burst == UROCE_BURST_ETHDEV))
+		return rte_eth_rx_burst(port->id, queue, frames, UROCE_BURST);
+	if (port->policy->burst == UROCE_BURST_LANES)
+		return uroce_attach_rx(port, queue, frames, UROCE_BURST);
+	return uroce_guard_rx(port->id, queue, frames, UROCE_BURST);
+}
+
 unsigned
 uroce_rx_run(struct uroce_worker *worker)
 {
@@ -560,9 +571,7 @@ uroce_rx_run(struct uroce_worker *worker)
 	nb_inside += uroce_rx_looped(worker);
 	if (!uroce_port_is_ready(port))
 		return nb_inside;
-	nb = port->policy->has_peer
-		     ? uroce_guard_rx(port->id, worker->queue, frames, UROCE_BURST)
-		     : rte_eth_rx_burst(port->id, worker->queue, frames, UROCE_BURST);
+	nb = take(port, worker->queue, frames);
 	uroce_stage_lap(nb > 0 ? UROCE_STAGE_RX_BURST : UROCE_STAGE_RX_EMPTY, nb);
 	if (nb > 0)
 		(void)uroce_rx_input(worker, frames, nb, NULL);

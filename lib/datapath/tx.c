@@ -17,6 +17,7 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include "datapath/attach.h"
 #include "datapath/group.h"
 #include "datapath/guard.h"
 #include "datapath/loan.h"
@@ -440,8 +441,10 @@ offer(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
 {
 	const struct uroce_port *port = worker->dev->port;
 
-	if (!port->policy->has_peer)
+	if (likely(port->policy->burst == UROCE_BURST_ETHDEV))
 		return rte_eth_tx_burst(port->id, worker->queue, frames, nb);
+	if (port->policy->burst == UROCE_BURST_LANES)
+		return uroce_attach_tx(port, worker->queue, frames, nb);
 	return RTE_MIN(nb, uroce_guard_tx(port->id, worker->queue, frames, nb));
 }
 

@@ -65,12 +65,13 @@ uroce_query_rate(uint32_t mbps, uint8_t *width, uint8_t *speed)
 static void
 set_rate(const struct uroce_dev *dev, struct ibv_port_attr *attr)
 {
-	struct rte_eth_link link = { .link_speed = dev->plan.mbps };
+	uint32_t mbps = dev->plan.mbps;
 	uint16_t port_id;
 
-	if (dev->port != NULL && rte_eth_dev_get_port_by_name(dev->conf.port, &port_id) == 0)
-		(void)rte_eth_link_get_nowait(port_id, &link);
-	uroce_query_rate(link.link_speed, &attr->active_width, &attr->active_speed);
+	if (dev->port != NULL && (dev->port->attach != NULL ||
+				  rte_eth_dev_get_port_by_name(dev->conf.port, &port_id) == 0))
+		mbps = uroce_port_mbps(dev->port);
+	uroce_query_rate(mbps, &attr->active_width, &attr->active_speed);
 }
 
 int

@@ -99,6 +99,24 @@ dev_conf_parse__congestion_control(void **state)
 }
 
 static void
+dev_conf_parse__attached_to_uroced(void **state)
+{
+	struct uroce_dev_conf conf = parse("uroced");
+
+	(void)state;
+	assert_true(conf.is_attached);
+	assert_string_equal(conf.socket, UROCE_MUX_SOCKET);
+	conf = parse("uroced,socket=/tmp/a.sock,workers=2,drive=lcore,qps=262144,mrs=9,mtu=512,"
+		     "cc=dcqcn");
+	assert_true(conf.is_attached);
+	assert_string_equal(conf.socket, "/tmp/a.sock");
+	assert_int_equal(conf.nb_workers, 2);
+	assert_int_equal(conf.max_qp, 262144);
+	assert_int_equal(conf.path_mtu, 512);
+	assert_false(parse("uroced0,addr=10.0.0.1/8").is_attached);
+}
+
+static void
 dev_conf_parse__edges_are_inside(void **state)
 {
 	static const char *const good[] = {
@@ -155,6 +173,17 @@ static const char *const bad[] = {
 	"p,addr=host/24",
 	("p,addr=10.0.0.1/8,addr=10.0.0.2/8,addr=10.0.0.3/8,addr=10.0.0.4/8,addr=10.0.0.5/8,"
 	 "addr=10.0.0.6/8,addr=10.0.0.7/8,addr=10.0.0.8/8,addr=10.0.0.9/8"),
+	"p,socket=/run/x", /* of port uroced alone */
+	"uroced,socket=",
+	"uroced,socket",
+	"uroced,socket=/a,socket=/a",
+	"uroced,socket=/a-path-that-is-longer-than-the-hundred-and-seven-characters-that-the-"
+	"address-of-a-socket-has-room-for/uroced.sock",
+	"uroced,addr=10.0.0.1/24", /* uroced's to say */
+	"uroced,gw=10.0.0.1",
+	"uroced,vlan=7",
+	"uroced,qps=262145",
+	"uroced1,socket=/a",
 	"p,gw=10.0.0.1/24",
 	"p,gw=0.0.0.0",
 	"p,gw=10.0.0.1,gw=10.0.0.2",
@@ -245,6 +274,7 @@ main(void)
 		cmocka_unit_test(dev_conf_parse__port_alone_gets_defaults),
 		cmocka_unit_test(dev_conf_parse__all_keys),
 		cmocka_unit_test(dev_conf_parse__congestion_control),
+		cmocka_unit_test(dev_conf_parse__attached_to_uroced),
 		cmocka_unit_test(dev_conf_parse__edges_are_inside),
 		cmocka_unit_test(dev_conf_parse__bad_is_refused_and_nothing_written),
 		cmocka_unit_test(dev_conf_parse__refusal_is_one_line_that_says_what_is_allowed),

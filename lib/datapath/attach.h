@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_ATTACH_H
+#define UROCE_DATAPATH_ATTACH_H
+
+/**
+ * @file
+ * The port of a device that is attached to uroced: no port of ethdev, but lanes in an area of memory that the
+ * two processes share [doc/design/multiplexer.md], a pair for each worker.
+ *
+ *	attach.c        the connection: a thread of its own has it, from the moment that the device is up
+ *	attach_burst.c  frames, by whoever drives the worker
+ *	attach_lease.c  the numbers that QPs may have
+ *
+ * uroced may end and be started again at any moment. That touches neither the area nor who uses it: bursts
+ * go on, up until the lane is full, down they find nothing. The thread connects again, with the same area and
+ * the leases that it holds; only the link is down meanwhile.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <rte_mbuf.h>
+
+#include "datapath/conf.h"
+#include "mux/area.h"
+#include "mux/lane.h"
+#include "mux/message.h"
+
+/** Slots of a lane. */
+#define UROCE_ATTACH_SLOTS 1024u
+
+struct uroce_dev;
+struct uroce_port;
+
+/** What was not as it is to be; single writer, read by anyone as hints. */
+struct uroce_attach_stats {
+	_Atomic uint64_t wrong_slots; /* of a lane down: dropped */
+	_Atomic uint64_t wrong_heads; /* or its index: the lane was emptied, the connection ended */
+	_Atomic uint64_t no_mbuf;     /* bursts put off because the pool was empty */
+	_Atomic uint64_t bells;       /* of a lane up */
+};
+
+/** Two lanes, and their buffers: slot i has the i-th. Of who holds the worker's lock. */
+struct uroce_attach_pair {
+	_Alignas(64) struct uroce_lane_end down;
+	uint32_t down_at; /* offset of the first buffer */
+	_Alignas(64) struct uroce_lane_end up;
+	uint32_t up_at;
+	struct uroce_attach_stats stats;
+};
+
+struct uroce_attach {
+	struct uroce_port *port;
+	struct uroce_attach *next; /* of those of this process */
+	const char *path;
+	/* what bursts need; for life */
+	struct uroce_area area;
+	uint32_t stride; /* from a buffer to the next */
+	uint32_t nb_pairs;
+	struct uroce_attach_pair *pair;
+	int bell_fd;   /* uroced sleeps on it; the number stays, what is behind it changes */
+	int notice_fd; /* eventfd: who sleeps for frames does so on it */
+	int errand_fd; /* eventfd: the thread has something else to do than to wait for uroced */
+	int area_fd;
+	atomic_bool is_broken; /* the connection is to be ended */
+	/* the thread */
+	struct uroce_dev *dev; /* NULL: there is none yet */
+	pthread_t thread;
+	atomic_bool is_stopping;
+	bool is_refused; /* it was said why */
+	union uroce_mux_message message;
+	/* what uroced has said, under `lock` */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int fd; /* the connection; -1: none */
+	bool is_attached;
+	struct uroce_mux_host host;
+	_Atomic uint32_t mbps;
+	atomic_bool has_news; /* its addresses are others, and were not taken over yet */
+	uint64_t number;      /* ours */
+	bool is_leasing;      /* more leases were asked for */
+	uint32_t nb_denials;  /* answers that were none */
+	uint32_t nb_leases;
+	struct uroce_mux_lease lease[UROCE_MUX_LEASES_MAX];
+};
+
+/* attach.c */
+
+/**
+ * Ask uroced what its host is, and leave again.
+ * @return 0, or -errno after one logged line
+ */
+int uroce_attach_ask(const char *path, struct uroce_mux_host *host);
+
+/** Let a configuration say what uroced's host says. */
+void uroce_attach_adopt(struct uroce_dev_conf *conf, const struct uroce_mux_host *host);
+
+/** The addresses of a host, as its GID table has them. @return how many */
+int uroce_attach_addrs(const struct uroce_mux_host *host,
+		       struct uroce_addr addr[UROCE_MUX_ADDRS_MAX]);
+
+/**
+ * Attach a port, with a pair of lanes for each of its queues.
+ * @param known  what was said before, and must still be so; NULL: nothing
+ * @return 0, or -errno after one logged line
+ */
+int uroce_attach_open(struct uroce_port *port, const struct uroce_dev_conf *conf,
+		      const struct uroce_mux_host *known);
+
+/** Nobody calls bursts any more. NULL is allowed. */
+void uroce_attach_close(struct uroce_attach *attach);
+
+/** From now on the connection is looked after, for this device; its workers are there. @return 0 or -errno */
+int uroce_attach_watch(struct uroce_attach *attach, struct uroce_dev *dev);
+
+/** And no more: before the workers go. */
+void uroce_attach_unwatch(struct uroce_attach *attach);
+
+/** What uroced has said last. */
+void uroce_attach_host(struct uroce_attach *attach, struct uroce_mux_host *host);
+
+/** The connection is to be ended, and made again. */
+void uroce_attach_break(struct uroce_attach *attach);
+
+/* attach_burst.c */
+
+/** The ends of the lanes of a new area. */
+void uroce_attach_begin(struct uroce_attach *attach);
+
+/** As rte_eth_rx_burst(), and rte_eth_tx_burst(). */
+uint16_t uroce_attach_rx(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **frames,
+			 uint16_t nb);
+uint16_t uroce_attach_tx(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **frames,
+			 uint16_t nb);
+
+/** Have frames of a queue give notice, by `notice_fd`; those that are there do not. */
+void uroce_attach_arm(struct uroce_attach *attach, uint16_t queue);
+
+/** They need not any more. Any thread. */
+void uroce_attach_disarm(struct uroce_attach *attach, uint16_t queue);
+
+/* attach_lease.c */
+
+/**
+ * Draw a QP number of those that are leased, and lease more if there is none left.
+ * @return 0; -ENOMEM: there are no more; -ENOTCONN: uroced is not there; -EAGAIN: it does not answer
+ */
+int uroce_attach_draw(struct uroce_dev *dev, uint32_t *qpn);
+
+/** Whether a number is leased. */
+bool uroce_attach_holds(struct uroce_attach *attach, uint32_t qpn);
+
+/** The thread has received LEASED. */
+void uroce_attach_take_leased(struct uroce_attach *attach, const struct uroce_mux_leased *leased);
+
+/** The thread has received ATTACHED: leases that are not good are given up, and their QPs fail. */
+void uroce_attach_take_good(struct uroce_attach *attach, const struct uroce_mux_attached *attached);
+
+#endif /* UROCE_DATAPATH_ATTACH_H */
