@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What clients ask for: a message each, judged, and answered at once, or when the client reads again.
+ */
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "say.h"
+
+void
+ask_refuse(struct control *control, struct client *client, int error, const char *format, ...)
+{
+	struct uroce_mux_refused *refused = &control->out.refused;
+	char why[sizeof(refused->why) + sizeof("refused: ")];
+	va_list args;
+
+	*refused = (struct uroce_mux_refused){ .type = UROCE_MUX_REFUSED, .error = error };
+	va_start(args, format);
+	(void)vsnprintf(refused->why, sizeof(refused->why), format, args);
+	va_end(args);
+	(void)uroce_mux_send(client->socket, &control->out, -1);
+	(void)snprintf(why, sizeof(why), "refused: %s", refused->why);
+	control_leave(control, client, why);
+}
+
+/* Whether any answer of ours would be taken: then its socket has been read lately. */
+static bool
+is_reading(const struct client *client)
+{
+	struct pollfd fd = { client->socket, POLLOUT, 0 };
+
+	return poll(&fd, 1, 0) == 1 && fd.revents == POLLOUT;
+}
+
+/* @return whether it was told; else it is to be later */
+static bool
+tell_host(struct control *control, struct client *client)
+{
+	control->out.this_host = (struct uroce_mux_this_host){
+		.type = UROCE_MUX_HOST,
+		.version = UROCE_MUX_VERSION,
+		.host = control->host->told,
+	};
+	client->is_host_due = uroce_mux_send(client->socket, &control->out, -1) == -EAGAIN;
+	control->has_due |= client->is_host_due;
+	return !client->is_host_due;
+}
+
+/* --- attaching ----------------------------------------------------------------------------------- */
+
+/* Leases that it brings tickets for. @return how many are good: their blocks are in `out` */
+static uint32_t
+take_back(struct control *control, struct client *client)
+{
+	const struct uroce_mux_attach *attach = &control->in.attach;
+	const struct lessee lessee = client_lessee(client);
+	const uint64_t now_ns = control_now_ns();
+	uint32_t nb_good = 0;
+
+	for (uint32_t i = 0; i < attach->nb_leases; i++) {
+		const struct uroce_mux_lease *lease = &attach->lease[i];
+
+		if (ticket_make(&control->key, lease->block, client->number) == lease->ticket &&
+		    lease_take_back(control->leases, &lessee, lease->block, now_ns))
+			control->out.attached.block[nb_good++] = lease->block;
+	}
+	return nb_good;
+}
+
+static void
+set_attached(struct control *control, struct client *client)
+{
+	pthread_mutex_lock(control->stats_lock);
+	client->is_attached = true;
+	control->nb_attached++;
+	pthread_mutex_unlock(control->stats_lock);
+}
+
+static void
+let_in(struct control *control, struct client *client)
+{
+	const struct lessee lessee = client_lessee(client);
+	const uint32_t nb_good = take_back(control, client);
+	int ret = data_link(control->data, client);
+
+	if (ret < 0) {
+		(void)lease_end(control->leases, &lessee, control_now_ns());
+		ask_refuse(control, client, -ret, "no bell for it: %s", strerror(-ret));
+		return;
+	}
+	atomic_store(&client->nb_leases, nb_good);
+	set_attached(control, client);
+	say_of_client("client %u: attached: pid %d, uid %u, %u pairs of lanes, %u leases of %u",
+		      client->slot, client->pid, client->uid, client->area.plan.nb_pairs, nb_good,
+		      control->in.attach.nb_leases);
+	control->out.attached.type = UROCE_MUX_ATTACHED;
+	control->out.attached.nb_good = nb_good;
+	ret = uroce_mux_send(client->socket, &control->out, client->bell);
+	if (ret < 0)
+		control_leave(control, client, strerror(-ret));
+}
+
+static void
+attach(struct control *control, struct client *client, int fd)
+{
+	const struct uroce_mux_attach *ask = &control->in.attach;
+	const char *wrong;
+
+	if (ask->version != UROCE_MUX_VERSION) {
+		ask_refuse(control, client, EPROTO, "ATTACH of version %u: allowed is %u",
+			   ask->version, UROCE_MUX_VERSION);
+		return;
+	}
+	if (client->is_attached) {
+		ask_refuse(control, client, EBUSY, "a second ATTACH: allowed is one a connection");
+		return;
+	}
+	client->number = ask->number;
+	wrong = client_map(client, &ask->plan, fd, control->host->told.frame_limit);
+	if (wrong)
+		ask_refuse(control, client, EINVAL,
+			   "the area cannot be used: %s: allowed is a sealed file of tmpfs, whole, "
+			   "with buffers of %u bytes or more",
+			   wrong, control->host->told.frame_limit);
+	else
+		let_in(control, client);
+}
+
+/* --- leases -------------------------------------------------------------------------------------- */
+
+/* @return whether it was told; else it is to be later */
+static bool
+tell_leases(struct control *control, struct client *client)
+{
+	struct uroce_mux_leased *leased = &control->out.leased;
+	const struct lessee lessee = client_lessee(client);
+	const uint32_t nb_has = atomic_load(&client->nb_leases);
+	const uint64_t now_ns = control_now_ns();
+	uint32_t blocks[UROCE_MUX_LEASES_MAX];
+
+	control->has_due = true;
+	if (now_ns < control->lease_ns || !is_reading(client))
+		return false;
+	leased->type = UROCE_MUX_LEASED;
+	leased->nb = UROCE_MUX_LEASES_MAX - nb_has;
+	if (leased->nb > client->nb_wanted)
+		leased->nb = client->nb_wanted;
+	leased->nb = lease_take(control->leases, &lessee, leased->nb, now_ns, blocks);
+	for (uint32_t i = 0; i < leased->nb; i++)
+		leased->lease[i] = (struct uroce_mux_lease){
+			.block = blocks[i],
+			.ticket = ticket_make(&control->key, blocks[i], client->number),
+		};
+	atomic_store(&client->nb_leases, nb_has + leased->nb);
+	client->has_wish = false;
+	(void)uroce_mux_send(client->socket, &control->out, -1);
+	return true;
+}
+
+static void
+lease(struct control *control, struct client *client)
+{
+	if (!client->is_attached || client->has_wish) {
+		ask_refuse(control, client, EPROTO,
+			   "LEASE before %s: allowed is one at a time, after ATTACHED",
+			   client->has_wish ? "the answer to another" : "ATTACHED");
+		return;
+	}
+	client->has_wish = true;
+	client->nb_wanted = control->in.lease.nb;
+	(void)tell_leases(control, client);
+}
+
+static void
+release(struct control *control, struct client *client)
+{
+	const struct uroce_mux_release *ask = &control->in.release;
+	const struct lessee lessee = client_lessee(client);
+	const uint64_t now_ns = control_now_ns();
+
+	for (uint32_t i = 0; i < ask->nb; i++) {
+		if (client->is_attached &&
+		    lease_release(control->leases, &lessee, ask->block[i], now_ns)) {
+			atomic_fetch_sub(&client->nb_leases, 1);
+			continue;
+		}
+		ask_refuse(control, client, EPROTO,
+			   "RELEASE of block %u, which it does not hold: allowed are those that it "
+			   "does",
+			   ask->block[i]);
+		return;
+	}
+}
+
+bool
+ask_tell_due(struct control *control, struct client *client)
+{
+	bool is_done = true;
+
+	if (client->is_host_due)
+		is_done = tell_host(control, client);
+	if (client->has_wish)
+		is_done &= tell_leases(control, client);
+	return !is_done;
+}
+
+/* ------------------------------------------------------------------------------------------------- */
+
+static void
+act(struct control *control, struct client *client, int fd)
+{
+	switch (control->in.type) {
+	case UROCE_MUX_HELLO:
+		if (control->in.hello.version == UROCE_MUX_VERSION)
+			(void)tell_host(control, client);
+		else
+			ask_refuse(control, client, EPROTO, "HELLO of version %u: allowed is %u",
+				   control->in.hello.version, UROCE_MUX_VERSION);
+		return;
+	case UROCE_MUX_ATTACH:
+		attach(control, client, fd);
+		return;
+	case UROCE_MUX_LEASE:
+		lease(control, client);
+		return;
+	case UROCE_MUX_RELEASE:
+		release(control, client);
+		return;
+	}
+	ask_refuse(control, client, EPROTO,
+		   "a message of type %u: allowed are HELLO, ATTACH, LEASE, RELEASE",
+		   control->in.type);
+}
+
+void
+ask_take(struct control *control, struct client *client)
+{
+	int fd;
+	const int ret = uroce_mux_receive(client->socket, &control->in, &fd);
+
+	if (ret == 1)
+		act(control, client, fd);
+	else if (ret == -EPROTO)
+		ask_refuse(control, client, EPROTO,
+			   "a message that is not well-formed: allowed are those of version %u",
+			   UROCE_MUX_VERSION);
+	else if (ret != -EAGAIN && ret != -EINTR)
+		control_leave(control, client, ret == 0 ? "it hung up" : strerror(-ret));
+	if (fd >= 0)
+		(void)close(fd);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCED_CLIENT_H
+#define UROCED_CLIENT_H
+
+/**
+ * @file
+ * A client: a connection, and once it has attached, an area and its lanes. Control thread and data path each have
+ * fields of their own; the data path has them from data_link() to data_unlink() alone.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "frame.h"
+#include "lease.h"
+#include "mux/area.h"
+#include "mux/message.h"
+
+/** Connections at a time, and of one user, so that nobody is kept out by another one's. */
+#define CLIENTS_MAX         1024u
+#define CLIENTS_OF_USER_MAX (CLIENTS_MAX / 2)
+
+/** Counters: one writer, any reader. */
+typedef _Atomic uint64_t counter;
+
+struct counters {
+	counter frames_up, bytes_up;     /* passed on, of those that it sent */
+	counter frames_down, bytes_down; /* that it was given */
+	counter wakes;                   /* that it was sent */
+	counter drop[FRAME_NB_DROPS];    /* of its own; LANE_FULL and BUFFER: that were for it */
+};
+
+static inline void
+counter_add(counter *counter, uint64_t nb)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + nb,
+			      memory_order_relaxed);
+}
+
+struct client;
+
+/** A lane down, as the data path has it. */
+struct client_down {
+	struct uroce_lane_end end;
+	uint32_t nb_new; /* slots that are filled, and not published yet */
+	int32_t room;    /* with is_touched: slots that there were */
+	bool is_touched; /* it is in the list of those that are to be published */
+	struct client *client;
+	struct client_down *next;
+};
+
+struct client {
+	/* the data path's */
+	uint32_t next_pair; /* whose turn it is */
+	int64_t credit;     /* bytes that it may send in its turn */
+	bool is_cut_short;  /* the wire had no room: its turn goes on in the next round */
+	struct client_down down[UROCE_AREA_PAIRS_MAX];
+	struct uroce_lane_end up[UROCE_AREA_PAIRS_MAX];
+	struct counters counters;
+	/* both read */
+	_Alignas(64) uint16_t slot; /* its place, in tables of clients */
+	int socket;
+	int bell;
+	struct uroce_area area;
+	atomic_bool
+		is_broken; /* set by the data path, which leaves it alone then: an index of its cannot be */
+	/* the control thread's */
+	bool is_attached;
+	bool is_host_due; /* it is to be told of the host, when it reads */
+	bool has_wish;    /* and of leases, as many as these */
+	uint32_t nb_wanted;
+	_Atomic uint32_t nb_leases;
+	uint64_t number;
+	pid_t pid;
+	uid_t uid;
+};
+
+/** A client that has connected. @return NULL: no memory */
+struct client *client_create(int socket, uint16_t slot);
+
+/** Close and unmap what it has. */
+void client_destroy(struct client *client);
+
+/**
+ * Judge and map its area, and take up its lanes where another uroced may have left them.
+ * @param fd           the area's file; the caller's
+ * @param frame_limit  bytes of a buffer at least
+ * @return NULL; else a sentence's end
+ */
+const char *client_map(struct client *client, const struct uroce_area_plan *plan, int fd,
+		       uint32_t frame_limit);
+
+/** As lease.h has it. */
+static inline struct lessee
+client_lessee(const struct client *client)
+{
+	return (struct lessee){ client->slot, client->uid, client->number };
+}
+
+#endif /* UROCED_CLIENT_H */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCED_CONTROL_H
+#define UROCED_CONTROL_H
+
+/**
+ * @file
+ * The control thread: who comes and goes, and what they ask for. It never waits for a client.
+ *
+ *	control.c  what happens, and to whom
+ *	ask.c      what a client asks for, and what it is told
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client.h"
+#include "data.h"
+#include "host.h"
+#include "ticket.h"
+
+struct control {
+	struct host *host;
+	struct data *data;
+	struct lease_table *leases;
+	struct ticket_key key;
+	struct client
+		*client[CLIENTS_MAX]; /* by slot; changed under `stats_lock`, as `is_attached` */
+	unsigned nb_attached;
+	unsigned next_slot;
+	uint64_t lease_ns; /* before then no block is leased anew: tickets may come */
+	int listener;
+	int epoll_fd, signal_fd;
+	bool is_deaf; /* the listener is left alone: no descriptor can be had */
+	bool has_due; /* some client is to be told something */
+	bool is_ending;
+	pthread_mutex_t *stats_lock;
+	pthread_t thread;
+	union uroce_mux_message in, out;
+};
+
+/**
+ * Start it; signals that end the process are blocked, and are its to take.
+ * @param listener  the socket, the control thread's from now on
+ * @return 0, or -1 after one line
+ */
+int control_start(struct control *control, int listener);
+
+/** Wait for its end, which ends the data path first. */
+void control_join(struct control *control);
+
+/** A client's connection is over, by its own doing or by ours; it is freed. */
+void control_leave(struct control *control, struct client *client, const char *why);
+
+uint64_t control_now_ns(void);
+
+/* ask.c */
+
+/** Take a message of a client, if there is one. The client may be gone afterwards. */
+void ask_take(struct control *control, struct client *client);
+
+/** Tell a client that is refused why, and end its connection. */
+__attribute__((format(printf, 4, 5))) void
+ask_refuse(struct control *control, struct client *client, int error, const char *format, ...);
+
+/** Tell what could not be told before. @return whether there is something left */
+bool ask_tell_due(struct control *control, struct client *client);
+
+#endif /* UROCED_CONTROL_H */

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCED_DATA_H
+#define UROCED_DATA_H
+
+/**
+ * @file
+ * The data path: one thread, which goes round the clients and the wire. The control thread's wishes are granted
+ * between two rounds.
+ *
+ *	forward.c  a round: frames from clients, by deficit round robin, and where they go
+ *	wire.c     the port: frames out and in
+ *	loop.c     round after round; sleep; what the control thread wants
+ */
+
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client.h"
+#include "datapath/notice.h"
+#include "datapath/port.h"
+#include "frame.h"
+#include "lease.h"
+
+struct data;
+struct rte_mbuf;
+struct uroce_neigh;
+
+/** Frames that are taken from a lane at a time. */
+#define DATA_BATCH 32u
+
+/** Frames to the wire that wait for the port. */
+#define WIRE_PENDING_MAX (4 * UROCE_BURST)
+
+struct wire {
+	struct uroce_port *port;
+	struct uroce_neigh *neigh; /* NULL: the kernel answers for all addresses */
+	struct rte_mbuf *pending[WIRE_PENDING_MAX];
+	unsigned nb_pending;
+	struct rte_mbuf *spare[DATA_BATCH];
+	unsigned nb_spare;
+	uint64_t moved_ns; /* when the port took one last, or had none to take */
+	uint64_t link_check_ns;
+	struct counters counters; /* up: to the wire; down: from it */
+};
+
+/** A wish of the control thread. */
+struct data_wish {
+	void (*grant)(struct data *data, void *arg);
+	void *arg;
+	sem_t is_granted;
+};
+
+struct data {
+	struct frame_host host;
+	struct lease_table *leases;
+	struct client *client[CLIENTS_MAX]; /* by slot; NULL: none */
+	struct client *line[CLIENTS_MAX];   /* as their turns come */
+	unsigned nb_clients;
+	unsigned first; /* in line, of the next round */
+	struct client_down *touched;
+	struct wire wire;
+	uint64_t now_ns; /* of this round */
+	counter busy_ns; /* spent on rounds that moved something */
+	/* a batch */
+	_Alignas(64) uint8_t head[DATA_BATCH][FRAME_HEAD];
+	/* sleep */
+	struct uroce_notices notices;
+	int epoll_fd;  /* bells, and wake_fd */
+	int wake_fd;   /* the control thread's bell */
+	int broken_fd; /* to the control thread: a client is broken */
+	bool is_down;  /* lanes and port are told that we may sleep */
+	bool is_ending;
+	_Alignas(64) _Atomic(struct data_wish *) wish;
+	atomic_bool is_asleep;
+};
+
+/* loop.c */
+
+/** @return NULL after one line */
+struct data *data_create(struct uroce_port *port, struct uroce_neigh *neigh,
+			 struct lease_table *leases);
+void data_destroy(struct data *data);
+
+/** Go round until data_end(). */
+void data_run(struct data *data);
+
+/* From the control thread; each is done when it returns. */
+
+/** Let a client take part. @return 0, or -errno: it does not */
+int data_link(struct data *data, struct client *client);
+
+/** And no more: nothing refers to it, or its area, when this returns. */
+void data_unlink(struct data *data, struct client *client);
+
+void data_set_host(struct data *data, const struct frame_host *host);
+void data_end(struct data *data);
+
+/* forward.c */
+
+/** A round. @return frames moved, or dropped */
+unsigned data_round(struct data *data);
+
+/** Whether every client's lanes are empty, and who fills one rings its bell. */
+bool data_may_sleep(struct data *data);
+void data_awake(struct data *data);
+
+/** A frame in two pieces: its first bytes do not change, the others may. */
+struct pieces {
+	const uint8_t *head;
+	uint32_t head_len;
+	const uint8_t *rest;
+	uint32_t rest_len;
+};
+
+/** To who has this QP number; what that one has no room for is counted there. @return PASSES, or NOBODY */
+enum frame_drop data_deliver(struct data *data, uint32_t qpn, const struct pieces *frame);
+
+/** To all but one (NULL: to all). @return to how many */
+unsigned data_deliver_all(struct data *data, const struct client *but, const struct pieces *frame);
+
+/** What was delivered becomes visible. */
+void data_publish(struct data *data);
+
+/* wire.c */
+
+void wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *neigh);
+void wire_fini(struct wire *wire);
+
+/** Whether a frame can be sent, or is lost, and need not wait. */
+bool wire_has_room(struct wire *wire);
+
+/** Send a frame. @return FRAME_PASSES, or FRAME_DROP_WIRE */
+enum frame_drop wire_send(struct wire *wire, const struct pieces *frame);
+
+/** Offer to the port what is pending. */
+void wire_flush(struct wire *wire, uint64_t now_ns);
+
+/** Receive a burst, and see to it. @return frames */
+unsigned wire_receive(struct data *data);
+
+/** Look at the link now and then. */
+void wire_watch(struct wire *wire, uint64_t now_ns);
+
+#endif /* UROCED_DATA_H */

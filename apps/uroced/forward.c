@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A round. Clients take turns, by deficit round robin in bytes: a turn is worth a batch of full frames. A batch is
+ * taken from a lane in passes: load the slots, copy the first bytes, judge these copies, move the frames; and
+ * published when it is done. Of a client's memory its index is read once a batch and each slot once; what they
+ * say is judged before it is used, and nothing there is followed.
+ *
+ * Where the wire has no room a lane waits, so that its client's bursts return less, as with any port; that turn goes
+ * on in the next round, before others'. A lane down that is full drops, as a switch does.
+ */
+
+#include <string.h>
+#include <unistd.h>
+
+#include "data.h"
+
+/* A frame of a batch. */
+struct item {
+	const uint8_t *bytes; /* in the sender's area: may change at any moment */
+	uint32_t len;         /* 0: the slot names none */
+};
+
+static void
+break_client(struct data *data, struct client *client)
+{
+	const uint64_t one = 1;
+
+	if (atomic_exchange(&client->is_broken, true))
+		return;
+	(void)!write(data->broken_fd, &one, sizeof(one));
+}
+
+static bool
+is_broken(const struct client *client)
+{
+	return atomic_load_explicit(&client->is_broken, memory_order_relaxed);
+}
+
+/* --- down ---------------------------------------------------------------------------------------- */
+
+/* @return whether there may be room */
+static bool
+touch(struct data *data, struct client_down *down)
+{
+	if (down->is_touched)
+		return true;
+	down->room = uroce_lane_room(&down->end);
+	if (down->room < 0) {
+		break_client(data, down->client);
+		return false;
+	}
+	down->is_touched = true;
+	down->next = data->touched;
+	data->touched = down;
+	return true;
+}
+
+static inline void
+put_together(uint8_t *to, const struct pieces *frame)
+{
+	memcpy(to, frame->head, frame->head_len);
+	/* a client may send to itself, from where it wants to receive */
+	if (frame->rest_len > 0)
+		memmove(to + frame->head_len, frame->rest, frame->rest_len);
+}
+
+static void
+put_down(struct data *data, struct client *to, uint32_t qpn, const struct pieces *frame)
+{
+	const uint32_t nb_pairs = to->area.plan.nb_pairs, len = frame->head_len + frame->rest_len;
+	struct client_down *down = &to->down[nb_pairs > 1 ? qpn % nb_pairs : 0];
+	struct uroce_lane_frame buffer;
+
+	if (is_broken(to) || !touch(data, down))
+		return;
+	if ((int32_t)down->nb_new == down->room) {
+		counter_add(&to->counters.drop[FRAME_DROP_LANE_FULL], 1);
+		return;
+	}
+	buffer = uroce_lane_get(&down->end, down->nb_new);
+	if (!uroce_area_has_buffer(&to->area, buffer) || len > to->area.plan.frame_max) {
+		counter_add(&to->counters.drop[FRAME_DROP_BUFFER], 1);
+		return;
+	}
+	put_together(to->area.mem + buffer.offset, frame);
+	buffer.len = (uint16_t)len;
+	uroce_lane_put(&down->end, down->nb_new++, buffer);
+	counter_add(&to->counters.frames_down, 1);
+	counter_add(&to->counters.bytes_down, len);
+}
+
+enum frame_drop
+data_deliver(struct data *data, uint32_t qpn, const struct pieces *frame)
+{
+	const unsigned owner = lease_owner(data->leases, qpn);
+	struct client *to = owner > 0 ? data->client[owner - 1] : NULL;
+
+	if (!to)
+		return FRAME_DROP_NOBODY;
+	put_down(data, to, qpn, frame);
+	return FRAME_PASSES;
+}
+
+unsigned
+data_deliver_all(struct data *data, const struct client *but, const struct pieces *frame)
+{
+	unsigned nb = 0;
+
+	for (unsigned i = 0; i < data->nb_clients; i++) {
+		if (data->line[i] == but)
+			continue;
+		put_down(data, data->line[i], 0, frame);
+		nb++;
+	}
+	return nb;
+}
+
+/* Its socket is full: it has bells that it has not heard yet. */
+static void
+wake(struct client *client)
+{
+	const union uroce_mux_message message = { .wake = { UROCE_MUX_WAKE } };
+
+	(void)uroce_mux_send(client->socket, &message, -1);
+	counter_add(&client->counters.wakes, 1);
+}
+
+void
+data_publish(struct data *data)
+{
+	struct client_down *down = data->touched;
+
+	for (; down; down = down->next) {
+		const uint32_t nb_new = down->nb_new;
+
+		down->is_touched = false;
+		down->nb_new = 0;
+		if (nb_new == 0)
+			continue;
+		uroce_lane_push(&down->end, nb_new);
+		if (uroce_lane_must_wake(&down->end))
+			wake(down->client);
+	}
+	data->touched = NULL;
+}
+
+/* --- up ------------------------------------------------------------------------------------------ */
+
+/* What became of a frame. */
+enum fate { GONE, WAITS };
+
+/* To the others, and to the wire. Each copy counts. */
+static enum frame_drop
+send_to_group(struct data *data, struct client *from, const struct pieces *frame)
+{
+	const unsigned nb = data_deliver_all(data, from, frame);
+
+	from->credit -= (int64_t)nb * (frame->head_len + frame->rest_len);
+	(void)wire_send(&data->wire, frame);
+	return FRAME_PASSES;
+}
+
+static enum frame_drop
+pass(struct data *data, struct client *from, const struct frame *frame, const struct pieces *pieces)
+{
+	if (frame_is_to_us(frame, &data->host))
+		return data_deliver(data, frame->qpn, pieces);
+	if (frame->kind == FRAME_ROCE && frame->qpn == FRAME_QPN_GROUP)
+		return send_to_group(data, from, pieces);
+	return wire_send(&data->wire, pieces);
+}
+
+static bool
+is_forged(const struct data *data, const struct client *from, const struct frame *frame)
+{
+	return frame->kind == FRAME_ROCE && frame->src_qpn != FRAME_QPN_NONE &&
+	       lease_owner(data->leases, frame->src_qpn) != from->slot + 1u;
+}
+
+static enum frame_drop
+judge(const struct data *data, const struct client *from, const struct pieces *pieces,
+      struct frame *frame)
+{
+	enum frame_drop drop;
+
+	if (pieces->head_len == 0)
+		return FRAME_DROP_SLOT;
+	frame_read(pieces->head, pieces->head_len, frame);
+	drop = frame_judge_up(frame, &data->host);
+	return drop == FRAME_PASSES && is_forged(data, from, frame) ? FRAME_DROP_FORGED : drop;
+}
+
+/* A frame whose first bytes were copied, and are what is believed. */
+static enum fate
+move(struct data *data, struct client *from, const struct item *item, const uint8_t *head)
+{
+	const uint32_t head_len = item->len < FRAME_HEAD ? item->len : FRAME_HEAD;
+	const struct pieces pieces = { head, head_len, item->bytes + head_len,
+				       item->len - head_len };
+	struct frame frame;
+	enum frame_drop drop = judge(data, from, &pieces, &frame);
+
+	if (drop == FRAME_PASSES) {
+		if (!frame_is_to_us(&frame, &data->host) && !wire_has_room(&data->wire))
+			return WAITS;
+		drop = pass(data, from, &frame, &pieces);
+	}
+	if (drop != FRAME_PASSES) {
+		from->credit -= data->host.frame_limit; /* garbage is no way to more of us */
+		counter_add(&from->counters.drop[drop], 1);
+		return GONE;
+	}
+	from->credit -= item->len;
+	counter_add(&from->counters.frames_up, 1);
+	counter_add(&from->counters.bytes_up, item->len);
+	return GONE;
+}
+
+static void
+load_slots(const struct data *data, const struct client *from, const struct uroce_lane_end *up,
+	   struct item *item, uint32_t nb)
+{
+	for (uint32_t i = 0; i < nb; i++) {
+		const struct uroce_lane_frame slot = uroce_lane_get(up, i);
+		const bool is_good =
+			uroce_area_has(&from->area, slot) && slot.len <= data->host.frame_limit;
+
+		item[i] = (struct item){ from->area.mem + (is_good ? slot.offset : 0),
+					 is_good ? slot.len : 0 };
+		__builtin_prefetch(item[i].bytes);
+		__builtin_prefetch(item[i].bytes + 64);
+	}
+}
+
+static void
+copy_heads(struct data *data, const struct item *item, uint32_t nb)
+{
+	for (uint32_t i = 0; i < nb; i++) {
+		if (item[i].len >= FRAME_HEAD)
+			memcpy(data->head[i], item[i].bytes, FRAME_HEAD);
+		else
+			memcpy(data->head[i], item[i].bytes, item[i].len);
+	}
+}
+
+/* @return how many frames the lane is shorter by */
+static unsigned
+take_batch(struct data *data, struct client *client, struct uroce_lane_end *up)
+{
+	const int32_t nb_ready = uroce_lane_ready(up);
+	struct item item[DATA_BATCH];
+	uint32_t nb, i;
+
+	if (nb_ready < 0) {
+		break_client(data, client);
+		return 0;
+	}
+	if (nb_ready == 0)
+		return 0;
+	nb = nb_ready < (int32_t)DATA_BATCH ? (uint32_t)nb_ready : DATA_BATCH;
+	load_slots(data, client, up, item, nb);
+	copy_heads(data, item, nb);
+	for (i = 0; i < nb && client->credit > 0; i++) {
+		if (move(data, client, &item[i], data->head[i]) == WAITS) {
+			client->is_cut_short = true;
+			break;
+		}
+	}
+	data_publish(data);
+	wire_flush(&data->wire, data->now_ns);
+	if (i > 0)
+		uroce_lane_pop(up, i);
+	return i;
+}
+
+/* Lanes of the client in turn, until it has had its share, or they are empty. @return frames */
+static unsigned
+take_turn(struct data *data, struct client *client)
+{
+	const uint32_t nb_pairs = client->area.plan.nb_pairs;
+	uint32_t nb_idle = 0;
+	unsigned nb = 0;
+
+	if (is_broken(client))
+		return 0;
+	if (!client->is_cut_short)
+		client->credit += (int64_t)DATA_BATCH * data->host.frame_limit;
+	client->is_cut_short = false;
+	while (client->credit > 0 && nb_idle < nb_pairs && !is_broken(client)) {
+		const unsigned n = take_batch(data, client, &client->up[client->next_pair]);
+
+		nb += n;
+		nb_idle = n > 0 ? 0 : nb_idle + 1;
+		if (client->credit > 0)
+			client->next_pair = (client->next_pair + 1) % nb_pairs;
+	}
+	if (client->credit <= 0)
+		client->is_cut_short = false;
+	else if (!client->is_cut_short)
+		client->credit = 0;
+	return nb;
+}
+
+/* The first whose turn goes on begins the next round; else each begins one in turn. */
+unsigned
+data_round(struct data *data)
+{
+	const unsigned nb_clients = data->nb_clients, first = data->first;
+	unsigned nb = wire_receive(data), next = first + 1;
+	bool has_next = false;
+
+	wire_flush(&data->wire, data->now_ns);
+
+	for (unsigned i = 0; i < nb_clients; i++) {
+		const unsigned at = (first + i) % nb_clients;
+		const unsigned n = take_turn(data, data->line[at]);
+
+		if (data->line[at]->is_cut_short && !has_next) {
+			next = at;
+			has_next = true;
+		}
+		if (n > 0) /* the wire's turn, too: its ring is short */
+			nb += n + wire_receive(data);
+	}
+	data->first = nb_clients > 0 ? next % nb_clients : 0;
+	return nb;
+}
+
+/* --- sleep --------------------------------------------------------------------------------------- */
+
+bool
+data_may_sleep(struct data *data)
+{
+	bool may = true;
+
+	for (unsigned i = 0; i < data->nb_clients; i++) {
+		struct client *client = data->line[i];
+
+		for (uint32_t j = 0; j < client->area.plan.nb_pairs && !is_broken(client); j++)
+			may &= uroce_lane_may_sleep(&client->up[j]);
+	}
+	return may;
+}
+
+void
+data_awake(struct data *data)
+{
+	for (unsigned i = 0; i < data->nb_clients; i++) {
+		for (uint32_t j = 0; j < data->line[i]->area.plan.nb_pairs; j++)
+			uroce_lane_awake(&data->line[i]->up[j]);
+	}
+}

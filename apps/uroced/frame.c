@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Headers: read once, with every length checked, then judged.
+ */
+
+#include "frame.h"
+
+#include <string.h>
+
+#include "wire/hdr.h"
+#include "wire/parse.h"
+
+#define PROTO_HOP_BY_HOP 0
+#define PROTO_IGMP       2
+#define PROTO_ICMPV6     58
+#define IPV4_FRAGMENT    0x3fff /* more of them, or not the first */
+
+#define QPN_MANAGEMENT   1 /* and 0 */
+#define UD_OPCODES       0x60
+#define OPCODE_TRANSPORT 0xe0
+
+enum {
+	ARP_REQUEST = 1,
+	ARP_REPLY = 2,
+	IGMP_QUERY = 0x11,
+	MLD_QUERY = 130,
+	MLD_REPORT = 131,
+	MLD_DONE = 132,
+	MLD2_REPORT = 143,
+	ND_SOLICIT = 135,
+	ND_ADVERT = 136,
+	ND_OPT_SOURCE = 1,
+};
+
+struct arp {
+	be16 hw_type;
+	be16 proto_type;
+	uint8_t hw_len, proto_len;
+	be16 op;
+	uint8_t sender_mac[6], sender_ip[4], target_mac[6], target_ip[4];
+};
+
+/* Neighbour solicitation, with the one option that it may have. */
+struct solicit {
+	uint8_t type, code;
+	be16 checksum;
+	uint8_t reserved[4], target[16];
+	uint8_t opt_type, opt_len, mac[6];
+};
+#define SOLICIT_BARE 24u
+
+const char *const frame_drop_text[FRAME_NB_DROPS] = {
+#define X(name, text) [FRAME_DROP_##name] = text,
+	FRAME_DROPS(X)
+#undef X
+};
+
+void
+frame_host_set(struct frame_host *host, const struct uroce_mux_host *told)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
+
+	*host = (struct frame_host){
+		.vid = told->has_vlan ? told->vlan_tci & 0xfff : 0,
+		.frame_limit = told->frame_limit,
+	};
+	memcpy(host->mac, told->mac, sizeof(host->mac));
+	for (unsigned i = 0; i < told->nb_addr; i++) {
+		const uint8_t *ip = told->addr[i].ip;
+
+		if (memcmp(ip, mapped, sizeof(mapped)) == 0)
+			memcpy(host->ip4[host->nb_ip4++], ip + 12, 4);
+		else
+			memcpy(host->ip6[host->nb_ip6++], ip, 16);
+	}
+}
+
+/* A cursor over what is at hand. */
+struct rest {
+	const uint8_t *at;
+	uint32_t len;
+};
+
+/* The next header. @return NULL: it is not all there */
+static const void *
+take(struct rest *rest, uint32_t len)
+{
+	const uint8_t *at = rest->at;
+
+	if (rest->len < len)
+		return NULL;
+	rest->at += len;
+	rest->len -= len;
+	return at;
+}
+
+static void
+read_arp(struct rest rest, struct frame *frame)
+{
+	const struct arp *arp = take(&rest, sizeof(*arp));
+	uint16_t op;
+
+	if (!arp || be16_get(arp->hw_type) != 1 ||
+	    be16_get(arp->proto_type) != UROCE_ETHERTYPE_IPV4 || arp->hw_len != 6 ||
+	    arp->proto_len != 4)
+		return;
+	op = be16_get(arp->op);
+	if (op != ARP_REQUEST && op != ARP_REPLY)
+		return;
+	frame->kind = op == ARP_REQUEST ? FRAME_ASK : FRAME_ANSWER;
+	frame->sip = arp->sender_ip;
+	frame->dip = arp->target_ip;
+	frame->sender = arp->sender_mac;
+}
+
+static void
+read_roce(struct rest rest, struct frame *frame)
+{
+	const struct uroce_udp *udp = take(&rest, sizeof(*udp));
+	const struct uroce_bth *bth = take(&rest, sizeof(*bth));
+	const struct uroce_deth *deth;
+
+	if (!udp || !bth || be16_get(udp->dport) != UROCE_UDP_PORT)
+		return;
+	frame->kind = FRAME_ROCE;
+	frame->qpn = be24_get(bth->dest_qpn);
+	if ((bth->opcode & OPCODE_TRANSPORT) != UD_OPCODES)
+		return;
+	deth = take(&rest, sizeof(*deth));
+	frame->kind = deth ? FRAME_ROCE : FRAME_OTHER;
+	frame->src_qpn = deth ? be24_get(deth->src_qpn) : FRAME_QPN_NONE;
+}
+
+static void
+read_igmp(struct rest rest, struct frame *frame)
+{
+	const uint8_t *type = take(&rest, 1);
+
+	if (type)
+		frame->kind = *type == IGMP_QUERY ? FRAME_QUERY : FRAME_REPORT;
+}
+
+static void
+read_ipv4(struct rest rest, struct frame *frame)
+{
+	const struct uroce_ipv4 *ip = take(&rest, sizeof(*ip));
+	const unsigned hdr_len = ip ? (ip->version_ihl & 0xfu) * 4 : 0;
+
+	if (!ip || ip->version_ihl >> 4 != 4 || hdr_len < sizeof(*ip) ||
+	    !take(&rest, hdr_len - (uint32_t)sizeof(*ip)) || be16_get(ip->frag) & IPV4_FRAGMENT)
+		return;
+	frame->sip = ip->src;
+	frame->dip = ip->dst;
+	if (ip->protocol == UROCE_IPPROTO_UDP)
+		read_roce(rest, frame);
+	else if (ip->protocol == PROTO_IGMP)
+		read_igmp(rest, frame);
+}
+
+static void
+read_solicit(struct rest rest, uint32_t len, struct frame *frame)
+{
+	const struct solicit *solicit = take(&rest, SOLICIT_BARE);
+
+	if (!solicit || (len != SOLICIT_BARE && len != sizeof(*solicit)))
+		return;
+	if (len == sizeof(*solicit)) {
+		if (!take(&rest, sizeof(*solicit) - SOLICIT_BARE) ||
+		    solicit->opt_type != ND_OPT_SOURCE || solicit->opt_len != 1)
+			return;
+		frame->sender = solicit->mac;
+	}
+	frame->kind = FRAME_ASK;
+}
+
+static void
+read_icmpv6(struct rest rest, uint32_t len, struct frame *frame)
+{
+	if (rest.len > 0 && rest.at[0] == ND_SOLICIT)
+		read_solicit(rest, len, frame);
+	else if (rest.len > 0 && rest.at[0] == ND_ADVERT)
+		frame->kind = FRAME_ANSWER;
+}
+
+/* Behind the option Router Alert. */
+static void
+read_mld(struct rest rest, struct frame *frame)
+{
+	const uint8_t *options = take(&rest, 8);
+	const uint8_t *type = take(&rest, 1);
+
+	if (!options || !type || options[0] != PROTO_ICMPV6 || options[1] != 0)
+		return;
+	if (*type == MLD_QUERY)
+		frame->kind = FRAME_QUERY;
+	else if (*type == MLD_REPORT || *type == MLD_DONE || *type == MLD2_REPORT)
+		frame->kind = FRAME_REPORT;
+}
+
+static void
+read_ipv6(struct rest rest, struct frame *frame)
+{
+	const struct uroce_ipv6 *ip = take(&rest, sizeof(*ip));
+
+	if (!ip || be32_get(ip->version_flow) >> 28 != 6)
+		return;
+	frame->is_ipv6 = true;
+	frame->sip = ip->src;
+	frame->dip = ip->dst;
+	if (ip->next_header == UROCE_IPPROTO_UDP)
+		read_roce(rest, frame);
+	else if (ip->next_header == PROTO_ICMPV6)
+		read_icmpv6(rest, be16_get(ip->payload_len), frame);
+	else if (ip->next_header == PROTO_HOP_BY_HOP)
+		read_mld(rest, frame);
+}
+
+void
+frame_read(const uint8_t *bytes, uint32_t len, struct frame *frame)
+{
+	struct rest rest = { bytes, len };
+	const struct uroce_eth *eth = take(&rest, sizeof(*eth));
+	const struct uroce_vlan *vlan;
+	uint16_t type;
+
+	frame->kind = FRAME_OTHER;
+	frame->bytes = bytes;
+	frame->is_ipv6 = false;
+	frame->vid = 0;
+	frame->sender = NULL;
+	frame->src_qpn = FRAME_QPN_NONE;
+	type = eth ? be16_get(eth->type) : 0;
+	if (type == UROCE_ETHERTYPE_VLAN) {
+		vlan = take(&rest, sizeof(*vlan));
+		type = vlan ? be16_get(vlan->type) : 0;
+		frame->vid = vlan ? be16_get(vlan->tci) & 0xfff : 0;
+	}
+	if (type == UROCE_ETHERTYPE_IPV4)
+		read_ipv4(rest, frame);
+	else if (type == UROCE_ETHERTYPE_IPV6)
+		read_ipv6(rest, frame);
+	else if (type == UROCE_ETHERTYPE_ARP)
+		read_arp(rest, frame);
+}
+
+static bool
+is_our_ip(const struct frame_host *host, const uint8_t *ip, bool is_ipv6)
+{
+	const unsigned nb = is_ipv6 ? host->nb_ip6 : host->nb_ip4;
+
+	for (unsigned i = 0; i < nb; i++) {
+		if (is_ipv6 ? memcmp(host->ip6[i], ip, 16) == 0 : memcmp(host->ip4[i], ip, 4) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+frame_is_to_us(const struct frame *frame, const struct frame_host *host)
+{
+	return memcmp(frame->bytes, host->mac, sizeof(host->mac)) == 0;
+}
+
+static bool
+is_by_us(const struct frame *frame, const struct frame_host *host)
+{
+	const struct uroce_eth *eth = (const struct uroce_eth *)frame->bytes;
+
+	return memcmp(eth->src, host->mac, sizeof(host->mac)) == 0 && frame->vid == host->vid &&
+	       is_our_ip(host, frame->sip, frame->is_ipv6) &&
+	       (!frame->sender || memcmp(frame->sender, host->mac, sizeof(host->mac)) == 0);
+}
+
+/* The number of a group's datagrams goes with a group's MAC, and no other does. */
+static bool
+is_management(const struct frame *frame)
+{
+	return frame->qpn <= QPN_MANAGEMENT ||
+	       (frame->qpn == FRAME_QPN_GROUP) != frame_is_to_group(frame);
+}
+
+enum frame_drop
+frame_judge_up(const struct frame *frame, const struct frame_host *host)
+{
+	switch (frame->kind) {
+	case FRAME_ROCE:
+	case FRAME_ASK:
+	case FRAME_REPORT:
+		break;
+	case FRAME_OTHER:
+	case FRAME_ANSWER:
+	case FRAME_QUERY:
+		return FRAME_DROP_KIND;
+	}
+	if (!is_by_us(frame, host))
+		return FRAME_DROP_SOURCE;
+	/* our own questions and reports are for others */
+	if (frame->kind != FRAME_ROCE)
+		return frame_is_to_us(frame, host) ? FRAME_DROP_KIND : FRAME_PASSES;
+	return is_management(frame) ? FRAME_DROP_MANAGEMENT : FRAME_PASSES;
+}
+
+enum frame_drop
+frame_judge_wire(const struct frame *frame, const struct frame_host *host)
+{
+	const struct uroce_eth *eth = (const struct uroce_eth *)frame->bytes;
+
+	if (frame->kind == FRAME_REPORT)
+		return FRAME_DROP_KIND;
+	/* also what a port hands back to us that we have sent */
+	if (memcmp(eth->src, host->mac, sizeof(host->mac)) == 0 || frame->vid != host->vid ||
+	    !(frame_is_to_group(frame) || frame_is_to_us(frame, host)))
+		return FRAME_DROP_NOT_OURS;
+	if (frame->kind != FRAME_ROCE)
+		return FRAME_PASSES;
+	if (!frame_is_to_group(frame) && !is_our_ip(host, frame->dip, frame->is_ipv6))
+		return FRAME_DROP_NOT_OURS;
+	return is_management(frame) ? FRAME_DROP_MANAGEMENT : FRAME_PASSES;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A port as a device would open it, without the device.
+ */
+
+#include "host.h"
+
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <rte_ethdev.h>
+
+#include "datapath/clock.h"
+#include "datapath/gid.h"
+#include "datapath/neigh.h"
+#include "datapath/netif.h"
+#include "say.h"
+
+#define PATH_MTU_MIN 256u
+
+/* What a specification may say: the rest is each client's to choose. */
+static const char *const keys[] = { "addr", "gw", "vlan", "mtu", "icrc" };
+
+static bool
+is_key(const char *text, size_t len)
+{
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (strlen(keys[i]) == len && strncmp(keys[i], text, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int
+check_keys(const char *spec)
+{
+	for (const char *at = strchr(spec, ','); at; at = strchr(at, ',')) {
+		const size_t len = strcspn(++at, "=,");
+
+		if (is_key(at, len))
+			continue;
+		say("%s: key '%.*s' is none of uroced's: allowed are addr, gw, vlan and mtu", spec,
+		    (int)len, at);
+		return -1;
+	}
+	return 0;
+}
+
+static int
+check_mtu(const struct host *host)
+{
+	const uint32_t mtu = host->conf.path_mtu ? host->conf.path_mtu : PATH_MTU_MIN;
+	const uint32_t limit = host->port->frame_limit;
+
+	if (mtu + UROCE_FRAME_OVERHEAD <= limit && limit <= UROCE_AREA_FRAME_MAX)
+		return 0;
+	say("%s: path MTU %u needs frames of %u bytes, the port's limit is %u: allowed are limits "
+	    "up to %u, "
+	    "and a mtu that fits",
+	    host->conf.port, mtu, mtu + UROCE_FRAME_OVERHEAD, limit, UROCE_AREA_FRAME_MAX);
+	return -1;
+}
+
+static uint32_t
+speed(const struct uroce_port *port)
+{
+	struct rte_eth_link link = { .link_speed = RTE_ETH_SPEED_NUM_UNKNOWN };
+
+	if (!uroce_port_is_ready(port) || rte_eth_link_get_nowait(port->id, &link) < 0)
+		return UINT32_MAX;
+	return link.link_speed;
+}
+
+static bool
+is_none(const uint8_t ip[16])
+{
+	static const uint8_t none[16];
+
+	return memcmp(ip, none, sizeof(none)) == 0;
+}
+
+/* @return 0, or -EINVAL after one line: there is no address */
+static int
+describe(const struct host *host, struct uroce_mux_host *told)
+{
+	const struct uroce_port *port = host->port;
+	struct uroce_gid_table gids;
+	const int ret =
+		uroce_gid_make(&host->conf, port->mac, (unsigned)port->netif.if_index, &gids);
+
+	if (ret < 0)
+		return ret;
+	*told = (struct uroce_mux_host){
+		.is_up = uroce_port_is_up(port),
+		.has_vlan = host->conf.has_vlan,
+		.vlan_tci = host->conf.vlan_tci,
+		.path_mtu = host->conf.path_mtu,
+		.frame_limit = port->frame_limit,
+		.mbps = speed(port),
+		.if_index = (uint32_t)port->netif.if_index,
+	};
+	memcpy(told->mac, port->mac, sizeof(told->mac));
+	memcpy(told->gw4, host->conf.gw4, sizeof(told->gw4));
+	memcpy(told->gw6, host->conf.gw6, sizeof(told->gw6));
+	for (unsigned i = 0; i < gids.nb; i++) {
+		if (is_none(gids.addr[i].ip))
+			continue;
+		memcpy(told->addr[told->nb_addr].ip, gids.addr[i].ip, 16);
+		told->addr[told->nb_addr].prefix_len = gids.addr[i].prefix_len;
+		told->addr[told->nb_addr++].is_kernels = gids.kernels >> i & 1;
+	}
+	return 0;
+}
+
+/* We answer for what is not the kernel's, and keep it from answering RoCE to what is. */
+static int
+settle(struct host *host)
+{
+	const struct uroce_mux_host *told = &host->told;
+	struct uroce_neigh_conf conf = { .has_vlan = told->has_vlan, .vlan_tci = told->vlan_tci };
+	bool has_kernels = false;
+
+	memcpy(conf.mac, told->mac, sizeof(conf.mac));
+	for (unsigned i = 0; i < told->nb_addr; i++) {
+		has_kernels |= told->addr[i].is_kernels;
+		if (told->addr[i].is_kernels)
+			continue;
+		memcpy(conf.addr[conf.nb_addr].ip, told->addr[i].ip, 16);
+		conf.addr[conf.nb_addr++].prefix_len = told->addr[i].prefix_len;
+	}
+	if (has_kernels)
+		uroce_netif_guard(&host->port->netif);
+	if (conf.nb_addr == 0)
+		return 0;
+	host->neigh = uroce_neigh_create(&conf);
+	return host->neigh ? 0 : -1;
+}
+
+/* Clients join groups that the kernel does not hear of: its interface takes all. Best effort. */
+static void
+open_groups(struct host *host)
+{
+	const struct packet_mreq all = { .mr_ifindex = host->port->netif.if_index,
+					 .mr_type = PACKET_MR_ALLMULTI };
+
+	if (all.mr_ifindex == 0)
+		return;
+	host->groups_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (host->groups_fd < 0 ||
+	    setsockopt(host->groups_fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)) < 0)
+		say("%s: what is sent to groups may not be received", host->port->name);
+}
+
+int
+host_open(struct host *host, const char *spec)
+{
+	*host = (struct host){ .groups_fd = -1 };
+	if (check_keys(spec) < 0 || uroce_dev_conf_parse(spec, &host->conf) < 0)
+		return -1;
+	uroce_clock_init();
+	host->events = uroce_event_queue_create(1);
+	if (!host->events || uroce_port_open(&host->conf, host->events, &host->port) < 0 ||
+	    check_mtu(host) < 0 || describe(host, &host->told) < 0 || settle(host) < 0) {
+		host_close(host);
+		return -1;
+	}
+	open_groups(host);
+	return 0;
+}
+
+void
+host_close(struct host *host)
+{
+	if (host->groups_fd >= 0)
+		(void)close(host->groups_fd);
+	uroce_port_close(host->port);
+	uroce_neigh_destroy(host->neigh);
+	if (host->events)
+		uroce_event_queue_destroy(host->events);
+}
+
+int
+host_link_fd(const struct host *host)
+{
+	return uroce_event_fd(host->events);
+}
+
+/* Those that are configured stay. */
+int
+host_addrs_fd(const struct host *host)
+{
+	return host->port->netif.if_index > 0 && host->conf.nb_addr == 0 ? host->port->netif.news_fd
+									 : -1;
+}
+
+bool
+host_look(struct host *host)
+{
+	struct uroce_dev_event event;
+	struct uroce_mux_host told;
+
+	while (uroce_event_pop(host->events, &event))
+		;
+	if (host_addrs_fd(host) >= 0)
+		(void)uroce_netif_has_news(&host->port->netif);
+	/* without any address for a while, the old ones stay */
+	if (describe(host, &told) < 0 || memcmp(&told, &host->told, sizeof(told)) == 0)
+		return false;
+	host->told = told;
+	return true;
+}

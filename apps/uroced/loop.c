@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Round after round. When nothing moves any more it spins a little, naps, longer each time, and then sleeps: each
+ * lane is told, by `sleeps` (W2), and looked at once more; the port is asked to give notice of frames, and looked at
+ * once more, not at once (datapath/notice.h). A port that gives none is looked at each millisecond, or two.
+ *
+ * Wishes: the control thread puts one down, then looks at `is_asleep`; we raise that, then look for one. So one of the
+ * two sees the other.
+ */
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <rte_pause.h>
+
+#include "data.h"
+#include "datapath/clock.h"
+#include "say.h"
+
+#define SPIN_NS      UINT64_C(50000) /* after activity */
+#define NAP_MIN_NS   UINT64_C(20000)
+#define NAP_LAST_NS  UINT64_C(80000)   /* after naps of this length it sleeps */
+#define NAP_MAX_NS   UINT64_C(1000000) /* of a port that gives no notice */
+#define NAP_LONG_NS  UINT64_C(2000000) /* when nothing has come for LONG_NS */
+#define NAP_DOWN_NS  UINT64_C(5000000) /* while it has no link */
+#define LONG_NS      UINT64_C(100000000)
+#define SLEEP_MAX_NS UINT64_C(100000000) /* the link is looked at meanwhile */
+
+#define EVENTS       64
+
+static int
+watch(struct data *data, int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.fd = fd };
+
+	return epoll_ctl(data->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+struct data *
+data_create(struct uroce_port *port, struct uroce_neigh *neigh, struct lease_table *leases)
+{
+	struct data *data = aligned_alloc(64, sizeof(*data));
+
+	if (!data) {
+		say("no memory for the data path");
+		return NULL;
+	}
+	memset(data, 0, sizeof(*data));
+	data->leases = leases;
+	wire_init(&data->wire, port, neigh);
+	uroce_notices_init(&data->notices, port);
+	data->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	data->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	data->broken_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (data->epoll_fd < 0 || data->wake_fd < 0 || data->broken_fd < 0 ||
+	    watch(data, data->wake_fd, EPOLLIN) < 0) {
+		say("no descriptors for the data path: %s", strerror(errno));
+		data_destroy(data);
+		return NULL;
+	}
+	return data;
+}
+
+void
+data_destroy(struct data *data)
+{
+	if (!data)
+		return;
+	uroce_notices_fini(&data->notices);
+	wire_fini(&data->wire);
+	(void)close(data->epoll_fd);
+	(void)close(data->wake_fd);
+	(void)close(data->broken_fd);
+	free(data);
+}
+
+/* --- wishes -------------------------------------------------------------------------------------- */
+
+/* @return whether there was one */
+static bool
+grant_wish(struct data *data)
+{
+	struct data_wish *wish = atomic_load_explicit(&data->wish, memory_order_acquire);
+
+	if (!wish)
+		return false;
+	atomic_store_explicit(&data->wish, NULL, memory_order_relaxed);
+	wish->grant(data, wish->arg);
+	(void)sem_post(&wish->is_granted);
+	return true;
+}
+
+static void
+ask(struct data *data, void (*grant)(struct data *data, void *arg), void *arg)
+{
+	struct data_wish wish = { .grant = grant, .arg = arg };
+
+	(void)sem_init(&wish.is_granted, 0, 0);
+	atomic_store(&data->wish, &wish);
+	if (atomic_load(&data->is_asleep))
+		(void)eventfd_write(data->wake_fd, 1);
+	while (sem_wait(&wish.is_granted) < 0)
+		;
+	(void)sem_destroy(&wish.is_granted);
+}
+
+/* A client that comes. */
+struct newcomer {
+	struct client *client;
+	int ret;
+};
+
+static void
+grant_link(struct data *data, void *arg)
+{
+	struct newcomer *newcomer = arg;
+	struct client *client = newcomer->client;
+
+	/* never read: each write is an edge, however much is in it */
+	newcomer->ret = watch(data, client->bell, EPOLLIN | EPOLLET);
+	if (newcomer->ret < 0)
+		return;
+	data->client[client->slot] = client;
+	data->line[data->nb_clients++] = client;
+}
+
+int
+data_link(struct data *data, struct client *client)
+{
+	struct newcomer newcomer = { client, 0 };
+
+	ask(data, grant_link, &newcomer);
+	return newcomer.ret;
+}
+
+/* The client has the eventfd, too: to close ours would not take it out of the epoll. */
+static void
+grant_unlink(struct data *data, void *arg)
+{
+	struct client *client = arg;
+	unsigned at = 0;
+
+	(void)epoll_ctl(data->epoll_fd, EPOLL_CTL_DEL, client->bell, NULL);
+	data->client[client->slot] = NULL;
+	while (data->line[at] != client)
+		at++;
+	data->nb_clients--;
+	memmove(&data->line[at], &data->line[at + 1],
+		(data->nb_clients - at) * sizeof(data->line[0]));
+	if (data->first > at || data->first == data->nb_clients)
+		data->first = data->first > 0 ? data->first - 1 : 0;
+}
+
+void
+data_unlink(struct data *data, struct client *client)
+{
+	ask(data, grant_unlink, client);
+}
+
+static void
+grant_host(struct data *data, void *arg)
+{
+	data->host = *(const struct frame_host *)arg;
+}
+
+void
+data_set_host(struct data *data, const struct frame_host *host)
+{
+	ask(data, grant_host, (void *)(uintptr_t)host);
+}
+
+static void
+grant_end(struct data *data, void *arg)
+{
+	(void)arg;
+	data->is_ending = true;
+}
+
+void
+data_end(struct data *data)
+{
+	ask(data, grant_end, NULL);
+}
+
+/* --- sleep --------------------------------------------------------------------------------------- */
+
+/* Take what the epoll has; of bells that is all there is to do. */
+static void
+hear(struct data *data)
+{
+	struct epoll_event events[EVENTS];
+	const int nb = epoll_wait(data->epoll_fd, events, EVENTS, 0);
+	eventfd_t nothing;
+
+	for (int i = 0; i < nb; i++) {
+		if (events[i].data.fd == data->wake_fd)
+			(void)eventfd_read(data->wake_fd, &nothing);
+	}
+}
+
+/* Wait for a bell, a wish, or the port. @return whether the port gave notice */
+static bool
+wait_for(struct data *data, int notice_fd, uint64_t max_ns)
+{
+	const struct timespec time = { .tv_nsec = (long)max_ns };
+	struct pollfd fds[2] = { { data->epoll_fd, POLLIN, 0 }, { notice_fd, POLLIN, 0 } };
+	int nb = 0;
+
+	atomic_store(&data->is_asleep, true);
+	if (!atomic_load(&data->wish))
+		nb = ppoll(fds, 2, &time, NULL);
+	atomic_store(&data->is_asleep, false);
+	if (nb <= 0)
+		return false;
+	if (fds[0].revents)
+		hear(data);
+	if (fds[1].revents)
+		uroce_notice_take(&data->notices, 0, fds[1].revents);
+	return fds[1].revents != 0;
+}
+
+static void
+get_up(struct data *data)
+{
+	if (!data->is_down)
+		return;
+	data->is_down = false;
+	data_awake(data);
+	uroce_notices_disarm(&data->notices);
+}
+
+/* Say that we may sleep. @return whether there is nothing yet */
+static bool
+lie_down(struct data *data, bool *has_notices)
+{
+	const struct uroce_port *port = data->wire.port;
+
+	data->is_down = true;
+	*has_notices = port->policy->notice != UROCE_NOTICE_NONE &&
+		       uroce_notice_arm(&data->notices, 0, data->now_ns);
+	return data_may_sleep(data);
+}
+
+/* How far a thread that finds nothing has got on its way to sleep. */
+struct drowsiness {
+	uint64_t active_ns, nap_ns;
+	bool has_notices; /* the port gives them, and was not looked at since */
+	bool is_noticed;  /* it did, and there was nothing */
+};
+
+/* Between two looks at a port that gives no notice. */
+static uint64_t
+longest_nap_ns(const struct data *data, const struct drowsiness *self)
+{
+	if (!uroce_port_is_up(data->wire.port))
+		return NAP_DOWN_NS;
+	return data->now_ns - self->active_ns < LONG_NS ? NAP_MAX_NS : NAP_LONG_NS;
+}
+
+static void
+rest(struct data *data, struct drowsiness *self)
+{
+	if (data->now_ns - self->active_ns < SPIN_NS) {
+		rte_pause();
+		return;
+	}
+	if (self->has_notices) {
+		self->has_notices = false;
+		self->is_noticed = wait_for(data, data->notices.of[0].fd, SLEEP_MAX_NS);
+		return;
+	}
+	if (self->is_noticed || self->nap_ns <= NAP_LAST_NS) {
+		(void)wait_for(data, -1, self->is_noticed ? NAP_MAX_NS : self->nap_ns);
+		self->nap_ns *= 2;
+		self->is_noticed = false;
+		return;
+	}
+	if (lie_down(data, &self->has_notices))
+		(void)wait_for(data, -1,
+			       self->has_notices ? NAP_MIN_NS : longest_nap_ns(data, self));
+	else
+		self->has_notices = false;
+}
+
+void
+data_run(struct data *data)
+{
+	struct drowsiness self = { .active_ns = uroce_clock_ns(), .nap_ns = NAP_MIN_NS };
+
+	(void)prctl(PR_SET_TIMERSLACK, 1000ul);
+	data->now_ns = self.active_ns;
+	while (!data->is_ending) {
+		const unsigned nb = data_round(data);
+		const bool is_asked = grant_wish(data);
+		const uint64_t now_ns = uroce_clock_ns();
+
+		if (nb > 0)
+			counter_add(&data->busy_ns, now_ns - data->now_ns);
+		data->now_ns = now_ns;
+		wire_watch(&data->wire, now_ns);
+		if (nb > 0 || is_asked || data->wire.nb_pending > 0) {
+			self = (struct drowsiness){ .active_ns = now_ns, .nap_ns = NAP_MIN_NS };
+			get_up(data);
+		} else {
+			rest(data, &self);
+		}
+	}
+	get_up(data);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * uroced: one port for any number of processes, each with an engine of its own.
+ *
+ *	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--key=FILE] PORT[,key=value...]
+ *
+ * Two threads: the data path, which is the main one, and control [doc/design/multiplexer.md].
+ */
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <rte_eal.h>
+
+#include "control.h"
+#include "eal/args.h"
+#include "eal/eal.h"
+#include "options.h"
+#include "say.h"
+#include "stats.h"
+
+#define MIB 256u /* of mbufs, without hugepages */
+
+/* Where our own arguments begin: behind `--`, or without one, behind the program's name. */
+static int
+split(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return i;
+	return 0;
+}
+
+/* One lcore, on all of our CPUs, and telemetry, if the user says nothing else. */
+static int
+start_eal(int argc, char **argv)
+{
+	static char lcores[4096] = "--lcores=0@(";
+	size_t len = strlen(lcores);
+	struct args args = { .argc = 0 };
+	cpu_set_t cpus;
+
+	for (int i = 0; i < argc && i < ARGS_MAX; i++)
+		args_add(&args, argv[i]);
+	if (!args_has(argc, argv, "telemetry", 0) && !args_has(argc, argv, "no-telemetry", 0))
+		args_add(&args, "--telemetry");
+	if (!args_has(argc, argv, "lcores", 0) && !args_has(argc, argv, "l", 'l') &&
+	    !args_has(argc, argv, "c", 'c') && sched_getaffinity(0, sizeof(cpus), &cpus) == 0) {
+		for (int cpu = 0; cpu < CPU_SETSIZE && len < sizeof(lcores) - 8; cpu++) {
+			if (CPU_ISSET(cpu, &cpus))
+				len += (size_t)snprintf(lcores + len, sizeof(lcores) - len, "%d,",
+							cpu);
+		}
+		lcores[len - 1] = ')';
+		args_add(&args, lcores);
+	}
+	return eal_start(argv[0], args.argc, args.argv, false, MIB);
+}
+
+/* Signals that end us are the control thread's, a descriptor each for client and bell is wanted. */
+static void
+prepare(void)
+{
+	struct rlimit files;
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+/* @return a descriptor, or -1 after one line */
+static int
+listen_at(const struct options *opt)
+{
+	const int listener = uroce_mux_listen(opt->socket, opt->mode);
+
+	if (listener < 0) {
+		say("--socket=%s: %s: allowed is a path in a folder where uroced may write, at "
+		    "which "
+		    "nobody listens",
+		    opt->socket, strerror(-listener));
+		return -1;
+	}
+	if (opt->group != (gid_t)-1 && chown(opt->socket, (uid_t)-1, opt->group) < 0) {
+		say("--group: %s cannot be given to it: %s: allowed is a group that uroced is in",
+		    opt->socket, strerror(errno));
+		(void)unlink(opt->socket);
+		(void)close(listener);
+		return -1;
+	}
+	return listener;
+}
+
+static int
+serve(struct control *control, const struct options *opt, bool is_new_key)
+{
+	int listener = -1, ret = -1;
+
+	control->leases = lease_table_create();
+	if (!control->leases)
+		say("no memory for leases");
+	else
+		control->data =
+			data_create(control->host->port, control->host->neigh, control->leases);
+	if (control->data)
+		listener = listen_at(opt);
+	if (listener >= 0) {
+		/* who holds a ticket of a former life is back by then */
+		control->lease_ns = is_new_key ? 0 : control_now_ns() + LEASE_QUARANTINE_NS;
+		stats_begin(control);
+		ret = control_start(control, listener);
+		if (ret == 0) {
+			say("%s is shared at %s", control->host->conf.port, opt->socket);
+			data_run(control->data);
+			control_join(control);
+		}
+		stats_end();
+		(void)unlink(opt->socket);
+	}
+	data_destroy(control->data);
+	free(control->leases);
+	return ret;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct control control;
+	static struct host host;
+	const int own = split(argc, argv);
+	struct options opt;
+	const char *wrong;
+	bool is_new_key;
+	int ret = -1;
+
+	argv[own] = argv[0];
+	if (options_parse(&opt, argc - own, argv + own) != 0)
+		return EXIT_FAILURE;
+	if (opt.is_help) {
+		fputs(options_usage, stdout);
+		return EXIT_SUCCESS;
+	}
+	wrong = ticket_key_load(opt.key, &control.key, &is_new_key);
+	if (wrong) {
+		say("--key=%s: %s", opt.key, wrong);
+		return EXIT_FAILURE;
+	}
+	prepare();
+	if (start_eal(own > 0 ? own : 1, argv) != 0)
+		return EXIT_FAILURE;
+	control.host = &host;
+	if (host_open(&host, opt.spec) == 0) {
+		ret = serve(&control, &opt, is_new_key);
+		host_close(&host);
+	}
+	(void)rte_eal_cleanup();
+	return ret == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

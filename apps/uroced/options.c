@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Each option is refused by a line that says which, why, and what is allowed.
+ */
+
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "mux/message.h"
+#include "say.h"
+
+#define SOCKET_MODE 0660u
+#define PATH_MAX_   (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
+
+const char options_usage[] =
+	"uroced [EAL options] -- [options] "
+	"PORT[,addr=ADDRESS/BITS...][,gw=ADDRESS][,vlan=ID][,mtu=BYTES]\n\n"
+	"  --socket=PATH  where clients come to (default " UROCE_MUX_SOCKET ")\n"
+	"  --mode=MODE    of that socket, octal: who may come (default 0660)\n"
+	"  --group=NAME   of that socket\n"
+	"  --key=FILE     holds the key of tickets; made if it is not there (default PATH.key)\n"
+	"  --help         this\n";
+
+static const struct option long_options[] = {
+	{ "socket", required_argument, NULL, 's' }, { "mode", required_argument, NULL, 'm' },
+	{ "group", required_argument, NULL, 'g' },  { "key", required_argument, NULL, 'k' },
+	{ "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 },
+};
+
+static int
+set_socket(struct options *opt, const char *path)
+{
+	if (path[0] == '\0' || strlen(path) > PATH_MAX_) {
+		say("--socket=%s: no path of a socket: allowed are 1 to %zu characters", path,
+		    PATH_MAX_);
+		return -1;
+	}
+	opt->socket = path;
+	return 0;
+}
+
+static int
+set_mode(struct options *opt, const char *text)
+{
+	char *end;
+	const unsigned long mode = strtoul(text, &end, 8);
+
+	if (text[0] < '0' || text[0] > '7' || *end != '\0' || mode > 0777) {
+		say("--mode=%s: no mode: allowed is octal, 0 to 0777", text);
+		return -1;
+	}
+	opt->mode = (unsigned)mode;
+	return 0;
+}
+
+static int
+set_group(struct options *opt, const char *name)
+{
+	const struct group *group = getgrnam(name);
+
+	if (!group) {
+		say("--group=%s: no such group: allowed is the name of one, as getent group lists "
+		    "them",
+		    name);
+		return -1;
+	}
+	opt->group = group->gr_gid;
+	return 0;
+}
+
+static int
+set_key(struct options *opt, const char *path)
+{
+	if (path[0] == '\0' || strlen(path) >= sizeof(opt->key)) {
+		say("--key=%s: no path: allowed are 1 to %zu characters", path,
+		    sizeof(opt->key) - 1);
+		return -1;
+	}
+	(void)snprintf(opt->key, sizeof(opt->key), "%s", path);
+	return 0;
+}
+
+static int
+set_option(struct options *opt, int letter, char **argv)
+{
+	switch (letter) {
+	case 's':
+		return set_socket(opt, optarg);
+	case 'm':
+		return set_mode(opt, optarg);
+	case 'g':
+		return set_group(opt, optarg);
+	case 'k':
+		return set_key(opt, optarg);
+	case 'h':
+		opt->is_help = true;
+		return 0;
+	case ':':
+		say("%s: needs a value; uroced -- --help shows which", argv[optind - 1]);
+		return -1;
+	}
+	say("%s: unknown option; uroced -- --help lists the allowed ones", argv[optind - 1]);
+	return -1;
+}
+
+int
+options_parse(struct options *opt, int argc, char **argv)
+{
+	int letter, ret = 0;
+
+	*opt = (struct options){ .socket = UROCE_MUX_SOCKET,
+				 .mode = SOCKET_MODE,
+				 .group = (gid_t)-1 };
+	optind = 0;
+	while (ret == 0 && (letter = getopt_long(argc, argv, ":", long_options, NULL)) != -1)
+		ret = set_option(opt, letter, argv);
+	if (ret != 0 || opt->is_help)
+		return ret;
+	if (optind != argc - 1) {
+		say("%s: allowed is one: PORT[,key=value...], PORT the name of an ethdev port",
+		    optind == argc ? "no port" : "more than one port");
+		return -1;
+	}
+	opt->spec = argv[optind];
+	if (opt->key[0] == '\0')
+		(void)snprintf(opt->key, sizeof(opt->key), "%s.key", opt->socket);
+	return 0;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * EAL's telemetry thread asks; the control thread adds and removes clients under the same lock.
+ */
+
+#include "stats.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <pthread.h>
+#include <rte_telemetry.h>
+#include <rte_version.h>
+
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+#define ADD_DICT rte_tel_data_add_dict_uint
+#else
+#define ADD_DICT rte_tel_data_add_dict_u64
+#endif
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct control *asked; /* NULL: it is not there any more */
+
+static void
+add(struct rte_tel_data *answer, const char *name, uint64_t value)
+{
+	(void)ADD_DICT(answer, name, value);
+}
+
+static void
+add_counters(struct rte_tel_data *answer, const struct counters *counters)
+{
+	char name[RTE_TEL_MAX_STRING_LEN];
+
+	add(answer, "frames_up", atomic_load_explicit(&counters->frames_up, memory_order_relaxed));
+	add(answer, "bytes_up", atomic_load_explicit(&counters->bytes_up, memory_order_relaxed));
+	add(answer, "frames_down",
+	    atomic_load_explicit(&counters->frames_down, memory_order_relaxed));
+	add(answer, "bytes_down",
+	    atomic_load_explicit(&counters->bytes_down, memory_order_relaxed));
+	for (unsigned i = 0; i < FRAME_NB_DROPS; i++) {
+		(void)snprintf(name, sizeof(name), "drop_%s", frame_drop_text[i]);
+		add(answer, name, atomic_load_explicit(&counters->drop[i], memory_order_relaxed));
+	}
+}
+
+static int
+list_clients(const char *cmd, const char *params, struct rte_tel_data *answer)
+{
+	(void)cmd;
+	(void)params;
+	(void)rte_tel_data_start_array(answer, RTE_TEL_INT_VAL);
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; asked && i < CLIENTS_MAX; i++) {
+		if (asked->client[i] && asked->client[i]->is_attached)
+			(void)rte_tel_data_add_array_int(answer, (int)i);
+	}
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static void
+describe(struct rte_tel_data *answer, const struct client *client)
+{
+	add(answer, "pid", (uint64_t)client->pid);
+	add(answer, "uid", client->uid);
+	add(answer, "lanes", client->area.plan.nb_pairs);
+	add(answer, "area_bytes", client->area.plan.size);
+	add(answer, "leases", atomic_load_explicit(&client->nb_leases, memory_order_relaxed));
+	add(answer, "wakes", atomic_load_explicit(&client->counters.wakes, memory_order_relaxed));
+	add_counters(answer, &client->counters);
+}
+
+static int
+tell_client(const char *cmd, const char *params, struct rte_tel_data *answer)
+{
+	const unsigned long slot = params ? strtoul(params, NULL, 10) : CLIENTS_MAX;
+	int ret = -ENOENT;
+
+	(void)cmd;
+	pthread_mutex_lock(&lock);
+	if (asked && slot < CLIENTS_MAX && asked->client[slot] &&
+	    asked->client[slot]->is_attached) {
+		(void)rte_tel_data_start_dict(answer);
+		describe(answer, asked->client[slot]);
+		ret = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+static int
+tell_host(const char *cmd, const char *params, struct rte_tel_data *answer)
+{
+	(void)cmd;
+	(void)params;
+	(void)rte_tel_data_start_dict(answer);
+	pthread_mutex_lock(&lock);
+	if (asked) {
+		add(answer, "is_up", uroce_port_is_up(asked->host->port));
+		add(answer, "busy_ns",
+		    atomic_load_explicit(&asked->data->busy_ns, memory_order_relaxed));
+		add(answer, "clients", asked->nb_attached);
+		add_counters(answer, &asked->data->wire.counters);
+	}
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+void
+stats_begin(struct control *control)
+{
+	asked = control;
+	control->stats_lock = &lock;
+	(void)rte_telemetry_register_cmd("/uroced/clients", list_clients,
+					 "The numbers of the clients that are attached");
+	(void)rte_telemetry_register_cmd("/uroced/client", tell_client,
+					 "A client. Parameter: its number");
+	(void)rte_telemetry_register_cmd("/uroced/host", tell_host, "The wire, and the daemon");
+}
+
+void
+stats_end(void)
+{
+	pthread_mutex_lock(&lock);
+	asked = NULL;
+	pthread_mutex_unlock(&lock);
+}

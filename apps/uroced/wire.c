@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The port. What it does not take waits, and clients with it; a port that takes nothing for STALL_NS, or whose link
+ * is down, has nobody at its other end: then frames to it are lost, so that clients go on among themselves.
+ */
+
+#include <string.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "data.h"
+#include "datapath/guard.h"
+#include "datapath/link.h"
+#include "datapath/neigh.h"
+
+#define STALL_NS      UINT64_C(20000000)
+#define LINK_CHECK_NS UINT64_C(100000000)
+#define ETH_LEN       14u
+
+void
+wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *neigh)
+{
+	*wire = (struct wire){ .port = port, .neigh = neigh };
+}
+
+void
+wire_fini(struct wire *wire)
+{
+	rte_pktmbuf_free_bulk(wire->pending, wire->nb_pending);
+	rte_pktmbuf_free_bulk(wire->spare, wire->nb_spare);
+}
+
+static bool
+is_there(const struct wire *wire)
+{
+	return uroce_port_is_ready(wire->port) && uroce_port_is_up(wire->port);
+}
+
+static void
+lose_pending(struct wire *wire)
+{
+	rte_pktmbuf_free_bulk(wire->pending, wire->nb_pending);
+	counter_add(&wire->counters.drop[FRAME_DROP_WIRE], wire->nb_pending);
+	wire->nb_pending = 0;
+}
+
+bool
+wire_has_room(struct wire *wire)
+{
+	return wire->nb_pending < WIRE_PENDING_MAX || !is_there(wire);
+}
+
+static struct rte_mbuf *
+take_mbuf(struct wire *wire)
+{
+	if (wire->nb_spare == 0 &&
+	    rte_pktmbuf_alloc_bulk(wire->port->pool[0], wire->spare, DATA_BATCH) == 0)
+		wire->nb_spare = DATA_BATCH;
+	return wire->nb_spare > 0 ? wire->spare[--wire->nb_spare] : NULL;
+}
+
+enum frame_drop
+wire_send(struct wire *wire, const struct pieces *frame)
+{
+	const uint32_t len = frame->head_len + frame->rest_len;
+	struct rte_mbuf *mbuf =
+		is_there(wire) && wire->nb_pending < WIRE_PENDING_MAX ? take_mbuf(wire) : NULL;
+	uint8_t *to;
+
+	if (!mbuf)
+		return FRAME_DROP_WIRE;
+	if (rte_pktmbuf_tailroom(mbuf) < len) {
+		rte_pktmbuf_free(mbuf);
+		return FRAME_DROP_WIRE;
+	}
+	to = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	memcpy(to, frame->head, frame->head_len);
+	if (frame->rest_len > 0)
+		memcpy(to + frame->head_len, frame->rest, frame->rest_len);
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = len;
+	wire->pending[wire->nb_pending++] = mbuf;
+	return FRAME_PASSES;
+}
+
+static uint32_t
+bytes_of(struct rte_mbuf *const *mbufs, unsigned nb)
+{
+	uint32_t bytes = 0;
+
+	for (unsigned i = 0; i < nb; i++)
+		bytes += mbufs[i]->pkt_len;
+	return bytes;
+}
+
+void
+wire_flush(struct wire *wire, uint64_t now_ns)
+{
+	const unsigned nb = wire->nb_pending;
+	unsigned nb_sent;
+	uint64_t bytes;
+
+	if (nb == 0) {
+		wire->moved_ns = now_ns;
+		return;
+	}
+	if (!is_there(wire)) {
+		lose_pending(wire);
+		return;
+	}
+	bytes = bytes_of(wire->pending, nb);
+	nb_sent = wire->port->policy->has_peer
+			  ? uroce_guard_tx(wire->port->id, 0, wire->pending, (uint16_t)nb)
+			  : rte_eth_tx_burst(wire->port->id, 0, wire->pending, (uint16_t)nb);
+	if (nb_sent > nb) { /* a fault: the peer has gone, and the frames with it */
+		wire->nb_pending = 0;
+		return;
+	}
+	wire->nb_pending = nb - nb_sent;
+	memmove(wire->pending, wire->pending + nb_sent,
+		wire->nb_pending * sizeof(wire->pending[0]));
+	bytes -= bytes_of(wire->pending, wire->nb_pending);
+	counter_add(&wire->counters.frames_up, nb_sent);
+	counter_add(&wire->counters.bytes_up, bytes);
+	if (nb_sent > 0)
+		wire->moved_ns = now_ns;
+	else if (now_ns - wire->moved_ns > STALL_NS)
+		lose_pending(wire);
+}
+
+/* Asked for us, where we are who answers. @return whether the frame is on its way back */
+static bool
+answer(struct wire *wire, struct rte_mbuf *mbuf, uint64_t now_ns)
+{
+	uint32_t len = mbuf->data_len;
+
+	if (!wire->neigh || wire->nb_pending == WIRE_PENDING_MAX ||
+	    uroce_neigh_input(wire->neigh, rte_pktmbuf_mtod(mbuf, uint8_t *), &len,
+			      len + rte_pktmbuf_tailroom(mbuf), now_ns) != UROCE_NEIGH_REPLY)
+		return false;
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = len;
+	mbuf->ol_flags = 0;
+	wire->pending[wire->nb_pending++] = mbuf;
+	return true;
+}
+
+static enum frame_drop
+pass_on(struct data *data, const struct frame *frame, uint32_t len)
+{
+	const struct pieces pieces = { frame->bytes, len, NULL, 0 };
+
+	if (frame->kind == FRAME_ROCE && frame->qpn != FRAME_QPN_GROUP)
+		return data_deliver(data, frame->qpn, &pieces);
+	return data_deliver_all(data, NULL, &pieces) > 0 ? FRAME_PASSES : FRAME_DROP_NOBODY;
+}
+
+/* @param[out] is_sent  the mbuf is on its way back */
+static enum frame_drop
+see_to(struct data *data, struct rte_mbuf *mbuf, bool *is_sent)
+{
+	enum frame_drop drop;
+	struct frame frame;
+
+	*is_sent = false;
+	if (rte_pktmbuf_linearize(mbuf) < 0 || mbuf->data_len < ETH_LEN)
+		return FRAME_DROP_KIND;
+	frame_read(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &frame);
+	drop = frame_judge_wire(&frame, &data->host);
+	if (drop != FRAME_PASSES)
+		return drop;
+	if (frame.kind != FRAME_ASK && frame.kind != FRAME_OTHER)
+		return pass_on(data, &frame, mbuf->data_len);
+	*is_sent = answer(&data->wire, mbuf, data->now_ns);
+	return *is_sent ? FRAME_PASSES : FRAME_DROP_KIND;
+}
+
+unsigned
+wire_receive(struct data *data)
+{
+	struct wire *wire = &data->wire;
+	struct rte_mbuf *mbufs[UROCE_BURST];
+	uint16_t nb, nb_done = 0;
+	bool is_sent;
+
+	if (!uroce_port_is_ready(wire->port))
+		return 0;
+	nb = wire->port->policy->has_peer ? uroce_guard_rx(wire->port->id, 0, mbufs, UROCE_BURST)
+					  : rte_eth_rx_burst(wire->port->id, 0, mbufs, UROCE_BURST);
+	if (nb == 0)
+		return 0;
+	counter_add(&wire->counters.frames_down, nb);
+	counter_add(&wire->counters.bytes_down, bytes_of(mbufs, nb));
+	for (uint16_t i = 0; i < nb; i++) {
+		if (i + 2 < nb)
+			__builtin_prefetch(rte_pktmbuf_mtod(mbufs[i + 2], const void *));
+		const enum frame_drop drop = see_to(data, mbufs[i], &is_sent);
+
+		if (drop != FRAME_PASSES)
+			counter_add(&wire->counters.drop[drop], 1);
+		if (!is_sent)
+			mbufs[nb_done++] = mbufs[i];
+	}
+	data_publish(data);
+	wire_flush(wire, data->now_ns);
+	rte_pktmbuf_free_bulk(mbufs, nb_done);
+	return nb;
+}
+
+void
+wire_watch(struct wire *wire, uint64_t now_ns)
+{
+	struct uroce_port *port = wire->port;
+
+	if (now_ns < wire->link_check_ns)
+		return;
+	uroce_link_check(port);
+	wire->link_check_ns = now_ns + LINK_CHECK_NS;
+	if (!uroce_link_is_lost(port, now_ns))
+		return;
+	atomic_store(&port->is_ready, false);
+	uroce_link_restart(port, now_ns);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* uroced as a child; its telemetry is asked as dpdk-telemetry.py asks. */
+
+#include "daemon.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "mux/message.h"
+
+#define START_MS 30000
+
+const char *daemon_program;
+
+void
+daemon_make(struct daemon *daemon)
+{
+	*daemon = (struct daemon){ .pid = 0 };
+	(void)snprintf(daemon->folder, sizeof(daemon->folder), "/tmp/uroced-test-XXXXXX");
+	assert_non_null(mkdtemp(daemon->folder));
+	(void)snprintf(daemon->socket, sizeof(daemon->socket), "%s/s", daemon->folder);
+}
+
+void
+daemon_remove(struct daemon *daemon)
+{
+	char command[128];
+
+	if (daemon->pid > 0)
+		daemon_kill(daemon);
+	(void)snprintf(command, sizeof(command), "rm -rf %s", daemon->folder);
+	assert_int_equal(system(command), 0);
+}
+
+static void
+become(const struct daemon *daemon, const char *vdev, const char *spec)
+{
+	char device[256], socket[128];
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)setenv("RUNTIME_DIRECTORY", daemon->folder, 1);
+	(void)snprintf(device, sizeof(device), "--vdev=%s", vdev ? vdev : "");
+	if (!vdev)
+		(void)snprintf(device, sizeof(device),
+			       "--vdev=net_memif0,role=server,mac=02:00:00:00:00:01,bsize=4400,"
+			       "socket-abstract=no,socket=%s/memif",
+			       daemon->folder);
+	(void)snprintf(socket, sizeof(socket), "--socket=%s", daemon->socket);
+	(void)execl(daemon_program, "uroced", "--no-huge", "--no-pci", "-m", "256", device, "--",
+		    socket, spec, NULL);
+	_exit(127);
+}
+
+void
+daemon_start_on(struct daemon *daemon, const char *vdev, const char *spec)
+{
+	int socket = -1;
+
+	daemon->pid = fork();
+	assert_true(daemon->pid >= 0);
+	if (daemon->pid == 0)
+		become(daemon, vdev, spec);
+	for (int i = 0; i < START_MS && socket < 0; i++) {
+		(void)usleep(1000);
+		socket = uroce_mux_connect(daemon->socket);
+		assert_int_equal(waitpid(daemon->pid, NULL, WNOHANG), 0);
+	}
+	assert_true(socket >= 0);
+	(void)close(socket);
+}
+
+void
+daemon_start(struct daemon *daemon)
+{
+	daemon_start_on(daemon, NULL, DAEMON_PORT);
+}
+
+void
+daemon_end(struct daemon *daemon)
+{
+	int status;
+
+	assert_int_equal(kill(daemon->pid, SIGTERM), 0);
+	assert_int_equal(waitpid(daemon->pid, &status, 0), daemon->pid);
+	daemon->pid = 0;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(access(daemon->socket, F_OK), -1);
+}
+
+void
+daemon_kill(struct daemon *daemon)
+{
+	int status;
+
+	assert_int_equal(kill(daemon->pid, SIGKILL), 0);
+	assert_int_equal(waitpid(daemon->pid, &status, 0), daemon->pid);
+	daemon->pid = 0;
+	/* that it was we who ended it */
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+int
+daemon_run(char *const argv[], char *said, size_t room)
+{
+	size_t len = 0;
+	ssize_t got;
+	int ends[2], status;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)dup2(ends[1], STDOUT_FILENO);
+		(void)dup2(ends[1], STDERR_FILENO);
+		(void)execv(daemon_program, argv);
+		_exit(127);
+	}
+	(void)close(ends[1]);
+	while (len < room - 1 && (got = read(ends[0], said + len, room - 1 - len)) > 0)
+		len += (size_t)got;
+	said[len] = '\0';
+	(void)close(ends[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* What its telemetry answers. */
+static void
+ask(const struct daemon *daemon, const char *command, char *answer, size_t room)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	ssize_t len;
+
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/dpdk/rte/dpdk_telemetry.v2",
+		       daemon->folder);
+	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0)
+		(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/rte/dpdk_telemetry.v2",
+			       daemon->folder);
+	assert_true(recv(fd, answer, room, 0) > 0); /* its greeting */
+	assert_true(send(fd, command, strlen(command), 0) > 0);
+	len = recv(fd, answer, room - 1, 0);
+	assert_true(len > 0);
+	answer[len] = '\0';
+	(void)close(fd);
+}
+
+uint64_t
+daemon_ask(const struct daemon *daemon, const char *command, const char *name)
+{
+	static char answer[65536];
+	char quoted[64];
+	const char *at;
+
+	ask(daemon, command, answer, sizeof(answer));
+	(void)snprintf(quoted, sizeof(quoted), "\"%s\":", name);
+	at = strstr(answer, quoted);
+	if (!at)
+		fail_msg("%s tells no %s: %s", command, name, answer);
+	return at ? strtoull(at + strlen(quoted), NULL, 10) : 0;
+}
+
+unsigned
+daemon_clients(const struct daemon *daemon, unsigned *slots, unsigned room)
+{
+	static char answer[65536];
+	unsigned nb = 0;
+	char *at;
+
+	ask(daemon, "/uroced/clients", answer, sizeof(answer));
+	at = strchr(answer, '[');
+	assert_non_null(at);
+	while (*at != ']' && nb < room && at[1] != ']') {
+		slots[nb++] = (unsigned)strtoul(at + 1, &at, 10);
+		assert_true(*at == ',' || *at == ']');
+	}
+	return nb;
+}
+
+uint64_t
+daemon_ask_client(const struct daemon *daemon, unsigned slot, const char *name)
+{
+	char command[64];
+
+	(void)snprintf(command, sizeof(command), "/uroced/client,%u", slot);
+	return daemon_ask(daemon, command, name);
+}
+
+unsigned
+daemon_nb_fds(const struct daemon *daemon)
+{
+	char path[64];
+	unsigned nb = 0;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", daemon->pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while (readdir(dir))
+		nb++;
+	(void)closedir(dir);
+	return nb;
+}
+
+unsigned
+daemon_kib(const struct daemon *daemon, const char *field)
+{
+	char path[64], line[128];
+	unsigned long kib = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", daemon->pid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, field, strlen(field)) == 0)
+			kib = strtoul(line + strlen(field) + 1, NULL, 10);
+	}
+	(void)fclose(file);
+	return (unsigned)kib;
+}
+
+/* Of all of its threads. */
+uint64_t
+daemon_cpu_ns(const struct daemon *daemon)
+{
+	char path[64 + 256];
+	uint64_t ns = 0;
+	struct dirent *entry;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", daemon->pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		unsigned long long one;
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", daemon->pid,
+			       entry->d_name);
+		file = entry->d_name[0] != '.' ? fopen(path, "re") : NULL;
+		if (file && fscanf(file, "%llu", &one) == 1)
+			ns += one;
+		if (file)
+			(void)fclose(file);
+	}
+	(void)closedir(dir);
+	return ns;
+}

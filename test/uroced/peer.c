@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* A client's half of lanes and messages, as doc/design/multiplexer.md has them. */
+
+#include "peer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "wire/hdr.h"
+
+#define PATIENCE_MS 20000
+#define SILENCE_MS  100
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+bool
+peer_hear(struct peer *peer, uint32_t type)
+{
+	struct pollfd fd = { peer->socket, POLLIN, 0 };
+	int got;
+
+	for (;;) {
+		assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+		const int ret = uroce_mux_receive(peer->socket, &peer->message, &got);
+
+		if (ret <= 0)
+			return false;
+		if (got >= 0 && type != UROCE_MUX_ATTACHED)
+			(void)close(got);
+		else if (got >= 0)
+			peer->bell = got;
+		if (peer->message.type == type)
+			return true;
+		peer->nb_wakes += peer->message.type == UROCE_MUX_WAKE;
+		if (peer->message.type == UROCE_MUX_REFUSED)
+			print_message("refused: %s\n", peer->message.refused.why);
+	}
+}
+
+void
+peer_connect(struct peer *peer, const char *path)
+{
+	const uint64_t until_ms = now_ms() + PATIENCE_MS;
+	union uroce_mux_message hello = { .hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION } };
+
+	peer->bell = -1;
+	do {
+		peer->socket = uroce_mux_connect(path);
+		if (peer->socket < 0)
+			(void)usleep(1000);
+	} while (peer->socket < 0 && now_ms() < until_ms);
+	assert_true(peer->socket >= 0);
+	assert_int_equal(uroce_mux_send(peer->socket, &hello, -1), 0);
+	assert_true(peer_hear(peer, UROCE_MUX_HOST));
+	peer->host = peer->message.this_host.host;
+}
+
+void
+peer_reread(struct peer *peer)
+{
+	const struct uroce_area_plan *plan = &peer->area.plan;
+
+	for (uint32_t i = 0; i < plan->nb_pairs; i++) {
+		struct uroce_lane *up = uroce_area_up(&peer->area, i);
+		struct uroce_lane *down = uroce_area_down(&peer->area, i);
+
+		peer->up[i] = (struct uroce_lane_end){ up, plan->nb_slots, atomic_load(&up->head) };
+		peer->down[i] =
+			(struct uroce_lane_end){ down, plan->nb_slots, atomic_load(&down->tail) };
+	}
+}
+
+void
+peer_make_area(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots)
+{
+	struct uroce_area_plan plan;
+
+	assert_true(nb_pairs <= PEER_PAIRS_MAX);
+	assert_int_equal(getrandom(&peer->number, sizeof(peer->number), 0), sizeof(peer->number));
+	assert_true(uroce_area_lay_out(&plan, nb_pairs, nb_slots, peer->host.frame_limit));
+	assert_int_equal(uroce_area_create(&peer->area, &plan, &peer->area_fd), 0);
+	peer_reread(peer);
+	for (uint32_t i = 0; i < nb_pairs; i++) {
+		for (uint32_t slot = 0; slot < nb_slots; slot++)
+			uroce_lane_put(
+				&peer->down[i], slot,
+				(struct uroce_lane_frame){
+					(uint32_t)uroce_area_buffer(&plan, i, true, slot), 0 });
+	}
+}
+
+void
+peer_ask_attach(struct peer *peer)
+{
+	static union uroce_mux_message out;
+
+	out.attach = (struct uroce_mux_attach){
+		.type = UROCE_MUX_ATTACH,
+		.version = UROCE_MUX_VERSION,
+		.number = peer->number,
+		.nb_leases = peer->nb_leases,
+		.plan = peer->area.plan,
+	};
+	memcpy(out.attach.lease, peer->lease, peer->nb_leases * sizeof(peer->lease[0]));
+	assert_int_equal(uroce_mux_send(peer->socket, &out, peer->area_fd), 0);
+}
+
+static void
+keep_good_leases(struct peer *peer)
+{
+	const struct uroce_mux_attached *attached = &peer->message.attached;
+	uint32_t nb = 0;
+
+	for (uint32_t i = 0; i < peer->nb_leases; i++) {
+		for (uint32_t j = 0; j < attached->nb_good; j++) {
+			if (attached->block[j] == peer->lease[i].block) {
+				peer->lease[nb++] = peer->lease[i];
+				break;
+			}
+		}
+	}
+	assert_int_equal(nb, attached->nb_good);
+	peer->nb_leases = nb;
+}
+
+void
+peer_attach(struct peer *peer)
+{
+	peer_ask_attach(peer);
+	assert_true(peer_hear(peer, UROCE_MUX_ATTACHED));
+	assert_true(peer->bell >= 0);
+	keep_good_leases(peer);
+}
+
+uint32_t
+peer_lease(struct peer *peer, uint32_t nb)
+{
+	union uroce_mux_message out = { .lease = { UROCE_MUX_LEASE, nb } };
+	const struct uroce_mux_leased *leased = &peer->message.leased;
+
+	assert_int_equal(uroce_mux_send(peer->socket, &out, -1), 0);
+	assert_true(peer_hear(peer, UROCE_MUX_LEASED));
+	assert_true(leased->nb <= nb && peer->nb_leases + leased->nb <= UROCE_MUX_LEASES_MAX);
+	memcpy(&peer->lease[peer->nb_leases], leased->lease, leased->nb * sizeof(peer->lease[0]));
+	peer->nb_leases += leased->nb;
+	return leased->nb;
+}
+
+void
+peer_open(struct peer *peer, const char *path, uint32_t nb_pairs, uint32_t nb_slots)
+{
+	memset(peer, 0, sizeof(*peer));
+	peer_connect(peer, path);
+	peer_make_area(peer, nb_pairs, nb_slots);
+	peer_attach(peer);
+	assert_int_equal(peer_lease(peer, 1), 1);
+}
+
+void
+peer_expect_refusal(struct peer *peer, const char *why)
+{
+	const struct uroce_mux_refused *refused = &peer->message.refused;
+
+	assert_true(peer_hear(peer, UROCE_MUX_REFUSED));
+	if (!strstr(refused->why, why) || !strstr(refused->why, "allowed "))
+		fail_msg("refused with '%s', not '%s'", refused->why, why);
+	assert_false(peer_hear(peer, 0));
+}
+
+void
+peer_hang_up(struct peer *peer)
+{
+	if (peer->socket >= 0)
+		(void)close(peer->socket);
+	if (peer->bell >= 0)
+		(void)close(peer->bell);
+	peer->socket = peer->bell = -1;
+}
+
+void
+peer_close(struct peer *peer)
+{
+	peer_hang_up(peer);
+	if (peer->area.mem)
+		(void)close(peer->area_fd);
+	uroce_area_unmap(&peer->area);
+}
+
+bool
+peer_put(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t len)
+{
+	struct uroce_lane_end *up = &peer->up[pair];
+	const uint64_t at =
+		uroce_area_buffer(&peer->area.plan, pair, false, up->mine & (up->nb_slots - 1));
+
+	if (uroce_lane_room(up) <= 0)
+		return false;
+	memcpy(peer->area.mem + at, frame, len);
+	uroce_lane_put(up, 0, (struct uroce_lane_frame){ (uint32_t)at, len });
+	return true;
+}
+
+void
+peer_push(struct peer *peer, uint32_t pair, uint32_t nb)
+{
+	uroce_lane_push(&peer->up[pair], nb);
+	if (uroce_lane_must_wake(&peer->up[pair]))
+		(void)eventfd_write(peer->bell, 1);
+}
+
+void
+peer_send(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t len)
+{
+	const uint64_t until_ms = now_ms() + PATIENCE_MS;
+
+	while (!peer_put(peer, pair, frame, len))
+		assert_true(now_ms() < until_ms);
+	peer_push(peer, pair, 1);
+}
+
+uint16_t
+peer_take(struct peer *peer, uint32_t pair, uint8_t *frame)
+{
+	struct uroce_lane_end *down = &peer->down[pair];
+	const int32_t nb = uroce_lane_ready(down);
+	struct uroce_lane_frame slot;
+
+	assert_true(nb >= 0);
+	if (nb == 0)
+		return 0;
+	slot = uroce_lane_get(down, 0);
+	assert_true(uroce_area_has(&peer->area, slot));
+	memcpy(frame, peer->area.mem + slot.offset, slot.len);
+	uroce_lane_pop(down, 1);
+	return slot.len;
+}
+
+uint16_t
+peer_receive(struct peer *peer, uint32_t pair, uint8_t *frame)
+{
+	const uint64_t until_ms = now_ms() + PATIENCE_MS;
+	uint16_t len;
+
+	while ((len = peer_take(peer, pair, frame)) == 0) {
+		assert_true(now_ms() < until_ms);
+		(void)usleep(50);
+	}
+	return len;
+}
+
+void
+peer_expect_silence(struct peer *peer)
+{
+	const uint64_t until_ms = now_ms() + SILENCE_MS;
+	uint8_t frame[UROCE_AREA_FRAME_MAX];
+
+	while (now_ms() < until_ms) {
+		for (uint32_t i = 0; i < peer->area.plan.nb_pairs; i++)
+			assert_int_equal(peer_take(peer, i, frame), 0);
+		(void)usleep(1000);
+	}
+}
+
+/* The first address of IPv4. */
+static const uint8_t *
+ip4_of(const struct uroce_mux_host *host)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
+
+	for (uint32_t i = 0; i < host->nb_addr; i++) {
+		if (memcmp(host->addr[i].ip, mapped, sizeof(mapped)) == 0)
+			return host->addr[i].ip + 12;
+	}
+	fail_msg("the host has no IPv4 address");
+	return NULL;
+}
+
+uint16_t
+peer_build(const struct peer *peer, uint8_t *frame, const uint8_t *dmac, uint32_t qpn, uint16_t len)
+{
+	struct uroce_eth *eth = (struct uroce_eth *)frame;
+	struct uroce_ipv4 *ip = (struct uroce_ipv4 *)(eth + 1);
+	struct uroce_udp *udp = (struct uroce_udp *)(ip + 1);
+	struct uroce_bth *bth = (struct uroce_bth *)(udp + 1);
+	const uint8_t *own = ip4_of(&peer->host);
+
+	for (uint16_t i = 0; i < len; i++)
+		frame[i] = (uint8_t)(i * 7 + len);
+	memcpy(eth->dst, dmac ? dmac : peer->host.mac, 6);
+	memcpy(eth->src, peer->host.mac, 6);
+	eth->type = be16_make(UROCE_ETHERTYPE_IPV4);
+	*ip = (struct uroce_ipv4){
+		.version_ihl = 0x45,
+		.total_len = be16_make((uint16_t)(len - sizeof(*eth))),
+		.frag = be16_make(UROCE_IPV4_DF),
+		.ttl = 64,
+		.protocol = UROCE_IPPROTO_UDP,
+	};
+	memcpy(ip->src, own, 4);
+	memcpy(ip->dst, own, 4);
+	if (dmac)
+		ip->dst[3] ^= 3;
+	*udp = (struct uroce_udp){
+		.sport = be16_make(50000),
+		.dport = be16_make(4791),
+		.len = be16_make((uint16_t)(len - sizeof(*eth) - sizeof(*ip))),
+	};
+	*bth = (struct uroce_bth){ .opcode = 4, .dest_qpn = be24_make(qpn) };
+	return len;
+}

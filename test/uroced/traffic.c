@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Frames between clients: byte for byte, of any length, in lanes by QPN, to groups; what may not pass is counted by
+ * reason. And sleep: uroced's, a client's, and what an idle daemon costs.
+ */
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "daemon.h"
+#include "peer.h"
+#include "wire/hdr.h"
+
+static struct daemon daemon_;
+static struct peer a, b;
+static uint8_t frame[UROCE_AREA_FRAME_MAX], got[UROCE_AREA_FRAME_MAX];
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	daemon_make(&daemon_);
+	daemon_start(&daemon_);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	daemon_end(&daemon_);
+	daemon_remove(&daemon_);
+	return 0;
+}
+
+static int
+open_two(void **state)
+{
+	(void)state;
+	peer_open(&a, daemon_.socket, 1, 64);
+	peer_open(&b, daemon_.socket, 1, 64);
+	return 0;
+}
+
+static int
+close_two(void **state)
+{
+	(void)state;
+	peer_close(&a);
+	peer_close(&b);
+	return 0;
+}
+
+static void
+host__is_told(void **state)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 1 };
+	static const uint8_t local[16] = { 0xfe, 0x80, [11] = 0xff, 0xfe, 0, 0, 1 };
+	static const uint8_t ip[16] = { [10] = 0xff, 0xff, 192, 0, 2, 1 };
+
+	(void)state;
+	assert_memory_equal(a.host.mac, mac, sizeof(mac));
+	assert_int_equal(a.host.nb_addr, 2);
+	assert_memory_equal(a.host.addr[0].ip, local, sizeof(local));
+	assert_memory_equal(a.host.addr[1].ip, ip, sizeof(ip));
+	assert_int_equal(a.host.addr[1].prefix_len, 96 + 24);
+	assert_int_equal(a.host.is_up, 0);
+	assert_int_equal(a.host.frame_limit, 4400);
+	assert_int_equal(a.host.if_index, 0);
+}
+
+static void
+send_and_compare(struct peer *from, struct peer *to, uint16_t len)
+{
+	(void)peer_build(from, frame, NULL, peer_qpn(to, 0) + 7, len);
+	peer_send(from, 0, frame, len);
+	assert_int_equal(peer_receive(to, 0, got), len);
+	assert_memory_equal(got, frame, len);
+}
+
+static void
+frame__arrives_byte_for_byte(void **state)
+{
+	static const uint16_t lens[] = { 54, 55, 64, 127, 128, 129, 1500, 4242, 4400 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		send_and_compare(&a, &b, lens[i]);
+		send_and_compare(&b, &a, lens[i]);
+	}
+	send_and_compare(&a, &a, 1000);
+}
+
+static void
+frames__arrive_in_order_across_the_end_of_a_lane(void **state)
+{
+	uint32_t nb_sent = 0, nb_got = 0;
+
+	(void)state;
+	(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 300);
+	while (nb_got < 20000) {
+		memcpy(frame + 100, &nb_sent, 4);
+		if (nb_sent < 20000 && nb_sent - nb_got < 60 && peer_put(&a, 0, frame, 300)) {
+			peer_push(&a, 0, 1);
+			nb_sent++;
+		}
+		if (peer_take(&b, 0, got) > 0) {
+			assert_memory_equal(got + 100, &nb_got, 4);
+			nb_got++;
+		}
+	}
+}
+
+static void
+lane__is_chosen_by_qpn(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	peer_open(&c, daemon_.socket, 4, 64);
+	for (uint32_t i = 0; i < 8; i++) {
+		(void)peer_build(&a, frame, NULL, peer_qpn(&c, 0) + i, 200);
+		peer_send(&a, 0, frame, 200);
+		assert_int_equal(peer_receive(&c, (peer_qpn(&c, 0) + i) % 4, got), 200);
+		(void)peer_build(&c, frame, NULL, peer_qpn(&a, 0) + i, 300);
+		peer_send(&c, i % 4, frame, 300);
+		assert_int_equal(peer_receive(&a, 0, got), 300);
+	}
+	peer_close(&c);
+}
+
+/* Counters of the client that attached as the n-th. */
+static uint64_t
+count(unsigned nth, const char *name)
+{
+	unsigned slots[16];
+
+	assert_true(daemon_clients(&daemon_, slots, 16) > nth);
+	return daemon_ask_client(&daemon_, slots[nth], name);
+}
+
+static void
+expect_drop(const char *reason, uint16_t len)
+{
+	const uint64_t before = count(0, reason);
+
+	peer_send(&a, 0, frame, len);
+	peer_expect_silence(&b);
+	assert_int_equal(count(0, reason), before + 1);
+	assert_int_equal(peer_take(&a, 0, got), 0);
+}
+
+/* Where the fields of a frame that peer_build() made are. */
+#define ETH ((struct uroce_eth *)frame)
+#define IP  ((struct uroce_ipv4 *)(frame + 14))
+#define UDP ((struct uroce_udp *)(frame + 34))
+#define BTH ((struct uroce_bth *)(frame + 42))
+
+static void
+frame__that_may_not_pass_is_counted(void **state)
+{
+	uint32_t qpn, nobodys;
+
+	(void)state;
+	qpn = peer_qpn(&b, 0);
+	nobodys = qpn ^ 0x800000;
+	(void)peer_build(&a, frame, NULL, qpn, 200);
+	ETH->src[5]++;
+	expect_drop("drop_source", 200);
+	(void)peer_build(&a, frame, NULL, qpn, 200);
+	IP->src[3]++;
+	expect_drop("drop_source", 200);
+	(void)peer_build(&a, frame, NULL, qpn, 200);
+	UDP->dport = be16_make(53);
+	expect_drop("drop_kind", 200);
+	(void)peer_build(&a, frame, NULL, qpn, 200);
+	IP->protocol = 6;
+	expect_drop("drop_kind", 200);
+	(void)peer_build(&a, frame, NULL, qpn, 200);
+	IP->frag = be16_make(0x2000);
+	expect_drop("drop_kind", 200);
+	(void)peer_build(&a, frame, NULL, qpn, 200);
+	IP->version_ihl = 0x4f; /* the headers end behind the frame */
+	expect_drop("drop_kind", 60);
+	(void)peer_build(&a, frame, NULL, 1, 200);
+	expect_drop("drop_qp1", 200);
+	(void)peer_build(&a, frame, NULL, 0, 200);
+	expect_drop("drop_qp1", 200);
+	(void)peer_build(&a, frame, NULL, 0xffffff, 200);
+	expect_drop("drop_qp1", 200);
+	(void)peer_build(&a, frame, NULL, nobodys, 200);
+	expect_drop("drop_nobody", 200);
+	(void)peer_build(&a, frame, NULL, qpn, 200);
+	BTH->opcode = 0x64; /* UD, by a QP of b's */
+	frame[59] = (uint8_t)(qpn >> 16);
+	frame[60] = (uint8_t)(qpn >> 8);
+	frame[61] = (uint8_t)qpn;
+	expect_drop("drop_forged", 200);
+	(void)peer_build(&a, frame, (const uint8_t[]){ 2, 0, 0, 0, 0, 9 }, 5, 200);
+	expect_drop("drop_wire", 200); /* there is none */
+	send_and_compare(&a, &b, 200);
+}
+
+static void
+frame__to_a_group_reaches_all_others(void **state)
+{
+	static const uint8_t group[6] = { 1, 0, 0x5e, 1, 2, 3 };
+	struct peer c;
+
+	(void)state;
+	peer_open(&c, daemon_.socket, 2, 64);
+	(void)peer_build(&a, frame, group, 0xffffff, 200);
+	peer_send(&a, 0, frame, 200);
+	assert_int_equal(peer_receive(&b, 0, got), 200);
+	assert_memory_equal(got, frame, 200);
+	assert_int_equal(peer_receive(&c, 0, got), 200);
+	peer_expect_silence(&a);
+	(void)peer_build(&a, frame, group, 5, 200);
+	expect_drop("drop_qp1", 200);
+	peer_close(&c);
+}
+
+static void
+lane__that_is_full_drops(void **state)
+{
+	(void)state;
+	(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 200);
+	for (unsigned i = 0; i < 100; i++)
+		peer_send(&a, 0, frame, 200);
+	while (uroce_lane_room(&a.up[0]) < 64)
+		(void)usleep(100);
+	for (unsigned i = 0; i < 64; i++)
+		assert_int_equal(peer_take(&b, 0, got), 200);
+	peer_expect_silence(&b);
+	assert_int_equal(count(1, "drop_lane_full"), 36);
+	assert_int_equal(count(1, "frames_down"), 64);
+	assert_int_equal(count(0, "frames_up"), 100);
+	assert_int_equal(count(0, "bytes_up"), 100 * 200);
+	send_and_compare(&a, &b, 200);
+}
+
+/* uroced sleeps after a while without frames, and hears a bell; a client that sleeps is sent a WAKE. */
+static void
+sleepers__are_woken(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		struct pollfd fd = { b.socket, POLLIN, 0 };
+
+		(void)usleep(20000);
+		assert_true(uroce_lane_may_sleep(&b.down[0]));
+		(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 200);
+		peer_send(&a, 0, frame, 200);
+		assert_int_equal(poll(&fd, 1, 5000), 1);
+		assert_true(peer_hear(&b, UROCE_MUX_WAKE));
+		assert_int_equal(peer_take(&b, 0, got), 200);
+	}
+	assert_true(count(1, "wakes") >= 20);
+}
+
+static void
+idle__costs_little(void **state)
+{
+	uint64_t begin_ns, ns;
+
+	(void)state;
+	(void)usleep(200000);
+	begin_ns = daemon_cpu_ns(&daemon_);
+	(void)usleep(2000000);
+	ns = daemon_cpu_ns(&daemon_) - begin_ns;
+	print_message("idle: %u us of CPU a second\n", (unsigned)(ns / 2000));
+	assert_true(ns < 2 * UINT64_C(20000000));
+}
+
+static void
+daemon__ends_well_under_load(void **state)
+{
+	(void)state;
+	(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 200);
+	for (unsigned i = 0; i < 50; i++)
+		(void)(peer_put(&a, 0, frame, 200) && (peer_push(&a, 0, 1), true));
+	daemon_end(&daemon_);
+	assert_false(peer_hear(&a, 0));
+	daemon_start(&daemon_);
+}
+
+int
+main(int argc, char **argv)
+{
+#define TWO(test) cmocka_unit_test_setup_teardown(test, open_two, close_two)
+	const struct CMUnitTest tests[] = {
+		TWO(host__is_told),
+		TWO(frame__arrives_byte_for_byte),
+		TWO(frames__arrive_in_order_across_the_end_of_a_lane),
+		TWO(lane__is_chosen_by_qpn),
+		TWO(frame__that_may_not_pass_is_counted),
+		TWO(frame__to_a_group_reaches_all_others),
+		TWO(lane__that_is_full_drops),
+		TWO(sleepers__are_woken),
+		TWO(idle__costs_little),
+		TWO(daemon__ends_well_under_load),
+	};
+
+	daemon_program = argc > 1 ? argv[1] : "uroced";
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
