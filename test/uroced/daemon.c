@@ -50,16 +50,19 @@ daemon_remove(struct daemon *daemon)
 static void
 become(const struct daemon *daemon, const char *vdev, const char *spec)
 {
-	char device[256], socket[128];
+	char device[256], socket[128], memif[96];
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)setenv("RUNTIME_DIRECTORY", daemon->folder, 1);
+	/* the driver's, which it does not clear away after one that was killed */
+	(void)snprintf(memif, sizeof(memif), "%s/memif", daemon->folder);
+	(void)unlink(memif);
 	(void)snprintf(device, sizeof(device), "--vdev=%s", vdev ? vdev : "");
 	if (!vdev)
 		(void)snprintf(device, sizeof(device),
 			       "--vdev=net_memif0,role=server,mac=02:00:00:00:00:01,bsize=4400,"
-			       "socket-abstract=no,socket=%s/memif",
-			       daemon->folder);
+			       "socket-abstract=no,socket=%s",
+			       memif);
 	(void)snprintf(socket, sizeof(socket), "--socket=%s", daemon->socket);
 	(void)execl(daemon_program, "uroced", "--no-huge", "--no-pci", "-m", "256", device, "--",
 		    socket, spec, NULL);
@@ -78,7 +81,10 @@ daemon_start_on(struct daemon *daemon, const char *vdev, const char *spec)
 	for (int i = 0; i < START_MS && socket < 0; i++) {
 		(void)usleep(1000);
 		socket = uroce_mux_connect(daemon->socket);
-		assert_int_equal(waitpid(daemon->pid, NULL, WNOHANG), 0);
+		if (waitpid(daemon->pid, NULL, WNOHANG) != 0) {
+			daemon->pid = 0;
+			fail_msg("uroced ended at once");
+		}
 	}
 	assert_true(socket >= 0);
 	(void)close(socket);
@@ -95,6 +101,7 @@ daemon_end(struct daemon *daemon)
 {
 	int status;
 
+	assert_true(daemon->pid > 0);
 	assert_int_equal(kill(daemon->pid, SIGTERM), 0);
 	assert_int_equal(waitpid(daemon->pid, &status, 0), daemon->pid);
 	daemon->pid = 0;
@@ -108,6 +115,7 @@ daemon_kill(struct daemon *daemon)
 {
 	int status;
 
+	assert_true(daemon->pid > 0);
 	assert_int_equal(kill(daemon->pid, SIGKILL), 0);
 	assert_int_equal(waitpid(daemon->pid, &status, 0), daemon->pid);
 	daemon->pid = 0;
