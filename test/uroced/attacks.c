@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Whatever a client writes into shared memory, or says, costs that client alone: after each attack the daemon lives,
+ * two honest clients have lost nothing, and it holds no more than before.
+ */
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "pair.h"
+#include "wire/hdr.h"
+
+static struct daemon daemon_;
+static struct pair pair;
+static struct footprint before;
+static struct peer eve;
+static uint8_t frame[UROCE_AREA_FRAME_MAX];
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	daemon_make(&daemon_);
+	daemon_start(&daemon_);
+	pair_open(&pair, &daemon_);
+	peer_open(&eve, daemon_.socket, 1, 64); /* memory that the first of its kind takes stays */
+	peer_close(&eve);
+	before = pair_footprint(&daemon_, 2);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	pair_close(&pair);
+	daemon_end(&daemon_);
+	daemon_remove(&daemon_);
+	return 0;
+}
+
+static int
+begin(void **state)
+{
+	(void)state;
+	memset(&eve, 0, sizeof(eve));
+	eve.socket = eve.bell = -1;
+	return 0;
+}
+
+static int
+check(void **state)
+{
+	(void)state;
+	peer_close(&eve);
+	pair_run(&pair, 2000);
+	pair_expect_footprint(&daemon_, &before);
+	return 0;
+}
+
+static void
+open_eve(void)
+{
+	peer_open(&eve, daemon_.socket, 2, 64);
+}
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static uint64_t
+draw(void)
+{
+	return (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
+}
+
+/* --- what is in the lanes ------------------------------------------------------------------------ */
+
+static void
+fill(struct uroce_lane_end *end, uint64_t (*slot)(void))
+{
+	for (uint32_t i = 0; i < end->nb_slots; i++)
+		atomic_store(&end->lane->slot[i], slot());
+}
+
+static void
+flood_with(uint64_t (*slot)(void))
+{
+	(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0), 500);
+	for (unsigned i = 0; i < 300; i++) {
+		for (uint32_t pairs = 0; pairs < 2; pairs++) {
+			const int32_t room = uroce_lane_room(&eve.up[pairs]);
+
+			fill(&eve.up[pairs], slot);
+			fill(&eve.down[pairs], slot);
+			if (room > 0)
+				peer_push(&eve, pairs, (uint32_t)room);
+			uroce_lane_pop(&eve.down[pairs], 0);
+		}
+		pair_step(&pair);
+	}
+}
+
+static uint64_t
+any_slot(void)
+{
+	return draw();
+}
+
+/* At the edges: of the area, of lengths, of the lanes themselves, with a good frame behind some. */
+static uint64_t
+edge_slot(void)
+{
+	const uint32_t size = (uint32_t)eve.area.plan.size;
+	const uint32_t max = eve.area.plan.frame_max;
+	const uint32_t offsets[] = { 0,         1,          63,
+				     64,        size,       size - 1,
+				     size - 54, size - max, size - max + 1,
+				     size - 53, UINT32_MAX, UINT32_MAX - max,
+				     8192,      0x80000000 };
+	const uint16_t lens[] = {
+		0, 1, 53, 54, 55, 127, 128, 129, (uint16_t)max, (uint16_t)(max + 1), 65535, 600
+	};
+
+	return uroce_lane_pack((struct uroce_lane_frame){
+		       offsets[(size_t)random() % (sizeof(offsets) / sizeof(offsets[0]))],
+		       lens[(size_t)random() % (sizeof(lens) / sizeof(lens[0]))] }) |
+	       (random() % 4 == 0 ? draw() << 48 : 0);
+}
+
+static void
+slots__of_garbage(void **state)
+{
+	(void)state;
+	open_eve();
+	flood_with(any_slot);
+}
+
+static void
+slots__at_the_edges(void **state)
+{
+	(void)state;
+	open_eve();
+	flood_with(edge_slot);
+}
+
+/* Frames whose buffers are the lanes: uroced writes over the indexes, at eve's wish. */
+static uint64_t
+lane_slot(void)
+{
+	return uroce_lane_pack((struct uroce_lane_frame){ (uint32_t)random() % 2048, 600 });
+}
+
+static void
+slots__that_name_the_lanes(void **state)
+{
+	(void)state;
+	open_eve();
+	fill(&eve.down[0], lane_slot);
+	fill(&eve.down[1], lane_slot);
+	(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0), 500);
+	for (unsigned i = 0; i < 200; i++) {
+		if (peer_put(&pair.from, 0, frame, 500))
+			peer_push(&pair.from, 0, 1);
+		pair_step(&pair);
+	}
+}
+
+static void
+index__that_cannot_be(void **state)
+{
+	static const uint32_t off[] = { 65, 1u << 31, UINT32_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(off) / sizeof(off[0]); i++) {
+		(void)begin(NULL);
+		open_eve();
+		if (i % 2 == 0) {
+			atomic_fetch_add(&eve.up[1].lane->head, off[i / 2]);
+			(void)eventfd_write(eve.bell, 1);
+		} else {
+			/* of a lane down it is seen when there is something to put there */
+			atomic_fetch_sub(&eve.down[0].lane->tail, off[i / 2]);
+			(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0) & ~1u, 500);
+			peer_send(&pair.from, 0, frame, 500);
+		}
+		peer_expect_refusal(&eve, "an index in a lane cannot be");
+		peer_close(&eve);
+	}
+}
+
+static atomic_bool is_over;
+
+/* Its headers are good and bad in turn, as fast as it goes. */
+static void *
+flip(void *arg)
+{
+	uint8_t *at = arg;
+
+	while (!atomic_load(&is_over)) {
+		atomic_fetch_xor((_Atomic uint8_t *)(at + 11), 0x40); /* MAC */
+		atomic_fetch_xor((_Atomic uint8_t *)(at + 29), 0x40); /* address */
+		atomic_fetch_xor((_Atomic uint8_t *)(at + 37), 0x40); /* port */
+	}
+	return NULL;
+}
+
+static void
+frame__that_changes_meanwhile_passes_as_it_was_judged(void **state)
+{
+	const struct uroce_lane_frame bait = { 0, 500 };
+	uint64_t at;
+	uint8_t got[UROCE_AREA_FRAME_MAX];
+	unsigned nb_got = 0;
+	pthread_t thread;
+
+	(void)state;
+	open_eve();
+	at = uroce_area_buffer(&eve.area.plan, 0, false, 0);
+	(void)peer_build(&eve, eve.area.mem + at, NULL, peer_qpn(&eve, 0) & ~1u, bait.len);
+	memcpy(frame, eve.area.mem + at, bait.len);
+	for (uint32_t i = 0; i < 64; i++)
+		atomic_store(&eve.up[0].lane->slot[i],
+			     uroce_lane_pack((struct uroce_lane_frame){ (uint32_t)at, bait.len }));
+	atomic_store(&is_over, false);
+	assert_int_equal(pthread_create(&thread, NULL, flip, eve.area.mem + at), 0);
+	for (const uint64_t until_ms = now_ms() + 1000; now_ms() < until_ms;) {
+		const int32_t room = uroce_lane_room(&eve.up[0]);
+
+		if (room > 0)
+			peer_push(&eve, 0, (uint32_t)room);
+		while (peer_take(&eve, 0, got) > 0) {
+			assert_memory_equal(got, frame, 62);
+			nb_got++;
+		}
+	}
+	atomic_store(&is_over, true);
+	(void)pthread_join(thread, NULL);
+	print_message("%u frames passed\n", nb_got);
+	assert_true(nb_got > 0);
+}
+
+static void
+holes__are_punched_under_load(void **state)
+{
+	uint64_t nb_holes = 0;
+
+	(void)state;
+	open_eve();
+	(void)peer_build(&eve, frame, NULL, peer_qpn(&eve, 0) & ~1u, 4000);
+	for (unsigned i = 0; i < 2000; i++) {
+		for (unsigned j = 0; j < 16 && peer_put(&eve, 0, frame, 4000); j++)
+			peer_push(&eve, 0, 1);
+		if (i % 2 == 0)
+			nb_holes +=
+				fallocate(eve.area_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+					  (off_t)(4096 + 4096 * (i % 64)), 65536) == 0;
+		pair_step(&pair);
+	}
+	assert_true(nb_holes > 900);
+	/* the whole of it: indexes are 0 now */
+	(void)fallocate(eve.area_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			(off_t)eve.area.plan.size);
+	pair_run(&pair, 1000);
+}
+
+/* --- areas --------------------------------------------------------------------------------------- */
+
+/* An ATTACH with another file, or plan, is refused. */
+static void
+refuse_area(int fd, const struct uroce_area_plan *plan, const char *why)
+{
+	peer_connect(&eve, daemon_.socket);
+	if (fd >= 0) {
+		(void)close(eve.area_fd);
+		eve.area_fd = fd;
+	}
+	eve.area.plan = *plan;
+	peer_ask_attach(&eve);
+	peer_expect_refusal(&eve, why);
+	peer_hang_up(&eve);
+}
+
+static int
+make_file(const struct uroce_area_plan *plan, unsigned seals, int64_t missing, bool has_pages)
+{
+	const int fd = memfd_create("eve", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_int_equal(ftruncate(fd, (off_t)plan->size - missing), 0);
+	if (has_pages)
+		assert_int_equal(posix_fallocate(fd, 0, (off_t)plan->size - missing), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static void
+area__that_cannot_be_used_is_refused(void **state)
+{
+	struct uroce_area_plan good, plan;
+	char path[] = "/var/tmp/uroced-eve-XXXXXX";
+	void *mem;
+	size_t size;
+	int fd;
+
+	(void)state;
+	peer_connect(&eve, daemon_.socket);
+	peer_make_area(&eve, 2, 64);
+	peer_hang_up(&eve);
+	mem = eve.area.mem;
+	good = plan = eve.area.plan;
+	size = good.size;
+	refuse_area(make_file(&good, F_SEAL_GROW, 0, true), &good, "can become shorter");
+	refuse_area(make_file(&good, F_SEAL_SHRINK, 4096, true), &good, "shorter than its plan");
+	refuse_area(make_file(&good, F_SEAL_SHRINK, 0, false), &good, "pages of it are not there");
+	refuse_area(make_file(&good, F_SEAL_SHRINK | F_SEAL_WRITE, 0, true), &good, "written");
+	fd = mkstemp(path);
+	assert_int_equal(posix_fallocate(fd, 0, (off_t)size), 0);
+	(void)unlink(path);
+	refuse_area(fd, &good, ""); /* another file system, or none that seals */
+	refuse_area(open("/dev/zero", O_RDWR | O_CLOEXEC), &good, "it is no file");
+	refuse_area(eventfd(0, EFD_CLOEXEC), &good, "it is no file");
+	plan.up[1] = good.down[0];
+	refuse_area(make_file(&good, F_SEAL_SHRINK, 0, true), &plan, "overlap");
+	plan = good;
+	plan.up[0] += 8;
+	refuse_area(-1, &plan, "at a multiple of 64");
+	plan.up[0] = good.size - 64;
+	refuse_area(-1, &plan, "not within it");
+	plan = good;
+	plan.frame_max = 4000;
+	refuse_area(-1, &plan, "shorter than the port's frames");
+	plan = good;
+	plan.nb_slots = 100;
+	refuse_area(-1, &plan, "out of bounds");
+	plan = good;
+	plan.nb_pairs = 33;
+	refuse_area(-1, &plan, "out of bounds");
+	plan = good;
+	plan.size = UINT64_MAX - 4095;
+	refuse_area(-1, &plan, "size is out of bounds");
+	eve.area.plan = good;
+	assert_ptr_equal(mem, eve.area.mem);
+}
+
+/* --- messages ------------------------------------------------------------------------------------ */
+
+/* Raw bytes, with descriptors. */
+static void
+send_raw(const void *bytes, size_t len, unsigned nb_fds)
+{
+	struct iovec iov = { (void *)(uintptr_t)bytes, len };
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(200 * sizeof(int))];
+	} room = { .bytes = { 0 } };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int fds[200];
+
+	if (nb_fds > 0) {
+		for (unsigned i = 0; i < nb_fds; i++)
+			fds[i] = STDERR_FILENO;
+		room.align = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+					       .cmsg_type = SCM_RIGHTS,
+					       .cmsg_len = CMSG_LEN(nb_fds * sizeof(int)) };
+		memcpy(CMSG_DATA(&room.align), fds, nb_fds * sizeof(int));
+		msg.msg_control = &room;
+		msg.msg_controllen = CMSG_SPACE(nb_fds * sizeof(int));
+	}
+	(void)sendmsg(eve.socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void
+descriptors__that_nobody_wants(void **state)
+{
+	static const unsigned nb[] = { 1, 2, 7, 8, 9, 200 };
+	const struct uroce_mux_hello hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION };
+
+	(void)state;
+	for (unsigned i = 0; i < 300; i++) {
+		peer_connect(&eve, daemon_.socket);
+		send_raw(&hello, i % 7 == 6 ? 0 : sizeof(hello), nb[i % 6]);
+		if (i % 7 != 6)
+			peer_expect_refusal(&eve, "not well-formed");
+		peer_hang_up(&eve);
+	}
+}
+
+static void
+messages__of_garbage(void **state)
+{
+	static uint8_t bytes[sizeof(union uroce_mux_message) + 64];
+
+	(void)state;
+	for (unsigned i = 0; i < 2000; i++) {
+		const size_t len = (size_t)random() % (i % 4 ? 64 : sizeof(bytes));
+		const uint32_t type = (uint32_t)random() % (UROCE_MUX_NB_TYPES + 2);
+
+		eve.socket = uroce_mux_connect(daemon_.socket);
+		if (eve.socket < 0) {
+			pair_step(&pair);
+			continue;
+		}
+		(void)!getrandom(bytes, sizeof(bytes), 0);
+		memcpy(bytes, &type, sizeof(type));
+		send_raw(bytes, len, (unsigned)random() % 3);
+		(void)close(eve.socket);
+		eve.socket = -1;
+		pair_step(&pair);
+	}
+}
+
+static void
+expect_refusal_of(const union uroce_mux_message *message, const char *why)
+{
+	assert_int_equal(uroce_mux_send(eve.socket, message, -1), 0);
+	peer_expect_refusal(&eve, why);
+	peer_close(&eve);
+	(void)begin(NULL);
+}
+
+static void
+messages__out_of_turn(void **state)
+{
+	union uroce_mux_message out;
+
+	(void)state;
+	peer_connect(&eve, daemon_.socket);
+	out.hello = (struct uroce_mux_hello){ UROCE_MUX_HELLO, 2 };
+	expect_refusal_of(&out, "HELLO of version 2");
+	peer_connect(&eve, daemon_.socket);
+	out.lease = (struct uroce_mux_lease_more){ UROCE_MUX_LEASE, 1 };
+	expect_refusal_of(&out, "before ATTACHED");
+	peer_connect(&eve, daemon_.socket);
+	out.type = UROCE_MUX_WAKE;
+	expect_refusal_of(&out, "a message of type");
+	open_eve();
+	memset(&out, 0, 64);
+	out.release.type = UROCE_MUX_RELEASE;
+	out.release.nb = 1;
+	out.release.block[0] = pair.to.lease[0].block;
+	expect_refusal_of(&out, "which it does not hold");
+	open_eve();
+	peer_ask_attach(&eve);
+	peer_expect_refusal(&eve, "a second ATTACH");
+	peer_close(&eve);
+}
+
+static void
+connections__opened_and_closed_at_once(void **state)
+{
+	unsigned nb = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 20000; i++) {
+		const int fd = uroce_mux_connect(daemon_.socket);
+
+		if (fd >= 0) {
+			nb++;
+			(void)close(fd);
+		}
+		if (i % 16 == 0)
+			pair_step(&pair);
+	}
+	print_message("%u connections\n", nb);
+	assert_true(nb > 1000);
+}
+
+/* A user's clients are bounded; others come in as soon as these are gone. */
+static void
+connections__beyond_what_a_user_may_have(void **state)
+{
+	static struct peer crowd[600];
+	unsigned nb = 0, nb_refused = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 600; i++) {
+		crowd[i].socket = -1;
+		while (crowd[i].socket < 0) {
+			crowd[i].socket = uroce_mux_connect(daemon_.socket);
+			pair_step(&pair);
+		}
+	}
+	for (unsigned i = 0; i < 600; i++) {
+		union uroce_mux_message hello = { .hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION } };
+
+		(void)uroce_mux_send(crowd[i].socket, &hello, -1);
+		if (peer_hear(&crowd[i], UROCE_MUX_HOST))
+			nb++;
+		else
+			nb_refused++;
+		pair_step(&pair);
+	}
+	assert_int_equal(nb, 512 - 2);
+	assert_int_equal(nb_refused, 90);
+	for (unsigned i = 0; i < 600; i++)
+		(void)close(crowd[i].socket);
+	open_eve();
+}
+
+/* It sleeps at each frame, as it says, and hears no bell; then it asks on and on, and hears no answer. */
+static void
+client__that_never_reads(void **state)
+{
+	union uroce_mux_message hello = { .hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION } };
+
+	(void)state;
+	open_eve();
+	(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0) & ~1u, 500);
+	for (const uint64_t until_ms = now_ms() + 1000; now_ms() < until_ms;) {
+		(void)uroce_lane_may_sleep(&eve.down[0]);
+		if (peer_put(&pair.from, 0, frame, 500))
+			peer_push(&pair.from, 0, 1);
+		uroce_lane_pop(&eve.down[0], (uint32_t)uroce_lane_ready(&eve.down[0]));
+		pair_step(&pair);
+	}
+	for (unsigned i = 0; i < 3000; i++) {
+		(void)uroce_mux_send(eve.socket, &hello, -1);
+		pair_step(&pair);
+	}
+	/* and when it reads, all is there */
+	assert_true(peer_hear(&eve, UROCE_MUX_HOST));
+	assert_true(eve.nb_wakes > 100);
+}
+
+static void
+bell__that_is_full_and_blocks(void **state)
+{
+	eventfd_t value;
+
+	(void)state;
+	open_eve();
+	assert_int_equal(fcntl(eve.bell, F_SETFL, 0), 0);
+	assert_int_equal(eventfd_write(eve.bell, UINT64_MAX - 1), 0);
+	pair_run(&pair, 1000);
+	for (unsigned i = 0; i < 1000; i++) {
+		(void)eventfd_read(eve.bell, &value);
+		(void)eventfd_write(eve.bell, UINT64_MAX - 1);
+		pair_step(&pair);
+	}
+	(void)usleep(50000); /* uroced sleeps, with a bell that rings */
+	pair_run(&pair, 1000);
+}
+
+int
+main(int argc, char **argv)
+{
+#define ATTACK(test) cmocka_unit_test_setup_teardown(test, begin, check)
+	const struct CMUnitTest tests[] = {
+		ATTACK(slots__of_garbage),
+		ATTACK(slots__at_the_edges),
+		ATTACK(slots__that_name_the_lanes),
+		ATTACK(index__that_cannot_be),
+		ATTACK(frame__that_changes_meanwhile_passes_as_it_was_judged),
+		ATTACK(holes__are_punched_under_load),
+		ATTACK(area__that_cannot_be_used_is_refused),
+		ATTACK(descriptors__that_nobody_wants),
+		ATTACK(messages__of_garbage),
+		ATTACK(messages__out_of_turn),
+		ATTACK(connections__opened_and_closed_at_once),
+		ATTACK(connections__beyond_what_a_user_may_have),
+		ATTACK(client__that_never_reads),
+		ATTACK(bell__that_is_full_and_blocks),
+	};
+
+	daemon_program = argc > 1 ? argv[1] : "uroced";
+	srandom(4791);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Numbered frames. */
+
+#include "pair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define NUMBER_AT  70
+#define PATIENCE_S 20
+#define KIB_SPARE  2048 /* what an allocator may keep */
+
+void
+pair_open(struct pair *pair, const struct daemon *daemon)
+{
+	memset(pair, 0, sizeof(*pair));
+	peer_open(&pair->from, daemon->socket, 1, PAIR_SLOTS);
+	peer_open(&pair->to, daemon->socket, 1, PAIR_SLOTS);
+	(void)peer_build(&pair->from, pair->frame, NULL, peer_qpn(&pair->to, 0) + 3, PAIR_LEN);
+}
+
+void
+pair_close(struct pair *pair)
+{
+	peer_close(&pair->from);
+	peer_close(&pair->to);
+}
+
+static void
+take(struct pair *pair)
+{
+	uint8_t got[UROCE_AREA_FRAME_MAX];
+	uint16_t len;
+
+	while ((len = peer_take(&pair->to, 0, got)) > 0) {
+		memcpy(pair->frame + NUMBER_AT, &pair->nb_got, 4);
+		assert_int_equal(len, PAIR_LEN);
+		assert_memory_equal(got, pair->frame, PAIR_LEN);
+		pair->nb_got++;
+	}
+}
+
+static bool
+put(struct pair *pair)
+{
+	if (pair->nb_sent - pair->nb_got >= PAIR_SLOTS)
+		return false;
+	memcpy(pair->frame + NUMBER_AT, &pair->nb_sent, 4);
+	if (!peer_put(&pair->from, 0, pair->frame, PAIR_LEN))
+		return false;
+	peer_push(&pair->from, 0, 1);
+	pair->nb_sent++;
+	return true;
+}
+
+void
+pair_step(struct pair *pair)
+{
+	for (unsigned i = 0; i < 16 && put(pair); i++)
+		;
+	take(pair);
+}
+
+void
+pair_run(struct pair *pair, uint32_t nb)
+{
+	const uint32_t until = pair->nb_sent + nb;
+	const time_t late = time(NULL) + PATIENCE_S;
+
+	while (pair->nb_got < until) {
+		while (pair->nb_sent < until && put(pair))
+			;
+		take(pair);
+		if (time(NULL) > late)
+			fail_msg("%u frames sent, %u received", pair->nb_sent, pair->nb_got);
+	}
+}
+
+struct footprint
+pair_footprint(const struct daemon *daemon, unsigned nb_clients)
+{
+	unsigned slots[1024];
+
+	for (unsigned i = 0; daemon_clients(daemon, slots, 1024) != nb_clients; i++) {
+		assert_true(i < PATIENCE_S * 100);
+		(void)usleep(10000);
+	}
+	(void)usleep(10000);
+	return (struct footprint){ daemon_nb_fds(daemon), nb_clients,
+				   daemon_kib(daemon, "RssAnon") };
+}
+
+void
+pair_expect_footprint(const struct daemon *daemon, const struct footprint *before)
+{
+	const struct footprint now = pair_footprint(daemon, before->nb_clients);
+
+	print_message("descriptors %u to %u, memory %u to %u KiB\n", before->nb_fds, now.nb_fds,
+		      before->kib, now.kib);
+	assert_int_equal(now.nb_fds, before->nb_fds);
+	assert_true(now.kib <= before->kib + KIB_SPARE);
+}
