@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <rte_ethdev.h>
 
 #include "datapath/clock.h"
 #include "datapath/gid.h"
@@ -64,16 +63,6 @@ check_mtu(const struct host *host)
 	return -1;
 }
 
-static uint32_t
-speed(const struct uroce_port *port)
-{
-	struct rte_eth_link link = { .link_speed = RTE_ETH_SPEED_NUM_UNKNOWN };
-
-	if (!uroce_port_is_ready(port) || rte_eth_link_get_nowait(port->id, &link) < 0)
-		return UINT32_MAX;
-	return link.link_speed;
-}
-
 static bool
 is_none(const uint8_t ip[16])
 {
@@ -99,7 +88,7 @@ describe(const struct host *host, struct uroce_mux_host *told)
 		.vlan_tci = host->conf.vlan_tci,
 		.path_mtu = host->conf.path_mtu,
 		.frame_limit = port->frame_limit,
-		.mbps = speed(port),
+		.mbps = uroce_port_mbps(port),
 		.if_index = (uint32_t)port->netif.if_index,
 	};
 	memcpy(told->mac, port->mac, sizeof(told->mac));
@@ -157,12 +146,19 @@ open_groups(struct host *host)
 int
 host_open(struct host *host, const char *spec)
 {
+	static const struct uroce_port_plan unannounced;
+
 	*host = (struct host){ .groups_fd = -1 };
 	if (check_keys(spec) < 0 || uroce_dev_conf_parse(spec, &host->conf) < 0)
 		return -1;
+	if (host->conf.is_attached) {
+		say("%s: the port is another uroced's: allowed is one of ethdev", spec);
+		return -1;
+	}
 	uroce_clock_init();
 	host->events = uroce_event_queue_create(1);
-	if (!host->events || uroce_port_open(&host->conf, host->events, &host->port) < 0 ||
+	if (!host->events ||
+	    uroce_port_open(&host->conf, &unannounced, host->events, &host->port) < 0 ||
 	    check_mtu(host) < 0 || describe(host, &host->told) < 0 || settle(host) < 0) {
 		host_close(host);
 		return -1;

@@ -110,7 +110,7 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 		return;
 	}
 	bytes = bytes_of(wire->pending, nb);
-	nb_sent = wire->port->policy->has_peer
+	nb_sent = wire->port->policy->burst == UROCE_BURST_GUARDED
 			  ? uroce_guard_tx(wire->port->id, 0, wire->pending, (uint16_t)nb)
 			  : rte_eth_tx_burst(wire->port->id, 0, wire->pending, (uint16_t)nb);
 	if (nb_sent > nb) { /* a fault: the peer has gone, and the frames with it */
