@@ -186,8 +186,9 @@ wire_receive(struct data *data)
 
 	if (!uroce_port_is_ready(wire->port))
 		return 0;
-	nb = wire->port->policy->has_peer ? uroce_guard_rx(wire->port->id, 0, mbufs, UROCE_BURST)
-					  : rte_eth_rx_burst(wire->port->id, 0, mbufs, UROCE_BURST);
+	nb = wire->port->policy->burst == UROCE_BURST_GUARDED
+		     ? uroce_guard_rx(wire->port->id, 0, mbufs, UROCE_BURST)
+		     : rte_eth_rx_burst(wire->port->id, 0, mbufs, UROCE_BURST);
 	if (nb == 0)
 		return 0;
 	counter_add(&wire->counters.frames_down, nb);

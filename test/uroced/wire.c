@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The wire: uroced on one end of a veth, in a network namespace of the test's own, whose other end the test has by a
+ * packet socket. Frames out and in, byte for byte; who is asked for us, and who asks; the kernel's addresses and
+ * link, as they change. Needs root.
+ */
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "daemon.h"
+#include "peer.h"
+#include "wire/hdr.h"
+
+#define VDEV        "net_af_packet0,iface=ua0,framesz=8192,blocksz=65536,framecnt=512"
+#define PATIENCE_MS 10000
+
+static const uint8_t far_mac[6] = { 2, 0, 0, 0, 0, 9 };
+static const uint8_t own_mac[6] = { 2, 0, 0, 0, 0, 1 };
+
+static struct daemon daemon_;
+static struct peer a, b;
+static int wire;
+static uint8_t frame[UROCE_AREA_FRAME_MAX], got[UROCE_AREA_FRAME_MAX];
+
+static void
+shell(const char *command)
+{
+	if (system(command) != 0)
+		fail_msg("%s", command);
+}
+
+static void
+open_wire(void)
+{
+	const struct sockaddr_ll addr = { .sll_family = AF_PACKET,
+					  .sll_protocol = htons(ETH_P_ALL),
+					  .sll_ifindex = (int)if_nametoindex("ua1") };
+
+	const int room = 4 << 20, one = 1;
+
+	wire = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+	assert_true(wire >= 0);
+	assert_int_equal(bind(wire, (const struct sockaddr *)&addr, sizeof(addr)), 0);
+	(void)setsockopt(wire, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	(void)setsockopt(wire, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one));
+}
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	shell("ip link set lo up");
+	shell("ip link add ua0 address 02:00:00:00:00:01 mtu 6000 type veth peer name ua1 address "
+	      "02:00:00:00:00:09 mtu 6000");
+	shell("sysctl -qw net.ipv6.conf.ua0.disable_ipv6=1 net.ipv6.conf.ua1.disable_ipv6=1");
+	shell("ip link set ua0 up && ip link set ua1 up");
+	open_wire();
+	daemon_make(&daemon_);
+	daemon_start_on(&daemon_, VDEV, "net_af_packet0,addr=192.0.2.1/24,addr=2001:db8::1/64");
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	daemon_end(&daemon_);
+	daemon_remove(&daemon_);
+	return 0;
+}
+
+static int
+open_two(void **state)
+{
+	(void)state;
+	peer_open(&a, daemon_.socket, 1, 256);
+	peer_open(&b, daemon_.socket, 1, 256);
+	while (recv(wire, got, sizeof(got), MSG_DONTWAIT) > 0)
+		;
+	return 0;
+}
+
+static int
+close_two(void **state)
+{
+	(void)state;
+	peer_close(&a);
+	peer_close(&b);
+	return 0;
+}
+
+static void
+to_us(const void *bytes, size_t len)
+{
+	assert_int_equal(send(wire, bytes, len, 0), len);
+}
+
+/* @return bytes of the next frame that has this EtherType; 0: none came */
+static size_t
+from_us(uint16_t type, int patience_ms)
+{
+	struct pollfd fd = { wire, POLLIN, 0 };
+	ssize_t len;
+
+	while (poll(&fd, 1, patience_ms) == 1) {
+		len = recv(wire, got, sizeof(got), 0);
+		if (len >= 14 && got[12] == type >> 8 && got[13] == (type & 0xff))
+			return (size_t)len;
+	}
+	return 0;
+}
+
+/* As the other end would send it. */
+static uint16_t
+build_far(const struct peer *to, uint32_t qpn, uint16_t len)
+{
+	struct uroce_ipv4 *ip = (struct uroce_ipv4 *)(frame + 14);
+
+	(void)peer_build(to, frame, own_mac, qpn, len);
+	memcpy(frame + 6, far_mac, 6);
+	ip->src[3] = 9;
+	ip->dst[3] = 1;
+	return len;
+}
+
+static void
+frames__go_out_and_come_in(void **state)
+{
+	static const uint16_t lens[] = { 60, 64, 128, 1500, 4242 };
+
+	(void)state;
+	assert_memory_equal(a.host.mac, own_mac, 6);
+	assert_int_equal(a.host.is_up, 1);
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		(void)peer_build(&a, frame, far_mac, 0x1234, lens[i]);
+		peer_send(&a, 0, frame, lens[i]);
+		assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, PATIENCE_MS), lens[i]);
+		assert_memory_equal(got, frame, lens[i]);
+		(void)build_far(&b, peer_qpn(&b, 0), lens[i]);
+		to_us(frame, lens[i]);
+		assert_int_equal(peer_receive(&b, 0, got), lens[i]);
+		assert_memory_equal(got, frame, lens[i]);
+	}
+	/* and those between clients stay inside */
+	(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 500);
+	peer_send(&a, 0, frame, 500);
+	assert_int_equal(peer_receive(&b, 0, got), 500);
+	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, 100), 0);
+}
+
+/* More than the wire takes at once: clients wait, and nothing is lost. */
+static void
+frames__wait_for_the_wire(void **state)
+{
+	const time_t late = time(NULL) + 20;
+	uint32_t nb_sent = 0, nb_got = 0, nth;
+
+	(void)state;
+	(void)peer_build(&a, frame, far_mac, 0x1234, 4242);
+	while (nb_got < 20000 && time(NULL) < late) {
+		while (nb_sent < 20000 && nb_sent - nb_got < 800) {
+			memcpy(frame + 100, &nb_sent, 4);
+			if (!peer_put(&a, 0, frame, 4242))
+				break;
+			peer_push(&a, 0, 1);
+			nb_sent++;
+		}
+		while (recv(wire, got, sizeof(got), MSG_DONTWAIT) == 4242) {
+			memcpy(&nth, got + 100, 4);
+			assert_int_equal(nth, nb_got);
+			nb_got++;
+		}
+	}
+	assert_int_equal(nb_got, 20000);
+}
+
+static uint64_t
+host_count(const char *name)
+{
+	return daemon_ask(&daemon_, "/uroced/host", name);
+}
+
+static void
+expect_drop(const char *reason, uint16_t len)
+{
+	const uint64_t before = host_count(reason);
+
+	to_us(frame, len);
+	for (unsigned i = 0; host_count(reason) == before && i < 1000; i++)
+		(void)usleep(1000);
+	assert_int_equal(host_count(reason), before + 1);
+	peer_expect_silence(&a);
+	assert_int_equal(peer_take(&b, 0, got), 0);
+}
+
+static void
+frame__from_the_wire_that_may_not_pass_is_counted(void **state)
+{
+	(void)state;
+	(void)build_far(&b, peer_qpn(&b, 0) ^ 0x800000, 200);
+	expect_drop("drop_nobody", 200);
+	(void)build_far(&b, 1, 200);
+	expect_drop("drop_qp1", 200);
+	(void)build_far(&b, peer_qpn(&b, 0), 200);
+	((struct uroce_ipv4 *)(frame + 14))->dst[3] = 77;
+	expect_drop("drop_not_ours", 200);
+	(void)build_far(&b, peer_qpn(&b, 0), 200);
+	frame[36] = 1; /* UDP to somebody else */
+	expect_drop("drop_kind", 200);
+}
+
+static const struct arp {
+	uint8_t dst[6], src[6], type[2], what[6], op[2], smac[6], sip[4], tmac[6], tip[4], pad[18];
+} asked = {
+	.dst = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff },
+	.src = { 2, 0, 0, 0, 0, 9 },
+	.type = { 8, 6 },
+	.what = { 0, 1, 8, 0, 6, 4 },
+	.op = { 0, 1 },
+	.smac = { 2, 0, 0, 0, 0, 9 },
+	.sip = { 192, 0, 2, 9 },
+	.tip = { 192, 0, 2, 1 },
+};
+
+static void
+arp__is_answered_by_uroced_alone(void **state)
+{
+	const struct arp *answer = (const struct arp *)got;
+
+	(void)state;
+	to_us(&asked, sizeof(asked));
+	assert_true(from_us(0x0806, PATIENCE_MS) >= 42);
+	assert_int_equal(answer->op[1], 2);
+	assert_memory_equal(answer->smac, own_mac, 6);
+	assert_memory_equal(answer->sip, asked.tip, 4);
+	assert_memory_equal(answer->tmac, far_mac, 6);
+	peer_expect_silence(&a);
+	peer_expect_silence(&b);
+}
+
+/* A client asks the wire, and the answer is for all. */
+static void
+arp__of_a_client_is_asked_and_answered(void **state)
+{
+	struct arp arp = asked;
+
+	(void)state;
+	memcpy(arp.src, own_mac, 6);
+	memcpy(arp.smac, own_mac, 6);
+	memcpy(arp.sip, asked.tip, 4);
+	memcpy(arp.tip, asked.sip, 4);
+	peer_send(&a, 0, (const uint8_t *)&arp, sizeof(arp));
+	assert_int_equal(from_us(0x0806, PATIENCE_MS), sizeof(arp));
+	assert_memory_equal(got, &arp, sizeof(arp));
+	memcpy(arp.dst, own_mac, 6);
+	memcpy(arp.src, far_mac, 6);
+	arp.op[1] = 2;
+	memcpy(arp.smac, far_mac, 6);
+	memcpy(arp.sip, asked.sip, 4);
+	memcpy(arp.tmac, own_mac, 6);
+	memcpy(arp.tip, asked.tip, 4);
+	to_us(&arp, sizeof(arp));
+	assert_int_equal(peer_receive(&a, 0, frame), sizeof(arp));
+	assert_memory_equal(frame, &arp, sizeof(arp));
+	assert_int_equal(peer_receive(&b, 0, frame), sizeof(arp));
+	/* forged ones stay inside */
+	arp = asked;
+	memcpy(arp.src, own_mac, 6);
+	peer_send(&a, 0, (const uint8_t *)&arp, sizeof(arp));
+	memcpy(arp.smac, own_mac, 6);
+	memcpy(arp.sip, asked.tip, 4);
+	arp.op[1] = 2;
+	peer_send(&a, 0, (const uint8_t *)&arp, sizeof(arp));
+	assert_int_equal(from_us(0x0806, 100), 0);
+}
+
+static uint16_t
+checksum(const uint8_t *bytes, size_t len, uint32_t sum)
+{
+	for (size_t i = 0; i + 1 < len; i += 2)
+		sum += (uint32_t)bytes[i] << 8 | bytes[i + 1];
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+static void
+ping__is_answered(void **state)
+{
+	uint16_t sum;
+
+	(void)state;
+	(void)build_far(&a, 0, 98);
+	frame[23] = 1; /* ICMP */
+	memset(frame + 34, 0, 64);
+	frame[34] = 8;
+	frame[24] = frame[25] = 0;
+	sum = checksum(frame + 14, 20, 0);
+	frame[24] = (uint8_t)(sum >> 8);
+	frame[25] = (uint8_t)sum;
+	sum = checksum(frame + 34, 64, 0);
+	frame[36] = (uint8_t)(sum >> 8);
+	frame[37] = (uint8_t)sum;
+	to_us(frame, 98);
+	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, PATIENCE_MS), 98);
+	assert_int_equal(got[34], 0);
+	assert_memory_equal(got, far_mac, 6);
+	peer_expect_silence(&a);
+}
+
+/* Neighbour solicitation for 2001:db8::1, by ::9. */
+static void
+solicitation__is_answered(void **state)
+{
+	static const uint8_t head[] = { 0x33, 0x33, 0xff, 0,    0, 1, 2, 0, 0,  0,  0,
+					9,    0x86, 0xdd, 0x60, 0, 0, 0, 0, 32, 58, 255 };
+	static const uint8_t net[8] = { 0x20, 1, 0xd, 0xb8 };
+	uint32_t pseudo = 32 + 58;
+	uint16_t sum;
+
+	(void)state;
+	memset(frame, 0, 86);
+	memcpy(frame, head, sizeof(head));
+	memcpy(frame + 22, net, 8);
+	frame[37] = 9;
+	frame[38] = 0xff;
+	frame[39] = 2;
+	frame[49] = 1;
+	frame[50] = 0xff;
+	frame[53] = 1;
+	frame[54] = 135;
+	memcpy(frame + 62, net, 8);
+	frame[77] = 1;
+	frame[78] = frame[79] = 1;
+	memcpy(frame + 80, far_mac, 6);
+	sum = checksum(frame + 22, 64, pseudo);
+	frame[56] = (uint8_t)(sum >> 8);
+	frame[57] = (uint8_t)sum;
+	to_us(frame, 86);
+	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV6, PATIENCE_MS), 86);
+	assert_int_equal(got[54], 136);
+	assert_memory_equal(got + 6, own_mac, 6);
+	peer_expect_silence(&a);
+	/* an answer to one of ours is for all */
+	memcpy(frame, own_mac, 6);
+	frame[54] = 136;
+	to_us(frame, 86);
+	assert_int_equal(peer_receive(&a, 0, got), 86);
+	assert_int_equal(peer_receive(&b, 0, got), 86);
+}
+
+static void
+group__goes_out_and_comes_in(void **state)
+{
+	static const uint8_t group[6] = { 1, 0, 0x5e, 1, 2, 3 };
+
+	(void)state;
+	(void)peer_build(&a, frame, group, 0xffffff, 200);
+	peer_send(&a, 0, frame, 200);
+	assert_int_equal(peer_receive(&b, 0, got), 200);
+	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, PATIENCE_MS), 200);
+	assert_memory_equal(got, frame, 200);
+	(void)build_far(&a, 0xffffff, 200);
+	memcpy(frame, group, 6);
+	to_us(frame, 200);
+	assert_int_equal(peer_receive(&a, 0, got), 200);
+	assert_int_equal(peer_receive(&b, 0, got), 200);
+}
+
+static void
+link__that_is_down_is_told_and_keeps_nobody_waiting(void **state)
+{
+	(void)state;
+	shell("ip link set ua1 down");
+	assert_true(peer_hear(&a, UROCE_MUX_HOST));
+	assert_int_equal(a.message.this_host.host.is_up, 0);
+	(void)peer_build(&a, frame, far_mac, 0x1234, 500);
+	for (unsigned i = 0; i < 2000; i++)
+		peer_send(&a, 0, frame, 500);
+	(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 500);
+	peer_send(&a, 0, frame, 500);
+	assert_int_equal(peer_receive(&b, 0, got), 500);
+	shell("ip link set ua1 up");
+	assert_true(peer_hear(&a, UROCE_MUX_HOST));
+	assert_int_equal(a.message.this_host.host.is_up, 1);
+	(void)close(wire);
+	open_wire();
+	(void)peer_build(&a, frame, far_mac, 0x1234, 500);
+	for (unsigned i = 0; i < 100 && from_us(UROCE_ETHERTYPE_IPV4, 50) == 0; i++)
+		peer_send(&a, 0, frame, 500);
+	assert_memory_equal(got, frame, 500);
+}
+
+static void
+wire__wakes_who_sleeps_and_idle_costs_little(void **state)
+{
+	uint64_t ns;
+
+	(void)state;
+	for (unsigned i = 0; i < 10; i++) {
+		struct pollfd fd = { b.socket, POLLIN, 0 };
+
+		(void)usleep(30000);
+		assert_true(uroce_lane_may_sleep(&b.down[0]));
+		to_us(frame, build_far(&b, peer_qpn(&b, 0), 300));
+		assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+		assert_true(peer_hear(&b, UROCE_MUX_WAKE));
+		assert_int_equal(peer_take(&b, 0, got), 300);
+	}
+	(void)usleep(200000);
+	ns = daemon_cpu_ns(&daemon_);
+	(void)usleep(2000000);
+	ns = daemon_cpu_ns(&daemon_) - ns;
+	print_message("idle: %u us of CPU a second\n", (unsigned)(ns / 2000));
+	assert_true(ns < 2 * UINT64_C(20000000));
+}
+
+/* The kernel's addresses are told as they come and go, and it answers for them. */
+static void
+addresses__are_the_kernels(void **state)
+{
+	static const uint8_t second[4] = { 192, 0, 2, 33 };
+	const struct uroce_mux_host *host = &a.message.this_host.host;
+
+	(void)state;
+	daemon_end(&daemon_);
+	shell("ip addr add 192.0.2.1/24 dev ua0");
+	daemon_start_on(&daemon_, VDEV, "net_af_packet0");
+	(void)open_two(NULL);
+	assert_int_equal(a.host.if_index, if_nametoindex("ua0"));
+	assert_int_equal(a.host.nb_addr, 1);
+	assert_int_equal(a.host.addr[0].is_kernels, 1);
+	shell("ip addr add 192.0.2.33/24 dev ua0");
+	assert_true(peer_hear(&a, UROCE_MUX_HOST));
+	assert_int_equal(host->nb_addr, 2);
+	assert_memory_equal(host->addr[1].ip + 12, second, 4);
+	/* a frame to it passes now, and one by it */
+	(void)build_far(&b, peer_qpn(&b, 0), 300);
+	((struct uroce_ipv4 *)(frame + 14))->dst[3] = 33;
+	to_us(frame, 300);
+	assert_int_equal(peer_receive(&b, 0, got), 300);
+	/* by the kernel alone, and once */
+	to_us(&asked, sizeof(asked));
+	assert_true(from_us(0x0806, PATIENCE_MS) >= 42);
+	assert_memory_equal(got, far_mac, 6);
+	assert_int_equal(from_us(0x0806, 100), 0);
+	peer_close(&a);
+	peer_close(&b);
+}
+
+int
+main(int argc, char **argv)
+{
+#define TWO(test) cmocka_unit_test_setup_teardown(test, open_two, close_two)
+	const struct CMUnitTest tests[] = {
+		TWO(frames__go_out_and_come_in),
+		TWO(frames__wait_for_the_wire),
+		TWO(frame__from_the_wire_that_may_not_pass_is_counted),
+		TWO(arp__is_answered_by_uroced_alone),
+		TWO(arp__of_a_client_is_asked_and_answered),
+		TWO(ping__is_answered),
+		TWO(solicitation__is_answered),
+		TWO(group__goes_out_and_comes_in),
+		TWO(wire__wakes_who_sleeps_and_idle_costs_little),
+		TWO(link__that_is_down_is_told_and_keeps_nobody_waiting),
+		cmocka_unit_test(addresses__are_the_kernels),
+	};
+
+	daemon_program = argc > 1 ? argv[1] : "uroced";
+	if (unshare(CLONE_NEWNET) < 0) {
+		printf("1..0 # no network namespace can be made here: nothing was tested\n");
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
