@@ -69,7 +69,6 @@ struct uroce_attach {
 	pthread_t thread;
 	atomic_bool is_stopping;
 	bool is_refused; /* it was said why */
-	union uroce_mux_message message;
 	/* what uroced has said, under `lock` */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -83,6 +82,8 @@ struct uroce_attach {
 	uint32_t nb_denials;  /* answers that were none */
 	uint32_t nb_leases;
 	struct uroce_mux_lease lease[UROCE_MUX_LEASES_MAX];
+	/* the thread's again, and the last, for its length may vary */
+	union uroce_mux_message message;
 };
 
 /* attach.c */
