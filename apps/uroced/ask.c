@@ -14,10 +14,13 @@
 #include "control.h"
 #include "say.h"
 
+/* The control thread's: what it was asked, and what it tells. */
+static union uroce_mux_message in, out;
+
 void
 ask_refuse(struct control *control, struct client *client, int error, const char *format, ...)
 {
-	struct uroce_mux_refused *refused = &control->out.refused;
+	struct uroce_mux_refused *refused = &out.refused;
 	char why[sizeof(refused->why) + sizeof("refused: ")];
 	va_list args;
 
@@ -25,7 +28,7 @@ ask_refuse(struct control *control, struct client *client, int error, const char
 	va_start(args, format);
 	(void)vsnprintf(refused->why, sizeof(refused->why), format, args);
 	va_end(args);
-	(void)uroce_mux_send(client->socket, &control->out, -1);
+	(void)uroce_mux_send(client->socket, &out, -1);
 	(void)snprintf(why, sizeof(why), "refused: %s", refused->why);
 	control_leave(control, client, why);
 }
@@ -43,12 +46,12 @@ is_reading(const struct client *client)
 static bool
 tell_host(struct control *control, struct client *client)
 {
-	control->out.this_host = (struct uroce_mux_this_host){
+	out.this_host = (struct uroce_mux_this_host){
 		.type = UROCE_MUX_HOST,
 		.version = UROCE_MUX_VERSION,
 		.host = control->host->told,
 	};
-	client->is_host_due = uroce_mux_send(client->socket, &control->out, -1) == -EAGAIN;
+	client->is_host_due = uroce_mux_send(client->socket, &out, -1) == -EAGAIN;
 	control->has_due |= client->is_host_due;
 	return !client->is_host_due;
 }
@@ -59,7 +62,7 @@ tell_host(struct control *control, struct client *client)
 static uint32_t
 take_back(struct control *control, struct client *client)
 {
-	const struct uroce_mux_attach *attach = &control->in.attach;
+	const struct uroce_mux_attach *attach = &in.attach;
 	const struct lessee lessee = client_lessee(client);
 	const uint64_t now_ns = control_now_ns();
 	uint32_t nb_good = 0;
@@ -69,7 +72,7 @@ take_back(struct control *control, struct client *client)
 
 		if (ticket_make(&control->key, lease->block, client->number) == lease->ticket &&
 		    lease_take_back(control->leases, &lessee, lease->block, now_ns))
-			control->out.attached.block[nb_good++] = lease->block;
+			out.attached.block[nb_good++] = lease->block;
 	}
 	return nb_good;
 }
@@ -99,10 +102,10 @@ let_in(struct control *control, struct client *client)
 	set_attached(control, client);
 	say_of_client("client %u: attached: pid %d, uid %u, %u pairs of lanes, %u leases of %u",
 		      client->slot, client->pid, client->uid, client->area.plan.nb_pairs, nb_good,
-		      control->in.attach.nb_leases);
-	control->out.attached.type = UROCE_MUX_ATTACHED;
-	control->out.attached.nb_good = nb_good;
-	ret = uroce_mux_send(client->socket, &control->out, client->bell);
+		      in.attach.nb_leases);
+	out.attached.type = UROCE_MUX_ATTACHED;
+	out.attached.nb_good = nb_good;
+	ret = uroce_mux_send(client->socket, &out, client->bell);
 	if (ret < 0)
 		control_leave(control, client, strerror(-ret));
 }
@@ -110,7 +113,7 @@ let_in(struct control *control, struct client *client)
 static void
 attach(struct control *control, struct client *client, int fd)
 {
-	const struct uroce_mux_attach *ask = &control->in.attach;
+	const struct uroce_mux_attach *ask = &in.attach;
 	const char *wrong;
 
 	if (ask->version != UROCE_MUX_VERSION) {
@@ -139,7 +142,7 @@ attach(struct control *control, struct client *client, int fd)
 static bool
 tell_leases(struct control *control, struct client *client)
 {
-	struct uroce_mux_leased *leased = &control->out.leased;
+	struct uroce_mux_leased *leased = &out.leased;
 	const struct lessee lessee = client_lessee(client);
 	const uint32_t nb_has = atomic_load(&client->nb_leases);
 	const uint64_t now_ns = control_now_ns();
@@ -160,7 +163,7 @@ tell_leases(struct control *control, struct client *client)
 		};
 	atomic_store(&client->nb_leases, nb_has + leased->nb);
 	client->has_wish = false;
-	(void)uroce_mux_send(client->socket, &control->out, -1);
+	(void)uroce_mux_send(client->socket, &out, -1);
 	return true;
 }
 
@@ -174,14 +177,14 @@ lease(struct control *control, struct client *client)
 		return;
 	}
 	client->has_wish = true;
-	client->nb_wanted = control->in.lease.nb;
+	client->nb_wanted = in.lease.nb;
 	(void)tell_leases(control, client);
 }
 
 static void
 release(struct control *control, struct client *client)
 {
-	const struct uroce_mux_release *ask = &control->in.release;
+	const struct uroce_mux_release *ask = &in.release;
 	const struct lessee lessee = client_lessee(client);
 	const uint64_t now_ns = control_now_ns();
 
@@ -216,13 +219,13 @@ ask_tell_due(struct control *control, struct client *client)
 static void
 act(struct control *control, struct client *client, int fd)
 {
-	switch (control->in.type) {
+	switch (in.type) {
 	case UROCE_MUX_HELLO:
-		if (control->in.hello.version == UROCE_MUX_VERSION)
+		if (in.hello.version == UROCE_MUX_VERSION)
 			(void)tell_host(control, client);
 		else
 			ask_refuse(control, client, EPROTO, "HELLO of version %u: allowed is %u",
-				   control->in.hello.version, UROCE_MUX_VERSION);
+				   in.hello.version, UROCE_MUX_VERSION);
 		return;
 	case UROCE_MUX_ATTACH:
 		attach(control, client, fd);
@@ -235,15 +238,14 @@ act(struct control *control, struct client *client, int fd)
 		return;
 	}
 	ask_refuse(control, client, EPROTO,
-		   "a message of type %u: allowed are HELLO, ATTACH, LEASE, RELEASE",
-		   control->in.type);
+		   "a message of type %u: allowed are HELLO, ATTACH, LEASE, RELEASE", in.type);
 }
 
 void
 ask_take(struct control *control, struct client *client)
 {
 	int fd;
-	const int ret = uroce_mux_receive(client->socket, &control->in, &fd);
+	const int ret = uroce_mux_receive(client->socket, &in, &fd);
 
 	if (ret == 1)
 		act(control, client, fd);

@@ -36,7 +36,6 @@ struct control {
 	bool is_ending;
 	pthread_mutex_t *stats_lock;
 	pthread_t thread;
-	union uroce_mux_message in, out;
 };
 
 /**

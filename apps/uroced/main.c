@@ -154,7 +154,10 @@ main(int argc, char **argv)
 	}
 	wrong = ticket_key_load(opt.key, &control.key, &is_new_key);
 	if (wrong) {
-		say("--key=%s: %s", opt.key, wrong);
+		say("--key=%s: %s: allowed is a path where uroced may write, with a file that it "
+		    "made or "
+		    "none, of its user, mode 0600",
+		    opt.key, wrong);
 		return EXIT_FAILURE;
 	}
 	prepare();

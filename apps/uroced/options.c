@@ -104,7 +104,8 @@ set_option(struct options *opt, int letter, char **argv)
 		opt->is_help = true;
 		return 0;
 	case ':':
-		say("%s: needs a value; uroced -- --help shows which", argv[optind - 1]);
+		say("%s: needs a value; uroced -- --help shows those that are allowed",
+		    argv[optind - 1]);
 		return -1;
 	}
 	say("%s: unknown option; uroced -- --help lists the allowed ones", argv[optind - 1]);

@@ -86,11 +86,11 @@ read_key(int fd, struct ticket_key *key)
 	struct stat st;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return "it is no file: allowed is one that uroced made, or none";
+		return "it is no file";
 	if (st.st_uid != geteuid() || st.st_mode & 077)
-		return "others than uroced may get at it: allowed is a file of its user, mode 0600";
+		return "others than uroced may get at it";
 	if (st.st_size != sizeof(*key) || read(fd, key, sizeof(*key)) != sizeof(*key))
-		return "it does not hold 16 bytes: allowed is one that uroced made, or none";
+		return "it does not hold 16 bytes";
 	return NULL;
 }
 
@@ -115,7 +115,7 @@ write_key(const char *path, struct ticket_key *key)
 	if (is_whole && rename(name, path) == 0)
 		return NULL;
 	(void)unlink(name);
-	return "it cannot be written: allowed is a path where uroced may";
+	return "it cannot be written";
 }
 
 const char *
@@ -128,7 +128,7 @@ ticket_key_load(const char *path, struct ticket_key *key, bool *is_new)
 	if (*is_new)
 		return write_key(path, key);
 	if (fd < 0)
-		return errno == ELOOP ? "it is a link: allowed is a file" : strerror(errno);
+		return errno == ELOOP ? "it is a link" : strerror(errno);
 	wrong = read_key(fd, key);
 	(void)close(fd);
 	return wrong;

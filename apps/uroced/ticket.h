@@ -24,7 +24,7 @@ uint64_t ticket_make(const struct ticket_key *key, uint32_t block, uint64_t numb
 /**
  * The key that a file holds; drawn, and written there, when there is no such file. It is ours alone, and no link.
  * @param[out] is_new  it was drawn: no ticket can be out
- * @return NULL; else what is wrong, and what is allowed
+ * @return NULL; else what is wrong
  */
 const char *ticket_key_load(const char *path, struct ticket_key *key, bool *is_new);
 
