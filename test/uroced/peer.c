@@ -23,6 +23,8 @@
 #define PATIENCE_MS 20000
 #define SILENCE_MS  100
 
+union uroce_mux_message peer_message;
+
 static uint64_t
 now_ms(void)
 {
@@ -40,7 +42,7 @@ peer_hear(struct peer *peer, uint32_t type)
 
 	for (;;) {
 		assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
-		const int ret = uroce_mux_receive(peer->socket, &peer->message, &got);
+		const int ret = uroce_mux_receive(peer->socket, &peer_message, &got);
 
 		if (ret <= 0)
 			return false;
@@ -48,11 +50,11 @@ peer_hear(struct peer *peer, uint32_t type)
 			(void)close(got);
 		else if (got >= 0)
 			peer->bell = got;
-		if (peer->message.type == type)
+		if (peer_message.type == type)
 			return true;
-		peer->nb_wakes += peer->message.type == UROCE_MUX_WAKE;
-		if (peer->message.type == UROCE_MUX_REFUSED)
-			print_message("refused: %s\n", peer->message.refused.why);
+		peer->nb_wakes += peer_message.type == UROCE_MUX_WAKE;
+		if (peer_message.type == UROCE_MUX_REFUSED)
+			print_message("refused: %s\n", peer_message.refused.why);
 	}
 }
 
@@ -71,7 +73,7 @@ peer_connect(struct peer *peer, const char *path)
 	assert_true(peer->socket >= 0);
 	assert_int_equal(uroce_mux_send(peer->socket, &hello, -1), 0);
 	assert_true(peer_hear(peer, UROCE_MUX_HOST));
-	peer->host = peer->message.this_host.host;
+	peer->host = peer_message.this_host.host;
 }
 
 void
@@ -127,7 +129,7 @@ peer_ask_attach(struct peer *peer)
 static void
 keep_good_leases(struct peer *peer)
 {
-	const struct uroce_mux_attached *attached = &peer->message.attached;
+	const struct uroce_mux_attached *attached = &peer_message.attached;
 	uint32_t nb = 0;
 
 	for (uint32_t i = 0; i < peer->nb_leases; i++) {
@@ -155,7 +157,7 @@ uint32_t
 peer_lease(struct peer *peer, uint32_t nb)
 {
 	union uroce_mux_message out = { .lease = { UROCE_MUX_LEASE, nb } };
-	const struct uroce_mux_leased *leased = &peer->message.leased;
+	const struct uroce_mux_leased *leased = &peer_message.leased;
 
 	assert_int_equal(uroce_mux_send(peer->socket, &out, -1), 0);
 	assert_true(peer_hear(peer, UROCE_MUX_LEASED));
@@ -178,7 +180,7 @@ peer_open(struct peer *peer, const char *path, uint32_t nb_pairs, uint32_t nb_sl
 void
 peer_expect_refusal(struct peer *peer, const char *why)
 {
-	const struct uroce_mux_refused *refused = &peer->message.refused;
+	const struct uroce_mux_refused *refused = &peer_message.refused;
 
 	assert_true(peer_hear(peer, UROCE_MUX_REFUSED));
 	if (!strstr(refused->why, why) || !strstr(refused->why, "allowed "))

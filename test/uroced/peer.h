@@ -25,9 +25,11 @@ struct peer {
 	struct uroce_mux_host host;
 	uint32_t nb_leases;
 	struct uroce_mux_lease lease[UROCE_MUX_LEASES_MAX];
-	uint32_t nb_wakes;               /* heard while waiting for something else */
-	union uroce_mux_message message; /* the last one that came */
+	uint32_t nb_wakes; /* heard while waiting for something else */
 };
+
+/** The last message that came, to whichever peer. */
+extern union uroce_mux_message peer_message;
 
 /** Connect, as often as it takes within some seconds, and ask for the host. */
 void peer_connect(struct peer *peer, const char *path);

@@ -389,7 +389,7 @@ link__that_is_down_is_told_and_keeps_nobody_waiting(void **state)
 	(void)state;
 	shell("ip link set ua1 down");
 	assert_true(peer_hear(&a, UROCE_MUX_HOST));
-	assert_int_equal(a.message.this_host.host.is_up, 0);
+	assert_int_equal(peer_message.this_host.host.is_up, 0);
 	(void)peer_build(&a, frame, far_mac, 0x1234, 500);
 	for (unsigned i = 0; i < 2000; i++)
 		peer_send(&a, 0, frame, 500);
@@ -398,7 +398,7 @@ link__that_is_down_is_told_and_keeps_nobody_waiting(void **state)
 	assert_int_equal(peer_receive(&b, 0, got), 500);
 	shell("ip link set ua1 up");
 	assert_true(peer_hear(&a, UROCE_MUX_HOST));
-	assert_int_equal(a.message.this_host.host.is_up, 1);
+	assert_int_equal(peer_message.this_host.host.is_up, 1);
 	(void)close(wire);
 	open_wire();
 	(void)peer_build(&a, frame, far_mac, 0x1234, 500);
@@ -436,7 +436,7 @@ static void
 addresses__are_the_kernels(void **state)
 {
 	static const uint8_t second[4] = { 192, 0, 2, 33 };
-	const struct uroce_mux_host *host = &a.message.this_host.host;
+	const struct uroce_mux_host *host = &peer_message.this_host.host;
 
 	(void)state;
 	daemon_end(&daemon_);
