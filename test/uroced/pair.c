@@ -17,16 +17,16 @@
 #define PATIENCE_S 20
 #define KIB_SPARE  2048 /* what an allocator may keep */
 
-/* The address sanitizer keeps what is freed for a while, and says itself what is not when the daemon ends. */
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
+/* The sanitizers keep much for themselves, and that of addresses says itself what is not freed when the daemon ends. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ASAN 1
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED 1
 #endif
 #endif
-#ifndef HAS_ASAN
-#define HAS_ASAN 0
+#ifndef IS_SANITIZED
+#define IS_SANITIZED 0
 #endif
 
 void
@@ -117,5 +117,5 @@ pair_expect_footprint(const struct daemon *daemon, const struct footprint *befor
 	print_message("descriptors %u to %u, memory %u to %u KiB\n", before->nb_fds, now.nb_fds,
 		      before->kib, now.kib);
 	assert_int_equal(now.nb_fds, before->nb_fds);
-	assert_true(HAS_ASAN || now.kib <= before->kib + KIB_SPARE);
+	assert_true(IS_SANITIZED || now.kib <= before->kib + KIB_SPARE);
 }
