@@ -207,11 +207,12 @@ def tap(lab):
 
 def uroced(lab):
     """One port, and uroced, by which both ends share it: what they send to each other does not touch the wire."""
-    daemon, path = built('build/apps/uroced'), lab.path('uroced.sock')
+    daemon, path = built('build/apps/uroced/uroced'), lab.path('uroced.sock')
     if not os.path.exists(daemon):
         raise LabError(f'uroced: {daemon} was not built')
     lab.start([daemon, '--no-pci', '--no-huge', '--vdev=net_null0,no-rx=1', '--', '--socket', path,
-               'net_null0,' + ADDRESSES.format(1)], stdin=subprocess.DEVNULL)
+               'net_null0,' + ADDRESSES.format(1)], stdin=subprocess.DEVNULL,
+              stderr=None if lab.is_verbose else subprocess.DEVNULL)
     deadline = time.monotonic() + 10
     while not os.path.exists(path):
         if time.monotonic() > deadline:

@@ -46,6 +46,22 @@ def alone(lab):
         return None
 
 
+def listeners(keeper):
+    """TCP ports that somebody listens on, in this namespace or ours."""
+    ports = set()
+    for table in 'tcp', 'tcp6':
+        with open(f'/proc/{keeper.pid if keeper else "self"}/net/{table}', encoding='ascii') as file:
+            ports |= {words[1] for words in map(str.split, file) if words[3] == '0A'}
+    return ports
+
+
+def wait_for_server(process, keeper, before):
+    """Until the server listens, or has ended; ten seconds at most."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and process.poll() is None and not listeners(keeper) - before:
+        time.sleep(0.05)
+
+
 def lines_of(log):
     log.seek(0)
     return [line.strip() for line in log if line.strip()]
@@ -57,13 +73,15 @@ def run(port, libs, command, env=None):
     logs = [tempfile.TemporaryFile('w+') for _ in range(2)]
     try:
         wire = PORTS[port][0](lab)
-        keeper = None if wire.server.keeper else alone(lab)
+        keeper = wire.server.keeper or alone(lab)
+        before = listeners(keeper)
         ends = []
         for side, target, log in zip((wire.server, wire.client), ([], [wire.tcp]), logs):
             ends.append(lab.start(inside(side.keeper or keeper) + under_run(side, libs, command + target),
                                   env=dict(os.environ, **(env or {})), stdin=subprocess.DEVNULL,
                                   stdout=log, stderr=log))
-            time.sleep(0 if target else 1)    # until the server listens
+            if not target:
+                wait_for_server(ends[0], keeper, before)
         deadline = time.monotonic() + PATIENCE
         for end in reversed(ends):
             try:
