@@ -29,7 +29,7 @@ HUGE_MIB = 512           # enough for a device
 
 USERSPACE_DRIVERS = ('vfio-pci', 'igb_uio', 'uio_pci_generic')
 SHARED_DRIVERS = ('mlx4_core', 'mlx5_core', 'mana')    # of the kernel and of DPDK at once
-CAP_NET_RAW = 13
+CAP_NET_RAW, CAP_NET_ADMIN = 13, 12
 PROBE_S = 0.5            # to wait for an echo
 PROBES = 3               # before it counts as lost
 PMTUDISC_PROBE = 3       # IP_PMTUDISC_PROBE: DF, whatever the kernel believes of the path
@@ -192,8 +192,10 @@ def isolation(patient):
 def permissions(patient):
     effective = re.search(r'^CapEff:\s*([0-9a-f]+)$', read(patient.proc, 'self/status') or '', re.MULTILINE)
     capabilities = int(effective[1], 16) if effective else 0
-    if patient.interface and not capabilities >> CAP_NET_RAW & 1:
-        yield Finding(FAULT, 'permissions', f'CAP_NET_RAW is missing: {patient.interface} cannot be opened',
+    missing = ' and '.join(name for name, bit in (('CAP_NET_RAW', CAP_NET_RAW), ('CAP_NET_ADMIN', CAP_NET_ADMIN))
+                           if not capabilities >> bit & 1)
+    if patient.interface and missing:
+        yield Finding(FAULT, 'permissions', f'{missing} missing: {patient.interface} cannot be opened',
                       'sudo ...    (or: setcap cap_net_raw,cap_net_admin+ep PROGRAM)')
     elif patient.pci:
         group = os.path.join(patient.device_folder(), 'iommu_group')

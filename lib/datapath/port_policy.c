@@ -10,7 +10,8 @@
  *	source of its listener without taking it back from EAL.
  * af_packet: the same report; a slot of its rings is `framesz`, of which the kernel's receive side
  *	takes up to 66 bytes for its header, and frames above are cut on receive and silently dropped
- *	on send. Its transmit polls a socket without a timeout when its ring is full. It insists on
+ *	on send. To start it is to set flags of the interface, for which the kernel wants
+ *	CAP_NET_ADMIN. Its transmit polls a socket without a timeout when its ring is full. It insists on
  *	mbufs as large as its slots.
  * af_xdp: an object of the pool is a chunk of at most a page, mbuf header and two headrooms
  *	included; sends the first segment only; may poll the kernel, up to a second, on receive.
@@ -38,7 +39,7 @@ static const struct uroce_port_policy rows[] = {
 	{ .driver = "net_af_packet", .limit_key = "framesz", .limit = 2048, .limit_overhead = 80,
 	  .mtu = 1500, .is_limit_strict = true, .has_multi_seg = true, .may_block = true,
 	  .is_virtual = true, .is_kernel = true, .notice = UROCE_NOTICE_SOCKET,
-	  .capability = "CAP_NET_RAW" },
+	  .capability = "CAP_NET_RAW and CAP_NET_ADMIN" },
 	{ .driver = "net_af_xdp", .mtu = 3500, .rx_headroom = 256, .extra_mbufs = 4096,
 	  .may_block = true, .is_virtual = true, .is_kernel = true,
 	  .capability = "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF" },

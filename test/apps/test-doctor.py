@@ -37,7 +37,7 @@ def write(root, path, text):
         file.write(text + '\n')
 
 
-def machine(root, free=512, driver='vfio-pci', iommu=True, isolated='2-3', node=1, capabilities=1 << 13):
+def machine(root, free=512, driver='vfio-pci', iommu=True, isolated='2-3', node=1, capabilities=3 << 12):
     """Two nodes of two CPUs; a port on PCI. As it should be, but for what is said."""
     for cpu in range(4):
         write(root, f'sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor', 'performance')
