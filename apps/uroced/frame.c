@@ -256,12 +256,6 @@ is_our_ip(const struct frame_host *host, const uint8_t *ip, bool is_ipv6)
 	return false;
 }
 
-bool
-frame_is_to_us(const struct frame *frame, const struct frame_host *host)
-{
-	return memcmp(frame->bytes, host->mac, sizeof(host->mac)) == 0;
-}
-
 static bool
 is_by_us(const struct frame *frame, const struct frame_host *host)
 {

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "mux/message.h"
 
@@ -89,7 +90,11 @@ enum frame_drop frame_judge_up(const struct frame *frame, const struct frame_hos
 enum frame_drop frame_judge_wire(const struct frame *frame, const struct frame_host *host);
 
 /** Whether it is sent to our MAC. */
-bool frame_is_to_us(const struct frame *frame, const struct frame_host *host);
+static inline bool
+frame_is_to_us(const struct frame *frame, const struct frame_host *host)
+{
+	return memcmp(frame->bytes, host->mac, sizeof(host->mac)) == 0;
+}
 
 static inline bool
 frame_is_to_group(const struct frame *frame)

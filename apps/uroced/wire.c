@@ -17,6 +17,7 @@
 #define STALL_NS      UINT64_C(20000000)
 #define LINK_CHECK_NS UINT64_C(100000000)
 #define ETH_LEN       14u
+#define MIN_LEN       60u /* of a frame of Ethernet, FCS not counted */
 
 void
 wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *neigh)
@@ -156,6 +157,18 @@ pass_on(struct data *data, const struct frame *frame, uint32_t len)
 	return data_deliver_all(data, NULL, &pieces) > 0 ? FRAME_PASSES : FRAME_DROP_NOBODY;
 }
 
+/* The shortest that clients take; wires that are none have shorter ones. */
+static bool
+fill_up(struct rte_mbuf *mbuf)
+{
+	const uint16_t nb = mbuf->data_len < MIN_LEN ? (uint16_t)(MIN_LEN - mbuf->data_len) : 0;
+	char *end = nb > 0 ? rte_pktmbuf_append(mbuf, nb) : NULL;
+
+	if (end)
+		memset(end, 0, nb);
+	return nb == 0 || end;
+}
+
 /* @param[out] is_sent  the mbuf is on its way back */
 static enum frame_drop
 see_to(struct data *data, struct rte_mbuf *mbuf, bool *is_sent)
@@ -171,7 +184,7 @@ see_to(struct data *data, struct rte_mbuf *mbuf, bool *is_sent)
 	if (drop != FRAME_PASSES)
 		return drop;
 	if (frame.kind != FRAME_ASK && frame.kind != FRAME_OTHER)
-		return pass_on(data, &frame, mbuf->data_len);
+		return fill_up(mbuf) ? pass_on(data, &frame, mbuf->data_len) : FRAME_DROP_KIND;
 	*is_sent = answer(&data->wire, mbuf, data->now_ns);
 	return *is_sent ? FRAME_PASSES : FRAME_DROP_KIND;
 }
