@@ -2,7 +2,8 @@
 
 /*
  * Numbers of QPs, which uroced leases in blocks. Our own book of numbers says which of a block are taken
- * (qpn.c); more blocks are asked for when none is free, by who needs one, and a quarter of what there is at a time.
+ * (qpn.c); more blocks are asked for when most are, by who needs one, and a quarter of what there is at a time.
+ * What is left is used up where uroced has no more, or is not there.
  *
  * A lease outlives uroced, by its ticket. Where that is not accepted the block is somebody else's: frames for its
  * numbers will never come here again, and QPs that have one are at an end.
@@ -168,9 +169,9 @@ await_more(struct uroce_attach *attach, uint32_t nb_before)
 	return attach->nb_leases > nb_before ? 0 : -ENOMEM;
 }
 
-/* @param[out] nb_leases  among which none was free */
+/* @param[out] nb_leases  among which none was found */
 static int
-draw(struct uroce_dev *dev, uint32_t *qpn, uint32_t *nb_leases)
+draw(struct uroce_dev *dev, bool is_thorough, uint32_t *qpn, uint32_t *nb_leases)
 {
 	struct uroce_attach *attach = dev->port->attach;
 	uint32_t block[UROCE_MUX_LEASES_MAX];
@@ -182,9 +183,20 @@ draw(struct uroce_dev *dev, uint32_t *qpn, uint32_t *nb_leases)
 	for (uint32_t i = 0; i < attach->nb_leases; i++)
 		block[i] = attach->lease[i].block;
 	pthread_mutex_unlock(&attach->lock);
-	ret = uroce_qpn_alloc_of(dev->qpns, block, *nb_leases, UROCE_MUX_BLOCK, qpn);
+	ret = uroce_qpn_alloc_of(dev->qpns, block, *nb_leases, UROCE_MUX_BLOCK, is_thorough, qpn);
 	pthread_mutex_unlock(&dev->lock);
 	return ret;
+}
+
+static bool
+is_there(struct uroce_attach *attach)
+{
+	bool is_there;
+
+	pthread_mutex_lock(&attach->lock);
+	is_there = attach->is_attached;
+	pthread_mutex_unlock(&attach->lock);
+	return is_there;
 }
 
 int
@@ -192,14 +204,15 @@ uroce_attach_draw(struct uroce_dev *dev, uint32_t *qpn)
 {
 	struct uroce_attach *attach = dev->port->attach;
 	uint32_t nb_leases;
-	int ret;
+	int ret, more = 0;
 
-	while ((ret = draw(dev, qpn, &nb_leases)) == -ENOSPC) {
-		pthread_mutex_lock(&attach->lock);
-		ret = await_more(attach, nb_leases);
-		pthread_mutex_unlock(&attach->lock);
-		if (ret < 0)
+	do {
+		ret = draw(dev, more < 0 || !is_there(attach), qpn, &nb_leases);
+		if (ret != -ENOSPC || more < 0)
 			break;
-	}
-	return ret;
+		pthread_mutex_lock(&attach->lock);
+		more = await_more(attach, nb_leases);
+		pthread_mutex_unlock(&attach->lock);
+	} while (true);
+	return ret == -ENOSPC ? more : ret;
 }

@@ -14,6 +14,7 @@
  */
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,10 +43,11 @@ int uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn);
 
 /**
  * The same, of numbers in blocks: block b has those from b * block_len on.
- * @return 0, -ENOMEM, or -ENOSPC: all that can be had of these blocks are taken
+ * @param is_thorough  each number is looked at; else there is some luck in it, which fails where most are taken
+ * @return 0, -ENOMEM, or -ENOSPC: all that can be had of these blocks are taken, or most
  */
 int uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_t nb_blocks,
-		       uint32_t block_len, uint32_t *qpn);
+		       uint32_t block_len, bool is_thorough, uint32_t *qpn);
 
 /** Give a number back whose QP is not published. */
 void uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn);

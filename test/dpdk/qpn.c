@@ -95,8 +95,8 @@ qpn_alloc_of__blocks_are_used_up(void **state)
 	uint32_t qpn, nb = 0, nb_of[5] = { 0 };
 
 	(void)state;
-	assert_int_equal(uroce_qpn_alloc_of(table, block, 0, 256, &qpn), -ENOSPC);
-	while (uroce_qpn_alloc_of(table, block, 3, 256, &qpn) == 0) {
+	assert_int_equal(uroce_qpn_alloc_of(table, block, 0, 256, true, &qpn), -ENOSPC);
+	while (uroce_qpn_alloc_of(table, block, 3, 256, true, &qpn) == 0) {
 		for (unsigned i = 0; i < 3; i++)
 			nb_of[i] += qpn / 256 == block[i];
 		nb++;
@@ -104,9 +104,10 @@ qpn_alloc_of__blocks_are_used_up(void **state)
 	assert_int_equal(nb, 512);
 	assert_int_equal(nb_of[1], 256);
 	assert_int_equal(nb_of[0] + nb_of[2], 256);
-	assert_int_equal(uroce_qpn_alloc_of(table, block, 3, 256, &qpn), -ENOSPC);
+	assert_int_equal(uroce_qpn_alloc_of(table, block, 3, 256, true, &qpn), -ENOSPC);
+	assert_int_equal(uroce_qpn_alloc_of(table, block, 3, 256, false, &qpn), -ENOSPC);
 	/* 0, 1 and the last one are nobody's, whoever leases them */
-	for (nb = 0; uroce_qpn_alloc_of(table, block + 3, 2, 256, &qpn) == 0; nb++)
+	for (nb = 0; uroce_qpn_alloc_of(table, block + 3, 2, 256, true, &qpn) == 0; nb++)
 		assert_in_range(qpn, UROCE_QPN_MIN, UROCE_QPN_MAX);
 	assert_int_equal(nb, 2 * 256 - 3);
 	free(table);
@@ -121,12 +122,12 @@ qpn_alloc_of__is_bounded_and_not_a_sequence(void **state)
 
 	(void)state;
 	for (int i = 0; i < 512; i++) {
-		assert_int_equal(uroce_qpn_alloc_of(table, block, 4, 256, &qpn), 0);
+		assert_int_equal(uroce_qpn_alloc_of(table, block, 4, 256, true, &qpn), 0);
 		nb_next += qpn == before + 1;
 		before = qpn;
 	}
 	assert_true(nb_next < 16);
-	assert_int_equal(uroce_qpn_alloc_of(table, block, 4, 256, &qpn), -ENOMEM);
+	assert_int_equal(uroce_qpn_alloc_of(table, block, 4, 256, true, &qpn), -ENOMEM);
 	free(table);
 }
 
