@@ -19,6 +19,8 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "../dpdk/switch.h"
+
 #define PATIENCE_S 20
 #define RING_LEN   4096
 #define NB_QUEUES  2 /* each a cable: what one end's queue sends, the other's receives */
@@ -103,11 +105,36 @@ net_plug(unsigned idx)
 	return names[idx];
 }
 
+/* Of a process that says so, both hosts are attached to a switch: they are one host then, with one address. */
+static struct ibv_device *
+attached_device(const char *keys)
+{
+	static const char path[] = "uroce-test-verbs-%d";
+	static struct a_switch *one;
+	static char name[64];
+	char spec[256];
+
+	snprintf(name, sizeof(name), path, (int)getpid());
+	if (one == NULL)
+		one = switch_start(&(struct switch_conf){ .path = name });
+	snprintf(spec, sizeof(spec), "uroced,socket=%s%s%s", name, keys ? "," : "",
+		 keys ? keys : "");
+	return uroce_create_device(spec);
+}
+
+bool
+net_is_attached(void)
+{
+	return getenv("UROCE_TEST_ATTACHED") != NULL;
+}
+
 struct ibv_device *
 net_device(unsigned idx, const char *keys)
 {
 	char spec[256];
 
+	if (net_is_attached())
+		return attached_device(keys);
 	snprintf(spec, sizeof(spec), "%s,addr=192.0.2.%u/24,addr=2001:db8::%u/64%s%s",
 		 net_plug(idx), idx + 1, idx + 1, keys ? "," : "", keys ? keys : "");
 	return uroce_create_device(spec);

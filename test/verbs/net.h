@@ -75,6 +75,9 @@ const char *net_plug(unsigned idx);
 
 extern uint16_t net_port[2]; /* as they were last plugged */
 
+/** Whether both hosts are attached to a switch instead, and have an address in common. */
+bool net_is_attached(void);
+
 /** A device on port 0 or 1, with "addr=192.0.2.1/24" (or .2, or 2001:db8::1) and the keys. */
 struct ibv_device *net_device(unsigned idx, const char *keys);
 
