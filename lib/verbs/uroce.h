@@ -47,10 +47,12 @@ struct uroce_worker;
  *         uroce_destroy_device(): before rte_eal_cleanup(), which takes away the memory that its
  *         queues, its lcores and its service thread are at work in, and of which EAL tells nobody. A
  *         process may end with its devices up if it does not call that.
- * @param spec  "PORT[,key=value...]"
+ * @param spec  "PORT[,key=value...]"; "uroced[,socket=PATH][,key=value...]": it is attached to the daemon that
+ *              listens there, and shares its port
  * @return the device, or NULL with errno, after one logged line that says what and why:
  *         EINVAL the specification is wrong, ENODEV no such port, EBUSY the port has a device,
- *         ENOMEM, EPERM
+ *         ENOMEM, EPERM; of uroced ENOENT, ECONNREFUSED it is not there, EACCES it is not for us, and
+ *         what it refuses
  */
 struct ibv_device *uroce_create_device(const char *spec);
 
@@ -77,7 +79,8 @@ struct ibv_device *uroce_create_device_on_port(uint16_t port_id, const char *spe
  * @owner  As uroce_create_device(); `arg` is good as long as the device.
  * @param spec   "PORT[,key=value...]"
  * @param vdev   "PORT[,argument=value...]": what EAL's --vdev is given. Its MAC, longest frame and addresses are
- *               told from it: of a port of a driver that is not virtual nothing can be.
+ *               told from it: of a port of a driver that is not virtual nothing can be. "uroced", as in the
+ *               specification: uroced is asked.
  * @param start  called once, in the thread that makes that object, before the port is opened: EAL is to run, with
  *               that virtual device, when it returns 0; else it returns an errno, as that call does, and all later
  *               ones with EIO

@@ -150,8 +150,11 @@ vdev_at(const struct conf *conf, unsigned *i)
 const char *
 conf_vdev(const struct conf *conf, const char *spec)
 {
+	static const char uroced[] = "uroced"; /* the port that EAL knows nothing of */
 	const size_t len = strcspn(spec, ",");
 
+	if (len == strlen(uroced) && strncmp(spec, uroced, len) == 0)
+		return uroced;
 	for (unsigned i = 0; i < conf->nb_options; i++) {
 		const char *const vdev = vdev_at(conf, &i);
 

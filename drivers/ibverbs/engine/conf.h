@@ -7,6 +7,7 @@
  * Which devices there are to be, and with which options EAL is started: from the environment or a file.
  *
  *	UROCE          "PORT[,key=value...][;PORT...]": devices, as uroce_create_device() takes them
+ *	               "uroced[,socket=PATH][,key=value...]": of one that is attached to uroced
  *	UROCE_EAL      options of EAL, separated by blanks
  *	UROCE_CONFIG   the file: section [eal] with `options`, sections [device...] with `spec`
  *
@@ -26,7 +27,10 @@ struct conf {
 /** @return 0, or an errno after one line on stderr: what, why, what is allowed. Strings are kept for ever. */
 int conf_read(struct conf *conf);
 
-/** The arguments of the virtual port that a specification names, as in EAL's options; NULL: there are none. */
+/**
+ * The arguments of the virtual port that a specification names, as in EAL's options; NULL: there are none. A device
+ * that is attached to uroced needs none.
+ */
 const char *conf_vdev(const struct conf *conf, const char *spec);
 
 #endif /* UROCE_ENGINE_CONF_H */

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs that were built for libibverbs, as clients of one uroced: what they are told, what they carry to one
+another, and that uroced may be killed and started again meanwhile.
+
+    check-attached.py UROCED LIBS FORK TRANSFER
+
+FORK and TRANSFER are programs of ours that know libibverbs alone. What the distribution has not installed is left out.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RUN = os.path.join(TOP, 'usertools', 'uroce-run')
+PATIENCE_S = 120    # of the slowest machine
+NOBODY = 65534
+NO_FRAMES = bytes.fromhex('d4c3b2a1 0200 0400 00000000 00000000 00000400 01000000')    # pcap, Ethernet
+SECONDS = 8    # of a transfer, in which uroced dies twice
+
+
+def check(is_so, *why):
+    if not is_so:
+        raise AssertionError(' '.join(str(reason) for reason in why))
+
+
+def wait_for(is_so, what):
+    end = time.monotonic() + PATIENCE_S
+    while not is_so():
+        check(time.monotonic() < end, 'waited in vain for', what)
+        time.sleep(0.02)
+
+
+def listens(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        try:
+            connection.connect(path)
+        except OSError:
+            return False
+    return True
+
+
+class Uroced:
+    """On a port that nothing comes in from; its MAC is the same each time."""
+
+    def __init__(self, program, libs, where):
+        self.program, self.libs, self.where = program, libs, where
+        self.socket = os.path.join(where, 'uroced.sock')
+        self.process = None
+        with open(os.path.join(where, 'none.pcap'), 'wb') as file:
+            file.write(NO_FRAMES)
+
+    def start(self):
+        port = f'net_pcap0,rx_pcap={self.where}/none.pcap,tx_pcap={self.where}/out.pcap'
+        command = [self.program, '--no-pci', f'--vdev={port}', '--', '--socket', self.socket,
+                   'net_pcap0,addr=192.0.2.1/24']
+        with open(os.path.join(self.where, 'uroced.log'), 'ab') as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        wait_for(lambda: listens(self.socket), 'uroced')
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        check(self.process.wait(PATIENCE_S) == 0, 'uroced ended with', self.process.returncode)
+
+    def run(self, *command):
+        return [RUN, '--libs', self.libs, '--attach', self.socket, '--', *command]
+
+    def log(self):
+        with open(os.path.join(self.where, 'uroced.log'), encoding='utf-8') as log:
+            return log.read()
+
+
+class Client:
+    """A program under uroce-run."""
+
+    def __init__(self, uroced, *command):
+        self.process = subprocess.Popen(uroced.run(*command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        text=True)
+
+    def end(self):
+        said, _ = self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode, said
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def is_listening(port):
+    sign = re.compile(f':{port:04X} [0-9A-F:]+ 0A ')
+    for path in ('/proc/net/tcp', '/proc/net/tcp6'):
+        with open(path, encoding='ascii') as table:
+            if sign.search(table.read()):
+                return True
+    return False
+
+
+def pingpong(uroced, kind, *args):
+    """Two processes; each compares what it receives with what was sent, if the program can."""
+    port = free_port()
+    command = [f'ibv_{kind}_pingpong', '-g', '1', '-p', str(port), '-n', '200', *args]
+    server = Client(uroced, *command)
+    wait_for(lambda: server.process.poll() is not None or is_listening(port), 'the server')
+    client = Client(uroced, *command, '127.0.0.1')
+    for end in (client, server):
+        code, said = end.end()
+        check(code == 0, ' '.join(command), 'ended with', code, said)
+        check(' iters in ' in said and '192.0.2.1' in said, said)
+
+
+def expect_refusal(result, *words):
+    check(result.returncode == 2, 'it ended with', result.returncode, result.stderr)
+    check(result.stderr.count('\n') == 1, 'more than a line:', result.stderr)
+    for word in ('uroce-run: ', 'allowed', *words):
+        check(word in result.stderr, word, 'is not in', result.stderr)
+
+
+def says_what_is_wrong(uroced):
+    command = uroced.run('true')
+    expect_refusal(subprocess.run(command, capture_output=True, text=True, check=False),
+                   uroced.socket, 'No such file')
+    uroced.start()
+    if os.geteuid() != 0:
+        return
+    os.chmod(uroced.where, 0o755)
+    result = subprocess.run(command, capture_output=True, text=True, check=False, user=NOBODY, group=NOBODY,
+                            extra_groups=[])
+    if 'uroce-run: ' in result.stderr:
+        expect_refusal(result, uroced.socket, 'permission')
+    else:
+        print('# nobody cannot reach the tree: permissions were not looked at')
+
+
+def devices_are_uroceds(uroced):
+    code, said = Client(uroced, 'ibv_devinfo', '-v').end()
+    check(code == 0, said)
+    check('PORT_ACTIVE' in said and '::ffff:192.0.2.1' in said, said)
+    check(len(re.findall(r'^hca_id', said, re.MULTILINE)) == 1, said)
+
+
+def programs_reach_one_another(uroced):
+    for kind in ('rc', 'uc', 'ud'):
+        pingpong(uroced, kind, '-c')
+    pingpong(uroced, 'srq')
+    pingpong(uroced, 'rc', '-e', '-c')
+
+
+def transfers_live_through_its_death(uroced, transfer):
+    """Twice, and each time both are back, with their leases."""
+    def nb_attached():
+        return uroced.log().count(' attached:')
+
+    nb_before = nb_attached()
+    client = Client(uroced, transfer, str(SECONDS))
+    wait_for(lambda: nb_attached() == nb_before + 2, 'clients')
+    for nb in (4, 6):
+        time.sleep(1)
+        uroced.kill()
+        uroced.start()
+        wait_for(lambda nb=nb: nb_attached() == nb_before + nb, 'clients that are back')
+    code, said = client.end()
+    check(code == 0, 'the transfer ended with', code, said)
+    check(said.count('the connection is over') == 4, said)
+    check(uroced.log().count('1 leases of 1') >= 4, uroced.log())
+    print(f'# {said.splitlines()[-1]}')
+
+
+def children_are_clients_of_their_own(uroced, fork):
+    code, said = Client(uroced, fork).end()
+    check(code == 0, 'it ended with', code, said)
+
+
+def main():
+    program, libs, fork, transfer = map(os.path.abspath, sys.argv[1:])
+    tests = [(says_what_is_wrong,), (devices_are_uroceds,), (programs_reach_one_another,),
+             (children_are_clients_of_their_own, fork), (transfers_live_through_its_death, transfer)]
+    if not shutil.which('ibv_rc_pingpong'):
+        print('# the programs of ibverbs-utils are not installed')
+        del tests[1:3]
+    with tempfile.TemporaryDirectory() as where:
+        uroced = Uroced(program, libs, where)
+        try:
+            for test, *args in tests:
+                test(uroced, *args)
+                print(f'ok {test.__name__}', flush=True)
+            uroced.stop()
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            print(f'{error}\n{uroced.log() if uroced.process else ""}', file=sys.stderr)
+            return 1
+        finally:
+            if uroced.process and uroced.process.poll() is None:
+                uroced.kill()
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two processes, each with a device of its own, as a program sees them that was built for libibverbs: one writes to the
+ * other and counts there, and each byte and each number is looked at. Their QPs are patient. Run under uroce-run.
+ *
+ *	test-ibverbs-transfer SECONDS
+ */
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pair.h"
+
+#define BLOCK      (64u << 10)
+#define NB         8 /* blocks */
+#define LEN        (NB * BLOCK + sizeof(uint64_t))
+#define TIMEOUT    18 /* 1.07 s, of which there are eight */
+#define PSN        0xfffff0
+
+#define PATIENCE_S 100
+
+/* A process's end, and what the other one has to know of it. */
+struct end {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t *buf; /* the blocks, and the number that is counted in */
+	struct card {
+		uint32_t qpn, rkey;
+		uint64_t addr;
+		union ibv_gid gid;
+	} mine, theirs;
+	unsigned nb_done; /* requests, not asked for yet */
+	int64_t said;     /* by the other end, the same; -1: nothing */
+};
+
+static void
+open_end(struct end *end)
+{
+	struct ibv_device **const list = ibv_get_device_list(NULL);
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	check(list != NULL && list[0] != NULL, "ibv_get_device_list");
+	end->context = ibv_open_device(list[0]);
+	check(end->context != NULL, "ibv_open_device");
+	end->pd = ibv_alloc_pd(end->context);
+	check(end->pd != NULL, "ibv_alloc_pd");
+	end->buf = calloc(1, LEN);
+	end->mr = ibv_reg_mr(end->pd, end->buf, LEN,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				     IBV_ACCESS_REMOTE_ATOMIC);
+	check(end->mr != NULL, "ibv_reg_mr");
+	end->cq = ibv_create_cq(end->context, 32, NULL, NULL, 0);
+	check(end->cq != NULL, "ibv_create_cq");
+	init.send_cq = init.recv_cq = end->cq;
+	end->qp = ibv_create_qp(end->pd, &init);
+	check(end->qp != NULL, "ibv_create_qp");
+	end->mine = (struct card){ end->qp->qp_num, end->mr->rkey, (uintptr_t)end->buf, { { 0 } } };
+	check(ibv_query_gid(end->context, 1, 1, &end->mine.gid) == 0, "ibv_query_gid");
+}
+
+static void
+connect_end(struct end *end, int way)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+	};
+
+	check(write(way, &end->mine, sizeof(end->mine)) == sizeof(end->mine), "write");
+	check(read(way, &end->theirs, sizeof(end->theirs)) == sizeof(end->theirs), "read");
+	check(ibv_modify_qp(end->qp, &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ==
+		      0,
+	      "to INIT");
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = end->theirs.qpn,
+		.rq_psn = PSN,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12,
+		.ah_attr = { .is_global = 1,
+			     .port_num = 1,
+			     .grh = { .dgid = end->theirs.gid, .sgid_index = 1, .hop_limit = 64 } },
+	};
+	check(ibv_modify_qp(end->qp, &attr,
+			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				    IBV_QP_MIN_RNR_TIMER) == 0,
+	      "to RTR");
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+				     .sq_psn = PSN,
+				     .timeout = TIMEOUT,
+				     .retry_cnt = 7,
+				     .rnr_retry = 7,
+				     .max_rd_atomic = 1 };
+	check(ibv_modify_qp(end->qp, &attr,
+			    IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				    IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC) == 0,
+	      "to RTS");
+}
+
+static void
+post_recv(struct end *end)
+{
+	struct ibv_recv_wr wr = { .wr_id = 0 }, *bad;
+
+	check(ibv_post_recv(end->qp, &wr, &bad) == 0, "ibv_post_recv");
+}
+
+static void
+post(struct end *end, enum ibv_wr_opcode opcode, uint32_t at, uint32_t len, uint32_t imm)
+{
+	struct ibv_sge sge = { (uintptr_t)end->buf + at, len, end->mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.opcode = opcode,
+		.sg_list = &sge,
+		.num_sge = len > 0,
+		.send_flags = IBV_SEND_SIGNALED,
+		.imm_data = imm,
+	};
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = end->theirs.addr + at;
+		wr.wr.atomic.rkey = end->theirs.rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = end->theirs.addr + at;
+		wr.wr.rdma.rkey = end->theirs.rkey;
+	}
+	check(ibv_post_send(end->qp, &wr, &bad) == 0, "ibv_post_send");
+}
+
+static void
+poll_one(struct end *end)
+{
+	struct ibv_wc wc;
+
+	if (ibv_poll_cq(end->cq, 1, &wc) == 0)
+		return;
+	check(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
+	if (wc.opcode & IBV_WC_RECV) {
+		check(end->said < 0, "a message too many");
+		end->said = wc.imm_data;
+	} else {
+		end->nb_done++;
+	}
+}
+
+/* So many requests are done. What comes meanwhile is kept. */
+static void
+await_done(struct end *end, unsigned nb)
+{
+	while (end->nb_done < nb)
+		poll_one(end);
+	end->nb_done -= nb;
+}
+
+/* @return the number that the other end says */
+static uint32_t
+await_word(struct end *end)
+{
+	uint32_t said;
+
+	while (end->said < 0)
+		poll_one(end);
+	said = (uint32_t)end->said;
+	end->said = -1;
+	return said;
+}
+
+static uint8_t
+byte_of(uint32_t number, uint32_t i)
+{
+	return (uint8_t)((i + number * 31) * UINT32_C(2654435761) >> 15);
+}
+
+/* Write a block, count, say which; until the time is over, which is said by number 0. */
+static uint32_t
+send_all(struct end *end, time_t seconds)
+{
+	const time_t until = time(NULL) + seconds;
+	uint32_t number = 0;
+
+	do {
+		const uint32_t at = ++number % NB * BLOCK;
+
+		for (uint32_t i = 0; i < BLOCK; i++)
+			end->buf[at + i] = byte_of(number, i);
+		post_recv(end);
+		post(end, IBV_WR_RDMA_WRITE, at, BLOCK, 0);
+		post(end, IBV_WR_ATOMIC_FETCH_AND_ADD, NB * BLOCK, sizeof(uint64_t), 0);
+		post(end, IBV_WR_SEND_WITH_IMM, 0, 0, number);
+		await_done(end, 3);
+		check(await_word(end) == number, "the answer is another one's");
+	} while (time(NULL) < until);
+	post(end, IBV_WR_SEND_WITH_IMM, 0, 0, 0);
+	await_done(end, 1);
+	return number;
+}
+
+static void
+receive_all(struct end *end)
+{
+	for (uint32_t number = 1;; number++) {
+		const uint8_t *const block = end->buf + number % NB * BLOCK;
+		const uint32_t said = await_word(end);
+		uint64_t count;
+
+		post_recv(end);
+		memcpy(&count, end->buf + NB * BLOCK, sizeof(count));
+		if (said == 0) {
+			check(count == number - 1, "the count at the end");
+			return;
+		}
+		check(said == number, "a message was lost, or came twice");
+		check(count == number, "it was not counted once");
+		for (uint32_t i = 0; i < BLOCK; i++)
+			check(block[i] == byte_of(number, i), "another byte");
+		post(end, IBV_WR_SEND_WITH_IMM, 0, 0, number);
+		await_done(end, 1);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct end end = { .said = -1 };
+	int ways[2], status = 0;
+	uint32_t nb;
+	pid_t child;
+	char byte = 0;
+
+	check(argc == 2, "SECONDS");
+	(void)alarm(PATIENCE_S);
+	check(socketpair(AF_UNIX, SOCK_STREAM, 0, ways) == 0, "socketpair");
+	child = fork();
+	open_end(&end);
+	if (child == 0) {
+		connect_end(&end, ways[1]);
+		post_recv(&end);
+		check(write(ways[1], &byte, 1) == 1, "write");
+		receive_all(&end);
+		/* the last acknowledgement may have to be said once more */
+		check(read(ways[1], &byte, 1) == 1, "read");
+		return 0;
+	}
+	connect_end(&end, ways[0]);
+	check(read(ways[0], &byte, 1) == 1, "read");
+	nb = send_all(&end, (time_t)strtol(argv[1], NULL, 10));
+	check(write(ways[0], &byte, 1) == 1, "write");
+	check(waitpid(child, &status, 0) == child && status == 0, "the other end");
+	printf("%u blocks of %u bytes\n", nb, BLOCK);
+	return 0;
+}
