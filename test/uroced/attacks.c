@@ -559,6 +559,26 @@ bell__that_is_full_and_blocks(void **state)
 	pair_run(&pair, 1000);
 }
 
+/* Whoever has left has its bell all the same. */
+static void
+bell__of_one_that_left_is_not_heard(void **state)
+{
+	int bells[20];
+
+	for (unsigned i = 0; i < 20; i++) {
+		(void)begin(NULL);
+		open_eve();
+		bells[i] = dup(eve.bell);
+		peer_close(&eve);
+	}
+	(void)check(state);
+	for (unsigned i = 0; i < 20; i++) {
+		(void)eventfd_write(bells[i], 1);
+		(void)close(bells[i]);
+	}
+	(void)begin(NULL);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -578,6 +598,7 @@ main(int argc, char **argv)
 		ATTACK(connections__beyond_what_a_user_may_have),
 		ATTACK(client__that_never_reads),
 		ATTACK(bell__that_is_full_and_blocks),
+		ATTACK(bell__of_one_that_left_is_not_heard),
 	};
 
 	daemon_program = argc > 1 ? argv[1] : "uroced";

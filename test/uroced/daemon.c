@@ -245,6 +245,32 @@ daemon_kib(const struct daemon *daemon, const char *field)
 	return (unsigned)kib;
 }
 
+unsigned
+daemon_nb_watched(const struct daemon *daemon)
+{
+	char path[64 + 256], line[256];
+	unsigned nb = 0;
+	struct dirent *entry;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo", daemon->pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo/%s", daemon->pid,
+			       entry->d_name);
+		file = entry->d_name[0] != '.' ? fopen(path, "re") : NULL;
+		while (file && fgets(line, sizeof(line), file))
+			nb += strncmp(line, "tfd:", 4) == 0;
+		if (file)
+			(void)fclose(file);
+	}
+	(void)closedir(dir);
+	return nb;
+}
+
 /* Of all of its threads. */
 uint64_t
 daemon_cpu_ns(const struct daemon *daemon)

@@ -61,6 +61,9 @@ uint64_t daemon_ask_client(const struct daemon *daemon, unsigned slot, const cha
 unsigned daemon_nb_fds(const struct daemon *daemon);
 unsigned daemon_kib(const struct daemon *daemon, const char *field);
 
+/** Descriptors that its epolls watch. */
+unsigned daemon_nb_watched(const struct daemon *daemon);
+
 /** CPU time that it has used, in ns. */
 uint64_t daemon_cpu_ns(const struct daemon *daemon);
 

@@ -105,7 +105,7 @@ pair_footprint(const struct daemon *daemon, unsigned nb_clients)
 		(void)usleep(10000);
 	}
 	(void)usleep(10000);
-	return (struct footprint){ daemon_nb_fds(daemon), nb_clients,
+	return (struct footprint){ daemon_nb_fds(daemon), daemon_nb_watched(daemon), nb_clients,
 				   daemon_kib(daemon, "RssAnon") };
 }
 
@@ -117,5 +117,6 @@ pair_expect_footprint(const struct daemon *daemon, const struct footprint *befor
 	print_message("descriptors %u to %u, memory %u to %u KiB\n", before->nb_fds, now.nb_fds,
 		      before->kib, now.kib);
 	assert_int_equal(now.nb_fds, before->nb_fds);
+	assert_int_equal(now.nb_watched, before->nb_watched);
 	assert_true(IS_SANITIZED || now.kib <= before->kib + KIB_SPARE);
 }

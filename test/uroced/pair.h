@@ -33,7 +33,7 @@ void pair_run(struct pair *pair, uint32_t nb);
 
 /** What a daemon has in its hands, to compare. */
 struct footprint {
-	unsigned nb_fds, nb_clients;
+	unsigned nb_fds, nb_watched, nb_clients;
 	unsigned kib; /* of its own memory */
 };
 
