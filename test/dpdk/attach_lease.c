@@ -99,19 +99,18 @@ attach__many_threads_draw(void **state)
 	switch_stop(attached_switch);
 }
 
+static struct uroce_dev_event event;
+
 static bool
 has_failed(void)
 {
-	return attached_qp[0]->qpr.qpc.state == IBV_QPS_ERR &&
-	       attached_qp[1]->qpr.qpc.state == IBV_QPS_ERR;
+	return uroce_dev_event_pop(dev_b, &event) && event.type == IBV_EVENT_QP_FATAL;
 }
 
 /* Their numbers are others' now. */
 static void
 attach__QPs_without_a_number_fail(void **state)
 {
-	struct uroce_dev_event event = { .cookie = NULL };
-
 	(void)state;
 	attached_begin("drive=none");
 	rig_post_recv(attached_qp[0], 4, 0, 64);
@@ -120,11 +119,14 @@ attach__QPs_without_a_number_fail(void **state)
 	attached_switch =
 		switch_start(&(struct switch_conf){ .path = SOCKET, .is_forgetful = true });
 	attached_wait(has_failed, attached_drive);
+	assert_ptr_equal(event.cookie, attached_qp[1]);
 	assert_int_equal(rig_await(&attached_qp[0]->scq, dev_a, dev_b).status, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(rig_await(&attached_qp[0]->rcq, dev_a, dev_b).status, IBV_WC_WR_FLUSH_ERR);
+	event.type = IBV_EVENT_PORT_ERR;
 	while (event.type != IBV_EVENT_QP_FATAL)
 		assert_true(uroce_dev_event_pop(dev_a, &event));
 	assert_ptr_equal(event.cookie, attached_qp[0]);
+	assert_int_equal(attached_qp[0]->qpr.qpc.state, IBV_QPS_ERR);
 	for (unsigned i = 0; i < 2; i++)
 		rig_qp_free(attached_qp[i]);
 	attached_connect(0);

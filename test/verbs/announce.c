@@ -20,6 +20,7 @@
 #include <rte_eal.h>
 #include <uroce.h>
 
+#include "../dpdk/switch.h"
 #include "net.h"
 
 #define VDEV_OF(role)                                                                              \
@@ -161,6 +162,45 @@ announce__says_the_same_before_and_after(void **state)
 	assert_int_equal(uroce_destroy_device(device), 0);
 }
 
+/* uroced tells of it, and then it is attached. */
+static void
+announce__of_uroceds_says_the_same_before_and_after(void **state)
+{
+	static const char spec[] = "uroced,socket=uroce-test-announce,workers=2";
+	struct a_switch *const uroced =
+		switch_start(&(struct switch_conf){ .path = "uroce-test-announce" });
+	struct ibv_device *const device =
+		uroce_announce_device(spec, "uroced", start_eal, &nb_starts);
+	struct account before, after;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+
+	(void)state;
+	assert_non_null(device);
+	context = uroce_open_device(device);
+	assert_non_null(context);
+	ask(context, &before);
+	assert_int_equal(before.port.state, IBV_PORT_ACTIVE);
+	assert_int_equal(before.port.active_mtu, IBV_MTU_4096);
+	assert_int_equal(before.nb_gids, switch_host.nb_addr);
+	assert_int_equal(switch_nb_clients(uroced), 0);
+	pd = uroce_alloc_pd(context);
+	assert_non_null(pd);
+	assert_int_equal(switch_nb_clients(uroced), 1);
+	ask(context, &after);
+	assert_memory_equal(&before, &after, sizeof(before));
+	assert_int_equal(poll(&(struct pollfd){ context->async_fd, POLLIN, 0 }, 1, 0), 0);
+
+	assert_int_equal(uroce_dealloc_pd(pd), 0);
+	assert_int_equal(uroce_close_device(context), 0);
+	assert_int_equal(uroce_destroy_device(device), 0);
+	switch_stop(uroced);
+	/* nobody is asked now */
+	assert_errno(ECONNREFUSED, uroce_announce_device(spec, "uroced", start_eal, &nb_starts));
+	assert_int_equal(unlink("uroce-test-announce"), 0);
+	assert_errno(ENOENT, uroce_announce_device(spec, "uroced", start_eal, &nb_starts));
+}
+
 static int
 start_peer(void *arg)
 {
@@ -240,6 +280,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(announce__refuses_what_it_cannot_tell_of),
 		cmocka_unit_test(announce__ends_when_EAL_does_not_start),
 		cmocka_unit_test(announce__says_the_same_before_and_after),
+		cmocka_unit_test(announce__of_uroceds_says_the_same_before_and_after),
 		cmocka_unit_test(announce__link_goes_down_with_the_peer),
 	};
 

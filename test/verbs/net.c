@@ -105,18 +105,27 @@ net_plug(unsigned idx)
 	return names[idx];
 }
 
+static char name[64]; /* of the switch's socket */
+
+static void
+remove_socket(void)
+{
+	(void)unlink(name);
+}
+
 /* Of a process that says so, both hosts are attached to a switch: they are one host then, with one address. */
 static struct ibv_device *
 attached_device(const char *keys)
 {
 	static const char path[] = "uroce-test-verbs-%d";
 	static struct a_switch *one;
-	static char name[64];
 	char spec[256];
 
 	snprintf(name, sizeof(name), path, (int)getpid());
-	if (one == NULL)
+	if (one == NULL) {
 		one = switch_start(&(struct switch_conf){ .path = name });
+		(void)atexit(remove_socket);
+	}
 	snprintf(spec, sizeof(spec), "uroced,socket=%s%s%s", name, keys ? "," : "",
 		 keys ? keys : "");
 	return uroce_create_device(spec);
