@@ -8,6 +8,11 @@
  * than it may still come back. So whoever stops polling is taken over from within SPINNER_NAP_NS and the
  * little that one may be silent.
  *
+ * An application may also wait in other ways than by polling: it watches memory that its peer writes to, or
+ * computes. Who takes over and finds frames that came meanwhile was late, and after some times waits for less; one that
+ * is found polling on was only kept from it, and is waited for as long as ever. Such a one shares its CPU with us,
+ * maybe, so that we do not spin while it is about.
+ *
  * Napping: it raises `is_asleep`, then looks at the doorbells once more, and whether `wakes` is what it was
  * before the last look at the workers, then waits for the eventfd. Who rings pushes the doorbell first, and
  * who wakes counts first, and both look at `is_asleep` afterwards: so one of the two sees the other.
@@ -39,7 +44,10 @@
 #include "datapath/round.h"
 #include "datapath/stage.h"
 
-#define TAKE_OVER_NS UINT64_C(1000000) /* the application has not polled for so long */
+#define TAKE_OVER_NS UINT64_C(1000000) /* the application has not polled for so long, at the most */
+#define HASTE_NS     UINT64_C(20000)   /* the same, at the least */
+#define LATE_MAX     4                 /* times that it is too long before it is less */
+#define POLLING_NS   UINT64_C(5000)    /* who waits by polling has done so within this time */
 #define SPIN_NS      UINT64_C(50000)   /* after activity */
 #define NAP_MIN_NS   UINT64_C(20000)
 #define NAP_MAX_NS   UINT64_C(1000000)
@@ -58,6 +66,14 @@
 #define SPINNER_NAP_NS UINT64_C(3000000)
 #define SPINNER_AGE_NS UINT64_C(50000) /* one that polls on has done so within this time */
 
+/* How long the application of a worker may be silent. */
+struct patience {
+	uint64_t ns;
+	bool was_apps;     /* the last look found the application there */
+	unsigned nb_there; /* looks in a row that did */
+	unsigned nb_late; /* times in a row that it was silent too long, and at no look polled on */
+};
+
 struct uroce_service_thread {
 	struct uroce_dev *dev;
 	pthread_t thread;
@@ -67,6 +83,8 @@ struct uroce_service_thread {
 	atomic_bool is_stopping;
 	/* the thread's own */
 	struct uroce_notices notices;
+	struct patience patience[UROCE_WORKERS_MAX]; /* by worker */
+	bool is_rested;                              /* it has waited since the last look */
 	bool is_down; /* workers are marked as unattended, notices may be given */
 	struct uroce_service_stats stats;
 };
@@ -76,31 +94,69 @@ struct glance {
 	unsigned nb;      /* frames moved */
 	uint64_t wait_ns; /* it can be left alone for so long */
 	bool is_spinning; /* the application drives it, and polls on and on */
+	bool is_shared;   /* the application is about, and comes too late for frames */
 	bool is_quiet;    /* nobody is about, and it is at rest */
 };
 
-/* A worker that has frames which only we may send is not left to the application. */
-static bool
-is_apps(const struct uroce_worker *worker, uint64_t now_ns, uint64_t *left_ns)
+static uint64_t
+age_of(const struct uroce_worker *worker, uint64_t now_ns)
 {
 	const uint64_t app_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
-	const uint64_t age_ns = now_ns > app_ns ? now_ns - app_ns : 0;
 
-	*left_ns = age_ns < TAKE_OVER_NS ? TAKE_OVER_NS - age_ns : 0;
+	return now_ns > app_ns ? now_ns - app_ns : 0;
+}
+
+/* A worker that has frames which only we may send is not left to the application. */
+static bool
+is_apps(const struct uroce_worker *worker, const struct patience *patience, uint64_t now_ns,
+	uint64_t *left_ns)
+{
+	const uint64_t age_ns = age_of(worker, now_ns);
+
+	*left_ns = age_ns < patience->ns ? patience->ns - age_ns : 0;
 	return *left_ns > 0 &&
 	       !(worker->dev->port->policy->may_block &&
 		 atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed));
 }
 
+/* The application is there. What is seen when we spin, just after it was busy, tells nothing. */
+static void
+find_there(struct patience *patience, bool is_polling)
+{
+	patience->nb_there++;
+	if (patience->ns == TAKE_OVER_NS ? is_polling : patience->nb_there > SPINNER_LOOKS) {
+		patience->ns = TAKE_OVER_NS;
+		patience->nb_late = 0;
+	}
+}
+
+/* It was, and we have taken over; were there frames? */
+static void
+find_silent(struct patience *patience, bool has_frames)
+{
+	if (!patience->was_apps)
+		return;
+	patience->was_apps = false;
+	patience->nb_there = 0;
+	patience->nb_late = has_frames ? patience->nb_late + 1 : 0;
+	if (!has_frames)
+		patience->ns = RTE_MIN(patience->ns * 2, TAKE_OVER_NS);
+	else if (patience->nb_late >= LATE_MAX)
+		patience->ns = RTE_MAX(patience->ns / 8, HASTE_NS);
+}
+
 static struct glance
-look_after(struct uroce_worker *worker)
+look_after(struct uroce_worker *worker, struct patience *patience, bool is_rested)
 {
 	const uint64_t now_ns = uroce_clock_ns();
 	struct glance glance = { .nb = 0 };
 	uint64_t next_ns = UROCE_NEVER, left_ns;
 
-	if (is_apps(worker, now_ns, &glance.wait_ns)) {
+	if (is_apps(worker, patience, now_ns, &glance.wait_ns)) {
 		glance.is_spinning = glance.wait_ns > TAKE_OVER_NS - SPINNER_AGE_NS;
+		patience->was_apps = true;
+		if (is_rested)
+			find_there(patience, age_of(worker, now_ns) < POLLING_NS);
 		return glance;
 	}
 	/* else who drives will see to it */
@@ -108,28 +164,37 @@ look_after(struct uroce_worker *worker)
 		uroce_stage_skip();
 		glance.nb = uroce_worker_round(worker);
 		next_ns = uroce_worker_next_ns(worker);
-		glance.is_quiet =
-			uroce_worker_is_at_rest(worker) && !is_apps(worker, now_ns, &left_ns);
+		glance.is_quiet = uroce_worker_is_at_rest(worker) &&
+				  !is_apps(worker, patience, now_ns, &left_ns);
 		uroce_lock_release(&worker->lock);
+		find_silent(patience, glance.nb > 0);
 	}
+	glance.is_shared = patience->ns < TAKE_OVER_NS && age_of(worker, now_ns) < TAKE_OVER_NS;
 	glance.wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
 	return glance;
 }
 
 static struct glance
-look_after_all(struct uroce_dev *dev)
+look_after_all(struct uroce_service_thread *service)
 {
+	const struct uroce_dev *dev = service->dev;
 	struct glance all = { .wait_ns = SLEEP_MAX_NS, .is_spinning = true, .is_quiet = true };
+	unsigned nb_hasty = 0;
 
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
-		const struct glance one = look_after(dev->worker[i]);
+		const struct glance one =
+			look_after(dev->worker[i], &service->patience[i], service->is_rested);
 
 		all.nb += one.nb;
+		nb_hasty += service->patience[i].ns < TAKE_OVER_NS;
+		all.is_shared |= one.is_shared;
 		all.is_spinning &= one.is_spinning;
 		all.is_quiet &= one.is_quiet;
 		if (one.wait_ns < all.wait_ns)
 			all.wait_ns = one.wait_ns;
 	}
+	service->is_rested = false;
+	atomic_store_explicit(&service->stats.hasty, nb_hasty, memory_order_relaxed);
 	return all;
 }
 
@@ -147,7 +212,8 @@ has_bells(const struct uroce_service_thread *service)
 		uint64_t left_ns;
 
 		if (atomic_load(&dev->worker[i]->bells) &&
-		    (service->is_down || !is_apps(dev->worker[i], now_ns, &left_ns)))
+		    (service->is_down ||
+		     !is_apps(dev->worker[i], &service->patience[i], now_ns, &left_ns)))
 			return true;
 	}
 	return false;
@@ -174,6 +240,7 @@ wait_for(struct uroce_service_thread *service, struct pollfd *fds, unsigned nb, 
 	    atomic_load(&service->wakes) == wakes)
 		nb_come = ppoll(fds, nb, &time, NULL);
 	atomic_store(&service->is_asleep, false);
+	service->is_rested = true;
 	if (nb_come > 0 && fds[0].revents)
 		(void)eventfd_read(service->wake_fd, &nothing);
 	return nb_come;
@@ -273,7 +340,7 @@ serve(void *arg)
 		(void)rte_thread_register();
 	while (!atomic_load_explicit(&service->is_stopping, memory_order_relaxed)) {
 		const uint32_t wakes = atomic_load(&service->wakes);
-		const struct glance glance = look_after_all(service->dev);
+		const struct glance glance = look_after_all(service);
 		const uint64_t now_ns = uroce_clock_ns();
 
 		if (glance.nb > 0 || wakes != wakes_before) {
@@ -283,7 +350,7 @@ serve(void *arg)
 			is_ready = is_noticed = false;
 			get_up(service);
 		}
-		if (now_ns - active_ns < SPIN_NS)
+		if (now_ns - active_ns < SPIN_NS && !glance.is_shared)
 			continue;
 		if (glance.is_quiet && is_ready) {
 			is_ready = false;
@@ -349,6 +416,8 @@ uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **out)
 		return -ENOMEM;
 	}
 	service->dev = dev;
+	for (unsigned i = 0; i < UROCE_WORKERS_MAX; i++)
+		service->patience[i].ns = TAKE_OVER_NS;
 	uroce_notices_init(&service->notices, dev->port);
 	service->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = service->wake_fd < 0 ? -errno : start_thread(service);

@@ -18,11 +18,13 @@
 
 struct uroce_service_thread;
 
-/** How it has slept: single writer, read by anyone as hints. */
+/** How it has slept, and how it is: single writer, read by anyone as hints. */
 struct uroce_service_stats {
 	_Atomic uint64_t naps;    /* that end by time, whatever comes */
 	_Atomic uint64_t sleeps;  /* that frames end */
 	_Atomic uint64_t notices; /* sleeps that frames ended */
+	_Atomic unsigned
+		hasty; /* workers that are taken over early, since frames came before polls did */
 };
 
 /** Start the thread for the device's workers. @return 0, or -errno after one logged line */
