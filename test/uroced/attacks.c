@@ -254,7 +254,7 @@ frame__that_changes_meanwhile_passes_as_it_was_judged(void **state)
 	}
 	atomic_store(&is_over, true);
 	(void)pthread_join(thread, NULL);
-	print_message("%u frames passed\n", nb_got);
+	print_message("# %u frames passed\n", nb_got);
 	assert_true(nb_got > 0);
 }
 
@@ -479,7 +479,7 @@ connections__opened_and_closed_at_once(void **state)
 		if (i % 16 == 0)
 			pair_step(&pair);
 	}
-	print_message("%u connections\n", nb);
+	print_message("# %u connections\n", nb);
 	assert_true(nb > 1000);
 }
 

@@ -180,7 +180,7 @@ daemon__that_is_killed_loses_nothing_in_lanes(void **state)
 			memcpy(&nth, got + 100, 4);
 			assert_int_equal(nth, i);
 		}
-		print_message("back after %u ms\n", (unsigned)(now_ms() - begin_ms));
+		print_message("# back after %u ms\n", (unsigned)(now_ms() - begin_ms));
 	}
 	peer_close(&a);
 	peer_close(&b);

@@ -100,7 +100,8 @@ clients__are_killed_under_load(void **state)
 	}
 	nb = pair.nb_got;
 	pair_run(&pair, 1000);
-	print_message("%u frames of the pair, all there; %u of the killed ones\n", nb, nb_attached);
+	print_message("# %u frames of the pair, all there; %u of the killed ones\n", nb,
+		      nb_attached);
 	assert_true(nb > NB_KILLS && nb_attached > 0);
 	pair_expect_footprint(&daemon_, &before);
 	peer_close(&target);

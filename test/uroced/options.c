@@ -56,7 +56,7 @@ expect(char *const argv[], const char *why)
 		fail_msg("exit %d, not '%s': %s", status, why, said);
 	if (!strstr(line, "allow"))
 		fail_msg("nothing is allowed: %s", said);
-	print_message("%s", said);
+	print_message("# %s", said);
 }
 
 static void
@@ -149,7 +149,7 @@ socket__lets_in_whom_its_mode_says(void **state)
 
 	(void)state;
 	if (geteuid() != 0) {
-		print_message("not root: nobody else can come\n");
+		print_message("# not root: nobody else can come\n");
 		return;
 	}
 	assert_int_equal(chmod(daemon_.folder, 0755), 0);

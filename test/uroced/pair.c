@@ -114,7 +114,7 @@ pair_expect_footprint(const struct daemon *daemon, const struct footprint *befor
 {
 	const struct footprint now = pair_footprint(daemon, before->nb_clients);
 
-	print_message("descriptors %u to %u, memory %u to %u KiB\n", before->nb_fds, now.nb_fds,
+	print_message("# descriptors %u to %u, memory %u to %u KiB\n", before->nb_fds, now.nb_fds,
 		      before->kib, now.kib);
 	assert_int_equal(now.nb_fds, before->nb_fds);
 	assert_int_equal(now.nb_watched, before->nb_watched);

@@ -54,7 +54,7 @@ peer_hear(struct peer *peer, uint32_t type)
 			return true;
 		peer->nb_wakes += peer_message.type == UROCE_MUX_WAKE;
 		if (peer_message.type == UROCE_MUX_REFUSED)
-			print_message("refused: %s\n", peer_message.refused.why);
+			print_message("# refused: %s\n", peer_message.refused.why);
 	}
 }
 

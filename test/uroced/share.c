@@ -131,7 +131,7 @@ clients__have_fair_shares(void **state)
 		sum += bytes[i];
 	}
 	for (unsigned i = 0; i < NB_PEERS; i++)
-		print_message("client %u: %5.1f %% of the bytes\n", i,
+		print_message("# client %u: %5.1f %% of the bytes\n", i,
 			      100.0 * (double)bytes[i] / (double)sum);
 	assert_true(daemon_ask_client(&daemon_, slots[GARBAGE], "drop_slot") > 0);
 	assert_int_equal(bytes[GARBAGE], 0);
@@ -163,7 +163,7 @@ measure(uint16_t len)
 		 daemon_ask_client(&daemon_, slots[1], "frames_up");
 	drops = daemon_ask_client(&daemon_, slots[0], "drop_lane_full") +
 		daemon_ask_client(&daemon_, slots[1], "drop_lane_full");
-	print_message("%u bytes: %u frames, %u %% to a full lane, %u ns each\n", len,
+	print_message("# %u bytes: %u frames, %u %% to a full lane, %u ns each\n", len,
 		      (unsigned)frames, (unsigned)(100 * drops / frames),
 		      (unsigned)(busy_ns / frames));
 	assert_true(frames > 0);

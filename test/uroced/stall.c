@@ -121,7 +121,7 @@ clients__wait_for_a_wire_that_stalls(void **state)
 		if (now_ms() > late_ms)
 			fail_msg("%u sent, %u received, %u lost", nb_sent, nb_got, (unsigned)lost);
 	}
-	print_message("%u frames in %u stalls, %u given up by the daemon\n", nb_got, STOPS,
+	print_message("# %u frames in %u stalls, %u given up by the daemon\n", nb_got, STOPS,
 		      (unsigned)lost);
 	assert_int_equal(nb_got + lost, NB_FRAMES);
 	assert_true(nb_got > NB_FRAMES / 2);

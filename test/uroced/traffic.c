@@ -275,7 +275,7 @@ idle__costs_little(void **state)
 	begin_ns = daemon_cpu_ns(&daemon_);
 	(void)usleep(2000000);
 	ns = daemon_cpu_ns(&daemon_) - begin_ns;
-	print_message("idle: %u us of CPU a second\n", (unsigned)(ns / 2000));
+	print_message("# idle: %u us of CPU a second\n", (unsigned)(ns / 2000));
 	assert_true(ns < 2 * UINT64_C(20000000));
 }
 

@@ -431,7 +431,7 @@ wire__wakes_who_sleeps_and_idle_costs_little(void **state)
 	ns = daemon_cpu_ns(&daemon_);
 	(void)usleep(2000000);
 	ns = daemon_cpu_ns(&daemon_) - ns;
-	print_message("idle: %u us of CPU a second\n", (unsigned)(ns / 2000));
+	print_message("# idle: %u us of CPU a second\n", (unsigned)(ns / 2000));
 	assert_true(ns < 2 * UINT64_C(20000000));
 }
 
