@@ -38,8 +38,9 @@
 #include "datapath/log.h"
 #include "datapath/port.h"
 
-#define RETRY_MS    10                   /* from one try to connect to the next */
-#define REFUSED_MS  100                  /* the same where uroced is there, and does not want us */
+#define RETRY_MS    10  /* from one try to connect to the next */
+#define SELDOM_MS   100 /* the same where uroced does not want us, or has been away for long */
+#define NB_RETRIES  300 /* before that is long */
 #define PATIENCE_NS UINT64_C(5000000000) /* for an answer */
 #define WORDS_MAX   64 /* messages that are taken before anything else is looked at */
 
@@ -476,6 +477,8 @@ attach_now(struct uroce_attach *attach)
 static void
 hang_up(struct uroce_attach *attach)
 {
+	const bool was_attached = attach->is_attached;
+
 	pthread_mutex_lock(&fork_lock);
 	pthread_mutex_lock(&attach->lock);
 	shut(&attach->fd);
@@ -484,6 +487,8 @@ hang_up(struct uroce_attach *attach)
 	pthread_cond_broadcast(&attach->changed);
 	pthread_mutex_unlock(&attach->lock);
 	pthread_mutex_unlock(&fork_lock);
+	if (!was_attached)
+		return;
 	show_link(attach);
 	/* a frame may have come whose sender did not live to say so */
 	wake_sleeper(attach);
@@ -517,10 +522,12 @@ static void *
 watch(void *arg)
 {
 	struct uroce_attach *attach = arg;
+	unsigned nb_tries = 0; /* to connect, in vain */
 	int ret;
 
 	for (;;) {
 		if (attach->is_attached) {
+			nb_tries = 0;
 			ret = serve(attach);
 			if (ret < 0)
 				UROCE_LOG(WARNING, port, "%s: the connection is over: %s",
@@ -533,7 +540,9 @@ watch(void *arg)
 		if (atomic_load(&attach->is_stopping))
 			return NULL;
 		hang_up(attach);
-		wait_for(-1, attach->errand_fd, attach->is_refused ? REFUSED_MS : RETRY_MS);
+		nb_tries++;
+		wait_for(-1, attach->errand_fd,
+			 attach->is_refused || nb_tries > NB_RETRIES ? SELDOM_MS : RETRY_MS);
 	}
 }
 
