@@ -11,6 +11,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+#include <rte_kvargs.h>
 
 #include "datapath/clock.h"
 #include "datapath/gid.h"
@@ -143,8 +148,41 @@ open_groups(struct host *host)
 		say("%s: what is sent to groups may not be received", host->port->name);
 }
 
+/* Whether the driver draws one at each start: those of virtual ports do, if they are told none. */
+static bool
+has_drawn_mac(const struct uroce_port *port)
+{
+	struct rte_eth_dev_info info;
+	const struct rte_devargs *args;
+	struct rte_kvargs *pairs;
+	bool is_told;
+
+	if (!port->policy->is_virtual || port->policy->is_kernel ||
+	    rte_eth_dev_info_get(port->id, &info) < 0)
+		return false;
+	args = rte_dev_devargs(info.device);
+	pairs = args && args->args ? rte_kvargs_parse(args->args, NULL) : NULL;
+	is_told = pairs && rte_kvargs_get(pairs, "mac");
+	rte_kvargs_free(pairs);
+	return !is_told;
+}
+
+/* What clients have told their peers is true after the next start, too. */
+static void
+keep_mac(struct uroce_port *port, const struct ticket_key *key)
+{
+	const uint64_t hash = ticket_siphash(key, port->name, strlen(port->name));
+	uint8_t mac[6];
+
+	if (!has_drawn_mac(port))
+		return;
+	memcpy(mac, &hash, sizeof(mac));
+	mac[0] = (uint8_t)((mac[0] & ~RTE_ETHER_GROUP_ADDR) | RTE_ETHER_LOCAL_ADMIN_ADDR);
+	uroce_port_set_mac(port, mac);
+}
+
 int
-host_open(struct host *host, const char *spec)
+host_open(struct host *host, const char *spec, const struct ticket_key *key)
 {
 	static const struct uroce_port_plan unannounced;
 
@@ -158,8 +196,12 @@ host_open(struct host *host, const char *spec)
 	uroce_clock_init();
 	host->events = uroce_event_queue_create(1);
 	if (!host->events ||
-	    uroce_port_open(&host->conf, &unannounced, host->events, &host->port) < 0 ||
-	    check_mtu(host) < 0 || describe(host, &host->told) < 0 || settle(host) < 0) {
+	    uroce_port_open(&host->conf, &unannounced, host->events, &host->port) < 0) {
+		host_close(host);
+		return -1;
+	}
+	keep_mac(host->port, key);
+	if (check_mtu(host) < 0 || describe(host, &host->told) < 0 || settle(host) < 0) {
 		host_close(host);
 		return -1;
 	}

@@ -13,6 +13,7 @@
 #include "datapath/event.h"
 #include "datapath/port.h"
 #include "mux/message.h"
+#include "ticket.h"
 
 struct uroce_neigh;
 
@@ -26,8 +27,12 @@ struct host {
 	int groups_fd; /* while it is open, the kernel's interface receives what is sent to any group; -1 */
 };
 
-/** Open the port that a specification names. @return 0, or -1 after one line */
-int host_open(struct host *host, const char *spec);
+/**
+ * Open the port that a specification names. Where the MAC would be another one after each start, it is made of the
+ * key, which stays.
+ * @return 0, or -1 after one line
+ */
+int host_open(struct host *host, const char *spec, const struct ticket_key *key);
 void host_close(struct host *host);
 
 /** Polls readable when the link may have changed, and when addresses may have; -1: they are not told. */

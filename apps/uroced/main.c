@@ -164,7 +164,7 @@ main(int argc, char **argv)
 	if (start_eal(own > 0 ? own : 1, argv) != 0)
 		return EXIT_FAILURE;
 	control.host = &host;
-	if (host_open(&host, opt.spec) == 0) {
+	if (host_open(&host, opt.spec, &control.key) == 0) {
 		ret = serve(&control, &opt, is_new_key);
 		host_close(&host);
 	}

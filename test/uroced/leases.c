@@ -186,6 +186,23 @@ daemon__that_is_killed_loses_nothing_in_lanes(void **state)
 	peer_close(&b);
 }
 
+/* Its driver draws another one at each start. */
+static void
+daemon__that_is_killed_has_the_same_mac_again(void **state)
+{
+	(void)state;
+	daemon_kill(&daemon_);
+	for (unsigned life = 0; life < 2; life++) {
+		daemon_start_on(&daemon_, "net_null0,no-rx=1", "net_null0,addr=192.0.2.1/24");
+		peer_connect(life ? &b : &a, daemon_.socket);
+		daemon_kill(&daemon_);
+	}
+	assert_memory_equal(a.host.mac, b.host.mac, sizeof(a.host.mac));
+	peer_close(&a);
+	peer_close(&b);
+	daemon_start(&daemon_);
+}
+
 /* After a start with an old key nobody gets a block of which a ticket may come. */
 static void
 lease__is_not_given_to_others_after_a_start(void **state)
@@ -217,6 +234,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(leases__are_exclusive_and_bounded),
 		cmocka_unit_test(ticket__brings_a_lease_back),
 		cmocka_unit_test(daemon__that_is_killed_loses_nothing_in_lanes),
+		cmocka_unit_test(daemon__that_is_killed_has_the_same_mac_again),
 		cmocka_unit_test(lease__is_not_given_to_others_after_a_start),
 	};
 
