@@ -111,7 +111,9 @@ tell_host(const char *cmd, const char *params, struct rte_tel_data *answer)
 void
 stats_begin(struct control *control)
 {
+	pthread_mutex_lock(&lock);
 	asked = control;
+	pthread_mutex_unlock(&lock);
 	control->stats_lock = &lock;
 	(void)rte_telemetry_register_cmd("/uroced/clients", list_clients,
 					 "The numbers of the clients that are attached");

