@@ -175,4 +175,5 @@ def main():
     write_pcapng(f'{sys.argv[1]}/variants.pcapng', variants())
 
 
-main()
+if __name__ == '__main__':
+    main()

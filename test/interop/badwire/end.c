@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The kernel takes a VLAN tag out of a frame before a socket sees it, and says what it was beside the
+ * frame. So each frame is received with room for a tag in front of it, and gets it back there.
+ */
+
+#include "end.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire/hdr.h"
+
+#define TAG_LEN      sizeof(struct uroce_vlan)
+#define FRAME_MAX    (64 * 1024) /* a length that IP can say, and headers; more than a wire carries */
+#define SLOT_LEN     (TAG_LEN + FRAME_MAX)
+#define SOCKET_BYTES (64 * 1024 * 1024) /* each way; the kernel takes it twice */
+
+/* What stands beside a received frame. */
+union beside {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+};
+
+static bool
+set(int fd, int option, const void *value, socklen_t len)
+{
+	return setsockopt(fd, SOL_PACKET, option, value, len) == 0;
+}
+
+/* As large as may be had: what is lost all the same is counted. */
+static void
+set_room(int fd)
+{
+	const int bytes = SOCKET_BYTES;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) < 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+static bool
+attach(int fd, unsigned index)
+{
+	const int one = 1;
+	const struct sockaddr_ll at = { .sll_family = AF_PACKET,
+					.sll_protocol = htons(ETH_P_ALL),
+					.sll_ifindex = (int)index };
+	const struct packet_mreq all = { .mr_ifindex = (int)index, .mr_type = PACKET_MR_PROMISC };
+
+	set_room(fd);
+	return set(fd, PACKET_IGNORE_OUTGOING, &one, sizeof(one)) &&
+	       set(fd, PACKET_AUXDATA, &one, sizeof(one)) &&
+	       set(fd, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)) &&
+	       bind(fd, (const struct sockaddr *)&at, sizeof(at)) == 0;
+}
+
+bool
+end_open(struct end *end, const char *name, struct reason *why)
+{
+	const unsigned index = if_nametoindex(name);
+
+	*end = (struct end){ .name = name, .index = index, .fd = -1 };
+	if (index == 0)
+		return refuse(why, "%s: no such interface: allowed are those that ip link lists",
+			      name);
+	/* protocol 0: nothing comes before it is bound */
+	end->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (end->fd < 0)
+		return refuse(why, "%s: a raw socket: %s: allowed is who has CAP_NET_RAW, as root",
+			      name, strerror(errno));
+	if (!attach(end->fd, index)) {
+		(void)refuse(why,
+			     "%s: a raw socket: %s: allowed is an Ethernet interface, on "
+			     "Linux 4.20 or later",
+			     name, strerror(errno));
+		end_close(end);
+		return false;
+	}
+	end->room = malloc(END_BURST * SLOT_LEN);
+	if (end->room)
+		return true;
+	end_close(end);
+	return refuse(why, "%s: no memory for frames", name);
+}
+
+void
+end_close(struct end *end)
+{
+	if (end->fd >= 0)
+		(void)close(end->fd);
+	free(end->room);
+	end->fd = -1;
+	end->room = NULL;
+}
+
+bool
+end_is_there(const struct end *end)
+{
+	return if_nametoindex(end->name) == end->index;
+}
+
+/* --- from the interface ------------------------------------------------------------------------ */
+
+static void
+restore_tag(struct frame *frame, const struct tpacket_auxdata *aux)
+{
+	const uint16_t type = aux->tp_status & TP_STATUS_VLAN_TPID_VALID ? aux->tp_vlan_tpid
+									 : UROCE_ETHERTYPE_VLAN;
+	const size_t addresses = offsetof(struct uroce_eth, type);
+	struct uroce_eth *eth;
+	be16 *tci;
+
+	frame->bytes -= TAG_LEN;
+	frame->len += TAG_LEN;
+	memmove(frame->bytes, frame->bytes + TAG_LEN, addresses);
+	eth = (struct uroce_eth *)frame->bytes;
+	tci = (be16 *)(eth + 1);
+	eth->type = be16_make(type);
+	*tci = be16_make(aux->tp_vlan_tci);
+}
+
+static void
+take(struct frame *frame, uint8_t *slot, struct mmsghdr *message)
+{
+	frame->bytes = slot + TAG_LEN;
+	frame->len = message->msg_len;
+	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(&message->msg_hdr); cmsg;
+	     cmsg = CMSG_NXTHDR(&message->msg_hdr, cmsg)) {
+		struct tpacket_auxdata aux;
+
+		if (cmsg->cmsg_level != SOL_PACKET || cmsg->cmsg_type != PACKET_AUXDATA)
+			continue;
+		memcpy(&aux, CMSG_DATA(cmsg), sizeof(aux));
+		if (aux.tp_status & TP_STATUS_VLAN_VALID)
+			restore_tag(frame, &aux);
+	}
+}
+
+unsigned
+end_receive(struct end *end)
+{
+	struct mmsghdr messages[END_BURST];
+	union beside beside[END_BURST];
+	struct iovec slots[END_BURST];
+	unsigned nb = 0;
+	int nb_come;
+
+	for (unsigned i = 0; i < END_BURST; i++) {
+		slots[i] = (struct iovec){ .iov_base = end->room + i * SLOT_LEN + TAG_LEN,
+					   .iov_len = FRAME_MAX };
+		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &slots[i],
+						       .msg_iovlen = 1,
+						       .msg_control = &beside[i],
+						       .msg_controllen = sizeof(beside[i]) };
+	}
+	/* an error is that of a link that went down: nothing comes, until it is up */
+	nb_come = recvmmsg(end->fd, messages, END_BURST, 0, NULL);
+	for (int i = 0; i < nb_come; i++) {
+		if (messages[i].msg_hdr.msg_flags & MSG_TRUNC)
+			end->nb_overflow++;
+		else
+			take(&end->burst[nb++], end->room + (size_t)i * SLOT_LEN, &messages[i]);
+	}
+	return nb;
+}
+
+/* --- to the interface -------------------------------------------------------------------------- */
+
+void
+end_put(struct end *end, uint8_t *bytes, uint32_t len)
+{
+	if (end->nb_out == END_BURST)
+		end_flush(end);
+	end->out[end->nb_out++] = (struct iovec){ .iov_base = bytes, .iov_len = len };
+}
+
+void
+end_flush(struct end *end)
+{
+	struct mmsghdr messages[END_BURST];
+	unsigned at = 0;
+
+	for (unsigned i = 0; i < end->nb_out; i++)
+		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &end->out[i], .msg_iovlen = 1 };
+	while (at < end->nb_out) {
+		const int nb = sendmmsg(end->fd, messages + at, end->nb_out - at, 0);
+
+		if (nb > 0) {
+			at += (unsigned)nb;
+			end->nb_sent += (unsigned)nb;
+		} else if (nb == 0 || errno != EINTR) {
+			/* the first of them is refused, which says nothing of the others */
+			at++;
+			end->nb_unsent++;
+		}
+	}
+	end->nb_out = 0;
+}
+
+void
+end_count_overflow(struct end *end)
+{
+	struct tpacket_stats stats; /* since they were asked for last */
+	socklen_t len = sizeof(stats);
+
+	if (getsockopt(end->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &len) == 0)
+		end->nb_overflow += stats.tp_drops;
+}

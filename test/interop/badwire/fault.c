@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The largest amounts keep held frames and dark wires within what a test would wait for.
+ */
+
+#include "fault.h"
+
+const struct fault_facts fault_table[FAULT_NB] = {
+	[FAULT_NONE] = { .name = "pass" },
+	[FAULT_DROP] = { .name = "drop" },
+	[FAULT_DUPLICATE] = { .name = "duplicate" },
+	[FAULT_CORRUPT] = { .name = "corrupt" },
+	[FAULT_DELAY] = { .name = "delay", .unit = "microseconds", .max = 10 * 1000 * 1000 },
+	[FAULT_REORDER] = { .name = "reorder", .unit = "frames", .max = 1000 },
+	[FAULT_BLACKOUT] = { .name = "blackout", .unit = "milliseconds", .max = 60 * 1000 },
+};

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A burst is judged frame by frame, in the order in which it came, and sent together. The bytes of a
+ * burst stay where they were received until then, so a frame that is damaged is damaged in place; one
+ * that waits is copied.
+ */
+
+#include "wire.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "wire/icrc.h"
+#include "wire/parse.h"
+
+#define NS_PER_S       1000000000ull
+#define NS_PER_US      1000ull
+#define REORDER_MAX_NS 50000000ull /* a reordered frame waits so long for others */
+#define ROUNDS_MAX     64u         /* bursts of each end, until others have their turn */
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+bool
+wire_open(struct wire *wire, const char *const names[DIRECTION_NB], uint64_t seed,
+	  struct reason *why)
+{
+	wire->rules.seed = seed;
+	if (!end_open(&wire->end[0], names[0], why))
+		return false;
+	if (!end_open(&wire->end[1], names[1], why)) {
+		end_close(&wire->end[0]);
+		return false;
+	}
+	for (int i = 0; i < DIRECTION_NB; i++) {
+		struct lane *lane = &wire->lane[i];
+
+		lane->from = &wire->end[i];
+		lane->to = &wire->end[DIRECTION_NB - 1 - i];
+		TAILQ_INIT(&lane->late);
+		TAILQ_INIT(&lane->reordered);
+	}
+	return true;
+}
+
+/* --- a frame ----------------------------------------------------------------------------------- */
+
+static void
+send_held(struct lane *lane, struct held *held)
+{
+	end_put(lane->to, held->frame, held->len);
+	end_flush(lane->to);
+	free(held);
+}
+
+/* Any bit that the ICRC covers, and the ICRC's own: from the BTH on, but for the BTH's fifth byte, which
+ * routers may change [IBA A17.3.3]. */
+static void
+damage(uint8_t *bytes, const struct uroce_pkt *pkt, uint64_t dice)
+{
+	const uint32_t bth = (uint32_t)((const uint8_t *)pkt->bth - bytes);
+	const uint32_t end =
+		(uint32_t)(pkt->payload - bytes) + pkt->payload_len + pkt->pad_len + UROCE_ICRC_LEN;
+	const uint32_t changeable = offsetof(struct uroce_bth, fecn_becn);
+	const uint32_t bit = (uint32_t)(dice % ((end - bth - 1) * 8));
+	const uint32_t byte = bit / 8 + (bit / 8 >= changeable);
+
+	bytes[bth + byte] ^= (uint8_t)(1u << bit % 8);
+}
+
+static void
+forward_as(struct lane *lane, const struct frame *frame, const struct uroce_pkt *pkt,
+	   struct verdict verdict, uint64_t now)
+{
+	switch (verdict.fault) {
+	case FAULT_DROP:
+		return;
+	case FAULT_DUPLICATE:
+		end_put(lane->to, frame->bytes, frame->len);
+		break;
+	case FAULT_CORRUPT:
+		damage(frame->bytes, pkt, verdict.dice);
+		break;
+	case FAULT_DELAY:
+		if (hold_put(&lane->late, frame->bytes, frame->len,
+			     now + verdict.amount * NS_PER_US, HOLD_NEVER))
+			return;
+		break;
+	case FAULT_REORDER:
+		if (hold_put(&lane->reordered, frame->bytes, frame->len, now + REORDER_MAX_NS,
+			     lane->tally.nb_roce + verdict.amount))
+			return;
+		break;
+	case FAULT_NONE:
+	case FAULT_BLACKOUT:
+	case FAULT_NB:
+		break;
+	}
+	end_put(lane->to, frame->bytes, frame->len);
+}
+
+/* Count a frame, parsed if it is RoCEv2. @return whether rules are for it */
+static bool
+count(struct tally *tally, const struct frame *frame, struct uroce_pkt *pkt)
+{
+	const enum uroce_verdict is = uroce_parse(frame->bytes, frame->len, pkt);
+
+	tally->nb_frames++;
+	tally->nb_bytes += frame->len;
+	/* a frame that ends before its UDP port could be anybody's */
+	if (is == UROCE_VERDICT_NOT_ROCE || is == UROCE_VERDICT_TRUNCATED ||
+	    is == UROCE_VERDICT_BAD_IP)
+		return false;
+	tally->nb_roce++;
+	if (is > UROCE_VERDICT_DATAGRAM) {
+		tally->nb_malformed++;
+		return false;
+	}
+	tally->nb_opcode[pkt->opcode]++;
+	if (!uroce_pkt_check_icrc(pkt))
+		tally->nb_bad_icrc++;
+	return true;
+}
+
+static void
+forward_frame(struct wire *wire, enum direction direction, const struct frame *frame, uint64_t now)
+{
+	struct lane *lane = &wire->lane[direction];
+	struct verdict verdict = { .fault = FAULT_NONE };
+	struct held *held;
+	struct uroce_pkt pkt;
+
+	capture_frame(&wire->capture, frame->bytes, frame->len);
+	if (!count(&lane->tally, frame, &pkt)) {
+		capture_verdict(&wire->capture, direction, FAULT_NONE);
+		end_put(lane->to, frame->bytes, frame->len);
+		return;
+	}
+	verdict = rules_judge(&wire->rules, direction, pkt.opcode, now);
+	capture_verdict(&wire->capture, direction, verdict.fault);
+	lane->tally.nb_fault[verdict.fault]++;
+	forward_as(lane, frame, &pkt, verdict, now);
+	while ((held = hold_take_overtaken(&lane->reordered, lane->tally.nb_roce)))
+		send_held(lane, held);
+}
+
+/* --- all frames -------------------------------------------------------------------------------- */
+
+static unsigned
+forward_burst(struct wire *wire, enum direction direction)
+{
+	struct lane *lane = &wire->lane[direction];
+	const unsigned nb = end_receive(lane->from);
+	const uint64_t now = now_ns();
+
+	for (unsigned i = 0; i < nb; i++)
+		forward_frame(wire, direction, &lane->from->burst[i], now);
+	end_flush(lane->to);
+	return nb;
+}
+
+static void
+let_go(struct lane *lane, uint64_t now)
+{
+	struct held *held;
+
+	while ((held = hold_take_due(&lane->late, now)))
+		send_held(lane, held);
+	while ((held = hold_take_due(&lane->reordered, now))) {
+		lane->tally.nb_let_go++;
+		send_held(lane, held);
+	}
+}
+
+void
+wire_forward(struct wire *wire)
+{
+	for (unsigned i = 0, nb = 1; i < ROUNDS_MAX && nb > 0; i++) {
+		nb = forward_burst(wire, A_TO_B) + forward_burst(wire, B_TO_A);
+		for (int k = 0; k < DIRECTION_NB; k++)
+			let_go(&wire->lane[k], now_ns());
+	}
+}
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t
+wire_wait_ns(const struct wire *wire)
+{
+	const uint64_t now = now_ns();
+	uint64_t due = HOLD_NEVER;
+
+	for (int i = 0; i < DIRECTION_NB; i++) {
+		due = earlier(due, hold_due(&wire->lane[i].late));
+		due = earlier(due, hold_due(&wire->lane[i].reordered));
+	}
+	if (due == HOLD_NEVER)
+		return HOLD_NEVER;
+	return due > now ? due - now : 0;
+}
+
+bool
+wire_close(struct wire *wire, struct reason *why)
+{
+	for (int i = 0; i < DIRECTION_NB; i++)
+		let_go(&wire->lane[i], HOLD_NEVER);
+	for (int i = 0; i < DIRECTION_NB; i++)
+		end_close(&wire->end[i]);
+	return capture_end(&wire->capture, why);
+}
+
+void
+wire_print(struct wire *wire, FILE *out)
+{
+	for (int i = 0; i < DIRECTION_NB; i++) {
+		struct lane *lane = &wire->lane[i];
+
+		end_count_overflow(lane->from);
+		lane->tally.nb_overflow = lane->from->nb_overflow;
+		lane->tally.nb_sent = lane->to->nb_sent;
+		lane->tally.nb_unsent = lane->to->nb_unsent;
+		fprintf(out, "%s\"%s\": ", i == 0 ? "{" : ", ", direction_name(i));
+		tally_print(&lane->tally, out);
+	}
+	fputs(", \"rules\": [", out);
+	for (unsigned i = 0; i < wire->rules.nb; i++)
+		fprintf(out, "%s{\"matched\": %" PRIu64 ", \"struck\": %" PRIu64 "}",
+			i == 0 ? "" : ", ", wire->rules.rule[i].nb_matched,
+			wire->rules.rule[i].nb_struck);
+	fputs("]}", out);
+}
