@@ -19,6 +19,10 @@ packages_test="$packages_build
 # To measure beside what else there is (uroce-bench-all), and to draw it.
 packages_bench="dpdk-dev ucx-utils qperf ethtool iproute2 python3-matplotlib"
 
+# To boot Linux guests as peers (test/interop/guest), and what they run.
+packages_interop="qemu-system-x86 busybox-static cpio kmod xz-utils zstd iproute2 python3
+	rdma-core ibverbs-utils perftest python3-pyverbs iputils-ping procps"
+
 is_installed()
 {
 	[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

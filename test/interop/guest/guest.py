@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Linux guests under qemu, with the kernel's RoCEv2 (rdma_rxe) on a data network of their own.
+
+    test/interop/guest/guest.py [--kernel stable|backports] COMMAND [ARGUMENT...]
+
+As a program: boots one guest in a network namespace of its own, runs the command in it with this one's stdin, stdout
+and stderr, and ends with its exit status. `build` beside it makes what is booted.
+
+In a guest: the host's root, read-only, with memory at /tmp, /run, /var/tmp and /dev/shm; eth0 is 10.99.0.N, where N is
+the guest's number, eth1 is 192.0.2.N and 2001:db8::N, and rxe0 is on it. What is in the data tap is what would be on a
+wire. Files of the host may be kept in the guest's memory: what is changed there is seen after the next boot.
+
+All of a guest - qemu, its taps, commands - ends when the *thread* that started it does: so boot several at once by
+launch() of each and then wait() for each, not by threads.
+"""
+
+import argparse
+import ctypes
+import fcntl
+import hashlib
+import os
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, os.path.join(TOP, 'usertools'))
+from uroce_ports import LINK_MTU, Lab, LabError  # noqa: E402
+
+KERNELS = 'stable', 'backports'
+CACHE = os.path.join(os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache'), 'uroce-interop')
+QEMU = 'qemu-system-x86_64'
+MEMORY = 768       # MiB
+PATIENCE = 120     # seconds for a boot on a busy machine; an idle one takes a few
+QUEUE = 8192       # frames for a guest that is slow to take them: what is lost is to be lost by intent
+CONTROL_MTU = 1500
+READY = 'guest: ready'
+CLONE_NEWNET = 0x40000000
+TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454ca, 2, 0x1000
+
+
+def stamp():
+    """What build writes of the files that it packed."""
+    said = hashlib.sha256()
+    for name in 'build', 'init', 'agent.py':
+        with open(os.path.join(HERE, name), 'rb') as file:
+            said.update(file.read())
+    return said.hexdigest()
+
+
+def built(kernel):
+    try:
+        with open(os.path.join(CACHE, kernel, 'stamp'), encoding='ascii') as file:
+            return file.read().strip() == stamp()
+    except FileNotFoundError:
+        return False
+
+
+def lacking(kernel):
+    """Why no guest with this kernel can be booted here; None: one can."""
+    if os.getuid() != 0:
+        return 'a guest needs root, for taps'
+    if not os.path.exists('/dev/net/tun'):
+        return 'a guest needs /dev/net/tun'
+    if not shutil.which(QEMU):
+        return f'{QEMU} is not installed'
+    if subprocess.run([QEMU, '-device', 'virtio-9p-pci,help'], capture_output=True, check=False).returncode != 0:
+        return f'{QEMU} has no 9p'
+    if not built(kernel):
+        return f'there is no guest, or an old one: run test/interop/guest/build --kernel {kernel}'
+    return None
+
+
+def accelerator():
+    """KVM where it is of the hardware. Where it is not (kvm_pvm) a stock kernel does not live."""
+    is_usable = any(os.path.exists(f'/sys/module/{name}') for name in ('kvm_intel', 'kvm_amd')) \
+        and os.access('/dev/kvm', os.R_OK | os.W_OK)
+    return ['-accel', 'kvm', '-cpu', 'host'] if is_usable else ['-accel', 'tcg', '-cpu', 'max']
+
+
+def own_network(lab, bridge='ctl'):
+    """A network namespace for this thread, with the control network's bridge in it."""
+    if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
+        raise LabError('no network namespace: this kernel or container allows none')
+    for command in ('link set lo up', f'link add {bridge} type bridge stp_state 0 forward_delay 0 mcast_snooping 0',
+                    f'addr add 10.99.0.254/24 dev {bridge}', f'link set {bridge} up'):
+        lab.run_in(None, f'ip {command}')
+
+
+def open_tap(lab, name, mtu):
+    """A tap that is down, and goes away with the last descriptor of it."""
+    fd = os.open('/dev/net/tun', os.O_RDWR)
+    try:
+        fcntl.ioctl(fd, TUNSETIFF, struct.pack('16sH22x', name.encode(), IFF_TAP | IFF_NO_PI))
+        lab.run_in(None, f'ip link set {name} mtu {mtu} txqueuelen {QUEUE}')
+        with open(f'/proc/sys/net/ipv6/conf/{name}/disable_ipv6', 'w', encoding='ascii') as file:
+            file.write('1')    # the host has nothing to say there
+    except OSError as error:
+        os.close(fd)
+        raise LabError(f'no tap {name}: {error.strerror}') from None
+    except LabError:
+        os.close(fd)
+        raise
+    return fd
+
+
+class Guest:
+    """One guest; a context manager, too. `console` is where to leave what its kernel says, None: nowhere."""
+
+    arguments = ''    # more for the kernel's command line
+
+    def __init__(self, name, number, kernel='stable', tap=None, control_bridge='ctl', mtu=LINK_MTU, console=None):
+        self.name = name
+        self.number = number
+        self.kernel = kernel
+        self.tap = tap or f't-{name}'
+        self.control_tap = f'ctl-{number}'
+        self.control_bridge = control_bridge
+        self.mtu = mtu
+        self.address = f'10.99.0.{number}'
+        self.lab = Lab()
+        self.qemu = None
+        self.end = None        # descriptor that becomes readable when qemu has ended
+        self.console = open(console, 'a+b') if console else tempfile.TemporaryFile()
+        fcntl.fcntl(self.console, fcntl.F_SETFL, os.O_APPEND)    # qemu has it twice
+        self.began = 0         # where in it this boot begins
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def qemu_words(self, control, data):
+        """The words that start qemu, with these descriptors of the taps."""
+        folder = os.path.join(CACHE, self.kernel)
+        options = 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr audit=0 net.ifnames=0 tsc=reliable'
+        return [
+            QEMU, *accelerator(), '-machine', 'pc', '-m', str(MEMORY), '-smp', '1', '-name', self.name,
+            '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
+            '-chardev', 'file,id=console,path=/dev/stdout,append=on', '-serial', 'chardev:console',
+            '-kernel', os.path.join(folder, 'vmlinuz'), '-initrd', os.path.join(folder, 'initrd'),
+            '-append', f'{options} guest_name={self.name} guest_number={self.number} guest_tree={TOP} {self.arguments}',
+            '-fsdev', 'local,id=root,path=/,security_model=none,readonly=on,multidevs=remap',
+            '-device', 'virtio-9p-pci,fsdev=root,mount_tag=root',
+            '-netdev', f'tap,id=control,fd={control}',
+            '-device', f'virtio-net-pci,netdev=control,romfile=,mac=02:00:00:00:01:{self.number:02x}',
+            '-netdev', f'tap,id=data,fd={data}',
+            '-device', f'virtio-net-pci,netdev=data,romfile=,mac=02:00:00:00:02:{self.number:02x},'
+                       f'host_mtu={self.mtu},rx_queue_size=1024',
+        ]
+
+    def launch(self):
+        """Start qemu, and do not wait."""
+        why = lacking(self.kernel)
+        if why:
+            raise LabError(why)
+        self.began = self.console.seek(0, os.SEEK_END)
+        taps = []
+        try:
+            for name, mtu in (self.control_tap, CONTROL_MTU), (self.tap, self.mtu):
+                taps.append(open_tap(self.lab, name, mtu))
+            self.lab.run_in(None, f'ip link set {self.control_tap} master {self.control_bridge} up')
+            self.qemu = self.lab.start(self.qemu_words(*taps), stdin=subprocess.DEVNULL, stdout=self.console,
+                                       stderr=self.console, pass_fds=taps)
+            self.end = os.pidfd_open(self.qemu.pid)
+        finally:
+            for tap in taps:
+                os.close(tap)
+
+    def wait(self, patience=PATIENCE):
+        """Until commands can be run; then, not before, the data tap is up."""
+        deadline = time.monotonic() + patience
+        while READY not in self.said():
+            ended = self.qemu.poll() is not None
+            if ended or time.monotonic() > deadline:
+                self.stop()
+                why = 'ended while it booted' if ended else f'did not boot in {patience} s'
+                raise LabError('\n'.join([f'guest {self.name} {why}; it said last:', *self.last_lines()]))
+            time.sleep(0.02)
+        self.lab.run_in(None, f'ip link set {self.tap} up')
+
+    def start(self):
+        self.launch()
+        self.wait()
+
+    def said(self):
+        """All of the console since launch()."""
+        self.console.seek(self.began)
+        return self.console.read().decode(errors='replace')
+
+    def last_lines(self, count=24):
+        return [line.rstrip() for line in self.said().splitlines() if line.strip()][-count:]
+
+    def run(self, command, **options):
+        """A subprocess.Popen whose streams and exit status are those of a command in the guest.
+
+        `command` is text for sh, or words; `options` are Popen's, and stdin is /dev/null if they do not say otherwise.
+        Signals sent to the process reach the command; when the process is killed the command is killed, and what a
+        command leaves behind is killed when it ends.
+        """
+        if not isinstance(command, str):
+            command = shlex.join(command)
+        relay = [sys.executable, '-I', '-S', os.path.join(HERE, 'relay.py'), self.address, str(self.end), command]
+        return self.lab.start(relay, **{'stdin': subprocess.DEVNULL, **options}, pass_fds=[self.end])
+
+    def output(self, command, timeout=PATIENCE):
+        """What a command writes to stdout, which must end with status 0."""
+        process = self.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise LabError(f'guest {self.name}: {command}: no end after {timeout} s') from None
+        if process.returncode != 0:
+            raise LabError(f'guest {self.name}: {command}: status {process.returncode}: {err.strip() or out.strip()}')
+        return out
+
+    def stop(self):
+        """At once: there is nothing in a guest that could be lost. It may be started again."""
+        if self.qemu:
+            self.qemu.kill()
+        self.lab.close()
+        self.lab.processes.clear()
+        if self.end is not None:
+            os.close(self.end)
+        self.qemu = self.end = None
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Run a command in a Linux with the kernel's RoCEv2.")
+    parser.add_argument('--kernel', default='stable', choices=KERNELS)
+    parser.add_argument('--verbose', action='store_true', help='print what is run on the host')
+    parser.add_argument('command', metavar='COMMAND', help='for sh in the guest')
+    parser.add_argument('arguments', nargs=argparse.REMAINDER, metavar='ARGUMENT')
+    args = parser.parse_args()
+    build = subprocess.run([os.path.join(HERE, 'build'), '--kernel', args.kernel], stdout=sys.stderr, check=False)
+    if build.returncode != 0:
+        return 1
+    guest = Guest('guest', 1, args.kernel)
+    guest.lab.is_verbose = args.verbose
+    try:
+        own_network(guest.lab, guest.control_bridge)
+        guest.start()
+        command = [args.command, *args.arguments] if args.arguments else args.command
+        return guest.run(command, stdin=None).wait()
+    except LabError as error:
+        print(f'guest: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        guest.stop()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

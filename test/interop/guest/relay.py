@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A command in a guest, as a process here: it has this one's stdin, stdout and stderr, its exit status and its signals.
+
+    relay.py ADDRESS GUEST COMMAND
+
+GUEST is a descriptor that becomes readable when the guest has ended. agent.py, the other side, describes what is said.
+When this process is killed, the command is, too.
+"""
+
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+
+PORT = 7
+PATIENCE = 60    # seconds for the agent to answer
+LOST = 255    # exit status when the guest's side has ended first
+PASSED_ON = signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2
+
+
+def end(status, why=None):
+    if why:
+        os.write(2, f'relay: {why}\n'.encode())
+    os._exit(status)    # whatever the threads do
+
+
+def watch(guest):
+    poll = select.poll()
+    poll.register(guest, select.POLLIN)
+    poll.poll()
+    end(LOST, 'the guest has ended')
+
+
+def take_stdin(stream):
+    try:
+        while data := os.read(0, 1 << 16):
+            stream.sendall(data)
+        stream.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass    # the command reads no more
+
+
+def give(stream, fd):
+    try:
+        while data := stream.recv(1 << 16):
+            while data:
+                data = data[os.write(fd, data):]
+    except OSError:
+        pass    # nobody reads any more: the command will hear of it
+    stream.close()
+
+
+def start(function, *args):
+    thread = threading.Thread(target=function, args=args, daemon=True)
+    thread.start()
+    return thread
+
+
+def main():
+    address, guest, command = sys.argv[1:]
+    start(watch, int(guest))
+    control = socket.create_connection((address, PORT))
+    listener = socket.create_server((control.getsockname()[0], 0), backlog=3)
+    listener.settimeout(PATIENCE)
+    control.sendall(f'{listener.getsockname()[1]} {command}\0'.encode())
+    stdin, stdout, stderr = (listener.accept()[0] for _ in range(3))
+    for number in PASSED_ON:
+        signal.signal(number, lambda number, _: control.send(bytes([number])))
+    stdin.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    start(take_stdin, stdin)
+    outputs = start(give, stdout, 1), start(give, stderr, 2)
+    status = control.recv(1)
+    for output in outputs:
+        output.join()
+    if not status:
+        end(LOST, 'the agent in the guest has failed')
+    end(status[0])
+
+
+main()
