@@ -6,9 +6,9 @@
  * @file
  * What came from the ends, as a capture, and what was done to it, as text beside it.
  *
- * FILE has each frame as it came, before any fault. FILE.verdicts has a line for each, `INDEX DIRECTION
- * VERDICT`: the first frame has index 1, as Wireshark counts; the verdict is pass, drop, duplicate,
- * corrupt, delay or reorder. Both are whole when the capture is ended.
+ * FILE has each frame as it came, before any fault. FILE.verdicts has a line for each, `INDEX
+ * DIRECTION VERDICT`: the first frame has index 1, as Wireshark counts; the verdict is pass,
+ * drop, duplicate, corrupt, delay or reorder. Both are whole when the capture is ended.
  */
 
 #include <stdbool.h>

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The kernel takes a VLAN tag out of a frame before a socket sees it, and says what it was beside the
- * frame. So each frame is received with room for a tag in front of it, and gets it back there.
+ * The kernel takes a VLAN tag out of a frame before a socket sees it, and says what it was
+ * beside the frame. So each frame is received with room for a tag in front of it, and gets it
+ * back there.
  */
 
 #include "end.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <linux/if_link.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -21,7 +24,7 @@
 #include "wire/hdr.h"
 
 #define TAG_LEN      sizeof(struct uroce_vlan)
-#define FRAME_MAX    (64 * 1024) /* a length that IP can say, and headers; more than a wire carries */
+#define FRAME_MAX    (64 * 1024) /* what IP can say, headers included */
 #define SLOT_LEN     (TAG_LEN + FRAME_MAX)
 #define SOCKET_BYTES (64 * 1024 * 1024) /* each way; the kernel takes it twice */
 
@@ -65,6 +68,26 @@ attach(int fd, unsigned index)
 	       bind(fd, (const struct sockaddr *)&at, sizeof(at)) == 0;
 }
 
+/* What the interface dropped of what it should have sent, since it is there. */
+static uint32_t
+tx_dropped(const struct end *end)
+{
+	struct ifaddrs *list;
+	uint32_t nb = end->tx_dropped;
+
+	if (getifaddrs(&list) < 0)
+		return nb;
+	for (const struct ifaddrs *at = list; at; at = at->ifa_next) {
+		const struct rtnl_link_stats *stats = at->ifa_data;
+
+		if (at->ifa_addr && at->ifa_addr->sa_family == AF_PACKET && stats &&
+		    strcmp(at->ifa_name, end->name) == 0)
+			nb = stats->tx_dropped;
+	}
+	freeifaddrs(list);
+	return nb;
+}
+
 bool
 end_open(struct end *end, const char *name, struct reason *why)
 {
@@ -88,6 +111,7 @@ end_open(struct end *end, const char *name, struct reason *why)
 		return false;
 	}
 	end->room = malloc(END_BURST * SLOT_LEN);
+	end->tx_dropped = tx_dropped(end);
 	if (end->room)
 		return true;
 	end_close(end);
@@ -208,12 +232,17 @@ end_flush(struct end *end)
 	end->nb_out = 0;
 }
 
+/* --- what was lost ----------------------------------------------------------------------------- */
+
 void
-end_count_overflow(struct end *end)
+end_count_losses(struct end *end)
 {
+	const uint32_t dropped = tx_dropped(end);
 	struct tpacket_stats stats; /* since they were asked for last */
 	socklen_t len = sizeof(stats);
 
+	end->nb_dropped += dropped - end->tx_dropped;
+	end->tx_dropped = dropped;
 	if (getsockopt(end->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &len) == 0)
 		end->nb_overflow += stats.tp_drops;
 }

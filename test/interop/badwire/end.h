@@ -4,8 +4,8 @@
 
 /**
  * @file
- * An end of the wire: a network interface, by a raw socket. It takes what comes to the interface from
- * outside, promiscuously, and never what this host sends by it.
+ * An end of the wire: a network interface, by a raw socket. It takes what comes to the interface
+ * from outside, promiscuously, and never what this host sends by it.
  *
  * A frame is bytes: no offload is asked for, so that what the kernel would still have to fill in,
  * or to cut into pieces, must be off at who sends (ethtool -K ... tx off).
@@ -32,10 +32,11 @@ struct end {
 	struct frame burst[END_BURST]; /* the last one received: until the next */
 	struct iovec out[END_BURST];   /* put, and not sent so far */
 	unsigned nb_out;
+	uint32_t tx_dropped; /* of the interface, when it was looked at last */
 	uint64_t nb_sent;
-	uint64_t nb_unsent; /* refused by the kernel: too long, interface down, its queue full */
-	uint64_t
-		nb_overflow; /* lost at this end, because we were too slow, or too long for a frame */
+	uint64_t nb_unsent;   /* refused by the kernel: too long, interface down, its queue full */
+	uint64_t nb_dropped;  /* sent, and dropped by the interface: a tap whose reader is slow */
+	uint64_t nb_overflow; /* lost here, because we were too slow; or longer than any frame */
 };
 
 /** @return false: `why` says it, and nothing is open */
@@ -55,7 +56,7 @@ void end_put(struct end *end, uint8_t *bytes, uint32_t len);
 /** Send what was put. */
 void end_flush(struct end *end);
 
-/** Bring `end->nb_overflow` up to date. */
-void end_count_overflow(struct end *end);
+/** Bring `end->nb_dropped` and `end->nb_overflow` up to date. */
+void end_count_losses(struct end *end);
 
 #endif /* BADWIRE_END_H */

@@ -28,7 +28,7 @@ TAILQ_HEAD(hold, held);
 bool hold_put(struct hold *hold, const uint8_t *frame, uint32_t len, uint64_t due_ns,
 	      uint64_t after);
 
-/** Take out a frame that waits for no more than `nb_come`; it is the caller's to free. NULL: none */
+/** Take out a frame for which `nb_come` frames are enough; it is the caller's to free. NULL: none */
 struct held *hold_take_overtaken(struct hold *hold, uint64_t nb_come);
 
 /** Take out a frame that is due; it is the caller's to free. NULL: none */

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * badwire: a wire between two network interfaces that loses, doubles, damages, delays and reorders RoCEv2
- * frames as it is told.
+ * badwire: a wire between two network interfaces that loses, doubles, damages, delays and
+ * reorders RoCEv2 frames as it is told.
  *
  *	badwire [--seed N] [--pcap FILE] [--control SOCKET] A B
  *
- * A frame that comes to interface A leaves by B, and the other way round. Frames that are not RoCEv2 (UDP
- * port 4791, IPv4 or IPv6, with a VLAN tag or without) are never harmed, whatever the rules say; nor are
- * those that do not parse. Without rules it is a good wire.
+ * A frame that comes to interface A leaves by B, and the other way round. Frames that are not
+ * RoCEv2 (UDP port 4791, IPv4 or IPv6, with a VLAN tag or without) are never harmed, whatever
+ * the rules say; nor are those that do not parse. Without rules it is a good wire.
  *
- * It says `badwire: A and B are joined, seed N` when it is ready, and is told what to do by its control
- * socket (control.h), rules among it (rule.h); what it captures is in capture.h. With the same seed, rules
- * and frames, the verdicts are the same. It sleeps while nothing comes. Both interfaces belong to it: they
- * have no addresses, or the host would answer, too. An interface at whose other end the kernel leaves
- * checksums or segmentation to a device that is not there needs them off: ethtool -K DEV tx off.
+ * It says `badwire: A and B are joined, seed N` when it is ready, and is told what to do by its
+ * control socket (control.h), rules among it (rule.h); what it captures is in capture.h. With
+ * the same seed, rules and frames, the verdicts are the same. It sleeps while nothing comes.
+ * Both interfaces belong to it: they have no addresses, or the host would answer, too. An
+ * interface at whose other end the kernel leaves checksums or segmentation to a device that is
+ * not there needs them off: ethtool -K DEV tx off.
  *
  *	ip netns exec lab badwire --control /tmp/bw x0w t-b &
  *	echo 'rule a>b request drop 0.01' | nc -U -q1 /tmp/bw
  *
- * Exit status: 0 after quit, SIGTERM or SIGINT; 1 after a line that says what failed; 2 after a wrong
- * option.
+ * Exit status: 0 after quit, SIGTERM or SIGINT; 1 after a line that says what failed; 2 after a
+ * wrong option.
  */
 
 #include <errno.h>
@@ -44,43 +45,45 @@
 #define NS_PER_S 1000000000ull
 
 static const char usage[] =
-	"badwire [--seed N] [--pcap FILE] [--control SOCKET] A B\n\n"
-	"Forwards every frame between the network interfaces A and B, and does to RoCEv2 frames "
-	"what rules\n"
-	"say. It says `badwire: A and B are joined, seed N` when it is ready.\n\n"
+	"badwire [--seed N] [--pcap FILE] [--control SOCKET] A B\n"
+	"\n"
+	"Forwards every frame between the network interfaces A and B, and does to\n"
+	"RoCEv2 frames what rules say. It says `badwire: A and B are joined, seed N`\n"
+	"when it is ready.\n"
+	"\n"
 	"  --seed N          of all chance (default 1)\n"
-	"  --pcap FILE       capture frames as they come; FILE.verdicts has a line for each of "
-	"them,\n"
-	"                    INDEX DIRECTION VERDICT: index from 1; verdict pass, drop, "
-	"duplicate,\n"
-	"                    corrupt, delay, reorder\n"
+	"  --pcap FILE       capture frames as they come; FILE.verdicts has a line for\n"
+	"                    each of them, INDEX DIRECTION VERDICT: index from 1; verdict\n"
+	"                    pass, drop, duplicate, corrupt, delay, reorder\n"
 	"  --control SOCKET  take commands there (Unix, stream): a line each way\n"
-	"  --help            this\n\n"
-	"Commands, each answered by ok or by error: and the reason:\n\n"
+	"  --help            this\n"
+	"\n"
+	"Commands, each answered by ok, or by error: and the reason:\n"
+	"\n"
 	"  rule DIRECTION OPCODES FAULT [AMOUNT] HOW\n"
 	"      DIRECTION  a>b, b>a, both\n"
-	"      OPCODES    all; request (SEND, WRITE, READ request, atomic ...); ack (ACK and "
-	"NAK);\n"
-	"                 response (READ response, ATOMIC ACK); or one by name: RC_SEND_ONLY, CNP "
-	"...\n"
+	"      OPCODES    all; request (SEND, WRITE, READ request, atomic ...); ack (ACK\n"
+	"                 and NAK); response (READ response, ATOMIC ACK); or one by\n"
+	"                 name: RC_SEND_ONLY, CNP ...\n"
 	"      FAULT      drop; duplicate; corrupt (a bit, so that the ICRC is wrong);\n"
-	"                 delay US; reorder N (behind N later RoCEv2 frames of its direction, or "
-	"after\n"
-	"                 50 ms); blackout MS (from that frame on, all that match are dropped)\n"
-	"      HOW        a probability from 0 to 1; or script LIST: which of the matching frames "
-	"since\n"
-	"                 the rule was set, from 1: script 3,7,8\n"
-	"      The first rule that strikes has the frame; every rule that matches counts it.\n"
-	"  clear      remove all rules; frames that wait come when they would have come\n"
-	"  pcap FILE  begin a capture        pcap off  end it: its files are whole\n"
-	"  stats      JSON on one line: for \"a>b\" and \"b>a\" what came (frames, bytes, roce, "
-	"malformed,\n"
-	"             bad_icrc, opcodes), what was done (dropped, duplicated, corrupted, delayed,\n"
-	"             reordered; let_go: of those, by the 50 ms), what went (sent; unsent: refused "
-	"by the\n"
-	"             kernel) and kernel_drops (came, but we were too slow); for each rule "
-	"matched, struck\n"
-	"  quit       end\n\n"
+	"                 delay US; reorder N (behind N later RoCEv2 frames of its\n"
+	"                 direction, or after 50 ms); blackout MS (from that frame on,\n"
+	"                 all that match are dropped)\n"
+	"      HOW        a probability from 0 to 1; or script LIST: which of the\n"
+	"                 matching frames since the rule was set, from 1: script 3,7,8\n"
+	"      The first rule that strikes has the frame; all that match count it.\n"
+	"  clear          remove all rules; frames that wait come when they would have\n"
+	"  pcap FILE      begin a capture; one that was under way is ended\n"
+	"  pcap off       end it: its files are whole\n"
+	"  stats          JSON on one line: for \"a>b\" and \"b>a\" what came (frames, bytes,\n"
+	"                 roce, malformed, bad_icrc, opcodes); what was done (dropped,\n"
+	"                 duplicated, corrupted, delayed, reordered; let_go: of those, by\n"
+	"                 the 50 ms); what went (sent; unsent: refused by the kernel);\n"
+	"                 and what was lost otherwise: kernel_drops (came, but we were\n"
+	"                 too slow), device_drops (sent, but dropped by the interface,\n"
+	"                 as by a tap that nobody reads); for each rule matched, struck\n"
+	"  quit           end\n"
+	"\n"
 	"Example: rule a>b request drop 0.01\n";
 
 struct options {

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""badwire between two hosts that are raw sockets: a0 ==veth== a1 badwire b1 ==veth== b0, in the namespace in which
-this runs. What test-badwire.py stands on.
+"""badwire between two hosts that are raw sockets, in the namespace in which this runs. What test-badwire.py
+stands on.
+
+    a0 ==veth== a1 badwire b1 ==veth== b0
 """
 
+import fcntl
 import json
 import os
 import select
@@ -17,6 +20,7 @@ PATIENCE = 10    # seconds for what takes none
 PACKET_AUXDATA, PACKET_IGNORE_OUTGOING = 8, 23
 SOL_PACKET, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 263, 32, 33
 TP_STATUS_VLAN_VALID = 1 << 4
+TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454ca, 0x0002, 0x1000
 ROOM = 64 << 20
 LAST = 0x88b5    # the EtherType of frames that end a train: for experiments, so nobody else's
 
@@ -51,6 +55,30 @@ class Host:
     def drain(self):
         while self.receive(0) is not None:
             pass
+
+
+class Tap:
+    """An interface whose far end is a program, as that of a virtual machine."""
+
+    def __init__(self, name):
+        self.file = os.open('/dev/net/tun', os.O_RDWR | os.O_NONBLOCK)
+        fcntl.ioctl(self.file, TUNSETIFF, struct.pack('16sH14x', name.encode(), IFF_TAP | IFF_NO_PI))
+        subprocess.run(['ip', 'link', 'set', name, 'mtu', str(MTU), 'up'], check=True)
+
+    def receive(self):
+        """All that waits."""
+        frames = []
+        try:
+            while True:
+                frames.append(os.read(self.file, 1 << 16))
+        except BlockingIOError:
+            return frames
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.file)
 
 
 class Joined:
@@ -91,13 +119,13 @@ class Joined:
 class Badwire:
     """The program, and a connection to its control socket."""
 
-    def __init__(self, program, seed=1, pcap=None):
+    def __init__(self, program, seed=1, pcap=None, ends=('a1', 'b1')):
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, 'control')
         words = [program, '--seed', str(seed), '--control', self.path]
         if pcap:
             words += ['--pcap', pcap]
-        self.process = subprocess.Popen(words + ['a1', 'b1'], stdout=subprocess.PIPE, text=True,
+        self.process = subprocess.Popen([*words, *ends], stdout=subprocess.PIPE, text=True,
                                         stderr=subprocess.PIPE)
         self.greeting = self.process.stdout.readline().strip()
         if not self.greeting:
@@ -143,7 +171,7 @@ class Badwire:
         self.process.send_signal(signal.SIGCONT)
 
     def end(self, how='quit'):
-        """Its status, and what it said on standard error."""
+        """Its status, and what it said on standard error: by quit, by a signal, or by itself."""
         if how == 'quit' and self.process.poll() is None:
             self.tell('quit')
         elif how == 'signal':
@@ -169,7 +197,7 @@ class Badwire:
 
 
 def frames_of(path):
-    """The frames of a capture as badwire writes it: whole, with microseconds. (seconds, bytes) of each."""
+    """(seconds, bytes) of each frame of a capture as badwire writes it: whole, microseconds."""
     with open(path, 'rb') as file:
         data = file.read()
     magic, _, _, _, _, _, link = struct.unpack_from('<IHHiIII', data)

@@ -14,9 +14,10 @@
  *	FAULT      drop, duplicate, corrupt, delay US, reorder N, blackout MS
  *	HOW        a probability, 0 to 1; or `script LIST`: ordinals of matching frames, from 1: 3,7,8
  *
- * A rule counts the frames that match it from when it was set, whatever becomes of them; one for both
- * directions counts both together. Whether it strikes is told by a hash of the seed, the rule's place
- * and the frame's ordinal, and by nothing else. The first rule that strikes has the frame.
+ * A rule counts the frames that match it from when it was set, whatever becomes of them; one for
+ * both directions counts both together. Whether it strikes is told by a hash of the seed, the
+ * rule's place and the frame's ordinal, and by nothing else, but for the frames of a blackout,
+ * which are told by the clock. The first rule that strikes has the frame.
  */
 
 #include <stdbool.h>

@@ -44,6 +44,7 @@ tally_print(const struct tally *tally, FILE *out)
 		{ "let_go", tally->nb_let_go },
 		{ "sent", tally->nb_sent },
 		{ "unsent", tally->nb_unsent },
+		{ "device_drops", tally->nb_device_drops },
 		{ "kernel_drops", tally->nb_overflow },
 	};
 

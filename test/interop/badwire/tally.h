@@ -21,8 +21,8 @@ struct tally {
 	uint64_t nb_opcode[OPCODE_NB]; /* of those that do, by the whole byte */
 	uint64_t nb_fault[FAULT_NB];   /* by what was done; FAULT_NONE: RoCE that passed */
 	uint64_t nb_let_go;            /* reordered, but too few came after them in time */
-	uint64_t nb_sent, nb_unsent;   /* of the end that it goes to */
-	uint64_t nb_overflow;          /* of the end that it comes from */
+	uint64_t nb_sent, nb_unsent, nb_device_drops; /* of the end that it goes to */
+	uint64_t nb_overflow;                         /* of the end that it comes from */
 };
 
 /** As an object of JSON, on one line. */

@@ -9,6 +9,7 @@ test/captures/make-captures.py, which knows nothing of lib/wire.
 """
 
 import importlib.util
+import json
 import math
 import os
 import pathlib
@@ -154,6 +155,18 @@ def test_unchanged(joined):
             same(f'frames of {sender}', joined.carry(frames, sender), frames)
 
 
+def test_attached(joined):
+    """it takes what comes to an interface, for whomever it is, and not what this host sends by it"""
+    with rig.Badwire(PROGRAM):
+        for end in 'ab':
+            link = json.loads(subprocess.run(['ip', '-d', '-j', 'link', 'show', f'{end}1'], check=True,
+                                             capture_output=True, text=True).stdout)[0]
+            same(f'{end}1: promiscuous', link['promiscuity'], 1)
+            rig.Host(f'{end}1').send(sends(2))
+            same(f'{end}1: it comes there', [joined.host[end].receive() for _ in range(2)], sends(2))
+            same(f'{end}1: and there alone', joined.carry(sends(1), end), sends(1))
+
+
 def test_others(joined):
     """what is not RoCEv2, or malformed, is never harmed, whatever the rule"""
     frames = [*others(), *malformed()]
@@ -258,6 +271,9 @@ def test_delay(joined):
         same('all are late', joined.carry(frames), [])
         same('in order', [host.receive() for _ in frames], frames)
         same('delayed', wire.stats()['a>b']['delayed'], 6)
+        wire.tell('clear', 'rule a>b all delay 600000 script 1', 'rule a>b all delay 100000 script 2')
+        same('both are late', joined.carry(frames[:2]), [])
+        same('by their times', [host.receive() for _ in range(2)], [frames[1], frames[0]])
 
 
 def test_reorder(joined):
@@ -280,16 +296,17 @@ def test_reorder(joined):
 
 
 def test_blackout(joined):
-    """a blackout drops what matches for its time, from the frame that its script names"""
-    frames, seconds = sends(3), 0.5
+    """a blackout drops what matches for its time, and no other begins within it"""
+    frames, seconds = sends(3), 1
     with rig.Badwire(PROGRAM) as wire:
-        wire.tell(f'rule both request blackout {int(seconds * 1000)} script 2')
+        wire.tell(f'rule both request blackout {seconds * 1000} script 2,7')
         before = time.monotonic()
         same('the beginning', joined.carry(frames), frames[:1])
         same('the other way', joined.carry(frames, 'b'), [])
         same('what does not match', len(joined.carry([make.frame(ACK, make.AETH, 0, 1)])), 1)
+        time.sleep(seconds * 0.6)    # what would begin another one comes late
         while not (come := joined.carry(frames[:1])):
-            expect('it does not end', time.monotonic() - before < 5)
+            expect('it does not end', time.monotonic() - before < seconds * 1.5)
         expect('too short', time.monotonic() - before >= seconds, time.monotonic() - before)
         same('afterwards', come + joined.carry(frames, 'b'), frames[:1] + frames)
 
@@ -451,7 +468,7 @@ def test_stats(joined):
     wanted = {'frames': len(frames) + 1, 'bytes': sum(map(len, frames)) + last, 'malformed': 3,
               'roce': nb_roce + 3, 'bad_icrc': 1, 'dropped': nb_acks, 'duplicated': 2, 'corrupted': 1,
               'delayed': 0, 'reordered': 0, 'let_go': 0, 'sent': len(come) + 1, 'unsent': 0,
-              'kernel_drops': 0}
+              'device_drops': 0, 'kernel_drops': 0}
     opcodes = stats['a>b'].pop('opcodes')
     same('counters', sorted(stats['a>b'].items()), sorted(wanted.items()))
     same('sent', len(come), len(frames) - nb_acks + 2)
@@ -560,6 +577,24 @@ def test_unsent(joined):
         subprocess.run(['ip', 'link', 'set', 'b1', 'mtu', str(rig.MTU)], check=True)
 
 
+def test_device_drops(joined):
+    """what the interface drops behind our back is counted, too: a tap whose reader is slow"""
+    if not os.path.exists('/dev/net/tun'):
+        print('# not tried: there is no /dev/net/tun')
+        return
+    nb, frame = 5000, sends(1)[0]
+    with rig.Tap('t0') as tap, rig.Badwire(PROGRAM, ends=('a1', 't0')) as wire:
+        joined.host['a'].send([frame] * nb)
+        deadline = time.monotonic() + rig.PATIENCE
+        while (stats := wire.stats()['a>b'])['frames'] < nb:
+            expect('frames without a trace', time.monotonic() < deadline, stats)
+        come = tap.receive()
+        same('what comes', set(come), {frame})
+        same('sent', stats['sent'], nb)
+        same('sent and dropped, or come', stats['device_drops'] + len(come), nb)
+        expect('nothing is dropped', stats['device_drops'] > 0)
+
+
 def test_end(joined):
     """quit and SIGTERM end it well: what waits comes, the socket goes away"""
     frames = sends(3)
@@ -582,7 +617,7 @@ def await_link(sender, receiver):
 
 
 def test_link(joined):
-    """a link that goes down and comes again is a wire again; one that is gone ends it"""
+    """a link that goes down and up is a wire again; one that is gone ends it"""
     with rig.Badwire(PROGRAM) as wire:
         subprocess.run(['ip', 'link', 'set', 'b1', 'down'], check=True)
         joined.host['a'].send(sends(3))
@@ -593,13 +628,17 @@ def test_link(joined):
         joined.drain()
         for sender in 'ab':
             same('frames', joined.carry(sends(5), sender), sends(5))
-        subprocess.run(['ip', 'link', 'add', 'c0', 'type', 'veth', 'peer', 'name', 'c1'], check=True)
-    gone = subprocess.Popen([PROGRAM, 'a1', 'c1'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True)
-    gone.stdout.readline()
+    add = ['ip', 'link', 'add', 'c0', 'type', 'veth', 'peer', 'name', 'c1']
+    for is_another_there in False, True:
+        subprocess.run(add, check=True)
+        with rig.Badwire(PROGRAM, ends=('a1', 'c1')) as wire:
+            wire.pause()
+            subprocess.run(['ip', 'link', 'del', 'c0'], check=True)
+            if is_another_there:
+                subprocess.run(add, check=True)
+            wire.go_on()
+            same('status, reason', wire.end('alone'), (1, 'badwire: c1: the interface is gone\n'))
     subprocess.run(['ip', 'link', 'del', 'c0'], check=True)
-    said = gone.communicate(timeout=rig.PATIENCE)[1]
-    same('status, reason', (gone.returncode, said), (1, 'badwire: c1: the interface is gone\n'))
 
 
 # ------------------------------------------------------------------------------------------ main

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A burst is judged frame by frame, in the order in which it came, and sent together. The bytes of a
- * burst stay where they were received until then, so a frame that is damaged is damaged in place; one
- * that waits is copied.
+ * A burst is judged frame by frame, in the order in which it came, and sent together. The bytes
+ * of a burst stay where they were received until then, so a frame that is damaged is damaged in
+ * place; one that waits is copied.
  */
 
 #include "wire.h"
@@ -62,8 +62,8 @@ send_held(struct lane *lane, struct held *held)
 	free(held);
 }
 
-/* Any bit that the ICRC covers, and the ICRC's own: from the BTH on, but for the BTH's fifth byte, which
- * routers may change [IBA A17.3.3]. */
+/* Any bit that the ICRC covers, and the ICRC's own: from the BTH on, but for the BTH's fifth byte,
+ * which routers may change [IBA A17.3.3]. */
 static void
 damage(uint8_t *bytes, const struct uroce_pkt *pkt, uint64_t dice)
 {
@@ -225,13 +225,15 @@ wire_close(struct wire *wire, struct reason *why)
 void
 wire_print(struct wire *wire, FILE *out)
 {
+	for (int i = 0; i < DIRECTION_NB; i++)
+		end_count_losses(&wire->end[i]);
 	for (int i = 0; i < DIRECTION_NB; i++) {
 		struct lane *lane = &wire->lane[i];
 
-		end_count_overflow(lane->from);
 		lane->tally.nb_overflow = lane->from->nb_overflow;
 		lane->tally.nb_sent = lane->to->nb_sent;
 		lane->tally.nb_unsent = lane->to->nb_unsent;
+		lane->tally.nb_device_drops = lane->to->nb_dropped;
 		fprintf(out, "%s\"%s\": ", i == 0 ? "{" : ", ", direction_name(i));
 		tally_print(&lane->tally, out);
 	}

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * The wire between two ends: each frame that comes to one of them leaves by the other, unless a rule
- * says otherwise. A rule can match what is well-formed RoCEv2; everything else passes unharmed.
+ * The wire between two ends: each frame that comes to one of them leaves by the other, unless a
+ * rule says otherwise. A rule can match what is well-formed RoCEv2; everything else passes
+ * unharmed.
  */
 
 #include <stdbool.h>
