@@ -146,7 +146,7 @@ class Guest:
             QEMU, *accelerator(), '-machine', 'pc', '-m', str(MEMORY), '-smp', '1', '-name', self.name,
             '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
             '-chardev', 'file,id=console,path=/dev/stdout,append=on', '-serial', 'chardev:console',
-            '-kernel', os.path.join(folder, 'vmlinuz'), '-initrd', os.path.join(folder, 'initrd'),
+            '-kernel', os.path.join(folder, 'vmlinux'), '-initrd', os.path.join(folder, 'initrd'),
             '-append', f'{options} guest_name={self.name} guest_number={self.number} guest_tree={TOP} {self.arguments}',
             '-fsdev', 'local,id=root,path=/,security_model=none,readonly=on,multidevs=remap',
             '-device', 'virtio-9p-pci,fsdev=root,mount_tag=root',
