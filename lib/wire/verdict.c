@@ -1,30 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Names and texts of the verdicts, both from the one list. The list has its names in upper case
- * for the enum; counters want lower case, which the compiler makes here, character by character,
- * so that no name is typed twice.
+ * Names and texts of the verdicts, both from the one list.
  */
 
 #include "wire/verdict.h"
 
 #include <assert.h>
 
-#define NAME_MAX_LEN         19
+#include "wire/lower.h"
 
-#define UPPER_AT(name, i)    ((i) < sizeof(name) ? (name)[(i) < sizeof(name) ? (i) : 0] : 0)
-#define IS_UPPER_AT(name, i) (UPPER_AT(name, i) >= 'A' && UPPER_AT(name, i) <= 'Z')
-#define LOWER_AT(name, i)    (char)(UPPER_AT(name, i) + (IS_UPPER_AT(name, i) ? 'a' - 'A' : 0))
-#define LOWER_4(name, i)                                                                           \
-	LOWER_AT(name, i), LOWER_AT(name, i + 1), LOWER_AT(name, i + 2), LOWER_AT(name, i + 3)
-#define LOWER(name)                                                                                \
-	{                                                                                          \
-		LOWER_4(name, 0), LOWER_4(name, 4), LOWER_4(name, 8), LOWER_4(name, 12),           \
-			LOWER_4(name, 16)                                                          \
-	}
-
-static const char names[UROCE_VERDICT_NB][NAME_MAX_LEN + 1] = {
-#define NAME(name, text) [UROCE_VERDICT_##name] = LOWER(#name),
+static const char names[UROCE_VERDICT_NB][UROCE_LOWER_MAX + 1] = {
+#define NAME(name, text) [UROCE_VERDICT_##name] = UROCE_LOWER(#name),
 	UROCE_VERDICT_LIST(NAME)
 #undef NAME
 };
@@ -36,7 +23,7 @@ static const char *const texts[UROCE_VERDICT_NB] = {
 };
 
 #define CHECK_LEN(name, text)                                                                      \
-	static_assert(sizeof(#name) <= NAME_MAX_LEN + 1, #name " is too long");
+	static_assert(sizeof(#name) <= UROCE_LOWER_MAX + 1, #name " is too long");
 UROCE_VERDICT_LIST(CHECK_LEN)
 #undef CHECK_LEN
 

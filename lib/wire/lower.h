@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_WIRE_LOWER_H
+#define UROCE_WIRE_LOWER_H
+
+/**
+ * @file
+ * Names of a list in lower case, made by the compiler, character by character: lists have them in
+ * upper case for the enum, and no name is typed twice.
+ *
+ *	static const char names[][UROCE_LOWER_MAX + 1] = { UROCE_LOWER("BAD_ICRC"), ... };
+ */
+
+/** The longest name. */
+#define UROCE_LOWER_MAX      27
+
+#define UROCE_UPPER_AT(s, i) ((i) < sizeof(s) ? (s)[(i) < sizeof(s) ? (i) : 0] : 0)
+#define UROCE_UPPER_IS(s, i) (UROCE_UPPER_AT(s, i) >= 'A' && UROCE_UPPER_AT(s, i) <= 'Z')
+#define UROCE_LOWER_AT(s, i) (char)(UROCE_UPPER_AT(s, i) + (UROCE_UPPER_IS(s, i) ? 'a' - 'A' : 0))
+#define UROCE_LOWER_FOUR(s, i)                                                                     \
+	UROCE_LOWER_AT(s, i), UROCE_LOWER_AT(s, i + 1), UROCE_LOWER_AT(s, i + 2),                  \
+		UROCE_LOWER_AT(s, i + 3)
+
+/** An array of characters: the string literal `s` in lower case, of UROCE_LOWER_MAX characters at most. */
+#define UROCE_LOWER(s)                                                                             \
+	{                                                                                          \
+		UROCE_LOWER_FOUR(s, 0), UROCE_LOWER_FOUR(s, 4), UROCE_LOWER_FOUR(s, 8),            \
+			UROCE_LOWER_FOUR(s, 12), UROCE_LOWER_FOUR(s, 16), UROCE_LOWER_FOUR(s, 20), \
+			UROCE_LOWER_FOUR(s, 24)                                                    \
+	}
+
+#endif /* UROCE_WIRE_LOWER_H */
