@@ -69,8 +69,8 @@ pass_on(struct uroce_worker *worker, uint32_t workers, struct rte_mbuf *mbuf)
 			continue;
 		}
 		rte_mbuf_refcnt_update(mbuf, -1);
-		worker->stats.verdict[UROCE_VERDICT_OVERRUN]++;
-		worker->stats.rx_shared++;
+		uroce_count(&worker->stats.verdict[UROCE_VERDICT_OVERRUN], 1);
+		uroce_count(&worker->stats.rx_shared, 1);
 	}
 	return nb;
 }
@@ -101,16 +101,16 @@ uroce_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt, st
 	}
 	nb_hops = is_first ? pass_on(worker, others, mbuf) : 0;
 	if (verdict != UROCE_VERDICT_HOPPED) {
-		worker->stats.verdict[UROCE_VERDICT_HOPPED] += nb_hops;
-		worker->stats.rx_shared += nb_hops;
+		uroce_count(&worker->stats.verdict[UROCE_VERDICT_HOPPED], nb_hops);
+		uroce_count(&worker->stats.rx_shared, nb_hops);
 		return verdict;
 	}
 	if (nb_hops == 0)
 		return UROCE_VERDICT_NO_QP;
 	/* theirs alone; the caller counts one of them */
 	rte_pktmbuf_free(mbuf);
-	worker->stats.verdict[UROCE_VERDICT_HOPPED] += nb_hops - 1;
-	worker->stats.rx_shared += nb_hops - 1;
+	uroce_count(&worker->stats.verdict[UROCE_VERDICT_HOPPED], nb_hops - 1);
+	uroce_count(&worker->stats.rx_shared, nb_hops - 1);
 	return UROCE_VERDICT_HOPPED;
 }
 
@@ -131,7 +131,7 @@ loop_back(struct uroce_worker *worker, struct rte_mbuf *frame)
 		return; /* lost, as datagrams may be */
 	(void)uroce_parse(rte_pktmbuf_mtod(copy, const uint8_t *), copy->data_len, &pkt);
 	verdict = uroce_group_deliver(worker, &pkt, copy, true);
-	worker->stats.verdict[verdict]++;
+	uroce_count(&worker->stats.verdict[verdict], 1);
 	if (verdict != UROCE_VERDICT_HOPPED)
 		rte_pktmbuf_free(copy);
 }

@@ -47,7 +47,7 @@ uroce_held_keep(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 	if (!ours)
 		return true;
 	uroce_hold_move(worker->hold, mbuf, rte_pktmbuf_mtod(ours, const uint8_t *), ours);
-	worker->stats.rx_copied++;
+	uroce_worker_count(worker, UROCE_COUNTER_RX_COPIED, 1);
 	return false;
 }
 

@@ -77,6 +77,8 @@ uroce_link_set(struct uroce_port *port, bool is_up)
 		return;
 	if (is_up)
 		welcome(port);
+	else
+		atomic_fetch_add_explicit(&port->nb_downs, 1, memory_order_relaxed);
 	UROCE_LOG(INFO, port, "%s: link is %s", port->name, is_up ? "up" : "down");
 	uroce_event_push(port->events, is_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
 }

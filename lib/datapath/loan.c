@@ -144,7 +144,7 @@ uroce_loan_place(struct uroce_worker *worker, struct uroce_qpr *qpr, const struc
 		return false;
 	}
 	chain(txd, loan, mbuf, more);
-	worker->stats.tx_lent++;
+	uroce_worker_count(worker, UROCE_COUNTER_TX_LENT, 1);
 	return true;
 }
 

@@ -114,10 +114,10 @@ hop(struct uroce_worker *worker, struct uroce_worker *owner, struct rte_mbuf *mb
 {
 	mbuf->hash.usr = worker->idx;
 	if (rte_ring_enqueue(owner->hops, mbuf) == 0) {
-		worker->stats.verdict[UROCE_VERDICT_HOPPED]++;
+		uroce_count(&worker->stats.verdict[UROCE_VERDICT_HOPPED], 1);
 		return;
 	}
-	worker->stats.verdict[UROCE_VERDICT_OVERRUN]++;
+	uroce_count(&worker->stats.verdict[UROCE_VERDICT_OVERRUN], 1);
 	rte_pktmbuf_free(mbuf);
 }
 
@@ -174,7 +174,7 @@ uroce_move_land(struct uroce_worker *worker, struct uroce_qpr *qpr)
 {
 	qpr->is_new = false;
 	worker->now_ns = uroce_clock_ns();
-	worker->stats.qps_in++;
+	uroce_worker_count(worker, UROCE_COUNTER_MOVED_QPS, 1);
 }
 
 /* --- the owner --------------------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ hand_over(struct uroce_worker *worker, struct uroce_qpr *qpr, struct uroce_worke
 {
 	uroce_tx_unschedule(worker, qpr);
 	uroce_wheel_remove(&worker->wheel, qpr);
-	uroce_qpc_move(&qpr->qpc, heir->rd_pool, heir->hold);
+	uroce_qpc_move(&qpr->qpc, heir->rd_pool, heir->hold, &heir->stats.counters);
 	qpr->nb_moves = (uint8_t)RTE_MIN(qpr->nb_moves + 1, UINT8_MAX);
 	qpr->is_new = true;
 	atomic_store_explicit(&qpr->worker, heir, memory_order_release); /* M1 */

@@ -136,6 +136,7 @@ struct uroce_port {
 	struct uroce_attach *attach;                 /* uroced's; NULL: it is a port of ethdev */
 	struct uroce_event_queue *events;
 	atomic_bool is_up;
+	_Atomic uint64_t nb_downs; /* times that it was up and is not any more */
 	atomic_bool has_been_up;
 	atomic_bool is_ready; /* started: bursts may be called */
 	atomic_bool is_gone;  /* removed from under us: never touch it again */

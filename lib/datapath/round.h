@@ -137,6 +137,13 @@ struct uroce_worker {
 	struct uroce_wheel wheel;
 };
 
+/** It counts `nb` more. */
+static inline void
+uroce_worker_count(struct uroce_worker *worker, enum uroce_counter which, uint64_t nb)
+{
+	uroce_count(&worker->stats.counters.nb[which], nb);
+}
+
 /* worker.c */
 
 /** A round of a worker whose lock is held, by one that is not the application. */

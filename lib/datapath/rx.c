@@ -65,7 +65,7 @@ linearise(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 {
 	if (likely(mbuf->nb_segs == 1))
 		return true;
-	worker->stats.rx_linearised++;
+	uroce_worker_count(worker, UROCE_COUNTER_RX_LINEARISED, 1);
 	return rte_pktmbuf_linearize(mbuf) == 0;
 }
 
@@ -228,7 +228,19 @@ is_foreign(enum uroce_verdict verdict)
 }
 
 /* Where frames come from. */
-enum source { DIRECT, HOPPED, PARKED };
+enum source {
+	PORT,
+	LOOPED, /* from ourselves: to be verified, as those are */
+	HOPPED, /* from another worker, which has verified them */
+	PARKED, /* the same, of this one */
+};
+
+/* Whether nobody has seen them yet. */
+static bool
+is_direct(enum source source)
+{
+	return source == PORT || source == LOOPED;
+}
 
 /* Where frames end up: a burst has one of these. */
 struct outcome {
@@ -236,6 +248,10 @@ struct outcome {
 	unsigned nb_done;
 	struct rte_mbuf **rest; /* NULL: there is no rest */
 	unsigned nb_rest;
+	uint64_t nb_bytes;          /* of all frames */
+	unsigned nb_foreign;        /* of them, those that are not RoCE for us */
+	uint64_t foreign_bytes;     /* of these */
+	unsigned nb_groups;         /* frames to groups that have members */
 	struct uroce_worker *owner; /* of the QPs that `hops` are for */
 	struct rte_mbuf *hops[UROCE_BURST];
 	unsigned nb_hops;
@@ -251,8 +267,8 @@ send_hops(struct uroce_worker *worker, struct outcome *out)
 	if (nb == 0)
 		return;
 	nb_sent = rte_ring_enqueue_burst(out->owner->hops, (void **)out->hops, nb, NULL);
-	worker->stats.verdict[UROCE_VERDICT_HOPPED] += nb_sent;
-	worker->stats.verdict[UROCE_VERDICT_OVERRUN] += nb - nb_sent;
+	uroce_count(&worker->stats.verdict[UROCE_VERDICT_HOPPED], nb_sent);
+	uroce_count(&worker->stats.verdict[UROCE_VERDICT_OVERRUN], nb - nb_sent);
 	rte_pktmbuf_free_bulk(out->hops + nb_sent, nb - nb_sent);
 	out->nb_hops = 0;
 }
@@ -265,11 +281,11 @@ pass_on(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned at, struct 
 	const uint32_t qpn = worker->rx.pkt[at].dest_qpn;
 	struct uroce_worker *owner = uroce_qpr_worker(qpr);
 
-	if (source == DIRECT && unlikely(uroce_move_is_expected(worker, qpr, qpn))) {
+	if (is_direct(source) && unlikely(uroce_move_is_expected(worker, qpr, qpn))) {
 		send_hops(worker, out); /* they are older */
 		if (uroce_move_park(worker, qpr, qpn, mbuf))
 			return;
-		worker->stats.verdict[UROCE_VERDICT_OVERRUN]++;
+		uroce_count(&worker->stats.verdict[UROCE_VERDICT_OVERRUN], 1);
 		out->done[out->nb_done++] = mbuf;
 		return;
 	}
@@ -285,9 +301,13 @@ static void
 dispose(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_verdict verdict,
 	bool is_ours, struct outcome *out)
 {
-	worker->stats.verdict[verdict]++;
+	uroce_count(&worker->stats.verdict[verdict], 1);
 	if (verdict == UROCE_VERDICT_HOPPED)
 		return;
+	if (!is_ours) {
+		out->nb_foreign++;
+		out->foreign_bytes += mbuf->pkt_len;
+	}
 	if (verdict == UROCE_VERDICT_NOT_ROCE && answer(worker, mbuf))
 		return;
 	if (out->rest && !is_ours)
@@ -309,8 +329,10 @@ act_on_other(struct uroce_worker *worker, struct rte_mbuf *mbuf, unsigned at, en
 		pass_on(worker, rx->qpr[at], at, mbuf, source, out);
 		return;
 	}
-	if (door == UNDECIDED)
+	if (door == UNDECIDED) {
+		out->nb_groups++;
 		verdict = uroce_group_deliver(worker, &rx->pkt[at], mbuf, source != HOPPED);
+	}
 	dispose(worker, mbuf, verdict, !is_foreign(door), out);
 }
 
@@ -332,7 +354,7 @@ count(struct uroce_worker *worker, const uint8_t *verdicts, unsigned nb)
 	for (unsigned i = 0, n; i < nb; i += n) {
 		for (n = 1; i + n < nb && verdicts[i + n] == verdicts[i];)
 			n++;
-		worker->stats.verdict[verdicts[i]] += n;
+		uroce_count(&worker->stats.verdict[verdicts[i]], n);
 	}
 }
 
@@ -346,16 +368,18 @@ act_on_run(struct uroce_worker *worker, struct uroce_qpr *qpr, struct rte_mbuf *
 	   unsigned at, unsigned end, struct outcome *out, unsigned *flags)
 {
 	struct uroce_rx *rx = &worker->rx;
-	unsigned to = at, nb;
+	unsigned to = at, nb, nb_marked = 0;
 
 	do {
 		rx->pkt[to].owner = frames[to];
 		*flags &= rx->pkt[to].op->flags;
-		worker->stats.rx_marked += (rx->pkt[to].tclass & UROCE_ECN_MASK) == UROCE_ECN_CE;
+		nb_marked += (rx->pkt[to].tclass & UROCE_ECN_MASK) == UROCE_ECN_CE;
 		to++;
 	} while (to < end && qpr_of(worker, to) == qpr);
 	nb = uroce_qpc_recv_run(&qpr->qpc, &rx->pkt[at], to - at, &rx->verdict[at], worker->now_ns);
 	count(worker, &rx->verdict[at], nb);
+	if (unlikely(nb_marked > 0))
+		uroce_worker_count(worker, UROCE_COUNTER_NP_ECN_MARKED_ROCE_PACKETS, nb_marked);
 	/* a held frame is the last of its run */
 	const bool is_kept = rx->verdict[at + nb - 1] == UROCE_VERDICT_HELD &&
 			     uroce_held_keep(worker, frames[at + nb - 1]);
@@ -379,7 +403,7 @@ follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned flags)
 static bool
 must_wait(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned at, enum source source)
 {
-	if (source == DIRECT && worker->parked.nb > 0 &&
+	if (is_direct(source) && worker->parked.nb > 0 &&
 	    uroce_move_is_expected(worker, qpr, worker->rx.pkt[at].dest_qpn))
 		return true;
 	if (unlikely(qpr->is_new))
@@ -429,16 +453,28 @@ act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, enum
 		follow_up(worker, last, flags);
 }
 
-/* Frames whose bytes stay in the nearest cache from one pass to the next; at least one. */
+/* Frames whose bytes, which are added, stay in the nearest cache from one pass to the next; at least one. */
 static unsigned
-group_len(struct rte_mbuf **frames, unsigned nb)
+group_len(struct rte_mbuf **frames, unsigned nb, uint64_t *nb_bytes)
 {
 	uint32_t bytes = frames[0]->pkt_len;
 	unsigned n = 1;
 
 	while (n < nb && bytes + frames[n]->pkt_len <= GROUP_BYTES)
 		bytes += frames[n++]->pkt_len;
+	*nb_bytes += bytes;
 	return n;
+}
+
+/* What the port brought. */
+static void
+count_received(struct uroce_worker *worker, unsigned nb, const struct outcome *out)
+{
+	uroce_worker_count(worker, UROCE_COUNTER_RX_FRAMES, nb);
+	uroce_worker_count(worker, UROCE_COUNTER_PORT_RCV_PACKETS, nb - out->nb_foreign);
+	uroce_worker_count(worker, UROCE_COUNTER_PORT_RCV_DATA, out->nb_bytes - out->foreign_bytes);
+	if (out->nb_groups > 0)
+		uroce_worker_count(worker, UROCE_COUNTER_MULTICAST_RCV_PACKETS, out->nb_groups);
 }
 
 static unsigned
@@ -450,15 +486,19 @@ input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct
 	out.rest = rest;
 	out.nb_done = 0;
 	out.nb_rest = 0;
+	out.nb_bytes = 0;
+	out.nb_foreign = 0;
+	out.foreign_bytes = 0;
+	out.nb_groups = 0;
 	out.owner = NULL;
 	out.nb_hops = 0;
 
 	for (unsigned at = 0, n; at < nb; at += n) {
-		n = group_len(frames + at, nb - at);
+		n = group_len(frames + at, nb - at, &out.nb_bytes);
 		parse_all(worker, frames + at, n);
 		uroce_stage_lap(UROCE_STAGE_PARSE, n);
 		fetch_contexts(worker, n);
-		if (source == DIRECT)
+		if (is_direct(source))
 			verify_all(&worker->rx, n);
 		uroce_stage_lap(UROCE_STAGE_VERIFY, n);
 		look_up_all(worker, n);
@@ -467,8 +507,10 @@ input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct
 		uroce_stage_lap(UROCE_STAGE_ACT, n);
 	}
 	send_hops(worker, &out);
+	if (source == PORT)
+		count_received(worker, nb, &out);
 	/* a program may wait for what was in it */
-	if (source == DIRECT && !rest && out.nb_done == 1 && !worker->rx.done)
+	if (is_direct(source) && !rest && out.nb_done == 1 && !worker->rx.done)
 		worker->rx.done = out.done[0];
 	else
 		rte_pktmbuf_free_bulk(out.done, out.nb_done);
@@ -480,8 +522,7 @@ unsigned
 uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	       struct rte_mbuf **rest)
 {
-	worker->stats.rx_frames += nb;
-	return input(worker, frames, nb, rest, DIRECT);
+	return input(worker, frames, nb, rest, PORT);
 }
 
 void
@@ -521,7 +562,7 @@ uroce_rx_hops(struct uroce_worker *worker)
 			uroce_move_answer(worker, entries[at + n]);
 		nb_frames += n;
 	}
-	worker->stats.hops_in += nb_frames;
+	uroce_worker_count(worker, UROCE_COUNTER_HOPPED_PKTS, nb_frames);
 	return nb_frames;
 }
 
@@ -543,9 +584,9 @@ uroce_rx_looped(struct uroce_worker *worker)
 	if (nb == 0)
 		return 0;
 	for (unsigned at = 0; at < nb; at += UROCE_BURST)
-		(void)input(worker, loop->frame + at, RTE_MIN(nb - at, UROCE_BURST), NULL, DIRECT);
+		(void)input(worker, loop->frame + at, RTE_MIN(nb - at, UROCE_BURST), NULL, LOOPED);
 	loop->nb = 0;
-	worker->stats.looped += nb;
+	uroce_worker_count(worker, UROCE_COUNTER_LOOPBACK_PKTS, nb);
 	return nb;
 }
 

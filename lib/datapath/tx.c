@@ -32,6 +32,16 @@
 
 #define STRAIGHT 4u /* frames that a post sends at most: more are a stream */
 
+/*
+ * What a frame is, until it leaves: in the mbuf's port, which says of received ones whence they came. Those that
+ * QPs build are RoCE; those to groups are told from the others.
+ */
+enum kind {
+	KIND_OTHER,
+	KIND_ROCE_GROUP,
+	KIND_ROCE = RTE_MBUF_PORT_INVALID, /* as begin_frame() leaves it */
+};
+
 #define STALL_NS UINT64_C(20000000) /* more than a peer waits for its CPU, in most cases */
 
 #define LENT_LOOK_NS                                                                               \
@@ -102,6 +112,7 @@ uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame)
 {
 	struct uroce_tx *tx = &worker->tx;
 
+	frame->port = KIND_OTHER;
 	if (tx->nb_pending < UROCE_PENDING_MAX)
 		tx->pending[tx->nb_pending++] = frame;
 	else
@@ -118,7 +129,7 @@ begin_frame(struct rte_mbuf *mbuf)
 {
 	static const struct {
 		uint16_t data_off, refcnt, nb_segs, port;
-	} rearm = { RTE_PKTMBUF_HEADROOM, 1, 1, RTE_MBUF_PORT_INVALID };
+	} rearm = { RTE_PKTMBUF_HEADROOM, 1, 1, KIND_ROCE };
 
 	static_assert(sizeof(rearm) == sizeof(uint64_t), "one store");
 	memcpy(&mbuf->rearm_data, &rearm, sizeof(rearm));
@@ -145,7 +156,7 @@ refill(struct uroce_worker *worker)
 	}
 	if (tx->nb_spare >= UROCE_TURN)
 		return true;
-	worker->stats.no_mbuf++;
+	uroce_worker_count(worker, UROCE_COUNTER_NO_MBUF, 1);
 	return false;
 }
 
@@ -296,14 +307,12 @@ static void
 ask(struct uroce_worker *worker, struct uroce_asked *asked, struct uroce_txd *txd)
 {
 	struct uroce_qpc *qpc = &asked->qpr->qpc;
-	const bool has_cnp = qpc->cc.has_cnp;
 
 	asked->is_plain = !asked->qpr->is_asked_all && uroce_qpc_is_plain(qpc);
 	if (asked->is_plain)
 		asked->nb = (uint8_t)uroce_qpc_answer(qpc, txd, asked->max, worker->now_ns);
 	else
 		asked->nb = (uint8_t)uroce_qpc_send(qpc, txd, asked->max, worker->now_ns);
-	worker->stats.tx_cnps += has_cnp && !qpc->cc.has_cnp;
 }
 
 /*
@@ -375,6 +384,18 @@ finish(struct uroce_worker *worker, unsigned nb_asked, unsigned nb)
 	tx->nb_pending += nb;
 }
 
+/* Those to groups are known by that from now on, and go to the members here, too. */
+static void
+let_go_datagrams(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
+{
+	for (unsigned i = 0; i < nb; i++) {
+		if (rte_is_multicast_ether_addr(
+			    rte_pktmbuf_mtod(frames[i], const struct rte_ether_addr *)))
+			frames[i]->port = KIND_ROCE_GROUP;
+	}
+	uroce_group_loop_back(worker, frames, nb);
+}
+
 /* The frames of a QP refer to its requests no more; if it had a whole turn's worth, it may have more. */
 static void
 let_go(struct uroce_worker *worker, const struct uroce_asked *asked, struct rte_mbuf **frames)
@@ -388,7 +409,7 @@ let_go(struct uroce_worker *worker, const struct uroce_asked *asked, struct rte_
 	/* also after none: a request that could not be sent fails now */
 	uroce_qpc_sent(&qpr->qpc, worker->now_ns);
 	if (qpr->qpc.type == IBV_QPT_UD)
-		uroce_group_loop_back(worker, frames, asked->nb);
+		let_go_datagrams(worker, frames, asked->nb);
 	if (asked->nb == asked->max)
 		uroce_tx_schedule(worker, qpr);
 	uroce_worker_settle(worker, qpr);
@@ -436,8 +457,41 @@ remove_first(struct uroce_tx *tx, unsigned nb)
 		memmove(tx->pending, tx->pending + nb, tx->nb_pending * sizeof(tx->pending[0]));
 }
 
+/* RoCE frames. */
+struct sum {
+	uint64_t nb_frames;
+	uint64_t nb_groups; /* of them, those to groups */
+	uint64_t nb_bytes;
+};
+
+static struct sum
+sum_up(struct rte_mbuf *const *frames, unsigned nb)
+{
+	struct sum sum = { 0 };
+
+	for (unsigned i = 0; i < nb; i++) {
+		if (unlikely(frames[i]->port == KIND_OTHER))
+			continue;
+		sum.nb_frames++;
+		sum.nb_groups += frames[i]->port == KIND_ROCE_GROUP;
+		sum.nb_bytes += frames[i]->pkt_len;
+	}
+	return sum;
+}
+
+/* So many left, and of these RoCE frames so much: of all but what is left of them. */
+static void
+count_left(struct uroce_worker *worker, unsigned nb, struct sum all, struct sum rest)
+{
+	uroce_worker_count(worker, UROCE_COUNTER_TX_FRAMES, nb);
+	uroce_worker_count(worker, UROCE_COUNTER_PORT_XMIT_PACKETS, all.nb_frames - rest.nb_frames);
+	uroce_worker_count(worker, UROCE_COUNTER_MULTICAST_XMIT_PACKETS,
+			   all.nb_groups - rest.nb_groups);
+	uroce_worker_count(worker, UROCE_COUNTER_PORT_XMIT_DATA, all.nb_bytes - rest.nb_bytes);
+}
+
 static uint16_t
-offer(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
+hand_over(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
 {
 	const struct uroce_port *port = worker->dev->port;
 
@@ -446,6 +500,17 @@ offer(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
 	if (port->policy->burst == UROCE_BURST_LANES)
 		return uroce_attach_tx(port, worker->queue, frames, nb);
 	return RTE_MIN(nb, uroce_guard_tx(port->id, worker->queue, frames, nb));
+}
+
+/* What the port takes is not ours any more: it is looked at before. */
+static uint16_t
+offer(struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
+{
+	const struct sum all = sum_up(frames, nb);
+	const uint16_t taken = hand_over(worker, frames, nb);
+
+	count_left(worker, taken, all, sum_up(frames + taken, nb - taken));
+	return taken;
 }
 
 static unsigned
@@ -468,10 +533,21 @@ flush(struct uroce_worker *worker)
 		tx->moved_ns = worker->now_ns;
 	remove_first(tx, nb);
 	atomic_store_explicit(&tx->is_stalled, tx->nb_pending > 0, memory_order_relaxed);
-	worker->stats.tx_full += tx->nb_pending > 0;
-	worker->stats.tx_frames += nb;
+	uroce_worker_count(worker, UROCE_COUNTER_TX_FULL, tx->nb_pending > 0);
 	uroce_stage_lap(UROCE_STAGE_TX_BURST, nb);
 	return nb;
+}
+
+/* Nobody takes what waits. */
+static void
+discard(struct uroce_worker *worker)
+{
+	struct uroce_tx *tx = &worker->tx;
+
+	uroce_worker_count(worker, UROCE_COUNTER_PORT_XMIT_DISCARDS,
+			   sum_up(tx->pending, tx->nb_pending).nb_frames);
+	rte_pktmbuf_free_bulk(tx->pending, tx->nb_pending);
+	tx->nb_pending = 0;
 }
 
 void
@@ -479,8 +555,7 @@ uroce_tx_drop(struct uroce_worker *worker)
 {
 	struct uroce_tx *tx = &worker->tx;
 
-	rte_pktmbuf_free_bulk(tx->pending, tx->nb_pending);
-	tx->nb_pending = 0;
+	discard(worker);
 	atomic_store_explicit(&tx->is_stalled, false, memory_order_relaxed);
 	rte_pktmbuf_free_bulk(tx->spare, tx->nb_spare);
 	tx->nb_spare = 0;
@@ -513,8 +588,7 @@ uroce_tx_run(struct uroce_worker *worker)
 	if (tx->nb_pending > 0) {
 		if (uroce_port_is_up(worker->dev->port) && worker->now_ns - tx->moved_ns < STALL_NS)
 			return nb;
-		rte_pktmbuf_free_bulk(tx->pending, tx->nb_pending);
-		tx->nb_pending = 0;
+		discard(worker);
 	}
 	build(worker, UROCE_BURST);
 	if (tx->nb_pending > 0)
@@ -575,6 +649,6 @@ uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned ma
 	nb = RTE_MIN(max, tx->nb_pending);
 	memcpy(frames, tx->pending, nb * sizeof(frames[0]));
 	remove_first(tx, nb);
-	worker->stats.tx_frames += nb;
+	count_left(worker, nb, sum_up(frames, nb), (struct sum){ 0 });
 	return nb;
 }

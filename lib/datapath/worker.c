@@ -236,7 +236,7 @@ uroce_worker_begin_round(struct uroce_worker *worker)
 	atomic_store_explicit(&worker->round, round + 1, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst); /* G1: before any table is looked into */
 	worker->now_ns = uroce_clock_ns();
-	worker->stats.rounds++;
+	uroce_worker_count(worker, UROCE_COUNTER_ROUNDS, 1);
 }
 
 void
@@ -377,7 +377,7 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	uroce_held_reap(worker);
 	watch_link(worker);
 	uroce_stage_lap(UROCE_STAGE_LINK, 0);
-	worker->stats.idle_rounds += nb + nb_expired == 0;
+	uroce_worker_count(worker, UROCE_COUNTER_IDLE_ROUNDS, nb + nb_expired == 0);
 	return end_round(worker, nb);
 }
 
@@ -534,6 +534,12 @@ struct uroce_hold *
 uroce_worker_hold(const struct uroce_worker *worker)
 {
 	return worker->hold;
+}
+
+struct uroce_counters *
+uroce_worker_counters(struct uroce_worker *worker)
+{
+	return &worker->stats.counters;
 }
 
 const struct uroce_worker_stats *

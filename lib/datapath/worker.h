@@ -91,25 +91,12 @@ struct uroce_srqr {
 static_assert(offsetof(struct uroce_qpr, qpc) == 64, "lists and timers are one cache line");
 static_assert(sizeof(struct uroce_qpr) <= 1024, "an idle QP costs 1 KiB at most");
 
-/** Counters of a worker: single writer, read by anyone as hints. */
+/** What a worker counts: it is the only writer (uroce_count), and anyone may read (uroce_counted). */
 struct uroce_worker_stats {
-	uint64_t rounds;
-	uint64_t idle_rounds; /* nothing received, sent or expired */
-	uint64_t rx_frames;
-	uint64_t rx_linearised; /* chained frames copied into one segment */
-	uint64_t
-		rx_shared; /* verdicts beyond one for each: of frames to groups, by other workers */
-	uint64_t looped;   /* frames from us to us: not in rx_frames, nor in tx_frames */
-	uint64_t rx_copied; /* frames that are kept in a copy: they were of another pool */
-	uint64_t tx_frames;
-	uint64_t tx_full;   /* rounds in which the port took fewer than offered */
-	uint64_t rx_marked; /* frames for a QP that a switch had marked (CE) */
-	uint64_t tx_cnps;   /* congestion notifications sent; those received are a verdict */
-	uint64_t tx_lent;   /* frames built whose payload was not copied */
-	uint64_t no_mbuf;   /* sends put off because the pool was empty */
-	uint64_t hops_in;
-	uint64_t qps_in; /* that moved here */
+	struct uroce_counters counters; /* what datapath/stats.c makes of others is 0 */
 	uint64_t verdict[UROCE_VERDICT_NB];
+	/* verdicts beyond one for each frame: of frames to groups, by other workers */
+	uint64_t rx_shared;
 };
 
 /**
@@ -176,6 +163,16 @@ struct uroce_rd_pool *uroce_worker_rd_pool(const struct uroce_worker *worker);
 /** Where they put what arrives ahead of a hole. */
 struct uroce_hold *uroce_worker_hold(const struct uroce_worker *worker);
 
+/** Where what happens to them is counted, beside their own counters. */
+struct uroce_counters *uroce_worker_counters(struct uroce_worker *worker);
+
 const struct uroce_worker_stats *uroce_worker_stats(const struct uroce_worker *worker);
+
+/** What it has counted so far, of what workers count themselves. */
+static inline uint64_t
+uroce_worker_counted(const struct uroce_worker *worker, enum uroce_counter which)
+{
+	return uroce_counted(&uroce_worker_stats(worker)->counters.nb[which]);
+}
 
 #endif /* UROCE_DATAPATH_WORKER_H */

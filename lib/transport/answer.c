@@ -38,6 +38,13 @@ uroce_answer_discard(struct uroce_qpc *qpc)
 	};
 }
 
+void
+uroce_answer_count_implied(struct uroce_qpc *qpc)
+{
+	qpc->stats.implied_naks++;
+	uroce_count_in(qpc->counters, UROCE_COUNTER_IMPLIED_NAK_SEQ_ERR, 1);
+}
+
 static void
 open_hole(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -46,7 +53,7 @@ open_hole(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	if (answers->is_open)
 		return;
-	qpc->stats.naks_seq++;
+	uroce_answer_count_implied(qpc);
 	answers->is_open = true;
 	answers->late.since_ns = now_ns;
 	answers->seen_psn = req->una_psn;

@@ -25,17 +25,24 @@ static const uint8_t nak_status[] = {
 	[UROCE_NAK_INV_RD_REQUEST] = IBV_WC_REM_INV_RD_REQ_ERR,
 };
 
+/* Requests that complete at once. */
+struct batch {
+	bool is_open;      /* some are signaled */
+	unsigned nb_sends; /* SENDs */
+};
+
 /* The oldest request, all of whose PSNs are acknowledged, completes; it is popped by the caller. */
 static void
-retire(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, bool *is_batch_open,
+retire(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct batch *batch,
        uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 
+	batch->nb_sends += uroce_done_is_send(wqe);
 	if (wqe->flags & UROCE_WQE_SIGNALED) {
-		if (!*is_batch_open)
+		if (!batch->is_open)
 			uroce_done_send_begin(qpc);
-		*is_batch_open = true;
+		batch->is_open = true;
 		uroce_done_send(qpc, wqe, IBV_WC_SUCCESS, 0, now_ns);
 	}
 	req->una_psn = uroce_psn_add(wqe->first_psn, wqe->nb_psn);
@@ -44,7 +51,7 @@ retire(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, bool *is_batch_o
 
 /* Local requests have nothing to wait for but those before them. */
 static void
-retire_local(struct uroce_qpc *qpc, bool *is_batch_open, uint64_t now_ns)
+retire_local(struct uroce_qpc *qpc, struct batch *batch, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 
@@ -53,29 +60,31 @@ retire_local(struct uroce_qpc *qpc, bool *is_batch_open, uint64_t now_ns)
 
 		if (!(wqe->flags & UROCE_WQE_EXECUTED))
 			return;
-		retire(qpc, wqe, is_batch_open, now_ns);
+		retire(qpc, wqe, batch, now_ns);
 	}
 }
 
 /* Give the slots of the requests from `una_idx` on back, and end the batch of their completions. */
 static void
-end_retired(struct uroce_qpc *qpc, uint32_t una_idx, bool is_batch_open)
+end_retired(struct uroce_qpc *qpc, uint32_t una_idx, const struct batch *batch)
 {
 	if (qpc->req.una_idx != una_idx)
 		uroce_ring_pop(&qpc->sq->ring, qpc->req.una_idx - una_idx);
-	if (is_batch_open)
+	if (batch->is_open)
 		uroce_done_send_end(qpc);
+	if (batch->nb_sends)
+		uroce_count_in(qpc->counters, UROCE_COUNTER_RDMA_SENDS, batch->nb_sends);
 }
 
 void
 uroce_comp_retire_local(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	const uint32_t una_idx = qpc->req.una_idx;
-	bool is_batch_open = false;
+	struct batch batch = { 0 };
 
 	qpc->req.is_local_done = false;
-	retire_local(qpc, &is_batch_open, now_ns);
-	end_retired(qpc, una_idx, is_batch_open);
+	retire_local(qpc, &batch, now_ns);
+	end_retired(qpc, una_idx, &batch);
 	if (qpc->req.una_idx != una_idx)
 		uroce_req_check_drained(qpc);
 }
@@ -85,7 +94,8 @@ uroce_comp_advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 	const uint32_t una_psn = req->una_psn, una_idx = req->una_idx;
-	bool is_batch_open = false, is_blocked = false;
+	struct batch batch = { 0 };
+	bool is_blocked = false;
 
 	while (req->una_psn != psn) {
 		const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
@@ -97,11 +107,11 @@ uroce_comp_advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
 			req->una_psn = psn;
 			break;
 		}
-		retire(qpc, wqe, &is_batch_open, now_ns);
+		retire(qpc, wqe, &batch, now_ns);
 	}
 	if (req->una_idx != una_idx)
-		retire_local(qpc, &is_batch_open, now_ns);
-	end_retired(qpc, una_idx, is_batch_open);
+		retire_local(qpc, &batch, now_ns);
+	end_retired(qpc, una_idx, &batch);
 	if (req->una_psn != una_psn)
 		uroce_retry_progress(qpc, now_ns);
 	uroce_req_check_drained(qpc);
@@ -112,12 +122,20 @@ uroce_comp_advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
 static void
 repair(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	qpc->stats.naks_seq++;
 	if (qpc->req.is_repairing || qpc->req.is_rnr_wait)
 		return;
 	qpc->req.is_repairing = true;
 	uroce_retry_rewind(qpc);
 	uroce_retry_arm(qpc, now_ns);
+}
+
+/* An answer passed by one that is missing, where nothing is held. */
+static enum uroce_verdict
+imply_nak(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	uroce_answer_count_implied(qpc);
+	repair(qpc, now_ns);
+	return UROCE_VERDICT_RESPONSE_GAP;
 }
 
 static enum uroce_verdict
@@ -132,11 +150,11 @@ static void
 retire_answered(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint64_t now_ns)
 {
 	const uint32_t una_idx = qpc->req.una_idx;
-	bool is_batch_open = false;
+	struct batch batch = { 0 };
 
-	retire(qpc, wqe, &is_batch_open, now_ns);
-	retire_local(qpc, &is_batch_open, now_ns);
-	end_retired(qpc, una_idx, is_batch_open);
+	retire(qpc, wqe, &batch, now_ns);
+	retire_local(qpc, &batch, now_ns);
+	end_retired(qpc, una_idx, &batch);
 }
 
 void
@@ -255,8 +273,7 @@ data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 	if (!uroce_comp_advance(qpc, pkt->psn, now_ns)) {
 		if (!qpc->is_req_gbn)
 			return uroce_answer_early(qpc, pkt, now_ns);
-		repair(qpc, now_ns);
-		return UROCE_VERDICT_RESPONSE_GAP;
+		return imply_nak(qpc, now_ns);
 	}
 	if (!answers->is_open)
 		return uroce_comp_take(qpc, pkt, now_ns);
@@ -273,12 +290,14 @@ rnr_nak(struct uroce_qpc *qpc, uint8_t timer_code, uint64_t now_ns)
 	struct uroce_req *req = &qpc->req;
 
 	qpc->stats.naks_rnr++;
-	if (req->is_rnr_wait)
-		return UROCE_VERDICT_NAK_RNR;
-	if (!req->rnr_left) {
+	uroce_count_in(qpc->counters, UROCE_COUNTER_RCVD_RNR_ERR, 1);
+	if (!req->is_rnr_wait && !req->rnr_left) {
 		uroce_req_fail(qpc, IBV_WC_RNR_RETRY_EXC_ERR, 0, now_ns);
 		return UROCE_VERDICT_NAK_RNR;
 	}
+	uroce_count_in(qpc->counters, UROCE_COUNTER_RNR_NAK_RETRY_ERR, 1);
+	if (req->is_rnr_wait)
+		return UROCE_VERDICT_NAK_RNR;
 	if (req->rnr_left != 7) /* 7: without limit [IBA 9.7.5.2.8] */
 		req->rnr_left--;
 	uroce_retry_rewind(qpc);
@@ -289,13 +308,19 @@ rnr_nak(struct uroce_qpc *qpc, uint8_t timer_code, uint64_t now_ns)
 	return UROCE_VERDICT_NAK_RNR;
 }
 
+static void
+count_nak_seq(struct uroce_qpc *qpc)
+{
+	qpc->stats.naks_seq++;
+	uroce_count_in(qpc->counters, UROCE_COUNTER_PACKET_SEQ_ERR, 1);
+}
+
 static enum uroce_verdict
 nak(struct uroce_qpc *qpc, uint8_t code, uint64_t now_ns)
 {
 	if (code == UROCE_NAK_PSN_SEQ) {
-		if (uroce_repair_respond(qpc, true, now_ns))
-			qpc->stats.naks_seq++;
-		else
+		count_nak_seq(qpc);
+		if (!uroce_repair_respond(qpc, true, now_ns))
 			repair(qpc, now_ns);
 		return UROCE_VERDICT_NAK_SEQ;
 	}
@@ -313,16 +338,17 @@ acknowledge_early(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t u
 {
 	const uint8_t syndrome = uroce_pkt_aeth(pkt)->syndrome;
 	const uint8_t value = uroce_syndrome_value(syndrome);
+	const bool is_nak_seq =
+		uroce_syndrome_kind(syndrome) == UROCE_AETH_NAK && value == UROCE_NAK_PSN_SEQ;
 
-	if (qpc->is_req_gbn) {
-		repair(qpc, now_ns);
-		return UROCE_VERDICT_RESPONSE_GAP;
-	}
+	if (is_nak_seq)
+		count_nak_seq(qpc);
+	if (qpc->is_req_gbn)
+		return imply_nak(qpc, now_ns);
 	uroce_answer_note(qpc, upto, now_ns);
 	if (uroce_syndrome_kind(syndrome) == UROCE_AETH_RNR)
 		return rnr_nak(qpc, value, now_ns);
-	if (uroce_syndrome_kind(syndrome) == UROCE_AETH_NAK && value == UROCE_NAK_PSN_SEQ &&
-	    !uroce_answer_nak(qpc, upto))
+	if (is_nak_seq && !uroce_answer_nak(qpc, upto))
 		repair(qpc, now_ns);
 	return UROCE_VERDICT_RESPONSE_GAP;
 }

@@ -23,6 +23,16 @@ static const uint8_t wc_opcodes[] = {
 	[UROCE_WR_ATOMIC_WRITE] = UROCE_WC_ATOMIC_WRITE,
 };
 
+/* A request ends in an error. */
+static void
+count_error(const struct uroce_qpc *qpc, enum ibv_wc_status status, enum uroce_counter any,
+	    enum uroce_counter flushed)
+{
+	uroce_count_in(qpc->counters, any, 1);
+	if (status == IBV_WC_WR_FLUSH_ERR)
+		uroce_count_in(qpc->counters, flushed, 1);
+}
+
 void
 uroce_done_send_begin(struct uroce_qpc *qpc)
 {
@@ -36,6 +46,9 @@ uroce_done_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, enum ib
 {
 	if (status == IBV_WC_SUCCESS && !(wqe->flags & UROCE_WQE_SIGNALED))
 		return;
+	if (status != IBV_WC_SUCCESS)
+		count_error(qpc, status, UROCE_COUNTER_REQ_CQE_ERROR,
+			    UROCE_COUNTER_REQ_CQE_FLUSH_ERROR);
 	struct uroce_cqe *cqe = uroce_cq_put(qpc->send_cq);
 
 	if (!cqe) {
@@ -111,7 +124,29 @@ uroce_done_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode, uint64_t now_n
 	struct uroce_cqe *cqe = put_recv(qpc, uroce_recv_taken(qpc), opcode, now_ns);
 
 	uroce_recv_pop(qpc);
+	uroce_count_in(qpc->counters, UROCE_COUNTER_RDMA_RECVS, 1);
 	return cqe;
+}
+
+/* An entry that tells of an error; NULL: there was no room for one. */
+static void
+set_error(struct uroce_qpc *qpc, struct uroce_cqe *cqe, enum ibv_wc_status status,
+	  uint32_t vendor_err)
+{
+	count_error(qpc, status, UROCE_COUNTER_RESP_CQE_ERROR, UROCE_COUNTER_RESP_CQE_FLUSH_ERROR);
+	if (!cqe)
+		return;
+	cqe->status = status;
+	cqe->vendor_err = vendor_err;
+}
+
+void
+uroce_done_recv_error(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
+		      uint64_t now_ns)
+{
+	set_error(qpc, put_recv(qpc, uroce_recv_taken(qpc), IBV_WC_RECV, now_ns), status,
+		  vendor_err);
+	uroce_recv_pop(qpc);
 }
 
 struct uroce_cqe
@@ -152,19 +187,12 @@ uroce_done_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 static void
-flushed(struct uroce_cqe *cqe)
-{
-	if (cqe)
-		cqe->status = IBV_WC_WR_FLUSH_ERR;
-}
-
-static void
 flush_rq(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	/* of a shared queue only what this QP has in its hands */
 	if (!qpc->rq) {
 		if (qpc->resp.recv)
-			flushed(uroce_done_recv(qpc, IBV_WC_RECV, now_ns));
+			uroce_done_recv_error(qpc, IBV_WC_WR_FLUSH_ERR, 0, now_ns);
 		return;
 	}
 	struct uroce_ring *rq = &qpc->rq->ring;
@@ -172,7 +200,8 @@ flush_rq(struct uroce_qpc *qpc, uint64_t now_ns)
 	const uint32_t tail = uroce_ring_tail(rq);
 
 	for (uint32_t idx = tail; idx != head; idx++)
-		flushed(put_recv(qpc, uroce_ring_at(rq, idx), IBV_WC_RECV, now_ns));
+		set_error(qpc, put_recv(qpc, uroce_ring_at(rq, idx), IBV_WC_RECV, now_ns),
+			  IBV_WC_WR_FLUSH_ERR, 0);
 	uroce_ring_pop(rq, head - tail);
 }
 

@@ -21,6 +21,16 @@ void uroce_done_send_begin(struct uroce_qpc *qpc);
 void uroce_done_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 		     enum ibv_wc_status status, uint32_t vendor_err, uint64_t now_ns);
 
+/** Whether it sends a message that takes a receive request of the peer, and was not cancelled. */
+static inline bool
+uroce_done_is_send(const struct uroce_send_wqe *wqe)
+{
+	const unsigned sends =
+		1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV;
+
+	return sends >> wqe->opcode & 1 && !(wqe->flags & UROCE_WQE_LOCAL);
+}
+
 /** End the batch: the application sees it. */
 void uroce_done_send_end(struct uroce_qpc *qpc);
 
@@ -32,6 +42,10 @@ void uroce_done_send_end(struct uroce_qpc *qpc);
  */
 struct uroce_cqe *uroce_done_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode,
 				  uint64_t now_ns);
+
+/** The same, in an error. */
+void uroce_done_recv_error(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
+			   uint64_t now_ns);
 
 /** The entry of a SEND that succeeded, in all that does not depend on the message. */
 struct uroce_cqe uroce_done_recv_model(const struct uroce_qpc *qpc, uint64_t now_ns);

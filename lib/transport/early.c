@@ -129,6 +129,8 @@ uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 	const uint32_t ahead = uroce_psn_dist(resp->epsn, pkt->psn);
 	enum uroce_verdict verdict = UROCE_VERDICT_PSN_GAP;
 
+	qpc->stats.early++;
+	uroce_count_in(qpc->counters, UROCE_COUNTER_OUT_OF_SEQUENCE, 1);
 	/* after an RNR NAK the peer sends everything again */
 	if (resp->is_rnr_sent)
 		return verdict;

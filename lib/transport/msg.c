@@ -171,6 +171,14 @@ invalidate(const struct uroce_qpc *qpc, uint32_t rkey)
 		       : 0;
 }
 
+static void
+begin_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	qpc->resp.msg_len = 0;
+	if (pkt->op->operation == UROCE_OPERATION_WRITE)
+		uroce_count_in(qpc->counters, UROCE_COUNTER_RX_WRITE_REQUESTS, 1);
+}
+
 enum uroce_verdict
 uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -187,7 +195,7 @@ uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	if (has_invalidate(pkt) && invalidate(qpc, be32_get(uroce_pkt_ieth(pkt)->rkey)))
 		return UROCE_VERDICT_BAD_INVALIDATE;
 	if (pkt->op->flags & UROCE_OPF_FIRST)
-		resp->msg_len = 0;
+		begin_message(qpc, pkt);
 	resp->msg_len += pkt->payload_len;
 	resp->operation = pkt->op->operation;
 	qpc->stats.rx_bytes += pkt->payload_len;
@@ -221,6 +229,8 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 		resp->epsn = pkt->psn;
 	} else if (pkt->psn != resp->epsn) {
 		cut_off(qpc);
+		qpc->stats.early++;
+		uroce_count_in(qpc->counters, UROCE_COUNTER_OUT_OF_SEQUENCE, 1);
 		return UROCE_VERDICT_PSN_GAP;
 	}
 	const enum uroce_verdict verdict = uroce_msg_recv(qpc, pkt, now_ns);
@@ -229,6 +239,7 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 		resp->epsn = uroce_psn_add(pkt->psn, 1);
 		return verdict;
 	}
+	uroce_resp_count_refusal(qpc, verdict);
 	/* the peer's faults lose its message and nothing else; this one is our application's */
 	if (verdict == UROCE_VERDICT_LOCAL_FAULT)
 		uroce_resp_fail_recv(qpc, IBV_WC_LOC_PROT_ERR, verdict, now_ns);

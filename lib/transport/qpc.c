@@ -49,6 +49,7 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 		.mrs = conf->mrs,
 		.rd_pool = conf->rd_pool,
 		.hold = conf->hold,
+		.counters = conf->counters,
 		.window_psns = conf->window_psns ? conf->window_psns : UROCE_WINDOW_PSNS,
 		.ack_every = conf->sq ? ack_every(conf->sq) : UROCE_ACK_EVERY_MIN,
 		.is_req_gbn = conf->is_req_gbn || !conf->hold ||
@@ -77,12 +78,14 @@ uroce_qpc_fini(struct uroce_qpc *qpc)
 }
 
 void
-uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool, struct uroce_hold *hold)
+uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool, struct uroce_hold *hold,
+	       struct uroce_counters *counters)
 {
 	assert(uroce_qpc_is_movable(qpc));
 	uroce_rd_pool_send_abroad(qpc->rd_pool, qpc->resp.res);
 	qpc->rd_pool = rd_pool;
 	qpc->hold = hold;
+	qpc->counters = counters;
 }
 
 /* Bytes from the BTH to the ICRC. */
@@ -218,13 +221,21 @@ note_mark(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 		uroce_cc_marked(&qpc->cc, now_ns);
 }
 
+static void
+note_cnp(struct uroce_qpc *qpc, bool is_heeded)
+{
+	qpc->stats.cnps_handled += is_heeded;
+	uroce_count_in(qpc->counters,
+		       is_heeded ? UROCE_COUNTER_RP_CNP_HANDLED : UROCE_COUNTER_RP_CNP_IGNORED, 1);
+}
+
 /* A packet that was checked. */
 static enum uroce_verdict
 take_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	qpc->stats.rx_packets++;
 	if (pkt->op->service == UROCE_SERVICE_CNP) {
-		qpc->stats.cnps_handled += uroce_cc_notified(&qpc->cc, now_ns);
+		note_cnp(qpc, uroce_cc_notified(&qpc->cc, now_ns));
 		return UROCE_VERDICT_CNP;
 	}
 	if ((pkt->tclass & UROCE_ECN_MASK) == UROCE_ECN_CE)
@@ -337,6 +348,7 @@ put_cnp(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 	txd->payload_len = 0;
 	txd->nb_slices = 0;
 	qpc->stats.cnps_sent++;
+	uroce_count_in(qpc->counters, UROCE_COUNTER_NP_CNP_SENT, 1);
 	uroce_cc_cnp_sent(&qpc->cc, now_ns);
 }
 

@@ -29,6 +29,7 @@
 #include "queue/srq_table.h"
 #include "queue/wq.h"
 #include "transport/cc.h"
+#include "transport/counter.h"
 #include "transport/hold.h"
 #include "transport/late.h"
 #include "transport/resources.h"
@@ -114,6 +115,7 @@ struct uroce_qpc_conf {
 	struct uroce_rd_pool *rd_pool; /* its worker's; NULL: READs and atomics are refused */
 	/* its worker's; NULL: nothing is placed early or held, and both roles go back N */
 	struct uroce_hold *hold;
+	struct uroce_counters *counters; /* its worker's; NULL: nobody counts for all QPs */
 	uint16_t
 		window_psns; /* requests in flight, in packets, <= UROCE_WINDOW_MAX; 0: the default */
 	bool is_req_gbn;     /* the requester goes back N in any case */
@@ -125,20 +127,28 @@ struct uroce_qpc_conf {
 	void *cookie;          /* goes into completions as `qp` */
 };
 
-/** Counters of a QP; written by its worker, read by anyone as hints. */
+/**
+ * Counters of a QP, of its life; written by its worker, read by anyone as hints. Those that grow with what
+ * goes wrong are modulo 2^32.
+ */
 struct uroce_qpc_stats {
 	uint64_t tx_packets;
 	uint64_t tx_bytes; /* payload */
 	uint64_t rx_packets;
 	uint64_t rx_bytes; /* payload */
 	/* seldom */
-	uint64_t retransmits; /* packets sent again */
-	uint64_t timeouts;
-	uint64_t naks_seq;  /* PSN sequence NAKs received, implied ones included */
-	uint64_t naks_rnr;  /* RNR NAKs received */
-	uint64_t ce_marked; /* packets received that a switch had marked */
-	uint64_t cnps_sent;
-	uint64_t cnps_handled; /* received and heeded */
+	uint32_t retransmits; /* packets sent again */
+	uint32_t timeouts;
+	uint32_t naks_seq; /* PSN sequence NAKs received */
+	uint32_t implied_naks;
+	uint32_t naks_rnr;   /* RNR NAKs received */
+	uint32_t duplicates; /* requests received again */
+	uint32_t early;      /* requests received ahead of a hole */
+	uint32_t naks_seq_sent;
+	uint32_t naks_rnr_sent;
+	uint32_t ce_marked; /* packets received that a switch had marked */
+	uint32_t cnps_sent;
+	uint32_t cnps_handled; /* received and heeded */
 };
 
 /**
@@ -342,7 +352,8 @@ struct uroce_qpc {
 		shape; /* of the frames that its headers are complete for, but for the PSN */
 	/* the responder */
 	struct uroce_resp resp;
-	/* both roles: the first 32 bytes */
+	/* both roles: these and the first 32 bytes of the others */
+	struct uroce_counters *counters; /* its worker's; or NULL */
 	struct uroce_qpc_stats stats;
 	struct uroce_hold *hold; /* NULL: nothing is held or placed early */
 	/* the requester */
@@ -373,8 +384,9 @@ static_assert(offsetof(struct uroce_qpc, resp.msn) == offsetof(struct uroce_qpc,
 	      "the path ends with what is owed to the peer");
 static_assert(offsetof(struct uroce_qpc, resp.res) == offsetof(struct uroce_qpc, path) + 192,
 	      "what a request does is one line");
-static_assert(UROCE_QPC_LINE(stats.rx_packets) == UROCE_QPC_LINE(resp.res) &&
-		      UROCE_QPC_LINE(stats.tx_bytes) == UROCE_QPC_LINE(resp.res),
+static_assert(UROCE_QPC_LINE(counters) == UROCE_QPC_LINE(resp.res) &&
+		      UROCE_QPC_LINE(stats.rx_bytes) == UROCE_QPC_LINE(resp.res) &&
+		      UROCE_QPC_LINE(stats.tx_packets) == UROCE_QPC_LINE(resp.res),
 	      "what is counted of every packet is in the next one");
 static_assert(offsetof(struct uroce_qpc, req.answers.deadline) % 64 == 0 &&
 		      UROCE_QPC_LINE(req.answers.deadline) == UROCE_QPC_LINE(req.rtt) &&
@@ -472,7 +484,8 @@ uroce_qpc_is_movable(const struct uroce_qpc *qpc)
  * It goes: the last call by this worker. From the next one on they are made by the worker that these are
  * of; who hands it over sees to it that all that was written here is seen there, and that time goes on.
  */
-void uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool, struct uroce_hold *hold);
+void uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool, struct uroce_hold *hold,
+		    struct uroce_counters *counters);
 
 /**
  * Take one received frame whose ICRC was verified and whose destination QPN is this QP's.

@@ -114,6 +114,9 @@ uroce_reply_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *model,
 		res->msn = resp->msn;
 	}
 	qpc->stats.rx_packets += n;
+	uroce_count_in(qpc->counters,
+		       is_read ? UROCE_COUNTER_RX_READ_REQUESTS : UROCE_COUNTER_RX_ATOMIC_REQUESTS,
+		       n);
 	return n;
 }
 

@@ -83,10 +83,24 @@ uroce_req_resume(struct uroce_qpc *qpc)
 	};
 }
 
+static void
+count_failure(const struct uroce_qpc *qpc, enum ibv_wc_status status)
+{
+	if (status == IBV_WC_RETRY_EXC_ERR)
+		uroce_count_in(qpc->counters, UROCE_COUNTER_RETRY_EXCEEDED_ERR, 1);
+	else if (status == IBV_WC_RNR_RETRY_EXC_ERR)
+		uroce_count_in(qpc->counters, UROCE_COUNTER_RETRY_RNR_EXCEEDED_ERR, 1);
+	else if (status == IBV_WC_REM_INV_REQ_ERR)
+		uroce_count_in(qpc->counters, UROCE_COUNTER_REQ_REMOTE_INVALID_REQUEST, 1);
+	else if (status == IBV_WC_REM_ACCESS_ERR)
+		uroce_count_in(qpc->counters, UROCE_COUNTER_REQ_REMOTE_ACCESS_ERRORS, 1);
+}
+
 void
 uroce_req_fail(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
 	       uint64_t now_ns)
 {
+	count_failure(qpc, status);
 	qpc->end_status = (uint8_t)status;
 	qpc->end_vendor_err = (uint8_t)vendor_err;
 	if (uroce_qpc_is_reliable(qpc)) {
@@ -180,8 +194,10 @@ move_position(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t 
 static void
 advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
 {
-	if (qpc->req.next_psn != qpc->req.max_psn)
+	if (qpc->req.next_psn != qpc->req.max_psn) {
 		qpc->stats.retransmits++;
+		uroce_count_in(qpc->counters, UROCE_COUNTER_RETRANSMITTED_PKTS, 1);
+	}
 	move_position(&qpc->req, wqe, nb);
 }
 
@@ -751,10 +767,16 @@ uroce_req_sent(struct uroce_qpc *qpc, uint64_t now_ns)
 	const uint32_t nb = req->next_idx - req->una_idx;
 
 	if (nb) {
+		unsigned nb_sends = 0;
+
 		uroce_done_send_begin(qpc);
-		for (uint32_t i = 0; i < nb; i++)
-			uroce_done_send(qpc, uroce_req_wqe(qpc, req->una_idx + i), IBV_WC_SUCCESS,
-					0, now_ns);
+		for (uint32_t i = 0; i < nb; i++) {
+			const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx + i);
+
+			nb_sends += uroce_done_is_send(wqe);
+			uroce_done_send(qpc, wqe, IBV_WC_SUCCESS, 0, now_ns);
+		}
+		uroce_count_in(qpc->counters, UROCE_COUNTER_RDMA_SENDS, nb_sends);
 		uroce_ring_pop(&qpc->sq->ring, nb);
 		uroce_done_send_end(qpc);
 		req->una_idx = req->next_idx;

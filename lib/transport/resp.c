@@ -73,15 +73,21 @@ uroce_resp_owe_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn)
 }
 
 void
+uroce_resp_count_refusal(const struct uroce_qpc *qpc, enum uroce_verdict verdict)
+{
+	if (verdict == UROCE_VERDICT_NO_RECEIVE)
+		uroce_count_in(qpc->counters, UROCE_COUNTER_OUT_OF_BUFFER, 1);
+	else if (verdict == UROCE_VERDICT_TOO_LONG)
+		uroce_count_in(qpc->counters, UROCE_COUNTER_RESP_LOCAL_LENGTH_ERROR, 1);
+	else if (verdict == UROCE_VERDICT_NO_ACCESS)
+		uroce_count_in(qpc->counters, UROCE_COUNTER_RESP_REMOTE_ACCESS_ERRORS, 1);
+}
+
+void
 uroce_resp_fail_recv(struct uroce_qpc *qpc, enum ibv_wc_status status, enum uroce_verdict verdict,
 		     uint64_t now_ns)
 {
-	struct uroce_cqe *cqe = uroce_done_recv(qpc, IBV_WC_RECV, now_ns);
-
-	if (cqe) {
-		cqe->status = status;
-		cqe->vendor_err = verdict;
-	}
+	uroce_done_recv_error(qpc, status, verdict, now_ns);
 	uroce_qpc_enter_error(qpc, now_ns);
 }
 
@@ -92,6 +98,7 @@ refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t now_ns)
 	struct uroce_resp *resp = &qpc->resp;
 	const struct refusal *refusal = &refusals[verdict];
 
+	uroce_resp_count_refusal(qpc, verdict);
 	if (verdict == UROCE_VERDICT_NO_RECEIVE || verdict == UROCE_VERDICT_NO_RESOURCE) {
 		uroce_resp_owe_nak(resp,
 				   uroce_syndrome_make(UROCE_AETH_RNR, qpc->attr.min_rnr_timer),
@@ -204,6 +211,7 @@ execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns
 		.msn = resp->msn,
 	};
 	commit_resource(resp);
+	uroce_count_in(qpc->counters, UROCE_COUNTER_RX_READ_REQUESTS, 1);
 	resp->epsn = uroce_psn_add(resp->epsn, nb_psn);
 	return UROCE_VERDICT_REQUEST;
 }
@@ -242,6 +250,7 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 		.orig = uroce_reply_do_atomic(at, eth, is_swap),
 	};
 	commit_resource(resp);
+	uroce_count_in(qpc->counters, UROCE_COUNTER_RX_ATOMIC_REQUESTS, 1);
 	resp->epsn = uroce_psn_add(resp->epsn, 1);
 	return UROCE_VERDICT_REQUEST;
 }
@@ -285,6 +294,7 @@ execute_atomic_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_
 	memcpy(&value, pkt->payload, sizeof(value));
 	__atomic_store_n(at, value, __ATOMIC_SEQ_CST);
 	qpc->stats.rx_bytes += sizeof(value);
+	uroce_count_in(qpc->counters, UROCE_COUNTER_RX_ATOMIC_REQUESTS, 1);
 	remember_empty(&qpc->resp, res, pkt->psn);
 	return UROCE_VERDICT_REQUEST;
 }
@@ -504,6 +514,8 @@ repeat_empty(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 static enum uroce_verdict
 repeat(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
+	qpc->stats.duplicates++;
+	uroce_count_in(qpc->counters, UROCE_COUNTER_DUPLICATE_REQUEST, 1);
 	if (pkt->op->operation == UROCE_OPERATION_READ)
 		return repeat_read(qpc, pkt);
 	if (pkt->op->operation == UROCE_OPERATION_ATOMIC)
@@ -648,6 +660,20 @@ begin_aeth(struct uroce_qpc *qpc, struct uroce_txd *txd, uint32_t psn)
 }
 
 static void
+count_nak(struct uroce_qpc *qpc)
+{
+	const uint8_t syndrome = qpc->resp.syndrome;
+
+	if (uroce_syndrome_kind(syndrome) == UROCE_AETH_RNR) {
+		qpc->stats.naks_rnr_sent++;
+		uroce_count_in(qpc->counters, UROCE_COUNTER_SEND_RNR_ERR, 1);
+	} else if (uroce_syndrome_value(syndrome) == UROCE_NAK_PSN_SEQ) {
+		qpc->stats.naks_seq_sent++;
+		uroce_count_in(qpc->counters, UROCE_COUNTER_OUT_OF_SEQ_REQUEST, 1);
+	}
+}
+
+static void
 put_aeth_packet(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
 	struct uroce_resp *resp = &qpc->resp;
@@ -655,6 +681,8 @@ put_aeth_packet(struct uroce_qpc *qpc, struct uroce_txd *txd)
 	const uint32_t psn = is_ack ? uroce_psn_add(resp->epsn, UROCE_PSN_MASK) : resp->aeth_psn;
 	uint8_t *ext = begin_aeth(qpc, txd, psn);
 
+	if (!is_ack)
+		count_nak(qpc);
 	uroce_aeth_put((struct uroce_aeth *)ext, resp->syndrome, resp->msn);
 	resp->has_aeth = false;
 }

@@ -123,6 +123,7 @@ uroce_retry_use(struct uroce_qpc *qpc, uint64_t now_ns)
 		return;
 	}
 	req->retry_left--;
+	uroce_count_in(qpc->counters, UROCE_COUNTER_LOCAL_ACK_TIMEOUT_ERR, 1);
 	uroce_retry_rewind(qpc);
 	uroce_retry_arm(qpc, now_ns);
 }
@@ -143,6 +144,7 @@ uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 		const uint64_t sent_ns = req->rtt.sample_ns ? req->rtt.sample_ns : req->armed_ns;
 
 		qpc->stats.timeouts++;
+		uroce_count_in(qpc->counters, UROCE_COUNTER_ACK_TIMEOUTS, 1);
 		req->is_repairing = false;
 		uroce_retry_use(qpc, now_ns);
 		if (qpc->is_req_gbn || qpc->state == IBV_QPS_ERR)

@@ -245,6 +245,9 @@ bool uroce_again_put(struct uroce_qpc *qpc, uint32_t psn, uint32_t nb, bool is_a
 enum uroce_verdict uroce_answer_early(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				      uint64_t now_ns);
 
+/** A hole was found because an answer passed by it. */
+void uroce_answer_count_implied(struct uroce_qpc *qpc);
+
 /** The peer has executed everything before `psn`, and the answer at una_psn is not here. */
 void uroce_answer_note(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
 
@@ -378,6 +381,9 @@ void uroce_resp_reset(struct uroce_qpc *qpc);
 
 enum uroce_verdict uroce_resp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				   uint64_t now_ns);
+
+/** Count a request that was refused, if that is counted. */
+void uroce_resp_count_refusal(const struct uroce_qpc *qpc, enum uroce_verdict verdict);
 
 /** The oldest receive request ends in an error, the QP in ERR. */
 void uroce_resp_fail_recv(struct uroce_qpc *qpc, enum ibv_wc_status status,

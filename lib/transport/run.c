@@ -28,6 +28,7 @@ struct run {
 	struct uroce_mr_view view; /* of the key that was used last */
 	uint64_t nb_bytes;
 	bool has_ack_req;
+	enum uroce_counter counter; /* of what they are */
 };
 
 /* Whether the checks that the model passed hold for this one, too. */
@@ -119,6 +120,7 @@ commit(struct run *run, unsigned nb)
 	qpc->resp.msn = uroce_psn_add(qpc->resp.msn, nb);
 	qpc->stats.rx_packets += nb;
 	qpc->stats.rx_bytes += run->nb_bytes;
+	uroce_count_in(qpc->counters, run->counter, nb);
 	if (run->has_ack_req)
 		uroce_resp_owe_ack(&qpc->resp);
 }
@@ -142,6 +144,9 @@ uroce_run_recv(struct uroce_qpc *qpc, const struct uroce_pkt *model, const struc
 		.model = model,
 		.psn = qpc->resp.epsn,
 		.mtu = 1u << qpc->mtu_shift,
+		.counter = model->op->operation == UROCE_OPERATION_SEND
+				   ? UROCE_COUNTER_RDMA_RECVS
+				   : UROCE_COUNTER_RX_WRITE_REQUESTS,
 	};
 	unsigned n = 0;
 

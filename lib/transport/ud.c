@@ -118,6 +118,13 @@ place_datagram(struct uroce_qpc *qpc, struct uroce_recv_wqe *wqe, const struct u
 				 pkt->payload_len, NULL);
 }
 
+static enum uroce_verdict
+refuse(const struct uroce_qpc *qpc, enum uroce_verdict verdict)
+{
+	uroce_resp_count_refusal(qpc, verdict);
+	return verdict;
+}
+
 enum uroce_verdict
 uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -128,10 +135,10 @@ uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 	struct uroce_recv_wqe *wqe = uroce_recv_current(qpc);
 
 	if (!wqe)
-		return UROCE_VERDICT_NO_RECEIVE;
+		return refuse(qpc, UROCE_VERDICT_NO_RECEIVE);
 	if ((uint64_t)pkt->payload_len + GRH_LEN > wqe->len) {
 		uroce_recv_put_back(qpc);
-		return UROCE_VERDICT_TOO_LONG;
+		return refuse(qpc, UROCE_VERDICT_TOO_LONG);
 	}
 	if (place_datagram(qpc, wqe, pkt)) {
 		uroce_resp_fail_recv(qpc, IBV_WC_LOC_PROT_ERR, UROCE_VERDICT_LOCAL_FAULT, now_ns);

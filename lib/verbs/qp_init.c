@@ -246,7 +246,7 @@ worker_of(const struct uroce_vqp *qp, const struct uroce_dev *dev)
 static void
 fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroce_vqp_conf *vconf)
 {
-	const struct uroce_worker *const worker = worker_of(qp, dev);
+	struct uroce_worker *const worker = worker_of(qp, dev);
 	struct uroce_vcq *const send_cq = uroce_vcq(qp->ibv.send_cq);
 	struct uroce_vcq *const recv_cq = uroce_vcq(qp->ibv.recv_cq);
 	const struct uroce_qpc_conf conf = {
@@ -264,6 +264,7 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroc
 		.mrs = dev->mrs,
 		.rd_pool = uroce_worker_rd_pool(worker),
 		.hold = uroce_worker_hold(worker),
+		.counters = uroce_worker_counters(worker),
 		.cc = dev->conf.cc.ops ? &dev->cc : NULL,
 		.limits = &dev->limits,
 		.pkeys = dev->pkeys,

@@ -73,7 +73,7 @@ attach__each_worker_has_its_lanes(void **state)
 			rig_qp_free(attached_qp[j]);
 		attached_connect(i);
 		attached_write(RIG_BUF_LEN);
-		assert_true(dev_b->worker[i]->stats.rx_frames > 0);
+		assert_true(uroce_worker_counted(dev_b->worker[i], UROCE_COUNTER_RX_FRAMES) > 0);
 	}
 	for (unsigned j = 0; j < 2; j++)
 		rig_qp_free(attached_qp[j]);
@@ -83,7 +83,7 @@ attach__each_worker_has_its_lanes(void **state)
 	rig_connect(attached_qp[1], attached_qp[0], 1);
 	rig_fill(attached_qp[0], 9);
 	attached_write(RIG_BUF_LEN);
-	assert_true(dev_b->worker[2]->stats.hops_in > 0);
+	assert_true(uroce_worker_counted(dev_b->worker[2], UROCE_COUNTER_HOPPED_PKTS) > 0);
 	attached_end();
 }
 

@@ -209,7 +209,7 @@ worker_input__chained_frames_are_linearised(void **state)
 {
 	struct rig_qp *a = rig_qp(dev_a, 0, IBV_QPT_RC);
 	struct rig_qp *b = rig_qp(dev_b, 0, IBV_QPT_RC);
-	const uint64_t before = uroce_worker_stats(dev_b->worker[0])->rx_linearised;
+	const uint64_t before = uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_LINEARISED);
 	struct rte_mbuf *frame, *tail, *rest[1];
 
 	(void)state;
@@ -222,7 +222,8 @@ worker_input__chained_frames_are_linearised(void **state)
 	assert_int_equal(rte_pktmbuf_trim(frame, (uint16_t)(frame->data_len - 50)), 0);
 	assert_int_equal(rte_pktmbuf_chain(frame, tail), 0);
 	assert_int_equal(uroce_worker_input(dev_b->worker[0], &frame, 1, rest), 0);
-	assert_int_equal(uroce_worker_stats(dev_b->worker[0])->rx_linearised, before + 1);
+	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_LINEARISED),
+			 before + 1);
 	rig_check(b, 0, a, 0, 1000);
 	assert_int_equal(carry_until(&a->scq).status, IBV_WC_SUCCESS);
 	rig_qp_free(a);

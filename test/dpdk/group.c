@@ -15,6 +15,7 @@
 #include "datapath/group.h"
 #include "datapath/neigh.h"
 #include "datapath/round.h"
+#include "datapath/stats.h"
 
 #define QKEY 0x1234u
 #define GRH  40
@@ -30,6 +31,23 @@ static uint64_t
 count(unsigned worker, enum uroce_verdict verdict)
 {
 	return uroce_worker_stats(dev_b->worker[worker])->verdict[verdict];
+}
+
+/* Packets to groups that left a device, or came, and all that did are to groups or not. */
+static uint64_t
+nb_multicast(const struct uroce_dev *dev, bool is_out)
+{
+	struct uroce_counters now;
+
+	uroce_stats_read(dev, &now);
+	assert_int_equal(now.nb[UROCE_COUNTER_UNICAST_XMIT_PACKETS] +
+				 now.nb[UROCE_COUNTER_MULTICAST_XMIT_PACKETS],
+			 now.nb[UROCE_COUNTER_PORT_XMIT_PACKETS]);
+	assert_int_equal(now.nb[UROCE_COUNTER_UNICAST_RCV_PACKETS] +
+				 now.nb[UROCE_COUNTER_MULTICAST_RCV_PACKETS],
+			 now.nb[UROCE_COUNTER_PORT_RCV_PACKETS]);
+	return now.nb[is_out ? UROCE_COUNTER_MULTICAST_XMIT_PACKETS
+			     : UROCE_COUNTER_MULTICAST_RCV_PACKETS];
 }
 
 static struct rig_qp *
@@ -123,11 +141,13 @@ group__every_member_gets_one_copy(void **state)
 	struct rig_qp *qp[] = { member(0, group), member(0, group), member(1, group) };
 	struct rig_qp *other = member(2, group6), *none = datagram_qp(dev_b, 0);
 	const uint64_t nb_hopped = count(0, UROCE_VERDICT_HOPPED);
+	const uint64_t nb_out = nb_multicast(dev_a, true), nb_in = nb_multicast(dev_b, false);
 
 	(void)state;
 	rig_fill(a, 9);
 	post(group);
 	(void)uroce_worker_poll(dev_b->worker[0]);
+	assert_int_equal(nb_multicast(dev_a, true) - nb_out, 1);
 	assert_int_equal(nb_received(qp[0]), 1);
 	assert_int_equal(nb_received(qp[1]), 1);
 	assert_int_equal(nb_received(qp[2]), 0);
@@ -135,6 +155,7 @@ group__every_member_gets_one_copy(void **state)
 	/* the other worker has it still */
 	assert_int_equal(rig_nb_away(dev_a), 1);
 	rig_drive(dev_b);
+	assert_int_equal(nb_multicast(dev_b, false) - nb_in, 1);
 	assert_int_equal(nb_received(qp[2]), 1);
 	assert_int_equal(rig_nb_away(dev_a), 0);
 	assert_int_equal(nb_received(other), 0);

@@ -74,7 +74,7 @@ expect_worker_survives(struct uroce_worker *worker)
 	uroce_tx_push(worker, frame);
 	assert_int_equal(uroce_worker_poll(worker), 1);
 	assert_int_equal(worker->tx.nb_pending, 0);
-	assert_int_equal(worker->stats.tx_frames, 1);
+	assert_int_equal(uroce_worker_counted(worker, UROCE_COUNTER_TX_FRAMES), 1);
 	rte_pktmbuf_free(frame);
 }
 

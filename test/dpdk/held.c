@@ -74,7 +74,7 @@ held__an_idle_connected_qp_takes_nothing_of_its_worker(void **state)
 static void
 held__frames_of_another_pool_go_back_at_once(void **state)
 {
-	const uint64_t nb_copied = uroce_worker_stats(dev_b->worker[0])->rx_copied;
+	const uint64_t nb_copied = uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_COPIED);
 	struct rte_mbuf *frames[NB_FRAMES];
 
 	(void)state;
@@ -85,7 +85,8 @@ held__frames_of_another_pool_go_back_at_once(void **state)
 	assert_int_equal(nb_held(), NB_FRAMES - 1);
 	assert_int_equal(rig_nb_away(dev_a), 1);
 	assert_int_equal(rig_nb_away(dev_b), NB_FRAMES - 1);
-	assert_int_equal(uroce_worker_stats(dev_b->worker[0])->rx_copied - nb_copied,
+	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_COPIED) -
+				 nb_copied,
 			 NB_FRAMES - 1);
 	/* and that */
 	input(frames, 1);
@@ -110,7 +111,7 @@ as_received(struct rte_mbuf *frame)
 static void
 held__frames_of_the_workers_pool_stay_as_they_are(void **state)
 {
-	const uint64_t nb_copied = uroce_worker_stats(dev_b->worker[0])->rx_copied;
+	const uint64_t nb_copied = uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_COPIED);
 	struct rte_mbuf *frames[NB_FRAMES];
 
 	(void)state;
@@ -122,7 +123,8 @@ held__frames_of_the_workers_pool_stay_as_they_are(void **state)
 	assert_int_equal(rig_nb_away(dev_b), NB_FRAMES);
 	input(frames, 1);
 	assert_int_equal(rig_nb_away(dev_b), 0);
-	assert_int_equal(uroce_worker_stats(dev_b->worker[0])->rx_copied, nb_copied);
+	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_COPIED),
+			 nb_copied);
 	finish();
 }
 

@@ -23,7 +23,7 @@ sum_hops_in(const struct uroce_dev *dev)
 	uint64_t nb = 0;
 
 	for (unsigned i = 0; i < dev->nb_workers; i++)
-		nb += uroce_worker_stats(dev->worker[i])->hops_in;
+		nb += uroce_worker_counted(dev->worker[i], UROCE_COUNTER_HOPPED_PKTS);
 	return nb;
 }
 

@@ -38,7 +38,7 @@ worker(void)
 static uint64_t
 nb_lent(void)
 {
-	return uroce_worker_stats(worker())->tx_lent;
+	return uroce_worker_counted(worker(), UROCE_COUNTER_TX_LENT);
 }
 
 static void
@@ -162,7 +162,7 @@ loan__null_counts_every_frame(void **state)
 	send_both();
 	assert_int_equal(nb_lent(), 2 * NB_FRAMES);
 	assert_int_equal(rte_eth_stats_get(dev->port->id, &stats), 0);
-	assert_int_equal(stats.opackets, uroce_worker_stats(worker())->tx_frames);
+	assert_int_equal(stats.opackets, uroce_worker_counted(worker(), UROCE_COUNTER_TX_FRAMES));
 	assert_true(stats.opackets >= 2 * NB_FRAMES);
 	assert_int_equal(uroce_mr_nb_lent(dev->mrs, qp->key), 0);
 	close_dev("net_null0");

@@ -116,9 +116,9 @@ loop__a_frame_waits_for_the_next_round(void **state)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(worker()->loop.nb, 0);
 	assert_int_not_equal(uroce_worker_next_ns(worker()), 0);
-	assert_int_equal(worker()->stats.looped, 2);
-	assert_int_equal(worker()->stats.rx_frames, 0);
-	assert_int_equal(worker()->stats.tx_frames, nb_sent());
+	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_LOOPBACK_PKTS), 2);
+	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_RX_FRAMES), 0);
+	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_TX_FRAMES), nb_sent());
 	assert_int_equal(nb_sent(), 0);
 }
 
@@ -152,7 +152,7 @@ loop__who_finds_it_full_waits(void **state)
 		rig_qp_free(a[i]);
 		rig_qp_free(b[i]);
 	}
-	assert_int_equal(worker()->stats.looped, nb_packets);
+	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_LOOPBACK_PKTS), nb_packets);
 	assert_int_equal(nb_sent(), 0);
 }
 
@@ -169,7 +169,8 @@ loop__nothing_is_lent_to_it(void **state)
 	rig_post_send(away, IBV_WR_RDMA_WRITE, 1, 0, 3 * 4096, to, 0);
 	expect_success(from);
 	rig_check(to, 0, from, 0, 30000);
-	assert_int_equal(worker()->stats.tx_lent, 3); /* of the other, which leaves */
+	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_TX_LENT),
+			 3); /* of the other, which leaves */
 	assert_int_equal(nb_sent(), 3);
 	rig_qp_free(away);
 }
@@ -187,7 +188,7 @@ loop__a_number_that_is_not_ours_leaves(void **state)
 	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, 100, to, 0);
 	expect_success(from);
 	assert_int_equal(nb_sent(), 1);
-	assert_int_equal(worker()->stats.looped, 2);
+	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_LOOPBACK_PKTS), 2);
 	rig_qp_free(left);
 }
 
@@ -231,15 +232,18 @@ loop__an_embedder_is_handed_none(void **state)
 static void
 loop__frames_hop_to_who_owns_their_queue(void **state)
 {
-	const struct uroce_worker_stats *other = uroce_worker_stats(dev_a->worker[1]);
+	const struct uroce_worker *other = dev_a->worker[1];
 
 	(void)state;
 	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, RIG_BUF_LEN, to, 0);
 	expect_success(from);
 	rig_check(to, 0, from, 0, RIG_BUF_LEN);
-	assert_int_equal(other->hops_in, to->qpr.qpc.stats.rx_packets);
-	assert_int_equal(worker()->stats.looped, other->hops_in);
-	assert_int_equal(other->looped, worker()->stats.hops_in);
+	assert_int_equal(uroce_worker_counted(other, UROCE_COUNTER_HOPPED_PKTS),
+			 to->qpr.qpc.stats.rx_packets);
+	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_LOOPBACK_PKTS),
+			 uroce_worker_counted(other, UROCE_COUNTER_HOPPED_PKTS));
+	assert_int_equal(uroce_worker_counted(other, UROCE_COUNTER_LOOPBACK_PKTS),
+			 uroce_worker_counted(worker(), UROCE_COUNTER_HOPPED_PKTS));
 	assert_int_equal(from->qpr.qpc.stats.retransmits, 0);
 	assert_int_equal(nb_sent(), 0);
 }

@@ -143,7 +143,7 @@ nb_moved(const struct uroce_dev *dev)
 	uint64_t nb = 0;
 
 	for (unsigned i = 0; i < dev->nb_workers; i++)
-		nb += uroce_worker_stats(dev->worker[i])->qps_in;
+		nb += uroce_worker_counted(dev->worker[i], UROCE_COUNTER_MOVED_QPS);
 	return nb;
 }
 

@@ -62,24 +62,27 @@ paced__marks_slow_the_sender_down(void **state)
 	}
 	assert_true(cc->is_limited);
 	assert_int_equal(cc->rate_bps, 200000000);
-	assert_true(dev[1]->worker[0]->stats.rx_marked > 0);
-	assert_true(dev[1]->worker[0]->stats.tx_cnps >= 3);
+	assert_true(uroce_worker_counted(dev[1]->worker[0],
+					 UROCE_COUNTER_NP_ECN_MARKED_ROCE_PACKETS) > 0);
+	assert_true(uroce_worker_counted(dev[1]->worker[0], UROCE_COUNTER_NP_CNP_SENT) >= 3);
 	assert_int_equal(dev[0]->worker[0]->stats.verdict[UROCE_VERDICT_CNP],
-			 dev[1]->worker[0]->stats.tx_cnps);
+			 uroce_worker_counted(dev[1]->worker[0], UROCE_COUNTER_NP_CNP_SENT));
 	assert_int_equal(rte_eth_remove_tx_callback(dev[0]->port->id, 0, callback), 0);
 
 	/* 800 kB at 200 Mb/s are 32 ms, but for the burst; and most rounds have nothing to do */
 	const uint64_t begin_ns = uroce_clock_ns();
-	const uint64_t rounds = dev[0]->worker[0]->stats.rounds;
-	const uint64_t idle_rounds = dev[0]->worker[0]->stats.idle_rounds;
+	const uint64_t rounds = uroce_worker_counted(dev[0]->worker[0], UROCE_COUNTER_ROUNDS);
+	const uint64_t idle_rounds =
+		uroce_worker_counted(dev[0]->worker[0], UROCE_COUNTER_IDLE_ROUNDS);
 
 	for (uint32_t i = 0; i < nb; i++) {
 		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, 1, 0, len, qp[1], 0);
 		assert_int_equal(rig_await(&qp[0]->scq, dev[0], dev[1]).status, IBV_WC_SUCCESS);
 	}
 	assert_true(uroce_clock_ns() - begin_ns > 30000000);
-	assert_true(dev[0]->worker[0]->stats.idle_rounds - idle_rounds >
-		    (dev[0]->worker[0]->stats.rounds - rounds) / 2);
+	assert_true(uroce_worker_counted(dev[0]->worker[0], UROCE_COUNTER_IDLE_ROUNDS) -
+			    idle_rounds >
+		    (uroce_worker_counted(dev[0]->worker[0], UROCE_COUNTER_ROUNDS) - rounds) / 2);
 	rig_check(qp[1], 0, qp[0], 0, len);
 	for (unsigned i = 0; i < 2; i++) {
 		rig_qp_free(qp[i]);

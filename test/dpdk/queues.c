@@ -55,10 +55,10 @@ queues__who_polls_drives_the_worker_that_nobody_polls(void **state)
 	assert_false(atomic_load(&worker->is_abandoned));
 	while (!atomic_load(&worker->is_abandoned))
 		(void)uroce_worker_poll(dev_a->worker[0]);
-	nb_rounds = uroce_worker_stats(worker)->rounds;
+	nb_rounds = uroce_worker_counted(worker, UROCE_COUNTER_ROUNDS);
 	for (unsigned i = 0; i < 100; i++)
 		(void)uroce_worker_poll(dev_a->worker[0]);
-	assert_true(uroce_worker_stats(worker)->rounds >= nb_rounds + 40);
+	assert_true(uroce_worker_counted(worker, UROCE_COUNTER_ROUNDS) >= nb_rounds + 40);
 	(void)uroce_worker_poll(worker);
 	assert_false(atomic_load(&worker->is_abandoned));
 	(void)rig_teardown(NULL);

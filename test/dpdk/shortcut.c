@@ -166,10 +166,10 @@ shortcut__a_post_to_ourselves_stays(void **state)
 	qp_b = rig_qp(dev_a, 0, IBV_QPT_RC);
 	rig_connect(qp_a, qp_b, 1);
 	rig_connect(qp_b, qp_a, 1);
-	nb_sent = worker_a()->stats.tx_frames;
+	nb_sent = uroce_worker_counted(worker_a(), UROCE_COUNTER_TX_FRAMES);
 	send_singly(8, 100);
 	await(qp_a, 8);
-	assert_int_equal(worker_a()->stats.tx_frames, nb_sent);
+	assert_int_equal(uroce_worker_counted(worker_a(), UROCE_COUNTER_TX_FRAMES), nb_sent);
 	rig_qp_free(qp_a);
 	rig_qp_free(qp_b);
 	qp_a = a;

@@ -554,12 +554,9 @@ fabric_stats(const struct fabric *fabric)
 		const struct uroce_worker_stats *one =
 			uroce_worker_stats(uroce_get_worker(fabric->context[HOST_TARGET], (int)w));
 
-		sum.rx_frames += one->rx_frames;
-		sum.rx_linearised += one->rx_linearised;
-		sum.tx_frames += one->tx_frames;
-		sum.hops_in += one->hops_in;
+		for (unsigned c = 0; c < UROCE_COUNTER_NB; c++)
+			sum.counters.nb[c] += one->counters.nb[c];
 		sum.rx_shared += one->rx_shared;
-		sum.no_mbuf += one->no_mbuf;
 		for (unsigned v = 0; v < UROCE_VERDICT_NB; v++)
 			sum.verdict[v] += one->verdict[v];
 	}

@@ -91,7 +91,7 @@ comp_recv__response_ahead_is_an_implied_nak(void **state)
 	/* once for one gap: the ACK of the WRITE tells nothing new */
 	assert_int_equal(ack(4), UROCE_VERDICT_RESPONSE_GAP);
 	expect_sent("");
-	assert_int_equal(pair.host[A].qpc.stats.naks_seq, 2);
+	assert_int_equal(pair.host[A].qpc.stats.implied_naks, 2);
 	assert_int_equal(response(UROCE_OP_READ_RESPONSE_FIRST, 2, 1024), UROCE_VERDICT_RESPONSE);
 	assert_int_equal(response(UROCE_OP_READ_RESPONSE_LAST, 3, 952), UROCE_VERDICT_RESPONSE);
 	assert_int_equal(ack(4), UROCE_VERDICT_RESPONSE);

@@ -196,6 +196,7 @@ make_host(struct pair *pair, enum pair_side side)
 		.mrs = host->mrs,
 		.rd_pool = host->rd_pool,
 		.hold = host->hold,
+		.counters = &host->counters,
 		.window_psns = conf->window_psns,
 		.is_req_gbn = conf->is_req_gbn,
 		.is_resp_gbn = conf->is_resp_gbn,

@@ -96,6 +96,7 @@ struct pair_host {
 	struct uroce_mr_table *mrs;
 	struct uroce_hold *hold; /* NULL: none */
 	struct uroce_rd_pool *rd_pool;
+	struct uroce_counters counters; /* as a worker's */
 	struct uroce_qpc_limits limits;
 	struct uroce_path path; /* to the other host */
 	uint8_t *mem;           /* registered with all rights, at iova = address */
