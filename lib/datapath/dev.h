@@ -68,6 +68,9 @@ struct uroce_dev {
 	unsigned nb_workers;
 	struct uroce_worker *worker[UROCE_WORKERS_MAX];
 	pthread_mutex_t lock;
+	/* telemetry's, which tells of it by this name */
+	char told_name[IBV_SYSFS_NAME_MAX];
+	struct uroce_dev *told_next;
 };
 
 /**

@@ -12,6 +12,7 @@
 #include <rte_ethdev.h>
 
 #include "datapath/log.h"
+#include "datapath/telemetry.h"
 #include "verbs/fork.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
@@ -73,6 +74,8 @@ add_device(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_vde
 	device->next = *link;
 	*link = device;
 	*out = device;
+	if (vdev == NULL)
+		uroce_telemetry_add(device->dev, device->ibv.name);
 	return 0;
 }
 
@@ -140,6 +143,8 @@ start_device(struct uroce_vdevice *device)
 			ret = uroce_dev_start(device->dev);
 		device->start = NULL;
 		atomic_store(&device->is_up, ret == 0);
+		if (ret == 0)
+			uroce_telemetry_add(device->dev, device->ibv.name);
 	} else if (!atomic_load(&device->is_up)) {
 		ret = -EIO;
 	}
@@ -213,9 +218,13 @@ remove_device(struct ibv_device *ibv)
 	pthread_mutex_unlock(&device->lock);
 	if (is_open)
 		return EBUSY;
+	uroce_telemetry_remove(device->dev);
 	ret = uroce_dev_destroy(device->dev);
-	if (ret != 0)
+	if (ret != 0) {
+		if (atomic_load(&device->is_up))
+			uroce_telemetry_add(device->dev, device->ibv.name);
 		return -ret;
+	}
 	*link = device->next;
 	pthread_mutex_destroy(&device->lock);
 	pthread_mutex_destroy(&device->start_lock);

@@ -86,7 +86,7 @@ uroce_dv_qp_cancel_posted_send_wrs(struct uroce_dv_qp_ex *qp, uint64_t wr_id)
 	return uroce_qp_cancel_posted_send_wrs((struct ibv_qp *)qp, wr_id);
 }
 
-/** What congestion control makes of a QP. */
+/** What congestion control makes of a QP; what it counts is modulo 2^32. */
 struct uroce_dv_cc {
 	const char *name;      /* "none", "dcqcn" */
 	uint64_t rate_bps;     /* what it may send now, bit/s; 0: it is not limited */
@@ -116,6 +116,34 @@ int uroce_qp_set_cc(struct ibv_qp *qp, const char *name);
  * @return 0, or EINVAL: `qp` or `cc` is NULL
  */
 int uroce_qp_query_cc(struct ibv_qp *qp, struct uroce_dv_cc *cc);
+
+/** A counter: something that a device or a QP has counted. */
+struct uroce_dv_counter {
+	const char *name; /* "port_xmit_packets"; the library's, for good, as the next */
+	const char *text; /* what it counts, for people */
+	uint64_t value;
+};
+
+/**
+ * What a device has counted since it came up, by all its contexts and on the wire.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe. Nobody is stopped: each value is right, and they may be of moments that are a little apart.
+ * @param[out] counter  room for `max`; names and order are the same each time
+ * @return how many counters there are; 0: `context` is NULL
+ */
+unsigned uroce_query_counters(struct ibv_context *context, struct uroce_dv_counter *counter,
+			      unsigned max);
+
+/**
+ * What a QP has counted since it was made. Those that grow with what goes wrong are modulo 2^32.
+ *
+ * @lcore  Any thread but a worker's.
+ * @mt     Safe. They are of one moment.
+ * @param[out] counter  as above
+ * @return how many counters there are; 0: `qp` is NULL
+ */
+unsigned uroce_query_qp_counters(struct ibv_qp *qp, struct uroce_dv_counter *counter, unsigned max);
 
 /**
  * Say that send requests will be posted to this QP soon. For programs that serve so many QPs that these

@@ -61,9 +61,13 @@ void
 net_init_with(const char *mib)
 {
 	char lcores[64], memory[16];
-	char *argv[] = { "test",           "--lcores",    lcores,          "--no-huge",
-			 "--no-pci",       "-m",          memory,          "--no-shconf",
-			 "--no-telemetry", "--log-level", "lib.eal:error", NULL };
+	const char *const folder = getenv("RUNTIME_DIRECTORY");
+	char *argv[] = {
+		"test",        "--lcores",      lcores,
+		"--no-huge",   "--no-pci",      "-m",
+		memory,        "--no-shconf",   folder != NULL ? "--telemetry" : "--no-telemetry",
+		"--log-level", "lib.eal:error", NULL
+	};
 
 	const unsigned cpu = next_cpu(-1), other = next_cpu((int)cpu);
 

@@ -64,7 +64,7 @@ struct pair {
 
 #define QKEY 0x11223344u
 
-/** EAL, and the cable. Once, at the begin of main. */
+/** EAL, and the cable. Once, at the begin of main. Below RUNTIME_DIRECTORY there is telemetry, if that is set. */
 void net_init(void);
 
 /** The same with so many MiB of memory for rings and objects. */

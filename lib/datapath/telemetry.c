@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Answers are made under a lock, without which no device goes down; those about a QP under the device's, too,
+ * without which no QP goes, and as its worker.
+ */
+
+#include "datapath/telemetry.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rte_telemetry.h>
+#include <rte_version.h>
+
+#include "datapath/log.h"
+#include "datapath/qpn.h"
+#include "datapath/stats.h"
+
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+#define ADD_DICT  rte_tel_data_add_dict_uint
+#define ADD_ARRAY rte_tel_data_add_array_uint
+#define UINT_VAL  RTE_TEL_UINT_VAL
+#else
+#define ADD_DICT  rte_tel_data_add_dict_u64
+#define ADD_ARRAY rte_tel_data_add_array_u64
+#define UINT_VAL  RTE_TEL_U64_VAL
+#endif
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct uroce_dev *devices; /* that are told of, oldest first */
+
+static void
+add(struct rte_tel_data *dict, const char *name, uint64_t value)
+{
+	(void)ADD_DICT(dict, name, value);
+}
+
+static void
+add_text(struct rte_tel_data *dict, const char *name, const char *text)
+{
+	(void)rte_tel_data_add_dict_string(dict, name, text);
+}
+
+/* A dictionary within one; whoever sends the answer frees it. NULL: there is no memory. */
+static struct rte_tel_data *
+add_dict(struct rte_tel_data *dict, const char *name)
+{
+	struct rte_tel_data *inner = rte_tel_data_alloc();
+
+	if (!inner)
+		return NULL;
+	(void)rte_tel_data_start_dict(inner);
+	if (rte_tel_data_add_dict_container(dict, name, inner, 0) == 0)
+		return inner;
+	rte_tel_data_free(inner);
+	return NULL;
+}
+
+/* Under the lock: the device that parameters begin with, and what follows them. */
+static struct uroce_dev *
+find(const char *params, const char **rest)
+{
+	const size_t len = params ? strcspn(params, ",") : 0;
+
+	for (struct uroce_dev *dev = devices; dev; dev = dev->told_next) {
+		if (strlen(dev->told_name) != len || strncmp(dev->told_name, params, len) != 0)
+			continue;
+		*rest = params[len] == ',' ? params + len + 1 : params + len;
+		return dev;
+	}
+	return NULL;
+}
+
+/* --- devices ----------------------------------------------------------------------------------- */
+
+static int
+list_devices(const char *cmd, const char *params, struct rte_tel_data *answer)
+{
+	(void)cmd;
+	(void)params;
+	(void)rte_tel_data_start_array(answer, RTE_TEL_STRING_VAL);
+	pthread_mutex_lock(&lock);
+	for (const struct uroce_dev *dev = devices; dev; dev = dev->told_next)
+		(void)rte_tel_data_add_array_string(answer, dev->told_name);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static void
+add_counters(struct rte_tel_data *answer, const struct uroce_dev *dev)
+{
+	struct rte_tel_data *const counters = add_dict(answer, "counters");
+	struct rte_tel_data *const verdicts = add_dict(answer, "verdicts");
+	uint64_t verdict[UROCE_VERDICT_NB];
+	struct uroce_counters now;
+
+	uroce_stats_read(dev, &now);
+	for (unsigned c = 0; counters && c < UROCE_COUNTER_NB; c++)
+		add(counters, uroce_counter_name(c), now.nb[c]);
+	uroce_stats_read_verdicts(dev, verdict);
+	for (unsigned v = 0; verdicts && v < UROCE_VERDICT_NB; v++)
+		add(verdicts, uroce_verdict_name(v), verdict[v]);
+}
+
+static uint32_t
+count_qps(struct uroce_dev *dev)
+{
+	uint32_t nb;
+
+	pthread_mutex_lock(&dev->lock);
+	nb = dev->qpns->nb_qp;
+	pthread_mutex_unlock(&dev->lock);
+	return nb;
+}
+
+static int
+tell_device(const char *cmd, const char *params, struct rte_tel_data *answer)
+{
+	struct uroce_dev *dev;
+	const char *rest;
+
+	(void)cmd;
+	pthread_mutex_lock(&lock);
+	dev = find(params, &rest);
+	if (dev) {
+		(void)rte_tel_data_start_dict(answer);
+		add_text(answer, "name", dev->told_name);
+		add_text(answer, "port", dev->conf.port);
+		add_text(answer, "link", uroce_dev_is_link_up(dev) ? "up" : "down");
+		add(answer, "mtu", 128u << dev->limits.active_mtu);
+		add(answer, "workers", dev->nb_workers);
+		add(answer, "qps", count_qps(dev));
+		add_counters(answer, dev);
+	}
+	pthread_mutex_unlock(&lock);
+	return dev ? 0 : -ENOENT;
+}
+
+static int
+tell_counters(const char *cmd, const char *params, struct rte_tel_data *answer)
+{
+	static const struct uroce_qpc none;
+	struct uroce_stats_row rows[UROCE_STATS_QP_NB];
+
+	(void)cmd;
+	(void)params;
+	(void)rte_tel_data_start_dict(answer);
+	for (unsigned c = 0; c < UROCE_COUNTER_NB; c++)
+		add_text(answer, uroce_counter_name(c), uroce_counter_text(c));
+	uroce_stats_read_qp(&none, rows);
+	for (unsigned i = 0; i < UROCE_STATS_QP_NB; i++) {
+		if (rows[i].is_qps_alone)
+			add_text(answer, rows[i].name, rows[i].text);
+	}
+	return 0;
+}
+
+/* --- QPs --------------------------------------------------------------------------------------- */
+
+/* A number at the beginning of parameters; 0, which is no QP's: there is none. */
+static uint32_t
+qpn_of(const char *params)
+{
+	const unsigned long qpn = strtoul(params, NULL, 0);
+
+	return qpn <= UROCE_QPN_MAX ? (uint32_t)qpn : 0;
+}
+
+static void
+add_qpns(struct rte_tel_data *answer, const struct uroce_qpn_table *qpns, uint32_t after)
+{
+	const uint32_t begin = after ? (after & qpns->mask) + 1 : 0;
+	bool has_room = true;
+
+	for (uint32_t i = begin; i <= qpns->mask && has_room; i++) {
+		const struct uroce_qpr *const qpr = uroce_qpn_peek(qpns, i);
+
+		has_room = !qpr || ADD_ARRAY(answer, qpr->qpc.qpn) == 0;
+	}
+}
+
+static int
+list_qps(const char *cmd, const char *params, struct rte_tel_data *answer)
+{
+	struct uroce_dev *dev;
+	const char *rest;
+
+	(void)cmd;
+	pthread_mutex_lock(&lock);
+	dev = find(params, &rest);
+	if (dev) {
+		(void)rte_tel_data_start_array(answer, UINT_VAL);
+		pthread_mutex_lock(&dev->lock);
+		add_qpns(answer, dev->qpns, qpn_of(rest));
+		pthread_mutex_unlock(&dev->lock);
+	}
+	pthread_mutex_unlock(&lock);
+	return dev ? 0 : -ENOENT;
+}
+
+static const char *const types[] = {
+	[IBV_QPT_RC] = "RC",
+	[IBV_QPT_UC] = "UC",
+	[IBV_QPT_UD] = "UD",
+	[IBV_QPT_XRC_SEND] = "XRC_SEND",
+	[IBV_QPT_XRC_RECV] = "XRC_RECV",
+};
+
+static const char *const states[] = {
+	[IBV_QPS_RESET] = "RESET", [IBV_QPS_INIT] = "INIT", [IBV_QPS_RTR] = "RTR",
+	[IBV_QPS_RTS] = "RTS",     [IBV_QPS_SQD] = "SQD",   [IBV_QPS_SQE] = "SQE",
+	[IBV_QPS_ERR] = "ERR",
+};
+
+/* What a QP is looked at for. */
+struct look {
+	const struct uroce_qpr *qpr;
+	uint8_t type, state;
+	uint16_t mtu;
+	uint32_t dest_qpn;
+	union ibv_gid dgid;
+	struct uroce_stats_row rows[UROCE_STATS_QP_NB];
+};
+
+/* As its worker. */
+static int
+take_look(void *arg)
+{
+	struct look *const look = arg;
+	const struct uroce_qpc *const qpc = &look->qpr->qpc;
+
+	look->type = qpc->type;
+	look->state = qpc->state;
+	look->mtu = (uint16_t)(1u << qpc->mtu_shift);
+	look->dest_qpn = qpc->dest_qpn;
+	look->dgid = qpc->attr.ah_attr.grh.dgid;
+	uroce_stats_read_qp(qpc, look->rows);
+	return 0;
+}
+
+/* One that has a path, or had one. */
+static void
+add_peer(struct rte_tel_data *answer, const struct look *look)
+{
+	static const uint8_t v4[12] = { [10] = 0xff, [11] = 0xff };
+	const uint8_t *const gid = look->dgid.raw;
+	const bool is_v4 = memcmp(gid, v4, sizeof(v4)) == 0;
+	char text[INET6_ADDRSTRLEN];
+
+	if (look->type == IBV_QPT_UD || look->state == IBV_QPS_RESET ||
+	    look->state == IBV_QPS_INIT ||
+	    !inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? gid + 12 : gid, text, sizeof(text)))
+		return;
+	add_text(answer, "peer", text);
+	add(answer, "dest_qpn", look->dest_qpn);
+	add(answer, "mtu", look->mtu);
+}
+
+static void
+add_qp(struct rte_tel_data *answer, uint32_t qpn, const struct look *look)
+{
+	struct rte_tel_data *counters;
+
+	add(answer, "qpn", qpn);
+	add_text(answer, "type", types[look->type]);
+	add_text(answer, "state", states[look->state]);
+	add_peer(answer, look);
+	counters = add_dict(answer, "counters");
+	for (unsigned i = 0; counters && i < UROCE_STATS_QP_NB; i++)
+		add(counters, look->rows[i].name, look->rows[i].nb);
+}
+
+/* Under the lock. */
+static int
+tell_qp_of(struct uroce_dev *dev, uint32_t qpn, struct rte_tel_data *answer)
+{
+	struct uroce_qpr *qpr;
+	struct look look;
+
+	pthread_mutex_lock(&dev->lock);
+	qpr = uroce_qpn_lookup(dev->qpns, qpn);
+	look.qpr = qpr;
+	if (qpr)
+		(void)uroce_qpr_ask(qpr, take_look, &look);
+	pthread_mutex_unlock(&dev->lock);
+	if (!qpr)
+		return -ENOENT;
+	(void)rte_tel_data_start_dict(answer);
+	add_qp(answer, qpn, &look);
+	return 0;
+}
+
+static int
+tell_qp(const char *cmd, const char *params, struct rte_tel_data *answer)
+{
+	int ret = -ENOENT;
+	struct uroce_dev *dev;
+	const char *rest;
+
+	(void)cmd;
+	pthread_mutex_lock(&lock);
+	dev = find(params, &rest);
+	if (dev)
+		ret = tell_qp_of(dev, qpn_of(rest), answer);
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+/* --- what is told of --------------------------------------------------------------------------- */
+
+static const struct {
+	const char *cmd;
+	telemetry_cb call;
+	const char *help;
+} commands[] = {
+	{ "/uroce/devices", list_devices, "The names of the devices that are up" },
+	{ "/uroce/device", tell_device, "A device. Parameter: its name" },
+	{ "/uroce/counters", tell_counters, "What each counter counts" },
+	{ "/uroce/qps", list_qps,
+	  "Numbers of QPs. Parameters: a device's name, and the number after which to go on" },
+	{ "/uroce/qp", tell_qp, "A QP. Parameters: its device's name, its number" },
+};
+
+static void
+register_commands(void)
+{
+	for (unsigned i = 0; i < RTE_DIM(commands); i++) {
+		if (rte_telemetry_register_cmd(commands[i].cmd, commands[i].call,
+					       commands[i].help) < 0)
+			UROCE_LOG(WARNING, dev, "%s is not known to telemetry", commands[i].cmd);
+	}
+}
+
+void
+uroce_telemetry_add(struct uroce_dev *dev, const char *name)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct uroce_dev **link = &devices;
+
+	pthread_once(&once, register_commands);
+	snprintf(dev->told_name, sizeof(dev->told_name), "%s", name);
+	dev->told_next = NULL;
+	pthread_mutex_lock(&lock);
+	while (*link)
+		link = &(*link)->told_next;
+	*link = dev;
+	pthread_mutex_unlock(&lock);
+}
+
+void
+uroce_telemetry_remove(struct uroce_dev *dev)
+{
+	struct uroce_dev **link = &devices;
+
+	pthread_mutex_lock(&lock);
+	while (*link && *link != dev)
+		link = &(*link)->told_next;
+	if (*link)
+		*link = dev->told_next;
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What telemetry tells of devices and QPs: asked over EAL's socket, while they are there, while they are not, and
+ * while they come and go.
+ */
+
+#include "net.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "uroce_dv.h"
+
+#define ANSWER_LEN (64 << 10)
+#define NB_MANY    600 /* QPs: more than one answer names */
+
+static char folder[] = "/tmp/uroce-telemetry-XXXXXX";
+
+/* --- asking --------------------------------------------------------------------------------------- */
+
+static int
+dial(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	char greeting[1024];
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/dpdk/rte/dpdk_telemetry.v2", folder);
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_true(recv(fd, greeting, sizeof(greeting), 0) > 0);
+	return fd;
+}
+
+/* Without what EAL puts around it. */
+static void
+ask_by(int fd, const char *command, char answer[ANSWER_LEN])
+{
+	ssize_t len;
+	char *begin;
+
+	assert_int_equal(send(fd, command, strlen(command), 0), (ssize_t)strlen(command));
+	len = recv(fd, answer, ANSWER_LEN - 1, 0);
+	assert_true(len > 2);
+	answer[len - 1] = '\0';
+	begin = strchr(answer, ':');
+	assert_non_null(begin);
+	memmove(answer, begin + 1, strlen(begin));
+}
+
+static const char *
+ask(const char *command)
+{
+	static char answer[ANSWER_LEN];
+	const int fd = dial();
+
+	ask_by(fd, command, answer);
+	close(fd);
+	return answer;
+}
+
+static const char *
+ask_qp(const char *device, uint32_t qpn)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "/uroce/qp,%s,0x%x", device, qpn);
+	return ask(command);
+}
+
+static uint64_t
+number(const char *answer, const char *name)
+{
+	char key[64];
+	const char *at;
+
+	snprintf(key, sizeof(key), "\"%s\":", name);
+	at = strstr(answer, key);
+	if (at == NULL)
+		fail_msg("there is no %s in %s", name, answer);
+	return at != NULL ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static void
+expect_text(const char *answer, const char *text)
+{
+	if (strstr(answer, text) == NULL)
+		fail_msg("there is no %s in %s", text, answer);
+}
+
+/* --- one after the other --------------------------------------------------------------------------- */
+
+static void
+devices__that_are_up(void **state)
+{
+	struct pair net;
+
+	(void)state;
+	/* the first one makes the commands known */
+	assert_string_equal(ask("/uroce/devices"), "null");
+	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
+	assert_string_equal(ask("/uroce/devices"), "[\"uroce0\",\"uroce1\"]");
+	pair_close(&net);
+	assert_string_equal(ask("/uroce/devices"), "[]");
+}
+
+static void
+device__tells_what_the_program_reads(void **state)
+{
+	struct uroce_dv_counter counter[128];
+	struct pair net;
+	const char *answer;
+	unsigned nb;
+
+	(void)state;
+	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
+	pair_connect(&net);
+	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 3000), 0);
+	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
+	answer = ask("/uroce/device,uroce1");
+	nb = uroce_query_counters(net.b.context, counter, 128);
+	/* nothing happens meanwhile, which takes some rounds */
+	for (unsigned i = 0; i < nb; i++)
+		if (strstr(counter[i].name, "rounds") == NULL)
+			assert_int_equal(number(answer, counter[i].name), counter[i].value);
+	assert_int_equal(number(answer, "qps"), 1);
+	assert_int_equal(number(answer, "workers"), 1);
+	assert_int_equal(number(answer, "request"), 3);
+	assert_int_equal(number(answer, "bad_icrc"), 0);
+	expect_text(answer, "\"name\":\"uroce1\"");
+	expect_text(answer, "\"link\":\"up\"");
+	expect_text(answer, "\"port\":\"net_ring_host1_");
+	pair_close(&net);
+}
+
+static void
+counters__each_has_its_sentence(void **state)
+{
+	struct uroce_dv_counter counter[128];
+	char wanted[256];
+	struct pair net;
+	unsigned nb;
+
+	(void)state;
+	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
+	nb = uroce_query_counters(net.a.context, counter, 128);
+	nb += uroce_query_qp_counters(net.a.qp, counter + nb, 128 - nb);
+	for (unsigned i = 0; i < nb; i++) {
+		snprintf(wanted, sizeof(wanted), "\"%s\":\"%s\"", counter[i].name, counter[i].text);
+		expect_text(ask("/uroce/counters"), wanted);
+	}
+	pair_close(&net);
+}
+
+static void
+qp__tells_its_state_and_its_peer(void **state)
+{
+	struct pair net;
+	const char *answer;
+	uint32_t qpn;
+
+	(void)state;
+	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
+	qpn = net.a.qp->qp_num;
+	answer = ask_qp("uroce0", qpn);
+	expect_text(answer, "\"state\":\"RESET\"");
+	expect_text(answer, "\"type\":\"RC\"");
+	assert_null(strstr(answer, "peer"));
+	pair_connect(&net);
+	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 3000), 0);
+	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
+	answer = ask_qp("uroce0", qpn);
+	expect_text(answer, "\"state\":\"RTS\"");
+	expect_text(answer, "\"peer\":\"192.0.2.2\"");
+	assert_int_equal(number(answer, "dest_qpn"), net.b.qp->qp_num);
+	assert_int_equal(number(answer, "qpn"), qpn);
+	assert_int_equal(number(answer, "mtu"), 1024);
+	assert_int_equal(number(answer, "sent_pkts"), 3);
+	assert_int_equal(number(answer, "sent_bytes"), 3000);
+	assert_string_equal(ask_qp("uroce1", qpn), "null");
+	assert_int_equal(uroce_destroy_qp(net.a.qp), 0);
+	net.a.qp = NULL;
+	assert_string_equal(ask_qp("uroce0", qpn), "null");
+	pair_close(&net);
+}
+
+static void
+qp__of_other_types(void **state)
+{
+	struct pair net;
+
+	(void)state;
+	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_UD, .is_ipv6 = true });
+	pair_connect(&net);
+	expect_text(ask_qp("uroce0", net.a.qp->qp_num), "\"type\":\"UD\"");
+	assert_null(strstr(ask_qp("uroce0", net.a.qp->qp_num), "peer"));
+	pair_close(&net);
+	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_UC, .is_ipv6 = true });
+	pair_connect(&net);
+	expect_text(ask_qp("uroce0", net.a.qp->qp_num), "\"type\":\"UC\"");
+	expect_text(ask_qp("uroce0", net.a.qp->qp_num), "\"peer\":\"2001:db8::2\"");
+	pair_close(&net);
+}
+
+static void
+ask__for_what_is_not_there(void **state)
+{
+	static const char *const commands[] = {
+		"/uroce/device",
+		"/uroce/device,",
+		"/uroce/device,uroce7",
+		"/uroce/device,uroce",
+		"/uroce/device,uroce00",
+		"/uroce/qps",
+		"/uroce/qps,uroce7",
+		"/uroce/qp",
+		"/uroce/qp,uroce0",
+		"/uroce/qp,uroce0,",
+		"/uroce/qp,uroce0,0",
+		"/uroce/qp,uroce0,one",
+		"/uroce/qp,uroce0,-1",
+		"/uroce/qp,uroce0,16777215",
+		"/uroce/qp,uroce0,99999999999999999999",
+	};
+	struct pair net;
+
+	(void)state;
+	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		assert_string_equal(ask(commands[i]), "null");
+	pair_close(&net);
+}
+
+/* Each once, an answer after the other. */
+static void
+qps__are_told_in_pieces(void **state)
+{
+	static uint32_t seen[NB_MANY + 2];
+	struct ibv_qp *qp[NB_MANY];
+	char command[64] = "/uroce/qps,uroce0";
+	unsigned nb = 0, nb_answers = 0, nb_found = 0;
+	struct pair net;
+
+	(void)state;
+	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
+	struct ibv_qp_init_attr init = { .send_cq = net.a.scq,
+					 .recv_cq = net.a.rcq,
+					 .qp_type = IBV_QPT_RC };
+
+	for (unsigned i = 0; i < NB_MANY; i++) {
+		init.cap = (struct ibv_qp_cap){ .max_send_wr = 1, .max_recv_wr = 1 };
+		qp[i] = uroce_create_qp(net.a.pd, &init);
+		assert_non_null(qp[i]);
+	}
+	for (const char *at = ask(command); *at != '\0' && strcmp(at, "[]") != 0; nb_answers++) {
+		char *end;
+
+		for (at++; *at != '\0' && *at != ']'; at = *end == ',' ? end + 1 : end) {
+			assert_true(nb < NB_MANY + 2);
+			seen[nb++] = (uint32_t)strtoul(at, &end, 10);
+		}
+		snprintf(command, sizeof(command), "/uroce/qps,uroce0,%u", seen[nb - 1]);
+		at = ask(command);
+	}
+	assert_true(nb_answers > 1);
+	assert_int_equal(nb, NB_MANY + 1);
+	for (unsigned i = 0; i < nb; i++)
+		for (unsigned j = 0; j < NB_MANY; j++)
+			nb_found += seen[i] == qp[j]->qp_num;
+	assert_int_equal(nb_found, NB_MANY);
+	for (unsigned i = 0; i < NB_MANY; i++)
+		assert_int_equal(uroce_destroy_qp(qp[i]), 0);
+	pair_close(&net);
+}
+
+/* --- all at once ------------------------------------------------------------------------------------ */
+
+static atomic_bool is_over;
+static atomic_uint last_qpn, nb_asked;
+
+static void *
+ask_on(void *arg)
+{
+	char *const answer = malloc(ANSWER_LEN);
+	const int fd = dial();
+	char command[64];
+
+	(void)arg;
+	while (!atomic_load(&is_over)) {
+		ask_by(fd, "/uroce/devices", answer);
+		ask_by(fd, "/uroce/device,uroce0", answer);
+		ask_by(fd, "/uroce/qps,uroce1", answer);
+		snprintf(command, sizeof(command), "/uroce/qp,uroce0,%u", atomic_load(&last_qpn));
+		ask_by(fd, command, answer);
+		atomic_fetch_add(&nb_asked, 1);
+	}
+	close(fd);
+	free(answer);
+	return NULL;
+}
+
+/* Devices that are driven in different ways, QPs that work, and go. */
+static void
+ask__while_they_come_and_go(void **state)
+{
+	static const char *const keys[] = { NULL, "drive=lcore", "workers=2" };
+	pthread_t thread[2];
+	struct pair net;
+	unsigned before;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, ask_on, NULL), 0);
+	for (unsigned round = 0; round < 12; round++) {
+		pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC, .keys = keys[round % 3] });
+		atomic_store(&last_qpn, net.a.qp->qp_num);
+		pair_connect(&net);
+		before = atomic_load(&nb_asked);
+		do {
+			post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 30000),
+				  0);
+			expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
+		} while (atomic_load(&nb_asked) - before < 4);
+		pair_close(&net);
+	}
+	atomic_store(&is_over, true);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+}
+
+static int
+remove_one(const char *path, const struct stat *stat, int type, struct FTW *at)
+{
+	(void)stat;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+static void
+remove_folder(void)
+{
+	(void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(devices__that_are_up),
+		cmocka_unit_test(device__tells_what_the_program_reads),
+		cmocka_unit_test(counters__each_has_its_sentence),
+		cmocka_unit_test(qp__tells_its_state_and_its_peer),
+		cmocka_unit_test(qp__of_other_types),
+		cmocka_unit_test(ask__for_what_is_not_there),
+		cmocka_unit_test(qps__are_told_in_pieces),
+		cmocka_unit_test(ask__while_they_come_and_go),
+	};
+
+	if (mkdtemp(folder) == NULL || setenv("RUNTIME_DIRECTORY", folder, 1) != 0)
+		return 1;
+	(void)atexit(remove_folder);
+	net_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
