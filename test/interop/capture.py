@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What went over the wire, frame by frame, from badwire's captures: as each end sent it, before badwire's faults."""
+
+import struct
+import zlib
+
+ROCE_PORT = 4791
+BTH_LEN = 12
+GLOBAL_HEADER_LEN, RECORD_LEN = 24, 16
+MAGIC = 0xa1b2c3d4
+UD, OPERATION = 0x60, 0x1f
+# Operations of any transport, without its bits [IBA 9.2.1, table 38]
+SENDS = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x16, 0x17}
+WRITES = {0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b}
+READ, READ_RESPONSES, ACK, ATOMIC_ACK, ATOMICS = 0x0c, {0x0d, 0x0e, 0x0f, 0x10}, 0x11, 0x12, {0x13, 0x14}
+REQUESTS = SENDS | WRITES | ATOMICS | {READ}
+RNR_NAK, NAK, SYNDROME = 0x20, 0x60, 0x60
+NAK_CODES = {0: 'PSN sequence', 1: 'invalid request', 2: 'remote access', 3: 'remote operation', 4: 'invalid RD request'}
+
+
+class Frame:
+    """One RoCE v2 frame. `time` is in seconds, `source` its sender's address, `length` that of the whole frame."""
+
+    __slots__ = ('time', 'source', 'opcode', 'qpn', 'psn', 'length', 'syndrome', 'is_sound', 'reth')
+
+    @property
+    def operation(self):
+        return self.opcode & OPERATION
+
+    @property
+    def is_request(self):
+        return self.operation in REQUESTS
+
+    @property
+    def is_connected(self):
+        return self.opcode & ~OPERATION == 0    # RC: the only one that sends again
+
+
+def parse(time, data):
+    """A Frame, or None for what is no RoCE v2."""
+    kind = data[12:14]
+    if kind == b'\x08\x00':
+        header = (data[14] & 15) * 4
+        is_udp, total = data[23] == 17, struct.unpack_from('>H', data, 16)[0]
+        source = data[26:30]
+    elif kind == b'\x86\xdd':
+        header = 40
+        is_udp, total = data[20] == 17, 40 + struct.unpack_from('>H', data, 18)[0]
+        source = data[22:38]
+    else:
+        return None
+    at = 14 + header
+    if not is_udp or struct.unpack_from('>H', data, at + 2)[0] != ROCE_PORT:
+        return None
+    frame = Frame()
+    frame.time, frame.source, frame.length = time, source, len(data)
+    body = data[at + 8:14 + total]
+    frame.opcode = body[0]
+    frame.qpn, frame.psn = struct.unpack_from('>I', body, 4)[0] & 0xffffff, struct.unpack_from('>I', body, 8)[0] & 0xffffff
+    frame.syndrome = body[BTH_LEN] if frame.operation in (ACK, ATOMIC_ACK) else None
+    frame.reth = body[BTH_LEN:BTH_LEN + 16] if frame.opcode == READ else b''
+    frame.is_sound = icrc(data[14:at], data[at:at + 8], body) == body[-4:]
+    return frame
+
+
+def icrc(ip, udp, body):
+    """By zlib, apart from what either end computes it with [IBA A17.3.3]."""
+    ip, udp, head = bytearray(ip), bytearray(udp), bytearray(body[:BTH_LEN])
+    if ip[0] >> 4 == 4:
+        ip[1] = ip[8] = ip[10] = ip[11] = 0xff
+    else:
+        ip[0] |= 0x0f
+        ip[1] = ip[2] = ip[3] = ip[7] = 0xff
+    udp[6] = udp[7] = 0xff
+    head[4] = 0xff
+    crc = zlib.crc32(b'\xff' * 8 + ip + udp + head)
+    return struct.pack('<I', zlib.crc32(body[BTH_LEN:-4], crc))
+
+
+def frames(path):
+    """The RoCE frames of a capture, in its order, each with its number there: the first is 1."""
+    with open(path, 'rb') as file:
+        data = file.read()
+    if len(data) < GLOBAL_HEADER_LEN:
+        return []
+    order = '<' if struct.unpack_from('<I', data)[0] == MAGIC else '>'
+    found, at, number = [], GLOBAL_HEADER_LEN, 0
+    while at + RECORD_LEN <= len(data):
+        seconds, micros, length, _ = struct.unpack_from(order + 'IIII', data, at)
+        at += RECORD_LEN
+        number += 1
+        frame = parse(seconds + micros / 1e6, data[at:at + length])
+        at += length
+        if frame:
+            found.append((number, frame))
+    return found
+
+
+class Tally:
+    """What one end of the wire sent, added up."""
+
+    def __init__(self):
+        self.frames = self.unsound = 0
+        self.again = self.again_bytes = 0        # requests of RC with a PSN that was sent before
+        self.responses_again = 0                 # READ responses and atomic answers likewise
+        self.rnr_naks = self.sequence_naks = self.other_naks = 0
+
+    def add(self, frame, seen, asked):
+        self.frames += 1
+        self.unsound += not frame.is_sound
+        if not frame.is_connected:
+            return
+        if frame.operation == ACK and frame.syndrome & SYNDROME == RNR_NAK:
+            self.rnr_naks += 1
+        elif frame.operation == ACK and frame.syndrome & SYNDROME == NAK:
+            if frame.syndrome & ~SYNDROME & 0x1f == 0:
+                self.sequence_naks += 1
+            else:
+                self.other_naks += 1
+        if frame.is_request:
+            key = frame.qpn, frame.psn
+            if key in seen:
+                self.again += 1
+                self.again_bytes += frame.length
+            seen.add(key)
+        elif frame.operation in READ_RESPONSES or frame.operation == ATOMIC_ACK:
+            key = -frame.qpn, frame.psn
+            self.responses_again += key in asked
+            asked.add(key)
+
+
+def tally(found):
+    """Tallies by the address of who sent."""
+    tallies, seen, asked = {}, {}, {}
+    for _, frame in found:
+        one = tallies.setdefault(frame.source, Tally())
+        one.add(frame, seen.setdefault(frame.source, set()), asked.setdefault(frame.source, set()))
+    return tallies
+
+
+def stalls(found, requester, least_s):
+    """Seconds in which the requester of a connection sent nothing, counted where that is at least so long."""
+    total, last = 0.0, None
+    for _, frame in found:
+        if frame.source == requester and frame.is_request:
+            if last is not None and frame.time - last >= least_s:
+                total += frame.time - last
+            last = frame.time
+    return total

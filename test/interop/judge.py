@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the capture and the counters say of a cell, whatever the ends said of it."""
+
+import ipaddress
+import os
+import subprocess
+
+import capture
+from uroce_ports import TOP
+
+WIRE_JUDGE = os.path.join(TOP, 'test', 'wire-judge')
+FRAMES_MAX = 2000        # of one capture that Python and Wireshark look at; badwire checks the ICRC of all
+STALL_S = 0.02
+# A requester may ask again where an answer is late, which a guest that is emulated often is: of all frames so many.
+AGAIN_MAX, AGAIN_SPARE = 0.05, 3
+# Counters whose meaning the capture can tell: what of a Tally of this end's, or of the other's.
+COUNTED = {
+    'sent_pkts': ('own', lambda tally, _: tally.frames),
+    'rcvd_pkts': ('other', lambda tally, dropped: tally.frames - dropped),
+}
+
+
+class Verdict:
+    def __init__(self):
+        self.faults = []     # [text]: each makes the cell red
+        self.figures = {}    # {name: number}, for the matrix
+
+
+def source_of(peer, is_ipv6):
+    return ipaddress.ip_address(peer.network.address(peer.number, is_ipv6)).packed
+
+
+def judge(scene, scenario, path, stats, counters):
+    """What is wrong with a cell's traffic.
+
+    stats: badwire's of this cell, by port; counters: {peer: {name: how much more}}.
+    """
+    verdict = Verdict()
+    for number, peer in (scene.a.number, scene.a), (scene.b.number, scene.b):
+        if stats[number]['bad_icrc']:
+            verdict.faults.append(f'{peer.name} sent {stats[number]["bad_icrc"]} frames with a wrong ICRC')
+    roce = sum(stats[number]['roce'] for number in (1, 2))
+    verdict.figures['frames'] = roce
+    lost = sum(stats[number][what] for number in (1, 2) for what in ('dropped', 'corrupted'))
+    verdict.figures['lost'] = lost
+    if not path or not os.path.exists(path):
+        return verdict
+    found = capture.frames(path) if roce <= FRAMES_MAX * 50 else []
+    if not found:
+        return verdict
+    if any(not frame.is_sound for _, frame in found):
+        verdict.faults.append('an ICRC is wrong by zlib')
+    tallies = capture.tally(found)
+    for peer in scene.a, scene.b:
+        one = tallies.get(source_of(peer, scene.is_ipv6), capture.Tally())
+        role = 'requester' if peer is scene.a else 'responder'
+        verdict.figures.update({f'{role}_again': one.again, f'{role}_again_bytes': one.again_bytes,
+                                f'{role}_responses_again': one.responses_again, f'{role}_rnr_naks': one.rnr_naks,
+                                f'{role}_sequence_naks': one.sequence_naks})
+        if scenario.clean and scene.lossless and (one.again > one.frames * AGAIN_MAX + AGAIN_SPARE or one.sequence_naks):
+            verdict.faults.append(f'{peer.name} sent {one.again} of {one.frames} frames again and {one.sequence_naks} '
+                                  'sequence NAKs, though nothing was lost')
+    verdict.figures['stalled_s'] = round(capture.stalls(found, source_of(scene.a, scene.is_ipv6), STALL_S), 3)
+    verdict.faults += dissected(path, len(found))
+    return verdict
+
+
+def dissected(path, nb):
+    """What Wireshark, and scapy's ICRC, have to say of a capture that is not too long for them."""
+    if nb > FRAMES_MAX:
+        return []
+    done = subprocess.run([WIRE_JUDGE, path], capture_output=True, text=True, check=False)
+    if done.returncode == 1:
+        return ['Wireshark or scapy complain: ' + ' '.join(done.stdout.split('\n')[:3])]
+    return []

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A peer with verbs: its operations are done by the program `actor`, wherever that runs."""
+
+import json
+import os
+import select
+import time
+
+from peers import Peer, PeerError
+
+ACTOR = 'build/test/interop/actor'
+PATIENCE = 30    # seconds for the answer to an operation, beside what the operation itself may wait
+
+
+class ActorPeer(Peer):
+    """start() sets self.process: what has the actor's standard input and output as pipes."""
+
+    words = frozenset(['RC', 'UC', 'UD', 'ipv6', 'SRQ', 'WINDOW', 'MULTICAST', 'ATOMIC', 'IMM', 'INV', 'SOLICITED', 'stock'])
+    process = None
+    device = None    # its name, None for the first
+
+    def call(self, operation, **words):
+        self.send(operation, **words)
+        return self.answer(int(words.get('ms', 0)) / 1000)
+
+    def send(self, operation, **words):
+        """The first half of call()."""
+        line = ' '.join([operation, *[f'{key}={value}' for key, value in words.items() if value is not None]])
+        self.log.write(f'{time.monotonic():.3f} > {line}\n')
+        try:
+            self.process.stdin.write(line.encode() + b'\n')
+            self.process.stdin.flush()
+        except (OSError, ValueError) as error:
+            raise PeerError(f'{self.name}: {operation}: the actor has ended: {error}') from error
+
+    def answer(self, seconds=0):
+        line = self.read_line(PATIENCE + seconds)
+        self.log.write(f'{time.monotonic():.3f} < {line}\n')
+        self.log.flush()
+        try:
+            said = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise PeerError(f'{self.name}: the actor said {line!r}') from error
+        if 'error' in said:
+            raise PeerError(f'{self.name}: {said["error"]}')
+        return said
+
+    def read_line(self, seconds):
+        deadline = time.monotonic() + seconds
+        fd = self.process.stdout.fileno()
+        while b'\n' not in self.unread:
+            ready, _, _ = select.select([fd], [], [], max(0, deadline - time.monotonic()))
+            if not ready:
+                raise PeerError(f'{self.name}: no answer after {seconds:.0f} s')
+            came = os.read(fd, 65536)
+            if not came:
+                raise PeerError(f'{self.name}: the actor has ended')
+            self.unread += came
+        line, self.unread = self.unread.split(b'\n', 1)
+        return line.decode()
+
+    def begin(self, process):
+        self.process = process
+        self.unread = b''
+
+    def end(self):
+        if not self.process:
+            return
+        try:
+            self.process.stdin.write(b'quit\n')
+            self.process.stdin.close()
+        except (OSError, ValueError):
+            pass
+        self.finish()
+        self.process = None
+
+    def finish(self):
+        """End the process, which was asked to."""
+        raise NotImplementedError

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kernel's RoCE driver, rdma_rxe, in a guest."""
+
+import os
+import subprocess
+
+from guest import HERE, Guest, lacking
+from network import CONTROL, DATA_MTU
+from peers import Missing
+from peers.actor import ACTOR, ActorPeer
+from uroce_ports import TOP, stop
+
+BUILD = os.path.join(HERE, 'build')
+COUNTERS = '/sys/class/infiniband/rxe0/ports/1/hw_counters'
+
+
+class Rxe(ActorPeer):
+    device = 'rxe0'
+    quirks = {
+        'untold-invalidation': 'a receive completion in user space has no IBV_WC_WITH_INV (the key is invalidated)',
+        'window-bounds': 'a memory window is checked against the bounds of its region, not its own',
+        'too-long-status': 'a receive that is too short ends in LOC_QP_OP_ERR, not in LOC_LEN_ERR',
+    }
+
+    def __init__(self, number, network, log, kernel):
+        super().__init__(number, network, log)
+        self.name = 'rxe' if kernel == 'stable' else f'rxe-{kernel}'
+        self.kernel = kernel
+        self.guest = None
+
+    def prepare(self):
+        done = subprocess.run([BUILD, '--kernel', self.kernel], stdout=self.log, stderr=self.log, check=False)
+        why = lacking(self.kernel)
+        if why:
+            raise Missing(f'{why} (status {done.returncode}, see {self.log.name})')
+
+    def start(self):
+        self.guest = Guest(f'g{self.number}', self.number, self.kernel, tap=self.network.port(self.number),
+                           control_bridge=CONTROL, mtu=DATA_MTU, console=f'{self.log.name}.console')
+        self.network.ends[self.number] = self.guest.tap
+        self.guest.launch()
+
+    def ready(self):
+        self.guest.wait()
+        self.begin_actor()
+
+    def begin_actor(self):
+        self.begin(self.guest.run([os.path.join(TOP, ACTOR)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=self.log))
+
+    def finish(self):
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            stop(self.process)
+
+    def stop(self):
+        if self.guest:
+            self.end()
+            self.guest.stop()
+            self.guest = None
+
+    def restart(self):
+        """A new actor in the same guest; a new guest where that does not answer."""
+        self.end()
+        self.begin_actor()
+
+    def call(self, operation, **words):
+        # The kernel's IP drops what comes to a group that no socket of the guest has joined.
+        if operation == 'attach':
+            words['interface'] = 'eth1'
+        return super().call(operation, **words)
+
+    def counters(self):
+        said = self.guest.output(f'cd {COUNTERS} && grep . *')
+        return {name: int(value) for name, value in (line.split(':') for line in said.split())}
+
+    def version(self):
+        return 'Linux ' + self.guest.output('uname -r').strip() + ', rdma_rxe'

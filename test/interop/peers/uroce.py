@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""uroce on a port of this machine, by its libibverbs, in a process of its own."""
+
+import os
+import subprocess
+
+import uroce_ports
+from network import DATA_MTU
+from peers import Missing
+from peers.actor import ACTOR, ActorPeer
+
+TOP = uroce_ports.TOP
+RUN = os.path.join(TOP, 'usertools', 'uroce-run')
+
+
+def veth(network, number):
+    network.make_veth(number, DATA_MTU)
+
+
+def veth_for_xdp(network, number):
+    if not os.path.exists(uroce_ports.built(uroce_ports.XDP_PROGRAM)):
+        raise Missing(f'{uroce_ports.XDP_PROGRAM} was not built: it needs clang and libbpf-dev')
+    # The driver has RoCE alone, the kernel all else: so the addresses are the kernel's, and it answers for them.
+    network.make_veth(number, uroce_ports.XDP_LINK_MTU)
+    network.give_kernel(number)
+
+
+def tap(network, number):
+    network.make_tap(number)
+
+
+# name of the port: who makes it, its driver, and the driver's options beside the interface
+PORTS = {
+    'af_packet': (veth, 'net_af_packet', f',qdisc_bypass=1,{uroce_ports.AF_PACKET_RING}'),
+    'af_xdp': (veth_for_xdp, 'net_af_xdp',
+               f',xdp_prog={uroce_ports.built(uroce_ports.XDP_PROGRAM)},{uroce_ports.AF_XDP_POLLING}'),
+    'tap': (tap, 'net_tap', ''),
+}
+
+
+class Uroce(ActorPeer):
+    def __init__(self, number, network, log, port):
+        super().__init__(number, network, log)
+        self.make_port, self.driver, self.keys = PORTS[port]
+        self.name = 'uroce' if port == 'af_packet' else f'uroce-{port}'
+
+    def options(self):
+        """What uroce-run is given for this port."""
+        interface = self.network.port(self.number)
+        addresses = [] if self.driver == 'net_af_xdp' else self.network.addresses(self.number)
+        device = ','.join([f'{self.driver}0', *[f'addr={address}' for address in addresses]])
+        return ['--dev', device, '--eal', f'--no-pci --vdev={self.driver}0,iface={interface}{self.keys}']
+
+    def start(self):
+        if not os.path.exists(os.path.join(TOP, ACTOR)):
+            raise Missing(f'{ACTOR} was not built')
+        if not self.network.has(self.number):
+            self.make_port(self.network, self.number)
+        # A program of AF_XDP that was ended leaves its XDP program behind.
+        self.network.ip(f'link set {self.network.port(self.number)} xdp off')
+        self.begin(self.network.lab.start([RUN, *self.options(), '--', os.path.join(TOP, ACTOR)],
+                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log))
+
+    def stop(self):
+        self.end()
+
+    def finish(self):
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            uroce_ports.stop(self.process)
+
+    def version(self):
+        with open(os.path.join(TOP, 'VERSION'), encoding='ascii') as file:
+            return f'uroce {file.read().strip()}'

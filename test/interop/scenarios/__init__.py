@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What peers are asked to do with each other. A scenario is a function of a Scene; it raises Failure."""
+
+import importlib
+
+MODULES = 'messages', 'requests', 'errors', 'readiness', 'faults', 'many', 'soak'
+
+SCENARIOS = {}    # by name, in the order of their definition
+
+
+class Scenario:
+    def __init__(self, function, name, needs, mtus, is_both_families, group, is_short, clean, seconds):
+        self.run = function
+        self.name = name
+        self.text = (function.__doc__ or '').strip().split('\n')[0]
+        self.needs = frozenset(needs)
+        self.mtus = mtus
+        self.families = (False, True) if is_both_families else (False,)
+        self.group = group
+        self.is_short = is_short
+        self.clean = clean      # nothing is to be sent twice, nor refused
+        self.seconds = seconds    # what is taken for hanging
+
+    def variants(self):
+        return [(is_ipv6, mtu) for is_ipv6 in self.families for mtu in self.mtus]
+
+
+def scenario(needs=('RC',), mtus=(1024,), both=True, short=False, clean=True, seconds=120):
+    """Register a function: what it needs of the peers, path MTUs, whether both address families."""
+    def register(function):
+        name = function.__name__.replace('__', ':').replace('_', '-')
+        SCENARIOS[name] = Scenario(function, name, needs, mtus, both, function.__module__.split('.')[-1], short,
+                                   clean, seconds)
+        return function
+    return register
+
+
+def load():
+    for module in MODULES:
+        importlib.import_module(f'scenarios.{module}')
+    return SCENARIOS

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The long one."""
+
+import time
+
+from scenarios import scenario
+from scenarios.many import memory, stream
+
+SOAK_S = 600
+
+
+@scenario(needs=('RC', 'ATOMIC'), mtus=(4096,), both=False, clean=False, seconds=SOAK_S + 300)
+def soak(s):
+    """Ten minutes of everything both ways, over a wire that loses, doubles and disorders now and then"""
+    size, window = 32768, 16
+    s.lossless = False
+    s.big = True    # its capture would be too large to keep
+    pair = s.pair(size=memory(size, window), depth=64, timeout=18)
+    s.wire.rule(0, 'all', 'drop', 0.0005)
+    s.wire.rule(0, 'all', 'duplicate', 0.0005)
+    s.wire.rule(0, 'all', 'reorder 8', 0.0005)
+    until = time.monotonic() + s.soak_s
+    while time.monotonic() < until:
+        stream(s, [pair], 400, 400, size, window)
