@@ -46,21 +46,13 @@ CLONE_NEWNET = 0x40000000
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454ca, 2, 0x1000
 
 
-def stamp():
-    """What build writes of the files that it packed."""
+def initrd(kernel):
+    """Where build puts the initramfs of these files."""
     said = hashlib.sha256()
     for name in 'build', 'init', 'agent.py':
         with open(os.path.join(HERE, name), 'rb') as file:
             said.update(file.read())
-    return said.hexdigest()
-
-
-def built(kernel):
-    try:
-        with open(os.path.join(CACHE, kernel, 'stamp'), encoding='ascii') as file:
-            return file.read().strip() == stamp()
-    except FileNotFoundError:
-        return False
+    return os.path.join(CACHE, kernel, f'initrd-{said.hexdigest()[:16]}')
 
 
 def lacking(kernel):
@@ -73,7 +65,7 @@ def lacking(kernel):
         return f'{QEMU} is not installed'
     if subprocess.run([QEMU, '-device', 'virtio-9p-pci,help'], capture_output=True, check=False).returncode != 0:
         return f'{QEMU} has no 9p'
-    if not built(kernel):
+    if not os.path.exists(initrd(kernel)):
         return f'there is no guest, or an old one: run test/interop/guest/build --kernel {kernel}'
     return None
 
@@ -140,13 +132,12 @@ class Guest:
 
     def qemu_words(self, control, data):
         """The words that start qemu, with these descriptors of the taps."""
-        folder = os.path.join(CACHE, self.kernel)
         options = 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr audit=0 net.ifnames=0 tsc=reliable'
         return [
             QEMU, *accelerator(), '-machine', 'pc', '-m', str(MEMORY), '-smp', '1', '-name', self.name,
             '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
             '-chardev', 'file,id=console,path=/dev/stdout,append=on', '-serial', 'chardev:console',
-            '-kernel', os.path.join(folder, 'vmlinux'), '-initrd', os.path.join(folder, 'initrd'),
+            '-kernel', os.path.join(CACHE, self.kernel, 'vmlinux'), '-initrd', initrd(self.kernel),
             '-append', f'{options} guest_name={self.name} guest_number={self.number} guest_tree={TOP} {self.arguments}',
             '-fsdev', 'local,id=root,path=/,security_model=none,readonly=on,multidevs=remap',
             '-device', 'virtio-9p-pci,fsdev=root,mount_tag=root',
