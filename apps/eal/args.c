@@ -11,7 +11,11 @@
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 void
@@ -114,12 +118,72 @@ args_add_lcores(struct args *args, int argc, char **argv, unsigned nb)
 }
 
 void
-args_begin(struct args *args, const char *program, int argc, char **argv)
+args_begin(struct args *args, const char *program)
 {
 	*args = (struct args){ .argc = 0 };
 	args_add(args, program);
 	args_add(args, "--log-level=*:error");
 	args_add(args, "--log-level=roce.*:warning");
-	if (!args_has(argc, argv, "telemetry", 0) && !args_has(argc, argv, "no-telemetry", 0))
-		args_add(args, "--no-telemetry");
+}
+
+/* Behind '=', or the next one. */
+static const char *
+value_of(int argc, char **argv, const char *name, const char *none)
+{
+	const size_t len = strlen(name);
+
+	for (int i = argc - 1; i > 0; i--) {
+		const char *arg = argv[i];
+
+		if (strncmp(arg, "--", 2) != 0 || strncmp(arg + 2, name, len) != 0)
+			continue;
+		if (arg[2 + len] == '=')
+			return arg + 2 + len + 1;
+		if (arg[2 + len] == '\0' && i + 1 < argc)
+			return argv[i + 1];
+	}
+	return none;
+}
+
+/* Where EAL has its sockets. */
+static const char *
+base_dir(void)
+{
+	const char *dir = getenv("RUNTIME_DIRECTORY");
+
+	if (dir == NULL && getuid() == 0)
+		return "/var/run";
+	if (dir == NULL)
+		dir = getenv("XDG_RUNTIME_DIR");
+	return dir != NULL ? dir : "/tmp";
+}
+
+static bool
+make_dir(const char *path)
+{
+	return (mkdir(path, 0700) == 0 || errno == EEXIST) && access(path, W_OK | X_OK) == 0;
+}
+
+/* Without that EAL with telemetry does not start: so the directory is made here, as EAL would. */
+static bool
+has_room_for_sockets(int argc, char **argv)
+{
+	static const char longest[] = "/dpdk_telemetry.v2:99999";
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof(longest)];
+	const char *const base = base_dir();
+
+	if (snprintf(path, sizeof(path), "%s/dpdk", base) >= (int)sizeof(path) || !make_dir(path))
+		return false;
+	return snprintf(path, sizeof(path), "%s/dpdk/%s", base,
+			value_of(argc, argv, "file-prefix", "rte")) < (int)sizeof(path) &&
+	       make_dir(path);
+}
+
+void
+args_add_telemetry(struct args *args, int argc, char **argv, bool is_wanted)
+{
+	if (args_has(argc, argv, "telemetry", 0) || args_has(argc, argv, "no-telemetry", 0))
+		return;
+	args_add(args,
+		 is_wanted && has_room_for_sockets(argc, argv) ? "--telemetry" : "--no-telemetry");
 }

@@ -17,8 +17,8 @@ struct args {
 	int argc;
 };
 
-/** Begin with what suits everybody: quiet, and without telemetry unless the user wants it. */
-void args_begin(struct args *args, const char *program, int argc, char **argv);
+/** Begin with what suits everybody: quiet. */
+void args_begin(struct args *args, const char *program);
 
 /** One more; too many are left out. */
 void args_add(struct args *args, const char *text);
@@ -32,6 +32,11 @@ bool args_has(int argc, char **argv, const char *name, char letter);
  * @param huge_mib  that must be free of the former
  */
 void args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned huge_mib);
+
+/**
+ * Telemetry or not, unless the user says which; not where its sockets cannot be, for then EAL would not start.
+ */
+void args_add_telemetry(struct args *args, int argc, char **argv, bool is_wanted);
 
 /** `nb` lcores, at most 2, on CPUs of their own where there are as many. */
 void args_add_lcores(struct args *args, int argc, char **argv, unsigned nb);

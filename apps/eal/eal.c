@@ -101,7 +101,8 @@ eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned
 	/* EAL keeps the strings */
 	static struct args args;
 
-	args_begin(&args, program, argc, argv);
+	args_begin(&args, program);
+	args_add_telemetry(&args, argc, argv, false);
 	/*
 	 * With too few hugepages a run would end in the middle. A small one takes few; of a large one both ends may
 	 * be here, and each sees what the other has not taken yet.

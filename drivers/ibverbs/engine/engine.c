@@ -6,12 +6,17 @@
 
 #include "engine.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
@@ -37,13 +42,43 @@ fill_args(struct args *args)
 	const int nb = (int)conf.nb_options + 1;
 
 	memcpy(&given[1], conf.option, conf.nb_options * sizeof(given[0]));
-	args_begin(args, name, nb, given);
+	args_begin(args, name);
+	args_add_telemetry(args, nb, given, true);
 	if (!args_has(nb, given, "allow", 'a') && !args_has(nb, given, "no-pci", 0))
 		args_add(args, "--no-pci");
 	args_add_memory(args, nb, given, MIB, HUGE_MIB);
 	args_add_lcores(args, nb, given, 1);
 	for (int i = 1; i < nb; i++)
 		args_add(args, given[i]);
+}
+
+/* Whether a descriptor is a socket that EAL has a name for. */
+static bool
+is_eals_socket(int fd)
+{
+	const char *const folder = rte_eal_get_runtime_dir();
+	struct sockaddr_un own = { 0 };
+	socklen_t room = sizeof(own);
+
+	return getsockname(fd, (struct sockaddr *)&own, &room) == 0 && own.sun_family == AF_UNIX &&
+	       folder[0] == '/' && strncmp(own.sun_path, folder, strlen(folder)) == 0;
+}
+
+/* What the program starts must not listen in our place, and go on when we have ended. */
+static void
+keep_sockets(void)
+{
+	DIR *const fds = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	while (fds != NULL && (entry = readdir(fds)) != NULL) {
+		const int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		if (is_eals_socket(fd))
+			(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	}
+	if (fds != NULL)
+		closedir(fds);
 }
 
 static void *
@@ -54,8 +89,10 @@ start_eal(void *arg)
 
 	fill_args(&args);
 	rte_openlog_stream(stderr);
-	if (rte_eal_init(args.argc, args.argv) >= 0)
+	if (rte_eal_init(args.argc, args.argv) >= 0) {
+		keep_sockets();
 		return NULL;
+	}
 	*err = rte_errno != 0 ? rte_errno : EIO;
 	fprintf(stderr, "uroce: EAL did not start: %s; allowed in UROCE_EAL are DPDK's options\n",
 		rte_strerror(*err));
