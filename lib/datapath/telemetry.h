@@ -4,7 +4,7 @@
 
 /**
  * @file
- * What devices count, by DPDK's telemetry (dpdk-telemetry.py):
+ * What devices count, by DPDK's telemetry (usertools/uroce-stat, dpdk-telemetry.py):
  *
  *	/uroce/devices          the names of those that are up
  *	/uroce/device,NAME      one of them: its port, how many QPs, counters, verdicts

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What uroce-stat shows: of processes that are made up, which answer as EAL's telemetry does, or do not; and of a
+uroce-perf that runs.
+
+    test-stat.py USERTOOLS UROCE-PERF
+"""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+STAT, PERF = os.path.join(sys.argv[1], 'uroce-stat'), sys.argv[2]
+PATIENCE_S = 60
+failed = 0
+
+
+def expect(what, is_right, said=''):
+    global failed
+    print(f"{'ok' if is_right else 'FAIL'}    {what}" + ('' if is_right else f': {said}'))
+    failed += not is_right
+
+
+class Made:
+    """A process made up: `answers` by command, a function or what is told; others are null."""
+
+    def __init__(self, folder, prefix, answers, instance='', is_mute=False, pid=None):
+        place = os.path.join(folder, 'dpdk', prefix)
+        os.makedirs(place, exist_ok=True)
+        self.path = os.path.join(place, f'dpdk_telemetry.v2{instance}')
+        self.answers, self.is_mute, self.pid = answers, is_mute, pid or os.getpid()
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.bind(self.path)
+        self.socket.listen()
+        if not is_mute:
+            threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        while True:
+            try:
+                connection = self.socket.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        with connection:
+            connection.send(json.dumps({'version': 'made up', 'pid': self.pid, 'max_output_len': 16384}).encode())
+            while command := connection.recv(1024).decode():
+                answer = self.answers.get(command)
+                told = answer() if callable(answer) else answer
+                connection.send(json.dumps({command.split(',')[0]: told}).encode())
+
+    def kill(self):
+        """Its socket stays, and nobody listens."""
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        os.unlink(self.path)
+
+
+def device(name, **counters):
+    return {'name': name, 'port': 'net_null0', 'link': 'up', 'mtu': 1024, 'workers': 2, 'qps': 3,
+            'counters': {'sent_pkts': 0, 'out_of_sequence': 0, **counters}, 'verdicts': {'request': 7, 'bad_icrc': 0}}
+
+
+def qp(number, state='RTS', **more):
+    return {'qpn': number, 'type': 'RC', 'state': state, **more, 'counters': {'sent_pkts': number, 'rcvd_bytes': 0}}
+
+
+def process(*devices, **more):
+    """Answers of a process that has these."""
+    return {'/uroce/devices': [told['name'] for told in devices],
+            '/uroce/counters': {'sent_pkts': 'packets "sent"', 'out_of_sequence': 'too early'},
+            **{f'/uroce/device,{told["name"]}': told for told in devices}, **more}
+
+
+def stat(folder, *arguments):
+    run = subprocess.run([STAT, *arguments], env={**os.environ, 'RUNTIME_DIRECTORY': folder}, capture_output=True,
+                         text=True, timeout=PATIENCE_S, check=False)
+    return run.returncode, run.stdout, run.stderr
+
+
+def is_complaint(run, status, *words):
+    """One line on stderr that has these words, nothing on stdout."""
+    return run[0] == status and not run[1] and run[2].count('\n') == 1 and all(word in run[2] for word in words)
+
+
+# --------------------------------------------------------------------------------------- who is there
+
+def test_nobody(folder):
+    run = stat(folder)
+    expect('nobody is there', is_complaint(run, 1, f'{folder}/dpdk', '--no-telemetry'), run)
+    run = stat(folder, '--list')
+    expect('nobody is in the list', is_complaint(run, 1, 'no process'), run)
+    Made(folder, 'rte', process(device('uroce0'))).kill()
+    run = stat(folder)
+    expect('nor who was killed', is_complaint(run, 1, 'no process'), run)
+
+
+def test_others(folder):
+    with Made(folder, 'rte', {}), Made(folder, 'other', process(device('uroce0')), pid=1):
+        run = stat(folder, '--list')
+        expect('a process of DPDK that has no device is in the list',
+               run[0] == 0 and 'rte: python' in run[1] and 'no device of uroce' in run[1], run)
+        expect('so is one that has', re.search(r'^other: \S+, PID 1: uroce0$', run[1], re.M), run)
+        run = stat(folder, 'rte/uroce0')
+        expect('who asks for a device that is not there hears so', is_complaint(run, 1, 'rte/uroce0', '--list'), run)
+    with Made(folder, 'rte', {}):
+        run = stat(folder)
+        expect('without any device there is nothing to show', is_complaint(run, 1, 'none of them has a device'), run)
+
+
+def test_mute(folder):
+    begin = time.monotonic()
+    with Made(folder, 'a', {}, is_mute=True), Made(folder, 'b', process(device('uroce0', sent_pkts=5))):
+        run = stat(folder)
+    expect('who does not answer is told of, and others are shown',
+           run[0] == 0 and 'no answer' in run[2] and 'b/uroce0' in run[1], run)
+    expect('that takes not long', time.monotonic() - begin < 10)
+
+
+def test_gone(folder):
+    answers = {**process(device('uroce0'), device('uroce1')), '/uroce/device,uroce0': None}
+    with Made(folder, 'rte', answers):
+        run = stat(folder)
+        expect('a device that went meanwhile is left out', run[0] == 0 and 'uroce0' not in run[1], run)
+
+
+def test_choice(folder):
+    with Made(folder, 'rte', process(device('uroce0'), device('uroce1')), pid=1), \
+            Made(folder, 'rte', process(device('uroce0')), instance=':1'), \
+            Made(folder, 'own', process(device('uroce0'))):
+        for choice, wanted in (([], 'own/uroce0 rte/uroce0 rte/uroce1 rte:1/uroce0'),
+                               (['uroce0'], 'own/uroce0 rte/uroce0 rte:1/uroce0'),
+                               (['rte/uroce0'], 'rte/uroce0 rte:1/uroce0'),
+                               (['rte:1/uroce0'], 'rte:1/uroce0'),
+                               (['1/uroce1'], 'rte/uroce1'),
+                               (['own/uroce0', 'uroce1'], 'own/uroce0 rte/uroce1')):
+            run = stat(folder, *choice)
+            shown = ' '.join(sorted(re.findall(r'^(\S+/\S+):', run[1], re.M)))
+            expect(f'chosen by {choice}', shown == wanted, (shown, run[2]))
+
+
+# ---------------------------------------------------------------------------------------- what is shown
+
+def test_table(folder):
+    with Made(folder, 'rte', process(device('uroce0', sent_pkts=1234567))):
+        run = stat(folder)
+        expect('the table has a title', re.search(r'^rte/uroce0: \S+, PID \d+; net_null0, link up, path MTU 1024, '
+                                                  r'2 workers, QPs: 3$', run[1], re.M), run)
+        expect('what was counted', re.search(r'^  sent_pkts +1,234,567$', run[1], re.M), run)
+        expect('verdicts', re.search(r'^  verdict request +7$', run[1], re.M), run)
+        expect('and not what was not', 'out_of_sequence' not in run[1] and 'bad_icrc' not in run[1], run)
+        run = stat(folder, '--all')
+        expect('unless asked for', re.search(r'^  out_of_sequence +0$', run[1], re.M), run)
+
+
+def test_json(folder):
+    with Made(folder, 'rte', process(device('uroce0', sent_pkts=5)), pid=1):
+        run = stat(folder, '--json')
+        told = json.loads(run[1])
+        expect('JSON has what was told', told['devices'] == [{'process': 'rte', 'pid': 1, **device('uroce0', sent_pkts=5),
+                                                              'program': told['devices'][0]['program'], 'qp': []}], run)
+        expect('and when', abs(told['time'] - time.time()) < 60, run)
+
+
+SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\.)*",?)+)\} (\d+)')
+
+
+def test_prometheus(folder):
+    numbers = {'/uroce/qps,uroce0': [18], '/uroce/qps,uroce0,18': [], '/uroce/qp,uroce0,18': qp(18)}
+    with Made(folder, 'a"b', process(device('uroce0', sent_pkts=5), **numbers)), \
+            Made(folder, 'c', process(device('uroce0', sent_pkts=6))):
+        run = stat(folder, '--prometheus', '--qp', 'all')
+    heads, samples, is_well_formed = [], {}, run[0] == 0
+    for line in run[1].splitlines():
+        if line.startswith('# '):
+            heads.append(tuple(line.split(' ', 3)[1:3]))
+            continue
+        match = SAMPLE.fullmatch(line)
+        is_well_formed &= bool(match) and heads[-2:] == [('HELP', match[1]), ('TYPE', match[1])]
+        samples[match[1], match[2]] = int(match[3])
+    expect('each sample is well-formed, behind its head', is_well_formed, run)
+    expect('each head is there once', len(set(heads)) == len(heads), heads)
+    sent = {labels: value for (name, labels), value in samples.items() if name == 'uroce_sent_pkts_total'}
+    expect('both processes\' samples are there', sorted(sent.values()) == [5, 6], sent)
+    expect('labels are escaped', any('process="a\\"b"' in labels for labels in sent), sent)
+    expect('help is not', '# HELP uroce_sent_pkts_total packets "sent"' in run[1], run)
+    expect('a QP\'s samples have its number',
+           any(name == 'uroce_qp_sent_pkts_total' and 'qpn="0x000012"' in labels and value == 18
+               for (name, labels), value in samples.items()), samples)
+    expect('so have verdicts theirs', any(name == 'uroce_verdicts_total' and 'verdict="request"' in labels and value == 7
+                                          for (name, labels), value in samples.items()), samples)
+    expect('the link is a number', all(value == 1 for (name, _), value in samples.items() if name == 'uroce_link_up'))
+
+
+def test_qps(folder):
+    numbers = {'/uroce/qps,uroce0': [18, 3], '/uroce/qps,uroce0,3': [4, 5], '/uroce/qps,uroce0,5': [],
+               **{f'/uroce/qp,uroce0,{number}': qp(number) for number in (18, 3, 4)},
+               '/uroce/qp,uroce0,3': qp(3, peer='192.0.2.1', dest_qpn=0xabcdef, mtu=4096)}
+    with Made(folder, 'rte', process(device('uroce0'), **numbers)):
+        run = stat(folder, '--qp', 'all')
+        shown = re.findall(r'^ QP 0x([0-9a-f]{6}): (.*)$', run[1], re.M)
+        expect('all QPs are shown, in the parts in which they are told, but for one that went',
+               [number for number, _ in shown] == ['000012', '000003', '000004'], run)
+        expect('with what they are connected to',
+               shown[1:2] == [('000003', 'RC, RTS, to 0xabcdef at 192.0.2.1, path MTU 4096')], shown)
+        run = stat(folder, '--qp', '0x12', '--qp', '4', '--qp', '77')
+        expect('or those that are wanted', re.findall(r'^ QP 0x(\w+)', run[1], re.M) == ['000012', '000004'], run)
+
+
+def test_watch(folder):
+    begin = time.monotonic()
+
+    def counting():
+        return device('uroce0', sent_pkts=int((time.monotonic() - begin) * 1e6))
+
+    with Made(folder, 'rte', {**process(device('uroce0')), '/uroce/device,uroce0': counting}):
+        run = stat(folder, '--watch', '0.3', '--count', '3')
+        rates = [float(rate.replace(',', '')) for rate in re.findall(r'^  sent_pkts +[\d,]+ +([\d,.]+)/s$', run[1], re.M)]
+        expect('rates are told from the second time on', len(rates) == 2 and run[1].count('rte/uroce0') == 3, run)
+        expect('and right', all(8e5 < rate < 1.2e6 for rate in rates), rates)
+        expect('what stands still has none', re.search(r'verdict request +7 +0\.0/s', run[1]), run)
+        run = stat(folder, '--watch', '0.1', '--count', '2', '--json')
+        lines = [json.loads(line) for line in run[1].splitlines()]
+        expect('JSON is a line each time', len(lines) == 2 and lines[0]['time'] < lines[1]['time'], run)
+    killed = Made(folder, 'rte', process(device('uroce0')))
+    threading.Timer(1.0, killed.kill).start()
+    run = stat(folder, '--watch', '0.2')
+    expect('watching ends with who is watched', run[0] == 0 + 1 and 'uroce0' in run[1], run)
+
+
+def test_options(folder):
+    for options, word in ((['--watch', '0'], '--watch'), (['--watch', 'x'], '--watch'), (['--qp', 'x'], '--qp'),
+                          (['--json', '--prometheus'], '--json'), (['--prometheus', '--watch', '1'], '--watch'),
+                          (['--count', '2'], '--watch'), (['--nonsense'], '--nonsense')):
+        run = stat(folder, *options)
+        expect(f'refused: {options}', is_complaint(run, 2, word, '--help'), run)
+
+
+# -------------------------------------------------------------------------------------- a real process
+
+def test_perf(folder):
+    """uroce-perf with itself, which is asked while it runs."""
+    with subprocess.Popen([PERF, '--telemetry', '--', '--loopback', 'write_bw', '-s', '4096', '-D', '5'],
+                          env={**os.environ, 'RUNTIME_DIRECTORY': folder}, stdout=subprocess.DEVNULL) as perf:
+        end, runs = time.monotonic() + PATIENCE_S, []
+        while perf.poll() is None and time.monotonic() < end and len(runs) < 3:
+            status, out, _ = stat(folder, '--json', '--qp', 'all')
+            devices = json.loads(out)['devices'] if status == 0 else []
+            if any(told['counters']['rx_write_requests'] for told in devices):
+                runs.append({told['name']: told for told in devices})
+            time.sleep(0.1)
+        expect('uroce-perf is found', len(runs) == 3 and all(told['pid'] == perf.pid for told in runs[0].values()))
+        perf.wait(PATIENCE_S)
+    if len(runs) < 3:
+        return
+    for earlier, later in zip(runs, runs[1:]):
+        sunk = [(name, counter) for name, told in later.items() for counter, value in told['counters'].items()
+                if value < earlier[name]['counters'][counter]]
+        expect('no counter sinks', not sunk, sunk)
+    expect('a QP has its share', any(told['qp'] and told['qp'][0]['counters']['sent_pkts'] for told in runs[-1].values()))
+
+
+def main():
+    for test in (test_nobody, test_others, test_mute, test_gone, test_choice, test_table, test_json, test_prometheus,
+                 test_qps, test_watch, test_options, test_perf):
+        with tempfile.TemporaryDirectory() as folder:
+            test(folder)
+    return failed > 0
+
+
+sys.exit(main())
