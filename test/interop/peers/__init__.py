@@ -19,6 +19,7 @@ class Peer:
     it. A scenario that needs a word that a peer lacks is skipped with it.
     """
 
+    name = None    # in PEERS
     words = frozenset()
     quirks = {}    # {word: what it is known to get wrong, and since when}; scenarios expect it of this peer alone
 
@@ -32,14 +33,14 @@ class Peer:
         """What takes a while or the machine's own network: before there is a network of ours. Raises Missing."""
 
     def start(self):
-        """Make the port, as network.ends[self.number] tells, and begin. The wire may not be joined yet."""
+        """Make the port, where network.has(self.number) is not so yet, and begin. The wire may not be joined yet."""
         raise NotImplementedError
 
     def ready(self):
         """The wire is joined: be ready for operations."""
 
     def stop(self):
-        """Leave nothing behind. It may have been started in part, or not at all."""
+        """Leave nothing behind but the port, which start() may find. It may have been started in part, or not at all."""
         raise NotImplementedError
 
     def call(self, operation, **words):
@@ -73,4 +74,6 @@ PEERS = {
 
 def make(name, number, network, log):
     module, kind, arguments = PEERS[name]
-    return getattr(importlib.import_module(f'peers.{module}'), kind)(number, network, log, **arguments)
+    peer = getattr(importlib.import_module(f'peers.{module}'), kind)(number, network, log, **arguments)
+    peer.name = name
+    return peer

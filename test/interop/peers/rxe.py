@@ -24,7 +24,6 @@ class Rxe(ActorPeer):
 
     def __init__(self, number, network, log, kernel):
         super().__init__(number, network, log)
-        self.name = 'rxe' if kernel == 'stable' else f'rxe-{kernel}'
         self.kernel = kernel
         self.guest = None
 

@@ -42,7 +42,6 @@ class Uroce(ActorPeer):
     def __init__(self, number, network, log, port):
         super().__init__(number, network, log)
         self.make_port, self.driver, self.keys = PORTS[port]
-        self.name = 'uroce' if port == 'af_packet' else f'uroce-{port}'
 
     def options(self):
         """What uroce-run is given for this port."""
