@@ -69,6 +69,7 @@ PEERS = {
     'uroce-af_xdp': ('uroce', 'Uroce', {'port': 'af_xdp'}),
     'rxe': ('rxe', 'Rxe', {'kernel': 'stable'}),
     'rxe-backports': ('rxe', 'Rxe', {'kernel': 'backports'}),
+    'udp': ('udp', 'Udp', {}),
 }
 
 
