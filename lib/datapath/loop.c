@@ -52,6 +52,7 @@ uroce_loop_divert(struct uroce_worker *worker, unsigned first)
 			assert(loop->nb < UROCE_LOOP_MAX);
 			loop->frame[loop->nb++] = frame;
 		} else {
+			tx->roce_len[nb_kept] = tx->roce_len[i];
 			tx->pending[nb_kept++] = frame;
 		}
 	}

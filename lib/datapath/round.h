@@ -36,6 +36,9 @@
 /** Frames that a QP may send before the next one's turn. */
 #define UROCE_TURN 32u
 
+/** In the length of a RoCE frame that waits: it is to a multicast group. */
+#define UROCE_TX_TO_GROUP (1u << 15)
+
 /** Frames built and not yet taken by the port: above a burst, no more are built. */
 #define UROCE_PENDING_MAX (4 * UROCE_BURST)
 
@@ -66,6 +69,8 @@ struct uroce_asked {
 /** Transmit stage. */
 struct uroce_tx {
 	struct rte_mbuf *pending[UROCE_PENDING_MAX]; /* complete frames, oldest first */
+	/* of each its length if it is RoCE, else 0; and UROCE_TX_TO_GROUP */
+	uint16_t roce_len[UROCE_PENDING_MAX];
 	unsigned nb_pending;
 	atomic_bool is_stalled; /* the port took fewer than offered; read by the service thread */
 	uint64_t moved_ns;      /* while it is: when the port last took one, or could have */

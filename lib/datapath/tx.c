@@ -32,16 +32,6 @@
 
 #define STRAIGHT 4u /* frames that a post sends at most: more are a stream */
 
-/*
- * What a frame is, until it leaves: in the mbuf's port, which says of received ones whence they came. Those that
- * QPs build are RoCE; those to groups are told from the others.
- */
-enum kind {
-	KIND_OTHER,
-	KIND_ROCE_GROUP,
-	KIND_ROCE = RTE_MBUF_PORT_INVALID, /* as begin_frame() leaves it */
-};
-
 #define STALL_NS UINT64_C(20000000) /* more than a peer waits for its CPU, in most cases */
 
 #define LENT_LOOK_NS                                                                               \
@@ -112,11 +102,12 @@ uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame)
 {
 	struct uroce_tx *tx = &worker->tx;
 
-	frame->port = KIND_OTHER;
-	if (tx->nb_pending < UROCE_PENDING_MAX)
-		tx->pending[tx->nb_pending++] = frame;
-	else
+	if (tx->nb_pending == UROCE_PENDING_MAX) {
 		rte_pktmbuf_free(frame);
+		return;
+	}
+	tx->roce_len[tx->nb_pending] = 0;
+	tx->pending[tx->nb_pending++] = frame;
 }
 
 /*
@@ -129,7 +120,7 @@ begin_frame(struct rte_mbuf *mbuf)
 {
 	static const struct {
 		uint16_t data_off, refcnt, nb_segs, port;
-	} rearm = { RTE_PKTMBUF_HEADROOM, 1, 1, KIND_ROCE };
+	} rearm = { RTE_PKTMBUF_HEADROOM, 1, 1, RTE_MBUF_PORT_INVALID };
 
 	static_assert(sizeof(rearm) == sizeof(uint64_t), "one store");
 	memcpy(&mbuf->rearm_data, &rearm, sizeof(rearm));
@@ -196,33 +187,35 @@ pad(const struct uroce_txd *txd, uint8_t *at)
 	return at + txd->pad_len;
 }
 
-static void
+static uint16_t
 set_len(struct rte_mbuf *mbuf, const struct uroce_txd *txd)
 {
 	const uint32_t len = txd->hdr_len + txd->payload_len + txd->pad_len + UROCE_ICRC_LEN;
 
 	mbuf->data_len = (uint16_t)len;
 	mbuf->pkt_len = len;
+	return (uint16_t)len;
 }
 
-/* Payload behind the header; what is large is finished, too. */
-static void
+/* Payload behind the header; what is large is finished, too. @return the length of the frame */
+static uint16_t
 place(const struct uroce_txd *txd, struct rte_mbuf *mbuf)
 {
 	uint8_t *end = txd->hdr + txd->hdr_len;
 	const uint8_t *bth = txd->hdr + txd->bth_off;
+	const uint16_t len = set_len(mbuf, txd);
 	uint32_t icrc;
 
-	set_len(mbuf, txd);
 	if (txd->payload_len <= SMALL) {
 		(void)pad(txd, gather(txd, end));
-		return;
+		return len;
 	}
 	icrc = uroce_icrc_rest(txd->icrc, bth, (size_t)(end - bth));
 	end = gather_summing(txd, end, &icrc);
 	if (txd->pad_len > 0)
 		icrc = uroce_crc32(icrc, end, (size_t)(pad(txd, end) - end));
 	uroce_icrc_store(end + txd->pad_len, icrc);
+	return len;
 }
 
 /* The ICRC of what is small. */
@@ -347,7 +340,8 @@ ask_all(struct uroce_worker *worker, unsigned limit, unsigned *nb_frames)
 
 /* Payload behind the headers, or a loan. */
 static void
-place_or_lend(struct uroce_worker *worker, unsigned nb_asked, struct rte_mbuf **frames)
+place_or_lend(struct uroce_worker *worker, unsigned nb_asked, struct rte_mbuf **frames,
+	      uint16_t *len)
 {
 	struct uroce_txd *txd = worker->tx.txd;
 
@@ -356,7 +350,8 @@ place_or_lend(struct uroce_worker *worker, unsigned nb_asked, struct rte_mbuf **
 
 		for (unsigned j = 0; j < asked->nb; j++, txd++, frames++) {
 			if (!uroce_loan_place(worker, asked->qpr, txd, *frames))
-				place(txd, *frames);
+				(void)place(txd, *frames);
+			*len++ = (uint16_t)(*frames)->pkt_len;
 		}
 	}
 }
@@ -367,14 +362,15 @@ finish(struct uroce_worker *worker, unsigned nb_asked, unsigned nb)
 {
 	struct uroce_tx *tx = &worker->tx;
 	struct rte_mbuf **pending = &tx->pending[tx->nb_pending];
+	uint16_t *len = &tx->roce_len[tx->nb_pending];
 
 	for (unsigned i = 0; i < nb; i++)
 		pending[i] = tx->spare[tx->nb_spare - 1 - i];
 	if (worker->loans) {
-		place_or_lend(worker, nb_asked, pending);
+		place_or_lend(worker, nb_asked, pending, len);
 	} else {
 		for (unsigned i = 0; i < nb; i++)
-			place(&tx->txd[i], pending[i]);
+			len[i] = place(&tx->txd[i], pending[i]);
 	}
 	uroce_stage_lap(UROCE_STAGE_GATHER, nb);
 	for (unsigned i = 0; i < nb; i++)
@@ -388,10 +384,12 @@ finish(struct uroce_worker *worker, unsigned nb_asked, unsigned nb)
 static void
 let_go_datagrams(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
+	uint16_t *len = &worker->tx.roce_len[frames - worker->tx.pending];
+
 	for (unsigned i = 0; i < nb; i++) {
 		if (rte_is_multicast_ether_addr(
 			    rte_pktmbuf_mtod(frames[i], const struct rte_ether_addr *)))
-			frames[i]->port = KIND_ROCE_GROUP;
+			len[i] |= UROCE_TX_TO_GROUP;
 	}
 	uroce_group_loop_back(worker, frames, nb);
 }
@@ -453,45 +451,33 @@ static void
 remove_first(struct uroce_tx *tx, unsigned nb)
 {
 	tx->nb_pending -= nb;
-	if (nb > 0 && tx->nb_pending > 0)
-		memmove(tx->pending, tx->pending + nb, tx->nb_pending * sizeof(tx->pending[0]));
+	if (nb == 0 || tx->nb_pending == 0)
+		return;
+	memmove(tx->pending, tx->pending + nb, tx->nb_pending * sizeof(tx->pending[0]));
+	memmove(tx->roce_len, tx->roce_len + nb, tx->nb_pending * sizeof(tx->roce_len[0]));
 }
 
-/* RoCE frames. */
-struct sum {
-	uint64_t nb_frames;
-	uint64_t nb_groups; /* of them, those to groups */
-	uint64_t nb_bytes;
-};
-
-static struct sum
-sum_up(struct rte_mbuf *const *frames, unsigned nb)
+/* The first `nb` that wait have left. */
+static void
+count_left(struct uroce_worker *worker, unsigned nb)
 {
-	struct sum sum = { 0 };
+	const uint16_t *len = worker->tx.roce_len;
+	uint32_t nb_roce = 0, nb_groups = 0, nb_bytes = 0;
 
 	for (unsigned i = 0; i < nb; i++) {
-		if (unlikely(frames[i]->port == KIND_OTHER))
-			continue;
-		sum.nb_frames++;
-		sum.nb_groups += frames[i]->port == KIND_ROCE_GROUP;
-		sum.nb_bytes += frames[i]->pkt_len;
+		nb_roce += len[i] != 0;
+		nb_groups += len[i] / UROCE_TX_TO_GROUP;
+		nb_bytes += len[i] % UROCE_TX_TO_GROUP;
 	}
-	return sum;
-}
-
-/* So many left, and of these RoCE frames so much: of all but what is left of them. */
-static void
-count_left(struct uroce_worker *worker, unsigned nb, struct sum all, struct sum rest)
-{
 	uroce_worker_count(worker, UROCE_COUNTER_TX_FRAMES, nb);
-	uroce_worker_count(worker, UROCE_COUNTER_PORT_XMIT_PACKETS, all.nb_frames - rest.nb_frames);
-	uroce_worker_count(worker, UROCE_COUNTER_MULTICAST_XMIT_PACKETS,
-			   all.nb_groups - rest.nb_groups);
-	uroce_worker_count(worker, UROCE_COUNTER_PORT_XMIT_DATA, all.nb_bytes - rest.nb_bytes);
+	uroce_worker_count(worker, UROCE_COUNTER_PORT_XMIT_PACKETS, nb_roce);
+	uroce_worker_count(worker, UROCE_COUNTER_PORT_XMIT_DATA, nb_bytes);
+	if (nb_groups > 0)
+		uroce_worker_count(worker, UROCE_COUNTER_MULTICAST_XMIT_PACKETS, nb_groups);
 }
 
 static uint16_t
-hand_over(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
+offer(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
 {
 	const struct uroce_port *port = worker->dev->port;
 
@@ -500,17 +486,6 @@ hand_over(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t 
 	if (port->policy->burst == UROCE_BURST_LANES)
 		return uroce_attach_tx(port, worker->queue, frames, nb);
 	return RTE_MIN(nb, uroce_guard_tx(port->id, worker->queue, frames, nb));
-}
-
-/* What the port takes is not ours any more: it is looked at before. */
-static uint16_t
-offer(struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
-{
-	const struct sum all = sum_up(frames, nb);
-	const uint16_t taken = hand_over(worker, frames, nb);
-
-	count_left(worker, taken, all, sum_up(frames + taken, nb - taken));
-	return taken;
 }
 
 static unsigned
@@ -529,8 +504,10 @@ flush(struct uroce_worker *worker)
 		if (taken < offered)
 			break;
 	}
-	if (nb > 0)
+	if (nb > 0) {
 		tx->moved_ns = worker->now_ns;
+		count_left(worker, nb);
+	}
 	remove_first(tx, nb);
 	atomic_store_explicit(&tx->is_stalled, tx->nb_pending > 0, memory_order_relaxed);
 	uroce_worker_count(worker, UROCE_COUNTER_TX_FULL, tx->nb_pending > 0);
@@ -543,9 +520,11 @@ static void
 discard(struct uroce_worker *worker)
 {
 	struct uroce_tx *tx = &worker->tx;
+	unsigned nb_roce = 0;
 
-	uroce_worker_count(worker, UROCE_COUNTER_PORT_XMIT_DISCARDS,
-			   sum_up(tx->pending, tx->nb_pending).nb_frames);
+	for (unsigned i = 0; i < tx->nb_pending; i++)
+		nb_roce += tx->roce_len[i] != 0;
+	uroce_worker_count(worker, UROCE_COUNTER_PORT_XMIT_DISCARDS, nb_roce);
 	rte_pktmbuf_free_bulk(tx->pending, tx->nb_pending);
 	tx->nb_pending = 0;
 }
@@ -648,7 +627,7 @@ uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned ma
 	worker->loans = loans;
 	nb = RTE_MIN(max, tx->nb_pending);
 	memcpy(frames, tx->pending, nb * sizeof(frames[0]));
+	count_left(worker, nb);
 	remove_first(tx, nb);
-	count_left(worker, nb, sum_up(frames, nb), (struct sum){ 0 });
 	return nb;
 }

@@ -32,6 +32,7 @@ enum opcode_fact {
 	IS_8_BYTES = 1 << 8, /* exactly */
 	IS_FLUSH = 1 << 9,   /* names a range of the peer's memory, and has no message */
 	IS_CONF = 1 << 10,   /* a configuration, inline, of what the rkey names */
+	IS_SEND = 1 << 11,   /* a SEND */
 };
 
 #define SEND_FACTS (ON_CONNECTED | CAN_INLINE | CAN_SOLICIT)
@@ -39,9 +40,9 @@ enum opcode_fact {
 static const uint16_t opcode_table[] = {
 	[IBV_WR_RDMA_WRITE] = ON_CONNECTED | CAN_INLINE | IS_RDMA,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = SEND_FACTS | IS_RDMA,
-	[IBV_WR_SEND] = SEND_FACTS | ON_DATAGRAM,
-	[IBV_WR_SEND_WITH_IMM] = SEND_FACTS | ON_DATAGRAM,
-	[IBV_WR_SEND_WITH_INV] = SEND_FACTS,
+	[IBV_WR_SEND] = SEND_FACTS | ON_DATAGRAM | IS_SEND,
+	[IBV_WR_SEND_WITH_IMM] = SEND_FACTS | ON_DATAGRAM | IS_SEND,
+	[IBV_WR_SEND_WITH_INV] = SEND_FACTS | IS_SEND,
 	[IBV_WR_RDMA_READ] = ON_CONNECTED | IS_RDMA,
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = ON_CONNECTED | IS_ATOMIC | IS_8_BYTES,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = ON_CONNECTED | IS_ATOMIC | IS_8_BYTES,
@@ -169,7 +170,8 @@ is_allowed(const struct uroce_wq *sq, const struct ibv_send_wr *wr, unsigned fac
 static uint8_t
 wqe_flags(unsigned send_flags, unsigned facts, bool all_signaled)
 {
-	unsigned flags = send_flags | (all_signaled ? UROCE_WQE_SIGNALED : 0);
+	unsigned flags = send_flags | (all_signaled ? UROCE_WQE_SIGNALED : 0) |
+			 (facts & IS_SEND) / (IS_SEND / UROCE_WQE_SEND);
 
 	if ((facts & CAN_SOLICIT) == 0)
 		flags &= ~(unsigned)UROCE_WQE_SOLICITED;

@@ -51,6 +51,7 @@ enum uroce_wqe_flag {
 	UROCE_WQE_LOCAL = 1 << 4,     /* sends nothing: LOCAL_INV, BIND_MW, DRIVER1, or cancelled */
 	UROCE_WQE_CANCELLED = 1 << 5, /* does nothing, and completes as what it was */
 	UROCE_WQE_EXECUTED = 1 << 6,  /* the requester's, of a local one: once is enough */
+	UROCE_WQE_SEND = 1 << 7, /* takes a receive request of the peer's: a SEND, not cancelled */
 };
 
 /**

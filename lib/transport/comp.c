@@ -38,7 +38,7 @@ retire(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct batch *ba
 {
 	struct uroce_req *req = &qpc->req;
 
-	batch->nb_sends += uroce_done_is_send(wqe);
+	batch->nb_sends += (wqe->flags & UROCE_WQE_SEND) != 0;
 	if (wqe->flags & UROCE_WQE_SIGNALED) {
 		if (!batch->is_open)
 			uroce_done_send_begin(qpc);

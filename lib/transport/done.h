@@ -21,16 +21,6 @@ void uroce_done_send_begin(struct uroce_qpc *qpc);
 void uroce_done_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 		     enum ibv_wc_status status, uint32_t vendor_err, uint64_t now_ns);
 
-/** Whether it sends a message that takes a receive request of the peer, and was not cancelled. */
-static inline bool
-uroce_done_is_send(const struct uroce_send_wqe *wqe)
-{
-	const unsigned sends =
-		1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV;
-
-	return sends >> wqe->opcode & 1 && !(wqe->flags & UROCE_WQE_LOCAL);
-}
-
 /** End the batch: the application sees it. */
 void uroce_done_send_end(struct uroce_qpc *qpc);
 

@@ -54,6 +54,7 @@ uroce_qpc_cancel(struct uroce_qpc *qpc, uint64_t wr_id)
 		if (wqe->wr_id != wr_id || wqe->flags & UROCE_WQE_CANCELLED)
 			continue;
 		wqe->flags |= UROCE_WQE_LOCAL | UROCE_WQE_CANCELLED;
+		wqe->flags &= (uint8_t)~UROCE_WQE_SEND;
 		nb++;
 	}
 	return nb;

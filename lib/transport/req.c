@@ -773,7 +773,7 @@ uroce_req_sent(struct uroce_qpc *qpc, uint64_t now_ns)
 		for (uint32_t i = 0; i < nb; i++) {
 			const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx + i);
 
-			nb_sends += uroce_done_is_send(wqe);
+			nb_sends += (wqe->flags & UROCE_WQE_SEND) != 0;
 			uroce_done_send(qpc, wqe, IBV_WC_SUCCESS, 0, now_ns);
 		}
 		uroce_count_in(qpc->counters, UROCE_COUNTER_RDMA_SENDS, nb_sends);

@@ -202,7 +202,7 @@ sq_fill__send_with_scatter_list(void **state)
 	assert_int_equal(wqe->len, 30);
 	assert_int_equal(wqe->imm, 0x11223344);
 	assert_int_equal(wqe->nb_sge, 3);
-	assert_int_equal(wqe->flags, 0);
+	assert_int_equal(wqe->flags, UROCE_WQE_SEND);
 	assert_int_equal(wqe->first_psn, 0);
 	assert_int_equal(wqe->nb_psn, 0);
 	assert_ptr_equal(uroce_send_wqe_data(wqe), &wqe->sge);
@@ -318,19 +318,22 @@ sq_fill__flags(void **state)
 		bool all_signaled;
 		uint8_t flags;
 	} rows[] = {
-		{ IBV_WR_SEND, 0, false, 0 },
-		{ IBV_WR_SEND, 0, true, UROCE_WQE_SIGNALED },
-		{ IBV_WR_SEND, IBV_SEND_SIGNALED, false, UROCE_WQE_SIGNALED },
-		{ IBV_WR_SEND, IBV_SEND_SIGNALED, true, UROCE_WQE_SIGNALED },
-		{ IBV_WR_SEND, IBV_SEND_SOLICITED, false, UROCE_WQE_SOLICITED },
+		{ IBV_WR_SEND, 0, false, UROCE_WQE_SEND },
+		{ IBV_WR_SEND, 0, true, UROCE_WQE_SEND | UROCE_WQE_SIGNALED },
+		{ IBV_WR_SEND, IBV_SEND_SIGNALED, false, UROCE_WQE_SEND | UROCE_WQE_SIGNALED },
+		{ IBV_WR_SEND, IBV_SEND_SIGNALED, true, UROCE_WQE_SEND | UROCE_WQE_SIGNALED },
+		{ IBV_WR_SEND, IBV_SEND_SOLICITED, false, UROCE_WQE_SEND | UROCE_WQE_SOLICITED },
 		{ IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SOLICITED, false, UROCE_WQE_SOLICITED },
 		/* no receive completes there, so nobody is to be woken [IBA 9.2.3] */
 		{ IBV_WR_RDMA_WRITE, IBV_SEND_SOLICITED, false, 0 },
 		{ IBV_WR_RDMA_READ, IBV_SEND_SOLICITED | IBV_SEND_FENCE, false, UROCE_WQE_FENCE },
-		{ IBV_WR_SEND, IBV_SEND_INLINE, false, UROCE_WQE_INLINE },
+		{ IBV_WR_SEND_WITH_IMM, 0, false, UROCE_WQE_SEND },
+		{ IBV_WR_SEND_WITH_INV, 0, false, UROCE_WQE_SEND },
+		{ IBV_WR_SEND, IBV_SEND_INLINE, false, UROCE_WQE_SEND | UROCE_WQE_INLINE },
 		{ IBV_WR_SEND,
 		  IBV_SEND_INLINE | IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED, false,
-		  UROCE_WQE_INLINE | UROCE_WQE_FENCE | UROCE_WQE_SIGNALED | UROCE_WQE_SOLICITED },
+		  UROCE_WQE_SEND | UROCE_WQE_INLINE | UROCE_WQE_FENCE | UROCE_WQE_SIGNALED |
+			  UROCE_WQE_SOLICITED },
 	};
 	struct uroce_wq *sq = *state;
 

@@ -130,6 +130,20 @@ messages__unreliable_ones_too(void **state)
 	open_pair(state);
 }
 
+/* What was cancelled completes as what it was, and was not sent. */
+static void
+messages__that_are_cancelled_are_none(void **state)
+{
+	(void)state;
+	pair_set_state(&pair, A, IBV_QPS_SQD);
+	post(IBV_WR_SEND, 8);
+	assert_int_equal(uroce_qpc_cancel(&pair.host[A].qpc, 0), 1);
+	pair_set_state(&pair, A, IBV_QPS_RTS);
+	pair_run(&pair);
+	pair_expect_done(&pair, A, "send 0 SEND SUCCESS\n");
+	expect_counted(A, "");
+}
+
 static void
 writes__are_counted_when_they_begin(void **state)
 {
@@ -391,6 +405,7 @@ main(void)
 		cmocka_unit_test(count_in__nobody),
 		WITH_PAIR(messages__are_counted_when_they_complete),
 		WITH_PAIR(messages__unreliable_ones_too),
+		WITH_PAIR(messages__that_are_cancelled_are_none),
 		WITH_PAIR(writes__are_counted_when_they_begin),
 		WITH_PAIR(fetches__are_counted_as_they_ask),
 		WITH_PAIR(loss__of_a_request),
