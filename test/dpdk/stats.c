@@ -335,6 +335,27 @@ stats__a_packet_for_nobody(void **state)
 	await_success(a);
 }
 
+/* The second frame of three is lost: rxe and mlx5 have names of their own for the NAK that tells of it. */
+static void
+stats__a_lost_frame(void **state)
+{
+	struct rte_mbuf *frames[8], *rest[8];
+	unsigned nb;
+
+	(void)state;
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, 3 * 4096, b, 0);
+	nb = uroce_worker_output(dev_a->worker[0], frames, 8);
+	assert_int_equal(nb, 3);
+	rte_pktmbuf_free(frames[1]);
+	frames[1] = frames[2];
+	assert_int_equal(uroce_worker_input(dev_b->worker[0], frames, 2, rest), 0);
+	await_success(a);
+	assert_int_equal(counted(dev_a, UROCE_COUNTER_PACKET_SEQ_ERR), 1);
+	assert_int_equal(counted(dev_a, UROCE_COUNTER_RCVD_SEQ_ERR), 1);
+	assert_int_equal(counted(dev_b, UROCE_COUNTER_OUT_OF_SEQ_REQUEST), 1);
+	assert_int_equal(counted(dev_b, UROCE_COUNTER_OUT_OF_SEQUENCE), 1);
+}
+
 /* --- elsewhere ---------------------------------------------------------------------------------- */
 
 /* To ourselves: sent and received, and the port knows nothing of it. */
@@ -488,6 +509,7 @@ main(void)
 		WITH_QPS(stats__others_frames_are_not_ours),
 		WITH_QPS(stats__nor_are_answers_to_questions),
 		WITH_QPS(stats__a_packet_for_nobody),
+		WITH_QPS(stats__a_lost_frame),
 		WITH_QPS(stats__loopback_is_not_the_ports),
 		WITH_QPS(stats__an_empty_pool),
 		WITH_QPS(stats__rounds),

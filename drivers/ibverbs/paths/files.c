@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Names and formats are those of Linux' Documentation/ABI/stable/sysfs-class-infiniband. A file that the kernel has and
- * that fails to be read is absent here. What the devices count is not for libibverbs to tell: there are no counters.
+ * that fails to be read is absent here. So are counters: see doc/design/preload.md.
  */
 
 #include "files.h"
