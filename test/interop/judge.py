@@ -13,11 +13,8 @@ FRAMES_MAX = 2000        # of one capture that Python and Wireshark look at; bad
 STALL_S = 0.02
 # A requester may ask again where an answer is late, which a guest that is emulated often is: of all frames so many.
 AGAIN_MAX, AGAIN_SPARE = 0.05, 3
-# Counters whose meaning the capture can tell: what of a Tally of this end's, or of the other's.
-COUNTED = {
-    'sent_pkts': ('own', lambda tally, _: tally.frames),
-    'rcvd_pkts': ('other', lambda tally, dropped: tally.frames - dropped),
-}
+# What badwire could not pass on, by no rule: a fault of the machine, which the ends may see as a loss.
+BY_ACCIDENT = 'device_drops', 'kernel_drops', 'unsent'
 
 
 class Verdict:
@@ -30,6 +27,17 @@ def source_of(peer, is_ipv6):
     return ipaddress.ip_address(peer.network.address(peer.number, is_ipv6)).packed
 
 
+def count(peer, stats, counters, verdict):
+    """Compare the counters of rxe's names with what badwire saw of the peer."""
+    seen = {'sent_pkts': stats[peer.number]['roce'], 'rx_icrc_encapsulated': stats[3 - peer.number]['corrupted']}
+    for name, number in seen.items():
+        if name not in counters:
+            continue
+        verdict.figures['counters'] = verdict.figures.get('counters', 0) + 1
+        if counters[name] != number:
+            verdict.faults.append(f'{peer.name} counts {name} {counters[name]}, and the wire had {number}')
+
+
 def judge(scene, scenario, path, stats, counters):
     """What is wrong with a cell's traffic.
 
@@ -39,6 +47,9 @@ def judge(scene, scenario, path, stats, counters):
     for number, peer in (scene.a.number, scene.a), (scene.b.number, scene.b):
         if stats[number]['bad_icrc']:
             verdict.faults.append(f'{peer.name} sent {stats[number]["bad_icrc"]} frames with a wrong ICRC')
+        count(peer, stats, counters[peer], verdict)
+    by_accident = sum(stats[number].get(name, 0) for number in (1, 2) for name in BY_ACCIDENT)
+    verdict.figures['lost_by_accident'] = by_accident
     roce = sum(stats[number]['roce'] for number in (1, 2))
     verdict.figures['frames'] = roce
     lost = sum(stats[number][what] for number in (1, 2) for what in ('dropped', 'corrupted'))
@@ -57,7 +68,8 @@ def judge(scene, scenario, path, stats, counters):
         verdict.figures.update({f'{role}_again': one.again, f'{role}_again_bytes': one.again_bytes,
                                 f'{role}_responses_again': one.responses_again, f'{role}_rnr_naks': one.rnr_naks,
                                 f'{role}_sequence_naks': one.sequence_naks})
-        if scenario.clean and scene.lossless and (one.again > one.frames * AGAIN_MAX + AGAIN_SPARE or one.sequence_naks):
+        if scenario.clean and scene.lossless and not by_accident and (
+                one.again > one.frames * AGAIN_MAX + AGAIN_SPARE or one.sequence_naks):
             verdict.faults.append(f'{peer.name} sent {one.again} of {one.frames} frames again and {one.sequence_naks} '
                                   'sequence NAKs, though nothing was lost')
     verdict.figures['stalled_s'] = round(capture.stalls(found, source_of(scene.a, scene.is_ipv6), STALL_S), 3)

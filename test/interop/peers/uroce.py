@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """uroce on a port of this machine, by its libibverbs, in a process of its own."""
 
+import json
 import os
 import subprocess
 
@@ -11,6 +12,7 @@ from peers.actor import ACTOR, ActorPeer
 
 TOP = uroce_ports.TOP
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
+STAT = os.path.join(TOP, 'usertools', 'uroce-stat')
 
 
 def veth(network, number):
@@ -68,6 +70,12 @@ class Uroce(ActorPeer):
             self.process.wait(5)
         except subprocess.TimeoutExpired:
             uroce_ports.stop(self.process)
+
+    def counters(self):
+        said = subprocess.run([STAT, '--json', '--all', f'{self.process.pid}/uroce0'], capture_output=True, text=True,
+                              check=False)
+        # Before its device was opened there is nothing to tell.
+        return json.loads(said.stdout)['devices'][0]['counters'] if said.returncode == 0 else {}
 
     def version(self):
         with open(os.path.join(TOP, 'VERSION'), encoding='ascii') as file:

@@ -33,7 +33,7 @@ def stream(s, pairs, n, m, size, window, patience_s=60, **words):
             expect(not done['broken'], f'{end.peer.name}: {done["broken"]} after {done["done"]} of {own} requests')
             after = end.call('stream', phase='end')
             expect(after['wrong'] == 0, f'{end.peer.name}: {after["wrong"]} messages with wrong bytes')
-            adds = (others + 0) // 4 if end.kind == 'RC' else 0
+            adds = others // 4 if end.kind == 'RC' else 0
             expect(after['added'] == adds, f'{end.peer.name}: added {after["added"]} times, not {adds}')
 
 
@@ -41,7 +41,8 @@ def memory(size, window):
     return (4 * window + 2) * size
 
 
-@scenario(needs=('RC', 'ATOMIC'), short=True)
+# A guest that is emulated loses frames of its own under such a load.
+@scenario(needs=('RC', 'ATOMIC'), short=True, clean=False)
 def both_ways(s):
     """Both sides send, write, read and add at once"""
     size, window = 8192, 16
