@@ -46,7 +46,7 @@ def text(run):
     """As for a terminal, and for doc/interop."""
     cells = run['cells']
     pairs = list(dict.fromkeys(cell['pair'] for cell in cells))
-    lines = [f'# {run["date"]}: {headline(cells)}', '', *[f'- {name}: {said}' for name, said in run['versions'].items()],
+    lines = [f'**{run["date"]}: {headline(cells)}.** A pair is requester>responder.', '', *[f'- {name}: {said}' for name, said in run['versions'].items()],
              '', '| scenario | ' + ' | '.join(pairs) + ' |', '|---' * (len(pairs) + 1) + '|']
     for (_, name, _), row in rows_of(cells).items():
         said = []
