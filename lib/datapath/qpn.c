@@ -73,6 +73,20 @@ take(struct uroce_qpn_table *table, uint32_t qpn)
 	return true;
 }
 
+/*
+ * Whose QP is gone since a moment. A frame for that may still be under way, and would be taken for one to the next
+ * QP of the number, if its PSN happens to fit.
+ */
+static bool
+is_resting(const struct uroce_qpn_table *table, uint32_t qpn)
+{
+	for (unsigned i = 0; i < UROCE_QPN_RESTING; i++) {
+		if (table->resting[i] == qpn)
+			return true;
+	}
+	return false;
+}
+
 int
 uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_t nb_blocks,
 		   uint32_t block_len, bool is_thorough, uint32_t *qpn)
@@ -91,6 +105,8 @@ uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_
 		const uint32_t at = (i < DRAWS ? draw[i] : draw[DRAWS - 1] + i) % nb;
 		const uint32_t one = block[at / block_len] * block_len + at % block_len;
 
+		if (i < DRAWS && is_resting(table, one))
+			continue;
 		if (take(table, one)) {
 			*qpn = one;
 			return 0;
@@ -107,6 +123,7 @@ uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn)
 	assert(*taken == qpn);
 	*taken = 0;
 	table->nb_qp--;
+	table->resting[table->nb_freed++ % UROCE_QPN_RESTING] = qpn;
 }
 
 void

@@ -24,11 +24,16 @@
 #define UROCE_QPN_MIN 2u
 #define UROCE_QPN_MAX 0xfffffeu
 
+/** Numbers given back last, to whose QPs frames may still be under way. */
+#define UROCE_QPN_RESTING 64
+
 struct uroce_qpn_table {
-	uint32_t mask;   /* number of slots - 1 */
-	uint32_t max_qp; /* numbers that may be taken at a time */
-	uint32_t nb_qp;  /* numbers taken */
-	uint32_t *taken; /* by slot: the number that owns it; 0: free */
+	uint32_t mask;                       /* number of slots - 1 */
+	uint32_t max_qp;                     /* numbers that may be taken at a time */
+	uint32_t nb_qp;                      /* numbers taken */
+	uint32_t *taken;                     /* by slot: the number that owns it; 0: free */
+	uint32_t nb_freed;                   /* numbers given back, modulo 2^32 */
+	uint32_t resting[UROCE_QPN_RESTING]; /* the last ones; 0: none yet */
 	_Atomic(struct uroce_qpr *) slot[];
 };
 
@@ -42,7 +47,8 @@ struct uroce_qpn_table *uroce_qpn_table_init(void *mem, uint32_t max_qp);
 int uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn);
 
 /**
- * The same, of numbers in blocks: block b has those from b * block_len on.
+ * The same, of numbers in blocks: block b has those from b * block_len on. Blocks have few numbers, so that one
+ * would soon come again: those that rest are left out as long as there is luck with others.
  * @param is_thorough  each number is looked at; else there is some luck in it, which fails where most are taken
  * @return 0, -ENOMEM, or -ENOSPC: all that can be had of these blocks are taken, or most
  */

@@ -131,6 +131,27 @@ qpn_alloc_of__is_bounded_and_not_a_sequence(void **state)
 	free(table);
 }
 
+/* A frame for the QP that had it may still be under way. */
+static void
+qpn_alloc_of__numbers_rest_before_they_come_again(void **state)
+{
+	static const uint32_t block[] = { 9 };
+	struct uroce_qpn_table *table = make(512);
+	uint32_t before[UROCE_QPN_RESTING] = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint32_t qpn;
+
+		assert_int_equal(uroce_qpn_alloc_of(table, block, 1, 256, true, &qpn), 0);
+		for (unsigned j = 0; j < UROCE_QPN_RESTING; j++)
+			assert_int_not_equal(qpn, before[j]);
+		before[i % UROCE_QPN_RESTING] = qpn;
+		uroce_qpn_free(table, qpn);
+	}
+	free(table);
+}
+
 static void
 qpn_lookup__finds_from_publish_to_withdraw(void **state)
 {
@@ -196,6 +217,7 @@ main(void)
 		cmocka_unit_test(qpn_alloc__numbers_are_not_a_sequence),
 		cmocka_unit_test(qpn_alloc_of__blocks_are_used_up),
 		cmocka_unit_test(qpn_alloc_of__is_bounded_and_not_a_sequence),
+		cmocka_unit_test(qpn_alloc_of__numbers_rest_before_they_come_again),
 		cmocka_unit_test(qpn_lookup__finds_from_publish_to_withdraw),
 		cmocka_unit_test(qpn_lookup__compares_the_whole_number),
 		cmocka_unit_test(qpr__an_idle_qp_costs_1_kib_at_most),
