@@ -27,9 +27,8 @@ def source_of(peer, is_ipv6):
     return ipaddress.ip_address(peer.network.address(peer.number, is_ipv6)).packed
 
 
-def count(peer, stats, counters, verdict):
-    """Compare the counters of rxe's names with what badwire saw of the peer."""
-    seen = {'sent_pkts': stats[peer.number]['roce'], 'rx_icrc_encapsulated': stats[3 - peer.number]['corrupted']}
+def compare(peer, counters, seen, verdict):
+    """What a peer counts, where it has a counter of this name, against what went over the wire."""
     for name, number in seen.items():
         if name not in counters:
             continue
@@ -47,7 +46,8 @@ def judge(scene, scenario, path, stats, counters):
     for number, peer in (scene.a.number, scene.a), (scene.b.number, scene.b):
         if stats[number]['bad_icrc']:
             verdict.faults.append(f'{peer.name} sent {stats[number]["bad_icrc"]} frames with a wrong ICRC')
-        count(peer, stats, counters[peer], verdict)
+        compare(peer, counters[peer], {'sent_pkts': stats[peer.number]['roce'],
+                                       'rx_icrc_encapsulated': stats[3 - peer.number]['corrupted']}, verdict)
     by_accident = sum(stats[number].get(name, 0) for number in (1, 2) for name in BY_ACCIDENT)
     verdict.figures['lost_by_accident'] = by_accident
     roce = sum(stats[number]['roce'] for number in (1, 2))
@@ -65,6 +65,7 @@ def judge(scene, scenario, path, stats, counters):
     for peer in scene.a, scene.b:
         one = tallies.get(source_of(peer, scene.is_ipv6), capture.Tally())
         role = 'requester' if peer is scene.a else 'responder'
+        compare(peer, counters[peer], {'send_rnr_err': one.rnr_naks, 'out_of_seq_request': one.sequence_naks}, verdict)
         verdict.figures.update({f'{role}_again': one.again, f'{role}_again_bytes': one.again_bytes,
                                 f'{role}_responses_again': one.responses_again, f'{role}_rnr_naks': one.rnr_naks,
                                 f'{role}_sequence_naks': one.sequence_naks})

@@ -83,6 +83,12 @@ class Network:
         """Put badwire between the two ends."""
         self.wire = Badwire(self.lab, self.ends[1], self.ends[2], seed)
 
+    def part(self):
+        """The ends go away: badwire first, which would complain."""
+        if self.wire:
+            self.wire.quit()
+            self.wire = None
+
     def close(self):
         self.lab.close()
 
@@ -115,6 +121,13 @@ class Badwire:
         if said.startswith('error') or not said:
             raise NetworkError(f'badwire: {line}: {said or "it has ended"}')
         return said
+
+    def quit(self):
+        try:
+            self.ask('quit')
+            self.process.wait(5)
+        except (LabError, OSError, subprocess.TimeoutExpired):
+            pass    # the lab ends it
 
     def rule(self, sender, opcodes, what, how_often):
         """Frames that port `sender` sends (0: both ports) suffer."""

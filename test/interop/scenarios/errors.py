@@ -85,9 +85,11 @@ def wrong_qkey(s):
     a.send('SEND', 64, qkey=0x22222222)
     a.done()
     b.nothing('recv')
+    a.fill(4, 64)
     a.send('SEND', 64)
     a.done()
     b.received()
+    b.check(4, 64, 40)
 
 
 @scenario(needs=('UD',), both=False, clean=False)

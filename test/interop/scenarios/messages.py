@@ -42,7 +42,7 @@ def rc_send(s):
     send_each(s, 'RC', around(s.mtu))
 
 
-@scenario(mtus=ALL_MTUS)
+@scenario(mtus=ALL_MTUS, short=True)
 def rc_write(s):
     """RC WRITEs around each boundary; nothing beside them is touched"""
     sizes = around(s.mtu)
@@ -216,17 +216,21 @@ def ud_send_immediate(s):
 
 @scenario(needs=('UD',), both=False)
 def ud_source(s):
-    """A datagram tells whose it is; the answer goes there"""
+    """A datagram tells of which QP it is; the answer goes there"""
     a, b = s.pair('UD')
     b.recv(64 + 40)
     a.recv(64 + 40)
-    a.send('SEND', 64)
+    a.fill(1, 64, 1024)
+    b.fill(2, 64, 1024)
+    a.send('SEND', 64, offset=1024)
     a.done()
     came = b.received()[0]
     expect(came.get('src_qp') == a.qpn, f'source QP {came.get("src_qp")}, not {a.qpn}')
-    b.send('SEND', 64, dqpn=came['src_qp'])
+    b.check(1, 64, 40)
+    b.send('SEND', 64, offset=1024, dqpn=came['src_qp'])
     b.done()
     expect(a.received()[0].get('src_qp') == b.qpn, 'the answer is of another QP')
+    a.check(2, 64, 40)
 
 
 @scenario(needs=('UD', 'MULTICAST'))
