@@ -200,6 +200,30 @@ fill_target(struct end *end, struct ibv_send_wr *wr, const struct words *words, 
 	wr->wr.ud.remote_qkey = (uint32_t)words_number(words, "qkey", 0x11111111, UINT32_MAX);
 }
 
+/* What the requests of one list have in common, and the memory of each. */
+struct batch {
+	int n;
+	uint64_t size, step, wr_id;
+	struct ibv_sge sges[POSTS_MAX];
+};
+
+static void
+read_batch(struct batch *batch, const struct end *end, const struct words *words)
+{
+	uint64_t offset = words_number(words, "offset", 0, UINT64_MAX);
+
+	batch->n = (int)words_number(words, "n", 1, POSTS_MAX);
+	batch->size = words_number(words, "size", 0, UINT32_MAX);
+	batch->step = words_number(words, "step", 0, UINT32_MAX);
+	batch->wr_id = words_number(words, "wr", 0, UINT64_MAX);
+	for (int i = 0; i < batch->n; i++) {
+		uint8_t *at = end_memory(end, offset + (uint64_t)i * batch->step, batch->size);
+
+		batch->sges[i] =
+			(struct ibv_sge){ (uintptr_t)at, (uint32_t)batch->size, end->mr->lkey };
+	}
+}
+
 /*
  * n= like requests in one list, each `step=` bytes further at both ends. op= offset= size= raddr= rkey= imm=
  * flags= wr= (of the first), of atomics compare_add= swap=, of datagrams dgid= dqpn= qkey=.
@@ -208,34 +232,27 @@ void
 op_send(const struct words *words)
 {
 	static struct ibv_send_wr wrs[POSTS_MAX];
-	static struct ibv_sge sges[POSTS_MAX];
+	static struct batch batch;
 	struct end *end = end_of(words);
-	int n = (int)words_number(words, "n", 1, POSTS_MAX);
-	uint64_t size = words_number(words, "size", 0, UINT32_MAX);
-	uint64_t offset = words_number(words, "offset", 0, UINT64_MAX);
-	uint64_t step = words_number(words, "step", 0, UINT32_MAX);
-	uint64_t wr_id = words_number(words, "wr", 0, UINT64_MAX);
 	uint32_t imm = (uint32_t)words_number(words, "imm", 0, UINT32_MAX);
 	struct ibv_send_wr *bad;
 	int error;
 
-	for (int i = 0; i < n; i++) {
-		uint8_t *at = end_memory(end, offset + (uint64_t)i * step, size);
-
-		sges[i] = (struct ibv_sge){ (uintptr_t)at, (uint32_t)size, end->mr->lkey };
+	read_batch(&batch, end, words);
+	for (int i = 0; i < batch.n; i++) {
 		wrs[i] = (struct ibv_send_wr){
-			.wr_id = wr_id + (uint64_t)i,
-			.next = i + 1 < n ? &wrs[i + 1] : NULL,
-			.sg_list = &sges[i],
-			.num_sge = size > 0,
+			.wr_id = batch.wr_id + (uint64_t)i,
+			.next = i + 1 < batch.n ? &wrs[i + 1] : NULL,
+			.sg_list = &batch.sges[i],
+			.num_sge = batch.size > 0,
 			.opcode = (enum ibv_wr_opcode)words_one(words, "op", IBV_WR_SEND, opcodes),
 			.send_flags =
 				(unsigned int)words_bits(words, "flags", IBV_SEND_SIGNALED, flags),
 			.imm_data = htobe32(imm + (uint32_t)i),
 		};
-		fill_target(end, &wrs[i], words, (uint64_t)i * step);
+		fill_target(end, &wrs[i], words, (uint64_t)i * batch.step);
 	}
-	error = n ? ibv_post_send(end->qp, wrs, &bad) : 0;
+	error = batch.n ? ibv_post_send(end->qp, wrs, &bad) : 0;
 	if (error)
 		fail("send: %s, of request %td", strerror(error), bad - wrs);
 	printf("{}\n");
@@ -246,28 +263,21 @@ void
 op_recv(const struct words *words)
 {
 	static struct ibv_recv_wr wrs[POSTS_MAX];
-	static struct ibv_sge sges[POSTS_MAX];
+	static struct batch batch;
 	struct end *end = end_of(words);
-	int n = (int)words_number(words, "n", 1, POSTS_MAX);
-	uint64_t size = words_number(words, "size", 0, UINT32_MAX);
-	uint64_t offset = words_number(words, "offset", 0, UINT64_MAX);
-	uint64_t step = words_number(words, "step", 0, UINT32_MAX);
-	uint64_t wr_id = words_number(words, "wr", 0, UINT64_MAX);
 	struct ibv_recv_wr *bad;
 	int error;
 
-	for (int i = 0; i < n; i++) {
-		uint8_t *at = end_memory(end, offset + (uint64_t)i * step, size);
-
-		sges[i] = (struct ibv_sge){ (uintptr_t)at, (uint32_t)size, end->mr->lkey };
+	read_batch(&batch, end, words);
+	for (int i = 0; i < batch.n; i++) {
 		wrs[i] = (struct ibv_recv_wr){
-			.wr_id = wr_id + (uint64_t)i,
-			.next = i + 1 < n ? &wrs[i + 1] : NULL,
-			.sg_list = &sges[i],
-			.num_sge = size > 0,
+			.wr_id = batch.wr_id + (uint64_t)i,
+			.next = i + 1 < batch.n ? &wrs[i + 1] : NULL,
+			.sg_list = &batch.sges[i],
+			.num_sge = batch.size > 0,
 		};
 	}
-	error = !n         ? 0
+	error = !batch.n   ? 0
 		: end->srq ? ibv_post_srq_recv(end->srq, wrs, &bad)
 			   : ibv_post_recv(end->qp, wrs, &bad);
 	if (error)
