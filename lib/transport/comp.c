@@ -125,6 +125,7 @@ repair(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (qpc->req.is_repairing || qpc->req.is_rnr_wait)
 		return;
 	qpc->req.is_repairing = true;
+	uroce_repair_narrow(qpc);
 	uroce_retry_rewind(qpc);
 	uroce_retry_arm(qpc, now_ns);
 }

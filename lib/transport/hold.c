@@ -40,6 +40,7 @@ struct uroce_hold {
 	struct gap_slot *gaps;
 	struct frame_slot *frames;
 	uint32_t *buckets;
+	struct uroce_peers peers;
 };
 
 static size_t
@@ -246,4 +247,10 @@ uint32_t
 uroce_hold_count_gaps(const struct uroce_hold *hold)
 {
 	return hold->nb_taken;
+}
+
+struct uroce_peers *
+uroce_hold_peers(struct uroce_hold *hold)
+{
+	return &hold->peers;
 }

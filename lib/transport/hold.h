@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "transport/gap.h"
+#include "transport/peers.h"
 #include "wire/parse.h"
 
 struct uroce_hold;
@@ -71,6 +72,9 @@ unsigned uroce_hold_reap(struct uroce_hold *hold, void **owners, unsigned max);
 
 /** Frames that are held, the death row not counted. */
 uint32_t uroce_hold_count(const struct uroce_hold *hold);
+
+/** What the worker's QPs know of hosts that hold nothing: the other end of the same matter. */
+struct uroce_peers *uroce_hold_peers(struct uroce_hold *hold);
 
 /** Gaps that are taken. */
 uint32_t uroce_hold_count_gaps(const struct uroce_hold *hold);

@@ -13,6 +13,11 @@
  * and from the first if there were as many the last time, what lies behind them is sent again, once, but
  * only with capacity that new packets leave: when the window is full or the queue is empty.
  *
+ * A peer that drops makes waste of all that is in flight behind a hole. Where a part of it only stands in line
+ * somewhere, so that round trips are longer than the shortest, it does no good either: after a loss less is in
+ * flight then, an eighth of the window at first and half as much each time. While nothing stands in line it is
+ * more again. The next QP to the same host begins with what this one has found out.
+ *
  * Nothing came for two round trips: the first packet is sent once more and asks, and so is the last. These
  * probes are no retries: those are counted by the ACK timeout. If the answer comes, and it is to the
  * first and to nothing behind it, the peer may know of no hole: it was sent an RNR NAK that was lost, or
@@ -30,6 +35,8 @@
 #define HOLES_MANY 3
 /* Packets that probes bring one by one, before the rest is sent again. */
 #define STEPS_MAX 2
+/* The least: one half is under way while the ACK of the other comes. */
+#define NARROW_MIN 16
 
 void
 uroce_repair_close(struct uroce_qpc *qpc)
@@ -151,17 +158,87 @@ uroce_repair_fall_back(struct uroce_qpc *qpc)
 	/* nothing is in flight, or what is will be answered: then there is nothing to go back to */
 	if (repair->peer != UROCE_PEER_HOLDS && is_repairable(qpc)) {
 		qpc->req.is_repairing = true;
+		uroce_repair_narrow(qpc);
 		uroce_retry_rewind(qpc);
 	}
 	repair->is_open = false;
 	repair->is_due = false;
 }
 
+/* The address of the peer, in one word. */
+static uint64_t
+host_of(const struct uroce_path *path)
+{
+	const uint8_t *ip = path->hdr + path->ip_off;
+	uint64_t half[2] = { 0 };
+
+	if (path->is_ipv6)
+		memcpy(half, ((const struct uroce_ipv6 *)ip)->dst, sizeof(half));
+	else
+		memcpy(half, ((const struct uroce_ipv4 *)ip)->dst, 4);
+	/* the last bytes tell neighbours apart, the first bits of a product are made of all */
+	return ((half[0] ^ half[1]) * UINT64_C(0x9e3779b97f4a7c15)) >> 6;
+}
+
+void
+uroce_repair_start(struct uroce_qpc *qpc)
+{
+	uint16_t psns;
+
+	if (qpc->is_req_gbn || !uroce_qpc_is_reliable(qpc))
+		return;
+	psns = uroce_peers_find(uroce_hold_peers(qpc->hold), host_of(&qpc->path));
+	if (!psns || psns >= qpc->window_psns)
+		return;
+	qpc->req.repair.peer = UROCE_PEER_DROPS;
+	qpc->req.rtt.psns = psns;
+}
+
+/* So much may be in flight, of this QP and to begin with of the next one to the same host; 0: a window. */
+static void
+set_narrow(struct uroce_qpc *qpc, uint16_t psns)
+{
+	qpc->req.rtt.psns = psns;
+	uroce_peers_note(uroce_hold_peers(qpc->hold), host_of(&qpc->path), psns);
+}
+
 void
 uroce_repair_overtaken(struct uroce_qpc *qpc)
 {
-	if (qpc->req.is_repairing && qpc->req.repair.peer == UROCE_PEER_DROPS)
-		qpc->req.repair.peer = UROCE_PEER_HOLDS;
+	struct uroce_req *req = &qpc->req;
+
+	if (!req->is_repairing || req->repair.peer != UROCE_PEER_DROPS)
+		return;
+	/* the one packet that was thought lost may have been late */
+	if (!uroce_psn_before(uroce_psn_add(req->next_psn, 1), req->una_psn))
+		return;
+	req->repair.peer = UROCE_PEER_HOLDS;
+	set_narrow(qpc, 0);
+}
+
+void
+uroce_repair_narrow(struct uroce_qpc *qpc)
+{
+	struct uroce_rtt *rtt = &qpc->req.rtt;
+	uint16_t psns = rtt->psns ? rtt->psns / 2 : qpc->window_psns / 8;
+
+	if (qpc->req.repair.peer != UROCE_PEER_DROPS || !rtt->is_in_line)
+		return;
+	if (psns < NARROW_MIN)
+		psns = NARROW_MIN;
+	if (psns < qpc->window_psns)
+		set_narrow(qpc, psns);
+	rtt->is_in_line = false;
+}
+
+/* Nothing waits in line, so that more may be in flight. */
+static void
+widen(struct uroce_qpc *qpc)
+{
+	struct uroce_rtt *rtt = &qpc->req.rtt;
+	const uint32_t psns = rtt->psns + rtt->psns / 4;
+
+	rtt->psns = psns < qpc->window_psns ? (uint16_t)psns : 0;
 }
 
 /*
@@ -224,8 +301,11 @@ uroce_repair_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	struct uroce_req *req = &qpc->req;
 	struct uroce_rtt *rtt = &req->rtt;
 
-	if (rtt->sample_ns && uroce_psn_before(rtt->sample_psn, req->una_psn))
+	if (rtt->sample_ns && uroce_psn_before(rtt->sample_psn, req->una_psn)) {
 		uroce_rtt_note(rtt, now_ns - rtt->sample_ns);
+		if (rtt->psns && !rtt->is_in_line)
+			widen(qpc);
+	}
 	if (uroce_psn_before(req->repair.again_psn, req->una_psn))
 		req->repair.again_psn = req->una_psn;
 	req->nb_probes = 0;
@@ -352,16 +432,21 @@ uroce_repair_put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)
 }
 
 void
-uroce_repair_sent(struct uroce_qpc *qpc, uint32_t max_psn, uint64_t now_ns)
+uroce_repair_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_psn, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
+	/* what a peer drops it does not answer: so an answer is to what was sent again, unless that took too long */
+	const bool is_again = req->repair.peer == UROCE_PEER_DROPS &&
+			      req->next_psn != req->max_psn &&
+			      req->retry_left == qpc->attr.retry_cnt;
+	const uint32_t from_psn = is_again ? next_psn : max_psn;
 
-	if (qpc->is_req_gbn || req->max_psn == max_psn)
+	if (qpc->is_req_gbn || !uroce_psn_before(from_psn, req->next_psn))
 		return;
 	if (!req->rtt.sample_ns && !req->repair.is_open && !req->answers.is_open &&
-	    req->since_ack_req < uroce_psn_dist(max_psn, req->max_psn)) {
+	    req->since_ack_req < uroce_psn_dist(from_psn, req->next_psn)) {
 		const uint32_t psn =
-			uroce_psn_add(req->max_psn, UROCE_PSN_MASK - req->since_ack_req);
+			uroce_psn_add(req->next_psn, UROCE_PSN_MASK - req->since_ack_req);
 
 		uroce_rtt_begin(&req->rtt, uroce_answer_first(qpc, psn), now_ns);
 	}

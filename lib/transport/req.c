@@ -62,6 +62,7 @@ uroce_req_start(struct uroce_qpc *qpc)
 	req->next_psn = qpc->attr.sq_psn;
 	req->max_psn = qpc->attr.sq_psn;
 	uroce_retry_refill(qpc);
+	uroce_repair_start(qpc);
 }
 
 void
@@ -722,7 +723,7 @@ unsigned
 uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
-	const uint32_t max_psn = req->max_psn;
+	const uint32_t next_psn = req->next_psn, max_psn = req->max_psn;
 	/* until a packet asks for an answer the peer owes none, however slowly they leave */
 	const bool was_owed = uroce_req_is_owed(req);
 	unsigned nb = 0;
@@ -747,7 +748,7 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 			break;
 		uroce_txd_charge(qpc, &out[nb++], now_ns);
 	}
-	uroce_repair_sent(qpc, max_psn, now_ns);
+	uroce_repair_sent(qpc, next_psn, max_psn, now_ns);
 	if (nb && (req->ack_deadline == UROCE_NEVER || !was_owed || req->line_left) &&
 	    uroce_qpc_is_reliable(qpc))
 		uroce_retry_arm(qpc, now_ns);

@@ -102,7 +102,7 @@ uroce_req_window(const struct uroce_qpc *qpc)
 	/* the answer to a READ may have passed the hole */
 	if (repair->is_open && uroce_psn_dist(repair->hole_psn, qpc->req.una_psn) <= 1)
 		return qpc->window_psns + repair->spare_psns;
-	return qpc->window_psns;
+	return qpc->req.rtt.psns ? qpc->req.rtt.psns : qpc->window_psns;
 }
 
 /** Packets that the window has room for. */
@@ -124,8 +124,11 @@ uroce_req_window_left(const struct uroce_qpc *qpc)
 static inline uint32_t
 uroce_req_quiet_left(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
 {
-	const uint32_t quiet = qpc->ack_every - 1 - since;
 	const uint32_t window = uroce_req_window(qpc);
+	const uint32_t narrow = qpc->req.rtt.psns;
+	/* there are two in a narrow window, so that it does not wait for one */
+	const uint32_t every = narrow ? uroce_min(qpc->ack_every, narrow / 2) : qpc->ack_every;
+	const uint32_t quiet = every > since + 1 ? every - 1 - since : 0;
 
 	if (nb_out + 1 >= window)
 		return 0;
@@ -205,6 +208,12 @@ bool uroce_repair_respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns);
 /** An ACK showed that the peer dropped what was behind a hole: go back N. */
 void uroce_repair_fall_back(struct uroce_qpc *qpc);
 
+/** Everything goes again since something was lost: to a peer that drops, perhaps in a smaller window. */
+void uroce_repair_narrow(struct uroce_qpc *qpc);
+
+/** The first packet is still to be sent: what is known of the host is believed. */
+void uroce_repair_start(struct uroce_qpc *qpc);
+
 /** An answer came to what was not sent again yet. */
 void uroce_repair_overtaken(struct uroce_qpc *qpc);
 
@@ -224,7 +233,7 @@ bool uroce_repair_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now
 bool uroce_repair_put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd);
 
 /** A burst was built, before which max_psn was that. */
-void uroce_repair_sent(struct uroce_qpc *qpc, uint32_t max_psn, uint64_t now_ns);
+void uroce_repair_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_psn, uint64_t now_ns);
 
 /* --- again.c --- */
 

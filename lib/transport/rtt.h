@@ -22,7 +22,9 @@ struct uroce_rtt {
 	uint32_t late_ns;    /* no answer took longer that came after we asked again; 0: none did */
 	uint32_t sample_psn; /* valid with sample_ns */
 	bool is_doubtful;    /* with sample_ns: we asked again since it was sent */
-	uint64_t sample_ns;  /* when it was sent; 0: no sample is under way */
+	bool is_in_line; /* the last answer says that the mean is half as much again as the shortest */
+	uint16_t psns; /* what may be in flight to a peer that drops, see repair.c; 0: a window */
+	uint64_t sample_ns; /* when it was sent; 0: no sample is under way */
 };
 
 /** A sample begins. */
@@ -58,6 +60,7 @@ uroce_rtt_note(struct uroce_rtt *rtt, uint64_t ns)
 	rtt->mean_ns = (uint32_t)((UINT64_C(7) * rtt->mean_ns + now_ns) / 8);
 	if (now_ns < rtt->min_ns)
 		rtt->min_ns = now_ns;
+	rtt->is_in_line = rtt->mean_ns / 3 > rtt->min_ns / 2;
 }
 
 /** When to ask again if nothing came: after two round trips, or more if they vary. */

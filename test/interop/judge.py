@@ -47,7 +47,7 @@ def judge(scene, scenario, path, stats, counters):
         if stats[number]['bad_icrc']:
             verdict.faults.append(f'{peer.name} sent {stats[number]["bad_icrc"]} frames with a wrong ICRC')
         compare(peer, counters[peer], {'sent_pkts': stats[peer.number]['roce'],
-                                       'rx_icrc_encapsulated': stats[3 - peer.number]['corrupted']}, verdict)
+                                       'port_rcv_errors': stats[3 - peer.number]['corrupted']}, verdict)
     by_accident = sum(stats[number].get(name, 0) for number in (1, 2) for name in BY_ACCIDENT)
     verdict.figures['lost_by_accident'] = by_accident
     roce = sum(stats[number]['roce'] for number in (1, 2))

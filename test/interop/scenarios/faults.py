@@ -40,7 +40,7 @@ def lossy(s, opcodes, rate, sender=0, **words):
 @scenario(clean=False, seconds=800)
 def loss_1e_3(s):
     """A packet of a thousand is lost"""
-    lossy(s, 'all', 0.001)
+    lossy(s, 'all', 0.001, n=256, size=32 * s.mtu)
 
 
 @scenario(clean=False, seconds=800, short=True)

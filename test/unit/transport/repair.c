@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "pair.h"
+#include "transport/role.h"
 
 #define MTU 256
 
@@ -189,6 +190,141 @@ repair__a_peer_that_drops_is_found_out_and_gets_everything_again(void **state)
 	write_packets(32);
 	pair_lose(&pair, A, 3);
 	assert_int_equal(run(), 29 + 29);
+}
+
+/* The round trip has been so much shorter that everything stands in line now; or it never was. */
+static void
+stand_in_line(bool is_in_line)
+{
+	struct uroce_rtt *rtt = &pair.host[A].qpc.req.rtt;
+
+	write_packets(32);
+	(void)run();
+	rtt->min_ns = is_in_line ? 1 : rtt->mean_ns;
+	write_packets(32);
+	(void)run();
+	assert_int_equal(rtt->is_in_line, is_in_line);
+}
+
+static void
+repair__a_peer_that_drops_has_less_in_flight_for_a_while(void **state)
+{
+	const struct uroce_qpc *qpc = &pair.host[A].qpc;
+
+	(void)state;
+	stand_in_line(true);
+	write_packets(32);
+	pair_lose(&pair, A, 3);
+	(void)run();
+	assert_int_equal(qpc->req.repair.peer, UROCE_PEER_DROPS);
+	assert_int_equal(uroce_req_window(qpc), qpc->window_psns / 8);
+	for (unsigned i = 0; i < 32; i++)
+		stand_in_line(false);
+	assert_int_equal(uroce_req_window(qpc), qpc->window_psns);
+}
+
+static void
+repair__two_acks_are_asked_for_in_a_window_that_is_less(void **state)
+{
+	(void)state;
+	pair.host[A].qpc.req.repair.peer = UROCE_PEER_DROPS;
+	pair.host[A].qpc.req.rtt.psns = 4;
+	write_packets(6);
+	pair_run(&pair);
+	pair_expect_trace(&pair, "A>B WRITE_FIRST psn 0\n"
+				 "A>B WRITE_MIDDLE psn 1 A\n"
+				 "A>B WRITE_MIDDLE psn 2\n"
+				 "A>B WRITE_MIDDLE psn 3 A\n"
+				 "B>A ACK psn 3\n" /* a burst is answered once */
+				 "A>B WRITE_MIDDLE psn 4\n"
+				 "A>B WRITE_LAST psn 5 A\n"
+				 "B>A ACK psn 5\n");
+}
+
+/* What may be in flight after a loss, of what could be before. */
+static unsigned
+psns_after(unsigned psns, bool is_in_line)
+{
+	struct uroce_req *req = &pair.host[A].qpc.req;
+
+	req->repair.peer = UROCE_PEER_DROPS;
+	req->rtt.psns = (uint16_t)psns;
+	req->rtt.is_in_line = is_in_line;
+	uroce_repair_narrow(&pair.host[A].qpc);
+	assert_false(req->rtt.is_in_line);
+	return req->rtt.psns;
+}
+
+static void
+repair__what_waits_in_line_is_halved_by_each_loss(void **state)
+{
+	struct uroce_qpc *qpc = &pair.host[A].qpc;
+
+	(void)state;
+	assert_int_equal(psns_after(0, true), qpc->window_psns / 8);
+	assert_int_equal(psns_after(0, false), 0);
+	assert_int_equal(psns_after(64, true), 32);
+	assert_int_equal(psns_after(64, false), 64);
+	assert_int_equal(psns_after(16, true), 16);
+	/* one that holds what comes early loses nothing by it */
+	qpc->req.repair.peer = UROCE_PEER_HOLDS;
+	qpc->req.rtt.psns = 0;
+	qpc->req.rtt.is_in_line = true;
+	uroce_repair_narrow(qpc);
+	assert_int_equal(uroce_req_window(qpc), qpc->window_psns);
+}
+
+/* It was thought to drop, and something was set back: an answer comes to so many packets from there on. */
+static unsigned
+window_after_answer_to(unsigned nb_psns)
+{
+	struct uroce_qpc *qpc = &pair.host[A].qpc;
+
+	qpc->req.repair.peer = UROCE_PEER_DROPS;
+	qpc->req.rtt.psns = 16;
+	qpc->req.is_repairing = true;
+	qpc->req.una_psn = uroce_psn_add(qpc->req.next_psn, nb_psns);
+	uroce_repair_overtaken(qpc);
+	qpc->req.una_psn = qpc->req.next_psn;
+	return uroce_req_window(qpc);
+}
+
+static void
+repair__a_peer_holds_that_answers_what_was_not_sent_again(void **state)
+{
+	(void)state;
+	/* one packet was late, and that is all */
+	assert_int_equal(window_after_answer_to(0), 16);
+	assert_int_equal(window_after_answer_to(1), 16);
+	assert_int_equal(window_after_answer_to(2), pair.host[A].qpc.window_psns);
+	assert_int_equal(pair.host[A].qpc.req.repair.peer, UROCE_PEER_HOLDS);
+}
+
+static void
+connect_again(void)
+{
+	pair_set_state(&pair, A, IBV_QPS_RESET);
+	pair_bring_up(&pair, A, IBV_QPS_RTS);
+}
+
+static void
+repair__the_next_qp_to_a_host_that_drops_knows_it(void **state)
+{
+	const struct uroce_qpc *qpc = &pair.host[A].qpc;
+
+	(void)state;
+	stand_in_line(true);
+	write_packets(32);
+	pair_lose(&pair, A, 3);
+	(void)run();
+	connect_again();
+	assert_int_equal(qpc->req.repair.peer, UROCE_PEER_DROPS);
+	assert_int_equal(uroce_req_window(qpc), qpc->window_psns / 8);
+	/* until it is found to hold */
+	(void)window_after_answer_to(2);
+	connect_again();
+	assert_int_equal(qpc->req.repair.peer, UROCE_PEER_UNKNOWN);
+	assert_int_equal(uroce_req_window(qpc), qpc->window_psns);
 }
 
 static void
@@ -375,6 +511,11 @@ main(void)
 		TEST(repair__a_second_hole_is_known_from_the_ack, open_holding),
 		TEST(repair__a_peer_that_drops_is_found_out_and_gets_everything_again,
 		     open_dropping),
+		TEST(repair__a_peer_that_drops_has_less_in_flight_for_a_while, open_dropping),
+		TEST(repair__two_acks_are_asked_for_in_a_window_that_is_less, open_dropping),
+		TEST(repair__what_waits_in_line_is_halved_by_each_loss, open_dropping),
+		TEST(repair__a_peer_holds_that_answers_what_was_not_sent_again, open_dropping),
+		TEST(repair__the_next_qp_to_a_host_that_drops_knows_it, open_dropping),
 		TEST(repair__a_lost_tail_is_probed_for_before_the_timeout, open_holding),
 		TEST(repair__a_probe_comes_before_the_last_timeout, open_holding),
 		TEST(repair__a_lost_ack_is_probed_for, open_holding),

@@ -51,6 +51,27 @@ rtt_note__doubtful_sample_is_a_bound_until_there_is_a_better_one(void **state)
 	assert_true(uroce_rtt_probe_ns(&rtt) < 32000);
 }
 
+/* An empty path takes 8000; half as much again, in the mean, is a line. */
+static void
+rtt_note__long_samples_say_that_packets_stand_in_line(void **state)
+{
+	struct uroce_rtt rtt = { 0 };
+
+	(void)state;
+	sample(&rtt, 8000, false);
+	assert_false(rtt.is_in_line);
+	sample(&rtt, 16000, false);
+	assert_false(rtt.is_in_line);
+	sample(&rtt, 80000, true); /* says nothing */
+	assert_false(rtt.is_in_line);
+	for (unsigned i = 0; i < 8; i++)
+		sample(&rtt, 16000, false);
+	assert_true(rtt.is_in_line);
+	for (unsigned i = 0; i < 8; i++)
+		sample(&rtt, 8000, false);
+	assert_false(rtt.is_in_line);
+}
+
 static void
 rtt_timeout__is_what_the_attribute_says_or_up_to_four_times_that(void **state)
 {
@@ -86,6 +107,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rtt_note__first_sample_is_the_mean),
 		cmocka_unit_test(rtt_note__doubtful_sample_is_a_bound_until_there_is_a_better_one),
+		cmocka_unit_test(rtt_note__long_samples_say_that_packets_stand_in_line),
 		cmocka_unit_test(rtt_timeout__is_what_the_attribute_says_or_up_to_four_times_that),
 		cmocka_unit_test(rtt_timeout__of_the_unknown_doubles_in_a_row),
 	};
