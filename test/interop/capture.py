@@ -102,7 +102,7 @@ class Tally:
     def __init__(self):
         self.frames = self.unsound = 0
         self.again = self.again_bytes = 0        # requests of RC with a PSN that was sent before
-        self.responses_again = 0                 # READ responses and atomic answers likewise
+        self.responses_again = self.responses_again_bytes = 0    # READ responses and atomic answers likewise
         self.rnr_naks = self.sequence_naks = self.other_naks = 0
 
     def add(self, frame, seen, asked):
@@ -125,7 +125,9 @@ class Tally:
             seen.add(key)
         elif frame.operation in READ_RESPONSES or frame.operation == ATOMIC_ACK:
             key = -frame.qpn, frame.psn
-            self.responses_again += key in asked
+            if key in asked:
+                self.responses_again += 1
+                self.responses_again_bytes += frame.length
             asked.add(key)
 
 

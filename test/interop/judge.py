@@ -67,7 +67,8 @@ def judge(scene, scenario, path, stats, counters):
         role = 'requester' if peer is scene.a else 'responder'
         compare(peer, counters[peer], {'send_rnr_err': one.rnr_naks, 'out_of_seq_request': one.sequence_naks}, verdict)
         verdict.figures.update({f'{role}_again': one.again, f'{role}_again_bytes': one.again_bytes,
-                                f'{role}_responses_again': one.responses_again, f'{role}_rnr_naks': one.rnr_naks,
+                                f'{role}_responses_again': one.responses_again,
+                                f'{role}_responses_again_bytes': one.responses_again_bytes, f'{role}_rnr_naks': one.rnr_naks,
                                 f'{role}_sequence_naks': one.sequence_naks})
         if scenario.clean and scene.lossless and not by_accident and (
                 one.again > one.frames * AGAIN_MAX + AGAIN_SPARE or one.sequence_naks):

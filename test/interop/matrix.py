@@ -4,10 +4,12 @@
 import html
 import json
 
+import recovery
+
 MARKS = {'pass': 'ok', 'fail': 'FAIL', 'skip': 'skip'}
 STYLE = '''
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 76em; color: #1b1f24; background: #fff }
-h1 { font-size: 1.5em; margin-bottom: .2em } p { margin: .3em 0 1em } small { color: #667 }
+h2 { font-size: 1.2em; margin: 1.6em 0 .4em } h1 { font-size: 1.5em; margin-bottom: .2em } p { margin: .3em 0 1em } small { color: #667 }
 table { border-collapse: collapse; width: 100% } th { text-align: left; font-weight: 600; padding: .3em .6em }
 td { border-top: 1px solid #e6e8eb; padding: .25em .6em; vertical-align: top }
 tr.group th { padding-top: 1.4em; font-size: 1.1em; border: 0 }
@@ -46,7 +48,8 @@ def text(run):
     """As for a terminal, and for doc/interop."""
     cells = run['cells']
     pairs = list(dict.fromkeys(cell['pair'] for cell in cells))
-    lines = [f'**{run["date"]}: {headline(cells)}.** A pair is requester>responder.', '', *[f'- {name}: {said}' for name, said in run['versions'].items()],
+    lines = [f'**{run["date"]}: {headline(cells)}.** A pair is requester>responder.', '',
+             *[f'- {name}: {said}' for name, said in run['versions'].items()],
              '', '| scenario | ' + ' | '.join(pairs) + ' |', '|---' * (len(pairs) + 1) + '|']
     for (_, name, _), row in rows_of(cells).items():
         said = []
@@ -59,6 +62,10 @@ def text(run):
     for cell in cells:
         if cell['result'] == 'fail':
             lines.append(f'- FAIL {cell["pair"]} {cell["scenario"]} {variant(cell)}: {"; ".join(cell["why"])}')
+    costs = recovery.table(cells)
+    if costs:
+        lines += ['', 'What a lost packet costs, by the captures, all variants together:', '',
+                  *('| ' + ' | '.join(row) + ' |' for row in (costs[0], ['---'] * len(costs[0]), *costs[1:]))]
     return '\n'.join(lines).rstrip() + '\n'
 
 
@@ -81,7 +88,14 @@ def page(run):
         out.append(f'<tr><td><b>{html.escape(name)}</b><br><small>{html.escape(about)}</small>')
         for pair in pairs:
             out.append('<td><div class="cells">' + ''.join(cell_html(cell) for cell in row.get(pair, [])) + '</div>')
-    out.append('</table></html>')
+    out.append('</table>')
+    costs = recovery.table(cells)
+    if costs:
+        out.append('<h2>What a lost packet costs</h2><table>')
+        for tag, row in zip(['th'] + ['td'] * len(costs), costs):
+            out.append('<tr>' + ''.join(f'<{tag}>{html.escape(said)}' for said in row))
+        out.append('</table>')
+    out.append('</html>')
     return '\n'.join(out) + '\n'
 
 

@@ -43,31 +43,31 @@ def loss_1e_3(s):
     lossy(s, 'all', 0.001, n=256, size=32 * s.mtu)
 
 
-@scenario(clean=False, seconds=800, short=True)
+@scenario(clean=False, seconds=800, short=True, mtus=(1024, 256, 4096))
 def loss_1e_2(s):
     """A packet of a hundred is lost"""
     lossy(s, 'all', 0.01)
 
 
-@scenario(clean=False, seconds=800, both=False)
+@scenario(clean=False, seconds=800)
 def loss_5e_2(s):
     """A packet of twenty is lost"""
     lossy(s, 'all', 0.05)
 
 
-@scenario(clean=False, seconds=800, both=False)
+@scenario(clean=False, seconds=800)
 def loss_of_requests(s):
     """Requests alone are lost, two of a hundred"""
     lossy(s, 'request', 0.02)
 
 
-@scenario(clean=False, seconds=800, both=False)
+@scenario(clean=False, seconds=800)
 def loss_of_acks(s):
     """ACKs alone are lost, a third of them"""
     lossy(s, 'ack', 0.3, ops=('SEND', 'WRITE'))
 
 
-@scenario(clean=False, seconds=800, both=False)
+@scenario(clean=False, seconds=800)
 def loss_of_responses(s):
     """READ responses alone are lost, two of a hundred"""
     lossy(s, 'response', 0.02, ops=('READ',))
@@ -109,19 +109,19 @@ def reorder(s, distance):
     traffic(s)
 
 
-@scenario(clean=False, seconds=800, both=False)
+@scenario(clean=False, seconds=800)
 def reordering_by_2(s):
     """A packet of fifty comes two packets late"""
     reorder(s, 2)
 
 
-@scenario(clean=False, seconds=800, both=False)
+@scenario(clean=False, seconds=800)
 def reordering_by_16(s):
     """A packet of fifty comes sixteen packets late"""
     reorder(s, 16)
 
 
-@scenario(clean=False, seconds=800, both=False)
+@scenario(clean=False, seconds=800)
 def reordering_by_64(s):
     """A packet of fifty comes sixty-four packets late"""
     reorder(s, 64)
