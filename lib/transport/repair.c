@@ -138,6 +138,8 @@ uroce_repair_respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 			repair->peer = UROCE_PEER_HOLDS;
 			repair->nb_adjacent = 0;
 		} else if ((is_answer || repair->has_doubt) && is_dropping(repair)) {
+			/* how soon it answers was seen with a whole window in flight */
+			req->rtt.is_in_line = true;
 			return false;
 		}
 		repair->has_doubt = moved == 1 && !is_answer;
@@ -449,6 +451,7 @@ uroce_repair_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_psn, ui
 			uroce_psn_add(req->next_psn, UROCE_PSN_MASK - req->since_ack_req);
 
 		uroce_rtt_begin(&req->rtt, uroce_answer_first(qpc, psn), now_ns);
+		req->rtt.is_again = is_again;
 	}
 	if (req->repair.probe_deadline == UROCE_NEVER)
 		arm(qpc, now_ns);

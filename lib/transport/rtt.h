@@ -21,8 +21,9 @@ struct uroce_rtt {
 	uint32_t min_ns;     /* shortest seen */
 	uint32_t late_ns;    /* no answer took longer that came after we asked again; 0: none did */
 	uint32_t sample_psn; /* valid with sample_ns */
-	bool is_doubtful;    /* with sample_ns: we asked again since it was sent */
-	bool is_in_line; /* the last answer says that the mean is half as much again as the shortest */
+	bool is_again : 1;   /* with sample_ns: the packet was sent before */
+	bool is_doubtful : 1; /* with sample_ns: we asked again since it was sent */
+	bool is_in_line : 1; /* the last answer says that the mean is half as much again as the shortest */
 	uint16_t psns; /* what may be in flight to a peer that drops, see repair.c; 0: a window */
 	uint64_t sample_ns; /* when it was sent; 0: no sample is under way */
 };
@@ -34,6 +35,7 @@ uroce_rtt_begin(struct uroce_rtt *rtt, uint32_t psn, uint64_t now_ns)
 	rtt->sample_psn = psn;
 	rtt->sample_ns = now_ns;
 	rtt->is_doubtful = false;
+	rtt->is_again = false;
 }
 
 /** The answer to a sample came, after so long. */
@@ -45,6 +47,9 @@ uroce_rtt_note(struct uroce_rtt *rtt, uint64_t ns)
 		now_ns > rtt->mean_ns ? now_ns - rtt->mean_ns : rtt->mean_ns - now_ns;
 
 	rtt->sample_ns = 0;
+	/* sooner than any: it is to the first time that this was sent */
+	if (rtt->is_again && now_ns < rtt->min_ns)
+		return;
 	if (rtt->is_doubtful) {
 		rtt->late_ns = now_ns;
 		return;

@@ -11,6 +11,7 @@ from peers.actor import ACTOR, ActorPeer
 from uroce_ports import TOP, stop
 
 BUILD = os.path.join(HERE, 'build')
+HANGING = 'for p in /proc/[0-9]*; do ! grep -q "^State:.D" $p/status || cat $p/comm $p/stack; done'
 COUNTERS = '/sys/class/infiniband/rxe0/ports/1/hw_counters'
 
 
@@ -60,7 +61,8 @@ class Rxe(ActorPeer):
             self.guest = None
 
     def restart(self):
-        """A new actor in the same guest; a new guest where that does not answer."""
+        """A new actor in the same guest. What hangs in its kernel is told first, for it stays there."""
+        self.log.write(f'hanging in the kernel: {self.guest.output(HANGING).strip() or "nothing"}\n')
         self.end()
         self.begin_actor()
 

@@ -73,6 +73,28 @@ rtt_note__long_samples_say_that_packets_stand_in_line(void **state)
 }
 
 static void
+rtt_note__what_comes_too_soon_after_it_was_sent_again_says_nothing(void **state)
+{
+	struct uroce_rtt rtt = { 0 };
+
+	(void)state;
+	sample(&rtt, 8000, false);
+	uroce_rtt_begin(&rtt, 7, 1000);
+	rtt.is_again = true;
+	uroce_rtt_note(&rtt, 7999);
+	assert_int_equal(rtt.sample_ns, 0);
+	assert_int_equal(rtt.min_ns, 8000);
+	assert_int_equal(rtt.mean_ns, 8000);
+	uroce_rtt_begin(&rtt, 7, 1000);
+	rtt.is_again = true;
+	uroce_rtt_note(&rtt, 16000);
+	assert_int_equal(rtt.mean_ns, 9000);
+	/* the path is shorter now */
+	sample(&rtt, 4000, false);
+	assert_int_equal(rtt.min_ns, 4000);
+}
+
+static void
 rtt_timeout__is_what_the_attribute_says_or_up_to_four_times_that(void **state)
 {
 	struct uroce_rtt rtt = { 0 };
@@ -108,6 +130,8 @@ main(void)
 		cmocka_unit_test(rtt_note__first_sample_is_the_mean),
 		cmocka_unit_test(rtt_note__doubtful_sample_is_a_bound_until_there_is_a_better_one),
 		cmocka_unit_test(rtt_note__long_samples_say_that_packets_stand_in_line),
+		cmocka_unit_test(
+			rtt_note__what_comes_too_soon_after_it_was_sent_again_says_nothing),
 		cmocka_unit_test(rtt_timeout__is_what_the_attribute_says_or_up_to_four_times_that),
 		cmocka_unit_test(rtt_timeout__of_the_unknown_doubles_in_a_row),
 	};
