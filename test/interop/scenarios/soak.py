@@ -21,5 +21,6 @@ def soak(s):
     until = time.monotonic() + s.soak_s
     while time.monotonic() < until:
         # All of it would be too large to keep: in the end there is the round that failed.
+        s.wire.capture(None)
         s.wire.capture(s.path)
         stream(s, [pair], 400, 400, size, window)
