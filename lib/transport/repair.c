@@ -35,6 +35,8 @@
 #define HOLES_MANY 3
 /* Packets that probes bring one by one, before the rest is sent again. */
 #define STEPS_MAX 2
+/* Packets that may come late, one behind the other, to a peer that drops. */
+#define LATE_MAX 3
 /* The least: one half is under way while the ACK of the other comes. */
 #define NARROW_MIN 16
 
@@ -211,8 +213,8 @@ uroce_repair_overtaken(struct uroce_qpc *qpc)
 
 	if (!req->is_repairing || req->repair.peer != UROCE_PEER_DROPS)
 		return;
-	/* the one packet that was thought lost may have been late */
-	if (!uroce_psn_before(uroce_psn_add(req->next_psn, 1), req->una_psn))
+	/* what was thought lost may have been late; and less than all may have been sent again before */
+	if (req->una_psn != req->max_psn || uroce_psn_dist(req->next_psn, req->una_psn) <= LATE_MAX)
 		return;
 	req->repair.peer = UROCE_PEER_HOLDS;
 	set_narrow(qpc, 0);
@@ -238,7 +240,7 @@ static void
 widen(struct uroce_qpc *qpc)
 {
 	struct uroce_rtt *rtt = &qpc->req.rtt;
-	const uint32_t psns = rtt->psns + rtt->psns / 4;
+	const uint32_t psns = rtt->psns + rtt->psns / 8;
 
 	rtt->psns = psns < qpc->window_psns ? (uint16_t)psns : 0;
 }

@@ -11,7 +11,9 @@ from peers.actor import ACTOR, ActorPeer
 from uroce_ports import TOP, stop
 
 BUILD = os.path.join(HERE, 'build')
-HANGING = 'for p in /proc/[0-9]*; do ! grep -q "^State:.D" $p/status || cat $p/comm $p/stack; done'
+# Processes that hang in the kernel, and whether the interface still takes what it is given.
+STATE = ('for p in /proc/[0-9]*; do ! grep -q "^State:.D" $p/status || cat $p/comm $p/stack; done; '
+         'tc -s qdisc show dev eth1; ip -s link show dev eth1; sleep 1; ip -s link show dev eth1')
 COUNTERS = '/sys/class/infiniband/rxe0/ports/1/hw_counters'
 
 
@@ -62,7 +64,7 @@ class Rxe(ActorPeer):
 
     def restart(self):
         """A new actor in the same guest. What hangs in its kernel is told first, for it stays there."""
-        self.log.write(f'hanging in the kernel: {self.guest.output(HANGING).strip() or "nothing"}\n')
+        self.log.write(f'state of the guest:\n{self.guest.output(STATE)}')
         self.end()
         self.begin_actor()
 
