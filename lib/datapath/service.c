@@ -9,9 +9,10 @@
  * little that one may be silent.
  *
  * An application may also wait in other ways than by polling: it watches memory that its peer writes to, or
- * computes. Who takes over and finds frames that came meanwhile was late, and after some times waits for less; one that
- * is found polling on was only kept from it, and is waited for as long as ever. Such a one shares its CPU with us,
- * maybe, so that we do not spin while it is about.
+ * computes. Who takes over and finds frames that came meanwhile was late, and after some times waits for less. It may
+ * poll in between, for a completion that its peer's service thread is as late with; only one that many looks in
+ * a row find there was kept from polling, and is waited for as long as ever. Such a one shares its CPU with us, maybe,
+ * so that we do not spin while it is about, and the longer it is there the later we look again.
  *
  * Napping: it raises `is_asleep`, then looks at the doorbells once more, and whether `wakes` is what it was
  * before the last look at the workers, then waits for the eventfd. Who rings pushes the doorbell first, and
@@ -47,8 +48,8 @@
 #define TAKE_OVER_NS UINT64_C(1000000) /* the application has not polled for so long, at the most */
 #define HASTE_NS     UINT64_C(20000)   /* the same, at the least */
 #define LATE_MAX     4                 /* times that it is too long before it is less */
-#define POLLING_NS   UINT64_C(5000)    /* who waits by polling has done so within this time */
-#define SPIN_NS      UINT64_C(50000)   /* after activity */
+#define FORGET_LOOKS 32              /* that find it there, and it is not known as late any more */
+#define SPIN_NS      UINT64_C(50000) /* after activity */
 #define NAP_MIN_NS   UINT64_C(20000)
 #define NAP_MAX_NS   UINT64_C(1000000)
 #define NAP_DOWN_NS  UINT64_C(5000000) /* while the port has no link */
@@ -71,7 +72,7 @@ struct patience {
 	uint64_t ns;
 	bool was_apps;     /* the last look found the application there */
 	unsigned nb_there; /* looks in a row that did */
-	unsigned nb_late; /* times in a row that it was silent too long, and at no look polled on */
+	unsigned nb_late;  /* times in a row that it was silent too long */
 };
 
 struct uroce_service_thread {
@@ -121,13 +122,25 @@ is_apps(const struct uroce_worker *worker, const struct patience *patience, uint
 
 /* The application is there. What is seen when we spin, just after it was busy, tells nothing. */
 static void
-find_there(struct patience *patience, bool is_polling)
+find_there(struct patience *patience)
 {
 	patience->nb_there++;
-	if (patience->ns == TAKE_OVER_NS ? is_polling : patience->nb_there > SPINNER_LOOKS) {
+	if (patience->nb_there > SPINNER_LOOKS)
 		patience->ns = TAKE_OVER_NS;
+	if (patience->nb_there > FORGET_LOOKS)
 		patience->nb_late = 0;
-	}
+}
+
+/*
+ * When to look again at an application that is there: when it is over, if it were to be silent from now on. Who is
+ * served in haste may poll for as long as its peer takes, and is looked at later each time.
+ */
+static uint64_t
+next_look_ns(const struct patience *patience, uint64_t left_ns)
+{
+	if (patience->ns == TAKE_OVER_NS || patience->nb_there == 0)
+		return left_ns;
+	return left_ns << (patience->nb_there - 1);
 }
 
 /* It was, and we have taken over; were there frames? */
@@ -156,7 +169,8 @@ look_after(struct uroce_worker *worker, struct patience *patience, bool is_reste
 		glance.is_spinning = glance.wait_ns > TAKE_OVER_NS - SPINNER_AGE_NS;
 		patience->was_apps = true;
 		if (is_rested)
-			find_there(patience, age_of(worker, now_ns) < POLLING_NS);
+			find_there(patience);
+		glance.wait_ns = next_look_ns(patience, glance.wait_ns);
 		return glance;
 	}
 	/* else who drives will see to it */

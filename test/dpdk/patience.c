@@ -7,14 +7,34 @@
 
 #include "rig.h"
 
+#include <dirent.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "datapath/service.h"
 
-#define PATIENCE_S 20 /* who waits longer has failed */
+#define PATIENCE_S 20   /* who waits longer has failed */
+#define LOOKS      1000 /* a millisecond apart */
+#define OUT        0    /* in each buffer: what is written to the peer */
+#define IN         64   /* and what the peer writes */
+#define LEN        8    /* of which the last byte is watched */
 
 static struct rig_qp *qp_a, *qp_b;
+
+/* A program that watches memory, posts, and waits for its completion: as ib_write_lat does. */
+struct watcher {
+	struct rig_qp *qp, *peer;
+	int cpu; /* that it shares with the service thread */
+	bool is_first;
+	pthread_t thread;
+};
+
+static atomic_bool is_over;
 
 static int
 make_pair(void **state)
@@ -41,9 +61,15 @@ end_pair(void **state)
 }
 
 static unsigned
+nb_hasty_of(const struct uroce_dev *dev)
+{
+	return atomic_load(&uroce_service_stats(dev->service)->hasty);
+}
+
+static unsigned
 nb_hasty(void)
 {
-	return atomic_load(&uroce_service_stats(dev_b->service)->hasty);
+	return nb_hasty_of(dev_b);
 }
 
 /* b's application polls once, and then does not; a's waits for the ACK. */
@@ -82,12 +108,137 @@ patience__is_long_again_for_who_polls_on(void **state)
 	}
 }
 
+static void
+pin(pid_t tid, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	assert_int_equal(sched_setaffinity(tid, sizeof(set), &set), 0);
+}
+
+/* The service threads, in the order in which they were started. */
+static void
+pin_services(const int cpu[2])
+{
+	DIR *tasks = opendir("/proc/self/task");
+	pid_t tid[2];
+	unsigned nb = 0;
+
+	assert_non_null(tasks);
+	for (const struct dirent *entry; nb < 2 && (entry = readdir(tasks));) {
+		char path[64], name[16] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", entry->d_name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fgets(name, sizeof(name), file) && strcmp(name, "uroce-service\n") == 0)
+			tid[nb++] = (pid_t)strtoul(entry->d_name, NULL, 10);
+		fclose(file);
+	}
+	closedir(tasks);
+	assert_int_equal(nb, 2);
+	for (unsigned i = 0; i < 2; i++)
+		pin(tid[i], cpu[i]);
+}
+
+static void
+watch_for(const struct watcher *watcher, uint8_t stamp)
+{
+	const _Atomic uint8_t *last = (const _Atomic uint8_t *)(watcher->qp->buf + IN + LEN - 1);
+
+	while (!atomic_load(&is_over) && atomic_load_explicit(last, memory_order_acquire) != stamp)
+		;
+}
+
+static void
+write_and_poll(const struct watcher *watcher, uint8_t stamp)
+{
+	struct rig_qp *qp = watcher->qp;
+	struct ibv_wc wc;
+
+	qp->buf[OUT + LEN - 1] = stamp;
+	rig_post_send(qp, IBV_WR_RDMA_WRITE, 1, OUT, LEN, watcher->peer, IN);
+	while (uroce_cq_poll(&qp->scq, 1, &wc) == 0)
+		rig_drive(qp->dev);
+}
+
+static void *
+go_to_and_fro(void *arg)
+{
+	struct watcher *watcher = arg;
+
+	pin(0, watcher->cpu);
+	for (unsigned i = 1; !atomic_load(&is_over); i++) {
+		const uint8_t stamp = (uint8_t)(1 + i % 255);
+
+		if (!watcher->is_first)
+			watch_for(watcher, stamp);
+		write_and_poll(watcher, stamp);
+		if (watcher->is_first)
+			watch_for(watcher, stamp);
+	}
+	return NULL;
+}
+
+/* Two CPUs that we may use; the same one twice where there is no other. */
+static void
+find_cpus(int cpu[2])
+{
+	cpu_set_t set;
+	unsigned nb = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	for (int i = 0; i < CPU_SETSIZE && nb < 2; i++) {
+		if (CPU_ISSET(i, &set))
+			cpu[nb++] = i;
+	}
+	if (nb == 1)
+		cpu[1] = cpu[0];
+}
+
+/* Both ends wait for memory, and poll for as long as the other end's service thread takes. */
+static void
+patience__is_short_for_who_polls_in_between(void **state)
+{
+	struct watcher watchers[2] = { { .qp = qp_a, .peer = qp_b, .is_first = true },
+				       { .qp = qp_b, .peer = qp_a } };
+	unsigned nb_found = 0;
+	int cpu[2];
+
+	(void)state;
+	if (RIG_HAS_TSAN) {
+		print_message(
+			"# a program that watches memory is a race to the thread sanitizer\n");
+		return;
+	}
+	find_cpus(cpu);
+	pin_services(cpu);
+	for (unsigned i = 0; i < 2; i++) {
+		watchers[i].cpu = cpu[i];
+		assert_int_equal(
+			pthread_create(&watchers[i].thread, NULL, go_to_and_fro, &watchers[i]), 0);
+	}
+	for (unsigned i = 0; i < LOOKS; i++) {
+		(void)usleep(1000);
+		nb_found += nb_hasty_of(dev_a) > 0 && nb_hasty_of(dev_b) > 0;
+	}
+	atomic_store(&is_over, true);
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(watchers[i].thread, NULL);
+	assert_true(nb_found > LOOKS / 2);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(patience__is_short_for_who_watches_memory),
 		cmocka_unit_test(patience__is_long_again_for_who_polls_on),
+		cmocka_unit_test(patience__is_short_for_who_polls_in_between),
 	};
 
 	return cmocka_run_group_tests(tests, make_pair, end_pair);
