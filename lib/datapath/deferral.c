@@ -81,6 +81,17 @@ judge(struct uroce_worker *worker)
 		keep(worker);
 }
 
+bool
+uroce_deferral_is_urgent(struct uroce_worker *worker)
+{
+	struct uroce_deferral *deferral = &worker->deferral;
+
+	if (!deferral->is_on || !deferral->is_open || deferral->nb_to_trial == 0)
+		return false;
+	deferral->nb_to_trial--;
+	return true;
+}
+
 void
 uroce_deferral_polled(struct uroce_worker *worker)
 {

@@ -24,6 +24,9 @@
  * is kept behind the answer, too: its next message comes nevertheless, or it does not within 10 us. It is
  * tried now and then; each time that it fails, half as often, down to once in 32 Ki messages.
  *
+ * Meanwhile the peer is known to wait: its acknowledgement leaves in one burst with an answer that goes straight to
+ * the port (shortcut.h), where it would else be a round and a burst behind.
+ *
  * By the thread that holds the worker's lock, except for the end of the process.
  */
 
@@ -60,6 +63,12 @@ bool uroce_deferral_is_waiting(const struct uroce_worker *worker);
 
 /** Whether what is to be sent after a round of the application that received `nb` frames waits. */
 bool uroce_deferral_begin(struct uroce_worker *worker, unsigned nb);
+
+/**
+ * An answer is about to go straight to the port: whether everything is to be sent with it, since the peer is known to
+ * wait for the acknowledgement that was left.
+ */
+bool uroce_deferral_is_urgent(struct uroce_worker *worker);
 
 /** Everything is sent now. */
 void uroce_deferral_end(struct uroce_worker *worker);

@@ -52,11 +52,11 @@ is_free(const struct uroce_worker *worker)
 	       uroce_worker_may_transmit(worker);
 }
 
-/* Where a burst is a system call, there is one for all. */
+/* Where a burst is a system call, or the peer waits for more than the answer, there is one for all. */
 static void
 transmit(struct uroce_worker *worker, struct uroce_qpr *qpr)
 {
-	if (!worker->dev->port->policy->may_block) {
+	if (!worker->dev->port->policy->may_block && !uroce_deferral_is_urgent(worker)) {
 		uroce_tx_post(worker, qpr);
 		return;
 	}

@@ -15,7 +15,7 @@
  * It is tried, never waited for: who finds the worker driven by another thread, or frames or doorbells that
  * wait already, rings as ever. A second post before the next round ends the habit, for then a round would have
  * sent both together. An acknowledgement that was left to the program's answer (deferral.h) leaves with
- * the round behind it, for nobody is as eager for it as for the answer.
+ * the round behind it, for nobody is as eager for it as for the answer; unless the peer is known to wait for it.
  *
  * By the thread that holds the worker's lock.
  */

@@ -324,6 +324,45 @@ deferral__a_peer_that_waits_is_not_tried_again_soon(void **state)
 	}
 }
 
+/* The program at b answers with a post that sends itself. @return frames in that burst; 0: no ACK waited, or it rang */
+static unsigned
+answer_in_one_burst(struct rte_mbuf **frames)
+{
+	const bool is_left = receive(1);
+
+	rig_queue_send(qp_b, IBV_WR_RDMA_WRITE, nb_answers++, 0, 8, qp_a, 0);
+	if (!uroce_worker_send(worker_b(), &qp_b->qpr)) {
+		uroce_worker_ring(worker_b(), &qp_b->qpr);
+		return 0;
+	}
+	return is_left ? rte_eth_rx_burst(dev_a->port->id, 0, frames, 4) : 0;
+}
+
+static void
+deferral__a_peer_that_waits_has_the_ack_with_the_answer(void **state)
+{
+	struct rte_mbuf *frames[4];
+	unsigned nb, nb_tries = 0;
+
+	(void)state;
+	receive_and_keep();
+	while (worker_b()->deferral.is_on)
+		rig_drive(dev_b);
+	finish_exchange(1);
+	while ((nb = answer_in_one_burst(frames)) == 0) {
+		assert_true(nb_tries++ < TRIES);
+		rig_drive(dev_b);
+		finish_exchange(1);
+	}
+	assert_int_equal(nb, 2);
+	assert_int_equal(opcode_of(frames[0]), UROCE_OP_WRITE_ONLY);
+	assert_int_equal(opcode_of(frames[1]), UROCE_OP_ACK);
+	assert_false(worker_b()->deferral.is_on);
+	/* lost, both: they are sent again */
+	rte_pktmbuf_free_bulk(frames, nb);
+	finish_exchange(1);
+}
+
 static void
 deferral__when_the_qp_moves_away_nothing_is_kept(void **state)
 {
@@ -404,6 +443,7 @@ main(void)
 		cmocka_unit_test(deferral__one_that_waits_for_its_own_request_has_some_polls_more),
 		cmocka_unit_test(deferral__a_peer_that_goes_on_is_acknowledged_every_eighth_time),
 		cmocka_unit_test(deferral__a_peer_that_waits_is_not_tried_again_soon),
+		cmocka_unit_test(deferral__a_peer_that_waits_has_the_ack_with_the_answer),
 		cmocka_unit_test(deferral__when_the_qp_moves_away_nothing_is_kept),
 		cmocka_unit_test(deferral__the_end_of_the_process_sends),
 		cmocka_unit_test(deferral__the_service_thread_sends_when_the_program_stays_away),
