@@ -205,17 +205,19 @@ wait_completions(struct pingpong *pp, uint64_t nb_open)
 	return pp->is_failed ? -1 : 0;
 }
 
-/*
- * Before the next message: the buffer is used again, so what was sent from it must have left. What was
- * posted inline has; its completions are taken while its answer is waited for, as they come.
- */
+/* Of what was posted inline, completions are taken while its answer is waited for, but for the --tx-depth. */
 static int
-wait_room(struct pingpong *pp)
+wait_depth(struct pingpong *pp)
 {
-	const struct options *opt = pp->session->opt;
-	const bool is_inline = pp->requests.layout.size <= opt->inline_len;
+	return wait_completions(pp, pp->session->opt->tx_depth - 1);
+}
 
-	return wait_completions(pp, is_inline ? opt->tx_depth - 1 : 0);
+/* Before the next message: the buffer is used again, so what was sent from it, not inline, must have left. */
+static int
+wait_buffer(struct pingpong *pp)
+{
+	return pp->requests.layout.size <= pp->session->opt->inline_len ? 0
+									: wait_completions(pp, 0);
 }
 
 /* ------------------------------------------------------------------------------ messages */
@@ -285,7 +287,7 @@ client_round(struct pingpong *pp)
 {
 	uint64_t begin = rte_rdtsc();
 
-	if (post(pp) != 0)
+	if (post(pp) != 0 || wait_depth(pp) != 0)
 		return -1;
 	if (is_one_sided(pp->session) ? wait_completions(pp, 0) != 0 : wait_message(pp) <= 0)
 		return -1;
@@ -298,7 +300,7 @@ client_round(struct pingpong *pp)
 		check_answer(pp);
 	if (pp->session->opt->is_verify && pp->session->opt->op == PERF_WRITE)
 		check_written(pp);
-	if (wait_room(pp) != 0 || renew_receive(pp) != 0)
+	if (wait_buffer(pp) != 0 || renew_receive(pp) != 0)
 		return -1;
 	pp->rounds++;
 	return 1;
@@ -319,7 +321,7 @@ server_round(struct pingpong *pp)
 		return got;
 	if (pp->session->opt->is_verify && pp->session->opt->op == PERF_WRITE)
 		check_written(pp);
-	if (post(pp) != 0 || wait_room(pp) != 0 || renew_receive(pp) != 0)
+	if (post(pp) != 0 || wait_depth(pp) != 0 || wait_buffer(pp) != 0 || renew_receive(pp) != 0)
 		return -1;
 	pp->rounds++;
 	return 1;
