@@ -9,7 +9,7 @@
  * little that one may be silent.
  *
  * An application may also wait in other ways than by polling: it watches memory that its peer writes to, or
- * computes. Who takes over and finds frames that came meanwhile was late, and after some times waits for less. It may
+ * computes. Who takes over and has frames before it is back was late, and after some times waits for less. It may
  * poll in between, for a completion that its peer's service thread is as late with; only one that many looks in
  * a row find there was kept from polling, and is waited for as long as ever. Such a one shares its CPU with us, maybe,
  * so that we do not spin while it is about, and the longer it is there the later we look again.
@@ -71,8 +71,9 @@
 struct patience {
 	uint64_t ns;
 	bool was_apps;     /* the last look found the application there */
+	bool is_vain;      /* we have taken over since, and no frames have come */
 	unsigned nb_there; /* looks in a row that did */
-	unsigned nb_late;  /* times in a row that it was silent too long */
+	unsigned nb_late;  /* times in a row that we took over, and not in vain */
 };
 
 struct uroce_service_thread {
@@ -120,10 +121,18 @@ is_apps(const struct uroce_worker *worker, const struct patience *patience, uint
 		 atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed));
 }
 
-/* The application is there. What is seen when we spin, just after it was busy, tells nothing. */
+/* The application is there. That it is when we spin, just after it was busy, tells no more. */
 static void
-find_there(struct patience *patience)
+find_there(struct patience *patience, bool is_rested)
 {
+	if (patience->is_vain) {
+		patience->nb_late = 0;
+		patience->ns = RTE_MIN(patience->ns * 2, TAKE_OVER_NS);
+	}
+	patience->is_vain = false;
+	patience->was_apps = true;
+	if (!is_rested)
+		return;
 	patience->nb_there++;
 	if (patience->nb_there > SPINNER_LOOKS)
 		patience->ns = TAKE_OVER_NS;
@@ -143,18 +152,20 @@ next_look_ns(const struct patience *patience, uint64_t left_ns)
 	return left_ns << (patience->nb_there - 1);
 }
 
-/* It was, and we have taken over; were there frames? */
+/* It was, and we have taken over; are there frames, or do they come before it is back? */
 static void
 find_silent(struct patience *patience, bool has_frames)
 {
-	if (!patience->was_apps)
+	if (patience->was_apps) {
+		patience->was_apps = false;
+		patience->is_vain = true;
+		patience->nb_there = 0;
+	}
+	if (!patience->is_vain || !has_frames)
 		return;
-	patience->was_apps = false;
-	patience->nb_there = 0;
-	patience->nb_late = has_frames ? patience->nb_late + 1 : 0;
-	if (!has_frames)
-		patience->ns = RTE_MIN(patience->ns * 2, TAKE_OVER_NS);
-	else if (patience->nb_late >= LATE_MAX)
+	patience->is_vain = false;
+	patience->nb_late++;
+	if (patience->nb_late >= LATE_MAX)
 		patience->ns = RTE_MAX(patience->ns / 8, HASTE_NS);
 }
 
@@ -167,9 +178,7 @@ look_after(struct uroce_worker *worker, struct patience *patience, bool is_reste
 
 	if (is_apps(worker, patience, now_ns, &glance.wait_ns)) {
 		glance.is_spinning = glance.wait_ns > TAKE_OVER_NS - SPINNER_AGE_NS;
-		patience->was_apps = true;
-		if (is_rested)
-			find_there(patience);
+		find_there(patience, is_rested);
 		glance.wait_ns = next_look_ns(patience, glance.wait_ns);
 		return glance;
 	}

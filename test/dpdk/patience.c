@@ -72,11 +72,12 @@ nb_hasty(void)
 	return nb_hasty_of(dev_b);
 }
 
-/* b's application polls once, and then does not; a's waits for the ACK. */
+/* b's application polls once, and then does not; a's waits for so long, writes, and waits for the ACK. */
 static void
-write_unseen(void)
+write_unseen(unsigned after_us)
 {
 	rig_drive(dev_b);
+	(void)usleep(after_us);
 	rig_post_send(qp_a, IBV_WR_RDMA_WRITE, 1, 0, 8, qp_b, 0);
 	assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_a).status, IBV_WC_SUCCESS);
 }
@@ -89,22 +90,43 @@ patience__is_short_for_who_watches_memory(void **state)
 	(void)state;
 	while (nb_hasty() == 0) {
 		assert_true(time(NULL) < end);
-		write_unseen();
+		write_unseen(0);
+	}
+}
+
+/* b's application polls until it is known as one that does. */
+static void
+poll_on(void)
+{
+	const time_t end = time(NULL) + PATIENCE_S;
+
+	while (nb_hasty() > 0) {
+		assert_true(time(NULL) < end);
+		for (unsigned i = 0; i < 1000; i++)
+			rig_drive(dev_b);
 	}
 }
 
 static void
 patience__is_long_again_for_who_polls_on(void **state)
 {
+	(void)state;
+	while (nb_hasty() == 0)
+		write_unseen(0);
+	poll_on();
+}
+
+/* The service thread has taken over when they come, and found nothing then. */
+static void
+patience__is_short_if_frames_come_before_polls_do(void **state)
+{
 	const time_t end = time(NULL) + PATIENCE_S;
 
 	(void)state;
-	while (nb_hasty() == 0)
-		write_unseen();
-	while (nb_hasty() > 0) {
+	poll_on();
+	while (nb_hasty() == 0) {
 		assert_true(time(NULL) < end);
-		for (unsigned i = 0; i < 1000; i++)
-			rig_drive(dev_b);
+		write_unseen(5000);
 	}
 }
 
@@ -238,6 +260,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(patience__is_short_for_who_watches_memory),
 		cmocka_unit_test(patience__is_long_again_for_who_polls_on),
+		cmocka_unit_test(patience__is_short_if_frames_come_before_polls_do),
 		cmocka_unit_test(patience__is_short_for_who_polls_in_between),
 	};
 
