@@ -19,9 +19,10 @@ NAK_CODES = {0: 'PSN sequence', 1: 'invalid request', 2: 'remote access', 3: 're
 
 
 class Frame:
-    """One RoCE v2 frame. `time` is in seconds, `source` its sender's address, `length` that of the whole frame."""
+    """One RoCE v2 frame. `time` is in seconds, `source` its sender's address, `length` that of the whole frame,
+    `bytes` a checksum of what follows its BTH."""
 
-    __slots__ = ('time', 'source', 'opcode', 'qpn', 'psn', 'length', 'syndrome', 'is_sound', 'reth')
+    __slots__ = ('time', 'source', 'opcode', 'qpn', 'psn', 'length', 'syndrome', 'is_sound', 'reth', 'bytes')
 
     @property
     def operation(self):
@@ -59,6 +60,7 @@ def parse(time, data):
     frame.qpn, frame.psn = struct.unpack_from('>I', body, 4)[0] & 0xffffff, struct.unpack_from('>I', body, 8)[0] & 0xffffff
     frame.syndrome = body[BTH_LEN] if frame.operation in (ACK, ATOMIC_ACK) else None
     frame.reth = body[BTH_LEN:BTH_LEN + 16] if frame.opcode == READ else b''
+    frame.bytes = zlib.crc32(body[BTH_LEN:-4])
     frame.is_sound = icrc(data[14:at], data[at:at + 8], body) == body[-4:]
     return frame
 
@@ -102,6 +104,7 @@ class Tally:
     def __init__(self):
         self.frames = self.unsound = 0
         self.again = self.again_bytes = 0        # requests of RC with a PSN that was sent before
+        self.changed = 0                         # SENDs and WRITEs of those that had other bytes before
         self.responses_again = self.responses_again_bytes = 0    # READ responses and atomic answers likewise
         self.rnr_naks = self.sequence_naks = self.other_naks = 0
 
@@ -122,7 +125,8 @@ class Tally:
             if key in seen:
                 self.again += 1
                 self.again_bytes += frame.length
-            seen.add(key)
+                self.changed += frame.operation in SENDS | WRITES and frame.bytes != seen[key]
+            seen[key] = frame.bytes
         elif frame.operation in READ_RESPONSES or frame.operation == ATOMIC_ACK:
             key = -frame.qpn, frame.psn
             if key in asked:
@@ -136,7 +140,7 @@ def tally(found):
     tallies, seen, asked = {}, {}, {}
     for _, frame in found:
         one = tallies.setdefault(frame.source, Tally())
-        one.add(frame, seen.setdefault(frame.source, set()), asked.setdefault(frame.source, set()))
+        one.add(frame, seen.setdefault(frame.source, {}), asked.setdefault(frame.source, set()))
     return tallies
 
 

@@ -66,6 +66,8 @@ def judge(scene, scenario, path, stats, counters):
         one = tallies.get(source_of(peer, scene.is_ipv6), capture.Tally())
         role = 'requester' if peer is scene.a else 'responder'
         compare(peer, counters[peer], {'send_rnr_err': one.rnr_naks, 'out_of_seq_request': one.sequence_naks}, verdict)
+        if one.changed:
+            verdict.faults.append(f'{peer.name} sent {one.changed} requests again with other bytes than before')
         verdict.figures.update({f'{role}_again': one.again, f'{role}_again_bytes': one.again_bytes,
                                 f'{role}_responses_again': one.responses_again,
                                 f'{role}_responses_again_bytes': one.responses_again_bytes, f'{role}_rnr_naks': one.rnr_naks,

@@ -31,8 +31,9 @@ struct stream {
 	uint64_t nb;          /* requests that this end makes */
 	uint64_t nb_peer;     /* and the peer */
 	uint64_t nb_receives; /* SENDs of those */
-	uint64_t posted, done, posted_receives, received, wrong;
-	const char *broken; /* the status of a completion that was none */
+	uint64_t posted, done, posted_receives, received;
+	uint64_t wrong[KINDS]; /* messages with wrong bytes */
+	const char *broken;    /* the status of a completion that was none */
 };
 
 enum part { FROM, INTO, PEER_WRITES, READ_INTO, PEER_READS, PEER_ADDS };
@@ -135,13 +136,13 @@ take(struct stream *stream, int side)
 	if (side == ON_SEND) {
 		stream->done++;
 		if (kind_of(stream, wc.wr_id) == READ)
-			stream->wrong += pattern_check(slot(stream, READ_INTO, wc.wr_id),
-						       stream->size, READ_SEED) >= 0;
+			stream->wrong[READ] += pattern_check(slot(stream, READ_INTO, wc.wr_id),
+							     stream->size, READ_SEED) >= 0;
 		return true;
 	}
-	stream->wrong += wc.byte_len != stream->size ||
-			 pattern_check(slot(stream, INTO, wc.wr_id), stream->size,
-				       (uint32_t)wc.wr_id * stride(stream)) >= 0;
+	stream->wrong[SEND] += wc.byte_len != stream->size ||
+			       pattern_check(slot(stream, INTO, wc.wr_id), stream->size,
+					     (uint32_t)wc.wr_id * stride(stream)) >= 0;
 	stream->received++;
 	if (stream->posted_receives < stream->nb_receives)
 		post_receive(stream);
@@ -186,13 +187,14 @@ run(struct stream *stream, uint64_t patience_us)
 	}
 }
 
-/* Slots that the peer wrote and that do not have what it wrote. */
+/* Slots that the peer wrote and that do not have what it wrote; of a stream that broke it may be on its way. */
 static uint64_t
 wrong_writes(const struct stream *stream)
 {
 	uint64_t wrong = 0;
 
-	for (uint64_t i = 0; i < stream->nb_peer && i < stream->window * KINDS; i++)
+	for (uint64_t i = 0; !stream->broken && i < stream->nb_peer && i < stream->window * KINDS;
+	     i++)
 		if (kind_of(stream, i) == WRITE)
 			wrong += pattern_check(slot(stream, PEER_WRITES, i), stream->size,
 					       (uint32_t)(WRITTEN + i % stream->window)) >= 0;
@@ -232,16 +234,16 @@ op_stream(const struct words *words)
 		break;
 	case 1:
 		run(&stream, words_number(words, "ms", 10000, 3600000) * 1000);
-		printf("{\"done\": %" PRIu64 ", \"received\": %" PRIu64 ", \"wrong\": %" PRIu64
-		       ", \"broken\": \"%s\"}\n",
-		       stream.done, stream.received, stream.wrong,
-		       stream.broken ? stream.broken : "");
+		printf("{\"done\": %" PRIu64 ", \"received\": %" PRIu64 ", \"broken\": \"%s\"}\n",
+		       stream.done, stream.received, stream.broken ? stream.broken : "");
 		break;
 	default:
 		if (!stream.end)
 			fail("stream: it was not prepared");
-		stream.wrong += wrong_writes(&stream);
+		stream.wrong[WRITE] = wrong_writes(&stream);
 		memcpy(&added, slot(&stream, PEER_ADDS, 0), 8);
-		printf("{\"wrong\": %" PRIu64 ", \"added\": %" PRIu64 "}\n", stream.wrong, added);
+		printf("{\"wrong_sends\": %" PRIu64 ", \"wrong_writes\": %" PRIu64
+		       ", \"wrong_reads\": %" PRIu64 ", \"added\": %" PRIu64 "}\n",
+		       stream.wrong[SEND], stream.wrong[WRITE], stream.wrong[READ], added);
 	}
 }

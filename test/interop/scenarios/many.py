@@ -30,9 +30,12 @@ def stream(s, pairs, n, m, size, window, patience_s=60, **words):
             raise Failure('; '.join(errors))
         for end, own, others in (a, n, m), (b, m, n):
             done = said[end]
-            expect(not done['broken'], f'{end.peer.name}: {done["broken"]} after {done["done"]} of {own} requests')
             after = end.call('stream', phase='end')
-            expect(after['wrong'] == 0, f'{end.peer.name}: {after["wrong"]} messages with wrong bytes')
+            faults = [f'{after[f"wrong_{kind}"]} {kind} with wrong bytes' for kind in ('sends', 'writes', 'reads')
+                      if after[f'wrong_{kind}']]
+            if done['broken']:
+                faults.append(f'{done["broken"]} after {done["done"]} of {own} requests')
+            expect(not faults, f'{end.peer.name}: {", ".join(faults)}')
             adds = others // 4 if end.kind == 'RC' else 0
             expect(after['added'] == adds, f'{end.peer.name}: added {after["added"]} times, not {adds}')
 
