@@ -201,7 +201,7 @@ note_answer(struct uroce_req *req, uint64_t now_ns)
 	if (req->rtt.mean_ns)
 		return;
 	req->rtt.is_doubtful = false;
-	uroce_rtt_note(&req->rtt, ns);
+	(void)uroce_rtt_note(&req->rtt, ns);
 }
 
 /*
@@ -265,7 +265,7 @@ uroce_answer_learn(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t 
 	uint32_t soonest_ns = qpc->req.rtt.min_ns;
 
 	/* answers to what is asked for again do not wait behind others: a round trip may say too much */
-	if (answers->soonest_ns && answers->soonest_ns < soonest_ns)
+	if (answers->soonest_ns && (!soonest_ns || answers->soonest_ns < soonest_ns))
 		soonest_ns = answers->soonest_ns;
 	if (was_asked && !looks_original(qpc, pkt))
 		note_answer(&qpc->req, now_ns);

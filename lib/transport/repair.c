@@ -14,11 +14,12 @@
  * only with capacity that new packets leave: when the window is full or the queue is empty.
  *
  * A peer that drops makes waste of all that is in flight behind a hole. Where a part of it only stands in line
- * somewhere, so that round trips are longer than the shortest, it does no good either: after a loss less is in
- * flight then, an eighth of the window at first and half as much each time. While nothing stands in line it is
- * more again. The next QP to the same host begins with what this one has found out.
+ * somewhere, so that round trips are longer than the shortest, it does no good either. So from then on little
+ * is in flight at first, and with each round trip more, until one is half as long again as the shortest;
+ * that is kept up from there on. The next QP to the same host begins with what this one has found out.
  *
- * Nothing came for two round trips: the first packet is sent once more and asks, and so is the last. These
+ * Nothing came for two round trips: the first packet is sent once more and asks, and so is the last, but
+ * not to a peer that drops, which tells of all that it has when it sees the first again. These
  * probes are no retries: those are counted by the ACK timeout. If the answer comes, and it is to the
  * first and to nothing behind it, the peer may know of no hole: it was sent an RNR NAK that was lost, or
  * nothing at all arrived. Then the next probe follows at once; and if that brings no more, everything is
@@ -37,7 +38,7 @@
 #define STEPS_MAX 2
 /* Packets that may come late, one behind the other, to a peer that drops. */
 #define LATE_MAX 3
-/* The least: one half is under way while the ACK of the other comes. */
+/* The least that is in flight: one half is under way while the ACK of the other comes. */
 #define NARROW_MIN 16
 
 void
@@ -140,8 +141,6 @@ uroce_repair_respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 			repair->peer = UROCE_PEER_HOLDS;
 			repair->nb_adjacent = 0;
 		} else if ((is_answer || repair->has_doubt) && is_dropping(repair)) {
-			/* how soon it answers was seen with a whole window in flight */
-			req->rtt.is_in_line = true;
 			return false;
 		}
 		repair->has_doubt = moved == 1 && !is_answer;
@@ -187,23 +186,31 @@ host_of(const struct uroce_path *path)
 void
 uroce_repair_start(struct uroce_qpc *qpc)
 {
-	uint16_t psns;
+	const struct uroce_peer_note *note;
 
 	if (qpc->is_req_gbn || !uroce_qpc_is_reliable(qpc))
 		return;
-	psns = uroce_peers_find(uroce_hold_peers(qpc->hold), host_of(&qpc->path));
-	if (!psns || psns >= qpc->window_psns)
+	note = uroce_peers_find(uroce_hold_peers(qpc->hold), host_of(&qpc->path));
+	if (!note)
 		return;
 	qpc->req.repair.peer = UROCE_PEER_DROPS;
-	qpc->req.rtt.psns = psns;
+	qpc->req.rtt.psns = (uint16_t)uroce_min(note->psns, qpc->window_psns);
+	qpc->req.rtt.was_in_line = true;
+	if (note->min_ns)
+		uroce_rtt_start(&qpc->req.rtt, note->min_ns);
 }
 
-/* So much may be in flight, of this QP and to begin with of the next one to the same host; 0: a window. */
+/* What is known now, for this QP and to begin with for the next one to the same host. */
 static void
-set_narrow(struct uroce_qpc *qpc, uint16_t psns)
+note_peer(const struct uroce_qpc *qpc)
 {
-	qpc->req.rtt.psns = psns;
-	uroce_peers_note(uroce_hold_peers(qpc->hold), host_of(&qpc->path), psns);
+	const struct uroce_peer_note note = {
+		.host = host_of(&qpc->path),
+		.min_ns = qpc->req.rtt.min_ns,
+		.psns = qpc->req.rtt.psns,
+	};
+
+	uroce_peers_note(uroce_hold_peers(qpc->hold), &note);
 }
 
 void
@@ -217,32 +224,43 @@ uroce_repair_overtaken(struct uroce_qpc *qpc)
 	if (req->una_psn != req->max_psn || uroce_psn_dist(req->next_psn, req->una_psn) <= LATE_MAX)
 		return;
 	req->repair.peer = UROCE_PEER_HOLDS;
-	set_narrow(qpc, 0);
+	req->rtt.psns = 0;
+	note_peer(qpc);
 }
 
 void
 uroce_repair_narrow(struct uroce_qpc *qpc)
 {
 	struct uroce_rtt *rtt = &qpc->req.rtt;
-	uint16_t psns = rtt->psns ? rtt->psns / 2 : qpc->window_psns / 8;
 
-	if (qpc->req.repair.peer != UROCE_PEER_DROPS || !rtt->is_in_line)
+	if (qpc->req.repair.peer != UROCE_PEER_DROPS)
 		return;
-	if (psns < NARROW_MIN)
-		psns = NARROW_MIN;
-	if (psns < qpc->window_psns)
-		set_narrow(qpc, psns);
+	if (!rtt->psns) {
+		rtt->psns = (uint16_t)uroce_min(NARROW_MIN, qpc->window_psns);
+		rtt->was_in_line = false;
+		/* the shortest was with a whole window in flight */
+		rtt->min_ns = 0;
+	} else if (rtt->is_in_line && rtt->psns > NARROW_MIN) {
+		rtt->psns = rtt->psns / 2 > NARROW_MIN ? rtt->psns / 2 : NARROW_MIN;
+	}
 	rtt->is_in_line = false;
+	note_peer(qpc);
 }
 
-/* Nothing waits in line, so that more may be in flight. */
+/* An answer took so long: more may be in flight until it stands in line, twice as much until it did once. */
 static void
-widen(struct uroce_qpc *qpc)
+steer(struct uroce_qpc *qpc)
 {
 	struct uroce_rtt *rtt = &qpc->req.rtt;
-	const uint32_t psns = rtt->psns + rtt->psns / 8;
+	const uint32_t step = rtt->psns / 8, window = qpc->window_psns;
 
-	rtt->psns = psns < qpc->window_psns ? (uint16_t)psns : 0;
+	rtt->was_in_line |= rtt->is_in_line;
+	if (!rtt->is_in_line)
+		rtt->psns = (uint16_t)uroce_min(rtt->psns + (rtt->was_in_line ? step : rtt->psns),
+						window);
+	else if (rtt->psns - step >= NARROW_MIN)
+		rtt->psns -= step;
+	note_peer(qpc);
 }
 
 /*
@@ -306,9 +324,8 @@ uroce_repair_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	struct uroce_rtt *rtt = &req->rtt;
 
 	if (rtt->sample_ns && uroce_psn_before(rtt->sample_psn, req->una_psn)) {
-		uroce_rtt_note(rtt, now_ns - rtt->sample_ns);
-		if (rtt->psns && !rtt->is_in_line)
-			widen(qpc);
+		if (uroce_rtt_note(rtt, now_ns - rtt->sample_ns) && rtt->psns)
+			steer(qpc);
 	}
 	if (uroce_psn_before(req->repair.again_psn, req->una_psn))
 		req->repair.again_psn = req->una_psn;
@@ -342,7 +359,8 @@ uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 	}
 	if (is_repairable(qpc)) {
 		repair->is_due = true;
-		repair->is_last_due = uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1;
+		repair->is_last_due = repair->peer != UROCE_PEER_DROPS &&
+				      uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1;
 	} else if (!uroce_answer_probe(qpc)) {
 		return;
 	}

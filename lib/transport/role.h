@@ -75,6 +75,8 @@ void uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *tx
  */
 #define UROCE_ACK_EVERY_MIN 32
 #define UROCE_ACK_EVERY_MAX 64
+/** The same to a peer that drops what is behind a hole: what it had before, it had better have said. */
+#define UROCE_ACK_EVERY_DROPS 8
 static_assert(UROCE_ACK_EVERY_MAX <= UINT8_MAX, "since_ack_req is a byte");
 
 /**
@@ -125,9 +127,8 @@ static inline uint32_t
 uroce_req_quiet_left(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
 {
 	const uint32_t window = uroce_req_window(qpc);
-	const uint32_t narrow = qpc->req.rtt.psns;
-	/* there are two in a narrow window, so that it does not wait for one */
-	const uint32_t every = narrow ? uroce_min(qpc->ack_every, narrow / 2) : qpc->ack_every;
+	const uint32_t every =
+		qpc->req.repair.peer == UROCE_PEER_DROPS ? UROCE_ACK_EVERY_DROPS : qpc->ack_every;
 	const uint32_t quiet = every > since + 1 ? every - 1 - since : 0;
 
 	if (nb_out + 1 >= window)

@@ -18,12 +18,14 @@
 struct uroce_rtt {
 	uint32_t mean_ns;    /* smoothed; 0: not measured yet */
 	uint32_t var_ns;     /* smoothed deviation from it */
-	uint32_t min_ns;     /* shortest seen */
+	uint32_t min_ns;     /* shortest seen; 0: it is to be found out */
 	uint32_t late_ns;    /* no answer took longer that came after we asked again; 0: none did */
 	uint32_t sample_psn; /* valid with sample_ns */
 	bool is_again : 1;   /* with sample_ns: the packet was sent before */
 	bool is_doubtful : 1; /* with sample_ns: we asked again since it was sent */
-	bool is_in_line : 1; /* the last answer says that the mean is half as much again as the shortest */
+	bool is_in_line : 1;  /* the last answer took half as much again as the shortest */
+	bool was_in_line : 1; /* one did since there is `psns` */
+	bool is_guess : 1;    /* `min_ns` is of packets that were sent before */
 	uint16_t psns; /* what may be in flight to a peer that drops, see repair.c; 0: a window */
 	uint64_t sample_ns; /* when it was sent; 0: no sample is under way */
 };
@@ -38,8 +40,17 @@ uroce_rtt_begin(struct uroce_rtt *rtt, uint32_t psn, uint64_t now_ns)
 	rtt->is_again = false;
 }
 
-/** The answer to a sample came, after so long. */
+/** The first that is known. */
 static inline void
+uroce_rtt_start(struct uroce_rtt *rtt, uint32_t ns)
+{
+	rtt->mean_ns = ns ? ns : 1;
+	rtt->var_ns = ns / 2;
+	rtt->min_ns = ns;
+}
+
+/** The answer to a sample came, after so long. @return whether it says something of the path */
+static inline bool
 uroce_rtt_note(struct uroce_rtt *rtt, uint64_t ns)
 {
 	const uint32_t now_ns = ns < UINT32_MAX / 4 ? (uint32_t)ns : UINT32_MAX / 4;
@@ -47,25 +58,30 @@ uroce_rtt_note(struct uroce_rtt *rtt, uint64_t ns)
 		now_ns > rtt->mean_ns ? now_ns - rtt->mean_ns : rtt->mean_ns - now_ns;
 
 	rtt->sample_ns = 0;
-	/* sooner than any: it is to the first time that this was sent */
-	if (rtt->is_again && now_ns < rtt->min_ns)
-		return;
+	rtt->is_guess |= rtt->is_again && !rtt->min_ns;
+	/* sooner than any, and much sooner than a guess: it is to the first time that this was sent */
+	if (rtt->is_again && now_ns < (rtt->is_guess ? rtt->min_ns / 2 : rtt->min_ns))
+		return false;
 	if (rtt->is_doubtful) {
 		rtt->late_ns = now_ns;
-		return;
+		return false;
 	}
 	rtt->late_ns = 0;
 	if (!rtt->mean_ns) {
-		rtt->mean_ns = now_ns ? now_ns : 1;
-		rtt->var_ns = now_ns / 2;
-		rtt->min_ns = now_ns;
-		return;
+		uroce_rtt_start(rtt, now_ns);
+		return true;
 	}
 	rtt->var_ns = (uint32_t)((UINT64_C(3) * rtt->var_ns + off_ns) / 4);
 	rtt->mean_ns = (uint32_t)((UINT64_C(7) * rtt->mean_ns + now_ns) / 8);
-	if (now_ns < rtt->min_ns)
+	if (rtt->is_guess && !rtt->is_again) {
+		rtt->is_guess = false;
+		if (now_ns / 2 > rtt->min_ns)
+			rtt->min_ns = now_ns;
+	}
+	if (now_ns < rtt->min_ns || !rtt->min_ns)
 		rtt->min_ns = now_ns;
-	rtt->is_in_line = rtt->mean_ns / 3 > rtt->min_ns / 2;
+	rtt->is_in_line = now_ns / 3 > rtt->min_ns / 2;
+	return true;
 }
 
 /** When to ask again if nothing came: after two round trips, or more if they vary. */

@@ -192,22 +192,8 @@ repair__a_peer_that_drops_is_found_out_and_gets_everything_again(void **state)
 	assert_int_equal(run(), 29 + 29);
 }
 
-/* No round trip was ever shorter than now. */
 static void
-find_no_line(void)
-{
-	struct uroce_rtt *rtt = &pair.host[A].qpc.req.rtt;
-
-	write_packets(32);
-	(void)run();
-	rtt->min_ns = rtt->mean_ns;
-	write_packets(32);
-	(void)run();
-	assert_false(rtt->is_in_line);
-}
-
-static void
-repair__a_peer_that_drops_has_less_in_flight_for_a_while(void **state)
+repair__a_peer_that_drops_has_little_in_flight_at_first(void **state)
 {
 	const struct uroce_qpc *qpc = &pair.host[A].qpc;
 
@@ -216,28 +202,65 @@ repair__a_peer_that_drops_has_less_in_flight_for_a_while(void **state)
 	pair_lose(&pair, A, 3);
 	(void)run();
 	assert_int_equal(qpc->req.repair.peer, UROCE_PEER_DROPS);
-	assert_int_equal(uroce_req_window(qpc), qpc->window_psns / 8);
-	for (unsigned i = 0; i < 32; i++)
-		find_no_line();
+	/* half of them were answered before the other half was sent */
+	assert_int_equal(uroce_req_window(qpc), 2 * 16);
+	for (unsigned i = 0; i < 8; i++) {
+		write_packets(1);
+		(void)run();
+	}
 	assert_int_equal(uroce_req_window(qpc), qpc->window_psns);
 }
 
+/* What may be in flight after an answer that took as long as any, or longer than the shortest. */
+static unsigned
+psns_after_answer(unsigned psns, bool is_in_line)
+{
+	struct uroce_rtt *rtt = &pair.host[A].qpc.req.rtt;
+
+	rtt->psns = (uint16_t)psns;
+	rtt->min_ns = is_in_line ? 1 : rtt->mean_ns;
+	write_packets(1);
+	(void)run();
+	return rtt->psns;
+}
+
 static void
-repair__two_acks_are_asked_for_in_a_window_that_is_less(void **state)
+repair__as_much_is_in_flight_as_waits_in_line_nowhere(void **state)
+{
+	const struct uroce_qpc *qpc = &pair.host[A].qpc;
+
+	(void)state;
+	write_packets(32);
+	(void)run();
+	assert_int_equal(psns_after_answer(16, false), 32);
+	assert_int_equal(psns_after_answer(qpc->window_psns / 2 + 1, false), qpc->window_psns);
+	assert_int_equal(psns_after_answer(16, true), 16);
+	/* it did once: with care from then on */
+	assert_int_equal(psns_after_answer(64, true), 56);
+	assert_int_equal(psns_after_answer(56, false), 63);
+	assert_int_equal(psns_after_answer(qpc->window_psns, false), qpc->window_psns);
+	/* a whole window is nobody's who holds what comes early */
+	assert_int_equal(psns_after_answer(0, true), 0);
+}
+
+static void
+repair__one_that_drops_is_asked_more_often(void **state)
 {
 	(void)state;
 	pair.host[A].qpc.req.repair.peer = UROCE_PEER_DROPS;
-	pair.host[A].qpc.req.rtt.psns = 4;
-	write_packets(6);
+	write_packets(10);
 	pair_run(&pair);
 	pair_expect_trace(&pair, "A>B WRITE_FIRST psn 0\n"
-				 "A>B WRITE_MIDDLE psn 1 A\n"
+				 "A>B WRITE_MIDDLE psn 1\n"
 				 "A>B WRITE_MIDDLE psn 2\n"
-				 "A>B WRITE_MIDDLE psn 3 A\n"
-				 "B>A ACK psn 3\n" /* a burst is answered once */
+				 "A>B WRITE_MIDDLE psn 3\n"
 				 "A>B WRITE_MIDDLE psn 4\n"
-				 "A>B WRITE_LAST psn 5 A\n"
-				 "B>A ACK psn 5\n");
+				 "A>B WRITE_MIDDLE psn 5\n"
+				 "A>B WRITE_MIDDLE psn 6\n"
+				 "A>B WRITE_MIDDLE psn 7 A\n"
+				 "A>B WRITE_MIDDLE psn 8\n"
+				 "A>B WRITE_LAST psn 9 A\n"
+				 "B>A ACK psn 9\n"); /* a burst is answered once */
 }
 
 /* What may be in flight after a loss, of what could be before. */
@@ -260,11 +283,11 @@ repair__what_waits_in_line_is_halved_by_each_loss(void **state)
 	struct uroce_qpc *qpc = &pair.host[A].qpc;
 
 	(void)state;
-	assert_int_equal(psns_after(0, true), qpc->window_psns / 8);
-	assert_int_equal(psns_after(0, false), 0);
+	assert_int_equal(psns_after(0, true), 16);
+	assert_int_equal(psns_after(0, false), 16);
 	assert_int_equal(psns_after(64, true), 32);
 	assert_int_equal(psns_after(64, false), 64);
-	assert_int_equal(psns_after(16, true), 16);
+	assert_int_equal(psns_after(24, true), 16);
 	/* one that holds what comes early loses nothing by it */
 	qpc->req.repair.peer = UROCE_PEER_HOLDS;
 	qpc->req.rtt.psns = 0;
@@ -318,9 +341,16 @@ repair__the_next_qp_to_a_host_that_drops_knows_it(void **state)
 	write_packets(32);
 	pair_lose(&pair, A, 3);
 	(void)run();
+	write_packets(1);
+	(void)run();
+	write_packets(32);
+	pair_lose(&pair, A, 3);
+	(void)run();
 	connect_again();
 	assert_int_equal(qpc->req.repair.peer, UROCE_PEER_DROPS);
-	assert_int_equal(uroce_req_window(qpc), qpc->window_psns / 8);
+	assert_int_equal(uroce_req_window(qpc), 64);
+	/* and need not send something first to know when to ask again */
+	assert_true(qpc->req.rtt.mean_ns > 0 && qpc->req.rtt.mean_ns == qpc->req.rtt.min_ns);
 	/* until it is found to hold */
 	(void)window_after_answer_to(4, 0);
 	connect_again();
@@ -512,8 +542,9 @@ main(void)
 		TEST(repair__a_second_hole_is_known_from_the_ack, open_holding),
 		TEST(repair__a_peer_that_drops_is_found_out_and_gets_everything_again,
 		     open_dropping),
-		TEST(repair__a_peer_that_drops_has_less_in_flight_for_a_while, open_dropping),
-		TEST(repair__two_acks_are_asked_for_in_a_window_that_is_less, open_dropping),
+		TEST(repair__a_peer_that_drops_has_little_in_flight_at_first, open_dropping),
+		TEST(repair__as_much_is_in_flight_as_waits_in_line_nowhere, open_dropping),
+		TEST(repair__one_that_drops_is_asked_more_often, open_dropping),
 		TEST(repair__what_waits_in_line_is_halved_by_each_loss, open_dropping),
 		TEST(repair__a_peer_holds_that_answers_what_was_not_sent_again, open_dropping),
 		TEST(repair__the_next_qp_to_a_host_that_drops_knows_it, open_dropping),

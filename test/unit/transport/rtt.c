@@ -60,15 +60,13 @@ rtt_note__long_samples_say_that_packets_stand_in_line(void **state)
 	(void)state;
 	sample(&rtt, 8000, false);
 	assert_false(rtt.is_in_line);
-	sample(&rtt, 16000, false);
-	assert_false(rtt.is_in_line);
 	sample(&rtt, 80000, true); /* says nothing */
 	assert_false(rtt.is_in_line);
-	for (unsigned i = 0; i < 8; i++)
-		sample(&rtt, 16000, false);
+	sample(&rtt, 12000, false);
+	assert_false(rtt.is_in_line);
+	sample(&rtt, 12003, false);
 	assert_true(rtt.is_in_line);
-	for (unsigned i = 0; i < 8; i++)
-		sample(&rtt, 8000, false);
+	sample(&rtt, 8000, false);
 	assert_false(rtt.is_in_line);
 }
 
@@ -92,6 +90,35 @@ rtt_note__what_comes_too_soon_after_it_was_sent_again_says_nothing(void **state)
 	/* the path is shorter now */
 	sample(&rtt, 4000, false);
 	assert_int_equal(rtt.min_ns, 4000);
+}
+
+/* The shortest round trip, after a sample of what is new or was sent again. */
+static unsigned
+shortest_after(struct uroce_rtt *rtt, uint64_t ns, bool is_again)
+{
+	rtt->is_again = is_again;
+	rtt->is_doubtful = false;
+	(void)uroce_rtt_note(rtt, ns);
+	return rtt->min_ns;
+}
+
+static void
+rtt_note__the_shortest_is_guessed_from_what_is_sent_again(void **state)
+{
+	struct uroce_rtt rtt = { .mean_ns = 7000, .var_ns = 100 };
+
+	(void)state;
+	/* it gets shorter as the line does, and is not believed where an earlier copy was answered */
+	assert_int_equal(shortest_after(&rtt, 1000, true), 1000);
+	assert_int_equal(shortest_after(&rtt, 600, true), 600);
+	assert_int_equal(shortest_after(&rtt, 299, true), 600);
+	/* until what is new tells */
+	assert_int_equal(shortest_after(&rtt, 1200, false), 600);
+	assert_int_equal(shortest_after(&rtt, 599, true), 600);
+	assert_int_equal(shortest_after(&rtt, 500, false), 500);
+	rtt.min_ns = 0;
+	assert_int_equal(shortest_after(&rtt, 10, true), 10);
+	assert_int_equal(shortest_after(&rtt, 500, false), 500);
 }
 
 static void
@@ -132,6 +159,7 @@ main(void)
 		cmocka_unit_test(rtt_note__long_samples_say_that_packets_stand_in_line),
 		cmocka_unit_test(
 			rtt_note__what_comes_too_soon_after_it_was_sent_again_says_nothing),
+		cmocka_unit_test(rtt_note__the_shortest_is_guessed_from_what_is_sent_again),
 		cmocka_unit_test(rtt_timeout__is_what_the_attribute_says_or_up_to_four_times_that),
 		cmocka_unit_test(rtt_timeout__of_the_unknown_doubles_in_a_row),
 	};
