@@ -196,8 +196,9 @@ uroce_repair_start(struct uroce_qpc *qpc)
 	qpc->req.repair.peer = UROCE_PEER_DROPS;
 	qpc->req.rtt.psns = (uint16_t)uroce_min(note->psns, qpc->window_psns);
 	qpc->req.rtt.was_in_line = true;
-	if (note->min_ns)
-		uroce_rtt_start(&qpc->req.rtt, note->min_ns);
+	if (note->mean_ns)
+		uroce_rtt_start(&qpc->req.rtt, note->mean_ns);
+	qpc->req.rtt.min_ns = note->min_ns;
 }
 
 /* What is known now, for this QP and to begin with for the next one to the same host. */
@@ -206,6 +207,7 @@ note_peer(const struct uroce_qpc *qpc)
 {
 	const struct uroce_peer_note note = {
 		.host = host_of(&qpc->path),
+		.mean_ns = qpc->req.rtt.mean_ns,
 		.min_ns = qpc->req.rtt.min_ns,
 		.psns = qpc->req.rtt.psns,
 	};

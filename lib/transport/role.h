@@ -76,7 +76,7 @@ void uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *tx
 #define UROCE_ACK_EVERY_MIN 32
 #define UROCE_ACK_EVERY_MAX 64
 /** The same to a peer that drops what is behind a hole: what it had before, it had better have said. */
-#define UROCE_ACK_EVERY_DROPS 8
+#define UROCE_ACK_EVERY_DROPS 4
 static_assert(UROCE_ACK_EVERY_MAX <= UINT8_MAX, "since_ack_req is a byte");
 
 /**

@@ -248,19 +248,15 @@ repair__one_that_drops_is_asked_more_often(void **state)
 {
 	(void)state;
 	pair.host[A].qpc.req.repair.peer = UROCE_PEER_DROPS;
-	write_packets(10);
+	write_packets(6);
 	pair_run(&pair);
 	pair_expect_trace(&pair, "A>B WRITE_FIRST psn 0\n"
 				 "A>B WRITE_MIDDLE psn 1\n"
 				 "A>B WRITE_MIDDLE psn 2\n"
-				 "A>B WRITE_MIDDLE psn 3\n"
+				 "A>B WRITE_MIDDLE psn 3 A\n"
 				 "A>B WRITE_MIDDLE psn 4\n"
-				 "A>B WRITE_MIDDLE psn 5\n"
-				 "A>B WRITE_MIDDLE psn 6\n"
-				 "A>B WRITE_MIDDLE psn 7 A\n"
-				 "A>B WRITE_MIDDLE psn 8\n"
-				 "A>B WRITE_LAST psn 9 A\n"
-				 "B>A ACK psn 9\n"); /* a burst is answered once */
+				 "A>B WRITE_LAST psn 5 A\n"
+				 "B>A ACK psn 5\n"); /* a burst is answered once */
 }
 
 /* What may be in flight after a loss, of what could be before. */
@@ -350,7 +346,7 @@ repair__the_next_qp_to_a_host_that_drops_knows_it(void **state)
 	assert_int_equal(qpc->req.repair.peer, UROCE_PEER_DROPS);
 	assert_int_equal(uroce_req_window(qpc), 64);
 	/* and need not send something first to know when to ask again */
-	assert_true(qpc->req.rtt.mean_ns > 0 && qpc->req.rtt.mean_ns == qpc->req.rtt.min_ns);
+	assert_true(qpc->req.rtt.mean_ns > 0 && qpc->req.rtt.min_ns > 0);
 	/* until it is found to hold */
 	(void)window_after_answer_to(4, 0);
 	connect_again();
