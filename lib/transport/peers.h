@@ -19,10 +19,9 @@
 
 /** A host that drops. */
 struct uroce_peer_note {
-	uint64_t host;    /* its address, hashed */
-	uint32_t mean_ns; /* round trip to it; 0: not known */
-	uint32_t min_ns;  /* the shortest; likewise */
-	uint16_t psns;    /* packets in flight; 0: none is known here */
+	uint64_t host;   /* its address, hashed */
+	uint32_t min_ns; /* the shortest round trip to it; 0: not known */
+	uint16_t psns;   /* packets in flight; 0: none is known here */
 };
 
 struct uroce_peers {

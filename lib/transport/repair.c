@@ -196,8 +196,6 @@ uroce_repair_start(struct uroce_qpc *qpc)
 	qpc->req.repair.peer = UROCE_PEER_DROPS;
 	qpc->req.rtt.psns = (uint16_t)uroce_min(note->psns, qpc->window_psns);
 	qpc->req.rtt.was_in_line = true;
-	if (note->mean_ns)
-		uroce_rtt_start(&qpc->req.rtt, note->mean_ns);
 	qpc->req.rtt.min_ns = note->min_ns;
 }
 
@@ -207,7 +205,6 @@ note_peer(const struct uroce_qpc *qpc)
 {
 	const struct uroce_peer_note note = {
 		.host = host_of(&qpc->path),
-		.mean_ns = qpc->req.rtt.mean_ns,
 		.min_ns = qpc->req.rtt.min_ns,
 		.psns = qpc->req.rtt.psns,
 	};
@@ -325,7 +322,8 @@ uroce_repair_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	struct uroce_req *req = &qpc->req;
 	struct uroce_rtt *rtt = &req->rtt;
 
-	if (rtt->sample_ns && uroce_psn_before(rtt->sample_psn, req->una_psn)) {
+	/* the first says something of all that was sent with it, whose last packet may be lost */
+	if (rtt->sample_ns && (!rtt->mean_ns || uroce_psn_before(rtt->sample_psn, req->una_psn))) {
 		if (uroce_rtt_note(rtt, now_ns - rtt->sample_ns) && rtt->psns)
 			steer(qpc);
 	}

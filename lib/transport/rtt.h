@@ -40,15 +40,6 @@ uroce_rtt_begin(struct uroce_rtt *rtt, uint32_t psn, uint64_t now_ns)
 	rtt->is_again = false;
 }
 
-/** The first that is known. */
-static inline void
-uroce_rtt_start(struct uroce_rtt *rtt, uint32_t ns)
-{
-	rtt->mean_ns = ns ? ns : 1;
-	rtt->var_ns = ns / 2;
-	rtt->min_ns = ns;
-}
-
 /** The answer to a sample came, after so long. @return whether it says something of the path */
 static inline bool
 uroce_rtt_note(struct uroce_rtt *rtt, uint64_t ns)
@@ -68,11 +59,12 @@ uroce_rtt_note(struct uroce_rtt *rtt, uint64_t ns)
 	}
 	rtt->late_ns = 0;
 	if (!rtt->mean_ns) {
-		uroce_rtt_start(rtt, now_ns);
-		return true;
+		rtt->mean_ns = now_ns ? now_ns : 1;
+		rtt->var_ns = now_ns / 2;
+	} else {
+		rtt->var_ns = (uint32_t)((UINT64_C(3) * rtt->var_ns + off_ns) / 4);
+		rtt->mean_ns = (uint32_t)((UINT64_C(7) * rtt->mean_ns + now_ns) / 8);
 	}
-	rtt->var_ns = (uint32_t)((UINT64_C(3) * rtt->var_ns + off_ns) / 4);
-	rtt->mean_ns = (uint32_t)((UINT64_C(7) * rtt->mean_ns + now_ns) / 8);
 	if (rtt->is_guess && !rtt->is_again) {
 		rtt->is_guess = false;
 		if (now_ns / 2 > rtt->min_ns)
