@@ -107,17 +107,20 @@ class Tally:
         self.changed = 0                         # SENDs and WRITEs of those that had other bytes before
         self.responses_again = self.responses_again_bytes = 0    # READ responses and atomic answers likewise
         self.rnr_naks = self.sequence_naks = self.other_naks = 0
+        self.naks_after_rnr = 0                  # sequence NAKs of those for a PSN that had an RNR NAK before
 
-    def add(self, frame, seen, asked):
+    def add(self, frame, seen, asked, mtu):
         self.frames += 1
         self.unsound += not frame.is_sound
         if not frame.is_connected:
             return
         if frame.operation == ACK and frame.syndrome & SYNDROME == RNR_NAK:
             self.rnr_naks += 1
+            asked.add((frame.qpn, 'RNR', frame.psn))
         elif frame.operation == ACK and frame.syndrome & SYNDROME == NAK:
             if frame.syndrome & ~SYNDROME & 0x1f == 0:
                 self.sequence_naks += 1
+                self.naks_after_rnr += (frame.qpn, 'RNR', frame.psn) in asked
             else:
                 self.other_naks += 1
         if frame.is_request:
@@ -126,6 +129,9 @@ class Tally:
                 self.again += 1
                 self.again_bytes += frame.length
                 self.changed += frame.operation in SENDS | WRITES and frame.bytes != seen[key]
+            elif frame.reth:    # of its responses' PSNs, each may be asked for again
+                nb = -(-struct.unpack_from('>I', frame.reth, 12)[0] // mtu)
+                seen.update(((frame.qpn, frame.psn + i & 0xffffff), 0) for i in range(nb))
             seen[key] = frame.bytes
         elif frame.operation in READ_RESPONSES or frame.operation == ATOMIC_ACK:
             key = -frame.qpn, frame.psn
@@ -135,12 +141,12 @@ class Tally:
             asked.add(key)
 
 
-def tally(found):
-    """Tallies by the address of who sent."""
+def tally(found, mtu):
+    """Tallies by the address of who sent; mtu: the path's, in bytes."""
     tallies, seen, asked = {}, {}, {}
     for _, frame in found:
         one = tallies.setdefault(frame.source, Tally())
-        one.add(frame, seen.setdefault(frame.source, {}), asked.setdefault(frame.source, set()))
+        one.add(frame, seen.setdefault(frame.source, {}), asked.setdefault(frame.source, set()), mtu)
     return tallies
 
 

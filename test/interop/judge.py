@@ -46,7 +46,8 @@ def judge(scene, scenario, path, stats, counters):
     for number, peer in (scene.a.number, scene.a), (scene.b.number, scene.b):
         if stats[number]['bad_icrc']:
             verdict.faults.append(f'{peer.name} sent {stats[number]["bad_icrc"]} frames with a wrong ICRC')
-        compare(peer, counters[peer], {'sent_pkts': stats[peer.number]['roce'],
+        sent = stats[peer.number]['roce']
+        compare(peer, counters[peer], {'sent_pkts': sent, 'port_xmit_packets': sent,
                                        'port_rcv_errors': stats[3 - peer.number]['corrupted']}, verdict)
     by_accident = sum(stats[number].get(name, 0) for number in (1, 2) for name in BY_ACCIDENT)
     verdict.figures['lost_by_accident'] = by_accident
@@ -61,17 +62,23 @@ def judge(scene, scenario, path, stats, counters):
         return verdict
     if any(not frame.is_sound for _, frame in found):
         verdict.faults.append('an ICRC is wrong by zlib')
-    tallies = capture.tally(found)
-    for peer in scene.a, scene.b:
-        one = tallies.get(source_of(peer, scene.is_ipv6), capture.Tally())
+    tallies = capture.tally(found, scene.mtu)
+    for peer, other in (scene.a, scene.b), (scene.b, scene.a):
+        one, theirs = (tallies.get(source_of(end, scene.is_ipv6), capture.Tally()) for end in (peer, other))
         role = 'requester' if peer is scene.a else 'responder'
-        compare(peer, counters[peer], {'send_rnr_err': one.rnr_naks, 'out_of_seq_request': one.sequence_naks}, verdict)
+        compare(peer, counters[peer], {'send_rnr_err': one.rnr_naks, 'out_of_seq_request': one.sequence_naks,
+                                       'retransmitted_pkts': one.again}, verdict)
+        if scene.lossless and not by_accident:
+            compare(peer, counters[peer], {'rcvd_rnr_err': theirs.rnr_naks}, verdict)
         if one.changed:
             verdict.faults.append(f'{peer.name} sent {one.changed} requests again with other bytes than before')
+        if one.naks_after_rnr and scene.lossless and 'nak-after-rnr' not in peer.quirks:
+            verdict.faults.append(f'{peer.name} sent {one.naks_after_rnr} sequence NAKs for what it had sent an RNR NAK for')
         verdict.figures.update({f'{role}_again': one.again, f'{role}_again_bytes': one.again_bytes,
                                 f'{role}_responses_again': one.responses_again,
                                 f'{role}_responses_again_bytes': one.responses_again_bytes, f'{role}_rnr_naks': one.rnr_naks,
-                                f'{role}_sequence_naks': one.sequence_naks})
+                                f'{role}_sequence_naks': one.sequence_naks,
+                                f'{role}_naks_after_rnr': one.naks_after_rnr})
         if scenario.clean and scene.lossless and not by_accident and (
                 one.again > one.frames * AGAIN_MAX + AGAIN_SPARE or one.sequence_naks):
             verdict.faults.append(f'{peer.name} sent {one.again} of {one.frames} frames again and {one.sequence_naks} '

@@ -22,6 +22,7 @@ class Rxe(ActorPeer):
     quirks = {
         'untold-invalidation': 'a receive completion in user space has no IBV_WC_WITH_INV (the key is invalidated)',
         'window-bounds': 'a memory window is checked against the bounds of its region, not its own',
+        'nak-after-rnr': 'an RNR NAK in the middle of a message is followed by a PSN sequence NAK of the same PSN',
         'too-long-status': 'a receive that is too short ends in LOC_QP_OP_ERR, not in LOC_LEN_ERR',
     }
 
