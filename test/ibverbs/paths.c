@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,6 +69,8 @@ typedef int stat_fn(const char *, void *);
 typedef int xstat_fn(int, const char *, void *);
 typedef int fstatat_fn(int, const char *, void *, int);
 typedef int fxstatat_fn(int, int, const char *, void *, int);
+typedef int fstat_fn(int, void *);
+typedef int fxstat_fn(int, int, void *);
 typedef int statx_fn(int, const char *, int, unsigned, void *);
 typedef int access_fn(const char *, int);
 typedef int faccessat_fn(int, const char *, int, int);
@@ -189,6 +192,29 @@ call_fxstatat(void *function, const char *path, char *text)
 
 	tell_stat(((fxstatat_fn *)function)(1, AT_FDCWD, path, &file, AT_SYMLINK_NOFOLLOW), &file,
 		  text);
+}
+
+/* Of what is open. */
+static void
+call_fstat(void *function, const char *path, char *text)
+{
+	const int fd = open(path, O_RDONLY);
+	struct stat file;
+
+	tell_stat(((fstat_fn *)function)(fd, &file), &file, text);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void
+call_fxstat(void *function, const char *path, char *text)
+{
+	const int fd = open(path, O_RDONLY);
+	struct stat file;
+
+	tell_stat(((fxstat_fn *)function)(1, fd, &file), &file, text);
+	if (fd >= 0)
+		close(fd);
 }
 
 static void
@@ -344,6 +370,10 @@ static const struct {
 	{ "__lxstat64", call_xstat, "lstat64", call_stat },
 	{ "__fxstatat", call_fxstatat, "fstatat", call_fstatat },
 	{ "__fxstatat64", call_fxstatat, "fstatat64", call_fstatat },
+	{ "fstat", call_fstat },
+	{ "fstat64", call_fstat },
+	{ "__fxstat", call_fxstat, "fstat", call_fstat },
+	{ "__fxstat64", call_fxstat, "fstat64", call_fstat },
 	{ "access", call_access },
 	{ "eaccess", call_access },
 	{ "euidaccess", call_access },
@@ -373,7 +403,7 @@ static const char *const ours[] = {
 	"/sys/class/infiniband_verbs/uverbs0/device",
 	"/sys/class/infiniband_verbs/uverbs0/device/numa_node",
 	"/dev/infiniband/uverbs0",
-	"/dev/infiniband/rdma_cm",
+	"/dev/infiniband/none",
 	"/sys/class/infiniband/none",
 	"/sys/class/infiniband_mad",
 	"/sys/class/infiniband/uroce0/node_type/none",
@@ -519,6 +549,35 @@ node__is_a_character_device(void **state)
 	close(fd);
 }
 
+/* As librdmacm opens it, and waits on it; there is nothing to wait for, and nobody to take a command. */
+static void
+channel__is_a_character_device_without_events(void **state)
+{
+	const char command[8] = { 0 };
+	struct pollfd poll_fd = { .events = POLLIN };
+	struct stat node;
+	int pipe_fds[2];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		poll_fd.fd = ((open_fn *)dlsym(RTLD_DEFAULT, i == 0 ? "open" : "open64"))(
+			"/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);
+		assert_true(poll_fd.fd >= 0);
+		assert_int_equal(fstat(poll_fd.fd, &node), 0);
+		assert_true(S_ISCHR(node.st_mode));
+		assert_int_equal(poll(&poll_fd, 1, 0), 0);
+		errno = 0;
+		assert_int_equal(write(poll_fd.fd, command, sizeof(command)), -1);
+		assert_int_equal(errno, EBADF);
+		close(poll_fd.fd);
+	}
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(fstat(pipe_fds[0], &node), 0);
+	assert_true(S_ISFIFO(node.st_mode));
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
 /* No program is told the name of the tree by what it asks about. */
 static void
 realpath__keeps_to_public_names(void **state)
@@ -576,6 +635,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(calls__take_no_path),
 		cmocka_unit_test(open__makes_a_file_of_its_mode),
 		cmocka_unit_test(node__is_a_character_device),
+		cmocka_unit_test(channel__is_a_character_device_without_events),
 		cmocka_unit_test(realpath__keeps_to_public_names),
 		cmocka_unit_test(tree__is_made_anew_when_it_is_gone),
 	};

@@ -12,6 +12,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tree.h"
 
@@ -59,6 +62,20 @@ mode_of(int flags, va_list list)
 									  : 0;
 }
 
+/*
+ * Where the path leads. The event channel of librdmacm is opened for reading alone, however the program asks: nothing
+ * ever comes from it, and a command, which is something to write, fails. See doc/design/preload.md.
+ */
+static const char *
+open_at(const char *path, char there[TREE_PATH_MAX], int *flags)
+{
+	const char *const to = tree_redirect(path, there);
+
+	if (to == there && strcmp(path, TREE_CHANNEL) == 0)
+		*flags = (*flags & ~O_ACCMODE) | O_RDONLY | O_NONBLOCK;
+	return to;
+}
+
 /* A call whose last parameter is there only for a file that is made. */
 #define CALL_WITH_MODE(name, params, args)                                                         \
 	DECLARE(int, name, params)                                                                 \
@@ -71,7 +88,18 @@ mode_of(int flags, va_list list)
 		const mode_t mode = mode_of(flags, list);                                          \
                                                                                                    \
 		va_end(list);                                                                      \
-		path = tree_redirect(path, there);                                                 \
+		path = open_at(path, there, &flags);                                               \
+		return NEXT(name) args;                                                            \
+	}
+
+/* One that makes none. */
+#define CALL_TO_OPEN(name, params, args)                                                           \
+	DECLARE(int, name, params)                                                                 \
+	{                                                                                          \
+		static _Atomic(void *) found;                                                      \
+		char there[TREE_PATH_MAX];                                                         \
+                                                                                                   \
+		path = open_at(path, there, &flags);                                               \
 		return NEXT(name) args;                                                            \
 	}
 
@@ -79,10 +107,10 @@ CALL_WITH_MODE(open, (const char *path, int flags, ...), (path, flags, mode))
 CALL_WITH_MODE(open64, (const char *path, int flags, ...), (path, flags, mode))
 CALL_WITH_MODE(openat, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
 CALL_WITH_MODE(openat64, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
-CALL(int, __open_2, (const char *path, int flags), (path, flags))
-CALL(int, __open64_2, (const char *path, int flags), (path, flags))
-CALL(int, __openat_2, (int dir, const char *path, int flags), (dir, path, flags))
-CALL(int, __openat64_2, (int dir, const char *path, int flags), (dir, path, flags))
+CALL_TO_OPEN(__open_2, (const char *path, int flags), (path, flags))
+CALL_TO_OPEN(__open64_2, (const char *path, int flags), (path, flags))
+CALL_TO_OPEN(__openat_2, (int dir, const char *path, int flags), (dir, path, flags))
+CALL_TO_OPEN(__openat64_2, (int dir, const char *path, int flags), (dir, path, flags))
 
 CALL(FILE *, fopen, (const char *path, const char *mode), (path, mode))
 CALL(FILE *, fopen64, (const char *path, const char *mode), (path, mode))
@@ -134,6 +162,38 @@ OLD(__fxstatat, (int version, int dir, const char *path, void *buf, int flags), 
     (dir, path, buf, flags))
 OLD(__fxstatat64, (int version, int dir, const char *path, void *buf, int flags), fstatat64,
     (dir, path, buf, flags))
+
+/* --- a file that is open: the event channel is a character device -------------------------------------- */
+
+static bool
+is_channel(int fd)
+{
+	static const char name[] = TREE_CHANNEL;
+	const size_t len = sizeof(name) - 1;
+	char link[32], path[TREE_PATH_MAX];
+	ssize_t size;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	size = readlink(link, path, sizeof(path));
+	return size >= (ssize_t)len && memcmp(path + size - len, name, len) == 0;
+}
+
+/* struct stat64 is the same, where longs have 64 bits. */
+#define CALL_ON_OPEN(name)                                                                         \
+	DECLARE(int, name, (int fd, struct stat *buf))                                             \
+	{                                                                                          \
+		static _Atomic(void *) found;                                                      \
+		const int ret = NEXT(name)(fd, buf);                                               \
+                                                                                                   \
+		if (ret == 0 && S_ISFIFO(buf->st_mode) && is_channel(fd))                          \
+			buf->st_mode ^= S_IFIFO ^ S_IFCHR;                                         \
+		return ret;                                                                        \
+	}
+
+CALL_ON_OPEN(fstat)
+CALL_ON_OPEN(fstat64)
+OLD(__fxstat, (int version, int fd, struct stat *buf), fstat, (fd, buf))
+OLD(__fxstat64, (int version, int fd, struct stat *buf), fstat64, (fd, buf))
 
 /* --- links: those of the tree lead to what is beside them, or out of it ---------------------------- */
 

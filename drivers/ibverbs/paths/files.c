@@ -19,6 +19,8 @@
 #include <unistd.h>
 #include <infiniband/verbs.h>
 
+#include "tree.h"
+
 #undef ibv_query_port
 
 /* Of the kernel's calls, and of a device's own, which has none. */
@@ -391,6 +393,7 @@ static bool
 put_all(const struct calls *calls, struct ibv_device **list, const char *root)
 {
 	struct dir dir, sys, dev, devices, verbs, nodes;
+	char channel[PATH_MAX];
 
 	snprintf(dir.path, sizeof(dir.path), "%s", root);
 	if (!enter(&sys, &dir, "sys") || !enter(&sys, &dir, "sys/class") ||
@@ -401,7 +404,9 @@ put_all(const struct calls *calls, struct ibv_device **list, const char *root)
 	for (unsigned i = 0; list[i] != NULL; i++)
 		if (!put_device(calls, list[i], &devices) || !put_verbs(list[i], &verbs, &nodes))
 			return false;
-	return true;
+	return snprintf(channel, sizeof(channel), "%s%s", root, TREE_CHANNEL) <
+		       (int)sizeof(channel) &&
+	       mkfifo(channel, 0600) == 0;
 }
 
 /* --- the interface -------------------------------------------------------------------------------- */

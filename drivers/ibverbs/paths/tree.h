@@ -16,6 +16,9 @@
 /** Room for the path of a file in the tree: what does not fit cannot be there. */
 #define TREE_PATH_MAX 512
 
+/** The event channel of librdmacm: a FIFO. */
+#define TREE_CHANNEL "/dev/infiniband/rdma_cm"
+
 /**
  * Where a path leads that is the tree's.
  *
