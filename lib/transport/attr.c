@@ -294,6 +294,9 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 	copy_identity(qpc, attr, mask);
 	if (mask & IBV_QP_AV)
 		take_path(qpc, path);
+	/* what was learnt is of the other host */
+	if ((mask & IBV_QP_AV) && from == IBV_QPS_SQD)
+		uroce_repair_start(qpc);
 	if (mask & (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY))
 		uroce_retry_refill(qpc);
 	enter_state(qpc, from, to, now_ns);

@@ -5,8 +5,8 @@
 /**
  * @file
  * What a worker's QPs have learnt of the hosts they talk to, for the next QP to the same host, as
- * [RFC 9040] has it for TCP: which of them drop what comes behind a hole, how much was in flight to them
- * when something was lost last, and how soon they answer.
+ * [RFC 9040] has it for TCP: which of them drop what comes behind a hole, how much may be in flight to them,
+ * and how soon they answer.
  *
  * A few hosts, the newest of each slot. It is a guess to begin with: a QP finds out for itself whether
  * it holds, and corrects it.

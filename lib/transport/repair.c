@@ -190,6 +190,8 @@ uroce_repair_start(struct uroce_qpc *qpc)
 
 	if (qpc->is_req_gbn || !uroce_qpc_is_reliable(qpc))
 		return;
+	qpc->req.rtt = (struct uroce_rtt){ 0 };
+	qpc->req.repair.peer = UROCE_PEER_UNKNOWN;
 	note = uroce_peers_find(uroce_hold_peers(qpc->hold), host_of(&qpc->path));
 	if (!note)
 		return;
@@ -205,7 +207,7 @@ note_peer(const struct uroce_qpc *qpc)
 {
 	const struct uroce_peer_note note = {
 		.host = host_of(&qpc->path),
-		.min_ns = qpc->req.rtt.min_ns,
+		.min_ns = qpc->req.rtt.is_guess ? 0 : qpc->req.rtt.min_ns,
 		.psns = qpc->req.rtt.psns,
 	};
 
@@ -246,7 +248,11 @@ uroce_repair_narrow(struct uroce_qpc *qpc)
 	note_peer(qpc);
 }
 
-/* An answer took so long: more may be in flight until it stands in line, twice as much until it did once. */
+/*
+ * An answer took so long: more may be in flight until it stands in line, twice as much until it did once, if as much
+ * as may be was. Where so little stands in line, it is the path that has become longer: the shortest round trip is
+ * believed less with each.
+ */
 static void
 steer(struct uroce_qpc *qpc)
 {
@@ -254,12 +260,16 @@ steer(struct uroce_qpc *qpc)
 	const uint32_t step = rtt->psns / 8, window = qpc->window_psns;
 
 	rtt->was_in_line |= rtt->is_in_line;
-	if (!rtt->is_in_line)
+	if (rtt->is_in_line && rtt->psns - step >= NARROW_MIN)
+		rtt->psns -= step;
+	else if (rtt->is_in_line)
+		rtt->min_ns += rtt->min_ns / 32 + 1;
+	else if (rtt->is_filled)
 		rtt->psns = (uint16_t)uroce_min(rtt->psns + (rtt->was_in_line ? step : rtt->psns),
 						window);
-	else if (rtt->psns - step >= NARROW_MIN)
-		rtt->psns -= step;
-	note_peer(qpc);
+	/* unless another QP found out meanwhile that it holds */
+	if (uroce_peers_find(uroce_hold_peers(qpc->hold), host_of(&qpc->path)))
+		note_peer(qpc);
 }
 
 /*
@@ -322,8 +332,7 @@ uroce_repair_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	struct uroce_req *req = &qpc->req;
 	struct uroce_rtt *rtt = &req->rtt;
 
-	/* the first says something of all that was sent with it, whose last packet may be lost */
-	if (rtt->sample_ns && (!rtt->mean_ns || uroce_psn_before(rtt->sample_psn, req->una_psn))) {
+	if (rtt->sample_ns && uroce_psn_before(rtt->sample_psn, req->una_psn)) {
 		if (uroce_rtt_note(rtt, now_ns - rtt->sample_ns) && rtt->psns)
 			steer(qpc);
 	}
@@ -458,8 +467,7 @@ uroce_repair_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_psn, ui
 {
 	struct uroce_req *req = &qpc->req;
 	/* what a peer drops it does not answer: so an answer is to what was sent again, unless that took too long */
-	const bool is_again = req->repair.peer == UROCE_PEER_DROPS &&
-			      req->next_psn != req->max_psn &&
+	const bool is_again = req->repair.peer == UROCE_PEER_DROPS && next_psn != max_psn &&
 			      req->retry_left == qpc->attr.retry_cnt;
 	const uint32_t from_psn = is_again ? next_psn : max_psn;
 
@@ -467,12 +475,15 @@ uroce_repair_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_psn, ui
 		return;
 	if (!req->rtt.sample_ns && !req->repair.is_open && !req->answers.is_open &&
 	    req->since_ack_req < uroce_psn_dist(from_psn, req->next_psn)) {
-		const uint32_t psn =
+		const uint32_t asking_psn =
 			uroce_psn_add(req->next_psn, UROCE_PSN_MASK - req->since_ack_req);
+		/* the first of all says something of whatever was sent with it, whose last packet may be lost */
+		const uint32_t psn = req->rtt.mean_ns ? asking_psn : from_psn;
 
 		uroce_rtt_begin(&req->rtt, uroce_answer_first(qpc, psn), now_ns);
-		req->rtt.is_again = is_again;
+		req->rtt.is_again = is_again && uroce_psn_before(req->rtt.sample_psn, max_psn);
 	}
+	req->rtt.is_filled |= uroce_psn_dist(req->una_psn, req->max_psn) >= req->rtt.psns / 2;
 	if (req->repair.probe_deadline == UROCE_NEVER)
 		arm(qpc, now_ns);
 }

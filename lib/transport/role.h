@@ -212,7 +212,7 @@ void uroce_repair_fall_back(struct uroce_qpc *qpc);
 /** Everything goes again since something was lost: to a peer that drops, perhaps in a smaller window. */
 void uroce_repair_narrow(struct uroce_qpc *qpc);
 
-/** The first packet is still to be sent: what is known of the host is believed. */
+/** The first packet, or the first to another host, is still to be sent: what is known of the host is believed. */
 void uroce_repair_start(struct uroce_qpc *qpc);
 
 /** An answer came to what was not sent again yet. */

@@ -26,6 +26,7 @@ struct uroce_rtt {
 	bool is_in_line : 1;  /* the last answer took half as much again as the shortest */
 	bool was_in_line : 1; /* one did since there is `psns` */
 	bool is_guess : 1;    /* `min_ns` is of packets that were sent before */
+	bool is_filled : 1;   /* half of `psns` was in flight since the sample began */
 	uint16_t psns; /* what may be in flight to a peer that drops, see repair.c; 0: a window */
 	uint64_t sample_ns; /* when it was sent; 0: no sample is under way */
 };
@@ -36,6 +37,7 @@ uroce_rtt_begin(struct uroce_rtt *rtt, uint32_t psn, uint64_t now_ns)
 {
 	rtt->sample_psn = psn;
 	rtt->sample_ns = now_ns;
+	rtt->is_filled = false;
 	rtt->is_doubtful = false;
 	rtt->is_again = false;
 }

@@ -204,23 +204,34 @@ repair__a_peer_that_drops_has_little_in_flight_at_first(void **state)
 	assert_int_equal(qpc->req.repair.peer, UROCE_PEER_DROPS);
 	/* half of them were answered before the other half was sent */
 	assert_int_equal(uroce_req_window(qpc), 2 * 16);
+	/* as much as was in flight, and no more, says that more may be */
 	for (unsigned i = 0; i < 8; i++) {
 		write_packets(1);
 		(void)run();
 	}
-	assert_int_equal(uroce_req_window(qpc), qpc->window_psns);
+	assert_true(uroce_req_window(qpc) <= 4 * 16);
+	for (unsigned i = 0; i < 32; i++) {
+		write_packets(256);
+		(void)run();
+	}
+	assert_true(uroce_req_window(qpc) >= 128);
 }
 
-/* What may be in flight after an answer that took as long as any, or longer than the shortest. */
+/*
+ * What may be in flight after an answer that took as long as any, or longer than the shortest, when half of what
+ * might be was.
+ */
 static unsigned
-psns_after_answer(unsigned psns, bool is_in_line)
+psns_after_answer(unsigned psns, bool is_filled, bool is_in_line)
 {
-	struct uroce_rtt *rtt = &pair.host[A].qpc.req.rtt;
+	struct uroce_qpc *qpc = &pair.host[A].qpc;
+	struct uroce_rtt *rtt = &qpc->req.rtt;
 
 	rtt->psns = (uint16_t)psns;
-	rtt->min_ns = is_in_line ? 1 : rtt->mean_ns;
-	write_packets(1);
-	(void)run();
+	rtt->min_ns = is_in_line ? 64 : rtt->mean_ns;
+	uroce_rtt_begin(rtt, uroce_psn_add(qpc->req.una_psn, UROCE_PSN_MASK), pair.now_ns);
+	rtt->is_filled = is_filled;
+	uroce_repair_progress(qpc, pair.now_ns + rtt->mean_ns);
 	return rtt->psns;
 }
 
@@ -228,19 +239,26 @@ static void
 repair__as_much_is_in_flight_as_waits_in_line_nowhere(void **state)
 {
 	const struct uroce_qpc *qpc = &pair.host[A].qpc;
+	const unsigned window = qpc->window_psns;
 
 	(void)state;
 	write_packets(32);
 	(void)run();
-	assert_int_equal(psns_after_answer(16, false), 32);
-	assert_int_equal(psns_after_answer(qpc->window_psns / 2 + 1, false), qpc->window_psns);
-	assert_int_equal(psns_after_answer(16, true), 16);
+	assert_int_equal(psns_after_answer(16, true, false), 32);
+	assert_int_equal(psns_after_answer(window / 2 + 1, true, false), window);
+	/* what was not tried says nothing */
+	assert_int_equal(psns_after_answer(16, false, false), 16);
+	assert_int_equal(psns_after_answer(16, true, true), 16);
 	/* it did once: with care from then on */
-	assert_int_equal(psns_after_answer(64, true), 56);
-	assert_int_equal(psns_after_answer(56, false), 63);
-	assert_int_equal(psns_after_answer(qpc->window_psns, false), qpc->window_psns);
+	assert_int_equal(psns_after_answer(64, false, true), 56);
+	assert_int_equal(qpc->req.rtt.min_ns, 64);
+	assert_int_equal(psns_after_answer(56, true, false), 63);
+	assert_int_equal(psns_after_answer(window, true, false), window);
+	/* so few do not stand in line: the path is longer than it was */
+	assert_int_equal(psns_after_answer(16, true, true), 16);
+	assert_int_equal(qpc->req.rtt.min_ns, 64 + 2 + 1);
 	/* a whole window is nobody's who holds what comes early */
-	assert_int_equal(psns_after_answer(0, true), 0);
+	assert_int_equal(psns_after_answer(0, true, true), 0);
 }
 
 static void
@@ -351,6 +369,85 @@ repair__the_next_qp_to_a_host_that_drops_knows_it(void **state)
 	connect_again();
 	assert_int_equal(qpc->req.repair.peer, UROCE_PEER_UNKNOWN);
 	assert_int_equal(uroce_req_window(qpc), qpc->window_psns);
+}
+
+/* The host takes more from now on, and a QP that has not noticed tells nobody else. */
+static void
+repair__who_still_believes_that_a_host_drops_tells_nobody(void **state)
+{
+	struct uroce_qpc *qpc = &pair.host[A].qpc;
+
+	(void)state;
+	write_packets(32);
+	pair_lose(&pair, A, 3);
+	(void)run();
+	(void)window_after_answer_to(4, 0);
+	qpc->req.repair.peer = UROCE_PEER_DROPS;
+	(void)psns_after_answer(16, true, false);
+	connect_again();
+	assert_int_equal(qpc->req.repair.peer, UROCE_PEER_UNKNOWN);
+}
+
+static void
+repair__a_longer_path_is_believed_in(void **state)
+{
+	struct uroce_qpc *qpc = &pair.host[A].qpc;
+
+	(void)state;
+	write_packets(32);
+	pair_lose(&pair, A, 3);
+	(void)run();
+	qpc->req.rtt.psns = 16;
+	qpc->req.rtt.is_guess = false;
+	qpc->req.rtt.min_ns = PAIR_LATENCY_NS;
+	for (unsigned i = 0; i < 100; i++) {
+		write_packets(64);
+		(void)run();
+	}
+	assert_true(uroce_req_window(qpc) >= 64);
+	connect_again();
+	assert_true(uroce_req_window(qpc) >= 64);
+}
+
+/* An answer that comes now is to what was sent before, and no round trip. */
+static void
+repair__the_first_sample_is_of_what_was_sent_with_it(void **state)
+{
+	struct uroce_qpc *qpc = &pair.host[A].qpc;
+	struct uroce_req *req = &qpc->req;
+	const uint32_t psn = req->una_psn;
+
+	(void)state;
+	req->repair.peer = UROCE_PEER_DROPS;
+	req->rtt.psns = 16;
+	req->una_psn = uroce_psn_add(psn, 4);
+	req->max_psn = uroce_psn_add(psn, 20);
+	req->next_psn = req->max_psn;
+	req->since_ack_req = 0;
+	/* four new packets behind those that were sent before */
+	uroce_repair_sent(qpc, uroce_psn_add(psn, 16), uroce_psn_add(psn, 16), pair.now_ns);
+	assert_int_equal(req->rtt.sample_ns, pair.now_ns);
+	req->una_psn = uroce_psn_add(psn, 16);
+	uroce_repair_progress(qpc, pair.now_ns + 1);
+	assert_int_equal(req->rtt.mean_ns, 0);
+	req->una_psn = uroce_psn_add(psn, 17);
+	uroce_repair_progress(qpc, pair.now_ns + 5000);
+	assert_int_equal(req->rtt.mean_ns, 5000);
+	req->una_psn = req->max_psn = req->next_psn = psn;
+}
+
+/* All of it goes again in one burst, and a part is lost again: there is a probe for that. */
+static void
+repair__what_goes_again_at_once_is_probed_for(void **state)
+{
+	(void)state;
+	write_packets(32);
+	pair_lose(&pair, A, 3);
+	(void)run();
+	write_packets(12);
+	pair_lose(&pair, A, 3);
+	pair_lose(&pair, A, 12);
+	(void)run();
 }
 
 static void
@@ -553,6 +650,10 @@ main(void)
 		TEST(repair__what_waits_in_line_is_halved_by_each_loss, open_dropping),
 		TEST(repair__a_peer_holds_that_answers_what_was_not_sent_again, open_dropping),
 		TEST(repair__the_next_qp_to_a_host_that_drops_knows_it, open_dropping),
+		TEST(repair__who_still_believes_that_a_host_drops_tells_nobody, open_dropping),
+		TEST(repair__a_longer_path_is_believed_in, open_dropping),
+		TEST(repair__the_first_sample_is_of_what_was_sent_with_it, open_dropping),
+		TEST(repair__what_goes_again_at_once_is_probed_for, open_dropping),
 		TEST(repair__the_first_answer_of_all_measures_the_round_trip, open_holding),
 		TEST(repair__a_lost_tail_is_probed_for_before_the_timeout, open_holding),
 		TEST(repair__a_probe_comes_before_the_last_timeout, open_holding),
