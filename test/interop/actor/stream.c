@@ -130,7 +130,9 @@ take(struct stream *stream, int side)
 	if (ibv_poll_cq(stream->end->cq[side], 1, &wc) <= 0)
 		return false;
 	if (wc.status != IBV_WC_SUCCESS) {
-		stream->broken = words_name_of(wc_statuses, wc.status);
+		/* what broke it may come behind what was flushed by it, from the other queue */
+		if (!stream->broken || wc.status != IBV_WC_WR_FLUSH_ERR)
+			stream->broken = words_name_of(wc_statuses, wc.status);
 		return true;
 	}
 	if (side == ON_SEND) {
@@ -185,6 +187,8 @@ run(struct stream *stream, uint64_t patience_us)
 		else
 			usleep(20);
 	}
+	while (stream->broken && (take(stream, ON_SEND) || take(stream, ON_RECV)))
+		;
 }
 
 /* Slots that the peer wrote and that do not have what it wrote; of a stream that broke it may be on its way. */
