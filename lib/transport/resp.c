@@ -673,12 +673,35 @@ count_nak(struct uroce_qpc *qpc)
 	}
 }
 
+/*
+ * What an ACK names: the newest PSN, but for READs and atomics there, which only their data answers. Requesters are to
+ * ask again for data that an ACK passes by [IBA 9.7.5.1.1]; rxe takes an ACK of a READ's last PSN for the end of that
+ * READ, as if its last response had come.
+ */
+static uint32_t
+ack_psn(const struct uroce_qpc *qpc)
+{
+	const struct uroce_resp *resp = &qpc->resp;
+	const uint32_t nb = uroce_min(resp->res_head, UROCE_RD_ATOMIC_MAX);
+	uint32_t psn = resp->epsn;
+
+	for (uint32_t i = 1; i <= nb; i++) {
+		const struct uroce_rd_res *res =
+			&resp->res[(resp->res_head - i) % UROCE_RD_ATOMIC_MAX];
+
+		if (uroce_psn_add(res->psn, uroce_msg_packets(qpc, res->len)) != psn)
+			break;
+		psn = res->psn;
+	}
+	return uroce_psn_add(psn, UROCE_PSN_MASK);
+}
+
 static void
 put_aeth_packet(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	const bool is_ack = resp->syndrome == UROCE_SYNDROME_ACK;
-	const uint32_t psn = is_ack ? uroce_psn_add(resp->epsn, UROCE_PSN_MASK) : resp->aeth_psn;
+	const uint32_t psn = is_ack ? ack_psn(qpc) : resp->aeth_psn;
 	uint8_t *ext = begin_aeth(qpc, txd, psn);
 
 	if (!is_ack)

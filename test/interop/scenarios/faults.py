@@ -127,6 +127,22 @@ def reordering_by_64(s):
     reorder(s, 64)
 
 
+@scenario(clean=False, seconds=400)
+def ack_amid_read(s):
+    """A WRITE comes once more, late, while the last response of a READ behind it is under way"""
+    s.lossless = False
+    size = 8 * s.mtu
+    a, b = s.pair(size=2 * size, depth=8, **SLOW)
+    a.clear()
+    b.fill(1, 2 * size)
+    s.wire.rule(s.a.number, 'RC_WRITE_ONLY', 'delay 300000', 'script 1')
+    s.wire.rule(s.b.number, 'RC_READ_RESPONSE_LAST', 'delay 600000', 'script 1')
+    a.send('WRITE', 8, at=size, offset=size, wr=1)
+    a.send('READ', size, wr=2)
+    a.done(2, seconds=PATIENCE_S)
+    a.check(1, size)
+
+
 @scenario(clean=False, seconds=800)
 def corruption(s):
     """A bit of a packet of a hundred is wrong: none of it reaches memory"""
