@@ -696,6 +696,17 @@ ack_psn(const struct uroce_qpc *qpc)
 	return uroce_psn_add(psn, UROCE_PSN_MASK);
 }
 
+/* The data that answers the newest request says that all before it is done, as the ACK would. */
+static bool
+is_ack_said(const struct uroce_qpc *qpc, uint32_t was_pending)
+{
+	const struct uroce_resp *resp = &qpc->resp;
+	const uint32_t newest = (resp->res_head - 1) % UROCE_RD_ATOMIC_MAX;
+
+	return was_pending & 1u << newest && resp->syndrome == UROCE_SYNDROME_ACK &&
+	       ack_psn(qpc) != uroce_psn_add(resp->epsn, UROCE_PSN_MASK);
+}
+
 static void
 put_aeth_packet(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
@@ -714,6 +725,7 @@ unsigned
 uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
+	const uint32_t was_pending = resp->pending;
 	unsigned nb = 0;
 
 	while (nb < max && resp->pending && uroce_cc_may_send(&qpc->cc, now_ns)) {
@@ -725,6 +737,8 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 		if (!nb_run && put_response(qpc, &out[nb], now_ns))
 			uroce_txd_charge(qpc, &out[nb++], now_ns);
 	}
+	if (resp->has_aeth && !resp->pending && is_ack_said(qpc, was_pending))
+		resp->has_aeth = false;
 	if (nb < max && resp->has_aeth && !resp->pending)
 		put_aeth_packet(qpc, &out[nb++]);
 	return nb;
