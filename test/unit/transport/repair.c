@@ -339,6 +339,15 @@ repair__a_peer_holds_that_answers_what_was_not_sent_again(void **state)
 	assert_int_equal(pair.host[A].qpc.req.repair.peer, UROCE_PEER_HOLDS);
 }
 
+/* That the peer drops, by a loss. */
+static void
+find_out(void)
+{
+	write_packets(32);
+	pair_lose(&pair, A, 3);
+	(void)run();
+}
+
 static void
 connect_again(void)
 {
@@ -352,9 +361,7 @@ repair__the_next_qp_to_a_host_that_drops_knows_it(void **state)
 	const struct uroce_qpc *qpc = &pair.host[A].qpc;
 
 	(void)state;
-	write_packets(32);
-	pair_lose(&pair, A, 3);
-	(void)run();
+	find_out();
 	write_packets(1);
 	(void)run();
 	write_packets(32);
@@ -378,9 +385,7 @@ repair__who_still_believes_that_a_host_drops_tells_nobody(void **state)
 	struct uroce_qpc *qpc = &pair.host[A].qpc;
 
 	(void)state;
-	write_packets(32);
-	pair_lose(&pair, A, 3);
-	(void)run();
+	find_out();
 	(void)window_after_answer_to(4, 0);
 	qpc->req.repair.peer = UROCE_PEER_DROPS;
 	(void)psns_after_answer(16, true, false);
@@ -394,9 +399,7 @@ repair__a_longer_path_is_believed_in(void **state)
 	struct uroce_qpc *qpc = &pair.host[A].qpc;
 
 	(void)state;
-	write_packets(32);
-	pair_lose(&pair, A, 3);
-	(void)run();
+	find_out();
 	qpc->req.rtt.psns = 16;
 	qpc->req.rtt.is_guess = false;
 	qpc->req.rtt.min_ns = PAIR_LATENCY_NS;
@@ -441,9 +444,7 @@ static void
 repair__what_goes_again_at_once_is_probed_for(void **state)
 {
 	(void)state;
-	write_packets(32);
-	pair_lose(&pair, A, 3);
-	(void)run();
+	find_out();
 	write_packets(12);
 	pair_lose(&pair, A, 3);
 	pair_lose(&pair, A, 12);
