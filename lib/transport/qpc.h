@@ -293,6 +293,7 @@ struct uroce_resp {
 	uint32_t dropped_psn;     /* with has_dropped: one past the newest of it */
 	uint32_t fill_psn;        /* the last hole */
 	uint32_t fill_ns;         /* how old it became */
+	uint32_t passed_head;     /* `res_head` when an ACK named what came behind all of them */
 };
 
 /** What is the same in all frames of an opcode and a length, beside the headers in the path. */

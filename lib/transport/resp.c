@@ -676,20 +676,21 @@ count_nak(struct uroce_qpc *qpc)
 /*
  * What an ACK names: the newest PSN, but for READs and atomics there, which only their data answers. Requesters are to
  * ask again for data that an ACK passes by [IBA 9.7.5.1.1]; rxe takes an ACK of a READ's last PSN for the end of that
- * READ, as if its last response had come.
+ * READ, as if its last response had come. One that an ACK passed by is not looked at: PSNs come round to it again.
  */
 static uint32_t
 ack_psn(const struct uroce_qpc *qpc)
 {
 	const struct uroce_resp *resp = &qpc->resp;
-	const uint32_t nb = uroce_min(resp->res_head, UROCE_RD_ATOMIC_MAX);
+	const uint32_t nb = uroce_min(resp->res_head - resp->passed_head, UROCE_RD_ATOMIC_MAX);
 	uint32_t psn = resp->epsn;
 
-	for (uint32_t i = 1; i <= nb; i++) {
+	/* the resources of who asks for nothing are taken away */
+	for (uint32_t i = 1; resp->res && i <= nb; i++) {
 		const struct uroce_rd_res *res =
 			&resp->res[(resp->res_head - i) % UROCE_RD_ATOMIC_MAX];
 
-		if (uroce_psn_add(res->psn, uroce_msg_packets(qpc, res->len)) != psn)
+		if (!res->end || uroce_psn_add(res->psn, uroce_msg_packets(qpc, res->len)) != psn)
 			break;
 		psn = res->psn;
 	}
@@ -717,6 +718,8 @@ put_aeth_packet(struct uroce_qpc *qpc, struct uroce_txd *txd)
 
 	if (!is_ack)
 		count_nak(qpc);
+	else if (uroce_psn_add(psn, 1) == resp->epsn)
+		resp->passed_head = resp->res_head;
 	uroce_aeth_put((struct uroce_aeth *)ext, resp->syndrome, resp->msn);
 	resp->has_aeth = false;
 }
@@ -725,7 +728,7 @@ unsigned
 uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
-	const uint32_t was_pending = resp->pending;
+	uint32_t was_pending = resp->pending;
 	unsigned nb = 0;
 
 	while (nb < max && resp->pending && uroce_cc_may_send(&qpc->cc, now_ns)) {
@@ -734,8 +737,12 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 		if (!nb_run)
 			nb_run = uroce_middle_answer(qpc, oldest_pending(resp), &out[nb], max - nb);
 		nb += nb_run;
-		if (!nb_run && put_response(qpc, &out[nb], now_ns))
+		if (nb_run)
+			continue;
+		if (put_response(qpc, &out[nb], now_ns))
 			uroce_txd_charge(qpc, &out[nb++], now_ns);
+		else
+			was_pending = 0; /* no data says anything */
 	}
 	if (resp->has_aeth && !resp->pending && is_ack_said(qpc, was_pending))
 		resp->has_aeth = false;

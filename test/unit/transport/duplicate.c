@@ -113,6 +113,27 @@ resp_recv__duplicate_read_of_memory_that_is_gone_harms_nobody(void **state)
 	assert_int_equal(pair_events(&pair, B), 0);
 }
 
+/* An ACK is left out where the data of the newest request says as much, which there is none of here. */
+static void
+resp_recv__duplicate_read_of_memory_that_is_gone_takes_no_ack_along(void **state)
+{
+	struct pair_pkt write = { .opcode = UROCE_OP_WRITE_ONLY,
+				  .has_ack_req = true,
+				  .va = va(0),
+				  .rkey = pair.host[B].key,
+				  .dma_len = 4,
+				  .payload_len = 4 };
+
+	(void)state;
+	pair_inject(&pair, B, &write);
+	read_request(1, 0, MTU);
+	expect_answer("B>A READ_RESPONSE_ONLY psn 1\n");
+	uroce_mr_invalidate(pair.host[B].mrs, pair.host[B].key);
+	assert_int_equal(read_request(1, 0, MTU), UROCE_VERDICT_DUPLICATE);
+	assert_int_equal(pair_inject(&pair, B, &write), UROCE_VERDICT_DUPLICATE);
+	expect_answer("B>A ACK psn 0\n");
+}
+
 static void
 resp_recv__thirty_two_are_remembered(void **state)
 {
@@ -235,6 +256,7 @@ main(void)
 		RESP_TEST(resp_recv__duplicate_read_that_asks_for_something_else_is_stale),
 		RESP_TEST(resp_recv__duplicate_read_of_nothing),
 		RESP_TEST(resp_recv__duplicate_read_of_memory_that_is_gone_harms_nobody),
+		RESP_TEST(resp_recv__duplicate_read_of_memory_that_is_gone_takes_no_ack_along),
 		RESP_TEST(resp_recv__thirty_two_are_remembered),
 		RESP_TEST(resp_send__duplicates_are_answered_in_psn_order),
 		cmocka_unit_test(resp_recv__more_reads_at_a_time_than_agreed_is_an_invalid_request),

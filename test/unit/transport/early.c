@@ -161,6 +161,46 @@ early__read_and_atomic_wait_behind_the_hole(void **state)
 	assert_int_equal(pair_inject(&pair, B, &write), UROCE_VERDICT_DUPLICATE);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A ACK psn 0\n");
+	/* nor when it is not known any more what they asked for */
+	struct uroce_resp *resp = &pair.host[B].qpc.resp;
+	struct uroce_rd_res *res = resp->res;
+
+	resp->res = NULL;
+	assert_int_equal(pair_inject(&pair, B, &write), UROCE_VERDICT_DUPLICATE);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A ACK psn 3\n");
+	/* what comes in their place begins as zeros, not as a READ of PSN 0 */
+	resp->passed_head = 0;
+	resp->res = (struct uroce_rd_res[UROCE_RD_ATOMIC_MAX]){ 0 };
+	resp->epsn = 1;
+	assert_int_equal(pair_inject(&pair, B, &write), UROCE_VERDICT_DUPLICATE);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A ACK psn 0\n");
+	resp->res = res;
+}
+
+/* As 2^24 packets later: what has the PSN of a READ then is none. */
+static void
+early__a_read_that_was_passed_by_is_not_found_again(void **state)
+{
+	struct pair_pkt read = { .opcode = UROCE_OP_READ_REQUEST,
+				 .va = (uintptr_t)pair.host[B].mem,
+				 .rkey = pair.host[B].key,
+				 .dma_len = 4 };
+
+	(void)state;
+	assert_int_equal(pair_inject(&pair, B, &read), UROCE_VERDICT_REQUEST);
+	for (uint32_t psn = 1; psn < 3; psn++) {
+		struct pair_pkt write = write_pkt(UROCE_OP_WRITE_ONLY, psn % 2, 0, 4, 4);
+
+		write.has_ack_req = true;
+		assert_int_equal(pair_inject(&pair, B, &write), UROCE_VERDICT_REQUEST);
+		pair_flush(&pair, B);
+		pair.host[B].qpc.resp.epsn = 0;
+	}
+	pair_expect_trace(&pair, "B>A READ_RESPONSE_ONLY psn 0\n"
+				 "B>A ACK psn 1\n"
+				 "B>A ACK psn 0\n");
 }
 
 static void
@@ -407,6 +447,7 @@ main(void)
 		PAIR_TEST(early__nothing_is_placed_beyond_the_present_message),
 		PAIR_TEST(early__a_later_write_does_not_lose_to_the_repair_of_an_earlier_one),
 		PAIR_TEST(early__read_and_atomic_wait_behind_the_hole),
+		PAIR_TEST(early__a_read_that_was_passed_by_is_not_found_again),
 		PAIR_TEST(early__a_full_pool_drops),
 		LARGE_TEST(early__much_that_is_held_is_executed_in_slices),
 		LARGE_TEST(early__a_hole_behind_the_slices_is_reported_after_them),

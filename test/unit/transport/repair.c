@@ -378,6 +378,23 @@ repair__the_next_qp_to_a_host_that_drops_knows_it(void **state)
 	assert_int_equal(uroce_req_window(qpc), qpc->window_psns);
 }
 
+static void
+repair__a_new_path_leads_to_a_host_that_is_not_known(void **state)
+{
+	const struct ibv_qp_attr attr = { .ah_attr = { .is_global = 1, .port_num = 1 } };
+	struct uroce_qpc *qpc = &pair.host[A].qpc;
+	struct uroce_path path = qpc->path;
+
+	(void)state;
+	find_out();
+	pair_set_state(&pair, A, IBV_QPS_SQD);
+	path.hdr[path.hdr_len - sizeof(struct uroce_bth) - sizeof(struct uroce_udp) - 1]++;
+	assert_int_equal(uroce_qpc_modify(qpc, &attr, IBV_QP_AV, &path, 0), 0);
+	assert_int_equal(qpc->req.repair.peer, UROCE_PEER_UNKNOWN);
+	assert_int_equal(qpc->req.rtt.min_ns, 0);
+	assert_int_equal(uroce_req_window(qpc), qpc->window_psns);
+}
+
 /* The host takes more from now on, and a QP that has not noticed tells nobody else. */
 static void
 repair__who_still_believes_that_a_host_drops_tells_nobody(void **state)
@@ -651,6 +668,7 @@ main(void)
 		TEST(repair__what_waits_in_line_is_halved_by_each_loss, open_dropping),
 		TEST(repair__a_peer_holds_that_answers_what_was_not_sent_again, open_dropping),
 		TEST(repair__the_next_qp_to_a_host_that_drops_knows_it, open_dropping),
+		TEST(repair__a_new_path_leads_to_a_host_that_is_not_known, open_dropping),
 		TEST(repair__who_still_believes_that_a_host_drops_tells_nobody, open_dropping),
 		TEST(repair__a_longer_path_is_believed_in, open_dropping),
 		TEST(repair__the_first_sample_is_of_what_was_sent_with_it, open_dropping),
