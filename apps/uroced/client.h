@@ -44,9 +44,11 @@ struct client;
 /** A lane down, as the data path has it. */
 struct client_down {
 	struct uroce_lane_end end;
-	uint32_t nb_new; /* slots that are filled, and not published yet */
-	int32_t room;    /* with is_touched: slots that there were */
-	bool is_touched; /* it is in the list of those that are to be published */
+	uint32_t nb_new;   /* slots that are filled, and not published yet */
+	int32_t room;      /* with is_touched: slots that there were */
+	uint32_t taken;    /* slots in all, ... */
+	uint64_t paced_ns; /* ... when it had last taken enough of them to be waited for */
+	bool is_touched;   /* it is in the list of those that are to be published */
 	struct client *client;
 	struct client_down *next;
 };
@@ -55,7 +57,7 @@ struct client {
 	/* the data path's */
 	uint32_t next_pair; /* whose turn it is */
 	int64_t credit;     /* bytes that it may send in its turn */
-	bool is_cut_short;  /* the wire had no room: its turn goes on in the next round */
+	bool is_cut_short;  /* there was no room for a frame: its turn goes on in the next round */
 	struct client_down down[UROCE_AREA_PAIRS_MAX];
 	struct uroce_lane_end up[UROCE_AREA_PAIRS_MAX];
 	struct counters counters;

@@ -6,8 +6,9 @@
  * published when it is done. Of a client's memory its index is read once a batch and each slot once; what they
  * say is judged before it is used, and nothing there is followed.
  *
- * Where the wire has no room a lane waits, so that its client's bursts return less, as with any port; that turn goes
- * on in the next round, before others'. A lane down that is full drops, as a switch does.
+ * Where the wire or a lane down has no room a lane waits, so that its client's bursts return less, as with any port;
+ * that turn goes on in the next round, before others'. Who does not empty its lane is not waited for: it drops, as a
+ * switch does.
  */
 
 #include <assert.h>
@@ -57,6 +58,19 @@ is_broken(const struct client *client)
 
 /* --- down ---------------------------------------------------------------------------------------- */
 
+/* Of a lane that is full, a client has to take a quarter in DATA_STALL_NS, or is not waited for. */
+static void
+note_pace(struct client_down *down, uint64_t now_ns)
+{
+	const uint32_t nb_slots = down->end.nb_slots;
+	const uint32_t taken = down->end.mine - (nb_slots - (uint32_t)down->room);
+
+	if (taken - down->taken < nb_slots / 4 && (uint32_t)down->room < nb_slots / 4)
+		return;
+	down->taken = taken;
+	down->paced_ns = now_ns;
+}
+
 /* @return whether there may be room */
 static bool
 touch(struct data *data, struct client_down *down)
@@ -68,10 +82,19 @@ touch(struct data *data, struct client_down *down)
 		break_client(data, down->client);
 		return false;
 	}
+	note_pace(down, data->now_ns);
 	down->is_touched = true;
 	down->next = data->touched;
 	data->touched = down;
 	return true;
+}
+
+static struct client_down *
+down_of(struct client *to, uint32_t qpn)
+{
+	const uint32_t nb_pairs = to->area.plan.nb_pairs;
+
+	return &to->down[nb_pairs > 1 ? qpn % nb_pairs : 0];
 }
 
 static inline void
@@ -89,8 +112,8 @@ put_together(uint8_t *to, const struct pieces *frame)
 static void
 put_down(struct data *data, struct client *to, uint32_t qpn, const struct pieces *frame)
 {
-	const uint32_t nb_pairs = to->area.plan.nb_pairs, len = frame->head_len + frame->rest_len;
-	struct client_down *down = &to->down[nb_pairs > 1 ? qpn % nb_pairs : 0];
+	const uint32_t len = frame->head_len + frame->rest_len;
+	struct client_down *down = down_of(to, qpn);
 	struct uroce_lane_frame buffer;
 
 	if (is_broken(to) || !touch(data, down))
@@ -111,11 +134,19 @@ put_down(struct data *data, struct client *to, uint32_t qpn, const struct pieces
 	counter_add(&to->counters.bytes_down, len);
 }
 
+/* Who has this number. @return NULL: nobody */
+static struct client *
+client_of(const struct data *data, uint32_t qpn)
+{
+	const unsigned owner = lease_owner(data->leases, qpn);
+
+	return owner > 0 ? data->client[owner - 1] : NULL;
+}
+
 enum frame_drop
 data_deliver(struct data *data, uint32_t qpn, const struct pieces *frame)
 {
-	const unsigned owner = lease_owner(data->leases, qpn);
-	struct client *to = owner > 0 ? data->client[owner - 1] : NULL;
+	struct client *to = client_of(data, qpn);
 
 	if (!to)
 		return FRAME_DROP_NOBODY;
@@ -171,25 +202,29 @@ data_publish(struct data *data)
 /* What became of a frame. */
 enum fate { GONE, WAITS };
 
-/* To the others, and to the wire. Each copy counts. */
-static enum frame_drop
-send_to_group(struct data *data, struct client *from, const struct pieces *frame)
+/* @return whether its lane has no room, and will soon have some */
+static bool
+is_awaited(struct data *data, struct client *to, uint32_t qpn)
 {
-	const unsigned nb = data_deliver_all(data, from, frame);
+	struct client_down *down = down_of(to, qpn);
 
-	from->credit -= (int64_t)nb * (frame->head_len + frame->rest_len);
-	(void)wire_send(&data->wire, frame);
-	return FRAME_PASSES;
+	return !is_broken(to) && touch(data, down) && (int32_t)down->nb_new == down->room &&
+	       data->now_ns - down->paced_ns < DATA_STALL_NS;
 }
 
+/* To the wire, and what is for a group to the others, too. Each copy counts. */
 static enum frame_drop
-pass(struct data *data, struct client *from, const struct frame *frame, const struct pieces *pieces)
+send_away(struct data *data, struct client *from, const struct frame *frame,
+	  const struct pieces *pieces)
 {
-	if (frame_is_to_us(frame, &data->host))
-		return data_deliver(data, frame->qpn, pieces);
-	if (frame->kind == FRAME_ROCE && frame->qpn == FRAME_QPN_GROUP)
-		return send_to_group(data, from, pieces);
-	return wire_send(&data->wire, pieces);
+	unsigned nb;
+
+	if (frame->kind != FRAME_ROCE || frame->qpn != FRAME_QPN_GROUP)
+		return wire_send(&data->wire, pieces);
+	nb = data_deliver_all(data, from, pieces);
+	from->credit -= (int64_t)nb * (pieces->head_len + pieces->rest_len);
+	(void)wire_send(&data->wire, pieces);
+	return FRAME_PASSES;
 }
 
 static bool
@@ -222,10 +257,19 @@ move(struct data *data, struct client *from, const struct item *item, const uint
 	struct frame frame;
 	enum frame_drop drop = judge(data, from, &pieces, &frame);
 
-	if (drop == FRAME_PASSES) {
-		if (!frame_is_to_us(&frame, &data->host) && !wire_has_room(&data->wire))
+	if (drop == FRAME_PASSES && frame_is_to_us(&frame, &data->host)) {
+		struct client *to = client_of(data, frame.qpn);
+
+		if (!to)
+			drop = FRAME_DROP_NOBODY;
+		else if (is_awaited(data, to, frame.qpn))
 			return WAITS;
-		drop = pass(data, from, &frame, &pieces);
+		else
+			put_down(data, to, frame.qpn, &pieces);
+	} else if (drop == FRAME_PASSES) {
+		if (!wire_has_room(&data->wire))
+			return WAITS;
+		drop = send_away(data, from, &frame, &pieces);
 	}
 	if (drop != FRAME_PASSES) {
 		from->credit -= data->host.frame_limit; /* garbage is no way to more of us */

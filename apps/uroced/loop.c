@@ -281,11 +281,15 @@ rest(struct data *data, struct drowsiness *self)
 		self->is_noticed = false;
 		return;
 	}
-	if (lie_down(data, &self->has_notices))
+	if (lie_down(data, &self->has_notices)) {
 		(void)wait_for(data, -1,
 			       self->has_notices ? NAP_MIN_NS : longest_nap_ns(data, self));
-	else
-		self->has_notices = false;
+		return;
+	}
+	/* frames that wait for a client to make room, most likely: it can have the CPU */
+	self->has_notices = false;
+	self->nap_ns = NAP_MIN_NS;
+	get_up(data);
 }
 
 void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The port. What it does not take waits, and clients with it; a port that takes nothing for STALL_NS, or whose link
+ * The port. What it does not take waits, and clients with it; a port that takes nothing for DATA_STALL_NS, or whose link
  * is down, has nobody at its other end: then frames to it are lost, so that clients go on among themselves.
  */
 
@@ -14,7 +14,6 @@
 #include "datapath/link.h"
 #include "datapath/neigh.h"
 
-#define STALL_NS      UINT64_C(20000000)
 #define LINK_CHECK_NS UINT64_C(100000000)
 #define ETH_LEN       14u
 #define MIN_LEN       60u /* of a frame of Ethernet, FCS not counted */
@@ -126,7 +125,7 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 	counter_add(&wire->counters.bytes_up, bytes);
 	if (nb_sent > 0)
 		wire->moved_ns = now_ns;
-	else if (now_ns - wire->moved_ns > STALL_NS)
+	else if (now_ns - wire->moved_ns > DATA_STALL_NS)
 		lose_pending(wire);
 }
 

@@ -227,8 +227,84 @@ frame__to_a_group_reaches_all_others(void **state)
 	peer_close(&c);
 }
 
+/* As many frames as there is room for, or a lane has slots. @return how many */
+static unsigned
+fill(struct peer *peer)
+{
+	unsigned nb = 0;
+
+	for (; nb < 64 && peer_put(peer, 0, frame, 200); nb++)
+		peer_push(peer, 0, 1);
+	return nb;
+}
+
+/* At least so many frames from these peers to b, which takes one at a time from a lane that is full. @return how many */
+static unsigned
+pour(struct peer *const *from, unsigned nb_from, unsigned nb)
+{
+	unsigned nb_sent = 0;
+
+	(void)peer_build(from[0], frame, NULL, peer_qpn(&b, 0), 200);
+	while (nb_sent < nb) {
+		for (unsigned i = 0; i < nb_from; i++)
+			nb_sent += fill(from[i]);
+		if (uroce_lane_ready(&b.down[0]) == 64)
+			(void)peer_take(&b, 0, got);
+	}
+	return nb_sent;
+}
+
+/* Until nothing is on its way. */
 static void
-lane__that_is_full_drops(void **state)
+drain(struct peer *const *from, unsigned nb_from)
+{
+	for (unsigned i = 0; i < nb_from; i++) {
+		while (uroce_lane_room(&from[i]->up[0]) < 64)
+			(void)peer_take(&b, 0, got);
+	}
+	while (peer_take(&b, 0, got) > 0)
+		;
+}
+
+static void
+lane__that_is_full_is_waited_for(void **state)
+{
+	struct peer *const from[] = { &a };
+	uint64_t nb_sent = 0, nb_lost = 0, was_lost;
+	unsigned nb_tries = 0;
+
+	(void)state;
+	/* we may be kept from taking any for longer than we are waited for */
+	do {
+		was_lost = nb_lost;
+		nb_sent += pour(from, 1, 50000);
+		drain(from, 1);
+		nb_lost = count(1, "drop_lane_full");
+	} while (nb_lost > was_lost && ++nb_tries < 5);
+	assert_int_equal(nb_lost, was_lost);
+	assert_int_equal(count(0, "frames_up"), nb_sent);
+	assert_int_equal(count(1, "frames_down"), nb_sent - nb_lost);
+}
+
+static void
+lane__that_is_full_is_shared(void **state)
+{
+	struct peer c;
+	struct peer *const from[] = { &a, &c };
+	uint64_t nb_sent, nb_half;
+
+	(void)state;
+	peer_open(&c, daemon_.socket, 1, 64);
+	nb_sent = pour(from, 2, 20000);
+	nb_half = count(0, "frames_up");
+	print_message("# one of two has %.0f %%\n", 100.0 * (double)nb_half / (double)nb_sent);
+	assert_true(nb_half > nb_sent * 45 / 100 && nb_half < nb_sent * 55 / 100);
+	drain(from, 2);
+	peer_close(&c);
+}
+
+static void
+lane__that_nobody_empties_is_not_waited_for(void **state)
 {
 	(void)state;
 	(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 200);
@@ -302,7 +378,9 @@ main(int argc, char **argv)
 		TWO(lane__is_chosen_by_qpn),
 		TWO(frame__that_may_not_pass_is_counted),
 		TWO(frame__to_a_group_reaches_all_others),
-		TWO(lane__that_is_full_drops),
+		TWO(lane__that_is_full_is_waited_for),
+		TWO(lane__that_is_full_is_shared),
+		TWO(lane__that_nobody_empties_is_not_waited_for),
 		TWO(sleepers__are_woken),
 		TWO(idle__costs_little),
 		TWO(daemon__ends_well_under_load),
