@@ -44,11 +44,13 @@ struct client;
 /** A lane down, as the data path has it. */
 struct client_down {
 	struct uroce_lane_end end;
-	uint32_t nb_new;   /* slots that are filled, and not published yet */
-	int32_t room;      /* with is_touched: slots that there were */
-	uint32_t taken;    /* slots in all, ... */
-	uint64_t paced_ns; /* ... when it had last taken enough of them to be waited for */
-	bool is_touched;   /* it is in the list of those that are to be published */
+	uint32_t nb_new; /* slots that are filled, and not published yet */
+	int32_t room;    /* with is_touched: slots that there were */
+	bool is_touched; /* it is in the list of those that are to be published */
+	/* when it was last found full */
+	bool is_awaited;
+	uint32_t taken;
+	uint64_t full_ns, patience_ns;
 	struct client *client;
 	struct client_down *next;
 };

@@ -30,7 +30,7 @@ struct uroce_neigh;
 /** Frames that are taken from a lane at a time. */
 #define DATA_BATCH 32u
 
-/** Who takes nothing for so long, the port or a client, is not waited for any more. */
+/** The port, or a client, that takes nothing for so long is not waited for any more. */
 #define DATA_STALL_NS UINT64_C(20000000)
 
 /** Frames to the wire that wait for the port. */

@@ -58,19 +58,6 @@ is_broken(const struct client *client)
 
 /* --- down ---------------------------------------------------------------------------------------- */
 
-/* Of a lane that is full, a client has to take a quarter in DATA_STALL_NS, or is not waited for. */
-static void
-note_pace(struct client_down *down, uint64_t now_ns)
-{
-	const uint32_t nb_slots = down->end.nb_slots;
-	const uint32_t taken = down->end.mine - (nb_slots - (uint32_t)down->room);
-
-	if (taken - down->taken < nb_slots / 4 && (uint32_t)down->room < nb_slots / 4)
-		return;
-	down->taken = taken;
-	down->paced_ns = now_ns;
-}
-
 /* @return whether there may be room */
 static bool
 touch(struct data *data, struct client_down *down)
@@ -82,7 +69,6 @@ touch(struct data *data, struct client_down *down)
 		break_client(data, down->client);
 		return false;
 	}
-	note_pace(down, data->now_ns);
 	down->is_touched = true;
 	down->next = data->touched;
 	data->touched = down;
@@ -202,14 +188,41 @@ data_publish(struct data *data)
 /* What became of a frame. */
 enum fate { GONE, WAITS };
 
-/* @return whether its lane has no room, and will soon have some */
+/* What a frame that it takes is worth to those who wait for a client, and what they begin to wait with. */
+#define FRAME_NS        UINT64_C(100000)
+#define PATIENCE_MIN_NS (DATA_STALL_NS / 10)
+
+/*
+ * A lane is full. How long others wait for one who does not empty it is bounded: what it makes them wait is taken off its
+ * patience, and comes back with each frame that it takes, and slowly with time.
+ */
+static __attribute__((noinline)) bool
+has_patience(struct client_down *down, uint64_t now_ns)
+{
+	const uint32_t taken = down->end.mine - down->end.nb_slots + (uint32_t)down->room;
+	const uint64_t passed_ns = now_ns - down->full_ns;
+	uint64_t ns = down->patience_ns;
+
+	if (down->is_awaited)
+		ns -= ns < passed_ns ? ns : passed_ns;
+	else
+		ns += passed_ns / 10;
+	ns += (taken - down->taken) * FRAME_NS;
+	down->patience_ns = ns < DATA_STALL_NS ? ns : DATA_STALL_NS;
+	down->taken = taken;
+	down->full_ns = now_ns;
+	down->is_awaited = down->patience_ns > (down->is_awaited ? 0 : PATIENCE_MIN_NS);
+	return down->is_awaited;
+}
+
+/* @return whether its lane has no room, and is to have some soon */
 static bool
 is_awaited(struct data *data, struct client *to, uint32_t qpn)
 {
 	struct client_down *down = down_of(to, qpn);
 
 	return !is_broken(to) && touch(data, down) && (int32_t)down->nb_new == down->room &&
-	       data->now_ns - down->paced_ns < DATA_STALL_NS;
+	       has_patience(down, data->now_ns);
 }
 
 /* To the wire, and what is for a group to the others, too. Each copy counts. */

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -38,6 +39,15 @@ tear_down(void **state)
 	daemon_end(&daemon_);
 	daemon_remove(&daemon_);
 	return 0;
+}
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 static int
@@ -322,6 +332,36 @@ lane__that_nobody_empties_is_not_waited_for(void **state)
 	send_and_compare(&a, &b, 200);
 }
 
+/* A frame each millisecond is not enough to be waited for: what comes behind is for another one. */
+static void
+lane__that_is_emptied_slowly_holds_nobody_up(void **state)
+{
+	static uint8_t other[4096];
+	uint64_t last_ms = 0;
+	unsigned nb = 0;
+	struct peer c;
+
+	(void)state;
+	peer_open(&c, daemon_.socket, 1, 64);
+	(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 200);
+	(void)peer_build(&a, other, NULL, peer_qpn(&c, 0), 200);
+	while (nb < 20000) {
+		if (peer_put(&a, 0, nb % 2 ? other : frame, 200)) {
+			peer_push(&a, 0, 1);
+			nb++;
+		}
+		(void)peer_take(&c, 0, got);
+		if (now_ms() != last_ms)
+			(void)peer_take(&b, 0, got);
+		last_ms = now_ms();
+	}
+	while (uroce_lane_room(&a.up[0]) < 64)
+		(void)peer_take(&c, 0, got);
+	assert_int_equal(count(2, "frames_down") + count(2, "drop_lane_full"), 10000);
+	assert_true(count(1, "drop_lane_full") > 5000);
+	peer_close(&c);
+}
+
 /* uroced sleeps after a while without frames, and hears a bell; a client that sleeps is sent a WAKE. */
 static void
 sleepers__are_woken(void **state)
@@ -381,6 +421,7 @@ main(int argc, char **argv)
 		TWO(lane__that_is_full_is_waited_for),
 		TWO(lane__that_is_full_is_shared),
 		TWO(lane__that_nobody_empties_is_not_waited_for),
+		TWO(lane__that_is_emptied_slowly_holds_nobody_up),
 		TWO(sleepers__are_woken),
 		TWO(idle__costs_little),
 		TWO(daemon__ends_well_under_load),
