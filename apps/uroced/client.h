@@ -47,10 +47,7 @@ struct client_down {
 	uint32_t nb_new; /* slots that are filled, and not published yet */
 	int32_t room;    /* with is_touched: slots that there were */
 	bool is_touched; /* it is in the list of those that are to be published */
-	/* when it was last found full */
-	bool is_awaited;
-	uint32_t taken;
-	uint64_t full_ns, patience_ns;
+	uint32_t taken;  /* slots, when it was last found full */
 	struct client *client;
 	struct client_down *next;
 };
@@ -60,6 +57,9 @@ struct client {
 	uint32_t next_pair; /* whose turn it is */
 	int64_t credit;     /* bytes that it may send in its turn */
 	bool is_cut_short;  /* there was no room for a frame: its turn goes on in the next round */
+	/* when a lane down of its was last found full: whether others wait for it, and how long they are to */
+	bool is_awaited;
+	uint64_t full_ns, patience_ns;
 	struct client_down down[UROCE_AREA_PAIRS_MAX];
 	struct uroce_lane_end up[UROCE_AREA_PAIRS_MAX];
 	struct counters counters;

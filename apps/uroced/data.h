@@ -64,8 +64,9 @@ struct data {
 	unsigned first; /* in line, of the next round */
 	struct client_down *touched;
 	struct wire wire;
-	uint64_t now_ns; /* of this round */
-	counter busy_ns; /* spent on rounds that moved something */
+	uint64_t now_ns;  /* of this round */
+	uint64_t last_ns; /* of the one before */
+	counter busy_ns;  /* spent on rounds that moved something */
 	/* a batch */
 	_Alignas(64) uint8_t head[DATA_BATCH][FRAME_HEAD];
 	/* sleep */
@@ -104,6 +105,9 @@ void data_end(struct data *data);
 
 /** A round. @return frames moved, or dropped */
 unsigned data_round(struct data *data);
+
+/** Whether a client's frame waits for room. */
+bool data_waits(const struct data *data);
 
 /** Whether every client's lanes are empty, and who fills one rings its bell. */
 bool data_may_sleep(struct data *data);

@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <string.h>
 #include <unistd.h>
+#include <rte_common.h>
 
 #include "data.h"
 
@@ -188,31 +189,36 @@ data_publish(struct data *data)
 /* What became of a frame. */
 enum fate { GONE, WAITS };
 
-/* What a frame that it takes is worth to those who wait for a client, and what they begin to wait with. */
+/*
+ * What a frame that it takes is worth to those who wait for a client, what they begin to wait with, and what a round costs
+ * at most: we may have been kept from the next one.
+ */
 #define FRAME_NS        UINT64_C(100000)
-#define PATIENCE_MIN_NS (DATA_STALL_NS / 10)
+#define PATIENCE_MIN_NS (DATA_STALL_NS / 20)
+#define ROUND_MAX_NS    (DATA_STALL_NS / 20)
 
 /*
- * A lane is full. How long others wait for one who does not empty it is bounded: what it makes them wait is taken off its
- * patience, and comes back with each frame that it takes, and slowly with time.
+ * A lane is full. How long others wait for a client that does not empty its lanes is bounded: what it made them wait since
+ * the last round is taken off its patience, which comes back with each frame that it takes, and slowly with time.
  */
 static __attribute__((noinline)) bool
-has_patience(struct client_down *down, uint64_t now_ns)
+has_patience(const struct data *data, struct client_down *down)
 {
+	struct client *to = down->client;
 	const uint32_t taken = down->end.mine - down->end.nb_slots + (uint32_t)down->room;
-	const uint64_t passed_ns = now_ns - down->full_ns;
-	uint64_t ns = down->patience_ns;
+	const uint64_t passed_ns = data->now_ns - to->full_ns;
+	uint64_t ns = to->patience_ns;
 
-	if (down->is_awaited)
-		ns -= ns < passed_ns ? ns : passed_ns;
+	if (to->is_awaited && to->full_ns == data->last_ns)
+		ns -= RTE_MIN(ns, RTE_MIN(passed_ns, ROUND_MAX_NS));
 	else
 		ns += passed_ns / 10;
 	ns += (taken - down->taken) * FRAME_NS;
-	down->patience_ns = ns < DATA_STALL_NS ? ns : DATA_STALL_NS;
 	down->taken = taken;
-	down->full_ns = now_ns;
-	down->is_awaited = down->patience_ns > (down->is_awaited ? 0 : PATIENCE_MIN_NS);
-	return down->is_awaited;
+	to->full_ns = data->now_ns;
+	to->patience_ns = RTE_MIN(ns, DATA_STALL_NS);
+	to->is_awaited = to->patience_ns > (to->is_awaited ? 0 : PATIENCE_MIN_NS);
+	return to->is_awaited;
 }
 
 /* @return whether its lane has no room, and is to have some soon */
@@ -222,7 +228,7 @@ is_awaited(struct data *data, struct client *to, uint32_t qpn)
 	struct client_down *down = down_of(to, qpn);
 
 	return !is_broken(to) && touch(data, down) && (int32_t)down->nb_new == down->room &&
-	       has_patience(down, data->now_ns);
+	       has_patience(data, down);
 }
 
 /* To the wire, and what is for a group to the others, too. Each copy counts. */
@@ -402,6 +408,16 @@ data_round(struct data *data)
 	}
 	data->first = nb_clients > 0 ? next % nb_clients : 0;
 	return nb;
+}
+
+bool
+data_waits(const struct data *data)
+{
+	for (unsigned i = 0; i < data->nb_clients; i++) {
+		if (data->line[i]->is_cut_short)
+			return true;
+	}
+	return false;
 }
 
 /* --- sleep --------------------------------------------------------------------------------------- */

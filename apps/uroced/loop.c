@@ -286,10 +286,11 @@ rest(struct data *data, struct drowsiness *self)
 			       self->has_notices ? NAP_MIN_NS : longest_nap_ns(data, self));
 		return;
 	}
-	/* frames that wait for a client to make room, most likely: it can have the CPU */
 	self->has_notices = false;
-	self->nap_ns = NAP_MIN_NS;
 	get_up(data);
+	/* who is to make room can have the CPU */
+	if (data_waits(data))
+		self->nap_ns = NAP_MIN_NS;
 }
 
 void
@@ -306,6 +307,7 @@ data_run(struct data *data)
 
 		if (nb > 0)
 			counter_add(&data->busy_ns, now_ns - data->now_ns);
+		data->last_ns = data->now_ns;
 		data->now_ns = now_ns;
 		wire_watch(&data->wire, now_ns);
 		if (nb > 0 || is_asked || data->wire.nb_pending > 0) {
@@ -313,6 +315,7 @@ data_run(struct data *data)
 			get_up(data);
 		} else {
 			rest(data, &self);
+			data->now_ns = uroce_clock_ns();
 		}
 	}
 	get_up(data);

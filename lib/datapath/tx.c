@@ -550,6 +550,16 @@ is_lost(const struct uroce_port *port)
 	return !uroce_port_is_ready(port) || (port->policy->may_block && !uroce_port_is_up(port));
 }
 
+/* Whether what the port does not take may move soon: between clients of uroced it does without a link, too. */
+static bool
+may_move(const struct uroce_worker *worker)
+{
+	const struct uroce_port *port = worker->dev->port;
+
+	return (uroce_port_is_up(port) || port->policy->burst == UROCE_BURST_LANES) &&
+	       worker->now_ns - worker->tx.moved_ns < STALL_NS;
+}
+
 unsigned
 uroce_tx_run(struct uroce_worker *worker)
 {
@@ -565,7 +575,7 @@ uroce_tx_run(struct uroce_worker *worker)
 	if (tx->nb_pending > 0)
 		nb = flush(worker);
 	if (tx->nb_pending > 0) {
-		if (uroce_port_is_up(worker->dev->port) && worker->now_ns - tx->moved_ns < STALL_NS)
+		if (may_move(worker))
 			return nb;
 		discard(worker);
 	}
