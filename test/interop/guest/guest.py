@@ -70,6 +70,13 @@ def lacking(kernel):
     return None
 
 
+def build(kernel, log=sys.stderr):
+    """Provide this guest, unless it is there. Returns why none can be booted, or None; `log` takes what is said."""
+    done = subprocess.run([os.path.join(HERE, 'build'), '--kernel', kernel], stdout=log, stderr=log, check=False)
+    why = lacking(kernel)
+    return f'{why} (build: status {done.returncode})' if why else None
+
+
 def accelerator():
     """KVM where it is of the hardware. Where it is not (kvm_pvm) a stock kernel does not live."""
     is_usable = any(os.path.exists(f'/sys/module/{name}') for name in ('kvm_intel', 'kvm_amd')) \
@@ -234,8 +241,9 @@ def main():
     parser.add_argument('command', metavar='COMMAND', help='for sh in the guest')
     parser.add_argument('arguments', nargs=argparse.REMAINDER, metavar='ARGUMENT')
     args = parser.parse_args()
-    build = subprocess.run([os.path.join(HERE, 'build'), '--kernel', args.kernel], stdout=sys.stderr, check=False)
-    if build.returncode != 0:
+    why = build(args.kernel)
+    if why:
+        print(f'guest: {why}', file=sys.stderr)
         return 1
     guest = Guest('guest', 1, args.kernel)
     guest.lab.is_verbose = args.verbose

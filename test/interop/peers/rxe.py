@@ -4,13 +4,12 @@
 import os
 import subprocess
 
-from guest import HERE, Guest, lacking
+from guest import Guest, build
 from network import CONTROL, DATA_MTU
 from peers import Missing
 from peers.actor import ACTOR, ActorPeer
 from uroce_ports import TOP, stop
 
-BUILD = os.path.join(HERE, 'build')
 # Processes that hang in the kernel, and whether the interface still takes what it is given.
 STATE = ('for p in /proc/[0-9]*; do ! grep -q "^State:.D" $p/status || cat $p/comm $p/stack; done; '
          'tc -s qdisc show dev eth1; ip -s link show dev eth1; sleep 1; ip -s link show dev eth1')
@@ -32,10 +31,9 @@ class Rxe(ActorPeer):
         self.guest = None
 
     def prepare(self):
-        done = subprocess.run([BUILD, '--kernel', self.kernel], stdout=self.log, stderr=self.log, check=False)
-        why = lacking(self.kernel)
+        why = build(self.kernel, self.log)
         if why:
-            raise Missing(f'{why} (status {done.returncode}, see {self.log.name})')
+            raise Missing(f'{why}, see {self.log.name}')
 
     def start(self):
         self.guest = Guest(f'g{self.number}', self.number, self.kernel, tap=self.network.port(self.number),
