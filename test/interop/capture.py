@@ -8,21 +8,22 @@ ROCE_PORT = 4791
 BTH_LEN = 12
 GLOBAL_HEADER_LEN, RECORD_LEN = 24, 16
 MAGIC = 0xa1b2c3d4
-UD, OPERATION = 0x60, 0x1f
+UC, UD, OPERATION = 0x20, 0x60, 0x1f
 # Operations of any transport, without its bits [IBA 9.2.1, table 38]
 SENDS = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x16, 0x17}
 WRITES = {0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b}
 READ, READ_RESPONSES, ACK, ATOMIC_ACK, ATOMICS = 0x0c, {0x0d, 0x0e, 0x0f, 0x10}, 0x11, 0x12, {0x13, 0x14}
 REQUESTS = SENDS | WRITES | ATOMICS | {READ}
+WRITE_BEGINS = {0x06, 0x0a, 0x0b}
 RNR_NAK, NAK, SYNDROME = 0x20, 0x60, 0x60
 NAK_CODES = {0: 'PSN sequence', 1: 'invalid request', 2: 'remote access', 3: 'remote operation', 4: 'invalid RD request'}
 
 
 class Frame:
     """One RoCE v2 frame. `time` is in seconds, `source` its sender's address, `length` that of the whole frame,
-    `bytes` a checksum of what follows its BTH."""
+    `is_group` whether it is to a multicast group, `bytes` a checksum of what follows its BTH."""
 
-    __slots__ = ('time', 'source', 'opcode', 'qpn', 'psn', 'length', 'syndrome', 'is_sound', 'reth', 'bytes')
+    __slots__ = ('time', 'source', 'is_group', 'opcode', 'qpn', 'psn', 'length', 'syndrome', 'is_sound', 'reth', 'bytes')
 
     @property
     def operation(self):
@@ -55,6 +56,7 @@ def parse(time, data):
         return None
     frame = Frame()
     frame.time, frame.source, frame.length = time, source, len(data)
+    frame.is_group = data[0] & 1 == 1
     body = data[at + 8:14 + total]
     frame.opcode = body[0]
     frame.qpn, frame.psn = struct.unpack_from('>I', body, 4)[0] & 0xffffff, struct.unpack_from('>I', body, 8)[0] & 0xffffff
@@ -102,7 +104,8 @@ class Tally:
     """What one end of the wire sent, added up."""
 
     def __init__(self):
-        self.frames = self.unsound = 0
+        self.frames = self.groups = self.unsound = 0
+        self.writes = self.reads = self.atomics = 0    # that began, each once
         self.again = self.again_bytes = 0        # requests of RC with a PSN that was sent before
         self.changed = 0                         # SENDs and WRITEs of those that had other bytes before
         self.responses_again = self.responses_again_bytes = 0    # READ responses and atomic answers likewise
@@ -111,8 +114,10 @@ class Tally:
 
     def add(self, frame, seen, asked, mtu):
         self.frames += 1
+        self.groups += frame.is_group
         self.unsound += not frame.is_sound
         if not frame.is_connected:
+            self.writes += frame.opcode - UC in WRITE_BEGINS
             return
         if frame.operation == ACK and frame.syndrome & SYNDROME == RNR_NAK:
             self.rnr_naks += 1
@@ -129,9 +134,13 @@ class Tally:
                 self.again += 1
                 self.again_bytes += frame.length
                 self.changed += frame.operation in SENDS | WRITES and frame.bytes != seen[key]
-            elif frame.reth:    # of its responses' PSNs, each may be asked for again
-                nb = -(-struct.unpack_from('>I', frame.reth, 12)[0] // mtu)
-                seen.update(((frame.qpn, frame.psn + i & 0xffffff), 0) for i in range(nb))
+            else:
+                self.writes += frame.operation in WRITE_BEGINS
+                self.atomics += frame.operation in ATOMICS
+                self.reads += frame.operation == READ
+                if frame.reth:    # of its responses' PSNs, each may be asked for again
+                    nb = -(-struct.unpack_from('>I', frame.reth, 12)[0] // mtu)
+                    seen.update(((frame.qpn, frame.psn + i & 0xffffff), 0) for i in range(nb))
             seen[key] = frame.bytes
         elif frame.operation in READ_RESPONSES or frame.operation == ATOMIC_ACK:
             key = -frame.qpn, frame.psn

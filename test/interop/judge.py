@@ -68,8 +68,13 @@ def judge(scene, scenario, path, stats, counters):
         role = 'requester' if peer is scene.a else 'responder'
         compare(peer, counters[peer], {'send_rnr_err': one.rnr_naks, 'out_of_seq_request': one.sequence_naks,
                                        'retransmitted_pkts': one.again}, verdict)
-        if scene.lossless and not by_accident:
-            compare(peer, counters[peer], {'rcvd_rnr_err': theirs.rnr_naks}, verdict)
+        if scene.lossless and not by_accident:    # what one sent came to the other
+            compare(peer, counters[peer], {'unicast_rcv_packets': theirs.frames - theirs.groups,
+                                           'rcvd_rnr_err': theirs.rnr_naks, 'packet_seq_err': theirs.sequence_naks}, verdict)
+            if scenario.clean and not theirs.groups:    # and was taken; of a group not all may be members
+                compare(peer, counters[peer], {'rcvd_pkts': theirs.frames, 'rx_write_requests': theirs.writes,
+                                               'rx_read_requests': theirs.reads, 'rx_atomic_requests': theirs.atomics},
+                        verdict)
         if one.changed:
             verdict.faults.append(f'{peer.name} sent {one.changed} requests again with other bytes than before')
         if one.naks_after_rnr and scene.lossless and 'nak-after-rnr' not in peer.quirks:
