@@ -11,9 +11,8 @@ from uroce_ports import TOP
 WIRE_JUDGE = os.path.join(TOP, 'test', 'wire-judge')
 FRAMES_MAX = 2000        # of one capture that Python and Wireshark look at; badwire checks the ICRC of all
 STALL_S = 0.02
-# A requester may ask again where an answer is late, which a guest that is emulated often is: of all frames so many, and
-# what a pause or two of the guest make it probe with, the first and the last of what is under way each time.
-AGAIN_MAX, AGAIN_SPARE = 0.05, 8
+# A requester may ask again where an answer is late, which a guest that is emulated often is: of all frames so many.
+AGAIN_MAX, AGAIN_SPARE = 0.05, 3
 # What badwire could not pass on, by no rule: a fault of the machine, which the ends may see as a loss.
 BY_ACCIDENT = 'device_drops', 'kernel_drops', 'unsent'
 
