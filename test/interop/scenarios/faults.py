@@ -143,6 +143,21 @@ def ack_amid_read(s):
     a.check(1, size)
 
 
+@scenario(clean=False, seconds=400)
+def late_ack_amid_read(s):
+    """The ACK of a WRITE comes two packets late: behind one of the next WRITE, amid a READ"""
+    s.lossless = False
+    size = 8 * s.mtu
+    a, b = s.pair(size=2 * size, depth=8, **SLOW)
+    a.clear()
+    b.fill(1, 2 * size)
+    s.wire.rule(s.b.number, 'ack', 'reorder 2', 'script 1')
+    a.send('WRITE', 8, at=size, offset=size, n=2, step=8, wr=1)
+    a.send('READ', size, wr=3)
+    a.done(3, seconds=PATIENCE_S)
+    a.check(1, size)
+
+
 @scenario(clean=False, seconds=800)
 def corruption(s):
     """A bit of a packet of a hundred is wrong: none of it reaches memory"""
