@@ -18,9 +18,10 @@
  * is in flight at first, and with each round trip more, until one is half as long again as the shortest;
  * that is kept up from there on. The next QP to the same host begins with what this one has found out.
  *
- * Nothing came for two round trips: the first packet is sent once more and asks, and so is the last, but
- * not to a peer that drops, which tells of all that it has when it sees the first again. These
- * probes are no retries: those are counted by the ACK timeout. If the answer comes, and it is to the
+ * Nothing came for two round trips: the first packet is sent once more and asks, and so is the last. A peer
+ * that drops would have told of a hole by a NAK, so all that it lacks is the end: it is sent the last alone.
+ * If it is silent after that, the NAK was lost, and it is sent the first, at which it tells of all that it has.
+ * These probes are no retries: those are counted by the ACK timeout. If the answer comes, and it is to the
  * first and to nothing behind it, the peer may know of no hole: it was sent an RNR NAK that was lost, or
  * nothing at all arrived. Then the next probe follows at once; and if that brings no more, everything is
  * sent again, or each packet would wait for a probe of its own.
@@ -354,6 +355,15 @@ send_all_again(struct uroce_qpc *qpc, uint64_t now_ns)
 	uroce_retry_arm(qpc, now_ns);
 }
 
+/* Whether the newest packet in flight is answered by data. */
+static bool
+is_newest_answered(const struct uroce_qpc *qpc)
+{
+	const uint32_t psn = uroce_psn_add(qpc->req.max_psn, UROCE_PSN_MASK);
+
+	return uroce_wqe_needs_response(uroce_again_find(qpc, psn));
+}
+
 void
 uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -367,9 +377,12 @@ uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 		return;
 	}
 	if (is_repairable(qpc)) {
-		repair->is_due = true;
-		repair->is_last_due = repair->peer != UROCE_PEER_DROPS &&
-				      uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1;
+		const bool drops = repair->peer == UROCE_PEER_DROPS;
+
+		repair->is_last_due = uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1 &&
+				      !(drops && (qpc->req.nb_probes || repair->nb_steps ||
+						  is_newest_answered(qpc)));
+		repair->is_due = !(drops && repair->is_last_due);
 	} else if (!uroce_answer_probe(qpc)) {
 		return;
 	}
@@ -384,10 +397,10 @@ static bool
 put_last(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
 	const struct uroce_req *req = &qpc->req;
-	const uint32_t psn = uroce_psn_add(req->max_psn, UROCE_PSN_MASK);
-	const bool is_answered = uroce_wqe_needs_response(uroce_again_find(qpc, psn));
+	const uint32_t psn = is_newest_answered(qpc) ? req->una_psn
+						     : uroce_psn_add(req->max_psn, UROCE_PSN_MASK);
 
-	return uroce_again_put(qpc, is_answered ? req->una_psn : psn, 1, true, txd);
+	return uroce_again_put(qpc, psn, 1, true, txd);
 }
 
 /*

@@ -456,6 +456,43 @@ repair__the_first_sample_is_of_what_was_sent_with_it(void **state)
 	req->una_psn = req->max_psn = req->next_psn = psn;
 }
 
+/* What it has of the end it did not tell: the last is all that can be missing without a NAK. */
+static void
+repair__a_peer_that_drops_is_probed_with_the_last_packet(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	find_out();
+	write_packets(12);
+	before = run();
+	/* the last */
+	write_packets(12);
+	pair_lose(&pair, A, 11);
+	assert_int_equal(run() - before, 1);
+	/* its ACK */
+	before = run();
+	write_packets(3);
+	pair_lose(&pair, B, 0);
+	assert_int_equal(run() - before, 1);
+}
+
+static void
+repair__a_peer_that_drops_and_is_silent_is_probed_with_the_first_packet(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	find_out();
+	write_packets(12);
+	before = run();
+	/* the first of three, and the NAK: the last tells nothing, and then all three go again */
+	write_packets(3);
+	pair_lose(&pair, A, 0);
+	pair_lose(&pair, B, 0);
+	assert_int_equal(run() - before, 1 + 3);
+}
+
 /* All of it goes again in one burst, and a part is lost again: there is a probe for that. */
 static void
 repair__what_goes_again_at_once_is_probed_for(void **state)
@@ -672,6 +709,9 @@ main(void)
 		TEST(repair__who_still_believes_that_a_host_drops_tells_nobody, open_dropping),
 		TEST(repair__a_longer_path_is_believed_in, open_dropping),
 		TEST(repair__the_first_sample_is_of_what_was_sent_with_it, open_dropping),
+		TEST(repair__a_peer_that_drops_is_probed_with_the_last_packet, open_dropping),
+		TEST(repair__a_peer_that_drops_and_is_silent_is_probed_with_the_first_packet,
+		     open_dropping),
 		TEST(repair__what_goes_again_at_once_is_probed_for, open_dropping),
 		TEST(repair__the_first_answer_of_all_measures_the_round_trip, open_holding),
 		TEST(repair__a_lost_tail_is_probed_for_before_the_timeout, open_holding),
