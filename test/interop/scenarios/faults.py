@@ -127,35 +127,32 @@ def reordering_by_64(s):
     reorder(s, 64)
 
 
-@scenario(clean=False, seconds=400)
-def ack_amid_read(s):
-    """A WRITE comes once more, late, while the last response of a READ behind it is under way"""
+def read_behind(s, writes, *rules):
+    """A READ of eight packets behind so many WRITEs, over a wire with rules."""
     s.lossless = False
     size = 8 * s.mtu
     a, b = s.pair(size=2 * size, depth=8, **SLOW)
     a.clear()
     b.fill(1, 2 * size)
-    s.wire.rule(s.a.number, 'RC_WRITE_ONLY', 'delay 300000', 'script 1')
-    s.wire.rule(s.b.number, 'RC_READ_RESPONSE_LAST', 'delay 600000', 'script 1')
-    a.send('WRITE', 8, at=size, offset=size, wr=1)
-    a.send('READ', size, wr=2)
-    a.done(2, seconds=PATIENCE_S)
+    for rule in rules:
+        s.wire.rule(*rule, 'script 1')
+    a.send('WRITE', 8, at=size, offset=size, n=writes, step=8, wr=1)
+    a.send('READ', size, wr=writes + 1)
+    a.done(writes + 1, seconds=PATIENCE_S)
     a.check(1, size)
+
+
+@scenario(clean=False, seconds=400)
+def ack_amid_read(s):
+    """A WRITE comes once more, late, while the last response of a READ behind it is under way"""
+    read_behind(s, 1, (s.a.number, 'RC_WRITE_ONLY', 'delay 300000'),
+                (s.b.number, 'RC_READ_RESPONSE_LAST', 'delay 600000'))
 
 
 @scenario(clean=False, seconds=400)
 def late_ack_amid_read(s):
-    """The ACK of a WRITE comes two packets late: behind one of the next WRITE, amid a READ"""
-    s.lossless = False
-    size = 8 * s.mtu
-    a, b = s.pair(size=2 * size, depth=8, **SLOW)
-    a.clear()
-    b.fill(1, 2 * size)
-    s.wire.rule(s.b.number, 'ack', 'reorder 2', 'script 1')
-    a.send('WRITE', 8, at=size, offset=size, n=2, step=8, wr=1)
-    a.send('READ', size, wr=3)
-    a.done(3, seconds=PATIENCE_S)
-    a.check(1, size)
+    """The ACK of a WRITE comes two packets late: behind that of the next WRITE, amid a READ"""
+    read_behind(s, 2, (s.b.number, 'ack', 'reorder 2'))
 
 
 @scenario(clean=False, seconds=800)
