@@ -135,7 +135,7 @@ def read_behind(s, writes, *rules):
     a.clear()
     b.fill(1, 2 * size)
     for rule in rules:
-        s.wire.rule(*rule, 'script 1')
+        s.wire.rule(*rule)
     a.send('WRITE', 8, at=size, offset=size, n=writes, step=8, wr=1)
     a.send('READ', size, wr=writes + 1)
     a.done(writes + 1, seconds=PATIENCE_S)
@@ -145,14 +145,17 @@ def read_behind(s, writes, *rules):
 @scenario(clean=False, seconds=400)
 def ack_amid_read(s):
     """A WRITE comes once more, late, while the last response of a READ behind it is under way"""
-    read_behind(s, 1, (s.a.number, 'RC_WRITE_ONLY', 'delay 300000'),
-                (s.b.number, 'RC_READ_RESPONSE_LAST', 'delay 600000'))
+    read_behind(s, 1, (s.a.number, 'RC_WRITE_ONLY', 'delay 300000', 'script 1'),
+                (s.b.number, 'RC_READ_RESPONSE_LAST', 'delay 600000', 'script 1'))
 
 
 @scenario(clean=False, seconds=400)
 def late_ack_amid_read(s):
     """The ACK of a WRITE comes two packets late: behind that of the next WRITE, amid a READ"""
-    read_behind(s, 2, (s.b.number, 'ack', 'reorder 2'))
+    # What is behind the first WRITE comes 10 ms after it, so that one ACK cannot do for both WRITEs.
+    read_behind(s, 2, (s.a.number, 'RC_WRITE_ONLY', 'delay 10000', 'script 2'),
+                (s.a.number, 'RC_READ_REQUEST', 'delay 10000', 'script 1'),
+                (s.b.number, 'ack', 'reorder 2', 'script 1'))
 
 
 @scenario(clean=False, seconds=800)
