@@ -115,9 +115,12 @@ class Badwire:
         self.file = self.socket.makefile('rw')
 
     def ask(self, line):
-        self.file.write(line + '\n')
-        self.file.flush()
-        said = self.file.readline().strip()
+        try:
+            self.file.write(line + '\n')
+            self.file.flush()
+            said = self.file.readline().strip()
+        except OSError as error:
+            raise NetworkError(f'badwire: {line}: {error}') from error
         if said.startswith('error') or not said:
             raise NetworkError(f'badwire: {line}: {said or "it has ended"}')
         return said
@@ -126,7 +129,7 @@ class Badwire:
         try:
             self.ask('quit')
             self.process.wait(5)
-        except (LabError, OSError, subprocess.TimeoutExpired):
+        except (LabError, subprocess.TimeoutExpired):
             pass    # the lab ends it
 
     def rule(self, sender, opcodes, what, how_often):
