@@ -1,60 +1,106 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What becomes of a run whose peer stops, and its wire with it, as they do when the kernel of a guest panics?
+"""What becomes of a run whose peer and wire stop, as when the kernel of a guest panics, and of one that is stopped?
 
     test-run.py
 
 Prints TAP. Uroce against itself, so that no guest is needed.
 """
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-RUN = [os.path.join(HERE, 'run'), '--tap', '--ip', '4', '--mtu', '1024', '--pairs', 'uroce>uroce']
-SCENARIOS = 'rc-send', 'rc-write', 'rc-read'
-LOST = 'badwire', 'actor'
+RUN = [os.path.join(HERE, 'run'), '--tap', '--ip', '4', '--pairs', 'uroce>uroce', '--soak', '10']
+MID_CELL_S = 2
 
 
-def lost(parent):
-    """The processes of these names, of those that a process began."""
+def processes(parent, names):
+    """Those of these names that a process began."""
     found = []
     for pid in filter(str.isdigit, os.listdir('/proc')):
         try:
             with open(f'/proc/{pid}/stat', encoding='ascii', errors='replace') as file:
-                name, ppid = re.match(r'\d+ \((.*)\) \S (\d+)', file.read()).groups()
+                name, ppid = re.match(r'\d+ \((.*)\) \S (\d+)', file.read(), re.DOTALL).groups()
         except OSError:
             continue    # it has ended
         if int(ppid) == parent:
-            found += [int(pid)] if name in LOST else lost(int(pid))
+            found += [int(pid)] if name in names else processes(int(pid), names)
     return found
 
 
+def play(scenarios, strike):
+    """A run at whose second scenario there is a strike. @return its status, and the lines that it printed"""
+    with tempfile.TemporaryDirectory() as folder, \
+            subprocess.Popen([*RUN, '--out', folder, *scenarios], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True) as run:
+        lines = []
+        for line in run.stdout:
+            lines.append(line)
+            if line.startswith('ok 1 -'):
+                strike(run.pid)
+    return run.returncode, lines
+
+
+def lose(pid, *names):
+    for one in processes(pid, names):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(one, signal.SIGKILL)
+
+
+def lose_both(pid):
+    lose(pid, 'badwire', 'actor')
+
+
+def interrupt(number):
+    def strike(pid):
+        time.sleep(MID_CELL_S)
+        lose(pid, 'badwire')
+        os.kill(pid, number)
+    return strike
+
+
+def results(lines):
+    return [line.split(' - ')[0] for line in lines if re.match('(not )?ok ', line)]
+
+
+def goes_on(status, lines):
+    faults = [line for line in lines if line.startswith('# ')]
+    return (status == 1 and results(lines) == ['ok 1', 'not ok 2', 'ok 3'] and
+            'uroce: ' in faults[0] and faults[1].startswith('# badwire: '))
+
+
+def ends(status, lines):
+    return status != 0 and results(lines) == ['ok 1']
+
+
+THREE, LONG = ('rc-megabyte', 'rc-inline', 'rc-solicited'), ('rc-inline', 'soak')
+TESTS = (('a peer and a wire that are lost cost one cell, and the run goes on', THREE, lose_both, goes_on),
+         ('a run that is interrupted ends, though its wire is lost', LONG, interrupt(signal.SIGINT), ends),
+         ('a run that is terminated ends, though its wire is lost', LONG, interrupt(signal.SIGTERM), ends))
+
+
 def main():
-    print('TAP version 13')
-    with tempfile.TemporaryDirectory() as folder:
-        with subprocess.Popen([*RUN, '--out', folder, *SCENARIOS], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True) as run:
-            lines = []
-            for line in run.stdout:
-                lines.append(line)
-                if line.startswith('ok 1 -'):
-                    for pid in lost(run.pid):
-                        os.kill(pid, signal.SIGKILL)
-        skipped = [line for line in lines if line.startswith('1..0 # SKIP')]
-        if skipped:
-            print(skipped[0], end='')
-            return 0
-        said = [line.split(' - ')[0] for line in lines if re.match('(not )?ok ', line)]
-        is_well = said == ['ok 1', 'not ok 2', 'ok 3'] and run.returncode == 1
-        print(f'1..1\n{"ok" if is_well else "not ok"} 1 - a peer and a wire that are lost cost one cell, and the run goes on')
-        if not is_well:
-            print(''.join('# ' + line for line in lines), end='')
-        return int(not is_well)
+    print(f'TAP version 13\n1..{len(TESTS)}')
+    failed = 0
+    for number, (text, scenarios, strike, is_well) in enumerate(TESTS, 1):
+        status, lines = play(scenarios, strike)
+        why = [line for line in lines if line.startswith('1..0 # SKIP')]
+        if why and status == 0:
+            print(f'ok {number} - {text} {why[0].removeprefix("1..0 ")}', end='', flush=True)
+        elif is_well(status, lines):
+            print(f'ok {number} - {text}', flush=True)
+        else:
+            print(f'not ok {number} - {text}\n# status {status}\n' + ''.join('# ' + line for line in lines), end='',
+                  flush=True)
+            failed += 1
+    return int(failed > 0)
 
 
 sys.exit(main())

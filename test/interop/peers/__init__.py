@@ -56,7 +56,7 @@ class Peer:
         return ''
 
     def restart(self):
-        """As new, after a scenario that failed. Raises PeerError where that cannot be: the network is made anew then."""
+        """As new, after a scenario that failed. Where that raises PeerError all begins anew, the network, too."""
         self.stop()
         self.start()
         self.ready()
