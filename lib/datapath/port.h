@@ -43,6 +43,7 @@ enum uroce_burst_kind {
 	UROCE_BURST_ETHDEV,
 	UROCE_BURST_GUARDED, /* the same, of which the memory may go (guard.h) */
 	UROCE_BURST_LANES,   /* no port of ethdev: over uroced's (attach.h) */
+	UROCE_BURST_TX_ONLY, /* what its receive burst returns was sent by nobody */
 };
 
 /** What ethdev does not tell, by driver. */

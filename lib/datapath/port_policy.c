@@ -20,6 +20,8 @@
  *	and the MAC that it reports is that of the kernel's end, to which a bridge does not forward.
  * virtio: counts a header of its own, of up to 12 bytes, among what an mbuf must hold.
  * ring: hands our very mbufs to the receiver.
+ * null: its receive burst returns mbufs that it does not write to, unless it has no-rx=1: what they hold is a frame of
+ *	ours that was freed, whole if it is short. So we would hear old ACKs and NAKs again.
  *
  * And of what is none of its ports: uroced's lanes copy a frame, chained or not, before the burst returns. An
  * external buffer might be lent to them; but a chain of three mbufs costs more than a copy within the cache.
@@ -53,7 +55,7 @@ static const struct uroce_port_policy rows[] = {
 	{ .driver = "net_virtio", .rx_headroom = 16, .has_multi_seg = true },
 	{ .driver = "net_ring", .has_multi_seg = true, .is_virtual = true },
 	{ .driver = "net_null", .has_multi_seg = true, .has_ext_buf = true,
-	  .is_virtual = true },
+	  .is_virtual = true, .burst = UROCE_BURST_TX_ONLY },
 	{ .driver = "net_pcap", .has_multi_seg = true, .has_ext_buf = true,
 	  .is_virtual = true },
 	{ .driver = UROCE_PORT_UROCED, .has_multi_seg = true, .is_virtual = true,

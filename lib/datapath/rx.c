@@ -597,6 +597,8 @@ take(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **frames)
 		return rte_eth_rx_burst(port->id, queue, frames, UROCE_BURST);
 	if (port->policy->burst == UROCE_BURST_LANES)
 		return uroce_attach_rx(port, queue, frames, UROCE_BURST);
+	if (port->policy->burst == UROCE_BURST_TX_ONLY)
+		return 0;
 	return uroce_guard_rx(port->id, queue, frames, UROCE_BURST);
 }
 

@@ -485,6 +485,8 @@ offer(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
 		return rte_eth_tx_burst(port->id, worker->queue, frames, nb);
 	if (port->policy->burst == UROCE_BURST_LANES)
 		return uroce_attach_tx(port, worker->queue, frames, nb);
+	if (port->policy->burst == UROCE_BURST_TX_ONLY)
+		return rte_eth_tx_burst(port->id, worker->queue, frames, nb);
 	return RTE_MIN(nb, uroce_guard_tx(port->id, worker->queue, frames, nb));
 }
 

@@ -49,6 +49,7 @@ port_policy_of__what_drivers_cannot_do(void **state)
 	assert_false(uroce_port_policy_of("net_tap")->is_kernel);
 	assert_false(uroce_port_policy_of("unknown")->is_virtual);
 	assert_true(uroce_port_policy_of("net_memif")->has_peer);
+	assert_int_equal(uroce_port_policy_of("net_null")->burst, UROCE_BURST_TX_ONLY);
 }
 
 static void
