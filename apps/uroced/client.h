@@ -52,11 +52,20 @@ struct client_down {
 	struct client_down *next;
 };
 
+/** A barrier that was met in a lane up, and is not passed yet. */
+struct client_barrier {
+	bool is_met;
+	uint64_t round;      /* in which it was met */
+	uint64_t nb_emptied; /* looks at the wire that took all it had, before that */
+};
+
 struct client {
 	/* the data path's */
 	uint32_t next_pair; /* whose turn it is */
 	int64_t credit;     /* bytes that it may send in its turn */
 	bool is_cut_short;  /* there was no room for a frame: its turn goes on in the next round */
+	struct client_barrier barrier[UROCE_AREA_PAIRS_MAX]; /* that is next in a lane up */
+	unsigned nb_barriers;                                /* lanes up whose barrier was met */
 	/* when a lane down of its was last found full: whether others wait for it, and how long they are to */
 	bool is_awaited;
 	uint64_t full_ns, patience_ns;

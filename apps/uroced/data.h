@@ -43,7 +43,8 @@ struct wire {
 	unsigned nb_pending;
 	struct rte_mbuf *spare[DATA_BATCH];
 	unsigned nb_spare;
-	uint64_t moved_ns; /* when the port took one last, or had none to take */
+	uint64_t moved_ns;   /* when the port took one last, or had none to take */
+	uint64_t nb_emptied; /* times that a look at it took all it had */
 	uint64_t link_check_ns;
 	struct counters counters; /* up: to the wire; down: from it */
 };
@@ -62,6 +63,7 @@ struct data {
 	struct client *line[CLIENTS_MAX];   /* as their turns come */
 	unsigned nb_clients;
 	unsigned first; /* in line, of the next round */
+	uint64_t nb_rounds;
 	struct client_down *touched;
 	struct wire wire;
 	uint64_t now_ns;  /* of this round */

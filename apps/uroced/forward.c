@@ -22,6 +22,7 @@
 struct item {
 	const uint8_t *bytes; /* in the sender's area: may change at any moment */
 	uint32_t len;         /* 0: the slot names none */
+	bool is_barrier;
 };
 
 /*
@@ -266,6 +267,26 @@ judge(const struct data *data, const struct client *from, const struct pieces *p
 	return drop == FRAME_PASSES && is_forged(data, from, frame) ? FRAME_DROP_FORGED : drop;
 }
 
+/*
+ * A barrier is met: every client has a turn after that, which is so in the second round from then, and the wire is
+ * found empty.
+ */
+static enum fate
+wait_at_barrier(const struct data *data, struct client *from, const struct uroce_lane_end *up)
+{
+	struct client_barrier *barrier = &from->barrier[up - from->up];
+
+	if (!barrier->is_met) {
+		*barrier = (struct client_barrier){ true, data->nb_rounds, data->wire.nb_emptied };
+		from->nb_barriers++;
+	}
+	if (data->nb_rounds < barrier->round + 2 || data->wire.nb_emptied == barrier->nb_emptied)
+		return WAITS;
+	barrier->is_met = false;
+	from->nb_barriers--;
+	return GONE;
+}
+
 /* A frame whose first bytes were copied, and are what is believed. */
 static enum fate
 move(struct data *data, struct client *from, const struct item *item, const uint8_t *head)
@@ -311,7 +332,8 @@ load_slots(const struct data *data, const struct client *from, const struct uroc
 			uroce_area_has(&from->area, slot) && slot.len <= data->host.frame_limit;
 
 		item[i] = (struct item){ from->area.mem + (is_good ? slot.offset : 0),
-					 is_good ? slot.len : 0 };
+					 is_good ? slot.len : 0,
+					 slot.len == 0 && slot.offset == UROCE_LANE_BARRIER };
 		__builtin_prefetch(item[i].bytes);
 		__builtin_prefetch(item[i].bytes + 64);
 	}
@@ -345,7 +367,11 @@ take_batch(struct data *data, struct client *client, struct uroce_lane_end *up)
 	load_slots(data, client, up, item, nb);
 	copy_heads(data, item, nb);
 	for (i = 0; i < nb && client->credit > 0; i++) {
-		if (move(data, client, &item[i], data->head[i]) == WAITS) {
+		const enum fate fate = item[i].is_barrier
+					       ? wait_at_barrier(data, client, up)
+					       : move(data, client, &item[i], data->head[i]);
+
+		if (fate == WAITS) {
 			client->is_cut_short = true;
 			break;
 		}
@@ -393,6 +419,7 @@ data_round(struct data *data)
 	unsigned nb = wire_receive(data), next = first + 1;
 	bool has_next = false;
 
+	data->nb_rounds++;
 	wire_flush(&data->wire, data->now_ns);
 
 	for (unsigned i = 0; i < nb_clients; i++) {
@@ -403,7 +430,8 @@ data_round(struct data *data)
 			next = at;
 			has_next = true;
 		}
-		if (n > 0) /* the wire's turn, too: its ring is short */
+		nb += data->line[at]->nb_barriers; /* the next round is soon */
+		if (n > 0)                         /* the wire's turn, too: its ring is short */
 			nb += n + wire_receive(data);
 	}
 	data->first = nb_clients > 0 ? next % nb_clients : 0;

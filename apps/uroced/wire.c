@@ -196,11 +196,14 @@ wire_receive(struct data *data)
 	uint16_t nb, nb_done = 0;
 	bool is_sent;
 
-	if (!uroce_port_is_ready(wire->port))
+	if (!uroce_port_is_ready(wire->port) || wire->port->policy->burst == UROCE_BURST_TX_ONLY) {
+		wire->nb_emptied++;
 		return 0;
+	}
 	nb = wire->port->policy->burst == UROCE_BURST_GUARDED
 		     ? uroce_guard_rx(wire->port->id, 0, mbufs, UROCE_BURST)
 		     : rte_eth_rx_burst(wire->port->id, 0, mbufs, UROCE_BURST);
+	wire->nb_emptied += nb < UROCE_BURST;
 	if (nb == 0)
 		return 0;
 	counter_add(&wire->counters.frames_down, nb);

@@ -135,6 +135,18 @@ uint16_t uroce_attach_rx(const struct uroce_port *port, uint16_t queue, struct r
 uint16_t uroce_attach_tx(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **frames,
 			 uint16_t nb);
 
+/**
+ * Ask uroced to pass on what is on its way to this process, by a barrier [mux/lane.h]: it has when it passes what was sent on
+ * the queue until now. @return false: it is not there, or takes no more
+ */
+bool uroce_attach_sync(const struct uroce_port *port, uint16_t queue);
+
+/** The index behind the last frame that was sent on a queue. */
+uint32_t uroce_attach_sent(const struct uroce_port *port, uint16_t queue);
+
+/** Whether uroced has passed on, or dropped, all frames of a queue before an index: other clients have theirs, and the wire. */
+bool uroce_attach_has_passed(const struct uroce_port *port, uint16_t queue, uint32_t index);
+
 /** Have frames of a queue give notice, by `notice_fd`; those that are there do not. */
 void uroce_attach_arm(struct uroce_attach *attach, uint16_t queue);
 

@@ -192,6 +192,46 @@ uroce_attach_tx(const struct uroce_port *port, uint16_t queue, struct rte_mbuf *
 	return nb;
 }
 
+static bool
+is_attached(struct uroce_attach *attach)
+{
+	pthread_mutex_lock(&attach->lock);
+	const bool is_attached = attach->is_attached;
+
+	pthread_mutex_unlock(&attach->lock);
+	return is_attached;
+}
+
+bool
+uroce_attach_sync(const struct uroce_port *port, uint16_t queue)
+{
+	struct uroce_attach_pair *pair = &port->attach->pair[queue];
+	const struct uroce_lane_frame barrier = { .offset = UROCE_LANE_BARRIER };
+
+	if (!is_attached(port->attach) || uroce_lane_room(&pair->up) <= 0)
+		return false;
+	uroce_lane_put(&pair->up, 0, barrier);
+	uroce_lane_push(&pair->up, 1);
+	if (uroce_lane_must_wake(&pair->up))
+		ring(port->attach, pair);
+	return true;
+}
+
+uint32_t
+uroce_attach_sent(const struct uroce_port *port, uint16_t queue)
+{
+	return port->attach->pair[queue].up.mine;
+}
+
+bool
+uroce_attach_has_passed(const struct uroce_port *port, uint16_t queue, uint32_t index)
+{
+	const struct uroce_lane_end *up = &port->attach->pair[queue].up;
+	const uint32_t tail = atomic_load_explicit(&up->lane->tail, memory_order_acquire); /* R2 */
+
+	return (int32_t)(tail - index) >= 0;
+}
+
 /* --- sleep ------------------------------------------------------------------------------------- */
 
 void

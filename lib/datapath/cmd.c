@@ -9,10 +9,15 @@
 #include <sched.h>
 #include <rte_pause.h>
 
+#include "datapath/attach.h"
+#include "datapath/clock.h"
 #include "datapath/round.h"
 #include "datapath/service.h"
 
 #define SPINS 1000 /* before the caller yields: it may share its CPU with the worker */
+
+/* What is received before a call that ends something, at most: more than the ring of a port holds. */
+#define ARRIVED_BURSTS 64u
 
 static void
 push(struct uroce_worker *worker, struct uroce_cmd *cmd)
@@ -46,8 +51,64 @@ make(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	cmd->ret = cmd->call(cmd->arg);
 	if (cmd->qpr)
 		uroce_worker_follow_up(worker, cmd->qpr);
+	/* The caller may poll for what the call completed, or free what its CQ is in. */
+	uroce_publish_now(worker);
 	/* The caller's stack is gone once it sees this. */
 	atomic_store_explicit(&cmd->is_done, true, memory_order_release); /* D1 */
+}
+
+/* Receive what the port has, and answer. An embedder that receives frames itself is not received for. */
+static void
+take_arrived(struct uroce_worker *worker)
+{
+	const bool has_rx = worker->dev->conf.drive != UROCE_DRIVE_NONE;
+
+	for (unsigned i = 0; i < ARRIVED_BURSTS; i++) {
+		const unsigned nb =
+			has_rx && !uroce_hold_has_ready(worker->hold) ? uroce_rx_run(worker) : 0;
+
+		if (worker->tx.active_head && uroce_worker_may_transmit(worker))
+			(void)uroce_tx_run(worker);
+		if (nb == 0 && worker->loop.nb == 0)
+			return;
+	}
+}
+
+/* Where uroced carries the frames: until it has passed on what it had in hand, ours too; while it answers. */
+static void
+take_passed(struct uroce_worker *worker)
+{
+	const struct uroce_port *port = worker->dev->port;
+	const uint64_t end_ns = worker->now_ns + UROCE_PUBLISH_MAX_NS;
+	uint32_t mark;
+
+	if (port->policy->burst != UROCE_BURST_LANES || !uroce_attach_sync(port, worker->queue))
+		return;
+	mark = uroce_attach_sent(port, worker->queue);
+	while (!uroce_attach_has_passed(port, worker->queue, mark) && uroce_clock_ns() < end_ns) {
+		sched_yield(); /* to uroced, if it has no CPU of its own */
+		take_arrived(worker);
+	}
+	take_arrived(worker);
+}
+
+/*
+ * A call may end the life that a QP has now. What the peer sent in it, and what the QP owes for that, belongs to it:
+ * frames that have arrived are received, and answered.
+ */
+static void
+settle_life(struct uroce_worker *worker)
+{
+	take_arrived(worker);
+	take_passed(worker);
+}
+
+static bool
+has_last_look(const struct uroce_cmd *cmd)
+{
+	while (cmd && !cmd->is_last_look)
+		cmd = cmd->next;
+	return cmd;
 }
 
 void
@@ -57,10 +118,12 @@ uroce_cmd_take(struct uroce_worker *worker)
 
 	if (!atomic_load_explicit(&worker->cmds, memory_order_relaxed))
 		return;
-	/* a QP that ends or changes must not take an acknowledgement with it */
-	if (worker->deferral.is_on)
-		(void)uroce_tx_run(worker);
 	cmd = take_in_order(worker);
+	if (has_last_look(cmd))
+		settle_life(worker);
+	/* a QP that ends or changes must not take an acknowledgement with it */
+	else if (worker->deferral.is_on)
+		(void)uroce_tx_run(worker);
 	while (cmd) {
 		struct uroce_cmd *next = cmd->next;
 		struct uroce_worker *owner = cmd->about ? uroce_qpr_worker(cmd->about) : worker;
@@ -116,6 +179,37 @@ uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*call
 {
 	struct uroce_cmd cmd = { .about = qpr, .qpr = qpr, .call = call, .arg = arg };
 
+	return call_and_wait(worker, &cmd);
+}
+
+static int
+do_nothing(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+/* The port may have brought the QP's frames to any worker, which hands them on. */
+static void
+gather_hops(struct uroce_dev *dev, const struct uroce_worker *owner)
+{
+	for (unsigned i = 0; dev->nb_workers > 1 && i < dev->nb_workers; i++) {
+		struct uroce_cmd cmd = { .call = do_nothing, .is_last_look = true };
+
+		if (dev->worker[i] != owner)
+			(void)call_and_wait(dev->worker[i], &cmd);
+	}
+}
+
+int
+uroce_qpr_end_life(struct uroce_qpr *qpr, int (*call)(void *arg), void *arg)
+{
+	struct uroce_worker *worker = uroce_qpr_worker(qpr);
+	struct uroce_cmd cmd = {
+		.about = qpr, .qpr = qpr, .call = call, .arg = arg, .is_last_look = true
+	};
+
+	gather_hops(worker->dev, worker);
 	return call_and_wait(worker, &cmd);
 }
 

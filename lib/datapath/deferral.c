@@ -152,6 +152,9 @@ go_on(struct uroce_worker *worker, unsigned nb)
 bool
 uroce_deferral_begin(struct uroce_worker *worker, unsigned nb)
 {
+	/* a program that sees its message may say so by other means, and its peer may end the connection then */
+	if (worker->publishing.list.is_ack_owed)
+		return false;
 	if (worker->deferral.is_on)
 		return go_on(worker, nb);
 	if (nb == 0 || nb > FEW || worker->deferral.nb_soon < SOON_MIN || !worker->dev->service ||

@@ -14,7 +14,8 @@
  * That is the next poll of the program; where a request of its own is unanswered, whose completion it may
  * want to see before it uses the buffer again, the next five; or a control call, as before the QP is
  * destroyed or changed; or the service thread, when the program does not poll again for milliseconds; or
- * the end of the process, if that comes first. It is done only where nothing else is to be sent, for a
+ * the end of the process, if that comes first. It is done only where nothing completed, as of a WRITE: a program that
+ * sees a completion may tell its peer by other means (publish.h). And only where nothing else is to be sent, for a
  * program that has polled without a break until now and has answered its last messages within so many
  * polls. No timer is involved: who answers gains a transmission, and one answer that does not come ends
  * the habit.

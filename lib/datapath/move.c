@@ -184,7 +184,8 @@ hand_over(struct uroce_worker *worker, struct uroce_qpr *qpr, struct uroce_worke
 {
 	uroce_tx_unschedule(worker, qpr);
 	uroce_wheel_remove(&worker->wheel, qpr);
-	uroce_qpc_move(&qpr->qpc, heir->rd_pool, heir->hold, &heir->stats.counters);
+	uroce_qpc_move(&qpr->qpc, heir->rd_pool, heir->hold, &heir->stats.counters,
+		       &heir->publishing.list);
 	qpr->nb_moves = (uint8_t)RTE_MIN(qpr->nb_moves + 1, UINT8_MAX);
 	qpr->is_new = true;
 	atomic_store_explicit(&qpr->worker, heir, memory_order_release); /* M1 */

@@ -13,6 +13,7 @@
  *	tx.c      frames out: QPs that have something to say are asked in turn
  *	loan.c    payload that is sent from where it lies
  *	loop.c    frames to our own addresses
+ *	publish.c   completions that become visible, and consumers that are told
  *	deferral.c  acknowledgements that wait for one look of the program
  *	bell.c    doorbells
  *	shortcut.c  posts that need none
@@ -28,6 +29,7 @@
 #include "datapath/dev.h"
 #include "datapath/loop.h"
 #include "datapath/port.h"
+#include "datapath/publish.h"
 #include "datapath/shortcut.h"
 #include "datapath/wheel.h"
 #include "datapath/worker.h"
@@ -96,6 +98,7 @@ struct uroce_cmd {
 	struct uroce_cmd *next;
 	struct uroce_qpr *about; /* it is run by this one's worker; NULL: by any */
 	struct uroce_qpr *qpr;   /* to be looked at afterwards; NULL: none */
+	bool is_last_look;       /* frames that have arrived are received before */
 	int (*call)(void *arg);
 	void *arg;
 	int ret;
@@ -132,6 +135,7 @@ struct uroce_worker {
 	_Alignas(64) uint64_t now_ns; /* of this round */
 	uint64_t link_check_ns;       /* when to look at the link next */
 	uint64_t lost_check_ns;       /* when to see whether it has to be started again */
+	struct uroce_publishing publishing;
 	struct uroce_deferral deferral;
 	struct uroce_shortcut shortcut;
 	struct uroce_loop loop;
@@ -157,7 +161,7 @@ unsigned uroce_worker_round(struct uroce_worker *worker);
 /** A round begins, of one who holds the lock; the clock is read. */
 void uroce_worker_begin_round(struct uroce_worker *worker);
 
-/** And ends. */
+/** And ends: what completed is published. */
 void uroce_worker_end_round(struct uroce_worker *worker);
 
 /**

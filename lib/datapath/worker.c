@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <rte_errno.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
@@ -79,16 +78,6 @@ register_thread(void)
 
 /* --- after a call into a QP -------------------------------------------------------------------- */
 
-static void
-notify(struct uroce_cq_notify *cq)
-{
-	if (!cq)
-		return;
-	atomic_fetch_add(&cq->nb_events, 1);
-	if (cq->event_fd >= 0)
-		(void)eventfd_write(cq->event_fd, 1);
-}
-
 static const struct {
 	uint32_t bit; /* enum uroce_qpc_event */
 	enum ibv_event_type type;
@@ -103,8 +92,6 @@ static const struct {
 void
 uroce_worker_tell(struct uroce_dev *dev, const struct uroce_srqr *srqr, uint8_t told)
 {
-	if (told & UROCE_SRQ_CQ_EVENT)
-		notify(srqr->notify);
 	if (told & UROCE_SRQ_CQ_OVERRUN)
 		uroce_event_push(dev->events, IBV_EVENT_CQ_ERR, srqr->srq.cq);
 }
@@ -163,16 +150,10 @@ take_events(struct uroce_worker *worker, struct uroce_qpr *qpr)
 	const uint32_t events = qpr->qpc.events;
 
 	qpr->qpc.events = 0;
-	if (events & UROCE_QPC_SEND_CQ_EVENT)
-		notify(qpr->send_notify);
-	if (events & (UROCE_QPC_RECV_CQ_EVENT | UROCE_QPC_RECV_CQ_OVERRUN) && qpr->qpc.srqs)
+	if (events & UROCE_QPC_RECV_CQ_OVERRUN && qpr->qpc.srqs)
 		tell_of_queues(worker, qpr);
-	else if (events & UROCE_QPC_RECV_CQ_EVENT)
-		notify(qpr->recv_notify);
-	if (events & ~(uint32_t)(UROCE_QPC_SEND_CQ_EVENT | UROCE_QPC_RECV_CQ_EVENT)) {
-		push_events(worker, qpr, events);
-		fail_overrun(worker, qpr, events);
-	}
+	push_events(worker, qpr, events);
+	fail_overrun(worker, qpr, events);
 }
 
 void
@@ -244,6 +225,7 @@ uroce_worker_end_round(struct uroce_worker *worker)
 {
 	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
 
+	uroce_publish(worker);
 	atomic_store_explicit(&worker->round, round + 1, memory_order_release); /* G2 */
 }
 
@@ -370,6 +352,7 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 		return end_round(worker, nb);
 	if (has_tx)
 		nb += uroce_tx_run(worker);
+	uroce_publish(worker);
 	/* a call may end a QP whose last message the program has just seen: its acknowledgement has left */
 	uroce_cmd_take(worker);
 	nb_expired = run_timers(worker);
@@ -542,6 +525,12 @@ uroce_worker_counters(struct uroce_worker *worker)
 	return &worker->stats.counters;
 }
 
+struct uroce_cq_list *
+uroce_worker_unpublished(struct uroce_worker *worker)
+{
+	return &worker->publishing.list;
+}
+
 const struct uroce_worker_stats *
 uroce_worker_stats(const struct uroce_worker *worker)
 {
@@ -551,8 +540,9 @@ uroce_worker_stats(const struct uroce_worker *worker)
 uint64_t
 uroce_worker_next_ns(const struct uroce_worker *worker)
 {
-	return worker->tx.active_head || worker->loop.nb > 0 ? 0
-							     : uroce_wheel_next_ns(&worker->wheel);
+	return worker->tx.active_head || worker->loop.nb > 0 || uroce_publish_is_pending(worker)
+		       ? 0
+		       : uroce_wheel_next_ns(&worker->wheel);
 }
 
 /* As rte_ring_empty(), which is for those who are at one end of the ring: others may be adding to it. */
@@ -569,7 +559,8 @@ bool
 uroce_worker_is_at_rest(const struct uroce_worker *worker)
 {
 	return is_idle(worker) && !worker->tx.active_head && worker->loop.nb == 0 &&
-	       worker->parked.nb == 0 && !uroce_hold_has_ready(worker->hold) && !has_hops(worker);
+	       worker->parked.nb == 0 && !uroce_publish_is_pending(worker) &&
+	       !uroce_hold_has_ready(worker->hold) && !has_hops(worker);
 }
 
 /* --- life -------------------------------------------------------------------------------------- */

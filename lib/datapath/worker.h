@@ -26,7 +26,7 @@
 struct uroce_dev;
 struct uroce_worker;
 
-/** The completion events of a CQ: where its consumer sleeps. */
+/** The completion events of a CQ, whose cookie this is: where its consumer sleeps. */
 struct uroce_cq_notify {
 	int event_fd;               /* eventfd, or -1: nobody listens */
 	_Atomic uint32_t nb_events; /* raised, not yet taken by the consumer */
@@ -34,7 +34,7 @@ struct uroce_cq_notify {
 
 /**
  * A QP as a worker sees it: the transport's context, and its places in the worker's lists.
- * Embedded in the verbs object; the owner fills `qpc` (uroce_qpc_init) and the notify pointers.
+ * Embedded in the verbs object; the owner fills `qpc` (uroce_qpc_init).
  */
 struct uroce_qpr {
 	/* where it lives: nobody else touches what follows, but for the doorbell list and `heir` (move.c) */
@@ -57,10 +57,8 @@ struct uroce_qpr {
 	uint64_t timer_tick; /* slot it is filed under; UROCE_NEVER: not filed */
 	_Alignas(64) struct uroce_qpc qpc;
 	/* cold */
-	struct uroce_cq_notify *send_notify; /* NULL: none */
-	struct uroce_cq_notify *recv_notify; /* XRC target: NULL, its queues have theirs */
-	void *event_cookie;                  /* of its asynchronous events */
-	uint32_t nb_groups;                  /* that it is a member of; under the device's lock */
+	void *event_cookie; /* of its asynchronous events */
+	uint32_t nb_groups; /* that it is a member of; under the device's lock */
 };
 
 /** The worker that a QP lives on; what that wrote before it was so is seen (M1). */
@@ -84,7 +82,6 @@ uroce_qpr_fetch(const struct uroce_qpr *qpr)
  */
 struct uroce_srqr {
 	struct uroce_srq srq;
-	struct uroce_cq_notify *notify; /* XRC: of its CQ; NULL: none */
 };
 
 /* Memory grows with requests in flight, not with QPs: what an idle connected QP costs. */
@@ -151,7 +148,13 @@ void uroce_worker_leave(struct uroce_worker *worker);
 int uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*call)(void *arg),
 		      void *arg);
 
-/** The same, of a call that only looks at the QP. */
+/**
+ * The same on the worker that the QP lives on, of a call after which the QP does not hear what was sent to it before: frames
+ * that have arrived are received first, and what is owed for them leaves.
+ */
+int uroce_qpr_end_life(struct uroce_qpr *qpr, int (*call)(void *arg), void *arg);
+
+/** As uroce_worker_call(), of a call that only looks at the QP. */
 int uroce_qpr_ask(struct uroce_qpr *qpr, int (*call)(void *arg), void *arg);
 
 /** The worker's time, for calls into the transport made by uroce_worker_call(). */
@@ -165,6 +168,9 @@ struct uroce_hold *uroce_worker_hold(const struct uroce_worker *worker);
 
 /** Where what happens to them is counted, beside their own counters. */
 struct uroce_counters *uroce_worker_counters(struct uroce_worker *worker);
+
+/** The CQs that they have written to, which the worker publishes when its frames have left. */
+struct uroce_cq_list *uroce_worker_unpublished(struct uroce_worker *worker);
 
 const struct uroce_worker_stats *uroce_worker_stats(const struct uroce_worker *worker);
 

@@ -29,6 +29,13 @@
 #define UROCE_LANE_SLOTS_MIN 64u
 #define UROCE_LANE_SLOTS_MAX 16384u
 
+/**
+ * Offset in a slot of a lane up that names no frame (its length is 0): a barrier. uroced passes it when all
+ * that the other lanes up and the wire had when it met the barrier was passed on: so the client finds what was on its way
+ * to it in its lanes down.
+ */
+#define UROCE_LANE_BARRIER UINT32_MAX
+
 /** In the area, at a multiple of 64. Zero when it is new. */
 struct uroce_lane {
 	_Alignas(64) _Atomic uint32_t head; /* written by the producer */

@@ -33,7 +33,6 @@ void
 uroce_cq_begin(struct uroce_cq *cq)
 {
 	uroce_lock_take(&cq->push_lock);
-	assert(cq->nb_open == 0 && !cq->has_overrun);
 }
 
 /* Whether one of the `nb` newest entries wakes a consumer that waits for solicited events: they, and
@@ -72,24 +71,96 @@ disarm(struct uroce_cq *cq, uint32_t nb)
 	return false;
 }
 
-bool
-uroce_cq_end(struct uroce_cq *cq)
+/* The oldest `nb` entries that are not. Under push_lock. */
+static void
+publish(struct uroce_cq *cq, uint32_t nb)
 {
-	const uint32_t nb = cq->nb_open;
-	bool is_awaited = false;
-
+	cq->nb_due = 0;
 	if (nb > 0) {
-		cq->nb_open = 0;
+		cq->nb_open -= nb;
 		uroce_ring_push_ordered(&cq->ring, nb); /* S1 */
-		is_awaited = disarm(cq, nb);
+		if (disarm(cq, nb))
+			cq->is_awaited = true;
 	}
-	if (cq->has_overrun) {
+	if (cq->has_overrun && cq->nb_open == 0) {
 		cq->has_overrun = false;
 		/* R3: who sees the overrun sees the entries that did fit. */
 		atomic_store_explicit(&cq->is_overrun, true, memory_order_release);
 	}
+}
+
+/* And let go of the lock. @return whether the consumer is to be told */
+static bool
+publish_and_release(struct uroce_cq *cq, uint32_t nb)
+{
+	publish(cq, nb);
+	const bool is_awaited = cq->is_awaited;
+
+	cq->is_awaited = false;
 	uroce_lock_release(&cq->push_lock);
 	return is_awaited;
+}
+
+bool
+uroce_cq_end(struct uroce_cq *cq)
+{
+	return publish_and_release(cq, cq->nb_open);
+}
+
+static void
+put_on(struct uroce_cq_list *list, struct uroce_cq *cq)
+{
+	cq->list = list;
+	cq->list_next = NULL;
+	if (list->first)
+		list->last->list_next = cq;
+	else
+		list->first = cq;
+	list->last = cq;
+}
+
+void
+uroce_cq_end_later(struct uroce_cq *cq, struct uroce_cq_list *list)
+{
+	if (!cq->list)
+		put_on(list, cq);
+	else if (cq->list != list)
+		publish(cq, cq->nb_open); /* whose list it is on tells the consumer */
+	uroce_lock_release(&cq->push_lock);
+}
+
+void
+uroce_cq_list_mark_due(struct uroce_cq_list *list)
+{
+	for (struct uroce_cq *cq = list->first; cq; cq = cq->list_next) {
+		uroce_lock_take(&cq->push_lock);
+		cq->nb_due = cq->nb_open;
+		uroce_lock_release(&cq->push_lock);
+	}
+}
+
+struct uroce_cq *
+uroce_cq_list_take(struct uroce_cq_list *list)
+{
+	struct uroce_cq *first = list->first;
+
+	list->first = NULL;
+	return first;
+}
+
+struct uroce_cq *
+uroce_cq_publish(struct uroce_cq *cq, struct uroce_cq_list *list, bool is_all, bool *is_awaited)
+{
+	struct uroce_cq *next = cq->list_next;
+
+	uroce_lock_take(&cq->push_lock);
+	const uint32_t nb = is_all ? cq->nb_open : cq->nb_due;
+
+	cq->list = NULL;
+	if (cq->nb_open > nb)
+		put_on(list, cq);
+	*is_awaited = publish_and_release(cq, nb);
+	return next;
 }
 
 /* The `nb` entries from `cqe` on, which stand side by side. */
@@ -175,7 +246,7 @@ lock_both(struct uroce_cq *cq)
 {
 	uroce_lock_take(&cq->poll_lock);
 	uroce_lock_take(&cq->push_lock);
-	assert(cq->nb_open == 0);
+	publish(cq, cq->nb_open); /* the entries that are moved are all of them */
 }
 
 static void

@@ -7,8 +7,13 @@
  * Completion queues.
  *
  * Producers are workers (usually one; several when QPs of different workers share the CQ); each
- * brackets a batch with begin/end, which takes the producer lock once and publishes once. Consumers
- * are application threads, one at a time under the consumer lock. Purge and resize take both.
+ * brackets a batch with begin/end, which takes the producer lock once. Consumers are application
+ * threads, one at a time under the consumer lock. Purge and resize take both.
+ *
+ * A batch is published when it ends, or later: a worker keeps a list of the CQs that it has written to, and
+ * publishes them when the acknowledgements of what completed have left. So a consumer that has seen a
+ * completion may tell the peer so by other means, and the peer has the acknowledgement by then. Where two workers
+ * write to a CQ meanwhile, what the one wrote may be published by the other.
  *
  * A CQ that overflows is lost, as the specification has it [IBA 11.6.3.1]: entries that did not fit
  * are gone, `is_overrun` stays set, and the owner of the QP is told so that it can raise the event.
@@ -76,13 +81,28 @@ enum uroce_cq_arm {
 	UROCE_CQ_ARMED,           /* next completion */
 };
 
+/**
+ * CQs of which a producer has ended batches that it will publish later, in the order of their oldest entry. Its own: no
+ * other thread's.
+ */
+struct uroce_cq_list {
+	struct uroce_cq *first; /* NULL: none */
+	struct uroce_cq *last;  /* valid with `first` */
+	bool is_ack_owed;       /* to peers, for some of what completed; cleared by who publishes */
+};
+
 struct uroce_cq {
 	_Alignas(64) struct uroce_ring ring;
 	/* the producers' line, but for `arm` */
 	_Alignas(64) struct uroce_lock push_lock;
-	uint32_t nb_open;     /* entries put in this batch, not yet published */
-	bool has_overrun;     /* this batch did not fit */
-	_Atomic uint32_t arm; /* enum uroce_cq_arm; set by consumers, cleared by producers */
+	uint32_t nb_open; /* entries put, not yet published */
+	uint32_t nb_due;  /* of these, the ones that are to be published next */
+	bool has_overrun; /* some of them did not fit */
+	bool is_awaited; /* what was published is what the consumer asked to be told of; `list` tells it */
+	_Atomic uint32_t arm;       /* enum uroce_cq_arm; set by consumers, cleared by producers */
+	struct uroce_cq_list *list; /* by which it will be published; NULL: by none */
+	struct uroce_cq *list_next;
+	void *cookie; /* the owner's: who is to be told; set before the first batch */
 	/* the consumers' line, but for `is_overrun`, which producers set once */
 	_Alignas(64) struct uroce_lock poll_lock;
 	atomic_bool is_overrun;
@@ -124,10 +144,28 @@ uroce_cq_put(struct uroce_cq *cq)
 }
 
 /**
- * Producer: publish the batch.
+ * Producer: end the batch and publish it.
  * @return whether the consumer had asked to be told of it (and is now unarmed): raise the event
  */
 bool uroce_cq_end(struct uroce_cq *cq);
+
+/** Producer: end the batch; it is published with the list at the latest. */
+void uroce_cq_end_later(struct uroce_cq *cq, struct uroce_cq_list *list);
+
+/** Producer: what was put until now is due; what is put from now on is not. */
+void uroce_cq_list_mark_due(struct uroce_cq_list *list);
+
+/** Producer: empty the list. @return the first CQ of those that it had, to be published one after the other */
+struct uroce_cq *uroce_cq_list_take(struct uroce_cq_list *list);
+
+/**
+ * Producer: publish the entries of a CQ that was on the list: those that are due, or all. If that leaves some it is on the
+ * list again.
+ * @param[out] is_awaited  whether its consumer had asked to be told (and is now unarmed): raise the event
+ * @return the next CQ; NULL: it was the last one
+ */
+struct uroce_cq *uroce_cq_publish(struct uroce_cq *cq, struct uroce_cq_list *list, bool is_all,
+				  bool *is_awaited);
 
 /**
  * Consumer: take up to `nb` completions.

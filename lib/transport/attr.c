@@ -155,7 +155,6 @@ derive(struct uroce_qpc *qpc)
 	qpc->shape.payload_len = UROCE_SHAPE_NONE;
 	qpc->mtu_shift = (uint8_t)(mtu + 7); /* IBV_MTU_256 is 1 */
 	qpc->chunk_psns = chunk_of(qpc->window_psns, attr->max_rd_atomic);
-	qpc->ack_timeout_ns = uroce_ack_timeout_ns(attr->timeout);
 }
 
 /*

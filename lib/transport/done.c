@@ -65,10 +65,20 @@ uroce_done_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, enum ib
 	cqe->opcode = wc_opcodes[wqe->opcode];
 }
 
+/* @return whether the consumer is to be told now */
+static bool
+end_batch(const struct uroce_qpc *qpc, struct uroce_cq *cq)
+{
+	if (!qpc->unpublished)
+		return uroce_cq_end(cq);
+	uroce_cq_end_later(cq, qpc->unpublished);
+	return false;
+}
+
 void
 uroce_done_send_end(struct uroce_qpc *qpc)
 {
-	if (uroce_cq_end(qpc->send_cq))
+	if (end_batch(qpc, qpc->send_cq))
 		qpc->events |= UROCE_QPC_SEND_CQ_EVENT;
 }
 
@@ -111,7 +121,9 @@ uroce_done_recv_end(struct uroce_qpc *qpc)
 	if (!qpc->is_recv_open)
 		return;
 	qpc->is_recv_open = false;
-	if (!uroce_cq_end(recv_cq_of(qpc)))
+	if (qpc->unpublished && uroce_qpc_is_reliable(qpc))
+		qpc->unpublished->is_ack_owed = true;
+	if (!end_batch(qpc, recv_cq_of(qpc)))
 		return;
 	qpc->events |= UROCE_QPC_RECV_CQ_EVENT;
 	if (qpc->srqs)

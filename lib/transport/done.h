@@ -21,7 +21,7 @@ void uroce_done_send_begin(struct uroce_qpc *qpc);
 void uroce_done_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 		     enum ibv_wc_status status, uint32_t vendor_err, uint64_t now_ns);
 
-/** End the batch: the application sees it. */
+/** End the batch: the application sees it, now or when it is published. */
 void uroce_done_send_end(struct uroce_qpc *qpc);
 
 /**

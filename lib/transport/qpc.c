@@ -50,6 +50,7 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 		.rd_pool = conf->rd_pool,
 		.hold = conf->hold,
 		.counters = conf->counters,
+		.unpublished = conf->unpublished,
 		.window_psns = conf->window_psns ? conf->window_psns : UROCE_WINDOW_PSNS,
 		.ack_every = conf->sq ? ack_every(conf->sq) : UROCE_ACK_EVERY_MIN,
 		.is_req_gbn = conf->is_req_gbn || !conf->hold ||
@@ -79,13 +80,14 @@ uroce_qpc_fini(struct uroce_qpc *qpc)
 
 void
 uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool, struct uroce_hold *hold,
-	       struct uroce_counters *counters)
+	       struct uroce_counters *counters, struct uroce_cq_list *unpublished)
 {
 	assert(uroce_qpc_is_movable(qpc));
 	uroce_rd_pool_send_abroad(qpc->rd_pool, qpc->resp.res);
 	qpc->rd_pool = rd_pool;
 	qpc->hold = hold;
 	qpc->counters = counters;
+	qpc->unpublished = unpublished;
 }
 
 /* Bytes from the BTH to the ICRC. */

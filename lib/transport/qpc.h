@@ -36,6 +36,7 @@
 #include "transport/rtt.h"
 #include "wire/build.h"
 #include "wire/parse.h"
+#include "wire/syndrome.h"
 #include "wire/verdict.h"
 
 /** No timer is armed. */
@@ -76,8 +77,9 @@ struct uroce_txd {
 
 /** What a call left to be told to the application; or-ed in `events`, taken by the caller. */
 enum uroce_qpc_event {
-	UROCE_QPC_SEND_CQ_EVENT = 1 << 0, /* the send CQ's consumer asked to be told */
-	UROCE_QPC_RECV_CQ_EVENT = 1 << 1, /* the receive CQ's consumer asked to be told */
+	/* the CQ's consumer asked to be told; only of a context whose completions are published at once */
+	UROCE_QPC_SEND_CQ_EVENT = 1 << 0,
+	UROCE_QPC_RECV_CQ_EVENT = 1 << 1,
 	UROCE_QPC_SEND_CQ_OVERRUN = 1 << 2,
 	UROCE_QPC_RECV_CQ_OVERRUN = 1 << 3,
 	UROCE_QPC_REQ_ERR = 1 << 4,    /* IBV_EVENT_QP_REQ_ERR */
@@ -116,6 +118,8 @@ struct uroce_qpc_conf {
 	/* its worker's; NULL: nothing is placed early or held, and both roles go back N */
 	struct uroce_hold *hold;
 	struct uroce_counters *counters; /* its worker's; NULL: nobody counts for all QPs */
+	struct uroce_cq_list
+		*unpublished; /* its worker's; NULL: completions are published at once */
 	uint16_t
 		window_psns; /* requests in flight, in packets, <= UROCE_WINDOW_MAX; 0: the default */
 	bool is_req_gbn;     /* the requester goes back N in any case */
@@ -346,7 +350,8 @@ struct uroce_qpc {
 	struct uroce_wq *rq;
 	struct uroce_cq *recv_cq;
 	void *cookie;
-	uint64_t ack_timeout_ns; /* 0: none */
+	struct uroce_cq_list
+		*unpublished; /* its worker's; NULL: completions are published at once */
 	/* both roles: what is sent */
 	struct uroce_path path; /* RC, UC: valid from RTR on */
 	struct uroce_shape
@@ -486,11 +491,12 @@ uroce_qpc_is_movable(const struct uroce_qpc *qpc)
  * of; who hands it over sees to it that all that was written here is seen there, and that time goes on.
  */
 void uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool, struct uroce_hold *hold,
-		    struct uroce_counters *counters);
+		    struct uroce_counters *counters, struct uroce_cq_list *unpublished);
 
 /**
  * Take one received frame whose ICRC was verified and whose destination QPN is this QP's.
- * Placed payload and completions are visible to the application on return.
+ * Placed payload is visible to the application on return; completions are when the caller publishes them
+ * (uroce_qpc_conf.unpublished), or on return where it has no list of them.
  * @return what became of it; `events` may have grown, and there may be something to send.
  *	UROCE_VERDICT_HELD: the transport keeps the frame, until it is on the death row of the pool that
  *	the context was made with (uroce_hold_reap); with any other verdict the frame is the caller's
@@ -611,6 +617,13 @@ struct uroce_srq *uroce_qpc_told_srq(const struct uroce_qpc *qpc, uint8_t *told)
  * An error that is not the peer's (CQ overrun, port removed): to ERR, everything flushed.
  */
 void uroce_qpc_fail(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** The local ACK timeout [IBA 9.9.2.1.1]; 0: none. */
+static inline uint64_t
+uroce_qpc_ack_timeout_ns(const struct uroce_qpc *qpc)
+{
+	return uroce_ack_timeout_ns(qpc->attr.timeout);
+}
 
 /** Whether a port refers to memory of the QP's requests: until then they are not flushed. */
 static inline bool

@@ -281,10 +281,11 @@ static void
 arm(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_repair *repair = &qpc->req.repair;
+	const uint64_t timeout_ns = uroce_qpc_ack_timeout_ns(qpc);
 	uint64_t ns = uroce_rtt_probe_ns(&qpc->req.rtt) << qpc->req.nb_probes;
 
-	if (qpc->ack_timeout_ns && ns > 3 * qpc->ack_timeout_ns)
-		ns = 3 * qpc->ack_timeout_ns;
+	if (timeout_ns && ns > 3 * timeout_ns)
+		ns = 3 * timeout_ns;
 	repair->probe_deadline = UROCE_NEVER;
 	if (!qpc->is_req_gbn && qpc->req.rtt.mean_ns && qpc->req.una_psn != qpc->req.max_psn)
 		repair->probe_deadline = now_ns + ns;

@@ -45,7 +45,7 @@ void
 uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
-	const uint64_t timeout_ns = qpc->ack_timeout_ns;
+	const uint64_t timeout_ns = uroce_qpc_ack_timeout_ns(qpc);
 	const unsigned nb_timeouts = qpc->attr.retry_cnt - req->retry_left;
 
 	req->armed_ns = now_ns;
@@ -108,7 +108,7 @@ wait_in_line(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	req->line_left = req->line_left ? req->line_left - 1 : qpc->attr.retry_cnt + 1;
 	if (req->line_left)
-		req->ack_deadline = now_ns + 4 * qpc->ack_timeout_ns;
+		req->ack_deadline = now_ns + 4 * uroce_qpc_ack_timeout_ns(qpc);
 	else
 		uroce_req_fail(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
 }

@@ -238,6 +238,7 @@ uroce_vcq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *
 		return NULL;
 	}
 	uroce_cq_init(&cq->queue, cq->mem, init->cqe);
+	cq->queue.cookie = &cq->notify;
 	cq->worker = dev->worker[init->comp_vector];
 	cq->is_app_driven = dev->conf.drive == UROCE_DRIVE_APP;
 	cq->ibv.context = context;

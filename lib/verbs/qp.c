@@ -73,6 +73,27 @@ tell_state(struct ibv_qp *ibv, enum ibv_qp_state state)
 	__atomic_store_n(&ibv->state, state, __ATOMIC_RELAXED);
 }
 
+/*
+ * Whether the QP stops hearing its peer (in ERR and RESET, and what it asked for in SQD), or begins to (in RTR): what was
+ * sent to it before is of its life until now.
+ */
+static bool
+ends_life(const struct ibv_qp_attr *attr, int mask)
+{
+	const unsigned states =
+		1u << IBV_QPS_ERR | 1u << IBV_QPS_RESET | 1u << IBV_QPS_SQD | 1u << IBV_QPS_RTR;
+
+	return mask & IBV_QP_STATE && attr->qp_state < 32u && states >> attr->qp_state & 1;
+}
+
+static int
+apply(struct uroce_vqp *qp, struct change *change)
+{
+	if (ends_life(change->attr, change->mask))
+		return uroce_qpr_end_life(&qp->qpr, apply_change, change);
+	return uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_change, change);
+}
+
 int
 uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 {
@@ -95,8 +116,7 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	};
 
 	/* a poster may be at work for as long as its program likes: it is waited for here, not by the worker */
-	while ((ret = uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_change, &change)) ==
-	       -EAGAIN)
+	while ((ret = apply(qp, &change)) == -EAGAIN)
 		sched_yield();
 	if (ret != 0)
 		return -ret;

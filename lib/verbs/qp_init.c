@@ -265,6 +265,7 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroc
 		.rd_pool = uroce_worker_rd_pool(worker),
 		.hold = uroce_worker_hold(worker),
 		.counters = uroce_worker_counters(worker),
+		.unpublished = uroce_worker_unpublished(worker),
 		.cc = dev->conf.cc.ops ? &dev->cc : NULL,
 		.limits = &dev->limits,
 		.pkeys = dev->pkeys,
@@ -272,8 +273,6 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroc
 	};
 
 	uroce_qpc_init(&qp->qpr.qpc, &conf);
-	qp->qpr.send_notify = send_cq != NULL ? &send_cq->notify : NULL;
-	qp->qpr.recv_notify = recv_cq != NULL ? &recv_cq->notify : NULL;
 	qp->qpr.event_cookie = qp;
 }
 

@@ -67,7 +67,6 @@ fill_srq(struct uroce_vsrq *srq, const struct ibv_srq_init_attr_ex *init)
 	if (is_xrc) {
 		srq->cq = uroce_vcq(init->cq);
 		srq->xrcd = uroce_vxrcd(init->xrcd);
-		srq->srqr.notify = &srq->cq->notify;
 	}
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);

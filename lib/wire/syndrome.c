@@ -20,10 +20,3 @@ uroce_rnr_timer_ns(uint8_t code)
 {
 	return rnr_timer_10us[code & CODE_MASK] * UINT64_C(10000);
 }
-
-uint64_t
-uroce_ack_timeout_ns(uint8_t code)
-{
-	code &= CODE_MASK;
-	return code == 0 ? 0 : UINT64_C(4096) << code;
-}

@@ -51,6 +51,11 @@ uroce_syndrome_value(uint8_t syndrome)
 uint64_t uroce_rnr_timer_ns(uint8_t code);
 
 /** Local ACK timeout of a timeout code: 4.096 us * 2^code; code 0 means none and gives 0. */
-uint64_t uroce_ack_timeout_ns(uint8_t code);
+static inline uint64_t
+uroce_ack_timeout_ns(uint8_t code)
+{
+	code &= 0x1f;
+	return code == 0 ? 0 : UINT64_C(4096) << code;
+}
 
 #endif /* UROCE_WIRE_SYNDROME_H */

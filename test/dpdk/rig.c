@@ -190,6 +190,7 @@ rig_qp(struct uroce_dev *dev, unsigned worker, enum ibv_qp_type type)
 		.rd_pool = uroce_worker_rd_pool(dev->worker[worker]),
 		.hold = uroce_worker_hold(dev->worker[worker]),
 		.counters = uroce_worker_counters(dev->worker[worker]),
+		.unpublished = uroce_worker_unpublished(dev->worker[worker]),
 		.cc = dev->conf.cc.ops ? &dev->cc : NULL,
 		.limits = &dev->limits,
 		.pkeys = dev->pkeys,

@@ -37,6 +37,7 @@ struct client {
 	bool is_attached;
 	struct uroce_area area;
 	struct uroce_lane_end up[UROCE_AREA_PAIRS_MAX], down[UROCE_AREA_PAIRS_MAX];
+	uint64_t barrier_pass[UROCE_AREA_PAIRS_MAX]; /* in which a barrier was met; 0: none was */
 	uint64_t number;
 	bool *has_block;
 };
@@ -50,6 +51,7 @@ struct a_switch {
 	atomic_uint nb_clients;
 	_Atomic uint64_t nb_forwarded;
 	uint64_t chance;
+	uint64_t nb_passes; /* over all lanes */
 	uint32_t next_block;
 	struct client client[SWITCH_CLIENTS];
 };
@@ -134,6 +136,19 @@ forward(struct a_switch *sw, const struct client *from, uint32_t pair, const uin
 	}
 }
 
+/* Every lane has a turn between the pass in which it was met and the second one after that. */
+static bool
+is_barrier_passed(struct a_switch *sw, uint64_t *met_pass)
+{
+	if (*met_pass == 0)
+		*met_pass = sw->nb_passes;
+	if (sw->nb_passes < *met_pass + 2)
+		return false;
+	*met_pass = 0;
+	return true;
+}
+
+/* @return frames, or barriers, that it passed or met */
 static unsigned
 serve_lane(struct a_switch *sw, struct client *client, uint32_t pair)
 {
@@ -141,15 +156,22 @@ serve_lane(struct a_switch *sw, struct client *client, uint32_t pair)
 	const int32_t nb_ready = uroce_lane_ready(end);
 	const uint32_t nb = nb_ready < 0 ? 0 : nb_ready > BATCH ? BATCH : (uint32_t)nb_ready;
 
+	uint32_t i;
+
 	assert_true(nb_ready >= 0);
-	for (uint32_t i = 0; i < nb; i++) {
+	for (i = 0; i < nb; i++) {
 		const struct uroce_lane_frame frame = uroce_lane_get(end, i);
 
+		if (frame.len == 0 && frame.offset == UROCE_LANE_BARRIER) {
+			if (!is_barrier_passed(sw, &client->barrier_pass[pair]))
+				break;
+			continue;
+		}
 		assert_true(uroce_area_has(&client->area, frame));
 		forward(sw, client, pair, client->area.mem + frame.offset, frame.len);
 	}
-	if (nb > 0)
-		uroce_lane_pop(end, nb);
+	if (i > 0)
+		uroce_lane_pop(end, i);
 	return nb;
 }
 
@@ -157,6 +179,8 @@ static unsigned
 serve_lanes(struct a_switch *sw)
 {
 	unsigned nb = 0;
+
+	sw->nb_passes++;
 
 	for (unsigned i = 0; i < SWITCH_CLIENTS; i++) {
 		struct client *client = &sw->client[i];

@@ -136,7 +136,7 @@ world__an_armed_cq_wakes_its_consumer(void **state)
 
 	(void)state;
 	connect_over(1);
-	b->qpr.recv_notify = &notify;
+	b->rcq.cookie = &notify;
 	rig_post_recv(b, 1, 0, LEN);
 	rig_post_recv(b, 2, 0, LEN);
 	uroce_cq_arm(&b->rcq, false);

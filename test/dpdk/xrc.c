@@ -69,7 +69,7 @@ make_queue(uint32_t xrcd)
 	uroce_srq_init(&queue->srqr.srq, queue->mem[0], &conf);
 	uroce_cq_init(&queue->cq, queue->mem[1], NB_WR);
 	queue->notify.event_fd = -1;
-	queue->srqr.notify = &queue->notify;
+	queue->cq.cookie = &queue->notify;
 	mr.addr = queue->buf;
 	mr.iova = (uintptr_t)queue->buf;
 	assert_int_equal(uroce_mr_add(dev_b->mrs, &mr, &queue->key), 0);

@@ -101,7 +101,7 @@ is_excused(const struct qp *qp)
 	/* its answers wait for a port that takes nothing */
 	if (peer->host->blocked_ns && peer->host->busy_ns > since_ns)
 		return true;
-	return qp->qpc.ack_timeout_ns < 4 * round_trip_ns(qp);
+	return uroce_qpc_ack_timeout_ns(&qp->qpc) < 4 * round_trip_ns(qp);
 }
 
 static bool
@@ -118,7 +118,7 @@ is_port_spent(const struct qp *qp)
 {
 	return (qp->host->busy_ns > qp->sent_ns || qp->host->awake_ns > qp->sent_ns) &&
 	       qp->world->now_ns - qp->sent_ns >=
-		       (qp->conf.retry_cnt + 1u) * 4 * qp->qpc.ack_timeout_ns;
+		       (qp->conf.retry_cnt + 1u) * 4 * uroce_qpc_ack_timeout_ns(&qp->qpc);
 }
 
 static bool

@@ -304,7 +304,7 @@ static uint64_t
 budget_ns(const struct qp *qp)
 {
 	/* an implementation may wait up to four times the timeout [IBA 9.7.6.1.3], and for its port */
-	return (qp->conf.retry_cnt + 2) * 4 * qp->qpc.ack_timeout_ns + 200000000 +
+	return (qp->conf.retry_cnt + 2) * 4 * uroce_qpc_ack_timeout_ns(&qp->qpc) + 200000000 +
 	       qp->host->blocked_ns;
 }
 
@@ -325,7 +325,7 @@ check_requester(struct qp *qp)
 		qp->progress_ns = world->now_ns;
 	qp->retries_now = retries_of(qp);
 	qp->rnr_now = qp->qpc.stats.naks_rnr;
-	if (qp->sent <= qp->acked || !qp->qpc.ack_timeout_ns)
+	if (qp->sent <= qp->acked || !uroce_qpc_ack_timeout_ns(&qp->qpc))
 		return;
 	if (uroce_qpc_deadline(&qp->qpc) == UROCE_NEVER)
 		world_complain(world, "qp 0x%x waits for its peer without a timer", qp->qpn);

@@ -48,6 +48,16 @@ complete(struct uroce_cq *cq, uint64_t wr_id, unsigned nb)
 	return uroce_cq_end(cq);
 }
 
+/* The same, published with the list. */
+static void
+complete_later(struct uroce_cq *cq, struct uroce_cq_list *list, uint64_t wr_id, unsigned nb)
+{
+	uroce_cq_begin(cq);
+	for (unsigned i = 0; i < nb; i++)
+		put(cq, wr_id + i);
+	uroce_cq_end_later(cq, list);
+}
+
 /* One entry, solicited or bad. */
 static bool
 complete_as(struct uroce_cq *cq, bool is_solicited, enum ibv_wc_status status)
@@ -531,6 +541,123 @@ cq_resize__empty_and_armed(void **state)
 	expect_polled(cq, (uint64_t[]){ 1, 0 });
 }
 
+static void
+cq_end_later__is_seen_when_the_list_is_published(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct uroce_cq_list list = { NULL };
+	bool is_awaited;
+
+	complete_later(cq, &list, 1, 2);
+	complete_later(cq, &list, 3, 1);
+	assert_true(uroce_cq_has_nothing(cq));
+	uroce_cq_arm(cq, false); /* in time: nothing was seen yet */
+	assert_ptr_equal(uroce_cq_list_take(&list), cq);
+	assert_null(uroce_cq_publish(cq, &list, true, &is_awaited));
+	assert_true(is_awaited);
+	assert_null(list.first);
+	expect_polled(cq, (uint64_t[]){ 1, 2, 3, 0 });
+	assert_false(complete(cq, 4, 1)); /* it is not armed any more */
+}
+
+/* What is put after the mark is for the next time, with the CQ on the list again. */
+static void
+cq_list_mark_due__leaves_what_comes_later(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct uroce_cq_list list = { NULL };
+	bool is_awaited;
+
+	complete_later(cq, &list, 1, 1);
+	uroce_cq_list_mark_due(&list);
+	complete_later(cq, &list, 2, 2);
+	assert_null(uroce_cq_publish(uroce_cq_list_take(&list), &list, false, &is_awaited));
+	assert_false(is_awaited);
+	assert_ptr_equal(list.first, cq);
+	expect_polled(cq, (uint64_t[]){ 1, 0 });
+	assert_null(uroce_cq_publish(uroce_cq_list_take(&list), &list, true, &is_awaited));
+	assert_null(list.first);
+	expect_polled(cq, (uint64_t[]){ 2, 3, 0 });
+}
+
+/* A program may sleep for one CQ's event and look into the other: it hears of them as they completed. */
+static void
+cq_list__has_cqs_in_the_order_of_their_oldest_entry(void **state)
+{
+	struct uroce_cq *first = make_cq(NB_CQE), *second = *state;
+	struct uroce_cq_list list = { NULL };
+	bool is_awaited;
+
+	complete_later(first, &list, 1, 1);
+	complete_later(second, &list, 2, 1);
+	complete_later(first, &list, 3, 1);
+	struct uroce_cq *cq = uroce_cq_list_take(&list);
+
+	assert_ptr_equal(cq, first);
+	cq = uroce_cq_publish(cq, &list, true, &is_awaited);
+	assert_ptr_equal(cq, second);
+	assert_null(uroce_cq_publish(cq, &list, true, &is_awaited));
+	free_cq(first);
+}
+
+/* Two producers: entries are in one order, so the second one publishes those of the first, which tells of all. */
+static void
+cq_end_later__of_two_lists_is_published_at_once(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct uroce_cq_list one = { NULL }, other = { NULL };
+	bool is_awaited;
+
+	uroce_cq_arm(cq, false);
+	complete_later(cq, &one, 1, 1);
+	complete_later(cq, &other, 2, 1);
+	assert_null(other.first);
+	expect_polled(cq, (uint64_t[]){ 1, 2, 0 });
+	assert_null(uroce_cq_publish(uroce_cq_list_take(&one), &one, true, &is_awaited));
+	assert_true(is_awaited);
+}
+
+/* What is purged may be published no more; of what stays the consumer still hears. */
+static void
+cq_purge__between_end_and_publication(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct uroce_cq_list list = { NULL };
+	bool is_awaited;
+	int qp;
+
+	uroce_cq_arm(cq, false);
+	uroce_cq_begin(cq);
+	put(cq, 1);
+	uroce_cq_put(cq)->qp = &qp;
+	put(cq, 3);
+	uroce_cq_end_later(cq, &list);
+	uroce_cq_purge(cq, &qp);
+	expect_polled(cq, (uint64_t[]){ 1, 3, 0 });
+	assert_null(uroce_cq_publish(uroce_cq_list_take(&list), &list, true, &is_awaited));
+	assert_true(is_awaited);
+	assert_true(uroce_cq_has_nothing(cq));
+}
+
+/* That entries were lost is told behind those that were not. */
+static void
+cq_end_later__an_overrun_is_seen_with_the_last_entry(void **state)
+{
+	struct uroce_cq *cq = *state;
+	struct uroce_cq_list list = { NULL };
+	struct ibv_wc wc[NB_CQE];
+	bool is_awaited;
+
+	complete_later(cq, &list, 1, NB_CQE);
+	uroce_cq_begin(cq);
+	assert_null(uroce_cq_put(cq));
+	uroce_cq_end_later(cq, &list);
+	assert_int_equal(uroce_cq_poll(cq, NB_CQE, wc), 0);
+	assert_null(uroce_cq_publish(uroce_cq_list_take(&list), &list, true, &is_awaited));
+	assert_int_equal(uroce_cq_poll(cq, NB_CQE, wc), NB_CQE);
+	assert_int_equal(uroce_cq_poll(cq, 1, wc), -EOVERFLOW);
+}
+
 int
 main(void)
 {
@@ -560,6 +687,12 @@ main(void)
 		cmocka_unit_test(cq_resize__to_what_just_fits),
 		CQ_TEST(cq_resize__refusal_changes_nothing),
 		CQ_TEST(cq_resize__empty_and_armed),
+		CQ_TEST(cq_end_later__is_seen_when_the_list_is_published),
+		CQ_TEST(cq_list_mark_due__leaves_what_comes_later),
+		CQ_TEST(cq_list__has_cqs_in_the_order_of_their_oldest_entry),
+		CQ_TEST(cq_end_later__of_two_lists_is_published_at_once),
+		CQ_TEST(cq_purge__between_end_and_publication),
+		CQ_TEST(cq_end_later__an_overrun_is_seen_with_the_last_entry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

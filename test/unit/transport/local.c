@@ -305,7 +305,7 @@ local__ack_that_overtakes_the_position(void **state)
 	assert_int_equal(post_bind(window.rkey, 4096, 0), 0);
 	post_writes(B, 1, 8);
 	pair_flush(&pair, B);
-	pair_wait(&pair, B, pair.host[B].qpc.ack_timeout_ns);
+	pair_wait(&pair, B, uroce_qpc_ack_timeout_ns(&pair.host[B].qpc));
 	pair_run_for(&pair, 0); /* the first WRITE again */
 	pair_inject(&pair, B,
 		    &(struct pair_pkt){ .opcode = UROCE_OP_ACK, .psn = 1000, .syndrome = 0x1f });

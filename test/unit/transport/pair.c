@@ -524,7 +524,7 @@ check_host(const struct pair_host *host)
 	assert_true(req->begun_idx - tail <= head - tail);
 	assert_true(req->retry_left <= qpc->attr.retry_cnt);
 	/* whoever waits for the peer has a timer */
-	if (window && qpc->ack_timeout_ns)
+	if (window && uroce_qpc_ack_timeout_ns(qpc))
 		assert_true(uroce_qpc_deadline(qpc) != UROCE_NEVER);
 	assert_true(__builtin_popcount(qpc->resp.pending) <= UROCE_RD_ATOMIC_MAX);
 }

@@ -538,7 +538,7 @@ repair__a_probe_comes_before_the_last_timeout(void **state)
 	write_packets(32);
 	(void)run();
 	qpc->req.retry_left = 0;
-	qpc->req.rtt.late_ns = (uint32_t)(16 * qpc->ack_timeout_ns);
+	qpc->req.rtt.late_ns = (uint32_t)(16 * uroce_qpc_ack_timeout_ns(qpc));
 	qpc->req.rtt.is_doubtful = true;
 	write_packets(3);
 	pair_lose(&pair, A, 2);
