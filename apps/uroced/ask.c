@@ -221,7 +221,8 @@ act(struct control *control, struct client *client, int fd)
 {
 	switch (in.type) {
 	case UROCE_MUX_HELLO:
-		if (in.hello.version == UROCE_MUX_VERSION)
+		client->is_greeted = in.hello.version == UROCE_MUX_VERSION;
+		if (client->is_greeted)
 			(void)tell_host(control, client);
 		else
 			ask_refuse(control, client, EPROTO, "HELLO of version %u: allowed is %u",

@@ -80,6 +80,7 @@ struct client {
 	atomic_bool
 		is_broken; /* set by the data path, which leaves it alone then: an index of its cannot be */
 	/* the control thread's */
+	bool is_greeted; /* it has asked what this host is: it hears of changes */
 	bool is_attached;
 	bool is_host_due; /* it is to be told of the host, when it reads */
 	bool has_wish;    /* and of leases, as many as these */

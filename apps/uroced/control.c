@@ -184,8 +184,10 @@ look_at_host(struct control *control)
 	frame_host_set(&host, &control->host->told);
 	data_set_host(control->data, &host);
 	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
-		if (control->client[i] && control->client[i]->is_attached)
-			control->client[i]->is_host_due = true;
+		struct client *client = control->client[i];
+
+		if (client && (client->is_greeted || client->is_attached))
+			client->is_host_due = true;
 	}
 	control->has_due = true;
 }

@@ -179,38 +179,72 @@ wait_for(int fd, int errand_fd, int ms)
 		(void)eventfd_read(errand_fd, &nothing);
 }
 
-int
-uroce_attach_ask(const char *path, struct uroce_mux_host *host)
+/* What uroced answers to HELLO. @return 0, or -errno */
+static int
+hear_host(int fd, union uroce_mux_message *message)
 {
-	union uroce_mux_message message = { .type = 0 };
 	const time_t end = time(NULL) + (time_t)(PATIENCE_NS / 1000000000);
-	const int fd = uroce_mux_connect(path);
-	int ret = fd < 0 ? fd : greet(fd), other = -1;
-	char why[256];
+	int ret = greet(fd), other = -1;
 
 	if (ret == 0)
 		ret = -EAGAIN;
 	while (ret == -EAGAIN && time(NULL) <= end) {
-		ret = uroce_mux_receive(fd, &message, &other);
+		ret = uroce_mux_receive(fd, message, &other);
 		if (ret == -EAGAIN)
 			wait_for(fd, -1, 1000);
 	}
 	shut(&other);
+	if (ret == 1 && message->type == UROCE_MUX_HOST &&
+	    message->this_host.version == UROCE_MUX_VERSION)
+		return 0;
+	if (ret == 1 && message->type == UROCE_MUX_REFUSED)
+		return message->refused.error > 0 ? -message->refused.error : -EPERM;
+	return ret == 1 ? -EPROTO : ret == 0 ? -ECONNRESET : ret == -EAGAIN ? -ETIMEDOUT : ret;
+}
+
+/* @return the connection, over which HOST came; or -errno */
+static int
+call_host(const char *path, union uroce_mux_message *message)
+{
+	int fd = uroce_mux_connect(path);
+	const int ret = fd < 0 ? fd : hear_host(fd, message);
+
+	if (ret == 0)
+		return fd;
+	shut(&fd);
+	return ret;
+}
+
+int
+uroce_attach_call(const char *path, struct uroce_mux_host *host)
+{
+	union uroce_mux_message message = { .type = 0 };
+	const int fd = call_host(path, &message);
+
 	if (fd >= 0)
-		(void)close(fd);
-	if (ret == 1 && message.type == UROCE_MUX_HOST &&
-	    message.this_host.version == UROCE_MUX_VERSION) {
 		*host = message.this_host.host;
+	return fd;
+}
+
+int
+uroce_attach_ask(const char *path, struct uroce_mux_host *host)
+{
+	union uroce_mux_message message = { .type = 0 };
+	int fd = call_host(path, &message);
+	char why[256];
+
+	if (fd >= 0) {
+		*host = message.this_host.host;
+		shut(&fd);
 		return 0;
 	}
-	if (ret == 1 && message.type == UROCE_MUX_REFUSED) {
+	if (message.type == UROCE_MUX_REFUSED) {
 		say_refusal(&message, why);
 		UROCE_LOG(ERR, port, "%s: refused: %s", path, why);
-		return message.refused.error > 0 ? -message.refused.error : -EPERM;
+	} else {
+		log_absence(path, fd);
 	}
-	ret = ret == 1 ? -EPROTO : ret == 0 ? -ECONNRESET : ret == -EAGAIN ? -ETIMEDOUT : ret;
-	log_absence(path, ret);
-	return ret;
+	return fd;
 }
 
 /* --- the host ---------------------------------------------------------------------------------- */

@@ -94,6 +94,12 @@ struct uroce_attach {
  */
 int uroce_attach_ask(const char *path, struct uroce_mux_host *host);
 
+/**
+ * The same, and stay: uroced says over this connection when its host changes, and it ends with uroced. Logs nothing.
+ * @return a descriptor, or -errno
+ */
+int uroce_attach_call(const char *path, struct uroce_mux_host *host);
+
 /** Let a configuration say what uroced's host says. */
 void uroce_attach_adopt(struct uroce_dev_conf *conf, const struct uroce_mux_host *host);
 

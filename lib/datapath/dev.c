@@ -25,6 +25,7 @@
 #include "datapath/log.h"
 #include "datapath/neigh.h"
 #include "datapath/numa.h"
+#include "datapath/planned_link.h"
 #include "datapath/port.h"
 #include "datapath/qpn.h"
 #include "datapath/round.h"
@@ -228,6 +229,7 @@ take_down(struct uroce_dev *dev)
 	uroce_hugemem_free(dev->mcast);
 	uroce_hugemem_free(dev->mrs);
 	uroce_hugemem_free(dev->qpns);
+	uroce_planned_link_destroy(dev->planned_link);
 	uroce_event_queue_destroy(dev->events);
 	pthread_mutex_destroy(&dev->lock);
 	free(dev);
@@ -249,10 +251,31 @@ identify(struct uroce_dev *dev)
 	return 0;
 }
 
+static void
+tell_link(struct uroce_dev *dev, bool is_up)
+{
+	uroce_event_push(dev->events, is_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
+}
+
+/* A port that was planned begins with another link than programs were told of: they are told. */
+static int
+open_port(struct uroce_dev *dev)
+{
+	int ret;
+
+	if (dev->planned_link)
+		uroce_planned_link_end(dev->planned_link);
+	ret = uroce_port_open(&dev->conf, &dev->plan, dev->events, &dev->port);
+	if (ret == 0 && dev->planned_link &&
+	    uroce_dev_is_link_up(dev) != uroce_planned_link_is_up(dev->planned_link))
+		tell_link(dev, uroce_dev_is_link_up(dev));
+	return ret;
+}
+
 static int
 bring_up(struct uroce_dev *dev)
 {
-	int ret = uroce_port_open(&dev->conf, &dev->plan, dev->events, &dev->port);
+	int ret = open_port(dev);
 
 	if (ret < 0)
 		return ret;
@@ -314,6 +337,8 @@ uroce_dev_plan(const struct uroce_dev_conf *conf, const char *vdev, struct uroce
 	ret = uroce_gid_fill(dev);
 	if (ret == 0)
 		ret = set_limits(dev);
+	if (ret == 0)
+		ret = uroce_planned_link_create(&dev->plan, dev->conf.socket, &dev->planned_link);
 	if (ret < 0) {
 		take_down(dev);
 		return ret;
@@ -388,8 +413,28 @@ bool
 uroce_dev_is_link_up(const struct uroce_dev *dev)
 {
 	if (!dev->port)
-		return uroce_port_plan_is_up(&dev->plan);
+		return uroce_planned_link_is_up(dev->planned_link);
 	return uroce_port_is_up(dev->port) || is_awaiting_peer(dev);
+}
+
+void
+uroce_dev_look_at_link(struct uroce_dev *dev)
+{
+	if (dev->planned_link && uroce_planned_link_look(dev->planned_link))
+		tell_link(dev, uroce_planned_link_is_up(dev->planned_link));
+}
+
+void
+uroce_dev_renew(struct uroce_dev *dev)
+{
+	uroce_event_queue_renew(dev->events);
+	uroce_planned_link_renew(dev->planned_link);
+}
+
+int
+uroce_dev_link_fd(const struct uroce_dev *dev)
+{
+	return dev->planned_link ? uroce_planned_link_fd(dev->planned_link) : -1;
 }
 
 unsigned

@@ -30,6 +30,7 @@
 struct uroce_group;
 struct uroce_mcast_table;
 struct uroce_neigh;
+struct uroce_planned_link;
 struct uroce_qpn_table;
 struct uroce_service_thread;
 
@@ -44,6 +45,8 @@ struct uroce_dev {
 	struct uroce_dev_conf conf;
 	struct uroce_port *port; /* NULL: it is planned, and not up yet */
 	struct uroce_port_plan plan;
+	struct uroce_planned_link
+		*planned_link; /* until there is a port; NULL: it was not planned */
 	/* One of gid_table[], see gid.h: whoever is in a round reads it; others read under `lock`. */
 	_Atomic(const struct uroce_gid_table *) gids;
 	struct uroce_gid_table gid_table[2];
@@ -102,6 +105,18 @@ int uroce_dev_destroy(struct uroce_dev *dev);
 
 /** Whether the port's link is up, as last seen; of a planned one, whether it may be expected to be. */
 bool uroce_dev_is_link_up(const struct uroce_dev *dev);
+
+/**
+ * Look at the link of a planned device, where no worker does: if it has changed since the last look there is an event.
+ * On one that is up this does nothing.
+ */
+void uroce_dev_look_at_link(struct uroce_dev *dev);
+
+/** In a child of fork() that inherited a planned device: its descriptors are the child's own from now on. */
+void uroce_dev_renew(struct uroce_dev *dev);
+
+/** Polls readable when a planned device wants that; -1: the device was not planned. */
+int uroce_dev_link_fd(const struct uroce_dev *dev);
 
 /** The kernel's interface that the port shares; 0: none. */
 unsigned uroce_dev_if_index(const struct uroce_dev *dev);

@@ -8,6 +8,7 @@
 #include "datapath/event.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -55,6 +56,17 @@ uroce_event_queue_destroy(struct uroce_event_queue *queue)
 		return;
 	close(queue->fd);
 	free(queue);
+}
+
+void
+uroce_event_queue_renew(struct uroce_event_queue *queue)
+{
+	const int fd = eventfd(queue->nb > 0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	(void)dup3(fd, queue->fd, O_CLOEXEC);
+	close(fd);
 }
 
 static struct uroce_dev_event *

@@ -37,6 +37,9 @@ bool uroce_event_pop(struct uroce_event_queue *queue, struct uroce_dev_event *ev
 /** Forget what waits for an object that is going away. */
 void uroce_event_purge(struct uroce_event_queue *queue, const void *cookie);
 
+/** In a child of fork(): what was inherited under this number is the parent's, so put a descriptor of our own there. */
+void uroce_event_queue_renew(struct uroce_event_queue *queue);
+
 /** Polls readable while an event waits. */
 int uroce_event_fd(const struct uroce_event_queue *queue);
 

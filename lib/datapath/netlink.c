@@ -166,13 +166,10 @@ uroce_netlink_neigh(int if_index, const uint8_t ip[16], uint8_t mac[6])
 	return 0;
 }
 
-int
-uroce_netlink_watch_addrs(void)
+static int
+watch(uint32_t groups)
 {
-	const struct sockaddr_nl addr = {
-		.nl_family = AF_NETLINK,
-		.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
-	};
+	const struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = groups };
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	int err;
 
@@ -182,6 +179,18 @@ uroce_netlink_watch_addrs(void)
 	if (fd >= 0)
 		close(fd);
 	return err;
+}
+
+int
+uroce_netlink_watch_addrs(void)
+{
+	return watch(RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
+}
+
+int
+uroce_netlink_watch_links(void)
+{
+	return watch(RTMGRP_LINK);
 }
 
 static bool

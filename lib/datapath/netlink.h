@@ -8,7 +8,7 @@
  * the MAC of a neighbour. Each call opens a socket of its own, asks, and waits for the answer,
  * which the kernel gives at once. Control path only.
  *
- * And its notices of addresses that come and go, on a socket that stays open.
+ * And its notices of addresses and links that come and go, on a socket that stays open.
  *
  * Addresses are 16 bytes, IPv4 in its mapped form.
  */
@@ -29,9 +29,12 @@ int uroce_netlink_neigh(int if_index, const uint8_t ip[16], uint8_t mac[6]);
 /** @return a descriptor that gets notices of addresses, of all interfaces; or -errno */
 int uroce_netlink_watch_addrs(void);
 
+/** The same of interfaces that change: their state, above all. */
+int uroce_netlink_watch_links(void);
+
 /**
- * Take the notices that there are, without waiting. @return whether one is of this interface, or some were
- * lost
+ * Take the notices that there are, without waiting. @return whether one is of this interface's addresses, or some
+ * were lost
  */
 bool uroce_netlink_take_news(int fd, int if_index);
 

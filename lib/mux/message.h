@@ -8,7 +8,7 @@
  * order of the machine. A connection is a client: its area, its leases, its life.
  *
  *	client             uroced
- *	HELLO          ->          what is this host? (a connection may end with that)
+ *	HELLO          ->          what is this host? (a connection may end with that, or wait for changes)
  *	               <-  HOST    it is this one; again, unasked, when it has changed
  *	ATTACH + area  ->          carry my frames; these leases are mine
  *	               <-  ATTACHED + bell  they are carried; the leases that are good

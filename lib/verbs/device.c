@@ -13,6 +13,7 @@
 
 #include "datapath/log.h"
 #include "datapath/telemetry.h"
+#include "verbs/event.h"
 #include "verbs/fork.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
@@ -79,12 +80,39 @@ add_device(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_vde
 	return 0;
 }
 
+/* --- fork -------------------------------------------------------------------------------------- */
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/*
+ * The parent goes on with a device that is up. One that is announced has nothing of which there can be but one, so the
+ * child has it as well, as soon as its descriptors are its own. No lock: whoever held it is not here.
+ */
+static void
+become_child(void)
+{
+	for (struct uroce_vdevice *device = devices; device != NULL; device = device->next) {
+		if (atomic_load(&device->is_up))
+			uroce_fork_child = true;
+		else
+			uroce_vevent_renew(device);
+	}
+}
+
+static void
+watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, become_child);
+}
+
+/* ----------------------------------------------------------------------------------------------- */
+
 static struct ibv_device *
 create_device(const struct uroce_dev_conf *conf, const char *vdev)
 {
 	struct uroce_vdevice *device = NULL;
 
-	uroce_fork_watch();
+	(void)pthread_once(&fork_once, watch_forks);
 	pthread_mutex_lock(&list_lock);
 	const int ret = add_device(conf, vdev, &device);
 

@@ -6,7 +6,8 @@
  * an event first hands out what is in that queue: an event of a QP, CQ or SRQ goes to the list of its
  * context, one of the port to all lists. A context's async_fd is an epoll descriptor over the
  * device's queue and the context's own list, so it polls readable when either has something; it may
- * therefore wake a program for an event that turns out to be another context's.
+ * therefore wake a program for an event that turns out to be another context's. Before a device that is announced has
+ * objects nobody drives it: its link is looked at by whoever wants an event, and the epoll has what gives notice of it.
  *
  * The device's lock guards the lists and the handing out.
  */
@@ -108,6 +109,7 @@ distribute(struct uroce_vdevice *device)
 	struct uroce_dev_event from;
 	struct ibv_async_event event;
 
+	uroce_dev_look_at_link(device->dev);
 	while (uroce_dev_event_pop(device->dev, &from)) {
 		event = (struct ibv_async_event){ .event_type = from.type };
 		switch (subject_of(from.type)) {
@@ -162,35 +164,70 @@ leave_device(struct uroce_vcontext *context, struct uroce_vdevice *device)
 	pthread_mutex_unlock(&device->lock);
 }
 
+/* @return an epoll descriptor over all that a context may be told by, or -errno */
+static int
+open_async_fd(const struct uroce_vcontext *context)
+{
+	const int fds[] = {
+		context->event_fd,
+		uroce_dev_event_fd(context->device->dev),
+		uroce_dev_link_fd(context->device->dev),
+	};
+	const int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	int ret = epoll_fd < 0 ? -errno : 0;
+
+	for (unsigned i = 0; i < sizeof(fds) / sizeof(fds[0]) && ret == 0; i++)
+		if (fds[i] >= 0)
+			ret = watch(epoll_fd, fds[i]);
+	if (ret == 0)
+		return epoll_fd;
+	if (epoll_fd >= 0)
+		close(epoll_fd);
+	return ret;
+}
+
 int
 uroce_vevent_open(struct uroce_vcontext *context)
 {
-	int epoll_fd, ret;
+	int ret;
 
 	context->events = NULL;
 	context->events_end = &context->events;
 	context->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (context->event_fd < 0)
 		return -errno;
-	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll_fd < 0) {
-		ret = -errno;
-		goto close_event_fd;
+	ret = open_async_fd(context);
+	if (ret < 0) {
+		close(context->event_fd);
+		return ret;
 	}
-	ret = watch(epoll_fd, context->event_fd);
-	if (ret == 0)
-		ret = watch(epoll_fd, uroce_dev_event_fd(context->device->dev));
-	if (ret != 0)
-		goto close_epoll_fd;
-	context->verbs.context.async_fd = epoll_fd;
+	context->verbs.context.async_fd = ret;
 	join_device(context, context->device);
 	return 0;
+}
 
-close_epoll_fd:
-	close(epoll_fd);
-close_event_fd:
-	close(context->event_fd);
-	return ret;
+/* Put a descriptor in the place of another one, which keeps its number and its flags. */
+static void
+replace(int fd, int by)
+{
+	const int flags = fcntl(fd, F_GETFL);
+
+	if (by < 0)
+		return;
+	(void)dup3(by, fd, O_CLOEXEC);
+	(void)fcntl(fd, F_SETFL, flags);
+	close(by);
+}
+
+void
+uroce_vevent_renew(struct uroce_vdevice *device)
+{
+	pthread_mutex_init(&device->lock, NULL);
+	uroce_dev_renew(device->dev);
+	for (struct uroce_vcontext *at = device->contexts; at != NULL; at = at->next) {
+		replace(at->event_fd, eventfd(at->events != NULL, EFD_CLOEXEC | EFD_NONBLOCK));
+		replace(at->verbs.context.async_fd, open_async_fd(at));
+	}
 }
 
 void

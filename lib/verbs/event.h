@@ -16,6 +16,12 @@
  */
 int uroce_vevent_open(struct uroce_vcontext *context);
 
+/**
+ * In a child of fork() that inherited an announced device: its contexts have descriptors of the child's own from now on,
+ * under the numbers that the program knows.
+ */
+void uroce_vevent_renew(struct uroce_vdevice *device);
+
 /** Take it off that list, close the descriptors, forget what was not taken. */
 void uroce_vevent_close(struct uroce_vcontext *context);
 

@@ -6,32 +6,10 @@
  * the kernel copies those for the child (Linux 5.12). So there is nothing to prepare.
  */
 
-#include <pthread.h>
-
 #include "verbs/fork.h"
 #include "verbs/uroce.h"
 
 bool uroce_fork_child;
-
-static void
-become_child(void)
-{
-	uroce_fork_child = true;
-}
-
-static void
-watch(void)
-{
-	(void)pthread_atfork(NULL, NULL, become_child);
-}
-
-void
-uroce_fork_watch(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	(void)pthread_once(&once, watch);
-}
 
 int
 uroce_fork_init(void)

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * Whether this process is a child that inherited devices. Its parent goes on with them, in memory that both may have:
+ * Whether this process is a child that inherited devices which are up. Its parent goes on with them, in memory that both may have:
  * so the calls that objects carry with them touch nothing of it there.
  */
 
 #include <stdbool.h>
 
-extern bool uroce_fork_child;
+extern bool uroce_fork_child; /* set in the child, see device.c */
 
 /** This process is such a child. */
 static inline bool
@@ -18,8 +18,5 @@ uroce_is_fork_child(void)
 {
 	return __builtin_expect(uroce_fork_child, false);
 }
-
-/** From now on there are devices to inherit. @mt Safe. */
-void uroce_fork_watch(void);
 
 #endif /* UROCE_VERBS_FORK_H */

@@ -77,11 +77,12 @@ set_rate(const struct uroce_dev *dev, struct ibv_port_attr *attr)
 int
 uroce_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr)
 {
-	const struct uroce_dev *dev;
+	struct uroce_dev *dev;
 
 	if (context == NULL || attr == NULL || port_num != 1)
 		return EINVAL;
 	dev = uroce_vcontext_dev(context);
+	uroce_dev_look_at_link(dev);
 	const bool is_up = uroce_dev_is_link_up(dev);
 
 	*attr = (struct ibv_port_attr){

@@ -40,6 +40,19 @@ use_what_is_the_parents(struct pair *pair)
 	check(ibv_close_device(pair->context) == -1 && errno == EIO, "close in a child");
 }
 
+/* What an object's own calls do, which are pointers in it. */
+static void
+poll_extended_cq(struct ibv_context *context)
+{
+	struct ibv_cq_init_attr_ex init = { .cqe = 1 };
+	struct ibv_cq_ex *const cq = ibv_create_cq_ex(context, &init);
+	struct ibv_poll_cq_attr attr = { .comp_mask = 0 };
+
+	check(cq != NULL, "ibv_create_cq_ex");
+	check(ibv_start_poll(cq, &attr) == ENOENT, "ibv_start_poll");
+	check(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0, "ibv_destroy_cq");
+}
+
 static void
 wait_for(pid_t pid, const char *which)
 {
@@ -61,6 +74,7 @@ main(void)
 	if (pid == 0) {
 		pair_open(&child);
 		pair_exchange(&child, 1);
+		poll_extended_cq(child.context);
 		pair_close(&child);
 		_exit(0);
 	}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * One epoll descriptor for what gives notice, which is rtnetlink, a connection to uroced, or a timer while there is no
+ * connection. The epoll stays when those are closed, so that whoever waits for it need not be told.
+ */
+
+#include "datapath/planned_link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "datapath/attach.h"
+#include "datapath/log.h"
+#include "datapath/netlink.h"
+
+#define RETRY_NS 100000000 /* from one try to connect to uroced to the next */
+
+struct uroce_planned_link {
+	const struct uroce_port_plan *plan;
+	const char *socket; /* uroced's */
+	int epoll_fd;
+	atomic_bool is_up;
+	pthread_mutex_t lock; /* guards what follows */
+	int notice_fd;        /* rtnetlink's, or the connection; -1: none */
+	int retry_fd;         /* a timer; -1: nothing is to be tried again */
+	bool is_over;
+};
+
+static bool
+is_uroceds(const struct uroce_planned_link *link)
+{
+	return link->plan->host.frame_limit > 0;
+}
+
+static void
+shut(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+/* A child that was forked may have the descriptor, too: to close ours would not take it out of the epoll. */
+static void
+unwatch(struct uroce_planned_link *link, int *fd)
+{
+	if (*fd >= 0)
+		(void)epoll_ctl(link->epoll_fd, EPOLL_CTL_DEL, *fd, NULL);
+	shut(fd);
+}
+
+/* What cannot be watched is closed. */
+static void
+watch(struct uroce_planned_link *link, int fd, int *out)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	*out = fd;
+	if (fd >= 0 && epoll_ctl(link->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+		shut(out);
+}
+
+static void
+watch_interface(struct uroce_planned_link *link)
+{
+	if (link->plan->if_index > 0)
+		watch(link, uroce_netlink_watch_links(), &link->notice_fd);
+}
+
+int
+uroce_planned_link_create(const struct uroce_port_plan *plan, const char *socket,
+			  struct uroce_planned_link **out)
+{
+	struct uroce_planned_link *link = calloc(1, sizeof(*link));
+	int ret;
+
+	if (!link) {
+		UROCE_LOG(ERR, mem, "no memory for a planned link");
+		return -ENOMEM;
+	}
+	link->plan = plan;
+	link->socket = socket;
+	link->notice_fd = link->retry_fd = -1;
+	link->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (link->epoll_fd < 0) {
+		ret = -errno;
+		UROCE_LOG(ERR, port, "no descriptor for a planned link: %s", strerror(-ret));
+		free(link);
+		return ret;
+	}
+	pthread_mutex_init(&link->lock, NULL);
+	watch_interface(link);
+	atomic_init(&link->is_up, uroce_port_plan_is_up(plan));
+	*out = link;
+	return 0;
+}
+
+void
+uroce_planned_link_destroy(struct uroce_planned_link *link)
+{
+	if (!link)
+		return;
+	shut(&link->notice_fd);
+	shut(&link->retry_fd);
+	shut(&link->epoll_fd);
+	pthread_mutex_destroy(&link->lock);
+	free(link);
+}
+
+/* Another thread of the parent may have held the lock. What the parent watches stays watched by the parent's epoll. */
+void
+uroce_planned_link_renew(struct uroce_planned_link *link)
+{
+	const int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	pthread_mutex_init(&link->lock, NULL);
+	shut(&link->notice_fd);
+	shut(&link->retry_fd);
+	if (fd < 0)
+		return;
+	(void)dup3(fd, link->epoll_fd, O_CLOEXEC);
+	(void)close(fd);
+	if (!link->is_over)
+		watch_interface(link);
+}
+
+int
+uroce_planned_link_fd(const struct uroce_planned_link *link)
+{
+	return link->epoll_fd;
+}
+
+bool
+uroce_planned_link_is_up(const struct uroce_planned_link *link)
+{
+	return atomic_load(&link->is_up);
+}
+
+/* --- uroced ------------------------------------------------------------------------------------ */
+
+/* The timer is started anew each time, which makes it unreadable. */
+static void
+retry_later(struct uroce_planned_link *link)
+{
+	const struct itimerspec after = { .it_value.tv_nsec = RETRY_NS };
+
+	if (link->retry_fd < 0)
+		watch(link, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+		      &link->retry_fd);
+	if (link->retry_fd >= 0)
+		(void)timerfd_settime(link->retry_fd, 0, &after, NULL);
+}
+
+/* @return whether uroced says that its link is up */
+static bool
+call_uroced(struct uroce_planned_link *link)
+{
+	struct uroce_mux_host host;
+
+	watch(link, uroce_attach_call(link->socket, &host), &link->notice_fd);
+	if (link->notice_fd < 0) {
+		retry_later(link);
+		return false;
+	}
+	unwatch(link, &link->retry_fd);
+	return host.is_up;
+}
+
+/* @return the same; without a connection any more, false */
+static bool
+hear_uroced(struct uroce_planned_link *link)
+{
+	union uroce_mux_message message;
+	bool is_up = atomic_load(&link->is_up);
+	int ret, fd;
+
+	while ((ret = uroce_mux_receive(link->notice_fd, &message, &fd)) == 1) {
+		shut(&fd);
+		if (message.type == UROCE_MUX_HOST &&
+		    message.this_host.version == UROCE_MUX_VERSION)
+			is_up = message.this_host.host.is_up;
+	}
+	if (ret == -EAGAIN || ret == -EINTR)
+		return is_up;
+	unwatch(link, &link->notice_fd);
+	retry_later(link);
+	return false;
+}
+
+/* --- any --------------------------------------------------------------------------------------- */
+
+static bool
+see(struct uroce_planned_link *link)
+{
+	if (is_uroceds(link))
+		return link->notice_fd < 0 ? call_uroced(link) : hear_uroced(link);
+	/* whatever the notices say: the interface is asked */
+	if (link->notice_fd >= 0)
+		(void)uroce_netlink_take_news(link->notice_fd, link->plan->if_index);
+	return uroce_port_plan_is_up(link->plan);
+}
+
+bool
+uroce_planned_link_look(struct uroce_planned_link *link)
+{
+	bool has_changed = false;
+
+	pthread_mutex_lock(&link->lock);
+	if (!link->is_over) {
+		const bool is_up = see(link);
+
+		has_changed = atomic_exchange(&link->is_up, is_up) != is_up;
+	}
+	pthread_mutex_unlock(&link->lock);
+	return has_changed;
+}
+
+void
+uroce_planned_link_end(struct uroce_planned_link *link)
+{
+	pthread_mutex_lock(&link->lock);
+	link->is_over = true;
+	unwatch(link, &link->notice_fd);
+	unwatch(link, &link->retry_fd);
+	pthread_mutex_unlock(&link->lock);
+}
