@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine_calls.h"
+#include "refusal.h"
 
 #undef ibv_query_port
 #undef ibv_reg_mr
@@ -130,7 +131,7 @@ ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv
 	int ret;
 
 	if (calls == NULL || attr == NULL)
-		return attr == NULL ? EINVAL : errno;
+		return attr == NULL ? refuse(EINVAL) : errno;
 	ret = calls->query_port(context, port_num, &whole);
 	if (ret == 0)
 		memcpy(attr, &whole, offsetof(struct ibv_port_attr, port_cap_flags2));
@@ -154,7 +155,7 @@ _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_i
 	if (calls == NULL)
 		return errno;
 	if (entry_size != sizeof(*entry))
-		return EINVAL;
+		return refuse(EINVAL);
 	return calls->query_gid_ex(context, port_num, gid_index, entry, flags);
 }
 
@@ -167,7 +168,7 @@ _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
 	if (calls == NULL)
 		return -errno;
 	if (entry_size != sizeof(*entries))
-		return -EINVAL;
+		return -refuse(EINVAL);
 	return calls->query_gid_table(context, entries, max_entries, flags);
 }
 
@@ -323,7 +324,7 @@ ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *att
 	(void)attr;
 	(void)mac;
 	(void)vid;
-	return -EOPNOTSUPP;
+	return -refuse(EOPNOTSUPP);
 }
 
 /* --- of nothing in particular ------------------------------------------------------------------------------ */

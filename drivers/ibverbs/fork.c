@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "refusal.h"
+
 static int
 dead_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	(void)qp;
 	*bad = wr;
-	return EIO;
+	return refuse(EIO);
 }
 
 static int
@@ -23,7 +25,7 @@ dead_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **b
 {
 	(void)qp;
 	*bad = wr;
-	return EIO;
+	return refuse(EIO);
 }
 
 static int
@@ -31,7 +33,7 @@ dead_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_
 {
 	(void)srq;
 	*bad = wr;
-	return EIO;
+	return refuse(EIO);
 }
 
 static int
@@ -40,7 +42,7 @@ dead_poll_cq(struct ibv_cq *cq, int nb, struct ibv_wc *wc)
 	(void)cq;
 	(void)nb;
 	(void)wc;
-	return -EIO;
+	return -refuse(EIO);
 }
 
 static int
@@ -48,7 +50,7 @@ dead_req_notify_cq(struct ibv_cq *cq, int is_solicited)
 {
 	(void)cq;
 	(void)is_solicited;
-	return EIO;
+	return refuse(EIO);
 }
 
 static struct ibv_mw *
@@ -66,14 +68,14 @@ dead_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 	(void)qp;
 	(void)mw;
 	(void)bind;
-	return EIO;
+	return refuse(EIO);
 }
 
 static int
 dead_dealloc_mw(struct ibv_mw *mw)
 {
 	(void)mw;
-	return EIO;
+	return refuse(EIO);
 }
 
 /* Device memory is nothing but memory here, and a child has some. No region can be registered in it. */
@@ -95,7 +97,7 @@ own_memcpy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t len)
 	struct own_dm *const dm = (struct own_dm *)ibv;
 
 	if (!is_inside(dm, offset, len))
-		return EINVAL;
+		return refuse(EINVAL);
 	memcpy(dm->mem + offset, from, len);
 	return 0;
 }
@@ -106,7 +108,7 @@ own_memcpy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t len)
 	const struct own_dm *const dm = (const struct own_dm *)ibv;
 
 	if (!is_inside(dm, offset, len))
-		return EINVAL;
+		return refuse(EINVAL);
 	memcpy(to, dm->mem + offset, len);
 	return 0;
 }
@@ -133,7 +135,7 @@ static int
 own_free_dm(struct ibv_dm *ibv)
 {
 	if (ibv->memcpy_to_dm != own_memcpy_to)
-		return EIO;
+		return refuse(EIO);
 	free(ibv);
 	return 0;
 }

@@ -18,6 +18,7 @@ long uroce_refuse_null(void);
 long
 uroce_refuse_errno(void)
 {
+	errno = EOPNOTSUPP;
 	return EOPNOTSUPP;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "datapath/demand.h"
+#include "verbs/answer.h"
 #include "verbs/object.h"
 #include "verbs/range.h"
 #include "verbs/uroce.h"
@@ -64,9 +65,9 @@ uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t fl
 
 	if (pd == NULL || (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) || sg_list == NULL ||
 	    num_sge == 0)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	if (!is_advice(advice))
-		return EOPNOTSUPP;
+		return uroce_fail(EOPNOTSUPP);
 	for (uint32_t i = 0; i < num_sge && ret == 0; i++)
 		ret = find_range(pd, is_written, &sg_list[i], &addr);
 	for (uint32_t i = 0; i < num_sge && ret == 0; i++) {
@@ -74,5 +75,5 @@ uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t fl
 		if (ret == 0)
 			ret = follow(advice, addr, sg_list[i].length);
 	}
-	return -ret;
+	return uroce_answer(ret);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "verbs/answer.h"
 #include "verbs/object.h"
 #include "verbs/sport.h"
 #include "verbs/uroce.h"
@@ -63,7 +64,7 @@ uroce_destroy_ah(struct ibv_ah *ibv)
 	struct uroce_vdevice *device;
 
 	if (ibv == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	device = uroce_vcontext(ibv->context)->device;
 	uroce_vdevice_uncount(device, &device->nb_ahs);
 	uroce_users_drop(ibv->context, &uroce_vpd(ibv->pd)->nb_users);

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "transport/cc.h"
+#include "verbs/answer.h"
 #include "verbs/object.h"
 #include "verbs/uroce_dv.h"
 
@@ -30,13 +31,13 @@ uroce_qp_set_cc(struct ibv_qp *ibv, const char *name)
 	const struct uroce_cc_ops *ops;
 
 	if (ibv == NULL || ibv->context == NULL || name == NULL || !uroce_cc_find(name, &ops))
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	struct choice choice = {
 		.qpc = &qp->qpr.qpc,
 		.conf = ops != NULL ? &uroce_vcontext_dev(ibv->context)->cc : NULL,
 	};
 
-	return -uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_choice, &choice);
+	return uroce_answer(uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_choice, &choice));
 }
 
 struct look {
@@ -68,8 +69,8 @@ uroce_qp_query_cc(struct ibv_qp *ibv, struct uroce_dv_cc *out)
 	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
 
 	if (ibv == NULL || ibv->context == NULL || out == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	struct look look = { .qpc = &qp->qpr.qpc, .out = out };
 
-	return uroce_qpr_ask(&qp->qpr, take_look, &look);
+	return uroce_answer(uroce_qpr_ask(&qp->qpr, take_look, &look));
 }

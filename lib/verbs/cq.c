@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "datapath/hugemem.h"
+#include "verbs/answer.h"
 #include "verbs/event.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
@@ -49,13 +50,13 @@ uroce_destroy_comp_channel(struct ibv_comp_channel *ibv)
 	struct uroce_vchannel *const channel = uroce_vchannel(ibv);
 
 	if (ibv == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	pthread_mutex_lock(&channel->lock);
 	const bool is_used = ibv->refcnt > 0;
 
 	pthread_mutex_unlock(&channel->lock);
 	if (is_used)
-		return EBUSY;
+		return uroce_fail(EBUSY);
 	uroce_users_drop(ibv->context, &uroce_vcontext(ibv->context)->nb_users);
 	close(ibv->fd);
 	pthread_mutex_destroy(&channel->lock);
@@ -288,10 +289,10 @@ uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 	int ret;
 
 	if (ibv == NULL || cqe < 1 || cqe > UROCE_MAX_CQE)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	mem = alloc_entries(uroce_vcontext_dev(ibv->context), cqe);
 	if (mem == NULL)
-		return ENOMEM;
+		return uroce_fail(ENOMEM);
 	complete_posted(cq);
 	/* Two threads may resize at once; the memory that goes is the memory that was in use. */
 	pthread_mutex_lock(&ibv->mutex);
@@ -305,7 +306,7 @@ uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 	}
 	pthread_mutex_unlock(&ibv->mutex);
 	uroce_hugemem_free(mem);
-	return -ret;
+	return uroce_answer(ret);
 }
 
 int
@@ -314,9 +315,9 @@ uroce_destroy_cq(struct ibv_cq *ibv)
 	struct uroce_vcq *const cq = uroce_vcq(ibv);
 
 	if (ibv == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	if (uroce_users_any(ibv->context, &cq->nb_users))
-		return EBUSY;
+		return uroce_fail(EBUSY);
 	leave_channel(cq, uroce_vchannel(ibv->channel));
 	uroce_vevent_forget_cq(cq);
 	if (cq->parent != NULL)

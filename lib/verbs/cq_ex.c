@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "datapath/clock.h"
+#include "verbs/answer.h"
 #include "verbs/fork.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
@@ -72,9 +73,9 @@ start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 	int ret;
 
 	if (attr != NULL && attr->comp_mask != 0)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	if (uroce_is_fork_child())
-		return EIO;
+		return uroce_fail(EIO);
 	if (is_idle(cq))
 		return ENOENT;
 	if (!cq->is_single_threaded)

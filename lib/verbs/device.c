@@ -13,6 +13,7 @@
 
 #include "datapath/log.h"
 #include "datapath/telemetry.h"
+#include "verbs/answer.h"
 #include "verbs/event.h"
 #include "verbs/fork.h"
 #include "verbs/object.h"
@@ -239,19 +240,19 @@ remove_device(struct ibv_device *ibv)
 		link = &(*link)->next;
 	device = *link;
 	if (device == NULL)
-		return EINVAL;
+		return -EINVAL;
 	pthread_mutex_lock(&device->lock);
 	const bool is_open = device->contexts != NULL;
 
 	pthread_mutex_unlock(&device->lock);
 	if (is_open)
-		return EBUSY;
+		return -EBUSY;
 	uroce_telemetry_remove(device->dev);
 	ret = uroce_dev_destroy(device->dev);
 	if (ret != 0) {
 		if (atomic_load(&device->is_up))
 			uroce_telemetry_add(device->dev, device->ibv.name);
-		return -ret;
+		return ret;
 	}
 	*link = device->next;
 	pthread_mutex_destroy(&device->lock);
@@ -267,7 +268,7 @@ uroce_destroy_device(struct ibv_device *device)
 	const int ret = remove_device(device);
 
 	pthread_mutex_unlock(&list_lock);
-	return ret;
+	return uroce_answer(ret);
 }
 
 static unsigned

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "datapath/hugemem.h"
+#include "verbs/answer.h"
 #include "verbs/region.h"
 #include "verbs/uroce.h"
 
@@ -120,10 +121,10 @@ uroce_free_dm(struct ibv_dm *ibv)
 	struct ibv_context *context;
 
 	if (ibv == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	context = ibv->context;
 	if (uroce_users_any(context, &dm->nb_users))
-		return EBUSY;
+		return uroce_fail(EBUSY);
 	give_back(uroce_vcontext(context)->device, dm->taken);
 	uroce_hugemem_free(dm->block);
 	free(dm);
@@ -142,8 +143,8 @@ static int
 check_copy(const struct uroce_vdm *dm, const void *host_addr, uint64_t offset, size_t len)
 {
 	if (dm == NULL || host_addr == NULL || offset % 4 != 0 || len % 4 != 0)
-		return EINVAL;
-	return is_inside(dm, offset, len) ? 0 : EFAULT;
+		return -EINVAL;
+	return is_inside(dm, offset, len) ? 0 : -EFAULT;
 }
 
 int
@@ -153,7 +154,7 @@ uroce_memcpy_to_dm(struct ibv_dm *ibv, uint64_t dm_offset, const void *host_addr
 	const int ret = check_copy(dm, host_addr, dm_offset, length);
 
 	if (ret != 0)
-		return ret;
+		return uroce_answer(ret);
 	memcpy(dm->mem + dm_offset, host_addr, length);
 	return 0;
 }
@@ -165,7 +166,7 @@ uroce_memcpy_from_dm(void *host_addr, struct ibv_dm *ibv, uint64_t dm_offset, si
 	const int ret = check_copy(dm, host_addr, dm_offset, length);
 
 	if (ret != 0)
-		return ret;
+		return uroce_answer(ret);
 	memcpy(host_addr, dm->mem + dm_offset, length);
 	return 0;
 }

@@ -6,12 +6,13 @@
 
 #include <errno.h>
 
+#include "verbs/answer.h"
 #include "verbs/uroce.h"
 
 static int
 refuse(const struct ibv_qp *qp, const struct ibv_ece *ece)
 {
-	return qp == NULL || ece == NULL ? EINVAL : EOPNOTSUPP;
+	return uroce_fail(qp == NULL || ece == NULL ? EINVAL : EOPNOTSUPP);
 }
 
 int

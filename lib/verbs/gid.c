@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "datapath/gid.h"
+#include "verbs/answer.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
@@ -47,11 +48,11 @@ uroce_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_
 
 	if (context == NULL || entry == NULL || flags != 0 || port_num != 1 ||
 	    gid_index >= UROCE_GIDS_MAX)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	dev = uroce_vcontext_dev(context);
 	uroce_gid_copy(dev, &gids);
 	if (uroce_gid_is_empty(&gids, gid_index))
-		return ENODATA;
+		return uroce_fail(ENODATA);
 	fill_entry(dev, &gids, gid_index, entry);
 	return 0;
 }
@@ -65,13 +66,13 @@ uroce_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries
 	size_t nb = 0;
 
 	if (context == NULL || entries == NULL || flags != 0)
-		return -EINVAL;
+		return -uroce_fail(EINVAL);
 	dev = uroce_vcontext_dev(context);
 	uroce_gid_copy(dev, &gids);
 	for (unsigned i = 0; i < gids.nb; i++)
 		nb += !uroce_gid_is_empty(&gids, i);
 	if (max_entries == 0 || max_entries < nb)
-		return -EINVAL;
+		return -uroce_fail(EINVAL);
 	for (unsigned i = 0; i < gids.nb; i++)
 		if (!uroce_gid_is_empty(&gids, i))
 			fill_entry(dev, &gids, i, entries++);

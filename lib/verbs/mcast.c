@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "verbs/answer.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
@@ -14,9 +15,9 @@ uroce_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	(void)lid;
 	if (qp == NULL || gid == NULL || qp->qp_type != IBV_QPT_UD)
-		return EINVAL;
-	return -uroce_dev_attach_mcast(uroce_vcontext_dev(qp->context), &uroce_vqp(qp)->qpr,
-				       gid->raw);
+		return uroce_fail(EINVAL);
+	return uroce_answer(uroce_dev_attach_mcast(uroce_vcontext_dev(qp->context),
+						   &uroce_vqp(qp)->qpr, gid->raw));
 }
 
 int
@@ -24,7 +25,7 @@ uroce_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	(void)lid;
 	if (qp == NULL || gid == NULL || qp->qp_type != IBV_QPT_UD)
-		return EINVAL;
-	return -uroce_dev_detach_mcast(uroce_vcontext_dev(qp->context), &uroce_vqp(qp)->qpr,
-				       gid->raw);
+		return uroce_fail(EINVAL);
+	return uroce_answer(uroce_dev_detach_mcast(uroce_vcontext_dev(qp->context),
+						   &uroce_vqp(qp)->qpr, gid->raw));
 }

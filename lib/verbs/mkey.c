@@ -10,6 +10,7 @@
 
 #include "datapath/hugemem.h"
 #include "mem/mkey.h"
+#include "verbs/answer.h"
 #include "verbs/mkey.h"
 #include "verbs/uroce_dv.h"
 
@@ -30,7 +31,7 @@ int
 uroce_dv_query_device(struct ibv_context *context, struct uroce_dv_context *attrs)
 {
 	if (context == NULL || attrs == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	attrs->max_mkey_entries = UROCE_MAX_MKEY_ENTRIES;
 	attrs->comp_mask &= UROCE_DV_CONTEXT_MASK_SIGNATURE_OFFLOAD;
 	if (attrs->comp_mask == 0)
@@ -120,7 +121,7 @@ int
 uroce_dv_destroy_mkey(struct uroce_dv_mkey *dv)
 {
 	if (dv == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	struct uroce_vmkey *const mkey = vmkey(dv);
 	struct uroce_dev *const dev = uroce_vcontext_dev(mkey->pd->context);
 
@@ -152,12 +153,12 @@ uroce_dv_mkey_check(struct uroce_dv_mkey *dv, struct uroce_dv_mkey_err *err_info
 	struct uroce_mkey_error error;
 
 	if (dv == NULL || err_info == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	const int ret =
 		uroce_mkey_check(uroce_vcontext_dev(vmkey(dv)->pd->context)->mrs, dv->lkey, &error);
 
 	if (ret != 0)
-		return -ret;
+		return uroce_answer(ret);
 	*err_info = (struct uroce_dv_mkey_err){
 		.err_type = err_types[error.sig.fault],
 		.err.sig = {

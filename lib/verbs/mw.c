@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "mem/mw.h"
+#include "verbs/answer.h"
 #include "verbs/region.h"
 #include "verbs/uroce.h"
 
@@ -82,11 +83,11 @@ uroce_dealloc_mw(struct ibv_mw *ibv)
 	int ret;
 
 	if (ibv == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	dev = uroce_vcontext_dev(ibv->context);
 	ret = remove_window(dev, ibv->handle, &last_rkey);
 	if (ret != 0)
-		return -ret;
+		return uroce_answer(ret);
 	/* A round that began before may still be placing what came through it. */
 	uroce_dev_grace(dev);
 	pthread_mutex_lock(&dev->lock);
@@ -103,16 +104,16 @@ static int
 check_bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
 	if (mw->type != IBV_MW_TYPE_1)
-		return EINVAL;
+		return -EINVAL;
 	if (info->mr == NULL && (info->addr != 0 || info->length != 0))
-		return EINVAL;
+		return -EINVAL;
 	if (info->mr != NULL && uroce_vpd(info->mr->pd)->pdn != uroce_vpd(mw->pd)->pdn)
-		return EPERM;
+		return -EPERM;
 	/* [alloc_null_mr(3), description] */
 	if (info->mr != NULL && uroce_vmr(info->mr)->region->kind == UROCE_REGION_NULL)
-		return EINVAL;
+		return -EINVAL;
 	return (info->mw_access_flags & ~(unsigned)(UROCE_MW_RIGHTS | IBV_ACCESS_LOCAL_WRITE)) != 0
-		       ? EINVAL
+		       ? -EINVAL
 		       : 0;
 }
 
@@ -136,10 +137,10 @@ uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 	int ret;
 
 	if (qp == NULL || ibv == NULL || bind == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	ret = check_bind(ibv, &bind->bind_info);
 	if (ret != 0)
-		return ret;
+		return uroce_answer(ret);
 	old_rkey = __atomic_load_n(&ibv->rkey, __ATOMIC_RELAXED);
 	do
 		new_rkey = ibv_inc_rkey(old_rkey);

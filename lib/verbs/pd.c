@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "verbs/answer.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
@@ -92,9 +93,9 @@ uroce_dealloc_pd(struct ibv_pd *ibv)
 	struct uroce_vpd *const pd = uroce_vpd(ibv);
 
 	if (ibv == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	if (uroce_users_any(ibv->context, &pd->nb_users))
-		return EBUSY;
+		return uroce_fail(EBUSY);
 	free_pd(pd);
 	return 0;
 }

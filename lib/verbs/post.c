@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "datapath/stage.h"
+#include "verbs/answer.h"
 #include "verbs/object.h"
 #include "verbs/post.h"
 #include "verbs/uroce.h"
@@ -122,9 +123,10 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 		}
 	}
 	uroce_vqp_end_send(qp, nb);
-	if (ret != 0)
-		*bad_wr = wr;
-	return -ret;
+	if (ret == 0)
+		return 0;
+	*bad_wr = wr;
+	return uroce_answer(ret);
 }
 
 /*
@@ -164,9 +166,10 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 		}
 	}
 	end_recv(qp, nb);
-	if (ret != 0)
-		*bad_wr = wr;
-	return -ret;
+	if (ret == 0)
+		return 0;
+	*bad_wr = wr;
+	return uroce_answer(ret);
 }
 
 int
@@ -184,10 +187,11 @@ uroce_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 			break;
 	}
 	uroce_lock_release(&srq->lock);
-	if (ret != 0)
-		*bad_wr = wr;
 	uroce_stage_lap(UROCE_STAGE_POST_RECV, nb);
-	return -ret;
+	if (ret == 0)
+		return 0;
+	*bad_wr = wr;
+	return uroce_answer(ret);
 }
 
 int
@@ -197,7 +201,7 @@ uroce_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 	int nb;
 
 	if (num_entries <= 0)
-		return num_entries == 0 ? 0 : -EINVAL;
+		return num_entries == 0 ? 0 : -uroce_fail(EINVAL);
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	nb = uroce_cq_poll(&cq->queue, num_entries, wc);
 	uroce_stage_lap(UROCE_STAGE_POLL_CQ, nb);

@@ -9,6 +9,7 @@
 
 #include "datapath/clock.h"
 #include "transport/mcast.h"
+#include "verbs/answer.h"
 #include "verbs/object.h"
 #include "verbs/sport.h"
 #include "verbs/uroce.h"
@@ -102,11 +103,11 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	int ret;
 
 	if (ibv == NULL || ibv->context == NULL || attr == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	if (attr_mask & IBV_QP_AV) {
 		ret = resolve(ibv->context, qp, attr, attr_mask, &path);
 		if (ret != 0)
-			return -ret;
+			return uroce_answer(ret);
 	}
 	struct change change = {
 		.qpc = &qp->qpr.qpc,
@@ -119,7 +120,7 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	while ((ret = apply(qp, &change)) == -EAGAIN)
 		sched_yield();
 	if (ret != 0)
-		return -ret;
+		return uroce_answer(ret);
 	if (!(attr_mask & IBV_QP_STATE))
 		return 0;
 	tell_state(ibv, attr->qp_state);
@@ -148,10 +149,12 @@ uroce_qp_cancel_posted_send_wrs(struct ibv_qp *ibv, uint64_t wr_id)
 	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
 
 	if (ibv == NULL || ibv->context == NULL)
-		return -EINVAL;
+		return -uroce_fail(EINVAL);
 	struct cancellation cancellation = { .qpc = &qp->qpr.qpc, .wr_id = wr_id };
+	const int nb =
+		uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_cancellation, &cancellation);
 
-	return uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_cancellation, &cancellation);
+	return nb < 0 ? -uroce_fail(-nb) : nb;
 }
 
 struct question {
@@ -176,7 +179,7 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 
 	(void)attr_mask; /* all of them cost the same */
 	if (ibv == NULL || ibv->context == NULL || attr == NULL || init_attr == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	struct question question = { .qpc = &qp->qpr.qpc, .attr = attr };
 
 	(void)uroce_qpr_ask(&qp->qpr, answer_question, &question);
@@ -200,9 +203,9 @@ uroce_destroy_qp(struct ibv_qp *ibv)
 	struct uroce_vqp *const qp = uroce_vqp(ibv);
 
 	if (ibv == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	if (qp->target == NULL)
-		return -uroce_vqp_destroy(qp);
+		return uroce_answer(uroce_vqp_destroy(qp));
 	uroce_target_close(qp);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "datapath/clock.h"
 #include "datapath/demand.h"
 #include "mem/sge.h"
+#include "verbs/answer.h"
 #include "verbs/object.h"
 #include "verbs/query.h"
 #include "verbs/uroce.h"
@@ -80,7 +81,7 @@ uroce_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_
 	struct uroce_dev *dev;
 
 	if (context == NULL || attr == NULL || port_num != 1)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	dev = uroce_vcontext_dev(context);
 	uroce_dev_look_at_link(dev);
 	const bool is_up = uroce_dev_is_link_up(dev);
@@ -107,7 +108,8 @@ uroce_query_port_sized(struct ibv_context *context, uint8_t port_num, struct ibv
 		       size_t len)
 {
 	struct ibv_port_attr ours;
-	const int ret = attr != NULL ? uroce_query_port(context, port_num, &ours) : EINVAL;
+	const int ret =
+		attr != NULL ? uroce_query_port(context, port_num, &ours) : uroce_fail(EINVAL);
 
 	if (ret != 0)
 		return ret;
@@ -162,7 +164,7 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	const struct uroce_dev *dev;
 
 	if (context == NULL || attr == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	dev = uroce_vcontext_dev(context);
 	memset(attr, 0, sizeof(*attr)); /* what is between the fields, too: callers compare */
 	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%s", UROCE_VERSION);
@@ -204,7 +206,7 @@ uroce_query_device_ex(struct ibv_context *context, const struct ibv_query_device
 		      struct ibv_device_attr_ex *attr)
 {
 	if (context == NULL || attr == NULL || (input != NULL && input->comp_mask != 0))
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	memset(attr, 0, sizeof(*attr));
 	attr->completion_timestamp_mask = UINT64_MAX;
 	attr->hca_core_clock = CLOCK_KHZ;
@@ -221,7 +223,8 @@ uroce_query_device_sized(struct ibv_context *context, const struct ibv_query_dev
 			 struct ibv_device_attr_ex *attr, size_t len)
 {
 	struct ibv_device_attr_ex ours;
-	const int ret = attr != NULL ? uroce_query_device_ex(context, input, &ours) : EINVAL;
+	const int ret =
+		attr != NULL ? uroce_query_device_ex(context, input, &ours) : uroce_fail(EINVAL);
 
 	if (ret != 0)
 		return ret;
@@ -238,7 +241,7 @@ uroce_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *valu
 	const int ret = context != NULL && values != NULL ? uroce_vcontext_start(context) : -EINVAL;
 
 	if (ret != 0)
-		return -ret;
+		return uroce_answer(ret);
 	values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;
 	if (values->comp_mask != 0)
 		values->raw_clock = (struct timespec){ .tv_nsec = (long)uroce_clock_ns() };

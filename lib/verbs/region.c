@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "verbs/answer.h"
 #include "verbs/region.h"
 #include "verbs/uroce.h"
 
@@ -240,13 +241,13 @@ uroce_dereg_mr(struct ibv_mr *ibv)
 	int ret;
 
 	if (ibv == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	device = device_of(ibv->context);
 	if (!is_registered(device, uroce_vmr(ibv)->region))
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	ret = end_region(device, uroce_vmr(ibv)->region);
 	if (ret != 0)
-		return -ret;
+		return uroce_answer(ret);
 	free_handle(uroce_vmr(ibv), false);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "datapath/event.h"
 #include "datapath/hugemem.h"
 #include "mem/sge.h"
+#include "verbs/answer.h"
 #include "verbs/event.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
@@ -240,14 +241,14 @@ uroce_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int attr_mask)
 	int ret = -EINVAL;
 
 	if (ibv == NULL || attr == NULL || (attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	pthread_mutex_lock(&ibv->mutex);
 	if (is_change_legal(&srq->srqr.srq, attr, attr_mask))
 		ret = attr_mask & IBV_SRQ_MAX_WR ? resize(srq, attr->max_wr) : 0;
 	if (ret == 0 && (attr_mask & IBV_SRQ_LIMIT))
 		arm(srq, attr->srq_limit);
 	pthread_mutex_unlock(&ibv->mutex);
-	return -ret;
+	return uroce_answer(ret);
 }
 
 int
@@ -256,7 +257,7 @@ uroce_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 	struct uroce_srq *srq;
 
 	if (ibv == NULL || attr == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	srq = &uroce_vsrq(ibv)->srqr.srq;
 	pthread_mutex_lock(&ibv->mutex);
 	*attr = (struct ibv_srq_attr){
@@ -272,7 +273,7 @@ int
 uroce_get_srq_num(struct ibv_srq *ibv, uint32_t *srq_num)
 {
 	if (ibv == NULL || srq_num == NULL || uroce_vsrq(ibv)->xrcd == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	*srq_num = uroce_vsrq(ibv)->srqr.srq.srqn;
 	return 0;
 }
@@ -284,9 +285,9 @@ uroce_destroy_srq(struct ibv_srq *ibv)
 	struct uroce_vdevice *device;
 
 	if (ibv == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	if (uroce_users_any(ibv->context, &srq->nb_users))
-		return EBUSY;
+		return uroce_fail(EBUSY);
 	device = uroce_vcontext(ibv->context)->device;
 	if (srq->xrcd != NULL)
 		uroce_dev_remove_srq(device->dev, &srq->srqr);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "verbs/answer.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
@@ -34,9 +35,9 @@ uroce_dealloc_td(struct ibv_td *ibv)
 	struct uroce_vtd *const td = uroce_vtd(ibv);
 
 	if (ibv == NULL)
-		return EINVAL;
+		return uroce_fail(EINVAL);
 	if (uroce_users_any(ibv->context, &td->nb_users))
-		return EBUSY;
+		return uroce_fail(EBUSY);
 	uroce_users_drop(ibv->context, &uroce_vcontext(ibv->context)->nb_users);
 	free(td);
 	return 0;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <rte_common.h>
 
+#include "verbs/answer.h"
 #include "verbs/post.h"
 #include "verbs/uroce.h"
 #include "verbs/uroce_dv.h"
@@ -106,13 +107,13 @@ wr_complete(struct ibv_qp_ex *ibv)
 	struct uroce_vqp *const qp = vqp_ex(ibv);
 
 	if (uroce_is_fork_child())
-		return EIO;
+		return uroce_fail(EIO);
 	finish(qp);
 	const int err = qp->vwr->err;
 
 	atomic_store_explicit(&qp->is_building, false, memory_order_relaxed);
 	uroce_vqp_end_send(qp, err == 0 ? qp->vwr->nb : 0);
-	return -err;
+	return uroce_answer(err);
 }
 
 /* --- builders -------------------------------------------------------------------------------------- */
