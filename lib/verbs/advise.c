@@ -7,6 +7,7 @@
 
 #include "datapath/demand.h"
 #include "verbs/answer.h"
+#include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/range.h"
 #include "verbs/uroce.h"
@@ -61,10 +62,11 @@ uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t fl
 {
 	const bool is_written = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 	const void *addr;
-	int ret = 0;
+	int ret = uroce_vpd_check(pd);
 
-	if (pd == NULL || (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) || sg_list == NULL ||
-	    num_sge == 0)
+	if (ret != 0)
+		return uroce_answer(ret);
+	if ((flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) || sg_list == NULL || num_sge == 0)
 		return uroce_fail(EINVAL);
 	if (!is_advice(advice))
 		return uroce_fail(EOPNOTSUPP);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "verbs/answer.h"
+#include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/sport.h"
 #include "verbs/uroce.h"
@@ -28,6 +29,7 @@ make_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr, struct uroce_vah **out)
 	}
 	ah->ibv.context = pd->context;
 	ah->ibv.pd = pd;
+	uroce_vah_begin(ah);
 	*out = ah;
 	return 0;
 }
@@ -37,10 +39,10 @@ uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct uroce_vdevice *device;
 	struct uroce_vah *ah = NULL;
-	int ret;
+	int ret = attr != NULL ? uroce_vpd_check(pd) : -EINVAL;
 
-	if (pd == NULL || attr == NULL) {
-		errno = EINVAL;
+	if (ret != 0) {
+		errno = -ret;
 		return NULL;
 	}
 	device = uroce_vcontext(pd->context)->device;
@@ -61,13 +63,15 @@ uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 int
 uroce_destroy_ah(struct ibv_ah *ibv)
 {
+	const int ret = uroce_vah_check(ibv);
 	struct uroce_vdevice *device;
 
-	if (ibv == NULL)
-		return uroce_fail(EINVAL);
+	if (ret != 0)
+		return uroce_answer(ret);
 	device = uroce_vcontext(ibv->context)->device;
 	uroce_vdevice_uncount(device, &device->nb_ahs);
 	uroce_users_drop(ibv->context, &uroce_vpd(ibv->pd)->nb_users);
+	uroce_vah_end(uroce_vah(ibv));
 	free(uroce_vah(ibv));
 	return 0;
 }

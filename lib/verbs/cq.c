@@ -18,6 +18,7 @@
 #include "datapath/hugemem.h"
 #include "verbs/answer.h"
 #include "verbs/event.h"
+#include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
@@ -248,6 +249,7 @@ uroce_vcq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *
 	cq->ibv.cqe = (int)init->cqe;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
+	uroce_vcq_begin(cq);
 	join_channel(cq, uroce_vchannel(init->channel));
 	uroce_users_add(context, &uroce_vcontext(context)->nb_users);
 	return cq;
@@ -286,9 +288,11 @@ uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 {
 	struct uroce_vcq *const cq = uroce_vcq(ibv);
 	void *mem;
-	int ret;
+	int ret = uroce_vcq_check(ibv);
 
-	if (ibv == NULL || cqe < 1 || cqe > UROCE_MAX_CQE)
+	if (ret != 0)
+		return uroce_answer(ret);
+	if (cqe < 1 || cqe > UROCE_MAX_CQE)
 		return uroce_fail(EINVAL);
 	mem = alloc_entries(uroce_vcontext_dev(ibv->context), cqe);
 	if (mem == NULL)
@@ -313,9 +317,10 @@ int
 uroce_destroy_cq(struct ibv_cq *ibv)
 {
 	struct uroce_vcq *const cq = uroce_vcq(ibv);
+	const int ret = uroce_vcq_check(ibv);
 
-	if (ibv == NULL)
-		return uroce_fail(EINVAL);
+	if (ret != 0)
+		return uroce_answer(ret);
 	if (uroce_users_any(ibv->context, &cq->nb_users))
 		return uroce_fail(EBUSY);
 	leave_channel(cq, uroce_vchannel(ibv->channel));
@@ -325,6 +330,7 @@ uroce_destroy_cq(struct ibv_cq *ibv)
 	uroce_users_drop(ibv->context, &uroce_vcontext(ibv->context)->nb_users);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
+	uroce_vcq_end(cq);
 	free_cq(uroce_vcontext(ibv->context)->device, cq);
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "datapath/hugemem.h"
 #include "verbs/answer.h"
+#include "verbs/handle.h"
 #include "verbs/region.h"
 #include "verbs/uroce.h"
 
@@ -110,6 +111,7 @@ uroce_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 	dm->ibv.context = context;
 	dm->ibv.memcpy_to_dm = uroce_memcpy_to_dm;
 	dm->ibv.memcpy_from_dm = uroce_memcpy_from_dm;
+	uroce_vdm_begin(dm);
 	uroce_users_add(context, &uroce_vcontext(context)->nb_users);
 	return &dm->ibv;
 }
@@ -118,15 +120,17 @@ int
 uroce_free_dm(struct ibv_dm *ibv)
 {
 	struct uroce_vdm *const dm = uroce_vdm(ibv);
+	const int ret = uroce_vdm_check(ibv);
 	struct ibv_context *context;
 
-	if (ibv == NULL)
-		return uroce_fail(EINVAL);
+	if (ret != 0)
+		return uroce_answer(ret);
 	context = ibv->context;
 	if (uroce_users_any(context, &dm->nb_users))
 		return uroce_fail(EBUSY);
 	give_back(uroce_vcontext(context)->device, dm->taken);
 	uroce_hugemem_free(dm->block);
+	uroce_vdm_end(dm);
 	free(dm);
 	uroce_users_drop(context, &uroce_vcontext(context)->nb_users);
 	return 0;
@@ -185,9 +189,16 @@ uroce_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t dm_offset, size_
 {
 	struct uroce_vdm *const dm = uroce_vdm(ibv);
 	struct ibv_mr *mr;
+	int ret = uroce_vpd_check(pd);
 
-	if (pd == NULL || ibv == NULL || ibv->context != pd->context ||
-	    !is_inside(dm, dm_offset, length) || !is_allowed(access)) {
+	if (ret == 0)
+		ret = uroce_vdm_check(ibv);
+	if (ret != 0) {
+		errno = -ret;
+		return NULL;
+	}
+	if (ibv->context != pd->context || !is_inside(dm, dm_offset, length) ||
+	    !is_allowed(access)) {
 		errno = EINVAL;
 		return NULL;
 	}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <linux/magic.h>
 
+#include "verbs/handle.h"
 #include "verbs/region.h"
 #include "verbs/uroce.h"
 
@@ -82,8 +83,10 @@ uroce_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t 
 		},
 	};
 	struct ibv_mr *mr = NULL;
-	int ret = pd != NULL ? check_access((unsigned)access) : -EINVAL;
+	int ret = uroce_vpd_check(pd);
 
+	if (ret == 0)
+		ret = check_access((unsigned)access);
 	if (ret == 0)
 		ret = check_buf(fd, offset, length, iova);
 	if (ret == 0)

@@ -7,14 +7,19 @@
 #include <errno.h>
 
 #include "verbs/answer.h"
+#include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
 int
 uroce_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	const int ret = uroce_vqp_check(qp);
+
 	(void)lid;
-	if (qp == NULL || gid == NULL || qp->qp_type != IBV_QPT_UD)
+	if (ret != 0)
+		return uroce_answer(ret);
+	if (gid == NULL || qp->qp_type != IBV_QPT_UD)
 		return uroce_fail(EINVAL);
 	return uroce_answer(uroce_dev_attach_mcast(uroce_vcontext_dev(qp->context),
 						   &uroce_vqp(qp)->qpr, gid->raw));
@@ -23,8 +28,12 @@ uroce_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 int
 uroce_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	const int ret = uroce_vqp_check(qp);
+
 	(void)lid;
-	if (qp == NULL || gid == NULL || qp->qp_type != IBV_QPT_UD)
+	if (ret != 0)
+		return uroce_answer(ret);
+	if (gid == NULL || qp->qp_type != IBV_QPT_UD)
 		return uroce_fail(EINVAL);
 	return uroce_answer(uroce_dev_detach_mcast(uroce_vcontext_dev(qp->context),
 						   &uroce_vqp(qp)->qpr, gid->raw));

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "datapath/demand.h"
+#include "verbs/handle.h"
 #include "verbs/range.h"
 #include "verbs/region.h"
 #include "verbs/uroce.h"
@@ -64,11 +65,10 @@ refuse(int err)
 struct ibv_mr *
 uroce_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
-	int ret;
+	int ret = uroce_vpd_check(pd);
 
-	if (pd == NULL)
-		return refuse(EINVAL);
-	ret = check_access(access);
+	if (ret == 0)
+		ret = check_access(access);
 	if (ret == 0)
 		ret = check_range(addr, length, access);
 	if (ret != 0)
@@ -106,8 +106,10 @@ uroce_alloc_null_mr(struct ibv_pd *pd)
 		.conf = { .len = UINT64_MAX, .access = IBV_ACCESS_LOCAL_WRITE, .is_null = true },
 	};
 
-	if (pd == NULL)
-		return refuse(EINVAL);
+	const int ret = uroce_vpd_check(pd);
+
+	if (ret != 0)
+		return refuse(-ret);
 	return uroce_region_register(pd, &model, NULL, SIZE_MAX);
 }
 
@@ -134,6 +136,8 @@ check_change(const struct ibv_mr *mr, const struct change *change)
 	if ((flags & IBV_REREG_MR_CHANGE_PD) &&
 	    (change->pd == NULL || change->pd->context != mr->context))
 		return -EINVAL;
+	if ((flags & IBV_REREG_MR_CHANGE_PD) && uroce_vpd_check(change->pd) != 0)
+		return -ENOENT;
 	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return change->access == 0 ? 0 : -EINVAL;
 	return check_access(change->access);
@@ -199,9 +203,9 @@ uroce_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size
 {
 	const struct change change = { flags, pd, addr, length, (unsigned)access };
 	struct uroce_region *region;
-	int ret = -EINVAL;
+	int ret = uroce_vmr_check(mr);
 
-	if (mr != NULL)
+	if (ret == 0)
 		ret = check_change(mr, &change);
 	if (ret == 0) {
 		region = uroce_vmr(mr)->region;

@@ -10,6 +10,7 @@
 
 #include "mem/mw.h"
 #include "verbs/answer.h"
+#include "verbs/handle.h"
 #include "verbs/region.h"
 #include "verbs/uroce.h"
 
@@ -36,9 +37,11 @@ uroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	struct uroce_vmw *mw;
 	uint32_t rkey;
-	int ret;
+	int ret = uroce_vpd_check(pd);
 
-	if (pd == NULL || (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2))
+	if (ret != 0)
+		return refuse(-ret);
+	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		return refuse(EINVAL);
 	mw = calloc(1, sizeof(*mw));
 	if (mw == NULL)
@@ -55,6 +58,7 @@ uroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		.handle = rkey,
 		.type = type,
 	};
+	uroce_vmw_begin(mw);
 	uroce_users_add(pd->context, &uroce_vpd(pd)->nb_users);
 	return &mw->ibv;
 }
@@ -80,10 +84,10 @@ uroce_dealloc_mw(struct ibv_mw *ibv)
 {
 	struct uroce_dev *dev;
 	uint32_t last_rkey;
-	int ret;
+	int ret = uroce_vmw_check(ibv);
 
-	if (ibv == NULL)
-		return uroce_fail(EINVAL);
+	if (ret != 0)
+		return uroce_answer(ret);
 	dev = uroce_vcontext_dev(ibv->context);
 	ret = remove_window(dev, ibv->handle, &last_rkey);
 	if (ret != 0)
@@ -95,6 +99,7 @@ uroce_dealloc_mw(struct ibv_mw *ibv)
 	pthread_mutex_unlock(&dev->lock);
 
 	uroce_users_drop(ibv->context, &uroce_vpd(ibv->pd)->nb_users);
+	uroce_vmw_end(uroce_vmw(ibv));
 	free(uroce_vmw(ibv));
 	return 0;
 }

@@ -103,6 +103,7 @@ struct uroce_vtd {
 
 struct uroce_vpd {
 	struct ibv_pd ibv;
+	uint64_t word;     /* see handle.h */
 	uint32_t pdn;      /* unique on the device, so that keys of one context fail in another */
 	unsigned nb_users; /* MRs, MWs, QPs, SRQs, AHs, parent domains */
 	struct uroce_vpd *base; /* what a parent domain extends; NULL: it is none */
@@ -113,16 +114,19 @@ struct uroce_vpd {
 
 struct uroce_vmr {
 	struct ibv_mr ibv;
+	uint64_t word;               /* see handle.h */
 	struct uroce_region *region; /* region.h */
 };
 
 struct uroce_vmw {
 	struct ibv_mw
-		ibv; /* handle: the first key; its upper 24 bits lead to the window for life */
+		ibv;   /* handle: the first key; its upper 24 bits lead to the window for life */
+	uint64_t word; /* see handle.h */
 };
 
 struct uroce_vdm {
 	struct ibv_dm ibv;
+	uint64_t word;     /* see handle.h */
 	void *block;       /* of hugepage memory */
 	uint8_t *mem;      /* in it, aligned as asked for */
 	size_t len;        /* bytes */
@@ -132,6 +136,7 @@ struct uroce_vdm {
 
 struct uroce_vah {
 	struct ibv_ah ibv;
+	uint64_t word; /* see handle.h */
 	struct uroce_path path;
 };
 
@@ -160,6 +165,7 @@ struct uroce_vcq {
 	uint32_t nb_comp;       /* completion events taken; under ibv.mutex */
 	uint32_t nb_async;      /* asynchronous events taken; under ibv.mutex */
 	struct uroce_vcq *next; /* of the channel */
+	uint64_t word;          /* see handle.h */
 	struct ibv_pd *parent;  /* parent domain that it was made with; NULL: none */
 	/* start_poll() to end_poll(), see cq_ex.c */
 	struct uroce_lock batch_lock; /* one thread at a time */
@@ -181,6 +187,7 @@ uroce_vcq_leave(struct uroce_vcq *cq)
 
 struct uroce_vsrq {
 	struct ibv_srq ibv;
+	uint64_t word; /* see handle.h */
 	struct uroce_srqr srqr;
 	void *mem;     /* its slots */
 	void *old_mem; /* of before resizes, chained by their first word: QPs may have requests in it */
@@ -201,6 +208,7 @@ struct uroce_vqp {
 	struct uroce_wq sq;
 	struct uroce_wq rq;
 	struct ibv_qp_cap cap;
+	uint64_t word;     /* see handle.h */
 	uint32_t nb_async; /* asynchronous events taken; under ibv.mutex */
 	struct uroce_vwr
 		*vwr; /* what the ibv_wr_* calls build, see wr.c; NULL: the QP has them not */

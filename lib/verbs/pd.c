@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "verbs/answer.h"
+#include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
@@ -43,6 +44,7 @@ make_pd(struct ibv_context *context, uint32_t pdn)
 	pd->pdn = pdn != 0 ? pdn : atomic_fetch_add(&last_pdn, 1) + 1;
 	pd->ibv.context = context;
 	pd->ibv.handle = pd->pdn;
+	uroce_vpd_begin(pd);
 	pthread_mutex_lock(&device->lock);
 	pd->next = device->pds;
 	pd->link = &device->pds;
@@ -71,6 +73,7 @@ free_pd(struct uroce_vpd *pd)
 	if (pd->td != NULL)
 		uroce_users_drop(context, &pd->td->nb_users);
 	uroce_users_drop(context, &uroce_vcontext(context)->nb_users);
+	uroce_vpd_end(pd);
 	free(pd);
 }
 
@@ -91,15 +94,17 @@ int
 uroce_dealloc_pd(struct ibv_pd *ibv)
 {
 	struct uroce_vpd *const pd = uroce_vpd(ibv);
+	const int ret = uroce_vpd_check(ibv);
 
-	if (ibv == NULL)
-		return uroce_fail(EINVAL);
+	if (ret != 0)
+		return uroce_answer(ret);
 	if (uroce_users_any(ibv->context, &pd->nb_users))
 		return uroce_fail(EBUSY);
 	free_pd(pd);
 	return 0;
 }
 
+/* @return 0, or an errno */
 static int
 check_parent(const struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
@@ -109,6 +114,8 @@ check_parent(const struct ibv_context *context, const struct ibv_parent_domain_i
 	if (context == NULL || attr == NULL || attr->pd == NULL || (attr->comp_mask & ~known) ||
 	    attr->pd->context != context || (attr->td != NULL && attr->td->context != context))
 		return EINVAL;
+	if (uroce_vpd_check(attr->pd) != 0)
+		return ENOENT;
 	/*
 	 * Allocators may be given, and are not called: rings are in memory that we chose, on the port's socket, and
 	 * known to its driver.

@@ -10,6 +10,7 @@
 #include "datapath/clock.h"
 #include "transport/mcast.h"
 #include "verbs/answer.h"
+#include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/sport.h"
 #include "verbs/uroce.h"
@@ -95,6 +96,13 @@ apply(struct uroce_vqp *qp, struct change *change)
 	return uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_change, change);
 }
 
+/* One without a context is not looked at: it may be shorter than ours. */
+static int
+check_qp(const struct ibv_qp *ibv)
+{
+	return ibv == NULL || ibv->context == NULL ? -EINVAL : uroce_vqp_check(ibv);
+}
+
 int
 uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 {
@@ -102,7 +110,10 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	struct uroce_path path;
 	int ret;
 
-	if (ibv == NULL || ibv->context == NULL || attr == NULL)
+	ret = check_qp(ibv);
+	if (ret != 0)
+		return uroce_answer(ret);
+	if (attr == NULL)
 		return uroce_fail(EINVAL);
 	if (attr_mask & IBV_QP_AV) {
 		ret = resolve(ibv->context, qp, attr, attr_mask, &path);
@@ -148,8 +159,10 @@ uroce_qp_cancel_posted_send_wrs(struct ibv_qp *ibv, uint64_t wr_id)
 {
 	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
 
-	if (ibv == NULL || ibv->context == NULL)
-		return -uroce_fail(EINVAL);
+	const int ret = check_qp(ibv);
+
+	if (ret != 0)
+		return -uroce_answer(ret);
 	struct cancellation cancellation = { .qpc = &qp->qpr.qpc, .wr_id = wr_id };
 	const int nb =
 		uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_cancellation, &cancellation);
@@ -178,7 +191,11 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
 
 	(void)attr_mask; /* all of them cost the same */
-	if (ibv == NULL || ibv->context == NULL || attr == NULL || init_attr == NULL)
+	const int ret = check_qp(ibv);
+
+	if (ret != 0)
+		return uroce_answer(ret);
+	if (attr == NULL || init_attr == NULL)
 		return uroce_fail(EINVAL);
 	struct question question = { .qpc = &qp->qpr.qpc, .attr = attr };
 
@@ -201,9 +218,10 @@ int
 uroce_destroy_qp(struct ibv_qp *ibv)
 {
 	struct uroce_vqp *const qp = uroce_vqp(ibv);
+	const int ret = uroce_vqp_check(ibv);
 
-	if (ibv == NULL)
-		return uroce_fail(EINVAL);
+	if (ret != 0)
+		return uroce_answer(ret);
 	if (qp->target == NULL)
 		return uroce_answer(uroce_vqp_destroy(qp));
 	uroce_target_close(qp);

@@ -13,6 +13,7 @@
 #include "mem/mkey.h"
 #include "mem/sge.h"
 #include "verbs/event.h"
+#include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/post.h"
 #include "verbs/uroce.h"
@@ -99,6 +100,10 @@ check_objects(const struct ibv_context *context, const struct ibv_qp_init_attr_e
 		return -EINVAL;
 	if (kind->has_rq && (!is_of(context, init->recv_cq) || !is_srq_legal(context, init->srq)))
 		return -EINVAL;
+	if (uroce_vpd_check(init->pd) != 0 || uroce_vcq_check(init->send_cq) != 0 ||
+	    (kind->has_rq && uroce_vcq_check(init->recv_cq) != 0) ||
+	    (kind->has_rq && init->srq != NULL && uroce_vsrq_check(init->srq) != 0))
+		return -ENOENT;
 	/* with an SRQ what is said of the receive queue is ignored [ibv_create_qp(3)] */
 	return is_cap_legal(&init->cap, kind->has_rq && init->srq == NULL) ? 0 : -EINVAL;
 }
@@ -195,6 +200,7 @@ free_qp(struct uroce_vqp *qp)
 {
 	pthread_mutex_destroy(&qp->ibv.mutex);
 	pthread_cond_destroy(&qp->ibv.cond);
+	uroce_vqp_end(qp);
 	uroce_hugemem_free(qp);
 }
 
@@ -222,6 +228,7 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
 	qp->ibv.qp_type = init->qp_type;
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
 	pthread_cond_init(&qp->ibv.cond, NULL);
+	uroce_vqp_begin(qp);
 	qp->sq.is_all_signaled = init->sq_sig_all != 0;
 	qp->sq.opcodes = kind->opcodes;
 	qp->sq.is_xrc = init->qp_type == IBV_QPT_XRC_SEND;

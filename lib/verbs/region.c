@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "verbs/answer.h"
+#include "verbs/handle.h"
 #include "verbs/region.h"
 #include "verbs/uroce.h"
 
@@ -94,6 +95,7 @@ make_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_t l
 		.lkey = region->key,
 		.rkey = region->kind != UROCE_REGION_NULL ? region->key : 0,
 	};
+	uroce_vmr_begin(mr);
 	uroce_users_add(pd->context, &uroce_vpd(pd)->nb_users);
 	return mr;
 }
@@ -132,6 +134,7 @@ free_handle(struct uroce_vmr *mr, bool is_end)
 {
 	drop_handle(device_of(mr->ibv.context), mr->region, is_end);
 	uroce_users_drop(mr->ibv.context, &uroce_vpd(mr->ibv.pd)->nb_users);
+	uroce_vmr_end(mr);
 	free(mr);
 }
 
@@ -162,6 +165,7 @@ uroce_region_register(struct ibv_pd *pd, const struct uroce_region *model, void 
 	mr->ibv.handle = region->key;
 	mr->ibv.lkey = region->key;
 	mr->ibv.rkey = region->kind != UROCE_REGION_NULL ? region->key : 0;
+	uroce_vmr_begin(mr);
 	link_in(device, region);
 	return &mr->ibv;
 }
@@ -238,10 +242,10 @@ int
 uroce_dereg_mr(struct ibv_mr *ibv)
 {
 	struct uroce_vdevice *device;
-	int ret;
+	int ret = uroce_vmr_check(ibv);
 
-	if (ibv == NULL)
-		return uroce_fail(EINVAL);
+	if (ret != 0)
+		return uroce_answer(ret);
 	device = device_of(ibv->context);
 	if (!is_registered(device, uroce_vmr(ibv)->region))
 		return uroce_fail(EINVAL);
@@ -277,9 +281,10 @@ uroce_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 	struct uroce_region *region;
 	struct uroce_vmr *mr;
 	size_t len;
+	const int ret = uroce_vpd_check(pd);
 
-	if (pd == NULL) {
-		errno = EINVAL;
+	if (ret != 0) {
+		errno = -ret;
 		return NULL;
 	}
 	region = share_region(device_of(pd->context), mr_handle, uroce_vpd(pd)->pdn, &len);

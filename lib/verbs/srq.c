@@ -12,6 +12,7 @@
 #include "mem/sge.h"
 #include "verbs/answer.h"
 #include "verbs/event.h"
+#include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 #include "verbs/xrc.h"
@@ -71,6 +72,7 @@ fill_srq(struct uroce_vsrq *srq, const struct ibv_srq_init_attr_ex *init)
 	}
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
+	uroce_vsrq_begin(srq);
 }
 
 static void
@@ -90,6 +92,7 @@ free_srq(struct uroce_vsrq *srq)
 {
 	pthread_mutex_destroy(&srq->ibv.mutex);
 	pthread_cond_destroy(&srq->ibv.cond);
+	uroce_vsrq_end(srq);
 	free_slots(srq);
 	uroce_hugemem_free(srq);
 }
@@ -150,7 +153,9 @@ check_init(const struct ibv_context *context, const struct ibv_srq_init_attr_ex 
 	if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || init->pd == NULL ||
 	    init->pd->context != context || !is_attr_legal(&init->attr))
 		return -EINVAL;
-	return 0;
+	if (is_xrc && uroce_vcq_check(init->cq) != 0)
+		return -ENOENT;
+	return uroce_vpd_check(init->pd);
 }
 
 struct ibv_srq *
@@ -238,13 +243,17 @@ int
 uroce_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int attr_mask)
 {
 	struct uroce_vsrq *const srq = uroce_vsrq(ibv);
-	int ret = -EINVAL;
+	int ret = uroce_vsrq_check(ibv);
 
-	if (ibv == NULL || attr == NULL || (attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0)
+	if (ret != 0)
+		return uroce_answer(ret);
+	if (attr == NULL || (attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0)
 		return uroce_fail(EINVAL);
 	pthread_mutex_lock(&ibv->mutex);
-	if (is_change_legal(&srq->srqr.srq, attr, attr_mask))
-		ret = attr_mask & IBV_SRQ_MAX_WR ? resize(srq, attr->max_wr) : 0;
+	if (!is_change_legal(&srq->srqr.srq, attr, attr_mask))
+		ret = -EINVAL;
+	else if (attr_mask & IBV_SRQ_MAX_WR)
+		ret = resize(srq, attr->max_wr);
 	if (ret == 0 && (attr_mask & IBV_SRQ_LIMIT))
 		arm(srq, attr->srq_limit);
 	pthread_mutex_unlock(&ibv->mutex);
@@ -254,10 +263,11 @@ uroce_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int attr_mask)
 int
 uroce_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 {
+	const int ret = attr != NULL ? uroce_vsrq_check(ibv) : -EINVAL;
 	struct uroce_srq *srq;
 
-	if (ibv == NULL || attr == NULL)
-		return uroce_fail(EINVAL);
+	if (ret != 0)
+		return uroce_answer(ret);
 	srq = &uroce_vsrq(ibv)->srqr.srq;
 	pthread_mutex_lock(&ibv->mutex);
 	*attr = (struct ibv_srq_attr){
@@ -272,7 +282,11 @@ uroce_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 int
 uroce_get_srq_num(struct ibv_srq *ibv, uint32_t *srq_num)
 {
-	if (ibv == NULL || srq_num == NULL || uroce_vsrq(ibv)->xrcd == NULL)
+	const int ret = uroce_vsrq_check(ibv);
+
+	if (ret != 0)
+		return uroce_answer(ret);
+	if (srq_num == NULL || uroce_vsrq(ibv)->xrcd == NULL)
 		return uroce_fail(EINVAL);
 	*srq_num = uroce_vsrq(ibv)->srqr.srq.srqn;
 	return 0;
@@ -282,10 +296,11 @@ int
 uroce_destroy_srq(struct ibv_srq *ibv)
 {
 	struct uroce_vsrq *const srq = uroce_vsrq(ibv);
+	const int ret = uroce_vsrq_check(ibv);
 	struct uroce_vdevice *device;
 
-	if (ibv == NULL)
-		return uroce_fail(EINVAL);
+	if (ret != 0)
+		return uroce_answer(ret);
 	if (uroce_users_any(ibv->context, &srq->nb_users))
 		return uroce_fail(EBUSY);
 	device = uroce_vcontext(ibv->context)->device;

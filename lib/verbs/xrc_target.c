@@ -10,6 +10,7 @@
 #include "datapath/hugemem.h"
 #include "datapath/qpn.h"
 #include "verbs/event.h"
+#include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 #include "verbs/xrc.h"
@@ -45,6 +46,7 @@ free_handle(struct uroce_vqp *handle)
 	uroce_users_drop(handle->ibv.context, &handle->xrcd->nb_users);
 	pthread_mutex_destroy(&handle->ibv.mutex);
 	pthread_cond_destroy(&handle->ibv.cond);
+	uroce_vqp_end(handle);
 	uroce_hugemem_free(handle);
 }
 
@@ -55,6 +57,7 @@ link_handle(struct uroce_vqp *handle, struct uroce_vqp *target)
 	handle->target = target;
 	handle->ibv.qp_num = target->ibv.qp_num;
 	handle->ibv.handle = target->ibv.qp_num;
+	uroce_vqp_begin(handle);
 	handle->ibv.state = uroce_qpc_state_seen(&target->qpr.qpc);
 	handle->next = target->handles;
 	target->handles = handle;
