@@ -48,9 +48,10 @@ check_range(const void *addr, size_t len, unsigned access)
 {
 	if (is_implicit(addr, len, access))
 		return 0;
-	if (len == 0 || len > UROCE_MAX_MR_LEN || (uintptr_t)addr + len < (uintptr_t)addr)
+	if (len > UROCE_MAX_MR_LEN || (uintptr_t)addr + len < (uintptr_t)addr)
 		return -EINVAL;
-	if (access & IBV_ACCESS_ON_DEMAND)
+	/* of no byte there is nothing to be asked */
+	if (len == 0 || (access & IBV_ACCESS_ON_DEMAND))
 		return 0;
 	return uroce_range_is_good(addr, len, access & IBV_ACCESS_LOCAL_WRITE) ? 0 : -EFAULT;
 }

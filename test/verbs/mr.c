@@ -129,11 +129,28 @@ reg__checks_length(void **state)
 	struct fixture *f = *state;
 
 	assert_errno(EINVAL, uroce_reg_mr(NULL, f->buf, 100, 0));
-	assert_errno(EINVAL, uroce_reg_mr(f->pd, f->buf, 0, 0));
 	assert_errno(EINVAL, uroce_reg_mr(f->pd, f->buf, SIZE_MAX, 0));
 	assert_errno(EINVAL, uroce_reg_mr(f->pd, f->buf, ((size_t)1 << 47) + 1, 0));
 	assert_errno(EFAULT, uroce_reg_mr(f->pd, f->buf, (size_t)1 << 47, 0));
 	assert_errno(EINVAL, uroce_reg_mr_iova(f->pd, f->buf, 100, UINT64_MAX - 50, 0));
+}
+
+/* Wherever it begins: there is nothing that would have to be mapped. */
+static void
+reg__takes_what_has_no_length(void **state)
+{
+	struct fixture *f = *state;
+	void *const starts[] = { f->buf, f->buf + 1, NULL, (void *)(uintptr_t)4096 };
+
+	for (unsigned i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		struct ibv_mr *const mr =
+			uroce_reg_mr(f->pd, starts[i], 0, IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE);
+
+		assert_non_null(mr);
+		assert_ptr_equal(mr->addr, starts[i]);
+		assert_int_equal(mr->length, 0);
+		assert_int_equal(uroce_dereg_mr(mr), 0);
+	}
 }
 
 static void
@@ -215,6 +232,7 @@ main(void)
 		TEST(reg__gives_every_region_its_own_key),
 		TEST(reg__checks_access),
 		TEST(reg__checks_length),
+		TEST(reg__takes_what_has_no_length),
 		TEST(reg__refuses_what_is_not_mapped),
 		TEST(reg__refuses_what_cannot_be_read),
 		TEST(reg__refuses_to_write_what_is_read_only),
