@@ -113,8 +113,9 @@ alloc_of_heap(size_t len, int node)
 	return mem;
 }
 
-void *
-uroce_hugemem_alloc(size_t len, int socket_id)
+/* @return NULL: neither EAL's heap nor, for pieces of the usual length, that of ours has so much */
+static void *
+alloc_within(size_t len, int socket_id)
 {
 	void *mem = NULL;
 
@@ -124,12 +125,32 @@ uroce_hugemem_alloc(size_t len, int socket_id)
 		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, socket_id);
 	if (!mem && socket_id != SOCKET_ID_ANY)
 		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, SOCKET_ID_ANY);
+	return mem;
+}
+
+void *
+uroce_hugemem_alloc(size_t len, int socket_id)
+{
+	void *const mem = alloc_within(len, socket_id);
+
 	if (!mem)
 		UROCE_LOG(
 			ERR, mem,
 			"no memory for %zu bytes: EAL's heap is used up (-m, --socket-mem, or more "
 			"hugepages make it larger)",
 			len);
+	return mem;
+}
+
+void *
+uroce_hugemem_alloc_beyond(size_t len, int socket_id)
+{
+	void *mem = alloc_within(len, socket_id);
+
+	if (!mem)
+		mem = alloc_of_heap(len, socket_id);
+	if (!mem)
+		UROCE_LOG(ERR, mem, "no memory for %zu bytes: the machine has no more of it", len);
 	return mem;
 }
 

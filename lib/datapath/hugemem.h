@@ -18,6 +18,12 @@
  */
 void *uroce_hugemem_alloc(size_t len, int socket_id);
 
+/**
+ * The same of what a device promises to have whatever EAL was given (the entries of a CQ): what EAL has no room for
+ * is from a heap of ours that grows, also beside hugepages.
+ */
+void *uroce_hugemem_alloc_beyond(size_t len, int socket_id);
+
 /** Give it back. NULL is allowed. */
 void uroce_hugemem_free(void *mem);
 

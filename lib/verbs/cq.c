@@ -186,7 +186,8 @@ leave_channel(struct uroce_vcq *cq, struct uroce_vchannel *channel)
 static void *
 alloc_entries(const struct uroce_dev *dev, int cqe)
 {
-	return uroce_hugemem_alloc(uroce_cq_memsize((uint32_t)cqe), uroce_dev_socket_id(dev));
+	return uroce_hugemem_alloc_beyond(uroce_cq_memsize((uint32_t)cqe),
+					  uroce_dev_socket_id(dev));
 }
 
 static struct uroce_vcq *

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <cmocka.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -34,6 +35,18 @@ __wrap_calloc(size_t nb, size_t size)
 	return NULL;
 }
 
+void *__real_mmap64(void *at, size_t len, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *at, size_t len, int prot, int flags, int fd, off_t offset);
+
+void *
+__wrap_mmap64(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	if (!has_no_memory)
+		return __real_mmap64(at, len, prot, flags, fd, offset);
+	errno = ENOMEM;
+	return MAP_FAILED;
+}
+
 static struct ibv_context *context;
 
 /* The call gives NULL and ENOMEM while there is no memory. */
@@ -47,6 +60,22 @@ static struct ibv_context *context;
 		assert_null(given);                                                                \
 		assert_int_equal(errno, ENOMEM);                                                   \
 	} while (0)
+
+/* Of a length that EAL does not have. */
+static void
+cq__without_memory(void **state)
+{
+	struct ibv_cq *const cq = uroce_create_cq(context, 1, NULL, NULL, 0);
+
+	(void)state;
+	assert_non_null(cq);
+	expect_enomem(uroce_create_cq(context, UROCE_MAX_CQE, NULL, NULL, 0));
+	has_no_memory = true;
+	assert_int_equal(uroce_resize_cq(cq, UROCE_MAX_CQE), ENOMEM);
+	has_no_memory = false;
+	assert_int_equal(cq->cqe, 1);
+	assert_int_equal(uroce_destroy_cq(cq), 0);
+}
 
 static void
 get_device_list__without_memory(void **state)
@@ -213,6 +242,7 @@ main(void)
 			 NULL };
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(get_device_list__without_memory),
+		cmocka_unit_test(cq__without_memory),
 		cmocka_unit_test(create__without_memory),
 		cmocka_unit_test(create_qp__in_a_thread_domain_has_no_lock),
 		cmocka_unit_test(create_qp__an_xrc_target_lives_on_the_first_worker),
