@@ -145,19 +145,6 @@ value_of(int argc, char **argv, const char *name, const char *none)
 	return none;
 }
 
-/* Where EAL has its sockets. */
-static const char *
-base_dir(void)
-{
-	const char *dir = getenv("RUNTIME_DIRECTORY");
-
-	if (dir == NULL && getuid() == 0)
-		return "/var/run";
-	if (dir == NULL)
-		dir = getenv("XDG_RUNTIME_DIR");
-	return dir != NULL ? dir : "/tmp";
-}
-
 static bool
 make_dir(const char *path)
 {
@@ -166,24 +153,23 @@ make_dir(const char *path)
 
 /* Without that EAL with telemetry does not start: so the directory is made here, as EAL would. */
 static bool
-has_room_for_sockets(int argc, char **argv)
+has_room_for_sockets(const char *folder, int argc, char **argv)
 {
 	static const char longest[] = "/dpdk_telemetry.v2:99999";
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof(longest)];
-	const char *const base = base_dir();
 
-	if (snprintf(path, sizeof(path), "%s/dpdk", base) >= (int)sizeof(path) || !make_dir(path))
+	if (folder == NULL ||
+	    snprintf(path, sizeof(path), "%s/dpdk", folder) >= (int)sizeof(path) || !make_dir(path))
 		return false;
-	return snprintf(path, sizeof(path), "%s/dpdk/%s", base,
+	return snprintf(path, sizeof(path), "%s/dpdk/%s", folder,
 			value_of(argc, argv, "file-prefix", "rte")) < (int)sizeof(path) &&
 	       make_dir(path);
 }
 
 void
-args_add_telemetry(struct args *args, int argc, char **argv, bool is_wanted)
+args_add_telemetry(struct args *args, int argc, char **argv, const char *folder)
 {
 	if (args_has(argc, argv, "telemetry", 0) || args_has(argc, argv, "no-telemetry", 0))
 		return;
-	args_add(args,
-		 is_wanted && has_room_for_sockets(argc, argv) ? "--telemetry" : "--no-telemetry");
+	args_add(args, has_room_for_sockets(folder, argc, argv) ? "--telemetry" : "--no-telemetry");
 }

@@ -35,8 +35,9 @@ void args_add_memory(struct args *args, int argc, char **argv, unsigned mib, uns
 
 /**
  * Telemetry or not, unless the user says which; not where its sockets cannot be, for then EAL would not start.
+ * @param folder  of the sockets, see eal/runtime.h; NULL: it is not wanted
  */
-void args_add_telemetry(struct args *args, int argc, char **argv, bool is_wanted);
+void args_add_telemetry(struct args *args, int argc, char **argv, const char *folder);
 
 /** `nb` lcores, at most 2, on CPUs of their own where there are as many. */
 void args_add_lcores(struct args *args, int argc, char **argv, unsigned nb);

@@ -20,6 +20,7 @@
 #include <rte_log.h>
 
 #include "eal/args.h"
+#include "eal/runtime.h"
 
 #define MIB_SMALL 1024
 
@@ -51,6 +52,23 @@ copy(FILE *said, FILE *out)
 		fwrite(block, 1, got, out);
 }
 
+/* EAL reads the folder of its sockets from the environment, which children are to have as it was. */
+static int
+start_in_folder(struct args *args)
+{
+	static const char name[] = "RUNTIME_DIRECTORY";
+	const bool is_said = getenv(name) != NULL;
+	const char *const folder = runtime_folder();
+	int parsed;
+
+	if (!is_said && folder != NULL)
+		(void)setenv(name, folder, 1);
+	parsed = rte_eal_init(args->argc, args->argv);
+	if (!is_said)
+		(void)unsetenv(name);
+	return parsed;
+}
+
 /* `argv` is what the user gave, for the complaint. */
 static int
 start_quietly(struct args *args, int argc, char **argv)
@@ -69,7 +87,7 @@ start_quietly(struct args *args, int argc, char **argv)
 	dup2(fileno(said), STDERR_FILENO);
 	rte_openlog_stream(stderr);
 
-	int parsed = rte_eal_init(args->argc, args->argv);
+	int parsed = start_in_folder(args);
 
 	fflush(stdout);
 	fflush(stderr);
@@ -102,7 +120,7 @@ eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned
 	static struct args args;
 
 	args_begin(&args, program);
-	args_add_telemetry(&args, argc, argv, false);
+	args_add_telemetry(&args, argc, argv, NULL);
 	/*
 	 * With too few hugepages a run would end in the middle. A small one takes few; of a large one both ends may
 	 * be here, and each sees what the other has not taken yet.

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 
 #include "conf.h"
 #include "eal/args.h"
+#include "eal/runtime.h"
 
 #define MIB      1024 /* of memory, where there are no hugepages: reserved, and taken as it is used */
 #define HUGE_MIB 512 /* of hugepages: with less there is no use in them */
@@ -32,6 +34,8 @@ static struct conf conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int started; /* errno; of `once` */
 static atomic_bool is_started;
+static _Atomic(char *)
+	folder; /* of EAL's sockets, while EAL starts; NULL: what the environment says */
 
 /* A program that looks for devices has no use for those of the bus, unless it allows some. */
 static void
@@ -43,7 +47,7 @@ fill_args(struct args *args)
 
 	memcpy(&given[1], conf.option, conf.nb_options * sizeof(given[0]));
 	args_begin(args, name);
-	args_add_telemetry(args, nb, given, true);
+	args_add_telemetry(args, nb, given, runtime_folder());
 	if (!args_has(nb, given, "allow", 'a') && !args_has(nb, given, "no-pci", 0))
 		args_add(args, "--no-pci");
 	args_add_memory(args, nb, given, MIB, HUGE_MIB);
@@ -52,16 +56,31 @@ fill_args(struct args *args)
 		args_add(args, given[i]);
 }
 
+char *__real_getenv(const char *name);
+char *__wrap_getenv(const char *name);
+
+/*
+ * EAL reads the folder of its sockets from the environment. That belongs to the program, and other threads of the
+ * program may be reading it: so the engine, which has EAL in it, answers for this one name, and changes nothing.
+ */
+char *
+__wrap_getenv(const char *name)
+{
+	char *const told = atomic_load(&folder);
+
+	return told != NULL && strcmp(name, "RUNTIME_DIRECTORY") == 0 ? told : __real_getenv(name);
+}
+
 /* Whether a descriptor is a socket that EAL has a name for. */
 static bool
 is_eals_socket(int fd)
 {
-	const char *const folder = rte_eal_get_runtime_dir();
+	const char *const dir = rte_eal_get_runtime_dir();
 	struct sockaddr_un own = { 0 };
 	socklen_t room = sizeof(own);
 
 	return getsockname(fd, (struct sockaddr *)&own, &room) == 0 && own.sun_family == AF_UNIX &&
-	       folder[0] == '/' && strncmp(own.sun_path, folder, strlen(folder)) == 0;
+	       dir[0] == '/' && strncmp(own.sun_path, dir, strlen(dir)) == 0;
 }
 
 /* What the program starts must not listen in our place, and go on when we have ended. */
@@ -86,10 +105,14 @@ start_eal(void *arg)
 {
 	static struct args args; /* EAL keeps the strings */
 	int *const err = arg;
+	int parsed;
 
 	fill_args(&args);
 	rte_openlog_stream(stderr);
-	if (rte_eal_init(args.argc, args.argv) >= 0) {
+	atomic_store(&folder, (char *)(uintptr_t)runtime_folder());
+	parsed = rte_eal_init(args.argc, args.argv);
+	atomic_store(&folder, NULL);
+	if (parsed >= 0) {
 		keep_sockets();
 		return NULL;
 	}

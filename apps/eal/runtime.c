@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Anybody may make a folder in /tmp, by any name. So a folder there is used only if it belongs to this user and nobody
+ * else may enter it: then what is in it is this user's, too. Where the name is taken, a unique one is made.
+ */
+
+#include "eal/runtime.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OTHERS       (S_IRWXG | S_IRWXO)
+#define OTHERS_WRITE (S_IWGRP | S_IWOTH)
+#define UNIQUE       ".XXXXXX"
+#define NAME_MAX_LEN (sizeof(RUNTIME_OWN) + sizeof("4294967295"))
+
+static char own[NAME_MAX_LEN + sizeof(UNIQUE)]; /* EAL keeps it */
+
+/* A folder of this user, and no link to one, for which others have none of these rights. */
+static bool
+is_mine(const char *path, mode_t rights_of_others)
+{
+	struct stat stat;
+
+	return lstat(path, &stat) == 0 && S_ISDIR(stat.st_mode) && stat.st_uid == geteuid() &&
+	       (stat.st_mode & rights_of_others) == 0;
+}
+
+/* Whether EAL can make its sockets below a folder, and nobody else can. */
+static bool
+is_usable(const char *folder)
+{
+	char path[4096];
+
+	return snprintf(path, sizeof(path), "%s/dpdk", folder) < (int)sizeof(path) &&
+	       (mkdir(path, 0700) == 0 || errno == EEXIST) && is_mine(path, OTHERS_WRITE);
+}
+
+/* One that was made in the place of the name that is taken, by an earlier program. */
+static bool
+find_unique(const char name[NAME_MAX_LEN])
+{
+	char pattern[sizeof(own)];
+	bool is_found = false;
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%.*s.??????", (int)NAME_MAX_LEN - 1, name);
+	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+		return false;
+	for (size_t i = 0; i < found.gl_pathc && !is_found; i++) {
+		is_found = strlen(found.gl_pathv[i]) < sizeof(own) &&
+			   is_mine(found.gl_pathv[i], OTHERS);
+		if (is_found)
+			snprintf(own, sizeof(own), "%s", found.gl_pathv[i]);
+	}
+	globfree(&found);
+	return is_found;
+}
+
+static const char *
+find_other(const char name[NAME_MAX_LEN])
+{
+	if (!find_unique(name)) {
+		snprintf(own, sizeof(own), "%.*s" UNIQUE, (int)NAME_MAX_LEN - 1, name);
+		if (mkdtemp(own) == NULL)
+			return NULL;
+	}
+	fprintf(stderr,
+		"uroce: %s is not used, since it is no folder of user %u's alone (allowed: its owner, mode "
+		"0700): EAL's sockets are below %s\n",
+		name, (unsigned)geteuid(), own);
+	return own;
+}
+
+static const char *
+find_own(void)
+{
+	char name[NAME_MAX_LEN];
+
+	snprintf(name, sizeof(name), RUNTIME_OWN "%u", (unsigned)geteuid());
+	if (mkdir(name, 0700) != 0 && errno != EEXIST)
+		return NULL;
+	if (!is_mine(name, OTHERS))
+		return find_other(name);
+	snprintf(own, sizeof(own), "%s", name);
+	return own;
+}
+
+const char *
+runtime_folder(void)
+{
+	const char *const said = getenv("RUNTIME_DIRECTORY");
+	const char *const usual = getuid() == 0 ? "/var/run" : getenv("XDG_RUNTIME_DIR");
+
+	if (said != NULL)
+		return said;
+	if (own[0] != '\0')
+		return own;
+	return usual != NULL && is_usable(usual) ? usual : find_own();
+}
