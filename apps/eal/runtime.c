@@ -71,7 +71,8 @@ find_other(const char name[NAME_MAX_LEN])
 			return NULL;
 	}
 	fprintf(stderr,
-		"uroce: %s is not used, since it is no folder of user %u's alone (allowed: its owner, mode "
+		"uroce: %s is not used, since it is no folder of user %u's alone (allowed: its "
+		"owner, mode "
 		"0700): EAL's sockets are below %s\n",
 		name, (unsigned)geteuid(), own);
 	return own;

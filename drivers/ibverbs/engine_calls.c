@@ -23,7 +23,8 @@
 #include "fork.h"
 #include "xrcd.h"
 
-#define FILE_NAME "liburoce-engine.so"
+#define FILE_NAME       "liburoce-engine.so"
+#define NB_COUNTERS_MAX 128 /* there are fewer */
 
 /* A context that is open. */
 struct kept {
@@ -257,4 +258,38 @@ engine_drop(struct ibv_context *context)
 		*link = entry->next;
 	pthread_mutex_unlock(&lock);
 	free(entry);
+}
+
+/* --- counters ------------------------------------------------------------------------------------- */
+
+static bool
+find_counter(const struct uroce_dv_counter *counters, unsigned nb, const char *name,
+	     uint64_t *value)
+{
+	for (unsigned i = 0; i < nb; i++) {
+		if (strcmp(counters[i].name, name) != 0)
+			continue;
+		*value = counters[i].value;
+		return true;
+	}
+	return false;
+}
+
+bool
+uroce_ibverbs_counter(const char *device, const char *name, uint64_t *value)
+{
+	struct uroce_dv_counter counters[NB_COUNTERS_MAX];
+	const struct engine_calls *calls;
+	const struct kept *at;
+	unsigned nb = 0;
+
+	pthread_mutex_lock(&lock);
+	calls = atomic_load(&current);
+	at = calls != NULL ? kept : NULL;
+	while (at != NULL && strcmp(at->context->device->name, device) != 0)
+		at = at->next;
+	if (at != NULL)
+		nb = calls->query_counters(at->context, counters, NB_COUNTERS_MAX);
+	pthread_mutex_unlock(&lock);
+	return find_counter(counters, nb < NB_COUNTERS_MAX ? nb : NB_COUNTERS_MAX, name, value);
 }

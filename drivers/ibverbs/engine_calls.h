@@ -11,8 +11,10 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <infiniband/verbs.h>
 #include <uroce.h>
+#include <uroce_dv.h>
 
 #include "engine/engine.h"
 
@@ -57,6 +59,7 @@
 	X(open_device)                                                                             \
 	X(port_state_str)                                                                          \
 	X(qp_to_qp_ex)                                                                             \
+	X(query_counters)                                                                          \
 	X(query_device)                                                                            \
 	X(query_ece)                                                                               \
 	X(query_gid)                                                                               \
@@ -104,5 +107,12 @@ struct ibv_context *engine_keep(const struct engine_calls *calls, struct ibv_con
 
 /** Forget it, before it is closed. */
 void engine_drop(struct ibv_context *context);
+
+/**
+ * A counter of a device that this process has open, for liburoce-paths.so.
+ * @mt Safe.
+ * @return false: the device is not open here, or there is no such counter
+ */
+bool uroce_ibverbs_counter(const char *device, const char *name, uint64_t *value);
 
 #endif /* UROCE_IBVERBS_ENGINE_CALLS_H */

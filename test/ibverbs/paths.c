@@ -337,6 +337,129 @@ call_canonicalize(void *function, const char *path, char *text)
 	free(real);
 }
 
+typedef int chdir_fn(const char *);
+typedef char *getcwd_fn(char *, size_t);
+typedef char *getcwd_chk_fn(char *, size_t, size_t);
+typedef char *get_current_dir_name_fn(void);
+typedef ssize_t read_fn(int, void *, size_t);
+typedef ssize_t read_chk_fn(int, void *, size_t, size_t);
+typedef ssize_t pread_fn(int, void *, size_t, off_t);
+typedef ssize_t pread_chk_fn(int, void *, size_t, off_t, size_t);
+
+/* Into a directory and back; there, `tell` tells where it is. */
+static void
+tell_cwd(chdir_fn *enter, const char *path, void (*tell)(void *, char *), void *function,
+	 char *text)
+{
+	const int before = open(".", O_RDONLY | O_DIRECTORY);
+	const int ret = enter(path);
+
+	tell_ret(ret, text);
+	if (ret == 0)
+		tell(function, text + strlen(text));
+	assert_int_equal(fchdir(before), 0);
+	close(before);
+}
+
+static void
+tell_getcwd(void *function, char *text)
+{
+	char path[4096];
+
+	tell_path(((getcwd_fn *)function)(path, sizeof(path)), text);
+}
+
+static void
+tell_getcwd_chk(void *function, char *text)
+{
+	char path[4096];
+
+	tell_path(((getcwd_chk_fn *)function)(path, sizeof(path), sizeof(path)), text);
+}
+
+static void
+tell_current_dir(void *function, char *text)
+{
+	char *const path = ((get_current_dir_name_fn *)function)();
+
+	tell_path(path, text);
+	free(path);
+}
+
+static void
+call_chdir(void *function, const char *path, char *text)
+{
+	tell_cwd((chdir_fn *)function, path, tell_getcwd, dlsym(libc, "getcwd"), text);
+}
+
+static void
+call_getcwd(void *function, const char *path, char *text)
+{
+	tell_cwd(chdir, path, tell_getcwd, function, text);
+}
+
+static void
+call_getcwd_chk(void *function, const char *path, char *text)
+{
+	tell_cwd(chdir, path, tell_getcwd_chk, function, text);
+}
+
+static void
+call_current_dir(void *function, const char *path, char *text)
+{
+	tell_cwd(chdir, path, tell_current_dir, function, text);
+}
+
+static void
+tell_content(ssize_t len, const char *content, char *text)
+{
+	tell_ret(len, text);
+	if (len > 0)
+		TELL(text, "%.*s", (int)len, content);
+}
+
+static void
+call_read(void *function, const char *path, char *text)
+{
+	const int fd = open(path, O_RDONLY);
+	char content[64];
+
+	tell_content(((read_fn *)function)(fd, content, sizeof(content)), content, text);
+	close(fd);
+}
+
+static void
+call_read_chk(void *function, const char *path, char *text)
+{
+	const int fd = open(path, O_RDONLY);
+	char content[64];
+
+	tell_content(((read_chk_fn *)function)(fd, content, sizeof(content), sizeof(content)),
+		     content, text);
+	close(fd);
+}
+
+static void
+call_pread(void *function, const char *path, char *text)
+{
+	const int fd = open(path, O_RDONLY);
+	char content[64];
+
+	tell_content(((pread_fn *)function)(fd, content, sizeof(content), 1), content, text);
+	close(fd);
+}
+
+static void
+call_pread_chk(void *function, const char *path, char *text)
+{
+	const int fd = open(path, O_RDONLY);
+	char content[64];
+
+	tell_content(((pread_chk_fn *)function)(fd, content, sizeof(content), 1, sizeof(content)),
+		     content, text);
+	close(fd);
+}
+
 static const struct {
 	const char *name;
 	call_fn *call;
@@ -389,6 +512,16 @@ static const struct {
 	{ "realpath", call_realpath },
 	{ "__realpath_chk", call_realpath_chk },
 	{ "canonicalize_file_name", call_canonicalize },
+	{ "chdir", call_chdir },
+	{ "getcwd", call_getcwd },
+	{ "__getcwd_chk", call_getcwd_chk },
+	{ "get_current_dir_name", call_current_dir },
+	{ "read", call_read },
+	{ "__read_chk", call_read_chk },
+	{ "pread", call_pread },
+	{ "pread64", call_pread },
+	{ "__pread_chk", call_pread_chk },
+	{ "__pread64_chk", call_pread_chk },
 };
 
 #define NB_CALLS (sizeof(calls) / sizeof(calls[0]))

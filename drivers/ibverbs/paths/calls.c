@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "counters.h"
 #include "tree.h"
 
 typedef int filter_fn(const struct dirent *);
@@ -76,8 +77,8 @@ open_at(const char *path, char there[TREE_PATH_MAX], int *flags)
 	return to;
 }
 
-/* A call whose last parameter is there only for a file that is made. */
-#define CALL_WITH_MODE(name, params, args)                                                         \
+/* A call whose last parameter is there only for a file that is made; `dir` is where a relative path counts from. */
+#define CALL_WITH_MODE(name, dir, params, args)                                                    \
 	DECLARE(int, name, params)                                                                 \
 	{                                                                                          \
 		static _Atomic(void *) found;                                                      \
@@ -88,32 +89,81 @@ open_at(const char *path, char there[TREE_PATH_MAX], int *flags)
 		const mode_t mode = mode_of(flags, list);                                          \
                                                                                                    \
 		va_end(list);                                                                      \
+		if (counters_find(dir, path, there))                                               \
+			return counters_open(there, flags);                                        \
 		path = open_at(path, there, &flags);                                               \
 		return NEXT(name) args;                                                            \
 	}
 
 /* One that makes none. */
-#define CALL_TO_OPEN(name, params, args)                                                           \
+#define CALL_TO_OPEN(name, dir, params, args)                                                      \
 	DECLARE(int, name, params)                                                                 \
 	{                                                                                          \
 		static _Atomic(void *) found;                                                      \
 		char there[TREE_PATH_MAX];                                                         \
                                                                                                    \
+		if (counters_find(dir, path, there))                                               \
+			return counters_open(there, flags);                                        \
 		path = open_at(path, there, &flags);                                               \
 		return NEXT(name) args;                                                            \
 	}
 
-CALL_WITH_MODE(open, (const char *path, int flags, ...), (path, flags, mode))
-CALL_WITH_MODE(open64, (const char *path, int flags, ...), (path, flags, mode))
-CALL_WITH_MODE(openat, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
-CALL_WITH_MODE(openat64, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
-CALL_TO_OPEN(__open_2, (const char *path, int flags), (path, flags))
-CALL_TO_OPEN(__open64_2, (const char *path, int flags), (path, flags))
-CALL_TO_OPEN(__openat_2, (int dir, const char *path, int flags), (dir, path, flags))
-CALL_TO_OPEN(__openat64_2, (int dir, const char *path, int flags), (dir, path, flags))
+CALL_WITH_MODE(open, AT_FDCWD, (const char *path, int flags, ...), (path, flags, mode))
+CALL_WITH_MODE(open64, AT_FDCWD, (const char *path, int flags, ...), (path, flags, mode))
+CALL_WITH_MODE(openat, dir, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
+CALL_WITH_MODE(openat64, dir, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
+CALL_TO_OPEN(__open_2, AT_FDCWD, (const char *path, int flags), (path, flags))
+CALL_TO_OPEN(__open64_2, AT_FDCWD, (const char *path, int flags), (path, flags))
+CALL_TO_OPEN(__openat_2, dir, (int dir, const char *path, int flags), (dir, path, flags))
+CALL_TO_OPEN(__openat64_2, dir, (int dir, const char *path, int flags), (dir, path, flags))
 
-CALL(FILE *, fopen, (const char *path, const char *mode), (path, mode))
-CALL(FILE *, fopen64, (const char *path, const char *mode), (path, mode))
+static FILE *
+open_counter(const char *where, const char *mode)
+{
+	const bool is_reading = mode[0] == 'r' && strchr(mode, '+') == NULL;
+	const int cloexec = strchr(mode, 'e') != NULL ? O_CLOEXEC : 0;
+	const int fd = counters_open(where, (is_reading ? O_RDONLY : O_RDWR) | cloexec);
+
+	return fd >= 0 ? fdopen(fd, mode) : NULL;
+}
+
+#define CALL_FOR_STREAM(name)                                                                      \
+	DECLARE(FILE *, name, (const char *path, const char *mode))                                \
+	{                                                                                          \
+		static _Atomic(void *) found;                                                      \
+		char there[TREE_PATH_MAX];                                                         \
+                                                                                                   \
+		if (counters_find(AT_FDCWD, path, there))                                          \
+			return open_counter(there, mode);                                          \
+		path = tree_redirect(path, there);                                                 \
+		return NEXT(name)(path, mode);                                                     \
+	}
+
+CALL_FOR_STREAM(fopen)
+CALL_FOR_STREAM(fopen64)
+
+/* --- reading: a counter that stays open is read from its beginning each time, by perftest and monitors ------- */
+
+#define CALL_TO_READ(name, at, params, args)                                                       \
+	DECLARE(ssize_t, name, params)                                                             \
+	{                                                                                          \
+		static _Atomic(void *) found;                                                      \
+                                                                                                   \
+		if (counters_may_be(fd))                                                           \
+			counters_renew(fd, at);                                                    \
+		return NEXT(name) args;                                                            \
+	}
+
+CALL_TO_READ(read, -1, (int fd, void *buf, size_t size), (fd, buf, size))
+CALL_TO_READ(__read_chk, -1, (int fd, void *buf, size_t size, size_t room), (fd, buf, size, room))
+CALL_TO_READ(pread, at, (int fd, void *buf, size_t size, off_t at), (fd, buf, size, at))
+CALL_TO_READ(pread64, at, (int fd, void *buf, size_t size, off_t at), (fd, buf, size, at))
+CALL_TO_READ(__pread_chk, at, (int fd, void *buf, size_t size, off_t at, size_t room),
+	     (fd, buf, size, at, room))
+CALL_TO_READ(__pread64_chk, at, (int fd, void *buf, size_t size, off_t at, size_t room),
+	     (fd, buf, size, at, room))
+
+/* --- directories ------------------------------------------------------------------------------------ */
 
 CALL(DIR *, opendir, (const char *path), (path))
 CALL(int, scandir,
@@ -122,6 +172,21 @@ CALL(int, scandir,
 CALL(int, scandir64,
      (const char *path, struct dirent ***names, filter_fn *filter, compare_fn *compare),
      (path, names, filter, compare))
+
+/* A shell's `cd`, and what it is told of where it is then. */
+CALL(int, chdir, (const char *path), (path))
+
+#define CALL_FOR_CWD(name, params, args)                                                           \
+	DECLARE(char *, name, params)                                                              \
+	{                                                                                          \
+		static _Atomic(void *) found;                                                      \
+                                                                                                   \
+		return tree_hide(NEXT(name) args);                                                 \
+	}
+
+CALL_FOR_CWD(getcwd, (char *buf, size_t size), (buf, size))
+CALL_FOR_CWD(__getcwd_chk, (char *buf, size_t size, size_t room), (buf, size, room))
+CALL_FOR_CWD(get_current_dir_name, (void), ())
 
 /* --- looking: the structs are the caller's business ------------------------------------------------ */
 

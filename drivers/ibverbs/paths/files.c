@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Names and formats are those of Linux' Documentation/ABI/stable/sysfs-class-infiniband. A file that the kernel has and
- * that fails to be read is absent here. So are counters: see doc/design/preload.md.
+ * that fails to be read is absent here. Of a counter there is an empty file, to be listed: see counters.h.
  */
 
 #include "files.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <net/if.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 #include <infiniband/verbs.h>
 
+#include "counters.h"
 #include "tree.h"
 
 #undef ibv_query_port
@@ -267,13 +269,33 @@ put_tables(const struct facts *facts, const struct dir *port)
 }
 
 static bool
+put_counters(const struct dir *port, bool is_hw)
+{
+	char path[PATH_MAX];
+	struct dir dir;
+	const char *name;
+	int fd = 0;
+
+	if (!enter(&dir, port, is_hw ? "hw_counters" : "counters"))
+		return false;
+	for (unsigned i = 0; fd >= 0 && (name = counters_name(is_hw, i)) != NULL; i++) {
+		if (snprintf(path, sizeof(path), "%s/%s", dir.path, name) >= (int)sizeof(path))
+			return false;
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+		if (fd >= 0)
+			close(fd);
+	}
+	return fd >= 0;
+}
+
+static bool
 put_port(const struct facts *facts, const struct dir *device)
 {
-	struct dir ports, port, counters;
+	struct dir ports, port;
 
 	return enter(&ports, device, "ports") && enter(&port, &ports, "1") &&
 	       put_port_attr(&port, &facts->port) && put_tables(facts, &port) &&
-	       enter(&counters, &port, "counters") && enter(&counters, &port, "hw_counters");
+	       put_counters(&port, false) && put_counters(&port, true);
 }
 
 /* --- the device behind ------------------------------------------------------------------------------ */

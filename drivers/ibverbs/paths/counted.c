@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Telemetry answers in JSON of its own making, in one packet: {"/uroce/device":{..."counters":{"NAME":NUMBER,...}...}}.
+ * Names of counters are words, so that a name in quotes with a colon behind it is found by looking for these characters.
+ */
+
+#include "counted.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "eal/runtime.h"
+
+#define ANSWER_MAX 17408 /* telemetry's own limit, and the frame around it */
+#define PATIENCE_S 2     /* for an answer */
+
+typedef bool query_fn(const char *device, const char *name, uint64_t *value);
+
+/* From libibverbs.so.1, if this process has it: it knows whether the device is open. */
+static bool
+ask_library(const char *device, const char *name, uint64_t *value)
+{
+	void *const library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	query_fn *query;
+	bool is_known;
+
+	if (library == NULL)
+		return false;
+	query = (query_fn *)dlsym(library, "uroce_ibverbs_counter");
+	is_known = query != NULL && query(device, name, value);
+	dlclose(library);
+	return is_known;
+}
+
+static int
+connect_to(const char *path)
+{
+	static const struct timeval patience = { .tv_sec = PATIENCE_S };
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path) <
+		    (int)sizeof(addr.sun_path) &&
+	    connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static uint64_t
+find_number(const char *answer, const char *name)
+{
+	const char *const counters = strstr(answer, "\"counters\":{");
+	const char *found;
+	char key[64];
+
+	snprintf(key, sizeof(key), "\"%s\":", name);
+	found = counters != NULL ? strstr(counters, key) : NULL;
+	return found != NULL ? strtoull(found + strlen(key), NULL, 10) : 0;
+}
+
+/* What a process answers: 0 if it does not, or has no such device. */
+static uint64_t
+ask_process(const char *path, const char *device, const char *name)
+{
+	char text[ANSWER_MAX];
+	uint64_t value = 0;
+	ssize_t len;
+	const int fd = connect_to(path);
+
+	if (fd < 0)
+		return 0;
+	/* it says who it is first */
+	len = recv(fd, text, sizeof(text), 0);
+	snprintf(text, sizeof(text), "/uroce/device,%s", device);
+	if (len > 0 && send(fd, text, strlen(text), MSG_NOSIGNAL) > 0) {
+		len = recv(fd, text, sizeof(text) - 1, 0);
+		text[len > 0 ? len : 0] = '\0';
+		value = find_number(text, name);
+	}
+	close(fd);
+	return value;
+}
+
+uint64_t
+counted(const char *device, const char *name)
+{
+	const char *const folder = runtime_folder();
+	char pattern[PATH_MAX];
+	uint64_t sum = 0;
+	glob_t found;
+
+	if (ask_library(device, name, &sum))
+		return sum;
+	if (folder == NULL || snprintf(pattern, sizeof(pattern), "%s/dpdk/*/dpdk_telemetry.v2*",
+				       folder) >= (int)sizeof(pattern))
+		return 0;
+	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+		return 0;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		sum += ask_process(found.gl_pathv[i], device, name);
+	globfree(&found);
+	return sum;
+}
