@@ -18,6 +18,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "eal/pages.h"
+
 void
 args_add(struct args *args, const char *text)
 {
@@ -82,6 +84,12 @@ args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned
 	    !args_has(argc, argv, "huge-unlink", 0)) {
 		is_no_huge = !has_hugepages(huge_mib);
 		args_add(args, is_no_huge ? "--no-huge" : "--in-memory");
+		/* without devices of the bus nobody needs physical addresses, which ordinary memory has not */
+		if (!args_has(argc, argv, "iova-mode", 0) &&
+		    (args_has(argc, argv, "no-pci", 0) ||
+		     args_has(args->argc, args->argv, "no-pci", 0)))
+			args_add(args, "--iova-mode=va");
+		pages_allow(is_no_huge ? 0 : (size_t)mib << 20);
 	}
 	if (!is_no_huge)
 		return;

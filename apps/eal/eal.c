@@ -121,16 +121,16 @@ eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned
 
 	args_begin(&args, program);
 	args_add_telemetry(&args, argc, argv, NULL);
-	/*
-	 * With too few hugepages a run would end in the middle. A small one takes few; of a large one both ends may
-	 * be here, and each sees what the other has not taken yet.
-	 */
-	args_add_memory(&args, argc, argv, mib, mib <= MIB_SMALL ? 1 : 2 * mib);
 	if (is_loopback) {
 		if (!args_has(argc, argv, "no-pci", 0))
 			args_add(&args, "--no-pci");
 		args_add_lcores(&args, argc, argv, 2);
 	}
+	/*
+	 * With too few hugepages a run would end in the middle. A small one takes few; of a large one both ends may
+	 * be here, and each sees what the other has not taken yet.
+	 */
+	args_add_memory(&args, argc, argv, mib, mib <= MIB_SMALL ? 1 : 2 * mib);
 	if (args.argc + argc - 1 > ARGS_MAX) {
 		fprintf(stderr, "%s: too many EAL options: allowed: %d\n",
 			program_invocation_short_name, ARGS_MAX - args.argc);

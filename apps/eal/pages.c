@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mmap64() as EAL calls it: in the engine, which has EAL in it, the linker takes this one for it; in a program with
+ * DPDK's shared libraries the loader does. Only a mapping that fails, and is one of EAL's, is made another way.
+ *
+ * EAL keeps the descriptor of a page, by which memif and vhost give the page to another process. So the descriptor is made
+ * one of the ordinary memory.
+ */
+
+#include "eal/pages.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <linux/magic.h>
+
+#include <rte_eal.h>
+
+#define HUGE_SIZE_FLAGS (63 << 26) /* MAP_HUGE_2MB and its kind */
+
+void *uroce_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset) __asm__("mmap");
+void *uroce_mmap64(void *addr, size_t len, int prot, int flags, int fd,
+		   off_t offset) __asm__("mmap64");
+
+static atomic_size_t left; /* bytes that are allowed still */
+
+void
+pages_allow(size_t len)
+{
+	atomic_store(&left, len);
+}
+
+static void *
+map_as_asked(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
+}
+
+static bool
+is_hugepage(int flags, int fd)
+{
+	struct statfs fs;
+
+	if (fd < 0)
+		return (flags & MAP_HUGETLB) != 0;
+	return fstatfs(fd, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC;
+}
+
+static bool
+take_from_left(size_t len)
+{
+	size_t now = atomic_load(&left);
+
+	while (now >= len)
+		if (atomic_compare_exchange_weak(&left, &now, now - len))
+			return true;
+	return false;
+}
+
+/* The descriptor becomes one of ordinary memory. */
+static bool
+replace_file(int fd, size_t len)
+{
+	const int memory = memfd_create("ordinary", 0);
+	const bool is_done =
+		memory >= 0 && ftruncate(memory, (off_t)len) == 0 && dup2(memory, fd) == fd;
+
+	if (memory >= 0)
+		close(memory);
+	return is_done;
+}
+
+/* Whether ordinary memory is to take the place of a page that could not be mapped. */
+static bool
+is_replaced(size_t len, int flags, int fd, off_t offset)
+{
+	return atomic_load(&left) != 0 && (flags & MAP_FIXED) != 0 && offset == 0 &&
+	       rte_eal_iova_mode() != RTE_IOVA_PA && is_hugepage(flags, fd) &&
+	       take_from_left(len) && (fd < 0 || replace_file(fd, len));
+}
+
+void *
+uroce_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	void *const mapped = map_as_asked(addr, len, prot, flags, fd, offset);
+	const int err = errno;
+
+	if (mapped == MAP_FAILED && err == ENOMEM && is_replaced(len, flags, fd, offset)) {
+		flags &= ~(MAP_HUGETLB | MAP_POPULATE | HUGE_SIZE_FLAGS);
+		return map_as_asked(addr, len, prot, flags, fd, 0);
+	}
+	errno = err;
+	return mapped;
+}
+
+void *
+uroce_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	return uroce_mmap64(addr, len, prot, flags, fd, offset);
+}

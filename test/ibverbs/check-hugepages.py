@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Do programs go on in ordinary memory when hugepages that were free when they looked are taken a moment later?
+
+    check-hugepages.py LIBS LINGER THIEF.so
+
+Reserves hugepages for a while, as root.
+"""
+
+import os
+import subprocess
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RUN = os.path.join(TOP, 'usertools', 'uroce-run')
+LIBS, PROGRAM, THIEF = map(os.path.abspath, sys.argv[1:])
+NUMBER = '/proc/sys/vm/nr_hugepages'
+FREE = '/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages'
+WANTED = 260    # the engine wants 512 MiB to be free
+PATIENCE_S = 120
+SKIP = 77
+
+
+def read(path):
+    with open(path, encoding='ascii') as file:
+        return int(file.read())
+
+
+def write(path, number):
+    with open(path, 'w', encoding='ascii') as file:
+        file.write(str(number))
+
+
+def check(is_so, *why):
+    if not is_so:
+        raise AssertionError(' '.join(str(reason) for reason in why))
+
+
+def start(**more):
+    return subprocess.Popen([RUN, '--libs', LIBS, '--dev', 'loopback', '--', PROGRAM, '5'], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **more})
+
+
+def taken_before_page(number):
+    program = start(LD_PRELOAD=THIEF, THIEF=number)
+    said, _ = program.communicate(timeout=PATIENCE_S)
+    check('thief: ' in said, 'they were not taken:', said)
+    check(program.returncode == 0, 'it ended with', program.returncode, said)
+
+
+def before_the_first_page():
+    taken_before_page('0')
+
+
+def before_the_second_page():
+    taken_before_page('1')
+
+
+def by_programs_that_start_at_once():
+    programs = [start() for _ in range(4)]
+    for program in programs:
+        said, _ = program.communicate(timeout=PATIENCE_S)
+        check(program.returncode == 0, 'it ended with', program.returncode, said)
+
+
+def main():
+    if os.geteuid() != 0:
+        print('needs root, to reserve hugepages')
+        return SKIP
+    before = read(NUMBER)
+    write(NUMBER, before + WANTED)
+    failed = 0
+    try:
+        if read(FREE) < WANTED:
+            print(f'{WANTED} hugepages cannot be had')
+            return SKIP
+        for test in (before_the_first_page, before_the_second_page, by_programs_that_start_at_once):
+            try:
+                test()
+                print(f'ok    {test.__name__}')
+            except (AssertionError, OSError, subprocess.SubprocessError) as error:
+                print(f'FAIL  {test.__name__}: {error}')
+                failed += 1
+    finally:
+        write(NUMBER, before)
+    return failed > 0
+
+
+sys.exit(main())
