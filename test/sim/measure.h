@@ -17,6 +17,7 @@ struct report;
 void scenario_goodput(struct report *report, struct world *world, uint64_t seed);
 void scenario_reorder(struct report *report, struct world *world, uint64_t seed);
 void scenario_reads(struct report *report, struct world *world, uint64_t seed);
+void scenario_reuse(struct report *report, struct world *world, uint64_t seed);
 void scenario_incast(struct report *report, struct world *world, uint64_t seed);
 
 /** Add a row: the members of a JSON object, without its brackets. */

@@ -20,10 +20,9 @@ static const struct scenario {
 	const char *name;
 	void (*run)(struct report *report, struct world *world, uint64_t seed);
 } scenarios[] = {
-	{ "goodput", scenario_goodput },
-	{ "reorder", scenario_reorder },
-	{ "reads", scenario_reads },
-	{ "incast", scenario_incast },
+	{ "goodput", scenario_goodput }, { "reorder", scenario_reorder },
+	{ "reads", scenario_reads },     { "incast", scenario_incast },
+	{ "reuse", scenario_reuse },
 };
 
 #define NB_SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
@@ -55,7 +54,7 @@ scenario_exists(const char *name)
 const char *
 scenario_names(void)
 {
-	return "goodput, reorder, reads, incast";
+	return "goodput, reorder, reads, incast, reuse";
 }
 
 void

@@ -415,22 +415,19 @@ renumber(struct qp *qp)
 	qp->conf.psn = (qp->conf.psn + (rng_one_in(rng, 2) ? distance : -distance)) & 0xffffff;
 }
 
-bool
-workload_reconnect(struct world *world, struct qp *qp)
+static bool
+is_reconnectable(const struct qp *a, const struct qp *b)
 {
-	struct qp *a = qp->conf.type == IBV_QPT_XRC_RECV ? qp->peer : qp, *b = a->peer;
+	/* a late message of the connection before is nothing that UC and UD could tell from others */
+	return !a->is_gone && !b->is_gone && b->peer == a && !a->is_lenient && !a->is_signed;
+}
+
+/* Both ends are in RESET: a new life, and a plan for it. */
+static void
+begin_life(struct world *world, struct qp *a, struct qp *b)
+{
 	struct plan_budget budget = { .huge = 0 };
 
-	/* a late message of the connection before is nothing that UC and UD could tell from others */
-	if (a->is_gone || b->is_gone || b->peer != a || a->is_lenient || a->is_signed)
-		return false;
-	qp_modify(a, IBV_QPS_RESET);
-	qp_modify(b, IBV_QPS_RESET);
-	oracle_buried(a, b);
-	oracle_reborn(a);
-	oracle_reborn(b);
-	renumber(a);
-	renumber(b);
 	/* of what was planned for windows nobody knows how much was done */
 	a->window = b->window = a->own_key = b->own_key = 0;
 	a->dead_window = b->dead_window = 0;
@@ -439,6 +436,42 @@ workload_reconnect(struct world *world, struct qp *qp)
 	budget.requests = rng_between(&world->rng, 1, 40);
 	budget.packets = rng_between(&world->rng, 10, 800);
 	plan_traffic(a, b, &budget, rng_one_in(&world->rng, 2));
+}
+
+bool
+workload_reconnect(struct world *world, struct qp *qp)
+{
+	struct qp *a = qp->conf.type == IBV_QPT_XRC_RECV ? qp->peer : qp, *b = a->peer;
+
+	if (!is_reconnectable(a, b))
+		return false;
+	qp_modify(a, IBV_QPS_RESET);
+	qp_modify(b, IBV_QPS_RESET);
+	oracle_buried(a, b);
+	oracle_reborn(a);
+	oracle_reborn(b);
+	renumber(a);
+	renumber(b);
+	begin_life(world, a, b);
+	return true;
+}
+
+bool
+workload_reuse(struct world *world, struct qp *qp, void (*settle)(struct world *world))
+{
+	struct qp *a = qp, *b = a->peer;
+
+	if (!is_reconnectable(a, b))
+		return false;
+	settle(world);
+	qp_modify(a, IBV_QPS_RESET);
+	settle(world);
+	qp_modify(b, IBV_QPS_RESET);
+	settle(world);
+	oracle_buried(a, b);
+	oracle_reborn(a);
+	oracle_reborn(b);
+	begin_life(world, a, b);
 	return true;
 }
 

@@ -23,4 +23,10 @@ void workload_connect(struct world *world);
 /** Put both ends of a connection into RESET, and connect them anew, with a plan. @return whether */
 bool workload_reconnect(struct world *world, struct qp *qp);
 
+/**
+ * The same with the PSNs that they had, where nothing of the connection is left on the network: `settle` is called
+ * before either end is reset, and before they are connected. @return whether
+ */
+bool workload_reuse(struct world *world, struct qp *qp, void (*settle)(struct world *world));
+
 #endif /* TEST_SIM_WORKLOAD_H */
