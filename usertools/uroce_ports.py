@@ -205,21 +205,34 @@ def tap(lab):
                 Side('net_tap1,' + ADDRESSES.format(2), eal.format(1), keeper), '127.0.0.1')
 
 
-def uroced(lab):
-    """One port, and uroced, by which both ends share it: what they send to each other does not touch the wire."""
-    daemon, path = built('build/apps/uroced/uroced'), lab.path('uroced.sock')
-    if not os.path.exists(daemon):
-        raise LabError(f'uroced: {daemon} was not built')
-    lab.start([daemon, '--no-pci', '--no-huge', '--vdev=net_null0,no-rx=1', '--', '--socket', path,
-               'net_null0,' + ADDRESSES.format(1)], stdin=subprocess.DEVNULL,
-              stderr=None if lab.is_verbose else subprocess.DEVNULL)
+def daemon(lab, name, options, keeper=None):
+    """A uroced of this lab, with these options of EAL and its own specification last. @return what its clients name"""
+    program, path = built('build/apps/uroced/uroced'), lab.path(name + '.sock')
+    if not os.path.exists(program):
+        raise LabError(f'uroced: {program} was not built')
+    lab.start(inside(keeper) + [program, '--no-pci', '--no-huge', *options.split()[:-1], '--', '--socket', path,
+                                options.split()[-1]],
+              stdin=subprocess.DEVNULL, stderr=None if lab.is_verbose else subprocess.DEVNULL)
     deadline = time.monotonic() + 10
     while not os.path.exists(path):
         if time.monotonic() > deadline:
             raise LabError('uroced: it did not start')
         time.sleep(0.05)
-    side = Side(f'uroced,socket={path}')
+    return f'uroced,socket={path}'
+
+
+def uroced(lab):
+    """One port, and uroced, by which both ends share it: what they send to each other does not touch the wire."""
+    side = Side(daemon(lab, 'uroced', '--vdev=net_null0,no-rx=1 net_null0,' + ADDRESSES.format(1)))
     return Wire(side, side, '127.0.0.1', free_port())
+
+
+def uroced_pair(lab):
+    """Two hosts, each with a uroced that owns its end of a link."""
+    keepers, tcp = veth(lab, LINK_MTU)
+    options = f'--vdev=net_af_packet0,iface=roce0,qdisc_bypass=1,{AF_PACKET_RING} net_af_packet0'
+    return Wire(*[Side(daemon(lab, f'uroced{number}', options, keeper), keeper=keeper)
+                  for number, keeper in enumerate(keepers)], tcp)
 
 
 # name: how it is made, needs root, largest path MTU
@@ -230,6 +243,7 @@ PORTS = {
     'af_xdp': (af_xdp, True, 2048),
     'tap': (tap, True, 1024),
     'uroced': (uroced, False, 4096),
+    'uroced_pair': (uroced_pair, True, 4096),
     'ring': (None, False, 4096),
 }
 

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Is a SEND that the peer has taken ever flushed, where both ends of a connection leave at once?
+
+    check-last-send.py [--libs FOLDER] [--connections N] [--all] PROGRAM [PORT...]
+
+PROGRAM is last_send, which is run as a server and a client over each port. Prints TAP.
+"""
+
+import argparse
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'interop'))
+import pair  # noqa: E402
+
+PORTS = ('memif', 'af_packet', 'uroced', 'uroced_pair')
+# The client waits for TCP by spinning; the server sleeps for an event; 40 messages to and fro before the last.
+WAYS = ('-s', '-e', '-m 40')
+ALL_WAYS = ('', '-w 50', '-w 200', '-s -w 50', '-s -w 200', '-e -s', '-e -w 50', '-e -w 200', *WAYS)
+
+
+def main():
+    parser = argparse.ArgumentParser(description='SENDs that are flushed although the peer has taken them.')
+    parser.add_argument('--libs', type=os.path.abspath)
+    parser.add_argument('--connections', default='50')
+    parser.add_argument('--all', action='store_true', help='every way of waiting, with 0, 50 and 200 us')
+    parser.add_argument('program', type=os.path.abspath)
+    parser.add_argument('ports', nargs='*', default=PORTS)
+    args = parser.parse_args()
+    tests = [(port, way) for port in args.ports or PORTS for way in (ALL_WAYS if args.all else WAYS)]
+    print('TAP version 13')
+    print(f'1..{len(tests)}', flush=True)
+    failed = 0
+    for number, (port, way) in enumerate(tests, 1):
+        name = f'{port} {way or "blocking"}'
+        try:
+            statuses, said = pair.run(port, args.libs, [args.program, '-c', args.connections, *way.split()])
+        except pair.LabError as error:
+            print(f'ok {number} - {name} # SKIP {error}', flush=True)
+            continue
+        is_well = statuses == [0, 0]
+        failed += not is_well
+        print(f'{"ok" if is_well else "not ok"} {number} - {name}: {said[1][-1] if said[1] else ""}', flush=True)
+        if not is_well:
+            print(f'# statuses {statuses}; the server: {said[0][-2:]}', flush=True)
+    return 1 if failed else 0
+
+
+sys.exit(main())
