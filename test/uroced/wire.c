@@ -190,6 +190,42 @@ frames__wait_for_the_wire(void **state)
 	assert_int_equal(nb_got, 20000);
 }
 
+/*
+ * A client puts a barrier: behind it the client has what the others, and the wire, had sent by then. It is tried often: a
+ * daemon that takes no notice is as quick now and then.
+ */
+static void
+barrier__is_behind_what_was_on_its_way(void **state)
+{
+	const struct uroce_lane_frame barrier = { .offset = UROCE_LANE_BARRIER };
+	unsigned slots[2];
+
+	(void)state;
+	for (unsigned round = 0; round < 300; round++) {
+		const time_t late = time(NULL) + 20;
+		unsigned nb = 0;
+
+		for (unsigned i = 0; i < 20; i++) {
+			(void)build_far(&a, peer_qpn(&a, 0), 200);
+			to_us(frame, 200);
+			(void)peer_build(&b, frame, NULL, peer_qpn(&a, 0), 200);
+			assert_true(peer_put(&b, 0, frame, 200));
+			peer_push(&b, 0, 1);
+		}
+		uroce_lane_put(&a.up[0], 0, barrier);
+		peer_push(&a, 0, 1);
+		while (atomic_load(&a.up[0].lane->tail) != a.up[0].mine)
+			assert_true(time(NULL) < late);
+		while (peer_take(&a, 0, got) > 0)
+			nb++;
+		assert_int_equal(nb, 40);
+	}
+	/* it is no garbage, for which a client pays */
+	assert_int_equal(daemon_clients(&daemon_, slots, 2), 2);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(daemon_ask_client(&daemon_, slots[i], "drop_slot"), 0);
+}
+
 static uint64_t
 host_count(const char *name)
 {
@@ -475,6 +511,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TWO(frames__go_out_and_come_in),
 		TWO(frames__wait_for_the_wire),
+		TWO(barrier__is_behind_what_was_on_its_way),
 		TWO(frame__from_the_wire_that_may_not_pass_is_counted),
 		TWO(arp__is_answered_by_uroced_alone),
 		TWO(arp__of_a_client_is_asked_and_answered),
