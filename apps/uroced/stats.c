@@ -11,13 +11,8 @@
 #include <stdlib.h>
 #include <pthread.h>
 #include <rte_telemetry.h>
-#include <rte_version.h>
 
-#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
-#define ADD_DICT rte_tel_data_add_dict_uint
-#else
-#define ADD_DICT rte_tel_data_add_dict_u64
-#endif
+#include "datapath/dpdk.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct control *asked; /* NULL: it is not there any more */
@@ -25,7 +20,7 @@ static struct control *asked; /* NULL: it is not there any more */
 static void
 add(struct rte_tel_data *answer, const char *name, uint64_t value)
 {
-	(void)ADD_DICT(answer, name, value);
+	(void)UROCE_DPDK_TEL_ADD_DICT(answer, name, value);
 }
 
 static void

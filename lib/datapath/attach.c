@@ -589,7 +589,7 @@ uroce_attach_watch(struct uroce_attach *attach, struct uroce_dev *dev)
 	attach->dev = dev;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = rte_ctrl_thread_create(&attach->thread, "uroce-attach", NULL, watch, attach);
+	ret = uroce_dpdk_thread_start(&attach->thread, "uroce-attach", watch, attach);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ret == 0)
 		return 0;
@@ -605,7 +605,7 @@ uroce_attach_unwatch(struct uroce_attach *attach)
 		return;
 	atomic_store(&attach->is_stopping, true);
 	(void)eventfd_write(attach->errand_fd, 1);
-	pthread_join(attach->thread, NULL);
+	uroce_dpdk_thread_join(&attach->thread);
 	attach->dev = NULL;
 }
 

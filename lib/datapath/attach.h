@@ -23,6 +23,7 @@
 #include <rte_mbuf.h>
 
 #include "datapath/conf.h"
+#include "datapath/dpdk.h"
 #include "mux/area.h"
 #include "mux/lane.h"
 #include "mux/message.h"
@@ -66,7 +67,7 @@ struct uroce_attach {
 	atomic_bool is_broken; /* the connection is to be ended */
 	/* the thread */
 	struct uroce_dev *dev; /* NULL: there is none yet */
-	pthread_t thread;
+	struct uroce_dpdk_thread thread;
 	atomic_bool is_stopping;
 	bool is_refused; /* it was said why */
 	/* what uroced has said, under `lock` */

@@ -7,9 +7,7 @@
  * EAL's clean-up.
  */
 
-/* In 22.11 the calls for a source of one's own are there, and were declared stable later. */
-#define ALLOW_EXPERIMENTAL_API
-
+#include "datapath/dpdk.h"
 #include "datapath/errand.h"
 
 #include <pthread.h>

@@ -6,8 +6,8 @@
  * talk, and the driver does its part: it writes, and before a look at a ring whose mask is open it takes what
  * was written. But it has no call to open the mask. So we do, in a page of our own:
  *
- *  - the eventfd is in the driver's record of the queue, whose layout has been the same from 22.11 to
- *    25.11; that it is one, and that pool and port beside it are ours, is looked at first;
+ *  - the eventfd is in the driver's record of the queue, whose layout is known of certain releases (dpdk.h);
+ *    that it is one, and that pool and port beside it are ours, is looked at first;
  *  - the memory is one of the process's memfds: one that has a ring where the record says;
  *  - that both are right, and still are, is proven each time: the mask is opened, a notice is written, and
  *    the driver has to take it in a look for no frames. Where the link is a new one meanwhile, it does not.
@@ -16,9 +16,7 @@
  * likes, when it likes.
  */
 
-/* In 22.11 the calls about descriptors and versions are there, and were declared stable later. */
-#define ALLOW_EXPERIMENTAL_API
-
+#include "datapath/dpdk.h"
 #include "datapath/notice.h"
 
 #include <errno.h>
@@ -29,7 +27,6 @@
 #include <unistd.h>
 #include <rte_ethdev.h>
 #include <rte_interrupts.h>
-#include <rte_version.h>
 
 #include "datapath/errand.h"
 #include "datapath/fds.h"
@@ -59,11 +56,8 @@ struct memif_queue {
 	uint16_t last_head, last_tail;
 	void *buffers;
 	uint64_t nb_packets, nb_bytes;
-	struct rte_intr_handle *handle;
+	uint64_t handle[2]; /* uroce_dpdk_memif_handle() */
 };
-
-#define YEAR_MIN 22
-#define YEAR_MAX 25
 
 /* What is looked for, in the thread in which the driver closes it. */
 struct search {
@@ -113,12 +107,15 @@ look(void *arg)
 	struct search *search = arg;
 	const uint16_t id = search->port->id;
 	const struct memif_queue *record = rte_eth_fp_ops[id].rxq.data[search->queue];
+	const struct rte_intr_handle *handle;
 	int fd;
 
-	if (!record || record->pool != search->port->pool[search->queue] || record->port_id != id ||
-	    !record->handle)
+	if (!record || record->pool != search->port->pool[search->queue] || record->port_id != id)
 		return;
-	fd = rte_intr_fd_get(record->handle);
+	handle = uroce_dpdk_memif_handle(record->handle);
+	if (!handle)
+		return;
+	fd = rte_intr_fd_get(handle);
 	/* the driver would wait for ever at one that blocks */
 	if (fd < 0 || !uroce_fds_is(fd, "anon_inode:[eventfd]") ||
 	    !(fcntl(fd, F_GETFL) & O_NONBLOCK))
@@ -161,7 +158,7 @@ find(struct uroce_notice *notice, const struct uroce_port *port, uint16_t queue)
 {
 	struct search search = { .port = port, .queue = queue, .event_fd = -1 };
 
-	if (rte_version_year() < YEAR_MIN || rte_version_year() > YEAR_MAX)
+	if (!uroce_dpdk_knows_memif())
 		return false;
 	uroce_errand_run(look, &search);
 	notice->fd = search.event_fd;

@@ -393,7 +393,8 @@ uroce_port_mbps(const struct uroce_port *port)
 
 	if (port->attach)
 		return atomic_load_explicit(&port->attach->mbps, memory_order_relaxed);
-	(void)rte_eth_link_get_nowait(port->id, &link);
+	if (rte_eth_link_get_nowait(port->id, &link) < 0)
+		return RTE_ETH_SPEED_NUM_NONE;
 	return link.link_speed;
 }
 

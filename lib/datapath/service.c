@@ -38,6 +38,7 @@
 #include <rte_lcore.h>
 
 #include "datapath/clock.h"
+#include "datapath/dpdk.h"
 #include "datapath/log.h"
 #include "datapath/notice.h"
 #include "datapath/numa.h"
@@ -78,7 +79,7 @@ struct patience {
 
 struct uroce_service_thread {
 	struct uroce_dev *dev;
-	pthread_t thread;
+	struct uroce_dpdk_thread thread;
 	int wake_fd;            /* eventfd: ends a nap */
 	_Atomic uint32_t wakes; /* counts wake-ups */
 	atomic_bool is_asleep;
@@ -359,6 +360,7 @@ serve(void *arg)
 	bool is_noticed = false;  /* by the port, before this look */
 
 	(void)prctl(PR_SET_TIMERSLACK, 1000ul);
+	uroce_numa_keep_near(pthread_self(), service->dev->port->socket_id);
 	if (rte_lcore_id() == LCORE_ID_ANY)
 		(void)rte_thread_register();
 	while (!atomic_load_explicit(&service->is_stopping, memory_order_relaxed)) {
@@ -412,10 +414,8 @@ start_thread(struct uroce_service_thread *service)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = rte_ctrl_thread_create(&service->thread, "uroce-service", NULL, serve, service);
+	ret = uroce_dpdk_thread_start(&service->thread, "uroce-service", serve, service);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (ret == 0)
-		uroce_numa_keep_near(service->thread, service->dev->port->socket_id);
 	return ret;
 }
 
@@ -492,7 +492,7 @@ uroce_service_stop(struct uroce_service_thread *service)
 		return;
 	atomic_store(&service->is_stopping, true);
 	uroce_service_wake(service);
-	pthread_join(service->thread, NULL);
+	uroce_dpdk_thread_join(&service->thread);
 	release(service);
 }
 

@@ -13,21 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rte_telemetry.h>
-#include <rte_version.h>
 
+#include "datapath/dpdk.h"
 #include "datapath/log.h"
 #include "datapath/qpn.h"
 #include "datapath/stats.h"
-
-#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
-#define ADD_DICT  rte_tel_data_add_dict_uint
-#define ADD_ARRAY rte_tel_data_add_array_uint
-#define UINT_VAL  RTE_TEL_UINT_VAL
-#else
-#define ADD_DICT  rte_tel_data_add_dict_u64
-#define ADD_ARRAY rte_tel_data_add_array_u64
-#define UINT_VAL  RTE_TEL_U64_VAL
-#endif
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_dev *devices; /* that are told of, oldest first */
@@ -35,7 +25,7 @@ static struct uroce_dev *devices; /* that are told of, oldest first */
 static void
 add(struct rte_tel_data *dict, const char *name, uint64_t value)
 {
-	(void)ADD_DICT(dict, name, value);
+	(void)UROCE_DPDK_TEL_ADD_DICT(dict, name, value);
 }
 
 static void
@@ -178,7 +168,7 @@ add_qpns(struct rte_tel_data *answer, const struct uroce_qpn_table *qpns, uint32
 	for (uint32_t i = begin; i <= qpns->mask && has_room; i++) {
 		const struct uroce_qpr *const qpr = uroce_qpn_peek(qpns, i);
 
-		has_room = !qpr || ADD_ARRAY(answer, qpr->qpc.qpn) == 0;
+		has_room = !qpr || UROCE_DPDK_TEL_ADD_ARRAY(answer, qpr->qpc.qpn) == 0;
 	}
 }
 
@@ -192,7 +182,7 @@ list_qps(const char *cmd, const char *params, struct rte_tel_data *answer)
 	pthread_mutex_lock(&lock);
 	dev = find(params, &rest);
 	if (dev) {
-		(void)rte_tel_data_start_array(answer, UINT_VAL);
+		(void)rte_tel_data_start_array(answer, UROCE_DPDK_TEL_UINT);
 		pthread_mutex_lock(&dev->lock);
 		add_qpns(answer, dev->qpns, qpn_of(rest));
 		pthread_mutex_unlock(&dev->lock);

@@ -8,6 +8,7 @@
  * process, where one can be made.
  */
 
+#include "datapath/dpdk.h"
 #include "rig.h"
 
 #include <poll.h>
@@ -17,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <rte_dev.h>
+#include <rte_malloc.h>
 
 #include "datapath/notice.h"
 #include "datapath/port.h"
@@ -308,6 +310,62 @@ notice__memif_follows_the_link(void **state)
 	end_world();
 }
 
+/* --- releases of DPDK ----------------------------------------------------------------------------- */
+
+#define FUTURE_YEAR 99
+
+unsigned __real_rte_version_year(void);
+unsigned __wrap_rte_version_year(void);
+
+static bool is_future; /* DPDK says that it is a release which nobody has seen yet */
+
+unsigned
+__wrap_rte_version_year(void)
+{
+	return is_future ? FUTURE_YEAR : __real_rte_version_year();
+}
+
+static void *
+handle_in(uint64_t first, uint64_t second)
+{
+	const uint64_t words[2] = { first, second };
+
+	return uroce_dpdk_memif_handle(words);
+}
+
+/* Behind the handle there is the size of the ring, where releases have no count of errors before it. */
+static void
+dpdk_memif_handle__with_and_without_a_count_of_errors(void **state)
+{
+	void *handle = rte_zmalloc(NULL, 64, 0);
+	const uint64_t at = (uintptr_t)handle;
+
+	(void)state;
+	assert_non_null(handle);
+	assert_ptr_equal(handle_in(at, 10), handle);
+	assert_ptr_equal(handle_in(0, at), handle);
+	assert_ptr_equal(handle_in(3, at), handle);
+	assert_null(handle_in(3, 0));
+	assert_null(handle_in(0, 10));
+	assert_null(handle_in((uintptr_t)&handle, 10)); /* a pointer, and none of EAL's */
+	rte_free(handle);
+}
+
+static void
+notice__memif_of_an_unknown_release_gives_none(void **state)
+{
+	(void)state;
+	is_future = true;
+	make_world(&memif, "drive=none");
+	uroce_notices_init(&notices, dev[1]->port);
+	assert_false(arm(0));
+	is_future = false;
+	assert_true(
+		uroce_notice_arm(&notices, 0, UINT64_MAX)); /* later, for it is not asked at once */
+	uroce_notices_fini(&notices);
+	end_world();
+}
+
 /* --- the service thread sleeps ----------------------------------------------------------------- */
 
 static const struct uroce_service_stats *
@@ -383,6 +441,29 @@ service__sleeps_on_memif(void **state)
 	sleep_and_wake(&memif);
 }
 
+/* It does not sleep, and looks for frames after each nap. */
+static void
+service__polls_memif_of_an_unknown_release(void **state)
+{
+	(void)state;
+	is_future = true;
+	make_world(&memif, "drive=app");
+	uroce_worker_leave(dev[0]->worker[0]);
+	uroce_worker_leave(dev[1]->worker[0]);
+	for (unsigned i = 0; i < 10; i++) {
+		const uint64_t naps = atomic_load(&stats(1)->naps);
+
+		while (atomic_load(&stats(1)->naps) < naps + 10)
+			sched_yield();
+		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, i, 0, 100, qp[1], 0);
+		assert_int_equal(rig_wait(&qp[0]->scq).status, IBV_WC_SUCCESS);
+	}
+	assert_int_equal(atomic_load(&stats(1)->sleeps), 0);
+	assert_int_equal(atomic_load(&stats(1)->notices), 0);
+	end_world();
+	is_future = false;
+}
+
 static void
 service__sleeps_on_af_packet(void **state)
 {
@@ -447,7 +528,10 @@ main(void)
 		cmocka_unit_test(notice__memif_without_costs_nothing),
 		cmocka_unit_test(notice__memif_has_one_for_each_queue),
 		cmocka_unit_test(notice__memif_follows_the_link),
+		cmocka_unit_test(dpdk_memif_handle__with_and_without_a_count_of_errors),
+		cmocka_unit_test(notice__memif_of_an_unknown_release_gives_none),
 		cmocka_unit_test(service__sleeps_on_memif),
+		cmocka_unit_test(service__polls_memif_of_an_unknown_release),
 		cmocka_unit_test(service__sleeps_on_af_packet),
 		cmocka_unit_test(service__gets_up_when_the_application_comes),
 		cmocka_unit_test(service__wakes_for_timers),

@@ -286,9 +286,10 @@ dev_create__its_service_thread_is_near(void **state)
 	(void)state;
 	make_cable("a4", "b4");
 	dev = rig_dev("net_ring_a4,drive=app,addr=192.0.2.1/24");
+	assert_int_equal(uroce_dev_destroy(dev),
+			 0); /* waits for the thread, which sees to it itself */
 	assert_int_equal(CPU_COUNT(&kept_near), 1);
 	assert_true(CPU_ISSET(near_cpu(), &kept_near));
-	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
 
 static void

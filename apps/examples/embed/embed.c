@@ -32,6 +32,8 @@
 #include <rte_udp.h>
 #include <uroce.h>
 
+#include "control.h"
+
 #define BURST        32
 #define RING_LEN     1024
 #define POOL_LEN     8191
@@ -306,12 +308,13 @@ wait_for_one(void)
 	check(wc.status == IBV_WC_SUCCESS, uroce_wc_status_str(wc.status));
 }
 
-static void *
+static control_result_t
 use_verbs(void *unused)
 {
 	const uint32_t psn[2] = { (uint32_t)rte_rand() & 0xffffff,
 				  (uint32_t)rte_rand() & 0xffffff };
 
+	(void)unused;
 	connect_host(&hosts[0], &hosts[1], psn[0], psn[1]);
 	connect_host(&hosts[1], &hosts[0], psn[1], psn[0]);
 	for (unsigned i = 0; i < DATA_LEN; i++)
@@ -327,7 +330,7 @@ use_verbs(void *unused)
 	wait_for_one();
 	is_verified = is_verified && memcmp(hosts[0].data, copy, DATA_LEN) == 0;
 	atomic_store(&is_finished, true);
-	return unused;
+	return 0;
 }
 
 static void
@@ -346,7 +349,7 @@ close_host(struct host *host)
 int
 main(int argc, char **argv)
 {
-	pthread_t thread;
+	control_thread_t thread;
 
 	if (rte_eal_init(argc, argv) < 0)
 		return EXIT_FAILURE;
@@ -355,11 +358,11 @@ main(int argc, char **argv)
 	open_host(&hosts[1]);
 	copy_mr = uroce_reg_mr(hosts[0].pd, copy, DATA_LEN, IBV_ACCESS_LOCAL_WRITE);
 	check(copy_mr, "no region");
-	check(rte_ctrl_thread_create(&thread, "verbs", NULL, use_verbs, NULL) == 0, "no thread");
+	check(control_create(&thread, "verbs", use_verbs) == 0, "no thread");
 
 	loop();
 
-	pthread_join(thread, NULL);
+	control_join(thread);
 	printf("RDMA: %u bytes written and read back, %s; UDP: %u datagrams sent, %u echoed\n",
 	       DATA_LEN, is_verified ? "all right" : "NOT the same", nb_datagrams_sent,
 	       hosts[0].nb_datagrams);

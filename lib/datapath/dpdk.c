@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include "datapath/dpdk.h"
+
+#include <rte_lcore.h>
+#include <rte_memory.h>
+
+#define RELEASE(year, month) ((year)*100u + (month))
+
+/* Those whose memif driver was read. */
+#define MEMIF_OLDEST RELEASE(22, 11)
+#define MEMIF_NEWEST RELEASE(26, 7)
+
+#if UROCE_DPDK_SINCE(23, 11)
+
+static uint32_t
+run(void *arg)
+{
+	const struct uroce_dpdk_thread *thread = arg;
+
+	(void)thread->run(thread->arg);
+	return 0;
+}
+
+int
+uroce_dpdk_thread_start(struct uroce_dpdk_thread *thread, const char *name, void *(*call)(void *),
+			void *arg)
+{
+	thread->run = call;
+	thread->arg = arg;
+	return rte_thread_create_control(&thread->id, name, run, thread);
+}
+
+void
+uroce_dpdk_thread_join(struct uroce_dpdk_thread *thread)
+{
+	(void)rte_thread_join(thread->id, NULL);
+}
+
+#else
+
+int
+uroce_dpdk_thread_start(struct uroce_dpdk_thread *thread, const char *name, void *(*call)(void *),
+			void *arg)
+{
+	thread->run = call;
+	thread->arg = arg;
+	return rte_ctrl_thread_create(&thread->id, name, NULL, thread->run, thread->arg);
+}
+
+void
+uroce_dpdk_thread_join(struct uroce_dpdk_thread *thread)
+{
+	(void)pthread_join(thread->id, NULL);
+}
+
+#endif
+
+bool
+uroce_dpdk_knows_memif(void)
+{
+	const unsigned release = RELEASE(rte_version_year(), rte_version_month());
+
+	return release >= MEMIF_OLDEST && release <= MEMIF_NEWEST;
+}
+
+/*
+ * A distribution may take the change into any release, so the words tell, not the version. The driver
+ * has its handles from EAL's heap, whose addresses no count of errors comes near.
+ */
+struct rte_intr_handle *
+uroce_dpdk_memif_handle(const uint64_t words[2])
+{
+	for (unsigned i = 0; i < 2; i++) {
+		void *const handle = (void *)(uintptr_t)words[i];
+
+		if (handle && rte_mem_virt2memseg_list(handle))
+			return handle;
+	}
+	return NULL;
+}
