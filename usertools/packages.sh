@@ -9,7 +9,7 @@ packages_build="build-essential pkg-config meson ninja-build python3 git
 
 # To run every test suite as well.
 packages_test="$packages_build
-	clang clang-format libclang-rt-14-dev llvm gcovr g++
+	clang clang-format libclang-rt-dev llvm gcovr g++
 	libfabric-bin ucx-utils openmpi-bin libopenmpi-dev
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 	dpdk-dev libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool

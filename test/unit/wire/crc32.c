@@ -47,9 +47,10 @@ static const struct kernel vclmul = { "vclmul", uroce_crc32_vclmul, uroce_crc32_
 /* The kernels that this processor can run; a NULL ends them. */
 static const struct kernel *kernels[5] = { &chosen, &isal };
 
-static void
-find_kernels(void)
+static int
+find_kernels(void **state)
 {
+	(void)state;
 #if UROCE_CRC32_HAS_X86
 	size_t nb = 2;
 
@@ -60,6 +61,7 @@ find_kernels(void)
 #endif
 	for (size_t i = 0; kernels[i]; i++)
 		printf("# kernel: %s\n", kernels[i]->name);
+	return 0;
 }
 
 /* Bytes without a pattern that a CRC could miss. */
@@ -302,6 +304,5 @@ main(void)
 		cmocka_unit_test(crc32_masked__ors_the_mask_into_the_first_bytes),
 	};
 
-	find_kernels();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, find_kernels, NULL);
 }
