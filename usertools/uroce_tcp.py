@@ -5,6 +5,7 @@
 
 import re
 import shutil
+import subprocess
 import time
 
 from uroce_bench import START_S, End
@@ -69,12 +70,21 @@ def pair(lab, wire, port, server, client):
     return asking.said()
 
 
+def ucx_without_mpi():
+    """
+    The words by which an ucx_perftest that was built with MPI, as that of Debian 13, does without: it waits for mpirun
+    when its input is no terminal. One that was built without does not know them.
+    """
+    said = subprocess.run(['ucx_perftest', '-h'], capture_output=True, text=True, check=False)
+    return ['-P', '0'] if re.search(r'^\s+-P ', said.stdout + said.stderr, re.MULTILINE) else []
+
+
 def ucx(lab, wire, test, size, iterations):
     """One test of ucx_perftest. @return {metric: value}"""
     port = free_port_of(wire)
-    said = pair(lab, wire, port, ['ucx_perftest', '-p', str(port)],
-                ['ucx_perftest', wire.tcp, '-p', str(port), '-t', test, '-s', str(size),
-                 '-n', str(iterations), '-f'])
+    alone = ['ucx_perftest', *ucx_without_mpi(), '-p', str(port)]
+    said = pair(lab, wire, port, alone,
+                [*alone, wire.tcp, '-t', test, '-s', str(size), '-n', str(iterations), '-f'])
     lines = [line.split() for line in said.splitlines() if re.match(r'\s*\d+\s+[\d.]+\s', line)]
     if not lines or len(lines[-1]) <= UCX_RATE:
         raise LabError(f'ucx_perftest -t {test}: {(said.splitlines() or ["said nothing"])[-1]}')
