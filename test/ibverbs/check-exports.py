@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Does the library export what the distribution's does, version by version, and stand on nothing of verbs?
 
-Usage: check-exports.py OURS.so THEIRS.so SYMBOLS
+Usage: check-exports.py OURS.so THEIRS.so SYMBOLS ENGINE.so
 
 What ours has beyond theirs must be under versions that theirs does not know, or be younger than its version, as the
-list of symbols has it.
+list of symbols has it. The engine has DPDK in itself: what it needed of DPDK's shared libraries would be the program's.
 """
+import os
 import re
 import subprocess
 import sys
@@ -41,7 +42,9 @@ def main():
     faults = ['%s@%s is missing' % (name, version) for name, version, _ in sorted(theirs - ours)]
     faults += ['%s@%s is not theirs' % (name, version)
                for name, version, _ in sorted(ours - theirs) if version in known and name not in added]
-    faults += ['NEEDED %s' % name for name in needed(sys.argv[1]) if re.search('ibverbs|mlx|rte_', name)]
+    for path in sys.argv[1], sys.argv[4]:
+        faults += ['%s: NEEDED %s' % (os.path.basename(path), name) for name in needed(path)
+                   if re.search('ibverbs|mlx|rte_', name)]
     if not theirs:
         faults.append('%s exports nothing' % sys.argv[2])
     print('\n'.join(faults) if faults else
