@@ -19,6 +19,7 @@
  */
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@
 #include <rte_launch.h>
 #include <rte_malloc.h>
 #include <rte_mempool.h>
+#include <rte_thread.h>
 
 #if defined(__SANITIZE_THREAD__)
 #define HAS_TSAN 1
@@ -193,7 +195,10 @@ rte_thread_register(void)
 	return ret;
 }
 
-/* EAL's begin with all at once writing down that they run where they may. */
+/* EAL's begin with all at once writing down that they run where they may. The call of releases before 23.11: */
+int rte_ctrl_thread_create(pthread_t *thread, const char *name, const pthread_attr_t *attr,
+			   void *(*start)(void *), void *arg);
+
 int
 rte_ctrl_thread_create(pthread_t *thread, const char *name, const pthread_attr_t *attr,
 		       void *(*start)(void *), void *arg)
@@ -203,6 +208,42 @@ rte_ctrl_thread_create(pthread_t *thread, const char *name, const pthread_attr_t
 	if (ret == 0 && name != NULL)
 		(void)pthread_setname_np(*thread, name);
 	return -ret;
+}
+
+/* The call of releases since then, whose threads have another type. */
+int rte_thread_create_control(rte_thread_t *thread, const char *name, rte_thread_func start,
+			      void *arg);
+
+struct beginning {
+	rte_thread_func start;
+	void *arg;
+};
+
+static void *
+begin(void *arg)
+{
+	const struct beginning beginning = *(struct beginning *)arg;
+
+	free(arg);
+	return (void *)(uintptr_t)beginning.start(beginning.arg);
+}
+
+int
+rte_thread_create_control(rte_thread_t *thread, const char *name, rte_thread_func start, void *arg)
+{
+	struct beginning *const beginning = malloc(sizeof(*beginning));
+	pthread_t id;
+	int ret;
+
+	if (beginning == NULL)
+		return -ENOMEM;
+	*beginning = (struct beginning){ start, arg };
+	ret = rte_ctrl_thread_create(&id, name, NULL, begin, beginning);
+	if (ret != 0)
+		free(beginning);
+	else
+		thread->opaque_id = (uintptr_t)id; /* as EAL has it on POSIX */
+	return ret;
 }
 
 /* --- frames ---------------------------------------------------------------------------------------- */
