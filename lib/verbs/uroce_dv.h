@@ -59,7 +59,8 @@ uroce_dv_set_flush(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr, 
 
 /**
  * Begin a FLUSH between ibv_wr_start() and ibv_wr_complete(), of a QP that uroce_qp_to_qp_ex() is not NULL
- * of; it takes no setter of data. For ATOMIC_WRITE there is ibv_wr_atomic_write().
+ * of; it takes no setter of data. For ATOMIC_WRITE there is ibv_wr_atomic_write(), and where the installed
+ * <infiniband/verbs.h> has ibv_wr_flush() it does the same on a QP made with IBV_QP_EX_WITH_FLUSH.
  *
  * @lcore  The thread that called ibv_wr_start().
  * @mt     As all calls between the two.

@@ -289,6 +289,15 @@ uroce_dv_wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, si
 	uroce_dv_set_flush(&vwr_of(ibv)->wr, rkey, remote_addr, len, type, level);
 }
 
+#ifdef UROCE_VERBS_HAS_FLUSH
+static void
+wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, size_t len, uint8_t type,
+	 uint8_t level)
+{
+	uroce_dv_wr_flush(ibv, rkey, remote_addr, len, type, level);
+}
+#endif
+
 /* --- a QP that has them ------------------------------------------------------------------------------ */
 
 #define OP(flag, opcode, member)                                                                   \
@@ -312,6 +321,9 @@ static const struct {
 	OP(IBV_QP_EX_WITH_BIND_MW, IBV_WR_BIND_MW, wr_bind_mw),
 	OP(IBV_QP_EX_WITH_SEND_WITH_INV, IBV_WR_SEND_WITH_INV, wr_send_inv),
 	OP(IBV_QP_EX_WITH_ATOMIC_WRITE, UROCE_WR_ATOMIC_WRITE, wr_atomic_write),
+#ifdef UROCE_VERBS_HAS_FLUSH
+	OP(IBV_QP_EX_WITH_FLUSH, UROCE_WR_FLUSH, wr_flush),
+#endif
 };
 #undef OP
 

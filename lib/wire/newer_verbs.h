@@ -6,6 +6,9 @@
  * @file
  * What today's verbs has and the installed header may not: the constants of FLUSH and ATOMIC_WRITE,
  * with the values that they have there. Programs get them from <uroce_dv.h>.
+ *
+ * UROCE_VERBS_HAS_FLUSH is defined where the installed header has ibv_wr_flush(). The build looks for that, because
+ * the header does not tell its release.
  */
 
 /** enum ibv_wr_opcode */

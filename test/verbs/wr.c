@@ -13,10 +13,16 @@
 #define OPS_UC                                                                                     \
 	(OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |                 \
 	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
+#define FLUSH (1 << 11) /* IBV_QP_EX_WITH_FLUSH, which the installed header may not have */
+#ifdef UROCE_VERBS_HAS_FLUSH
+#define OPS_NEWER FLUSH
+#else
+#define OPS_NEWER 0
+#endif
 #define OPS_RC                                                                                     \
 	(OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |                   \
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |                      \
-	 IBV_QP_EX_WITH_ATOMIC_WRITE)
+	 IBV_QP_EX_WITH_ATOMIC_WRITE | OPS_NEWER)
 
 #define AT 4096u /* where in b's buffer */
 
@@ -106,7 +112,10 @@ create__knows_what_each_type_has(void **state)
 		{ IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ },
 		{ IBV_QPT_UC, IBV_QP_EX_WITH_SEND_WITH_INV }, /* no such packet [IBA 9.8.2] */
 		{ IBV_QPT_RC, IBV_QP_EX_WITH_TSO },
-		{ IBV_QPT_RC, 1 << 11 },
+		{ IBV_QPT_UC, FLUSH },
+#ifndef UROCE_VERBS_HAS_FLUSH
+		{ IBV_QPT_RC, FLUSH }, /* there is no member for the call */
+#endif
 		{ IBV_QPT_RC, 1ull << 40 },
 	};
 	struct ibv_qp *made;
@@ -211,6 +220,12 @@ atomics__and_atomic_write(void **state)
 			  UROCE_DV_FLUSH_RANGE);
 	assert_int_equal(ibv_wr_complete(qp), 0);
 	assert_int_equal(expect_wc(&net, net.a.scq, 4, IBV_WC_SUCCESS).opcode, UROCE_DV_WC_FLUSH);
+#ifdef UROCE_VERBS_HAS_FLUSH
+	start(5, IBV_SEND_SIGNALED);
+	ibv_wr_flush(qp, net.b.mr->rkey, addr_of_b(AT), 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+	assert_int_equal(ibv_wr_complete(qp), 0);
+	assert_int_equal(expect_wc(&net, net.a.scq, 5, IBV_WC_SUCCESS).opcode, IBV_WC_FLUSH);
+#endif
 }
 
 /* a binds a window on its own memory; the second request ends it, then the peer's SEND would. */
