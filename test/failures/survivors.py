@@ -44,7 +44,7 @@ RETRY_EXC_ERR = 12
 STATUS_NAMES = {0: 'IBV_WC_SUCCESS', 5: 'IBV_WC_WR_FLUSH_ERR', 12: 'IBV_WC_RETRY_EXC_ERR'}
 HUGEPAGES_MIN = 128
 # Drivers tell of the lost peer in their own words, function by function.
-DRIVER_SAYS = re.compile(r'\w+\(\): ')
+DRIVER_SAYS = re.compile(r'(\w+: )?\w+\(\): ')    # since DPDK 24.11 the log's type is before it
 
 # The survivor is the first end of the port's two (0) or the second (1). Codes of the ACK timeout,
 # 4.096 us x 2^code: 12 is 17 ms, 13 is 34 ms, 14 is 67 ms.
