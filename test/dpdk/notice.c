@@ -73,7 +73,7 @@ static bool
 plug_af_packet(void)
 {
 	if (!has_namespace) {
-		print_message("no network namespace: this machine allows none\n");
+		print_message("# no network namespace: this machine allows none\n");
 		return false;
 	}
 	af_packet.first += 2;

@@ -20,10 +20,10 @@ footprint__an_idle_qp_is_at_most_a_kib(void **state)
 	const uint32_t recv = uroce_recv_wqe_stride(1);
 
 	(void)state;
-	print_message("idle QP: %zu bytes, of them %zu transport context, %zu worker's record\n",
+	print_message("# idle QP: %zu bytes, of them %zu transport context, %zu worker's record\n",
 		      sizeof(struct uroce_qpr), sizeof(struct uroce_qpc),
 		      sizeof(struct uroce_qpr) - sizeof(struct uroce_qpc));
-	print_message("beside it: %zu bytes verbs object (%zu of them verbs' own), rings of 128 "
+	print_message("# beside it: %zu bytes verbs object (%zu of them verbs' own), rings of 128 "
 		      "requests %zu (send) and %zu (receive)\n",
 		      sizeof(struct uroce_vqp) - sizeof(struct uroce_qpr), sizeof(struct ibv_qp_ex),
 		      uroce_ring_memsize(128, send), uroce_ring_memsize(128, recv));

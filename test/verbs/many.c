@@ -139,7 +139,7 @@ qps__65536_are_connected_and_carry_a_message_each(void **state)
 		send_one(i);
 	const size_t each = (bytes_in_use() - before) / (2 * NB_QP);
 
-	print_message("%zu bytes a QP, of them %zu the verbs object of verbs.h\n", each,
+	print_message("# %zu bytes a QP, of them %zu the verbs object of verbs.h\n", each,
 		      sizeof(struct ibv_qp_ex));
 	assert_in_range(each, sizeof(struct ibv_qp_ex), 4096);
 	destroy_all(qps[0]);
