@@ -20,7 +20,7 @@
 #define ADDR_GID 1
 
 /* The buffers lie at the same address in every run: it is in frames that are captured. */
-#define BUFS_AT  UINT64_C(0x520000000000)
+#define BUFS_AT  UINT64_C(0x420000000000)
 #define BUF_ROOM ((BUF_LEN + 63) / 64 * 64)
 #define BUFS_LEN ((size_t)2 * BESIDE_LANES * BUF_ROOM)
 
