@@ -305,6 +305,19 @@ run_server(int fd, struct ibv_cq *cq)
 	check(ibv_destroy_qp(qp), "ibv_destroy_qp");
 }
 
+static unsigned
+number(const char *text)
+{
+	char *end;
+	const unsigned long value = strtoul(text, &end, 10);
+
+	if (end == text || *end != '\0' || value > 1000000) {
+		fprintf(stderr, "last_send: %s: a number up to 1000000 is allowed\n", text);
+		exit(2);
+	}
+	return (unsigned)value;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -316,16 +329,16 @@ main(int argc, char **argv)
 	while ((opt = getopt(argc, argv, "c:w:g:m:es")) != -1) {
 		switch (opt) {
 		case 'c':
-			conf.nb_connections = (unsigned)atoi(optarg);
+			conf.nb_connections = number(optarg);
 			break;
 		case 'w':
-			conf.wait_us = (unsigned)atoi(optarg);
+			conf.wait_us = number(optarg);
 			break;
 		case 'g':
-			conf.gid_index = (unsigned)atoi(optarg);
+			conf.gid_index = number(optarg);
 			break;
 		case 'm':
-			conf.nb_messages = (unsigned)atoi(optarg);
+			conf.nb_messages = number(optarg);
 			break;
 		case 'e':
 			conf.has_events = true;

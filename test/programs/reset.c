@@ -3,8 +3,6 @@
  * A QP that is reset and used again at once, with the same PSNs, hears nothing of its former life. Two QPs of a process
  * are connected; a message is refused, because its receive request names a key that is none; both QPs are reset and
  * connected again; and the next message arrives. In a forked child, as test suites run. Run under uroce-run.
- *
- *	reset [GID_INDEX]
  */
 
 #include <errno.h>
@@ -19,6 +17,7 @@
 #define LEN       1024
 #define PSN       0x123456
 #define NB_ROUNDS 40
+#define GID_INDEX 1
 
 struct end {
 	struct ibv_cq *cq;
@@ -27,7 +26,6 @@ struct end {
 	char *buf;
 };
 
-static int gid_index = 1;
 static struct ibv_context *context;
 static struct ibv_pd *pd;
 
@@ -73,9 +71,9 @@ connect_to(struct end *end, const struct end *peer)
 		.ah_attr = { .is_global = 1, .port_num = 1 },
 	};
 
-	attr.ah_attr.grh.sgid_index = (uint8_t)gid_index;
+	attr.ah_attr.grh.sgid_index = GID_INDEX;
 	attr.ah_attr.grh.hop_limit = 64;
-	tap_need(ibv_query_gid(context, 1, gid_index, &attr.ah_attr.grh.dgid) == 0,
+	tap_need(ibv_query_gid(context, 1, GID_INDEX, &attr.ah_attr.grh.dgid) == 0,
 		 "ibv_query_gid");
 	modify(end, (struct ibv_qp_attr){ .qp_state = IBV_QPS_INIT, .port_num = 1 },
 	       IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
@@ -171,14 +169,11 @@ run(void)
 }
 
 int
-main(int argc, char **argv)
+main(void)
 {
+	const pid_t child = fork();
 	int status = 0;
-	pid_t child;
 
-	if (argc > 1)
-		gid_index = atoi(argv[1]);
-	child = fork();
 	if (child == 0)
 		return run();
 	tap_need(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status), "a child");
