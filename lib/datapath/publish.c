@@ -19,13 +19,20 @@ notify(struct uroce_cq_notify *cq)
 }
 
 static void
+forget_owed(struct uroce_publishing *publishing)
+{
+	publishing->list.is_ack_owed = false;
+	publishing->list.is_far_ack_owed = false;
+}
+
+static void
 publish(struct uroce_publishing *publishing, bool is_all)
 {
 	struct uroce_cq *cq = uroce_cq_list_take(&publishing->list);
 
 	publishing->is_waiting = false;
 	if (is_all)
-		publishing->list.is_ack_owed = false;
+		forget_owed(publishing);
 	while (cq) {
 		struct uroce_cq_notify *consumer = cq->cookie;
 		bool is_awaited;
@@ -50,7 +57,7 @@ begin_wait(struct uroce_worker *worker)
 	struct uroce_publishing *publishing = &worker->publishing;
 
 	uroce_cq_list_mark_due(&publishing->list);
-	publishing->list.is_ack_owed = false;
+	forget_owed(publishing);
 	publishing->mark = uroce_attach_sent(worker->dev->port, worker->queue);
 	publishing->since_ns = worker->now_ns;
 	publishing->is_waiting = true;
@@ -65,7 +72,10 @@ is_over(const struct uroce_worker *worker)
 	       worker->now_ns - publishing->since_ns > UROCE_PUBLISH_MAX_NS;
 }
 
-/* Of a port whose frames uroced carries. */
+/*
+ * Of a port whose frames uroced carries. A peer on this host asks uroced for what is on its way to it, by a barrier; one on
+ * another host cannot.
+ */
 static void
 publish_passed(struct uroce_worker *worker)
 {
@@ -78,7 +88,7 @@ publish_passed(struct uroce_worker *worker)
 	}
 	if (!publishing->list.first)
 		return;
-	if (publishing->list.is_ack_owed)
+	if (publishing->list.is_far_ack_owed)
 		begin_wait(worker);
 	else
 		publish(publishing, true);

@@ -10,8 +10,8 @@
  * the connection at once. Its SEND is flushed then, if the acknowledgement is not there. So a round receives, transmits,
  * and publishes after that.
  *
- * A frame has left when the port has taken it. Of a port whose frames uroced carries: when uroced has passed it on. Until
- * then completions that an acknowledgement is owed for are not published, but for no longer than UROCE_PUBLISH_MAX_NS: uroced
+ * A frame has left when the port has taken it. Of a port whose frames uroced carries, one to another host has left when uroced
+ * has passed it on. Until then completions that such an acknowledgement is owed for are not published, but for no longer than UROCE_PUBLISH_MAX_NS: uroced
  * may have ended. What completes meanwhile is published when uroced has passed on what it has in hand by then.
  *
  * Not covered: an acknowledgement that waits in the worker, because the port is full or because frames of other

@@ -88,7 +88,9 @@ enum uroce_cq_arm {
 struct uroce_cq_list {
 	struct uroce_cq *first; /* NULL: none */
 	struct uroce_cq *last;  /* valid with `first` */
-	bool is_ack_owed;       /* to peers, for some of what completed; cleared by who publishes */
+	/* for some of what completed; set by producers, cleared by who publishes */
+	bool is_ack_owed;
+	bool is_far_ack_owed; /* and to another host */
 };
 
 struct uroce_cq {

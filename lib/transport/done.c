@@ -121,8 +121,10 @@ uroce_done_recv_end(struct uroce_qpc *qpc)
 	if (!qpc->is_recv_open)
 		return;
 	qpc->is_recv_open = false;
-	if (qpc->unpublished && uroce_qpc_is_reliable(qpc))
+	if (qpc->unpublished && uroce_qpc_is_reliable(qpc)) {
 		qpc->unpublished->is_ack_owed = true;
+		qpc->unpublished->is_far_ack_owed |= !uroce_path_is_local(&qpc->path);
+	}
 	if (!end_batch(qpc, recv_cq_of(qpc)))
 		return;
 	qpc->events |= UROCE_QPC_RECV_CQ_EVENT;

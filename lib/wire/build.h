@@ -56,6 +56,15 @@ bool uroce_ip_is_v4(const uint8_t ip[16]);
 /** Prepare a path. The addresses' family is taken from `conf->dip`. */
 void uroce_path_init(struct uroce_path *path, const struct uroce_path_conf *conf);
 
+/** Whether a path leads back to the host that it begins at: both MACs are the same. */
+static inline bool
+uroce_path_is_local(const struct uroce_path *path)
+{
+	const struct uroce_eth *eth = (const struct uroce_eth *)path->hdr;
+
+	return memcmp(eth->dst, eth->src, sizeof(eth->src)) == 0;
+}
+
 /** The ToS or traffic class of a path. */
 uint8_t uroce_path_tclass(const struct uroce_path *path);
 
