@@ -57,12 +57,15 @@ make(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	atomic_store_explicit(&cmd->is_done, true, memory_order_release); /* D1 */
 }
 
-/* Receive what the port has, and answer. */
+/* Receive what the port has, and answer. An embedder that receives frames itself is not received for. */
 static void
 take_arrived(struct uroce_worker *worker)
 {
+	const bool has_rx = worker->dev->conf.drive != UROCE_DRIVE_NONE;
+
 	for (unsigned i = 0; i < ARRIVED_BURSTS; i++) {
-		const unsigned nb = uroce_hold_has_ready(worker->hold) ? 0 : uroce_rx_run(worker);
+		const unsigned nb =
+			has_rx && !uroce_hold_has_ready(worker->hold) ? uroce_rx_run(worker) : 0;
 
 		if (worker->tx.active_head && uroce_worker_may_transmit(worker))
 			(void)uroce_tx_run(worker);
@@ -91,14 +94,11 @@ take_passed(struct uroce_worker *worker)
 
 /*
  * A call may end the life that a QP has now. What the peer sent in it, and what the QP owes for that, belongs to it:
- * frames that have arrived are received, and answered. The port of an embedder that drives itself is the embedder's to
- * call, or to leave to others.
+ * frames that have arrived are received, and answered.
  */
 static void
 settle_life(struct uroce_worker *worker)
 {
-	if (worker->dev->conf.drive == UROCE_DRIVE_NONE)
-		return;
 	take_arrived(worker);
 	take_passed(worker);
 }
