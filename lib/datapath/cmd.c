@@ -57,19 +57,36 @@ make(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	atomic_store_explicit(&cmd->is_done, true, memory_order_release); /* D1 */
 }
 
-/* Receive what the port has, and answer. An embedder that receives frames itself is not received for. */
+static bool
+is_embedded(const struct uroce_worker *worker)
+{
+	return worker->dev->conf.drive == UROCE_DRIVE_NONE;
+}
+
+/* An embedder transmits itself: for it frames are built, and wait. */
+static void
+answer(struct uroce_worker *worker)
+{
+	if (!worker->tx.active_head)
+		return;
+	if (is_embedded(worker))
+		uroce_tx_build(worker);
+	else if (uroce_worker_may_transmit(worker))
+		(void)uroce_tx_run(worker);
+}
+
+/* Receive what has arrived, and answer. An embedder that receives frames itself is not received for. */
 static void
 take_arrived(struct uroce_worker *worker)
 {
-	const bool has_rx = worker->dev->conf.drive != UROCE_DRIVE_NONE;
+	const bool has_rx = !is_embedded(worker);
 
 	for (unsigned i = 0; i < ARRIVED_BURSTS; i++) {
 		const unsigned nb =
 			has_rx && !uroce_hold_has_ready(worker->hold) ? uroce_rx_run(worker) : 0;
 
-		if (worker->tx.active_head && uroce_worker_may_transmit(worker))
-			(void)uroce_tx_run(worker);
-		if (nb == 0 && worker->loop.nb == 0)
+		answer(worker);
+		if (nb == 0 && (worker->loop.nb == 0 || !has_rx))
 			return;
 	}
 }

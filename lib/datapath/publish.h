@@ -15,7 +15,8 @@
  * may have ended. What completes meanwhile is published when uroced has passed on what it has in hand by then.
  *
  * Not covered: an acknowledgement that waits in the worker, because the port is full or because frames of other
- * QPs are before it.
+ * QPs are before it. And that of an embedder, who receives by one call and transmits by another one: completions are published
+ * when the call returns.
  *
  * By the thread that holds the worker's lock.
  */

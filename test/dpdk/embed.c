@@ -11,6 +11,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "datapath/clock.h"
 #include "datapath/pool.h"
 #include "neigh_frames.h"
 #include "wire/hdr.h"
@@ -231,6 +232,40 @@ worker_input__chained_frames_are_linearised(void **state)
 }
 
 static int
+to_error(void *arg)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	return uroce_qpc_modify(arg, &attr, IBV_QP_STATE, NULL, uroce_clock_ns());
+}
+
+/* The acknowledgement that is owed then is the embedder's to transmit: the queue of the port is his. */
+static void
+end_life__transmits_nothing_itself(void **state)
+{
+	struct rig_qp *a = rig_qp(dev_a, 0, IBV_QPT_RC);
+	struct rig_qp *b = rig_qp(dev_b, 0, IBV_QPT_RC);
+	struct rte_mbuf *frame, *rest[1];
+	uint64_t before;
+
+	(void)state;
+	rig_connect(a, b, 1);
+	rig_connect(b, a, 1);
+	rig_post_recv(b, 1, 0, 64);
+	rig_post_send(a, IBV_WR_SEND, 1, 0, 64, NULL, 0);
+	assert_int_equal(uroce_worker_output(dev_a->worker[0], &frame, 1), 1);
+	assert_int_equal(uroce_worker_input(dev_b->worker[0], &frame, 1, rest), 0);
+	before = uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_TX_FRAMES);
+	assert_int_equal(uroce_qpr_end_life(&b->qpr, to_error, &b->qpr.qpc), 0);
+	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_TX_FRAMES), before);
+	assert_int_equal(uroce_worker_output(dev_b->worker[0], &frame, 1), 1);
+	assert_int_equal(uroce_worker_input(dev_a->worker[0], &frame, 1, rest), 0);
+	assert_int_equal(rig_wait(&a->scq).status, IBV_WC_SUCCESS);
+	rig_qp_free(a);
+	rig_qp_free(b);
+}
+
+static int
 group_setup(void **state)
 {
 	const struct uroce_pool_conf conf = {
@@ -271,6 +306,7 @@ main(void)
 		cmocka_unit_test(worker_input__answers_come_back),
 		cmocka_unit_test(worker_output__never_more_than_asked_for),
 		cmocka_unit_test(worker_input__chained_frames_are_linearised),
+		cmocka_unit_test(end_life__transmits_nothing_itself),
 	};
 
 	if (!rig_init())
