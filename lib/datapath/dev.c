@@ -541,20 +541,19 @@ hear_out(void *arg)
 	return 0;
 }
 
-/* One that hears its peer; with several workers any, so that none has its CQs on a list any more. */
+/* Whether it hears its peer. */
 static bool
-has_life(const struct uroce_dev *dev, const struct uroce_qpr *qpr)
+has_life(const struct uroce_qpr *qpr)
 {
 	const enum ibv_qp_state state = uroce_qpc_state_seen(&qpr->qpc);
 
-	return dev->nb_workers > 1 ||
-	       (state != IBV_QPS_RESET && state != IBV_QPS_INIT && state != IBV_QPS_ERR);
+	return state != IBV_QPS_RESET && state != IBV_QPS_INIT && state != IBV_QPS_ERR;
 }
 
 void
 uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_qpr *qpr)
 {
-	if (has_life(dev, qpr))
+	if (has_life(qpr))
 		(void)uroce_qpr_end_life(qpr, hear_out, NULL);
 	pthread_mutex_lock(&dev->lock);
 	uroce_qpn_withdraw(dev->qpns, qpr->qpc.qpn);

@@ -184,6 +184,8 @@ hand_over(struct uroce_worker *worker, struct uroce_qpr *qpr, struct uroce_worke
 {
 	uroce_tx_unschedule(worker, qpr);
 	uroce_wheel_remove(&worker->wheel, qpr);
+	/* its CQs may be freed after a call to its new worker, and must be on no list of this one then */
+	uroce_publish_now(worker);
 	uroce_qpc_move(&qpr->qpc, heir->rd_pool, heir->hold, &heir->stats.counters,
 		       &heir->publishing.list);
 	qpr->nb_moves = (uint8_t)RTE_MIN(qpr->nb_moves + 1, UINT8_MAX);

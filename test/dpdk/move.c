@@ -27,9 +27,10 @@ static struct {
 	const struct uroce_qpc *qpc;
 	atomic_uint nb_inside;
 } watched[MAX_QPS];
-static atomic_uint nb_watched;           /* workers in threads look at it */
-static atomic_uint nb_meetings;          /* calls into a QP while another was under way */
-static atomic_uint nb_strangers;         /* or by a thread that does not drive its worker */
+static atomic_uint nb_watched;   /* workers in threads look at it */
+static atomic_uint nb_meetings;  /* calls into a QP while another was under way */
+static atomic_uint nb_strangers; /* or by a thread that does not drive its worker */
+static atomic_uint nb_left; /* moves of a QP with a CQ on the list of the worker that it left */
 static _Thread_local unsigned my_worker; /* one past its index; 0: this thread drives all */
 
 static unsigned
@@ -94,6 +95,22 @@ __wrap_uroce_qpc_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	__real_uroce_qpc_expire(qpc, now_ns);
 	leave(at);
+}
+
+void __real_uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool,
+			   struct uroce_hold *hold, struct uroce_counters *counters,
+			   struct uroce_cq_list *unpublished);
+void __wrap_uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool,
+			   struct uroce_hold *hold, struct uroce_counters *counters,
+			   struct uroce_cq_list *unpublished);
+
+void
+__wrap_uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool, struct uroce_hold *hold,
+		      struct uroce_counters *counters, struct uroce_cq_list *unpublished)
+{
+	if (qpc->send_cq->list == qpc->unpublished || qpc->recv_cq->list == qpc->unpublished)
+		atomic_fetch_add(&nb_left, 1);
+	__real_uroce_qpc_move(qpc, rd_pool, hold, counters, unpublished);
 }
 
 /* --- pairs of QPs ------------------------------------------------------------------------------ */
@@ -408,6 +425,32 @@ carry_until_heir(void)
 	assert_int_equal(dev_b->worker[1]->parked.nb, 0);
 }
 
+/* It goes in the round in which it completes a receive request, whose CQ the worker that it leaves publishes. */
+static void
+move__a_qp_leaves_no_cq_behind(void **state)
+{
+	(void)state;
+	open_pair(2);
+	make_pairs(1);
+	carry_until_heir();
+	/* the frame of the first message hops, as one does that was received before the heir was named */
+	atomic_store(&qb[0]->qpr.heir, 0);
+	for (unsigned i = 1; i <= 2; i++) {
+		rig_post_recv(qb[0], i, 0, 64);
+		rig_post_send(qa[0], IBV_WR_SEND, i, 0, 64, NULL, 0);
+		carry_to(1);
+		atomic_store(&qb[0]->qpr.heir, 2);
+	}
+	assert_int_equal(dev_b->worker[1]->parked.nb, 1);
+	answer_from(0);
+	assert_ptr_equal(uroce_qpr_worker(&qb[0]->qpr), dev_b->worker[1]);
+	assert_int_equal(rig_wait(&qb[0]->rcq).wr_id, 1);
+	assert_int_equal(atomic_load(&nb_left), 0);
+	finish(1);
+	finish(1);
+	close_pair();
+}
+
 static void
 move__what_is_parked_is_acted_on_first(void **state)
 {
@@ -550,6 +593,7 @@ move__workers_in_threads_never_meet_in_a_qp(void **state)
 	assert_true(nb_moved(dev_a) + nb_moved(dev_b) >= nb_pairs);
 	assert_int_equal(atomic_load(&nb_meetings), 0);
 	assert_int_equal(atomic_load(&nb_strangers), 0);
+	assert_int_equal(atomic_load(&nb_left), 0);
 	free_pairs();
 	atomic_store(&is_over, true);
 	for (unsigned i = 0; i < 2; i++)
@@ -566,6 +610,7 @@ main(void)
 		cmocka_unit_test(move__reads_and_atomics_move_too),
 		cmocka_unit_test(move__those_that_never_meet_grow_patient),
 		cmocka_unit_test(move__a_call_follows_the_qp),
+		cmocka_unit_test(move__a_qp_leaves_no_cq_behind),
 		cmocka_unit_test(move__what_is_parked_is_acted_on_first),
 		cmocka_unit_test(move__a_frame_on_the_owners_queue_ends_it),
 		cmocka_unit_test(move__a_qp_that_ends_leaves_nothing_parked),
