@@ -14,6 +14,9 @@
  * has passed it on. Until then completions that such an acknowledgement is owed for are not published, but for no longer than UROCE_PUBLISH_MAX_NS: uroced
  * may have ended. What completes meanwhile is published when uroced has passed on what it has in hand by then.
  *
+ * An asynchronous event that says that all was completed (IBV_EVENT_SQ_DRAINED, IBV_EVENT_QP_LAST_WQE_REACHED) follows
+ * the completions: they are published before it at once.
+ *
  * Not covered: an acknowledgement that waits in the worker, because the port is full or because frames of other
  * QPs are before it. And that of an embedder, who receives by one call and transmits by another one: completions are published
  * when the call returns.

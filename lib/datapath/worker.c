@@ -144,12 +144,17 @@ fail_overrun(struct uroce_worker *worker, struct uroce_qpr *qpr, uint32_t events
 	fail(worker, qpr);
 }
 
+/* Events that say that all was completed: a program that is told of one, and then polls, finds it. */
+#define LAST_EVENTS (UROCE_QPC_SQ_DRAINED | UROCE_QPC_LAST_WQE)
+
 static void
 take_events(struct uroce_worker *worker, struct uroce_qpr *qpr)
 {
 	const uint32_t events = qpr->qpc.events;
 
 	qpr->qpc.events = 0;
+	if (events & LAST_EVENTS)
+		uroce_publish_now(worker);
 	if (events & UROCE_QPC_RECV_CQ_OVERRUN && qpr->qpc.srqs)
 		tell_of_queues(worker, qpr);
 	push_events(worker, qpr, events);

@@ -136,6 +136,40 @@ publish__a_program_that_answers_is_no_exception(void **state)
 	}
 }
 
+static enum ibv_event_type
+next_event(struct uroce_dev *dev)
+{
+	struct uroce_dev_event event;
+
+	do
+		assert_true(uroce_dev_event_pop(dev, &event));
+	while (event.type == IBV_EVENT_COMM_EST);
+	return event.type;
+}
+
+/* A program that is told that its send queue is drained finds the completions. */
+static void
+publish__is_before_an_event_that_tells_of_the_end(void **state)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
+	struct uroce_worker *worker = dev_a->worker[0];
+
+	(void)state;
+	send_one(1);
+	assert_int_equal(rig_modify(qp_a, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+	rig_drive(dev_b);
+	uroce_lock_take(&worker->lock);
+	uroce_worker_begin_round(worker);
+	const unsigned nb = uroce_rx_run(worker);
+	const bool is_visible = !uroce_cq_is_empty(&qp_a->scq);
+
+	uroce_worker_end_round(worker);
+	uroce_lock_release(&worker->lock);
+	assert_int_equal(nb, 1);
+	assert_true(is_visible);
+	assert_int_equal(next_event(dev_a), IBV_EVENT_SQ_DRAINED);
+}
+
 static int
 to_error(void *arg)
 {
@@ -170,6 +204,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(publish__is_behind_the_ack, setup, teardown),
 		cmocka_unit_test_setup_teardown(publish__a_program_that_answers_is_no_exception,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(publish__is_before_an_event_that_tells_of_the_end,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(end_life__what_has_arrived_is_received_and_answered,
 						setup, teardown),
