@@ -30,9 +30,9 @@
 #define UROCE_LANE_SLOTS_MAX 16384u
 
 /**
- * Offset in a slot of a lane up that names no frame (its length is 0): a barrier. uroced passes it when all
- * that the other lanes up and the wire had when it met the barrier was passed on: so the client finds what was on its way
- * to it in its lanes down.
+ * Offset in a slot of a lane up that names no frame (its length is 0): a barrier. uroced passes it when each other client
+ * has had a turn since uroced met the barrier, and the wire was found empty. What was passed on then is in the client's lanes
+ * down. What another client has in a lane beyond its turn is not waited for.
  */
 #define UROCE_LANE_BARRIER UINT32_MAX
 
