@@ -104,6 +104,8 @@ take_passed(struct uroce_worker *worker)
 	mark = uroce_attach_sent(port, worker->queue);
 	while (!uroce_attach_has_passed(port, worker->queue, mark) && uroce_clock_ns() < end_ns) {
 		sched_yield(); /* to uroced, if it has no CPU of its own */
+		/* timers of what is sent meanwhile begin when it is sent */
+		worker->now_ns = uroce_clock_ns();
 		take_arrived(worker);
 	}
 	take_arrived(worker);
