@@ -57,36 +57,16 @@ make(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	atomic_store_explicit(&cmd->is_done, true, memory_order_release); /* D1 */
 }
 
-static bool
-is_embedded(const struct uroce_worker *worker)
-{
-	return worker->dev->conf.drive == UROCE_DRIVE_NONE;
-}
-
-/* An embedder transmits itself: for it frames are built, and wait. */
-static void
-answer(struct uroce_worker *worker)
-{
-	if (!worker->tx.active_head)
-		return;
-	if (is_embedded(worker))
-		uroce_tx_build(worker);
-	else if (uroce_worker_may_transmit(worker))
-		(void)uroce_tx_run(worker);
-}
-
-/* Receive what has arrived, and answer. An embedder that receives frames itself is not received for. */
+/* Receive what the port has, and answer. */
 static void
 take_arrived(struct uroce_worker *worker)
 {
-	const bool has_rx = !is_embedded(worker);
-
 	for (unsigned i = 0; i < ARRIVED_BURSTS; i++) {
-		const unsigned nb =
-			has_rx && !uroce_hold_has_ready(worker->hold) ? uroce_rx_run(worker) : 0;
+		const unsigned nb = uroce_hold_has_ready(worker->hold) ? 0 : uroce_rx_run(worker);
 
-		answer(worker);
-		if (nb == 0 && (worker->loop.nb == 0 || !has_rx))
+		if (worker->tx.active_head && uroce_worker_may_transmit(worker))
+			(void)uroce_tx_run(worker);
+		if (nb == 0 && worker->loop.nb == 0)
 			return;
 	}
 }
@@ -113,11 +93,14 @@ take_passed(struct uroce_worker *worker)
 
 /*
  * A call may end the life that a QP has now. What the peer sent in it, and what the QP owes for that, belongs to it:
- * frames that have arrived are received, and answered.
+ * frames that have arrived are received, and answered. The queues of an embedder's port are the embedder's alone, whose
+ * thread may be in a burst on them.
  */
 static void
 settle_life(struct uroce_worker *worker)
 {
+	if (worker->dev->conf.drive == UROCE_DRIVE_NONE)
+		return;
 	take_arrived(worker);
 	take_passed(worker);
 }

@@ -304,10 +304,7 @@ void uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame);
 /** Ask QPs for frames, and give what is pending to the port. @return how many it took, or are looped */
 unsigned uroce_tx_run(struct uroce_worker *worker);
 
-/** Ask QPs for frames, which wait in the worker until they are taken. */
-void uroce_tx_build(struct uroce_worker *worker);
-
-/** The same, and frames go to `frames`. @return how many */
+/** The same, but the frames go to `frames`. @return how many */
 unsigned uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 
 /**

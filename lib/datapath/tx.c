@@ -623,33 +623,20 @@ uroce_tx_post(struct uroce_worker *worker, struct uroce_qpr *qpr)
 	uroce_stage_lap(UROCE_STAGE_BUILD, 0);
 }
 
-/* Who takes frames may keep them for as long as he likes: none refers to memory of the program. */
-static void
-build_to_keep(struct uroce_worker *worker, unsigned budget)
-{
-	struct rte_mempool *loans = worker->loans;
-
-	if (loans)
-		uroce_loan_recall(worker);
-	worker->loans = NULL;
-	uroce_deferral_end(worker);
-	build(worker, budget);
-	worker->loans = loans;
-}
-
-void
-uroce_tx_build(struct uroce_worker *worker)
-{
-	build_to_keep(worker, UROCE_PENDING_MAX);
-}
-
 unsigned
 uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max)
 {
 	struct uroce_tx *tx = &worker->tx;
+	struct rte_mempool *loans = worker->loans;
 	unsigned nb;
 
-	build_to_keep(worker, RTE_MIN(max, UROCE_PENDING_MAX));
+	/* who takes frames may keep them for as long as he likes */
+	if (loans)
+		uroce_loan_recall(worker);
+	worker->loans = NULL;
+	uroce_deferral_end(worker);
+	build(worker, RTE_MIN(max, UROCE_PENDING_MAX));
+	worker->loans = loans;
 	nb = RTE_MIN(max, tx->nb_pending);
 	memcpy(frames, tx->pending, nb * sizeof(frames[0]));
 	count_left(worker, nb);

@@ -239,7 +239,7 @@ to_error(void *arg)
 	return uroce_qpc_modify(arg, &attr, IBV_QP_STATE, NULL, uroce_clock_ns());
 }
 
-/* The acknowledgement that is owed then is the embedder's to transmit: the queue of the port is his. */
+/* The queue of the port is the embedder's, whose thread may be in a burst on it. */
 static void
 end_life__transmits_nothing_itself(void **state)
 {
@@ -258,11 +258,9 @@ end_life__transmits_nothing_itself(void **state)
 	before = uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_TX_FRAMES);
 	assert_int_equal(uroce_qpr_end_life(&b->qpr, to_error, &b->qpr.qpc), 0);
 	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_TX_FRAMES), before);
-	assert_int_equal(uroce_worker_output(dev_b->worker[0], &frame, 1), 1);
-	assert_int_equal(uroce_worker_input(dev_a->worker[0], &frame, 1, rest), 0);
-	assert_int_equal(rig_wait(&a->scq).status, IBV_WC_SUCCESS);
 	rig_qp_free(a);
 	rig_qp_free(b);
+	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_TX_FRAMES), before);
 }
 
 static int
