@@ -431,10 +431,10 @@ loop__a_group_is_as_before(void **state)
 	send_datagram(ADDR_GID, group, ANYBODY);
 	expect_none(&net);
 	assert_int_equal(uroce_detach_mcast(net.b.qp, &group, 0), 0);
+	/* it, and that we joined, and left */
 	for (unsigned ms = 0; nb_sent() < nb_before + 3 && ms < 10000; ms++)
 		usleep(1000);
-	assert_in_range(nb_sent(), nb_before + 3,
-			UINT64_MAX); /* it, and that we joined, and left */
+	assert_in_range(nb_sent(), nb_before + 3, UINT64_MAX);
 	nb_before = UNTOLD;
 }
 
