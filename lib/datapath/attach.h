@@ -48,6 +48,8 @@ struct uroce_attach_pair {
 	uint32_t down_at; /* offset of the first buffer */
 	_Alignas(64) struct uroce_lane_end up;
 	uint32_t up_at;
+	bool is_late; /* uroced was waited for in vain; until it passes `late_index` it is not again */
+	uint32_t late_index;
 	struct uroce_attach_stats stats;
 };
 
@@ -147,6 +149,9 @@ uint16_t uroce_attach_tx(const struct uroce_port *port, uint16_t queue, struct r
  * the queue until now. @return false: it is not there, or takes no more
  */
 bool uroce_attach_sync(const struct uroce_port *port, uint16_t queue);
+
+/** uroced did not pass what was sent before an index in time: until it does, uroce_attach_sync() says no. */
+void uroce_attach_give_up(const struct uroce_port *port, uint16_t queue, uint32_t index);
 
 /** The index behind the last frame that was sent on a queue. */
 uint32_t uroce_attach_sent(const struct uroce_port *port, uint16_t queue);

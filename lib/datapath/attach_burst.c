@@ -208,13 +208,24 @@ uroce_attach_sync(const struct uroce_port *port, uint16_t queue)
 	struct uroce_attach_pair *pair = &port->attach->pair[queue];
 	const struct uroce_lane_frame barrier = { .offset = UROCE_LANE_BARRIER };
 
-	if (!is_attached(port->attach) || uroce_lane_room(&pair->up) <= 0)
+	if (!is_attached(port->attach) || uroce_lane_room(&pair->up) <= 0 ||
+	    (pair->is_late && !uroce_attach_has_passed(port, queue, pair->late_index)))
 		return false;
+	pair->is_late = false;
 	uroce_lane_put(&pair->up, 0, barrier);
 	uroce_lane_push(&pair->up, 1);
 	if (uroce_lane_must_wake(&pair->up))
 		ring(port->attach, pair);
 	return true;
+}
+
+void
+uroce_attach_give_up(const struct uroce_port *port, uint16_t queue, uint32_t index)
+{
+	struct uroce_attach_pair *pair = &port->attach->pair[queue];
+
+	pair->is_late = true;
+	pair->late_index = index;
 }
 
 uint32_t

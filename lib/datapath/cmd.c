@@ -88,6 +88,8 @@ take_passed(struct uroce_worker *worker)
 		worker->now_ns = uroce_clock_ns();
 		take_arrived(worker);
 	}
+	if (!uroce_attach_has_passed(port, worker->queue, mark))
+		uroce_attach_give_up(port, worker->queue, mark);
 	take_arrived(worker);
 }
 

@@ -62,6 +62,32 @@ attach__frames_of_all_lengths_cross(void **state)
 	attached_end();
 }
 
+static bool
+has_passed_all(void)
+{
+	return uroce_attach_has_passed(dev_a->port, 0, uroce_attach_sent(dev_a->port, 0));
+}
+
+/* Who was waited for in vain is not waited for by each call, until it goes on. */
+static void
+attach__a_uroced_that_is_late_gets_no_more_barriers(void **state)
+{
+	uint32_t sent;
+
+	(void)state;
+	attached_begin("drive=none");
+	assert_true(uroce_attach_sync(dev_a->port, 0));
+	attached_wait(has_passed_all, attached_nothing);
+	sent = uroce_attach_sent(dev_a->port, 0);
+	uroce_attach_give_up(dev_a->port, 0, sent + 1);
+	assert_false(uroce_attach_sync(dev_a->port, 0));
+	assert_int_equal(uroce_attach_sent(dev_a->port, 0), sent);
+	attached_write(8); /* a frame behind it */
+	attached_wait(has_passed_all, attached_nothing);
+	assert_true(uroce_attach_sync(dev_a->port, 0));
+	attached_end();
+}
+
 /* Frames of a QP come in on any lane, and hop to its worker. */
 static void
 attach__each_worker_has_its_lanes(void **state)
@@ -424,6 +450,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attach__the_device_is_what_uroced_says),
 		cmocka_unit_test(attach__frames_of_all_lengths_cross),
+		cmocka_unit_test(attach__a_uroced_that_is_late_gets_no_more_barriers),
 		cmocka_unit_test(attach__each_worker_has_its_lanes),
 		cmocka_unit_test(attach__frames_of_its_own_do_not_leave),
 		cmocka_unit_test(attach__lost_frames_are_sent_again),
