@@ -50,7 +50,7 @@ uroce_publish_now(struct uroce_worker *worker)
 		publish(&worker->publishing, true);
 }
 
-/* What completed until now is due when uroced has passed on what it has now. */
+/* The completions on the list are due when uroced has passed on the frames that are in the lane up now. */
 static void
 begin_wait(struct uroce_worker *worker)
 {

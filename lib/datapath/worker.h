@@ -9,7 +9,8 @@
  * It is passive: whoever holds its try-lock drives it, a round at a time (a dedicated lcore takes
  * the lock once and keeps it). uroce_worker_poll() does one round:
  *
- *	receive burst -> input -> take doorbells -> schedule senders -> transmit burst -> calls -> timers
+ *	receive burst -> input -> take doorbells -> schedule senders -> transmit burst -> publish completions -> calls
+ *	-> timers
  *
  * `round` is odd inside a round and even outside: that is what a grace period waits for.
  */

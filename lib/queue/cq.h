@@ -100,7 +100,7 @@ struct uroce_cq {
 	uint32_t nb_open; /* entries put, not yet published */
 	uint32_t nb_due;  /* of these, the ones that are to be published next */
 	bool has_overrun; /* some of them did not fit */
-	bool is_awaited; /* what was published is what the consumer asked to be told of; `list` tells it */
+	bool is_awaited; /* the consumer is to be told of a completion; done when the list is published */
 	_Atomic uint32_t arm;       /* enum uroce_cq_arm; set by consumers, cleared by producers */
 	struct uroce_cq_list *list; /* by which it will be published; NULL: by none */
 	struct uroce_cq *list_next;
