@@ -305,6 +305,16 @@ run_server(int fd, struct ibv_cq *cq)
 	check(ibv_destroy_qp(qp), "ibv_destroy_qp");
 }
 
+/* Until the client has left. A memif ring ends with its process, and the acknowledgement that is in it. */
+static void
+await_end(int fd)
+{
+	char word;
+
+	while (read(fd, &word, 1) > 0)
+		;
+}
+
 static unsigned
 number(const char *text)
 {
@@ -366,5 +376,7 @@ main(int argc, char **argv)
 	if (server)
 		printf("%u SENDs of %u connections were flushed\n", nb_flushed,
 		       conf.nb_connections);
+	else
+		await_end(fd);
 	return nb_flushed > 0;
 }
