@@ -4,7 +4,7 @@
 
     check-users.py LIBS LINGER
 
-Runs as root, with a /tmp of its own.
+Runs as root, with a /tmp and a /mnt of its own.
 """
 
 import json
@@ -16,7 +16,9 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-RUN, STAT = (os.path.join(TOP, 'usertools', name) for name in ('uroce-run', 'uroce-stat'))
+# Where other users find TOP: the folders above it may be closed to them.
+TREE = '/mnt'
+RUN, STAT = (os.path.join(TREE, 'usertools', name) for name in ('uroce-run', 'uroce-stat'))
 PATIENCE_S = 60
 ONE, OTHER = 65534, 65533
 OWN = '/tmp/uroce-runtime-'
@@ -160,9 +162,10 @@ def enter_tmp():
     if os.environ.get('CHECK_USERS_TMP') != 'own':
         os.environ['CHECK_USERS_TMP'] = 'own'
         os.execvp('unshare', ['unshare', '-m', sys.executable, *sys.argv])
-    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'mode=1777', 'none', '/tmp'], check=False).returncode != 0:
-        print('a /tmp of its own cannot be had')
-        sys.exit(SKIP)
+    for mount in (['-t', 'tmpfs', '-o', 'mode=1777', 'none', '/tmp'], ['--bind', TOP, TREE]):
+        if subprocess.run(['mount', *mount], check=False).returncode != 0:
+            print(f'cannot be mounted here: {" ".join(mount)}')
+            sys.exit(SKIP)
 
 
 def main():
@@ -179,6 +182,11 @@ def main():
     return failed > 0
 
 
-LIBS_AND_LINGER = sys.argv[1:]
+def in_tree(path):
+    path = os.path.abspath(path)
+    return TREE + path[len(TOP):] if path.startswith(TOP + '/') else path
+
+
+LIBS_AND_LINGER = [in_tree(path) for path in sys.argv[1:]]
 enter_tmp()
 sys.exit(main())
