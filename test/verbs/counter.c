@@ -107,13 +107,16 @@ query_counters__tell_of_a_transfer(void **state)
 	assert_true(of_device(&net.a, "rdma_sends") >= 1);
 	assert_true(of_device(&net.b, "rdma_recvs") >= 1);
 	assert_true(of_device(&net.a, "port_xmit_data") >= 3100 / 4);
-	/* three packets of the WRITE, one of the SEND */
-	assert_int_equal(of_qp(&net.a, "sent_pkts"), 4);
-	assert_int_equal(of_qp(&net.b, "rcvd_pkts"), 4);
-	assert_int_equal(of_qp(&net.a, "sent_bytes"), 3100);
-	assert_int_equal(of_qp(&net.b, "rcvd_bytes"), 3100);
-	assert_int_equal(of_qp(&net.b, "sent_pkts"), of_qp(&net.a, "rcvd_pkts"));
-	assert_int_equal(of_qp(&net.a, "retransmitted_pkts"), 0);
+	/* three packets of the WRITE, one of the SEND; more where the machine was late with an acknowledgement */
+	const uint64_t nb_more = of_qp(&net.a, "retransmitted_pkts");
+
+	assert_int_equal(of_qp(&net.a, "sent_pkts"), 4 + nb_more);
+	assert_in_range(of_qp(&net.b, "rcvd_pkts"), 4, 4 + nb_more);
+	assert_in_range(of_qp(&net.a, "sent_bytes"), 3100, 3100 + 1024 * nb_more);
+	assert_in_range(of_qp(&net.b, "rcvd_bytes"), 3100, 3100 + 1024 * nb_more);
+	assert_in_range(of_qp(&net.a, "rcvd_pkts"), 1, of_qp(&net.b, "sent_pkts"));
+	if (nb_more == 0)
+		assert_int_equal(of_qp(&net.b, "sent_pkts"), of_qp(&net.a, "rcvd_pkts"));
 }
 
 /* A refusal ends two QPs, and the device goes on counting when they are gone. */
