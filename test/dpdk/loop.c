@@ -49,6 +49,7 @@ open_dev_on(const char *args, unsigned nb_workers)
 	assert_int_equal(rte_vdev_init(PORT, args), 0);
 	snprintf(spec, sizeof(spec), PORT ",drive=none,workers=%u,addr=192.0.2.1/24", nb_workers);
 	dev_a = rig_dev(spec);
+	rig_own_clock();
 	from = rig_qp(dev_a, 0, IBV_QPT_RC);
 	to = rig_qp(dev_a, nb_workers - 1, IBV_QPT_RC);
 	rig_fill(from, 3);

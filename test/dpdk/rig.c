@@ -18,6 +18,7 @@
 #include <rte_eth_ring.h>
 #include <rte_ring.h>
 
+#include "datapath/clock.h"
 #include "datapath/round.h"
 
 struct uroce_dev *dev_a, *dev_b;
@@ -438,8 +439,19 @@ rig_nb_away(const struct uroce_dev *dev)
 }
 
 void
+rig_own_clock(void)
+{
+	const uint64_t now_ns = uroce_clock_ns();
+
+	uroce_clock_factor = 0;
+	uroce_clock_base = now_ns;
+}
+
+void
 rig_drive(struct uroce_dev *dev)
 {
+	if (uroce_clock_factor == 0)
+		uroce_clock_base += 1000;
 	for (unsigned i = 0; i < dev->nb_workers; i++)
 		(void)uroce_worker_poll(dev->worker[i]);
 }

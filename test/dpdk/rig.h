@@ -111,6 +111,12 @@ void rig_check(const struct rig_qp *qp, uint32_t offset, const struct rig_qp *fr
 /** What the pool of a device's first worker misses, beside what is set aside for sending or to be freed. */
 unsigned rig_nb_away(const struct uroce_dev *dev);
 
+/**
+ * From now on time passes by rig_drive() alone, a microsecond with each, so that no timer depends on the machine. The
+ * next device that is made ends it. Nobody else may drive a device meanwhile.
+ */
+void rig_own_clock(void);
+
 /** Drive all workers of a device once. */
 void rig_drive(struct uroce_dev *dev);
 
