@@ -123,8 +123,12 @@ struct pieces {
 	uint32_t rest_len;
 };
 
-/** To who has this QP number; what that one has no room for is counted there. @return PASSES, or NOBODY */
-enum frame_drop data_deliver(struct data *data, uint32_t qpn, const struct pieces *frame);
+/**
+ * A frame from the wire to who has the QP number; what that one has no room for is counted there.
+ * @return FRAME_PASSES, or why it is dropped
+ */
+enum frame_drop data_deliver(struct data *data, const struct frame *frame,
+			     const struct pieces *pieces);
 
 /** To all but one (NULL: to all). @return to how many */
 unsigned data_deliver_all(struct data *data, const struct client *but, const struct pieces *frame);

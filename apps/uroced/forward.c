@@ -17,6 +17,7 @@
 #include <rte_common.h>
 
 #include "data.h"
+#include "mux/binding.h"
 
 /* A frame of a batch. */
 struct item {
@@ -131,15 +132,51 @@ client_of(const struct data *data, uint32_t qpn)
 	return owner > 0 ? data->client[owner - 1] : NULL;
 }
 
-enum frame_drop
-data_deliver(struct data *data, uint32_t qpn, const struct pieces *frame)
+/*
+ * Whether a QP is connected to who sends to it, as its owner says [mux/binding.h]: to a QP of the client, or, NULL, to one
+ * behind the wire. What a client sends to itself is its own matter.
+ */
+static bool
+is_bound(const struct data *data, const struct client *to, uint32_t qpn, const struct client *from)
 {
-	struct client *to = client_of(data, qpn);
+	struct uroce_binding binding;
+
+	if (to == from)
+		return true;
+	binding = uroce_binding_get(&to->area, qpn);
+	if (binding.qpn != qpn)
+		return false;
+	if (!from)
+		return binding.where == UROCE_BINDING_REMOTE;
+	return binding.where == UROCE_BINDING_LOCAL &&
+	       lease_owner(data->leases, binding.dest_qpn) == from->slot + 1u;
+}
+
+/* Who a frame for a QP is for. @return NULL: it is dropped */
+static struct client *
+receiver_of(const struct data *data, const struct client *from, const struct frame *frame,
+	    enum frame_drop *drop)
+{
+	struct client *to = client_of(data, frame->qpn);
 
 	if (!to)
-		return FRAME_DROP_NOBODY;
-	put_down(data, to, qpn, frame);
-	return FRAME_PASSES;
+		*drop = FRAME_DROP_NOBODY;
+	else if (frame_is_connected(frame) && !is_bound(data, to, frame->qpn, from))
+		*drop = FRAME_DROP_UNBOUND;
+	else
+		return to;
+	return NULL;
+}
+
+enum frame_drop
+data_deliver(struct data *data, const struct frame *frame, const struct pieces *pieces)
+{
+	enum frame_drop drop = FRAME_PASSES;
+	struct client *to = receiver_of(data, NULL, frame, &drop);
+
+	if (to)
+		put_down(data, to, frame->qpn, pieces);
+	return drop;
 }
 
 unsigned
@@ -298,13 +335,11 @@ move(struct data *data, struct client *from, const struct item *item, const uint
 	enum frame_drop drop = judge(data, from, &pieces, &frame);
 
 	if (drop == FRAME_PASSES && frame_is_to_us(&frame, &data->host)) {
-		struct client *to = client_of(data, frame.qpn);
+		struct client *to = receiver_of(data, from, &frame, &drop);
 
-		if (!to)
-			drop = FRAME_DROP_NOBODY;
-		else if (is_awaited(data, to, frame.qpn))
+		if (to && is_awaited(data, to, frame.qpn))
 			return WAITS;
-		else
+		if (to)
 			put_down(data, to, frame.qpn, &pieces);
 	} else if (drop == FRAME_PASSES) {
 		if (!wire_has_room(&data->wire))

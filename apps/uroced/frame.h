@@ -61,6 +61,7 @@ struct frame_host {
 	X(KIND, "kind")           /* nothing that may pass */                                      \
 	X(MANAGEMENT, "qp1")      /* for the QPs of management, which nobody has */                \
 	X(FORGED, "forged")       /* a datagram by a QP that is not the sender's */                \
+	X(UNBOUND, "unbound")     /* for a QP that its owner has not connected to the sender */    \
 	X(NOT_OURS, "not_ours")   /* from the wire, for another host */                            \
 	X(NOBODY, "nobody")       /* for a QP number without a client */                           \
 	X(LANE_FULL, "lane_full") /* the receiver has no room */                                   \
@@ -94,6 +95,13 @@ static inline bool
 frame_is_to_us(const struct frame *frame, const struct frame_host *host)
 {
 	return memcmp(frame->bytes, host->mac, sizeof(host->mac)) == 0;
+}
+
+/** Whether it is of a connection (RC, UC, XRC, or a CNP for one): it does not say which QP sent it. */
+static inline bool
+frame_is_connected(const struct frame *frame)
+{
+	return frame->kind == FRAME_ROCE && frame->src_qpn == FRAME_QPN_NONE;
 }
 
 static inline bool

@@ -152,7 +152,7 @@ pass_on(struct data *data, const struct frame *frame, uint32_t len)
 	const struct pieces pieces = { frame->bytes, len, NULL, 0 };
 
 	if (frame->kind == FRAME_ROCE && frame->qpn != FRAME_QPN_GROUP)
-		return data_deliver(data, frame->qpn, &pieces);
+		return data_deliver(data, frame, &pieces);
 	return data_deliver_all(data, NULL, &pieces) > 0 ? FRAME_PASSES : FRAME_DROP_NOBODY;
 }
 

@@ -37,6 +37,7 @@
 #include "datapath/link.h"
 #include "datapath/log.h"
 #include "datapath/port.h"
+#include "datapath/qpn.h"
 
 #define RETRY_MS    10  /* from one try to connect to the next */
 #define SELDOM_MS   100 /* the same where uroced does not want us, or has been away for long */
@@ -432,7 +433,7 @@ make_area(struct uroce_attach *attach)
 	int ret;
 
 	if (!uroce_area_lay_out(&plan, attach->nb_pairs, UROCE_ATTACH_SLOTS,
-				attach->host.frame_limit)) {
+				attach->host.frame_limit, attach->nb_bindings)) {
 		UROCE_LOG(ERR, port, "%s: an area for %u workers is larger than the %u MiB of one",
 			  attach->path, attach->nb_pairs, (unsigned)(UROCE_AREA_SIZE_MAX >> 20));
 		return -EINVAL;
@@ -650,6 +651,7 @@ make(struct uroce_port *port, const struct uroce_dev_conf *conf)
 	attach->port = port;
 	attach->path = conf->socket;
 	attach->nb_pairs = conf->nb_workers;
+	attach->nb_bindings = RTE_MAX(uroce_qpn_table_slots(conf->max_qp), UROCE_BINDINGS_MIN);
 	attach->fd = attach->bell_fd = attach->notice_fd = -1;
 	attach->errand_fd = attach->area_fd = -1;
 	pthread_mutex_init(&attach->lock, NULL);

@@ -10,6 +10,7 @@
  *	attach.c        the connection: a thread of its own has it, from the moment that the device is up
  *	attach_burst.c  frames, by whoever drives the worker
  *	attach_lease.c  the numbers that QPs may have
+ *	attach_binding.c  which peers QPs have
  *
  * uroced may end and be started again at any moment. That touches neither the area nor who uses it: bursts
  * go on, up until the lane is full, down they find nothing. The thread connects again, with the same area and
@@ -33,6 +34,7 @@
 
 struct uroce_dev;
 struct uroce_port;
+struct uroce_qpc;
 
 /** What was not as it is to be; single writer, read by anyone as hints. */
 struct uroce_attach_stats {
@@ -61,6 +63,7 @@ struct uroce_attach {
 	struct uroce_area area;
 	uint32_t stride; /* from a buffer to the next */
 	uint32_t nb_pairs;
+	uint32_t nb_bindings; /* slots of the table of bindings */
 	struct uroce_attach_pair *pair;
 	int bell_fd;   /* uroced sleeps on it; the number stays, what is behind it changes */
 	int notice_fd; /* eventfd: who sleeps for frames does so on it */
@@ -181,5 +184,13 @@ void uroce_attach_take_leased(struct uroce_attach *attach, const struct uroce_mu
 
 /** The thread has received ATTACHED: leases that are not good are given up, and their QPs fail. */
 void uroce_attach_take_good(struct uroce_attach *attach, const struct uroce_mux_attached *attached);
+
+/* attach_binding.c */
+
+/** Tell which peer a QP has now, as its context says. Its worker. */
+void uroce_attach_bind(const struct uroce_attach *attach, const struct uroce_qpc *qpc);
+
+/** A number has no peer any more. */
+void uroce_attach_unbind(const struct uroce_attach *attach, uint32_t qpn);
 
 #endif /* UROCE_DATAPATH_ATTACH_H */

@@ -507,6 +507,15 @@ uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_work
 	return ret;
 }
 
+void
+uroce_qpr_bind(const struct uroce_qpr *qpr)
+{
+	const struct uroce_attach *attach = uroce_qpr_worker(qpr)->dev->port->attach;
+
+	if (attach)
+		uroce_attach_bind(attach, &qpr->qpc);
+}
+
 static int
 pass_bells_on(void *arg)
 {
@@ -557,6 +566,8 @@ uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_qpr *qpr)
 		(void)uroce_qpr_end_life(qpr, hear_out, NULL);
 	pthread_mutex_lock(&dev->lock);
 	uroce_qpn_withdraw(dev->qpns, qpr->qpc.qpn);
+	if (dev->port->attach)
+		uroce_attach_unbind(dev->port->attach, qpr->qpc.qpn);
 	wait_for_moves(dev, qpr);
 	/* under the lock, so that who removes a shared queue meanwhile finds no QP with a part of it */
 	(void)uroce_worker_call(qpr->worker, NULL, forget, qpr);

@@ -133,6 +133,12 @@ void uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn);
 /** Publish a QP, whose context was made with an allocated QPN: packets find it from now on. */
 int uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_worker *worker);
 
+/**
+ * Tell uroced, if the device is attached to one, which peer a QP is connected to since it was modified: uroced delivers to it
+ * what comes from this peer alone. The QP's worker.
+ */
+void uroce_qpr_bind(const struct uroce_qpr *qpr);
+
 /** Withdraw a QP. On return no worker refers to it, and its memory may be freed. */
 void uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_qpr *qpr);
 

@@ -15,8 +15,8 @@
 
 #define DRAWS 16 /* among numbers of which most may be taken */
 
-static uint32_t
-nb_slots(uint32_t max_qp)
+uint32_t
+uroce_qpn_table_slots(uint32_t max_qp)
 {
 	return rte_align32pow2(max_qp * 2);
 }
@@ -27,7 +27,7 @@ uroce_qpn_table_memsize(uint32_t max_qp)
 	const struct uroce_qpn_table *table = NULL;
 
 	return sizeof(*table) +
-	       nb_slots(max_qp) * (sizeof(table->slot[0]) + sizeof(table->taken[0]));
+	       uroce_qpn_table_slots(max_qp) * (sizeof(table->slot[0]) + sizeof(table->taken[0]));
 }
 
 struct uroce_qpn_table *
@@ -35,10 +35,10 @@ uroce_qpn_table_init(void *mem, uint32_t max_qp)
 {
 	struct uroce_qpn_table *table = mem;
 
-	table->mask = nb_slots(max_qp) - 1;
+	table->mask = uroce_qpn_table_slots(max_qp) - 1;
 	table->max_qp = max_qp;
 	table->nb_qp = 0;
-	table->taken = (uint32_t *)&table->slot[nb_slots(max_qp)];
+	table->taken = (uint32_t *)&table->slot[uroce_qpn_table_slots(max_qp)];
 	return table;
 }
 

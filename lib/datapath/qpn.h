@@ -37,6 +37,9 @@ struct uroce_qpn_table {
 	_Atomic(struct uroce_qpr *) slot[];
 };
 
+/** Slots of a table of up to `max_qp` QPs: a power of two. */
+uint32_t uroce_qpn_table_slots(uint32_t max_qp);
+
 /** Bytes for a table of up to `max_qp` QPs (1 .. 2^22). */
 size_t uroce_qpn_table_memsize(uint32_t max_qp);
 

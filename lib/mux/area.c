@@ -30,18 +30,38 @@ round_up(uint64_t value, uint64_t to)
 }
 
 static bool
-is_in_bounds(uint32_t nb_pairs, uint32_t nb_slots, uint32_t frame_max)
+is_power_of_two(uint32_t nb, uint32_t min, uint32_t max)
 {
+	return nb >= min && nb <= max && (nb & (nb - 1)) == 0;
+}
+
+static bool
+is_in_bounds(const struct uroce_area_plan *plan)
+{
+	const uint32_t nb_pairs = plan->nb_pairs, frame_max = plan->frame_max;
+
 	return nb_pairs >= 1 && nb_pairs <= UROCE_AREA_PAIRS_MAX &&
-	       nb_slots >= UROCE_LANE_SLOTS_MIN && nb_slots <= UROCE_LANE_SLOTS_MAX &&
-	       (nb_slots & (nb_slots - 1)) == 0 && frame_max >= UROCE_AREA_FRAME_MIN &&
-	       frame_max <= UROCE_AREA_FRAME_MAX;
+	       is_power_of_two(plan->nb_slots, UROCE_LANE_SLOTS_MIN, UROCE_LANE_SLOTS_MAX) &&
+	       is_power_of_two(plan->nb_bindings, UROCE_BINDINGS_MIN, UROCE_BINDINGS_MAX) &&
+	       frame_max >= UROCE_AREA_FRAME_MIN && frame_max <= UROCE_AREA_FRAME_MAX;
+}
+
+static uint64_t
+bindings_at(const struct uroce_area_plan *plan)
+{
+	return 2 * plan->nb_pairs * round_up(uroce_lane_size(plan->nb_slots), LINE);
+}
+
+static uint64_t
+bindings_len(const struct uroce_area_plan *plan)
+{
+	return plan->nb_bindings * sizeof(uint64_t);
 }
 
 static uint64_t
 buffers_at(const struct uroce_area_plan *plan)
 {
-	return round_up(2 * plan->nb_pairs * round_up(uroce_lane_size(plan->nb_slots), LINE), PAGE);
+	return round_up(bindings_at(plan) + bindings_len(plan), PAGE);
 }
 
 static uint64_t
@@ -52,17 +72,19 @@ stride(const struct uroce_area_plan *plan)
 
 bool
 uroce_area_lay_out(struct uroce_area_plan *plan, uint32_t nb_pairs, uint32_t nb_slots,
-		   uint32_t frame_max)
+		   uint32_t frame_max, uint32_t nb_bindings)
 {
 	const uint64_t lane = round_up(uroce_lane_size(nb_slots), LINE);
 
-	if (!is_in_bounds(nb_pairs, nb_slots, frame_max))
-		return false;
 	*plan = (struct uroce_area_plan){
 		.frame_max = frame_max,
 		.nb_slots = nb_slots,
 		.nb_pairs = nb_pairs,
+		.nb_bindings = nb_bindings,
 	};
+	if (!is_in_bounds(plan))
+		return false;
+	plan->bindings = bindings_at(plan);
 	for (uint32_t i = 0; i < nb_pairs; i++) {
 		plan->up[i] = 2 * i * lane;
 		plan->down[i] = (2 * i + 1) * lane;
@@ -135,6 +157,16 @@ judge_lanes(const struct uroce_area_plan *plan)
 	return NULL;
 }
 
+/* It is only read, whatever else lies there. */
+static const char *
+judge_bindings(const struct uroce_area_plan *plan)
+{
+	if (plan->bindings % LINE != 0 || plan->bindings > plan->size ||
+	    plan->size - plan->bindings < bindings_len(plan))
+		return "its table of bindings is not within it, at a multiple of 64";
+	return NULL;
+}
+
 static const char *
 judge_file(uint64_t size, int fd)
 {
@@ -162,14 +194,16 @@ uroce_area_judge(const struct uroce_area_plan *plan, int fd, uint32_t frame_max)
 {
 	const char *wrong;
 
-	if (!is_in_bounds(plan->nb_pairs, plan->nb_slots, plan->frame_max))
-		return "pairs, slots or bytes of a frame are out of bounds";
+	if (!is_in_bounds(plan))
+		return "pairs, slots, bindings or bytes of a frame are out of bounds";
 	if (plan->frame_max < frame_max)
 		return "its buffers are shorter than the port's frames";
 	if (plan->size > UROCE_AREA_SIZE_MAX || plan->size % PAGE != 0 ||
 	    plan->size < plan->frame_max)
 		return "its size is out of bounds";
 	wrong = judge_lanes(plan);
+	if (!wrong)
+		wrong = judge_bindings(plan);
 	return wrong ? wrong : judge_file(plan->size, fd);
 }
 

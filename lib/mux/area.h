@@ -5,7 +5,7 @@
 /**
  * @file
  * The area: one file in memory for each client of uroced, which the client makes, with a pair of lanes for
- * each of its workers and the buffers of the frames. Nothing in the area says anything about the area: its
+ * each of its workers, the buffers of the frames, and the table of bindings [mux/binding.h]. Nothing in the area says anything about the area: its
  * plan is said in the message that attaches it, and judged there.
  *
  * It is sealed against becoming shorter, lies in tmpfs and is full of pages, so that whoever maps it never
@@ -28,13 +28,18 @@
 #define UROCE_AREA_FRAME_MIN 54u
 #define UROCE_AREA_FRAME_MAX 9216u
 
+/** Slots of the table of bindings: a power of two in these bounds. Twice as many as a client may have QP numbers, so that each has one. */
+#define UROCE_BINDINGS_MIN 64u
+#define UROCE_BINDINGS_MAX (1u << 19)
+
 /** Where things are, in bytes from the area's beginning. */
 struct uroce_area_plan {
 	uint64_t size;
 	uint32_t frame_max; /* bytes of a buffer */
 	uint32_t nb_slots;  /* of each lane */
 	uint32_t nb_pairs;
-	uint32_t reserved; /* 0 */
+	uint32_t nb_bindings;
+	uint64_t bindings;
 	uint64_t up[UROCE_AREA_PAIRS_MAX];
 	uint64_t down[UROCE_AREA_PAIRS_MAX];
 };
@@ -46,11 +51,12 @@ struct uroce_area {
 };
 
 /**
- * Lay out an area: lanes first, then a buffer for each slot, in the order of the lanes, up before down.
+ * Lay out an area: lanes first, then the table of bindings, then a buffer for each slot, in the order of the lanes, up
+ * before down.
  * @return whether there is such an area: its numbers are in bounds
  */
 bool uroce_area_lay_out(struct uroce_area_plan *plan, uint32_t nb_pairs, uint32_t nb_slots,
-			uint32_t frame_max);
+			uint32_t frame_max, uint32_t nb_bindings);
 
 /** Offset of the buffer of a slot, in an area that was laid out so. */
 uint64_t uroce_area_buffer(const struct uroce_area_plan *plan, uint32_t pair, bool is_down,
@@ -87,6 +93,12 @@ static inline struct uroce_lane *
 uroce_area_down(const struct uroce_area *area, uint32_t pair)
 {
 	return (struct uroce_lane *)(area->mem + area->plan.down[pair]);
+}
+
+static inline _Atomic uint64_t *
+uroce_area_bindings(const struct uroce_area *area)
+{
+	return (_Atomic uint64_t *)(area->mem + area->plan.bindings);
 }
 
 /** Whether a frame that a slot names lies within the area. */

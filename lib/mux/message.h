@@ -27,7 +27,7 @@
 
 #include "mux/area.h"
 
-#define UROCE_MUX_VERSION 1u
+#define UROCE_MUX_VERSION 2u
 
 /** Where uroced listens if nothing else is said. */
 #define UROCE_MUX_SOCKET "/run/uroced/uroced.sock"

@@ -19,7 +19,7 @@
 
 /* A modify or a query on its way to the worker. */
 struct change {
-	struct uroce_qpc *qpc;
+	struct uroce_qpr *qpr;
 	const struct ibv_qp_attr *attr;
 	int mask;
 	const struct uroce_path *path; /* NULL: no address vector */
@@ -29,9 +29,13 @@ static int
 apply_change(void *arg)
 {
 	const struct change *const change = arg;
+	const int ret = uroce_qpc_modify(&change->qpr->qpc, change->attr, change->mask,
+					 change->path, uroce_clock_ns());
 
-	return uroce_qpc_modify(change->qpc, change->attr, change->mask, change->path,
-				uroce_clock_ns());
+	/* before the program can tell the peer that the QP receives */
+	if (ret == 0)
+		uroce_qpr_bind(change->qpr);
+	return ret;
 }
 
 /* What is asked before the neighbour is, so that nobody waits for an answer to a bad question. */
@@ -121,7 +125,7 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 			return uroce_answer(ret);
 	}
 	struct change change = {
-		.qpc = &qp->qpr.qpc,
+		.qpr = &qp->qpr,
 		.attr = attr,
 		.mask = attr_mask,
 		.path = attr_mask & IBV_QP_AV ? &path : NULL,

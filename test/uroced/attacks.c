@@ -75,6 +75,7 @@ static void
 open_eve(void)
 {
 	peer_open(&eve, daemon_.socket, 2, 64);
+	peer_accept(&eve, &pair.from);
 }
 
 static uint64_t
@@ -443,8 +444,8 @@ messages__out_of_turn(void **state)
 
 	(void)state;
 	peer_connect(&eve, daemon_.socket);
-	out.hello = (struct uroce_mux_hello){ UROCE_MUX_HELLO, 2 };
-	expect_refusal_of(&out, "HELLO of version 2");
+	out.hello = (struct uroce_mux_hello){ UROCE_MUX_HELLO, 1 };
+	expect_refusal_of(&out, "HELLO of version 1: allowed is 2");
 	peer_connect(&eve, daemon_.socket);
 	out.lease = (struct uroce_mux_lease_more){ UROCE_MUX_LEASE, 1 };
 	expect_refusal_of(&out, "before ATTACHED");

@@ -159,6 +159,7 @@ daemon__that_is_killed_loses_nothing_in_lanes(void **state)
 	(void)state;
 	peer_open(&a, daemon_.socket, 1, 64);
 	peer_open(&b, daemon_.socket, 1, 64);
+	peer_accept(&a, &b);
 	for (unsigned life = 0; life < 5; life++) {
 		const uint64_t begin_ms = now_ms();
 

@@ -62,8 +62,10 @@ live(uint32_t qpn)
 	peer_open(&self, daemon_.socket, 2, 64);
 	for (unsigned i = 0;; i++) {
 		const uint32_t to = i % 8 ? peer_qpn(&self, 0) + i % 256 : qpn;
-		const uint16_t len = peer_build(&self, frame, NULL, to, (uint16_t)(54 + i % 4300));
+		const uint16_t len = peer_build(&self, frame, NULL, to, (uint16_t)(62 + i % 4300));
 
+		if (to == qpn) /* who is to hear it does not know who lives now */
+			peer_make_datagram(&self, frame, 0);
 		if (peer_put(&self, i % 2, frame, len))
 			peer_push(&self, i % 2, 1);
 		(void)peer_take(&self, i % 2, got);
@@ -123,6 +125,7 @@ clients__are_many(void **state)
 		for (unsigned i = 0; i < NB_MANY; i++) {
 			struct peer *to = &peers[(i + 1) % NB_MANY];
 
+			peer_accept(to, &peers[i]);
 			for (unsigned j = 0; j < 50; j++) {
 				(void)peer_build(&peers[i], frame, NULL, peer_qpn(to, 0) & ~1u,
 						 900);

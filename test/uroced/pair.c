@@ -35,6 +35,7 @@ pair_open(struct pair *pair, const struct daemon *daemon)
 	memset(pair, 0, sizeof(*pair));
 	peer_open(&pair->from, daemon->socket, 1, PAIR_SLOTS);
 	peer_open(&pair->to, daemon->socket, 1, PAIR_SLOTS);
+	peer_accept(&pair->to, &pair->from);
 	(void)peer_build(&pair->from, pair->frame, NULL, peer_qpn(&pair->to, 0) + 3, PAIR_LEN);
 }
 

@@ -98,7 +98,8 @@ peer_make_area(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots)
 
 	assert_true(nb_pairs <= PEER_PAIRS_MAX);
 	assert_int_equal(getrandom(&peer->number, sizeof(peer->number), 0), sizeof(peer->number));
-	assert_true(uroce_area_lay_out(&plan, nb_pairs, nb_slots, peer->host.frame_limit));
+	assert_true(uroce_area_lay_out(&plan, nb_pairs, nb_slots, peer->host.frame_limit,
+				       UROCE_MUX_BLOCK));
 	assert_int_equal(uroce_area_create(&peer->area, &plan, &peer->area_fd), 0);
 	peer_reread(peer);
 	for (uint32_t i = 0; i < nb_pairs; i++) {
@@ -205,6 +206,22 @@ peer_close(struct peer *peer)
 	if (peer->area.mem)
 		(void)close(peer->area_fd);
 	uroce_area_unmap(&peer->area);
+}
+
+void
+peer_bind(struct peer *peer, uint32_t qpn, uint32_t dest_qpn, enum uroce_binding_where where)
+{
+	const struct uroce_binding binding = { qpn, dest_qpn, (uint16_t)where };
+
+	uroce_binding_set(&peer->area, &binding);
+}
+
+void
+peer_accept(struct peer *peer, const struct peer *from)
+{
+	for (uint32_t i = 0; i < UROCE_MUX_BLOCK; i++)
+		peer_bind(peer, peer_qpn(peer, 0) + i, from ? peer_qpn(from, 0) : 0x1234,
+			  from ? UROCE_BINDING_LOCAL : UROCE_BINDING_REMOTE);
 }
 
 bool
@@ -328,4 +345,15 @@ peer_build(const struct peer *peer, uint8_t *frame, const uint8_t *dmac, uint32_
 	};
 	*bth = (struct uroce_bth){ .opcode = 4, .dest_qpn = be24_make(qpn) };
 	return len;
+}
+
+void
+peer_make_datagram(const struct peer *peer, uint8_t *frame, uint32_t qkey)
+{
+	struct uroce_bth *bth = (struct uroce_bth *)(frame + 42);
+	struct uroce_deth *deth = (struct uroce_deth *)(bth + 1);
+
+	bth->opcode = 0x64;
+	*deth = (struct uroce_deth){ .qkey = be32_make(qkey),
+				     .src_qpn = be24_make(peer_qpn(peer, 0)) };
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "mux/binding.h"
 #include "mux/message.h"
 
 #define PEER_PAIRS_MAX 4u
@@ -68,6 +69,12 @@ peer_qpn(const struct peer *peer, uint32_t i)
 	return peer->lease[i].block * UROCE_MUX_BLOCK;
 }
 
+/** Say which peer a QP of its is connected to. */
+void peer_bind(struct peer *peer, uint32_t qpn, uint32_t dest_qpn, enum uroce_binding_where where);
+
+/** All numbers of its first block have a QP that is connected to the first number of `from`, or, NULL, to one on another host. */
+void peer_accept(struct peer *peer, const struct peer *from);
+
 /** Put a frame into a lane up. @return false: it is full */
 bool peer_put(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t len);
 
@@ -98,5 +105,8 @@ void peer_reread(struct peer *peer);
  */
 uint16_t peer_build(const struct peer *peer, uint8_t *frame, const uint8_t *dmac, uint32_t qpn,
 		    uint16_t len);
+
+/** Make a frame that was built a datagram, by the peer's first number, of which 62 bytes at least are there. */
+void peer_make_datagram(const struct peer *peer, uint8_t *frame, uint32_t qkey);
 
 #endif /* TEST_UROCED_PEER_H */

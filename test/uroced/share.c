@@ -59,7 +59,9 @@ now_ms(void)
 static void
 open_long(struct peer *peer, uint32_t nb_pairs, uint16_t len)
 {
-	struct uroce_area_plan plan = { .nb_pairs = nb_pairs, .nb_slots = NB_SLOTS };
+	struct uroce_area_plan plan = { .nb_pairs = nb_pairs,
+					.nb_slots = NB_SLOTS,
+					.nb_bindings = UROCE_MUX_BLOCK };
 	uint64_t at = 0;
 
 	memset(peer, 0, sizeof(*peer));
@@ -72,6 +74,8 @@ open_long(struct peer *peer, uint32_t nb_pairs, uint16_t len)
 		plan.down[i] = at;
 		at += uroce_lane_size(NB_SLOTS);
 	}
+	plan.bindings = at;
+	at += UROCE_MUX_BLOCK * sizeof(uint64_t);
 	plan.size = (at + 2 * 8192 + 4095) / 4096 * 4096;
 	assert_int_equal(uroce_area_create(&peer->area, &plan, &peer->area_fd), 0);
 	peer_reread(peer);

@@ -99,6 +99,7 @@ clients__wait_for_a_wire_that_stalls(void **state)
 	(void)state;
 	peer_open(&from, near.socket, 1, 4096);
 	peer_open(&to, far.socket, 1, 4096);
+	peer_accept(&to, NULL);
 	while (daemon_ask(&near, "/uroced/host", "is_up") == 0)
 		(void)usleep(10000);
 	(void)peer_build(&from, frame, to.host.mac, peer_qpn(&to, 0), LEN);

@@ -67,6 +67,8 @@ open_two(void **state)
 	(void)state;
 	peer_open(&a, daemon_.socket, 1, 64);
 	peer_open(&b, daemon_.socket, 1, 64);
+	peer_accept(&a, &b);
+	peer_accept(&b, &a);
 	return 0;
 }
 
@@ -146,6 +148,8 @@ lane__is_chosen_by_qpn(void **state)
 
 	(void)state;
 	peer_open(&c, daemon_.socket, 4, 64);
+	peer_accept(&a, &c);
+	peer_accept(&c, &a);
 	for (uint32_t i = 0; i < 8; i++) {
 		(void)peer_build(&a, frame, NULL, peer_qpn(&c, 0) + i, 200);
 		peer_send(&a, 0, frame, 200);
@@ -279,10 +283,11 @@ pour(struct peer *const *from, unsigned nb_from, unsigned nb)
 {
 	unsigned nb_sent = 0;
 
-	(void)peer_build(from[0], frame, NULL, peer_qpn(&b, 0), 200);
 	while (nb_sent < nb) {
-		for (unsigned i = 0; i < nb_from; i++)
+		for (unsigned i = 0; i < nb_from; i++) {
+			(void)peer_build(from[i], frame, NULL, peer_qpn(&b, 0) + i, 200);
 			nb_sent += fill(from[i]);
+		}
 		if (uroce_lane_ready(&b.down[0]) == 64)
 			take_one();
 	}
@@ -335,6 +340,7 @@ lane__that_is_full_is_shared(void **state)
 
 	(void)state;
 	peer_open(&c, daemon_.socket, 1, 64);
+	peer_bind(&b, peer_qpn(&b, 0) + 1, peer_qpn(&c, 0), UROCE_BINDING_LOCAL);
 	/* not half, and now and then far from it, where the machine kept us from filling their lanes, which are short */
 	for (unsigned i = 0; i < 4 && (percent <= 30 || percent >= 70); i++) {
 		nb_before = count(0, "frames_up");
@@ -377,6 +383,7 @@ lane__that_is_emptied_slowly_holds_nobody_up(void **state)
 
 	(void)state;
 	peer_open(&c, daemon_.socket, 1, 64);
+	peer_accept(&c, &a);
 	(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 200);
 	(void)peer_build(&a, other, NULL, peer_qpn(&c, 0), 200);
 	while (nb < 20000) {

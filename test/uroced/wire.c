@@ -85,12 +85,23 @@ tear_down(void **state)
 	return 0;
 }
 
+/* Of a peer, the number whose QP is connected to the other peer; the others are to somebody behind the wire. */
+static uint32_t
+local_qpn(const struct peer *peer)
+{
+	return peer_qpn(peer, 0) + 1;
+}
+
 static int
 open_two(void **state)
 {
 	(void)state;
 	peer_open(&a, daemon_.socket, 1, 256);
 	peer_open(&b, daemon_.socket, 1, 256);
+	peer_accept(&a, NULL);
+	peer_accept(&b, NULL);
+	peer_bind(&a, local_qpn(&a), local_qpn(&b), UROCE_BINDING_LOCAL);
+	peer_bind(&b, local_qpn(&b), local_qpn(&a), UROCE_BINDING_LOCAL);
 	while (recv(wire, got, sizeof(got), MSG_DONTWAIT) > 0)
 		;
 	return 0;
@@ -158,7 +169,7 @@ frames__go_out_and_come_in(void **state)
 		assert_memory_equal(got, frame, lens[i]);
 	}
 	/* and those between clients stay inside */
-	(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 500);
+	(void)peer_build(&a, frame, NULL, local_qpn(&b), 500);
 	peer_send(&a, 0, frame, 500);
 	assert_int_equal(peer_receive(&b, 0, got), 500);
 	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, 100), 0);
@@ -208,7 +219,7 @@ barrier__is_behind_what_was_on_its_way(void **state)
 		for (unsigned i = 0; i < 20; i++) {
 			(void)build_far(&a, peer_qpn(&a, 0), 200);
 			to_us(frame, 200);
-			(void)peer_build(&b, frame, NULL, peer_qpn(&a, 0), 200);
+			(void)peer_build(&b, frame, NULL, local_qpn(&a), 200);
 			assert_true(peer_put(&b, 0, frame, 200));
 			peer_push(&b, 0, 1);
 		}
@@ -251,6 +262,8 @@ frame__from_the_wire_that_may_not_pass_is_counted(void **state)
 	(void)state;
 	(void)build_far(&b, peer_qpn(&b, 0) ^ 0x800000, 200);
 	expect_drop("drop_nobody", 200);
+	(void)build_far(&b, local_qpn(&b), 200); /* its peer is on this host */
+	expect_drop("drop_unbound", 200);
 	(void)build_far(&b, 1, 200);
 	expect_drop("drop_qp1", 200);
 	(void)build_far(&b, peer_qpn(&b, 0), 200);
@@ -433,7 +446,7 @@ link__that_is_down_is_told_and_keeps_nobody_waiting(void **state)
 	(void)peer_build(&a, frame, far_mac, 0x1234, 500);
 	for (unsigned i = 0; i < 2000; i++)
 		peer_send(&a, 0, frame, 500);
-	(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 500);
+	(void)peer_build(&a, frame, NULL, local_qpn(&b), 500);
 	peer_send(&a, 0, frame, 500);
 	assert_int_equal(peer_receive(&b, 0, got), 500);
 	shell("ip link set ua1 up");

@@ -20,6 +20,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "mux/binding.h"
+
 #define FRAME 4242u
 
 static void
@@ -29,7 +31,7 @@ area__is_laid_out_without_overlap(void **state)
 	uint64_t end;
 
 	(void)state;
-	assert_true(uroce_area_lay_out(&plan, 3, 64, FRAME));
+	assert_true(uroce_area_lay_out(&plan, 3, 64, FRAME, 64));
 	end = 0;
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_true(plan.up[i] >= end && plan.up[i] % 64 == 0);
@@ -37,6 +39,8 @@ area__is_laid_out_without_overlap(void **state)
 		assert_true(plan.down[i] >= end && plan.down[i] % 64 == 0);
 		end = plan.down[i] + uroce_lane_size(64);
 	}
+	assert_true(plan.bindings >= end && plan.bindings % 64 == 0);
+	end = plan.bindings + 64 * sizeof(uint64_t);
 	for (uint32_t i = 0; i < 6; i++) {
 		for (uint32_t slot = 0; slot < 64; slot++) {
 			const uint64_t at = uroce_area_buffer(&plan, i / 2, i & 1, slot);
@@ -51,21 +55,25 @@ area__is_laid_out_without_overlap(void **state)
 static void
 area__has_bounds(void **state)
 {
-	static const uint32_t rows[][3] = {
-		{ 0, 64, FRAME },
-		{ UROCE_AREA_PAIRS_MAX + 1, 64, FRAME },
-		{ 1, 32, FRAME },
-		{ 1, 96, FRAME },
-		{ 1, 2 * UROCE_LANE_SLOTS_MAX, FRAME },
-		{ 1, 64, UROCE_AREA_FRAME_MIN - 1 },
-		{ 1, 64, UROCE_AREA_FRAME_MAX + 1 },
-		{ 32, 16384, FRAME },
+	static const uint32_t rows[][4] = {
+		{ 0, 64, FRAME, 64 },
+		{ UROCE_AREA_PAIRS_MAX + 1, 64, FRAME, 64 },
+		{ 1, 32, FRAME, 64 },
+		{ 1, 96, FRAME, 64 },
+		{ 1, 2 * UROCE_LANE_SLOTS_MAX, FRAME, 64 },
+		{ 1, 64, UROCE_AREA_FRAME_MIN - 1, 64 },
+		{ 1, 64, UROCE_AREA_FRAME_MAX + 1, 64 },
+		{ 32, 16384, FRAME, 64 },
+		{ 1, 64, FRAME, 0 },
+		{ 1, 64, FRAME, 96 },
+		{ 1, 64, FRAME, 2 * UROCE_BINDINGS_MAX },
 	};
 	struct uroce_area_plan plan;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_false(uroce_area_lay_out(&plan, rows[i][0], rows[i][1], rows[i][2]));
+		assert_false(
+			uroce_area_lay_out(&plan, rows[i][0], rows[i][1], rows[i][2], rows[i][3]));
 }
 
 static void
@@ -76,7 +84,7 @@ area__is_shared(void **state)
 	int fd;
 
 	(void)state;
-	assert_true(uroce_area_lay_out(&plan, 1, 64, FRAME));
+	assert_true(uroce_area_lay_out(&plan, 1, 64, FRAME, 64));
 	assert_int_equal(uroce_area_create(&ours, &plan, &fd), 0);
 	assert_null(uroce_area_judge(&plan, fd, FRAME));
 	assert_int_equal(uroce_area_map(&theirs, &plan, fd), 0);
@@ -95,6 +103,33 @@ area__is_shared(void **state)
 	(void)close(fd);
 }
 
+/* What a client says of a QP is found by its number, and by no other of the slot. */
+static void
+binding__is_of_one_number(void **state)
+{
+	const struct uroce_binding binding = { 0xabcdef, 0x123456, UROCE_BINDING_REMOTE };
+	struct uroce_area area = { 0 };
+	struct uroce_area_plan plan;
+	struct uroce_binding got;
+	int fd;
+
+	(void)state;
+	assert_true(uroce_area_lay_out(&plan, 1, 64, FRAME, 128));
+	assert_int_equal(uroce_area_create(&area, &plan, &fd), 0);
+	assert_int_equal(uroce_binding_get(&area, 0xabcdef).qpn, 0);
+	uroce_binding_set(&area, &binding);
+	got = uroce_binding_get(&area, 0xabcdef);
+	assert_int_equal(got.qpn, 0xabcdef);
+	assert_int_equal(got.dest_qpn, 0x123456);
+	assert_int_equal(got.where, UROCE_BINDING_REMOTE);
+	assert_int_equal(uroce_binding_get(&area, 0xabcdef ^ 128).qpn, 0xabcdef);
+	assert_int_equal(uroce_binding_get(&area, 0xabcdef ^ 1).qpn, 0);
+	uroce_binding_clear(&area, 0xabcdef);
+	assert_int_equal(uroce_binding_get(&area, 0xabcdef).where, UROCE_BINDING_NONE);
+	uroce_area_unmap(&area);
+	(void)close(fd);
+}
+
 /* What judge() says of a good plan after `spoil`, and of a file of `seals`, `len` bytes of which are there. */
 static const char *
 judge(void (*spoil)(struct uroce_area_plan *), unsigned seals, int64_t missing, bool has_pages)
@@ -104,7 +139,7 @@ judge(void (*spoil)(struct uroce_area_plan *), unsigned seals, int64_t missing, 
 	const char *wrong;
 
 	assert_true(fd >= 0);
-	assert_true(uroce_area_lay_out(&plan, 2, 64, FRAME));
+	assert_true(uroce_area_lay_out(&plan, 2, 64, FRAME, 64));
 	assert_int_equal(ftruncate(fd, (off_t)plan.size - missing), 0);
 	if (has_pages)
 		assert_int_equal(posix_fallocate(fd, 0, (off_t)plan.size - missing), 0);
@@ -177,11 +212,47 @@ one_lane_twice(struct uroce_area_plan *plan)
 }
 
 static void
+many_bindings(struct uroce_area_plan *plan)
+{
+	plan->nb_bindings = 2 * UROCE_BINDINGS_MAX;
+}
+
+static void
+odd_bindings(struct uroce_area_plan *plan)
+{
+	plan->bindings += 8;
+}
+
+static void
+bindings_behind_the_end(struct uroce_area_plan *plan)
+{
+	plan->bindings = plan->size - 64;
+}
+
+static void
+bindings_far_away(struct uroce_area_plan *plan)
+{
+	plan->bindings = UINT64_MAX - 63;
+}
+
+static void
 area__is_judged(void **state)
 {
 	static void (*const spoils[])(struct uroce_area_plan *) = {
-		no_pairs, many_pairs,          odd_slots,     short_frames, large,
-		odd_size, lane_behind_the_end, lane_far_away, odd_lane,     one_lane_twice,
+		no_pairs,
+		many_pairs,
+		odd_slots,
+		short_frames,
+		large,
+		odd_size,
+		lane_behind_the_end,
+		lane_far_away,
+		odd_lane,
+		one_lane_twice,
+		many_bindings,
+		odd_bindings,
+		bindings_behind_the_end,
+		bindings_far_away,
 	};
 	const unsigned seals = F_SEAL_SHRINK;
 
@@ -204,7 +275,7 @@ area__is_a_file_of_tmpfs(void **state)
 	int ends[2], fd;
 
 	(void)state;
-	assert_true(uroce_area_lay_out(&plan, 1, 64, FRAME));
+	assert_true(uroce_area_lay_out(&plan, 1, 64, FRAME, 64));
 	fd = mkstemp(path);
 	assert_true(fd >= 0);
 	assert_int_equal(posix_fallocate(fd, 0, (off_t)plan.size), 0);
@@ -225,7 +296,7 @@ area__bounds_what_slots_name(void **state)
 	uint32_t size;
 
 	(void)state;
-	assert_true(uroce_area_lay_out(&plan, 1, 64, FRAME));
+	assert_true(uroce_area_lay_out(&plan, 1, 64, FRAME, 64));
 	area.plan = plan;
 	size = (uint32_t)plan.size;
 	assert_true(uroce_area_has(&area, (struct uroce_lane_frame){ size - FRAME, FRAME }));
@@ -247,6 +318,7 @@ main(void)
 		cmocka_unit_test(area__is_laid_out_without_overlap),
 		cmocka_unit_test(area__has_bounds),
 		cmocka_unit_test(area__is_shared),
+		cmocka_unit_test(binding__is_of_one_number),
 		cmocka_unit_test(area__is_judged),
 		cmocka_unit_test(area__is_a_file_of_tmpfs),
 		cmocka_unit_test(area__bounds_what_slots_name),

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What uroced is told of our QPs: which peer each is connected to [mux/binding.h]. The table has as many slots as our book
+ * of numbers (qpn.c), so that no two of our QPs have the same one.
+ *
+ * A child that was forked has no part in the area: there nothing is told.
+ */
+
+#include "datapath/attach.h"
+#include "mux/binding.h"
+#include "transport/qpc.h"
+#include "wire/build.h"
+
+/* Whether a QP has a peer, and hears it. */
+static bool
+is_connected(const struct uroce_qpc *qpc)
+{
+	const enum ibv_qp_state state = uroce_qpc_state_seen(qpc);
+
+	return qpc->type != IBV_QPT_UD && (state == IBV_QPS_RTR || state == IBV_QPS_RTS ||
+					   state == IBV_QPS_SQD || state == IBV_QPS_SQE);
+}
+
+void
+uroce_attach_bind(const struct uroce_attach *attach, const struct uroce_qpc *qpc)
+{
+	const struct uroce_binding binding = {
+		.qpn = qpc->qpn,
+		.dest_qpn = qpc->dest_qpn,
+		.where = uroce_path_is_local(&qpc->path) ? UROCE_BINDING_LOCAL
+							 : UROCE_BINDING_REMOTE,
+	};
+
+	if (!is_connected(qpc))
+		uroce_attach_unbind(attach, qpc->qpn);
+	else if (attach->area.mem)
+		uroce_binding_set(&attach->area, &binding);
+}
+
+void
+uroce_attach_unbind(const struct uroce_attach *attach, uint32_t qpn)
+{
+	if (attach->area.mem)
+		uroce_binding_clear(&attach->area, qpn);
+}

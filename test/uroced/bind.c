@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Connections between clients: a QP hears the peer that its owner has connected it to, and no third client, whatever that one
+ * knows. The third client is eve, who has permission on the socket, the right addresses, and the numbers of both QPs.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "daemon.h"
+#include "peer.h"
+#include "wire/hdr.h"
+
+static struct daemon daemon_;
+static struct peer a, b, eve;
+static uint8_t frame[UROCE_AREA_FRAME_MAX], got[UROCE_AREA_FRAME_MAX];
+
+#define BTH ((struct uroce_bth *)(frame + 42))
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	daemon_make(&daemon_);
+	daemon_start(&daemon_);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	daemon_end(&daemon_);
+	daemon_remove(&daemon_);
+	return 0;
+}
+
+/* QPs of a and b are connected to each other, numbers above these of a and b are not. */
+static int
+open_three(void **state)
+{
+	(void)state;
+	peer_open(&a, daemon_.socket, 1, 64);
+	peer_open(&b, daemon_.socket, 1, 64);
+	peer_open(&eve, daemon_.socket, 1, 64);
+	peer_bind(&a, peer_qpn(&a, 0), peer_qpn(&b, 0), UROCE_BINDING_LOCAL);
+	peer_bind(&b, peer_qpn(&b, 0), peer_qpn(&a, 0), UROCE_BINDING_LOCAL);
+	return 0;
+}
+
+static int
+close_three(void **state)
+{
+	(void)state;
+	peer_close(&a);
+	peer_close(&b);
+	peer_close(&eve);
+	return 0;
+}
+
+static uint64_t
+count(const struct peer *peer, const char *name)
+{
+	const unsigned nth = peer == &a ? 0 : peer == &b ? 1 : 2;
+	unsigned slots[3];
+
+	assert_int_equal(daemon_clients(&daemon_, slots, 3), 3);
+	return daemon_ask_client(&daemon_, slots[nth], name);
+}
+
+/* What the peer sends next is for b, and arrives: nothing else did before. */
+static void
+expect_next(struct peer *from, uint32_t qpn)
+{
+	static uint8_t nth;
+
+	(void)peer_build(from, frame, NULL, qpn, 200);
+	frame[100] = ++nth;
+	peer_send(from, 0, frame, 200);
+	assert_int_equal(peer_receive(&b, 0, got), 200);
+	assert_memory_equal(got, frame, 200);
+}
+
+/* The frame that was built: uroced has taken it, and dropped it. */
+static void
+expect_drop(struct peer *from, const char *reason)
+{
+	const uint64_t before = count(from, reason);
+
+	peer_send(from, 0, frame, 200);
+	while (uroce_lane_room(&from->up[0]) < 64)
+		;
+	assert_int_equal(count(from, reason), before + 1);
+	assert_int_equal(peer_take(&a, 0, got), 0);
+	assert_int_equal(peer_take(&b, 0, got), 0);
+	assert_int_equal(peer_take(&eve, 0, got), 0);
+}
+
+static void
+connection__hears_no_third_client(void **state)
+{
+	/* SEND, WRITE and READ requests, READ response, ACK; the same of UC and XRC; CNP */
+	static const uint8_t opcodes[] = { 0x04, 0x0a, 0x0c, 0x10, 0x11, 0x24, 0x2a, 0xa4, 0x81 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(opcodes); i++) {
+		(void)peer_build(&eve, frame, NULL, peer_qpn(&b, 0), 200);
+		BTH->opcode = opcodes[i];
+		expect_drop(&eve, "drop_unbound");
+		(void)peer_build(&eve, frame, NULL, peer_qpn(&a, 0), 200);
+		BTH->opcode = opcodes[i];
+		expect_drop(&eve, "drop_unbound");
+	}
+	expect_next(&a, peer_qpn(&b, 0));
+}
+
+/* Numbers of the block that no connected QP has: not drawn, in RESET or INIT, or a datagram QP's. */
+static void
+qp_without_a_peer__hears_nobody(void **state)
+{
+	(void)state;
+	for (uint32_t i = 1; i < UROCE_MUX_BLOCK; i++) {
+		(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0) + i, 200);
+		expect_drop(&a, "drop_unbound");
+	}
+}
+
+/* A number behind the wire may be a client's of this host, too. */
+static void
+connection_to_another_host__hears_no_client(void **state)
+{
+	(void)state;
+	peer_bind(&b, peer_qpn(&b, 0), peer_qpn(&eve, 0), UROCE_BINDING_REMOTE);
+	(void)peer_build(&eve, frame, NULL, peer_qpn(&b, 0), 200);
+	expect_drop(&eve, "drop_unbound");
+	peer_bind(&b, peer_qpn(&b, 0), peer_qpn(&eve, 0), UROCE_BINDING_NONE);
+	expect_drop(&eve, "drop_unbound");
+	peer_bind(&b, peer_qpn(&b, 0), peer_qpn(&eve, 0), UROCE_BINDING_LOCAL);
+	expect_next(&eve, peer_qpn(&b, 0));
+}
+
+/* What a client says of numbers that are not its own is nothing. */
+static void
+binding__of_another_ones_number_says_nothing(void **state)
+{
+	(void)state;
+	peer_bind(&eve, peer_qpn(&b, 0), peer_qpn(&eve, 0), UROCE_BINDING_LOCAL);
+	(void)peer_build(&eve, frame, NULL, peer_qpn(&b, 0), 200);
+	expect_drop(&eve, "drop_unbound");
+	expect_next(&a, peer_qpn(&b, 0));
+}
+
+/* It changes as the owner says, from one frame to the next. */
+static void
+binding__follows_its_qp(void **state)
+{
+	(void)state;
+	expect_next(&a, peer_qpn(&b, 0));
+	uroce_binding_clear(&b.area, peer_qpn(&b, 0));
+	(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 200);
+	expect_drop(&a, "drop_unbound");
+	peer_bind(&b, peer_qpn(&b, 0), peer_qpn(&a, 0) + 7, UROCE_BINDING_LOCAL);
+	expect_next(&a, peer_qpn(&b, 0));
+	/* to itself a client sends as it likes */
+	expect_next(&b, peer_qpn(&b, 0) + 9);
+}
+
+/* A datagram says which QP sent it, and that it is the sender's is what counts. */
+static void
+datagrams__need_no_connection(void **state)
+{
+	(void)state;
+	(void)peer_build(&eve, frame, NULL, peer_qpn(&b, 0) + 5, 200);
+	peer_make_datagram(&eve, frame, 0x1234);
+	peer_send(&eve, 0, frame, 200);
+	assert_int_equal(peer_receive(&b, 0, got), 200);
+	assert_memory_equal(got, frame, 200);
+	peer_make_datagram(&a, frame, 0x1234);
+	expect_drop(&eve, "drop_forged");
+}
+
+/* Its own QPs are what a client opens by garbage, and it frightens nobody. */
+static void
+bindings__of_garbage(void **state)
+{
+	(void)state;
+	srandom(26);
+	for (unsigned i = 0; i < 2000; i++) {
+		for (uint32_t j = 0; j < UROCE_MUX_BLOCK; j++)
+			atomic_store(uroce_binding_slot(&eve.area, j),
+				     (uint64_t)random() << 40 ^ (uint64_t)random() << 20 ^
+					     (uint64_t)random());
+		(void)peer_build(&a, frame, NULL, peer_qpn(&eve, 0) + i % UROCE_MUX_BLOCK, 200);
+		peer_send(&a, 0, frame, 200);
+		(void)peer_take(&eve, 0, got);
+	}
+	expect_next(&a, peer_qpn(&b, 0));
+}
+
+int
+main(int argc, char **argv)
+{
+#define THREE(test) cmocka_unit_test_setup_teardown(test, open_three, close_three)
+	const struct CMUnitTest tests[] = {
+		THREE(connection__hears_no_third_client),
+		THREE(qp_without_a_peer__hears_nobody),
+		THREE(connection_to_another_host__hears_no_client),
+		THREE(binding__of_another_ones_number_says_nothing),
+		THREE(binding__follows_its_qp),
+		THREE(datagrams__need_no_connection),
+		THREE(bindings__of_garbage),
+	};
+
+	daemon_program = argc > 1 ? argv[1] : "uroced";
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
