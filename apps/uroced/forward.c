@@ -284,11 +284,17 @@ send_away(struct data *data, struct client *from, const struct frame *frame,
 	return FRAME_PASSES;
 }
 
-static bool
-is_forged(const struct data *data, const struct client *from, const struct frame *frame)
+/* A datagram is by a QP of the sender's, and has a Q_Key that the sender's user may use. */
+static enum frame_drop
+judge_datagram(const struct data *data, const struct client *from, const struct frame *frame)
 {
-	return frame->kind == FRAME_ROCE && frame->src_qpn != FRAME_QPN_NONE &&
-	       lease_owner(data->leases, frame->src_qpn) != from->slot + 1u;
+	if (frame->kind != FRAME_ROCE || frame->src_qpn == FRAME_QPN_NONE)
+		return FRAME_PASSES;
+	if (lease_owner(data->leases, frame->src_qpn) != from->slot + 1u)
+		return FRAME_DROP_FORGED;
+	if (frame_has_privileged_qkey(frame) && from->uid != 0)
+		return FRAME_DROP_QKEY;
+	return FRAME_PASSES;
 }
 
 static enum frame_drop
@@ -301,7 +307,7 @@ judge(const struct data *data, const struct client *from, const struct pieces *p
 		return FRAME_DROP_SLOT;
 	frame_read(pieces->head, pieces->head_len, frame);
 	drop = frame_judge_up(frame, &data->host);
-	return drop == FRAME_PASSES && is_forged(data, from, frame) ? FRAME_DROP_FORGED : drop;
+	return drop == FRAME_PASSES ? judge_datagram(data, from, frame) : drop;
 }
 
 /*

@@ -130,6 +130,7 @@ read_roce(struct rest rest, struct frame *frame)
 	deth = take(&rest, sizeof(*deth));
 	frame->kind = deth ? FRAME_ROCE : FRAME_OTHER;
 	frame->src_qpn = deth ? be24_get(deth->src_qpn) : FRAME_QPN_NONE;
+	frame->qkey = deth ? be32_get(deth->qkey) : 0;
 }
 
 static void
@@ -302,9 +303,11 @@ frame_judge_wire(const struct frame *frame, const struct frame_host *host)
 
 	if (frame->kind == FRAME_REPORT)
 		return FRAME_DROP_KIND;
-	/* also what a port hands back to us that we have sent */
-	if (memcmp(eth->src, host->mac, sizeof(host->mac)) == 0 || frame->vid != host->vid ||
-	    !(frame_is_to_group(frame) || frame_is_to_us(frame, host)))
+	/* what a port hands back to us that we have sent, or another host forges: clients are told apart from the wire by that */
+	if (memcmp(eth->src, host->mac, sizeof(host->mac)) == 0 ||
+	    (frame->kind != FRAME_OTHER && is_our_ip(host, frame->sip, frame->is_ipv6)))
+		return FRAME_DROP_OUR_SOURCE;
+	if (frame->vid != host->vid || !(frame_is_to_group(frame) || frame_is_to_us(frame, host)))
 		return FRAME_DROP_NOT_OURS;
 	if (frame->kind != FRAME_ROCE)
 		return FRAME_PASSES;

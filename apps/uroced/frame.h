@@ -17,10 +17,12 @@
 #include "mux/message.h"
 
 /** Bytes of a frame that are judged: every header up to DETH, with a tag and options of IPv4. */
-#define FRAME_HEAD      128u
+#define FRAME_HEAD            128u
 
-#define FRAME_QPN_GROUP 0xffffffu /* datagrams to groups */
-#define FRAME_QPN_NONE  UINT32_MAX
+#define FRAME_QPN_GROUP       0xffffffu /* datagrams to groups */
+#define FRAME_QPN_NONE        UINT32_MAX
+
+#define FRAME_QKEY_PRIVILEGED 0x80000000u /* a bit of a Q_Key */
 
 enum frame_kind {
 	FRAME_OTHER,
@@ -42,6 +44,7 @@ struct frame {
 	const uint8_t *sender; /* the MAC that an ARP or a solicitation tells; NULL: none */
 	uint32_t qpn;          /* RoCE: for this QP */
 	uint32_t src_qpn;      /* datagrams: by this QP; FRAME_QPN_NONE */
+	uint32_t qkey;         /* of those */
 };
 
 /** Who we are, as it is asked for each frame. */
@@ -56,17 +59,19 @@ struct frame_host {
 
 /** Why a frame did not pass; what is counted. */
 #define FRAME_DROPS(X)                                                                             \
-	X(SLOT, "slot")           /* its slot names no frame */                                    \
-	X(SOURCE, "source")       /* not of our MAC, address or network */                         \
-	X(KIND, "kind")           /* nothing that may pass */                                      \
-	X(MANAGEMENT, "qp1")      /* for the QPs of management, which nobody has */                \
-	X(FORGED, "forged")       /* a datagram by a QP that is not the sender's */                \
-	X(UNBOUND, "unbound")     /* for a QP that its owner has not connected to the sender */    \
-	X(NOT_OURS, "not_ours")   /* from the wire, for another host */                            \
-	X(NOBODY, "nobody")       /* for a QP number without a client */                           \
-	X(LANE_FULL, "lane_full") /* the receiver has no room */                                   \
-	X(BUFFER, "buffer")       /* the receiver's slot names no buffer, or a short one */        \
-	X(WIRE, "wire")           /* the link is down, or the port stands still */
+	X(SLOT, "slot")       /* its slot names no frame */                                        \
+	X(SOURCE, "source")   /* not of our MAC, address or network */                             \
+	X(KIND, "kind")       /* nothing that may pass */                                          \
+	X(MANAGEMENT, "qp1")  /* for the QPs of management, which nobody has */                    \
+	X(FORGED, "forged")   /* a datagram by a QP that is not the sender's */                    \
+	X(UNBOUND, "unbound") /* for a QP that its owner has not connected to the sender */        \
+	X(QKEY, "qkey") /* a datagram of a privileged Q_Key, by a user who has no privilege */     \
+	X(NOT_OURS, "not_ours")     /* from the wire, for another host */                          \
+	X(OUR_SOURCE, "our_source") /* from the wire, by a MAC or an address of ours */            \
+	X(NOBODY, "nobody")         /* for a QP number without a client */                         \
+	X(LANE_FULL, "lane_full")   /* the receiver has no room */                                 \
+	X(BUFFER, "buffer")         /* the receiver's slot names no buffer, or a short one */      \
+	X(WIRE, "wire")             /* the link is down, or the port stands still */
 
 enum frame_drop {
 #define X(name, text) FRAME_DROP_##name,
@@ -95,6 +100,17 @@ static inline bool
 frame_is_to_us(const struct frame *frame, const struct frame_host *host)
 {
 	return memcmp(frame->bytes, host->mac, sizeof(host->mac)) == 0;
+}
+
+/**
+ * Whether it is a datagram with a privileged Q_Key [IBA 10.2.5]: it is that of a QP to which a privileged user gave it, which a
+ * work request cannot give.
+ */
+static inline bool
+frame_has_privileged_qkey(const struct frame *frame)
+{
+	return frame->kind == FRAME_ROCE && frame->src_qpn != FRAME_QPN_NONE &&
+	       frame->qkey & FRAME_QKEY_PRIVILEGED;
 }
 
 /** Whether it is of a connection (RC, UC, XRC, or a CNP for one): it does not say which QP sent it. */

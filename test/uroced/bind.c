@@ -10,11 +10,17 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "daemon.h"
 #include "peer.h"
 #include "wire/hdr.h"
+
+#define NOBODY 65534
+
+static const uint8_t far_mac[6] = { 2, 0, 0, 0, 0, 9 };
 
 static struct daemon daemon_;
 static struct peer a, b, eve;
@@ -184,6 +190,41 @@ datagrams__need_no_connection(void **state)
 	expect_drop(&eve, "drop_forged");
 }
 
+/* As a user with no privilege, who may write to the socket. */
+static void
+reopen_as_nobody(struct peer *peer)
+{
+	assert_int_equal(chmod(daemon_.folder, 0711), 0);
+	assert_int_equal(chmod(daemon_.socket, 0666), 0);
+	peer_close(peer);
+	assert_int_equal(seteuid(NOBODY), 0);
+	peer_open(peer, daemon_.socket, 1, 64);
+	assert_int_equal(seteuid(0), 0);
+}
+
+/* A Q_Key with bit 31 set is that of a privileged user's QPs [IBA 10.2.5], which trust who has it. */
+static void
+datagram__with_a_privileged_qkey_is_by_root(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	reopen_as_nobody(&eve);
+	(void)peer_build(&eve, frame, NULL, peer_qpn(&b, 0) + 5, 200);
+	peer_make_datagram(&eve, frame, 0x80010000);
+	expect_drop(&eve, "drop_qkey");
+	memcpy(frame, far_mac, sizeof(far_mac));
+	expect_drop(&eve, "drop_qkey");
+	(void)peer_build(&eve, frame, NULL, peer_qpn(&b, 0) + 5, 200);
+	peer_make_datagram(&eve, frame, 0x7fffffff);
+	peer_send(&eve, 0, frame, 200);
+	assert_int_equal(peer_receive(&b, 0, got), 200);
+	peer_make_datagram(&a, frame, 0x80010000);
+	peer_send(&a, 0, frame, 200);
+	assert_int_equal(peer_receive(&b, 0, got), 200);
+	assert_memory_equal(got, frame, 200);
+}
+
 /* Its own QPs are what a client opens by garbage, and it frightens nobody. */
 static void
 bindings__of_garbage(void **state)
@@ -213,6 +254,7 @@ main(int argc, char **argv)
 		THREE(binding__of_another_ones_number_says_nothing),
 		THREE(binding__follows_its_qp),
 		THREE(datagrams__need_no_connection),
+		THREE(datagram__with_a_privileged_qkey_is_by_root),
 		THREE(bindings__of_garbage),
 	};
 

@@ -209,6 +209,12 @@ frame__from_the_wire_is_for_us(void **state)
 	bytes[33] ^= 4;
 	assert_int_equal(judge(bytes, sizeof(rc4), false), FRAME_DROP_NOT_OURS);
 	bytes[33] ^= 4;
+	bytes[29] = 1;
+	assert_int_equal(judge(bytes, sizeof(rc4), false), FRAME_DROP_OUR_SOURCE);
+	bytes[29] = 9;
+	bytes[11] = 1;
+	assert_int_equal(judge(bytes, sizeof(rc4), false), FRAME_DROP_OUR_SOURCE);
+	bytes[11] = 9;
 	bytes[5] ^= 4;
 	assert_int_equal(judge(bytes, sizeof(rc4), false), FRAME_DROP_NOT_OURS);
 	bytes[5] ^= 4;
@@ -216,12 +222,14 @@ frame__from_the_wire_is_for_us(void **state)
 	bytes[49] = 1;
 	assert_int_equal(judge(bytes, sizeof(rc4), false), FRAME_DROP_MANAGEMENT);
 	memcpy(bytes, ud4, sizeof(ud4));
-	bytes[11] = 9;
+	bytes[11] = bytes[29] = 9;
 	assert_int_equal(judge(bytes, sizeof(ud4), false), FRAME_PASSES);
 	bytes[0] = 2;
 	assert_int_equal(judge(bytes, sizeof(ud4), false), FRAME_DROP_NOT_OURS);
 	memcpy(bytes, arp, sizeof(arp));
 	bytes[11] = bytes[27] = 9;
+	assert_int_equal(judge(bytes, sizeof(arp), false), FRAME_DROP_OUR_SOURCE);
+	bytes[31] = 9;
 	assert_int_equal(judge(bytes, sizeof(arp), false), FRAME_PASSES);
 }
 

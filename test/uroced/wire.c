@@ -264,6 +264,16 @@ frame__from_the_wire_that_may_not_pass_is_counted(void **state)
 	expect_drop("drop_nobody", 200);
 	(void)build_far(&b, local_qpn(&b), 200); /* its peer is on this host */
 	expect_drop("drop_unbound", 200);
+	/* forged to be by a client of this host, or handed back */
+	(void)build_far(&b, peer_qpn(&b, 0), 200);
+	((struct uroce_ipv4 *)(frame + 14))->src[3] = 1;
+	expect_drop("drop_our_source", 200);
+	(void)build_far(&b, local_qpn(&b), 200);
+	((struct uroce_ipv4 *)(frame + 14))->src[3] = 1;
+	expect_drop("drop_our_source", 200);
+	(void)build_far(&b, peer_qpn(&b, 0), 200);
+	memcpy(frame + 6, own_mac, 6);
+	expect_drop("drop_our_source", 200);
 	(void)build_far(&b, 1, 200);
 	expect_drop("drop_qp1", 200);
 	(void)build_far(&b, peer_qpn(&b, 0), 200);
