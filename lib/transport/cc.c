@@ -33,6 +33,7 @@ const struct uroce_cc_param uroce_cc_params[UROCE_CC_PARAMS] = {
 	PARAM(byte_kb, 10, 4000000, 10000, "kB sent between increases by volume"),
 	PARAM(stages, 1, 1000, 5, "stages of fast recovery"),
 	PARAM(cnp_us, 1, 1000000, 50, "least microseconds between two CNPs of a QP"),
+	PARAM(reduce_us, 0, 1000000, 25, "least microseconds between two reductions of a QP's rate"),
 	PARAM(cnp_dscp, 0, 63, 48, "DSCP of CNPs"),
 	PARAM(burst_kb, 1, 16384, 32, "kB that may be sent at once when sending was late"),
 };
@@ -176,6 +177,20 @@ dcqcn_advance(struct uroce_cc *cc, uint64_t now_ns)
 	}
 }
 
+/*
+ * Whether a CNP can be what a notification point says of what was sent since the last one: alpha_ns is when that came,
+ * for alpha is brought up to date by CNPs alone.
+ */
+static bool
+dcqcn_may_react(const struct uroce_cc *cc, uint64_t now_ns)
+{
+	const struct uroce_cc_conf *conf = cc->conf;
+
+	if (cc->is_begun && now_ns < cc->alpha_ns + conf->reduce_us * NS_PER_US)
+		return false;
+	return !cc->is_limited || cc->nb_bytes || cc->bytes_left != conf->byte_kb * 1000;
+}
+
 static void
 dcqcn_notified(struct uroce_cc *cc, uint64_t now_ns)
 {
@@ -221,6 +236,7 @@ dcqcn_sent(struct uroce_cc *cc, uint32_t len)
 
 static const struct uroce_cc_ops dcqcn = {
 	.name = "dcqcn",
+	.may_react = dcqcn_may_react,
 	.notified = dcqcn_notified,
 	.advance = dcqcn_advance,
 	.sent = dcqcn_sent,
@@ -302,7 +318,7 @@ uroce_cc_notified(struct uroce_cc *cc, uint64_t now_ns)
 	const bool was_limited = cc->is_limited;
 	const uint64_t before_bps = cc->rate_bps;
 
-	if (!cc->conf)
+	if (!cc->conf || !cc->conf->ops->may_react(cc, now_ns))
 		return false;
 	if (was_limited)
 		forget_lag(cc, now_ns);

@@ -20,6 +20,11 @@
  *	and, when more than `stages` of both came, by the i-th of the lesser kind
  *	               target += i * hai_mbps, rate as above               hyper increase
  *
+ * A CNP is not authenticated: whoever knows the addresses and the QPN can forge one. So the rate is lowered at most
+ * once every `reduce_us`, which is half of what notification points keep to, since two of their CNPs may
+ * come closer together than they left; and a QP that is limited reacts only if it has sent something since the last
+ * time. So a forger lowers a rate as fast as a congested path does, and no faster than packets leave.
+ *
  * A QP that has its full rate is not limited: no clock runs for it, and no byte is counted. Timers are
  * caught up with when somebody asks, so that a QP which says nothing costs nothing. All of it is
  * arithmetic of integers, the same on every machine.
@@ -46,8 +51,9 @@ struct uroce_cc_conf {
 	uint32_t byte_kb;               /* 1000 bytes sent between two events of the byte counter */
 	uint32_t stages;                /* F of the paper */
 	uint32_t cnp_us;                /* least time between two CNPs of a QP */
-	uint32_t cnp_dscp;              /* DSCP of CNPs */
-	uint32_t burst_kb;              /* 1000 bytes that may be caught up with at once */
+	uint32_t reduce_us; /* least time between two CNPs that lower the rate of a QP */
+	uint32_t cnp_dscp;  /* DSCP of CNPs */
+	uint32_t burst_kb;  /* 1000 bytes that may be caught up with at once */
 };
 
 /** A parameter of the configuration: its key is "cc_" and the name. */
@@ -60,7 +66,7 @@ struct uroce_cc_param {
 	const char *text; /* what it is, for people, unit included */
 };
 
-#define UROCE_CC_PARAMS 12
+#define UROCE_CC_PARAMS 13
 extern const struct uroce_cc_param uroce_cc_params[UROCE_CC_PARAMS];
 
 /** 1.0 of alpha. */
@@ -94,7 +100,9 @@ struct uroce_cc {
 /** An algorithm: the functions of a reaction point. */
 struct uroce_cc_ops {
 	const char *name;
-	/* a CNP came */
+	/* whether a CNP that comes now is heeded */
+	bool (*may_react)(const struct uroce_cc *cc, uint64_t now_ns);
+	/* a CNP came, and is heeded */
 	void (*notified)(struct uroce_cc *cc, uint64_t now_ns);
 	/* time has passed; only called while is_limited */
 	void (*advance)(struct uroce_cc *cc, uint64_t now_ns);

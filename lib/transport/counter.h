@@ -74,6 +74,7 @@ enum uroce_counter_source {
 	X(NP_CNP_SENT,                MLX5,  "congestion notifications sent") \
 	X(RP_CNP_HANDLED,             MLX5,  "congestion notifications received that lowered a rate") \
 	X(RP_CNP_IGNORED,             MLX5,  "the others received") \
+	X(RP_CNP_IMPLAUSIBLE,         UROCE, "of rp_cnp_ignored, those that came too soon, or answer nothing that was sent") \
 	/* integrity */ \
 	X(RX_ICRC_ENCAPSULATED,       MLX5,  "RoCE packets received whose ICRC was wrong") \
 	/* workers */ \

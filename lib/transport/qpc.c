@@ -223,12 +223,17 @@ note_mark(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 		uroce_cc_marked(&qpc->cc, now_ns);
 }
 
+/* A CNP is an answer to data: a QP that has sent none is owed none. */
 static void
-note_cnp(struct uroce_qpc *qpc, bool is_heeded)
+take_cnp(struct uroce_qpc *qpc, uint64_t now_ns)
 {
+	const bool is_heeded = qpc->stats.tx_bytes && uroce_cc_notified(&qpc->cc, now_ns);
+
 	qpc->stats.cnps_handled += is_heeded;
 	uroce_count_in(qpc->counters,
 		       is_heeded ? UROCE_COUNTER_RP_CNP_HANDLED : UROCE_COUNTER_RP_CNP_IGNORED, 1);
+	if (!is_heeded && uroce_cc_is_reacting(&qpc->cc))
+		uroce_count_in(qpc->counters, UROCE_COUNTER_RP_CNP_IMPLAUSIBLE, 1);
 }
 
 /* A packet that was checked. */
@@ -237,7 +242,7 @@ take_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	qpc->stats.rx_packets++;
 	if (pkt->op->service == UROCE_SERVICE_CNP) {
-		note_cnp(qpc, uroce_cc_notified(&qpc->cc, now_ns));
+		take_cnp(qpc, now_ns);
 		return UROCE_VERDICT_CNP;
 	}
 	if ((pkt->tclass & UROCE_ECN_MASK) == UROCE_ECN_CE)

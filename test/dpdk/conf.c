@@ -76,7 +76,7 @@ dev_conf_parse__congestion_control(void **state)
 	const struct uroce_dev_conf all =
 		parse("p,cc_gain=16,cc=dcqcn,cc_rate_mbps=40000,cc_min_mbps=1,cc_ai_mbps=2,"
 		      "cc_hai_mbps=3,cc_alpha_us=40,cc_timer_us=5,cc_byte_kb=60,cc_stages=7,"
-		      "cc_cnp_us=8,cc_cnp_dscp=0,cc_burst_kb=9");
+		      "cc_cnp_us=8,cc_reduce_us=6,cc_cnp_dscp=0,cc_burst_kb=9");
 
 	(void)state;
 	assert_null(none.cc.ops);
@@ -94,6 +94,7 @@ dev_conf_parse__congestion_control(void **state)
 	assert_int_equal(all.cc.byte_kb, 60);
 	assert_int_equal(all.cc.stages, 7);
 	assert_int_equal(all.cc.cnp_us, 8);
+	assert_int_equal(all.cc.reduce_us, 6);
 	assert_int_equal(all.cc.cnp_dscp, 0);
 	assert_int_equal(all.cc.burst_kb, 9);
 }

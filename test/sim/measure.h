@@ -18,6 +18,7 @@ void scenario_goodput(struct report *report, struct world *world, uint64_t seed)
 void scenario_reorder(struct report *report, struct world *world, uint64_t seed);
 void scenario_reads(struct report *report, struct world *world, uint64_t seed);
 void scenario_reuse(struct report *report, struct world *world, uint64_t seed);
+void scenario_forged(struct report *report, struct world *world, uint64_t seed);
 void scenario_incast(struct report *report, struct world *world, uint64_t seed);
 
 /** Add a row: the members of a JSON object, without its brackets. */

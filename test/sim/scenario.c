@@ -22,7 +22,7 @@ static const struct scenario {
 } scenarios[] = {
 	{ "goodput", scenario_goodput }, { "reorder", scenario_reorder },
 	{ "reads", scenario_reads },     { "incast", scenario_incast },
-	{ "reuse", scenario_reuse },
+	{ "reuse", scenario_reuse },     { "forged", scenario_forged },
 };
 
 #define NB_SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
@@ -54,7 +54,7 @@ scenario_exists(const char *name)
 const char *
 scenario_names(void)
 {
-	return "goodput, reorder, reads, incast, reuse";
+	return "goodput, reorder, reads, incast, reuse, forged";
 }
 
 void

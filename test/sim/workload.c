@@ -232,6 +232,7 @@ draw_cc(struct world *world)
 	cc->stages = rng_between(rng, 1, 5);
 	cc->cnp_dscp = rng_below(rng, 64);
 	cc->burst_kb = rng_between(rng, 1, 64);
+	cc->reduce_us = cc->cnp_us / 2;
 	return cc;
 }
 

@@ -14,12 +14,12 @@
 #include <string.h>
 
 #include "../conduct.h"
+#include "../forge.h"
 #include "../group.h"
 #include "../host.h"
 #include "../oracle.h"
 #include "../shared.h"
 #include "../../unit/transport/names.h"
-#include "forge.h"
 #include "ladder.h"
 
 #define WORDS_MAX 16

@@ -27,9 +27,18 @@ begin(void **state)
 	uroce_cc_conf_init(&conf);
 	assert_true(uroce_cc_find("dcqcn", &conf.ops));
 	conf.rate_mbps = 100000;
+	conf.reduce_us = 0;
 	assert_null(uroce_cc_conf_check(&conf));
 	uroce_cc_init(&cc, &conf);
 	return 0;
+}
+
+/* A CNP comes, and something was sent since the last one. */
+static bool
+notify(uint64_t now_ns)
+{
+	cc.nb_bytes++;
+	return uroce_cc_notified(&cc, now_ns);
 }
 
 /* Send one frame when it is allowed. */
@@ -71,6 +80,7 @@ cc_conf__defaults_are_those_of_the_paper(void **state)
 	assert_int_equal(conf.byte_kb, 10000);
 	assert_int_equal(conf.stages, 5);
 	assert_int_equal(conf.cnp_us, 50);
+	assert_true(conf.reduce_us < conf.cnp_us);
 	assert_null(uroce_cc_conf_check(&conf));
 }
 
@@ -128,7 +138,7 @@ cc__none_does_nothing(void **state)
 	conf.ops = NULL;
 	uroce_cc_init(&cc, &conf);
 	assert_false(uroce_cc_is_reacting(&cc));
-	assert_false(uroce_cc_notified(&cc, T0));
+	assert_false(notify(T0));
 	uroce_cc_marked(&cc, T0);
 	assert_false(cc.has_cnp);
 	assert_false(cc.is_limited);
@@ -152,12 +162,12 @@ static void
 dcqcn_notified__rate_is_halved_and_alpha_stays_one(void **state)
 {
 	(void)state;
-	assert_true(uroce_cc_notified(&cc, T0));
+	assert_true(notify(T0));
 	assert_true(cc.is_limited);
 	assert_int_equal(cc.target_bps, 100 * GBPS);
 	assert_int_equal(cc.rate_bps, 50 * GBPS);
 	assert_int_equal(cc.alpha, UROCE_CC_ALPHA_ONE);
-	uroce_cc_notified(&cc, T0 + 50 * US);
+	notify(T0 + 50 * US);
 	assert_int_equal(cc.target_bps, 50 * GBPS);
 	assert_int_equal(cc.rate_bps, 25 * GBPS);
 }
@@ -168,8 +178,50 @@ dcqcn_notified__never_below_the_least_rate(void **state)
 	(void)state;
 	conf.min_mbps = 300;
 	for (unsigned i = 0; i < 100; i++)
-		uroce_cc_notified(&cc, T0 + i * 50 * US);
+		notify(T0 + i * 50 * US);
 	assert_int_equal(cc.rate_bps, 300 * MBPS);
+}
+
+/* Those of an honest notification point may come closer together than they left, but not so close. */
+static void
+dcqcn_notified__many_at_once_count_as_one(void **state)
+{
+	(void)state;
+	conf.reduce_us = 25;
+	for (unsigned i = 0; i < 14; i++)
+		assert_int_equal(notify(T0 + i), i == 0);
+	assert_int_equal(cc.rate_bps, 50 * GBPS);
+	assert_false(notify(T0 + 25 * US - 1));
+	assert_true(notify(T0 + 25 * US));
+	assert_int_equal(cc.rate_bps, 25 * GBPS);
+	/* those that were not heeded do not put off the next */
+	assert_false(notify(T0 + 49 * US));
+	assert_true(notify(T0 + 50 * US));
+}
+
+static void
+dcqcn_notified__nothing_was_sent_since_the_last(void **state)
+{
+	(void)state;
+	assert_true(uroce_cc_notified(&cc, T0));
+	for (unsigned i = 1; i < 1000; i++)
+		assert_false(uroce_cc_notified(&cc, T0 + i * 50 * US));
+	assert_int_equal(cc.rate_bps, 50 * GBPS);
+	send(1, T0 + 50000 * US);
+	assert_true(uroce_cc_notified(&cc, T0 + 50000 * US));
+	assert_false(uroce_cc_notified(&cc, T0 + 50050 * US));
+}
+
+/* When its rate is the full one again, no byte is counted, and the first CNP is heeded. */
+static void
+dcqcn_notified__at_full_rate_the_first_is_heeded(void **state)
+{
+	(void)state;
+	assert_true(uroce_cc_notified(&cc, T0));
+	uroce_cc_begin(&cc, T0 + 1000000 * US);
+	assert_false(cc.is_limited);
+	assert_true(uroce_cc_notified(&cc, T0 + 1000000 * US));
+	assert_false(uroce_cc_notified(&cc, T0 + 1000050 * US));
 }
 
 static void
@@ -178,16 +230,16 @@ dcqcn_alpha__sinks_without_cnps_and_makes_cuts_smaller(void **state)
 	const uint64_t quiet_ns = 256 * 55 * US;
 
 	(void)state;
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	/* 256 periods: (255/256)^256 is 0.367 */
-	uroce_cc_notified(&cc, T0 + quiet_ns);
+	notify(T0 + quiet_ns);
 	assert_in_range(cc.alpha, UROCE_CC_ALPHA_ONE * 368 / 1000, UROCE_CC_ALPHA_ONE * 371 / 1000);
 	/* the cut was by half of the alpha before */
 	assert_in_range(cc.rate_bps * 1000 / cc.target_bps, 815, 818);
 	/* not one period: not changed but by the CNP */
 	const uint32_t alpha = cc.alpha;
 
-	uroce_cc_notified(&cc, T0 + quiet_ns + 55 * US - 1);
+	notify(T0 + quiet_ns + 55 * US - 1);
 	assert_int_equal(cc.alpha, alpha + (UROCE_CC_ALPHA_ONE - alpha) / 256);
 }
 
@@ -195,8 +247,8 @@ static void
 dcqcn_alpha__is_nothing_after_a_long_time(void **state)
 {
 	(void)state;
-	uroce_cc_notified(&cc, T0);
-	uroce_cc_notified(&cc, T0 + 3600 * GBPS);
+	notify(T0);
+	notify(T0 + 3600 * GBPS);
 	assert_int_equal(cc.target_bps, 100 * GBPS);
 	assert_int_equal(cc.rate_bps, 100 * GBPS);
 	assert_int_equal(cc.alpha, UROCE_CC_ALPHA_ONE / 256);
@@ -209,8 +261,8 @@ dcqcn_timer__fast_recovery_then_additive_increase(void **state)
 	static const uint64_t rates_mbps[] = { 75000, 87500, 93750, 96875 };
 
 	(void)state;
-	uroce_cc_notified(&cc, T0);
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
+	notify(T0);
 	cc.target_bps = 100 * GBPS;
 	cc.rate_bps = 50 * GBPS;
 	conf.rate_mbps = 200000;
@@ -232,10 +284,10 @@ static void
 dcqcn_timer__begins_again_with_each_cnp(void **state)
 {
 	(void)state;
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	uroce_cc_begin(&cc, T0 + 300 * US);
 	assert_int_equal(cc.nb_timer, 5);
-	uroce_cc_notified(&cc, T0 + 300 * US);
+	notify(T0 + 300 * US);
 	assert_int_equal(cc.nb_timer, 0);
 	uroce_cc_begin(&cc, T0 + 354 * US);
 	assert_int_equal(cc.nb_timer, 0);
@@ -248,7 +300,7 @@ dcqcn_bytes__count_like_the_timer(void **state)
 {
 	(void)state;
 	conf.byte_kb = 10;
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	uroce_cc_charge(&cc, 9999, T0);
 	assert_int_equal(cc.nb_bytes, 0);
 	uroce_cc_charge(&cc, 1, T0);
@@ -271,7 +323,7 @@ dcqcn__hyper_increase_when_time_and_volume_agree(void **state)
 	conf.rate_mbps = 400000;
 	conf.ai_mbps = 10;
 	conf.hai_mbps = 100;
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	cc.target_bps = 100 * GBPS;
 	cc.rate_bps = 100 * GBPS;
 	for (unsigned i = 0; i < 6; i++)
@@ -295,7 +347,7 @@ dcqcn__at_full_rate_it_is_not_limited_any_more(void **state)
 	uint64_t now_ns = T0;
 
 	(void)state;
-	uroce_cc_notified(&cc, now_ns);
+	notify(now_ns);
 	for (unsigned i = 0; i < 100 && cc.is_limited; i++) {
 		const uint64_t before_bps = cc.rate_bps;
 
@@ -306,7 +358,7 @@ dcqcn__at_full_rate_it_is_not_limited_any_more(void **state)
 	assert_false(cc.is_limited);
 	assert_int_equal(cc.rate_bps, 100 * GBPS);
 	/* alpha has sunk meanwhile: the next cut is not by half */
-	uroce_cc_notified(&cc, now_ns);
+	notify(now_ns);
 	assert_in_range(cc.rate_bps, 50 * GBPS + 1, 60 * GBPS);
 }
 
@@ -331,7 +383,7 @@ dcqcn_advance__leaps_are_steps(void **state)
 		conf.stages = rows[i].stages;
 		uroce_cc_init(&cc, &conf);
 		for (unsigned k = 0; k < 8; k++)
-			uroce_cc_notified(&cc, T0);
+			notify(T0);
 		cc.nb_bytes = (uint16_t)rows[i].nb_bytes;
 		slow = cc;
 		for (uint32_t k = 1; k <= rows[i].periods && slow.is_limited; k++)
@@ -347,18 +399,18 @@ static void
 dcqcn_advance__a_clock_that_is_behind_changes_nothing(void **state)
 {
 	(void)state;
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	uroce_cc_begin(&cc, T0 - 1);
 	assert_int_equal(cc.rate_bps, 50 * GBPS);
-	uroce_cc_notified(&cc, T0 - 1);
-	assert_int_equal(cc.rate_bps, 25 * GBPS);
+	assert_false(notify(T0 - 1));
+	assert_int_equal(cc.rate_bps, 50 * GBPS);
 }
 
 static void
 pacer__packets_leave_at_the_rate(void **state)
 {
 	(void)state;
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	/* 5000 bytes at 50 Gb/s take 800 ns */
 	send(5000, T0);
 	assert_false(uroce_cc_may_send(&cc, T0 + 799));
@@ -378,7 +430,7 @@ pacer__what_was_late_is_caught_up_with_up_to_the_burst(void **state)
 	(void)state;
 	conf.burst_kb = 20;
 	conf.timer_us = 1000000;
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	/* a millisecond of silence is worth 6.25 MB, of which 20 kB count */
 	uroce_cc_begin(&cc, T0 + 1000 * US);
 	while (uroce_cc_may_send(&cc, T0 + 1000 * US)) {
@@ -392,7 +444,7 @@ static void
 pacer__a_rising_rate_does_not_raise_what_was_late(void **state)
 {
 	(void)state;
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	cc.rate_bps = 10 * GBPS;
 	cc.target_bps = 30 * GBPS;
 	/* 10 us at 10 Gb/s are 12.5 kB; and at 20 Gb/s, from the next event on, they take 5 us */
@@ -406,7 +458,7 @@ static void
 pacer__a_rising_rate_shortens_the_wait(void **state)
 {
 	(void)state;
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	cc.rate_bps = 10 * MBPS;
 	cc.target_bps = 30 * MBPS;
 	/* 1250 bytes at 10 Mb/s are a millisecond: it is looked at again when the rate may rise */
@@ -428,11 +480,11 @@ static void
 pacer__a_cut_makes_the_wait_longer(void **state)
 {
 	(void)state;
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	/* 6250 bytes at 50 Gb/s: a microsecond, and two when half of that is allowed */
 	send(6250, T0);
 	assert_int_equal(cc.next_ns, T0 + 1000);
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	assert_int_equal(cc.rate_bps, 25 * GBPS);
 	assert_int_equal(cc.next_ns, T0 + 2000);
 }
@@ -442,9 +494,9 @@ static void
 pacer__a_clock_that_has_just_begun_loses_nothing(void **state)
 {
 	(void)state;
-	uroce_cc_notified(&cc, 2 * US);
+	notify(2 * US);
 	for (uint64_t now_ns = 4 * US; now_ns < 400 * US; now_ns += 2 * US) {
-		uroce_cc_notified(&cc, now_ns);
+		notify(now_ns);
 		assert_true(cc.next_ns <= now_ns);
 	}
 	assert_int_equal(cc.rate_bps, conf.min_mbps * MBPS);
@@ -459,7 +511,7 @@ pacer__a_full_second_of_frames_is_a_second_of_the_rate(void **state)
 	(void)state;
 	conf.timer_us = 1000000;
 	conf.byte_kb = 1000000;
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	cc.rate_bps = GBPS;
 	/* looked at every 10 us, as a worker that has more to do would */
 	for (unsigned i = 0; i < 100000 - 1; i++, now_ns += 10 * US) {
@@ -505,7 +557,7 @@ static void
 cc_stop__nothing_is_left(void **state)
 {
 	(void)state;
-	uroce_cc_notified(&cc, T0);
+	notify(T0);
 	uroce_cc_marked(&cc, T0);
 	cc.pace_deadline = T0;
 	uroce_cc_stop(&cc);
@@ -515,7 +567,7 @@ cc_stop__nothing_is_left(void **state)
 	assert_int_equal(cc.cnp_deadline, NEVER);
 	assert_true(uroce_cc_is_reacting(&cc));
 	/* the first CNP is the first again */
-	uroce_cc_notified(&cc, T0 + 1);
+	notify(T0 + 1);
 	assert_int_equal(cc.rate_bps, 50 * GBPS);
 }
 
@@ -531,6 +583,9 @@ main(void)
 		cmocka_unit_test_setup(dcqcn__full_rate_until_a_cnp_comes, begin),
 		cmocka_unit_test_setup(dcqcn_notified__rate_is_halved_and_alpha_stays_one, begin),
 		cmocka_unit_test_setup(dcqcn_notified__never_below_the_least_rate, begin),
+		cmocka_unit_test_setup(dcqcn_notified__many_at_once_count_as_one, begin),
+		cmocka_unit_test_setup(dcqcn_notified__nothing_was_sent_since_the_last, begin),
+		cmocka_unit_test_setup(dcqcn_notified__at_full_rate_the_first_is_heeded, begin),
 		cmocka_unit_test_setup(dcqcn_alpha__sinks_without_cnps_and_makes_cuts_smaller,
 				       begin),
 		cmocka_unit_test_setup(dcqcn_alpha__is_nothing_after_a_long_time, begin),

@@ -389,10 +389,17 @@ congestion__notifications(void **state)
 	conf.cc = &cc;
 	conf.tclass = UROCE_ECN_CE;
 	open_with(conf);
-	assert_int_equal(write_only(0, 0, 8), UROCE_VERDICT_REQUEST);
+	post(IBV_WR_RDMA_WRITE, 8);
+	pair_run_for(&pair, 10000);
+	assert_int_equal(write_only(1, 0, 8), UROCE_VERDICT_REQUEST);
 	pair_run_for(&pair, 10000);
 	expect_counted(A, "rp_cnp_handled 1\n");
-	expect_counted(B, "rx_write_requests 1\nnp_cnp_sent 1\n");
+	expect_counted(B, "rx_write_requests 2\nnp_cnp_sent 1\n");
+	/* forged: sooner than the next can come, and to who has sent nothing */
+	assert_int_equal(pair_inject(&pair, A, &cnp), UROCE_VERDICT_CNP);
+	assert_int_equal(pair_inject(&pair, B, &cnp), UROCE_VERDICT_CNP);
+	expect_counted(A, "rp_cnp_ignored 1\nrp_cnp_implausible 1\n");
+	expect_counted(B, "rp_cnp_ignored 1\nrp_cnp_implausible 1\n");
 }
 
 int

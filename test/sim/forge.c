@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../host.h"
+#include "host.h"
 #include "wire/icrc.h"
 
 static uint8_t

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TEST_SIM_GOLDEN_FORGE_H
-#define TEST_SIM_GOLDEN_FORGE_H
+#ifndef TEST_SIM_FORGE_H
+#define TEST_SIM_FORGE_H
 
 /**
  * @file
  * Frames made by hand, as a peer of another make, or an attacker, might send them.
  */
 
-#include "../qp.h"
+#include "qp.h"
 
 /** What an opcode does not have is ignored. */
 struct forgery {
@@ -29,4 +29,4 @@ struct forgery {
 /** It arrives at a QP now. @return what became of it */
 enum uroce_verdict forge(struct qp *to, const struct forgery *forgery);
 
-#endif /* TEST_SIM_GOLDEN_FORGE_H */
+#endif /* TEST_SIM_FORGE_H */

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What do forged frames leave of a stream? Runs `uroce-sim --scenario forged` and looks at its rows.
+
+    test/sim/check-forged.py UROCE_SIM
+"""
+
+import json
+import subprocess
+import sys
+
+# Gb/s of 100 that each attack leaves at least
+LEFT = {
+    'none': 98,
+    '14 CNPs at once': 97,
+    'CNPs, 1000/s': 95,
+    'CNPs, 20000/s': 0.3,
+    'CNPs, 1000000/s': 0.2,
+}
+
+
+def main():
+    run = subprocess.run([sys.argv[1], '--scenario', 'forged', '--json'], stdout=subprocess.PIPE,
+                         check=True)
+    rows = {row['attack']: row for row in json.loads(run.stdout)['rows']}
+    is_good = set(rows) == set(LEFT)
+    for attack, row in rows.items():
+        is_enough = row['goodput_gbps'] >= LEFT.get(attack, 0) and row['state'] == 3
+        is_good = is_good and is_enough
+        print(f'{attack}: {row["goodput_gbps"]} Gb/s{"" if is_enough else ": not as promised"}')
+    return 0 if is_good else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
