@@ -6,7 +6,7 @@
  *
  *     honest SOCKET UID SECONDS
  *
- * The last line of the output says how often they attached and how long that took, and how many frames arrived. The
+ * A line of the output, in braces, says how often they attached and how long that took, and how many frames arrived. The
  * status is 0 if all frames did, in order and with their bytes.
  */
 
@@ -27,7 +27,7 @@
 #include "pair.h"
 
 #define NB_FRAMES 20000u
-#define ROUND_MS  500
+#define ROUND_US  500000
 
 static uint64_t
 now_us(void)
@@ -56,28 +56,33 @@ become_user(uid_t uid)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-int
-main(int argc, char **argv)
+static struct daemon daemon_;
+static uint64_t until_us;
+
+/* How long each of two clients waited, one after the other, from connecting to its first lease. */
+static uint64_t
+open_timed(struct pair *pair)
+{
+	const uint64_t began_us = now_us();
+
+	pair_open(pair, &daemon_);
+	return (now_us() - began_us) / 2;
+}
+
+static void
+pair__loses_nothing(void **state)
 {
 	static uint64_t attach_us[1 << 20];
 	static struct pair pair;
-	struct daemon daemon = { .pid = 0 };
-	uint64_t nb_frames = 0, until_us;
+	uint64_t nb_frames = 0;
 	size_t nb = 0;
 
-	if (argc != 4) {
-		(void)fprintf(stderr, "honest: allowed are 3 arguments: SOCKET UID SECONDS\n");
-		return 2;
-	}
-	(void)snprintf(daemon.socket, sizeof(daemon.socket), "%s", argv[1]);
-	until_us = now_us() + 1000000 * strtoull(argv[3], NULL, 10);
-	become_user((uid_t)strtoul(argv[2], NULL, 10));
+	(void)state;
 	while (now_us() < until_us && nb < sizeof(attach_us) / sizeof(attach_us[0])) {
-		const uint64_t began_us = now_us();
+		const uint64_t round_us = now_us() + ROUND_US;
 
-		pair_open(&pair, &daemon);
-		attach_us[nb++] = (now_us() - began_us) / 2; /* two clients, one after the other */
-		while (pair.nb_got < NB_FRAMES && now_us() < began_us + 1000 * ROUND_MS)
+		attach_us[nb++] = open_timed(&pair);
+		while (pair.nb_got < NB_FRAMES && now_us() < round_us)
 			pair_run(&pair, 100);
 		nb_frames += pair.nb_got;
 		pair_close(&pair);
@@ -87,5 +92,19 @@ main(int argc, char **argv)
 		     "\"frames\": %llu}\n",
 		     2 * nb, (unsigned long long)attach_us[nb / 2],
 		     (unsigned long long)attach_us[nb - 1], (unsigned long long)nb_frames);
-	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(pair__loses_nothing) };
+
+	if (argc != 4) {
+		(void)fprintf(stderr, "honest: allowed are 3 arguments: SOCKET UID SECONDS\n");
+		return 2;
+	}
+	(void)snprintf(daemon_.socket, sizeof(daemon_.socket), "%s", argv[1]);
+	until_us = now_us() + 1000000 * strtoull(argv[3], NULL, 10);
+	become_user((uid_t)strtoul(argv[2], NULL, 10));
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
  *     hostile SOCKET UID SECONDS SEED
  *
  * Each attack is a process of its own. It ends when uroced refuses it, when its part is over, or after two seconds,
- * by SIGKILL: so a client also dies at any moment. The last line of the output counts the attacks by their names.
+ * by SIGKILL: so a client also dies at any moment. The line of its output counts the attacks by their names.
  */
 
 #include <arpa/inet.h>
@@ -34,7 +34,6 @@
 #include "wire/hdr.h"
 
 #define ATTACK_MS  2000
-#define NB_ROUNDS  2000
 #define NB_PAIRS   2u
 #define BAD_OFFSET 4096u
 
