@@ -52,6 +52,7 @@ enum uroce_counter_source {
 	X(SEND_RNR_ERR,               RXE,   "RNR NAKs sent") \
 	X(RESP_LOCAL_LENGTH_ERROR,    MLX5,  "messages of peers longer than the receive request") \
 	X(RESP_REMOTE_ACCESS_ERRORS,  MLX5,  "requests of peers refused: key, range or right") \
+	X(RX_WRITE_UNREAD,            UROCE, "WRITEs on UC dropped unread, since too many keys of the last second were bad") \
 	X(RESP_CQE_ERROR,             MLX5,  "receive requests that completed in error, those flushed included") \
 	X(RESP_CQE_FLUSH_ERROR,       MLX5,  "receive requests that were flushed") \
 	/* the requester */ \

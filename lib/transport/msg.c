@@ -16,6 +16,14 @@
 #include "transport/done.h"
 #include "wire/psn.h"
 
+/*
+ * A UC request whose key is refused is dropped, and the QP goes on [IBA 9.9.3]: so who can forge frames could try keys
+ * as fast as they come. After so many in a period, no WRITE's key is looked at any more until that is over. At 16 a
+ * second all keys take 8 years, and an address is to be guessed with each.
+ */
+#define BAD_KEYS_MAX 16
+#define BAD_KEYS_NS  UINT64_C(1000000000)
+
 /* What ends in the peer's memory, or in ours, is at most this long [IBA 9.7.4.1.6]. */
 #define MSG_LEN_MAX (1u << 31)
 
@@ -206,6 +214,30 @@ uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	return UROCE_VERDICT_REQUEST;
 }
 
+/* Whether a packet names memory, by its address and its key. */
+static bool
+names_memory(const struct uroce_pkt *pkt)
+{
+	return pkt->op->ext_mask & 1 << UROCE_EXT_RETH;
+}
+
+/* Whether too many keys were bad lately. */
+static bool
+is_guessed_at(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	if (now_ns - qpc->bad_key_ns >= BAD_KEYS_NS)
+		qpc->nb_bad_keys = 0;
+	return qpc->nb_bad_keys == BAD_KEYS_MAX;
+}
+
+static void
+note_bad_key(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	if (!qpc->nb_bad_keys)
+		qpc->bad_key_ns = now_ns;
+	qpc->nb_bad_keys++;
+}
+
 /*
  * The rest of the message is not coming, or of no use. Its receive request is used again: of a shared
  * queue by whoever comes first, for this QP may not hear of its peer for long.
@@ -233,12 +265,18 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 		uroce_count_in(qpc->counters, UROCE_COUNTER_OUT_OF_SEQUENCE, 1);
 		return UROCE_VERDICT_PSN_GAP;
 	}
+	if (qpc->nb_bad_keys && names_memory(pkt) && is_guessed_at(qpc, now_ns)) {
+		uroce_count_in(qpc->counters, UROCE_COUNTER_RX_WRITE_UNREAD, 1);
+		return UROCE_VERDICT_NO_ACCESS;
+	}
 	const enum uroce_verdict verdict = uroce_msg_recv(qpc, pkt, now_ns);
 
 	if (verdict == UROCE_VERDICT_REQUEST) {
 		resp->epsn = uroce_psn_add(pkt->psn, 1);
 		return verdict;
 	}
+	if (verdict == UROCE_VERDICT_NO_ACCESS && names_memory(pkt))
+		note_bad_key(qpc, now_ns);
 	uroce_resp_count_refusal(qpc, verdict);
 	/* the peer's faults lose its message and nothing else; this one is our application's */
 	if (verdict == UROCE_VERDICT_LOCAL_FAULT)

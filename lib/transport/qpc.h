@@ -340,6 +340,7 @@ struct uroce_qpc {
 	uint16_t chunk_psns; /* responses that one READ request asks for, at most */
 	uint16_t pkey;
 	uint8_t ack_every; /* one packet in so many asks for an ACK, while there is more to send */
+	uint8_t nb_bad_keys; /* UC: of the peer's, since bad_key_ns; see msg.c */
 	struct uroce_mr_table *mrs;
 	uint32_t pdn;       /* XRC_RECV: that of `srq` */
 	uint32_t access;    /* enum ibv_access_flags granted to the peer */
@@ -375,7 +376,8 @@ struct uroce_qpc {
 	uint32_t qkey;     /* UD */
 	uint32_t xrcd;
 	bool is_pipelined;
-	bool is_stopped; /* with is_pipelined: in SQD by itself */
+	bool is_stopped;     /* with is_pipelined: in SQD by itself */
+	uint64_t bad_key_ns; /* with nb_bad_keys: when the first of these came */
 };
 
 /* The lines that packets touch: see uroce_qpc_fetch(), and what comes after. */

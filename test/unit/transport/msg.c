@@ -48,6 +48,46 @@ packet(uint8_t low, uint32_t psn, uint32_t dma_len, uint32_t len)
 					       .payload_len = len });
 }
 
+static enum uroce_verdict
+write_under(uint32_t rkey)
+{
+	return pair_inject(&pair, B,
+			   &(struct pair_pkt){ .opcode = UC | UROCE_OP_WRITE_ONLY,
+					       .va = (uintptr_t)pair.host[B].mem,
+					       .rkey = rkey,
+					       .dma_len = 8,
+					       .payload_len = 8 });
+}
+
+/* A stranger, who forges the peer's address, tries keys; the right one is among them. */
+static void
+msg_recv_uc__keys_are_not_guessed_at_wire_speed(void **state)
+{
+	const uint32_t key = pair.host[B].key;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 16; i++) {
+		assert_int_equal(write_under(key), UROCE_VERDICT_REQUEST);
+		assert_int_equal(write_under(key + i), UROCE_VERDICT_NO_ACCESS);
+	}
+	/* what is tried now is not looked at */
+	for (uint32_t i = 1; i <= 1000; i++)
+		assert_int_equal(write_under(key ^ i), UROCE_VERDICT_NO_ACCESS);
+	assert_int_equal(write_under(key), UROCE_VERDICT_NO_ACCESS);
+	assert_int_equal(pair.host[B].counters.nb[UROCE_COUNTER_RESP_REMOTE_ACCESS_ERRORS], 16);
+	assert_int_equal(pair.host[B].counters.nb[UROCE_COUNTER_RX_WRITE_UNREAD], 1001);
+	/* a SEND names no key */
+	pair_post_recv(&pair, B, 100000, 8);
+	assert_int_equal(packet(UROCE_OP_SEND_ONLY, 0, 0, 8), UROCE_VERDICT_REQUEST);
+	/* a second after the first bad one the peer is heard again, and the guesser has 16 more */
+	pair.now_ns += 999999999;
+	assert_int_equal(write_under(key), UROCE_VERDICT_NO_ACCESS);
+	pair.now_ns++;
+	assert_int_equal(write_under(key), UROCE_VERDICT_REQUEST);
+	assert_int_equal(write_under(key + 1), UROCE_VERDICT_NO_ACCESS);
+	assert_int_equal(write_under(key), UROCE_VERDICT_REQUEST);
+}
+
 static void
 msg_recv_uc__send_and_write_are_never_answered(void **state)
 {
@@ -336,6 +376,7 @@ main(void)
 		MSG_TEST(msg_recv_uc__rest_of_a_lost_message_is_dropped),
 		MSG_TEST(msg_recv_uc__faults_of_the_peer_lose_its_message),
 		MSG_TEST(msg_recv_uc__refused_packet_ends_its_message),
+		MSG_TEST(msg_recv_uc__keys_are_not_guessed_at_wire_speed),
 		MSG_TEST(msg_recv_uc__nothing_posted_drops_the_message),
 		MSG_TEST(msg_recv_uc__memory_of_our_own_that_is_refused),
 		cmocka_unit_test(msg_recv_uc__drain_finishes_the_message_that_was_begun),
