@@ -25,6 +25,7 @@
 #include <rte_ring.h>
 
 #include "config/limits.h"
+#include "datapath/alarm.h"
 #include "datapath/deferral.h"
 #include "datapath/dev.h"
 #include "datapath/loop.h"
@@ -140,6 +141,7 @@ struct uroce_worker {
 	struct uroce_shortcut shortcut;
 	struct uroce_loop loop;
 	struct uroce_worker_stats stats;
+	struct uroce_alarms alarms;
 	struct uroce_rx rx;
 	struct uroce_parked parked;
 	struct uroce_tx tx;

@@ -158,6 +158,9 @@ take_events(struct uroce_worker *worker, struct uroce_qpr *qpr)
 	if (events & UROCE_QPC_RECV_CQ_OVERRUN && qpr->qpc.srqs)
 		tell_of_queues(worker, qpr);
 	push_events(worker, qpr, events);
+	if (unlikely(events & UROCE_ALARM_EVENTS))
+		uroce_alarm_raise(&worker->alarms, &qpr->qpc, events, &worker->stats.counters,
+				  worker->now_ns);
 	fail_overrun(worker, qpr, events);
 }
 

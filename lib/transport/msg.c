@@ -267,6 +267,7 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 	}
 	if (qpc->nb_bad_keys && names_memory(pkt) && is_guessed_at(qpc, now_ns)) {
 		uroce_count_in(qpc->counters, UROCE_COUNTER_RX_WRITE_UNREAD, 1);
+		qpc->events |= UROCE_QPC_KEYS_GUESSED;
 		return UROCE_VERDICT_NO_ACCESS;
 	}
 	const enum uroce_verdict verdict = uroce_msg_recv(qpc, pkt, now_ns);

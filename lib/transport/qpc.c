@@ -232,8 +232,10 @@ take_cnp(struct uroce_qpc *qpc, uint64_t now_ns)
 	qpc->stats.cnps_handled += is_heeded;
 	uroce_count_in(qpc->counters,
 		       is_heeded ? UROCE_COUNTER_RP_CNP_HANDLED : UROCE_COUNTER_RP_CNP_IGNORED, 1);
-	if (!is_heeded && uroce_cc_is_reacting(&qpc->cc))
-		uroce_count_in(qpc->counters, UROCE_COUNTER_RP_CNP_IMPLAUSIBLE, 1);
+	if (is_heeded || !uroce_cc_is_reacting(&qpc->cc))
+		return;
+	uroce_count_in(qpc->counters, UROCE_COUNTER_RP_CNP_IMPLAUSIBLE, 1);
+	qpc->events |= UROCE_QPC_CNP_IMPLAUSIBLE;
 }
 
 /* A packet that was checked. */

@@ -89,6 +89,9 @@ enum uroce_qpc_event {
 	UROCE_QPC_LAST_WQE = 1 << 8,   /* IBV_EVENT_QP_LAST_WQE_REACHED */
 	/* IBV_EVENT_SRQ_LIMIT_REACHED: uroce_qpc_limited_srq() says of which */
 	UROCE_QPC_SRQ_LIMIT = 1 << 9,
+	/* frames came that no honest peer sends: for the log */
+	UROCE_QPC_CNP_IMPLAUSIBLE = 1 << 10,
+	UROCE_QPC_KEYS_GUESSED = 1 << 11,
 };
 
 /** What the device allows; modify checks against it. */
