@@ -58,25 +58,6 @@ tell_host(struct control *control, struct client *client)
 
 /* --- attaching ----------------------------------------------------------------------------------- */
 
-/* Leases that it brings tickets for. @return how many are good: their blocks are in `out` */
-static uint32_t
-take_back(struct control *control, struct client *client)
-{
-	const struct uroce_mux_attach *attach = &in.attach;
-	const struct lessee lessee = client_lessee(client);
-	const uint64_t now_ns = control_now_ns();
-	uint32_t nb_good = 0;
-
-	for (uint32_t i = 0; i < attach->nb_leases; i++) {
-		const struct uroce_mux_lease *lease = &attach->lease[i];
-
-		if (ticket_make(&control->key, lease->block, client->number) == lease->ticket &&
-		    lease_take_back(control->leases, &lessee, lease->block, now_ns))
-			out.attached.block[nb_good++] = lease->block;
-	}
-	return nb_good;
-}
-
 static void
 set_attached(struct control *control, struct client *client)
 {
@@ -90,7 +71,9 @@ static void
 let_in(struct control *control, struct client *client)
 {
 	const struct lessee lessee = client_lessee(client);
-	const uint32_t nb_good = take_back(control, client);
+	const uint32_t nb_good =
+		lease_take_back(control->leases, &lessee, in.attach.lease, in.attach.nb_leases,
+				control_now_ns(), out.attached.block);
 	int ret = data_link(control->data, client);
 
 	if (ret < 0) {
@@ -125,7 +108,6 @@ attach(struct control *control, struct client *client, int fd)
 		ask_refuse(control, client, EBUSY, "a second ATTACH: allowed is one a connection");
 		return;
 	}
-	client->number = ask->number;
 	wrong = client_map(client, &ask->plan, fd, control->host->told.frame_limit);
 	if (wrong)
 		ask_refuse(control, client, EINVAL,
@@ -146,7 +128,6 @@ tell_leases(struct control *control, struct client *client)
 	const struct lessee lessee = client_lessee(client);
 	const uint32_t nb_has = atomic_load(&client->nb_leases);
 	const uint64_t now_ns = control_now_ns();
-	uint32_t blocks[UROCE_MUX_LEASES_MAX];
 
 	control->has_due = true;
 	if (now_ns < control->lease_ns || !is_reading(client))
@@ -155,12 +136,7 @@ tell_leases(struct control *control, struct client *client)
 	leased->nb = UROCE_MUX_LEASES_MAX - nb_has;
 	if (leased->nb > client->nb_wanted)
 		leased->nb = client->nb_wanted;
-	leased->nb = lease_take(control->leases, &lessee, leased->nb, now_ns, blocks);
-	for (uint32_t i = 0; i < leased->nb; i++)
-		leased->lease[i] = (struct uroce_mux_lease){
-			.block = blocks[i],
-			.ticket = ticket_make(&control->key, blocks[i], client->number),
-		};
+	leased->nb = lease_take(control->leases, &lessee, leased->nb, now_ns, leased->lease);
 	atomic_store(&client->nb_leases, nb_has + leased->nb);
 	client->has_wish = false;
 	(void)uroce_mux_send(client->socket, &out, -1);

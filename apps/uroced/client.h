@@ -86,7 +86,6 @@ struct client {
 	bool has_wish;    /* and of leases, as many as these */
 	uint32_t nb_wanted;
 	_Atomic uint32_t nb_leases;
-	uint64_t number;
 	pid_t pid;
 	uid_t uid;
 };
@@ -110,7 +109,7 @@ const char *client_map(struct client *client, const struct uroce_area_plan *plan
 static inline struct lessee
 client_lessee(const struct client *client)
 {
-	return (struct lessee){ client->slot, client->uid, client->number };
+	return (struct lessee){ client->slot, client->uid };
 }
 
 #endif /* UROCED_CLIENT_H */

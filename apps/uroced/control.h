@@ -17,18 +17,17 @@
 #include "client.h"
 #include "data.h"
 #include "host.h"
-#include "ticket.h"
 
 struct control {
 	struct host *host;
 	struct data *data;
 	struct lease_table *leases;
-	struct ticket_key key;
 	struct client
 		*client[CLIENTS_MAX]; /* by slot; changed under `stats_lock`, as `is_attached` */
 	unsigned nb_attached;
 	unsigned next_slot;
-	uint64_t lease_ns; /* before then no block is leased anew: tickets may come */
+	uint64_t
+		lease_ns; /* before then no block is leased anew: clients of a former life come back */
 	int listener;
 	int epoll_fd, signal_fd;
 	bool is_deaf; /* the listener is left alone: no descriptor can be had */

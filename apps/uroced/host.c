@@ -169,20 +169,19 @@ has_drawn_mac(const struct uroce_port *port)
 
 /* What clients have told their peers is true after the next start, too. */
 static void
-keep_mac(struct uroce_port *port, const struct ticket_key *key)
+keep_mac(struct uroce_port *port, uint64_t seed)
 {
-	const uint64_t hash = ticket_siphash(key, port->name, strlen(port->name));
 	uint8_t mac[6];
 
 	if (!has_drawn_mac(port))
 		return;
-	memcpy(mac, &hash, sizeof(mac));
+	memcpy(mac, &seed, sizeof(mac));
 	mac[0] = (uint8_t)((mac[0] & ~RTE_ETHER_GROUP_ADDR) | RTE_ETHER_LOCAL_ADMIN_ADDR);
 	uroce_port_set_mac(port, mac);
 }
 
 int
-host_open(struct host *host, const char *spec, const struct ticket_key *key)
+host_open(struct host *host, const char *spec, uint64_t mac_seed)
 {
 	static const struct uroce_port_plan unannounced;
 
@@ -200,7 +199,7 @@ host_open(struct host *host, const char *spec, const struct ticket_key *key)
 		host_close(host);
 		return -1;
 	}
-	keep_mac(host->port, key);
+	keep_mac(host->port, mac_seed);
 	if (check_mtu(host) < 0 || describe(host, &host->told) < 0 || settle(host) < 0) {
 		host_close(host);
 		return -1;

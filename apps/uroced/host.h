@@ -13,7 +13,6 @@
 #include "datapath/event.h"
 #include "datapath/port.h"
 #include "mux/message.h"
-#include "ticket.h"
 
 struct uroce_neigh;
 
@@ -28,11 +27,11 @@ struct host {
 };
 
 /**
- * Open the port that a specification names. Where the MAC would be another one after each start, it is made of the
- * key, which stays.
+ * Open the port that a specification names. Where the MAC would be another one after each start, it is made of
+ * a number that stays.
  * @return 0, or -1 after one line
  */
-int host_open(struct host *host, const char *spec, const struct ticket_key *key);
+int host_open(struct host *host, const char *spec, uint64_t mac_seed);
 void host_close(struct host *host);
 
 /** Polls readable when the link may have changed, and when addresses may have; -1: they are not told. */

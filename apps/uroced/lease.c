@@ -10,13 +10,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define DRAWS 64u /* in search of a free block, before they are looked through */
-
-struct lease_table *
-lease_table_create(void)
-{
-	return calloc(1, sizeof(struct lease_table));
-}
+#define DRAWS 32u /* in search of a free block, before they are looked through */
 
 static bool
 is_anybodys(uint32_t block)
@@ -43,84 +37,176 @@ set_owner(struct lease_table *table, uint32_t block, unsigned owner)
 	atomic_store_explicit(&table->owner[block], (uint16_t)owner, memory_order_relaxed);
 }
 
+struct lease_table *
+lease_table_create(struct lease_record record[UROCE_MUX_BLOCKS], uint64_t now_ns)
+{
+	struct lease_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return NULL;
+	table->record = record;
+	for (uint32_t block = 0; block < UROCE_MUX_BLOCKS; block++) {
+		struct lease *lease = &table->lease[block];
+
+		lease->is_awaited = lease_record_is_held(&record[block], &lease->uid);
+		lease->free_ns = lease->is_awaited ? now_ns + LEASE_QUARANTINE_NS : 0;
+	}
+	return table;
+}
+
 static void
 give(struct lease_table *table, const struct lessee *lessee, uint32_t block)
 {
-	table->lease[block] = (struct lease){ .number = lessee->number, .uid = lessee->uid };
+	table->lease[block] = (struct lease){ .uid = lessee->uid };
 	set_owner(table, block, lessee->slot + 1u);
 }
 
-/* What a user's clients have, or had just now. */
-static uint32_t
-nb_of_user(const struct lease_table *table, uint32_t uid, uint64_t now_ns)
-{
-	uint32_t nb = 0;
+/* --- limits -------------------------------------------------------------------------------------- */
 
-	for (uint32_t block = 0; block < UROCE_MUX_BLOCKS; block++)
-		nb += is_anybodys(block) && table->lease[block].uid == uid &&
-		      !is_free(table, block, now_ns);
-	return nb;
+/* What a user's clients have. */
+struct holding {
+	uint32_t nb_owned;
+	uint32_t nb_resting; /* and had just now */
+};
+
+static struct holding
+holding_of_user(const struct lease_table *table, uint32_t uid, uint64_t now_ns)
+{
+	struct holding holding = { 0, 0 };
+
+	for (uint32_t block = 1; block < UROCE_MUX_BLOCKS - 1; block++) {
+		const bool is_users = table->lease[block].uid == uid;
+
+		holding.nb_owned += is_users && is_owned(table, block);
+		holding.nb_resting +=
+			is_users && !is_owned(table, block) && now_ns < table->lease[block].free_ns;
+	}
+	return holding;
 }
 
-/* @return a free block, at random; 0: there is none */
-static uint32_t
-draw(const struct lease_table *table, uint64_t now_ns)
+/* Count a block that is given. @return false: the user may not have it */
+static bool
+count_block(struct holding *holding, bool is_resting)
 {
-	uint16_t block = 0;
+	/* records of a former life may name more than the limit: so the sum alone is no bound of what is owned */
+	if (holding->nb_owned >= LEASE_USER_MAX ||
+	    (!is_resting && holding->nb_owned + holding->nb_resting >= LEASE_USER_MAX))
+		return false;
+	holding->nb_owned++;
+	holding->nb_resting -= is_resting;
+	return true;
+}
 
+/* --- anew ---------------------------------------------------------------------------------------- */
+
+/*
+ * A search for free blocks: by chance, and once that has failed, all of them from a random one on, those that nobody is
+ * expected to take back first. It goes on where it found the last one, so that all blocks of a message cost two passes
+ * at most.
+ */
+struct search {
+	bool is_thorough;
+	bool with_awaited;
+	uint16_t from;
+	uint32_t nb_seen; /* in this pass */
+};
+
+/* @return a block, at random; 0: none was met */
+static uint32_t
+draw_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
+{
+	uint16_t draw[DRAWS];
+
+	if (getrandom(draw, sizeof(draw), 0) != sizeof(draw))
+		return 0;
 	for (unsigned i = 0; i < DRAWS; i++) {
-		if (getrandom(&block, sizeof(block), 0) != sizeof(block))
-			return 0;
-		if (is_free(table, block, now_ns))
-			return block;
+		if (is_free(table, draw[i], now_ns) && !table->lease[draw[i]].is_awaited)
+			return draw[i];
 	}
-	for (uint32_t i = 0; i < UROCE_MUX_BLOCKS; i++, block++) {
-		if (is_free(table, block, now_ns))
+	search->is_thorough = true;
+	search->from = draw[0];
+	return 0;
+}
+
+/* @return the next one of this pass; 0: there is none */
+static uint32_t
+next_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
+{
+	while (search->nb_seen < UROCE_MUX_BLOCKS) {
+		const uint16_t block = (uint16_t)(search->from + search->nb_seen++);
+
+		if (is_free(table, block, now_ns) &&
+		    (search->with_awaited || !table->lease[block].is_awaited))
 			return block;
 	}
 	return 0;
 }
 
+/* @return a free block; 0: there is none */
+static uint32_t
+find_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
+{
+	uint32_t block = search->is_thorough ? 0 : draw_block(table, search, now_ns);
+
+	if (block == 0)
+		block = next_block(table, search, now_ns);
+	if (block == 0 && !search->with_awaited) {
+		search->with_awaited = true;
+		search->nb_seen = 0;
+		block = next_block(table, search, now_ns);
+	}
+	return block;
+}
+
 uint32_t
 lease_take(struct lease_table *table, const struct lessee *lessee, uint32_t nb, uint64_t now_ns,
-	   uint32_t *blocks)
+	   struct uroce_mux_lease *leases)
 {
-	const uint32_t nb_has = nb_of_user(table, lessee->uid, now_ns);
-	const uint32_t nb_may = nb_has < LEASE_USER_MAX ? LEASE_USER_MAX - nb_has : 0;
+	struct holding holding = holding_of_user(table, lessee->uid, now_ns);
+	struct search search = { .nb_seen = 0 };
 	uint32_t taken = 0;
 
-	for (; taken < nb && taken < nb_may; taken++) {
-		const uint32_t block = draw(table, now_ns);
+	for (; taken < nb && count_block(&holding, false); taken++) {
+		const uint32_t block = find_block(table, &search, now_ns);
+		uint64_t ticket;
 
-		if (block == 0)
+		if (block == 0 || getrandom(&ticket, sizeof(ticket), 0) != sizeof(ticket))
 			break;
+		lease_record_hold(&table->record[block], lessee->uid, ticket);
 		give(table, lessee, block);
-		blocks[taken] = block;
+		leases[taken] = (struct uroce_mux_lease){ .block = block, .ticket = ticket };
 	}
 	return taken;
 }
 
-bool
-lease_take_back(struct lease_table *table, const struct lessee *lessee, uint32_t block,
-		uint64_t now_ns)
-{
-	const struct lease *lease;
+/* --- back ---------------------------------------------------------------------------------------- */
 
-	if (!is_anybodys(block) || is_owned(table, block))
-		return false;
-	lease = &table->lease[block];
-	if (now_ns < lease->free_ns && !(lease->may_return && lease->number == lessee->number))
-		return false;
-	give(table, lessee, block);
-	return true;
+static bool
+may_return(const struct lease_table *table, const struct lessee *lessee,
+	   const struct uroce_mux_lease *lease)
+{
+	return is_anybodys(lease->block) && !is_owned(table, lease->block) &&
+	       lease_record_is_of(&table->record[lease->block], lessee->uid, lease->ticket);
 }
 
-static void
-quarantine(struct lease_table *table, uint32_t block, bool may_return, uint64_t now_ns)
+uint32_t
+lease_take_back(struct lease_table *table, const struct lessee *lessee,
+		const struct uroce_mux_lease *leases, uint32_t nb, uint64_t now_ns,
+		uint32_t *blocks)
 {
-	table->lease[block].free_ns = now_ns + LEASE_QUARANTINE_NS;
-	table->lease[block].may_return = may_return;
-	set_owner(table, block, 0);
+	struct holding holding = holding_of_user(table, lessee->uid, now_ns);
+	uint32_t nb_good = 0;
+
+	for (uint32_t i = 0; i < nb; i++) {
+		const uint32_t block = leases[i].block;
+
+		if (!may_return(table, lessee, &leases[i]) ||
+		    !count_block(&holding, now_ns < table->lease[block].free_ns))
+			continue;
+		give(table, lessee, block);
+		blocks[nb_good++] = block;
+	}
+	return nb_good;
 }
 
 static bool
@@ -130,13 +216,23 @@ is_lessees(const struct lease_table *table, const struct lessee *lessee, uint32_
 	       lessee->slot + 1u;
 }
 
+/* --- and given back ------------------------------------------------------------------------------ */
+
+static void
+quarantine(struct lease_table *table, uint32_t block, uint64_t now_ns)
+{
+	table->lease[block].free_ns = now_ns + LEASE_QUARANTINE_NS;
+	set_owner(table, block, 0);
+}
+
 bool
 lease_release(struct lease_table *table, const struct lessee *lessee, uint32_t block,
 	      uint64_t now_ns)
 {
 	if (block >= UROCE_MUX_BLOCKS || !is_lessees(table, lessee, block))
 		return false;
-	quarantine(table, block, false, now_ns);
+	lease_record_release(&table->record[block]);
+	quarantine(table, block, now_ns);
 	return true;
 }
 
@@ -148,7 +244,7 @@ lease_end(struct lease_table *table, const struct lessee *lessee, uint64_t now_n
 	for (uint32_t block = 0; block < UROCE_MUX_BLOCKS; block++) {
 		if (!is_lessees(table, lessee, block))
 			continue;
-		quarantine(table, block, true, now_ns);
+		quarantine(table, block, now_ns);
 		nb++;
 	}
 	return nb;

@@ -2,7 +2,8 @@
 /*
  * uroced: one port for any number of processes, each with an engine of its own.
  *
- *	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--key=FILE] PORT[,key=value...]
+ *	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--leases=FILE]
+ *	       PORT[,key=value...]
  *
  * Two threads: the data path, which is the main one, and control [doc/design/multiplexer.md].
  */
@@ -20,6 +21,7 @@
 #include "control.h"
 #include "eal/args.h"
 #include "eal/eal.h"
+#include "lease_file.h"
 #include "options.h"
 #include "say.h"
 #include "stats.h"
@@ -104,11 +106,11 @@ listen_at(const struct options *opt)
 }
 
 static int
-serve(struct control *control, const struct options *opt, bool is_new_key)
+serve(struct control *control, const struct options *opt, const struct lease_file *file)
 {
 	int listener = -1, ret = -1;
 
-	control->leases = lease_table_create();
+	control->leases = lease_table_create(file->record, control_now_ns());
 	if (!control->leases)
 		say("no memory for leases");
 	else
@@ -117,8 +119,8 @@ serve(struct control *control, const struct options *opt, bool is_new_key)
 	if (control->data)
 		listener = listen_at(opt);
 	if (listener >= 0) {
-		/* who holds a ticket of a former life is back by then */
-		control->lease_ns = is_new_key ? 0 : control_now_ns() + LEASE_QUARANTINE_NS;
+		/* clients of a former life are back by then */
+		control->lease_ns = file->is_new ? 0 : control_now_ns() + LEASE_QUARANTINE_NS;
 		stats_begin(control);
 		ret = control_start(control, listener);
 		if (ret == 0) {
@@ -142,7 +144,7 @@ main(int argc, char **argv)
 	const int own = split(argc, argv);
 	struct options opt;
 	const char *wrong;
-	bool is_new_key;
+	struct lease_file file;
 	int ret = -1;
 
 	argv[own] = argv[0];
@@ -152,20 +154,19 @@ main(int argc, char **argv)
 		fputs(options_usage, stdout);
 		return EXIT_SUCCESS;
 	}
-	wrong = ticket_key_load(opt.key, &control.key, &is_new_key);
+	wrong = lease_file_open(&file, opt.leases);
 	if (wrong) {
-		say("--key=%s: %s: allowed is a path where uroced may write, with a file that it "
-		    "made or "
-		    "none, of its user, mode 0600",
-		    opt.key, wrong);
+		say("--leases=%s: %s: allowed is a path where uroced may write, with a file that "
+		    "it made or none, of its user, mode 0600, that no other uroced uses",
+		    opt.leases, wrong);
 		return EXIT_FAILURE;
 	}
 	prepare();
 	if (start_eal(own > 0 ? own : 1, argv) != 0)
 		return EXIT_FAILURE;
 	control.host = &host;
-	if (host_open(&host, opt.spec, &control.key) == 0) {
-		ret = serve(&control, &opt, is_new_key);
+	if (host_open(&host, opt.spec, file.mac_seed) == 0) {
+		ret = serve(&control, &opt, &file);
 		host_close(&host);
 	}
 	(void)rte_eal_cleanup();

@@ -26,12 +26,13 @@ const char options_usage[] =
 	"  --socket=PATH  where clients come to (default " UROCE_MUX_SOCKET ")\n"
 	"  --mode=MODE    of that socket, octal: who may come (default 0660)\n"
 	"  --group=NAME   of that socket\n"
-	"  --key=FILE     holds the key of tickets; made if it is not there (default PATH.key)\n"
+	"  --leases=FILE  says who holds which numbers; made if it is not there (default "
+	"PATH.leases)\n"
 	"  --help         this\n";
 
 static const struct option long_options[] = {
 	{ "socket", required_argument, NULL, 's' }, { "mode", required_argument, NULL, 'm' },
-	{ "group", required_argument, NULL, 'g' },  { "key", required_argument, NULL, 'k' },
+	{ "group", required_argument, NULL, 'g' },  { "leases", required_argument, NULL, 'l' },
 	{ "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 },
 };
 
@@ -77,14 +78,14 @@ set_group(struct options *opt, const char *name)
 }
 
 static int
-set_key(struct options *opt, const char *path)
+set_leases(struct options *opt, const char *path)
 {
-	if (path[0] == '\0' || strlen(path) >= sizeof(opt->key)) {
-		say("--key=%s: no path: allowed are 1 to %zu characters", path,
-		    sizeof(opt->key) - 1);
+	if (path[0] == '\0' || strlen(path) >= sizeof(opt->leases)) {
+		say("--leases=%s: no path: allowed are 1 to %zu characters", path,
+		    sizeof(opt->leases) - 1);
 		return -1;
 	}
-	(void)snprintf(opt->key, sizeof(opt->key), "%s", path);
+	(void)snprintf(opt->leases, sizeof(opt->leases), "%s", path);
 	return 0;
 }
 
@@ -98,8 +99,8 @@ set_option(struct options *opt, int letter, char **argv)
 		return set_mode(opt, optarg);
 	case 'g':
 		return set_group(opt, optarg);
-	case 'k':
-		return set_key(opt, optarg);
+	case 'l':
+		return set_leases(opt, optarg);
 	case 'h':
 		opt->is_help = true;
 		return 0;
@@ -131,7 +132,7 @@ options_parse(struct options *opt, int argc, char **argv)
 		return -1;
 	}
 	opt->spec = argv[optind];
-	if (opt->key[0] == '\0')
-		(void)snprintf(opt->key, sizeof(opt->key), "%s.key", opt->socket);
+	if (opt->leases[0] == '\0')
+		(void)snprintf(opt->leases, sizeof(opt->leases), "%s.leases", opt->socket);
 	return 0;
 }

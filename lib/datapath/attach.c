@@ -27,7 +27,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 #include <rte_lcore.h>
@@ -477,7 +476,6 @@ send_attach(struct uroce_attach *attach)
 	message->attach = (struct uroce_mux_attach){
 		.type = UROCE_MUX_ATTACH,
 		.version = UROCE_MUX_VERSION,
-		.number = attach->number,
 		.nb_leases = attach->nb_leases,
 		.plan = attach->area.plan,
 	};
@@ -642,7 +640,7 @@ make(struct uroce_port *port, const struct uroce_dev_conf *conf)
 	if (!attach)
 		return NULL;
 	attach->pair = aligned_alloc(_Alignof(struct uroce_attach_pair), len);
-	if (!attach->pair || getrandom(&attach->number, sizeof(attach->number), 0) < 0) {
+	if (!attach->pair) {
 		free(attach->pair);
 		free(attach);
 		return NULL;

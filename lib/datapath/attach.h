@@ -83,7 +83,6 @@ struct uroce_attach {
 	struct uroce_mux_host host;
 	_Atomic uint32_t mbps;
 	atomic_bool has_news; /* its addresses are others, and were not taken over yet */
-	uint64_t number;      /* ours */
 	bool is_leasing;      /* more leases were asked for */
 	uint32_t nb_denials;  /* answers that were none */
 	uint32_t nb_leases;

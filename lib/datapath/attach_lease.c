@@ -5,8 +5,8 @@
  * (qpn.c); more blocks are asked for when most are, by who needs one, and a quarter of what there is at a time.
  * What is left is used up where uroced has no more, or is not there.
  *
- * A lease outlives uroced, by its ticket. Where that is not accepted the block is somebody else's: frames for its
- * numbers will never come here again, and QPs that have one are at an end.
+ * A lease outlives uroced, which has written down our user and the lease's ticket. Where the ticket is not accepted the
+ * block is somebody else's: frames for its numbers will never come here again, and QPs that have one are at an end.
  */
 
 #include <errno.h>

@@ -18,8 +18,9 @@
  *	               <-  WAKE    there are frames, for who sleeps
  *	               <-  REFUSED why not; then the connection ends
  *
- * Numbers are leased in blocks; a ticket says that a block is a client's, and only uroced can write one, also
- * after it was started again.
+ * Numbers are leased in blocks. With each lease comes a ticket, a random number that uroced remembers beyond its own end.
+ * A client that connects again shows it, and has the block back if that lease was the block's last one, of the same user,
+ * and was not released.
  */
 
 #include <stddef.h>
@@ -61,7 +62,7 @@ enum uroce_mux_type {
 struct uroce_mux_lease {
 	uint32_t block;
 	uint32_t reserved; /* 0 */
-	uint64_t ticket;   /* of the block and the client's number */
+	uint64_t ticket;   /* of this lease */
 };
 
 /** What a client of uroced is to the network: all of them the same. */
@@ -102,9 +103,9 @@ struct uroce_mux_this_host {
 struct uroce_mux_attach {
 	uint32_t type;
 	uint32_t version;
-	uint64_t number; /* that the client drew for itself: its tickets are of it */
+	uint64_t reserved; /* 0 */
 	uint32_t nb_leases;
-	uint32_t reserved; /* 0 */
+	uint32_t reserved2; /* 0 */
 	struct uroce_area_plan plan;
 	struct uroce_mux_lease
 		lease[]; /* that it holds: of another connection, maybe to another uroced */

@@ -38,7 +38,6 @@ struct client {
 	struct uroce_area area;
 	struct uroce_lane_end up[UROCE_AREA_PAIRS_MAX], down[UROCE_AREA_PAIRS_MAX];
 	uint64_t barrier_pass[UROCE_AREA_PAIRS_MAX]; /* in which a barrier was met; 0: none was */
-	uint64_t number;
 	bool *has_block;
 };
 
@@ -209,9 +208,9 @@ drop(struct a_switch *sw, struct client *client)
 }
 
 static uint64_t
-ticket_of(uint32_t block, uint64_t number)
+ticket_of(uint32_t block)
 {
-	return (block + 1) * SECRET ^ number;
+	return (block + 1) * SECRET;
 }
 
 static bool
@@ -266,14 +265,12 @@ attach(struct a_switch *sw, struct client *client, const union uroce_mux_message
 
 	assert_null(uroce_area_judge(&said->plan, fd, sw->conf.host.frame_limit));
 	assert_int_equal(uroce_area_map(&client->area, &said->plan, fd), 0);
-	client->number = said->number;
 	client->has_block = calloc(UROCE_MUX_BLOCKS, sizeof(bool));
 	assert_non_null(client->has_block);
 	for (uint32_t i = 0; i < said->nb_leases && !sw->conf.is_forgetful; i++) {
 		const struct uroce_mux_lease *lease = &said->lease[i];
 
-		if (lease->ticket != ticket_of(lease->block, said->number) ||
-		    is_somebodys(sw, lease->block))
+		if (lease->ticket != ticket_of(lease->block) || is_somebodys(sw, lease->block))
 			continue;
 		client->has_block[lease->block] = true;
 		answer.attached.block[nb++] = lease->block;
@@ -298,7 +295,7 @@ lease(struct a_switch *sw, struct client *client, uint32_t nb)
 			sw->next_block++;
 		client->has_block[sw->next_block] = true;
 		answer.leased.lease[i].block = sw->next_block;
-		answer.leased.lease[i].ticket = ticket_of(sw->next_block, client->number);
+		answer.leased.lease[i].ticket = ticket_of(sw->next_block);
 		answer.leased.nb++;
 		sw->next_block++;
 	}

@@ -100,8 +100,9 @@ run(struct report *report, struct world *world, uint64_t seed, const struct atta
 		world_run(world, at_ns);
 	}
 	world_run(world, END_NS);
-	report_row(report, "\"attack\": \"%s\", \"goodput_gbps\": %.2f, \"retransmits\": %u, "
-			   "\"state\": %u",
+	report_row(report,
+		   "\"attack\": \"%s\", \"goodput_gbps\": %.2f, \"retransmits\": %u, "
+		   "\"state\": %u",
 		   attack->name,
 		   (double)(qp->peer->qpc.stats.rx_bytes - before) * 8 / (END_NS - BEGIN_NS),
 		   qp->qpc.stats.retransmits, qp->qpc.state);

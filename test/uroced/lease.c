@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "uroced/lease.h"
@@ -16,13 +17,17 @@
 #define MAX UROCE_MUX_LEASES_MAX
 
 static struct lease_table *table;
-static const struct lessee ann = { 0, 1000, 11 }, bob = { 1023, 1000, 22 }, eve = { 5, 2000, 33 };
+static struct lease_record record[UROCE_MUX_BLOCKS];
+static const struct lessee ann = { 0, 1000 }, bob = { 1023, 1000 }, eve = { 5, 2000 };
+static struct uroce_mux_lease leases[MAX];
+static uint32_t blocks[MAX];
 
 static int
 make(void **state)
 {
 	(void)state;
-	table = lease_table_create();
+	memset(record, 0, sizeof(record));
+	table = lease_table_create(record, NOW);
 	return table ? 0 : -1;
 }
 
@@ -34,20 +39,51 @@ drop(void **state)
 	return 0;
 }
 
+/* uroced is started again, and knows what is recorded. */
+static void
+start_again(uint64_t now_ns)
+{
+	free(table);
+	table = lease_table_create(record, now_ns);
+	assert_non_null(table);
+}
+
+static struct uroce_mux_lease
+take_one(const struct lessee *lessee)
+{
+	struct uroce_mux_lease lease;
+
+	assert_int_equal(lease_take(table, lessee, 1, NOW, &lease), 1);
+	return lease;
+}
+
+static bool
+take_back(const struct lessee *lessee, struct uroce_mux_lease lease, uint64_t now_ns)
+{
+	uint32_t block;
+	const uint32_t nb = lease_take_back(table, lessee, &lease, 1, now_ns, &block);
+
+	assert_true(nb == 0 || block == lease.block);
+	return nb == 1;
+}
+
 static void
 block__is_one_clients(void **state)
 {
-	uint32_t a[MAX], b[MAX], nb_low = 0;
+	static struct uroce_mux_lease a[MAX], b[MAX];
+	uint32_t nb_low = 0;
 
 	(void)state;
 	assert_int_equal(lease_take(table, &ann, MAX, NOW, a), MAX);
 	assert_int_equal(lease_take(table, &bob, MAX, NOW, b), MAX);
 	for (uint32_t i = 0; i < MAX; i++) {
-		assert_true(a[i] > 0 && a[i] < UROCE_MUX_BLOCKS - 1);
-		assert_int_equal(lease_owner(table, a[i] * UROCE_MUX_BLOCK), ann.slot + 1);
-		assert_int_equal(lease_owner(table, a[i] * UROCE_MUX_BLOCK + 255), ann.slot + 1);
-		assert_int_equal(lease_owner(table, b[i] * UROCE_MUX_BLOCK), bob.slot + 1);
-		nb_low += a[i] < UROCE_MUX_BLOCKS / 2;
+		const uint32_t block = a[i].block;
+
+		assert_true(block > 0 && block < UROCE_MUX_BLOCKS - 1);
+		assert_int_equal(lease_owner(table, block * UROCE_MUX_BLOCK), ann.slot + 1);
+		assert_int_equal(lease_owner(table, block * UROCE_MUX_BLOCK + 255), ann.slot + 1);
+		assert_int_equal(lease_owner(table, b[i].block * UROCE_MUX_BLOCK), bob.slot + 1);
+		nb_low += block < UROCE_MUX_BLOCKS / 2;
 	}
 	/* drawn at random: 512 are expected in the lower half, and 16 is a standard deviation */
 	assert_true(nb_low > 512 - 8 * 16 && nb_low < 512 + 8 * 16);
@@ -60,34 +96,54 @@ static void
 block__rests_before_it_is_anothers(void **state)
 {
 	const uint64_t free_ns = NOW + LEASE_QUARANTINE_NS;
-	uint32_t block;
+	const struct uroce_mux_lease lease = take_one(&ann);
 
 	(void)state;
-	assert_int_equal(lease_take(table, &ann, 1, NOW, &block), 1);
 	assert_int_equal(lease_end(table, &ann, NOW), 1);
-	assert_int_equal(lease_owner(table, block * UROCE_MUX_BLOCK), 0);
-	assert_false(lease_take_back(table, &eve, block, free_ns - 1));
-	assert_true(lease_take_back(table, &ann, block, free_ns - 1));
-	assert_false(lease_take_back(table, &ann, block, free_ns - 1)); /* it has it */
-	assert_false(lease_take_back(table, &eve, block, free_ns + 1));
+	assert_int_equal(lease_owner(table, lease.block * UROCE_MUX_BLOCK), 0);
+	assert_false(take_back(&eve, lease, free_ns - 1));
+	assert_true(take_back(&ann, lease, free_ns - 1));
+	assert_false(take_back(&ann, lease, free_ns - 1)); /* it has it */
+	assert_false(take_back(&bob, lease, free_ns - 1));
 	assert_int_equal(lease_end(table, &ann, NOW), 1);
-	assert_true(lease_take_back(table, &eve, block, free_ns));
+	assert_false(take_back(&eve, lease, free_ns));
 	assert_int_equal(lease_end(table, &ann, NOW), 0);
+	/* nobody has had it meanwhile */
+	assert_true(take_back(&ann, lease, free_ns));
+}
+
+/* Of a user's processes each has its own tickets. */
+static void
+ticket__is_of_one_lease(void **state)
+{
+	struct uroce_mux_lease lease = take_one(&ann), other = take_one(&bob);
+
+	(void)state;
+	assert_true(lease.ticket != other.ticket);
+	assert_int_equal(lease_end(table, &ann, NOW), 1);
+	other.block = lease.block;
+	assert_false(take_back(&bob, other, NOW));
+	lease.ticket ^= 1;
+	assert_false(take_back(&ann, lease, NOW));
+	lease.ticket ^= 1;
+	assert_true(take_back(&ann, lease, NOW));
 }
 
 static void
 block__that_was_released_does_not_return(void **state)
 {
-	uint32_t block;
+	const struct uroce_mux_lease lease = take_one(&ann);
 
 	(void)state;
-	assert_int_equal(lease_take(table, &ann, 1, NOW, &block), 1);
-	assert_false(lease_release(table, &eve, block, NOW));
-	assert_false(lease_release(table, &ann, block ^ 1, NOW));
+	assert_false(lease_release(table, &eve, lease.block, NOW));
+	assert_false(lease_release(table, &ann, lease.block ^ 1, NOW));
 	assert_false(lease_release(table, &ann, UROCE_MUX_BLOCKS, NOW));
-	assert_true(lease_release(table, &ann, block, NOW));
-	assert_false(lease_release(table, &ann, block, NOW));
-	assert_false(lease_take_back(table, &ann, block, NOW + 1));
+	assert_true(lease_release(table, &ann, lease.block, NOW));
+	assert_false(lease_release(table, &ann, lease.block, NOW));
+	assert_false(take_back(&ann, lease, NOW + 1));
+	assert_false(take_back(&ann, lease, NOW + LEASE_QUARANTINE_NS));
+	start_again(NOW);
+	assert_false(take_back(&ann, lease, NOW));
 }
 
 static void
@@ -96,45 +152,145 @@ block__of_nobody_cannot_be_had(void **state)
 	static const uint32_t nobodys[] = { 0, UROCE_MUX_BLOCKS - 1, UROCE_MUX_BLOCKS, UINT32_MAX };
 
 	(void)state;
+	lease_record_hold(&record[0], ann.uid, 7);
+	lease_record_hold(&record[UROCE_MUX_BLOCKS - 1], ann.uid, 7);
+	start_again(NOW);
 	for (size_t i = 0; i < sizeof(nobodys) / sizeof(nobodys[0]); i++)
-		assert_false(lease_take_back(table, &ann, nobodys[i], NOW));
-	assert_true(lease_take_back(table, &ann, 1, NOW));
-	assert_true(lease_take_back(table, &ann, UROCE_MUX_BLOCKS - 2, NOW));
+		assert_false(take_back(&ann, (struct uroce_mux_lease){ nobodys[i], 0, 7 }, NOW));
+	/* and one that nobody had yet */
+	assert_false(take_back(&ann, (struct uroce_mux_lease){ 1, 0, 0 }, NOW));
+}
+
+/* In the next life it is only the last holder's, however often others had it before. */
+static void
+block__returns_to_its_last_user_after_a_start(void **state)
+{
+	const struct lessee zoe = { 100, eve.uid };
+	struct uroce_mux_lease first, last = { 0 };
+
+	(void)state;
+	/* all but one are somebody's, so that there is no choice */
+	for (uint16_t slot = 0; slot < 64; slot++) {
+		const struct lessee lessee = { slot, 10u + slot / 16 };
+
+		assert_true(lease_take(table, &lessee, MAX - (slot == 63) * 3, NOW, leases) > 0);
+	}
+	first = take_one(&zoe);
+	assert_int_equal(lease_take(table, &ann, 1, NOW, &last), 0);
+	assert_int_equal(lease_end(table, &zoe, NOW), 1);
+	assert_int_equal(lease_take(table, &ann, 1, NOW + LEASE_QUARANTINE_NS, &last), 1);
+	assert_int_equal(last.block, first.block);
+	start_again(NOW);
+	assert_false(take_back(&zoe, first, NOW));
+	assert_false(take_back(&ann, first, NOW));
+	assert_false(take_back(&bob, (struct uroce_mux_lease){ last.block, 0, 0 }, NOW));
+	assert_true(take_back(&ann, last, NOW));
+}
+
+/* While there are others; its client may have been late. */
+static void
+block__of_a_former_life_is_leased_last(void **state)
+{
+	static bool was_had[UROCE_MUX_BLOCKS];
+	const uint64_t free_ns = NOW + LEASE_QUARANTINE_NS;
+
+	(void)state;
+	for (uint16_t slot = 0; slot < 48; slot++) {
+		const struct lessee lessee = { slot, slot };
+
+		assert_int_equal(lease_take(table, &lessee, MAX, NOW, leases), MAX);
+		for (uint32_t i = 0; i < MAX; i++)
+			was_had[leases[i].block] = true;
+	}
+	start_again(NOW);
+	for (uint16_t slot = 0; slot < 16; slot++) {
+		const struct lessee lessee = { slot, slot };
+		const uint32_t nb = slot == 15 ? MAX - 2 : MAX;
+
+		assert_int_equal(lease_take(table, &lessee, nb, free_ns, leases), nb);
+		for (uint32_t i = 0; i < nb; i++)
+			assert_false(was_had[leases[i].block]);
+	}
+	assert_int_equal(lease_take(table, &eve, MAX, free_ns, leases), MAX);
+	for (uint32_t i = 0; i < MAX; i++)
+		assert_true(was_had[leases[i].block]);
+}
+
+/* What a writer that was killed leaves, and what was never one. */
+static void
+record__that_is_torn_returns_to_nobody(void **state)
+{
+	static const uint64_t holders[] = { 0, UINT64_C(1000) << 32, UINT64_C(1000) << 32 | 1,
+					    UINT64_MAX };
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(holders) / sizeof(holders[0]); i++) {
+		record[1 + i].ticket = 7;
+		record[1 + i].holder = holders[i];
+	}
+	start_again(NOW);
+	for (uint32_t i = 0; i < sizeof(holders) / sizeof(holders[0]); i++) {
+		const struct uroce_mux_lease lease = { 1 + i, 0, 7 };
+
+		assert_false(take_back(&ann, lease, NOW));
+		assert_false(take_back(&ann, lease, NOW + LEASE_QUARANTINE_NS));
+	}
 }
 
 /* Also by taking and giving back, and by coming and going, which fills the quarantine. */
 static void
 user__has_half_of_all_at_most(void **state)
 {
-	uint32_t blocks[MAX], nb, sum = 0;
+	uint32_t sum = 0;
 
 	(void)state;
 	for (uint16_t slot = 0; slot < 64; slot++) {
-		const struct lessee lessee = { slot, 1000, slot };
+		const struct lessee lessee = { slot, 1000 };
+		const uint32_t nb = lease_take(table, &lessee, MAX, NOW, leases);
 
-		nb = lease_take(table, &lessee, MAX, NOW, blocks);
 		sum += nb;
 		for (uint32_t i = 0; i < nb / 2; i++)
-			assert_true(lease_release(table, &lessee, blocks[i], NOW));
+			assert_true(lease_release(table, &lessee, leases[i].block, NOW));
 		assert_int_equal(lease_end(table, &lessee, NOW), nb - nb / 2);
 	}
 	assert_int_equal(sum, LEASE_USER_MAX);
-	assert_int_equal(lease_take(table, &eve, MAX, NOW, blocks), MAX);
-	assert_int_equal(lease_take(table, &ann, MAX, NOW, blocks), 0);
-	assert_int_equal(lease_take(table, &ann, MAX, NOW + LEASE_QUARANTINE_NS, blocks), MAX);
+	assert_int_equal(lease_take(table, &eve, MAX, NOW, leases), MAX);
+	assert_int_equal(lease_take(table, &ann, MAX, NOW, leases), 0);
+	assert_int_equal(lease_take(table, &ann, MAX, NOW + LEASE_QUARANTINE_NS, leases), MAX);
+}
+
+/* Records that say that all blocks were one user's: he was given half of them twice, one after the other. */
+static void
+user__takes_back_half_of_all_at_most(void **state)
+{
+	uint32_t sum = 0;
+
+	(void)state;
+	for (uint32_t block = 1; block < UROCE_MUX_BLOCKS - 1; block++)
+		lease_record_hold(&record[block], 1000, block);
+	start_again(NOW);
+	for (uint32_t block = 1; block < UROCE_MUX_BLOCKS - 1; block++) {
+		leases[(block - 1) % MAX] = (struct uroce_mux_lease){ block, 0, block };
+		if (block % MAX != 0)
+			continue;
+		/* some before the quarantine is over, and some later */
+		sum += lease_take_back(table, &(struct lessee){ (uint16_t)(block / MAX), 1000 },
+				       leases, MAX,
+				       NOW + (block / MAX % 2 ? LEASE_QUARANTINE_NS : 0), blocks);
+	}
+	assert_int_equal(sum, LEASE_USER_MAX);
 }
 
 static void
 blocks__can_all_be_leased(void **state)
 {
-	uint32_t blocks[MAX], nb, sum = 0;
+	uint32_t sum = 0;
 
 	(void)state;
 	for (uint16_t slot = 0; slot < 80; slot++) {
-		const struct lessee lessee = { slot, slot, slot };
+		const struct lessee lessee = { slot, slot };
 
-		nb = lease_take(table, &lessee, MAX, NOW, blocks);
-		sum += nb;
+		sum += lease_take(table, &lessee, MAX, NOW, leases);
 	}
 	assert_int_equal(sum, UROCE_MUX_BLOCKS - 2);
 }
@@ -146,9 +302,14 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(block__is_one_clients),
 		TEST(block__rests_before_it_is_anothers),
+		TEST(ticket__is_of_one_lease),
 		TEST(block__that_was_released_does_not_return),
 		TEST(block__of_nobody_cannot_be_had),
+		TEST(block__returns_to_its_last_user_after_a_start),
+		TEST(block__of_a_former_life_is_leased_last),
+		TEST(record__that_is_torn_returns_to_nobody),
 		TEST(user__has_half_of_all_at_most),
+		TEST(user__takes_back_half_of_all_at_most),
 		TEST(blocks__can_all_be_leased),
 	};
 

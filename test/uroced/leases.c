@@ -2,14 +2,16 @@
 
 /*
  * Leases, over the socket: exclusive, at most so many, given back; kept over a hang-up and over the daemon's end by
- * their tickets, and by nothing else. What was in the lanes meanwhile is still there.
+ * their user with their tickets, and by nobody else. What was in the lanes meanwhile is still there.
  */
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -17,8 +19,13 @@
 #include "daemon.h"
 #include "peer.h"
 
+#define NB_HOARDERS                                                                                \
+	(UROCE_MUX_BLOCKS / 2 / UROCE_MUX_LEASES_MAX) /* together they have all that a user may */
+#define OTHER_UID 65534u
+
 static struct daemon daemon_;
 static struct peer a, b, c;
+static struct peer hoarder[NB_HOARDERS];
 static uint8_t frame[UROCE_AREA_FRAME_MAX], got[UROCE_AREA_FRAME_MAX];
 
 static int
@@ -108,10 +115,11 @@ ticket__brings_a_lease_back(void **state)
 	assert_int_equal(peer_lease(&a, 9), 9);
 	again(&a);
 	assert_int_equal(a.nb_leases, 10);
-	/* somebody else's, with and without the number that it is for */
+	/* another process's, by its number alone */
 	lease = a.lease[0];
 	peer_hang_up(&a);
-	b.lease[b.nb_leases++] = lease;
+	b.lease[b.nb_leases] = lease;
+	b.lease[b.nb_leases++].ticket = b.lease[0].ticket;
 	again(&b);
 	assert_int_equal(b.nb_leases, 1);
 	/* a forged one */
@@ -125,7 +133,6 @@ ticket__brings_a_lease_back(void **state)
 	peer_connect(&c, daemon_.socket);
 	c.nb_leases = 0;
 	peer_make_area(&c, 1, 64);
-	c.number = a.number;
 	c.lease[c.nb_leases++] = lease;
 	peer_attach(&c);
 	assert_int_equal(c.nb_leases, 0);
@@ -139,6 +146,205 @@ ticket__brings_a_lease_back(void **state)
 	peer_close(&a);
 	peer_close(&b);
 	peer_close(&c);
+}
+
+/* Any user may come, until the next start. */
+static void
+let_others_in(void)
+{
+	if (geteuid() != 0)
+		skip(); /* there is no other user to come as */
+	assert_int_equal(chmod(daemon_.folder, 0755), 0);
+	assert_int_equal(chmod(daemon_.socket, 0666), 0);
+}
+
+static void
+connect_as(struct peer *peer, uid_t uid)
+{
+	assert_int_equal(seteuid(uid), 0);
+	peer_connect(peer, daemon_.socket);
+	assert_int_equal(seteuid(0), 0);
+}
+
+/* Longer than a block is in quarantine. */
+static void
+outlast_quarantine(void)
+{
+	(void)usleep(2100000);
+}
+
+/* A client of another user that has as many blocks as a client may. */
+static void
+open_as(struct peer *peer, uid_t uid)
+{
+	memset(peer, 0, sizeof(*peer));
+	connect_as(peer, uid);
+	peer_make_area(peer, 1, 64);
+	peer_attach(peer);
+	(void)peer_lease(peer, UROCE_MUX_LEASES_MAX);
+}
+
+static void
+come_back_as(struct peer *peer, uid_t uid)
+{
+	connect_as(peer, uid);
+	peer_attach(peer);
+}
+
+static uint32_t
+open_hoarders(void)
+{
+	uint32_t nb = 0;
+
+	for (unsigned i = 0; i < NB_HOARDERS; i++) {
+		open_as(&hoarder[i], OTHER_UID);
+		nb += hoarder[i].nb_leases;
+	}
+	return nb;
+}
+
+static void
+close_hoarders(void)
+{
+	for (unsigned i = 0; i < NB_HOARDERS; i++)
+		peer_close(&hoarder[i]);
+}
+
+/* Of who shows what it was given once, and gave back. */
+static void
+release_and_remember(struct peer *peer)
+{
+	const uint32_t nb = peer->nb_leases;
+
+	release(peer);
+	peer->nb_leases = nb;
+}
+
+/* A hoarder collects tickets by LEASE and RELEASE; a client of another user has some of these blocks then. */
+static void
+hoarder__has_no_block_of_others_after_a_start(void **state)
+{
+	uint32_t nb_shared = 0, nb_hoarded = 0;
+
+	(void)state;
+	let_others_in();
+	assert_int_equal(open_hoarders(), UROCE_MUX_BLOCKS / 2);
+	for (unsigned i = 0; i < NB_HOARDERS; i++)
+		release_and_remember(&hoarder[i]);
+	outlast_quarantine();
+	peer_open(&a, daemon_.socket, 1, 64);
+	assert_int_equal(peer_lease(&a, UROCE_MUX_LEASES_MAX - 1), UROCE_MUX_LEASES_MAX - 1);
+	for (uint32_t i = 0; i < a.nb_leases; i++) {
+		for (unsigned j = 0; j < NB_HOARDERS; j++)
+			nb_shared += has(&hoarder[j], a.lease[i].block);
+	}
+	/* 512 are expected */
+	assert_true(nb_shared > 256);
+	daemon_kill(&daemon_);
+	daemon_start(&daemon_);
+	let_others_in();
+	for (unsigned i = 0; i < NB_HOARDERS; i++) {
+		peer_hang_up(&hoarder[i]);
+		come_back_as(&hoarder[i], OTHER_UID);
+		nb_hoarded += hoarder[i].nb_leases;
+	}
+	again(&a);
+	print_message("# the hoarder has %u blocks, the client %u of %u\n", nb_hoarded, a.nb_leases,
+		      UROCE_MUX_LEASES_MAX);
+	assert_int_equal(nb_hoarded, 0);
+	assert_int_equal(a.nb_leases, UROCE_MUX_LEASES_MAX);
+	peer_close(&a);
+	close_hoarders();
+}
+
+/* One user's clients have half of all blocks; later ones have the other half, and then the first ones return. */
+static void
+user__takes_back_no_more_than_half(void **state)
+{
+	static struct peer old[NB_HOARDERS];
+	uint32_t nb_taken_back = 0;
+
+	(void)state;
+	let_others_in();
+	outlast_quarantine();
+	assert_int_equal(open_hoarders(), UROCE_MUX_BLOCKS / 2);
+	memcpy(old, hoarder, sizeof(old));
+	for (unsigned i = 0; i < NB_HOARDERS; i++)
+		peer_hang_up(&old[i]);
+	outlast_quarantine();
+	(void)open_hoarders();
+	for (unsigned i = 0; i < NB_HOARDERS; i++) {
+		come_back_as(&old[i], OTHER_UID);
+		nb_taken_back += old[i].nb_leases;
+	}
+	assert_int_equal(nb_taken_back, 0);
+	for (unsigned i = 0; i < NB_HOARDERS; i++)
+		peer_close(&old[i]);
+	close_hoarders();
+}
+
+/* Without the file nothing is known of former lives: nothing comes back, and all can be had. */
+static void
+file__that_is_gone_frees_all(void **state)
+{
+	char path[128];
+
+	(void)state;
+	peer_open(&a, daemon_.socket, 1, 64);
+	daemon_kill(&daemon_);
+	(void)snprintf(path, sizeof(path), "%s.leases", daemon_.socket);
+	assert_int_equal(unlink(path), 0);
+	daemon_start(&daemon_);
+	again(&a);
+	assert_int_equal(a.nb_leases, 0);
+	assert_int_equal(peer_lease(&a, 1), 1);
+	peer_close(&a);
+}
+
+static void
+lease__in_a_loop_gains_nothing(void **state)
+{
+	(void)state;
+	outlast_quarantine();
+	peer_open(&a, daemon_.socket, 1, 64);
+	for (unsigned i = 0; i < 1000; i++) {
+		release(&a);
+		assert_int_equal(peer_lease(&a, 16), 16);
+	}
+	outlast_quarantine();
+	for (unsigned i = 0; i < NB_HOARDERS; i++) {
+		peer_open(&hoarder[i], daemon_.socket, 1, 64);
+		(void)peer_lease(&hoarder[i], UROCE_MUX_LEASES_MAX);
+	}
+	/* it has the last 16 of the loop */
+	assert_int_equal(hoarder[NB_HOARDERS - 1].nb_leases, UROCE_MUX_LEASES_MAX - 16);
+	close_hoarders();
+	peer_close(&a);
+}
+
+/* All that a client shows is known to another user's, but for who it is. */
+static void
+lease__is_not_taken_back_by_another_user(void **state)
+{
+	(void)state;
+	let_others_in();
+	peer_open(&a, daemon_.socket, 1, 64);
+	b = a;
+	peer_hang_up(&a);
+	come_back_as(&b, OTHER_UID);
+	assert_int_equal(b.nb_leases, 0);
+	peer_hang_up(&b);
+	/* nor after a start */
+	daemon_kill(&daemon_);
+	daemon_start(&daemon_);
+	let_others_in();
+	b = a;
+	come_back_as(&b, OTHER_UID);
+	assert_int_equal(b.nb_leases, 0);
+	peer_hang_up(&b);
+	come_back_as(&a, 0);
+	assert_int_equal(a.nb_leases, 1);
+	peer_close(&a);
 }
 
 /* To a's first number. @return bytes */
@@ -204,7 +410,7 @@ daemon__that_is_killed_has_the_same_mac_again(void **state)
 	daemon_start(&daemon_);
 }
 
-/* After a start with an old key nobody gets a block of which a ticket may come. */
+/* After a start with an old file nobody gets a block whose client may come back. */
 static void
 lease__is_not_given_to_others_after_a_start(void **state)
 {
@@ -237,6 +443,11 @@ main(int argc, char **argv)
 		cmocka_unit_test(daemon__that_is_killed_loses_nothing_in_lanes),
 		cmocka_unit_test(daemon__that_is_killed_has_the_same_mac_again),
 		cmocka_unit_test(lease__is_not_given_to_others_after_a_start),
+		cmocka_unit_test(file__that_is_gone_frees_all),
+		cmocka_unit_test(lease__is_not_taken_back_by_another_user),
+		cmocka_unit_test(hoarder__has_no_block_of_others_after_a_start),
+		cmocka_unit_test(user__takes_back_no_more_than_half),
+		cmocka_unit_test(lease__in_a_loop_gains_nothing),
 	};
 
 	daemon_program = argc > 1 ? argv[1] : "uroced";

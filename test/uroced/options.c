@@ -25,7 +25,7 @@
 #define SPEC    "net_null0,addr=192.0.2.1/24"
 
 static struct daemon daemon_;
-static char socket_arg[128], key_arg[128];
+static char socket_arg[128], leases_arg[128];
 
 static int
 set_up(void **state)
@@ -33,7 +33,7 @@ set_up(void **state)
 	(void)state;
 	daemon_make(&daemon_);
 	(void)snprintf(socket_arg, sizeof(socket_arg), "--socket=%s", daemon_.socket);
-	(void)snprintf(key_arg, sizeof(key_arg), "--key=%s/k", daemon_.folder);
+	(void)snprintf(leases_arg, sizeof(leases_arg), "--leases=%s/l", daemon_.folder);
 	return 0;
 }
 
@@ -73,8 +73,8 @@ options__that_are_wrong_are_refused(void **state)
 		{ { "--mode=", SPEC }, "--mode=: no mode" },
 		{ { "--mode=1777", SPEC }, "--mode=1777: no mode" },
 		{ { "--group=nobodys-group", SPEC }, "--group=nobodys-group: no such group" },
-		{ { "--key=", SPEC }, "--key=: no path" },
-		{ { "--key=/nowhere/k", SPEC }, "--key=/nowhere/k: " },
+		{ { "--leases=", SPEC }, "--leases=: no path" },
+		{ { "--leases=/nowhere/l", SPEC }, "--leases=/nowhere/l: " },
 		{ { "--socket=", SPEC }, "--socket=: no path" },
 		{ { NULL }, "no port" },
 		{ { SPEC, "net_null1" }, "more than one port" },
@@ -89,7 +89,7 @@ options__that_are_wrong_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char *argv[16] = { ON_NULL, socket_arg, key_arg };
+		char *argv[16] = { ON_NULL, socket_arg, leases_arg };
 		unsigned argc = 0;
 
 		while (argv[argc])
@@ -105,8 +105,8 @@ static void
 frame_limit__that_no_path_mtu_fits_is_refused(void **state)
 {
 	char vdev[160];
-	char *const argv[] = { EAL,        vdev,    "--",
-			       socket_arg, key_arg, "net_memif0,addr=192.0.2.1/24,mtu=4096",
+	char *const argv[] = { EAL,        vdev,       "--",
+			       socket_arg, leases_arg, "net_memif0,addr=192.0.2.1/24,mtu=4096",
 			       NULL };
 
 	(void)state;
@@ -120,7 +120,7 @@ frame_limit__that_no_path_mtu_fits_is_refused(void **state)
 static void
 socket__of_another_is_left_alone(void **state)
 {
-	char *const argv[] = { ON_NULL, socket_arg, key_arg, SPEC, NULL };
+	char *const argv[] = { ON_NULL, socket_arg, leases_arg, SPEC, NULL };
 	struct stat st;
 	FILE *file;
 

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -97,7 +96,6 @@ peer_make_area(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots)
 	struct uroce_area_plan plan;
 
 	assert_true(nb_pairs <= PEER_PAIRS_MAX);
-	assert_int_equal(getrandom(&peer->number, sizeof(peer->number), 0), sizeof(peer->number));
 	assert_true(uroce_area_lay_out(&plan, nb_pairs, nb_slots, peer->host.frame_limit,
 				       UROCE_MUX_BLOCK));
 	assert_int_equal(uroce_area_create(&peer->area, &plan, &peer->area_fd), 0);
@@ -119,7 +117,6 @@ peer_ask_attach(struct peer *peer)
 	out.attach = (struct uroce_mux_attach){
 		.type = UROCE_MUX_ATTACH,
 		.version = UROCE_MUX_VERSION,
-		.number = peer->number,
 		.nb_leases = peer->nb_leases,
 		.plan = peer->area.plan,
 	};

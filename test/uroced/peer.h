@@ -20,7 +20,6 @@ struct peer {
 	int socket; /* -1: not connected */
 	int bell;
 	int area_fd;
-	uint64_t number;
 	struct uroce_area area;
 	struct uroce_lane_end up[PEER_PAIRS_MAX], down[PEER_PAIRS_MAX];
 	struct uroce_mux_host host;

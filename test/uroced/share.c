@@ -66,7 +66,6 @@ open_long(struct peer *peer, uint32_t nb_pairs, uint16_t len)
 
 	memset(peer, 0, sizeof(*peer));
 	peer_connect(peer, daemon_.socket);
-	peer->number = (uintptr_t)peer;
 	plan.frame_max = peer->host.frame_limit;
 	for (uint32_t i = 0; i < nb_pairs; i++) {
 		plan.up[i] = at;

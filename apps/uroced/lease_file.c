@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The lock is POSIX's, of a process: a child that inherits the descriptor neither keeps nor loses it. A file whose
+ * first bytes are zeros is one that nobody completed; the mark is written last.
+ */
+
+#include "lease_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MARK      "uroced leases 1" /* the number is the layout's */
+#define HEAD_SIZE 4096
+
+struct lease_file_image {
+	char mark[16];
+	uint64_t mac_seed;
+	uint8_t zero[HEAD_SIZE - 24];
+	struct lease_record record[UROCE_MUX_BLOCKS];
+};
+
+_Static_assert(sizeof(struct lease_file_image) ==
+		       HEAD_SIZE + UROCE_MUX_BLOCKS * sizeof(struct lease_record),
+	       "a record is where its number says");
+
+static const char *
+lock_file(int fd)
+{
+	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	if (fcntl(fd, F_SETLK, &all) == 0)
+		return NULL;
+	return errno == EACCES || errno == EAGAIN ? "another uroced has it" : strerror(errno);
+}
+
+static const char *
+judge_file(int fd)
+{
+	struct stat st;
+	int error;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return "it is no file";
+	if (st.st_uid != geteuid() || st.st_mode & 077)
+		return "others than uroced may get at it";
+	if (st.st_size != 0 && st.st_size != sizeof(struct lease_file_image))
+		return "it is no file of leases";
+	/* also of an old one: a store to a page that the file system has no room for would be a SIGBUS */
+	error = posix_fallocate(fd, 0, sizeof(struct lease_file_image));
+	return error == 0 ? NULL : strerror(error);
+}
+
+static const char *
+make_image(struct lease_file_image *image)
+{
+	if (getrandom(&image->mac_seed, sizeof(image->mac_seed), 0) != sizeof(image->mac_seed))
+		return strerror(errno);
+	memset(image->record, 0, sizeof(image->record));
+	atomic_thread_fence(memory_order_release);
+	memcpy(image->mark, MARK, sizeof(image->mark));
+	return NULL;
+}
+
+static const char *
+map_image(struct lease_file *file)
+{
+	static const char none[sizeof(file->image->mark)];
+	struct lease_file_image *image = mmap(NULL, sizeof(*image), PROT_READ | PROT_WRITE,
+					      MAP_SHARED | MAP_POPULATE, file->fd, 0);
+
+	if (image == MAP_FAILED)
+		return strerror(errno);
+	file->image = image;
+	/* tickets are neither a child's nor a core file's */
+	(void)madvise(image, sizeof(*image), MADV_DONTFORK);
+	(void)madvise(image, sizeof(*image), MADV_DONTDUMP);
+	file->is_new = memcmp(image->mark, none, sizeof(none)) == 0;
+	file->record = image->record;
+	if (file->is_new)
+		return make_image(image);
+	return memcmp(image->mark, MARK, sizeof(image->mark)) == 0 ? NULL
+								   : "it is no file of leases";
+}
+
+const char *
+lease_file_open(struct lease_file *file, const char *path)
+{
+	const char *wrong;
+
+	*file = (struct lease_file){ .fd = -1 };
+	file->fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+	if (file->fd < 0)
+		return errno == ELOOP ? "it is a link" : strerror(errno);
+	wrong = lock_file(file->fd);
+	if (!wrong)
+		wrong = judge_file(file->fd);
+	if (!wrong)
+		wrong = map_image(file);
+	if (wrong)
+		lease_file_close(file);
+	else
+		file->mac_seed = file->image->mac_seed;
+	return wrong;
+}
+
+void
+lease_file_close(struct lease_file *file)
+{
+	if (file->image)
+		(void)munmap(file->image, sizeof(*file->image));
+	if (file->fd >= 0)
+		(void)close(file->fd);
+	*file = (struct lease_file){ .fd = -1 };
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Each store is a release, so none becomes visible before an earlier one: who is killed between two of them leaves a
+ * record that is nobody's.
+ */
+
+#include "lease_record.h"
+
+void
+lease_record_hold(struct lease_record *record, uint32_t uid, uint64_t ticket)
+{
+	lease_record_release(record);
+	atomic_store_explicit(&record->ticket, ticket, memory_order_release);
+	atomic_store_explicit(&record->holder, (uint64_t)uid << 32 | LEASE_RECORD_HELD,
+			      memory_order_release);
+}
+
+void
+lease_record_release(struct lease_record *record)
+{
+	atomic_store_explicit(&record->holder, 0, memory_order_release);
+}
+
+bool
+lease_record_is_held(const struct lease_record *record, uint32_t *uid)
+{
+	const uint64_t holder = atomic_load_explicit(&record->holder, memory_order_acquire);
+
+	*uid = (uint32_t)(holder >> 32);
+	return (uint32_t)holder == LEASE_RECORD_HELD;
+}
+
+bool
+lease_record_is_of(const struct lease_record *record, uint32_t uid, uint64_t ticket)
+{
+	uint32_t holder_uid;
+
+	return lease_record_is_held(record, &holder_uid) && holder_uid == uid &&
+	       atomic_load_explicit(&record->ticket, memory_order_relaxed) == ticket;
+}
