@@ -67,19 +67,23 @@ give(struct lease_table *table, const struct lessee *lessee, uint32_t block)
 struct holding {
 	uint32_t nb_owned;
 	uint32_t nb_resting; /* and had just now */
+	uint32_t nb_others;  /* of both, other users */
 };
 
 static struct holding
 holding_of_user(const struct lease_table *table, uint32_t uid, uint64_t now_ns)
 {
-	struct holding holding = { 0, 0 };
+	struct holding holding = { 0, 0, 0 };
 
 	for (uint32_t block = 1; block < UROCE_MUX_BLOCKS - 1; block++) {
-		const bool is_users = table->lease[block].uid == uid;
-
-		holding.nb_owned += is_users && is_owned(table, block);
-		holding.nb_resting +=
-			is_users && !is_owned(table, block) && now_ns < table->lease[block].free_ns;
+		if (!is_owned(table, block) && now_ns >= table->lease[block].free_ns)
+			continue;
+		if (table->lease[block].uid != uid)
+			holding.nb_others++;
+		else if (is_owned(table, block))
+			holding.nb_owned++;
+		else
+			holding.nb_resting++;
 	}
 	return holding;
 }
@@ -90,7 +94,8 @@ count_block(struct holding *holding, bool is_resting)
 {
 	/* records of a former life may name more than the limit: so the sum alone is no bound of what is owned */
 	if (holding->nb_owned >= LEASE_USER_MAX ||
-	    (!is_resting && holding->nb_owned + holding->nb_resting >= LEASE_USER_MAX))
+	    (!is_resting && holding->nb_owned + holding->nb_resting >=
+				    (UROCE_MUX_BLOCKS - holding->nb_others) / 2))
 		return false;
 	holding->nb_owned++;
 	holding->nb_resting -= is_resting;

@@ -23,8 +23,9 @@
 #define LEASE_QUARANTINE_NS UINT64_C(2000000000)
 
 /**
- * Blocks that clients of one user may hold, or have held just now: half of them, so that no user has all. What is taken
- * back counts as what is leased anew.
+ * Blocks that clients of one user may hold: half of them. Anew a user is given at most half of what other users leave, what it
+ * held just now included, so that any number of users leave something to the next one. What is taken back counts as well,
+ * and is bounded by this alone: it was the user's before.
  */
 #define LEASE_USER_MAX (UROCE_MUX_BLOCKS / 2)
 

@@ -167,13 +167,16 @@ block__returns_to_its_last_user_after_a_start(void **state)
 {
 	const struct lessee zoe = { 100, eve.uid };
 	struct uroce_mux_lease first, last = { 0 };
+	uint32_t nb_left = UROCE_MUX_BLOCKS - 2;
 
 	(void)state;
 	/* all but one are somebody's, so that there is no choice */
-	for (uint16_t slot = 0; slot < 64; slot++) {
-		const struct lessee lessee = { slot, 10u + slot / 16 };
+	for (uint16_t slot = 101; nb_left > 1; slot++) {
+		const struct lessee lessee = { slot, slot };
+		const uint32_t nb = nb_left - 1 < MAX ? nb_left - 1 : MAX;
 
-		assert_true(lease_take(table, &lessee, MAX - (slot == 63) * 3, NOW, leases) > 0);
+		nb_left -= lease_take(table, &lessee, nb, NOW, leases);
+		assert_in_range(slot, 101, 200);
 	}
 	first = take_one(&zoe);
 	assert_int_equal(lease_take(table, &ann, 1, NOW, &last), 0);
@@ -281,17 +284,40 @@ user__takes_back_half_of_all_at_most(void **state)
 	assert_int_equal(sum, LEASE_USER_MAX);
 }
 
+/* All that a user can have, by as many clients as it takes. */
+static uint32_t
+take_all(uint32_t uid)
+{
+	uint32_t sum = 0, nb;
+
+	for (uint16_t slot = 0;
+	     (nb = lease_take(table, &(struct lessee){ slot, uid }, MAX, NOW, leases)) > 0; slot++)
+		sum += nb;
+	return sum;
+}
+
+/* Three would have all, by half of all each. */
+static void
+users__leave_half_to_others(void **state)
+{
+	uint32_t left = UROCE_MUX_BLOCKS;
+
+	(void)state;
+	for (uint32_t uid = 1000; uid < 1012; uid++) {
+		assert_int_equal(take_all(uid), left / 2);
+		left -= left / 2;
+	}
+	assert_int_equal(lease_take(table, &eve, MAX, NOW, leases), left / 2);
+}
+
 static void
 blocks__can_all_be_leased(void **state)
 {
 	uint32_t sum = 0;
 
 	(void)state;
-	for (uint16_t slot = 0; slot < 80; slot++) {
-		const struct lessee lessee = { slot, slot };
-
-		sum += lease_take(table, &lessee, MAX, NOW, leases);
-	}
+	for (uint32_t uid = 1000; uid < 1016; uid++)
+		sum += take_all(uid);
 	assert_int_equal(sum, UROCE_MUX_BLOCKS - 2);
 }
 
@@ -310,6 +336,7 @@ main(void)
 		TEST(record__that_is_torn_returns_to_nobody),
 		TEST(user__has_half_of_all_at_most),
 		TEST(user__takes_back_half_of_all_at_most),
+		TEST(users__leave_half_to_others),
 		TEST(blocks__can_all_be_leased),
 	};
 
