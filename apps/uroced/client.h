@@ -29,6 +29,7 @@ struct counters {
 	counter frames_up, bytes_up;     /* passed on, of those that it sent */
 	counter frames_down, bytes_down; /* that it was given */
 	counter wakes;                   /* that it was sent */
+	counter busy_ns;                 /* of the data path's time, that its turns took */
 	counter drop[FRAME_NB_DROPS];    /* of its own; LANE_FULL and BUFFER: that were for it */
 };
 
@@ -62,8 +63,9 @@ struct client_barrier {
 struct client {
 	/* the data path's */
 	uint32_t next_pair; /* whose turn it is */
-	int64_t credit;     /* bytes that it may send in its turn */
-	bool is_cut_short;  /* there was no room for a frame: its turn goes on in the next round */
+	int64_t credit_ns; /* time that it has in its turn; below 0: that its last turn took too much */
+	bool is_wake_due;  /* it sleeps, and is to be sent a WAKE in its turn */
+	bool is_cut_short; /* there was no room for a frame: its turn goes on in the next round */
 	struct client_barrier barrier[UROCE_AREA_PAIRS_MAX]; /* that is next in a lane up */
 	unsigned nb_barriers;                                /* lanes up whose barrier was met */
 	/* when a lane down of its was last found full: whether others wait for it, and how long they are to */

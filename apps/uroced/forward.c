@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A round. Clients take turns, by deficit round robin in bytes: a turn is worth a batch of full frames. A batch is
- * taken from a lane in passes: load the slots, copy the first bytes, judge these copies, move the frames; and
- * published when it is done. Of a client's memory its index is read once a batch and each slot once; what they
+ * A round. Clients take turns, by deficit round robin in time: what a turn takes is measured, whatever it was spent on, and
+ * what it took too much is missing in the turns that follow. So small frames, frames that are dropped, copies for a group and
+ * wake-ups cost their client what they cost us. A batch is taken from a lane in passes: load the slots, copy the first bytes,
+ * judge these copies, move the frames; and published when it is done. Of a client's memory its index is read once a batch and each slot once; what they
  * say is judged before it is used, and nothing there is followed.
  *
  * Where the wire or a lane down has no room a lane waits, so that its client's bursts return less, as with any port;
@@ -17,7 +18,18 @@
 #include <rte_common.h>
 
 #include "data.h"
+#include "datapath/clock.h"
 #include "mux/binding.h"
+
+/* A turn: what a batch of full frames takes. */
+#define TURN_NS INT64_C(15000)
+
+/*
+ * What a batch is charged at most, and one that ends with a frame to a group, of which each client has a copy. What took longer
+ * was kept from the CPU.
+ */
+#define BATCH_MAX_NS UINT64_C(200000)
+#define GROUP_MAX_NS UINT64_C(1000000)
 
 /* A frame of a batch. */
 struct item {
@@ -57,6 +69,16 @@ static bool
 is_broken(const struct client *client)
 {
 	return atomic_load_explicit(&client->is_broken, memory_order_relaxed);
+}
+
+/* What has been done since then was for the client. */
+static void
+charge(struct client *client, uint64_t since_ns, uint64_t max_ns)
+{
+	const uint64_t ns = RTE_MIN(uroce_clock_ns() - since_ns, max_ns);
+
+	client->credit_ns -= (int64_t)ns;
+	counter_add(&client->counters.busy_ns, ns);
 }
 
 /* --- down ---------------------------------------------------------------------------------------- */
@@ -193,14 +215,20 @@ data_deliver_all(struct data *data, const struct client *but, const struct piece
 	return nb;
 }
 
-/* Its socket is full: it has bells that it has not heard yet. */
+/*
+ * A WAKE costs many frames' time: it is sent in the turn of who sleeps, and charged there, one for all of its lanes. Where the
+ * socket is full there are some that it has not read yet.
+ */
 static void
 wake(struct client *client)
 {
 	const union uroce_mux_message message = { .wake = { UROCE_MUX_WAKE } };
+	const uint64_t begin_ns = uroce_clock_ns();
 
+	client->is_wake_due = false;
 	(void)uroce_mux_send(client->socket, &message, -1);
 	counter_add(&client->counters.wakes, 1);
+	charge(client, begin_ns, BATCH_MAX_NS);
 }
 
 void
@@ -217,7 +245,7 @@ data_publish(struct data *data)
 			continue;
 		uroce_lane_push(&down->end, nb_new);
 		if (uroce_lane_must_wake(&down->end))
-			wake(down->client);
+			down->client->is_wake_due = true;
 	}
 	data->touched = NULL;
 }
@@ -225,7 +253,11 @@ data_publish(struct data *data)
 /* --- up ------------------------------------------------------------------------------------------ */
 
 /* What became of a frame. */
-enum fate { GONE, WAITS };
+enum fate {
+	GONE,
+	GONE_TO_ALL, /* with a copy for each client: the batch ends, so that what it took is known */
+	WAITS,
+};
 
 /*
  * What a frame that it takes is worth to those who wait for a client, what they begin to wait with, and what a round costs
@@ -269,17 +301,20 @@ is_awaited(struct data *data, struct client *to, uint32_t qpn)
 	       has_patience(data, down);
 }
 
-/* To the wire, and what is for a group to the others, too. Each copy counts. */
+static bool
+is_to_group(const struct frame *frame)
+{
+	return frame->kind == FRAME_ROCE && frame->qpn == FRAME_QPN_GROUP;
+}
+
+/* To the wire, and what is for a group to the others, too. */
 static enum frame_drop
-send_away(struct data *data, struct client *from, const struct frame *frame,
+send_away(struct data *data, const struct client *from, const struct frame *frame,
 	  const struct pieces *pieces)
 {
-	unsigned nb;
-
-	if (frame->kind != FRAME_ROCE || frame->qpn != FRAME_QPN_GROUP)
+	if (!is_to_group(frame))
 		return wire_send(&data->wire, pieces);
-	nb = data_deliver_all(data, from, pieces);
-	from->credit -= (int64_t)nb * (pieces->head_len + pieces->rest_len);
+	(void)data_deliver_all(data, from, pieces);
 	(void)wire_send(&data->wire, pieces);
 	return FRAME_PASSES;
 }
@@ -353,14 +388,12 @@ move(struct data *data, struct client *from, const struct item *item, const uint
 		drop = send_away(data, from, &frame, &pieces);
 	}
 	if (drop != FRAME_PASSES) {
-		from->credit -= data->host.frame_limit; /* garbage is no way to more of us */
 		counter_add(&from->counters.drop[drop], 1);
 		return GONE;
 	}
-	from->credit -= item->len;
 	counter_add(&from->counters.frames_up, 1);
 	counter_add(&from->counters.bytes_up, item->len);
-	return GONE;
+	return is_to_group(&frame) ? GONE_TO_ALL : GONE;
 }
 
 static void
@@ -396,6 +429,8 @@ take_batch(struct data *data, struct client *client, struct uroce_lane_end *up)
 {
 	const int32_t nb_ready = uroce_lane_ready(up);
 	struct item item[DATA_BATCH];
+	enum fate fate = GONE;
+	uint64_t begin_ns;
 	uint32_t nb, i;
 
 	if (nb_ready < 0) {
@@ -404,23 +439,22 @@ take_batch(struct data *data, struct client *client, struct uroce_lane_end *up)
 	}
 	if (nb_ready == 0)
 		return 0;
+	begin_ns = uroce_clock_ns();
 	nb = nb_ready < (int32_t)DATA_BATCH ? (uint32_t)nb_ready : DATA_BATCH;
 	load_slots(data, client, up, item, nb);
 	copy_heads(data, item, nb);
-	for (i = 0; i < nb && client->credit > 0; i++) {
-		const enum fate fate = item[i].is_barrier
-					       ? wait_at_barrier(data, client, up)
-					       : move(data, client, &item[i], data->head[i]);
-
-		if (fate == WAITS) {
-			client->is_cut_short = true;
-			break;
-		}
+	for (i = 0; i < nb && fate == GONE; i++)
+		fate = item[i].is_barrier ? wait_at_barrier(data, client, up)
+					  : move(data, client, &item[i], data->head[i]);
+	if (fate == WAITS) {
+		client->is_cut_short = true;
+		i--;
 	}
 	data_publish(data);
 	wire_flush(&data->wire, data->now_ns);
 	if (i > 0)
 		uroce_lane_pop(up, i);
+	charge(client, begin_ns, fate == GONE_TO_ALL ? GROUP_MAX_NS : BATCH_MAX_NS);
 	return i;
 }
 
@@ -432,23 +466,27 @@ take_turn(struct data *data, struct client *client)
 	uint32_t nb_idle = 0;
 	unsigned nb = 0;
 
-	if (is_broken(client))
+	if (is_broken(client)) {
+		client->is_wake_due = false;
 		return 0;
+	}
 	if (!client->is_cut_short)
-		client->credit += (int64_t)DATA_BATCH * data->host.frame_limit;
+		client->credit_ns += TURN_NS;
 	client->is_cut_short = false;
-	while (client->credit > 0 && nb_idle < nb_pairs && !is_broken(client)) {
+	if (client->is_wake_due && client->credit_ns > 0)
+		wake(client);
+	while (client->credit_ns > 0 && nb_idle < nb_pairs && !is_broken(client)) {
 		const unsigned n = take_batch(data, client, &client->up[client->next_pair]);
 
 		nb += n;
 		nb_idle = n > 0 ? 0 : nb_idle + 1;
-		if (client->credit > 0)
+		if (client->credit_ns > 0)
 			client->next_pair = (client->next_pair + 1) % nb_pairs;
 	}
-	if (client->credit <= 0)
+	if (client->credit_ns <= 0)
 		client->is_cut_short = false;
 	else if (!client->is_cut_short)
-		client->credit = 0;
+		client->credit_ns = 0;
 	return nb;
 }
 
@@ -471,8 +509,9 @@ data_round(struct data *data)
 			next = at;
 			has_next = true;
 		}
-		nb += data->line[at]->nb_barriers; /* the next round is soon */
-		if (n > 0)                         /* the wire's turn, too: its ring is short */
+		/* the next round is soon */
+		nb += data->line[at]->nb_barriers + data->line[at]->is_wake_due;
+		if (n > 0) /* the wire's turn, too: its ring is short */
 			nb += n + wire_receive(data);
 	}
 	data->first = nb_clients > 0 ? next % nb_clients : 0;

@@ -64,6 +64,8 @@ describe(struct rte_tel_data *answer, const struct client *client)
 	add(answer, "area_bytes", client->area.plan.size);
 	add(answer, "leases", atomic_load_explicit(&client->nb_leases, memory_order_relaxed));
 	add(answer, "wakes", atomic_load_explicit(&client->counters.wakes, memory_order_relaxed));
+	add(answer, "busy_ns",
+	    atomic_load_explicit(&client->counters.busy_ns, memory_order_relaxed));
 	add_counters(answer, &client->counters);
 }
 
