@@ -76,6 +76,10 @@ client_map(struct client *client, const struct uroce_area_plan *plan, int fd, ui
 	ret = uroce_area_map(&client->area, plan, fd);
 	if (ret < 0)
 		return strerror(-ret);
+	wrong = uroce_area_take(plan, fd);
+	if (wrong)
+		return wrong;
+	uroce_area_populate(&client->area);
 	client->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (client->bell < 0)
 		return strerror(errno);

@@ -37,6 +37,7 @@
 #include "datapath/log.h"
 #include "datapath/port.h"
 #include "datapath/qpn.h"
+#include "datapath/round.h"
 
 #define RETRY_MS    10  /* from one try to connect to the next */
 #define SELDOM_MS   100 /* the same where uroced does not want us, or has been away for long */
@@ -425,6 +426,24 @@ await(struct uroce_attach *attach, enum uroce_mux_type type)
 
 /* --- attaching --------------------------------------------------------------------------------- */
 
+/* Memory of an area, which no child has. */
+static int
+create_area(const struct uroce_attach *attach, const struct uroce_area_plan *plan,
+	    struct uroce_area *area, int *fd)
+{
+	int ret;
+
+	pthread_mutex_lock(&fork_lock);
+	ret = uroce_area_create(area, plan, fd);
+	if (ret == 0)
+		(void)madvise(area->mem, plan->size, MADV_DONTFORK);
+	pthread_mutex_unlock(&fork_lock);
+	if (ret < 0)
+		UROCE_LOG(ERR, port, "%s: no memory for an area of %u KiB: %s", attach->path,
+			  (unsigned)(plan->size >> 10), strerror(-ret));
+	return ret;
+}
+
 static int
 make_area(struct uroce_attach *attach)
 {
@@ -437,20 +456,74 @@ make_area(struct uroce_attach *attach)
 			  attach->path, attach->nb_pairs, (unsigned)(UROCE_AREA_SIZE_MAX >> 20));
 		return -EINVAL;
 	}
-	pthread_mutex_lock(&fork_lock);
-	ret = uroce_area_create(&attach->area, &plan, &attach->area_fd);
-	if (ret == 0)
-		(void)madvise(attach->area.mem, plan.size, MADV_DONTFORK);
-	pthread_mutex_unlock(&fork_lock);
-	if (ret < 0) {
-		UROCE_LOG(ERR, port, "%s: no memory for an area of %u KiB: %s", attach->path,
-			  (unsigned)(plan.size >> 10), strerror(-ret));
+	ret = create_area(attach, &plan, &attach->area, &attach->area_fd);
+	if (ret < 0)
 		return ret;
-	}
 	attach->stride = (uint32_t)(uroce_area_buffer(&plan, 0, false, 1) -
 				    uroce_area_buffer(&plan, 0, false, 0));
 	uroce_attach_begin(attach);
 	return 0;
+}
+
+struct renewal {
+	const struct uroce_attach *attach;
+	const struct uroce_area *fresh;
+	uint32_t queue;
+};
+
+/* As the worker, so that no burst uses the pair meanwhile. */
+static int
+renew_pair(void *arg)
+{
+	const struct renewal *renewal = arg;
+	const struct uroce_attach_pair *pair = &renewal->attach->pair[renewal->queue];
+
+	return uroce_area_renew_pair(&renewal->attach->area, renewal->fresh, renewal->queue,
+				     &pair->up, &pair->down);
+}
+
+/*
+ * uroced has sealed the area, and no other one can map it: new memory comes in its place, at the same addresses, pair by
+ * pair, with the frames that wait in the lanes. After an error the next try begins with other memory.
+ */
+static int
+renew_area(struct uroce_attach *attach)
+{
+	struct uroce_dev *dev = attach->dev;
+	struct uroce_area fresh = { .mem = NULL };
+	struct renewal renewal = { .attach = attach, .fresh = &fresh };
+	int ret, error, fd;
+
+	ret = create_area(attach, &attach->area.plan, &fresh, &fd);
+	if (ret < 0)
+		return ret;
+	pthread_mutex_lock(&dev->lock);
+	for (unsigned i = 0; i < attach->nb_pairs; i++) {
+		renewal.queue = dev->worker[i]->queue;
+		error = uroce_worker_call(dev->worker[i], NULL, renew_pair, &renewal);
+		ret = error < 0 ? error : ret;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	error = uroce_attach_renew_bindings(attach, &fresh);
+	ret = error < 0 ? error : ret;
+	pthread_mutex_lock(&fork_lock);
+	if (ret == 0) {
+		shut(&attach->area_fd);
+		attach->area_fd = fd;
+	} else {
+		shut(&fd);
+	}
+	pthread_mutex_unlock(&fork_lock);
+	return ret;
+}
+
+/* An area that no uroced has taken yet. */
+static int
+prepare_area(struct uroce_attach *attach)
+{
+	if (!attach->area.mem)
+		return make_area(attach);
+	return uroce_area_is_taken(attach->area_fd) ? renew_area(attach) : 0;
 }
 
 static int
@@ -492,8 +565,8 @@ attach_now(struct uroce_attach *attach)
 
 	if (ret == 0)
 		ret = await(attach, UROCE_MUX_HOST);
-	if (ret == 0 && !attach->area.mem)
-		ret = make_area(attach);
+	if (ret == 0)
+		ret = prepare_area(attach);
 	atomic_store(&attach->is_broken, false); /* what was so before */
 	if (ret == 0)
 		ret = send_attach(attach);
@@ -573,6 +646,8 @@ watch(void *arg)
 		if (atomic_load(&attach->is_stopping))
 			return NULL;
 		hang_up(attach);
+		/* while nobody is there to attach to: then attaching takes no longer for it */
+		(void)prepare_area(attach);
 		nb_tries++;
 		wait_for(-1, attach->errand_fd,
 			 attach->is_refused || nb_tries > NB_RETRIES ? SELDOM_MS : RETRY_MS);
@@ -653,6 +728,7 @@ make(struct uroce_port *port, const struct uroce_dev_conf *conf)
 	attach->fd = attach->bell_fd = attach->notice_fd = -1;
 	attach->errand_fd = attach->area_fd = -1;
 	pthread_mutex_init(&attach->lock, NULL);
+	pthread_mutex_init(&attach->binding_lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&attach->changed, &attr);
@@ -696,6 +772,7 @@ uroce_attach_close(struct uroce_attach *attach)
 	strike_off(attach);
 	uroce_area_unmap(&attach->area);
 	pthread_cond_destroy(&attach->changed);
+	pthread_mutex_destroy(&attach->binding_lock);
 	pthread_mutex_destroy(&attach->lock);
 	free(attach->pair);
 	free(attach);

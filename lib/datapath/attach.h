@@ -13,8 +13,8 @@
  *	attach_binding.c  which peers QPs have
  *
  * uroced may end and be started again at any moment. That touches neither the area nor who uses it: bursts
- * go on, up until the lane is full, down they find nothing. The thread connects again, with the same area and
- * the leases that it holds; only the link is down meanwhile.
+ * go on, up until the lane is full, down they find nothing. The thread connects again, with the leases that it holds
+ * and with new memory in the area's place, in whose lanes the same frames wait; only the link is down meanwhile.
  */
 
 #include <pthread.h>
@@ -65,6 +65,7 @@ struct uroce_attach {
 	uint32_t nb_pairs;
 	uint32_t nb_bindings; /* slots of the table of bindings */
 	struct uroce_attach_pair *pair;
+	pthread_mutex_t binding_lock; /* who writes bindings, or moves them */
 	int bell_fd;   /* uroced sleeps on it; the number stays, what is behind it changes */
 	int notice_fd; /* eventfd: who sleeps for frames does so on it */
 	int errand_fd; /* eventfd: the thread has something else to do than to wait for uroced */
@@ -187,9 +188,12 @@ void uroce_attach_take_good(struct uroce_attach *attach, const struct uroce_mux_
 /* attach_binding.c */
 
 /** Tell which peer a QP has now, as its context says. Its worker. */
-void uroce_attach_bind(const struct uroce_attach *attach, const struct uroce_qpc *qpc);
+void uroce_attach_bind(struct uroce_attach *attach, const struct uroce_qpc *qpc);
 
 /** A number has no peer any more. */
-void uroce_attach_unbind(const struct uroce_attach *attach, uint32_t qpn);
+void uroce_attach_unbind(struct uroce_attach *attach, uint32_t qpn);
+
+/** The table's memory becomes that of another area, as uroce_area_renew_bindings() says. */
+int uroce_attach_renew_bindings(struct uroce_attach *attach, const struct uroce_area *fresh);
 
 #endif /* UROCE_DATAPATH_ATTACH_H */

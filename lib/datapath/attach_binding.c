@@ -4,7 +4,8 @@
  * What uroced is told of our QPs: which peer each is connected to [mux/binding.h]. The table has as many slots as our book
  * of numbers (qpn.c), so that no two of our QPs have the same one.
  *
- * A child that was forked has no part in the area: there nothing is told.
+ * A child that was forked has no part in the area: there nothing is told. The lock is for the moment in which the table's
+ * memory becomes another one.
  */
 
 #include "datapath/attach.h"
@@ -23,7 +24,7 @@ is_connected(const struct uroce_qpc *qpc)
 }
 
 void
-uroce_attach_bind(const struct uroce_attach *attach, const struct uroce_qpc *qpc)
+uroce_attach_bind(struct uroce_attach *attach, const struct uroce_qpc *qpc)
 {
 	const struct uroce_binding binding = {
 		.qpn = qpc->qpn,
@@ -32,15 +33,32 @@ uroce_attach_bind(const struct uroce_attach *attach, const struct uroce_qpc *qpc
 							 : UROCE_BINDING_REMOTE,
 	};
 
-	if (!is_connected(qpc))
+	if (!is_connected(qpc)) {
 		uroce_attach_unbind(attach, qpc->qpn);
-	else if (attach->area.mem)
+	} else if (attach->area.mem) {
+		pthread_mutex_lock(&attach->binding_lock);
 		uroce_binding_set(&attach->area, &binding);
+		pthread_mutex_unlock(&attach->binding_lock);
+	}
 }
 
 void
-uroce_attach_unbind(const struct uroce_attach *attach, uint32_t qpn)
+uroce_attach_unbind(struct uroce_attach *attach, uint32_t qpn)
 {
-	if (attach->area.mem)
-		uroce_binding_clear(&attach->area, qpn);
+	if (!attach->area.mem)
+		return;
+	pthread_mutex_lock(&attach->binding_lock);
+	uroce_binding_clear(&attach->area, qpn);
+	pthread_mutex_unlock(&attach->binding_lock);
+}
+
+int
+uroce_attach_renew_bindings(struct uroce_attach *attach, const struct uroce_area *fresh)
+{
+	int ret;
+
+	pthread_mutex_lock(&attach->binding_lock);
+	ret = uroce_area_renew_bindings(&attach->area, fresh);
+	pthread_mutex_unlock(&attach->binding_lock);
+	return ret;
 }

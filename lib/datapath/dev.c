@@ -510,7 +510,7 @@ uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_work
 void
 uroce_qpr_bind(const struct uroce_qpr *qpr)
 {
-	const struct uroce_attach *attach = uroce_qpr_worker(qpr)->dev->port->attach;
+	struct uroce_attach *attach = uroce_qpr_worker(qpr)->dev->port->attach;
 
 	if (attach)
 		uroce_attach_bind(attach, &qpr->qpc);

@@ -10,6 +10,7 @@
 
 #include "mux/area.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 #define TMPFS 0x01021994 /* statfs(2) */
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define LINE  64u
 #define PAGE  UINT64_C(4096)
 
@@ -47,27 +48,36 @@ is_in_bounds(const struct uroce_area_plan *plan)
 }
 
 static uint64_t
-bindings_at(const struct uroce_area_plan *plan)
-{
-	return 2 * plan->nb_pairs * round_up(uroce_lane_size(plan->nb_slots), LINE);
-}
-
-static uint64_t
 bindings_len(const struct uroce_area_plan *plan)
 {
 	return plan->nb_bindings * sizeof(uint64_t);
 }
 
+/* The two lanes of a pair, in pages of their own, so that a pair can be mapped anew alone. */
+static uint64_t
+lanes_len(uint32_t nb_slots)
+{
+	return round_up(2 * round_up(uroce_lane_size(nb_slots), LINE), PAGE);
+}
+
 static uint64_t
 buffers_at(const struct uroce_area_plan *plan)
 {
-	return round_up(bindings_at(plan) + bindings_len(plan), PAGE);
+	return plan->bindings + round_up(bindings_len(plan), PAGE);
 }
 
 static uint64_t
 stride(const struct uroce_area_plan *plan)
 {
 	return round_up(plan->frame_max, LINE);
+}
+
+/* The buffers of a pair: whole pages, since 2 * 64 slots of 64 bytes are. */
+static uint64_t
+buffers_len(const struct uroce_area_plan *plan)
+{
+	static_assert(2 * UROCE_LANE_SLOTS_MIN * LINE % PAGE == 0, "whole pages");
+	return 2ull * plan->nb_slots * stride(plan);
 }
 
 bool
@@ -84,12 +94,12 @@ uroce_area_lay_out(struct uroce_area_plan *plan, uint32_t nb_pairs, uint32_t nb_
 	};
 	if (!is_in_bounds(plan))
 		return false;
-	plan->bindings = bindings_at(plan);
+	plan->bindings = nb_pairs * lanes_len(nb_slots);
 	for (uint32_t i = 0; i < nb_pairs; i++) {
-		plan->up[i] = 2 * i * lane;
-		plan->down[i] = (2 * i + 1) * lane;
+		plan->up[i] = i * lanes_len(nb_slots);
+		plan->down[i] = plan->up[i] + lane;
 	}
-	plan->size = round_up(buffers_at(plan) + 2ull * nb_pairs * nb_slots * stride(plan), PAGE);
+	plan->size = buffers_at(plan) + nb_pairs * buffers_len(plan);
 	return plan->size <= UROCE_AREA_SIZE_MAX;
 }
 
@@ -101,17 +111,22 @@ uroce_area_buffer(const struct uroce_area_plan *plan, uint32_t pair, bool is_dow
 	return buffers_at(plan) + idx * stride(plan);
 }
 
-int
-uroce_area_map(struct uroce_area *area, const struct uroce_area_plan *plan, int fd)
+static int
+map(struct uroce_area *area, const struct uroce_area_plan *plan, int fd, int flags)
 {
-	void *mem =
-		mmap(NULL, plan->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	void *mem = mmap(NULL, plan->size, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
 
 	if (mem == MAP_FAILED)
 		return -errno;
 	area->mem = mem;
 	area->plan = *plan;
 	return 0;
+}
+
+int
+uroce_area_map(struct uroce_area *area, const struct uroce_area_plan *plan, int fd)
+{
+	return map(area, plan, fd, 0);
 }
 
 int
@@ -126,13 +141,93 @@ uroce_area_create(struct uroce_area *area, const struct uroce_area_plan *plan, i
 	if (ret == 0 && fcntl(file, F_ADD_SEALS, SEALS) < 0)
 		ret = -errno;
 	if (ret == 0)
-		ret = uroce_area_map(area, plan, file);
+		ret = map(area, plan, file, MAP_POPULATE);
 	if (ret < 0)
 		(void)close(file);
 	else
 		*fd = file;
 	return ret;
 }
+
+/* --- a new one in an old one's place --------------------------------------------------------------- */
+
+static void
+copy_lane(struct uroce_lane *to, const struct uroce_lane *from, uint32_t nb_slots, uint32_t tail,
+	  uint32_t nb_full)
+{
+	for (uint32_t i = 0; i < nb_slots; i++)
+		atomic_store_explicit(&to->slot[i],
+				      atomic_load_explicit(&from->slot[i], memory_order_relaxed),
+				      memory_order_relaxed);
+	atomic_store_explicit(&to->sleeps,
+			      atomic_load_explicit(&from->sleeps, memory_order_relaxed),
+			      memory_order_relaxed);
+	atomic_store_explicit(&to->tail, tail, memory_order_relaxed);
+	atomic_store_explicit(&to->head, tail + nb_full, memory_order_release);
+}
+
+/* The buffers of full slots; what is in the others is nobody's. */
+static void
+copy_buffers(const struct uroce_area *to, const struct uroce_area *from, uint32_t pair,
+	     bool is_down, uint32_t tail, uint32_t nb_full)
+{
+	const struct uroce_area_plan *plan = &to->plan;
+
+	for (uint32_t i = 0; i < nb_full; i++) {
+		const uint64_t at =
+			uroce_area_buffer(plan, pair, is_down, (tail + i) & (plan->nb_slots - 1));
+
+		memcpy(to->mem + at, from->mem + at, stride(plan));
+	}
+}
+
+/* Pages of the new area come in the place of the old one's; other threads see either. */
+static int
+move_pages(const struct uroce_area *area, const struct uroce_area *fresh, uint64_t at, uint64_t len)
+{
+	int ret;
+
+	if (mremap(fresh->mem + at, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, area->mem + at) !=
+	    MAP_FAILED)
+		return 0;
+	ret = -errno;
+	(void)munmap(fresh->mem + at, len);
+	return ret;
+}
+
+int
+uroce_area_renew_pair(const struct uroce_area *area, const struct uroce_area *fresh, uint32_t pair,
+		      const struct uroce_lane_end *up, const struct uroce_lane_end *down)
+{
+	const struct uroce_area_plan *plan = &fresh->plan;
+	const int32_t room = uroce_lane_room(up), ready = uroce_lane_ready(down);
+	const uint32_t nb_up = room < 0 ? 0 : plan->nb_slots - (uint32_t)room;
+	const uint32_t nb_down = ready < 0 ? 0 : (uint32_t)ready;
+	int ret, error;
+
+	copy_lane(uroce_area_up(fresh, pair), up->lane, plan->nb_slots, up->mine - nb_up, nb_up);
+	copy_buffers(fresh, area, pair, false, up->mine - nb_up, nb_up);
+	copy_lane(uroce_area_down(fresh, pair), down->lane, plan->nb_slots, down->mine, nb_down);
+	copy_buffers(fresh, area, pair, true, down->mine, nb_down);
+	ret = move_pages(area, fresh, uroce_area_buffer(plan, pair, false, 0), buffers_len(plan));
+	error = move_pages(area, fresh, plan->up[pair], lanes_len(plan->nb_slots));
+	return ret < 0 ? ret : error;
+}
+
+int
+uroce_area_renew_bindings(const struct uroce_area *area, const struct uroce_area *fresh)
+{
+	const struct uroce_area_plan *plan = &fresh->plan;
+
+	for (uint32_t i = 0; i < plan->nb_bindings; i++)
+		atomic_store_explicit(
+			&uroce_area_bindings(fresh)[i],
+			atomic_load_explicit(&uroce_area_bindings(area)[i], memory_order_relaxed),
+			memory_order_relaxed);
+	return move_pages(area, fresh, plan->bindings, round_up(bindings_len(plan), PAGE));
+}
+
+/* --- somebody else's ------------------------------------------------------------------------------- */
 
 /* Lanes lie apart from each other: one cannot be another's index. */
 static const char *
@@ -180,12 +275,14 @@ judge_file(uint64_t size, int fd)
 		return "its file is not in tmpfs";
 	if (seals < 0 || !(seals & F_SEAL_SHRINK))
 		return "its file can become shorter";
+	if (!(seals & F_SEAL_GROW))
+		return "its file can become longer";
 	if (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
-		return "its file cannot be written to";
-	if ((uint64_t)st.st_size < size)
-		return "its file is shorter than its plan";
-	if ((uint64_t)st.st_blocks * 512 < size)
-		return "pages of it are not there";
+		return "its file cannot be written to, or was attached before";
+	if (seals & F_SEAL_SEAL)
+		return "its file cannot be sealed against holes";
+	if ((uint64_t)st.st_size != size)
+		return "its file is not as long as its plan";
 	return NULL;
 }
 
@@ -205,6 +302,31 @@ uroce_area_judge(const struct uroce_area_plan *plan, int fd, uint32_t frame_max)
 	if (!wrong)
 		wrong = judge_bindings(plan);
 	return wrong ? wrong : judge_file(plan->size, fd);
+}
+
+/* Blocks do not tell: those behind the file's end count, too. */
+const char *
+uroce_area_take(const struct uroce_area_plan *plan, int fd)
+{
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0)
+		return "its file cannot be sealed against holes";
+	if (lseek(fd, 0, SEEK_HOLE) != (off_t)plan->size)
+		return "pages of it are not there";
+	return NULL;
+}
+
+bool
+uroce_area_is_taken(int fd)
+{
+	const int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & F_SEAL_FUTURE_WRITE);
+}
+
+void
+uroce_area_populate(const struct uroce_area *area)
+{
+	(void)madvise(area->mem, area->plan.size, MADV_POPULATE_WRITE);
 }
 
 void

@@ -8,8 +8,11 @@
  * each of its workers, the buffers of the frames, and the table of bindings [mux/binding.h]. Nothing in the area says anything about the area: its
  * plan is said in the message that attaches it, and judged there.
  *
- * It is sealed against becoming shorter, lies in tmpfs and is full of pages, so that whoever maps it never
- * faults, whatever the other side does to it.
+ * It lies in tmpfs, is sealed against becoming shorter and is full of pages, which the client has entered and which
+ * are charged to it. Once uroced has mapped it, uroced seals it against holes, too, and then sees whether there is one:
+ * from then on no page of it can go, so neither side faults, and none is ever charged to uroced. A file of tmpfs that is sealed so
+ * (F_SEAL_FUTURE_WRITE) cannot be mapped for writing again: an area is attached once, and who attaches again makes
+ * another one.
  */
 
 #include <stdbool.h>
@@ -63,7 +66,7 @@ uint64_t uroce_area_buffer(const struct uroce_area_plan *plan, uint32_t pair, bo
 			   uint32_t slot);
 
 /**
- * Make an area: zeroed, sealed, its pages there.
+ * Make an area: zeroed, sealed against another length, its pages there.
  * @param[out] fd  of its file, the caller's; closed on exec
  * @return 0, or -errno
  */
@@ -73,12 +76,39 @@ int uroce_area_create(struct uroce_area *area, const struct uroce_area_plan *pla
  * What is wrong with an area that somebody else made.
  * @param fd         its file
  * @param frame_max  bytes that its buffers must have at least
- * @return NULL: it can be mapped and will not fault; else a sentence's end ("its file can become shorter")
+ * @return NULL: it can be mapped; else a sentence's end ("its file can become shorter")
  */
 const char *uroce_area_judge(const struct uroce_area_plan *plan, int fd, uint32_t frame_max);
 
-/** Map an area that was judged; the file may be closed then. @return 0, or -errno */
+/** Map an area that was judged; none of its pages is touched. @return 0, or -errno */
 int uroce_area_map(struct uroce_area *area, const struct uroce_area_plan *plan, int fd);
+
+/**
+ * Seal the file of an area that is mapped, so that no page of it can go, and see whether all are there. Waits for who writes to the
+ * file at that moment. The file may be closed then.
+ * @return NULL: the mapping will not fault, nor get pages that the client has not made; else a sentence's end
+ */
+const char *uroce_area_take(const struct uroce_area_plan *plan, int fd);
+
+/** Whether somebody has: then nobody can map it any more. */
+bool uroce_area_is_taken(int fd);
+
+/** Enter the pages of an area that was taken. Best effort: what is not entered is when it is touched. */
+void uroce_area_populate(const struct uroce_area *area);
+
+/**
+ * Put a pair of lanes of a new area, with its buffers, in the place of those of another one that was laid out alike, the i-th
+ * slot of whose lanes has the i-th buffer. What is in the lanes stays there; so do addresses. The pair's ends are the
+ * client's, which nobody uses meanwhile; the lanes have no other user.
+ * @param fresh  the new area; this pair's part of it is mapped there no more, whatever is returned
+ * @return 0, or -errno: the pair can be used as before, but its memory is not all of one area
+ */
+int uroce_area_renew_pair(const struct uroce_area *area, const struct uroce_area *fresh,
+			  uint32_t pair, const struct uroce_lane_end *up,
+			  const struct uroce_lane_end *down);
+
+/** The same with its bindings, which nobody writes meanwhile. @return 0, or -errno: as above */
+int uroce_area_renew_bindings(const struct uroce_area *area, const struct uroce_area *fresh);
 
 /** Unmap it, if it is mapped. */
 void uroce_area_unmap(struct uroce_area *area);

@@ -265,6 +265,7 @@ attach(struct a_switch *sw, struct client *client, const union uroce_mux_message
 
 	assert_null(uroce_area_judge(&said->plan, fd, sw->conf.host.frame_limit));
 	assert_int_equal(uroce_area_map(&client->area, &said->plan, fd), 0);
+	assert_null(uroce_area_take(&said->plan, fd));
 	client->has_block = calloc(UROCE_MUX_BLOCKS, sizeof(bool));
 	assert_non_null(client->has_block);
 	for (uint32_t i = 0; i < said->nb_leases && !sw->conf.is_forgetful; i++) {

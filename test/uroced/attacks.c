@@ -259,28 +259,72 @@ frame__that_changes_meanwhile_passes_as_it_was_judged(void **state)
 	assert_true(nb_got > 0);
 }
 
+/* Whatever punches holes is refused once the area is attached: a page that uroced touches is never a new one. */
 static void
-holes__are_punched_under_load(void **state)
+holes__cannot_be_punched(void **state)
 {
-	uint64_t nb_holes = 0;
+	const int punch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+	size_t size;
 
 	(void)state;
 	open_eve();
+	size = eve.area.plan.size;
 	(void)peer_build(&eve, frame, NULL, peer_qpn(&eve, 0) & ~1u, 4000);
 	for (unsigned i = 0; i < 2000; i++) {
+		const size_t at = 4096 + 4096 * (i % 64);
+
 		for (unsigned j = 0; j < 16 && peer_put(&eve, 0, frame, 4000); j++)
 			peer_push(&eve, 0, 1);
-		if (i % 2 == 0)
-			nb_holes +=
-				fallocate(eve.area_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-					  (off_t)(4096 + 4096 * (i % 64)), 65536) == 0;
+		assert_int_equal(fallocate(eve.area_fd, punch, (off_t)at, 65536), -1);
+		assert_int_equal(madvise(eve.area.mem + at, 65536, MADV_REMOVE), -1);
+		(void)madvise(eve.area.mem + at, 65536, MADV_DONTNEED);
 		pair_step(&pair);
 	}
-	assert_true(nb_holes > 900);
-	/* the whole of it: indexes are 0 now */
-	(void)fallocate(eve.area_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-			(off_t)eve.area.plan.size);
-	pair_run(&pair, 1000);
+	assert_int_equal(fallocate(eve.area_fd, punch, 0, (off_t)size), -1);
+	assert_int_equal(lseek(eve.area_fd, 0, SEEK_HOLE), size);
+}
+
+/* A thread punches while uroced attaches: either uroced sees the hole, or the hole comes too late. */
+static void *
+punch_on(void *arg)
+{
+	const int fd = *(const int *)arg;
+
+	while (!atomic_load(&is_over))
+		(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				(off_t)(random() % 16 * 4096), 4096);
+	return NULL;
+}
+
+static void
+holes__punched_meanwhile_are_seen(void **state)
+{
+	unsigned nb_attached = 0, nb_refused = 0;
+	pthread_t thread;
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		(void)begin(NULL);
+		peer_connect(&eve, daemon_.socket);
+		peer_make_area(&eve, 1, 64);
+		atomic_store(&is_over, false);
+		assert_int_equal(pthread_create(&thread, NULL, punch_on, &eve.area_fd), 0);
+		if (i % 2)
+			(void)usleep(100);
+		peer_ask_attach(&eve);
+		if (peer_hear(&eve, UROCE_MUX_ATTACHED)) {
+			nb_attached++;
+			assert_int_equal(lseek(eve.area_fd, 0, SEEK_HOLE), eve.area.plan.size);
+		} else {
+			nb_refused++;
+		}
+		atomic_store(&is_over, true);
+		(void)pthread_join(thread, NULL);
+		peer_close(&eve);
+		pair_step(&pair);
+	}
+	print_message("# %u attached, %u refused\n", nb_attached, nb_refused);
+	assert_true(nb_refused > 0);
 }
 
 /* --- areas --------------------------------------------------------------------------------------- */
@@ -300,14 +344,20 @@ refuse_area(int fd, const struct uroce_area_plan *plan, const char *why)
 	peer_hang_up(&eve);
 }
 
+enum pages { NO_PAGES, PAGES, PAGES_BEHIND_THE_END };
+
 static int
-make_file(const struct uroce_area_plan *plan, unsigned seals, int64_t missing, bool has_pages)
+make_file(const struct uroce_area_plan *plan, unsigned seals, int64_t missing, enum pages pages)
 {
 	const int fd = memfd_create("eve", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	assert_int_equal(ftruncate(fd, (off_t)plan->size - missing), 0);
-	if (has_pages)
+	if (pages == PAGES)
 		assert_int_equal(posix_fallocate(fd, 0, (off_t)plan->size - missing), 0);
+	if (pages == PAGES_BEHIND_THE_END)
+		assert_int_equal(
+			fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)plan->size, (off_t)plan->size),
+			0);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
 	return fd;
 }
@@ -315,6 +365,7 @@ make_file(const struct uroce_area_plan *plan, unsigned seals, int64_t missing, b
 static void
 area__that_cannot_be_used_is_refused(void **state)
 {
+	const unsigned seals = F_SEAL_SHRINK | F_SEAL_GROW;
 	struct uroce_area_plan good, plan;
 	char path[] = "/var/tmp/uroced-eve-XXXXXX";
 	void *mem;
@@ -328,10 +379,17 @@ area__that_cannot_be_used_is_refused(void **state)
 	mem = eve.area.mem;
 	good = plan = eve.area.plan;
 	size = good.size;
-	refuse_area(make_file(&good, F_SEAL_GROW, 0, true), &good, "can become shorter");
-	refuse_area(make_file(&good, F_SEAL_SHRINK, 4096, true), &good, "shorter than its plan");
-	refuse_area(make_file(&good, F_SEAL_SHRINK, 0, false), &good, "pages of it are not there");
-	refuse_area(make_file(&good, F_SEAL_SHRINK | F_SEAL_WRITE, 0, true), &good, "written");
+	refuse_area(make_file(&good, F_SEAL_GROW, 0, PAGES), &good, "can become shorter");
+	refuse_area(make_file(&good, F_SEAL_SHRINK, 0, PAGES), &good, "can become longer");
+	refuse_area(make_file(&good, seals, 4096, PAGES), &good, "not as long as its plan");
+	refuse_area(make_file(&good, seals, -4096, PAGES), &good, "not as long as its plan");
+	refuse_area(make_file(&good, seals, 0, NO_PAGES), &good, "pages of it are not there");
+	refuse_area(make_file(&good, seals, 0, PAGES_BEHIND_THE_END), &good,
+		    "pages of it are not there");
+	refuse_area(make_file(&good, seals | F_SEAL_WRITE, 0, PAGES), &good, "written");
+	refuse_area(make_file(&good, seals | F_SEAL_FUTURE_WRITE, 0, PAGES), &good, "written");
+	refuse_area(make_file(&good, seals | F_SEAL_SEAL, 0, PAGES), &good,
+		    "cannot be sealed against holes");
 	fd = mkstemp(path);
 	assert_int_equal(posix_fallocate(fd, 0, (off_t)size), 0);
 	(void)unlink(path);
@@ -339,7 +397,7 @@ area__that_cannot_be_used_is_refused(void **state)
 	refuse_area(open("/dev/zero", O_RDWR | O_CLOEXEC), &good, "it is no file");
 	refuse_area(eventfd(0, EFD_CLOEXEC), &good, "it is no file");
 	plan.up[1] = good.down[0];
-	refuse_area(make_file(&good, F_SEAL_SHRINK, 0, true), &plan, "overlap");
+	refuse_area(make_file(&good, seals, 0, PAGES), &plan, "overlap");
 	plan = good;
 	plan.up[0] += 8;
 	refuse_area(-1, &plan, "at a multiple of 64");
@@ -444,8 +502,8 @@ messages__out_of_turn(void **state)
 
 	(void)state;
 	peer_connect(&eve, daemon_.socket);
-	out.hello = (struct uroce_mux_hello){ UROCE_MUX_HELLO, 1 };
-	expect_refusal_of(&out, "HELLO of version 1: allowed is 2");
+	out.hello = (struct uroce_mux_hello){ UROCE_MUX_HELLO, UROCE_MUX_VERSION + 1 };
+	expect_refusal_of(&out, "HELLO of version");
 	peer_connect(&eve, daemon_.socket);
 	out.lease = (struct uroce_mux_lease_more){ UROCE_MUX_LEASE, 1 };
 	expect_refusal_of(&out, "before ATTACHED");
@@ -590,7 +648,8 @@ main(int argc, char **argv)
 		ATTACK(slots__that_name_the_lanes),
 		ATTACK(index__that_cannot_be),
 		ATTACK(frame__that_changes_meanwhile_passes_as_it_was_judged),
-		ATTACK(holes__are_punched_under_load),
+		ATTACK(holes__cannot_be_punched),
+		ATTACK(holes__punched_meanwhile_are_seen),
 		ATTACK(area__that_cannot_be_used_is_refused),
 		ATTACK(descriptors__that_nobody_wants),
 		ATTACK(messages__of_garbage),

@@ -142,9 +142,28 @@ keep_good_leases(struct peer *peer)
 	peer->nb_leases = nb;
 }
 
+/* One that was attached cannot be attached again. */
+static void
+renew_area(struct peer *peer)
+{
+	struct uroce_area fresh;
+	int fd;
+
+	assert_int_equal(uroce_area_create(&fresh, &peer->area.plan, &fd), 0);
+	for (uint32_t i = 0; i < fresh.plan.nb_pairs; i++)
+		assert_int_equal(
+			uroce_area_renew_pair(&peer->area, &fresh, i, &peer->up[i], &peer->down[i]),
+			0);
+	assert_int_equal(uroce_area_renew_bindings(&peer->area, &fresh), 0);
+	(void)close(peer->area_fd);
+	peer->area_fd = fd;
+}
+
 void
 peer_attach(struct peer *peer)
 {
+	if (uroce_area_is_taken(peer->area_fd))
+		renew_area(peer);
 	peer_ask_attach(peer);
 	assert_true(peer_hear(peer, UROCE_MUX_ATTACHED));
 	assert_true(peer->bell >= 0);

@@ -40,7 +40,7 @@ void peer_make_area(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots);
 /** Send ATTACH with what it has. */
 void peer_ask_attach(struct peer *peer);
 
-/** And hear that it is; the leases that are not good are dropped. */
+/** The same, with a new area if that one was attached before, and hear that it is; the leases that are not good are dropped. */
 void peer_attach(struct peer *peer);
 
 /** All of these; with a block. */

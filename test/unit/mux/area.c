@@ -90,13 +90,8 @@ area__is_shared(void **state)
 	assert_int_equal(uroce_area_map(&theirs, &plan, fd), 0);
 	atomic_store(&uroce_area_up(&ours, 0)->head, 77);
 	assert_int_equal(atomic_load(&uroce_area_up(&theirs, 0)->head), 77);
-	/* whatever is done to the file, it stays readable to its end */
 	assert_int_equal(ftruncate(fd, 0), -1);
 	assert_int_equal(ftruncate(fd, (off_t)plan.size * 2), -1);
-	assert_int_equal(
-		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)plan.size), 0);
-	for (uint64_t at = 0; at < plan.size; at += 4096)
-		assert_int_equal(atomic_load((_Atomic uint8_t *)(theirs.mem + at)), 0);
 	uroce_area_unmap(&ours);
 	uroce_area_unmap(&theirs);
 	uroce_area_unmap(&theirs);
@@ -130,9 +125,119 @@ binding__is_of_one_number(void **state)
 	(void)close(fd);
 }
 
-/* What judge() says of a good plan after `spoil`, and of a file of `seals`, `len` bytes of which are there. */
+/* Once it is taken its pages stay, whoever has mapped it, and nobody can map it any more. */
+static void
+area__that_is_taken_keeps_its_pages(void **state)
+{
+	const int punch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+	struct uroce_area ours = { 0 }, theirs = { 0 }, third = { 0 };
+	struct uroce_area_plan plan;
+	int fd;
+
+	(void)state;
+	assert_true(uroce_area_lay_out(&plan, 1, 64, FRAME, 64));
+	assert_int_equal(uroce_area_create(&ours, &plan, &fd), 0);
+	assert_int_equal(uroce_area_map(&theirs, &plan, fd), 0);
+	assert_false(uroce_area_is_taken(fd));
+	assert_null(uroce_area_take(&plan, fd));
+	assert_true(uroce_area_is_taken(fd));
+	assert_int_equal(fallocate(fd, punch, 0, (off_t)plan.size), -1);
+	assert_int_equal(madvise(ours.mem, plan.size, MADV_REMOVE), -1);
+	assert_int_equal(uroce_area_map(&third, &plan, fd), -EPERM);
+	assert_non_null(uroce_area_judge(&plan, fd, FRAME));
+	uroce_area_populate(&theirs);
+	atomic_store(&uroce_area_up(&ours, 0)->head, 77);
+	assert_int_equal(atomic_load(&uroce_area_up(&theirs, 0)->head), 77);
+	uroce_area_unmap(&ours);
+	uroce_area_unmap(&theirs);
+	(void)close(fd);
+}
+
+static void
+area__with_a_hole_is_not_taken(void **state)
+{
+	const int punch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+	struct uroce_area area = { 0 };
+	struct uroce_area_plan plan;
+	int fd;
+
+	(void)state;
+	assert_true(uroce_area_lay_out(&plan, 1, 64, FRAME, 64));
+	for (off_t at = 0; at < (off_t)plan.size; at += (off_t)plan.size - 4096) {
+		assert_int_equal(uroce_area_create(&area, &plan, &fd), 0);
+		assert_int_equal(fallocate(fd, punch, at, 4096), 0);
+		assert_non_null(uroce_area_take(&plan, fd));
+		uroce_area_unmap(&area);
+		(void)close(fd);
+	}
+}
+
+/* What waits in the lanes of a pair, of any of its slots, is there afterwards, in memory of the new file. */
+static void
+area__is_renewed_pair_by_pair(void **state)
+{
+	const struct uroce_binding binding = { 0xabcdef, 0x123456, UROCE_BINDING_LOCAL };
+	struct uroce_area area = { 0 }, fresh = { 0 }, theirs = { 0 };
+	struct uroce_lane_end up, down, end;
+	struct uroce_area_plan plan;
+	int fd, fresh_fd;
+
+	(void)state;
+	assert_true(uroce_area_lay_out(&plan, 2, 64, FRAME, 64));
+	assert_int_equal(uroce_area_create(&area, &plan, &fd), 0);
+	assert_int_equal(uroce_area_create(&fresh, &plan, &fresh_fd), 0);
+	for (uint32_t pair = 0; pair < 2; pair++) {
+		up = (struct uroce_lane_end){ uroce_area_up(&area, pair), 64, 100 };
+		down = (struct uroce_lane_end){ uroce_area_down(&area, pair), 64, 60 };
+		atomic_store(&up.lane->tail, pair == 0 ? 98 : 200); /* the second one cannot be */
+		atomic_store(&up.lane->head, 100);
+		atomic_store(&down.lane->tail, 60);
+		atomic_store(&down.lane->head, 70);
+		atomic_store(&down.lane->sleeps, 1);
+		for (uint32_t slot = 0; slot < 64; slot++) {
+			atomic_store(&up.lane->slot[slot], slot);
+			atomic_store(&down.lane->slot[slot], 1000 + slot);
+			area.mem[uroce_area_buffer(&plan, pair, false, slot)] = (uint8_t)slot;
+			area.mem[uroce_area_buffer(&plan, pair, true, slot) + FRAME - 1] =
+				(uint8_t)(64 + slot);
+		}
+		assert_int_equal(uroce_area_renew_pair(&area, &fresh, pair, &up, &down), 0);
+	}
+	uroce_binding_set(&area, &binding);
+	assert_int_equal(uroce_area_renew_bindings(&area, &fresh), 0);
+	assert_int_equal(uroce_area_map(&theirs, &plan, fresh_fd), 0);
+	assert_int_equal(uroce_binding_get(&theirs, binding.qpn).dest_qpn, binding.dest_qpn);
+	uroce_binding_clear(&area, binding.qpn);
+	assert_int_equal(uroce_binding_get(&theirs, binding.qpn).qpn, 0);
+	for (uint32_t pair = 0; pair < 2; pair++) {
+		end = (struct uroce_lane_end){ uroce_area_up(&theirs, pair), 64, 0 };
+		end.mine = atomic_load(&end.lane->tail);
+		assert_int_equal(uroce_lane_ready(&end), pair == 0 ? 2 : 0);
+		assert_int_equal(atomic_load(&end.lane->head), 100);
+		assert_int_equal(atomic_load(&end.lane->slot[99 % 64]), 99 % 64);
+		if (pair == 0)
+			assert_int_equal(theirs.mem[uroce_area_buffer(&plan, 0, false, 99 % 64)],
+					 99 % 64);
+		end = (struct uroce_lane_end){ uroce_area_down(&theirs, pair), 64, 60 };
+		assert_int_equal(uroce_lane_ready(&end), 10);
+		assert_int_equal(atomic_load(&end.lane->sleeps), 1);
+		for (uint32_t i = 60; i < 70; i++)
+			assert_int_equal(theirs.mem[uroce_area_buffer(&plan, pair, true, i % 64) +
+						    FRAME - 1],
+					 64 + i % 64);
+		/* and it is what the client has at the addresses that it had */
+		atomic_store(&uroce_area_up(&area, pair)->head, 123);
+		assert_int_equal(atomic_load(&uroce_area_up(&theirs, pair)->head), 123);
+	}
+	uroce_area_unmap(&area);
+	uroce_area_unmap(&theirs);
+	(void)close(fd);
+	(void)close(fresh_fd);
+}
+
+/* What judge() says of a good plan after `spoil`, and of a file of `seals` that is so much shorter. */
 static const char *
-judge(void (*spoil)(struct uroce_area_plan *), unsigned seals, int64_t missing, bool has_pages)
+judge(void (*spoil)(struct uroce_area_plan *), unsigned seals, int64_t missing)
 {
 	struct uroce_area_plan plan;
 	const int fd = memfd_create("uroce-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -141,8 +246,6 @@ judge(void (*spoil)(struct uroce_area_plan *), unsigned seals, int64_t missing, 
 	assert_true(fd >= 0);
 	assert_true(uroce_area_lay_out(&plan, 2, 64, FRAME, 64));
 	assert_int_equal(ftruncate(fd, (off_t)plan.size - missing), 0);
-	if (has_pages)
-		assert_int_equal(posix_fallocate(fd, 0, (off_t)plan.size - missing), 0);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
 	if (spoil)
 		spoil(&plan);
@@ -254,17 +357,19 @@ area__is_judged(void **state)
 		bindings_behind_the_end,
 		bindings_far_away,
 	};
-	const unsigned seals = F_SEAL_SHRINK;
+	const unsigned seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 	(void)state;
-	assert_null(judge(NULL, seals, 0, true));
+	assert_null(judge(NULL, seals, 0));
 	for (size_t i = 0; i < sizeof(spoils) / sizeof(spoils[0]); i++)
-		assert_non_null(judge(spoils[i], seals, 0, true));
-	assert_non_null(judge(NULL, F_SEAL_GROW, 0, true));
-	assert_non_null(judge(NULL, seals | F_SEAL_WRITE, 0, true));
-	assert_non_null(judge(NULL, seals | F_SEAL_FUTURE_WRITE, 0, true));
-	assert_non_null(judge(NULL, seals, 1, true));
-	assert_non_null(judge(NULL, seals, 0, false));
+		assert_non_null(judge(spoils[i], seals, 0));
+	assert_non_null(judge(NULL, F_SEAL_GROW, 0));
+	assert_non_null(judge(NULL, F_SEAL_SHRINK, 0));
+	assert_non_null(judge(NULL, seals | F_SEAL_SEAL, 0));
+	assert_non_null(judge(NULL, seals | F_SEAL_WRITE, 0));
+	assert_non_null(judge(NULL, seals | F_SEAL_FUTURE_WRITE, 0));
+	assert_non_null(judge(NULL, seals, 1));
+	assert_non_null(judge(NULL, seals, -1));
 }
 
 static void
@@ -319,6 +424,9 @@ main(void)
 		cmocka_unit_test(area__has_bounds),
 		cmocka_unit_test(area__is_shared),
 		cmocka_unit_test(binding__is_of_one_number),
+		cmocka_unit_test(area__that_is_taken_keeps_its_pages),
+		cmocka_unit_test(area__with_a_hole_is_not_taken),
+		cmocka_unit_test(area__is_renewed_pair_by_pair),
 		cmocka_unit_test(area__is_judged),
 		cmocka_unit_test(area__is_a_file_of_tmpfs),
 		cmocka_unit_test(area__bounds_what_slots_name),
