@@ -66,6 +66,6 @@ main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	ret = run(&opt);
-	rte_eal_cleanup();
+	/* No rte_eal_cleanup(): it unmaps memory in which EAL's interrupt thread, which the closed port has woken, still reads. */
 	return ret < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
