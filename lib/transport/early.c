@@ -17,6 +17,12 @@
  * it anyway, so it is reported when another packet ahead of it arrives; or, if none does, after the
  * time that the last repair took.
  *
+ * How far ahead? Whoever forges a packet has to guess a PSN that is taken. What is far ahead of all else that is here
+ * is not what a peer sends that has lost something: it sends one packet after the other, and most arrive. So as much is
+ * taken as AHEAD_MIN, and twice the PSNs that are here already, or were behind an earlier hole that was filled, or that
+ * one READ asked for. Packets that follow a loss widen the window as they come, each by more than it needs itself. What is
+ * beyond is dropped and counted, and comes again with the repair.
+ *
  * What filled a hole? A packet that asks for an ACK: the requester repairs one packet and asks, or its
  * probe came before our NAK. A packet that is followed by the one behind it, which we have: the
  * requester goes back N. If it is followed by itself, or by one that is new, it was late.
@@ -29,6 +35,9 @@
 
 /* Held packets that are executed at a time. */
 #define SLICE 32
+
+/* PSNs that are taken ahead where nothing is known of the peer: as late as a packet may be, and a READ's responses. */
+#define AHEAD_MIN (UROCE_READ_CHUNK_PSNS + 64)
 
 /* Whether the packet at epsn is here, and waits for its turn. */
 static bool
@@ -91,6 +100,43 @@ place_or_hold(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead
 	return UROCE_VERDICT_PSN_GAP;
 }
 
+/* The peer has so many PSNs outstanding. */
+static void
+note_ahead(struct uroce_qpc *qpc, uint32_t nb_psn)
+{
+	nb_psn = 2 * uroce_min(nb_psn, UROCE_GAP_PSNS / 2);
+	if (qpc->ahead_psns < nb_psn)
+		qpc->ahead_psns = (uint16_t)nb_psn;
+}
+
+void
+uroce_early_note_read(struct uroce_qpc *qpc, uint32_t nb_psn)
+{
+	if (nb_psn > UROCE_READ_CHUNK_PSNS)
+		note_ahead(qpc, nb_psn);
+}
+
+/* Whether the peer may have sent what is so far ahead. */
+static bool
+is_in_window(const struct uroce_qpc *qpc, uint32_t ahead)
+{
+	const struct uroce_gap *gap = qpc->resp.gap;
+	const uint64_t here = gap ? 2 * ((uint64_t)gap->nb + gap->nb_reads) : 0;
+
+	return ahead < UROCE_GAP_PSNS &&
+	       ahead < AHEAD_MIN + (here < qpc->ahead_psns ? qpc->ahead_psns : here);
+}
+
+/* A packet is held. If it is a READ, what follows it is as far ahead as it has responses. */
+static void
+note_held(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	if (pkt->op->operation == UROCE_OPERATION_READ)
+		qpc->resp.gap->nb_reads +=
+			uroce_min(uroce_msg_packets(qpc, be32_get(uroce_pkt_reth(pkt)->dma_len)),
+				  UROCE_GAP_PSNS);
+}
+
 static void
 owe_seq_nak(struct uroce_resp *resp)
 {
@@ -134,8 +180,14 @@ uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 	/* after an RNR NAK the peer sends everything again */
 	if (resp->is_rnr_sent)
 		return verdict;
-	if (qpc->hold && !qpc->is_resp_gbn && ahead < UROCE_GAP_PSNS)
-		verdict = place_or_hold(qpc, pkt, ahead);
+	if (qpc->hold && !qpc->is_resp_gbn) {
+		if (is_in_window(qpc, ahead))
+			verdict = place_or_hold(qpc, pkt, ahead);
+		else
+			uroce_count_in(qpc->counters, UROCE_COUNTER_RX_BEYOND_WINDOW, 1);
+	}
+	if (verdict == UROCE_VERDICT_HELD)
+		note_held(qpc, pkt);
 	if (verdict == UROCE_VERDICT_PSN_GAP)
 		note_dropped(resp, uroce_psn_add(pkt->psn, 1));
 	if (!is_ready(resp))
@@ -278,6 +330,7 @@ fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 		return verdict;
 	}
 	drop_passed(qpc, psn);
+	note_ahead(qpc, resp->gap->nb);
 	go_on(qpc, now_ns);
 	return verdict;
 }

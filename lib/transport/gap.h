@@ -23,8 +23,10 @@
 static_assert((1u << 24) % UROCE_GAP_PSNS == 0, "places do not move when PSNs wrap");
 
 struct uroce_gap {
-	uint32_t nb;   /* bits set */
-	bool is_ready; /* the hole is filled, and what was behind it is being executed */
+	uint32_t nb; /* bits set */
+	uint32_t
+		nb_reads; /* PSNs of the responses that READs among them ask for, as it was marked */
+	bool is_ready;    /* the hole is filled, and what was behind it is being executed */
 	uint64_t bits[UROCE_GAP_PSNS / 64];
 	struct uroce_later later; /* WRITEs of which packets are placed when they come */
 };

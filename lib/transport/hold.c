@@ -120,6 +120,7 @@ uroce_hold_give_gap(struct uroce_hold *hold, struct uroce_gap *gap, uint32_t bas
 	}
 	uroce_hold_set_ready(hold, gap, false);
 	gap->later.nb = 0;
+	gap->nb_reads = 0;
 	slot->next_free = hold->free_gap;
 	hold->free_gap = (uint32_t)(slot - hold->gaps);
 	hold->nb_taken--;

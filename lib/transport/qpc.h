@@ -379,7 +379,9 @@ struct uroce_qpc {
 	uint32_t qkey;     /* UD */
 	uint32_t xrcd;
 	bool is_pipelined;
-	bool is_stopped;     /* with is_pipelined: in SQD by itself */
+	bool is_stopped; /* with is_pipelined: in SQD by itself */
+	uint16_t
+		ahead_psns; /* what the peer was seen to have outstanding beyond one packet, doubled; see early.c */
 	uint64_t bad_key_ns; /* with nb_bad_keys: when the first of these came */
 };
 

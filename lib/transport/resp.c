@@ -47,6 +47,7 @@ uroce_resp_reset(struct uroce_qpc *qpc)
 	uroce_early_discard(qpc);
 	uroce_recv_put_back(qpc);
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
+	qpc->ahead_psns = 0;
 	qpc->resp = (struct uroce_resp){
 		.epsn = qpc->attr.rq_psn,
 		.nak_deadline = UROCE_NEVER,
@@ -212,6 +213,7 @@ execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns
 	};
 	commit_resource(resp);
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RX_READ_REQUESTS, 1);
+	uroce_early_note_read(qpc, nb_psn);
 	resp->epsn = uroce_psn_add(resp->epsn, nb_psn);
 	return UROCE_VERDICT_REQUEST;
 }

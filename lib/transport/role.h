@@ -449,6 +449,9 @@ unsigned uroce_reply_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsig
 enum uroce_verdict uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				    uint64_t now_ns);
 
+/** A READ with so many responses was executed: the peer may have as many PSNs outstanding as that. */
+void uroce_early_note_read(struct uroce_qpc *qpc, uint32_t nb_psn);
+
 /** Whether nothing is ahead of epsn and no hole was seen: the expected request is executed, and that is all. */
 static inline bool
 uroce_early_is_idle(const struct uroce_resp *resp)

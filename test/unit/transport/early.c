@@ -9,6 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "wire/psn.h"
+
 #include "pair.h"
 
 static struct pair pair;
@@ -222,6 +224,78 @@ expire(void)
 {
 	pair.now_ns = uroce_qpc_deadline(&pair.host[B].qpc);
 	uroce_qpc_expire(&pair.host[B].qpc, pair.now_ns);
+}
+
+/* Whether a WRITE of nothing that is so far ahead is taken. */
+static bool
+is_taken(uint32_t ahead)
+{
+	const uint64_t *nb_beyond = &pair.host[B].counters.nb[UROCE_COUNTER_RX_BEYOND_WINDOW];
+	const uint64_t before = *nb_beyond;
+	const uint32_t psn = uroce_psn_add(pair.host[B].qpc.resp.epsn, ahead);
+	const bool is_held = inject(UROCE_OP_WRITE_ONLY, psn, 0) == UROCE_VERDICT_HELD;
+
+	assert_int_equal(*nb_beyond - before, !is_held);
+	return is_held;
+}
+
+/* Who guesses PSNs has to come close to the expected one. */
+static void
+early__far_ahead_of_all_else_is_dropped(void **state)
+{
+	(void)state;
+	assert_false(is_taken(UROCE_GAP_PSNS - 1));
+	assert_false(is_taken(128));
+	assert_true(is_taken(127));
+	/* that widens it by two */
+	assert_false(is_taken(130));
+	assert_true(is_taken(129));
+	assert_false(is_taken(132));
+	/* the repair brings what was dropped: it was reported */
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A NAK_SEQ psn 0\n");
+}
+
+/* What follows a loss comes one after the other: it is taken, however much it is. */
+static void
+early__all_that_follows_a_loss_is_taken(void **state)
+{
+	(void)state;
+	for (uint32_t ahead = 1; ahead <= 39; ahead++)
+		assert_true(is_taken(ahead));
+	assert_false(is_taken(128 + 2 * 39));
+	/* the next hole may have as much behind it as this one had, twice */
+	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 0, 0), UROCE_VERDICT_REQUEST);
+	expire();
+	assert_int_equal(pair.host[B].qpc.resp.epsn, 40);
+	assert_false(is_taken(128 + 2 * 39));
+	assert_true(is_taken(128 + 2 * 39 - 1));
+}
+
+/* The next request after a READ is as far ahead as the READ has responses. */
+static void
+early__reads_widen_what_is_taken(void **state)
+{
+	struct pair_pkt read = write_pkt(UROCE_OP_READ_REQUEST, 1, 0, 0, 100 * 256);
+
+	(void)state;
+	assert_int_equal(pair_inject(&pair, B, &read), UROCE_VERDICT_HELD);
+	assert_false(is_taken(128 + 2 * 101));
+	assert_true(is_taken(128 + 2 * 101 - 1));
+	/* with PSN 0 that is executed; a READ that is lost later was as long, perhaps */
+	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 0, 0), UROCE_VERDICT_REQUEST);
+	pair_set_state(&pair, B, IBV_QPS_ERR);
+}
+
+static void
+early__a_long_read_is_remembered(void **state)
+{
+	const struct pair_pkt read = write_pkt(UROCE_OP_READ_REQUEST, 0, 0, 0, 100 * 256);
+
+	(void)state;
+	assert_int_equal(pair_inject(&pair, B, &read), UROCE_VERDICT_REQUEST);
+	assert_false(is_taken(128 + 2 * 100));
+	assert_true(is_taken(128 + 2 * 100 - 1));
 }
 
 static void
@@ -449,6 +523,10 @@ main(void)
 		PAIR_TEST(early__read_and_atomic_wait_behind_the_hole),
 		PAIR_TEST(early__a_read_that_was_passed_by_is_not_found_again),
 		PAIR_TEST(early__a_full_pool_drops),
+		PAIR_TEST(early__far_ahead_of_all_else_is_dropped),
+		LARGE_TEST(early__all_that_follows_a_loss_is_taken),
+		PAIR_TEST(early__reads_widen_what_is_taken),
+		PAIR_TEST(early__a_long_read_is_remembered),
 		LARGE_TEST(early__much_that_is_held_is_executed_in_slices),
 		LARGE_TEST(early__a_hole_behind_the_slices_is_reported_after_them),
 		LARGE_TEST(early__slices_end_with_the_qp),
