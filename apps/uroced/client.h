@@ -63,6 +63,8 @@ struct client_barrier {
 struct client {
 	/* the data path's */
 	uint32_t next_pair; /* whose turn it is */
+	uint32_t place;     /* in the data path's line */
+	uint64_t active_ns; /* when its lanes up had something last */
 	int64_t credit_ns; /* time that it has in its turn; below 0: that its last turn took too much */
 	bool is_wake_due;  /* it sleeps, and is to be sent a WAKE in its turn */
 	bool is_cut_short; /* there was no room for a frame: its turn goes on in the next round */

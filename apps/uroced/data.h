@@ -8,6 +8,7 @@
  * between two rounds.
  *
  *	forward.c  a round: frames from clients, by deficit round robin, and where they go
+ *	line.c     whose lanes a round looks at
  *	wire.c     the port: frames out and in
  *	loop.c     round after round; sleep; what the control thread wants
  */
@@ -60,9 +61,12 @@ struct data {
 	struct frame_host host;
 	struct lease_table *leases;
 	struct client *client[CLIENTS_MAX]; /* by slot; NULL: none */
-	struct client *line[CLIENTS_MAX];   /* as their turns come */
+	struct client
+		*line[CLIENTS_MAX]; /* who have turns, as they come; behind them who are parked */
 	unsigned nb_clients;
-	unsigned first; /* in line, of the next round */
+	unsigned nb_active; /* of those, who have turns */
+	unsigned first;     /* in line, of the next round */
+	uint64_t bells_ns;  /* when it was looked for bells of who are parked */
 	uint64_t nb_rounds;
 	struct client_down *touched;
 	struct wire wire;
@@ -111,7 +115,7 @@ unsigned data_round(struct data *data);
 /** Whether a client's frame waits for room. */
 bool data_waits(const struct data *data);
 
-/** Whether every client's lanes are empty, and who fills one rings its bell. */
+/** Whether the lanes of all who have turns are empty, and who fills one rings its bell. */
 bool data_may_sleep(struct data *data);
 void data_awake(struct data *data);
 
@@ -135,6 +139,29 @@ unsigned data_deliver_all(struct data *data, const struct client *but, const str
 
 /** What was delivered becomes visible. */
 void data_publish(struct data *data);
+
+/* line.c */
+
+/** A client comes; it has turns. */
+void line_add(struct data *data, struct client *client);
+
+/** A client goes. */
+void line_remove(struct data *data, struct client *client);
+
+/** Let a client have turns, if it has none. Amid a round: from the next round on. */
+void line_activate(struct data *data, struct client *client);
+
+/** Between rounds: who had nothing to send for a while has no turns until it rings its bell. */
+void line_park(struct data *data);
+
+/** A client has rung its bell: if it was parked and there are frames, it has turns again. */
+void line_hear(struct data *data, struct client *client);
+
+/** Whether all lanes up of a client are empty, and it rings its bell when it fills one. */
+bool line_may_sleep(struct client *client);
+
+/** It need not ring any more. */
+void line_awake(struct client *client);
 
 /* wire.c */
 

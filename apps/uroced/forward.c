@@ -244,8 +244,10 @@ data_publish(struct data *data)
 		if (nb_new == 0)
 			continue;
 		uroce_lane_push(&down->end, nb_new);
-		if (uroce_lane_must_wake(&down->end))
+		if (uroce_lane_must_wake(&down->end)) {
 			down->client->is_wake_due = true;
+			line_activate(data, down->client);
+		}
 	}
 	data->touched = NULL;
 }
@@ -483,6 +485,8 @@ take_turn(struct data *data, struct client *client)
 		if (client->credit_ns > 0)
 			client->next_pair = (client->next_pair + 1) % nb_pairs;
 	}
+	if (nb > 0)
+		client->active_ns = data->now_ns;
 	if (client->credit_ns <= 0)
 		client->is_cut_short = false;
 	else if (!client->is_cut_short)
@@ -494,15 +498,15 @@ take_turn(struct data *data, struct client *client)
 unsigned
 data_round(struct data *data)
 {
-	const unsigned nb_clients = data->nb_clients, first = data->first;
+	const unsigned nb_active = data->nb_active, first = data->first;
 	unsigned nb = wire_receive(data), next = first + 1;
 	bool has_next = false;
 
 	data->nb_rounds++;
 	wire_flush(&data->wire, data->now_ns);
 
-	for (unsigned i = 0; i < nb_clients; i++) {
-		const unsigned at = (first + i) % nb_clients;
+	for (unsigned i = 0; i < nb_active; i++) {
+		const unsigned at = (first + i) % nb_active;
 		const unsigned n = take_turn(data, data->line[at]);
 
 		if (data->line[at]->is_cut_short && !has_next) {
@@ -514,14 +518,14 @@ data_round(struct data *data)
 		if (n > 0) /* the wire's turn, too: its ring is short */
 			nb += n + wire_receive(data);
 	}
-	data->first = nb_clients > 0 ? next % nb_clients : 0;
+	data->first = nb_active > 0 ? next % nb_active : 0;
 	return nb;
 }
 
 bool
 data_waits(const struct data *data)
 {
-	for (unsigned i = 0; i < data->nb_clients; i++) {
+	for (unsigned i = 0; i < data->nb_active; i++) {
 		if (data->line[i]->is_cut_short)
 			return true;
 	}
@@ -535,20 +539,14 @@ data_may_sleep(struct data *data)
 {
 	bool may = true;
 
-	for (unsigned i = 0; i < data->nb_clients; i++) {
-		struct client *client = data->line[i];
-
-		for (uint32_t j = 0; j < client->area.plan.nb_pairs && !is_broken(client); j++)
-			may &= uroce_lane_may_sleep(&client->up[j]);
-	}
+	for (unsigned i = 0; i < data->nb_active; i++)
+		may &= is_broken(data->line[i]) || line_may_sleep(data->line[i]);
 	return may;
 }
 
 void
 data_awake(struct data *data)
 {
-	for (unsigned i = 0; i < data->nb_clients; i++) {
-		for (uint32_t j = 0; j < data->line[i]->area.plan.nb_pairs; j++)
-			uroce_lane_awake(&data->line[i]->up[j]);
-	}
+	for (unsigned i = 0; i < data->nb_active; i++)
+		line_awake(data->line[i]);
 }

@@ -32,12 +32,16 @@
 #define LONG_NS      UINT64_C(100000000)
 #define SLEEP_MAX_NS UINT64_C(100000000) /* the link is looked at meanwhile */
 
-#define EVENTS       64
+#define BELLS_NS     UINT64_C(30000) /* between two looks for bells, while it does not sleep */
 
+#define EVENTS       16
+#define WISHES       CLIENTS_MAX /* what an epoll tells of, beside clients' slots */
+
+/* @param of  the client's slot whose bell it is, or WISHES */
 static int
-watch(struct data *data, int fd, uint32_t events)
+watch(struct data *data, int fd, uint32_t events, uint32_t of)
 {
-	struct epoll_event event = { .events = events, .data.fd = fd };
+	struct epoll_event event = { .events = events, .data.u32 = of };
 
 	return epoll_ctl(data->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
@@ -59,7 +63,7 @@ data_create(struct uroce_port *port, struct uroce_neigh *neigh, struct lease_tab
 	data->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	data->broken_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (data->epoll_fd < 0 || data->wake_fd < 0 || data->broken_fd < 0 ||
-	    watch(data, data->wake_fd, EPOLLIN) < 0) {
+	    watch(data, data->wake_fd, EPOLLIN, WISHES) < 0) {
 		say("no descriptors for the data path: %s", strerror(errno));
 		data_destroy(data);
 		return NULL;
@@ -123,11 +127,11 @@ grant_link(struct data *data, void *arg)
 	struct client *client = newcomer->client;
 
 	/* never read: each write is an edge, however much is in it */
-	newcomer->ret = watch(data, client->bell, EPOLLIN | EPOLLET);
+	newcomer->ret = watch(data, client->bell, EPOLLIN | EPOLLET, client->slot);
 	if (newcomer->ret < 0)
 		return;
 	data->client[client->slot] = client;
-	data->line[data->nb_clients++] = client;
+	line_add(data, client);
 }
 
 int
@@ -144,17 +148,10 @@ static void
 grant_unlink(struct data *data, void *arg)
 {
 	struct client *client = arg;
-	unsigned at = 0;
 
 	(void)epoll_ctl(data->epoll_fd, EPOLL_CTL_DEL, client->bell, NULL);
 	data->client[client->slot] = NULL;
-	while (data->line[at] != client)
-		at++;
-	data->nb_clients--;
-	memmove(&data->line[at], &data->line[at + 1],
-		(data->nb_clients - at) * sizeof(data->line[0]));
-	if (data->first > at || data->first == data->nb_clients)
-		data->first = data->first > 0 ? data->first - 1 : 0;
+	line_remove(data, client);
 }
 
 void
@@ -190,7 +187,7 @@ data_end(struct data *data)
 
 /* --- sleep --------------------------------------------------------------------------------------- */
 
-/* Take what the epoll has; of bells that is all there is to do. */
+/* Take what the epoll has. A bell is never read. */
 static void
 hear(struct data *data)
 {
@@ -199,9 +196,25 @@ hear(struct data *data)
 	eventfd_t nothing;
 
 	for (int i = 0; i < nb; i++) {
-		if (events[i].data.fd == data->wake_fd)
+		const uint32_t of = events[i].data.u32;
+
+		if (of == WISHES)
 			(void)eventfd_read(data->wake_fd, &nothing);
+		else if (data->client[of])
+			line_hear(data, data->client[of]);
 	}
+}
+
+/* Who is to have turns, now and then: a look for bells is a system call. */
+static void
+tend_line(struct data *data)
+{
+	if (data->now_ns - data->bells_ns < BELLS_NS)
+		return;
+	data->bells_ns = data->now_ns;
+	if (data->nb_active < data->nb_clients)
+		hear(data);
+	line_park(data);
 }
 
 /* Wait for a bell, a wish, or the port. @return whether the port gave notice */
@@ -310,6 +323,7 @@ data_run(struct data *data)
 		data->last_ns = data->now_ns;
 		data->now_ns = now_ns;
 		wire_watch(&data->wire, now_ns);
+		tend_line(data);
 		if (nb > 0 || is_asked || data->wire.nb_pending > 0) {
 			self = (struct drowsiness){ .active_ns = now_ns, .nap_ns = NAP_MIN_NS };
 			get_up(data);

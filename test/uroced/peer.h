@@ -14,7 +14,7 @@
 #include "mux/binding.h"
 #include "mux/message.h"
 
-#define PEER_PAIRS_MAX 4u
+#define PEER_PAIRS_MAX UROCE_AREA_PAIRS_MAX
 
 struct peer {
 	int socket; /* -1: not connected */

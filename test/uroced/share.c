@@ -8,6 +8,7 @@
  * All slots of a lane name the same frame, so that to fill it again is to publish an index.
  */
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -57,12 +58,12 @@ now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Long lanes, and two buffers for all of their slots. */
+/* Two buffers for all slots of the lanes. */
 static void
-open_long(struct peer *peer, uint32_t nb_pairs, uint16_t len)
+open_lanes(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots, uint16_t len)
 {
 	struct uroce_area_plan plan = { .nb_pairs = nb_pairs,
-					.nb_slots = NB_SLOTS,
+					.nb_slots = nb_slots,
 					.nb_bindings = UROCE_MUX_BLOCK };
 	uint64_t at = 0;
 
@@ -71,9 +72,9 @@ open_long(struct peer *peer, uint32_t nb_pairs, uint16_t len)
 	plan.frame_max = peer->host.frame_limit;
 	for (uint32_t i = 0; i < nb_pairs; i++) {
 		plan.up[i] = at;
-		at += uroce_lane_size(NB_SLOTS);
+		at += uroce_lane_size(nb_slots);
 		plan.down[i] = at;
-		at += uroce_lane_size(NB_SLOTS);
+		at += uroce_lane_size(nb_slots);
 	}
 	plan.bindings = at;
 	at += UROCE_MUX_BLOCK * sizeof(uint64_t);
@@ -81,7 +82,7 @@ open_long(struct peer *peer, uint32_t nb_pairs, uint16_t len)
 	assert_int_equal(uroce_area_create(&peer->area, &plan, &peer->area_fd), 0);
 	peer_reread(peer);
 	for (uint32_t i = 0; i < nb_pairs; i++) {
-		for (uint32_t slot = 0; slot < NB_SLOTS; slot++) {
+		for (uint32_t slot = 0; slot < nb_slots; slot++) {
 			uroce_lane_put(&peer->up[i], slot,
 				       (struct uroce_lane_frame){ (uint32_t)at, len });
 			uroce_lane_put(&peer->down[i], slot,
@@ -92,6 +93,12 @@ open_long(struct peer *peer, uint32_t nb_pairs, uint16_t len)
 	assert_int_equal(peer_lease(peer, 1), 1);
 	if (len > 0)
 		(void)peer_build(peer, peer->area.mem + at, NULL, peer_qpn(peer, 0), len);
+}
+
+static void
+open_long(struct peer *peer, uint32_t nb_pairs, uint16_t len)
+{
+	open_lanes(peer, nb_pairs, NB_SLOTS, len);
 }
 
 /* Fill what is empty, empty what is full. */
@@ -151,15 +158,13 @@ clients__have_fair_shares(void **state)
 /* What a client does in between, to get more. */
 typedef void attack_fn(struct peer *peer);
 
-/* Bytes of the first client for each us of the daemon's CPU time, while all lanes are kept full. */
+/* Bytes of the first client, whose slot is this, for each us of the daemon's CPU time, while all lanes are kept full. */
 static uint64_t
-measure_rate(struct peer *peers, unsigned nb, attack_fn *attack)
+measure_rate(struct peer *peers, unsigned slot, unsigned nb, attack_fn *attack)
 {
-	unsigned slots[NB_PEERS];
 	uint64_t bytes, ns;
 
-	assert_int_equal(daemon_clients(&daemon_, slots, NB_PEERS), nb);
-	bytes = daemon_ask_client(&daemon_, slots[0], "bytes_up");
+	bytes = daemon_ask_client(&daemon_, slot, "bytes_up");
 	ns = daemon_cpu_ns(&daemon_);
 	for (const uint64_t until_ms = now_ms() + RUN_MS / 2; now_ms() < until_ms;) {
 		for (unsigned i = 0; i < nb; i++) {
@@ -168,15 +173,15 @@ measure_rate(struct peer *peers, unsigned nb, attack_fn *attack)
 				attack(&peers[i]);
 		}
 	}
-	bytes = daemon_ask_client(&daemon_, slots[0], "bytes_up") - bytes;
+	bytes = daemon_ask_client(&daemon_, slot, "bytes_up") - bytes;
 	return bytes * 1000 / (daemon_cpu_ns(&daemon_) - ns);
 }
 
 /* Whatever n others do, a client has at least 0.8 / (n + 1) of what it has alone. */
 static void
-expect_share(struct peer *peers, unsigned nb, attack_fn *attack, uint64_t alone)
+expect_share(struct peer *peers, unsigned slot, unsigned nb, attack_fn *attack, uint64_t alone)
 {
-	const uint64_t rate = measure_rate(peers, nb, attack);
+	const uint64_t rate = measure_rate(peers, slot, nb, attack);
 
 	print_message("# %u MB/s of CPU time alone, %u beside %u others\n", (unsigned)alone,
 		      (unsigned)rate, nb - 1);
@@ -196,17 +201,58 @@ floods__leave_others_their_share(void **state)
 {
 	static struct peer peers[3];
 	uint64_t alone;
+	unsigned slot;
 
 	(void)state;
 	open_long(&peers[0], 1, 4242);
-	(void)measure_rate(peers, 1, NULL);
-	alone = measure_rate(peers, 1, NULL);
+	assert_int_equal(daemon_clients(&daemon_, &slot, 1), 1);
+	(void)measure_rate(peers, slot, 1, NULL);
+	alone = measure_rate(peers, slot, 1, NULL);
 	open_long(&peers[1], 4, 54);
 	open_long(&peers[2], 4, 54);
-	expect_share(peers, 3, NULL, alone);
-	expect_share(peers, 3, sleep_always, alone);
+	expect_share(peers, slot, 3, NULL, alone);
+	expect_share(peers, slot, 3, sleep_always, alone);
 	for (unsigned i = 0; i < 3; i++)
 		peer_close(&peers[i]);
+}
+
+#define NB_IDLE 256u
+
+/* Clients that attach with as many lanes as they may have, and send nothing. */
+static void
+idle_clients__cost_nothing(void **state)
+{
+	static struct peer idle[NB_IDLE], good;
+	uint64_t alone, beside;
+	unsigned slot;
+
+	(void)state;
+	open_long(&good, 1, 4242);
+	assert_int_equal(daemon_clients(&daemon_, &slot, 1), 1);
+	(void)measure_rate(&good, slot, 1, NULL);
+	alone = measure_rate(&good, slot, 1, NULL);
+	for (unsigned i = 0; i < NB_IDLE; i++) {
+		open_lanes(&idle[i], UROCE_AREA_PAIRS_MAX, UROCE_LANE_SLOTS_MIN, 60);
+		(void)close(idle[i].area_fd);
+	}
+	(void)measure_rate(&good, slot, 1, NULL);
+	beside = measure_rate(&good, slot, 1, NULL);
+	print_message("# %u MB/s of CPU time alone, %u beside %u idle clients\n", (unsigned)alone,
+		      (unsigned)beside, NB_IDLE);
+	assert_true(beside * 10 >= alone * 7);
+	/* each of them is heard when it sends after all */
+	for (unsigned i = 0; i < NB_IDLE; i++) {
+		const uint32_t pair = i % UROCE_AREA_PAIRS_MAX;
+
+		peer_push(&idle[i], pair, 1);
+		while (uroce_lane_room(&idle[i].up[pair]) < (int32_t)UROCE_LANE_SLOTS_MIN)
+			turn(&good);
+	}
+	for (unsigned i = 0; i < NB_IDLE; i++) {
+		idle[i].area_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		peer_close(&idle[i]);
+	}
+	peer_close(&good);
 }
 
 #define NB_SMALL 3000u /* in each of four lanes */
@@ -321,6 +367,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clients__have_fair_shares),
 		cmocka_unit_test(floods__leave_others_their_share),
+		cmocka_unit_test(idle_clients__cost_nothing),
 		cmocka_unit_test(frames__are_worth_their_time),
 		cmocka_unit_test(frames__cost_little),
 	};

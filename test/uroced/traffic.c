@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -422,6 +423,23 @@ sleepers__are_woken(void **state)
 	assert_true(count(1, "wakes") >= 20);
 }
 
+/*
+ * A client saw uroced sleep, and says so in its lane, and rings, when uroced has taken its frames and sleeps again: with the
+ * next frame the client sees no sleeper, unless uroced has told it anew.
+ */
+static void
+bell__that_is_late_is_not_the_last(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		(void)usleep(5000);
+		atomic_store(&a.up[0].lane->sleeps, 0);
+		assert_int_equal(eventfd_write(a.bell, 1), 0);
+		(void)usleep(i * 500);
+		send_and_compare(&a, &b, 200);
+	}
+}
+
 static void
 idle__costs_little(void **state)
 {
@@ -464,6 +482,7 @@ main(int argc, char **argv)
 		TWO(lane__that_nobody_empties_is_not_waited_for),
 		TWO(lane__that_is_emptied_slowly_holds_nobody_up),
 		TWO(sleepers__are_woken),
+		TWO(bell__that_is_late_is_not_the_last),
 		TWO(idle__costs_little),
 		TWO(daemon__ends_well_under_load),
 	};
