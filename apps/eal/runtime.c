@@ -95,8 +95,8 @@ find_own(void)
 const char *
 runtime_folder(void)
 {
-	const char *const said = getenv("RUNTIME_DIRECTORY");
-	const char *const usual = getuid() == 0 ? "/var/run" : getenv("XDG_RUNTIME_DIR");
+	const char *const said = secure_getenv("RUNTIME_DIRECTORY");
+	const char *const usual = getuid() == 0 ? "/var/run" : secure_getenv("XDG_RUNTIME_DIR");
 
 	if (said != NULL)
 		return said;

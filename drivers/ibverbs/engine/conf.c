@@ -106,9 +106,9 @@ read_file(const char *path, struct conf *conf)
 int
 conf_read(struct conf *conf)
 {
-	const char *const specs = getenv("UROCE");
-	const char *const options = getenv("UROCE_EAL");
-	const char *const path = getenv("UROCE_CONFIG");
+	const char *const specs = secure_getenv("UROCE");
+	const char *const options = secure_getenv("UROCE_EAL");
+	const char *const path = secure_getenv("UROCE_CONFIG");
 	struct conf file = { .nb_specs = 0 };
 	int ret = 0;
 

@@ -11,7 +11,8 @@
  *	UROCE_EAL      options of EAL, separated by blanks
  *	UROCE_CONFIG   the file: section [eal] with `options`, sections [device...] with `spec`
  *
- * What the environment says goes before what the file says.
+ * What the environment says goes before what the file says. A program with more rights than its caller (set-uid,
+ * set-gid, file capabilities) has no devices by configuration: options of EAL load code, and the caller wrote them.
  */
 
 #define CONF_DEVICES_MAX 16

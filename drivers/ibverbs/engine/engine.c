@@ -56,19 +56,19 @@ fill_args(struct args *args)
 		args_add(args, given[i]);
 }
 
-char *__real_getenv(const char *name);
 char *__wrap_getenv(const char *name);
 
 /*
  * EAL reads the folder of its sockets from the environment. That belongs to the program, and other threads of the
  * program may be reading it: so the engine, which has EAL in it, answers for this one name, and changes nothing.
+ * EAL and its drivers read nothing from the environment of a set-uid program, which is its caller's.
  */
 char *
 __wrap_getenv(const char *name)
 {
 	char *const told = atomic_load(&folder);
 
-	return told != NULL && strcmp(name, "RUNTIME_DIRECTORY") == 0 ? told : __real_getenv(name);
+	return told != NULL && strcmp(name, "RUNTIME_DIRECTORY") == 0 ? told : secure_getenv(name);
 }
 
 /* Whether a descriptor is a socket that EAL has a name for. */
