@@ -10,6 +10,7 @@
 #include "eal/pages.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,9 +68,9 @@ take_from_left(size_t len)
 static bool
 replace_file(int fd, size_t len)
 {
-	const int memory = memfd_create("ordinary", 0);
-	const bool is_done =
-		memory >= 0 && ftruncate(memory, (off_t)len) == 0 && dup2(memory, fd) == fd;
+	const int memory = memfd_create("ordinary", MFD_CLOEXEC);
+	const bool is_done = memory >= 0 && ftruncate(memory, (off_t)len) == 0 &&
+			     dup3(memory, fd, O_CLOEXEC) == fd;
 
 	if (memory >= 0)
 		close(memory);

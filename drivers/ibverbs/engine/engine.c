@@ -6,9 +6,7 @@
 
 #include "engine.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
@@ -71,35 +67,6 @@ __wrap_getenv(const char *name)
 	return told != NULL && strcmp(name, "RUNTIME_DIRECTORY") == 0 ? told : secure_getenv(name);
 }
 
-/* Whether a descriptor is a socket that EAL has a name for. */
-static bool
-is_eals_socket(int fd)
-{
-	const char *const dir = rte_eal_get_runtime_dir();
-	struct sockaddr_un own = { 0 };
-	socklen_t room = sizeof(own);
-
-	return getsockname(fd, (struct sockaddr *)&own, &room) == 0 && own.sun_family == AF_UNIX &&
-	       dir[0] == '/' && strncmp(own.sun_path, dir, strlen(dir)) == 0;
-}
-
-/* What the program starts must not listen in our place, and go on when we have ended. */
-static void
-keep_sockets(void)
-{
-	DIR *const fds = opendir("/proc/self/fd");
-	const struct dirent *entry;
-
-	while (fds != NULL && (entry = readdir(fds)) != NULL) {
-		const int fd = (int)strtol(entry->d_name, NULL, 10);
-
-		if (is_eals_socket(fd))
-			(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	}
-	if (fds != NULL)
-		closedir(fds);
-}
-
 static void *
 start_eal(void *arg)
 {
@@ -112,10 +79,8 @@ start_eal(void *arg)
 	atomic_store(&folder, (char *)(uintptr_t)runtime_folder());
 	parsed = rte_eal_init(args.argc, args.argv);
 	atomic_store(&folder, NULL);
-	if (parsed >= 0) {
-		keep_sockets();
+	if (parsed >= 0)
 		return NULL;
-	}
 	*err = rte_errno != 0 ? rte_errno : EIO;
 	fprintf(stderr, "uroce: EAL did not start: %s; allowed in UROCE_EAL are DPDK's options\n",
 		rte_strerror(*err));
