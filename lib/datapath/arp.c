@@ -47,13 +47,6 @@ is_well_formed(const struct uroce_l2 *l2)
 	       arp->hw_len == sizeof(arp->sender_mac) && arp->proto_len == sizeof(arp->sender_ip);
 }
 
-/* A host's own: neither "this network" nor a group. */
-static bool
-is_host(const struct arp *arp)
-{
-	return arp->sender_ip[0] != 0 && arp->sender_ip[0] < 224 && !(arp->sender_mac[0] & 1);
-}
-
 bool
 uroce_arp_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
 		 struct uroce_hearsay *heard)
@@ -70,7 +63,7 @@ uroce_arp_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
 		return false;
 	map_v4(heard->ip, arp->sender_ip);
 	memcpy(heard->mac, arp->sender_mac, sizeof(heard->mac));
-	heard->is_valid = is_host(arp) && !uroce_neigh_is_ours(conf, heard->ip);
+	heard->is_valid = !(arp->sender_mac[0] & 1) && uroce_neigh_is_host(conf, heard->ip);
 	heard->is_answer = op == ARP_OP_REPLY;
 	if (op == ARP_OP_REPLY || arp->sender_mac[0] & 1)
 		return false;

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "wire/build.h"
 #include "wire/hdr.h"
 
 struct icmpv6 {
@@ -105,11 +106,16 @@ find_mac(const struct nd *nd, uint32_t len, uint8_t opt_type)
 	return NULL;
 }
 
+/* Of another host of IPv6: what is mapped is IPv4's, and ARP's to speak of. */
+static bool
+is_host(const struct uroce_neigh_conf *conf, const uint8_t ip[16])
+{
+	return !uroce_ip_is_v4(ip) && uroce_neigh_is_host(conf, ip);
+}
+
 static void
 hear(const uint8_t ip[16], const uint8_t *mac, bool is_answer, struct uroce_hearsay *heard)
 {
-	if (!mac || ip[0] == 0xff)
-		return;
 	memcpy(heard->ip, ip, sizeof(heard->ip));
 	memcpy(heard->mac, mac, sizeof(heard->mac));
 	heard->is_valid = true;
@@ -150,31 +156,39 @@ answer_solicitation(const struct uroce_neigh_conf *conf, const struct uroce_l2 *
 {
 	const struct uroce_ipv6 *ip = (const struct uroce_ipv6 *)l2->l3;
 	const struct nd *nd = (const struct nd *)(ip + 1);
+	const uint8_t *const from = ((const struct uroce_eth *)l2->frame)->src;
+	const bool is_probe = memcmp(ip->src, unspecified, 16) == 0;
 	const uint8_t *smac;
 
 	if (msg_len < ND_LEN_MIN || ip->hop_limit != ND_HOP_LIMIT || nd->icmp.code != 0 ||
-	    !uroce_neigh_is_ours(conf, nd->target))
+	    !uroce_neigh_is_ours(conf, nd->target) || from[0] & 1 ||
+	    (!is_probe && !is_host(conf, ip->src)))
 		return false;
 	smac = find_mac(nd, msg_len, OPT_SOURCE_MAC);
-	if (memcmp(ip->src, unspecified, 16) != 0)
+	if (!is_probe && smac)
 		hear(ip->src, smac, false, heard);
 	if (l2->room < sizeof(*ip) + sizeof(*nd))
 		return false;
-	advertise(conf, l2, smac ? smac : ((const struct uroce_eth *)l2->frame)->src, len);
+	advertise(conf, l2, smac ? smac : from, len);
 	return true;
 }
 
 static void
-hear_advertisement(const struct uroce_l2 *l2, uint32_t msg_len, struct uroce_hearsay *heard)
+hear_advertisement(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint32_t msg_len,
+		   struct uroce_hearsay *heard)
 {
 	const struct uroce_ipv6 *ip = (const struct uroce_ipv6 *)l2->l3;
 	const struct nd *nd = (const struct nd *)(ip + 1);
 	const uint8_t *mac;
 
-	if (msg_len < ND_LEN_MIN || ip->hop_limit != ND_HOP_LIMIT || nd->icmp.code != 0)
+	if (msg_len < ND_LEN_MIN || ip->hop_limit != ND_HOP_LIMIT || nd->icmp.code != 0 ||
+	    !is_host(conf, nd->target))
 		return;
 	mac = find_mac(nd, msg_len, OPT_TARGET_MAC);
-	hear(nd->target, mac ? mac : ((const struct uroce_eth *)l2->frame)->src, true, heard);
+	if (!mac)
+		mac = ((const struct uroce_eth *)l2->frame)->src;
+	if (!(mac[0] & 1))
+		hear(nd->target, mac, true, heard);
 }
 
 static bool
@@ -213,7 +227,7 @@ uroce_icmpv6_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *
 	if (icmp->type == ECHO_REQUEST)
 		return answer_echo(conf, l2, msg_len, len);
 	if (icmp->type == ADVERTISEMENT)
-		hear_advertisement(l2, msg_len, heard);
+		hear_advertisement(conf, l2, msg_len, heard);
 	return false;
 }
 

@@ -86,6 +86,44 @@ uroce_neigh_is_ours(const struct uroce_neigh_conf *conf, const uint8_t ip[16])
 	return false;
 }
 
+/* All bits behind a network's prefix are set, where it has a broadcast address at all. */
+static bool
+is_broadcast_of(const struct uroce_addr *net, const uint8_t ip[16])
+{
+	if (net->prefix_len > 126 || !uroce_ip_is_v4(net->ip))
+		return false;
+	for (unsigned i = 12; i < 16; i++) {
+		const unsigned above = net->prefix_len > i * 8 ? net->prefix_len - i * 8 : 0;
+		const uint8_t host = above < 8 ? 0xff >> above : 0;
+
+		if (ip[i] != (net->ip[i] | host))
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_host_v4(const struct uroce_neigh_conf *conf, const uint8_t ip[16])
+{
+	for (unsigned i = 0; i < conf->nb_addr; i++) {
+		if (is_broadcast_of(&conf->addr[i], ip))
+			return false;
+	}
+	return ip[12] != 0 && ip[12] != 127 && ip[12] < 224;
+}
+
+bool
+uroce_neigh_is_host(const struct uroce_neigh_conf *conf, const uint8_t ip[16])
+{
+	static const uint8_t unspecified[16], loopback[16] = { [15] = 1 };
+
+	if (uroce_neigh_is_ours(conf, ip))
+		return false;
+	if (uroce_ip_is_v4(ip))
+		return is_host_v4(conf, ip);
+	return ip[0] != 0xff && memcmp(ip, unspecified, 16) != 0 && memcmp(ip, loopback, 16) != 0;
+}
+
 /* Untagged, or with our tag. @return whether the frame is for our network at all */
 static bool
 read_l2(const struct uroce_neigh_conf *conf, uint8_t *frame, uint32_t len, struct uroce_l2 *l2)

@@ -9,7 +9,8 @@
  * answer to ping, so that a user can tell that the device is up.
  *
  * An entry is made when we ask, or when somebody asks for us; anything else that claims to be an
- * answer is ignored. The cache is bounded, and what we asked for is not pushed out by what came
+ * answer is ignored. No frame makes an entry of our own address, of one that no host has (a group, a
+ * broadcast, 0.0.0.0), or of a group's MAC, and neighbour discovery none of an IPv4 address. The cache is bounded, and what we asked for is not pushed out by what came
  * unasked, so a flood of forged requests costs its own entries only. A frame is answered by at most
  * one frame, of about the same size.
  *

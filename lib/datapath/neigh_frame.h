@@ -36,6 +36,12 @@ struct uroce_hearsay {
 /** Whether `ip` is one of ours. */
 bool uroce_neigh_is_ours(const struct uroce_neigh_conf *conf, const uint8_t ip[16]);
 
+/**
+ * Whether `ip` may be another host's: not ours, and neither a group, a broadcast, a loopback nor an unspecified
+ * address. IPv4 is in its mapped form, which ARP alone may speak of.
+ */
+bool uroce_neigh_is_host(const struct uroce_neigh_conf *conf, const uint8_t ip[16]);
+
 /** Write the Ethernet header (and tag) of a frame from us. @return where the rest begins */
 uint8_t *uroce_l2_put(const struct uroce_neigh_conf *conf, uint8_t *frame, const uint8_t dmac[6],
 		      uint16_t type);

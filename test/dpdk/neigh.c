@@ -40,6 +40,7 @@ make(bool has_vlan)
 	};
 
 	memcpy(conf.addr[0].ip, our_v4, 16);
+	conf.addr[0].prefix_len = 96 + 24;
 	memcpy(conf.addr[1].ip, our_v6, 16);
 	memcpy(conf.addr[2].ip, our_local, 16);
 	return uroce_neigh_create(&conf);
@@ -350,6 +351,104 @@ neigh_input__a_flood_does_not_push_out_what_we_asked_for(void **state)
 	assert_true(knows(peer_v4, NOW));
 }
 
+/* The checksum of a neighbour message is made to match whatever the frame was changed to. */
+static void
+seal(uint8_t *frame, size_t frame_len)
+{
+	uint32_t sum = (uint32_t)(frame_len - 54) + 58;
+
+	frame[56] = frame[57] = 0;
+	for (size_t i = 22; i < frame_len; i += 2)
+		sum += (uint32_t)(frame[i] << 8 | frame[i + 1]);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	frame[56] = (uint8_t)(~sum >> 8);
+	frame[57] = (uint8_t)~sum;
+}
+
+static bool
+has_entry(const uint8_t ip[16])
+{
+	uint8_t mac[6];
+
+	return uroce_neigh_find(neigh, ip, NOW, mac);
+}
+
+/* A neighbour message with another address at `at`, after somebody has asked for that address. */
+static void
+expect_no_nd_entry(const uint8_t *frame, size_t frame_len, size_t at, const uint8_t ip[16])
+{
+	uint8_t question[UROCE_NEIGH_ASK_MAX];
+	uint8_t changed[ROOM];
+
+	memcpy(changed, frame, frame_len);
+	memcpy(changed + at, ip, 16);
+	seal(changed, frame_len);
+	(void)uroce_neigh_ask(neigh, our_v6, ip, NOW, question);
+	(void)input(changed, frame_len);
+	assert_false(has_entry(ip));
+}
+
+#define ND_SOURCE 22
+#define ND_TARGET 62
+
+static void
+neigh_input__no_entry_of_what_is_no_other_host(void **state)
+{
+	static const uint8_t not_hosts[][16] = {
+		{ 0 },                                           /* unspecified */
+		{ [15] = 1 },                                    /* loopback */
+		{ 0x20, 0x01, 0x0d, 0xb8, [15] = 1 },            /* ours */
+		{ 0xff, 2, [15] = 1 },                           /* a group */
+		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 9 },      /* IPv4, mapped */
+		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 },      /* ours, mapped */
+		{ [10] = 0xff, [11] = 0xff, 0, 0, 0, 0 },        /* this network */
+		{ [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 },      /* loopback */
+		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 255 },    /* our network's broadcast */
+		{ [10] = 0xff, [11] = 0xff, 224, 0, 0, 1 },      /* a group */
+		{ [10] = 0xff, [11] = 0xff, 255, 255, 255, 255 } /* broadcast */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(not_hosts) / sizeof(not_hosts[0]); i++) {
+		const uint8_t *const ip = not_hosts[i];
+
+		expect_no_nd_entry(ns, sizeof(ns), ND_SOURCE, ip);
+		expect_no_nd_entry(na_answer, sizeof(na_answer), ND_TARGET, ip);
+		if (ip[10] != 0xff || memcmp(ip, peer_v4, 16) == 0)
+			continue;
+		for (unsigned is_answer = 0; is_answer < 2; is_answer++) {
+			memcpy(buf, is_answer ? arp_answer : arp_request, sizeof(arp_request));
+			memcpy(buf + 28, ip + 12, 4);
+			len = sizeof(arp_request);
+			(void)uroce_neigh_input(neigh, buf, &len, ROOM, NOW);
+			assert_false(has_entry(ip));
+		}
+	}
+}
+
+static void
+neigh_input__no_entry_of_a_groups_mac(void **state)
+{
+	uint8_t frame[ROOM], question[UROCE_NEIGH_ASK_MAX];
+
+	(void)state;
+	(void)uroce_neigh_ask(neigh, our_v4, peer_v4, NOW, question);
+	(void)uroce_neigh_ask(neigh, our_v6, peer_v6, NOW, question);
+	memcpy(frame, arp_answer, sizeof(arp_answer));
+	frame[22] |= 1;
+	expect_ignored(frame, sizeof(arp_answer));
+	memcpy(frame, na_answer, sizeof(na_answer)); /* in its option, and of the frame */
+	frame[6] |= 1;
+	frame[80] |= 1;
+	seal(frame, sizeof(na_answer));
+	expect_ignored(frame, sizeof(na_answer));
+	memcpy(frame, ns, sizeof(ns));
+	frame[6] |= 1;
+	expect_ignored(frame, sizeof(ns));
+	assert_false(has_entry(peer_v4) || has_entry(peer_v6));
+}
+
 /* Mutated frames may say anything; a reply is never longer than the room. */
 static void
 neigh_input__survives_mutations(void **state)
@@ -405,6 +504,8 @@ main(void)
 		TEST(neigh_input__fragments_are_ignored),
 		TEST(neigh_input__only_our_network),
 		TEST(neigh_input__a_flood_does_not_push_out_what_we_asked_for),
+		TEST(neigh_input__no_entry_of_what_is_no_other_host),
+		TEST(neigh_input__no_entry_of_a_groups_mac),
 		TEST(neigh_input__survives_mutations),
 	};
 
