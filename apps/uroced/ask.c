@@ -108,7 +108,8 @@ attach(struct control *control, struct client *client, int fd)
 		ask_refuse(control, client, EBUSY, "a second ATTACH: allowed is one a connection");
 		return;
 	}
-	wrong = client_map(client, &ask->plan, fd, control->host->told.frame_limit);
+	wrong = client_map(client, &control->areas, &ask->plan, fd,
+			   control->host->told.frame_limit);
 	if (wrong)
 		ask_refuse(control, client, EINVAL,
 			   "the area cannot be used: %s: allowed is a sealed file of tmpfs, whole, "

@@ -6,6 +6,8 @@
 
 #include "client.h"
 
+#include "areas.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +35,10 @@ client_create(int socket, uint16_t slot)
 }
 
 void
-client_destroy(struct client *client)
+client_destroy(struct client *client, struct areas *areas)
 {
-	uroce_area_unmap(&client->area);
+	if (client->part)
+		areas_remove(areas, client->part);
 	if (client->bell >= 0)
 		(void)close(client->bell);
 	(void)close(client->socket);
@@ -66,7 +69,8 @@ take_up_lanes(struct client *client)
 }
 
 const char *
-client_map(struct client *client, const struct uroce_area_plan *plan, int fd, uint32_t frame_limit)
+client_map(struct client *client, struct areas *areas, const struct uroce_area_plan *plan, int fd,
+	   uint32_t frame_limit)
 {
 	const char *wrong = uroce_area_judge(plan, fd, frame_limit);
 	int ret;
@@ -76,10 +80,15 @@ client_map(struct client *client, const struct uroce_area_plan *plan, int fd, ui
 	ret = uroce_area_map(&client->area, plan, fd);
 	if (ret < 0)
 		return strerror(-ret);
+	client->part = areas_add(&client->area);
+	if (!client->part) {
+		uroce_area_unmap(&client->area);
+		return strerror(ENOMEM);
+	}
 	wrong = uroce_area_take(plan, fd);
 	if (wrong)
 		return wrong;
-	uroce_area_populate(&client->area);
+	areas_populate(areas, client->part);
 	client->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (client->bell < 0)
 		return strerror(errno);

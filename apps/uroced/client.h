@@ -60,6 +60,9 @@ struct client_barrier {
 	uint64_t nb_emptied; /* looks at the wire that took all it had, before that */
 };
 
+struct areas;
+struct areas_part;
+
 struct client {
 	/* the data path's */
 	uint32_t next_pair; /* whose turn it is */
@@ -90,6 +93,7 @@ struct client {
 	bool has_wish;    /* and of leases, as many as these */
 	uint32_t nb_wanted;
 	_Atomic uint32_t nb_leases;
+	struct areas_part *part; /* what unmaps the area; NULL: it is not mapped */
 	pid_t pid;
 	uid_t uid;
 };
@@ -97,17 +101,18 @@ struct client {
 /** A client that has connected. @return NULL: no memory */
 struct client *client_create(int socket, uint16_t slot);
 
-/** Close and unmap what it has. */
-void client_destroy(struct client *client);
+/** Close what it has, and have its area unmapped. */
+void client_destroy(struct client *client, struct areas *areas);
 
 /**
  * Judge and map its area, and take up its lanes where another uroced may have left them.
+ * @param areas        whose thread enters its pages
  * @param fd           the area's file; the caller's
  * @param frame_limit  bytes of a buffer at least
  * @return NULL; else a sentence's end
  */
-const char *client_map(struct client *client, const struct uroce_area_plan *plan, int fd,
-		       uint32_t frame_limit);
+const char *client_map(struct client *client, struct areas *areas,
+		       const struct uroce_area_plan *plan, int fd, uint32_t frame_limit);
 
 /** As lease.h has it. */
 static inline struct lessee

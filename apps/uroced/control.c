@@ -101,7 +101,7 @@ admit(struct control *control, int socket)
 		return;
 	}
 	if (watch(control, socket, slot) < 0) {
-		client_destroy(client);
+		client_destroy(client, &control->areas);
 		return;
 	}
 	set_client(control, slot, client);
@@ -152,7 +152,7 @@ control_leave(struct control *control, struct client *client, const char *why)
 		say_of_client("client %u: left: %s: pid %d, %u leases", client->slot, why,
 			      client->pid, nb_leases);
 	}
-	client_destroy(client);
+	client_destroy(client, &control->areas);
 }
 
 static void
@@ -288,16 +288,22 @@ control_start(struct control *control, int listener)
 		say("no descriptors for the control thread: %s", strerror(errno));
 		return -1;
 	}
-	error = pthread_create(&control->thread, NULL, serve, control);
-	if (error != 0)
+	error = areas_start(&control->areas);
+	if (error == 0)
+		error = pthread_create(&control->thread, NULL, serve, control);
+	if (error != 0) {
 		say("no control thread: %s", strerror(error));
-	return error == 0 ? 0 : -1;
+		return -1;
+	}
+	(void)pthread_setname_np(control->thread, "uroced-control");
+	return 0;
 }
 
 void
 control_join(struct control *control)
 {
 	(void)pthread_join(control->thread, NULL);
+	areas_stop(&control->areas);
 	(void)close(control->epoll_fd);
 	(void)close(control->signal_fd);
 }

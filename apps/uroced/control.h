@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "areas.h"
 #include "client.h"
 #include "data.h"
 #include "host.h"
@@ -22,6 +23,7 @@ struct control {
 	struct host *host;
 	struct data *data;
 	struct lease_table *leases;
+	struct areas areas;
 	struct client
 		*client[CLIENTS_MAX]; /* by slot; changed under `stats_lock`, as `is_attached` */
 	unsigned nb_attached;

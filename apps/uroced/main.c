@@ -5,7 +5,8 @@
  *	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--leases=FILE]
  *	       PORT[,key=value...]
  *
- * Two threads: the data path, which is the main one, and control [doc/design/multiplexer.md].
+ * Three threads: the data path, which is the main one, control, and the one that enters and unmaps areas
+ * [doc/design/multiplexer.md].
  */
 
 #include <errno.h>

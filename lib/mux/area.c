@@ -324,12 +324,6 @@ uroce_area_is_taken(int fd)
 }
 
 void
-uroce_area_populate(const struct uroce_area *area)
-{
-	(void)madvise(area->mem, area->plan.size, MADV_POPULATE_WRITE);
-}
-
-void
 uroce_area_unmap(struct uroce_area *area)
 {
 	if (area->mem)

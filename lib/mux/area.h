@@ -93,9 +93,6 @@ const char *uroce_area_take(const struct uroce_area_plan *plan, int fd);
 /** Whether somebody has: then nobody can map it any more. */
 bool uroce_area_is_taken(int fd);
 
-/** Enter the pages of an area that was taken. Best effort: what is not entered is when it is touched. */
-void uroce_area_populate(const struct uroce_area *area);
-
 /**
  * Put a pair of lanes of a new area, with its buffers, in the place of those of another one that was laid out alike, the i-th
  * slot of whose lanes has the i-th buffer. What is in the lanes stays there; so do addresses. The pair's ends are the

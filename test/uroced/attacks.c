@@ -419,6 +419,35 @@ area__that_cannot_be_used_is_refused(void **state)
 	assert_ptr_equal(mem, eve.area.mem);
 }
 
+/* Its pages are nobody's work that others wait for: neither when it comes nor when it goes. */
+static void
+area__that_is_large_costs_no_thread_that_others_wait_for(void **state)
+{
+	const uint64_t nb_control = daemon_nb_faults(&daemon_, "uroced-control");
+	const uint64_t nb_data = daemon_nb_faults(&daemon_, "uroced");
+	const unsigned kib = daemon_kib(&daemon_, "RssShmem");
+	uint64_t nb_pages = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		(void)begin(NULL);
+		peer_open(&eve, daemon_.socket, 4, 2048);
+		nb_pages += eve.area.plan.size / 4096;
+		while (daemon_kib(&daemon_, "RssShmem") < kib + eve.area.plan.size / 1024)
+			pair_step(&pair);
+		peer_close(&eve);
+		while (daemon_kib(&daemon_, "RssShmem") > kib + 1024)
+			pair_step(&pair);
+	}
+	print_message("# %u pages, of which %u were entered by control, %u by the data path\n",
+		      (unsigned)nb_pages,
+		      (unsigned)(daemon_nb_faults(&daemon_, "uroced-control") - nb_control),
+		      (unsigned)(daemon_nb_faults(&daemon_, "uroced") - nb_data));
+	assert_true(daemon_nb_faults(&daemon_, "uroced-control") - nb_control < nb_pages / 16);
+	assert_true(daemon_nb_faults(&daemon_, "uroced") - nb_data < nb_pages / 16);
+	(void)begin(NULL);
+}
+
 /* --- messages ------------------------------------------------------------------------------------ */
 
 /* Raw bytes, with descriptors. */
@@ -651,6 +680,7 @@ main(int argc, char **argv)
 		ATTACK(holes__cannot_be_punched),
 		ATTACK(holes__punched_meanwhile_are_seen),
 		ATTACK(area__that_cannot_be_used_is_refused),
+		ATTACK(area__that_is_large_costs_no_thread_that_others_wait_for),
 		ATTACK(descriptors__that_nobody_wants),
 		ATTACK(messages__of_garbage),
 		ATTACK(messages__out_of_turn),

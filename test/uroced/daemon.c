@@ -245,6 +245,40 @@ daemon_kib(const struct daemon *daemon, const char *field)
 	return (unsigned)kib;
 }
 
+uint64_t
+daemon_nb_faults(const struct daemon *daemon, const char *thread)
+{
+	char path[64 + 256], name[32];
+	unsigned long long nb = 0, one;
+	struct dirent *entry;
+	bool is_found = false;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", daemon->pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", daemon->pid,
+			       entry->d_name);
+		file = entry->d_name[0] != '.' ? fopen(path, "re") : NULL;
+		if (file &&
+		    fscanf(file, "%*d (%31[^)]) %*c %*d %*d %*d %*d %*d %*u %llu", name, &one) ==
+			    2 &&
+		    strcmp(name, thread) == 0) {
+			is_found = true;
+			nb += one;
+		}
+		if (file)
+			(void)fclose(file);
+	}
+	(void)closedir(dir);
+	if (!is_found)
+		fail_msg("it has no thread %s", thread);
+	return nb;
+}
+
 unsigned
 daemon_nb_watched(const struct daemon *daemon)
 {

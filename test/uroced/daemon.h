@@ -61,6 +61,9 @@ uint64_t daemon_ask_client(const struct daemon *daemon, unsigned slot, const cha
 unsigned daemon_nb_fds(const struct daemon *daemon);
 unsigned daemon_kib(const struct daemon *daemon, const char *field);
 
+/** Pages that one of its threads has entered, by the thread's name. */
+uint64_t daemon_nb_faults(const struct daemon *daemon, const char *thread);
+
 /** Descriptors that its epolls watch. */
 unsigned daemon_nb_watched(const struct daemon *daemon);
 

@@ -145,7 +145,6 @@ area__that_is_taken_keeps_its_pages(void **state)
 	assert_int_equal(madvise(ours.mem, plan.size, MADV_REMOVE), -1);
 	assert_int_equal(uroce_area_map(&third, &plan, fd), -EPERM);
 	assert_non_null(uroce_area_judge(&plan, fd, FRAME));
-	uroce_area_populate(&theirs);
 	atomic_store(&uroce_area_up(&ours, 0)->head, 77);
 	assert_int_equal(atomic_load(&uroce_area_up(&theirs, 0)->head), 77);
 	uroce_area_unmap(&ours);
