@@ -3,7 +3,7 @@
  * uroced: one port for any number of processes, each with an engine of its own.
  *
  *	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--leases=FILE]
- *	       PORT[,key=value...]
+ *	       [--no-sandbox] PORT[,key=value...]
  *
  * Three threads: the data path, which is the main one, control, and the one that enters and unmaps areas
  * [doc/design/multiplexer.md].
@@ -24,6 +24,7 @@
 #include "eal/eal.h"
 #include "lease_file.h"
 #include "options.h"
+#include "sandbox.h"
 #include "say.h"
 #include "stats.h"
 
@@ -106,6 +107,20 @@ listen_at(const struct options *opt)
 	return listener;
 }
 
+/* All that needs privileges has been done. @return 0, or -1 after one line */
+static int
+run(struct control *control, const struct options *opt, int listener)
+{
+	if (!opt->is_unconfined && sandbox_enter(control->host->port->policy->driver) < 0)
+		return -1;
+	if (control_start(control, listener) < 0)
+		return -1;
+	say("%s is shared at %s", control->host->conf.port, opt->socket);
+	data_run(control->data);
+	control_join(control);
+	return 0;
+}
+
 static int
 serve(struct control *control, const struct options *opt, const struct lease_file *file)
 {
@@ -123,12 +138,7 @@ serve(struct control *control, const struct options *opt, const struct lease_fil
 		/* clients of a former life are back by then */
 		control->lease_ns = file->is_new ? 0 : control_now_ns() + LEASE_QUARANTINE_NS;
 		stats_begin(control);
-		ret = control_start(control, listener);
-		if (ret == 0) {
-			say("%s is shared at %s", control->host->conf.port, opt->socket);
-			data_run(control->data);
-			control_join(control);
-		}
+		ret = run(control, opt, listener);
 		stats_end();
 		(void)unlink(opt->socket);
 	}

@@ -28,12 +28,17 @@ const char options_usage[] =
 	"  --group=NAME   of that socket\n"
 	"  --leases=FILE  says who holds which numbers; made if it is not there (default "
 	"PATH.leases)\n"
+	"  --no-sandbox   keep privileges and system calls: for a port whose driver needs them\n"
 	"  --help         this\n";
 
 static const struct option long_options[] = {
-	{ "socket", required_argument, NULL, 's' }, { "mode", required_argument, NULL, 'm' },
-	{ "group", required_argument, NULL, 'g' },  { "leases", required_argument, NULL, 'l' },
-	{ "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 },
+	{ "socket", required_argument, NULL, 's' },
+	{ "mode", required_argument, NULL, 'm' },
+	{ "group", required_argument, NULL, 'g' },
+	{ "leases", required_argument, NULL, 'l' },
+	{ "no-sandbox", no_argument, NULL, 'n' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static int
@@ -101,6 +106,9 @@ set_option(struct options *opt, int letter, char **argv)
 		return set_group(opt, optarg);
 	case 'l':
 		return set_leases(opt, optarg);
+	case 'n':
+		opt->is_unconfined = true;
+		return 0;
 	case 'h':
 		opt->is_help = true;
 		return 0;

@@ -21,6 +21,7 @@ struct daemon {
 	char folder[64];
 	char socket[96]; /* where it listens */
 	pid_t pid;       /* 0: it does not run */
+	uid_t uid;       /* whose it is; 0: ours */
 };
 
 /** Make the folder. */
@@ -31,6 +32,9 @@ void daemon_remove(struct daemon *daemon);
 
 /** Start it on DAEMON_PORT, and wait until it listens. */
 void daemon_start(struct daemon *daemon);
+
+/** The same, and it gives up its privileges, as it does by default. */
+void daemon_start_confined(struct daemon *daemon);
 
 /** The same on another port. @param vdev  of EAL; NULL: that of DAEMON_PORT */
 void daemon_start_on(struct daemon *daemon, const char *vdev, const char *spec);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A thread can give up its own capabilities alone, and those of EAL do not know of us: each is sent a signal, one after the
+ * other, whose handler does it. Afterwards the kernel is asked what each has.
+ */
+
+#include "capability.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_S 10
+
+static struct __user_cap_data_struct kept_sets[_LINUX_CAPABILITY_U32S_3];
+static sem_t is_done;
+
+static int
+get_sets(pid_t tid, struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3])
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, tid };
+
+	return syscall(SYS_capget, &head, sets) < 0 ? -errno : 0;
+}
+
+static int
+drop_own(void)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+
+	return syscall(SYS_capset, &head, kept_sets) < 0 ? -errno : 0;
+}
+
+static void
+take_signal(int signal)
+{
+	const int error = errno;
+
+	(void)signal;
+	(void)drop_own();
+	(void)sem_post(&is_done);
+	errno = error;
+}
+
+static bool
+has_dropped(pid_t tid)
+{
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	if (get_sets(tid, sets) < 0)
+		return false;
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		if (sets[i].permitted & ~kept_sets[i].permitted)
+			return false;
+	}
+	return true;
+}
+
+static int
+drop_of(pid_t tid)
+{
+	struct timespec until;
+
+	if (syscall(SYS_tgkill, getpid(), tid, SIGRTMIN) < 0)
+		return -errno;
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATIENCE_S;
+	while (sem_timedwait(&is_done, &until) < 0) {
+		if (errno != EINTR)
+			return -EBUSY;
+	}
+	return has_dropped(tid) ? 0 : -EPERM;
+}
+
+static int
+drop_of_others(DIR *tasks)
+{
+	const pid_t self = (pid_t)syscall(SYS_gettid);
+	struct dirent *task;
+	int ret = 0;
+
+	while (ret == 0 && (task = readdir(tasks))) {
+		const pid_t tid = (pid_t)strtol(task->d_name, NULL, 10);
+
+		if (tid > 0 && tid != self)
+			ret = drop_of(tid);
+	}
+	return ret;
+}
+
+static int
+drop_of_all(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int ret;
+
+	if (!tasks)
+		return -errno;
+	ret = drop_of_others(tasks);
+	(void)closedir(tasks);
+	return ret == 0 ? drop_own() : ret;
+}
+
+int
+capability_drop(uint64_t kept)
+{
+	const struct sigaction take = { .sa_handler = take_signal, .sa_flags = SA_RESTART };
+	struct sigaction before;
+	int ret = get_sets(0, kept_sets);
+
+	if (ret < 0)
+		return ret;
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		kept_sets[i].permitted &= (uint32_t)(kept >> 32 * i);
+		kept_sets[i].effective = kept_sets[i].permitted;
+		kept_sets[i].inheritable = 0;
+	}
+	(void)sem_init(&is_done, 0, 0);
+	if (sigaction(SIGRTMIN, &take, &before) < 0)
+		return -errno;
+	ret = drop_of_all();
+	(void)sigaction(SIGRTMIN, &before, NULL);
+	(void)sem_destroy(&is_done);
+	return ret;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * In this order: no new privileges, which the filter wants; no core and nobody who traces us, for clients' frames and the
+ * tickets are in our memory; no capabilities; and then no system call by which any of that could be taken back.
+ */
+
+#include "sandbox.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "capability.h"
+#include "say.h"
+#include "syscall_filter.h"
+
+/* What a driver still needs when its port is stopped. */
+static const struct need {
+	const char *driver;
+	uint64_t capabilities;
+	bool is_xdp;
+} needs[] = {
+	/* takes its program from the interface */
+	{ "net_af_xdp",
+	  CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) | CAPABILITY(39 /* CAP_BPF */),
+	  true },
+	{ NULL, 0, false },
+};
+
+static const struct need *
+need_of(const char *driver)
+{
+	const struct need *need = needs;
+
+	while (need->driver && (!driver || strcmp(need->driver, driver) != 0))
+		need++;
+	return need;
+}
+
+static int
+refuse(const char *what, int error)
+{
+	say("the sandbox cannot be entered: %s: %s: allowed are a kernel and a container that let "
+	    "it, or --no-sandbox",
+	    what, strerror(error));
+	return -1;
+}
+
+int
+sandbox_enter(const char *driver)
+{
+	const struct need *need = need_of(driver);
+	const struct rlimit none = { 0, 0 };
+	int ret;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return refuse("no new privileges", errno);
+	if (setrlimit(RLIMIT_CORE, &none) < 0)
+		return refuse("no core file", errno);
+	ret = capability_drop(need->capabilities);
+	if (ret < 0)
+		return refuse("no capabilities", -ret);
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return refuse("no tracing", errno);
+	ret = syscall_filter_install(need->is_xdp);
+	return ret < 0 ? refuse("a filter of system calls", -ret) : 0;
+}

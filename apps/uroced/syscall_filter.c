@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A list of calls that are allowed, and one of those that are with certain arguments, made into a program of classic BPF. The
+ * kernel (5.11 and newer) evaluates it once for each call that is allowed with any arguments, and remembers that, so the
+ * data path does not pay for the length of the list.
+ *
+ * The list is what was seen on the ports memif, ring, null, tap and AF_PACKET, while clients came and went, links and
+ * addresses changed, telemetry was asked and uroced ended; and what the C library takes instead on other machines and kernels.
+ */
+
+#include "syscall_filter.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCH AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define ARCH AUDIT_ARCH_RISCV64
+#elif defined(__powerpc64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define ARCH AUDIT_ARCH_PPC64LE
+#else
+#error "the kernel's name of this architecture (AUDIT_ARCH_...) is wanted here"
+#endif
+
+#define VALUES_MAX  6u
+#define PROGRAM_MAX 512u
+
+/* With any arguments. */
+static const int calls[] = {
+	/* waiting, and each other's */
+	SYS_futex,
+	SYS_ppoll,
+	SYS_epoll_pwait,
+	SYS_epoll_ctl,
+	SYS_epoll_create1,
+	SYS_pselect6,
+	SYS_eventfd2,
+	SYS_pipe2,
+	SYS_signalfd4,
+	SYS_timerfd_create,
+	SYS_timerfd_settime,
+	SYS_timerfd_gettime,
+	SYS_sched_yield,
+	SYS_nanosleep,
+	SYS_clock_nanosleep,
+	SYS_restart_syscall,
+	SYS_membarrier,
+	/* messages, and ports that are sockets */
+	SYS_sendto,
+	SYS_sendmsg,
+	SYS_sendmmsg,
+	SYS_recvfrom,
+	SYS_recvmsg,
+	SYS_recvmmsg,
+	SYS_accept,
+	SYS_accept4,
+	SYS_bind,
+	SYS_connect,
+	SYS_listen,
+	SYS_shutdown,
+	SYS_setsockopt,
+	SYS_getsockopt,
+	SYS_getsockname,
+	SYS_getpeername,
+	/* descriptors and files, which permissions of the file system bound */
+	SYS_read,
+	SYS_write,
+	SYS_readv,
+	SYS_writev,
+	SYS_pread64,
+	SYS_pwrite64,
+	SYS_lseek,
+	SYS_close,
+	SYS_dup,
+	SYS_dup3,
+	SYS_fcntl,
+	SYS_flock,
+	SYS_openat,
+	SYS_fstat,
+	SYS_newfstatat,
+	SYS_statx,
+	SYS_fstatfs,
+	SYS_statfs,
+	SYS_faccessat,
+	SYS_faccessat2,
+	SYS_readlinkat,
+	SYS_getdents64,
+	SYS_getcwd,
+	SYS_unlinkat,
+	SYS_ftruncate,
+	SYS_fallocate,
+	SYS_memfd_create,
+	/* memory */
+	SYS_brk,
+	SYS_munmap,
+	SYS_mremap,
+	SYS_madvise,
+	SYS_mincore,
+	SYS_mlock,
+	SYS_munlock,
+	SYS_mbind,
+	SYS_get_mempolicy,
+	SYS_set_mempolicy,
+	/* time, chance, and who one is */
+	SYS_clock_gettime,
+	SYS_clock_getres,
+	SYS_gettimeofday,
+	SYS_getrandom,
+	SYS_getpid,
+	SYS_gettid,
+	SYS_getppid,
+	SYS_getuid,
+	SYS_geteuid,
+	SYS_getgid,
+	SYS_getegid,
+	SYS_capget,
+	SYS_uname,
+	SYS_sysinfo,
+	SYS_getcpu,
+	SYS_sched_getaffinity,
+	SYS_sched_setaffinity,
+	SYS_sched_getparam,
+	SYS_sched_getscheduler,
+	SYS_getrusage,
+	/* threads, signals and the end */
+	SYS_set_robust_list,
+	SYS_rseq,
+	SYS_rt_sigaction,
+	SYS_rt_sigprocmask,
+	SYS_rt_sigreturn,
+	SYS_rt_sigtimedwait,
+	SYS_rt_sigpending,
+	SYS_sigaltstack,
+	SYS_exit,
+	SYS_exit_group,
+#ifdef __x86_64__
+	/* older ones, which other machines do not have */
+	SYS_poll,
+	SYS_select,
+	SYS_epoll_wait,
+	SYS_epoll_create,
+	SYS_eventfd,
+	SYS_signalfd,
+	SYS_pipe,
+	SYS_open,
+	SYS_creat,
+	SYS_stat,
+	SYS_lstat,
+	SYS_access,
+	SYS_readlink,
+	SYS_unlink,
+	SYS_dup2,
+	SYS_getdents,
+	SYS_time,
+	SYS_arch_prctl,
+#endif
+};
+
+/* Meant if an argument, of which these bits count, has one of these values. */
+struct rule {
+	int call;
+	uint32_t arg;
+	uint32_t mask;
+	uint32_t nb_values;
+	uint32_t value[VALUES_MAX];
+};
+
+static const struct rule rules[] = {
+	/* telemetry has a thread for each that asks; a process is none of uroced's business */
+	{ SYS_clone, 0, CLONE_THREAD, 1, { CLONE_THREAD } },
+	/* nothing that can be written can be executed */
+	{ SYS_mmap, 2, PROT_WRITE | PROT_EXEC, 3, { 0, PROT_WRITE, PROT_EXEC } },
+	{ SYS_mprotect, 2, PROT_EXEC, 1, { 0 } },
+	/* memif connects again; addresses are asked for, groups joined, interfaces looked at */
+	{ SYS_socket, 0, UINT32_MAX, 4, { AF_UNIX, AF_NETLINK, AF_INET, AF_INET6 } },
+	{ SYS_prctl, 0, UINT32_MAX, 3, { PR_SET_NAME, PR_GET_NAME, PR_SET_TIMERSLACK } },
+	/* limits are looked at, and not set: the pointer to new ones is NULL */
+	{ SYS_prlimit64, 2, UINT32_MAX, 1, { 0 } },
+};
+
+static const struct rule xdp_rules[] = {
+	{ SYS_socket, 0, UINT32_MAX, 1, { AF_XDP } },
+	{ SYS_bpf, 0, 0, 1, { 0 } },
+	{ SYS_mkdirat, 0, 0, 1, { 0 } }, /* of libxdp's lock */
+#ifdef __x86_64__
+	{ SYS_mkdir, 0, 0, 1, { 0 } },
+#endif
+};
+
+/* Drivers have calls of their own, so all are allowed but to write what a terminal's user would type. */
+static const struct rule typing = { SYS_ioctl, 1, UINT32_MAX, 1, { TIOCSTI } };
+
+struct program {
+	uint16_t len;
+	struct sock_filter code[PROGRAM_MAX];
+};
+
+static void
+emit(struct program *program, uint16_t code, uint32_t k, uint8_t skip_true, uint8_t skip_false)
+{
+	if (program->len < PROGRAM_MAX)
+		program->code[program->len++] =
+			(struct sock_filter)BPF_JUMP(code, k, skip_true, skip_false);
+}
+
+static void
+emit_load(struct program *program, size_t offset)
+{
+	emit(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+}
+
+/* The lower half of an argument. */
+static size_t
+offset_of_arg(uint32_t arg)
+{
+	const size_t half = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 4;
+
+	return offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t) + half;
+}
+
+static void
+emit_return(struct program *program, uint32_t verdict)
+{
+	emit(program, BPF_RET | BPF_K, verdict, 0, 0);
+}
+
+/* The number of the call is loaded before and after. */
+static void
+emit_call(struct program *program, int call, uint32_t verdict)
+{
+	emit(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 1);
+	emit_return(program, verdict);
+}
+
+static void
+emit_rule(struct program *program, const struct rule *rule, uint32_t verdict)
+{
+	const uint8_t nb = (uint8_t)(3 + 2 * rule->nb_values);
+
+	emit(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rule->call, 0, nb);
+	emit_load(program, offset_of_arg(rule->arg));
+	emit(program, BPF_ALU | BPF_AND | BPF_K, rule->mask, 0, 0);
+	for (uint32_t i = 0; i < rule->nb_values; i++)
+		emit_call(program, (int)rule->value[i], verdict);
+	emit_load(program, offsetof(struct seccomp_data, nr));
+}
+
+static void
+write_program(struct program *program, bool with_xdp)
+{
+	/* to itself: abort() */
+	const struct rule self = { SYS_tgkill, 0, UINT32_MAX, 1, { (uint32_t)getpid() } };
+
+	emit_load(program, offsetof(struct seccomp_data, arch));
+	emit(program, BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
+	emit_return(program, SECCOMP_RET_ERRNO | EPERM);
+	emit_load(program, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		emit_call(program, calls[i], SECCOMP_RET_ALLOW);
+	/* its flags are behind a pointer; without it the C library takes clone() */
+	emit_call(program, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		emit_rule(program, &rules[i], SECCOMP_RET_ALLOW);
+	emit_rule(program, &self, SECCOMP_RET_ALLOW);
+	for (size_t i = 0; with_xdp && i < sizeof(xdp_rules) / sizeof(xdp_rules[0]); i++)
+		emit_rule(program, &xdp_rules[i], SECCOMP_RET_ALLOW);
+	emit_rule(program, &typing, SECCOMP_RET_ERRNO | EPERM);
+	emit_call(program, SYS_ioctl, SECCOMP_RET_ALLOW);
+	emit_return(program, SECCOMP_RET_ERRNO | EPERM);
+}
+
+int
+syscall_filter_install(bool with_xdp)
+{
+	static struct program program;
+	struct sock_fprog fprog = { .filter = program.code };
+	long ret;
+
+	program.len = 0;
+	write_program(&program, with_xdp);
+	if (program.len == PROGRAM_MAX)
+		return -E2BIG;
+	fprog.len = program.len;
+	ret = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		      SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_LOG, &fprog);
+	if (ret < 0)
+		return -errno;
+	return ret == 0 ? 0 : -EBUSY;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What a uroced that runs has given up, in all of its threads; and that it does all of its work without.
+ */
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "daemon.h"
+#include "peer.h"
+
+static struct daemon daemon_;
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	daemon_make(&daemon_);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	daemon_remove(&daemon_);
+	return 0;
+}
+
+/* @return the rest of a line of a thread's status, as a number; -1: there is no such line */
+static long long
+status_of(const char *path, const char *field, int base)
+{
+	char line[256];
+	long long value = -1;
+	FILE *file = fopen(path, "re");
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, field, strlen(field)) == 0)
+			value = strtoll(line + strlen(field) + 1, NULL, base);
+	}
+	(void)fclose(file);
+	return value;
+}
+
+static void
+expect_confined(const char *path)
+{
+	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapAmb" };
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		assert_int_equal(status_of(path, sets[i], 16), 0);
+	assert_int_equal(status_of(path, "NoNewPrivs", 10), 1);
+	assert_int_equal(status_of(path, "Seccomp:", 10), 2);
+}
+
+/* Of each thread. @return how many there are */
+static unsigned
+expect_all_confined(void)
+{
+	char path[64 + 256];
+	struct dirent *task;
+	unsigned nb = 0;
+	DIR *tasks;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", daemon_.pid);
+	tasks = opendir(path);
+	assert_non_null(tasks);
+	while ((task = readdir(tasks))) {
+		if (task->d_name[0] == '.')
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/%d/task/%s/status", daemon_.pid,
+			       task->d_name);
+		expect_confined(path);
+		nb++;
+	}
+	(void)closedir(tasks);
+	return nb;
+}
+
+static long long
+core_limit(void)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/limits", daemon_.pid);
+	return status_of(path, "Max core file size", 10);
+}
+
+static void
+serve_a_client(void)
+{
+	static uint8_t frame[UROCE_AREA_FRAME_MAX], got[UROCE_AREA_FRAME_MAX];
+	static struct peer peer;
+
+	peer_open(&peer, daemon_.socket, 1, 64);
+	peer_send(&peer, 0, frame, peer_build(&peer, frame, NULL, peer_qpn(&peer, 0), 400));
+	assert_int_equal(peer_receive(&peer, 0, got), 400);
+	assert_int_equal(daemon_ask(&daemon_, "/uroced/host", "busy_ns") > 0, 1);
+	peer_close(&peer);
+}
+
+static void
+daemon__has_no_privilege(void **state)
+{
+	(void)state;
+	daemon_start_confined(&daemon_);
+	serve_a_client();
+	/* data path, control, interrupts, telemetry */
+	assert_true(expect_all_confined() >= 4);
+	assert_int_equal(core_limit(), 0);
+	daemon_end(&daemon_);
+}
+
+/* Its memory is nobody's to read who is not root, its user not excepted. */
+static void
+daemon__is_not_traced_by_its_user(void **state)
+{
+	char path[64];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip(); /* root starts a daemon of another user */
+	daemon_remove(&daemon_);
+	daemon_make(&daemon_);
+	assert_int_equal(chown(daemon_.folder, 65534, 65534), 0);
+	daemon_.uid = 65534;
+	daemon_start_confined(&daemon_);
+	/* it listens before it is confined */
+	serve_a_client();
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", daemon_.pid);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (setgid(65534) != 0 || setuid(65534) != 0)
+			_exit(1);
+		_exit(access(path, R_OK) == 0 ? 2 : 42);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 42);
+	assert_int_equal(kill(daemon_.pid, SIGTERM), 0);
+	assert_int_equal(waitpid(daemon_.pid, &status, 0), daemon_.pid);
+	daemon_.pid = 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(daemon__has_no_privilege),
+		cmocka_unit_test(daemon__is_not_traced_by_its_user),
+	};
+
+	daemon_program = argc > 1 ? argv[1] : "uroced";
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
