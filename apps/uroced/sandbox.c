@@ -28,7 +28,8 @@ static const struct need {
 } needs[] = {
 	/* takes its program from the interface */
 	{ "net_af_xdp",
-	  CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) | CAPABILITY(39 /* CAP_BPF */),
+	  CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) |
+		  CAPABILITY(39 /* CAP_BPF */),
 	  true },
 	{ NULL, 0, false },
 };
