@@ -48,19 +48,20 @@ def listens(path):
 
 
 class Uroced:
-    """On a port that nothing comes in from; its MAC is the same each time."""
+    """On a port that nothing comes in from, unless another one is given; its MAC is the same each time."""
 
-    def __init__(self, program, libs, where):
+    def __init__(self, program, libs, where, port=None, address='192.0.2.1'):
         self.program, self.libs, self.where = program, libs, where
         self.socket = os.path.join(where, 'uroced.sock')
+        self.port = port or f'net_pcap0,rx_pcap={where}/none.pcap,tx_pcap={where}/out.pcap'
+        self.address = address
         self.process = None
         with open(os.path.join(where, 'none.pcap'), 'wb') as file:
             file.write(NO_FRAMES)
 
     def start(self):
-        port = f'net_pcap0,rx_pcap={self.where}/none.pcap,tx_pcap={self.where}/out.pcap'
-        command = [self.program, '--no-pci', f'--vdev={port}', '--', '--socket', self.socket,
-                   'net_pcap0,addr=192.0.2.1/24']
+        command = [self.program, '--no-pci', f'--vdev={self.port}', '--', '--socket', self.socket,
+                   f'{self.port.split(",")[0]},addr={self.address}/24']
         with open(os.path.join(self.where, 'uroced.log'), 'ab') as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         wait_for(lambda: listens(self.socket), 'uroced')
@@ -108,17 +109,17 @@ def is_listening(port):
     return False
 
 
-def pingpong(uroced, kind, *args):
-    """Two processes; each compares what it receives with what was sent, if the program can."""
+def pingpong(uroced, kind, *args, far=None):
+    """Two processes, the second maybe on another uroced; each compares what it receives with what was sent, if it can."""
     port = free_port()
     command = [f'ibv_{kind}_pingpong', '-g', '1', '-p', str(port), '-n', '200', *args]
     server = Client(uroced, *command)
     wait_for(lambda: server.process.poll() is not None or is_listening(port), 'the server')
-    client = Client(uroced, *command, '127.0.0.1')
+    client = Client(far or uroced, *command, '127.0.0.1')
     for end in (client, server):
         code, said = end.end()
         check(code == 0, ' '.join(command), 'ended with', code, said)
-        check(' iters in ' in said and '192.0.2.1' in said, said)
+        check(' iters in ' in said and uroced.address in said, said)
 
 
 def expect_refusal(result, *words):
@@ -161,6 +162,28 @@ def programs_reach_one_another(uroced):
     pingpong(uroced, 'rc', '-e', '-c')
 
 
+def hosts_reach_one_another(uroced):
+    """By a wire between two uroceds: a connection's peer is not behind the same one."""
+    ends = []
+    for nth, role in enumerate(('server', 'client'), 1):
+        where = os.path.join(uroced.where, role)
+        os.mkdir(where)
+        port = f'net_memif0,role={role},mac=02:00:00:00:01:0{nth},bsize=4400,socket-abstract=no,' \
+               f'socket={uroced.where}/wire'
+        ends.append(Uroced(uroced.program, uroced.libs, where, port, f'192.0.2.{nth}'))
+    try:
+        for end in ends:
+            end.start()
+        for kind in ('rc', 'uc', 'ud'):
+            pingpong(ends[0], kind, '-s', '1000', far=ends[1])
+        for end in ends:
+            end.stop()
+    finally:
+        for end in ends:
+            if end.process and end.process.poll() is None:
+                end.kill()
+
+
 def transfers_live_through_its_death(uroced, transfer):
     """Twice, and each time both are back, with their leases."""
     def nb_attached():
@@ -189,10 +212,11 @@ def children_are_clients_of_their_own(uroced, fork):
 def main():
     program, libs, fork, transfer = map(os.path.abspath, sys.argv[1:])
     tests = [(says_what_is_wrong,), (devices_are_uroceds,), (programs_reach_one_another,),
-             (children_are_clients_of_their_own, fork), (transfers_live_through_its_death, transfer)]
+             (hosts_reach_one_another,), (children_are_clients_of_their_own, fork),
+             (transfers_live_through_its_death, transfer)]
     if not shutil.which('ibv_rc_pingpong'):
         print('# the programs of ibverbs-utils are not installed')
-        del tests[1:3]
+        del tests[1:4]
     with tempfile.TemporaryDirectory() as where:
         uroced = Uroced(program, libs, where)
         try:
