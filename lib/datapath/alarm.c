@@ -24,6 +24,9 @@ static const struct {
 			      "forged, or its interval is below cc_reduce_us" },
 	[UROCE_ALARM_KEYS] = { UROCE_QPC_KEYS_GUESSED, UROCE_COUNTER_RX_WRITE_UNREAD, 1,
 			       "WRITEs under keys that there are not: somebody guesses keys" },
+	[UROCE_ALARM_CONFLICT] = { UROCE_QPC_PSN_CONFLICT, UROCE_COUNTER_RX_PSN_CONFLICT, 1,
+				   "two requests of one PSN that are not the same, or one that "
+				   "cannot be at its turn: one of them is forged" },
 };
 static_assert(RTE_DIM(rows) == UROCE_ALARM_NB, "a row for each kind");
 

@@ -48,6 +48,7 @@ enum uroce_counter_source {
 	X(DUPLICATE_REQUEST,          RXE,   "requests of peers received again after they were executed") \
 	X(OUT_OF_SEQUENCE,            MLX5,  "requests of peers received ahead of one that is missing") \
 	X(RX_BEYOND_WINDOW,           UROCE, "of out_of_sequence, those farther ahead than the peer was seen to have outstanding") \
+	X(RX_PSN_CONFLICT,            UROCE, "requests of peers with the PSN of another that came ahead, but not the same, or impossible at their turn") \
 	X(OUT_OF_SEQ_REQUEST,         RXE,   "NAKs sent: PSN sequence error, one for each hole") \
 	X(OUT_OF_BUFFER,              MLX5,  "requests of peers that found no receive request posted") \
 	X(SEND_RNR_ERR,               RXE,   "RNR NAKs sent") \

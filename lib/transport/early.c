@@ -23,13 +23,22 @@
  * one READ asked for. Packets that follow a loss widen the window as they come, each by more than it needs itself. What is
  * beyond is dropped and counted, and comes again with the repair.
  *
+ * What came ahead is not believed as what comes in order is. Two packets of one PSN that are not the same are not both
+ * the peer's, and nothing says which one is: what is here of that PSN is forgotten, it is asked for again, and what comes
+ * in order decides. Where the first of them was executed meanwhile, all that is left is to say so. A held packet that is
+ * refused at its turn, as one that may end the QP, is forgotten and asked for again, too: if the peer means it, it comes
+ * again.
+ *
  * What filled a hole? A packet that asks for an ACK: the requester repairs one packet and asks, or its
  * probe came before our NAK. A packet that is followed by the one behind it, which we have: the
  * requester goes back N. If it is followed by itself, or by one that is new, it was late.
  */
 #include "transport/role.h"
 
+#include <string.h>
+
 #include "transport/done.h"
+#include "wire/crc32.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
@@ -75,6 +84,107 @@ place_of(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead)
 				  resp->write_va + at, mtu, IBV_ACCESS_REMOTE_WRITE);
 }
 
+static void
+count_conflict(struct uroce_qpc *qpc)
+{
+	uroce_count_in(qpc->counters, UROCE_COUNTER_RX_PSN_CONFLICT, 1);
+	qpc->events |= UROCE_QPC_PSN_CONFLICT;
+}
+
+/* Whether a request is always the same when it comes again: a READ may ask for a part of what it did. */
+static bool
+is_repeated_alike(const struct uroce_pkt *pkt)
+{
+	return pkt->op->operation != UROCE_OPERATION_READ;
+}
+
+/* Whether two requests of one PSN are the same, but for what a repetition changes. */
+static bool
+is_same(const struct uroce_pkt *a, const struct uroce_pkt *b)
+{
+	if (a->opcode != b->opcode)
+		return false;
+	return !is_repeated_alike(a) ||
+	       (a->payload_len == b->payload_len && !memcmp(a->ext, b->ext, a->op->ext_len) &&
+		!memcmp(a->payload, b->payload, a->payload_len));
+}
+
+/* What is in a request, in one word. */
+static uint32_t
+sum_of(const struct uroce_pkt *pkt)
+{
+	const uint32_t sum = uroce_crc32(pkt->opcode, pkt->ext, pkt->op->ext_len);
+
+	return uroce_crc32(sum, pkt->payload, pkt->payload_len);
+}
+
+/*
+ * Whether a packet is another than what is here of its PSN. Of what was placed only the packet that opened the hole is
+ * known; the memory may have been changed since by who may.
+ */
+static bool
+is_conflict(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	const struct uroce_pkt *held = uroce_hold_find(qpc->hold, qpc->resp.gap, pkt->psn);
+
+	if (held)
+		return !is_same(held, pkt);
+	if (pkt->op->operation != UROCE_OPERATION_WRITE ||
+	    (pkt->op->flags & (UROCE_OPF_FIRST | UROCE_OPF_LAST)))
+		return true;
+	return pkt->psn == qpc->ahead_psn && qpc->ahead_sum != sum_of(pkt);
+}
+
+/*
+ * What is here of this PSN does not count. If it is the first packet of a WRITE, what is behind it may have been placed by
+ * what it says, and does not count either.
+ */
+static void
+forget(struct uroce_qpc *qpc, uint32_t psn)
+{
+	struct uroce_gap *gap = qpc->resp.gap;
+	const struct uroce_pkt *held = uroce_hold_find(qpc->hold, gap, psn);
+	const bool is_base = held && gap->later.nb && held->op->flags & UROCE_OPF_FIRST;
+
+	uroce_hold_drop(qpc->hold, gap, psn);
+	if (is_base || !gap->nb)
+		uroce_early_discard(qpc);
+}
+
+/* There is a packet of that PSN. If it is another, neither counts. */
+static enum uroce_verdict
+compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	if (!is_conflict(qpc, pkt))
+		return UROCE_VERDICT_DUPLICATE;
+	count_conflict(qpc);
+	forget(qpc, pkt->psn);
+	return UROCE_VERDICT_PSN_GAP;
+}
+
+/* Packets of this PSN that come again have to be the same. */
+static void
+remember(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	if (!is_repeated_alike(pkt))
+		return;
+	qpc->ahead_psn = pkt->psn;
+	qpc->ahead_sum = sum_of(pkt);
+}
+
+void
+uroce_early_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	/* PSNs come round */
+	const bool is_of_then = uroce_psn_dist(pkt->psn, qpc->resp.epsn) < UROCE_GAP_PSNS;
+
+	if (is_of_then && qpc->ahead_sum == sum_of(pkt))
+		return;
+	if (is_of_then)
+		count_conflict(qpc);
+	qpc->ahead_psn = UROCE_AHEAD_NONE;
+}
+
 static enum uroce_verdict
 place_or_hold(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead)
 {
@@ -85,7 +195,7 @@ place_or_hold(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead
 	if (!resp->gap)
 		return UROCE_VERDICT_PSN_GAP;
 	if (uroce_gap_has(resp->gap, pkt->psn))
-		return UROCE_VERDICT_DUPLICATE;
+		return compare(qpc, pkt);
 	void *dst = place_of(qpc, pkt, ahead);
 
 	if (dst) {
@@ -188,6 +298,9 @@ uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 	}
 	if (verdict == UROCE_VERDICT_HELD)
 		note_held(qpc, pkt);
+	/* who forges a packet among those that come in order opens a hole by it */
+	if ((verdict == UROCE_VERDICT_HELD || verdict == UROCE_VERDICT_EARLY) && resp->gap->nb == 1)
+		remember(qpc, pkt);
 	if (verdict == UROCE_VERDICT_PSN_GAP)
 		note_dropped(resp, uroce_psn_add(pkt->psn, 1));
 	if (!is_ready(resp))
@@ -257,6 +370,18 @@ drop_passed(struct uroce_qpc *qpc, uint32_t psn)
 	}
 }
 
+/* The packet at epsn was held, and is refused. If the peer sent it, it is the same when it comes again. */
+static void
+ask_again(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	remember(qpc, pkt);
+	forget(qpc, resp->epsn);
+	resp->late.since_ns = now_ns;
+	owe_seq_nak(resp);
+}
+
 /* Execute a slice of what is there in order. @return false: refused, nothing is held any more */
 static bool
 drain(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -277,12 +402,16 @@ drain(struct uroce_qpc *qpc, uint64_t now_ns)
 			uroce_hold_set_ready(qpc->hold, resp->gap, true);
 			break;
 		}
-		const enum uroce_verdict verdict = uroce_resp_execute(qpc, pkt, now_ns);
+		const enum uroce_verdict verdict = uroce_resp_execute_held(qpc, pkt, now_ns);
 
 		if (!resp->gap) /* the QP is in ERR */
 			return false;
-		if (verdict != UROCE_VERDICT_REQUEST) {
+		if (resp->is_rnr_sent) {
 			uroce_early_discard(qpc);
+			return false;
+		}
+		if (verdict != UROCE_VERDICT_REQUEST) {
+			ask_again(qpc, pkt, now_ns);
 			return false;
 		}
 		drop_passed(qpc, psn);
@@ -319,6 +448,8 @@ fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 
 	if (resp->late.since_ns)
 		learn(resp, pkt, now_ns);
+	if (psn == qpc->ahead_psn)
+		uroce_early_compare(qpc, pkt);
 	resp->late.since_ns = 0;
 	resp->nak_deadline = UROCE_NEVER;
 	const enum uroce_verdict verdict = uroce_resp_execute(qpc, pkt, now_ns);

@@ -92,6 +92,7 @@ enum uroce_qpc_event {
 	/* frames came that no honest peer sends: for the log */
 	UROCE_QPC_CNP_IMPLAUSIBLE = 1 << 10,
 	UROCE_QPC_KEYS_GUESSED = 1 << 11,
+	UROCE_QPC_PSN_CONFLICT = 1 << 12,
 };
 
 /** What the device allows; modify checks against it. */
@@ -303,6 +304,9 @@ struct uroce_resp {
 	uint32_t passed_head;     /* `res_head` when an ACK named what came behind all of them */
 };
 
+/** No PSN. */
+#define UROCE_AHEAD_NONE UINT32_MAX
+
 /** What is the same in all frames of an opcode and a length, beside the headers in the path. */
 struct uroce_shape {
 	uint32_t icrc;        /* state after the masked UDP header */
@@ -382,6 +386,9 @@ struct uroce_qpc {
 	bool is_stopped; /* with is_pipelined: in SQD by itself */
 	uint16_t
 		ahead_psns; /* what the peer was seen to have outstanding beyond one packet, doubled; see early.c */
+	uint32_t
+		ahead_psn; /* of the packet that came ahead and opened the last hole; UROCE_AHEAD_NONE */
+	uint32_t ahead_sum;  /* of what was in it */
 	uint64_t bad_key_ns; /* with nb_bad_keys: when the first of these came */
 };
 

@@ -48,6 +48,7 @@ uroce_resp_reset(struct uroce_qpc *qpc)
 	uroce_recv_put_back(qpc);
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
 	qpc->ahead_psns = 0;
+	qpc->ahead_psn = UROCE_AHEAD_NONE;
 	qpc->resp = (struct uroce_resp){
 		.epsn = qpc->attr.rq_psn,
 		.nak_deadline = UROCE_NEVER,
@@ -394,9 +395,8 @@ end_silence(struct uroce_resp *resp)
 	resp->is_rnr_sent = false;
 }
 
-/* The request that was expected. */
-enum uroce_verdict
-uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+static enum uroce_verdict
+execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	enum uroce_verdict verdict = UROCE_VERDICT_BAD_REQUEST;
@@ -407,7 +407,7 @@ uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t 
 		const enum uroce_verdict named = select_srq(qpc, pkt);
 
 		if (named != UROCE_VERDICT_REQUEST)
-			return refuse(qpc, named, now_ns);
+			return named;
 	}
 	switch (pkt->op->operation) {
 	case UROCE_OPERATION_SEND:
@@ -427,7 +427,26 @@ uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t 
 		verdict = execute_flush(qpc, pkt, now_ns);
 		break;
 	}
+	return verdict;
+}
+
+/* The request that was expected. */
+enum uroce_verdict
+uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	const enum uroce_verdict verdict = execute(qpc, pkt, now_ns);
+
 	return verdict == UROCE_VERDICT_REQUEST ? verdict : refuse(qpc, verdict, now_ns);
+}
+
+enum uroce_verdict
+uroce_resp_execute_held(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	const enum uroce_verdict verdict = execute(qpc, pkt, now_ns);
+
+	if (verdict == UROCE_VERDICT_REQUEST || refusals[verdict].is_fatal)
+		return verdict;
+	return refuse(qpc, verdict, now_ns);
 }
 
 /* The remembered READ or atomic that `psn` belongs to; NULL: forgotten, or never was one. */
@@ -518,6 +537,8 @@ repeat(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
 	qpc->stats.duplicates++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_DUPLICATE_REQUEST, 1);
+	if (pkt->psn == qpc->ahead_psn)
+		uroce_early_compare(qpc, pkt);
 	if (pkt->op->operation == UROCE_OPERATION_READ)
 		return repeat_read(qpc, pkt);
 	if (pkt->op->operation == UROCE_OPERATION_ATOMIC)

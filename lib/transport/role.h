@@ -407,6 +407,10 @@ unsigned uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned 
 enum uroce_verdict uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				      uint64_t now_ns);
 
+/** The same of one that was held: a refusal that would end the QP is left to the caller. */
+enum uroce_verdict uroce_resp_execute_held(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+					   uint64_t now_ns);
+
 /** An ACK becomes due; a NAK that waits already goes first and makes it unnecessary. */
 void uroce_resp_owe_ack(struct uroce_resp *resp);
 
@@ -451,6 +455,9 @@ enum uroce_verdict uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pk
 
 /** A READ with so many responses was executed: the peer may have as many PSNs outstanding as that. */
 void uroce_early_note_read(struct uroce_qpc *qpc, uint32_t nb_psn);
+
+/** A repetition of the packet that opened the last hole: it has to be what that was. */
+void uroce_early_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
 
 /** Whether nothing is ahead of epsn and no hole was seen: the expected request is executed, and that is all. */
 static inline bool

@@ -16,6 +16,14 @@ LEFT = {
     'CNPs, 1000/s': 95,
     'CNPs, 20000/s': 0.3,
     'CNPs, 1000000/s': 0.2,
+    'NAKs of the oldest PSN, 1000/s': 97,
+    'NAKs of the oldest PSN, 1000000/s': 94,
+    'NAKs of any PSN, 1000/s': 97,
+    'NAKs of any PSN, 1000000/s': 94,
+    'RNR NAKs, 1000/s': 95,
+    'RNR NAKs, 1000000/s': 45,
+    'WRITEs ahead, 1000/s': 97,
+    'WRITEs ahead, 1000000/s': 95,
 }
 
 

@@ -84,7 +84,8 @@ forge(struct qp *to, const struct forgery *forgery)
 	frame->to = to->host->idx;
 	const enum uroce_verdict verdict = host_deliver(to->world, to->host, frame);
 
-	frame_give(&to->world->frames, frame);
+	if (verdict != UROCE_VERDICT_HELD)
+		frame_give(&to->world->frames, frame);
 	host_wake(to->world, to->host, to->world->now_ns);
 	return verdict;
 }

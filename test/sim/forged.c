@@ -21,13 +21,27 @@
 #define BEGIN_NS  1000000
 #define END_NS    21000000
 
+/* What the stranger knows of PSNs. */
+enum psn {
+	PSN_NONE,  /* nothing need be known */
+	PSN_KNOWN, /* the oldest that is not acknowledged, or the expected one */
+	PSN_NEAR,  /* one of those in flight, by chance */
+	PSN_AHEAD, /* one of the 100 behind the expected one, by chance */
+};
+
 /* An attack: frames of one kind, `burst` of them every `every_ns`; 0: once. */
 struct attack {
 	const char *name;
 	const char *opcode; /* NULL: no frame */
 	uint32_t every_ns;
 	uint32_t burst;
+	enum psn psn;
+	uint8_t syndrome;
+	bool is_to_responder;
 };
+
+#define NAK_SEQ (UROCE_AETH_NAK << 5 | UROCE_NAK_PSN_SEQ)
+#define RNR     (UROCE_AETH_RNR << 5) /* for 655 ms */
 
 /* clang-format off */
 static const struct attack attacks[] = {
@@ -36,6 +50,14 @@ static const struct attack attacks[] = {
 	{ "CNPs, 1000/s",       "CNP", 1000000, 1 },
 	{ "CNPs, 20000/s",      "CNP", 50000,   1 },
 	{ "CNPs, 1000000/s",    "CNP", 1000,    1 },
+	{ "NAKs of the oldest PSN, 1000/s",    "ACK", 1000000, 1, PSN_KNOWN, NAK_SEQ },
+	{ "NAKs of the oldest PSN, 1000000/s", "ACK", 1000,    1, PSN_KNOWN, NAK_SEQ },
+	{ "NAKs of any PSN, 1000/s",           "ACK", 1000000, 1, PSN_NEAR,  NAK_SEQ },
+	{ "NAKs of any PSN, 1000000/s",        "ACK", 1000,    1, PSN_NEAR,  NAK_SEQ },
+	{ "RNR NAKs, 1000/s",    "ACK", 1000000, 1, PSN_KNOWN, RNR },
+	{ "RNR NAKs, 1000000/s", "ACK", 1000,    1, PSN_KNOWN, RNR },
+	{ "WRITEs ahead, 1000/s",    "WRITE_MIDDLE", 1000000, 1, PSN_AHEAD, 0, true },
+	{ "WRITEs ahead, 1000000/s", "WRITE_MIDDLE", 1000,    1, PSN_AHEAD, 0, true },
 };
 /* clang-format on */
 
@@ -65,17 +87,44 @@ set_up(struct world *world, const struct uroce_cc_conf *cc)
 	return qp;
 }
 
+static uint32_t
+psn_of(struct qp *to, enum psn psn)
+{
+	const struct uroce_req *req = &to->qpc.req;
+	struct rng *rng = &to->world->rng;
+
+	switch (psn) {
+	case PSN_NONE:
+		break;
+	case PSN_KNOWN:
+		return req->una_psn;
+	case PSN_NEAR:
+		return uroce_psn_add(req->una_psn,
+				     rng_below(rng, uroce_psn_dist(req->una_psn, req->max_psn)));
+	case PSN_AHEAD:
+		return uroce_psn_add(to->qpc.resp.epsn, rng_between(rng, 1, 100));
+	}
+	return 0;
+}
+
 static void
 strike(struct qp *qp, const struct attack *attack)
 {
-	const struct forgery forgery = {
-		.opcode = attack->opcode,
-		.len = UROCE_CNP_RESERVED_LEN,
-		.pkey = 0xffff,
-	};
+	struct qp *to = attack->is_to_responder ? qp->peer : qp;
 
-	for (uint32_t i = 0; i < attack->burst; i++)
-		(void)forge(qp, &forgery);
+	for (uint32_t i = 0; i < attack->burst; i++) {
+		const struct forgery forgery = {
+			.opcode = attack->opcode,
+			.psn = psn_of(to, attack->psn),
+			.len = attack->is_to_responder          ? TRIAL_MTU
+			       : !strcmp(attack->opcode, "CNP") ? UROCE_CNP_RESERVED_LEN
+								: 0,
+			.syndrome = attack->syndrome,
+			.pkey = 0xffff,
+		};
+
+		(void)forge(to, &forgery);
+	}
 }
 
 static void
@@ -86,7 +135,8 @@ run(struct report *report, struct world *world, uint64_t seed, const struct atta
 	uroce_cc_conf_init(&conf);
 	(void)uroce_cc_find("dcqcn", &conf.ops);
 	report_begin(report, world, seed);
-	struct qp *qp = set_up(world, &conf);
+	struct qp *qp =
+		set_up(world, attack->opcode && !strcmp(attack->opcode, "CNP") ? &conf : NULL);
 	uint64_t at_ns = BEGIN_NS;
 
 	world_run(world, at_ns);

@@ -349,6 +349,12 @@ early__slices_end_with_the_qp(void **state)
 	assert_int_equal(uroce_hold_count(pair.host[B].hold), 0);
 }
 
+static uint64_t
+nb_conflicts(void)
+{
+	return pair.host[B].counters.nb[UROCE_COUNTER_RX_PSN_CONFLICT];
+}
+
 static void
 early__what_is_held_is_checked_when_its_turn_comes(void **state)
 {
@@ -356,9 +362,105 @@ early__what_is_held_is_checked_when_its_turn_comes(void **state)
 	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 1, 4), UROCE_VERDICT_HELD);
 	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 2, 4), UROCE_VERDICT_HELD);
 	assert_int_equal(inject(UROCE_OP_WRITE_FIRST, 0, 256), UROCE_VERDICT_REQUEST);
-	/* a SEND inside a WRITE is refused when its turn comes */
+	/* a SEND inside a WRITE is refused when its turn comes, and asked for again: it may be forged */
+	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
+	assert_int_equal(uroce_hold_count(pair.host[B].hold), 1);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A NAK_SEQ psn 1\n");
+	/* the peer says the same again: it is what it means */
+	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 1, 4), UROCE_VERDICT_BAD_SEQUENCE);
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
 	assert_int_equal(uroce_hold_count(pair.host[B].hold), 0);
+	assert_int_equal(nb_conflicts(), 0);
+}
+
+/* Forged, it is what the peer never sent: its own packet of that PSN takes the place, and the QP lives. */
+static void
+early__a_forged_packet_that_is_refused_costs_one_repetition(void **state)
+{
+	(void)state;
+	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 1, 4), UROCE_VERDICT_HELD);
+	assert_int_equal(inject(UROCE_OP_WRITE_FIRST, 0, 256), UROCE_VERDICT_REQUEST);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A NAK_SEQ psn 1\n");
+	for (uint32_t psn = 1; psn < 3; psn++)
+		assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, psn, 256), UROCE_VERDICT_REQUEST);
+	assert_int_equal(inject(UROCE_OP_WRITE_LAST, 3, 256), UROCE_VERDICT_REQUEST);
+	assert_true(pair_is_equal(&pair, 0, 0, 1024));
+	assert_int_equal(nb_conflicts(), 1);
+}
+
+/* Two held packets of one PSN: neither is believed, what comes in order is. */
+static void
+early__two_that_differ_are_both_forgotten(void **state)
+{
+	struct pair_pkt forged = write_pkt(UROCE_OP_WRITE_ONLY, 1, 8192, 256, 256);
+	struct pair_pkt right = write_pkt(UROCE_OP_WRITE_ONLY, 1, 256, 256, 256);
+	struct pair_pkt first = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 256, 256);
+
+	(void)state;
+	right.va += 256;
+	forged.va += 256;
+	assert_int_equal(pair_inject(&pair, B, &forged), UROCE_VERDICT_HELD);
+	/* the same again is a repetition */
+	assert_int_equal(pair_inject(&pair, B, &forged), UROCE_VERDICT_DUPLICATE);
+	assert_int_equal(nb_conflicts(), 0);
+	assert_int_equal(pair_inject(&pair, B, &right), UROCE_VERDICT_PSN_GAP);
+	assert_int_equal(nb_conflicts(), 1);
+	assert_int_equal(uroce_hold_count(pair.host[B].hold), 0);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A NAK_SEQ psn 0\n");
+	assert_int_equal(pair_inject(&pair, B, &first), UROCE_VERDICT_REQUEST);
+	assert_int_equal(pair_inject(&pair, B, &right), UROCE_VERDICT_REQUEST);
+	assert_true(pair_is_equal(&pair, 0, 0, 512));
+}
+
+/* A placed packet that opened the hole is known by its sum. */
+static void
+early__a_placed_one_that_differs_is_asked_for_again(void **state)
+{
+	struct pair_pkt forged = write_pkt(UROCE_OP_WRITE_MIDDLE, 2, 8192, 256, 0);
+
+	(void)state;
+	inject(UROCE_OP_WRITE_FIRST, 0, 256);
+	assert_int_equal(pair_inject(&pair, B, &forged), UROCE_VERDICT_EARLY);
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_PSN_GAP);
+	assert_int_equal(nb_conflicts(), 1);
+	for (uint32_t psn = 1; psn < 3; psn++)
+		assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, psn, 256), UROCE_VERDICT_REQUEST);
+	assert_int_equal(inject(UROCE_OP_WRITE_LAST, 3, 256), UROCE_VERDICT_REQUEST);
+	assert_true(pair_is_equal(&pair, 0, 0, 1024));
+}
+
+/* Its turn had come before: what is wrong stays, and is told. */
+static void
+early__a_forged_packet_that_was_executed_is_told(void **state)
+{
+	struct pair_pkt forged = write_pkt(UROCE_OP_WRITE_MIDDLE, 2, 8192, 256, 0);
+
+	(void)state;
+	inject(UROCE_OP_WRITE_FIRST, 0, 256);
+	assert_int_equal(pair_inject(&pair, B, &forged), UROCE_VERDICT_EARLY);
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 1, 256), UROCE_VERDICT_REQUEST);
+	assert_int_equal(nb_conflicts(), 0);
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_DUPLICATE);
+	assert_int_equal(nb_conflicts(), 1);
+	/* once */
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_DUPLICATE);
+	assert_int_equal(nb_conflicts(), 1);
+}
+
+/* What was in flight twice is no attack. */
+static void
+early__a_repetition_of_what_came_ahead_is_none(void **state)
+{
+	(void)state;
+	inject(UROCE_OP_WRITE_FIRST, 0, 256);
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_EARLY);
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_DUPLICATE);
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 1, 256), UROCE_VERDICT_REQUEST);
+	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_DUPLICATE);
+	assert_int_equal(nb_conflicts(), 0);
 }
 
 static void
@@ -531,6 +633,11 @@ main(void)
 		LARGE_TEST(early__a_hole_behind_the_slices_is_reported_after_them),
 		LARGE_TEST(early__slices_end_with_the_qp),
 		PAIR_TEST(early__what_is_held_is_checked_when_its_turn_comes),
+		PAIR_TEST(early__a_forged_packet_that_is_refused_costs_one_repetition),
+		PAIR_TEST(early__two_that_differ_are_both_forgotten),
+		PAIR_TEST(early__a_placed_one_that_differs_is_asked_for_again),
+		PAIR_TEST(early__a_forged_packet_that_was_executed_is_told),
+		PAIR_TEST(early__a_repetition_of_what_came_ahead_is_none),
 		PAIR_TEST(early__held_send_without_a_receive_is_an_rnr_nak),
 		PAIR_TEST(early__what_is_held_is_given_back_when_a_long_read_fails),
 		PAIR_TEST(early__a_loss_is_reported_at_once_until_a_packet_was_late),

@@ -352,7 +352,10 @@ later__a_key_that_is_refused_places_nothing(void **state)
 	assert_int_equal(arrive(&second, 0), UROCE_VERDICT_HELD);
 	assert_int_equal(arrive(&second, 1), UROCE_VERDICT_HELD);
 	assert_false(is_there(&second, 1));
+	/* refused at its turn it is asked for again, and when the peer repeats it the QP ends */
 	arrive(&first, 1);
+	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
+	assert_int_equal(arrive(&second, 0), UROCE_VERDICT_NO_ACCESS);
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
 	assert_false(is_there(&second, 1));
 	assert_int_equal(uroce_hold_count_gaps(pair.host[B].hold), 0);
