@@ -27,6 +27,10 @@ static const struct {
 	[UROCE_ALARM_CONFLICT] = { UROCE_QPC_PSN_CONFLICT, UROCE_COUNTER_RX_PSN_CONFLICT, 1,
 				   "two requests of one PSN that are not the same, or one that "
 				   "cannot be at its turn: one of them is forged" },
+	[UROCE_ALARM_RNR] = { UROCE_QPC_RNR_FALSE, UROCE_COUNTER_RCVD_RNR_FALSE, 16,
+			      "RNR NAKs of requests that the peer has executed: they are forged, "
+			      "or "
+			      "the network repeats frames" },
 };
 static_assert(RTE_DIM(rows) == UROCE_ALARM_NB, "a row for each kind");
 

@@ -14,7 +14,13 @@
 #include "datapath/worker.h"
 
 /** Kinds of attacks; the table in alarm.c has a row for each. */
-enum uroce_alarm { UROCE_ALARM_CNP, UROCE_ALARM_KEYS, UROCE_ALARM_CONFLICT, UROCE_ALARM_NB };
+enum uroce_alarm {
+	UROCE_ALARM_CNP,
+	UROCE_ALARM_KEYS,
+	UROCE_ALARM_CONFLICT,
+	UROCE_ALARM_RNR,
+	UROCE_ALARM_NB
+};
 
 /** What a worker remembers of each kind. All zero: nothing came. Its worker alone writes. */
 struct uroce_alarms {
@@ -28,7 +34,8 @@ struct uroce_alarms {
 
 /** Events that are alarms. */
 #define UROCE_ALARM_EVENTS                                                                         \
-	(UROCE_QPC_CNP_IMPLAUSIBLE | UROCE_QPC_KEYS_GUESSED | UROCE_QPC_PSN_CONFLICT)
+	(UROCE_QPC_CNP_IMPLAUSIBLE | UROCE_QPC_KEYS_GUESSED | UROCE_QPC_PSN_CONFLICT |             \
+	 UROCE_QPC_RNR_FALSE)
 
 /**
  * A QP has some of UROCE_ALARM_EVENTS.

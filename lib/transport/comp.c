@@ -285,13 +285,18 @@ data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 	return verdict;
 }
 
+/* @param psn  of the request that found no receive request */
 static enum uroce_verdict
-rnr_nak(struct uroce_qpc *qpc, uint8_t timer_code, uint64_t now_ns)
+rnr_nak(struct uroce_qpc *qpc, uint32_t psn, uint8_t timer_code, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 
 	qpc->stats.naks_rnr++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RCVD_RNR_ERR, 1);
+	if (now_ns < req->rnr_deaf_ns) {
+		uroce_retry_arm(qpc, now_ns);
+		return UROCE_VERDICT_NAK_RNR;
+	}
 	if (!req->is_rnr_wait && !req->rnr_left) {
 		uroce_req_fail(qpc, IBV_WC_RNR_RETRY_EXC_ERR, 0, now_ns);
 		return UROCE_VERDICT_NAK_RNR;
@@ -304,6 +309,8 @@ rnr_nak(struct uroce_qpc *qpc, uint8_t timer_code, uint64_t now_ns)
 	uroce_retry_rewind(qpc);
 	req->is_repairing = false;
 	req->is_rnr_wait = true;
+	req->rnr_ns = now_ns;
+	req->rnr_psn = psn;
 	req->rnr_deadline = now_ns + uroce_rnr_timer_ns(timer_code);
 	req->ack_deadline = UROCE_NEVER;
 	return UROCE_VERDICT_NAK_RNR;
@@ -348,7 +355,7 @@ acknowledge_early(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t u
 		return imply_nak(qpc, now_ns);
 	uroce_answer_note(qpc, upto, now_ns);
 	if (uroce_syndrome_kind(syndrome) == UROCE_AETH_RNR)
-		return rnr_nak(qpc, value, now_ns);
+		return rnr_nak(qpc, upto, value, now_ns);
 	if (is_nak_seq && !uroce_answer_nak(qpc, upto))
 		repair(qpc, now_ns);
 	return UROCE_VERDICT_RESPONSE_GAP;
@@ -371,7 +378,7 @@ acknowledge(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 			uroce_repair_fall_back(qpc);
 		return UROCE_VERDICT_RESPONSE;
 	case UROCE_AETH_RNR:
-		return rnr_nak(qpc, uroce_syndrome_value(syndrome), now_ns);
+		return rnr_nak(qpc, upto, uroce_syndrome_value(syndrome), now_ns);
 	case UROCE_AETH_NAK:
 		return nak(qpc, uroce_syndrome_value(syndrome), now_ns);
 	case UROCE_AETH_RESERVED:

@@ -63,6 +63,7 @@ enum uroce_counter_source {
 	X(RCVD_SEQ_ERR,               RXE,   "the same") \
 	X(IMPLIED_NAK_SEQ_ERR,        MLX5,  "holes found since an answer passed by that of a READ or atomic") \
 	X(RCVD_RNR_ERR,               RXE,   "RNR NAKs received") \
+	X(RCVD_RNR_FALSE,             UROCE, "of rcvd_rnr_err, those whose request was acknowledged without being repeated") \
 	X(RNR_NAK_RETRY_ERR,          MLX5,  "of rcvd_rnr_err, those after which there were retries left") \
 	X(LOCAL_ACK_TIMEOUT_ERR,      MLX5,  "ACK timeouts after which there were retries left") \
 	X(ACK_TIMEOUTS,               UROCE, "ACK timeouts, those after the last retry included") \

@@ -93,6 +93,7 @@ enum uroce_qpc_event {
 	UROCE_QPC_CNP_IMPLAUSIBLE = 1 << 10,
 	UROCE_QPC_KEYS_GUESSED = 1 << 11,
 	UROCE_QPC_PSN_CONFLICT = 1 << 12,
+	UROCE_QPC_RNR_FALSE = 1 << 13,
 };
 
 /** What the device allows; modify checks against it. */
@@ -245,7 +246,11 @@ struct uroce_req {
 	struct uroce_rtt rtt;
 	struct uroce_repair repair;
 	uint64_t rnr_deadline; /* valid with is_rnr_wait */
-	uint8_t resv[24];      /* so that what follows is in one line */
+	uint64_t rnr_deaf_ns;  /* until then RNR NAKs are not believed */
+	uint64_t rnr_ns;       /* with is_rnr_wait: since when */
+	uint32_t rnr_psn;      /* with is_rnr_wait: the request that had no receive request */
+	uint8_t nb_false_rnrs; /* RNR NAKs in a row that were not true, saturates */
+	uint8_t resv[3];       /* so that what follows is in one line */
 	uint64_t ack_deadline; /* UROCE_NEVER: nothing outstanding, or no timeout */
 	uint64_t armed_ns;     /* when that was set */
 	uint32_t una_psn;      /* oldest PSN not acknowledged */

@@ -10,10 +10,19 @@
  * The port has a budget of its own, or one that takes nothing would be waited for for ever: retry_cnt + 1
  * times the longest timeout [IBA 9.7.6.1.3]. It is counted in timeouts, as retries are, so that a pause
  * of the whole process costs one. Whatever is sent, or comes, ends that.
+ *
+ * An RNR NAK says that a request found no receive request; it is executed when it is sent again, and we are silent until
+ * then. If it is acknowledged in that time, the NAK was not true, or is about a copy: somebody may forge them. The wait ends
+ * then, and for two round trips no RNR NAK is believed, each time for twice as long as the last, until one is true. A
+ * true one that is not believed is a sign of life, and comes again: the peer answers when the request is repeated by a probe.
  */
 #include "transport/role.h"
 
 #include "wire/psn.h"
+
+/* For how long RNR NAKs are not believed: two round trips to the number of those that were not true, and at most so long. */
+#define DEAF_SHIFT_MAX 10
+#define DEAF_MAX_NS    UINT64_C(10000000)
 
 void
 uroce_retry_refill(struct uroce_qpc *qpc)
@@ -59,12 +68,30 @@ uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns)
 			now_ns + uroce_rtt_timeout_ns(&req->rtt, timeout_ns, nb_timeouts);
 }
 
+/* While we wait for the peer's receive request what needed it was acknowledged. */
+static void
+note_false_rnr(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+
+	req->nb_false_rnrs += req->nb_false_rnrs < DEAF_SHIFT_MAX;
+	/* who goes back N does not measure round trips */
+	const uint64_t wait_ns = now_ns - req->rnr_ns, mean_ns = req->rtt.mean_ns;
+	const uint64_t deaf_ns = (wait_ns < mean_ns ? mean_ns : wait_ns) << req->nb_false_rnrs;
+
+	req->rnr_deaf_ns = now_ns + (deaf_ns < DEAF_MAX_NS ? deaf_ns : DEAF_MAX_NS);
+	uroce_count_in(qpc->counters, UROCE_COUNTER_RCVD_RNR_FALSE, 1);
+	qpc->events |= UROCE_QPC_RNR_FALSE;
+}
+
 void
 uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 
 	uroce_retry_refill(qpc);
+	if (req->is_rnr_wait && uroce_psn_before(req->rnr_psn, req->una_psn))
+		note_false_rnr(qpc, now_ns);
 	req->is_rnr_wait = false;
 	/* an answer to what was sent before a rewind may overtake the position */
 	if (uroce_psn_before(req->next_psn, req->una_psn) ||
@@ -135,6 +162,7 @@ uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	if (req->is_rnr_wait && now_ns >= req->rnr_deadline) {
 		req->is_rnr_wait = false;
+		req->nb_false_rnrs = 0;
 		if (req->una_psn != req->max_psn)
 			uroce_retry_arm(qpc, now_ns);
 	}

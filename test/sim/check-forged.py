@@ -21,7 +21,7 @@ LEFT = {
     'NAKs of any PSN, 1000/s': 97,
     'NAKs of any PSN, 1000000/s': 94,
     'RNR NAKs, 1000/s': 95,
-    'RNR NAKs, 1000000/s': 45,
+    'RNR NAKs, 1000000/s': 95,
     'WRITEs ahead, 1000/s': 97,
     'WRITEs ahead, 1000000/s': 95,
 }
