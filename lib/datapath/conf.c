@@ -274,14 +274,16 @@ parse_cc_param(const char *name, const char *value, uint32_t *seen, struct uroce
 		param++;
 	if (param == uroce_cc_params + UROCE_CC_PARAMS) {
 		list_cc_params(names, sizeof(names));
-		UROCE_LOG(ERR, dev, "unknown key '%s': allowed are %s", name, names);
+		UROCE_LOG(ERR, dev, "unknown key '" UROCE_QUOTED "': allowed are %s",
+			  UROCE_QUOTE(name), names);
 		return -EINVAL;
 	}
 	if (!see(seen, RTE_DIM(keys) + (size_t)(param - uroce_cc_params), name, false))
 		return -EINVAL;
 	if (!value || parse_number(value, param->min, param->max, &number) < 0) {
-		UROCE_LOG(ERR, dev, "%s=%s is not understood: allowed is %u to %u, %s", name,
-			  value ? value : "", param->min, param->max, param->text);
+		UROCE_LOG(ERR, dev,
+			  "%s=" UROCE_QUOTED " is not understood: allowed is %u to %u, %s", name,
+			  UROCE_QUOTE(value ? value : ""), param->min, param->max, param->text);
 		return -EINVAL;
 	}
 	uroce_cc_conf_set(&conf->cc, param, (uint32_t)number);
@@ -377,14 +379,16 @@ parse_pair(const char *name, const char *value, uint32_t *seen, struct uroce_dev
 		return parse_cc_param(name, value, seen, conf);
 	if (!key) {
 		UROCE_LOG(ERR, dev,
-			  "unknown key '%s': allowed are " KEY_NAMES " and " CC_PREFIX "...", name);
+			  "unknown key '" UROCE_QUOTED "': allowed are " KEY_NAMES " and " CC_PREFIX
+			  "...",
+			  UROCE_QUOTE(name));
 		return -EINVAL;
 	}
 	if (!see(seen, (size_t)(key - keys), name, key->is_list))
 		return -EINVAL;
 	if (!value || key->parse(value, conf) < 0) {
-		UROCE_LOG(ERR, dev, "%s=%s is not understood: allowed is %s", name,
-			  value ? value : "", key->allowed);
+		UROCE_LOG(ERR, dev, "%s=" UROCE_QUOTED " is not understood: allowed is %s", name,
+			  UROCE_QUOTE(value ? value : ""), key->allowed);
 		return -EINVAL;
 	}
 	return 0;
@@ -398,8 +402,9 @@ parse_pairs(const char *text, struct uroce_dev_conf *conf)
 	int ret = 0;
 
 	if (!pairs) {
-		UROCE_LOG(ERR, dev, "'%s' is not a list: allowed is key=value[,key=value]...",
-			  text);
+		UROCE_LOG(ERR, dev,
+			  "'" UROCE_QUOTED "' is not a list: allowed is key=value[,key=value]...",
+			  UROCE_QUOTE(text));
 		return -EINVAL;
 	}
 	for (unsigned i = 0; i < pairs->count && ret == 0; i++)
@@ -428,9 +433,10 @@ uroce_dev_conf_parse(const char *spec, struct uroce_dev_conf *conf)
 
 	if (port_len == 0 || port_len >= sizeof(parsed.port) || memchr(spec, '=', port_len)) {
 		UROCE_LOG(ERR, dev,
-			  "'%s' does not begin with a port: allowed is PORT[,key=value]..., PORT "
+			  "'" UROCE_QUOTED
+			  "' does not begin with a port: allowed is PORT[,key=value]..., PORT "
 			  "the name of an ethdev port of at most %zu characters",
-			  spec, sizeof(parsed.port) - 1);
+			  UROCE_QUOTE(spec), sizeof(parsed.port) - 1);
 		return -EINVAL;
 	}
 	memcpy(parsed.port, spec, port_len);

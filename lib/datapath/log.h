@@ -11,6 +11,7 @@
  * operations. Nothing is logged per packet.
  */
 
+#include <string.h>
 #include <rte_log.h>
 
 extern int uroce_log_dev;   /* roce.dev */
@@ -23,5 +24,14 @@ extern int uroce_log_mem;   /* roce.mem */
 #define UROCE_LOG(level, noun, ...)                                                                \
 	rte_log(RTE_LOG_##level, uroce_log_##noun,                                                 \
 		RTE_FMT("roce: " RTE_FMT_HEAD(__VA_ARGS__, ) "\n", RTE_FMT_TAIL(__VA_ARGS__, )))
+
+/**
+ * A string of the caller's, which may be of any length: its beginning, and "..." where that is not all.
+ *
+ *	UROCE_LOG(ERR, dev, "unknown key '" UROCE_QUOTED "'", UROCE_QUOTE(name))
+ */
+#define UROCE_QUOTED_MAX  64
+#define UROCE_QUOTED      "%.*s%s"
+#define UROCE_QUOTE(text) UROCE_QUOTED_MAX, (text), strlen(text) > UROCE_QUOTED_MAX ? "..." : ""
 
 #endif /* UROCE_DATAPATH_LOG_H */

@@ -70,14 +70,17 @@ uroce_port_plan(const char *vdev, struct uroce_port_plan *plan)
 
 	if (!policy->driver || !policy->is_virtual) {
 		UROCE_LOG(ERR, port,
-			  "'%s' is no virtual port: allowed are those whose arguments say what "
+			  "'" UROCE_QUOTED
+			  "' is no virtual port: allowed are those whose arguments say what "
 			  "they are",
-			  vdev);
+			  UROCE_QUOTE(vdev));
 		return -EINVAL;
 	}
 	pairs = rte_kvargs_parse(args, NULL);
 	if (!pairs) {
-		UROCE_LOG(ERR, port, "'%s' is not a list: allowed is NAME[,key=value]...", vdev);
+		UROCE_LOG(ERR, port,
+			  "'" UROCE_QUOTED "' is not a list: allowed is NAME[,key=value]...",
+			  UROCE_QUOTE(vdev));
 		return -EINVAL;
 	}
 	*plan = (struct uroce_port_plan){

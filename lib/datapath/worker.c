@@ -440,6 +440,10 @@ uroce_worker_poll(struct uroce_worker *worker)
 {
 	unsigned nb;
 
+	if (unlikely(worker == NULL)) {
+		errno = EINVAL;
+		return 0;
+	}
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	if (unlikely(!is_known_thread))
 		register_thread();

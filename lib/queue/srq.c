@@ -97,7 +97,7 @@ uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr)
 
 	if (idx == UROCE_SRQ_NONE)
 		return -ENOMEM;
-	if ((uint32_t)wr->num_sge > srq->max_sge) /* a negative number is a large one here */
+	if (!uroce_recv_is_allowed(wr, srq->max_sge))
 		return -EINVAL;
 	srq->free_idx = srq->next[idx];
 	uroce_recv_wqe_fill(slot_at(srq, idx), wr);

@@ -253,7 +253,8 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	const bool has_list = (facts & IS_CONF) != 0 || (facts & (IS_LOCAL | IS_FLUSH)) == 0;
 	const unsigned nb_sge = has_list ? (unsigned)wr->num_sge : 0;
 
-	if (nb_sge > sq->max_sge) /* a negative number is a large one here */
+	/* a negative number is a large one here */
+	if (nb_sge > sq->max_sge || (nb_sge > 0 && wr->sg_list == NULL))
 		return -EINVAL;
 	const uint64_t len = nb_sge == 1 ? wr->sg_list->length : list_len(wr->sg_list, nb_sge);
 
@@ -320,7 +321,7 @@ uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr)
 {
 	if (!uroce_ring_has_room(&rq->ring, nth))
 		return -ENOMEM;
-	if ((uint32_t)wr->num_sge > rq->max_sge) /* a negative number is a large one here */
+	if (!uroce_recv_is_allowed(wr, rq->max_sge))
 		return -EINVAL;
 	put_recv(uroce_ring_free_slot(&rq->ring, nth), wr);
 	return 0;

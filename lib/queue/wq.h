@@ -166,17 +166,26 @@ uroce_recv_wqe_sge(struct uroce_recv_wqe *wqe)
  * @param nth   how many slots of this chain are filled already and not yet published
  * @param path  UD: where it goes; else NULL
  * @param all_signaled  the QP signals every request
- * @return 0; -ENOMEM queue full; -EINVAL too many elements, inline too long, message longer than
+ * @return 0; -ENOMEM queue full; -EINVAL too many elements, or no list of them, inline too long, message longer than
  *	2^31, an opcode that a send queue of this kind does not have, or a bind whose new key is not
  *	one of the window's
  */
 int uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 		  const struct uroce_path *path, bool all_signaled);
 
+/** Whether a receive request has no more elements than its queue takes, and a list if it has any. */
+static inline bool
+uroce_recv_is_allowed(const struct ibv_recv_wr *wr, uint32_t max_sge)
+{
+	const uint32_t nb_sge = (uint32_t)wr->num_sge; /* a negative number is a large one here */
+
+	return nb_sge <= max_sge && (nb_sge == 0 || wr->sg_list != NULL);
+}
+
 /** Fill a receive slot, whose list has room for the request's. */
 void uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr);
 
-/** Post one receive request: as uroce_sq_fill(). @return 0, -ENOMEM, -EINVAL too many elements. */
+/** Post one receive request: as uroce_sq_fill(). @return 0, -ENOMEM, -EINVAL too many elements, or no list of them. */
 int uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr);
 
 #endif /* UROCE_QUEUE_WQ_H */

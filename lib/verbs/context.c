@@ -130,6 +130,10 @@ uroce_close_device(struct ibv_context *ibv)
 {
 	struct uroce_vcontext *const context = uroce_vcontext(ibv);
 
+	if (ibv == NULL) {
+		errno = EINVAL;
+		return -1;
+	}
 	if (uroce_users_any(ibv, &context->nb_users)) {
 		errno = EBUSY;
 		return -1;
@@ -144,15 +148,19 @@ uroce_close_device(struct ibv_context *ibv)
 int
 uroce_get_worker_count(struct ibv_context *context)
 {
+	if (context == NULL) {
+		errno = EINVAL;
+		return -1;
+	}
 	return (int)uroce_vcontext_dev(context)->conf.nb_workers;
 }
 
 struct uroce_worker *
 uroce_get_worker(struct ibv_context *context, int idx)
 {
-	const struct uroce_dev *const dev = uroce_vcontext_dev(context);
+	const struct uroce_dev *const dev = context != NULL ? uroce_vcontext_dev(context) : NULL;
 
-	if (idx < 0 || (unsigned)idx >= dev->nb_workers) {
+	if (dev == NULL || idx < 0 || (unsigned)idx >= dev->nb_workers) {
 		errno = EINVAL;
 		return NULL;
 	}

@@ -126,6 +126,10 @@ uroce_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_
 	struct uroce_vcq *cq = NULL;
 	eventfd_t one;
 
+	if (ibv == NULL) {
+		errno = EINVAL;
+		return -1;
+	}
 	leave_workers(channel);
 	/* A count without a CQ is left of one that was destroyed. */
 	while (cq == NULL) {

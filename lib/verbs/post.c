@@ -179,6 +179,10 @@ uroce_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 	uint32_t nb = 0;
 	int ret = 0;
 
+	if (ibv == NULL) {
+		*bad_wr = wr;
+		return uroce_fail(EINVAL);
+	}
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_lock_take(&srq->lock);
 	for (; wr != NULL; wr = wr->next, nb++) {
@@ -200,8 +204,8 @@ uroce_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 	struct uroce_vcq *const cq = uroce_vcq(ibv);
 	int nb;
 
-	if (num_entries <= 0)
-		return num_entries == 0 ? 0 : -uroce_fail(EINVAL);
+	if (num_entries <= 0 || ibv == NULL)
+		return num_entries == 0 && ibv != NULL ? 0 : -uroce_fail(EINVAL);
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	nb = uroce_cq_poll(&cq->queue, num_entries, wc);
 	uroce_stage_lap(UROCE_STAGE_POLL_CQ, nb);

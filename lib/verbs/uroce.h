@@ -104,7 +104,7 @@ int uroce_destroy_device(struct ibv_device *device);
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @return 1 or more
+ * @return 1 or more, or -1 with errno EINVAL: no context
  */
 int uroce_get_worker_count(struct ibv_context *context);
 
@@ -114,7 +114,7 @@ int uroce_get_worker_count(struct ibv_context *context);
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  The device's: good until it is destroyed.
- * @return the worker, or NULL with errno EINVAL: `idx` is not in 0 .. count - 1
+ * @return the worker, or NULL with errno EINVAL: `idx` is not in 0 .. count - 1, or no context
  */
 struct uroce_worker *uroce_get_worker(struct ibv_context *context, int idx);
 
@@ -123,7 +123,7 @@ struct uroce_worker *uroce_get_worker(struct ibv_context *context, int idx);
  *
  * @lcore  Any thread; one that EAL does not know is registered on its first call.
  * @mt     Safe: while another thread drives this worker the call returns at once.
- * @return frames received and sent; 0: idle, or another thread drives
+ * @return frames received and sent; 0: idle, or another thread drives, or with errno EINVAL `worker` is NULL
  */
 unsigned uroce_worker_poll(struct uroce_worker *worker);
 

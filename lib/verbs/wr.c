@@ -222,7 +222,7 @@ wr_set_sge_list(struct ibv_qp_ex *ibv, size_t num_sge, const struct ibv_sge *sg_
 {
 	struct uroce_vwr *const vwr = vwr_of(ibv);
 
-	if (num_sge > UROCE_SGE_MAX) {
+	if (num_sge > UROCE_SGE_MAX || (num_sge > 0 && sg_list == NULL)) {
 		uroce_vwr_fail(vwr, -EINVAL);
 		return;
 	}

@@ -268,6 +268,38 @@ dev_conf_parse__refusal_is_one_line_that_says_what_is_allowed(void **state)
 	}
 }
 
+/* A megabyte of nonsense is told of by its beginning. */
+static void
+dev_conf_parse__a_refusal_quotes_a_bounded_part(void **state)
+{
+	static const char *const beginnings[] = { "",       "p,",    "p,x=",
+						  "p,mtu=", "p,cc_", "p,cc_cnp_us=" };
+	enum { NONSENSE_LEN = 1 << 20, LINE_MAX_LEN = 512 };
+	struct uroce_dev_conf conf;
+	char *const spec = malloc(NONSENSE_LEN + 32);
+	char *text = NULL;
+	size_t len = 0;
+
+	(void)state;
+	assert_non_null(spec);
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
+		FILE *const sink = open_memstream(&text, &len);
+
+		assert_non_null(sink);
+		memset(spec, 'n', NONSENSE_LEN + 31);
+		spec[NONSENSE_LEN + 31] = '\0';
+		memcpy(spec, beginnings[i], strlen(beginnings[i]));
+		rte_openlog_stream(sink);
+		assert_int_equal(uroce_dev_conf_parse(spec, &conf), -EINVAL);
+		rte_openlog_stream(NULL);
+		fclose(sink);
+		assert_true(len < LINE_MAX_LEN);
+		assert_non_null(strstr(text, "..."));
+		free(text);
+	}
+	free(spec);
+}
+
 int
 main(void)
 {
@@ -279,6 +311,7 @@ main(void)
 		cmocka_unit_test(dev_conf_parse__edges_are_inside),
 		cmocka_unit_test(dev_conf_parse__bad_is_refused_and_nothing_written),
 		cmocka_unit_test(dev_conf_parse__refusal_is_one_line_that_says_what_is_allowed),
+		cmocka_unit_test(dev_conf_parse__a_refusal_quotes_a_bounded_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

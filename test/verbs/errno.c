@@ -33,10 +33,14 @@ static union {
 	union ibv_gid gid;
 	__be16 pkey;
 	uint32_t number;
+	struct ibv_cq *event_cq;
+	void *cq_context;
 } out;
 static struct ibv_qp_init_attr init_out;
 static struct ibv_send_wr send_wr = { .opcode = IBV_WR_SEND, .num_sge = 1 + UINT16_MAX };
 static struct ibv_recv_wr recv_wr = { .num_sge = 1 + UINT16_MAX };
+static struct ibv_send_wr send_no_list = { .opcode = IBV_WR_SEND, .num_sge = 1 };
+static struct ibv_recv_wr recv_no_list = { .num_sge = 1 };
 static struct ibv_send_wr *bad_send;
 static struct ibv_recv_wr *bad_recv;
 static struct ibv_wc wc;
@@ -46,6 +50,18 @@ static struct ibv_sge sge;
 #define CALLS(X)                                                                                   \
 	X(destroy_device, uroce_destroy_device(net.a.context->device))                             \
 	X(close_device, uroce_close_device(net.a.context))                                         \
+	X(close_device_null, uroce_close_device(NULL))                                             \
+	X(get_worker_count, uroce_get_worker_count(NULL))                                          \
+	X(get_worker, uroce_get_worker(NULL, 0) == NULL ? -1 : 0)                                  \
+	X(worker_poll, uroce_worker_poll(NULL) == 0 ? -1 : 0)                                      \
+	X(get_cq_event, uroce_get_cq_event(NULL, &out.event_cq, &out.cq_context))                  \
+	X(poll_cq_null, uroce_poll_cq(NULL, 1, &wc))                                               \
+	X(poll_none_of_null, uroce_poll_cq(NULL, 0, &wc))                                          \
+	X(post_srq_recv_null, uroce_post_srq_recv(NULL, &recv_wr, &bad_recv))                      \
+	X(post_srq_recv_no_list, uroce_post_srq_recv(srq(), &recv_no_list, &bad_recv))             \
+	X(post_recv_no_list, uroce_post_recv(net.a.qp, &recv_no_list, &bad_recv))                  \
+	X(post_send_no_list, uroce_post_send(net.a.qp, &send_no_list, &bad_send))                  \
+	X(wr_set_sge_list_null, wr_set_sge_list_null())                                            \
 	X(destroy_comp_channel, uroce_destroy_comp_channel(NULL))                                  \
 	X(resize_cq, uroce_resize_cq(net.a.scq, 0))                                                \
 	X(destroy_cq, uroce_destroy_cq(net.a.scq))                                                 \
@@ -109,9 +125,7 @@ static struct ibv_sge sge;
 /* Those that return something else, or wait for what does not come here. */
 static const char *const others[] = {
 	"fork_init",              /* it does not fail */
-	"get_worker_count",       /* nor does this */
 	"get_device_index",       /* -1 where there is none */
-	"get_cq_event",           /* it waits; -1 and errno are read(2)'s */
 	"query_qp_data_in_order", /* flags */
 	"rereg_mr",               /* a code of its own, and errno: mr.c, rereg.c */
 	"req_notify_cq",          /* it does not fail */
@@ -154,7 +168,7 @@ start_poll(void)
 
 /* A request of a QP in RESET. */
 static int
-wr_complete(void)
+complete_with(size_t nb_sge)
 {
 	struct ibv_qp_init_attr_ex init = {
 		.qp_type = IBV_QPT_RC,
@@ -171,6 +185,7 @@ wr_complete(void)
 	assert_non_null(ex);
 	ibv_wr_start(ex);
 	ibv_wr_send(ex);
+	ibv_wr_set_sge_list(ex, nb_sge, NULL);
 	errno = UNTOUCHED;
 	const int ret = ibv_wr_complete(ex);
 	const int err = errno;
@@ -178,6 +193,18 @@ wr_complete(void)
 	assert_int_equal(uroce_destroy_qp(qp), 0);
 	errno = err;
 	return ret;
+}
+
+static int
+wr_complete(void)
+{
+	return complete_with(0);
+}
+
+static int
+wr_set_sge_list_null(void)
+{
+	return complete_with(1);
 }
 
 #define X(name, expression)                                                                        \

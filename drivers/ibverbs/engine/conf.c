@@ -18,8 +18,8 @@ static int
 add(char **list, unsigned *nb, unsigned max, char *text, const char *what)
 {
 	if (*nb == max) {
-		fprintf(stderr, "uroce: '%s' is one %s too many: allowed are %u\n", text, what,
-			max);
+		fprintf(stderr, "uroce: '%.64s%s' is one %s too many: allowed are %u\n", text,
+			strlen(text) > 64 ? "..." : "", what, max);
 		return E2BIG;
 	}
 	list[(*nb)++] = text;
