@@ -82,6 +82,9 @@ become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_
 	(void)snprintf(socket, sizeof(socket), "--socket=%s", daemon->socket);
 	if (daemon->uid != 0 && (setgid(daemon->uid) != 0 || setuid(daemon->uid) != 0))
 		_exit(126);
+	/* a search for leaks would trace it */
+	if (is_confined)
+		(void)setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
 	/* the signal of our end is forgotten with the user */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)execl(daemon_program, "uroced", "--no-huge", "--no-pci", "-m", "256", device, "--",
