@@ -11,11 +11,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define STEP (UINT64_C(1) << 20) /* bytes */
 
 struct areas_part {
-	struct uroce_area area;
+	struct uroce_area area; /* not mapped: there is a descriptor instead */
+	int fd;
 	struct areas_part *next;
 	uint64_t at;     /* up to here the pages are entered, or removed */
 	bool is_queued;  /* or in the thread's hands */
@@ -63,6 +65,10 @@ step(struct areas_part *part, uint64_t at, bool is_removed)
 	const uint64_t left = part->area.plan.size - at;
 	const uint64_t len = left < STEP ? left : STEP;
 
+	if (!part->area.mem) {
+		(void)close(part->fd);
+		return false;
+	}
 	(void)madvise(part->area.mem + at, len, is_removed ? MADV_DONTNEED : MADV_POPULATE_WRITE);
 	return len < left;
 }
@@ -150,6 +156,19 @@ areas_populate(struct areas *areas, struct areas_part *part)
 	(void)pthread_mutex_lock(&areas->lock);
 	queue(areas, part);
 	(void)pthread_mutex_unlock(&areas->lock);
+}
+
+void
+areas_close(struct areas *areas, int fd)
+{
+	struct areas_part *part = calloc(1, sizeof(*part));
+
+	if (!part) {
+		(void)close(fd);
+		return;
+	}
+	part->fd = fd;
+	areas_remove(areas, part);
 }
 
 void

@@ -38,6 +38,9 @@ struct areas_part *areas_add(const struct uroce_area *area);
 /** Enter its pages, all of which are there. */
 void areas_populate(struct areas *areas, struct areas_part *part);
 
+/** Close a descriptor, by which a file may go that has many pages. */
+void areas_close(struct areas *areas, int fd);
+
 /** Unmap it, which nobody uses any more. */
 void areas_remove(struct areas *areas, struct areas_part *part);
 

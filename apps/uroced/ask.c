@@ -8,8 +8,8 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "control.h"
 #include "say.h"
@@ -94,6 +94,40 @@ let_in(struct control *control, struct client *client)
 }
 
 static void
+refuse_area(struct control *control, struct client *client, const char *wrong)
+{
+	ask_refuse(control, client, EINVAL,
+		   "the area cannot be used: %s: allowed is a sealed file of tmpfs, whole, with "
+		   "buffers of %u bytes or more",
+		   wrong, control->host->told.frame_limit);
+}
+
+static void
+refuse_second(struct control *control, struct client *client)
+{
+	ask_refuse(control, client, EBUSY, "a second ATTACH: allowed is one a connection");
+}
+
+/* The area is mapped: what was said is kept until a reader has sealed it. */
+static void
+seal(struct control *control, struct client *client, int fd)
+{
+	struct reader_job job = { .kind = READER_SEAL, .plan = in.attach.plan };
+	const size_t size = uroce_mux_message_size(UROCE_MUX_ATTACH, in.attach.nb_leases);
+	int ret;
+
+	client->attaching = malloc(size);
+	if (!client->attaching) {
+		ask_refuse(control, client, ENOMEM, "no memory for it");
+		return;
+	}
+	memcpy(client->attaching, &in.attach, size);
+	ret = control_ask_reader(control, client, &job, fd);
+	if (ret < 0)
+		ask_refuse(control, client, -ret, "nobody can seal the area: %s", strerror(-ret));
+}
+
+static void
 attach(struct control *control, struct client *client, int fd)
 {
 	const struct uroce_mux_attach *ask = &in.attach;
@@ -105,16 +139,29 @@ attach(struct control *control, struct client *client, int fd)
 		return;
 	}
 	if (client->is_attached) {
-		ask_refuse(control, client, EBUSY, "a second ATTACH: allowed is one a connection");
+		refuse_second(control, client);
 		return;
 	}
-	wrong = client_map(client, &control->areas, &ask->plan, fd,
-			   control->host->told.frame_limit);
+	wrong = client_map(client, &ask->plan, fd, control->host->told.frame_limit);
 	if (wrong)
-		ask_refuse(control, client, EINVAL,
-			   "the area cannot be used: %s: allowed is a sealed file of tmpfs, whole, "
-			   "with buffers of %u bytes or more",
-			   wrong, control->host->told.frame_limit);
+		refuse_area(control, client, wrong);
+	else
+		seal(control, client, fd);
+}
+
+/* @param wrong  what the reader found */
+static void
+take_sealed(struct control *control, struct client *client, const char *wrong)
+{
+	struct uroce_mux_attach *said = client->attaching;
+
+	memcpy(&in.attach, said, uroce_mux_message_size(UROCE_MUX_ATTACH, said->nb_leases));
+	free(said);
+	client->attaching = NULL;
+	if (wrong[0] == '\0')
+		wrong = client_take_up(client, &control->areas);
+	if (wrong)
+		refuse_area(control, client, wrong);
 	else
 		let_in(control, client);
 }
@@ -219,12 +266,10 @@ act(struct control *control, struct client *client, int fd)
 		   "a message of type %u: allowed are HELLO, ATTACH, LEASE, RELEASE", in.type);
 }
 
-void
-ask_take(struct control *control, struct client *client)
+/* What was received, by us or by a reader. @param ret  of uroce_mux_receive() */
+static void
+take(struct control *control, struct client *client, int ret, int fd)
 {
-	int fd;
-	const int ret = uroce_mux_receive(client->socket, &in, &fd);
-
 	if (ret == 1)
 		act(control, client, fd);
 	else if (ret == -EPROTO)
@@ -233,6 +278,45 @@ ask_take(struct control *control, struct client *client)
 			   UROCE_MUX_VERSION);
 	else if (ret != -EAGAIN && ret != -EINTR)
 		control_leave(control, client, ret == 0 ? "it hung up" : strerror(-ret));
-	if (fd >= 0)
-		(void)close(fd);
+}
+
+void
+ask_take(struct control *control, struct client *client)
+{
+	struct reader_job job = { .kind = READER_TAKE };
+	bool has_fds;
+	int ret = uroce_mux_peek(client->socket, &has_fds), fd;
+
+	if (!has_fds) {
+		if (ret == 1)
+			ret = uroce_mux_receive(client->socket, &in, &fd);
+		take(control, client, ret, -1);
+		return;
+	}
+	ret = control_ask_reader(control, client, &job, client->socket);
+	if (ret < 0)
+		ask_refuse(control, client, -ret,
+			   "nobody can receive its descriptors: %s: allowed are those that can be "
+			   "closed at once",
+			   strerror(-ret));
+}
+
+void
+ask_take_answer(struct control *control, struct client *client, const struct reader_answer *answer,
+		int fd)
+{
+	if (answer->kind == READER_SEAL) {
+		take_sealed(control, client, answer->why);
+		return;
+	}
+	if (answer->why[0] != '\0') {
+		if (client->is_attached)
+			refuse_second(control, client);
+		else
+			refuse_area(control, client, answer->why);
+		return;
+	}
+	if (answer->ret == 1)
+		memcpy(&in, &answer->message, sizeof(in));
+	take(control, client, answer->ret, fd);
 }

@@ -28,6 +28,7 @@ client_create(int socket, uint16_t slot)
 	(void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len);
 	client->socket = socket;
 	client->bell = -1;
+	client->reader = -1;
 	client->slot = slot;
 	client->pid = peer.pid;
 	client->uid = peer.uid;
@@ -41,7 +42,7 @@ client_destroy(struct client *client, struct areas *areas)
 		areas_remove(areas, client->part);
 	if (client->bell >= 0)
 		(void)close(client->bell);
-	(void)close(client->socket);
+	free(client->attaching);
 	free(client);
 }
 
@@ -69,8 +70,7 @@ take_up_lanes(struct client *client)
 }
 
 const char *
-client_map(struct client *client, struct areas *areas, const struct uroce_area_plan *plan, int fd,
-	   uint32_t frame_limit)
+client_map(struct client *client, const struct uroce_area_plan *plan, int fd, uint32_t frame_limit)
 {
 	const char *wrong = uroce_area_judge(plan, fd, frame_limit);
 	int ret;
@@ -85,9 +85,12 @@ client_map(struct client *client, struct areas *areas, const struct uroce_area_p
 		uroce_area_unmap(&client->area);
 		return strerror(ENOMEM);
 	}
-	wrong = uroce_area_take(plan, fd);
-	if (wrong)
-		return wrong;
+	return NULL;
+}
+
+const char *
+client_take_up(struct client *client, struct areas *areas)
+{
 	areas_populate(areas, client->part);
 	client->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (client->bell < 0)

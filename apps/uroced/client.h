@@ -93,6 +93,10 @@ struct client {
 	bool has_wish;    /* and of leases, as many as these */
 	uint32_t nb_wanted;
 	_Atomic uint32_t nb_leases;
+	int reader;          /* that has a job of its; -1: none, its messages are heard */
+	uint64_t job_number; /* the job's */
+	struct uroce_mux_attach
+		*attaching;      /* what it said, while the area is sealed; NULL: nothing */
 	struct areas_part *part; /* what unmaps the area; NULL: it is not mapped */
 	pid_t pid;
 	uid_t uid;
@@ -101,18 +105,24 @@ struct client {
 /** A client that has connected. @return NULL: no memory */
 struct client *client_create(int socket, uint16_t slot);
 
-/** Close what it has, and have its area unmapped. */
+/** Close what it has but its socket, and have its area unmapped. */
 void client_destroy(struct client *client, struct areas *areas);
 
 /**
- * Judge and map its area, and take up its lanes where another uroced may have left them.
- * @param areas        whose thread enters its pages
+ * Judge and map its area, which is to be sealed then.
  * @param fd           the area's file; the caller's
  * @param frame_limit  bytes of a buffer at least
  * @return NULL; else a sentence's end
  */
-const char *client_map(struct client *client, struct areas *areas,
-		       const struct uroce_area_plan *plan, int fd, uint32_t frame_limit);
+const char *client_map(struct client *client, const struct uroce_area_plan *plan, int fd,
+		       uint32_t frame_limit);
+
+/**
+ * Take up the lanes of an area that is sealed, where another uroced may have left them, and make its bell.
+ * @param areas  whose thread enters its pages
+ * @return NULL; else a sentence's end
+ */
+const char *client_take_up(struct client *client, struct areas *areas);
 
 /** As lease.h has it. */
 static inline struct lessee

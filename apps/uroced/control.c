@@ -24,8 +24,10 @@
 #define TICK_MS 10  /* while somebody is to be told something */
 #define DEAF_MS 100 /* without descriptors */
 
-/* What an event is of: a client, by its slot, or one of these. */
-enum { LISTENER = CLIENTS_MAX, SIGNALS, BROKEN, LINK, ADDRS };
+/* What an event is of: a client, by its slot, one of these, or a reader. */
+enum { LISTENER = CLIENTS_MAX, SIGNALS, BROKEN, LINK, ADDRS, READER };
+
+#define DRAIN_MAX 64 /* messages that are dropped at once at the end of a connection */
 
 uint64_t
 control_now_ns(void)
@@ -71,15 +73,88 @@ find_slot(struct control *control)
 	return CLIENTS_MAX;
 }
 
+static uid_t
+uid_of(int socket)
+{
+	struct ucred peer = { 0 };
+	socklen_t len = sizeof(peer);
+
+	(void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	return peer.uid;
+}
+
+/* @return whether descriptors wait in it, which would be closed with it; nothing comes any more */
+static bool
+has_descriptors(int socket)
+{
+	bool has_fds = false;
+	char byte;
+
+	for (unsigned i = 0; i < DRAIN_MAX; i++) {
+		if (uroce_mux_peek(socket, &has_fds) != 1 || has_fds)
+			return has_fds;
+		(void)!recv(socket, &byte, sizeof(byte), MSG_DONTWAIT);
+	}
+	return true;
+}
+
+/* @return whether it is closed, by us or a reader */
+static bool
+try_close(struct control *control, int socket, uid_t uid)
+{
+	struct reader_job job = { .kind = READER_CLOSE };
+	const bool is_ours = !has_descriptors(socket);
+	int ret = 0;
+
+	if (!is_ours)
+		ret = readers_ask(&control->readers, uid, &job, socket, control_now_ns());
+	if (ret < 0)
+		return false;
+	(void)close(socket);
+	return true;
+}
+
+/* The peer sees it at once. When we end, what is left is closed with us: the kernel does not wait for a descriptor then. */
 static void
-turn_away(int socket)
+end_connection(struct control *control, int socket, uid_t uid)
+{
+	(void)shutdown(socket, SHUT_RDWR);
+	if (control->is_ending || try_close(control, socket, uid))
+		return;
+	if (control->nb_parked == CONTROL_PARKED_MAX) {
+		say_of_client("a connection of user %u stays open: descriptors in it", uid);
+		return;
+	}
+	control->parked[control->nb_parked] = socket;
+	control->parked_uid[control->nb_parked++] = uid;
+}
+
+static void
+close_parked(struct control *control)
+{
+	unsigned nb_left = 0;
+
+	for (unsigned i = 0; i < control->nb_parked; i++) {
+		const int socket = control->parked[i];
+		const uid_t uid = control->parked_uid[i];
+
+		if (try_close(control, socket, uid))
+			continue;
+		control->parked[nb_left] = socket;
+		control->parked_uid[nb_left++] = uid;
+	}
+	control->nb_parked = nb_left;
+}
+
+static void
+turn_away(struct control *control, int socket)
 {
 	union uroce_mux_message message = {
 		.refused = { UROCE_MUX_REFUSED, EUSERS, "too many clients: allowed are 1024" },
 	};
 
 	(void)uroce_mux_send(socket, &message, -1);
-	(void)close(socket);
+	end_connection(control, socket, uid_of(socket));
 }
 
 static void
@@ -97,10 +172,11 @@ admit(struct control *control, int socket)
 	struct client *client = slot < CLIENTS_MAX ? client_create(socket, (uint16_t)slot) : NULL;
 
 	if (!client) {
-		turn_away(socket);
+		turn_away(control, socket);
 		return;
 	}
 	if (watch(control, socket, slot) < 0) {
+		end_connection(control, socket, client->uid);
 		client_destroy(client, &control->areas);
 		return;
 	}
@@ -152,7 +228,89 @@ control_leave(struct control *control, struct client *client, const char *why)
 		say_of_client("client %u: left: %s: pid %d, %u leases", client->slot, why,
 			      client->pid, nb_leases);
 	}
+	if (client->reader < 0)
+		(void)epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, client->socket, NULL);
+	end_connection(control, client->socket, client->uid);
+	if (nb_of_user(control, client->uid) == 0)
+		readers_end_idle(&control->readers, client->uid);
 	client_destroy(client, &control->areas);
+}
+
+/* --- readers ------------------------------------------------------------------------------------- */
+
+int
+control_ask_reader(struct control *control, struct client *client, struct reader_job *job, int fd)
+{
+	int ret;
+
+	job->slot = client->slot;
+	ret = readers_ask(&control->readers, client->uid, job, fd, control_now_ns());
+	if (ret < 0)
+		return ret;
+	/* of one that has been made just now */
+	if (watch(control, control->readers.of[ret].socket, READER + (uint32_t)ret) < 0 &&
+	    errno != EEXIST)
+		return -errno;
+	if (client->reader < 0)
+		(void)epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, client->socket, NULL);
+	client->reader = ret;
+	client->job_number = job->number;
+	return 0;
+}
+
+/* Its jobs are not done. */
+static void
+refuse_all(struct control *control, unsigned reader)
+{
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		struct client *client = control->client[i];
+
+		if (client && client->reader == (int)reader)
+			ask_refuse(control, client, ETIMEDOUT,
+				   "descriptors of user %u keep uroced waiting: allowed are those "
+				   "that can be closed at once",
+				   client->uid);
+	}
+}
+
+static void
+take_answer(struct control *control, unsigned reader)
+{
+	static struct reader_answer answer;
+	struct client *client;
+	int fd, ret;
+
+	if (control->readers.of[reader].socket < 0)
+		return;
+	ret = readers_answered(&control->readers, reader, &answer, &fd, control_now_ns());
+	if (ret == 1) {
+		client = control->client[answer.slot % CLIENTS_MAX];
+		if (client && client->reader == (int)reader &&
+		    client->job_number == answer.number) {
+			client->reader = -1;
+			(void)watch(control, client->socket, client->slot);
+			ask_take_answer(control, client, &answer, fd);
+		}
+		if (fd >= 0)
+			areas_close(&control->areas, fd);
+	} else if (ret != -EAGAIN && ret != -EINTR) {
+		readers_end(&control->readers, reader);
+		refuse_all(control, reader);
+	}
+}
+
+static void
+look_at_readers(struct control *control)
+{
+	if (!readers_are_due(&control->readers))
+		return;
+	for (unsigned i = 0; i < READERS_MAX; i++) {
+		if (!readers_give_up(&control->readers, i, control_now_ns()))
+			continue;
+		(void)epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, control->readers.of[i].socket,
+				NULL);
+		refuse_all(control, i);
+	}
 }
 
 static void
@@ -222,7 +380,9 @@ handle(struct control *control, uint32_t of)
 		look_at_host(control);
 		break;
 	default:
-		if (of < CLIENTS_MAX && control->client[of])
+		if (of >= READER)
+			take_answer(control, of - READER);
+		else if (of < CLIENTS_MAX && control->client[of] && control->client[of]->reader < 0)
 			ask_take(control, control->client[of]);
 	}
 }
@@ -230,7 +390,8 @@ handle(struct control *control, uint32_t of)
 static void
 end(struct control *control)
 {
-	(void)close(control->listener);
+	/* as all sockets, it is closed with us: descriptors may wait in those that were not accepted */
+	(void)shutdown(control->listener, SHUT_RDWR);
 	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
 		if (control->client[i])
 			control_leave(control, control->client[i], "uroced ends");
@@ -241,7 +402,9 @@ end(struct control *control)
 static int
 patience_ms(const struct control *control)
 {
-	return control->has_due ? TICK_MS : control->is_deaf ? DEAF_MS : -1;
+	if (control->has_due || control->nb_parked > 0)
+		return TICK_MS;
+	return control->is_deaf || readers_are_due(&control->readers) ? DEAF_MS : -1;
 }
 
 static void *
@@ -256,6 +419,9 @@ serve(void *arg)
 		for (int i = 0; i < nb; i++)
 			handle(control, events[i].data.u32);
 		tell_due(control);
+		look_at_readers(control);
+		if (control->nb_parked > 0)
+			close_parked(control);
 		if (nb == 0)
 			set_deaf(control, false);
 	}

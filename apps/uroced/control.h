@@ -18,12 +18,21 @@
 #include "client.h"
 #include "data.h"
 #include "host.h"
+#include "readers.h"
+
+/** Sockets that wait for a reader to close them; more stay open. */
+#define CONTROL_PARKED_MAX 1024u
 
 struct control {
 	struct host *host;
 	struct data *data;
 	struct lease_table *leases;
 	struct areas areas;
+	struct readers readers;
+	int parked
+		[CONTROL_PARKED_MAX]; /* sockets that a reader is to close, which none takes now */
+	uid_t parked_uid[CONTROL_PARKED_MAX];
+	unsigned nb_parked;
 	struct client
 		*client[CLIENTS_MAX]; /* by slot; changed under `stats_lock`, as `is_attached` */
 	unsigned nb_attached;
@@ -52,12 +61,26 @@ void control_join(struct control *control);
 /** A client's connection is over, by its own doing or by ours; it is freed. */
 void control_leave(struct control *control, struct client *client, const char *why);
 
+/**
+ * Give a job of a client to its user's reader; it is not heard until there is an answer.
+ * @return 0, or -errno
+ */
+int control_ask_reader(struct control *control, struct client *client, struct reader_job *job,
+		       int fd);
+
 uint64_t control_now_ns(void);
 
 /* ask.c */
 
 /** Take a message of a client, if there is one. The client may be gone afterwards. */
 void ask_take(struct control *control, struct client *client);
+
+/**
+ * Take what a reader answered to a job of a client, which may be gone afterwards.
+ * @param fd  that came with it, the caller's
+ */
+void ask_take_answer(struct control *control, struct client *client,
+		     const struct reader_answer *answer, int fd);
 
 /** Tell a client that is refused why, and end its connection. */
 __attribute__((format(printf, 4, 5))) void

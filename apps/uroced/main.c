@@ -24,6 +24,7 @@
 #include "eal/eal.h"
 #include "lease_file.h"
 #include "options.h"
+#include "reader.h"
 #include "sandbox.h"
 #include "say.h"
 #include "stats.h"
@@ -122,10 +123,11 @@ run(struct control *control, const struct options *opt, int listener)
 }
 
 static int
-serve(struct control *control, const struct options *opt, const struct lease_file *file)
+serve(struct control *control, const struct options *opt, const struct lease_file *file, int start)
 {
 	int listener = -1, ret = -1;
 
+	readers_init(&control->readers, start);
 	control->leases = lease_table_create(file->record, control_now_ns());
 	if (!control->leases)
 		say("no memory for leases");
@@ -156,7 +158,7 @@ main(int argc, char **argv)
 	struct options opt;
 	const char *wrong;
 	struct lease_file file;
-	int ret = -1;
+	int ret = -1, start;
 
 	argv[own] = argv[0];
 	if (options_parse(&opt, argc - own, argv + own) != 0)
@@ -172,12 +174,17 @@ main(int argc, char **argv)
 		    opt.leases, wrong);
 		return EXIT_FAILURE;
 	}
+	start = reader_start();
+	if (start < 0) {
+		say("no process for the descriptors of clients: %s", strerror(-start));
+		return EXIT_FAILURE;
+	}
 	prepare();
 	if (start_eal(own > 0 ? own : 1, argv) != 0)
 		return EXIT_FAILURE;
 	control.host = &host;
 	if (host_open(&host, opt.spec, file.mac_seed) == 0) {
-		ret = serve(&control, &opt, &file);
+		ret = serve(&control, &opt, &file, start);
 		host_close(&host);
 	}
 	(void)rte_eal_cleanup();

@@ -188,6 +188,7 @@ static const struct rule rules[] = {
 	{ SYS_mprotect, 2, PROT_EXEC, 1, { 0 } },
 	/* memif connects again; addresses are asked for, groups joined, interfaces looked at */
 	{ SYS_socket, 0, UINT32_MAX, 4, { AF_UNIX, AF_NETLINK, AF_INET, AF_INET6 } },
+	{ SYS_socketpair, 0, UINT32_MAX, 1, { AF_UNIX } }, /* with a reader */
 	{ SYS_prctl, 0, UINT32_MAX, 3, { PR_SET_NAME, PR_GET_NAME, PR_SET_TIMERSLACK } },
 	/* limits are looked at, and not set: the pointer to new ones is NULL */
 	{ SYS_prlimit64, 2, UINT32_MAX, 1, { 0 } },

@@ -160,6 +160,22 @@ uroce_mux_receive(int socket, union uroce_mux_message *message, int *fd)
 	return len == 0 ? 0 : -EPROTO;
 }
 
+int
+uroce_mux_peek(int socket, bool *has_fds)
+{
+	uint32_t type;
+	struct iovec bytes = { .iov_base = &type, .iov_len = sizeof(type) };
+	struct msghdr msg = { .msg_iov = &bytes, .msg_iovlen = 1 };
+	const ssize_t len = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_PEEK);
+
+	*has_fds = false;
+	if (len < 0)
+		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	/* there was no room for them */
+	*has_fds = msg.msg_flags & MSG_CTRUNC;
+	return len > 0 || *has_fds;
+}
+
 static int
 make_socket(const char *path, struct sockaddr_un *addr)
 {

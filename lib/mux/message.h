@@ -23,6 +23,7 @@
  * and was not released.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -184,6 +185,14 @@ int uroce_mux_send(int socket, const union uroce_mux_message *message, int fd);
  * @return 1; 0: the other end has hung up; -EAGAIN: there is none; -EPROTO: it is not well-formed; -errno
  */
 int uroce_mux_receive(int socket, union uroce_mux_message *message, int *fd);
+
+/**
+ * Look at the next message; never waits. Descriptors that it brings stay where they are: it is the next call of
+ * uroce_mux_receive() that closes those that nobody wants, for as long as that may take.
+ * @param[out] has_fds  whether there are any
+ * @return as uroce_mux_receive(); a message need not be well-formed
+ */
+int uroce_mux_peek(int socket, bool *has_fds);
 
 /** A socket that listens at this path, of this mode: what was left there by one that died is removed. @return fd, or -errno */
 int uroce_mux_listen(const char *path, unsigned mode);

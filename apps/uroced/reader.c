@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The process that forks readers, and a reader. Both ignore the signals that end uroced, and end with it instead: by the hang-up of
+ * their socket, or by the death of their parent, which the kernel tells by SIGKILL. A reader whose job takes too long
+ * is ended by SIGALRM, unless it cannot be.
+ */
+
+#include "reader.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define JOB_S         5u   /* that a job may take: longer than uroced waits for it */
+#define INHERITED_MAX 1024 /* descriptors that uroced may have been started with */
+
+/* --- descriptors over a socket pair -------------------------------------------------------------- */
+
+union room {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+static int
+send_with(int socket, const void *bytes, size_t len, int fd, int flags)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len };
+	union room room = { .bytes = { 0 } };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		room.align = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+					       .cmsg_type = SCM_RIGHTS,
+					       .cmsg_len = CMSG_LEN(sizeof(fd)) };
+		memcpy(CMSG_DATA(&room.align), &fd, sizeof(fd));
+		msg.msg_control = &room;
+		msg.msg_controllen = sizeof(room);
+	}
+	return sendmsg(socket, &msg, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* @return bytes; 0: it has hung up; -errno */
+static ssize_t
+receive_with(int socket, void *bytes, size_t room_len, int *fd, int flags)
+{
+	struct iovec iov = { .iov_base = bytes, .iov_len = room_len };
+	union room room = { .bytes = { 0 } };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &room,
+			      .msg_controllen = sizeof(room) };
+	const ssize_t len = recvmsg(socket, &msg, flags | MSG_CMSG_CLOEXEC);
+
+	*fd = -1;
+	if (len < 0)
+		return -errno;
+	if (msg.msg_controllen >= CMSG_LEN(sizeof(*fd)) && room.align.cmsg_type == SCM_RIGHTS)
+		memcpy(fd, CMSG_DATA(&room.align), sizeof(*fd));
+	return len;
+}
+
+/* --- a reader ------------------------------------------------------------------------------------ */
+
+static void
+set_why(struct reader_answer *answer, const char *why)
+{
+	if (why)
+		(void)snprintf(answer->why, sizeof(answer->why), "%s", why);
+}
+
+/* @return the area's file; -1: none */
+static int
+take(struct reader_answer *answer, int socket)
+{
+	int fd;
+
+	answer->ret = uroce_mux_receive(socket, &answer->message, &fd);
+	if (answer->ret == 1 && fd >= 0)
+		set_why(answer, uroce_area_judge(&answer->message.attach.plan, fd, 0));
+	if (answer->why[0] != '\0')
+		answer->ret = -EINVAL;
+	return fd;
+}
+
+static void
+answer_with(int uroced, const struct reader_answer *answer, int fd)
+{
+	(void)send_with(uroced, answer,
+			answer->ret == 1 ? sizeof(*answer)
+					 : offsetof(struct reader_answer, message),
+			answer->ret == 1 ? fd : -1, 0);
+}
+
+static void
+act(int uroced, const struct reader_job *job, int fd)
+{
+	static struct reader_answer answer;
+	int file = -1;
+
+	answer = (struct reader_answer){ .kind = job->kind,
+					 .slot = job->slot,
+					 .number = job->number };
+	switch ((enum reader_kind)job->kind) {
+	case READER_TAKE:
+		file = take(&answer, fd);
+		answer_with(uroced, &answer, file);
+		break;
+	case READER_SEAL:
+		set_why(&answer, uroce_area_take(&job->plan, fd));
+		answer_with(uroced, &answer, -1);
+		break;
+	case READER_CLOSE:
+		break;
+	}
+	/* after the answer: who waits for it does not wait for this */
+	if (file >= 0)
+		(void)close(file);
+	(void)close(fd);
+}
+
+static void
+read_on(int uroced)
+{
+	struct reader_job job;
+	int fd;
+
+	while (receive_with(uroced, &job, sizeof(job), &fd, 0) == sizeof(job)) {
+		(void)alarm(JOB_S);
+		act(uroced, &job, fd);
+		(void)alarm(0);
+	}
+}
+
+/* --- what forks them ----------------------------------------------------------------------------- */
+
+static void
+outlive_signals(void)
+{
+	(void)signal(SIGTERM, SIG_IGN);
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	(void)signal(SIGALRM, SIG_DFL);
+	(void)signal(SIGCHLD, SIG_IGN); /* no child is waited for */
+}
+
+/* A child that ends when its parent does. */
+static pid_t
+fork_child(void)
+{
+	const pid_t parent = getpid();
+	const pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	return 0;
+}
+
+static void
+make_on(int uroced)
+{
+	char nothing;
+	int fd;
+
+	while (receive_with(uroced, &nothing, sizeof(nothing), &fd, 0) > 0) {
+		if (fork_child() == 0) {
+			(void)close(uroced);
+			read_on(fd);
+			_exit(0);
+		}
+		(void)close(fd);
+	}
+}
+
+int
+reader_start(void)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	pid = fork_child();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		(void)prctl(PR_SET_NAME, "uroced-reader");
+		for (int fd = 0; fd < INHERITED_MAX; fd++) {
+			if (fd != ends[1])
+				(void)close(fd);
+		}
+		outlive_signals();
+		make_on(ends[1]);
+		_exit(0);
+	}
+	(void)close(ends[1]);
+	return ends[0];
+}
+
+/* --- uroced's side ------------------------------------------------------------------------------- */
+
+int
+reader_make(int start)
+{
+	char nothing = 0;
+	int ends[2], ret;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	ret = send_with(start, &nothing, sizeof(nothing), ends[1], MSG_DONTWAIT);
+	(void)close(ends[1]);
+	if (ret == 0)
+		return ends[0];
+	(void)close(ends[0]);
+	return ret;
+}
+
+int
+reader_ask(int reader, const struct reader_job *job, int fd)
+{
+	return send_with(reader, job, sizeof(*job), fd, MSG_DONTWAIT);
+}
+
+int
+reader_answered(int reader, struct reader_answer *answer, int *fd)
+{
+	const ssize_t len = receive_with(reader, answer, sizeof(*answer), fd, MSG_DONTWAIT);
+
+	if (len < 0)
+		return (int)len;
+	return len >= (ssize_t)offsetof(struct reader_answer, message);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Descriptors whose close() takes as long as their sender likes: of TCP sockets with SO_LINGER and bytes that their peer
+ * does not take. Whoever closes the last one waits; clients of other users do not, and neither does the end of uroced.
+ */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "pair.h"
+
+#define NOBODY      65534
+#define LINGER_S    3000 /* longer than any test */
+#define PATIENCE_MS 20000
+#define NB_CROWD    30u
+
+static struct daemon daemon_;
+static struct pair pair;
+static int listener = -1; /* accepts, and takes nothing */
+
+static int
+set_up(void **state)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const int few = 4096;
+
+	(void)state;
+	daemon_make(&daemon_);
+	daemon_start(&daemon_);
+	assert_int_equal(chmod(daemon_.folder, 0711), 0);
+	assert_int_equal(chmod(daemon_.socket, 0666), 0);
+	pair_open(&pair, &daemon_);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	(void)setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &few, sizeof(few));
+	if (bind(listener, (const struct sockaddr *)&addr, sizeof(addr)) < 0 ||
+	    listen(listener, 128) < 0) {
+		(void)close(listener);
+		listener = -1;
+	}
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	pair_close(&pair);
+	daemon_remove(&daemon_);
+	(void)close(listener);
+	return 0;
+}
+
+/* Without loopback, or another user to be, there is no attack. */
+static void
+skip_without_means(void)
+{
+	if (listener >= 0 && geteuid() == 0)
+		return;
+	print_message("# %s\n", listener < 0 ? "no TCP on 127.0.0.1" : "not root");
+	skip();
+}
+
+/* --- the attacker, a child ----------------------------------------------------------------------- */
+
+/* A socket with bytes that are not taken. */
+static int
+make_lingering(void)
+{
+	const struct linger linger = { 1, LINGER_S };
+	static const char bytes[65536];
+	struct sockaddr_in addr;
+	socklen_t len = sizeof(addr);
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (getsockname(listener, (struct sockaddr *)&addr, &len) < 0 ||
+	    connect(fd, (const struct sockaddr *)&addr, len) < 0)
+		_exit(2);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	return fd;
+}
+
+/* Whose last one is in the message then. */
+static void
+send_lingering(int socket, const void *bytes, size_t len)
+{
+	const int fd = make_lingering();
+	struct iovec iov = { (void *)(uintptr_t)bytes, len };
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} room = { .bytes = { 0 } };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &room,
+			      .msg_controllen = sizeof(room) };
+
+	room.align = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+				       .cmsg_type = SCM_RIGHTS,
+				       .cmsg_len = CMSG_LEN(sizeof(fd)) };
+	memcpy(CMSG_DATA(&room.align), &fd, sizeof(fd));
+	(void)sendmsg(socket, &msg, MSG_NOSIGNAL);
+	(void)close(fd);
+}
+
+static void
+attack_with_hello(void)
+{
+	const struct uroce_mux_hello hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION };
+
+	send_lingering(uroce_mux_connect(daemon_.socket), &hello, sizeof(hello));
+}
+
+/* In the place of an area. */
+static void
+attack_with_attach(void)
+{
+	struct uroce_mux_attach attach = { .type = UROCE_MUX_ATTACH, .version = UROCE_MUX_VERSION };
+
+	(void)uroce_area_lay_out(&attach.plan, 1, 64, 4400, 64);
+	send_lingering(uroce_mux_connect(daemon_.socket), &attach, sizeof(attach));
+}
+
+/* Behind a message for which the connection ends. */
+static void
+attack_with_what_nobody_reads(void)
+{
+	const int fd = uroce_mux_connect(daemon_.socket);
+	union uroce_mux_message lease = { .lease = { UROCE_MUX_LEASE, 1 } };
+
+	send_lingering(fd, "x", 1);
+	send_lingering(fd, "x", 1);
+	(void)uroce_mux_send(fd, &lease, -1);
+	send_lingering(fd, "x", 1);
+}
+
+static void
+attack_with_a_crowd(void)
+{
+	for (unsigned i = 0; i < NB_CROWD; i++) {
+		if (i % 3 == 0)
+			attack_with_hello();
+		else if (i % 3 == 1)
+			attack_with_attach();
+		else
+			attack_with_what_nobody_reads();
+	}
+}
+
+/*
+ * By another user, who stays. uroced is stopped meanwhile, so that the attacker, who closes what it has sent, is not the last one to do
+ * so. @return its process
+ */
+static pid_t
+attack(void (*how)(void))
+{
+	int ends[2];
+	char done;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(kill(daemon_.pid, SIGSTOP), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+			_exit(1);
+		how();
+		(void)!write(ends[1], "", 1);
+		for (;;)
+			(void)pause();
+	}
+	(void)close(ends[1]);
+	assert_int_equal(read(ends[0], &done, 1), 1);
+	(void)close(ends[0]);
+	assert_int_equal(kill(daemon_.pid, SIGCONT), 0);
+	return pid;
+}
+
+/* Its connections are broken off, and nobody waits for them any more. */
+static void
+end_attack(pid_t pid)
+{
+	int fd;
+
+	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		(void)close(fd);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* --- the others ---------------------------------------------------------------------------------- */
+
+/* Whoever comes now is served, and who was there is. */
+static void
+expect_service(void)
+{
+	struct peer good;
+
+	for (unsigned i = 0; i < 20; i++) {
+		peer_open(&good, daemon_.socket, 1, 64);
+		peer_close(&good);
+		pair_run(&pair, 100);
+	}
+}
+
+static void
+descriptor__whose_close_blocks_keeps_no_other_user_waiting(void **state)
+{
+	static void (*const ways[])(void) = { attack_with_hello, attack_with_attach,
+					      attack_with_what_nobody_reads, attack_with_a_crowd };
+
+	(void)state;
+	skip_without_means();
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		const pid_t pid = attack(ways[i]);
+
+		expect_service();
+		end_attack(pid);
+		expect_service();
+	}
+}
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Though some thousand seconds are asked for; and the next one can listen at once. */
+static void
+descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end(void **state)
+{
+	static const int signals[] = { SIGTERM, SIGKILL };
+
+	(void)state;
+	skip_without_means();
+	for (unsigned i = 0; i < 2; i++) {
+		const uint64_t until_ms = now_ms() + PATIENCE_MS;
+		pid_t pid = attack(attack_with_a_crowd);
+		pid_t ended = 0;
+
+		pair_close(&pair);
+		assert_int_equal(kill(daemon_.pid, signals[i]), 0);
+		/* what comes now waits in the listener's queue, or is refused */
+		while (ended == 0 && now_ms() < until_ms) {
+			ended = waitpid(daemon_.pid, NULL, WNOHANG);
+			(void)usleep(1000);
+		}
+		assert_int_equal(ended, daemon_.pid);
+		daemon_.pid = 0;
+		daemon_start(&daemon_);
+		assert_int_equal(chmod(daemon_.socket, 0666), 0);
+		pair_open(&pair, &daemon_);
+		pair_run(&pair, 1000);
+		end_attack(pid);
+	}
+}
+
+/* What it took is given back: readers that were given up end, and so do the descriptors that they had. */
+static void
+descriptor__whose_close_blocks_leaves_nothing_behind(void **state)
+{
+	const uint64_t until_ms = now_ms() + 2 * PATIENCE_MS;
+	struct footprint before;
+	pid_t pid;
+
+	(void)state;
+	skip_without_means();
+	before = pair_footprint(&daemon_, 2);
+	pid = attack(attack_with_a_crowd);
+	expect_service();
+	end_attack(pid);
+	while (daemon_nb_fds(&daemon_) > before.nb_fds && now_ms() < until_ms)
+		pair_step(&pair);
+	pair_run(&pair, 1000);
+	pair_expect_footprint(&daemon_, &before);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(descriptor__whose_close_blocks_keeps_no_other_user_waiting),
+		cmocka_unit_test(descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end),
+		cmocka_unit_test(descriptor__whose_close_blocks_leaves_nothing_behind),
+	};
+
+	daemon_program = argc > 1 ? argv[1] : "uroced";
+	(void)signal(SIGCHLD, SIG_DFL);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
