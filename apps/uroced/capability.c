@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define PATIENCE_S 10
+#define PASSES_MAX 100u
 
 static struct __user_cap_data_struct kept_sets[_LINUX_CAPABILITY_U32S_3];
 static sem_t is_done;
@@ -65,49 +66,58 @@ has_dropped(pid_t tid)
 	return true;
 }
 
+/* @return 0: it has, or is no more; -errno */
 static int
 drop_of(pid_t tid)
 {
 	struct timespec until;
 
 	if (syscall(SYS_tgkill, getpid(), tid, SIGRTMIN) < 0)
-		return -errno;
+		return errno == ESRCH ? 0 : -errno;
 	(void)clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += PATIENCE_S;
 	while (sem_timedwait(&is_done, &until) < 0) {
 		if (errno != EINTR)
-			return -EBUSY;
+			return syscall(SYS_tgkill, getpid(), tid, 0) < 0 ? 0 : -EBUSY;
 	}
-	return has_dropped(tid) ? 0 : -EPERM;
+	return 0;
 }
 
+/* @param[out] nb  threads that had some */
 static int
-drop_of_others(DIR *tasks)
+drop_of_others(DIR *tasks, unsigned *nb)
 {
-	const pid_t self = (pid_t)syscall(SYS_gettid);
 	struct dirent *task;
 	int ret = 0;
 
 	while (ret == 0 && (task = readdir(tasks))) {
 		const pid_t tid = (pid_t)strtol(task->d_name, NULL, 10);
 
-		if (tid > 0 && tid != self)
-			ret = drop_of(tid);
+		if (tid <= 0 || has_dropped(tid))
+			continue;
+		ret = drop_of(tid);
+		(*nb)++;
 	}
 	return ret;
 }
 
+/* Who asks for telemetry makes a thread come and go: until all that there are have none. */
 static int
 drop_of_all(void)
 {
-	DIR *tasks = opendir("/proc/self/task");
-	int ret;
+	int ret = drop_own();
+	unsigned nb = 1;
 
-	if (!tasks)
-		return -errno;
-	ret = drop_of_others(tasks);
-	(void)closedir(tasks);
-	return ret == 0 ? drop_own() : ret;
+	for (unsigned i = 0; ret == 0 && nb > 0; i++) {
+		DIR *tasks = opendir("/proc/self/task");
+
+		if (!tasks)
+			return -errno;
+		nb = 0;
+		ret = i < PASSES_MAX ? drop_of_others(tasks, &nb) : -EPERM;
+		(void)closedir(tasks);
+	}
+	return ret;
 }
 
 int

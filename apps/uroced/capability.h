@@ -12,7 +12,7 @@
 #define CAPABILITY(number) (UINT64_C(1) << (number))
 
 /**
- * Give up all capabilities in all threads, but these. No thread is created or ends meanwhile. Uses SIGRTMIN, which the
+ * Give up all capabilities in all threads, but these. Threads may come and go. Uses SIGRTMIN, which the
  * process is not to have another use for.
  * @param kept  a mask of CAPABILITY()
  * @return 0; -errno; -EBUSY: a thread did not take the signal

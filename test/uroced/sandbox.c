@@ -37,39 +37,46 @@ tear_down(void **state)
 	return 0;
 }
 
-/* @return the rest of a line of a thread's status, as a number; -1: there is no such line */
-static long long
-status_of(const char *path, const char *field, int base)
+/* @return whether there was something: a thread may be gone */
+static bool
+read_file(const char *path, char *text, size_t room)
 {
-	char line[256];
-	long long value = -1;
 	FILE *file = fopen(path, "re");
+	const size_t len = file ? fread(text, 1, room - 1, file) : 0;
 
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, field, strlen(field)) == 0)
-			value = strtoll(line + strlen(field) + 1, NULL, base);
-	}
-	(void)fclose(file);
-	return value;
+	text[len] = '\0';
+	if (file)
+		(void)fclose(file);
+	return len > 0;
+}
+
+/* @return the rest of a line, as a number */
+static long long
+number_of(const char *text, const char *field, int base)
+{
+	const char *at = strstr(text, field);
+
+	if (!at)
+		fail_msg("no %s", field);
+	return at ? strtoll(at + strlen(field), NULL, base) : -1;
 }
 
 static void
-expect_confined(const char *path)
+expect_confined(const char *status)
 {
-	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapAmb" };
+	static const char *const sets[] = { "CapInh:", "CapPrm:", "CapEff:", "CapAmb:" };
 
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
-		assert_int_equal(status_of(path, sets[i], 16), 0);
-	assert_int_equal(status_of(path, "NoNewPrivs", 10), 1);
-	assert_int_equal(status_of(path, "Seccomp:", 10), 2);
+		assert_int_equal(number_of(status, sets[i], 16), 0);
+	assert_int_equal(number_of(status, "NoNewPrivs:", 10), 1);
+	assert_int_equal(number_of(status, "Seccomp:", 10), 2);
 }
 
 /* Of each thread. @return how many there are */
 static unsigned
 expect_all_confined(void)
 {
-	char path[64 + 256];
+	char path[64 + 256], status[8192];
 	struct dirent *task;
 	unsigned nb = 0;
 	DIR *tasks;
@@ -82,7 +89,9 @@ expect_all_confined(void)
 			continue;
 		(void)snprintf(path, sizeof(path), "/proc/%d/task/%s/status", daemon_.pid,
 			       task->d_name);
-		expect_confined(path);
+		if (!read_file(path, status, sizeof(status)))
+			continue;
+		expect_confined(status);
 		nb++;
 	}
 	(void)closedir(tasks);
@@ -92,10 +101,11 @@ expect_all_confined(void)
 static long long
 core_limit(void)
 {
-	char path[64];
+	char path[64], limits[8192];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/limits", daemon_.pid);
-	return status_of(path, "Max core file size", 10);
+	assert_true(read_file(path, limits, sizeof(limits)));
+	return number_of(limits, "Max core file size", 10);
 }
 
 static void
