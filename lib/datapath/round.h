@@ -58,6 +58,8 @@ struct uroce_rx {
 	struct uroce_pkt single;
 	uint8_t single_hdr[UROCE_MODEL_LEN];
 	bool has_single;
+	bool is_single_from_wire;
+	bool is_from_wire;     /* the burst */
 	struct rte_mbuf *done; /* it, to be freed when there is time; or NULL */
 };
 

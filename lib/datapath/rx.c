@@ -35,21 +35,36 @@
 #define UNDECIDED UROCE_VERDICT_NB
 
 static bool
-is_our_ip(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
+is_our_ip(const struct uroce_dev *dev, bool is_ipv6, const uint8_t *ip)
 {
 	const struct uroce_gid_table *const gids =
 		atomic_load_explicit(&dev->gids, memory_order_acquire);
-	const uint8_t *dst = pkt->is_ipv6 ? ((const struct uroce_ipv6 *)pkt->ip)->dst
-					  : ((const struct uroce_ipv4 *)pkt->ip)->dst;
 
 	for (unsigned i = 0; i < gids->nb; i++) {
 		const uint8_t *gid = gids->addr[i].ip;
 
-		if (pkt->is_ipv6 ? memcmp(gid, dst, 16) == 0 && !uroce_gid_is_empty(gids, i)
-				 : memcmp(gid + 12, dst, 4) == 0 && uroce_ip_is_v4(gid))
+		if (is_ipv6 ? memcmp(gid, ip, 16) == 0 && !uroce_gid_is_empty(gids, i)
+			    : memcmp(gid + 12, ip, 4) == 0 && uroce_ip_is_v4(gid))
 			return true;
 	}
 	return false;
+}
+
+static bool
+is_to_us(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
+{
+	return is_our_ip(dev, pkt->is_ipv6,
+			 pkt->is_ipv6 ? ((const struct uroce_ipv6 *)pkt->ip)->dst
+				      : ((const struct uroce_ipv4 *)pkt->ip)->dst);
+}
+
+/* What we send to ourselves does not leave: such a frame was forged, or comes back from a group that we sent it to. */
+static bool
+is_from_us(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
+{
+	return is_our_ip(dev, pkt->is_ipv6,
+			 pkt->is_ipv6 ? ((const struct uroce_ipv6 *)pkt->ip)->src
+				      : ((const struct uroce_ipv4 *)pkt->ip)->src);
 }
 
 /* Tag 0 is a priority without a network [802.1Q]. */
@@ -79,10 +94,14 @@ parse(struct uroce_worker *worker, struct rte_mbuf *mbuf, struct uroce_pkt *pkt)
 	if (verdict > UROCE_VERDICT_DATAGRAM)
 		return verdict;
 	uroce_qpn_fetch(worker->dev->qpns, pkt->dest_qpn);
-	return (is_our_ip(worker->dev, pkt) || uroce_group_has(worker->dev, pkt)) &&
-			       is_our_vlan(worker->dev, pkt)
-		       ? UNDECIDED
-		       : UROCE_VERDICT_WRONG_PEER;
+	if (!(is_to_us(worker->dev, pkt) || uroce_group_has(worker->dev, pkt)) ||
+	    !is_our_vlan(worker->dev, pkt))
+		return UROCE_VERDICT_WRONG_PEER;
+	if (worker->rx.is_from_wire && is_from_us(worker->dev, pkt)) {
+		uroce_worker_count(worker, UROCE_COUNTER_RX_OUR_SOURCE, 1);
+		return UROCE_VERDICT_WRONG_PEER;
+	}
+	return UNDECIDED;
 }
 
 /* Most frames are like the one before, and what is said of that holds for them. */
@@ -91,7 +110,10 @@ parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
 	struct uroce_rx *rx = &worker->rx;
 	/* the last one that is different and for us */
-	const struct uroce_pkt *model = nb == 1 && rx->has_single ? &rx->single : NULL;
+	const struct uroce_pkt *model =
+		nb == 1 && rx->has_single && (rx->is_single_from_wire || !rx->is_from_wire)
+			? &rx->single
+			: NULL;
 
 	for (unsigned i = 0; i < nb; i++) {
 		struct rte_mbuf *mbuf = frames[i];
@@ -115,6 +137,7 @@ parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 	if (nb == 1 && model == &rx->pkt[0]) {
 		uroce_parse_remember(model, rx->single_hdr, &rx->single);
 		rx->has_single = true;
+		rx->is_single_from_wire = rx->is_from_wire;
 	}
 }
 
@@ -492,6 +515,8 @@ input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct
 	out.nb_groups = 0;
 	out.owner = NULL;
 	out.nb_hops = 0;
+	/* what uroced passes on may be from another of its clients, who have our address; it has judged that itself */
+	worker->rx.is_from_wire = source == PORT && !worker->dev->port->attach;
 
 	for (unsigned at = 0, n; at < nb; at += n) {
 		n = group_len(frames + at, nb - at, &out.nb_bytes);

@@ -90,6 +90,7 @@ enum uroce_counter_source {
 	X(TX_FULL,                    UROCE, "rounds in which the port took fewer frames than offered") \
 	X(TX_LENT,                    UROCE, "packets sent whose payload was not copied") \
 	X(NO_MBUF,                    UROCE, "rounds in which nothing was sent since the packet pool was empty") \
+	X(RX_OUR_SOURCE,              UROCE, "frames from the wire with an address of ours as their source, dropped") \
 	X(RX_LINEARISED,              UROCE, "frames received in pieces, and copied into one") \
 	X(RX_COPIED,                  UROCE, "frames copied since they had to wait behind a hole") \
 	X(ROUNDS,                     UROCE, "rounds of the workers") \

@@ -15,6 +15,7 @@
 #include "datapath/pool.h"
 #include "neigh_frames.h"
 #include "wire/hdr.h"
+#include "wire/icrc.h"
 
 static struct rte_mempool *pool;
 
@@ -231,6 +232,48 @@ worker_input__chained_frames_are_linearised(void **state)
 	rig_qp_free(b);
 }
 
+/* From an address of the receiver's own, as a host on the wire may write it. */
+static void
+forge_source(struct rte_mbuf *frame)
+{
+	uint8_t *ip = rte_pktmbuf_mtod_offset(frame, uint8_t *, sizeof(struct uroce_eth));
+	uint8_t *icrc = rte_pktmbuf_mtod_offset(frame, uint8_t *, frame->data_len - 4);
+
+	memcpy(ip + 12, ip + 16, 4);
+	uroce_icrc_store(icrc, uroce_icrc_frame(ip, (size_t)(icrc - ip)));
+}
+
+/* A connection within the device has no frames on the wire. */
+static void
+worker_input__our_own_address_does_not_come_from_the_wire(void **state)
+{
+	struct rig_qp *a = rig_qp(dev_a, 0, IBV_QPT_RC);
+	struct rig_qp *from = rig_qp(dev_b, 0, IBV_QPT_RC), *to = rig_qp(dev_b, 0, IBV_QPT_RC);
+	const uint64_t before = uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_OUR_SOURCE);
+	struct rte_mbuf *frame, *rest[1];
+	struct ibv_wc wc;
+
+	(void)state;
+	rig_connect(a, to, 1);
+	rig_connect(from, to, 1);
+	rig_connect(to, from, 1);
+	rig_post_recv(to, 1, 0, 64);
+	rig_post_send(a, IBV_WR_SEND, 1, 0, 64, NULL, 0);
+	assert_int_equal(uroce_worker_output(dev_a->worker[0], &frame, 1), 1);
+	forge_source(frame);
+	rte_pktmbuf_free_bulk(rest, uroce_worker_input(dev_b->worker[0], &frame, 1, rest));
+	assert_int_equal(uroce_cq_poll(&to->rcq, 1, &wc), 0);
+	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_OUR_SOURCE),
+			 before + 1);
+	/* also behind one that came by the loop */
+	rig_post_send(from, IBV_WR_SEND, 1, 0, 64, NULL, 0);
+	wc = rig_await(&to->rcq, dev_b, dev_b);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	rig_qp_free(a);
+	rig_qp_free(from);
+	rig_qp_free(to);
+}
+
 static int
 to_error(void *arg)
 {
@@ -304,6 +347,7 @@ main(void)
 		cmocka_unit_test(worker_input__answers_come_back),
 		cmocka_unit_test(worker_output__never_more_than_asked_for),
 		cmocka_unit_test(worker_input__chained_frames_are_linearised),
+		cmocka_unit_test(worker_input__our_own_address_does_not_come_from_the_wire),
 		cmocka_unit_test(end_life__transmits_nothing_itself),
 	};
 
