@@ -4,7 +4,7 @@
 
     check-users.py LIBS LINGER
 
-Runs as root, with a /tmp and a /mnt of its own.
+Runs as root, with a /tmp, a /run and a /mnt of its own: what other programs of root tell is not seen.
 """
 
 import json
@@ -162,7 +162,8 @@ def enter_tmp():
     if os.environ.get('CHECK_USERS_TMP') != 'own':
         os.environ['CHECK_USERS_TMP'] = 'own'
         os.execvp('unshare', ['unshare', '-m', sys.executable, *sys.argv])
-    for mount in (['-t', 'tmpfs', '-o', 'mode=1777', 'none', '/tmp'], ['--bind', TOP, TREE]):
+    for mount in (['-t', 'tmpfs', '-o', 'mode=1777', 'none', '/tmp'], ['-t', 'tmpfs', '-o', 'mode=755', 'none', '/run'],
+                  ['--bind', TOP, TREE]):
         if subprocess.run(['mount', *mount], check=False).returncode != 0:
             print(f'cannot be mounted here: {" ".join(mount)}')
             sys.exit(SKIP)
