@@ -128,12 +128,13 @@ uroce_import_device(int cmd_fd)
 int
 uroce_close_device(struct ibv_context *ibv)
 {
-	struct uroce_vcontext *const context = uroce_vcontext(ibv);
+	struct uroce_vcontext *context;
 
 	if (ibv == NULL) {
 		errno = EINVAL;
 		return -1;
 	}
+	context = uroce_vcontext(ibv);
 	if (uroce_users_any(ibv, &context->nb_users)) {
 		errno = EBUSY;
 		return -1;
