@@ -56,8 +56,17 @@ struct client_down {
 /** A barrier that was met in a lane up, and is not passed yet. */
 struct client_barrier {
 	bool is_met;
+	uint64_t number;     /* of all barriers, counted from 1 */
 	uint64_t round;      /* in which it was met */
 	uint64_t nb_emptied; /* looks at the wire that took all it had, before that */
+	uint64_t nb_heard;   /* looks for bells, before that */
+};
+
+/** What a client had in its lanes up when others' barriers were met: lanes are marked with the newest barrier's number. */
+struct client_marks {
+	uint64_t number; /* of the barrier for which the lanes were marked last */
+	uint64_t passed; /* what was in the lanes before the barrier with this number was taken */
+	uint32_t index[UROCE_AREA_PAIRS_MAX]; /* with number != passed: where what is marked ends */
 };
 
 struct areas;
@@ -73,6 +82,7 @@ struct client {
 	bool is_cut_short; /* there was no room for a frame: its turn goes on in the next round */
 	struct client_barrier barrier[UROCE_AREA_PAIRS_MAX]; /* that is next in a lane up */
 	unsigned nb_barriers;                                /* lanes up whose barrier was met */
+	struct client_marks marks;
 	/* when a lane down of its was last found full: whether others wait for it, and how long they are to */
 	bool is_awaited;
 	uint64_t full_ns, patience_ns;

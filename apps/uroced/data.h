@@ -67,7 +67,10 @@ struct data {
 	unsigned nb_active; /* of those, who have turns */
 	unsigned first;     /* in line, of the next round */
 	uint64_t bells_ns;  /* when it was looked for bells of who are parked */
+	uint64_t nb_heard;  /* times that it was looked for bells */
 	uint64_t nb_rounds;
+	uint64_t nb_barriers; /* that were met */
+	unsigned nb_waiting;  /* of those, the ones that are not passed yet */
 	struct client_down *touched;
 	struct wire wire;
 	uint64_t now_ns;  /* of this round */

@@ -31,6 +31,11 @@
 #define BATCH_MAX_NS UINT64_C(200000)
 #define GROUP_MAX_NS UINT64_C(1000000)
 
+/* Turns that a barrier waits for the lanes of other clients: those that the dearest batch costs, and some for what is behind it. */
+#define BARRIER_ROUNDS_MAX 128
+static_assert(BARRIER_ROUNDS_MAX * TURN_NS > (int64_t)GROUP_MAX_NS,
+	      "or a barrier passes what is only late");
+
 /* A frame of a batch. */
 struct item {
 	const uint8_t *bytes; /* in the sender's area: may change at any moment */
@@ -347,25 +352,108 @@ judge(const struct data *data, const struct client *from, const struct pieces *p
 	return drop == FRAME_PASSES ? judge_datagram(data, from, frame) : drop;
 }
 
+/* --- barriers ------------------------------------------------------------------------------------ */
+
+/* Mark what a client has in its lanes, for the barriers that were met meanwhile. A client that is broken has nothing. */
+static void
+mark_lanes(const struct data *data, struct client *client)
+{
+	struct client_marks *marks = &client->marks;
+
+	if (marks->number != marks->passed || marks->passed == data->nb_barriers)
+		return;
+	marks->number = data->nb_barriers;
+	for (uint32_t i = 0; i < client->area.plan.nb_pairs; i++) {
+		const int32_t nb_ready = uroce_lane_ready(&client->up[i]);
+
+		marks->index[i] = client->up[i].mine + (uint32_t)RTE_MAX(nb_ready, 0);
+	}
+}
+
+static bool
+is_mark_reached(const struct client *client, uint32_t lane)
+{
+	return (int32_t)(client->up[lane].mine - client->marks.index[lane]) >= 0;
+}
+
+static void
+check_marks(struct client *client)
+{
+	struct client_marks *marks = &client->marks;
+
+	if (marks->number == marks->passed)
+		return;
+	for (uint32_t i = 0; i < client->area.plan.nb_pairs; i++) {
+		if (!is_mark_reached(client, i))
+			return;
+	}
+	marks->passed = marks->number;
+}
+
 /*
- * A barrier is met: every client has a turn after that, which is so in the second round from then, and the wire is
- * found empty.
+ * Whether what a client had in its lanes when a barrier was met is taken. What is behind a barrier that was met later is
+ * not waited for, or two clients would wait for one another.
+ */
+static bool
+has_passed(const struct client *client, uint64_t number)
+{
+	const struct client_marks *marks = &client->marks;
+
+	if (marks->passed >= number || is_broken(client))
+		return true;
+	if (marks->number < number)
+		return false;
+	for (uint32_t i = 0; i < client->area.plan.nb_pairs; i++) {
+		if (!is_mark_reached(client, i) &&
+		    !(client->barrier[i].is_met && client->barrier[i].number > number))
+			return false;
+	}
+	return true;
+}
+
+static bool
+have_others_passed(const struct data *data, const struct client *from, uint64_t number)
+{
+	for (unsigned i = 0; i < data->nb_active; i++) {
+		if (data->line[i] != from && !has_passed(data->line[i], number))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A barrier is met. It is passed when the bells were looked at, so that parked clients have turns; when what the other
+ * clients had in their lanes then is taken; and when the wire was found empty. A client that fills its lanes faster than
+ * its turns allow holds the barriers of others up for BARRIER_ROUNDS_MAX rounds at most.
  */
 static enum fate
-wait_at_barrier(const struct data *data, struct client *from, const struct uroce_lane_end *up)
+wait_at_barrier(struct data *data, struct client *from, const struct uroce_lane_end *up)
 {
 	struct client_barrier *barrier = &from->barrier[up - from->up];
 
 	if (!barrier->is_met) {
-		*barrier = (struct client_barrier){ true, data->nb_rounds, data->wire.nb_emptied };
+		*barrier = (struct client_barrier){
+			.is_met = true,
+			.number = ++data->nb_barriers,
+			.round = data->nb_rounds,
+			.nb_emptied = data->wire.nb_emptied,
+			.nb_heard = data->nb_heard,
+		};
 		from->nb_barriers++;
+		data->nb_waiting++;
 	}
-	if (data->nb_rounds < barrier->round + 2 || data->wire.nb_emptied == barrier->nb_emptied)
+	if (data->wire.nb_emptied == barrier->nb_emptied || data->nb_heard == barrier->nb_heard)
+		return WAITS;
+	if (data->nb_rounds - barrier->round < BARRIER_ROUNDS_MAX &&
+	    !have_others_passed(data, from, barrier->number))
 		return WAITS;
 	barrier->is_met = false;
 	from->nb_barriers--;
+	data->nb_waiting--;
 	return GONE;
 }
+
+/* --- up ------------------------------------------------------------------------------------------ */
 
 /* A frame whose first bytes were copied, and are what is believed. */
 static enum fate
@@ -472,6 +560,7 @@ take_turn(struct data *data, struct client *client)
 		client->is_wake_due = false;
 		return 0;
 	}
+	mark_lanes(data, client);
 	if (!client->is_cut_short)
 		client->credit_ns += TURN_NS;
 	client->is_cut_short = false;
@@ -485,6 +574,7 @@ take_turn(struct data *data, struct client *client)
 		if (client->credit_ns > 0)
 			client->next_pair = (client->next_pair + 1) % nb_pairs;
 	}
+	check_marks(client);
 	if (nb > 0)
 		client->active_ns = data->now_ns;
 	if (client->credit_ns <= 0)

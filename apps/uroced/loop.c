@@ -151,6 +151,7 @@ grant_unlink(struct data *data, void *arg)
 
 	(void)epoll_ctl(data->epoll_fd, EPOLL_CTL_DEL, client->bell, NULL);
 	data->client[client->slot] = NULL;
+	data->nb_waiting -= client->nb_barriers;
 	line_remove(data, client);
 }
 
@@ -195,6 +196,8 @@ hear(struct data *data)
 	const int nb = epoll_wait(data->epoll_fd, events, EVENTS, 0);
 	eventfd_t nothing;
 
+	data->nb_heard += nb < EVENTS;
+
 	for (int i = 0; i < nb; i++) {
 		const uint32_t of = events[i].data.u32;
 
@@ -205,14 +208,14 @@ hear(struct data *data)
 	}
 }
 
-/* Who is to have turns, now and then: a look for bells is a system call. */
+/* Who is to have turns, now and then, or when a barrier waits for that: a look for bells is a system call. */
 static void
 tend_line(struct data *data)
 {
-	if (data->now_ns - data->bells_ns < BELLS_NS)
+	if (data->nb_waiting == 0 && data->now_ns - data->bells_ns < BELLS_NS)
 		return;
 	data->bells_ns = data->now_ns;
-	if (data->nb_active < data->nb_clients)
+	if (data->nb_active < data->nb_clients || data->nb_waiting > 0)
 		hear(data);
 	line_park(data);
 }

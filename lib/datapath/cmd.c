@@ -19,6 +19,9 @@
 /* What is received before a call that ends something, at most: more than the ring of a port holds. */
 #define ARRIVED_BURSTS 64u
 
+/* For so long uroced is waited for, which passes a barrier in some rounds of its: only one that hangs takes longer. */
+#define BARRIER_MAX_NS UINT64_C(500000000)
+
 static void
 push(struct uroce_worker *worker, struct uroce_cmd *cmd)
 {
@@ -76,7 +79,7 @@ static void
 take_passed(struct uroce_worker *worker)
 {
 	const struct uroce_port *port = worker->dev->port;
-	const uint64_t end_ns = worker->now_ns + UROCE_PUBLISH_MAX_NS;
+	const uint64_t end_ns = worker->now_ns + BARRIER_MAX_NS;
 	uint32_t mark;
 
 	if (port->policy->burst != UROCE_BURST_LANES || !uroce_attach_sync(port, worker->queue))

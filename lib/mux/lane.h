@@ -30,9 +30,9 @@
 #define UROCE_LANE_SLOTS_MAX 16384u
 
 /**
- * Offset in a slot of a lane up that names no frame (its length is 0): a barrier. uroced passes it when each other client
- * has had a turn since uroced met the barrier, and the wire was found empty. What was passed on then is in the client's lanes
- * down. What another client has in a lane beyond its turn is not waited for.
+ * Offset in a slot of a lane up that names no frame (its length is 0): a barrier. uroced passes it when it has taken what
+ * other clients had in their lanes when it met the barrier, and has found the wire empty. What was passed on then is in the
+ * client's lanes down. A client that has more in its lanes than its turns allow is waited for during some rounds only.
  */
 #define UROCE_LANE_BARRIER UINT32_MAX
 

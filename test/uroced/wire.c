@@ -201,6 +201,49 @@ frames__wait_for_the_wire(void **state)
 	assert_int_equal(nb_got, 20000);
 }
 
+static void
+put_barrier(struct peer *peer)
+{
+	uroce_lane_put(&peer->up[0], 0, (struct uroce_lane_frame){ .offset = UROCE_LANE_BARRIER });
+	peer_push(peer, 0, 1);
+}
+
+static bool
+is_passed(const struct peer *peer)
+{
+	return atomic_load(&peer->up[0].lane->tail) == peer->up[0].mine;
+}
+
+static void
+wait_for_barrier(const struct peer *peer)
+{
+	const time_t late = time(NULL) + 20;
+
+	while (!is_passed(peer))
+		assert_true(time(NULL) < late);
+}
+
+static unsigned
+count_taken(struct peer *peer)
+{
+	unsigned nb = 0;
+
+	while (peer_take(peer, 0, got) > 0)
+		nb++;
+	return nb;
+}
+
+/* Frames to a client, which are published at once. */
+static void
+put_frames(struct peer *from, const struct peer *to, unsigned nb, uint16_t len)
+{
+	(void)peer_build(from, frame, NULL, local_qpn(to), len);
+	for (unsigned i = 0; i < nb; i++) {
+		assert_true(peer_put(from, 0, frame, len));
+		peer_push(from, 0, 1);
+	}
+}
+
 /*
  * A client puts a barrier: behind it the client has what the others, and the wire, had sent by then. It is tried often: a
  * daemon that takes no notice is as quick now and then.
@@ -208,14 +251,10 @@ frames__wait_for_the_wire(void **state)
 static void
 barrier__is_behind_what_was_on_its_way(void **state)
 {
-	const struct uroce_lane_frame barrier = { .offset = UROCE_LANE_BARRIER };
 	unsigned slots[2];
 
 	(void)state;
 	for (unsigned round = 0; round < 300; round++) {
-		const time_t late = time(NULL) + 20;
-		unsigned nb = 0;
-
 		for (unsigned i = 0; i < 20; i++) {
 			(void)build_far(&a, peer_qpn(&a, 0), 200);
 			to_us(frame, 200);
@@ -223,18 +262,70 @@ barrier__is_behind_what_was_on_its_way(void **state)
 			assert_true(peer_put(&b, 0, frame, 200));
 			peer_push(&b, 0, 1);
 		}
-		uroce_lane_put(&a.up[0], 0, barrier);
-		peer_push(&a, 0, 1);
-		while (atomic_load(&a.up[0].lane->tail) != a.up[0].mine)
-			assert_true(time(NULL) < late);
-		while (peer_take(&a, 0, got) > 0)
-			nb++;
-		assert_int_equal(nb, 40);
+		put_barrier(&a);
+		wait_for_barrier(&a);
+		assert_int_equal(count_taken(&a), 40);
 	}
 	/* it is no garbage, for which a client pays */
 	assert_int_equal(daemon_clients(&daemon_, slots, 2), 2);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(daemon_ask_client(&daemon_, slots[i], "drop_slot"), 0);
+}
+
+/* A client whose frames take many turns is waited for. */
+static void
+barrier__is_behind_all_turns_that_it_takes(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 50; round++) {
+		put_frames(&b, &a, 240, 4000);
+		put_barrier(&a);
+		wait_for_barrier(&a);
+		assert_int_equal(count_taken(&a), 240);
+	}
+}
+
+/* A client that was idle, and is parked, is waited for; uroced is kept awake by the client that puts the barrier. */
+static void
+barrier__is_behind_clients_that_were_parked(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 20; round++) {
+		struct timespec begin, now;
+
+		clock_gettime(CLOCK_MONOTONIC, &begin);
+		do {
+			(void)peer_build(&a, frame, far_mac, 0x1234, 100);
+			peer_send(&a, 0, frame, 100);
+			clock_gettime(CLOCK_MONOTONIC, &now);
+		} while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec <
+			 3000000);
+		put_frames(&b, &a, 20, 200);
+		put_barrier(&a);
+		wait_for_barrier(&a);
+		assert_int_equal(count_taken(&a), 20);
+	}
+}
+
+/* Barriers of two clients do not wait for one another, whatever is behind them. */
+static void
+barrier__of_two_at_once_are_passed(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 300; round++) {
+		put_frames(&a, &b, 10, 200);
+		put_frames(&b, &a, 10, 200);
+		put_barrier(&a);
+		put_barrier(&b);
+		put_frames(&a, &b, 10, 200);
+		put_frames(&b, &a, 10, 200);
+		put_barrier(&a);
+		put_barrier(&b);
+		wait_for_barrier(&a);
+		wait_for_barrier(&b);
+		assert_int_equal(count_taken(&a), 20);
+		assert_int_equal(count_taken(&b), 20);
+	}
 }
 
 static uint64_t
@@ -535,6 +626,9 @@ main(int argc, char **argv)
 		TWO(frames__go_out_and_come_in),
 		TWO(frames__wait_for_the_wire),
 		TWO(barrier__is_behind_what_was_on_its_way),
+		TWO(barrier__is_behind_all_turns_that_it_takes),
+		TWO(barrier__is_behind_clients_that_were_parked),
+		TWO(barrier__of_two_at_once_are_passed),
 		TWO(frame__from_the_wire_that_may_not_pass_is_counted),
 		TWO(arp__is_answered_by_uroced_alone),
 		TWO(arp__of_a_client_is_asked_and_answered),
