@@ -153,7 +153,7 @@ bool
 uroce_deferral_begin(struct uroce_worker *worker, unsigned nb)
 {
 	/* a program that sees its message may say so by other means, and its peer may end the connection then */
-	if (worker->publishing.list.is_ack_owed)
+	if (worker->publishing.list.is_ack_owed || worker->publishing.is_waiting)
 		return false;
 	if (worker->deferral.is_on)
 		return go_on(worker, nb);

@@ -50,7 +50,74 @@ uroce_publish_now(struct uroce_worker *worker)
 		publish(&worker->publishing, true);
 }
 
-/* The completions on the list are due when uroced has passed on the frames that are in the lane up now. */
+void
+uroce_publish_owe(struct uroce_worker *worker)
+{
+	worker->publishing.lined = worker->tx.nb_lined;
+}
+
+/* Whether the acknowledgements that are waited for are through the stage in which they are. */
+static bool
+is_through(const struct uroce_worker *worker)
+{
+	const struct uroce_publishing *publishing = &worker->publishing;
+	const struct uroce_tx *tx = &worker->tx;
+
+	switch (publishing->stage) {
+	case UROCE_ACK_LINED:
+		return !tx->active_head || (int32_t)(tx->nb_asked - publishing->mark) >= 0;
+	case UROCE_ACK_BUILT:
+		return tx->nb_pending == 0 || (int32_t)(tx->nb_left - publishing->mark) >= 0;
+	case UROCE_ACK_IN_LANE:
+		return uroce_attach_has_passed(worker->dev->port, worker->queue, publishing->mark);
+	case UROCE_ACK_LEFT:
+		break;
+	}
+	return false;
+}
+
+static void
+enter_stage(struct uroce_worker *worker, enum uroce_ack_stage stage)
+{
+	struct uroce_publishing *publishing = &worker->publishing;
+
+	if (stage == UROCE_ACK_IN_LANE && !publishing->is_far)
+		stage = UROCE_ACK_LEFT;
+	publishing->stage = stage;
+	if (stage == UROCE_ACK_LINED)
+		publishing->mark = publishing->lined;
+	else if (stage == UROCE_ACK_BUILT)
+		publishing->mark = worker->tx.nb_left + worker->tx.nb_pending;
+	else if (stage == UROCE_ACK_IN_LANE)
+		publishing->mark = uroce_attach_sent(worker->dev->port, worker->queue);
+}
+
+static bool
+have_left(struct uroce_worker *worker)
+{
+	struct uroce_publishing *publishing = &worker->publishing;
+
+	while (publishing->stage != UROCE_ACK_LEFT && is_through(worker))
+		enter_stage(worker, publishing->stage + 1);
+	return publishing->stage == UROCE_ACK_LEFT;
+}
+
+/*
+ * Of a port whose frames uroced carries, those to another host are waited for until it has passed them on. A peer on this
+ * host asks uroced for what is on its way to it, by a barrier; one on another host cannot.
+ */
+static bool
+have_left_already(struct uroce_worker *worker)
+{
+	struct uroce_publishing *publishing = &worker->publishing;
+
+	publishing->is_far = publishing->list.is_far_ack_owed &&
+			     worker->dev->port->policy->burst == UROCE_BURST_LANES;
+	enter_stage(worker, UROCE_ACK_LINED);
+	return have_left(worker);
+}
+
+/* What is on the list now is due when the acknowledgements that are owed now have left. */
 static void
 begin_wait(struct uroce_worker *worker)
 {
@@ -58,51 +125,32 @@ begin_wait(struct uroce_worker *worker)
 
 	uroce_cq_list_mark_due(&publishing->list);
 	forget_owed(publishing);
-	publishing->mark = uroce_attach_sent(worker->dev->port, worker->queue);
 	publishing->since_ns = worker->now_ns;
 	publishing->is_waiting = true;
 }
 
 static bool
-is_over(const struct uroce_worker *worker)
+is_late(const struct uroce_worker *worker)
 {
-	const struct uroce_publishing *publishing = &worker->publishing;
-
-	return uroce_attach_has_passed(worker->dev->port, worker->queue, publishing->mark) ||
-	       worker->now_ns - publishing->since_ns > UROCE_PUBLISH_MAX_NS;
-}
-
-/*
- * Of a port whose frames uroced carries. A peer on this host asks uroced for what is on its way to it, by a barrier; one on
- * another host cannot.
- */
-static void
-publish_passed(struct uroce_worker *worker)
-{
-	struct uroce_publishing *publishing = &worker->publishing;
-
-	if (publishing->is_waiting) {
-		if (!is_over(worker))
-			return;
-		publish(publishing, false);
-	}
-	if (!publishing->list.first)
-		return;
-	if (publishing->list.is_far_ack_owed)
-		begin_wait(worker);
-	else
-		publish(publishing, true);
+	return worker->now_ns - worker->publishing.since_ns > UROCE_PUBLISH_MAX_NS;
 }
 
 void
 uroce_publish(struct uroce_worker *worker)
 {
-	if (!worker->publishing.list.first)
+	struct uroce_publishing *publishing = &worker->publishing;
+
+	if (publishing->is_waiting) {
+		if (!have_left(worker) && !is_late(worker))
+			return;
+		publish(publishing, false);
+	}
+	if (!publishing->list.first)
 		return;
-	if (worker->dev->port->policy->burst == UROCE_BURST_LANES)
-		publish_passed(worker);
+	if (publishing->list.is_ack_owed && !have_left_already(worker))
+		begin_wait(worker);
 	else
-		publish(&worker->publishing, true);
+		publish(publishing, true);
 }
 
 bool

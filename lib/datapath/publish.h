@@ -11,15 +11,15 @@
  * and publishes after that.
  *
  * A frame has left when the port has taken it. Of a port whose frames uroced carries, one to another host has left when uroced
- * has passed it on. Until then completions that such an acknowledgement is owed for are not published, but for no longer than UROCE_PUBLISH_MAX_NS: uroced
- * may have ended. What completes meanwhile is published when uroced has passed on what it has in hand by then.
+ * has passed it on. An acknowledgement may also wait in the worker, since the port is full or QPs are before its QP in line.
+ * Until it has left, completions that it is owed for are not published, but for no longer than UROCE_PUBLISH_MAX_NS: uroced
+ * may have ended, and a port may take nothing any more. What completes meanwhile waits until the acknowledgements that are
+ * owed by then have left.
+ *
+ * An embedder's acknowledgement has left when uroce_worker_output() has handed it out.
  *
  * An asynchronous event that says that all was completed (IBV_EVENT_SQ_DRAINED, IBV_EVENT_QP_LAST_WQE_REACHED) follows
- * the completions: they are published before it at once.
- *
- * Not covered: an acknowledgement that waits in the worker, because the port is full or because frames of other
- * QPs are before it. And that of an embedder, who receives by one call and transmits by another one: completions are published
- * when the call returns.
+ * the completions: they are published before it at once. So they are before a control call returns.
  *
  * By the thread that holds the worker's lock.
  */
@@ -29,20 +29,34 @@
 
 #include "queue/cq.h"
 
-/** The longest time that completions wait for uroced. */
+/** The longest time that completions wait for acknowledgements. */
 #define UROCE_PUBLISH_MAX_NS UINT64_C(20000000)
 
 struct uroce_worker;
 
+/** Where acknowledgements are; each stage keeps their order, so that a mark tells when all have left it. */
+enum uroce_ack_stage {
+	UROCE_ACK_LINED,   /* their QPs are in line; mark: QPs taken out of it */
+	UROCE_ACK_BUILT,   /* they wait for the port; mark: frames that it took */
+	UROCE_ACK_IN_LANE, /* and for uroced; mark: index of the lane up */
+	UROCE_ACK_LEFT,
+};
+
 struct uroce_publishing {
 	struct uroce_cq_list list; /* CQs with completions that are not published */
-	bool is_waiting; /* some of them are due when uroced has passed on the frames until `mark` */
-	uint32_t mark;   /* index of the lane up */
-	uint64_t since_ns; /* when it was set */
+	uint32_t lined;            /* QPs put in line when frames were received last */
+	bool is_waiting; /* some completions are due when their acknowledgements have left */
+	bool is_far;     /* which is when uroced has passed them on */
+	enum uroce_ack_stage stage;
+	uint32_t mark;     /* of this stage */
+	uint64_t since_ns; /* when the wait began */
 };
 
 /** Whether completions are not published yet. */
 bool uroce_publish_is_pending(const struct uroce_worker *worker);
+
+/** Frames have been received: the QPs that owe for them are in line. */
+void uroce_publish_owe(struct uroce_worker *worker);
 
 /** Publish what completed, if what is owed for it has left, and tell consumers. */
 void uroce_publish(struct uroce_worker *worker);

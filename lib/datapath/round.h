@@ -84,6 +84,10 @@ struct uroce_tx {
 	unsigned nb_spare;
 	struct uroce_qpr *active_head; /* QPs that may have something to send, in turn */
 	struct uroce_qpr *active_tail;
+	/* of all time, for marks (publish.h) */
+	uint32_t nb_lined; /* QPs put in line */
+	uint32_t nb_asked; /* QPs taken out of it */
+	uint32_t nb_left;  /* frames that the port took */
 	/* a pass: the QPs that were asked, and what they had to say */
 	struct uroce_asked asked[UROCE_BURST];
 	struct uroce_txd txd[UROCE_BURST];

@@ -532,6 +532,7 @@ input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct
 		uroce_stage_lap(UROCE_STAGE_ACT, n);
 	}
 	send_hops(worker, &out);
+	uroce_publish_owe(worker);
 	if (source == PORT)
 		count_received(worker, nb, &out);
 	/* a program may wait for what was in it */

@@ -47,6 +47,7 @@ put_in_line(struct uroce_tx *tx, struct uroce_qpr *qpr)
 	else
 		tx->active_head = qpr;
 	tx->active_tail = qpr;
+	tx->nb_lined++;
 }
 
 void
@@ -74,6 +75,7 @@ pop_active(struct uroce_tx *tx)
 	tx->active_head = qpr->active_next;
 	if (!tx->active_head)
 		tx->active_tail = NULL;
+	tx->nb_asked++;
 	qpr->is_active = false;
 	return qpr;
 }
@@ -94,6 +96,7 @@ uroce_tx_unschedule(struct uroce_worker *worker, struct uroce_qpr *qpr)
 	*link = qpr->active_next;
 	if (tx->active_tail == qpr)
 		tx->active_tail = before;
+	tx->nb_asked++;
 	qpr->is_active = false;
 }
 
@@ -464,6 +467,7 @@ count_left(struct uroce_worker *worker, unsigned nb)
 	const uint16_t *len = worker->tx.roce_len;
 	uint32_t nb_roce = 0, nb_groups = 0, nb_bytes = 0;
 
+	worker->tx.nb_left += nb;
 	for (unsigned i = 0; i < nb; i++) {
 		nb_roce += len[i] != 0;
 		nb_groups += len[i] / UROCE_TX_TO_GROUP;

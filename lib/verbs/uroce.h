@@ -142,7 +142,8 @@ unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frame
 			    struct rte_mbuf **rest);
 
 /**
- * Take frames to transmit: doorbells, senders and timers run, and what they send is handed out.
+ * Take frames to transmit: doorbells, senders and timers run, and what they send is handed out. A receive completion of a
+ * reliable QP is visible when its acknowledgement has been handed out, after 20 ms in any case.
  *
  * @lcore  As uroce_worker_input().
  * @mt     As uroce_worker_input().
