@@ -16,14 +16,14 @@
 #define UROCE_RD_BLOCKS 8192u
 
 /** QPs of a worker that may miss a packet at a time: a KiB each, touched only as far as it is used. */
-#define UROCE_HOLD_GAPS 1024u
+#define UROCE_REORDER_BUFFER_GAPS 1024u
 
 /**
  * Frames that a worker keeps because they arrived ahead of a hole: some 100 bytes each, and as many
  * mbufs more in the worker's pool, so that what is kept is never missing where frames are received.
  * Two rings full: what a round trip of one port brings. Beyond it frames are dropped, as if lost.
  */
-#define UROCE_HOLD_FRAMES 2048u
+#define UROCE_REORDER_BUFFER_FRAMES 2048u
 
 /** Memberships of QPs in multicast groups, for each device. */
 #define UROCE_MCAST_MEMBERS 4096u

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 10
+#define TIMEOUT_S  10
 #define PASSES_MAX 100u
 
 static struct __user_cap_data_struct kept_sets[_LINUX_CAPABILITY_U32S_3];
@@ -75,7 +75,7 @@ drop_of(pid_t tid)
 	if (syscall(SYS_tgkill, getpid(), tid, SIGRTMIN) < 0)
 		return errno == ESRCH ? 0 : -errno;
 	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += PATIENCE_S;
+	until.tv_sec += TIMEOUT_S;
 	while (sem_timedwait(&is_done, &until) < 0) {
 		if (errno != EINTR)
 			return syscall(SYS_tgkill, getpid(), tid, 0) < 0 ? 0 : -EBUSY;

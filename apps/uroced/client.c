@@ -6,7 +6,7 @@
 
 #include "client.h"
 
-#include "areas.h"
+#include "mapper.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ client_create(int socket, uint16_t slot)
 	memset(client, 0, sizeof(*client));
 	(void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len);
 	client->socket = socket;
-	client->bell = -1;
+	client->doorbell = -1;
 	client->reader = -1;
 	client->slot = slot;
 	client->pid = peer.pid;
@@ -36,64 +36,64 @@ client_create(int socket, uint16_t slot)
 }
 
 void
-client_destroy(struct client *client, struct areas *areas)
+client_destroy(struct client *client, struct mapper *mapper)
 {
 	if (client->part)
-		areas_remove(areas, client->part);
-	if (client->bell >= 0)
-		(void)close(client->bell);
+		mapper_remove(mapper, client->part);
+	if (client->doorbell >= 0)
+		(void)close(client->doorbell);
 	free(client->attaching);
 	free(client);
 }
 
 /* @return whether the indexes that are there can be */
 static bool
-take_up_lanes(struct client *client)
+take_up_rings(struct client *client)
 {
-	const struct uroce_area_plan *plan = &client->area.plan;
+	const struct uroce_shm_layout *plan = &client->shm.plan;
 
 	for (uint32_t i = 0; i < plan->nb_pairs; i++) {
-		struct uroce_lane *up = uroce_area_up(&client->area, i);
-		struct uroce_lane *down = uroce_area_down(&client->area, i);
+		struct uroce_spsc_ring *up = uroce_shm_up(&client->shm, i);
+		struct uroce_spsc_ring *down = uroce_shm_down(&client->shm, i);
 
 		client->up[i] =
-			(struct uroce_lane_end){ up, plan->nb_slots, atomic_load(&up->tail) };
+			(struct uroce_spsc_end){ up, plan->nb_slots, atomic_load(&up->tail) };
 		client->down[i] = (struct client_down){
 			.end = { down, plan->nb_slots, atomic_load(&down->head) },
 			.client = client,
 		};
-		if (uroce_lane_ready(&client->up[i]) < 0 ||
-		    uroce_lane_room(&client->down[i].end) < 0)
+		if (uroce_spsc_ready(&client->up[i]) < 0 ||
+		    uroce_spsc_room(&client->down[i].end) < 0)
 			return false;
 	}
 	return true;
 }
 
 const char *
-client_map(struct client *client, const struct uroce_area_plan *plan, int fd, uint32_t frame_limit)
+client_map(struct client *client, const struct uroce_shm_layout *plan, int fd, uint32_t frame_limit)
 {
-	const char *wrong = uroce_area_judge(plan, fd, frame_limit);
+	const char *wrong = uroce_shm_check(plan, fd, frame_limit);
 	int ret;
 
 	if (wrong)
 		return wrong;
-	ret = uroce_area_map(&client->area, plan, fd);
+	ret = uroce_shm_map(&client->shm, plan, fd);
 	if (ret < 0)
 		return strerror(-ret);
-	client->part = areas_add(&client->area);
+	client->part = mapper_add(&client->shm);
 	if (!client->part) {
-		uroce_area_unmap(&client->area);
+		uroce_shm_unmap(&client->shm);
 		return strerror(ENOMEM);
 	}
 	return NULL;
 }
 
 const char *
-client_take_up(struct client *client, struct areas *areas)
+client_take_up(struct client *client, struct mapper *mapper)
 {
-	areas_populate(areas, client->part);
-	client->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (client->bell < 0)
+	mapper_populate(mapper, client->part);
+	client->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (client->doorbell < 0)
 		return strerror(errno);
-	return take_up_lanes(client) ? NULL : "the indexes in a lane of it cannot be";
+	return take_up_rings(client) ? NULL : "the indexes in a lane of it cannot be";
 }

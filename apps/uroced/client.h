@@ -15,7 +15,7 @@
 
 #include "frame.h"
 #include "lease.h"
-#include "mux/area.h"
+#include "mux/shm.h"
 #include "mux/message.h"
 
 /** Connections at a time, and of one user, so that nobody is kept out by another one's. */
@@ -44,7 +44,7 @@ struct client;
 
 /** A lane down, as the data path has it. */
 struct client_down {
-	struct uroce_lane_end end;
+	struct uroce_spsc_end end;
 	uint32_t nb_new; /* slots that are filled, and not published yet */
 	int32_t room;    /* with is_touched: slots that there were */
 	bool is_touched; /* it is in the list of those that are to be published */
@@ -66,48 +66,48 @@ struct client_barrier {
 struct client_marks {
 	uint64_t number; /* of the barrier for which the lanes were marked last */
 	uint64_t passed; /* what was in the lanes before the barrier with this number was taken */
-	uint32_t index[UROCE_AREA_PAIRS_MAX]; /* with number != passed: where what is marked ends */
+	uint32_t index[UROCE_SHM_PAIRS_MAX]; /* with number != passed: where what is marked ends */
 };
 
-struct areas;
-struct areas_part;
+struct mapper;
+struct mapper_area;
 
 struct client {
 	/* the data path's */
 	uint32_t next_pair; /* whose turn it is */
-	uint32_t place;     /* in the data path's line */
+	uint32_t runq_pos;  /* in the data path's line */
 	uint64_t active_ns; /* when its lanes up had something last */
 	int64_t credit_ns; /* time that it has in its turn; below 0: that its last turn took too much */
 	bool is_wake_due;  /* it sleeps, and is to be sent a WAKE in its turn */
 	bool is_cut_short; /* there was no room for a frame: its turn goes on in the next round */
-	struct client_barrier barrier[UROCE_AREA_PAIRS_MAX]; /* that is next in a lane up */
-	unsigned nb_barriers;                                /* lanes up whose barrier was met */
+	struct client_barrier barrier[UROCE_SHM_PAIRS_MAX]; /* that is next in a lane up */
+	unsigned nb_barriers;                               /* lanes up whose barrier was met */
 	struct client_marks marks;
 	/* when a lane down of its was last found full: whether others wait for it, and how long they are to */
 	bool is_awaited;
-	uint64_t full_ns, patience_ns;
-	struct client_down down[UROCE_AREA_PAIRS_MAX];
-	struct uroce_lane_end up[UROCE_AREA_PAIRS_MAX];
+	uint64_t full_ns, wait_budget_ns;
+	struct client_down down[UROCE_SHM_PAIRS_MAX];
+	struct uroce_spsc_end up[UROCE_SHM_PAIRS_MAX];
 	struct counters counters;
 	/* both read */
 	_Alignas(64) uint16_t slot; /* its place, in tables of clients */
 	int socket;
-	int bell;
-	struct uroce_area area;
+	int doorbell;
+	struct uroce_shm shm;
 	atomic_bool
 		is_broken; /* set by the data path, which leaves it alone then: an index of its cannot be */
 	/* the control thread's */
 	bool is_greeted; /* it has asked what this host is: it hears of changes */
 	bool is_attached;
 	bool is_host_due; /* it is to be told of the host, when it reads */
-	bool has_wish;    /* and of leases, as many as these */
+	bool has_request; /* and of leases, as many as these */
 	uint32_t nb_wanted;
 	_Atomic uint32_t nb_leases;
 	int reader;          /* that has a job of its; -1: none, its messages are heard */
 	uint64_t job_number; /* the job's */
 	struct uroce_mux_attach
-		*attaching;      /* what it said, while the area is sealed; NULL: nothing */
-	struct areas_part *part; /* what unmaps the area; NULL: it is not mapped */
+		*attaching;       /* what it said, while the area is sealed; NULL: nothing */
+	struct mapper_area *part; /* what unmaps the area; NULL: it is not mapped */
 	pid_t pid;
 	uid_t uid;
 };
@@ -116,7 +116,7 @@ struct client {
 struct client *client_create(int socket, uint16_t slot);
 
 /** Close what it has but its socket, and have its area unmapped. */
-void client_destroy(struct client *client, struct areas *areas);
+void client_destroy(struct client *client, struct mapper *mapper);
 
 /**
  * Judge and map its area, which is to be sealed then.
@@ -124,7 +124,7 @@ void client_destroy(struct client *client, struct areas *areas);
  * @param frame_limit  bytes of a buffer at least
  * @return NULL; else a sentence's end
  */
-const char *client_map(struct client *client, const struct uroce_area_plan *plan, int fd,
+const char *client_map(struct client *client, const struct uroce_shm_layout *plan, int fd,
 		       uint32_t frame_limit);
 
 /**
@@ -132,7 +132,7 @@ const char *client_map(struct client *client, const struct uroce_area_plan *plan
  * @param areas  whose thread enters its pages
  * @return NULL; else a sentence's end
  */
-const char *client_take_up(struct client *client, struct areas *areas);
+const char *client_take_up(struct client *client, struct mapper *mapper);
 
 /** As lease.h has it. */
 static inline struct lessee

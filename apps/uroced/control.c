@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "say.h"
+#include "log_line.h"
 
 #define EVENTS  64
 #define TICK_MS 10  /* while somebody is to be told something */
@@ -122,7 +122,7 @@ end_connection(struct control *control, int socket, uid_t uid)
 	if (control->is_ending || try_close(control, socket, uid))
 		return;
 	if (control->nb_parked == CONTROL_PARKED_MAX) {
-		say_of_client("a connection of user %u stays open: descriptors in it", uid);
+		log_client_line("a connection of user %u stays open: descriptors in it", uid);
 		return;
 	}
 	control->parked[control->nb_parked] = socket;
@@ -166,7 +166,7 @@ set_client(struct control *control, unsigned slot, struct client *client)
 }
 
 static void
-admit(struct control *control, int socket)
+accept_client(struct control *control, int socket)
 {
 	const unsigned slot = find_slot(control);
 	struct client *client = slot < CLIENTS_MAX ? client_create(socket, (uint16_t)slot) : NULL;
@@ -177,13 +177,14 @@ admit(struct control *control, int socket)
 	}
 	if (watch(control, socket, slot) < 0) {
 		end_connection(control, socket, client->uid);
-		client_destroy(client, &control->areas);
+		client_destroy(client, &control->mapper);
 		return;
 	}
 	set_client(control, slot, client);
 	if (nb_of_user(control, client->uid) > CLIENTS_OF_USER_MAX)
-		ask_refuse(control, client, EUSERS, "too many clients of user %u: allowed are %u",
-			   client->uid, CLIENTS_OF_USER_MAX);
+		handler_refuse(control, client, EUSERS,
+			       "too many clients of user %u: allowed are %u", client->uid,
+			       CLIENTS_OF_USER_MAX);
 }
 
 static void
@@ -203,11 +204,11 @@ accept_one(struct control *control)
 	const int socket = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (socket >= 0) {
-		admit(control, socket);
+		accept_client(control, socket);
 		return;
 	}
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		say_of_client("a client is kept waiting: %s", strerror(errno));
+		log_client_line("a client is kept waiting: %s", strerror(errno));
 		set_deaf(control, true);
 	}
 }
@@ -225,15 +226,15 @@ control_leave(struct control *control, struct client *client, const char *why)
 		nb_leases = lease_end(control->leases, &lessee, control_now_ns());
 		data_unlink(control->data, client);
 		control->nb_attached--;
-		say_of_client("client %u: left: %s: pid %d, %u leases", client->slot, why,
-			      client->pid, nb_leases);
+		log_client_line("client %u: left: %s: pid %d, %u leases", client->slot, why,
+				client->pid, nb_leases);
 	}
 	if (client->reader < 0)
 		(void)epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, client->socket, NULL);
 	end_connection(control, client->socket, client->uid);
 	if (nb_of_user(control, client->uid) == 0)
 		readers_end_idle(&control->readers, client->uid);
-	client_destroy(client, &control->areas);
+	client_destroy(client, &control->mapper);
 }
 
 /* --- readers ------------------------------------------------------------------------------------- */
@@ -266,10 +267,11 @@ refuse_all(struct control *control, unsigned reader)
 		struct client *client = control->client[i];
 
 		if (client && client->reader == (int)reader)
-			ask_refuse(control, client, ETIMEDOUT,
-				   "descriptors of user %u keep uroced waiting: allowed are those "
-				   "that can be closed at once",
-				   client->uid);
+			handler_refuse(
+				control, client, ETIMEDOUT,
+				"descriptors of user %u keep uroced waiting: allowed are those "
+				"that can be closed at once",
+				client->uid);
 	}
 }
 
@@ -289,10 +291,10 @@ take_answer(struct control *control, unsigned reader)
 		    client->job_number == answer.number) {
 			client->reader = -1;
 			(void)watch(control, client->socket, client->slot);
-			ask_take_answer(control, client, &answer, fd);
+			handler_take_reply(control, client, &answer, fd);
 		}
 		if (fd >= 0)
-			areas_close(&control->areas, fd);
+			mapper_close(&control->mapper, fd);
 	} else if (ret != -EAGAIN && ret != -EINTR) {
 		readers_end(&control->readers, reader);
 		refuse_all(control, reader);
@@ -323,10 +325,11 @@ leave_broken(struct control *control)
 		struct client *client = control->client[i];
 
 		if (client && atomic_load(&client->is_broken))
-			ask_refuse(control, client, EPROTO,
-				   "an index in a lane cannot be: allowed are up to %u slots from "
-				   "uroced's on",
-				   client->area.plan.nb_slots);
+			handler_refuse(
+				control, client, EPROTO,
+				"an index in a lane cannot be: allowed are up to %u slots from "
+				"uroced's on",
+				client->shm.plan.nb_slots);
 	}
 }
 
@@ -357,13 +360,13 @@ tell_due(struct control *control)
 
 	for (unsigned i = 0; i < CLIENTS_MAX && control->has_due; i++) {
 		if (control->client[i])
-			has_due |= ask_tell_due(control, control->client[i]);
+			has_due |= handler_send_due(control, control->client[i]);
 	}
 	control->has_due = has_due;
 }
 
 static void
-handle(struct control *control, uint32_t of)
+handle_event(struct control *control, uint32_t of)
 {
 	switch (of) {
 	case LISTENER:
@@ -383,12 +386,12 @@ handle(struct control *control, uint32_t of)
 		if (of >= READER)
 			take_answer(control, of - READER);
 		else if (of < CLIENTS_MAX && control->client[of] && control->client[of]->reader < 0)
-			ask_take(control, control->client[of]);
+			handler_take(control, control->client[of]);
 	}
 }
 
 static void
-end(struct control *control)
+end_control(struct control *control)
 {
 	/* as all sockets, it is closed with us: descriptors may wait in those that were not accepted */
 	(void)shutdown(control->listener, SHUT_RDWR);
@@ -400,7 +403,7 @@ end(struct control *control)
 }
 
 static int
-patience_ms(const struct control *control)
+get_timeout_ms(const struct control *control)
 {
 	if (control->has_due || control->nb_parked > 0)
 		return TICK_MS;
@@ -414,10 +417,11 @@ serve(void *arg)
 	struct epoll_event events[EVENTS];
 
 	while (!control->is_ending) {
-		const int nb = epoll_wait(control->epoll_fd, events, EVENTS, patience_ms(control));
+		const int nb =
+			epoll_wait(control->epoll_fd, events, EVENTS, get_timeout_ms(control));
 
 		for (int i = 0; i < nb; i++)
-			handle(control, events[i].data.u32);
+			handle_event(control, events[i].data.u32);
 		tell_due(control);
 		look_at_readers(control);
 		if (control->nb_parked > 0)
@@ -425,7 +429,7 @@ serve(void *arg)
 		if (nb == 0)
 			set_deaf(control, false);
 	}
-	end(control);
+	end_control(control);
 	return NULL;
 }
 
@@ -451,14 +455,14 @@ control_start(struct control *control, int listener)
 	    watch(control, control->data->broken_fd, BROKEN) < 0 ||
 	    watch(control, host_link_fd(control->host), LINK) < 0 ||
 	    (addrs_fd >= 0 && watch(control, addrs_fd, ADDRS) < 0)) {
-		say("no descriptors for the control thread: %s", strerror(errno));
+		log_line("no descriptors for the control thread: %s", strerror(errno));
 		return -1;
 	}
-	error = areas_start(&control->areas);
+	error = mapper_start(&control->mapper);
 	if (error == 0)
 		error = pthread_create(&control->thread, NULL, serve, control);
 	if (error != 0) {
-		say("no control thread: %s", strerror(error));
+		log_line("no control thread: %s", strerror(error));
 		return -1;
 	}
 	(void)pthread_setname_np(control->thread, "uroced-control");
@@ -469,7 +473,7 @@ void
 control_join(struct control *control)
 {
 	(void)pthread_join(control->thread, NULL);
-	areas_stop(&control->areas);
+	mapper_stop(&control->mapper);
 	(void)close(control->epoll_fd);
 	(void)close(control->signal_fd);
 }

@@ -7,14 +7,14 @@
  * The control thread: who comes and goes, and what they ask for. It never waits for a client.
  *
  *	control.c  what happens, and to whom
- *	ask.c      what a client asks for, and what it is told
+ *	handler.c      what a client asks for, and what it is told
  */
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "areas.h"
+#include "mapper.h"
 #include "client.h"
 #include "data.h"
 #include "host.h"
@@ -27,7 +27,7 @@ struct control {
 	struct host *host;
 	struct data *data;
 	struct lease_table *leases;
-	struct areas areas;
+	struct mapper mapper;
 	struct readers readers;
 	int parked
 		[CONTROL_PARKED_MAX]; /* sockets that a reader is to close, which none takes now */
@@ -70,23 +70,23 @@ int control_ask_reader(struct control *control, struct client *client, struct re
 
 uint64_t control_now_ns(void);
 
-/* ask.c */
+/* handler.c */
 
 /** Take a message of a client, if there is one. The client may be gone afterwards. */
-void ask_take(struct control *control, struct client *client);
+void handler_take(struct control *control, struct client *client);
 
 /**
  * Take what a reader answered to a job of a client, which may be gone afterwards.
  * @param fd  that came with it, the caller's
  */
-void ask_take_answer(struct control *control, struct client *client,
-		     const struct reader_answer *answer, int fd);
+void handler_take_reply(struct control *control, struct client *client,
+			const struct reader_answer *answer, int fd);
 
 /** Tell a client that is refused why, and end its connection. */
 __attribute__((format(printf, 4, 5))) void
-ask_refuse(struct control *control, struct client *client, int error, const char *format, ...);
+handler_refuse(struct control *control, struct client *client, int error, const char *format, ...);
 
 /** Tell what could not be told before. @return whether there is something left */
-bool ask_tell_due(struct control *control, struct client *client);
+bool handler_send_due(struct control *control, struct client *client);
 
 #endif /* UROCED_CONTROL_H */

@@ -8,7 +8,7 @@
  * between two rounds.
  *
  *	forward.c  a round: frames from clients, by deficit round robin, and where they go
- *	line.c     whose lanes a round looks at
+ *	run_queue.c     whose lanes a round looks at
  *	wire.c     the port: frames out and in
  *	loop.c     round after round; sleep; what the control thread wants
  */
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "client.h"
-#include "datapath/notice.h"
+#include "datapath/rx_wakeup.h"
 #include "datapath/port.h"
 #include "frame.h"
 #include "lease.h"
@@ -51,10 +51,10 @@ struct wire {
 };
 
 /** A wish of the control thread. */
-struct data_wish {
-	void (*grant)(struct data *data, void *arg);
+struct data_cmd {
+	void (*run)(struct data *data, void *arg);
 	void *arg;
-	sem_t is_granted;
+	sem_t is_done;
 };
 
 struct data {
@@ -62,12 +62,12 @@ struct data {
 	struct lease_table *leases;
 	struct client *client[CLIENTS_MAX]; /* by slot; NULL: none */
 	struct client
-		*line[CLIENTS_MAX]; /* who have turns, as they come; behind them who are parked */
+		*runq[CLIENTS_MAX]; /* who have turns, as they come; behind them who are parked */
 	unsigned nb_clients;
-	unsigned nb_active; /* of those, who have turns */
-	unsigned first;     /* in line, of the next round */
-	uint64_t bells_ns;  /* when it was looked for bells of who are parked */
-	uint64_t nb_heard;  /* times that it was looked for bells */
+	unsigned nb_active;    /* of those, who have turns */
+	unsigned first;        /* in line, of the next round */
+	uint64_t doorbells_ns; /* when it was looked for bells of who are parked */
+	uint64_t nb_heard;     /* times that it was looked for bells */
 	uint64_t nb_rounds;
 	uint64_t nb_barriers; /* that were met */
 	unsigned nb_waiting;  /* of those, the ones that are not passed yet */
@@ -79,13 +79,13 @@ struct data {
 	/* a batch */
 	_Alignas(64) uint8_t head[DATA_BATCH][FRAME_HEAD];
 	/* sleep */
-	struct uroce_notices notices;
+	struct uroce_rx_wakeups notices;
 	int epoll_fd;  /* bells, and wake_fd */
 	int wake_fd;   /* the control thread's bell */
 	int broken_fd; /* to the control thread: a client is broken */
 	bool is_down;  /* lanes and port are told that we may sleep */
 	bool is_ending;
-	_Alignas(64) _Atomic(struct data_wish *) wish;
+	_Alignas(64) _Atomic(struct data_cmd *) cmd;
 	atomic_bool is_asleep;
 };
 
@@ -143,28 +143,28 @@ unsigned data_deliver_all(struct data *data, const struct client *but, const str
 /** What was delivered becomes visible. */
 void data_publish(struct data *data);
 
-/* line.c */
+/* run_queue.c */
 
 /** A client comes; it has turns. */
-void line_add(struct data *data, struct client *client);
+void runq_add(struct data *data, struct client *client);
 
 /** A client goes. */
-void line_remove(struct data *data, struct client *client);
+void runq_remove(struct data *data, struct client *client);
 
 /** Let a client have turns, if it has none. Amid a round: from the next round on. */
-void line_activate(struct data *data, struct client *client);
+void runq_activate(struct data *data, struct client *client);
 
 /** Between rounds: who had nothing to send for a while has no turns until it rings its bell. */
-void line_park(struct data *data);
+void runq_park_idle(struct data *data);
 
 /** A client has rung its bell: if it was parked and there are frames, it has turns again. */
-void line_hear(struct data *data, struct client *client);
+void runq_on_doorbell(struct data *data, struct client *client);
 
 /** Whether all lanes up of a client are empty, and it rings its bell when it fills one. */
-bool line_may_sleep(struct client *client);
+bool runq_may_sleep(struct client *client);
 
 /** It need not ring any more. */
-void line_awake(struct client *client);
+void runq_awake(struct client *client);
 
 /* wire.c */
 

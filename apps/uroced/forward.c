@@ -44,7 +44,7 @@ struct item {
 };
 
 /*
- * Some bytes, at least UROCE_AREA_FRAME_MIN and at most FRAME_HEAD, by halves that overlap: a length that the compiler
+ * Some bytes, at least UROCE_SHM_FRAME_MIN and at most FRAME_HEAD, by halves that overlap: a length that the compiler
  * does not know costs more than the bytes do.
  */
 static inline void
@@ -58,7 +58,7 @@ copy_head(uint8_t *to, const uint8_t *from, uint32_t len)
 		memcpy(to + len - FRAME_HEAD / 2, from + len - FRAME_HEAD / 2, FRAME_HEAD / 2);
 	}
 }
-static_assert(UROCE_AREA_FRAME_MIN >= FRAME_HEAD / 4, "a frame has two such halves");
+static_assert(UROCE_SHM_FRAME_MIN >= FRAME_HEAD / 4, "a frame has two such halves");
 
 static void
 break_client(struct data *data, struct client *client)
@@ -78,7 +78,7 @@ is_broken(const struct client *client)
 
 /* What has been done since then was for the client. */
 static void
-charge(struct client *client, uint64_t since_ns, uint64_t max_ns)
+charge_turn(struct client *client, uint64_t since_ns, uint64_t max_ns)
 {
 	const uint64_t ns = RTE_MIN(uroce_clock_ns() - since_ns, max_ns);
 
@@ -90,11 +90,11 @@ charge(struct client *client, uint64_t since_ns, uint64_t max_ns)
 
 /* @return whether there may be room */
 static bool
-touch(struct data *data, struct client_down *down)
+mark_touched(struct data *data, struct client_down *down)
 {
 	if (down->is_touched)
 		return true;
-	down->room = uroce_lane_room(&down->end);
+	down->room = uroce_spsc_room(&down->end);
 	if (down->room < 0) {
 		break_client(data, down->client);
 		return false;
@@ -108,7 +108,7 @@ touch(struct data *data, struct client_down *down)
 static struct client_down *
 down_of(struct client *to, uint32_t qpn)
 {
-	const uint32_t nb_pairs = to->area.plan.nb_pairs;
+	const uint32_t nb_pairs = to->shm.plan.nb_pairs;
 
 	return &to->down[nb_pairs > 1 ? qpn % nb_pairs : 0];
 }
@@ -130,22 +130,22 @@ put_down(struct data *data, struct client *to, uint32_t qpn, const struct pieces
 {
 	const uint32_t len = frame->head_len + frame->rest_len;
 	struct client_down *down = down_of(to, qpn);
-	struct uroce_lane_frame buffer;
+	struct uroce_spsc_desc buffer;
 
-	if (is_broken(to) || !touch(data, down))
+	if (is_broken(to) || !mark_touched(data, down))
 		return;
 	if ((int32_t)down->nb_new == down->room) {
-		counter_add(&to->counters.drop[FRAME_DROP_LANE_FULL], 1);
+		counter_add(&to->counters.drop[FRAME_DROP_RING_FULL], 1);
 		return;
 	}
-	buffer = uroce_lane_get(&down->end, down->nb_new);
-	if (!uroce_area_has_buffer(&to->area, buffer) || len > to->area.plan.frame_max) {
+	buffer = uroce_spsc_get(&down->end, down->nb_new);
+	if (!uroce_shm_has_buffer(&to->shm, buffer) || len > to->shm.plan.frame_max) {
 		counter_add(&to->counters.drop[FRAME_DROP_BUFFER], 1);
 		return;
 	}
-	put_together(to->area.mem + buffer.offset, frame);
+	put_together(to->shm.mem + buffer.offset, frame);
 	buffer.len = (uint16_t)len;
-	uroce_lane_put(&down->end, down->nb_new++, buffer);
+	uroce_spsc_put(&down->end, down->nb_new++, buffer);
 	counter_add(&to->counters.frames_down, 1);
 	counter_add(&to->counters.bytes_down, len);
 }
@@ -170,7 +170,7 @@ is_bound(const struct data *data, const struct client *to, uint32_t qpn, const s
 
 	if (to == from)
 		return true;
-	binding = uroce_binding_get(&to->area, qpn);
+	binding = uroce_binding_get(&to->shm, qpn);
 	if (binding.qpn != qpn)
 		return false;
 	if (!from)
@@ -212,9 +212,9 @@ data_deliver_all(struct data *data, const struct client *but, const struct piece
 	unsigned nb = 0;
 
 	for (unsigned i = 0; i < data->nb_clients; i++) {
-		if (data->line[i] == but)
+		if (data->runq[i] == but)
 			continue;
-		put_down(data, data->line[i], 0, frame);
+		put_down(data, data->runq[i], 0, frame);
 		nb++;
 	}
 	return nb;
@@ -233,7 +233,7 @@ wake(struct client *client)
 	client->is_wake_due = false;
 	(void)uroce_mux_send(client->socket, &message, -1);
 	counter_add(&client->counters.wakes, 1);
-	charge(client, begin_ns, BATCH_MAX_NS);
+	charge_turn(client, begin_ns, BATCH_MAX_NS);
 }
 
 void
@@ -248,10 +248,10 @@ data_publish(struct data *data)
 		down->nb_new = 0;
 		if (nb_new == 0)
 			continue;
-		uroce_lane_push(&down->end, nb_new);
-		if (uroce_lane_must_wake(&down->end)) {
+		uroce_spsc_push(&down->end, nb_new);
+		if (uroce_spsc_must_wake(&down->end)) {
 			down->client->is_wake_due = true;
-			line_activate(data, down->client);
+			runq_activate(data, down->client);
 		}
 	}
 	data->touched = NULL;
@@ -260,7 +260,7 @@ data_publish(struct data *data)
 /* --- up ------------------------------------------------------------------------------------------ */
 
 /* What became of a frame. */
-enum fate {
+enum forward_verdict {
 	GONE,
 	GONE_TO_ALL, /* with a copy for each client: the batch ends, so that what it took is known */
 	WAITS,
@@ -270,21 +270,21 @@ enum fate {
  * What a frame that it takes is worth to those who wait for a client, what they begin to wait with, and what a round costs
  * at most: we may have been kept from the next one.
  */
-#define FRAME_NS        UINT64_C(100000)
-#define PATIENCE_MIN_NS (DATA_STALL_NS / 20)
-#define ROUND_MAX_NS    (DATA_STALL_NS / 20)
+#define FRAME_NS           UINT64_C(100000)
+#define WAIT_BUDGET_MIN_NS (DATA_STALL_NS / 20)
+#define ROUND_MAX_NS       (DATA_STALL_NS / 20)
 
 /*
  * A lane is full. How long others wait for a client that does not empty its lanes is bounded: what it made them wait since
  * the last round is taken off its patience, which comes back with each frame that it takes, and slowly with time.
  */
 static __attribute__((noinline)) bool
-has_patience(const struct data *data, struct client_down *down)
+has_wait_budget(const struct data *data, struct client_down *down)
 {
 	struct client *to = down->client;
 	const uint32_t taken = down->end.mine - down->end.nb_slots + (uint32_t)down->room;
 	const uint64_t passed_ns = data->now_ns - to->full_ns;
-	uint64_t ns = to->patience_ns;
+	uint64_t ns = to->wait_budget_ns;
 
 	if (to->is_awaited && to->full_ns == data->last_ns)
 		ns -= RTE_MIN(ns, RTE_MIN(passed_ns, ROUND_MAX_NS));
@@ -293,8 +293,8 @@ has_patience(const struct data *data, struct client_down *down)
 	ns += (taken - down->taken) * FRAME_NS;
 	down->taken = taken;
 	to->full_ns = data->now_ns;
-	to->patience_ns = RTE_MIN(ns, DATA_STALL_NS);
-	to->is_awaited = to->patience_ns > (to->is_awaited ? 0 : PATIENCE_MIN_NS);
+	to->wait_budget_ns = RTE_MIN(ns, DATA_STALL_NS);
+	to->is_awaited = to->wait_budget_ns > (to->is_awaited ? 0 : WAIT_BUDGET_MIN_NS);
 	return to->is_awaited;
 }
 
@@ -304,8 +304,8 @@ is_awaited(struct data *data, struct client *to, uint32_t qpn)
 {
 	struct client_down *down = down_of(to, qpn);
 
-	return !is_broken(to) && touch(data, down) && (int32_t)down->nb_new == down->room &&
-	       has_patience(data, down);
+	return !is_broken(to) && mark_touched(data, down) && (int32_t)down->nb_new == down->room &&
+	       has_wait_budget(data, down);
 }
 
 static bool
@@ -328,7 +328,7 @@ send_away(struct data *data, const struct client *from, const struct frame *fram
 
 /* A datagram is by a QP of the sender's, and has a Q_Key that the sender's user may use. */
 static enum frame_drop
-judge_datagram(const struct data *data, const struct client *from, const struct frame *frame)
+classify_datagram(const struct data *data, const struct client *from, const struct frame *frame)
 {
 	if (frame->kind != FRAME_ROCE || frame->src_qpn == FRAME_QPN_NONE)
 		return FRAME_PASSES;
@@ -340,16 +340,16 @@ judge_datagram(const struct data *data, const struct client *from, const struct 
 }
 
 static enum frame_drop
-judge(const struct data *data, const struct client *from, const struct pieces *pieces,
-      struct frame *frame)
+classify_frame(const struct data *data, const struct client *from, const struct pieces *pieces,
+	       struct frame *frame)
 {
 	enum frame_drop drop;
 
 	if (pieces->head_len == 0)
 		return FRAME_DROP_SLOT;
 	frame_read(pieces->head, pieces->head_len, frame);
-	drop = frame_judge_up(frame, &data->host);
-	return drop == FRAME_PASSES ? judge_datagram(data, from, frame) : drop;
+	drop = frame_filter_up(frame, &data->host);
+	return drop == FRAME_PASSES ? classify_datagram(data, from, frame) : drop;
 }
 
 /* --- barriers ------------------------------------------------------------------------------------ */
@@ -363,8 +363,8 @@ mark_lanes(const struct data *data, struct client *client)
 	if (marks->number != marks->passed || marks->passed == data->nb_barriers)
 		return;
 	marks->number = data->nb_barriers;
-	for (uint32_t i = 0; i < client->area.plan.nb_pairs; i++) {
-		const int32_t nb_ready = uroce_lane_ready(&client->up[i]);
+	for (uint32_t i = 0; i < client->shm.plan.nb_pairs; i++) {
+		const int32_t nb_ready = uroce_spsc_ready(&client->up[i]);
 
 		marks->index[i] = client->up[i].mine + (uint32_t)RTE_MAX(nb_ready, 0);
 	}
@@ -383,7 +383,7 @@ check_marks(struct client *client)
 
 	if (marks->number == marks->passed)
 		return;
-	for (uint32_t i = 0; i < client->area.plan.nb_pairs; i++) {
+	for (uint32_t i = 0; i < client->shm.plan.nb_pairs; i++) {
 		if (!is_mark_reached(client, i))
 			return;
 	}
@@ -403,7 +403,7 @@ has_passed(const struct client *client, uint64_t number)
 		return true;
 	if (marks->number < number)
 		return false;
-	for (uint32_t i = 0; i < client->area.plan.nb_pairs; i++) {
+	for (uint32_t i = 0; i < client->shm.plan.nb_pairs; i++) {
 		if (!is_mark_reached(client, i) &&
 		    !(client->barrier[i].is_met && client->barrier[i].number > number))
 			return false;
@@ -415,7 +415,7 @@ static bool
 have_others_passed(const struct data *data, const struct client *from, uint64_t number)
 {
 	for (unsigned i = 0; i < data->nb_active; i++) {
-		if (data->line[i] != from && !has_passed(data->line[i], number))
+		if (data->runq[i] != from && !has_passed(data->runq[i], number))
 			return false;
 	}
 	return true;
@@ -426,8 +426,8 @@ have_others_passed(const struct data *data, const struct client *from, uint64_t 
  * clients had in their lanes then is taken; and when the wire was found empty. A client that fills its lanes faster than
  * its turns allow holds the barriers of others up for BARRIER_ROUNDS_MAX rounds at most.
  */
-static enum fate
-wait_at_barrier(struct data *data, struct client *from, const struct uroce_lane_end *up)
+static enum forward_verdict
+wait_at_barrier(struct data *data, struct client *from, const struct uroce_spsc_end *up)
 {
 	struct client_barrier *barrier = &from->barrier[up - from->up];
 
@@ -456,14 +456,14 @@ wait_at_barrier(struct data *data, struct client *from, const struct uroce_lane_
 /* --- up ------------------------------------------------------------------------------------------ */
 
 /* A frame whose first bytes were copied, and are what is believed. */
-static enum fate
-move(struct data *data, struct client *from, const struct item *item, const uint8_t *head)
+static enum forward_verdict
+forward_frame(struct data *data, struct client *from, const struct item *item, const uint8_t *head)
 {
 	const uint32_t head_len = item->len < FRAME_HEAD ? item->len : FRAME_HEAD;
 	const struct pieces pieces = { head, head_len, item->bytes + head_len,
 				       item->len - head_len };
 	struct frame frame;
-	enum frame_drop drop = judge(data, from, &pieces, &frame);
+	enum frame_drop drop = classify_frame(data, from, &pieces, &frame);
 
 	if (drop == FRAME_PASSES && frame_is_to_us(&frame, &data->host)) {
 		struct client *to = receiver_of(data, from, &frame, &drop);
@@ -487,17 +487,17 @@ move(struct data *data, struct client *from, const struct item *item, const uint
 }
 
 static void
-load_slots(const struct data *data, const struct client *from, const struct uroce_lane_end *up,
+load_slots(const struct data *data, const struct client *from, const struct uroce_spsc_end *up,
 	   struct item *item, uint32_t nb)
 {
 	for (uint32_t i = 0; i < nb; i++) {
-		const struct uroce_lane_frame slot = uroce_lane_get(up, i);
+		const struct uroce_spsc_desc slot = uroce_spsc_get(up, i);
 		const bool is_good =
-			uroce_area_has(&from->area, slot) && slot.len <= data->host.frame_limit;
+			uroce_shm_has(&from->shm, slot) && slot.len <= data->host.frame_limit;
 
-		item[i] = (struct item){ from->area.mem + (is_good ? slot.offset : 0),
+		item[i] = (struct item){ from->shm.mem + (is_good ? slot.offset : 0),
 					 is_good ? slot.len : 0,
-					 slot.len == 0 && slot.offset == UROCE_LANE_BARRIER };
+					 slot.len == 0 && slot.offset == UROCE_SPSC_BARRIER };
 		__builtin_prefetch(item[i].bytes);
 		__builtin_prefetch(item[i].bytes + 64);
 	}
@@ -515,11 +515,11 @@ copy_heads(struct data *data, const struct item *item, uint32_t nb)
 
 /* @return how many frames the lane is shorter by */
 static unsigned
-take_batch(struct data *data, struct client *client, struct uroce_lane_end *up)
+take_batch(struct data *data, struct client *client, struct uroce_spsc_end *up)
 {
-	const int32_t nb_ready = uroce_lane_ready(up);
+	const int32_t nb_ready = uroce_spsc_ready(up);
 	struct item item[DATA_BATCH];
-	enum fate fate = GONE;
+	enum forward_verdict forward_verdict = GONE;
 	uint64_t begin_ns;
 	uint32_t nb, i;
 
@@ -533,18 +533,19 @@ take_batch(struct data *data, struct client *client, struct uroce_lane_end *up)
 	nb = nb_ready < (int32_t)DATA_BATCH ? (uint32_t)nb_ready : DATA_BATCH;
 	load_slots(data, client, up, item, nb);
 	copy_heads(data, item, nb);
-	for (i = 0; i < nb && fate == GONE; i++)
-		fate = item[i].is_barrier ? wait_at_barrier(data, client, up)
-					  : move(data, client, &item[i], data->head[i]);
-	if (fate == WAITS) {
+	for (i = 0; i < nb && forward_verdict == GONE; i++)
+		forward_verdict = item[i].is_barrier
+					  ? wait_at_barrier(data, client, up)
+					  : forward_frame(data, client, &item[i], data->head[i]);
+	if (forward_verdict == WAITS) {
 		client->is_cut_short = true;
 		i--;
 	}
 	data_publish(data);
 	wire_flush(&data->wire, data->now_ns);
 	if (i > 0)
-		uroce_lane_pop(up, i);
-	charge(client, begin_ns, fate == GONE_TO_ALL ? GROUP_MAX_NS : BATCH_MAX_NS);
+		uroce_spsc_pop(up, i);
+	charge_turn(client, begin_ns, forward_verdict == GONE_TO_ALL ? GROUP_MAX_NS : BATCH_MAX_NS);
 	return i;
 }
 
@@ -552,7 +553,7 @@ take_batch(struct data *data, struct client *client, struct uroce_lane_end *up)
 static unsigned
 take_turn(struct data *data, struct client *client)
 {
-	const uint32_t nb_pairs = client->area.plan.nb_pairs;
+	const uint32_t nb_pairs = client->shm.plan.nb_pairs;
 	uint32_t nb_idle = 0;
 	unsigned nb = 0;
 
@@ -597,14 +598,14 @@ data_round(struct data *data)
 
 	for (unsigned i = 0; i < nb_active; i++) {
 		const unsigned at = (first + i) % nb_active;
-		const unsigned n = take_turn(data, data->line[at]);
+		const unsigned n = take_turn(data, data->runq[at]);
 
-		if (data->line[at]->is_cut_short && !has_next) {
+		if (data->runq[at]->is_cut_short && !has_next) {
 			next = at;
 			has_next = true;
 		}
 		/* the next round is soon */
-		nb += data->line[at]->nb_barriers + data->line[at]->is_wake_due;
+		nb += data->runq[at]->nb_barriers + data->runq[at]->is_wake_due;
 		if (n > 0) /* the wire's turn, too: its ring is short */
 			nb += n + wire_receive(data);
 	}
@@ -616,7 +617,7 @@ bool
 data_waits(const struct data *data)
 {
 	for (unsigned i = 0; i < data->nb_active; i++) {
-		if (data->line[i]->is_cut_short)
+		if (data->runq[i]->is_cut_short)
 			return true;
 	}
 	return false;
@@ -630,7 +631,7 @@ data_may_sleep(struct data *data)
 	bool may = true;
 
 	for (unsigned i = 0; i < data->nb_active; i++)
-		may &= is_broken(data->line[i]) || line_may_sleep(data->line[i]);
+		may &= is_broken(data->runq[i]) || runq_may_sleep(data->runq[i]);
 	return may;
 }
 
@@ -638,5 +639,5 @@ void
 data_awake(struct data *data)
 {
 	for (unsigned i = 0; i < data->nb_active; i++)
-		line_awake(data->line[i]);
+		runq_awake(data->runq[i]);
 }

@@ -276,7 +276,7 @@ is_management(const struct frame *frame)
 }
 
 enum frame_drop
-frame_judge_up(const struct frame *frame, const struct frame_host *host)
+frame_filter_up(const struct frame *frame, const struct frame_host *host)
 {
 	switch (frame->kind) {
 	case FRAME_ROCE:
@@ -297,7 +297,7 @@ frame_judge_up(const struct frame *frame, const struct frame_host *host)
 }
 
 enum frame_drop
-frame_judge_wire(const struct frame *frame, const struct frame_host *host)
+frame_filter_wire(const struct frame *frame, const struct frame_host *host)
 {
 	const struct uroce_eth *eth = (const struct uroce_eth *)frame->bytes;
 

@@ -69,7 +69,7 @@ struct frame_host {
 	X(NOT_OURS, "not_ours")     /* from the wire, for another host */                          \
 	X(OUR_SOURCE, "our_source") /* from the wire, by a MAC or an address of ours */            \
 	X(NOBODY, "nobody")         /* for a QP number without a client */                         \
-	X(LANE_FULL, "lane_full")   /* the receiver has no room */                                 \
+	X(RING_FULL, "ring_full")   /* the receiver has no room */                                 \
 	X(BUFFER, "buffer")         /* the receiver's slot names no buffer, or a short one */      \
 	X(WIRE, "wire")             /* the link is down, or the port stands still */
 
@@ -90,10 +90,10 @@ void frame_host_set(struct frame_host *host, const struct uroce_mux_host *told);
 void frame_read(const uint8_t *bytes, uint32_t len, struct frame *frame);
 
 /** Whether a frame that a client sends may pass. */
-enum frame_drop frame_judge_up(const struct frame *frame, const struct frame_host *host);
+enum frame_drop frame_filter_up(const struct frame *frame, const struct frame_host *host);
 
 /** Whether one that came from the wire may: FRAME_ASK is for us to answer. */
-enum frame_drop frame_judge_wire(const struct frame *frame, const struct frame_host *host);
+enum frame_drop frame_filter_wire(const struct frame *frame, const struct frame_host *host);
 
 /** Whether it is sent to our MAC. */
 static inline bool

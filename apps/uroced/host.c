@@ -21,7 +21,7 @@
 #include "datapath/gid.h"
 #include "datapath/neigh.h"
 #include "datapath/netif.h"
-#include "say.h"
+#include "log_line.h"
 
 #define PATH_MTU_MIN 256u
 
@@ -46,8 +46,8 @@ check_keys(const char *spec)
 
 		if (is_key(at, len))
 			continue;
-		say("%s: key '%.*s' is none of uroced's: allowed are addr, gw, vlan and mtu", spec,
-		    (int)len, at);
+		log_line("%s: key '%.*s' is none of uroced's: allowed are addr, gw, vlan and mtu",
+			 spec, (int)len, at);
 		return -1;
 	}
 	return 0;
@@ -59,12 +59,13 @@ check_mtu(const struct host *host)
 	const uint32_t mtu = host->conf.path_mtu ? host->conf.path_mtu : PATH_MTU_MIN;
 	const uint32_t limit = host->port->frame_limit;
 
-	if (mtu + UROCE_FRAME_OVERHEAD <= limit && limit <= UROCE_AREA_FRAME_MAX)
+	if (mtu + UROCE_FRAME_OVERHEAD <= limit && limit <= UROCE_SHM_FRAME_MAX)
 		return 0;
-	say("%s: path MTU %u needs frames of %u bytes, the port's limit is %u: allowed are limits "
-	    "up to %u, "
-	    "and a mtu that fits",
-	    host->conf.port, mtu, mtu + UROCE_FRAME_OVERHEAD, limit, UROCE_AREA_FRAME_MAX);
+	log_line("%s: path MTU %u needs frames of %u bytes, the port's limit is %u: allowed are "
+		 "limits "
+		 "up to %u, "
+		 "and a mtu that fits",
+		 host->conf.port, mtu, mtu + UROCE_FRAME_OVERHEAD, limit, UROCE_SHM_FRAME_MAX);
 	return -1;
 }
 
@@ -145,7 +146,7 @@ open_groups(struct host *host)
 	host->groups_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (host->groups_fd < 0 ||
 	    setsockopt(host->groups_fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)) < 0)
-		say("%s: what is sent to groups may not be received", host->port->name);
+		log_line("%s: what is sent to groups may not be received", host->port->name);
 }
 
 /* Whether the driver draws one at each start: those of virtual ports do, if they are told none. */
@@ -189,7 +190,7 @@ host_open(struct host *host, const char *spec, uint64_t mac_seed)
 	if (check_keys(spec) < 0 || uroce_dev_conf_parse(spec, &host->conf) < 0)
 		return -1;
 	if (host->conf.is_attached) {
-		say("%s: the port is another uroced's: allowed is one of ethdev", spec);
+		log_line("%s: the port is another uroced's: allowed is one of ethdev", spec);
 		return -1;
 	}
 	uroce_clock_init();
@@ -242,7 +243,7 @@ host_look(struct host *host)
 	while (uroce_event_pop(host->events, &event))
 		;
 	if (host_addrs_fd(host) >= 0)
-		(void)uroce_netif_has_news(&host->port->netif);
+		(void)uroce_netif_has_changed(&host->port->netif);
 	/* without any address for a while, the old ones stay */
 	if (describe(host, &told) < 0 || memcmp(&told, &host->told, sizeof(told)) == 0)
 		return false;

@@ -173,13 +173,13 @@ lease_take(struct lease_table *table, const struct lessee *lessee, uint32_t nb, 
 
 	for (; taken < nb && count_block(&holding, false); taken++) {
 		const uint32_t block = find_block(table, &search, now_ns);
-		uint64_t ticket;
+		uint64_t token;
 
-		if (block == 0 || getrandom(&ticket, sizeof(ticket), 0) != sizeof(ticket))
+		if (block == 0 || getrandom(&token, sizeof(token), 0) != sizeof(token))
 			break;
-		lease_record_hold(&table->record[block], lessee->uid, ticket);
+		lease_record_hold(&table->record[block], lessee->uid, token);
 		give(table, lessee, block);
-		leases[taken] = (struct uroce_mux_lease){ .block = block, .ticket = ticket };
+		leases[taken] = (struct uroce_mux_lease){ .block = block, .token = token };
 	}
 	return taken;
 }
@@ -191,7 +191,7 @@ may_return(const struct lease_table *table, const struct lessee *lessee,
 	   const struct uroce_mux_lease *lease)
 {
 	return is_anybodys(lease->block) && !is_owned(table, lease->block) &&
-	       lease_record_is_of(&table->record[lease->block], lessee->uid, lease->ticket);
+	       lease_record_is_of(&table->record[lease->block], lessee->uid, lease->token);
 }
 
 uint32_t

@@ -40,7 +40,7 @@ lock_file(int fd)
 }
 
 static const char *
-judge_file(int fd)
+check_lease_file(int fd)
 {
 	struct stat st;
 	int error;
@@ -99,7 +99,7 @@ lease_file_open(struct lease_file *file, const char *path)
 		return errno == ELOOP ? "it is a link" : strerror(errno);
 	wrong = lock_file(file->fd);
 	if (!wrong)
-		wrong = judge_file(file->fd);
+		wrong = check_lease_file(file->fd);
 	if (!wrong)
 		wrong = map_image(file);
 	if (wrong)

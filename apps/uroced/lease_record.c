@@ -8,10 +8,10 @@
 #include "lease_record.h"
 
 void
-lease_record_hold(struct lease_record *record, uint32_t uid, uint64_t ticket)
+lease_record_hold(struct lease_record *record, uint32_t uid, uint64_t token)
 {
 	lease_record_release(record);
-	atomic_store_explicit(&record->ticket, ticket, memory_order_release);
+	atomic_store_explicit(&record->token, token, memory_order_release);
 	atomic_store_explicit(&record->holder, (uint64_t)uid << 32 | LEASE_RECORD_HELD,
 			      memory_order_release);
 }
@@ -32,10 +32,10 @@ lease_record_is_held(const struct lease_record *record, uint32_t *uid)
 }
 
 bool
-lease_record_is_of(const struct lease_record *record, uint32_t uid, uint64_t ticket)
+lease_record_is_of(const struct lease_record *record, uint32_t uid, uint64_t token)
 {
 	uint32_t holder_uid;
 
 	return lease_record_is_held(record, &holder_uid) && holder_uid == uid &&
-	       atomic_load_explicit(&record->ticket, memory_order_relaxed) == ticket;
+	       atomic_load_explicit(&record->token, memory_order_relaxed) == token;
 }

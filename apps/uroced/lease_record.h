@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 struct lease_record {
-	_Atomic uint64_t ticket;
+	_Atomic uint64_t token;
 	_Atomic uint64_t holder; /* user in the upper half; LEASE_RECORD_HELD, or else nobody */
 };
 
@@ -27,7 +27,7 @@ struct lease_record {
 #define LEASE_RECORD_HELD UINT32_C(0x68656c64)
 
 /** Somebody holds it from now on. */
-void lease_record_hold(struct lease_record *record, uint32_t uid, uint64_t ticket);
+void lease_record_hold(struct lease_record *record, uint32_t uid, uint64_t token);
 
 /** Nobody does. */
 void lease_record_release(struct lease_record *record);
@@ -36,6 +36,6 @@ void lease_record_release(struct lease_record *record);
 bool lease_record_is_held(const struct lease_record *record, uint32_t *uid);
 
 /** Whether its last lease is this user's, and was given with this ticket. */
-bool lease_record_is_of(const struct lease_record *record, uint32_t uid, uint64_t ticket);
+bool lease_record_is_of(const struct lease_record *record, uint32_t uid, uint64_t token);
 
 #endif /* UROCED_LEASE_RECORD_H */

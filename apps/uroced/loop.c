@@ -3,7 +3,7 @@
 /*
  * Round after round. When nothing moves any more it spins a little, naps, longer each time, and then sleeps: each
  * lane is told, by `sleeps` (W2), and looked at once more; the port is asked to give notice of frames, and looked at
- * once more, not at once (datapath/notice.h). A port that gives none is looked at each millisecond, or two.
+ * once more, not at once (datapath/rx_wakeup.h). A port that gives none is looked at each millisecond, or two.
  *
  * Wishes: the control thread puts one down, then looks at `is_asleep`; we raise that, then look for one. So one of the
  * two sees the other.
@@ -21,21 +21,21 @@
 
 #include "data.h"
 #include "datapath/clock.h"
-#include "say.h"
+#include "log_line.h"
 
-#define SPIN_NS      UINT64_C(50000) /* after activity */
-#define NAP_MIN_NS   UINT64_C(20000)
-#define NAP_LAST_NS  UINT64_C(80000)   /* after naps of this length it sleeps */
-#define NAP_MAX_NS   UINT64_C(1000000) /* of a port that gives no notice */
-#define NAP_LONG_NS  UINT64_C(2000000) /* when nothing has come for LONG_NS */
-#define NAP_DOWN_NS  UINT64_C(5000000) /* while it has no link */
-#define LONG_NS      UINT64_C(100000000)
-#define SLEEP_MAX_NS UINT64_C(100000000) /* the link is looked at meanwhile */
+#define SPIN_NS             UINT64_C(50000) /* after activity */
+#define TIMED_SLEEP_MIN_NS  UINT64_C(20000)
+#define TIMED_SLEEP_LAST_NS UINT64_C(80000)   /* after naps of this length it sleeps */
+#define TIMED_SLEEP_MAX_NS  UINT64_C(1000000) /* of a port that gives no notice */
+#define TIMED_SLEEP_LONG_NS UINT64_C(2000000) /* when nothing has come for LONG_NS */
+#define TIMED_SLEEP_DOWN_NS UINT64_C(5000000) /* while it has no link */
+#define LONG_NS             UINT64_C(100000000)
+#define SLEEP_MAX_NS        UINT64_C(100000000) /* the link is looked at meanwhile */
 
-#define BELLS_NS     UINT64_C(30000) /* between two looks for bells, while it does not sleep */
+#define DOORBELLS_NS        UINT64_C(30000) /* between two looks for bells, while it does not sleep */
 
-#define EVENTS       16
-#define WISHES       CLIENTS_MAX /* what an epoll tells of, beside clients' slots */
+#define EVENTS              16
+#define CMDS                CLIENTS_MAX /* what an epoll tells of, beside clients' slots */
 
 /* @param of  the client's slot whose bell it is, or WISHES */
 static int
@@ -52,19 +52,19 @@ data_create(struct uroce_port *port, struct uroce_neigh *neigh, struct lease_tab
 	struct data *data = aligned_alloc(64, sizeof(*data));
 
 	if (!data) {
-		say("no memory for the data path");
+		log_line("no memory for the data path");
 		return NULL;
 	}
 	memset(data, 0, sizeof(*data));
 	data->leases = leases;
 	wire_init(&data->wire, port, neigh);
-	uroce_notices_init(&data->notices, port);
+	uroce_rx_wakeups_init(&data->notices, port);
 	data->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	data->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	data->broken_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (data->epoll_fd < 0 || data->wake_fd < 0 || data->broken_fd < 0 ||
-	    watch(data, data->wake_fd, EPOLLIN, WISHES) < 0) {
-		say("no descriptors for the data path: %s", strerror(errno));
+	    watch(data, data->wake_fd, EPOLLIN, CMDS) < 0) {
+		log_line("no descriptors for the data path: %s", strerror(errno));
 		data_destroy(data);
 		return NULL;
 	}
@@ -76,7 +76,7 @@ data_destroy(struct data *data)
 {
 	if (!data)
 		return;
-	uroce_notices_fini(&data->notices);
+	uroce_rx_wakeups_fini(&data->notices);
 	wire_fini(&data->wire);
 	(void)close(data->epoll_fd);
 	(void)close(data->wake_fd);
@@ -88,30 +88,30 @@ data_destroy(struct data *data)
 
 /* @return whether there was one */
 static bool
-grant_wish(struct data *data)
+run_cmd(struct data *data)
 {
-	struct data_wish *wish = atomic_load_explicit(&data->wish, memory_order_acquire);
+	struct data_cmd *wish = atomic_load_explicit(&data->cmd, memory_order_acquire);
 
 	if (!wish)
 		return false;
-	atomic_store_explicit(&data->wish, NULL, memory_order_relaxed);
-	wish->grant(data, wish->arg);
-	(void)sem_post(&wish->is_granted);
+	atomic_store_explicit(&data->cmd, NULL, memory_order_relaxed);
+	wish->run(data, wish->arg);
+	(void)sem_post(&wish->is_done);
 	return true;
 }
 
 static void
-ask(struct data *data, void (*grant)(struct data *data, void *arg), void *arg)
+run_in_loop(struct data *data, void (*grant)(struct data *data, void *arg), void *arg)
 {
-	struct data_wish wish = { .grant = grant, .arg = arg };
+	struct data_cmd wish = { .run = grant, .arg = arg };
 
-	(void)sem_init(&wish.is_granted, 0, 0);
-	atomic_store(&data->wish, &wish);
+	(void)sem_init(&wish.is_done, 0, 0);
+	atomic_store(&data->cmd, &wish);
 	if (atomic_load(&data->is_asleep))
 		(void)eventfd_write(data->wake_fd, 1);
-	while (sem_wait(&wish.is_granted) < 0)
+	while (sem_wait(&wish.is_done) < 0)
 		;
-	(void)sem_destroy(&wish.is_granted);
+	(void)sem_destroy(&wish.is_done);
 }
 
 /* A client that comes. */
@@ -121,17 +121,17 @@ struct newcomer {
 };
 
 static void
-grant_link(struct data *data, void *arg)
+run_link(struct data *data, void *arg)
 {
 	struct newcomer *newcomer = arg;
 	struct client *client = newcomer->client;
 
 	/* never read: each write is an edge, however much is in it */
-	newcomer->ret = watch(data, client->bell, EPOLLIN | EPOLLET, client->slot);
+	newcomer->ret = watch(data, client->doorbell, EPOLLIN | EPOLLET, client->slot);
 	if (newcomer->ret < 0)
 		return;
 	data->client[client->slot] = client;
-	line_add(data, client);
+	runq_add(data, client);
 }
 
 int
@@ -139,30 +139,30 @@ data_link(struct data *data, struct client *client)
 {
 	struct newcomer newcomer = { client, 0 };
 
-	ask(data, grant_link, &newcomer);
+	run_in_loop(data, run_link, &newcomer);
 	return newcomer.ret;
 }
 
 /* The client has the eventfd, too: to close ours would not take it out of the epoll. */
 static void
-grant_unlink(struct data *data, void *arg)
+run_unlink(struct data *data, void *arg)
 {
 	struct client *client = arg;
 
-	(void)epoll_ctl(data->epoll_fd, EPOLL_CTL_DEL, client->bell, NULL);
+	(void)epoll_ctl(data->epoll_fd, EPOLL_CTL_DEL, client->doorbell, NULL);
 	data->client[client->slot] = NULL;
 	data->nb_waiting -= client->nb_barriers;
-	line_remove(data, client);
+	runq_remove(data, client);
 }
 
 void
 data_unlink(struct data *data, struct client *client)
 {
-	ask(data, grant_unlink, client);
+	run_in_loop(data, run_unlink, client);
 }
 
 static void
-grant_host(struct data *data, void *arg)
+run_set_host(struct data *data, void *arg)
 {
 	data->host = *(const struct frame_host *)arg;
 }
@@ -170,11 +170,11 @@ grant_host(struct data *data, void *arg)
 void
 data_set_host(struct data *data, const struct frame_host *host)
 {
-	ask(data, grant_host, (void *)(uintptr_t)host);
+	run_in_loop(data, run_set_host, (void *)(uintptr_t)host);
 }
 
 static void
-grant_end(struct data *data, void *arg)
+run_end(struct data *data, void *arg)
 {
 	(void)arg;
 	data->is_ending = true;
@@ -183,14 +183,14 @@ grant_end(struct data *data, void *arg)
 void
 data_end(struct data *data)
 {
-	ask(data, grant_end, NULL);
+	run_in_loop(data, run_end, NULL);
 }
 
 /* --- sleep --------------------------------------------------------------------------------------- */
 
 /* Take what the epoll has. A bell is never read. */
 static void
-hear(struct data *data)
+take_events(struct data *data)
 {
 	struct epoll_event events[EVENTS];
 	const int nb = epoll_wait(data->epoll_fd, events, EVENTS, 0);
@@ -201,23 +201,23 @@ hear(struct data *data)
 	for (int i = 0; i < nb; i++) {
 		const uint32_t of = events[i].data.u32;
 
-		if (of == WISHES)
+		if (of == CMDS)
 			(void)eventfd_read(data->wake_fd, &nothing);
 		else if (data->client[of])
-			line_hear(data, data->client[of]);
+			runq_on_doorbell(data, data->client[of]);
 	}
 }
 
 /* Who is to have turns, now and then, or when a barrier waits for that: a look for bells is a system call. */
 static void
-tend_line(struct data *data)
+update_runq(struct data *data)
 {
-	if (data->nb_waiting == 0 && data->now_ns - data->bells_ns < BELLS_NS)
+	if (data->nb_waiting == 0 && data->now_ns - data->doorbells_ns < DOORBELLS_NS)
 		return;
-	data->bells_ns = data->now_ns;
+	data->doorbells_ns = data->now_ns;
 	if (data->nb_active < data->nb_clients || data->nb_waiting > 0)
-		hear(data);
-	line_park(data);
+		take_events(data);
+	runq_park_idle(data);
 }
 
 /* Wait for a bell, a wish, or the port. @return whether the port gave notice */
@@ -229,58 +229,58 @@ wait_for(struct data *data, int notice_fd, uint64_t max_ns)
 	int nb = 0;
 
 	atomic_store(&data->is_asleep, true);
-	if (!atomic_load(&data->wish))
+	if (!atomic_load(&data->cmd))
 		nb = ppoll(fds, 2, &time, NULL);
 	atomic_store(&data->is_asleep, false);
 	if (nb <= 0)
 		return false;
 	if (fds[0].revents)
-		hear(data);
+		take_events(data);
 	if (fds[1].revents)
-		uroce_notice_take(&data->notices, 0, fds[1].revents);
+		uroce_rx_wakeup_take(&data->notices, 0, fds[1].revents);
 	return fds[1].revents != 0;
 }
 
 static void
-get_up(struct data *data)
+disarm_wakeup(struct data *data)
 {
 	if (!data->is_down)
 		return;
 	data->is_down = false;
 	data_awake(data);
-	uroce_notices_disarm(&data->notices);
+	uroce_rx_wakeups_disarm(&data->notices);
 }
 
 /* Say that we may sleep. @return whether there is nothing yet */
 static bool
-lie_down(struct data *data, bool *has_notices)
+arm_wakeup(struct data *data, bool *has_notices)
 {
 	const struct uroce_port *port = data->wire.port;
 
 	data->is_down = true;
-	*has_notices = port->policy->notice != UROCE_NOTICE_NONE &&
-		       uroce_notice_arm(&data->notices, 0, data->now_ns);
+	*has_notices = port->policy->rx_wakeup != UROCE_RX_WAKEUP_NONE &&
+		       uroce_rx_wakeup_arm(&data->notices, 0, data->now_ns);
 	return data_may_sleep(data);
 }
 
 /* How far a thread that finds nothing has got on its way to sleep. */
-struct drowsiness {
-	uint64_t active_ns, nap_ns;
+struct idle_state {
+	uint64_t active_ns, sleep_ns;
 	bool has_notices; /* the port gives them, and was not looked at since */
 	bool is_noticed;  /* it did, and there was nothing */
 };
 
 /* Between two looks at a port that gives no notice. */
 static uint64_t
-longest_nap_ns(const struct data *data, const struct drowsiness *self)
+get_max_sleep_ns(const struct data *data, const struct idle_state *self)
 {
 	if (!uroce_port_is_up(data->wire.port))
-		return NAP_DOWN_NS;
-	return data->now_ns - self->active_ns < LONG_NS ? NAP_MAX_NS : NAP_LONG_NS;
+		return TIMED_SLEEP_DOWN_NS;
+	return data->now_ns - self->active_ns < LONG_NS ? TIMED_SLEEP_MAX_NS : TIMED_SLEEP_LONG_NS;
 }
 
 static void
-rest(struct data *data, struct drowsiness *self)
+wait_idle(struct data *data, struct idle_state *self)
 {
 	if (data->now_ns - self->active_ns < SPIN_NS) {
 		rte_pause();
@@ -291,34 +291,35 @@ rest(struct data *data, struct drowsiness *self)
 		self->is_noticed = wait_for(data, data->notices.of[0].fd, SLEEP_MAX_NS);
 		return;
 	}
-	if (self->is_noticed || self->nap_ns <= NAP_LAST_NS) {
-		(void)wait_for(data, -1, self->is_noticed ? NAP_MAX_NS : self->nap_ns);
-		self->nap_ns *= 2;
+	if (self->is_noticed || self->sleep_ns <= TIMED_SLEEP_LAST_NS) {
+		(void)wait_for(data, -1, self->is_noticed ? TIMED_SLEEP_MAX_NS : self->sleep_ns);
+		self->sleep_ns *= 2;
 		self->is_noticed = false;
 		return;
 	}
-	if (lie_down(data, &self->has_notices)) {
+	if (arm_wakeup(data, &self->has_notices)) {
 		(void)wait_for(data, -1,
-			       self->has_notices ? NAP_MIN_NS : longest_nap_ns(data, self));
+			       self->has_notices ? TIMED_SLEEP_MIN_NS
+						 : get_max_sleep_ns(data, self));
 		return;
 	}
 	self->has_notices = false;
-	get_up(data);
+	disarm_wakeup(data);
 	/* who is to make room can have the CPU */
 	if (data_waits(data))
-		self->nap_ns = NAP_MIN_NS;
+		self->sleep_ns = TIMED_SLEEP_MIN_NS;
 }
 
 void
 data_run(struct data *data)
 {
-	struct drowsiness self = { .active_ns = uroce_clock_ns(), .nap_ns = NAP_MIN_NS };
+	struct idle_state self = { .active_ns = uroce_clock_ns(), .sleep_ns = TIMED_SLEEP_MIN_NS };
 
 	(void)prctl(PR_SET_TIMERSLACK, 1000ul);
 	data->now_ns = self.active_ns;
 	while (!data->is_ending) {
 		const unsigned nb = data_round(data);
-		const bool is_asked = grant_wish(data);
+		const bool is_asked = run_cmd(data);
 		const uint64_t now_ns = uroce_clock_ns();
 
 		if (nb > 0)
@@ -326,14 +327,15 @@ data_run(struct data *data)
 		data->last_ns = data->now_ns;
 		data->now_ns = now_ns;
 		wire_watch(&data->wire, now_ns);
-		tend_line(data);
+		update_runq(data);
 		if (nb > 0 || is_asked || data->wire.nb_pending > 0) {
-			self = (struct drowsiness){ .active_ns = now_ns, .nap_ns = NAP_MIN_NS };
-			get_up(data);
+			self = (struct idle_state){ .active_ns = now_ns,
+						    .sleep_ns = TIMED_SLEEP_MIN_NS };
+			disarm_wakeup(data);
 		} else {
-			rest(data, &self);
+			wait_idle(data, &self);
 			data->now_ns = uroce_clock_ns();
 		}
 	}
-	get_up(data);
+	disarm_wakeup(data);
 }

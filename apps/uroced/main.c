@@ -26,7 +26,7 @@
 #include "options.h"
 #include "reader.h"
 #include "sandbox.h"
-#include "say.h"
+#include "log_line.h"
 #include "stats.h"
 
 #define MIB 256u /* of mbufs, without hugepages */
@@ -92,15 +92,17 @@ listen_at(const struct options *opt)
 	const int listener = uroce_mux_listen(opt->socket, opt->mode);
 
 	if (listener < 0) {
-		say("--socket=%s: %s: allowed is a path in a folder where uroced may write, at "
-		    "which "
-		    "nobody listens",
-		    opt->socket, strerror(-listener));
+		log_line(
+			"--socket=%s: %s: allowed is a path in a folder where uroced may write, at "
+			"which "
+			"nobody listens",
+			opt->socket, strerror(-listener));
 		return -1;
 	}
 	if (opt->group != (gid_t)-1 && chown(opt->socket, (uid_t)-1, opt->group) < 0) {
-		say("--group: %s cannot be given to it: %s: allowed is a group that uroced is in",
-		    opt->socket, strerror(errno));
+		log_line("--group: %s cannot be given to it: %s: allowed is a group that uroced is "
+			 "in",
+			 opt->socket, strerror(errno));
 		(void)unlink(opt->socket);
 		(void)close(listener);
 		return -1;
@@ -116,7 +118,7 @@ run(struct control *control, const struct options *opt, int listener)
 		return -1;
 	if (control_start(control, listener) < 0)
 		return -1;
-	say("%s is shared at %s", control->host->conf.port, opt->socket);
+	log_line("%s is shared at %s", control->host->conf.port, opt->socket);
 	data_run(control->data);
 	control_join(control);
 	return 0;
@@ -130,7 +132,7 @@ serve(struct control *control, const struct options *opt, const struct lease_fil
 	readers_init(&control->readers, start);
 	control->leases = lease_table_create(file->record, control_now_ns());
 	if (!control->leases)
-		say("no memory for leases");
+		log_line("no memory for leases");
 	else
 		control->data =
 			data_create(control->host->port, control->host->neigh, control->leases);
@@ -169,14 +171,15 @@ main(int argc, char **argv)
 	}
 	wrong = lease_file_open(&file, opt.leases);
 	if (wrong) {
-		say("--leases=%s: %s: allowed is a path where uroced may write, with a file that "
-		    "it made or none, of its user, mode 0600, that no other uroced uses",
-		    opt.leases, wrong);
+		log_line("--leases=%s: %s: allowed is a path where uroced may write, with a file "
+			 "that "
+			 "it made or none, of its user, mode 0600, that no other uroced uses",
+			 opt.leases, wrong);
 		return EXIT_FAILURE;
 	}
 	start = reader_start();
 	if (start < 0) {
-		say("no process for the descriptors of clients: %s", strerror(-start));
+		log_line("no process for the descriptors of clients: %s", strerror(-start));
 		return EXIT_FAILURE;
 	}
 	prepare();

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 
 #include "mux/message.h"
-#include "say.h"
+#include "log_line.h"
 
 #define SOCKET_MODE 0660u
 #define PATH_MAX_   (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
@@ -45,8 +45,8 @@ static int
 set_socket(struct options *opt, const char *path)
 {
 	if (path[0] == '\0' || strlen(path) > PATH_MAX_) {
-		say("--socket=%s: no path of a socket: allowed are 1 to %zu characters", path,
-		    PATH_MAX_);
+		log_line("--socket=%s: no path of a socket: allowed are 1 to %zu characters", path,
+			 PATH_MAX_);
 		return -1;
 	}
 	opt->socket = path;
@@ -60,7 +60,7 @@ set_mode(struct options *opt, const char *text)
 	const unsigned long mode = strtoul(text, &end, 8);
 
 	if (text[0] < '0' || text[0] > '7' || *end != '\0' || mode > 0777) {
-		say("--mode=%s: no mode: allowed is octal, 0 to 0777", text);
+		log_line("--mode=%s: no mode: allowed is octal, 0 to 0777", text);
 		return -1;
 	}
 	opt->mode = (unsigned)mode;
@@ -73,9 +73,10 @@ set_group(struct options *opt, const char *name)
 	const struct group *group = getgrnam(name);
 
 	if (!group) {
-		say("--group=%s: no such group: allowed is the name of one, as getent group lists "
-		    "them",
-		    name);
+		log_line("--group=%s: no such group: allowed is the name of one, as getent group "
+			 "lists "
+			 "them",
+			 name);
 		return -1;
 	}
 	opt->group = group->gr_gid;
@@ -86,8 +87,8 @@ static int
 set_leases(struct options *opt, const char *path)
 {
 	if (path[0] == '\0' || strlen(path) >= sizeof(opt->leases)) {
-		say("--leases=%s: no path: allowed are 1 to %zu characters", path,
-		    sizeof(opt->leases) - 1);
+		log_line("--leases=%s: no path: allowed are 1 to %zu characters", path,
+			 sizeof(opt->leases) - 1);
 		return -1;
 	}
 	(void)snprintf(opt->leases, sizeof(opt->leases), "%s", path);
@@ -113,11 +114,11 @@ set_option(struct options *opt, int letter, char **argv)
 		opt->is_help = true;
 		return 0;
 	case ':':
-		say("%s: needs a value; uroced -- --help shows those that are allowed",
-		    argv[optind - 1]);
+		log_line("%s: needs a value; uroced -- --help shows those that are allowed",
+			 argv[optind - 1]);
 		return -1;
 	}
-	say("%s: unknown option; uroced -- --help lists the allowed ones", argv[optind - 1]);
+	log_line("%s: unknown option; uroced -- --help lists the allowed ones", argv[optind - 1]);
 	return -1;
 }
 
@@ -135,8 +136,8 @@ options_parse(struct options *opt, int argc, char **argv)
 	if (ret != 0 || opt->is_help)
 		return ret;
 	if (optind != argc - 1) {
-		say("%s: allowed is one: PORT[,key=value...], PORT the name of an ethdev port",
-		    optind == argc ? "no port" : "more than one port");
+		log_line("%s: allowed is one: PORT[,key=value...], PORT the name of an ethdev port",
+			 optind == argc ? "no port" : "more than one port");
 		return -1;
 	}
 	opt->spec = argv[optind];

@@ -83,7 +83,7 @@ take(struct reader_answer *answer, int socket)
 
 	answer->ret = uroce_mux_receive(socket, &answer->message, &fd);
 	if (answer->ret == 1 && fd >= 0)
-		set_why(answer, uroce_area_judge(&answer->message.attach.plan, fd, 0));
+		set_why(answer, uroce_shm_check(&answer->message.attach.plan, fd, 0));
 	if (answer->why[0] != '\0')
 		answer->ret = -EINVAL;
 	return fd;
@@ -113,7 +113,7 @@ act(int uroced, const struct reader_job *job, int fd)
 		answer_with(uroced, &answer, file);
 		break;
 	case READER_SEAL:
-		set_why(&answer, uroce_area_take(&job->plan, fd));
+		set_why(&answer, uroce_shm_seal(&job->plan, fd));
 		answer_with(uroced, &answer, -1);
 		break;
 	case READER_CLOSE:

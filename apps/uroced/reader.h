@@ -27,9 +27,9 @@ enum reader_kind {
 /** What a reader is to do, with a descriptor. */
 struct reader_job {
 	uint32_t kind;
-	uint32_t slot;               /* of the client, and */
-	uint64_t number;             /* of the job: returned with the answer */
-	struct uroce_area_plan plan; /* READER_SEAL: of the area */
+	uint32_t slot;                /* of the client, and */
+	uint64_t number;              /* of the job: returned with the answer */
+	struct uroce_shm_layout plan; /* READER_SEAL: of the area */
 };
 
 /** What it answers. A good READER_TAKE comes with the file of an area, which can be closed at any time. */

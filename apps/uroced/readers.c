@@ -120,7 +120,7 @@ readers_give_up(struct readers *readers, unsigned i, uint64_t now_ns)
 			readers_end(readers, i);
 		return false;
 	}
-	if (one->nb_jobs == 0 || now_ns - one->since_ns < READERS_PATIENCE_NS)
+	if (one->nb_jobs == 0 || now_ns - one->since_ns < READERS_TIMEOUT_NS)
 		return false;
 	one->is_stuck = true;
 	one->nb_jobs = 0;

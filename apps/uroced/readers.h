@@ -20,9 +20,9 @@
 #define READERS_STUCK_MAX 4u
 
 /** That a job may take. */
-#define READERS_PATIENCE_NS UINT64_C(2000000000)
+#define READERS_TIMEOUT_NS UINT64_C(2000000000)
 
-#define READERS_MAX         CLIENTS_MAX
+#define READERS_MAX        CLIENTS_MAX
 
 struct readers_one {
 	int socket; /* of jobs and answers; -1: there is none */

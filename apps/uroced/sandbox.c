@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 
 #include "capability.h"
-#include "say.h"
+#include "log_line.h"
 #include "syscall_filter.h"
 
 /* What a driver still needs when its port is stopped. */
@@ -47,9 +47,10 @@ need_of(const char *driver)
 static int
 refuse(const char *what, int error)
 {
-	say("the sandbox cannot be entered: %s: %s: allowed are a kernel and a container that let "
-	    "it, or --no-sandbox",
-	    what, strerror(error));
+	log_line("the sandbox cannot be entered: %s: %s: allowed are a kernel and a container that "
+		 "let "
+		 "it, or --no-sandbox",
+		 what, strerror(error));
 	return -1;
 }
 

@@ -60,8 +60,8 @@ describe(struct rte_tel_data *answer, const struct client *client)
 {
 	add(answer, "pid", (uint64_t)client->pid);
 	add(answer, "uid", client->uid);
-	add(answer, "lanes", client->area.plan.nb_pairs);
-	add(answer, "area_bytes", client->area.plan.size);
+	add(answer, "lanes", client->shm.plan.nb_pairs);
+	add(answer, "area_bytes", client->shm.plan.size);
 	add(answer, "leases", atomic_load_explicit(&client->nb_leases, memory_order_relaxed));
 	add(answer, "wakes", atomic_load_explicit(&client->counters.wakes, memory_order_relaxed));
 	add(answer, "busy_ns",

@@ -10,7 +10,7 @@
 #include <rte_mbuf.h>
 
 #include "data.h"
-#include "datapath/guard.h"
+#include "datapath/fault_guard.h"
 #include "datapath/link.h"
 #include "datapath/neigh.h"
 
@@ -111,7 +111,7 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 	}
 	bytes = bytes_of(wire->pending, nb);
 	nb_sent = wire->port->policy->burst == UROCE_BURST_GUARDED
-			  ? uroce_guard_tx(wire->port->id, 0, wire->pending, (uint16_t)nb)
+			  ? uroce_fault_guard_tx(wire->port->id, 0, wire->pending, (uint16_t)nb)
 			  : rte_eth_tx_burst(wire->port->id, 0, wire->pending, (uint16_t)nb);
 	if (nb_sent > nb) { /* a fault: the peer has gone, and the frames with it */
 		wire->nb_pending = 0;
@@ -179,7 +179,7 @@ see_to(struct data *data, struct rte_mbuf *mbuf, bool *is_sent)
 	if (rte_pktmbuf_linearize(mbuf) < 0 || mbuf->data_len < ETH_LEN)
 		return FRAME_DROP_KIND;
 	frame_read(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &frame);
-	drop = frame_judge_wire(&frame, &data->host);
+	drop = frame_filter_wire(&frame, &data->host);
 	if (drop != FRAME_PASSES)
 		return drop;
 	if (frame.kind != FRAME_ASK && frame.kind != FRAME_OTHER)
@@ -201,7 +201,7 @@ wire_receive(struct data *data)
 		return 0;
 	}
 	nb = wire->port->policy->burst == UROCE_BURST_GUARDED
-		     ? uroce_guard_rx(wire->port->id, 0, mbufs, UROCE_BURST)
+		     ? uroce_fault_guard_rx(wire->port->id, 0, mbufs, UROCE_BURST)
 		     : rte_eth_rx_burst(wire->port->id, 0, mbufs, UROCE_BURST);
 	wire->nb_emptied += nb < UROCE_BURST;
 	if (nb == 0)

@@ -38,7 +38,7 @@ map_v4(uint8_t ip[16], const uint8_t v4[4])
 }
 
 static bool
-is_well_formed(const struct uroce_l2 *l2)
+is_valid_arp(const struct uroce_l2 *l2)
 {
 	const struct arp *arp = (const struct arp *)l2->l3;
 
@@ -48,14 +48,14 @@ is_well_formed(const struct uroce_l2 *l2)
 }
 
 bool
-uroce_arp_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
-		 struct uroce_hearsay *heard)
+uroce_arp_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
+		struct uroce_neigh_claim *heard)
 {
 	struct arp *arp = (struct arp *)l2->l3;
 	uint8_t target[16];
 	uint16_t op;
 
-	if (!is_well_formed(l2))
+	if (!is_valid_arp(l2))
 		return false;
 	op = be16_get(arp->op);
 	map_v4(target, arp->target_ip);
@@ -77,8 +77,8 @@ uroce_arp_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
 }
 
 uint32_t
-uroce_arp_ask(const struct uroce_neigh_conf *conf, const uint8_t sip[16], const uint8_t ip[16],
-	      uint8_t *frame)
+uroce_arp_request(const struct uroce_neigh_conf *conf, const uint8_t sip[16], const uint8_t ip[16],
+		  uint8_t *frame)
 {
 	static const uint8_t all[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 	struct arp *arp;

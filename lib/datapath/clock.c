@@ -13,7 +13,7 @@ uint64_t uroce_clock_factor;
 uint64_t uroce_clock_base;
 
 static void
-learn(void)
+learn_tsc_rate(void)
 {
 	uroce_clock_factor =
 		(uint64_t)(((unsigned __int128)UINT64_C(1000000000) << 32) / rte_get_tsc_hz());
@@ -24,5 +24,5 @@ uroce_clock_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, learn);
+	pthread_once(&once, learn_tsc_rate);
 }

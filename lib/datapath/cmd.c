@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <rte_pause.h>
 
-#include "datapath/attach.h"
+#include "datapath/mux_client.h"
 #include "datapath/clock.h"
 #include "datapath/round.h"
 #include "datapath/service.h"
@@ -23,7 +23,7 @@
 #define BARRIER_MAX_NS UINT64_C(500000000)
 
 static void
-push(struct uroce_worker *worker, struct uroce_cmd *cmd)
+push_cmd(struct uroce_worker *worker, struct uroce_cmd *cmd)
 {
 	cmd->next = atomic_load_explicit(&worker->cmds, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak(&worker->cmds, &cmd->next, cmd))
@@ -47,13 +47,13 @@ take_in_order(struct uroce_worker *worker)
 }
 
 static void
-make(struct uroce_worker *worker, struct uroce_cmd *cmd)
+run_cmd(struct uroce_worker *worker, struct uroce_cmd *cmd)
 {
-	if (cmd->about && cmd->about->is_new)
-		uroce_move_land(worker, cmd->about);
+	if (cmd->about && cmd->about->is_migrated)
+		uroce_migrate_complete(worker, cmd->about);
 	cmd->ret = cmd->call(cmd->arg);
-	if (cmd->qpr)
-		uroce_worker_follow_up(worker, cmd->qpr);
+	if (cmd->wqp)
+		uroce_worker_follow_up(worker, cmd->wqp);
 	/* The caller may poll for what the call completed, or free what its CQ is in. */
 	uroce_publish_now(worker);
 	/* The caller's stack is gone once it sees this. */
@@ -62,38 +62,41 @@ make(struct uroce_worker *worker, struct uroce_cmd *cmd)
 
 /* Receive what the port has, and answer. */
 static void
-take_arrived(struct uroce_worker *worker)
+receive_arrived(struct uroce_worker *worker)
 {
 	for (unsigned i = 0; i < ARRIVED_BURSTS; i++) {
-		const unsigned nb = uroce_hold_has_ready(worker->hold) ? 0 : uroce_rx_run(worker);
+		const unsigned nb = uroce_reorder_buffer_has_ready(worker->reorder_buffer)
+					    ? 0
+					    : uroce_rx_run(worker);
 
 		if (worker->tx.active_head && uroce_worker_may_transmit(worker))
 			(void)uroce_tx_run(worker);
-		if (nb == 0 && worker->loop.nb == 0)
+		if (nb == 0 && worker->loopback.nb == 0)
 			return;
 	}
 }
 
 /* Where uroced carries the frames: until it has passed on what it had in hand, ours too; while it answers. */
 static void
-take_passed(struct uroce_worker *worker)
+receive_passed(struct uroce_worker *worker)
 {
 	const struct uroce_port *port = worker->dev->port;
 	const uint64_t end_ns = worker->now_ns + BARRIER_MAX_NS;
 	uint32_t mark;
 
-	if (port->policy->burst != UROCE_BURST_LANES || !uroce_attach_sync(port, worker->queue))
+	if (port->policy->burst != UROCE_BURST_MUX || !uroce_mux_client_sync(port, worker->queue))
 		return;
-	mark = uroce_attach_sent(port, worker->queue);
-	while (!uroce_attach_has_passed(port, worker->queue, mark) && uroce_clock_ns() < end_ns) {
+	mark = uroce_mux_client_sent(port, worker->queue);
+	while (!uroce_mux_client_has_passed(port, worker->queue, mark) &&
+	       uroce_clock_ns() < end_ns) {
 		sched_yield(); /* to uroced, if it has no CPU of its own */
 		/* timers of what is sent meanwhile begin when it is sent */
 		worker->now_ns = uroce_clock_ns();
-		take_arrived(worker);
+		receive_arrived(worker);
 	}
-	if (!uroce_attach_has_passed(port, worker->queue, mark))
-		uroce_attach_give_up(port, worker->queue, mark);
-	take_arrived(worker);
+	if (!uroce_mux_client_has_passed(port, worker->queue, mark))
+		uroce_mux_client_give_up(port, worker->queue, mark);
+	receive_arrived(worker);
 }
 
 /*
@@ -102,16 +105,16 @@ take_passed(struct uroce_worker *worker)
  * thread may be in a burst on them.
  */
 static void
-settle_life(struct uroce_worker *worker)
+settle_connection(struct uroce_worker *worker)
 {
 	if (worker->dev->conf.drive == UROCE_DRIVE_NONE)
 		return;
-	take_arrived(worker);
-	take_passed(worker);
+	receive_arrived(worker);
+	receive_passed(worker);
 }
 
 static bool
-has_last_look(const struct uroce_cmd *cmd)
+is_cmd_final(const struct uroce_cmd *cmd)
 {
 	while (cmd && !cmd->is_last_look)
 		cmd = cmd->next;
@@ -126,19 +129,20 @@ uroce_cmd_take(struct uroce_worker *worker)
 	if (!atomic_load_explicit(&worker->cmds, memory_order_relaxed))
 		return;
 	cmd = take_in_order(worker);
-	if (has_last_look(cmd))
-		settle_life(worker);
+	if (is_cmd_final(cmd))
+		settle_connection(worker);
 	/* a QP that ends or changes must not take an acknowledgement with it */
-	else if (worker->deferral.is_on)
+	else if (worker->delayed_ack.is_on)
 		(void)uroce_tx_run(worker);
 	while (cmd) {
 		struct uroce_cmd *next = cmd->next;
-		struct uroce_worker *owner = cmd->about ? uroce_qpr_worker(cmd->about) : worker;
+		struct uroce_worker *owner =
+			cmd->about ? uroce_worker_qp_worker(cmd->about) : worker;
 
 		if (owner == worker)
-			make(worker, cmd);
+			run_cmd(worker, cmd);
 		else
-			push(owner, cmd);
+			push_cmd(owner, cmd);
 		cmd = next;
 	}
 }
@@ -151,7 +155,7 @@ try_ourselves(struct uroce_worker *worker)
 		return;
 	uroce_worker_begin_round(worker);
 	uroce_cmd_take(worker);
-	uroce_held_reap(worker);
+	uroce_reorder_mbuf_reap(worker);
 	uroce_worker_end_round(worker);
 	uroce_lock_release(&worker->lock);
 }
@@ -162,13 +166,13 @@ call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
 {
 	unsigned spins = 0;
 
-	push(worker, cmd);
+	push_cmd(worker, cmd);
 	for (;;) {
 		try_ourselves(worker);
 		if (atomic_load_explicit(&cmd->is_done, memory_order_acquire)) /* D1 */
 			break;
 		if (cmd->about)
-			worker = uroce_qpr_worker(cmd->about);
+			worker = uroce_worker_qp_worker(cmd->about);
 		rte_pause();
 		if (++spins >= SPINS) {
 			sched_yield();
@@ -176,21 +180,21 @@ call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
 		}
 	}
 	if (worker->dev->service)
-		uroce_service_summon(worker->dev->service, worker);
+		uroce_service_wake_for_work(worker->dev->service, worker);
 	return cmd->ret;
 }
 
 int
-uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*call)(void *arg),
+uroce_worker_call(struct uroce_worker *worker, struct uroce_worker_qp *wqp, int (*call)(void *arg),
 		  void *arg)
 {
-	struct uroce_cmd cmd = { .about = qpr, .qpr = qpr, .call = call, .arg = arg };
+	struct uroce_cmd cmd = { .about = wqp, .wqp = wqp, .call = call, .arg = arg };
 
 	return call_and_wait(worker, &cmd);
 }
 
 static int
-do_nothing(void *arg)
+run_empty_cmd(void *arg)
 {
 	(void)arg;
 	return 0;
@@ -198,10 +202,10 @@ do_nothing(void *arg)
 
 /* The port may have brought the QP's frames to any worker, which hands them on. */
 static void
-gather_hops(struct uroce_dev *dev, const struct uroce_worker *owner)
+gather_forwarded(struct uroce_dev *dev, const struct uroce_worker *owner)
 {
 	for (unsigned i = 0; dev->nb_workers > 1 && i < dev->nb_workers; i++) {
-		struct uroce_cmd cmd = { .call = do_nothing, .is_last_look = true };
+		struct uroce_cmd cmd = { .call = run_empty_cmd, .is_last_look = true };
 
 		if (dev->worker[i] != owner)
 			(void)call_and_wait(dev->worker[i], &cmd);
@@ -209,21 +213,21 @@ gather_hops(struct uroce_dev *dev, const struct uroce_worker *owner)
 }
 
 int
-uroce_qpr_end_life(struct uroce_qpr *qpr, int (*call)(void *arg), void *arg)
+uroce_worker_qp_quiesce(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg)
 {
-	struct uroce_worker *worker = uroce_qpr_worker(qpr);
+	struct uroce_worker *worker = uroce_worker_qp_worker(wqp);
 	struct uroce_cmd cmd = {
-		.about = qpr, .qpr = qpr, .call = call, .arg = arg, .is_last_look = true
+		.about = wqp, .wqp = wqp, .call = call, .arg = arg, .is_last_look = true
 	};
 
-	gather_hops(worker->dev, worker);
+	gather_forwarded(worker->dev, worker);
 	return call_and_wait(worker, &cmd);
 }
 
 int
-uroce_qpr_ask(struct uroce_qpr *qpr, int (*call)(void *arg), void *arg)
+uroce_worker_qp_query(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg)
 {
-	struct uroce_cmd cmd = { .about = qpr, .call = call, .arg = arg };
+	struct uroce_cmd cmd = { .about = wqp, .call = call, .arg = arg };
 
-	return call_and_wait(uroce_qpr_worker(qpr), &cmd);
+	return call_and_wait(uroce_worker_qp_worker(wqp), &cmd);
 }

@@ -240,7 +240,7 @@ static_assert(RTE_DIM(keys) + UROCE_CC_PARAMS <= 32, "a bit for each key");
 
 /* @return the bit was not set before, and is now */
 static bool
-see(uint32_t *seen, size_t idx, const char *name, bool is_list)
+mark_key_seen(uint32_t *seen, size_t idx, const char *name, bool is_list)
 {
 	const uint32_t bit = UINT32_C(1) << idx;
 
@@ -278,7 +278,7 @@ parse_cc_param(const char *name, const char *value, uint32_t *seen, struct uroce
 			  UROCE_QUOTE(name), names);
 		return -EINVAL;
 	}
-	if (!see(seen, RTE_DIM(keys) + (size_t)(param - uroce_cc_params), name, false))
+	if (!mark_key_seen(seen, RTE_DIM(keys) + (size_t)(param - uroce_cc_params), name, false))
 		return -EINVAL;
 	if (!value || parse_number(value, param->min, param->max, &number) < 0) {
 		UROCE_LOG(ERR, dev,
@@ -384,7 +384,7 @@ parse_pair(const char *name, const char *value, uint32_t *seen, struct uroce_dev
 			  UROCE_QUOTE(name));
 		return -EINVAL;
 	}
-	if (!see(seen, (size_t)(key - keys), name, key->is_list))
+	if (!mark_key_seen(seen, (size_t)(key - keys), name, key->is_list))
 		return -EINVAL;
 	if (!value || key->parse(value, conf) < 0) {
 		UROCE_LOG(ERR, dev, "%s=" UROCE_QUOTED " is not understood: allowed is %s", name,

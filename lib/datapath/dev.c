@@ -17,9 +17,9 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
-#include "datapath/attach.h"
+#include "datapath/mux_client.h"
 #include "datapath/clock.h"
-#include "datapath/demand.h"
+#include "datapath/odp.h"
 #include "datapath/gid.h"
 #include "datapath/hugemem.h"
 #include "datapath/log.h"
@@ -30,7 +30,7 @@
 #include "datapath/qpn.h"
 #include "datapath/round.h"
 #include "datapath/service.h"
-#include "mem/demand.h"
+#include "mem/odp.h"
 #include "transport/mcast.h"
 
 /* --- creation ---------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ mtu_code(uint16_t mtu)
 }
 
 static int
-set_limits(struct uroce_dev *dev)
+set_dev_limits(struct uroce_dev *dev)
 {
 	const uint32_t frame_limit = dev->port ? dev->port->frame_limit : dev->plan.frame_limit;
 	const uint16_t largest = largest_mtu(frame_limit);
@@ -117,7 +117,7 @@ set_limits(struct uroce_dev *dev)
 
 /* Who is not told how fast the port is asks it. */
 static int
-set_rate(struct uroce_dev *dev)
+set_cc_rate(struct uroce_dev *dev)
 {
 	struct uroce_cc_conf *cc = &dev->cc;
 	const uint32_t mbps = uroce_port_mbps(dev->port);
@@ -156,7 +156,7 @@ make_tables(struct uroce_dev *dev)
 	}
 	dev->qpns = uroce_qpn_table_init(qpns, dev->conf.max_qp);
 	dev->mrs = uroce_mr_table_init(mrs, dev->conf.max_mr, secret);
-	uroce_mr_table_set_page_in(dev->mrs, uroce_demand_page_in);
+	uroce_mr_table_set_page_in(dev->mrs, uroce_odp_page_in);
 	dev->mcast = uroce_mcast_table_init(mcast, UROCE_MCAST_MEMBERS);
 	dev->srqs = uroce_srq_table_init(srqs, UROCE_XRC_SRQS);
 	return 0;
@@ -214,10 +214,10 @@ start_driving(struct uroce_dev *dev)
 }
 
 static void
-take_down(struct uroce_dev *dev)
+tear_down(struct uroce_dev *dev)
 {
-	if (dev->port && dev->port->attach)
-		uroce_attach_unwatch(dev->port->attach);
+	if (dev->port && dev->port->mux_client)
+		uroce_mux_client_unwatch(dev->port->mux_client);
 	uroce_service_stop(dev->service);
 	for (unsigned i = 0; i < dev->nb_workers; i++)
 		uroce_worker_stop(dev->worker[i]);
@@ -237,22 +237,22 @@ take_down(struct uroce_dev *dev)
 
 /* A planned port has told its MAC and addresses already: they stay, or change before everybody's eyes. */
 static int
-identify(struct uroce_dev *dev)
+set_addresses(struct uroce_dev *dev)
 {
-	if (dev->port->attach)
-		uroce_attach_adopt(&dev->conf, &dev->port->attach->host);
+	if (dev->port->mux_client)
+		uroce_mux_client_adopt(&dev->conf, &dev->port->mux_client->host);
 	if (!dev->plan.frame_limit) {
 		memcpy(dev->mac, dev->port->mac, sizeof(dev->mac));
 		return uroce_gid_fill(dev);
 	}
-	if (dev->plan.if_index == 0 && !dev->port->attach)
+	if (dev->plan.if_index == 0 && !dev->port->mux_client)
 		uroce_port_set_mac(dev->port, dev->mac);
-	dev->has_gid_news = true;
+	dev->has_gid_changes = true;
 	return 0;
 }
 
 static void
-tell_link(struct uroce_dev *dev, bool is_up)
+push_link_event(struct uroce_dev *dev, bool is_up)
 {
 	uroce_event_push(dev->events, is_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
 }
@@ -268,7 +268,7 @@ open_port(struct uroce_dev *dev)
 	ret = uroce_port_open(&dev->conf, &dev->plan, dev->events, &dev->port);
 	if (ret == 0 && dev->planned_link &&
 	    uroce_dev_is_link_up(dev) != uroce_planned_link_is_up(dev->planned_link))
-		tell_link(dev, uroce_dev_is_link_up(dev));
+		push_link_event(dev, uroce_dev_is_link_up(dev));
 	return ret;
 }
 
@@ -279,19 +279,19 @@ bring_up(struct uroce_dev *dev)
 
 	if (ret < 0)
 		return ret;
-	ret = identify(dev);
+	ret = set_addresses(dev);
 	if (ret == 0)
-		ret = set_rate(dev);
+		ret = set_cc_rate(dev);
 	if (ret == 0)
-		ret = set_limits(dev);
+		ret = set_dev_limits(dev);
 	if (ret == 0)
 		ret = make_tables(dev);
 	if (ret == 0)
 		ret = make_neighbourhood(dev);
 	if (ret == 0)
 		ret = make_workers(dev);
-	if (ret == 0 && dev->port->attach)
-		ret = uroce_attach_watch(dev->port->attach, dev);
+	if (ret == 0 && dev->port->mux_client)
+		ret = uroce_mux_client_watch(dev->port->mux_client, dev);
 	if (ret == 0)
 		ret = start_driving(dev);
 	return ret;
@@ -299,7 +299,7 @@ bring_up(struct uroce_dev *dev)
 
 /* What needs neither EAL nor a port. */
 static struct uroce_dev *
-make(const struct uroce_dev_conf *conf)
+alloc_dev(const struct uroce_dev_conf *conf)
 {
 	struct uroce_dev *const dev = calloc(1, sizeof(*dev));
 
@@ -311,7 +311,7 @@ make(const struct uroce_dev_conf *conf)
 	pthread_mutex_init(&dev->lock, NULL);
 	dev->events = uroce_event_queue_create(conf->max_qp + UROCE_XRC_SRQS);
 	if (!dev->events) {
-		take_down(dev);
+		tear_down(dev);
 		return NULL;
 	}
 	return dev;
@@ -327,20 +327,20 @@ uroce_dev_plan(const struct uroce_dev_conf *conf, const char *vdev, struct uroce
 
 	if (ret < 0)
 		return ret;
-	dev = make(conf);
+	dev = alloc_dev(conf);
 	if (!dev)
 		return -ENOMEM;
 	dev->plan = plan;
 	memcpy(dev->mac, plan.mac, sizeof(dev->mac));
 	if (conf->is_attached)
-		uroce_attach_adopt(&dev->conf, &plan.host);
+		uroce_mux_client_adopt(&dev->conf, &plan.host);
 	ret = uroce_gid_fill(dev);
 	if (ret == 0)
-		ret = set_limits(dev);
+		ret = set_dev_limits(dev);
 	if (ret == 0)
 		ret = uroce_planned_link_create(&dev->plan, dev->conf.socket, &dev->planned_link);
 	if (ret < 0) {
-		take_down(dev);
+		tear_down(dev);
 		return ret;
 	}
 	*out = dev;
@@ -369,14 +369,14 @@ uroce_dev_start(struct uroce_dev *dev)
 int
 uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **out)
 {
-	struct uroce_dev *const dev = make(conf);
+	struct uroce_dev *const dev = alloc_dev(conf);
 	int ret;
 
 	if (!dev)
 		return -ENOMEM;
 	ret = uroce_dev_start(dev);
 	if (ret < 0) {
-		take_down(dev);
+		tear_down(dev);
 		return ret;
 	}
 	*out = dev;
@@ -395,7 +395,7 @@ uroce_dev_destroy(struct uroce_dev *dev)
 	if (is_busy)
 		return -EBUSY;
 	UROCE_LOG(INFO, dev, "%s: down", dev->conf.port);
-	take_down(dev);
+	tear_down(dev);
 	return 0;
 }
 
@@ -418,10 +418,10 @@ uroce_dev_is_link_up(const struct uroce_dev *dev)
 }
 
 void
-uroce_dev_look_at_link(struct uroce_dev *dev)
+uroce_dev_check_link(struct uroce_dev *dev)
 {
 	if (dev->planned_link && uroce_planned_link_look(dev->planned_link))
-		tell_link(dev, uroce_planned_link_is_up(dev->planned_link));
+		push_link_event(dev, uroce_planned_link_is_up(dev->planned_link));
 }
 
 void
@@ -440,10 +440,10 @@ uroce_dev_link_fd(const struct uroce_dev *dev)
 unsigned
 uroce_dev_if_index(const struct uroce_dev *dev)
 {
-	if (dev->port && dev->port->attach) {
+	if (dev->port && dev->port->mux_client) {
 		struct uroce_mux_host host;
 
-		uroce_attach_host(dev->port->attach, &host);
+		uroce_mux_client_host(dev->port->mux_client, &host);
 		return host.if_index;
 	}
 	if (dev->conf.is_attached)
@@ -464,8 +464,8 @@ uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn)
 {
 	int ret;
 
-	if (dev->port->attach)
-		return uroce_attach_draw(dev, qpn);
+	if (dev->port->mux_client)
+		return uroce_mux_client_alloc_qpn(dev, qpn);
 	pthread_mutex_lock(&dev->lock);
 	ret = uroce_qpn_alloc(dev->qpns, qpn);
 	pthread_mutex_unlock(&dev->lock);
@@ -481,70 +481,70 @@ uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn)
 }
 
 int
-uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_worker *worker)
+uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp, struct uroce_worker *worker)
 {
 	int ret = 0;
 
-	atomic_init(&qpr->worker, worker);
-	atomic_init(&qpr->bell_next, NULL);
-	atomic_init(&qpr->is_rung, false);
-	atomic_init(&qpr->is_rung_again, false);
-	qpr->active_next = NULL;
-	qpr->is_active = false;
-	qpr->is_new = false;
-	qpr->nb_moves = 0;
-	qpr->nb_hops = 0;
-	atomic_init(&qpr->heir, 0);
-	qpr->nb_groups = 0;
-	uroce_wheel_init_qpr(qpr);
+	atomic_init(&wqp->worker, worker);
+	atomic_init(&wqp->doorbell_next, NULL);
+	atomic_init(&wqp->is_rung, false);
+	atomic_init(&wqp->is_rung_again, false);
+	wqp->active_next = NULL;
+	wqp->is_active = false;
+	wqp->is_migrated = false;
+	wqp->nb_migrations = 0;
+	wqp->nb_forwarded = 0;
+	atomic_init(&wqp->target_worker, 0);
+	wqp->nb_groups = 0;
+	uroce_wheel_init_qp(wqp);
 	pthread_mutex_lock(&dev->lock);
 	/* its number may have been lost since it was drawn; from now on the QP is told */
-	if (dev->port->attach && !uroce_attach_holds(dev->port->attach, qpr->qpc.qpn))
+	if (dev->port->mux_client && !uroce_mux_client_holds(dev->port->mux_client, wqp->qpc.qpn))
 		ret = -ENOTCONN;
 	else
-		uroce_qpn_publish(dev->qpns, qpr);
+		uroce_qpn_publish(dev->qpns, wqp);
 	pthread_mutex_unlock(&dev->lock);
 	return ret;
 }
 
 void
-uroce_qpr_bind(const struct uroce_qpr *qpr)
+uroce_worker_qp_bind(const struct uroce_worker_qp *wqp)
 {
-	struct uroce_attach *attach = uroce_qpr_worker(qpr)->dev->port->attach;
+	struct uroce_mux_client *attach = uroce_worker_qp_worker(wqp)->dev->port->mux_client;
 
 	if (attach)
-		uroce_attach_bind(attach, &qpr->qpc);
+		uroce_mux_client_bind(attach, &wqp->qpc);
 }
 
 static int
-pass_bells_on(void *arg)
+forward_doorbells(void *arg)
 {
-	uroce_bell_take(arg);
+	uroce_doorbell_take(arg);
 	return 0;
 }
 
 /* A QP that is not found any more stays where it is, and is rung nowhere else. */
 static void
-wait_for_moves(struct uroce_dev *dev, const struct uroce_qpr *qpr)
+wait_for_migration(struct uroce_dev *dev, const struct uroce_worker_qp *wqp)
 {
 	if (dev->nb_workers == 1)
 		return;
 	uroce_dev_grace(dev);
-	for (unsigned i = 0; i < dev->nb_workers && atomic_load(&qpr->is_rung); i++)
-		(void)uroce_worker_call(dev->worker[i], NULL, pass_bells_on, dev->worker[i]);
+	for (unsigned i = 0; i < dev->nb_workers && atomic_load(&wqp->is_rung); i++)
+		(void)uroce_worker_call(dev->worker[i], NULL, forward_doorbells, dev->worker[i]);
 }
 
 static int
-forget(void *arg)
+forget_qp(void *arg)
 {
-	struct uroce_qpr *qpr = arg;
+	struct uroce_worker_qp *wqp = arg;
 
-	uroce_worker_forget(qpr->worker, qpr);
+	uroce_worker_forget(wqp->worker, wqp);
 	return 0;
 }
 
 static int
-hear_out(void *arg)
+settle_last_frames(void *arg)
 {
 	(void)arg;
 	return 0;
@@ -552,40 +552,40 @@ hear_out(void *arg)
 
 /* Whether it hears its peer. */
 static bool
-has_life(const struct uroce_qpr *qpr)
+has_life(const struct uroce_worker_qp *wqp)
 {
-	const enum ibv_qp_state state = uroce_qpc_state_seen(&qpr->qpc);
+	const enum ibv_qp_state state = uroce_qpc_state_seen(&wqp->qpc);
 
 	return state != IBV_QPS_RESET && state != IBV_QPS_INIT && state != IBV_QPS_ERR;
 }
 
 void
-uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_qpr *qpr)
+uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp)
 {
-	if (has_life(qpr))
-		(void)uroce_qpr_end_life(qpr, hear_out, NULL);
+	if (has_life(wqp))
+		(void)uroce_worker_qp_quiesce(wqp, settle_last_frames, NULL);
 	pthread_mutex_lock(&dev->lock);
-	uroce_qpn_withdraw(dev->qpns, qpr->qpc.qpn);
-	if (dev->port->attach)
-		uroce_attach_unbind(dev->port->attach, qpr->qpc.qpn);
-	wait_for_moves(dev, qpr);
+	uroce_qpn_withdraw(dev->qpns, wqp->qpc.qpn);
+	if (dev->port->mux_client)
+		uroce_mux_client_unbind(dev->port->mux_client, wqp->qpc.qpn);
+	wait_for_migration(dev, wqp);
 	/* under the lock, so that who removes a shared queue meanwhile finds no QP with a part of it */
-	(void)uroce_worker_call(qpr->worker, NULL, forget, qpr);
+	(void)uroce_worker_call(wqp->worker, NULL, forget_qp, wqp);
 	pthread_mutex_unlock(&dev->lock);
 	uroce_dev_grace(dev);
-	uroce_dev_recall_qp(dev, qpr);
-	uroce_event_purge(dev->events, qpr->event_cookie);
+	uroce_dev_reclaim_qp(dev, wqp);
+	uroce_event_purge(dev->events, wqp->event_cookie);
 }
 
 /* --- XRC shared receive queues ----------------------------------------------------------------- */
 
 int
-uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_srqr *srqr)
+uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
 {
 	int ret;
 
 	pthread_mutex_lock(&dev->lock);
-	ret = uroce_srq_table_add(dev->srqs, &srqr->srq);
+	ret = uroce_srq_table_add(dev->srqs, &wsrq->srq);
 	pthread_mutex_unlock(&dev->lock);
 	return ret;
 }
@@ -603,29 +603,30 @@ forget_srq(void *arg)
 	const struct uroce_qpn_table *qpns = ending->worker->dev->qpns;
 
 	for (uint32_t i = 0; i <= qpns->mask; i++) {
-		struct uroce_qpr *qpr = atomic_load_explicit(&qpns->slot[i], memory_order_relaxed);
+		struct uroce_worker_qp *wqp =
+			atomic_load_explicit(&qpns->slot[i], memory_order_relaxed);
 
-		if (qpr && qpr->worker == ending->worker && qpr->qpc.type == IBV_QPT_XRC_RECV)
-			uroce_qpc_forget_srq(&qpr->qpc, ending->srq);
+		if (wqp && wqp->worker == ending->worker && wqp->qpc.type == IBV_QPT_XRC_RECV)
+			uroce_qpc_forget_srq(&wqp->qpc, ending->srq);
 	}
 	return 0;
 }
 
 void
-uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_srqr *srqr)
+uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
 {
 	pthread_mutex_lock(&dev->lock);
-	uroce_srq_table_remove(dev->srqs, &srqr->srq);
+	uroce_srq_table_remove(dev->srqs, &wsrq->srq);
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
-		struct ending ending = { .worker = dev->worker[i], .srq = &srqr->srq };
+		struct ending ending = { .worker = dev->worker[i], .srq = &wsrq->srq };
 
 		(void)uroce_worker_call(dev->worker[i], NULL, forget_srq, &ending);
 	}
 	pthread_mutex_unlock(&dev->lock);
 	uroce_dev_grace(dev);
 	/* the worker that completed something may not have found it any more */
-	uroce_worker_tell(dev, srqr, uroce_srq_take_told(&srqr->srq));
-	uroce_event_purge(dev->events, srqr->srq.cookie);
+	uroce_worker_raise_srq_event(dev, wsrq, uroce_srq_take_events(&wsrq->srq));
+	uroce_event_purge(dev->events, wsrq->srq.cookie);
 }
 
 void

@@ -27,7 +27,7 @@
 /** Size of the GID table; entries past the populated ones are zero. */
 #define UROCE_GIDS_MAX 16
 
-struct uroce_group;
+struct uroce_mcast_group;
 struct uroce_mcast_table;
 struct uroce_neigh;
 struct uroce_planned_link;
@@ -50,20 +50,21 @@ struct uroce_dev {
 	/* One of gid_table[], see gid.h: whoever is in a round reads it; others read under `lock`. */
 	_Atomic(const struct uroce_gid_table *) gids;
 	struct uroce_gid_table gid_table[2];
-	bool has_gid_news; /* the interface's addresses changed, and were not read yet; under `lock` */
+	bool has_gid_changes; /* the interface's addresses changed, and were not read yet; under `lock` */
 	uint8_t mac[6];
 	uint16_t pkeys[1]; /* { 0xffff } */
 	struct uroce_qpc_limits limits;
 	struct uroce_cc_conf cc; /* with an algorithm in any case: for QPs that have one */
 	struct uroce_qpn_table *qpns;
-	struct uroce_mr_table *mrs;      /* add, invalidate, free under `lock` */
-	struct uroce_srq_table *srqs;    /* XRC: each in a struct uroce_srqr; as `mrs` */
-	struct uroce_mcast_table *mcast; /* members of groups, each a struct uroce_qpr; as `mrs` */
-	struct uroce_group *groups;      /* that have members; under `lock` */
-	bool has_due_groups;             /* some are to be reported; under `lock` */
-	bool has_told;         /* the link was up when groups were looked at last; under `lock` */
+	struct uroce_mr_table *mrs;   /* add, invalidate, free under `lock` */
+	struct uroce_srq_table *srqs; /* XRC: each in a struct uroce_worker_srq; as `mrs` */
+	struct uroce_mcast_table
+		*mcast; /* members of groups, each a struct uroce_worker_qp; as `mrs` */
+	struct uroce_mcast_group *groups; /* that have members; under `lock` */
+	bool has_due_groups;              /* some are to be reported; under `lock` */
+	bool was_link_up;      /* the link was up when groups were looked at last; under `lock` */
 	atomic_uint nb_groups; /* of them; a hint to workers */
-	atomic_bool has_loop;  /* a path was made that may lead to ourselves */
+	atomic_bool has_loopback;  /* a path was made that may lead to ourselves */
 	struct uroce_neigh *neigh; /* of the addresses that are ours; NULL: none is */
 	struct uroce_event_queue *events;
 	struct uroce_service_thread
@@ -72,8 +73,8 @@ struct uroce_dev {
 	struct uroce_worker *worker[UROCE_WORKERS_MAX];
 	pthread_mutex_t lock;
 	/* telemetry's, which tells of it by this name */
-	char told_name[IBV_SYSFS_NAME_MAX];
-	struct uroce_dev *told_next;
+	char telemetry_name[IBV_SYSFS_NAME_MAX];
+	struct uroce_dev *telemetry_next;
 };
 
 /**
@@ -110,7 +111,7 @@ bool uroce_dev_is_link_up(const struct uroce_dev *dev);
  * Look at the link of a planned device, where no worker does: if it has changed since the last look there is an event.
  * On one that is up this does nothing.
  */
-void uroce_dev_look_at_link(struct uroce_dev *dev);
+void uroce_dev_check_link(struct uroce_dev *dev);
 
 /** In a child of fork() that inherited a planned device: its descriptors are the child's own from now on. */
 void uroce_dev_renew(struct uroce_dev *dev);
@@ -131,28 +132,29 @@ int uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
 void uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn);
 
 /** Publish a QP, whose context was made with an allocated QPN: packets find it from now on. */
-int uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_qpr *qpr, struct uroce_worker *worker);
+int uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp,
+		     struct uroce_worker *worker);
 
 /**
  * Tell uroced, if the device is attached to one, which peer a QP is connected to since it was modified: uroced delivers to it
  * what comes from this peer alone. The QP's worker.
  */
-void uroce_qpr_bind(const struct uroce_qpr *qpr);
+void uroce_worker_qp_bind(const struct uroce_worker_qp *wqp);
 
 /** Withdraw a QP. On return no worker refers to it, and its memory may be freed. */
-void uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_qpr *qpr);
+void uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp);
 
 /**
  * Publish an XRC shared receive queue: peers may name its number, `srq.srqn`, from now on.
  * @return 0, or -ENOMEM: UROCE_XRC_SRQS queues
  */
-int uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_srqr *srqr);
+int uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq);
 
 /**
  * Withdraw it. On return no worker and no QP refers to it, and its memory may be freed. A message that
  * an XRC target was receiving into it is cut off.
  */
-void uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_srqr *srqr);
+void uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq);
 
 /**
  * Let a QP receive the datagrams that are sent to a group's GID; once more changes nothing. It is to
@@ -160,13 +162,15 @@ void uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_srqr *srqr);
  * @return 0; -EINVAL: not a group's GID; -ENOMEM: too many memberships; where the kernel owns the
  *	interface, why it does not join
  */
-int uroce_dev_attach_mcast(struct uroce_dev *dev, struct uroce_qpr *qpr, const uint8_t gid[16]);
+int uroce_dev_attach_mcast(struct uroce_dev *dev, struct uroce_worker_qp *wqp,
+			   const uint8_t gid[16]);
 
 /** End that. @return 0; -EINVAL: it was not a member */
-int uroce_dev_detach_mcast(struct uroce_dev *dev, struct uroce_qpr *qpr, const uint8_t gid[16]);
+int uroce_dev_detach_mcast(struct uroce_dev *dev, struct uroce_worker_qp *wqp,
+			   const uint8_t gid[16]);
 
 /** Whether a QP is a member of any group. */
-bool uroce_dev_is_attached(struct uroce_dev *dev, const struct uroce_qpr *qpr);
+bool uroce_dev_is_attached(struct uroce_dev *dev, const struct uroce_worker_qp *wqp);
 
 /** Wait until every worker that is inside a round has left it. Not from inside a round. */
 void uroce_dev_grace(struct uroce_dev *dev);
@@ -175,8 +179,8 @@ void uroce_dev_grace(struct uroce_dev *dev);
  * Wait until no port refers to memory of a region that was invalidated a grace period ago, or of a QP
  * that sends no more. Frames that did not leave yet are lost.
  */
-void uroce_dev_recall_mr(struct uroce_dev *dev, uint32_t key);
-void uroce_dev_recall_qp(struct uroce_dev *dev, const struct uroce_qpr *qpr);
+void uroce_dev_reclaim_mr(struct uroce_dev *dev, uint32_t key);
+void uroce_dev_reclaim_qp(struct uroce_dev *dev, const struct uroce_worker_qp *wqp);
 
 /**
  * Resolve an address vector to a path: checks the GRH and sgid_index, finds the next hop, asks for its MAC

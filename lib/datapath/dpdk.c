@@ -14,7 +14,7 @@
 #if UROCE_DPDK_SINCE(23, 11)
 
 static uint32_t
-run(void *arg)
+run_thread(void *arg)
 {
 	const struct uroce_dpdk_thread *thread = arg;
 
@@ -28,7 +28,7 @@ uroce_dpdk_thread_start(struct uroce_dpdk_thread *thread, const char *name, void
 {
 	thread->run = call;
 	thread->arg = arg;
-	return rte_thread_create_control(&thread->id, name, run, thread);
+	return rte_thread_create_control(&thread->id, name, run_thread, thread);
 }
 
 void

@@ -56,7 +56,7 @@ int uroce_dpdk_thread_start(struct uroce_dpdk_thread *thread, const char *name,
 void uroce_dpdk_thread_join(struct uroce_dpdk_thread *thread);
 
 /**
- * Whether it is known how the memif driver of the DPDK that runs here records a queue, which notice_ring.c reads. Where
+ * Whether it is known how the memif driver of the DPDK that runs here records a queue, which rx_wakeup_ring.c reads. Where
  * it is not, a port of memif gives no notices, and the service thread polls it from time to time.
  */
 bool uroce_dpdk_knows_memif(void);

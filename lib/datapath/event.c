@@ -70,16 +70,16 @@ uroce_event_queue_renew(struct uroce_event_queue *queue)
 }
 
 static struct uroce_dev_event *
-at(struct uroce_event_queue *queue, uint32_t nth)
+get_event(struct uroce_event_queue *queue, uint32_t nth)
 {
 	return &queue->event[(queue->head + nth) % queue->room];
 }
 
 static bool
-waits(struct uroce_event_queue *queue, enum ibv_event_type type, const void *cookie)
+is_event_queued(struct uroce_event_queue *queue, enum ibv_event_type type, const void *cookie)
 {
 	for (uint32_t i = 0; i < queue->nb; i++) {
-		if (at(queue, i)->type == type && at(queue, i)->cookie == cookie)
+		if (get_event(queue, i)->type == type && get_event(queue, i)->cookie == cookie)
 			return true;
 	}
 	return false;
@@ -89,8 +89,9 @@ void
 uroce_event_push(struct uroce_event_queue *queue, enum ibv_event_type type, void *cookie)
 {
 	uroce_lock_take(&queue->lock);
-	if (queue->nb < queue->room && !waits(queue, type, cookie)) {
-		*at(queue, queue->nb) = (struct uroce_dev_event){ .type = type, .cookie = cookie };
+	if (queue->nb < queue->room && !is_event_queued(queue, type, cookie)) {
+		*get_event(queue, queue->nb) =
+			(struct uroce_dev_event){ .type = type, .cookie = cookie };
 		if (queue->nb++ == 0)
 			(void)eventfd_write(queue->fd, 1);
 	}
@@ -98,7 +99,7 @@ uroce_event_push(struct uroce_event_queue *queue, enum ibv_event_type type, void
 }
 
 static void
-quieten(struct uroce_event_queue *queue)
+clear_event_fd(struct uroce_event_queue *queue)
 {
 	eventfd_t count;
 
@@ -114,10 +115,10 @@ uroce_event_pop(struct uroce_event_queue *queue, struct uroce_dev_event *event)
 	uroce_lock_take(&queue->lock);
 	has_one = queue->nb > 0;
 	if (has_one) {
-		*event = *at(queue, 0);
+		*event = *get_event(queue, 0);
 		queue->head = (queue->head + 1) % queue->room;
 		queue->nb--;
-		quieten(queue);
+		clear_event_fd(queue);
 	}
 	uroce_lock_release(&queue->lock);
 	return has_one;
@@ -130,12 +131,12 @@ uroce_event_purge(struct uroce_event_queue *queue, const void *cookie)
 
 	uroce_lock_take(&queue->lock);
 	for (uint32_t i = 0; i < queue->nb; i++) {
-		if (at(queue, i)->cookie != cookie)
-			*at(queue, kept++) = *at(queue, i);
+		if (get_event(queue, i)->cookie != cookie)
+			*get_event(queue, kept++) = *get_event(queue, i);
 	}
 	if (kept < queue->nb) {
 		queue->nb = kept;
-		quieten(queue);
+		clear_event_fd(queue);
 	}
 	uroce_lock_release(&queue->lock);
 }

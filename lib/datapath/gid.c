@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "datapath/attach.h"
+#include "datapath/mux_client.h"
 #include "datapath/log.h"
 #include "datapath/neigh.h"
 #include "datapath/port.h"
@@ -26,13 +26,13 @@ struct kernel_addrs {
 };
 
 static bool
-is_link_local(const struct uroce_addr *addr)
+is_gid_link_local(const struct uroce_addr *addr)
 {
 	return addr->ip[0] == 0xfe && (addr->ip[1] & 0xc0) == 0x80;
 }
 
 static bool
-has(const struct kernel_addrs *kernel, const struct uroce_addr *addr)
+has_kernel_addr(const struct kernel_addrs *kernel, const struct uroce_addr *addr)
 {
 	for (int i = 0; i < kernel->nb; i++) {
 		if (memcmp(kernel->addr[i].ip, addr->ip, sizeof(addr->ip)) == 0)
@@ -47,8 +47,8 @@ read_uroceds(const struct uroce_dev *dev, struct kernel_addrs *given)
 	struct uroce_mux_host host = dev->plan.host;
 
 	if (dev->port)
-		uroce_attach_host(dev->port->attach, &host);
-	given->nb = uroce_attach_addrs(&host, given->addr);
+		uroce_mux_client_host(dev->port->mux_client, &host);
+	given->nb = uroce_mux_client_addrs(&host, given->addr);
 	given->are_uroceds = true;
 }
 
@@ -60,7 +60,7 @@ read_kernel(unsigned if_index, struct kernel_addrs *kernel)
 
 /* At the first index that is free. */
 static void
-add(struct uroce_gid_table *gids, const struct uroce_addr *addr, bool is_kernels)
+add_gid(struct uroce_gid_table *gids, const struct uroce_addr *addr, bool is_kernels)
 {
 	unsigned idx = 0;
 
@@ -93,15 +93,15 @@ add_link_local(const struct uroce_dev_conf *conf, const uint8_t mac[6],
 	bool is_kernels = conf->nb_addr == 0;
 
 	for (int i = 0; i < kernel->nb; i++) {
-		if (is_link_local(&kernel->addr[i])) {
-			add(gids, &kernel->addr[i], true);
+		if (is_gid_link_local(&kernel->addr[i])) {
+			add_gid(gids, &kernel->addr[i], true);
 			return;
 		}
 	}
 	for (unsigned i = 0; i < conf->nb_addr; i++)
-		is_kernels |= has(kernel, &conf->addr[i]);
+		is_kernels |= has_kernel_addr(kernel, &conf->addr[i]);
 	if (!is_kernels)
-		add(gids, &made, false);
+		add_gid(gids, &made, false);
 }
 
 int
@@ -122,10 +122,10 @@ uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsigned
 	}
 	add_link_local(conf, mac, &kernel, gids);
 	for (unsigned i = 0; i < conf->nb_addr; i++)
-		add(gids, &conf->addr[i], has(&kernel, &conf->addr[i]));
+		add_gid(gids, &conf->addr[i], has_kernel_addr(&kernel, &conf->addr[i]));
 	for (int i = 0; i < kernel.nb && conf->nb_addr == 0; i++) {
-		if (!is_link_local(&kernel.addr[i]))
-			add(gids, &kernel.addr[i], true);
+		if (!is_gid_link_local(&kernel.addr[i]))
+			add_gid(gids, &kernel.addr[i], true);
 	}
 	return 0;
 }
@@ -198,7 +198,7 @@ static bool
 has_link_local(const struct uroce_gid_table *gids)
 {
 	for (unsigned i = 0; i < gids->nb; i++) {
-		if (is_link_local(&gids->addr[i]))
+		if (is_gid_link_local(&gids->addr[i]))
 			return true;
 	}
 	return false;
@@ -210,7 +210,7 @@ drop_gone(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
 	bool is_changed = false;
 
 	for (unsigned i = 0; i < gids->nb; i++) {
-		if (uroce_gid_is_empty(gids, i) || has(kernel, &gids->addr[i]))
+		if (uroce_gid_is_empty(gids, i) || has_kernel_addr(kernel, &gids->addr[i]))
 			continue;
 		gids->addr[i] = (struct uroce_addr){ 0 };
 		gids->kernels &= ~(UINT32_C(1) << i);
@@ -238,9 +238,9 @@ add_new(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
 		const struct uroce_addr *const addr = &kernel->addr[i];
 
 		if (is_none(addr) || uroce_gid_find(gids, addr->ip) >= 0 ||
-		    (is_link_local(addr) && has_link_local(gids)))
+		    (is_gid_link_local(addr) && has_link_local(gids)))
 			continue;
-		add(gids, addr, !kernel->are_uroceds);
+		add_gid(gids, addr, !kernel->are_uroceds);
 		is_changed = true;
 	}
 	return is_changed;
@@ -248,7 +248,7 @@ add_new(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
 
 /* @return whether another table is published now */
 static bool
-update(struct uroce_dev *dev)
+update_gids(struct uroce_dev *dev)
 {
 	const struct uroce_gid_table *const now =
 		atomic_load_explicit(&dev->gids, memory_order_relaxed);
@@ -256,13 +256,13 @@ update(struct uroce_dev *dev)
 	struct kernel_addrs kernel = { .nb = 0 };
 	bool is_changed;
 
-	if (dev->port->attach)
+	if (dev->port->mux_client)
 		read_uroceds(dev, &kernel);
 	else
 		read_kernel(uroce_dev_if_index(dev), &kernel);
 	if (kernel.nb < 0)
 		return false; /* looked for again */
-	dev->has_gid_news = false;
+	dev->has_gid_changes = false;
 	*next = *now;
 	is_changed = drop_gone(next, &kernel);
 	is_changed |= add_new(next, &kernel);
@@ -275,25 +275,25 @@ update(struct uroce_dev *dev)
 static bool
 is_following(const struct uroce_dev *dev)
 {
-	return dev->conf.nb_addr == 0 && (dev->port->netif.if_index > 0 || dev->port->attach);
+	return dev->conf.nb_addr == 0 && (dev->port->netif.if_index > 0 || dev->port->mux_client);
 }
 
 static bool
-has_news(const struct uroce_dev *dev)
+has_addr_changes(const struct uroce_dev *dev)
 {
-	if (!dev->port->attach)
-		return uroce_netif_has_news(&dev->port->netif);
-	return atomic_exchange(&dev->port->attach->has_news, false);
+	if (!dev->port->mux_client)
+		return uroce_netif_has_changed(&dev->port->netif);
+	return atomic_exchange(&dev->port->mux_client->has_changes, false);
 }
 
 /* Gateways, and who asks for neighbours. */
 static void
-move_with_uroced(struct uroce_dev *dev)
+follow_uroced(struct uroce_dev *dev)
 {
 	struct uroce_mux_host host;
 
-	uroce_attach_host(dev->port->attach, &host);
-	uroce_attach_adopt(&dev->conf, &host);
+	uroce_mux_client_host(dev->port->mux_client, &host);
+	uroce_mux_client_adopt(&dev->conf, &host);
 	uroce_neigh_set_addrs(dev->neigh, atomic_load(&dev->gids));
 }
 
@@ -305,13 +305,13 @@ uroce_gid_follow(struct uroce_worker *worker)
 	/* who has the lock may wait for this worker: then the next time */
 	if (!is_following(dev) || pthread_mutex_trylock(&dev->lock) != 0)
 		return;
-	dev->has_gid_news |= has_news(dev);
-	if (dev->has_gid_news && update(dev)) {
-		if (dev->port->attach)
-			move_with_uroced(dev);
+	dev->has_gid_changes |= has_addr_changes(dev);
+	if (dev->has_gid_changes && update_gids(dev)) {
+		if (dev->port->mux_client)
+			follow_uroced(dev);
 		uroce_worker_wait_for_others(worker);
 		UROCE_LOG(INFO, dev, "%s: the addresses of %s have changed", dev->conf.port,
-			  dev->port->attach ? "the port" : dev->port->netif.name);
+			  dev->port->mux_client ? "the port" : dev->port->netif.name);
 		uroce_event_push(dev->events, IBV_EVENT_GID_CHANGE, NULL);
 	}
 	pthread_mutex_unlock(&dev->lock);

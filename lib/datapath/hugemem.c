@@ -72,7 +72,7 @@ name_heap(unsigned idx, char name[HEAP_NAME_LEN])
 
 /* The heap gets room for one more piece of `len` bytes. @return whether it has it */
 static bool
-grow(unsigned idx, size_t len)
+grow_heap(unsigned idx, size_t len)
 {
 	struct heap *heap = &heaps[idx];
 	const size_t wanted = RTE_MAX(len + HUGE_PAGE, RTE_MAX(heap->len / 2, GROW_MIN));
@@ -107,7 +107,7 @@ alloc_of_heap(size_t len, int node)
 	pthread_mutex_lock(&heap_lock);
 	if (heaps[idx].is_there)
 		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, heaps[idx].socket);
-	if (!mem && grow(idx, len))
+	if (!mem && grow_heap(idx, len))
 		mem = rte_zmalloc_socket("uroce", len, RTE_CACHE_LINE_SIZE, heaps[idx].socket);
 	pthread_mutex_unlock(&heap_lock);
 	return mem;

@@ -25,7 +25,7 @@ static_assert(sizeof(struct icmp) == 8, "an ICMP echo header is 8 bytes");
 #define REPLY_TTL         64
 
 static be16
-checksum_of(const struct uroce_ipv4 *ip, uint32_t hdr_len)
+checksum_ipv4_header(const struct uroce_ipv4 *ip, uint32_t hdr_len)
 {
 	const be16 *word = (const be16 *)ip;
 	uint32_t sum = 0;
@@ -61,13 +61,13 @@ check_ipv4(const struct uroce_l2 *l2)
 	if (hdr_len < sizeof(*ip) || be16_get(ip->total_len) > l2->l3_len ||
 	    be16_get(ip->total_len) < hdr_len + sizeof(struct icmp))
 		return 0;
-	if (be16_get(ip->frag) & 0x3fff || be16_get(checksum_of(ip, hdr_len)) != 0)
+	if (be16_get(ip->frag) & 0x3fff || be16_get(checksum_ipv4_header(ip, hdr_len)) != 0)
 		return 0;
 	return hdr_len;
 }
 
 bool
-uroce_icmp_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint32_t *len)
+uroce_icmp_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint32_t *len)
 {
 	struct uroce_ipv4 *ip = (struct uroce_ipv4 *)l2->l3;
 	const uint32_t hdr_len = check_ipv4(l2);
@@ -87,7 +87,7 @@ uroce_icmp_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2
 	memcpy(ip->src, dst + 12, sizeof(ip->src));
 	ip->ttl = REPLY_TTL;
 	ip->checksum = be16_make(0);
-	ip->checksum = checksum_of(ip, hdr_len);
+	ip->checksum = checksum_ipv4_header(ip, hdr_len);
 	*len = (uint32_t)(l2->l3 - l2->frame) + be16_get(ip->total_len);
 	uroce_l2_return(conf, l2->frame, ((const struct uroce_eth *)l2->frame)->src);
 	return true;

@@ -50,7 +50,7 @@ static const uint8_t unspecified[16];
 
 /* Of an ICMPv6 message and its pseudo-header; 0 over a message with its checksum in place. */
 static uint16_t
-checksum_of(const struct uroce_ipv6 *ip, const void *msg, uint32_t len)
+checksum_icmpv6(const struct uroce_ipv6 *ip, const void *msg, uint32_t len)
 {
 	const uint8_t *byte = msg;
 	uint32_t sum = len + UROCE_IPPROTO_ICMPV6;
@@ -68,10 +68,10 @@ checksum_of(const struct uroce_ipv6 *ip, const void *msg, uint32_t len)
 }
 
 static void
-seal(const struct uroce_ipv6 *ip, struct icmpv6 *icmp, uint32_t len)
+set_icmpv6_checksum(const struct uroce_ipv6 *ip, struct icmpv6 *icmp, uint32_t len)
 {
 	icmp->checksum = be16_make(0);
-	icmp->checksum = be16_make(checksum_of(ip, icmp, len));
+	icmp->checksum = be16_make(checksum_icmpv6(ip, icmp, len));
 }
 
 /* @return bytes of the ICMPv6 message; 0: the packet is something else, or damaged */
@@ -87,7 +87,7 @@ check_ipv6(const struct uroce_l2 *l2)
 	len = be16_get(ip->payload_len);
 	if (len < sizeof(struct icmpv6) || len > l2->l3_len - sizeof(*ip))
 		return 0;
-	return checksum_of(ip, ip + 1, len) == 0 ? len : 0;
+	return checksum_icmpv6(ip, ip + 1, len) == 0 ? len : 0;
 }
 
 /* The link-layer address option of that type; NULL: none. */
@@ -108,13 +108,14 @@ find_mac(const struct nd *nd, uint32_t len, uint8_t opt_type)
 
 /* Of another host of IPv6: what is mapped is IPv4's, and ARP's to speak of. */
 static bool
-is_host(const struct uroce_neigh_conf *conf, const uint8_t ip[16])
+is_ipv6_host(const struct uroce_neigh_conf *conf, const uint8_t ip[16])
 {
 	return !uroce_ip_is_v4(ip) && uroce_neigh_is_host(conf, ip);
 }
 
 static void
-hear(const uint8_t ip[16], const uint8_t *mac, bool is_answer, struct uroce_hearsay *heard)
+claim_neighbour(const uint8_t ip[16], const uint8_t *mac, bool is_answer,
+		struct uroce_neigh_claim *heard)
 {
 	memcpy(heard->ip, ip, sizeof(heard->ip));
 	memcpy(heard->mac, mac, sizeof(heard->mac));
@@ -124,8 +125,8 @@ hear(const uint8_t ip[16], const uint8_t *mac, bool is_answer, struct uroce_hear
 
 /* Turn the solicitation into the advertisement. */
 static void
-advertise(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, const uint8_t *dmac,
-	  uint32_t *len)
+make_advertisement(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
+		   const uint8_t *dmac, uint32_t *len)
 {
 	static const uint8_t all_nodes[16] = { 0xff, 2, [15] = 1 };
 	static const uint8_t all_nodes_mac[6] = { 0x33, 0x33, 0, 0, 0, 1 };
@@ -145,14 +146,14 @@ advertise(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, const 
 	nd->opt_type = OPT_TARGET_MAC;
 	nd->opt_len = 1;
 	memcpy(nd->opt_mac, conf->mac, sizeof(nd->opt_mac));
-	seal(ip, &nd->icmp, sizeof(*nd));
+	set_icmpv6_checksum(ip, &nd->icmp, sizeof(*nd));
 	uroce_l2_return(conf, l2->frame, mac);
 	*len = (uint32_t)(l2->l3 - l2->frame) + sizeof(*ip) + sizeof(*nd);
 }
 
 static bool
-answer_solicitation(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
-		    uint32_t msg_len, struct uroce_hearsay *heard, uint32_t *len)
+reply_solicitation(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint32_t msg_len,
+		   struct uroce_neigh_claim *heard, uint32_t *len)
 {
 	const struct uroce_ipv6 *ip = (const struct uroce_ipv6 *)l2->l3;
 	const struct nd *nd = (const struct nd *)(ip + 1);
@@ -162,38 +163,38 @@ answer_solicitation(const struct uroce_neigh_conf *conf, const struct uroce_l2 *
 
 	if (msg_len < ND_LEN_MIN || ip->hop_limit != ND_HOP_LIMIT || nd->icmp.code != 0 ||
 	    !uroce_neigh_is_ours(conf, nd->target) || from[0] & 1 ||
-	    (!is_probe && !is_host(conf, ip->src)))
+	    (!is_probe && !is_ipv6_host(conf, ip->src)))
 		return false;
 	smac = find_mac(nd, msg_len, OPT_SOURCE_MAC);
 	if (!is_probe && smac)
-		hear(ip->src, smac, false, heard);
+		claim_neighbour(ip->src, smac, false, heard);
 	if (l2->room < sizeof(*ip) + sizeof(*nd))
 		return false;
-	advertise(conf, l2, smac ? smac : from, len);
+	make_advertisement(conf, l2, smac ? smac : from, len);
 	return true;
 }
 
 static void
-hear_advertisement(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint32_t msg_len,
-		   struct uroce_hearsay *heard)
+read_advertisement(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint32_t msg_len,
+		   struct uroce_neigh_claim *heard)
 {
 	const struct uroce_ipv6 *ip = (const struct uroce_ipv6 *)l2->l3;
 	const struct nd *nd = (const struct nd *)(ip + 1);
 	const uint8_t *mac;
 
 	if (msg_len < ND_LEN_MIN || ip->hop_limit != ND_HOP_LIMIT || nd->icmp.code != 0 ||
-	    !is_host(conf, nd->target))
+	    !is_ipv6_host(conf, nd->target))
 		return;
 	mac = find_mac(nd, msg_len, OPT_TARGET_MAC);
 	if (!mac)
 		mac = ((const struct uroce_eth *)l2->frame)->src;
 	if (!(mac[0] & 1))
-		hear(nd->target, mac, true, heard);
+		claim_neighbour(nd->target, mac, true, heard);
 }
 
 static bool
-answer_echo(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint32_t msg_len,
-	    uint32_t *len)
+reply_echo(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint32_t msg_len,
+	   uint32_t *len)
 {
 	struct uroce_ipv6 *ip = (struct uroce_ipv6 *)l2->l3;
 	struct icmpv6 *icmp = (struct icmpv6 *)(ip + 1);
@@ -207,15 +208,15 @@ answer_echo(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint
 	memcpy(ip->src, ours, sizeof(ip->src));
 	ip->hop_limit = REPLY_HOP_LIMIT;
 	icmp->type = ECHO_REPLY;
-	seal(ip, icmp, msg_len);
+	set_icmpv6_checksum(ip, icmp, msg_len);
 	uroce_l2_return(conf, l2->frame, ((const struct uroce_eth *)l2->frame)->src);
 	*len = (uint32_t)(l2->l3 - l2->frame) + sizeof(*ip) + msg_len;
 	return true;
 }
 
 bool
-uroce_icmpv6_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
-		    struct uroce_hearsay *heard, uint32_t *len)
+uroce_icmpv6_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
+		   struct uroce_neigh_claim *heard, uint32_t *len)
 {
 	const uint32_t msg_len = check_ipv6(l2);
 	const struct icmpv6 *icmp = (const struct icmpv6 *)(l2->l3 + sizeof(struct uroce_ipv6));
@@ -223,17 +224,17 @@ uroce_icmpv6_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *
 	if (msg_len == 0)
 		return false;
 	if (icmp->type == SOLICITATION)
-		return answer_solicitation(conf, l2, msg_len, heard, len);
+		return reply_solicitation(conf, l2, msg_len, heard, len);
 	if (icmp->type == ECHO_REQUEST)
-		return answer_echo(conf, l2, msg_len, len);
+		return reply_echo(conf, l2, msg_len, len);
 	if (icmp->type == ADVERTISEMENT)
-		hear_advertisement(conf, l2, msg_len, heard);
+		read_advertisement(conf, l2, msg_len, heard);
 	return false;
 }
 
 uint32_t
-uroce_icmpv6_ask(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
-		 const uint8_t ip_asked[16], uint8_t *frame)
+uroce_icmpv6_solicit(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
+		     const uint8_t ip_asked[16], uint8_t *frame)
 {
 	/* the solicited-node group [RFC 4291 2.7.1] and its MAC */
 	const uint8_t dmac[6] = { 0x33, 0x33, 0xff, ip_asked[13], ip_asked[14], ip_asked[15] };
@@ -263,6 +264,6 @@ uroce_icmpv6_ask(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
 	};
 	memcpy(nd->target, ip_asked, sizeof(nd->target));
 	memcpy(nd->opt_mac, conf->mac, sizeof(nd->opt_mac));
-	seal(ip, &nd->icmp, sizeof(*nd));
+	set_icmpv6_checksum(ip, &nd->icmp, sizeof(*nd));
 	return (uint32_t)((const uint8_t *)(nd + 1) - frame);
 }

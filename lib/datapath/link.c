@@ -25,7 +25,7 @@
 #include <rte_kvargs.h>
 #include <rte_log.h>
 
-#include "datapath/errand.h"
+#include "datapath/intr_call.h"
 #include "datapath/fds.h"
 #include "datapath/log.h"
 
@@ -62,7 +62,7 @@ populate_rings(const struct uroce_port *port)
 }
 
 static void
-welcome(struct uroce_port *port)
+on_link_up(struct uroce_port *port)
 {
 	atomic_store(&port->has_been_up, true);
 	populate_rings(port);
@@ -76,7 +76,7 @@ uroce_link_set(struct uroce_port *port, bool is_up)
 	if (was_up == is_up)
 		return;
 	if (is_up)
-		welcome(port);
+		on_link_up(port);
 	else
 		atomic_fetch_add_explicit(&port->nb_downs, 1, memory_order_relaxed);
 	UROCE_LOG(INFO, port, "%s: link is %s", port->name, is_up ? "up" : "down");
@@ -115,7 +115,7 @@ is_link_up(struct uroce_port *port)
 void
 uroce_link_check(struct uroce_port *port)
 {
-	if (!uroce_port_is_gone(port) && !port->attach)
+	if (!uroce_port_is_gone(port) && !port->mux_client)
 		uroce_link_set(port, is_link_up(port));
 }
 
@@ -147,7 +147,7 @@ uroce_link_watch(struct uroce_port *port)
 {
 	atomic_store(&port->is_up, is_link_up(port));
 	if (uroce_port_is_up(port))
-		welcome(port);
+		on_link_up(port);
 	for (unsigned i = 0; i < RTE_DIM(watched); i++)
 		(void)rte_eth_dev_callback_register(port->id, watched[i], on_port_event, port);
 	port->has_callbacks = true;
@@ -247,5 +247,5 @@ void
 uroce_link_restart(struct uroce_port *port, uint64_t now_ns)
 {
 	port->restart_ns = now_ns + UROCE_LINK_RESTART_NS;
-	uroce_errand_run(start_quietly, port);
+	uroce_intr_call_run(start_quietly, port);
 }

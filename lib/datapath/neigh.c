@@ -13,7 +13,7 @@
 #include <rte_random.h>
 
 #include "datapath/gid.h"
-#include "datapath/group_frame.h"
+#include "datapath/igmp_mld.h"
 #include "datapath/log.h"
 #include "datapath/neigh_cache.h"
 #include "datapath/neigh_frame.h"
@@ -56,7 +56,7 @@ uroce_neigh_destroy(struct uroce_neigh *neigh)
 }
 
 static const struct uroce_neigh_conf *
-conf_of(const struct uroce_neigh *neigh)
+get_neigh_conf(const struct uroce_neigh *neigh)
 {
 	return atomic_load_explicit(&neigh->conf, memory_order_acquire);
 }
@@ -64,7 +64,7 @@ conf_of(const struct uroce_neigh *neigh)
 void
 uroce_neigh_set_addrs(struct uroce_neigh *neigh, const struct uroce_gid_table *gids)
 {
-	const struct uroce_neigh_conf *const now = conf_of(neigh);
+	const struct uroce_neigh_conf *const now = get_neigh_conf(neigh);
 	struct uroce_neigh_conf *const next = &neigh->confs[now == &neigh->confs[0]];
 
 	*next = *now;
@@ -175,21 +175,21 @@ uroce_l2_return(const struct uroce_neigh_conf *conf, uint8_t *frame, const uint8
 }
 
 static bool
-answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, struct uroce_hearsay *heard,
-       uint32_t *len)
+reply_neighbour(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
+		struct uroce_neigh_claim *heard, uint32_t *len)
 {
 	if (l2->type == UROCE_ETHERTYPE_ARP)
-		return uroce_arp_answer(conf, l2, heard);
+		return uroce_arp_reply(conf, l2, heard);
 	if (l2->type == UROCE_ETHERTYPE_IPV4)
-		return uroce_icmp_answer(conf, l2, len);
+		return uroce_icmp_reply(conf, l2, len);
 	if (l2->type == UROCE_ETHERTYPE_IPV6)
-		return uroce_icmpv6_answer(conf, l2, heard, len);
+		return uroce_icmpv6_reply(conf, l2, heard, len);
 	return false;
 }
 
 /* @return whether it was believed */
 static bool
-learn(struct uroce_neigh *neigh, const struct uroce_hearsay *heard, uint64_t now_ns)
+learn_claim(struct uroce_neigh *neigh, const struct uroce_neigh_claim *heard, uint64_t now_ns)
 {
 	struct uroce_neigh_entry *entry;
 
@@ -207,7 +207,7 @@ learn(struct uroce_neigh *neigh, const struct uroce_hearsay *heard, uint64_t now
 
 /* Sometime within this time, so that not all hosts speak at once; sooner if it was due sooner. */
 static void
-report_within(struct uroce_neigh *neigh, uint64_t now_ns, uint64_t ns)
+schedule_report(struct uroce_neigh *neigh, uint64_t now_ns, uint64_t ns)
 {
 	const uint64_t at_ns = now_ns + (ns > 0 ? rte_rand_max(ns) : 0);
 	uint64_t due_ns = atomic_load(&neigh->report_ns);
@@ -220,11 +220,12 @@ uint32_t
 uroce_neigh_report(struct uroce_neigh *neigh, const uint8_t group[16],
 		   enum uroce_neigh_report report, uint64_t now_ns, uint8_t *frame)
 {
-	if (!uroce_group_is_reported(group))
+	if (!uroce_igmp_mld_is_reported(group))
 		return 0;
 	if (report == UROCE_NEIGH_JOINED)
-		report_within(neigh, now_ns, REPEAT_NS);
-	return uroce_group_report_put(conf_of(neigh), group, report == UROCE_NEIGH_LEFT, frame);
+		schedule_report(neigh, now_ns, REPEAT_NS);
+	return uroce_igmp_mld_put_report(get_neigh_conf(neigh), group, report == UROCE_NEIGH_LEFT,
+					 frame);
 }
 
 bool
@@ -240,23 +241,23 @@ enum uroce_neigh_verdict
 uroce_neigh_input(struct uroce_neigh *neigh, uint8_t *frame, uint32_t *len, uint32_t room,
 		  uint64_t now_ns)
 {
-	struct uroce_hearsay heard = { .is_valid = false };
+	struct uroce_neigh_claim heard = { .is_valid = false };
 	struct uroce_l2 l2;
 	bool is_reply, is_learnt;
 	uint64_t resp_ns;
 
-	if (!read_l2(conf_of(neigh), frame, *len, &l2))
+	if (!read_l2(get_neigh_conf(neigh), frame, *len, &l2))
 		return UROCE_NEIGH_IGNORED;
-	if (uroce_group_query_read(&l2, &resp_ns)) {
-		report_within(neigh, now_ns, resp_ns);
-		return UROCE_NEIGH_HEARD;
+	if (uroce_igmp_mld_read_query(&l2, &resp_ns)) {
+		schedule_report(neigh, now_ns, resp_ns);
+		return UROCE_NEIGH_LEARNT;
 	}
 	l2.room = room - (uint32_t)(l2.l3 - frame);
-	is_reply = answer(conf_of(neigh), &l2, &heard, len);
-	is_learnt = heard.is_valid && learn(neigh, &heard, now_ns);
+	is_reply = reply_neighbour(get_neigh_conf(neigh), &l2, &heard, len);
+	is_learnt = heard.is_valid && learn_claim(neigh, &heard, now_ns);
 	if (is_reply)
 		return UROCE_NEIGH_REPLY;
-	return is_learnt ? UROCE_NEIGH_HEARD : UROCE_NEIGH_IGNORED;
+	return is_learnt ? UROCE_NEIGH_LEARNT : UROCE_NEIGH_IGNORED;
 }
 
 bool
@@ -275,12 +276,12 @@ uroce_neigh_find(struct uroce_neigh *neigh, const uint8_t ip[16], uint64_t now_n
 }
 
 uint32_t
-uroce_neigh_ask(struct uroce_neigh *neigh, const uint8_t sip[16], const uint8_t ip[16],
-		uint64_t now_ns, uint8_t *frame)
+uroce_neigh_request(struct uroce_neigh *neigh, const uint8_t sip[16], const uint8_t ip[16],
+		    uint64_t now_ns, uint8_t *frame)
 {
 	uroce_lock_take(&neigh->lock);
 	(void)uroce_neigh_cache_add(&neigh->cache, ip, true, now_ns);
 	uroce_lock_release(&neigh->lock);
-	return uroce_ip_is_v4(ip) ? uroce_arp_ask(conf_of(neigh), sip, ip, frame)
-				  : uroce_icmpv6_ask(conf_of(neigh), sip, ip, frame);
+	return uroce_ip_is_v4(ip) ? uroce_arp_request(get_neigh_conf(neigh), sip, ip, frame)
+				  : uroce_icmpv6_solicit(get_neigh_conf(neigh), sip, ip, frame);
 }

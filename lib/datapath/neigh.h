@@ -25,8 +25,8 @@
 /** Addresses that we can answer for. */
 #define UROCE_NEIGH_ADDRS_MAX 16
 
-/** Longest frame that uroce_neigh_ask() and uroce_neigh_report() build. */
-#define UROCE_NEIGH_ASK_MAX 90
+/** Longest frame that uroce_neigh_request() and uroce_neigh_report() build. */
+#define UROCE_NEIGH_REQUEST_MAX 90
 
 /** How long an answer is believed before we ask again. */
 #define UROCE_NEIGH_FRESH_NS UINT64_C(30000000000)
@@ -43,8 +43,8 @@ struct uroce_neigh_conf {
 /** What became of a frame. */
 enum uroce_neigh_verdict {
 	UROCE_NEIGH_IGNORED,
-	UROCE_NEIGH_HEARD, /* an answer that we waited for, or a router's question for groups */
-	UROCE_NEIGH_REPLY, /* the frame is now our answer: send it */
+	UROCE_NEIGH_LEARNT, /* an answer that we waited for, or a router's question for groups */
+	UROCE_NEIGH_REPLY,  /* the frame is now our answer: send it */
 };
 
 struct uroce_neigh;
@@ -76,11 +76,11 @@ bool uroce_neigh_find(struct uroce_neigh *neigh, const uint8_t ip[16], uint64_t 
 /**
  * Ask for a neighbour: build the question and keep a place for the answer.
  * @param sip  which of our addresses asks
- * @param[out] frame  room for UROCE_NEIGH_ASK_MAX
+ * @param[out] frame  room for UROCE_NEIGH_REQUEST_MAX
  * @return length of the frame
  */
-uint32_t uroce_neigh_ask(struct uroce_neigh *neigh, const uint8_t sip[16], const uint8_t ip[16],
-			 uint64_t now_ns, uint8_t *frame);
+uint32_t uroce_neigh_request(struct uroce_neigh *neigh, const uint8_t sip[16], const uint8_t ip[16],
+			     uint64_t now_ns, uint8_t *frame);
 
 /** What is said of a group. */
 enum uroce_neigh_report {
@@ -91,7 +91,7 @@ enum uroce_neigh_report {
 
 /**
  * Tell routers, and switches that snoop, of a group [RFC 2236, RFC 2710].
- * @param[out] frame  room for UROCE_NEIGH_ASK_MAX
+ * @param[out] frame  room for UROCE_NEIGH_REQUEST_MAX
  * @return length of the frame; 0: nobody has to be told of this group
  */
 uint32_t uroce_neigh_report(struct uroce_neigh *neigh, const uint8_t group[16],

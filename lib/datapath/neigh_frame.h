@@ -26,7 +26,7 @@ struct uroce_l2 {
 };
 
 /** What a frame says about its sender. */
-struct uroce_hearsay {
+struct uroce_neigh_claim {
 	uint8_t ip[16];
 	uint8_t mac[6];
 	bool is_valid;  /* ip and mac are a host's */
@@ -53,17 +53,17 @@ void uroce_l2_return(const struct uroce_neigh_conf *conf, uint8_t *frame, const 
  * Each of these looks at one kind of frame. @return whether the frame has become our answer, then
  * `len` is its length. `heard` is set to what may be learnt, if anything.
  */
-bool uroce_arp_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
-		      struct uroce_hearsay *heard);
-bool uroce_icmp_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
-		       uint32_t *len);
-bool uroce_icmpv6_answer(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
-			 struct uroce_hearsay *heard, uint32_t *len);
+bool uroce_arp_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
+		     struct uroce_neigh_claim *heard);
+bool uroce_icmp_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
+		      uint32_t *len);
+bool uroce_icmpv6_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
+			struct uroce_neigh_claim *heard, uint32_t *len);
 
-/** Build a question; `frame` has room for UROCE_NEIGH_ASK_MAX. @return its length */
-uint32_t uroce_arp_ask(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
-		       const uint8_t ip[16], uint8_t *frame);
-uint32_t uroce_icmpv6_ask(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
-			  const uint8_t ip[16], uint8_t *frame);
+/** Build a question; `frame` has room for UROCE_NEIGH_REQUEST_MAX. @return its length */
+uint32_t uroce_arp_request(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
+			   const uint8_t ip[16], uint8_t *frame);
+uint32_t uroce_icmpv6_solicit(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
+			      const uint8_t ip[16], uint8_t *frame);
 
 #endif /* UROCE_DATAPATH_NEIGH_FRAME_H */

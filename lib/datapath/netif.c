@@ -66,7 +66,7 @@ uroce_netif_open(struct uroce_netif *netif, int if_index)
 }
 
 static void
-close_one(int *fd)
+close_netif_fd(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
@@ -76,11 +76,11 @@ close_one(int *fd)
 void
 uroce_netif_close(struct uroce_netif *netif)
 {
-	close_one(&netif->fd);
-	close_one(&netif->fd6);
-	close_one(&netif->guard_fd);
-	close_one(&netif->guard_fd6);
-	close_one(&netif->news_fd);
+	close_netif_fd(&netif->fd);
+	close_netif_fd(&netif->fd6);
+	close_netif_fd(&netif->guard_fd);
+	close_netif_fd(&netif->guard_fd6);
+	close_netif_fd(&netif->news_fd);
 }
 
 static uint8_t
@@ -95,7 +95,7 @@ prefix_len(const uint8_t *mask, unsigned len)
 
 /* @return whether the address is one for the device; those of point-to-point links are not. */
 static bool
-convert(const struct ifaddrs *ifa, struct uroce_addr *addr)
+convert_ifaddr(const struct ifaddrs *ifa, struct uroce_addr *addr)
 {
 	*addr = (struct uroce_addr){ 0 };
 	if (!ifa->ifa_addr || !ifa->ifa_netmask)
@@ -121,7 +121,7 @@ convert(const struct ifaddrs *ifa, struct uroce_addr *addr)
 }
 
 static bool
-is_link_local(const uint8_t ip[16])
+is_ip_link_local(const uint8_t ip[16])
 {
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
 }
@@ -138,8 +138,8 @@ uroce_netif_addrs(unsigned if_index, struct uroce_addr *addr, int room)
 		return -errno;
 	for (int pass = 0; pass < 2; pass++) {
 		for (const struct ifaddrs *ifa = list; ifa && nb < room; ifa = ifa->ifa_next) {
-			if (strcmp(ifa->ifa_name, name) == 0 && convert(ifa, &one) &&
-			    is_link_local(one.ip) == (pass == 1))
+			if (strcmp(ifa->ifa_name, name) == 0 && convert_ifaddr(ifa, &one) &&
+			    is_ip_link_local(one.ip) == (pass == 1))
 				addr[nb++] = one;
 		}
 	}
@@ -148,9 +148,9 @@ uroce_netif_addrs(unsigned if_index, struct uroce_addr *addr, int room)
 }
 
 bool
-uroce_netif_has_news(const struct uroce_netif *netif)
+uroce_netif_has_changed(const struct uroce_netif *netif)
 {
-	return netif->news_fd >= 0 && uroce_netlink_take_news(netif->news_fd, netif->if_index);
+	return netif->news_fd >= 0 && uroce_netlink_take_changes(netif->news_fd, netif->if_index);
 }
 
 uint32_t
@@ -189,7 +189,7 @@ uroce_netif_is_up(const struct uroce_netif *netif)
 }
 
 static int
-open_guard(const struct uroce_netif *netif, int family)
+open_udp_guard(const struct uroce_netif *netif, int family)
 {
 	struct sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
 	const struct sock_fprog filter = { .len = 1, .filter = &drop_all };
@@ -225,13 +225,13 @@ open_guard(const struct uroce_netif *netif, int family)
 void
 uroce_netif_guard(struct uroce_netif *netif)
 {
-	netif->guard_fd = open_guard(netif, AF_INET);
+	netif->guard_fd = open_udp_guard(netif, AF_INET);
 	if (netif->fd6 >= 0)
-		netif->guard_fd6 = open_guard(netif, AF_INET6);
+		netif->guard_fd6 = open_udp_guard(netif, AF_INET6);
 }
 
 static int
-join(int fd, const struct uroce_netif *netif, const uint8_t gid[16])
+join_group(int fd, const struct uroce_netif *netif, const uint8_t gid[16])
 {
 	struct ip_mreqn group = { .imr_ifindex = netif->if_index };
 	struct ipv6_mreq group6 = { .ipv6mr_interface = (unsigned)netif->if_index };
@@ -251,7 +251,7 @@ uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16])
 	const int fd = open_socket(netif, uroce_ip_is_v4(gid) ? AF_INET : AF_INET6);
 	int err;
 
-	if (fd < 0 || join(fd, netif, gid) == 0)
+	if (fd < 0 || join_group(fd, netif, gid) == 0)
 		return fd;
 	err = -errno;
 	close(fd);
@@ -260,7 +260,7 @@ uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16])
 
 /* An empty datagram to the neighbour: the kernel asks for its MAC in order to send it. */
 static void
-wake(const struct uroce_netif *netif, const uint8_t ip[16])
+send_wakeup_datagram(const struct uroce_netif *netif, const uint8_t ip[16])
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(DISCARD_PORT) };
 	struct sockaddr_in6 sin6 = {
@@ -290,6 +290,6 @@ uroce_netif_resolve(const struct uroce_netif *netif, const uint8_t dip[16], uint
 	ret = uroce_netlink_neigh(netif->if_index, next_hop, mac);
 	if (ret != -ENOENT)
 		return ret;
-	wake(netif, next_hop);
+	send_wakeup_datagram(netif, next_hop);
 	return -EAGAIN;
 }

@@ -35,7 +35,7 @@ void uroce_netif_close(struct uroce_netif *netif);
 int uroce_netif_addrs(unsigned if_index, struct uroce_addr *addr, int room);
 
 /** Whether addresses came or went since it was asked last, or since the interface was opened. */
-bool uroce_netif_has_news(const struct uroce_netif *netif);
+bool uroce_netif_has_changed(const struct uroce_netif *netif);
 
 /** Bytes of the largest IP packet; 0: cannot be told. */
 uint32_t uroce_netif_mtu(const struct uroce_netif *netif);

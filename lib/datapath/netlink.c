@@ -46,14 +46,14 @@ put_ip(union message *msg, uint16_t type, const uint8_t ip[16])
 }
 
 static uint8_t
-family_of(const uint8_t ip[16])
+get_family(const uint8_t ip[16])
 {
 	return uroce_ip_is_v4(ip) ? AF_INET : AF_INET6;
 }
 
 /* The answer's length was checked against what arrived. */
 static int
-check_answer(const union message *msg, ssize_t len)
+check_netlink_reply(const union message *msg, ssize_t len)
 {
 	if (len < (ssize_t)sizeof(msg->hdr) || msg->hdr.nlmsg_len > (size_t)len)
 		return -EPROTO;
@@ -64,21 +64,21 @@ check_answer(const union message *msg, ssize_t len)
 
 /* Send the request and put the answer in its place. */
 static int
-ask(union message *msg)
+query_kernel(union message *msg)
 {
-	const struct timeval patience = { .tv_usec = 200000 };
+	const struct timeval timeout = { .tv_usec = 200000 };
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	ssize_t len;
 	int ret = 0;
 
 	if (fd < 0)
 		return -errno;
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	if (send(fd, msg, msg->hdr.nlmsg_len, 0) < 0) {
 		ret = -errno;
 	} else {
 		len = recv(fd, msg, sizeof(*msg), 0);
-		ret = len < 0 ? -errno : check_answer(msg, len);
+		ret = len < 0 ? -errno : check_netlink_reply(msg, len);
 	}
 	close(fd);
 	return ret;
@@ -121,11 +121,11 @@ uroce_netlink_route(int if_index, const uint8_t dip[16], uint8_t next_hop[16], b
 	struct rtmsg *route = NLMSG_DATA(&msg.hdr);
 	int ret;
 
-	route->rtm_family = family_of(dip);
+	route->rtm_family = get_family(dip);
 	route->rtm_dst_len = uroce_ip_is_v4(dip) ? 32 : 128;
 	put_ip(&msg, RTA_DST, dip);
 	put_attr(&msg, RTA_OIF, &if_index, sizeof(if_index));
-	ret = ask(&msg);
+	ret = query_kernel(&msg);
 	if (ret < 0)
 		return ret;
 	if (msg.hdr.nlmsg_type != RTM_NEWROUTE)
@@ -151,10 +151,10 @@ uroce_netlink_neigh(int if_index, const uint8_t ip[16], uint8_t mac[6])
 	const void *lladdr;
 	int ret;
 
-	neigh->ndm_family = family_of(ip);
+	neigh->ndm_family = get_family(ip);
 	neigh->ndm_ifindex = if_index;
 	put_ip(&msg, NDA_DST, ip);
-	ret = ask(&msg);
+	ret = query_kernel(&msg);
 	if (ret < 0)
 		return ret;
 	if (msg.hdr.nlmsg_type != RTM_NEWNEIGH || !(neigh->ndm_state & known))
@@ -167,7 +167,7 @@ uroce_netlink_neigh(int if_index, const uint8_t ip[16], uint8_t mac[6])
 }
 
 static int
-watch(uint32_t groups)
+open_notifications(uint32_t groups)
 {
 	const struct sockaddr_nl addr = { .nl_family = AF_NETLINK, .nl_groups = groups };
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
@@ -184,17 +184,17 @@ watch(uint32_t groups)
 int
 uroce_netlink_watch_addrs(void)
 {
-	return watch(RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
+	return open_notifications(RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
 }
 
 int
 uroce_netlink_watch_links(void)
 {
-	return watch(RTMGRP_LINK);
+	return open_notifications(RTMGRP_LINK);
 }
 
 static bool
-is_of(const struct nlmsghdr *hdr, int if_index)
+is_of_interface(const struct nlmsghdr *hdr, int if_index)
 {
 	const struct ifaddrmsg *const addr = NLMSG_DATA(hdr);
 
@@ -204,7 +204,7 @@ is_of(const struct nlmsghdr *hdr, int if_index)
 }
 
 bool
-uroce_netlink_take_news(int fd, int if_index)
+uroce_netlink_take_changes(int fd, int if_index)
 {
 	union message msg;
 	bool is_ours = false;
@@ -215,7 +215,7 @@ uroce_netlink_take_news(int fd, int if_index)
 
 		for (const struct nlmsghdr *hdr = &msg.hdr; NLMSG_OK(hdr, left);
 		     hdr = NLMSG_NEXT(hdr, left))
-			is_ours |= is_of(hdr, if_index);
+			is_ours |= is_of_interface(hdr, if_index);
 	}
 	return is_ours || (len < 0 && errno == ENOBUFS);
 }

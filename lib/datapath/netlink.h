@@ -36,6 +36,6 @@ int uroce_netlink_watch_links(void);
  * Take the notices that there are, without waiting. @return whether one is of this interface's addresses, or some
  * were lost
  */
-bool uroce_netlink_take_news(int fd, int if_index);
+bool uroce_netlink_take_changes(int fd, int if_index);
 
 #endif /* UROCE_DATAPATH_NETLINK_H */

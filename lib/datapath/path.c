@@ -13,15 +13,15 @@
 
 #include "datapath/clock.h"
 #include "datapath/gid.h"
-#include "datapath/group.h"
+#include "datapath/mcast_group.h"
 #include "datapath/log.h"
 #include "datapath/neigh.h"
 #include "datapath/round.h"
 #include "wire/build.h"
 
-#define PATIENCE_NS UINT64_C(1000000000) /* altogether */
-#define REPEAT_NS   UINT64_C(100000000)  /* from question to question */
-#define LOOK_US     50                   /* between two looks, where another thread drives */
+#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* altogether */
+#define REPEAT_NS          UINT64_C(100000000)  /* from question to question */
+#define POLL_US            50                   /* between two looks, where another thread drives */
 
 /* Who sends to whom. */
 struct route {
@@ -42,7 +42,7 @@ is_zero(const uint8_t ip[16])
 }
 
 static bool
-is_link_local(const uint8_t ip[16])
+is_dest_link_local(const uint8_t ip[16])
 {
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
 }
@@ -95,7 +95,7 @@ choose_next_hop(struct route *route)
 	const uint8_t *gw = uroce_ip_is_v4(route->dip) ? route->gw4 : route->gw6;
 
 	memcpy(route->next_hop, route->dip, sizeof(route->next_hop));
-	if (is_link_local(route->dip))
+	if (is_dest_link_local(route->dip))
 		return 0;
 	for (unsigned i = 0; i < route->gids.nb; i++) {
 		if (!uroce_gid_is_empty(&route->gids, i) &&
@@ -109,24 +109,24 @@ choose_next_hop(struct route *route)
 }
 
 /* A question on its way to the worker that sends it. */
-struct question {
+struct mac_request {
 	struct uroce_dev *dev;
 	const struct route *route;
 };
 
 static int
-send_question(void *arg)
+send_request(void *arg)
 {
-	const struct question *question = arg;
-	struct uroce_worker *worker = question->dev->worker[0];
+	const struct mac_request *mac_request = arg;
+	struct uroce_worker *worker = mac_request->dev->worker[0];
 	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(worker->pool);
 	uint32_t len;
 
 	if (!mbuf)
 		return 0; /* asked again soon */
-	len = uroce_neigh_ask(question->dev->neigh, question->route->src->ip,
-			      question->route->next_hop, worker->now_ns,
-			      rte_pktmbuf_mtod(mbuf, uint8_t *));
+	len = uroce_neigh_request(mac_request->dev->neigh, mac_request->route->src->ip,
+				  mac_request->route->next_hop, worker->now_ns,
+				  rte_pktmbuf_mtod(mbuf, uint8_t *));
 	mbuf->data_len = (uint16_t)len;
 	mbuf->pkt_len = len;
 	uroce_tx_push(worker, mbuf);
@@ -135,7 +135,7 @@ send_question(void *arg)
 
 /* One look. @return 0, -EAGAIN, or what ends the search */
 static int
-look(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
+look_up_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 {
 	bool is_local;
 	int ret;
@@ -151,7 +151,7 @@ look(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 }
 
 static void
-pass_time(struct uroce_dev *dev)
+drive_or_wait(struct uroce_dev *dev)
 {
 	unsigned nb = 0;
 
@@ -160,13 +160,13 @@ pass_time(struct uroce_dev *dev)
 			nb += uroce_worker_poll(dev->worker[i]);
 	}
 	if (nb == 0)
-		rte_delay_us_sleep(LOOK_US);
+		rte_delay_us_sleep(POLL_US);
 }
 
 static int
-search(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
+await_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 {
-	struct question question = { .dev = dev, .route = route };
+	struct mac_request mac_request = { .dev = dev, .route = route };
 	const uint64_t begin_ns = uroce_clock_ns();
 	uint64_t ask_ns = begin_ns;
 	uint64_t now_ns = begin_ns;
@@ -176,18 +176,18 @@ search(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 		const bool is_due = now_ns >= ask_ns;
 
 		/* The kernel repeats its questions itself; netlink is not asked more often. */
-		ret = is_due || !route->is_kernels ? look(dev, route, mac) : -EAGAIN;
+		ret = is_due || !route->is_kernels ? look_up_mac(dev, route, mac) : -EAGAIN;
 		if (ret != -EAGAIN)
 			return ret;
 		if (is_due) {
 			ask_ns = now_ns + (route->is_kernels ? REPEAT_NS / 100 : REPEAT_NS);
 			if (!route->is_kernels)
-				(void)uroce_worker_call(dev->worker[0], NULL, send_question,
-							&question);
+				(void)uroce_worker_call(dev->worker[0], NULL, send_request,
+							&mac_request);
 		}
-		pass_time(dev);
+		drive_or_wait(dev);
 		now_ns = uroce_clock_ns();
-	} while (now_ns - begin_ns < PATIENCE_NS);
+	} while (now_ns - begin_ns < RESOLVE_TIMEOUT_NS);
 	return -ETIMEDOUT;
 }
 
@@ -225,14 +225,14 @@ uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t 
 	if (ret < 0)
 		return ret;
 	if (is_group)
-		uroce_group_mac(route.dip, mac);
+		uroce_mcast_group_mac(route.dip, mac);
 	else if (uroce_gid_find(&route.gids, route.dip) >= 0)
 		memcpy(mac, dev->mac, sizeof(mac));
 	else
-		ret = search(dev, &route, mac);
+		ret = await_mac(dev, &route, mac);
 	if (ret < 0)
 		return ret;
-	uroce_loop_note(dev, mac);
+	uroce_loopback_note(dev, mac);
 	fill_path(dev, av, sport, &route, mac, path);
 	return 0;
 }

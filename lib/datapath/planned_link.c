@@ -17,7 +17,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "datapath/attach.h"
+#include "datapath/mux_client.h"
 #include "datapath/log.h"
 #include "datapath/netlink.h"
 
@@ -41,7 +41,7 @@ is_uroceds(const struct uroce_planned_link *link)
 }
 
 static void
-shut(int *fd)
+close_link_fd(int *fd)
 {
 	if (*fd >= 0)
 		(void)close(*fd);
@@ -50,29 +50,29 @@ shut(int *fd)
 
 /* A child that was forked may have the descriptor, too: to close ours would not take it out of the epoll. */
 static void
-unwatch(struct uroce_planned_link *link, int *fd)
+unwatch_fd(struct uroce_planned_link *link, int *fd)
 {
 	if (*fd >= 0)
 		(void)epoll_ctl(link->epoll_fd, EPOLL_CTL_DEL, *fd, NULL);
-	shut(fd);
+	close_link_fd(fd);
 }
 
 /* What cannot be watched is closed. */
 static void
-watch(struct uroce_planned_link *link, int fd, int *out)
+watch_fd(struct uroce_planned_link *link, int fd, int *out)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
 	*out = fd;
 	if (fd >= 0 && epoll_ctl(link->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
-		shut(out);
+		close_link_fd(out);
 }
 
 static void
 watch_interface(struct uroce_planned_link *link)
 {
 	if (link->plan->if_index > 0)
-		watch(link, uroce_netlink_watch_links(), &link->notice_fd);
+		watch_fd(link, uroce_netlink_watch_links(), &link->notice_fd);
 }
 
 int
@@ -108,9 +108,9 @@ uroce_planned_link_destroy(struct uroce_planned_link *link)
 {
 	if (!link)
 		return;
-	shut(&link->notice_fd);
-	shut(&link->retry_fd);
-	shut(&link->epoll_fd);
+	close_link_fd(&link->notice_fd);
+	close_link_fd(&link->retry_fd);
+	close_link_fd(&link->epoll_fd);
 	pthread_mutex_destroy(&link->lock);
 	free(link);
 }
@@ -122,8 +122,8 @@ uroce_planned_link_renew(struct uroce_planned_link *link)
 	const int fd = epoll_create1(EPOLL_CLOEXEC);
 
 	pthread_mutex_init(&link->lock, NULL);
-	shut(&link->notice_fd);
-	shut(&link->retry_fd);
+	close_link_fd(&link->notice_fd);
+	close_link_fd(&link->retry_fd);
 	if (fd < 0)
 		return;
 	(void)dup3(fd, link->epoll_fd, O_CLOEXEC);
@@ -153,44 +153,44 @@ retry_later(struct uroce_planned_link *link)
 	const struct itimerspec after = { .it_value.tv_nsec = RETRY_NS };
 
 	if (link->retry_fd < 0)
-		watch(link, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-		      &link->retry_fd);
+		watch_fd(link, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+			 &link->retry_fd);
 	if (link->retry_fd >= 0)
 		(void)timerfd_settime(link->retry_fd, 0, &after, NULL);
 }
 
 /* @return whether uroced says that its link is up */
 static bool
-call_uroced(struct uroce_planned_link *link)
+connect_uroced(struct uroce_planned_link *link)
 {
 	struct uroce_mux_host host;
 
-	watch(link, uroce_attach_call(link->socket, &host), &link->notice_fd);
+	watch_fd(link, uroce_mux_client_call(link->socket, &host), &link->notice_fd);
 	if (link->notice_fd < 0) {
 		retry_later(link);
 		return false;
 	}
-	unwatch(link, &link->retry_fd);
+	unwatch_fd(link, &link->retry_fd);
 	return host.is_up;
 }
 
 /* @return the same; without a connection any more, false */
 static bool
-hear_uroced(struct uroce_planned_link *link)
+recv_uroced(struct uroce_planned_link *link)
 {
 	union uroce_mux_message message;
 	bool is_up = atomic_load(&link->is_up);
 	int ret, fd;
 
 	while ((ret = uroce_mux_receive(link->notice_fd, &message, &fd)) == 1) {
-		shut(&fd);
+		close_link_fd(&fd);
 		if (message.type == UROCE_MUX_HOST &&
 		    message.this_host.version == UROCE_MUX_VERSION)
 			is_up = message.this_host.host.is_up;
 	}
 	if (ret == -EAGAIN || ret == -EINTR)
 		return is_up;
-	unwatch(link, &link->notice_fd);
+	unwatch_fd(link, &link->notice_fd);
 	retry_later(link);
 	return false;
 }
@@ -198,13 +198,13 @@ hear_uroced(struct uroce_planned_link *link)
 /* --- any --------------------------------------------------------------------------------------- */
 
 static bool
-see(struct uroce_planned_link *link)
+check_now(struct uroce_planned_link *link)
 {
 	if (is_uroceds(link))
-		return link->notice_fd < 0 ? call_uroced(link) : hear_uroced(link);
+		return link->notice_fd < 0 ? connect_uroced(link) : recv_uroced(link);
 	/* whatever the notices say: the interface is asked */
 	if (link->notice_fd >= 0)
-		(void)uroce_netlink_take_news(link->notice_fd, link->plan->if_index);
+		(void)uroce_netlink_take_changes(link->notice_fd, link->plan->if_index);
 	return uroce_port_plan_is_up(link->plan);
 }
 
@@ -215,7 +215,7 @@ uroce_planned_link_look(struct uroce_planned_link *link)
 
 	pthread_mutex_lock(&link->lock);
 	if (!link->is_over) {
-		const bool is_up = see(link);
+		const bool is_up = check_now(link);
 
 		has_changed = atomic_exchange(&link->is_up, is_up) != is_up;
 	}
@@ -228,7 +228,7 @@ uroce_planned_link_end(struct uroce_planned_link *link)
 {
 	pthread_mutex_lock(&link->lock);
 	link->is_over = true;
-	unwatch(link, &link->notice_fd);
-	unwatch(link, &link->retry_fd);
+	unwatch_fd(link, &link->notice_fd);
+	unwatch_fd(link, &link->retry_fd);
 	pthread_mutex_unlock(&link->lock);
 }

@@ -23,10 +23,10 @@
 
 #include "datapath/log.h"
 
-#define PARKED_MAX 64
+#define DEFERRED_MAX 64
 
-static pthread_mutex_t parked_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct rte_mempool *parked[PARKED_MAX];
+static pthread_mutex_t deferred_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rte_mempool *deferred[DEFERRED_MAX];
 
 static bool
 is_complete(const struct rte_mempool *pool)
@@ -36,20 +36,20 @@ is_complete(const struct rte_mempool *pool)
 
 /* Free what has become complete, and put `pool`, if any, where there is room. */
 static void
-visit_parked(struct rte_mempool *pool)
+free_deferred(struct rte_mempool *pool)
 {
-	pthread_mutex_lock(&parked_lock);
-	for (unsigned i = 0; i < PARKED_MAX; i++) {
-		if (parked[i] && is_complete(parked[i])) {
-			rte_mempool_free(parked[i]);
-			parked[i] = NULL;
+	pthread_mutex_lock(&deferred_lock);
+	for (unsigned i = 0; i < DEFERRED_MAX; i++) {
+		if (deferred[i] && is_complete(deferred[i])) {
+			rte_mempool_free(deferred[i]);
+			deferred[i] = NULL;
 		}
-		if (!parked[i]) {
-			parked[i] = pool;
+		if (!deferred[i]) {
+			deferred[i] = pool;
 			pool = NULL;
 		}
 	}
-	pthread_mutex_unlock(&parked_lock);
+	pthread_mutex_unlock(&deferred_lock);
 }
 
 /* A stack, where its driver is there and nobody wants another. */
@@ -65,7 +65,7 @@ set_ops(struct rte_mempool *pool)
 }
 
 static int
-fill(struct rte_mempool *pool, uint32_t data_room)
+fill_pool(struct rte_mempool *pool, uint32_t data_room)
 {
 	struct rte_pktmbuf_pool_private priv = { .mbuf_data_room_size = (uint16_t)data_room };
 	int ret = set_ops(pool);
@@ -81,7 +81,7 @@ fill(struct rte_mempool *pool, uint32_t data_room)
 }
 
 static struct rte_mempool *
-create(const struct uroce_pool_conf *conf, uint32_t data_room, int socket_id)
+create_pool(const struct uroce_pool_conf *conf, uint32_t data_room, int socket_id)
 {
 	static atomic_uint nb_made;
 	const unsigned flags =
@@ -93,7 +93,7 @@ create(const struct uroce_pool_conf *conf, uint32_t data_room, int socket_id)
 	pool = rte_mempool_create_empty(
 		name, conf->nb_mbuf, (unsigned)sizeof(struct rte_mbuf) + data_room,
 		UROCE_POOL_CACHE, sizeof(struct rte_pktmbuf_pool_private), socket_id, flags);
-	if (pool && fill(pool, data_room) >= 0)
+	if (pool && fill_pool(pool, data_room) >= 0)
 		return pool;
 	rte_mempool_free(pool);
 	return NULL;
@@ -106,12 +106,12 @@ uroce_pool_create(const struct uroce_pool_conf *conf)
 		RTE_ALIGN_CEIL(RTE_PKTMBUF_HEADROOM + conf->data_len, RTE_CACHE_LINE_SIZE);
 	struct rte_mempool *pool = NULL;
 
-	visit_parked(NULL);
+	free_deferred(NULL);
 	if (data_room <= UINT16_MAX)
-		pool = create(conf, data_room, conf->socket_id);
+		pool = create_pool(conf, data_room, conf->socket_id);
 	/* a node without memory left is a slower port, not a failed one */
 	if (!pool && data_room <= UINT16_MAX && conf->socket_id != SOCKET_ID_ANY)
-		pool = create(conf, data_room, SOCKET_ID_ANY);
+		pool = create_pool(conf, data_room, SOCKET_ID_ANY);
 	if (!pool)
 		UROCE_LOG(ERR, mem,
 			  "no memory for %u frames of %u bytes: EAL's heap is used up (-m, "
@@ -127,5 +127,5 @@ uroce_pool_destroy(struct rte_mempool *pool)
 		rte_mempool_free(pool);
 		pool = NULL;
 	}
-	visit_parked(pool);
+	free_deferred(pool);
 }

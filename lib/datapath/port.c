@@ -21,10 +21,10 @@
 #include <rte_kvargs.h>
 
 #include "config/limits.h"
-#include "datapath/attach.h"
+#include "datapath/mux_client.h"
 #include "datapath/clock.h"
-#include "datapath/errand.h"
-#include "datapath/guard.h"
+#include "datapath/intr_call.h"
+#include "datapath/fault_guard.h"
 #include "datapath/link.h"
 #include "datapath/log.h"
 #include "datapath/pool.h"
@@ -57,7 +57,7 @@ log_no_port(const char *name)
 }
 
 static int
-claim(const char *name, uint16_t *id)
+claim_port(const char *name, uint16_t *id)
 {
 	if (rte_eth_dev_get_port_by_name(name, id) != 0) {
 		log_no_port(name);
@@ -158,7 +158,8 @@ choose_mtu(const struct uroce_port *port, const struct rte_eth_dev_info *info)
 
 /* With `has_rss`, frames are spread over the queues by their UDP ports, if the port can. */
 static int
-configure(struct uroce_port *port, const struct rte_eth_dev_info *info, uint16_t mtu, bool has_rss)
+configure_port(struct uroce_port *port, const struct rte_eth_dev_info *info, uint16_t mtu,
+	       bool has_rss)
 {
 	const uint64_t rss_wanted = RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP;
 	struct rte_eth_conf conf = {
@@ -180,9 +181,9 @@ configure_best(struct uroce_port *port, const struct rte_eth_dev_info *info, uin
 	int ret = -ENOTSUP;
 
 	if (port->nb_queues > 1 && info->flow_type_rss_offloads & RTE_ETH_RSS_NONFRAG_IPV4_UDP)
-		ret = configure(port, info, mtu, true);
+		ret = configure_port(port, info, mtu, true);
 	if (ret < 0)
-		ret = configure(port, info, mtu, false);
+		ret = configure_port(port, info, mtu, false);
 	if (ret < 0)
 		UROCE_LOG(ERR, port, "%s: cannot be configured: %s", port->name, strerror(-ret));
 	port->is_configured = ret == 0;
@@ -194,8 +195,8 @@ make_pool(struct uroce_port *port, uint16_t queue, uint32_t data_len, uint32_t n
 {
 	const struct uroce_pool_conf conf = {
 		.nb_mbuf = nb_desc + 4 * UROCE_BURST + NB_THREADS * UROCE_POOL_CACHE * 3 / 2 +
-			   UROCE_HOLD_FRAMES + port->policy->extra_mbufs +
-			   (port->can_lend ? 8 * UROCE_BURST : 0),
+			   UROCE_REORDER_BUFFER_FRAMES + port->policy->extra_mbufs +
+			   (port->can_zero_copy ? 8 * UROCE_BURST : 0),
 		.data_len = data_len + port->policy->rx_headroom,
 		.socket_id = port->socket_id,
 		.is_virtual = port->policy->is_virtual,
@@ -247,7 +248,7 @@ is_client(const struct uroce_port *port, const char *args)
 }
 
 static int
-start(struct uroce_port *port)
+start_port(struct uroce_port *port)
 {
 	const int ret = rte_eth_dev_start(port->id);
 
@@ -277,7 +278,7 @@ check_queues(const struct uroce_port *port, uint16_t max)
 }
 
 static int
-set_up(struct uroce_port *port, const struct rte_eth_dev_info *info)
+set_up_port(struct uroce_port *port, const struct rte_eth_dev_info *info)
 {
 	const struct rte_devargs *args = rte_dev_devargs(info->device);
 	const uint16_t mtu = choose_mtu(port, info);
@@ -286,8 +287,8 @@ set_up(struct uroce_port *port, const struct rte_eth_dev_info *info)
 
 	port->is_client = is_client(port, args ? args->args : NULL);
 	/* a physical port would have to reach the region by DMA */
-	port->can_lend = port->policy->has_ext_buf && port->policy->has_multi_seg &&
-			 port->policy->is_virtual;
+	port->can_zero_copy = port->policy->has_ext_buf && port->policy->has_multi_seg &&
+			      port->policy->is_virtual;
 	port->frame_limit = uroce_port_policy_limit(port->policy, args ? args->args : NULL, &raw);
 	if (port->frame_limit == 0)
 		port->frame_limit = raw = (uint32_t)mtu + UROCE_PORT_L2;
@@ -301,7 +302,7 @@ set_up(struct uroce_port *port, const struct rte_eth_dev_info *info)
 	if (ret == 0)
 		ret = make_queues(port, data_len);
 	if (ret == 0)
-		ret = start(port);
+		ret = start_port(port);
 	if (ret == 0 && port->netif.if_index == 0)
 		open_filters(port);
 	return ret;
@@ -309,7 +310,7 @@ set_up(struct uroce_port *port, const struct rte_eth_dev_info *info)
 
 /* The embedder's port: as it is. Frames that we send need a pool all the same. */
 static int
-look_at(struct uroce_port *port, const struct rte_eth_dev_info *info)
+inspect_port(struct uroce_port *port, const struct rte_eth_dev_info *info)
 {
 	uint16_t mtu;
 	int ret = rte_eth_dev_get_mtu(port->id, &mtu);
@@ -337,11 +338,11 @@ open_claimed(struct uroce_port *port)
 		return ret;
 	}
 	port->policy = uroce_port_policy_of(info.driver_name);
-	if (port->policy->has_peer && uroce_guard_install() < 0)
+	if (port->policy->has_peer && uroce_fault_guard_install() < 0)
 		UROCE_LOG(WARNING, port, "%s: no handler for faults: a peer's end may be ours",
 			  port->name);
 	port->socket_id = rte_eth_dev_socket_id(port->id);
-	ret = port->is_handed_over ? look_at(port, &info) : set_up(port, &info);
+	ret = port->is_handed_over ? inspect_port(port, &info) : set_up_port(port, &info);
 	if (ret < 0)
 		return ret;
 	ret = get_mac(port);
@@ -353,7 +354,7 @@ open_claimed(struct uroce_port *port)
 
 /* It is one of none: as many may be attached as there are numbers for them. */
 static int
-claim_free(uint16_t *id)
+claim_mux_port(uint16_t *id)
 {
 	for (uint16_t i = RTE_MAX_ETHPORTS; i < UROCE_PORTS_MAX; i++) {
 		if (!atomic_exchange(&is_in_use[i], true)) {
@@ -375,11 +376,11 @@ open_attached(struct uroce_port *port, const struct uroce_dev_conf *conf,
 	port->policy = uroce_port_policy_of(conf->port);
 	port->socket_id = SOCKET_ID_ANY;
 	port->has_all_multicast = true; /* whatever uroced's port lets in */
-	ret = uroce_attach_open(port, conf, plan->frame_limit > 0 ? &plan->host : NULL);
+	ret = uroce_mux_client_open(port, conf, plan->frame_limit > 0 ? &plan->host : NULL);
 	if (ret < 0)
 		return ret;
-	memcpy(port->mac, port->attach->host.mac, sizeof(port->mac));
-	port->frame_limit = port->attach->host.frame_limit;
+	memcpy(port->mac, port->mux_client->host.mac, sizeof(port->mac));
+	port->frame_limit = port->mux_client->host.frame_limit;
 	for (uint16_t i = 0; i < port->nb_queues && ret == 0; i++)
 		ret = make_pool(port, i, port->frame_limit, NB_DESC);
 	atomic_store(&port->is_ready, ret == 0);
@@ -391,8 +392,8 @@ uroce_port_mbps(const struct uroce_port *port)
 {
 	struct rte_eth_link link = { .link_speed = RTE_ETH_SPEED_NUM_NONE };
 
-	if (port->attach)
-		return atomic_load_explicit(&port->attach->mbps, memory_order_relaxed);
+	if (port->mux_client)
+		return atomic_load_explicit(&port->mux_client->mbps, memory_order_relaxed);
 	if (rte_eth_link_get_nowait(port->id, &link) < 0)
 		return RTE_ETH_SPEED_NUM_NONE;
 	return link.link_speed;
@@ -413,7 +414,7 @@ uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan 
 	port->nb_queues = (uint16_t)conf->nb_workers;
 	port->is_handed_over = conf->is_handed_over;
 	port->events = events;
-	ret = conf->is_attached ? claim_free(&port->id) : claim(port->name, &port->id);
+	ret = conf->is_attached ? claim_mux_port(&port->id) : claim_port(port->name, &port->id);
 	if (ret < 0) {
 		free(port);
 		return ret;
@@ -445,7 +446,7 @@ stop_and_close(const struct uroce_port *port)
  * default is the end of this process too: so it is held back, and taken.
  */
 static void
-shut(void *arg)
+stop_port(void *arg)
 {
 	sigset_t broken_pipe, before, pending;
 
@@ -461,14 +462,14 @@ shut(void *arg)
 
 /* Where drivers run their own control callbacks, so that the two cannot meet. */
 static void
-shut_in_its_thread(struct uroce_port *port)
+stop_in_intr_thread(struct uroce_port *port)
 {
 	if (!port->policy->has_peer) {
-		shut(port);
+		stop_port(port);
 		return;
 	}
-	uroce_errand_run(shut, port);
-	uroce_errand_settle();
+	uroce_intr_call_run(stop_port, port);
+	uroce_intr_call_synchronize();
 }
 
 void
@@ -477,9 +478,9 @@ uroce_port_close(struct uroce_port *port)
 	if (!port)
 		return;
 	uroce_link_unwatch(port);
-	uroce_attach_close(port->attach);
+	uroce_mux_client_close(port->mux_client);
 	if (port->is_configured && !uroce_port_is_gone(port))
-		shut_in_its_thread(port);
+		stop_in_intr_thread(port);
 	for (unsigned i = 0; i < RTE_DIM(port->pool); i++)
 		uroce_pool_destroy(port->pool[i]);
 	if (port->netif.if_index > 0)

@@ -15,7 +15,7 @@
 #include "datapath/conf.h"
 #include "datapath/event.h"
 #include "datapath/netif.h"
-#include "datapath/notice.h"
+#include "datapath/rx_wakeup.h"
 #include "mux/message.h"
 
 /** Frames taken and given at a time. */
@@ -36,13 +36,13 @@ struct uroce_port;
 /** Ports of one process at a time: those of ethdev, and those that are attached to uroced. */
 #define UROCE_PORTS_MAX (RTE_MAX_ETHPORTS + 16)
 
-struct uroce_attach;
+struct uroce_mux_client;
 
 /** How frames go in and out. */
 enum uroce_burst_kind {
 	UROCE_BURST_ETHDEV,
-	UROCE_BURST_GUARDED, /* the same, of which the memory may go (guard.h) */
-	UROCE_BURST_LANES,   /* no port of ethdev: over uroced's (attach.h) */
+	UROCE_BURST_GUARDED, /* the same, of which the memory may go (fault_guard.h) */
+	UROCE_BURST_MUX,     /* no port of ethdev: over uroced's (mux_client.h) */
 	UROCE_BURST_TX_ONLY, /* what its receive burst returns was sent by nobody */
 };
 
@@ -66,7 +66,7 @@ struct uroce_port_policy {
 	bool is_far_mac;         /* its MAC is that of the other end: we need another */
 	bool has_peer;           /* its rings are another process's memory, which goes with it */
 	uint8_t burst;           /* enum uroce_burst_kind */
-	uint8_t notice;          /* enum uroce_notice_kind: how who sleeps hears of a frame */
+	uint8_t rx_wakeup;       /* enum uroce_rx_wakeup_kind: how who sleeps hears of a frame */
 	const char
 		*capability; /* of capabilities(7), without which there is no such port; or NULL */
 };
@@ -128,13 +128,13 @@ struct uroce_port {
 	bool is_client; /* it connects to a peer, again when the link is lost */
 	bool is_configured;
 	bool is_started;
-	bool can_lend; /* payload may be sent from where it lies */
+	bool can_zero_copy; /* payload may be sent from where it lies */
 	bool has_callbacks;
 	bool has_all_multicast; /* its filter lets in what is sent to any group */
 	uint64_t restart_ns;    /* not to be started again before */
 	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* by queue */
 	struct uroce_netif netif;                    /* if policy->is_kernel */
-	struct uroce_attach *attach;                 /* uroced's; NULL: it is a port of ethdev */
+	struct uroce_mux_client *mux_client;         /* uroced's; NULL: it is a port of ethdev */
 	struct uroce_event_queue *events;
 	atomic_bool is_up;
 	_Atomic uint64_t nb_downs; /* times that it was up and is not any more */

@@ -11,7 +11,7 @@
 #include <rte_ether.h>
 #include <rte_kvargs.h>
 
-#include "datapath/attach.h"
+#include "datapath/mux_client.h"
 #include "datapath/log.h"
 #include "datapath/port.h"
 
@@ -99,7 +99,7 @@ int
 uroce_port_plan_attached(const char *socket, struct uroce_port_plan *plan)
 {
 	struct uroce_port_plan asked = { .if_index = 0 };
-	const int ret = uroce_attach_ask(socket, &asked.host);
+	const int ret = uroce_mux_client_query_host(socket, &asked.host);
 
 	if (ret < 0)
 		return ret;

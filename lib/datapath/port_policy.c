@@ -37,10 +37,10 @@
 static const struct uroce_port_policy rows[] = {
 	{ .driver = "net_memif", .limit_key = "bsize", .limit = 2048, .mtu = 1500, .mbps = 100000,
 	  .has_multi_seg = true, .is_virtual = true, .has_peer = true,
-	  .burst = UROCE_BURST_GUARDED, .notice = UROCE_NOTICE_RING },
+	  .burst = UROCE_BURST_GUARDED, .rx_wakeup = UROCE_RX_WAKEUP_RING },
 	{ .driver = "net_af_packet", .limit_key = "framesz", .limit = 2048, .limit_overhead = 80,
 	  .mtu = 1500, .is_limit_strict = true, .has_multi_seg = true, .may_block = true,
-	  .is_virtual = true, .is_kernel = true, .notice = UROCE_NOTICE_SOCKET,
+	  .is_virtual = true, .is_kernel = true, .rx_wakeup = UROCE_RX_WAKEUP_SOCKET,
 	  .capability = "CAP_NET_RAW and CAP_NET_ADMIN" },
 	{ .driver = "net_af_xdp", .mtu = 3500, .rx_headroom = 256, .extra_mbufs = 4096,
 	  .may_block = true, .is_virtual = true, .is_kernel = true,
@@ -59,7 +59,7 @@ static const struct uroce_port_policy rows[] = {
 	{ .driver = "net_pcap", .has_multi_seg = true, .has_ext_buf = true,
 	  .is_virtual = true },
 	{ .driver = UROCE_PORT_UROCED, .has_multi_seg = true, .is_virtual = true,
-	  .burst = UROCE_BURST_LANES, .notice = UROCE_NOTICE_LANE },
+	  .burst = UROCE_BURST_MUX, .rx_wakeup = UROCE_RX_WAKEUP_MUX },
 	{ .driver = NULL, .has_multi_seg = true },
 };
 /* clang-format on */

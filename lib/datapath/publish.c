@@ -4,12 +4,12 @@
 
 #include <sys/eventfd.h>
 
-#include "datapath/attach.h"
+#include "datapath/mux_client.h"
 #include "datapath/clock.h"
 #include "datapath/round.h"
 
 static void
-notify(struct uroce_cq_notify *cq)
+notify_consumer(struct uroce_cq_notify *cq)
 {
 	if (!cq)
 		return;
@@ -19,27 +19,27 @@ notify(struct uroce_cq_notify *cq)
 }
 
 static void
-forget_owed(struct uroce_publishing *publishing)
+clear_pending_acks(struct uroce_publishing *publishing)
 {
-	publishing->list.is_ack_owed = false;
-	publishing->list.is_far_ack_owed = false;
+	publishing->list.is_ack_pending = false;
+	publishing->list.is_remote_ack_pending = false;
 }
 
 static void
-publish(struct uroce_publishing *publishing, bool is_all)
+publish_cqs(struct uroce_publishing *publishing, bool is_all)
 {
 	struct uroce_cq *cq = uroce_cq_list_take(&publishing->list);
 
 	publishing->is_waiting = false;
 	if (is_all)
-		forget_owed(publishing);
+		clear_pending_acks(publishing);
 	while (cq) {
 		struct uroce_cq_notify *consumer = cq->cookie;
 		bool is_awaited;
 
 		cq = uroce_cq_publish(cq, &publishing->list, is_all, &is_awaited);
 		if (is_awaited)
-			notify(consumer);
+			notify_consumer(consumer);
 	}
 }
 
@@ -47,7 +47,7 @@ void
 uroce_publish_now(struct uroce_worker *worker)
 {
 	if (worker->publishing.list.first)
-		publish(&worker->publishing, true);
+		publish_cqs(&worker->publishing, true);
 }
 
 void
@@ -69,7 +69,8 @@ is_through(const struct uroce_worker *worker)
 	case UROCE_ACK_BUILT:
 		return tx->nb_pending == 0 || (int32_t)(tx->nb_left - publishing->mark) >= 0;
 	case UROCE_ACK_IN_LANE:
-		return uroce_attach_has_passed(worker->dev->port, worker->queue, publishing->mark);
+		return uroce_mux_client_has_passed(worker->dev->port, worker->queue,
+						   publishing->mark);
 	case UROCE_ACK_LEFT:
 		break;
 	}
@@ -89,7 +90,7 @@ enter_stage(struct uroce_worker *worker, enum uroce_ack_stage stage)
 	else if (stage == UROCE_ACK_BUILT)
 		publishing->mark = worker->tx.nb_left + worker->tx.nb_pending;
 	else if (stage == UROCE_ACK_IN_LANE)
-		publishing->mark = uroce_attach_sent(worker->dev->port, worker->queue);
+		publishing->mark = uroce_mux_client_sent(worker->dev->port, worker->queue);
 }
 
 static bool
@@ -111,20 +112,20 @@ have_left_already(struct uroce_worker *worker)
 {
 	struct uroce_publishing *publishing = &worker->publishing;
 
-	publishing->is_far = publishing->list.is_far_ack_owed &&
-			     worker->dev->port->policy->burst == UROCE_BURST_LANES;
+	publishing->is_far = publishing->list.is_remote_ack_pending &&
+			     worker->dev->port->policy->burst == UROCE_BURST_MUX;
 	enter_stage(worker, UROCE_ACK_LINED);
 	return have_left(worker);
 }
 
 /* What is on the list now is due when the acknowledgements that are owed now have left. */
 static void
-begin_wait(struct uroce_worker *worker)
+begin_publish_wait(struct uroce_worker *worker)
 {
 	struct uroce_publishing *publishing = &worker->publishing;
 
 	uroce_cq_list_mark_due(&publishing->list);
-	forget_owed(publishing);
+	clear_pending_acks(publishing);
 	publishing->since_ns = worker->now_ns;
 	publishing->is_waiting = true;
 }
@@ -143,14 +144,14 @@ uroce_publish(struct uroce_worker *worker)
 	if (publishing->is_waiting) {
 		if (!have_left(worker) && !is_late(worker))
 			return;
-		publish(publishing, false);
+		publish_cqs(publishing, false);
 	}
 	if (!publishing->list.first)
 		return;
-	if (publishing->list.is_ack_owed && !have_left_already(worker))
-		begin_wait(worker);
+	if (publishing->list.is_ack_pending && !have_left_already(worker))
+		begin_publish_wait(worker);
 	else
-		publish(publishing, true);
+		publish_cqs(publishing, true);
 }
 
 bool

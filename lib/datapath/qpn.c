@@ -62,7 +62,7 @@ uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn)
 
 /* @return whether it can be had, and is taken now */
 static bool
-take(struct uroce_qpn_table *table, uint32_t qpn)
+take_qpn(struct uroce_qpn_table *table, uint32_t qpn)
 {
 	uint32_t *taken = &table->taken[qpn & table->mask];
 
@@ -78,10 +78,10 @@ take(struct uroce_qpn_table *table, uint32_t qpn)
  * QP of the number, if its PSN happens to fit.
  */
 static bool
-is_resting(const struct uroce_qpn_table *table, uint32_t qpn)
+is_quarantined(const struct uroce_qpn_table *table, uint32_t qpn)
 {
-	for (unsigned i = 0; i < UROCE_QPN_RESTING; i++) {
-		if (table->resting[i] == qpn)
+	for (unsigned i = 0; i < UROCE_QPN_QUARANTINE; i++) {
+		if (table->quarantined[i] == qpn)
 			return true;
 	}
 	return false;
@@ -105,9 +105,9 @@ uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_
 		const uint32_t at = (i < DRAWS ? draw[i] : draw[DRAWS - 1] + i) % nb;
 		const uint32_t one = block[at / block_len] * block_len + at % block_len;
 
-		if (i < DRAWS && is_resting(table, one))
+		if (i < DRAWS && is_quarantined(table, one))
 			continue;
-		if (take(table, one)) {
+		if (take_qpn(table, one)) {
 			*qpn = one;
 			return 0;
 		}
@@ -123,16 +123,16 @@ uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn)
 	assert(*taken == qpn);
 	*taken = 0;
 	table->nb_qp--;
-	table->resting[table->nb_freed++ % UROCE_QPN_RESTING] = qpn;
+	table->quarantined[table->nb_freed++ % UROCE_QPN_QUARANTINE] = qpn;
 }
 
 void
-uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_qpr *qpr)
+uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_worker_qp *wqp)
 {
-	const uint32_t qpn = qpr->qpc.qpn;
+	const uint32_t qpn = wqp->qpc.qpn;
 
 	assert(table->taken[qpn & table->mask] == qpn);
-	atomic_store_explicit(&table->slot[qpn & table->mask], qpr, memory_order_release); /* Q1 */
+	atomic_store_explicit(&table->slot[qpn & table->mask], wqp, memory_order_release); /* Q1 */
 }
 
 void

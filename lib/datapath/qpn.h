@@ -25,16 +25,16 @@
 #define UROCE_QPN_MAX 0xfffffeu
 
 /** Numbers given back last, to whose QPs frames may still be under way. */
-#define UROCE_QPN_RESTING 64
+#define UROCE_QPN_QUARANTINE 64
 
 struct uroce_qpn_table {
-	uint32_t mask;                       /* number of slots - 1 */
-	uint32_t max_qp;                     /* numbers that may be taken at a time */
-	uint32_t nb_qp;                      /* numbers taken */
-	uint32_t *taken;                     /* by slot: the number that owns it; 0: free */
-	uint32_t nb_freed;                   /* numbers given back, modulo 2^32 */
-	uint32_t resting[UROCE_QPN_RESTING]; /* the last ones; 0: none yet */
-	_Atomic(struct uroce_qpr *) slot[];
+	uint32_t mask;                              /* number of slots - 1 */
+	uint32_t max_qp;                            /* numbers that may be taken at a time */
+	uint32_t nb_qp;                             /* numbers taken */
+	uint32_t *taken;                            /* by slot: the number that owns it; 0: free */
+	uint32_t nb_freed;                          /* numbers given back, modulo 2^32 */
+	uint32_t quarantined[UROCE_QPN_QUARANTINE]; /* the last ones; 0: none yet */
+	_Atomic(struct uroce_worker_qp *) slot[];
 };
 
 /** Slots of a table of up to `max_qp` QPs: a power of two. */
@@ -62,7 +62,7 @@ int uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uin
 void uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn);
 
 /** Publish a QP under its number (Q1): from now on look-ups find it. */
-void uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_qpr *qpr);
+void uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_worker_qp *wqp);
 
 /** Withdraw it: look-ups that begin now miss it. Its memory lives until a grace period is over. */
 void uroce_qpn_withdraw(struct uroce_qpn_table *table, uint32_t qpn);
@@ -75,20 +75,20 @@ uroce_qpn_fetch(const struct uroce_qpn_table *table, uint32_t qpn)
 }
 
 /** Who owns the slot of that number, be it of another; NULL: nobody. For a hint. */
-static inline struct uroce_qpr *
+static inline struct uroce_worker_qp *
 uroce_qpn_peek(const struct uroce_qpn_table *table, uint32_t qpn)
 {
 	return atomic_load_explicit(&table->slot[qpn & table->mask], memory_order_acquire); /* B1 */
 }
 
 /** The QP of that number, good until the end of the round; NULL: none. */
-static inline struct uroce_qpr *
+static inline struct uroce_worker_qp *
 uroce_qpn_lookup(const struct uroce_qpn_table *table, uint32_t qpn)
 {
 	/* B1: pairs with Q1, the context is complete */
-	struct uroce_qpr *qpr = uroce_qpn_peek(table, qpn);
+	struct uroce_worker_qp *wqp = uroce_qpn_peek(table, qpn);
 
-	return qpr && qpr->qpc.qpn == qpn ? qpr : NULL;
+	return wqp && wqp->qpc.qpn == qpn ? wqp : NULL;
 }
 
 #endif /* UROCE_DATAPATH_QPN_H */

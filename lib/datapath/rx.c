@@ -8,7 +8,7 @@
  *	2  fetch the contexts of the QPs
  *	3  verify the ICRC: it reads the whole frame, which is then in the cache for the copy
  *	4  look the QPs up, and fetch what their queues hold next
- *	5  act: hand the frame to its QP, or to the worker that owns it (move.c); answer what is not RoCE
+ *	5  act: hand the frame to its QP, or to the worker that owns it (migration.c); answer what is not RoCE
  *
  * A burst of large frames is more than the nearest cache holds: it is taken in groups.
  */
@@ -18,10 +18,10 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
-#include "datapath/attach.h"
+#include "datapath/mux_client.h"
 #include "datapath/gid.h"
-#include "datapath/group.h"
-#include "datapath/guard.h"
+#include "datapath/mcast_group.h"
+#include "datapath/fault_guard.h"
 #include "datapath/neigh.h"
 #include "datapath/qpn.h"
 #include "datapath/round.h"
@@ -76,7 +76,7 @@ is_our_vlan(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 
 /* @return whether the frame now is one segment */
 static bool
-linearise(struct uroce_worker *worker, struct rte_mbuf *mbuf)
+linearise_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 {
 	if (likely(mbuf->nb_segs == 1))
 		return true;
@@ -86,7 +86,7 @@ linearise(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 
 /* What to say of a frame before it is verified, and what is in it. */
 static uint8_t
-parse(struct uroce_worker *worker, struct rte_mbuf *mbuf, struct uroce_pkt *pkt)
+parse_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf, struct uroce_pkt *pkt)
 {
 	const uint8_t verdict =
 		uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, pkt);
@@ -94,7 +94,7 @@ parse(struct uroce_worker *worker, struct rte_mbuf *mbuf, struct uroce_pkt *pkt)
 	if (verdict > UROCE_VERDICT_DATAGRAM)
 		return verdict;
 	uroce_qpn_fetch(worker->dev->qpns, pkt->dest_qpn);
-	if (!(is_to_us(worker->dev, pkt) || uroce_group_has(worker->dev, pkt)) ||
+	if (!(is_to_us(worker->dev, pkt) || uroce_mcast_group_has(worker->dev, pkt)) ||
 	    !is_our_vlan(worker->dev, pkt))
 		return UROCE_VERDICT_WRONG_PEER;
 	if (worker->rx.is_from_wire && is_from_us(worker->dev, pkt)) {
@@ -110,7 +110,7 @@ parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
 	struct uroce_rx *rx = &worker->rx;
 	/* the last one that is different and for us */
-	const struct uroce_pkt *model =
+	const struct uroce_pkt *tmpl =
 		nb == 1 && rx->has_single && (rx->is_single_from_wire || !rx->is_from_wire)
 			? &rx->single
 			: NULL;
@@ -121,21 +121,21 @@ parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 
 		if (i + 4 < nb)
 			rte_prefetch0(rte_pktmbuf_mtod(frames[i + 4], const void *));
-		if (!linearise(worker, mbuf)) {
+		if (!linearise_frame(worker, mbuf)) {
 			rx->verdict[i] = UROCE_VERDICT_TRUNCATED;
 			continue;
 		}
-		if (model && uroce_parse_alike(rte_pktmbuf_mtod(mbuf, const uint8_t *),
-					       mbuf->data_len, model, pkt)) {
+		if (tmpl && uroce_parse_by_template(rte_pktmbuf_mtod(mbuf, const uint8_t *),
+						    mbuf->data_len, tmpl, pkt)) {
 			rx->verdict[i] = UNDECIDED;
 			continue;
 		}
-		rx->verdict[i] = parse(worker, mbuf, pkt);
+		rx->verdict[i] = parse_frame(worker, mbuf, pkt);
 		if (rx->verdict[i] == UNDECIDED)
-			model = pkt;
+			tmpl = pkt;
 	}
-	if (nb == 1 && model == &rx->pkt[0]) {
-		uroce_parse_remember(model, rx->single_hdr, &rx->single);
+	if (nb == 1 && tmpl == &rx->pkt[0]) {
+		uroce_parse_make_template(tmpl, rx->single_hdr, &rx->single);
 		rx->has_single = true;
 		rx->is_single_from_wire = rx->is_from_wire;
 	}
@@ -165,22 +165,22 @@ static void
 fetch_contexts(const struct uroce_worker *worker, unsigned nb)
 {
 	const struct uroce_rx *rx = &worker->rx;
-	const struct uroce_qpr *last = NULL;
+	const struct uroce_worker_qp *last = NULL;
 
 	for (unsigned i = 0; i < nb; i++) {
-		const struct uroce_qpr *qpr;
+		const struct uroce_worker_qp *wqp;
 
 		if (rx->verdict[i] != UNDECIDED)
 			continue;
-		qpr = uroce_qpn_peek(worker->dev->qpns, rx->pkt[i].dest_qpn);
-		if (qpr && qpr != last) {
-			uroce_qpr_fetch(qpr);
+		wqp = uroce_qpn_peek(worker->dev->qpns, rx->pkt[i].dest_qpn);
+		if (wqp && wqp != last) {
+			uroce_worker_qp_fetch(wqp);
 			if (rx->pkt[i].op->flags & UROCE_OPF_RESPONSE)
-				uroce_qpc_fetch_req(&qpr->qpc);
+				uroce_qpc_fetch_req(&wqp->qpc);
 			else
-				uroce_qpc_fetch_resp(&qpr->qpc, takes_recv(&rx->pkt[i]));
+				uroce_qpc_fetch_resp(&wqp->qpc, takes_recv(&rx->pkt[i]));
 		}
-		last = qpr;
+		last = wqp;
 	}
 }
 
@@ -189,12 +189,12 @@ fetch_contexts(const struct uroce_worker *worker, unsigned nb)
  * peer. Whether the peer may write there, and where that is, is found out later.
  */
 static void
-fetch_for(const struct uroce_qpr *qpr, const struct uroce_pkt *pkt)
+prefetch_for(const struct uroce_worker_qp *wqp, const struct uroce_pkt *pkt)
 {
 	if (pkt->op->flags & UROCE_OPF_RESPONSE)
-		uroce_qpc_fetch_queue(&qpr->qpc);
+		uroce_qpc_fetch_queue(&wqp->qpc);
 	else if (takes_recv(pkt))
-		uroce_qpc_fetch_recv(&qpr->qpc);
+		uroce_qpc_fetch_recv(&wqp->qpc);
 	else if (pkt->op->ext_mask & 1 << UROCE_EXT_RETH)
 		__builtin_prefetch((const void *)(uintptr_t)be64_get(uroce_pkt_reth(pkt)->va), 1);
 }
@@ -204,28 +204,28 @@ static void
 look_up_all(struct uroce_worker *worker, unsigned nb)
 {
 	struct uroce_rx *rx = &worker->rx;
-	const struct uroce_qpr *last = NULL;
+	const struct uroce_worker_qp *last = NULL;
 
 	for (unsigned i = 0; i < nb; i++) {
-		struct uroce_qpr *qpr;
+		struct uroce_worker_qp *wqp;
 
 		if (rx->verdict[i] != UNDECIDED)
 			continue;
-		qpr = uroce_qpn_lookup(worker->dev->qpns, rx->pkt[i].dest_qpn);
-		rx->qpr[i] = qpr;
-		if (!qpr && !uroce_group_has(worker->dev, &rx->pkt[i]))
+		wqp = uroce_qpn_lookup(worker->dev->qpns, rx->pkt[i].dest_qpn);
+		rx->wqp[i] = wqp;
+		if (!wqp && !uroce_mcast_group_has(worker->dev, &rx->pkt[i]))
 			rx->verdict[i] = UROCE_VERDICT_NO_QP;
 		/* what another worker's leads to is changing, and is not wanted here */
-		if (!qpr || qpr == last || uroce_qpr_worker(qpr) != worker)
+		if (!wqp || wqp == last || uroce_worker_qp_worker(wqp) != worker)
 			continue;
-		last = qpr;
-		fetch_for(qpr, &rx->pkt[i]);
+		last = wqp;
+		prefetch_for(wqp, &rx->pkt[i]);
 	}
 }
 
 /* Neighbours and ping, where we answer for the address. @return whether the frame was taken */
 static bool
-answer(struct uroce_worker *worker, struct rte_mbuf *mbuf)
+reply_non_roce(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 {
 	uint32_t len = mbuf->data_len;
 
@@ -253,16 +253,16 @@ is_foreign(enum uroce_verdict verdict)
 /* Where frames come from. */
 enum source {
 	PORT,
-	LOOPED, /* from ourselves: to be verified, as those are */
-	HOPPED, /* from another worker, which has verified them */
-	PARKED, /* the same, of this one */
+	LOOPED_BACK, /* from ourselves: to be verified, as those are */
+	FORWARDED,   /* from another worker, which has verified them */
+	MIGRATED,    /* the same, of this one */
 };
 
 /* Whether nobody has seen them yet. */
 static bool
 is_direct(enum source source)
 {
-	return source == PORT || source == LOOPED;
+	return source == PORT || source == LOOPED_BACK;
 }
 
 /* Where frames end up: a burst has one of these. */
@@ -275,63 +275,63 @@ struct outcome {
 	unsigned nb_foreign;        /* of them, those that are not RoCE for us */
 	uint64_t foreign_bytes;     /* of these */
 	unsigned nb_groups;         /* frames to groups that have members */
-	struct uroce_worker *owner; /* of the QPs that `hops` are for */
-	struct rte_mbuf *hops[UROCE_BURST];
-	unsigned nb_hops;
+	struct uroce_worker *owner; /* of the QPs that `forwarded` are for */
+	struct rte_mbuf *forwarded[UROCE_BURST];
+	unsigned nb_forwarded;
 };
 
 /* To the worker that owns their QPs, which parses them again. */
 static void
-send_hops(struct uroce_worker *worker, struct outcome *out)
+forward_frames(struct uroce_worker *worker, struct outcome *out)
 {
-	const unsigned nb = out->nb_hops;
+	const unsigned nb = out->nb_forwarded;
 	unsigned nb_sent;
 
 	if (nb == 0)
 		return;
-	nb_sent = rte_ring_enqueue_burst(out->owner->hops, (void **)out->hops, nb, NULL);
-	uroce_count(&worker->stats.verdict[UROCE_VERDICT_HOPPED], nb_sent);
+	nb_sent = rte_ring_enqueue_burst(out->owner->forwarded, (void **)out->forwarded, nb, NULL);
+	uroce_count(&worker->stats.verdict[UROCE_VERDICT_FORWARDED], nb_sent);
 	uroce_count(&worker->stats.verdict[UROCE_VERDICT_OVERRUN], nb - nb_sent);
-	rte_pktmbuf_free_bulk(out->hops + nb_sent, nb - nb_sent);
-	out->nb_hops = 0;
+	rte_pktmbuf_free_bulk(out->forwarded + nb_sent, nb - nb_sent);
+	out->nb_forwarded = 0;
 }
 
 /* A frame for a QP that lives elsewhere, or whose frames before it are parked. */
 static void
-pass_on(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned at, struct rte_mbuf *mbuf,
-	enum source source, struct outcome *out)
+pass_to_owner(struct uroce_worker *worker, struct uroce_worker_qp *wqp, unsigned at,
+	      struct rte_mbuf *mbuf, enum source source, struct outcome *out)
 {
 	const uint32_t qpn = worker->rx.pkt[at].dest_qpn;
-	struct uroce_worker *owner = uroce_qpr_worker(qpr);
+	struct uroce_worker *owner = uroce_worker_qp_worker(wqp);
 
-	if (is_direct(source) && unlikely(uroce_move_is_expected(worker, qpr, qpn))) {
-		send_hops(worker, out); /* they are older */
-		if (uroce_move_park(worker, qpr, qpn, mbuf))
+	if (is_direct(source) && unlikely(uroce_migrate_is_expected(worker, wqp, qpn))) {
+		forward_frames(worker, out); /* they are older */
+		if (uroce_migrate_queue(worker, wqp, qpn, mbuf))
 			return;
 		uroce_count(&worker->stats.verdict[UROCE_VERDICT_OVERRUN], 1);
 		out->done[out->nb_done++] = mbuf;
 		return;
 	}
 	if (owner != out->owner)
-		send_hops(worker, out);
+		forward_frames(worker, out);
 	out->owner = owner;
 	mbuf->hash.usr = worker->idx;
-	out->hops[out->nb_hops++] = mbuf;
+	out->forwarded[out->nb_forwarded++] = mbuf;
 }
 
 /* A frame that no QP of ours took. */
 static void
-dispose(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_verdict verdict,
-	bool is_ours, struct outcome *out)
+dispose_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_verdict verdict,
+	      bool is_ours, struct outcome *out)
 {
 	uroce_count(&worker->stats.verdict[verdict], 1);
-	if (verdict == UROCE_VERDICT_HOPPED)
+	if (verdict == UROCE_VERDICT_FORWARDED)
 		return;
 	if (!is_ours) {
 		out->nb_foreign++;
 		out->foreign_bytes += mbuf->pkt_len;
 	}
-	if (verdict == UROCE_VERDICT_NOT_ROCE && answer(worker, mbuf))
+	if (verdict == UROCE_VERDICT_NOT_ROCE && reply_non_roce(worker, mbuf))
 		return;
 	if (out->rest && !is_ours)
 		out->rest[out->nb_rest++] = mbuf;
@@ -348,31 +348,33 @@ act_on_other(struct uroce_worker *worker, struct rte_mbuf *mbuf, unsigned at, en
 	const enum uroce_verdict door = rx->verdict[at];
 	enum uroce_verdict verdict = door;
 
-	if (door == UNDECIDED && rx->qpr[at]) {
-		pass_on(worker, rx->qpr[at], at, mbuf, source, out);
+	if (door == UNDECIDED && rx->wqp[at]) {
+		pass_to_owner(worker, rx->wqp[at], at, mbuf, source, out);
 		return;
 	}
 	if (door == UNDECIDED) {
 		out->nb_groups++;
-		verdict = uroce_group_deliver(worker, &rx->pkt[at], mbuf, source != HOPPED);
+		verdict =
+			uroce_mcast_group_deliver(worker, &rx->pkt[at], mbuf, source != FORWARDED);
 	}
-	dispose(worker, mbuf, verdict, !is_foreign(door), out);
+	dispose_frame(worker, mbuf, verdict, !is_foreign(door), out);
 }
 
 /* Whether frame `at` is for a QP of ours; NULL: no. */
-static struct uroce_qpr *
-qpr_of(const struct uroce_worker *worker, unsigned at)
+static struct uroce_worker_qp *
+find_own_qp(const struct uroce_worker *worker, unsigned at)
 {
 	const struct uroce_rx *rx = &worker->rx;
 
-	if (rx->verdict[at] != UNDECIDED || !rx->qpr[at] || uroce_qpr_worker(rx->qpr[at]) != worker)
+	if (rx->verdict[at] != UNDECIDED || !rx->wqp[at] ||
+	    uroce_worker_qp_worker(rx->wqp[at]) != worker)
 		return NULL;
-	return rx->qpr[at];
+	return rx->wqp[at];
 }
 
 /* Of a run: mostly one verdict, many times. */
 static void
-count(struct uroce_worker *worker, const uint8_t *verdicts, unsigned nb)
+count_verdicts(struct uroce_worker *worker, const uint8_t *verdicts, unsigned nb)
 {
 	for (unsigned i = 0, n; i < nb; i += n) {
 		for (n = 1; i + n < nb && verdicts[i + n] == verdicts[i];)
@@ -387,7 +389,7 @@ count(struct uroce_worker *worker, const uint8_t *verdicts, unsigned nb)
  * @return how many
  */
 static unsigned
-act_on_run(struct uroce_worker *worker, struct uroce_qpr *qpr, struct rte_mbuf **frames,
+act_on_run(struct uroce_worker *worker, struct uroce_worker_qp *wqp, struct rte_mbuf **frames,
 	   unsigned at, unsigned end, struct outcome *out, unsigned *flags)
 {
 	struct uroce_rx *rx = &worker->rx;
@@ -398,14 +400,15 @@ act_on_run(struct uroce_worker *worker, struct uroce_qpr *qpr, struct rte_mbuf *
 		*flags &= rx->pkt[to].op->flags;
 		nb_marked += (rx->pkt[to].tclass & UROCE_ECN_MASK) == UROCE_ECN_CE;
 		to++;
-	} while (to < end && qpr_of(worker, to) == qpr);
-	nb = uroce_qpc_recv_run(&qpr->qpc, &rx->pkt[at], to - at, &rx->verdict[at], worker->now_ns);
-	count(worker, &rx->verdict[at], nb);
+	} while (to < end && find_own_qp(worker, to) == wqp);
+	nb = uroce_qpc_recv_burst(&wqp->qpc, &rx->pkt[at], to - at, &rx->verdict[at],
+				  worker->now_ns);
+	count_verdicts(worker, &rx->verdict[at], nb);
 	if (unlikely(nb_marked > 0))
 		uroce_worker_count(worker, UROCE_COUNTER_NP_ECN_MARKED_ROCE_PACKETS, nb_marked);
 	/* a held frame is the last of its run */
-	const bool is_kept = rx->verdict[at + nb - 1] == UROCE_VERDICT_HELD &&
-			     uroce_held_keep(worker, frames[at + nb - 1]);
+	const bool is_kept = rx->verdict[at + nb - 1] == UROCE_VERDICT_OOO_BUFFERED &&
+			     uroce_reorder_mbuf_keep(worker, frames[at + nb - 1]);
 
 	memcpy(&out->done[out->nb_done], &frames[at], (nb - is_kept) * sizeof(*frames));
 	out->nb_done += nb - is_kept;
@@ -414,66 +417,67 @@ act_on_run(struct uroce_worker *worker, struct uroce_qpr *qpr, struct rte_mbuf *
 
 /* What frames have to be followed by that have these flags in common. */
 static void
-follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned flags)
+schedule_follow_up(struct uroce_worker *worker, struct uroce_worker_qp *wqp, unsigned flags)
 {
 	if (flags & UROCE_OPF_REQUEST)
-		uroce_worker_follow_up_requests(worker, qpr);
+		uroce_worker_follow_up_requests(worker, wqp);
 	else
-		uroce_worker_follow_up(worker, qpr);
+		uroce_worker_follow_up(worker, wqp);
 }
 
 /* Where there are several workers. @return whether frame `at` has to wait for some that are parked */
 static bool
-must_wait(struct uroce_worker *worker, struct uroce_qpr *qpr, unsigned at, enum source source)
+must_wait_for_migration(struct uroce_worker *worker, struct uroce_worker_qp *wqp, unsigned at,
+			enum source source)
 {
-	if (is_direct(source) && worker->parked.nb > 0 &&
-	    uroce_move_is_expected(worker, qpr, worker->rx.pkt[at].dest_qpn))
+	if (is_direct(source) && worker->migrating.nb > 0 &&
+	    uroce_migrate_is_expected(worker, wqp, worker->rx.pkt[at].dest_qpn))
 		return true;
-	if (unlikely(qpr->is_new))
-		uroce_move_land(worker, qpr);
+	if (unlikely(wqp->is_migrated))
+		uroce_migrate_complete(worker, wqp);
 	return false;
 }
 
 static void
-note_whence(struct uroce_worker *worker, struct uroce_qpr *qpr, const struct rte_mbuf *mbuf,
-	    unsigned nb, enum source source)
+note_arrival(struct uroce_worker *worker, struct uroce_worker_qp *wqp, const struct rte_mbuf *mbuf,
+	     unsigned nb, enum source source)
 {
-	if (source == HOPPED)
-		uroce_move_count(qpr, worker, mbuf->hash.usr, nb);
+	if (source == FORWARDED)
+		uroce_migrate_count(wqp, worker, mbuf->hash.usr, nb);
 	else
-		uroce_move_stay(qpr);
+		uroce_migrate_stay(wqp);
 }
 
 static void
 act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, enum source source,
 	struct outcome *out)
 {
-	struct uroce_qpr *last = NULL; /* called, not yet settled */
-	unsigned flags = UINT8_MAX;    /* common to what it was called for */
+	struct uroce_worker_qp *last = NULL; /* called, not yet settled */
+	unsigned flags = UINT8_MAX;          /* common to what it was called for */
 
 	for (unsigned at = 0, n; at < nb; at += n) {
-		struct uroce_qpr *qpr = qpr_of(worker, at);
+		struct uroce_worker_qp *wqp = find_own_qp(worker, at);
 
 		n = 1;
-		if (!qpr) {
+		if (!wqp) {
 			act_on_other(worker, frames[at], at, source, out);
 			continue;
 		}
-		if (worker->hops && must_wait(worker, qpr, at, source)) {
-			pass_on(worker, qpr, at, frames[at], source, out);
+		if (worker->forwarded && must_wait_for_migration(worker, wqp, at, source)) {
+			pass_to_owner(worker, wqp, at, frames[at], source, out);
 			continue;
 		}
-		if (last && last != qpr) {
-			follow_up(worker, last, flags);
+		if (last && last != wqp) {
+			schedule_follow_up(worker, last, flags);
 			flags = UINT8_MAX;
 		}
-		n = act_on_run(worker, qpr, frames, at, nb, out, &flags);
-		if (worker->hops)
-			note_whence(worker, qpr, frames[at], n, source);
-		last = qpr;
+		n = act_on_run(worker, wqp, frames, at, nb, out, &flags);
+		if (worker->forwarded)
+			note_arrival(worker, wqp, frames[at], n, source);
+		last = wqp;
 	}
 	if (last)
-		follow_up(worker, last, flags);
+		schedule_follow_up(worker, last, flags);
 }
 
 /* Frames whose bytes, which are added, stay in the nearest cache from one pass to the next; at least one. */
@@ -501,8 +505,8 @@ count_received(struct uroce_worker *worker, unsigned nb, const struct outcome *o
 }
 
 static unsigned
-input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct rte_mbuf **rest,
-      enum source source)
+input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
+	     struct rte_mbuf **rest, enum source source)
 {
 	struct outcome out; /* not zeroed: its lists are long */
 
@@ -514,9 +518,9 @@ input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct
 	out.foreign_bytes = 0;
 	out.nb_groups = 0;
 	out.owner = NULL;
-	out.nb_hops = 0;
+	out.nb_forwarded = 0;
 	/* what uroced passes on may be from another of its clients, who have our address; it has judged that itself */
-	worker->rx.is_from_wire = source == PORT && !worker->dev->port->attach;
+	worker->rx.is_from_wire = source == PORT && !worker->dev->port->mux_client;
 
 	for (unsigned at = 0, n; at < nb; at += n) {
 		n = group_len(frames + at, nb - at, &out.nb_bytes);
@@ -531,7 +535,7 @@ input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, struct
 		act_all(worker, frames + at, n, source, &out);
 		uroce_stage_lap(UROCE_STAGE_ACT, n);
 	}
-	send_hops(worker, &out);
+	forward_frames(worker, &out);
 	uroce_publish_owe(worker);
 	if (source == PORT)
 		count_received(worker, nb, &out);
@@ -548,47 +552,47 @@ unsigned
 uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	       struct rte_mbuf **rest)
 {
-	return input(worker, frames, nb, rest, PORT);
+	return input_frames(worker, frames, nb, rest, PORT);
 }
 
 void
-uroce_rx_parked(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
+uroce_rx_migrated(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
-	(void)input(worker, frames, nb, NULL, PARKED);
+	(void)input_frames(worker, frames, nb, NULL, MIGRATED);
 }
 
 /* Entries from `at` on that are frames, up to the next question for a QP. */
 static unsigned
-nb_before_question(void *const *entries, unsigned nb)
+count_before_request(void *const *entries, unsigned nb)
 {
 	unsigned n = 0;
 
-	while (n < nb && !uroce_move_is_question(entries[n]))
+	while (n < nb && !uroce_migrate_is_request(entries[n]))
 		n++;
 	return n;
 }
 
 /* They were verified where they were received. */
 unsigned
-uroce_rx_hops(struct uroce_worker *worker)
+uroce_rx_forwarded(struct uroce_worker *worker)
 {
 	void **entries = (void **)worker->rx.mbuf;
 	unsigned nb, nb_frames = 0;
 
-	if (!worker->hops)
+	if (!worker->forwarded)
 		return 0;
-	if (worker->parked.nb > 0)
-		uroce_move_unpark(worker);
-	nb = rte_ring_sc_dequeue_burst(worker->hops, entries, UROCE_BURST, NULL);
+	if (worker->migrating.nb > 0)
+		uroce_migrate_dequeue(worker);
+	nb = rte_ring_sc_dequeue_burst(worker->forwarded, entries, UROCE_BURST, NULL);
 	for (unsigned at = 0, n; at < nb; at += n + 1) {
-		n = nb_before_question(entries + at, nb - at);
+		n = count_before_request(entries + at, nb - at);
 		if (n > 0)
-			(void)input(worker, worker->rx.mbuf + at, n, NULL, HOPPED);
+			(void)input_frames(worker, worker->rx.mbuf + at, n, NULL, FORWARDED);
 		if (at + n < nb)
-			uroce_move_answer(worker, entries[at + n]);
+			uroce_migrate_grant(worker, entries[at + n]);
 		nb_frames += n;
 	}
-	uroce_worker_count(worker, UROCE_COUNTER_HOPPED_PKTS, nb_frames);
+	uroce_worker_count(worker, UROCE_COUNTER_FORWARDED_PKTS, nb_frames);
 	return nb_frames;
 }
 
@@ -602,30 +606,31 @@ uroce_rx_free(struct uroce_worker *worker)
 }
 
 unsigned
-uroce_rx_looped(struct uroce_worker *worker)
+uroce_rx_loopback(struct uroce_worker *worker)
 {
-	struct uroce_loop *loop = &worker->loop;
+	struct uroce_loopback *loop = &worker->loopback;
 	const unsigned nb = loop->nb;
 
 	if (nb == 0)
 		return 0;
 	for (unsigned at = 0; at < nb; at += UROCE_BURST)
-		(void)input(worker, loop->frame + at, RTE_MIN(nb - at, UROCE_BURST), NULL, LOOPED);
+		(void)input_frames(worker, loop->frame + at, RTE_MIN(nb - at, UROCE_BURST), NULL,
+				   LOOPED_BACK);
 	loop->nb = 0;
 	uroce_worker_count(worker, UROCE_COUNTER_LOOPBACK_PKTS, nb);
 	return nb;
 }
 
 static uint16_t
-take(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **frames)
+receive_burst(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **frames)
 {
 	if (likely(port->policy->burst == UROCE_BURST_ETHDEV))
 		return rte_eth_rx_burst(port->id, queue, frames, UROCE_BURST);
-	if (port->policy->burst == UROCE_BURST_LANES)
-		return uroce_attach_rx(port, queue, frames, UROCE_BURST);
+	if (port->policy->burst == UROCE_BURST_MUX)
+		return uroce_mux_client_rx(port, queue, frames, UROCE_BURST);
 	if (port->policy->burst == UROCE_BURST_TX_ONLY)
 		return 0;
-	return uroce_guard_rx(port->id, queue, frames, UROCE_BURST);
+	return uroce_fault_guard_rx(port->id, queue, frames, UROCE_BURST);
 }
 
 unsigned
@@ -633,14 +638,14 @@ uroce_rx_run(struct uroce_worker *worker)
 {
 	const struct uroce_port *port = worker->dev->port;
 	struct rte_mbuf **frames = worker->rx.mbuf;
-	unsigned nb_inside = uroce_rx_hops(worker);
+	unsigned nb_inside = uroce_rx_forwarded(worker);
 	unsigned nb;
 
 	uroce_rx_free(worker);
-	nb_inside += uroce_rx_looped(worker);
+	nb_inside += uroce_rx_loopback(worker);
 	if (!uroce_port_is_ready(port))
 		return nb_inside;
-	nb = take(port, worker->queue, frames);
+	nb = receive_burst(port, worker->queue, frames);
 	uroce_stage_lap(nb > 0 ? UROCE_STAGE_RX_BURST : UROCE_STAGE_RX_EMPTY, nb);
 	if (nb > 0)
 		(void)uroce_rx_input(worker, frames, nb, NULL);

@@ -5,7 +5,7 @@
  * last millisecond is left alone, the others get a round. After activity it spins briefly, because
  * what happened once mostly goes on; then it sleeps, longer each time. An application that polls on and
  * on is looked at every few milliseconds only; one that a look finds silent already is waited for no longer
- * than it may still come back. So whoever stops polling is taken over from within SPINNER_NAP_NS and the
+ * than it may still come back. So whoever stops polling is taken over from within POLLER_SLEEP_NS and the
  * little that one may be silent.
  *
  * An application may also wait in other ways than by polling: it watches memory that its peer writes to, or
@@ -18,7 +18,7 @@
  * before the last look at the workers, then waits for the eventfd. Who rings pushes the doorbell first, and
  * who wakes counts first, and both look at `is_asleep` afterwards: so one of the two sees the other.
  *
- * Sleeping: where the port gives notice of frames (notice.h) and all workers are at rest, with nobody about,
+ * Sleeping: where the port gives notice of frames (rx_wakeup.h) and all workers are at rest, with nobody about,
  * naps end early: it has notices given, marks the workers as unattended, naps once more for the least time,
  * looks again, and if there still is nothing waits for the eventfd, the port and the nearest timer alone.
  * A round of the application's wakes it, by that mark: it may leave a timer behind. So does each doorbell.
@@ -40,36 +40,36 @@
 #include "datapath/clock.h"
 #include "datapath/dpdk.h"
 #include "datapath/log.h"
-#include "datapath/notice.h"
+#include "datapath/rx_wakeup.h"
 #include "datapath/numa.h"
 #include "datapath/port.h"
 #include "datapath/round.h"
 #include "datapath/stage.h"
 
-#define TAKE_OVER_NS UINT64_C(1000000) /* the application has not polled for so long, at the most */
-#define HASTE_NS     UINT64_C(20000)   /* the same, at the least */
-#define LATE_MAX     4                 /* times that it is too long before it is less */
-#define FORGET_LOOKS 32              /* that find it there, and it is not known as late any more */
-#define SPIN_NS      UINT64_C(50000) /* after activity */
-#define NAP_MIN_NS   UINT64_C(20000)
-#define NAP_MAX_NS   UINT64_C(1000000)
-#define NAP_DOWN_NS  UINT64_C(5000000) /* while the port has no link */
+#define TAKE_OVER_NS        UINT64_C(1000000) /* the application has not polled for so long, at the most */
+#define TAKE_OVER_MIN_NS    UINT64_C(20000) /* the same, at the least */
+#define LATE_MAX            4               /* times that it is too long before it is less */
+#define FORGET_CHECKS       32 /* that find it there, and it is not known as late any more */
+#define SPIN_NS             UINT64_C(50000) /* after activity */
+#define TIMED_SLEEP_MIN_NS  UINT64_C(20000)
+#define TIMED_SLEEP_MAX_NS  UINT64_C(1000000)
+#define TIMED_SLEEP_DOWN_NS UINT64_C(5000000) /* while the port has no link */
 /*
  * After naps of this length it lies down. Who sends pays some microseconds to wake it, which a program
  * that sends every now and then should not.
  */
-#define NAP_LAST_NS  UINT64_C(80000)
-#define SLEEP_MAX_NS UINT64_C(100000000) /* the link is looked at meanwhile */
+#define TIMED_SLEEP_LAST_NS UINT64_C(80000)
+#define SLEEP_MAX_NS        UINT64_C(100000000) /* the link is looked at meanwhile */
 /*
  * While the application polls on and on, each look of ours costs it some microseconds of its CPU. So
  * after some looks that found it there we look less often.
  */
-#define SPINNER_LOOKS  8
-#define SPINNER_NAP_NS UINT64_C(3000000)
-#define SPINNER_AGE_NS UINT64_C(50000) /* one that polls on has done so within this time */
+#define POLLER_CHECKS   8
+#define POLLER_SLEEP_NS UINT64_C(3000000)
+#define POLLER_IDLE_NS  UINT64_C(50000) /* one that polls on has done so within this time */
 
 /* How long the application of a worker may be silent. */
-struct patience {
+struct app_idle {
 	uint64_t ns;
 	bool was_apps;     /* the last look found the application there */
 	bool is_vain;      /* we have taken over since, and no frames have come */
@@ -85,15 +85,15 @@ struct uroce_service_thread {
 	atomic_bool is_asleep;
 	atomic_bool is_stopping;
 	/* the thread's own */
-	struct uroce_notices notices;
-	struct patience patience[UROCE_WORKERS_MAX]; /* by worker */
+	struct uroce_rx_wakeups rx_wakeups;
+	struct app_idle app_idle[UROCE_WORKERS_MAX]; /* by worker */
 	bool is_rested;                              /* it has waited since the last look */
-	bool is_down; /* workers are marked as unattended, notices may be given */
+	bool is_armed; /* workers are marked as unattended, notices may be given */
 	struct uroce_service_stats stats;
 };
 
 /* How a look at a worker went. */
-struct glance {
+struct check_result {
 	unsigned nb;      /* frames moved */
 	uint64_t wait_ns; /* it can be left alone for so long */
 	bool is_spinning; /* the application drives it, and polls on and on */
@@ -102,7 +102,7 @@ struct glance {
 };
 
 static uint64_t
-age_of(const struct uroce_worker *worker, uint64_t now_ns)
+get_idle_ns(const struct uroce_worker *worker, uint64_t now_ns)
 {
 	const uint64_t app_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
 
@@ -111,12 +111,12 @@ age_of(const struct uroce_worker *worker, uint64_t now_ns)
 
 /* A worker that has frames which only we may send is not left to the application. */
 static bool
-is_apps(const struct uroce_worker *worker, const struct patience *patience, uint64_t now_ns,
-	uint64_t *left_ns)
+is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle, uint64_t now_ns,
+	      uint64_t *left_ns)
 {
-	const uint64_t age_ns = age_of(worker, now_ns);
+	const uint64_t age_ns = get_idle_ns(worker, now_ns);
 
-	*left_ns = age_ns < patience->ns ? patience->ns - age_ns : 0;
+	*left_ns = age_ns < app_idle->ns ? app_idle->ns - age_ns : 0;
 	return *left_ns > 0 &&
 	       !(worker->dev->port->policy->may_block &&
 		 atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed));
@@ -124,21 +124,21 @@ is_apps(const struct uroce_worker *worker, const struct patience *patience, uint
 
 /* The application is there. That it is when we spin, just after it was busy, tells no more. */
 static void
-find_there(struct patience *patience, bool is_rested)
+note_app_active(struct app_idle *app_idle, bool is_rested)
 {
-	if (patience->is_vain) {
-		patience->nb_late = 0;
-		patience->ns = RTE_MIN(patience->ns * 2, TAKE_OVER_NS);
+	if (app_idle->is_vain) {
+		app_idle->nb_late = 0;
+		app_idle->ns = RTE_MIN(app_idle->ns * 2, TAKE_OVER_NS);
 	}
-	patience->is_vain = false;
-	patience->was_apps = true;
+	app_idle->is_vain = false;
+	app_idle->was_apps = true;
 	if (!is_rested)
 		return;
-	patience->nb_there++;
-	if (patience->nb_there > SPINNER_LOOKS)
-		patience->ns = TAKE_OVER_NS;
-	if (patience->nb_there > FORGET_LOOKS)
-		patience->nb_late = 0;
+	app_idle->nb_there++;
+	if (app_idle->nb_there > POLLER_CHECKS)
+		app_idle->ns = TAKE_OVER_NS;
+	if (app_idle->nb_there > FORGET_CHECKS)
+		app_idle->nb_late = 0;
 }
 
 /*
@@ -146,71 +146,74 @@ find_there(struct patience *patience, bool is_rested)
  * served in haste may poll for as long as its peer takes, and is looked at later each time.
  */
 static uint64_t
-next_look_ns(const struct patience *patience, uint64_t left_ns)
+get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
 {
-	if (patience->ns == TAKE_OVER_NS || patience->nb_there == 0)
+	if (app_idle->ns == TAKE_OVER_NS || app_idle->nb_there == 0)
 		return left_ns;
-	return left_ns << (patience->nb_there - 1);
+	return left_ns << (app_idle->nb_there - 1);
 }
 
 /* It was, and we have taken over; are there frames, or do they come before it is back? */
 static void
-find_silent(struct patience *patience, bool has_frames)
+note_app_idle(struct app_idle *app_idle, bool has_frames)
 {
-	if (patience->was_apps) {
-		patience->was_apps = false;
-		patience->is_vain = true;
-		patience->nb_there = 0;
+	if (app_idle->was_apps) {
+		app_idle->was_apps = false;
+		app_idle->is_vain = true;
+		app_idle->nb_there = 0;
 	}
-	if (!patience->is_vain || !has_frames)
+	if (!app_idle->is_vain || !has_frames)
 		return;
-	patience->is_vain = false;
-	patience->nb_late++;
-	if (patience->nb_late >= LATE_MAX)
-		patience->ns = RTE_MAX(patience->ns / 8, HASTE_NS);
+	app_idle->is_vain = false;
+	app_idle->nb_late++;
+	if (app_idle->nb_late >= LATE_MAX)
+		app_idle->ns = RTE_MAX(app_idle->ns / 8, TAKE_OVER_MIN_NS);
 }
 
-static struct glance
-look_after(struct uroce_worker *worker, struct patience *patience, bool is_rested)
+static struct check_result
+check_worker(struct uroce_worker *worker, struct app_idle *app_idle, bool is_rested)
 {
 	const uint64_t now_ns = uroce_clock_ns();
-	struct glance glance = { .nb = 0 };
+	struct check_result check_result = { .nb = 0 };
 	uint64_t next_ns = UROCE_NEVER, left_ns;
 
-	if (is_apps(worker, patience, now_ns, &glance.wait_ns)) {
-		glance.is_spinning = glance.wait_ns > TAKE_OVER_NS - SPINNER_AGE_NS;
-		find_there(patience, is_rested);
-		glance.wait_ns = next_look_ns(patience, glance.wait_ns);
-		return glance;
+	if (is_app_driven(worker, app_idle, now_ns, &check_result.wait_ns)) {
+		check_result.is_spinning = check_result.wait_ns > TAKE_OVER_NS - POLLER_IDLE_NS;
+		note_app_active(app_idle, is_rested);
+		check_result.wait_ns = get_next_check_ns(app_idle, check_result.wait_ns);
+		return check_result;
 	}
 	/* else who drives will see to it */
 	if (uroce_lock_try(&worker->lock)) {
 		uroce_stage_skip();
-		glance.nb = uroce_worker_round(worker);
+		check_result.nb = uroce_worker_round(worker);
 		next_ns = uroce_worker_next_ns(worker);
-		glance.is_quiet = uroce_worker_is_at_rest(worker) &&
-				  !is_apps(worker, patience, now_ns, &left_ns);
+		check_result.is_quiet = uroce_worker_is_at_rest(worker) &&
+					!is_app_driven(worker, app_idle, now_ns, &left_ns);
 		uroce_lock_release(&worker->lock);
-		find_silent(patience, glance.nb > 0);
+		note_app_idle(app_idle, check_result.nb > 0);
 	}
-	glance.is_shared = patience->ns < TAKE_OVER_NS && age_of(worker, now_ns) < TAKE_OVER_NS;
-	glance.wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
-	return glance;
+	check_result.is_shared =
+		app_idle->ns < TAKE_OVER_NS && get_idle_ns(worker, now_ns) < TAKE_OVER_NS;
+	check_result.wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
+	return check_result;
 }
 
-static struct glance
-look_after_all(struct uroce_service_thread *service)
+static struct check_result
+check_workers(struct uroce_service_thread *service)
 {
 	const struct uroce_dev *dev = service->dev;
-	struct glance all = { .wait_ns = SLEEP_MAX_NS, .is_spinning = true, .is_quiet = true };
+	struct check_result all = { .wait_ns = SLEEP_MAX_NS,
+				    .is_spinning = true,
+				    .is_quiet = true };
 	unsigned nb_hasty = 0;
 
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
-		const struct glance one =
-			look_after(dev->worker[i], &service->patience[i], service->is_rested);
+		const struct check_result one =
+			check_worker(dev->worker[i], &service->app_idle[i], service->is_rested);
 
 		all.nb += one.nb;
-		nb_hasty += service->patience[i].ns < TAKE_OVER_NS;
+		nb_hasty += service->app_idle[i].ns < TAKE_OVER_NS;
 		all.is_shared |= one.is_shared;
 		all.is_spinning &= one.is_spinning;
 		all.is_quiet &= one.is_quiet;
@@ -218,7 +221,7 @@ look_after_all(struct uroce_service_thread *service)
 			all.wait_ns = one.wait_ns;
 	}
 	service->is_rested = false;
-	atomic_store_explicit(&service->stats.hasty, nb_hasty, memory_order_relaxed);
+	atomic_store_explicit(&service->stats.early_takeovers, nb_hasty, memory_order_relaxed);
 	return all;
 }
 
@@ -227,7 +230,7 @@ look_after_all(struct uroce_service_thread *service)
  * been preempted by us between its post and its poll, and would wait for us to wait for it.
  */
 static bool
-has_bells(const struct uroce_service_thread *service)
+has_doorbells(const struct uroce_service_thread *service)
 {
 	const struct uroce_dev *dev = service->dev;
 	const uint64_t now_ns = uroce_clock_ns();
@@ -235,16 +238,16 @@ has_bells(const struct uroce_service_thread *service)
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
 		uint64_t left_ns;
 
-		if (atomic_load(&dev->worker[i]->bells) &&
-		    (service->is_down ||
-		     !is_apps(dev->worker[i], &service->patience[i], now_ns, &left_ns)))
+		if (atomic_load(&dev->worker[i]->doorbells) &&
+		    (service->is_armed ||
+		     !is_app_driven(dev->worker[i], &service->app_idle[i], now_ns, &left_ns)))
 			return true;
 	}
 	return false;
 }
 
 static void
-count(_Atomic uint64_t *counter)
+count_sleep(_Atomic uint64_t *counter)
 {
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
@@ -252,15 +255,15 @@ count(_Atomic uint64_t *counter)
 
 /* Wait for any of these, of which the eventfd is the first. @return how many came; -1: it was not waited */
 static int
-wait_for(struct uroce_service_thread *service, struct pollfd *fds, unsigned nb, uint64_t max_ns,
-	 uint32_t wakes)
+wait_for_fds(struct uroce_service_thread *service, struct pollfd *fds, unsigned nb, uint64_t max_ns,
+	     uint32_t wakes)
 {
 	const struct timespec time = { .tv_nsec = (long)max_ns };
 	eventfd_t nothing;
 	int nb_come = -1;
 
 	atomic_store(&service->is_asleep, true);
-	if (!has_bells(service) && !atomic_load(&service->is_stopping) &&
+	if (!has_doorbells(service) && !atomic_load(&service->is_stopping) &&
 	    atomic_load(&service->wakes) == wakes)
 		nb_come = ppoll(fds, nb, &time, NULL);
 	atomic_store(&service->is_asleep, false);
@@ -271,36 +274,36 @@ wait_for(struct uroce_service_thread *service, struct pollfd *fds, unsigned nb, 
 }
 
 static void
-nap(struct uroce_service_thread *service, uint64_t nap_ns, uint32_t wakes)
+sleep_timed(struct uroce_service_thread *service, uint64_t timed_ns, uint32_t wakes)
 {
 	struct pollfd fd = { .fd = service->wake_fd, .events = POLLIN };
 
-	count(&service->stats.naps);
-	(void)wait_for(service, &fd, 1, nap_ns, wakes);
+	count_sleep(&service->stats.timed_sleeps);
+	(void)wait_for_fds(service, &fd, 1, timed_ns, wakes);
 }
 
 /* --- lying down -------------------------------------------------------------------------------- */
 
 static void
-get_up(struct uroce_service_thread *service)
+disarm_wakeup(struct uroce_service_thread *service)
 {
 	struct uroce_dev *dev = service->dev;
 
-	if (!service->is_down)
+	if (!service->is_armed)
 		return;
-	service->is_down = false;
+	service->is_armed = false;
 	for (unsigned i = 0; i < dev->nb_workers; i++)
 		atomic_store_explicit(&dev->worker[i]->is_unattended, false, memory_order_relaxed);
-	uroce_notices_disarm(&service->notices);
+	uroce_rx_wakeups_disarm(&service->rx_wakeups);
 }
 
 /* Whether frames give notice from now on, and rounds of others do. To be looked again after that. */
 static bool
-lie_down(struct uroce_service_thread *service)
+arm_wakeup_and_sleep(struct uroce_service_thread *service)
 {
 	struct uroce_dev *dev = service->dev;
 	const uint64_t now_ns = uroce_clock_ns();
-	bool is_ok = dev->port->policy->notice != UROCE_NOTICE_NONE;
+	bool is_ok = dev->port->policy->rx_wakeup != UROCE_RX_WAKEUP_NONE;
 
 	for (unsigned i = 0; i < dev->nb_workers && is_ok; i++) {
 		struct uroce_worker *worker = dev->worker[i];
@@ -308,52 +311,52 @@ lie_down(struct uroce_service_thread *service)
 		is_ok = uroce_lock_try(&worker->lock);
 		if (!is_ok)
 			break;
-		service->is_down = true;
+		service->is_armed = true;
 		atomic_store_explicit(&worker->is_unattended, true, memory_order_relaxed);
-		is_ok = uroce_notice_arm(&service->notices, worker->queue, now_ns);
+		is_ok = uroce_rx_wakeup_arm(&service->rx_wakeups, worker->queue, now_ns);
 		uroce_lock_release(&worker->lock);
 	}
 	if (!is_ok)
-		get_up(service);
+		disarm_wakeup(service);
 	return is_ok;
 }
 
 /* @return whether frames ended it, as the port says */
 static bool
-sleep_down(struct uroce_service_thread *service, uint64_t sleep_ns, uint32_t wakes)
+sleep_until_wakeup(struct uroce_service_thread *service, uint64_t sleep_ns, uint32_t wakes)
 {
 	const struct uroce_dev *dev = service->dev;
 	struct pollfd fds[1 + UROCE_WORKERS_MAX] = { { service->wake_fd, POLLIN, 0 } };
 	bool is_noticed = false;
 
 	for (unsigned i = 0; i < dev->nb_workers; i++)
-		fds[1 + i] = (struct pollfd){ service->notices.of[i].fd, POLLIN, 0 };
-	count(&service->stats.sleeps);
-	if (wait_for(service, fds, 1 + dev->nb_workers, sleep_ns, wakes) <= 0)
+		fds[1 + i] = (struct pollfd){ service->rx_wakeups.of[i].fd, POLLIN, 0 };
+	count_sleep(&service->stats.sleeps);
+	if (wait_for_fds(service, fds, 1 + dev->nb_workers, sleep_ns, wakes) <= 0)
 		return false;
 	for (uint16_t i = 0; i < dev->nb_workers; i++) {
 		is_noticed |= fds[1 + i].revents != 0;
-		uroce_notice_take(&service->notices, i, fds[1 + i].revents);
+		uroce_rx_wakeup_take(&service->rx_wakeups, i, fds[1 + i].revents);
 	}
 	if (is_noticed)
-		count(&service->stats.notices);
+		count_sleep(&service->stats.rx_wakeups);
 	return is_noticed;
 }
 
 /* --- the thread -------------------------------------------------------------------------------- */
 
 static uint64_t
-longest_nap_ns(const struct uroce_service_thread *service)
+get_max_sleep_ns(const struct uroce_service_thread *service)
 {
-	return uroce_port_is_up(service->dev->port) ? NAP_MAX_NS : NAP_DOWN_NS;
+	return uroce_port_is_up(service->dev->port) ? TIMED_SLEEP_MAX_NS : TIMED_SLEEP_DOWN_NS;
 }
 
 static void *
-serve(void *arg)
+run_service(void *arg)
 {
 	struct uroce_service_thread *service = arg;
 	uint64_t active_ns = uroce_clock_ns();
-	uint64_t nap_ns = NAP_MIN_NS;
+	uint64_t timed_ns = TIMED_SLEEP_MIN_NS;
 	uint32_t wakes_before = 0;
 	unsigned nb_spinning = 0; /* looks in a row that found the application polling on */
 	bool is_ready = false;    /* to sleep, if this look finds nothing */
@@ -365,42 +368,44 @@ serve(void *arg)
 		(void)rte_thread_register();
 	while (!atomic_load_explicit(&service->is_stopping, memory_order_relaxed)) {
 		const uint32_t wakes = atomic_load(&service->wakes);
-		const struct glance glance = look_after_all(service);
+		const struct check_result check_result = check_workers(service);
 		const uint64_t now_ns = uroce_clock_ns();
 
-		if (glance.nb > 0 || wakes != wakes_before) {
+		if (check_result.nb > 0 || wakes != wakes_before) {
 			active_ns = now_ns;
-			nap_ns = NAP_MIN_NS;
+			timed_ns = TIMED_SLEEP_MIN_NS;
 			wakes_before = wakes;
 			is_ready = is_noticed = false;
-			get_up(service);
+			disarm_wakeup(service);
 		}
-		if (now_ns - active_ns < SPIN_NS && !glance.is_shared)
+		if (now_ns - active_ns < SPIN_NS && !check_result.is_shared)
 			continue;
-		if (glance.is_quiet && is_ready) {
+		if (check_result.is_quiet && is_ready) {
 			is_ready = false;
-			is_noticed = sleep_down(service, glance.wait_ns, wakes);
+			is_noticed = sleep_until_wakeup(service, check_result.wait_ns, wakes);
 			continue;
 		}
-		is_ready =
-			glance.is_quiet && nap_ns > NAP_LAST_NS && !is_noticed && lie_down(service);
+		is_ready = check_result.is_quiet && timed_ns > TIMED_SLEEP_LAST_NS && !is_noticed &&
+			   arm_wakeup_and_sleep(service);
 		if (is_ready) {
-			nap(service, NAP_MIN_NS, wakes);
+			sleep_timed(service, TIMED_SLEEP_MIN_NS, wakes);
 			continue;
 		}
-		get_up(service);
-		nb_spinning = glance.is_spinning ? nb_spinning + 1 : 0;
-		if (nb_spinning > SPINNER_LOOKS) {
-			nap(service, SPINNER_NAP_NS, wakes);
+		disarm_wakeup(service);
+		nb_spinning = check_result.is_spinning ? nb_spinning + 1 : 0;
+		if (nb_spinning > POLLER_CHECKS) {
+			sleep_timed(service, POLLER_SLEEP_NS, wakes);
 			continue;
 		}
 		if (is_noticed) /* of nothing, which should not go on and on */
-			nap_ns = NAP_MAX_NS;
+			timed_ns = TIMED_SLEEP_MAX_NS;
 		is_noticed = false;
-		nap(service, RTE_MIN(RTE_MAX(glance.wait_ns, NAP_MIN_NS), nap_ns), wakes);
-		nap_ns = RTE_MIN(nap_ns * 2, longest_nap_ns(service));
+		sleep_timed(service,
+			    RTE_MIN(RTE_MAX(check_result.wait_ns, TIMED_SLEEP_MIN_NS), timed_ns),
+			    wakes);
+		timed_ns = RTE_MIN(timed_ns * 2, get_max_sleep_ns(service));
 	}
-	get_up(service);
+	disarm_wakeup(service);
 	rte_thread_unregister();
 	return NULL;
 }
@@ -414,15 +419,15 @@ start_thread(struct uroce_service_thread *service)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = uroce_dpdk_thread_start(&service->thread, "uroce-service", serve, service);
+	ret = uroce_dpdk_thread_start(&service->thread, "uroce-service", run_service, service);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;
 }
 
 static void
-release(struct uroce_service_thread *service)
+free_service(struct uroce_service_thread *service)
 {
-	uroce_notices_fini(&service->notices);
+	uroce_rx_wakeups_fini(&service->rx_wakeups);
 	if (service->wake_fd >= 0)
 		close(service->wake_fd);
 	free(service);
@@ -440,13 +445,13 @@ uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **out)
 	}
 	service->dev = dev;
 	for (unsigned i = 0; i < UROCE_WORKERS_MAX; i++)
-		service->patience[i].ns = TAKE_OVER_NS;
-	uroce_notices_init(&service->notices, dev->port);
+		service->app_idle[i].ns = TAKE_OVER_NS;
+	uroce_rx_wakeups_init(&service->rx_wakeups, dev->port);
 	service->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = service->wake_fd < 0 ? -errno : start_thread(service);
 	if (ret < 0) {
 		UROCE_LOG(ERR, dev, "no service thread: %s", strerror(-ret));
-		release(service);
+		free_service(service);
 		return ret;
 	}
 	*out = service;
@@ -472,14 +477,15 @@ is_serviced(const struct uroce_worker *worker)
 }
 
 void
-uroce_service_nudge(struct uroce_service_thread *service, const struct uroce_worker *worker)
+uroce_service_wake_for_doorbell(struct uroce_service_thread *service,
+				const struct uroce_worker *worker)
 {
 	if (atomic_load(&service->is_asleep) && is_serviced(worker))
 		uroce_service_wake(service);
 }
 
 void
-uroce_service_summon(struct uroce_service_thread *service, const struct uroce_worker *worker)
+uroce_service_wake_for_work(struct uroce_service_thread *service, const struct uroce_worker *worker)
 {
 	if (is_serviced(worker))
 		uroce_service_wake(service);
@@ -493,7 +499,7 @@ uroce_service_stop(struct uroce_service_thread *service)
 	atomic_store(&service->is_stopping, true);
 	uroce_service_wake(service);
 	uroce_dpdk_thread_join(&service->thread);
-	release(service);
+	free_service(service);
 }
 
 const struct uroce_service_stats *

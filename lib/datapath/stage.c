@@ -15,13 +15,13 @@
 
 #define NB_CLOCKS 64
 
-static struct uroce_stage_clock clocks[NB_CLOCKS];
+static struct uroce_stage_clock stage_clocks[NB_CLOCKS];
 static _Atomic unsigned nb_clocks;
 static uint64_t lap_cost_milli; /* thousandths of a cycle */
 
 _Thread_local struct uroce_stage_clock *uroce_stage_own;
 
-static const char *const names[] = {
+static const char *const stage_names[] = {
 	[UROCE_STAGE_ROUND] = "round",
 	[UROCE_STAGE_RX_BURST] = "rx burst",
 	[UROCE_STAGE_RX_EMPTY] = "empty rx",
@@ -30,7 +30,7 @@ static const char *const names[] = {
 	[UROCE_STAGE_LOOK_UP] = "look up QP",
 	[UROCE_STAGE_ACT] = "act",
 	[UROCE_STAGE_FREE] = "free mbufs",
-	[UROCE_STAGE_BELLS] = "calls, bells",
+	[UROCE_STAGE_DOORBELLS] = "calls, doorbells",
 	[UROCE_STAGE_HEADERS] = "headers",
 	[UROCE_STAGE_GATHER] = "gather",
 	[UROCE_STAGE_ICRC] = "ICRC",
@@ -43,7 +43,7 @@ static const char *const names[] = {
 	[UROCE_STAGE_POST_RECV] = "post_recv",
 	[UROCE_STAGE_APP] = "application",
 };
-static_assert(RTE_DIM(names) == UROCE_STAGE_NB, "each stage has a name");
+static_assert(RTE_DIM(stage_names) == UROCE_STAGE_NB, "each stage has a name");
 
 /* The least of some runs: what disturbs a run adds to it. */
 static void
@@ -73,7 +73,7 @@ uroce_stage_start(void)
 	const unsigned idx = atomic_fetch_add(&nb_clocks, 1);
 
 	pthread_once(&once, measure_cost);
-	uroce_stage_own = &clocks[RTE_MIN(idx, NB_CLOCKS - 1u)];
+	uroce_stage_own = &stage_clocks[RTE_MIN(idx, NB_CLOCKS - 1u)];
 	uroce_stage_own->last_tsc = rte_rdtsc();
 }
 
@@ -85,7 +85,7 @@ uroce_stage_read(enum uroce_stage stage, const char **name)
 	uint64_t cost;
 
 	for (unsigned i = 0; i < nb; i++) {
-		const struct uroce_stage_sum *one = &clocks[i].sum[stage];
+		const struct uroce_stage_sum *one = &stage_clocks[i].sum[stage];
 
 		all.cycles += one->cycles;
 		all.laps += one->laps;
@@ -93,6 +93,6 @@ uroce_stage_read(enum uroce_stage stage, const char **name)
 	}
 	cost = all.laps * lap_cost_milli / 1000;
 	all.cycles -= RTE_MIN(cost, all.cycles);
-	*name = names[stage];
+	*name = stage_names[stage];
 	return all;
 }

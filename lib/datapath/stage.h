@@ -29,9 +29,9 @@ enum uroce_stage {
 	UROCE_STAGE_PARSE,    /* and whether the address is ours */
 	UROCE_STAGE_VERIFY,   /* ICRC */
 	UROCE_STAGE_LOOK_UP,  /* QP */
-	UROCE_STAGE_ACT,   /* uroce_qpc_recv(), with the copy of the payload and what follows up */
-	UROCE_STAGE_FREE,  /* received mbufs */
-	UROCE_STAGE_BELLS, /* calls and doorbells taken */
+	UROCE_STAGE_ACT,  /* uroce_qpc_recv(), with the copy of the payload and what follows up */
+	UROCE_STAGE_FREE, /* received mbufs */
+	UROCE_STAGE_DOORBELLS, /* calls and doorbells taken */
 	UROCE_STAGE_HEADERS,   /* uroce_qpc_send() */
 	UROCE_STAGE_GATHER,    /* payload; above 128 bytes with its ICRC, in one pass */
 	UROCE_STAGE_ICRC,      /* of what is smaller */

@@ -24,7 +24,8 @@ uroce_stats_read_verdicts(const struct uroce_dev *dev, uint64_t nb[UROCE_VERDICT
 }
 
 static uint64_t
-sum(const uint64_t verdicts[UROCE_VERDICT_NB], enum uroce_verdict from, enum uroce_verdict to)
+sum_verdicts(const uint64_t verdicts[UROCE_VERDICT_NB], enum uroce_verdict from,
+	     enum uroce_verdict to)
 {
 	uint64_t nb = 0;
 
@@ -35,7 +36,7 @@ sum(const uint64_t verdicts[UROCE_VERDICT_NB], enum uroce_verdict from, enum uro
 
 /* Counters that are made of others. */
 static void
-derive(const struct uroce_dev *dev, uint64_t *nb)
+derive_counters(const struct uroce_dev *dev, uint64_t *nb)
 {
 	uint64_t verdicts[UROCE_VERDICT_NB];
 
@@ -47,13 +48,14 @@ derive(const struct uroce_dev *dev, uint64_t *nb)
 	nb[UROCE_COUNTER_UNICAST_RCV_PACKETS] =
 		nb[UROCE_COUNTER_PORT_RCV_PACKETS] - nb[UROCE_COUNTER_MULTICAST_RCV_PACKETS];
 	nb[UROCE_COUNTER_PORT_RCV_ERRORS] =
-		sum(verdicts, UROCE_VERDICT_BAD_UDP_LEN, UROCE_VERDICT_BAD_ICRC);
+		sum_verdicts(verdicts, UROCE_VERDICT_BAD_UDP_LEN, UROCE_VERDICT_BAD_ICRC);
 	nb[UROCE_COUNTER_RX_ICRC_ENCAPSULATED] = verdicts[UROCE_VERDICT_BAD_ICRC];
 	nb[UROCE_COUNTER_SENT_PKTS] =
 		nb[UROCE_COUNTER_PORT_XMIT_PACKETS] + nb[UROCE_COUNTER_LOOPBACK_PKTS];
 	/* the door and the look-up let them through */
-	nb[UROCE_COUNTER_RCVD_PKTS] = sum(verdicts, UROCE_VERDICT_REQUEST, UROCE_VERDICT_DATAGRAM) +
-				      sum(verdicts, UROCE_VERDICT_DUPLICATE, UROCE_VERDICT_CNP);
+	nb[UROCE_COUNTER_RCVD_PKTS] =
+		sum_verdicts(verdicts, UROCE_VERDICT_REQUEST, UROCE_VERDICT_DATAGRAM) +
+		sum_verdicts(verdicts, UROCE_VERDICT_DUPLICATE, UROCE_VERDICT_CNP);
 	nb[UROCE_COUNTER_RCVD_SEQ_ERR] = nb[UROCE_COUNTER_PACKET_SEQ_ERR];
 	nb[UROCE_COUNTER_LINK_DOWNED] =
 		atomic_load_explicit(&dev->port->nb_downs, memory_order_relaxed);
@@ -71,7 +73,7 @@ uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters)
 		for (unsigned i = 0; i < dev->nb_workers; i++)
 			counters->nb[c] += uroce_worker_counted(dev->worker[i], c);
 	}
-	derive(dev, counters->nb);
+	derive_counters(dev, counters->nb);
 }
 
 #define NO_COUNTER UROCE_COUNTER_NB
@@ -91,7 +93,7 @@ static const struct {
 	{ UROCE_COUNTER_RCVD_PKTS, AT(rx_packets) },
 	{ NO_COUNTER, AT(rx_bytes), "rcvd_bytes", "octets of payload placed" },
 	{ UROCE_COUNTER_DUPLICATE_REQUEST, AT(duplicates) },
-	{ UROCE_COUNTER_OUT_OF_SEQUENCE, AT(early) },
+	{ UROCE_COUNTER_OUT_OF_SEQUENCE, AT(ooo_requests) },
 	{ UROCE_COUNTER_OUT_OF_SEQ_REQUEST, AT(naks_seq_sent) },
 	{ UROCE_COUNTER_SEND_RNR_ERR, AT(naks_rnr_sent) },
 	{ UROCE_COUNTER_RETRANSMITTED_PKTS, AT(retransmits) },

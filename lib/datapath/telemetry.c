@@ -19,11 +19,11 @@
 #include "datapath/qpn.h"
 #include "datapath/stats.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct uroce_dev *devices; /* that are told of, oldest first */
+static pthread_mutex_t telemetry_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct uroce_dev *telemetry_devices; /* that are told of, oldest first */
 
 static void
-add(struct rte_tel_data *dict, const char *name, uint64_t value)
+add_value(struct rte_tel_data *dict, const char *name, uint64_t value)
 {
 	(void)UROCE_DPDK_TEL_ADD_DICT(dict, name, value);
 }
@@ -51,12 +51,13 @@ add_dict(struct rte_tel_data *dict, const char *name)
 
 /* Under the lock: the device that parameters begin with, and what follows them. */
 static struct uroce_dev *
-find(const char *params, const char **rest)
+find_device(const char *params, const char **rest)
 {
 	const size_t len = params ? strcspn(params, ",") : 0;
 
-	for (struct uroce_dev *dev = devices; dev; dev = dev->told_next) {
-		if (strlen(dev->told_name) != len || strncmp(dev->told_name, params, len) != 0)
+	for (struct uroce_dev *dev = telemetry_devices; dev; dev = dev->telemetry_next) {
+		if (strlen(dev->telemetry_name) != len ||
+		    strncmp(dev->telemetry_name, params, len) != 0)
 			continue;
 		*rest = params[len] == ',' ? params + len + 1 : params + len;
 		return dev;
@@ -67,32 +68,32 @@ find(const char *params, const char **rest)
 /* --- devices ----------------------------------------------------------------------------------- */
 
 static int
-list_devices(const char *cmd, const char *params, struct rte_tel_data *answer)
+list_devices(const char *cmd, const char *params, struct rte_tel_data *reply)
 {
 	(void)cmd;
 	(void)params;
-	(void)rte_tel_data_start_array(answer, RTE_TEL_STRING_VAL);
-	pthread_mutex_lock(&lock);
-	for (const struct uroce_dev *dev = devices; dev; dev = dev->told_next)
-		(void)rte_tel_data_add_array_string(answer, dev->told_name);
-	pthread_mutex_unlock(&lock);
+	(void)rte_tel_data_start_array(reply, RTE_TEL_STRING_VAL);
+	pthread_mutex_lock(&telemetry_lock);
+	for (const struct uroce_dev *dev = telemetry_devices; dev; dev = dev->telemetry_next)
+		(void)rte_tel_data_add_array_string(reply, dev->telemetry_name);
+	pthread_mutex_unlock(&telemetry_lock);
 	return 0;
 }
 
 static void
-add_counters(struct rte_tel_data *answer, const struct uroce_dev *dev)
+add_counters(struct rte_tel_data *reply, const struct uroce_dev *dev)
 {
-	struct rte_tel_data *const counters = add_dict(answer, "counters");
-	struct rte_tel_data *const verdicts = add_dict(answer, "verdicts");
+	struct rte_tel_data *const counters = add_dict(reply, "counters");
+	struct rte_tel_data *const verdicts = add_dict(reply, "verdicts");
 	uint64_t verdict[UROCE_VERDICT_NB];
 	struct uroce_counters now;
 
 	uroce_stats_read(dev, &now);
 	for (unsigned c = 0; counters && c < UROCE_COUNTER_NB; c++)
-		add(counters, uroce_counter_name(c), now.nb[c]);
+		add_value(counters, uroce_counter_name(c), now.nb[c]);
 	uroce_stats_read_verdicts(dev, verdict);
 	for (unsigned v = 0; verdicts && v < UROCE_VERDICT_NB; v++)
-		add(verdicts, uroce_verdict_name(v), verdict[v]);
+		add_value(verdicts, uroce_verdict_name(v), verdict[v]);
 }
 
 static uint32_t
@@ -107,43 +108,43 @@ count_qps(struct uroce_dev *dev)
 }
 
 static int
-tell_device(const char *cmd, const char *params, struct rte_tel_data *answer)
+reply_device(const char *cmd, const char *params, struct rte_tel_data *reply)
 {
 	struct uroce_dev *dev;
 	const char *rest;
 
 	(void)cmd;
-	pthread_mutex_lock(&lock);
-	dev = find(params, &rest);
+	pthread_mutex_lock(&telemetry_lock);
+	dev = find_device(params, &rest);
 	if (dev) {
-		(void)rte_tel_data_start_dict(answer);
-		add_text(answer, "name", dev->told_name);
-		add_text(answer, "port", dev->conf.port);
-		add_text(answer, "link", uroce_dev_is_link_up(dev) ? "up" : "down");
-		add(answer, "mtu", 128u << dev->limits.active_mtu);
-		add(answer, "workers", dev->nb_workers);
-		add(answer, "qps", count_qps(dev));
-		add_counters(answer, dev);
+		(void)rte_tel_data_start_dict(reply);
+		add_text(reply, "name", dev->telemetry_name);
+		add_text(reply, "port", dev->conf.port);
+		add_text(reply, "link", uroce_dev_is_link_up(dev) ? "up" : "down");
+		add_value(reply, "mtu", 128u << dev->limits.active_mtu);
+		add_value(reply, "workers", dev->nb_workers);
+		add_value(reply, "qps", count_qps(dev));
+		add_counters(reply, dev);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&telemetry_lock);
 	return dev ? 0 : -ENOENT;
 }
 
 static int
-tell_counters(const char *cmd, const char *params, struct rte_tel_data *answer)
+reply_counters(const char *cmd, const char *params, struct rte_tel_data *reply)
 {
 	static const struct uroce_qpc none;
 	struct uroce_stats_row rows[UROCE_STATS_QP_NB];
 
 	(void)cmd;
 	(void)params;
-	(void)rte_tel_data_start_dict(answer);
+	(void)rte_tel_data_start_dict(reply);
 	for (unsigned c = 0; c < UROCE_COUNTER_NB; c++)
-		add_text(answer, uroce_counter_name(c), uroce_counter_text(c));
+		add_text(reply, uroce_counter_name(c), uroce_counter_text(c));
 	uroce_stats_read_qp(&none, rows);
 	for (unsigned i = 0; i < UROCE_STATS_QP_NB; i++) {
 		if (rows[i].is_qps_alone)
-			add_text(answer, rows[i].name, rows[i].text);
+			add_text(reply, rows[i].name, rows[i].text);
 	}
 	return 0;
 }
@@ -160,34 +161,34 @@ qpn_of(const char *params)
 }
 
 static void
-add_qpns(struct rte_tel_data *answer, const struct uroce_qpn_table *qpns, uint32_t after)
+add_qpns(struct rte_tel_data *reply, const struct uroce_qpn_table *qpns, uint32_t after)
 {
 	const uint32_t begin = after ? (after & qpns->mask) + 1 : 0;
 	bool has_room = true;
 
 	for (uint32_t i = begin; i <= qpns->mask && has_room; i++) {
-		const struct uroce_qpr *const qpr = uroce_qpn_peek(qpns, i);
+		const struct uroce_worker_qp *const wqp = uroce_qpn_peek(qpns, i);
 
-		has_room = !qpr || UROCE_DPDK_TEL_ADD_ARRAY(answer, qpr->qpc.qpn) == 0;
+		has_room = !wqp || UROCE_DPDK_TEL_ADD_ARRAY(reply, wqp->qpc.qpn) == 0;
 	}
 }
 
 static int
-list_qps(const char *cmd, const char *params, struct rte_tel_data *answer)
+list_qps(const char *cmd, const char *params, struct rte_tel_data *reply)
 {
 	struct uroce_dev *dev;
 	const char *rest;
 
 	(void)cmd;
-	pthread_mutex_lock(&lock);
-	dev = find(params, &rest);
+	pthread_mutex_lock(&telemetry_lock);
+	dev = find_device(params, &rest);
 	if (dev) {
-		(void)rte_tel_data_start_array(answer, UROCE_DPDK_TEL_UINT);
+		(void)rte_tel_data_start_array(reply, UROCE_DPDK_TEL_UINT);
 		pthread_mutex_lock(&dev->lock);
-		add_qpns(answer, dev->qpns, qpn_of(rest));
+		add_qpns(reply, dev->qpns, qpn_of(rest));
 		pthread_mutex_unlock(&dev->lock);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&telemetry_lock);
 	return dev ? 0 : -ENOENT;
 }
 
@@ -206,8 +207,8 @@ static const char *const states[] = {
 };
 
 /* What a QP is looked at for. */
-struct look {
-	const struct uroce_qpr *qpr;
+struct qp_snapshot {
+	const struct uroce_worker_qp *wqp;
 	uint8_t type, state;
 	uint16_t mtu;
 	uint32_t dest_qpn;
@@ -217,85 +218,85 @@ struct look {
 
 /* As its worker. */
 static int
-take_look(void *arg)
+read_qp(void *arg)
 {
-	struct look *const look = arg;
-	const struct uroce_qpc *const qpc = &look->qpr->qpc;
+	struct qp_snapshot *const qp_snapshot = arg;
+	const struct uroce_qpc *const qpc = &qp_snapshot->wqp->qpc;
 
-	look->type = qpc->type;
-	look->state = qpc->state;
-	look->mtu = (uint16_t)(1u << qpc->mtu_shift);
-	look->dest_qpn = qpc->dest_qpn;
-	look->dgid = qpc->attr.ah_attr.grh.dgid;
-	uroce_stats_read_qp(qpc, look->rows);
+	qp_snapshot->type = qpc->type;
+	qp_snapshot->state = qpc->state;
+	qp_snapshot->mtu = (uint16_t)(1u << qpc->mtu_shift);
+	qp_snapshot->dest_qpn = qpc->dest_qpn;
+	qp_snapshot->dgid = qpc->attr.ah_attr.grh.dgid;
+	uroce_stats_read_qp(qpc, qp_snapshot->rows);
 	return 0;
 }
 
 /* One that has a path, or had one. */
 static void
-add_peer(struct rte_tel_data *answer, const struct look *look)
+add_peer(struct rte_tel_data *reply, const struct qp_snapshot *qp_snapshot)
 {
 	static const uint8_t v4[12] = { [10] = 0xff, [11] = 0xff };
-	const uint8_t *const gid = look->dgid.raw;
+	const uint8_t *const gid = qp_snapshot->dgid.raw;
 	const bool is_v4 = memcmp(gid, v4, sizeof(v4)) == 0;
 	char text[INET6_ADDRSTRLEN];
 
-	if (look->type == IBV_QPT_UD || look->state == IBV_QPS_RESET ||
-	    look->state == IBV_QPS_INIT ||
+	if (qp_snapshot->type == IBV_QPT_UD || qp_snapshot->state == IBV_QPS_RESET ||
+	    qp_snapshot->state == IBV_QPS_INIT ||
 	    !inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? gid + 12 : gid, text, sizeof(text)))
 		return;
-	add_text(answer, "peer", text);
-	add(answer, "dest_qpn", look->dest_qpn);
-	add(answer, "mtu", look->mtu);
+	add_text(reply, "peer", text);
+	add_value(reply, "dest_qpn", qp_snapshot->dest_qpn);
+	add_value(reply, "mtu", qp_snapshot->mtu);
 }
 
 static void
-add_qp(struct rte_tel_data *answer, uint32_t qpn, const struct look *look)
+add_qp(struct rte_tel_data *reply, uint32_t qpn, const struct qp_snapshot *qp_snapshot)
 {
 	struct rte_tel_data *counters;
 
-	add(answer, "qpn", qpn);
-	add_text(answer, "type", types[look->type]);
-	add_text(answer, "state", states[look->state]);
-	add_peer(answer, look);
-	counters = add_dict(answer, "counters");
+	add_value(reply, "qpn", qpn);
+	add_text(reply, "type", types[qp_snapshot->type]);
+	add_text(reply, "state", states[qp_snapshot->state]);
+	add_peer(reply, qp_snapshot);
+	counters = add_dict(reply, "counters");
 	for (unsigned i = 0; counters && i < UROCE_STATS_QP_NB; i++)
-		add(counters, look->rows[i].name, look->rows[i].nb);
+		add_value(counters, qp_snapshot->rows[i].name, qp_snapshot->rows[i].nb);
 }
 
 /* Under the lock. */
 static int
-tell_qp_of(struct uroce_dev *dev, uint32_t qpn, struct rte_tel_data *answer)
+reply_qp_of(struct uroce_dev *dev, uint32_t qpn, struct rte_tel_data *reply)
 {
-	struct uroce_qpr *qpr;
-	struct look look;
+	struct uroce_worker_qp *wqp;
+	struct qp_snapshot qp_snapshot;
 
 	pthread_mutex_lock(&dev->lock);
-	qpr = uroce_qpn_lookup(dev->qpns, qpn);
-	look.qpr = qpr;
-	if (qpr)
-		(void)uroce_qpr_ask(qpr, take_look, &look);
+	wqp = uroce_qpn_lookup(dev->qpns, qpn);
+	qp_snapshot.wqp = wqp;
+	if (wqp)
+		(void)uroce_worker_qp_query(wqp, read_qp, &qp_snapshot);
 	pthread_mutex_unlock(&dev->lock);
-	if (!qpr)
+	if (!wqp)
 		return -ENOENT;
-	(void)rte_tel_data_start_dict(answer);
-	add_qp(answer, qpn, &look);
+	(void)rte_tel_data_start_dict(reply);
+	add_qp(reply, qpn, &qp_snapshot);
 	return 0;
 }
 
 static int
-tell_qp(const char *cmd, const char *params, struct rte_tel_data *answer)
+reply_qp(const char *cmd, const char *params, struct rte_tel_data *reply)
 {
 	int ret = -ENOENT;
 	struct uroce_dev *dev;
 	const char *rest;
 
 	(void)cmd;
-	pthread_mutex_lock(&lock);
-	dev = find(params, &rest);
+	pthread_mutex_lock(&telemetry_lock);
+	dev = find_device(params, &rest);
 	if (dev)
-		ret = tell_qp_of(dev, qpn_of(rest), answer);
-	pthread_mutex_unlock(&lock);
+		ret = reply_qp_of(dev, qpn_of(rest), reply);
+	pthread_mutex_unlock(&telemetry_lock);
 	return ret;
 }
 
@@ -307,11 +308,11 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{ "/uroce/devices", list_devices, "The names of the devices that are up" },
-	{ "/uroce/device", tell_device, "A device. Parameter: its name" },
-	{ "/uroce/counters", tell_counters, "What each counter counts" },
+	{ "/uroce/device", reply_device, "A device. Parameter: its name" },
+	{ "/uroce/counters", reply_counters, "What each counter counts" },
 	{ "/uroce/qps", list_qps,
 	  "Numbers of QPs. Parameters: a device's name, and the number after which to go on" },
-	{ "/uroce/qp", tell_qp, "A QP. Parameters: its device's name, its number" },
+	{ "/uroce/qp", reply_qp, "A QP. Parameters: its device's name, its number" },
 };
 
 static void
@@ -328,27 +329,27 @@ void
 uroce_telemetry_add(struct uroce_dev *dev, const char *name)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct uroce_dev **link = &devices;
+	struct uroce_dev **link = &telemetry_devices;
 
 	pthread_once(&once, register_commands);
-	snprintf(dev->told_name, sizeof(dev->told_name), "%s", name);
-	dev->told_next = NULL;
-	pthread_mutex_lock(&lock);
+	snprintf(dev->telemetry_name, sizeof(dev->telemetry_name), "%s", name);
+	dev->telemetry_next = NULL;
+	pthread_mutex_lock(&telemetry_lock);
 	while (*link)
-		link = &(*link)->told_next;
+		link = &(*link)->telemetry_next;
 	*link = dev;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&telemetry_lock);
 }
 
 void
 uroce_telemetry_remove(struct uroce_dev *dev)
 {
-	struct uroce_dev **link = &devices;
+	struct uroce_dev **link = &telemetry_devices;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&telemetry_lock);
 	while (*link && *link != dev)
-		link = &(*link)->told_next;
+		link = &(*link)->telemetry_next;
 	if (*link)
-		*link = dev->told_next;
-	pthread_mutex_unlock(&lock);
+		*link = dev->telemetry_next;
+	pthread_mutex_unlock(&telemetry_lock);
 }

@@ -17,10 +17,10 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
-#include "datapath/attach.h"
-#include "datapath/group.h"
-#include "datapath/guard.h"
-#include "datapath/loan.h"
+#include "datapath/mux_client.h"
+#include "datapath/mcast_group.h"
+#include "datapath/fault_guard.h"
+#include "datapath/zero_copy.h"
 #include "datapath/round.h"
 #include "datapath/stage.h"
 #include "mem/copy.h"
@@ -34,70 +34,70 @@
 
 #define STALL_NS UINT64_C(20000000) /* more than a peer waits for its CPU, in most cases */
 
-#define LENT_LOOK_NS                                                                               \
+#define TX_REF_CHECK_NS                                                                            \
 	UINT64_C(100000) /* from one look at a QP in ERR that has lent memory to the next */
 
 static void
-put_in_line(struct uroce_tx *tx, struct uroce_qpr *qpr)
+append_active(struct uroce_tx *tx, struct uroce_worker_qp *wqp)
 {
-	qpr->is_active = true;
-	qpr->active_next = NULL;
+	wqp->is_active = true;
+	wqp->active_next = NULL;
 	if (tx->active_tail)
-		tx->active_tail->active_next = qpr;
+		tx->active_tail->active_next = wqp;
 	else
-		tx->active_head = qpr;
-	tx->active_tail = qpr;
+		tx->active_head = wqp;
+	tx->active_tail = wqp;
 	tx->nb_lined++;
 }
 
 void
-uroce_tx_schedule(struct uroce_worker *worker, struct uroce_qpr *qpr)
+uroce_tx_schedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
-	qpr->is_asked_all = true;
-	if (!qpr->is_active)
-		put_in_line(&worker->tx, qpr);
+	wqp->may_have_requests = true;
+	if (!wqp->is_active)
+		append_active(&worker->tx, wqp);
 }
 
 void
-uroce_tx_schedule_answer(struct uroce_worker *worker, struct uroce_qpr *qpr)
+uroce_tx_schedule_response(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
-	if (qpr->is_active)
+	if (wqp->is_active)
 		return;
-	qpr->is_asked_all = false;
-	put_in_line(&worker->tx, qpr);
+	wqp->may_have_requests = false;
+	append_active(&worker->tx, wqp);
 }
 
-static struct uroce_qpr *
+static struct uroce_worker_qp *
 pop_active(struct uroce_tx *tx)
 {
-	struct uroce_qpr *qpr = tx->active_head;
+	struct uroce_worker_qp *wqp = tx->active_head;
 
-	tx->active_head = qpr->active_next;
+	tx->active_head = wqp->active_next;
 	if (!tx->active_head)
 		tx->active_tail = NULL;
 	tx->nb_asked++;
-	qpr->is_active = false;
-	return qpr;
+	wqp->is_active = false;
+	return wqp;
 }
 
 void
-uroce_tx_unschedule(struct uroce_worker *worker, struct uroce_qpr *qpr)
+uroce_tx_unschedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
 	struct uroce_tx *tx = &worker->tx;
-	struct uroce_qpr **link = &tx->active_head;
-	struct uroce_qpr *before = NULL;
+	struct uroce_worker_qp **link = &tx->active_head;
+	struct uroce_worker_qp *before = NULL;
 
-	if (!qpr->is_active)
+	if (!wqp->is_active)
 		return;
-	while (*link != qpr) {
+	while (*link != wqp) {
 		before = *link;
 		link = &before->active_next;
 	}
-	*link = qpr->active_next;
-	if (tx->active_tail == qpr)
+	*link = wqp->active_next;
+	if (tx->active_tail == wqp)
 		tx->active_tail = before;
 	tx->nb_asked++;
-	qpr->is_active = false;
+	wqp->is_active = false;
 }
 
 void
@@ -133,22 +133,22 @@ begin_frame(struct rte_mbuf *mbuf)
 
 /* @return whether a turn's worth of mbufs is at hand */
 static bool
-refill(struct uroce_worker *worker)
+refill_mbufs(struct uroce_worker *worker)
 {
 	struct uroce_tx *tx = &worker->tx;
 
 	while (tx->nb_spare < UROCE_BURST) {
 		struct rte_mbuf **mbuf = &tx->spare[tx->nb_spare];
 
-		if (rte_mempool_get_bulk(worker->pool, (void **)mbuf, UROCE_TURN) < 0)
+		if (rte_mempool_get_bulk(worker->pool, (void **)mbuf, UROCE_TX_QUANTUM) < 0)
 			break;
-		for (unsigned i = 0; i < UROCE_TURN; i++) {
+		for (unsigned i = 0; i < UROCE_TX_QUANTUM; i++) {
 			begin_frame(mbuf[i]);
 			tx->spare_hdr[tx->nb_spare + i] = rte_pktmbuf_mtod(mbuf[i], uint8_t *);
 		}
-		tx->nb_spare += UROCE_TURN;
+		tx->nb_spare += UROCE_TX_QUANTUM;
 	}
-	if (tx->nb_spare >= UROCE_TURN)
+	if (tx->nb_spare >= UROCE_TX_QUANTUM)
 		return true;
 	uroce_worker_count(worker, UROCE_COUNTER_NO_MBUF, 1);
 	return false;
@@ -159,7 +159,7 @@ refill(struct uroce_worker *worker)
 
 /* A slice may be where it belongs already: see uroce_txd. */
 static uint8_t *
-gather(const struct uroce_txd *txd, uint8_t *at)
+gather_payload(const struct uroce_txd *txd, uint8_t *at)
 {
 	for (unsigned i = 0; i < txd->nb_slices; i++) {
 		if (txd->slice[i].addr != at)
@@ -171,7 +171,7 @@ gather(const struct uroce_txd *txd, uint8_t *at)
 
 /* The same, and the CRC of it on the way: each byte is fetched once. */
 static uint8_t *
-gather_summing(const struct uroce_txd *txd, uint8_t *at, uint32_t *icrc)
+gather_and_sum(const struct uroce_txd *txd, uint8_t *at, uint32_t *icrc)
 {
 	for (unsigned i = 0; i < txd->nb_slices; i++) {
 		*icrc = txd->slice[i].addr == at ? uroce_crc32(*icrc, at, txd->slice[i].len)
@@ -184,14 +184,14 @@ gather_summing(const struct uroce_txd *txd, uint8_t *at, uint32_t *icrc)
 
 /* Where there are fewer zeros than bytes of an ICRC, that is stored over the others. */
 static uint8_t *
-pad(const struct uroce_txd *txd, uint8_t *at)
+put_pad(const struct uroce_txd *txd, uint8_t *at)
 {
 	memset(at, 0, UROCE_ICRC_LEN);
 	return at + txd->pad_len;
 }
 
 static uint16_t
-set_len(struct rte_mbuf *mbuf, const struct uroce_txd *txd)
+set_frame_len(struct rte_mbuf *mbuf, const struct uroce_txd *txd)
 {
 	const uint32_t len = txd->hdr_len + txd->payload_len + txd->pad_len + UROCE_ICRC_LEN;
 
@@ -202,28 +202,28 @@ set_len(struct rte_mbuf *mbuf, const struct uroce_txd *txd)
 
 /* Payload behind the header; what is large is finished, too. @return the length of the frame */
 static uint16_t
-place(const struct uroce_txd *txd, struct rte_mbuf *mbuf)
+place_payload(const struct uroce_txd *txd, struct rte_mbuf *mbuf)
 {
 	uint8_t *end = txd->hdr + txd->hdr_len;
 	const uint8_t *bth = txd->hdr + txd->bth_off;
-	const uint16_t len = set_len(mbuf, txd);
+	const uint16_t len = set_frame_len(mbuf, txd);
 	uint32_t icrc;
 
 	if (txd->payload_len <= SMALL) {
-		(void)pad(txd, gather(txd, end));
+		(void)put_pad(txd, gather_payload(txd, end));
 		return len;
 	}
 	icrc = uroce_icrc_rest(txd->icrc, bth, (size_t)(end - bth));
-	end = gather_summing(txd, end, &icrc);
+	end = gather_and_sum(txd, end, &icrc);
 	if (txd->pad_len > 0)
-		icrc = uroce_crc32(icrc, end, (size_t)(pad(txd, end) - end));
+		icrc = uroce_crc32(icrc, end, (size_t)(put_pad(txd, end) - end));
 	uroce_icrc_store(end + txd->pad_len, icrc);
 	return len;
 }
 
 /* The ICRC of what is small. */
 static void
-seal(const struct uroce_txd *txd)
+store_icrc(const struct uroce_txd *txd)
 {
 	const uint8_t *bth = txd->hdr + txd->bth_off;
 	const uint32_t covered = txd->hdr_len - txd->bth_off + txd->payload_len + txd->pad_len;
@@ -235,7 +235,7 @@ seal(const struct uroce_txd *txd)
 
 /* The mbufs for the frames [begin, end) of a pass; the transport writes headers into them. */
 static void
-lay_out(struct uroce_tx *tx, unsigned begin, unsigned end)
+lay_out_headers(struct uroce_tx *tx, unsigned begin, unsigned end)
 {
 	for (unsigned i = begin; i < end; i++)
 		tx->txd[i].hdr = tx->spare_hdr[tx->nb_spare - 1 - i];
@@ -255,28 +255,28 @@ fetch_payload(const struct uroce_txd *txd, unsigned nb)
  * Who comes after the QP at the head, and soon: what the transport will want of them is fetched in two
  * steps, since the second needs what the first brings.
  */
-struct outlook {
-	struct uroce_qpr *far;
-	struct uroce_qpr *near;
+struct prefetch {
+	struct uroce_worker_qp *far;
+	struct uroce_worker_qp *near;
 };
 
 /* Who only answers was fetched when the request came. */
 static void
-fetch_to_ask(const struct uroce_qpr *qpr)
+prefetch_qp(const struct uroce_worker_qp *wqp)
 {
-	if (!qpr->is_asked_all)
+	if (!wqp->may_have_requests)
 		return;
-	uroce_qpr_fetch(qpr);
-	uroce_qpc_fetch_req(&qpr->qpc);
+	uroce_worker_qp_fetch(wqp);
+	uroce_qpc_fetch_req(&wqp->qpc);
 }
 
-static struct outlook
-look_out(const struct uroce_tx *tx)
+static struct prefetch
+begin_prefetch(const struct uroce_tx *tx)
 {
-	struct outlook out = { .far = tx->active_head->active_next };
+	struct prefetch out = { .far = tx->active_head->active_next };
 
 	for (unsigned i = 1; i < FAR && out.far; i++) {
-		fetch_to_ask(out.far);
+		prefetch_qp(out.far);
 		out.far = out.far->active_next;
 		if (i + 1 == NEAR)
 			out.near = out.far;
@@ -285,30 +285,31 @@ look_out(const struct uroce_tx *tx)
 }
 
 static void
-look_further(struct outlook *out)
+advance_prefetch(struct prefetch *out)
 {
 	if (out->near) {
-		if (out->near->is_asked_all)
+		if (out->near->may_have_requests)
 			uroce_qpc_fetch_queue(&out->near->qpc);
 		out->near = out->near->active_next;
 	}
 	if (out->far) {
-		fetch_to_ask(out->far);
+		prefetch_qp(out->far);
 		out->far = out->far->active_next;
 	}
 }
 
 /* What a QP has to say. */
 static void
-ask(struct uroce_worker *worker, struct uroce_asked *asked, struct uroce_txd *txd)
+poll_qp(struct uroce_worker *worker, struct uroce_polled_qp *polled, struct uroce_txd *txd)
 {
-	struct uroce_qpc *qpc = &asked->qpr->qpc;
+	struct uroce_qpc *qpc = &polled->wqp->qpc;
 
-	asked->is_plain = !asked->qpr->is_asked_all && uroce_qpc_is_plain(qpc);
-	if (asked->is_plain)
-		asked->nb = (uint8_t)uroce_qpc_answer(qpc, txd, asked->max, worker->now_ns);
+	polled->is_fast_path = !polled->wqp->may_have_requests && uroce_qpc_is_fast_path(qpc);
+	if (polled->is_fast_path)
+		polled->nb =
+			(uint8_t)uroce_qpc_send_responses(qpc, txd, polled->max, worker->now_ns);
 	else
-		asked->nb = (uint8_t)uroce_qpc_send(qpc, txd, asked->max, worker->now_ns);
+		polled->nb = (uint8_t)uroce_qpc_send(qpc, txd, polled->max, worker->now_ns);
 }
 
 /*
@@ -317,43 +318,43 @@ ask(struct uroce_worker *worker, struct uroce_asked *asked, struct uroce_txd *tx
  * @return how many were asked
  */
 static unsigned
-ask_all(struct uroce_worker *worker, unsigned limit, unsigned *nb_frames)
+poll_qps(struct uroce_worker *worker, unsigned limit, unsigned *nb_frames)
 {
 	struct uroce_tx *tx = &worker->tx;
-	struct outlook out = look_out(tx);
-	unsigned nb_asked = 0, nb = 0, nb_laid_out = 0;
+	struct prefetch out = begin_prefetch(tx);
+	unsigned nb_polled = 0, nb = 0, nb_laid_out = 0;
 
-	while (tx->active_head && nb < limit && nb_asked < UROCE_BURST) {
-		struct uroce_asked *asked = &tx->asked[nb_asked++];
-		const unsigned max = RTE_MIN(UROCE_TURN, limit - nb);
+	while (tx->active_head && nb < limit && nb_polled < UROCE_BURST) {
+		struct uroce_polled_qp *polled = &tx->polled[nb_polled++];
+		const unsigned max = RTE_MIN(UROCE_TX_QUANTUM, limit - nb);
 
-		look_further(&out);
+		advance_prefetch(&out);
 		if (nb_laid_out < nb + max)
-			lay_out(tx, nb_laid_out, nb + max);
+			lay_out_headers(tx, nb_laid_out, nb + max);
 		nb_laid_out = RTE_MAX(nb_laid_out, nb + max);
-		asked->qpr = pop_active(tx);
-		asked->max = (uint8_t)max;
-		ask(worker, asked, &tx->txd[nb]);
-		fetch_payload(&tx->txd[nb], asked->nb);
-		nb += asked->nb;
+		polled->wqp = pop_active(tx);
+		polled->max = (uint8_t)max;
+		poll_qp(worker, polled, &tx->txd[nb]);
+		fetch_payload(&tx->txd[nb], polled->nb);
+		nb += polled->nb;
 	}
 	*nb_frames = nb;
-	return nb_asked;
+	return nb_polled;
 }
 
 /* Payload behind the headers, or a loan. */
 static void
-place_or_lend(struct uroce_worker *worker, unsigned nb_asked, struct rte_mbuf **frames,
-	      uint16_t *len)
+place_or_attach(struct uroce_worker *worker, unsigned nb_polled, struct rte_mbuf **frames,
+		uint16_t *len)
 {
 	struct uroce_txd *txd = worker->tx.txd;
 
-	for (unsigned i = 0; i < nb_asked; i++) {
-		const struct uroce_asked *asked = &worker->tx.asked[i];
+	for (unsigned i = 0; i < nb_polled; i++) {
+		const struct uroce_polled_qp *polled = &worker->tx.polled[i];
 
-		for (unsigned j = 0; j < asked->nb; j++, txd++, frames++) {
-			if (!uroce_loan_place(worker, asked->qpr, txd, *frames))
-				(void)place(txd, *frames);
+		for (unsigned j = 0; j < polled->nb; j++, txd++, frames++) {
+			if (!uroce_zero_copy_attach(worker, polled->wqp, txd, *frames))
+				(void)place_payload(txd, *frames);
 			*len++ = (uint16_t)(*frames)->pkt_len;
 		}
 	}
@@ -361,7 +362,7 @@ place_or_lend(struct uroce_worker *worker, unsigned nb_asked, struct rte_mbuf **
 
 /* The frames of a pass become complete, and wait for the port. */
 static void
-finish(struct uroce_worker *worker, unsigned nb_asked, unsigned nb)
+finish_frames(struct uroce_worker *worker, unsigned nb_polled, unsigned nb)
 {
 	struct uroce_tx *tx = &worker->tx;
 	struct rte_mbuf **pending = &tx->pending[tx->nb_pending];
@@ -369,15 +370,15 @@ finish(struct uroce_worker *worker, unsigned nb_asked, unsigned nb)
 
 	for (unsigned i = 0; i < nb; i++)
 		pending[i] = tx->spare[tx->nb_spare - 1 - i];
-	if (worker->loans) {
-		place_or_lend(worker, nb_asked, pending, len);
+	if (worker->zero_copy_pool) {
+		place_or_attach(worker, nb_polled, pending, len);
 	} else {
 		for (unsigned i = 0; i < nb; i++)
-			len[i] = place(&tx->txd[i], pending[i]);
+			len[i] = place_payload(&tx->txd[i], pending[i]);
 	}
 	uroce_stage_lap(UROCE_STAGE_GATHER, nb);
 	for (unsigned i = 0; i < nb; i++)
-		seal(&tx->txd[i]);
+		store_icrc(&tx->txd[i]);
 	uroce_stage_lap(UROCE_STAGE_ICRC, nb);
 	tx->nb_spare -= nb;
 	tx->nb_pending += nb;
@@ -385,7 +386,7 @@ finish(struct uroce_worker *worker, unsigned nb_asked, unsigned nb)
 
 /* Those to groups are known by that from now on, and go to the members here, too. */
 static void
-let_go_datagrams(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
+release_datagrams(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
 	uint16_t *len = &worker->tx.roce_len[frames - worker->tx.pending];
 
@@ -394,29 +395,30 @@ let_go_datagrams(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned
 			    rte_pktmbuf_mtod(frames[i], const struct rte_ether_addr *)))
 			len[i] |= UROCE_TX_TO_GROUP;
 	}
-	uroce_group_loop_back(worker, frames, nb);
+	uroce_mcast_group_loop_back(worker, frames, nb);
 }
 
 /* The frames of a QP refer to its requests no more; if it had a whole turn's worth, it may have more. */
 static void
-let_go(struct uroce_worker *worker, const struct uroce_asked *asked, struct rte_mbuf **frames)
+release_frames(struct uroce_worker *worker, const struct uroce_polled_qp *polled,
+	       struct rte_mbuf **frames)
 {
-	struct uroce_qpr *qpr = asked->qpr;
+	struct uroce_worker_qp *wqp = polled->wqp;
 
-	if (asked->is_plain && likely(uroce_qpc_is_plain(&qpr->qpc))) {
-		uroce_worker_follow_up_requests(worker, qpr);
+	if (polled->is_fast_path && likely(uroce_qpc_is_fast_path(&wqp->qpc))) {
+		uroce_worker_follow_up_requests(worker, wqp);
 		return;
 	}
 	/* also after none: a request that could not be sent fails now */
-	uroce_qpc_sent(&qpr->qpc, worker->now_ns);
-	if (qpr->qpc.type == IBV_QPT_UD)
-		let_go_datagrams(worker, frames, asked->nb);
-	if (asked->nb == asked->max)
-		uroce_tx_schedule(worker, qpr);
-	uroce_worker_settle(worker, qpr);
+	uroce_qpc_sent(&wqp->qpc, worker->now_ns);
+	if (wqp->qpc.type == IBV_QPT_UD)
+		release_datagrams(worker, frames, polled->nb);
+	if (polled->nb == polled->max)
+		uroce_tx_schedule(worker, wqp);
+	uroce_worker_settle(worker, wqp);
 	/* its requests are flushed when the port lets go of them, which nobody tells us */
-	if (unlikely(qpr->qpc.state == IBV_QPS_ERR) && uroce_qpc_has_lent(&qpr->qpc))
-		uroce_wheel_file(&worker->wheel, qpr, worker->now_ns + LENT_LOOK_NS);
+	if (unlikely(wqp->qpc.state == IBV_QPS_ERR) && uroce_qpc_has_tx_refs(&wqp->qpc))
+		uroce_wheel_file(&worker->wheel, wqp, worker->now_ns + TX_REF_CHECK_NS);
 }
 
 /*
@@ -424,28 +426,28 @@ let_go(struct uroce_worker *worker, const struct uroce_asked *asked, struct rte_
  * on its way from memory while the others are asked.
  */
 static void
-build(struct uroce_worker *worker, unsigned budget)
+build_frames(struct uroce_worker *worker, unsigned budget)
 {
 	struct uroce_tx *tx = &worker->tx;
 
-	while (tx->active_head && tx->nb_pending < budget && uroce_loop_has_room(&worker->loop) &&
-	       refill(worker)) {
+	while (tx->active_head && tx->nb_pending < budget &&
+	       uroce_loopback_has_room(&worker->loopback) && refill_mbufs(worker)) {
 		const unsigned first = tx->nb_pending;
 		const unsigned room = RTE_MIN(budget - first, tx->nb_spare);
 		struct rte_mbuf **frames = &tx->pending[first];
 		unsigned nb_frames;
 
 		uroce_stage_lap(UROCE_STAGE_BUILD, 0);
-		const unsigned nb_asked = ask_all(worker, RTE_MIN(room, UROCE_BURST), &nb_frames);
+		const unsigned nb_polled = poll_qps(worker, RTE_MIN(room, UROCE_BURST), &nb_frames);
 
 		uroce_stage_lap(UROCE_STAGE_HEADERS, nb_frames);
-		finish(worker, nb_asked, nb_frames);
-		for (unsigned i = 0; i < nb_asked; i++) {
-			let_go(worker, &tx->asked[i], frames);
-			frames += tx->asked[i].nb;
+		finish_frames(worker, nb_polled, nb_frames);
+		for (unsigned i = 0; i < nb_polled; i++) {
+			release_frames(worker, &tx->polled[i], frames);
+			frames += tx->polled[i].nb;
 		}
-		if (unlikely(uroce_loop_is_open(worker->dev)))
-			uroce_loop_divert(worker, first);
+		if (unlikely(uroce_loopback_is_open(worker->dev)))
+			uroce_loopback_divert(worker, first);
 	}
 	uroce_stage_lap(UROCE_STAGE_BUILD, tx->nb_pending);
 }
@@ -462,7 +464,7 @@ remove_first(struct uroce_tx *tx, unsigned nb)
 
 /* The first `nb` that wait have left. */
 static void
-count_left(struct uroce_worker *worker, unsigned nb)
+count_sent(struct uroce_worker *worker, unsigned nb)
 {
 	const uint16_t *len = worker->tx.roce_len;
 	uint32_t nb_roce = 0, nb_groups = 0, nb_bytes = 0;
@@ -481,21 +483,21 @@ count_left(struct uroce_worker *worker, unsigned nb)
 }
 
 static uint16_t
-offer(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
+offer_frames(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
 {
 	const struct uroce_port *port = worker->dev->port;
 
 	if (likely(port->policy->burst == UROCE_BURST_ETHDEV))
 		return rte_eth_tx_burst(port->id, worker->queue, frames, nb);
-	if (port->policy->burst == UROCE_BURST_LANES)
-		return uroce_attach_tx(port, worker->queue, frames, nb);
+	if (port->policy->burst == UROCE_BURST_MUX)
+		return uroce_mux_client_tx(port, worker->queue, frames, nb);
 	if (port->policy->burst == UROCE_BURST_TX_ONLY)
 		return rte_eth_tx_burst(port->id, worker->queue, frames, nb);
-	return RTE_MIN(nb, uroce_guard_tx(port->id, worker->queue, frames, nb));
+	return RTE_MIN(nb, uroce_fault_guard_tx(port->id, worker->queue, frames, nb));
 }
 
 static unsigned
-flush(struct uroce_worker *worker)
+flush_pending(struct uroce_worker *worker)
 {
 	struct uroce_tx *tx = &worker->tx;
 	unsigned nb = 0;
@@ -504,7 +506,7 @@ flush(struct uroce_worker *worker)
 		tx->moved_ns = worker->now_ns;
 	while (nb < tx->nb_pending) {
 		const uint16_t offered = (uint16_t)RTE_MIN(tx->nb_pending - nb, UROCE_BURST);
-		const uint16_t taken = offer(worker, &tx->pending[nb], offered);
+		const uint16_t taken = offer_frames(worker, &tx->pending[nb], offered);
 
 		nb += taken;
 		if (taken < offered)
@@ -512,7 +514,7 @@ flush(struct uroce_worker *worker)
 	}
 	if (nb > 0) {
 		tx->moved_ns = worker->now_ns;
-		count_left(worker, nb);
+		count_sent(worker, nb);
 	}
 	remove_first(tx, nb);
 	atomic_store_explicit(&tx->is_stalled, tx->nb_pending > 0, memory_order_relaxed);
@@ -523,7 +525,7 @@ flush(struct uroce_worker *worker)
 
 /* Nobody takes what waits. */
 static void
-discard(struct uroce_worker *worker)
+discard_pending(struct uroce_worker *worker)
 {
 	struct uroce_tx *tx = &worker->tx;
 	unsigned nb_roce = 0;
@@ -540,7 +542,7 @@ uroce_tx_drop(struct uroce_worker *worker)
 {
 	struct uroce_tx *tx = &worker->tx;
 
-	discard(worker);
+	discard_pending(worker);
 	atomic_store_explicit(&tx->is_stalled, false, memory_order_relaxed);
 	rte_pktmbuf_free_bulk(tx->spare, tx->nb_spare);
 	tx->nb_spare = 0;
@@ -551,18 +553,18 @@ uroce_tx_drop(struct uroce_worker *worker)
  * what was to be sent is lost like any frame, and the retry timers see to it.
  */
 static bool
-is_lost(const struct uroce_port *port)
+is_port_lost(const struct uroce_port *port)
 {
 	return !uroce_port_is_ready(port) || (port->policy->may_block && !uroce_port_is_up(port));
 }
 
 /* Whether what the port does not take may move soon: between clients of uroced it does without a link, too. */
 static bool
-may_move(const struct uroce_worker *worker)
+may_drain(const struct uroce_worker *worker)
 {
 	const struct uroce_port *port = worker->dev->port;
 
-	return (uroce_port_is_up(port) || port->policy->burst == UROCE_BURST_LANES) &&
+	return (uroce_port_is_up(port) || port->policy->burst == UROCE_BURST_MUX) &&
 	       worker->now_ns - worker->tx.moved_ns < STALL_NS;
 }
 
@@ -572,58 +574,58 @@ uroce_tx_run(struct uroce_worker *worker)
 	struct uroce_tx *tx = &worker->tx;
 	unsigned nb = 0;
 
-	uroce_deferral_end(worker);
-	if (is_lost(worker->dev->port)) {
-		build(worker, UROCE_BURST);
+	uroce_delayed_ack_end(worker);
+	if (is_port_lost(worker->dev->port)) {
+		build_frames(worker, UROCE_BURST);
 		uroce_tx_drop(worker);
-		return worker->loop.nb;
+		return worker->loopback.nb;
 	}
 	if (tx->nb_pending > 0)
-		nb = flush(worker);
+		nb = flush_pending(worker);
 	if (tx->nb_pending > 0) {
-		if (may_move(worker))
+		if (may_drain(worker))
 			return nb;
-		discard(worker);
+		discard_pending(worker);
 	}
-	build(worker, UROCE_BURST);
+	build_frames(worker, UROCE_BURST);
 	if (tx->nb_pending > 0)
-		nb += flush(worker);
-	return nb + worker->loop.nb;
+		nb += flush_pending(worker);
+	return nb + worker->loopback.nb;
 }
 
 bool
 uroce_tx_is_lost(const struct uroce_worker *worker)
 {
-	return is_lost(worker->dev->port);
+	return is_port_lost(worker->dev->port);
 }
 
 void
-uroce_tx_post(struct uroce_worker *worker, struct uroce_qpr *qpr)
+uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
 	struct uroce_tx *tx = &worker->tx;
-	struct uroce_asked *asked = &tx->asked[0];
+	struct uroce_polled_qp *polled = &tx->polled[0];
 
-	if (tx->nb_spare < STRAIGHT && !refill(worker)) {
-		uroce_tx_schedule(worker, qpr);
+	if (tx->nb_spare < STRAIGHT && !refill_mbufs(worker)) {
+		uroce_tx_schedule(worker, wqp);
 		return;
 	}
-	lay_out(tx, 0, STRAIGHT);
-	*asked = (struct uroce_asked){ .qpr = qpr, .max = STRAIGHT };
-	asked->nb = (uint8_t)uroce_qpc_send_ahead(&qpr->qpc, tx->txd, STRAIGHT, worker->now_ns);
-	uroce_stage_lap(UROCE_STAGE_HEADERS, asked->nb);
-	finish(worker, 1, asked->nb);
+	lay_out_headers(tx, 0, STRAIGHT);
+	*polled = (struct uroce_polled_qp){ .wqp = wqp, .max = STRAIGHT };
+	polled->nb = (uint8_t)uroce_qpc_send_requests(&wqp->qpc, tx->txd, STRAIGHT, worker->now_ns);
+	uroce_stage_lap(UROCE_STAGE_HEADERS, polled->nb);
+	finish_frames(worker, 1, polled->nb);
 	/* a datagram to a group is looked at once more */
-	if (qpr->qpc.type == IBV_QPT_UD)
-		let_go(worker, asked, tx->pending);
-	if (unlikely(uroce_loop_is_open(worker->dev)))
-		uroce_loop_divert(worker, 0);
+	if (wqp->qpc.type == IBV_QPT_UD)
+		release_frames(worker, polled, tx->pending);
+	if (unlikely(uroce_loopback_is_open(worker->dev)))
+		uroce_loopback_divert(worker, 0);
 	uroce_stage_lap(UROCE_STAGE_BUILD, 0);
 	if (tx->nb_pending > 0)
-		(void)flush(worker);
+		(void)flush_pending(worker);
 	/* it is on its way: time for what the next one needs */
-	if (qpr->qpc.type != IBV_QPT_UD)
-		let_go(worker, asked, NULL);
-	(void)refill(worker);
+	if (wqp->qpc.type != IBV_QPT_UD)
+		release_frames(worker, polled, NULL);
+	(void)refill_mbufs(worker);
 	uroce_stage_lap(UROCE_STAGE_BUILD, 0);
 }
 
@@ -631,19 +633,19 @@ unsigned
 uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max)
 {
 	struct uroce_tx *tx = &worker->tx;
-	struct rte_mempool *loans = worker->loans;
+	struct rte_mempool *zero_copy_pool = worker->zero_copy_pool;
 	unsigned nb;
 
 	/* who takes frames may keep them for as long as he likes */
-	if (loans)
-		uroce_loan_recall(worker);
-	worker->loans = NULL;
-	uroce_deferral_end(worker);
-	build(worker, RTE_MIN(max, UROCE_PENDING_MAX));
-	worker->loans = loans;
+	if (zero_copy_pool)
+		uroce_zero_copy_reclaim(worker);
+	worker->zero_copy_pool = NULL;
+	uroce_delayed_ack_end(worker);
+	build_frames(worker, RTE_MIN(max, UROCE_PENDING_MAX));
+	worker->zero_copy_pool = zero_copy_pool;
 	nb = RTE_MIN(max, tx->nb_pending);
 	memcpy(frames, tx->pending, nb * sizeof(frames[0]));
-	count_left(worker, nb);
+	count_sent(worker, nb);
 	remove_first(tx, nb);
 	return nb;
 }

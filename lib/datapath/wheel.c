@@ -24,25 +24,25 @@ uroce_wheel_init(struct uroce_wheel *wheel, uint64_t now_ns)
 }
 
 void
-uroce_wheel_init_qpr(struct uroce_qpr *qpr)
+uroce_wheel_init_qp(struct uroce_worker_qp *wqp)
 {
-	qpr->timer_next = NULL;
-	qpr->timer_prev = NULL;
-	qpr->timer_tick = UROCE_NEVER;
+	wqp->timer_next = NULL;
+	wqp->timer_prev = NULL;
+	wqp->timer_tick = UROCE_NEVER;
 }
 
 static void
-link_qpr(struct uroce_wheel *wheel, struct uroce_qpr *qpr, uint64_t tick)
+link_qp(struct uroce_wheel *wheel, struct uroce_worker_qp *wqp, uint64_t tick)
 {
 	const uint32_t idx = tick & SLOT_MASK;
-	struct uroce_qpr **head = &wheel->slot[idx];
+	struct uroce_worker_qp **head = &wheel->slot[idx];
 
-	qpr->timer_tick = tick;
-	qpr->timer_next = *head;
-	qpr->timer_prev = head;
+	wqp->timer_tick = tick;
+	wqp->timer_next = *head;
+	wqp->timer_prev = head;
 	if (*head)
-		(*head)->timer_prev = &qpr->timer_next;
-	*head = qpr;
+		(*head)->timer_prev = &wqp->timer_next;
+	*head = wqp;
 	wheel->occupied[idx / 64] |= UINT64_C(1) << idx % 64;
 	wheel->has_some[idx / 4096] |= UINT64_C(1) << idx / 64 % 64;
 	wheel->nb_filed++;
@@ -61,23 +61,23 @@ clear_bit(struct uroce_wheel *wheel, uint32_t idx)
 }
 
 void
-uroce_wheel_remove(struct uroce_wheel *wheel, struct uroce_qpr *qpr)
+uroce_wheel_remove(struct uroce_wheel *wheel, struct uroce_worker_qp *wqp)
 {
-	const uint32_t idx = qpr->timer_tick & SLOT_MASK;
+	const uint32_t idx = wqp->timer_tick & SLOT_MASK;
 
-	if (qpr->timer_tick == UROCE_NEVER)
+	if (wqp->timer_tick == UROCE_NEVER)
 		return;
-	*qpr->timer_prev = qpr->timer_next;
-	if (qpr->timer_next)
-		qpr->timer_next->timer_prev = qpr->timer_prev;
+	*wqp->timer_prev = wqp->timer_next;
+	if (wqp->timer_next)
+		wqp->timer_next->timer_prev = wqp->timer_prev;
 	if (!wheel->slot[idx])
 		clear_bit(wheel, idx);
 	wheel->nb_filed--;
-	uroce_wheel_init_qpr(qpr);
+	uroce_wheel_init_qp(wqp);
 }
 
 void
-uroce_wheel_file(struct uroce_wheel *wheel, struct uroce_qpr *qpr, uint64_t deadline_ns)
+uroce_wheel_file(struct uroce_wheel *wheel, struct uroce_worker_qp *wqp, uint64_t deadline_ns)
 {
 	const uint64_t last = wheel->cursor + UROCE_WHEEL_SLOTS - 1;
 	uint64_t tick;
@@ -89,15 +89,15 @@ uroce_wheel_file(struct uroce_wheel *wheel, struct uroce_qpr *qpr, uint64_t dead
 		tick = wheel->now_tick + 1; /* not again in the expire that is under way */
 	if (tick > last)
 		tick = last;
-	if (tick >= qpr->timer_tick)
+	if (tick >= wqp->timer_tick)
 		return;
-	uroce_wheel_remove(wheel, qpr);
-	link_qpr(wheel, qpr, tick);
+	uroce_wheel_remove(wheel, wqp);
+	link_qp(wheel, wqp, tick);
 }
 
 /* The first bit that is set at or behind `from`, in a ring of `nb_words`; there is one. @return how far */
 static uint32_t
-next_set(const uint64_t *words, uint32_t nb_words, uint32_t from)
+find_next_set(const uint64_t *words, uint32_t nb_words, uint32_t from)
 {
 	const uint64_t first = words[from / 64] >> from % 64;
 	uint32_t to = from;
@@ -112,7 +112,7 @@ next_set(const uint64_t *words, uint32_t nb_words, uint32_t from)
 
 /* The first occupied tick in [from, from + SLOTS); the wheel is not empty. */
 static uint64_t
-next_occupied(const struct uroce_wheel *wheel, uint64_t from)
+find_next_occupied(const struct uroce_wheel *wheel, uint64_t from)
 {
 	const uint32_t idx = from & SLOT_MASK;
 	const uint64_t word = wheel->occupied[idx / 64] >> idx % 64;
@@ -121,31 +121,31 @@ next_occupied(const struct uroce_wheel *wheel, uint64_t from)
 	if (word)
 		return from + (unsigned)__builtin_ctzll(word);
 	at = (idx / 64 + 1) % NB_WORDS;
-	at = (at + next_set(wheel->has_some, NB_WORDS / 64, at)) % NB_WORDS;
+	at = (at + find_next_set(wheel->has_some, NB_WORDS / 64, at)) % NB_WORDS;
 	at = at * 64 + (uint32_t)__builtin_ctzll(wheel->occupied[at]);
 	return from + ((at - idx) & SLOT_MASK);
 }
 
-struct uroce_qpr *
+struct uroce_worker_qp *
 uroce_wheel_take(struct uroce_wheel *wheel, uint64_t now_ns)
 {
 	const uint64_t now_tick = now_ns >> UROCE_WHEEL_SHIFT;
-	struct uroce_qpr *qpr;
+	struct uroce_worker_qp *wqp;
 
 	if (now_tick > wheel->now_tick)
 		wheel->now_tick = now_tick;
 	/* Most rounds end here: the slots are searched when something is due, not before. */
 	if (wheel->next_tick <= wheel->now_tick)
 		wheel->next_tick =
-			wheel->nb_filed ? next_occupied(wheel, wheel->cursor) : UROCE_NEVER;
+			wheel->nb_filed ? find_next_occupied(wheel, wheel->cursor) : UROCE_NEVER;
 	if (wheel->next_tick > wheel->now_tick) {
 		wheel->cursor = wheel->now_tick + 1;
 		return NULL;
 	}
 	wheel->cursor = wheel->next_tick;
-	qpr = wheel->slot[wheel->cursor & SLOT_MASK];
-	uroce_wheel_remove(wheel, qpr);
-	return qpr;
+	wqp = wheel->slot[wheel->cursor & SLOT_MASK];
+	uroce_wheel_remove(wheel, wqp);
+	return wqp;
 }
 
 uint64_t
@@ -153,5 +153,5 @@ uroce_wheel_next_ns(const struct uroce_wheel *wheel)
 {
 	if (!wheel->nb_filed)
 		return UROCE_NEVER;
-	return next_occupied(wheel, wheel->cursor) << UROCE_WHEEL_SHIFT;
+	return find_next_occupied(wheel, wheel->cursor) << UROCE_WHEEL_SHIFT;
 }

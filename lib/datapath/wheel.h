@@ -29,25 +29,25 @@ struct uroce_wheel {
 	uint32_t nb_filed;
 	uint64_t has_some[UROCE_WHEEL_SLOTS / 4096]; /* bit i: occupied[i] is not 0 */
 	uint64_t occupied[UROCE_WHEEL_SLOTS / 64];   /* bit i: slot i is not empty */
-	struct uroce_qpr *slot[UROCE_WHEEL_SLOTS];
+	struct uroce_worker_qp *slot[UROCE_WHEEL_SLOTS];
 };
 
 void uroce_wheel_init(struct uroce_wheel *wheel, uint64_t now_ns);
 
 /** Mark a QP as not filed; before its first use. */
-void uroce_wheel_init_qpr(struct uroce_qpr *qpr);
+void uroce_wheel_init_qp(struct uroce_worker_qp *wqp);
 
 /**
  * See to it that the QP comes up by `deadline_ns`, or a tick later; UROCE_NEVER is ignored. If it
  * is filed for earlier it stays there.
  */
-void uroce_wheel_file(struct uroce_wheel *wheel, struct uroce_qpr *qpr, uint64_t deadline_ns);
+void uroce_wheel_file(struct uroce_wheel *wheel, struct uroce_worker_qp *wqp, uint64_t deadline_ns);
 
 /** Take the QP out, if it is in. */
-void uroce_wheel_remove(struct uroce_wheel *wheel, struct uroce_qpr *qpr);
+void uroce_wheel_remove(struct uroce_wheel *wheel, struct uroce_worker_qp *wqp);
 
 /** Take out the next QP that is filed for now or before; NULL: none is left. */
-struct uroce_qpr *uroce_wheel_take(struct uroce_wheel *wheel, uint64_t now_ns);
+struct uroce_worker_qp *uroce_wheel_take(struct uroce_wheel *wheel, uint64_t now_ns);
 
 /** When the next QP may come up; UROCE_NEVER: the wheel is empty. */
 uint64_t uroce_wheel_next_ns(const struct uroce_wheel *wheel);

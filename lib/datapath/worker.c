@@ -17,10 +17,10 @@
 
 #include "datapath/clock.h"
 #include "datapath/gid.h"
-#include "datapath/group.h"
+#include "datapath/mcast_group.h"
 #include "datapath/hugemem.h"
 #include "datapath/link.h"
-#include "datapath/loan.h"
+#include "datapath/zero_copy.h"
 #include "datapath/log.h"
 #include "datapath/round.h"
 #include "datapath/service.h"
@@ -39,7 +39,7 @@
 #define LINK_WAIT_NS UINT64_C(1000000)
 
 /* How often a round looks for frames, for a program that spins. */
-#define LOOKS 8
+#define RX_POLLS 8
 
 /* A worker that the application has not driven for so long is driven by whoever polls another. */
 #define ABANDONED_NS UINT64_C(20000)
@@ -90,127 +90,129 @@ static const struct {
 };
 
 void
-uroce_worker_tell(struct uroce_dev *dev, const struct uroce_srqr *srqr, uint8_t told)
+uroce_worker_raise_srq_event(struct uroce_dev *dev, const struct uroce_worker_srq *wsrq,
+			     uint8_t told)
 {
 	if (told & UROCE_SRQ_CQ_OVERRUN)
-		uroce_event_push(dev->events, IBV_EVENT_CQ_ERR, srqr->srq.cq);
+		uroce_event_push(dev->events, IBV_EVENT_CQ_ERR, wsrq->srq.cq);
 }
 
 /* An XRC target's completions are in the CQs of the queues that its peer named. */
 static void
-tell_of_queues(struct uroce_worker *worker, const struct uroce_qpr *qpr)
+raise_srq_events(struct uroce_worker *worker, const struct uroce_worker_qp *wqp)
 {
 	const struct uroce_srq *srq;
 	uint8_t told;
 
-	while ((srq = uroce_qpc_told_srq(&qpr->qpc, &told)))
-		uroce_worker_tell(worker->dev, (const struct uroce_srqr *)srq, told);
+	while ((srq = uroce_qpc_event_srq(&wqp->qpc, &told)))
+		uroce_worker_raise_srq_event(worker->dev, (const struct uroce_worker_srq *)srq,
+					     told);
 }
 
 static void
-push_events(struct uroce_worker *worker, const struct uroce_qpr *qpr, uint32_t events)
+push_events(struct uroce_worker *worker, const struct uroce_worker_qp *wqp, uint32_t events)
 {
 	struct uroce_event_queue *queue = worker->dev->events;
 	struct uroce_srq *srq;
 
 	if (events & UROCE_QPC_SEND_CQ_OVERRUN)
-		uroce_event_push(queue, IBV_EVENT_CQ_ERR, qpr->qpc.send_cq);
-	if (events & UROCE_QPC_RECV_CQ_OVERRUN && !qpr->qpc.srqs)
-		uroce_event_push(queue, IBV_EVENT_CQ_ERR, qpr->qpc.recv_cq);
-	while ((events & UROCE_QPC_SRQ_LIMIT) && (srq = uroce_qpc_limited_srq(&qpr->qpc)))
+		uroce_event_push(queue, IBV_EVENT_CQ_ERR, wqp->qpc.send_cq);
+	if (events & UROCE_QPC_RECV_CQ_OVERRUN && !wqp->qpc.srqs)
+		uroce_event_push(queue, IBV_EVENT_CQ_ERR, wqp->qpc.recv_cq);
+	while ((events & UROCE_QPC_SRQ_LIMIT) && (srq = uroce_qpc_limited_srq(&wqp->qpc)))
 		uroce_event_push(queue, IBV_EVENT_SRQ_LIMIT_REACHED, srq->cookie);
 	for (unsigned i = 0; i < RTE_DIM(qp_events); i++) {
 		if (events & qp_events[i].bit)
-			uroce_event_push(queue, qp_events[i].type, qpr->event_cookie);
+			uroce_event_push(queue, qp_events[i].type, wqp->event_cookie);
 	}
 }
 
 static void
-fail(struct uroce_worker *worker, struct uroce_qpr *qpr)
+fail_qp(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
-	uroce_event_push(worker->dev->events, IBV_EVENT_QP_FATAL, qpr->event_cookie);
-	uroce_qpc_fail(&qpr->qpc, worker->now_ns);
-	uroce_tx_schedule(worker, qpr);
+	uroce_event_push(worker->dev->events, IBV_EVENT_QP_FATAL, wqp->event_cookie);
+	uroce_qpc_fail(&wqp->qpc, worker->now_ns);
+	uroce_tx_schedule(worker, wqp);
 }
 
 /* A QP whose completions are lost cannot go on [IBA 11.6.3.1]. */
 static void
-fail_overrun(struct uroce_worker *worker, struct uroce_qpr *qpr, uint32_t events)
+fail_overrun(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uint32_t events)
 {
 	const uint32_t overrun = UROCE_QPC_SEND_CQ_OVERRUN | UROCE_QPC_RECV_CQ_OVERRUN;
 
-	if (!(events & overrun) || qpr->qpc.state == IBV_QPS_ERR || qpr->qpc.state == IBV_QPS_RESET)
+	if (!(events & overrun) || wqp->qpc.state == IBV_QPS_ERR || wqp->qpc.state == IBV_QPS_RESET)
 		return;
-	fail(worker, qpr);
+	fail_qp(worker, wqp);
 }
 
 /* Events that say that all was completed: a program that is told of one, and then polls, finds it. */
 #define LAST_EVENTS (UROCE_QPC_SQ_DRAINED | UROCE_QPC_LAST_WQE)
 
 static void
-take_events(struct uroce_worker *worker, struct uroce_qpr *qpr)
+take_events(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
-	const uint32_t events = qpr->qpc.events;
+	const uint32_t events = wqp->qpc.events;
 
-	qpr->qpc.events = 0;
+	wqp->qpc.events = 0;
 	if (events & LAST_EVENTS)
 		uroce_publish_now(worker);
-	if (events & UROCE_QPC_RECV_CQ_OVERRUN && qpr->qpc.srqs)
-		tell_of_queues(worker, qpr);
-	push_events(worker, qpr, events);
-	if (unlikely(events & UROCE_ALARM_EVENTS))
-		uroce_alarm_raise(&worker->alarms, &qpr->qpc, events, &worker->stats.counters,
+	if (events & UROCE_QPC_RECV_CQ_OVERRUN && wqp->qpc.srqs)
+		raise_srq_events(worker, wqp);
+	push_events(worker, wqp, events);
+	if (unlikely(events & UROCE_ALERT_EVENTS))
+		uroce_alert_raise(&worker->alerts, &wqp->qpc, events, &worker->stats.counters,
 				  worker->now_ns);
-	fail_overrun(worker, qpr, events);
+	fail_overrun(worker, wqp, events);
 }
 
 void
-uroce_worker_settle(struct uroce_worker *worker, struct uroce_qpr *qpr)
+uroce_worker_settle(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
-	if (qpr->qpc.events)
-		take_events(worker, qpr);
-	const uint64_t deadline_ns = uroce_qpc_deadline(&qpr->qpc);
+	if (wqp->qpc.events)
+		take_events(worker, wqp);
+	const uint64_t deadline_ns = uroce_qpc_deadline(&wqp->qpc);
 
 	if (deadline_ns == UROCE_NEVER && worker->wheel.nb_filed > FEW_TIMERS)
-		uroce_wheel_remove(&worker->wheel, qpr);
+		uroce_wheel_remove(&worker->wheel, wqp);
 	else
-		uroce_wheel_file(&worker->wheel, qpr, deadline_ns);
+		uroce_wheel_file(&worker->wheel, wqp, deadline_ns);
 }
 
 void
-uroce_worker_fail(struct uroce_worker *worker, struct uroce_qpr *qpr)
+uroce_worker_fail(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
-	if (qpr->qpc.state == IBV_QPS_ERR || qpr->qpc.state == IBV_QPS_RESET)
-		uroce_event_push(worker->dev->events, IBV_EVENT_QP_FATAL, qpr->event_cookie);
+	if (wqp->qpc.state == IBV_QPS_ERR || wqp->qpc.state == IBV_QPS_RESET)
+		uroce_event_push(worker->dev->events, IBV_EVENT_QP_FATAL, wqp->event_cookie);
 	else
-		fail(worker, qpr);
-	uroce_worker_settle(worker, qpr);
+		fail_qp(worker, wqp);
+	uroce_worker_settle(worker, wqp);
 }
 
 void
-uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_qpr *qpr)
+uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
 	/* in line for its answers alone it may have requests now; in ERR it may have receives to flush */
-	if (!(qpr->is_active && qpr->is_asked_all) &&
-	    (uroce_qpc_has_work(&qpr->qpc) || qpr->qpc.state == IBV_QPS_ERR))
-		uroce_tx_schedule(worker, qpr);
-	uroce_worker_settle(worker, qpr);
+	if (!(wqp->is_active && wqp->may_have_requests) &&
+	    (uroce_qpc_has_work(&wqp->qpc) || wqp->qpc.state == IBV_QPS_ERR))
+		uroce_tx_schedule(worker, wqp);
+	uroce_worker_settle(worker, wqp);
 }
 
 void
-uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_qpr *qpr)
+uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
-	const struct uroce_qpc *qpc = &qpr->qpc;
+	const struct uroce_qpc *qpc = &wqp->qpc;
 
-	if (unlikely(!uroce_qpc_is_plain(qpc))) {
-		uroce_worker_follow_up(worker, qpr);
+	if (unlikely(!uroce_qpc_is_fast_path(qpc))) {
+		uroce_worker_follow_up(worker, wqp);
 		return;
 	}
 	if (qpc->resp.has_aeth || qpc->resp.pending)
-		uroce_tx_schedule_answer(worker, qpr);
+		uroce_tx_schedule_response(worker, wqp);
 	if (qpc->events)
-		take_events(worker, qpr);
-	uroce_wheel_file(&worker->wheel, qpr, uroce_qpc_answer_deadline(qpc));
+		take_events(worker, wqp);
+	uroce_wheel_file(&worker->wheel, wqp, uroce_qpc_response_deadline(qpc));
 }
 
 /* --- the round --------------------------------------------------------------------------------- */
@@ -252,20 +254,20 @@ static unsigned
 run_timers(struct uroce_worker *worker)
 {
 	const uint64_t now_ns = worker->now_ns;
-	struct uroce_qpr *qpr;
+	struct uroce_worker_qp *wqp;
 	unsigned nb = 0;
 
-	while ((qpr = uroce_wheel_take(&worker->wheel, now_ns))) {
-		const uint64_t deadline_ns = uroce_qpc_deadline(&qpr->qpc);
+	while ((wqp = uroce_wheel_take(&worker->wheel, now_ns))) {
+		const uint64_t deadline_ns = uroce_qpc_deadline(&wqp->qpc);
 
 		/* in ERR there may be requests to flush */
-		if (deadline_ns > now_ns && qpr->qpc.state != IBV_QPS_ERR) {
-			uroce_wheel_file(&worker->wheel, qpr, deadline_ns);
+		if (deadline_ns > now_ns && wqp->qpc.state != IBV_QPS_ERR) {
+			uroce_wheel_file(&worker->wheel, wqp, deadline_ns);
 			continue;
 		}
-		uroce_qpc_expire(&qpr->qpc, now_ns);
+		uroce_qpc_expire(&wqp->qpc, now_ns);
 		nb++;
-		uroce_worker_follow_up(worker, qpr);
+		uroce_worker_follow_up(worker, wqp);
 	}
 	return nb;
 }
@@ -289,7 +291,7 @@ watch_link(struct uroce_worker *worker)
 		return;
 	uroce_link_check(port);
 	uroce_gid_follow(worker);
-	uroce_group_report(worker);
+	uroce_mcast_group_report(worker);
 	worker->link_check_ns =
 		worker->now_ns +
 		(port->policy->has_peer && !uroce_port_is_up(port) ? LINK_WAIT_NS : LINK_CHECK_NS);
@@ -305,11 +307,11 @@ watch_link(struct uroce_worker *worker)
 
 /* Whether there is nothing but to wait for frames. */
 static bool
-is_idle(const struct uroce_worker *worker)
+is_round_idle(const struct uroce_worker *worker)
 {
-	return (!worker->tx.active_head || uroce_deferral_is_waiting(worker)) &&
+	return (!worker->tx.active_head || uroce_delayed_ack_is_waiting(worker)) &&
 	       worker->tx.nb_pending == 0 &&
-	       !atomic_load_explicit(&worker->bells, memory_order_relaxed) &&
+	       !atomic_load_explicit(&worker->doorbells, memory_order_relaxed) &&
 	       !atomic_load_explicit(&worker->cmds, memory_order_relaxed);
 }
 
@@ -319,20 +321,20 @@ is_idle(const struct uroce_worker *worker)
  * a round.
  */
 static unsigned
-receive(struct uroce_worker *worker, bool is_apps)
+receive_frames(struct uroce_worker *worker, bool is_apps)
 {
 	unsigned nb = uroce_rx_run(worker);
 
 	if (nb > 0 || !is_apps || worker->dev->port->policy->may_block ||
-	    !uroce_deferral_is_spinning(worker))
+	    !uroce_delayed_ack_is_spinning(worker))
 		return nb;
-	for (unsigned i = 1; i < LOOKS && nb == 0 && is_idle(worker); i++)
+	for (unsigned i = 1; i < RX_POLLS && nb == 0 && is_round_idle(worker); i++)
 		nb = uroce_rx_run(worker);
 	return nb;
 }
 
 static unsigned
-end_round(struct uroce_worker *worker, unsigned nb)
+finish_round(struct uroce_worker *worker, unsigned nb)
 {
 	uroce_worker_end_round(worker);
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
@@ -346,18 +348,18 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 
 	uroce_worker_begin_round(worker);
 	if (is_apps)
-		uroce_deferral_polled(worker);
+		uroce_delayed_ack_polled(worker);
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
 	/* what comes behind frames that are held would only have to wait there, too */
-	if (!uroce_hold_has_ready(worker->hold))
-		nb = receive(worker, is_apps);
-	nb_rung = uroce_bell_take(worker);
+	if (!uroce_reorder_buffer_has_ready(worker->reorder_buffer))
+		nb = receive_frames(worker, is_apps);
+	nb_rung = uroce_doorbell_take(worker);
 	if (is_apps)
-		uroce_shortcut_polled(worker, nb_rung);
-	uroce_stage_lap(UROCE_STAGE_BELLS, 0);
+		uroce_inline_tx_polled(worker, nb_rung);
+	uroce_stage_lap(UROCE_STAGE_DOORBELLS, 0);
 	/* what the program waits for is here: it has the rest done by one of the next rounds */
-	if (has_tx && is_apps && uroce_deferral_begin(worker, nb))
-		return end_round(worker, nb);
+	if (has_tx && is_apps && uroce_delayed_ack_begin(worker, nb))
+		return finish_round(worker, nb);
 	if (has_tx)
 		nb += uroce_tx_run(worker);
 	uroce_publish(worker);
@@ -365,11 +367,11 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	uroce_cmd_take(worker);
 	nb_expired = run_timers(worker);
 	uroce_stage_lap(UROCE_STAGE_TIMERS, nb_expired);
-	uroce_held_reap(worker);
+	uroce_reorder_mbuf_reap(worker);
 	watch_link(worker);
 	uroce_stage_lap(UROCE_STAGE_LINK, 0);
 	uroce_worker_count(worker, UROCE_COUNTER_IDLE_ROUNDS, nb + nb_expired == 0);
-	return end_round(worker, nb);
+	return finish_round(worker, nb);
 }
 
 unsigned
@@ -393,7 +395,7 @@ uroce_worker_may_transmit(const struct uroce_worker *worker)
 
 /* The service thread sleeps, and would not see what timers this round leaves behind. */
 static void
-attend(struct uroce_worker *worker)
+wake_service(struct uroce_worker *worker)
 {
 	if (likely(!atomic_load_explicit(&worker->is_unattended, memory_order_relaxed)))
 		return;
@@ -406,7 +408,7 @@ attend(struct uroce_worker *worker)
  * sees to it, rather than the service thread some time. A worker in turn, each time there is nothing else.
  */
 static void
-help_another(struct uroce_worker *worker)
+drive_another(struct uroce_worker *worker)
 {
 	const struct uroce_dev *dev = worker->dev;
 	struct uroce_worker *other;
@@ -420,7 +422,7 @@ help_another(struct uroce_worker *worker)
 	     worker->now_ns < app_ns + ABANDONED_NS) ||
 	    !uroce_lock_try(&other->lock))
 		return;
-	attend(other);
+	wake_service(other);
 	(void)run_round(other, uroce_worker_may_transmit(other), false);
 	atomic_store_explicit(&other->is_abandoned, true, memory_order_relaxed);
 	atomic_store_explicit(&other->app_ns, other->now_ns, memory_order_relaxed);
@@ -428,11 +430,11 @@ help_another(struct uroce_worker *worker)
 }
 
 static void
-look_around(struct uroce_worker *worker, unsigned nb)
+help_others(struct uroce_worker *worker, unsigned nb)
 {
 	atomic_store_explicit(&worker->is_abandoned, false, memory_order_relaxed);
 	if (nb == 0)
-		help_another(worker);
+		drive_another(worker);
 }
 
 unsigned
@@ -451,11 +453,11 @@ uroce_worker_poll(struct uroce_worker *worker)
 		atomic_store_explicit(&worker->app_ns, uroce_clock_ns(), memory_order_relaxed);
 		return 0;
 	}
-	attend(worker);
+	wake_service(worker);
 	nb = run_round(worker, uroce_worker_may_transmit(worker), true);
 	atomic_store_explicit(&worker->app_ns, worker->now_ns, memory_order_relaxed);
-	if (worker->hops && worker->dev->conf.drive == UROCE_DRIVE_APP)
-		look_around(worker, nb);
+	if (worker->forwarded && worker->dev->conf.drive == UROCE_DRIVE_APP)
+		help_others(worker, nb);
 	uroce_lock_release(&worker->lock);
 	return nb;
 }
@@ -473,7 +475,7 @@ uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsign
 		const unsigned burst = RTE_MIN(nb, UROCE_BURST);
 
 		nb_rest += uroce_rx_input(worker, frames, burst, rest + nb_rest);
-		uroce_held_reap(worker);
+		uroce_reorder_mbuf_reap(worker);
 		frames += burst;
 		nb -= burst;
 	}
@@ -484,10 +486,10 @@ uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsign
 
 /* All of them, but not for ever: other workers may be adding to them meanwhile. */
 static void
-take_hops(struct uroce_worker *worker)
+take_forwarded(struct uroce_worker *worker)
 {
 	for (unsigned i = 0; i < UROCE_HOPS / UROCE_BURST; i++) {
-		if (uroce_rx_hops(worker) < UROCE_BURST)
+		if (uroce_rx_forwarded(worker) < UROCE_BURST)
 			return;
 	}
 }
@@ -500,13 +502,13 @@ uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsig
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_lock_take(&worker->lock);
 	uroce_worker_begin_round(worker);
-	take_hops(worker);
-	(void)uroce_rx_looped(worker);
-	(void)uroce_bell_take(worker);
+	take_forwarded(worker);
+	(void)uroce_rx_loopback(worker);
+	(void)uroce_doorbell_take(worker);
 	(void)run_timers(worker);
 	nb = uroce_tx_take(worker, frames, max);
 	uroce_cmd_take(worker);
-	uroce_held_reap(worker);
+	uroce_reorder_mbuf_reap(worker);
 	watch_link(worker);
 	uroce_worker_end_round(worker);
 	uroce_lock_release(&worker->lock);
@@ -525,10 +527,10 @@ uroce_worker_rd_pool(const struct uroce_worker *worker)
 	return worker->rd_pool;
 }
 
-struct uroce_hold *
-uroce_worker_hold(const struct uroce_worker *worker)
+struct uroce_reorder_buffer *
+uroce_worker_reorder_buffer(const struct uroce_worker *worker)
 {
-	return worker->hold;
+	return worker->reorder_buffer;
 }
 
 struct uroce_counters *
@@ -552,16 +554,16 @@ uroce_worker_stats(const struct uroce_worker *worker)
 uint64_t
 uroce_worker_next_ns(const struct uroce_worker *worker)
 {
-	return worker->tx.active_head || worker->loop.nb > 0 || uroce_publish_is_pending(worker)
+	return worker->tx.active_head || worker->loopback.nb > 0 || uroce_publish_is_pending(worker)
 		       ? 0
 		       : uroce_wheel_next_ns(&worker->wheel);
 }
 
 /* As rte_ring_empty(), which is for those who are at one end of the ring: others may be adding to it. */
 static bool
-has_hops(const struct uroce_worker *worker)
+has_forwarded(const struct uroce_worker *worker)
 {
-	const struct rte_ring *ring = worker->hops;
+	const struct rte_ring *ring = worker->forwarded;
 
 	return ring && __atomic_load_n(&ring->prod.tail, __ATOMIC_RELAXED) !=
 			       __atomic_load_n(&ring->cons.tail, __ATOMIC_RELAXED);
@@ -570,9 +572,9 @@ has_hops(const struct uroce_worker *worker)
 bool
 uroce_worker_is_at_rest(const struct uroce_worker *worker)
 {
-	return is_idle(worker) && !worker->tx.active_head && worker->loop.nb == 0 &&
-	       worker->parked.nb == 0 && !uroce_publish_is_pending(worker) &&
-	       !uroce_hold_has_ready(worker->hold) && !has_hops(worker);
+	return is_round_idle(worker) && !worker->tx.active_head && worker->loopback.nb == 0 &&
+	       worker->migrating.nb == 0 && !uroce_publish_is_pending(worker) &&
+	       !uroce_reorder_buffer_has_ready(worker->reorder_buffer) && !has_forwarded(worker);
 }
 
 /* --- life -------------------------------------------------------------------------------------- */
@@ -616,7 +618,7 @@ uroce_worker_stop(struct uroce_worker *worker)
 }
 
 static struct rte_ring *
-make_hops(const struct uroce_worker *worker)
+make_forward_ring(const struct uroce_worker *worker)
 {
 	char name[RTE_RING_NAMESIZE];
 	struct rte_ring *ring;
@@ -639,14 +641,15 @@ make_rd_pool(const struct uroce_dev *dev)
 	return mem ? uroce_rd_pool_init(mem, nb_blocks) : NULL;
 }
 
-static struct uroce_hold *
-make_hold(const struct uroce_dev *dev)
+static struct uroce_reorder_buffer *
+make_reorder_buffer(const struct uroce_dev *dev)
 {
-	const uint32_t nb_gaps = RTE_MIN(dev->conf.max_qp, UROCE_HOLD_GAPS);
-	void *mem = uroce_hugemem_alloc(uroce_hold_memsize(nb_gaps, UROCE_HOLD_FRAMES),
-					dev->port->socket_id);
+	const uint32_t nb_gaps = RTE_MIN(dev->conf.max_qp, UROCE_REORDER_BUFFER_GAPS);
+	void *mem = uroce_hugemem_alloc(
+		uroce_reorder_buffer_memsize(nb_gaps, UROCE_REORDER_BUFFER_FRAMES),
+		dev->port->socket_id);
 
-	return mem ? uroce_hold_init(mem, nb_gaps, UROCE_HOLD_FRAMES) : NULL;
+	return mem ? uroce_reorder_buffer_init(mem, nb_gaps, UROCE_REORDER_BUFFER_FRAMES) : NULL;
 }
 
 struct uroce_worker *
@@ -665,13 +668,14 @@ uroce_worker_create(struct uroce_dev *dev, unsigned idx)
 	worker->now_ns = uroce_clock_ns();
 	uroce_wheel_init(&worker->wheel, worker->now_ns);
 	worker->rd_pool = make_rd_pool(dev);
-	worker->hold = make_hold(dev);
+	worker->reorder_buffer = make_reorder_buffer(dev);
 	if (dev->conf.nb_workers > 1)
-		worker->hops = make_hops(worker);
-	if (dev->port->can_lend)
-		worker->loans = uroce_loan_pool_create(worker);
-	if (!worker->rd_pool || !worker->hold || (dev->conf.nb_workers > 1 && !worker->hops) ||
-	    (dev->port->can_lend && !worker->loans)) {
+		worker->forwarded = make_forward_ring(worker);
+	if (dev->port->can_zero_copy)
+		worker->zero_copy_pool = uroce_zero_copy_pool_create(worker);
+	if (!worker->rd_pool || !worker->reorder_buffer ||
+	    (dev->conf.nb_workers > 1 && !worker->forwarded) ||
+	    (dev->port->can_zero_copy && !worker->zero_copy_pool)) {
 		uroce_worker_destroy(worker);
 		return NULL;
 	}
@@ -685,29 +689,29 @@ uroce_worker_destroy(struct uroce_worker *worker)
 
 	if (!worker)
 		return;
-	uroce_deferral_end(worker);
+	uroce_delayed_ack_end(worker);
 	uroce_tx_drop(worker);
-	uroce_loop_drop(worker);
+	uroce_loopback_drop(worker);
 	uroce_rx_free(worker);
-	uroce_move_drop(worker);
-	while (worker->hops && rte_ring_dequeue(worker->hops, (void **)&mbuf) == 0) {
-		if (!uroce_move_is_question(mbuf))
+	uroce_migrate_drop(worker);
+	while (worker->forwarded && rte_ring_dequeue(worker->forwarded, (void **)&mbuf) == 0) {
+		if (!uroce_migrate_is_request(mbuf))
 			rte_pktmbuf_free(mbuf);
 	}
-	rte_ring_free(worker->hops);
-	rte_mempool_free(worker->loans);
-	if (worker->hold)
-		uroce_held_reap(worker);
-	uroce_hugemem_free(worker->hold);
+	rte_ring_free(worker->forwarded);
+	rte_mempool_free(worker->zero_copy_pool);
+	if (worker->reorder_buffer)
+		uroce_reorder_mbuf_reap(worker);
+	uroce_hugemem_free(worker->reorder_buffer);
 	uroce_hugemem_free(worker->rd_pool);
 	uroce_hugemem_free(worker);
 }
 
 void
-uroce_worker_forget(struct uroce_worker *worker, struct uroce_qpr *qpr)
+uroce_worker_forget(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
-	(void)uroce_bell_take(worker);
-	uroce_tx_unschedule(worker, qpr);
-	uroce_wheel_remove(&worker->wheel, qpr);
-	uroce_qpc_fini(&qpr->qpc);
+	(void)uroce_doorbell_take(worker);
+	uroce_tx_unschedule(worker, wqp);
+	uroce_wheel_remove(&worker->wheel, wqp);
+	uroce_qpc_fini(&wqp->qpc);
 }

@@ -37,24 +37,24 @@ struct uroce_cq_notify {
  * A QP as a worker sees it: the transport's context, and its places in the worker's lists.
  * Embedded in the verbs object; the owner fills `qpc` (uroce_qpc_init).
  */
-struct uroce_qpr {
-	/* where it lives: nobody else touches what follows, but for the doorbell list and `heir` (move.c) */
+struct uroce_worker_qp {
+	/* where it lives: nobody else touches what follows, but for the doorbell list and `target_worker` (migration.c) */
 	_Alignas(64) _Atomic(struct uroce_worker *) worker;
 	/* doorbell list (any thread pushes, the worker takes) */
-	_Atomic(struct uroce_qpr *) bell_next;
+	_Atomic(struct uroce_worker_qp *) doorbell_next;
 	atomic_bool is_rung;
 	atomic_bool is_rung_again; /* posted to more than once since; a hint */
 	/* the worker's own */
 	bool is_active;
-	bool is_asked_all; /* with is_active: it may have requests, not just answers */
-	bool is_new;       /* it came from another worker, and was not called since */
-	uint8_t nb_moves;  /* saturates */
-	uint8_t hop_from;  /* with nb_hops: index of the worker that received the latest frames */
-	_Atomic uint8_t heir; /* one past the index of who may ask for the QP; 0: nobody */
-	uint32_t nb_hops;     /* frames of it in a row that hopped here; saturates */
-	struct uroce_qpr *active_next;
-	struct uroce_qpr *timer_next; /* wheel slot list */
-	struct uroce_qpr **timer_prev;
+	bool may_have_requests; /* with is_active: it may have requests, not just answers */
+	bool is_migrated;       /* it came from another worker, and was not called since */
+	uint8_t nb_migrations;  /* saturates */
+	uint8_t forwarded_from; /* with nb_forwarded: index of the worker that received the latest frames */
+	_Atomic uint8_t target_worker; /* one past the index of who may ask for the QP; 0: nobody */
+	uint32_t nb_forwarded;         /* frames of it in a row that hopped here; saturates */
+	struct uroce_worker_qp *active_next;
+	struct uroce_worker_qp *timer_next; /* wheel slot list */
+	struct uroce_worker_qp **timer_prev;
 	uint64_t timer_tick; /* slot it is filed under; UROCE_NEVER: not filed */
 	_Alignas(64) struct uroce_qpc qpc;
 	/* cold */
@@ -64,30 +64,30 @@ struct uroce_qpr {
 
 /** The worker that a QP lives on; what that wrote before it was so is seen (M1). */
 static inline struct uroce_worker *
-uroce_qpr_worker(const struct uroce_qpr *qpr)
+uroce_worker_qp_worker(const struct uroce_worker_qp *wqp)
 {
-	return atomic_load_explicit(&qpr->worker, memory_order_acquire);
+	return atomic_load_explicit(&wqp->worker, memory_order_acquire);
 }
 
 /** Fetch what both roles of a QP want: a hint. See uroce_qpc_fetch_req(), _resp(). */
 static inline void
-uroce_qpr_fetch(const struct uroce_qpr *qpr)
+uroce_worker_qp_fetch(const struct uroce_worker_qp *wqp)
 {
-	__builtin_prefetch(qpr, 1);
-	uroce_qpc_fetch(&qpr->qpc);
+	__builtin_prefetch(wqp, 1);
+	uroce_qpc_fetch(&wqp->qpc);
 }
 
 /**
  * A shared receive queue as workers see it; embedded in the verbs object. `srq.cookie` is of its
  * asynchronous events.
  */
-struct uroce_srqr {
+struct uroce_worker_srq {
 	struct uroce_srq srq;
 };
 
 /* Memory grows with requests in flight, not with QPs: what an idle connected QP costs. */
-static_assert(offsetof(struct uroce_qpr, qpc) == 64, "lists and timers are one cache line");
-static_assert(sizeof(struct uroce_qpr) <= 1024, "an idle QP costs 1 KiB at most");
+static_assert(offsetof(struct uroce_worker_qp, qpc) == 64, "lists and timers are one cache line");
+static_assert(sizeof(struct uroce_worker_qp) <= 1024, "an idle QP costs 1 KiB at most");
 
 /** What a worker counts: it is the only writer (uroce_count), and anyone may read (uroce_counted). */
 struct uroce_worker_stats {
@@ -125,14 +125,14 @@ unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frame
 unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 
 /** Say that a QP has something posted. Any thread; never fails; wakes a sleeping service thread. */
-void uroce_worker_ring(struct uroce_worker *worker, struct uroce_qpr *qpr);
+void uroce_worker_ring_doorbell(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
- * Send what was posted to a QP now, where that is the shortest way: see datapath/shortcut.h. Any thread
+ * Send what was posted to a QP now, where that is the shortest way: see datapath/inline_tx.h. Any thread
  * that holds no lock of the library's.
- * @return false: it is still to be said (uroce_worker_ring)
+ * @return false: it is still to be said (uroce_worker_ring_doorbell)
  */
-bool uroce_worker_send(struct uroce_worker *worker, struct uroce_qpr *qpr);
+bool uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
  * Say that the application goes to sleep (it armed a CQ and will not poll): the service thread takes
@@ -143,20 +143,20 @@ void uroce_worker_leave(struct uroce_worker *worker);
 /**
  * Run `call(arg)` as the worker: under its lock, or in its mailbox where a dedicated lcore holds
  * the lock for ever. Returns when it has run. Afterwards the QP is looked at for work and timers.
- * @param qpr  the QP that the call is about, run by the worker that it lives on by then; NULL: none
+ * @param wqp  the QP that the call is about, run by the worker that it lives on by then; NULL: none
  * @return what the call returned
  */
-int uroce_worker_call(struct uroce_worker *worker, struct uroce_qpr *qpr, int (*call)(void *arg),
-		      void *arg);
+int uroce_worker_call(struct uroce_worker *worker, struct uroce_worker_qp *wqp,
+		      int (*call)(void *arg), void *arg);
 
 /**
  * The same on the worker that the QP lives on, of a call after which the QP does not hear what was sent to it before: frames
  * that have arrived are received first, and what is owed for them leaves.
  */
-int uroce_qpr_end_life(struct uroce_qpr *qpr, int (*call)(void *arg), void *arg);
+int uroce_worker_qp_quiesce(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
 
 /** As uroce_worker_call(), of a call that only looks at the QP. */
-int uroce_qpr_ask(struct uroce_qpr *qpr, int (*call)(void *arg), void *arg);
+int uroce_worker_qp_query(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
 
 /** The worker's time, for calls into the transport made by uroce_worker_call(). */
 uint64_t uroce_worker_now_ns(const struct uroce_worker *worker);
@@ -165,7 +165,7 @@ uint64_t uroce_worker_now_ns(const struct uroce_worker *worker);
 struct uroce_rd_pool *uroce_worker_rd_pool(const struct uroce_worker *worker);
 
 /** Where they put what arrives ahead of a hole. */
-struct uroce_hold *uroce_worker_hold(const struct uroce_worker *worker);
+struct uroce_reorder_buffer *uroce_worker_reorder_buffer(const struct uroce_worker *worker);
 
 /** Where what happens to them is counted, beside their own counters. */
 struct uroce_counters *uroce_worker_counters(struct uroce_worker *worker);

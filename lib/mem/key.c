@@ -11,7 +11,7 @@
 
 /* A bijection in which each bit of the result depends on all bits of `x`. */
 static uint64_t
-mix(uint64_t x)
+mix_bits(uint64_t x)
 {
 	x ^= x >> 31;
 	x *= 0x9e3779b97f4a7c15u;
@@ -31,7 +31,7 @@ uint64_t
 uroce_key_rand_next(struct uroce_key_rand *rand)
 {
 	rand->counter += 0x9e3779b97f4a7c15u;
-	return mix(mix(rand->counter) ^ rand->secret);
+	return mix_bits(mix_bits(rand->counter) ^ rand->secret);
 }
 
 void

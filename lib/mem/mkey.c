@@ -57,7 +57,7 @@ uroce_mkey_memsize(uint32_t max_pieces)
 
 /* The entry that has this key, in the table for as long as the round lasts; NULL: it is no mkey. */
 static struct uroce_entry *
-find(const struct uroce_mr_table *table, uint32_t key, uint64_t *life)
+find_mkey_entry(const struct uroce_mr_table *table, uint32_t key, uint64_t *life)
 {
 	struct uroce_entry *entry = uroce_entry_find(table, key);
 
@@ -82,7 +82,7 @@ static struct uroce_entry *
 find_configured(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn)
 {
 	uint64_t life;
-	struct uroce_entry *entry = find(table, key, &life);
+	struct uroce_entry *entry = find_mkey_entry(table, key, &life);
 
 	return entry != NULL && life == UROCE_ENTRY_LIVE && UROCE_ENTRY_GET(entry, pdn) == pdn
 		       ? entry
@@ -100,11 +100,11 @@ uroce_mkey_is(const struct uroce_mr_table *table, uint32_t key)
 {
 	uint64_t life;
 
-	return find(table, key, &life) != NULL;
+	return find_mkey_entry(table, key, &life) != NULL;
 }
 
 static bool
-is_granted(const struct uroce_entry *entry, uint64_t addr, uint64_t len, uint32_t access)
+is_mkey_granted(const struct uroce_entry *entry, uint64_t addr, uint64_t len, uint32_t access)
 {
 	const uint64_t wire_len = UROCE_ENTRY_GET(entry, len);
 
@@ -118,7 +118,7 @@ uroce_mkey_may(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, u
 {
 	const struct uroce_entry *entry = find_configured(table, key, pdn);
 
-	return entry != NULL && is_granted(entry, addr, len, access);
+	return entry != NULL && is_mkey_granted(entry, addr, len, access);
 }
 
 /* --- life ------------------------------------------------------------------------------------------ */
@@ -153,7 +153,7 @@ void
 uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key)
 {
 	uint64_t life;
-	struct uroce_entry *entry = find(table, key, &life);
+	struct uroce_entry *entry = find_mkey_entry(table, key, &life);
 
 	assert(entry != NULL);
 	struct uroce_mkey *mkey = mkey_of(entry);
@@ -178,7 +178,7 @@ data_before(const struct uroce_sig_domain *domain, uint64_t at)
 
 /* Where byte `data` of the data is. */
 static uint64_t
-place_of(const struct uroce_sig_domain *domain, uint64_t data)
+find_data_place(const struct uroce_sig_domain *domain, uint64_t data)
 {
 	return domain->block_len == 0 ? data : data + data / domain->block_len * domain->len;
 }
@@ -236,7 +236,7 @@ memory_len(const struct uroce_mkey *mkey)
 
 /* Under the lock. */
 static void
-apply(struct uroce_mkey *mkey, struct uroce_entry *entry, const struct uroce_mkey_conf *conf)
+apply_conf(struct uroce_mkey *mkey, struct uroce_entry *entry, const struct uroce_mkey_conf *conf)
 {
 	if (conf->parts & UROCE_MKEY_LAYOUT)
 		set_layout(mkey, conf);
@@ -251,7 +251,7 @@ apply(struct uroce_mkey *mkey, struct uroce_entry *entry, const struct uroce_mke
 	mkey->data_len = data_in(&mkey->mem, memory_len(mkey));
 	mkey->begin = 0;
 	mkey->next = 0;
-	UROCE_ENTRY_SET(entry, len, place_of(&mkey->wire, mkey->data_len));
+	UROCE_ENTRY_SET(entry, len, find_data_place(&mkey->wire, mkey->data_len));
 }
 
 int
@@ -259,7 +259,7 @@ uroce_mkey_configure(struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 		     const struct uroce_mkey_conf *conf)
 {
 	uint64_t life;
-	struct uroce_entry *entry = find(table, key, &life);
+	struct uroce_entry *entry = find_mkey_entry(table, key, &life);
 	int ret = -EINVAL;
 
 	if (entry == NULL || UROCE_ENTRY_GET(entry, pdn) != pdn)
@@ -267,8 +267,8 @@ uroce_mkey_configure(struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 	struct uroce_mkey *mkey = mkey_of(entry);
 
 	uroce_lock_take(&mkey->lock);
-	if (find(table, key, &life) == entry && is_acceptable(mkey, conf)) {
-		apply(mkey, entry, conf);
+	if (find_mkey_entry(table, key, &life) == entry && is_acceptable(mkey, conf)) {
+		apply_conf(mkey, entry, conf);
 		atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | key,
 				      memory_order_release); /* R1 */
 		ret = 0;
@@ -293,7 +293,7 @@ uroce_mkey_invalidate(struct uroce_mr_table *table, uint32_t key, uint32_t pdn, 
 		return -EINVAL;
 	uroce_lock_take(&mkey->lock);
 	if (find_configured(table, key, pdn) == entry) {
-		apply(mkey, entry, &none);
+		apply_conf(mkey, entry, &none);
 		atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | key, memory_order_release);
 		ret = 0;
 	}
@@ -305,7 +305,7 @@ int
 uroce_mkey_check(struct uroce_mr_table *table, uint32_t key, struct uroce_mkey_error *error)
 {
 	uint64_t life;
-	const struct uroce_entry *entry = find(table, key, &life);
+	const struct uroce_entry *entry = find_mkey_entry(table, key, &life);
 
 	if (entry == NULL)
 		return -EINVAL;
@@ -359,7 +359,7 @@ visit_sum(struct walk *walk, void *addr, uint32_t len)
 
 /* The piece that a byte of one repetition is in; there is one. */
 static const struct placed *
-piece_at(const struct uroce_mkey *mkey, uint64_t at)
+find_piece(const struct uroce_mkey *mkey, uint64_t at)
 {
 	uint32_t low = 0, high = mkey->nb_pieces - 1;
 
@@ -385,7 +385,7 @@ walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
 		/* most layouts are gone through once: then there is nothing to divide */
 		const uint64_t round = at < round_len ? 0 : at / round_len;
 		const uint64_t in_round = at - round * round_len;
-		const struct placed *placed = piece_at(mkey, in_round);
+		const struct placed *placed = find_piece(mkey, in_round);
 		const struct uroce_mkey_piece *piece = &placed->piece;
 		const uint64_t left = placed->end - in_round;
 		const uint32_t n = (uint32_t)(len < left ? len : left);
@@ -414,7 +414,7 @@ walk_data(const struct use *use, uint64_t data, uint64_t len, struct walk *walk)
 		const uint64_t left = mem->block_len ? mem->block_len - data % mem->block_len : len;
 		const uint64_t n = len < left ? len : left;
 
-		if (!walk_memory(use, place_of(mem, data), n, walk))
+		if (!walk_memory(use, find_data_place(mem, data), n, walk))
 			return false;
 		data += n;
 		len -= n;
@@ -465,8 +465,8 @@ make_sig(const struct use *use, const struct uroce_sig_domain *domain, uint64_t 
 
 /* Compare a signature of the side that data comes from; the first that is bad is remembered. */
 static void
-judge(struct use *use, const struct uroce_sig_domain *domain, uint64_t nth,
-      const uint8_t found[UROCE_SIG_LEN_MAX], const uint8_t wanted[UROCE_SIG_LEN_MAX])
+compare_sig(struct use *use, const struct uroce_sig_domain *domain, uint64_t nth,
+	    const uint8_t found[UROCE_SIG_LEN_MAX], const uint8_t wanted[UROCE_SIG_LEN_MAX])
 {
 	struct uroce_mkey *mkey = use->mkey;
 	struct uroce_sig_error error;
@@ -492,7 +492,7 @@ struct segment {
 
 /* What begins at byte `at` of the wire and has at most `max` bytes. */
 static struct segment
-segment_at(const struct uroce_mkey *mkey, uint64_t at, uint32_t max)
+get_segment(const struct uroce_mkey *mkey, uint64_t at, uint32_t max)
 {
 	const struct uroce_sig_domain *wire = &mkey->wire;
 
@@ -548,7 +548,7 @@ check_memory(struct use *use, uint64_t data, uint64_t len)
 	for (uint64_t nth = data / mem->block_len; nth < (data + len) / mem->block_len; nth++) {
 		if (!load_sig(use, nth, found) || !make_sig(use, mem, nth, wanted))
 			return false;
-		judge(use, mem, nth, found, wanted);
+		compare_sig(use, mem, nth, found, wanted);
 	}
 	return true;
 }
@@ -598,7 +598,7 @@ end_block(struct use *use, uint64_t nth)
 	if (mkey->begin + mkey->wire.block_len <= sig_at) {
 		if (!make_sig(use, &mkey->wire, nth, wanted))
 			return false;
-		judge(use, &mkey->wire, nth, mkey->cut, wanted);
+		compare_sig(use, &mkey->wire, nth, mkey->cut, wanted);
 	}
 	/* what is in front of a part may be another block's */
 	if (mkey->copy_mask == 0 || mkey->begin > sig_at)
@@ -657,7 +657,7 @@ static bool
 is_writable(const struct use *use, uint64_t addr, uint32_t len)
 {
 	while (len > 0) {
-		const struct segment segment = segment_at(use->mkey, addr, len);
+		const struct segment segment = get_segment(use->mkey, addr, len);
 
 		if (!is_segment_writable(use, &segment))
 			return false;
@@ -670,10 +670,10 @@ is_writable(const struct use *use, uint64_t addr, uint32_t len)
 /* --- both ------------------------------------------------------------------------------------------ */
 
 static int
-send(struct use *use, uint64_t addr, uint8_t *to, uint32_t len, bool is_checked)
+send_bytes(struct use *use, uint64_t addr, uint8_t *to, uint32_t len, bool is_checked)
 {
 	while (len > 0) {
-		const struct segment segment = segment_at(use->mkey, addr, len);
+		const struct segment segment = get_segment(use->mkey, addr, len);
 
 		if (!send_segment(use, &segment, to, is_checked))
 			return -EFAULT;
@@ -685,7 +685,7 @@ send(struct use *use, uint64_t addr, uint8_t *to, uint32_t len, bool is_checked)
 }
 
 static int
-take(struct use *use, uint64_t addr, const uint8_t *from, uint32_t len)
+take_bytes(struct use *use, uint64_t addr, const uint8_t *from, uint32_t len)
 {
 	struct uroce_mkey *mkey = use->mkey;
 
@@ -695,7 +695,7 @@ take(struct use *use, uint64_t addr, const uint8_t *from, uint32_t len)
 		mkey->begin = addr;
 	mkey->next = addr + len;
 	while (len > 0) {
-		const struct segment segment = segment_at(mkey, addr, len);
+		const struct segment segment = get_segment(mkey, addr, len);
 
 		if (!take_segment(use, &segment, from))
 			return -EFAULT;
@@ -719,8 +719,8 @@ uroce_mkey_read(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, 
 
 	uroce_lock_take(&use.mkey->lock);
 	/* it may have been configured anew in the meantime */
-	if (is_granted(entry, addr, len, access))
-		ret = send(&use, addr, to, len, is_bad != NULL);
+	if (is_mkey_granted(entry, addr, len, access))
+		ret = send_bytes(&use, addr, to, len, is_bad != NULL);
 	uroce_lock_release(&use.mkey->lock);
 	if (use.is_bad)
 		*is_bad = true;
@@ -739,8 +739,8 @@ uroce_mkey_write(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 	struct use use = { .table = table, .mkey = mkey_of(entry), .pdn = pdn };
 
 	uroce_lock_take(&use.mkey->lock);
-	if (is_granted(entry, addr, len, access))
-		ret = take(&use, addr, from, len);
+	if (is_mkey_granted(entry, addr, len, access))
+		ret = take_bytes(&use, addr, from, len);
 	uroce_lock_release(&use.mkey->lock);
 	if (use.is_bad && is_bad != NULL)
 		*is_bad = true;

@@ -39,7 +39,7 @@ uroce_mr_table_init(void *mem, uint32_t nb_mr, const uint8_t secret[16])
 
 		atomic_init(&entry->state, UROCE_ENTRY_FREE);
 		UROCE_ENTRY_SET(entry, kind, 0);
-		UROCE_ENTRY_SET(entry, nb_lent, 0);
+		UROCE_ENTRY_SET(entry, nb_tx_refs, 0);
 		entry->next_free_idx = i + 1 < nb_mr ? i + 1 : UROCE_ENTRY_NONE;
 		entry->tag = 0;
 		entry->idx = i;
@@ -119,11 +119,11 @@ uroce_entry_find(const struct uroce_mr_table *table, uint32_t key)
 }
 
 static uint8_t
-kind_of(const struct uroce_mr_conf *conf)
+get_entry_kind(const struct uroce_mr_conf *conf)
 {
 	if (conf->is_null)
 		return UROCE_ENTRY_NULL;
-	return conf->access & IBV_ACCESS_ON_DEMAND ? UROCE_ENTRY_DEMAND : 0;
+	return conf->access & IBV_ACCESS_ON_DEMAND ? UROCE_ENTRY_ODP : 0;
 }
 
 static bool
@@ -133,13 +133,13 @@ is_sound(const struct uroce_mr_conf *conf)
 
 	if (conf->iova + conf->len < conf->iova || addr + conf->len < addr)
 		return false;
-	return conf->addr != NULL || conf->len == 0 || kind_of(conf) != 0;
+	return conf->addr != NULL || conf->len == 0 || get_entry_kind(conf) != 0;
 }
 
 static void
-publish(struct uroce_entry *entry, const struct uroce_mr_conf *conf, uint32_t key)
+publish_entry(struct uroce_entry *entry, const struct uroce_mr_conf *conf, uint32_t key)
 {
-	UROCE_ENTRY_SET(entry, kind, kind_of(conf));
+	UROCE_ENTRY_SET(entry, kind, get_entry_kind(conf));
 	UROCE_ENTRY_SET(entry, iova, conf->iova);
 	UROCE_ENTRY_SET(entry, len, conf->len);
 	UROCE_ENTRY_SET(entry, addr, (uintptr_t)conf->addr);
@@ -160,7 +160,7 @@ uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf, uin
 
 	if (entry == NULL)
 		return -ENOMEM;
-	publish(entry, conf, new_key);
+	publish_entry(entry, conf, new_key);
 	*key = new_key;
 	return 0;
 }
@@ -227,7 +227,7 @@ uroce_mr_replace(struct uroce_mr_table *table, uint32_t key, const struct uroce_
 	assert(entry != NULL && is_sound(conf));
 	assert(atomic_load_explicit(&entry->state, memory_order_relaxed) ==
 	       (UROCE_ENTRY_DEAD | key));
-	publish(entry, conf, key);
+	publish_entry(entry, conf, key);
 	table->nb_live++;
 }
 
@@ -243,7 +243,7 @@ recent_of(const struct uroce_mr_table *table, uint32_t key)
  * both in use would take turns there, and workers write into each other's cache lines.
  */
 static void
-remember(_Atomic uint64_t *recent, uint64_t seen, uint32_t key, uint32_t idx)
+remember_recent(_Atomic uint64_t *recent, uint64_t seen, uint32_t key, uint32_t idx)
 {
 	if (seen == 0 || seen >> 40 == key >> 8)
 		atomic_store_explicit(recent, (uint64_t)key << 32 | idx, memory_order_relaxed);
@@ -251,7 +251,7 @@ remember(_Atomic uint64_t *recent, uint64_t seen, uint32_t key, uint32_t idx)
 
 /* The entry is gone, and nobody is left who could remember it. */
 static void
-forget(const struct uroce_mr_table *table, uint32_t key)
+forget_recent(const struct uroce_mr_table *table, uint32_t key)
 {
 	_Atomic uint64_t *recent = recent_of(table, key);
 
@@ -267,7 +267,7 @@ uroce_mr_free(struct uroce_mr_table *table, uint32_t key)
 	assert(entry != NULL);
 	assert(atomic_load_explicit(&entry->state, memory_order_relaxed) ==
 	       (UROCE_ENTRY_DEAD | key));
-	forget(table, key);
+	forget_recent(table, key);
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_FREE, memory_order_relaxed);
 	put_free(table, (uint32_t)(entry - table->entries));
 }
@@ -287,14 +287,15 @@ check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint6
 
 /* By arithmetic; a function of its own so that the common case has no registers to save. */
 static __attribute__((noinline)) const struct uroce_entry *
-find_anew(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
+find_by_permutation(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
 {
 	const uint32_t idx = uroce_key_index(&table->perm, key);
 	const struct uroce_entry *entry = check_live(table, idx, key, state);
 	_Atomic uint64_t *recent = recent_of(table, key);
 
 	if (entry != NULL)
-		remember(recent, atomic_load_explicit(recent, memory_order_relaxed), key, idx);
+		remember_recent(recent, atomic_load_explicit(recent, memory_order_relaxed), key,
+				idx);
 	return entry;
 }
 
@@ -305,18 +306,18 @@ find_live(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
 	const uint64_t seen = atomic_load_explicit(recent_of(table, key), memory_order_relaxed);
 
 	return seen >> 32 == key ? check_live(table, (uint32_t)seen, key, state)
-				 : find_anew(table, key, state);
+				 : find_by_permutation(table, key, state);
 }
 
 static bool
-is_granted(const struct uroce_entry *entry, uint32_t pdn, uint32_t access)
+is_region_granted(const struct uroce_entry *entry, uint32_t pdn, uint32_t access)
 {
 	return pdn == UROCE_ENTRY_GET(entry, pdn) &&
 	       (access & ~UROCE_ENTRY_GET(entry, access)) == 0;
 }
 
 static struct uroce_mr_view
-view_of(const struct uroce_entry *entry, uint32_t key)
+make_view(const struct uroce_entry *entry, uint32_t key)
 {
 	return (struct uroce_mr_view){
 		.key = key,
@@ -330,9 +331,9 @@ static inline void *
 resolve_region(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint64_t len,
 	       uint32_t access)
 {
-	const struct uroce_mr_view view = view_of(entry, 0);
+	const struct uroce_mr_view view = make_view(entry, 0);
 
-	return is_granted(entry, pdn, access) ? uroce_mr_view_at(&view, va, len) : NULL;
+	return is_region_granted(entry, pdn, access) ? uroce_mr_view_at(&view, va, len) : NULL;
 }
 
 void *
@@ -343,7 +344,7 @@ uroce_entry_page_in(const struct uroce_entry *entry, void *addr, uint64_t len, u
 			       offsetof(struct uroce_mr_table, entries));
 	const bool is_written = access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 					  IBV_ACCESS_REMOTE_ATOMIC);
-	const uint64_t part = len < UROCE_DEMAND_MAX ? len : UROCE_DEMAND_MAX;
+	const uint64_t part = len < UROCE_ODP_MAX ? len : UROCE_ODP_MAX;
 
 	if (table->page_in == NULL)
 		return NULL;
@@ -355,10 +356,10 @@ uroce_entry_page_in(const struct uroce_entry *entry, void *addr, uint64_t len, u
  * registers to save for it.
  */
 static __attribute__((noinline)) void *
-resolve_odd(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint64_t skip, uint64_t len,
-	    uint32_t access)
+resolve_uncommon(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint64_t skip,
+		 uint64_t len, uint32_t access)
 {
-	if (UROCE_ENTRY_GET(entry, kind) != UROCE_ENTRY_DEMAND)
+	if (UROCE_ENTRY_GET(entry, kind) != UROCE_ENTRY_ODP)
 		return NULL; /* none at all */
 	uint8_t *addr = resolve_region(entry, pdn, va, skip + len, access);
 
@@ -367,25 +368,26 @@ resolve_odd(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint64_t
 
 /* The same of a peer's key, which may be a window's. */
 static __attribute__((noinline)) void *
-resolve_odd_rkey(const struct uroce_entry *entry, uint64_t state, uint32_t pdn, uint32_t qpn,
-		 uint64_t va, uint64_t len, uint32_t access)
+resolve_uncommon_rkey(const struct uroce_entry *entry, uint64_t state, uint32_t pdn, uint32_t qpn,
+		      uint64_t va, uint64_t len, uint32_t access)
 {
 	return uroce_entry_is_window(UROCE_ENTRY_GET(entry, kind))
 		       ? uroce_mw_resolve(entry, state, pdn, qpn, va, len, access)
-		       : resolve_odd(entry, pdn, va, 0, len, access);
+		       : resolve_uncommon(entry, pdn, va, 0, len, access);
 }
 
 bool
-uroce_mr_look(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint32_t access,
-	      struct uroce_mr_view *view)
+uroce_mr_get_view(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint32_t access,
+		  struct uroce_mr_view *view)
 {
 	uint64_t state;
 	const struct uroce_entry *entry = find_live(table, key, &state);
 
 	*view = (struct uroce_mr_view){ 0 };
-	if (entry == NULL || UROCE_ENTRY_GET(entry, kind) != 0 || !is_granted(entry, pdn, access))
+	if (entry == NULL || UROCE_ENTRY_GET(entry, kind) != 0 ||
+	    !is_region_granted(entry, pdn, access))
 		return false;
-	*view = view_of(entry, key);
+	*view = make_view(entry, key);
 	return true;
 }
 
@@ -399,7 +401,7 @@ uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 	if (entry == NULL)
 		return NULL;
 	if (UROCE_ENTRY_GET(entry, kind) != 0)
-		return resolve_odd(entry, pdn, va, 0, len, access);
+		return resolve_uncommon(entry, pdn, va, 0, len, access);
 	return resolve_region(entry, pdn, va, len, access);
 }
 
@@ -413,7 +415,7 @@ uroce_mr_resolve_sge(const struct uroce_mr_table *table, uint32_t pdn, const str
 	if (entry == NULL)
 		return NULL;
 	if (UROCE_ENTRY_GET(entry, kind) != 0)
-		return resolve_odd(entry, pdn, sge->addr, skip, len, access);
+		return resolve_uncommon(entry, pdn, sge->addr, skip, len, access);
 	uint8_t *addr = resolve_region(entry, pdn, sge->addr, skip + len, access);
 
 	return addr != NULL ? addr + skip : NULL;
@@ -439,7 +441,7 @@ uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint32_t p
 	if (entry == NULL)
 		return NULL;
 	if (UROCE_ENTRY_GET(entry, kind) != 0)
-		return resolve_odd_rkey(entry, state, pdn, qpn, va, len, access);
+		return resolve_uncommon_rkey(entry, state, pdn, qpn, va, len, access);
 	return resolve_region(entry, pdn, va, len, access);
 }
 
@@ -454,14 +456,14 @@ uroce_rkey_region(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pd
 		return NULL;
 	const uint8_t kind = UROCE_ENTRY_GET(entry, kind);
 
-	if (kind != 0 && kind != UROCE_ENTRY_DEMAND)
+	if (kind != 0 && kind != UROCE_ENTRY_ODP)
 		return NULL;
 	*len = UROCE_ENTRY_GET(entry, len);
 	return resolve_region(entry, pdn, UROCE_ENTRY_GET(entry, iova), *len, access);
 }
 
 _Atomic uint32_t *
-uroce_mr_lend(struct uroce_mr_table *table, uint32_t key)
+uroce_mr_get_tx_ref(struct uroce_mr_table *table, uint32_t key)
 {
 	uint64_t state;
 	const struct uroce_entry *found = find_live(table, key, &state);
@@ -471,15 +473,16 @@ uroce_mr_lend(struct uroce_mr_table *table, uint32_t key)
 	struct uroce_entry *entry = &table->entries[found - table->entries];
 
 	/* who waits for the loans to end waited for this round before */
-	atomic_fetch_add_explicit(&entry->nb_lent, 1, memory_order_relaxed);
-	return &entry->nb_lent;
+	atomic_fetch_add_explicit(&entry->nb_tx_refs, 1, memory_order_relaxed);
+	return &entry->nb_tx_refs;
 }
 
 uint32_t
-uroce_mr_nb_lent(const struct uroce_mr_table *table, uint32_t key)
+uroce_mr_nb_tx_refs(const struct uroce_mr_table *table, uint32_t key)
 {
 	const struct uroce_entry *entry = uroce_entry_find(table, key);
 
-	return entry != NULL ? atomic_load_explicit(&entry->nb_lent, memory_order_acquire) /* A5 */
-			     : 0;
+	return entry != NULL
+		       ? atomic_load_explicit(&entry->nb_tx_refs, memory_order_acquire) /* A5 */
+		       : 0;
 }

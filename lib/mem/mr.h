@@ -32,8 +32,8 @@ struct uroce_mr_conf {
 	uint64_t len;  /* bytes */
 	uint32_t pdn;  /* number of its protection domain */
 	uint32_t
-		access; /* enum ibv_access_flags; with ON_DEMAND `addr` need not be mapped (demand.h) */
-	bool is_null; /* no memory at all, and no key for peers: see uroce_mr_is_null() */
+		access; /* enum ibv_access_flags; with ON_DEMAND `addr` need not be mapped (odp.h) */
+	bool is_null;   /* no memory at all, and no key for peers: see uroce_mr_is_null() */
 };
 
 /** Bytes for a table of up to `nb_mr` regions (1 .. 2^24). */
@@ -88,7 +88,7 @@ void uroce_mr_free(struct uroce_mr_table *table, uint32_t key);
  * domain, range inside the region, all of `access` granted.
  * @param access  enum ibv_access_flags that the operation needs; 0 for local read
  * @return the address, good until the end of the worker's round; NULL when refused. Of an on-demand
- *	region the first UROCE_DEMAND_MAX bytes behind it are good.
+ *	region the first UROCE_ODP_MAX bytes behind it are good.
  */
 void *uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t va,
 		       uint64_t len, uint32_t access);
@@ -119,8 +119,8 @@ struct uroce_mr_view {
  * uroce_mr_resolve() but for the range.
  * @return whether they hold; if not, nothing is in `view`
  */
-bool uroce_mr_look(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint32_t access,
-		   struct uroce_mr_view *view);
+bool uroce_mr_get_view(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
+		       uint32_t access, struct uroce_mr_view *view);
 
 /** The memory behind `[va, va + len)`; NULL: not all of it is in the region. */
 static inline void *
@@ -146,19 +146,19 @@ void *uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint
 /**
  * Lend a piece of a region to a port, which reads it some time after this round. Between invalidate
  * and free the caller waits for the end of all loans, too.
- * @return the loan, to be ended by uroce_mr_end_loan(); NULL: no such region (any more), or one on demand
+ * @return the loan, to be ended by uroce_mr_put_tx_ref(); NULL: no such region (any more), or one on demand
  */
-_Atomic uint32_t *uroce_mr_lend(struct uroce_mr_table *table, uint32_t key);
+_Atomic uint32_t *uroce_mr_get_tx_ref(struct uroce_mr_table *table, uint32_t key);
 
 /** The port does not refer to it any more. Any thread. */
 static inline void
-uroce_mr_end_loan(_Atomic uint32_t *loan)
+uroce_mr_put_tx_ref(_Atomic uint32_t *tx_ref)
 {
-	atomic_fetch_sub_explicit(loan, 1, memory_order_release); /* R5 */
+	atomic_fetch_sub_explicit(tx_ref, 1, memory_order_release); /* R5 */
 }
 
 /** Loans of a region, one that was invalidated included. */
-uint32_t uroce_mr_nb_lent(const struct uroce_mr_table *table, uint32_t key);
+uint32_t uroce_mr_nb_tx_refs(const struct uroce_mr_table *table, uint32_t key);
 
 /**
  * The whole region of a peer's key, under the same checks; a window has none.

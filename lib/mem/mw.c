@@ -15,7 +15,7 @@
 #include "mem/table.h"
 
 static uint64_t
-life_of(uint64_t state)
+get_life(uint64_t state)
 {
 	return state & UROCE_ENTRY_LIFE;
 }
@@ -51,7 +51,7 @@ find_window(const struct uroce_mr_table *table, uint32_t rkey, uint64_t *state)
 	if (entry == NULL)
 		return NULL;
 	*state = atomic_load_explicit(&entry->state, memory_order_acquire);
-	if (life_of(*state) != UROCE_ENTRY_LIVE && life_of(*state) != UROCE_ENTRY_IDLE)
+	if (get_life(*state) != UROCE_ENTRY_LIVE && get_life(*state) != UROCE_ENTRY_IDLE)
 		return NULL;
 	return uroce_entry_is_window(UROCE_ENTRY_GET(entry, kind)) ? entry : NULL;
 }
@@ -82,7 +82,7 @@ is_being_bound(const struct uroce_mr_table *table, uint32_t rkey)
 		return false;
 	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_relaxed);
 
-	return life_of(state) == UROCE_ENTRY_DEAD && state >= UROCE_ENTRY_ONE;
+	return get_life(state) == UROCE_ENTRY_DEAD && state >= UROCE_ENTRY_ONE;
 }
 
 int
@@ -97,7 +97,7 @@ uroce_mw_remove(struct uroce_mr_table *table, uint32_t rkey, uint32_t *last_rkey
 
 	if (!swap_state(entry, state, UROCE_ENTRY_DEAD | (uint32_t)state))
 		return -EBUSY;
-	if (life_of(state) == UROCE_ENTRY_LIVE)
+	if (get_life(state) == UROCE_ENTRY_LIVE)
 		release_parent(table, parent_idx);
 	entry->tag = (uint8_t)state;
 	table->nb_live--;
@@ -114,7 +114,7 @@ is_bindable(const struct uroce_entry *window, uint64_t state, const struct uroce
 	if (UROCE_ENTRY_GET(window, pdn) != bind->pdn ||
 	    (bind->access & ~(UROCE_MW_RIGHTS | IBV_ACCESS_LOCAL_WRITE)) != 0)
 		return false;
-	return is_type_1 || (life_of(state) == UROCE_ENTRY_IDLE && bind->len > 0);
+	return is_type_1 || (get_life(state) == UROCE_ENTRY_IDLE && bind->len > 0);
 }
 
 /* Whether the region may have such a window. Its state was seen LIVE. */
@@ -129,7 +129,7 @@ check_region(const struct uroce_entry *region, const struct uroce_mw_bind *bind)
 
 	const uint8_t kind = UROCE_ENTRY_GET(region, kind);
 
-	if ((kind != 0 && kind != UROCE_ENTRY_DEMAND) || UROCE_ENTRY_GET(region, pdn) != bind->pdn)
+	if ((kind != 0 && kind != UROCE_ENTRY_ODP) || UROCE_ENTRY_GET(region, pdn) != bind->pdn)
 		return -EINVAL;
 	if (offset > region_len || bind->len > region_len - offset)
 		return -EINVAL;
@@ -178,13 +178,14 @@ fill_window(struct uroce_entry *window, const struct uroce_mw_bind *bind,
 }
 
 static int
-unbind(struct uroce_mr_table *table, struct uroce_entry *window, uint64_t state, uint32_t rkey)
+unbind_window(struct uroce_mr_table *table, struct uroce_entry *window, uint64_t state,
+	      uint32_t rkey)
 {
 	const uint32_t parent_idx = UROCE_ENTRY_GET(window, parent_idx);
 
 	if (!swap_state(window, state, next_state(state, UROCE_ENTRY_IDLE, rkey)))
 		return -EINVAL;
-	if (life_of(state) == UROCE_ENTRY_LIVE)
+	if (get_life(state) == UROCE_ENTRY_LIVE)
 		release_parent(table, parent_idx);
 	return 0;
 }
@@ -199,7 +200,7 @@ uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind)
 	if (window == NULL || !is_bindable(window, state, bind))
 		return -EINVAL;
 	if (bind->len == 0)
-		return unbind(table, window, state, bind->rkey);
+		return unbind_window(table, window, state, bind->rkey);
 	const int ret = claim_region(table, bind, &region);
 
 	if (ret != 0)
@@ -213,7 +214,7 @@ uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind)
 		return -EINVAL;
 	}
 	atomic_thread_fence(memory_order_release); /* R4: before the rest changes */
-	if (life_of(state) == UROCE_ENTRY_LIVE)
+	if (get_life(state) == UROCE_ENTRY_LIVE)
 		release_parent(table, UROCE_ENTRY_GET(window, parent_idx));
 	UROCE_ENTRY_SET(window, parent_idx, region_idx);
 	fill_window(window, bind, region);
@@ -243,7 +244,7 @@ uroce_mw_invalidate(struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn, u
 		return -EINVAL;
 	if (UROCE_ENTRY_GET(window, kind) == UROCE_MW_1 || !is_of_qp(window, pdn, qpn))
 		return -EINVAL;
-	return unbind(table, window, state, rkey);
+	return unbind_window(table, window, state, rkey);
 }
 
 void *

@@ -41,8 +41,8 @@ struct piece {
  * written nowhere.
  */
 static __attribute__((noinline)) bool
-find_odd(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge, uint32_t skip,
-	 uint32_t access, struct piece *piece)
+find_uncommon(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
+	      uint32_t skip, uint32_t access, struct piece *piece)
 {
 	const bool is_read = !(access & IBV_ACCESS_LOCAL_WRITE);
 
@@ -59,8 +59,8 @@ find_odd(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *s
 
 /* The pieces of [offset, offset + len), len > 0. Returns their number, or -EFAULT, -EMSGSIZE. */
 static int
-walk(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge, unsigned nb_sge,
-     uint64_t offset, uint32_t len, uint32_t access, struct piece *piece)
+walk_sges(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
+	  unsigned nb_sge, uint64_t offset, uint32_t len, uint32_t access, struct piece *piece)
 {
 	int nb = 0;
 
@@ -76,7 +76,7 @@ walk(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge, 
 		const void *addr = uroce_mr_resolve_sge(mrs, pdn, &sge[i], skip, n, access);
 
 		piece[nb] = (struct piece){ .addr = addr, .len = n, .key = sge[i].lkey };
-		if (addr == NULL && !find_odd(mrs, pdn, &sge[i], skip, access, &piece[nb]))
+		if (addr == NULL && !find_uncommon(mrs, pdn, &sge[i], skip, access, &piece[nb]))
 			return -EFAULT;
 		nb++;
 		offset = 0;
@@ -103,7 +103,7 @@ read_mkey(const struct uroce_mr_table *mrs, uint32_t pdn, const struct piece *pi
 		return false;
 	*slice = (struct uroce_slice){ .addr = room->at + at, .len = piece->len };
 	return uroce_mkey_read(mrs, piece->key, pdn, piece->va, piece->len, 0, room->at + at,
-			       room->is_again ? NULL : &room->is_bad) == 0;
+			       room->is_retransmit ? NULL : &room->is_bad) == 0;
 }
 
 int
@@ -123,7 +123,7 @@ uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ib
 		}
 	}
 	struct piece piece[UROCE_SGE_MAX];
-	const int nb = walk(mrs, pdn, sge, nb_sge, offset, len, 0, piece);
+	const int nb = walk_sges(mrs, pdn, sge, nb_sge, offset, len, 0, piece);
 	uint32_t at = 0;
 
 	for (int i = 0; i < nb; i++) {
@@ -153,7 +153,7 @@ uroce_sge_scatter(const struct uroce_mr_table *mrs, uint32_t pdn, const struct i
 		}
 	}
 	struct piece piece[UROCE_SGE_MAX];
-	const int nb = walk(mrs, pdn, sge, nb_sge, offset, len, access, piece);
+	const int nb = walk_sges(mrs, pdn, sge, nb_sge, offset, len, access, piece);
 
 	if (nb < 0)
 		return nb;

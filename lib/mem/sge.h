@@ -32,9 +32,9 @@ struct uroce_slice {
 
 /** Where a payload will be in its frame, for what has to be made there. */
 struct uroce_sge_room {
-	uint8_t *at;   /* as many bytes as are asked for */
-	bool is_again; /* it was sent before: signatures in memory are not checked once more */
-	bool is_bad;   /* out: set if a signature is bad that ends in this payload */
+	uint8_t *at;        /* as many bytes as are asked for */
+	bool is_retransmit; /* it was sent before: signatures in memory are not checked once more */
+	bool is_bad;        /* out: set if a signature is bad that ends in this payload */
 };
 
 /** Sum of the elements' lengths. */
@@ -69,7 +69,7 @@ uroce_sge_gather_all(const struct uroce_mr_table *mrs, uint32_t pdn, const struc
 {
 	if (nb_sge != 1 || len == 0)
 		return uroce_sge_gather(mrs, pdn, sge, nb_sge, 0, len, NULL, slice);
-	if (sge->lkey != view->key && !uroce_mr_look(mrs, sge->lkey, pdn, 0, view))
+	if (sge->lkey != view->key && !uroce_mr_get_view(mrs, sge->lkey, pdn, 0, view))
 		return uroce_sge_gather(mrs, pdn, sge, 1, 0, len, NULL, slice);
 	const void *addr = uroce_mr_view_at(view, sge->addr, len);
 

@@ -106,7 +106,7 @@ guard_of(const struct uroce_sig_domain *domain, uint64_t state)
 
 /* A signature as one number. */
 static uint64_t
-load(const struct uroce_sig_domain *domain, const uint8_t sig[UROCE_SIG_LEN_MAX])
+load_sig_word(const struct uroce_sig_domain *domain, const uint8_t sig[UROCE_SIG_LEN_MAX])
 {
 	uint64_t word = 0;
 
@@ -117,7 +117,7 @@ load(const struct uroce_sig_domain *domain, const uint8_t sig[UROCE_SIG_LEN_MAX]
 }
 
 static void
-store(const struct uroce_sig_domain *domain, uint64_t word, uint8_t sig[UROCE_SIG_LEN_MAX])
+store_sig_word(const struct uroce_sig_domain *domain, uint64_t word, uint8_t sig[UROCE_SIG_LEN_MAX])
 {
 	if (kinds[domain->kind].is_dif) {
 		*(be64 *)sig = be64_make(word);
@@ -137,7 +137,7 @@ uroce_sig_end(const struct uroce_sig_domain *domain, uint64_t state, uint64_t nt
 	if (kinds[domain->kind].is_dif)
 		word = word << 48 | (uint64_t)domain->app_tag << 32 |
 		       (uint32_t)(domain->ref_tag + step);
-	store(domain, word, sig);
+	store_sig_word(domain, word, sig);
 }
 
 /* The bits of the number whose bytes a mask has. */
@@ -159,7 +159,9 @@ uroce_sig_copy(const struct uroce_sig_domain *domain, uint8_t to[UROCE_SIG_LEN_M
 {
 	const uint64_t bits = bits_of(domain, mask);
 
-	store(domain, (load(domain, to) & ~bits) | (load(domain, from) & bits), to);
+	store_sig_word(domain,
+		       (load_sig_word(domain, to) & ~bits) | (load_sig_word(domain, from) & bits),
+		       to);
 }
 
 /* Whether a block says of itself that its guard means nothing. */
@@ -194,7 +196,7 @@ uroce_sig_check(const struct uroce_sig_domain *domain, const uint8_t found[UROCE
 	const bool is_dif = kinds[domain->kind].is_dif;
 	const struct part *const parts = is_dif ? dif_parts : crc_parts;
 	const unsigned nb_parts = is_dif ? 3 : 1;
-	const uint64_t says = load(domain, found), should = load(domain, wanted);
+	const uint64_t says = load_sig_word(domain, found), should = load_sig_word(domain, wanted);
 	const uint64_t wrong = (says ^ should) & bits_of(domain, mask);
 
 	for (unsigned i = is_dif && is_escaped(domain, says); i < nb_parts; i++) {

@@ -32,7 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mem/demand.h"
+#include "mem/odp.h"
 #include "mem/key.h"
 
 /** Life of an entry, in place; FREE is 0. */
@@ -55,9 +55,9 @@
  * Kinds of entry beside 0, the region that is all there, and those of windows (mw.h): whatever is not 0
  * takes the long way.
  */
-#define UROCE_ENTRY_DEMAND 8  /* a region that may have no memory where it is asked for */
-#define UROCE_ENTRY_NULL   9  /* a region that has none: reads as 0, and forgets what is written */
-#define UROCE_ENTRY_MKEY   10 /* a layout over regions (mkey.h); `addr` is the mkey's own memory */
+#define UROCE_ENTRY_ODP  8  /* a region that may have no memory where it is asked for */
+#define UROCE_ENTRY_NULL 9  /* a region that has none: reads as 0, and forgets what is written */
+#define UROCE_ENTRY_MKEY 10 /* a layout over regions (mkey.h); `addr` is the mkey's own memory */
 
 /** No entry. */
 #define UROCE_ENTRY_NONE UINT32_MAX
@@ -76,8 +76,8 @@ struct uroce_entry {
 	/* control calls only */
 	uint8_t tag; /* of the last key that the entry had */
 	uint32_t next_free_idx;
-	_Atomic uint32_t nb_lent; /* pieces of a region that ports refer to */
-	uint32_t idx;             /* its own, for good */
+	_Atomic uint32_t nb_tx_refs; /* pieces of a region that ports refer to */
+	uint32_t idx;                /* its own, for good */
 };
 static_assert(sizeof(struct uroce_entry) == 64, "an entry is one cache line");
 
@@ -106,11 +106,11 @@ static_assert(offsetof(struct uroce_mr_table, rand) == 64, "resolve reads one li
 static inline bool
 uroce_entry_is_window(uint8_t kind)
 {
-	return kind != 0 && kind < UROCE_ENTRY_DEMAND;
+	return kind != 0 && kind < UROCE_ENTRY_ODP;
 }
 
 /**
- * Have memory of an on-demand region, or of a window in it, ready, as much of it as is ready at a time (demand.h).
+ * Have memory of an on-demand region, or of a window in it, ready, as much of it as is ready at a time (odp.h).
  * @param access  what the operation needs
  * @return `addr`, or NULL: refused
  */

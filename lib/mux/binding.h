@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "mux/area.h"
+#include "mux/shm.h"
 
 enum uroce_binding_where {
 	UROCE_BINDING_NONE,
@@ -37,35 +37,35 @@ struct uroce_binding {
 };
 
 static inline _Atomic uint64_t *
-uroce_binding_slot(const struct uroce_area *area, uint32_t qpn)
+uroce_binding_slot(const struct uroce_shm *shm, uint32_t qpn)
 {
-	return &uroce_area_bindings(area)[qpn & (area->plan.nb_bindings - 1)];
+	return &uroce_shm_bindings(shm)[qpn & (shm->plan.nb_bindings - 1)];
 }
 
 /** The client: bind a QP. No other QP of the client may have a number of the same slot. */
 static inline void
-uroce_binding_set(const struct uroce_area *area, const struct uroce_binding *binding)
+uroce_binding_set(const struct uroce_shm *shm, const struct uroce_binding *binding)
 {
 	const uint64_t word = (uint64_t)binding->where << 48 |
 			      (uint64_t)(binding->dest_qpn & 0xffffff) << 24 |
 			      (binding->qpn & 0xffffff);
 
-	atomic_store_explicit(uroce_binding_slot(area, binding->qpn), word, memory_order_release);
+	atomic_store_explicit(uroce_binding_slot(shm, binding->qpn), word, memory_order_release);
 }
 
 /** The client: the QP has no peer any more. */
 static inline void
-uroce_binding_clear(const struct uroce_area *area, uint32_t qpn)
+uroce_binding_clear(const struct uroce_shm *shm, uint32_t qpn)
 {
-	atomic_store_explicit(uroce_binding_slot(area, qpn), 0, memory_order_release);
+	atomic_store_explicit(uroce_binding_slot(shm, qpn), 0, memory_order_release);
 }
 
 /** What is said of a QP; its `qpn` is another one where nothing is. */
 static inline struct uroce_binding
-uroce_binding_get(const struct uroce_area *area, uint32_t qpn)
+uroce_binding_get(const struct uroce_shm *shm, uint32_t qpn)
 {
 	const uint64_t word =
-		atomic_load_explicit(uroce_binding_slot(area, qpn), memory_order_relaxed);
+		atomic_load_explicit(uroce_binding_slot(shm, qpn), memory_order_relaxed);
 
 	return (struct uroce_binding){
 		.qpn = word & 0xffffff,

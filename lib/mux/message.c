@@ -122,7 +122,7 @@ take_fd(struct msghdr *msg, int *fd)
 }
 
 static bool
-is_well_formed(const union uroce_mux_message *message, size_t len, bool has_fd)
+is_message_valid(const union uroce_mux_message *message, size_t len, bool has_fd)
 {
 	size_t size;
 
@@ -151,7 +151,7 @@ uroce_mux_receive(int socket, union uroce_mux_message *message, int *fd)
 	if (len < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 	is_good = take_fd(&msg, fd) && !(msg.msg_flags & MSG_TRUNC) &&
-		  is_well_formed(message, (size_t)len, *fd >= 0);
+		  is_message_valid(message, (size_t)len, *fd >= 0);
 	if (is_good)
 		return 1;
 	if (*fd >= 0)

@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mux/area.h"
+#include "mux/shm.h"
 
 #define UROCE_MUX_VERSION 2u
 
@@ -63,7 +63,7 @@ enum uroce_mux_type {
 struct uroce_mux_lease {
 	uint32_t block;
 	uint32_t reserved; /* 0 */
-	uint64_t ticket;   /* of this lease */
+	uint64_t token;    /* of this lease */
 };
 
 /** What a client of uroced is to the network: all of them the same. */
@@ -107,7 +107,7 @@ struct uroce_mux_attach {
 	uint64_t reserved; /* 0 */
 	uint32_t nb_leases;
 	uint32_t reserved2; /* 0 */
-	struct uroce_area_plan plan;
+	struct uroce_shm_layout plan;
 	struct uroce_mux_lease
 		lease[]; /* that it holds: of another connection, maybe to another uroced */
 };

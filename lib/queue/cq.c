@@ -53,7 +53,7 @@ has_solicited(const struct uroce_cq *cq, uint32_t nb)
 
 /* Clear `arm` if the `nb` newest entries are what it waits for. */
 static bool
-disarm(struct uroce_cq *cq, uint32_t nb)
+disarm_consumer(struct uroce_cq *cq, uint32_t nb)
 {
 	uint32_t arm = atomic_load_explicit(&cq->arm, memory_order_seq_cst); /* S4 */
 
@@ -73,13 +73,13 @@ disarm(struct uroce_cq *cq, uint32_t nb)
 
 /* The oldest `nb` entries that are not. Under push_lock. */
 static void
-publish(struct uroce_cq *cq, uint32_t nb)
+publish_entries(struct uroce_cq *cq, uint32_t nb)
 {
 	cq->nb_due = 0;
 	if (nb > 0) {
 		cq->nb_open -= nb;
 		uroce_ring_push_ordered(&cq->ring, nb); /* S1 */
-		if (disarm(cq, nb))
+		if (disarm_consumer(cq, nb))
 			cq->is_awaited = true;
 	}
 	if (cq->has_overrun && cq->nb_open == 0) {
@@ -93,7 +93,7 @@ publish(struct uroce_cq *cq, uint32_t nb)
 static bool
 publish_and_release(struct uroce_cq *cq, uint32_t nb)
 {
-	publish(cq, nb);
+	publish_entries(cq, nb);
 	const bool is_awaited = cq->is_awaited;
 
 	cq->is_awaited = false;
@@ -108,7 +108,7 @@ uroce_cq_end(struct uroce_cq *cq)
 }
 
 static void
-put_on(struct uroce_cq_list *list, struct uroce_cq *cq)
+append_to_list(struct uroce_cq_list *list, struct uroce_cq *cq)
 {
 	cq->list = list;
 	cq->list_next = NULL;
@@ -123,9 +123,9 @@ void
 uroce_cq_end_later(struct uroce_cq *cq, struct uroce_cq_list *list)
 {
 	if (!cq->list)
-		put_on(list, cq);
+		append_to_list(list, cq);
 	else if (cq->list != list)
-		publish(cq, cq->nb_open); /* whose list it is on tells the consumer */
+		publish_entries(cq, cq->nb_open); /* whose list it is on tells the consumer */
 	uroce_lock_release(&cq->push_lock);
 }
 
@@ -158,14 +158,14 @@ uroce_cq_publish(struct uroce_cq *cq, struct uroce_cq_list *list, bool is_all, b
 
 	cq->list = NULL;
 	if (cq->nb_open > nb)
-		put_on(list, cq);
+		append_to_list(list, cq);
 	*is_awaited = publish_and_release(cq, nb);
 	return next;
 }
 
 /* The `nb` entries from `cqe` on, which stand side by side. */
 static void
-convert(const struct uroce_cqe *cqe, uint32_t nb, struct ibv_wc *wc)
+convert_cqes(const struct uroce_cqe *cqe, uint32_t nb, struct ibv_wc *wc)
 {
 	for (uint32_t i = 0; i < nb; i++)
 		memcpy(&wc[i], &cqe[i], sizeof(wc[i]));
@@ -186,8 +186,8 @@ poll_locked(struct uroce_cq *cq, uint32_t nb, struct ibv_wc *wc)
 	const uint32_t to_end = cq->ring.mask + 1 - (tail & cq->ring.mask);
 	const uint32_t nb_first = n < to_end ? n : to_end;
 
-	convert(uroce_ring_at(&cq->ring, tail), nb_first, wc);
-	convert(uroce_ring_at(&cq->ring, 0), n - nb_first, wc + nb_first);
+	convert_cqes(uroce_ring_at(&cq->ring, tail), nb_first, wc);
+	convert_cqes(uroce_ring_at(&cq->ring, 0), n - nb_first, wc + nb_first);
 	uroce_ring_pop(&cq->ring, n);
 	return (int)n;
 }
@@ -246,7 +246,7 @@ lock_both(struct uroce_cq *cq)
 {
 	uroce_lock_take(&cq->poll_lock);
 	uroce_lock_take(&cq->push_lock);
-	publish(cq, cq->nb_open); /* the entries that are moved are all of them */
+	publish_entries(cq, cq->nb_open); /* the entries that are moved are all of them */
 }
 
 static void

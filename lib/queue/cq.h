@@ -89,8 +89,8 @@ struct uroce_cq_list {
 	struct uroce_cq *first; /* NULL: none */
 	struct uroce_cq *last;  /* valid with `first` */
 	/* for some of what completed; set by producers, cleared by who publishes */
-	bool is_ack_owed;
-	bool is_far_ack_owed; /* and to another host */
+	bool is_ack_pending;
+	bool is_remote_ack_pending; /* and to another host */
 };
 
 struct uroce_cq {
@@ -120,11 +120,11 @@ void uroce_cq_init(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
 void uroce_cq_begin(struct uroce_cq *cq);
 
 /**
- * Producer: the next entry, a copy of `model`, to be completed before the end; NULL: full, the CQ is
+ * Producer: the next entry, a copy of `tmpl`, to be completed before the end; NULL: full, the CQ is
  * overrun.
  */
 static inline struct uroce_cqe *
-uroce_cq_put_copy(struct uroce_cq *cq, const struct uroce_cqe *model)
+uroce_cq_put_copy(struct uroce_cq *cq, const struct uroce_cqe *tmpl)
 {
 	if (!uroce_ring_has_room(&cq->ring, cq->nb_open)) {
 		cq->has_overrun = true;
@@ -132,7 +132,7 @@ uroce_cq_put_copy(struct uroce_cq *cq, const struct uroce_cqe *model)
 	}
 	struct uroce_cqe *cqe = uroce_ring_free_slot(&cq->ring, cq->nb_open++);
 
-	*cqe = *model;
+	*cqe = *tmpl;
 	return cqe;
 }
 

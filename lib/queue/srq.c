@@ -54,7 +54,7 @@ uroce_srq_init(struct uroce_srq *srq, void *mem, const struct uroce_srq_conf *co
 		.free_idx = link_slots(mem, 0, conf->max_wr),
 		.first_idx = UROCE_SRQ_NONE,
 		.last_idx = UROCE_SRQ_NONE,
-		.owed_idx = UROCE_SRQ_NONE,
+		.stale_idx = UROCE_SRQ_NONE,
 	};
 }
 
@@ -72,13 +72,13 @@ static uint32_t
 take_back(struct uroce_srq *srq, const struct uroce_recv_wqe *wqe)
 {
 	const uintptr_t off = (uintptr_t)wqe - (uintptr_t)srq->slots;
-	const uint32_t idx = srq->owed_idx;
+	const uint32_t idx = srq->stale_idx;
 
 	srq->nb_taken--;
 	if (off < (uintptr_t)srq->max_wr * srq->stride)
 		return (uint32_t)(off / srq->stride);
 	assert(idx != UROCE_SRQ_NONE);
-	srq->owed_idx = srq->next[idx];
+	srq->stale_idx = srq->next[idx];
 	memcpy(slot_at(srq, idx), wqe, srq->stride);
 	return idx;
 }
@@ -113,7 +113,7 @@ uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr)
 
 /* Under the lock. */
 static struct uroce_recv_wqe *
-take_oldest(struct uroce_srq *srq, bool *is_limit)
+take_oldest_wqe(struct uroce_srq *srq, bool *is_limit)
 {
 	const uint32_t idx = srq->first_idx;
 
@@ -136,7 +136,7 @@ struct uroce_recv_wqe *
 uroce_srq_take(struct uroce_srq *srq, bool *is_limit)
 {
 	uroce_lock_take(&srq->lock);
-	struct uroce_recv_wqe *wqe = take_oldest(srq, is_limit);
+	struct uroce_recv_wqe *wqe = take_oldest_wqe(srq, is_limit);
 
 	uroce_lock_release(&srq->lock);
 	return wqe;
@@ -183,7 +183,7 @@ move_slots(struct uroce_srq *srq, void *mem, uint32_t max_wr)
 	srq->next = mem;
 	srq->first_idx = link_slots(mem, 0, nb_posted);
 	srq->last_idx = nb_posted ? nb_posted - 1 : UROCE_SRQ_NONE;
-	srq->owed_idx = link_slots(mem, nb_posted, nb_used);
+	srq->stale_idx = link_slots(mem, nb_posted, nb_used);
 	srq->free_idx = link_slots(mem, nb_used, max_wr);
 }
 
@@ -201,13 +201,13 @@ uroce_srq_resize(struct uroce_srq *srq, void *mem, uint32_t max_wr)
 }
 
 bool
-uroce_srq_is_owed(struct uroce_srq *srq)
+uroce_srq_has_stale(struct uroce_srq *srq)
 {
 	uroce_lock_take(&srq->lock);
-	const bool is_owed = srq->owed_idx != UROCE_SRQ_NONE;
+	const bool is_stale = srq->stale_idx != UROCE_SRQ_NONE;
 
 	uroce_lock_release(&srq->lock);
-	return is_owed;
+	return is_stale;
 }
 
 bool
@@ -233,20 +233,20 @@ uroce_srq_take_limit(struct uroce_srq *srq)
 }
 
 void
-uroce_srq_tell(struct uroce_srq *srq, enum uroce_srq_told what)
+uroce_srq_raise(struct uroce_srq *srq, enum uroce_srq_event what)
 {
 	uroce_lock_take(&srq->lock);
-	srq->told |= (uint8_t)what;
+	srq->events |= (uint8_t)what;
 	uroce_lock_release(&srq->lock);
 }
 
 uint8_t
-uroce_srq_take_told(struct uroce_srq *srq)
+uroce_srq_take_events(struct uroce_srq *srq)
 {
 	uroce_lock_take(&srq->lock);
-	const uint8_t told = srq->told;
+	const uint8_t told = srq->events;
 
-	srq->told = 0;
+	srq->events = 0;
 	uroce_lock_release(&srq->lock);
 	return told;
 }

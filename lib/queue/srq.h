@@ -54,14 +54,14 @@ struct uroce_srq {
 	uint8_t *slots;
 	uint32_t *next; /* of a slot in its list */
 	uint32_t
-		owed_idx; /* kept for requests in QPs' hands that are in memory of before a resize */
-	uint32_t limit;   /* tell when fewer are posted; 0: not armed */
+		stale_idx; /* kept for requests in QPs' hands that are in memory of before a resize */
+	uint32_t limit;    /* tell when fewer are posted; 0: not armed */
 	bool is_limit_due; /* it fell below, and nobody has taken that yet */
-	uint8_t told;      /* enum uroce_srq_told, the same */
+	uint8_t events;    /* enum uroce_srq_event, the same */
 };
 
 /** XRC: what a completion in the queue's CQ has led to. */
-enum uroce_srq_told {
+enum uroce_srq_event {
 	UROCE_SRQ_CQ_EVENT = 1 << 0, /* the CQ's consumer asked to be told */
 	UROCE_SRQ_CQ_OVERRUN = 1 << 1,
 };
@@ -82,13 +82,13 @@ int uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr);
 
 /**
  * Move to new memory (64-byte aligned, uroce_srq_memsize()) of another size. What is posted stays, in order.
- * The old memory is the caller's again when uroce_srq_is_owed() says no: until then QPs have requests in it.
+ * The old memory is the caller's again when uroce_srq_has_stale() says no: until then QPs have requests in it.
  * @return 0, or -EINVAL: more requests are posted or in QPs' hands than the new size; nothing changed
  */
 int uroce_srq_resize(struct uroce_srq *srq, void *mem, uint32_t max_wr);
 
 /** Whether QPs have requests that are in memory of before a resize. */
-bool uroce_srq_is_owed(struct uroce_srq *srq);
+bool uroce_srq_has_stale(struct uroce_srq *srq);
 
 /**
  * Consumer: the oldest request, which is the QP's until it gives the slot back.
@@ -114,10 +114,10 @@ bool uroce_srq_arm(struct uroce_srq *srq, uint32_t limit);
 bool uroce_srq_take_limit(struct uroce_srq *srq);
 
 /** XRC, producer of its CQ: this happened. */
-void uroce_srq_tell(struct uroce_srq *srq, enum uroce_srq_told what);
+void uroce_srq_raise(struct uroce_srq *srq, enum uroce_srq_event what);
 
 /** XRC: what happened since the last time; 0: nothing. The caller tells whom it concerns. */
-uint8_t uroce_srq_take_told(struct uroce_srq *srq);
+uint8_t uroce_srq_take_events(struct uroce_srq *srq);
 
 /** What is armed; 0: nothing. */
 uint32_t uroce_srq_limit(struct uroce_srq *srq);

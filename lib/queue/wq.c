@@ -57,7 +57,7 @@ static const unsigned send_flags_known =
 	IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
 
 static uint32_t
-round_up(uint32_t len, uint32_t unit)
+round_up_len(uint32_t len, uint32_t unit)
 {
 	return (len + unit - 1) / unit * unit;
 }
@@ -69,7 +69,7 @@ uroce_send_wqe_stride(uint32_t max_sge, uint32_t max_inline, bool has_path)
 	const uint32_t data_len = list_len > max_inline ? list_len : max_inline;
 	const uint32_t path_len = has_path ? UROCE_WQE_PATH_LEN : 0;
 
-	return round_up((uint32_t)sizeof(struct uroce_send_wqe) + path_len + data_len, 64);
+	return round_up_len((uint32_t)sizeof(struct uroce_send_wqe) + path_len + data_len, 64);
 }
 
 uint32_t
@@ -148,7 +148,7 @@ is_flush_sound(const struct ibv_send_wr *wr)
 }
 
 static bool
-is_allowed(const struct uroce_wq *sq, const struct ibv_send_wr *wr, unsigned facts, uint64_t len)
+is_wr_allowed(const struct uroce_wq *sq, const struct ibv_send_wr *wr, unsigned facts, uint64_t len)
 {
 	if (facts == 0 || (wr->send_flags & ~send_flags_known) != 0)
 		return false;
@@ -258,7 +258,7 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 		return -EINVAL;
 	const uint64_t len = nb_sge == 1 ? wr->sg_list->length : list_len(wr->sg_list, nb_sge);
 
-	if (!is_allowed(sq, wr, facts, len))
+	if (!is_wr_allowed(sq, wr, facts, len))
 		return -EINVAL;
 	const bool is_inline = (wr->send_flags & IBV_SEND_INLINE) != 0;
 	struct uroce_send_wqe *wqe = uroce_ring_free_slot(&sq->ring, nth);
@@ -298,7 +298,7 @@ put_list(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)
 }
 
 static inline void
-put_recv(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)
+put_recv_wqe(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)
 {
 	wqe->wr_id = wr->wr_id;
 	wqe->nb_sge = (uint32_t)wr->num_sge;
@@ -313,7 +313,7 @@ put_recv(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)
 void
 uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)
 {
-	put_recv(wqe, wr);
+	put_recv_wqe(wqe, wr);
 }
 
 int
@@ -323,6 +323,6 @@ uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr)
 		return -ENOMEM;
 	if (!uroce_recv_is_allowed(wr, rq->max_sge))
 		return -EINVAL;
-	put_recv(uroce_ring_free_slot(&rq->ring, nth), wr);
+	put_recv_wqe(uroce_ring_free_slot(&rq->ring, nth), wr);
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/done.h"
+#include "transport/completion.h"
 #include "transport/qp_state.h"
 #include "transport/role.h"
 #include "wire/psn.h"
@@ -145,14 +145,14 @@ chunk_of(uint16_t window_psns, uint8_t max_rd_atomic)
 
 /* What the packet paths read is derived from the attributes, whenever they change. */
 static void
-derive(struct uroce_qpc *qpc)
+derive_packet_fields(struct uroce_qpc *qpc)
 {
 	const struct uroce_qpc_attr *attr = &qpc->attr;
 	/* a datagram may be as long as the port allows; the attribute is not UD's */
 	const unsigned mtu = qpc->type == IBV_QPT_UD ? qpc->limits->active_mtu : attr->path_mtu;
 
 	qpc->pkey = qpc->pkeys[attr->pkey_index];
-	qpc->shape.payload_len = UROCE_SHAPE_NONE;
+	qpc->hdr_template.payload_len = UROCE_HDR_TEMPLATE_NONE;
 	qpc->mtu_shift = (uint8_t)(mtu + 7); /* IBV_MTU_256 is 1 */
 	qpc->chunk_psns = chunk_of(qpc->window_psns, attr->max_rd_atomic);
 }
@@ -203,7 +203,7 @@ forget_srqs(struct uroce_qpc *qpc)
 
 /* Everything of the QP's past is forgotten. */
 static void
-reset(struct uroce_qpc *qpc)
+reset_context(struct uroce_qpc *qpc)
 {
 	reset_queues(qpc);
 	if (qpc->send_cq)
@@ -231,7 +231,7 @@ enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to,
 	uroce_qpc_set_state(qpc, to);
 	switch (to) {
 	case IBV_QPS_RESET:
-		reset(qpc);
+		reset_context(qpc);
 		break;
 	case IBV_QPS_RTR:
 		uroce_resp_reset(qpc);
@@ -241,7 +241,7 @@ enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to,
 			uroce_req_start(qpc);
 		if (from == IBV_QPS_SQE) {
 			/* what was posted until now belongs to the failed queue */
-			uroce_done_flush_sq(qpc, now_ns);
+			uroce_completion_flush_sq(qpc, now_ns);
 			uroce_req_resume(qpc);
 		}
 		qpc->req.is_draining = false;
@@ -263,7 +263,7 @@ enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to,
 
 /* Who reacts to marks says so in each packet, whatever the traffic class says of ECN [RFC 3168]. */
 static void
-take_path(struct uroce_qpc *qpc, const struct uroce_path *path)
+set_path(struct uroce_qpc *qpc, const struct uroce_path *path)
 {
 	const uint8_t tclass = uroce_path_tclass(path);
 
@@ -292,14 +292,14 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 	copy_attrs(&qpc->attr, attr, mask);
 	copy_identity(qpc, attr, mask);
 	if (mask & IBV_QP_AV)
-		take_path(qpc, path);
+		set_path(qpc, path);
 	/* what was learnt is of the other host */
 	if ((mask & IBV_QP_AV) && from == IBV_QPS_SQD)
-		uroce_repair_start(qpc);
+		uroce_loss_recovery_start(qpc);
 	if (mask & (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY))
 		uroce_retry_refill(qpc);
 	enter_state(qpc, from, to, now_ns);
-	derive(qpc);
+	derive_packet_fields(qpc);
 	return 0;
 }
 

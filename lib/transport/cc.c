@@ -40,7 +40,7 @@ const struct uroce_cc_param uroce_cc_params[UROCE_CC_PARAMS] = {
 /* clang-format on */
 
 static uint32_t
-param_of(const struct uroce_cc_conf *conf, const struct uroce_cc_param *param)
+get_param(const struct uroce_cc_conf *conf, const struct uroce_cc_param *param)
 {
 	uint32_t value;
 
@@ -72,7 +72,7 @@ const char *
 uroce_cc_conf_check(const struct uroce_cc_conf *conf)
 {
 	for (unsigned i = 0; i < UROCE_CC_PARAMS; i++) {
-		const uint32_t value = param_of(conf, &uroce_cc_params[i]);
+		const uint32_t value = get_param(conf, &uroce_cc_params[i]);
 
 		if (value < uroce_cc_params[i].min || value > uroce_cc_params[i].max)
 			return "a value is out of its range: allowed is what the table says";
@@ -89,7 +89,7 @@ uroce_cc_conf_check(const struct uroce_cc_conf *conf)
 
 /* alpha * (1 - 1/gain)^n, by squaring. */
 static uint32_t
-sink(uint32_t alpha, uint32_t gain, uint64_t n)
+decay_alpha(uint32_t alpha, uint32_t gain, uint64_t n)
 {
 	const uint64_t one = UINT64_C(1) << 30;
 	uint64_t factor = one - one / gain, product = one;
@@ -108,13 +108,13 @@ advance_alpha(struct uroce_cc *cc, uint64_t now_ns)
 	const uint64_t period_ns = cc->conf->alpha_us * NS_PER_US;
 	const uint64_t nb = now_ns > cc->alpha_ns ? (now_ns - cc->alpha_ns) / period_ns : 0;
 
-	cc->alpha = sink(cc->alpha, cc->conf->gain, nb);
+	cc->alpha = decay_alpha(cc->alpha, cc->conf->gain, nb);
 	cc->alpha_ns += nb * period_ns;
 }
 
 /* The rate goes half the way; rounded up, so that it arrives. */
 static void
-approach(struct uroce_cc *cc, uint64_t step_bps)
+approach_target(struct uroce_cc *cc, uint64_t step_bps)
 {
 	const uint64_t full = full_bps(cc->conf);
 
@@ -128,7 +128,7 @@ approach(struct uroce_cc *cc, uint64_t step_bps)
 
 /* The event that the counters have just counted. @return what the target was raised by */
 static uint64_t
-increase(struct uroce_cc *cc)
+count_increase(struct uroce_cc *cc)
 {
 	const struct uroce_cc_conf *conf = cc->conf;
 	const uint32_t most = cc->nb_timer > cc->nb_bytes ? cc->nb_timer : cc->nb_bytes;
@@ -139,13 +139,13 @@ increase(struct uroce_cc *cc)
 		step_bps = 0;
 	else if (least > conf->stages)
 		step_bps = (least - conf->stages) * (conf->hai_mbps * BPS_PER_MBPS);
-	approach(cc, step_bps);
+	approach_target(cc, step_bps);
 	return step_bps;
 }
 
 /* `nb` steps that each do the same. @return how many of them the target had room for */
 static uint64_t
-leap(struct uroce_cc *cc, uint64_t step_bps, uint64_t nb)
+leap_steps(struct uroce_cc *cc, uint64_t step_bps, uint64_t nb)
 {
 	const uint64_t room = (full_bps(cc->conf) - cc->target_bps) / step_bps;
 	const uint64_t leapt = nb < room ? nb : room;
@@ -166,12 +166,12 @@ dcqcn_advance(struct uroce_cc *cc, uint64_t now_ns)
 	cc->timer_ns += nb * period_ns;
 	for (; nb && cc->is_limited; nb--) {
 		cc->nb_timer += cc->nb_timer < UINT16_MAX;
-		const uint64_t step_bps = increase(cc);
+		const uint64_t step_bps = count_increase(cc);
 
 		nb_same = step_bps == last_bps ? nb_same + 1 : 0;
 		last_bps = step_bps;
 		if (nb_same == LEAP_AFTER && cc->nb_timer > cc->conf->stages)
-			nb -= leap(cc, step_bps, nb - 1);
+			nb -= leap_steps(cc, step_bps, nb - 1);
 		else if (nb_same == LEAP_AFTER)
 			nb_same = 0;
 	}
@@ -231,7 +231,7 @@ dcqcn_sent(struct uroce_cc *cc, uint32_t len)
 	}
 	cc->bytes_left += cc->conf->byte_kb * 1000 - len;
 	cc->nb_bytes += cc->nb_bytes < UINT16_MAX;
-	increase(cc);
+	count_increase(cc);
 }
 
 static const struct uroce_cc_ops dcqcn = {
@@ -288,7 +288,7 @@ uroce_cc_stop(struct uroce_cc *cc)
 
 /* What lags behind, or has to be waited for, is a volume: at another rate it takes another time. */
 static void
-rescale(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
+rescale_next(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
 {
 	if (cc->next_ns < now_ns) {
 		const uint64_t lag_ns = (now_ns - cc->next_ns) * before_bps / cc->rate_bps;
@@ -324,7 +324,7 @@ uroce_cc_notified(struct uroce_cc *cc, uint64_t now_ns)
 		forget_lag(cc, now_ns);
 	cc->conf->ops->notified(cc, now_ns);
 	if (was_limited)
-		rescale(cc, before_bps, now_ns);
+		rescale_next(cc, before_bps, now_ns);
 	return true;
 }
 
@@ -375,7 +375,7 @@ uroce_cc_begin(struct uroce_cc *cc, uint64_t now_ns)
 	forget_lag(cc, now_ns);
 	cc->conf->ops->advance(cc, now_ns);
 	if (cc->rate_bps != before_bps)
-		rescale(cc, before_bps, now_ns);
+		rescale_next(cc, before_bps, now_ns);
 }
 
 void
@@ -387,5 +387,5 @@ uroce_cc_charge(struct uroce_cc *cc, uint32_t len, uint64_t now_ns)
 	cc->next_ns += (len * UINT64_C(8000000000) + before_bps - 1) / before_bps;
 	cc->conf->ops->sent(cc, len);
 	if (cc->rate_bps != before_bps)
-		rescale(cc, before_bps, now_ns);
+		rescale_next(cc, before_bps, now_ns);
 }

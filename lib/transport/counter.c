@@ -11,7 +11,7 @@
 /* What telemetry takes in one piece, its end included. */
 #define TEXT_MAX 128
 
-static const char names[UROCE_COUNTER_NB][UROCE_LOWER_MAX + 1] = {
+static const char counter_names[UROCE_COUNTER_NB][UROCE_LOWER_MAX + 1] = {
 #define NAME(name, source, text) [UROCE_COUNTER_##name] = UROCE_LOWER(#name),
 	UROCE_COUNTER_LIST(NAME)
 #undef NAME
@@ -20,7 +20,7 @@ static const char names[UROCE_COUNTER_NB][UROCE_LOWER_MAX + 1] = {
 static const struct {
 	enum uroce_counter_source source;
 	const char *text;
-} rows[UROCE_COUNTER_NB] = {
+} counter_rows[UROCE_COUNTER_NB] = {
 #define ROW(name, source, text) [UROCE_COUNTER_##name] = { UROCE_COUNTER_OF_##source, text },
 	UROCE_COUNTER_LIST(ROW)
 #undef ROW
@@ -35,18 +35,18 @@ UROCE_COUNTER_LIST(CHECK_LEN)
 const char *
 uroce_counter_name(enum uroce_counter counter)
 {
-	return (unsigned)counter < UROCE_COUNTER_NB ? names[counter] : "?";
+	return (unsigned)counter < UROCE_COUNTER_NB ? counter_names[counter] : "?";
 }
 
 const char *
 uroce_counter_text(enum uroce_counter counter)
 {
-	return (unsigned)counter < UROCE_COUNTER_NB ? rows[counter].text : "?";
+	return (unsigned)counter < UROCE_COUNTER_NB ? counter_rows[counter].text : "?";
 }
 
 enum uroce_counter_source
 uroce_counter_source(enum uroce_counter counter)
 {
 	assert((unsigned)counter < UROCE_COUNTER_NB);
-	return rows[counter].source;
+	return counter_rows[counter].source;
 }

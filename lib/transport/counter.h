@@ -83,12 +83,12 @@ enum uroce_counter_source {
 	X(RX_ICRC_ENCAPSULATED,       MLX5,  "RoCE packets received whose ICRC was wrong") \
 	/* workers */ \
 	X(LOOPBACK_PKTS,              UROCE, "packets from us to us, which the port did not see") \
-	X(HOPPED_PKTS,                UROCE, "packets that arrived at another worker than their QP's") \
-	X(MOVED_QPS,                  UROCE, "QPs that moved to the worker at which their packets arrive") \
+	X(FORWARDED_PKTS,             UROCE, "packets that arrived at another worker than their QP's") \
+	X(MIGRATED_QPS,               UROCE, "QPs that moved to the worker at which their packets arrive") \
 	X(RX_FRAMES,                  UROCE, "frames received of any kind") \
 	X(TX_FRAMES,                  UROCE, "frames that the port took of any kind") \
 	X(TX_FULL,                    UROCE, "rounds in which the port took fewer frames than offered") \
-	X(TX_LENT,                    UROCE, "packets sent whose payload was not copied") \
+	X(TX_ZERO_COPY,               UROCE, "packets sent whose payload was not copied") \
 	X(NO_MBUF,                    UROCE, "rounds in which nothing was sent since the packet pool was empty") \
 	X(RX_OUR_SOURCE,              UROCE, "frames from the wire with an address of ours as their source, dropped") \
 	X(RX_LINEARISED,              UROCE, "frames received in pieces, and copied into one") \

@@ -14,13 +14,13 @@
 
 /* The whole of it was checked when it was posted. */
 static int
-configure(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe)
+configure_mkey(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe)
 {
 	return uroce_mkey_configure(qpc->mrs, wqe->rkey, qpc->pdn, uroce_send_wqe_data(wqe));
 }
 
 static int
-invalidate(struct uroce_qpc *qpc, uint32_t rkey)
+invalidate_local(struct uroce_qpc *qpc, uint32_t rkey)
 {
 	return uroce_mw_invalidate(qpc->mrs, rkey, qpc->pdn, qpc->qpn)
 		       ? uroce_mkey_invalidate(qpc->mrs, rkey, qpc->pdn, false)
@@ -53,9 +53,9 @@ uroce_local_execute(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe)
 	else if (wqe->opcode == IBV_WR_BIND_MW)
 		ret = bind_window(qpc, wqe);
 	else if (wqe->opcode == IBV_WR_DRIVER1)
-		ret = configure(qpc, wqe);
+		ret = configure_mkey(qpc, wqe);
 	else
-		ret = invalidate(qpc, wqe->imm);
+		ret = invalidate_local(qpc, wqe->imm);
 	if (ret)
 		return IBV_WC_MW_BIND_ERR; /* memory management operation error [IBA 11.6.2] */
 	wqe->flags |= UROCE_WQE_EXECUTED;

@@ -68,7 +68,7 @@ uroce_pkt_dgid(const struct uroce_pkt *pkt, uint8_t gid[16])
 
 /* Groups differ in their last bytes. */
 static unsigned
-bucket_of(const uint8_t gid[16])
+hash_gid(const uint8_t gid[16])
 {
 	uint32_t low;
 
@@ -81,7 +81,7 @@ static_assert(NB_BUCKETS == 1 << (32 - 26), "the hash is as long as a bucket's n
 static _Atomic uint32_t *
 find_link(struct uroce_mcast_table *table, const uint8_t gid[16], const void *member)
 {
-	_Atomic uint32_t *link = &table->bucket[bucket_of(gid)];
+	_Atomic uint32_t *link = &table->bucket[hash_gid(gid)];
 
 	for (;;) {
 		const uint32_t idx = atomic_load_explicit(link, memory_order_relaxed);
@@ -99,7 +99,7 @@ find_link(struct uroce_mcast_table *table, const uint8_t gid[16], const void *me
 int
 uroce_mcast_attach(struct uroce_mcast_table *table, const uint8_t gid[16], void *member)
 {
-	_Atomic uint32_t *bucket = &table->bucket[bucket_of(gid)];
+	_Atomic uint32_t *bucket = &table->bucket[hash_gid(gid)];
 	const uint32_t idx = table->first_free;
 
 	if (!uroce_gid_is_multicast(gid))
@@ -161,7 +161,7 @@ uroce_mcast_walk_begin(struct uroce_mcast_walk *walk, const struct uroce_mcast_t
 	walk->table = table;
 	memcpy(walk->gid, gid, 16);
 	walk->idx =
-		atomic_load_explicit(&table->bucket[bucket_of(gid)], memory_order_acquire); /* A5 */
+		atomic_load_explicit(&table->bucket[hash_gid(gid)], memory_order_acquire); /* A5 */
 }
 
 void *

@@ -13,7 +13,7 @@
 #include "transport/role.h"
 
 #include "mem/copy.h"
-#include "transport/done.h"
+#include "transport/completion.h"
 
 /* What the middle of a request looks like on the wire, by enum ibv_wr_opcode; 0: it has none. */
 static const uint8_t middles[UROCE_WR_ATOMIC_WRITE + 1] = {
@@ -33,8 +33,8 @@ static const uint8_t middles[UROCE_WR_ATOMIC_WRITE + 1] = {
 
 /* A packet with `len` bytes of payload at `addr`, and nothing behind its BTH. */
 static inline struct uroce_bth *
-put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t opcode, uint32_t psn, const void *addr,
-    uint32_t len, uint32_t key)
+put_middle(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t opcode, uint32_t psn,
+	   const void *addr, uint32_t len, uint32_t key)
 {
 	uint8_t *ext = uroce_txd_begin(txd, qpc, opcode, psn, len);
 
@@ -62,7 +62,7 @@ find_payload(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t n
 
 /* Of at most `max` packets: as many as are in the middle of the request, and the window has room for. */
 static uint32_t
-room_of(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t max)
+count_middle_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t max)
 {
 	const struct uroce_req *req = &qpc->req;
 
@@ -72,25 +72,25 @@ room_of(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t 
 
 /* Whether nothing but the window decides about the next packet of the request at the position. */
 static inline bool
-is_streaming(const struct uroce_qpc *qpc)
+is_middle_fast_path(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
 
 	return req->next_pkt && req->next_psn == req->max_psn && !req->fault &&
-	       !req->answers.is_open && !qpc->cc.is_limited;
+	       !req->ooo_responses.is_open && !qpc->cc.is_limited;
 }
 
 unsigned
-uroce_middle_put(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
+uroce_middle_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 {
 	struct uroce_req *req = &qpc->req;
 	const uint32_t mtu = 1u << qpc->mtu_shift;
 
-	if (!is_streaming(qpc))
+	if (!is_middle_fast_path(qpc))
 		return 0;
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
 	const uint8_t opcode = (uint8_t)(qpc->service << 5 | middles[wqe->opcode]);
-	const uint32_t nb = room_of(qpc, wqe, max);
+	const uint32_t nb = count_middle_room(qpc, wqe, max);
 
 	if (!nb || !middles[wqe->opcode] || uroce_opcode_table[opcode].ext_mask)
 		return 0;
@@ -101,11 +101,11 @@ uroce_middle_put(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 		return 0;
 	const bool is_reliable = uroce_qpc_is_reliable(qpc);
 	uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn), since = req->since_ack_req;
-	uint32_t quiet = req->is_ack_wanted ? 0 : uroce_req_quiet_left(qpc, nb_out, since);
+	uint32_t quiet = req->is_ack_wanted ? 0 : uroce_req_nb_before_ack_req(qpc, nb_out, since);
 
 	for (uint32_t i = 0; i < nb; i++, addr += mtu) {
-		struct uroce_bth *bth =
-			put(qpc, &out[i], opcode, uroce_psn_add(req->next_psn, i), addr, mtu, key);
+		struct uroce_bth *bth = put_middle(qpc, &out[i], opcode,
+						   uroce_psn_add(req->next_psn, i), addr, mtu, key);
 
 		nb_out++;
 		if (!is_reliable)
@@ -118,7 +118,7 @@ uroce_middle_put(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 		bth->ack_req = UROCE_BTH_ACK_REQ;
 		req->is_ack_wanted = false;
 		since = 0;
-		quiet = uroce_req_quiet_left(qpc, nb_out, since);
+		quiet = uroce_req_nb_before_ack_req(qpc, nb_out, since);
 	}
 	qpc->stats.tx_bytes += (uint64_t)nb << qpc->mtu_shift;
 	req->since_ack_req = (uint8_t)since;
@@ -129,8 +129,8 @@ uroce_middle_put(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 }
 
 unsigned
-uroce_middle_answer(struct uroce_qpc *qpc, struct uroce_rd_res *res, struct uroce_txd *out,
-		    unsigned max)
+uroce_middle_put_responses(struct uroce_qpc *qpc, struct uroce_rd_res *res, struct uroce_txd *out,
+			   unsigned max)
 {
 	const uint8_t opcode = (uint8_t)(qpc->service << 5 | UROCE_OP_READ_RESPONSE_MIDDLE);
 	const uint32_t mtu = 1u << qpc->mtu_shift;
@@ -147,8 +147,8 @@ uroce_middle_answer(struct uroce_qpc *qpc, struct uroce_rd_res *res, struct uroc
 	if (!nb || !addr)
 		return 0;
 	for (uint32_t i = 0; i < nb; i++, addr += mtu)
-		(void)put(qpc, &out[i], opcode, uroce_psn_add(res->psn, res->sent + i), addr, mtu,
-			  0);
+		(void)put_middle(qpc, &out[i], opcode, uroce_psn_add(res->psn, res->sent + i), addr,
+				 mtu, 0);
 	qpc->stats.tx_bytes += (uint64_t)nb << qpc->mtu_shift;
 	res->sent += nb;
 	return nb;
@@ -158,8 +158,8 @@ uroce_middle_answer(struct uroce_qpc *qpc, struct uroce_rd_res *res, struct uroc
 
 /* How many packets, from the first on, are the next in order, of this opcode, full, and alike. */
 static uint32_t
-count_alike(const struct uroce_qpc *qpc, uint8_t low, uint32_t psn, const struct uroce_pkt *pkts,
-	    unsigned nb)
+count_next_in_order(const struct uroce_qpc *qpc, uint8_t low, uint32_t psn,
+		    const struct uroce_pkt *pkts, unsigned nb)
 {
 	const struct uroce_opcode *op = &uroce_opcode_table[qpc->service << 5 | low];
 	const uint32_t mtu = 1u << qpc->mtu_shift;
@@ -170,7 +170,7 @@ count_alike(const struct uroce_qpc *qpc, uint8_t low, uint32_t psn, const struct
 
 		if (pkt->op != op || pkt->psn != uroce_psn_add(psn, n) || pkt->payload_len != mtu ||
 		    pkt->pkey != pkts->pkey || (pkt->tclass & UROCE_ECN_MASK) == UROCE_ECN_CE ||
-		    !uroce_pkt_is_same_way(pkt, pkts))
+		    !uroce_pkt_is_same_path(pkt, pkts))
 			break;
 	}
 	return n;
@@ -181,7 +181,7 @@ count_alike(const struct uroce_qpc *qpc, uint8_t low, uint32_t psn, const struct
  * no near cache. From the lines that are asked for here the hardware sees that the others follow.
  */
 static inline void
-fetch_place(const uint8_t *dst)
+prefetch_place(const uint8_t *dst)
 {
 	for (unsigned i = 0; i < AHEAD_LINES; i++)
 		__builtin_prefetch(dst + i * LINE, 1);
@@ -193,24 +193,24 @@ copy_all(uint8_t *dst, const struct uroce_pkt *pkts, uint32_t nb)
 	const uint32_t len = pkts->payload_len;
 
 	for (uint32_t i = 0; i < nb; i++, dst += len) {
-		fetch_place(dst + len);
+		prefetch_place(dst + len);
 		uroce_copy(dst, pkts[i].payload, len);
 	}
 }
 
 /* Whether the next request in order is executed and nothing else happens. */
 static inline bool
-is_plain(const struct uroce_qpc *qpc)
+is_receive_fast_path(const struct uroce_qpc *qpc)
 {
 	const struct uroce_resp *resp = &qpc->resp;
 
 	return uroce_qpc_is_reliable(qpc) && !qpc->srqs && !resp->is_fill_doubtful &&
-	       !resp->is_nak_sent && uroce_early_is_idle(resp);
+	       !resp->is_nak_sent && uroce_ooo_request_is_idle(resp);
 }
 
 /* The place of the next `len` bytes of the message; at least one more follows. */
 static uint8_t *
-place_of(struct uroce_qpc *qpc, uint64_t len)
+find_middle_place(struct uroce_qpc *qpc, uint64_t len)
 {
 	const struct uroce_resp *resp = &qpc->resp;
 	const uint64_t end = resp->msg_len + len;
@@ -231,17 +231,17 @@ place_of(struct uroce_qpc *qpc, uint64_t len)
 }
 
 unsigned
-uroce_middle_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb)
+uroce_middle_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb)
 {
 	struct uroce_resp *resp = &qpc->resp;
 
-	if (resp->operation == UROCE_OPERATION_NONE || !is_plain(qpc))
+	if (resp->operation == UROCE_OPERATION_NONE || !is_receive_fast_path(qpc))
 		return 0;
 	const uint8_t low = resp->operation == UROCE_OPERATION_WRITE ? UROCE_OP_WRITE_MIDDLE
 								     : UROCE_OP_SEND_MIDDLE;
-	const uint32_t n = count_alike(qpc, low, resp->epsn, pkts, nb);
+	const uint32_t n = count_next_in_order(qpc, low, resp->epsn, pkts, nb);
 	const uint64_t len = (uint64_t)n << qpc->mtu_shift;
-	uint8_t *dst = n ? place_of(qpc, len) : NULL;
+	uint8_t *dst = n ? find_middle_place(qpc, len) : NULL;
 
 	if (!dst)
 		return 0;
@@ -252,17 +252,19 @@ uroce_middle_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned 
 	qpc->stats.rx_bytes += len;
 	for (uint32_t i = 0; i < n; i++) {
 		if (pkts[i].has_ack_req)
-			uroce_resp_owe_ack(resp);
+			uroce_resp_schedule_ack(resp);
 	}
 	return n;
 }
 
 unsigned
-uroce_middle_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns)
+uroce_middle_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb,
+			    uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 
-	if (req->answers.is_open || req->una_psn == req->max_psn || req->next_psn != req->max_psn)
+	if (req->ooo_responses.is_open || req->una_psn == req->max_psn ||
+	    req->next_psn != req->max_psn)
 		return 0;
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
 
@@ -271,7 +273,7 @@ uroce_middle_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned 
 	/* those that end a chunk end a request: they are never in the middle */
 	const uint32_t nth = uroce_psn_dist(wqe->first_psn, req->una_psn);
 	const uint32_t in_flight = uroce_psn_dist(req->una_psn, req->max_psn);
-	const uint32_t n = count_alike(
+	const uint32_t n = count_next_in_order(
 		qpc, UROCE_OP_READ_RESPONSE_MIDDLE, req->una_psn, pkts,
 		uroce_min(nb, uroce_min(in_flight, uroce_req_chunk_left(qpc, wqe, nth) - 1)));
 	const uint64_t begin = (uint64_t)nth << qpc->mtu_shift;

@@ -13,7 +13,7 @@
 #include "mem/copy.h"
 #include "mem/mkey.h"
 #include "mem/mw.h"
-#include "transport/done.h"
+#include "transport/completion.h"
 #include "wire/psn.h"
 
 /*
@@ -138,8 +138,8 @@ place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 					 IBV_ACCESS_REMOTE_WRITE);
 	if (!dst)
 		return place_through(qpc, pkt, at);
-	if (__builtin_expect(resp->gap && resp->gap->later.nb, 0))
-		uroce_later_copy_around(qpc, pkt->psn, dst, pkt->payload, pkt->payload_len);
+	if (__builtin_expect(resp->gap && resp->gap->ddp.nb, 0))
+		uroce_ddp_copy_around(qpc, pkt->psn, dst, pkt->payload, pkt->payload_len);
 	else
 		uroce_copy(dst, pkt->payload, pkt->payload_len);
 	return UROCE_VERDICT_REQUEST;
@@ -153,8 +153,8 @@ complete_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 
 	if (!is_send && !(pkt->op->flags & UROCE_OPF_IMM))
 		return;
-	struct uroce_cqe *cqe =
-		uroce_done_recv(qpc, is_send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM, now_ns);
+	struct uroce_cqe *cqe = uroce_completion_recv(
+		qpc, is_send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM, now_ns);
 
 	if (!cqe)
 		return;
@@ -172,7 +172,7 @@ complete_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 
 /* The peer's key, of a window or of an mkey, ends. @return 0, or -EINVAL: refused */
 static int
-invalidate(const struct uroce_qpc *qpc, uint32_t rkey)
+invalidate_by_peer(const struct uroce_qpc *qpc, uint32_t rkey)
 {
 	return uroce_mw_invalidate(qpc->mrs, rkey, qpc->pdn, qpc->qpn)
 		       ? uroce_mkey_invalidate(qpc->mrs, rkey, qpc->pdn, true)
@@ -200,7 +200,7 @@ uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
 	/* after the payload, which may use the key, and before the program hears of it */
-	if (has_invalidate(pkt) && invalidate(qpc, be32_get(uroce_pkt_ieth(pkt)->rkey)))
+	if (has_invalidate(pkt) && invalidate_by_peer(qpc, be32_get(uroce_pkt_ieth(pkt)->rkey)))
 		return UROCE_VERDICT_BAD_INVALIDATE;
 	if (pkt->op->flags & UROCE_OPF_FIRST)
 		begin_message(qpc, pkt);
@@ -216,14 +216,14 @@ uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 
 /* Whether a packet names memory, by its address and its key. */
 static bool
-names_memory(const struct uroce_pkt *pkt)
+has_reth_memory(const struct uroce_pkt *pkt)
 {
 	return pkt->op->ext_mask & 1 << UROCE_EXT_RETH;
 }
 
 /* Whether too many keys were bad lately. */
 static bool
-is_guessed_at(struct uroce_qpc *qpc, uint64_t now_ns)
+is_key_guessing(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	if (now_ns - qpc->bad_key_ns >= BAD_KEYS_NS)
 		qpc->nb_bad_keys = 0;
@@ -243,7 +243,7 @@ note_bad_key(struct uroce_qpc *qpc, uint64_t now_ns)
  * queue by whoever comes first, for this QP may not hear of its peer for long.
  */
 static void
-cut_off(struct uroce_qpc *qpc)
+cut_off_message(struct uroce_qpc *qpc)
 {
 	qpc->resp.operation = UROCE_OPERATION_NONE;
 	uroce_recv_put_back(qpc);
@@ -257,15 +257,15 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 
 	if (is_first) {
 		/* whatever came before and did not end is lost */
-		cut_off(qpc);
+		cut_off_message(qpc);
 		resp->epsn = pkt->psn;
 	} else if (pkt->psn != resp->epsn) {
-		cut_off(qpc);
-		qpc->stats.early++;
+		cut_off_message(qpc);
+		qpc->stats.ooo_requests++;
 		uroce_count_in(qpc->counters, UROCE_COUNTER_OUT_OF_SEQUENCE, 1);
 		return UROCE_VERDICT_PSN_GAP;
 	}
-	if (qpc->nb_bad_keys && names_memory(pkt) && is_guessed_at(qpc, now_ns)) {
+	if (qpc->nb_bad_keys && has_reth_memory(pkt) && is_key_guessing(qpc, now_ns)) {
 		uroce_count_in(qpc->counters, UROCE_COUNTER_RX_WRITE_UNREAD, 1);
 		qpc->events |= UROCE_QPC_KEYS_GUESSED;
 		return UROCE_VERDICT_NO_ACCESS;
@@ -276,12 +276,12 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 		resp->epsn = uroce_psn_add(pkt->psn, 1);
 		return verdict;
 	}
-	if (verdict == UROCE_VERDICT_NO_ACCESS && names_memory(pkt))
+	if (verdict == UROCE_VERDICT_NO_ACCESS && has_reth_memory(pkt))
 		note_bad_key(qpc, now_ns);
 	uroce_resp_count_refusal(qpc, verdict);
 	/* the peer's faults lose its message and nothing else; this one is our application's */
 	if (verdict == UROCE_VERDICT_LOCAL_FAULT)
 		uroce_resp_fail_recv(qpc, IBV_WC_LOC_PROT_ERR, verdict, now_ns);
-	cut_off(qpc);
+	cut_off_message(qpc);
 	return verdict;
 }

@@ -12,7 +12,7 @@
 
 /* The newest request that was begun, if none of it was sent: it waits at its fence. */
 static bool
-is_waiting(const struct uroce_qpc *qpc)
+is_at_fence(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
 	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->begun_idx - 1);
@@ -31,7 +31,7 @@ uroce_pipeline_stop(struct uroce_qpc *qpc)
 	uroce_qpc_set_state(qpc, IBV_QPS_SQD);
 	qpc->is_stopped = true;
 	req->is_draining = true;
-	if (!is_waiting(qpc))
+	if (!is_at_fence(qpc))
 		return;
 	req->begun_idx--;
 	req->fault = 0; /* if that is its own, it is found again, unless the request is cancelled */

@@ -146,7 +146,7 @@ static const struct transition transitions[IBV_QPS_ERR + 1][IBV_QPS_ERR + 1] = {
 };
 
 static int
-kind_of(enum ibv_qp_type type)
+get_service_kind(enum ibv_qp_type type)
 {
 	switch ((int)type) {
 	case IBV_QPT_RC:
@@ -166,7 +166,7 @@ kind_of(enum ibv_qp_type type)
 int
 uroce_qp_state_check(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
 {
-	const int kind = kind_of(type);
+	const int kind = get_service_kind(type);
 
 	if (kind < 0 || (unsigned)from > IBV_QPS_ERR || (unsigned)to > IBV_QPS_ERR)
 		return -EINVAL;

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "transport/done.h"
+#include "transport/completion.h"
 #include "transport/role.h"
 #include "wire/icrc.h"
 #include "wire/syndrome.h"
@@ -21,7 +21,7 @@ static const uint8_t services[] = {
 };
 
 static uint8_t
-ack_every(const struct uroce_wq *sq)
+choose_ack_every(const struct uroce_wq *sq)
 {
 	const uint32_t share = sq->ring.limit / 4;
 
@@ -48,15 +48,15 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 		.recv_cq = conf->recv_cq,
 		.mrs = conf->mrs,
 		.rd_pool = conf->rd_pool,
-		.hold = conf->hold,
+		.reorder_buffer = conf->reorder_buffer,
 		.counters = conf->counters,
 		.unpublished = conf->unpublished,
 		.window_psns = conf->window_psns ? conf->window_psns : UROCE_WINDOW_PSNS,
-		.ack_every = conf->sq ? ack_every(conf->sq) : UROCE_ACK_EVERY_MIN,
-		.is_req_gbn = conf->is_req_gbn || !conf->hold ||
+		.ack_every = conf->sq ? choose_ack_every(conf->sq) : UROCE_ACK_EVERY_MIN,
+		.is_req_gbn = conf->is_req_gbn || !conf->reorder_buffer ||
 			      (services[conf->type] != UROCE_SERVICE_RC &&
 			       services[conf->type] != UROCE_SERVICE_XRC),
-		.is_resp_gbn = conf->is_resp_gbn || !conf->hold,
+		.is_resp_gbn = conf->is_resp_gbn || !conf->reorder_buffer,
 		.is_pipelined = conf->is_pipelined,
 		.cookie = conf->cookie,
 		.limits = conf->limits,
@@ -70,8 +70,8 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 void
 uroce_qpc_fini(struct uroce_qpc *qpc)
 {
-	uroce_early_discard(qpc);
-	uroce_answer_discard(qpc);
+	uroce_ooo_request_discard(qpc);
+	uroce_ooo_response_discard(qpc);
 	uroce_recv_put_back(qpc);
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
 	qpc->resp.res = NULL;
@@ -79,13 +79,14 @@ uroce_qpc_fini(struct uroce_qpc *qpc)
 }
 
 void
-uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool, struct uroce_hold *hold,
-	       struct uroce_counters *counters, struct uroce_cq_list *unpublished)
+uroce_qpc_migrate(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool,
+		  struct uroce_reorder_buffer *reorder_buffer, struct uroce_counters *counters,
+		  struct uroce_cq_list *unpublished)
 {
-	assert(uroce_qpc_is_movable(qpc));
-	uroce_rd_pool_send_abroad(qpc->rd_pool, qpc->resp.res);
+	assert(uroce_qpc_is_migratable(qpc));
+	uroce_rd_pool_migrate(qpc->rd_pool, qpc->resp.res);
 	qpc->rd_pool = rd_pool;
-	qpc->hold = hold;
+	qpc->reorder_buffer = reorder_buffer;
 	qpc->counters = counters;
 	qpc->unpublished = unpublished;
 }
@@ -99,30 +100,30 @@ udp_payload_len(uint8_t opcode, uint32_t payload_len, uint8_t pad_len)
 }
 
 static uint16_t
-hdr_len(const struct uroce_path *path, uint8_t opcode)
+count_hdr_len(const struct uroce_path *path, uint8_t opcode)
 {
 	return (uint16_t)(path->hdr_len + uroce_opcode_table[opcode].ext_len);
 }
 
 static uint8_t
-pad_len_of(uint32_t payload_len)
+count_pad(uint32_t payload_len)
 {
 	return (uint8_t)(-payload_len & 3);
 }
 
 void
-uroce_qpc_shape(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len)
+uroce_qpc_set_hdr_template(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len)
 {
-	const uint8_t pad_len = pad_len_of(payload_len);
+	const uint8_t pad_len = count_pad(payload_len);
 	struct uroce_bth *bth = (struct uroce_bth *)(qpc->path.hdr + qpc->path.bth_off);
 
 	bth->flags = UROCE_BTH_MIGREQ;
 	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, qpc->dest_qpn, 0);
-	qpc->shape = (struct uroce_shape){
+	qpc->hdr_template = (struct uroce_hdr_template){
 		.icrc = uroce_path_set_len(&qpc->path,
 					   udp_payload_len(opcode, payload_len, pad_len)),
 		.payload_len = payload_len,
-		.hdr_len = hdr_len(&qpc->path, opcode),
+		.hdr_len = count_hdr_len(&qpc->path, opcode),
 		.pad_len = pad_len,
 		.opcode = opcode,
 	};
@@ -133,14 +134,14 @@ uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
 		   const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn, uint32_t psn,
 		   uint32_t payload_len)
 {
-	const uint8_t pad_len = pad_len_of(payload_len);
+	const uint8_t pad_len = count_pad(payload_len);
 	struct uroce_bth *bth = uroce_path_put(
 		path, txd->hdr, udp_payload_len(opcode, payload_len, pad_len), &txd->icrc);
 
 	bth->flags = UROCE_BTH_MIGREQ; /* the path may be shaped for frames with a pad */
 	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, dest_qpn, psn);
 	txd->bth_off = path->bth_off;
-	txd->hdr_len = hdr_len(path, opcode);
+	txd->hdr_len = count_hdr_len(path, opcode);
 	txd->payload_len = payload_len;
 	txd->pad_len = pad_len;
 	if (!payload_len)
@@ -216,7 +217,7 @@ check_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 
 /* A switch on the way from the peer is congested. Only what has payload can be sent more slowly. */
 static void
-note_mark(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+note_ce(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	qpc->stats.ce_marked++;
 	if (pkt->payload_len)
@@ -225,7 +226,7 @@ note_mark(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 
 /* A CNP is an answer to data: a QP that has sent none is owed none. */
 static void
-take_cnp(struct uroce_qpc *qpc, uint64_t now_ns)
+recv_cnp(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	const bool is_heeded = qpc->stats.tx_bytes && uroce_cc_notified(&qpc->cc, now_ns);
 
@@ -240,17 +241,17 @@ take_cnp(struct uroce_qpc *qpc, uint64_t now_ns)
 
 /* A packet that was checked. */
 static enum uroce_verdict
-take_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+recv_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	qpc->stats.rx_packets++;
 	if (pkt->op->service == UROCE_SERVICE_CNP) {
-		take_cnp(qpc, now_ns);
+		recv_cnp(qpc, now_ns);
 		return UROCE_VERDICT_CNP;
 	}
 	if ((pkt->tclass & UROCE_ECN_MASK) == UROCE_ECN_CE)
-		note_mark(qpc, pkt, now_ns);
+		note_ce(qpc, pkt, now_ns);
 	if (pkt->op->flags & UROCE_OPF_RESPONSE)
-		return uroce_comp_recv(qpc, pkt, now_ns);
+		return uroce_completer_recv(qpc, pkt, now_ns);
 	if (qpc->state == IBV_QPS_RTR && !qpc->is_established) {
 		qpc->is_established = true;
 		qpc->events |= UROCE_QPC_COMM_EST;
@@ -264,7 +265,7 @@ take_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 
 /* Packets from the middle of a long message, the first of which was checked. @return how many */
 static unsigned
-take_middle(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb, uint8_t *verdicts,
+recv_middle(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb, uint8_t *verdicts,
 	    uint64_t now_ns)
 {
 	const bool is_response = pkts->op->flags & UROCE_OPF_RESPONSE;
@@ -272,42 +273,43 @@ take_middle(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb, ui
 
 	if (pkts->op->flags & (UROCE_OPF_FIRST | UROCE_OPF_LAST))
 		return 0;
-	n = is_response ? uroce_middle_take(qpc, pkts, nb, now_ns)
-			: uroce_middle_recv(qpc, pkts, nb);
+	n = is_response ? uroce_middle_recv_responses(qpc, pkts, nb, now_ns)
+			: uroce_middle_recv_requests(qpc, pkts, nb);
 	memset(verdicts, is_response ? UROCE_VERDICT_RESPONSE : UROCE_VERDICT_REQUEST, n);
 	return n;
 }
 
 unsigned
-uroce_qpc_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb,
-		   uint8_t *verdicts, uint64_t now_ns)
+uroce_qpc_recv_burst(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb,
+		     uint8_t *verdicts, uint64_t now_ns)
 {
 	unsigned n = 0;
 
 	while (n < nb) {
 		const struct uroce_pkt *pkt = &pkts[n];
 		enum uroce_verdict verdict = check_packet(qpc, pkt);
-		unsigned nb_alike;
+		unsigned nb_middle;
 
 		if (verdict == UROCE_VERDICT_REQUEST) {
-			nb_alike = take_middle(qpc, pkt, nb - n, &verdicts[n], now_ns);
-			n += nb_alike;
-			if (nb_alike > 0)
+			nb_middle = recv_middle(qpc, pkt, nb - n, &verdicts[n], now_ns);
+			n += nb_middle;
+			if (nb_middle > 0)
 				continue;
-			verdict = take_packet(qpc, pkt, now_ns);
+			verdict = recv_packet(qpc, pkt, now_ns);
 		}
 		verdicts[n++] = (uint8_t)verdict;
-		if (verdict == UROCE_VERDICT_HELD)
+		if (verdict == UROCE_VERDICT_OOO_BUFFERED)
 			break;
-		nb_alike = 0;
+		nb_middle = 0;
 		if (verdict == UROCE_VERDICT_REQUEST && n < nb)
-			nb_alike = uroce_run_recv(qpc, pkt, &pkts[n], nb - n, now_ns);
+			nb_middle = uroce_single_packet_recv(qpc, pkt, &pkts[n], nb - n, now_ns);
 		else if (verdict == UROCE_VERDICT_RESPONSE && n < nb)
-			nb_alike = uroce_fetch_recv_run(qpc, pkt, &pkts[n], nb - n, now_ns);
-		memset(&verdicts[n], verdict, nb_alike);
-		n += nb_alike;
+			nb_middle =
+				uroce_rd_atomic_recv_responses(qpc, pkt, &pkts[n], nb - n, now_ns);
+		memset(&verdicts[n], verdict, nb_middle);
+		n += nb_middle;
 	}
-	uroce_done_recv_end(qpc);
+	uroce_completion_recv_end(qpc);
 	return n;
 }
 
@@ -316,7 +318,7 @@ uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 {
 	uint8_t verdict;
 
-	(void)uroce_qpc_recv_run(qpc, pkt, 1, &verdict, now_ns);
+	(void)uroce_qpc_recv_burst(qpc, pkt, 1, &verdict, now_ns);
 	return verdict;
 }
 
@@ -326,9 +328,9 @@ send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 	if (!qpc->sq)
 		return 0;
 	if (qpc->state == IBV_QPS_ERR)
-		uroce_done_flush(qpc, now_ns);
+		uroce_completion_flush(qpc, now_ns);
 	else if (qpc->state == IBV_QPS_SQE)
-		uroce_done_flush_sq(qpc, now_ns);
+		uroce_completion_flush_sq(qpc, now_ns);
 	else if (qpc->type == IBV_QPT_UD)
 		return uroce_ud_send(qpc, out, max, now_ns);
 	else if (qpc->state >= IBV_QPS_RTS)
@@ -368,12 +370,12 @@ has_only_ack(const struct uroce_resp *resp)
 }
 
 bool
-uroce_qpc_owes_only_ack(const struct uroce_qpc *qpc)
+uroce_qpc_has_only_ack(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
 
 	return qpc->state == IBV_QPS_RTS && has_only_ack(&qpc->resp) && !qpc->cc.has_cnp &&
-	       !uroce_req_has_again(req) &&
+	       !uroce_req_has_retransmit(req) &&
 	       (!qpc->sq || req->next_idx == uroce_ring_head(&qpc->sq->ring));
 }
 
@@ -396,9 +398,9 @@ send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t n
 	nb += nb_req;
 	if (is_rc) {
 		/* may put the QP into ERR; what is in `out` must not be flushed before it is gathered */
-		qpc->is_lending = nb_req > 0;
+		qpc->is_zero_copy = nb_req > 0;
 		nb += uroce_resp_send(qpc, out + nb, max - nb, now_ns);
-		qpc->is_lending = false;
+		qpc->is_zero_copy = false;
 	}
 	return nb;
 }
@@ -420,7 +422,7 @@ uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 }
 
 unsigned
-uroce_qpc_send_ahead(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+uroce_qpc_send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	unsigned nb;
 
@@ -434,9 +436,10 @@ uroce_qpc_send_ahead(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 }
 
 unsigned
-uroce_qpc_answer(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+uroce_qpc_send_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
+			 uint64_t now_ns)
 {
-	assert(uroce_qpc_is_plain(qpc));
+	assert(uroce_qpc_is_fast_path(qpc));
 	const unsigned nb = uroce_qpc_is_reliable(qpc) ? uroce_resp_send(qpc, out, max, now_ns) : 0;
 
 	qpc->stats.tx_packets += nb;
@@ -449,7 +452,7 @@ uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns)
 	const bool is_sending = qpc->state == IBV_QPS_RTS || qpc->state == IBV_QPS_SQD;
 
 	if (qpc->state == IBV_QPS_ERR)
-		uroce_done_flush(qpc, now_ns);
+		uroce_completion_flush(qpc, now_ns);
 	else if (is_sending && uroce_qpc_is_reliable(qpc))
 		uroce_req_fail_if_faulty(qpc, now_ns);
 	else if (is_sending)
@@ -463,8 +466,9 @@ uroce_qpc_deadline(const struct uroce_qpc *qpc)
 
 	const uint64_t req_ns = req->is_rnr_wait ? req->rnr_deadline : req->ack_deadline;
 
-	const uint64_t probe_ns = req->is_rnr_wait ? UROCE_NEVER : req->repair.probe_deadline;
-	const uint64_t answer_ns = req->is_rnr_wait ? UROCE_NEVER : req->answers.deadline;
+	const uint64_t probe_ns =
+		req->is_rnr_wait ? UROCE_NEVER : req->loss_recovery.probe_deadline;
+	const uint64_t answer_ns = req->is_rnr_wait ? UROCE_NEVER : req->ooo_responses.deadline;
 	const uint64_t again_ns = probe_ns < answer_ns ? probe_ns : answer_ns;
 	const uint64_t ask_ns = req_ns < again_ns ? req_ns : again_ns;
 	const uint64_t role_ns = ask_ns < qpc->resp.nak_deadline ? ask_ns : qpc->resp.nak_deadline;
@@ -479,9 +483,9 @@ void
 uroce_qpc_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	uroce_cc_expire(&qpc->cc, now_ns);
-	uroce_early_expire(qpc, now_ns);
-	uroce_answer_expire(qpc, now_ns);
-	uroce_repair_expire(qpc, now_ns);
+	uroce_ooo_request_expire(qpc, now_ns);
+	uroce_ooo_response_expire(qpc, now_ns);
+	uroce_loss_recovery_expire(qpc, now_ns);
 	uroce_retry_expire(qpc, now_ns);
 }
 
@@ -494,10 +498,10 @@ uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns)
 	atomic_thread_fence(memory_order_seq_cst);
 	qpc->resp.operation = UROCE_OPERATION_NONE;
 	uroce_cc_stop(&qpc->cc);
-	uroce_early_discard(qpc);
+	uroce_ooo_request_discard(qpc);
 	uroce_req_reset(qpc);
-	if (!qpc->is_lending) /* else by uroce_qpc_sent() */
-		uroce_done_flush(qpc, now_ns);
+	if (!qpc->is_zero_copy) /* else by uroce_qpc_sent() */
+		uroce_completion_flush(qpc, now_ns);
 	/* nothing more is taken from the shared queue, and what was is complete [IBA 11.6.3.2] */
 	if (qpc->srq && !qpc->srqs)
 		qpc->events |= UROCE_QPC_LAST_WQE;

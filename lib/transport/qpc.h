@@ -11,7 +11,7 @@
  * clock. A context belongs to one worker at a time; every call below is made by that worker, or by a
  * control thread that holds the worker's lock.
  *
- * Inside, the roles are files: req.c sends requests, comp.c takes their responses, resp.c answers
+ * Inside, the roles are files: req.c sends requests, completer.c takes their responses, resp.c answers
  * the peer's requests, ud.c does datagrams, qp_state.c says which modify is legal.
  */
 
@@ -30,8 +30,8 @@
 #include "queue/wq.h"
 #include "transport/cc.h"
 #include "transport/counter.h"
-#include "transport/hold.h"
-#include "transport/late.h"
+#include "transport/reorder_buffer.h"
+#include "transport/reorder_window.h"
 #include "transport/resources.h"
 #include "transport/rtt.h"
 #include "wire/build.h"
@@ -50,7 +50,7 @@
 #define UROCE_WINDOW_PSNS 512
 
 /** The largest window: what a responder can keep track of. */
-#define UROCE_WINDOW_MAX UROCE_GAP_PSNS
+#define UROCE_WINDOW_MAX UROCE_PSN_GAP_SPAN
 
 /**
  * A READ goes out as requests for chunks of response packets, so that the requester's window bounds
@@ -121,7 +121,7 @@ struct uroce_qpc_conf {
 	struct uroce_mr_table *mrs;
 	struct uroce_rd_pool *rd_pool; /* its worker's; NULL: READs and atomics are refused */
 	/* its worker's; NULL: nothing is placed early or held, and both roles go back N */
-	struct uroce_hold *hold;
+	struct uroce_reorder_buffer *reorder_buffer;
 	struct uroce_counters *counters; /* its worker's; NULL: nobody counts for all QPs */
 	struct uroce_cq_list
 		*unpublished; /* its worker's; NULL: completions are published at once */
@@ -150,9 +150,9 @@ struct uroce_qpc_stats {
 	uint32_t timeouts;
 	uint32_t naks_seq; /* PSN sequence NAKs received */
 	uint32_t implied_naks;
-	uint32_t naks_rnr;   /* RNR NAKs received */
-	uint32_t duplicates; /* requests received again */
-	uint32_t early;      /* requests received ahead of a hole */
+	uint32_t naks_rnr;     /* RNR NAKs received */
+	uint32_t duplicates;   /* requests received again */
+	uint32_t ooo_requests; /* requests received ahead of a hole */
 	uint32_t naks_seq_sent;
 	uint32_t naks_rnr_sent;
 	uint32_t ce_marked; /* packets received that a switch had marked */
@@ -188,49 +188,50 @@ struct uroce_qpc_attr {
 };
 
 /** What the peer does with packets that arrive ahead of a hole. */
-enum uroce_peer { UROCE_PEER_UNKNOWN, UROCE_PEER_HOLDS, UROCE_PEER_DROPS };
+enum uroce_peer_arq { UROCE_PEER_ARQ_UNKNOWN, UROCE_PEER_ARQ_SELECTIVE, UROCE_PEER_ARQ_GO_BACK_N };
 
-/** Repair of holes, see repair.c. The first half is what every packet and every answer looks at. */
-struct uroce_repair {
+/** Repair of holes, see loss_recovery.c. The first half is what every packet and every answer looks at. */
+struct uroce_loss_recovery {
 	uint64_t probe_deadline; /* UROCE_NEVER: none */
-	uint32_t again_psn;      /* next to be sent again with is_passing, each once */
+	uint32_t retransmit_psn; /* next to be sent again with is_opportunistic, each once */
 	bool is_open;
-	bool is_due;      /* the packet at una_psn is to be sent again */
-	bool is_last_due; /* the newest one is */
-	bool is_passing;  /* what lies behind holes is sent again with spare capacity */
+	bool is_due;           /* the packet at una_psn is to be sent again */
+	bool is_tail_due;      /* the newest one is */
+	bool is_opportunistic; /* what lies behind holes is sent again with spare capacity */
 	/* while there are holes */
-	uint32_t hole_psn;         /* with is_open or is_probed: what was sent again by itself */
-	uint32_t repaired_max_psn; /* max_psn when that was */
-	uint32_t round_psn;  /* with has_round: a hole before it is one more in a round trip */
-	uint8_t peer;        /* enum uroce_peer */
-	uint8_t nb_adjacent; /* holes in a row, each right behind the one before */
-	uint8_t nb_holes;    /* of this round trip */
+	uint32_t gap_psn;     /* with is_open or is_probed: what was sent again by itself */
+	uint32_t recover_psn; /* max_psn when that was */
+	uint32_t round_psn;   /* with has_round: a hole before it is one more in a round trip */
+	uint8_t peer;         /* enum uroce_peer_arq */
+	uint8_t nb_adjacent;  /* holes in a row, each right behind the one before */
+	uint8_t nb_gaps;      /* of this round trip */
 	bool has_round;
-	bool is_lossy;       /* the round trip before had many holes */
-	bool has_doubt;      /* the last answer to a repair came too soon to tell anything */
-	bool is_probed;      /* by a probe, while no hole is open */
-	uint8_t nb_steps;    /* answers in a row that were to a probe alone, with more in flight */
-	uint32_t spare_psns; /* with is_open: what may be in flight beyond the window */
-	uint64_t sent_ns;    /* when hole_psn was sent again; 0: not yet */
+	bool is_lossy;          /* the round trip before had many holes */
+	bool is_ambiguous;      /* the last answer to a repair came too soon to tell anything */
+	bool is_probed;         /* by a probe, while no hole is open */
+	uint8_t nb_probe_steps; /* answers in a row that were to a probe alone, with more in flight */
+	uint32_t inflation_psns; /* with is_open: what may be in flight beyond the window */
+	uint64_t retransmit_ns;  /* when gap_psn was sent again; 0: not yet */
 };
 
 /**
- * Answers that are here ahead of one that is missing, see answer.c. The last 16 bytes are what every
+ * Answers that are here ahead of one that is missing, see ooo_response.c. The last 16 bytes are what every
  * packet and every answer looks at.
  */
-struct uroce_answers {
-	struct uroce_gap *gap;  /* which are here; NULL: none */
-	struct uroce_late late; /* since when the oldest is missing, and how late they may be */
-	uint64_t asked_ns;      /* when what is missing was asked for last */
-	uint32_t soonest_ns;    /* none of that was answered sooner; 0: none was answered */
-	uint32_t seen_psn;      /* with is_open: the peer has executed everything before */
-	uint32_t ask_psn;       /* with is_open: what is missing before was asked for */
-	uint32_t wait_psn;      /* with is_open: asking goes on when that much is seen */
-	uint32_t due_psn;       /* with a deadline or is_due: as far as that */
-	uint32_t again_psn;     /* with is_due: what is asked for once more ... */
-	uint32_t again_end_psn; /* ... and where that ends */
-	uint32_t round_psn;     /* what is missing before was asked for ... */
-	uint32_t round_max_psn; /* ... before anything from here on was sent */
+struct uroce_ooo_responses {
+	struct uroce_psn_gap *gap; /* which are here; NULL: none */
+	struct uroce_reorder_window
+		reorder_window;   /* since when the oldest is missing, and how late they may be */
+	uint64_t requested_ns;    /* when what is missing was asked for last */
+	uint32_t min_response_ns; /* none of that was answered sooner; 0: none was answered */
+	uint32_t seen_psn;        /* with is_open: the peer has executed everything before */
+	uint32_t requested_psn;   /* with is_open: what is missing before was asked for */
+	uint32_t resume_psn;      /* with is_open: asking goes on when that much is seen */
+	uint32_t due_psn;         /* with a deadline or is_due: as far as that */
+	uint32_t retransmit_psn;  /* with is_due: what is asked for once more ... */
+	uint32_t retransmit_end_psn; /* ... and where that ends */
+	uint32_t round_psn;          /* what is missing before was asked for ... */
+	uint32_t round_max_psn;      /* ... before anything from here on was sent */
 	uint32_t proof_psn; /* an answer to what was asked for from here on proves a loss before */
 	uint64_t deadline;  /* then what is missing is asked for; UROCE_NEVER: not */
 	uint32_t nak_psn;   /* with is_nak_due: the peer misses this request */
@@ -242,33 +243,33 @@ struct uroce_answers {
 
 /** The requester: what we asked of the peer. Its hot fields are two cache lines of a context. */
 struct uroce_req {
-	struct uroce_answers answers;
+	struct uroce_ooo_responses ooo_responses;
 	struct uroce_rtt rtt;
-	struct uroce_repair repair;
-	uint64_t rnr_deadline; /* valid with is_rnr_wait */
-	uint64_t rnr_deaf_ns;  /* until then RNR NAKs are not believed */
-	uint64_t rnr_ns;       /* with is_rnr_wait: since when */
-	uint32_t rnr_psn;      /* with is_rnr_wait: the request that had no receive request */
-	uint8_t nb_false_rnrs; /* RNR NAKs in a row that were not true, saturates */
-	uint8_t resv[3];       /* so that what follows is in one line */
-	uint64_t ack_deadline; /* UROCE_NEVER: nothing outstanding, or no timeout */
-	uint64_t armed_ns;     /* when that was set */
-	uint32_t una_psn;      /* oldest PSN not acknowledged */
-	uint32_t next_psn;     /* PSN of the next packet to send; behind max_psn when resending */
-	uint32_t max_psn;      /* one past the newest PSN ever sent */
-	uint32_t una_idx;      /* send queue index of the oldest incomplete request */
-	uint32_t next_idx;     /* of the request that next_psn belongs to */
-	uint32_t next_pkt;     /* PSNs of it that lie before next_psn */
-	uint32_t begun_idx;    /* one past the newest request that has PSNs */
-	uint8_t since_ack_req; /* packets sent since the last that has to be answered */
-	uint8_t line_left; /* timeouts that the port has left, with the present one; 0: it is the peer's */
+	struct uroce_loss_recovery loss_recovery;
+	uint64_t rnr_deadline;  /* valid with is_rnr_wait */
+	uint64_t rnr_ignore_ns; /* until then RNR NAKs are not believed */
+	uint64_t rnr_ns;        /* with is_rnr_wait: since when */
+	uint32_t rnr_psn;       /* with is_rnr_wait: the request that had no receive request */
+	uint8_t nb_false_rnrs;  /* RNR NAKs in a row that were not true, saturates */
+	uint8_t resv[3];        /* so that what follows is in one line */
+	uint64_t ack_deadline;  /* UROCE_NEVER: nothing outstanding, or no timeout */
+	uint64_t armed_ns;      /* when that was set */
+	uint32_t una_psn;       /* oldest PSN not acknowledged */
+	uint32_t next_psn;      /* PSN of the next packet to send; behind max_psn when resending */
+	uint32_t max_psn;       /* one past the newest PSN ever sent */
+	uint32_t una_idx;       /* send queue index of the oldest incomplete request */
+	uint32_t next_idx;      /* of the request that next_psn belongs to */
+	uint32_t next_pkt;      /* PSNs of it that lie before next_psn */
+	uint32_t begun_idx;     /* one past the newest request that has PSNs */
+	uint8_t since_ack_req;  /* packets sent since the last that has to be answered */
+	uint8_t port_retry_left; /* timeouts that the port has left, with the present one; 0: it is the peer's */
 	uint8_t nb_rd_out; /* READ and atomic requests on the wire, unanswered */
 	uint8_t nb_probes; /* since something came */
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	uint8_t fault;      /* enum ibv_wc_status that ends the request at next_idx; 0: none */
 	bool is_rnr_wait;   /* silent until rnr_deadline */
-	bool is_repairing;  /* rewound to una_psn because of a NAK; ends with progress */
+	bool is_rewound;    /* rewound to una_psn because of a NAK; ends with progress */
 	bool is_ack_wanted; /* the packet at next_psn was sent before and now asks for an ACK */
 	bool is_draining;   /* SQD, requests begun not yet complete */
 	bool is_local_done; /* a local request was executed, and may be complete */
@@ -279,22 +280,22 @@ struct uroce_req {
  * what every request does.
  */
 struct uroce_resp {
-	uint64_t nak_deadline; /* the hole at epsn is reported then, or what was held goes on;
+	uint64_t nak_deadline;     /* the hole at epsn is reported then, or what was held goes on;
 				  UROCE_NEVER: not */
-	uint32_t pending;      /* bit i: res[i] has responses to send */
-	uint32_t epsn;         /* expected PSN */
-	uint8_t operation;     /* enum uroce_operation of the message being received; NONE */
-	uint8_t syndrome;      /* of the pending AETH */
-	bool has_aeth;         /* an ACK or NAK is to be sent */
-	bool is_nak_sent;      /* silent until epsn arrives */
-	bool is_rnr_sent;      /* and it was an RNR NAK: what is ahead will be sent again */
-	bool is_fill_doubtful; /* the next packet tells what filled the last hole */
-	bool is_peer_gbn;      /* it repeats what we have: its NAKs are not delayed */
-	bool has_dropped;      /* something ahead of a hole was dropped */
-	uint32_t msn;          /* messages completed, modulo 2^24 */
-	uint32_t msg_len;      /* payload bytes received of this message */
-	struct uroce_gap *gap; /* what arrived ahead of epsn; NULL: nothing */
-	struct uroce_late late;
+	uint32_t pending;          /* bit i: res[i] has responses to send */
+	uint32_t epsn;             /* expected PSN */
+	uint8_t operation;         /* enum uroce_operation of the message being received; NONE */
+	uint8_t syndrome;          /* of the pending AETH */
+	bool has_aeth;             /* an ACK or NAK is to be sent */
+	bool is_nak_sent;          /* silent until epsn arrives */
+	bool is_rnr_sent;          /* and it was an RNR NAK: what is ahead will be sent again */
+	bool is_fill_doubtful;     /* the next packet tells what filled the last hole */
+	bool is_peer_gbn;          /* it repeats what we have: its NAKs are not delayed */
+	bool has_dropped;          /* something ahead of a hole was dropped */
+	uint32_t msn;              /* messages completed, modulo 2^24 */
+	uint32_t msg_len;          /* payload bytes received of this message */
+	struct uroce_psn_gap *gap; /* what arrived ahead of epsn; NULL: nothing */
+	struct uroce_reorder_window reorder_window;
 	struct uroce_recv_wqe *recv; /* taken from the SRQ; NULL: none. See recv.c */
 	uint64_t write_va;
 	uint32_t write_rkey; /* WRITE being received */
@@ -310,18 +311,18 @@ struct uroce_resp {
 };
 
 /** No PSN. */
-#define UROCE_AHEAD_NONE UINT32_MAX
+#define UROCE_OOO_PSN_NONE UINT32_MAX
 
 /** What is the same in all frames of an opcode and a length, beside the headers in the path. */
-struct uroce_shape {
+struct uroce_hdr_template {
 	uint32_t icrc;        /* state after the masked UDP header */
-	uint32_t payload_len; /* UROCE_SHAPE_NONE: the path's headers have none yet */
+	uint32_t payload_len; /* UROCE_HDR_TEMPLATE_NONE: the path's headers have none yet */
 	uint16_t hdr_len;
 	uint8_t pad_len;
 	uint8_t opcode;
 };
 
-#define UROCE_SHAPE_NONE UINT32_MAX
+#define UROCE_HDR_TEMPLATE_NONE UINT32_MAX
 
 /**
  * A QP context. Fields are the transport's own; read-only to everyone else.
@@ -338,14 +339,14 @@ struct uroce_qpc {
 	bool is_established; /* COMM_EST was raised */
 	bool is_req_gbn;
 	bool is_resp_gbn;
-	bool is_lending;   /* frames are built that refer to requests: these must stay */
+	bool is_zero_copy; /* frames are built that refer to requests: these must stay */
 	bool is_req_turn;  /* the odd frame of a burst is for a request, not for a response */
-	bool is_recv_open; /* receives that completed are not published yet, see done.h */
+	bool is_recv_open; /* receives that completed are not published yet, see completion.h */
 	/* how the oldest request ends: it is told when no port refers to its memory */
 	uint8_t end_status; /* enum ibv_wc_status; 0: as those behind it */
 	uint8_t end_vendor_err;
 	_Atomic uint32_t
-		nb_lent; /* pieces of its requests' memory that a port refers to; floor 3's */
+		nb_tx_refs; /* pieces of its requests' memory that a port refers to; floor 3's */
 	uint32_t qpn;
 	uint32_t events; /* enum uroce_qpc_event, for the caller to take */
 	uint16_t window_psns;
@@ -367,14 +368,14 @@ struct uroce_qpc {
 		*unpublished; /* its worker's; NULL: completions are published at once */
 	/* both roles: what is sent */
 	struct uroce_path path; /* RC, UC: valid from RTR on */
-	struct uroce_shape
-		shape; /* of the frames that its headers are complete for, but for the PSN */
+	struct uroce_hdr_template
+		hdr_template; /* of the frames that its headers are complete for, but for the PSN */
 	/* the responder */
 	struct uroce_resp resp;
 	/* both roles: these and the first 32 bytes of the others */
 	struct uroce_counters *counters; /* its worker's; or NULL */
 	struct uroce_qpc_stats stats;
-	struct uroce_hold *hold; /* NULL: nothing is held or placed early */
+	struct uroce_reorder_buffer *reorder_buffer; /* NULL: nothing is held or placed early */
 	/* the requester */
 	struct uroce_req req;
 	struct uroce_qpc_attr attr; /* its first 8 bytes */
@@ -390,11 +391,11 @@ struct uroce_qpc {
 	bool is_pipelined;
 	bool is_stopped; /* with is_pipelined: in SQD by itself */
 	uint16_t
-		ahead_psns; /* what the peer was seen to have outstanding beyond one packet, doubled; see early.c */
+		ooo_window_psns; /* what the peer was seen to have outstanding beyond one packet, doubled; see ooo_request.c */
 	uint32_t
-		ahead_psn; /* of the packet that came ahead and opened the last hole; UROCE_AHEAD_NONE */
-	uint32_t ahead_sum;  /* of what was in it */
-	uint64_t bad_key_ns; /* with nb_bad_keys: when the first of these came */
+		ooo_first_psn; /* of the packet that came ahead and opened the last hole; UROCE_OOO_PSN_NONE */
+	uint32_t ooo_first_sum; /* of what was in it */
+	uint64_t bad_key_ns;    /* with nb_bad_keys: when the first of these came */
 };
 
 /* The lines that packets touch: see uroce_qpc_fetch(), and what comes after. */
@@ -413,9 +414,9 @@ static_assert(UROCE_QPC_LINE(counters) == UROCE_QPC_LINE(resp.res) &&
 		      UROCE_QPC_LINE(stats.rx_bytes) == UROCE_QPC_LINE(resp.res) &&
 		      UROCE_QPC_LINE(stats.tx_packets) == UROCE_QPC_LINE(resp.res),
 	      "what is counted of every packet is in the next one");
-static_assert(offsetof(struct uroce_qpc, req.answers.deadline) % 64 == 0 &&
-		      UROCE_QPC_LINE(req.answers.deadline) == UROCE_QPC_LINE(req.rtt) &&
-		      UROCE_QPC_LINE(req.rtt) == UROCE_QPC_LINE(req.repair.is_passing),
+static_assert(offsetof(struct uroce_qpc, req.ooo_responses.deadline) % 64 == 0 &&
+		      UROCE_QPC_LINE(req.ooo_responses.deadline) == UROCE_QPC_LINE(req.rtt) &&
+		      UROCE_QPC_LINE(req.rtt) == UROCE_QPC_LINE(req.loss_recovery.is_opportunistic),
 	      "what an answer teaches is one line");
 static_assert(offsetof(struct uroce_qpc, req.ack_deadline) % 64 == 0 &&
 		      UROCE_QPC_LINE(req.ack_deadline) == UROCE_QPC_LINE(attr.rnr_retry),
@@ -453,7 +454,7 @@ static inline void
 uroce_qpc_fetch_req(const struct uroce_qpc *qpc)
 {
 	__builtin_prefetch(&qpc->sq);
-	__builtin_prefetch(&qpc->req.answers.deadline, 1);
+	__builtin_prefetch(&qpc->req.ooo_responses.deadline, 1);
 	__builtin_prefetch(&qpc->req.ack_deadline, 1);
 }
 
@@ -500,25 +501,26 @@ void uroce_qpc_fini(struct uroce_qpc *qpc);
  * of it is kept by this worker.
  */
 static inline bool
-uroce_qpc_is_movable(const struct uroce_qpc *qpc)
+uroce_qpc_is_migratable(const struct uroce_qpc *qpc)
 {
-	return !qpc->resp.gap && !qpc->req.answers.gap;
+	return !qpc->resp.gap && !qpc->req.ooo_responses.gap;
 }
 
 /**
  * It goes: the last call by this worker. From the next one on they are made by the worker that these are
  * of; who hands it over sees to it that all that was written here is seen there, and that time goes on.
  */
-void uroce_qpc_move(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool, struct uroce_hold *hold,
-		    struct uroce_counters *counters, struct uroce_cq_list *unpublished);
+void uroce_qpc_migrate(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool,
+		       struct uroce_reorder_buffer *reorder_buffer, struct uroce_counters *counters,
+		       struct uroce_cq_list *unpublished);
 
 /**
  * Take one received frame whose ICRC was verified and whose destination QPN is this QP's.
  * Placed payload is visible to the application on return; completions are when the caller publishes them
  * (uroce_qpc_conf.unpublished), or on return where it has no list of them.
  * @return what became of it; `events` may have grown, and there may be something to send.
- *	UROCE_VERDICT_HELD: the transport keeps the frame, until it is on the death row of the pool that
- *	the context was made with (uroce_hold_reap); with any other verdict the frame is the caller's
+ *	UROCE_VERDICT_OOO_BUFFERED: the transport keeps the frame, until it is on the death row of the pool that
+ *	the context was made with (uroce_reorder_buffer_reap); with any other verdict the frame is the caller's
  */
 enum uroce_verdict uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				  uint64_t now_ns);
@@ -530,14 +532,14 @@ enum uroce_verdict uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt 
  * @param[out] verdicts  what became of each (enum uroce_verdict)
  * @return how many were taken: at least 1
  */
-unsigned uroce_qpc_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb,
-			    uint8_t *verdicts, uint64_t now_ns);
+unsigned uroce_qpc_recv_burst(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb,
+			      uint8_t *verdicts, uint64_t now_ns);
 
 /**
  * Whether all that is to be sent is an acknowledgement, good news for the peer's requester alone: no
  * response, no NAK, no request.
  */
-bool uroce_qpc_owes_only_ack(const struct uroce_qpc *qpc);
+bool uroce_qpc_has_only_ack(const struct uroce_qpc *qpc);
 
 /**
  * Ask for up to `max` frames to send: responses, acknowledgements, requests. In ERR it flushes what
@@ -552,16 +554,16 @@ unsigned uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned m
 /**
  * The same for requests alone, ahead of what the QP may owe to its peer's requester. In any state.
  */
-unsigned uroce_qpc_send_ahead(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
-			      uint64_t now_ns);
+unsigned uroce_qpc_send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
+				 uint64_t now_ns);
 
 /**
  * As uroce_qpc_send(), for what is owed to the peer alone: enough where nothing but its requests has come
  * since it was asked last. A QP that only answers is not looked at as one that asks.
- * Not while uroce_qpc_is_plain() says no.
+ * Not while uroce_qpc_is_fast_path() says no.
  */
-unsigned uroce_qpc_answer(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
-			  uint64_t now_ns);
+unsigned uroce_qpc_send_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
+				  uint64_t now_ns);
 
 /**
  * The frames of uroce_qpc_send() no longer refer to user memory: UC and UD requests complete; a request
@@ -575,7 +577,7 @@ uint64_t uroce_qpc_deadline(const struct uroce_qpc *qpc);
 
 /** The same, of what requests of the peer may have changed: it is this, or what it was. */
 static inline uint64_t
-uroce_qpc_answer_deadline(const struct uroce_qpc *qpc)
+uroce_qpc_response_deadline(const struct uroce_qpc *qpc)
 {
 	return qpc->resp.nak_deadline < qpc->cc.cnp_deadline ? qpc->resp.nak_deadline
 							     : qpc->cc.cnp_deadline;
@@ -628,9 +630,9 @@ struct uroce_srq *uroce_qpc_limited_srq(const struct uroce_qpc *qpc);
 /**
  * XRC_RECV, after UROCE_QPC_RECV_CQ_EVENT or _OVERRUN, until NULL: a shared queue whose CQ that is about.
  * As above, one call may be about several.
- * @param[out] told  enum uroce_srq_told
+ * @param[out] told  enum uroce_srq_event
  */
-struct uroce_srq *uroce_qpc_told_srq(const struct uroce_qpc *qpc, uint8_t *told);
+struct uroce_srq *uroce_qpc_event_srq(const struct uroce_qpc *qpc, uint8_t *told);
 
 /**
  * An error that is not the peer's (CQ overrun, port removed): to ERR, everything flushed.
@@ -646,14 +648,14 @@ uroce_qpc_ack_timeout_ns(const struct uroce_qpc *qpc)
 
 /** Whether a port refers to memory of the QP's requests: until then they are not flushed. */
 static inline bool
-uroce_qpc_has_lent(const struct uroce_qpc *qpc)
+uroce_qpc_has_tx_refs(const struct uroce_qpc *qpc)
 {
-	return atomic_load_explicit(&qpc->nb_lent, memory_order_acquire) != 0; /* A6 */
+	return atomic_load_explicit(&qpc->nb_tx_refs, memory_order_acquire) != 0; /* A6 */
 }
 
 /** Whether nothing is the matter: no error, no congestion. What is owed may be sent by itself. */
 static inline bool
-uroce_qpc_is_plain(const struct uroce_qpc *qpc)
+uroce_qpc_is_fast_path(const struct uroce_qpc *qpc)
 {
 	return (qpc->state == IBV_QPS_RTS || qpc->state == IBV_QPS_RTR) && !qpc->cc.is_limited &&
 	       !qpc->cc.has_cnp;
@@ -661,7 +663,7 @@ uroce_qpc_is_plain(const struct uroce_qpc *qpc)
 
 /** Whether a request was sent that the peer has not answered yet. */
 static inline bool
-uroce_qpc_is_unanswered(const struct uroce_qpc *qpc)
+uroce_qpc_awaits_response(const struct uroce_qpc *qpc)
 {
 	return qpc->req.una_psn != qpc->req.next_psn;
 }
@@ -675,10 +677,11 @@ uroce_qpc_is_reliable(const struct uroce_qpc *qpc)
 
 /** Whether something is to be sent again, beside what a position that was set back comes by. */
 static inline bool
-uroce_req_has_again(const struct uroce_req *req)
+uroce_req_has_retransmit(const struct uroce_req *req)
 {
-	return req->repair.is_due || req->repair.is_last_due || req->repair.is_passing ||
-	       req->answers.is_due || req->answers.is_probe_due || req->answers.is_nak_due;
+	return req->loss_recovery.is_due || req->loss_recovery.is_tail_due ||
+	       req->loss_recovery.is_opportunistic || req->ooo_responses.is_due ||
+	       req->ooo_responses.is_probe_due || req->ooo_responses.is_nak_due;
 }
 
 /**
@@ -701,11 +704,11 @@ uroce_qpc_has_work(const struct uroce_qpc *qpc)
 		return false;
 	switch (qpc->state) {
 	case IBV_QPS_RTS:
-		if (uroce_req_has_again(req))
+		if (uroce_req_has_retransmit(req))
 			return true;
 		return !req->is_rnr_wait && req->next_idx != uroce_ring_head(&qpc->sq->ring);
 	case IBV_QPS_SQD: /* what was begun, and the ACK that it ends with */
-		if (uroce_req_has_again(req))
+		if (uroce_req_has_retransmit(req))
 			return true;
 		return !req->is_rnr_wait && (req->next_idx != req->begun_idx ||
 					     (req->since_ack_req && req->una_idx != req->next_idx));

@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-#include "transport/done.h"
+#include "transport/completion.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
@@ -45,11 +45,11 @@ static const struct {
 void
 uroce_req_reset(struct uroce_qpc *qpc)
 {
-	uroce_answer_discard(qpc);
+	uroce_ooo_response_discard(qpc);
 	qpc->req = (struct uroce_req){
 		.ack_deadline = UROCE_NEVER,
-		.repair.probe_deadline = UROCE_NEVER,
-		.answers.deadline = UROCE_NEVER,
+		.loss_recovery.probe_deadline = UROCE_NEVER,
+		.ooo_responses.deadline = UROCE_NEVER,
 	};
 }
 
@@ -62,7 +62,7 @@ uroce_req_start(struct uroce_qpc *qpc)
 	req->next_psn = qpc->attr.sq_psn;
 	req->max_psn = qpc->attr.sq_psn;
 	uroce_retry_refill(qpc);
-	uroce_repair_start(qpc);
+	uroce_loss_recovery_start(qpc);
 }
 
 void
@@ -79,8 +79,8 @@ uroce_req_resume(struct uroce_qpc *qpc)
 		.next_idx = idx,
 		.begun_idx = idx,
 		.ack_deadline = UROCE_NEVER,
-		.repair.probe_deadline = UROCE_NEVER,
-		.answers.deadline = UROCE_NEVER,
+		.loss_recovery.probe_deadline = UROCE_NEVER,
+		.ooo_responses.deadline = UROCE_NEVER,
 	};
 }
 
@@ -109,7 +109,7 @@ uroce_req_fail(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor
 		return;
 	}
 	/* UC and UD: the receive side goes on [IBA 10.3.1.6] */
-	uroce_done_flush_sq(qpc, now_ns);
+	uroce_completion_flush_sq(qpc, now_ns);
 	uroce_qpc_set_state(qpc, IBV_QPS_SQE);
 }
 
@@ -146,7 +146,7 @@ begin_request(struct uroce_qpc *qpc)
 
 /* Whether this QP can do at all what the request asks for. */
 static inline bool
-is_possible(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
+is_supported(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {
 	if (uroce_wqe_needs_response(wqe))
 		return uroce_qpc_is_reliable(qpc) && qpc->attr.max_rd_atomic;
@@ -166,7 +166,7 @@ has_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 
 /* Whether the request at the position has to wait for READs and atomics before it. */
 static bool
-is_held_back(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
+must_wait_for_rd_atomic(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {
 	const struct uroce_req *req = &qpc->req;
 
@@ -179,7 +179,7 @@ is_held_back(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 
 /* The position moves over `nb` PSNs of the request that it is in. */
 static void
-move_position(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t nb)
+set_position(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t nb)
 {
 	req->next_psn = uroce_psn_add(req->next_psn, nb);
 	req->next_pkt += nb;
@@ -199,19 +199,19 @@ advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32
 		qpc->stats.retransmits++;
 		uroce_count_in(qpc->counters, UROCE_COUNTER_RETRANSMITTED_PKTS, 1);
 	}
-	move_position(&qpc->req, wqe, nb);
+	set_position(&qpc->req, wqe, nb);
 }
 
 /* The same, because they need not be sent again. */
 static void
-step_over_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
+skip_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
 {
 	struct uroce_req *req = &qpc->req;
 
 	/* the end of a chunk, or an atomic: it is outstanding as long as one before it is */
 	if (uroce_wqe_needs_response(wqe) && nb == uroce_req_chunk_left(qpc, wqe, req->next_pkt))
 		req->nb_rd_out++;
-	move_position(req, wqe, nb);
+	set_position(req, wqe, nb);
 }
 
 /*
@@ -240,7 +240,7 @@ begin_next(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce
 
 /* Where an extension header of the packet is. */
 static void *
-ext_at(const struct uroce_txd *txd, enum uroce_ext which)
+get_ext(const struct uroce_txd *txd, enum uroce_ext which)
 {
 	const struct uroce_bth *bth = (const struct uroce_bth *)(txd->hdr + txd->bth_off);
 
@@ -257,7 +257,7 @@ uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd)
 	const uint32_t len = (uint32_t)((offset_end < wqe->len ? offset_end : wqe->len) - offset);
 
 	begin_next(qpc, wqe, txd, UROCE_OP_READ_REQUEST, 0);
-	uroce_reth_put(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr + offset, wqe->rkey, len);
+	uroce_reth_put(get_ext(txd, UROCE_EXT_RETH), wqe->remote_addr + offset, wqe->rkey, len);
 	req->nb_rd_out++;
 	req->since_ack_req = 0;
 	advance_position(qpc, wqe, nb);
@@ -270,7 +270,7 @@ put_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce
 	const bool is_swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 
 	begin_next(qpc, wqe, txd, is_swap ? UROCE_OP_CMP_SWAP : UROCE_OP_FETCH_ADD, 0);
-	uroce_fetch_put_atomiceth(ext_at(txd, UROCE_EXT_ATOMICETH), wqe);
+	uroce_rd_atomic_put_eth(get_ext(txd, UROCE_EXT_ATOMICETH), wqe);
 	req->nb_rd_out++;
 	req->since_ack_req = 0;
 	advance_position(qpc, wqe, 1);
@@ -287,7 +287,7 @@ slice_payload(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t len,
 {
 	struct uroce_sge_room room = {
 		.at = txd->hdr + txd->hdr_len,
-		.is_again = qpc->req.next_psn != qpc->req.max_psn,
+		.is_retransmit = qpc->req.next_psn != qpc->req.max_psn,
 	};
 	const uint64_t offset = (uint64_t)qpc->req.next_pkt << qpc->mtu_shift;
 	void *data = uroce_send_wqe_data(wqe);
@@ -305,7 +305,7 @@ slice_payload(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t len,
 	*is_bad = room.is_bad;
 	txd->nb_slices = (uint8_t)nb;
 	/* what is sent again may be acknowledged by what was sent before: it is not lent */
-	if (room.is_again) {
+	if (room.is_retransmit) {
 		for (int i = 0; i < nb; i++)
 			txd->slice[i].key = 0;
 	}
@@ -329,10 +329,10 @@ put_flush(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_
 	const uint32_t type = wqe->atomic.swap & 0xf, level = (uint32_t)(wqe->atomic.swap >> 4);
 
 	begin_next(qpc, wqe, txd, UROCE_OP_FLUSH, 0);
-	struct uroce_feth *feth = ext_at(txd, UROCE_EXT_FETH);
+	struct uroce_feth *feth = get_ext(txd, UROCE_EXT_FETH);
 
 	feth->sel_plt = be32_make(level << 4 | type);
-	uroce_reth_put(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey,
+	uroce_reth_put(get_ext(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey,
 		       (uint32_t)wqe->atomic.compare_add);
 	qpc->req.nb_rd_out++;
 	qpc->req.since_ack_req = 0;
@@ -350,7 +350,7 @@ put_atomic_write(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce
 		qpc->req.fault = IBV_WC_LOC_PROT_ERR;
 		return false;
 	}
-	uroce_reth_put(ext_at(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey,
+	uroce_reth_put(get_ext(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey,
 		       UROCE_ATOMIC_WRITE_LEN);
 	qpc->req.nb_rd_out++;
 	qpc->req.since_ack_req = 0;
@@ -384,7 +384,7 @@ wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 		(qpc->state != IBV_QPS_RTS ||
 		 is_last_to_send(qpc, req->next_idx, uroce_req_wqe(qpc, req->next_idx + 1), head));
 	const bool is_asking = is_queue_end || req->is_ack_wanted ||
-			       !uroce_req_quiet_left(qpc, nb_out, req->since_ack_req);
+			       !uroce_req_nb_before_ack_req(qpc, nb_out, req->since_ack_req);
 
 	if (is_asking)
 		req->is_ack_wanted = false;
@@ -394,7 +394,7 @@ wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 
 /* What few SENDs and WRITEs have behind the BTH and the RETH. */
 static void
-put_rare(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct uroce_opcode *op)
+put_rare_headers(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct uroce_opcode *op)
 {
 	if (op->ext_mask & 1 << UROCE_EXT_IMMDT)
 		memcpy(ext + op->ext_off[UROCE_EXT_IMMDT], &wqe->imm, sizeof(wqe->imm));
@@ -417,7 +417,7 @@ put_headers(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t low
 		uroce_reth_put((struct uroce_reth *)(ext + op->ext_off[UROCE_EXT_RETH]),
 			       wqe->remote_addr, wqe->rkey, wqe->len);
 	if (op->ext_mask & (1 << UROCE_EXT_IMMDT | 1 << UROCE_EXT_IETH))
-		put_rare(ext, wqe, op);
+		put_rare_headers(ext, wqe, op);
 	if ((wqe->flags & UROCE_WQE_SOLICITED) && (op->flags & UROCE_OPF_LAST))
 		bth->flags |= UROCE_BTH_SOLICITED;
 	return bth;
@@ -448,22 +448,22 @@ put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *tx
 
 /* Whether the next packet is the first of a request, and nothing but the window decides about it. */
 static bool
-is_streaming(const struct uroce_qpc *qpc)
+is_single_fast_path(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
 
 	return qpc->state == IBV_QPS_RTS && req->next_idx == req->begun_idx &&
-	       req->next_psn == req->max_psn && !req->fault && !req->answers.is_open &&
+	       req->next_psn == req->max_psn && !req->fault && !req->ooo_responses.is_open &&
 	       !qpc->cc.is_limited;
 }
 
 /* A SEND or WRITE that is one packet, and need not wait for anything. */
 static inline bool
-is_short(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t mtu)
+is_single_packet(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t mtu)
 {
 	return ops[wqe->opcode].only && wqe->len <= mtu &&
 	       !(wqe->flags & (UROCE_WQE_FENCE | UROCE_WQE_LOCAL)) &&
-	       (uroce_qpc_is_reliable(qpc) || is_possible(qpc, wqe));
+	       (uroce_qpc_is_reliable(qpc) || is_supported(qpc, wqe));
 }
 
 /*
@@ -471,8 +471,8 @@ is_short(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t
  * @param view  of memory, for the run
  */
 static inline int
-slice_all(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_view *view,
-	  struct uroce_txd *txd)
+slice_whole(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_view *view,
+	    struct uroce_txd *txd)
 {
 	if (wqe->flags & UROCE_WQE_INLINE) {
 		txd->slice[0] = (struct uroce_slice){ uroce_send_wqe_data(wqe), wqe->len };
@@ -494,7 +494,7 @@ slice_all(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_vie
  * registers meanwhile.
  */
 static unsigned
-put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
+put_single_packets(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 {
 	struct uroce_req *req = &qpc->req;
 	const bool is_reliable = uroce_qpc_is_reliable(qpc);
@@ -505,26 +505,26 @@ put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 	uint32_t quiet = 0, since = req->since_ack_req, idx;
 	uint64_t nb_bytes = 0;
 
-	if (!is_streaming(qpc))
+	if (!is_single_fast_path(qpc))
 		return 0;
 	if (max > head - begin)
 		max = head - begin;
 	if (is_reliable && max > uroce_req_window_left(qpc))
 		max = uroce_req_window_left(qpc);
 	if (is_reliable && !req->is_ack_wanted)
-		quiet = uroce_req_quiet_left(qpc, nb_out, since);
+		quiet = uroce_req_nb_before_ack_req(qpc, nb_out, since);
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, begin), *next;
 
 	for (idx = begin; idx != begin + max; idx++, wqe = next, psn = uroce_psn_add(psn, 1)) {
 		struct uroce_txd *txd = &out[idx - begin];
 
 		next = uroce_req_wqe(qpc, idx + 1);
-		if (!is_short(qpc, wqe, mtu))
+		if (!is_single_packet(qpc, wqe, mtu))
 			break;
 		wqe->first_psn = psn;
 		wqe->nb_psn = 1;
 		/* refused, or nothing for a run: that is seen where it is asked of each packet */
-		if (slice_all(qpc, wqe, &view, txd))
+		if (slice_whole(qpc, wqe, &view, txd))
 			break;
 		struct uroce_bth *bth =
 			put_headers(qpc, wqe, ops[wqe->opcode].only, psn, wqe->len, txd);
@@ -541,7 +541,7 @@ put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 		bth->ack_req = UROCE_BTH_ACK_REQ;
 		req->is_ack_wanted = false;
 		since = 0;
-		quiet = uroce_req_quiet_left(qpc, nb_out, since);
+		quiet = uroce_req_nb_before_ack_req(qpc, nb_out, since);
 	}
 	qpc->stats.tx_bytes += nb_bytes;
 	req->since_ack_req = (uint8_t)since;
@@ -567,19 +567,20 @@ next_request(struct uroce_qpc *qpc)
 		if (req->next_idx == req->begun_idx && !begin_request(qpc))
 			return NULL;
 		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
-		const uint32_t nb_known = req->answers.is_open ? uroce_answer_known(qpc, wqe) : 0;
+		const uint32_t nb_known =
+			req->ooo_responses.is_open ? uroce_ooo_response_nb_present(qpc, wqe) : 0;
 
 		if (nb_known) {
-			step_over_known(qpc, wqe, nb_known);
+			skip_known(qpc, wqe, nb_known);
 			continue;
 		}
 		if (!(wqe->flags & UROCE_WQE_LOCAL)) {
-			if (is_possible(qpc, wqe))
-				return is_held_back(qpc, wqe) ? NULL : wqe;
+			if (is_supported(qpc, wqe))
+				return must_wait_for_rd_atomic(qpc, wqe) ? NULL : wqe;
 			req->fault = IBV_WC_LOC_QP_OP_ERR;
 			return NULL;
 		}
-		if (is_held_back(qpc, wqe))
+		if (must_wait_for_rd_atomic(qpc, wqe))
 			return NULL;
 		req->fault = (uint8_t)uroce_local_execute(qpc, wqe);
 		req->next_idx += !req->fault;
@@ -593,12 +594,13 @@ put_chunk(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_
 {
 	struct uroce_req *req = &qpc->req;
 	const uint32_t left = uroce_req_chunk_left(qpc, wqe, req->next_pkt);
-	const uint32_t nb =
-		req->answers.is_open ? uroce_answer_missing(qpc, req->next_psn, left) : left;
+	const uint32_t nb = req->ooo_responses.is_open
+				    ? uroce_ooo_response_nb_missing(qpc, req->next_psn, left)
+				    : left;
 
 	uroce_req_put_read(qpc, nb, txd);
 	if (nb < left)
-		move_position(req, wqe, left - nb);
+		set_position(req, wqe, left - nb);
 }
 
 bool
@@ -635,7 +637,7 @@ put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
  * to the last packet, so that it does. @return whether the position moved
  */
 static bool
-step_back_to_ask(struct uroce_qpc *qpc)
+rewind_to_ack_req(struct uroce_qpc *qpc)
 {
 	struct uroce_req *req = &qpc->req;
 	const bool is_drained = req->next_idx == req->begun_idx && qpc->state == IBV_QPS_SQD;
@@ -674,11 +676,11 @@ uroce_req_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns)
  * a round trip does.
  */
 static void
-ask_in_time(struct uroce_qpc *qpc, uint64_t now_ns)
+schedule_ack_req(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	if (now_ns < qpc->cc.ask_ns || !uroce_cc_may_send(&qpc->cc, now_ns))
 		return;
-	qpc->cc.ask_ns = now_ns + qpc->req.rtt.mean_ns;
+	qpc->cc.ask_ns = now_ns + qpc->req.rtt.srtt_ns;
 	qpc->req.is_ack_wanted = true;
 }
 
@@ -688,35 +690,35 @@ is_all_sent(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
 
-	return !req->fault && !req->repair.is_passing &&
+	return !req->fault && !req->loss_recovery.is_opportunistic &&
 	       req->next_idx == uroce_ring_head(&qpc->sq->ring);
 }
 
 /* What is to be sent again; it goes first. */
 static unsigned
-put_again(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
+put_retransmits(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	unsigned nb = 0;
 
 	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
-	       uroce_repair_put(qpc, &out[nb], now_ns))
+	       uroce_loss_recovery_put(qpc, &out[nb], now_ns))
 		uroce_txd_charge(qpc, &out[nb++], now_ns);
 	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
-	       uroce_answer_put(qpc, &out[nb], now_ns))
+	       uroce_ooo_response_put(qpc, &out[nb], now_ns))
 		uroce_txd_charge(qpc, &out[nb++], now_ns);
 	return nb;
 }
 
 /* What is built without a look at each packet. Often there is nothing but short requests. */
 static unsigned
-put_runs(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
+put_fast_path(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 {
-	unsigned nb = put_run(qpc, out, max);
+	unsigned nb = put_single_packets(qpc, out, max);
 
 	if (nb && is_all_sent(qpc))
 		return nb;
-	nb += uroce_fetch_put_run(qpc, &out[nb], max - nb);
-	return nb + uroce_middle_put(qpc, &out[nb], max - nb);
+	nb += uroce_rd_atomic_put_requests(qpc, &out[nb], max - nb);
+	return nb + uroce_middle_put_requests(qpc, &out[nb], max - nb);
 }
 
 unsigned
@@ -725,17 +727,17 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 	struct uroce_req *req = &qpc->req;
 	const uint32_t next_psn = req->next_psn, max_psn = req->max_psn;
 	/* until a packet asks for an answer the peer owes none, however slowly they leave */
-	const bool was_owed = uroce_req_is_owed(req);
+	const bool was_awaiting = uroce_req_awaits_response(req);
 	unsigned nb = 0;
 
 	if (req->is_rnr_wait)
 		return 0;
 	if (qpc->cc.is_limited)
-		ask_in_time(qpc, now_ns);
-	if (uroce_req_has_again(req))
-		nb = put_again(qpc, out, max, now_ns);
+		schedule_ack_req(qpc, now_ns);
+	if (uroce_req_has_retransmit(req))
+		nb = put_retransmits(qpc, out, max, now_ns);
 	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns)) {
-		const unsigned nb_run = put_runs(qpc, &out[nb], max - nb);
+		const unsigned nb_run = put_fast_path(qpc, &out[nb], max - nb);
 
 		nb += nb_run;
 		if (nb_run && is_all_sent(qpc))
@@ -743,17 +745,17 @@ uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint6
 		if (nb_run)
 			continue;
 		if (!put_request(qpc, &out[nb]) &&
-		    !(step_back_to_ask(qpc) && put_request(qpc, &out[nb])) &&
-		    !uroce_repair_put_spare(qpc, &out[nb]))
+		    !(rewind_to_ack_req(qpc) && put_request(qpc, &out[nb])) &&
+		    !uroce_loss_recovery_put_opportunistic(qpc, &out[nb]))
 			break;
 		uroce_txd_charge(qpc, &out[nb++], now_ns);
 	}
-	uroce_repair_sent(qpc, next_psn, max_psn, now_ns);
-	if (nb && (req->ack_deadline == UROCE_NEVER || !was_owed || req->line_left) &&
+	uroce_loss_recovery_sent(qpc, next_psn, max_psn, now_ns);
+	if (nb && (req->ack_deadline == UROCE_NEVER || !was_awaiting || req->port_retry_left) &&
 	    uroce_qpc_is_reliable(qpc))
 		uroce_retry_arm(qpc, now_ns);
 	if (req->is_local_done)
-		uroce_comp_retire_local(qpc, now_ns);
+		uroce_completer_retire_local(qpc, now_ns);
 	/* packets of the same request may be among those built: not before they are gathered */
 	if (!nb)
 		uroce_req_fail_if_faulty(qpc, now_ns);
@@ -770,16 +772,16 @@ uroce_req_sent(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (nb) {
 		unsigned nb_sends = 0;
 
-		uroce_done_send_begin(qpc);
+		uroce_completion_send_begin(qpc);
 		for (uint32_t i = 0; i < nb; i++) {
 			const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx + i);
 
 			nb_sends += (wqe->flags & UROCE_WQE_SEND) != 0;
-			uroce_done_send(qpc, wqe, IBV_WC_SUCCESS, 0, now_ns);
+			uroce_completion_send(qpc, wqe, IBV_WC_SUCCESS, 0, now_ns);
 		}
 		uroce_count_in(qpc->counters, UROCE_COUNTER_RDMA_SENDS, nb_sends);
 		uroce_ring_pop(&qpc->sq->ring, nb);
-		uroce_done_send_end(qpc);
+		uroce_completion_send_end(qpc);
 		req->una_idx = req->next_idx;
 		req->una_psn = req->next_psn;
 		uroce_req_check_drained(qpc);

@@ -21,7 +21,7 @@ struct block {
 	struct block *newer; /* NULL: the newest; not held: the next in the stack */
 	uint64_t used_ns;
 	struct uroce_rd_pool *home;
-	bool is_abroad;
+	bool is_migrated;
 };
 
 struct uroce_rd_pool {
@@ -58,7 +58,7 @@ uroce_rd_pool_count(const struct uroce_rd_pool *pool)
 }
 
 static void
-append(struct uroce_rd_pool *pool, struct block *block)
+append_block(struct uroce_rd_pool *pool, struct block *block)
 {
 	block->newer = NULL;
 	block->older = pool->newest;
@@ -95,7 +95,7 @@ take_returned(struct uroce_rd_pool *pool)
 
 /* A block that nobody holds. */
 static struct block *
-find_free(struct uroce_rd_pool *pool)
+find_free_block(struct uroce_rd_pool *pool)
 {
 	struct block *block;
 
@@ -113,7 +113,7 @@ find_free(struct uroce_rd_pool *pool)
 
 /* The block that was not used for longest, if that is long enough ago. */
 static struct block *
-take_oldest(struct uroce_rd_pool *pool, uint64_t now_ns)
+take_oldest_block(struct uroce_rd_pool *pool, uint64_t now_ns)
 {
 	struct block *block = pool->oldest;
 
@@ -130,14 +130,14 @@ take_oldest(struct uroce_rd_pool *pool, uint64_t now_ns)
 struct uroce_rd_res *
 uroce_rd_pool_take(struct uroce_rd_pool *pool, struct uroce_resp *holder, uint64_t now_ns)
 {
-	struct block *block = find_free(pool);
+	struct block *block = find_free_block(pool);
 
 	if (!block)
-		block = take_oldest(pool, now_ns);
+		block = take_oldest_block(pool, now_ns);
 	if (!block)
 		return NULL;
 	*block = (struct block){ .holder = holder, .used_ns = now_ns, .home = pool };
-	append(pool, block);
+	append_block(pool, block);
 	pool->nb_held++;
 	return block->res;
 }
@@ -148,25 +148,25 @@ uroce_rd_pool_touch(struct uroce_rd_pool *pool, struct uroce_rd_res *res, uint64
 	struct block *block = (struct block *)res;
 
 	block->used_ns = now_ns;
-	if (block == pool->newest || block->is_abroad)
+	if (block == pool->newest || block->is_migrated)
 		return;
 	unlink_block(pool, block);
-	append(pool, block);
+	append_block(pool, block);
 }
 
 void
-uroce_rd_pool_send_abroad(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
+uroce_rd_pool_migrate(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
 {
 	struct block *block = (struct block *)res;
 
-	if (!res || block->is_abroad)
+	if (!res || block->is_migrated)
 		return;
 	unlink_block(pool, block);
-	block->is_abroad = true;
+	block->is_migrated = true;
 }
 
 static void
-send_home(struct block *block)
+return_block(struct block *block)
 {
 	struct uroce_rd_pool *home = block->home;
 
@@ -184,8 +184,8 @@ uroce_rd_pool_give(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
 
 	if (!res)
 		return;
-	if (block->is_abroad) {
-		send_home(block);
+	if (block->is_migrated) {
+		return_block(block);
 		return;
 	}
 	unlink_block(pool, block);

@@ -76,7 +76,7 @@ void uroce_rd_pool_touch(struct uroce_rd_pool *pool, struct uroce_rd_res *res, u
  * The holder goes to another worker, and takes the block along: from now on calls about it are made by
  * that one, with the pool that it has there. The block stays until it is given back. NULL is allowed.
  */
-void uroce_rd_pool_send_abroad(struct uroce_rd_pool *pool, struct uroce_rd_res *res);
+void uroce_rd_pool_migrate(struct uroce_rd_pool *pool, struct uroce_rd_res *res);
 
 /** Give a block back, to the pool that it is from. NULL is allowed. */
 void uroce_rd_pool_give(struct uroce_rd_pool *pool, struct uroce_rd_res *res);

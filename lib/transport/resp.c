@@ -17,7 +17,7 @@
 
 #include "mem/mkey.h"
 #include "mem/flush.h"
-#include "transport/done.h"
+#include "transport/completion.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
@@ -44,11 +44,11 @@ static const struct refusal {
 void
 uroce_resp_reset(struct uroce_qpc *qpc)
 {
-	uroce_early_discard(qpc);
+	uroce_ooo_request_discard(qpc);
 	uroce_recv_put_back(qpc);
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
-	qpc->ahead_psns = 0;
-	qpc->ahead_psn = UROCE_AHEAD_NONE;
+	qpc->ooo_window_psns = 0;
+	qpc->ooo_first_psn = UROCE_OOO_PSN_NONE;
 	qpc->resp = (struct uroce_resp){
 		.epsn = qpc->attr.rq_psn,
 		.nak_deadline = UROCE_NEVER,
@@ -57,7 +57,7 @@ uroce_resp_reset(struct uroce_qpc *qpc)
 
 /* An ACK becomes due; a NAK that waits already goes first and makes it unnecessary. */
 void
-uroce_resp_owe_ack(struct uroce_resp *resp)
+uroce_resp_schedule_ack(struct uroce_resp *resp)
 {
 	if (resp->has_aeth)
 		return;
@@ -66,7 +66,7 @@ uroce_resp_owe_ack(struct uroce_resp *resp)
 }
 
 void
-uroce_resp_owe_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn)
+uroce_resp_schedule_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn)
 {
 	resp->has_aeth = true;
 	resp->syndrome = syndrome;
@@ -89,27 +89,28 @@ void
 uroce_resp_fail_recv(struct uroce_qpc *qpc, enum ibv_wc_status status, enum uroce_verdict verdict,
 		     uint64_t now_ns)
 {
-	uroce_done_recv_error(qpc, status, verdict, now_ns);
+	uroce_completion_recv_error(qpc, status, verdict, now_ns);
 	uroce_qpc_enter_error(qpc, now_ns);
 }
 
 /* The expected request is refused. */
 static enum uroce_verdict
-refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t now_ns)
+refuse_request(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	const struct refusal *refusal = &refusals[verdict];
 
 	uroce_resp_count_refusal(qpc, verdict);
 	if (verdict == UROCE_VERDICT_NO_RECEIVE || verdict == UROCE_VERDICT_NO_RESOURCE) {
-		uroce_resp_owe_nak(resp,
-				   uroce_syndrome_make(UROCE_AETH_RNR, qpc->attr.min_rnr_timer),
-				   resp->epsn);
+		uroce_resp_schedule_nak(
+			resp, uroce_syndrome_make(UROCE_AETH_RNR, qpc->attr.min_rnr_timer),
+			resp->epsn);
 		resp->is_rnr_sent = true;
 	}
 	if (!refusal->is_fatal)
 		return verdict;
-	uroce_resp_owe_nak(resp, uroce_syndrome_make(UROCE_AETH_NAK, refusal->nak), resp->epsn);
+	uroce_resp_schedule_nak(resp, uroce_syndrome_make(UROCE_AETH_NAK, refusal->nak),
+				resp->epsn);
 	qpc->events |= refusal->event;
 	if (refusal->recv_status)
 		uroce_resp_fail_recv(qpc, (enum ibv_wc_status)refusal->recv_status, verdict,
@@ -121,9 +122,9 @@ refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t now_ns)
 
 /* The oldest resource that has something to send. */
 static struct uroce_rd_res *
-oldest_pending(struct uroce_resp *resp)
+find_oldest_pending(struct uroce_resp *resp)
 {
-	return &resp->res[uroce_reply_oldest(resp)];
+	return &resp->res[uroce_rd_atomic_oldest(resp)];
 }
 
 static void
@@ -139,7 +140,7 @@ end_pass(struct uroce_resp *resp, const struct uroce_rd_res *res)
  * @return UROCE_VERDICT_REQUEST, and the slot
  */
 static enum uroce_verdict
-next_resource(struct uroce_qpc *qpc, uint64_t now_ns, struct uroce_rd_res **out)
+alloc_resource(struct uroce_qpc *qpc, uint64_t now_ns, struct uroce_rd_res **out)
 {
 	struct uroce_resp *resp = &qpc->resp;
 
@@ -153,7 +154,7 @@ next_resource(struct uroce_qpc *qpc, uint64_t now_ns, struct uroce_rd_res **out)
 
 	while ((unsigned)__builtin_popcount(resp->pending) >= qpc->attr.max_dest_rd_atomic ||
 	       resp->pending & 1u << (slot - resp->res)) {
-		const struct uroce_rd_res *oldest = oldest_pending(resp);
+		const struct uroce_rd_res *oldest = find_oldest_pending(resp);
 
 		if (!oldest->was_answered)
 			return UROCE_VERDICT_BAD_REQUEST;
@@ -164,7 +165,7 @@ next_resource(struct uroce_qpc *qpc, uint64_t now_ns, struct uroce_rd_res **out)
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* The resource that next_resource() gave is filled: its responses are due. */
+/* The resource that alloc_resource() gave is filled: its responses are due. */
 static void
 commit_resource(struct uroce_resp *resp)
 {
@@ -196,7 +197,7 @@ execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns
 	    !uroce_mkey_may(qpc->mrs, rkey, qpc->pdn, va, len, IBV_ACCESS_REMOTE_READ))
 		return UROCE_VERDICT_NO_ACCESS;
 	struct uroce_rd_res *res;
-	const enum uroce_verdict verdict = next_resource(qpc, now_ns, &res);
+	const enum uroce_verdict verdict = alloc_resource(qpc, now_ns, &res);
 
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
@@ -214,7 +215,7 @@ execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns
 	};
 	commit_resource(resp);
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RX_READ_REQUESTS, 1);
-	uroce_early_note_read(qpc, nb_psn);
+	uroce_ooo_request_note_read(qpc, nb_psn);
 	resp->epsn = uroce_psn_add(resp->epsn, nb_psn);
 	return UROCE_VERDICT_REQUEST;
 }
@@ -240,7 +241,7 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	if (va % sizeof(*at) || (uintptr_t)at % sizeof(*at))
 		return UROCE_VERDICT_BAD_REQUEST;
 	struct uroce_rd_res *res;
-	const enum uroce_verdict verdict = next_resource(qpc, now_ns, &res);
+	const enum uroce_verdict verdict = alloc_resource(qpc, now_ns, &res);
 
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
@@ -250,7 +251,7 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 		.end = 1,
 		.msn = resp->msn,
 		.is_atomic = true,
-		.orig = uroce_reply_do_atomic(at, eth, is_swap),
+		.orig = uroce_rd_atomic_execute(at, eth, is_swap),
 	};
 	commit_resource(resp);
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RX_ATOMIC_REQUESTS, 1);
@@ -290,7 +291,7 @@ execute_atomic_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_
 	if (va % sizeof(value) || (uintptr_t)at % sizeof(value))
 		return UROCE_VERDICT_BAD_REQUEST;
 	struct uroce_rd_res *res;
-	const enum uroce_verdict verdict = next_resource(qpc, now_ns, &res);
+	const enum uroce_verdict verdict = alloc_resource(qpc, now_ns, &res);
 
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
@@ -336,7 +337,7 @@ execute_flush(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 	if (!at)
 		return UROCE_VERDICT_NO_ACCESS;
 	struct uroce_rd_res *res;
-	const enum uroce_verdict verdict = next_resource(qpc, now_ns, &res);
+	const enum uroce_verdict verdict = alloc_resource(qpc, now_ns, &res);
 
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
@@ -357,7 +358,7 @@ execute_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 	if (pkt->op->flags & UROCE_OPF_LAST)
 		resp->msn = uroce_psn_add(resp->msn, 1);
 	if (pkt->has_ack_req)
-		uroce_resp_owe_ack(resp);
+		uroce_resp_schedule_ack(resp);
 	return verdict;
 }
 
@@ -377,7 +378,7 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_BAD_REQUEST;
 	/* there may be one from a request that was refused */
 	if (srq != qpc->srq) {
-		uroce_done_recv_end(qpc); /* another queue, another CQ */
+		uroce_completion_recv_end(qpc); /* another queue, another CQ */
 		uroce_recv_put_back(qpc);
 	}
 	qpc->srq = srq;
@@ -387,7 +388,7 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 
 /* What was asked for by a NAK is here; one that has not left yet is not needed any more. */
 static void
-end_silence(struct uroce_resp *resp)
+end_nak_wait(struct uroce_resp *resp)
 {
 	if (resp->has_aeth)
 		resp->syndrome = UROCE_SYNDROME_ACK;
@@ -396,13 +397,13 @@ end_silence(struct uroce_resp *resp)
 }
 
 static enum uroce_verdict
-execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+execute_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	enum uroce_verdict verdict = UROCE_VERDICT_BAD_REQUEST;
 
 	if (resp->is_nak_sent)
-		end_silence(resp);
+		end_nak_wait(resp);
 	if (qpc->type == IBV_QPT_XRC_RECV) {
 		const enum uroce_verdict named = select_srq(qpc, pkt);
 
@@ -434,19 +435,19 @@ execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 enum uroce_verdict
 uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
-	const enum uroce_verdict verdict = execute(qpc, pkt, now_ns);
+	const enum uroce_verdict verdict = execute_request(qpc, pkt, now_ns);
 
-	return verdict == UROCE_VERDICT_REQUEST ? verdict : refuse(qpc, verdict, now_ns);
+	return verdict == UROCE_VERDICT_REQUEST ? verdict : refuse_request(qpc, verdict, now_ns);
 }
 
 enum uroce_verdict
-uroce_resp_execute_held(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+uroce_resp_execute_buffered(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
-	const enum uroce_verdict verdict = execute(qpc, pkt, now_ns);
+	const enum uroce_verdict verdict = execute_request(qpc, pkt, now_ns);
 
 	if (verdict == UROCE_VERDICT_REQUEST || refusals[verdict].is_fatal)
 		return verdict;
-	return refuse(qpc, verdict, now_ns);
+	return refuse_request(qpc, verdict, now_ns);
 }
 
 /* The remembered READ or atomic that `psn` belongs to; NULL: forgotten, or never was one. */
@@ -469,7 +470,7 @@ find_resource(struct uroce_qpc *qpc, uint32_t psn)
 
 /* What is still being answered goes on to its end: a part that is asked for again does not cut it. */
 static void
-answer_again(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t begin, uint32_t end)
+repeat_responses(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t begin, uint32_t end)
 {
 	if (resp->pending & 1u << (res - resp->res)) {
 		if (end < res->end)
@@ -505,7 +506,7 @@ repeat_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 
 	if (is_rest ? offset + len != res->len : !len || len & ((1u << qpc->mtu_shift) - 1))
 		return UROCE_VERDICT_STALE;
-	answer_again(&qpc->resp, res, begin, end);
+	repeat_responses(&qpc->resp, res, begin, end);
 	return UROCE_VERDICT_DUPLICATE;
 }
 
@@ -516,7 +517,7 @@ repeat_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 
 	if (!res || !res->is_atomic)
 		return UROCE_VERDICT_STALE;
-	answer_again(&qpc->resp, res, 0, 1);
+	repeat_responses(&qpc->resp, res, 0, 1);
 	return UROCE_VERDICT_DUPLICATE;
 }
 
@@ -528,17 +529,17 @@ repeat_empty(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 
 	if (!res || res->is_atomic || res->len)
 		return UROCE_VERDICT_STALE;
-	answer_again(&qpc->resp, res, 0, 1);
+	repeat_responses(&qpc->resp, res, 0, 1);
 	return UROCE_VERDICT_DUPLICATE;
 }
 
 static enum uroce_verdict
-repeat(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+repeat_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
 	qpc->stats.duplicates++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_DUPLICATE_REQUEST, 1);
-	if (pkt->psn == qpc->ahead_psn)
-		uroce_early_compare(qpc, pkt);
+	if (pkt->psn == qpc->ooo_first_psn)
+		uroce_ooo_request_compare(qpc, pkt);
 	if (pkt->op->operation == UROCE_OPERATION_READ)
 		return repeat_read(qpc, pkt);
 	if (pkt->op->operation == UROCE_OPERATION_ATOMIC)
@@ -546,7 +547,7 @@ repeat(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	if (pkt->op->operation == UROCE_OPERATION_ATOMIC_WRITE ||
 	    pkt->op->operation == UROCE_OPERATION_FLUSH)
 		return repeat_empty(qpc, pkt);
-	uroce_resp_owe_ack(&qpc->resp);
+	uroce_resp_schedule_ack(&qpc->resp);
 	return UROCE_VERDICT_DUPLICATE;
 }
 
@@ -556,13 +557,14 @@ uroce_resp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 	struct uroce_resp *resp = &qpc->resp;
 
 	if (resp->is_fill_doubtful)
-		uroce_early_judge(qpc, pkt->psn);
+		uroce_ooo_request_classify_fill(qpc, pkt->psn);
 	if (pkt->psn == resp->epsn)
-		return uroce_early_is_idle(resp) ? uroce_resp_execute(qpc, pkt, now_ns)
-						 : uroce_early_fill(qpc, pkt, now_ns);
+		return uroce_ooo_request_is_idle(resp)
+			       ? uroce_resp_execute(qpc, pkt, now_ns)
+			       : uroce_ooo_request_fill_gap(qpc, pkt, now_ns);
 	if (uroce_psn_before(pkt->psn, resp->epsn))
-		return repeat(qpc, pkt);
-	return uroce_early_recv(qpc, pkt, now_ns);
+		return repeat_request(qpc, pkt);
+	return uroce_ooo_request_recv(qpc, pkt, now_ns);
 }
 
 /* Begin a response. @return where its extension headers go */
@@ -598,7 +600,7 @@ make_payload(const struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64
 
 /* @return false: the memory is gone */
 static bool
-put_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct uroce_txd *txd)
+put_read_packet(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct uroce_txd *txd)
 {
 	const uint32_t pkt = res->sent;
 	const uint32_t len = uroce_msg_payload(qpc, res->len, pkt);
@@ -640,9 +642,9 @@ give_up_read(struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t now
 	}
 	resp->pending = 0;
 	/* what is held is found by its distance from epsn, which is about to go back */
-	uroce_early_discard(qpc);
+	uroce_ooo_request_discard(qpc);
 	resp->epsn = uroce_psn_add(res->psn, res->sent);
-	refuse(qpc, UROCE_VERDICT_NO_ACCESS, now_ns);
+	refuse_request(qpc, UROCE_VERDICT_NO_ACCESS, now_ns);
 }
 
 /* One response of a READ or atomic. @return whether it could be built */
@@ -650,11 +652,11 @@ static bool
 put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
-	struct uroce_rd_res *res = oldest_pending(resp);
+	struct uroce_rd_res *res = find_oldest_pending(resp);
 
 	if (res->is_atomic) {
-		uroce_reply_put_atomic_ack(qpc, res, txd);
-	} else if (!put_read_response(qpc, res, txd)) {
+		uroce_rd_atomic_put_ack(qpc, res, txd);
+	} else if (!put_read_packet(qpc, res, txd)) {
 		give_up_read(qpc, res, now_ns);
 		return false;
 	}
@@ -677,7 +679,8 @@ begin_aeth(struct uroce_qpc *qpc, struct uroce_txd *txd, uint32_t psn)
 {
 	const uint8_t opcode = (uint8_t)(qpc->service << 5 | UROCE_OP_ACK);
 
-	if (qpc->shape.payload_len == UROCE_SHAPE_NONE || qpc->shape.opcode == opcode)
+	if (qpc->hdr_template.payload_len == UROCE_HDR_TEMPLATE_NONE ||
+	    qpc->hdr_template.opcode == opcode)
 		return uroce_txd_begin(txd, qpc, opcode, psn, 0);
 	return uroce_txd_begin_on(txd, qpc, &qpc->path, opcode, qpc->dest_qpn, psn, 0);
 }
@@ -702,7 +705,7 @@ count_nak(struct uroce_qpc *qpc)
  * READ, as if its last response had come. One that an ACK passed by is not looked at: PSNs come round to it again.
  */
 static uint32_t
-ack_psn(const struct uroce_qpc *qpc)
+find_ack_psn(const struct uroce_qpc *qpc)
 {
 	const struct uroce_resp *resp = &qpc->resp;
 	const uint32_t nb = uroce_min(resp->res_head - resp->passed_head, UROCE_RD_ATOMIC_MAX);
@@ -722,13 +725,13 @@ ack_psn(const struct uroce_qpc *qpc)
 
 /* The data that answers the newest request says that all before it is done, as the ACK would. */
 static bool
-is_ack_said(const struct uroce_qpc *qpc, uint32_t was_pending)
+is_ack_implied(const struct uroce_qpc *qpc, uint32_t was_pending)
 {
 	const struct uroce_resp *resp = &qpc->resp;
 	const uint32_t newest = (resp->res_head - 1) % UROCE_RD_ATOMIC_MAX;
 
 	return was_pending & 1u << newest && resp->syndrome == UROCE_SYNDROME_ACK &&
-	       ack_psn(qpc) != uroce_psn_add(resp->epsn, UROCE_PSN_MASK);
+	       find_ack_psn(qpc) != uroce_psn_add(resp->epsn, UROCE_PSN_MASK);
 }
 
 static void
@@ -736,7 +739,7 @@ put_aeth_packet(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	const bool is_ack = resp->syndrome == UROCE_SYNDROME_ACK;
-	const uint32_t psn = is_ack ? ack_psn(qpc) : resp->aeth_psn;
+	const uint32_t psn = is_ack ? find_ack_psn(qpc) : resp->aeth_psn;
 	uint8_t *ext = begin_aeth(qpc, txd, psn);
 
 	if (!is_ack)
@@ -755,10 +758,11 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 	unsigned nb = 0;
 
 	while (nb < max && resp->pending && uroce_cc_may_send(&qpc->cc, now_ns)) {
-		unsigned nb_run = uroce_reply_put_run(qpc, &out[nb], max - nb);
+		unsigned nb_run = uroce_rd_atomic_put_responses(qpc, &out[nb], max - nb);
 
 		if (!nb_run)
-			nb_run = uroce_middle_answer(qpc, oldest_pending(resp), &out[nb], max - nb);
+			nb_run = uroce_middle_put_responses(qpc, find_oldest_pending(resp),
+							    &out[nb], max - nb);
 		nb += nb_run;
 		if (nb_run)
 			continue;
@@ -767,7 +771,7 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 		else
 			was_pending = 0; /* no data says anything */
 	}
-	if (resp->has_aeth && !resp->pending && is_ack_said(qpc, was_pending))
+	if (resp->has_aeth && !resp->pending && is_ack_implied(qpc, was_pending))
 		resp->has_aeth = false;
 	if (nb < max && resp->has_aeth && !resp->pending)
 		put_aeth_packet(qpc, &out[nb++]);

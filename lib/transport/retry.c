@@ -21,8 +21,8 @@
 #include "wire/psn.h"
 
 /* For how long RNR NAKs are not believed: two round trips to the number of those that were not true, and at most so long. */
-#define DEAF_SHIFT_MAX 10
-#define DEAF_MAX_NS    UINT64_C(10000000)
+#define RNR_IGNORE_SHIFT_MAX 10
+#define RNR_IGNORE_MAX_NS    UINT64_C(10000000)
 
 void
 uroce_retry_refill(struct uroce_qpc *qpc)
@@ -36,8 +36,8 @@ uroce_retry_rewind(struct uroce_qpc *qpc)
 {
 	struct uroce_req *req = &qpc->req;
 
-	uroce_repair_close(qpc);
-	uroce_answer_rewound(qpc);
+	uroce_loss_recovery_end(qpc);
+	uroce_ooo_response_note_rewind(qpc);
 	req->next_psn = req->una_psn;
 	req->next_idx = req->una_idx;
 	req->next_pkt = 0;
@@ -58,7 +58,7 @@ uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns)
 	const unsigned nb_timeouts = qpc->attr.retry_cnt - req->retry_left;
 
 	req->armed_ns = now_ns;
-	req->line_left = 0;
+	req->port_retry_left = 0;
 	if (!timeout_ns)
 		req->ack_deadline = UROCE_NEVER;
 	else if (qpc->is_req_gbn)
@@ -74,12 +74,13 @@ note_false_rnr(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 
-	req->nb_false_rnrs += req->nb_false_rnrs < DEAF_SHIFT_MAX;
+	req->nb_false_rnrs += req->nb_false_rnrs < RNR_IGNORE_SHIFT_MAX;
 	/* who goes back N does not measure round trips */
-	const uint64_t wait_ns = now_ns - req->rnr_ns, mean_ns = req->rtt.mean_ns;
-	const uint64_t deaf_ns = (wait_ns < mean_ns ? mean_ns : wait_ns) << req->nb_false_rnrs;
+	const uint64_t wait_ns = now_ns - req->rnr_ns, srtt_ns = req->rtt.srtt_ns;
+	const uint64_t ignore_ns = (wait_ns < srtt_ns ? srtt_ns : wait_ns) << req->nb_false_rnrs;
 
-	req->rnr_deaf_ns = now_ns + (deaf_ns < DEAF_MAX_NS ? deaf_ns : DEAF_MAX_NS);
+	req->rnr_ignore_ns =
+		now_ns + (ignore_ns < RNR_IGNORE_MAX_NS ? ignore_ns : RNR_IGNORE_MAX_NS);
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RCVD_RNR_FALSE, 1);
 	qpc->events |= UROCE_QPC_RNR_FALSE;
 }
@@ -96,11 +97,11 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	/* an answer to what was sent before a rewind may overtake the position */
 	if (uroce_psn_before(req->next_psn, req->una_psn) ||
 	    (int32_t)(req->next_idx - req->una_idx) < 0) {
-		uroce_repair_overtaken(qpc);
+		uroce_loss_recovery_on_spurious(qpc);
 		uroce_retry_rewind(qpc);
 	}
-	req->is_repairing = false;
-	uroce_repair_progress(qpc, now_ns);
+	req->is_rewound = false;
+	uroce_loss_recovery_progress(qpc, now_ns);
 	if (req->una_psn == req->max_psn)
 		req->ack_deadline = UROCE_NEVER;
 	else
@@ -109,32 +110,34 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 
 /* Whether the peer has told what it misses, or what we do, and that was not sent again yet; no probe. */
 static bool
-has_again(const struct uroce_req *req)
+has_retransmit(const struct uroce_req *req)
 {
-	return (req->repair.is_open && req->repair.is_due && !req->repair.sent_ns) ||
-	       req->answers.is_due || req->answers.is_nak_due;
+	return (req->loss_recovery.is_open && req->loss_recovery.is_due &&
+		!req->loss_recovery.retransmit_ns) ||
+	       req->ooo_responses.is_due || req->ooo_responses.is_nak_due;
 }
 
 /* Whether the next step is ours, and there is one. */
 static bool
-is_our_turn(const struct uroce_qpc *qpc)
+is_transmit_pending(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
 
-	if (has_again(req))
+	if (has_retransmit(req))
 		return true;
-	return !uroce_req_is_owed(req) &&
+	return !uroce_req_awaits_response(req) &&
 	       (req->next_psn != req->max_psn || req->next_idx != uroce_ring_head(&qpc->sq->ring));
 }
 
 /* The timer ran out while the next step is ours: from now on it is the port's. */
 static void
-wait_in_line(struct uroce_qpc *qpc, uint64_t now_ns)
+wait_for_port(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 
-	req->line_left = req->line_left ? req->line_left - 1 : qpc->attr.retry_cnt + 1;
-	if (req->line_left)
+	req->port_retry_left =
+		req->port_retry_left ? req->port_retry_left - 1 : qpc->attr.retry_cnt + 1;
+	if (req->port_retry_left)
 		req->ack_deadline = now_ns + 4 * uroce_qpc_ack_timeout_ns(qpc);
 	else
 		uroce_req_fail(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
@@ -166,18 +169,18 @@ uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 		if (req->una_psn != req->max_psn)
 			uroce_retry_arm(qpc, now_ns);
 	}
-	if (now_ns >= req->ack_deadline && (req->line_left || is_our_turn(qpc))) {
-		wait_in_line(qpc, now_ns);
+	if (now_ns >= req->ack_deadline && (req->port_retry_left || is_transmit_pending(qpc))) {
+		wait_for_port(qpc, now_ns);
 	} else if (now_ns >= req->ack_deadline) {
 		const uint64_t sent_ns = req->rtt.sample_ns ? req->rtt.sample_ns : req->armed_ns;
 
 		qpc->stats.timeouts++;
 		uroce_count_in(qpc->counters, UROCE_COUNTER_ACK_TIMEOUTS, 1);
-		req->is_repairing = false;
+		req->is_rewound = false;
 		uroce_retry_use(qpc, now_ns);
 		if (qpc->is_req_gbn || qpc->state == IBV_QPS_ERR)
 			return;
 		uroce_rtt_begin(&req->rtt, req->una_psn, sent_ns);
-		req->rtt.is_doubtful = true;
+		req->rtt.is_ambiguous = true;
 	}
 }

@@ -76,7 +76,7 @@ void uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *tx
 #define UROCE_ACK_EVERY_MIN 32
 #define UROCE_ACK_EVERY_MAX 64
 /** The same to a peer that drops what is behind a hole: what it had before, it had better have said. */
-#define UROCE_ACK_EVERY_DROPS 4
+#define UROCE_ACK_EVERY_GO_BACK_N 4
 static_assert(UROCE_ACK_EVERY_MAX <= UINT8_MAX, "since_ack_req is a byte");
 
 /**
@@ -84,7 +84,7 @@ static_assert(UROCE_ACK_EVERY_MAX <= UINT8_MAX, "since_ack_req is a byte");
  * next step is ours, however long it takes until the QP may send.
  */
 static inline bool
-uroce_req_is_owed(const struct uroce_req *req)
+uroce_req_awaits_response(const struct uroce_req *req)
 {
 	return req->since_ack_req < uroce_psn_dist(req->una_psn, req->next_psn);
 }
@@ -99,12 +99,12 @@ uroce_min(uint32_t a, uint32_t b)
 static inline uint32_t
 uroce_req_window(const struct uroce_qpc *qpc)
 {
-	const struct uroce_repair *repair = &qpc->req.repair;
+	const struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
 
 	/* the answer to a READ may have passed the hole */
-	if (repair->is_open && uroce_psn_dist(repair->hole_psn, qpc->req.una_psn) <= 1)
-		return qpc->window_psns + repair->spare_psns;
-	return qpc->req.rtt.psns ? qpc->req.rtt.psns : qpc->window_psns;
+	if (repair->is_open && uroce_psn_dist(repair->gap_psn, qpc->req.una_psn) <= 1)
+		return qpc->window_psns + repair->inflation_psns;
+	return qpc->req.rtt.cwnd ? qpc->req.rtt.cwnd : qpc->window_psns;
 }
 
 /** Packets that the window has room for. */
@@ -124,11 +124,12 @@ uroce_req_window_left(const struct uroce_qpc *qpc)
  * @param since   of them, those since the last that asks
  */
 static inline uint32_t
-uroce_req_quiet_left(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
+uroce_req_nb_before_ack_req(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
 {
 	const uint32_t window = uroce_req_window(qpc);
-	const uint32_t every =
-		qpc->req.repair.peer == UROCE_PEER_DROPS ? UROCE_ACK_EVERY_DROPS : qpc->ack_every;
+	const uint32_t every = qpc->req.loss_recovery.peer == UROCE_PEER_ARQ_GO_BACK_N
+				       ? UROCE_ACK_EVERY_GO_BACK_N
+				       : qpc->ack_every;
 	const uint32_t quiet = every > since + 1 ? every - 1 - since : 0;
 
 	if (nb_out + 1 >= window)
@@ -139,41 +140,42 @@ uroce_req_quiet_left(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t sinc
 /* --- middle.c --- */
 
 /** Fill descriptors with packets from the middle of the request at the position. @return how many */
-unsigned uroce_middle_put(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
+unsigned uroce_middle_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 
 /** The same with responses from the middle of a READ, the oldest that is pending. @return how many */
-unsigned uroce_middle_answer(struct uroce_qpc *qpc, struct uroce_rd_res *res, struct uroce_txd *out,
-			     unsigned max);
+unsigned uroce_middle_put_responses(struct uroce_qpc *qpc, struct uroce_rd_res *res,
+				    struct uroce_txd *out, unsigned max);
 
 /**
  * Of `nb` requests, the first of which passed the checks that are the same for all: execute as many from
  * the first on as are expected in the middle of the message that is being received.
  * @return how many; the next one may still be right
  */
-unsigned uroce_middle_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb);
+unsigned uroce_middle_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *pkts,
+				    unsigned nb);
 
 /** The same with responses, of the READ that is being answered. */
-unsigned uroce_middle_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb,
-			   uint64_t now_ns);
+unsigned uroce_middle_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *pkts,
+				     unsigned nb, uint64_t now_ns);
 
-/* --- fetch.c --- */
+/* --- rd_atomic_req.c --- */
 
 /** The ATOMICETH of an atomic. */
-void uroce_fetch_put_atomiceth(struct uroce_atomiceth *eth, const struct uroce_send_wqe *wqe);
+void uroce_rd_atomic_put_eth(struct uroce_atomiceth *eth, const struct uroce_send_wqe *wqe);
 
 /**
  * Fill descriptors with the READs of one packet and the atomics that are next, as many as nothing but
  * the window and their number bounds. @return how many; what is next may still be one
  */
-unsigned uroce_fetch_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
+unsigned uroce_rd_atomic_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 
 /**
- * Of `nb` packets that came right behind `model`, which was taken: take as many from the first on as are
+ * Of `nb` packets that came right behind `tmpl`, which was taken: take as many from the first on as are
  * the answers to the fetches that are oldest.
  * @return how many; the next one is to be asked everything, and may still be right
  */
-unsigned uroce_fetch_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *model,
-			      const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns);
+unsigned uroce_rd_atomic_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
+					const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns);
 
 /* --- retry.c --- */
 
@@ -195,104 +197,108 @@ void uroce_retry_use(struct uroce_qpc *qpc, uint64_t now_ns);
 /** A timer may have run out. */
 void uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/* --- repair.c --- */
+/* --- loss_recovery.c --- */
 
 /** No hole is open, no probe due; what is known of the peer stays known. */
-void uroce_repair_close(struct uroce_qpc *qpc);
+void uroce_loss_recovery_end(struct uroce_qpc *qpc);
 
 /**
  * An ACK, or a NAK of a PSN sequence error, has moved una_psn to where it is.
  * @return false: go back N, if it was a NAK
  */
-bool uroce_repair_respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns);
+bool uroce_loss_recovery_on_ack(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns);
 
 /** An ACK showed that the peer dropped what was behind a hole: go back N. */
-void uroce_repair_fall_back(struct uroce_qpc *qpc);
+void uroce_loss_recovery_go_back_n(struct uroce_qpc *qpc);
 
 /** Everything goes again since something was lost: to a peer that drops, perhaps in a smaller window. */
-void uroce_repair_narrow(struct uroce_qpc *qpc);
+void uroce_loss_recovery_reduce_cwnd(struct uroce_qpc *qpc);
 
 /** The first packet, or the first to another host, is still to be sent: what is known of the host is believed. */
-void uroce_repair_start(struct uroce_qpc *qpc);
+void uroce_loss_recovery_start(struct uroce_qpc *qpc);
 
 /** An answer came to what was not sent again yet. */
-void uroce_repair_overtaken(struct uroce_qpc *qpc);
+void uroce_loss_recovery_on_spurious(struct uroce_qpc *qpc);
 
 /** una_psn has moved. */
-void uroce_repair_progress(struct uroce_qpc *qpc, uint64_t now_ns);
+void uroce_loss_recovery_progress(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** What is missing up to `psn` was sent again, or asked for: a repair, or a probe. */
-void uroce_repair_note(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
+void uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
 
 /** The time for a probe may have come. */
-void uroce_repair_expire(struct uroce_qpc *qpc, uint64_t now_ns);
+void uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** Build a repair or a probe that is due. */
-bool uroce_repair_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns);
+bool uroce_loss_recovery_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns);
 
 /** Nothing new can be sent: build one more of the packets behind holes. */
-bool uroce_repair_put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd);
+bool uroce_loss_recovery_put_opportunistic(struct uroce_qpc *qpc, struct uroce_txd *txd);
 
 /** A burst was built, before which max_psn was that. */
-void uroce_repair_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_psn, uint64_t now_ns);
+void uroce_loss_recovery_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_psn,
+			      uint64_t now_ns);
 
-/* --- again.c --- */
+/* --- retransmit.c --- */
 
 /** The request that `psn` belongs to; NULL: it is not in flight. */
-const struct uroce_send_wqe *uroce_again_find(const struct uroce_qpc *qpc, uint32_t psn);
+const struct uroce_send_wqe *uroce_retransmit_find_request(const struct uroce_qpc *qpc,
+							   uint32_t psn);
 
 /**
  * Build the packet at `psn` once more, or, of a READ, the request for `nb` responses from there on;
  * `is_asking`: it asks for an ACK. The position stays where it is.
  * @return whether it was built
  */
-bool uroce_again_put(struct uroce_qpc *qpc, uint32_t psn, uint32_t nb, bool is_asking,
-		     struct uroce_txd *txd);
+bool uroce_retransmit_put(struct uroce_qpc *qpc, uint32_t psn, uint32_t nb, bool is_asking,
+			  struct uroce_txd *txd);
 
-/* --- answer.c --- */
+/* --- ooo_response.c --- */
 
 /** A response with data, ahead of the answer at una_psn: place it, hold it or drop it. */
-enum uroce_verdict uroce_answer_early(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
-				      uint64_t now_ns);
+enum uroce_verdict uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+					   uint64_t now_ns);
 
 /** A hole was found because an answer passed by it. */
-void uroce_answer_count_implied(struct uroce_qpc *qpc);
+void uroce_ooo_response_count_implied(struct uroce_qpc *qpc);
 
 /** The peer has executed everything before `psn`, and the answer at una_psn is not here. */
-void uroce_answer_note(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
+void uroce_ooo_response_note_executed(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
 
 /** A NAK of a PSN sequence error, ahead of the answer at una_psn. @return false: go back N */
-bool uroce_answer_nak(struct uroce_qpc *qpc, uint32_t psn);
+bool uroce_ooo_response_recv_nak(struct uroce_qpc *qpc, uint32_t psn);
 
 /** The answer at una_psn arrived. */
-void uroce_answer_learn(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns);
+void uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				     uint64_t now_ns);
 
 /** una_psn has moved: take what is here in order. */
-void uroce_answer_drain(struct uroce_qpc *qpc, uint64_t now_ns);
+void uroce_ooo_response_drain(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** The time to ask again may have come. */
-void uroce_answer_expire(struct uroce_qpc *qpc, uint64_t now_ns);
+void uroce_ooo_response_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** Nothing came for long: ask for the answer at una_psn. @return false: it needs none */
-bool uroce_answer_probe(struct uroce_qpc *qpc);
+bool uroce_ooo_response_probe(struct uroce_qpc *qpc);
 
 /** Build a request for what is missing, if that is due. */
-bool uroce_answer_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns);
+bool uroce_ooo_response_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns);
 
 /** PSNs from the position on, all of one request or chunk, that need not be sent again. */
-uint32_t uroce_answer_known(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe);
+uint32_t uroce_ooo_response_nb_present(const struct uroce_qpc *qpc,
+				       const struct uroce_send_wqe *wqe);
 
 /** The PSN that is answered first of what asked for an answer at `psn`, which is in flight. */
-uint32_t uroce_answer_first(const struct uroce_qpc *qpc, uint32_t psn);
+uint32_t uroce_ooo_response_first_psn(const struct uroce_qpc *qpc, uint32_t psn);
 
 /** Of `nb` responses from `psn` on: how many there are up to the last that is missing. */
-uint32_t uroce_answer_missing(const struct uroce_qpc *qpc, uint32_t psn, uint32_t nb);
+uint32_t uroce_ooo_response_nb_missing(const struct uroce_qpc *qpc, uint32_t psn, uint32_t nb);
 
 /** The position was set back to una_psn: what is missing is asked for by that. */
-void uroce_answer_rewound(struct uroce_qpc *qpc);
+void uroce_ooo_response_note_rewind(struct uroce_qpc *qpc);
 
 /** Nothing is here early any more. */
-void uroce_answer_discard(struct uroce_qpc *qpc);
+void uroce_ooo_response_discard(struct uroce_qpc *qpc);
 
 /** Responses up to the end of the chunk that packet `pkt` of a request is in; without data: 1. */
 static inline uint32_t
@@ -344,33 +350,33 @@ uroce_req_wqe(const struct uroce_qpc *qpc, uint32_t idx)
 	return (struct uroce_send_wqe *)uroce_ring_at(&qpc->sq->ring, idx);
 }
 
-/* --- comp.c --- */
+/* --- completer.c --- */
 
-enum uroce_verdict uroce_comp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
-				   uint64_t now_ns);
+enum uroce_verdict uroce_completer_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+					uint64_t now_ns);
 
 /**
  * Acknowledge everything before `psn`, which is in [una_psn, max_psn].
  * @return false: a READ or atomic is in the way, and una_psn is where it waits
  */
-bool uroce_comp_advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
+bool uroce_completer_advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
 
 /** The response at una_psn, in order. */
-enum uroce_verdict uroce_comp_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
-				   uint64_t now_ns);
+enum uroce_verdict uroce_completer_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+					uint64_t now_ns);
 
 /**
  * Check a READ response against its request, the oldest, and place its payload.
  * @return UROCE_VERDICT_RESPONSE; else the QP is in ERR
  */
-enum uroce_verdict uroce_comp_place(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
-				    uint64_t now_ns);
+enum uroce_verdict uroce_completer_place(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+					 uint64_t now_ns);
 
 /** The last response of a chunk, or an atomic's, was taken. */
-void uroce_comp_end_rd(struct uroce_req *req);
+void uroce_completer_end_rd(struct uroce_req *req);
 
 /** Local requests that were executed complete, as far as no other is before them. */
-void uroce_comp_retire_local(struct uroce_qpc *qpc, uint64_t now_ns);
+void uroce_completer_retire_local(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /* --- local.c --- */
 
@@ -408,20 +414,20 @@ enum uroce_verdict uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_
 				      uint64_t now_ns);
 
 /** The same of one that was held: a refusal that would end the QP is left to the caller. */
-enum uroce_verdict uroce_resp_execute_held(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
-					   uint64_t now_ns);
+enum uroce_verdict uroce_resp_execute_buffered(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+					       uint64_t now_ns);
 
 /** An ACK becomes due; a NAK that waits already goes first and makes it unnecessary. */
-void uroce_resp_owe_ack(struct uroce_resp *resp);
+void uroce_resp_schedule_ack(struct uroce_resp *resp);
 
 /** A NAK is due, and after it silence until epsn arrives. */
-void uroce_resp_owe_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn);
+void uroce_resp_schedule_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn);
 
-/* --- reply.c --- */
+/* --- rd_atomic_resp.c --- */
 
 /** The slot of the oldest of the resources that have something to send; there is one. */
 static inline uint32_t
-uroce_reply_oldest(const struct uroce_resp *resp)
+uroce_rd_atomic_oldest(const struct uroce_resp *resp)
 {
 	/* slots are a ring that is filled in PSN order */
 	const uint32_t first = resp->res_head % UROCE_RD_ATOMIC_MAX;
@@ -431,69 +437,69 @@ uroce_reply_oldest(const struct uroce_resp *resp)
 }
 
 /** An atomic is executed. @return the value before */
-uint64_t uroce_reply_do_atomic(uint64_t *at, const struct uroce_atomiceth *eth, bool is_swap);
+uint64_t uroce_rd_atomic_execute(uint64_t *at, const struct uroce_atomiceth *eth, bool is_swap);
 
-/** The same as uroce_run_recv(), for READs of one packet and atomics. */
-unsigned uroce_reply_recv_run(struct uroce_qpc *qpc, const struct uroce_pkt *model,
-			      const struct uroce_pkt *pkts, unsigned nb);
+/** The same as uroce_single_packet_recv(), for READs of one packet and atomics. */
+unsigned uroce_rd_atomic_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
+				       const struct uroce_pkt *pkts, unsigned nb);
 
 /** The answer of an atomic. */
-void uroce_reply_put_atomic_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
-				struct uroce_txd *txd);
+void uroce_rd_atomic_put_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
+			     struct uroce_txd *txd);
 
 /**
  * Fill descriptors with the answers that are next, as long as each is all of one, and its memory is
  * there. At least one is pending. @return how many; what is next may still be one
  */
-unsigned uroce_reply_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
+unsigned uroce_rd_atomic_put_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 
-/* --- early.c --- */
+/* --- ooo_request.c --- */
 
 /** A request ahead of epsn: place it, hold it or drop it; see to it that the hole is reported. */
-enum uroce_verdict uroce_early_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
-				    uint64_t now_ns);
+enum uroce_verdict uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+					  uint64_t now_ns);
 
 /** A READ with so many responses was executed: the peer may have as many PSNs outstanding as that. */
-void uroce_early_note_read(struct uroce_qpc *qpc, uint32_t nb_psn);
+void uroce_ooo_request_note_read(struct uroce_qpc *qpc, uint32_t nb_psn);
 
 /** A repetition of the packet that opened the last hole: it has to be what that was. */
-void uroce_early_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
+void uroce_ooo_request_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
 
 /** Whether nothing is ahead of epsn and no hole was seen: the expected request is executed, and that is all. */
 static inline bool
-uroce_early_is_idle(const struct uroce_resp *resp)
+uroce_ooo_request_is_idle(const struct uroce_resp *resp)
 {
-	return !resp->gap && !resp->late.since_ns && !resp->has_dropped &&
+	return !resp->gap && !resp->reorder_window.since_ns && !resp->has_dropped &&
 	       resp->nak_deadline == UROCE_NEVER;
 }
 
 /** The expected request: execute it, and what was held behind it. */
-enum uroce_verdict uroce_early_fill(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
-				    uint64_t now_ns);
+enum uroce_verdict uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+					      uint64_t now_ns);
 
 /**
  * The request `psn` arrived, one that we had or not: that may tell what filled the last hole. To be
  * called while that is doubtful.
  */
-void uroce_early_judge(struct uroce_qpc *qpc, uint32_t psn);
+void uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn);
 
 /** The time of a NAK may have come, or of more that was held. */
-void uroce_early_expire(struct uroce_qpc *qpc, uint64_t now_ns);
+void uroce_ooo_request_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** Nothing is held any more, and no hole is to be reported. */
-void uroce_early_discard(struct uroce_qpc *qpc);
+void uroce_ooo_request_discard(struct uroce_qpc *qpc);
 
-/* --- later.c --- */
+/* --- ddp.c --- */
 
 /**
  * Where a packet from the middle of a WRITE goes, which is ahead of a hole and behind the message that
  * is being received. NULL: that is not known, or refused: hold it. There is a gap.
  */
-void *uroce_later_place(struct uroce_qpc *qpc, uint32_t psn);
+void *uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn);
 
 /** Copy the payload of packet `psn`, but for the bytes that a WRITE behind it has been placed at. */
-void uroce_later_copy_around(struct uroce_qpc *qpc, uint32_t psn, void *dst, const void *src,
-			     uint32_t len);
+void uroce_ddp_copy_around(struct uroce_qpc *qpc, uint32_t psn, void *dst, const void *src,
+			   uint32_t len);
 
 /* --- recv.c --- */
 
@@ -560,16 +566,16 @@ enum uroce_verdict uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt 
 enum uroce_verdict uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				     uint64_t now_ns);
 
-/* --- run.c --- */
+/* --- single_packet.c --- */
 
 /**
- * Of `nb` packets that came right behind `model`, which was executed: execute as many from the first on
+ * Of `nb` packets that came right behind `tmpl`, which was executed: execute as many from the first on
  * as are like it in all that was asked of it, SENDs or WRITEs of one packet that are expected and
  * find their memory.
  * @return how many; the next one is to be asked everything, and may still be right
  */
-unsigned uroce_run_recv(struct uroce_qpc *qpc, const struct uroce_pkt *model,
-			const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns);
+unsigned uroce_single_packet_recv(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
+				  const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns);
 
 /* --- ud.c --- */
 
@@ -584,7 +590,7 @@ enum uroce_verdict uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *
 void uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /** Make the path's headers those of the frames of an opcode and a length. */
-void uroce_qpc_shape(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len);
+void uroce_qpc_set_hdr_template(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len);
 
 /**
  * Begin a frame to the peer: headers up to the BTH. Most are shaped as the one before.
@@ -594,18 +600,18 @@ static inline uint8_t *
 uroce_txd_begin(struct uroce_txd *txd, struct uroce_qpc *qpc, uint8_t opcode, uint32_t psn,
 		uint32_t payload_len)
 {
-	const struct uroce_shape *shape = &qpc->shape;
+	const struct uroce_hdr_template *hdr_template = &qpc->hdr_template;
 
-	if (payload_len != shape->payload_len || opcode != shape->opcode)
-		uroce_qpc_shape(qpc, opcode, payload_len);
+	if (payload_len != hdr_template->payload_len || opcode != hdr_template->opcode)
+		uroce_qpc_set_hdr_template(qpc, opcode, payload_len);
 	struct uroce_bth *bth = uroce_path_copy(&qpc->path, txd->hdr);
 
 	bth->psn = be24_make(psn);
-	txd->icrc = shape->icrc;
+	txd->icrc = hdr_template->icrc;
 	txd->payload_len = payload_len;
-	txd->hdr_len = shape->hdr_len;
+	txd->hdr_len = hdr_template->hdr_len;
 	txd->bth_off = qpc->path.bth_off;
-	txd->pad_len = shape->pad_len;
+	txd->pad_len = hdr_template->pad_len;
 	if (!payload_len)
 		txd->nb_slices = 0;
 	return (uint8_t *)(bth + 1);

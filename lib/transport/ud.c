@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "transport/done.h"
+#include "transport/completion.h"
 #include "wire/psn.h"
 
 #define GRH_LEN 40
@@ -84,7 +84,7 @@ uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 	}
 	req->max_psn = req->next_psn;
 	if (req->is_local_done)
-		uroce_comp_retire_local(qpc, now_ns);
+		uroce_completer_retire_local(qpc, now_ns);
 	uroce_req_fail_if_faulty(qpc, now_ns);
 	return nb;
 }
@@ -119,7 +119,7 @@ place_datagram(struct uroce_qpc *qpc, struct uroce_recv_wqe *wqe, const struct u
 }
 
 static enum uroce_verdict
-refuse(const struct uroce_qpc *qpc, enum uroce_verdict verdict)
+refuse_datagram(const struct uroce_qpc *qpc, enum uroce_verdict verdict)
 {
 	uroce_resp_count_refusal(qpc, verdict);
 	return verdict;
@@ -135,17 +135,17 @@ uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 	struct uroce_recv_wqe *wqe = uroce_recv_current(qpc);
 
 	if (!wqe)
-		return refuse(qpc, UROCE_VERDICT_NO_RECEIVE);
+		return refuse_datagram(qpc, UROCE_VERDICT_NO_RECEIVE);
 	if ((uint64_t)pkt->payload_len + GRH_LEN > wqe->len) {
 		uroce_recv_put_back(qpc);
-		return refuse(qpc, UROCE_VERDICT_TOO_LONG);
+		return refuse_datagram(qpc, UROCE_VERDICT_TOO_LONG);
 	}
 	if (place_datagram(qpc, wqe, pkt)) {
 		uroce_resp_fail_recv(qpc, IBV_WC_LOC_PROT_ERR, UROCE_VERDICT_LOCAL_FAULT, now_ns);
 		return UROCE_VERDICT_LOCAL_FAULT;
 	}
 	qpc->stats.rx_bytes += pkt->payload_len;
-	struct uroce_cqe *cqe = uroce_done_recv(qpc, IBV_WC_RECV, now_ns);
+	struct uroce_cqe *cqe = uroce_completion_recv(qpc, IBV_WC_RECV, now_ns);
 
 	if (!cqe)
 		return UROCE_VERDICT_DATAGRAM;

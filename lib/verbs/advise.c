@@ -5,8 +5,8 @@
 
 #include <errno.h>
 
-#include "datapath/demand.h"
-#include "verbs/answer.h"
+#include "datapath/odp.h"
+#include "verbs/errno_ret.h"
 #include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/range.h"
@@ -49,11 +49,11 @@ find_range(struct ibv_pd *pd, bool is_written, const struct ibv_sge *sge, const 
 
 /* Without a fault there is nothing to prepare: a worker uses the pages that the CPU has. */
 static int
-follow(enum ibv_advise_mr_advice advice, const void *addr, uint32_t len)
+apply_advice(enum ibv_advise_mr_advice advice, const void *addr, uint32_t len)
 {
 	if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
 		return uroce_range_is_mapped(addr, len) ? 0 : -EFAULT;
-	return uroce_demand_page_in(addr, len, advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE);
+	return uroce_odp_page_in(addr, len, advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE);
 }
 
 int
@@ -65,7 +65,7 @@ uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t fl
 	int ret = uroce_vpd_check(pd);
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if ((flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) || sg_list == NULL || num_sge == 0)
 		return uroce_fail(EINVAL);
 	if (!is_advice(advice))
@@ -75,7 +75,7 @@ uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t fl
 	for (uint32_t i = 0; i < num_sge && ret == 0; i++) {
 		ret = find_range(pd, is_written, &sg_list[i], &addr);
 		if (ret == 0)
-			ret = follow(advice, addr, sg_list[i].length);
+			ret = apply_advice(advice, addr, sg_list[i].length);
 	}
-	return uroce_answer(ret);
+	return uroce_errno_ret(ret);
 }

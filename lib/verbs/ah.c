@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/sport.h"
@@ -67,7 +67,7 @@ uroce_destroy_ah(struct ibv_ah *ibv)
 	struct uroce_vdevice *device;
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	device = uroce_vcontext(ibv->context)->device;
 	uroce_vdevice_uncount(device, &device->nb_ahs);
 	uroce_users_drop(ibv->context, &uroce_vpd(ibv->pd)->nb_users);

@@ -102,7 +102,7 @@ read_header(const struct ibv_grh *grh, struct origin *from)
 
 /* What a switch has marked is not the sender's to have marked. */
 static uint8_t
-unmark(uint8_t tclass)
+clear_ecn(uint8_t tclass)
 {
 	const bool is_marked = (tclass & UROCE_ECN_MASK) == UROCE_ECN_CE;
 
@@ -111,7 +111,7 @@ unmark(uint8_t tclass)
 
 /* @return 0, or an errno */
 static int
-answer_to(struct uroce_dev *dev, const struct ibv_grh *grh, struct ibv_ah_attr *attr)
+make_reply_attr(struct uroce_dev *dev, const struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
 	struct uroce_gid_table gids;
 	struct origin from;
@@ -130,7 +130,7 @@ answer_to(struct uroce_dev *dev, const struct ibv_grh *grh, struct ibv_ah_attr *
 		.flow_label = from.flow_label,
 		.sgid_index = (uint8_t)idx,
 		.hop_limit = from.hop_limit,
-		.traffic_class = unmark(from.tclass),
+		.traffic_class = clear_ecn(from.tclass),
 	};
 	memcpy(attr->grh.dgid.raw, from.src, sizeof(attr->grh.dgid.raw));
 	return 0;
@@ -155,7 +155,7 @@ uroce_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_
 		.port_num = port_num,
 	};
 	if (wc->wc_flags & IBV_WC_GRH)
-		ret = answer_to(uroce_vcontext_dev(context), grh, &attr);
+		ret = make_reply_attr(uroce_vcontext_dev(context), grh, &attr);
 	if (ret != 0) {
 		errno = ret;
 		return -1;

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "transport/cc.h"
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/object.h"
 #include "verbs/uroce_dv.h"
 
@@ -33,11 +33,11 @@ uroce_qp_set_cc(struct ibv_qp *ibv, const char *name)
 	if (ibv == NULL || ibv->context == NULL || name == NULL || !uroce_cc_find(name, &ops))
 		return uroce_fail(EINVAL);
 	struct choice choice = {
-		.qpc = &qp->qpr.qpc,
+		.qpc = &qp->wqp.qpc,
 		.conf = ops != NULL ? &uroce_vcontext_dev(ibv->context)->cc : NULL,
 	};
 
-	return uroce_answer(uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_choice, &choice));
+	return uroce_errno_ret(uroce_worker_call(qp->wqp.worker, &qp->wqp, apply_choice, &choice));
 }
 
 struct look {
@@ -46,7 +46,7 @@ struct look {
 };
 
 static int
-take_look(void *arg)
+read_cc(void *arg)
 {
 	const struct look *const look = arg;
 	const struct uroce_cc *const cc = &look->qpc->cc;
@@ -70,7 +70,7 @@ uroce_qp_query_cc(struct ibv_qp *ibv, struct uroce_dv_cc *out)
 
 	if (ibv == NULL || ibv->context == NULL || out == NULL)
 		return uroce_fail(EINVAL);
-	struct look look = { .qpc = &qp->qpr.qpc, .out = out };
+	struct look look = { .qpc = &qp->wqp.qpc, .out = out };
 
-	return uroce_answer(uroce_qpr_ask(&qp->qpr, take_look, &look));
+	return uroce_errno_ret(uroce_worker_qp_query(&qp->wqp, read_cc, &look));
 }

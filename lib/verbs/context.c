@@ -54,7 +54,7 @@ fill_tables(struct uroce_vcontext *context)
 }
 
 static struct ibv_context *
-refuse(int err)
+refuse_context(int err)
 {
 	errno = err;
 	return NULL;
@@ -81,7 +81,7 @@ open_context(struct uroce_vdevice *device, int command_fd, const struct stat *co
 	if (ret != 0) {
 		pthread_mutex_destroy(&context->verbs.context.mutex);
 		free(context);
-		return refuse(-ret);
+		return refuse_context(-ret);
 	}
 	return &context->verbs.context;
 }
@@ -97,7 +97,7 @@ uroce_open_device(struct ibv_device *ibv)
 	struct stat command;
 
 	if (ibv == NULL)
-		return refuse(EINVAL);
+		return refuse_context(EINVAL);
 	const int fd = memfd_create(ibv->name, MFD_CLOEXEC);
 
 	if (fd < 0)
@@ -122,7 +122,7 @@ uroce_import_device(int cmd_fd)
 	if (fstat(cmd_fd, &command) != 0)
 		return NULL;
 	device = uroce_vdevice_of_command(&command);
-	return device != NULL ? open_context(device, cmd_fd, &command) : refuse(EINVAL);
+	return device != NULL ? open_context(device, cmd_fd, &command) : refuse_context(EINVAL);
 }
 
 int

@@ -31,7 +31,7 @@ struct look {
 };
 
 static int
-take_look(void *arg)
+read_qp_counters(void *arg)
 {
 	struct look *const look = arg;
 
@@ -47,8 +47,8 @@ uroce_query_qp_counters(struct ibv_qp *ibv, struct uroce_dv_counter *counter, un
 
 	if (ibv == NULL || ibv->context == NULL)
 		return 0;
-	look.qpc = &qp->qpr.qpc;
-	(void)uroce_qpr_ask(&qp->qpr, take_look, &look);
+	look.qpc = &qp->wqp.qpc;
+	(void)uroce_worker_qp_query(&qp->wqp, read_qp_counters, &look);
 	for (unsigned i = 0; i < UROCE_STATS_QP_NB && i < max; i++)
 		counter[i] = (struct uroce_dv_counter){
 			.name = look.rows[i].name,

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "datapath/hugemem.h"
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/event.h"
 #include "verbs/handle.h"
 #include "verbs/object.h"
@@ -296,7 +296,7 @@ uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 	int ret = uroce_vcq_check(ibv);
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if (cqe < 1 || cqe > UROCE_MAX_CQE)
 		return uroce_fail(EINVAL);
 	mem = alloc_entries(uroce_vcontext_dev(ibv->context), cqe);
@@ -315,7 +315,7 @@ uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 	}
 	pthread_mutex_unlock(&ibv->mutex);
 	uroce_hugemem_free(mem);
-	return uroce_answer(ret);
+	return uroce_errno_ret(ret);
 }
 
 int
@@ -325,7 +325,7 @@ uroce_destroy_cq(struct ibv_cq *ibv)
 	const int ret = uroce_vcq_check(ibv);
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if (uroce_users_any(ibv->context, &cq->nb_users))
 		return uroce_fail(EBUSY);
 	leave_channel(cq, uroce_vchannel(ibv->channel));

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "datapath/clock.h"
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/fork.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
@@ -26,7 +26,7 @@ vcq_ex(struct ibv_cq_ex *ibv)
 }
 
 static int
-take(struct uroce_vcq *cq)
+take_cqe(struct uroce_vcq *cq)
 {
 	int ret = uroce_cq_take(&cq->queue, &cq->current);
 
@@ -52,7 +52,7 @@ end_poll(struct ibv_cq_ex *ibv)
 
 /* Whether there is nothing to take, after a round of the worker either. */
 static bool
-is_idle(struct uroce_vcq *cq)
+is_poll_idle(struct uroce_vcq *cq)
 {
 	if (!uroce_cq_has_nothing(&cq->queue))
 		return false;
@@ -76,11 +76,11 @@ start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 		return uroce_fail(EINVAL);
 	if (uroce_is_fork_child())
 		return uroce_fail(EIO);
-	if (is_idle(cq))
+	if (is_poll_idle(cq))
 		return ENOENT;
 	if (!cq->is_single_threaded)
 		uroce_lock_take(&cq->batch_lock);
-	ret = take(cq);
+	ret = take_cqe(cq);
 	if (ret != 0)
 		end_poll(ibv);
 	return ret;
@@ -89,7 +89,7 @@ start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 static int
 next_poll(struct ibv_cq_ex *ibv)
 {
-	return take(vcq_ex(ibv));
+	return take_cqe(vcq_ex(ibv));
 }
 
 #define READER(type, name, field)                                                                  \
@@ -142,25 +142,25 @@ fill_calls(struct ibv_cq_ex *ibv)
 }
 
 static uint32_t
-flags_of(const struct ibv_cq_init_attr_ex *init)
+get_wc_flags(const struct ibv_cq_init_attr_ex *init)
 {
 	return init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? init->flags : 0;
 }
 
 static struct ibv_pd *
-parent_of(const struct ibv_cq_init_attr_ex *init)
+get_parent_domain(const struct ibv_cq_init_attr_ex *init)
 {
 	return init->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? init->parent_domain : NULL;
 }
 
 static int
-check_init(const struct ibv_context *context, const struct ibv_cq_init_attr_ex *init)
+check_cq_init(const struct ibv_context *context, const struct ibv_cq_init_attr_ex *init)
 {
 	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
-	const struct ibv_pd *const parent = parent_of(init);
+	const struct ibv_pd *const parent = get_parent_domain(init);
 
 	if ((init->comp_mask & ~known) != 0 || (init->wc_flags & ~(uint64_t)WC_FLAGS) != 0 ||
-	    (flags_of(init) & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0)
+	    (get_wc_flags(init) & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0)
 		return EOPNOTSUPP;
 	if ((init->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
 	    (parent == NULL || parent->context != context))
@@ -172,7 +172,7 @@ struct ibv_cq_ex *
 uroce_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *init_attr)
 {
 	const int ret =
-		context != NULL && init_attr != NULL ? check_init(context, init_attr) : EINVAL;
+		context != NULL && init_attr != NULL ? check_cq_init(context, init_attr) : EINVAL;
 	struct uroce_vcq *cq;
 
 	if (ret != 0) {
@@ -182,8 +182,8 @@ uroce_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *init
 	cq = uroce_vcq_create(context, init_attr);
 	if (cq == NULL)
 		return NULL;
-	cq->is_single_threaded = flags_of(init_attr) & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
-	cq->parent = parent_of(init_attr);
+	cq->is_single_threaded = get_wc_flags(init_attr) & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	cq->parent = get_parent_domain(init_attr);
 	if (cq->parent != NULL)
 		uroce_users_add(context, &uroce_vpd(cq->parent)->nb_users);
 	fill_calls(&cq->ibv_ex);

@@ -13,7 +13,7 @@
 
 #include "datapath/log.h"
 #include "datapath/telemetry.h"
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/event.h"
 #include "verbs/fork.h"
 #include "verbs/object.h"
@@ -21,13 +21,13 @@
 
 /* Guards the list. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct uroce_vdevice *devices;
+static struct uroce_vdevice *device_list;
 
 /* The lowest number without a device, and the link where that device belongs. */
 static unsigned
 free_idx(struct uroce_vdevice ***link)
 {
-	struct uroce_vdevice **at = &devices;
+	struct uroce_vdevice **at = &device_list;
 	unsigned idx = 0;
 
 	for (; *at != NULL && (*at)->idx == idx; idx++)
@@ -83,7 +83,7 @@ add_device(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_vde
 
 /* --- fork -------------------------------------------------------------------------------------- */
 
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static pthread_once_t fork_handler_once = PTHREAD_ONCE_INIT;
 
 /*
  * The parent goes on with a device that is up. One that is announced has nothing of which there can be but one, so the
@@ -92,7 +92,7 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static void
 become_child(void)
 {
-	for (struct uroce_vdevice *device = devices; device != NULL; device = device->next) {
+	for (struct uroce_vdevice *device = device_list; device != NULL; device = device->next) {
 		if (atomic_load(&device->is_up))
 			uroce_fork_child = true;
 		else
@@ -101,7 +101,7 @@ become_child(void)
 }
 
 static void
-watch_forks(void)
+register_fork_handler(void)
 {
 	(void)pthread_atfork(NULL, NULL, become_child);
 }
@@ -113,7 +113,7 @@ create_device(const struct uroce_dev_conf *conf, const char *vdev)
 {
 	struct uroce_vdevice *device = NULL;
 
-	(void)pthread_once(&fork_once, watch_forks);
+	(void)pthread_once(&fork_handler_once, register_fork_handler);
 	pthread_mutex_lock(&list_lock);
 	const int ret = add_device(conf, vdev, &device);
 
@@ -232,7 +232,7 @@ uroce_create_device_on_port(uint16_t port_id, const char *spec)
 static int
 remove_device(struct ibv_device *ibv)
 {
-	struct uroce_vdevice **link = &devices;
+	struct uroce_vdevice **link = &device_list;
 	struct uroce_vdevice *device;
 	int ret;
 
@@ -268,7 +268,7 @@ uroce_destroy_device(struct ibv_device *device)
 	const int ret = remove_device(device);
 
 	pthread_mutex_unlock(&list_lock);
-	return uroce_answer(ret);
+	return uroce_errno_ret(ret);
 }
 
 static unsigned
@@ -276,7 +276,8 @@ count_devices(void)
 {
 	unsigned nb = 0;
 
-	for (const struct uroce_vdevice *device = devices; device != NULL; device = device->next)
+	for (const struct uroce_vdevice *device = device_list; device != NULL;
+	     device = device->next)
 		nb++;
 	return nb;
 }
@@ -290,7 +291,8 @@ uroce_get_device_list(int *num_devices)
 	pthread_mutex_lock(&list_lock);
 	list = calloc(count_devices() + 1, sizeof(*list));
 	if (list != NULL)
-		for (struct uroce_vdevice *device = devices; device != NULL; device = device->next)
+		for (struct uroce_vdevice *device = device_list; device != NULL;
+		     device = device->next)
 			list[nb++] = &device->ibv;
 	pthread_mutex_unlock(&list_lock);
 
@@ -327,7 +329,7 @@ uroce_vdevice_of_command(const struct stat *command)
 	struct uroce_vdevice *device;
 
 	pthread_mutex_lock(&list_lock);
-	device = devices;
+	device = device_list;
 	while (device != NULL && !has_command(device, command))
 		device = device->next;
 	pthread_mutex_unlock(&list_lock);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "datapath/hugemem.h"
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/handle.h"
 #include "verbs/region.h"
 #include "verbs/uroce.h"
@@ -25,7 +25,7 @@
 
 /* Take so much of what the device may hand out. */
 static bool
-reserve(struct uroce_vdevice *device, size_t len)
+reserve_dm(struct uroce_vdevice *device, size_t len)
 {
 	pthread_mutex_lock(&device->lock);
 	const bool has_room = len <= UROCE_MAX_DM - device->dm_len;
@@ -46,7 +46,7 @@ give_back(struct uroce_vdevice *device, size_t len)
 
 /* What a block takes: hugepage memory is aligned to a cache line; for more it is longer. */
 static size_t
-taken(size_t len, uint32_t log_align)
+get_dm_footprint(size_t len, uint32_t log_align)
 {
 	return len + (log_align > LOG_ALIGN_FREE ? (size_t)1 << log_align : 0);
 }
@@ -57,7 +57,7 @@ fill_block(struct uroce_vdm *dm, size_t len, uint32_t log_align, int socket_id)
 	const size_t align = (size_t)1 << log_align;
 
 	dm->len = len;
-	dm->taken = taken(len, log_align);
+	dm->taken = get_dm_footprint(len, log_align);
 	dm->block = uroce_hugemem_alloc(dm->taken, socket_id);
 	dm->mem = (uint8_t *)(((uintptr_t)dm->block + align - 1) & ~(uintptr_t)(align - 1));
 	return dm->block != NULL ? 0 : -ENOMEM;
@@ -76,10 +76,10 @@ static int
 make_dm(struct uroce_vdevice *device, const struct ibv_alloc_dm_attr *attr, struct uroce_vdm **out)
 {
 	struct uroce_vdm *dm;
-	const size_t len = taken(attr->length, attr->log_align_req);
+	const size_t len = get_dm_footprint(attr->length, attr->log_align_req);
 	int ret = -ENOMEM;
 
-	if (!reserve(device, len))
+	if (!reserve_dm(device, len))
 		return -ENOMEM;
 	dm = calloc(1, sizeof(*dm));
 	if (dm != NULL)
@@ -124,7 +124,7 @@ uroce_free_dm(struct ibv_dm *ibv)
 	struct ibv_context *context;
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	context = ibv->context;
 	if (uroce_users_any(context, &dm->nb_users))
 		return uroce_fail(EBUSY);
@@ -158,7 +158,7 @@ uroce_memcpy_to_dm(struct ibv_dm *ibv, uint64_t dm_offset, const void *host_addr
 	const int ret = check_copy(dm, host_addr, dm_offset, length);
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	memcpy(dm->mem + dm_offset, host_addr, length);
 	return 0;
 }
@@ -170,13 +170,13 @@ uroce_memcpy_from_dm(void *host_addr, struct ibv_dm *ibv, uint64_t dm_offset, si
 	const int ret = check_copy(dm, host_addr, dm_offset, length);
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	memcpy(host_addr, dm->mem + dm_offset, length);
 	return 0;
 }
 
 static bool
-is_allowed(unsigned access)
+is_dm_access_allowed(unsigned access)
 {
 	if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned)ACCESS_SUPPORTED))
 		return false;
@@ -198,7 +198,7 @@ uroce_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t dm_offset, size_
 		return NULL;
 	}
 	if (ibv->context != pd->context || !is_inside(dm, dm_offset, length) ||
-	    !is_allowed(access)) {
+	    !is_dm_access_allowed(access)) {
 		errno = EINVAL;
 		return NULL;
 	}

@@ -29,7 +29,7 @@ page_mask(void)
 }
 
 static int
-check_access(unsigned access)
+check_dmabuf_access(unsigned access)
 {
 	if (access & ~(unsigned)ACCESS_SUPPORTED)
 		return -EINVAL;
@@ -86,7 +86,7 @@ uroce_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t 
 	int ret = uroce_vpd_check(pd);
 
 	if (ret == 0)
-		ret = check_access((unsigned)access);
+		ret = check_dmabuf_access((unsigned)access);
 	if (ret == 0)
 		ret = check_buf(fd, offset, length, iova);
 	if (ret == 0)

@@ -6,11 +6,11 @@
 
 #include <errno.h>
 
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/uroce.h"
 
 static int
-refuse(const struct ibv_qp *qp, const struct ibv_ece *ece)
+refuse_ece(const struct ibv_qp *qp, const struct ibv_ece *ece)
 {
 	return uroce_fail(qp == NULL || ece == NULL ? EINVAL : EOPNOTSUPP);
 }
@@ -18,11 +18,11 @@ refuse(const struct ibv_qp *qp, const struct ibv_ece *ece)
 int
 uroce_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	return refuse(qp, ece);
+	return refuse_ece(qp, ece);
 }
 
 int
 uroce_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	return refuse(qp, ece);
+	return refuse_ece(qp, ece);
 }

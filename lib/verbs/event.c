@@ -53,7 +53,7 @@ subject_of(enum ibv_event_type type)
 
 /* Without memory the event is lost, as it is when a NIC's event queue overflows. */
 static void
-append(struct uroce_vcontext *context, const struct ibv_async_event *ibv)
+append_event(struct uroce_vcontext *context, const struct ibv_async_event *ibv)
 {
 	struct uroce_vevent *const event = malloc(sizeof(*event));
 
@@ -94,47 +94,47 @@ append_of_qp(struct uroce_vqp *qp, struct ibv_async_event *event)
 {
 	event->element.qp = &qp->ibv;
 	if (qp->ibv.qp_type != IBV_QPT_XRC_RECV)
-		append(uroce_vcontext(qp->ibv.context), event);
+		append_event(uroce_vcontext(qp->ibv.context), event);
 	for (struct uroce_vqp *at = qp->handles; at != NULL; at = at->next) {
 		event->element.qp = &at->ibv;
 		if (!at->is_silent)
-			append(uroce_vcontext(at->ibv.context), event);
+			append_event(uroce_vcontext(at->ibv.context), event);
 	}
 }
 
 /* Hand out what is in the device's queue. */
 static void
-distribute(struct uroce_vdevice *device)
+distribute_events(struct uroce_vdevice *device)
 {
 	struct uroce_dev_event from;
 	struct ibv_async_event event;
 
-	uroce_dev_look_at_link(device->dev);
+	uroce_dev_check_link(device->dev);
 	while (uroce_dev_event_pop(device->dev, &from)) {
 		event = (struct ibv_async_event){ .event_type = from.type };
 		switch (subject_of(from.type)) {
 		case SUBJECT_CQ:
 			event.element.cq = &cq_of_queue(from.cookie)->ibv;
-			append(uroce_vcontext(event.element.cq->context), &event);
+			append_event(uroce_vcontext(event.element.cq->context), &event);
 			break;
 		case SUBJECT_QP:
 			append_of_qp(from.cookie, &event);
 			break;
 		case SUBJECT_SRQ:
 			event.element.srq = from.cookie;
-			append(uroce_vcontext(event.element.srq->context), &event);
+			append_event(uroce_vcontext(event.element.srq->context), &event);
 			break;
 		case SUBJECT_PORT:
 			event.element.port_num = 1;
 			for (struct uroce_vcontext *at = device->contexts; at; at = at->next)
-				append(at, &event);
+				append_event(at, &event);
 			break;
 		}
 	}
 }
 
 static int
-watch(int epoll_fd, int fd)
+watch_event_fd(int epoll_fd, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
@@ -146,7 +146,7 @@ static void
 join_device(struct uroce_vcontext *context, struct uroce_vdevice *device)
 {
 	pthread_mutex_lock(&device->lock);
-	distribute(device);
+	distribute_events(device);
 	context->next = device->contexts;
 	device->contexts = context;
 	pthread_mutex_unlock(&device->lock);
@@ -178,7 +178,7 @@ open_async_fd(const struct uroce_vcontext *context)
 
 	for (unsigned i = 0; i < sizeof(fds) / sizeof(fds[0]) && ret == 0; i++)
 		if (fds[i] >= 0)
-			ret = watch(epoll_fd, fds[i]);
+			ret = watch_event_fd(epoll_fd, fds[i]);
 	if (ret == 0)
 		return epoll_fd;
 	if (epoll_fd >= 0)
@@ -208,7 +208,7 @@ uroce_vevent_open(struct uroce_vcontext *context)
 
 /* Put a descriptor in the place of another one, which keeps its number and its flags. */
 static void
-replace(int fd, int by)
+replace_fd(int fd, int by)
 {
 	const int flags = fcntl(fd, F_GETFL);
 
@@ -225,8 +225,8 @@ uroce_vevent_renew(struct uroce_vdevice *device)
 	pthread_mutex_init(&device->lock, NULL);
 	uroce_dev_renew(device->dev);
 	for (struct uroce_vcontext *at = device->contexts; at != NULL; at = at->next) {
-		replace(at->event_fd, eventfd(at->events != NULL, EFD_CLOEXEC | EFD_NONBLOCK));
-		replace(at->verbs.context.async_fd, open_async_fd(at));
+		replace_fd(at->event_fd, eventfd(at->events != NULL, EFD_CLOEXEC | EFD_NONBLOCK));
+		replace_fd(at->verbs.context.async_fd, open_async_fd(at));
 	}
 }
 
@@ -266,10 +266,10 @@ count_taken(const struct ibv_async_event *event)
 }
 
 static bool
-take(struct uroce_vcontext *context, struct ibv_async_event *event)
+take_async_event(struct uroce_vcontext *context, struct ibv_async_event *event)
 {
 	pthread_mutex_lock(&context->device->lock);
-	distribute(context->device);
+	distribute_events(context->device);
 	const bool has_event = context->events != NULL;
 
 	if (has_event) {
@@ -286,7 +286,7 @@ uroce_get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)
 {
 	struct pollfd pollfd = { .fd = ibv->async_fd, .events = POLLIN };
 
-	while (!take(uroce_vcontext(ibv), event)) {
+	while (!take_async_event(uroce_vcontext(ibv), event)) {
 		const int flags = fcntl(ibv->async_fd, F_GETFL);
 
 		if (flags < 0)
@@ -346,12 +346,12 @@ points_at(const struct ibv_async_event *event, const void *object)
 
 /* Drop the events that no program has taken. */
 static void
-forget(struct uroce_vcontext *context, const void *object)
+forget_events(struct uroce_vcontext *context, const void *object)
 {
 	struct uroce_vevent **link = &context->events;
 
 	pthread_mutex_lock(&context->device->lock);
-	distribute(context->device);
+	distribute_events(context->device);
 	while (*link != NULL)
 		if (points_at(&(*link)->ibv, object))
 			unlink_event(context, link);
@@ -363,7 +363,7 @@ forget(struct uroce_vcontext *context, const void *object)
 void
 uroce_vevent_forget_cq(struct uroce_vcq *cq)
 {
-	forget(uroce_vcontext(cq->ibv.context), &cq->ibv);
+	forget_events(uroce_vcontext(cq->ibv.context), &cq->ibv);
 	pthread_mutex_lock(&cq->ibv.mutex);
 	while (cq->ibv.async_events_completed != cq->nb_async ||
 	       cq->ibv.comp_events_completed != cq->nb_comp)
@@ -374,7 +374,7 @@ uroce_vevent_forget_cq(struct uroce_vcq *cq)
 void
 uroce_vevent_forget_qp(struct uroce_vqp *qp)
 {
-	forget(uroce_vcontext(qp->ibv.context), &qp->ibv);
+	forget_events(uroce_vcontext(qp->ibv.context), &qp->ibv);
 	pthread_mutex_lock(&qp->ibv.mutex);
 	while (qp->ibv.events_completed != qp->nb_async)
 		pthread_cond_wait(&qp->ibv.cond, &qp->ibv.mutex);
@@ -384,7 +384,7 @@ uroce_vevent_forget_qp(struct uroce_vqp *qp)
 void
 uroce_vevent_forget_srq(struct uroce_vsrq *srq)
 {
-	forget(uroce_vcontext(srq->ibv.context), &srq->ibv);
+	forget_events(uroce_vcontext(srq->ibv.context), &srq->ibv);
 	pthread_mutex_lock(&srq->ibv.mutex);
 	while (srq->ibv.events_completed != srq->nb_async)
 		pthread_cond_wait(&srq->ibv.cond, &srq->ibv.mutex);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "datapath/gid.h"
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
@@ -18,11 +18,11 @@ uroce_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 
 	(void)lid;
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if (gid == NULL || qp->qp_type != IBV_QPT_UD)
 		return uroce_fail(EINVAL);
-	return uroce_answer(uroce_dev_attach_mcast(uroce_vcontext_dev(qp->context),
-						   &uroce_vqp(qp)->qpr, gid->raw));
+	return uroce_errno_ret(uroce_dev_attach_mcast(uroce_vcontext_dev(qp->context),
+						      &uroce_vqp(qp)->wqp, gid->raw));
 }
 
 int
@@ -32,9 +32,9 @@ uroce_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 
 	(void)lid;
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if (gid == NULL || qp->qp_type != IBV_QPT_UD)
 		return uroce_fail(EINVAL);
-	return uroce_answer(uroce_dev_detach_mcast(uroce_vcontext_dev(qp->context),
-						   &uroce_vqp(qp)->qpr, gid->raw));
+	return uroce_errno_ret(uroce_dev_detach_mcast(uroce_vcontext_dev(qp->context),
+						      &uroce_vqp(qp)->wqp, gid->raw));
 }

@@ -10,7 +10,7 @@
 
 #include "datapath/hugemem.h"
 #include "mem/mkey.h"
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/mkey.h"
 #include "verbs/uroce_dv.h"
 
@@ -49,7 +49,7 @@ uroce_dv_query_device(struct ibv_context *context, struct uroce_dv_context *attr
 }
 
 static int
-check_init(const struct uroce_dv_mkey_init_attr *init)
+check_mkey_init(const struct uroce_dv_mkey_init_attr *init)
 {
 	const uint32_t known = UROCE_DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
 			       UROCE_DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE |
@@ -64,7 +64,7 @@ check_init(const struct uroce_dv_mkey_init_attr *init)
 }
 
 static uint32_t
-flags_of(uint32_t create_flags)
+get_mkey_flags(uint32_t create_flags)
 {
 	return (create_flags & UROCE_DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE ? UROCE_MKEY_SIGNATURE
 									     : 0) |
@@ -75,7 +75,7 @@ flags_of(uint32_t create_flags)
 
 /* @return 0, or an errno */
 static int
-add(struct uroce_vmkey *mkey, const struct uroce_dv_mkey_init_attr *init)
+add_mkey(struct uroce_vmkey *mkey, const struct uroce_dv_mkey_init_attr *init)
 {
 	struct uroce_dev *const dev = uroce_vcontext_dev(init->pd->context);
 	uint32_t key = 0;
@@ -87,8 +87,8 @@ add(struct uroce_vmkey *mkey, const struct uroce_dv_mkey_init_attr *init)
 		return ENOMEM;
 	pthread_mutex_lock(&dev->lock);
 	const int ret =
-		uroce_mkey_add(dev->mrs, mkey->mem, init->max_entries, flags_of(init->create_flags),
-			       uroce_vpd(init->pd)->pdn, &key);
+		uroce_mkey_add(dev->mrs, mkey->mem, init->max_entries,
+			       get_mkey_flags(init->create_flags), uroce_vpd(init->pd)->pdn, &key);
 
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)
@@ -102,11 +102,11 @@ struct uroce_dv_mkey *
 uroce_dv_create_mkey(struct uroce_dv_mkey_init_attr *init)
 {
 	struct uroce_vmkey *mkey = NULL;
-	int err = check_init(init);
+	int err = check_mkey_init(init);
 
 	if (err == 0) {
 		mkey = calloc(1, sizeof(*mkey));
-		err = mkey != NULL ? add(mkey, init) : ENOMEM;
+		err = mkey != NULL ? add_mkey(mkey, init) : ENOMEM;
 	}
 	if (err != 0) {
 		free(mkey);
@@ -158,7 +158,7 @@ uroce_dv_mkey_check(struct uroce_dv_mkey *dv, struct uroce_dv_mkey_err *err_info
 		uroce_mkey_check(uroce_vcontext_dev(vmkey(dv)->pd->context)->mrs, dv->lkey, &error);
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	*err_info = (struct uroce_dv_mkey_err){
 		.err_type = err_types[error.sig.fault],
 		.err.sig = {

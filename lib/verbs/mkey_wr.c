@@ -16,22 +16,22 @@
 #define CONF_KEY UINT32_MAX
 
 static struct uroce_vwr *
-vwr_of(struct uroce_dv_qp_ex *dv)
+get_mkey_wr(struct uroce_dv_qp_ex *dv)
 {
 	return uroce_vwr_of((struct uroce_vqp *)dv);
 }
 
 static struct uroce_mkey_conf *
-conf_of(struct uroce_vwr *vwr)
+get_mkey_conf(struct uroce_vwr *vwr)
 {
 	return (struct uroce_mkey_conf *)vwr->data;
 }
 
 /* The configuration has so many pieces now. */
 static void
-set_len(struct uroce_vwr *vwr, uint32_t nb_pieces)
+set_conf_len(struct uroce_vwr *vwr, uint32_t nb_pieces)
 {
-	conf_of(vwr)->nb_pieces = nb_pieces;
+	get_mkey_conf(vwr)->nb_pieces = nb_pieces;
 	vwr->sge[0].length = (uint32_t)uroce_mkey_conf_len(nb_pieces);
 }
 
@@ -63,7 +63,7 @@ uroce_dv_wr_mkey_configure(struct uroce_dv_qp_ex *dv, struct uroce_dv_mkey *mkey
 			   uint8_t num_setters, struct uroce_dv_mkey_conf_attr *attr)
 {
 	struct ibv_qp_ex *const ibv = (struct ibv_qp_ex *)dv;
-	struct uroce_vwr *const vwr = vwr_of(dv);
+	struct uroce_vwr *const vwr = get_mkey_wr(dv);
 	struct ibv_send_wr *const wr = uroce_vwr_begin(ibv, IBV_WR_DRIVER1);
 	const int err = check_builder(vwr, ibv->wr_flags, mkey, attr);
 
@@ -71,13 +71,13 @@ uroce_dv_wr_mkey_configure(struct uroce_dv_qp_ex *dv, struct uroce_dv_mkey *mkey
 		uroce_vwr_fail(vwr, err);
 		return;
 	}
-	*conf_of(vwr) = (struct uroce_mkey_conf){ 0 };
+	*get_mkey_conf(vwr) = (struct uroce_mkey_conf){ 0 };
 	if (attr->conf_flags & UROCE_DV_MKEY_CONF_FLAG_RESET_SIG_ATTR)
-		conf_of(vwr)->parts = UROCE_MKEY_SIG;
+		get_mkey_conf(vwr)->parts = UROCE_MKEY_SIG;
 	vwr->nb_setters = num_setters;
 	vwr->set = 0;
 	vwr->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)vwr->data, .lkey = CONF_KEY };
-	set_len(vwr, 0);
+	set_conf_len(vwr, 0);
 	wr->num_sge = 1;
 	wr->send_flags |= IBV_SEND_INLINE;
 	wr->wr.rdma.rkey = mkey->lkey;
@@ -100,7 +100,7 @@ begin_setter(struct uroce_vwr *vwr, unsigned part)
 	}
 	vwr->nb_setters--;
 	vwr->set |= (uint8_t)part;
-	conf_of(vwr)->parts |= (uint8_t)part;
+	get_mkey_conf(vwr)->parts |= (uint8_t)part;
 	return true;
 }
 
@@ -111,14 +111,14 @@ begin_setter(struct uroce_vwr *vwr, unsigned part)
 void
 uroce_dv_wr_set_mkey_access_flags(struct uroce_dv_qp_ex *dv, uint32_t access_flags)
 {
-	struct uroce_vwr *const vwr = vwr_of(dv);
+	struct uroce_vwr *const vwr = get_mkey_wr(dv);
 
 	if (!begin_setter(vwr, UROCE_MKEY_ACCESS))
 		return;
 	if ((access_flags & ~ACCESS_KNOWN) != 0 ||
 	    ((access_flags & IBV_ACCESS_REMOTE_WRITE) && !(access_flags & IBV_ACCESS_LOCAL_WRITE)))
 		uroce_vwr_fail(vwr, -EINVAL);
-	conf_of(vwr)->access = access_flags;
+	get_mkey_conf(vwr)->access = access_flags;
 }
 
 static bool
@@ -130,8 +130,8 @@ begin_layout(struct uroce_vwr *vwr, const void *list, uint32_t nb_pieces, uint32
 		uroce_vwr_fail(vwr, -EINVAL);
 		return false;
 	}
-	conf_of(vwr)->repeat = repeat;
-	set_len(vwr, nb_pieces);
+	get_mkey_conf(vwr)->repeat = repeat;
+	set_conf_len(vwr, nb_pieces);
 	return true;
 }
 
@@ -139,12 +139,12 @@ void
 uroce_dv_wr_set_mkey_layout_list(struct uroce_dv_qp_ex *dv, uint16_t num_sges,
 				 const struct ibv_sge *sge)
 {
-	struct uroce_vwr *const vwr = vwr_of(dv);
+	struct uroce_vwr *const vwr = get_mkey_wr(dv);
 
 	if (!begin_layout(vwr, sge, num_sges, 1))
 		return;
 	for (unsigned i = 0; i < num_sges; i++)
-		conf_of(vwr)->piece[i] = (struct uroce_mkey_piece){
+		get_mkey_conf(vwr)->piece[i] = (struct uroce_mkey_piece){
 			.addr = sge[i].addr,
 			.len = sge[i].length,
 			.lkey = sge[i].lkey,
@@ -156,12 +156,12 @@ uroce_dv_wr_set_mkey_layout_interleaved(struct uroce_dv_qp_ex *dv, uint32_t repe
 					uint16_t num_interleaved,
 					const struct uroce_dv_mr_interleaved *data)
 {
-	struct uroce_vwr *const vwr = vwr_of(dv);
+	struct uroce_vwr *const vwr = get_mkey_wr(dv);
 
 	if (!begin_layout(vwr, data, num_interleaved, repeat_count))
 		return;
 	for (unsigned i = 0; i < num_interleaved; i++)
-		conf_of(vwr)->piece[i] = (struct uroce_mkey_piece){
+		get_mkey_conf(vwr)->piece[i] = (struct uroce_mkey_piece){
 			.addr = data[i].addr,
 			.len = data[i].bytes_count,
 			.skip = data[i].bytes_skip,
@@ -306,11 +306,11 @@ void
 uroce_dv_wr_set_mkey_sig_block(struct uroce_dv_qp_ex *dv,
 			       const struct uroce_dv_sig_block_attr *attr)
 {
-	struct uroce_vwr *const vwr = vwr_of(dv);
+	struct uroce_vwr *const vwr = get_mkey_wr(dv);
 
 	if (!begin_setter(vwr, UROCE_MKEY_SIG))
 		return;
-	const int err = attr != NULL ? take_sig(attr, conf_of(vwr)) : -EINVAL;
+	const int err = attr != NULL ? take_sig(attr, get_mkey_conf(vwr)) : -EINVAL;
 
 	if (err != 0)
 		uroce_vwr_fail(vwr, err);

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "datapath/demand.h"
+#include "datapath/odp.h"
 #include "verbs/handle.h"
 #include "verbs/range.h"
 #include "verbs/region.h"
@@ -23,7 +23,7 @@
 #define ACCESS_KNOWN (ACCESS_SUPPORTED | UROCE_DV_ACCESS_FLUSH_PERSISTENT)
 
 static int
-check_access(unsigned access)
+check_mr_access(unsigned access)
 {
 	if (access & ~(unsigned)ACCESS_KNOWN)
 		return -EINVAL;
@@ -31,7 +31,7 @@ check_access(unsigned access)
 		return -EOPNOTSUPP;
 	if (!uroce_region_is_owners(access))
 		return -EINVAL;
-	if ((access & IBV_ACCESS_ON_DEMAND) && !uroce_demand_is_possible())
+	if ((access & IBV_ACCESS_ON_DEMAND) && !uroce_odp_is_possible())
 		return -EOPNOTSUPP;
 	return 0;
 }
@@ -57,7 +57,7 @@ check_range(const void *addr, size_t len, unsigned access)
 }
 
 static struct ibv_mr *
-refuse(int err)
+refuse_mr(int err)
 {
 	errno = err;
 	return NULL;
@@ -69,11 +69,11 @@ uroce_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, 
 	int ret = uroce_vpd_check(pd);
 
 	if (ret == 0)
-		ret = check_access(access);
+		ret = check_mr_access(access);
 	if (ret == 0)
 		ret = check_range(addr, length, access);
 	if (ret != 0)
-		return refuse(-ret);
+		return refuse_mr(-ret);
 	const struct uroce_region model = {
 		.kind = UROCE_REGION_USER,
 		.conf = {
@@ -110,7 +110,7 @@ uroce_alloc_null_mr(struct ibv_pd *pd)
 	const int ret = uroce_vpd_check(pd);
 
 	if (ret != 0)
-		return refuse(-ret);
+		return refuse_mr(-ret);
 	return uroce_region_register(pd, &model, NULL, SIZE_MAX);
 }
 
@@ -141,7 +141,7 @@ check_change(const struct ibv_mr *mr, const struct change *change)
 		return -ENOENT;
 	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return change->access == 0 ? 0 : -EINVAL;
-	return check_access(change->access);
+	return check_mr_access(change->access);
 }
 
 /* What the region is to be. Where its addresses begin stays, unless what that depends on changes. */

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 
 #include "mem/mw.h"
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/handle.h"
 #include "verbs/region.h"
 #include "verbs/uroce.h"
 
 static struct ibv_mw *
-refuse(int err)
+refuse_mw(int err)
 {
 	errno = err;
 	return NULL;
@@ -40,16 +40,16 @@ uroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	int ret = uroce_vpd_check(pd);
 
 	if (ret != 0)
-		return refuse(-ret);
+		return refuse_mw(-ret);
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
-		return refuse(EINVAL);
+		return refuse_mw(EINVAL);
 	mw = calloc(1, sizeof(*mw));
 	if (mw == NULL)
 		return NULL;
 	ret = add_window(uroce_vcontext_dev(pd->context), type, uroce_vpd(pd)->pdn, &rkey);
 	if (ret != 0) {
 		free(mw);
-		return refuse(-ret);
+		return refuse_mw(-ret);
 	}
 	mw->ibv = (struct ibv_mw){
 		.context = pd->context,
@@ -87,11 +87,11 @@ uroce_dealloc_mw(struct ibv_mw *ibv)
 	int ret = uroce_vmw_check(ibv);
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	dev = uroce_vcontext_dev(ibv->context);
 	ret = remove_window(dev, ibv->handle, &last_rkey);
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	/* A round that began before may still be placing what came through it. */
 	uroce_dev_grace(dev);
 	pthread_mutex_lock(&dev->lock);
@@ -145,7 +145,7 @@ uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 		return uroce_fail(EINVAL);
 	ret = check_bind(ibv, &bind->bind_info);
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	old_rkey = __atomic_load_n(&ibv->rkey, __ATOMIC_RELAXED);
 	do
 		new_rkey = ibv_inc_rkey(old_rkey);

@@ -188,7 +188,7 @@ uroce_vcq_leave(struct uroce_vcq *cq)
 struct uroce_vsrq {
 	struct ibv_srq ibv;
 	uint64_t word; /* see handle.h */
-	struct uroce_srqr srqr;
+	struct uroce_worker_srq wsrq;
 	void *mem;     /* its slots */
 	void *old_mem; /* of before resizes, chained by their first word: QPs may have requests in it */
 	unsigned nb_users; /* QPs */
@@ -204,7 +204,7 @@ struct uroce_vqp {
 		struct ibv_qp_ex ibv_ex;
 	};
 	uint8_t resv[UROCE_ABI_ROOM];
-	struct uroce_qpr qpr;
+	struct uroce_worker_qp wqp;
 	struct uroce_wq sq;
 	struct uroce_wq rq;
 	struct ibv_qp_cap cap;

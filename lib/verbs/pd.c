@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
@@ -20,7 +20,7 @@
 static _Atomic uint32_t last_pdn;
 
 static struct ibv_pd *
-refuse(int err)
+refuse_pd(int err)
 {
 	errno = err;
 	return NULL;
@@ -85,7 +85,7 @@ uroce_alloc_pd(struct ibv_context *context)
 	const int ret = context != NULL ? uroce_vcontext_start(context) : -EINVAL;
 
 	if (ret != 0)
-		return refuse(-ret);
+		return refuse_pd(-ret);
 	pd = make_pd(context, 0);
 	return pd != NULL ? &pd->ibv : NULL;
 }
@@ -97,7 +97,7 @@ uroce_dealloc_pd(struct ibv_pd *ibv)
 	const int ret = uroce_vpd_check(ibv);
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if (uroce_users_any(ibv->context, &pd->nb_users))
 		return uroce_fail(EBUSY);
 	free_pd(pd);
@@ -130,7 +130,7 @@ uroce_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_
 	struct uroce_vpd *pd;
 
 	if (ret != 0)
-		return refuse(ret);
+		return refuse_pd(ret);
 	pd = make_pd(context, uroce_vpd(attr->pd)->pdn);
 	if (pd == NULL)
 		return NULL;
@@ -164,7 +164,7 @@ uroce_import_pd(struct ibv_context *context, uint32_t pd_handle)
 	struct uroce_vpd *pd;
 
 	if (context == NULL || pd_handle == 0 || !has_pd(uroce_vcontext(context), pd_handle))
-		return refuse(EINVAL);
+		return refuse_pd(EINVAL);
 	pd = make_pd(context, pd_handle);
 	return pd != NULL ? &pd->ibv : NULL;
 }

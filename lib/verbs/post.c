@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 #include "datapath/stage.h"
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/object.h"
 #include "verbs/post.h"
 #include "verbs/uroce.h"
@@ -25,7 +25,7 @@
 static enum ibv_qp_state
 state_now(const struct uroce_vqp *qp)
 {
-	return uroce_qpc_state_seen(&qp->qpr.qpc);
+	return uroce_qpc_state_seen(&qp->wqp.qpc);
 }
 
 /* UD: the path of a request's address handle. */
@@ -53,8 +53,8 @@ fetch_post(const struct uroce_vqp *qp)
 {
 	__builtin_prefetch(&qp->sq.lock, 1);
 	__builtin_prefetch(&qp->sq.ring, 1);
-	__builtin_prefetch(&qp->qpr, 1);
-	__builtin_prefetch(&qp->qpr.qpc.state, 1);
+	__builtin_prefetch(&qp->wqp, 1);
+	__builtin_prefetch(&qp->wqp.qpc.state, 1);
 }
 
 void
@@ -97,8 +97,8 @@ uroce_vqp_end_send(struct uroce_vqp *qp, uint32_t nb)
 	if (nb > 0) {
 		uroce_ring_push(&qp->sq.ring, nb);
 		uroce_stage_lap(UROCE_STAGE_POST_SEND, nb);
-		if (!uroce_worker_send(qp->qpr.worker, &qp->qpr))
-			uroce_worker_ring(qp->qpr.worker, &qp->qpr);
+		if (!uroce_worker_send(qp->wqp.worker, &qp->wqp))
+			uroce_worker_ring_doorbell(qp->wqp.worker, &qp->wqp);
 	}
 	uroce_wq_end(&qp->sq);
 	uroce_stage_lap(UROCE_STAGE_POST_SEND, 0);
@@ -126,7 +126,7 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 	if (ret == 0)
 		return 0;
 	*bad_wr = wr;
-	return uroce_answer(ret);
+	return uroce_errno_ret(ret);
 }
 
 /*
@@ -140,7 +140,7 @@ end_recv(struct uroce_vqp *qp, uint32_t nb)
 		uroce_ring_push(&qp->rq.ring, nb);
 		atomic_thread_fence(memory_order_seq_cst);
 		if (state_now(qp) == IBV_QPS_ERR)
-			uroce_worker_ring(qp->qpr.worker, &qp->qpr);
+			uroce_worker_ring_doorbell(qp->wqp.worker, &qp->wqp);
 	}
 	uroce_wq_end(&qp->rq);
 	uroce_stage_lap(UROCE_STAGE_POST_RECV, nb);
@@ -169,13 +169,13 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 	if (ret == 0)
 		return 0;
 	*bad_wr = wr;
-	return uroce_answer(ret);
+	return uroce_errno_ret(ret);
 }
 
 int
 uroce_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	struct uroce_srq *const srq = &uroce_vsrq(ibv)->srqr.srq;
+	struct uroce_srq *const srq = &uroce_vsrq(ibv)->wsrq.srq;
 	uint32_t nb = 0;
 	int ret = 0;
 
@@ -195,7 +195,7 @@ uroce_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 	if (ret == 0)
 		return 0;
 	*bad_wr = wr;
-	return uroce_answer(ret);
+	return uroce_errno_ret(ret);
 }
 
 int

@@ -9,7 +9,7 @@
 
 #include "datapath/clock.h"
 #include "transport/mcast.h"
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/sport.h"
@@ -19,7 +19,7 @@
 
 /* A modify or a query on its way to the worker. */
 struct change {
-	struct uroce_qpr *qpr;
+	struct uroce_worker_qp *wqp;
 	const struct ibv_qp_attr *attr;
 	int mask;
 	const struct uroce_path *path; /* NULL: no address vector */
@@ -29,12 +29,12 @@ static int
 apply_change(void *arg)
 {
 	const struct change *const change = arg;
-	const int ret = uroce_qpc_modify(&change->qpr->qpc, change->attr, change->mask,
+	const int ret = uroce_qpc_modify(&change->wqp->qpc, change->attr, change->mask,
 					 change->path, uroce_clock_ns());
 
 	/* before the program can tell the peer that the QP receives */
 	if (ret == 0)
-		uroce_qpr_bind(change->qpr);
+		uroce_worker_qp_bind(change->wqp);
 	return ret;
 }
 
@@ -47,7 +47,7 @@ struct doubt {
 };
 
 static int
-clear_up(void *arg)
+check_doubt(void *arg)
 {
 	struct doubt *const doubt = arg;
 
@@ -58,11 +58,11 @@ clear_up(void *arg)
 
 /* The path to the peer; waits for the neighbour's answer, so no lock may be held. */
 static int
-resolve(struct ibv_context *context, struct uroce_vqp *qp, const struct ibv_qp_attr *attr, int mask,
-	struct uroce_path *path)
+resolve_path(struct ibv_context *context, struct uroce_vqp *qp, const struct ibv_qp_attr *attr,
+	     int mask, struct uroce_path *path)
 {
-	struct doubt doubt = { .qpc = &qp->qpr.qpc, .attr = attr, .mask = mask };
-	const int ret = uroce_qpr_ask(&qp->qpr, clear_up, &doubt);
+	struct doubt doubt = { .qpc = &qp->wqp.qpc, .attr = attr, .mask = mask };
+	const int ret = uroce_worker_qp_query(&qp->wqp, check_doubt, &doubt);
 
 	if (ret != 0)
 		return ret;
@@ -93,11 +93,11 @@ ends_life(const struct ibv_qp_attr *attr, int mask)
 }
 
 static int
-apply(struct uroce_vqp *qp, struct change *change)
+apply_modify(struct uroce_vqp *qp, struct change *change)
 {
 	if (ends_life(change->attr, change->mask))
-		return uroce_qpr_end_life(&qp->qpr, apply_change, change);
-	return uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_change, change);
+		return uroce_worker_qp_quiesce(&qp->wqp, apply_change, change);
+	return uroce_worker_call(qp->wqp.worker, &qp->wqp, apply_change, change);
 }
 
 /* One without a context is not looked at: it may be shorter than ours. */
@@ -116,32 +116,32 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 
 	ret = check_qp(ibv);
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if (attr == NULL)
 		return uroce_fail(EINVAL);
 	if (attr_mask & IBV_QP_AV) {
-		ret = resolve(ibv->context, qp, attr, attr_mask, &path);
+		ret = resolve_path(ibv->context, qp, attr, attr_mask, &path);
 		if (ret != 0)
-			return uroce_answer(ret);
+			return uroce_errno_ret(ret);
 	}
 	struct change change = {
-		.qpr = &qp->qpr,
+		.wqp = &qp->wqp,
 		.attr = attr,
 		.mask = attr_mask,
 		.path = attr_mask & IBV_QP_AV ? &path : NULL,
 	};
 
 	/* a poster may be at work for as long as its program likes: it is waited for here, not by the worker */
-	while ((ret = apply(qp, &change)) == -EAGAIN)
+	while ((ret = apply_modify(qp, &change)) == -EAGAIN)
 		sched_yield();
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if (!(attr_mask & IBV_QP_STATE))
 		return 0;
 	tell_state(ibv, attr->qp_state);
 	/* what was posted is the application's again */
 	if (attr->qp_state == IBV_QPS_RESET)
-		uroce_dev_recall_qp(uroce_vcontext_dev(ibv->context), &qp->qpr);
+		uroce_dev_reclaim_qp(uroce_vcontext_dev(ibv->context), &qp->wqp);
 	return 0;
 }
 
@@ -166,10 +166,10 @@ uroce_qp_cancel_posted_send_wrs(struct ibv_qp *ibv, uint64_t wr_id)
 	const int ret = check_qp(ibv);
 
 	if (ret != 0)
-		return -uroce_answer(ret);
-	struct cancellation cancellation = { .qpc = &qp->qpr.qpc, .wr_id = wr_id };
+		return -uroce_errno_ret(ret);
+	struct cancellation cancellation = { .qpc = &qp->wqp.qpc, .wr_id = wr_id };
 	const int nb =
-		uroce_worker_call(qp->qpr.worker, &qp->qpr, apply_cancellation, &cancellation);
+		uroce_worker_call(qp->wqp.worker, &qp->wqp, apply_cancellation, &cancellation);
 
 	return nb < 0 ? -uroce_fail(-nb) : nb;
 }
@@ -198,12 +198,12 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 	const int ret = check_qp(ibv);
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if (attr == NULL || init_attr == NULL)
 		return uroce_fail(EINVAL);
-	struct question question = { .qpc = &qp->qpr.qpc, .attr = attr };
+	struct question question = { .qpc = &qp->wqp.qpc, .attr = attr };
 
-	(void)uroce_qpr_ask(&qp->qpr, answer_question, &question);
+	(void)uroce_worker_qp_query(&qp->wqp, answer_question, &question);
 	attr->cap = qp->cap;
 	tell_state(ibv, attr->qp_state);
 	*init_attr = (struct ibv_qp_init_attr){
@@ -225,9 +225,9 @@ uroce_destroy_qp(struct ibv_qp *ibv)
 	const int ret = uroce_vqp_check(ibv);
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if (qp->target == NULL)
-		return uroce_answer(uroce_vqp_destroy(qp));
+		return uroce_errno_ret(uroce_vqp_destroy(qp));
 	uroce_target_close(qp);
 	return 0;
 }

@@ -61,7 +61,7 @@ is_known(enum ibv_qp_type type)
 /* --- checks ---------------------------------------------------------------------------------------- */
 
 static bool
-is_of(const struct ibv_context *context, const struct ibv_cq *cq)
+is_cq_of_context(const struct ibv_context *context, const struct ibv_cq *cq)
 {
 	return cq != NULL && cq->context == context;
 }
@@ -96,9 +96,10 @@ check_objects(const struct ibv_context *context, const struct ibv_qp_init_attr_e
 	const struct kind *const kind = &kinds[init->qp_type];
 
 	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD) || init->pd == NULL ||
-	    init->pd->context != context || !is_of(context, init->send_cq))
+	    init->pd->context != context || !is_cq_of_context(context, init->send_cq))
 		return -EINVAL;
-	if (kind->has_rq && (!is_of(context, init->recv_cq) || !is_srq_legal(context, init->srq)))
+	if (kind->has_rq &&
+	    (!is_cq_of_context(context, init->recv_cq) || !is_srq_legal(context, init->srq)))
 		return -EINVAL;
 	if (uroce_vpd_check(init->pd) != 0 || uroce_vcq_check(init->send_cq) != 0 ||
 	    (kind->has_rq && uroce_vcq_check(init->recv_cq) != 0) ||
@@ -109,7 +110,7 @@ check_objects(const struct ibv_context *context, const struct ibv_qp_init_attr_e
 }
 
 static int
-check_init(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *init)
+check_qp_init(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *init)
 {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
 			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -133,7 +134,7 @@ check_init(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 
 /* What is given: no less than was asked for, and what the slots hold anyway. */
 static struct ibv_qp_cap
-granted(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq, uint32_t inline_min)
+get_granted_cap(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq, uint32_t inline_min)
 {
 	struct ibv_qp_cap cap = { 0 };
 
@@ -240,7 +241,7 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
  * mostly is the first, and a worker that none polls is driven late: so it lives there.
  */
 static struct uroce_worker *
-worker_of(const struct uroce_vqp *qp, const struct uroce_dev *dev)
+choose_worker(const struct uroce_vqp *qp, const struct uroce_dev *dev)
 {
 	if (qp->ibv.send_cq != NULL)
 		return uroce_vcq(qp->ibv.send_cq)->worker;
@@ -253,7 +254,7 @@ worker_of(const struct uroce_vqp *qp, const struct uroce_dev *dev)
 static void
 fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroce_vqp_conf *vconf)
 {
-	struct uroce_worker *const worker = worker_of(qp, dev);
+	struct uroce_worker *const worker = choose_worker(qp, dev);
 	struct uroce_vcq *const send_cq = uroce_vcq(qp->ibv.send_cq);
 	struct uroce_vcq *const recv_cq = uroce_vcq(qp->ibv.recv_cq);
 	const struct uroce_qpc_conf conf = {
@@ -262,7 +263,7 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroc
 		.pdn = qp->ibv.pd != NULL ? uroce_vpd(qp->ibv.pd)->pdn : 0,
 		.sq = qp->cap.max_send_wr > 0 ? &qp->sq : NULL,
 		.rq = qp->cap.max_recv_wr > 0 ? &qp->rq : NULL,
-		.srq = qp->ibv.srq != NULL ? &uroce_vsrq(qp->ibv.srq)->srqr.srq : NULL,
+		.srq = qp->ibv.srq != NULL ? &uroce_vsrq(qp->ibv.srq)->wsrq.srq : NULL,
 		.srqs = qp->ibv.qp_type == IBV_QPT_XRC_RECV ? dev->srqs : NULL,
 		.xrcd = vconf->xrcd,
 		.is_pipelined = vconf->is_pipelined,
@@ -270,7 +271,7 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroc
 		.recv_cq = recv_cq != NULL ? &recv_cq->queue : NULL,
 		.mrs = dev->mrs,
 		.rd_pool = uroce_worker_rd_pool(worker),
-		.hold = uroce_worker_hold(worker),
+		.reorder_buffer = uroce_worker_reorder_buffer(worker),
 		.counters = uroce_worker_counters(worker),
 		.unpublished = uroce_worker_unpublished(worker),
 		.cc = dev->conf.cc.ops ? &dev->cc : NULL,
@@ -279,13 +280,13 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroc
 		.cookie = qp,
 	};
 
-	uroce_qpc_init(&qp->qpr.qpc, &conf);
-	qp->qpr.event_cookie = qp;
+	uroce_qpc_init(&qp->wqp.qpc, &conf);
+	qp->wqp.event_cookie = qp;
 }
 
 /* The QP uses its PD, CQs and SRQ, or does no longer. */
 static void
-count_uses(struct uroce_vqp *qp, void (*count)(struct ibv_context *, unsigned *))
+count_qp_uses(struct uroce_vqp *qp, void (*count)(struct ibv_context *, unsigned *))
 {
 	const struct ibv_qp *const ibv = &qp->ibv;
 
@@ -306,8 +307,8 @@ uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 	const struct kind *const kind = &kinds[init->qp_type];
 	struct uroce_dev *const dev = uroce_vcontext_dev(context);
 	const struct ibv_qp_cap cap =
-		granted(&init->cap, kind->has_sq, kind->has_rq && init->srq == NULL,
-			conf->has_mkeys ? INLINE_MKEY : INLINE_MIN);
+		get_granted_cap(&init->cap, kind->has_sq, kind->has_rq && init->srq == NULL,
+				conf->has_mkeys ? INLINE_MKEY : INLINE_MIN);
 	const bool has_wr = kind->has_sq && (init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
 	struct uroce_vqp *qp;
 	uint32_t qpn;
@@ -328,10 +329,10 @@ uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 	if (has_wr)
 		qp->vwr->has_mkeys = conf->has_mkeys;
 	fill_record(qp, dev, conf);
-	ret = uroce_dev_add_qp(dev, &qp->qpr, worker_of(qp, dev));
+	ret = uroce_dev_add_qp(dev, &qp->wqp, choose_worker(qp, dev));
 	if (ret != 0)
 		goto free_qp;
-	count_uses(qp, uroce_users_add);
+	count_qp_uses(qp, uroce_users_add);
 	*out = qp;
 	return 0;
 
@@ -350,7 +351,7 @@ purge_targets_cqs(struct uroce_dev *dev, const struct uroce_vqp *qp)
 	for (uint32_t srqn = 1; srqn <= dev->srqs->nb_slots; srqn++) {
 		const struct uroce_srq *const srq = uroce_srq_table_find(dev->srqs, srqn);
 
-		if (srq != NULL && srq->xrcd == qp->qpr.qpc.xrcd)
+		if (srq != NULL && srq->xrcd == qp->wqp.qpc.xrcd)
 			uroce_cq_purge(srq->cq, qp);
 	}
 	pthread_mutex_unlock(&dev->lock);
@@ -386,14 +387,14 @@ uroce_vqp_destroy(struct uroce_vqp *qp)
 {
 	struct uroce_dev *const dev = uroce_vcontext_dev(qp->ibv.context);
 
-	if (uroce_dev_is_attached(dev, &qp->qpr))
+	if (uroce_dev_is_attached(dev, &qp->wqp))
 		return -EBUSY;
 	wait_for_posts(qp);
-	uroce_dev_remove_qp(dev, &qp->qpr);
+	uroce_dev_remove_qp(dev, &qp->wqp);
 	purge_cqs(dev, qp);
 	uroce_vevent_forget_qp(qp);
 	uroce_dev_free_qpn(dev, qp->ibv.qp_num);
-	count_uses(qp, uroce_users_drop);
+	count_qp_uses(qp, uroce_users_drop);
 	free_qp(qp);
 	return 0;
 }
@@ -401,14 +402,14 @@ uroce_vqp_destroy(struct uroce_vqp *qp)
 /* --- calls ----------------------------------------------------------------------------------------- */
 
 static struct ibv_qp *
-create(struct ibv_context *context, struct ibv_qp_init_attr_ex *init_attr,
-       const struct uroce_vqp_conf *conf)
+create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *init_attr,
+	  const struct uroce_vqp_conf *conf)
 {
 	struct uroce_vqp *qp = NULL;
 	int ret = -EINVAL;
 
 	if (context != NULL && init_attr != NULL)
-		ret = check_init(context, init_attr);
+		ret = check_qp_init(context, init_attr);
 	if (ret == 0 && init_attr->qp_type == IBV_QPT_XRC_RECV)
 		ret = uroce_target_create(uroce_vxrcd(init_attr->xrcd), init_attr->qp_context,
 					  false, &qp);
@@ -425,7 +426,7 @@ create(struct ibv_context *context, struct ibv_qp_init_attr_ex *init_attr,
 struct ibv_qp *
 uroce_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init_attr)
 {
-	return create(context, init_attr, &(struct uroce_vqp_conf){ 0 });
+	return create_qp(context, init_attr, &(struct uroce_vqp_conf){ 0 });
 }
 
 /* @return 0, or -errno */
@@ -466,7 +467,7 @@ uroce_dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *qp_a
 		errno = -ret;
 		return NULL;
 	}
-	return create(context, qp_attr, &conf);
+	return create_qp(context, qp_attr, &conf);
 }
 
 struct ibv_qp *

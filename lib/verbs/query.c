@@ -12,9 +12,9 @@
 
 #include "config/limits.h"
 #include "datapath/clock.h"
-#include "datapath/demand.h"
+#include "datapath/odp.h"
 #include "mem/sge.h"
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/object.h"
 #include "verbs/query.h"
 #include "verbs/uroce.h"
@@ -64,12 +64,12 @@ uroce_query_rate(uint32_t mbps, uint8_t *width, uint8_t *speed)
 }
 
 static void
-set_rate(const struct uroce_dev *dev, struct ibv_port_attr *attr)
+set_port_rate(const struct uroce_dev *dev, struct ibv_port_attr *attr)
 {
 	uint32_t mbps = dev->plan.mbps;
 	uint16_t port_id;
 
-	if (dev->port != NULL && (dev->port->attach != NULL ||
+	if (dev->port != NULL && (dev->port->mux_client != NULL ||
 				  rte_eth_dev_get_port_by_name(dev->conf.port, &port_id) == 0))
 		mbps = uroce_port_mbps(dev->port);
 	uroce_query_rate(mbps, &attr->active_width, &attr->active_speed);
@@ -83,7 +83,7 @@ uroce_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_
 	if (context == NULL || attr == NULL || port_num != 1)
 		return uroce_fail(EINVAL);
 	dev = uroce_vcontext_dev(context);
-	uroce_dev_look_at_link(dev);
+	uroce_dev_check_link(dev);
 	const bool is_up = uroce_dev_is_link_up(dev);
 
 	*attr = (struct ibv_port_attr){
@@ -99,7 +99,7 @@ uroce_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};
-	set_rate(dev, attr);
+	set_port_rate(dev, attr);
 	return 0;
 }
 
@@ -120,7 +120,7 @@ uroce_query_port_sized(struct ibv_context *context, uint8_t port_num, struct ibv
 
 /* Of all QPs, as many may be served at a time as there are blocks to remember their answers in. */
 static int
-max_answers(const struct uroce_dev *dev)
+get_max_responders(const struct uroce_dev *dev)
 {
 	const uint64_t nb_qp = RTE_MIN((uint64_t)dev->conf.max_qp,
 				       (uint64_t)dev->conf.nb_workers * UROCE_RD_BLOCKS);
@@ -129,7 +129,7 @@ max_answers(const struct uroce_dev *dev)
 }
 
 static void
-set_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
+set_device_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 {
 	const struct uroce_qpc_limits *const limits = &dev->limits;
 
@@ -147,7 +147,7 @@ set_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 	attr->max_ah = UROCE_MAX_AHS;
 	attr->max_qp_rd_atom = limits->max_dest_rd_atomic;
 	attr->max_qp_init_rd_atom = limits->max_rd_atomic;
-	attr->max_res_rd_atom = max_answers(dev);
+	attr->max_res_rd_atom = get_max_responders(dev);
 	attr->max_mcast_grp = UROCE_MCAST_MEMBERS;
 	attr->max_mcast_qp_attach = UROCE_MCAST_MEMBERS;
 	attr->max_total_mcast_qp_attach = UROCE_MCAST_MEMBERS;
@@ -179,7 +179,7 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 				 IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
 	attr->atomic_cap = IBV_ATOMIC_GLOB;
 	attr->local_ca_ack_delay = 15; /* 134 ms: a worker may share its CPU */
-	set_limits(dev, attr);
+	set_device_limits(dev, attr);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ set_odp_caps(struct ibv_device_attr_ex *attr)
 	const uint32_t reliable = unreliable | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
 				  IBV_ODP_SUPPORT_SRQ_RECV;
 
-	if (!uroce_demand_is_possible())
+	if (!uroce_odp_is_possible())
 		return;
 	attr->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	attr->odp_caps.per_transport_caps.rc_odp_caps = reliable;
@@ -241,7 +241,7 @@ uroce_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *valu
 	const int ret = context != NULL && values != NULL ? uroce_vcontext_start(context) : -EINVAL;
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;
 	if (values->comp_mask != 0)
 		values->raw_clock = (struct timespec){ .tv_nsec = (long)uroce_clock_ns() };

@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/handle.h"
 #include "verbs/region.h"
 #include "verbs/uroce.h"
 
 static struct uroce_vdevice *
-device_of(const struct ibv_context *context)
+get_context_device(const struct ibv_context *context)
 {
 	return uroce_vcontext((struct ibv_context *)context)->device;
 }
 
 static int
-publish(struct uroce_dev *dev, const struct uroce_mr_conf *conf, uint32_t *key)
+publish_region(struct uroce_dev *dev, const struct uroce_mr_conf *conf, uint32_t *key)
 {
 	pthread_mutex_lock(&dev->lock);
 	const int ret = uroce_mr_add(dev->mrs, conf, key);
@@ -79,7 +79,7 @@ free_region(struct uroce_region *region)
 
 /* What a program holds. */
 static struct uroce_vmr *
-make_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_t length)
+make_mr_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_t length)
 {
 	struct uroce_vmr *const mr = calloc(1, sizeof(*mr));
 
@@ -130,9 +130,9 @@ drop_handle(struct uroce_vdevice *device, struct uroce_region *region, bool is_e
 }
 
 static void
-free_handle(struct uroce_vmr *mr, bool is_end)
+free_mr_handle(struct uroce_vmr *mr, bool is_end)
 {
-	drop_handle(device_of(mr->ibv.context), mr->region, is_end);
+	drop_handle(get_context_device(mr->ibv.context), mr->region, is_end);
 	uroce_users_drop(mr->ibv.context, &uroce_vpd(mr->ibv.pd)->nb_users);
 	uroce_vmr_end(mr);
 	free(mr);
@@ -142,23 +142,23 @@ struct ibv_mr *
 uroce_region_register(struct ibv_pd *pd, const struct uroce_region *model, void *addr,
 		      size_t length)
 {
-	struct uroce_vdevice *const device = device_of(pd->context);
+	struct uroce_vdevice *const device = get_context_device(pd->context);
 	struct uroce_region *const region = copy_region(model, uroce_vpd(pd)->pdn);
 	struct uroce_vmr *mr;
 	int ret;
 
 	if (region == NULL)
 		return NULL;
-	mr = make_handle(pd, region, addr, length);
+	mr = make_mr_handle(pd, region, addr, length);
 	if (mr == NULL) {
 		free_region(region);
 		return NULL;
 	}
-	ret = publish(device->dev, &region->conf, &region->key);
+	ret = publish_region(device->dev, &region->conf, &region->key);
 	if (ret != 0) {
 		region->nb_handles = 1;
 		region->is_registered = false;
-		free_handle(mr, false);
+		free_mr_handle(mr, false);
 		errno = -ret;
 		return NULL;
 	}
@@ -171,7 +171,7 @@ uroce_region_register(struct ibv_pd *pd, const struct uroce_region *model, void 
 }
 
 static int
-withdraw(struct uroce_dev *dev, uint32_t key)
+withdraw_region(struct uroce_dev *dev, uint32_t key)
 {
 	pthread_mutex_lock(&dev->lock);
 	const int ret = uroce_mr_invalidate(dev->mrs, key);
@@ -181,7 +181,7 @@ withdraw(struct uroce_dev *dev, uint32_t key)
 		return ret;
 	/* A round that began before may still be copying, or lending to the port. */
 	uroce_dev_grace(dev);
-	uroce_dev_recall_mr(dev, key);
+	uroce_dev_reclaim_mr(dev, key);
 	return 0;
 }
 
@@ -190,7 +190,7 @@ uroce_region_replace(struct uroce_vdevice *device, struct uroce_region *region,
 		     const struct uroce_mr_conf *conf)
 {
 	struct uroce_dev *const dev = device->dev;
-	const int ret = withdraw(dev, region->key);
+	const int ret = withdraw_region(dev, region->key);
 
 	if (ret != 0)
 		return ret;
@@ -216,7 +216,7 @@ release_memory(struct uroce_region *region)
 static int
 end_region(struct uroce_vdevice *device, struct uroce_region *region)
 {
-	const int ret = withdraw(device->dev, region->key);
+	const int ret = withdraw_region(device->dev, region->key);
 
 	if (ret != 0)
 		return ret;
@@ -245,14 +245,14 @@ uroce_dereg_mr(struct ibv_mr *ibv)
 	int ret = uroce_vmr_check(ibv);
 
 	if (ret != 0)
-		return uroce_answer(ret);
-	device = device_of(ibv->context);
+		return uroce_errno_ret(ret);
+	device = get_context_device(ibv->context);
 	if (!is_registered(device, uroce_vmr(ibv)->region))
 		return uroce_fail(EINVAL);
 	ret = end_region(device, uroce_vmr(ibv)->region);
 	if (ret != 0)
-		return uroce_answer(ret);
-	free_handle(uroce_vmr(ibv), false);
+		return uroce_errno_ret(ret);
+	free_mr_handle(uroce_vmr(ibv), false);
 	return 0;
 }
 
@@ -287,14 +287,14 @@ uroce_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 		errno = -ret;
 		return NULL;
 	}
-	region = share_region(device_of(pd->context), mr_handle, uroce_vpd(pd)->pdn, &len);
+	region = share_region(get_context_device(pd->context), mr_handle, uroce_vpd(pd)->pdn, &len);
 	if (region == NULL) {
 		errno = ENOENT;
 		return NULL;
 	}
-	mr = make_handle(pd, region, NULL, len);
+	mr = make_mr_handle(pd, region, NULL, len);
 	if (mr == NULL) {
-		drop_handle(device_of(pd->context), region, true);
+		drop_handle(get_context_device(pd->context), region, true);
 		return NULL;
 	}
 	return &mr->ibv;
@@ -304,5 +304,5 @@ void
 uroce_unimport_mr(struct ibv_mr *ibv)
 {
 	if (ibv != NULL)
-		free_handle(uroce_vmr(ibv), true);
+		free_mr_handle(uroce_vmr(ibv), true);
 }

@@ -10,7 +10,7 @@
 #include "datapath/event.h"
 #include "datapath/hugemem.h"
 #include "mem/sge.h"
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/event.h"
 #include "verbs/handle.h"
 #include "verbs/object.h"
@@ -62,7 +62,7 @@ fill_srq(struct uroce_vsrq *srq, const struct ibv_srq_init_attr_ex *init)
 		.cookie = srq,
 	};
 
-	uroce_srq_init(&srq->srqr.srq, srq->mem, &conf);
+	uroce_srq_init(&srq->wsrq.srq, srq->mem, &conf);
 	srq->ibv.context = init->pd->context;
 	srq->ibv.srq_context = init->srq_context;
 	srq->ibv.pd = init->pd;
@@ -99,7 +99,7 @@ free_srq(struct uroce_vsrq *srq)
 
 /* The SRQ uses its PD, and of XRC its domain and its CQ, or does no longer. */
 static void
-count_uses(struct uroce_vsrq *srq, void (*count)(struct ibv_context *, unsigned *))
+count_srq_uses(struct uroce_vsrq *srq, void (*count)(struct ibv_context *, unsigned *))
 {
 	count(srq->ibv.context, &uroce_vpd(srq->ibv.pd)->nb_users);
 	if (srq->xrcd == NULL)
@@ -124,18 +124,18 @@ create_srq(struct ibv_srq_init_attr_ex *init, struct uroce_vsrq **out)
 		return -ENOMEM;
 	}
 	fill_srq(srq, init);
-	if (srq->xrcd != NULL && uroce_dev_add_srq(device->dev, &srq->srqr) != 0) {
+	if (srq->xrcd != NULL && uroce_dev_add_srq(device->dev, &srq->wsrq) != 0) {
 		free_srq(srq);
 		uroce_vdevice_uncount(device, &device->nb_srqs);
 		return -ENOMEM;
 	}
-	count_uses(srq, uroce_users_add);
+	count_srq_uses(srq, uroce_users_add);
 	*out = srq;
 	return 0;
 }
 
 static int
-check_init(const struct ibv_context *context, const struct ibv_srq_init_attr_ex *init)
+check_srq_init(const struct ibv_context *context, const struct ibv_srq_init_attr_ex *init)
 {
 	const uint32_t of_xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | of_xrc;
@@ -165,7 +165,7 @@ uroce_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *in
 	int ret = -EINVAL;
 
 	if (context != NULL && init_attr != NULL)
-		ret = check_init(context, init_attr);
+		ret = check_srq_init(context, init_attr);
 	if (ret == 0) {
 		struct ibv_srq_init_attr_ex init = *init_attr;
 
@@ -209,14 +209,14 @@ is_change_legal(struct uroce_srq *srq, const struct ibv_srq_attr *attr, int mask
 }
 
 static int
-resize(struct uroce_vsrq *srq, uint32_t max_wr)
+resize_srq(struct uroce_vsrq *srq, uint32_t max_wr)
 {
 	const struct uroce_dev *const dev = uroce_vcontext_dev(srq->ibv.context);
-	void *const mem = alloc_slots(dev, max_wr, srq->srqr.srq.max_sge);
+	void *const mem = alloc_slots(dev, max_wr, srq->wsrq.srq.max_sge);
 
 	if (mem == NULL)
 		return -ENOMEM;
-	if (uroce_srq_resize(&srq->srqr.srq, mem, max_wr) != 0) {
+	if (uroce_srq_resize(&srq->wsrq.srq, mem, max_wr) != 0) {
 		uroce_hugemem_free(mem);
 		return -EINVAL;
 	}
@@ -224,18 +224,18 @@ resize(struct uroce_vsrq *srq, uint32_t max_wr)
 	*(void **)srq->mem = srq->old_mem;
 	srq->old_mem = srq->mem;
 	srq->mem = NULL;
-	if (!uroce_srq_is_owed(&srq->srqr.srq))
+	if (!uroce_srq_has_stale(&srq->wsrq.srq))
 		free_slots(srq);
 	srq->mem = mem;
 	return 0;
 }
 
 static void
-arm(struct uroce_vsrq *srq, uint32_t limit)
+arm_limit(struct uroce_vsrq *srq, uint32_t limit)
 {
 	struct uroce_dev *const dev = uroce_vcontext_dev(srq->ibv.context);
 
-	if (uroce_srq_arm(&srq->srqr.srq, limit))
+	if (uroce_srq_arm(&srq->wsrq.srq, limit))
 		uroce_event_push(dev->events, IBV_EVENT_SRQ_LIMIT_REACHED, srq);
 }
 
@@ -246,18 +246,18 @@ uroce_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int attr_mask)
 	int ret = uroce_vsrq_check(ibv);
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if (attr == NULL || (attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0)
 		return uroce_fail(EINVAL);
 	pthread_mutex_lock(&ibv->mutex);
-	if (!is_change_legal(&srq->srqr.srq, attr, attr_mask))
+	if (!is_change_legal(&srq->wsrq.srq, attr, attr_mask))
 		ret = -EINVAL;
 	else if (attr_mask & IBV_SRQ_MAX_WR)
-		ret = resize(srq, attr->max_wr);
+		ret = resize_srq(srq, attr->max_wr);
 	if (ret == 0 && (attr_mask & IBV_SRQ_LIMIT))
-		arm(srq, attr->srq_limit);
+		arm_limit(srq, attr->srq_limit);
 	pthread_mutex_unlock(&ibv->mutex);
-	return uroce_answer(ret);
+	return uroce_errno_ret(ret);
 }
 
 int
@@ -267,8 +267,8 @@ uroce_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 	struct uroce_srq *srq;
 
 	if (ret != 0)
-		return uroce_answer(ret);
-	srq = &uroce_vsrq(ibv)->srqr.srq;
+		return uroce_errno_ret(ret);
+	srq = &uroce_vsrq(ibv)->wsrq.srq;
 	pthread_mutex_lock(&ibv->mutex);
 	*attr = (struct ibv_srq_attr){
 		.max_wr = srq->max_wr,
@@ -285,10 +285,10 @@ uroce_get_srq_num(struct ibv_srq *ibv, uint32_t *srq_num)
 	const int ret = uroce_vsrq_check(ibv);
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if (srq_num == NULL || uroce_vsrq(ibv)->xrcd == NULL)
 		return uroce_fail(EINVAL);
-	*srq_num = uroce_vsrq(ibv)->srqr.srq.srqn;
+	*srq_num = uroce_vsrq(ibv)->wsrq.srq.srqn;
 	return 0;
 }
 
@@ -300,16 +300,16 @@ uroce_destroy_srq(struct ibv_srq *ibv)
 	struct uroce_vdevice *device;
 
 	if (ret != 0)
-		return uroce_answer(ret);
+		return uroce_errno_ret(ret);
 	if (uroce_users_any(ibv->context, &srq->nb_users))
 		return uroce_fail(EBUSY);
 	device = uroce_vcontext(ibv->context)->device;
 	if (srq->xrcd != NULL)
-		uroce_dev_remove_srq(device->dev, &srq->srqr);
+		uroce_dev_remove_srq(device->dev, &srq->wsrq);
 	uroce_event_purge(device->dev->events, srq);
 	uroce_vevent_forget_srq(srq);
 	uroce_vdevice_uncount(device, &device->nb_srqs);
-	count_uses(srq, uroce_users_drop);
+	count_srq_uses(srq, uroce_users_drop);
 	free_srq(srq);
 	return 0;
 }

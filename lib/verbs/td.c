@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <rte_common.h>
 
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/post.h"
 #include "verbs/uroce.h"
 #include "verbs/uroce_dv.h"
@@ -27,14 +27,14 @@ vqp_ex(struct ibv_qp_ex *ibv)
 struct uroce_vwr uroce_vwr_nowhere;
 
 static struct uroce_vwr *
-vwr_of(struct ibv_qp_ex *ibv)
+get_wr(struct ibv_qp_ex *ibv)
 {
 	return uroce_vwr_of(vqp_ex(ibv));
 }
 
 /* A configuration is no request that may be posted otherwise: only its builders know that it is sound. */
 static int
-fill(struct uroce_vqp *qp)
+fill_wqe(struct uroce_vqp *qp)
 {
 	const struct uroce_vwr *const vwr = qp->vwr;
 
@@ -46,7 +46,7 @@ fill(struct uroce_vqp *qp)
 }
 
 static void
-finish(struct uroce_vqp *qp)
+finish_wr(struct uroce_vqp *qp)
 {
 	struct uroce_vwr *const vwr = qp->vwr;
 
@@ -54,7 +54,7 @@ finish(struct uroce_vqp *qp)
 		return;
 	vwr->is_open = false;
 	if (vwr->err == 0)
-		vwr->err = fill(qp);
+		vwr->err = fill_wqe(qp);
 	if (vwr->err == 0)
 		vwr->nb++;
 }
@@ -62,9 +62,9 @@ finish(struct uroce_vqp *qp)
 struct ibv_send_wr *
 uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
 {
-	struct uroce_vwr *const vwr = vwr_of(ibv);
+	struct uroce_vwr *const vwr = get_wr(ibv);
 
-	finish(vqp_ex(ibv));
+	finish_wr(vqp_ex(ibv));
 	vwr->is_open = true;
 	vwr->wr = (struct ibv_send_wr){
 		.wr_id = ibv->wr_id,
@@ -108,12 +108,12 @@ wr_complete(struct ibv_qp_ex *ibv)
 
 	if (uroce_is_fork_child())
 		return uroce_fail(EIO);
-	finish(qp);
+	finish_wr(qp);
 	const int err = qp->vwr->err;
 
 	atomic_store_explicit(&qp->is_building, false, memory_order_relaxed);
 	uroce_vqp_end_send(qp, err == 0 ? qp->vwr->nb : 0);
-	return uroce_answer(err);
+	return uroce_errno_ret(err);
 }
 
 /* --- builders -------------------------------------------------------------------------------------- */
@@ -211,7 +211,7 @@ wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey,
 static void
 wr_set_sge(struct ibv_qp_ex *ibv, uint32_t lkey, uint64_t addr, uint32_t length)
 {
-	struct uroce_vwr *const vwr = vwr_of(ibv);
+	struct uroce_vwr *const vwr = get_wr(ibv);
 
 	vwr->sge[0] = (struct ibv_sge){ .addr = addr, .length = length, .lkey = lkey };
 	vwr->wr.num_sge = 1;
@@ -220,7 +220,7 @@ wr_set_sge(struct ibv_qp_ex *ibv, uint32_t lkey, uint64_t addr, uint32_t length)
 static void
 wr_set_sge_list(struct ibv_qp_ex *ibv, size_t num_sge, const struct ibv_sge *sg_list)
 {
-	struct uroce_vwr *const vwr = vwr_of(ibv);
+	struct uroce_vwr *const vwr = get_wr(ibv);
 
 	if (num_sge > UROCE_SGE_MAX || (num_sge > 0 && sg_list == NULL)) {
 		uroce_vwr_fail(vwr, -EINVAL);
@@ -233,7 +233,7 @@ wr_set_sge_list(struct ibv_qp_ex *ibv, size_t num_sge, const struct ibv_sge *sg_
 static void
 wr_set_inline_data_list(struct ibv_qp_ex *ibv, size_t num_buf, const struct ibv_data_buf *buf_list)
 {
-	struct uroce_vwr *const vwr = vwr_of(ibv);
+	struct uroce_vwr *const vwr = get_wr(ibv);
 	size_t len = 0;
 
 	for (size_t i = 0; i < num_buf; i++) {
@@ -258,7 +258,7 @@ wr_set_inline_data(struct ibv_qp_ex *ibv, void *addr, size_t length)
 static void
 wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
 {
-	struct ibv_send_wr *const wr = &vwr_of(ibv)->wr;
+	struct ibv_send_wr *const wr = &get_wr(ibv)->wr;
 
 	wr->wr.ud.ah = ah;
 	wr->wr.ud.remote_qpn = remote_qpn;
@@ -268,7 +268,7 @@ wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t remote_qpn, ui
 static void
 wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t remote_srqn)
 {
-	vwr_of(ibv)->wr.qp_type.xrc.remote_srqn = remote_srqn;
+	get_wr(ibv)->wr.qp_type.xrc.remote_srqn = remote_srqn;
 }
 
 /* A builder with its data. */
@@ -286,7 +286,7 @@ uroce_dv_wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, si
 		  uint8_t type, uint8_t level)
 {
 	uroce_vwr_begin(ibv, UROCE_DV_WR_FLUSH);
-	uroce_dv_set_flush(&vwr_of(ibv)->wr, rkey, remote_addr, len, type, level);
+	uroce_dv_set_flush(&get_wr(ibv)->wr, rkey, remote_addr, len, type, level);
 }
 
 #ifdef UROCE_VERBS_HAS_FLUSH

@@ -13,7 +13,7 @@
 #include "verbs/xrc.h"
 
 static int
-answer(int ret)
+get_xrc_ret(int ret)
 {
 	if (ret >= 0)
 		return 0;
@@ -95,11 +95,11 @@ uroce_create_xrc_rcv_qp(struct uroce_xrc_rcv_init_attr *init_attr, uint32_t *xrc
 	int ret;
 
 	if (init_attr == NULL || xrc_rcv_qpn == NULL || init_attr->xrc_domain == NULL)
-		return answer(-EINVAL);
+		return get_xrc_ret(-EINVAL);
 	ret = uroce_target_create(vxrcd_of(init_attr->xrc_domain), init_attr->qp_context, true,
 				  &handle);
 	if (ret != 0)
-		return answer(ret);
+		return get_xrc_ret(ret);
 	(void)set_registration(handle);
 	init_attr->cap = handle->target->cap;
 	*xrc_rcv_qpn = handle->ibv.qp_num;
@@ -114,13 +114,13 @@ uroce_modify_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32_t xrc_qp_num,
 	int ret;
 
 	if (xrc_domain == NULL)
-		return answer(-EINVAL);
+		return get_xrc_ret(-EINVAL);
 	ret = uroce_target_open(vxrcd_of(xrc_domain), xrc_qp_num, NULL, true, &handle);
 	if (ret != 0)
-		return answer(ret);
+		return get_xrc_ret(ret);
 	ret = -uroce_modify_qp(&handle->ibv, attr, attr_mask);
 	uroce_target_close(handle);
-	return answer(ret);
+	return get_xrc_ret(ret);
 }
 
 int
@@ -133,10 +133,10 @@ uroce_query_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32_t xrc_qp_num,
 	int ret;
 
 	if (xrc_domain == NULL || init_attr == NULL)
-		return answer(-EINVAL);
+		return get_xrc_ret(-EINVAL);
 	ret = uroce_target_open(vxrcd_of(xrc_domain), xrc_qp_num, NULL, true, &handle);
 	if (ret != 0)
-		return answer(ret);
+		return get_xrc_ret(ret);
 	ret = -uroce_query_qp(&handle->ibv, attr, attr_mask, &init);
 	uroce_target_close(handle);
 	if (ret == 0)
@@ -144,7 +144,7 @@ uroce_query_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32_t xrc_qp_num,
 			.qp_type = IBV_QPT_XRC_RECV,
 			.xrc_domain = xrc_domain,
 		};
-	return answer(ret);
+	return get_xrc_ret(ret);
 }
 
 int
@@ -154,11 +154,11 @@ uroce_reg_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32_t xrc_qp_num)
 	int ret;
 
 	if (xrc_domain == NULL)
-		return answer(-EINVAL);
+		return get_xrc_ret(-EINVAL);
 	ret = uroce_target_open(vxrcd_of(xrc_domain), xrc_qp_num, NULL, true, &handle);
 	if (ret == 0 && !set_registration(handle))
 		uroce_target_close(handle);
-	return answer(ret);
+	return get_xrc_ret(ret);
 }
 
 int
@@ -167,10 +167,10 @@ uroce_unreg_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32_t xrc_qp_num)
 	struct uroce_vqp *handle;
 
 	if (xrc_domain == NULL)
-		return answer(-EINVAL);
+		return get_xrc_ret(-EINVAL);
 	handle = unset_registration(vxrcd_of(xrc_domain), xrc_qp_num);
 	if (handle == NULL)
-		return answer(-EINVAL);
+		return get_xrc_ret(-EINVAL);
 	uroce_target_close(handle);
 	return 0;
 }

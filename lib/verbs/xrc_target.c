@@ -16,13 +16,13 @@
 #include "verbs/xrc.h"
 
 static struct uroce_vdevice *
-device_of(const struct uroce_vxrcd *xrcd)
+get_xrcd_device(const struct uroce_vxrcd *xrcd)
 {
 	return uroce_vcontext(xrcd->ibv.context)->device;
 }
 
 static struct uroce_vqp *
-make_handle(struct uroce_vxrcd *xrcd, void *qp_context, bool is_silent)
+make_target_handle(struct uroce_vxrcd *xrcd, void *qp_context, bool is_silent)
 {
 	struct uroce_vqp *const handle = uroce_hugemem_alloc(
 		sizeof(*handle), uroce_dev_socket_id(uroce_vcontext_dev(xrcd->ibv.context)));
@@ -41,7 +41,7 @@ make_handle(struct uroce_vxrcd *xrcd, void *qp_context, bool is_silent)
 }
 
 static void
-free_handle(struct uroce_vqp *handle)
+free_target_handle(struct uroce_vqp *handle)
 {
 	uroce_users_drop(handle->ibv.context, &handle->xrcd->nb_users);
 	pthread_mutex_destroy(&handle->ibv.mutex);
@@ -58,7 +58,7 @@ link_handle(struct uroce_vqp *handle, struct uroce_vqp *target)
 	handle->ibv.qp_num = target->ibv.qp_num;
 	handle->ibv.handle = target->ibv.qp_num;
 	uroce_vqp_begin(handle);
-	handle->ibv.state = uroce_qpc_state_seen(&target->qpr.qpc);
+	handle->ibv.state = uroce_qpc_state_seen(&target->wqp.qpc);
 	handle->next = target->handles;
 	target->handles = handle;
 }
@@ -81,11 +81,11 @@ struct uroce_vqp *
 uroce_target_find(const struct uroce_vxrcd *xrcd, uint32_t qpn)
 {
 	const struct uroce_dev *const dev = uroce_vcontext_dev(xrcd->ibv.context);
-	const struct uroce_qpr *const qpr = uroce_qpn_lookup(dev->qpns, qpn);
-	struct uroce_vqp *const target = qpr != NULL ? qpr->event_cookie : NULL;
+	const struct uroce_worker_qp *const wqp = uroce_qpn_lookup(dev->qpns, qpn);
+	struct uroce_vqp *const target = wqp != NULL ? wqp->event_cookie : NULL;
 
-	if (target == NULL || qpr->qpc.type != IBV_QPT_XRC_RECV ||
-	    qpr->qpc.xrcd != xrcd->domain->number || target->handles == NULL)
+	if (target == NULL || wqp->qpc.type != IBV_QPT_XRC_RECV ||
+	    wqp->qpc.xrcd != xrcd->domain->number || target->handles == NULL)
 		return NULL;
 	return target;
 }
@@ -95,8 +95,8 @@ uroce_target_create(struct uroce_vxrcd *xrcd, void *qp_context, bool is_silent,
 		    struct uroce_vqp **out)
 {
 	const struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_XRC_RECV };
-	struct uroce_vdevice *const device = device_of(xrcd);
-	struct uroce_vqp *const handle = make_handle(xrcd, qp_context, is_silent);
+	struct uroce_vdevice *const device = get_xrcd_device(xrcd);
+	struct uroce_vqp *const handle = make_target_handle(xrcd, qp_context, is_silent);
 	struct uroce_vqp *target;
 	int ret;
 
@@ -105,7 +105,7 @@ uroce_target_create(struct uroce_vxrcd *xrcd, void *qp_context, bool is_silent,
 	ret = uroce_vqp_create(xrcd->ibv.context, &init,
 			       &(struct uroce_vqp_conf){ .xrcd = xrcd->domain->number }, &target);
 	if (ret != 0) {
-		free_handle(handle);
+		free_target_handle(handle);
 		return ret;
 	}
 	pthread_mutex_lock(&device->lock);
@@ -119,8 +119,8 @@ int
 uroce_target_open(struct uroce_vxrcd *xrcd, uint32_t qpn, void *qp_context, bool is_silent,
 		  struct uroce_vqp **out)
 {
-	struct uroce_vdevice *const device = device_of(xrcd);
-	struct uroce_vqp *const handle = make_handle(xrcd, qp_context, is_silent);
+	struct uroce_vdevice *const device = get_xrcd_device(xrcd);
+	struct uroce_vqp *const handle = make_target_handle(xrcd, qp_context, is_silent);
 	struct uroce_vqp *target;
 
 	if (handle == NULL)
@@ -131,7 +131,7 @@ uroce_target_open(struct uroce_vxrcd *xrcd, uint32_t qpn, void *qp_context, bool
 		link_handle(handle, target);
 	pthread_mutex_unlock(&device->lock);
 	if (target == NULL) {
-		free_handle(handle);
+		free_target_handle(handle);
 		return -EINVAL;
 	}
 	*out = handle;
@@ -141,7 +141,7 @@ uroce_target_open(struct uroce_vxrcd *xrcd, uint32_t qpn, void *qp_context, bool
 void
 uroce_target_close(struct uroce_vqp *handle)
 {
-	struct uroce_vdevice *const device = device_of(handle->xrcd);
+	struct uroce_vdevice *const device = get_xrcd_device(handle->xrcd);
 	struct uroce_vqp *const target = handle->target;
 
 	pthread_mutex_lock(&device->lock);
@@ -154,7 +154,7 @@ uroce_target_close(struct uroce_vqp *handle)
 	if (is_last)
 		(void)uroce_vqp_destroy(target); /* no member of a group: it is not for datagrams */
 	uroce_vevent_forget_qp(handle);
-	free_handle(handle);
+	free_target_handle(handle);
 }
 
 struct ibv_qp *

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "verbs/answer.h"
+#include "verbs/errno_ret.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 #include "verbs/xrc.h"
@@ -254,7 +254,7 @@ uroce_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *init_att
 int
 uroce_close_xrcd(struct ibv_xrcd *ibv)
 {
-	return uroce_answer(ibv == NULL ? -EINVAL : close_xrcd(uroce_vxrcd(ibv)));
+	return uroce_errno_ret(ibv == NULL ? -EINVAL : close_xrcd(uroce_vxrcd(ibv)));
 }
 
 struct ibv_xrc_domain *

@@ -71,7 +71,7 @@ take_16(struct cursor *cur)
 }
 
 CLMUL BODY __m128i
-fold(__m128i block, __m128i onto, __m128i multipliers)
+fold_block(__m128i block, __m128i onto, __m128i multipliers)
 {
 	const __m128i first = _mm_clmulepi64_si128(block, multipliers, 0x00);
 	const __m128i second = _mm_clmulepi64_si128(block, multipliers, 0x11);
@@ -81,7 +81,7 @@ fold(__m128i block, __m128i onto, __m128i multipliers)
 
 /* Remainder of a block, times x^32. */
 CLMUL BODY uint32_t
-reduce(__m128i block)
+reduce_to_32(__m128i block)
 {
 	const __m128i low_32 = _mm_setr_epi32(-1, 0, 0, 0);
 	const __m128i divide = _mm_set_epi64x(POLYNOMIAL, QUOTIENT);
@@ -108,17 +108,17 @@ fold_tail(__m128i block, const struct cursor *cur)
 
 	if (cur->dst)
 		_mm_storeu_si128((__m128i *)(cur->dst + cur->len - 16), last);
-	return fold(_mm_shuffle_epi8(block, up), onto, MULTIPLIERS(FOLD_128));
+	return fold_block(_mm_shuffle_epi8(block, up), onto, MULTIPLIERS(FOLD_128));
 }
 
 CLMUL BODY uint32_t
-finish(__m128i block, struct cursor *cur)
+reduce_block(__m128i block, struct cursor *cur)
 {
 	while (cur->len >= 16)
-		block = fold(block, take_16(cur), MULTIPLIERS(FOLD_128));
+		block = fold_block(block, take_16(cur), MULTIPLIERS(FOLD_128));
 	if (cur->len > 0)
 		block = fold_tail(block, cur);
-	return ~reduce(block);
+	return ~reduce_to_32(block);
 }
 
 /* The next `nb` <= 8 bytes as a number, first byte lowest; `nb` is a constant. */
@@ -172,17 +172,17 @@ sum_below_16(uint32_t state, struct cursor *cur)
 		first = take_below_8(cur) ^ state;
 		second = first << (64 - nb_bits);
 		state = nb_bits < 32 ? state >> nb_bits : 0;
-		return ~(reduce(_mm_set_epi64x((int64_t)second, 0)) ^ state);
+		return ~(reduce_to_32(_mm_set_epi64x((int64_t)second, 0)) ^ state);
 	}
 	first = take_bytes(cur, 8) ^ state;
 	if (nb_bits == 0)
-		return ~reduce(_mm_set_epi64x((int64_t)first, 0));
+		return ~reduce_to_32(_mm_set_epi64x((int64_t)first, 0));
 	second = take_below_8(cur) << (64 - nb_bits) | first >> nb_bits;
-	return ~reduce(_mm_set_epi64x((int64_t)second, (int64_t)(first << (64 - nb_bits))));
+	return ~reduce_to_32(_mm_set_epi64x((int64_t)second, (int64_t)(first << (64 - nb_bits))));
 }
 
 CLMUL BODY uint32_t
-sum(uint32_t state, struct cursor cur)
+sum_16(uint32_t state, struct cursor cur)
 {
 	__m128i block[4];
 
@@ -191,36 +191,36 @@ sum(uint32_t state, struct cursor cur)
 		return sum_below_16(state, &cur);
 	block[0] = _mm_xor_si128(take_16(&cur), _mm_cvtsi32_si128((int)state));
 	if (cur.len < 48)
-		return finish(block[0], &cur);
+		return reduce_block(block[0], &cur);
 	for (int i = 1; i < 4; i++)
 		block[i] = take_16(&cur);
 	cur.mask = NULL;
 	while (cur.len >= 64) {
 		for (int i = 0; i < 4; i++)
-			block[i] = fold(block[i], take_16(&cur), MULTIPLIERS(FOLD_512));
+			block[i] = fold_block(block[i], take_16(&cur), MULTIPLIERS(FOLD_512));
 	}
-	block[3] = fold(block[0], block[3], MULTIPLIERS(FOLD_384));
-	block[3] = fold(block[1], block[3], MULTIPLIERS(FOLD_256));
-	block[3] = fold(block[2], block[3], MULTIPLIERS(FOLD_128));
-	return finish(block[3], &cur);
+	block[3] = fold_block(block[0], block[3], MULTIPLIERS(FOLD_384));
+	block[3] = fold_block(block[1], block[3], MULTIPLIERS(FOLD_256));
+	block[3] = fold_block(block[2], block[3], MULTIPLIERS(FOLD_128));
+	return reduce_block(block[3], &cur);
 }
 
 CLMUL uint32_t
 uroce_crc32_clmul(uint32_t state, const void *data, size_t len)
 {
-	return sum(state, (struct cursor){ .src = data, .len = len });
+	return sum_16(state, (struct cursor){ .src = data, .len = len });
 }
 
 CLMUL uint32_t
 uroce_crc32_clmul_copy(uint32_t state, void *dst, const void *src, size_t len)
 {
-	return sum(state, (struct cursor){ .src = src, .dst = dst, .len = len });
+	return sum_16(state, (struct cursor){ .src = src, .dst = dst, .len = len });
 }
 
 CLMUL uint32_t
 uroce_crc32_clmul_masked(uint32_t state, const void *data, size_t len, const uint8_t *mask)
 {
-	return sum(state, (struct cursor){ .src = data, .mask = mask, .len = len });
+	return sum_16(state, (struct cursor){ .src = data, .mask = mask, .len = len });
 }
 
 VCLMUL BODY __m512i
@@ -269,7 +269,7 @@ sum_4(uint32_t state, struct cursor cur)
 	__m512i blocks[4];
 
 	if (cur.len < WIDE_LEN_MIN)
-		return sum(state, cur);
+		return sum_16(state, cur);
 	blocks[0] = take_64(&cur);
 	if (cur.mask)
 		blocks[0] = _mm512_or_si512(blocks[0], _mm512_loadu_si512(cur.mask));
@@ -288,7 +288,7 @@ sum_4(uint32_t state, struct cursor cur)
 	}
 	while (cur.len >= 64)
 		blocks[0] = fold_4(blocks[0], take_64(&cur), SAME_4(FOLD_512));
-	return finish(join_4(blocks[0]), &cur);
+	return reduce_block(join_4(blocks[0]), &cur);
 }
 
 VCLMUL uint32_t

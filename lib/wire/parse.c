@@ -32,7 +32,7 @@ struct cursor {
 #define BTH_OFF (sizeof(struct uroce_eth) + sizeof(struct uroce_ipv4) + sizeof(struct uroce_udp))
 
 static void
-skip(struct cursor *cur, uint32_t nb)
+skip_bytes(struct cursor *cur, uint32_t nb)
 {
 	cur->at += nb;
 	cur->len -= nb;
@@ -47,7 +47,7 @@ parse_eth(struct cursor *cur, struct uroce_pkt *pkt)
 	if (cur->len < sizeof(*eth))
 		return UROCE_VERDICT_TRUNCATED;
 	type = be16_get(eth->type);
-	skip(cur, sizeof(*eth));
+	skip_bytes(cur, sizeof(*eth));
 	pkt->has_vlan = type == UROCE_ETHERTYPE_VLAN;
 	pkt->vlan_tci = 0;
 	if (pkt->has_vlan) {
@@ -57,7 +57,7 @@ parse_eth(struct cursor *cur, struct uroce_pkt *pkt)
 			return UROCE_VERDICT_TRUNCATED;
 		pkt->vlan_tci = be16_get(vlan->tci);
 		type = be16_get(vlan->type);
-		skip(cur, sizeof(*vlan));
+		skip_bytes(cur, sizeof(*vlan));
 	}
 	pkt->is_ipv6 = type == UROCE_ETHERTYPE_IPV6;
 	return pkt->is_ipv6 || type == UROCE_ETHERTYPE_IPV4 ? GO_ON : UROCE_VERDICT_NOT_ROCE;
@@ -111,7 +111,7 @@ parse_ipv4(struct cursor *cur, struct uroce_pkt *pkt)
 		return UROCE_VERDICT_TRUNCATED;
 	total_len = be16_get(ip->total_len);
 	pkt->tclass = ip->tos;
-	skip(cur, hdr_len);
+	skip_bytes(cur, hdr_len);
 	verdict = check_port(cur->at, cur->len);
 	if (verdict != GO_ON)
 		return verdict;
@@ -135,7 +135,7 @@ parse_ipv6(struct cursor *cur, struct uroce_pkt *pkt)
 	if (version_flow >> 28 != 6)
 		return UROCE_VERDICT_BAD_IP;
 	pkt->tclass = (uint8_t)(version_flow >> 20);
-	skip(cur, sizeof(*ip));
+	skip_bytes(cur, sizeof(*ip));
 	verdict = check_port(cur->at, cur->len);
 	return verdict != GO_ON ? verdict : narrow_to_ip(cur, be16_get(ip->payload_len));
 }
@@ -149,7 +149,7 @@ parse_udp(struct cursor *cur, struct uroce_pkt *pkt)
 	if (be16_get(udp->len) != cur->len)
 		return UROCE_VERDICT_BAD_UDP_LEN;
 	pkt->udp_sport = be16_get(udp->sport);
-	skip(cur, sizeof(*udp));
+	skip_bytes(cur, sizeof(*udp));
 	if (cur->len < sizeof(struct uroce_bth) + UROCE_ICRC_LEN)
 		return UROCE_VERDICT_BAD_LEN;
 	cur->len -= UROCE_ICRC_LEN;
@@ -171,7 +171,7 @@ static const struct known plain[] = {
 };
 
 static inline uint64_t
-difference(const uint8_t *frame, const struct known *known)
+differ_from_known(const uint8_t *frame, const struct known *known)
 {
 	uint64_t word, value, mask;
 
@@ -183,7 +183,7 @@ difference(const uint8_t *frame, const struct known *known)
 
 /* A plain frame whose lengths fit each other: leaves the cursor on the BTH. @return false: walk it */
 static inline bool
-skip_plain(struct cursor *cur, struct uroce_pkt *pkt)
+skip_common(struct cursor *cur, struct uroce_pkt *pkt)
 {
 	const struct uroce_ipv4 *ip =
 		(const struct uroce_ipv4 *)(cur->at + sizeof(struct uroce_eth));
@@ -191,8 +191,8 @@ skip_plain(struct cursor *cur, struct uroce_pkt *pkt)
 	const uint32_t before_ip = sizeof(struct uroce_eth);
 
 	if (cur->len < BTH_OFF + sizeof(struct uroce_bth) + UROCE_ICRC_LEN ||
-	    (difference(cur->at, &plain[0]) | difference(cur->at, &plain[1]) |
-	     difference(cur->at, &plain[2])))
+	    (differ_from_known(cur->at, &plain[0]) | differ_from_known(cur->at, &plain[1]) |
+	     differ_from_known(cur->at, &plain[2])))
 		return false;
 	const uint32_t total_len = be16_get(ip->total_len);
 
@@ -212,7 +212,7 @@ skip_plain(struct cursor *cur, struct uroce_pkt *pkt)
 
 /* The same for any frame. */
 static enum uroce_verdict
-walk(struct cursor *cur, struct uroce_pkt *pkt)
+walk_headers(struct cursor *cur, struct uroce_pkt *pkt)
 {
 	enum uroce_verdict verdict = parse_eth(cur, pkt);
 
@@ -246,7 +246,7 @@ parse_bth(struct cursor *cur, struct uroce_pkt *pkt)
 	pkt->is_solicited = bth->flags & UROCE_BTH_SOLICITED;
 	pkt->has_ack_req = psn >> 24 & UROCE_BTH_ACK_REQ;
 	pkt->has_becn = dest >> 24 & UROCE_BTH_BECN;
-	skip(cur, sizeof(*bth));
+	skip_bytes(cur, sizeof(*bth));
 	return GO_ON;
 }
 
@@ -258,7 +258,7 @@ parse_payload(struct cursor *cur, struct uroce_pkt *pkt)
 	if (cur->len < pkt->op->ext_len)
 		return UROCE_VERDICT_BAD_LEN;
 	pkt->ext = cur->at;
-	skip(cur, pkt->op->ext_len);
+	skip_bytes(cur, pkt->op->ext_len);
 	/* Pad fills the last word of a message, so there is payload in the word. */
 	if (cur->len % 4 != 0 || (has_pad && (cur->len == 0 || !(pkt->op->flags & UROCE_OPF_LAST))))
 		return UROCE_VERDICT_BAD_LEN;
@@ -287,7 +287,7 @@ uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_pkt *pkt)
 	enum uroce_verdict verdict;
 
 	pkt->frame = frame;
-	verdict = skip_plain(&cur, pkt) ? GO_ON : walk(&cur, pkt);
+	verdict = skip_common(&cur, pkt) ? GO_ON : walk_headers(&cur, pkt);
 	if (verdict != GO_ON)
 		return verdict;
 	verdict = parse_bth(&cur, pkt);
@@ -314,55 +314,55 @@ static inline bool
 has_same_headers(const uint8_t *a, const uint8_t *b)
 {
 	const uint32_t type = 12, end = BTH_OFF + offsetof(struct uroce_bth, ack_req);
-	uint64_t difference = differ_in(a, b, end - sizeof(uint64_t));
+	uint64_t differ_from_known = differ_in(a, b, end - sizeof(uint64_t));
 
 	for (uint32_t at = type; at + sizeof(uint64_t) < end; at += sizeof(uint64_t))
-		difference |= differ_in(a, b, at);
-	return difference == 0;
+		differ_from_known |= differ_in(a, b, at);
+	return differ_from_known == 0;
 }
 
 /* Bytes of the frame up to the end of its ICRC. */
 static inline uint32_t
-len_of(const struct uroce_pkt *pkt)
+get_frame_len(const struct uroce_pkt *pkt)
 {
 	return (uint32_t)(pkt->payload - pkt->frame) + pkt->payload_len + pkt->pad_len +
 	       UROCE_ICRC_LEN;
 }
 
-/* What is in `model`, in a frame with the same headers. */
+/* What is in `tmpl`, in a frame with the same headers. */
 static inline void
-move_to(const uint8_t *frame, const struct uroce_pkt *model, struct uroce_pkt *pkt)
+fill_from_template(const uint8_t *frame, const struct uroce_pkt *tmpl, struct uroce_pkt *pkt)
 {
-	*pkt = *model;
+	*pkt = *tmpl;
 	pkt->frame = frame;
-	pkt->ip = frame + (model->ip - model->frame);
-	pkt->bth = (const struct uroce_bth *)(frame + ((const uint8_t *)model->bth - model->frame));
-	pkt->ext = frame + (model->ext - model->frame);
-	pkt->payload = frame + (model->payload - model->frame);
+	pkt->ip = frame + (tmpl->ip - tmpl->frame);
+	pkt->bth = (const struct uroce_bth *)(frame + ((const uint8_t *)tmpl->bth - tmpl->frame));
+	pkt->ext = frame + (tmpl->ext - tmpl->frame);
+	pkt->payload = frame + (tmpl->payload - tmpl->frame);
 }
 
 void
-uroce_parse_remember(const struct uroce_pkt *pkt, uint8_t hdr[UROCE_MODEL_LEN],
-		     struct uroce_pkt *model)
+uroce_parse_make_template(const struct uroce_pkt *pkt, uint8_t hdr[UROCE_TEMPLATE_LEN],
+			  struct uroce_pkt *tmpl)
 {
-	static_assert(UROCE_MODEL_LEN == BTH_OFF + offsetof(struct uroce_bth, ack_req),
+	static_assert(UROCE_TEMPLATE_LEN == BTH_OFF + offsetof(struct uroce_bth, ack_req),
 		      "what has_same_headers() reads");
-	memcpy(hdr, pkt->frame, UROCE_MODEL_LEN);
-	move_to(hdr, pkt, model);
+	memcpy(hdr, pkt->frame, UROCE_TEMPLATE_LEN);
+	fill_from_template(hdr, pkt, tmpl);
 }
 
 bool
-uroce_parse_alike(const uint8_t *frame, uint32_t len, const struct uroce_pkt *model,
-		  struct uroce_pkt *pkt)
+uroce_parse_by_template(const uint8_t *frame, uint32_t len, const struct uroce_pkt *tmpl,
+			struct uroce_pkt *pkt)
 {
 	/* a tag, options or IPv6 would have the BTH elsewhere */
-	if ((const uint8_t *)model->bth != model->frame + BTH_OFF || len < len_of(model) ||
-	    !has_same_headers(frame, model->frame))
+	if ((const uint8_t *)tmpl->bth != tmpl->frame + BTH_OFF || len < get_frame_len(tmpl) ||
+	    !has_same_headers(frame, tmpl->frame))
 		return false;
 	const struct uroce_bth *bth = (const struct uroce_bth *)(frame + BTH_OFF);
 	const uint32_t word = be32_get(((const be32 *)bth)[2]);
 
-	move_to(frame, model, pkt);
+	fill_from_template(frame, tmpl, pkt);
 	pkt->psn = word & LOW_24;
 	pkt->has_ack_req = word >> 24 & UROCE_BTH_ACK_REQ;
 	return true;

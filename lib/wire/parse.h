@@ -64,28 +64,28 @@ enum uroce_verdict uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_
 /**
  * Parse a frame that may be of the same kind as one that was accepted, as those of a burst mostly are:
  * IPv4, and the same in every header field that is looked at but the PSN and the request for an ACK.
- * @return whether it is; then `pkt` is filled, and uroce_parse() would say of it what it said of `model`
+ * @return whether it is; then `pkt` is filled, and uroce_parse() would say of it what it said of `tmpl`
  */
-bool uroce_parse_alike(const uint8_t *frame, uint32_t len, const struct uroce_pkt *model,
-		       struct uroce_pkt *pkt);
+bool uroce_parse_by_template(const uint8_t *frame, uint32_t len, const struct uroce_pkt *tmpl,
+			     struct uroce_pkt *pkt);
 
-/** What uroce_parse_alike() looks at of a model's bytes. */
-#define UROCE_MODEL_LEN 50u
+/** What uroce_parse_by_template() looks at of a model's bytes. */
+#define UROCE_TEMPLATE_LEN 50u
 
 /**
  * Make a model that outlives its frame.
  * @param pkt  accepted by uroce_parse()
- * @param[out] hdr  bytes of the frame; lives as long as `model`, which is for uroce_parse_alike() alone
+ * @param[out] hdr  bytes of the frame; lives as long as `tmpl`, which is for uroce_parse_by_template() alone
  */
-void uroce_parse_remember(const struct uroce_pkt *pkt, uint8_t hdr[UROCE_MODEL_LEN],
-			  struct uroce_pkt *model);
+void uroce_parse_make_template(const struct uroce_pkt *pkt, uint8_t hdr[UROCE_TEMPLATE_LEN],
+			       struct uroce_pkt *tmpl);
 
 /** Whether the ICRC of a parsed frame is right. Reads every byte from the IP header to the ICRC. */
 bool uroce_pkt_check_icrc(const struct uroce_pkt *pkt);
 
 /** Whether two parsed frames have the same source and destination addresses. */
 static inline bool
-uroce_pkt_is_same_way(const struct uroce_pkt *a, const struct uroce_pkt *b)
+uroce_pkt_is_same_path(const struct uroce_pkt *a, const struct uroce_pkt *b)
 {
 	const struct uroce_ipv4 *a4 = (const struct uroce_ipv4 *)a->ip;
 	const struct uroce_ipv4 *b4 = (const struct uroce_ipv4 *)b->ip;

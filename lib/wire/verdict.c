@@ -10,13 +10,13 @@
 
 #include "wire/lower.h"
 
-static const char names[UROCE_VERDICT_NB][UROCE_LOWER_MAX + 1] = {
+static const char verdict_names[UROCE_VERDICT_NB][UROCE_LOWER_MAX + 1] = {
 #define NAME(name, text) [UROCE_VERDICT_##name] = UROCE_LOWER(#name),
 	UROCE_VERDICT_LIST(NAME)
 #undef NAME
 };
 
-static const char *const texts[UROCE_VERDICT_NB] = {
+static const char *const verdict_texts[UROCE_VERDICT_NB] = {
 #define TEXT(name, text) [UROCE_VERDICT_##name] = text,
 	UROCE_VERDICT_LIST(TEXT)
 #undef TEXT
@@ -30,11 +30,11 @@ UROCE_VERDICT_LIST(CHECK_LEN)
 const char *
 uroce_verdict_name(enum uroce_verdict verdict)
 {
-	return (unsigned)verdict < UROCE_VERDICT_NB ? names[verdict] : "?";
+	return (unsigned)verdict < UROCE_VERDICT_NB ? verdict_names[verdict] : "?";
 }
 
 const char *
 uroce_verdict_text(enum uroce_verdict verdict)
 {
-	return (unsigned)verdict < UROCE_VERDICT_NB ? texts[verdict] : "?";
+	return (unsigned)verdict < UROCE_VERDICT_NB ? verdict_texts[verdict] : "?";
 }

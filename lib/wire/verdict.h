@@ -14,50 +14,50 @@
 /* clang-format off */
 #define UROCE_VERDICT_LIST(X) \
 	/* accepted */ \
-	X(REQUEST,             "request executed or placed") \
-	X(RESPONSE,            "response that moved the requester forward") \
-	X(DATAGRAM,            "datagram delivered") \
+	X(REQUEST,         "request executed or placed") \
+	X(RESPONSE,        "response that moved the requester forward") \
+	X(DATAGRAM,        "datagram delivered") \
 	/* the door: wire/parse.c */ \
-	X(NOT_ROCE,            "not RoCEv2: other EtherType, protocol or UDP port") \
-	X(TRUNCATED,           "frame shorter than its headers say") \
-	X(BAD_IP,              "IP header malformed, or a first fragment") \
-	X(BAD_UDP_LEN,         "UDP length disagrees with the IP length") \
-	X(BAD_BTH_VERSION,     "BTH transport version is not 0") \
-	X(BAD_OPCODE,          "opcode unknown or reserved") \
-	X(BAD_LEN,             "length impossible for the opcode: headers, payload or pad") \
-	X(BAD_ICRC,            "invariant CRC wrong") \
+	X(NOT_ROCE,        "not RoCEv2: other EtherType, protocol or UDP port") \
+	X(TRUNCATED,       "frame shorter than its headers say") \
+	X(BAD_IP,          "IP header malformed, or a first fragment") \
+	X(BAD_UDP_LEN,     "UDP length disagrees with the IP length") \
+	X(BAD_BTH_VERSION, "BTH transport version is not 0") \
+	X(BAD_OPCODE,      "opcode unknown or reserved") \
+	X(BAD_LEN,         "length impossible for the opcode: headers, payload or pad") \
+	X(BAD_ICRC,        "invariant CRC wrong") \
 	/* look-up: who is it for, and may this peer talk to it */ \
-	X(NO_QP,               "no QP of that number") \
-	X(WRONG_SERVICE,       "opcode of another transport service than the QP's") \
-	X(NOT_READY,           "QP in a state that does not receive") \
-	X(WRONG_PEER,          "source or destination address is not the connected one") \
-	X(BAD_PKEY,            "P_Key does not match") \
-	X(BAD_QKEY,            "Q_Key does not match") \
+	X(NO_QP,           "no QP of that number") \
+	X(WRONG_SERVICE,   "opcode of another transport service than the QP's") \
+	X(NOT_READY,       "QP in a state that does not receive") \
+	X(WRONG_PEER,      "source or destination address is not the connected one") \
+	X(BAD_PKEY,        "P_Key does not match") \
+	X(BAD_QKEY,        "Q_Key does not match") \
 	/* responder */ \
-	X(DUPLICATE,           "duplicate request, answered again") \
-	X(STALE,               "duplicate request that can no longer be answered") \
-	X(EARLY,               "middle of a WRITE or READ ahead of a hole: placed") \
-	X(HELD,                "ahead of a hole: kept until that is filled") \
-	X(PSN_GAP,             "request ahead of the expected PSN, dropped: NAK, PSN sequence error") \
-	X(BAD_SEQUENCE,        "opcode out of sequence in its message: NAK, invalid request") \
-	X(BAD_REQUEST,         "request malformed or not allowed: NAK, invalid request") \
-	X(NO_ACCESS,           "key, range or right refused: NAK, remote access error") \
-	X(LOCAL_FAULT,         "local memory of the responder refused: NAK, operation error") \
-	X(NO_RECEIVE,          "no receive request posted: RNR NAK, or dropped (UC, UD)") \
-	X(BAD_INVALIDATE,      "key of a SEND with invalidate refused: NAK, remote operation error") \
-	X(NO_RESOURCE,         "no memory to answer a READ or atomic from: RNR NAK") \
-	X(TOO_LONG,            "message longer than the receive buffer") \
+	X(DUPLICATE,       "duplicate request, answered again") \
+	X(STALE,           "duplicate request that can no longer be answered") \
+	X(OOO_PLACED,      "middle of a WRITE or READ ahead of a hole: placed") \
+	X(OOO_BUFFERED,    "ahead of a hole: kept until that is filled") \
+	X(PSN_GAP,         "request ahead of the expected PSN, dropped: NAK, PSN sequence error") \
+	X(BAD_SEQUENCE,    "opcode out of sequence in its message: NAK, invalid request") \
+	X(BAD_REQUEST,     "request malformed or not allowed: NAK, invalid request") \
+	X(NO_ACCESS,       "key, range or right refused: NAK, remote access error") \
+	X(LOCAL_FAULT,     "local memory of the responder refused: NAK, operation error") \
+	X(NO_RECEIVE,      "no receive request posted: RNR NAK, or dropped (UC, UD)") \
+	X(BAD_INVALIDATE,  "key of a SEND with invalidate refused: NAK, remote operation error") \
+	X(NO_RESOURCE,     "no memory to answer a READ or atomic from: RNR NAK") \
+	X(TOO_LONG,        "message longer than the receive buffer") \
 	/* requester */ \
-	X(GHOST,               "response to nothing outstanding, or to what was answered before") \
-	X(RESPONSE_GAP,        "response that skips a READ or atomic: implied NAK, resent") \
-	X(NAK_SEQ,             "NAK, PSN sequence error: resent from there") \
-	X(NAK_RNR,             "RNR NAK: resent after the responder's delay") \
-	X(NAK_FATAL,           "NAK that ends the request in error") \
-	X(BAD_RESPONSE,        "response malformed for its request") \
-	X(CNP,                 "congestion notification, heeded where congestion control is on") \
+	X(GHOST,           "response to nothing outstanding, or to what was answered before") \
+	X(RESPONSE_GAP,    "response that skips a READ or atomic: implied NAK, resent") \
+	X(NAK_SEQ,         "NAK, PSN sequence error: resent from there") \
+	X(NAK_RNR,         "RNR NAK: resent after the responder's delay") \
+	X(NAK_FATAL,       "NAK that ends the request in error") \
+	X(BAD_RESPONSE,    "response malformed for its request") \
+	X(CNP,             "congestion notification, heeded where congestion control is on") \
 	/* floor 3 */ \
-	X(HOPPED,              "handed to the worker that owns the QP") \
-	X(OVERRUN,             "handed over, but the owner's ring was full: dropped")
+	X(FORWARDED,       "handed to the worker that owns the QP") \
+	X(OVERRUN,         "handed over, but the owner's ring was full: dropped")
 
 enum uroce_verdict {
 #define UROCE_VERDICT_ENUM(name, text) UROCE_VERDICT_##name,

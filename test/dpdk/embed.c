@@ -299,7 +299,7 @@ end_life__transmits_nothing_itself(void **state)
 	assert_int_equal(uroce_worker_output(dev_a->worker[0], &frame, 1), 1);
 	assert_int_equal(uroce_worker_input(dev_b->worker[0], &frame, 1, rest), 0);
 	before = uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_TX_FRAMES);
-	assert_int_equal(uroce_qpr_end_life(&b->qpr, to_error, &b->qpr.qpc), 0);
+	assert_int_equal(uroce_worker_qp_quiesce(&b->wqp, to_error, &b->wqp.qpc), 0);
 	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_TX_FRAMES), before);
 	rig_qp_free(a);
 	rig_qp_free(b);

@@ -57,7 +57,7 @@ take(unsigned nb, unsigned *of)
 						    frames[i]->data_len, &pkt),
 					0, UROCE_VERDICT_DATAGRAM);
 			for (unsigned k = 0; k < NB_QP; k++)
-				of[k] += pkt.dest_qpn == peer[k]->qpr.qpc.qpn;
+				of[k] += pkt.dest_qpn == peer[k]->wqp.qpc.qpn;
 		}
 		rte_pktmbuf_free_bulk(frames, got);
 		nb -= got;
@@ -83,9 +83,9 @@ build__qps_with_much_get_equal_turns(void **state)
 		post_much(qp[i], peer[i]);
 	/* after each full circle of turns all have had as much */
 	for (unsigned circle = 1; circle <= 3; circle++) {
-		take(NB_QP * UROCE_TURN, of);
+		take(NB_QP * UROCE_TX_QUANTUM, of);
 		for (unsigned i = 0; i < NB_QP; i++)
-			assert_int_equal(of[i], circle * UROCE_TURN);
+			assert_int_equal(of[i], circle * UROCE_TX_QUANTUM);
 	}
 	free_qps();
 }
@@ -100,10 +100,10 @@ build__a_qp_with_little_waits_for_one_turn_of_the_others(void **state)
 	make_qps();
 	for (unsigned i = 0; i + 1 < NB_QP; i++)
 		post_much(qp[i], peer[i]);
-	take((NB_QP - 1) * UROCE_TURN, of);
+	take((NB_QP - 1) * UROCE_TX_QUANTUM, of);
 	for (unsigned nth = 1; nth <= 3; nth++) {
 		rig_post_send(qp[NB_QP - 1], IBV_WR_RDMA_WRITE, nth, 0, 8, peer[NB_QP - 1], 0);
-		take((NB_QP - 1) * UROCE_TURN + 1, of);
+		take((NB_QP - 1) * UROCE_TX_QUANTUM + 1, of);
 		assert_int_equal(of[NB_QP - 1], nth);
 	}
 	free_qps();
@@ -118,9 +118,9 @@ follow_up__who_is_in_line_for_an_answer_is_asked_for_requests_too(void **state)
 
 	(void)state;
 	make_qps();
-	uroce_tx_schedule_answer(worker, &qp[0]->qpr);
+	uroce_tx_schedule_response(worker, &qp[0]->wqp);
 	rig_queue_send(qp[0], IBV_WR_RDMA_WRITE, 1, 0, 8, peer[0], 0);
-	uroce_worker_follow_up(worker, &qp[0]->qpr);
+	uroce_worker_follow_up(worker, &qp[0]->wqp);
 	take(1, of);
 	assert_int_equal(of[0], 1);
 	free_qps();

@@ -136,17 +136,17 @@ neigh_input__who_asks_for_us_is_learnt(void **state)
 static void
 neigh_input__answers_are_believed_only_when_asked_for(void **state)
 {
-	uint8_t frame[UROCE_NEIGH_ASK_MAX];
+	uint8_t frame[UROCE_NEIGH_REQUEST_MAX];
 
 	(void)state;
 	assert_int_equal(input(arp_answer, sizeof(arp_answer)), UROCE_NEIGH_IGNORED);
 	assert_int_equal(input(na_answer, sizeof(na_answer)), UROCE_NEIGH_IGNORED);
 	assert_false(knows(peer_v4, NOW) || knows(peer_v6, NOW));
-	(void)uroce_neigh_ask(neigh, our_v4, peer_v4, NOW, frame);
-	(void)uroce_neigh_ask(neigh, our_v6, peer_v6, NOW, frame);
+	(void)uroce_neigh_request(neigh, our_v4, peer_v4, NOW, frame);
+	(void)uroce_neigh_request(neigh, our_v6, peer_v6, NOW, frame);
 	assert_false(knows(peer_v4, NOW) || knows(peer_v6, NOW));
-	assert_int_equal(input(arp_answer, sizeof(arp_answer)), UROCE_NEIGH_HEARD);
-	assert_int_equal(input(na_answer, sizeof(na_answer)), UROCE_NEIGH_HEARD);
+	assert_int_equal(input(arp_answer, sizeof(arp_answer)), UROCE_NEIGH_LEARNT);
+	assert_int_equal(input(na_answer, sizeof(na_answer)), UROCE_NEIGH_LEARNT);
 	assert_true(knows(peer_v4, NOW) && knows(peer_v6, NOW));
 }
 
@@ -160,14 +160,16 @@ neigh_find__answers_get_stale(void **state)
 }
 
 static void
-neigh_ask__frames(void **state)
+neigh_request__frames(void **state)
 {
-	uint8_t frame[UROCE_NEIGH_ASK_MAX];
+	uint8_t frame[UROCE_NEIGH_REQUEST_MAX];
 
 	(void)state;
-	assert_int_equal(uroce_neigh_ask(neigh, our_v4, peer_v4, NOW, frame), sizeof(arp_question));
+	assert_int_equal(uroce_neigh_request(neigh, our_v4, peer_v4, NOW, frame),
+			 sizeof(arp_question));
 	assert_memory_equal(frame, arp_question, sizeof(arp_question));
-	assert_int_equal(uroce_neigh_ask(neigh, our_v6, peer_v6, NOW, frame), sizeof(ns_question));
+	assert_int_equal(uroce_neigh_request(neigh, our_v6, peer_v6, NOW, frame),
+			 sizeof(ns_question));
 	assert_memory_equal(frame, ns_question, sizeof(ns_question));
 }
 
@@ -211,7 +213,7 @@ neigh_report__a_new_group_is_reported_once_more(void **state)
 static void
 expect_due(const uint8_t *frame, size_t frame_len, uint64_t resp_ms)
 {
-	assert_int_equal(input(frame, frame_len), UROCE_NEIGH_HEARD);
+	assert_int_equal(input(frame, frame_len), UROCE_NEIGH_LEARNT);
 	assert_false(uroce_neigh_is_report_due(neigh, NOW - 1));
 	assert_true(uroce_neigh_is_report_due(neigh, NOW + resp_ms * 1000000));
 	assert_false(uroce_neigh_is_report_due(neigh, UINT64_MAX - 1));
@@ -334,11 +336,11 @@ neigh_input__only_our_network(void **state)
 static void
 neigh_input__a_flood_does_not_push_out_what_we_asked_for(void **state)
 {
-	uint8_t frame[UROCE_NEIGH_ASK_MAX];
+	uint8_t frame[UROCE_NEIGH_REQUEST_MAX];
 	uint8_t forged[sizeof(arp_request)];
 
 	(void)state;
-	(void)uroce_neigh_ask(neigh, our_v4, peer_v4, NOW, frame);
+	(void)uroce_neigh_request(neigh, our_v4, peer_v4, NOW, frame);
 	(void)input(arp_answer, sizeof(arp_answer));
 	for (uint32_t i = 0; i < 100000; i++) {
 		memcpy(forged, arp_request, sizeof(forged));
@@ -378,13 +380,13 @@ has_entry(const uint8_t ip[16])
 static void
 expect_no_nd_entry(const uint8_t *frame, size_t frame_len, size_t at, const uint8_t ip[16])
 {
-	uint8_t question[UROCE_NEIGH_ASK_MAX];
+	uint8_t question[UROCE_NEIGH_REQUEST_MAX];
 	uint8_t changed[ROOM];
 
 	memcpy(changed, frame, frame_len);
 	memcpy(changed + at, ip, 16);
 	seal(changed, frame_len);
-	(void)uroce_neigh_ask(neigh, our_v6, ip, NOW, question);
+	(void)uroce_neigh_request(neigh, our_v6, ip, NOW, question);
 	(void)input(changed, frame_len);
 	assert_false(has_entry(ip));
 }
@@ -430,11 +432,11 @@ neigh_input__no_entry_of_what_is_no_other_host(void **state)
 static void
 neigh_input__no_entry_of_a_groups_mac(void **state)
 {
-	uint8_t frame[ROOM], question[UROCE_NEIGH_ASK_MAX];
+	uint8_t frame[ROOM], question[UROCE_NEIGH_REQUEST_MAX];
 
 	(void)state;
-	(void)uroce_neigh_ask(neigh, our_v4, peer_v4, NOW, question);
-	(void)uroce_neigh_ask(neigh, our_v6, peer_v6, NOW, question);
+	(void)uroce_neigh_request(neigh, our_v4, peer_v4, NOW, question);
+	(void)uroce_neigh_request(neigh, our_v6, peer_v6, NOW, question);
 	memcpy(frame, arp_answer, sizeof(arp_answer));
 	frame[22] |= 1;
 	expect_ignored(frame, sizeof(arp_answer));
@@ -493,7 +495,7 @@ main(void)
 		TEST(neigh_input__who_asks_for_us_is_learnt),
 		TEST(neigh_input__answers_are_believed_only_when_asked_for),
 		TEST(neigh_find__answers_get_stale),
-		TEST(neigh_ask__frames),
+		TEST(neigh_request__frames),
 		TEST(neigh_report__frames),
 		TEST(neigh_report__a_new_group_is_reported_once_more),
 		TEST(neigh_input__routers_are_told_in_time),

@@ -51,7 +51,7 @@ paced__marks_slow_the_sender_down(void **state)
 	rig_connect(qp[1], qp[0], 1);
 	const struct rte_eth_rxtx_callback *callback =
 		rte_eth_add_tx_callback(dev[0]->port->id, 0, mark, NULL);
-	const struct uroce_cc *cc = &qp[0]->qpr.qpc.cc;
+	const struct uroce_cc *cc = &qp[0]->wqp.qpc.cc;
 
 	assert_non_null(callback);
 	rig_fill(qp[0], 1);

@@ -194,7 +194,7 @@ is_ack_to_a(const struct rte_mbuf *frame)
 		sizeof(struct uroce_eth) + sizeof(struct uroce_ipv4) + sizeof(struct uroce_udp);
 	const struct uroce_bth *bth = rte_pktmbuf_mtod_offset(frame, const struct uroce_bth *, at);
 
-	return bth->opcode == UROCE_OP_ACK && be24_get(bth->dest_qpn) == qp_a->qpr.qpc.qpn;
+	return bth->opcode == UROCE_OP_ACK && be24_get(bth->dest_qpn) == qp_a->wqp.qpc.qpn;
 }
 
 static uint16_t
@@ -340,14 +340,14 @@ end_life__what_has_arrived_is_received_and_answered(void **state)
 	for (unsigned i = 1; i <= 3; i++)
 		send_one(i);
 	rig_post_recv(qp_b, 4, 0, 64);
-	assert_int_equal(uroce_qpr_end_life(&qp_b->qpr, to_error, &qp_b->qpr.qpc), 0);
+	assert_int_equal(uroce_worker_qp_quiesce(&qp_b->wqp, to_error, &qp_b->wqp.qpc), 0);
 	for (unsigned i = 1; i <= 3; i++)
 		assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
 	assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_WR_FLUSH_ERR);
 	/* and so it is at the other end, whose ACKs have arrived, and were not looked at */
 	assert_true(uroce_cq_is_empty(&qp_a->scq));
 	keep();
-	assert_int_equal(uroce_qpr_end_life(&qp_a->qpr, to_error, &qp_a->qpr.qpc), 0);
+	assert_int_equal(uroce_worker_qp_quiesce(&qp_a->wqp, to_error, &qp_a->wqp.qpc), 0);
 	for (unsigned i = 1; i <= 3; i++)
 		assert_int_equal(rig_wait(&qp_a->scq).status, IBV_WC_SUCCESS);
 	assert_int_equal(worker_b()->tx.nb_pending, 0);

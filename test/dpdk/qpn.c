@@ -137,16 +137,16 @@ qpn_alloc_of__numbers_rest_before_they_come_again(void **state)
 {
 	static const uint32_t block[] = { 9 };
 	struct uroce_qpn_table *table = make(512);
-	uint32_t before[UROCE_QPN_RESTING] = { 0 };
+	uint32_t before[UROCE_QPN_QUARANTINE] = { 0 };
 
 	(void)state;
 	for (uint32_t i = 0; i < 20000; i++) {
 		uint32_t qpn;
 
 		assert_int_equal(uroce_qpn_alloc_of(table, block, 1, 256, true, &qpn), 0);
-		for (unsigned j = 0; j < UROCE_QPN_RESTING; j++)
+		for (unsigned j = 0; j < UROCE_QPN_QUARANTINE; j++)
 			assert_int_not_equal(qpn, before[j]);
-		before[i % UROCE_QPN_RESTING] = qpn;
+		before[i % UROCE_QPN_QUARANTINE] = qpn;
 		uroce_qpn_free(table, qpn);
 	}
 	free(table);
@@ -156,15 +156,15 @@ static void
 qpn_lookup__finds_from_publish_to_withdraw(void **state)
 {
 	struct uroce_qpn_table *table = make(16);
-	static struct uroce_qpr qpr;
+	static struct uroce_worker_qp wqp;
 	uint32_t qpn;
 
 	(void)state;
 	assert_int_equal(uroce_qpn_alloc(table, &qpn), 0);
-	qpr.qpc.qpn = qpn;
+	wqp.qpc.qpn = qpn;
 	assert_null(uroce_qpn_lookup(table, qpn));
-	uroce_qpn_publish(table, &qpr);
-	assert_ptr_equal(uroce_qpn_lookup(table, qpn), &qpr);
+	uroce_qpn_publish(table, &wqp);
+	assert_ptr_equal(uroce_qpn_lookup(table, qpn), &wqp);
 	uroce_qpn_withdraw(table, qpn);
 	assert_null(uroce_qpn_lookup(table, qpn));
 	uroce_qpn_free(table, qpn);
@@ -176,13 +176,13 @@ static void
 qpn_lookup__compares_the_whole_number(void **state)
 {
 	struct uroce_qpn_table *table = make(16);
-	static struct uroce_qpr qpr;
+	static struct uroce_worker_qp wqp;
 	uint32_t qpn;
 
 	(void)state;
 	assert_int_equal(uroce_qpn_alloc(table, &qpn), 0);
-	qpr.qpc.qpn = qpn;
-	uroce_qpn_publish(table, &qpr);
+	wqp.qpc.qpn = qpn;
+	uroce_qpn_publish(table, &wqp);
 	for (unsigned bit = 0; bit < 24; bit++)
 		assert_null(uroce_qpn_lookup(table, qpn ^ UINT32_C(1) << bit));
 	free(table);
@@ -193,7 +193,7 @@ qpn_lookup__compares_the_whole_number(void **state)
  * it, what its user asked for: the verbs object, and the rings, here of 128 requests of one element.
  */
 static void
-qpr__an_idle_qp_costs_1_kib_at_most(void **state)
+worker_qp__an_idle_qp_costs_1_kib_at_most(void **state)
 {
 	const uint32_t nb_wr = 128;
 	const size_t rings = uroce_ring_memsize(nb_wr, uroce_send_wqe_stride(1, 64, false)) +
@@ -202,9 +202,9 @@ qpr__an_idle_qp_costs_1_kib_at_most(void **state)
 	(void)state;
 	print_message("# idle QP: %zu bytes, %zu of them the transport context\n"
 		      "# beside it: struct ibv_qp_ex %zu bytes, two queues %zu, their rings %zu\n",
-		      sizeof(struct uroce_qpr), sizeof(struct uroce_qpc), sizeof(struct ibv_qp_ex),
-		      2 * sizeof(struct uroce_wq), rings);
-	assert_true(sizeof(struct uroce_qpr) <= 1024);
+		      sizeof(struct uroce_worker_qp), sizeof(struct uroce_qpc),
+		      sizeof(struct ibv_qp_ex), 2 * sizeof(struct uroce_wq), rings);
+	assert_true(sizeof(struct uroce_worker_qp) <= 1024);
 }
 
 int
@@ -220,7 +220,7 @@ main(void)
 		cmocka_unit_test(qpn_alloc_of__numbers_rest_before_they_come_again),
 		cmocka_unit_test(qpn_lookup__finds_from_publish_to_withdraw),
 		cmocka_unit_test(qpn_lookup__compares_the_whole_number),
-		cmocka_unit_test(qpr__an_idle_qp_costs_1_kib_at_most),
+		cmocka_unit_test(worker_qp__an_idle_qp_costs_1_kib_at_most),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -189,7 +189,7 @@ rig_qp(struct uroce_dev *dev, unsigned worker, enum ibv_qp_type type)
 		.pdn = PDN,
 		.mrs = dev->mrs,
 		.rd_pool = uroce_worker_rd_pool(dev->worker[worker]),
-		.hold = uroce_worker_hold(dev->worker[worker]),
+		.reorder_buffer = uroce_worker_reorder_buffer(dev->worker[worker]),
 		.counters = uroce_worker_counters(dev->worker[worker]),
 		.unpublished = uroce_worker_unpublished(dev->worker[worker]),
 		.cc = dev->conf.cc.ops ? &dev->cc : NULL,
@@ -205,18 +205,18 @@ rig_qp(struct uroce_dev *dev, unsigned worker, enum ibv_qp_type type)
 	assert_int_equal(uroce_dev_alloc_qpn(dev, &conf.qpn), 0);
 	conf.cookie = qp;
 	fill_queues(&conf, qp);
-	uroce_qpc_init(&qp->qpr.qpc, &conf);
-	qp->qpr.event_cookie = qp;
-	assert_int_equal(uroce_dev_add_qp(dev, &qp->qpr, dev->worker[worker]), 0);
+	uroce_qpc_init(&qp->wqp.qpc, &conf);
+	qp->wqp.event_cookie = qp;
+	assert_int_equal(uroce_dev_add_qp(dev, &qp->wqp, dev->worker[worker]), 0);
 	return qp;
 }
 
 void
 rig_qp_free(struct rig_qp *qp)
 {
-	const uint32_t qpn = qp->qpr.qpc.qpn;
+	const uint32_t qpn = qp->wqp.qpc.qpn;
 
-	uroce_dev_remove_qp(qp->dev, &qp->qpr);
+	uroce_dev_remove_qp(qp->dev, &qp->wqp);
 	uroce_dev_free_qpn(qp->dev, qpn);
 	assert_int_equal(uroce_mr_invalidate(qp->dev->mrs, qp->key), 0);
 	uroce_dev_grace(qp->dev);
@@ -275,8 +275,8 @@ call_modify(void *arg)
 {
 	const struct modify *m = arg;
 
-	return uroce_qpc_modify(&m->qp->qpr.qpc, m->attr, m->mask, m->path,
-				uroce_worker_now_ns(m->qp->qpr.worker));
+	return uroce_qpc_modify(&m->qp->wqp.qpc, m->attr, m->mask, m->path,
+				uroce_worker_now_ns(m->qp->wqp.worker));
 }
 
 static int
@@ -284,7 +284,7 @@ modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask, const struct
 {
 	struct modify m = { .qp = qp, .attr = attr, .mask = mask, .path = path };
 
-	return uroce_worker_call(qp->qpr.worker, &qp->qpr, call_modify, &m);
+	return uroce_worker_call(qp->wqp.worker, &qp->wqp, call_modify, &m);
 }
 
 int
@@ -317,8 +317,8 @@ take_to_rts(struct rig_qp *qp, struct ibv_qp_attr rtr, const struct uroce_path *
 		.max_rd_atomic = 4,
 	};
 
-	const bool can_ask = qp->qpr.qpc.type != IBV_QPT_XRC_RECV;
-	const bool can_answer = qp->qpr.qpc.type != IBV_QPT_XRC_SEND;
+	const bool can_ask = qp->wqp.qpc.type != IBV_QPT_XRC_RECV;
+	const bool can_answer = qp->wqp.qpc.type != IBV_QPT_XRC_SEND;
 
 	rtr.qp_state = IBV_QPS_RTR;
 	rtr.path_mtu = (enum ibv_mtu)qp->dev->limits.active_mtu;
@@ -344,7 +344,7 @@ void
 rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid)
 {
 	struct ibv_qp_attr rtr = {
-		.dest_qp_num = peer->qpr.qpc.qpn,
+		.dest_qp_num = peer->wqp.qpc.qpn,
 		.ah_attr = { .is_global = 1, .port_num = 1, .grh.sgid_index = gid },
 	};
 	struct uroce_path path;
@@ -405,7 +405,7 @@ rig_post_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, uint
 	      uint32_t len, const struct rig_qp *target, uint32_t target_offset)
 {
 	rig_queue_send(qp, opcode, wr_id, offset, len, target, target_offset);
-	uroce_worker_ring(qp->qpr.worker, &qp->qpr);
+	uroce_worker_ring_doorbell(qp->wqp.worker, &qp->wqp);
 }
 
 void

@@ -54,7 +54,7 @@ int rig_teardown(void **state);
 
 /** A QP and all it needs. */
 struct rig_qp {
-	struct uroce_qpr qpr;
+	struct uroce_worker_qp wqp;
 	struct uroce_dev *dev;
 	struct uroce_wq sq, rq;
 	struct uroce_cq scq, rcq;

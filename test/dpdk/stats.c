@@ -177,7 +177,7 @@ end_flood(void)
 	for (unsigned i = 0; i < NB_FLOODS * RIG_WR; i++)
 		await_success(flood_a[i % NB_FLOODS]);
 	for (unsigned i = 0; i < NB_FLOODS; i++)
-		nb += flood_a[i]->qpr.qpc.stats.tx_packets;
+		nb += flood_a[i]->wqp.qpc.stats.tx_packets;
 	return nb;
 }
 
@@ -435,7 +435,7 @@ of_qp(struct rig_qp *qp, const char *name)
 	struct uroce_stats_row rows[UROCE_STATS_QP_NB];
 	uint64_t nb = UINT64_MAX;
 
-	uroce_stats_read_qp(&qp->qpr.qpc, rows);
+	uroce_stats_read_qp(&qp->wqp.qpc, rows);
 	for (unsigned i = 0; i < UROCE_STATS_QP_NB; i++) {
 		assert_true(strlen(rows[i].text) > 7);
 		if (strcmp(rows[i].name, name) == 0)
@@ -448,7 +448,7 @@ of_qp(struct rig_qp *qp, const char *name)
 static void
 stats__a_qps_counters(void **state)
 {
-	struct uroce_qpc_stats *const stats = &a->qpr.qpc.stats;
+	struct uroce_qpc_stats *const stats = &a->wqp.qpc.stats;
 	const struct {
 		const char *name;
 		uint64_t nb;
@@ -475,7 +475,7 @@ stats__a_qps_counters(void **state)
 		.implied_naks = 8,
 		.naks_rnr = 9,
 		.duplicates = 10,
-		.early = 11,
+		.ooo_requests = 11,
 		.naks_seq_sent = 12,
 		.naks_rnr_sent = 13,
 		.ce_marked = 14,

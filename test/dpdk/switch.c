@@ -33,11 +33,11 @@
 
 struct client {
 	int fd; /* -1: none */
-	int bell;
+	int doorbell;
 	bool is_attached;
-	struct uroce_area area;
-	struct uroce_lane_end up[UROCE_AREA_PAIRS_MAX], down[UROCE_AREA_PAIRS_MAX];
-	uint64_t barrier_pass[UROCE_AREA_PAIRS_MAX]; /* in which a barrier was met; 0: none was */
+	struct uroce_shm shm;
+	struct uroce_spsc_end up[UROCE_SHM_PAIRS_MAX], down[UROCE_SHM_PAIRS_MAX];
+	uint64_t barrier_pass[UROCE_SHM_PAIRS_MAX]; /* in which a barrier was met; 0: none was */
 	bool *has_block;
 };
 
@@ -94,18 +94,18 @@ wake(struct client *client)
 static void
 give(struct a_switch *sw, struct client *to, uint32_t pair, const uint8_t *frame, uint16_t len)
 {
-	struct uroce_lane_end *end = &to->down[pair % to->area.plan.nb_pairs];
-	struct uroce_lane_frame buffer;
+	struct uroce_spsc_end *end = &to->down[pair % to->shm.plan.nb_pairs];
+	struct uroce_spsc_desc buffer;
 
-	if (uroce_lane_room(end) <= 0)
+	if (uroce_spsc_room(end) <= 0)
 		return;
-	buffer = uroce_lane_get(end, 0);
-	assert_true(uroce_area_has_buffer(&to->area, buffer));
-	memcpy(to->area.mem + buffer.offset, frame, len);
+	buffer = uroce_spsc_get(end, 0);
+	assert_true(uroce_shm_has_buffer(&to->shm, buffer));
+	memcpy(to->shm.mem + buffer.offset, frame, len);
 	buffer.len = len;
-	uroce_lane_put(end, 0, buffer);
-	uroce_lane_push(end, 1);
-	if (uroce_lane_must_wake(end))
+	uroce_spsc_put(end, 0, buffer);
+	uroce_spsc_push(end, 1);
+	if (uroce_spsc_must_wake(end))
 		wake(to);
 	atomic_fetch_add(&sw->nb_forwarded, 1);
 }
@@ -151,26 +151,26 @@ is_barrier_passed(struct a_switch *sw, uint64_t *met_pass)
 static unsigned
 serve_lane(struct a_switch *sw, struct client *client, uint32_t pair)
 {
-	struct uroce_lane_end *end = &client->up[pair];
-	const int32_t nb_ready = uroce_lane_ready(end);
+	struct uroce_spsc_end *end = &client->up[pair];
+	const int32_t nb_ready = uroce_spsc_ready(end);
 	const uint32_t nb = nb_ready < 0 ? 0 : nb_ready > BATCH ? BATCH : (uint32_t)nb_ready;
 
 	uint32_t i;
 
 	assert_true(nb_ready >= 0);
 	for (i = 0; i < nb; i++) {
-		const struct uroce_lane_frame frame = uroce_lane_get(end, i);
+		const struct uroce_spsc_desc frame = uroce_spsc_get(end, i);
 
-		if (frame.len == 0 && frame.offset == UROCE_LANE_BARRIER) {
+		if (frame.len == 0 && frame.offset == UROCE_SPSC_BARRIER) {
 			if (!is_barrier_passed(sw, &client->barrier_pass[pair]))
 				break;
 			continue;
 		}
-		assert_true(uroce_area_has(&client->area, frame));
-		forward(sw, client, pair, client->area.mem + frame.offset, frame.len);
+		assert_true(uroce_shm_has(&client->shm, frame));
+		forward(sw, client, pair, client->shm.mem + frame.offset, frame.len);
 	}
 	if (i > 0)
-		uroce_lane_pop(end, i);
+		uroce_spsc_pop(end, i);
 	return nb;
 }
 
@@ -184,7 +184,7 @@ serve_lanes(struct a_switch *sw)
 	for (unsigned i = 0; i < SWITCH_CLIENTS; i++) {
 		struct client *client = &sw->client[i];
 
-		for (uint32_t j = 0; client->is_attached && j < client->area.plan.nb_pairs; j++)
+		for (uint32_t j = 0; client->is_attached && j < client->shm.plan.nb_pairs; j++)
 			nb += serve_lane(sw, client, j);
 	}
 	return nb;
@@ -199,12 +199,12 @@ drop(struct a_switch *sw, struct client *client)
 		return;
 	if (client->is_attached)
 		atomic_fetch_sub(&sw->nb_clients, 1);
-	uroce_area_unmap(&client->area);
+	uroce_shm_unmap(&client->shm);
 	(void)close(client->fd);
-	if (client->bell >= 0)
-		(void)close(client->bell);
+	if (client->doorbell >= 0)
+		(void)close(client->doorbell);
 	free(client->has_block);
-	*client = (struct client){ .fd = -1, .bell = -1 };
+	*client = (struct client){ .fd = -1, .doorbell = -1 };
 }
 
 static uint64_t
@@ -244,15 +244,15 @@ refuse(struct a_switch *sw, struct client *client)
 static void
 take_ends(struct client *client)
 {
-	for (uint32_t i = 0; i < client->area.plan.nb_pairs; i++) {
-		struct uroce_lane *up = uroce_area_up(&client->area, i);
-		struct uroce_lane *down = uroce_area_down(&client->area, i);
-		const uint32_t nb = client->area.plan.nb_slots;
+	for (uint32_t i = 0; i < client->shm.plan.nb_pairs; i++) {
+		struct uroce_spsc_ring *up = uroce_shm_up(&client->shm, i);
+		struct uroce_spsc_ring *down = uroce_shm_down(&client->shm, i);
+		const uint32_t nb = client->shm.plan.nb_slots;
 
-		client->up[i] = (struct uroce_lane_end){ up, nb, atomic_load(&up->tail) };
-		client->down[i] = (struct uroce_lane_end){ down, nb, atomic_load(&down->head) };
-		assert_true(uroce_lane_ready(&client->up[i]) >= 0);
-		assert_true(uroce_lane_room(&client->down[i]) >= 0);
+		client->up[i] = (struct uroce_spsc_end){ up, nb, atomic_load(&up->tail) };
+		client->down[i] = (struct uroce_spsc_end){ down, nb, atomic_load(&down->head) };
+		assert_true(uroce_spsc_ready(&client->up[i]) >= 0);
+		assert_true(uroce_spsc_room(&client->down[i]) >= 0);
 	}
 }
 
@@ -263,23 +263,23 @@ attach(struct a_switch *sw, struct client *client, const union uroce_mux_message
 	union uroce_mux_message answer = { .attached = { UROCE_MUX_ATTACHED, 0 } };
 	uint32_t nb = 0;
 
-	assert_null(uroce_area_judge(&said->plan, fd, sw->conf.host.frame_limit));
-	assert_int_equal(uroce_area_map(&client->area, &said->plan, fd), 0);
-	assert_null(uroce_area_take(&said->plan, fd));
+	assert_null(uroce_shm_check(&said->plan, fd, sw->conf.host.frame_limit));
+	assert_int_equal(uroce_shm_map(&client->shm, &said->plan, fd), 0);
+	assert_null(uroce_shm_seal(&said->plan, fd));
 	client->has_block = calloc(UROCE_MUX_BLOCKS, sizeof(bool));
 	assert_non_null(client->has_block);
 	for (uint32_t i = 0; i < said->nb_leases && !sw->conf.is_forgetful; i++) {
 		const struct uroce_mux_lease *lease = &said->lease[i];
 
-		if (lease->ticket != ticket_of(lease->block) || is_somebodys(sw, lease->block))
+		if (lease->token != ticket_of(lease->block) || is_somebodys(sw, lease->block))
 			continue;
 		client->has_block[lease->block] = true;
 		answer.attached.block[nb++] = lease->block;
 	}
 	answer.attached.nb_good = nb;
 	take_ends(client);
-	client->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	assert_int_equal(uroce_mux_send(client->fd, &answer, client->bell), 0);
+	client->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_int_equal(uroce_mux_send(client->fd, &answer, client->doorbell), 0);
 	client->is_attached = true;
 	atomic_fetch_add(&sw->nb_clients, 1);
 }
@@ -296,7 +296,7 @@ lease(struct a_switch *sw, struct client *client, uint32_t nb)
 			sw->next_block++;
 		client->has_block[sw->next_block] = true;
 		answer.leased.lease[i].block = sw->next_block;
-		answer.leased.lease[i].ticket = ticket_of(sw->next_block);
+		answer.leased.lease[i].token = ticket_of(sw->next_block);
 		answer.leased.nb++;
 		sw->next_block++;
 	}
@@ -353,8 +353,8 @@ may_sleep(struct a_switch *sw)
 	for (unsigned i = 0; i < SWITCH_CLIENTS; i++) {
 		struct client *client = &sw->client[i];
 
-		for (uint32_t j = 0; client->is_attached && j < client->area.plan.nb_pairs; j++)
-			may &= uroce_lane_may_sleep(&client->up[j]);
+		for (uint32_t j = 0; client->is_attached && j < client->shm.plan.nb_pairs; j++)
+			may &= uroce_spsc_may_sleep(&client->up[j]);
 	}
 	return may;
 }
@@ -369,7 +369,7 @@ listen_for(struct a_switch *sw, int ms)
 
 	for (unsigned i = 0; i < SWITCH_CLIENTS; i++) {
 		fds[2 + i] = (struct pollfd){ sw->client[i].fd, POLLIN, 0 };
-		fds[2 + SWITCH_CLIENTS + i] = (struct pollfd){ sw->client[i].bell, POLLIN, 0 };
+		fds[2 + SWITCH_CLIENTS + i] = (struct pollfd){ sw->client[i].doorbell, POLLIN, 0 };
 	}
 	pthread_mutex_unlock(&sw->lock);
 	(void)poll(fds, 2 + 2 * SWITCH_CLIENTS, ms);
@@ -380,7 +380,7 @@ listen_for(struct a_switch *sw, int ms)
 		welcome(sw);
 	for (unsigned i = 0; i < SWITCH_CLIENTS; i++) {
 		if (fds[2 + SWITCH_CLIENTS + i].revents)
-			(void)eventfd_read(sw->client[i].bell, &nothing);
+			(void)eventfd_read(sw->client[i].doorbell, &nothing);
 		if (fds[2 + i].revents)
 			hear(sw, &sw->client[i]);
 	}
@@ -423,7 +423,7 @@ switch_start(const struct switch_conf *conf)
 		sw->conf.host = switch_host;
 	sw->next_block = 1;
 	for (unsigned i = 0; i < SWITCH_CLIENTS; i++)
-		sw->client[i] = (struct client){ .fd = -1, .bell = -1 };
+		sw->client[i] = (struct client){ .fd = -1, .doorbell = -1 };
 	sw->listen_fd = uroce_mux_listen(conf->path, 0600);
 	assert_true(sw->listen_fd >= 0);
 	sw->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -503,7 +503,7 @@ switch_next_buffer(struct a_switch *sw, unsigned idx, unsigned pair)
 	uint32_t offset;
 
 	pthread_mutex_lock(&sw->lock);
-	offset = uroce_lane_get(&find(sw, idx)->down[pair], 0).offset;
+	offset = uroce_spsc_get(&find(sw, idx)->down[pair], 0).offset;
 	pthread_mutex_unlock(&sw->lock);
 	return offset;
 }
@@ -513,17 +513,17 @@ switch_forge(struct a_switch *sw, unsigned idx, unsigned pair, uint64_t slot, co
 	     uint32_t len)
 {
 	struct client *client;
-	struct uroce_lane_end *end;
+	struct uroce_spsc_end *end;
 
 	pthread_mutex_lock(&sw->lock);
 	client = find(sw, idx);
 	end = &client->down[pair];
-	assert_true(uroce_lane_room(end) > 0);
+	assert_true(uroce_spsc_room(end) > 0);
 	if (len > 0)
-		memcpy(client->area.mem + uroce_lane_get(end, 0).offset, bytes, len);
-	uroce_lane_put(end, 0, uroce_lane_unpack(slot));
-	uroce_lane_push(end, 1);
-	if (uroce_lane_must_wake(end))
+		memcpy(client->shm.mem + uroce_spsc_get(end, 0).offset, bytes, len);
+	uroce_spsc_put(end, 0, uroce_spsc_unpack(slot));
+	uroce_spsc_push(end, 1);
+	if (uroce_spsc_must_wake(end))
 		wake(client);
 	pthread_mutex_unlock(&sw->lock);
 }
@@ -536,9 +536,9 @@ switch_derange(struct a_switch *sw, unsigned idx, unsigned pair, bool is_down, u
 	pthread_mutex_lock(&sw->lock);
 	client = find(sw, idx);
 	if (is_down)
-		atomic_fetch_add(&client->down[pair].lane->head, by);
+		atomic_fetch_add(&client->down[pair].ring->head, by);
 	else
-		atomic_fetch_add(&client->up[pair].lane->tail, by);
+		atomic_fetch_add(&client->up[pair].ring->tail, by);
 	/* and says no more to it */
 	client->is_attached = false;
 	atomic_fetch_sub(&sw->nb_clients, 1);

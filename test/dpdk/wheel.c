@@ -17,24 +17,24 @@
 #define START   UINT64_C(123456789012)
 
 static struct uroce_wheel wheel;
-static struct uroce_qpr qpr[64];
+static struct uroce_worker_qp wqp[64];
 
 static int
 setup(void **state)
 {
 	(void)state;
 	uroce_wheel_init(&wheel, START);
-	for (size_t i = 0; i < sizeof(qpr) / sizeof(qpr[0]); i++)
-		uroce_wheel_init_qpr(&qpr[i]);
+	for (size_t i = 0; i < sizeof(wqp) / sizeof(wqp[0]); i++)
+		uroce_wheel_init_qp(&wqp[i]);
 	return 0;
 }
 
 /* When it comes up, looking every `step`; UROCE_NEVER: not within two horizons. */
 static uint64_t
-comes_up(const struct uroce_qpr *which, uint64_t from, uint64_t step)
+comes_up(const struct uroce_worker_qp *which, uint64_t from, uint64_t step)
 {
 	for (uint64_t now = from; now < from + 2 * HORIZON; now += step) {
-		struct uroce_qpr *got = uroce_wheel_take(&wheel, now);
+		struct uroce_worker_qp *got = uroce_wheel_take(&wheel, now);
 
 		if (got) {
 			assert_ptr_equal(got, which);
@@ -56,11 +56,11 @@ wheel_take__not_before_the_deadline_and_within_a_tick(void **state)
 		uint64_t up;
 
 		setup(NULL);
-		uroce_wheel_file(&wheel, &qpr[0], START + delays[i]);
-		up = comes_up(&qpr[0], START, TICK / 8);
+		uroce_wheel_file(&wheel, &wqp[0], START + delays[i]);
+		up = comes_up(&wqp[0], START, TICK / 8);
 		assert_true(up >= START + delays[i]);
 		assert_true(up <= START + delays[i] + TICK + TICK / 8);
-		assert_int_equal(qpr[0].timer_tick, UROCE_NEVER);
+		assert_int_equal(wqp[0].timer_tick, UROCE_NEVER);
 	}
 }
 
@@ -70,8 +70,8 @@ wheel_take__beyond_the_horizon_comes_up_early(void **state)
 	uint64_t up;
 
 	(void)state;
-	uroce_wheel_file(&wheel, &qpr[0], START + 10 * HORIZON);
-	up = comes_up(&qpr[0], START, TICK);
+	uroce_wheel_file(&wheel, &wqp[0], START + 10 * HORIZON);
+	up = comes_up(&wqp[0], START, TICK);
 	assert_true(up <= START + HORIZON + TICK);
 	assert_true(up >= START + HORIZON - 2 * TICK);
 }
@@ -80,23 +80,23 @@ static void
 wheel_take__a_past_deadline_comes_up_at_the_next_tick(void **state)
 {
 	(void)state;
-	uroce_wheel_file(&wheel, &qpr[0], START - 5 * TICK);
+	uroce_wheel_file(&wheel, &wqp[0], START - 5 * TICK);
 	assert_null(uroce_wheel_take(&wheel, START));
-	assert_ptr_equal(uroce_wheel_take(&wheel, START + TICK), &qpr[0]);
+	assert_ptr_equal(uroce_wheel_take(&wheel, START + TICK), &wqp[0]);
 }
 
 static void
 wheel_file__earlier_moves_later_stays(void **state)
 {
 	(void)state;
-	uroce_wheel_file(&wheel, &qpr[0], START + 100 * TICK);
-	uroce_wheel_file(&wheel, &qpr[0], START + 200 * TICK);
-	assert_true(comes_up(&qpr[0], START, TICK) <= START + 101 * TICK);
+	uroce_wheel_file(&wheel, &wqp[0], START + 100 * TICK);
+	uroce_wheel_file(&wheel, &wqp[0], START + 200 * TICK);
+	assert_true(comes_up(&wqp[0], START, TICK) <= START + 101 * TICK);
 
 	setup(NULL);
-	uroce_wheel_file(&wheel, &qpr[0], START + 100 * TICK);
-	uroce_wheel_file(&wheel, &qpr[0], START + 50 * TICK);
-	assert_true(comes_up(&qpr[0], START, TICK) <= START + 51 * TICK);
+	uroce_wheel_file(&wheel, &wqp[0], START + 100 * TICK);
+	uroce_wheel_file(&wheel, &wqp[0], START + 50 * TICK);
+	assert_true(comes_up(&wqp[0], START, TICK) <= START + 51 * TICK);
 	assert_null(uroce_wheel_take(&wheel, START + 300 * TICK));
 }
 
@@ -104,7 +104,7 @@ static void
 wheel_file__never_is_not_filed(void **state)
 {
 	(void)state;
-	uroce_wheel_file(&wheel, &qpr[0], UROCE_NEVER);
+	uroce_wheel_file(&wheel, &wqp[0], UROCE_NEVER);
 	assert_int_equal(wheel.nb_filed, 0);
 	assert_int_equal(uroce_wheel_next_ns(&wheel), UROCE_NEVER);
 }
@@ -115,15 +115,15 @@ wheel_remove__from_any_place_of_a_slot(void **state)
 	(void)state;
 	for (unsigned gone = 0; gone < 3; gone++) {
 		unsigned nb = 0;
-		struct uroce_qpr *got;
+		struct uroce_worker_qp *got;
 
 		setup(NULL);
 		for (unsigned i = 0; i < 3; i++)
-			uroce_wheel_file(&wheel, &qpr[i], START + 10 * TICK);
-		uroce_wheel_remove(&wheel, &qpr[gone]);
-		uroce_wheel_remove(&wheel, &qpr[gone]);
+			uroce_wheel_file(&wheel, &wqp[i], START + 10 * TICK);
+		uroce_wheel_remove(&wheel, &wqp[gone]);
+		uroce_wheel_remove(&wheel, &wqp[gone]);
 		while ((got = uroce_wheel_take(&wheel, START + 20 * TICK))) {
-			assert_ptr_not_equal(got, &qpr[gone]);
+			assert_ptr_not_equal(got, &wqp[gone]);
 			nb++;
 		}
 		assert_int_equal(nb, 2);
@@ -139,14 +139,14 @@ wheel_take__after_a_long_silence(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 64; i++)
-		uroce_wheel_file(&wheel, &qpr[i], START + (i + 1) * (HORIZON / 65));
+		uroce_wheel_file(&wheel, &wqp[i], START + (i + 1) * (HORIZON / 65));
 	while (uroce_wheel_take(&wheel, late))
 		nb++;
 	assert_int_equal(nb, 64);
 	assert_null(uroce_wheel_take(&wheel, late));
-	uroce_wheel_file(&wheel, &qpr[0], late + 3 * TICK);
+	uroce_wheel_file(&wheel, &wqp[0], late + 3 * TICK);
 	assert_null(uroce_wheel_take(&wheel, late + 2 * TICK));
-	assert_ptr_equal(uroce_wheel_take(&wheel, late + 5 * TICK), &qpr[0]);
+	assert_ptr_equal(uroce_wheel_take(&wheel, late + 5 * TICK), &wqp[0]);
 }
 
 /* Refiled while it is taken: not again in the same pass, however late the pass is. */
@@ -154,11 +154,11 @@ static void
 wheel_take__refiled_waits_for_another_tick(void **state)
 {
 	(void)state;
-	uroce_wheel_file(&wheel, &qpr[0], START + TICK);
-	assert_ptr_equal(uroce_wheel_take(&wheel, START + 7 * TICK), &qpr[0]);
-	uroce_wheel_file(&wheel, &qpr[0], START + 2 * TICK);
+	uroce_wheel_file(&wheel, &wqp[0], START + TICK);
+	assert_ptr_equal(uroce_wheel_take(&wheel, START + 7 * TICK), &wqp[0]);
+	uroce_wheel_file(&wheel, &wqp[0], START + 2 * TICK);
 	assert_null(uroce_wheel_take(&wheel, START + 7 * TICK));
-	assert_ptr_equal(uroce_wheel_take(&wheel, START + 8 * TICK), &qpr[0]);
+	assert_ptr_equal(uroce_wheel_take(&wheel, START + 8 * TICK), &wqp[0]);
 }
 
 static void
@@ -167,11 +167,11 @@ wheel_next_ns__is_when_a_take_succeeds(void **state)
 	uint64_t next;
 
 	(void)state;
-	uroce_wheel_file(&wheel, &qpr[0], START + 1234 * TICK + 5);
-	uroce_wheel_file(&wheel, &qpr[1], START + 2345 * TICK);
+	uroce_wheel_file(&wheel, &wqp[0], START + 1234 * TICK + 5);
+	uroce_wheel_file(&wheel, &wqp[1], START + 2345 * TICK);
 	next = uroce_wheel_next_ns(&wheel);
 	assert_null(uroce_wheel_take(&wheel, next - 1));
-	assert_ptr_equal(uroce_wheel_take(&wheel, next), &qpr[0]);
+	assert_ptr_equal(uroce_wheel_take(&wheel, next), &wqp[0]);
 }
 
 /* Against a model: the same random operations on a plain array. */
@@ -186,19 +186,19 @@ wheel__random_operations_agree_with_a_list(void **state)
 		deadline[i] = UROCE_NEVER;
 	for (unsigned n = 0; n < 200000; n++) {
 		const unsigned i = (unsigned)rand() % 64;
-		struct uroce_qpr *got;
+		struct uroce_worker_qp *got;
 
 		if (rand() % 4 == 0) {
-			uroce_wheel_remove(&wheel, &qpr[i]);
+			uroce_wheel_remove(&wheel, &wqp[i]);
 			deadline[i] = UROCE_NEVER;
 		} else if (deadline[i] == UROCE_NEVER) {
 			deadline[i] = now + (uint64_t)rand() % (HORIZON - 2 * TICK);
-			uroce_wheel_file(&wheel, &qpr[i], deadline[i]);
+			uroce_wheel_file(&wheel, &wqp[i], deadline[i]);
 		}
 		now += (uint64_t)rand() % (2 * TICK);
 		while ((got = uroce_wheel_take(&wheel, now))) {
-			assert_true(deadline[got - qpr] <= now);
-			deadline[got - qpr] = UROCE_NEVER;
+			assert_true(deadline[got - wqp] <= now);
+			deadline[got - wqp] = UROCE_NEVER;
 		}
 		for (unsigned k = 0; k < 64; k++)
 			assert_true(deadline[k] == UROCE_NEVER || deadline[k] + TICK >= now);

@@ -118,7 +118,7 @@ world__back_pressure_loses_nothing(void **state)
 		assert_int_equal(wc.wr_id, i);
 	}
 	rig_check(b, 0, a, 0, RIG_BUF_LEN);
-	assert_int_equal(a->qpr.qpc.stats.retransmits, 0);
+	assert_int_equal(a->wqp.qpc.stats.retransmits, 0);
 }
 
 static bool
@@ -319,7 +319,7 @@ expect_silence(uint64_t wr_id)
 		rig_drive(dev_b);
 	}
 	assert_int_equal(uroce_cq_poll(&a->scq, 1, &wc), 0);
-	assert_int_equal(b->qpr.qpc.stats.rx_bytes, 0);
+	assert_int_equal(b->wqp.qpc.stats.rx_bytes, 0);
 }
 
 static void

@@ -20,7 +20,7 @@ static struct rig_qp *a, *b; /* initiator, target */
 
 /* A queue with its CQ and the memory of its requests. */
 struct queue {
-	struct uroce_srqr srqr;
+	struct uroce_worker_srq wsrq;
 	struct uroce_cq cq;
 	struct uroce_cq_notify notify;
 	uint8_t *buf;
@@ -38,9 +38,9 @@ post_recv(struct queue *queue, uint64_t wr_id)
 			       .lkey = queue->key };
 	const struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
 
-	uroce_lock_take(&queue->srqr.srq.lock);
-	assert_int_equal(uroce_srq_post(&queue->srqr.srq, &wr), 0);
-	uroce_lock_release(&queue->srqr.srq.lock);
+	uroce_lock_take(&queue->wsrq.srq.lock);
+	assert_int_equal(uroce_srq_post(&queue->wsrq.srq, &wr), 0);
+	uroce_lock_release(&queue->wsrq.srq.lock);
 }
 
 static struct queue *
@@ -66,7 +66,7 @@ make_queue(uint32_t xrcd)
 	queue->mem[0] = aligned_alloc(64, (uroce_srq_memsize(NB_WR, 1) + 63) / 64 * 64);
 	queue->mem[1] = aligned_alloc(64, (uroce_cq_memsize(NB_WR) + 63) / 64 * 64);
 	queue->buf = calloc(1, BUF_LEN);
-	uroce_srq_init(&queue->srqr.srq, queue->mem[0], &conf);
+	uroce_srq_init(&queue->wsrq.srq, queue->mem[0], &conf);
 	uroce_cq_init(&queue->cq, queue->mem[1], NB_WR);
 	queue->notify.event_fd = -1;
 	queue->cq.cookie = &queue->notify;
@@ -74,15 +74,15 @@ make_queue(uint32_t xrcd)
 	mr.iova = (uintptr_t)queue->buf;
 	assert_int_equal(uroce_mr_add(dev_b->mrs, &mr, &queue->key), 0);
 	if (xrcd)
-		assert_int_equal(uroce_dev_add_srq(dev_b, &queue->srqr), 0);
+		assert_int_equal(uroce_dev_add_srq(dev_b, &queue->wsrq), 0);
 	return queue;
 }
 
 static void
 free_queue(struct queue *queue)
 {
-	if (queue->srqr.srq.xrcd)
-		uroce_dev_remove_srq(dev_b, &queue->srqr);
+	if (queue->wsrq.srq.xrcd)
+		uroce_dev_remove_srq(dev_b, &queue->wsrq);
 	assert_int_equal(uroce_mr_invalidate(dev_b->mrs, queue->key), 0);
 	uroce_dev_grace(dev_b);
 	uroce_mr_free(dev_b->mrs, queue->key);
@@ -110,7 +110,7 @@ post_send(enum ibv_wr_opcode opcode, uint32_t srqn, uint32_t offset, uint32_t le
 	assert_int_equal(uroce_sq_fill(&a->sq, 0, &wr, NULL, false), 0);
 	uroce_ring_push(&a->sq.ring, 1);
 	uroce_lock_release(&a->sq.lock);
-	uroce_worker_ring(a->qpr.worker, &a->qpr);
+	uroce_worker_ring_doorbell(a->wqp.worker, &a->wqp);
 }
 
 static void
@@ -137,8 +137,8 @@ xrc__a_request_finds_the_queue_that_it_names(void **state)
 	(void)state;
 	post_recv(one, 1);
 	post_recv(two, 2);
-	post_send(IBV_WR_SEND, two->srqr.srq.srqn, 0, 10000);
-	post_send(IBV_WR_SEND, one->srqr.srq.srqn, 10000, 9000);
+	post_send(IBV_WR_SEND, two->wsrq.srq.srqn, 0, 10000);
+	post_send(IBV_WR_SEND, one->wsrq.srq.srqn, 10000, 9000);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 	assert_int_equal(rig_await(&one->cq, dev_a, dev_b).wr_id, 1);
@@ -156,8 +156,8 @@ xrc__each_queues_consumer_is_told_once(void **state)
 	uroce_cq_arm(&one->cq, false);
 	uroce_cq_arm(&two->cq, false);
 	/* both in one burst */
-	post_send(IBV_WR_SEND, one->srqr.srq.srqn, 0, 100);
-	post_send(IBV_WR_SEND, two->srqr.srq.srqn, 0, 100);
+	post_send(IBV_WR_SEND, one->wsrq.srq.srqn, 0, 100);
+	post_send(IBV_WR_SEND, two->wsrq.srq.srqn, 0, 100);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 	assert_int_equal(one->notify.nb_events, 1);
@@ -170,9 +170,9 @@ xrc__a_queue_below_its_limit_is_an_event(void **state)
 	(void)state;
 	post_recv(one, 1);
 	post_recv(one, 2);
-	assert_false(uroce_srq_arm(&one->srqr.srq, 2));
+	assert_false(uroce_srq_arm(&one->wsrq.srq, 2));
 	expect_no_event();
-	post_send(IBV_WR_SEND, one->srqr.srq.srqn, 0, 100);
+	post_send(IBV_WR_SEND, one->wsrq.srq.srqn, 0, 100);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 	expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, one);
 	expect_no_event();
@@ -185,25 +185,25 @@ xrc__a_queue_whose_cq_overruns_fails_the_target(void **state)
 	(void)state;
 	for (unsigned i = 0; i < NB_WR; i++) {
 		post_recv(one, i);
-		post_send(IBV_WR_SEND, one->srqr.srq.srqn, 0, 100);
+		post_send(IBV_WR_SEND, one->wsrq.srq.srqn, 0, 100);
 		assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 	}
 	post_recv(one, NB_WR);
-	post_send(IBV_WR_SEND, one->srqr.srq.srqn, 0, 100);
+	post_send(IBV_WR_SEND, one->wsrq.srq.srqn, 0, 100);
 	(void)rig_await(&a->scq, dev_a, dev_b);
 	expect_event(IBV_EVENT_CQ_ERR, &one->cq);
-	assert_int_equal(b->qpr.qpc.state, IBV_QPS_ERR);
+	assert_int_equal(b->wqp.qpc.state, IBV_QPS_ERR);
 }
 
 static void
 xrc__reads_are_served_from_the_workers_pool(void **state)
 {
-	struct uroce_rd_pool *pool = uroce_worker_rd_pool(b->qpr.worker);
+	struct uroce_rd_pool *pool = uroce_worker_rd_pool(b->wqp.worker);
 
 	(void)state;
 	memset(one->buf, 0x5a, BUF_LEN);
 	assert_int_equal(uroce_rd_pool_count(pool), 0);
-	post_send(IBV_WR_RDMA_READ, one->srqr.srq.srqn, 20000, BUF_LEN);
+	post_send(IBV_WR_RDMA_READ, one->wsrq.srq.srqn, 20000, BUF_LEN);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 	assert_memory_equal(a->buf + 20000, one->buf, BUF_LEN);
 	assert_int_equal(uroce_rd_pool_count(pool), 1);
@@ -218,16 +218,16 @@ xrc__a_queue_that_ends_cuts_its_message_off(void **state)
 
 	(void)state;
 	post_recv(one, 1);
-	post_send(IBV_WR_SEND, one->srqr.srq.srqn, 0, 5000);
-	nb = uroce_worker_output(a->qpr.worker, frames, 8);
+	post_send(IBV_WR_SEND, one->wsrq.srq.srqn, 0, 5000);
+	nb = uroce_worker_output(a->wqp.worker, frames, 8);
 	assert_int_equal(nb, 2);
-	assert_int_equal(uroce_worker_input(b->qpr.worker, frames, 1, rest), 0);
-	assert_ptr_equal(b->qpr.qpc.srq, &one->srqr.srq);
-	assert_non_null(b->qpr.qpc.resp.recv);
+	assert_int_equal(uroce_worker_input(b->wqp.worker, frames, 1, rest), 0);
+	assert_ptr_equal(b->wqp.qpc.srq, &one->wsrq.srq);
+	assert_non_null(b->wqp.qpc.resp.recv);
 	free_queue(one);
-	assert_null(b->qpr.qpc.srq);
-	assert_null(b->qpr.qpc.resp.recv);
-	assert_int_equal(uroce_worker_input(b->qpr.worker, frames + 1, 1, rest), 0);
+	assert_null(b->wqp.qpc.srq);
+	assert_null(b->wqp.qpc.resp.recv);
+	assert_int_equal(uroce_worker_input(b->wqp.worker, frames + 1, 1, rest), 0);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_REM_INV_REQ_ERR);
 	one = make_queue(RIG_XRCD);
 }
@@ -240,7 +240,7 @@ srq__the_last_request_of_a_qp_is_an_event(void **state)
 	struct rig_qp *qp, *peer;
 
 	(void)state;
-	rig_shared = &queue->srqr.srq;
+	rig_shared = &queue->wsrq.srq;
 	qp = rig_qp(dev_b, 1, IBV_QPT_RC);
 	rig_shared = NULL;
 	peer = rig_qp(dev_a, 1, IBV_QPT_RC);

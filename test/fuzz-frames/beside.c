@@ -259,7 +259,7 @@ beside_retransmits(const struct beside *beside)
 	uint64_t nb = 0;
 
 	for (unsigned i = 0; i < 2 * BESIDE_LANES; i++)
-		nb += uroce_vqp(beside->lane[i / 2].end[i % 2].qp)->qpr.qpc.stats.retransmits;
+		nb += uroce_vqp(beside->lane[i / 2].end[i % 2].qp)->wqp.qpc.stats.retransmits;
 	return nb;
 }
 

@@ -492,7 +492,7 @@ ask(enum host who, enum host whom, bool is_ipv6)
 {
 	struct uroce_neigh_conf conf = { .mac = { 2, 0, 0, 0, 0, (uint8_t)who }, .nb_addr = 1 };
 	struct uroce_neigh *neigh;
-	uint8_t frame[UROCE_NEIGH_ASK_MAX];
+	uint8_t frame[UROCE_NEIGH_REQUEST_MAX];
 	struct rte_mbuf *mbuf;
 	uint32_t len;
 
@@ -501,7 +501,8 @@ ask(enum host who, enum host whom, bool is_ipv6)
 	neigh = uroce_neigh_create(&conf);
 	if (!neigh)
 		return;
-	len = uroce_neigh_ask(neigh, fabric_ip(who, is_ipv6), fabric_ip(whom, is_ipv6), 0, frame);
+	len = uroce_neigh_request(neigh, fabric_ip(who, is_ipv6), fabric_ip(whom, is_ipv6), 0,
+				  frame);
 	mbuf = make_mbuf(frame, len, NULL);
 	uroce_neigh_destroy(neigh);
 	if (mbuf && rte_ring_enqueue(into[whom][0], mbuf) != 0)

@@ -279,7 +279,7 @@ static bool
 is_account_balanced(const struct run *run, const struct uroce_worker_stats *stats)
 {
 	const uint64_t nb_received = stats->counters.nb[UROCE_COUNTER_RX_FRAMES];
-	const uint64_t nb_hopped = stats->counters.nb[UROCE_COUNTER_HOPPED_PKTS];
+	const uint64_t nb_hopped = stats->counters.nb[UROCE_COUNTER_FORWARDED_PKTS];
 	uint64_t sum = 0;
 
 	for (unsigned v = 0; v < UROCE_VERDICT_NB; v++)
@@ -288,10 +288,10 @@ is_account_balanced(const struct run *run, const struct uroce_worker_stats *stat
 	       " hopped and got a second, %" PRIu64
 	       " were for groups on both workers), sent to the "
 	       "target %" PRIu64 ", lost on the way %" PRIu64 "\n",
-	       nb_received, sum, stats->verdict[UROCE_VERDICT_HOPPED], stats->rx_shared,
+	       nb_received, sum, stats->verdict[UROCE_VERDICT_FORWARDED], stats->rx_shared,
 	       run->fabric.nb_sent, run->fabric.nb_lost);
 	return sum == nb_received + nb_hopped + stats->rx_shared &&
-	       nb_hopped == stats->verdict[UROCE_VERDICT_HOPPED] &&
+	       nb_hopped == stats->verdict[UROCE_VERDICT_FORWARDED] &&
 	       nb_received == run->fabric.nb_sent;
 }
 

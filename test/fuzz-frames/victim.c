@@ -66,7 +66,7 @@ static_assert(RTE_DIM(rows) <= LAND_VICTIMS, "the land has slots for every victi
 const struct uroce_qpc *
 victim_qpc(const struct victim *victim)
 {
-	return &uroce_vqp(victim->qp)->qpr.qpc;
+	return &uroce_vqp(victim->qp)->wqp.qpc;
 }
 
 static bool

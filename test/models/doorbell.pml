@@ -70,7 +70,7 @@
 
 #define NOBODY 0 /* no QP: QPs are 1 .. QPS here */
 
-/* --- struct uroce_qpr, by QP ---------------------------------------------------------------------- */
+/* --- struct uroce_worker_qp, by QP ---------------------------------------------------------------------- */
 
 byte posted[QPS + 1]; /* the send queue: requests in it */
 byte recvs;           /* the receive queue of QP 1 */
@@ -157,7 +157,7 @@ inline wake_if_serviced(seen)
 	fi
 }
 
-/* service.c: uroce_service_nudge() */
+/* service.c: uroce_service_wake_for_doorbell() */
 inline nudge(seen)
 {
 	if
@@ -170,7 +170,7 @@ inline nudge(seen)
 	fi
 }
 
-/* service.c: uroce_service_summon() */
+/* service.c: uroce_service_wake_for_work() */
 inline summon(seen)
 {
 	if
@@ -179,7 +179,7 @@ inline summon(seen)
 	fi
 }
 
-/* worker.c: attend() */
+/* worker.c: wake_service() */
 inline attend()
 {
 	if
@@ -188,7 +188,7 @@ inline attend()
 	fi
 }
 
-/* bell.c: uroce_bell_take(), reverse(); tx.c: uroce_tx_schedule() */
+/* doorbell.c: uroce_doorbell_take(), reverse_list(); tx.c: uroce_tx_schedule() */
 inline take_bells(list, next)
 {
 	if
@@ -286,7 +286,7 @@ inline run_round(i, list, next)
 	:: true
 	:: RECEIVERS && !is_err -> /* qpc.c: uroce_qpc_enter_error() */
 		is_err = 1;
-		recvs = 0 /* uroce_done_flush() */
+		recvs = 0 /* uroce_completion_flush() */
 	fi;
 	take_cmds(i, list, next);
 	take_bells(list, next);
@@ -317,7 +317,7 @@ inline run_round(i, list, next)
 	(posted[1] == 0 && posted[QPS] == 0 && !is_owed[1] && !is_owed[QPS] && !(is_err && recvs) && \
 	 !(NOTICES && (frames || is_timed)))
 
-/* bell.c: uroce_worker_ring(), push() */
+/* doorbell.c: uroce_worker_ring_doorbell(), push_doorbell() */
 inline ring(qp, head, was, seen)
 {
 	atomic { touch(qp); was = is_rung[qp]; is_rung[qp] = 1 };
@@ -340,7 +340,7 @@ inline ring(qp, head, was, seen)
 	seen = 0
 }
 
-/* shortcut.c: uroce_worker_send(); it takes no doorbells, and does not count as driving */
+/* inline_tx.c: uroce_worker_send(); it takes no doorbells, and does not count as driving */
 inline send_straight(qp, is_sent)
 {
 	atomic {
@@ -553,7 +553,7 @@ proctype Peer()
 	nb_running--
 }
 
-/* service.c: get_up() */
+/* service.c: disarm_wakeup() */
 inline get_up()
 {
 	is_unattended = 0;
@@ -561,7 +561,7 @@ inline get_up()
 	is_ready = 0
 }
 
-/* service.c: lie_down(), and the nap behind it, in which a frame comes to be seen */
+/* service.c: arm_wakeup_and_sleep(), and the nap behind it, in which a frame comes to be seen */
 inline lie_down(got)
 {
 	try_lock(got);
@@ -577,7 +577,7 @@ inline lie_down(got)
 	got = 0
 }
 
-/* service.c: wait_for(), has_bells(). A sleep ends by frames and by timers, a nap by time. */
+/* service.c: wait_for_fds(), has_doorbells(). A sleep ends by frames and by timers, a nap by time. */
 inline wait_for(is_sleep)
 {
 	is_asleep = 1;
@@ -602,7 +602,7 @@ inline wait_for(is_sleep)
 	is_asleep = 0
 }
 
-/* service.c: serve(), look_after() */
+/* service.c: run_service(), check_worker() */
 proctype Service()
 {
 	byte before, last, i, list, next;

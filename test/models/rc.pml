@@ -43,7 +43,7 @@
 #define RNRS 0 /* times that no receive request is posted */
 #endif
 #ifndef FULLS
-#define FULLS 0 /* packets that the pool of transport/hold.c has no room for */
+#define FULLS 0 /* packets that the pool of transport/reorder_buffer.c has no room for */
 #endif
 #ifndef RETRIES
 #define RETRIES (LOSSES + FULLS + HASTY + RESP_GBN) /* retry_cnt: with one less, it gives up */
@@ -55,7 +55,7 @@
 
 #define WRITE  0
 #define SEND   1
-#define ATOMIC 2 /* one packet, answered by data; with REQ_GBN only: answer.c is not modelled */
+#define ATOMIC 2 /* one packet, answered by data; with REQ_GBN only: ooo_response.c is not modelled */
 
 /* Three messages, [0, M1) [M1, M2) [M2, PKTS). */
 #ifndef PKTS
@@ -194,9 +194,9 @@ byte answered; /* and for each atomic whose answer arrived */
 
 bit has_room;   /* the pool has */
 bit has_recv;   /* a receive request is posted */
-bit is_late;    /* the hole is reported by now: late.h */
+bit is_late;    /* the hole is reported by now: reorder_window.h */
 
-/* --- the requester: req.c, comp.c, repair.c ------------------------------------------------------ */
+/* --- the requester: req.c, completer.c, loss_recovery.c ------------------------------------------------------ */
 
 #define UNKNOWN 0
 #define HOLDS   1
@@ -209,7 +209,7 @@ byte retry_left = RETRIES;
 bit is_repairing;
 bit is_rnr_wait;
 
-/* struct uroce_repair */
+/* struct uroce_loss_recovery */
 byte hole, repaired_max, round, again;
 byte peer, nb_adjacent, nb_holes;
 bit is_open, is_due, is_last_due, is_passing, has_round, has_doubt, is_lossy;
@@ -219,7 +219,7 @@ bit is_soon; /* an answer came sooner than a round trip after the repair */
 hidden byte until_at, dst;
 hidden byte ok, was, asks, is_told, is_done;
 
-/* repair.c: is_repairable() */
+/* loss_recovery.c: is_retransmittable() */
 #define is_repairable \
 	(!REQ_GBN && next == max && una != max && !is_rnr_wait && kind_of(una) != ATOMIC)
 
@@ -231,7 +231,7 @@ hidden byte ok, was, asks, is_told, is_done;
 /* req.c: wants_ack(), but for its counting */
 #define must_ask(at) (dist(una, at) + 1 >= WINDOW || (is_last(at) && (at) + 1 == posted))
 
-/* repair.c: uroce_repair_close(). What is not looked at while its flag is clear is zero. */
+/* loss_recovery.c: uroce_loss_recovery_end(). What is not looked at while its flag is clear is zero. */
 inline close_repair()
 {
 	is_open = 0; is_due = 0; is_last_due = 0; is_passing = 0;
@@ -257,7 +257,7 @@ inline retry()
 	rewind()
 }
 
-/* comp.c: repair() */
+/* completer.c: recover_or_rewind() */
 inline go_back()
 {
 	if
@@ -275,7 +275,7 @@ inline bury_ghosts()
 	data = data & ~((1 << 2 * una) - 1)
 }
 
-/* retry.c: uroce_retry_progress(); repair.c: uroce_repair_overtaken(), uroce_repair_progress() */
+/* retry.c: uroce_retry_progress(); loss_recovery.c: uroce_loss_recovery_on_spurious(), uroce_loss_recovery_progress() */
 inline progress()
 {
 	retry_left = RETRIES;
@@ -298,7 +298,7 @@ inline progress()
 	bury_ghosts()
 }
 
-/* comp.c: advance(): acknowledge everything before `until_at`. `ok`: no atomic is in the way */
+/* completer.c: advance(): acknowledge everything before `until_at`. `ok`: no atomic is in the way */
 inline advance()
 {
 	was = 0;
@@ -318,7 +318,7 @@ inline advance()
 	fi
 }
 
-/* repair.c: open_hole() */
+/* loss_recovery.c: open_request_gap() */
 inline open_hole()
 {
 	if
@@ -339,7 +339,7 @@ inline open_hole()
 	hole = una
 }
 
-/* repair.c: is_dropping(). `ok`: go back N */
+/* loss_recovery.c: is_go_back_n_peer(). `ok`: go back N */
 inline doubt_peer()
 {
 	if
@@ -351,7 +351,7 @@ inline doubt_peer()
 	fi
 }
 
-/* repair.c: uroce_repair_respond(). `ok`: its result */
+/* loss_recovery.c: uroce_loss_recovery_on_ack(). `ok`: its result */
 inline respond(is_nak)
 {
 	if
@@ -394,7 +394,7 @@ inline respond(is_nak)
 	fi
 }
 
-/* repair.c: uroce_repair_fall_back() */
+/* loss_recovery.c: uroce_loss_recovery_go_back_n() */
 inline fall_back()
 {
 	if
@@ -404,11 +404,11 @@ inline fall_back()
 	is_open = 0; is_due = 0; hole = 0; repaired_max = 0
 }
 
-/* comp.c: uroce_comp_recv(): a response to nothing in flight is a ghost. The network's own oldest die. */
+/* completer.c: uroce_completer_recv(): a response to nothing in flight is a ghost. The network's own oldest die. */
 #define is_ghost(at)  (dist(una, at) >= dist(una, max))
 #define is_aged(at)   (una > (at) + PSNS / 2)
 
-/* comp.c: acknowledge() */
+/* completer.c: take_ack() */
 inline recv_ack()
 {
 	printf("      < ACK %d\n", pick);
@@ -436,7 +436,7 @@ inline recv_ack()
 	is_soon = 0
 }
 
-/* comp.c: acknowledge(), nak() */
+/* completer.c: take_ack(), take_nak() */
 inline recv_nak()
 {
 	printf("      < NAK %d\n", pick);
@@ -460,7 +460,7 @@ inline recv_nak()
 	is_soon = 0
 }
 
-/* comp.c: acknowledge(), rnr_nak(); rnr_retry is 7, without limit */
+/* completer.c: take_ack(), take_rnr_nak(); rnr_retry is 7, without limit */
 inline recv_rnr()
 {
 	printf("      < RNR %d\n", pick);
@@ -482,7 +482,7 @@ inline recv_rnr()
 	pick = 0
 }
 
-/* comp.c: data_response(), atomic_response() */
+/* completer.c: take_data_response(), take_atomic_response() */
 inline recv_data()
 {
 	printf("      < answer %d\n", pick);
@@ -504,14 +504,14 @@ inline recv_data()
 	pick = 0
 }
 
-/* repair.c: put_again(): wants_ack() with its counter put aside */
+/* loss_recovery.c: put_again(): wants_ack() with its counter put aside */
 inline put_again(at, is_asking)
 {
 	asks = is_asking || must_ask(at);
 	emit_request(at, asks)
 }
 
-/* repair.c: uroce_repair_put(), put_last() */
+/* loss_recovery.c: uroce_loss_recovery_put(), put_tail_probe() */
 inline put_repair()
 {
 	ok = is_repairable;
@@ -545,7 +545,7 @@ inline put_next()
 	fi
 }
 
-/* repair.c: uroce_repair_put_spare() */
+/* loss_recovery.c: uroce_loss_recovery_put_opportunistic() */
 inline put_spare()
 {
 	ok = 0;
@@ -620,7 +620,7 @@ active proctype Requester()
 	   }
 	:: atomic { if any_of_8(rnrs) fi; d_step { recv_rnr() } }
 	:: atomic { if any_of_8(data) fi; d_step { recv_data() } }
-	/* repair.c: uroce_repair_expire() */
+	/* loss_recovery.c: uroce_loss_recovery_expire() */
 	:: d_step {
 		is_repairable && !is_due && !is_last_due && (is_quiet || hasty > 0) ->
 		if
@@ -649,7 +649,7 @@ active proctype Requester()
 	assert(kind_of(M1) != ATOMIC || answered == (1 << M1))
 }
 
-/* --- the responder: resp.c, early.c, hold.c, msg.c ------------------------------------------------ */
+/* --- the responder: resp.c, ooo_request.c, reorder_buffer.c, msg.c ------------------------------------------------ */
 
 #define has_landed(from, to) ((landed & ((2 << (to)) - (1 << (from)))) == (2 << (to)) - (1 << (from)))
 
@@ -664,7 +664,7 @@ inline land(to, at)
 	assert(!is_last(to) || has_landed(begin_of(to), to)) /* and its last packet after all others */
 }
 
-/* early.c: uroce_early_discard(); hold.c: uroce_hold_give_gap(). What was placed may be placed again. */
+/* ooo_request.c: uroce_ooo_request_discard(); reorder_buffer.c: uroce_reorder_buffer_free_gap(). What was placed may be placed again. */
 inline discard()
 {
 	landed = landed & ~(known & ~held);
@@ -673,7 +673,7 @@ inline discard()
 	is_nak_due = 0
 }
 
-/* resp.c: uroce_resp_owe_ack() */
+/* resp.c: uroce_resp_schedule_ack() */
 inline owe_ack()
 {
 	if
@@ -682,7 +682,7 @@ inline owe_ack()
 	fi
 }
 
-/* resp.c: uroce_resp_owe_nak() */
+/* resp.c: uroce_resp_schedule_nak() */
 inline owe_nak(which)
 {
 	aeth = which;
@@ -690,7 +690,7 @@ inline owe_nak(which)
 	is_nak_sent = 1
 }
 
-/* resp.c: uroce_resp_execute(), execute_message(), execute_atomic(), refuse(); msg.c. `ok`: executed */
+/* resp.c: uroce_resp_execute(), execute_message(), execute_atomic(), refuse_request(); msg.c. `ok`: executed */
 inline execute(at, is_asking)
 {
 	if
@@ -723,7 +723,7 @@ inline execute(at, is_asking)
 	fi
 }
 
-/* early.c: drain(), step_over_placed(), drop_passed(). `ok`: nothing was refused */
+/* ooo_request.c: drain_requests(), skip_placed_request(), drop_passed(). `ok`: nothing was refused */
 inline drain()
 {
 	ok = 1;
@@ -745,7 +745,7 @@ inline drain()
 	od
 }
 
-/* early.c: owe_seq_nak() */
+/* ooo_request.c: schedule_seq_nak() */
 inline owe_seq_nak()
 {
 	is_nak_due = 0;
@@ -755,7 +755,7 @@ inline owe_seq_nak()
 	fi
 }
 
-/* early.c: uroce_early_fill(), fill() */
+/* ooo_request.c: uroce_ooo_request_fill_gap(), fill_gap() */
 inline fill(at, is_asking)
 {
 	is_told = is_nak_sent && !aeth;
@@ -784,7 +784,7 @@ inline fill(at, is_asking)
 	fi
 }
 
-/* resp.c: repeat(), repeat_atomic() */
+/* resp.c: repeat_request(), repeat_atomic() */
 inline repeat(at)
 {
 	if
@@ -793,12 +793,12 @@ inline repeat(at)
 	fi
 }
 
-/* early.c: place_of(): a middle packet of the WRITE that is being received */
+/* ooo_request.c: find_placement(): a middle packet of the WRITE that is being received */
 #define is_placeable(at) \
 	(!is_first(epsn) && kind_of(epsn) == WRITE && kind_of(at) == WRITE && !is_first(at) && \
 	 !is_last(at) && epsn + dist(epsn, at) + 1 < end_of(epsn))
 
-/* early.c: note_dropped() */
+/* ooo_request.c: note_dropped() */
 inline note_dropped(at)
 {
 	if
@@ -808,7 +808,7 @@ inline note_dropped(at)
 	has_dropped = 1
 }
 
-/* early.c: place_or_hold(); hold.c: uroce_hold_keep() */
+/* ooo_request.c: place_or_buffer_request(); reorder_buffer.c: uroce_reorder_buffer_insert() */
 inline place_or_hold(at, is_asking)
 {
 	dst = epsn + dist(epsn, at);
@@ -826,7 +826,7 @@ inline place_or_hold(at, is_asking)
 	fi
 }
 
-/* early.c: report_hole() */
+/* ooo_request.c: report_gap() */
 inline report_hole()
 {
 	if
@@ -836,7 +836,7 @@ inline report_hole()
 	fi
 }
 
-/* resp.c: uroce_resp_recv(); early.c: uroce_early_recv() */
+/* resp.c: uroce_resp_recv(); ooo_request.c: uroce_ooo_request_recv() */
 inline recv_request(at, is_asking)
 {
 	printf("      > %d (epsn %d)\n", at, epsn);
@@ -916,7 +916,7 @@ active proctype Responder()
 			aeth_at = 0
 		}
 	   }
-	/* early.c: uroce_early_expire() */
+	/* ooo_request.c: uroce_ooo_request_expire() */
 	:: d_step {
 		is_nak_due -> owe_seq_nak()
 	   }

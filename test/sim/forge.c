@@ -84,7 +84,7 @@ forge(struct qp *to, const struct forgery *forgery)
 	frame->to = to->host->idx;
 	const enum uroce_verdict verdict = host_deliver(to->world, to->host, frame);
 
-	if (verdict != UROCE_VERDICT_HELD)
+	if (verdict != UROCE_VERDICT_OOO_BUFFERED)
 		frame_give(&to->world->frames, frame);
 	host_wake(to->world, to->host, to->world->now_ns);
 	return verdict;

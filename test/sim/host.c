@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "group.h"
+#include "mcast.h"
 #include "oracle.h"
 #include "shared.h"
 #include "signed.h"
@@ -143,7 +143,7 @@ struct run {
 static void
 give_up(struct world *world, const struct uroce_pkt *pkt, enum uroce_verdict verdict)
 {
-	if (verdict != UROCE_VERDICT_HELD)
+	if (verdict != UROCE_VERDICT_OOO_BUFFERED)
 		frame_give(&world->frames, pkt->owner);
 }
 
@@ -158,8 +158,8 @@ hand_over_all(struct world *world, struct run *run)
 	for (unsigned i = 0; i < run->nb; i++)
 		oracle_note_recv(qp, &run->pkts[i], &views[i]);
 	for (unsigned at = 0, nb; at < run->nb; at += nb) {
-		nb = uroce_qpc_recv_run(&qp->qpc, &run->pkts[at], run->nb - at, verdicts,
-					world->now_ns);
+		nb = uroce_qpc_recv_burst(&qp->qpc, &run->pkts[at], run->nb - at, verdicts,
+					  world->now_ns);
 		oracle_after_run(qp, &run->pkts[at], &views[at], verdicts, nb);
 		for (unsigned i = 0; i < nb; i++)
 			give_up(world, &run->pkts[at + i], (enum uroce_verdict)verdicts[i]);
@@ -208,8 +208,9 @@ receive(struct world *world, struct host *host)
 void
 host_add_hold(struct world *world, struct host *host, uint32_t nb_gaps, uint32_t nb_frames)
 {
-	host->hold = uroce_hold_init(world_alloc(world, uroce_hold_memsize(nb_gaps, nb_frames)),
-				     nb_gaps, nb_frames);
+	host->reorder_buffer = uroce_reorder_buffer_init(
+		world_alloc(world, uroce_reorder_buffer_memsize(nb_gaps, nb_frames)), nb_gaps,
+		nb_frames);
 }
 
 /* Frames that the transport held and needs no more. */
@@ -218,7 +219,7 @@ reap(struct world *world, struct host *host)
 {
 	void *frame;
 
-	while (host->hold && uroce_hold_reap(host->hold, &frame, 1))
+	while (host->reorder_buffer && uroce_reorder_buffer_reap(host->reorder_buffer, &frame, 1))
 		frame_give(&world->frames, frame);
 }
 

@@ -8,8 +8,8 @@
 
 #include <assert.h>
 
-#include "conduct.h"
-#include "group.h"
+#include "app_ops.h"
+#include "mcast.h"
 #include "host.h"
 #include "workload.h"
 

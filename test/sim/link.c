@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "group.h"
+#include "mcast.h"
 #include "world.h"
 
 /* Preamble and gap between frames [IEEE 802.3], and the frame check sequence. */

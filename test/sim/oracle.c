@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "frame.h"
-#include "ledger.h"
+#include "completion_check.h"
 #include "mkey.h"
 #include "paced.h"
 #include "shared.h"

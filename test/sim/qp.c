@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "group.h"
+#include "mcast.h"
 #include "host.h"
 #include "mkey.h"
 #include "oracle.h"
@@ -107,7 +107,7 @@ qp_create(struct world *world, struct host *host, const struct qp_conf *conf)
 		.recv_cq = is_xt || is_xi ? NULL : &qp->recv_cq,
 		.mrs = host->mrs,
 		.rd_pool = host->rd_pool,
-		.hold = host->hold,
+		.reorder_buffer = host->reorder_buffer,
 		.window_psns = conf->window_psns,
 		.is_req_gbn = conf->is_req_gbn,
 		.is_resp_gbn = conf->is_resp_gbn,

@@ -3,7 +3,7 @@
 /*
  * Connections that are reset and used again at once with the same PSNs, over a network that delivers without delay, as
  * within a host. What one life sent is received before the next one begins, as the data path does it
- * (uroce_qpr_end_life): so nothing of the old life is in the new one, unless an end kept it.
+ * (uroce_worker_qp_quiesce): so nothing of the old life is in the new one, unless an end kept it.
  */
 
 #include "host.h"

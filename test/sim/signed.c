@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "conduct.h"
+#include "app_ops.h"
 #include "mkey.h"
 #include "oracle.h"
 #include "world.h"

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "conduct.h"
-#include "group.h"
+#include "app_ops.h"
+#include "mcast.h"
 #include "host.h"
 #include "life.h"
 #include "oracle.h"

@@ -48,7 +48,7 @@ struct host {
 	struct shared *xrc[2]; /* XRC_SRQS of them; NULL: none */
 	struct uroce_srq_table *srqs;
 	struct uroce_mcast_table *mcast;
-	struct uroce_hold *hold; /* NULL: nothing is placed early or held */
+	struct uroce_reorder_buffer *reorder_buffer; /* NULL: nothing is placed early or held */
 	struct uroce_qpc_limits limits;
 	uint8_t idx;
 	bool is_dead;

@@ -106,15 +106,15 @@ hand_over(struct twin *twin, struct run *run)
 	unsigned nb = 0;
 
 	while (nb < run->nb) {
-		const unsigned n = uroce_qpc_recv_run(qpc, &run->pkts[nb], run->nb - nb,
-						      &verdicts[nb], twin->pair.now_ns);
+		const unsigned n = uroce_qpc_recv_burst(qpc, &run->pkts[nb], run->nb - nb,
+							&verdicts[nb], twin->pair.now_ns);
 
 		assert_true(n >= 1 && n <= run->nb - nb);
 		nb += n;
 	}
 	for (unsigned i = 0; i < nb; i++) {
 		twin->verdicts[run->at[i]] = verdicts[i];
-		if (verdicts[i] != UROCE_VERDICT_HELD)
+		if (verdicts[i] != UROCE_VERDICT_OOO_BUFFERED)
 			free(run->pkts[i].owner);
 	}
 	link_reap(twin_host(twin));
@@ -141,7 +141,7 @@ check_alike(const uint8_t *frame, uint32_t len, const struct uroce_pkt *model,
 {
 	struct uroce_pkt like;
 
-	if (!uroce_parse_alike(frame, len, model, &like))
+	if (!uroce_parse_by_template(frame, len, model, &like))
 		return;
 	assert_true(verdict <= UROCE_VERDICT_DATAGRAM);
 	assert_true(is_same_view(&like, pkt));
@@ -242,7 +242,7 @@ compare_requester(const struct uroce_qpc *a, const struct uroce_qpc *b)
 	DIFFERS(req.rnr_left);
 	DIFFERS(req.fault);
 	DIFFERS(req.is_rnr_wait);
-	DIFFERS(req.is_repairing);
+	DIFFERS(req.is_rewound);
 	DIFFERS(req.is_ack_wanted);
 	DIFFERS(req.is_draining);
 	DIFFERS(req.is_local_done);
@@ -250,19 +250,19 @@ compare_requester(const struct uroce_qpc *a, const struct uroce_qpc *b)
 	DIFFERS(req.armed_ns);
 	DIFFERS(req.rnr_deadline);
 	DIFFERS(req.rtt);
-	DIFFERS(req.repair.probe_deadline);
-	DIFFERS(req.repair.is_open);
-	DIFFERS(req.repair.is_due);
-	DIFFERS(req.repair.is_last_due);
-	DIFFERS(req.repair.is_passing);
-	DIFFERS(req.repair.peer);
-	DIFFERS(req.repair.nb_holes);
-	DIFFERS(req.answers.is_open);
-	DIFFERS(req.answers.is_due);
-	DIFFERS(req.answers.is_probe_due);
-	DIFFERS(req.answers.is_nak_due);
-	DIFFERS(req.answers.deadline);
-	DIFFERS(req.answers.late);
+	DIFFERS(req.loss_recovery.probe_deadline);
+	DIFFERS(req.loss_recovery.is_open);
+	DIFFERS(req.loss_recovery.is_due);
+	DIFFERS(req.loss_recovery.is_tail_due);
+	DIFFERS(req.loss_recovery.is_opportunistic);
+	DIFFERS(req.loss_recovery.peer);
+	DIFFERS(req.loss_recovery.nb_gaps);
+	DIFFERS(req.ooo_responses.is_open);
+	DIFFERS(req.ooo_responses.is_due);
+	DIFFERS(req.ooo_responses.is_probe_due);
+	DIFFERS(req.ooo_responses.is_nak_due);
+	DIFFERS(req.ooo_responses.deadline);
+	DIFFERS(req.ooo_responses.reorder_window);
 	return NULL;
 }
 
@@ -296,7 +296,7 @@ compare_responder(const struct uroce_resp *a, const struct uroce_resp *b)
 	DIFFERS(nak_deadline);
 	DIFFERS(pending);
 	DIFFERS(res_head);
-	DIFFERS(late);
+	DIFFERS(reorder_window);
 	if (!a->gap != !b->gap || !a->res != !b->res || !a->recv != !b->recv)
 		return "gap, resources or shared request";
 	if (a->has_aeth) {
@@ -318,7 +318,7 @@ compare_contexts(const struct uroce_qpc *a, const struct uroce_qpc *b)
 
 	DIFFERS(state);
 	DIFFERS(is_established);
-	DIFFERS(is_lending);
+	DIFFERS(is_zero_copy);
 	DIFFERS(is_recv_open);
 	DIFFERS(is_req_turn);
 	DIFFERS(end_status);
@@ -374,23 +374,27 @@ compare_queues(const struct pair_host *a, const struct pair_host *b)
 	DIFFERS(srq.nb_posted);
 	DIFFERS(srq.limit);
 	DIFFERS(srq.is_limit_due);
-	DIFFERS(srq.told);
+	DIFFERS(srq.events);
 	return NULL;
 }
 
 static const char *
 compare_pools(const struct pair_host *a, const struct pair_host *b)
 {
-	if (!a->hold)
+	if (!a->reorder_buffer)
 		return NULL;
-	if (uroce_hold_count_gaps(a->hold) !=
-	    (unsigned)(a->qpc.resp.gap != NULL) + (a->qpc.req.answers.gap != NULL))
+	if (uroce_reorder_buffer_count_gaps(a->reorder_buffer) !=
+	    (unsigned)(a->qpc.resp.gap != NULL) + (a->qpc.req.ooo_responses.gap != NULL))
 		return "gaps that nobody has";
-	if (uroce_hold_count(a->hold) > 0 && uroce_hold_count_gaps(a->hold) == 0)
+	if (uroce_reorder_buffer_count(a->reorder_buffer) > 0 &&
+	    uroce_reorder_buffer_count_gaps(a->reorder_buffer) == 0)
 		return "frames that nobody holds";
-	if (uroce_hold_count(a->hold) != uroce_hold_count(b->hold) ||
-	    uroce_hold_count_gaps(a->hold) != uroce_hold_count_gaps(b->hold) ||
-	    uroce_hold_has_ready(a->hold) != uroce_hold_has_ready(b->hold))
+	if (uroce_reorder_buffer_count(a->reorder_buffer) !=
+		    uroce_reorder_buffer_count(b->reorder_buffer) ||
+	    uroce_reorder_buffer_count_gaps(a->reorder_buffer) !=
+		    uroce_reorder_buffer_count_gaps(b->reorder_buffer) ||
+	    uroce_reorder_buffer_has_ready(a->reorder_buffer) !=
+		    uroce_reorder_buffer_has_ready(b->reorder_buffer))
 		return "held frames";
 	return NULL;
 }

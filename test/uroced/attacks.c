@@ -27,7 +27,7 @@ static struct daemon daemon_;
 static struct pair pair;
 static struct footprint before;
 static struct peer eve;
-static uint8_t frame[UROCE_AREA_FRAME_MAX];
+static uint8_t frame[UROCE_SHM_FRAME_MAX];
 
 static int
 set_up(void **state)
@@ -96,10 +96,10 @@ draw(void)
 /* --- what is in the lanes ------------------------------------------------------------------------ */
 
 static void
-fill(struct uroce_lane_end *end, uint64_t (*slot)(void))
+fill(struct uroce_spsc_end *end, uint64_t (*slot)(void))
 {
 	for (uint32_t i = 0; i < end->nb_slots; i++)
-		atomic_store(&end->lane->slot[i], slot());
+		atomic_store(&end->ring->slot[i], slot());
 }
 
 static void
@@ -108,13 +108,13 @@ flood_with(uint64_t (*slot)(void))
 	(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0), 500);
 	for (unsigned i = 0; i < 300; i++) {
 		for (uint32_t pairs = 0; pairs < 2; pairs++) {
-			const int32_t room = uroce_lane_room(&eve.up[pairs]);
+			const int32_t room = uroce_spsc_room(&eve.up[pairs]);
 
 			fill(&eve.up[pairs], slot);
 			fill(&eve.down[pairs], slot);
 			if (room > 0)
 				peer_push(&eve, pairs, (uint32_t)room);
-			uroce_lane_pop(&eve.down[pairs], 0);
+			uroce_spsc_pop(&eve.down[pairs], 0);
 		}
 		pair_step(&pair);
 	}
@@ -141,7 +141,7 @@ edge_slot(void)
 		0, 1, 53, 54, 55, 127, 128, 129, (uint16_t)max, (uint16_t)(max + 1), 65535, 600
 	};
 
-	return uroce_lane_pack((struct uroce_lane_frame){
+	return uroce_spsc_pack((struct uroce_spsc_desc){
 		       offsets[(size_t)random() % (sizeof(offsets) / sizeof(offsets[0]))],
 		       lens[(size_t)random() % (sizeof(lens) / sizeof(lens[0]))] }) |
 	       (random() % 4 == 0 ? draw() << 48 : 0);
@@ -167,7 +167,7 @@ slots__at_the_edges(void **state)
 static uint64_t
 lane_slot(void)
 {
-	return uroce_lane_pack((struct uroce_lane_frame){ (uint32_t)random() % 2048, 600 });
+	return uroce_spsc_pack((struct uroce_spsc_desc){ (uint32_t)random() % 2048, 600 });
 }
 
 static void
@@ -195,11 +195,11 @@ index__that_cannot_be(void **state)
 		(void)begin(NULL);
 		open_eve();
 		if (i % 2 == 0) {
-			atomic_fetch_add(&eve.up[1].lane->head, off[i / 2]);
+			atomic_fetch_add(&eve.up[1].ring->head, off[i / 2]);
 			(void)eventfd_write(eve.bell, 1);
 		} else {
 			/* of a lane down it is seen when there is something to put there */
-			atomic_fetch_sub(&eve.down[0].lane->tail, off[i / 2]);
+			atomic_fetch_sub(&eve.down[0].ring->tail, off[i / 2]);
 			(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0) & ~1u, 500);
 			peer_send(&pair.from, 0, frame, 500);
 		}
@@ -227,24 +227,24 @@ flip(void *arg)
 static void
 frame__that_changes_meanwhile_passes_as_it_was_judged(void **state)
 {
-	const struct uroce_lane_frame bait = { 0, 500 };
+	const struct uroce_spsc_desc bait = { 0, 500 };
 	uint64_t at;
-	uint8_t got[UROCE_AREA_FRAME_MAX];
+	uint8_t got[UROCE_SHM_FRAME_MAX];
 	unsigned nb_got = 0;
 	pthread_t thread;
 
 	(void)state;
 	open_eve();
-	at = uroce_area_buffer(&eve.area.plan, 0, false, 0);
+	at = uroce_shm_buffer(&eve.area.plan, 0, false, 0);
 	(void)peer_build(&eve, eve.area.mem + at, NULL, peer_qpn(&eve, 0) & ~1u, bait.len);
 	memcpy(frame, eve.area.mem + at, bait.len);
 	for (uint32_t i = 0; i < 64; i++)
-		atomic_store(&eve.up[0].lane->slot[i],
-			     uroce_lane_pack((struct uroce_lane_frame){ (uint32_t)at, bait.len }));
+		atomic_store(&eve.up[0].ring->slot[i],
+			     uroce_spsc_pack((struct uroce_spsc_desc){ (uint32_t)at, bait.len }));
 	atomic_store(&is_over, false);
 	assert_int_equal(pthread_create(&thread, NULL, flip, eve.area.mem + at), 0);
 	for (const uint64_t until_ms = now_ms() + 1000; now_ms() < until_ms;) {
-		const int32_t room = uroce_lane_room(&eve.up[0]);
+		const int32_t room = uroce_spsc_room(&eve.up[0]);
 
 		if (room > 0)
 			peer_push(&eve, 0, (uint32_t)room);
@@ -331,7 +331,7 @@ holes__punched_meanwhile_are_seen(void **state)
 
 /* An ATTACH with another file, or plan, is refused. */
 static void
-refuse_area(int fd, const struct uroce_area_plan *plan, const char *why)
+refuse_area(int fd, const struct uroce_shm_layout *plan, const char *why)
 {
 	peer_connect(&eve, daemon_.socket);
 	if (fd >= 0) {
@@ -347,7 +347,7 @@ refuse_area(int fd, const struct uroce_area_plan *plan, const char *why)
 enum pages { NO_PAGES, PAGES, PAGES_BEHIND_THE_END };
 
 static int
-make_file(const struct uroce_area_plan *plan, unsigned seals, int64_t missing, enum pages pages)
+make_file(const struct uroce_shm_layout *plan, unsigned seals, int64_t missing, enum pages pages)
 {
 	const int fd = memfd_create("eve", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -363,10 +363,10 @@ make_file(const struct uroce_area_plan *plan, unsigned seals, int64_t missing, e
 }
 
 static void
-area__that_cannot_be_used_is_refused(void **state)
+shm__that_cannot_be_used_is_refused(void **state)
 {
 	const unsigned seals = F_SEAL_SHRINK | F_SEAL_GROW;
-	struct uroce_area_plan good, plan;
+	struct uroce_shm_layout good, plan;
 	char path[] = "/var/tmp/uroced-eve-XXXXXX";
 	void *mem;
 	size_t size;
@@ -421,7 +421,7 @@ area__that_cannot_be_used_is_refused(void **state)
 
 /* Its pages are nobody's work that others wait for: neither when it comes nor when it goes. */
 static void
-area__that_is_large_costs_no_thread_that_others_wait_for(void **state)
+shm__that_is_large_costs_no_thread_that_others_wait_for(void **state)
 {
 	const uint64_t nb_control = daemon_nb_faults(&daemon_, "uroced-control");
 	const uint64_t nb_data = daemon_nb_faults(&daemon_, "uroced");
@@ -613,10 +613,10 @@ client__that_never_reads(void **state)
 	open_eve();
 	(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0) & ~1u, 500);
 	for (const uint64_t until_ms = now_ms() + 1000; now_ms() < until_ms;) {
-		(void)uroce_lane_may_sleep(&eve.down[0]);
+		(void)uroce_spsc_may_sleep(&eve.down[0]);
 		if (peer_put(&pair.from, 0, frame, 500))
 			peer_push(&pair.from, 0, 1);
-		uroce_lane_pop(&eve.down[0], (uint32_t)uroce_lane_ready(&eve.down[0]));
+		uroce_spsc_pop(&eve.down[0], (uint32_t)uroce_spsc_ready(&eve.down[0]));
 		pair_step(&pair);
 	}
 	for (unsigned i = 0; i < 3000; i++) {
@@ -679,8 +679,8 @@ main(int argc, char **argv)
 		ATTACK(frame__that_changes_meanwhile_passes_as_it_was_judged),
 		ATTACK(holes__cannot_be_punched),
 		ATTACK(holes__punched_meanwhile_are_seen),
-		ATTACK(area__that_cannot_be_used_is_refused),
-		ATTACK(area__that_is_large_costs_no_thread_that_others_wait_for),
+		ATTACK(shm__that_cannot_be_used_is_refused),
+		ATTACK(shm__that_is_large_costs_no_thread_that_others_wait_for),
 		ATTACK(descriptors__that_nobody_wants),
 		ATTACK(messages__of_garbage),
 		ATTACK(messages__out_of_turn),

@@ -24,7 +24,7 @@ static const uint8_t far_mac[6] = { 2, 0, 0, 0, 0, 9 };
 
 static struct daemon daemon_;
 static struct peer a, b, eve;
-static uint8_t frame[UROCE_AREA_FRAME_MAX], got[UROCE_AREA_FRAME_MAX];
+static uint8_t frame[UROCE_SHM_FRAME_MAX], got[UROCE_SHM_FRAME_MAX];
 
 #define BTH ((struct uroce_bth *)(frame + 42))
 
@@ -99,7 +99,7 @@ expect_drop(struct peer *from, const char *reason)
 	const uint64_t before = count(from, reason);
 
 	peer_send(from, 0, frame, 200);
-	while (uroce_lane_room(&from->up[0]) < 64)
+	while (uroce_spsc_room(&from->up[0]) < 64)
 		;
 	assert_int_equal(count(from, reason), before + 1);
 	assert_int_equal(peer_take(&a, 0, got), 0);

@@ -134,7 +134,7 @@ attack_with_attach(void)
 {
 	struct uroce_mux_attach attach = { .type = UROCE_MUX_ATTACH, .version = UROCE_MUX_VERSION };
 
-	(void)uroce_area_lay_out(&attach.plan, 1, 64, 4400, 64);
+	(void)uroce_shm_lay_out(&attach.plan, 1, 64, 4400, 64);
 	send_lingering(uroce_mux_connect(daemon_.socket), &attach, sizeof(attach));
 }
 

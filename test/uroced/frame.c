@@ -93,7 +93,7 @@ judge(const uint8_t *bytes, uint32_t len, bool is_up)
 	memcpy(exact, bytes, len);
 	frame_host_set(&host, &told);
 	frame_read(exact, len, &frame);
-	drop = is_up ? frame_judge_up(&frame, &host) : frame_judge_wire(&frame, &host);
+	drop = is_up ? frame_filter_up(&frame, &host) : frame_filter_wire(&frame, &host);
 	free(exact);
 	return drop;
 }

@@ -39,7 +39,7 @@
 
 static const char *path;
 static struct peer eve;
-static uint8_t frame[UROCE_AREA_FRAME_MAX];
+static uint8_t frame[UROCE_SHM_FRAME_MAX];
 
 static uint64_t
 now_ms(void)
@@ -68,23 +68,23 @@ static void
 publish_all(void)
 {
 	for (uint32_t i = 0; i < NB_PAIRS; i++) {
-		const int32_t room = uroce_lane_room(&eve.up[i]);
-		const int32_t ready = uroce_lane_ready(&eve.down[i]);
+		const int32_t room = uroce_spsc_room(&eve.up[i]);
+		const int32_t ready = uroce_spsc_ready(&eve.down[i]);
 
 		if (room > 0)
 			peer_push(&eve, i, (uint32_t)room);
 		if (ready > 0)
-			uroce_lane_pop(&eve.down[i], (uint32_t)ready);
+			uroce_spsc_pop(&eve.down[i], (uint32_t)ready);
 	}
 }
 
 /* All slots of the rings up name one frame. */
 static void
-name_in_all_slots(struct uroce_lane_frame named)
+name_in_all_slots(struct uroce_spsc_desc named)
 {
 	for (uint32_t i = 0; i < NB_PAIRS; i++) {
 		for (uint32_t slot = 0; slot < eve.up[i].nb_slots; slot++)
-			atomic_store(&eve.up[i].lane->slot[slot], uroce_lane_pack(named));
+			atomic_store(&eve.up[i].ring->slot[slot], uroce_spsc_pack(named));
 	}
 }
 
@@ -92,10 +92,10 @@ name_in_all_slots(struct uroce_lane_frame named)
 static void
 name_frame(const uint8_t *bytes, uint16_t len)
 {
-	const uint64_t at = uroce_area_buffer(&eve.area.plan, 0, false, 0);
+	const uint64_t at = uroce_shm_buffer(&eve.area.plan, 0, false, 0);
 
 	memcpy(eve.area.mem + at, bytes, len);
-	name_in_all_slots((struct uroce_lane_frame){ (uint32_t)at, len });
+	name_in_all_slots((struct uroce_spsc_desc){ (uint32_t)at, len });
 }
 
 static void
@@ -114,8 +114,8 @@ write_garbage_into_slots(void)
 	for (;;) {
 		for (uint32_t i = 0; i < NB_PAIRS; i++) {
 			for (uint32_t slot = 0; slot < 64; slot++) {
-				atomic_store(&eve.up[i].lane->slot[slot], draw());
-				atomic_store(&eve.down[i].lane->slot[slot], draw());
+				atomic_store(&eve.up[i].ring->slot[slot], draw());
+				atomic_store(&eve.down[i].ring->slot[slot], draw());
 			}
 		}
 		publish_all();
@@ -128,8 +128,8 @@ write_garbage_into_indexes(void)
 	peer_open(&eve, path, NB_PAIRS, 64);
 	(void)usleep((useconds_t)random() % 100000);
 	for (;;) {
-		atomic_store(&eve.up[0].lane->head, (uint32_t)draw());
-		atomic_store(&eve.down[1].lane->tail, (uint32_t)draw());
+		atomic_store(&eve.up[0].ring->head, (uint32_t)draw());
+		atomic_store(&eve.down[1].ring->tail, (uint32_t)draw());
 		(void)eventfd_write(eve.bell, 1);
 	}
 }
@@ -138,7 +138,7 @@ static void
 send_small_frames_to_itself(void)
 {
 	peer_open(&eve, path, NB_PAIRS, 16384);
-	name_frame(frame, peer_build(&eve, frame, NULL, peer_qpn(&eve, 0), UROCE_AREA_FRAME_MIN));
+	name_frame(frame, peer_build(&eve, frame, NULL, peer_qpn(&eve, 0), UROCE_SHM_FRAME_MIN));
 	send_for_ever();
 }
 
@@ -150,7 +150,7 @@ send_to_rings_that_sleep(void)
 	name_frame(frame, peer_build(&eve, frame, NULL, peer_qpn(&eve, 0), 100));
 	for (;;) {
 		for (uint32_t i = 0; i < NB_PAIRS; i++)
-			(void)uroce_lane_may_sleep(&eve.down[i]);
+			(void)uroce_spsc_may_sleep(&eve.down[i]);
 		publish_all();
 	}
 }
@@ -172,14 +172,14 @@ static void
 attach_large_areas(void)
 {
 	for (;;) {
-		struct uroce_area_plan plan = { .nb_pairs = 1, .nb_slots = 64 };
+		struct uroce_shm_layout plan = { .nb_pairs = 1, .nb_slots = 64 };
 
 		memset(&eve, 0, sizeof(eve));
 		peer_connect(&eve, path);
 		plan.frame_max = eve.host.frame_limit;
 		plan.down[0] = 4096;
-		plan.size = UROCE_AREA_SIZE_MAX / 4;
-		assert_int_equal(uroce_area_create(&eve.area, &plan, &eve.area_fd), 0);
+		plan.size = UROCE_SHM_SIZE_MAX / 4;
+		assert_int_equal(uroce_shm_create(&eve.area, &plan, &eve.area_fd), 0);
 		peer_reread(&eve);
 		peer_attach(&eve);
 		peer_close(&eve);

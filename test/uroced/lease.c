@@ -119,13 +119,13 @@ ticket__is_of_one_lease(void **state)
 	struct uroce_mux_lease lease = take_one(&ann), other = take_one(&bob);
 
 	(void)state;
-	assert_true(lease.ticket != other.ticket);
+	assert_true(lease.token != other.token);
 	assert_int_equal(lease_end(table, &ann, NOW), 1);
 	other.block = lease.block;
 	assert_false(take_back(&bob, other, NOW));
-	lease.ticket ^= 1;
+	lease.token ^= 1;
 	assert_false(take_back(&ann, lease, NOW));
-	lease.ticket ^= 1;
+	lease.token ^= 1;
 	assert_true(take_back(&ann, lease, NOW));
 }
 
@@ -228,7 +228,7 @@ record__that_is_torn_returns_to_nobody(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < sizeof(holders) / sizeof(holders[0]); i++) {
-		record[1 + i].ticket = 7;
+		record[1 + i].token = 7;
 		record[1 + i].holder = holders[i];
 	}
 	start_again(NOW);

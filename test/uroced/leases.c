@@ -26,7 +26,7 @@
 static struct daemon daemon_;
 static struct peer a, b, c;
 static struct peer hoarder[NB_HOARDERS];
-static uint8_t frame[UROCE_AREA_FRAME_MAX], got[UROCE_AREA_FRAME_MAX];
+static uint8_t frame[UROCE_SHM_FRAME_MAX], got[UROCE_SHM_FRAME_MAX];
 
 static int
 set_up(void **state)
@@ -119,11 +119,11 @@ ticket__brings_a_lease_back(void **state)
 	lease = a.lease[0];
 	peer_hang_up(&a);
 	b.lease[b.nb_leases] = lease;
-	b.lease[b.nb_leases++].ticket = b.lease[0].ticket;
+	b.lease[b.nb_leases++].token = b.lease[0].token;
 	again(&b);
 	assert_int_equal(b.nb_leases, 1);
 	/* a forged one */
-	a.lease[3].ticket ^= 1;
+	a.lease[3].token ^= 1;
 	a.lease[4].block ^= 1;
 	a.lease[5].block = 0;
 	peer_connect(&a, daemon_.socket);
@@ -381,7 +381,7 @@ daemon__that_is_killed_loses_nothing_in_lanes(void **state)
 
 		for (uint32_t i = 0; i < 10; i++)
 			peer_send(&b, 0, frame, build(i));
-		while (uroce_lane_room(&b.up[0]) < 64)
+		while (uroce_spsc_room(&b.up[0]) < 64)
 			;
 		daemon_kill(&daemon_);
 		for (uint32_t i = 10; i < 20; i++)

@@ -23,7 +23,7 @@
 #define NB_MANY  64u
 
 static struct daemon daemon_;
-static uint8_t frame[UROCE_AREA_FRAME_MAX], got[UROCE_AREA_FRAME_MAX];
+static uint8_t frame[UROCE_SHM_FRAME_MAX], got[UROCE_SHM_FRAME_MAX];
 
 static int
 set_up(void **state)

@@ -49,7 +49,7 @@ pair_close(struct pair *pair)
 static void
 take(struct pair *pair)
 {
-	uint8_t got[UROCE_AREA_FRAME_MAX];
+	uint8_t got[UROCE_SHM_FRAME_MAX];
 	uint16_t len;
 
 	while ((len = peer_take(&pair->to, 0, got)) > 0) {

@@ -78,34 +78,34 @@ peer_connect(struct peer *peer, const char *path)
 void
 peer_reread(struct peer *peer)
 {
-	const struct uroce_area_plan *plan = &peer->area.plan;
+	const struct uroce_shm_layout *plan = &peer->area.plan;
 
 	for (uint32_t i = 0; i < plan->nb_pairs; i++) {
-		struct uroce_lane *up = uroce_area_up(&peer->area, i);
-		struct uroce_lane *down = uroce_area_down(&peer->area, i);
+		struct uroce_spsc_ring *up = uroce_shm_up(&peer->area, i);
+		struct uroce_spsc_ring *down = uroce_shm_down(&peer->area, i);
 
-		peer->up[i] = (struct uroce_lane_end){ up, plan->nb_slots, atomic_load(&up->head) };
+		peer->up[i] = (struct uroce_spsc_end){ up, plan->nb_slots, atomic_load(&up->head) };
 		peer->down[i] =
-			(struct uroce_lane_end){ down, plan->nb_slots, atomic_load(&down->tail) };
+			(struct uroce_spsc_end){ down, plan->nb_slots, atomic_load(&down->tail) };
 	}
 }
 
 void
 peer_make_area(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots)
 {
-	struct uroce_area_plan plan;
+	struct uroce_shm_layout plan;
 
 	assert_true(nb_pairs <= PEER_PAIRS_MAX);
-	assert_true(uroce_area_lay_out(&plan, nb_pairs, nb_slots, peer->host.frame_limit,
-				       UROCE_MUX_BLOCK));
-	assert_int_equal(uroce_area_create(&peer->area, &plan, &peer->area_fd), 0);
+	assert_true(uroce_shm_lay_out(&plan, nb_pairs, nb_slots, peer->host.frame_limit,
+				      UROCE_MUX_BLOCK));
+	assert_int_equal(uroce_shm_create(&peer->area, &plan, &peer->area_fd), 0);
 	peer_reread(peer);
 	for (uint32_t i = 0; i < nb_pairs; i++) {
 		for (uint32_t slot = 0; slot < nb_slots; slot++)
-			uroce_lane_put(
+			uroce_spsc_put(
 				&peer->down[i], slot,
-				(struct uroce_lane_frame){
-					(uint32_t)uroce_area_buffer(&plan, i, true, slot), 0 });
+				(struct uroce_spsc_desc){
+					(uint32_t)uroce_shm_buffer(&plan, i, true, slot), 0 });
 	}
 }
 
@@ -146,15 +146,15 @@ keep_good_leases(struct peer *peer)
 static void
 renew_area(struct peer *peer)
 {
-	struct uroce_area fresh;
+	struct uroce_shm fresh;
 	int fd;
 
-	assert_int_equal(uroce_area_create(&fresh, &peer->area.plan, &fd), 0);
+	assert_int_equal(uroce_shm_create(&fresh, &peer->area.plan, &fd), 0);
 	for (uint32_t i = 0; i < fresh.plan.nb_pairs; i++)
 		assert_int_equal(
-			uroce_area_renew_pair(&peer->area, &fresh, i, &peer->up[i], &peer->down[i]),
+			uroce_shm_renew_pair(&peer->area, &fresh, i, &peer->up[i], &peer->down[i]),
 			0);
-	assert_int_equal(uroce_area_renew_bindings(&peer->area, &fresh), 0);
+	assert_int_equal(uroce_shm_renew_bindings(&peer->area, &fresh), 0);
 	(void)close(peer->area_fd);
 	peer->area_fd = fd;
 }
@@ -162,7 +162,7 @@ renew_area(struct peer *peer)
 void
 peer_attach(struct peer *peer)
 {
-	if (uroce_area_is_taken(peer->area_fd))
+	if (uroce_shm_is_sealed(peer->area_fd))
 		renew_area(peer);
 	peer_ask_attach(peer);
 	assert_true(peer_hear(peer, UROCE_MUX_ATTACHED));
@@ -221,7 +221,7 @@ peer_close(struct peer *peer)
 	peer_hang_up(peer);
 	if (peer->area.mem)
 		(void)close(peer->area_fd);
-	uroce_area_unmap(&peer->area);
+	uroce_shm_unmap(&peer->area);
 }
 
 void
@@ -243,22 +243,22 @@ peer_accept(struct peer *peer, const struct peer *from)
 bool
 peer_put(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t len)
 {
-	struct uroce_lane_end *up = &peer->up[pair];
+	struct uroce_spsc_end *up = &peer->up[pair];
 	const uint64_t at =
-		uroce_area_buffer(&peer->area.plan, pair, false, up->mine & (up->nb_slots - 1));
+		uroce_shm_buffer(&peer->area.plan, pair, false, up->mine & (up->nb_slots - 1));
 
-	if (uroce_lane_room(up) <= 0)
+	if (uroce_spsc_room(up) <= 0)
 		return false;
 	memcpy(peer->area.mem + at, frame, len);
-	uroce_lane_put(up, 0, (struct uroce_lane_frame){ (uint32_t)at, len });
+	uroce_spsc_put(up, 0, (struct uroce_spsc_desc){ (uint32_t)at, len });
 	return true;
 }
 
 void
 peer_push(struct peer *peer, uint32_t pair, uint32_t nb)
 {
-	uroce_lane_push(&peer->up[pair], nb);
-	if (uroce_lane_must_wake(&peer->up[pair]))
+	uroce_spsc_push(&peer->up[pair], nb);
+	if (uroce_spsc_must_wake(&peer->up[pair]))
 		(void)eventfd_write(peer->bell, 1);
 }
 
@@ -275,17 +275,17 @@ peer_send(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t len)
 uint16_t
 peer_take(struct peer *peer, uint32_t pair, uint8_t *frame)
 {
-	struct uroce_lane_end *down = &peer->down[pair];
-	const int32_t nb = uroce_lane_ready(down);
-	struct uroce_lane_frame slot;
+	struct uroce_spsc_end *down = &peer->down[pair];
+	const int32_t nb = uroce_spsc_ready(down);
+	struct uroce_spsc_desc slot;
 
 	assert_true(nb >= 0);
 	if (nb == 0)
 		return 0;
-	slot = uroce_lane_get(down, 0);
-	assert_true(uroce_area_has(&peer->area, slot));
+	slot = uroce_spsc_get(down, 0);
+	assert_true(uroce_shm_has(&peer->area, slot));
 	memcpy(frame, peer->area.mem + slot.offset, slot.len);
-	uroce_lane_pop(down, 1);
+	uroce_spsc_pop(down, 1);
 	return slot.len;
 }
 
@@ -306,7 +306,7 @@ void
 peer_expect_silence(struct peer *peer)
 {
 	const uint64_t until_ms = now_ms() + SILENCE_MS;
-	uint8_t frame[UROCE_AREA_FRAME_MAX];
+	uint8_t frame[UROCE_SHM_FRAME_MAX];
 
 	while (now_ms() < until_ms) {
 		for (uint32_t i = 0; i < peer->area.plan.nb_pairs; i++)

@@ -14,14 +14,14 @@
 #include "mux/binding.h"
 #include "mux/message.h"
 
-#define PEER_PAIRS_MAX UROCE_AREA_PAIRS_MAX
+#define PEER_PAIRS_MAX UROCE_SHM_PAIRS_MAX
 
 struct peer {
 	int socket; /* -1: not connected */
 	int bell;
 	int area_fd;
-	struct uroce_area area;
-	struct uroce_lane_end up[PEER_PAIRS_MAX], down[PEER_PAIRS_MAX];
+	struct uroce_shm area;
+	struct uroce_spsc_end up[PEER_PAIRS_MAX], down[PEER_PAIRS_MAX];
 	struct uroce_mux_host host;
 	uint32_t nb_leases;
 	struct uroce_mux_lease lease[UROCE_MUX_LEASES_MAX];

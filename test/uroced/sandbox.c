@@ -135,7 +135,7 @@ core_limit(void)
 static void
 serve_a_client(void)
 {
-	static uint8_t frame[UROCE_AREA_FRAME_MAX], got[UROCE_AREA_FRAME_MAX];
+	static uint8_t frame[UROCE_SHM_FRAME_MAX], got[UROCE_SHM_FRAME_MAX];
 	static struct peer peer;
 
 	peer_open(&peer, daemon_.socket, 1, 64);

@@ -63,9 +63,9 @@ now_ms(void)
 static void
 open_lanes(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots, uint16_t len)
 {
-	struct uroce_area_plan plan = { .nb_pairs = nb_pairs,
-					.nb_slots = nb_slots,
-					.nb_bindings = UROCE_MUX_BLOCK };
+	struct uroce_shm_layout plan = { .nb_pairs = nb_pairs,
+					 .nb_slots = nb_slots,
+					 .nb_bindings = UROCE_MUX_BLOCK };
 	uint64_t at = 0;
 
 	memset(peer, 0, sizeof(*peer));
@@ -73,21 +73,21 @@ open_lanes(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots, uint16_t len
 	plan.frame_max = peer->host.frame_limit;
 	for (uint32_t i = 0; i < nb_pairs; i++) {
 		plan.up[i] = at;
-		at += uroce_lane_size(nb_slots);
+		at += uroce_spsc_size(nb_slots);
 		plan.down[i] = at;
-		at += uroce_lane_size(nb_slots);
+		at += uroce_spsc_size(nb_slots);
 	}
 	plan.bindings = at;
 	at += UROCE_MUX_BLOCK * sizeof(uint64_t);
 	plan.size = (at + 2 * 8192 + 4095) / 4096 * 4096;
-	assert_int_equal(uroce_area_create(&peer->area, &plan, &peer->area_fd), 0);
+	assert_int_equal(uroce_shm_create(&peer->area, &plan, &peer->area_fd), 0);
 	peer_reread(peer);
 	for (uint32_t i = 0; i < nb_pairs; i++) {
 		for (uint32_t slot = 0; slot < nb_slots; slot++) {
-			uroce_lane_put(&peer->up[i], slot,
-				       (struct uroce_lane_frame){ (uint32_t)at, len });
-			uroce_lane_put(&peer->down[i], slot,
-				       (struct uroce_lane_frame){ (uint32_t)at + 8192, 0 });
+			uroce_spsc_put(&peer->up[i], slot,
+				       (struct uroce_spsc_desc){ (uint32_t)at, len });
+			uroce_spsc_put(&peer->down[i], slot,
+				       (struct uroce_spsc_desc){ (uint32_t)at + 8192, 0 });
 		}
 	}
 	peer_attach(peer);
@@ -107,14 +107,14 @@ static void
 turn(struct peer *peer)
 {
 	for (uint32_t i = 0; i < peer->area.plan.nb_pairs; i++) {
-		const int32_t room = uroce_lane_room(&peer->up[i]);
-		const int32_t ready = uroce_lane_ready(&peer->down[i]);
+		const int32_t room = uroce_spsc_room(&peer->up[i]);
+		const int32_t ready = uroce_spsc_ready(&peer->down[i]);
 
 		assert_true(room >= 0 && ready >= 0);
 		if (room > 0)
 			peer_push(peer, i, (uint32_t)room);
 		if (ready > 0)
-			uroce_lane_pop(&peer->down[i], (uint32_t)ready);
+			uroce_spsc_pop(&peer->down[i], (uint32_t)ready);
 	}
 }
 
@@ -214,7 +214,7 @@ static void
 sleep_always(struct peer *peer)
 {
 	for (uint32_t i = 0; i < peer->area.plan.nb_pairs; i++)
-		atomic_store(&peer->down[i].lane->sleeps, 1);
+		atomic_store(&peer->down[i].ring->sleeps, 1);
 }
 
 static void
@@ -252,16 +252,16 @@ idle_clients__cost_nothing(void **state)
 	assert_int_equal(daemon_clients(&daemon_, &slot, 1), 1);
 	alone = measure_alone(&good, slot);
 	for (unsigned i = 0; i < NB_IDLE; i++) {
-		open_lanes(&idle[i], UROCE_AREA_PAIRS_MAX, UROCE_LANE_SLOTS_MIN, 60);
+		open_lanes(&idle[i], UROCE_SHM_PAIRS_MAX, UROCE_SPSC_SLOTS_MIN, 60);
 		(void)close(idle[i].area_fd);
 	}
 	expect_rate(&good, slot, 1, NULL, alone, 80);
 	/* each of them is heard when it sends after all */
 	for (unsigned i = 0; i < NB_IDLE; i++) {
-		const uint32_t pair = i % UROCE_AREA_PAIRS_MAX;
+		const uint32_t pair = i % UROCE_SHM_PAIRS_MAX;
 
 		peer_push(&idle[i], pair, 1);
-		while (uroce_lane_room(&idle[i].up[pair]) < (int32_t)UROCE_LANE_SLOTS_MIN)
+		while (uroce_spsc_room(&idle[i].up[pair]) < (int32_t)UROCE_SPSC_SLOTS_MIN)
 			turn(&good);
 	}
 	for (unsigned i = 0; i < NB_IDLE; i++) {
@@ -279,7 +279,7 @@ idle_clients__cost_nothing(void **state)
 static void
 send_to(struct peer *from, const struct peer *to, uint32_t qpn, uint16_t len)
 {
-	const struct uroce_lane_frame slot = uroce_lane_get(&from->up[0], 0);
+	const struct uroce_spsc_desc slot = uroce_spsc_get(&from->up[0], 0);
 
 	assert_int_equal(slot.len, len);
 	(void)peer_build(from, from->area.mem + slot.offset, NULL, peer_qpn(to, 0) + qpn, len);
@@ -300,11 +300,11 @@ nb_large_amid_small(struct peer *small, struct peer *large, struct peer *to)
 	peer_push(large, 0, NB_LARGE);
 	assert_int_equal(kill(daemon_.pid, SIGCONT), 0);
 	for (unsigned nb = 0; nb < 4 * NB_SMALL + NB_LARGE;) {
-		if (uroce_lane_ready(&to->down[0]) == 0)
+		if (uroce_spsc_ready(&to->down[0]) == 0)
 			continue;
-		const uint16_t len = uroce_lane_get(&to->down[0], 0).len;
+		const uint16_t len = uroce_spsc_get(&to->down[0], 0).len;
 
-		uroce_lane_pop(&to->down[0], 1);
+		uroce_spsc_pop(&to->down[0], 1);
 		nb_large += len == LARGE;
 		before_last = len == SMALL ? nb_large : before_last;
 		nb++;
@@ -359,8 +359,8 @@ measure(uint16_t len)
 	assert_int_equal(daemon_clients(&daemon_, slots, 2), 2);
 	frames = daemon_ask_client(&daemon_, slots[0], "frames_up") +
 		 daemon_ask_client(&daemon_, slots[1], "frames_up");
-	drops = daemon_ask_client(&daemon_, slots[0], "drop_lane_full") +
-		daemon_ask_client(&daemon_, slots[1], "drop_lane_full");
+	drops = daemon_ask_client(&daemon_, slots[0], "drop_ring_full") +
+		daemon_ask_client(&daemon_, slots[1], "drop_ring_full");
 	print_message("# %u bytes: %u frames, %u %% to a full lane, %u ns each\n", len,
 		      (unsigned)frames, (unsigned)(100 * drops / frames),
 		      (unsigned)(busy_ns / frames));

@@ -27,7 +27,7 @@
 
 static struct daemon near, far;
 static struct peer from, to;
-static uint8_t frame[UROCE_AREA_FRAME_MAX], got[UROCE_AREA_FRAME_MAX];
+static uint8_t frame[UROCE_SHM_FRAME_MAX], got[UROCE_SHM_FRAME_MAX];
 
 static uint64_t
 now_ms(void)

@@ -22,7 +22,7 @@
 
 static struct daemon daemon_;
 static struct peer a, b;
-static uint8_t frame[UROCE_AREA_FRAME_MAX], got[UROCE_AREA_FRAME_MAX];
+static uint8_t frame[UROCE_SHM_FRAME_MAX], got[UROCE_SHM_FRAME_MAX];
 
 static int
 set_up(void **state)
@@ -143,7 +143,7 @@ frames__arrive_in_order_across_the_end_of_a_lane(void **state)
 }
 
 static void
-lane__is_chosen_by_qpn(void **state)
+spsc_ring__is_chosen_by_qpn(void **state)
 {
 	struct peer c;
 
@@ -289,7 +289,7 @@ pour(struct peer *const *from, unsigned nb_from, unsigned nb)
 			(void)peer_build(from[i], frame, NULL, peer_qpn(&b, 0) + i, 200);
 			nb_sent += fill(from[i]);
 		}
-		if (uroce_lane_ready(&b.down[0]) == 64)
+		if (uroce_spsc_ready(&b.down[0]) == 64)
 			take_one();
 	}
 	return nb_sent;
@@ -300,7 +300,7 @@ static void
 drain(struct peer *const *from, unsigned nb_from)
 {
 	for (unsigned i = 0; i < nb_from; i++) {
-		while (uroce_lane_room(&from[i]->up[0]) < 64)
+		while (uroce_spsc_room(&from[i]->up[0]) < 64)
 			(void)peer_take(&b, 0, got);
 	}
 	while (peer_take(&b, 0, got) > 0)
@@ -308,7 +308,7 @@ drain(struct peer *const *from, unsigned nb_from)
 }
 
 static void
-lane__that_is_full_is_waited_for(void **state)
+spsc_ring__that_is_full_is_waited_for(void **state)
 {
 	struct peer *const from[] = { &a };
 	uint64_t nb_lost, ms = now_ms();
@@ -319,7 +319,7 @@ lane__that_is_full_is_waited_for(void **state)
 	nb_sent = pour(from, 1, NB_POURED);
 	ms = now_ms() - ms;
 	drain(from, 1);
-	nb_lost = count(1, "drop_lane_full");
+	nb_lost = count(1, "drop_ring_full");
 	assert_int_equal(count(0, "frames_up"), nb_sent);
 	assert_int_equal(count(1, "frames_down"), nb_sent - nb_lost);
 	/* uroced waits for a receiver of 10,000 frames a second: one that the machine makes slower proves nothing */
@@ -333,7 +333,7 @@ lane__that_is_full_is_waited_for(void **state)
 }
 
 static void
-lane__that_is_full_is_shared(void **state)
+spsc_ring__that_is_full_is_shared(void **state)
 {
 	struct peer c;
 	struct peer *const from[] = { &a, &c };
@@ -355,18 +355,18 @@ lane__that_is_full_is_shared(void **state)
 }
 
 static void
-lane__that_nobody_empties_is_not_waited_for(void **state)
+spsc_ring__that_nobody_empties_is_not_waited_for(void **state)
 {
 	(void)state;
 	(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 200);
 	for (unsigned i = 0; i < 100; i++)
 		peer_send(&a, 0, frame, 200);
-	while (uroce_lane_room(&a.up[0]) < 64)
+	while (uroce_spsc_room(&a.up[0]) < 64)
 		(void)usleep(100);
 	for (unsigned i = 0; i < 64; i++)
 		assert_int_equal(peer_take(&b, 0, got), 200);
 	peer_expect_silence(&b);
-	assert_int_equal(count(1, "drop_lane_full"), 36);
+	assert_int_equal(count(1, "drop_ring_full"), 36);
 	assert_int_equal(count(1, "frames_down"), 64);
 	assert_int_equal(count(0, "frames_up"), 100);
 	assert_int_equal(count(0, "bytes_up"), 100 * 200);
@@ -375,7 +375,7 @@ lane__that_nobody_empties_is_not_waited_for(void **state)
 
 /* A frame each millisecond is not enough to be waited for: what comes behind is for another one. */
 static void
-lane__that_is_emptied_slowly_holds_nobody_up(void **state)
+spsc_ring__that_is_emptied_slowly_holds_nobody_up(void **state)
 {
 	static uint8_t other[4096];
 	uint64_t last_ms = 0;
@@ -397,10 +397,10 @@ lane__that_is_emptied_slowly_holds_nobody_up(void **state)
 			(void)peer_take(&b, 0, got);
 		last_ms = now_ms();
 	}
-	while (uroce_lane_room(&a.up[0]) < 64)
+	while (uroce_spsc_room(&a.up[0]) < 64)
 		(void)peer_take(&c, 0, got);
-	assert_int_equal(count(2, "frames_down") + count(2, "drop_lane_full"), 10000);
-	assert_true(count(1, "drop_lane_full") > 5000);
+	assert_int_equal(count(2, "frames_down") + count(2, "drop_ring_full"), 10000);
+	assert_true(count(1, "drop_ring_full") > 5000);
 	peer_close(&c);
 }
 
@@ -413,7 +413,7 @@ sleepers__are_woken(void **state)
 		struct pollfd fd = { b.socket, POLLIN, 0 };
 
 		(void)usleep(20000);
-		assert_true(uroce_lane_may_sleep(&b.down[0]));
+		assert_true(uroce_spsc_may_sleep(&b.down[0]));
 		(void)peer_build(&a, frame, NULL, peer_qpn(&b, 0), 200);
 		peer_send(&a, 0, frame, 200);
 		assert_int_equal(poll(&fd, 1, 5000), 1);
@@ -433,7 +433,7 @@ bell__that_is_late_is_not_the_last(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
 		(void)usleep(5000);
-		atomic_store(&a.up[0].lane->sleeps, 0);
+		atomic_store(&a.up[0].ring->sleeps, 0);
 		assert_int_equal(eventfd_write(a.bell, 1), 0);
 		(void)usleep(i * 500);
 		send_and_compare(&a, &b, 200);
@@ -474,13 +474,13 @@ main(int argc, char **argv)
 		TWO(host__is_told),
 		TWO(frame__arrives_byte_for_byte),
 		TWO(frames__arrive_in_order_across_the_end_of_a_lane),
-		TWO(lane__is_chosen_by_qpn),
+		TWO(spsc_ring__is_chosen_by_qpn),
 		TWO(frame__that_may_not_pass_is_counted),
 		TWO(frame__to_a_group_reaches_all_others),
-		TWO(lane__that_is_full_is_waited_for),
-		TWO(lane__that_is_full_is_shared),
-		TWO(lane__that_nobody_empties_is_not_waited_for),
-		TWO(lane__that_is_emptied_slowly_holds_nobody_up),
+		TWO(spsc_ring__that_is_full_is_waited_for),
+		TWO(spsc_ring__that_is_full_is_shared),
+		TWO(spsc_ring__that_nobody_empties_is_not_waited_for),
+		TWO(spsc_ring__that_is_emptied_slowly_holds_nobody_up),
 		TWO(sleepers__are_woken),
 		TWO(bell__that_is_late_is_not_the_last),
 		TWO(idle__costs_little),

@@ -36,7 +36,7 @@ static const uint8_t own_mac[6] = { 2, 0, 0, 0, 0, 1 };
 static struct daemon daemon_;
 static struct peer a, b;
 static int wire;
-static uint8_t frame[UROCE_AREA_FRAME_MAX], got[UROCE_AREA_FRAME_MAX];
+static uint8_t frame[UROCE_SHM_FRAME_MAX], got[UROCE_SHM_FRAME_MAX];
 
 static void
 shell(const char *command)
@@ -204,14 +204,14 @@ frames__wait_for_the_wire(void **state)
 static void
 put_barrier(struct peer *peer)
 {
-	uroce_lane_put(&peer->up[0], 0, (struct uroce_lane_frame){ .offset = UROCE_LANE_BARRIER });
+	uroce_spsc_put(&peer->up[0], 0, (struct uroce_spsc_desc){ .offset = UROCE_SPSC_BARRIER });
 	peer_push(peer, 0, 1);
 }
 
 static bool
 is_passed(const struct peer *peer)
 {
-	return atomic_load(&peer->up[0].lane->tail) == peer->up[0].mine;
+	return atomic_load(&peer->up[0].ring->tail) == peer->up[0].mine;
 }
 
 static void
@@ -520,7 +520,7 @@ solicitation__is_answered(void **state)
 }
 
 static void
-group__goes_out_and_comes_in(void **state)
+mcast_group__goes_out_and_comes_in(void **state)
 {
 	static const uint8_t group[6] = { 1, 0, 0x5e, 1, 2, 3 };
 
@@ -571,7 +571,7 @@ wire__wakes_who_sleeps_and_idle_costs_little(void **state)
 		struct pollfd fd = { b.socket, POLLIN, 0 };
 
 		(void)usleep(30000);
-		assert_true(uroce_lane_may_sleep(&b.down[0]));
+		assert_true(uroce_spsc_may_sleep(&b.down[0]));
 		to_us(frame, build_far(&b, peer_qpn(&b, 0), 300));
 		assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
 		assert_true(peer_hear(&b, UROCE_MUX_WAKE));
@@ -634,7 +634,7 @@ main(int argc, char **argv)
 		TWO(arp__of_a_client_is_asked_and_answered),
 		TWO(ping__is_answered),
 		TWO(solicitation__is_answered),
-		TWO(group__goes_out_and_comes_in),
+		TWO(mcast_group__goes_out_and_comes_in),
 		TWO(wire__wakes_who_sleeps_and_idle_costs_little),
 		TWO(link__that_is_down_is_told_and_keeps_nobody_waiting),
 		cmocka_unit_test(addresses__are_the_kernels),

@@ -9,7 +9,7 @@
 
 #include "net.h"
 
-#include "datapath/attach.h"
+#include "datapath/mux_client.h"
 #include "datapath/dev.h"
 #include "datapath/port.h"
 #include "datapath/round.h"
@@ -23,7 +23,8 @@ binding_of(const struct host *host, uint32_t qpn)
 {
 	const struct uroce_vqp *qp = uroce_vqp(host->qp);
 
-	return uroce_binding_get(&uroce_qpr_worker(&qp->qpr)->dev->port->attach->area, qpn);
+	return uroce_binding_get(&uroce_worker_qp_worker(&qp->wqp)->dev->port->mux_client->shm,
+				 qpn);
 }
 
 static void

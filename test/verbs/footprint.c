@@ -21,13 +21,14 @@ footprint__an_idle_qp_is_at_most_a_kib(void **state)
 
 	(void)state;
 	print_message("# idle QP: %zu bytes, of them %zu transport context, %zu worker's record\n",
-		      sizeof(struct uroce_qpr), sizeof(struct uroce_qpc),
-		      sizeof(struct uroce_qpr) - sizeof(struct uroce_qpc));
+		      sizeof(struct uroce_worker_qp), sizeof(struct uroce_qpc),
+		      sizeof(struct uroce_worker_qp) - sizeof(struct uroce_qpc));
 	print_message("# beside it: %zu bytes verbs object (%zu of them verbs' own), rings of 128 "
 		      "requests %zu (send) and %zu (receive)\n",
-		      sizeof(struct uroce_vqp) - sizeof(struct uroce_qpr), sizeof(struct ibv_qp_ex),
-		      uroce_ring_memsize(128, send), uroce_ring_memsize(128, recv));
-	assert_true(sizeof(struct uroce_qpr) <= 1024);
+		      sizeof(struct uroce_vqp) - sizeof(struct uroce_worker_qp),
+		      sizeof(struct ibv_qp_ex), uroce_ring_memsize(128, send),
+		      uroce_ring_memsize(128, recv));
+	assert_true(sizeof(struct uroce_worker_qp) <= 1024);
 }
 
 int

@@ -207,7 +207,7 @@ create_qp__an_xrc_target_lives_on_the_first_worker(void **state)
 		struct ibv_qp *qp = uroce_create_qp_ex(context, &qp_init);
 
 		assert_non_null(qp);
-		assert_ptr_equal(uroce_qpr_worker(&uroce_vqp(qp)->target->qpr),
+		assert_ptr_equal(uroce_worker_qp_worker(&uroce_vqp(qp)->target->wqp),
 				 uroce_get_worker(context, 0));
 		assert_int_equal(uroce_destroy_qp(qp), 0);
 	}

@@ -207,7 +207,7 @@ qp__of_other_types(void **state)
 }
 
 static void
-ask__for_what_is_not_there(void **state)
+request__for_what_is_not_there(void **state)
 {
 	static const char *const commands[] = {
 		"/uroce/device",
@@ -305,7 +305,7 @@ ask_on(void *arg)
 
 /* Devices that are driven in different ways, QPs that work, and go. */
 static void
-ask__while_they_come_and_go(void **state)
+request__while_they_come_and_go(void **state)
 {
 	static const char *const keys[] = { NULL, "drive=lcore", "workers=2" };
 	pthread_t thread[2];
@@ -356,9 +356,9 @@ main(void)
 		cmocka_unit_test(counters__each_has_its_sentence),
 		cmocka_unit_test(qp__tells_its_state_and_its_peer),
 		cmocka_unit_test(qp__of_other_types),
-		cmocka_unit_test(ask__for_what_is_not_there),
+		cmocka_unit_test(request__for_what_is_not_there),
 		cmocka_unit_test(qps__are_told_in_pieces),
-		cmocka_unit_test(ask__while_they_come_and_go),
+		cmocka_unit_test(request__while_they_come_and_go),
 	};
 
 	if (mkdtemp(folder) == NULL || setenv("RUNTIME_DIRECTORY", folder, 1) != 0)

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../conduct.h"
+#include "../app_ops.h"
 #include "../forge.h"
-#include "../group.h"
+#include "../mcast.h"
 #include "../host.h"
 #include "../oracle.h"
 #include "../shared.h"

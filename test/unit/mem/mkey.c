@@ -698,12 +698,12 @@ lend__of_an_mkey_is_refused(void **state)
 	struct uroce_mkey_conf *conf = begin_conf();
 
 	(void)state;
-	assert_null(uroce_mr_lend(table, mkey));
+	assert_null(uroce_mr_get_tx_ref(table, mkey));
 	add_piece(conf, 0, 4096, 0);
 	assert_int_equal(uroce_mkey_configure(table, mkey, PDN, conf), 0);
-	assert_null(uroce_mr_lend(table, mkey));
-	assert_int_equal(uroce_mr_nb_lent(table, mkey), 0);
-	assert_int_equal(uroce_mr_nb_lent(table, key[0]), 0);
+	assert_null(uroce_mr_get_tx_ref(table, mkey));
+	assert_int_equal(uroce_mr_nb_tx_refs(table, mkey), 0);
+	assert_int_equal(uroce_mr_nb_tx_refs(table, key[0]), 0);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

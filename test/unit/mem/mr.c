@@ -432,33 +432,33 @@ mr_invalidate__entry_is_kept_until_it_is_freed(void **state)
 }
 
 static void
-mr_lend__counts_until_the_loans_end(void **state)
+mr_get_tx_ref__counts_until_the_loans_end(void **state)
 {
 	struct uroce_mr_table *table = *state;
 	const uint32_t key = add(table);
-	_Atomic uint32_t *first = uroce_mr_lend(table, key);
-	_Atomic uint32_t *second = uroce_mr_lend(table, key);
+	_Atomic uint32_t *first = uroce_mr_get_tx_ref(table, key);
+	_Atomic uint32_t *second = uroce_mr_get_tx_ref(table, key);
 
 	assert_non_null(first);
 	assert_non_null(second);
-	assert_int_equal(uroce_mr_nb_lent(table, key), 2);
+	assert_int_equal(uroce_mr_nb_tx_refs(table, key), 2);
 	/* those that are out stay counted, and there are no new ones */
 	assert_int_equal(uroce_mr_invalidate(table, key), 0);
-	assert_null(uroce_mr_lend(table, key));
-	assert_int_equal(uroce_mr_nb_lent(table, key), 2);
-	uroce_mr_end_loan(first);
-	uroce_mr_end_loan(second);
-	assert_int_equal(uroce_mr_nb_lent(table, key), 0);
+	assert_null(uroce_mr_get_tx_ref(table, key));
+	assert_int_equal(uroce_mr_nb_tx_refs(table, key), 2);
+	uroce_mr_put_tx_ref(first);
+	uroce_mr_put_tx_ref(second);
+	assert_int_equal(uroce_mr_nb_tx_refs(table, key), 0);
 	uroce_mr_free(table, key);
 }
 
 static void
-mr_lend__nobodys_key_lends_nothing(void **state)
+mr_get_tx_ref__nobodys_key_lends_nothing(void **state)
 {
 	struct uroce_mr_table *table = *state;
 
-	assert_null(uroce_mr_lend(table, 0x12345678));
-	assert_int_equal(uroce_mr_nb_lent(table, 0x12345678), 0);
+	assert_null(uroce_mr_get_tx_ref(table, 0x12345678));
+	assert_int_equal(uroce_mr_nb_tx_refs(table, 0x12345678), 0);
 }
 
 static void
@@ -636,8 +636,8 @@ main(void)
 		TABLE_TEST(mr_invalidate__region_no_longer_resolves),
 		TABLE_TEST(mr_invalidate__unknown_key_is_einval),
 		TABLE_TEST(mr_invalidate__entry_is_kept_until_it_is_freed),
-		TABLE_TEST(mr_lend__counts_until_the_loans_end),
-		TABLE_TEST(mr_lend__nobodys_key_lends_nothing),
+		TABLE_TEST(mr_get_tx_ref__counts_until_the_loans_end),
+		TABLE_TEST(mr_get_tx_ref__nobodys_key_lends_nothing),
 		TABLE_TEST(mr_free__entries_come_back_oldest_first),
 		TABLE_TEST(mr_free__queue_may_run_empty),
 #ifndef NDEBUG

@@ -136,8 +136,8 @@ null_key__is_of_its_domain_and_no_peers(void **state)
 	assert_null(uroce_mr_resolve(table, null_key, PDN, 0, 8, 0));
 	assert_null(uroce_rkey_resolve(table, null_key, PDN, QPN, 0, 8, 0));
 	assert_null(uroce_rkey_region(table, null_key, PDN, 0, &len));
-	assert_false(uroce_mr_look(table, null_key, PDN, 0, &view));
-	assert_null(uroce_mr_lend(table, null_key));
+	assert_false(uroce_mr_get_view(table, null_key, PDN, 0, &view));
+	assert_null(uroce_mr_get_tx_ref(table, null_key));
 	assert_int_equal(uroce_mr_invalidate(table, null_key), 0);
 	assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 0, 8, NULL, slice), -EFAULT);
 }

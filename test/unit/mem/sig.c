@@ -42,7 +42,7 @@ sign(const struct uroce_sig_domain *domain, const void *data, uint32_t len, uint
 
 /* [Catalogue of parametrised CRC algorithms: the check values of each] */
 static void
-guard__of_nine_digits(void **state)
+fault_guard__of_nine_digits(void **state)
 {
 	static const struct {
 		enum uroce_sig_kind kind;
@@ -70,7 +70,7 @@ guard__of_nine_digits(void **state)
 
 /* [RFC 1071, section 3: the sum of these bytes is ddf2] */
 static void
-guard__checksum(void **state)
+fault_guard__checksum(void **state)
 {
 	static const uint8_t data[] = { 0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7 };
 	const struct uroce_sig_domain domain = domain_of(UROCE_SIG_T10_CSUM, 0);
@@ -84,7 +84,7 @@ guard__checksum(void **state)
 }
 
 static void
-guard__begins_as_the_seed(void **state)
+fault_guard__begins_as_the_seed(void **state)
 {
 	static const uint8_t zeros[512];
 	static const enum uroce_sig_kind crcs[] = { UROCE_SIG_T10_CRC, UROCE_SIG_CRC32,
@@ -234,9 +234,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(guard__of_nine_digits),
-		cmocka_unit_test(guard__checksum),
-		cmocka_unit_test(guard__begins_as_the_seed),
+		cmocka_unit_test(fault_guard__of_nine_digits),
+		cmocka_unit_test(fault_guard__checksum),
+		cmocka_unit_test(fault_guard__begins_as_the_seed),
 		cmocka_unit_test(end__reference_tag_goes_up_if_it_is_to),
 		cmocka_unit_test(check__each_bit_of_the_mask_is_a_byte),
 		cmocka_unit_test(check__tells_the_first_part_that_is_bad),

@@ -213,14 +213,14 @@ take_and_give(void *arg)
 }
 
 static void
-srq_tell__is_taken_once(void **state)
+srq_raise__is_taken_once(void **state)
 {
 	(void)state;
-	assert_int_equal(uroce_srq_take_told(&srq), 0);
-	uroce_srq_tell(&srq, UROCE_SRQ_CQ_EVENT);
-	uroce_srq_tell(&srq, UROCE_SRQ_CQ_OVERRUN);
-	assert_int_equal(uroce_srq_take_told(&srq), UROCE_SRQ_CQ_EVENT | UROCE_SRQ_CQ_OVERRUN);
-	assert_int_equal(uroce_srq_take_told(&srq), 0);
+	assert_int_equal(uroce_srq_take_events(&srq), 0);
+	uroce_srq_raise(&srq, UROCE_SRQ_CQ_EVENT);
+	uroce_srq_raise(&srq, UROCE_SRQ_CQ_OVERRUN);
+	assert_int_equal(uroce_srq_take_events(&srq), UROCE_SRQ_CQ_EVENT | UROCE_SRQ_CQ_OVERRUN);
+	assert_int_equal(uroce_srq_take_events(&srq), 0);
 }
 
 static void
@@ -259,7 +259,7 @@ srq_resize__keeps_what_is_posted(void **state)
 	void *mem = make_mem(MAX_WR + 1);
 
 	assert_int_equal(uroce_srq_resize(&srq, mem, MAX_WR + 1), 0);
-	assert_false(uroce_srq_is_owed(&srq));
+	assert_false(uroce_srq_has_stale(&srq));
 	free(*state);
 	*state = mem;
 	assert_int_equal(post(MAX_WR), 0);
@@ -302,15 +302,15 @@ srq_resize__what_a_qp_has_stays_where_it_is(void **state)
 	struct uroce_recv_wqe *given = take(), *put = take();
 
 	assert_int_equal(uroce_srq_resize(&srq, mem, MAX_WR), 0);
-	assert_true(uroce_srq_is_owed(&srq));
+	assert_true(uroce_srq_has_stale(&srq));
 	assert_int_equal(put->wr_id, 1);
 	/* their slots are in use */
 	assert_int_equal(post(99), -ENOMEM);
 	uroce_srq_put_back(&srq, put);
 	assert_int_equal(post(99), -ENOMEM);
-	assert_true(uroce_srq_is_owed(&srq));
+	assert_true(uroce_srq_has_stale(&srq));
 	uroce_srq_give(&srq, given);
-	assert_false(uroce_srq_is_owed(&srq));
+	assert_false(uroce_srq_has_stale(&srq));
 	free(*state);
 	*state = mem;
 	assert_int_equal(post(MAX_WR), 0);
@@ -336,7 +336,7 @@ srq_resize__twice_while_a_qp_has_a_request(void **state)
 	assert_int_equal(uroce_srq_resize(&srq, mem[2], 1), 0);
 	assert_int_equal(post(8), -ENOMEM);
 	uroce_srq_put_back(&srq, wqe);
-	assert_false(uroce_srq_is_owed(&srq));
+	assert_false(uroce_srq_has_stale(&srq));
 	assert_int_equal(take()->wr_id, 7);
 	free(mem[0]);
 	free(mem[1]);
@@ -356,7 +356,7 @@ main(void)
 		TEST(srq_put_back__is_the_oldest_again),
 		TEST(srq_arm__tells_once_when_fewer_are_posted),
 		TEST(srq_arm__below_already),
-		TEST(srq_tell__is_taken_once),
+		TEST(srq_raise__is_taken_once),
 		TEST(srq_resize__keeps_what_is_posted),
 		TEST(srq_resize__to_fewer_than_are_in_use),
 		TEST(srq_resize__what_a_qp_has_stays_where_it_is),

@@ -67,8 +67,8 @@ arrive_at(unsigned end)
 	unsigned n = 0;
 
 	while (n < NB)
-		n += uroce_qpc_recv_run(&pair.host[end].qpc, &pkts[n], NB - n, &verdicts[n],
-					pair.now_ns);
+		n += uroce_qpc_recv_burst(&pair.host[end].qpc, &pkts[n], NB - n, &verdicts[n],
+					  pair.now_ns);
 	assert_int_equal(n, NB);
 }
 

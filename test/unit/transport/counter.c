@@ -5,7 +5,7 @@
  * are not 0, so that it says as well what does not count.
  */
 
-#include "ask.h"
+#include "request.h"
 
 #include <ctype.h>
 #include <setjmp.h>
@@ -195,7 +195,7 @@ loss__of_a_request(void **state)
 		expect_counted(B, "rx_write_requests 1\nout_of_sequence 2\n"
 				  "out_of_seq_request 1\n");
 		assert_int_equal(pair.host[A].qpc.stats.naks_seq, 1);
-		assert_int_equal(pair.host[B].qpc.stats.early, 2);
+		assert_int_equal(pair.host[B].qpc.stats.ooo_requests, 2);
 		assert_int_equal(pair.host[B].qpc.stats.naks_seq_sent, 1);
 		close_pair(state);
 	}

@@ -4,7 +4,7 @@
  * Duplicates of READs and atomics [IBA 9.7.5.1.2]: what a responder remembers, and for how many.
  */
 
-#include "ask.h"
+#include "request.h"
 
 #include <stdio.h>
 #include <stdlib.h>

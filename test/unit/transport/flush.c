@@ -239,7 +239,7 @@ rd_resources__are_shared_by_all_that_need_an_answer(void **state)
 }
 
 static void
-comp_recv__answer_with_payload_is_malformed(void **state)
+completer_recv__answer_with_payload_is_malformed(void **state)
 {
 	(void)state;
 	post_flush(0, 8, UROCE_FLUSH_GLOBAL, UROCE_FLUSH_RANGE);
@@ -253,7 +253,7 @@ comp_recv__answer_with_payload_is_malformed(void **state)
 }
 
 static void
-comp_recv__atomic_ack_does_not_answer_a_flush(void **state)
+completer_recv__atomic_ack_does_not_answer_a_flush(void **state)
 {
 	(void)state;
 	post_flush(0, 8, UROCE_FLUSH_GLOBAL, UROCE_FLUSH_RANGE);
@@ -406,8 +406,8 @@ main(void)
 		TEST(atomic_write__local_memory_refused),
 		TEST(atomic_write__forgotten_duplicate_is_stale),
 		cmocka_unit_test(rd_resources__are_shared_by_all_that_need_an_answer),
-		TEST(comp_recv__answer_with_payload_is_malformed),
-		TEST(comp_recv__atomic_ack_does_not_answer_a_flush),
+		TEST(completer_recv__answer_with_payload_is_malformed),
+		TEST(completer_recv__atomic_ack_does_not_answer_a_flush),
 		TEST(flush__each_placement_and_level),
 		TEST(flush__duplicate_is_answered_again),
 		cmocka_unit_test(flush__refusals),

@@ -186,7 +186,7 @@ link_reap(struct pair_host *host)
 {
 	void *frame;
 
-	while (host->hold && uroce_hold_reap(host->hold, &frame, 1))
+	while (host->reorder_buffer && uroce_reorder_buffer_reap(host->reorder_buffer, &frame, 1))
 		free(frame);
 }
 
@@ -202,7 +202,7 @@ end_frame(struct pair_host *host, uint8_t *frame, enum uroce_verdict verdict)
 {
 	assert_true(verdict < UROCE_VERDICT_NB);
 	host->nb_verdicts[verdict]++;
-	if (verdict != UROCE_VERDICT_HELD)
+	if (verdict != UROCE_VERDICT_OOO_BUFFERED)
 		free(frame);
 }
 
@@ -213,8 +213,8 @@ hand_over(struct pair *pair, struct run *run)
 	unsigned nb = 0;
 
 	while (nb < run->nb)
-		nb += uroce_qpc_recv_run(&run->host->qpc, &run->pkts[nb], run->nb - nb,
-					 &verdicts[nb], pair->now_ns);
+		nb += uroce_qpc_recv_burst(&run->host->qpc, &run->pkts[nb], run->nb - nb,
+					   &verdicts[nb], pair->now_ns);
 	assert_int_equal(nb, run->nb);
 	for (unsigned i = 0; i < nb; i++)
 		end_frame(run->host, run->pkts[i].owner, verdicts[i]);

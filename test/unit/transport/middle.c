@@ -70,8 +70,8 @@ arrive(const struct way *way)
 	unsigned n = 0;
 
 	while (n < NB)
-		n += uroce_qpc_recv_run(&pair.host[way->taker].qpc, &pkts[n], NB - n, &verdicts[n],
-					pair.now_ns);
+		n += uroce_qpc_recv_burst(&pair.host[way->taker].qpc, &pkts[n], NB - n,
+					  &verdicts[n], pair.now_ns);
 	assert_int_equal(n, NB);
 }
 
@@ -360,10 +360,10 @@ middle__key_is_gone(void **state)
 		struct pair_host *host = &pair.host[ways[i].taker];
 
 		send_message(&conf, &ways[i]);
-		(void)uroce_qpc_recv_run(&host->qpc, pkts, ODD_ONE, verdicts, pair.now_ns);
+		(void)uroce_qpc_recv_burst(&host->qpc, pkts, ODD_ONE, verdicts, pair.now_ns);
 		assert_int_equal(uroce_mr_invalidate(host->mrs, host->key), 0);
-		(void)uroce_qpc_recv_run(&host->qpc, &pkts[ODD_ONE], NB - ODD_ONE,
-					 &verdicts[ODD_ONE], pair.now_ns);
+		(void)uroce_qpc_recv_burst(&host->qpc, &pkts[ODD_ONE], NB - ODD_ONE,
+					   &verdicts[ODD_ONE], pair.now_ns);
 		assert_int_equal(verdicts[ODD_ONE], refused[i]);
 		expect_taken(&ways[i], ODD_ONE);
 		pair_close(&pair);

@@ -167,9 +167,9 @@ make_host(struct pair *pair, enum pair_side side)
 	host->mrs = uroce_mr_table_init(allocate(host, uroce_mr_table_memsize(NB_MR)), NB_MR,
 					secrets[side]);
 	if (conf->nb_hold)
-		host->hold =
-			uroce_hold_init(allocate(host, uroce_hold_memsize(NB_GAPS, conf->nb_hold)),
-					NB_GAPS, conf->nb_hold);
+		host->reorder_buffer = uroce_reorder_buffer_init(
+			allocate(host, uroce_reorder_buffer_memsize(NB_GAPS, conf->nb_hold)),
+			NB_GAPS, conf->nb_hold);
 	host->rd_pool = uroce_rd_pool_init(allocate(host, uroce_rd_pool_memsize(NB_RD_BLOCKS)),
 					   NB_RD_BLOCKS);
 	host->limits = (struct uroce_qpc_limits){
@@ -195,7 +195,7 @@ make_host(struct pair *pair, enum pair_side side)
 		.recv_cq = is_xrc ? NULL : &host->recv_cq,
 		.mrs = host->mrs,
 		.rd_pool = host->rd_pool,
-		.hold = host->hold,
+		.reorder_buffer = host->reorder_buffer,
 		.counters = &host->counters,
 		.window_psns = conf->window_psns,
 		.is_req_gbn = conf->is_req_gbn,
@@ -233,11 +233,14 @@ void
 pair_close(struct pair *pair)
 {
 	for (unsigned side = A; side <= B; side++) {
-		if (pair->host[side].hold) {
+		if (pair->host[side].reorder_buffer) {
 			uroce_qpc_fini(&pair->host[side].qpc);
 			link_reap(&pair->host[side]);
-			assert_int_equal(uroce_hold_count(pair->host[side].hold), 0);
-			assert_int_equal(uroce_hold_count_gaps(pair->host[side].hold), 0);
+			assert_int_equal(
+				uroce_reorder_buffer_count(pair->host[side].reorder_buffer), 0);
+			assert_int_equal(
+				uroce_reorder_buffer_count_gaps(pair->host[side].reorder_buffer),
+				0);
 		}
 		for (unsigned i = 0; i < sizeof(pair->host[side].blocks) / sizeof(void *); i++)
 			free(pair->host[side].blocks[i]);

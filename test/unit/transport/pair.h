@@ -94,7 +94,7 @@ struct pair_host {
 	struct uroce_cq send_cq;
 	struct uroce_cq recv_cq;
 	struct uroce_mr_table *mrs;
-	struct uroce_hold *hold; /* NULL: none */
+	struct uroce_reorder_buffer *reorder_buffer; /* NULL: none */
 	struct uroce_rd_pool *rd_pool;
 	struct uroce_counters counters; /* as a worker's */
 	struct uroce_qpc_limits limits;

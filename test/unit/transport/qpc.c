@@ -32,7 +32,7 @@ static const struct pair_wr send_1k = { .opcode = IBV_WR_SEND, .len = 1024 };
 
 /* Receives are published at the end of a run; an ACK in its middle may be for the same queue. */
 static void
-qpc_recv_run__one_queue_for_both_kinds(void **state)
+qpc_recv_burst__one_queue_for_both_kinds(void **state)
 {
 	(void)state;
 	open_pair(IBV_QPT_RC);
@@ -60,7 +60,7 @@ qpc_recv_run__one_queue_for_both_kinds(void **state)
 /* What came before the error is published before what the error flushes, and what comes behind it is not
  * taken. */
 static void
-qpc_recv_run__error_in_its_middle(void **state)
+qpc_recv_burst__error_in_its_middle(void **state)
 {
 	static const struct {
 		uint64_t wr_id;
@@ -95,7 +95,7 @@ qpc_recv_run__error_in_its_middle(void **state)
 
 /* What comes after a held frame is the next run's: its owner has to see to the frame first. */
 static void
-qpc_recv_run__ends_with_a_frame_that_is_held(void **state)
+qpc_recv_burst__ends_with_a_frame_that_is_held(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
@@ -109,7 +109,7 @@ qpc_recv_run__ends_with_a_frame_that_is_held(void **state)
 	pair_expect_done(&pair, A,
 			 "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n"
 			 "send 2 RDMA_WRITE SUCCESS\nsend 3 RDMA_WRITE SUCCESS\n");
-	assert_int_equal(pair.host[B].nb_verdicts[UROCE_VERDICT_HELD], 2);
+	assert_int_equal(pair.host[B].nb_verdicts[UROCE_VERDICT_OOO_BUFFERED], 2);
 	pair_close(&pair);
 }
 
@@ -592,9 +592,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(qpc_recv_run__one_queue_for_both_kinds),
-		cmocka_unit_test(qpc_recv_run__error_in_its_middle),
-		cmocka_unit_test(qpc_recv_run__ends_with_a_frame_that_is_held),
+		cmocka_unit_test(qpc_recv_burst__one_queue_for_both_kinds),
+		cmocka_unit_test(qpc_recv_burst__error_in_its_middle),
+		cmocka_unit_test(qpc_recv_burst__ends_with_a_frame_that_is_held),
 		cmocka_unit_test(qpc_recv__requests_are_taken_from_rtr_to_sqd),
 		cmocka_unit_test(qpc_recv__responses_are_taken_in_rts_and_sqd),
 		cmocka_unit_test(qpc_recv__opcodes_of_another_service_are_refused),

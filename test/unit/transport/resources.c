@@ -241,13 +241,13 @@ qpc__idle_context_leaves_room_for_the_workers_record_in_1_kib(void **state)
 #define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
 
 static void
-rd_pool_send_abroad__a_block_is_nobodys_to_take(void **state)
+rd_pool_migrate__a_block_is_nobodys_to_take(void **state)
 {
 	(void)state;
 	assert_true(take(0, 0));
 	assert_true(take(1, 0));
-	uroce_rd_pool_send_abroad(pool, holder[0].res);
-	uroce_rd_pool_send_abroad(pool, holder[0].res); /* on to a third worker */
+	uroce_rd_pool_migrate(pool, holder[0].res);
+	uroce_rd_pool_migrate(pool, holder[0].res); /* on to a third worker */
 	uroce_rd_pool_touch(pool, holder[0].res, 1);
 	holder[0].res[2].end = 7;
 	/* the other one is younger, but here */
@@ -258,7 +258,7 @@ rd_pool_send_abroad__a_block_is_nobodys_to_take(void **state)
 }
 
 static void
-rd_pool_send_abroad__a_block_comes_home(void **state)
+rd_pool_migrate__a_block_comes_home(void **state)
 {
 	struct uroce_rd_res *block;
 
@@ -266,7 +266,7 @@ rd_pool_send_abroad__a_block_comes_home(void **state)
 	assert_true(take(0, 0));
 	assert_true(take(1, 0));
 	block = holder[0].res;
-	uroce_rd_pool_send_abroad(pool, block);
+	uroce_rd_pool_migrate(pool, block);
 	assert_false(take(2, 0));
 	uroce_rd_pool_give(NULL, block); /* by who has another pool */
 	assert_true(take(2, 0));
@@ -279,10 +279,10 @@ rd_pool_send_abroad__a_block_comes_home(void **state)
 }
 
 static void
-rd_pool_send_abroad__no_block_is_no_matter(void **state)
+rd_pool_migrate__no_block_is_no_matter(void **state)
 {
 	(void)state;
-	uroce_rd_pool_send_abroad(pool, NULL);
+	uroce_rd_pool_migrate(pool, NULL);
 	assert_int_equal(uroce_rd_pool_count(pool), 0);
 }
 
@@ -301,9 +301,9 @@ main(void)
 		PAIR_TEST(resp_recv__read_and_atomic_wait_while_the_pool_is_empty),
 		PAIR_TEST(resp_recv__duplicate_of_what_was_taken_away_is_stale),
 		cmocka_unit_test(qpc__idle_context_leaves_room_for_the_workers_record_in_1_kib),
-		POOL_TEST(rd_pool_send_abroad__a_block_is_nobodys_to_take),
-		POOL_TEST(rd_pool_send_abroad__a_block_comes_home),
-		POOL_TEST(rd_pool_send_abroad__no_block_is_no_matter),
+		POOL_TEST(rd_pool_migrate__a_block_is_nobodys_to_take),
+		POOL_TEST(rd_pool_migrate__a_block_comes_home),
+		POOL_TEST(rd_pool_migrate__no_block_is_no_matter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
  * is what it sends. B expects PSN 0 at first.
  */
 
-#include "ask.h"
+#include "request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,8 +43,8 @@ ask_for_answers(struct uroce_txd *txd, uint8_t hdr[][UROCE_HDR_MAX], unsigned ma
 {
 	for (unsigned i = 0; i < max; i++)
 		txd[i].hdr = hdr[i];
-	assert_true(uroce_qpc_is_plain(&pair.host[B].qpc));
-	return uroce_qpc_answer(&pair.host[B].qpc, txd, max, 0);
+	assert_true(uroce_qpc_is_fast_path(&pair.host[B].qpc));
+	return uroce_qpc_send_responses(&pair.host[B].qpc, txd, max, 0);
 }
 
 static uint8_t
@@ -54,7 +54,7 @@ opcode_of(const struct uroce_txd *txd)
 }
 
 static void
-qpc_answer__is_the_ack_and_no_request(void **state)
+qpc_send_responses__is_the_ack_and_no_request(void **state)
 {
 	struct uroce_txd txd[4];
 	uint8_t hdr[4][UROCE_HDR_MAX];
@@ -72,7 +72,7 @@ qpc_answer__is_the_ack_and_no_request(void **state)
 }
 
 static void
-qpc_answer__is_all_responses_in_turn(void **state)
+qpc_send_responses__is_all_responses_in_turn(void **state)
 {
 	struct uroce_txd txd[4];
 	uint8_t hdr[4][UROCE_HDR_MAX];
@@ -87,24 +87,24 @@ qpc_answer__is_all_responses_in_turn(void **state)
 }
 
 static void
-qpc_is_plain__ends_with_an_error(void **state)
+qpc_is_fast_path__ends_with_an_error(void **state)
 {
 	(void)state;
-	assert_true(uroce_qpc_is_plain(&pair.host[B].qpc));
+	assert_true(uroce_qpc_is_fast_path(&pair.host[B].qpc));
 	uroce_qpc_fail(&pair.host[B].qpc, 0);
-	assert_false(uroce_qpc_is_plain(&pair.host[B].qpc));
+	assert_false(uroce_qpc_is_fast_path(&pair.host[B].qpc));
 }
 
 static void
-qpc_answer_deadline__is_that_of_a_hole(void **state)
+qpc_response_deadline__is_that_of_a_hole(void **state)
 {
 	(void)state;
-	assert_true(uroce_qpc_answer_deadline(&pair.host[B].qpc) == UROCE_NEVER);
+	assert_true(uroce_qpc_response_deadline(&pair.host[B].qpc) == UROCE_NEVER);
 	pair.host[B].qpc.resp.nak_deadline = 7;
-	assert_true(uroce_qpc_answer_deadline(&pair.host[B].qpc) == 7);
+	assert_true(uroce_qpc_response_deadline(&pair.host[B].qpc) == 7);
 	assert_true(uroce_qpc_deadline(&pair.host[B].qpc) == 7);
 	pair.host[B].qpc.cc.cnp_deadline = 5;
-	assert_true(uroce_qpc_answer_deadline(&pair.host[B].qpc) == 5);
+	assert_true(uroce_qpc_response_deadline(&pair.host[B].qpc) == 5);
 	pair.host[B].qpc.cc.cnp_deadline = UROCE_NEVER;
 	pair.host[B].qpc.resp.nak_deadline = UROCE_NEVER;
 }
@@ -678,10 +678,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RESP_TEST(resp_recv__expected_write_is_placed_and_acked),
-		RESP_TEST(qpc_answer__is_the_ack_and_no_request),
-		RESP_TEST(qpc_answer__is_all_responses_in_turn),
-		RESP_TEST(qpc_is_plain__ends_with_an_error),
-		RESP_TEST(qpc_answer_deadline__is_that_of_a_hole),
+		RESP_TEST(qpc_send_responses__is_the_ack_and_no_request),
+		RESP_TEST(qpc_send_responses__is_all_responses_in_turn),
+		RESP_TEST(qpc_is_fast_path__ends_with_an_error),
+		RESP_TEST(qpc_response_deadline__is_that_of_a_hole),
 		RESP_TEST(resp_recv__past_write_is_acked_not_rewritten),
 		RESP_TEST(resp_recv__write_ahead_gets_one_nak),
 		RESP_TEST(resp_recv__half_of_the_circle_is_past_half_is_ahead),

@@ -5,7 +5,7 @@
  * that is not ready, or silent.
  */
 
-#include "answer.h"
+#include "response.h"
 
 #include <stdio.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 /* --- receiver not ready --- */
 
 static void
-comp_recv__rnr_retry_0_fails_at_once(void **state)
+completer_recv__rnr_retry_0_fails_at_once(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
@@ -37,7 +37,7 @@ comp_recv__rnr_retry_0_fails_at_once(void **state)
 }
 
 static void
-comp_recv__rnr_retry_3_tries_three_times_more(void **state)
+completer_recv__rnr_retry_3_tries_three_times_more(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
@@ -58,7 +58,7 @@ comp_recv__rnr_retry_3_tries_three_times_more(void **state)
 }
 
 static void
-comp_recv__rnr_retry_7_never_gives_up(void **state)
+completer_recv__rnr_retry_7_never_gives_up(void **state)
 {
 	(void)state;
 	post(IBV_WR_SEND, 10);
@@ -73,7 +73,7 @@ comp_recv__rnr_retry_7_never_gives_up(void **state)
 }
 
 static void
-comp_recv__rnr_timer_is_waited_out(void **state)
+completer_recv__rnr_timer_is_waited_out(void **state)
 {
 	static const uint64_t timers_10us[] = {
 		65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
@@ -98,7 +98,7 @@ comp_recv__rnr_timer_is_waited_out(void **state)
 }
 
 static void
-comp_recv__rnr_nak_in_the_middle_of_others(void **state)
+completer_recv__rnr_nak_in_the_middle_of_others(void **state)
 {
 	(void)state;
 	pair_post_recv(&pair, B, 0, 10);
@@ -122,7 +122,7 @@ comp_recv__rnr_nak_in_the_middle_of_others(void **state)
 }
 
 static void
-comp_recv__sequence_nak_behind_an_rnr_nak_for_the_same_psn(void **state)
+completer_recv__sequence_nak_behind_an_rnr_nak_for_the_same_psn(void **state)
 {
 	(void)state;
 	post_and_flush(IBV_WR_SEND, 10);
@@ -140,7 +140,7 @@ comp_recv__sequence_nak_behind_an_rnr_nak_for_the_same_psn(void **state)
 }
 
 static void
-comp_recv__repeated_rnr_nak_counts_once(void **state)
+completer_recv__repeated_rnr_nak_counts_once(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
@@ -158,7 +158,7 @@ comp_recv__repeated_rnr_nak_counts_once(void **state)
 }
 
 static void
-comp_recv__sequence_nak_after_an_rnr_wait_is_a_new_repair(void **state)
+completer_recv__sequence_nak_after_an_rnr_wait_is_a_new_repair(void **state)
 {
 	(void)state;
 	post_and_flush(IBV_WR_SEND, 10);
@@ -174,7 +174,7 @@ comp_recv__sequence_nak_after_an_rnr_wait_is_a_new_repair(void **state)
 }
 
 static void
-comp_recv__ack_timer_rests_during_an_rnr_wait(void **state)
+completer_recv__ack_timer_rests_during_an_rnr_wait(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
@@ -194,7 +194,7 @@ comp_recv__ack_timer_rests_during_an_rnr_wait(void **state)
 /* --- timeouts --- */
 
 static void
-comp_expire__peer_that_is_silent_costs_the_retry_budget(void **state)
+completer_expire__peer_that_is_silent_costs_the_retry_budget(void **state)
 {
 	static const uint8_t retry_cnts[] = { 0, 1, 3, 7 };
 	static const uint8_t timeouts[] = { 1, 8, 14, 31 };
@@ -231,7 +231,7 @@ comp_expire__peer_that_is_silent_costs_the_retry_budget(void **state)
 /* --- waiting for a turn --- */
 
 static void
-comp_expire__what_waits_to_be_sent_again_uses_no_retry(void **state)
+completer_expire__what_waits_to_be_sent_again_uses_no_retry(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 	const uint64_t timeout_ns = uroce_ack_timeout_ns(14);
@@ -264,7 +264,7 @@ open_repairing(void)
 }
 
 static void
-comp_expire__repair_that_waits_for_its_turn_uses_no_retry(void **state)
+completer_expire__repair_that_waits_for_its_turn_uses_no_retry(void **state)
 {
 	const uint64_t timeout_ns = uroce_ack_timeout_ns(14);
 
@@ -279,7 +279,7 @@ comp_expire__repair_that_waits_for_its_turn_uses_no_retry(void **state)
 	/* now the peer has its time, and a probe of ours that waits does not give it more */
 	pair_wait(&pair, A, timeout_ns - 1);
 	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
-	pair.host[A].qpc.req.repair.is_due = true;
+	pair.host[A].qpc.req.loss_recovery.is_due = true;
 	pair_wait(&pair, A, 1);
 	pair_expect_done(&pair, A,
 			 "send 0 RETRY_EXC_ERR\nsend 1 WR_FLUSH_ERR\n"
@@ -288,7 +288,7 @@ comp_expire__repair_that_waits_for_its_turn_uses_no_retry(void **state)
 }
 
 static void
-comp_expire__repair_that_is_never_sent_costs_the_longest_budget(void **state)
+completer_expire__repair_that_is_never_sent_costs_the_longest_budget(void **state)
 {
 	const uint64_t timeout_ns = uroce_ack_timeout_ns(14);
 
@@ -305,7 +305,7 @@ comp_expire__repair_that_is_never_sent_costs_the_longest_budget(void **state)
 }
 
 static void
-comp_expire__answer_that_waits_to_be_asked_for_uses_no_retry(void **state)
+completer_expire__answer_that_waits_to_be_asked_for_uses_no_retry(void **state)
 {
 	const uint64_t timeout_ns = uroce_ack_timeout_ns(14);
 
@@ -324,7 +324,7 @@ comp_expire__answer_that_waits_to_be_asked_for_uses_no_retry(void **state)
 }
 
 static void
-comp_expire__waiting_ends_with_an_answer(void **state)
+completer_expire__waiting_ends_with_an_answer(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 	const uint64_t timeout_ns = uroce_ack_timeout_ns(14);
@@ -335,10 +335,10 @@ comp_expire__waiting_ends_with_an_answer(void **state)
 		post_and_flush(IBV_WR_RDMA_WRITE, 10);
 	nak(0, UROCE_NAK_PSN_SEQ);
 	pair_wait(&pair, A, timeout_ns);
-	assert_int_equal(pair.host[A].qpc.req.line_left, 1);
+	assert_int_equal(pair.host[A].qpc.req.port_retry_left, 1);
 	/* one of the first copies got through after all */
 	assert_int_equal(ack(1), UROCE_VERDICT_RESPONSE);
-	assert_int_equal(pair.host[A].qpc.req.line_left, 0);
+	assert_int_equal(pair.host[A].qpc.req.port_retry_left, 0);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
 	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == pair.now_ns + timeout_ns);
 	assert_int_equal(ack(2), UROCE_VERDICT_RESPONSE);
@@ -348,7 +348,7 @@ comp_expire__waiting_ends_with_an_answer(void **state)
 }
 
 static void
-comp_expire__port_that_never_sends_costs_the_longest_budget(void **state)
+completer_expire__port_that_never_sends_costs_the_longest_budget(void **state)
 {
 	static const uint8_t retry_cnts[] = { 0, 1, 3, 7 };
 	static const uint8_t timeouts[] = { 1, 8, 14, 31 };
@@ -382,7 +382,7 @@ comp_expire__port_that_never_sends_costs_the_longest_budget(void **state)
 }
 
 static void
-comp_expire__what_fails_is_not_complete_while_its_memory_is_lent(void **state)
+completer_expire__what_fails_is_not_complete_while_its_memory_is_lent(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 	struct uroce_qpc *qpc = &pair.host[A].qpc;
@@ -394,12 +394,12 @@ comp_expire__what_fails_is_not_complete_while_its_memory_is_lent(void **state)
 	for (uint32_t nth = 0; nth < PAIR_ACTIONS; nth++)
 		pair_lose(&pair, A, nth);
 	pair_flush(&pair, A);
-	atomic_store(&qpc->nb_lent, 1);
+	atomic_store(&qpc->nb_tx_refs, 1);
 	pair_run(&pair);
 	assert_int_equal(qpc->state, IBV_QPS_ERR);
 	pair_expect_done(&pair, A, "");
 	/* the port frees the frame */
-	atomic_store(&qpc->nb_lent, 0);
+	atomic_store(&qpc->nb_tx_refs, 0);
 	uroce_qpc_sent(qpc, pair.now_ns);
 	pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\nsend 1 WR_FLUSH_ERR\n");
 	uroce_qpc_sent(qpc, pair.now_ns);
@@ -408,7 +408,7 @@ comp_expire__what_fails_is_not_complete_while_its_memory_is_lent(void **state)
 }
 
 static void
-comp_expire__failure_is_forgotten_in_reset(void **state)
+completer_expire__failure_is_forgotten_in_reset(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 	struct uroce_qpc *qpc = &pair.host[A].qpc;
@@ -419,10 +419,10 @@ comp_expire__failure_is_forgotten_in_reset(void **state)
 	for (uint32_t nth = 0; nth < PAIR_ACTIONS; nth++)
 		pair_lose(&pair, A, nth);
 	pair_flush(&pair, A);
-	atomic_store(&qpc->nb_lent, 1);
+	atomic_store(&qpc->nb_tx_refs, 1);
 	pair_run(&pair);
 	pair_set_state(&pair, A, IBV_QPS_RESET);
-	atomic_store(&qpc->nb_lent, 0);
+	atomic_store(&qpc->nb_tx_refs, 0);
 	pair_bring_up(&pair, A, IBV_QPS_RTS);
 	post(IBV_WR_RDMA_WRITE, 10);
 	pair_set_state(&pair, A, IBV_QPS_ERR);
@@ -431,7 +431,7 @@ comp_expire__failure_is_forgotten_in_reset(void **state)
 }
 
 static void
-comp_expire__timeout_0_waits_for_ever(void **state)
+completer_expire__timeout_0_waits_for_ever(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
@@ -455,7 +455,7 @@ comp_expire__timeout_0_waits_for_ever(void **state)
 }
 
 static void
-comp_expire__progress_refills_the_retries(void **state)
+completer_expire__progress_refills_the_retries(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
@@ -474,7 +474,7 @@ comp_expire__progress_refills_the_retries(void **state)
 }
 
 static void
-comp_expire__read_responses_are_progress(void **state)
+completer_expire__read_responses_are_progress(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
@@ -492,7 +492,7 @@ comp_expire__read_responses_are_progress(void **state)
 }
 
 static void
-comp_expire__early_call_is_harmless(void **state)
+completer_expire__early_call_is_harmless(void **state)
 {
 	(void)state;
 	uroce_qpc_expire(&pair.host[A].qpc, pair.now_ns + 1);
@@ -503,7 +503,7 @@ comp_expire__early_call_is_harmless(void **state)
 }
 
 static void
-comp_expire__region_that_is_gone_when_it_has_to_be_sent_again(void **state)
+completer_expire__region_that_is_gone_when_it_has_to_be_sent_again(void **state)
 {
 	(void)state;
 	post_and_flush(IBV_WR_RDMA_WRITE, 2048);
@@ -520,29 +520,31 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(comp_recv__rnr_retry_0_fails_at_once),
-		cmocka_unit_test(comp_recv__rnr_retry_3_tries_three_times_more),
-		COMP_TEST(comp_recv__rnr_retry_7_never_gives_up),
-		cmocka_unit_test(comp_recv__rnr_timer_is_waited_out),
-		COMP_TEST(comp_recv__rnr_nak_in_the_middle_of_others),
-		COMP_TEST(comp_recv__sequence_nak_behind_an_rnr_nak_for_the_same_psn),
-		cmocka_unit_test(comp_recv__repeated_rnr_nak_counts_once),
-		COMP_TEST(comp_recv__sequence_nak_after_an_rnr_wait_is_a_new_repair),
-		cmocka_unit_test(comp_recv__ack_timer_rests_during_an_rnr_wait),
-		cmocka_unit_test(comp_expire__peer_that_is_silent_costs_the_retry_budget),
-		cmocka_unit_test(comp_expire__what_waits_to_be_sent_again_uses_no_retry),
-		cmocka_unit_test(comp_expire__repair_that_waits_for_its_turn_uses_no_retry),
-		cmocka_unit_test(comp_expire__repair_that_is_never_sent_costs_the_longest_budget),
-		cmocka_unit_test(comp_expire__answer_that_waits_to_be_asked_for_uses_no_retry),
-		cmocka_unit_test(comp_expire__waiting_ends_with_an_answer),
-		cmocka_unit_test(comp_expire__port_that_never_sends_costs_the_longest_budget),
-		cmocka_unit_test(comp_expire__what_fails_is_not_complete_while_its_memory_is_lent),
-		cmocka_unit_test(comp_expire__failure_is_forgotten_in_reset),
-		cmocka_unit_test(comp_expire__timeout_0_waits_for_ever),
-		cmocka_unit_test(comp_expire__progress_refills_the_retries),
-		cmocka_unit_test(comp_expire__read_responses_are_progress),
-		COMP_TEST(comp_expire__early_call_is_harmless),
-		COMP_TEST(comp_expire__region_that_is_gone_when_it_has_to_be_sent_again),
+		cmocka_unit_test(completer_recv__rnr_retry_0_fails_at_once),
+		cmocka_unit_test(completer_recv__rnr_retry_3_tries_three_times_more),
+		COMP_TEST(completer_recv__rnr_retry_7_never_gives_up),
+		cmocka_unit_test(completer_recv__rnr_timer_is_waited_out),
+		COMP_TEST(completer_recv__rnr_nak_in_the_middle_of_others),
+		COMP_TEST(completer_recv__sequence_nak_behind_an_rnr_nak_for_the_same_psn),
+		cmocka_unit_test(completer_recv__repeated_rnr_nak_counts_once),
+		COMP_TEST(completer_recv__sequence_nak_after_an_rnr_wait_is_a_new_repair),
+		cmocka_unit_test(completer_recv__ack_timer_rests_during_an_rnr_wait),
+		cmocka_unit_test(completer_expire__peer_that_is_silent_costs_the_retry_budget),
+		cmocka_unit_test(completer_expire__what_waits_to_be_sent_again_uses_no_retry),
+		cmocka_unit_test(completer_expire__repair_that_waits_for_its_turn_uses_no_retry),
+		cmocka_unit_test(
+			completer_expire__repair_that_is_never_sent_costs_the_longest_budget),
+		cmocka_unit_test(completer_expire__answer_that_waits_to_be_asked_for_uses_no_retry),
+		cmocka_unit_test(completer_expire__waiting_ends_with_an_answer),
+		cmocka_unit_test(completer_expire__port_that_never_sends_costs_the_longest_budget),
+		cmocka_unit_test(
+			completer_expire__what_fails_is_not_complete_while_its_memory_is_lent),
+		cmocka_unit_test(completer_expire__failure_is_forgotten_in_reset),
+		cmocka_unit_test(completer_expire__timeout_0_waits_for_ever),
+		cmocka_unit_test(completer_expire__progress_refills_the_retries),
+		cmocka_unit_test(completer_expire__read_responses_are_progress),
+		COMP_TEST(completer_expire__early_call_is_harmless),
+		COMP_TEST(completer_expire__region_that_is_gone_when_it_has_to_be_sent_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,95 +17,95 @@ static void
 sample(struct uroce_rtt *rtt, uint64_t ns, bool is_doubtful)
 {
 	uroce_rtt_begin(rtt, 7, 1000);
-	rtt->is_doubtful = is_doubtful;
-	uroce_rtt_note(rtt, ns);
+	rtt->is_ambiguous = is_doubtful;
+	uroce_rtt_update(rtt, ns);
 	assert_int_equal(rtt->sample_ns, 0);
 }
 
 static void
-rtt_note__first_sample_is_the_mean(void **state)
+rtt_update__first_sample_is_the_mean(void **state)
 {
 	struct uroce_rtt rtt = { 0 };
 
 	(void)state;
 	sample(&rtt, 8000, false);
-	assert_int_equal(rtt.mean_ns, 8000);
-	assert_int_equal(rtt.var_ns, 4000);
-	assert_int_equal(rtt.min_ns, 8000);
+	assert_int_equal(rtt.srtt_ns, 8000);
+	assert_int_equal(rtt.rttvar_ns, 4000);
+	assert_int_equal(rtt.min_rtt_ns, 8000);
 	sample(&rtt, 16000, false);
-	assert_int_equal(rtt.mean_ns, 9000);
-	assert_int_equal(rtt.min_ns, 8000);
+	assert_int_equal(rtt.srtt_ns, 9000);
+	assert_int_equal(rtt.min_rtt_ns, 8000);
 }
 
 static void
-rtt_note__doubtful_sample_is_a_bound_until_there_is_a_better_one(void **state)
+rtt_update__doubtful_sample_is_a_bound_until_there_is_a_better_one(void **state)
 {
 	struct uroce_rtt rtt = { 0 };
 
 	(void)state;
 	sample(&rtt, 8000, false);
 	sample(&rtt, 80000, true);
-	assert_int_equal(rtt.mean_ns, 8000);
-	assert_int_equal(uroce_rtt_probe_ns(&rtt), 100000);
+	assert_int_equal(rtt.srtt_ns, 8000);
+	assert_int_equal(uroce_rtt_pto_ns(&rtt), 100000);
 	sample(&rtt, 8000, false);
-	assert_true(uroce_rtt_probe_ns(&rtt) < 32000);
+	assert_true(uroce_rtt_pto_ns(&rtt) < 32000);
 }
 
 /* An empty path takes 8000; half as much again, in the mean, is a line. */
 static void
-rtt_note__long_samples_say_that_packets_stand_in_line(void **state)
+rtt_update__long_samples_say_that_packets_stand_in_line(void **state)
 {
 	struct uroce_rtt rtt = { 0 };
 
 	(void)state;
 	sample(&rtt, 8000, false);
-	assert_false(rtt.is_in_line);
+	assert_false(rtt.is_queueing);
 	sample(&rtt, 80000, true); /* says nothing */
-	assert_false(rtt.is_in_line);
+	assert_false(rtt.is_queueing);
 	sample(&rtt, 12000, false);
-	assert_false(rtt.is_in_line);
+	assert_false(rtt.is_queueing);
 	sample(&rtt, 12003, false);
-	assert_true(rtt.is_in_line);
+	assert_true(rtt.is_queueing);
 	sample(&rtt, 8000, false);
-	assert_false(rtt.is_in_line);
+	assert_false(rtt.is_queueing);
 }
 
 static void
-rtt_note__what_comes_too_soon_after_it_was_sent_again_says_nothing(void **state)
+rtt_update__what_comes_too_soon_after_it_was_sent_again_says_nothing(void **state)
 {
 	struct uroce_rtt rtt = { 0 };
 
 	(void)state;
 	sample(&rtt, 8000, false);
 	uroce_rtt_begin(&rtt, 7, 1000);
-	rtt.is_again = true;
-	uroce_rtt_note(&rtt, 7999);
+	rtt.is_retransmit = true;
+	uroce_rtt_update(&rtt, 7999);
 	assert_int_equal(rtt.sample_ns, 0);
-	assert_int_equal(rtt.min_ns, 8000);
-	assert_int_equal(rtt.mean_ns, 8000);
+	assert_int_equal(rtt.min_rtt_ns, 8000);
+	assert_int_equal(rtt.srtt_ns, 8000);
 	uroce_rtt_begin(&rtt, 7, 1000);
-	rtt.is_again = true;
-	uroce_rtt_note(&rtt, 16000);
-	assert_int_equal(rtt.mean_ns, 9000);
+	rtt.is_retransmit = true;
+	uroce_rtt_update(&rtt, 16000);
+	assert_int_equal(rtt.srtt_ns, 9000);
 	/* the path is shorter now */
 	sample(&rtt, 4000, false);
-	assert_int_equal(rtt.min_ns, 4000);
+	assert_int_equal(rtt.min_rtt_ns, 4000);
 }
 
 /* The shortest round trip, after a sample of what is new or was sent again. */
 static unsigned
 shortest_after(struct uroce_rtt *rtt, uint64_t ns, bool is_again)
 {
-	rtt->is_again = is_again;
-	rtt->is_doubtful = false;
-	(void)uroce_rtt_note(rtt, ns);
-	return rtt->min_ns;
+	rtt->is_retransmit = is_again;
+	rtt->is_ambiguous = false;
+	(void)uroce_rtt_update(rtt, ns);
+	return rtt->min_rtt_ns;
 }
 
 static void
-rtt_note__the_shortest_is_guessed_from_what_is_sent_again(void **state)
+rtt_update__the_shortest_is_guessed_from_what_is_sent_again(void **state)
 {
-	struct uroce_rtt rtt = { .mean_ns = 7000, .var_ns = 100 };
+	struct uroce_rtt rtt = { .srtt_ns = 7000, .rttvar_ns = 100 };
 
 	(void)state;
 	/* it gets shorter as the line does, and is not believed where an earlier copy was answered */
@@ -116,7 +116,7 @@ rtt_note__the_shortest_is_guessed_from_what_is_sent_again(void **state)
 	assert_int_equal(shortest_after(&rtt, 1200, false), 600);
 	assert_int_equal(shortest_after(&rtt, 599, true), 600);
 	assert_int_equal(shortest_after(&rtt, 500, false), 500);
-	rtt.min_ns = 0;
+	rtt.min_rtt_ns = 0;
 	assert_int_equal(shortest_after(&rtt, 10, true), 10);
 	assert_int_equal(shortest_after(&rtt, 500, false), 500);
 }
@@ -154,12 +154,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rtt_note__first_sample_is_the_mean),
-		cmocka_unit_test(rtt_note__doubtful_sample_is_a_bound_until_there_is_a_better_one),
-		cmocka_unit_test(rtt_note__long_samples_say_that_packets_stand_in_line),
+		cmocka_unit_test(rtt_update__first_sample_is_the_mean),
 		cmocka_unit_test(
-			rtt_note__what_comes_too_soon_after_it_was_sent_again_says_nothing),
-		cmocka_unit_test(rtt_note__the_shortest_is_guessed_from_what_is_sent_again),
+			rtt_update__doubtful_sample_is_a_bound_until_there_is_a_better_one),
+		cmocka_unit_test(rtt_update__long_samples_say_that_packets_stand_in_line),
+		cmocka_unit_test(
+			rtt_update__what_comes_too_soon_after_it_was_sent_again_says_nothing),
+		cmocka_unit_test(rtt_update__the_shortest_is_guessed_from_what_is_sent_again),
 		cmocka_unit_test(rtt_timeout__is_what_the_attribute_says_or_up_to_four_times_that),
 		cmocka_unit_test(rtt_timeout__of_the_unknown_doubles_in_a_row),
 	};

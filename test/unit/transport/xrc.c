@@ -288,7 +288,7 @@ qpc_limited_srq__names_each_queue_that_fell(void **state)
 }
 
 static void
-qpc_told_srq__names_the_queue_whose_completions_are_news(void **state)
+qpc_event_srq__names_the_queue_whose_completions_are_news(void **state)
 {
 	struct pair_pkt pkt = { .opcode = UROCE_SERVICE_XRC << 5 | UROCE_OP_SEND_ONLY,
 				.srqn = pair.host[B].srq.srqn };
@@ -296,18 +296,18 @@ qpc_told_srq__names_the_queue_whose_completions_are_news(void **state)
 	uint8_t told = 9;
 
 	(void)state;
-	assert_null(uroce_qpc_told_srq(qpc, &told));
+	assert_null(uroce_qpc_event_srq(qpc, &told));
 	pair_post_recv(&pair, B, 0, 0);
 	uroce_cq_arm(&pair.host[B].recv_cq, false);
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
 	assert_int_equal(pair_events(&pair, B) & UROCE_QPC_RECV_CQ_EVENT, UROCE_QPC_RECV_CQ_EVENT);
-	assert_ptr_equal(uroce_qpc_told_srq(qpc, &told), &pair.host[B].srq);
+	assert_ptr_equal(uroce_qpc_event_srq(qpc, &told), &pair.host[B].srq);
 	assert_int_equal(told, UROCE_SRQ_CQ_EVENT);
-	assert_null(uroce_qpc_told_srq(qpc, &told));
+	assert_null(uroce_qpc_event_srq(qpc, &told));
 }
 
 static void
-qpc_told_srq__names_the_queue_whose_completions_do_not_fit(void **state)
+qpc_event_srq__names_the_queue_whose_completions_do_not_fit(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_XRC_SEND);
 	struct pair_pkt pkt = { .opcode = UROCE_SERVICE_XRC << 5 | UROCE_OP_SEND_ONLY };
@@ -324,7 +324,7 @@ qpc_told_srq__names_the_queue_whose_completions_do_not_fit(void **state)
 		events |= pair_events(&pair, B);
 	}
 	assert_int_equal(events & UROCE_QPC_RECV_CQ_OVERRUN, UROCE_QPC_RECV_CQ_OVERRUN);
-	assert_ptr_equal(uroce_qpc_told_srq(&pair.host[B].qpc, &told), &pair.host[B].srq);
+	assert_ptr_equal(uroce_qpc_event_srq(&pair.host[B].qpc, &told), &pair.host[B].srq);
 	assert_int_equal(told & UROCE_SRQ_CQ_OVERRUN, UROCE_SRQ_CQ_OVERRUN);
 	pair_close(&pair);
 }
@@ -367,8 +367,8 @@ main(void)
 		TEST(xrc__states_of_a_target_without_a_send_queue),
 		TEST(xrc__reset_of_a_target_takes_its_completions_along),
 		TEST(qpc_limited_srq__names_each_queue_that_fell),
-		TEST(qpc_told_srq__names_the_queue_whose_completions_are_news),
-		cmocka_unit_test(qpc_told_srq__names_the_queue_whose_completions_do_not_fit),
+		TEST(qpc_event_srq__names_the_queue_whose_completions_are_news),
+		cmocka_unit_test(qpc_event_srq__names_the_queue_whose_completions_do_not_fit),
 		TEST(qpc_forget_srq__cuts_off_the_message_that_uses_it),
 	};
 

@@ -655,7 +655,7 @@ is_alike(const struct uroce_pkt *model, enum uroce_verdict accepted_as, const ui
 
 	assert_non_null(exact);
 	memcpy(exact, data, len);
-	is = uroce_parse_alike(exact, (uint32_t)len, model, &alike);
+	is = uroce_parse_by_template(exact, (uint32_t)len, model, &alike);
 	if (is) {
 		assert_int_equal(uroce_parse(exact, (uint32_t)len, &parsed), accepted_as);
 		assert_memory_equal(&alike, &parsed, sizeof(parsed));
@@ -667,7 +667,7 @@ is_alike(const struct uroce_pkt *model, enum uroce_verdict accepted_as, const ui
 /* Of the plain kind: all but the Ethernet addresses, the byte with the ACK bit, the PSN and what is
  * behind the BTH must be the same. */
 static void
-parse_alike__every_byte_of_every_opcode(void **state)
+parse_by_template__every_byte_of_every_opcode(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < spec_nb_opcodes; i++) {
@@ -692,7 +692,7 @@ parse_alike__every_byte_of_every_opcode(void **state)
 }
 
 static void
-parse_alike__only_of_the_plain_kind(void **state)
+parse_by_template__only_of_the_plain_kind(void **state)
 {
 	(void)state;
 	for (size_t k = 0; k < NB_KINDS; k++) {
@@ -704,35 +704,36 @@ parse_alike__only_of_the_plain_kind(void **state)
 				 UROCE_VERDICT_REQUEST);
 		struct uroce_pkt pkt;
 
-		assert_int_equal(uroce_parse_alike(frame.data, (uint32_t)frame.len, &model, &pkt),
-				 k == 0);
+		assert_int_equal(
+			uroce_parse_by_template(frame.data, (uint32_t)frame.len, &model, &pkt),
+			k == 0);
 	}
 }
 
 static void
-parse_remember__outlives_the_frame(void **state)
+parse_make_template__outlives_the_frame(void **state)
 {
 	struct frame frame;
 	struct uroce_pkt pkt = { .owner = NULL }, model, alike = { .owner = NULL },
 			 parsed = { .owner = NULL };
-	uint8_t hdr[UROCE_MODEL_LEN], gone[sizeof(frame.data)];
+	uint8_t hdr[UROCE_TEMPLATE_LEN], gone[sizeof(frame.data)];
 
 	(void)state;
 	make(&frame, &kinds[0], spec_of("RC_WRITE_ONLY"), 8);
 	memcpy(gone, frame.data, frame.len);
 	assert_int_equal(uroce_parse(gone, (uint32_t)frame.len, &pkt), UROCE_VERDICT_REQUEST);
-	uroce_parse_remember(&pkt, hdr, &model);
+	uroce_parse_make_template(&pkt, hdr, &model);
 	memset(gone, 0xff, sizeof(gone));
-	assert_true(uroce_parse_alike(frame.data, (uint32_t)frame.len, &model, &alike));
+	assert_true(uroce_parse_by_template(frame.data, (uint32_t)frame.len, &model, &alike));
 	assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &parsed),
 			 UROCE_VERDICT_REQUEST);
 	assert_memory_equal(&alike, &parsed, sizeof(parsed));
-	frame.data[UROCE_MODEL_LEN - 1] ^= 1;
-	assert_false(uroce_parse_alike(frame.data, (uint32_t)frame.len, &model, &alike));
+	frame.data[UROCE_TEMPLATE_LEN - 1] ^= 1;
+	assert_false(uroce_parse_by_template(frame.data, (uint32_t)frame.len, &model, &alike));
 }
 
 static void
-parse_alike__length_of_the_frame(void **state)
+parse_by_template__length_of_the_frame(void **state)
 {
 	struct uroce_pkt model = { .owner = NULL };
 	uint8_t padded[2048] = { 0 };
@@ -777,10 +778,10 @@ main(void)
 		cmocka_unit_test(parse_payload__largest_path_mtu),
 		cmocka_unit_test(pkt_check_icrc__sees_every_bit_but_the_masked),
 		cmocka_unit_test(parse__mutated_frames_are_never_read_past_their_end),
-		cmocka_unit_test(parse_alike__every_byte_of_every_opcode),
-		cmocka_unit_test(parse_alike__only_of_the_plain_kind),
-		cmocka_unit_test(parse_alike__length_of_the_frame),
-		cmocka_unit_test(parse_remember__outlives_the_frame),
+		cmocka_unit_test(parse_by_template__every_byte_of_every_opcode),
+		cmocka_unit_test(parse_by_template__only_of_the_plain_kind),
+		cmocka_unit_test(parse_by_template__length_of_the_frame),
+		cmocka_unit_test(parse_make_template__outlives_the_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

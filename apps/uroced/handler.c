@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What clients ask for: a message each, judged, and answered at once, or when the client reads again.
+ */
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control.h"
+#include "log_line.h"
+
+/* The control thread's: what it was asked, and what it tells. */
+static union uroce_mux_message in, out;
+
+void
+handler_refuse(struct control *control, struct client *client, int error, const char *format, ...)
+{
+	struct uroce_mux_refused *refused = &out.refused;
+	char why[sizeof(refused->why) + sizeof("refused: ")];
+	va_list args;
+
+	*refused = (struct uroce_mux_refused){ .type = UROCE_MUX_REFUSED, .error = error };
+	va_start(args, format);
+	(void)vsnprintf(refused->why, sizeof(refused->why), format, args);
+	va_end(args);
+	(void)uroce_mux_send(client->socket, &out, -1);
+	(void)snprintf(why, sizeof(why), "refused: %s", refused->why);
+	control_leave(control, client, why);
+}
+
+/* Whether any answer of ours would be taken: then its socket has been read lately. */
+static bool
+is_reading(const struct client *client)
+{
+	struct pollfd fd = { client->socket, POLLOUT, 0 };
+
+	return poll(&fd, 1, 0) == 1 && fd.revents == POLLOUT;
+}
+
+/* @return whether it was told; else it is to be later */
+static bool
+send_host(struct control *control, struct client *client)
+{
+	out.this_host = (struct uroce_mux_this_host){
+		.type = UROCE_MUX_HOST,
+		.version = UROCE_MUX_VERSION,
+		.host = control->host->told,
+	};
+	client->is_host_due = uroce_mux_send(client->socket, &out, -1) == -EAGAIN;
+	control->has_due |= client->is_host_due;
+	return !client->is_host_due;
+}
+
+/* --- attaching ----------------------------------------------------------------------------------- */
+
+static void
+set_attached(struct control *control, struct client *client)
+{
+	pthread_mutex_lock(control->stats_lock);
+	client->is_attached = true;
+	control->nb_attached++;
+	pthread_mutex_unlock(control->stats_lock);
+}
+
+static void
+accept_hello(struct control *control, struct client *client)
+{
+	const struct lessee lessee = client_lessee(client);
+	const uint32_t nb_good =
+		lease_take_back(control->leases, &lessee, in.attach.lease, in.attach.nb_leases,
+				control_now_ns(), out.attached.block);
+	int ret = data_link(control->data, client);
+
+	if (ret < 0) {
+		(void)lease_end(control->leases, &lessee, control_now_ns());
+		handler_refuse(control, client, -ret, "no bell for it: %s", strerror(-ret));
+		return;
+	}
+	atomic_store(&client->nb_leases, nb_good);
+	set_attached(control, client);
+	log_client_line("client %u: attached: pid %d, uid %u, %u pairs of lanes, %u leases of %u",
+			client->slot, client->pid, client->uid, client->shm.plan.nb_pairs, nb_good,
+			in.attach.nb_leases);
+	out.attached.type = UROCE_MUX_ATTACHED;
+	out.attached.nb_good = nb_good;
+	ret = uroce_mux_send(client->socket, &out, client->doorbell);
+	if (ret < 0)
+		control_leave(control, client, strerror(-ret));
+}
+
+static void
+refuse_shm(struct control *control, struct client *client, const char *wrong)
+{
+	handler_refuse(
+		control, client, EINVAL,
+		"the area cannot be used: %s: allowed is a sealed file of tmpfs, whole, with "
+		"buffers of %u bytes or more",
+		wrong, control->host->told.frame_limit);
+}
+
+static void
+refuse_second(struct control *control, struct client *client)
+{
+	handler_refuse(control, client, EBUSY, "a second ATTACH: allowed is one a connection");
+}
+
+/* The area is mapped: what was said is kept until a reader has sealed it. */
+static void
+seal_shm(struct control *control, struct client *client, int fd)
+{
+	struct reader_job job = { .kind = READER_SEAL, .plan = in.attach.plan };
+	const size_t size = uroce_mux_message_size(UROCE_MUX_ATTACH, in.attach.nb_leases);
+	int ret;
+
+	client->attaching = malloc(size);
+	if (!client->attaching) {
+		handler_refuse(control, client, ENOMEM, "no memory for it");
+		return;
+	}
+	memcpy(client->attaching, &in.attach, size);
+	ret = control_ask_reader(control, client, &job, fd);
+	if (ret < 0)
+		handler_refuse(control, client, -ret, "nobody can seal the area: %s",
+			       strerror(-ret));
+}
+
+static void
+handle_attach(struct control *control, struct client *client, int fd)
+{
+	const struct uroce_mux_attach *ask = &in.attach;
+	const char *wrong;
+
+	if (ask->version != UROCE_MUX_VERSION) {
+		handler_refuse(control, client, EPROTO, "ATTACH of version %u: allowed is %u",
+			       ask->version, UROCE_MUX_VERSION);
+		return;
+	}
+	if (client->is_attached) {
+		refuse_second(control, client);
+		return;
+	}
+	wrong = client_map(client, &ask->plan, fd, control->host->told.frame_limit);
+	if (wrong)
+		refuse_shm(control, client, wrong);
+	else
+		seal_shm(control, client, fd);
+}
+
+/* @param wrong  what the reader found */
+static void
+finish_attach(struct control *control, struct client *client, const char *wrong)
+{
+	struct uroce_mux_attach *said = client->attaching;
+
+	memcpy(&in.attach, said, uroce_mux_message_size(UROCE_MUX_ATTACH, said->nb_leases));
+	free(said);
+	client->attaching = NULL;
+	if (wrong[0] == '\0')
+		wrong = client_take_up(client, &control->mapper);
+	if (wrong)
+		refuse_shm(control, client, wrong);
+	else
+		accept_hello(control, client);
+}
+
+/* --- leases -------------------------------------------------------------------------------------- */
+
+/* @return whether it was told; else it is to be later */
+static bool
+send_leases(struct control *control, struct client *client)
+{
+	struct uroce_mux_leased *leased = &out.leased;
+	const struct lessee lessee = client_lessee(client);
+	const uint32_t nb_has = atomic_load(&client->nb_leases);
+	const uint64_t now_ns = control_now_ns();
+
+	control->has_due = true;
+	if (now_ns < control->lease_ns || !is_reading(client))
+		return false;
+	leased->type = UROCE_MUX_LEASED;
+	leased->nb = UROCE_MUX_LEASES_MAX - nb_has;
+	if (leased->nb > client->nb_wanted)
+		leased->nb = client->nb_wanted;
+	leased->nb = lease_take(control->leases, &lessee, leased->nb, now_ns, leased->lease);
+	atomic_store(&client->nb_leases, nb_has + leased->nb);
+	client->has_request = false;
+	(void)uroce_mux_send(client->socket, &out, -1);
+	return true;
+}
+
+static void
+handle_lease(struct control *control, struct client *client)
+{
+	if (!client->is_attached || client->has_request) {
+		handler_refuse(control, client, EPROTO,
+			       "LEASE before %s: allowed is one at a time, after ATTACHED",
+			       client->has_request ? "the answer to another" : "ATTACHED");
+		return;
+	}
+	client->has_request = true;
+	client->nb_wanted = in.lease.nb;
+	(void)send_leases(control, client);
+}
+
+static void
+handle_release(struct control *control, struct client *client)
+{
+	const struct uroce_mux_release *ask = &in.release;
+	const struct lessee lessee = client_lessee(client);
+	const uint64_t now_ns = control_now_ns();
+
+	for (uint32_t i = 0; i < ask->nb; i++) {
+		if (client->is_attached &&
+		    lease_release(control->leases, &lessee, ask->block[i], now_ns)) {
+			atomic_fetch_sub(&client->nb_leases, 1);
+			continue;
+		}
+		handler_refuse(
+			control, client, EPROTO,
+			"RELEASE of block %u, which it does not hold: allowed are those that it "
+			"does",
+			ask->block[i]);
+		return;
+	}
+}
+
+bool
+handler_send_due(struct control *control, struct client *client)
+{
+	bool is_done = true;
+
+	if (client->is_host_due)
+		is_done = send_host(control, client);
+	if (client->has_request)
+		is_done &= send_leases(control, client);
+	return !is_done;
+}
+
+/* ------------------------------------------------------------------------------------------------- */
+
+static void
+handle_message(struct control *control, struct client *client, int fd)
+{
+	switch (in.type) {
+	case UROCE_MUX_HELLO:
+		client->is_greeted = in.hello.version == UROCE_MUX_VERSION;
+		if (client->is_greeted)
+			(void)send_host(control, client);
+		else
+			handler_refuse(control, client, EPROTO,
+				       "HELLO of version %u: allowed is %u", in.hello.version,
+				       UROCE_MUX_VERSION);
+		return;
+	case UROCE_MUX_ATTACH:
+		handle_attach(control, client, fd);
+		return;
+	case UROCE_MUX_LEASE:
+		handle_lease(control, client);
+		return;
+	case UROCE_MUX_RELEASE:
+		handle_release(control, client);
+		return;
+	}
+	handler_refuse(control, client, EPROTO,
+		       "a message of type %u: allowed are HELLO, ATTACH, LEASE, RELEASE", in.type);
+}
+
+/* What was received, by us or by a reader. @param ret  of uroce_mux_receive() */
+static void
+handle_received(struct control *control, struct client *client, int ret, int fd)
+{
+	if (ret == 1)
+		handle_message(control, client, fd);
+	else if (ret == -EPROTO)
+		handler_refuse(control, client, EPROTO,
+			       "a message that is not well-formed: allowed are those of version %u",
+			       UROCE_MUX_VERSION);
+	else if (ret != -EAGAIN && ret != -EINTR)
+		control_leave(control, client, ret == 0 ? "it hung up" : strerror(-ret));
+}
+
+void
+handler_take(struct control *control, struct client *client)
+{
+	struct reader_job job = { .kind = READER_TAKE };
+	bool has_fds;
+	int ret = uroce_mux_peek(client->socket, &has_fds), fd;
+
+	if (!has_fds) {
+		if (ret == 1)
+			ret = uroce_mux_receive(client->socket, &in, &fd);
+		handle_received(control, client, ret, -1);
+		return;
+	}
+	ret = control_ask_reader(control, client, &job, client->socket);
+	if (ret < 0)
+		handler_refuse(
+			control, client, -ret,
+			"nobody can receive its descriptors: %s: allowed are those that can be "
+			"closed at once",
+			strerror(-ret));
+}
+
+void
+handler_take_reply(struct control *control, struct client *client,
+		   const struct reader_answer *answer, int fd)
+{
+	if (answer->kind == READER_SEAL) {
+		finish_attach(control, client, answer->why);
+		return;
+	}
+	if (answer->why[0] != '\0') {
+		if (client->is_attached)
+			refuse_second(control, client);
+		else
+			refuse_shm(control, client, answer->why);
+		return;
+	}
+	if (answer->ret == 1)
+		memcpy(&in, &answer->message, sizeof(in));
+	handle_received(control, client, answer->ret, fd);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Whose lanes a round looks at. A look at a lane costs little, but there may be a thousand clients of 32 lanes each, most of
+ * which have nothing to send. So who had nothing for PARK_NS is parked: its lanes are told that we sleep (W2), as all of
+ * them are when we do, and it has no turns until it rings its bell. A client that has something now and then is not parked: it
+ * rings no bell, and its frames wait for no look at the bells.
+ *
+ * The line has two parts: those that have turns, and behind them the parked ones. Who changes parts changes places with the one
+ * at the border.
+ */
+
+#include "data.h"
+
+#define PARK_NS UINT64_C(1000000)
+
+static void
+set_runq_pos(struct data *data, struct client *client, uint32_t place)
+{
+	data->runq[place] = client;
+	client->runq_pos = place;
+}
+
+static void
+swap_runq_pos(struct data *data, struct client *client, uint32_t place)
+{
+	struct client *other = data->runq[place];
+
+	set_runq_pos(data, other, client->runq_pos);
+	set_runq_pos(data, client, place);
+}
+
+static bool
+is_parked(const struct data *data, const struct client *client)
+{
+	return client->runq_pos >= data->nb_active;
+}
+
+void
+runq_activate(struct data *data, struct client *client)
+{
+	if (!is_parked(data, client))
+		return;
+	runq_awake(client);
+	swap_runq_pos(data, client, data->nb_active++);
+}
+
+void
+runq_add(struct data *data, struct client *client)
+{
+	set_runq_pos(data, client, data->nb_clients++);
+	client->active_ns = data->now_ns;
+	runq_activate(data, client);
+}
+
+static void
+deactivate_client(struct data *data, struct client *client)
+{
+	swap_runq_pos(data, client, --data->nb_active);
+	if (data->first >= data->nb_active)
+		data->first = 0;
+}
+
+void
+runq_remove(struct data *data, struct client *client)
+{
+	if (!is_parked(data, client))
+		deactivate_client(data, client);
+	swap_runq_pos(data, client, --data->nb_clients);
+	data->runq[data->nb_clients] = NULL;
+}
+
+static bool
+has_frames(const struct client *client)
+{
+	for (uint32_t i = 0; i < client->shm.plan.nb_pairs; i++) {
+		if (uroce_spsc_ready(&client->up[i]) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* As uroce_spsc_may_sleep() for each lane, with one fence. */
+bool
+runq_may_sleep(struct client *client)
+{
+	for (uint32_t i = 0; i < client->shm.plan.nb_pairs; i++)
+		atomic_store_explicit(&client->up[i].ring->sleeps, 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst); /* W2 */
+	return !has_frames(client);
+}
+
+/*
+ * A bell may be late: of a client that saw us sleep, and put that out in its lane when we had taken the frame and parked the
+ * client. So the lanes are told again.
+ */
+void
+runq_on_doorbell(struct data *data, struct client *client)
+{
+	if (is_parked(data, client) && !runq_may_sleep(client))
+		runq_activate(data, client);
+}
+
+void
+runq_awake(struct client *client)
+{
+	for (uint32_t i = 0; i < client->shm.plan.nb_pairs; i++)
+		uroce_spsc_awake(&client->up[i]);
+}
+
+/* It has sent nothing, waits for nothing, and is owed nothing. */
+static bool
+is_client_idle(const struct data *data, const struct client *client)
+{
+	return data->now_ns - client->active_ns >= PARK_NS && !client->is_wake_due &&
+	       !client->is_cut_short && client->nb_barriers == 0;
+}
+
+void
+runq_park_idle(struct data *data)
+{
+	for (unsigned i = data->nb_active; i > 0; i--) {
+		struct client *client = data->runq[i - 1];
+
+		if (!is_client_idle(data, client))
+			continue;
+		if (runq_may_sleep(client))
+			deactivate_client(data, client);
+		else
+			runq_awake(client);
+	}
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * When an acknowledgement waits, and who is remembered for it. A process may end before the program
+ * polls again; its peer must not take that for a message that never came. So the workers that have
+ * left one stand in a table, which is looked through when the library goes away. It is not in the
+ * device's memory: that may have gone before.
+ */
+
+#include "datapath/delayed_ack.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "datapath/round.h"
+
+#define SOON_MIN     8               /* polls that make a program one that spins */
+#define ANSWERED_MIN 16              /* messages that make it one that answers */
+#define SOON_NS      UINT64_C(10000) /* from one of them to the next: a poll may transmit */
+#define TIGHT_NS     UINT64_C(3000)  /* the same, of one that does little else */
+#define MORE_POLLS   4               /* for one that waits for a completion before it answers */
+#define FEW          2u /* frames at a time: more are a stream, whose sender needs its window */
+#define KEPT_MAX     8  /* messages that one acknowledgement is for */
+#define KEEP_NS                                                                                    \
+	UINT64_C(10000) /* behind an answer: what a peer that does not wait for it stays below */
+#define GAP_MIN 64u     /* messages from a trial that failed to the next */
+#define GAP_MAX 32768u
+
+static _Atomic(struct uroce_worker *) deferring[UROCE_PORTS_MAX][UROCE_WORKERS_MAX];
+static _Atomic pid_t owner; /* whose workers they are; 0: there were none */
+
+static void
+register_worker(const struct uroce_worker *worker, struct uroce_worker *what)
+{
+	atomic_store_explicit(&deferring[worker->dev->port->id][worker->idx], what,
+			      memory_order_relaxed);
+}
+
+/* Whether an acknowledgement is all that is to be sent. */
+static bool
+is_only_ack(const struct uroce_worker *worker)
+{
+	const struct uroce_worker_qp *wqp = worker->tx.active_head;
+
+	return wqp && !wqp->active_next && worker->tx.nb_pending == 0 &&
+	       uroce_qpc_has_only_ack(&wqp->qpc);
+}
+
+/* It was answered: the acknowledgement may wait for the next message, if that does not wait for it. */
+static void
+delay_further(struct uroce_worker *worker)
+{
+	struct uroce_delayed_ack *deferral = &worker->delayed_ack;
+
+	if (!is_only_ack(worker) || deferral->nb_kept + 1 == KEPT_MAX)
+		return;
+	if (deferral->nb_to_trial > 0) {
+		deferral->nb_to_trial--;
+		return;
+	}
+	deferral->is_kept = true;
+	deferral->kept_ns = worker->now_ns;
+	deferral->kept_msn = worker->tx.active_head->qpc.resp.msn;
+}
+
+/* Has the program answered? */
+static void
+check_answered(struct uroce_worker *worker)
+{
+	struct uroce_delayed_ack *deferral = &worker->delayed_ack;
+	const bool has_posted = worker->inline_tx.nb_posts > 0 ||
+				atomic_load_explicit(&worker->doorbells, memory_order_relaxed);
+
+	if (!has_posted && deferral->nb_left > 0) {
+		deferral->nb_left--;
+		return;
+	}
+	deferral->is_open = false;
+	deferral->nb_answered = has_posted ? deferral->nb_answered + 1 : 0;
+	if (has_posted && deferral->is_on)
+		delay_further(worker);
+}
+
+bool
+uroce_delayed_ack_is_urgent(struct uroce_worker *worker)
+{
+	struct uroce_delayed_ack *deferral = &worker->delayed_ack;
+
+	if (!deferral->is_on || !deferral->is_open || deferral->nb_to_trial == 0)
+		return false;
+	deferral->nb_to_trial--;
+	return true;
+}
+
+void
+uroce_delayed_ack_polled(struct uroce_worker *worker)
+{
+	const uint64_t last_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
+	const uint64_t age_ns = worker->now_ns - last_ns;
+
+	worker->delayed_ack.nb_soon = age_ns < SOON_NS ? worker->delayed_ack.nb_soon + 1 : 0;
+	worker->delayed_ack.is_tight = age_ns < TIGHT_NS;
+	if (worker->delayed_ack.is_open)
+		check_answered(worker);
+}
+
+bool
+uroce_delayed_ack_is_waiting(const struct uroce_worker *worker)
+{
+	return worker->delayed_ack.is_on &&
+	       (worker->delayed_ack.is_open || worker->delayed_ack.is_kept);
+}
+
+bool
+uroce_delayed_ack_is_spinning(const struct uroce_worker *worker)
+{
+	return worker->delayed_ack.is_tight && worker->delayed_ack.nb_soon >= SOON_MIN;
+}
+
+/* A message has come that the program may answer. */
+static void
+open_delay(struct uroce_worker *worker)
+{
+	worker->delayed_ack.is_open = true;
+	worker->delayed_ack.nb_left =
+		uroce_qpc_awaits_response(&worker->tx.active_head->qpc) ? MORE_POLLS : 0;
+}
+
+/* Whether what was left goes on waiting. */
+static bool
+is_delay_continued(struct uroce_worker *worker, unsigned nb)
+{
+	struct uroce_delayed_ack *deferral = &worker->delayed_ack;
+
+	if (!is_only_ack(worker))
+		return false;
+	if (!deferral->is_kept)
+		return deferral->is_open;
+	if (nb == 0 || worker->tx.active_head->qpc.resp.msn == deferral->kept_msn) {
+		if (worker->now_ns - deferral->kept_ns < KEEP_NS)
+			return true;
+		deferral->trial_gap = RTE_MIN(RTE_MAX(deferral->trial_gap * 2, GAP_MIN), GAP_MAX);
+		deferral->nb_to_trial = deferral->trial_gap;
+		return false;
+	}
+	deferral->is_kept = false;
+	deferral->nb_kept++;
+	deferral->trial_gap /= 2;
+	open_delay(worker);
+	return nb <= FEW;
+}
+
+bool
+uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb)
+{
+	/* a program that sees its message may say so by other means, and its peer may end the connection then */
+	if (worker->publishing.list.is_ack_pending || worker->publishing.is_waiting)
+		return false;
+	if (worker->delayed_ack.is_on)
+		return is_delay_continued(worker, nb);
+	if (nb == 0 || nb > FEW || worker->delayed_ack.nb_soon < SOON_MIN ||
+	    !worker->dev->service || !is_only_ack(worker))
+		return false;
+	open_delay(worker);
+	if (worker->delayed_ack.nb_answered < ANSWERED_MIN)
+		return false;
+	if (unlikely(atomic_load_explicit(&owner, memory_order_relaxed) == 0))
+		atomic_store_explicit(&owner, getpid(), memory_order_relaxed);
+	worker->delayed_ack.is_on = true;
+	register_worker(worker, worker);
+	return true;
+}
+
+void
+uroce_delayed_ack_end(struct uroce_worker *worker)
+{
+	if (!worker->delayed_ack.is_on)
+		return;
+	worker->delayed_ack.is_on = false;
+	worker->delayed_ack.is_kept = false;
+	worker->delayed_ack.nb_kept = 0;
+	register_worker(worker, NULL);
+}
+
+static void
+flush_delayed(struct uroce_worker *worker)
+{
+	if (!uroce_lock_try(&worker->lock))
+		return; /* whoever has it sends */
+	uroce_worker_begin_round(worker);
+	(void)uroce_tx_run(worker);
+	uroce_worker_end_round(worker);
+	uroce_lock_release(&worker->lock);
+}
+
+void
+uroce_delayed_ack_flush_all(void)
+{
+	for (unsigned i = 0; i < UROCE_PORTS_MAX; i++) {
+		for (unsigned j = 0; j < UROCE_WORKERS_MAX; j++) {
+			struct uroce_worker *worker =
+				atomic_load_explicit(&deferring[i][j], memory_order_relaxed);
+
+			if (worker)
+				flush_delayed(worker);
+		}
+	}
+}
+
+/* A child that was forked has a copy of the table, and none of the ports. */
+__attribute__((destructor)) static void
+flush_at_exit(void)
+{
+	if (atomic_load_explicit(&owner, memory_order_relaxed) == getpid())
+		uroce_delayed_ack_flush_all();
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Doorbells: an intrusive list of QPs with a flag. Any thread pushes, the worker takes the whole
+ * list at once. A QP is in it at most once, so it is never full and a post cannot fail on it.
+ *
+ * The flag is cleared before the queue is looked at (both sequentially consistent, against the
+ * post, which fills the queue before it sets the flag): so either we see what was posted, or the
+ * poster sees the flag clear and pushes again.
+ */
+
+#include "datapath/clock.h"
+#include "datapath/round.h"
+#include "datapath/service.h"
+
+static void
+push_doorbell(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
+{
+	struct uroce_worker_qp *head =
+		atomic_load_explicit(&worker->doorbells, memory_order_relaxed);
+
+	do {
+		atomic_store_explicit(&wqp->doorbell_next, head, memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak(&worker->doorbells, &head, wqp));
+}
+
+void
+uroce_worker_ring_doorbell(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
+{
+	if (atomic_exchange(&wqp->is_rung, true)) {
+		atomic_store_explicit(&wqp->is_rung_again, true, memory_order_relaxed);
+		return;
+	}
+	push_doorbell(worker, wqp);
+	if (worker->dev->service)
+		uroce_service_wake_for_doorbell(worker->dev->service, worker);
+}
+
+void
+uroce_worker_leave(struct uroce_worker *worker)
+{
+	if (!worker->dev->service)
+		return;
+	atomic_store_explicit(&worker->app_ns, 0, memory_order_relaxed);
+	uroce_service_wake(worker->dev->service);
+}
+
+static struct uroce_worker_qp *
+reverse_list(struct uroce_worker_qp *list)
+{
+	struct uroce_worker_qp *reversed = NULL;
+
+	while (list) {
+		struct uroce_worker_qp *next =
+			atomic_load_explicit(&list->doorbell_next, memory_order_relaxed);
+
+		atomic_store_explicit(&list->doorbell_next, reversed, memory_order_relaxed);
+		reversed = list;
+		list = next;
+	}
+	return reversed;
+}
+
+/* Whether the QP was posted to once only; forgotten with the question. */
+static bool
+was_rung_once(struct uroce_worker_qp *wqp)
+{
+	if (!atomic_load_explicit(&wqp->is_rung_again, memory_order_relaxed))
+		return true;
+	atomic_store_explicit(&wqp->is_rung_again, false, memory_order_relaxed);
+	return false;
+}
+
+/*
+ * A QP that has moved since is rung where it lives now, and stays rung meanwhile.
+ * @return posts to it: 0, 1, or 2 for more
+ */
+static unsigned
+take_doorbell(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
+{
+	struct uroce_worker *owner = uroce_worker_qp_worker(wqp);
+	unsigned nb_posts;
+
+	if (unlikely(owner != worker)) {
+		push_doorbell(owner, wqp);
+		return 0;
+	}
+	if (unlikely(wqp->is_migrated))
+		uroce_migrate_complete(worker, wqp);
+	nb_posts = was_rung_once(wqp) ? 1 : 2;
+	atomic_exchange(&wqp->is_rung, false);
+	uroce_tx_schedule(worker, wqp);
+	uroce_worker_qp_fetch(wqp);
+	uroce_qpc_fetch_req(&wqp->qpc);
+	return nb_posts;
+}
+
+unsigned
+uroce_doorbell_take(struct uroce_worker *worker)
+{
+	struct uroce_worker_qp *wqp;
+	unsigned nb_posts = 0;
+
+	if (!atomic_load_explicit(&worker->doorbells, memory_order_relaxed))
+		return 0;
+	wqp = reverse_list(atomic_exchange(&worker->doorbells, NULL));
+	while (wqp) {
+		struct uroce_worker_qp *next =
+			atomic_load_explicit(&wqp->doorbell_next, memory_order_relaxed);
+
+		nb_posts += take_doorbell(worker, wqp);
+		wqp = next;
+	}
+	return nb_posts;
+}

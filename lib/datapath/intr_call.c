@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Errands are run by an interrupt source of our own, an eventfd that is registered once and never
+ * taken back: (un)registering makes the interrupt thread look at all sources again, some time later,
+ * which is what we must be able to rule out. Its memory is not from EAL's heap, so that it outlives
+ * EAL's clean-up.
+ */
+
+#include "datapath/dpdk.h"
+#include "datapath/intr_call.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/eventfd.h>
+#include <rte_cycles.h>
+#include <rte_interrupts.h>
+
+struct intr_call {
+	void (*call)(void *arg);
+	void *arg;
+	atomic_bool is_done;
+};
+
+static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER; /* one errand at a time */
+static pthread_once_t source_once = PTHREAD_ONCE_INIT;
+static struct rte_intr_handle *intr_handle; /* NULL: errands are run by who asks */
+static int event_fd = -1;
+static _Atomic(struct intr_call *) pending_call;
+
+static void
+run_pending_call(void *arg)
+{
+	struct intr_call *intr_call;
+	eventfd_t count;
+
+	(void)arg;
+	(void)eventfd_read(event_fd, &count);
+	intr_call = atomic_exchange(&pending_call, NULL);
+	if (!intr_call)
+		return;
+	intr_call->call(intr_call->arg);
+	/* The errand lies on the stack of who waits for this. */
+	atomic_store_explicit(&intr_call->is_done, true, memory_order_release);
+}
+
+static void
+register_source(void)
+{
+	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	intr_handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
+	if (event_fd >= 0 && intr_handle && rte_intr_fd_set(intr_handle, event_fd) == 0 &&
+	    rte_intr_type_set(intr_handle, RTE_INTR_HANDLE_EXT) == 0 &&
+	    rte_intr_callback_register(intr_handle, run_pending_call, NULL) == 0)
+		return;
+	rte_intr_instance_free(intr_handle);
+	intr_handle = NULL;
+}
+
+void
+uroce_intr_call_run(void (*call)(void *arg), void *arg)
+{
+	struct intr_call intr_call = { .call = call, .arg = arg };
+
+	pthread_once(&source_once, register_source);
+	if (!intr_handle) {
+		call(arg);
+		return;
+	}
+	pthread_mutex_lock(&call_lock);
+	atomic_store(&pending_call, &intr_call);
+	(void)eventfd_write(event_fd, 1);
+	while (!atomic_load_explicit(&intr_call.is_done, memory_order_acquire))
+		rte_delay_us_sleep(10);
+	pthread_mutex_unlock(&call_lock);
+}
+
+static void
+run_empty_call(void *arg)
+{
+	(void)arg;
+}
+
+/*
+ * The thread takes events by the batch. A notice that waited when the first errand was sent is in
+ * the first errand's batch or before, and the second errand is in a later one.
+ */
+void
+uroce_intr_call_synchronize(void)
+{
+	uroce_intr_call_run(run_empty_call, NULL);
+	uroce_intr_call_run(run_empty_call, NULL);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Groups. Memberships are in a table that workers walk without a lock (transport/mcast.h); the list of
+ * groups here is for the port's filter alone, and control calls have it under the device's lock.
+ *
+ * A frame to a group is one mbuf for all workers that have members: each holds a reference to it, and
+ * nobody writes to it.
+ */
+
+#include "datapath/mcast_group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+
+#include "datapath/clock.h"
+#include "datapath/dev.h"
+#include "datapath/log.h"
+#include "datapath/neigh.h"
+#include "datapath/round.h"
+#include "wire/build.h"
+
+#define MACS_MAX 64 /* that a port is told of */
+
+void
+uroce_mcast_group_mac(const uint8_t gid[16], uint8_t mac[6])
+{
+	static const uint8_t v4[] = { 0x01, 0x00, 0x5e }, v6[] = { 0x33, 0x33 };
+
+	if (uroce_ip_is_v4(gid)) {
+		memcpy(mac, v4, sizeof(v4));
+		memcpy(mac + 3, gid + 13, 3);
+		mac[3] &= 0x7f;
+	} else {
+		memcpy(mac, v6, sizeof(v6));
+		memcpy(mac + 2, gid + 12, 4);
+	}
+}
+
+/* --- frames ------------------------------------------------------------------------------------ */
+
+bool
+uroce_mcast_group_has(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
+{
+	uint8_t gid[16];
+
+	if (pkt->dest_qpn != UROCE_MCAST_QPN)
+		return false;
+	uroce_pkt_dgid(pkt, gid);
+	return uroce_gid_is_multicast(gid) && uroce_mcast_count(dev->mcast, gid) > 0;
+}
+
+/* @return how many workers have a reference to it now */
+static unsigned
+forward_to_workers(struct uroce_worker *worker, uint32_t workers, struct rte_mbuf *mbuf)
+{
+	unsigned nb = 0;
+
+	for (; workers != 0; workers &= workers - 1) {
+		struct uroce_worker *other = worker->dev->worker[__builtin_ctz(workers)];
+
+		rte_mbuf_refcnt_update(mbuf, 1);
+		if (rte_ring_enqueue(other->forwarded, mbuf) == 0) {
+			nb++;
+			continue;
+		}
+		rte_mbuf_refcnt_update(mbuf, -1);
+		uroce_count(&worker->stats.verdict[UROCE_VERDICT_OVERRUN], 1);
+		uroce_count(&worker->stats.rx_shared, 1);
+	}
+	return nb;
+}
+
+enum uroce_verdict
+uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt,
+			  struct rte_mbuf *mbuf, bool is_first)
+{
+	enum uroce_verdict verdict = UROCE_VERDICT_FORWARDED; /* none of the members is ours */
+	struct uroce_mcast_walk walk;
+	struct uroce_worker_qp *wqp;
+	uint32_t others = 0;
+	uint8_t gid[16];
+	unsigned nb_hops;
+
+	uroce_pkt_dgid(pkt, gid);
+	uroce_mcast_walk_begin(&walk, worker->dev->mcast, gid);
+	while ((wqp = uroce_mcast_walk_next(&walk))) {
+		if (wqp->worker != worker) {
+			others |= UINT32_C(1) << wqp->worker->idx;
+			continue;
+		}
+		const enum uroce_verdict one = uroce_qpc_recv(&wqp->qpc, pkt, worker->now_ns);
+
+		uroce_worker_follow_up(worker, wqp);
+		if (verdict != UROCE_VERDICT_DATAGRAM)
+			verdict = one;
+	}
+	nb_hops = is_first ? forward_to_workers(worker, others, mbuf) : 0;
+	if (verdict != UROCE_VERDICT_FORWARDED) {
+		uroce_count(&worker->stats.verdict[UROCE_VERDICT_FORWARDED], nb_hops);
+		uroce_count(&worker->stats.rx_shared, nb_hops);
+		return verdict;
+	}
+	if (nb_hops == 0)
+		return UROCE_VERDICT_NO_QP;
+	/* theirs alone; the caller counts one of them */
+	rte_pktmbuf_free(mbuf);
+	uroce_count(&worker->stats.verdict[UROCE_VERDICT_FORWARDED], nb_hops - 1);
+	uroce_count(&worker->stats.rx_shared, nb_hops - 1);
+	return UROCE_VERDICT_FORWARDED;
+}
+
+/* A copy, because the frame itself is the port's soon, or an embedder's. */
+static void
+loop_back_frame(struct uroce_worker *worker, struct rte_mbuf *frame)
+{
+	struct rte_mbuf *copy;
+	struct uroce_pkt pkt;
+	enum uroce_verdict verdict;
+
+	if (uroce_parse(rte_pktmbuf_mtod(frame, const uint8_t *), frame->data_len, &pkt) >
+		    UROCE_VERDICT_DATAGRAM ||
+	    !uroce_mcast_group_has(worker->dev, &pkt))
+		return;
+	copy = rte_pktmbuf_copy(frame, worker->pool, 0, UINT32_MAX);
+	if (!copy)
+		return; /* lost, as datagrams may be */
+	(void)uroce_parse(rte_pktmbuf_mtod(copy, const uint8_t *), copy->data_len, &pkt);
+	verdict = uroce_mcast_group_deliver(worker, &pkt, copy, true);
+	uroce_count(&worker->stats.verdict[verdict], 1);
+	if (verdict != UROCE_VERDICT_FORWARDED)
+		rte_pktmbuf_free(copy);
+}
+
+void
+uroce_mcast_group_loop_back(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
+{
+	if (atomic_load_explicit(&worker->dev->nb_groups, memory_order_relaxed) == 0)
+		return;
+	for (unsigned i = 0; i < nb; i++) {
+		if (rte_is_multicast_ether_addr(
+			    rte_pktmbuf_mtod(frames[i], const struct rte_ether_addr *)))
+			loop_back_frame(worker, frames[i]);
+	}
+}
+
+/* --- what routers and switches are told ---------------------------------------------------------- */
+
+struct report {
+	struct uroce_dev *dev;
+	const uint8_t *gid;
+	enum uroce_neigh_report what;
+};
+
+/* As the first worker. */
+static int
+send_report(void *arg)
+{
+	const struct report *report = arg;
+	struct uroce_worker *worker = report->dev->worker[0];
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(worker->pool);
+	uint32_t len;
+
+	if (!mbuf)
+		return 0; /* lost, as it may be on the wire */
+	len = uroce_neigh_report(report->dev->neigh, report->gid, report->what, uroce_clock_ns(),
+				 rte_pktmbuf_mtod(mbuf, uint8_t *));
+	if (len == 0) {
+		rte_pktmbuf_free(mbuf);
+		return 0;
+	}
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = len;
+	uroce_tx_push(worker, mbuf);
+	return 0;
+}
+
+/* Where the kernel has joined, it tells them. */
+static void
+report_group(struct uroce_dev *dev, const uint8_t gid[16], enum uroce_neigh_report what)
+{
+	struct report report = { .dev = dev, .gid = gid, .what = what };
+
+	if (dev->neigh)
+		(void)uroce_worker_call(dev->worker[0], NULL, send_report, &report);
+}
+
+/* A router has asked, one group is new, or nobody could hear of any. Under the device's lock. */
+static void
+mark_groups_due(struct uroce_worker *worker)
+{
+	struct uroce_dev *dev = worker->dev;
+	const bool was_up = dev->was_link_up, is_up = uroce_port_is_up(dev->port);
+
+	dev->was_link_up = is_up;
+	if (!uroce_neigh_is_report_due(dev->neigh, worker->now_ns) && (was_up || !is_up))
+		return;
+	for (struct uroce_mcast_group *at = dev->groups; at; at = at->next)
+		at->is_due = true;
+	dev->has_due_groups = true;
+}
+
+void
+uroce_mcast_group_report(struct uroce_worker *worker)
+{
+	struct uroce_dev *dev = worker->dev;
+	struct uroce_mcast_group *at;
+
+	/* who has the lock may wait for this worker: then the next time */
+	if (!dev->neigh || pthread_mutex_trylock(&dev->lock) != 0)
+		return;
+	mark_groups_due(worker);
+	for (at = dev->has_due_groups ? dev->groups : NULL;
+	     at && worker->tx.nb_pending < UROCE_PENDING_MAX / 2; at = at->next) {
+		if (at->is_due)
+			(void)send_report(&(struct report){
+				.dev = dev, .gid = at->gid, .what = UROCE_NEIGH_MEMBER });
+		at->is_due = false;
+	}
+	dev->has_due_groups = at != NULL;
+	pthread_mutex_unlock(&dev->lock);
+}
+
+/* --- the port's filter ------------------------------------------------------------------------- */
+
+/* A port that does not let all multicast in. */
+static bool
+has_filter(const struct uroce_port *port)
+{
+	return !port->is_handed_over && !port->has_all_multicast && port->netif.if_index == 0;
+}
+
+/* It has a list; one that has none has no filter. */
+static void
+set_port_filter(const struct uroce_dev *dev)
+{
+	struct rte_ether_addr macs[MACS_MAX];
+	const struct uroce_port *port = dev->port;
+	uint32_t nb = 0;
+	int ret;
+
+	if (!has_filter(port))
+		return;
+	for (const struct uroce_mcast_group *at = dev->groups; at && nb < MACS_MAX; at = at->next)
+		uroce_mcast_group_mac(at->gid, macs[nb++].addr_bytes);
+	ret = rte_eth_dev_set_mc_addr_list(port->id, nb > 0 ? macs : NULL, nb);
+	if (ret < 0 && ret != -ENOTSUP)
+		UROCE_LOG(WARNING, port, "%s: its filter cannot be told of %u groups: %s",
+			  port->name, nb, strerror(-ret));
+}
+
+/* Under the device's lock. */
+static int
+listen_to(struct uroce_dev *dev, const uint8_t gid[16])
+{
+	const struct uroce_netif *netif = &dev->port->netif;
+	struct uroce_mcast_group *group;
+	int ret = -1;
+
+	if (has_filter(dev->port) && atomic_load(&dev->nb_groups) == MACS_MAX)
+		return -ENOMEM;
+	group = calloc(1, sizeof(*group));
+	if (!group)
+		return -ENOMEM;
+	if (netif->if_index > 0)
+		ret = uroce_netif_join(netif, gid);
+	if (netif->if_index > 0 && ret < 0) {
+		free(group);
+		return ret;
+	}
+	if (!dev->groups)
+		dev->was_link_up = uroce_port_is_up(dev->port);
+	memcpy(group->gid, gid, sizeof(group->gid));
+	group->fd = ret;
+	group->next = dev->groups;
+	dev->groups = group;
+	atomic_fetch_add(&dev->nb_groups, 1);
+	set_port_filter(dev);
+	report_group(dev, gid, UROCE_NEIGH_JOINED);
+	return 0;
+}
+
+/* Under the device's lock. */
+static void
+stop_listening(struct uroce_dev *dev, const uint8_t gid[16])
+{
+	struct uroce_mcast_group **link = &dev->groups;
+	struct uroce_mcast_group *group;
+
+	while (memcmp((*link)->gid, gid, sizeof(group->gid)) != 0)
+		link = &(*link)->next;
+	group = *link;
+	*link = group->next;
+	atomic_fetch_sub(&dev->nb_groups, 1);
+	if (group->fd >= 0)
+		close(group->fd);
+	free(group);
+	set_port_filter(dev);
+	report_group(dev, gid, UROCE_NEIGH_LEFT);
+}
+
+/* --- memberships ------------------------------------------------------------------------------- */
+
+/* Under the device's lock. */
+static int
+attach_member(struct uroce_dev *dev, struct uroce_worker_qp *wqp, const uint8_t gid[16])
+{
+	const unsigned nb_before = uroce_mcast_count(dev->mcast, gid);
+	int ret = nb_before == 0 ? listen_to(dev, gid) : 0;
+
+	if (ret < 0)
+		return ret;
+	ret = uroce_mcast_attach(dev->mcast, gid, wqp);
+	if (ret < 0 && nb_before == 0)
+		stop_listening(dev, gid);
+	/* once more changes nothing */
+	wqp->nb_groups += uroce_mcast_count(dev->mcast, gid) > nb_before;
+	return ret;
+}
+
+int
+uroce_dev_attach_mcast(struct uroce_dev *dev, struct uroce_worker_qp *wqp, const uint8_t gid[16])
+{
+	int ret;
+
+	if (!uroce_gid_is_multicast(gid))
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	ret = attach_member(dev, wqp, gid);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+int
+uroce_dev_detach_mcast(struct uroce_dev *dev, struct uroce_worker_qp *wqp, const uint8_t gid[16])
+{
+	uint32_t idx;
+	int ret;
+
+	pthread_mutex_lock(&dev->lock);
+	ret = uroce_mcast_detach(dev->mcast, gid, wqp, &idx);
+	if (ret == 0) {
+		wqp->nb_groups--;
+		if (uroce_mcast_count(dev->mcast, gid) == 0)
+			stop_listening(dev, gid);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret < 0)
+		return ret;
+	uroce_dev_grace(dev);
+	pthread_mutex_lock(&dev->lock);
+	uroce_mcast_free(dev->mcast, idx);
+	pthread_mutex_unlock(&dev->lock);
+	return 0;
+}
+
+bool
+uroce_dev_is_attached(struct uroce_dev *dev, const struct uroce_worker_qp *wqp)
+{
+	bool is_member;
+
+	pthread_mutex_lock(&dev->lock);
+	is_member = wqp->nb_groups > 0;
+	pthread_mutex_unlock(&dev->lock);
+	return is_member;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Numbers of QPs, which uroced leases in blocks. Our own book of numbers says which of a block are taken
+ * (qpn.c); more blocks are asked for when most are, by who needs one, and a quarter of what there is at a time.
+ * What is left is used up where uroced has no more, or is not there.
+ *
+ * A lease outlives uroced, which has written down our user and the lease's ticket. Where the ticket is not accepted the
+ * block is somebody else's: frames for its numbers will never come here again, and QPs that have one are at an end.
+ */
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <rte_common.h>
+
+#include "datapath/mux_client.h"
+#include "datapath/log.h"
+#include "datapath/port.h"
+#include "datapath/qpn.h"
+#include "datapath/round.h"
+
+#define LEASE_TIMEOUT_S 2   /* for uroced: more than it takes to be started again */
+#define LEASE_MAX       64u /* blocks at a time */
+
+/* --- what there is, under attach->lock --------------------------------------------------------- */
+
+static bool
+has_block(const struct uroce_mux_client *client, uint32_t block)
+{
+	for (uint32_t i = 0; i < client->nb_leases; i++) {
+		if (client->lease[i].block == block)
+			return true;
+	}
+	return false;
+}
+
+bool
+uroce_mux_client_holds(struct uroce_mux_client *client, uint32_t qpn)
+{
+	bool is_held;
+
+	pthread_mutex_lock(&client->lock);
+	is_held = has_block(client, qpn / UROCE_MUX_BLOCK);
+	pthread_mutex_unlock(&client->lock);
+	return is_held;
+}
+
+void
+uroce_mux_client_take_leased(struct uroce_mux_client *client, const struct uroce_mux_leased *leased)
+{
+	pthread_mutex_lock(&client->lock);
+	for (uint32_t i = 0; i < leased->nb && client->nb_leases < UROCE_MUX_LEASES_MAX; i++) {
+		const struct uroce_mux_lease *lease = &leased->lease[i];
+
+		if (lease->block < UROCE_MUX_BLOCKS && !has_block(client, lease->block))
+			client->lease[client->nb_leases++] = *lease;
+	}
+	client->nb_denials += leased->nb == 0;
+	client->is_leasing = false;
+	pthread_cond_broadcast(&client->changed);
+	pthread_mutex_unlock(&client->lock);
+}
+
+/* --- what was lost ----------------------------------------------------------------------------- */
+
+struct loss {
+	struct uroce_worker *worker;
+	uint32_t nb;
+	uint32_t block[UROCE_MUX_LEASES_MAX];
+};
+
+static int
+fail_qps(void *arg)
+{
+	const struct loss *loss = arg;
+	const struct uroce_qpn_table *qpns = loss->worker->dev->qpns;
+
+	for (uint32_t i = 0; i < loss->nb * UROCE_MUX_BLOCK; i++) {
+		const uint32_t qpn =
+			loss->block[i / UROCE_MUX_BLOCK] * UROCE_MUX_BLOCK + i % UROCE_MUX_BLOCK;
+		struct uroce_worker_qp *wqp = uroce_qpn_lookup(qpns, qpn);
+
+		if (wqp && uroce_worker_qp_worker(wqp) == loss->worker)
+			uroce_worker_fail(loss->worker, wqp);
+	}
+	return 0;
+}
+
+/* Nobody finds them in our book any more but who has one. */
+static void
+fail_all(struct uroce_mux_client *client, struct loss *loss)
+{
+	struct uroce_dev *dev = client->dev;
+
+	UROCE_LOG(ERR, port,
+		  "%s: %u blocks of QP numbers are somebody else's now: QPs that have one fail",
+		  client->path, loss->nb);
+	pthread_mutex_lock(&dev->lock);
+	for (unsigned i = 0; i < dev->nb_workers; i++) {
+		loss->worker = dev->worker[i];
+		(void)uroce_worker_call(loss->worker, NULL, fail_qps, loss);
+	}
+	pthread_mutex_unlock(&dev->lock);
+}
+
+static bool
+is_lease_good(const struct uroce_mux_attached *attached, uint32_t block)
+{
+	for (uint32_t i = 0; i < attached->nb_good; i++) {
+		if (attached->block[i] == block)
+			return true;
+	}
+	return false;
+}
+
+void
+uroce_mux_client_take_good(struct uroce_mux_client *client,
+			   const struct uroce_mux_attached *attached)
+{
+	struct loss loss = { .nb = 0 };
+	uint32_t nb_kept = 0;
+
+	pthread_mutex_lock(&client->lock);
+	for (uint32_t i = 0; i < client->nb_leases; i++) {
+		if (is_lease_good(attached, client->lease[i].block))
+			client->lease[nb_kept++] = client->lease[i];
+		else
+			loss.block[loss.nb++] = client->lease[i].block;
+	}
+	client->nb_leases = nb_kept;
+	client->is_attached = true;
+	pthread_cond_broadcast(&client->changed);
+	pthread_mutex_unlock(&client->lock);
+	if (loss.nb > 0 && client->dev)
+		fail_all(client, &loss);
+}
+
+/* --- more -------------------------------------------------------------------------------------- */
+
+static void
+request_leases(struct uroce_mux_client *client)
+{
+	const uint32_t wanted = RTE_MIN(client->nb_leases / 4 + 1, LEASE_MAX);
+	const union uroce_mux_message message = {
+		.lease = { .type = UROCE_MUX_LEASE,
+			   .nb = RTE_MIN(wanted, UROCE_MUX_LEASES_MAX - client->nb_leases) }
+	};
+
+	client->is_leasing = uroce_mux_send(client->fd, &message, -1) == 0;
+}
+
+/* Until there are more than that. Under attach->lock. */
+static int
+await_leases(struct uroce_mux_client *client, uint32_t nb_before)
+{
+	const uint32_t nb_denials = client->nb_denials;
+	struct timespec end;
+
+	if (nb_before == UROCE_MUX_LEASES_MAX)
+		return -ENOMEM;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += LEASE_TIMEOUT_S;
+	while (client->nb_leases <= nb_before && client->nb_denials == nb_denials) {
+		if (client->is_attached && !client->is_leasing)
+			request_leases(client);
+		if (pthread_cond_timedwait(&client->changed, &client->lock, &end) == ETIMEDOUT)
+			return client->is_attached ? -EAGAIN : -ENOTCONN;
+	}
+	return client->nb_leases > nb_before ? 0 : -ENOMEM;
+}
+
+/* @param[out] nb_leases  among which none was found */
+static int
+draw_qpn(struct uroce_dev *dev, bool is_thorough, uint32_t *qpn, uint32_t *nb_leases)
+{
+	struct uroce_mux_client *client = dev->port->mux_client;
+	uint32_t block[UROCE_MUX_LEASES_MAX];
+	int ret;
+
+	pthread_mutex_lock(&dev->lock);
+	pthread_mutex_lock(&client->lock);
+	*nb_leases = client->nb_leases;
+	for (uint32_t i = 0; i < client->nb_leases; i++)
+		block[i] = client->lease[i].block;
+	pthread_mutex_unlock(&client->lock);
+	ret = uroce_qpn_alloc_of(dev->qpns, block, *nb_leases, UROCE_MUX_BLOCK, is_thorough, qpn);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+static bool
+is_mux_connected(struct uroce_mux_client *client)
+{
+	bool is_mux_connected;
+
+	pthread_mutex_lock(&client->lock);
+	is_mux_connected = client->is_attached;
+	pthread_mutex_unlock(&client->lock);
+	return is_mux_connected;
+}
+
+int
+uroce_mux_client_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn)
+{
+	struct uroce_mux_client *client = dev->port->mux_client;
+	uint32_t nb_leases;
+	int ret, more = 0;
+
+	do {
+		ret = draw_qpn(dev, more < 0 || !is_mux_connected(client), qpn, &nb_leases);
+		if (ret != -ENOSPC || more < 0)
+			break;
+		pthread_mutex_lock(&client->lock);
+		more = await_leases(client, nb_leases);
+		pthread_mutex_unlock(&client->lock);
+	} while (true);
+	return ret == -ENOSPC ? more : ret;
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Answers that arrive ahead of one that is missing [IBA 9.7.5.2.3 calls that an implied NAK].
+ *
+ * A peer answers in order. So an answer behind one that is not here, or an ACK or NAK that passes by
+ * it, says two things: everything before was executed, and the missing answer was lost or comes late.
+ * The requester waits with una_psn at the first that is missing, and keeps what comes behind: a
+ * response from the middle of the READ at una_psn is placed, because its base and length are known;
+ * its last one, and all of later requests, are held as they are and taken in order. A repetition of
+ * what is here is dropped. When there is no room, an answer is dropped as if it had been lost.
+ *
+ * What is missing is asked for again, and nothing else: for a READ by one request for each of its
+ * chunks, from the first response that is missing to the last; for atomics and what is answered like
+ * them by sending the request again, to which the peer replays its answer. A chunk is asked for when
+ * its end has been seen, or passed by, and reordering is ruled out (reorder_window.h). Never is a later part of
+ * a chunk asked for while an earlier one is: a peer may remember a READ only from where it was asked
+ * for last.
+ *
+ * Such a request, or what it brings, may be lost, too. Requests sent later are answered later: when an
+ * answer to one of those is seen, or to what was asked for again after it, what is still missing is
+ * asked for once more. If there are none, the probe does that (loss_recovery.c).
+ */
+#include "transport/role.h"
+
+#include "wire/psn.h"
+
+void
+uroce_ooo_response_discard(struct uroce_qpc *qpc)
+{
+	struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
+
+	if (answers->gap)
+		uroce_reorder_buffer_free_gap(qpc->reorder_buffer, answers->gap, qpc->req.una_psn);
+	*answers = (struct uroce_ooo_responses){
+		.reorder_window = answers->reorder_window,
+		.min_response_ns = answers->min_response_ns,
+		.deadline = UROCE_NEVER,
+	};
+}
+
+void
+uroce_ooo_response_count_implied(struct uroce_qpc *qpc)
+{
+	qpc->stats.implied_naks++;
+	uroce_count_in(qpc->counters, UROCE_COUNTER_IMPLIED_NAK_SEQ_ERR, 1);
+}
+
+static void
+open_response_gap(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_ooo_responses *answers = &req->ooo_responses;
+
+	if (answers->is_open)
+		return;
+	uroce_ooo_response_count_implied(qpc);
+	answers->is_open = true;
+	answers->reorder_window.since_ns = now_ns;
+	answers->seen_psn = req->una_psn;
+	answers->requested_psn = req->una_psn;
+	answers->resume_psn = req->una_psn;
+	answers->round_psn = req->una_psn;
+	answers->proof_psn = req->una_psn;
+	req->rtt.sample_ns = 0;
+	/* behind a position that was set back, everything is asked for again anyway */
+	if (req->next_psn != req->max_psn)
+		uroce_ooo_response_note_rewind(qpc);
+}
+
+static bool
+is_response_here(const struct uroce_qpc *qpc, uint32_t psn)
+{
+	const struct uroce_psn_gap *gap = qpc->req.ooo_responses.gap;
+
+	return gap && uroce_psn_in(psn, qpc->req.una_psn, UROCE_PSN_GAP_SPAN) &&
+	       uroce_psn_gap_has(gap, psn);
+}
+
+/* It is time to ask. */
+static void
+request_missing(struct uroce_qpc *qpc)
+{
+	struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
+
+	answers->deadline = UROCE_NEVER;
+	answers->is_due = true;
+	if (!uroce_psn_before(qpc->req.una_psn, answers->round_psn) ||
+	    !uroce_psn_before(answers->round_max_psn, answers->seen_psn))
+		return;
+	answers->retransmit_psn = qpc->req.una_psn;
+	answers->retransmit_end_psn = answers->round_psn;
+	answers->round_psn = answers->requested_psn;
+	answers->round_max_psn = qpc->req.max_psn;
+}
+
+/* More was seen, or una_psn has moved: is anything to be asked for? */
+static void
+check_missing(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	const struct uroce_req *req = &qpc->req;
+	struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
+	const bool is_new = !uroce_psn_before(answers->seen_psn, answers->resume_psn);
+	const bool is_round_over = uroce_psn_before(req->una_psn, answers->round_psn) &&
+				   uroce_psn_before(answers->round_max_psn, answers->seen_psn);
+
+	if (answers->is_due || answers->deadline != UROCE_NEVER || (!is_new && !is_round_over))
+		return;
+	const bool is_first = !uroce_psn_before(req->una_psn, answers->requested_psn);
+
+	answers->due_psn = answers->seen_psn;
+	answers->deadline = (is_first ? answers->reorder_window.since_ns : now_ns) +
+			    uroce_reorder_window_delay_ns(&answers->reorder_window);
+	if (now_ns >= answers->deadline)
+		request_missing(qpc);
+}
+
+void
+uroce_ooo_response_expire(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	if (now_ns >= qpc->req.ooo_responses.deadline)
+		request_missing(qpc);
+}
+
+void
+uroce_ooo_response_note_executed(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
+{
+	struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
+
+	open_response_gap(qpc, now_ns);
+	if (uroce_psn_before(answers->seen_psn, psn))
+		answers->seen_psn = psn;
+	check_missing(qpc, now_ns);
+}
+
+bool
+uroce_ooo_response_recv_nak(struct uroce_qpc *qpc, uint32_t psn)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (req->loss_recovery.peer != UROCE_PEER_ARQ_SELECTIVE || req->next_psn != req->max_psn)
+		return false;
+	req->ooo_responses.is_nak_due = true;
+	req->ooo_responses.nak_psn = psn;
+	return true;
+}
+
+static enum uroce_verdict
+place_or_buffer_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_ooo_responses *answers = &req->ooo_responses;
+	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
+	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
+
+	if (!answers->gap)
+		answers->gap = uroce_reorder_buffer_alloc_gap(qpc->reorder_buffer);
+	if (!answers->gap || !uroce_psn_in(pkt->psn, req->una_psn, UROCE_PSN_GAP_SPAN))
+		return UROCE_VERDICT_RESPONSE_GAP;
+	if (uroce_psn_gap_has(answers->gap, pkt->psn))
+		return UROCE_VERDICT_GHOST;
+	if (wqe->opcode == IBV_WR_RDMA_READ && nth + 1 < wqe->nb_psn &&
+	    pkt->op->operation == UROCE_OPERATION_READ_RESPONSE &&
+	    !uroce_sge_is_ordered(qpc->mrs, uroce_send_wqe_data(wqe), wqe->nb_sge)) {
+		const enum uroce_verdict verdict = uroce_completer_place(qpc, pkt, now_ns);
+
+		if (verdict != UROCE_VERDICT_RESPONSE)
+			return verdict;
+		uroce_psn_gap_mark(answers->gap, pkt->psn);
+		return UROCE_VERDICT_OOO_PLACED;
+	}
+	return uroce_reorder_buffer_insert(qpc->reorder_buffer, answers->gap, pkt)
+		       ? UROCE_VERDICT_OOO_BUFFERED
+		       : UROCE_VERDICT_RESPONSE_GAP;
+}
+
+/* Whether a response has the opcode that it has if the whole chunk is answered. */
+static bool
+looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, pkt->psn);
+	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
+	const bool is_first = pkt->op->flags & UROCE_OPF_FIRST;
+	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
+
+	return wqe->opcode != IBV_WR_RDMA_READ ||
+	       (is_first == (nth % qpc->chunk_psns == 0) &&
+		is_last == (uroce_req_chunk_left(qpc, wqe, nth) == 1));
+}
+
+/* What was asked for is answered: a bound of how soon that can be, and a round trip. */
+static void
+note_response(struct uroce_req *req, uint64_t now_ns)
+{
+	struct uroce_ooo_responses *answers = &req->ooo_responses;
+	const uint64_t ns = now_ns - answers->requested_ns;
+
+	uroce_reorder_window_shrink(&answers->reorder_window);
+	if (!answers->requested_ns)
+		return;
+	if (!answers->min_response_ns || ns < answers->min_response_ns)
+		answers->min_response_ns = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+	if (req->rtt.srtt_ns)
+		return;
+	req->rtt.is_ambiguous = false;
+	(void)uroce_rtt_update(&req->rtt, ns);
+}
+
+/*
+ * It is answered early what was asked for by itself, at `psn`. What is missing before was asked for
+ * before: unless that was done again since, it was lost.
+ */
+static void
+prove_lost(struct uroce_qpc *qpc, uint32_t psn)
+{
+	struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
+
+	if (uroce_psn_before(psn, answers->proof_psn) ||
+	    uroce_reorder_window_delay_ns(&answers->reorder_window))
+		return;
+	answers->proof_psn = answers->requested_psn;
+	answers->retransmit_psn = qpc->req.una_psn;
+	answers->retransmit_end_psn = psn;
+	answers->due_psn = answers->seen_psn;
+	answers->deadline = UROCE_NEVER;
+	answers->is_due = true;
+}
+
+/* The peer is at work: neither the timer nor the probe has to ask whether it is. */
+static void
+extend_timers(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	uroce_loss_recovery_progress(qpc, now_ns);
+	if (qpc->req.ack_deadline != UROCE_NEVER)
+		uroce_retry_arm(qpc, now_ns);
+}
+
+enum uroce_verdict
+uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, pkt->psn);
+
+	/* una_psn steps over what only an ACK answers: a frame that is held there would stay for ever */
+	if (!wqe || !uroce_wqe_needs_response(wqe))
+		return UROCE_VERDICT_GHOST;
+	open_response_gap(qpc, now_ns);
+	const enum uroce_verdict verdict = place_or_buffer_response(qpc, pkt, now_ns);
+
+	if (!qpc->req.ooo_responses.is_open) /* the QP is in ERR */
+		return verdict;
+	if (verdict == UROCE_VERDICT_OOO_PLACED || verdict == UROCE_VERDICT_OOO_BUFFERED) {
+		if (uroce_psn_before(pkt->psn, qpc->req.ooo_responses.requested_psn) &&
+		    !looks_original(qpc, pkt)) {
+			note_response(&qpc->req, now_ns);
+			prove_lost(qpc, pkt->psn);
+		}
+		extend_timers(qpc, now_ns);
+	}
+	uroce_ooo_response_note_executed(qpc, uroce_psn_add(pkt->psn, 1), now_ns);
+	return verdict;
+}
+
+void
+uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
+	const bool was_asked = uroce_psn_before(qpc->req.una_psn, answers->requested_psn);
+	uint32_t soonest_ns = qpc->req.rtt.min_rtt_ns;
+
+	/* answers to what is asked for again do not wait behind others: a round trip may say too much */
+	if (answers->min_response_ns && (!soonest_ns || answers->min_response_ns < soonest_ns))
+		soonest_ns = answers->min_response_ns;
+	if (was_asked && !looks_original(qpc, pkt))
+		note_response(&qpc->req, now_ns);
+	else if (was_asked && now_ns - answers->requested_ns >= soonest_ns / 4 * 3)
+		uroce_reorder_window_shrink(&answers->reorder_window);
+	else
+		uroce_reorder_window_grow(&answers->reorder_window,
+					  now_ns - answers->reorder_window.since_ns);
+}
+
+/* The response at una_psn was placed when it came; it is not the last of its READ. */
+static void
+skip_placed_response(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);
+	const uint32_t nth = uroce_psn_dist(wqe->first_psn, req->una_psn);
+
+	uroce_psn_gap_clear(req->ooo_responses.gap, req->una_psn);
+	if (uroce_req_chunk_left(qpc, wqe, nth) == 1)
+		uroce_completer_end_rd(req);
+	req->una_psn = uroce_psn_add(req->una_psn, 1);
+}
+
+/* What is here at una_psn. @return false: nothing, or the QP is in ERR because of it */
+static bool
+take_next_response(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
+	const uint32_t psn = qpc->req.una_psn;
+
+	if (!answers->gap || !uroce_psn_gap_has(answers->gap, psn))
+		return false;
+	const struct uroce_pkt *pkt =
+		uroce_reorder_buffer_find(qpc->reorder_buffer, answers->gap, psn);
+
+	if (!pkt) {
+		skip_placed_response(qpc);
+		return true;
+	}
+	if (uroce_completer_take(qpc, pkt, now_ns) != UROCE_VERDICT_RESPONSE)
+		return false;
+	uroce_reorder_buffer_drop(qpc->reorder_buffer, answers->gap, psn);
+	return true;
+}
+
+void
+uroce_ooo_response_drain(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_ooo_responses *answers = &req->ooo_responses;
+	const uint32_t una_psn = req->una_psn;
+
+	while (answers->is_open && uroce_psn_before(req->una_psn, answers->seen_psn)) {
+		uroce_completer_advance(qpc, answers->seen_psn, now_ns);
+		if (!take_next_response(qpc, now_ns))
+			break;
+	}
+	if (!answers->is_open)
+		return;
+	if (req->una_psn != una_psn)
+		uroce_retry_progress(qpc, now_ns);
+	if (!uroce_psn_before(req->una_psn, answers->seen_psn)) {
+		uroce_ooo_response_discard(qpc);
+		return;
+	}
+	answers->reorder_window.since_ns = now_ns;
+	check_missing(qpc, now_ns);
+}
+
+void
+uroce_ooo_response_note_rewind(struct uroce_qpc *qpc)
+{
+	struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
+	const uint32_t max_psn = qpc->req.max_psn;
+
+	answers->is_probe_due = false;
+	answers->is_nak_due = false;
+	if (!answers->is_open)
+		return;
+	answers->is_due = false;
+	answers->deadline = UROCE_NEVER;
+	answers->requested_ns = 0;
+	answers->requested_psn = max_psn;
+	answers->resume_psn = uroce_psn_add(max_psn, 1);
+	answers->round_psn = max_psn;
+	answers->round_max_psn = max_psn;
+	answers->proof_psn = max_psn;
+	answers->retransmit_psn = max_psn;
+	answers->retransmit_end_psn = max_psn;
+}
+
+uint32_t
+uroce_ooo_response_nb_missing(const struct uroce_qpc *qpc, uint32_t psn, uint32_t nb)
+{
+	while (nb && is_response_here(qpc, uroce_psn_add(psn, nb - 1)))
+		nb--;
+	return nb;
+}
+
+uint32_t
+uroce_ooo_response_nb_present(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
+{
+	const struct uroce_req *req = &qpc->req;
+	const uint32_t seen_psn = req->ooo_responses.seen_psn;
+	uint32_t nb = 0;
+
+	if (req->next_psn == req->max_psn || wqe->flags & UROCE_WQE_LOCAL)
+		return 0;
+	if (uroce_wqe_needs_response(wqe)) {
+		const uint32_t left = uroce_req_chunk_left(qpc, wqe, req->next_pkt);
+
+		while (nb < left && is_response_here(qpc, uroce_psn_add(req->next_psn, nb)))
+			nb++;
+		return nb;
+	}
+	if (!uroce_psn_before(req->next_psn, seen_psn))
+		return 0;
+	nb = uroce_psn_dist(req->next_psn, seen_psn);
+	return nb < wqe->nb_psn - req->next_pkt ? nb : wqe->nb_psn - req->next_pkt;
+}
+
+bool
+uroce_ooo_response_probe(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (qpc->is_req_gbn || req->is_rnr_wait || req->next_psn != req->max_psn)
+		return false;
+	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, req->una_psn);
+
+	req->ooo_responses.is_probe_due = wqe && uroce_wqe_needs_response(wqe);
+	return req->ooo_responses.is_probe_due;
+}
+
+/*
+ * Ask for what is missing in [*psn, end), but not for chunks that end later; *psn moves on.
+ * @return whether there was something
+ */
+static bool
+put_missing(struct uroce_qpc *qpc, uint32_t *psn, uint32_t end_psn, struct uroce_txd *txd)
+{
+	if (uroce_psn_before(*psn, qpc->req.una_psn))
+		*psn = qpc->req.una_psn;
+	while (uroce_psn_before(*psn, end_psn)) {
+		uint32_t first = *psn;
+		const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, first);
+		const uint32_t pkt = uroce_psn_dist(wqe->first_psn, first);
+
+		if (!uroce_wqe_needs_response(wqe)) {
+			*psn = uroce_psn_add(first, wqe->nb_psn - pkt);
+			continue;
+		}
+		uint32_t nb = uroce_req_chunk_left(qpc, wqe, pkt);
+		const uint32_t chunk_end_psn = uroce_psn_add(first, nb);
+
+		if (uroce_psn_before(end_psn, chunk_end_psn))
+			return false;
+		*psn = chunk_end_psn;
+		for (; nb && is_response_here(qpc, first); nb--)
+			first = uroce_psn_add(first, 1);
+		nb = uroce_ooo_response_nb_missing(qpc, first, nb);
+		if (nb)
+			return uroce_retransmit_put(qpc, first, nb, true, txd);
+	}
+	return false;
+}
+
+/* Something was asked for: when must its answer have come? */
+static void
+note_requested(struct uroce_req *req, uint64_t now_ns)
+{
+	struct uroce_ooo_responses *answers = &req->ooo_responses;
+
+	answers->requested_ns = now_ns;
+	if (uroce_psn_before(req->una_psn, answers->round_psn) &&
+	    answers->round_max_psn != req->max_psn)
+		return;
+	answers->round_psn = answers->requested_psn;
+	answers->round_max_psn = req->max_psn;
+}
+
+/* The request that the peer says it misses. */
+static bool
+put_naked(struct uroce_qpc *qpc, struct uroce_txd *txd)
+{
+	const uint32_t psn = qpc->req.ooo_responses.nak_psn;
+	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, psn);
+
+	qpc->req.ooo_responses.is_nak_due = false;
+	if (!wqe || uroce_psn_before(psn, qpc->req.una_psn))
+		return false;
+	return uroce_retransmit_put(
+		qpc, psn, uroce_req_chunk_left(qpc, wqe, uroce_psn_dist(wqe->first_psn, psn)), true,
+		txd);
+}
+
+/* The answer at una_psn, and what else is missing of its chunk: the peer may not have the request. */
+static bool
+put_probe(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_ooo_responses *answers = &req->ooo_responses;
+	uint32_t psn = req->una_psn;
+	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, psn);
+
+	answers->is_probe_due = false;
+	if (!wqe || !uroce_wqe_needs_response(wqe))
+		return false;
+	const uint32_t pkt = uroce_psn_dist(wqe->first_psn, psn);
+	const bool is_built = put_missing(
+		qpc, &psn, uroce_psn_add(psn, uroce_req_chunk_left(qpc, wqe, pkt)), txd);
+
+	if (is_built && !req->loss_recovery.is_open)
+		uroce_loss_recovery_note_retransmit(qpc, uroce_psn_add(psn, UROCE_PSN_MASK),
+						    now_ns);
+	if (is_built && answers->is_open) {
+		if (uroce_psn_before(answers->requested_psn, psn))
+			answers->requested_psn = psn;
+		note_requested(req, now_ns);
+	}
+	return is_built;
+}
+
+uint32_t
+uroce_ooo_response_first_psn(const struct uroce_qpc *qpc, uint32_t psn)
+{
+	/* without a READ on the wire there is nothing to look for */
+	const struct uroce_send_wqe *wqe =
+		qpc->req.nb_rd_out ? uroce_retransmit_find_request(qpc, psn) : NULL;
+
+	if (!wqe || wqe->opcode != IBV_WR_RDMA_READ)
+		return psn;
+	const uint32_t pkt = uroce_psn_dist(wqe->first_psn, psn);
+
+	return uroce_psn_add(wqe->first_psn, pkt - pkt % qpc->chunk_psns);
+}
+
+/* How much has to be seen before anything from `psn` on is asked for. */
+static uint32_t
+next_request_end(const struct uroce_qpc *qpc, uint32_t psn)
+{
+	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, psn);
+
+	if (!wqe || !uroce_wqe_needs_response(wqe))
+		return uroce_psn_add(psn, 1);
+	return uroce_psn_add(psn,
+			     uroce_req_chunk_left(qpc, wqe, uroce_psn_dist(wqe->first_psn, psn)));
+}
+
+bool
+uroce_ooo_response_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_ooo_responses *answers = &req->ooo_responses;
+
+	if (!answers->is_due && !answers->is_probe_due && !answers->is_nak_due)
+		return false;
+	/* a position that was set back comes by all of this */
+	if (req->next_psn != req->max_psn) {
+		uroce_ooo_response_note_rewind(qpc);
+		return false;
+	}
+	if (answers->is_nak_due && put_naked(qpc, txd))
+		return true;
+	if (answers->is_probe_due && put_probe(qpc, txd, now_ns))
+		return true;
+	while (answers->is_due) {
+		if (put_missing(qpc, &answers->retransmit_psn, answers->retransmit_end_psn, txd) ||
+		    put_missing(qpc, &answers->requested_psn, answers->due_psn, txd)) {
+			note_requested(req, now_ns);
+			return true;
+		}
+		answers->is_due = false;
+		answers->resume_psn = next_request_end(qpc, answers->requested_psn);
+		check_missing(qpc, now_ns);
+	}
+	return false;
+}

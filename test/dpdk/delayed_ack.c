@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * When an acknowledgement waits for one look of the program, and what makes it leave. Whether a
+ * program spins is a matter of real time, and this process may be put aside at any moment: so what is
+ * to wait is tried until it does.
+ */
+
+#include "rig.h"
+
+#include <string.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "datapath/port.h"
+#include "datapath/round.h"
+#include "wire/opcode.h"
+
+#define SPINS 32
+#define TRIES 1000
+
+static struct rig_qp *qp_a, *qp_b;
+static unsigned nb_answers; /* of b, that have not completed */
+
+static struct uroce_worker *
+worker_b(void)
+{
+	return dev_b->worker[0];
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	rig_wire("a", "b", 1, 0);
+	dev_a = rig_dev("net_ring_a,addr=192.0.2.1/24");
+	dev_b = rig_dev("net_ring_b,addr=192.0.2.2/24");
+	qp_a = rig_qp(dev_a, 0, IBV_QPT_RC);
+	qp_b = rig_qp(dev_b, 0, IBV_QPT_RC);
+	rig_connect(qp_a, qp_b, 1);
+	rig_connect(qp_b, qp_a, 1);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	rig_qp_free(qp_a);
+	rig_qp_free(qp_b);
+	return rig_teardown(state);
+}
+
+static void
+spin_b(void)
+{
+	for (unsigned i = 0; i < SPINS; i++)
+		rig_drive(dev_b);
+}
+
+/* The program at b answers, before it polls again. */
+static void
+answer(void)
+{
+	rig_post_send(qp_b, IBV_WR_RDMA_WRITE, 9, 0, 100, qp_a, 0);
+	assert_int_equal(rig_await(&qp_b->scq, dev_b, dev_a).status, IBV_WC_SUCCESS);
+}
+
+/* A program at b that spins; `nb` WRITEs of a come in its next poll. @return whether their ACK waits */
+static bool
+receive(unsigned nb)
+{
+	spin_b();
+	for (unsigned i = 0; i < nb; i++)
+		rig_post_send(qp_a, IBV_WR_RDMA_WRITE, i, 0, 100, qp_b, 0);
+	rig_drive(dev_a);
+	rig_drive(dev_b);
+	return worker_b()->delayed_ack.is_on;
+}
+
+static void
+finish(unsigned nb)
+{
+	for (unsigned i = 0; i < nb; i++)
+		assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
+}
+
+/* The service thread leaves the worker to its program until that polls again, however late. */
+static void
+keep(struct uroce_dev *dev)
+{
+	atomic_store(&dev->worker[0]->app_ns, UINT64_MAX / 2);
+}
+
+static void
+receive_and_wait(void)
+{
+	for (unsigned i = 0; i < TRIES; i++) {
+		if (receive(1)) {
+			keep(dev_a);
+			keep(dev_b);
+			return;
+		}
+		answer();
+		finish(1);
+	}
+	fail_msg("no acknowledgement waited");
+}
+
+/* Whether a has its completion without b's doing anything more. */
+static bool
+is_acknowledged(void)
+{
+	struct ibv_wc wc;
+
+	rig_drive(dev_a);
+	return uroce_cq_poll(&qp_a->scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS;
+}
+
+static void
+delayed_ack__the_ack_leaves_in_the_next_poll(void **state)
+{
+	(void)state;
+	receive_and_wait();
+	assert_false(is_acknowledged());
+	rig_drive(dev_b);
+	assert_false(worker_b()->delayed_ack.is_on);
+	assert_true(is_acknowledged());
+}
+
+static uint8_t
+opcode_of(const struct rte_mbuf *mbuf)
+{
+	return *rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, 14 + 20 + 8);
+}
+
+static void
+delayed_ack__the_answer_goes_first(void **state)
+{
+	struct rte_mbuf *frames[4];
+
+	(void)state;
+	receive_and_wait();
+	rig_post_send(qp_b, IBV_WR_RDMA_WRITE, 9, 0, 100, qp_a, 0);
+	rig_drive(dev_b);
+	assert_int_equal(rte_eth_rx_burst(dev_a->port->id, 0, frames, 4), 2);
+	assert_int_equal(opcode_of(frames[0]), UROCE_OP_WRITE_ONLY);
+	assert_int_equal(opcode_of(frames[1]), UROCE_OP_ACK);
+	for (unsigned i = 0; i < 2; i++)
+		rte_pktmbuf_free(frames[i]);
+	/* lost, both: they are sent again */
+	finish(1);
+	assert_int_equal(rig_await(&qp_b->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
+}
+
+static void
+delayed_ack__many_frames_are_acknowledged_at_once(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		assert_false(receive(3));
+		answer();
+		finish(3);
+	}
+}
+
+static void
+delayed_ack__a_program_that_does_not_answer_acknowledges_at_once(void **state)
+{
+	(void)state;
+	receive_and_wait();
+	rig_drive(dev_b); /* no answer */
+	assert_true(is_acknowledged());
+	for (unsigned i = 0; i < 100; i++) {
+		assert_false(receive(1));
+		finish(1);
+	}
+}
+
+static void
+delayed_ack__a_program_that_polls_now_and_then_acknowledges_at_once(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		spin_b();
+		rig_post_send(qp_a, IBV_WR_RDMA_WRITE, i, 0, 100, qp_b, 0);
+		rig_drive(dev_a);
+		worker_b()->app_ns -= 1000000;
+		rig_drive(dev_b);
+		assert_false(worker_b()->delayed_ack.is_on);
+		answer();
+		finish(1);
+	}
+}
+
+/* What b sent is lost, and b does not look for it before its timer runs out. */
+static void
+lose_frames_to_a(void)
+{
+	struct rte_mbuf *frames[4];
+	const unsigned nb = rte_eth_rx_burst(dev_a->port->id, 0, frames, 4);
+
+	rte_pktmbuf_free_bulk(frames, nb);
+	qp_b->wqp.qpc.req.loss_recovery.probe_deadline = UROCE_NEVER;
+}
+
+/* The program at b, which answers, has a request on the way; one of a comes. @return whether its ACK waits */
+static bool
+receive_meanwhile(void)
+{
+	receive_and_wait();
+	answer();
+	finish(1);
+	rig_post_send(qp_b, IBV_WR_RDMA_WRITE, 10, 0, 100, qp_a, 0);
+	rig_drive(dev_b);
+	lose_frames_to_a();
+	return receive(1);
+}
+
+static void
+delayed_ack__one_that_waits_for_its_own_request_has_some_polls_more(void **state)
+{
+	unsigned nb_tries = 0;
+
+	(void)state;
+	while (!receive_meanwhile()) {
+		assert_true(nb_tries++ < TRIES);
+		finish(1);
+		assert_int_equal(rig_await(&qp_b->scq, dev_a, dev_b).wr_id, 10);
+	}
+	keep(dev_b);
+	for (unsigned i = 0; i < 4; i++) {
+		rig_drive(dev_b);
+		assert_true(worker_b()->delayed_ack.is_on);
+		assert_false(is_acknowledged());
+	}
+	rig_drive(dev_b);
+	assert_false(worker_b()->delayed_ack.is_on);
+	assert_true(is_acknowledged());
+	assert_int_equal(rig_await(&qp_b->scq, dev_a, dev_b).wr_id, 10);
+}
+
+/* The program at b answers with a post that sends itself, and polls. @return whether the ACK is kept */
+static bool
+answer_and_keep(void)
+{
+	rig_queue_send(qp_b, IBV_WR_RDMA_WRITE, nb_answers++, 0, 8, qp_a, 0);
+	if (!uroce_worker_send(worker_b(), &qp_b->wqp))
+		uroce_worker_ring_doorbell(worker_b(), &qp_b->wqp);
+	rig_drive(dev_b);
+	rig_drive(dev_a);
+	return worker_b()->delayed_ack.is_kept;
+}
+
+/* All that was sent there and back completes. */
+static void
+finish_exchange(unsigned nb)
+{
+	finish(nb);
+	for (; nb_answers > 0; nb_answers--)
+		(void)rig_await(&qp_b->scq, dev_a, dev_b);
+}
+
+/* Until the ACK of a message of a stays behind its answer. */
+static void
+receive_and_keep(void)
+{
+	for (unsigned i = 0; i < TRIES; i++) {
+		worker_b()->delayed_ack.nb_to_trial = 0;
+		(void)receive(1);
+		if (answer_and_keep()) {
+			keep(dev_a);
+			keep(dev_b);
+			return;
+		}
+		finish_exchange(1);
+	}
+	fail_msg("no acknowledgement was kept");
+}
+
+/* Messages of a, each sent behind the answer to the one before, that one ACK is for. */
+static unsigned
+nb_for_one_ack(void)
+{
+	unsigned nb = 1;
+
+	receive_and_keep();
+	do {
+		rig_post_send(qp_a, IBV_WR_RDMA_WRITE, nb++, 0, 100, qp_b, 0);
+		/* who had an ACK for each asks for what is missing */
+		qp_a->wqp.qpc.req.loss_recovery.probe_deadline = UROCE_NEVER;
+		rig_drive(dev_a);
+		rig_drive(dev_b);
+	} while (worker_b()->delayed_ack.is_on && answer_and_keep());
+	finish_exchange(nb);
+	return nb;
+}
+
+static void
+delayed_ack__a_peer_that_goes_on_is_acknowledged_every_eighth_time(void **state)
+{
+	unsigned nb = 0, nb_tries = 0;
+
+	(void)state;
+	while (nb != 8) {
+		assert_true(nb_tries++ < TRIES);
+		nb = nb_for_one_ack();
+		assert_true(nb <= 8);
+	}
+}
+
+static void
+delayed_ack__a_peer_that_waits_is_not_tried_again_soon(void **state)
+{
+	(void)state;
+	receive_and_keep();
+	while (worker_b()->delayed_ack.is_on)
+		rig_drive(dev_b);
+	assert_true(is_acknowledged());
+	finish_exchange(0);
+	for (unsigned i = 0; i < 32; i++) {
+		(void)receive(1);
+		assert_false(answer_and_keep());
+		finish_exchange(1);
+	}
+}
+
+/* The program at b answers with a post that sends itself. @return frames in that burst; 0: no ACK waited, or it rang */
+static unsigned
+answer_in_one_burst(struct rte_mbuf **frames)
+{
+	const bool is_left = receive(1);
+
+	rig_queue_send(qp_b, IBV_WR_RDMA_WRITE, nb_answers++, 0, 8, qp_a, 0);
+	if (!uroce_worker_send(worker_b(), &qp_b->wqp)) {
+		uroce_worker_ring_doorbell(worker_b(), &qp_b->wqp);
+		return 0;
+	}
+	return is_left ? rte_eth_rx_burst(dev_a->port->id, 0, frames, 4) : 0;
+}
+
+static void
+delayed_ack__a_peer_that_waits_has_the_ack_with_the_answer(void **state)
+{
+	struct rte_mbuf *frames[4];
+	unsigned nb, nb_tries = 0;
+
+	(void)state;
+	receive_and_keep();
+	while (worker_b()->delayed_ack.is_on)
+		rig_drive(dev_b);
+	finish_exchange(1);
+	while ((nb = answer_in_one_burst(frames)) == 0) {
+		assert_true(nb_tries++ < TRIES);
+		rig_drive(dev_b);
+		finish_exchange(1);
+	}
+	assert_int_equal(nb, 2);
+	assert_int_equal(opcode_of(frames[0]), UROCE_OP_WRITE_ONLY);
+	assert_int_equal(opcode_of(frames[1]), UROCE_OP_ACK);
+	assert_false(worker_b()->delayed_ack.is_on);
+	/* lost, both: they are sent again */
+	rte_pktmbuf_free_bulk(frames, nb);
+	finish_exchange(1);
+}
+
+static void
+delayed_ack__when_the_qp_moves_away_nothing_is_kept(void **state)
+{
+	(void)state;
+	receive_and_wait();
+	uroce_tx_unschedule(worker_b(), &qp_b->wqp);
+	worker_b()->inline_tx.nb_posts = 1; /* to another QP */
+	worker_b()->delayed_ack.nb_to_trial = 0;
+	rig_drive(dev_b);
+	assert_false(worker_b()->delayed_ack.is_on);
+	uroce_tx_schedule(worker_b(), &qp_b->wqp);
+	rig_drive(dev_b);
+	assert_true(is_acknowledged());
+}
+
+static void
+delayed_ack__the_end_of_the_process_sends(void **state)
+{
+	(void)state;
+	receive_and_wait();
+	uroce_delayed_ack_flush_all();
+	assert_false(worker_b()->delayed_ack.is_on);
+	assert_true(is_acknowledged());
+}
+
+static void
+delayed_ack__the_service_thread_sends_when_the_program_stays_away(void **state)
+{
+	(void)state;
+	receive_and_wait();
+	uroce_worker_leave(worker_b());
+	while (!is_acknowledged())
+		;
+}
+
+static int
+look_at_round(void *arg)
+{
+	*(uint64_t *)arg = atomic_load(&worker_b()->round);
+	return 0;
+}
+
+/* What it sends lies in memory that another thread may withdraw: that has to wait for the end of this. */
+static void
+delayed_ack__a_control_call_is_a_round(void **state)
+{
+	uint64_t round = 0;
+
+	(void)state;
+	receive_and_wait();
+	assert_int_equal(uroce_worker_call(worker_b(), NULL, look_at_round, &round), 0);
+	assert_true(is_acknowledged());
+	assert_int_equal(round % 2, 1);
+	assert_int_equal(atomic_load(&worker_b()->round) % 2, 0);
+}
+
+/* Last: the QP ends in it. */
+static void
+delayed_ack__a_control_call_sends_first(void **state)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	(void)state;
+	receive_and_wait();
+	assert_int_equal(rig_modify(qp_b, &attr, IBV_QP_STATE), 0);
+	assert_true(is_acknowledged());
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(delayed_ack__the_ack_leaves_in_the_next_poll),
+		cmocka_unit_test(delayed_ack__the_answer_goes_first),
+		cmocka_unit_test(delayed_ack__many_frames_are_acknowledged_at_once),
+		cmocka_unit_test(delayed_ack__a_program_that_does_not_answer_acknowledges_at_once),
+		cmocka_unit_test(
+			delayed_ack__a_program_that_polls_now_and_then_acknowledges_at_once),
+		cmocka_unit_test(
+			delayed_ack__one_that_waits_for_its_own_request_has_some_polls_more),
+		cmocka_unit_test(
+			delayed_ack__a_peer_that_goes_on_is_acknowledged_every_eighth_time),
+		cmocka_unit_test(delayed_ack__a_peer_that_waits_is_not_tried_again_soon),
+		cmocka_unit_test(delayed_ack__a_peer_that_waits_has_the_ack_with_the_answer),
+		cmocka_unit_test(delayed_ack__when_the_qp_moves_away_nothing_is_kept),
+		cmocka_unit_test(delayed_ack__the_end_of_the_process_sends),
+		cmocka_unit_test(delayed_ack__the_service_thread_sends_when_the_program_stays_away),
+		cmocka_unit_test(delayed_ack__a_control_call_is_a_round),
+		cmocka_unit_test(delayed_ack__a_control_call_sends_first),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Who sleeps on a device that is attached to uroced, and who wakes whom; and a child, which does not hold on to it.
+ */
+
+#include "mux_rig.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "datapath/round.h"
+#include "datapath/service.h"
+
+/* --- sleep ------------------------------------------------------------------------------------- */
+
+static uint64_t nb_sleeps; /* of the other end, before what is waited for */
+
+static const struct uroce_service_stats *
+service(void)
+{
+	return uroce_service_stats(dev_b->service);
+}
+
+static bool
+is_down(void)
+{
+	return atomic_load(&dev_b->worker[0]->is_unattended) &&
+	       atomic_load(&service()->sleeps) > nb_sleeps && switch_is_asleep(attached_switch);
+}
+
+static bool
+has_slept_on(void)
+{
+	return atomic_load(&service()->sleeps) >= nb_sleeps + 4;
+}
+
+static void
+wait_for_sleep(void)
+{
+	nb_sleeps = atomic_load(&service()->sleeps);
+	attached_wait(is_down, attached_nothing);
+}
+
+static void
+expect_frames_wake(const char *keys)
+{
+	uint64_t nb_notices, nb_bells, nb_naps;
+
+	attached_begin(keys);
+	for (unsigned i = 0; i < dev_a->nb_workers; i++) {
+		uroce_worker_leave(dev_a->worker[i]);
+		uroce_worker_leave(dev_b->worker[i]);
+	}
+	wait_for_sleep();
+	nb_notices = atomic_load(&service()->rx_wakeups);
+	nb_bells = atomic_load(&attached_stats(0)->doorbells);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_post_send(attached_qp[0], IBV_WR_RDMA_WRITE, i, 0, 100, attached_qp[1], 0);
+		assert_int_equal(rig_wait(&attached_qp[0]->scq).status, IBV_WC_SUCCESS);
+		wait_for_sleep();
+	}
+	/* it may be about to look at the link when one comes, but not always; one that is late is probed for, too */
+	assert_true(atomic_load(&service()->rx_wakeups) - nb_notices >= 5);
+	assert_true(atomic_load(&attached_stats(0)->doorbells) - nb_bells >= 10);
+	/* and attached_nothing wakes it else, but the look at the link: a sleep and a nap before it each time */
+	wait_for_sleep();
+	nb_notices = atomic_load(&service()->rx_wakeups);
+	nb_naps = atomic_load(&service()->timed_sleeps);
+	nb_sleeps = atomic_load(&service()->sleeps);
+	attached_wait(has_slept_on, attached_nothing);
+	assert_in_range(atomic_load(&service()->timed_sleeps) - nb_naps, 0, 6);
+	assert_int_equal(atomic_load(&service()->rx_wakeups), nb_notices);
+	attached_end();
+}
+
+static void
+mux_client__frames_wake_who_sleeps(void **state)
+{
+	(void)state;
+	expect_frames_wake("drive=app");
+}
+
+static void
+mux_client__frames_of_any_worker_wake_who_sleeps(void **state)
+{
+	(void)state;
+	expect_frames_wake("drive=app,workers=2");
+}
+
+/* Also after the connection was another one, and while there was none. */
+static void
+mux_client__who_sleeps_is_woken_after_a_restart(void **state)
+{
+	uint64_t nb_notices;
+
+	(void)state;
+	attached_begin("drive=app");
+	for (unsigned i = 0; i < 5; i++) {
+		wait_for_sleep();
+		attached_restart();
+		attached_wait(attached_has_both, attached_nothing);
+		wait_for_sleep();
+		nb_notices = atomic_load(&service()->rx_wakeups);
+		for (unsigned j = 0; j < 4; j++) {
+			rig_post_send(attached_qp[0], IBV_WR_RDMA_WRITE, j, 0, 100, attached_qp[1],
+				      0);
+			assert_int_equal(rig_wait(&attached_qp[0]->scq).status, IBV_WC_SUCCESS);
+			wait_for_sleep();
+		}
+		assert_true(atomic_load(&service()->rx_wakeups) > nb_notices);
+	}
+	attached_end();
+}
+
+/* --- fork() ------------------------------------------------------------------------------------ */
+
+static bool
+has_left(void)
+{
+	return switch_nb_clients(attached_switch) == 0;
+}
+
+/* The parent's end is a client's end, though a child is left; and the parent goes on beside it. */
+static void
+mux_client__a_child_is_no_client(void **state)
+{
+	int way[2];
+	pid_t child;
+	int status;
+
+	(void)state;
+	attached_begin("drive=none");
+	assert_int_equal(pipe(way), 0);
+	child = fork();
+	if (child == 0) {
+		char c;
+
+		close(way[1]);
+		_exit(read(way[0], &c, 1) == 0 ? 0 : 1);
+	}
+	assert_true(child > 0);
+	close(way[0]);
+	attached_write(RIG_BUF_LEN);
+	attached_end_devs();
+	attached_wait(has_left, attached_nothing);
+	assert_int_equal(waitpid(child, &status, WNOHANG), 0);
+	close(way[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	switch_stop(attached_switch);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mux_client__frames_wake_who_sleeps),
+		cmocka_unit_test(mux_client__frames_of_any_worker_wake_who_sleeps),
+		cmocka_unit_test(mux_client__who_sleeps_is_woken_after_a_restart),
+		cmocka_unit_test(mux_client__a_child_is_no_client),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Notices of frames, and the service thread that sleeps on them. First the test itself is who sleeps, so
+ * that each step is its own; then it waits until the service thread lies down, and looks what woke it.
+ *
+ * memif has both its ends in this process. af_packet has them on a veth, in a network namespace of this
+ * process, where one can be made.
+ */
+
+#include "datapath/dpdk.h"
+#include "rig.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include <rte_dev.h>
+#include <rte_malloc.h>
+
+#include "datapath/rx_wakeup.h"
+#include "datapath/port.h"
+#include "datapath/round.h"
+#include "datapath/service.h"
+
+#define PATIENCE_S 5 /* who waits longer has failed */
+
+/* A kind of port, and its two ends. */
+struct kind {
+	const char *name, *args[2];
+	unsigned first; /* number of its first end */
+};
+
+static struct kind memif = {
+	"net_memif",
+	{ "role=server,socket=uroce-test-notice", "role=client,socket=uroce-test-notice" },
+	0,
+};
+static struct kind af_packet = { "net_af_packet", { "iface=v0", "iface=v1" }, 0 };
+
+static struct uroce_dev *dev[2];
+static struct rig_qp *qp[2];
+static bool has_namespace;
+
+static bool
+make_namespace(void)
+{
+	const int user = geteuid() == 0 ? 0 : CLONE_NEWUSER;
+
+	return unshare(CLONE_NEWNET | user) == 0 &&
+	       system("ip link add v0 type veth peer name v1 && "
+		      "ip link set v0 addrgenmode none && ip link set v1 addrgenmode none && "
+		      "ip link set v0 up && ip link set v1 up") == 0;
+}
+
+static bool
+plug(const struct kind *kind)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s%u", kind->name, kind->first + i);
+		if (rte_eal_hotplug_add("vdev", name, kind->args[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* A port of this kind goes with its device. @return whether there can be one */
+static bool
+plug_af_packet(void)
+{
+	if (!has_namespace) {
+		print_message("# no network namespace: this machine allows none\n");
+		return false;
+	}
+	af_packet.first += 2;
+	assert_true(plug(&af_packet));
+	return true;
+}
+
+static void
+drive_both(void)
+{
+	rig_drive(dev[0]);
+	rig_drive(dev[1]);
+}
+
+static void
+nothing(void)
+{
+}
+
+/* Until it is so; meanwhile this is done. */
+static void
+wait_until(bool (*is_so)(void), void (*meanwhile)(void))
+{
+	const time_t end = time(NULL) + PATIENCE_S;
+
+	while (!is_so()) {
+		assert_true(time(NULL) < end);
+		meanwhile();
+		sched_yield();
+	}
+}
+
+static bool
+has_link(void)
+{
+	return uroce_dev_is_link_up(dev[0]) && uroce_dev_is_link_up(dev[1]);
+}
+
+static void
+make_dev(const struct kind *kind, unsigned end, const char *keys)
+{
+	char spec[96];
+
+	snprintf(spec, sizeof(spec), "%s%u,addr=192.0.2.%u/24,%s", kind->name, kind->first + end,
+		 1 + end, keys);
+	dev[end] = rig_dev(spec);
+}
+
+static void
+connect_qps(unsigned worker)
+{
+	for (unsigned i = 0; i < 2; i++)
+		qp[i] = rig_qp(dev[i], worker, IBV_QPT_RC);
+	rig_connect(qp[0], qp[1], 1);
+	rig_connect(qp[1], qp[0], 1);
+	rig_fill(qp[0], 1);
+}
+
+static void
+make_world(const struct kind *kind, const char *keys)
+{
+	for (unsigned i = 0; i < 2; i++)
+		make_dev(kind, i, keys);
+	wait_until(has_link, dev[0]->service ? nothing : drive_both);
+	connect_qps(0);
+}
+
+static void
+end_world(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		rig_qp_free(qp[i]);
+		assert_int_equal(uroce_dev_destroy(dev[i]), 0);
+	}
+}
+
+/* --- the test sleeps --------------------------------------------------------------------------- */
+
+static struct uroce_rx_wakeups notices;
+
+static bool
+arm(uint16_t queue)
+{
+	return uroce_rx_wakeup_arm(&notices, queue, UINT64_MAX / 2);
+}
+
+static bool
+is_noticed(uint16_t queue)
+{
+	struct pollfd fd = { .fd = notices.of[queue].fd, .events = POLLIN };
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+/* On AF_PACKET it is the kernel that brings the frame. */
+static bool
+is_noticed_now(void)
+{
+	return is_noticed(0);
+}
+
+static void
+send_one(void)
+{
+	rig_post_send(qp[0], IBV_WR_RDMA_WRITE, 1, 0, 100, qp[1], 0);
+	rig_drive(dev[0]);
+}
+
+static void
+expect_done(void)
+{
+	assert_int_equal(rig_await(&qp[0]->scq, dev[0], dev[1]).status, IBV_WC_SUCCESS);
+	drive_both();
+}
+
+static void
+a_frame_gives_notice(void)
+{
+	assert_true(arm(0));
+	rig_drive(dev[1]);
+	assert_false(is_noticed(0));
+	send_one();
+	wait_until(is_noticed_now, nothing);
+	expect_done();
+	assert_false(is_noticed(0));
+}
+
+static void
+give_notice(const struct kind *kind)
+{
+	make_world(kind, "drive=none");
+	uroce_rx_wakeups_init(&notices, dev[1]->port);
+	for (unsigned i = 0; i < 3; i++)
+		a_frame_gives_notice();
+	/* what came before is found by the look that follows */
+	send_one();
+	assert_true(arm(0));
+	expect_done();
+	a_frame_gives_notice();
+	uroce_rx_wakeups_fini(&notices);
+	assert_int_equal(notices.of[0].fd, -1);
+	end_world();
+}
+
+static void
+rx_wakeup__memif_tells_of_frames(void **state)
+{
+	(void)state;
+	give_notice(&memif);
+	/* the other end receives from the other kind of ring */
+	make_world(&memif, "drive=none");
+	uroce_rx_wakeups_init(&notices, dev[0]->port);
+	assert_true(arm(0));
+	rig_post_send(qp[1], IBV_WR_RDMA_WRITE, 1, 0, 100, qp[0], 0);
+	rig_drive(dev[1]);
+	assert_true(is_noticed(0));
+	assert_int_equal(rig_await(&qp[1]->scq, dev[0], dev[1]).status, IBV_WC_SUCCESS);
+	uroce_rx_wakeups_fini(&notices);
+	end_world();
+}
+
+static void
+rx_wakeup__af_packet_tells_of_frames(void **state)
+{
+	(void)state;
+	if (plug_af_packet())
+		give_notice(&af_packet);
+}
+
+/* Traffic costs the peer a system call a burst while the mask is open, and us one a look. */
+static void
+rx_wakeup__memif_without_costs_nothing(void **state)
+{
+	(void)state;
+	make_world(&memif, "drive=none");
+	uroce_rx_wakeups_init(&notices, dev[1]->port);
+	assert_true(arm(0));
+	uroce_rx_wakeups_disarm(&notices);
+	rig_drive(dev[1]);
+	send_one();
+	assert_false(is_noticed(0));
+	expect_done();
+	a_frame_gives_notice();
+	uroce_rx_wakeups_fini(&notices);
+	/* and nothing is left open */
+	send_one();
+	expect_done();
+	end_world();
+}
+
+/* The frames of a queue, and no other's; they all lie in one piece of memory. */
+static void
+rx_wakeup__memif_has_one_for_each_queue(void **state)
+{
+	(void)state;
+	make_world(&memif, "drive=none,workers=2");
+	for (unsigned i = 0; i < 2; i++)
+		rig_qp_free(qp[i]);
+	connect_qps(1);
+	uroce_rx_wakeups_init(&notices, dev[1]->port);
+	assert_true(arm(0));
+	assert_true(arm(1));
+	assert_int_not_equal(notices.of[0].fd, notices.of[1].fd);
+	drive_both();
+	send_one();
+	assert_true(is_noticed(1));
+	assert_false(is_noticed(0));
+	expect_done();
+	uroce_rx_wakeups_fini(&notices);
+	end_world();
+}
+
+/* The peer goes and another one comes: rings and descriptors are new, in the old places for all we know. */
+static void
+rx_wakeup__memif_follows_the_link(void **state)
+{
+	(void)state;
+	make_world(&memif, "drive=none");
+	uroce_rx_wakeups_init(&notices, dev[1]->port);
+	for (unsigned i = 0; i < 3; i++) {
+		a_frame_gives_notice();
+		rig_qp_free(qp[0]);
+		assert_int_equal(uroce_dev_destroy(dev[0]), 0);
+		rig_qp_free(qp[1]);
+		assert_int_equal(uroce_dev_destroy(dev[1]), 0);
+		make_dev(&memif, 0, "drive=none");
+		make_dev(&memif, 1, "drive=none");
+		wait_until(has_link, drive_both);
+		connect_qps(0);
+		notices.port = dev[1]->port;
+	}
+	a_frame_gives_notice();
+	uroce_rx_wakeups_fini(&notices);
+	end_world();
+}
+
+/* --- releases of DPDK ----------------------------------------------------------------------------- */
+
+#define FUTURE_YEAR 99
+
+unsigned __real_rte_version_year(void);
+unsigned __wrap_rte_version_year(void);
+
+static bool is_future; /* DPDK says that it is a release which nobody has seen yet */
+
+unsigned
+__wrap_rte_version_year(void)
+{
+	return is_future ? FUTURE_YEAR : __real_rte_version_year();
+}
+
+static void *
+handle_in(uint64_t first, uint64_t second)
+{
+	const uint64_t words[2] = { first, second };
+
+	return uroce_dpdk_memif_handle(words);
+}
+
+/* Behind the handle there is the size of the ring, where releases have no count of errors before it. */
+static void
+dpdk_memif_handle__with_and_without_a_count_of_errors(void **state)
+{
+	void *handle = rte_zmalloc(NULL, 64, 0);
+	const uint64_t at = (uintptr_t)handle;
+
+	(void)state;
+	assert_non_null(handle);
+	assert_ptr_equal(handle_in(at, 10), handle);
+	assert_ptr_equal(handle_in(0, at), handle);
+	assert_ptr_equal(handle_in(3, at), handle);
+	assert_null(handle_in(3, 0));
+	assert_null(handle_in(0, 10));
+	assert_null(handle_in((uintptr_t)&handle, 10)); /* a pointer, and none of EAL's */
+	rte_free(handle);
+}
+
+static void
+rx_wakeup__memif_of_an_unknown_release_gives_none(void **state)
+{
+	(void)state;
+	is_future = true;
+	make_world(&memif, "drive=none");
+	uroce_rx_wakeups_init(&notices, dev[1]->port);
+	assert_false(arm(0));
+	is_future = false;
+	assert_true(uroce_rx_wakeup_arm(&notices, 0,
+					UINT64_MAX)); /* later, for it is not asked at once */
+	uroce_rx_wakeups_fini(&notices);
+	end_world();
+}
+
+/* --- the service thread sleeps ----------------------------------------------------------------- */
+
+static const struct uroce_service_stats *
+stats(unsigned end)
+{
+	return uroce_service_stats(dev[end]->service);
+}
+
+static uint64_t nb_sleeps; /* of end 1, before what is waited for */
+
+static bool
+is_down(void)
+{
+	return atomic_load(&dev[1]->worker[0]->is_unattended) &&
+	       atomic_load(&stats(1)->sleeps) > nb_sleeps;
+}
+
+static bool
+has_slept_on(void)
+{
+	return atomic_load(&stats(1)->sleeps) >= nb_sleeps + 4;
+}
+
+static bool
+is_up(void)
+{
+	return !atomic_load(&dev[1]->worker[0]->is_unattended);
+}
+
+static void
+wait_for_sleep(void)
+{
+	nb_sleeps = atomic_load(&stats(1)->sleeps);
+	wait_until(is_down, nothing);
+}
+
+/*
+ * It lies down by itself, and frames wake it. It may be about to look at the link when one comes, and find it
+ * so; but not always.
+ */
+static void
+sleep_and_wake(const struct kind *kind)
+{
+	uint64_t nb_notices, nb_naps;
+
+	make_world(kind, "drive=app");
+	uroce_worker_leave(dev[0]->worker[0]);
+	uroce_worker_leave(dev[1]->worker[0]);
+	wait_for_sleep();
+	nb_notices = atomic_load(&stats(1)->rx_wakeups);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, i, 0, 100, qp[1], 0);
+		assert_int_equal(rig_wait(&qp[0]->scq).status, IBV_WC_SUCCESS);
+		wait_for_sleep();
+	}
+	assert_in_range(atomic_load(&stats(1)->rx_wakeups) - nb_notices, 5, 10);
+
+	/* and nothing wakes it else, but the look at the link: a sleep and a nap before it each time */
+	wait_for_sleep();
+	nb_notices = atomic_load(&stats(1)->rx_wakeups);
+	nb_naps = atomic_load(&stats(1)->timed_sleeps);
+	nb_sleeps = atomic_load(&stats(1)->sleeps);
+	wait_until(has_slept_on, nothing);
+	assert_in_range(atomic_load(&stats(1)->timed_sleeps) - nb_naps, 0, 6);
+	assert_int_equal(atomic_load(&stats(1)->rx_wakeups), nb_notices);
+	end_world();
+}
+
+static void
+service__sleeps_on_memif(void **state)
+{
+	(void)state;
+	sleep_and_wake(&memif);
+}
+
+/* It does not sleep, and looks for frames after each nap. */
+static void
+service__polls_memif_of_an_unknown_release(void **state)
+{
+	(void)state;
+	is_future = true;
+	make_world(&memif, "drive=app");
+	uroce_worker_leave(dev[0]->worker[0]);
+	uroce_worker_leave(dev[1]->worker[0]);
+	for (unsigned i = 0; i < 10; i++) {
+		const uint64_t naps = atomic_load(&stats(1)->timed_sleeps);
+
+		while (atomic_load(&stats(1)->timed_sleeps) < naps + 10)
+			sched_yield();
+		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, i, 0, 100, qp[1], 0);
+		assert_int_equal(rig_wait(&qp[0]->scq).status, IBV_WC_SUCCESS);
+	}
+	assert_int_equal(atomic_load(&stats(1)->sleeps), 0);
+	assert_int_equal(atomic_load(&stats(1)->rx_wakeups), 0);
+	end_world();
+	is_future = false;
+}
+
+static void
+service__sleeps_on_af_packet(void **state)
+{
+	(void)state;
+	if (plug_af_packet())
+		sleep_and_wake(&af_packet);
+}
+
+/* A round of the application's gets it up, and it lies down again when that has gone without a word. */
+static void
+service__gets_up_when_the_application_comes(void **state)
+{
+	(void)state;
+	make_world(&memif, "drive=app");
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned nb_polls = 0;
+
+		wait_for_sleep();
+		while (!is_up() && ++nb_polls)
+			(void)uroce_worker_poll(dev[1]->worker[0]);
+		assert_in_range(nb_polls, 0, 100); /* it would look at the link after 0.1 s */
+	}
+	wait_for_sleep();
+	end_world();
+}
+
+/* Retry timers run on time, or thereabouts: a request to nobody fails, with both ends asleep else. */
+static void
+service__wakes_for_timers(void **state)
+{
+	struct rig_qp *lonely;
+
+	(void)state;
+	make_world(&memif, "drive=app");
+	lonely = rig_qp(dev[1], 0, IBV_QPT_RC);
+	rig_connect(lonely, qp[0], 1);
+	rig_qp_free(qp[0]);
+	wait_for_sleep();
+	rig_post_send(qp[1], IBV_WR_RDMA_WRITE, 1, 0, 100, lonely, 0);
+	assert_int_equal(rig_wait(&qp[1]->scq).status, IBV_WC_RETRY_EXC_ERR);
+	wait_for_sleep();
+	rig_qp_free(lonely);
+	rig_qp_free(qp[1]);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(uroce_dev_destroy(dev[i]), 0);
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	has_namespace = make_namespace();
+	return plug(&memif) ? 0 : -1;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rx_wakeup__memif_tells_of_frames),
+		cmocka_unit_test(rx_wakeup__af_packet_tells_of_frames),
+		cmocka_unit_test(rx_wakeup__memif_without_costs_nothing),
+		cmocka_unit_test(rx_wakeup__memif_has_one_for_each_queue),
+		cmocka_unit_test(rx_wakeup__memif_follows_the_link),
+		cmocka_unit_test(dpdk_memif_handle__with_and_without_a_count_of_errors),
+		cmocka_unit_test(rx_wakeup__memif_of_an_unknown_release_gives_none),
+		cmocka_unit_test(service__sleeps_on_memif),
+		cmocka_unit_test(service__polls_memif_of_an_unknown_release),
+		cmocka_unit_test(service__sleeps_on_af_packet),
+		cmocka_unit_test(service__gets_up_when_the_application_comes),
+		cmocka_unit_test(service__wakes_for_timers),
+	};
+
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
