@@ -7,14 +7,17 @@
 packages_build="build-essential pkg-config meson ninja-build python3 git
 	libdpdk-dev libibverbs-dev libisal-dev libnuma-dev libcmocka-dev"
 
-# To run every test suite as well.
+# To run the fast tier of the test suites as well.
 packages_test="$packages_build
-	clang clang-format libclang-rt-dev llvm gcovr g++
+	clang clang-format libclang-rt-dev llvm g++
 	libfabric-bin ucx-utils openmpi-bin libopenmpi-dev
-	gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 	dpdk-dev libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool
-	python3-scapy tshark spin
+	python3-scapy tshark
 	ibverbs-utils perftest python3-pyverbs"
+
+# To run every test suite.
+packages_test_all="$packages_test
+	gcovr gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static spin"
 
 # To measure beside what else there is (uroce-bench-all), and to draw it.
 packages_bench="dpdk-dev ucx-utils qperf ethtool iproute2 python3-matplotlib"

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which suites does run-tests run, how often, and what does it say? The script of the tree, among programs that only pretend.
+
+    check-run-tests.py RUN_TESTS
+"""
+
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PATIENCE_S = 100
+STUB = '''#!/bin/bash
+echo "$(basename "$0") $*" >>"$CALLS"
+case "$(basename "$0") $*" in
+*"--suite dpdk"*) echo 'FAIL  dpdk/one: 2 it__breaks: 3 != 4'; echo '5 passed, 1 failed, 0 skipped'; exit 1 ;;
+every-port.sh*) echo 'what it wrote last'; exit 3 ;;
+run-models*) echo 'SPIN is tired'; exit 77 ;;
+"run-meson-tests build --suite verbs") [ -z "${SLOW-}" ] || { echo '[7/9] Linking'; echo $$ >"$CALLS.pid"; sleep 60; } ;;
+esac
+echo '5 passed, 0 failed, 0 skipped'
+'''
+PRETENDED = {
+    'bin': 'meson ninja pkg-config gcc clang git gcovr spin aarch64-linux-gnu-gcc qemu-aarch64-static tshark unshare setarch',
+    'devtools': 'check-all run-meson-tests check-install build-aarch64 coverage sanitize fuzz',
+    'test/mutants': 'run-mutants', 'test/models': 'run-models', 'test/lab': 'every-port.sh captures',
+    'test/failures': 'failures.py survivors.py',
+}
+FAST = ['check-all', 'unit-gcc', 'unit-asan', 'sim', 'capture', 'dpdk', 'verbs', 'apps', 'uroced', 'fuzz-frames', 'ibverbs',
+        'lab', 'install']
+
+failed = 0
+
+
+def expect(what, is_right):
+    global failed
+    print(f"{'ok' if is_right else 'FAIL'}    {what}")
+    failed += not is_right
+
+
+class Tree:
+    def __init__(self, folder, script):
+        self.folder = folder
+        self.script = os.path.join(folder, 'usertools', 'run-tests')
+        self.calls = os.path.join(folder, 'calls')
+        self.env = {**os.environ, 'CALLS': self.calls, 'PATH': f'{folder}/bin:{os.environ["PATH"]}'}
+        for place, names in {**PRETENDED, 'usertools': '', 'build': ''}.items():
+            os.makedirs(os.path.join(folder, place), exist_ok=True)
+            for name in names.split():
+                path = os.path.join(folder, place, name)
+                with open(path, 'w', encoding='ascii') as file:
+                    file.write(STUB)
+                os.chmod(path, 0o755)
+        shutil.copy(script, self.script)
+        with open(os.path.join(folder, 'usertools', 'packages.sh'), 'w', encoding='ascii') as file:
+            file.write('packages_test=few packages_test_all=many\n'
+                       'install_packages() { echo "packages: $2" >>"$CALLS"; }\n')
+        with open(os.path.join(folder, 'build', 'build.ninja'), 'w', encoding='ascii'):
+            pass
+
+    def run(self, *args):
+        """@return status, output, and what was called"""
+        with open(self.calls, 'w', encoding='ascii'):
+            pass
+        run = subprocess.run([self.script, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True, env=self.env, timeout=PATIENCE_S, check=False)
+        with open(self.calls, encoding='ascii') as file:
+            return run.returncode, run.stdout, file.read()
+
+
+def suites(output):
+    """Names of suites that ran, or were skipped, in order; without the recap."""
+    body = output.split('\nWhat failed:')[0]
+    return re.findall(r'^(?:ok  |FAIL|skip)  ([a-z0-9-]+)', body, re.MULTILINE)
+
+
+def check_tiers(tree):
+    status, output, calls = tree.run()
+    expect('without arguments: the fast tier', suites(output) == FAST)
+    expect('it needs few packages', 'packages: few\n' in calls)
+    expect('the build that is there is not configured again', 'meson configure' not in calls and
+           'meson setup build ' not in calls)
+    expect('it fails where a suite does', status == 1)
+    status, every, calls = tree.run('--all')
+    names = suites(every)
+    expect('--all: the fast tier first', names[:len(FAST)] == FAST)
+    expect('each suite once', len(set(names)) == len(names) and len(names) > len(FAST) + 10)
+    expect('it needs many packages', 'packages: many\n' in calls)
+    expect('a sum of the fast tier', re.search(r'^ +the fast tier: \d+ passed, 2 failed, ', every, re.MULTILINE) is not None)
+    expect('a suite that exits with 77 is skipped, with its reason', 'skip  models: SPIN is tired\n' in every)
+    return output
+
+
+def check_recap(output):
+    recap = output.split('\nWhat failed:\n')[1].splitlines()
+    expect('the recap names the suites', [line.split()[1] for line in recap if line.startswith('FAIL  ')] == ['dpdk', 'lab'])
+    expect('and their failed tests', '      FAIL  dpdk/one: 2 it__breaks: 3 != 4' in recap)
+    expect('or the end of what they wrote', '      | what it wrote last' in recap)
+    expect('the last line is the sum', re.fullmatch(r'\d+ passed, 2 failed, \d+ skipped', recap[-1]) is not None)
+    expect('no progress without a terminal', '\r' not in output and '\033' not in output)
+
+
+def check_words(tree):
+    status, output, _ = tree.run('capture', 'models', 'sim')
+    expect('suites by name', (status, suites(output)) == (0, ['capture', 'sim', 'models']))
+    status, output, calls = tree.run('--list')
+    lines = output.splitlines()
+    expect('--list: each suite with its tier', status == 0 and not calls and all(
+        line.split()[1] in ('fast', 'all') for line in lines) and [
+            line.split()[0] for line in lines if line.split()[1] == 'fast'] == FAST)
+    status, output, calls = tree.run('--help')
+    expect('--help names the options', status == 0 and not calls and all(
+        option in output for option in ('--all', '--list', '--help', 'SUITE')))
+    for words, said in ((['--every'], 'run-tests: unknown option: --every;'), (['sim', '-x'], 'run-tests: unknown option: -x;'),
+                        (['simm'], 'run-tests: no such suite: simm;'), (['--all', 'sim'], 'run-tests: --all takes no arguments')):
+        status, output, calls = tree.run(*words)
+        expect(f'{" ".join(words)}: refused', status == 2 and output.startswith(said) and not calls)
+
+
+def check_terminal(tree):
+    """Progress on a terminal, and an end by SIGINT there."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(tree.script, [tree.script, 'verbs', 'sim'], {**tree.env, 'SLOW': 'yes'})
+    said, end = b'', time.monotonic() + PATIENCE_S
+    while b'built 7/9' not in said and time.monotonic() < end:
+        said += os.read(fd, 4096)
+    expect('a line that is rewritten says how far a suite is', re.search(rb'\r\033\[K +verbs .*built 7/9', said) is not None)
+    with open(tree.calls + '.pid', encoding='ascii') as file:
+        suite = int(file.read())
+    os.kill(pid, signal.SIGINT)
+    status = os.waitpid(pid, 0)[1]
+    os.close(fd)
+    expect('SIGINT ends it', os.waitstatus_to_exitcode(status) == 130)
+    while os.path.exists(f'/proc/{suite}') and time.monotonic() < end:
+        time.sleep(0.05)
+    expect('and the suite', not os.path.exists(f'/proc/{suite}'))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Tree(folder, sys.argv[1])
+        check_recap(check_tiers(tree))
+        check_words(tree)
+        check_terminal(tree)
+    return int(failed > 0)
+
+
+sys.exit(main())
