@@ -10,13 +10,10 @@
  * Everything asserts: a rig that cannot be built is a failed test.
  */
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
+#include "../isolation.h"
 #include "datapath/dev.h"
 
 /** Whether the thread sanitizer looks: to it a test that changes what a device has for life is a race. */

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../isolation.h"
+
 /** The port of most tests: a MAC that stays, and nobody at its other end. */
 #define DAEMON_PORT "net_memif0,addr=192.0.2.1/24"
 

@@ -8,17 +8,15 @@
  * connection needs. The tests include <uroce.h> and nothing of lib.
  */
 
+#include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <errno.h>
-#include <cmocka.h>
 #include <uroce.h>
+
+#include "../isolation.h"
 
 #define BUF_LEN    (256u << 10)
 #define NB_WR      16
