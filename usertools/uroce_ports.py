@@ -17,10 +17,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ADDRESSES = 'addr=192.0.2.{0}/24,addr=2001:db8::{0}/64'    # documentation: RFC 5737, RFC 3849
 PR_SET_PDEATHSIG = 1
-# Frames of MTU 4096 over IPv6 with a VLAN tag, and what drivers put before them. af_packet walks
-# its ring in steps of framesz, so that framesz must divide blocksz; a short ring stays in the cache.
-FRAME = 4608
-AF_PACKET_RING = f'framesz={FRAME},blocksz={8 * FRAME},framecnt=512'
+FRAME = 4608    # of MTU 4096 over IPv6 with a VLAN tag, and what drivers put before it
 LINK_MTU = 4300
 XDP_LINK_MTU = 2200    # what path MTU 2048 needs: the driver carries no more
 # Where the kernel copies, as on a veth, its side of the socket needs no calls to receive.
@@ -34,6 +31,14 @@ def built(path):
         return os.path.join(TOP, path)
     name = os.path.basename(path)
     return shutil.which(name) or os.path.join(TOP, name)
+
+
+def af_packet_ring(frames):
+    """Keys of a ring. The driver walks it in steps of framesz, so that framesz must divide blocksz."""
+    return f'framesz={FRAME},blocksz={8 * FRAME},framecnt={frames}'
+
+
+AF_PACKET_RING = af_packet_ring(512)    # a short ring stays in the cache
 
 
 class LabError(Exception):

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PATIENCE_S 5
+#define PATIENCE_S 60 /* only what hangs takes as long */
 
 struct a_switch *attached_switch;
 struct rig_qp *attached_qp[2];
@@ -68,6 +68,7 @@ attached_has_no_link(void)
 void
 attached_connect(unsigned worker)
 {
+	rig_timeout = RIG_TIMEOUT_LONG; /* the switch is a thread */
 	for (unsigned i = 0; i < 2; i++)
 		attached_qp[i] = rig_qp(attached_dev(i), worker, IBV_QPT_RC);
 	rig_connect(attached_qp[0], attached_qp[1], 1);

@@ -71,6 +71,13 @@ struct rig_qp *rig_qp(struct uroce_dev *dev, unsigned worker, enum ibv_qp_type t
 void rig_qp_free(struct rig_qp *qp);
 
 /**
+ * Code of the ACK timeout of QPs that rig_connect() connects: 67 ms, so that half a second without an answer is an error.
+ * Where another thread or the scheduler decides when the answer comes, a test takes RIG_TIMEOUT_LONG.
+ */
+extern uint8_t rig_timeout;
+#define RIG_TIMEOUT_LONG 20 /* 4.3 s: 34 s without an answer, which only a hang takes */
+
+/**
  * Take an RC or XRC QP to RTS, towards `peer`; `gid` is the index of the address to use. The peer's device
  * is driven meanwhile, so that it answers for its address.
  */

@@ -37,10 +37,11 @@ def compare(peer, counters, seen, verdict):
             verdict.faults.append(f'{peer.name} counts {name} {counters[name]}, and the wire had {number}')
 
 
-def judge(scene, scenario, path, stats, counters):
+def judge(scene, scenario, path, stats, counters, drops):    # pylint: disable=too-many-arguments
     """What is wrong with a cell's traffic.
 
-    stats: badwire's of this cell, by port; counters: {peer: {name: how much more}}.
+    stats: badwire's of this cell, by port; counters: {peer: {name: how much more}}; drops: frames that the kernel
+    dropped at the interfaces.
     """
     verdict = Verdict()
     for number, peer in (scene.a.number, scene.a), (scene.b.number, scene.b):
@@ -49,7 +50,7 @@ def judge(scene, scenario, path, stats, counters):
         sent = stats[peer.number]['roce']
         compare(peer, counters[peer], {'sent_pkts': sent, 'port_xmit_packets': sent,
                                        'port_rcv_errors': stats[3 - peer.number]['corrupted']}, verdict)
-    by_accident = sum(stats[number].get(name, 0) for number in (1, 2) for name in BY_ACCIDENT)
+    by_accident = drops + sum(stats[number].get(name, 0) for number in (1, 2) for name in BY_ACCIDENT)
     verdict.figures['lost_by_accident'] = by_accident
     roce = sum(stats[number]['roce'] for number in (1, 2))
     verdict.figures['frames'] = roce

@@ -17,6 +17,7 @@ from guest import own_network  # noqa: E402
 
 BADWIRE = os.path.join(TOP, 'build/test/interop/badwire')
 DATA_MTU = 4300
+QUEUE_LEN = 10000    # frames that wait for a program which reads a tap: more than the windows of all QPs
 ADDRESSES = '192.0.2.{0}/24', '2001:db8::{0}/64'    # documentation: RFC 5737, RFC 3849
 CONTROL = 'ctl'    # the bridge
 
@@ -72,12 +73,19 @@ class Network:
         name = self.port(number)
         self.ip(f'tuntap add dev {name} mode tap multi_queue')
         self.quieten(name)
-        self.ip(f'link set {name} mtu {DATA_MTU} up')
+        self.ip(f'link set {name} mtu {DATA_MTU} txqueuelen {QUEUE_LEN} up')
         self.ends[number] = name
 
     def quieten(self, name):
         """No IPv6 of the kernel's on an interface, nor what that would say."""
         self.ip(f'link set {name} addrgenmode none')
+
+    def drops(self):
+        """Frames that the kernel dropped so far at all interfaces, because a program or a CPU was late."""
+        said = subprocess.run(['ip', '-json', '-statistics', 'link', 'show'], capture_output=True, text=True, check=False)
+        if said.returncode != 0:
+            raise NetworkError(f'ip: {said.stderr.strip()}')
+        return sum(link['stats64'][way]['dropped'] for link in json.loads(said.stdout) for way in ('rx', 'tx'))
 
     def connect(self, seed):
         """Put badwire between the two ends."""

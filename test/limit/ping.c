@@ -150,7 +150,7 @@ struct samples {
 	unsigned nb_lost;
 };
 
-/* @return 0, or -ETIMEDOUT */
+/* For so long, and until there is a sample. @return 0, or -ETIMEDOUT */
 static int
 ping_for(struct player *player, double seconds, struct samples *samples)
 {
@@ -158,7 +158,7 @@ ping_for(struct player *player, double seconds, struct samples *samples)
 	uint64_t now, heard = rte_rdtsc();
 
 	samples->nb = samples->nb_lost = 0;
-	while (((now = rte_rdtsc()) < end || !player->has_begun) && samples->nb < SAMPLES_MAX &&
+	while (((now = rte_rdtsc()) < end || samples->nb == 0) && samples->nb < SAMPLES_MAX &&
 	       !port_is_stopped()) {
 		const uint64_t sample = ping_once(player);
 

@@ -27,10 +27,13 @@ int side_ping(const struct port *port, const struct limit_options *opt);
 int side_pong(const struct port *port, const struct limit_options *opt);
 
 /** How long either side waits for the other before it gives up. */
-#define SIDE_PATIENCE_S 10.0
+#define SIDE_PATIENCE_S 60.0
 
-/** How long silence lasts before a side that has heard the other takes it for gone. */
-#define SIDE_SILENCE_S 0.5
+/**
+ * How long silence lasts before a side that has heard the other takes it for gone. The other one says when it ends, so this
+ * is for one that died; a machine that is busy may keep a side from its CPU for seconds.
+ */
+#define SIDE_SILENCE_S 10.0
 
 /** How long a side that was told of the end waits, its port untouched, before it closes it. */
 #define SIDE_LEAVE_S 0.1

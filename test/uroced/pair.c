@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #define NUMBER_AT  70
-#define PATIENCE_S 20
+#define PATIENCE_S 60
 #define KIB_SPARE  2048 /* what an allocator may keep */
 
 /* The sanitizers keep much for themselves, and that of addresses says itself what is not freed when the daemon ends. */

@@ -19,7 +19,7 @@
 
 #include "wire/hdr.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 #define SILENCE_MS  100
 
 union uroce_mux_message peer_message;

@@ -28,7 +28,7 @@
 #include "wire/hdr.h"
 
 #define VDEV        "net_af_packet0,iface=ua0,framesz=8192,blocksz=65536,framecnt=512"
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 60000
 
 static const uint8_t far_mac[6] = { 2, 0, 0, 0, 0, 9 };
 static const uint8_t own_mac[6] = { 2, 0, 0, 0, 0, 1 };

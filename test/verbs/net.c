@@ -21,7 +21,7 @@
 
 #include "../dpdk/switch.h"
 
-#define PATIENCE_S 20
+#define PATIENCE_S 60 /* only what hangs takes as long */
 #define RING_LEN   4096
 #define NB_QUEUES  2 /* each a cable: what one end's queue sends, the other's receives */
 

@@ -31,9 +31,13 @@ def tap(network, number):
     network.make_tap(number)
 
 
+# A receive ring that holds what the windows of all QPs of a scenario allow: the driver does not count what the kernel drops
+# where it is full.
+AF_PACKET_RING = uroce_ports.af_packet_ring(4096)
+
 # name of the port: who makes it, its driver, and the driver's options beside the interface
 PORTS = {
-    'af_packet': (veth, 'net_af_packet', f',qdisc_bypass=1,{uroce_ports.AF_PACKET_RING}'),
+    'af_packet': (veth, 'net_af_packet', f',qdisc_bypass=1,{AF_PACKET_RING}'),
     'af_xdp': (veth_for_xdp, 'net_af_xdp',
                f',xdp_prog={uroce_ports.built(uroce_ports.XDP_PROGRAM)},{uroce_ports.AF_XDP_POLLING}'),
     'tap': (tap, 'net_tap', ''),
