@@ -491,6 +491,7 @@ group_setup(void **state)
 {
 	(void)state;
 	rig_pair(1, 0);
+	rig_own_clock(); /* a pause of the process retransmits nothing */
 	return 0;
 }
 
