@@ -36,6 +36,13 @@ register_worker(const struct uroce_worker *worker, struct uroce_worker *what)
 			      memory_order_relaxed);
 }
 
+bool
+uroce_delayed_ack_is_left(const struct uroce_worker *worker)
+{
+	return atomic_load_explicit(&deferring[worker->dev->port->id][worker->idx],
+				    memory_order_relaxed) != NULL;
+}
+
 /* Whether an acknowledgement is all that is to be sent. */
 static bool
 is_only_ack(const struct uroce_worker *worker)

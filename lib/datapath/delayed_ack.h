@@ -13,7 +13,7 @@
  *
  * That is the next poll of the program; where a request of its own is unanswered, whose completion it may
  * want to see before it uses the buffer again, the next five; or a control call, as before the QP is
- * destroyed or changed; or the service thread, when the program does not poll again for milliseconds; or
+ * destroyed or changed; or the service thread, when it finds that the program has not polled for 20 us; or
  * the end of the process, if that comes first. It is done only where nothing completed, as of a WRITE: a program that
  * sees a completion may tell its peer by other means (publish.h). And only where nothing else is to be sent, for a
  * program that has polled without a break until now and has answered its last messages within so many
@@ -70,6 +70,9 @@ bool uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb);
  * wait for the acknowledgement that was left.
  */
 bool uroce_delayed_ack_is_urgent(struct uroce_worker *worker);
+
+/** Whether this worker has left an acknowledgement to its next round. Any thread. */
+bool uroce_delayed_ack_is_left(const struct uroce_worker *worker);
 
 /** Everything is sent now. */
 void uroce_delayed_ack_end(struct uroce_worker *worker);

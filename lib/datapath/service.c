@@ -109,14 +109,19 @@ get_idle_ns(const struct uroce_worker *worker, uint64_t now_ns)
 	return now_ns > app_ns ? now_ns - app_ns : 0;
 }
 
-/* A worker that has frames which only we may send is not left to the application. */
+/*
+ * A worker that has frames which only we may send is not left to the application. Nor is one with an acknowledgement that
+ * was left to its next round, if that does not come at once: the peer may wait for it.
+ */
 static bool
 is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle, uint64_t now_ns,
 	      uint64_t *left_ns)
 {
 	const uint64_t age_ns = get_idle_ns(worker, now_ns);
+	const bool is_owing = age_ns > TAKE_OVER_MIN_NS && uroce_delayed_ack_is_left(worker);
+	const uint64_t may_ns = is_owing ? TAKE_OVER_MIN_NS : app_idle->ns;
 
-	*left_ns = age_ns < app_idle->ns ? app_idle->ns - age_ns : 0;
+	*left_ns = age_ns < may_ns ? may_ns - age_ns : 0;
 	return *left_ns > 0 &&
 	       !(worker->dev->port->policy->may_block &&
 		 atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed));

@@ -9,15 +9,22 @@
 #include "rig.h"
 
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "datapath/clock.h"
 #include "datapath/port.h"
 #include "datapath/round.h"
+#include "datapath/service.h"
 #include "wire/opcode.h"
 
-#define SPINS 32
-#define TRIES 1000
+#define SPINS      32
+#define TRIES      1000
+
+#define SILENT_NS  UINT64_C(100000)
+#define PATIENCE_S 20 /* who waits longer has failed */
 
 static struct rig_qp *qp_a, *qp_b;
 static unsigned nb_answers; /* of b, that have not completed */
@@ -398,6 +405,36 @@ delayed_ack__the_service_thread_sends_when_the_program_stays_away(void **state)
 		;
 }
 
+static unsigned
+nb_hasty(void)
+{
+	return atomic_load(&uroce_service_stats(dev_b->service)->early_takeovers);
+}
+
+/* Less than it would leave to a program that owes nothing, and no time passes. */
+static void
+delayed_ack__the_service_thread_does_not_wait_for_a_millisecond(void **state)
+{
+	const time_t end = time(NULL) + PATIENCE_S;
+	const uint64_t factor = uroce_clock_factor;
+	struct ibv_wc wc;
+
+	(void)state;
+	while (nb_hasty() > 0)
+		spin_b();
+	receive_and_wait();
+	rig_own_clock();
+	atomic_store(&worker_b()->app_ns, uroce_clock_ns() - SILENT_NS);
+	while (uroce_cq_poll(&qp_a->scq, 1, &wc) == 0) {
+		assert_true(time(NULL) < end);
+		(void)uroce_worker_poll(dev_a->worker[0]);
+		(void)usleep(100);
+	}
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	uroce_clock_base = 0;
+	uroce_clock_factor = factor;
+}
+
 static int
 look_at_round(void *arg)
 {
@@ -450,6 +487,7 @@ main(void)
 		cmocka_unit_test(delayed_ack__when_the_qp_moves_away_nothing_is_kept),
 		cmocka_unit_test(delayed_ack__the_end_of_the_process_sends),
 		cmocka_unit_test(delayed_ack__the_service_thread_sends_when_the_program_stays_away),
+		cmocka_unit_test(delayed_ack__the_service_thread_does_not_wait_for_a_millisecond),
 		cmocka_unit_test(delayed_ack__a_control_call_is_a_round),
 		cmocka_unit_test(delayed_ack__a_control_call_sends_first),
 	};

@@ -15,7 +15,6 @@
 
 #include "datapath/clock.h"
 #include "datapath/round.h"
-#include "wire/hdr.h"
 
 static struct rig_qp *qp_a, *qp_b;
 static struct uroce_cq_notify notify_b;
@@ -182,149 +181,6 @@ publish__is_before_an_event_that_tells_of_the_end(void **state)
 	assert_int_equal(next_event(dev_a), IBV_EVENT_SQ_DRAINED);
 }
 
-/* --- acknowledgements that wait in the worker ---------------------------------------------------- */
-
-static bool is_full;   /* the port of b takes nothing */
-static bool has_acked; /* an ACK to qp_a has left */
-
-static bool
-is_ack_to_a(const struct rte_mbuf *frame)
-{
-	const size_t at =
-		sizeof(struct uroce_eth) + sizeof(struct uroce_ipv4) + sizeof(struct uroce_udp);
-	const struct uroce_bth *bth = rte_pktmbuf_mtod_offset(frame, const struct uroce_bth *, at);
-
-	return bth->opcode == UROCE_OP_ACK && be24_get(bth->dest_qpn) == qp_a->wqp.qpc.qpn;
-}
-
-static uint16_t
-carry(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void *arg)
-{
-	(void)port;
-	(void)queue;
-	(void)arg;
-	if (is_full)
-		return 0;
-	for (unsigned i = 0; i < nb; i++)
-		has_acked |= is_ack_to_a(frames[i]);
-	return nb;
-}
-
-static const struct rte_eth_rxtx_callback *carrying;
-
-static int
-setup_carrying(void **state)
-{
-	if (setup(state) != 0)
-		return -1;
-	is_full = has_acked = false;
-	carrying = rte_eth_add_tx_callback(dev_b->port->id, 0, carry, NULL);
-	assert_non_null(carrying);
-	rig_own_clock();
-	return 0;
-}
-
-static int
-teardown_carrying(void **state)
-{
-	(void)rte_eth_remove_tx_callback(dev_b->port->id, 0, carrying);
-	return teardown(state);
-}
-
-static bool
-is_visible(void)
-{
-	return !uroce_cq_is_empty(&qp_b->rcq) || is_told();
-}
-
-static void
-publish__waits_while_the_port_is_full(void **state)
-{
-	(void)state;
-	uroce_cq_arm(&qp_b->rcq, false);
-	is_full = true;
-	send_one(1);
-	for (unsigned i = 0; i < 10; i++) {
-		rig_drive(dev_b);
-		assert_false(is_visible());
-	}
-	is_full = false;
-	rig_drive(dev_b);
-	assert_true(has_acked);
-	assert_true(is_told());
-	assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
-	assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
-}
-
-/* A port that takes nothing any more has nobody at its other end. */
-static void
-publish__does_not_wait_for_ever(void **state)
-{
-	const uint64_t end_ns = uroce_clock_ns() + 2 * UROCE_PUBLISH_MAX_NS;
-
-	(void)state;
-	is_full = true;
-	send_one(1);
-	while (!is_visible()) {
-		assert_true(uroce_clock_ns() < end_ns);
-		rig_drive(dev_b);
-	}
-	assert_false(has_acked);
-	is_full = false;
-}
-
-/* QPs that send without a break are asked before the one that owes the ACK. */
-static void
-publish__waits_while_others_are_before_the_ack(void **state)
-{
-	enum { NB = 16 }; /* more than a burst, even if each sends a few frames alone */
-	struct rig_qp *to[NB], *from[NB];
-	unsigned nb_rounds = 0;
-
-	(void)state;
-	for (unsigned i = 0; i < NB; i++) {
-		to[i] = rig_qp(dev_a, 0, IBV_QPT_RC);
-		from[i] = rig_qp(dev_b, 0, IBV_QPT_RC);
-		rig_connect(to[i], from[i], 1);
-		rig_connect(from[i], to[i], 1);
-	}
-	for (unsigned i = 0; i < NB; i++)
-		rig_post_send(from[i], IBV_WR_RDMA_WRITE, i, 0, 60000, to[i], 0);
-	rig_drive(dev_b);
-	send_one(1);
-	for (; !is_visible(); nb_rounds++) {
-		assert_true(nb_rounds < 100);
-		rig_drive(dev_b);
-		assert_true(has_acked || !is_visible());
-	}
-	assert_true(nb_rounds > 1);
-	assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
-	for (unsigned i = 0; i < NB; i++) {
-		assert_int_equal(rig_await(&from[i]->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
-		rig_qp_free(to[i]);
-		rig_qp_free(from[i]);
-	}
-}
-
-static void
-publish__waits_until_an_embedder_has_the_ack(void **state)
-{
-	struct rte_mbuf *frames[UROCE_BURST], *rest[UROCE_BURST];
-	uint16_t nb;
-
-	(void)state;
-	send_one(1);
-	nb = rte_eth_rx_burst(dev_b->port->id, 0, frames, UROCE_BURST);
-	assert_int_equal(nb, 1);
-	assert_int_equal(uroce_worker_input(worker_b(), frames, nb, rest), 0);
-	assert_false(is_visible());
-	assert_int_equal(uroce_worker_output(worker_b(), frames, UROCE_BURST), 1);
-	assert_true(is_ack_to_a(frames[0]));
-	assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
-	assert_int_equal(rte_eth_tx_burst(dev_b->port->id, 0, frames, 1), 1);
-	assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
-}
-
 static int
 to_error(void *arg)
 {
@@ -364,14 +220,6 @@ main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(end_life__what_has_arrived_is_received_and_answered,
 						setup, teardown),
-		cmocka_unit_test_setup_teardown(publish__waits_while_the_port_is_full,
-						setup_carrying, teardown_carrying),
-		cmocka_unit_test_setup_teardown(publish__does_not_wait_for_ever, setup_carrying,
-						teardown_carrying),
-		cmocka_unit_test_setup_teardown(publish__waits_while_others_are_before_the_ack,
-						setup_carrying, teardown_carrying),
-		cmocka_unit_test_setup_teardown(publish__waits_until_an_embedder_has_the_ack,
-						setup_carrying, teardown_carrying),
 	};
 
 	return rig_init() ? cmocka_run_group_tests(tests, setup_devices, rig_teardown) : 77;
