@@ -293,7 +293,9 @@ take_rnr_nak(struct uroce_qpc *qpc, uint32_t psn, uint8_t timer_code, uint64_t n
 
 	qpc->stats.naks_rnr++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RCVD_RNR_ERR, 1);
+	/* if it is true, the peer is not silent: it says so each time that it is asked */
 	if (now_ns < req->rnr_ignore_ns) {
+		req->retry_left = qpc->attr.retry_cnt;
 		uroce_retry_arm(qpc, now_ns);
 		return UROCE_VERDICT_NAK_RNR;
 	}

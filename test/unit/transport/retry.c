@@ -191,6 +191,35 @@ completer_recv__ack_timer_rests_during_an_rnr_wait(void **state)
 	close_pair(state);
 }
 
+/*
+ * RNR NAKs are not believed for a while after one that was not true. The peer means these, and says so whenever it is
+ * asked: it is not silent, and an RNR retry counter of 7 has no end.
+ */
+static void
+completer_recv__rnr_nak_that_is_not_believed_costs_no_retry(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	conf.timeout = 8; /* 1 ms */
+	conf.retry_cnt = 1;
+	pair_open(&pair, &conf);
+	post_and_flush(IBV_WR_SEND, 10);
+	rnr_nak(0, 0);
+	/* acknowledged without a repetition: none is believed for 10 ms */
+	pair_wait(&pair, A, 6000 * US);
+	ack(0);
+	pair_expect_done(&pair, A, "send 0 SEND SUCCESS\n");
+	post_and_flush(IBV_WR_SEND, 10);
+	for (unsigned i = 0; i < 8; i++) {
+		assert_int_equal(rnr_nak(1, 1), UROCE_VERDICT_NAK_RNR);
+		assert_false(pair.host[A].qpc.req.is_rnr_wait);
+		pair_wait(&pair, A, uroce_ack_timeout_ns(8));
+		expect_sent("A TIMEOUT\nA>B SEND_ONLY psn 1 A\n");
+	}
+	pair_expect_done(&pair, A, "");
+	close_pair(state);
+}
+
 /* --- timeouts --- */
 
 static void
@@ -529,6 +558,7 @@ main(void)
 		cmocka_unit_test(completer_recv__repeated_rnr_nak_counts_once),
 		COMP_TEST(completer_recv__sequence_nak_after_an_rnr_wait_is_a_new_repair),
 		cmocka_unit_test(completer_recv__ack_timer_rests_during_an_rnr_wait),
+		cmocka_unit_test(completer_recv__rnr_nak_that_is_not_believed_costs_no_retry),
 		cmocka_unit_test(completer_expire__peer_that_is_silent_costs_the_retry_budget),
 		cmocka_unit_test(completer_expire__what_waits_to_be_sent_again_uses_no_retry),
 		cmocka_unit_test(completer_expire__repair_that_waits_for_its_turn_uses_no_retry),
