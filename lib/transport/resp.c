@@ -49,6 +49,7 @@ uroce_resp_reset(struct uroce_qpc *qpc)
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
 	qpc->ooo_window_psns = 0;
 	qpc->ooo_first_psn = UROCE_OOO_PSN_NONE;
+	qpc->nb_bad_keys = 0;
 	qpc->resp = (struct uroce_resp){
 		.epsn = qpc->attr.rq_psn,
 		.nak_deadline = UROCE_NEVER,

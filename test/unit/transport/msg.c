@@ -88,6 +88,21 @@ msg_recv_uc__keys_are_not_guessed_at_wire_speed(void **state)
 	assert_int_equal(write_under(key), UROCE_VERDICT_REQUEST);
 }
 
+/* The bad keys of a connection are not those of the next one that the QP is used for. */
+static void
+msg_recv_uc__guesses_end_with_a_reset(void **state)
+{
+	const uint32_t key = pair.host[B].key;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 16; i++)
+		assert_int_equal(write_under(key + i), UROCE_VERDICT_NO_ACCESS);
+	assert_int_equal(write_under(key), UROCE_VERDICT_NO_ACCESS);
+	pair_set_state(&pair, B, IBV_QPS_RESET);
+	pair_bring_up(&pair, B, IBV_QPS_RTR);
+	assert_int_equal(write_under(key), UROCE_VERDICT_REQUEST);
+}
+
 static void
 msg_recv_uc__send_and_write_are_never_answered(void **state)
 {
@@ -377,6 +392,7 @@ main(void)
 		MSG_TEST(msg_recv_uc__faults_of_the_peer_lose_its_message),
 		MSG_TEST(msg_recv_uc__refused_packet_ends_its_message),
 		MSG_TEST(msg_recv_uc__keys_are_not_guessed_at_wire_speed),
+		MSG_TEST(msg_recv_uc__guesses_end_with_a_reset),
 		MSG_TEST(msg_recv_uc__nothing_posted_drops_the_message),
 		MSG_TEST(msg_recv_uc__memory_of_our_own_that_is_refused),
 		cmocka_unit_test(msg_recv_uc__drain_finishes_the_message_that_was_begun),
