@@ -238,11 +238,14 @@ is_in_ooo_window(const struct uroce_qpc *qpc, uint32_t ahead)
 	       ahead < OOO_WINDOW_MIN + (here < qpc->ooo_window_psns ? qpc->ooo_window_psns : here);
 }
 
-/* A packet is held. If it is a READ, what follows it is as far ahead as it has responses. */
+/*
+ * A packet is held. If it is a READ, what follows it is as far ahead as it has responses. Not if its key is wrong: who
+ * forges one without a key would open the whole map by its length.
+ */
 static void
 note_buffered(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
-	if (pkt->op->operation == UROCE_OPERATION_READ)
+	if (pkt->op->operation == UROCE_OPERATION_READ && uroce_resp_may_read(qpc, pkt))
 		qpc->resp.gap->nb_reads +=
 			uroce_min(uroce_msg_packets(qpc, be32_get(uroce_pkt_reth(pkt)->dma_len)),
 				  UROCE_PSN_GAP_SPAN);

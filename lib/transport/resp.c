@@ -177,25 +177,34 @@ commit_resource(struct uroce_resp *resp)
 		resp->has_aeth = false;
 }
 
+bool
+uroce_resp_may_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	const struct uroce_reth *reth = uroce_pkt_reth(pkt);
+	const uint64_t va = be64_get(reth->va);
+	const uint32_t rkey = be32_get(reth->rkey);
+	const uint32_t len = be32_get(reth->dma_len);
+
+	if (!(qpc->access & IBV_ACCESS_REMOTE_READ))
+		return false;
+	return !len ||
+	       uroce_rkey_resolve(qpc->mrs, rkey, qpc->pdn, qpc->qpn, va, len,
+				  IBV_ACCESS_REMOTE_READ) ||
+	       uroce_mkey_may(qpc->mrs, rkey, qpc->pdn, va, len, IBV_ACCESS_REMOTE_READ);
+}
+
 static enum uroce_verdict
 execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	const struct uroce_reth *reth = uroce_pkt_reth(pkt);
-	const uint64_t va = be64_get(reth->va);
-	const uint32_t rkey = be32_get(reth->rkey);
 	const uint32_t len = be32_get(reth->dma_len);
 
 	if (resp->operation != UROCE_OPERATION_NONE)
 		return UROCE_VERDICT_BAD_SEQUENCE;
 	if (len > READ_LEN_MAX)
 		return UROCE_VERDICT_BAD_REQUEST;
-	if (!(qpc->access & IBV_ACCESS_REMOTE_READ))
-		return UROCE_VERDICT_NO_ACCESS;
-	if (len &&
-	    !uroce_rkey_resolve(qpc->mrs, rkey, qpc->pdn, qpc->qpn, va, len,
-				IBV_ACCESS_REMOTE_READ) &&
-	    !uroce_mkey_may(qpc->mrs, rkey, qpc->pdn, va, len, IBV_ACCESS_REMOTE_READ))
+	if (!uroce_resp_may_read(qpc, pkt))
 		return UROCE_VERDICT_NO_ACCESS;
 	struct uroce_rd_res *res;
 	const enum uroce_verdict verdict = alloc_resource(qpc, now_ns, &res);
@@ -206,8 +215,8 @@ execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns
 
 	resp->msn = uroce_psn_add(resp->msn, 1);
 	*res = (struct uroce_rd_res){
-		.va = va,
-		.rkey = rkey,
+		.va = be64_get(reth->va),
+		.rkey = be32_get(reth->rkey),
 		.pdn = qpc->pdn,
 		.len = len,
 		.psn = pkt->psn,

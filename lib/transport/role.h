@@ -417,6 +417,9 @@ enum uroce_verdict uroce_resp_execute(struct uroce_qpc *qpc, const struct uroce_
 enum uroce_verdict uroce_resp_execute_buffered(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					       uint64_t now_ns);
 
+/** Whether the peer may read what a READ request names. */
+bool uroce_resp_may_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
+
 /** An ACK becomes due; a NAK that waits already goes first and makes it unnecessary. */
 void uroce_resp_schedule_ack(struct uroce_resp *resp);
 

@@ -287,6 +287,20 @@ ooo_request__reads_widen_what_is_taken(void **state)
 	pair_set_state(&pair, B, IBV_QPS_ERR);
 }
 
+/* Who has no key would open the whole map by one packet. */
+static void
+ooo_request__a_forged_read_widens_nothing(void **state)
+{
+	struct pair_pkt read = write_pkt(UROCE_OP_READ_REQUEST, 1, 0, 0, 1u << 31);
+
+	(void)state;
+	read.rkey++;
+	assert_int_equal(pair_inject(&pair, B, &read), UROCE_VERDICT_OOO_BUFFERED);
+	/* two for itself */
+	assert_false(is_taken(128 + 2));
+	assert_true(is_taken(128 + 1));
+}
+
 static void
 ooo_request__a_long_read_is_remembered(void **state)
 {
@@ -629,6 +643,7 @@ main(void)
 		PAIR_TEST(ooo_request__far_ahead_of_all_else_is_dropped),
 		LARGE_TEST(ooo_request__all_that_follows_a_loss_is_taken),
 		PAIR_TEST(ooo_request__reads_widen_what_is_taken),
+		PAIR_TEST(ooo_request__a_forged_read_widens_nothing),
 		PAIR_TEST(ooo_request__a_long_read_is_remembered),
 		LARGE_TEST(ooo_request__much_that_is_held_is_executed_in_slices),
 		LARGE_TEST(ooo_request__a_hole_behind_the_slices_is_reported_after_them),
