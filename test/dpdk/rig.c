@@ -350,8 +350,10 @@ take_to_rts(struct rig_qp *qp, struct ibv_qp_attr rtr, const struct uroce_path *
 		.max_rd_atomic = 4,
 	};
 
-	const bool can_ask = qp->wqp.qpc.type != IBV_QPT_XRC_RECV;
-	const bool can_answer = qp->wqp.qpc.type != IBV_QPT_XRC_SEND;
+	const enum ibv_qp_type type = qp->wqp.qpc.type;
+	const bool is_acked = type != IBV_QPT_UC;
+	const bool can_ask = is_acked && type != IBV_QPT_XRC_RECV;
+	const bool can_answer = is_acked && type != IBV_QPT_XRC_SEND;
 
 	rtr.qp_state = IBV_QPS_RTR;
 	rtr.path_mtu = (enum ibv_mtu)qp->dev->limits.active_mtu;
@@ -367,10 +369,10 @@ take_to_rts(struct rig_qp *qp, struct ibv_qp_attr rtr, const struct uroce_path *
 					IBV_QP_RQ_PSN | (can_answer ? ANSWER_RTR : 0),
 				path),
 			 0);
-	assert_int_equal(
-		rig_modify(qp, &rts,
-			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_SQ_PSN | (can_ask ? ASK_RTS : 0)),
-		0);
+	assert_int_equal(rig_modify(qp, &rts,
+				    IBV_QP_STATE | IBV_QP_SQ_PSN | (is_acked ? IBV_QP_TIMEOUT : 0) |
+					    (can_ask ? ASK_RTS : 0)),
+			 0);
 }
 
 void

@@ -78,7 +78,7 @@ extern uint8_t rig_timeout;
 #define RIG_TIMEOUT_LONG 20 /* 4.3 s: 34 s without an answer, which only a hang takes */
 
 /**
- * Take an RC or XRC QP to RTS, towards `peer`; `gid` is the index of the address to use. The peer's device
+ * Take an RC, UC or XRC QP to RTS, towards `peer`; `gid` is the index of the address to use. The peer's device
  * is driven meanwhile, so that it answers for its address.
  */
 void rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid);
