@@ -24,6 +24,8 @@ LEFT = {
     'RNR NAKs, 1000000/s': 95,
     'WRITEs ahead, 1000/s': 97,
     'WRITEs ahead, 1000000/s': 95,
+    'WRITEs of any PSN, 1000/s': 97,
+    'WRITEs of any PSN, 1000000/s': 95,
 }
 
 

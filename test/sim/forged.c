@@ -27,6 +27,7 @@ enum psn {
 	PSN_KNOWN, /* the oldest that is not acknowledged, or the expected one */
 	PSN_NEAR,  /* one of those in flight, by chance */
 	PSN_AHEAD, /* one of the 100 behind the expected one, by chance */
+	PSN_ANY,   /* nothing is known: one of all, by chance */
 };
 
 /* An attack: frames of one kind, `burst` of them every `every_ns`; 0: once. */
@@ -58,6 +59,8 @@ static const struct attack attacks[] = {
 	{ "RNR NAKs, 1000000/s", "ACK", 1000,    1, PSN_KNOWN, RNR },
 	{ "WRITEs ahead, 1000/s",    "WRITE_MIDDLE", 1000000, 1, PSN_AHEAD, 0, true },
 	{ "WRITEs ahead, 1000000/s", "WRITE_MIDDLE", 1000,    1, PSN_AHEAD, 0, true },
+	{ "WRITEs of any PSN, 1000/s",    "WRITE_MIDDLE", 1000000, 1, PSN_ANY, 0, true },
+	{ "WRITEs of any PSN, 1000000/s", "WRITE_MIDDLE", 1000,    1, PSN_ANY, 0, true },
 };
 /* clang-format on */
 
@@ -103,6 +106,8 @@ psn_of(struct qp *to, enum psn psn)
 				     rng_below(rng, uroce_psn_dist(req->una_psn, req->max_psn)));
 	case PSN_AHEAD:
 		return uroce_psn_add(to->qpc.resp.epsn, rng_between(rng, 1, 100));
+	case PSN_ANY:
+		return rng_below(rng, UROCE_PSN_MASK + 1);
 	}
 	return 0;
 }
