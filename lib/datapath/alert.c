@@ -26,7 +26,8 @@ static const struct {
 			       "WRITEs under keys that there are not: somebody guesses keys" },
 	[UROCE_ALERT_CONFLICT] = { UROCE_QPC_PSN_CONFLICT, UROCE_COUNTER_RX_PSN_CONFLICT, 1,
 				   "two requests of one PSN that are not the same, or one that "
-				   "cannot be at its turn: one of them is forged" },
+				   "cannot be at its turn: one of them is forged, or the peer's "
+				   "program changed memory while it was sent" },
 	[UROCE_ALERT_RNR] = { UROCE_QPC_RNR_FALSE, UROCE_COUNTER_RCVD_RNR_FALSE, 16,
 			      "RNR NAKs of requests that the peer has executed: they are forged, "
 			      "or "
