@@ -17,6 +17,9 @@
 /** So many packets have to be late before the longest lateness is believed. */
 #define UROCE_REORDER_SAMPLES_MIN 16
 
+/** The longest time that a hole is given. */
+#define UROCE_LATE_MAX_NS UINT64_C(10000000)
+
 struct uroce_reorder_window {
 	uint64_t since_ns; /* when the present hole was seen first; 0: there is none */
 	uint32_t max_ns;   /* longest lateness, sinking; 0: nothing was late yet */
@@ -27,14 +30,17 @@ struct uroce_reorder_window {
 static inline uint64_t
 uroce_reorder_window_delay_ns(const struct uroce_reorder_window *late)
 {
-	return (uint64_t)late->max_ns * (late->nb < UROCE_REORDER_SAMPLES_MIN ? 8 : 2);
+	const uint64_t delay_ns =
+		(uint64_t)late->max_ns * (late->nb < UROCE_REORDER_SAMPLES_MIN ? 8 : 2);
+
+	return delay_ns < UROCE_LATE_MAX_NS ? delay_ns : UROCE_LATE_MAX_NS;
 }
 
 /** A packet filled its hole by being late by `ns`. */
 static inline void
 uroce_reorder_window_grow(struct uroce_reorder_window *late, uint64_t ns)
 {
-	const uint32_t capped_ns = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+	const uint32_t capped_ns = (uint32_t)(ns < UROCE_LATE_MAX_NS ? ns : UROCE_LATE_MAX_NS);
 
 	if (late->max_ns < capped_ns)
 		late->max_ns = capped_ns;

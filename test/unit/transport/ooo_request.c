@@ -542,6 +542,32 @@ ooo_request__a_loss_is_reported_at_once_until_a_packet_was_late(void **state)
 	pair_expect_trace(&pair, "B>A NAK_SEQ psn 2\n");
 }
 
+/*
+ * A stranger's packet, long before the peer sends the next one, makes that look late; and no packet of the stranger's
+ * is as expensive as one that lets each loss wait for seconds.
+ */
+static void
+ooo_request__a_hole_waits_10_ms_at_most(void **state)
+{
+	struct pair_pkt late = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
+
+	(void)state;
+	inject(UROCE_OP_WRITE_ONLY, 2, 0);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "B>A NAK_SEQ psn 0\n");
+	pair.now_ns += 1000000000;
+	pair_inject(&pair, B, &late);
+	late.psn = 1;
+	pair_inject(&pair, B, &late);
+	pair_flush(&pair, B);
+	text_clear(&pair.trace);
+	/* the next hole */
+	inject(UROCE_OP_WRITE_ONLY, 4, 0);
+	pair_flush(&pair, B);
+	pair_expect_trace(&pair, "");
+	assert_true(uroce_qpc_deadline(&pair.host[B].qpc) == pair.now_ns + 10000000);
+}
+
 static void
 ooo_request__a_repair_does_not_count_as_late(void **state)
 {
@@ -657,6 +683,7 @@ main(void)
 		PAIR_TEST(ooo_request__held_send_without_a_receive_is_an_rnr_nak),
 		PAIR_TEST(ooo_request__what_is_held_is_given_back_when_a_long_read_fails),
 		PAIR_TEST(ooo_request__a_loss_is_reported_at_once_until_a_packet_was_late),
+		PAIR_TEST(ooo_request__a_hole_waits_10_ms_at_most),
 		PAIR_TEST(ooo_request__a_repair_does_not_count_as_late),
 		PAIR_TEST(
 			ooo_request__a_late_packet_is_not_taken_for_a_rewind_by_the_repair_that_follows_it),
