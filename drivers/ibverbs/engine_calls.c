@@ -36,6 +36,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const struct engine_calls *) current;
 static struct kept *kept;
 static bool is_second; /* an engine has died */
+static bool is_over;   /* and its threads live */
 
 static void *
 fail(const char *what, const char *why)
@@ -103,6 +104,8 @@ resolve(void *handle, struct engine_calls *calls)
 #undef X
 	calls->open = (__typeof__(calls->open))dlsym(handle, "uroce_engine_open");
 	calls->is_started = (__typeof__(calls->is_started))dlsym(handle, "uroce_engine_is_started");
+	calls->is_whole = (__typeof__(calls->is_whole))dlsym(handle, "uroce_engine_is_whole");
+	calls->make_file = (__typeof__(calls->make_file))dlsym(handle, "uroce_engine_make_file");
 	for (size_t i = 0; i < sizeof(*calls) / sizeof(void *); i++)
 		if (((void **)calls)[i] == NULL)
 			return false;
@@ -134,6 +137,33 @@ load(void)
 	return NULL;
 }
 
+/* --- the end of an engine ------------------------------------------------------------------------ */
+
+/* Under the lock. The next one is made of a copy. */
+static void
+bury(void)
+{
+	for (const struct kept *at = kept; at != NULL; at = at->next)
+		fork_kill_context(at->context);
+	kept = NULL;
+	is_second = true;
+	atomic_store(&current, NULL);
+}
+
+/* An engine without descriptors has threads, if it was started, which nothing ends: there is no place for another. */
+static const struct engine_calls *
+bury_unless_whole(const struct engine_calls *calls)
+{
+	if (calls == NULL || calls->is_whole())
+		return calls;
+	pthread_mutex_lock(&lock);
+	if (atomic_load(&current) == calls)
+		bury();
+	is_over |= calls->is_started();
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
 /* --- fork ---------------------------------------------------------------------------------------- */
 
 static void
@@ -154,13 +184,9 @@ after_fork_in_child(void)
 {
 	const struct engine_calls *const calls = atomic_load(&current);
 
-	if (calls != NULL && calls->is_started()) {
-		for (const struct kept *at = kept; at != NULL; at = at->next)
-			fork_kill_context(at->context);
-		kept = NULL;
-		is_second = true;
-		atomic_store(&current, NULL);
-	}
+	if (calls != NULL && calls->is_started())
+		bury();
+	is_over = false;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -179,13 +205,16 @@ watch_forks(void)
 const struct engine_calls *
 engine(void)
 {
-	const struct engine_calls *calls = atomic_load_explicit(&current, memory_order_acquire);
+	const struct engine_calls *calls =
+		bury_unless_whole(atomic_load_explicit(&current, memory_order_acquire));
 
 	if (calls != NULL)
 		return calls;
 	pthread_mutex_lock(&lock);
 	calls = atomic_load(&current);
-	if (calls == NULL) {
+	if (calls == NULL && is_over) {
+		errno = EIO;
+	} else if (calls == NULL) {
 		watch_forks();
 		calls = load();
 		atomic_store(&current, calls);
@@ -198,7 +227,7 @@ const struct engine_calls *
 engine_of(const struct ibv_context *context)
 {
 	const struct engine_calls *const calls =
-		atomic_load_explicit(&current, memory_order_acquire);
+		bury_unless_whole(atomic_load_explicit(&current, memory_order_acquire));
 
 	/* whoever has no context is told by the engine that he needs one */
 	if (context == NULL)

@@ -7,7 +7,8 @@
  * The engine behind the library: loaded when a program first asks for devices, and the table of its calls.
  *
  * A child of fork() has neither the threads of an engine that was started nor memory of its own for it. So there that
- * engine is dead: each call on an object of it fails with EIO, and a program that asks for devices gets another.
+ * engine is dead: each call on an object of it fails with EIO, and a program that asks for devices gets another. An
+ * engine dies as well with its descriptors, if the program closes them; if it was started, there is no other then.
  */
 
 #include <stdbool.h>
@@ -87,6 +88,8 @@ struct engine_calls {
 #undef X
 	__typeof__(&uroce_engine_open) open;
 	__typeof__(&uroce_engine_is_started) is_started;
+	__typeof__(&uroce_engine_is_whole) is_whole;
+	__typeof__(&uroce_engine_make_file) make_file;
 };
 
 /**
@@ -96,7 +99,7 @@ struct engine_calls {
  */
 const struct engine_calls *engine(void);
 
-/** The engine that objects of this context are of: one that is at work; NULL with errno EIO: it is dead. */
+/** The engine that objects of this context are of: one that is at work; NULL with errno EIO: it is dead. @mt Safe. */
 const struct engine_calls *engine_of(const struct ibv_context *context);
 
 /** A device of this engine: `device`, or of one that was a dead engine's its namesake; NULL: there is none. */

@@ -8,8 +8,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "engine_calls.h"
@@ -18,7 +18,8 @@ struct place {
 	struct place *next;
 	dev_t dev;
 	ino_t ino;
-	int fd; /* open for as long as the process lives */
+	int fd;          /* one of the engine's; open for as long as the process lives */
+	struct stat own; /* the file behind it, by which it is known */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,22 +32,39 @@ add_place(const struct stat *stat)
 
 	if (place == NULL)
 		return NULL;
-	*place = (struct place){ .next = places, .dev = stat->st_dev, .ino = stat->st_ino };
-	place->fd = memfd_create("xrc-domain", MFD_CLOEXEC);
-	if (place->fd < 0) {
-		free(place);
-		return NULL;
-	}
+	*place = (struct place){
+		.next = places, .dev = stat->st_dev, .ino = stat->st_ino, .fd = -1
+	};
 	places = place;
 	return place;
 }
 
+/* A child may have closed what it inherited. */
+static bool
+has_file(const struct place *place)
+{
+	struct stat stat;
+
+	return place->fd >= 0 && fstat(place->fd, &stat) == 0 && stat.st_dev == place->own.st_dev &&
+	       stat.st_ino == place->own.st_ino;
+}
+
+static int
+make_file(const struct engine_calls *calls, struct place *place)
+{
+	place->fd = calls->make_file("xrc-domain");
+	if (place->fd >= 0)
+		(void)fstat(place->fd, &place->own);
+	return place->fd;
+}
+
 /* The file in the place of this one, or -1. */
 static int
-own_file(int fd)
+own_file(const struct engine_calls *calls, int fd)
 {
 	struct place *place;
 	struct stat stat;
+	int own;
 
 	if (fstat(fd, &stat) != 0)
 		return -1;
@@ -56,8 +74,9 @@ own_file(int fd)
 			break;
 	if (place == NULL)
 		place = add_place(&stat);
+	own = place == NULL ? -1 : has_file(place) ? place->fd : make_file(calls, place);
 	pthread_mutex_unlock(&lock);
-	return place != NULL ? place->fd : -1;
+	return own;
 }
 
 struct ibv_xrcd *
@@ -73,6 +92,6 @@ xrcd_open(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
 	if (xrcd != NULL || errno != EOPNOTSUPP || attr->fd < 0)
 		return xrcd;
 	own = *attr;
-	own.fd = own_file(attr->fd);
+	own.fd = own_file(calls, attr->fd);
 	return own.fd >= 0 ? calls->open_xrcd(context, &own) : NULL;
 }

@@ -29,6 +29,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include <rte_cycles.h>
 #include <rte_lcore.h>
 
 #include "datapath/clock.h"
@@ -176,7 +177,12 @@ wait_for_message(int fd, int errand_fd, int ms)
 	struct pollfd fds[] = { { fd, POLLIN, 0 }, { errand_fd, POLLIN, 0 } };
 	eventfd_t nothing;
 
-	if (poll(fds, RTE_DIM(fds), ms) > 0 && fds[1].revents)
+	if (poll(fds, RTE_DIM(fds), ms) <= 0)
+		return;
+	if ((fds[0].revents | fds[1].revents) & POLLNVAL)
+		/* the process has closed it: poll() does not wait any more */
+		rte_delay_us_sleep(RETRY_MS * 1000);
+	else if (fds[1].revents)
 		(void)eventfd_read(errand_fd, &nothing);
 }
 

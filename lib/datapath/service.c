@@ -273,7 +273,12 @@ wait_for_fds(struct uroce_service_thread *service, struct pollfd *fds, unsigned 
 		nb_come = ppoll(fds, nb, &time, NULL);
 	atomic_store(&service->is_asleep, false);
 	service->is_rested = true;
-	if (nb_come > 0 && fds[0].revents)
+	if (nb_come <= 0 || fds[0].revents == 0)
+		return nb_come;
+	if (fds[0].revents &
+	    POLLNVAL) /* the process has closed it: poll() does not wait any more */
+		(void)nanosleep(&time, NULL);
+	else
 		(void)eventfd_read(service->wake_fd, &nothing);
 	return nb_come;
 }

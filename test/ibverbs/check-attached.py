@@ -3,9 +3,9 @@
 """Programs that were built for libibverbs, as clients of one uroced: what they are told, what they carry to one
 another, and that uroced may be killed and started again meanwhile.
 
-    check-attached.py UROCED LIBS FORK TRANSFER
+    check-attached.py UROCED LIBS FORK TRANSFER CLOSED
 
-FORK and TRANSFER are programs of ours that know libibverbs alone. What the distribution has not installed is left out.
+FORK, TRANSFER and CLOSED are programs of ours that know libibverbs alone. What the distribution has not installed is left out.
 """
 
 import os
@@ -209,11 +209,19 @@ def children_are_clients_of_their_own(uroced, fork):
     check(code == 0, 'it ended with', code, said)
 
 
+def programs_close_what_they_do_not_know(uroced, closed):
+    """With libc, and the device goes on; without, and it fails with a line. Their own files are as they were."""
+    for way in ('closefrom', 'close', 'daemon', 'kernel'):
+        code, said = Client(uroced, closed, way).end()
+        check(code == 0, way, 'ended with', code, said)
+        check(said.count('has closed the descriptors') == (way == 'kernel'), way, said)
+
+
 def main():
-    program, libs, fork, transfer = map(os.path.abspath, sys.argv[1:])
+    program, libs, fork, transfer, closed = map(os.path.abspath, sys.argv[1:])
     tests = [(says_what_is_wrong,), (devices_are_uroceds,), (programs_reach_one_another,),
              (hosts_reach_one_another,), (children_are_clients_of_their_own, fork),
-             (transfers_live_through_its_death, transfer)]
+             (programs_close_what_they_do_not_know, closed), (transfers_live_through_its_death, transfer)]
     if not shutil.which('ibv_rc_pingpong'):
         print('# the programs of ibverbs-utils are not installed')
         del tests[1:4]

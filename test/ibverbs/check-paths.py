@@ -13,6 +13,8 @@ import tempfile
 
 PATHS, CALLS = map(os.path.abspath, sys.argv[1:])
 DEVICES = {'UROCE': 'net_null0,addr=192.0.2.1/24', 'UROCE_EAL': '--vdev net_null0'}
+# Calls that take no path, and the table behind them: closed.c tests each
+CLOSING = {'close', 'close_range', 'closefrom', 'dup2', 'dup3', 'uroce_paths_descriptors'}
 ETHERNET = '1'  # ARPHRD_ETHER
 
 
@@ -43,7 +45,7 @@ def calls_are_those_tested(_):
     symbols = subprocess.check_output(['nm', '-D', '--defined-only', PATHS], text=True)
     exported = {line.split()[-1] for line in symbols.splitlines()}
     tested = set(subprocess.check_output([CALLS, 'calls'], text=True).split())
-    check(exported == tested, 'exported and tested differ:', exported ^ tested)
+    check(exported == tested | CLOSING, 'exported and tested differ:', exported ^ (tested | CLOSING))
 
 
 def read(*path):

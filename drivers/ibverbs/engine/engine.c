@@ -14,12 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
 #include <uroce.h>
 
 #include "conf.h"
+#include "descriptors.h"
 #include "eal/args.h"
 #include "eal/runtime.h"
 
@@ -133,10 +135,23 @@ uroce_engine_open(void)
 {
 	int ret;
 
+	descriptors_begin();
 	ret = conf_read(&conf);
 	for (unsigned i = 0; i < conf.nb_specs && ret == 0; i++)
 		ret = add_device(conf.spec[i]);
 	return ret;
+}
+
+int
+uroce_engine_make_file(const char *name)
+{
+	return memfd_create(name, MFD_CLOEXEC);
+}
+
+bool
+uroce_engine_is_whole(void)
+{
+	return descriptors_are_there();
 }
 
 bool

@@ -23,4 +23,13 @@ int uroce_engine_open(void);
 /** Whether EAL was started, or tried to: from then on a child cannot use it. */
 bool uroce_engine_is_started(void);
 
+/** An empty file in memory, whose descriptor is the engine's and is kept for ever. @return -1 with errno: it cannot be had */
+int uroce_engine_make_file(const char *name);
+
+/**
+ * Whether the process has the engine's descriptors. If the program has closed them, no device works any more; the first
+ * call that finds it so says so in a line on stderr.
+ */
+bool uroce_engine_is_whole(void);
+
 #endif /* UROCE_ENGINE_H */

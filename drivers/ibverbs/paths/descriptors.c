@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The calls of libc that close descriptors, as programs import them. Daemons close all descriptors that they do not
+ * know, and would close those of the engine, which would then read and write what the program opens under these
+ * numbers. So a range is closed piece by piece around the engine's descriptors, and a single one of them is no
+ * descriptor that the program could close or replace.
+ */
+
+#include "descriptors.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/close_range.h>
+
+/* The kernel's answer to a number without a file. */
+static int
+refuse(void)
+{
+	errno = EBADF;
+	return -1;
+}
+
+__attribute__((visibility("default"))) struct descriptors uroce_paths_descriptors = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+static const struct descriptors *const table = &uroce_paths_descriptors;
+
+static void *
+find_next(_Atomic(void *) *found, const char *name)
+{
+	void *next = atomic_load_explicit(found, memory_order_relaxed);
+
+	if (next == NULL) {
+		next = dlsym(RTLD_NEXT, name);
+		atomic_store_explicit(found, next, memory_order_relaxed);
+	}
+	return next;
+}
+
+#define NEXT(name) ((__typeof__(&paths_##name))find_next(&found, #name))
+
+#define DECLARE(type, name, params)                                                                \
+	__attribute__((visibility("default"))) type paths_##name params __asm__(#name);            \
+	type paths_##name params
+
+DECLARE(int, close, (int fd))
+{
+	static _Atomic(void *) found;
+
+	return descriptors_is_own(table, fd) ? refuse() : NEXT(close)(fd);
+}
+
+DECLARE(int, dup2, (int from, int to))
+{
+	static _Atomic(void *) found;
+
+	return from != to && descriptors_is_own(table, to) ? refuse() : NEXT(dup2)(from, to);
+}
+
+DECLARE(int, dup3, (int from, int to, int flags))
+{
+	static _Atomic(void *) found;
+
+	return descriptors_is_own(table, to) ? refuse() : NEXT(dup3)(from, to, flags);
+}
+
+/* The engine's first one from `fd` to `last`; UINT_MAX: none. */
+static unsigned
+find_own(unsigned fd, unsigned last)
+{
+	if (atomic_load_explicit(&table->pid, memory_order_relaxed) != getpid())
+		return UINT_MAX;
+	for (; fd < DESCRIPTORS_MAX && fd <= last; fd++)
+		if (descriptors_has(table, (int)fd))
+			return fd;
+	return UINT_MAX;
+}
+
+/* Without descriptors of the engine, and for a call that closes nothing now, it is one call of the kernel. */
+DECLARE(int, close_range, (unsigned first, unsigned last, int flags))
+{
+	static _Atomic(void *) found;
+	unsigned own;
+	int ret = 0;
+
+	if (first > last || (flags & CLOSE_RANGE_CLOEXEC) != 0)
+		return NEXT(close_range)(first, last, flags);
+	pthread_mutex_lock(&uroce_paths_descriptors.lock);
+	while (ret == 0 && (own = find_own(first, last)) != UINT_MAX) {
+		if (first < own)
+			ret = NEXT(close_range)(first, own - 1, flags);
+		first = own + 1;
+	}
+	if (ret == 0 && first <= last)
+		ret = NEXT(close_range)(first, last, flags);
+	pthread_mutex_unlock(&uroce_paths_descriptors.lock);
+	return ret;
+}
+
+/* libc's own knows what to do where the kernel has no close_range(). */
+DECLARE(void, closefrom, (int low))
+{
+	static _Atomic(void *) found;
+	const unsigned first = low > 0 ? (unsigned)low : 0;
+
+	if (find_own(first, UINT_MAX) == UINT_MAX)
+		NEXT(closefrom)(low);
+	else if (paths_close_range(first, UINT_MAX, 0) != 0)
+		for (unsigned fd = first; fd < DESCRIPTORS_MAX; fd++)
+			(void)paths_close((int)fd);
+}
