@@ -10,7 +10,6 @@
 #include <string.h>
 #include <rte_ip.h>
 
-#include "datapath/mcast_group.h"
 #include "wire/build.h"
 #include "wire/hdr.h"
 
@@ -70,6 +69,21 @@ enum {
 
 static const uint8_t all_routers[16] = { [10] = 0xff, 0xff, 224, 0, 0, 2 };
 static const uint8_t all_routers6[16] = { 0xff, 2, [15] = 2 };
+
+void
+uroce_mcast_group_mac(const uint8_t gid[16], uint8_t mac[6])
+{
+	static const uint8_t v4[] = { 0x01, 0x00, 0x5e }, v6[] = { 0x33, 0x33 };
+
+	if (uroce_ip_is_v4(gid)) {
+		memcpy(mac, v4, sizeof(v4));
+		memcpy(mac + 3, gid + 13, 3);
+		mac[3] &= 0x7f;
+	} else {
+		memcpy(mac, v6, sizeof(v6));
+		memcpy(mac + 2, gid + 12, 4);
+	}
+}
 
 bool
 uroce_igmp_mld_is_reported(const uint8_t group[16])

@@ -13,6 +13,9 @@
 
 #include "datapath/neigh_frame.h"
 
+/** The MAC that a group's frames go to [RFC 1112, 2464]: nobody is asked for it. */
+void uroce_mcast_group_mac(const uint8_t gid[16], uint8_t mac[6]);
+
 /** Whether somebody has to be told of a group at all: not of those that all hosts are in, nor of this
  * host's own. */
 bool uroce_igmp_mld_is_reported(const uint8_t group[16]);

@@ -9,6 +9,7 @@
  */
 
 #include "datapath/mcast_group.h"
+#include "datapath/igmp_mld.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,21 +26,6 @@
 #include "wire/build.h"
 
 #define MACS_MAX 64 /* that a port is told of */
-
-void
-uroce_mcast_group_mac(const uint8_t gid[16], uint8_t mac[6])
-{
-	static const uint8_t v4[] = { 0x01, 0x00, 0x5e }, v6[] = { 0x33, 0x33 };
-
-	if (uroce_ip_is_v4(gid)) {
-		memcpy(mac, v4, sizeof(v4));
-		memcpy(mac + 3, gid + 13, 3);
-		mac[3] &= 0x7f;
-	} else {
-		memcpy(mac, v6, sizeof(v6));
-		memcpy(mac + 2, gid + 12, 4);
-	}
-}
 
 /* --- frames ------------------------------------------------------------------------------------ */
 

@@ -32,9 +32,6 @@ struct uroce_mcast_group {
 	struct uroce_mcast_group *next;
 };
 
-/** The MAC that a group's frames go to [RFC 1112, 2464]: nobody is asked for it. */
-void uroce_mcast_group_mac(const uint8_t gid[16], uint8_t mac[6]);
-
 /** Whether a frame is a datagram to a group that has members on the device. */
 bool uroce_mcast_group_has(const struct uroce_dev *dev, const struct uroce_pkt *pkt);
 

@@ -14,6 +14,7 @@
 #include "datapath/clock.h"
 #include "datapath/gid.h"
 #include "datapath/mcast_group.h"
+#include "datapath/igmp_mld.h"
 #include "datapath/log.h"
 #include "datapath/neigh.h"
 #include "datapath/round.h"

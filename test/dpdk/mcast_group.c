@@ -13,6 +13,7 @@
 
 #include "datapath/clock.h"
 #include "datapath/mcast_group.h"
+#include "datapath/igmp_mld.h"
 #include "datapath/neigh.h"
 #include "datapath/round.h"
 #include "datapath/stats.h"
