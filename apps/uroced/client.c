@@ -46,9 +46,8 @@ client_destroy(struct client *client, struct mapper *mapper)
 	free(client);
 }
 
-/* @return whether the indexes that are there can be */
-static bool
-take_up_rings(struct client *client)
+bool
+client_take_lanes(struct client *client)
 {
 	const struct uroce_shm_layout *plan = &client->shm.plan;
 
@@ -95,5 +94,5 @@ client_take_up(struct client *client, struct mapper *mapper)
 	client->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (client->doorbell < 0)
 		return strerror(errno);
-	return take_up_rings(client) ? NULL : "the indexes in a lane of it cannot be";
+	return client_take_lanes(client) ? NULL : "the indexes in a lane of it cannot be";
 }

@@ -183,7 +183,4 @@ void wire_flush(struct wire *wire, uint64_t now_ns);
 /** Receive a burst, and see to it. @return frames */
 unsigned wire_receive(struct data *data);
 
-/** Look at the link now and then. */
-void wire_watch(struct wire *wire, uint64_t now_ns);
-
 #endif /* UROCED_DATA_H */

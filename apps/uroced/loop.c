@@ -21,6 +21,7 @@
 
 #include "data.h"
 #include "datapath/clock.h"
+#include "datapath/link.h"
 #include "log_line.h"
 
 #define SPIN_NS             UINT64_C(50000) /* after activity */
@@ -33,6 +34,7 @@
 #define SLEEP_MAX_NS        UINT64_C(100000000) /* the link is looked at meanwhile */
 
 #define DOORBELLS_NS        UINT64_C(30000) /* between two looks for bells, while it does not sleep */
+#define LINK_NS             UINT64_C(100000000) /* between two looks at the link */
 
 #define EVENTS              16
 #define CMDS                CLIENTS_MAX /* what an epoll tells of, beside clients' slots */
@@ -310,6 +312,22 @@ wait_idle(struct data *data, struct idle_state *self)
 		self->sleep_ns = TIMED_SLEEP_MIN_NS;
 }
 
+/* Look at the link now and then. */
+static void
+watch_link(struct wire *wire, uint64_t now_ns)
+{
+	struct uroce_port *port = wire->port;
+
+	if (now_ns < wire->link_check_ns)
+		return;
+	uroce_link_check(port);
+	wire->link_check_ns = now_ns + LINK_NS;
+	if (!uroce_link_is_lost(port, now_ns))
+		return;
+	atomic_store(&port->is_ready, false);
+	uroce_link_restart(port, now_ns);
+}
+
 void
 data_run(struct data *data)
 {
@@ -326,7 +344,7 @@ data_run(struct data *data)
 			counter_add(&data->busy_ns, now_ns - data->now_ns);
 		data->last_ns = data->now_ns;
 		data->now_ns = now_ns;
-		wire_watch(&data->wire, now_ns);
+		watch_link(&data->wire, now_ns);
 		update_runq(data);
 		if (nb > 0 || is_asked || data->wire.nb_pending > 0) {
 			self = (struct idle_state){ .active_ns = now_ns,

@@ -98,27 +98,35 @@ answer_with(int uroced, const struct reader_answer *answer, int fd)
 			answer->ret == 1 ? fd : -1, 0);
 }
 
-static void
-act(int uroced, const struct reader_job *job, int fd)
+int
+reader_do(const struct reader_job *job, int fd, struct reader_answer *answer)
 {
-	static struct reader_answer answer;
 	int file = -1;
 
-	answer = (struct reader_answer){ .kind = job->kind,
-					 .slot = job->slot,
-					 .number = job->number };
+	*answer = (struct reader_answer){ .kind = job->kind,
+					  .slot = job->slot,
+					  .number = job->number };
 	switch ((enum reader_kind)job->kind) {
 	case READER_TAKE:
-		file = take(&answer, fd);
-		answer_with(uroced, &answer, file);
+		file = take(answer, fd);
 		break;
 	case READER_SEAL:
-		set_why(&answer, uroce_shm_seal(&job->plan, fd));
-		answer_with(uroced, &answer, -1);
+		set_why(answer, uroce_shm_seal(&job->plan, fd));
 		break;
 	case READER_CLOSE:
 		break;
 	}
+	return file;
+}
+
+static void
+act(int uroced, const struct reader_job *job, int fd)
+{
+	static struct reader_answer answer;
+	const int file = reader_do(job, fd, &answer);
+
+	if (job->kind != READER_CLOSE)
+		answer_with(uroced, &answer, file);
 	/* after the answer: who waits for it does not wait for this */
 	if (file >= 0)
 		(void)close(file);

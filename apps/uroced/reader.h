@@ -55,6 +55,13 @@ int reader_make(int start);
 int reader_ask(int reader, const struct reader_job *job, int fd);
 
 /**
+ * What a reader does with a job: wait, if need be.
+ * @param fd  that came with the job
+ * @return the file that came with the message which it received; -1: none
+ */
+int reader_do(const struct reader_job *job, int fd, struct reader_answer *answer);
+
+/**
  * Take an answer; never waits.
  * @param[out] fd  that came with it, the caller's; -1: none
  * @return 1; 0: the reader has ended; -errno: -EAGAIN: there is none

@@ -11,12 +11,10 @@
 
 #include "data.h"
 #include "datapath/fault_guard.h"
-#include "datapath/link.h"
 #include "datapath/neigh.h"
 
-#define LINK_CHECK_NS UINT64_C(100000000)
-#define ETH_LEN       14u
-#define MIN_LEN       60u /* of a frame of Ethernet, FCS not counted */
+#define ETH_LEN 14u
+#define MIN_LEN 60u /* of a frame of Ethernet, FCS not counted */
 
 void
 wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *neigh)
@@ -222,19 +220,4 @@ wire_receive(struct data *data)
 	wire_flush(wire, data->now_ns);
 	rte_pktmbuf_free_bulk(mbufs, nb_done);
 	return nb;
-}
-
-void
-wire_watch(struct wire *wire, uint64_t now_ns)
-{
-	struct uroce_port *port = wire->port;
-
-	if (now_ns < wire->link_check_ns)
-		return;
-	uroce_link_check(port);
-	wire->link_check_ns = now_ns + LINK_CHECK_NS;
-	if (!uroce_link_is_lost(port, now_ns))
-		return;
-	atomic_store(&port->is_ready, false);
-	uroce_link_restart(port, now_ns);
 }
