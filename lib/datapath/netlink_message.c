@@ -14,6 +14,8 @@
 
 #include "wire/build.h"
 
+#define ERRNO_MAX 4095 /* of the kernel */
+
 static void
 put_attr(union uroce_netlink_message *msg, uint16_t type, const void *data, uint16_t len)
 {
@@ -74,15 +76,25 @@ uroce_netlink_put_neigh(union uroce_netlink_message *msg, int if_index, const ui
 	put_ip(msg, NDA_DST, ip);
 }
 
-/* @return 0; -EPROTO: not all of it arrived; the error that it is */
+/* The fixed part of a message, `fixed_len` bytes; NULL: the message has not so many. */
+static const void *
+fixed_part(const struct nlmsghdr *hdr, size_t fixed_len)
+{
+	return hdr->nlmsg_len >= NLMSG_LENGTH(fixed_len) ? NLMSG_DATA(hdr) : NULL;
+}
+
+/* @return 0: an answer that arrived whole; the error that it tells; -EPROTO */
 static int
 check_answer(const union uroce_netlink_message *msg, size_t len)
 {
+	const struct nlmsgerr *error;
+
 	if (len < sizeof(msg->hdr) || msg->hdr.nlmsg_len > len)
 		return -EPROTO;
 	if (msg->hdr.nlmsg_type != NLMSG_ERROR)
 		return 0;
-	return ((const struct nlmsgerr *)NLMSG_DATA(&msg->hdr))->error;
+	error = fixed_part(&msg->hdr, sizeof(*error));
+	return error && error->error < 0 && error->error >= -ERRNO_MAX ? error->error : -EPROTO;
 }
 
 /* The data of an attribute that is `len` bytes long; NULL: there is none. */
@@ -115,12 +127,13 @@ int
 uroce_netlink_get_route(const union uroce_netlink_message *msg, size_t len, const uint8_t dip[16],
 			uint8_t next_hop[16], bool *is_local)
 {
-	const struct rtmsg *route = NLMSG_DATA(&msg->hdr);
 	const int ret = check_answer(msg, len);
+	const struct rtmsg *route;
 
 	if (ret < 0)
 		return ret;
-	if (msg->hdr.nlmsg_type != RTM_NEWROUTE)
+	route = fixed_part(&msg->hdr, sizeof(*route));
+	if (msg->hdr.nlmsg_type != RTM_NEWROUTE || !route)
 		return -EPROTO;
 	if (route->rtm_type != RTN_UNICAST && route->rtm_type != RTN_LOCAL)
 		return -ENETUNREACH;
@@ -134,13 +147,14 @@ uroce_netlink_get_neigh(const union uroce_netlink_message *msg, size_t len, uint
 {
 	const uint16_t known =
 		NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY;
-	const struct ndmsg *neigh = NLMSG_DATA(&msg->hdr);
 	const int ret = check_answer(msg, len);
+	const struct ndmsg *neigh;
 	const void *lladdr;
 
 	if (ret < 0)
 		return ret;
-	if (msg->hdr.nlmsg_type != RTM_NEWNEIGH || !(neigh->ndm_state & known))
+	neigh = fixed_part(&msg->hdr, sizeof(*neigh));
+	if (msg->hdr.nlmsg_type != RTM_NEWNEIGH || !neigh || !(neigh->ndm_state & known))
 		return -ENOENT;
 	lladdr = find_attr(msg, sizeof(*neigh), NDA_LLADDR, 6);
 	if (!lladdr)
@@ -152,20 +166,22 @@ uroce_netlink_get_neigh(const union uroce_netlink_message *msg, size_t len, uint
 static bool
 is_of(const struct nlmsghdr *hdr, int if_index)
 {
-	const struct ifaddrmsg *const addr = NLMSG_DATA(hdr);
+	const struct ifaddrmsg *const addr = fixed_part(hdr, sizeof(*addr));
 
-	return (hdr->nlmsg_type == RTM_NEWADDR || hdr->nlmsg_type == RTM_DELADDR) &&
-	       hdr->nlmsg_len >= NLMSG_LENGTH(sizeof(*addr)) &&
+	return (hdr->nlmsg_type == RTM_NEWADDR || hdr->nlmsg_type == RTM_DELADDR) && addr &&
 	       addr->ifa_index == (unsigned)if_index;
 }
 
 bool
 uroce_netlink_has_addr(const union uroce_netlink_message *msg, size_t len, int if_index)
 {
-	unsigned left = (unsigned)len;
+	const struct nlmsghdr *hdr;
 
-	for (const struct nlmsghdr *hdr = &msg->hdr; NLMSG_OK(hdr, left);
-	     hdr = NLMSG_NEXT(hdr, left)) {
+	/* the last one's length may be no multiple of 4: `at` is behind the end then */
+	for (size_t at = 0; at < len; at += NLMSG_ALIGN(hdr->nlmsg_len)) {
+		hdr = (const struct nlmsghdr *)(msg->bytes + at);
+		if (!NLMSG_OK(hdr, len - at))
+			return false;
 		if (is_of(hdr, if_index))
 			return true;
 	}
