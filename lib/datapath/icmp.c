@@ -71,6 +71,7 @@ uroce_icmp_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
 {
 	struct uroce_ipv4 *ip = (struct uroce_ipv4 *)l2->l3;
 	const uint32_t hdr_len = check_ipv4(l2);
+	const uint8_t *const from = ((const struct uroce_eth *)l2->frame)->src;
 	uint8_t dst[16] = { [10] = 0xff, [11] = 0xff };
 	struct icmp *icmp;
 
@@ -79,7 +80,7 @@ uroce_icmp_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
 	icmp = (struct icmp *)(l2->l3 + hdr_len);
 	memcpy(dst + 12, ip->dst, sizeof(ip->dst));
 	if (icmp->type != ICMP_ECHO_REQUEST || icmp->code != 0 || !uroce_neigh_is_ours(conf, dst) ||
-	    ip->src[0] == 0 || ip->src[0] >= 224)
+	    ip->src[0] == 0 || ip->src[0] >= 224 || from[0] & 1)
 		return false;
 	icmp->type = ICMP_ECHO_REPLY;
 	icmp->checksum = update_checksum(icmp->checksum, ICMP_ECHO_REQUEST << 8, 0);
@@ -89,6 +90,6 @@ uroce_icmp_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
 	ip->checksum = be16_make(0);
 	ip->checksum = checksum_ipv4_header(ip, hdr_len);
 	*len = (uint32_t)(l2->l3 - l2->frame) + be16_get(ip->total_len);
-	uroce_l2_return(conf, l2->frame, ((const struct uroce_eth *)l2->frame)->src);
+	uroce_l2_return(conf, l2->frame, from);
 	return true;
 }

@@ -198,10 +198,11 @@ reply_echo(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint3
 {
 	struct uroce_ipv6 *ip = (struct uroce_ipv6 *)l2->l3;
 	struct icmpv6 *icmp = (struct icmpv6 *)(ip + 1);
+	const uint8_t *const from = ((const struct uroce_eth *)l2->frame)->src;
 	uint8_t ours[16];
 
 	if (icmp->code != 0 || !uroce_neigh_is_ours(conf, ip->dst) || ip->src[0] == 0xff ||
-	    memcmp(ip->src, unspecified, 16) == 0)
+	    memcmp(ip->src, unspecified, 16) == 0 || from[0] & 1)
 		return false;
 	memcpy(ours, ip->dst, sizeof(ours));
 	memcpy(ip->dst, ip->src, sizeof(ip->dst));
@@ -209,7 +210,7 @@ reply_echo(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint3
 	ip->hop_limit = REPLY_HOP_LIMIT;
 	icmp->type = ECHO_REPLY;
 	set_icmpv6_checksum(ip, icmp, msg_len);
-	uroce_l2_return(conf, l2->frame, ((const struct uroce_eth *)l2->frame)->src);
+	uroce_l2_return(conf, l2->frame, from);
 	*len = (uint32_t)(l2->l3 - l2->frame) + sizeof(*ip) + msg_len;
 	return true;
 }

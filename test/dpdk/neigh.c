@@ -271,6 +271,15 @@ neigh_input__malformed_is_ignored(void **state)
 	assert_false(knows(peer_v6, NOW));
 }
 
+/* An answer to one frame would go to all hosts. */
+static void
+neigh_input__an_echo_from_a_groups_mac_is_ignored(void **state)
+{
+	(void)state;
+	expect_ignored_with(ping, sizeof(ping), 6, 0x33);
+	expect_ignored_with(ping6, sizeof(ping6), 6, 0x33);
+}
+
 /* Every frame cut at every length: ignored, and nothing past the end is read (under a sanitiser). */
 static void
 neigh_input__truncated_is_ignored(void **state)
@@ -501,6 +510,7 @@ main(void)
 		TEST(neigh_input__routers_are_told_in_time),
 		TEST(neigh_input__queries_from_elsewhere_or_damaged_are_ignored),
 		TEST(neigh_input__malformed_is_ignored),
+		TEST(neigh_input__an_echo_from_a_groups_mac_is_ignored),
 		TEST(neigh_input__truncated_is_ignored),
 		TEST(neigh_input__an_answer_that_does_not_fit_is_not_given),
 		TEST(neigh_input__fragments_are_ignored),
