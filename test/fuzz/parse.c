@@ -3,13 +3,93 @@
 /*
  * The door under arbitrary bytes. What it lets in lies inside the frame, and if its ICRC is made
  * right, parses again to the same and verifies.
+ *
+ * No mutation of bytes finds a frame whose protocol, port and three lengths agree. So some inputs are frames of every opcode,
+ * written by test/unit/wire/frame.c, which is the specification's; and lengths are mended after a mutation, mostly.
  */
 
 #include "bytes.h"
 
+#include "../unit/wire/frame.h"
 #include "wire/build.h"
 #include "wire/icrc.h"
 #include "wire/parse.h"
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t len, size_t room);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t room, unsigned seed);
+
+static unsigned
+draw(unsigned *seed, unsigned limit)
+{
+	return (unsigned)rand_r(seed) % limit;
+}
+
+static uint8_t
+draw_opcode(unsigned *seed)
+{
+	uint8_t opcode;
+
+	do
+		opcode = (uint8_t)draw(seed, 256);
+	while (!(uroce_opcode_table[opcode].flags & UROCE_OPF_VALID));
+	return opcode;
+}
+
+/* @return its length; 0: there is no room for it */
+static size_t
+make_frame(uint8_t *data, size_t room, unsigned *seed)
+{
+	static struct frame frame;
+	const uint8_t opcode = draw_opcode(seed);
+	const struct uroce_opcode *op = &uroce_opcode_table[opcode];
+	const unsigned span = op->payload_max - op->payload_min + 1u;
+	const unsigned any_len = op->payload_min + draw(seed, span < 64 ? span : 64);
+	/* only what ends a message may end within a word */
+	const unsigned payload_len = op->flags & UROCE_OPF_LAST ? any_len : any_len & ~3u;
+
+	frame_make(&frame, &(struct frame_conf){ .is_ipv6 = draw(seed, 2),
+						 .has_vlan = draw(seed, 4) == 0,
+						 .has_udp_checksum = draw(seed, 4) == 0,
+						 .opcode = opcode,
+						 .ext_len = op->ext_len,
+						 .ip_options_len = draw(seed, 4) ? 0 : 8,
+						 .tclass = (uint8_t)draw(seed, 256),
+						 .pad_len = -payload_len & 3,
+						 .payload_len = (uint16_t)payload_len });
+	if (frame.len > room)
+		return 0;
+	memcpy(data, frame.data, frame.len);
+	return frame.len;
+}
+
+/* Let what IP and UDP say of the length be so, where their headers are. */
+static void
+mend_lengths(uint8_t *data, size_t len)
+{
+	const size_t ip = len > 17 && data[12] == 0x81 ? 18 : 14;
+	const bool is_v6 = len > ip && data[ip] >> 4 == 6;
+	const size_t udp = ip + (is_v6 ? 40 : len > ip ? (data[ip] & 0xfu) * 4 : 0);
+
+	if (len < udp + 8)
+		return;
+	frame_put16(data + ip + (is_v6 ? 4 : 2), (uint32_t)(len - (is_v6 ? udp : ip)));
+	frame_put16(data + udp + 4, (uint32_t)(len - udp));
+}
+
+size_t
+LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t room, unsigned seed)
+{
+	if (draw(&seed, 8) == 0) {
+		const size_t made = make_frame(data, room, &seed);
+
+		if (made > 0)
+			return made;
+	}
+	len = LLVMFuzzerMutate(data, len, room);
+	if (draw(&seed, 4) > 0)
+		mend_lengths(data, len);
+	return len;
+}
 
 static void
 expect_inside(const struct uroce_pkt *pkt, const uint8_t *frame, size_t len)
