@@ -9,11 +9,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "transport/completer.h"
 #include "transport/completion.h"
 #include "transport/qp_state.h"
-#include "transport/role.h"
-#include "wire/psn.h"
-#include "wire/syndrome.h"
+#include "transport/loss_recovery.h"
+#include "transport/req.h"
+#include "transport/requester.h"
+#include "transport/resp.h"
+#include "transport/retry.h"
 
 #define TIMER_CODE_MAX 31
 #define RETRY_MAX      7
@@ -238,17 +241,17 @@ enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to,
 		break;
 	case IBV_QPS_RTS:
 		if (from == IBV_QPS_RTR)
-			uroce_req_start(qpc);
+			uroce_requester_start(qpc);
 		if (from == IBV_QPS_SQE) {
 			/* what was posted until now belongs to the failed queue */
 			uroce_completion_flush_sq(qpc, now_ns);
-			uroce_req_resume(qpc);
+			uroce_requester_resume(qpc);
 		}
 		qpc->req.is_draining = false;
 		break;
 	case IBV_QPS_SQD:
 		qpc->req.is_draining = qpc->req.is_draining || from == IBV_QPS_RTS;
-		uroce_req_check_drained(qpc);
+		uroce_completer_check_drained(qpc);
 		break;
 	case IBV_QPS_ERR:
 		uroce_qpc_set_state(qpc, from);

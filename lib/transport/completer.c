@@ -3,27 +3,20 @@
  * The completer [IBA 9.7.5.2, 9.7.6]: responses move the requester's window.
  *
  * Every response names a PSN and with it acknowledges all requests before it, but for READs and
- * atomics, which only their data can answer. So each response is handled in two steps: advance to
- * its PSN, which completes what it acknowledges; then do what it says there. If a READ or atomic is
- * in the way of the first step, its response was lost: that is an implied NAK, and the requester
- * goes back.
+ * atomics, which only their data can answer.
  */
-#include "transport/role.h"
+#include "transport/completer.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "transport/completion.h"
+#include "transport/error.h"
+#include "transport/pipeline.h"
+#include "transport/position.h"
+#include "transport/retry.h"
+#include "wire/newer_verbs.h"
 #include "wire/psn.h"
-#include "wire/syndrome.h"
-
-/* How a request ends that the peer refuses, by NAK code [IBA 9.7.5.2.8, 11.6.2]. */
-static const uint8_t nak_status[] = {
-	[UROCE_NAK_INV_REQUEST] = IBV_WC_REM_INV_REQ_ERR,
-	[UROCE_NAK_REM_ACCESS] = IBV_WC_REM_ACCESS_ERR,
-	[UROCE_NAK_REM_OP] = IBV_WC_REM_OP_ERR,
-	[UROCE_NAK_INV_RD_REQUEST] = IBV_WC_REM_INV_RD_REQ_ERR,
-};
 
 /* Requests that complete at once. */
 struct batch {
@@ -86,7 +79,7 @@ uroce_completer_retire_local(struct uroce_qpc *qpc, uint64_t now_ns)
 	retire_local(qpc, &batch, now_ns);
 	end_retired(qpc, una_idx, &batch);
 	if (qpc->req.una_idx != una_idx)
-		uroce_req_check_drained(qpc);
+		uroce_completer_check_drained(qpc);
 }
 
 bool
@@ -114,36 +107,8 @@ uroce_completer_advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
 	end_retired(qpc, una_idx, &batch);
 	if (req->una_psn != una_psn)
 		uroce_retry_progress(qpc, now_ns);
-	uroce_req_check_drained(qpc);
+	uroce_completer_check_drained(qpc);
 	return !is_blocked;
-}
-
-/* A response was lost, or the peer saw a gap: go back, once for each place where that happens. */
-static void
-recover_or_rewind(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	if (qpc->req.is_rewound || qpc->req.is_rnr_wait)
-		return;
-	qpc->req.is_rewound = true;
-	uroce_loss_recovery_reduce_cwnd(qpc);
-	uroce_retry_rewind(qpc);
-	uroce_retry_arm(qpc, now_ns);
-}
-
-/* An answer passed by one that is missing, where nothing is held. */
-static enum uroce_verdict
-imply_nak(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	uroce_ooo_response_count_implied(qpc);
-	recover_or_rewind(qpc, now_ns);
-	return UROCE_VERDICT_RESPONSE_GAP;
-}
-
-static enum uroce_verdict
-fail_bad_response(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	uroce_req_fail(qpc, IBV_WC_BAD_RESP_ERR, UROCE_VERDICT_BAD_RESPONSE, now_ns);
-	return UROCE_VERDICT_BAD_RESPONSE;
 }
 
 /* The oldest request got its last response. */
@@ -175,8 +140,8 @@ is_position_right(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, bool
 	const struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
 	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
 
-	return is_last == is_chunk_end ||
-	       (is_last && answers->is_open && uroce_psn_before(pkt->psn, answers->requested_psn));
+	return is_last == is_chunk_end || (is_last && uroce_req_has_answer_gap(&qpc->req) &&
+					   uroce_psn_before(pkt->psn, answers->ask.begin));
 }
 
 enum uroce_verdict
@@ -190,12 +155,12 @@ uroce_completer_place(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64
 
 	if (pkt->payload_len != len ||
 	    !is_position_right(qpc, pkt, uroce_req_chunk_left(qpc, wqe, nth) == 1))
-		return fail_bad_response(qpc, now_ns);
+		return uroce_error_bad_response(qpc, now_ns);
 	bool is_bad = false;
 
 	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_send_wqe_data(wqe), wqe->nb_sge,
 			      (uint64_t)nth << qpc->mtu_shift, pkt->payload, len, &is_bad)) {
-		uroce_req_fail(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
+		uroce_error_fail_request(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
 		return UROCE_VERDICT_LOCAL_FAULT;
 	}
 	if (is_bad)
@@ -231,7 +196,7 @@ take_atomic_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct 
 
 	if (uroce_sge_scatter(qpc->mrs, qpc->pdn, uroce_send_wqe_data(wqe), wqe->nb_sge, 0, &orig,
 			      sizeof(orig), NULL)) {
-		uroce_req_fail(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
+		uroce_error_fail_request(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
 		return UROCE_VERDICT_LOCAL_FAULT;
 	}
 	uroce_completer_end_rd(&qpc->req);
@@ -254,151 +219,23 @@ uroce_completer_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_
 	const bool is_atomic = pkt->op->operation == UROCE_OPERATION_ATOMIC_ACK;
 
 	if (!uroce_wqe_needs_response(wqe) || is_atomic != is_fetching(wqe))
-		return fail_bad_response(qpc, now_ns);
+		return uroce_error_bad_response(qpc, now_ns);
 	const enum uroce_verdict verdict = is_atomic ? take_atomic_response(qpc, pkt, wqe, now_ns)
 						     : take_read_response(qpc, pkt, wqe, now_ns);
 
 	if (verdict == UROCE_VERDICT_RESPONSE) {
 		uroce_retry_progress(qpc, now_ns);
-		uroce_req_check_drained(qpc);
+		uroce_completer_check_drained(qpc);
 	}
 	return verdict;
 }
 
-/* A response with data, for the request that una_psn is in. */
-static enum uroce_verdict
-take_data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+void
+uroce_completer_check_drained(struct uroce_qpc *qpc)
 {
-	const struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
-
-	if (!uroce_completer_advance(qpc, pkt->psn, now_ns)) {
-		if (!qpc->is_req_gbn)
-			return uroce_ooo_response_recv(qpc, pkt, now_ns);
-		return imply_nak(qpc, now_ns);
-	}
-	if (!answers->is_open)
-		return uroce_completer_take(qpc, pkt, now_ns);
-	uroce_ooo_response_note_arrival(qpc, pkt, now_ns);
-	const enum uroce_verdict verdict = uroce_completer_take(qpc, pkt, now_ns);
-
-	uroce_ooo_response_drain(qpc, now_ns);
-	return verdict;
-}
-
-/* @param psn  of the request that found no receive request */
-static enum uroce_verdict
-take_rnr_nak(struct uroce_qpc *qpc, uint32_t psn, uint8_t timer_code, uint64_t now_ns)
-{
-	struct uroce_req *req = &qpc->req;
-
-	qpc->stats.naks_rnr++;
-	uroce_count_in(qpc->counters, UROCE_COUNTER_RCVD_RNR_ERR, 1);
-	/* if it is true, the peer is not silent: it says so each time that it is asked */
-	if (now_ns < req->rnr_ignore_ns) {
-		req->retry_left = qpc->attr.retry_cnt;
-		uroce_retry_arm(qpc, now_ns);
-		return UROCE_VERDICT_NAK_RNR;
-	}
-	if (!req->is_rnr_wait && !req->rnr_left) {
-		uroce_req_fail(qpc, IBV_WC_RNR_RETRY_EXC_ERR, 0, now_ns);
-		return UROCE_VERDICT_NAK_RNR;
-	}
-	uroce_count_in(qpc->counters, UROCE_COUNTER_RNR_NAK_RETRY_ERR, 1);
-	if (req->is_rnr_wait)
-		return UROCE_VERDICT_NAK_RNR;
-	if (req->rnr_left != 7) /* 7: without limit [IBA 9.7.5.2.8] */
-		req->rnr_left--;
-	uroce_retry_rewind(qpc);
-	req->is_rewound = false;
-	req->is_rnr_wait = true;
-	req->rnr_ns = now_ns;
-	req->rnr_psn = psn;
-	req->rnr_deadline = now_ns + uroce_rnr_timer_ns(timer_code);
-	req->ack_deadline = UROCE_NEVER;
-	return UROCE_VERDICT_NAK_RNR;
-}
-
-static void
-count_nak_seq(struct uroce_qpc *qpc)
-{
-	qpc->stats.naks_seq++;
-	uroce_count_in(qpc->counters, UROCE_COUNTER_PACKET_SEQ_ERR, 1);
-}
-
-static enum uroce_verdict
-take_nak(struct uroce_qpc *qpc, uint8_t code, uint64_t now_ns)
-{
-	if (code == UROCE_NAK_PSN_SEQ) {
-		count_nak_seq(qpc);
-		if (!uroce_loss_recovery_on_ack(qpc, true, now_ns))
-			recover_or_rewind(qpc, now_ns);
-		return UROCE_VERDICT_NAK_SEQ;
-	}
-	if (code >= sizeof(nak_status))
-		return fail_bad_response(qpc, now_ns);
-	uroce_req_fail(qpc, (enum ibv_wc_status)nak_status[code],
-		       uroce_syndrome_make(UROCE_AETH_NAK, code), now_ns);
-	return UROCE_VERDICT_NAK_FATAL;
-}
-
-/* It acknowledges what is before `upto`, but an answer of before is missing. */
-static enum uroce_verdict
-take_ack_ahead(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t upto, uint64_t now_ns)
-{
-	const uint8_t syndrome = uroce_pkt_aeth(pkt)->syndrome;
-	const uint8_t value = uroce_syndrome_value(syndrome);
-	const bool is_nak_seq =
-		uroce_syndrome_kind(syndrome) == UROCE_AETH_NAK && value == UROCE_NAK_PSN_SEQ;
-
-	if (is_nak_seq)
-		count_nak_seq(qpc);
-	if (qpc->is_req_gbn)
-		return imply_nak(qpc, now_ns);
-	uroce_ooo_response_note_executed(qpc, upto, now_ns);
-	if (uroce_syndrome_kind(syndrome) == UROCE_AETH_RNR)
-		return take_rnr_nak(qpc, upto, value, now_ns);
-	if (is_nak_seq && !uroce_ooo_response_recv_nak(qpc, upto))
-		recover_or_rewind(qpc, now_ns);
-	return UROCE_VERDICT_RESPONSE_GAP;
-}
-
-static enum uroce_verdict
-take_ack(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
-{
-	const struct uroce_req *req = &qpc->req;
-	const uint8_t syndrome = uroce_pkt_aeth(pkt)->syndrome;
-	const enum uroce_aeth_kind kind = uroce_syndrome_kind(syndrome);
-	/* an ACK acknowledges its PSN, a NAK what is before it */
-	const uint32_t upto = uroce_psn_add(pkt->psn, kind == UROCE_AETH_ACK);
-
-	if (!uroce_completer_advance(qpc, upto, now_ns))
-		return take_ack_ahead(qpc, pkt, upto, now_ns);
-	switch (kind) {
-	case UROCE_AETH_ACK:
-		if (req->loss_recovery.is_open && !uroce_loss_recovery_on_ack(qpc, false, now_ns))
-			uroce_loss_recovery_go_back_n(qpc);
-		return UROCE_VERDICT_RESPONSE;
-	case UROCE_AETH_RNR:
-		return take_rnr_nak(qpc, upto, uroce_syndrome_value(syndrome), now_ns);
-	case UROCE_AETH_NAK:
-		return take_nak(qpc, uroce_syndrome_value(syndrome), now_ns);
-	case UROCE_AETH_RESERVED:
-		break;
-	}
-	return fail_bad_response(qpc, now_ns);
-}
-
-enum uroce_verdict
-uroce_completer_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
-{
-	struct uroce_req *req = &qpc->req;
-	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->max_psn);
-
-	/* no other service has responses: its QPs never see one */
-	assert(uroce_qpc_is_reliable(qpc) && qpc->sq);
-	if (!uroce_psn_in(pkt->psn, req->una_psn, nb_out))
-		return UROCE_VERDICT_GHOST;
-	if (pkt->op->operation == UROCE_OPERATION_ACK)
-		return take_ack(qpc, pkt, now_ns);
-	return take_data_response(qpc, pkt, now_ns);
+	if (!qpc->req.is_draining || qpc->req.una_idx != qpc->req.begun_idx)
+		return;
+	qpc->req.is_draining = false;
+	if (qpc->attr.en_sqd_async_notify || qpc->is_stopped)
+		qpc->events |= UROCE_QPC_SQ_DRAINED;
 }

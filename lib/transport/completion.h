@@ -12,7 +12,7 @@
  * consumer of a CQ is to be told is left in the context's `events`.
  */
 
-#include "transport/qpc.h"
+#include "transport/context.h"
 
 /** Begin a batch of send completions. */
 void uroce_completion_send_begin(struct uroce_qpc *qpc);

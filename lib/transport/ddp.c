@@ -17,12 +17,14 @@
  * own, nobody sees it before all that was sent before it. And of two WRITEs to one place the later wins: whatever
  * is executed while a hole is open leaves out the bytes that a later packet has been placed at.
  */
-#include "transport/role.h"
+#include "transport/ddp.h"
 
 #include <string.h>
 
-#include "mem/mkey.h"
 #include "mem/copy.h"
+#include "mem/mkey.h"
+#include "transport/psn_gap.h"
+#include "transport/position.h"
 #include "wire/psn.h"
 
 /* Those whose first packet was executed are not later any more. */

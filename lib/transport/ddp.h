@@ -28,4 +28,16 @@ struct uroce_ddp {
 	struct uroce_ddp_write write[UROCE_DDP_WRITES_MAX]; /* in PSN order; the first nb */
 };
 
+struct uroce_qpc;
+
+/**
+ * Where a packet from the middle of a WRITE goes, which is ahead of a hole and behind the message that
+ * is being received. NULL: that is not known, or refused: hold it. There is a gap.
+ */
+void *uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn);
+
+/** Copy the payload of packet `psn`, but for the bytes that a WRITE behind it has been placed at. */
+void uroce_ddp_copy_around(struct uroce_qpc *qpc, uint32_t psn, void *dst, const void *src,
+			   uint32_t len);
+
 #endif /* UROCE_TRANSPORT_DDP_H */

@@ -7,7 +7,7 @@
  *
  * A request that was cancelled is a local one that does nothing.
  */
-#include "transport/role.h"
+#include "transport/local.h"
 
 #include "mem/mkey.h"
 #include "mem/mw.h"

@@ -26,8 +26,13 @@
  * nothing at all arrived. Then the next probe follows at once; and if that brings no more, everything is
  * sent again, or each packet would wait for a probe of its own.
  */
-#include "transport/role.h"
+#include "transport/loss_recovery.h"
 
+#include <string.h>
+
+#include "transport/peer_cache.h"
+#include "transport/position.h"
+#include "transport/recovery_state.h"
 #include "wire/psn.h"
 
 /* Repairs, each followed by a hole at the next packet, after which the peer is doubted again. */
@@ -42,34 +47,15 @@
 /* The least that is in flight: one half is under way while the ACK of the other comes. */
 #define CWND_MIN 16
 
-void
-uroce_loss_recovery_end(struct uroce_qpc *qpc)
-{
-	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
-
-	repair->is_open = false;
-	repair->is_due = false;
-	repair->is_tail_due = false;
-	repair->is_opportunistic = false;
-	repair->has_round = false;
-	repair->is_ambiguous = false;
-	repair->is_lossy = false;
-	repair->is_probed = false;
-	repair->nb_probe_steps = 0;
-	repair->retransmit_psn = qpc->req.una_psn;
-	repair->probe_deadline = UROCE_NEVER;
-	qpc->req.rtt.sample_ns = 0;
-}
-
 /* Whether the packet at una_psn can be sent again by itself. */
 static bool
 is_retransmittable(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
-	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, req->una_psn);
+	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, req->una_psn);
 
 	return !qpc->is_req_gbn && req->next_psn == req->max_psn && req->una_psn != req->max_psn &&
-	       !req->is_rnr_wait && wqe && !uroce_wqe_needs_response(wqe);
+	       !uroce_req_is_rnr_wait(req) && wqe && !uroce_wqe_needs_response(wqe);
 }
 
 static void
@@ -78,26 +64,33 @@ open_request_gap(struct uroce_qpc *qpc)
 	struct uroce_req *req = &qpc->req;
 	struct uroce_loss_recovery *repair = &req->loss_recovery;
 
-	if (!repair->has_round || !uroce_psn_before(req->una_psn, repair->round_psn)) {
-		repair->is_lossy = repair->has_round && repair->nb_gaps >= GAPS_MANY;
+	if (!repair->nb_gaps || !uroce_psn_before(req->una_psn, repair->round_psn)) {
+		repair->is_lossy = repair->nb_gaps >= GAPS_MANY;
 		repair->nb_gaps = 0;
 		repair->round_psn = req->max_psn;
-		repair->has_round = true;
 	}
 	repair->nb_gaps += repair->nb_gaps < UINT8_MAX;
-	repair->is_opportunistic |= repair->peer == UROCE_PEER_ARQ_SELECTIVE &&
-				    (repair->is_lossy || repair->nb_gaps >= GAPS_MANY);
+	if (repair->peer == UROCE_PEER_ARQ_SELECTIVE &&
+	    (repair->is_lossy || repair->nb_gaps >= GAPS_MANY))
+		repair->due |= UROCE_RECOVERY_DUE_BEHIND;
 	/* no probe has to find it */
 	if (repair->nb_probe_steps)
 		repair->probe_deadline = UROCE_NEVER;
 	repair->nb_probe_steps = 0;
-	repair->is_probed = false;
-	repair->is_open = true;
-	repair->is_due = true;
+	if (uroce_recovery_step(repair, UROCE_RECOVERY_ON_GAP) == UROCE_RECOVERY_DO_RETRANSMIT)
+		repair->due |= UROCE_RECOVERY_DUE_FIRST;
 	repair->retransmit_ns = 0;
 	repair->gap_psn = req->una_psn;
 	repair->inflation_psns = 0;
 	req->rtt.sample_ns = 0;
+}
+
+/* The gap at una_psn is closed, or there is none: the packet need not be sent again. */
+static void
+close_request_gap(struct uroce_loss_recovery *repair)
+{
+	(void)uroce_recovery_step(repair, UROCE_RECOVERY_ON_GAP_CLOSED);
+	repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_FIRST;
 }
 
 /* Whether an answer can be to what was sent again by itself: it took long enough. */
@@ -119,8 +112,12 @@ is_go_back_n_peer(struct uroce_loss_recovery *repair)
 	return true;
 }
 
-bool
-uroce_loss_recovery_on_ack(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
+/*
+ * An ACK, or a NAK of a PSN sequence error, has moved una_psn to where it is.
+ * @return false: go back N
+ */
+static bool
+respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 	struct uroce_loss_recovery *repair = &req->loss_recovery;
@@ -129,9 +126,9 @@ uroce_loss_recovery_on_ack(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 
 	if (!is_retransmittable(qpc) || (is_nak && repair->peer == UROCE_PEER_ARQ_GO_BACK_N))
 		return false;
-	if (repair->is_open && !moved)
+	if (uroce_req_is_fast_retx(req) && !moved)
 		return true;
-	if (repair->is_open && !repair->is_due) {
+	if (uroce_req_is_fast_retx(req) && !(repair->due & UROCE_RECOVERY_DUE_FIRST)) {
 		/* sooner than a round trip: the packet was only late, and nothing is known */
 		const bool is_answer = is_rtt_plausible(req, now_ns);
 		const bool is_last = repair->recover_psn == req->max_psn;
@@ -148,26 +145,50 @@ uroce_loss_recovery_on_ack(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 		repair->is_ambiguous = moved == 1 && !is_answer;
 		is_hole = is_nak || (is_answer && is_last && req->una_psn != req->max_psn);
 	}
-	repair->is_open = false;
-	repair->is_due = false;
+	close_request_gap(repair);
 	if (is_hole)
 		open_request_gap(qpc);
 	return true;
 }
 
-void
-uroce_loss_recovery_go_back_n(struct uroce_qpc *qpc)
+/* An ACK showed that the peer dropped what was behind a hole. */
+static enum uroce_recovery_action
+fall_back(struct uroce_qpc *qpc)
 {
 	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+	enum uroce_recovery_action action = UROCE_RECOVERY_DO_NOTHING;
 
 	/* nothing is in flight, or what is will be answered: then there is nothing to go back to */
 	if (repair->peer != UROCE_PEER_ARQ_SELECTIVE && is_retransmittable(qpc)) {
-		qpc->req.is_rewound = true;
+		action = uroce_recovery_step(repair, UROCE_RECOVERY_ON_LOSS);
 		uroce_loss_recovery_reduce_cwnd(qpc);
-		uroce_retry_rewind(qpc);
 	}
-	repair->is_open = false;
-	repair->is_due = false;
+	close_request_gap(repair);
+	return action;
+}
+
+enum uroce_recovery_action
+uroce_loss_recovery_ack(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	return respond(qpc, false, now_ns) ? UROCE_RECOVERY_DO_NOTHING : fall_back(qpc);
+}
+
+enum uroce_recovery_action
+uroce_loss_recovery_lose(struct uroce_qpc *qpc)
+{
+	const enum uroce_recovery_action action =
+		uroce_recovery_step(&qpc->req.loss_recovery, UROCE_RECOVERY_ON_LOSS);
+
+	if (action == UROCE_RECOVERY_DO_GO_BACK_N)
+		uroce_loss_recovery_reduce_cwnd(qpc);
+	return action;
+}
+
+enum uroce_recovery_action
+uroce_loss_recovery_nak(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	return respond(qpc, true, now_ns) ? UROCE_RECOVERY_DO_NOTHING
+					  : uroce_loss_recovery_lose(qpc);
 }
 
 /* The address of the peer, in one word. */
@@ -222,7 +243,8 @@ uroce_loss_recovery_on_spurious(struct uroce_qpc *qpc)
 {
 	struct uroce_req *req = &qpc->req;
 
-	if (!req->is_rewound || req->loss_recovery.peer != UROCE_PEER_ARQ_GO_BACK_N)
+	if (!uroce_recovery_is_loss(&req->loss_recovery) ||
+	    req->loss_recovery.peer != UROCE_PEER_ARQ_GO_BACK_N)
 		return;
 	/* what was thought lost may have been late; and less than all may have been sent again before */
 	if (req->una_psn != req->max_psn ||
@@ -302,9 +324,9 @@ uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, uint64_
 
 	repair->retransmit_ns = now_ns;
 	repair->recover_psn = qpc->req.max_psn;
-	if (repair->is_open)
+	if (uroce_req_is_fast_retx(&qpc->req))
 		return;
-	repair->is_probed = true;
+	(void)uroce_recovery_step(repair, UROCE_RECOVERY_ON_PROBE_SENT);
 	repair->gap_psn = psn;
 }
 
@@ -318,15 +340,16 @@ count_probe_step(struct uroce_qpc *qpc, uint64_t now_ns)
 	const struct uroce_req *req = &qpc->req;
 	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
 
-	if (repair->is_probed && !uroce_psn_before(repair->gap_psn, req->una_psn))
+	const bool is_probed = uroce_recovery_is_probing(repair);
+
+	if (is_probed && !uroce_psn_before(repair->gap_psn, req->una_psn))
 		return;
 	/* of what was sent after the probe the peer tells by a NAK */
-	const bool is_step = repair->is_probed &&
-			     req->una_psn == uroce_psn_add(repair->gap_psn, 1) &&
+	const bool is_step = is_probed && req->una_psn == uroce_psn_add(repair->gap_psn, 1) &&
 			     req->una_psn != req->max_psn && req->max_psn == repair->recover_psn &&
-			     !req->ooo_responses.is_open;
+			     !uroce_req_has_answer_gap(req);
 
-	repair->is_probed = false;
+	(void)uroce_recovery_step(repair, UROCE_RECOVERY_ON_PROBE_ACKED);
 	repair->nb_probe_steps = is_step ? repair->nb_probe_steps + 1 : 0;
 	if (is_step && is_rtt_plausible(req, now_ns))
 		repair->probe_deadline = now_ns;
@@ -345,19 +368,10 @@ uroce_loss_recovery_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (uroce_psn_before(req->loss_recovery.retransmit_psn, req->una_psn))
 		req->loss_recovery.retransmit_psn = req->una_psn;
 	req->nb_probes = 0;
-	req->loss_recovery.is_tail_due = false;
+	req->loss_recovery.due &= (uint8_t)~UROCE_RECOVERY_DUE_LAST;
 	arm_probe(qpc, now_ns);
-	if (req->loss_recovery.is_probed || req->loss_recovery.nb_probe_steps)
+	if (uroce_recovery_is_probing(&req->loss_recovery) || req->loss_recovery.nb_probe_steps)
 		count_probe_step(qpc, now_ns);
-}
-
-/* Probes bring one packet at a time: everything goes again, as if the peer had dropped it. */
-static void
-retransmit_all(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	qpc->req.is_rewound = true;
-	uroce_retry_rewind(qpc);
-	uroce_retry_arm(qpc, now_ns);
 }
 
 /* Whether the newest packet in flight is answered by data. */
@@ -366,46 +380,75 @@ is_newest_read(const struct uroce_qpc *qpc)
 {
 	const uint32_t psn = uroce_psn_add(qpc->req.max_psn, UROCE_PSN_MASK);
 
-	return uroce_wqe_needs_response(uroce_retransmit_find_request(qpc, psn));
+	return uroce_wqe_needs_response(uroce_position_request(qpc, psn));
 }
 
-void
+/* Which packets a probe is: the first in flight, the newest, or both. */
+static void
+probe_packets(struct uroce_qpc *qpc)
+{
+	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+	const bool drops = repair->peer == UROCE_PEER_ARQ_GO_BACK_N;
+	const bool has_last =
+		uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1 &&
+		!(drops && (qpc->req.nb_probes || repair->nb_probe_steps || is_newest_read(qpc)));
+
+	repair->due &= UROCE_RECOVERY_DUE_BEHIND;
+	if (has_last)
+		repair->due |= UROCE_RECOVERY_DUE_LAST;
+	if (!drops || !has_last)
+		repair->due |= UROCE_RECOVERY_DUE_FIRST;
+}
+
+/* Ask for the answer at una_psn. @return false: it needs none, or not now */
+static bool
+probe_answer(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (qpc->is_req_gbn || uroce_req_is_rnr_wait(req) || req->next_psn != req->max_psn)
+		return false;
+	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, req->una_psn);
+
+	req->ooo_responses.due &= (uint8_t)~UROCE_OOO_RESPONSE_DUE_PROBE;
+	if (!wqe || !uroce_wqe_needs_response(wqe))
+		return false;
+	req->ooo_responses.due |= UROCE_OOO_RESPONSE_DUE_PROBE;
+	return true;
+}
+
+enum uroce_recovery_action
 uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
 
 	if (now_ns < repair->probe_deadline)
-		return;
+		return UROCE_RECOVERY_DO_NOTHING;
 	repair->probe_deadline = UROCE_NEVER;
-	if (repair->nb_probe_steps >= PROBE_STEPS_MAX) {
-		retransmit_all(qpc, now_ns);
-		return;
-	}
+	/* probes bring one packet at a time: everything goes again, as if the peer had dropped it */
+	if (repair->nb_probe_steps >= PROBE_STEPS_MAX)
+		return uroce_recovery_step(repair, UROCE_RECOVERY_ON_LOSS);
+	if (uroce_recovery_step(repair, UROCE_RECOVERY_ON_PTO) != UROCE_RECOVERY_DO_PROBE)
+		return UROCE_RECOVERY_DO_NOTHING;
 	if (is_retransmittable(qpc)) {
-		const bool drops = repair->peer == UROCE_PEER_ARQ_GO_BACK_N;
-
-		repair->is_tail_due = uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1 &&
-				      !(drops && (qpc->req.nb_probes || repair->nb_probe_steps ||
-						  is_newest_read(qpc)));
-		repair->is_due = !(drops && repair->is_tail_due);
-	} else if (!uroce_ooo_response_probe(qpc)) {
-		return;
+		probe_packets(qpc);
+	} else if (!probe_answer(qpc)) {
+		return UROCE_RECOVERY_DO_NOTHING;
 	}
 	if (qpc->req.nb_probes < BACKOFF_MAX)
 		qpc->req.nb_probes++;
 	qpc->req.rtt.is_ambiguous = true;
 	arm_probe(qpc, now_ns);
+	return UROCE_RECOVERY_DO_NOTHING;
 }
 
 /* The newest packet in flight, or the oldest where that one is answered by data. */
-static bool
-put_tail_probe(struct uroce_qpc *qpc, struct uroce_txd *txd)
+static uint32_t
+last_psn(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
-	const uint32_t psn =
-		is_newest_read(qpc) ? req->una_psn : uroce_psn_add(req->max_psn, UROCE_PSN_MASK);
 
-	return uroce_retransmit_put(qpc, psn, 1, true, txd);
+	return is_newest_read(qpc) ? req->una_psn : uroce_psn_add(req->max_psn, UROCE_PSN_MASK);
 }
 
 /*
@@ -422,43 +465,44 @@ count_inflation(const struct uroce_qpc *qpc)
 	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->max_psn);
 
 	if (req->loss_recovery.peer != UROCE_PEER_ARQ_SELECTIVE ||
-	    req->loss_recovery.is_opportunistic)
+	    (req->loss_recovery.due & UROCE_RECOVERY_DUE_BEHIND))
 		return 0;
 	return uroce_min(nb_out, uroce_min(window, UROCE_WINDOW_MAX - window));
 }
 
 bool
-uroce_loss_recovery_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
+uroce_loss_recovery_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 	struct uroce_loss_recovery *repair = &req->loss_recovery;
-	const bool is_last = !repair->is_due;
+	const uint8_t probes = UROCE_RECOVERY_DUE_FIRST | UROCE_RECOVERY_DUE_LAST;
+	const bool is_last = !(repair->due & UROCE_RECOVERY_DUE_FIRST);
 
-	if (!repair->is_due && !repair->is_tail_due)
+	if (!(repair->due & probes))
 		return false;
 	if (!is_retransmittable(qpc)) {
-		repair->is_due = false;
-		repair->is_tail_due = false;
+		repair->due &= (uint8_t)~probes;
 		return false;
 	}
+	*out = (struct uroce_retransmit){ is_last ? last_psn(qpc) : req->una_psn, 1, true };
 	if (is_last) {
-		repair->is_tail_due = false;
-		return put_tail_probe(qpc, txd);
+		repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_LAST;
+		return true;
 	}
-	repair->is_due = false;
+	repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_FIRST;
 	uroce_loss_recovery_note_retransmit(qpc, req->una_psn, now_ns);
 	repair->inflation_psns = count_inflation(qpc);
 	arm_probe(qpc, now_ns);
-	return uroce_retransmit_put(qpc, req->una_psn, 1, true, txd);
+	return true;
 }
 
 bool
-uroce_loss_recovery_put_opportunistic(struct uroce_qpc *qpc, struct uroce_txd *txd)
+uroce_loss_recovery_next_spare(struct uroce_qpc *qpc, struct uroce_retransmit *out)
 {
 	struct uroce_req *req = &qpc->req;
 	struct uroce_loss_recovery *repair = &req->loss_recovery;
 
-	while (repair->is_opportunistic) {
+	while (repair->due & UROCE_RECOVERY_DUE_BEHIND) {
 		/* the packet at una_psn has a repair of its own */
 		if (!uroce_psn_before(req->una_psn, repair->retransmit_psn))
 			repair->retransmit_psn = uroce_psn_add(req->una_psn, 1);
@@ -466,7 +510,7 @@ uroce_loss_recovery_put_opportunistic(struct uroce_qpc *qpc, struct uroce_txd *t
 		    !uroce_psn_before(repair->retransmit_psn, req->max_psn))
 			break;
 		const uint32_t psn = repair->retransmit_psn;
-		const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, psn);
+		const struct uroce_send_wqe *wqe = uroce_position_request(qpc, psn);
 
 		if (!wqe)
 			break;
@@ -475,10 +519,12 @@ uroce_loss_recovery_put_opportunistic(struct uroce_qpc *qpc, struct uroce_txd *t
 			continue;
 		}
 		repair->retransmit_psn = uroce_psn_add(psn, 1);
-		return uroce_retransmit_put(
-			qpc, psn, 1, psn % 32 == 0 || repair->retransmit_psn == req->max_psn, txd);
+		*out = (struct uroce_retransmit){
+			psn, 1, psn % 32 == 0 || repair->retransmit_psn == req->max_psn
+		};
+		return true;
 	}
-	repair->is_opportunistic = false;
+	repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_BEHIND;
 	return false;
 }
 
@@ -494,14 +540,14 @@ uroce_loss_recovery_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_
 
 	if (qpc->is_req_gbn || !uroce_psn_before(from_psn, req->next_psn))
 		return;
-	if (!req->rtt.sample_ns && !req->loss_recovery.is_open && !req->ooo_responses.is_open &&
+	if (!req->rtt.sample_ns && !uroce_req_is_fast_retx(req) && !uroce_req_has_answer_gap(req) &&
 	    req->since_ack_req < uroce_psn_dist(from_psn, req->next_psn)) {
 		const uint32_t asking_psn =
 			uroce_psn_add(req->next_psn, UROCE_PSN_MASK - req->since_ack_req);
 		/* the first of all says something of whatever was sent with it, whose last packet may be lost */
 		const uint32_t psn = req->rtt.srtt_ns ? asking_psn : from_psn;
 
-		uroce_rtt_begin(&req->rtt, uroce_ooo_response_first_psn(qpc, psn), now_ns);
+		uroce_rtt_begin(&req->rtt, uroce_position_first_answer(qpc, psn), now_ns);
 		req->rtt.is_retransmit = is_again && uroce_psn_before(req->rtt.sample_psn, max_psn);
 	}
 	req->rtt.is_cwnd_used |= uroce_psn_dist(req->una_psn, req->max_psn) >= req->rtt.cwnd / 2;

@@ -10,10 +10,16 @@
  * memory is in several pieces, or not there - there is no run, and the packets go the way of all
  * packets, which knows what to say of each.
  */
-#include "transport/role.h"
+#include "transport/middle.h"
 
 #include "mem/copy.h"
-#include "transport/completion.h"
+#include "transport/aeth.h"
+#include "transport/ooo_request.h"
+#include "transport/position.h"
+#include "transport/recv.h"
+#include "transport/retry.h"
+#include "transport/txd.h"
+#include "wire/psn.h"
 
 /* What the middle of a request looks like on the wire, by enum ibv_wr_opcode; 0: it has none. */
 static const uint8_t middles[UROCE_WR_ATOMIC_WRITE + 1] = {
@@ -77,7 +83,7 @@ is_middle_fast_path(const struct uroce_qpc *qpc)
 	const struct uroce_req *req = &qpc->req;
 
 	return req->next_pkt && req->next_psn == req->max_psn && !req->fault &&
-	       !req->ooo_responses.is_open && !qpc->cc.is_limited;
+	       !uroce_req_has_answer_gap(req) && !qpc->cc.is_limited;
 }
 
 unsigned
@@ -252,7 +258,7 @@ uroce_middle_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, 
 	qpc->stats.rx_bytes += len;
 	for (uint32_t i = 0; i < n; i++) {
 		if (pkts[i].has_ack_req)
-			uroce_resp_schedule_ack(resp);
+			uroce_aeth_schedule_ack(resp);
 	}
 	return n;
 }
@@ -263,7 +269,7 @@ uroce_middle_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *pkts,
 {
 	struct uroce_req *req = &qpc->req;
 
-	if (req->ooo_responses.is_open || req->una_psn == req->max_psn ||
+	if (uroce_req_has_answer_gap(req) || req->una_psn == req->max_psn ||
 	    req->next_psn != req->max_psn)
 		return 0;
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx);

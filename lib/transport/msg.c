@@ -6,7 +6,7 @@
  * the packet's length suits its place in it, then keys, ranges and receive requests; only then is
  * the payload placed. Reliability is the caller's business.
  */
-#include "transport/role.h"
+#include "transport/msg.h"
 
 #include <string.h>
 
@@ -14,6 +14,9 @@
 #include "mem/mkey.h"
 #include "mem/mw.h"
 #include "transport/completion.h"
+#include "transport/error.h"
+#include "transport/ddp.h"
+#include "transport/recv.h"
 #include "wire/psn.h"
 
 /*
@@ -278,10 +281,10 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 	}
 	if (verdict == UROCE_VERDICT_NO_ACCESS && has_reth_memory(pkt))
 		note_bad_key(qpc, now_ns);
-	uroce_resp_count_refusal(qpc, verdict);
+	uroce_error_count_refusal(qpc, verdict);
 	/* the peer's faults lose its message and nothing else; this one is our application's */
 	if (verdict == UROCE_VERDICT_LOCAL_FAULT)
-		uroce_resp_fail_recv(qpc, IBV_WC_LOC_PROT_ERR, verdict, now_ns);
+		uroce_error_fail_receive(qpc, IBV_WC_LOC_PROT_ERR, verdict, now_ns);
 	cut_off_message(qpc);
 	return verdict;
 }

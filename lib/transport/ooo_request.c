@@ -19,7 +19,7 @@
  *
  * How far ahead? Whoever forges a packet has to guess a PSN that is taken. What is far ahead of all else that is here
  * is not what a peer sends that has lost something: it sends one packet after the other, and most arrive. So as much is
- * taken as OOO_WINDOW_MIN, and twice the PSNs that are here already, or were behind an earlier hole that was filled, or that
+ * taken as UROCE_OOO_WINDOW_MIN, and twice the PSNs that are here already, or were behind an earlier hole that was filled, or that
  * one READ asked for. Packets that follow a loss widen the window as they come, each by more than it needs itself. What is
  * beyond is dropped and counted, and comes again with the repair.
  *
@@ -33,11 +33,17 @@
  * probe came before our NAK. A packet that is followed by the one behind it, which we have: the
  * requester goes back N. If it is followed by itself, or by one that is new, it was late.
  */
-#include "transport/role.h"
+#include "transport/ooo_request.h"
 
 #include <string.h>
 
+#include "transport/aeth.h"
+#include "transport/ahead.h"
 #include "transport/completion.h"
+#include "transport/execute.h"
+#include "transport/psn_gap.h"
+#include "transport/ddp.h"
+#include "transport/position.h"
 #include "wire/crc32.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
@@ -45,26 +51,11 @@
 /* Held packets that are executed at a time. */
 #define DRAIN_BURST 32
 
-/* PSNs that are taken ahead where nothing is known of the peer: as late as a packet may be, and a READ's responses. */
-#define OOO_WINDOW_MIN (UROCE_READ_CHUNK_PSNS + 64)
-
 /* Whether the packet at epsn is here, and waits for its turn. */
 static bool
 is_epsn_ready(const struct uroce_resp *resp)
 {
 	return resp->gap && resp->gap->is_ready;
-}
-
-void
-uroce_ooo_request_discard(struct uroce_qpc *qpc)
-{
-	struct uroce_resp *resp = &qpc->resp;
-
-	if (resp->gap)
-		uroce_reorder_buffer_free_gap(qpc->reorder_buffer, resp->gap, resp->epsn);
-	resp->gap = NULL;
-	resp->reorder_window.since_ns = 0;
-	resp->nak_deadline = UROCE_NEVER;
 }
 
 /* Where a packet from the middle of a WRITE goes; NULL: it is not one, or refused, or not known. */
@@ -149,7 +140,7 @@ forget_psn(struct uroce_qpc *qpc, uint32_t psn)
 
 	uroce_reorder_buffer_drop(qpc->reorder_buffer, gap, psn);
 	if (is_base || !gap->nb)
-		uroce_ooo_request_discard(qpc);
+		uroce_ahead_discard(qpc);
 }
 
 /* There is a packet of that PSN. If it is another, neither counts. */
@@ -207,35 +198,8 @@ place_or_buffer_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 	if (uroce_reorder_buffer_insert(qpc->reorder_buffer, resp->gap, pkt))
 		return UROCE_VERDICT_OOO_BUFFERED;
 	if (!resp->gap->nb)
-		uroce_ooo_request_discard(qpc);
+		uroce_ahead_discard(qpc);
 	return UROCE_VERDICT_PSN_GAP;
-}
-
-/* The peer has so many PSNs outstanding. */
-static void
-note_outstanding(struct uroce_qpc *qpc, uint32_t nb_psn)
-{
-	nb_psn = 2 * uroce_min(nb_psn, UROCE_PSN_GAP_SPAN / 2);
-	if (qpc->ooo_window_psns < nb_psn)
-		qpc->ooo_window_psns = (uint16_t)nb_psn;
-}
-
-void
-uroce_ooo_request_note_read(struct uroce_qpc *qpc, uint32_t nb_psn)
-{
-	if (nb_psn > UROCE_READ_CHUNK_PSNS)
-		note_outstanding(qpc, nb_psn);
-}
-
-/* Whether the peer may have sent what is so far ahead. */
-static bool
-is_in_ooo_window(const struct uroce_qpc *qpc, uint32_t ahead)
-{
-	const struct uroce_psn_gap *gap = qpc->resp.gap;
-	const uint64_t here = gap ? 2 * ((uint64_t)gap->nb + gap->nb_reads) : 0;
-
-	return ahead < UROCE_PSN_GAP_SPAN &&
-	       ahead < OOO_WINDOW_MIN + (here < qpc->ooo_window_psns ? qpc->ooo_window_psns : here);
 }
 
 /*
@@ -245,7 +209,7 @@ is_in_ooo_window(const struct uroce_qpc *qpc, uint32_t ahead)
 static void
 note_buffered(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
-	if (pkt->op->operation == UROCE_OPERATION_READ && uroce_resp_may_read(qpc, pkt))
+	if (pkt->op->operation == UROCE_OPERATION_READ && uroce_execute_may_read(qpc, pkt))
 		qpc->resp.gap->nb_reads +=
 			uroce_min(uroce_msg_packets(qpc, be32_get(uroce_pkt_reth(pkt)->dma_len)),
 				  UROCE_PSN_GAP_SPAN);
@@ -256,7 +220,7 @@ schedule_seq_nak(struct uroce_resp *resp)
 {
 	resp->nak_deadline = UROCE_NEVER;
 	if (!resp->is_nak_sent)
-		uroce_resp_schedule_nak(
+		uroce_aeth_schedule_nak(
 			resp, uroce_syndrome_make(UROCE_AETH_NAK, UROCE_NAK_PSN_SEQ), resp->epsn);
 }
 
@@ -296,7 +260,7 @@ uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint6
 	if (resp->is_rnr_sent)
 		return verdict;
 	if (qpc->reorder_buffer && !qpc->is_resp_gbn) {
-		if (is_in_ooo_window(qpc, ahead))
+		if (uroce_ahead_is_in_window(qpc, ahead))
 			verdict = place_or_buffer_request(qpc, pkt, ahead);
 		else
 			uroce_count_in(qpc->counters, UROCE_COUNTER_RX_BEYOND_WINDOW, 1);
@@ -409,12 +373,12 @@ drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
 			uroce_reorder_buffer_set_ready(qpc->reorder_buffer, resp->gap, true);
 			break;
 		}
-		const enum uroce_verdict verdict = uroce_resp_execute_buffered(qpc, pkt, now_ns);
+		const enum uroce_verdict verdict = uroce_execute_held(qpc, pkt, now_ns);
 
 		if (!resp->gap) /* the QP is in ERR */
 			return false;
 		if (resp->is_rnr_sent) {
-			uroce_ooo_request_discard(qpc);
+			uroce_ahead_discard(qpc);
 			return false;
 		}
 		if (verdict != UROCE_VERDICT_REQUEST) {
@@ -434,9 +398,9 @@ resume_drain(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	if (!drain_requests(qpc, now_ns))
 		return;
-	uroce_resp_schedule_ack(resp);
+	uroce_aeth_schedule_ack(resp);
 	if (!resp->gap->nb) {
-		uroce_ooo_request_discard(qpc);
+		uroce_ahead_discard(qpc);
 	} else if (resp->gap->is_ready) {
 		resp->nak_deadline = now_ns + 1;
 	} else {
@@ -460,16 +424,16 @@ fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 		uroce_ooo_request_compare(qpc, pkt);
 	resp->reorder_window.since_ns = 0;
 	resp->nak_deadline = UROCE_NEVER;
-	const enum uroce_verdict verdict = uroce_resp_execute(qpc, pkt, now_ns);
+	const enum uroce_verdict verdict = uroce_execute_expected(qpc, pkt, now_ns);
 
 	if (!resp->gap)
 		return verdict;
 	if (verdict != UROCE_VERDICT_REQUEST) {
-		uroce_ooo_request_discard(qpc);
+		uroce_ahead_discard(qpc);
 		return verdict;
 	}
 	drop_passed(qpc, psn);
-	note_outstanding(qpc, resp->gap->nb);
+	uroce_ahead_note(qpc, resp->gap->nb);
 	resume_drain(qpc, now_ns);
 	return verdict;
 }

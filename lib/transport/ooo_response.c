@@ -20,23 +20,15 @@
  * answer to one of those is seen, or to what was asked for again after it, what is still missing is
  * asked for once more. If there are none, the probe does that (loss_recovery.c).
  */
-#include "transport/role.h"
+#include "transport/ooo_response.h"
 
+#include "transport/ooo_response_state.h"
+#include "transport/completer.h"
+#include "transport/psn_gap.h"
+#include "transport/position.h"
+#include "transport/loss_recovery.h"
+#include "transport/retry.h"
 #include "wire/psn.h"
-
-void
-uroce_ooo_response_discard(struct uroce_qpc *qpc)
-{
-	struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
-
-	if (answers->gap)
-		uroce_reorder_buffer_free_gap(qpc->reorder_buffer, answers->gap, qpc->req.una_psn);
-	*answers = (struct uroce_ooo_responses){
-		.reorder_window = answers->reorder_window,
-		.min_response_ns = answers->min_response_ns,
-		.deadline = UROCE_NEVER,
-	};
-}
 
 void
 uroce_ooo_response_count_implied(struct uroce_qpc *qpc)
@@ -51,13 +43,13 @@ open_response_gap(struct uroce_qpc *qpc, uint64_t now_ns)
 	struct uroce_req *req = &qpc->req;
 	struct uroce_ooo_responses *answers = &req->ooo_responses;
 
-	if (answers->is_open)
+	if (answers->state != UROCE_OOO_RESPONSE_IN_ORDER)
 		return;
 	uroce_ooo_response_count_implied(qpc);
-	answers->is_open = true;
+	(void)uroce_ooo_response_step(answers, UROCE_OOO_RESPONSE_ON_GAP);
 	answers->reorder_window.since_ns = now_ns;
 	answers->seen_psn = req->una_psn;
-	answers->requested_psn = req->una_psn;
+	answers->ask.begin = req->una_psn;
 	answers->resume_psn = req->una_psn;
 	answers->round_psn = req->una_psn;
 	answers->proof_psn = req->una_psn;
@@ -82,14 +74,14 @@ request_missing(struct uroce_qpc *qpc)
 {
 	struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
 
-	answers->deadline = UROCE_NEVER;
-	answers->is_due = true;
+	if (uroce_ooo_response_step(answers, UROCE_OOO_RESPONSE_ON_LOST) !=
+	    UROCE_OOO_RESPONSE_DO_ASK)
+		return;
 	if (!uroce_psn_before(qpc->req.una_psn, answers->round_psn) ||
 	    !uroce_psn_before(answers->round_max_psn, answers->seen_psn))
 		return;
-	answers->retransmit_psn = qpc->req.una_psn;
-	answers->retransmit_end_psn = answers->round_psn;
-	answers->round_psn = answers->requested_psn;
+	answers->again = (struct uroce_psn_range){ qpc->req.una_psn, answers->round_psn };
+	answers->round_psn = answers->ask.begin;
 	answers->round_max_psn = qpc->req.max_psn;
 }
 
@@ -103,11 +95,13 @@ check_missing(struct uroce_qpc *qpc, uint64_t now_ns)
 	const bool is_round_over = uroce_psn_before(req->una_psn, answers->round_psn) &&
 				   uroce_psn_before(answers->round_max_psn, answers->seen_psn);
 
-	if (answers->is_due || answers->deadline != UROCE_NEVER || (!is_new && !is_round_over))
+	if ((!is_new && !is_round_over) ||
+	    uroce_ooo_response_step(answers, UROCE_OOO_RESPONSE_ON_MORE) !=
+		    UROCE_OOO_RESPONSE_DO_ARM)
 		return;
-	const bool is_first = !uroce_psn_before(req->una_psn, answers->requested_psn);
+	const bool is_first = !uroce_psn_before(req->una_psn, answers->ask.begin);
 
-	answers->due_psn = answers->seen_psn;
+	answers->ask.end = answers->seen_psn;
 	answers->deadline = (is_first ? answers->reorder_window.since_ns : now_ns) +
 			    uroce_reorder_window_delay_ns(&answers->reorder_window);
 	if (now_ns >= answers->deadline)
@@ -139,7 +133,7 @@ uroce_ooo_response_recv_nak(struct uroce_qpc *qpc, uint32_t psn)
 
 	if (req->loss_recovery.peer != UROCE_PEER_ARQ_SELECTIVE || req->next_psn != req->max_psn)
 		return false;
-	req->ooo_responses.is_nak_due = true;
+	req->ooo_responses.due |= UROCE_OOO_RESPONSE_DUE_NAK;
 	req->ooo_responses.nak_psn = psn;
 	return true;
 }
@@ -177,7 +171,7 @@ place_or_buffer_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uin
 static bool
 looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
-	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, pkt->psn);
+	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, pkt->psn);
 	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
 	const bool is_first = pkt->op->flags & UROCE_OPF_FIRST;
 	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
@@ -217,12 +211,12 @@ prove_lost(struct uroce_qpc *qpc, uint32_t psn)
 	if (uroce_psn_before(psn, answers->proof_psn) ||
 	    uroce_reorder_window_delay_ns(&answers->reorder_window))
 		return;
-	answers->proof_psn = answers->requested_psn;
-	answers->retransmit_psn = qpc->req.una_psn;
-	answers->retransmit_end_psn = psn;
-	answers->due_psn = answers->seen_psn;
-	answers->deadline = UROCE_NEVER;
-	answers->is_due = true;
+	if (uroce_ooo_response_step(answers, UROCE_OOO_RESPONSE_ON_LOST) !=
+	    UROCE_OOO_RESPONSE_DO_ASK)
+		return;
+	answers->proof_psn = answers->ask.begin;
+	answers->again = (struct uroce_psn_range){ qpc->req.una_psn, psn };
+	answers->ask.end = answers->seen_psn;
 }
 
 /* The peer is at work: neither the timer nor the probe has to ask whether it is. */
@@ -237,7 +231,7 @@ extend_timers(struct uroce_qpc *qpc, uint64_t now_ns)
 enum uroce_verdict
 uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
-	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, pkt->psn);
+	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, pkt->psn);
 
 	/* una_psn steps over what only an ACK answers: a frame that is held there would stay for ever */
 	if (!wqe || !uroce_wqe_needs_response(wqe))
@@ -245,10 +239,10 @@ uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 	open_response_gap(qpc, now_ns);
 	const enum uroce_verdict verdict = place_or_buffer_response(qpc, pkt, now_ns);
 
-	if (!qpc->req.ooo_responses.is_open) /* the QP is in ERR */
+	if (!uroce_req_has_answer_gap(&qpc->req)) /* the QP is in ERR */
 		return verdict;
 	if (verdict == UROCE_VERDICT_OOO_PLACED || verdict == UROCE_VERDICT_OOO_BUFFERED) {
-		if (uroce_psn_before(pkt->psn, qpc->req.ooo_responses.requested_psn) &&
+		if (uroce_psn_before(pkt->psn, qpc->req.ooo_responses.ask.begin) &&
 		    !looks_original(qpc, pkt)) {
 			note_response(&qpc->req, now_ns);
 			prove_lost(qpc, pkt->psn);
@@ -263,7 +257,7 @@ void
 uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
-	const bool was_asked = uroce_psn_before(qpc->req.una_psn, answers->requested_psn);
+	const bool was_asked = uroce_psn_before(qpc->req.una_psn, answers->ask.begin);
 	uint32_t soonest_ns = qpc->req.rtt.min_rtt_ns;
 
 	/* answers to what is asked for again do not wait behind others: a round trip may say too much */
@@ -321,12 +315,12 @@ uroce_ooo_response_drain(struct uroce_qpc *qpc, uint64_t now_ns)
 	struct uroce_ooo_responses *answers = &req->ooo_responses;
 	const uint32_t una_psn = req->una_psn;
 
-	while (answers->is_open && uroce_psn_before(req->una_psn, answers->seen_psn)) {
+	while (uroce_req_has_answer_gap(req) && uroce_psn_before(req->una_psn, answers->seen_psn)) {
 		uroce_completer_advance(qpc, answers->seen_psn, now_ns);
 		if (!take_next_response(qpc, now_ns))
 			break;
 	}
-	if (!answers->is_open)
+	if (!uroce_req_has_answer_gap(req))
 		return;
 	if (req->una_psn != una_psn)
 		uroce_retry_progress(qpc, now_ns);
@@ -336,28 +330,6 @@ uroce_ooo_response_drain(struct uroce_qpc *qpc, uint64_t now_ns)
 	}
 	answers->reorder_window.since_ns = now_ns;
 	check_missing(qpc, now_ns);
-}
-
-void
-uroce_ooo_response_note_rewind(struct uroce_qpc *qpc)
-{
-	struct uroce_ooo_responses *answers = &qpc->req.ooo_responses;
-	const uint32_t max_psn = qpc->req.max_psn;
-
-	answers->is_probe_due = false;
-	answers->is_nak_due = false;
-	if (!answers->is_open)
-		return;
-	answers->is_due = false;
-	answers->deadline = UROCE_NEVER;
-	answers->requested_ns = 0;
-	answers->requested_psn = max_psn;
-	answers->resume_psn = uroce_psn_add(max_psn, 1);
-	answers->round_psn = max_psn;
-	answers->round_max_psn = max_psn;
-	answers->proof_psn = max_psn;
-	answers->retransmit_psn = max_psn;
-	answers->retransmit_end_psn = max_psn;
 }
 
 uint32_t
@@ -390,48 +362,38 @@ uroce_ooo_response_nb_present(const struct uroce_qpc *qpc, const struct uroce_se
 	return nb < wqe->nb_psn - req->next_pkt ? nb : wqe->nb_psn - req->next_pkt;
 }
 
-bool
-uroce_ooo_response_probe(struct uroce_qpc *qpc)
-{
-	struct uroce_req *req = &qpc->req;
-
-	if (qpc->is_req_gbn || req->is_rnr_wait || req->next_psn != req->max_psn)
-		return false;
-	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, req->una_psn);
-
-	req->ooo_responses.is_probe_due = wqe && uroce_wqe_needs_response(wqe);
-	return req->ooo_responses.is_probe_due;
-}
-
 /*
- * Ask for what is missing in [*psn, end), but not for chunks that end later; *psn moves on.
- * @return whether there was something
+ * What is to be asked for of what is missing in `range`, but not of chunks that end later. The range begins behind
+ * that afterwards.
+ * @return whether there is something
  */
 static bool
-put_missing(struct uroce_qpc *qpc, uint32_t *psn, uint32_t end_psn, struct uroce_txd *txd)
+next_missing(const struct uroce_qpc *qpc, struct uroce_psn_range *range,
+	     struct uroce_retransmit *out)
 {
-	if (uroce_psn_before(*psn, qpc->req.una_psn))
-		*psn = qpc->req.una_psn;
-	while (uroce_psn_before(*psn, end_psn)) {
-		uint32_t first = *psn;
-		const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, first);
+	if (uroce_psn_before(range->begin, qpc->req.una_psn))
+		range->begin = qpc->req.una_psn;
+	while (uroce_psn_before(range->begin, range->end)) {
+		uint32_t first = range->begin;
+		const struct uroce_send_wqe *wqe = uroce_position_request(qpc, first);
 		const uint32_t pkt = uroce_psn_dist(wqe->first_psn, first);
 
 		if (!uroce_wqe_needs_response(wqe)) {
-			*psn = uroce_psn_add(first, wqe->nb_psn - pkt);
+			range->begin = uroce_psn_add(first, wqe->nb_psn - pkt);
 			continue;
 		}
 		uint32_t nb = uroce_req_chunk_left(qpc, wqe, pkt);
 		const uint32_t chunk_end_psn = uroce_psn_add(first, nb);
 
-		if (uroce_psn_before(end_psn, chunk_end_psn))
+		if (uroce_psn_before(range->end, chunk_end_psn))
 			return false;
-		*psn = chunk_end_psn;
+		range->begin = chunk_end_psn;
 		for (; nb && is_response_here(qpc, first); nb--)
 			first = uroce_psn_add(first, 1);
 		nb = uroce_ooo_response_nb_missing(qpc, first, nb);
+		*out = (struct uroce_retransmit){ first, nb, true };
 		if (nb)
-			return uroce_retransmit_put(qpc, first, nb, true, txd);
+			return true;
 	}
 	return false;
 }
@@ -446,71 +408,60 @@ note_requested(struct uroce_req *req, uint64_t now_ns)
 	if (uroce_psn_before(req->una_psn, answers->round_psn) &&
 	    answers->round_max_psn != req->max_psn)
 		return;
-	answers->round_psn = answers->requested_psn;
+	answers->round_psn = answers->ask.begin;
 	answers->round_max_psn = req->max_psn;
 }
 
 /* The request that the peer says it misses. */
 static bool
-put_naked(struct uroce_qpc *qpc, struct uroce_txd *txd)
+next_naked(struct uroce_qpc *qpc, struct uroce_retransmit *out)
 {
 	const uint32_t psn = qpc->req.ooo_responses.nak_psn;
-	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, psn);
+	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, psn);
 
-	qpc->req.ooo_responses.is_nak_due = false;
+	qpc->req.ooo_responses.due &= (uint8_t)~UROCE_OOO_RESPONSE_DUE_NAK;
 	if (!wqe || uroce_psn_before(psn, qpc->req.una_psn))
 		return false;
-	return uroce_retransmit_put(
-		qpc, psn, uroce_req_chunk_left(qpc, wqe, uroce_psn_dist(wqe->first_psn, psn)), true,
-		txd);
+	const uint32_t pkt = uroce_psn_dist(wqe->first_psn, psn);
+
+	*out = (struct uroce_retransmit){ psn, uroce_req_chunk_left(qpc, wqe, pkt), true };
+	return true;
 }
 
 /* The answer at una_psn, and what else is missing of its chunk: the peer may not have the request. */
 static bool
-put_probe(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
+next_probe(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 	struct uroce_ooo_responses *answers = &req->ooo_responses;
-	uint32_t psn = req->una_psn;
-	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, psn);
+	const uint32_t psn = req->una_psn;
+	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, psn);
 
-	answers->is_probe_due = false;
+	answers->due &= (uint8_t)~UROCE_OOO_RESPONSE_DUE_PROBE;
 	if (!wqe || !uroce_wqe_needs_response(wqe))
 		return false;
 	const uint32_t pkt = uroce_psn_dist(wqe->first_psn, psn);
-	const bool is_built = put_missing(
-		qpc, &psn, uroce_psn_add(psn, uroce_req_chunk_left(qpc, wqe, pkt)), txd);
+	struct uroce_psn_range chunk = { psn,
+					 uroce_psn_add(psn, uroce_req_chunk_left(qpc, wqe, pkt)) };
 
-	if (is_built && !req->loss_recovery.is_open)
-		uroce_loss_recovery_note_retransmit(qpc, uroce_psn_add(psn, UROCE_PSN_MASK),
+	if (!next_missing(qpc, &chunk, out))
+		return false;
+	if (!uroce_req_is_fast_retx(req))
+		uroce_loss_recovery_note_retransmit(qpc, uroce_psn_add(chunk.begin, UROCE_PSN_MASK),
 						    now_ns);
-	if (is_built && answers->is_open) {
-		if (uroce_psn_before(answers->requested_psn, psn))
-			answers->requested_psn = psn;
+	if (uroce_req_has_answer_gap(req)) {
+		if (uroce_psn_before(answers->ask.begin, chunk.begin))
+			answers->ask.begin = chunk.begin;
 		note_requested(req, now_ns);
 	}
-	return is_built;
-}
-
-uint32_t
-uroce_ooo_response_first_psn(const struct uroce_qpc *qpc, uint32_t psn)
-{
-	/* without a READ on the wire there is nothing to look for */
-	const struct uroce_send_wqe *wqe =
-		qpc->req.nb_rd_out ? uroce_retransmit_find_request(qpc, psn) : NULL;
-
-	if (!wqe || wqe->opcode != IBV_WR_RDMA_READ)
-		return psn;
-	const uint32_t pkt = uroce_psn_dist(wqe->first_psn, psn);
-
-	return uroce_psn_add(wqe->first_psn, pkt - pkt % qpc->chunk_psns);
+	return true;
 }
 
 /* How much has to be seen before anything from `psn` on is asked for. */
 static uint32_t
 next_request_end(const struct uroce_qpc *qpc, uint32_t psn)
 {
-	const struct uroce_send_wqe *wqe = uroce_retransmit_find_request(qpc, psn);
+	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, psn);
 
 	if (!wqe || !uroce_wqe_needs_response(wqe))
 		return uroce_psn_add(psn, 1);
@@ -519,30 +470,30 @@ next_request_end(const struct uroce_qpc *qpc, uint32_t psn)
 }
 
 bool
-uroce_ooo_response_put(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
+uroce_ooo_response_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 	struct uroce_ooo_responses *answers = &req->ooo_responses;
 
-	if (!answers->is_due && !answers->is_probe_due && !answers->is_nak_due)
+	if (answers->state != UROCE_OOO_RESPONSE_LOST && !answers->due)
 		return false;
 	/* a position that was set back comes by all of this */
 	if (req->next_psn != req->max_psn) {
 		uroce_ooo_response_note_rewind(qpc);
 		return false;
 	}
-	if (answers->is_nak_due && put_naked(qpc, txd))
+	if ((answers->due & UROCE_OOO_RESPONSE_DUE_NAK) && next_naked(qpc, out))
 		return true;
-	if (answers->is_probe_due && put_probe(qpc, txd, now_ns))
+	if ((answers->due & UROCE_OOO_RESPONSE_DUE_PROBE) && next_probe(qpc, out, now_ns))
 		return true;
-	while (answers->is_due) {
-		if (put_missing(qpc, &answers->retransmit_psn, answers->retransmit_end_psn, txd) ||
-		    put_missing(qpc, &answers->requested_psn, answers->due_psn, txd)) {
+	while (answers->state == UROCE_OOO_RESPONSE_LOST) {
+		if (next_missing(qpc, &answers->again, out) ||
+		    next_missing(qpc, &answers->ask, out)) {
 			note_requested(req, now_ns);
 			return true;
 		}
-		answers->is_due = false;
-		answers->resume_psn = next_request_end(qpc, answers->requested_psn);
+		(void)uroce_ooo_response_step(answers, UROCE_OOO_RESPONSE_ON_ASKED);
+		answers->resume_psn = next_request_end(qpc, answers->ask.begin);
 		check_missing(qpc, now_ns);
 	}
 	return false;

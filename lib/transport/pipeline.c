@@ -6,9 +6,12 @@
  *
  * What stops is what SQD stops: requests that were begun end, others are not begun.
  */
-#include "transport/role.h"
+#include "transport/pipeline.h"
 
 #include <errno.h>
+
+#include "transport/position.h"
+#include "transport/qpc.h"
 
 /* The newest request that was begun, if none of it was sent: it waits at its fence. */
 static bool

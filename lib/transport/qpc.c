@@ -5,13 +5,30 @@
  */
 #include "transport/qpc.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
+#include "transport/ahead.h"
+#include "transport/ooo_response.h"
+#include "transport/ooo_response_state.h"
 #include "transport/completion.h"
-#include "transport/role.h"
-#include "wire/icrc.h"
+#include "transport/ooo_request.h"
+#include "transport/error.h"
+#include "transport/rd_atomic_req.h"
+#include "transport/middle.h"
+#include "transport/msg.h"
+#include "transport/position.h"
+#include "transport/recv.h"
+#include "transport/req.h"
+#include "transport/requester.h"
+#include "transport/resp.h"
+#include "transport/response.h"
+#include "transport/retry.h"
+#include "transport/single_packet.h"
+#include "transport/txd.h"
+#include "transport/ud.h"
 #include "wire/syndrome.h"
 
 static const uint8_t services[] = {
@@ -70,7 +87,7 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 void
 uroce_qpc_fini(struct uroce_qpc *qpc)
 {
-	uroce_ooo_request_discard(qpc);
+	uroce_ahead_discard(qpc);
 	uroce_ooo_response_discard(qpc);
 	uroce_recv_put_back(qpc);
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
@@ -89,64 +106,6 @@ uroce_qpc_migrate(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool,
 	qpc->reorder_buffer = reorder_buffer;
 	qpc->counters = counters;
 	qpc->unpublished = unpublished;
-}
-
-/* Bytes from the BTH to the ICRC. */
-static uint32_t
-udp_payload_len(uint8_t opcode, uint32_t payload_len, uint8_t pad_len)
-{
-	return (uint32_t)sizeof(struct uroce_bth) + uroce_opcode_table[opcode].ext_len +
-	       payload_len + pad_len + UROCE_ICRC_LEN;
-}
-
-static uint16_t
-count_hdr_len(const struct uroce_path *path, uint8_t opcode)
-{
-	return (uint16_t)(path->hdr_len + uroce_opcode_table[opcode].ext_len);
-}
-
-static uint8_t
-count_pad(uint32_t payload_len)
-{
-	return (uint8_t)(-payload_len & 3);
-}
-
-void
-uroce_qpc_set_hdr_template(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len)
-{
-	const uint8_t pad_len = count_pad(payload_len);
-	struct uroce_bth *bth = (struct uroce_bth *)(qpc->path.hdr + qpc->path.bth_off);
-
-	bth->flags = UROCE_BTH_MIGREQ;
-	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, qpc->dest_qpn, 0);
-	qpc->hdr_template = (struct uroce_hdr_template){
-		.icrc = uroce_path_set_len(&qpc->path,
-					   udp_payload_len(opcode, payload_len, pad_len)),
-		.payload_len = payload_len,
-		.hdr_len = count_hdr_len(&qpc->path, opcode),
-		.pad_len = pad_len,
-		.opcode = opcode,
-	};
-}
-
-uint8_t *
-uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
-		   const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn, uint32_t psn,
-		   uint32_t payload_len)
-{
-	const uint8_t pad_len = count_pad(payload_len);
-	struct uroce_bth *bth = uroce_path_put(
-		path, txd->hdr, udp_payload_len(opcode, payload_len, pad_len), &txd->icrc);
-
-	bth->flags = UROCE_BTH_MIGREQ; /* the path may be shaped for frames with a pad */
-	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, dest_qpn, psn);
-	txd->bth_off = path->bth_off;
-	txd->hdr_len = count_hdr_len(path, opcode);
-	txd->payload_len = payload_len;
-	txd->pad_len = pad_len;
-	if (!payload_len)
-		txd->nb_slices = 0;
-	return (uint8_t *)(bth + 1);
 }
 
 /* Full or limited members of a partition talk; two limited ones do not [IBA 10.9.3]. */
@@ -251,7 +210,7 @@ recv_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	if ((pkt->tclass & UROCE_ECN_MASK) == UROCE_ECN_CE)
 		note_ce(qpc, pkt, now_ns);
 	if (pkt->op->flags & UROCE_OPF_RESPONSE)
-		return uroce_completer_recv(qpc, pkt, now_ns);
+		return uroce_response_recv(qpc, pkt, now_ns);
 	if (qpc->state == IBV_QPS_RTR && !qpc->is_established) {
 		qpc->is_established = true;
 		qpc->events |= UROCE_QPC_COMM_EST;
@@ -334,7 +293,7 @@ send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 	else if (qpc->type == IBV_QPT_UD)
 		return uroce_ud_send(qpc, out, max, now_ns);
 	else if (qpc->state >= IBV_QPS_RTS)
-		return uroce_req_send(qpc, out, max, now_ns);
+		return uroce_requester_send(qpc, out, max, now_ns);
 	return 0;
 }
 
@@ -454,9 +413,9 @@ uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (qpc->state == IBV_QPS_ERR)
 		uroce_completion_flush(qpc, now_ns);
 	else if (is_sending && uroce_qpc_is_reliable(qpc))
-		uroce_req_fail_if_faulty(qpc, now_ns);
+		uroce_requester_fail_if_faulty(qpc, now_ns);
 	else if (is_sending)
-		uroce_req_sent(qpc, now_ns);
+		uroce_requester_sent(qpc, now_ns);
 }
 
 uint64_t
@@ -464,11 +423,12 @@ uroce_qpc_deadline(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
 
-	const uint64_t req_ns = req->is_rnr_wait ? req->rnr_deadline : req->ack_deadline;
+	const uint64_t req_ns = uroce_req_is_rnr_wait(req) ? req->rnr_deadline : req->ack_deadline;
 
 	const uint64_t probe_ns =
-		req->is_rnr_wait ? UROCE_NEVER : req->loss_recovery.probe_deadline;
-	const uint64_t answer_ns = req->is_rnr_wait ? UROCE_NEVER : req->ooo_responses.deadline;
+		uroce_req_is_rnr_wait(req) ? UROCE_NEVER : req->loss_recovery.probe_deadline;
+	const uint64_t answer_ns =
+		uroce_req_is_rnr_wait(req) ? UROCE_NEVER : req->ooo_responses.deadline;
 	const uint64_t again_ns = probe_ns < answer_ns ? probe_ns : answer_ns;
 	const uint64_t ask_ns = req_ns < again_ns ? req_ns : again_ns;
 	const uint64_t role_ns = ask_ns < qpc->resp.nak_deadline ? ask_ns : qpc->resp.nak_deadline;
@@ -485,26 +445,7 @@ uroce_qpc_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 	uroce_cc_expire(&qpc->cc, now_ns);
 	uroce_ooo_request_expire(qpc, now_ns);
 	uroce_ooo_response_expire(qpc, now_ns);
-	uroce_loss_recovery_expire(qpc, now_ns);
 	uroce_retry_expire(qpc, now_ns);
-}
-
-void
-uroce_qpc_enter_error(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	uroce_qpc_set_state(qpc, IBV_QPS_ERR);
-	/* Who posts a receive request publishes it, then looks at the state: either it sees ERR and
-	 * rings, or the flush sees the request. */
-	atomic_thread_fence(memory_order_seq_cst);
-	qpc->resp.operation = UROCE_OPERATION_NONE;
-	uroce_cc_stop(&qpc->cc);
-	uroce_ooo_request_discard(qpc);
-	uroce_req_reset(qpc);
-	if (!qpc->is_zero_copy) /* else by uroce_qpc_sent() */
-		uroce_completion_flush(qpc, now_ns);
-	/* nothing more is taken from the shared queue, and what was is complete [IBA 11.6.3.2] */
-	if (qpc->srq && !qpc->srqs)
-		qpc->events |= UROCE_QPC_LAST_WQE;
 }
 
 void
@@ -514,5 +455,5 @@ uroce_qpc_fail(struct uroce_qpc *qpc, uint64_t now_ns)
 		return;
 	qpc->resp.pending = 0;
 	qpc->resp.has_aeth = false;
-	uroce_qpc_enter_error(qpc, now_ns);
+	uroce_error_enter(qpc, now_ns);
 }

@@ -8,23 +8,17 @@
  * Their answers come in runs, too: the first goes the way of all packets (completer.c), and as long as what
  * follows answers the next fetch, all that is left to do is to place it.
  */
-#include "transport/role.h"
+#include "transport/rd_atomic_req.h"
 
 #include "mem/copy.h"
 #include "transport/fast_path.h"
+#include "transport/completer.h"
 #include "transport/completion.h"
+#include "transport/position.h"
+#include "transport/req.h"
+#include "transport/retry.h"
+#include "transport/txd.h"
 #include "wire/psn.h"
-
-void
-uroce_rd_atomic_put_eth(struct uroce_atomiceth *eth, const struct uroce_send_wqe *wqe)
-{
-	const bool is_swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
-
-	eth->va = be64_make(wqe->remote_addr);
-	eth->rkey = be32_make(wqe->rkey);
-	eth->swap_add = be64_make(is_swap ? wqe->atomic.swap : wqe->atomic.compare_add);
-	eth->compare = be64_make(is_swap ? wqe->atomic.compare_add : 0);
-}
 
 /* Whether the next packet is the first of a request, which may have waited here before, and new. */
 static bool
@@ -33,7 +27,7 @@ is_at_new_request(const struct uroce_qpc *qpc)
 	const struct uroce_req *req = &qpc->req;
 
 	return qpc->state == IBV_QPS_RTS && !req->next_pkt && req->begun_idx - req->next_idx <= 1 &&
-	       req->next_psn == req->max_psn && !req->fault && !req->ooo_responses.is_open &&
+	       req->next_psn == req->max_psn && !req->fault && !uroce_req_has_answer_gap(req) &&
 	       !qpc->cc.is_limited;
 }
 
@@ -76,7 +70,7 @@ put_rd_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t o
 	if (opcode == UROCE_OP_READ_REQUEST)
 		uroce_reth_put((struct uroce_reth *)ext, wqe->remote_addr, wqe->rkey, wqe->len);
 	else
-		uroce_rd_atomic_put_eth((struct uroce_atomiceth *)ext, wqe);
+		uroce_req_put_atomiceth((struct uroce_atomiceth *)ext, wqe);
 }
 
 unsigned
@@ -160,7 +154,8 @@ is_response_fast_path(const struct uroce_qpc *qpc, uint8_t low)
 	const struct uroce_req *req = &qpc->req;
 
 	return (low == UROCE_OP_READ_RESPONSE_ONLY || low == UROCE_OP_ATOMIC_ACK) &&
-	       req->next_psn == req->max_psn && !req->ooo_responses.is_open && !req->is_rnr_wait;
+	       req->next_psn == req->max_psn && !uroce_req_has_answer_gap(req) &&
+	       !uroce_req_is_rnr_wait(req);
 }
 
 /* The requests [una_idx, una_idx + nb) have got their answers. */
@@ -188,7 +183,7 @@ retire_rd_atomics(struct uroce_qpc *qpc, uint32_t nb, uint64_t now_ns)
 		uroce_completion_send_end(qpc);
 	uroce_completer_retire_local(qpc, now_ns);
 	uroce_retry_progress(qpc, now_ns);
-	uroce_req_check_drained(qpc);
+	uroce_completer_check_drained(qpc);
 }
 
 unsigned

@@ -6,9 +6,10 @@
  * reads the same region. A run ends before what is anything else, or refused; resp.c knows what to do
  * with that.
  */
-#include "transport/role.h"
+#include "transport/rd_atomic_resp.h"
 
 #include "transport/fast_path.h"
+#include "transport/txd.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 

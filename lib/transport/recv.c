@@ -3,7 +3,9 @@
  * Receive requests: the oldest of the QP's own queue, or one that is taken from a shared queue with
  * the first packet that needs it, and kept until the message has ended, however long that takes.
  */
-#include "transport/role.h"
+#include "transport/recv.h"
+
+#include "transport/qpc.h"
 
 struct uroce_recv_wqe *
 uroce_recv_shared(struct uroce_qpc *qpc)

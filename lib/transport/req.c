@@ -15,13 +15,16 @@
  * turns out too late which packet was the last - the request after it cannot be sent, or may not
  * since the queue is to drain - that packet is sent once more, and asks.
  */
-#include "transport/role.h"
+#include "transport/req.h"
 
 #include <string.h>
 
-#include "transport/completion.h"
+#include "transport/ooo_response_state.h"
+#include "transport/pipeline.h"
+#include "transport/position.h"
+#include "transport/txd.h"
+#include "wire/newer_verbs.h"
 #include "wire/psn.h"
-#include "wire/syndrome.h"
 
 /* What a request looks like on the wire, by enum ibv_wr_opcode. */
 static const struct {
@@ -53,144 +56,6 @@ uroce_req_reset(struct uroce_qpc *qpc)
 	};
 }
 
-void
-uroce_req_start(struct uroce_qpc *qpc)
-{
-	struct uroce_req *req = &qpc->req;
-
-	req->una_psn = qpc->attr.sq_psn;
-	req->next_psn = qpc->attr.sq_psn;
-	req->max_psn = qpc->attr.sq_psn;
-	uroce_retry_refill(qpc);
-	uroce_loss_recovery_start(qpc);
-}
-
-void
-uroce_req_resume(struct uroce_qpc *qpc)
-{
-	const uint32_t psn = qpc->req.max_psn;
-	const uint32_t idx = uroce_ring_tail(&qpc->sq->ring);
-
-	qpc->req = (struct uroce_req){
-		.una_psn = psn,
-		.next_psn = psn,
-		.max_psn = psn,
-		.una_idx = idx,
-		.next_idx = idx,
-		.begun_idx = idx,
-		.ack_deadline = UROCE_NEVER,
-		.loss_recovery.probe_deadline = UROCE_NEVER,
-		.ooo_responses.deadline = UROCE_NEVER,
-	};
-}
-
-static void
-count_failure(const struct uroce_qpc *qpc, enum ibv_wc_status status)
-{
-	if (status == IBV_WC_RETRY_EXC_ERR)
-		uroce_count_in(qpc->counters, UROCE_COUNTER_RETRY_EXCEEDED_ERR, 1);
-	else if (status == IBV_WC_RNR_RETRY_EXC_ERR)
-		uroce_count_in(qpc->counters, UROCE_COUNTER_RETRY_RNR_EXCEEDED_ERR, 1);
-	else if (status == IBV_WC_REM_INV_REQ_ERR)
-		uroce_count_in(qpc->counters, UROCE_COUNTER_REQ_REMOTE_INVALID_REQUEST, 1);
-	else if (status == IBV_WC_REM_ACCESS_ERR)
-		uroce_count_in(qpc->counters, UROCE_COUNTER_REQ_REMOTE_ACCESS_ERRORS, 1);
-}
-
-void
-uroce_req_fail(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
-	       uint64_t now_ns)
-{
-	count_failure(qpc, status);
-	qpc->end_status = (uint8_t)status;
-	qpc->end_vendor_err = (uint8_t)vendor_err;
-	if (uroce_qpc_is_reliable(qpc)) {
-		uroce_qpc_enter_error(qpc, now_ns);
-		return;
-	}
-	/* UC and UD: the receive side goes on [IBA 10.3.1.6] */
-	uroce_completion_flush_sq(qpc, now_ns);
-	uroce_qpc_set_state(qpc, IBV_QPS_SQE);
-}
-
-void
-uroce_req_check_drained(struct uroce_qpc *qpc)
-{
-	if (!qpc->req.is_draining || qpc->req.una_idx != qpc->req.begun_idx)
-		return;
-	qpc->req.is_draining = false;
-	if (qpc->attr.en_sqd_async_notify || qpc->is_stopped)
-		qpc->events |= UROCE_QPC_SQ_DRAINED;
-}
-
-/* The next request in the queue gets its PSNs. */
-static bool
-begin_request(struct uroce_qpc *qpc)
-{
-	struct uroce_req *req = &qpc->req;
-
-	if (req->next_idx == uroce_ring_head(&qpc->sq->ring) || qpc->state != IBV_QPS_RTS)
-		return false;
-	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
-
-	wqe->first_psn = req->next_psn;
-	if (wqe->flags & UROCE_WQE_LOCAL)
-		wqe->nb_psn = 0;
-	else if (uroce_wqe_needs_response(wqe) && wqe->opcode != IBV_WR_RDMA_READ)
-		wqe->nb_psn = 1;
-	else
-		wqe->nb_psn = uroce_msg_packets(qpc, wqe->len);
-	req->begun_idx = req->next_idx + 1;
-	return true;
-}
-
-/* Whether this QP can do at all what the request asks for. */
-static inline bool
-is_supported(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
-{
-	if (uroce_wqe_needs_response(wqe))
-		return uroce_qpc_is_reliable(qpc) && qpc->attr.max_rd_atomic;
-	return uroce_qpc_is_reliable(qpc) || wqe->opcode != IBV_WR_SEND_WITH_INV;
-}
-
-/* Whether the window has room for all responses of the chunk at the position, give or take a few. */
-static bool
-has_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
-{
-	const struct uroce_req *req = &qpc->req;
-	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn);
-
-	return !nb_out || nb_out + uroce_req_chunk_left(qpc, wqe, req->next_pkt) <=
-				  (uint32_t)qpc->window_psns + UROCE_READ_CHUNK_PSNS;
-}
-
-/* Whether the request at the position has to wait for READs and atomics before it. */
-static bool
-must_wait_for_rd_atomic(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
-{
-	const struct uroce_req *req = &qpc->req;
-
-	if (!req->next_pkt && (wqe->flags & UROCE_WQE_FENCE) && req->nb_rd_out)
-		return true;
-	if (!uroce_wqe_needs_response(wqe))
-		return false;
-	return req->nb_rd_out >= qpc->attr.max_rd_atomic || !has_room(qpc, wqe);
-}
-
-/* The position moves over `nb` PSNs of the request that it is in. */
-static void
-set_position(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t nb)
-{
-	req->next_psn = uroce_psn_add(req->next_psn, nb);
-	req->next_pkt += nb;
-	if (uroce_psn_before(req->max_psn, req->next_psn))
-		req->max_psn = req->next_psn;
-	if (req->next_pkt == wqe->nb_psn) {
-		req->next_idx++;
-		req->next_pkt = 0;
-	}
-}
-
 /* The same, because they are sent. */
 static void
 advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
@@ -199,19 +64,7 @@ advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32
 		qpc->stats.retransmits++;
 		uroce_count_in(qpc->counters, UROCE_COUNTER_RETRANSMITTED_PKTS, 1);
 	}
-	set_position(&qpc->req, wqe, nb);
-}
-
-/* The same, because they need not be sent again. */
-static void
-skip_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
-{
-	struct uroce_req *req = &qpc->req;
-
-	/* the end of a chunk, or an atomic: it is outstanding as long as one before it is */
-	if (uroce_wqe_needs_response(wqe) && nb == uroce_req_chunk_left(qpc, wqe, req->next_pkt))
-		req->nb_rd_out++;
-	set_position(req, wqe, nb);
+	uroce_position_move(&qpc->req, wqe, nb);
 }
 
 /*
@@ -263,6 +116,17 @@ uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd)
 	advance_position(qpc, wqe, nb);
 }
 
+void
+uroce_req_put_atomiceth(struct uroce_atomiceth *eth, const struct uroce_send_wqe *wqe)
+{
+	const bool is_swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+
+	eth->va = be64_make(wqe->remote_addr);
+	eth->rkey = be32_make(wqe->rkey);
+	eth->swap_add = be64_make(is_swap ? wqe->atomic.swap : wqe->atomic.compare_add);
+	eth->compare = be64_make(is_swap ? wqe->atomic.compare_add : 0);
+}
+
 static void
 put_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
 {
@@ -270,7 +134,7 @@ put_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce
 	const bool is_swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 
 	begin_next(qpc, wqe, txd, is_swap ? UROCE_OP_CMP_SWAP : UROCE_OP_FETCH_ADD, 0);
-	uroce_rd_atomic_put_eth(get_ext(txd, UROCE_EXT_ATOMICETH), wqe);
+	uroce_req_put_atomiceth(get_ext(txd, UROCE_EXT_ATOMICETH), wqe);
 	req->nb_rd_out++;
 	req->since_ack_req = 0;
 	advance_position(qpc, wqe, 1);
@@ -446,24 +310,13 @@ put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *tx
 	return true;
 }
 
-/* Whether the next packet is the first of a request, and nothing but the window decides about it. */
-static bool
-is_single_fast_path(const struct uroce_qpc *qpc)
-{
-	const struct uroce_req *req = &qpc->req;
-
-	return qpc->state == IBV_QPS_RTS && req->next_idx == req->begun_idx &&
-	       req->next_psn == req->max_psn && !req->fault && !req->ooo_responses.is_open &&
-	       !qpc->cc.is_limited;
-}
-
 /* A SEND or WRITE that is one packet, and need not wait for anything. */
 static inline bool
 is_single_packet(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t mtu)
 {
 	return ops[wqe->opcode].only && wqe->len <= mtu &&
 	       !(wqe->flags & (UROCE_WQE_FENCE | UROCE_WQE_LOCAL)) &&
-	       (uroce_qpc_is_reliable(qpc) || is_supported(qpc, wqe));
+	       (uroce_qpc_is_reliable(qpc) || uroce_req_is_possible(qpc, wqe));
 }
 
 /*
@@ -493,8 +346,8 @@ slice_whole(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_v
  * is asked once here. It ends before the first request that is anything else. The position is in
  * registers meanwhile.
  */
-static unsigned
-put_single_packets(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
+unsigned
+uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 {
 	struct uroce_req *req = &qpc->req;
 	const bool is_reliable = uroce_qpc_is_reliable(qpc);
@@ -505,8 +358,6 @@ put_single_packets(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 	uint32_t quiet = 0, since = req->since_ack_req, idx;
 	uint64_t nb_bytes = 0;
 
-	if (!is_single_fast_path(qpc))
-		return 0;
 	if (max > head - begin)
 		max = head - begin;
 	if (is_reliable && max > uroce_req_window_left(qpc))
@@ -552,66 +403,12 @@ put_single_packets(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 	return idx - begin;
 }
 
-/*
- * The next request that sends something, at the position; local ones before it are executed.
- * @return NULL: there is none, or it may not be sent now, or has a fault
- */
-static struct uroce_send_wqe *
-next_request(struct uroce_qpc *qpc)
-{
-	struct uroce_req *req = &qpc->req;
-
-	while (!req->fault) {
-		if (uroce_qpc_is_reliable(qpc) && !uroce_req_window_left(qpc))
-			return NULL;
-		if (req->next_idx == req->begun_idx && !begin_request(qpc))
-			return NULL;
-		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
-		const uint32_t nb_known =
-			req->ooo_responses.is_open ? uroce_ooo_response_nb_present(qpc, wqe) : 0;
-
-		if (nb_known) {
-			skip_known(qpc, wqe, nb_known);
-			continue;
-		}
-		if (!(wqe->flags & UROCE_WQE_LOCAL)) {
-			if (is_supported(qpc, wqe))
-				return must_wait_for_rd_atomic(qpc, wqe) ? NULL : wqe;
-			req->fault = IBV_WC_LOC_QP_OP_ERR;
-			return NULL;
-		}
-		if (must_wait_for_rd_atomic(qpc, wqe))
-			return NULL;
-		req->fault = (uint8_t)uroce_local_execute(qpc, wqe);
-		req->next_idx += !req->fault;
-	}
-	return NULL;
-}
-
-/* The chunk at the position, but for those at its end that are here already. */
-static void
-put_chunk(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
-{
-	struct uroce_req *req = &qpc->req;
-	const uint32_t left = uroce_req_chunk_left(qpc, wqe, req->next_pkt);
-	const uint32_t nb = req->ooo_responses.is_open
-				    ? uroce_ooo_response_nb_missing(qpc, req->next_psn, left)
-				    : left;
-
-	uroce_req_put_read(qpc, nb, txd);
-	if (nb < left)
-		set_position(req, wqe, left - nb);
-}
-
 bool
 uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, qpc->req.next_idx);
 
 	switch ((int)wqe->opcode) {
-	case IBV_WR_RDMA_READ:
-		put_chunk(qpc, wqe, txd);
-		return true;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		put_atomic(qpc, wqe, txd);
@@ -623,168 +420,4 @@ uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd)
 		return put_atomic_write(qpc, wqe, txd);
 	}
 	return put_data(qpc, wqe, txd);
-}
-
-/* Build one packet at the position. @return whether there was one to build */
-static bool
-put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
-{
-	return next_request(qpc) && uroce_req_put(qpc, txd);
-}
-
-/*
- * Sending has stopped at the position, with requests before it of which none asks for an ACK: back
- * to the last packet, so that it does. @return whether the position moved
- */
-static bool
-rewind_to_ack_req(struct uroce_qpc *qpc)
-{
-	struct uroce_req *req = &qpc->req;
-	const bool is_drained = req->next_idx == req->begun_idx && qpc->state == IBV_QPS_SQD;
-
-	if (!req->since_ack_req || req->next_idx == req->una_idx || (!req->fault && !is_drained))
-		return false;
-	if (!req->next_pkt) {
-		uint32_t idx = req->next_idx;
-
-		/* local requests have no packets, and there may be nothing else */
-		while (idx != req->una_idx && !uroce_req_wqe(qpc, idx - 1)->nb_psn)
-			idx--;
-		if (idx == req->una_idx)
-			return false;
-		req->next_idx = idx - 1;
-		req->next_pkt = uroce_req_wqe(qpc, idx - 1)->nb_psn;
-	}
-	req->next_pkt--;
-	req->next_psn = uroce_psn_add(req->next_psn, UROCE_PSN_MASK);
-	req->fault = 0;
-	req->is_ack_wanted = true;
-	return true;
-}
-
-void
-uroce_req_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	const struct uroce_req *req = &qpc->req;
-
-	if (req->fault && req->next_idx == req->una_idx)
-		uroce_req_fail(qpc, (enum ibv_wc_status)req->fault, 0, now_ns);
-}
-
-/*
- * Packets that leave slowly would ask for an ACK so rarely that silence says nothing: at least one in
- * a round trip does.
- */
-static void
-schedule_ack_req(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	if (now_ns < qpc->cc.ask_ns || !uroce_cc_may_send(&qpc->cc, now_ns))
-		return;
-	qpc->cc.ask_ns = now_ns + qpc->req.rtt.srtt_ns;
-	qpc->req.is_ack_wanted = true;
-}
-
-/* Whether a run was the last that there is to send: the queue is empty, and nothing is sent again. */
-static bool
-is_all_sent(const struct uroce_qpc *qpc)
-{
-	const struct uroce_req *req = &qpc->req;
-
-	return !req->fault && !req->loss_recovery.is_opportunistic &&
-	       req->next_idx == uroce_ring_head(&qpc->sq->ring);
-}
-
-/* What is to be sent again; it goes first. */
-static unsigned
-put_retransmits(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
-{
-	unsigned nb = 0;
-
-	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
-	       uroce_loss_recovery_put(qpc, &out[nb], now_ns))
-		uroce_txd_charge(qpc, &out[nb++], now_ns);
-	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns) &&
-	       uroce_ooo_response_put(qpc, &out[nb], now_ns))
-		uroce_txd_charge(qpc, &out[nb++], now_ns);
-	return nb;
-}
-
-/* What is built without a look at each packet. Often there is nothing but short requests. */
-static unsigned
-put_fast_path(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
-{
-	unsigned nb = put_single_packets(qpc, out, max);
-
-	if (nb && is_all_sent(qpc))
-		return nb;
-	nb += uroce_rd_atomic_put_requests(qpc, &out[nb], max - nb);
-	return nb + uroce_middle_put_requests(qpc, &out[nb], max - nb);
-}
-
-unsigned
-uroce_req_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
-{
-	struct uroce_req *req = &qpc->req;
-	const uint32_t next_psn = req->next_psn, max_psn = req->max_psn;
-	/* until a packet asks for an answer the peer owes none, however slowly they leave */
-	const bool was_awaiting = uroce_req_awaits_response(req);
-	unsigned nb = 0;
-
-	if (req->is_rnr_wait)
-		return 0;
-	if (qpc->cc.is_limited)
-		schedule_ack_req(qpc, now_ns);
-	if (uroce_req_has_retransmit(req))
-		nb = put_retransmits(qpc, out, max, now_ns);
-	while (nb < max && uroce_cc_may_send(&qpc->cc, now_ns)) {
-		const unsigned nb_run = put_fast_path(qpc, &out[nb], max - nb);
-
-		nb += nb_run;
-		if (nb_run && is_all_sent(qpc))
-			break;
-		if (nb_run)
-			continue;
-		if (!put_request(qpc, &out[nb]) &&
-		    !(rewind_to_ack_req(qpc) && put_request(qpc, &out[nb])) &&
-		    !uroce_loss_recovery_put_opportunistic(qpc, &out[nb]))
-			break;
-		uroce_txd_charge(qpc, &out[nb++], now_ns);
-	}
-	uroce_loss_recovery_sent(qpc, next_psn, max_psn, now_ns);
-	if (nb && (req->ack_deadline == UROCE_NEVER || !was_awaiting || req->port_retry_left) &&
-	    uroce_qpc_is_reliable(qpc))
-		uroce_retry_arm(qpc, now_ns);
-	if (req->is_local_done)
-		uroce_completer_retire_local(qpc, now_ns);
-	/* packets of the same request may be among those built: not before they are gathered */
-	if (!nb)
-		uroce_req_fail_if_faulty(qpc, now_ns);
-	return nb;
-}
-
-void
-uroce_req_sent(struct uroce_qpc *qpc, uint64_t now_ns)
-{
-	struct uroce_req *req = &qpc->req;
-
-	const uint32_t nb = req->next_idx - req->una_idx;
-
-	if (nb) {
-		unsigned nb_sends = 0;
-
-		uroce_completion_send_begin(qpc);
-		for (uint32_t i = 0; i < nb; i++) {
-			const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx + i);
-
-			nb_sends += (wqe->flags & UROCE_WQE_SEND) != 0;
-			uroce_completion_send(qpc, wqe, IBV_WC_SUCCESS, 0, now_ns);
-		}
-		uroce_count_in(qpc->counters, UROCE_COUNTER_RDMA_SENDS, nb_sends);
-		uroce_ring_pop(&qpc->sq->ring, nb);
-		uroce_completion_send_end(qpc);
-		req->una_idx = req->next_idx;
-		req->una_psn = req->next_psn;
-		uroce_req_check_drained(qpc);
-	}
-	uroce_req_fail_if_faulty(qpc, now_ns);
 }

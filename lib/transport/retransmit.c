@@ -2,32 +2,15 @@
 /*
  * What was sent before, once more, by itself: the position of the requester stays where it is.
  */
-#include "transport/role.h"
+#include "transport/retransmit.h"
 
+#include "transport/position.h"
+#include "transport/req.h"
+#include "transport/retry.h"
 #include "wire/psn.h"
 
-static bool
-find_in_flight(const struct uroce_qpc *qpc, uint32_t psn, uint32_t *idx)
-{
-	for (*idx = qpc->req.una_idx; *idx != qpc->req.begun_idx; ++*idx) {
-		const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, *idx);
-
-		if (uroce_psn_in(psn, wqe->first_psn, wqe->nb_psn))
-			return true;
-	}
-	return false;
-}
-
-const struct uroce_send_wqe *
-uroce_retransmit_find_request(const struct uroce_qpc *qpc, uint32_t psn)
-{
-	uint32_t idx;
-
-	return find_in_flight(qpc, psn, &idx) ? uroce_req_wqe(qpc, idx) : NULL;
-}
-
 bool
-uroce_retransmit_put(struct uroce_qpc *qpc, uint32_t psn, uint32_t nb, bool is_asking,
+uroce_retransmit_put(struct uroce_qpc *qpc, const struct uroce_retransmit *what,
 		     struct uroce_txd *txd)
 {
 	struct uroce_req *req = &qpc->req;
@@ -38,17 +21,17 @@ uroce_retransmit_put(struct uroce_qpc *qpc, uint32_t psn, uint32_t nb, bool is_a
 	bool is_built = true;
 	uint32_t idx;
 
-	if (!find_in_flight(qpc, psn, &idx))
+	if (!uroce_position_find(qpc, what->psn, &idx))
 		return false;
 	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, idx);
 
-	req->next_psn = psn;
+	req->next_psn = what->psn;
 	req->next_idx = idx;
-	req->next_pkt = uroce_psn_dist(wqe->first_psn, psn);
+	req->next_pkt = uroce_psn_dist(wqe->first_psn, what->psn);
 	req->since_ack_req = 0;
-	req->is_ack_wanted = is_asking;
+	req->is_ack_wanted = what->is_asking;
 	if (wqe->opcode == IBV_WR_RDMA_READ)
-		uroce_req_put_read(qpc, nb, txd);
+		uroce_req_put_read(qpc, what->nb, txd);
 	else
 		is_built = uroce_req_put(qpc, txd);
 	req->next_psn = next_psn;

@@ -16,8 +16,13 @@
  * then, and for two round trips no RNR NAK is believed, each time for twice as long as the last, until one is true. A
  * true one that is not believed is a sign of life, and comes again: the peer answers when the request is repeated by a probe.
  */
-#include "transport/role.h"
+#include "transport/retry.h"
 
+#include "transport/ooo_response_state.h"
+#include "transport/error.h"
+#include "transport/position.h"
+#include "transport/recovery_state.h"
+#include "transport/loss_recovery.h"
 #include "wire/psn.h"
 
 /* For how long RNR NAKs are not believed: two round trips to the number of those that were not true, and at most so long. */
@@ -36,7 +41,7 @@ uroce_retry_rewind(struct uroce_qpc *qpc)
 {
 	struct uroce_req *req = &qpc->req;
 
-	uroce_loss_recovery_end(qpc);
+	uroce_recovery_rewound(req);
 	uroce_ooo_response_note_rewind(qpc);
 	req->next_psn = req->una_psn;
 	req->next_idx = req->una_idx;
@@ -68,6 +73,15 @@ uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns)
 			now_ns + uroce_rtt_timeout_ns(&req->rtt, timeout_ns, nb_timeouts);
 }
 
+void
+uroce_retry_carry_out(struct uroce_qpc *qpc, enum uroce_recovery_action action, uint64_t now_ns)
+{
+	if (action != UROCE_RECOVERY_DO_GO_BACK_N)
+		return;
+	uroce_retry_rewind(qpc);
+	uroce_retry_arm(qpc, now_ns);
+}
+
 /* While we wait for the peer's receive request what needed it was acknowledged. */
 static void
 note_false_rnr(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -91,16 +105,16 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	struct uroce_req *req = &qpc->req;
 
 	uroce_retry_refill(qpc);
-	if (req->is_rnr_wait && uroce_psn_before(req->rnr_psn, req->una_psn))
+	if (uroce_req_is_rnr_wait(req) && uroce_psn_before(req->rnr_psn, req->una_psn))
 		note_false_rnr(qpc, now_ns);
-	req->is_rnr_wait = false;
 	/* an answer to what was sent before a rewind may overtake the position */
 	if (uroce_psn_before(req->next_psn, req->una_psn) ||
 	    (int32_t)(req->next_idx - req->una_idx) < 0) {
 		uroce_loss_recovery_on_spurious(qpc);
 		uroce_retry_rewind(qpc);
 	}
-	req->is_rewound = false;
+	if (req->loss_recovery.state != UROCE_RECOVERY_OPEN)
+		(void)uroce_recovery_step(&req->loss_recovery, UROCE_RECOVERY_ON_PROGRESS);
 	uroce_loss_recovery_progress(qpc, now_ns);
 	if (req->una_psn == req->max_psn)
 		req->ack_deadline = UROCE_NEVER;
@@ -112,9 +126,10 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 static bool
 has_retransmit(const struct uroce_req *req)
 {
-	return (req->loss_recovery.is_open && req->loss_recovery.is_due &&
+	return (uroce_req_is_fast_retx(req) && req->loss_recovery.due & UROCE_RECOVERY_DUE_FIRST &&
 		!req->loss_recovery.retransmit_ns) ||
-	       req->ooo_responses.is_due || req->ooo_responses.is_nak_due;
+	       req->ooo_responses.state == UROCE_OOO_RESPONSE_LOST ||
+	       req->ooo_responses.due & UROCE_OOO_RESPONSE_DUE_NAK;
 }
 
 /* Whether the next step is ours, and there is one. */
@@ -140,22 +155,24 @@ wait_for_port(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (req->port_retry_left)
 		req->ack_deadline = now_ns + 4 * uroce_qpc_ack_timeout_ns(qpc);
 	else
-		uroce_req_fail(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
+		uroce_error_fail_request(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
 }
 
-void
-uroce_retry_use(struct uroce_qpc *qpc, uint64_t now_ns)
+/* A timeout: go back N, or end in IBV_WC_RETRY_EXC_ERR when no retry is left. */
+static void
+use_retry(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 
 	if (!req->retry_left) {
-		uroce_req_fail(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
+		uroce_error_fail_request(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
 		return;
 	}
 	req->retry_left--;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_LOCAL_ACK_TIMEOUT_ERR, 1);
-	uroce_retry_rewind(qpc);
-	uroce_retry_arm(qpc, now_ns);
+	uroce_retry_carry_out(
+		qpc, uroce_recovery_step(&req->loss_recovery, UROCE_RECOVERY_ON_ACK_TIMEOUT),
+		now_ns);
 }
 
 void
@@ -163,8 +180,9 @@ uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 
-	if (req->is_rnr_wait && now_ns >= req->rnr_deadline) {
-		req->is_rnr_wait = false;
+	uroce_retry_carry_out(qpc, uroce_loss_recovery_expire(qpc, now_ns), now_ns);
+	if (uroce_req_is_rnr_wait(req) && now_ns >= req->rnr_deadline) {
+		(void)uroce_recovery_step(&req->loss_recovery, UROCE_RECOVERY_ON_RNR_EXPIRED);
 		req->nb_false_rnrs = 0;
 		if (req->una_psn != req->max_psn)
 			uroce_retry_arm(qpc, now_ns);
@@ -176,8 +194,7 @@ uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 
 		qpc->stats.timeouts++;
 		uroce_count_in(qpc->counters, UROCE_COUNTER_ACK_TIMEOUTS, 1);
-		req->is_rewound = false;
-		uroce_retry_use(qpc, now_ns);
+		use_retry(qpc, now_ns);
 		if (qpc->is_req_gbn || qpc->state == IBV_QPS_ERR)
 			return;
 		uroce_rtt_begin(&req->rtt, req->una_psn, sent_ns);

@@ -8,12 +8,15 @@
  * different in any way ends the run, untouched: it goes the way of all packets, which knows what
  * to say of it. So there is no verdict here but one.
  */
-#include "transport/role.h"
+#include "transport/single_packet.h"
 
 #include "mem/copy.h"
 #include "mem/mr.h"
+#include "transport/aeth.h"
 #include "transport/fast_path.h"
 #include "transport/completion.h"
+#include "transport/ooo_request.h"
+#include "transport/rd_atomic_resp.h"
 #include "wire/psn.h"
 
 /* Requests that are fetched ahead of the one that is filled. */
@@ -123,7 +126,7 @@ commit_burst(struct burst *burst, unsigned nb)
 	qpc->stats.rx_bytes += burst->nb_bytes;
 	uroce_count_in(qpc->counters, burst->counter, nb);
 	if (burst->has_ack_req)
-		uroce_resp_schedule_ack(&qpc->resp);
+		uroce_aeth_schedule_ack(&qpc->resp);
 }
 
 /* Whether the next packet in order is executed and nothing else happens. */

@@ -6,11 +6,18 @@
  *
  * What does not fit or finds no receive request is dropped: a stranger must not be able to break a QP.
  */
-#include "transport/role.h"
+#include "transport/ud.h"
 
 #include <string.h>
 
+#include "transport/completer.h"
 #include "transport/completion.h"
+#include "transport/error.h"
+#include "transport/local.h"
+#include "transport/position.h"
+#include "transport/recv.h"
+#include "transport/requester.h"
+#include "transport/txd.h"
 #include "wire/psn.h"
 
 #define GRH_LEN 40
@@ -85,7 +92,7 @@ uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 	req->max_psn = req->next_psn;
 	if (req->is_local_done)
 		uroce_completer_retire_local(qpc, now_ns);
-	uroce_req_fail_if_faulty(qpc, now_ns);
+	uroce_requester_fail_if_faulty(qpc, now_ns);
 	return nb;
 }
 
@@ -121,7 +128,7 @@ place_datagram(struct uroce_qpc *qpc, struct uroce_recv_wqe *wqe, const struct u
 static enum uroce_verdict
 refuse_datagram(const struct uroce_qpc *qpc, enum uroce_verdict verdict)
 {
-	uroce_resp_count_refusal(qpc, verdict);
+	uroce_error_count_refusal(qpc, verdict);
 	return verdict;
 }
 
@@ -141,7 +148,8 @@ uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 		return refuse_datagram(qpc, UROCE_VERDICT_TOO_LONG);
 	}
 	if (place_datagram(qpc, wqe, pkt)) {
-		uroce_resp_fail_recv(qpc, IBV_WC_LOC_PROT_ERR, UROCE_VERDICT_LOCAL_FAULT, now_ns);
+		uroce_error_fail_receive(qpc, IBV_WC_LOC_PROT_ERR, UROCE_VERDICT_LOCAL_FAULT,
+					 now_ns);
 		return UROCE_VERDICT_LOCAL_FAULT;
 	}
 	qpc->stats.rx_bytes += pkt->payload_len;

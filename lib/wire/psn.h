@@ -48,4 +48,10 @@ uroce_psn_in(uint32_t psn, uint32_t first, uint32_t nb)
 	return uroce_psn_dist(first, psn) < nb;
 }
 
+/** The PSNs [begin, end); empty where both are the same. */
+struct uroce_psn_range {
+	uint32_t begin;
+	uint32_t end;
+};
+
 #endif /* UROCE_WIRE_PSN_H */

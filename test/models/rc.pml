@@ -196,7 +196,7 @@ bit has_room;   /* the pool has */
 bit has_recv;   /* a receive request is posted */
 bit is_late;    /* the hole is reported by now: reorder_window.h */
 
-/* --- the requester: req.c, completer.c, loss_recovery.c ------------------------------------------------------ */
+/* --- the requester: requester.c, response.c, loss_recovery.c ------------------------------------------------------ */
 
 #define UNKNOWN 0
 #define HOLDS   1
@@ -206,13 +206,29 @@ byte una, next, max; /* una_psn, next_psn, max_psn */
 byte posted;         /* end of what the program has posted */
 byte since;          /* since_ack_req */
 byte retry_left = RETRIES;
-bit is_repairing;
-bit is_rnr_wait;
 
 /* struct uroce_loss_recovery */
 byte hole, repaired_max, round, again;
 byte peer, nb_adjacent, nb_holes;
-bit is_open, is_due, is_last_due, is_passing, has_round, has_doubt, is_lossy;
+bit due_first, due_last, due_behind; /* enum uroce_recovery_due */
+bit has_doubt, is_lossy;
+
+/* enum uroce_recovery_state. PROBE and LOSS_PROBE are not modelled: they decide when the next probe comes. */
+#define OPEN           0
+#define FAST_RETX      1
+#define RNR_WAIT       2
+#define LOSS           3
+#define LOSS_FAST_RETX 4
+byte state = OPEN;
+
+#define is_fast_retx (state == FAST_RETX || state == LOSS_FAST_RETX)
+#define is_loss      (state == LOSS || state == LOSS_FAST_RETX)
+
+/* recovery_state.c: the columns of its table, each with the states that it leads on from */
+#define on_gap      state = (is_loss -> LOSS_FAST_RETX : FAST_RETX)
+#define on_rewound  state = (state == FAST_RETX -> OPEN : (is_loss -> LOSS : state))
+#define on_closed   on_rewound
+#define on_progress state = (is_fast_retx -> FAST_RETX : OPEN)
 
 bit is_soon; /* an answer came sooner than a round trip after the repair */
 
@@ -221,21 +237,22 @@ hidden byte ok, was, asks, is_told, is_done;
 
 /* loss_recovery.c: is_retransmittable() */
 #define is_repairable \
-	(!REQ_GBN && next == max && una != max && !is_rnr_wait && kind_of(una) != ATOMIC)
+	(!REQ_GBN && next == max && una != max && state != RNR_WAIT && kind_of(una) != ATOMIC)
 
-/* req.c: next_request() */
+/* requester.c: next_request() */
 #define has_next (next < posted && dist(una, next) < WINDOW)
 
-#define may_send (!is_rnr_wait && (is_due || is_last_due || is_passing || has_next))
+#define may_send (state != RNR_WAIT && (due_first || due_last || due_behind || has_next))
 
 /* req.c: wants_ack(), but for its counting */
 #define must_ask(at) (dist(una, at) + 1 >= WINDOW || (is_last(at) && (at) + 1 == posted))
 
-/* loss_recovery.c: uroce_loss_recovery_end(). What is not looked at while its flag is clear is zero. */
+/* recovery_state.c: uroce_recovery_rewound(). What is not looked at while its flag is clear is zero. */
 inline close_repair()
 {
-	is_open = 0; is_due = 0; is_last_due = 0; is_passing = 0;
-	has_round = 0; has_doubt = 0; is_lossy = 0; nb_holes = 0;
+	on_rewound;
+	due_first = 0; due_last = 0; due_behind = 0;
+	has_doubt = 0; is_lossy = 0; nb_holes = 0;
 	hole = 0; repaired_max = 0; round = 0;
 	again = una
 }
@@ -248,7 +265,7 @@ inline rewind()
 	since = 0
 }
 
-/* retry.c: uroce_retry_use() */
+/* retry.c: use_retry() */
 inline retry()
 {
 	printf("  a retry, %d left\n", retry_left);
@@ -257,11 +274,11 @@ inline retry()
 	rewind()
 }
 
-/* completer.c: recover_or_rewind() */
+/* loss_recovery.c: uroce_loss_recovery_lose(); retry.c: uroce_retry_carry_out() */
 inline go_back()
 {
 	if
-	:: !is_repairing && !is_rnr_wait -> is_repairing = 1; rewind()
+	:: !is_loss && state != RNR_WAIT -> state = LOSS; rewind()
 	:: else
 	fi
 }
@@ -279,18 +296,17 @@ inline bury_ghosts()
 inline progress()
 {
 	retry_left = RETRIES;
-	is_rnr_wait = 0;
 	if
 	:: before(next, una) ->
 		if
-		:: is_repairing && peer == DROPS -> peer = HOLDS
+		:: is_loss && peer == DROPS -> peer = HOLDS
 		:: else
 		fi;
 		rewind()
 	:: else
 	fi;
-	is_repairing = 0;
-	is_last_due = 0;
+	on_progress;
+	due_last = 0;
 	if
 	:: before(again, una) -> again = una
 	:: else
@@ -298,7 +314,7 @@ inline progress()
 	bury_ghosts()
 }
 
-/* completer.c: advance(): acknowledge everything before `until_at`. `ok`: no atomic is in the way */
+/* completer.c: uroce_completer_advance(): acknowledge everything before `until_at`. `ok`: no atomic is in the way */
 inline advance()
 {
 	was = 0;
@@ -318,24 +334,23 @@ inline advance()
 	fi
 }
 
-/* loss_recovery.c: open_request_gap() */
+/* loss_recovery.c: open_gap() */
 inline open_hole()
 {
 	if
-	:: !has_round || !before(una, round) ->
-		is_lossy = has_round && nb_holes >= HOLES_MANY;
+	:: !nb_holes || !before(una, round) ->
+		is_lossy = nb_holes >= HOLES_MANY;
 		nb_holes = 0;
-		round = max;
-		has_round = 1
+		round = max
 	:: else
 	fi;
 	if
 	:: nb_holes < HOLES_MANY -> nb_holes++
 	:: else
 	fi;
-	is_passing = is_passing || (peer == HOLDS && (is_lossy || nb_holes >= HOLES_MANY));
-	is_open = 1;
-	is_due = 1;
+	due_behind = due_behind || (peer == HOLDS && (is_lossy || nb_holes >= HOLES_MANY));
+	on_gap;
+	due_first = 1;
 	hole = una
 }
 
@@ -351,20 +366,20 @@ inline doubt_peer()
 	fi
 }
 
-/* loss_recovery.c: uroce_loss_recovery_on_ack(). `ok`: its result */
+/* loss_recovery.c: respond(). `ok`: its result */
 inline respond(is_nak)
 {
 	if
 	:: !is_repairable || (is_nak && peer == DROPS) -> ok = 0
 	/* no news of the hole; or the peer has seen what followed the repair */
-	:: is_repairable && !(is_nak && peer == DROPS) && is_open &&
-	   (hole == una || (!is_due && dist(hole, una) == 1 && !is_nak && repaired_max != max)) ->
+	:: is_repairable && !(is_nak && peer == DROPS) && is_fast_retx &&
+	   (hole == una || (!due_first && dist(hole, una) == 1 && !is_nak && repaired_max != max)) ->
 		ok = 1
 	:: else ->
 		was = is_nak; /* is_hole */
 		ok = 0;
 		if
-		:: is_open && !is_due ->
+		:: is_fast_retx && !due_first ->
 			if
 			:: dist(hole, una) > 1 -> peer = HOLDS; nb_adjacent = 0
 			:: else ->
@@ -384,7 +399,7 @@ inline respond(is_nak)
 		if
 		:: ok -> ok = 0
 		:: else ->
-			is_open = 0; is_due = 0; hole = 0; repaired_max = 0;
+			on_closed; due_first = 0; hole = 0; repaired_max = 0;
 			if
 			:: was -> open_hole()
 			:: else
@@ -394,21 +409,21 @@ inline respond(is_nak)
 	fi
 }
 
-/* loss_recovery.c: uroce_loss_recovery_go_back_n() */
+/* loss_recovery.c: fall_back() */
 inline fall_back()
 {
 	if
-	:: peer != HOLDS && is_repairable -> is_repairing = 1; rewind()
+	:: peer != HOLDS && is_repairable -> state = LOSS; rewind()
 	:: else
 	fi;
-	is_open = 0; is_due = 0; hole = 0; repaired_max = 0
+	on_closed; due_first = 0; hole = 0; repaired_max = 0
 }
 
-/* completer.c: uroce_completer_recv(): a response to nothing in flight is a ghost. The network's own oldest die. */
+/* response.c: uroce_response_recv(): a response to nothing in flight is a ghost. The network's own oldest die. */
 #define is_ghost(at)  (dist(una, at) >= dist(una, max))
 #define is_aged(at)   (una > (at) + PSNS / 2)
 
-/* completer.c: take_ack() */
+/* response.c: take_ack() */
 inline recv_ack()
 {
 	printf("      < ACK %d\n", pick);
@@ -422,7 +437,7 @@ inline recv_ack()
 		:: !ok -> go_back()
 		:: else ->
 			if
-			:: is_open ->
+			:: is_fast_retx ->
 				respond(0);
 				if
 				:: !ok -> fall_back()
@@ -436,7 +451,7 @@ inline recv_ack()
 	is_soon = 0
 }
 
-/* completer.c: take_ack(), take_nak() */
+/* response.c: take_ack(), take_nak() */
 inline recv_nak()
 {
 	printf("      < NAK %d\n", pick);
@@ -460,7 +475,7 @@ inline recv_nak()
 	is_soon = 0
 }
 
-/* completer.c: take_ack(), take_rnr_nak(); rnr_retry is 7, without limit */
+/* response.c: take_ack(), take_rnr_nak(); rnr_retry is 7, without limit */
 inline recv_rnr()
 {
 	printf("      < RNR %d\n", pick);
@@ -472,17 +487,16 @@ inline recv_rnr()
 		advance();
 		if
 		:: !ok -> go_back()
-		:: ok && !is_rnr_wait ->
-			rewind();
-			is_repairing = 0;
-			is_rnr_wait = 1
+		:: ok && state != RNR_WAIT ->
+			state = RNR_WAIT;
+			rewind()
 		:: else
 		fi
 	fi;
 	pick = 0
 }
 
-/* completer.c: take_data_response(), take_atomic_response() */
+/* response.c: take_data_response(); completer.c: take_atomic_response() */
 inline recv_data()
 {
 	printf("      < answer %d\n", pick);
@@ -504,31 +518,31 @@ inline recv_data()
 	pick = 0
 }
 
-/* loss_recovery.c: put_again(): wants_ack() with its counter put aside */
+/* retransmit.c: uroce_retransmit_put(): req.c: wants_ack() with its counter put aside */
 inline put_again(at, is_asking)
 {
 	asks = is_asking || must_ask(at);
 	emit_request(at, asks)
 }
 
-/* loss_recovery.c: uroce_loss_recovery_put(), put_tail_probe() */
+/* loss_recovery.c: uroce_loss_recovery_next(), last_psn() */
 inline put_repair()
 {
 	ok = is_repairable;
 	if
-	:: !ok -> is_due = 0; is_last_due = 0
-	:: ok && is_due ->
-		is_due = 0;
-		repaired_max = (is_open -> max : 0);
+	:: !ok -> due_first = 0; due_last = 0
+	:: ok && due_first ->
+		due_first = 0;
+		repaired_max = (is_fast_retx -> max : 0);
 		put_again(una, 1)
 	:: else ->
-		is_last_due = 0;
+		due_last = 0;
 		dst = (kind_of(max - 1) == ATOMIC -> una : max - 1);
 		put_again(dst, 1)
 	fi
 }
 
-/* req.c: put_request(), put_data(), put_atomic(), wants_ack() */
+/* requester.c: put_request(); req.c: put_data(), put_atomic(), wants_ack() */
 inline put_next()
 {
 	if
@@ -545,19 +559,19 @@ inline put_next()
 	fi
 }
 
-/* loss_recovery.c: uroce_loss_recovery_put_opportunistic() */
+/* loss_recovery.c: uroce_loss_recovery_next_spare() */
 inline put_spare()
 {
 	ok = 0;
 	do
-	:: !is_passing || ok -> break
+	:: !due_behind || ok -> break
 	:: else ->
 		if
 		:: !before(una, again) -> again = una + 1
 		:: else
 		fi;
 		if
-		:: !is_repairable || !before(again, max) -> is_passing = 0
+		:: !is_repairable || !before(again, max) -> due_behind = 0
 		:: else ->
 			again++;
 			ok = kind_of(again - 1) != ATOMIC;
@@ -578,14 +592,14 @@ active proctype Requester()
 {
 	do
 	:: d_step { posted < PKTS -> posted = end_of(posted) }
-	/* req.c: uroce_req_send() */
+	/* requester.c: uroce_requester_send() */
 	:: atomic {
 		may_send ->
 		choose_fate();
 		d_step {
 			ok = 0;
 			if
-			:: is_due || is_last_due -> put_repair()
+			:: due_first || due_last -> put_repair()
 			:: else
 			fi;
 			if
@@ -606,7 +620,7 @@ active proctype Requester()
 		if any_of_8(acks) fi;
 		if
 		:: is_soon = 0
-		:: is_open && !is_due -> is_soon = 1
+		:: is_fast_retx && !due_first -> is_soon = 1
 		fi;
 		d_step { recv_ack() }
 	   }
@@ -614,7 +628,7 @@ active proctype Requester()
 		if any_of_8(naks) fi;
 		if
 		:: is_soon = 0
-		:: is_open && !is_due -> is_soon = 1
+		:: is_fast_retx && !due_first -> is_soon = 1
 		fi;
 		d_step { recv_nak() }
 	   }
@@ -622,28 +636,28 @@ active proctype Requester()
 	:: atomic { if any_of_8(data) fi; d_step { recv_data() } }
 	/* loss_recovery.c: uroce_loss_recovery_expire() */
 	:: d_step {
-		is_repairable && !is_due && !is_last_due && (is_quiet || hasty > 0) ->
+		is_repairable && !due_first && !due_last && (is_quiet || hasty > 0) ->
 		if
 		:: !is_quiet -> hasty--
 		:: else
 		fi;
 		printf("  probe\n");
-		is_due = 1;
-		is_last_due = dist(una, max) > 1
+		due_first = 1;
+		due_last = dist(una, max) > 1
 	   }
 	/* retry.c: uroce_retry_expire(), the ACK timeout; with nothing on the wire it costs nothing */
 	:: d_step {
-		una != max && !is_rnr_wait && (is_quiet || (hasty > 0 && una != next)) ->
+		una != max && state != RNR_WAIT && (is_quiet || (hasty > 0 && una != next)) ->
 		if
 		:: !is_quiet -> hasty--
 		:: else
 		fi;
 		printf("  ACK timeout\n");
-		is_repairing = 0;
+		state = OPEN;
 		retry()
 	   }
 	/* retry.c: uroce_retry_expire(), the RNR timer */
-	:: d_step { is_rnr_wait -> is_rnr_wait = 0 }
+	:: d_step { state == RNR_WAIT -> state = OPEN }
 	:: is_over -> break
 	od;
 	assert(kind_of(M1) != ATOMIC || answered == (1 << M1))
@@ -690,7 +704,7 @@ inline owe_nak(which)
 	is_nak_sent = 1
 }
 
-/* resp.c: uroce_resp_execute(), execute_message(), execute_atomic(), refuse_request(); msg.c. `ok`: executed */
+/* resp.c: uroce_resp_execute(), execute_message(), execute_atomic(), refuse(); msg.c. `ok`: executed */
 inline execute(at, is_asking)
 {
 	if

@@ -85,6 +85,7 @@ host_hand_over(struct world *world, struct qp *qp, struct uroce_pkt *pkt)
 	oracle_before_recv(qp, pkt, &view);
 	const enum uroce_verdict verdict = uroce_qpc_recv(&qp->qpc, pkt, world->now_ns);
 
+	trace_states(world, qp);
 	oracle_after_recv(qp, pkt, &view, verdict);
 	return verdict;
 }
@@ -160,6 +161,7 @@ hand_over_all(struct world *world, struct run *run)
 	for (unsigned at = 0, nb; at < run->nb; at += nb) {
 		nb = uroce_qpc_recv_burst(&qp->qpc, &run->pkts[at], run->nb - at, verdicts,
 					  world->now_ns);
+		trace_states(world, qp);
 		oracle_after_run(qp, &run->pkts[at], &views[at], verdicts, nb);
 		for (unsigned i = 0; i < nb; i++)
 			give_up(world, &run->pkts[at + i], (enum uroce_verdict)verdicts[i]);
@@ -233,6 +235,7 @@ expire(struct world *world, struct qp *qp)
 	uroce_qpc_expire(&qp->qpc, world->now_ns);
 	trace_note(world, qp->host->idx, "%s",
 		   qp->qpc.stats.timeouts != nb_timeouts ? "TIMEOUT" : "TIMER");
+	trace_states(world, qp);
 	if (uroce_qpc_deadline(&qp->qpc) <= world->now_ns)
 		world_complain(world, "qp 0x%x: a timer that expired is due again at once",
 			       qp->qpn);
@@ -325,6 +328,7 @@ send_burst(struct world *world, struct qp *qp)
 	qp->asked_state = qp->qpc.state;
 	const unsigned nb = uroce_qpc_send(&qp->qpc, txd, burst, world->now_ns);
 
+	trace_states(world, qp);
 	oracle_check(qp);
 	for (unsigned i = 0; i < nb; i++) {
 		frame_build(frames[i], &txd[i]);

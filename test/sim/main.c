@@ -3,8 +3,9 @@
 /*
  * uroce-sim: random workloads over hostile networks in virtual time, or a named scenario.
  *
- *	uroce-sim [--seeds N] [--from SEED] [--scenario NAME] [--series FILE] [--trace] [--json]
+ *	uroce-sim [--seeds N] [--from SEED] [--scenario NAME] [--series FILE] [--trace] [--states] [--json]
  *
+ * --trace prints each packet, --states in addition what the recovery of each QP goes through.
  * Exits 0 only without a violation. Seeds are shared out to as many processes as there are
  * processors; what is printed does not depend on how many. A process that dies has found a
  * violation, too: its seed is known.
@@ -37,6 +38,7 @@ struct options {
 	const char *scenario;
 	const char *series;
 	bool has_trace;
+	bool has_states;
 	bool is_json;
 };
 
@@ -80,11 +82,12 @@ note_complaint(struct findings *found, uint64_t seed, const char *text)
 }
 
 static void
-run_seed(struct findings *found, uint64_t seed, bool has_trace)
+run_seed(struct findings *found, uint64_t seed, const struct options *options)
 {
 	world_reset(&world, seed);
-	world.trace.out = has_trace ? stdout : NULL;
-	if (has_trace)
+	world.trace.out = options->has_trace ? stdout : NULL;
+	world.trace.has_states = options->has_states;
+	if (options->has_trace)
 		printf("seed %llu\n", (unsigned long long)seed);
 	workload_make(&world);
 	world_run(&world, UROCE_NEVER);
@@ -96,25 +99,27 @@ run_seed(struct findings *found, uint64_t seed, bool has_trace)
 	add_tally(&found->tally, &world.tally);
 }
 
-/* Seeds next, next + step ... below end, each once; also after the process before this one died. */
+/* Seeds next, next + step ... of those asked for, each once; also after the process before this one died. */
 static void
-run_share(struct findings *found, uint64_t end, uint64_t step, bool has_trace)
+run_share(struct findings *found, uint64_t step, const struct options *options)
 {
+	const uint64_t end = options->from + options->seeds;
+
 	world_create(&world);
 	while (found->next < end) {
-		run_seed(found, found->next, has_trace);
+		run_seed(found, found->next, options);
 		found->next += step;
 	}
 	world_destroy(&world);
 }
 
 static pid_t
-begin_share(struct findings *found, uint64_t end, uint64_t step)
+begin_share(struct findings *found, uint64_t step, const struct options *options)
 {
 	const pid_t pid = fork();
 
 	if (pid == 0) {
-		run_share(found, end, step, false);
+		run_share(found, step, options);
 		_exit(0);
 	}
 	if (pid < 0) {
@@ -128,12 +133,11 @@ begin_share(struct findings *found, uint64_t end, uint64_t step)
 static void
 run_shares(struct findings *found, unsigned nb, const struct options *options)
 {
-	const uint64_t end = options->from + options->seeds;
 	pid_t pids[JOBS_MAX];
 
 	for (unsigned i = 0; i < nb; i++) {
 		found[i].next = options->from + i;
-		pids[i] = begin_share(&found[i], end, nb);
+		pids[i] = begin_share(&found[i], nb, options);
 	}
 	for (unsigned i = 0; i < nb; i++) {
 		char text[64];
@@ -145,7 +149,7 @@ run_shares(struct findings *found, unsigned nb, const struct options *options)
 			note_complaint(&found[i], found[i].next, text);
 			found[i].seeds++;
 			found[i].next += nb;
-			pids[i] = begin_share(&found[i], end, nb);
+			pids[i] = begin_share(&found[i], nb, options);
 		}
 	}
 }
@@ -296,7 +300,7 @@ run_seeds(const struct options *options)
 	}
 	if (options->has_trace || options->seeds == 1) {
 		found[0].next = options->from;
-		run_share(&found[0], options->from + options->seeds, 1, options->has_trace);
+		run_share(&found[0], 1, options);
 	} else {
 		run_shares(found, nb, options);
 	}
@@ -316,7 +320,7 @@ usage(const char *what, const char *which)
 {
 	fprintf(stderr,
 		"uroce-sim: %s: %s; allowed: --seeds N, --from SEED, --scenario NAME (%s), "
-		"--series FILE, --trace, --json\n",
+		"--series FILE, --trace, --states, --json\n",
 		what, which, scenario_names());
 	exit(2);
 }
@@ -358,6 +362,9 @@ parse(char *const *argv)
 			argv++;
 		} else if (!strcmp(*argv, "--trace")) {
 			options.has_trace = true;
+		} else if (!strcmp(*argv, "--states")) {
+			options.has_trace = true;
+			options.has_states = true;
 		} else if (!strcmp(*argv, "--json")) {
 			options.is_json = true;
 		} else {

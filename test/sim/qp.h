@@ -118,6 +118,8 @@ enum death {
 
 struct qp {
 	struct uroce_qpc qpc;
+	uint8_t traced_recovery; /* enum uroce_recovery_state that the trace has told last */
+	uint8_t traced_answer;   /* enum uroce_ooo_response_state, the same */
 	struct uroce_wq sq;
 	struct uroce_wq rq;
 	struct uroce_cq send_cq;

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "qp.h"
+#include "transport/ooo_response_state.h"
+#include "transport/recovery_state.h"
 #include "wire/icrc.h"
 #include "wire/syndrome.h"
 #include "world.h"
@@ -129,4 +131,36 @@ trace_note(struct world *world, unsigned who, const char *format, ...)
 	vfprintf(world->trace.out, format, args);
 	va_end(args);
 	fputc('\n', world->trace.out);
+}
+
+static void
+put_state(const struct world *world, const struct qp *qp, const char *what, const char *from,
+	  const char *to)
+{
+	FILE *out = world->trace.out;
+
+	put_time(out, world->now_ns);
+	put_host(out, qp->host->idx);
+	fprintf(out, " qp 0x%x %s %s -> %s\n", qp->qpn, what, from, to);
+}
+
+void
+trace_states(struct world *world, struct qp *qp)
+{
+	const uint8_t recovery = qp->qpc.req.loss_recovery.state,
+		      answer = qp->qpc.req.ooo_responses.state;
+
+	if (!world->trace.out || !world->trace.has_states)
+		return;
+	if (recovery != qp->traced_recovery)
+		put_state(world, qp, "requests",
+			  uroce_recovery_state_name((enum uroce_recovery_state)qp->traced_recovery),
+			  uroce_recovery_state_name((enum uroce_recovery_state)recovery));
+	if (answer != qp->traced_answer)
+		put_state(world, qp, "responses",
+			  uroce_ooo_response_state_name(
+				  (enum uroce_ooo_response_state)qp->traced_answer),
+			  uroce_ooo_response_state_name((enum uroce_ooo_response_state)answer));
+	qp->traced_recovery = recovery;
+	qp->traced_answer = answer;
 }

@@ -9,12 +9,19 @@
  *	0us A>B WRITE_FIRST psn 0
  *	0us A>B WRITE_LAST psn 1 A LOST
  *	67.108us A TIMEOUT
+ *
+ * With `has_states` also what the recovery of a QP goes through, which is not in the hash:
+ *
+ *	4us A qp 0x11 requests OPEN -> FAST_RETX
+ *	9us A qp 0x11 responses GAP -> LOST
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct frame;
+struct qp;
 struct world;
 
 #include "link.h"
@@ -22,6 +29,7 @@ struct world;
 struct trace {
 	uint64_t hash;
 	FILE *out; /* NULL: no lines */
+	bool has_states;
 };
 
 /** A host puts a frame on its cable. */
@@ -33,5 +41,8 @@ void trace_drop(struct world *world, const struct frame *frame);
 /** Something else happened at host `who`: it counts in the hash, too. */
 void trace_note(struct world *world, unsigned who, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/** A call into the transport ended: the states of recovery may have changed. */
+void trace_states(struct world *world, struct qp *qp);
 
 #endif /* TEST_SIM_TRACE_H */

@@ -8,7 +8,8 @@
 #include <cmocka.h>
 
 #include "pair.h"
-#include "transport/role.h"
+#include "transport/position.h"
+#include "transport/loss_recovery.h"
 
 #define MTU 256
 
@@ -318,7 +319,7 @@ window_after_answer_to(unsigned nb_psns, unsigned nb_behind)
 
 	qpc->req.loss_recovery.peer = UROCE_PEER_ARQ_GO_BACK_N;
 	qpc->req.rtt.cwnd = 16;
-	qpc->req.is_rewound = true;
+	qpc->req.loss_recovery.state = UROCE_RECOVERY_LOSS;
 	qpc->req.una_psn = uroce_psn_add(qpc->req.next_psn, nb_psns);
 	qpc->req.max_psn = uroce_psn_add(qpc->req.una_psn, nb_behind);
 	uroce_loss_recovery_on_spurious(qpc);

@@ -212,7 +212,7 @@ completer_recv__rnr_nak_that_is_not_believed_costs_no_retry(void **state)
 	post_and_flush(IBV_WR_SEND, 10);
 	for (unsigned i = 0; i < 8; i++) {
 		assert_int_equal(rnr_nak(1, 1), UROCE_VERDICT_NAK_RNR);
-		assert_false(pair.host[A].qpc.req.is_rnr_wait);
+		assert_false(uroce_req_is_rnr_wait(&pair.host[A].qpc.req));
 		pair_wait(&pair, A, uroce_ack_timeout_ns(8));
 		expect_sent("A TIMEOUT\nA>B SEND_ONLY psn 1 A\n");
 	}
@@ -308,7 +308,7 @@ completer_expire__repair_that_waits_for_its_turn_uses_no_retry(void **state)
 	/* now the peer has its time, and a probe of ours that waits does not give it more */
 	pair_wait(&pair, A, timeout_ns - 1);
 	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
-	pair.host[A].qpc.req.loss_recovery.is_due = true;
+	pair.host[A].qpc.req.loss_recovery.due |= UROCE_RECOVERY_DUE_FIRST;
 	pair_wait(&pair, A, 1);
 	pair_expect_done(&pair, A,
 			 "send 0 RETRY_EXC_ERR\nsend 1 WR_FLUSH_ERR\n"

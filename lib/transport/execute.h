@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_EXECUTE_H
+#define UROCE_TRANSPORT_EXECUTE_H
+
+/**
+ * @file
+ * Execution of the expected request, by its operation.
+ */
+
+#include "transport/context.h"
+
+/** Execute the request that was expected. @return UROCE_VERDICT_REQUEST, or why it was refused */
+enum uroce_verdict uroce_execute_expected(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+					  uint64_t now_ns);
+
+/** The same of one that was held: a refusal that would end the QP is left to the caller. */
+enum uroce_verdict uroce_execute_held(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+				      uint64_t now_ns);
+
+/** Whether the peer may read what a READ request names. */
+bool uroce_execute_may_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
+
+/** The expected request is refused: a NAK is due, and the QP may end. @return `verdict` */
+enum uroce_verdict uroce_execute_refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict,
+					uint64_t now_ns);
+
+#endif /* UROCE_TRANSPORT_EXECUTE_H */

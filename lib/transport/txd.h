@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_TXD_H
+#define UROCE_TRANSPORT_TXD_H
+
+/**
+ * @file
+ * Frames that a QP sends: their headers, up to the BTH.
+ */
+
+#include "transport/context.h"
+#include "wire/icrc.h"
+
+/** Make the path's headers those of the frames of an opcode and a length. */
+void uroce_txd_shape(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len);
+
+/**
+ * Begin a frame to the peer: headers up to the BTH. Most are shaped as the one before.
+ * @return where the extension headers go
+ */
+static inline uint8_t *
+uroce_txd_begin(struct uroce_txd *txd, struct uroce_qpc *qpc, uint8_t opcode, uint32_t psn,
+		uint32_t payload_len)
+{
+	const struct uroce_hdr_template *hdr_template = &qpc->hdr_template;
+
+	if (payload_len != hdr_template->payload_len || opcode != hdr_template->opcode)
+		uroce_txd_shape(qpc, opcode, payload_len);
+	struct uroce_bth *bth = uroce_path_copy(&qpc->path, txd->hdr);
+
+	bth->psn = be24_make(psn);
+	txd->icrc = hdr_template->icrc;
+	txd->payload_len = payload_len;
+	txd->hdr_len = hdr_template->hdr_len;
+	txd->bth_off = qpc->path.bth_off;
+	txd->pad_len = hdr_template->pad_len;
+	if (!payload_len)
+		txd->nb_slices = 0;
+	return (uint8_t *)(bth + 1);
+}
+
+/** The same on another path, and to another QP. */
+uint8_t *uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
+			    const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn,
+			    uint32_t psn, uint32_t payload_len);
+
+/** A frame that the pacer has let pass leaves. */
+static inline void
+uroce_txd_charge(struct uroce_qpc *qpc, const struct uroce_txd *txd, uint64_t now_ns)
+{
+	if (qpc->cc.is_limited)
+		uroce_cc_charge(&qpc->cc,
+				txd->hdr_len + txd->payload_len + txd->pad_len +
+					(uint32_t)UROCE_ICRC_LEN,
+				now_ns);
+}
+
+#endif /* UROCE_TRANSPORT_TXD_H */

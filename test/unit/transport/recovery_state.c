@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The tables of recovery against the same tables as words: a row for each state, a column for each event. "." is an
+ * event that changes nothing; otherwise the action, "!" retransmit or ask, "?" probe or arm, "<" go back N, and the
+ * next state. What every row has in common is asked of each, too.
+ */
+
+#include "transport/recovery_state.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "transport/ooo_response_state.h"
+
+/* Events: gap, gap closed, PTO, probe sent, probe acked, progress, loss, ACK timeout, RNR NAK, RNR expired, rewound. */
+static const char *const recovery_rows[UROCE_RECOVERY_STATE_NB][UROCE_RECOVERY_EVENT_NB] = {
+	[UROCE_RECOVERY_OPEN] = { "!FAST_RETX", ".", "?OPEN", "PROBE", ".", ".", "<LOSS", "<OPEN",
+				  "<RNR_WAIT", ".", "." },
+	[UROCE_RECOVERY_PROBE] = { "!FAST_RETX", ".", "?PROBE", ".", "OPEN", ".", "<LOSS", "<OPEN",
+				   "<RNR_WAIT", ".", "OPEN" },
+	[UROCE_RECOVERY_FAST_RETX] = { "!FAST_RETX", "OPEN", "?FAST_RETX", ".", ".", ".", "<LOSS",
+				       "<OPEN", "<RNR_WAIT", ".", "OPEN" },
+	[UROCE_RECOVERY_RNR_WAIT] = { ".", ".", ".", ".", ".", "OPEN", ".", "<RNR_WAIT", ".",
+				      "OPEN", "." },
+	[UROCE_RECOVERY_LOSS] = { "!LOSS_FAST_RETX", ".", "?LOSS", "LOSS_PROBE", ".", "OPEN", ".",
+				  "<OPEN", "<RNR_WAIT", ".", "." },
+	[UROCE_RECOVERY_LOSS_PROBE] = { "!LOSS_FAST_RETX", ".", "?LOSS_PROBE", ".", "LOSS", "PROBE",
+					".", "<OPEN", "<RNR_WAIT", ".", "LOSS" },
+	[UROCE_RECOVERY_LOSS_FAST_RETX] = { "!LOSS_FAST_RETX", "LOSS", "?LOSS_FAST_RETX", ".", ".",
+					    "FAST_RETX", ".", "<OPEN", "<RNR_WAIT", ".", "LOSS" },
+};
+
+/* Events: gap, more, lost, asked, rewound, filled. */
+static const char *const answer_rows[UROCE_OOO_RESPONSE_STATE_NB][UROCE_OOO_RESPONSE_EVENT_NB] = {
+	[UROCE_OOO_RESPONSE_IN_ORDER] = { "GAP", ".", ".", ".", ".", "." },
+	[UROCE_OOO_RESPONSE_GAP] = { ".", "?REORDERING", "!LOST", ".", ".", "IN_ORDER" },
+	[UROCE_OOO_RESPONSE_REORDERING] = { ".", ".", "!LOST", ".", "GAP", "IN_ORDER" },
+	[UROCE_OOO_RESPONSE_LOST] = { ".", ".", "!LOST", "GAP", "GAP", "IN_ORDER" },
+};
+
+/* The cell as words: what an event did. */
+static void
+expect_cell(const char *row, unsigned event, const char *mark, const char *next, const char *want)
+{
+	char got[64];
+
+	snprintf(got, sizeof(got), "%s%s", mark, next);
+	/* nothing happened */
+	if (!strcmp(want, ".") && !strcmp(got, row))
+		return;
+	if (strcmp(got, want))
+		fail_msg("%s, event %u: %s, expected %s", row, event, got, want);
+}
+
+static void
+recovery_step__each_cell(void **state)
+{
+	static const char *const marks[] = {
+		[UROCE_RECOVERY_DO_NOTHING] = "",
+		[UROCE_RECOVERY_DO_RETRANSMIT] = "!",
+		[UROCE_RECOVERY_DO_PROBE] = "?",
+		[UROCE_RECOVERY_DO_GO_BACK_N] = "<",
+	};
+
+	(void)state;
+	for (unsigned from = 0; from < UROCE_RECOVERY_STATE_NB; from++) {
+		for (unsigned event = 0; event < UROCE_RECOVERY_EVENT_NB; event++) {
+			struct uroce_loss_recovery repair = { .state = (uint8_t)from };
+			const unsigned action =
+				uroce_recovery_step(&repair, (enum uroce_recovery_event)event);
+
+			expect_cell(
+				uroce_recovery_state_name((enum uroce_recovery_state)from), event,
+				marks[action],
+				uroce_recovery_state_name((enum uroce_recovery_state)repair.state),
+				recovery_rows[from][event]);
+		}
+	}
+}
+
+static void
+ooo_response_step__each_cell(void **state)
+{
+	static const char *const marks[] = {
+		[UROCE_OOO_RESPONSE_DO_NOTHING] = "",
+		[UROCE_OOO_RESPONSE_DO_ARM] = "?",
+		[UROCE_OOO_RESPONSE_DO_ASK] = "!",
+	};
+
+	(void)state;
+	for (unsigned from = 0; from < UROCE_OOO_RESPONSE_STATE_NB; from++) {
+		for (unsigned event = 0; event < UROCE_OOO_RESPONSE_EVENT_NB; event++) {
+			struct uroce_ooo_responses answers = { .state = (uint8_t)from,
+							       .deadline = 1 };
+			const unsigned action = uroce_ooo_response_step(
+				&answers, (enum uroce_ooo_response_event)event);
+
+			expect_cell(
+				uroce_ooo_response_state_name((enum uroce_ooo_response_state)from),
+				event, marks[action],
+				uroce_ooo_response_state_name(
+					(enum uroce_ooo_response_state)answers.state),
+				answer_rows[from][event]);
+			/* the timer runs in one state alone */
+			assert_true(
+				answers.deadline ==
+				(answers.state == UROCE_OOO_RESPONSE_REORDERING ? 1 : UROCE_NEVER));
+		}
+	}
+}
+
+/* Whatever the requester was doing, after it went back nothing is on the wire that a state waits for. */
+static void
+recovery_rewound__leaves_nothing_due(void **state)
+{
+	(void)state;
+	for (unsigned from = 0; from < UROCE_RECOVERY_STATE_NB; from++) {
+		struct uroce_req req = {
+			.una_psn = 7,
+			.loss_recovery = { .state = (uint8_t)from,
+					   .due = 7,
+					   .nb_probe_steps = 1,
+					   .nb_gaps = 1 },
+		};
+		const bool was_loss = uroce_recovery_is_loss(&req.loss_recovery);
+
+		uroce_recovery_rewound(&req);
+		assert_false(uroce_req_is_fast_retx(&req));
+		assert_false(uroce_recovery_is_probing(&req.loss_recovery));
+		assert_false(uroce_req_has_retransmit(&req));
+		assert_int_equal(uroce_recovery_is_loss(&req.loss_recovery), was_loss);
+		assert_int_equal(uroce_req_is_rnr_wait(&req), from == UROCE_RECOVERY_RNR_WAIT);
+		assert_int_equal(req.loss_recovery.retransmit_psn, 7);
+		assert_true(req.loss_recovery.probe_deadline == UROCE_NEVER);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recovery_step__each_cell),
+		cmocka_unit_test(ooo_response_step__each_cell),
+		cmocka_unit_test(recovery_rewound__leaves_nothing_due),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
