@@ -138,8 +138,12 @@ attached_restart(void)
 void
 attached_expect(struct uroce_dev *dev, enum ibv_event_type type)
 {
+	const time_t end = time(NULL) + PATIENCE_S;
 	struct uroce_dev_event event;
 
-	assert_true(uroce_dev_event_pop(dev, &event));
+	while (!uroce_dev_event_pop(dev, &event)) {
+		assert_true(time(NULL) < end);
+		sched_yield();
+	}
 	assert_int_equal(event.type, type);
 }
