@@ -47,7 +47,7 @@ client_destroy(struct client *client, struct mapper *mapper)
 }
 
 bool
-client_take_lanes(struct client *client)
+client_take_rings(struct client *client)
 {
 	const struct uroce_shm_layout *plan = &client->shm.plan;
 
@@ -94,5 +94,5 @@ client_take_up(struct client *client, struct mapper *mapper)
 	client->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (client->doorbell < 0)
 		return strerror(errno);
-	return client_take_lanes(client) ? NULL : "the indexes in a lane of it cannot be";
+	return client_take_rings(client) ? NULL : "the indexes in a lane of it cannot be";
 }

@@ -135,7 +135,7 @@ const char *client_map(struct client *client, const struct uroce_shm_layout *pla
 const char *client_take_up(struct client *client, struct mapper *mapper);
 
 /** Take up the lanes of its area alone, which is what the data path needs. @return whether the indexes in them can be */
-bool client_take_lanes(struct client *client);
+bool client_take_rings(struct client *client);
 
 /** As lease.h has it. */
 static inline struct lessee

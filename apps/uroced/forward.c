@@ -356,7 +356,7 @@ classify_frame(const struct data *data, const struct client *from, const struct 
 
 /* Mark what a client has in its lanes, for the barriers that were met meanwhile. A client that is broken has nothing. */
 static void
-mark_lanes(const struct data *data, struct client *client)
+mark_rings(const struct data *data, struct client *client)
 {
 	struct client_marks *marks = &client->marks;
 
@@ -371,9 +371,9 @@ mark_lanes(const struct data *data, struct client *client)
 }
 
 static bool
-is_mark_reached(const struct client *client, uint32_t lane)
+is_mark_reached(const struct client *client, uint32_t ring)
 {
-	return (int32_t)(client->up[lane].mine - client->marks.index[lane]) >= 0;
+	return (int32_t)(client->up[ring].mine - client->marks.index[ring]) >= 0;
 }
 
 static void
@@ -561,7 +561,7 @@ take_turn(struct data *data, struct client *client)
 		client->is_wake_due = false;
 		return 0;
 	}
-	mark_lanes(data, client);
+	mark_rings(data, client);
 	if (!client->is_cut_short)
 		client->credit_ns += TURN_NS;
 	client->is_cut_short = false;

@@ -57,45 +57,45 @@ is_only_ack(const struct uroce_worker *worker)
 static void
 delay_further(struct uroce_worker *worker)
 {
-	struct uroce_delayed_ack *deferral = &worker->delayed_ack;
+	struct uroce_delayed_ack *delayed_ack = &worker->delayed_ack;
 
-	if (!is_only_ack(worker) || deferral->nb_kept + 1 == KEPT_MAX)
+	if (!is_only_ack(worker) || delayed_ack->nb_kept + 1 == KEPT_MAX)
 		return;
-	if (deferral->nb_to_trial > 0) {
-		deferral->nb_to_trial--;
+	if (delayed_ack->nb_to_trial > 0) {
+		delayed_ack->nb_to_trial--;
 		return;
 	}
-	deferral->is_kept = true;
-	deferral->kept_ns = worker->now_ns;
-	deferral->kept_msn = worker->tx.active_head->qpc.resp.msn;
+	delayed_ack->is_kept = true;
+	delayed_ack->kept_ns = worker->now_ns;
+	delayed_ack->kept_msn = worker->tx.active_head->qpc.resp.msn;
 }
 
 /* Has the program answered? */
 static void
 check_answered(struct uroce_worker *worker)
 {
-	struct uroce_delayed_ack *deferral = &worker->delayed_ack;
+	struct uroce_delayed_ack *delayed_ack = &worker->delayed_ack;
 	const bool has_posted = worker->inline_tx.nb_posts > 0 ||
 				atomic_load_explicit(&worker->doorbells, memory_order_relaxed);
 
-	if (!has_posted && deferral->nb_left > 0) {
-		deferral->nb_left--;
+	if (!has_posted && delayed_ack->nb_left > 0) {
+		delayed_ack->nb_left--;
 		return;
 	}
-	deferral->is_open = false;
-	deferral->nb_answered = has_posted ? deferral->nb_answered + 1 : 0;
-	if (has_posted && deferral->is_on)
+	delayed_ack->is_open = false;
+	delayed_ack->nb_answered = has_posted ? delayed_ack->nb_answered + 1 : 0;
+	if (has_posted && delayed_ack->is_on)
 		delay_further(worker);
 }
 
 bool
 uroce_delayed_ack_is_urgent(struct uroce_worker *worker)
 {
-	struct uroce_delayed_ack *deferral = &worker->delayed_ack;
+	struct uroce_delayed_ack *delayed_ack = &worker->delayed_ack;
 
-	if (!deferral->is_on || !deferral->is_open || deferral->nb_to_trial == 0)
+	if (!delayed_ack->is_on || !delayed_ack->is_open || delayed_ack->nb_to_trial == 0)
 		return false;
-	deferral->nb_to_trial--;
+	delayed_ack->nb_to_trial--;
 	return true;
 }
 
@@ -137,22 +137,23 @@ open_delay(struct uroce_worker *worker)
 static bool
 is_delay_continued(struct uroce_worker *worker, unsigned nb)
 {
-	struct uroce_delayed_ack *deferral = &worker->delayed_ack;
+	struct uroce_delayed_ack *delayed_ack = &worker->delayed_ack;
 
 	if (!is_only_ack(worker))
 		return false;
-	if (!deferral->is_kept)
-		return deferral->is_open;
-	if (nb == 0 || worker->tx.active_head->qpc.resp.msn == deferral->kept_msn) {
-		if (worker->now_ns - deferral->kept_ns < KEEP_NS)
+	if (!delayed_ack->is_kept)
+		return delayed_ack->is_open;
+	if (nb == 0 || worker->tx.active_head->qpc.resp.msn == delayed_ack->kept_msn) {
+		if (worker->now_ns - delayed_ack->kept_ns < KEEP_NS)
 			return true;
-		deferral->trial_gap = RTE_MIN(RTE_MAX(deferral->trial_gap * 2, GAP_MIN), GAP_MAX);
-		deferral->nb_to_trial = deferral->trial_gap;
+		delayed_ack->trial_gap =
+			RTE_MIN(RTE_MAX(delayed_ack->trial_gap * 2, GAP_MIN), GAP_MAX);
+		delayed_ack->nb_to_trial = delayed_ack->trial_gap;
 		return false;
 	}
-	deferral->is_kept = false;
-	deferral->nb_kept++;
-	deferral->trial_gap /= 2;
+	delayed_ack->is_kept = false;
+	delayed_ack->nb_kept++;
+	delayed_ack->trial_gap /= 2;
 	open_delay(worker);
 	return nb <= FEW;
 }

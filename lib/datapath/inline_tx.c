@@ -2,7 +2,7 @@
 
 /*
  * When a post sends by itself. The service thread leaves a worker alone that the application drove a
- * moment ago, and is woken by doorbells of one that it left; so the shortcut is for programs that drive, and
+ * moment ago, and is woken by doorbells of one that it left; so inline transmit is for programs that drive, and
  * does not count as driving: whoever sleeps after it is served as if it had rung.
  */
 
@@ -28,14 +28,14 @@ set_inline_tx(struct uroce_worker *worker, bool is_open)
 void
 uroce_inline_tx_polled(struct uroce_worker *worker, unsigned nb_rung)
 {
-	struct uroce_inline_tx *shortcut = &worker->inline_tx;
-	const unsigned nb_posts = shortcut->nb_posts + nb_rung;
+	struct uroce_inline_tx *inline_tx = &worker->inline_tx;
+	const unsigned nb_posts = inline_tx->nb_posts + nb_rung;
 
 	if (nb_posts == 0)
 		return;
-	shortcut->nb_posts = 0;
-	shortcut->nb_single = nb_posts == 1 ? shortcut->nb_single + 1 : 0;
-	set_inline_tx(worker, shortcut->nb_single >= SINGLE_MIN);
+	inline_tx->nb_posts = 0;
+	inline_tx->nb_single = nb_posts == 1 ? inline_tx->nb_single + 1 : 0;
+	set_inline_tx(worker, inline_tx->nb_single >= SINGLE_MIN);
 }
 
 /* Whether nothing is before this post, and the application is at it. */

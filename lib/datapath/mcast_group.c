@@ -70,7 +70,7 @@ uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *p
 	struct uroce_worker_qp *wqp;
 	uint32_t others = 0;
 	uint8_t gid[16];
-	unsigned nb_hops;
+	unsigned nb_forwarded;
 
 	uroce_pkt_dgid(pkt, gid);
 	uroce_mcast_walk_begin(&walk, worker->dev->mcast, gid);
@@ -85,18 +85,18 @@ uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *p
 		if (verdict != UROCE_VERDICT_DATAGRAM)
 			verdict = one;
 	}
-	nb_hops = is_first ? forward_to_workers(worker, others, mbuf) : 0;
+	nb_forwarded = is_first ? forward_to_workers(worker, others, mbuf) : 0;
 	if (verdict != UROCE_VERDICT_FORWARDED) {
-		uroce_count(&worker->stats.verdict[UROCE_VERDICT_FORWARDED], nb_hops);
-		uroce_count(&worker->stats.rx_shared, nb_hops);
+		uroce_count(&worker->stats.verdict[UROCE_VERDICT_FORWARDED], nb_forwarded);
+		uroce_count(&worker->stats.rx_shared, nb_forwarded);
 		return verdict;
 	}
-	if (nb_hops == 0)
+	if (nb_forwarded == 0)
 		return UROCE_VERDICT_NO_QP;
 	/* theirs alone; the caller counts one of them */
 	rte_pktmbuf_free(mbuf);
-	uroce_count(&worker->stats.verdict[UROCE_VERDICT_FORWARDED], nb_hops - 1);
-	uroce_count(&worker->stats.rx_shared, nb_hops - 1);
+	uroce_count(&worker->stats.verdict[UROCE_VERDICT_FORWARDED], nb_forwarded - 1);
+	uroce_count(&worker->stats.rx_shared, nb_forwarded - 1);
 	return UROCE_VERDICT_FORWARDED;
 }
 

@@ -170,11 +170,11 @@ format_refusal(const union uroce_mux_message *message, char why[256])
 	why[room - 1] = '\0';
 }
 
-/* Until a message comes, an errand, or this much time has passed; never: -1. */
+/* Until a message comes, an interrupt thread call, or this much time has passed; never: -1. */
 static void
-wait_for_message(int fd, int errand_fd, int ms)
+wait_for_message(int fd, int intr_call_fd, int ms)
 {
-	struct pollfd fds[] = { { fd, POLLIN, 0 }, { errand_fd, POLLIN, 0 } };
+	struct pollfd fds[] = { { fd, POLLIN, 0 }, { intr_call_fd, POLLIN, 0 } };
 	eventfd_t nothing;
 
 	if (poll(fds, RTE_DIM(fds), ms) <= 0)
@@ -183,7 +183,7 @@ wait_for_message(int fd, int errand_fd, int ms)
 		/* the process has closed it: poll() does not wait any more */
 		rte_delay_us_sleep(RETRY_MS * 1000);
 	else if (fds[1].revents)
-		(void)eventfd_read(errand_fd, &nothing);
+		(void)eventfd_read(intr_call_fd, &nothing);
 }
 
 /* What uroced answers to HELLO. @return 0, or -errno */

@@ -51,7 +51,7 @@ uroce_publish_now(struct uroce_worker *worker)
 }
 
 void
-uroce_publish_owe(struct uroce_worker *worker)
+uroce_publish_await_ack(struct uroce_worker *worker)
 {
 	worker->publishing.lined = worker->tx.nb_lined;
 }

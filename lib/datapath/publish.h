@@ -56,7 +56,7 @@ struct uroce_publishing {
 bool uroce_publish_is_pending(const struct uroce_worker *worker);
 
 /** Frames have been received: the QPs that owe for them are in line. */
-void uroce_publish_owe(struct uroce_worker *worker);
+void uroce_publish_await_ack(struct uroce_worker *worker);
 
 /** Publish what completed, if what is owed for it has left, and tell consumers. */
 void uroce_publish(struct uroce_worker *worker);

@@ -536,7 +536,7 @@ input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 		uroce_stage_lap(UROCE_STAGE_ACT, n);
 	}
 	forward_frames(worker, &out);
-	uroce_publish_owe(worker);
+	uroce_publish_await_ack(worker);
 	if (source == PORT)
 		count_received(worker, nb, &out);
 	/* a program may wait for what was in it */

@@ -122,7 +122,7 @@ respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 	struct uroce_req *req = &qpc->req;
 	struct uroce_loss_recovery *repair = &req->loss_recovery;
 	const uint32_t moved = uroce_psn_dist(repair->gap_psn, req->una_psn);
-	bool is_hole = is_nak;
+	bool is_gap = is_nak;
 
 	if (!is_retransmittable(qpc) || (is_nak && repair->peer == UROCE_PEER_ARQ_GO_BACK_N))
 		return false;
@@ -143,10 +143,10 @@ respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 			return false;
 		}
 		repair->is_ambiguous = moved == 1 && !is_answer;
-		is_hole = is_nak || (is_answer && is_last && req->una_psn != req->max_psn);
+		is_gap = is_nak || (is_answer && is_last && req->una_psn != req->max_psn);
 	}
 	close_request_gap(repair);
-	if (is_hole)
+	if (is_gap)
 		open_request_gap(qpc);
 	return true;
 }
@@ -534,9 +534,9 @@ uroce_loss_recovery_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_
 {
 	struct uroce_req *req = &qpc->req;
 	/* what a peer drops it does not answer: so an answer is to what was sent again, unless that took too long */
-	const bool is_again = req->loss_recovery.peer == UROCE_PEER_ARQ_GO_BACK_N &&
-			      next_psn != max_psn && req->retry_left == qpc->attr.retry_cnt;
-	const uint32_t from_psn = is_again ? next_psn : max_psn;
+	const bool is_retransmit = req->loss_recovery.peer == UROCE_PEER_ARQ_GO_BACK_N &&
+				   next_psn != max_psn && req->retry_left == qpc->attr.retry_cnt;
+	const uint32_t from_psn = is_retransmit ? next_psn : max_psn;
 
 	if (qpc->is_req_gbn || !uroce_psn_before(from_psn, req->next_psn))
 		return;
@@ -548,7 +548,8 @@ uroce_loss_recovery_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_
 		const uint32_t psn = req->rtt.srtt_ns ? asking_psn : from_psn;
 
 		uroce_rtt_begin(&req->rtt, uroce_position_first_answer(qpc, psn), now_ns);
-		req->rtt.is_retransmit = is_again && uroce_psn_before(req->rtt.sample_psn, max_psn);
+		req->rtt.is_retransmit =
+			is_retransmit && uroce_psn_before(req->rtt.sample_psn, max_psn);
 	}
 	req->rtt.is_cwnd_used |= uroce_psn_dist(req->una_psn, req->max_psn) >= req->rtt.cwnd / 2;
 	if (req->loss_recovery.probe_deadline == UROCE_NEVER)

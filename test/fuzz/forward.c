@@ -263,7 +263,7 @@ make_client(struct side *side, uint16_t slot)
 				struct uroce_spsc_desc){
 				(uint32_t)uroce_shm_buffer(&area->plan, pair, true, i), 0 });
 	}
-	expect(client_take_lanes(client));
+	expect(client_take_rings(client));
 	data.client[slot] = client;
 	line_add(&data, client);
 }
