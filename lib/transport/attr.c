@@ -11,8 +11,8 @@
 
 #include "transport/completer.h"
 #include "transport/completion.h"
-#include "transport/qp_state.h"
 #include "transport/loss_recovery.h"
+#include "transport/qp_state.h"
 #include "transport/req.h"
 #include "transport/requester.h"
 #include "transport/resp.h"

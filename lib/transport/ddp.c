@@ -23,8 +23,8 @@
 
 #include "mem/copy.h"
 #include "mem/mkey.h"
-#include "transport/psn_gap.h"
 #include "transport/position.h"
+#include "transport/psn_gap.h"
 #include "wire/psn.h"
 
 /* Those whose first packet was executed are not later any more. */

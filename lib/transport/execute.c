@@ -14,8 +14,8 @@
 #include "transport/error.h"
 #include "transport/msg.h"
 #include "transport/position.h"
-#include "transport/recv.h"
 #include "transport/rd_atomic_resp.h"
+#include "transport/recv.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 

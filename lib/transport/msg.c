@@ -14,8 +14,8 @@
 #include "mem/mkey.h"
 #include "mem/mw.h"
 #include "transport/completion.h"
-#include "transport/error.h"
 #include "transport/ddp.h"
+#include "transport/error.h"
 #include "transport/recv.h"
 #include "wire/psn.h"
 

@@ -22,11 +22,11 @@
  */
 #include "transport/ooo_response.h"
 
-#include "transport/ooo_response_state.h"
 #include "transport/completer.h"
-#include "transport/psn_gap.h"
-#include "transport/position.h"
 #include "transport/loss_recovery.h"
+#include "transport/ooo_response_state.h"
+#include "transport/position.h"
+#include "transport/psn_gap.h"
 #include "transport/retry.h"
 #include "wire/psn.h"
 

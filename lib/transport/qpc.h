@@ -16,23 +16,23 @@
  *
  *	qpc		the calls of this header; each event goes to one of the roles
  *	requester	what is sent next: what recovery asks for, then new requests
- *	fetch, middle	the same of many short READs and atomics, and of the packets inside of long messages
+ *	rd_atomic_req, middle	the same of many short READs and atomics, and of the packets inside of long messages
  *	response	what an ACK, a NAK or a response with data says
- *	answer		recovery of responses: those that arrive ahead of a missing one
- *	comp		requests complete: the window moves
+ *	ooo_response	recovery of responses: those that arrive ahead of a missing one
+ *	completer	requests complete: the window moves
  *	retry		timers, retries, and going back N
- *	repair		recovery of requests: what is retransmitted, and when the requester goes back N
- *	again, req	request packets, sent once more or for the first time
- *	recovery_state, answer_state	the states of recovery
+ *	loss_recovery	recovery of requests: what is retransmitted, and when the requester goes back N
+ *	retransmit, req	request packets, sent once more or for the first time
+ *	recovery_state, ooo_response_state	the states of recovery
  *
  *	resp		requests of the peer: past, expected or ahead; and the responses to them
- *	run, reply	the same of many small messages, and of many short READs and atomics
- *	early, later	requests ahead of a PSN gap
+ *	single_packet, rd_atomic_resp	the same of many small messages, and of many short READs and atomics
+ *	ooo_request, ddp	requests ahead of a PSN gap
  *	execute, msg	the expected request, and the payload of a message
  *	ud		datagrams, both directions
  *
  *	error		a request fails, and the QP with it
- *	done, recv	completions, and where receive requests come from
+ *	completion, recv	completions, and where receive requests come from
  *	txd, position	headers of frames, and where the requester is among its requests
  *	context		the QP context
  *

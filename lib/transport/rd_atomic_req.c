@@ -11,9 +11,9 @@
 #include "transport/rd_atomic_req.h"
 
 #include "mem/copy.h"
-#include "transport/fast_path.h"
 #include "transport/completer.h"
 #include "transport/completion.h"
+#include "transport/fast_path.h"
 #include "transport/position.h"
 #include "transport/req.h"
 #include "transport/retry.h"

@@ -22,8 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transport/psn_gap.h"
 #include "transport/peer_cache.h"
+#include "transport/psn_gap.h"
 #include "wire/parse.h"
 
 struct uroce_reorder_buffer;

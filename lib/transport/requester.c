@@ -3,21 +3,22 @@
  * What is sent next. Packets that recovery asks for go first; then new requests, as far as the window, the pacer and
  * the number of READs allow; and with capacity that is left, what lies behind PSN gaps.
  *
- * Recovery decides and does not send: loss_recovery.c and ooo_response.c name the packet, this file has it built (retransmit.c).
+ * Recovery decides and does not send: loss_recovery.c and ooo_response.c name the packet, and this file has it built by
+ * retransmit.c.
  */
 #include "transport/requester.h"
 
-#include "transport/retransmit.h"
-#include "transport/ooo_response.h"
 #include "transport/completer.h"
 #include "transport/completion.h"
 #include "transport/error.h"
-#include "transport/rd_atomic_req.h"
 #include "transport/local.h"
-#include "transport/middle.h"
-#include "transport/position.h"
 #include "transport/loss_recovery.h"
+#include "transport/middle.h"
+#include "transport/ooo_response.h"
+#include "transport/position.h"
+#include "transport/rd_atomic_req.h"
 #include "transport/req.h"
+#include "transport/retransmit.h"
 #include "transport/retry.h"
 #include "transport/txd.h"
 #include "wire/newer_verbs.h"

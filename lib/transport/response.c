@@ -9,11 +9,11 @@
 
 #include <assert.h>
 
-#include "transport/ooo_response.h"
 #include "transport/completer.h"
 #include "transport/error.h"
-#include "transport/recovery_state.h"
 #include "transport/loss_recovery.h"
+#include "transport/ooo_response.h"
+#include "transport/recovery_state.h"
 #include "transport/retry.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"

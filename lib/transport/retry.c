@@ -18,11 +18,11 @@
  */
 #include "transport/retry.h"
 
-#include "transport/ooo_response_state.h"
 #include "transport/error.h"
+#include "transport/loss_recovery.h"
+#include "transport/ooo_response_state.h"
 #include "transport/position.h"
 #include "transport/recovery_state.h"
-#include "transport/loss_recovery.h"
 #include "wire/psn.h"
 
 /* For how long RNR NAKs are not believed: two round trips to the number of those that were not true, and at most so long. */
