@@ -45,7 +45,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 
 /* Nobody reads these. */
 void
-say(const char *format, ...)
+log_line(const char *format, ...)
 {
 	(void)format;
 }

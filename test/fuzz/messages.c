@@ -99,7 +99,7 @@ answer_job(void)
 int
 data_link(struct data *data, struct client *client)
 {
-	expect(!data && client->area.mem && client->bell >= 0 && !client->is_attached);
+	expect(!data && client->area.mem && client->doorbell >= 0 && !client->is_attached);
 	return 0;
 }
 
