@@ -247,7 +247,7 @@ static void
 make_client(struct side *side, uint16_t slot)
 {
 	struct client *client = client_create(-1, slot);
-	struct uroce_shm *area = &client->area;
+	struct uroce_shm *area = &client->shm;
 
 	expect(client);
 	client->uid = slot > 0 ? 1000 : 0;
@@ -265,15 +265,15 @@ make_client(struct side *side, uint16_t slot)
 	}
 	expect(client_take_rings(client));
 	data.client[slot] = client;
-	line_add(&data, client);
+	runq_add(&data, client);
 }
 
 static void
 end_client(struct side *side)
 {
-	line_remove(&data, side->client);
-	free(side->client->area.mem);
-	side->client->area.mem = NULL;
+	runq_remove(&data, side->client);
+	free(side->client->shm.mem);
+	side->client->shm.mem = NULL;
 	client_destroy(side->client, NULL);
 	free(side->before);
 }
@@ -304,7 +304,7 @@ expect_deliverable(const struct side *to, const uint8_t *bytes, uint32_t len)
 	}
 	if (!frame_is_connected(&frame))
 		return;
-	binding = uroce_binding_get(&to->client->area, frame.qpn);
+	binding = uroce_binding_get(&to->client->shm, frame.qpn);
 	/* a client sends to itself as it likes */
 	if (is_by_us && binding.qpn != frame.qpn)
 		return;
@@ -317,7 +317,7 @@ expect_deliverable(const struct side *to, const uint8_t *bytes, uint32_t len)
 static void
 look_at_lane(struct side *side, uint32_t pair)
 {
-	const struct uroce_shm *area = &side->client->area;
+	const struct uroce_shm *area = &side->client->shm;
 	const struct uroce_spsc_ring *down = uroce_shm_down(area, pair);
 	const uint32_t head = atomic_load(&down->head);
 
@@ -335,13 +335,13 @@ look_at_lane(struct side *side, uint32_t pair)
 static void
 expect_same(const struct side *side, uint64_t at, uint64_t len)
 {
-	expect(memcmp(side->client->area.mem + at, side->before + at, len) == 0);
+	expect(memcmp(side->client->shm.mem + at, side->before + at, len) == 0);
 }
 
 static void
 look_at_client(struct side *side)
 {
-	const struct uroce_shm_layout *plan = &side->client->area.plan;
+	const struct uroce_shm_layout *plan = &side->client->shm.plan;
 
 	if (side->was_broken) {
 		expect_same(side, 0, plan->size);
@@ -368,7 +368,7 @@ round_of(struct bytes *in)
 		struct side *side = &sides[i];
 
 		side->was_broken = atomic_load(&side->client->is_broken);
-		memcpy(side->before, side->client->area.mem, side->client->area.plan.size);
+		memcpy(side->before, side->client->shm.mem, side->client->shm.plan.size);
 	}
 	uroce_clock_base += (uint64_t)bytes_u8(in) << 16;
 	data.last_ns = data.now_ns;
@@ -384,7 +384,7 @@ post(struct bytes *in)
 	const uint8_t bits = bytes_u8(in);
 	struct side *side = &sides[bits % NB_CLIENTS];
 	const uint32_t pair = bits >> 6 & 1;
-	const struct uroce_shm *area = &side->client->area;
+	const struct uroce_shm *area = &side->client->shm;
 	struct uroce_spsc_ring *up = uroce_shm_up(area, pair);
 	const uint32_t i = side->head[pair] % NB_SLOTS;
 	struct uroce_spsc_desc slot = {
@@ -410,7 +410,7 @@ consume(struct bytes *in)
 	const uint8_t bits = bytes_u8(in);
 	struct side *side = &sides[bits % NB_CLIENTS];
 	const uint32_t pair = bits >> 6 & 1;
-	struct uroce_spsc_ring *down = uroce_shm_down(&side->client->area, pair);
+	struct uroce_spsc_ring *down = uroce_shm_down(&side->client->shm, pair);
 
 	atomic_store(&down->sleeps, bits >> 7);
 	if (!side->is_wild)
@@ -423,7 +423,7 @@ set_binding(struct bytes *in)
 	const uint8_t bits = bytes_u8(in);
 	const struct uroce_binding binding = { draw_qpn(in), draw_qpn(in), bits >> 6 };
 
-	uroce_binding_set(&sides[bits % NB_CLIENTS].client->area, &binding);
+	uroce_binding_set(&sides[bits % NB_CLIENTS].client->shm, &binding);
 }
 
 static void
@@ -440,7 +440,7 @@ go_wild(struct bytes *in)
 {
 	const uint8_t bits = bytes_u8(in);
 	struct side *side = &sides[bits % NB_CLIENTS];
-	const struct uroce_shm *area = &side->client->area;
+	const struct uroce_shm *area = &side->client->shm;
 	struct uroce_spsc_ring *up = uroce_shm_up(area, bits >> 6 & 1);
 	struct uroce_spsc_ring *down = uroce_shm_down(area, bits >> 6 & 1);
 	const uint8_t what = bytes_u8(in);
@@ -500,9 +500,9 @@ sleep_or_not(struct bytes *in)
 
 	data.now_ns += (uint64_t)bits << 12;
 	if (bits & 1)
-		line_park(&data);
+		runq_park_idle(&data);
 	if (bits & 2)
-		line_hear(&data, sides[bits % NB_CLIENTS].client);
+		runq_on_doorbell(&data, sides[bits % NB_CLIENTS].client);
 	if (bits & 4)
 		(void)data_may_sleep(&data);
 	if (bits & 8)

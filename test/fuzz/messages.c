@@ -57,7 +57,7 @@ control_leave(struct control *from, struct client *client, const char *why)
 	control.client[client->slot] = NULL;
 	expect(lease_end(control.leases, &lessee, now_ns) == nb_leases);
 	(void)close(client->socket);
-	client_destroy(client, &control.areas);
+	client_destroy(client, &control.mapper);
 }
 
 /* The reader's answer is taken when the control thread is back in its loop. */
@@ -90,7 +90,7 @@ answer_job(void)
 	asked.is_due = false;
 	if (client) {
 		client->reader = -1;
-		ask_take_answer(&control, client, &answer, fd);
+		handler_take_reply(&control, client, &answer, fd);
 	}
 	if (fd >= 0)
 		(void)close(fd);
@@ -99,13 +99,13 @@ answer_job(void)
 int
 data_link(struct data *data, struct client *client)
 {
-	expect(!data && client->area.mem && client->doorbell >= 0 && !client->is_attached);
+	expect(!data && client->shm.mem && client->doorbell >= 0 && !client->is_attached);
 	return 0;
 }
 
 /* People read these; nobody does here. */
 void
-say_of_client(const char *format, ...)
+log_client_line(const char *format, ...)
 {
 	(void)format;
 }
@@ -176,7 +176,7 @@ serve(struct peer *peer)
 
 	while (control.client[slot] &&
 	       uroce_mux_peek(control.client[slot]->socket, &has_fds) != -EAGAIN) {
-		ask_take(&control, control.client[slot]);
+		handler_take(&control, control.client[slot]);
 		while (asked.is_due)
 			answer_job();
 		hear(peer);
@@ -267,7 +267,7 @@ put_attach(struct bytes *in, const struct peer *peer, struct uroce_mux_attach *a
 	memcpy(attach->lease, peer->lease, sizeof(peer->lease));
 	if (bits & 0x80) { /* another one's */
 		memcpy(attach->lease, peers[peer == peers].lease, sizeof(peer->lease));
-		attach->lease[bits % LEASES_OF].ticket ^= bits & 0x40;
+		attach->lease[bits % LEASES_OF].token ^= bits & 0x40;
 	}
 	draw_plan(in, &attach->plan);
 }
@@ -380,7 +380,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		control.stats_lock = &lock;
 		control.leases = lease_table_create(records, now_ns);
 		host.told.frame_limit = 256;
-		expect(control.leases && areas_start(&control.areas) == 0);
+		expect(control.leases && mapper_start(&control.mapper) == 0);
 	}
 	for (unsigned i = 0; i < NB_CLIENTS; i++)
 		peers[i] = (struct peer){ .socket = -1 };
