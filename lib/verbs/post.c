@@ -175,7 +175,7 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 int
 uroce_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	struct uroce_srq *const srq = &uroce_vsrq(ibv)->wsrq.srq;
+	struct uroce_srq *srq;
 	uint32_t nb = 0;
 	int ret = 0;
 
@@ -183,6 +183,7 @@ uroce_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 		*bad_wr = wr;
 		return uroce_fail(EINVAL);
 	}
+	srq = &uroce_vsrq(ibv)->wsrq.srq;
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_lock_take(&srq->lock);
 	for (; wr != NULL; wr = wr->next, nb++) {

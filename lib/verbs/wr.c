@@ -226,7 +226,8 @@ wr_set_sge_list(struct ibv_qp_ex *ibv, size_t num_sge, const struct ibv_sge *sg_
 		uroce_vwr_fail(vwr, -EINVAL);
 		return;
 	}
-	memcpy(vwr->sge, sg_list, num_sge * sizeof(*sg_list));
+	if (num_sge > 0)
+		memcpy(vwr->sge, sg_list, num_sge * sizeof(*sg_list));
 	vwr->wr.num_sge = (int)num_sge;
 }
 
