@@ -14,12 +14,12 @@
 #include <rte_ethdev.h>
 #include <rte_log.h>
 
-#include "../dpdk/neigh_frames.h"
 #include "checksums.h"
 #include "data.h"
 #include "datapath/clock.h"
 #include "datapath/neigh.h"
 #include "mux/binding.h"
+#include "neigh_seeds.h"
 #include "wire/build.h"
 #include "wire/opcode.h"
 
@@ -40,43 +40,6 @@ static const uint8_t peer_ip[2][16] = { { [10] = 0xff, 0xff, 192, 0, 2, 9 },
 					{ 0x20, 0x01, 0x0d, 0xb8, [15] = 9 } };
 static const uint8_t group_ip[2][16] = { { [10] = 0xff, 0xff, 239, 1, 2, 3 },
 					 { 0xff, 0x15, [15] = 7 } };
-
-static const struct {
-	const uint8_t *bytes;
-	uint32_t len;
-} seeds[] = {
-#define SEED(name)                                                                                 \
-	{                                                                                          \
-		name, sizeof(name)                                                                 \
-	}
-	SEED(arp_request),
-	SEED(arp_reply),
-	SEED(arp_question),
-	SEED(arp_answer),
-	SEED(ns),
-	SEED(na),
-	SEED(ns_probe),
-	SEED(na_to_all),
-	SEED(ns_question),
-	SEED(na_answer),
-	SEED(ping),
-	SEED(pong),
-	SEED(ping_options),
-	SEED(pong_options),
-	SEED(ping6),
-	SEED(pong6),
-	SEED(igmp_report),
-	SEED(igmp_leave),
-	SEED(igmp_query),
-	SEED(igmp_query_v1),
-	SEED(igmp_query_v3),
-	SEED(mld_report),
-	SEED(mld_done),
-	SEED(mld_query),
-	SEED(mld_query_v2),
-	SEED(arp_request_tagged),
-	SEED(arp_reply_tagged),
-};
 
 static struct side {
 	struct client *client;

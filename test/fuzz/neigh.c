@@ -11,51 +11,14 @@
 #include <rte_common.h>
 #include <rte_random.h>
 
-#include "../dpdk/neigh_frames.h"
 #include "checksums.h"
 #include "datapath/neigh.h"
+#include "neigh_seeds.h"
 #include "wire/build.h"
 
 #define STEPS_MAX  64
 #define FRAME_ROOM 256u
 #define ASKED_MAX  STEPS_MAX
-
-static const struct {
-	const uint8_t *bytes;
-	uint32_t len;
-} seeds[] = {
-#define SEED(name)                                                                                 \
-	{                                                                                          \
-		name, sizeof(name)                                                                 \
-	}
-	SEED(arp_request),
-	SEED(arp_reply),
-	SEED(arp_question),
-	SEED(arp_answer),
-	SEED(ns),
-	SEED(na),
-	SEED(ns_probe),
-	SEED(na_to_all),
-	SEED(ns_question),
-	SEED(na_answer),
-	SEED(ping),
-	SEED(pong),
-	SEED(ping_options),
-	SEED(pong_options),
-	SEED(ping6),
-	SEED(pong6),
-	SEED(igmp_report),
-	SEED(igmp_leave),
-	SEED(igmp_query),
-	SEED(igmp_query_v1),
-	SEED(igmp_query_v3),
-	SEED(mld_report),
-	SEED(mld_done),
-	SEED(mld_query),
-	SEED(mld_query_v2),
-	SEED(arp_request_tagged),
-	SEED(arp_reply_tagged),
-};
 
 /* Of us, and of a second host. */
 static const uint8_t macs[2][6] = { { 2, 0, 0, 0, 0, 1 }, { 2, 0, 0, 0, 0, 0x99 } };
