@@ -93,8 +93,8 @@ static uint64_t
 	counter_factor; /* of the counter, while time passes by rig_drive() alone; 0: else */
 
 /* The counter is the clock again, which does not go backwards by that. */
-static void
-end_own_clock(void)
+void
+rig_end_own_clock(void)
 {
 	const uint64_t now_ns = uroce_clock_ns();
 
@@ -116,7 +116,7 @@ rig_dev(const char *spec)
 	const time_t end = time(NULL) + PATIENCE_S;
 	int ret;
 
-	end_own_clock();
+	rig_end_own_clock();
 	assert_int_equal(uroce_dev_conf_parse(spec, &conf), 0);
 	/* a uroced that is kept from its CPU is late, and the device gives up after some seconds */
 	do

@@ -117,9 +117,12 @@ unsigned rig_nb_away(const struct uroce_dev *dev);
 
 /**
  * From now on time passes by rig_drive() alone, a microsecond with each, so that no timer depends on the machine. The
- * next device that is made ends it. Nobody else may drive a device meanwhile.
+ * next device that is made ends it. No other thread may drive a device meanwhile, as one does in rig_connect().
  */
 void rig_own_clock(void);
+
+/** The counter of the CPU is the clock again. Harmless where it is. */
+void rig_end_own_clock(void);
 
 /** Drive all workers of a device once. */
 void rig_drive(struct uroce_dev *dev);
