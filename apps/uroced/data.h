@@ -31,6 +31,19 @@ struct uroce_neigh;
 /** Frames that are taken from a lane at a time. */
 #define DATA_BATCH 32u
 
+/** The time that a client has in each round: a batch of the longest frames takes as long. */
+#define DATA_TURN_NS INT64_C(15000)
+
+/**
+ * The most that is charged for a batch, and for a batch that ends with a multicast frame, of which each client gets a copy.
+ * A thread that was kept from the CPU cannot tell that time from work, so time above these limits is charged to nobody.
+ */
+#define DATA_BATCH_MAX_NS UINT64_C(200000)
+#define DATA_MCAST_MAX_NS UINT64_C(1000000)
+
+/** A client that has sent nothing for so long has no turns until it rings its doorbell. */
+#define RUNQ_PARK_NS UINT64_C(1000000)
+
 /** The port, or a client, that takes nothing for so long is not waited for any more. */
 #define DATA_STALL_NS UINT64_C(20000000)
 
@@ -73,9 +86,10 @@ struct data {
 	unsigned nb_waiting;  /* of those, the ones that are not passed yet */
 	struct client_down *touched;
 	struct wire wire;
-	uint64_t now_ns;  /* of this round */
-	uint64_t last_ns; /* of the one before */
-	counter busy_ns;  /* spent on rounds that moved something */
+	uint64_t (*read_clock)(void); /* charges turns: uroce_clock_ns(), or the clock of a test */
+	uint64_t now_ns;              /* of this round */
+	uint64_t last_ns;             /* of the one before */
+	counter busy_ns;              /* spent on rounds that moved something */
 	/* a batch */
 	_Alignas(64) uint8_t head[DATA_BATCH][FRAME_HEAD];
 	/* sleep */

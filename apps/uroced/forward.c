@@ -18,22 +18,11 @@
 #include <rte_common.h>
 
 #include "data.h"
-#include "datapath/clock.h"
 #include "mux/binding.h"
-
-/* A turn: what a batch of full frames takes. */
-#define TURN_NS INT64_C(15000)
-
-/*
- * What a batch is charged at most, and one that ends with a frame to a group, of which each client has a copy. What took longer
- * was kept from the CPU.
- */
-#define BATCH_MAX_NS UINT64_C(200000)
-#define GROUP_MAX_NS UINT64_C(1000000)
 
 /* Turns that a barrier waits for the lanes of other clients: those that the dearest batch costs, and some for what is behind it. */
 #define BARRIER_ROUNDS_MAX 128
-static_assert(BARRIER_ROUNDS_MAX * TURN_NS > (int64_t)GROUP_MAX_NS,
+static_assert(BARRIER_ROUNDS_MAX * DATA_TURN_NS > (int64_t)DATA_MCAST_MAX_NS,
 	      "or a barrier passes what is only late");
 
 /* A frame of a batch. */
@@ -78,9 +67,9 @@ is_broken(const struct client *client)
 
 /* What has been done since then was for the client. */
 static void
-charge_turn(struct client *client, uint64_t since_ns, uint64_t max_ns)
+charge_turn(const struct data *data, struct client *client, uint64_t since_ns, uint64_t max_ns)
 {
-	const uint64_t ns = RTE_MIN(uroce_clock_ns() - since_ns, max_ns);
+	const uint64_t ns = RTE_MIN(data->read_clock() - since_ns, max_ns);
 
 	client->credit_ns -= (int64_t)ns;
 	counter_add(&client->counters.busy_ns, ns);
@@ -225,15 +214,15 @@ data_deliver_all(struct data *data, const struct client *but, const struct piece
  * socket is full there are some that it has not read yet.
  */
 static void
-wake(struct client *client)
+wake(const struct data *data, struct client *client)
 {
 	const union uroce_mux_message message = { .wake = { UROCE_MUX_WAKE } };
-	const uint64_t begin_ns = uroce_clock_ns();
+	const uint64_t begin_ns = data->read_clock();
 
 	client->is_wake_due = false;
 	(void)uroce_mux_send(client->socket, &message, -1);
 	counter_add(&client->counters.wakes, 1);
-	charge_turn(client, begin_ns, BATCH_MAX_NS);
+	charge_turn(data, client, begin_ns, DATA_BATCH_MAX_NS);
 }
 
 void
@@ -529,7 +518,7 @@ take_batch(struct data *data, struct client *client, struct uroce_spsc_end *up)
 	}
 	if (nb_ready == 0)
 		return 0;
-	begin_ns = uroce_clock_ns();
+	begin_ns = data->read_clock();
 	nb = nb_ready < (int32_t)DATA_BATCH ? (uint32_t)nb_ready : DATA_BATCH;
 	load_slots(data, client, up, item, nb);
 	copy_heads(data, item, nb);
@@ -545,7 +534,8 @@ take_batch(struct data *data, struct client *client, struct uroce_spsc_end *up)
 	wire_flush(&data->wire, data->now_ns);
 	if (i > 0)
 		uroce_spsc_pop(up, i);
-	charge_turn(client, begin_ns, forward_verdict == GONE_TO_ALL ? GROUP_MAX_NS : BATCH_MAX_NS);
+	charge_turn(data, client, begin_ns,
+		    forward_verdict == GONE_TO_ALL ? DATA_MCAST_MAX_NS : DATA_BATCH_MAX_NS);
 	return i;
 }
 
@@ -563,10 +553,10 @@ take_turn(struct data *data, struct client *client)
 	}
 	mark_rings(data, client);
 	if (!client->is_cut_short)
-		client->credit_ns += TURN_NS;
+		client->credit_ns += DATA_TURN_NS;
 	client->is_cut_short = false;
 	if (client->is_wake_due && client->credit_ns > 0)
-		wake(client);
+		wake(data, client);
 	while (client->credit_ns > 0 && nb_idle < nb_pairs && !is_broken(client)) {
 		const unsigned n = take_batch(data, client, &client->up[client->next_pair]);
 

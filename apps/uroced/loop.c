@@ -59,6 +59,7 @@ data_create(struct uroce_port *port, struct uroce_neigh *neigh, struct lease_tab
 	}
 	memset(data, 0, sizeof(*data));
 	data->leases = leases;
+	data->read_clock = uroce_clock_ns;
 	wire_init(&data->wire, port, neigh);
 	uroce_rx_wakeups_init(&data->notices, port);
 	data->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

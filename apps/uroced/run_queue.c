@@ -2,7 +2,7 @@
 
 /*
  * Whose lanes a round looks at. A look at a lane costs little, but there may be a thousand clients of 32 lanes each, most of
- * which have nothing to send. So who had nothing for PARK_NS is parked: its lanes are told that we sleep (W2), as all of
+ * which have nothing to send. So who had nothing for RUNQ_PARK_NS is parked: its lanes are told that we sleep (W2), as all of
  * them are when we do, and it has no turns until it rings its bell. A client that has something now and then is not parked: it
  * rings no bell, and its frames wait for no look at the bells.
  *
@@ -11,8 +11,6 @@
  */
 
 #include "data.h"
-
-#define PARK_NS UINT64_C(1000000)
 
 static void
 set_runq_pos(struct data *data, struct client *client, uint32_t place)
@@ -112,7 +110,7 @@ runq_awake(struct client *client)
 static bool
 is_client_idle(const struct data *data, const struct client *client)
 {
-	return data->now_ns - client->active_ns >= PARK_NS && !client->is_wake_due &&
+	return data->now_ns - client->active_ns >= RUNQ_PARK_NS && !client->is_wake_due &&
 	       !client->is_cut_short && client->nb_barriers == 0;
 }
 

@@ -493,6 +493,7 @@ begin(struct bytes *in)
 	}
 	memset(&data, 0, sizeof(data));
 	data.leases = &leases;
+	data.read_clock = uroce_clock_ns;
 	data.broken_fd = -1;
 	wire_init(&data.wire, &port, uroce_neigh_create(&neigh));
 	frame_host_set(&data.host, &told);

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Shares: eight clients whose lanes are never empty, one of which floods with small frames over four lanes and one of
- * which sends garbage. By the daemon's counters each of the others has what is fair of the daemon's time. What one client
- * gets alone, for the CPU time of the daemon, and beside attackers, is compared: the machine may be busy.
+ * A benchmark: what clients that flood, sleep or are idle leave of uroced's time to an honest client, and what a frame costs.
+ * It judges nothing; test/uroced/turns.c proves the rules in a clock of its own.
  *
- * All slots of a lane name the same frame, so that to fill it again is to publish an index.
+ * A client's rate is its bytes for each microsecond of uroced's CPU time, so that other work on the machine counts little.
+ * Windows alone and beside others alternate. A ratio is that of two neighbours, a figure is the median of all, with
+ * the least and the greatest one. All descriptors of a ring name one frame, so that to fill a ring is to publish an index.
  */
 
-#include <fcntl.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -23,32 +22,14 @@
 #include "daemon.h"
 #include "peer.h"
 
-#define NB_PEERS  8u
-#define FLOOD     6u
-#define GARBAGE   7u
-#define NB_SLOTS  16384u
-#define RUN_MS    2000u
-#define WINDOW_MS 300u
+#define NB_WINDOWS  7u
+#define WINDOW_MS   300u
+#define NB_SLOTS    16384u
+#define NB_IDLE     256u
+#define LONG_FRAME  4242u
+#define SHORT_FRAME 54u
 
 static struct daemon daemon_;
-
-static int
-set_up(void **state)
-{
-	(void)state;
-	daemon_make(&daemon_);
-	daemon_start(&daemon_);
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	(void)state;
-	daemon_end(&daemon_);
-	daemon_remove(&daemon_);
-	return 0;
-}
 
 static uint64_t
 now_ms(void)
@@ -59,9 +40,11 @@ now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Two buffers for all slots of the lanes. */
+/* --- clients ------------------------------------------------------------------------------------- */
+
+/* A client with one frame to itself, and one empty buffer, in all descriptors. @param len  0: garbage in its descriptors */
 static void
-open_lanes(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots, uint16_t len)
+open_client(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots, uint16_t len)
 {
 	struct uroce_shm_layout plan = { .nb_pairs = nb_pairs,
 					 .nb_slots = nb_slots,
@@ -82,29 +65,24 @@ open_lanes(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots, uint16_t len
 	plan.size = (at + 2 * 8192 + 4095) / 4096 * 4096;
 	assert_int_equal(uroce_shm_create(&peer->area, &plan, &peer->area_fd), 0);
 	peer_reread(peer);
-	for (uint32_t i = 0; i < nb_pairs; i++) {
-		for (uint32_t slot = 0; slot < nb_slots; slot++) {
-			uroce_spsc_put(&peer->up[i], slot,
-				       (struct uroce_spsc_desc){ (uint32_t)at, len });
-			uroce_spsc_put(&peer->down[i], slot,
-				       (struct uroce_spsc_desc){ (uint32_t)at + 8192, 0 });
-		}
+	for (uint32_t i = 0; i < nb_pairs * nb_slots; i++) {
+		uroce_spsc_put(&peer->up[i / nb_slots], i % nb_slots,
+			       (struct uroce_spsc_desc){ (uint32_t)at, len });
+		uroce_spsc_put(&peer->down[i / nb_slots], i % nb_slots,
+			       (struct uroce_spsc_desc){ (uint32_t)at + 8192, 0 });
 	}
 	peer_attach(peer);
 	assert_int_equal(peer_lease(peer, 1), 1);
 	if (len > 0)
 		(void)peer_build(peer, peer->area.mem + at, NULL, peer_qpn(peer, 0), len);
+	/* hundreds of clients are more than a process may have descriptors for otherwise */
+	(void)close(peer->area_fd);
+	peer->area_fd = -1;
 }
 
+/* Fill the rings up of a client, and empty those down. */
 static void
-open_long(struct peer *peer, uint32_t nb_pairs, uint16_t len)
-{
-	open_lanes(peer, nb_pairs, NB_SLOTS, len);
-}
-
-/* Fill what is empty, empty what is full. */
-static void
-turn(struct peer *peer)
+refill(struct peer *peer, bool is_always_asleep)
 {
 	for (uint32_t i = 0; i < peer->area.plan.nb_pairs; i++) {
 		const int32_t room = uroce_spsc_room(&peer->up[i]);
@@ -115,278 +93,165 @@ turn(struct peer *peer)
 			peer_push(peer, i, (uint32_t)room);
 		if (ready > 0)
 			uroce_spsc_pop(&peer->down[i], (uint32_t)ready);
+		if (is_always_asleep)
+			atomic_store(&peer->down[i].ring->sleeps, 1);
 	}
+}
+
+/* --- figures ------------------------------------------------------------------------------------- */
+
+static int
+compare(const void *a, const void *b)
+{
+	const double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
 }
 
 static void
-run(struct peer *peers, unsigned nb)
+print_figure(const char *name, const char *unit, double *values)
 {
-	for (const uint64_t until_ms = now_ms() + RUN_MS; now_ms() < until_ms;) {
-		for (unsigned i = 0; i < nb; i++)
-			turn(&peers[i]);
-	}
+	qsort(values, NB_WINDOWS, sizeof(values[0]), compare);
+	printf("%-58s %8.2f %s (%.2f to %.2f of %u)\n", name, values[NB_WINDOWS / 2], unit,
+	       values[0], values[NB_WINDOWS - 1], NB_WINDOWS);
+	(void)fflush(stdout);
 }
 
-static void
-clients__have_fair_shares(void **state)
+/* What the others do meanwhile. */
+struct load {
+	struct peer *peers;
+	unsigned nb;
+	bool is_always_asleep;
+};
+
+/* Bytes that the honest client sends in a microsecond of uroced's CPU time. */
+static double
+measure_rate(struct peer *honest, unsigned slot, const struct load *load)
 {
-	static struct peer peers[NB_PEERS];
-	uint64_t ns[NB_PEERS], sum = 0;
-	unsigned slots[NB_PEERS];
+	uint64_t bytes = daemon_ask_client(&daemon_, slot, "bytes_up");
+	uint64_t ns = daemon_cpu_ns(&daemon_);
 
-	(void)state;
-	for (unsigned i = 0; i < NB_PEERS; i++)
-		open_long(&peers[i], i == FLOOD ? 4 : 1, i == FLOOD ? 64 : i == GARBAGE ? 0 : 4242);
-	run(peers, NB_PEERS);
-	assert_int_equal(daemon_clients(&daemon_, slots, NB_PEERS), NB_PEERS);
-	for (unsigned i = 0; i < NB_PEERS; i++) {
-		ns[i] = daemon_ask_client(&daemon_, slots[i], "busy_ns");
-		sum += ns[i];
-	}
-	for (unsigned i = 0; i < NB_PEERS; i++)
-		print_message("# client %u: %5.1f %% of the time\n", i,
-			      100.0 * (double)ns[i] / (double)sum);
-	assert_true(daemon_ask_client(&daemon_, slots[GARBAGE], "drop_slot") > 0);
-	assert_int_equal(daemon_ask_client(&daemon_, slots[GARBAGE], "bytes_up"), 0);
-	for (unsigned i = 0; i < FLOOD; i++)
-		assert_true(ns[i] * NB_PEERS * 10 >= sum * 8);
-	assert_true(ns[FLOOD] * NB_PEERS * 10 <= sum * 12);
-	assert_true(ns[GARBAGE] * NB_PEERS * 10 <= sum * 12);
-	for (unsigned i = 0; i < NB_PEERS; i++)
-		peer_close(&peers[i]);
-}
-
-/* What a client does in between, to get more. */
-typedef void attack_fn(struct peer *peer);
-
-/* Bytes of the first client, whose slot is this, for each us of the daemon's CPU time, while all lanes are kept full. */
-static uint64_t
-measure_rate(struct peer *peers, unsigned slot, unsigned nb, attack_fn *attack)
-{
-	uint64_t bytes, ns;
-
-	bytes = daemon_ask_client(&daemon_, slot, "bytes_up");
-	ns = daemon_cpu_ns(&daemon_);
 	for (const uint64_t until_ms = now_ms() + WINDOW_MS; now_ms() < until_ms;) {
-		for (unsigned i = 0; i < nb; i++) {
-			turn(&peers[i]);
-			if (i > 0 && attack)
-				attack(&peers[i]);
-		}
+		refill(honest, false);
+		for (unsigned i = 0; load && i < load->nb; i++)
+			refill(&load->peers[i], load->is_always_asleep);
 	}
 	bytes = daemon_ask_client(&daemon_, slot, "bytes_up") - bytes;
-	return bytes * 1000 / (daemon_cpu_ns(&daemon_) - ns);
+	ns = daemon_cpu_ns(&daemon_) - ns;
+	return 1000.0 * (double)bytes / (double)ns;
 }
 
-/* The least of some windows. */
-static uint64_t
-measure_alone(struct peer *peer, unsigned slot)
+/* Alone the others' rings are empty, so that they are parked. @param nb_shares  of which the honest client is to have one */
+static void
+compare_rates(const char *name, struct peer *honest, unsigned slot, const struct load *load,
+	      unsigned nb_shares)
 {
-	uint64_t least = UINT64_MAX;
+	double ratios[NB_WINDOWS];
 
-	for (unsigned i = 0; i < 4; i++) {
-		const uint64_t rate = measure_rate(peer, slot, 1, NULL);
+	for (unsigned i = 0; i < NB_WINDOWS; i++) {
+		const double alone = measure_rate(honest, slot, NULL);
 
-		least = i > 0 && rate < least ? rate : least;
+		ratios[i] = measure_rate(honest, slot, load) / alone * nb_shares;
 	}
-	return least;
-}
-
-/*
- * Beside the others the first client has so many percent of what it has alone, in one of some windows: where the machine takes
- * the CPU from those who fill the lanes, the daemon spends time on nobody.
- */
-static void
-expect_rate(struct peer *peers, unsigned slot, unsigned nb, attack_fn *attack, uint64_t alone,
-	    unsigned percent)
-{
-	uint64_t rate = 0;
-
-	for (unsigned i = 0; i < 10 && rate * 100 < alone * percent; i++)
-		rate = measure_rate(peers, slot, nb, attack);
-	print_message("# %u MB/s of CPU time alone, %u beside others\n", (unsigned)alone,
-		      (unsigned)rate);
-	assert_true(rate * 100 >= alone * percent);
-}
-
-/* It says that it sleeps, at each moment: each of its frames is for one who is to be woken. */
-static void
-sleep_always(struct peer *peer)
-{
-	for (uint32_t i = 0; i < peer->area.plan.nb_pairs; i++)
-		atomic_store(&peer->down[i].ring->sleeps, 1);
+	print_figure(name, "of its share", ratios);
 }
 
 static void
-floods__leave_others_their_share(void **state)
+measure_shares(void)
 {
-	static struct peer peers[3];
-	uint64_t alone;
+	static struct peer honest, floods[2], garbage, idle[NB_IDLE];
 	unsigned slot;
 
-	(void)state;
-	open_long(&peers[0], 1, 4242);
+	open_client(&honest, 1, NB_SLOTS, LONG_FRAME);
 	assert_int_equal(daemon_clients(&daemon_, &slot, 1), 1);
-	alone = measure_alone(&peers[0], slot);
-	open_long(&peers[1], 4, 54);
-	open_long(&peers[2], 4, 54);
-	/* 0.8 of a third */
-	expect_rate(peers, slot, 3, NULL, alone, 27);
-	expect_rate(peers, slot, 3, sleep_always, alone, 27);
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 2; i++)
+		open_client(&floods[i], 4, NB_SLOTS, SHORT_FRAME);
+	compare_rates("beside 2 clients that flood with 54 bytes over 4 rings", &honest, slot,
+		      &(struct load){ floods, 2, false }, 3);
+	compare_rates("beside 2 such clients that always say that they sleep", &honest, slot,
+		      &(struct load){ floods, 2, true }, 3);
+	open_client(&garbage, 4, NB_SLOTS, 0);
+	compare_rates("beside a client with garbage in its descriptors", &honest, slot,
+		      &(struct load){ &garbage, 1, false }, 2);
+	for (unsigned i = 0; i < 2; i++)
+		peer_close(&floods[i]);
+	peer_close(&garbage);
+
+	/* these do not come and go within a window: neighbours are the windows before and behind */
+	double alone[NB_WINDOWS], ratios[NB_WINDOWS];
+
+	for (unsigned i = 0; i < NB_WINDOWS; i++)
+		alone[i] = measure_rate(&honest, slot, NULL);
+	for (unsigned i = 0; i < NB_IDLE; i++)
+		open_client(&idle[i], UROCE_SHM_PAIRS_MAX, UROCE_SPSC_SLOTS_MIN, 60);
+	for (unsigned i = 0; i < NB_WINDOWS; i++)
+		ratios[i] = measure_rate(&honest, slot, NULL) / alone[i];
+	print_figure("beside 256 idle clients of 32 pairs of rings", "of its share", ratios);
+	for (unsigned i = 0; i < NB_IDLE; i++)
+		peer_close(&idle[i]);
+	peer_close(&honest);
+}
+
+static void
+measure_cost(const char *name, uint16_t len)
+{
+	static struct peer peers[2];
+	double costs[NB_WINDOWS];
+
+	for (unsigned i = 0; i < 2; i++)
+		open_client(&peers[i], 1, NB_SLOTS, len);
+	for (unsigned i = 0; i < NB_WINDOWS; i++) {
+		unsigned slots[2];
+		uint64_t ns = daemon_ask(&daemon_, "/uroced/host", "busy_ns"), frames = 0;
+
+		assert_int_equal(daemon_clients(&daemon_, slots, 2), 2);
+		for (unsigned j = 0; j < 2; j++)
+			frames -= daemon_ask_client(&daemon_, slots[j], "frames_up");
+		for (const uint64_t until_ms = now_ms() + WINDOW_MS; now_ms() < until_ms;) {
+			refill(&peers[0], false);
+			refill(&peers[1], false);
+		}
+		for (unsigned j = 0; j < 2; j++)
+			frames += daemon_ask_client(&daemon_, slots[j], "frames_up");
+		ns = daemon_ask(&daemon_, "/uroced/host", "busy_ns") - ns;
+		costs[i] = (double)ns / (double)frames;
+	}
+	print_figure(name, "ns", costs);
+	for (unsigned i = 0; i < 2; i++)
 		peer_close(&peers[i]);
 }
 
-#define NB_IDLE 256u
-
-/* Clients that attach with as many lanes as they may have, and send nothing. */
 static void
-idle_clients__cost_nothing(void **state)
-{
-	static struct peer idle[NB_IDLE], good;
-	uint64_t alone;
-	unsigned slot;
-
-	(void)state;
-	open_long(&good, 1, 4242);
-	assert_int_equal(daemon_clients(&daemon_, &slot, 1), 1);
-	alone = measure_alone(&good, slot);
-	for (unsigned i = 0; i < NB_IDLE; i++) {
-		open_lanes(&idle[i], UROCE_SHM_PAIRS_MAX, UROCE_SPSC_SLOTS_MIN, 60);
-		(void)close(idle[i].area_fd);
-	}
-	expect_rate(&good, slot, 1, NULL, alone, 80);
-	/* each of them is heard when it sends after all */
-	for (unsigned i = 0; i < NB_IDLE; i++) {
-		const uint32_t pair = i % UROCE_SHM_PAIRS_MAX;
-
-		peer_push(&idle[i], pair, 1);
-		while (uroce_spsc_room(&idle[i].up[pair]) < (int32_t)UROCE_SPSC_SLOTS_MIN)
-			turn(&good);
-	}
-	for (unsigned i = 0; i < NB_IDLE; i++) {
-		idle[i].area_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		peer_close(&idle[i]);
-	}
-	peer_close(&good);
-}
-
-#define NB_SMALL 3000u /* in each of four lanes */
-#define NB_LARGE 4000u
-#define SMALL    54u
-#define LARGE    4242u
-
-static void
-send_to(struct peer *from, const struct peer *to, uint32_t qpn, uint16_t len)
-{
-	const struct uroce_spsc_desc slot = uroce_spsc_get(&from->up[0], 0);
-
-	assert_int_equal(slot.len, len);
-	(void)peer_build(from, from->area.mem + slot.offset, NULL, peer_qpn(to, 0) + qpn, len);
-}
-
-/*
- * All frames are in their lanes when the daemon goes on, and how they come out of the receiver's lane says who had how many
- * turns. @return long frames that are before the last short one
- */
-static unsigned
-nb_large_amid_small(struct peer *small, struct peer *large, struct peer *to)
-{
-	unsigned nb_large = 0, before_last = 0;
-
-	assert_int_equal(kill(daemon_.pid, SIGSTOP), 0);
-	for (uint32_t i = 0; i < 4; i++)
-		peer_push(small, i, NB_SMALL);
-	peer_push(large, 0, NB_LARGE);
-	assert_int_equal(kill(daemon_.pid, SIGCONT), 0);
-	for (unsigned nb = 0; nb < 4 * NB_SMALL + NB_LARGE;) {
-		if (uroce_spsc_ready(&to->down[0]) == 0)
-			continue;
-		const uint16_t len = uroce_spsc_get(&to->down[0], 0).len;
-
-		uroce_spsc_pop(&to->down[0], 1);
-		nb_large += len == LARGE;
-		before_last = len == SMALL ? nb_large : before_last;
-		nb++;
-	}
-	return before_last;
-}
-
-/*
- * A short frame costs less than a long one, but not as much less as it has fewer bytes: who sends short ones gets no more of
- * the daemon by that. 12,000 of them are worth 153 long ones by bytes, and far more by time. Of some tries one counts, for a
- * daemon that is kept from the CPU takes that for the work of who has the turn.
- */
-static void
-frames__are_worth_their_time(void **state)
-{
-	static struct peer small, large, to;
-	unsigned most = 0;
-
-	(void)state;
-	open_long(&small, 4, SMALL);
-	open_long(&large, 1, LARGE);
-	open_long(&to, 1, 0);
-	peer_bind(&to, peer_qpn(&to, 0), peer_qpn(&small, 0), UROCE_BINDING_LOCAL);
-	peer_bind(&to, peer_qpn(&to, 0) + 1, peer_qpn(&large, 0), UROCE_BINDING_LOCAL);
-	send_to(&small, &to, 0, SMALL);
-	send_to(&large, &to, 1, LARGE);
-	for (unsigned i = 0; i < 10 && most < 400; i++) {
-		const unsigned nb = nb_large_amid_small(&small, &large, &to);
-
-		print_message("# %u short frames take as long as %u long ones\n", 4 * NB_SMALL, nb);
-		most = nb > most ? nb : most;
-	}
-	assert_true(most >= 400);
-	peer_close(&small);
-	peer_close(&large);
-	peer_close(&to);
-}
-
-/* What a frame costs, with two clients; a look, and no bound, for the machine may be busy. */
-static void
-measure(uint16_t len)
-{
-	static struct peer peers[2];
-	uint64_t busy_ns, frames, drops;
-	unsigned slots[2];
-
-	open_long(&peers[0], 1, len);
-	open_long(&peers[1], 1, len);
-	busy_ns = daemon_ask(&daemon_, "/uroced/host", "busy_ns");
-	run(peers, 2);
-	busy_ns = daemon_ask(&daemon_, "/uroced/host", "busy_ns") - busy_ns;
-	assert_int_equal(daemon_clients(&daemon_, slots, 2), 2);
-	frames = daemon_ask_client(&daemon_, slots[0], "frames_up") +
-		 daemon_ask_client(&daemon_, slots[1], "frames_up");
-	drops = daemon_ask_client(&daemon_, slots[0], "drop_ring_full") +
-		daemon_ask_client(&daemon_, slots[1], "drop_ring_full");
-	print_message("# %u bytes: %u frames, %u %% to a full lane, %u ns each\n", len,
-		      (unsigned)frames, (unsigned)(100 * drops / frames),
-		      (unsigned)(busy_ns / frames));
-	assert_true(frames > 0);
-	peer_close(&peers[0]);
-	peer_close(&peers[1]);
-}
-
-static void
-frames__cost_little(void **state)
+measure_all(void **state)
 {
 	(void)state;
-	measure(64);
-	measure(4242);
+	measure_shares();
+	measure_cost("a frame of 54 bytes, two clients", SHORT_FRAME);
+	measure_cost("a frame of 4242 bytes, two clients", LONG_FRAME);
+}
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	daemon_make(&daemon_);
+	daemon_start(&daemon_);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	daemon_end(&daemon_);
+	daemon_remove(&daemon_);
+	return 0;
 }
 
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clients__have_fair_shares),
-		cmocka_unit_test(floods__leave_others_their_share),
-		cmocka_unit_test(idle_clients__cost_nothing),
-		cmocka_unit_test(frames__are_worth_their_time),
-		cmocka_unit_test(frames__cost_little),
-	};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(measure_all) };
 
 	daemon_program = argc > 1 ? argv[1] : "uroced";
 	return cmocka_run_group_tests(tests, set_up, tear_down);
