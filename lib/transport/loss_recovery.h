@@ -50,8 +50,8 @@ void uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, ui
 enum uroce_recovery_action uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Take the next packet that fast retransmission or a probe has to send now. @return false: there is
- * none
+ * Take the next packet that fast retransmission or a probe has to send now.
+ * @return false: there is none
  */
 bool uroce_loss_recovery_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns);
 

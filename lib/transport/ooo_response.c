@@ -302,8 +302,8 @@ skip_placed_response(struct uroce_qpc *qpc)
 }
 
 /*
- * Process the response at una_psn, if it is here. @return false: it is not here, or it put the QP
- * into ERR
+ * Process the response at una_psn, if it is here.
+ * @return false: it is not here, or it put the QP into ERR
  */
 static bool
 take_next_response(struct uroce_qpc *qpc, uint64_t now_ns)

@@ -25,8 +25,8 @@ void uroce_ooo_response_count_implied(struct uroce_qpc *qpc);
 void uroce_ooo_response_note_executed(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
 
 /**
- * Process a NAK (PSN sequence error) ahead of the missing response at una_psn. @return false: go
- * back N
+ * Process a NAK (PSN sequence error) ahead of the missing response at una_psn.
+ * @return false: go back N
  */
 bool uroce_ooo_response_recv_nak(struct uroce_qpc *qpc, uint32_t psn);
 

@@ -10,8 +10,9 @@
 #include "transport/context.h"
 
 /**
- * Fill descriptors with the READs of one packet and the atomics that are next, as many as nothing but
- * the window and their number bounds. @return how many; what is next may still be one
+ * Fill descriptors with the READs of one packet and the atomics that are next, as many as nothing
+ * but the window and their number bounds.
+ * @return how many; what is next may still be one
  */
 unsigned uroce_rd_atomic_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 

@@ -47,7 +47,8 @@ void uroce_rd_atomic_put_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *r
 
 /**
  * Fill descriptors with the answers that are next, as long as each is all of one, and its memory is
- * there. At least one is pending. @return how many; what is next may still be one
+ * there. At least one is pending.
+ * @return how many; what is next may still be one
  */
 unsigned uroce_rd_atomic_put_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 

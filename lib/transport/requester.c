@@ -57,8 +57,8 @@ uroce_requester_resume(struct uroce_qpc *qpc)
 }
 
 /*
- * Assign PSNs to the next request in the send queue. @return false: there is none, or none may
- * begin
+ * Assign PSNs to the next request in the send queue.
+ * @return false: there is none, or none may begin
  */
 static bool
 begin_request(struct uroce_qpc *qpc)
@@ -276,7 +276,8 @@ put_retransmits(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 }
 
 /*
- * Build one packet from behind PSN gaps, when nothing new can be sent. @return whether it was built
+ * Build one packet from behind PSN gaps, when nothing new can be sent.
+ * @return whether it was built
  */
 static bool
 put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)

@@ -50,7 +50,8 @@ uroce_rtt_begin(struct uroce_rtt *rtt, uint32_t psn, uint64_t now_ns)
 }
 
 /**
- * End the sample: the response came after `ns`. @return whether srtt_ns and min_rtt_ns were updated
+ * End the sample: the response came after `ns`.
+ * @return whether srtt_ns and min_rtt_ns were updated
  */
 static inline bool
 uroce_rtt_update(struct uroce_rtt *rtt, uint64_t ns)
