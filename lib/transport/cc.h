@@ -78,12 +78,13 @@ extern const struct uroce_cc_param uroce_cc_params[UROCE_CC_PARAMS];
  * Every packet reads the first 16 bytes, every request the last 16.
  */
 struct uroce_cc {
-	bool is_limited;       /* the rate is below the port's; the fields below are valid */
-	bool is_begun;         /* a CNP came at least once: alpha is valid */
-	bool has_cnp;          /* a CNP is pending */
-	uint32_t alpha;        /* in units of 1 / UROCE_CC_ALPHA_ONE */
-	uint64_t cnp_deadline; /* when a delayed CNP may be sent; UROCE_NEVER: there is none */
-	/* used while the QP is limited, or receives marked packets */
+	bool is_limited; /* the rate is below the port's; the fields below are valid */
+	bool is_begun;   /* a CNP came at least once: alpha is valid */
+	bool has_cnp;    /* a CNP is pending */
+	uint32_t alpha;  /* in units of 1 / UROCE_CC_ALPHA_ONE */
+	/* when a CNP that was delayed becomes pending; UROCE_NEVER: there is none */
+	uint64_t cnp_deadline;
+	/* The following fields are used while the QP is limited, or receives marked packets. */
 	const struct uroce_cc_conf *conf; /* must outlive the QP; NULL: no congestion control */
 	uint32_t bytes_left;              /* bytes until the next event of the byte counter */
 	uint16_t nb_timer;   /* events of the increase timer since the last CNP, saturated */

@@ -173,7 +173,7 @@ struct uroce_qpc_stats {
  * context itself.
  */
 struct uroce_qpc_attr {
-	/* used for packets */
+	/* The packet paths read the following fields. */
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;
 	uint8_t min_rnr_timer;
@@ -181,7 +181,7 @@ struct uroce_qpc_attr {
 	uint8_t timeout;
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
-	/* cold: used rarely */
+	/* Cold: the following fields are read rarely. */
 	uint8_t port_num;
 	struct ibv_ah_attr ah_attr;
 	struct ibv_ah_attr alt_ah_attr;
@@ -235,13 +235,14 @@ struct uroce_loss_recovery {
 	uint8_t state; /* enum uroce_recovery_state */
 	uint8_t due;   /* enum uroce_recovery_due */
 	uint8_t resv[2];
-	/* valid while there are PSN gaps */
+	/* The following fields are valid while there are PSN gaps. */
 	uint32_t gap_psn;     /* in FAST_RETX or PROBE: the PSN that was retransmitted alone */
 	uint32_t recover_psn; /* max_psn when gap_psn was retransmitted */
-	uint32_t round_psn; /* with nb_gaps: a gap before this PSN belongs to the same round trip */
-	uint8_t peer;       /* enum uroce_peer_arq */
+	/* while nb_gaps is not 0: a gap before this PSN belongs to the same round trip */
+	uint32_t round_psn;
+	uint8_t peer;        /* enum uroce_peer_arq */
 	uint8_t nb_adjacent; /* gaps in a row, each at the packet behind the gap before */
-	uint8_t nb_gaps; /* gaps of the present round trip; 0: none since the position went back */
+	uint8_t nb_gaps;     /* gaps of the present round trip; 0: none since the last go-back-N */
 	/*
 	 * the previous round trip had many gaps; not part of `state`, because it outlives the gaps
 	 * of a round trip and says how the next gaps are counted
@@ -263,7 +264,10 @@ enum uroce_ooo_response_state {
 	UROCE_OOO_RESPONSE_IN_ORDER, /* no response is missing */
 	/* a response is missing, and what is known to be lost was requested again */
 	UROCE_OOO_RESPONSE_GAP,
-	/* more responses are missing, lost or only late: both is possible until `deadline` */
+	/*
+	 * more responses are missing than were requested again; until `deadline` they may only be
+	 * late
+	 */
 	UROCE_OOO_RESPONSE_REORDERING,
 	UROCE_OOO_RESPONSE_LOST, /* responses are lost, and have to be requested again */
 	UROCE_OOO_RESPONSE_STATE_NB
@@ -285,20 +289,28 @@ struct uroce_ooo_responses {
 	/* since when the oldest response is missing, and how late responses may be */
 	struct uroce_reorder_window reorder_window;
 	uint64_t requested_ns; /* when missing responses were last requested again */
-	/* shortest time from such a request to its response; 0: there was no response yet */
+	/* shortest time from a repeated request to its response; 0: there was no response yet */
 	uint32_t min_response_ns;
 	/* in all states but IN_ORDER: the peer has executed everything before this PSN */
 	uint32_t seen_psn;
 	/*
-	 * in all states but IN_ORDER: responses before `begin` were requested again; in REORDERING
-	 * and LOST those up to `end` are the next
+	 * in all states but IN_ORDER: missing responses before `begin` were requested again; in
+	 * REORDERING and LOST, `[begin, end)` is requested next
 	 */
 	struct uroce_psn_range ask;
-	/* in all states but IN_ORDER: nothing is requested before seen_psn reaches this PSN */
+	/*
+	 * in all states but IN_ORDER: no more responses are requested before seen_psn reaches this
+	 * PSN
+	 */
 	uint32_t resume_psn;
 	struct uroce_psn_range again; /* in LOST: the range that is requested another time */
-	uint32_t round_psn;           /* responses before this PSN were requested again ... */
-	uint32_t round_max_psn;       /* ... before any packet from this PSN on was sent */
+	/* missing responses before this PSN were requested again when max_psn was round_max_psn */
+	uint32_t round_psn;
+	/*
+	 * when seen_psn is past this PSN, responses before round_psn that are still missing are
+	 * lost
+	 */
+	uint32_t round_max_psn;
 	/* a response to a repeated request from this PSN on proves that earlier ones are lost */
 	uint32_t proof_psn;
 	/* in REORDERING: when missing responses count as lost; otherwise UROCE_NEVER */
@@ -389,7 +401,7 @@ struct uroce_resp {
 	uint32_t aeth_psn;   /* PSN of the pending AETH */
 	/* READs and atomics received so far; modulo the ring's size, the next slot of `res` */
 	uint32_t res_head;
-	/* used for PSN gaps, READs and atomics */
+	/* The following fields are used for PSN gaps, READs and atomics. */
 	/* a ring of UROCE_RD_ATOMIC_MAX resources; NULL: no block was taken yet */
 	struct uroce_rd_res *res;
 	uint32_t dropped_psn; /* with has_dropped: the PSN behind the newest dropped packet */
@@ -424,7 +436,7 @@ struct uroce_hdr_template {
  * no other lines while nothing is lost or fails.
  */
 struct uroce_qpc {
-	/* used by both roles */
+	/* The following fields are used by both roles. */
 	uint8_t type;        /* enum ibv_qp_type */
 	uint8_t state;       /* enum ibv_qp_state; written by uroce_qpc_set_state() */
 	uint8_t service;     /* enum uroce_service */
@@ -432,11 +444,14 @@ struct uroce_qpc {
 	bool is_established; /* the event COMM_EST was raised */
 	bool is_req_gbn;
 	bool is_resp_gbn;
-	/* the burst has frames that refer to the memory of requests: these must not be flushed */
+	/* frames of this burst refer to the memory of requests, which must not be flushed */
 	bool is_zero_copy;
 	bool is_req_turn;  /* the odd frame of a burst is a request, not a response */
 	bool is_recv_open; /* completed receive requests are not yet published, see completion.h */
-	/* how the oldest request ends, reported when no port refers to its memory any more */
+	/*
+	 * The following fields say how the oldest request ends. Its completion is written when no
+	 * port transmits from its memory any more.
+	 */
 	uint8_t end_status; /* enum ibv_wc_status; 0: IBV_WC_WR_FLUSH_ERR */
 	uint8_t end_vendor_err;
 	/* pieces of the requests' memory that a port still transmits from; written by floor 3 */
@@ -446,14 +461,14 @@ struct uroce_qpc {
 	uint16_t window_psns;
 	uint16_t chunk_psns; /* the most responses that one READ request asks for */
 	uint16_t pkey;
-	/* every so many packets one asks for an ACK, while there is more to send */
+	/* one packet in so many asks for an ACK, while there is more to send */
 	uint8_t ack_every;
 	uint8_t nb_bad_keys; /* UC: wrong keys that the peer used since bad_key_ns; see msg.c */
 	struct uroce_mr_table *mrs;
 	uint32_t pdn;       /* protection domain; XRC_RECV: that of `srq` */
 	uint32_t access;    /* enum ibv_access_flags granted to the peer */
 	struct uroce_cc cc; /* both roles use the first 16 bytes, the requester also the last 16 */
-	/* used by the requester, and when receive requests complete */
+	/* The following fields are used by the requester, and when receive requests complete. */
 	struct uroce_wq *sq;
 	struct uroce_cq *send_cq;
 	struct uroce_wq *rq;
@@ -461,21 +476,23 @@ struct uroce_qpc {
 	void *cookie;
 	/* the worker's CQs with unpublished completions; NULL: completions are published at once */
 	struct uroce_cq_list *unpublished;
-	/* used by both roles, to build frames */
+	/* The following fields are used by both roles, to build frames. */
 	struct uroce_path path; /* RC, UC: valid from RTR on */
-	/* of the frames for which the headers in `path` are complete but for the PSN */
+	/*
+	 * for frames of the present opcode and length, for which `path` is complete but for the PSN
+	 */
 	struct uroce_hdr_template hdr_template;
-	/* used by the responder */
+	/* The following field is used by the responder. */
 	struct uroce_resp resp;
-	/* used by both roles, with the first 32 bytes of `stats` */
+	/* The following fields are used by both roles; of `stats`, the first 32 bytes. */
 	struct uroce_counters *counters; /* the worker's; NULL: none */
 	struct uroce_qpc_stats stats;
 	/* the worker's; NULL: no out-of-order packet is kept */
 	struct uroce_reorder_buffer *reorder_buffer;
-	/* used by the requester */
+	/* The following fields are used by the requester. */
 	struct uroce_req req;
 	struct uroce_qpc_attr attr; /* the requester reads the first 8 bytes */
-	/* cold: used rarely */
+	/* Cold: the following fields are used rarely. */
 	struct uroce_srq *srq; /* XRC_RECV: the SRQ that the last request named */
 	const struct uroce_srq_table *srqs;
 	/* the pool of resp.res; NULL: READs and atomics are refused */
@@ -616,7 +633,7 @@ uroce_qpc_ack_timeout_ns(const struct uroce_qpc *qpc)
 static inline bool
 uroce_qpc_has_tx_refs(const struct uroce_qpc *qpc)
 {
-	/* A6: pairs with R6 in zero_copy.c */
+	/* A6, pairs with R6 in zero_copy.c: the port no longer reads the memory */
 	return atomic_load_explicit(&qpc->nb_tx_refs, memory_order_acquire) != 0;
 }
 
@@ -628,7 +645,7 @@ uroce_qpc_is_reliable(const struct uroce_qpc *qpc)
 }
 
 /**
- * Whether packets have to be retransmitted, beside those that a position set back to una_psn
+ * Whether packets have to be retransmitted, beside those that a send position set back to una_psn
  * retransmits.
  */
 static inline bool

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Local requests [IBA 10.6.7, 11.4.1.1] have no packets and no PSNs. They are executed when the
- * requester's position reaches them: before any request behind them is sent, and, with a fence,
- * after all earlier READs and atomics have ended. They complete in order, like all requests. When
- * the position goes back and passes a local request again, it is not executed again.
+ * send position reaches them: before any request behind them is sent, and, with a fence, after all
+ * earlier READs and atomics have ended. They complete in order, like all requests. When the send
+ * position goes back and passes a local request again, it is not executed again.
  *
  * A cancelled request becomes a local request that does nothing.
  */

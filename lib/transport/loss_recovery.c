@@ -50,7 +50,7 @@
 #define BACKOFF_MAX  10
 /* From this number of PSN gaps in a round trip on, the packets behind them are retransmitted. */
 #define GAPS_MANY 3
-/* Packets that probes bring one by one, before everything is retransmitted. */
+/* After this number of probes in a row that bring one packet each, everything is retransmitted. */
 #define PROBE_STEPS_MAX 2
 /* A go-back-N peer may get up to this number of consecutive packets late, because of reordering. */
 #define REORDER_MAX 3
@@ -183,8 +183,8 @@ fall_back(struct uroce_qpc *qpc)
 	enum uroce_recovery_action action = UROCE_RECOVERY_DO_NOTHING;
 
 	/*
-	 * Going back is needless where nothing is in flight. It is so, too, where the oldest
-	 * request is a READ or an atomic, whose response will come.
+	 * Going back N is useless if nothing is in flight, or if the oldest request is a READ or an
+	 * atomic, whose response will come.
 	 */
 	if (repair->peer != UROCE_PEER_ARQ_SELECTIVE && is_retransmittable(qpc)) {
 		action = uroce_recovery_step(repair, UROCE_RECOVERY_ON_LOSS);
@@ -492,8 +492,7 @@ uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * The PSN of the newest packet in flight. Where a response with data acknowledges that packet:
- * una_psn.
+ * The PSN of the newest packet in flight; una_psn, if the newest packet gets a response with data.
  */
 static uint32_t
 last_psn(const struct uroce_qpc *qpc)
@@ -556,7 +555,7 @@ uroce_loss_recovery_next_spare(struct uroce_qpc *qpc, struct uroce_retransmit *o
 	struct uroce_loss_recovery *repair = &req->loss_recovery;
 
 	while (repair->due & UROCE_RECOVERY_DUE_BEHIND) {
-		/* the packet at una_psn has a fast retransmission of its own */
+		/* begin behind the packet at una_psn, which has a fast retransmission of its own */
 		if (!uroce_psn_before(req->una_psn, repair->retransmit_psn))
 			repair->retransmit_psn = uroce_psn_add(req->una_psn, 1);
 		if (!is_retransmittable(qpc) ||

@@ -81,7 +81,8 @@ count_middle_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 }
 
 /*
- * Whether the window alone decides if the next packet of the request at the position may be sent.
+ * Whether the window alone decides if the next packet of the request at the send position may be
+ * sent.
  */
 static inline bool
 is_middle_fast_path(const struct uroce_qpc *qpc)
@@ -147,7 +148,7 @@ uroce_middle_put_responses(struct uroce_qpc *qpc, struct uroce_rd_res *res, stru
 	const uint8_t opcode = (uint8_t)(qpc->service << 5 | UROCE_OP_READ_RESPONSE_MIDDLE);
 	const uint32_t mtu = 1u << qpc->mtu_shift;
 
-	/* the response of an atomic is one packet, so its pass has not begun */
+	/* an atomic has a single response, so a resource whose pass has begun is that of a READ */
 	if (!res->is_begun || qpc->cc.is_limited)
 		return 0;
 	const uint32_t nb = uroce_min(max, res->end - 1 - res->sent);

@@ -371,8 +371,8 @@ drop_passed(struct uroce_qpc *qpc, uint32_t psn)
 }
 
 /*
- * Request the packet at epsn once more, because the buffered one is refused. If the peer sent the
- * buffered packet, the next one is equal.
+ * Request the packet at epsn once more, because the buffered one is refused. If the buffered packet
+ * was the peer's, its retransmission is equal.
  */
 static void
 request_retransmit(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -411,7 +411,7 @@ drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
 		}
 		const enum uroce_verdict verdict = uroce_execute_held(qpc, pkt, now_ns);
 
-		if (!resp->gap) /* the QP is in ERR */
+		if (!resp->gap) /* no gap is left: the QP has gone to ERR */
 			return false;
 		if (resp->is_rnr_sent) {
 			uroce_ahead_discard(qpc);

@@ -57,7 +57,7 @@ open_response_gap(struct uroce_qpc *qpc, uint64_t now_ns)
 	answers->round_psn = req->una_psn;
 	answers->proof_psn = req->una_psn;
 	req->rtt.sample_ns = 0;
-	/* when the position was set back, everything behind it is requested again anyway */
+	/* when the send position was set back, everything behind it is requested again anyway */
 	if (req->next_psn != req->max_psn)
 		uroce_ooo_response_note_rewind(qpc);
 }
@@ -248,7 +248,7 @@ uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 	open_response_gap(qpc, now_ns);
 	const enum uroce_verdict verdict = place_or_buffer_response(qpc, pkt, now_ns);
 
-	if (!uroce_req_has_answer_gap(&qpc->req)) /* the QP is in ERR */
+	if (!uroce_req_has_answer_gap(&qpc->req)) /* no gap is left: the QP has gone to ERR */
 		return verdict;
 	if (verdict == UROCE_VERDICT_OOO_PLACED || verdict == UROCE_VERDICT_OOO_BUFFERED) {
 		if (uroce_psn_before(pkt->psn, qpc->req.ooo_responses.ask.begin) &&
@@ -498,7 +498,7 @@ uroce_ooo_response_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uin
 
 	if (answers->state != UROCE_OOO_RESPONSE_LOST && !answers->due)
 		return false;
-	/* after the position was set back, the retransmitted requests ask for all of this */
+	/* after the send position was set back, the retransmitted requests ask for all of this */
 	if (req->next_psn != req->max_psn) {
 		uroce_ooo_response_note_rewind(qpc);
 		return false;

@@ -46,7 +46,7 @@ void uroce_ooo_response_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 bool uroce_ooo_response_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns);
 
 /**
- * Count the PSNs from the requester's position on, in one request or READ chunk, that need no
+ * Count the PSNs from the send position on, in one request or READ chunk, that need no
  * retransmission.
  */
 uint32_t uroce_ooo_response_nb_present(const struct uroce_qpc *qpc,

@@ -17,7 +17,7 @@ enum uroce_ooo_response_event {
 	UROCE_OOO_RESPONSE_ON_MORE,    /* more responses are missing than were requested again */
 	UROCE_OOO_RESPONSE_ON_LOST,    /* reordering is ruled out: the missing responses are lost */
 	UROCE_OOO_RESPONSE_ON_ASKED,   /* all lost responses were requested again */
-	UROCE_OOO_RESPONSE_ON_REWOUND, /* the requester's position went back to una_psn */
+	UROCE_OOO_RESPONSE_ON_REWOUND, /* the send position went back to una_psn */
 	UROCE_OOO_RESPONSE_ON_FILLED,  /* no response is missing any more, or the QP has ended */
 	UROCE_OOO_RESPONSE_EVENT_NB
 };
@@ -40,8 +40,8 @@ enum uroce_ooo_response_action uroce_ooo_response_step(struct uroce_ooo_response
 const char *uroce_ooo_response_state_name(enum uroce_ooo_response_state state);
 
 /**
- * Reset what was requested, after the requester's position went back to una_psn. The retransmission
- * of the requests from there on asks for all missing responses.
+ * Reset what was requested, after the send position went back to una_psn. The retransmission of the
+ * requests from there on asks for all missing responses.
  */
 void uroce_ooo_response_note_rewind(struct uroce_qpc *qpc);
 

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The requester's position among its requests: the window [una_psn, next_psn), the requests in the
- * send queue to which PSNs belong, and the packets of a message. These functions send nothing.
+ * The send position of the requester: the window [una_psn, next_psn), the requests in the send
+ * queue to which PSNs belong, and the packets of a message. These functions send nothing.
  */
 
 #include "transport/context.h"
@@ -157,7 +157,7 @@ uroce_req_nb_before_ack_req(const struct uroce_qpc *qpc, uint32_t nb_out, uint32
 	return quiet < window - 1 - nb_out ? quiet : window - 1 - nb_out;
 }
 
-/** Move the requester's position by `nb` PSNs of the request at the position. */
+/** Move the send position by `nb` PSNs of its present request. */
 static inline void
 uroce_position_move(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t nb)
 {

@@ -26,7 +26,7 @@ static_assert((1u << 24) % UROCE_PSN_GAP_SPAN == 0, "places do not move when PSN
 
 struct uroce_psn_gap {
 	uint32_t nb; /* number of bits set */
-	/* response PSNs that the marked READ requests ask for, counted when each was marked */
+	/* number of responses that the marked READs ask for, added when each READ was marked */
 	uint32_t nb_reads;
 	bool is_ready; /* the gap is filled, and the packets behind it are being executed */
 	uint64_t bits[UROCE_PSN_GAP_SPAN / 64];

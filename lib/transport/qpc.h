@@ -35,7 +35,7 @@
  *
  *	error		a request fails, and the QP with it
  *	completion, recv	completions, and where receive requests come from
- *	txd, position	headers of frames, and the requester's position among its requests
+ *	txd, position	headers of frames, and the send position of the requester
  *	context		the QP context
  *
  * attr.c modifies and queries, qp_state.c says which modify is legal, cc.h says how fast a QP may
@@ -243,8 +243,8 @@ uroce_qpc_has_work(const struct uroce_qpc *qpc)
 	if (qpc->cc.has_cnp)
 		return true;
 	/*
-	 * the pacer holds data back, and an AETH may overtake it if no READ response is pending
-	 * before
+	 * while the pacer holds packets back, an ACK or NAK may still be sent, unless READ
+	 * responses precede it
 	 */
 	if (qpc->cc.pace_deadline != UROCE_NEVER)
 		return qpc->resp.has_aeth && !qpc->resp.pending;

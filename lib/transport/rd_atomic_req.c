@@ -2,8 +2,8 @@
 /*
  * Fast path of the requester for READs whose response is one packet, and for atomics. They are
  * often posted in lists. So the conditions that req.c checks for each packet are checked once for a
- * burst, and the requester's position is in registers meanwhile. The burst ends before the first
- * request of another kind, or one that has to wait; the general path (requester.c) sends that one.
+ * burst, and the send position is in registers meanwhile. The burst ends before the first request
+ * of another kind, or one that has to wait; the general path (requester.c) sends that one.
  *
  * Their responses arrive in bursts, too. The first takes the general path (completer.c). As long as
  * the packets that follow are responses to the next READs or atomics, only their data has to be

@@ -85,7 +85,10 @@ recv_atomic(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uro
 	return true;
 }
 
-/* How many requests max_dest_rd_atomic allows. Each of their slots may still be in use. */
+/*
+ * How many more READs and atomics max_dest_rd_atomic allows. The slot of each may still be in use:
+ * the caller checks that.
+ */
 static uint32_t
 count_resource_room(const struct uroce_qpc *qpc)
 {
@@ -130,7 +133,7 @@ uroce_rd_atomic_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *tmp
 	return n;
 }
 
-/* Whether all of a response is one packet, which this pass has not sent yet. */
+/* Whether the response of a resource is a single packet, which this pass has not sent yet. */
 static inline bool
 is_single_response(const struct uroce_rd_res *res, uint32_t mtu)
 {

@@ -25,7 +25,7 @@ enum uroce_recovery_event {
 	UROCE_RECOVERY_ON_ACK_TIMEOUT, /* the ACK timer expired, and a retry is left */
 	UROCE_RECOVERY_ON_RNR_NAK,     /* the peer has no receive request, and a retry is left */
 	UROCE_RECOVERY_ON_RNR_EXPIRED, /* the RNR timer expired */
-	UROCE_RECOVERY_ON_REWOUND,     /* the requester's position went back to una_psn */
+	UROCE_RECOVERY_ON_REWOUND,     /* the send position went back to una_psn */
 	UROCE_RECOVERY_EVENT_NB
 };
 
@@ -38,7 +38,7 @@ enum uroce_recovery_action {
 	UROCE_RECOVERY_DO_GO_BACK_N, /* retransmit everything from una_psn on */
 };
 
-/** A single packet to retransmit. The requester's position stays where it is. */
+/** A single packet to retransmit. The send position stays where it is. */
 struct uroce_retransmit {
 	uint32_t psn;
 	uint32_t nb;    /* of a READ: how many responses, from `psn` on, are requested */
@@ -53,8 +53,8 @@ enum uroce_recovery_action uroce_recovery_step(struct uroce_loss_recovery *repai
 const char *uroce_recovery_state_name(enum uroce_recovery_state state);
 
 /**
- * Clear what recovery has pending, after the requester's position went back to una_psn: PSN gaps,
- * probes and the round-trip sample. What is known of the peer stays.
+ * Clear what recovery has pending, after the send position went back to una_psn: PSN gaps, probes
+ * and the round-trip sample. What is known of the peer stays.
  */
 void uroce_recovery_rewound(struct uroce_req *req);
 

@@ -26,7 +26,7 @@
 struct uroce_reorder_window {
 	uint64_t since_ns; /* when the present PSN gap was first seen; 0: there is none */
 	uint32_t max_ns;   /* longest lateness, reduced by each loss; 0: no packet was late yet */
-	uint16_t nb;       /* late packets, up to UROCE_REORDER_SAMPLES_MIN */
+	uint16_t nb;       /* number of late packets, at most UROCE_REORDER_SAMPLES_MIN */
 };
 
 /**

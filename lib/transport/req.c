@@ -3,8 +3,8 @@
  * Request packets [IBA 9.7.3, 9.7.5.2]: from send queue entries to packets.
  *
  * A request gets its PSNs when its first packet is built: one for each packet, or, for a READ, one
- * for each packet of the response. The requester's position (next_idx, next_pkt, next_psn) advances
- * over them. To go back N, the position is set back to the oldest unacknowledged PSN, and advances
+ * for each packet of the response. The send position (next_idx, next_pkt, next_psn) advances over
+ * them. To go back N, the send position is set back to the oldest unacknowledged PSN, and advances
  * again. Requests are not copied: a packet is built from its request each time that it is sent.
  *
  * A READ is sent as several READ requests of at most `chunk_psns` responses, so that the window
@@ -58,7 +58,7 @@ uroce_req_reset(struct uroce_qpc *qpc)
 }
 
 /*
- * Advance the requester's position past `nb` PSNs that were just sent, and count a retransmission.
+ * Advance the send position past `nb` PSNs that were just sent, and count a retransmission.
  */
 static void
 advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
@@ -85,7 +85,7 @@ begin_packet(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uro
 	return ext;
 }
 
-/* Begin the packet at the requester's position. `low` is its opcode within the QP's service. */
+/* Begin the packet at the send position. `low` is its opcode within the QP's service. */
 static void
 begin_next(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd,
 	   uint8_t low, uint32_t payload_len)
@@ -247,8 +247,8 @@ is_last_to_send(const struct uroce_qpc *qpc, uint32_t idx, const struct uroce_se
 }
 
 /*
- * Whether the packet at the position asks for an ACK by the ACK rule. Counts the packet for the
- * rule.
+ * Apply the ACK rule to the packet at the send position.
+ * @return whether the packet asks for an ACK
  */
 static bool
 wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
@@ -304,7 +304,7 @@ put_headers(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t low
 }
 
 /*
- * Build a SEND or WRITE packet at the position.
+ * Build a SEND or WRITE packet at the send position.
  * @return false: it was not built, and the request has a fault
  */
 static bool
@@ -364,7 +364,7 @@ slice_whole(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_v
 /*
  * Send short requests on the fast path. These are often most of what is sent. The conditions of a
  * packet are checked once for all. The burst ends before the first request that is not short. The
- * position is in registers meanwhile.
+ * send position is in registers meanwhile.
  */
 unsigned
 uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
@@ -394,7 +394,10 @@ uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 			break;
 		wqe->first_psn = psn;
 		wqe->nb_psn = 1;
-		/* access is refused, or the general path is needed: the general path finds out */
+		/*
+		 * the general path handles a payload to which access is refused, or which the fast
+		 * path cannot send
+		 */
 		if (slice_whole(qpc, wqe, &view, txd))
 			break;
 		struct uroce_bth *bth =

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Request packets: builds the packet at the requester's position from its request.
+ * Request packets: builds the packet at the send position from its request.
  */
 
 #include "transport/position.h"
@@ -13,8 +13,8 @@
 void uroce_req_reset(struct uroce_qpc *qpc);
 
 /**
- * Build the packet at the requester's position, which is not in a READ. The caller has checked that
- * it may be sent.
+ * Build the packet at the send position, where the request must not be a READ. The caller has
+ * checked that it may be sent.
  * @return false: the packet cannot be built, and the request has a fault
  */
 bool uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd);
@@ -23,8 +23,8 @@ bool uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd);
 void uroce_req_put_atomiceth(struct uroce_atomiceth *eth, const struct uroce_send_wqe *wqe);
 
 /**
- * Build a READ request for the next `nb` responses, which are of one chunk. The position must be in
- * a READ.
+ * Build a READ request for the next `nb` responses, which are of one chunk. The request at the send
+ * position must be a READ.
  */
 void uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd);
 

@@ -81,8 +81,8 @@ begin_request(struct uroce_qpc *qpc)
 }
 
 /*
- * Whether the window has room for all responses of the READ chunk at the position. The window may
- * be exceeded by up to UROCE_READ_CHUNK_PSNS.
+ * Whether the window has room for all responses of the READ chunk at the send position. The window
+ * may be exceeded by up to UROCE_READ_CHUNK_PSNS.
  */
 static bool
 has_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
@@ -95,8 +95,8 @@ has_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 }
 
 /*
- * Whether the request at the position has to wait for earlier READs and atomics, or for room in the
- * window.
+ * Whether the request at the send position has to wait for earlier READs and atomics, or for room
+ * in the window.
  */
 static bool
 must_wait_for_rd_atomic(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
@@ -111,8 +111,8 @@ must_wait_for_rd_atomic(const struct uroce_qpc *qpc, const struct uroce_send_wqe
 }
 
 /*
- * Move the position past `nb` packets that need no retransmission: their responses are here, or the
- * peer has executed them.
+ * Move the send position past `nb` packets that need no retransmission: their responses are here,
+ * or the peer has executed them.
  */
 static void
 skip_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
@@ -128,7 +128,7 @@ skip_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
 }
 
 /*
- * Find the next request at the position that has packets to send. Local requests before it are
+ * Find the next request at the send position that has packets to send. Local requests before it are
  * executed.
  * @return NULL: there is none, it may not be sent now, or it cannot be sent
  */
@@ -165,8 +165,8 @@ next_request(struct uroce_qpc *qpc)
 }
 
 /*
- * Build a READ request for the chunk at the position, without the responses at its end that are
- * here already.
+ * Build a READ request for the chunk at the send position, without the responses at its end that
+ * are here already.
  */
 static void
 put_chunk(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
@@ -182,7 +182,7 @@ put_chunk(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_
 		uroce_position_move(req, wqe, left - nb);
 }
 
-/* Build one packet at the position. @return whether there was one to build */
+/* Build one packet at the send position. @return whether there was one to build */
 static bool
 put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
@@ -195,9 +195,9 @@ put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 }
 
 /*
- * Step back to the last packet and let it ask for an ACK. This is for a position where sending has
- * stopped, and no packet before it asks for an ACK.
- * @return whether the position moved
+ * Step back to the last packet and let it ask for an ACK. This is for a send position where sending
+ * has stopped, and no packet before it asks for an ACK.
+ * @return whether the send position moved
  */
 static bool
 rewind_to_ack_req(struct uroce_qpc *qpc)

@@ -53,8 +53,8 @@ struct uroce_rd_res {
 	uint32_t end;      /* the response where the pass ends; 0: the slot was never used */
 	uint32_t msn : 24; /* the message sequence number of the responses */
 	uint32_t is_atomic : 1;
-	uint32_t is_begun : 1; /* this pass has sent its first response */
-	/* all responses were sent once: further passes are repetitions */
+	uint32_t is_begun : 1; /* the present pass has sent its first response */
+	/* all responses were sent once, so that further responses are repetitions */
 	uint32_t was_answered : 1;
 };
 static_assert(sizeof(struct uroce_rd_res) == 40, "small");

@@ -184,8 +184,8 @@ begin_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t low, uint32
 }
 
 /*
- * Opcodes of READ responses: index 1 is whether the pass has begun, index 2 whether the packet ends
- * it.
+ * Opcodes of READ responses. Index 1: a response was sent before in this pass. Index 2: the packet
+ * is the last of the pass.
  */
 static const uint8_t read_opcodes[2][2] = {
 	{ UROCE_OP_READ_RESPONSE_FIRST, UROCE_OP_READ_RESPONSE_ONLY },

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requester's timers and retries [IBA 9.7.6]. Retransmission after a timeout sets the
- * requester's position (position.h) back to the oldest unacknowledged PSN. Only a timeout uses a
- * retry. Every response that acknowledges something restores all retries.
+ * The requester's timers and retries [IBA 9.7.6]. Retransmission after a timeout sets the send
+ * position (position.h) back to the oldest unacknowledged PSN. Only a timeout uses a retry. Every
+ * response that acknowledges something restores all retries.
  *
  * The ACK timer measures the peer: it counts from when a packet that asks for an ACK was sent.
- * After the position went back, no packet is in flight until the QP has its turn, which may take
- * long where many QPs wait for a port. A retransmission that the peer asked for waits in the same
- * way. If the timer expires then, the port is late and not the peer, and no retry is used.
+ * After the send position went back, no packet is in flight until the QP has its turn, which may
+ * take long where many QPs wait for a port. A retransmission that the peer asked for waits in the
+ * same way. If the timer expires then, the port is late and not the peer, and no retry is used.
  *
  * A port that accepts no packets must not be waited for without end. So the port has a budget of
  * its own, retry_cnt + 1 times the longest timeout [IBA 9.7.6.1.3]. The budget is counted in
@@ -96,7 +96,10 @@ note_false_rnr(struct uroce_qpc *qpc, uint64_t now_ns)
 	struct uroce_req *req = &qpc->req;
 
 	req->nb_false_rnrs += req->nb_false_rnrs < RNR_IGNORE_SHIFT_MAX;
-	/* the round trip is not measured in go-back-N mode: the wait is used instead */
+	/*
+	 * in go-back-N mode no round trip is measured, so the duration of the RNR wait is used
+	 * instead
+	 */
 	const uint64_t wait_ns = now_ns - req->rnr_ns, srtt_ns = req->rtt.srtt_ns;
 	const uint64_t ignore_ns = (wait_ns < srtt_ns ? srtt_ns : wait_ns) << req->nb_false_rnrs;
 
@@ -115,8 +118,8 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (uroce_req_is_rnr_wait(req) && uroce_psn_before(req->rnr_psn, req->una_psn))
 		note_false_rnr(qpc, now_ns);
 	/*
-	 * a response to packets from before a rewind may acknowledge more than the position has
-	 * passed
+	 * After the requester went back N, a response to the first transmission of packets may
+	 * acknowledge more than was retransmitted so far: una_psn passes the send position.
 	 */
 	if (uroce_psn_before(req->next_psn, req->una_psn) ||
 	    (int32_t)(req->next_idx - req->una_idx) < 0) {

@@ -14,8 +14,8 @@
 void uroce_retry_refill(struct uroce_qpc *qpc);
 
 /**
- * Set the requester's position back to una_psn, so that everything from there on is retransmitted
- * (go back N).
+ * Set the send position back to una_psn, so that everything from there on is retransmitted (go back
+ * N).
  */
 void uroce_retry_rewind(struct uroce_qpc *qpc);
 

@@ -21,7 +21,7 @@ struct uroce_rtt {
 	uint32_t srtt_ns;    /* smoothed round-trip time; 0: not measured yet */
 	uint32_t rttvar_ns;  /* smoothed deviation from srtt_ns */
 	uint32_t min_rtt_ns; /* shortest round trip; 0: not measured yet */
-	/* the last sample, if it was ambiguous; 0: it was not */
+	/* the last sample, if it was ambiguous; otherwise 0 */
 	uint32_t ambiguous_rtt_ns;
 	/* the sample ends when una_psn passes this PSN; valid with sample_ns */
 	uint32_t sample_psn;
@@ -33,7 +33,7 @@ struct uroce_rtt {
 	bool is_min_uncertain : 1; /* min_rtt_ns comes from a retransmission, and is a guess */
 	/* half of `cwnd` was in flight at some time since the sample began */
 	bool is_cwnd_used : 1;
-	/* packets that may be in flight to a go-back-N peer, see loss_recovery.c; 0: a full window */
+	/* packets that may be in flight to a go-back-N peer (loss_recovery.c); 0: a full window */
 	uint16_t cwnd;
 	uint64_t sample_ns; /* when the packet of the sample was sent; 0: no sample is running */
 };

@@ -4,10 +4,10 @@
  * PSN order.
  *
  * How it works: the first packet of a burst takes the general path, and was accepted. Each packet
- * that follows is compared with it. As long as a packet is next in order, has the same opcode and
- * comes from the same peer, only its memory has to be found, which is cheap under the same key. A
- * packet that differs ends the burst and is left untouched: the general path processes it and
- * decides its verdict. So all packets of a burst have the same verdict.
+ * that follows is compared with it. If a packet is next in order, has the same opcode and comes
+ * from the same peer, only its memory has to be found. That needs no look-up while the key is the
+ * same. A packet that differs ends the burst and is left untouched: the general path processes it
+ * and decides its verdict. So all packets of a burst have the same verdict.
  */
 #include "transport/single_packet.h"
 
