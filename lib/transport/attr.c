@@ -162,7 +162,8 @@ derive_packet_fields(struct uroce_qpc *qpc)
 
 	qpc->pkey = qpc->pkeys[attr->pkey_index];
 	qpc->hdr_template.payload_len = UROCE_HDR_TEMPLATE_NONE;
-	qpc->mtu_shift = (uint8_t)(mtu + 7); /* IBV_MTU_256 is 1, and stands for 2^8 bytes */
+	/* IBV_MTU_256 is 1: log2 of the MTU is the enum plus 7 */
+	qpc->mtu_shift = (uint8_t)(mtu + 7);
 	qpc->chunk_psns = chunk_of(qpc->window_psns, attr->max_rd_atomic);
 }
 
@@ -197,7 +198,7 @@ reset_queues(struct uroce_qpc *qpc)
 	}
 }
 
-/* XRC: remove the QP's completions from the CQs of all SRQs of its domain. */
+/* XRC: remove the completions of this QP from the CQs of all SRQs in its XRC domain. */
 static void
 forget_srqs(struct uroce_qpc *qpc)
 {
@@ -297,7 +298,7 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 		return -EINVAL;
 	if ((mask & IBV_QP_STATE) && to == IBV_QPS_RESET && !close_queues(qpc))
 		return -EAGAIN;
-	/* the event of a drained queue is raised only if this modify asks for it */
+	/* IBV_EVENT_SQ_DRAINED is raised only if the modify to SQD asks for the event */
 	if (from == IBV_QPS_RTS && to == IBV_QPS_SQD)
 		qpc->attr.en_sqd_async_notify = 0;
 	if (from != to)
@@ -306,7 +307,7 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 	copy_identity(qpc, attr, mask);
 	if (mask & IBV_QP_AV)
 		set_path(qpc, path);
-	/* the round trip and the other estimates are of the old host */
+	/* a new path may lead to another host: the round trip and other estimates start again */
 	if ((mask & IBV_QP_AV) && from == IBV_QPS_SQD)
 		uroce_loss_recovery_start(qpc);
 	if (mask & (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY))

@@ -152,7 +152,7 @@ count_increase(struct uroce_cc *cc)
 }
 
 /*
- * Apply `nb` steps of the same effect at once.
+ * Apply `nb` steps, which all raise the target by `step_bps`, at once.
  * @return how many of them fitted below the full rate
  */
 static uint64_t
@@ -307,7 +307,7 @@ rescale_next(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
 	if (cc->next_ns < now_ns) {
 		const uint64_t lag_ns = (now_ns - cc->next_ns) * before_bps / cc->rate_bps;
 
-		/* the clock may have started less than lag_ns ago */
+		/* the clock may have started later than lag_ns ago */
 		cc->next_ns = lag_ns < now_ns ? now_ns - lag_ns : 0;
 	} else {
 		cc->next_ns = now_ns + ((cc->next_ns - now_ns) * before_bps + cc->rate_bps - 1) /

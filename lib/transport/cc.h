@@ -57,7 +57,9 @@ struct uroce_cc_conf {
 	uint32_t burst_kb;  /* units of 1000 bytes that may be sent at once when sending was late */
 };
 
-/** A parameter of the configuration. Its key is "cc_" followed by the name. */
+/**
+ * A parameter of congestion control. Its key in the configuration is "cc_" followed by the name.
+ */
 struct uroce_cc_param {
 	const char *name;
 	uint32_t offset; /* offset of the field in struct uroce_cc_conf, a uint32_t */
@@ -90,7 +92,7 @@ struct uroce_cc {
 	uint16_t nb_timer;   /* events of the increase timer since the last CNP, saturated */
 	uint16_t nb_bytes;   /* events of the byte counter since the last CNP, saturated */
 	uint64_t rate_bps;   /* present rate */
-	uint64_t target_bps; /* the rate that recovery approaches */
+	uint64_t target_bps; /* the rate to which rate_bps returns step by step */
 	uint64_t alpha_ns;   /* when alpha changed last */
 	uint64_t timer_ns;   /* when the present period of the increase timer began */
 	uint64_t next_ns;    /* when the next packet may be sent */
@@ -174,7 +176,7 @@ void uroce_cc_begin(struct uroce_cc *cc, uint64_t now_ns);
 /** Charge a frame of `len` bytes that is being sent, while is_limited. */
 void uroce_cc_charge(struct uroce_cc *cc, uint32_t len, uint64_t now_ns);
 
-/** Whether another packet may be sent now. */
+/** Whether the pacer allows another packet now. */
 static inline bool
 uroce_cc_may_send(const struct uroce_cc *cc, uint64_t now_ns)
 {

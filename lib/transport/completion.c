@@ -37,7 +37,8 @@ count_error(const struct uroce_qpc *qpc, enum ibv_wc_status status, enum uroce_c
 void
 uroce_completion_send_begin(struct uroce_qpc *qpc)
 {
-	uroce_completion_recv_end(qpc); /* both CQs may be the same */
+	/* send and receive CQ may be the same, and a CQ can have one open batch only */
+	uroce_completion_recv_end(qpc);
 	uroce_cq_begin(qpc->send_cq);
 }
 
@@ -210,7 +211,7 @@ uroce_completion_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
 static void
 flush_rq(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	/* of a shared queue only the receive request that this QP has taken */
+	/* of an SRQ's receive requests, flush only the one that this QP has taken */
 	if (!qpc->rq) {
 		if (qpc->resp.recv)
 			uroce_completion_recv_error(qpc, IBV_WC_WR_FLUSH_ERR, 0, now_ns);

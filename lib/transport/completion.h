@@ -51,8 +51,8 @@ struct uroce_cqe uroce_completion_recv_template(const struct uroce_qpc *qpc, uin
 
 /**
  * Add the completion of a receive request to the open batch, for a SEND of one packet without
- * immediate data. The caller pops the request itself. The QP must have a receive queue of its own.
- * @return false: the CQ is full; uroce_completion_recv() will find the same
+ * immediate data. The caller pops the receive request. The QP must have a receive queue of its own.
+ * @return false: the CQ is full, and uroce_completion_recv() would fail, too
  */
 static inline bool
 uroce_completion_recv_next(struct uroce_qpc *qpc, const struct uroce_cqe *tmpl,

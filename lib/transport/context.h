@@ -50,9 +50,10 @@
 #define UROCE_WINDOW_MAX UROCE_PSN_GAP_SPAN
 
 /**
- * A READ is sent as requests for chunks of response packets, so that the requester's window limits
- * the responses in flight. Each chunk is an ordinary READ on the wire. A chunk has at least this
- * number of packets. It has more where max_rd_atomic chunks of this size would not fill the window.
+ * The size of a READ chunk, in response packets. A READ is sent as several requests, one for each
+ * chunk, so that the requester's window limits the responses in flight. On the wire each request is
+ * an ordinary READ. Chunks are larger where max_rd_atomic chunks of this size would not fill the
+ * window.
  */
 #define UROCE_READ_CHUNK_PSNS 64
 
@@ -206,7 +207,7 @@ enum uroce_peer_arq { UROCE_PEER_ARQ_UNKNOWN, UROCE_PEER_ARQ_SELECTIVE, UROCE_PE
  * The transitions are the table in recovery_state.c.
  */
 enum uroce_recovery_state {
-	UROCE_RECOVERY_OPEN,       /* nothing is known to be lost */
+	UROCE_RECOVERY_OPEN,       /* no packet is known to be lost */
 	UROCE_RECOVERY_PROBE,      /* a probe is in flight */
 	UROCE_RECOVERY_FAST_RETX,  /* the packet at una_psn was retransmitted alone */
 	UROCE_RECOVERY_RNR_WAIT,   /* the requester sends nothing until rnr_deadline */
@@ -240,17 +241,18 @@ struct uroce_loss_recovery {
 	uint32_t recover_psn; /* max_psn when gap_psn was retransmitted */
 	/* while nb_gaps is not 0: a gap before this PSN belongs to the same round trip */
 	uint32_t round_psn;
-	uint8_t peer;        /* enum uroce_peer_arq */
-	uint8_t nb_adjacent; /* gaps in a row, each at the packet behind the gap before */
-	uint8_t nb_gaps;     /* gaps of the present round trip; 0: none since the last go-back-N */
+	uint8_t peer; /* enum uroce_peer_arq */
+	/* fast retransmissions in a row after which the next packet was missing, too */
+	uint8_t nb_adjacent;
+	uint8_t nb_gaps; /* gaps of the present round trip; 0: none since the last go-back-N */
 	/*
-	 * the previous round trip had many gaps; not part of `state`, because it outlives the gaps
-	 * of a round trip and says how the next gaps are counted
+	 * the previous round trip had many gaps; not part of `state`, because the next gaps are
+	 * counted differently even after all gaps are closed
 	 */
 	bool is_lossy;
 	/*
 	 * the last response to a retransmission came too soon to show what the peer does; not part
-	 * of `state`, because the next response in FAST_RETX is judged by it
+	 * of `state`, because it affects only how the next response in FAST_RETX is judged
 	 */
 	bool is_ambiguous;
 	/* responses in a row that acknowledged only the probe, with more in flight */
@@ -334,7 +336,7 @@ struct uroce_req {
 	uint64_t rnr_ns;        /* in RNR_WAIT: when the wait began */
 	uint32_t rnr_psn; /* in RNR_WAIT: the PSN of the request that found no receive request */
 	uint8_t nb_false_rnrs; /* false RNR NAKs in a row, saturated */
-	uint8_t resv[3];       /* puts the next fields into one cache line */
+	uint8_t resv[3];       /* padding that puts the next fields into one cache line */
 	/* when the ACK timer expires; UROCE_NEVER: nothing is in flight, or there is no timeout */
 	uint64_t ack_deadline;
 	uint64_t armed_ns; /* when ack_deadline was set */
@@ -348,8 +350,8 @@ struct uroce_req {
 	uint32_t begun_idx;    /* send queue index behind the newest request that has PSNs */
 	uint8_t since_ack_req; /* packets sent since the last one that asks for an ACK */
 	/*
-	 * ACK timeouts that the port has left, the present one included; 0: the timer measures the
-	 * peer
+	 * while the ACK timer runs for the port: the timeouts that the port has left, the present
+	 * one included; 0: the timer runs for the peer
 	 */
 	uint8_t port_retry_left;
 	uint8_t nb_rd_out; /* READ and atomic requests in flight */
@@ -358,8 +360,8 @@ struct uroce_req {
 	uint8_t rnr_left;
 	uint8_t fault; /* enum ibv_wc_status that the request at next_idx ends with; 0: none */
 	/*
-	 * The following are not part of the recovery state: ACK requests, SQD and local requests go
-	 * on in every state.
+	 * The following fields are not part of the recovery state: ACK requests, SQD and local
+	 * requests go on in every state.
 	 */
 	bool is_ack_wanted; /* the next packet asks for an ACK, whatever the ACK rule says */
 	bool is_draining;   /* in SQD: requests that were begun have not yet completed */
@@ -479,7 +481,8 @@ struct uroce_qpc {
 	/* The following fields are used by both roles, to build frames. */
 	struct uroce_path path; /* RC, UC: valid from RTR on */
 	/*
-	 * for frames of the present opcode and length, for which `path` is complete but for the PSN
+	 * the template for the opcode and length of the last frame; for such frames the headers in
+	 * `path` are complete but for the PSN
 	 */
 	struct uroce_hdr_template hdr_template;
 	/* The following field is used by the responder. */
@@ -644,10 +647,7 @@ uroce_qpc_is_reliable(const struct uroce_qpc *qpc)
 	return qpc->service == UROCE_SERVICE_RC || qpc->service == UROCE_SERVICE_XRC;
 }
 
-/**
- * Whether packets have to be retransmitted, beside those that a send position set back to una_psn
- * retransmits.
- */
+/** Whether packets have to be retransmitted ahead of the send position. */
 static inline bool
 uroce_req_has_retransmit(const struct uroce_req *req)
 {

@@ -15,9 +15,9 @@
  * invalidate the key.
  *
  * What the application sees stays in order: the first and the last packet of a message, and so
- * every message of one packet, are buffered. So a flag that a message begins or ends with, or that
- * is a message of its own, is not visible before the data that was sent before it. Of two WRITEs to
- * one place the later wins: a packet that is executed while the gap is open leaves out the bytes
+ * every message of one packet, are buffered. So a flag at the beginning or end of a message is not
+ * visible before earlier data, and nor is a flag in a message of its own. Of two WRITEs to one
+ * place the later wins. So a packet that is executed while the gap is open leaves out the bytes
  * where a later packet has been placed.
  */
 #include "transport/ddp.h"
@@ -97,7 +97,7 @@ read_first_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 
 /*
  * Add the WRITE that begins at `psn`.
- * @return false: its first packet is not here, or there is no room
+ * @return false: its first packet has not arrived, or there is no room
  */
 static bool
 learn_next_write(struct uroce_qpc *qpc, uint32_t psn)
@@ -170,7 +170,8 @@ is_placed(const struct uroce_qpc *qpc, const struct uroce_ddp_write *write, uint
 }
 
 /*
- * Count the bytes from `dst` on, at most `len`, for which `is_taken` has the same value.
+ * Count the bytes from `dst` on, at most `len`, that are equal in one respect: whether a later
+ * WRITE was placed there.
  * @param[out] is_taken  whether a packet of a WRITE behind `psn` was placed at these bytes
  */
 static uint32_t

@@ -4,9 +4,8 @@
 
 /**
  * @file
- * Direct data placement of later WRITEs: the WRITEs that directly follow the one being received, as
- * far as their first packets are buffered behind a PSN gap, and where their payload goes. ddp.c
- * gives the reason.
+ * Direct data placement of later WRITEs, which directly follow the WRITE being received behind a
+ * PSN gap. A later WRITE is known as soon as its first packet is buffered. ddp.c gives the reason.
  */
 
 #include <stdint.h>

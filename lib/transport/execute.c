@@ -66,7 +66,7 @@ uroce_execute_refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t
 /*
  * Allocate the slot of a new READ or atomic. A peer that sends a new one has received the responses
  * of the old ones, except for max_dest_rd_atomic of them. So if more are pending, the oldest is a
- * repetition that nobody waits for, or the peer has sent more than was agreed.
+ * repetition that the peer does not need, or the peer has sent more than was agreed.
  * @return UROCE_VERDICT_REQUEST, and the slot
  */
 static enum uroce_verdict
@@ -176,7 +176,9 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 
 	if (!at)
 		return UROCE_VERDICT_NO_ACCESS;
-	/* both have to be aligned: the address as the peer names it, and the address for the CPU */
+	/*
+	 * the address must be aligned as the peer names it, and also in the memory of this process
+	 */
 	if (va % sizeof(*at) || (uintptr_t)at % sizeof(*at))
 		return UROCE_VERDICT_BAD_REQUEST;
 	struct uroce_rd_res *res;
@@ -210,7 +212,7 @@ remember_empty(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t psn)
 	resp->epsn = uroce_psn_add(resp->epsn, 1);
 }
 
-/* Execute an ATOMIC_WRITE: 8 bytes, of which no reader sees a part only [IBA A19]. */
+/* Execute an ATOMIC_WRITE: a reader sees all of its 8 bytes change at once [IBA A19]. */
 static enum uroce_verdict
 execute_atomic_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -244,7 +246,7 @@ execute_atomic_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* The access rights that a FLUSH of this placement type needs. */
+/* The access rights that a FLUSH needs, by its placement type. */
 static uint32_t
 flush_access(uint32_t type)
 {
@@ -319,7 +321,8 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_BAD_REQUEST;
 	/* an earlier request that was refused may have left a receive request */
 	if (srq != qpc->srq) {
-		uroce_completion_recv_end(qpc); /* the other SRQ has another CQ */
+		/* the new SRQ has another CQ, so the open batch ends */
+		uroce_completion_recv_end(qpc);
 		uroce_recv_put_back(qpc);
 	}
 	qpc->srq = srq;
@@ -328,7 +331,8 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * End the wait that a NAK began, because the missing request is here. A pending NAK becomes an ACK.
+ * End the wait that a NAK began, because the missing request has arrived. A pending NAK becomes an
+ * ACK.
  */
 static void
 end_nak_wait(struct uroce_resp *resp)

@@ -115,7 +115,8 @@ is_rtt_plausible(const struct uroce_req *req, uint64_t now_ns)
 }
 
 /*
- * Judge a peer that acknowledged only the one packet that was retransmitted.
+ * Decide whether a peer goes back N, after it has acknowledged only the one packet that was
+ * retransmitted.
  * @return whether to go back N
  */
 static bool
@@ -155,8 +156,8 @@ respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 		const bool is_last = repair->recover_psn == req->max_psn;
 
 		/*
-		 * Newer packets followed the retransmission, and the peer reports a further gap by
-		 * a NAK. So this ACK need not be judged.
+		 * Newer packets followed the retransmission. If one of them is missing, the peer
+		 * sends a NAK. So nothing has to be decided after this ACK.
 		 */
 		if (moved == 1 && !is_nak && !is_last)
 			return true;
@@ -333,7 +334,7 @@ adjust_cwnd(struct uroce_qpc *qpc)
 	else if (rtt->is_cwnd_used)
 		rtt->cwnd = (uint16_t)uroce_min(rtt->cwnd + (rtt->was_queueing ? step : rtt->cwnd),
 						window);
-	/* an entry that is gone stays gone: another QP has found that the host is selective */
+	/* a removed entry is not written again: another QP has found that the host is selective */
 	if (uroce_peer_cache_find(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer),
 				  hash_peer_address(&qpc->path)))
 		save_peer_metrics(qpc);
@@ -374,8 +375,8 @@ uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, uint64_
 /*
  * Count a probe that brought one packet only, while more is in flight: una_psn has moved just past
  * the probe. Then the next probe is sent at once. If the response came sooner than a round trip
- * after the probe, the original packet may have been late, and so may be the packets behind it:
- * then the probe timeout is kept.
+ * after the probe, the original packet may have been late. The packets behind it may then be late,
+ * too, so the probe timeout is kept.
  */
 static void
 count_probe_step(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -387,7 +388,10 @@ count_probe_step(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	if (is_probed && !uroce_psn_before(repair->gap_psn, req->una_psn))
 		return;
-	/* a gap in what was sent after the probe is reported by a NAK */
+	/*
+	 * a gap among packets that were sent after the probe is reported by a NAK, so it does not
+	 * count here
+	 */
 	const bool is_step = is_probed && req->una_psn == uroce_psn_add(repair->gap_psn, 1) &&
 			     req->una_psn != req->max_psn && req->max_psn == repair->recover_psn &&
 			     !uroce_req_has_answer_gap(req);
@@ -471,10 +475,7 @@ uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (now_ns < repair->probe_deadline)
 		return UROCE_RECOVERY_DO_NOTHING;
 	repair->probe_deadline = UROCE_NEVER;
-	/*
-	 * Probes advance una_psn one packet at a time: retransmit everything, as if the peer had
-	 * dropped it.
-	 */
+	/* Probes advance una_psn one packet at a time, which is too slow: retransmit everything. */
 	if (repair->nb_probe_steps >= PROBE_STEPS_MAX)
 		return uroce_recovery_step(repair, UROCE_RECOVERY_ON_LOSS);
 	if (uroce_recovery_step(repair, UROCE_RECOVERY_ON_PTO) != UROCE_RECOVERY_DO_PROBE)

@@ -160,7 +160,7 @@ uroce_mcast_walk_begin(struct uroce_mcast_walk *walk, const struct uroce_mcast_t
 {
 	walk->table = table;
 	memcpy(walk->gid, gid, 16);
-	/* A5: pairs with M1 */
+	/* A5, pairs with M1: the node behind the link is complete */
 	walk->idx = atomic_load_explicit(&table->bucket[hash_gid(gid)], memory_order_acquire);
 }
 
@@ -170,7 +170,7 @@ uroce_mcast_walk_next(struct uroce_mcast_walk *walk)
 	while (walk->idx != IDX_NONE) {
 		const struct node *node = &walk->table->nodes[walk->idx];
 
-		/* A5: pairs with M1 */
+		/* A5, pairs with M1: the node behind the link is complete */
 		walk->idx = atomic_load_explicit(&node->next, memory_order_acquire);
 		if (memcmp(node->gid, walk->gid, 16) == 0)
 			return node->member;

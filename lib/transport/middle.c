@@ -81,8 +81,7 @@ count_middle_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 }
 
 /*
- * Whether the window alone decides if the next packet of the request at the send position may be
- * sent.
+ * Whether only the window can prevent the transmission of the next packet of the present request.
  */
 static inline bool
 is_middle_fast_path(const struct uroce_qpc *qpc)
@@ -170,7 +169,7 @@ uroce_middle_put_responses(struct uroce_qpc *qpc, struct uroce_rd_res *res, stru
 /* --- receive --------------------------------------------------------------------------------- */
 
 /*
- * Count the packets, from the first on, that are next in order, have this opcode, are full, and
+ * Count the packets from pkts[0] on that are next in order, have the given opcode, are full, and
  * come from the same peer.
  */
 static uint32_t
@@ -216,7 +215,7 @@ copy_all(uint8_t *dst, const struct uroce_pkt *pkts, uint32_t nb)
 }
 
 /*
- * Whether the next request in order can be executed with no effect on retransmission or reordering.
+ * Whether the next request in order can be executed without work for retransmission or reordering.
  */
 static inline bool
 is_receive_fast_path(const struct uroce_qpc *qpc)

@@ -11,7 +11,7 @@
 #include "transport/context.h"
 
 /**
- * Fill up to `max` descriptors with Middle packets of the request at the send position.
+ * Fill up to `max` descriptors with Middle packets of the present send request.
  * @return how many
  */
 unsigned uroce_middle_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);

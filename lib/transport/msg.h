@@ -10,8 +10,8 @@
 #include "transport/context.h"
 
 /**
- * Execute the next packet in order of a SEND or WRITE: check it against its message, place its
- * payload, and complete the receive request if the packet is the last.
+ * Execute the next packet in order of a SEND or WRITE. The packet is checked against its message,
+ * and its payload is placed. The last packet completes the receive request.
  * @return UROCE_VERDICT_REQUEST, or why the packet was refused; a refused packet changes nothing
  */
 enum uroce_verdict uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,

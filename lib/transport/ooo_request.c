@@ -3,12 +3,12 @@
  * Requests that arrive ahead of a PSN gap. [IBA 9.7.5.1.1] asks for a NAK, and allows a responder
  * to drop them.
  *
- * A Middle packet of the WRITE that is being received is placed in memory on arrival: base and
- * length are known, so all packets up to the Middle packet belong to the same message, and access
- * was granted. The same holds for WRITEs that directly follow (ddp.c). Every other packet is
- * buffered as it is, and executed in PSN order when the gap is filled. So the first and the last
- * packet of a message are visible only after everything before them, and a duplicate of a placed
- * packet is not placed again.
+ * A Middle packet of the WRITE that is being received is placed in memory on arrival. Base and
+ * length of the WRITE are known, so all packets before the Middle packet belong to the same
+ * message, and access was granted. The same is true of WRITEs that directly follow (ddp.c). Every
+ * other packet is buffered as it is, and executed in PSN order when the gap is filled. So the first
+ * and the last packet of a message are visible only after everything before them, and a duplicate
+ * of a placed packet is not placed again.
  *
  * Many packets may be buffered, and few of them are still in the cache. So they are executed in
  * slices. Each slice is acknowledged, so that the peer can send new packets meanwhile. Until the
@@ -21,10 +21,10 @@
  *
  * How far ahead may a packet be? An attacker who forges packets must not find accepted PSNs easily.
  * A peer sends one packet after the other, and most of them arrive, so a packet far ahead of all
- * others is not the peer's. Accepted are UROCE_OOO_WINDOW_MIN PSNs, plus twice the PSNs that have
- * arrived out of order so far, or behind an earlier gap that was filled, or that one READ asked
- * for. Packets behind a loss widen this window as they arrive, each by more than it needs. A packet
- * beyond the window is dropped and counted, and the peer retransmits it.
+ * others is not the peer's. The window is UROCE_OOO_WINDOW_MIN PSNs, plus twice the largest of
+ * three numbers: the PSNs that have arrived out of order, the PSNs behind an earlier gap, and the
+ * responses of one READ. Packets behind a loss widen this window as they arrive, each by more than
+ * it needs. A packet beyond the window is dropped and counted, and the peer retransmits it.
  *
  * A packet that arrived out of order is trusted less than one in order. If two packets of one PSN
  * differ, at most one is the peer's, and nothing shows which. Then the kept packet is discarded,
@@ -168,7 +168,7 @@ compare_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return UROCE_VERDICT_PSN_GAP;
 }
 
-/* Remember the hash of a packet: later packets of this PSN have to be equal. */
+/* Remember a packet by its hash: later packets of the same PSN have to be equal. */
 static void
 remember_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -181,7 +181,7 @@ remember_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 void
 uroce_ooo_request_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
-	/* PSNs wrap around: a packet far behind epsn is not of this PSN gap */
+	/* PSNs wrap around: a duplicate far behind epsn does not belong to the remembered packet */
 	const bool is_of_then = uroce_psn_dist(pkt->psn, qpc->resp.epsn) < UROCE_PSN_GAP_SPAN;
 
 	if (is_of_then && qpc->ooo_first_sum == hash_request(pkt))
@@ -303,7 +303,7 @@ uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn)
 	const bool is_known = uroce_psn_before(psn, resp->epsn);
 	const uint32_t behind = uroce_psn_dist(resp->fill_psn, psn);
 
-	/* other duplicates do not show what filled this gap */
+	/* a duplicate further behind does not show what filled the gap */
 	if (is_known && behind > 1)
 		return;
 	resp->is_fill_doubtful = false;

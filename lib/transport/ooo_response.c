@@ -4,8 +4,8 @@
  * an implied NAK.
  *
  * A peer responds in order. So a response, an ACK or a NAK behind a missing response shows two
- * things: the peer has executed every request before it, and the missing response is lost or late.
- * The requester keeps una_psn at the first missing response, and keeps the responses that follow. A
+ * things. The peer has executed every request before it. The missing response is lost or late. The
+ * requester keeps una_psn at the first missing response, and keeps the responses that follow. A
  * response from the middle of the READ at una_psn is placed in memory, because base and length are
  * known. The last response of that READ, and all responses of later requests, are buffered and
  * processed in order. A duplicate is dropped. Where there is no room, a response is dropped as if
@@ -57,7 +57,7 @@ open_response_gap(struct uroce_qpc *qpc, uint64_t now_ns)
 	answers->round_psn = req->una_psn;
 	answers->proof_psn = req->una_psn;
 	req->rtt.sample_ns = 0;
-	/* when the send position was set back, everything behind it is requested again anyway */
+	/* the send position was set back, so everything behind it is requested again anyway */
 	if (req->next_psn != req->max_psn)
 		uroce_ooo_response_note_rewind(qpc);
 }
@@ -206,8 +206,9 @@ note_response(struct uroce_req *req, uint64_t now_ns)
 }
 
 /*
- * React to an early response at `psn`, which answers a repeated request. Everything that is missing
- * before `psn` was requested earlier. So it is lost, unless it was requested once more since.
+ * React to the response to a repeated request, which arrived at `psn` ahead of una_psn. Responses
+ * that are missing before `psn` were requested before that. So they are lost, unless they were
+ * requested once more since.
  */
 static void
 prove_lost(struct uroce_qpc *qpc, uint32_t psn)
@@ -240,8 +241,8 @@ uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, pkt->psn);
 
 	/*
-	 * The PSN belongs to a request that gets an ACK only. una_psn steps over such PSNs, so a
-	 * frame that was buffered there would stay for ever.
+	 * The PSN belongs to a request that gets an ACK only. una_psn steps over such a PSN, so a
+	 * frame that was buffered for it would never be released.
 	 */
 	if (!wqe || !uroce_wqe_needs_response(wqe))
 		return UROCE_VERDICT_GHOST;
@@ -302,8 +303,8 @@ skip_placed_response(struct uroce_qpc *qpc)
 }
 
 /*
- * Process the response at una_psn, if it is here.
- * @return false: it is not here, or it put the QP into ERR
+ * Process the response at una_psn, if it has arrived.
+ * @return false: it has not, or it put the QP into ERR
  */
 static bool
 take_next_response(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -478,7 +479,10 @@ next_probe(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns)
 	return true;
 }
 
-/* The PSN up to which responses have to be seen before any response from `psn` on is requested. */
+/*
+ * The PSN that seen_psn has to reach before a response from `psn` on is requested: the end of the
+ * request or READ chunk of `psn`.
+ */
 static uint32_t
 next_request_end(const struct uroce_qpc *qpc, uint32_t psn)
 {
@@ -498,7 +502,10 @@ uroce_ooo_response_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uin
 
 	if (answers->state != UROCE_OOO_RESPONSE_LOST && !answers->due)
 		return false;
-	/* after the send position was set back, the retransmitted requests ask for all of this */
+	/*
+	 * after the send position was set back, the retransmitted requests ask for all missing
+	 * responses
+	 */
 	if (req->next_psn != req->max_psn) {
 		uroce_ooo_response_note_rewind(qpc);
 		return false;

@@ -19,7 +19,7 @@ enum uroce_verdict uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct u
 void uroce_ooo_response_count_implied(struct uroce_qpc *qpc);
 
 /**
- * Record that the peer has executed everything before `psn`, while the response at una_psn is
+ * Record that the peer has executed every request before `psn`, while the response at una_psn is
  * missing.
  */
 void uroce_ooo_response_note_executed(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
@@ -31,7 +31,8 @@ void uroce_ooo_response_note_executed(struct uroce_qpc *qpc, uint32_t psn, uint6
 bool uroce_ooo_response_recv_nak(struct uroce_qpc *qpc, uint32_t psn);
 
 /**
- * Learn from the arrival of the missing response at una_psn whether it was late or requested again.
+ * Learn from the arrival of the missing response at una_psn. Either the response was late
+ * (reordering), or it is the response to a repeated request (loss).
  */
 void uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				     uint64_t now_ns);

@@ -20,8 +20,8 @@
 #define UROCE_ACK_EVERY_MIN 32
 #define UROCE_ACK_EVERY_MAX 64
 /**
- * The same distance to a go-back-N peer. What the peer has acknowledged before a loss need not be
- * retransmitted.
+ * UROCE_ACK_EVERY_MAX for a go-back-N peer. It is small, because packets that the peer has
+ * acknowledged before a loss need not be retransmitted.
  */
 #define UROCE_ACK_EVERY_GO_BACK_N 4
 static_assert(UROCE_ACK_EVERY_MAX <= UINT8_MAX, "since_ack_req is a byte");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of QP state transitions. A cell is a transition. For each kind of QP it holds the
+ * The table of QP state transitions. A cell is a transition. For each kind of QP the cell holds the
  * attributes that the transition requires, and those that it allows. An empty cell is a transition
- * that does not exist. The kinds of QP are those whose rules differ. Attributes are abbreviated by
- * two letters.
+ * that does not exist. Kinds of QP are distinguished as far as their rules differ. Attributes are
+ * abbreviated by two letters.
  */
 #include "transport/qp_state.h"
 

@@ -351,10 +351,7 @@ static unsigned
 send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	const bool is_rc = uroce_qpc_is_reliable(qpc);
-	/*
-	 * the peer's application waits for requests, but only the peer's requester waits for an
-	 * ACK: the ACK goes last
-	 */
+	/* an ACK goes last, because only the peer's requester waits for it */
 	const bool is_ack_last = max > 1 && has_only_ack(&qpc->resp);
 	unsigned nb = 0;
 
@@ -370,8 +367,8 @@ send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t n
 	nb += nb_req;
 	if (is_rc) {
 		/*
-		 * uroce_resp_send() may put the QP into ERR, but requests of frames in `out` must
-		 * not be flushed before these are gathered
+		 * uroce_resp_send() may put the QP into ERR: requests whose frames are in `out`
+		 * must not be flushed before the caller gathers them
 		 */
 		qpc->is_zero_copy = nb_req > 0;
 		nb += uroce_resp_send(qpc, out + nb, max - nb, now_ns);

@@ -56,8 +56,8 @@ void uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf);
 void uroce_qpc_fini(struct uroce_qpc *qpc);
 
 /**
- * Whether the context can move to another worker now. It cannot while packets or responses that
- * arrived out of order are kept, because they are in this worker's reorder buffer.
+ * Whether the context can move to another worker now. It cannot while out-of-order packets or
+ * responses are kept, because these are in the reorder buffer of the present worker.
  */
 static inline bool
 uroce_qpc_is_migratable(const struct uroce_qpc *qpc)
@@ -140,8 +140,8 @@ void uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns);
 uint64_t uroce_qpc_deadline(const struct uroce_qpc *qpc);
 
 /**
- * The earliest deadline that requests of the peer may have changed. After such requests,
- * uroce_qpc_deadline() is either this deadline or the same as before.
+ * The earliest deadline that requests of the peer may have changed. After a request of the peer,
+ * uroce_qpc_deadline() is this deadline or as before.
  */
 static inline uint64_t
 uroce_qpc_response_deadline(const struct uroce_qpc *qpc)
@@ -213,8 +213,8 @@ struct uroce_srq *uroce_qpc_event_srq(const struct uroce_qpc *qpc, uint8_t *told
 void uroce_qpc_fail(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Whether the QP is in RTR or RTS, its rate is not limited, and no CNP is pending. Then responses
- * may be sent without requests (uroce_qpc_send_responses()).
+ * Whether the QP is in RTR or RTS, its rate is not limited, and no CNP is pending. Then
+ * uroce_qpc_send_responses() may be called.
  */
 static inline bool
 uroce_qpc_is_fast_path(const struct uroce_qpc *qpc)

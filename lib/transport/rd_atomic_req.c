@@ -136,7 +136,10 @@ place_fetched(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, const voi
 	return true;
 }
 
-/* Place the data if the packet is the response to this READ. @return whether it was placed */
+/*
+ * Place the data of a packet, if the packet is the response to the READ `wqe`.
+ * @return whether it was placed
+ */
 static inline bool
 take_single_response(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 		     struct uroce_send_wqe *wqe, struct uroce_mr_view *view)
@@ -146,7 +149,8 @@ take_single_response(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 }
 
 /*
- * Place the original value if the packet is the response to this atomic.
+ * Place the original value that a packet returns, if the packet is the response to the atomic
+ * `wqe`.
  * @return whether it was placed
  */
 static inline bool

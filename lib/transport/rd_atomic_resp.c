@@ -14,8 +14,8 @@
 #include "wire/syndrome.h"
 
 /*
- * Atomics are CPU atomics: all other agents that use CPU atomics on this memory see one operation
- * [IBA 9.4.5].
+ * Execute an atomic as a CPU atomic: any other agent that uses CPU atomics on the memory sees one
+ * indivisible operation [IBA 9.4.5].
  */
 uint64_t
 uroce_rd_atomic_execute(uint64_t *at, const struct uroce_atomiceth *eth, bool is_swap)

@@ -15,7 +15,7 @@
 #define NONE UINT32_MAX
 
 struct gap_slot {
-	/* first, because a pointer to the gap is cast to its slot */
+	/* first field, because a pointer to the gap is cast to a pointer to its slot */
 	_Alignas(64) struct uroce_psn_gap gap;
 	uint32_t next_free;
 };
@@ -30,8 +30,9 @@ struct uroce_reorder_buffer {
 	uint32_t nb_gaps;
 	uint32_t nb_frames;
 	uint32_t bucket_mask;
-	uint32_t free_gap;    /* top of the stack; NONE: take the gap at used_gaps */
-	uint32_t free_frame;  /* top of the stack; NONE: take the frame at used_frames */
+	uint32_t free_gap; /* top of the stack of free gaps; NONE: take the gap at used_gaps */
+	/* top of the stack of free frames; NONE: take the frame at used_frames */
+	uint32_t free_frame;
 	uint32_t dead;        /* first released frame; NONE: there is none */
 	uint32_t used_gaps;   /* gaps from this index on were never used */
 	uint32_t used_frames; /* frames from this index on were never used */

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** After this number of late packets the window is twice the longest lateness. */
+/** After this number of late packets the reordering window is twice the longest lateness. */
 #define UROCE_REORDER_SAMPLES_MIN 16
 
 /** The longest reordering window, and the longest lateness that is remembered. */

@@ -29,8 +29,8 @@ void uroce_req_put_atomiceth(struct uroce_atomiceth *eth, const struct uroce_sen
 void uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd);
 
 /**
- * Whether the next packet is the first of a request, and the window alone decides if it may be
- * sent.
+ * Whether the next packet is the first of a request, and only the window can prevent its
+ * transmission.
  */
 static inline bool
 uroce_req_is_streaming(const struct uroce_qpc *qpc)

@@ -111,8 +111,8 @@ must_wait_for_rd_atomic(const struct uroce_qpc *qpc, const struct uroce_send_wqe
 }
 
 /*
- * Move the send position past `nb` packets that need no retransmission: their responses are here,
- * or the peer has executed them.
+ * Move the send position past `nb` packets that need no retransmission: their responses have
+ * arrived, or the peer has executed them.
  */
 static void
 skip_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
@@ -166,7 +166,7 @@ next_request(struct uroce_qpc *qpc)
 
 /*
  * Build a READ request for the chunk at the send position, without the responses at its end that
- * are here already.
+ * have arrived.
  */
 static void
 put_chunk(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
@@ -235,8 +235,8 @@ uroce_requester_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * Make the next packet ask for an ACK, at least once in a round trip. A QP that sends slowly would
- * otherwise ask so rarely that silence of the peer has no meaning.
+ * Make the next packet ask for an ACK, at least once in a round trip. The ACK rule counts packets,
+ * and a QP that sends slowly would ask so rarely that a silent peer is noticed too late.
  */
 static void
 schedule_ack_req(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -340,7 +340,7 @@ uroce_requester_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 		uroce_retry_arm(qpc, now_ns);
 	if (req->is_local_done)
 		uroce_completer_retire_local(qpc, now_ns);
-	/* frames of the failing request may be among those built: these are gathered first */
+	/* the burst may contain frames of the failing request, which have to be gathered first */
 	if (!nb)
 		uroce_requester_fail_if_faulty(qpc, now_ns);
 	return nb;

@@ -17,7 +17,7 @@
 #include "transport/qpc.h"
 
 struct block {
-	/* first, because a pointer to the resources is cast to the block */
+	/* first field, because a pointer to the resources is cast to a pointer to the block */
 	_Alignas(64) struct uroce_rd_res res[UROCE_RD_ATOMIC_MAX];
 	struct uroce_resp *holder; /* NULL: the block is free */
 	struct block *older;       /* next older block in use; NULL: this is the oldest */

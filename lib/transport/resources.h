@@ -47,9 +47,10 @@ struct uroce_rd_res {
 	uint32_t rkey; /* READ: key of the memory */
 	/* READ: the protection domain that granted access; an XRC target serves several */
 	uint32_t pdn;
-	uint32_t len;      /* READ: length in bytes; otherwise 0 */
-	uint32_t psn;      /* PSN of the request, and of its first response */
-	uint32_t sent;     /* responses that this pass has sent: the next has the PSN psn + sent */
+	uint32_t len; /* READ: length in bytes; otherwise 0 */
+	uint32_t psn; /* PSN of the request, and of the first response to it */
+	/* responses that the present pass has sent: the next has the PSN psn + sent */
+	uint32_t sent;
 	uint32_t end;      /* the response where the pass ends; 0: the slot was never used */
 	uint32_t msn : 24; /* the message sequence number of the responses */
 	uint32_t is_atomic : 1;

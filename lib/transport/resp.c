@@ -3,8 +3,8 @@
  * The responder of RC and XRC [IBA 9.7.4, 9.7.5.1].
  *
  * By its PSN, a request is a duplicate, expected, or ahead of a PSN gap. The expected request is
- * executed. A duplicate is answered again: a READ by reading again, an atomic from its saved
- * result, other requests by an ACK. A request ahead shows a gap, for which one NAK is sent.
+ * executed. The response to a duplicate is sent again: a READ by reading again, an atomic from its
+ * saved result, other requests by an ACK. A request ahead shows a gap, for which one NAK is sent.
  *
  * Responses leave in PSN order, because every response acknowledges all requests before it. READ
  * responses and atomic acknowledgements go first, the oldest first. One AETH follows: an ACK for
@@ -238,10 +238,10 @@ put_read_packet(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct ur
 }
 
 /*
- * Give up a READ whose memory is not accessible any more. If all responses were sent once, this is
- * a repetition: most likely the peer has its data, and the region was deregistered because of that.
- * Then the late duplicate must not end the peer's QP. Otherwise the NAK names the first response
- * that cannot be sent.
+ * Give up a READ whose memory is not accessible any more. If all responses were sent once, the
+ * request is a duplicate. Then most likely the peer has its data, and the region was deregistered
+ * because of that. A late duplicate must not end the peer's QP. Otherwise a NAK names the first
+ * response that cannot be sent.
  */
 static void
 give_up_read(struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t now_ns)
@@ -342,8 +342,8 @@ find_ack_psn(const struct uroce_qpc *qpc)
 }
 
 /*
- * Whether the response to the newest request was just sent, and acknowledges everything that the
- * ACK would.
+ * Whether the response to the newest READ or atomic was just sent, and acknowledges everything that
+ * the ACK would.
  */
 static bool
 is_ack_implied(const struct uroce_qpc *qpc, uint32_t was_pending)

@@ -31,7 +31,7 @@
 #include "wire/psn.h"
 
 /*
- * The RNR ignore time: two round trips, doubled by each false RNR NAK in a row, up to these limits.
+ * The limits of the RNR ignore time: the most doublings of two round trips, and the longest time.
  */
 #define RNR_IGNORE_SHIFT_MAX 10
 #define RNR_IGNORE_MAX_NS    UINT64_C(10000000)
@@ -136,8 +136,8 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * Whether a missing packet or a missing response is known and was not yet retransmitted or
- * requested again. Probes do not count.
+ * Whether a packet or response is known to be missing, and was not yet retransmitted or requested
+ * again. Probes do not count.
  */
 static bool
 has_retransmit(const struct uroce_req *req)

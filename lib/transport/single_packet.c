@@ -134,7 +134,7 @@ commit_burst(struct burst *burst, unsigned nb)
 }
 
 /*
- * Whether the next packet in order can be executed with no effect on retransmission or reordering.
+ * Whether the next request in order can be executed without work for retransmission or reordering.
  */
 static bool
 is_burst_fast_path(const struct uroce_qpc *qpc)

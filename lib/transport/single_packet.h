@@ -11,8 +11,9 @@
 
 /**
  * Execute the packets that directly follow `tmpl`, a packet that was executed. A packet is executed
- * here if it is a SEND or WRITE of one packet, next in order, equal to `tmpl` in all that is
- * checked of packets, and its memory is accessible. The call stops at the first other packet.
+ * here if it is a SEND or WRITE of one packet and next in order. It must equal `tmpl` in all that
+ * is checked of packets, and its memory must be accessible. The call stops at the first other
+ * packet.
  * @return how many of the `nb` packets; the next packet needs all checks, and may still be valid
  */
 unsigned uroce_single_packet_recv(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
