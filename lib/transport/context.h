@@ -516,8 +516,8 @@ struct uroce_qpc {
 };
 
 /*
- * The offset of the cache line that a field is in: the assertions below and uroce_qpc_fetch() rely
- * on the layout.
+ * The offset of the cache line that a field is in. The assertions below check the layout that
+ * uroce_qpc_fetch() and its like rely on.
  */
 #define UROCE_QPC_LINE(field) (offsetof(struct uroce_qpc, field) / 64 * 64)
 

@@ -587,8 +587,8 @@ uroce_loss_recovery_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_
 {
 	struct uroce_req *req = &qpc->req;
 	/*
-	 * A go-back-N peer does not respond to packets that it drops. So the response belongs to
-	 * the retransmission, unless the ACK timer expired meanwhile.
+	 * A go-back-N peer does not respond to packets that it drops. So a response belongs to the
+	 * retransmission, unless the ACK timer expired meanwhile.
 	 */
 	const bool is_retransmit = req->loss_recovery.peer == UROCE_PEER_ARQ_GO_BACK_N &&
 				   next_psn != max_psn && req->retry_left == qpc->attr.retry_cnt;
