@@ -331,7 +331,7 @@ uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr)
 {
 	const struct uroce_qpc_attr *from = &qpc->attr;
 
-	/* including the padding between fields, because callers compare */
+	/* clear the padding between fields, too, because callers compare */
 	memset(attr, 0, sizeof(*attr));
 	attr->qp_state = (enum ibv_qp_state)qpc->state;
 	attr->cur_qp_state = (enum ibv_qp_state)qpc->state;

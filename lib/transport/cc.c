@@ -307,7 +307,7 @@ rescale_next(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
 	if (cc->next_ns < now_ns) {
 		const uint64_t lag_ns = (now_ns - cc->next_ns) * before_bps / cc->rate_bps;
 
-		/* the clock may have started later than lag_ns ago */
+		/* the clock may have started after now_ns - lag_ns */
 		cc->next_ns = lag_ns < now_ns ? now_ns - lag_ns : 0;
 	} else {
 		cc->next_ns = now_ns + ((cc->next_ns - now_ns) * before_bps + cc->rate_bps - 1) /
@@ -397,7 +397,7 @@ uroce_cc_charge(struct uroce_cc *cc, uint32_t len, uint64_t now_ns)
 {
 	const uint64_t before_bps = cc->rate_bps;
 
-	/* rounded up, so that the rate is never exceeded */
+	/* the time is rounded up, so that the rate is never exceeded */
 	cc->next_ns += (len * UINT64_C(8000000000) + before_bps - 1) / before_bps;
 	cc->conf->ops->sent(cc, len);
 	if (cc->rate_bps != before_bps)

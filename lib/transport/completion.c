@@ -186,7 +186,7 @@ uroce_completion_recv_template(const struct uroce_qpc *qpc, uint64_t now_ns)
 void
 uroce_completion_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	/* the application must not reuse the memory while a port transmits from it */
+	/* requests complete only when no port transmits from their memory any more */
 	if (!qpc->sq || uroce_qpc_has_tx_refs(qpc))
 		return;
 	struct uroce_ring *sq = &qpc->sq->ring;

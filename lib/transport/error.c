@@ -23,7 +23,7 @@ uroce_error_enter(struct uroce_qpc *qpc, uint64_t now_ns)
 	uroce_cc_stop(&qpc->cc);
 	uroce_ahead_discard(qpc);
 	uroce_req_reset(qpc);
-	if (!qpc->is_zero_copy) /* otherwise uroce_qpc_sent() flushes */
+	if (!qpc->is_zero_copy) /* otherwise uroce_qpc_sent() flushes both queues */
 		uroce_completion_flush(qpc, now_ns);
 	/*
 	 * no receive request is taken from the SRQ any more, and those taken have completed

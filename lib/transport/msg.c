@@ -213,8 +213,8 @@ uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
 	/*
-	 * the payload may use the key, so it is placed before; the application gets the completion
-	 * after
+	 * invalidate the key after the payload was placed, which may use the key, and before the
+	 * completion is written
 	 */
 	if (has_invalidate(pkt) && invalidate_by_peer(qpc, be32_get(uroce_pkt_ieth(pkt)->rkey)))
 		return UROCE_VERDICT_BAD_INVALIDATE;

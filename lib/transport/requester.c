@@ -210,7 +210,7 @@ rewind_to_ack_req(struct uroce_qpc *qpc)
 	if (!req->next_pkt) {
 		uint32_t idx = req->next_idx;
 
-		/* local requests have no packets, and there may be no other requests */
+		/* skip local requests, which have no packets; there may be no other requests */
 		while (idx != req->una_idx && !uroce_req_wqe(qpc, idx - 1)->nb_psn)
 			idx--;
 		if (idx == req->una_idx)

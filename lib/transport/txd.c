@@ -54,7 +54,7 @@ uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
 	struct uroce_bth *bth = uroce_path_put(
 		path, txd->hdr, udp_payload_len(opcode, payload_len, pad_len), &txd->icrc);
 
-	/* the path's BTH may have the flags of frames with padding */
+	/* the BTH in the path may have the pad count of another frame */
 	bth->flags = UROCE_BTH_MIGREQ;
 	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, dest_qpn, psn);
 	txd->bth_off = path->bth_off;

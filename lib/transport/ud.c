@@ -58,7 +58,7 @@ put_datagram(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd
 	struct uroce_bth *bth = (struct uroce_bth *)(txd->hdr + txd->bth_off);
 	struct uroce_deth *deth = (struct uroce_deth *)ext;
 
-	/* a Q_Key with the high bit set is replaced by the QP's own [IBA 10.2.5] */
+	/* a posted Q_Key with the high bit set is replaced by the QP's own [IBA 10.2.5] */
 	deth->qkey = be32_make(wqe->ud.qkey & 0x80000000u ? qpc->qkey : wqe->ud.qkey);
 	deth->resv = 0;
 	deth->src_qpn = be24_make(qpc->qpn);
