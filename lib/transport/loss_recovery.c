@@ -240,20 +240,20 @@ hash_peer_address(const struct uroce_path *path)
 void
 uroce_loss_recovery_start(struct uroce_qpc *qpc)
 {
-	const struct uroce_peer_metrics *note;
+	const struct uroce_peer_metrics *metrics;
 
 	if (qpc->is_req_gbn || !uroce_qpc_is_reliable(qpc))
 		return;
 	qpc->req.rtt = (struct uroce_rtt){ 0 };
 	qpc->req.loss_recovery.peer = UROCE_PEER_ARQ_UNKNOWN;
-	note = uroce_peer_cache_find(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer),
-				     hash_peer_address(&qpc->path));
-	if (!note)
+	metrics = uroce_peer_cache_find(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer),
+					hash_peer_address(&qpc->path));
+	if (!metrics)
 		return;
 	qpc->req.loss_recovery.peer = UROCE_PEER_ARQ_GO_BACK_N;
-	qpc->req.rtt.cwnd = (uint16_t)uroce_min(note->cwnd, qpc->window_psns);
+	qpc->req.rtt.cwnd = (uint16_t)uroce_min(metrics->cwnd, qpc->window_psns);
 	qpc->req.rtt.was_queueing = true;
-	qpc->req.rtt.min_rtt_ns = note->min_rtt_ns;
+	qpc->req.rtt.min_rtt_ns = metrics->min_rtt_ns;
 }
 
 /*
@@ -263,13 +263,13 @@ uroce_loss_recovery_start(struct uroce_qpc *qpc)
 static void
 save_peer_metrics(const struct uroce_qpc *qpc)
 {
-	const struct uroce_peer_metrics note = {
+	const struct uroce_peer_metrics metrics = {
 		.host = hash_peer_address(&qpc->path),
 		.min_rtt_ns = qpc->req.rtt.is_min_uncertain ? 0 : qpc->req.rtt.min_rtt_ns,
 		.cwnd = qpc->req.rtt.cwnd,
 	};
 
-	uroce_peer_cache_update(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer), &note);
+	uroce_peer_cache_update(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer), &metrics);
 }
 
 void
@@ -435,15 +435,15 @@ static void
 probe_packets(struct uroce_qpc *qpc)
 {
 	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
-	const bool drops = repair->peer == UROCE_PEER_ARQ_GO_BACK_N;
+	const bool is_gbn = repair->peer == UROCE_PEER_ARQ_GO_BACK_N;
 	const bool has_last =
 		uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1 &&
-		!(drops && (qpc->req.nb_probes || repair->nb_probe_steps || is_newest_read(qpc)));
+		!(is_gbn && (qpc->req.nb_probes || repair->nb_probe_steps || is_newest_read(qpc)));
 
 	repair->due &= UROCE_RECOVERY_DUE_BEHIND;
 	if (has_last)
 		repair->due |= UROCE_RECOVERY_DUE_LAST;
-	if (!drops || !has_last)
+	if (!is_gbn || !has_last)
 		repair->due |= UROCE_RECOVERY_DUE_FIRST;
 }
 

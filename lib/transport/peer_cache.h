@@ -39,19 +39,19 @@ uroce_peer_cache_slot(uint64_t host)
 static inline const struct uroce_peer_metrics *
 uroce_peer_cache_find(const struct uroce_peer_cache *peers, uint64_t host)
 {
-	const struct uroce_peer_metrics *note = &peers->slot[uroce_peer_cache_slot(host)];
+	const struct uroce_peer_metrics *metrics = &peers->slot[uroce_peer_cache_slot(host)];
 
-	return note->host == host && note->cwnd ? note : NULL;
+	return metrics->host == host && metrics->cwnd ? metrics : NULL;
 }
 
 /** Store the metrics of a go-back-N host; `cwnd` 0 removes a host that has proved selective. */
 static inline void
-uroce_peer_cache_update(struct uroce_peer_cache *peers, const struct uroce_peer_metrics *note)
+uroce_peer_cache_update(struct uroce_peer_cache *peers, const struct uroce_peer_metrics *metrics)
 {
-	struct uroce_peer_metrics *slot = &peers->slot[uroce_peer_cache_slot(note->host)];
+	struct uroce_peer_metrics *slot = &peers->slot[uroce_peer_cache_slot(metrics->host)];
 
-	if (note->cwnd || slot->host == note->host)
-		*slot = *note;
+	if (metrics->cwnd || slot->host == metrics->host)
+		*slot = *metrics;
 }
 
 #endif /* UROCE_TRANSPORT_PEER_CACHE_H */

@@ -33,31 +33,31 @@ struct uroce_reorder_window {
  * The reordering window: the time after the detection of a PSN gap, when the gap counts as a loss.
  */
 static inline uint64_t
-uroce_reorder_window_delay_ns(const struct uroce_reorder_window *late)
+uroce_reorder_window_delay_ns(const struct uroce_reorder_window *window)
 {
 	const uint64_t delay_ns =
-		(uint64_t)late->max_ns * (late->nb < UROCE_REORDER_SAMPLES_MIN ? 8 : 2);
+		(uint64_t)window->max_ns * (window->nb < UROCE_REORDER_SAMPLES_MIN ? 8 : 2);
 
 	return delay_ns < UROCE_LATE_MAX_NS ? delay_ns : UROCE_LATE_MAX_NS;
 }
 
 /** Learn from a packet that filled its PSN gap `ns` after the gap was seen. */
 static inline void
-uroce_reorder_window_grow(struct uroce_reorder_window *late, uint64_t ns)
+uroce_reorder_window_grow(struct uroce_reorder_window *window, uint64_t ns)
 {
 	const uint32_t capped_ns = (uint32_t)(ns < UROCE_LATE_MAX_NS ? ns : UROCE_LATE_MAX_NS);
 
-	if (late->max_ns < capped_ns)
-		late->max_ns = capped_ns;
-	if (late->nb < UROCE_REORDER_SAMPLES_MIN)
-		late->nb++;
+	if (window->max_ns < capped_ns)
+		window->max_ns = capped_ns;
+	if (window->nb < UROCE_REORDER_SAMPLES_MIN)
+		window->nb++;
 }
 
 /** Learn from a PSN gap that a retransmission filled: the packet had been lost. */
 static inline void
-uroce_reorder_window_shrink(struct uroce_reorder_window *late)
+uroce_reorder_window_shrink(struct uroce_reorder_window *window)
 {
-	late->max_ns -= late->max_ns / 16;
+	window->max_ns -= window->max_ns / 16;
 }
 
 #endif /* UROCE_TRANSPORT_REORDER_WINDOW_H */
