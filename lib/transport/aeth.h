@@ -4,12 +4,12 @@
 
 /**
  * @file
- * The one ACK or NAK that the responder owes: the newest replaces those before it.
+ * The pending AETH of the responder: one ACK or NAK. A newer NAK replaces an older one.
  */
 
 #include "transport/context.h"
 
-/** An ACK becomes due. A NAK that waits already goes first and makes it unnecessary. */
+/** Schedule an ACK. A NAK that is already pending makes the ACK unnecessary. */
 static inline void
 uroce_aeth_schedule_ack(struct uroce_resp *resp)
 {
@@ -19,7 +19,7 @@ uroce_aeth_schedule_ack(struct uroce_resp *resp)
 	resp->syndrome = UROCE_SYNDROME_ACK;
 }
 
-/** A NAK is due, and after it silence until epsn arrives. */
+/** Schedule a NAK. After it no further NAK is sent until epsn arrives. */
 static inline void
 uroce_aeth_schedule_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn)
 {

@@ -4,15 +4,19 @@
 
 /**
  * @file
- * Requests that arrived ahead of the expected one: how far ahead they may be, and how all of them are given up.
+ * The window of requests that may arrive ahead of the expected one, and how all of them are
+ * discarded.
  */
 
 #include "transport/position.h"
 
-/** PSNs that are taken ahead where nothing is known of the peer: as late as a packet may be, and a READ's responses. */
+/**
+ * How many PSNs a packet may be ahead of epsn while nothing is known of the peer. The number covers
+ * usual reordering and the responses of one READ chunk.
+ */
 #define UROCE_OOO_WINDOW_MIN (UROCE_READ_CHUNK_PSNS + 64)
 
-/** The peer has so many PSNs outstanding. */
+/** Widen the window, because the peer had `nb_psn` PSNs outstanding. */
 static inline void
 uroce_ahead_note(struct uroce_qpc *qpc, uint32_t nb_psn)
 {
@@ -21,7 +25,10 @@ uroce_ahead_note(struct uroce_qpc *qpc, uint32_t nb_psn)
 		qpc->ooo_window_psns = (uint16_t)nb_psn;
 }
 
-/** A READ with so many responses was executed: the peer may have as many PSNs outstanding as that. */
+/**
+ * Widen the window, because a READ with `nb_psn` responses was executed: the peer may have as many
+ * PSNs outstanding.
+ */
 static inline void
 uroce_ahead_note_read(struct uroce_qpc *qpc, uint32_t nb_psn)
 {
@@ -29,7 +36,7 @@ uroce_ahead_note_read(struct uroce_qpc *qpc, uint32_t nb_psn)
 		uroce_ahead_note(qpc, nb_psn);
 }
 
-/** Whether the peer may have sent what is so far ahead. */
+/** Whether a packet that is `ahead` PSNs ahead of epsn is within the window. */
 static inline bool
 uroce_ahead_is_in_window(const struct uroce_qpc *qpc, uint32_t ahead)
 {
@@ -41,7 +48,7 @@ uroce_ahead_is_in_window(const struct uroce_qpc *qpc, uint32_t ahead)
 			       (here < qpc->ooo_window_psns ? qpc->ooo_window_psns : here);
 }
 
-/** Nothing is held any more, and no PSN gap is to be reported. */
+/** Discard all packets that arrived ahead of epsn, and do not report a PSN gap. */
 static inline void
 uroce_ahead_discard(struct uroce_qpc *qpc)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attributes: modify and query [IBA 11.2.5.2, 11.2.5.3]. A modify is checked as a whole before the
- * first attribute is touched: the transition and its mask by the state table, each value by its
- * range, some of which the device sets.
+ * Attributes of a QP: modify and query [IBA 11.2.5.2, 11.2.5.3]. A modify is checked completely
+ * before the first attribute changes. The state table checks the transition and its mask. Each
+ * value is checked against its range, which for some attributes the device limits.
  */
 #include "transport/qpc.h"
 
@@ -20,7 +20,10 @@
 
 #define TIMER_CODE_MAX 31
 #define RETRY_MAX      7
-/* What regions have is accepted of a QP, too: programs give both the same flags. Only the remote rights count. */
+/*
+ * Access flags that a QP accepts. Those of regions are included, because applications use the same
+ * flags for both. Only the remote rights have a meaning for a QP.
+ */
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
@@ -40,7 +43,7 @@ is_av(const struct uroce_qpc_limits *limits, const struct ibv_ah_attr *av)
 	       av->grh.sgid_index < limits->nb_gids;
 }
 
-/* Whether every attribute that the mask names has a value in its range. */
+/* Whether every attribute in the mask has a value in its range. */
 static bool
 are_values_legal(const struct uroce_qpc_limits *limits, const struct ibv_qp_attr *attr, int mask)
 {
@@ -86,18 +89,21 @@ uroce_qpc_modify_check(const struct uroce_qpc *qpc, const struct ibv_qp_attr *at
 	const enum ibv_qp_state from = has_cur ? attr->cur_qp_state : state;
 	const enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
 
-	/* the caller's idea of the state must be one that it may have missed a change of, and true */
+	/*
+	 * cur_qp_state must be the present state, and one in which the QP can have changed its
+	 * state by itself
+	 */
 	if (has_cur && (from < IBV_QPS_RTR || from > IBV_QPS_SQE || from != state))
 		return -EINVAL;
 	if (uroce_qp_state_check((enum ibv_qp_type)qpc->type, from, to, mask))
 		return -EINVAL;
-	/* in SQD, paths and timers change only when nothing is on its way [IBA 11.2.5.2] */
+	/* in SQD, paths and timers may change only after the queue has drained [IBA 11.2.5.2] */
 	if (from == IBV_QPS_SQD && to == IBV_QPS_SQD && qpc->req.is_draining)
 		return -EINVAL;
 	return are_values_legal(qpc->limits, attr, mask) ? 0 : -EINVAL;
 }
 
-/* An attribute that the mask names. */
+/* Copy an attribute if it is in the mask. */
 #define COPY(bit, field) COPY_AS(bit, field, field)
 #define COPY_AS(bit, to_field, field)                                                              \
 	do {                                                                                       \
@@ -136,7 +142,7 @@ copy_identity(struct uroce_qpc *to, const struct ibv_qp_attr *from, int mask)
 	COPY_AS(IBV_QP_DEST_QPN, dest_qpn, dest_qp_num);
 }
 
-/* As many chunks as may be outstanding at once fill the window. */
+/* The size of a READ chunk: max_rd_atomic chunks fill the window. */
 static uint16_t
 chunk_of(uint16_t window_psns, uint8_t max_rd_atomic)
 {
@@ -146,23 +152,25 @@ chunk_of(uint16_t window_psns, uint8_t max_rd_atomic)
 	return (uint16_t)(share > UROCE_READ_CHUNK_PSNS ? share : UROCE_READ_CHUNK_PSNS);
 }
 
-/* What the packet paths read is derived from the attributes, whenever they change. */
+/* Derive the fields that the packet paths read from the attributes, after these have changed. */
 static void
 derive_packet_fields(struct uroce_qpc *qpc)
 {
 	const struct uroce_qpc_attr *attr = &qpc->attr;
-	/* a datagram may be as long as the port allows; the attribute is not UD's */
+	/* path_mtu is no attribute of UD: datagrams may be as long as the port allows */
 	const unsigned mtu = qpc->type == IBV_QPT_UD ? qpc->limits->active_mtu : attr->path_mtu;
 
 	qpc->pkey = qpc->pkeys[attr->pkey_index];
 	qpc->hdr_template.payload_len = UROCE_HDR_TEMPLATE_NONE;
-	qpc->mtu_shift = (uint8_t)(mtu + 7); /* IBV_MTU_256 is 1 */
+	/* IBV_MTU_256 is 1: log2 of the MTU is the enum plus 7 */
+	qpc->mtu_shift = (uint8_t)(mtu + 7);
 	qpc->chunk_psns = chunk_of(qpc->window_psns, attr->max_rd_atomic);
 }
 
 /*
- * Keep posters out, unless one is at work: then it may be for as long as its program likes (between
- * ibv_wr_start() and ibv_wr_complete()), and nobody waits for it here, least of all a worker.
+ * Lock both queues against posts. A thread may hold a queue as long as its application likes,
+ * between ibv_wr_start() and ibv_wr_complete(), and a worker must not wait for it.
+ * @return false: a thread is posting, and nothing is locked
  */
 static bool
 close_queues(struct uroce_qpc *qpc)
@@ -176,7 +184,7 @@ close_queues(struct uroce_qpc *qpc)
 	return false;
 }
 
-/* Both queues are closed: empty they are opened. */
+/* Empty both queues, and unlock them. */
 static void
 reset_queues(struct uroce_qpc *qpc)
 {
@@ -190,7 +198,7 @@ reset_queues(struct uroce_qpc *qpc)
 	}
 }
 
-/* XRC: completions are in the queues of all the shared receive queues that the peer has named. */
+/* XRC: remove the completions of this QP from the CQs of all SRQs in its XRC domain. */
 static void
 forget_srqs(struct uroce_qpc *qpc)
 {
@@ -204,7 +212,7 @@ forget_srqs(struct uroce_qpc *qpc)
 	qpc->pdn = 0;
 }
 
-/* Everything of the QP's past is forgotten. */
+/* Reset the context: forget attributes, queues, completions and the state of both roles. */
 static void
 reset_context(struct uroce_qpc *qpc)
 {
@@ -227,7 +235,7 @@ reset_context(struct uroce_qpc *qpc)
 		forget_srqs(qpc);
 }
 
-/* What entering a state, or coming to it from another, does. */
+/* Perform the actions of a state transition. */
 static void
 enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to, uint64_t now_ns)
 {
@@ -243,7 +251,7 @@ enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to,
 		if (from == IBV_QPS_RTR)
 			uroce_requester_start(qpc);
 		if (from == IBV_QPS_SQE) {
-			/* what was posted until now belongs to the failed queue */
+			/* requests that were posted in SQE are flushed */
 			uroce_completion_flush_sq(qpc, now_ns);
 			uroce_requester_resume(qpc);
 		}
@@ -264,7 +272,10 @@ enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to,
 	}
 }
 
-/* Who reacts to marks says so in each packet, whatever the traffic class says of ECN [RFC 3168]. */
+/*
+ * Set the path. A QP that reacts to CNPs marks its packets as ECN-capable, whatever the traffic
+ * class says [RFC 3168].
+ */
 static void
 set_path(struct uroce_qpc *qpc, const struct uroce_path *path)
 {
@@ -287,7 +298,7 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 		return -EINVAL;
 	if ((mask & IBV_QP_STATE) && to == IBV_QPS_RESET && !close_queues(qpc))
 		return -EAGAIN;
-	/* who is not asked to tell of a drained queue does not, whatever the last time was */
+	/* IBV_EVENT_SQ_DRAINED is raised only if the modify to SQD asks for the event */
 	if (from == IBV_QPS_RTS && to == IBV_QPS_SQD)
 		qpc->attr.en_sqd_async_notify = 0;
 	if (from != to)
@@ -296,7 +307,7 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 	copy_identity(qpc, attr, mask);
 	if (mask & IBV_QP_AV)
 		set_path(qpc, path);
-	/* what was learnt is of the other host */
+	/* a new path may lead to another host: the round trip and other estimates start again */
 	if ((mask & IBV_QP_AV) && from == IBV_QPS_SQD)
 		uroce_loss_recovery_start(qpc);
 	if (mask & (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY))
@@ -320,7 +331,8 @@ uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr)
 {
 	const struct uroce_qpc_attr *from = &qpc->attr;
 
-	memset(attr, 0, sizeof(*attr)); /* what is between the fields, too: callers compare */
+	/* clear the padding between fields, too, because callers compare */
+	memset(attr, 0, sizeof(*attr));
 	attr->qp_state = (enum ibv_qp_state)qpc->state;
 	attr->cur_qp_state = (enum ibv_qp_state)qpc->state;
 	attr->path_mtu = (enum ibv_mtu)from->path_mtu;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The algorithms, and what is the same for all of them: the notification point and the pacer.
+ * Congestion control: the algorithms, and what all of them share: the notification point and the
+ * pacer.
  *
- * Events of the increase timer come in bulk when nobody asked for a while. They are gone
- * through one by one until LEAP_AFTER were alike: then the distance between target and rate no longer
- * changes, and the rest is one multiplication, with the same result.
+ * Many periods of the increase timer may have passed when a QP is used again. They are processed
+ * one by one until LEAP_AFTER of them in a row have had the same effect. Then the difference
+ * between target and rate no longer changes, and the other periods are one multiplication with the
+ * same result.
  */
 #include "transport/cc.h"
 
@@ -87,7 +89,7 @@ uroce_cc_conf_check(const struct uroce_cc_conf *conf)
 
 /* --- dcqcn: the reaction point --- */
 
-/* alpha * (1 - 1/gain)^n, by squaring. */
+/* alpha * (1 - 1/gain)^n, computed by repeated squaring. */
 static uint32_t
 decay_alpha(uint32_t alpha, uint32_t gain, uint64_t n)
 {
@@ -112,7 +114,10 @@ advance_alpha(struct uroce_cc *cc, uint64_t now_ns)
 	cc->alpha_ns += nb * period_ns;
 }
 
-/* The rate goes half the way; rounded up, so that it arrives. */
+/*
+ * Move the rate half of the way to the target. The result is rounded up, so that the rate reaches
+ * the target.
+ */
 static void
 approach_target(struct uroce_cc *cc, uint64_t step_bps)
 {
@@ -126,7 +131,10 @@ approach_target(struct uroce_cc *cc, uint64_t step_bps)
 	}
 }
 
-/* The event that the counters have just counted. @return what the target was raised by */
+/*
+ * Process an event of the timer or of the byte counter, which was just counted.
+ * @return the increase of the target
+ */
 static uint64_t
 count_increase(struct uroce_cc *cc)
 {
@@ -143,7 +151,10 @@ count_increase(struct uroce_cc *cc)
 	return step_bps;
 }
 
-/* `nb` steps that each do the same. @return how many of them the target had room for */
+/*
+ * Apply `nb` steps, which all raise the target by `step_bps`, at once.
+ * @return how many of them fitted below the full rate
+ */
 static uint64_t
 leap_steps(struct uroce_cc *cc, uint64_t step_bps, uint64_t nb)
 {
@@ -178,8 +189,8 @@ dcqcn_advance(struct uroce_cc *cc, uint64_t now_ns)
 }
 
 /*
- * Whether a CNP can be what a notification point says of what was sent since the last one: alpha_ns is when that came,
- * for alpha is brought up to date by CNPs alone.
+ * Whether a CNP is plausible: it comes at least reduce_us after the last one, and something was
+ * sent since. The time of the last CNP is alpha_ns, because only a CNP updates alpha.
  */
 static bool
 dcqcn_may_react(const struct uroce_cc *cc, uint64_t now_ns)
@@ -266,7 +277,7 @@ uroce_cc_names(void)
 	return "none or dcqcn";
 }
 
-/* --- what all have in common --- */
+/* --- common to all algorithms --- */
 
 void
 uroce_cc_init(struct uroce_cc *cc, const struct uroce_cc_conf *conf)
@@ -286,14 +297,17 @@ uroce_cc_stop(struct uroce_cc *cc)
 	uroce_cc_init(cc, cc->conf);
 }
 
-/* What lags behind, or has to be waited for, is a volume: at another rate it takes another time. */
+/*
+ * Convert the time until next_ns, or the lag behind the clock, to the present rate: both stand for
+ * a volume of data.
+ */
 static void
 rescale_next(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
 {
 	if (cc->next_ns < now_ns) {
 		const uint64_t lag_ns = (now_ns - cc->next_ns) * before_bps / cc->rate_bps;
 
-		/* the clock may have begun later than that */
+		/* the clock may have started after now_ns - lag_ns */
 		cc->next_ns = lag_ns < now_ns ? now_ns - lag_ns : 0;
 	} else {
 		cc->next_ns = now_ns + ((cc->next_ns - now_ns) * before_bps + cc->rate_bps - 1) /
@@ -301,7 +315,7 @@ rescale_next(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
 	}
 }
 
-/* What lags behind counts for no more than the burst. */
+/* Limit the lag of next_ns behind the clock to the time of one burst. */
 static void
 forget_lag(struct uroce_cc *cc, uint64_t now_ns)
 {
@@ -383,7 +397,7 @@ uroce_cc_charge(struct uroce_cc *cc, uint32_t len, uint64_t now_ns)
 {
 	const uint64_t before_bps = cc->rate_bps;
 
-	/* rounded up: never faster than the rate */
+	/* the time is rounded up, so that the rate is never exceeded */
 	cc->next_ns += (len * UINT64_C(8000000000) + before_bps - 1) / before_bps;
 	cc->conf->ops->sent(cc, len);
 	if (cc->rate_bps != before_bps)

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * Congestion control: how fast a QP may send, and what it tells its peer.
+ * Congestion control: limits the rate of a QP, and notifies its peer of congestion.
  *
- * An algorithm is a row of functions. There are two: `none`, and `dcqcn` [Zhu et al., "Congestion
+ * An algorithm is a table of functions. There are two: `none`, and `dcqcn` [Zhu et al., "Congestion
  * Control for Large-Scale RDMA Deployments", SIGCOMM 2015; IBA A17.9]. A switch marks packets (CE)
- * when its queue grows; the QP that receives them is the notification point and sends a CNP, not more
- * often than every `cnp_us`; the QP that sent them is the reaction point and slows down. It knows by
- * how much from alpha, its estimate of how congested the path is:
+ * when its queue grows. The QP that receives marked packets is the notification point: it sends a
+ * CNP, at most one in `cnp_us`. The QP that sent the packets is the reaction point: it lowers its
+ * rate. How much depends on alpha, its estimate of how congested the path is:
  *
  *	CNP            target = rate, rate -= rate * alpha / 2, alpha += (1 - alpha) / gain
  *	no CNP for `alpha_us`                                   alpha -= alpha / gain
@@ -20,147 +20,170 @@
  *	and, when more than `stages` of both came, by the i-th of the lesser kind
  *	               target += i * hai_mbps, rate as above               hyper increase
  *
- * A CNP is not authenticated: whoever knows the addresses and the QPN can forge one. So the rate is lowered at most
- * once every `reduce_us`, which is half of what notification points keep to, since two of their CNPs may
- * come closer together than they left; and a QP that is limited reacts only if it has sent something since the last
- * time. So a forger lowers a rate as fast as a congested path does, and no faster than packets leave.
+ * A CNP is not authenticated: whoever knows the addresses and the QPN can forge one. So the rate is
+ * lowered at most once in `reduce_us`. That is half of the interval of notification points, because
+ * two CNPs may arrive closer together than they were sent. A limited QP reacts only if it has sent
+ * something since the last CNP. So forged CNPs lower a rate no faster than a congested path does,
+ * and no faster than packets leave.
  *
- * A QP that has its full rate is not limited: no clock runs for it, and no byte is counted. Timers are
- * caught up with when somebody asks, so that a QP which says nothing costs nothing. All of it is
- * arithmetic of integers, the same on every machine.
+ * A QP at its full rate is not limited: no timer runs for it, and no byte is counted. Periods of
+ * timers that have passed are processed when the QP sends or receives a CNP, so an idle QP costs
+ * nothing. All computations are integer, so that results are equal on every machine.
  *
- * The pacer: packet after packet, `next_ns` moves on by the time that the packet takes at the present
- * rate, and nothing is sent before. It lags behind the clock by no more than what `burst` bytes take:
- * what was not sent in time may follow at once, but no more than that.
+ * The pacer advances `next_ns` with each packet by the time that the packet takes at the present
+ * rate. Nothing is sent before `next_ns`. `next_ns` lags behind the clock by no more than the time
+ * that `burst_kb` takes. So what could not be sent in time may follow at once, up to that volume.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/** How an algorithm is known, and what every QP of a device has in common. */
+/** Configuration of an algorithm, shared by the QPs of a device. */
 struct uroce_cc_conf {
-	const struct uroce_cc_ops *ops; /* NULL: none */
-	uint32_t rate_mbps;             /* full rate, of the port; 0: not known, 100 Gb/s */
-	uint32_t min_mbps;              /* never slower */
-	uint32_t ai_mbps;               /* additive increase, per event */
-	uint32_t hai_mbps;              /* hyper increase, per event, times i */
-	uint32_t gain;                  /* 1/g of the paper */
-	uint32_t alpha_us;              /* alpha sinks after so long without a CNP */
-	uint32_t timer_us;              /* time between two events of the timer */
-	uint32_t byte_kb;               /* 1000 bytes sent between two events of the byte counter */
-	uint32_t stages;                /* F of the paper */
-	uint32_t cnp_us;                /* least time between two CNPs of a QP */
-	uint32_t reduce_us; /* least time between two CNPs that lower the rate of a QP */
+	const struct uroce_cc_ops *ops; /* NULL: no congestion control */
+	uint32_t rate_mbps; /* full rate, that of the port; 0: not known, 100 Gb/s is assumed */
+	uint32_t min_mbps;  /* the lowest rate */
+	uint32_t ai_mbps;   /* additive increase of the target, per event */
+	uint32_t hai_mbps;  /* hyper increase of the target, per event, times i */
+	uint32_t gain;      /* the inverse of g in the paper */
+	uint32_t alpha_us;  /* alpha decreases after this time without a CNP */
+	uint32_t timer_us;  /* time between two events of the timer */
+	uint32_t byte_kb;   /* 1000 bytes sent between two events of the byte counter */
+	uint32_t stages;    /* F in the paper */
+	uint32_t cnp_us;    /* shortest time between two CNPs that a QP sends */
+	uint32_t reduce_us; /* shortest time between two CNPs that lower the rate of a QP */
 	uint32_t cnp_dscp;  /* DSCP of CNPs */
-	uint32_t burst_kb;  /* 1000 bytes that may be caught up with at once */
+	uint32_t burst_kb;  /* units of 1000 bytes that may be sent at once when sending was late */
 };
 
-/** A parameter of the configuration: its key is "cc_" and the name. */
+/**
+ * A parameter of congestion control. Its key in the configuration is "cc_" followed by the name.
+ */
 struct uroce_cc_param {
 	const char *name;
-	uint32_t offset; /* of its field, a uint32_t */
+	uint32_t offset; /* offset of the field in struct uroce_cc_conf, a uint32_t */
 	uint32_t min;
 	uint32_t max;
-	uint32_t value;   /* by default */
-	const char *text; /* what it is, for people, unit included */
+	uint32_t value;   /* default value */
+	const char *text; /* description for users, with the unit */
 };
 
 #define UROCE_CC_PARAMS 13
 extern const struct uroce_cc_param uroce_cc_params[UROCE_CC_PARAMS];
 
-/** 1.0 of alpha. */
+/** The value 1.0 of alpha. */
 #define UROCE_CC_ALPHA_ONE (1u << 20)
 
 /**
- * Congestion control of a QP. All zero but for the deadlines: not limited, nothing noted. The first 16
- * bytes are what every packet looks at, the last 16 what every request does.
+ * Congestion control of a QP. With all fields 0, except for the deadlines, the QP is not limited.
+ * Every packet reads the first 16 bytes, every request the last 16.
  */
 struct uroce_cc {
-	bool is_limited;       /* slower than the port: the rest is valid */
-	bool is_begun;         /* a CNP came once: alpha is valid */
-	bool has_cnp;          /* a CNP is to be sent */
-	uint32_t alpha;        /* in UROCE_CC_ALPHA_ONE */
-	uint64_t cnp_deadline; /* a CNP waits for cnp_ns; UROCE_NEVER: none does */
-	/* while it is limited, or packets come marked */
-	const struct uroce_cc_conf *conf; /* borrowed; NULL: none */
-	uint32_t bytes_left;              /* until the next event of the byte counter */
-	uint16_t nb_timer;                /* events of the timer since the last CNP, saturated */
-	uint16_t nb_bytes;                /* events of the byte counter */
-	uint64_t rate_bps;                /* present rate */
-	uint64_t target_bps;              /* where recovery goes to */
-	uint64_t alpha_ns;                /* when alpha changed last */
-	uint64_t timer_ns;                /* when the timer's present period began */
-	uint64_t next_ns;                 /* the next packet's time */
-	uint64_t cnp_ns;                  /* no CNP before */
-	uint64_t ask_ns;                  /* from then on a packet asks for an ACK */
-	uint64_t pace_deadline; /* something waits to be sent; UROCE_NEVER: nothing does */
+	bool is_limited; /* the rate is below the port's; the fields below are valid */
+	bool is_begun;   /* a CNP came at least once: alpha is valid */
+	bool has_cnp;    /* a CNP is pending */
+	uint32_t alpha;  /* in units of 1 / UROCE_CC_ALPHA_ONE */
+	/* when a CNP that was delayed becomes pending; UROCE_NEVER: there is none */
+	uint64_t cnp_deadline;
+	/* The following fields are used while the QP is limited, or receives marked packets. */
+	const struct uroce_cc_conf *conf; /* must outlive the QP; NULL: no congestion control */
+	uint32_t bytes_left;              /* bytes until the next event of the byte counter */
+	uint16_t nb_timer;   /* events of the increase timer since the last CNP, saturated */
+	uint16_t nb_bytes;   /* events of the byte counter since the last CNP, saturated */
+	uint64_t rate_bps;   /* present rate */
+	uint64_t target_bps; /* the rate to which rate_bps returns step by step */
+	uint64_t alpha_ns;   /* when alpha changed last */
+	uint64_t timer_ns;   /* when the present period of the increase timer began */
+	uint64_t next_ns;    /* when the next packet may be sent */
+	uint64_t cnp_ns;     /* no CNP is sent before this time */
+	uint64_t ask_ns;     /* the first packet from this time on asks for an ACK */
+	/* when a packet that waits for the pacer may be sent; UROCE_NEVER: none waits */
+	uint64_t pace_deadline;
 };
 
-/** An algorithm: the functions of a reaction point. */
+/** An algorithm: the functions of the reaction point. */
 struct uroce_cc_ops {
 	const char *name;
-	/* whether a CNP that comes now is heeded */
+	/* whether the reaction point accepts a CNP that comes now */
 	bool (*may_react)(const struct uroce_cc *cc, uint64_t now_ns);
-	/* a CNP came, and is heeded */
+	/* a CNP was accepted: lower the rate */
 	void (*notified)(struct uroce_cc *cc, uint64_t now_ns);
-	/* time has passed; only called while is_limited */
+	/* process the time that has passed; only called while is_limited */
 	void (*advance)(struct uroce_cc *cc, uint64_t now_ns);
-	/* so many bytes were sent; only called while is_limited */
+	/* count `len` bytes that were sent; only called while is_limited */
 	void (*sent)(struct uroce_cc *cc, uint32_t len);
 };
 
-/** The row of an algorithm. @return false: there is none of that name. "none": `ops` is NULL */
+/**
+ * Find an algorithm by its name. For "none", `ops` becomes NULL.
+ * @return false: there is no such name
+ */
 bool uroce_cc_find(const char *name, const struct uroce_cc_ops **ops);
 
-/** The names, for people: "none or dcqcn". */
+/** The names of the algorithms as text for users: "none or dcqcn". */
 const char *uroce_cc_names(void);
 
-/** Every parameter at its default, no algorithm. */
+/** Initialise a configuration: each parameter has its default, and there is no algorithm. */
 void uroce_cc_conf_init(struct uroce_cc_conf *conf);
 
-/** Set a parameter to a value in its range. */
+/** Set a parameter to a value, which must be in its range. */
 void uroce_cc_conf_set(struct uroce_cc_conf *conf, const struct uroce_cc_param *param,
 		       uint32_t value);
 
-/** @return NULL, or what is wrong with the values, why, and what is allowed */
+/**
+ * Check a configuration.
+ * @return NULL, or a text that says which value is wrong, why, and what is allowed
+ */
 const char *uroce_cc_conf_check(const struct uroce_cc_conf *conf);
 
-/** Nothing known yet, full rate. @param conf  NULL, or one without `ops`: none */
+/**
+ * Initialise congestion control of a QP at its full rate.
+ * @param conf  NULL, or a configuration with `ops` NULL: no congestion control
+ */
 void uroce_cc_init(struct uroce_cc *cc, const struct uroce_cc_conf *conf);
 
-/** The QP sends no more: not limited, nothing waits. */
+/**
+ * Reset the state when the QP sends no more: the QP is not limited, and nothing waits for the
+ * pacer.
+ */
 void uroce_cc_stop(struct uroce_cc *cc);
 
-/** A CNP came. @return whether it was heeded */
+/** Process a CNP. @return whether it was accepted */
 bool uroce_cc_notified(struct uroce_cc *cc, uint64_t now_ns);
 
-/** A packet came with CE. */
+/** Process a packet that arrived with CE: schedule a CNP. */
 void uroce_cc_marked(struct uroce_cc *cc, uint64_t now_ns);
 
-/** The CNP that was due has left. */
+/** Record that the pending CNP was sent. */
 void uroce_cc_cnp_sent(struct uroce_cc *cc, uint64_t now_ns);
 
-/** Something waits for its time: until then, or until the rate changes, which makes it sooner. */
+/**
+ * Arm pace_deadline, because a packet waits for the pacer. An increase of the rate may make the
+ * packet's time earlier.
+ */
 void uroce_cc_wait(struct uroce_cc *cc);
 
-/** A deadline may have passed. */
+/** Process the deadlines that have passed. */
 void uroce_cc_expire(struct uroce_cc *cc, uint64_t now_ns);
 
-/** Before a burst, while is_limited: catch up with the timers, and forget what lags too far behind. */
+/**
+ * Prepare a burst, while is_limited: process the timer periods that have passed, and limit how far
+ * next_ns lags behind.
+ */
 void uroce_cc_begin(struct uroce_cc *cc, uint64_t now_ns);
 
-/** A frame of `len` bytes leaves, while is_limited. */
+/** Charge a frame of `len` bytes that is being sent, while is_limited. */
 void uroce_cc_charge(struct uroce_cc *cc, uint32_t len, uint64_t now_ns);
 
-/** Whether another packet may be sent now. */
+/** Whether the pacer allows another packet now. */
 static inline bool
 uroce_cc_may_send(const struct uroce_cc *cc, uint64_t now_ns)
 {
 	return !cc->is_limited || cc->next_ns <= now_ns;
 }
 
-/** Whether the QP reacts to CNPs, so that its packets may be marked. */
+/** Whether the QP reacts to CNPs. Then its packets allow switches to mark them. */
 static inline bool
 uroce_cc_is_reacting(const struct uroce_cc *cc)
 {

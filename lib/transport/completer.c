@@ -2,8 +2,8 @@
 /*
  * The completer [IBA 9.7.5.2, 9.7.6]: responses move the requester's window.
  *
- * Every response names a PSN and with it acknowledges all requests before it, but for READs and
- * atomics, which only their data can answer.
+ * Every response names a PSN, and acknowledges all requests before it. Exceptions are READs,
+ * atomics and other requests with a response of their own: only that response completes them.
  */
 #include "transport/completer.h"
 
@@ -18,13 +18,16 @@
 #include "wire/newer_verbs.h"
 #include "wire/psn.h"
 
-/* Requests that complete at once. */
+/* A batch of requests that complete together. */
 struct batch {
-	bool is_open;      /* some are signaled */
-	unsigned nb_sends; /* SENDs */
+	bool is_open;      /* some of the requests are signaled */
+	unsigned nb_sends; /* SENDs in the batch */
 };
 
-/* The oldest request, all of whose PSNs are acknowledged, completes; it is popped by the caller. */
+/*
+ * Complete the oldest request, all of whose PSNs are acknowledged. The caller pops it from the send
+ * queue.
+ */
 static void
 retire_request(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct batch *batch,
 	       uint64_t now_ns)
@@ -42,7 +45,10 @@ retire_request(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct b
 	req->una_idx++;
 }
 
-/* Local requests have nothing to wait for but those before them. */
+/*
+ * Complete local requests that were executed, as long as they are the oldest. They wait only for
+ * requests before them.
+ */
 static void
 retire_local(struct uroce_qpc *qpc, struct batch *batch, uint64_t now_ns)
 {
@@ -57,7 +63,7 @@ retire_local(struct uroce_qpc *qpc, struct batch *batch, uint64_t now_ns)
 	}
 }
 
-/* Give the slots of the requests from `una_idx` on back, and end the batch of their completions. */
+/* End a batch: free the slots of the requests from `una_idx` on, and publish their completions. */
 static void
 end_retired(struct uroce_qpc *qpc, uint32_t una_idx, const struct batch *batch)
 {
@@ -111,7 +117,7 @@ uroce_completer_advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
 	return !is_blocked;
 }
 
-/* The oldest request got its last response. */
+/* Complete the oldest request, whose last response was processed. */
 static void
 retire_answered(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint64_t now_ns)
 {
@@ -131,8 +137,8 @@ uroce_completer_end_rd(struct uroce_req *req)
 }
 
 /*
- * Whether a response may be the last of its READ request: at the end of a chunk it is, and elsewhere
- * only if a part was asked for again.
+ * Whether a response may be the last of a READ request. At the end of a READ chunk it must be;
+ * elsewhere it may be only if a part of the chunk was requested again.
  */
 static bool
 is_position_right(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, bool is_chunk_end)
@@ -149,7 +155,7 @@ uroce_completer_place(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64
 {
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, qpc->req.una_idx);
 	const uint32_t nth = uroce_psn_dist(wqe->first_psn, pkt->psn);
-	/* FLUSH and ATOMIC_WRITE are answered like a READ of nothing [IBA A19] */
+	/* the response of FLUSH and ATOMIC_WRITE is that of a READ of length 0 [IBA A19] */
 	const bool is_read = wqe->opcode == IBV_WR_RDMA_READ;
 	const uint32_t len = is_read ? uroce_msg_payload(qpc, wqe->len, nth) : 0;
 
@@ -204,7 +210,7 @@ take_atomic_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct 
 	return UROCE_VERDICT_RESPONSE;
 }
 
-/* Whether a request is answered by an atomic acknowledgement. */
+/* Whether the response to a request is an atomic acknowledgement. */
 static bool
 is_fetching(const struct uroce_send_wqe *wqe)
 {

@@ -4,35 +4,38 @@
 
 /**
  * @file
- * Requests complete: the window moves, and the data of responses is placed.
+ * The completer: moves the window, completes requests, and places the data of responses.
  */
 
 #include "transport/context.h"
 
 /**
  * Acknowledge everything before `psn`, which is in [una_psn, max_psn].
- * @return false: a READ or atomic is in the way, and una_psn is where it waits
+ * @return false: una_psn stays at a READ or atomic, whose response is missing
  */
 bool uroce_completer_advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
 
-/** The response at una_psn, in order. */
+/** Process a response with data at una_psn, which is in order. */
 enum uroce_verdict uroce_completer_take(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					uint64_t now_ns);
 
 /**
- * Check a READ response against its request, the oldest, and place its payload.
- * @return UROCE_VERDICT_RESPONSE; else the QP is in ERR
+ * Check a READ response against the oldest request, and place its payload.
+ * @return UROCE_VERDICT_RESPONSE; with any other verdict the QP is in ERR
  */
 enum uroce_verdict uroce_completer_place(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					 uint64_t now_ns);
 
-/** The last response of a chunk, or an atomic's, was taken. */
+/**
+ * Count one READ or atomic less in flight: its response, or the last response of a READ chunk, was
+ * processed.
+ */
 void uroce_completer_end_rd(struct uroce_req *req);
 
-/** Local requests that were executed complete, as far as no other is before them. */
+/** Complete local requests that were executed, as long as these are the oldest. */
 void uroce_completer_retire_local(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** SQD: tell when the last request that was begun has completed. */
+/** Raise the event SQ_DRAINED, in SQD, when the last request that was begun has completed. */
 void uroce_completer_check_drained(struct uroce_qpc *qpc);
 
 #endif /* UROCE_TRANSPORT_COMPLETER_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completions are written straight into the slots of the CQ. The rules of what a completion says
- * are a table for the opcode and the caller's choice for the status.
+ * Completions are written directly into the slots of the CQ. A table gives the opcode of a
+ * completion, and the caller its status.
  */
 #include "transport/completion.h"
 
@@ -19,12 +19,12 @@ static const uint8_t wc_opcodes[] = {
 	[IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
 	[IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
 	[IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
-	[IBV_WR_DRIVER1] = IBV_WC_DRIVER1, /* configures an mkey */
+	[IBV_WR_DRIVER1] = IBV_WC_DRIVER1, /* configuration of an mkey */
 	[UROCE_WR_FLUSH] = UROCE_WC_FLUSH,
 	[UROCE_WR_ATOMIC_WRITE] = UROCE_WC_ATOMIC_WRITE,
 };
 
-/* A request ends in an error. */
+/* Count a request that ends in an error. */
 static void
 count_error(const struct uroce_qpc *qpc, enum ibv_wc_status status, enum uroce_counter any,
 	    enum uroce_counter flushed)
@@ -37,7 +37,8 @@ count_error(const struct uroce_qpc *qpc, enum ibv_wc_status status, enum uroce_c
 void
 uroce_completion_send_begin(struct uroce_qpc *qpc)
 {
-	uroce_completion_recv_end(qpc); /* it may be the same queue */
+	/* send and receive CQ may be the same, and a CQ can have one open batch only */
+	uroce_completion_recv_end(qpc);
 	uroce_cq_begin(qpc->send_cq);
 }
 
@@ -66,7 +67,10 @@ uroce_completion_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 	cqe->opcode = wc_opcodes[wqe->opcode];
 }
 
-/* @return whether the consumer is to be told now */
+/*
+ * End the batch, now or when the worker publishes.
+ * @return whether the consumer has to be notified now
+ */
 static bool
 end_send_batch(const struct uroce_qpc *qpc, struct uroce_cq *cq)
 {
@@ -83,14 +87,17 @@ uroce_completion_send_end(struct uroce_qpc *qpc)
 		qpc->events |= UROCE_QPC_SEND_CQ_EVENT;
 }
 
-/* An XRC shared receive queue has a completion queue of its own. */
+/* The CQ of receive completions. An SRQ of XRC has a CQ of its own. */
 static struct uroce_cq *
 recv_cq_of(const struct uroce_qpc *qpc)
 {
 	return qpc->srq && qpc->srq->cq ? qpc->srq->cq : qpc->recv_cq;
 }
 
-/* Into the open batch; whoever opens it sees to it that it ends. */
+/*
+ * Write a receive completion into the batch, which is opened if necessary. The caller ensures that
+ * the batch is ended.
+ */
 static struct uroce_cqe *
 put_recv_cqe(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe, enum ibv_wc_opcode opcode,
 	     uint64_t now_ns)
@@ -143,7 +150,7 @@ uroce_completion_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode, uint64_t
 	return cqe;
 }
 
-/* An entry that tells of an error; NULL: there was no room for one. */
+/* Set the error status of an entry. `cqe` is NULL if the CQ was full. */
 static void
 set_error_status(struct uroce_qpc *qpc, struct uroce_cqe *cqe, enum ibv_wc_status status,
 		 uint32_t vendor_err)
@@ -179,7 +186,7 @@ uroce_completion_recv_template(const struct uroce_qpc *qpc, uint64_t now_ns)
 void
 uroce_completion_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	/* what a port refers to stays the library's */
+	/* requests complete only when no port transmits from their memory any more */
 	if (!qpc->sq || uroce_qpc_has_tx_refs(qpc))
 		return;
 	struct uroce_ring *sq = &qpc->sq->ring;
@@ -204,7 +211,7 @@ uroce_completion_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
 static void
 flush_rq(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	/* of a shared queue only what this QP has in its hands */
+	/* of an SRQ's receive requests, flush only the one that this QP has taken */
 	if (!qpc->rq) {
 		if (qpc->resp.recv)
 			uroce_completion_recv_error(qpc, IBV_WC_WR_FLUSH_ERR, 0, now_ns);

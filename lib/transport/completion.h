@@ -4,12 +4,12 @@
 
 /**
  * @file
- * Completing requests: from work queue entries to completion queue entries.
+ * Completions: from work queue entries to completion queue entries.
  *
- * Send completions come in batches (one acknowledgement retires many requests), so they are
- * bracketed by begin and end. Receive completions come one by one, as packets do: the first opens a
- * batch, which ends with the run of packets, or before anything else is done to a CQ. What the
- * consumer of a CQ is to be told is left in the context's `events`.
+ * One acknowledgement often completes many send requests, so send completions are written in a
+ * batch, between begin and end. Receive completions are written one by one, as packets arrive: the
+ * first opens a batch. The batch ends with the burst of packets, or before another operation on a
+ * CQ. Events for the consumer of a CQ are or-ed into the context's `events`.
  */
 
 #include "transport/context.h"
@@ -17,33 +17,42 @@
 /** Begin a batch of send completions. */
 void uroce_completion_send_begin(struct uroce_qpc *qpc);
 
-/** Complete a send request; one that succeeds unsignaled leaves no entry. Does not pop it. */
+/**
+ * Write the completion of a send request. Successful requests that are not signaled have none. The
+ * request is not popped.
+ */
 void uroce_completion_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 			   enum ibv_wc_status status, uint32_t vendor_err, uint64_t now_ns);
 
-/** End the batch: the application sees it, now or when it is published. */
+/**
+ * End a batch of send completions: they become visible to the application, now or when the worker
+ * publishes them.
+ */
 void uroce_completion_send_end(struct uroce_qpc *qpc);
 
 /**
- * Complete the receive request that is in use, and give its slot back. There is one, and it was asked
- * for (uroce_recv_current). The application sees it after uroce_completion_recv_end().
- * @return the entry, a success that says nothing of the message yet: the caller's to go on with; NULL:
- *	the CQ is overrun
+ * Complete the receive request in use, which uroce_recv_current() has returned, and free its slot.
+ * The application sees the completion after uroce_completion_recv_end().
+ * @return the entry, a success, in which the caller fills the fields of the message; NULL: the CQ
+ *	is overrun
  */
 struct uroce_cqe *uroce_completion_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode,
 					uint64_t now_ns);
 
-/** The same, in an error. */
+/**
+ * Complete the receive request in use with an error, and free its slot. See
+ * uroce_completion_recv().
+ */
 void uroce_completion_recv_error(struct uroce_qpc *qpc, enum ibv_wc_status status,
 				 uint32_t vendor_err, uint64_t now_ns);
 
-/** The entry of a SEND that succeeded, in all that does not depend on the message. */
+/** An entry for a successful SEND, with all fields that do not depend on the message. */
 struct uroce_cqe uroce_completion_recv_template(const struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Into the open batch: this request, which the caller takes off the queue itself, met a SEND of one
- * packet without immediate data. The QP has a receive queue of its own.
- * @return false: the CQ is full, as uroce_completion_recv() will find, too
+ * Add the completion of a receive request to the open batch, for a SEND of one packet without
+ * immediate data. The caller pops the receive request. The QP must have a receive queue of its own.
+ * @return false: the CQ is full, and uroce_completion_recv() would fail, too
  */
 static inline bool
 uroce_completion_recv_next(struct uroce_qpc *qpc, const struct uroce_cqe *tmpl,
@@ -64,12 +73,13 @@ uroce_completion_recv_next(struct uroce_qpc *qpc, const struct uroce_cqe *tmpl,
 void uroce_completion_recv_end(struct uroce_qpc *qpc);
 
 /**
- * Flush both queues: every request completes with IBV_WC_WR_FLUSH_ERR, in order; the oldest of the send
- * queue in its own status, if it has failed. While a port refers to memory of theirs the send queue stays.
+ * Flush both queues: every request completes with IBV_WC_WR_FLUSH_ERR, in order. If the oldest send
+ * request has failed, it completes with its own status. While a port transmits from memory of send
+ * requests, the send queue is kept.
  */
 void uroce_completion_flush(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** Flush the send queue alone (SQE). */
+/** Flush the send queue only, for SQE. */
 void uroce_completion_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns);
 
 #endif /* UROCE_TRANSPORT_COMPLETION_H */

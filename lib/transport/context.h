@@ -4,9 +4,10 @@
 
 /**
  * @file
- * The QP context: all that a QP is, laid out by who needs what, and the questions that any role asks of it.
+ * The QP context: all state of a QP, laid out by the role that uses it, and the predicates that
+ * several roles share.
  *
- * The calls that the world may make are in qpc.h.
+ * The calls for users of the transport are in qpc.h.
  */
 
 #include <assert.h>
@@ -34,45 +35,54 @@
 #include "wire/syndrome.h"
 #include "wire/verdict.h"
 
-/** No timer is armed. */
+/** A deadline of a timer that is not armed. */
 #define UROCE_NEVER UINT64_MAX
 
 /**
- * Requests in flight, in packets: the requester's window [una_psn, next_psn). Half of what a port's
- * ring usually holds: where frames are handed over through memory, a ring used as far as that lies in
- * the cache that both ends share, and no longer in that of the end that wrote it.
+ * The requester's window [una_psn, next_psn): packets of requests that may be in flight. The
+ * default is half of the usual size of a port's ring. Where frames are passed through memory,
+ * entries of a half-used ring are read from the cache that both cores share. Newer entries would
+ * still be in the private cache of the core that wrote them, which is slower to read.
  */
 #define UROCE_WINDOW_PSNS 512
 
-/** The largest window: what a responder can keep track of. */
+/** The largest window: the number of PSNs that a responder can keep track of. */
 #define UROCE_WINDOW_MAX UROCE_PSN_GAP_SPAN
 
 /**
- * A READ goes out as requests for chunks of response packets, so that the requester's window bounds
- * what the responder may have in flight. On the wire each is an ordinary READ. A chunk has this many
- * packets, or as many more as it takes for max_rd_atomic chunks to fill the window.
+ * The size of a READ chunk, in response packets. A READ is sent as several requests, one for each
+ * chunk, so that the requester's window limits the responses in flight. On the wire each request is
+ * an ordinary READ. Chunks are larger where max_rd_atomic chunks of this size would not fill the
+ * window.
  */
 #define UROCE_READ_CHUNK_PSNS 64
 
-/** An intent to send one frame. */
+/** A descriptor of one frame to send. */
 struct uroce_txd {
 	/*
-	 * in: room for UROCE_HDR_MAX bytes, and behind what these become for the payload; out: Ethernet ..
-	 * extension headers, and such payload as is in no memory: then a slice points here
+	 * in: room for UROCE_HDR_MAX bytes of headers, with room for a payload behind them. out:
+	 * the headers from Ethernet to the extension headers. A payload that is not in memory as it
+	 * is sent follows them; then a slice points here.
 	 */
 	uint8_t *hdr;
-	uint32_t icrc;        /* out: state after the masked UDP header (see wire/icrc.h) */
-	uint32_t payload_len; /* out: bytes in the slices */
-	uint16_t hdr_len;     /* out */
-	uint8_t bth_off;      /* out: where the BTH begins in hdr */
+	uint32_t icrc;        /* out: ICRC state after the masked UDP header (see wire/icrc.h) */
+	uint32_t payload_len; /* out: payload bytes in all slices */
+	uint16_t hdr_len;     /* out: length of the headers */
+	uint8_t bth_off;      /* out: offset of the BTH in hdr */
 	uint8_t pad_len;      /* out: zero bytes between payload and ICRC, 0..3 */
-	uint8_t nb_slices;    /* out */
-	struct uroce_slice slice[UROCE_SGE_MAX]; /* out: the first nb_slices */
+	uint8_t nb_slices;    /* out: slices of the payload */
+	struct uroce_slice slice[UROCE_SGE_MAX]; /* out: the first nb_slices are valid */
 };
 
-/** What a call left to be told to the application; or-ed in `events`, taken by the caller. */
+/**
+ * Events that a call leaves for the application. They are or-ed into `events`; the caller reads and
+ * clears them.
+ */
 enum uroce_qpc_event {
-	/* the CQ's consumer asked to be told; only of a context whose completions are published at once */
+	/*
+	 * The CQ was armed, and has a new completion. These two events come only from a context
+	 * that publishes completions at once.
+	 */
 	UROCE_QPC_SEND_CQ_EVENT = 1 << 0,
 	UROCE_QPC_RECV_CQ_EVENT = 1 << 1,
 	UROCE_QPC_SEND_CQ_OVERRUN = 1 << 2,
@@ -82,85 +92,89 @@ enum uroce_qpc_event {
 	UROCE_QPC_COMM_EST = 1 << 6,   /* IBV_EVENT_COMM_EST */
 	UROCE_QPC_SQ_DRAINED = 1 << 7, /* IBV_EVENT_SQ_DRAINED */
 	UROCE_QPC_LAST_WQE = 1 << 8,   /* IBV_EVENT_QP_LAST_WQE_REACHED */
-	/* IBV_EVENT_SRQ_LIMIT_REACHED: uroce_qpc_limited_srq() says of which */
+	/* IBV_EVENT_SRQ_LIMIT_REACHED: uroce_qpc_limited_srq() returns the SRQ */
 	UROCE_QPC_SRQ_LIMIT = 1 << 9,
-	/* frames came that no honest peer sends: for the log */
+	/* suspicious frames, which no correct peer sends: for the log */
 	UROCE_QPC_CNP_IMPLAUSIBLE = 1 << 10,
 	UROCE_QPC_KEYS_GUESSED = 1 << 11,
 	UROCE_QPC_PSN_CONFLICT = 1 << 12,
 	UROCE_QPC_RNR_FALSE = 1 << 13,
 };
 
-/** What the device allows; modify checks against it. */
+/** Limits of the device, which modify checks attributes against. */
 struct uroce_qpc_limits {
 	uint32_t nb_gids;  /* size of the GID table */
 	uint16_t nb_pkeys; /* size of the P_Key table */
 	uint8_t nb_ports;
 	uint8_t active_mtu;         /* enum ibv_mtu */
-	uint8_t max_rd_atomic;      /* as initiator */
-	uint8_t max_dest_rd_atomic; /* as responder, <= UROCE_RD_ATOMIC_MAX */
+	uint8_t max_rd_atomic;      /* limit of the requester */
+	uint8_t max_dest_rd_atomic; /* limit of the responder, <= UROCE_RD_ATOMIC_MAX */
 };
 
-/** What a context is made of. The pointers are borrowed for the context's life. */
+/** Configuration of a context. What the pointers refer to must outlive the context. */
 struct uroce_qpc_conf {
 	enum ibv_qp_type type; /* RC, UC, UD, XRC_SEND (no rq) or XRC_RECV (no sq, no rq) */
 	uint32_t qpn;
 	uint32_t pdn;
 	struct uroce_wq *sq;
-	struct uroce_wq *rq;                /* NULL: the QP has an SRQ */
-	struct uroce_srq *srq;              /* NULL: none */
-	const struct uroce_srq_table *srqs; /* XRC_RECV: what the peer may name */
-	uint32_t xrcd;                      /* XRC_RECV: number of its XRC domain */
+	struct uroce_wq *rq;   /* NULL: the QP has an SRQ, or receives no SENDs */
+	struct uroce_srq *srq; /* NULL: the QP has no SRQ */
+	/* XRC_RECV: the SRQs that requests of the peer may name */
+	const struct uroce_srq_table *srqs;
+	uint32_t xrcd; /* XRC_RECV: number of the QP's XRC domain */
 	struct uroce_cq *send_cq;
-	struct uroce_cq *recv_cq; /* XRC_RECV: NULL, completions go to the SRQ's */
+	struct uroce_cq *recv_cq; /* NULL for XRC_RECV: completions go to the CQ of the SRQ */
 	struct uroce_mr_table *mrs;
-	struct uroce_rd_pool *rd_pool; /* its worker's; NULL: READs and atomics are refused */
-	/* its worker's; NULL: nothing is placed early or held, and both roles go back N */
+	struct uroce_rd_pool *rd_pool; /* the worker's; NULL: READs and atomics are refused */
+	/* the worker's; NULL: no out-of-order packet is kept, and both roles go back N */
 	struct uroce_reorder_buffer *reorder_buffer;
-	struct uroce_counters *counters; /* its worker's; NULL: nobody counts for all QPs */
-	struct uroce_cq_list
-		*unpublished; /* its worker's; NULL: completions are published at once */
-	uint16_t
-		window_psns; /* requests in flight, in packets, <= UROCE_WINDOW_MAX; 0: the default */
-	bool is_req_gbn;     /* the requester goes back N in any case */
-	bool is_resp_gbn;    /* the responder drops what arrives ahead of a hole */
-	bool is_pipelined;   /* it stops behind a request whose data has a bad signature */
+	/* the worker's; NULL: events are counted in the QP's own counters only */
+	struct uroce_counters *counters;
+	/* the worker's CQs with unpublished completions; NULL: completions are published at once */
+	struct uroce_cq_list *unpublished;
+	/* the requester's window, in packets, <= UROCE_WINDOW_MAX; 0: the default */
+	uint16_t window_psns;
+	bool is_req_gbn;  /* the requester goes back N with every peer */
+	bool is_resp_gbn; /* the responder drops packets that arrive ahead of a PSN gap */
+	/* the send queue stops behind a request whose data has a bad signature */
+	bool is_pipelined;
 	const struct uroce_cc_conf *cc; /* congestion control; NULL: none. Not for datagrams */
 	const struct uroce_qpc_limits *limits;
-	const uint16_t *pkeys; /* the port's P_Key table, limits->nb_pkeys entries */
-	void *cookie;          /* goes into completions as `qp` */
+	const uint16_t *pkeys; /* the P_Key table of the port, limits->nb_pkeys entries */
+	void *cookie;          /* the value of `qp` in completions */
 };
 
 /**
- * Counters of a QP, of its life; written by its worker, read by anyone as hints. Those that grow with what
- * goes wrong are modulo 2^32.
+ * Counters of a QP since it was created. The QP's worker writes them; any thread may read them as
+ * hints. Counters of rare events are modulo 2^32.
  */
 struct uroce_qpc_stats {
 	uint64_t tx_packets;
-	uint64_t tx_bytes; /* payload */
+	uint64_t tx_bytes; /* payload bytes */
 	uint64_t rx_packets;
-	uint64_t rx_bytes; /* payload */
-	/* seldom */
-	uint32_t retransmits; /* packets sent again */
+	uint64_t rx_bytes; /* payload bytes */
+	/* rare events */
+	uint32_t retransmits; /* packets retransmitted */
 	uint32_t timeouts;
-	uint32_t naks_seq; /* PSN sequence NAKs received */
+	uint32_t naks_seq; /* NAKs (PSN sequence error) received */
 	uint32_t implied_naks;
 	uint32_t naks_rnr;     /* RNR NAKs received */
-	uint32_t duplicates;   /* requests received again */
-	uint32_t ooo_requests; /* requests received ahead of a hole */
+	uint32_t duplicates;   /* requests received once more after they were executed */
+	uint32_t ooo_requests; /* requests received ahead of a PSN gap */
 	uint32_t naks_seq_sent;
 	uint32_t naks_rnr_sent;
-	uint32_t ce_marked; /* packets received that a switch had marked */
+	uint32_t ce_marked; /* packets received with a congestion mark (CE) */
 	uint32_t cnps_sent;
-	uint32_t cnps_handled; /* received and heeded */
+	uint32_t cnps_handled; /* CNPs received that lowered the rate */
 };
 
 /**
- * Attributes as modify set them, in their smallest form; those that the packet paths read in another
- * form, or that need no copy (qkey, dest_qp_num, qp_access_flags), are in the context itself.
+ * Attributes as modify has set them, in compact form. Attributes that the packet paths read in
+ * another form, and those that need no copy (qkey, dest_qp_num, qp_access_flags), are fields of the
+ * context itself.
  */
 struct uroce_qpc_attr {
-	/* what packets read */
+	/* The packet paths read the following fields. */
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;
 	uint8_t min_rnr_timer;
@@ -168,7 +182,7 @@ struct uroce_qpc_attr {
 	uint8_t timeout;
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
-	/* cold */
+	/* Cold: the following fields are read rarely. */
 	uint8_t port_num;
 	struct ibv_ah_attr ah_attr;
 	struct ibv_ah_attr alt_ah_attr;
@@ -182,169 +196,233 @@ struct uroce_qpc_attr {
 	uint8_t alt_timeout;
 };
 
-/** What the peer does with packets that arrive ahead of a PSN gap. */
+/**
+ * What the peer does with packets that arrive ahead of a PSN gap: it keeps them (selective) or
+ * drops them (go-back-N).
+ */
 enum uroce_peer_arq { UROCE_PEER_ARQ_UNKNOWN, UROCE_PEER_ARQ_SELECTIVE, UROCE_PEER_ARQ_GO_BACK_N };
 
 /**
- * Loss recovery of the requester, in the words of TCP (RFC 5681, RFC 6675) and RFC 9002. recovery_state.c has the
- * table of what leads from one state to the next.
+ * States of the requester's loss recovery, in the terms of TCP (RFC 5681, RFC 6675) and RFC 9002.
+ * The transitions are the table in recovery_state.c.
  */
 enum uroce_recovery_state {
-	UROCE_RECOVERY_OPEN,           /* nothing is known to be lost */
-	UROCE_RECOVERY_PROBE,          /* a probe is on the wire */
-	UROCE_RECOVERY_FAST_RETX,      /* the packet at una_psn alone is retransmitted */
-	UROCE_RECOVERY_RNR_WAIT,       /* silent until rnr_deadline */
-	UROCE_RECOVERY_LOSS,           /* went back N; una_psn has not moved since */
-	UROCE_RECOVERY_LOSS_PROBE,     /* LOSS, with a probe on the wire */
-	UROCE_RECOVERY_LOSS_FAST_RETX, /* LOSS, and the packet at una_psn is missing once more */
+	UROCE_RECOVERY_OPEN,       /* no packet is known to be lost */
+	UROCE_RECOVERY_PROBE,      /* a probe is in flight */
+	UROCE_RECOVERY_FAST_RETX,  /* the packet at una_psn was retransmitted alone */
+	UROCE_RECOVERY_RNR_WAIT,   /* the requester sends nothing until rnr_deadline */
+	UROCE_RECOVERY_LOSS,       /* the requester went back N, and una_psn has not moved since */
+	UROCE_RECOVERY_LOSS_PROBE, /* LOSS, and a probe is in flight */
+	UROCE_RECOVERY_LOSS_FAST_RETX, /* LOSS, and the packet at una_psn was retransmitted alone */
 	UROCE_RECOVERY_STATE_NB
 };
 
-/** What recovery has to retransmit, in any state, when the QP has its turn; or-ed. */
+/** Packets that recovery has to retransmit when the QP has its turn, in any state; or-ed. */
 enum uroce_recovery_due {
-	UROCE_RECOVERY_DUE_FIRST = 1 << 0,  /* the packet at una_psn */
-	UROCE_RECOVERY_DUE_LAST = 1 << 1,   /* the newest one */
-	UROCE_RECOVERY_DUE_BEHIND = 1 << 2, /* what lies behind PSN gaps, with spare capacity */
-};
-
-/** Recovery of requests, see loss_recovery.c. The first half is what every packet and every response looks at. */
-struct uroce_loss_recovery {
-	uint64_t probe_deadline; /* UROCE_NEVER: none */
-	uint32_t retransmit_psn; /* next to be sent again with DUE_BEHIND, each once */
-	uint8_t state;           /* enum uroce_recovery_state */
-	uint8_t due;             /* enum uroce_recovery_due */
-	uint8_t resv[2];
-	/* while there are gaps */
-	uint32_t gap_psn;     /* in FAST_RETX or PROBE: what was sent again by itself */
-	uint32_t recover_psn; /* max_psn when that was */
-	uint32_t round_psn;   /* with nb_gaps: a gap before it is one more in a round trip */
-	uint8_t peer;         /* enum uroce_peer_arq */
-	uint8_t nb_adjacent;  /* gaps in a row, each right behind the one before */
-	uint8_t nb_gaps; /* gaps of this round trip; 0: there was none since all was sent again */
-	/* no state: it outlives the gaps of a round trip, and says how the next ones are counted */
-	bool is_lossy; /* the round trip before had many gaps */
-	/* no state: what is known of the peer, which the next answer in FAST_RETX is judged by */
-	bool is_ambiguous; /* the last answer to a retransmission came too soon to tell anything */
-	uint8_t nb_probe_steps; /* answers in a row that were to a probe alone, with more in flight */
-	uint32_t inflation_psns; /* in FAST_RETX: what may be in flight beyond the window */
-	uint64_t retransmit_ns;  /* when gap_psn was sent again; 0: not yet */
-};
-
-/** Recovery of responses. ooo_response_state.c has the table of what leads from one state to the next. */
-enum uroce_ooo_response_state {
-	UROCE_OOO_RESPONSE_IN_ORDER,   /* no response is missing */
-	UROCE_OOO_RESPONSE_GAP,        /* one is, and what is known to be lost was asked for */
-	UROCE_OOO_RESPONSE_REORDERING, /* more is missing, and may only be late: until `deadline` */
-	UROCE_OOO_RESPONSE_LOST,       /* more is lost, and to be asked for */
-	UROCE_OOO_RESPONSE_STATE_NB
-};
-
-/** What is to be asked for in any state, missing or not; or-ed. */
-enum uroce_ooo_response_due {
-	UROCE_OOO_RESPONSE_DUE_PROBE = 1 << 0, /* the response at una_psn */
-	UROCE_OOO_RESPONSE_DUE_NAK = 1 << 1,   /* the request nak_psn, which the peer misses */
+	UROCE_RECOVERY_DUE_FIRST = 1 << 0, /* the packet at una_psn */
+	UROCE_RECOVERY_DUE_LAST = 1 << 1,  /* the newest packet in flight */
+	/* the packets behind PSN gaps, with capacity that new packets leave */
+	UROCE_RECOVERY_DUE_BEHIND = 1 << 2,
 };
 
 /**
- * Responses that are here ahead of one that is missing, see ooo_response.c. The last 16 bytes are what every
- * packet and every response looks at.
+ * Loss recovery of requests, see loss_recovery.c. Every packet and every response reads the first
+ * half of the fields.
+ */
+struct uroce_loss_recovery {
+	uint64_t probe_deadline; /* when a probe is sent; UROCE_NEVER: no probe timer */
+	/* with DUE_BEHIND: the next PSN to retransmit; each is retransmitted once */
+	uint32_t retransmit_psn;
+	uint8_t state; /* enum uroce_recovery_state */
+	uint8_t due;   /* enum uroce_recovery_due */
+	uint8_t resv[2];
+	/* The following fields are valid while there are PSN gaps. */
+	uint32_t gap_psn;     /* in FAST_RETX or PROBE: the PSN that was retransmitted alone */
+	uint32_t recover_psn; /* max_psn when gap_psn was retransmitted */
+	/* while nb_gaps is not 0: a gap before this PSN belongs to the same round trip */
+	uint32_t round_psn;
+	uint8_t peer; /* enum uroce_peer_arq */
+	/* fast retransmissions in a row after which the next packet was missing, too */
+	uint8_t nb_adjacent;
+	uint8_t nb_gaps; /* gaps of the present round trip; 0: none since the last go-back-N */
+	/*
+	 * the previous round trip had many gaps; not part of `state`, because the next gaps are
+	 * counted differently even after all gaps are closed
+	 */
+	bool is_lossy;
+	/*
+	 * the last response to a retransmission came too soon to show what the peer does; not part
+	 * of `state`, because it affects only how the next response in FAST_RETX is judged
+	 */
+	bool is_ambiguous;
+	/* responses in a row that acknowledged only the probe, with more in flight */
+	uint8_t nb_probe_steps;
+	uint32_t inflation_psns; /* in FAST_RETX: packets that may be in flight beyond the window */
+	uint64_t retransmit_ns;  /* when gap_psn was retransmitted; 0: not yet */
+};
+
+/** States of the recovery of responses. The transitions are the table in ooo_response_state.c. */
+enum uroce_ooo_response_state {
+	UROCE_OOO_RESPONSE_IN_ORDER, /* no response is missing */
+	/* a response is missing, and what is known to be lost was requested again */
+	UROCE_OOO_RESPONSE_GAP,
+	/*
+	 * more responses are missing than were requested again; until `deadline` they may only be
+	 * late
+	 */
+	UROCE_OOO_RESPONSE_REORDERING,
+	UROCE_OOO_RESPONSE_LOST, /* responses are lost, and have to be requested again */
+	UROCE_OOO_RESPONSE_STATE_NB
+};
+
+/** Requests for responses that are due in any state; or-ed. */
+enum uroce_ooo_response_due {
+	UROCE_OOO_RESPONSE_DUE_PROBE = 1 << 0, /* request the response at una_psn, as a probe */
+	/* retransmit the request at nak_psn, which the peer misses */
+	UROCE_OOO_RESPONSE_DUE_NAK = 1 << 1,
+};
+
+/**
+ * Responses that arrived ahead of a missing one, see ooo_response.c. Every packet and every
+ * response reads the last 16 bytes.
  */
 struct uroce_ooo_responses {
-	struct uroce_psn_gap *gap; /* which are here; NULL: none */
-	struct uroce_reorder_window
-		reorder_window;   /* since when the oldest is missing, and how late they may be */
-	uint64_t requested_ns;    /* when what is missing was asked for last */
-	uint32_t min_response_ns; /* none of that was answered sooner; 0: none was answered */
-	uint32_t seen_psn;        /* but IN_ORDER: the peer has executed everything before */
-	struct uroce_psn_range
-		ask; /* but IN_ORDER: asked for up to `begin`; REORDERING, LOST: to `end` next */
-	uint32_t resume_psn;          /* but IN_ORDER: asking goes on when that much is seen */
-	struct uroce_psn_range again; /* LOST: what is asked for once more */
-	uint32_t round_psn;           /* what is missing before was asked for ... */
-	uint32_t round_max_psn;       /* ... before anything from here on was sent */
-	uint32_t proof_psn; /* a response to what was asked for from here on proves a loss before */
-	uint64_t deadline;  /* REORDERING: then what is missing is lost; else UROCE_NEVER */
-	uint32_t nak_psn;   /* with DUE_NAK: the peer misses this request */
-	uint8_t state;      /* enum uroce_ooo_response_state */
-	uint8_t due;        /* enum uroce_ooo_response_due */
+	struct uroce_psn_gap *gap; /* the responses that have arrived; NULL: none */
+	/* since when the oldest response is missing, and how late responses may be */
+	struct uroce_reorder_window reorder_window;
+	uint64_t requested_ns; /* when missing responses were last requested again */
+	/* shortest time from a repeated request to its response; 0: there was no response yet */
+	uint32_t min_response_ns;
+	/* in all states but IN_ORDER: the peer has executed everything before this PSN */
+	uint32_t seen_psn;
+	/*
+	 * in all states but IN_ORDER: missing responses before `begin` were requested again; in
+	 * REORDERING and LOST, `[begin, end)` is requested next
+	 */
+	struct uroce_psn_range ask;
+	/*
+	 * in all states but IN_ORDER: no more responses are requested before seen_psn reaches this
+	 * PSN
+	 */
+	uint32_t resume_psn;
+	struct uroce_psn_range again; /* in LOST: the range that is requested another time */
+	/* missing responses before this PSN were requested again when max_psn was round_max_psn */
+	uint32_t round_psn;
+	/*
+	 * when seen_psn is past this PSN, responses before round_psn that are still missing are
+	 * lost
+	 */
+	uint32_t round_max_psn;
+	/* a response to a repeated request from this PSN on proves that earlier ones are lost */
+	uint32_t proof_psn;
+	/* in REORDERING: when missing responses count as lost; otherwise UROCE_NEVER */
+	uint64_t deadline;
+	uint32_t nak_psn; /* with DUE_NAK: the PSN of the request that the peer misses */
+	uint8_t state;    /* enum uroce_ooo_response_state */
+	uint8_t due;      /* enum uroce_ooo_response_due */
 	uint8_t resv[2];
 };
 
-/** The requester: what we asked of the peer. Its hot fields are two cache lines of a context. */
+/**
+ * The requester: requests of this QP to its peer. The fields of the packet paths are two cache
+ * lines of a context.
+ */
 struct uroce_req {
 	struct uroce_ooo_responses ooo_responses;
 	struct uroce_rtt rtt;
 	struct uroce_loss_recovery loss_recovery;
-	uint64_t rnr_deadline;  /* valid in RNR_WAIT */
-	uint64_t rnr_ignore_ns; /* until then RNR NAKs are not believed */
-	uint64_t rnr_ns;        /* in RNR_WAIT: since when */
-	uint32_t rnr_psn;       /* in RNR_WAIT: the request that had no receive request */
-	uint8_t nb_false_rnrs;  /* RNR NAKs in a row that were not true, saturates */
-	uint8_t resv[3];        /* so that what follows is in one line */
-	uint64_t ack_deadline;  /* UROCE_NEVER: nothing outstanding, or no timeout */
-	uint64_t armed_ns;      /* when that was set */
-	uint32_t una_psn;       /* oldest PSN not acknowledged */
-	uint32_t next_psn;      /* PSN of the next packet to send; behind max_psn when resending */
-	uint32_t max_psn;       /* one past the newest PSN ever sent */
-	uint32_t una_idx;       /* send queue index of the oldest incomplete request */
-	uint32_t next_idx;      /* of the request that next_psn belongs to */
-	uint32_t next_pkt;      /* PSNs of it that lie before next_psn */
-	uint32_t begun_idx;     /* one past the newest request that has PSNs */
-	uint8_t since_ack_req;  /* packets sent since the last that has to be answered */
-	uint8_t port_retry_left; /* timeouts that the port has left, with the present one; 0: it is the peer's */
-	uint8_t nb_rd_out; /* READ and atomic requests on the wire, unanswered */
-	uint8_t nb_probes; /* since something came */
+	uint64_t rnr_deadline;  /* in RNR_WAIT: when the request is repeated */
+	uint64_t rnr_ignore_ns; /* RNR NAKs are ignored until this time */
+	uint64_t rnr_ns;        /* in RNR_WAIT: when the wait began */
+	uint32_t rnr_psn; /* in RNR_WAIT: the PSN of the request that found no receive request */
+	uint8_t nb_false_rnrs; /* false RNR NAKs in a row, saturated */
+	uint8_t resv[3];       /* padding that puts the next fields into one cache line */
+	/* when the ACK timer expires; UROCE_NEVER: nothing is in flight, or there is no timeout */
+	uint64_t ack_deadline;
+	uint64_t armed_ns; /* when ack_deadline was set */
+	uint32_t una_psn;  /* oldest unacknowledged PSN */
+	/* PSN of the next packet to send; before max_psn during retransmission */
+	uint32_t next_psn;
+	uint32_t max_psn;      /* the newest PSN ever sent, plus one */
+	uint32_t una_idx;      /* send queue index of the oldest incomplete request */
+	uint32_t next_idx;     /* send queue index of the request that next_psn belongs to */
+	uint32_t next_pkt;     /* PSNs of the request at next_idx that lie before next_psn */
+	uint32_t begun_idx;    /* send queue index behind the newest request that has PSNs */
+	uint8_t since_ack_req; /* packets sent since the last one that asks for an ACK */
+	/*
+	 * while the ACK timer runs for the port: the timeouts that the port has left, the present
+	 * one included; 0: the timer runs for the peer
+	 */
+	uint8_t port_retry_left;
+	uint8_t nb_rd_out; /* READ and atomic requests in flight */
+	uint8_t nb_probes; /* probes since una_psn moved last */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint8_t fault; /* enum ibv_wc_status that ends the request at next_idx; 0: none */
-	/* no states of recovery: the ACK rule, SQD and local requests go on in each of them */
-	bool is_ack_wanted; /* the packet at next_psn was sent before and now asks for an ACK */
-	bool is_draining;   /* SQD, requests begun not yet complete */
-	bool is_local_done; /* a local request was executed, and may be complete */
+	uint8_t fault; /* enum ibv_wc_status that the request at next_idx ends with; 0: none */
+	/*
+	 * The following fields are not part of the recovery state: ACK requests, SQD and local
+	 * requests go on in every state.
+	 */
+	bool is_ack_wanted; /* the next packet asks for an ACK, whatever the ACK rule says */
+	bool is_draining;   /* in SQD: requests that were begun have not yet completed */
+	bool is_local_done; /* a local request was executed, and may be ready to complete */
 };
 
 /**
- * The responder: what the peer asks of us. The first 24 bytes are what the requester looks at, too; then
- * what every request does.
+ * The responder: the peer's requests to this QP. The requester reads the first 24 bytes, too. Every
+ * request reads the fields up to `res`.
  */
 struct uroce_resp {
-	uint64_t nak_deadline;     /* the hole at epsn is reported then, or what was held goes on;
-				  UROCE_NEVER: not */
-	uint32_t pending;          /* bit i: res[i] has responses to send */
-	uint32_t epsn;             /* expected PSN */
-	uint8_t operation;         /* enum uroce_operation of the message being received; NONE */
-	uint8_t syndrome;          /* of the pending AETH */
-	bool has_aeth;             /* an ACK or NAK is to be sent */
-	bool is_nak_sent;          /* silent until epsn arrives */
-	bool is_rnr_sent;          /* and it was an RNR NAK: what is ahead will be sent again */
-	bool is_fill_doubtful;     /* the next packet tells what filled the last hole */
-	bool is_peer_gbn;          /* it repeats what we have: its NAKs are not delayed */
-	bool has_dropped;          /* something ahead of a hole was dropped */
+	/*
+	 * when the PSN gap at epsn is reported, or buffered requests are executed further;
+	 * UROCE_NEVER: neither is due
+	 */
+	uint64_t nak_deadline;
+	uint32_t pending; /* bit i: res[i] has responses to send */
+	uint32_t epsn;    /* the PSN that is expected next */
+	/* enum uroce_operation of the message that is being received; NONE between messages */
+	uint8_t operation;
+	uint8_t syndrome; /* syndrome of the pending AETH */
+	bool has_aeth;    /* an ACK or a NAK is pending */
+	bool is_nak_sent; /* a NAK was sent, and no further one is sent until epsn arrives */
+	/* with is_nak_sent: it was an RNR NAK, and the peer will retransmit later packets */
+	bool is_rnr_sent;
+	/* the next packet shows whether a late packet or a retransmission filled the last gap */
+	bool is_fill_doubtful;
+	bool is_peer_gbn;          /* the peer goes back N: gaps are reported to it without delay */
+	bool has_dropped;          /* a packet ahead of a PSN gap was dropped */
 	uint32_t msn;              /* messages completed, modulo 2^24 */
-	uint32_t msg_len;          /* payload bytes received of this message */
-	struct uroce_psn_gap *gap; /* what arrived ahead of epsn; NULL: nothing */
+	uint32_t msg_len;          /* payload bytes received of the present message */
+	struct uroce_psn_gap *gap; /* packets that arrived ahead of epsn; NULL: none */
 	struct uroce_reorder_window reorder_window;
-	struct uroce_recv_wqe *recv; /* taken from the SRQ; NULL: none. See recv.c */
+	/* receive request taken from the SRQ; NULL: none. See recv.c */
+	struct uroce_recv_wqe *recv;
 	uint64_t write_va;
-	uint32_t write_rkey; /* WRITE being received */
-	uint32_t write_len;  /* bytes it announced */
+	uint32_t write_rkey; /* rkey of the WRITE that is being received */
+	uint32_t write_len;  /* bytes that the present WRITE has announced */
 	uint32_t aeth_psn;   /* PSN of the pending AETH */
-	uint32_t res_head;   /* READs and atomics taken so far; modulo the size, the next slot */
-	/* of holes, READs and atomics */
-	struct uroce_rd_res *res; /* UROCE_RD_ATOMIC_MAX of them, a ring; NULL: none taken yet */
-	uint32_t dropped_psn;     /* with has_dropped: one past the newest of it */
-	uint32_t fill_psn;        /* the last hole */
-	uint32_t fill_ns;         /* how old it became */
-	uint32_t passed_head;     /* `res_head` when an ACK named what came behind all of them */
+	/* READs and atomics received so far; modulo the ring's size, the next slot of `res` */
+	uint32_t res_head;
+	/* The following fields are used for PSN gaps, READs and atomics. */
+	/* a ring of UROCE_RD_ATOMIC_MAX resources; NULL: no block was taken yet */
+	struct uroce_rd_res *res;
+	uint32_t dropped_psn; /* with has_dropped: the PSN behind the newest dropped packet */
+	uint32_t fill_psn;    /* PSN that filled the last gap */
+	uint32_t fill_ns;     /* how long the last gap was open */
+	/* `res_head` when an ACK was sent for a request behind all READs and atomics */
+	uint32_t passed_head;
 };
 
-/** No PSN. */
+/** The value of ooo_first_psn when no packet is remembered. */
 #define UROCE_OOO_PSN_NONE UINT32_MAX
 
-/** What is the same in all frames of an opcode and a length, beside the headers in the path. */
+/**
+ * The header template: what is equal in all frames of an opcode and a length, beside the headers in
+ * the path.
+ */
 struct uroce_hdr_template {
-	uint32_t icrc;        /* state after the masked UDP header */
-	uint32_t payload_len; /* UROCE_HDR_TEMPLATE_NONE: the path's headers have none yet */
+	uint32_t icrc;        /* ICRC state after the masked UDP header */
+	uint32_t payload_len; /* UROCE_HDR_TEMPLATE_NONE: the template is not valid */
 	uint16_t hdr_len;
 	uint8_t pad_len;
 	uint8_t opcode;
@@ -353,80 +431,94 @@ struct uroce_hdr_template {
 #define UROCE_HDR_TEMPLATE_NONE UINT32_MAX
 
 /**
- * A QP context. Fields are the transport's own; read-only to everyone else.
+ * A QP context. Only the transport writes its fields; everyone else may read them.
  *
- * Where there are many QPs each line of it comes from memory, so it is laid out by who needs what: some
- * lines for both roles, and some for each. Nothing else is touched while all goes well.
+ * Where there are many QPs, each cache line of a context is fetched from memory. So fields are
+ * grouped by the role that uses them: some lines for both roles, some for one role. Packets touch
+ * no other lines while nothing is lost or fails.
  */
 struct uroce_qpc {
-	/* both roles */
+	/* The following fields are used by both roles. */
 	uint8_t type;        /* enum ibv_qp_type */
-	uint8_t state;       /* enum ibv_qp_state; uroce_qpc_set_state() */
+	uint8_t state;       /* enum ibv_qp_state; written by uroce_qpc_set_state() */
 	uint8_t service;     /* enum uroce_service */
 	uint8_t mtu_shift;   /* log2 of the path MTU */
-	bool is_established; /* COMM_EST was raised */
+	bool is_established; /* the event COMM_EST was raised */
 	bool is_req_gbn;
 	bool is_resp_gbn;
-	bool is_zero_copy; /* frames are built that refer to requests: these must stay */
-	bool is_req_turn;  /* the odd frame of a burst is for a request, not for a response */
-	bool is_recv_open; /* receives that completed are not published yet, see completion.h */
-	/* how the oldest request ends: it is told when no port refers to its memory */
-	uint8_t end_status; /* enum ibv_wc_status; 0: as those behind it */
+	/* frames of this burst refer to the memory of requests, which must not be flushed */
+	bool is_zero_copy;
+	bool is_req_turn;  /* the odd frame of a burst is a request, not a response */
+	bool is_recv_open; /* completed receive requests are not yet published, see completion.h */
+	/*
+	 * The following fields say how the oldest request ends. Its completion is written when no
+	 * port transmits from its memory any more.
+	 */
+	uint8_t end_status; /* enum ibv_wc_status; 0: IBV_WC_WR_FLUSH_ERR */
 	uint8_t end_vendor_err;
-	_Atomic uint32_t
-		nb_tx_refs; /* pieces of its requests' memory that a port refers to; floor 3's */
+	/* pieces of the requests' memory that a port still transmits from; written by floor 3 */
+	_Atomic uint32_t nb_tx_refs;
 	uint32_t qpn;
-	uint32_t events; /* enum uroce_qpc_event, for the caller to take */
+	uint32_t events; /* enum uroce_qpc_event, or-ed; the caller reads and clears it */
 	uint16_t window_psns;
-	uint16_t chunk_psns; /* responses that one READ request asks for, at most */
+	uint16_t chunk_psns; /* the most responses that one READ request asks for */
 	uint16_t pkey;
-	uint8_t ack_every; /* one packet in so many asks for an ACK, while there is more to send */
-	uint8_t nb_bad_keys; /* UC: of the peer's, since bad_key_ns; see msg.c */
+	/* one packet in so many asks for an ACK, while there is more to send */
+	uint8_t ack_every;
+	uint8_t nb_bad_keys; /* UC: wrong keys that the peer used since bad_key_ns; see msg.c */
 	struct uroce_mr_table *mrs;
-	uint32_t pdn;       /* XRC_RECV: that of `srq` */
+	uint32_t pdn;       /* protection domain; XRC_RECV: that of `srq` */
 	uint32_t access;    /* enum ibv_access_flags granted to the peer */
-	struct uroce_cc cc; /* its first 16 bytes; the requester: its last 16, too */
-	/* the requester, and who completes receives */
+	struct uroce_cc cc; /* both roles use the first 16 bytes, the requester also the last 16 */
+	/* The following fields are used by the requester, and when receive requests complete. */
 	struct uroce_wq *sq;
 	struct uroce_cq *send_cq;
 	struct uroce_wq *rq;
 	struct uroce_cq *recv_cq;
 	void *cookie;
-	struct uroce_cq_list
-		*unpublished; /* its worker's; NULL: completions are published at once */
-	/* both roles: what is sent */
+	/* the worker's CQs with unpublished completions; NULL: completions are published at once */
+	struct uroce_cq_list *unpublished;
+	/* The following fields are used by both roles, to build frames. */
 	struct uroce_path path; /* RC, UC: valid from RTR on */
-	struct uroce_hdr_template
-		hdr_template; /* of the frames that its headers are complete for, but for the PSN */
-	/* the responder */
+	/*
+	 * the template for the opcode and length of the last frame; for such frames the headers in
+	 * `path` are complete but for the PSN
+	 */
+	struct uroce_hdr_template hdr_template;
+	/* The following field is used by the responder. */
 	struct uroce_resp resp;
-	/* both roles: these and the first 32 bytes of the others */
-	struct uroce_counters *counters; /* its worker's; or NULL */
+	/* The following fields are used by both roles; of `stats`, the first 32 bytes. */
+	struct uroce_counters *counters; /* the worker's; NULL: none */
 	struct uroce_qpc_stats stats;
-	struct uroce_reorder_buffer *reorder_buffer; /* NULL: nothing is held or placed early */
-	/* the requester */
+	/* the worker's; NULL: no out-of-order packet is kept */
+	struct uroce_reorder_buffer *reorder_buffer;
+	/* The following fields are used by the requester. */
 	struct uroce_req req;
-	struct uroce_qpc_attr attr; /* its first 8 bytes */
-	/* cold */
-	struct uroce_srq *srq; /* XRC_RECV: the one that the last request named */
+	struct uroce_qpc_attr attr; /* the requester reads the first 8 bytes */
+	/* Cold: the following fields are used rarely. */
+	struct uroce_srq *srq; /* XRC_RECV: the SRQ that the last request named */
 	const struct uroce_srq_table *srqs;
-	struct uroce_rd_pool *rd_pool; /* where resp.res comes from; NULL: no READs are served */
+	/* the pool of resp.res; NULL: READs and atomics are refused */
+	struct uroce_rd_pool *rd_pool;
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys;
-	uint32_t dest_qpn; /* RC, UC */
-	uint32_t qkey;     /* UD */
+	uint32_t dest_qpn; /* RC, UC: QPN of the peer */
+	uint32_t qkey;     /* UD: Q_Key of the QP */
 	uint32_t xrcd;
 	bool is_pipelined;
-	bool is_stopped; /* with is_pipelined: in SQD by itself */
-	uint16_t
-		ooo_window_psns; /* what the peer was seen to have outstanding beyond one packet, doubled; see ooo_request.c */
-	uint32_t
-		ooo_first_psn; /* of the packet that came ahead and opened the last hole; UROCE_OOO_PSN_NONE */
-	uint32_t ooo_first_sum; /* of what was in it */
-	uint64_t bad_key_ns;    /* with nb_bad_keys: when the first of these came */
+	bool is_stopped; /* with is_pipelined: the QP went to SQD because of a bad signature */
+	/* twice the PSNs that the peer was seen to have outstanding at once; see ooo_request.c */
+	uint16_t ooo_window_psns;
+	/* PSN of the out-of-order packet that opened the last gap; UROCE_OOO_PSN_NONE: none */
+	uint32_t ooo_first_psn;
+	uint32_t ooo_first_sum; /* hash of the packet at ooo_first_psn */
+	uint64_t bad_key_ns;    /* with nb_bad_keys: when the first of the wrong keys came */
 };
 
-/* The lines that packets touch: see uroce_qpc_fetch(), and what comes after. */
+/*
+ * The offset of the cache line that a field is in. The assertions below check the layout that
+ * uroce_qpc_fetch() and its like rely on.
+ */
 #define UROCE_QPC_LINE(field) (offsetof(struct uroce_qpc, field) / 64 * 64)
 
 static_assert(offsetof(struct uroce_qpc, cc.conf) == 64, "what all ask is one line");
@@ -451,8 +543,9 @@ static_assert(offsetof(struct uroce_qpc, req.ack_deadline) % 64 == 0 &&
 	      "where the requester is is one line");
 
 /**
- * Another state. Posters, on other threads, look at it (uroce_qpc_state_seen()), and need no more than to see the
- * one or the other: what a change of it takes is between them and the worker by other means.
+ * Set the state. Threads that post read the state by uroce_qpc_state_seen(), and must see either
+ * the old or the new value. Other means synchronise these threads with the worker when the state
+ * changes.
  */
 static inline void
 uroce_qpc_set_state(struct uroce_qpc *qpc, enum ibv_qp_state state)
@@ -460,14 +553,16 @@ uroce_qpc_set_state(struct uroce_qpc *qpc, enum ibv_qp_state state)
 	__atomic_store_n(&qpc->state, (uint8_t)state, __ATOMIC_RELAXED);
 }
 
-/** The state, as seen by a thread that is not the worker's. */
+/** Read the state from a thread that is not the worker's. */
 static inline enum ibv_qp_state
 uroce_qpc_state_seen(const struct uroce_qpc *qpc)
 {
 	return (enum ibv_qp_state)__atomic_load_n(&qpc->state, __ATOMIC_RELAXED);
 }
 
-/** Fetch what both roles want of a context. A hint, as all of these. */
+/**
+ * Prefetch the cache lines of a context that both roles use. A hint, like the calls that follow.
+ */
 static inline void
 uroce_qpc_fetch(const struct uroce_qpc *qpc)
 {
@@ -477,7 +572,7 @@ uroce_qpc_fetch(const struct uroce_qpc *qpc)
 	__builtin_prefetch(&qpc->stats, 1);
 }
 
-/** Fetch what the requester wants, beside that. */
+/** Prefetch the further lines of a context that the requester uses. A hint. */
 static inline void
 uroce_qpc_fetch_req(const struct uroce_qpc *qpc)
 {
@@ -486,7 +581,10 @@ uroce_qpc_fetch_req(const struct uroce_qpc *qpc)
 	__builtin_prefetch(&qpc->req.ack_deadline, 1);
 }
 
-/** Fetch what the responder wants, beside that, and if it is to complete a receive request. */
+/**
+ * Prefetch the further lines of a context that the responder uses. A hint.
+ * @param has_recv  a receive request will complete
+ */
 static inline void
 uroce_qpc_fetch_resp(const struct uroce_qpc *qpc, bool has_recv)
 {
@@ -495,7 +593,10 @@ uroce_qpc_fetch_resp(const struct uroce_qpc *qpc, bool has_recv)
 		__builtin_prefetch(&qpc->rq);
 }
 
-/** Fetch the receive request that a message would take; the context is at hand. A hint. */
+/**
+ * Prefetch the receive request that the next message would take. The context must be in the cache.
+ * A hint.
+ */
 static inline void
 uroce_qpc_fetch_recv(const struct uroce_qpc *qpc)
 {
@@ -506,7 +607,10 @@ uroce_qpc_fetch_recv(const struct uroce_qpc *qpc)
 	__builtin_prefetch(uroce_ring_at(&qpc->rq->ring, uroce_ring_tail(&qpc->rq->ring)));
 }
 
-/** Fetch the requests that are sent or answered next; the context is at hand. A hint. */
+/**
+ * Prefetch the send requests that are sent or acknowledged next. The context must be in the cache.
+ * A hint.
+ */
 static inline void
 uroce_qpc_fetch_queue(const struct uroce_qpc *qpc)
 {
@@ -525,21 +629,25 @@ uroce_qpc_ack_timeout_ns(const struct uroce_qpc *qpc)
 	return uroce_ack_timeout_ns(qpc->attr.timeout);
 }
 
-/** Whether a port refers to memory of the QP's requests: until then they are not flushed. */
+/**
+ * Whether a port still transmits from memory of the QP's requests. Until then these requests are
+ * not flushed.
+ */
 static inline bool
 uroce_qpc_has_tx_refs(const struct uroce_qpc *qpc)
 {
-	return atomic_load_explicit(&qpc->nb_tx_refs, memory_order_acquire) != 0; /* A6 */
+	/* A6, pairs with R6 in zero_copy.c: the port no longer reads the memory */
+	return atomic_load_explicit(&qpc->nb_tx_refs, memory_order_acquire) != 0;
 }
 
-/** Whether the QP is of a service that acknowledges. */
+/** Whether the QP's service has acknowledgements: RC or XRC. */
 static inline bool
 uroce_qpc_is_reliable(const struct uroce_qpc *qpc)
 {
 	return qpc->service == UROCE_SERVICE_RC || qpc->service == UROCE_SERVICE_XRC;
 }
 
-/** Whether something is to be sent again, beside what a position that was set back comes by. */
+/** Whether packets have to be retransmitted ahead of the send position. */
 static inline bool
 uroce_req_has_retransmit(const struct uroce_req *req)
 {
@@ -547,14 +655,17 @@ uroce_req_has_retransmit(const struct uroce_req *req)
 	       req->ooo_responses.state == UROCE_OOO_RESPONSE_LOST;
 }
 
-/** Whether the requester is silent, until its peer has had time to post a receive request. */
+/** Whether the requester waits for the RNR timer and sends nothing. */
 static inline bool
 uroce_req_is_rnr_wait(const struct uroce_req *req)
 {
 	return req->loss_recovery.state == UROCE_RECOVERY_RNR_WAIT;
 }
 
-/** Whether the packet at una_psn is retransmitted by itself, and new ones follow. */
+/**
+ * Whether the packet at una_psn was retransmitted alone (fast retransmission), while new packets
+ * may follow.
+ */
 static inline bool
 uroce_req_is_fast_retx(const struct uroce_req *req)
 {
@@ -562,7 +673,7 @@ uroce_req_is_fast_retx(const struct uroce_req *req)
 	       req->loss_recovery.state == UROCE_RECOVERY_LOSS_FAST_RETX;
 }
 
-/** Whether a response is missing, and the peer has gone on. */
+/** Whether a response is missing although the peer has executed later requests. */
 static inline bool
 uroce_req_has_answer_gap(const struct uroce_req *req)
 {

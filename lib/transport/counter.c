@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Names, sources and texts of the counters, all from the one list.
- */
+/* Names, sources and descriptions of the counters, generated from UROCE_COUNTER_LIST. */
 #include "transport/counter.h"
 
 #include <assert.h>
 
 #include "wire/lower.h"
 
-/* What telemetry takes in one piece, its end included. */
+/* The longest text that telemetry takes in one piece, with the terminating zero. */
 #define TEXT_MAX 128
 
 static const char counter_names[UROCE_COUNTER_NB][UROCE_LOWER_MAX + 1] = {

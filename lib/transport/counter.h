@@ -4,24 +4,29 @@
 
 /**
  * @file
- * What a device counts: one list gives the enum, the name, whose name that is, and what is counted.
+ * The counters of a device. One list gives the enum, the name, the source of the name, and the
+ * description.
  *
- * Where somebody else's name means the same, that is the name: of the port counters of the InfiniBand
- * specification, of rxe or of mlx5. Every worker has a set of its own, which it alone writes; who reads
- * sums them up (datapath/stats.h), and makes some of others or of verdicts there.
+ * A counter that the InfiniBand specification, rxe or mlx5 defines with the same meaning has their
+ * name. Every worker has a set of counters, which it alone writes. Readers sum the sets
+ * (datapath/stats.h), and compute some counters there from others or from verdicts.
  */
 
 #include <stdint.h>
 
-/** Whose name it is. */
+/** Where the name of a counter comes from. */
 enum uroce_counter_source {
-	UROCE_COUNTER_OF_IBTA, /* below ports/1/counters in sysfs */
-	UROCE_COUNTER_OF_RXE, /* below ports/1/hw_counters; where mlx5 has it, too, it means the same */
-	UROCE_COUNTER_OF_MLX5,  /* below ports/1/hw_counters */
-	UROCE_COUNTER_OF_UROCE, /* ours */
+	UROCE_COUNTER_OF_IBTA, /* InfiniBand port counters, in sysfs below ports/1/counters */
+	/*
+	 * rxe, in sysfs below ports/1/hw_counters; mlx5 counters of these names have the same
+	 * meaning
+	 */
+	UROCE_COUNTER_OF_RXE,
+	UROCE_COUNTER_OF_MLX5,  /* mlx5, in sysfs below ports/1/hw_counters */
+	UROCE_COUNTER_OF_UROCE, /* this library */
 };
 
-/* A frame's octets are those from its Ethernet header to its ICRC. */
+/* The octets of a frame are those from its Ethernet header to its ICRC. */
 /* clang-format off */
 #define UROCE_COUNTER_LIST(X) \
 	/* the port */ \
@@ -104,28 +109,28 @@ enum uroce_counter {
 };
 /* clang-format on */
 
-/** A set of them, of one writer. */
+/** A set of counters, with one writer. */
 struct uroce_counters {
 	uint64_t nb[UROCE_COUNTER_NB];
 };
 
-/** Name in lower case ("port_xmit_data"); never NULL, "?" when out of range. */
+/** The name of a counter in lower case ("port_xmit_data"); never NULL, "?" when out of range. */
 const char *uroce_counter_name(enum uroce_counter counter);
 
-/** What is counted, for people; never NULL, at most 127 characters, "?" when out of range. */
+/** The description of a counter; never NULL, at most 127 characters, "?" when out of range. */
 const char *uroce_counter_text(enum uroce_counter counter);
 
-/** Whose name it is; it is in range. */
+/** The source of a counter's name. The counter must be in range. */
 enum uroce_counter_source uroce_counter_source(enum uroce_counter counter);
 
-/** The writer counts `nb` more, where others may be reading. */
+/** Add `nb` to a counter. Only its writer may call; other threads may read at the same time. */
 static inline void
 uroce_count(uint64_t *counter, uint64_t nb)
 {
 	__atomic_store_n(counter, *counter + nb, __ATOMIC_RELAXED);
 }
 
-/** The same in a set; NULL: nobody counts. */
+/** Add `nb` to a counter of a set; `counters` NULL: do nothing. */
 static inline void
 uroce_count_in(struct uroce_counters *counters, enum uroce_counter which, uint64_t nb)
 {
@@ -133,7 +138,7 @@ uroce_count_in(struct uroce_counters *counters, enum uroce_counter which, uint64
 		uroce_count(&counters->nb[which], nb);
 }
 
-/** What the writer has counted so far; any thread. */
+/** Read a counter; any thread may call. */
 static inline uint64_t
 uroce_counted(const uint64_t *counter)
 {

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * WRITEs behind the one that is being received, while a hole is open: the packets from their middle are
- * placed when they come.
+ * Direct data placement of later WRITEs: while a PSN gap is open, Middle packets of WRITEs behind
+ * the one being received are placed on arrival.
  *
- * Why: to hold a long message takes an mbuf for each packet, which the port then fills others instead
- * of, out of the cache, and each is read once more when it is not in the cache either. Where the repair
- * stands behind a whole window that is more than all else that a loss costs.
+ * The reason: a buffered message takes an mbuf for each packet. The port then receives into other
+ * mbufs, which are not in the cache, and each buffered packet is read once more when it has left
+ * the cache, too. Where the retransmission arrives behind a whole window of packets, that costs
+ * more than everything else that a loss costs.
  *
- * How it works: the present WRITE says where it ends, there the next one begins, and its first packet,
- * which is held, says where that goes and ends; and so on, as long as there are WRITEs. Everything else
- * ends the chain: what a READ or an atomic sees must not be changed before its turn, and a SEND's
- * length is not known, or it takes back the right to write.
+ * How it works: the present WRITE says where it ends, and the next one begins there. The first
+ * packet of the next WRITE, which is buffered, says where its payload goes and where it ends; and
+ * so on, as long as WRITEs follow. Any other request ends this chain. What a READ or an atomic
+ * reads must not change before its turn. The length of a SEND is not known, and a SEND may
+ * invalidate the key.
  *
- * What must not be noticed: the first and the last packet of a message, and so each one of a single
- * packet, are held as ever. So where a flag is what a message begins or ends with, or a message of its
- * own, nobody sees it before all that was sent before it. And of two WRITEs to one place the later wins: whatever
- * is executed while a hole is open leaves out the bytes that a later packet has been placed at.
+ * What the application sees stays in order: the first and the last packet of a message, and so
+ * every message of one packet, are buffered. So a flag at the beginning or end of a message is not
+ * visible before earlier data, and nor is a flag in a message of its own. Of two WRITEs to one
+ * place the later wins. So a packet that is executed while the gap is open leaves out the bytes
+ * where a later packet has been placed.
  */
 #include "transport/ddp.h"
 
@@ -27,7 +30,10 @@
 #include "transport/psn_gap.h"
 #include "wire/psn.h"
 
-/* Those whose first packet was executed are not later any more. */
+/*
+ * Remove the WRITEs whose first packet was executed: they no longer lie behind the message being
+ * received.
+ */
 static void
 drop_begun_writes(struct uroce_resp *resp)
 {
@@ -42,7 +48,7 @@ drop_begun_writes(struct uroce_resp *resp)
 	memmove(later->write, later->write + nb, later->nb * sizeof(later->write[0]));
 }
 
-/* Where the last message ends of which that is known. */
+/* Find the PSN where the last message with a known end is over. */
 static uint32_t
 find_known_end(const struct uroce_qpc *qpc)
 {
@@ -59,7 +65,10 @@ find_known_end(const struct uroce_qpc *qpc)
 	return uroce_psn_add(resp->epsn, uroce_msg_packets(qpc, resp->write_len - resp->msg_len));
 }
 
-/* What a first packet says of its WRITE. @return false: not what the peer may do */
+/*
+ * Read the memory and the length of a WRITE from its first packet.
+ * @return false: the peer may not write there, or the lengths disagree
+ */
 static bool
 read_first_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 		  struct uroce_ddp_write *out)
@@ -86,7 +95,10 @@ read_first_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 	return true;
 }
 
-/* The next WRITE, if its first packet is here. */
+/*
+ * Add the WRITE that begins at `psn`.
+ * @return false: its first packet has not arrived, or there is no room
+ */
 static bool
 learn_next_write(struct uroce_qpc *qpc, uint32_t psn)
 {
@@ -105,11 +117,11 @@ learn_next_write(struct uroce_qpc *qpc, uint32_t psn)
 	return true;
 }
 
-/* The WRITE that `psn` belongs to; NULL: none that is known. */
+/* Find the WRITE that `psn` belongs to. @return NULL: no known WRITE */
 static const struct uroce_ddp_write *
 find_placed_write(const struct uroce_ddp *later, uint32_t psn)
 {
-	/* mostly it is the last one */
+	/* usually it is the last WRITE */
 	for (uint32_t i = later->nb; i-- > 0;) {
 		if (uroce_psn_in(psn, later->write[i].psn, later->write[i].nb_psn))
 			return &later->write[i];
@@ -125,7 +137,7 @@ uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn)
 
 	if (resp->operation == UROCE_OPERATION_SEND || !(qpc->access & IBV_ACCESS_REMOTE_WRITE))
 		return NULL;
-	/* what is missing may go through an mkey, and where that leads is not known */
+	/* the missing packets may write through an mkey, whose memory is not known here */
 	if (uroce_mkey_any(qpc->mrs))
 		return NULL;
 	drop_begun_writes(resp);
@@ -145,7 +157,9 @@ uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn)
 				  IBV_ACCESS_REMOTE_WRITE);
 }
 
-/* Whether packet `nth` of a WRITE was placed when it came; its first and its last never are. */
+/*
+ * Whether packet `nth` of a WRITE was placed on arrival. The first and the last packet never are.
+ */
 static bool
 is_placed(const struct uroce_qpc *qpc, const struct uroce_ddp_write *write, uint32_t nth)
 {
@@ -156,8 +170,9 @@ is_placed(const struct uroce_qpc *qpc, const struct uroce_ddp_write *write, uint
 }
 
 /*
- * From `dst` on, how many bytes of at most `len` share one answer.
- * @param[out] is_taken  that: whether a packet of a WRITE behind `psn` was placed there
+ * Count the bytes from `dst` on, at most `len`, that are equal in one respect: whether a later
+ * WRITE was placed there.
+ * @param[out] is_taken  whether a packet of a WRITE behind `psn` was placed at these bytes
  */
 static uint32_t
 count_uniform_bytes(const struct uroce_qpc *qpc, uint32_t psn, const uint8_t *dst, uint32_t len,

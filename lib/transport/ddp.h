@@ -4,39 +4,44 @@
 
 /**
  * @file
- * The WRITEs that follow the one that is being received, one right behind the other, as far as their
- * first packets are held behind a hole: where each of them goes. ddp.c says what for.
+ * Direct data placement of later WRITEs, which directly follow the WRITE being received behind a
+ * PSN gap. A later WRITE is known as soon as its first packet is buffered. ddp.c gives the reason.
  */
 
 #include <stdint.h>
 
-/** WRITEs that are known at a time; what belongs to further ones is held. */
+/** The most WRITEs that are known at a time. Packets of further WRITEs are buffered. */
 #define UROCE_DDP_WRITES_MAX 32
 
 struct uroce_ddp_write {
-	uint8_t *
-		base; /* the peer may write there, and could when this was found out; NULL: len is 0 */
-	uint64_t va; /* the same as the peer names it */
+	/* memory of the WRITE; access was checked when the first packet arrived; NULL: len is 0 */
+	uint8_t *base;
+	uint64_t va; /* address of the memory as the peer names it */
 	uint32_t rkey;
-	uint32_t len;    /* bytes */
-	uint32_t psn;    /* of its first packet */
-	uint32_t nb_psn; /* its packets; the next one begins behind them */
+	uint32_t len;    /* length in bytes */
+	uint32_t psn;    /* PSN of the first packet */
+	uint32_t nb_psn; /* number of packets; the next WRITE begins behind them */
 };
 
 struct uroce_ddp {
 	uint32_t nb;
-	struct uroce_ddp_write write[UROCE_DDP_WRITES_MAX]; /* in PSN order; the first nb */
+	/* in PSN order; the first nb are valid */
+	struct uroce_ddp_write write[UROCE_DDP_WRITES_MAX];
 };
 
 struct uroce_qpc;
 
 /**
- * Where a packet from the middle of a WRITE goes, which is ahead of a hole and behind the message that
- * is being received. NULL: that is not known, or refused: hold it. There is a gap.
+ * Find the memory of a Middle packet of a WRITE that is ahead of a PSN gap and behind the message
+ * being received. The gap must be open.
+ * @return NULL: the memory is not known, or access is refused: the packet has to be buffered
  */
 void *uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn);
 
-/** Copy the payload of packet `psn`, but for the bytes that a WRITE behind it has been placed at. */
+/**
+ * Copy the payload of packet `psn`, but not over bytes where a packet of a later WRITE has been
+ * placed.
+ */
 void uroce_ddp_copy_around(struct uroce_qpc *qpc, uint32_t psn, void *dst, const void *src,
 			   uint32_t len);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A failure ends both roles: their timers are off, what is held is given up, and both queues are flushed. What the
- * responder owes to the peer is still sent.
+ * Failure of a QP ends both roles: their timers are stopped, packets that arrived out of order are
+ * discarded, and both queues are flushed. Pending responses are still sent.
  */
 #include "transport/error.h"
 
@@ -13,16 +13,22 @@ void
 uroce_error_enter(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	uroce_qpc_set_state(qpc, IBV_QPS_ERR);
-	/* Who posts a receive request publishes it, then looks at the state: either it sees ERR and
-	 * rings, or the flush sees the request. */
+	/*
+	 * A thread that posts a receive request publishes the request, and then reads the state.
+	 * Due to the fence, either that thread sees ERR and rings the doorbell, or the flush sees
+	 * the request.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	qpc->resp.operation = UROCE_OPERATION_NONE;
 	uroce_cc_stop(&qpc->cc);
 	uroce_ahead_discard(qpc);
 	uroce_req_reset(qpc);
-	if (!qpc->is_zero_copy) /* else by uroce_qpc_sent() */
+	if (!qpc->is_zero_copy) /* otherwise uroce_qpc_sent() flushes both queues */
 		uroce_completion_flush(qpc, now_ns);
-	/* nothing more is taken from the shared queue, and what was is complete [IBA 11.6.3.2] */
+	/*
+	 * no receive request is taken from the SRQ any more, and those taken have completed
+	 * [IBA 11.6.3.2]
+	 */
 	if (qpc->srq && !qpc->srqs)
 		qpc->events |= UROCE_QPC_LAST_WQE;
 }
@@ -51,7 +57,7 @@ uroce_error_fail_request(struct uroce_qpc *qpc, enum ibv_wc_status status, uint3
 		uroce_error_enter(qpc, now_ns);
 		return;
 	}
-	/* UC and UD: the receive side goes on [IBA 10.3.1.6] */
+	/* UC and UD: the receive side continues [IBA 10.3.1.6] */
 	uroce_completion_flush_sq(qpc, now_ns);
 	uroce_qpc_set_state(qpc, IBV_QPS_SQE);
 }

@@ -4,29 +4,35 @@
 
 /**
  * @file
- * How a QP ends: a request or a receive request fails, and the QP goes to ERR.
+ * Failure of a QP: a send or receive request fails, and the QP goes to ERR or SQE.
  */
 
 #include "transport/context.h"
 
-/** To ERR: timers off, both queues flushed. What the responder still owes is sent. */
+/**
+ * Go to ERR: stop the timers and flush both queues. Responses and acknowledgements that are pending
+ * are still sent.
+ */
 void uroce_error_enter(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * The oldest request ends in `status`, the QP in ERR (UC: SQE), the rest is flushed: all of them when no
- * port refers to their memory any more.
+ * Fail the oldest send request with `status`. The QP goes to ERR (UC and UD: SQE), and the other
+ * requests are flushed. All of them complete when no port transmits from their memory any more.
  */
 void uroce_error_fail_request(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
 			      uint64_t now_ns);
 
-/** The oldest receive request ends in an error, the QP in ERR. */
+/** Fail the oldest receive request with `status`, and go to ERR. */
 void uroce_error_fail_receive(struct uroce_qpc *qpc, enum ibv_wc_status status,
 			      enum uroce_verdict verdict, uint64_t now_ns);
 
-/** Count a request that was refused, if that is counted. */
+/** Count a request that was refused, if there is a counter for the verdict. */
 void uroce_error_count_refusal(const struct uroce_qpc *qpc, enum uroce_verdict verdict);
 
-/** A response is none that the peer may send: the oldest request fails. @return the verdict of the response */
+/**
+ * Fail the oldest request because the peer has sent an invalid response.
+ * @return the verdict of the response
+ */
 enum uroce_verdict uroce_error_bad_response(struct uroce_qpc *qpc, uint64_t now_ns);
 
 #endif /* UROCE_TRANSPORT_ERROR_H */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The expected request of RC and XRC is executed, or refused [IBA 9.7.4, 9.7.5.1].
- */
+/* Execution of the expected request of RC and XRC, or its refusal [IBA 9.7.4, 9.7.5.1]. */
 #include "transport/execute.h"
 
 #include <string.h>
@@ -26,10 +24,10 @@ static_assert(UROCE_RD_ATOMIC_MAX <= 32, "pending is a mask of 32 bits");
 
 /* What a refused request leads to, by verdict [IBA 9.7.5.2.8, 9.9.3]. */
 static const struct refusal {
-	bool is_fatal;       /* NAK `nak`, and the QP ends in ERR */
+	bool is_fatal;       /* a NAK with the code `nak` is sent, and the QP goes to ERR */
 	uint8_t nak;         /* enum uroce_nak */
-	uint8_t recv_status; /* how the oldest receive request ends; 0: untouched */
-	uint32_t event;      /* enum uroce_qpc_event */
+	uint8_t recv_status; /* status of the oldest receive request; 0: it is not touched */
+	uint32_t event;      /* enum uroce_qpc_event; 0: none */
 } refusals[UROCE_VERDICT_NB] = {
 	[UROCE_VERDICT_BAD_SEQUENCE] = { true, UROCE_NAK_INV_REQUEST, 0, UROCE_QPC_REQ_ERR },
 	[UROCE_VERDICT_BAD_REQUEST] = { true, UROCE_NAK_INV_REQUEST, 0, UROCE_QPC_REQ_ERR },
@@ -66,9 +64,9 @@ uroce_execute_refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t
 }
 
 /*
- * The slot for a new READ or atomic. A peer that asks for a new one has its answers to the old ones,
- * but for as many as were agreed; so where the agreed number is exceeded, the oldest is a repetition
- * that nobody waits for, or the peer broke the agreement.
+ * Allocate the slot of a new READ or atomic. A peer that sends a new one has received the responses
+ * of the old ones, except for max_dest_rd_atomic of them. So if more are pending, the oldest is a
+ * repetition that the peer does not need, or the peer has sent more than was agreed.
  * @return UROCE_VERDICT_REQUEST, and the slot
  */
 static enum uroce_verdict
@@ -97,13 +95,13 @@ alloc_resource(struct uroce_qpc *qpc, uint64_t now_ns, struct uroce_rd_res **out
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* The resource that alloc_resource() gave is filled: its responses are due. */
+/* Make the responses of the resource from alloc_resource() pending, after it was filled. */
 static void
 commit_resource(struct uroce_resp *resp)
 {
 	resp->pending |= 1u << resp->res_head % UROCE_RD_ATOMIC_MAX;
 	resp->res_head++;
-	/* its responses acknowledge everything before them */
+	/* the responses acknowledge everything before them, so that a pending ACK is not needed */
 	if (resp->syndrome == UROCE_SYNDROME_ACK)
 		resp->has_aeth = false;
 }
@@ -178,7 +176,9 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 
 	if (!at)
 		return UROCE_VERDICT_NO_ACCESS;
-	/* the address as the peer names it, and as our CPU needs it */
+	/*
+	 * the address must be aligned as the peer names it, and also in the memory of this process
+	 */
 	if (va % sizeof(*at) || (uintptr_t)at % sizeof(*at))
 		return UROCE_VERDICT_BAD_REQUEST;
 	struct uroce_rd_res *res;
@@ -200,7 +200,9 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* What is answered like a READ of nothing is remembered as one. */
+/*
+ * Remember a FLUSH or ATOMIC_WRITE like a READ of length 0, because its response has the same form.
+ */
 static void
 remember_empty(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t psn)
 {
@@ -210,7 +212,7 @@ remember_empty(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t psn)
 	resp->epsn = uroce_psn_add(resp->epsn, 1);
 }
 
-/* ATOMIC_WRITE: 8 bytes that nobody ever sees a part of [IBA A19]. */
+/* Execute an ATOMIC_WRITE: a reader sees all of its 8 bytes change at once [IBA A19]. */
 static enum uroce_verdict
 execute_atomic_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -244,7 +246,7 @@ execute_atomic_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* The rights that a FLUSH of this placement needs. */
+/* The access rights that a FLUSH needs, by its placement type. */
 static uint32_t
 flush_access(uint32_t type)
 {
@@ -252,7 +254,7 @@ flush_access(uint32_t type)
 	       (type & UROCE_FLUSH_PERSISTENT ? UROCE_ACCESS_FLUSH_PERSISTENT : 0);
 }
 
-/* What the peer wrote before is where everybody sees it, or where it stays. */
+/* Execute a FLUSH: make the peer's earlier WRITEs globally visible, or persistent. */
 static enum uroce_verdict
 execute_flush(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -304,8 +306,8 @@ execute_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 }
 
 /*
- * XRC: the shared receive queue that the request names, of which it takes receive requests, and whose
- * domain its keys are of. All packets of a message name the same [IBA A14.5].
+ * XRC: select the SRQ that the request names. Receive requests are taken from it, and keys belong
+ * to its protection domain. All packets of a message name the same SRQ [IBA A14.5].
  */
 static enum uroce_verdict
 select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -317,9 +319,10 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_BAD_REQUEST;
 	if (qpc->resp.operation != UROCE_OPERATION_NONE && srq != qpc->srq)
 		return UROCE_VERDICT_BAD_REQUEST;
-	/* there may be one from a request that was refused */
+	/* an earlier request that was refused may have left a receive request */
 	if (srq != qpc->srq) {
-		uroce_completion_recv_end(qpc); /* another queue, another CQ */
+		/* the new SRQ has another CQ, so the open batch ends */
+		uroce_completion_recv_end(qpc);
 		uroce_recv_put_back(qpc);
 	}
 	qpc->srq = srq;
@@ -327,7 +330,10 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* What was asked for by a NAK is here; one that has not left yet is not needed any more. */
+/*
+ * End the wait that a NAK began, because the missing request has arrived. A pending NAK becomes an
+ * ACK.
+ */
 static void
 end_nak_wait(struct uroce_resp *resp)
 {
@@ -372,7 +378,6 @@ execute_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 	return verdict;
 }
 
-/* The request that was expected. */
 enum uroce_verdict
 uroce_execute_expected(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {

@@ -9,18 +9,24 @@
 
 #include "transport/context.h"
 
-/** Execute the request that was expected. @return UROCE_VERDICT_REQUEST, or why it was refused */
+/** Execute the expected request. @return UROCE_VERDICT_REQUEST, or why it was refused */
 enum uroce_verdict uroce_execute_expected(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					  uint64_t now_ns);
 
-/** The same of one that was held: a refusal that would end the QP is left to the caller. */
+/**
+ * Execute a request that was buffered. A refusal that would end the QP is left to the caller.
+ * @return UROCE_VERDICT_REQUEST, or why it was refused
+ */
 enum uroce_verdict uroce_execute_held(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				      uint64_t now_ns);
 
-/** Whether the peer may read what a READ request names. */
+/** Whether the peer may read the memory that a READ request names. */
 bool uroce_execute_may_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
 
-/** The expected request is refused: a NAK is due, and the QP may end. @return `verdict` */
+/**
+ * Refuse the expected request: schedule a NAK, and put the QP into ERR if the error is fatal.
+ * @return `verdict`
+ */
 enum uroce_verdict uroce_execute_refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict,
 					uint64_t now_ns);
 

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Runs of packets: what follows a packet that was accepted, and is like it, need not be asked again what
- * that one was asked at the door of its QP.
+ * The fast path of reception: a packet that equals an accepted packet needs no further checks of
+ * peer, P_Key and opcode.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include "wire/hdr.h"
 #include "wire/parse.h"
 
-/** Whether two packets came from the same address to the same. */
+/** Whether two packets have the same source and destination address. */
 static inline bool
 uroce_fast_path_is_same_path(const struct uroce_pkt *pkt, const struct uroce_pkt *tmpl)
 {
@@ -31,7 +31,10 @@ uroce_fast_path_is_same_path(const struct uroce_pkt *pkt, const struct uroce_pkt
 	return a == b;
 }
 
-/** Whether a packet to the same QP passes its door because `tmpl` did, and carries no mark. */
+/**
+ * Whether a packet to the same QP passes the checks of peer, P_Key and opcode because `tmpl` did,
+ * and has no CE mark.
+ */
 static inline bool
 uroce_fast_path_matches(const struct uroce_pkt *pkt, const struct uroce_pkt *tmpl)
 {

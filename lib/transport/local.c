@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Local requests [IBA 10.6.7, 11.4.1.1]: they have no packets and no PSNs, and are done when the
- * requester's position comes to them: before anything behind them is sent, and, with a fence, after
- * all READs and atomics before them have ended. They complete in order, as all requests do. When the
- * requester goes back over one, it is not done again.
+ * Local requests [IBA 10.6.7, 11.4.1.1] have no packets and no PSNs. They are executed when the
+ * send position reaches them: before any request behind them is sent, and, with a fence, after all
+ * earlier READs and atomics have ended. They complete in order, like all requests. When the send
+ * position goes back and passes a local request again, it is not executed again.
  *
- * A request that was cancelled is a local one that does nothing.
+ * A cancelled request becomes a local request that does nothing.
  */
 #include "transport/local.h"
 
 #include "mem/mkey.h"
 #include "mem/mw.h"
 
-/* The whole of it was checked when it was posted. */
+/* Configure an mkey. The request was checked completely when it was posted. */
 static int
 configure_mkey(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe)
 {

@@ -4,14 +4,14 @@
 
 /**
  * @file
- * Requests that send nothing.
+ * Local requests: requests without packets.
  */
 
 #include "transport/context.h"
 
 /**
- * Do what a local request asks for, unless that was done already.
- * @return IBV_WC_SUCCESS, or how it ends
+ * Execute a local request, unless it was executed before.
+ * @return IBV_WC_SUCCESS, or the status in which the request fails
  */
 enum ibv_wc_status uroce_local_execute(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe);
 

@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Selective repair by a requester whose peer only ever names the first packet that it misses.
+ * Selective retransmission by a requester whose peer reports nothing but the first packet that it
+ * misses.
  *
- * A NAK opens a hole at una_psn: that packet is sent once more, asks for an ACK, and new ones follow as
- * if nothing had happened. What the peer says next tells what it did with those behind the hole. If
- * it goes on after more than the one packet, it HOLDS them; and if it stops short of what had been
- * sent before the repair, there is the next hole, known without a NAK. If it goes on with exactly
- * the next packet, it most likely DROPS them: then the requester goes back N, and so from then on,
- * unless an answer overtakes what it has sent again.
+ * A NAK opens a PSN gap at una_psn. That packet is retransmitted and asks for an ACK; new packets
+ * follow as usual. The next response shows what the peer did with the packets behind the gap. If it
+ * acknowledges more than the one packet, the peer keeps packets behind a gap (selective). If it
+ * then stops short of what had been sent before the retransmission, the next gap is known without a
+ * NAK. If it acknowledges exactly the one packet, the peer most likely drops packets behind a gap
+ * (go-back-N). Then the requester goes back N, now and at later gaps, until a response acknowledges
+ * packets before their retransmission.
  *
- * Each hole is found a round trip after the one before. From the third in what was in flight at once,
- * and from the first if there were as many the last time, what lies behind them is sent again, once, but
- * only with capacity that new packets leave: when the window is full or the queue is empty.
+ * Each gap is found one round trip after the gap before. From the third gap among the packets in
+ * flight on, the packets behind the gaps are retransmitted, once each (opportunistic
+ * retransmission). If the last round trip had as many gaps, that begins at the first gap. These
+ * packets use only capacity that new packets leave: the window is full or the send queue is empty.
  *
- * A peer that drops makes waste of all that is in flight behind a hole. Where a part of it only stands in line
- * somewhere, so that round trips are longer than the shortest, it does no good either. So from then on little
- * is in flight at first, and with each round trip more, until one is half as long again as the shortest;
- * that is kept up from there on. The next QP to the same host begins with what this one has found out.
+ * To a go-back-N peer, everything in flight behind a gap is wasted. Packets that only wait in a
+ * queue of the path, so that round trips exceed the shortest one, do not raise the throughput
+ * either. So after the first loss few packets are in flight (cwnd). cwnd grows with each round trip
+ * until one is 1.5 times the shortest, and is kept there. The next QP to the same host begins with
+ * the values that this QP has found.
  *
- * Nothing came for two round trips: the first packet is sent once more and asks, and so is the last. A peer
- * that drops would have told of a hole by a NAK, so all that it lacks is the end: it is sent the last alone.
- * If it is silent after that, the NAK was lost, and it is sent the first, at which it tells of all that it has.
- * These probes are no retries: those are counted by the ACK timeout. If the answer comes, and it is to the
- * first and to nothing behind it, the peer may know of no hole: it was sent an RNR NAK that was lost, or
- * nothing at all arrived. Then the next probe follows at once; and if that brings no more, everything is
- * sent again, or each packet would wait for a probe of its own.
+ * After two round trips without a response, the first packet in flight and the newest are
+ * retransmitted and ask for an ACK (probe). A go-back-N peer would have reported a gap by a NAK, so
+ * it can only miss the newest packets: its probe is the newest packet alone. If this peer stays
+ * silent, the NAK was lost; the next probe is the first packet, and the response acknowledges all
+ * that the peer has. Probes do not use retries; only the ACK timeout does.
+ *
+ * If a response acknowledges the first packet and nothing behind it, the peer may not know of a
+ * gap: an RNR NAK was lost, or nothing else arrived. Then the next probe is sent at once. If that
+ * probe also brings one packet only, everything is retransmitted, because otherwise each packet
+ * would wait for a probe of its own.
  */
 #include "transport/loss_recovery.h"
 
@@ -35,19 +42,22 @@
 #include "transport/recovery_state.h"
 #include "wire/psn.h"
 
-/* Repairs, each followed by a hole at the next packet, after which the peer is doubted again. */
+/*
+ * Fast retransmissions in a row, each followed by a gap at the next packet, until a selective peer
+ * is no longer known to be selective.
+ */
 #define ADJACENT_MAX 4
 #define BACKOFF_MAX  10
-/* Holes in a round trip, from which on what lies behind them is sent again. */
+/* From this number of PSN gaps in a round trip on, the packets behind them are retransmitted. */
 #define GAPS_MANY 3
-/* Packets that probes bring one by one, before the rest is sent again. */
+/* After this number of probes in a row that bring one packet each, everything is retransmitted. */
 #define PROBE_STEPS_MAX 2
-/* Packets that may come late, one behind the other, to a peer that drops. */
+/* A go-back-N peer may get up to this number of consecutive packets late, because of reordering. */
 #define REORDER_MAX 3
-/* The least that is in flight: one half is under way while the ACK of the other comes. */
+/* The smallest cwnd: one half of it is in flight while the ACK of the other half comes. */
 #define CWND_MIN 16
 
-/* Whether the packet at una_psn can be sent again by itself. */
+/* Whether the packet at una_psn can be retransmitted alone. */
 static bool
 is_retransmittable(const struct uroce_qpc *qpc)
 {
@@ -73,7 +83,7 @@ open_request_gap(struct uroce_qpc *qpc)
 	if (repair->peer == UROCE_PEER_ARQ_SELECTIVE &&
 	    (repair->is_lossy || repair->nb_gaps >= GAPS_MANY))
 		repair->due |= UROCE_RECOVERY_DUE_BEHIND;
-	/* no probe has to find it */
+	/* the gap is known, so that no probe has to find it */
 	if (repair->nb_probe_steps)
 		repair->probe_deadline = UROCE_NEVER;
 	repair->nb_probe_steps = 0;
@@ -85,7 +95,9 @@ open_request_gap(struct uroce_qpc *qpc)
 	req->rtt.sample_ns = 0;
 }
 
-/* The gap at una_psn is closed, or there is none: the packet need not be sent again. */
+/*
+ * Close the gap at una_psn, or do nothing if there is none: the packet need not be retransmitted.
+ */
 static void
 close_request_gap(struct uroce_loss_recovery *repair)
 {
@@ -93,14 +105,20 @@ close_request_gap(struct uroce_loss_recovery *repair)
 	repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_FIRST;
 }
 
-/* Whether an answer can be to what was sent again by itself: it took long enough. */
+/*
+ * Whether a response can belong to the fast retransmission: it took nearly a round trip, or more.
+ */
 static bool
 is_rtt_plausible(const struct uroce_req *req, uint64_t now_ns)
 {
 	return now_ns - req->loss_recovery.retransmit_ns >= req->rtt.min_rtt_ns / 4 * 3;
 }
 
-/* The peer went on with the packet behind the one that was repaired. @return whether to go back N */
+/*
+ * Decide whether a peer goes back N, after it has acknowledged only the one packet that was
+ * retransmitted.
+ * @return whether to go back N
+ */
 static bool
 is_go_back_n_peer(struct uroce_loss_recovery *repair)
 {
@@ -113,7 +131,7 @@ is_go_back_n_peer(struct uroce_loss_recovery *repair)
 }
 
 /*
- * An ACK, or a NAK of a PSN sequence error, has moved una_psn to where it is.
+ * Process an ACK, or a NAK (PSN sequence error), that has moved una_psn to its present value.
  * @return false: go back N
  */
 static bool
@@ -129,11 +147,18 @@ respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 	if (uroce_req_is_fast_retx(req) && !moved)
 		return true;
 	if (uroce_req_is_fast_retx(req) && !(repair->due & UROCE_RECOVERY_DUE_FIRST)) {
-		/* sooner than a round trip: the packet was only late, and nothing is known */
+		/*
+		 * A response that comes sooner than a round trip after the retransmission belongs
+		 * to the original packet, which was late. Such a response shows nothing of the
+		 * peer.
+		 */
 		const bool is_answer = is_rtt_plausible(req, now_ns);
 		const bool is_last = repair->recover_psn == req->max_psn;
 
-		/* the peer has seen what followed the repair, too, and tells of a hole by a NAK */
+		/*
+		 * Newer packets followed the retransmission. If one of them is missing, the peer
+		 * sends a NAK. So nothing has to be decided after this ACK.
+		 */
 		if (moved == 1 && !is_nak && !is_last)
 			return true;
 		if (moved > 1) {
@@ -151,14 +176,17 @@ respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 	return true;
 }
 
-/* An ACK showed that the peer dropped what was behind a hole. */
+/* Go back N after an ACK which showed that the peer dropped what was behind a PSN gap. */
 static enum uroce_recovery_action
 fall_back(struct uroce_qpc *qpc)
 {
 	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
 	enum uroce_recovery_action action = UROCE_RECOVERY_DO_NOTHING;
 
-	/* nothing is in flight, or what is will be answered: then there is nothing to go back to */
+	/*
+	 * Going back N is useless if nothing is in flight, or if the oldest request is a READ or an
+	 * atomic, whose response will come.
+	 */
 	if (repair->peer != UROCE_PEER_ARQ_SELECTIVE && is_retransmittable(qpc)) {
 		action = uroce_recovery_step(repair, UROCE_RECOVERY_ON_LOSS);
 		uroce_loss_recovery_reduce_cwnd(qpc);
@@ -191,7 +219,7 @@ uroce_loss_recovery_nak(struct uroce_qpc *qpc, uint64_t now_ns)
 					  : uroce_loss_recovery_lose(qpc);
 }
 
-/* The address of the peer, in one word. */
+/* Hash the address of the peer to one word. */
 static uint64_t
 hash_peer_address(const struct uroce_path *path)
 {
@@ -202,40 +230,46 @@ hash_peer_address(const struct uroce_path *path)
 		memcpy(half, ((const struct uroce_ipv6 *)ip)->dst, sizeof(half));
 	else
 		memcpy(half, ((const struct uroce_ipv4 *)ip)->dst, 4);
-	/* the last bytes tell neighbours apart, the first bits of a product are made of all */
+	/*
+	 * Neighbours differ in the last bytes of their addresses. The upper bits of a product
+	 * depend on all bits of the factors.
+	 */
 	return ((half[0] ^ half[1]) * UINT64_C(0x9e3779b97f4a7c15)) >> 6;
 }
 
 void
 uroce_loss_recovery_start(struct uroce_qpc *qpc)
 {
-	const struct uroce_peer_metrics *note;
+	const struct uroce_peer_metrics *metrics;
 
 	if (qpc->is_req_gbn || !uroce_qpc_is_reliable(qpc))
 		return;
 	qpc->req.rtt = (struct uroce_rtt){ 0 };
 	qpc->req.loss_recovery.peer = UROCE_PEER_ARQ_UNKNOWN;
-	note = uroce_peer_cache_find(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer),
-				     hash_peer_address(&qpc->path));
-	if (!note)
+	metrics = uroce_peer_cache_find(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer),
+					hash_peer_address(&qpc->path));
+	if (!metrics)
 		return;
 	qpc->req.loss_recovery.peer = UROCE_PEER_ARQ_GO_BACK_N;
-	qpc->req.rtt.cwnd = (uint16_t)uroce_min(note->cwnd, qpc->window_psns);
+	qpc->req.rtt.cwnd = (uint16_t)uroce_min(metrics->cwnd, qpc->window_psns);
 	qpc->req.rtt.was_queueing = true;
-	qpc->req.rtt.min_rtt_ns = note->min_rtt_ns;
+	qpc->req.rtt.min_rtt_ns = metrics->min_rtt_ns;
 }
 
-/* What is known now, for this QP and to begin with for the next one to the same host. */
+/*
+ * Save what is known of the peer in the peer cache, as the initial values of the next QP to the
+ * same host.
+ */
 static void
 save_peer_metrics(const struct uroce_qpc *qpc)
 {
-	const struct uroce_peer_metrics note = {
+	const struct uroce_peer_metrics metrics = {
 		.host = hash_peer_address(&qpc->path),
 		.min_rtt_ns = qpc->req.rtt.is_min_uncertain ? 0 : qpc->req.rtt.min_rtt_ns,
 		.cwnd = qpc->req.rtt.cwnd,
 	};
 
-	uroce_peer_cache_update(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer), &note);
+	uroce_peer_cache_update(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer), &metrics);
 }
 
 void
@@ -246,7 +280,11 @@ uroce_loss_recovery_on_spurious(struct uroce_qpc *qpc)
 	if (!uroce_recovery_is_loss(&req->loss_recovery) ||
 	    req->loss_recovery.peer != UROCE_PEER_ARQ_GO_BACK_N)
 		return;
-	/* what was thought lost may have been late; and less than all may have been sent again before */
+	/*
+	 * The peer counts as selective only if it acknowledges everything, and more than
+	 * REORDER_MAX packets before their retransmission. Otherwise packets may only have been
+	 * late, or an earlier retransmission may have carried them.
+	 */
 	if (req->una_psn != req->max_psn ||
 	    uroce_psn_dist(req->next_psn, req->una_psn) <= REORDER_MAX)
 		return;
@@ -265,7 +303,9 @@ uroce_loss_recovery_reduce_cwnd(struct uroce_qpc *qpc)
 	if (!rtt->cwnd) {
 		rtt->cwnd = (uint16_t)uroce_min(CWND_MIN, qpc->window_psns);
 		rtt->was_queueing = false;
-		/* the shortest was with a whole window in flight */
+		/*
+		 * the shortest round trip was measured with a whole window in flight: measure again
+		 */
 		rtt->min_rtt_ns = 0;
 	} else if (rtt->is_queueing && rtt->cwnd > CWND_MIN) {
 		rtt->cwnd = rtt->cwnd / 2 > CWND_MIN ? rtt->cwnd / 2 : CWND_MIN;
@@ -275,9 +315,10 @@ uroce_loss_recovery_reduce_cwnd(struct uroce_qpc *qpc)
 }
 
 /*
- * An answer took so long: more may be in flight until it stands in line, twice as much until it did once, if as much
- * as may be was. Where so little stands in line, it is the path that has become longer: the shortest round trip is
- * believed less with each.
+ * Adapt cwnd to a new round-trip sample. cwnd grows until packets queue in the path, and shrinks by
+ * an eighth with each sample that shows queueing. cwnd doubles until packets queued once, and then
+ * grows by an eighth; it grows only where half of it was in flight. If packets queue even with the
+ * smallest cwnd, the path has become longer: min_rtt_ns grows by 1/32 with each sample.
  */
 static void
 adjust_cwnd(struct uroce_qpc *qpc)
@@ -293,15 +334,16 @@ adjust_cwnd(struct uroce_qpc *qpc)
 	else if (rtt->is_cwnd_used)
 		rtt->cwnd = (uint16_t)uroce_min(rtt->cwnd + (rtt->was_queueing ? step : rtt->cwnd),
 						window);
-	/* unless another QP found out meanwhile that it holds */
+	/* a removed entry is not written again: another QP has found that the host is selective */
 	if (uroce_peer_cache_find(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer),
 				  hash_peer_address(&qpc->path)))
 		save_peer_metrics(qpc);
 }
 
 /*
- * A probe comes before the ACK timeout, which may be the last, and leaves an answer the time that the
- * attribute gives it: the timeout takes at most four of those.
+ * Start the probe timer. A probe is sent before the ACK timeout, which may be the last. The ACK
+ * timeout is at most four times the time that the attribute `timeout` gives, and a probe waits at
+ * most three. So the response to the probe has as long as the attribute says.
  */
 static void
 arm_probe(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -331,8 +373,10 @@ uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, uint64_
 }
 
 /*
- * una_psn has moved: only because of the probe, with more in flight? If that was sooner than a round trip it
- * may have been late, and what is behind it, too: that has the time of a probe.
+ * Count a probe that brought one packet only, while more is in flight: una_psn has moved just past
+ * the probe. Then the next probe is sent at once. If the response came sooner than a round trip
+ * after the probe, the original packet may have been late. The packets behind it may then be late,
+ * too, so the probe timeout is kept.
  */
 static void
 count_probe_step(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -344,7 +388,10 @@ count_probe_step(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	if (is_probed && !uroce_psn_before(repair->gap_psn, req->una_psn))
 		return;
-	/* of what was sent after the probe the peer tells by a NAK */
+	/*
+	 * a gap among packets that were sent after the probe is reported by a NAK, so it does not
+	 * count here
+	 */
 	const bool is_step = is_probed && req->una_psn == uroce_psn_add(repair->gap_psn, 1) &&
 			     req->una_psn != req->max_psn && req->max_psn == repair->recover_psn &&
 			     !uroce_req_has_answer_gap(req);
@@ -374,7 +421,7 @@ uroce_loss_recovery_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 		count_probe_step(qpc, now_ns);
 }
 
-/* Whether the newest packet in flight is answered by data. */
+/* Whether the newest packet in flight gets a response with data, as a READ or an atomic does. */
 static bool
 is_newest_read(const struct uroce_qpc *qpc)
 {
@@ -383,24 +430,27 @@ is_newest_read(const struct uroce_qpc *qpc)
 	return uroce_wqe_needs_response(uroce_position_request(qpc, psn));
 }
 
-/* Which packets a probe is: the first in flight, the newest, or both. */
+/* Choose the packets of a probe: the first in flight, the newest, or both. */
 static void
 probe_packets(struct uroce_qpc *qpc)
 {
 	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
-	const bool drops = repair->peer == UROCE_PEER_ARQ_GO_BACK_N;
+	const bool is_gbn = repair->peer == UROCE_PEER_ARQ_GO_BACK_N;
 	const bool has_last =
 		uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1 &&
-		!(drops && (qpc->req.nb_probes || repair->nb_probe_steps || is_newest_read(qpc)));
+		!(is_gbn && (qpc->req.nb_probes || repair->nb_probe_steps || is_newest_read(qpc)));
 
 	repair->due &= UROCE_RECOVERY_DUE_BEHIND;
 	if (has_last)
 		repair->due |= UROCE_RECOVERY_DUE_LAST;
-	if (!drops || !has_last)
+	if (!is_gbn || !has_last)
 		repair->due |= UROCE_RECOVERY_DUE_FIRST;
 }
 
-/* Ask for the answer at una_psn. @return false: it needs none, or not now */
+/*
+ * Request the response at una_psn once more, as a probe.
+ * @return false: the request at una_psn gets no response with data, or a probe is not possible now
+ */
 static bool
 probe_answer(struct uroce_qpc *qpc)
 {
@@ -425,7 +475,7 @@ uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (now_ns < repair->probe_deadline)
 		return UROCE_RECOVERY_DO_NOTHING;
 	repair->probe_deadline = UROCE_NEVER;
-	/* probes bring one packet at a time: everything goes again, as if the peer had dropped it */
+	/* Probes advance una_psn one packet at a time, which is too slow: retransmit everything. */
 	if (repair->nb_probe_steps >= PROBE_STEPS_MAX)
 		return uroce_recovery_step(repair, UROCE_RECOVERY_ON_LOSS);
 	if (uroce_recovery_step(repair, UROCE_RECOVERY_ON_PTO) != UROCE_RECOVERY_DO_PROBE)
@@ -442,7 +492,9 @@ uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 	return UROCE_RECOVERY_DO_NOTHING;
 }
 
-/* The newest packet in flight, or the oldest where that one is answered by data. */
+/*
+ * The PSN of the newest packet in flight; una_psn, if the newest packet gets a response with data.
+ */
 static uint32_t
 last_psn(const struct uroce_qpc *qpc)
 {
@@ -452,10 +504,11 @@ last_psn(const struct uroce_qpc *qpc)
 }
 
 /*
- * What is in flight when a hole is repaired is taken for received, as far as a window of it: the peer
- * holds it, and cannot say so until the repair is there, which has all of that before it. So as much that
- * is new goes behind the repair, and the path does not run dry. Not where there are many holes: what is
- * in flight may be too much as it is.
+ * Compute how many packets may be in flight beyond the window during fast retransmission (window
+ * inflation). A selective peer keeps what was in flight, but cannot acknowledge it before the
+ * retransmission arrives. So that the path stays full, as many new packets may follow the
+ * retransmission, up to one window. Where there are many gaps there is no inflation, because what
+ * is in flight may already be too much.
  */
 static uint32_t
 count_inflation(const struct uroce_qpc *qpc)
@@ -503,7 +556,7 @@ uroce_loss_recovery_next_spare(struct uroce_qpc *qpc, struct uroce_retransmit *o
 	struct uroce_loss_recovery *repair = &req->loss_recovery;
 
 	while (repair->due & UROCE_RECOVERY_DUE_BEHIND) {
-		/* the packet at una_psn has a repair of its own */
+		/* begin behind the packet at una_psn, which has a fast retransmission of its own */
 		if (!uroce_psn_before(req->una_psn, repair->retransmit_psn))
 			repair->retransmit_psn = uroce_psn_add(req->una_psn, 1);
 		if (!is_retransmittable(qpc) ||
@@ -533,7 +586,10 @@ uroce_loss_recovery_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_
 			 uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
-	/* what a peer drops it does not answer: so an answer is to what was sent again, unless that took too long */
+	/*
+	 * A go-back-N peer does not respond to packets that it drops. So a response belongs to the
+	 * retransmission, unless the ACK timer expired meanwhile.
+	 */
 	const bool is_retransmit = req->loss_recovery.peer == UROCE_PEER_ARQ_GO_BACK_N &&
 				   next_psn != max_psn && req->retry_left == qpc->attr.retry_cnt;
 	const uint32_t from_psn = is_retransmit ? next_psn : max_psn;
@@ -544,7 +600,11 @@ uroce_loss_recovery_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_
 	    req->since_ack_req < uroce_psn_dist(from_psn, req->next_psn)) {
 		const uint32_t asking_psn =
 			uroce_psn_add(req->next_psn, UROCE_PSN_MASK - req->since_ack_req);
-		/* the first of all says something of whatever was sent with it, whose last packet may be lost */
+		/*
+		 * While no round trip is known, the sample ends with the response to any packet of
+		 * the burst. The packet that asks for an ACK may be lost, and there is no probe
+		 * before a round trip is known.
+		 */
 		const uint32_t psn = req->rtt.srtt_ns ? asking_psn : from_psn;
 
 		uroce_rtt_begin(&req->rtt, uroce_position_first_answer(qpc, psn), now_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A hash table with chains, whose nodes are memberships. A node is published by the link that leads to
- * it (M1/A5), and withdrawn by leading that link past it; its own link stays as it was until the grace
- * period is over, so that who stands on it finds on.
+ * A hash table with chains, whose nodes are memberships. A node is published by the link that leads
+ * to it (M1/A5). It is removed by setting that link to the node behind it. The removed node keeps
+ * its own link until the grace period is over, so that a thread which is at the node can continue.
  */
 #include "transport/mcast.h"
 
@@ -19,7 +19,7 @@
 struct node {
 	uint8_t gid[16];
 	void *member;
-	_Atomic uint32_t next; /* in its chain, or in the list of free ones */
+	_Atomic uint32_t next; /* next node of the chain, or of the list of free nodes */
 };
 
 struct uroce_mcast_table {
@@ -66,7 +66,7 @@ uroce_pkt_dgid(const struct uroce_pkt *pkt, uint8_t gid[16])
 	memcpy(gid + 12, ((const struct uroce_ipv4 *)pkt->ip)->dst, 4);
 }
 
-/* Groups differ in their last bytes. */
+/* Hash a GID by its last bytes, in which groups differ. */
 static unsigned
 hash_gid(const uint8_t gid[16])
 {
@@ -77,7 +77,7 @@ hash_gid(const uint8_t gid[16])
 }
 static_assert(NB_BUCKETS == 1 << (32 - 26), "the hash is as long as a bucket's number");
 
-/* The link that leads to a membership; NULL: there is none. */
+/* Find the link that leads to a membership. @return NULL: there is none */
 static _Atomic uint32_t *
 find_link(struct uroce_mcast_table *table, const uint8_t gid[16], const void *member)
 {
@@ -128,7 +128,7 @@ uroce_mcast_detach(struct uroce_mcast_table *table, const uint8_t gid[16], const
 	if (!link)
 		return -EINVAL;
 	*idx = atomic_load_explicit(link, memory_order_relaxed);
-	/* release: who gets past the node finds the one behind it complete (M1) */
+	/* release: a reader that follows this link finds the next node complete (M1) */
 	atomic_store_explicit(link,
 			      atomic_load_explicit(&table->nodes[*idx].next, memory_order_relaxed),
 			      memory_order_release);
@@ -160,8 +160,8 @@ uroce_mcast_walk_begin(struct uroce_mcast_walk *walk, const struct uroce_mcast_t
 {
 	walk->table = table;
 	memcpy(walk->gid, gid, 16);
-	walk->idx =
-		atomic_load_explicit(&table->bucket[hash_gid(gid)], memory_order_acquire); /* A5 */
+	/* A5, pairs with M1: the node behind the link is complete */
+	walk->idx = atomic_load_explicit(&table->bucket[hash_gid(gid)], memory_order_acquire);
 }
 
 void *
@@ -170,7 +170,8 @@ uroce_mcast_walk_next(struct uroce_mcast_walk *walk)
 	while (walk->idx != IDX_NONE) {
 		const struct node *node = &walk->table->nodes[walk->idx];
 
-		walk->idx = atomic_load_explicit(&node->next, memory_order_acquire); /* A5 */
+		/* A5, pairs with M1: the node behind the link is complete */
+		walk->idx = atomic_load_explicit(&node->next, memory_order_acquire);
 		if (memcmp(node->gid, walk->gid, 16) == 0)
 			return node->member;
 	}

@@ -4,15 +4,16 @@
 
 /**
  * @file
- * Multicast groups of datagrams [IBA 10.5]: which QPs get what is sent to a group's GID.
+ * Multicast groups of datagrams [IBA 10.5]: which QPs receive the datagrams to a group's GID.
  *
- * A datagram to a group has the destination QPN UROCE_MCAST_QPN and a multicast address. Who receives
- * it hands it to uroce_qpc_recv() of each member, on the worker that owns it: every member checks its
- * P_Key and Q_Key, and takes a receive request of its own. A member is whatever its owner says: the
- * table does not look into it.
+ * A datagram to a group has the destination QPN UROCE_MCAST_QPN and a multicast address. Each
+ * worker that receives it passes it to uroce_qpc_recv() of its members. Every member checks its
+ * P_Key and Q_Key, and takes a receive request of its own. A member is an opaque
+ * pointer: the table does not dereference it.
  *
- * Attach, detach and free are control calls, serialised by their caller. Next may run on any thread
- * at any time. Between detach and free the caller waits for a grace period.
+ * Attach, detach and free are control calls, which the caller serialises. uroce_mcast_walk_next()
+ * may be called by any thread at any time. Between detach and free the caller waits for a grace
+ * period.
  */
 
 #include <stdbool.h>
@@ -21,54 +22,57 @@
 
 #include "wire/parse.h"
 
-/** Destination QPN of a datagram to a group [IBA 9.6.1.3]. */
+/** The destination QPN of a datagram to a group [IBA 9.6.1.3]. */
 #define UROCE_MCAST_QPN 0xffffffu
 
 struct uroce_mcast_table;
 
-/** Bytes for a table of up to `nb_max` memberships (1 .. 2^24). */
+/** The memory size of a table of up to `nb_max` memberships (1 .. 2^24), in bytes. */
 size_t uroce_mcast_table_memsize(uint32_t nb_max);
 
-/** Make an empty table in `mem` (64-byte aligned, caller's). */
+/** Initialise an empty table in `mem`, which is 64-byte aligned and remains the caller's. */
 struct uroce_mcast_table *uroce_mcast_table_init(void *mem, uint32_t nb_max);
 
-/** Whether a GID is a group's: ff00::/8, or 224.0.0.0/4 in its mapped form. */
+/** Whether a GID is that of a group: ff00::/8, or 224.0.0.0/4 as an IPv4-mapped address. */
 bool uroce_gid_is_multicast(const uint8_t gid[16]);
 
-/** The GID that a frame was sent to. */
+/** Get the destination GID of a frame. */
 void uroce_pkt_dgid(const struct uroce_pkt *pkt, uint8_t gid[16]);
 
 /**
- * Make `member` a member. Doing so again changes nothing: it gets one copy.
- * @return 0; -EINVAL: not a group's GID; -ENOMEM: the table is full
+ * Add `member` to a group. A member that is added twice still gets one copy of each datagram.
+ * @return 0; -EINVAL: the GID is not that of a group; -ENOMEM: the table is full
  */
 int uroce_mcast_attach(struct uroce_mcast_table *table, const uint8_t gid[16], void *member);
 
 /**
- * End a membership: it is no longer found.
- * @param[out] idx  to be given to uroce_mcast_free() after the grace period
- * @return 0, or -EINVAL: there was none
+ * Remove a member from a group. The membership is no longer found, but its memory is still in use.
+ * @param[out] idx  the argument of uroce_mcast_free() after the grace period
+ * @return 0, or -EINVAL: the member is not in the group
  */
 int uroce_mcast_detach(struct uroce_mcast_table *table, const uint8_t gid[16], const void *member,
 		       uint32_t *idx);
 
-/** The memory of a membership that ended may be used again. */
+/** Free the memory of a membership that was removed, after the grace period. */
 void uroce_mcast_free(struct uroce_mcast_table *table, uint32_t idx);
 
-/** Members of a group that has any; for the port's filter. */
+/** The number of members of a group, for the port's filter. */
 unsigned uroce_mcast_count(const struct uroce_mcast_table *table, const uint8_t gid[16]);
 
 /** A walk over the members of a group. */
 struct uroce_mcast_walk {
 	const struct uroce_mcast_table *table;
 	uint8_t gid[16];
-	uint32_t idx; /* of the node to be looked at next */
+	uint32_t idx; /* the node that is looked at next */
 };
 
 void uroce_mcast_walk_begin(struct uroce_mcast_walk *walk, const struct uroce_mcast_table *table,
 			    const uint8_t gid[16]);
 
-/** @return the next member, good until the end of the worker's round; NULL: that was all */
+/**
+ * Get the next member.
+ * @return NULL: no more. The member is valid until the end of the worker's round.
+ */
 void *uroce_mcast_walk_next(struct uroce_mcast_walk *walk);
 
 #endif /* UROCE_TRANSPORT_MCAST_H */

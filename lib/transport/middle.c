@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The middle of long messages: packets of a SEND, a WRITE or the answer to a READ that are neither
- * its first nor its last. Of these there are most where there are many bytes, and all that distinguishes
- * one from the one before is its PSN, and where its payload is.
+ * Fast path of long messages: Middle packets of a SEND, a WRITE or a READ response. Where there are
+ * many bytes, most packets are Middle packets. Two of them in a row differ only in PSN and place of
+ * the payload.
  *
- * How it works: what is asked of every packet elsewhere is asked here once of a run of them, within one
- * message: whether it may be sent, or is expected; where the memory is, of all of it in one piece. Then
- * the run is a loop of PSNs and addresses. Where an answer is not the common one - something was lost,
- * memory is in several pieces, or not there - there is no run, and the packets go the way of all
- * packets, which knows what to say of each.
+ * How it works: the conditions that are checked for each packet elsewhere are checked here once for
+ * a burst of packets of one message. These are: whether they may be sent, or are expected; and
+ * whether their memory is one piece. The rest is a loop over PSNs and addresses. Where a condition
+ * fails (a packet was lost, memory is in several pieces or not accessible), no packet is processed
+ * here; the general path processes each one.
  */
 #include "transport/middle.h"
 
@@ -21,7 +21,7 @@
 #include "transport/txd.h"
 #include "wire/psn.h"
 
-/* What the middle of a request looks like on the wire, by enum ibv_wr_opcode; 0: it has none. */
+/* Opcodes of Middle packets, by enum ibv_wr_opcode; 0: such requests have none. */
 static const uint8_t middles[UROCE_WR_ATOMIC_WRITE + 1] = {
 	[IBV_WR_RDMA_WRITE] = UROCE_OP_WRITE_MIDDLE,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = UROCE_OP_WRITE_MIDDLE,
@@ -30,14 +30,17 @@ static const uint8_t middles[UROCE_WR_ATOMIC_WRITE + 1] = {
 	[IBV_WR_SEND_WITH_INV] = UROCE_OP_SEND_MIDDLE,
 };
 
-#define LINE 64u /* bytes that the cache fetches */
+#define LINE 64u /* bytes of a cache line */
 
-/* So many of the next packet's place are asked for: all, or a quarter of the largest packet's. */
+/*
+ * Cache lines that are prefetched for the next packet: a packet of up to 1 KiB, or a quarter of the
+ * largest packet.
+ */
 #define AHEAD_LINES 16u
 
-/* --- out --------------------------------------------------------------------------------------- */
+/* --- transmit -------------------------------------------------------------------------------- */
 
-/* A packet with `len` bytes of payload at `addr`, and nothing behind its BTH. */
+/* Build a packet with `len` bytes of payload at `addr`, and no extension headers. */
 static inline struct uroce_bth *
 put_middle(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t opcode, uint32_t psn,
 	   const void *addr, uint32_t len, uint32_t key)
@@ -50,8 +53,9 @@ put_middle(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t opcode, uint32_
 }
 
 /*
- * Where the payload of the request's next `nb` packets is; NULL: that is to be asked for each.
- * @param[out] key  of the region, for a loan
+ * Find the payload of the request's next `nb` packets, if it is one piece of memory.
+ * @param[out] key  the region's key, for zero-copy transmit
+ * @return NULL: it is not one piece, or is not accessible
  */
 static const uint8_t *
 find_payload(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t nb, uint32_t *key)
@@ -66,7 +70,7 @@ find_payload(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t n
 				    0);
 }
 
-/* Of at most `max` packets: as many as are in the middle of the request, and the window has room for. */
+/* How many Middle packets of the request, at most `max`, the window has room for. */
 static uint32_t
 count_middle_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t max)
 {
@@ -76,7 +80,9 @@ count_middle_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 	return uroce_qpc_is_reliable(qpc) ? uroce_min(max, uroce_req_window_left(qpc)) : max;
 }
 
-/* Whether nothing but the window decides about the next packet of the request at the position. */
+/*
+ * Whether only the window can prevent the transmission of the next packet of the present request.
+ */
 static inline bool
 is_middle_fast_path(const struct uroce_qpc *qpc)
 {
@@ -141,7 +147,7 @@ uroce_middle_put_responses(struct uroce_qpc *qpc, struct uroce_rd_res *res, stru
 	const uint8_t opcode = (uint8_t)(qpc->service << 5 | UROCE_OP_READ_RESPONSE_MIDDLE);
 	const uint32_t mtu = 1u << qpc->mtu_shift;
 
-	/* an atomic's answer is never begun: it is one packet */
+	/* an atomic has a single response, so a resource whose pass has begun is that of a READ */
 	if (!res->is_begun || qpc->cc.is_limited)
 		return 0;
 	const uint32_t nb = uroce_min(max, res->end - 1 - res->sent);
@@ -160,9 +166,12 @@ uroce_middle_put_responses(struct uroce_qpc *qpc, struct uroce_rd_res *res, stru
 	return nb;
 }
 
-/* --- in ---------------------------------------------------------------------------------------- */
+/* --- receive --------------------------------------------------------------------------------- */
 
-/* How many packets, from the first on, are the next in order, of this opcode, full, and alike. */
+/*
+ * Count the packets from pkts[0] on that are next in order, have the given opcode, are full, and
+ * come from the same peer.
+ */
 static uint32_t
 count_next_in_order(const struct uroce_qpc *qpc, uint8_t low, uint32_t psn,
 		    const struct uroce_pkt *pkts, unsigned nb)
@@ -183,8 +192,9 @@ count_next_in_order(const struct uroce_qpc *qpc, uint8_t low, uint32_t psn,
 }
 
 /*
- * The place of the packet that comes next; each run is followed by one. Of a long message it is in
- * no near cache. From the lines that are asked for here the hardware sees that the others follow.
+ * Prefetch the memory of the next packet, since another Middle or Last packet follows. The memory
+ * of a long message is not in the inner caches. From the prefetched lines the hardware predicts the
+ * lines that follow.
  */
 static inline void
 prefetch_place(const uint8_t *dst)
@@ -204,7 +214,9 @@ copy_all(uint8_t *dst, const struct uroce_pkt *pkts, uint32_t nb)
 	}
 }
 
-/* Whether the next request in order is executed and nothing else happens. */
+/*
+ * Whether the next request in order can be executed without work for retransmission or reordering.
+ */
 static inline bool
 is_receive_fast_path(const struct uroce_qpc *qpc)
 {
@@ -214,7 +226,10 @@ is_receive_fast_path(const struct uroce_qpc *qpc)
 	       !resp->is_nak_sent && uroce_ooo_request_is_idle(resp);
 }
 
-/* The place of the next `len` bytes of the message; at least one more follows. */
+/*
+ * Find the memory of the next `len` bytes of the message, which must not be the last.
+ * @return NULL: use the general path
+ */
 static uint8_t *
 find_middle_place(struct uroce_qpc *qpc, uint64_t len)
 {
@@ -276,7 +291,7 @@ uroce_middle_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *pkts,
 
 	if (wqe->opcode != IBV_WR_RDMA_READ || wqe->nb_sge != 1 || wqe->flags & UROCE_WQE_LOCAL)
 		return 0;
-	/* those that end a chunk end a request: they are never in the middle */
+	/* the packet that ends a READ chunk ends a READ request, and is not a Middle packet */
 	const uint32_t nth = uroce_psn_dist(wqe->first_psn, req->una_psn);
 	const uint32_t in_flight = uroce_psn_dist(req->una_psn, req->max_psn);
 	const uint32_t n = count_next_in_order(

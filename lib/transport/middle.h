@@ -4,27 +4,41 @@
 
 /**
  * @file
- * The packets between the first and the last of long messages, in both directions.
+ * Fast path of Middle packets: the packets between the First and the Last of long messages, in both
+ * directions.
  */
 
 #include "transport/context.h"
 
-/** Fill descriptors with packets from the middle of the request at the position. @return how many */
+/**
+ * Fill up to `max` descriptors with Middle packets of the present send request.
+ * @return how many
+ */
 unsigned uroce_middle_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 
-/** The same with responses from the middle of a READ, the oldest that is pending. @return how many */
+/**
+ * Fill up to `max` descriptors with Middle packets of the response to `res`, the oldest pending
+ * READ.
+ * @return how many
+ */
 unsigned uroce_middle_put_responses(struct uroce_qpc *qpc, struct uroce_rd_res *res,
 				    struct uroce_txd *out, unsigned max);
 
 /**
- * Of `nb` requests, the first of which passed the checks that are the same for all: execute as many from
- * the first on as are expected in the middle of the message that is being received.
- * @return how many; the next one may still be right
+ * Execute Middle packets of the message that is being received. The first of the `nb` packets has
+ * passed the checks that all packets have. The call stops at the first packet that is not the next
+ * Middle packet in order.
+ * @return how many; the next packet may still be valid
  */
 unsigned uroce_middle_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *pkts,
 				    unsigned nb);
 
-/** The same with responses, of the READ that is being answered. */
+/**
+ * Place Middle packets of the READ response that is being received. The first of the `nb` packets
+ * has passed the checks that all packets have. The call stops at the first packet that is not the
+ * next Middle packet in order.
+ * @return how many; the next packet may still be valid
+ */
 unsigned uroce_middle_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *pkts,
 				     unsigned nb, uint64_t now_ns);
 

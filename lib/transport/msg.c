@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message being received: SEND and WRITE, packet by packet, in order [IBA 9.7.4.1, 9.8.2].
+ * Reception of messages: SEND and WRITE, packet by packet, in order [IBA 9.7.4.1, 9.8.2].
  *
- * The checks run before anything is touched: first that the opcode continues the message, then that
- * the packet's length suits its place in it, then keys, ranges and receive requests; only then is
- * the payload placed. Reliability is the caller's business.
+ * All checks precede the first change: the opcode continues the message; the length of the packet
+ * fits its position; keys, ranges and receive requests are valid. Then the payload is placed.
+ * Acknowledgement and retransmission are the caller's task.
  */
 #include "transport/msg.h"
 
@@ -20,14 +20,15 @@
 #include "wire/psn.h"
 
 /*
- * A UC request whose key is refused is dropped, and the QP goes on [IBA 9.9.3]: so who can forge frames could try keys
- * as fast as they come. After so many in a period, no WRITE's key is looked at any more until that is over. At 16 a
- * second all keys take 8 years, and an address is to be guessed with each.
+ * Limit of wrong keys on UC. A UC request whose key is refused is dropped, and the QP continues
+ * [IBA 9.9.3]. So an attacker who can forge frames could try keys at wire speed. After BAD_KEYS_MAX
+ * wrong keys within BAD_KEYS_NS, all WRITEs are refused until the period is over. At 16 keys a
+ * second, trying all keys takes 8 years, and the attacker must guess an address with each key.
  */
 #define BAD_KEYS_MAX 16
 #define BAD_KEYS_NS  UINT64_C(1000000000)
 
-/* What ends in the peer's memory, or in ours, is at most this long [IBA 9.7.4.1.6]. */
+/* The longest message [IBA 9.7.4.1.6]. */
 #define MSG_LEN_MAX (1u << 31)
 
 static bool
@@ -36,7 +37,10 @@ has_invalidate(const struct uroce_pkt *pkt)
 	return pkt->op->ext_mask & 1 << UROCE_EXT_IETH;
 }
 
-/* Whether the opcode is what may come next, and the length what its position requires. */
+/*
+ * Check that the opcode continues the message, and that the length fits the packet's position in
+ * it.
+ */
 static enum uroce_verdict
 check_sequence(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -72,7 +76,7 @@ place_send(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* The first packet of a WRITE says where it goes: checked as a whole, once. */
+/* Begin a WRITE: its first packet names the memory, which is checked as a whole. */
 static enum uroce_verdict
 open_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, void **dst)
 {
@@ -86,7 +90,7 @@ open_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, void **dst)
 		return UROCE_VERDICT_BAD_REQUEST;
 	if (!(qpc->access & IBV_ACCESS_REMOTE_WRITE))
 		return UROCE_VERDICT_NO_ACCESS;
-	/* a WRITE of nothing touches no memory: its key is not looked at [IBA 9.7.4.1.3] */
+	/* a WRITE of length 0 touches no memory, and its key is not checked [IBA 9.7.4.1.3] */
 	if (len) {
 		*dst = uroce_rkey_resolve(qpc->mrs, rkey, qpc->pdn, qpc->qpn, va, len,
 					  IBV_ACCESS_REMOTE_WRITE);
@@ -100,7 +104,7 @@ open_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, void **dst)
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* The memory is behind an mkey, or not there. */
+/* Place the payload through an mkey. Without such an mkey the memory is not accessible. */
 static __attribute__((noinline)) enum uroce_verdict
 place_through(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t at)
 {
@@ -148,7 +152,10 @@ place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* The last packet of a message that uses a receive request completes it. */
+/*
+ * Complete the receive request of a message with its last packet. A WRITE without immediate data
+ * uses none.
+ */
 static void
 complete_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -173,7 +180,10 @@ complete_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 	}
 }
 
-/* The peer's key, of a window or of an mkey, ends. @return 0, or -EINVAL: refused */
+/*
+ * Invalidate the key, of a memory window or of an mkey, that the peer names.
+ * @return 0, or -EINVAL: refused
+ */
 static int
 invalidate_by_peer(const struct uroce_qpc *qpc, uint32_t rkey)
 {
@@ -202,7 +212,10 @@ uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 							     : place_write(qpc, pkt);
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
-	/* after the payload, which may use the key, and before the program hears of it */
+	/*
+	 * invalidate the key after the payload was placed, which may use the key, and before the
+	 * completion is written
+	 */
 	if (has_invalidate(pkt) && invalidate_by_peer(qpc, be32_get(uroce_pkt_ieth(pkt)->rkey)))
 		return UROCE_VERDICT_BAD_INVALIDATE;
 	if (pkt->op->flags & UROCE_OPF_FIRST)
@@ -217,14 +230,14 @@ uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* Whether a packet names memory, by its address and its key. */
+/* Whether a packet names memory by address and key. */
 static bool
 has_reth_memory(const struct uroce_pkt *pkt)
 {
 	return pkt->op->ext_mask & 1 << UROCE_EXT_RETH;
 }
 
-/* Whether too many keys were bad lately. */
+/* Whether there were too many wrong keys in the present period. */
 static bool
 is_key_guessing(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -242,8 +255,8 @@ note_bad_key(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * The rest of the message is not coming, or of no use. Its receive request is used again: of a shared
- * queue by whoever comes first, for this QP may not hear of its peer for long.
+ * Cut off a message whose other packets are lost or useless. The receive request is put back, for
+ * any QP of a shared queue, because this QP may not receive packets for a long time.
  */
 static void
 cut_off_message(struct uroce_qpc *qpc)
@@ -259,7 +272,7 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 	const bool is_first = pkt->op->flags & UROCE_OPF_FIRST;
 
 	if (is_first) {
-		/* whatever came before and did not end is lost */
+		/* the packets of an earlier message that did not end are lost */
 		cut_off_message(qpc);
 		resp->epsn = pkt->psn;
 	} else if (pkt->psn != resp->epsn) {
@@ -282,7 +295,10 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 	if (verdict == UROCE_VERDICT_NO_ACCESS && has_reth_memory(pkt))
 		note_bad_key(qpc, now_ns);
 	uroce_error_count_refusal(qpc, verdict);
-	/* the peer's faults lose its message and nothing else; this one is our application's */
+	/*
+	 * a fault of the peer loses its message only; a local fault is the application's, and ends
+	 * the QP
+	 */
 	if (verdict == UROCE_VERDICT_LOCAL_FAULT)
 		uroce_error_fail_receive(qpc, IBV_WC_LOC_PROT_ERR, verdict, now_ns);
 	cut_off_message(qpc);

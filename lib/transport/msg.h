@@ -4,20 +4,23 @@
 
 /**
  * @file
- * The payload of a message being received (RC and UC).
+ * Messages being received (RC and UC): checks, and placement of the payload.
  */
 
 #include "transport/context.h"
 
 /**
- * Execute a packet of a SEND or WRITE that is the next one in order: check it against its message,
- * place its payload, complete the receive request that it ends.
- * @return UROCE_VERDICT_REQUEST, or why it was refused; then nothing was changed
+ * Execute the next packet in order of a SEND or WRITE. The packet is checked against its message,
+ * and its payload is placed. The last packet completes the receive request.
+ * @return UROCE_VERDICT_REQUEST, or why the packet was refused; a refused packet changes nothing
  */
 enum uroce_verdict uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				  uint64_t now_ns);
 
-/** UC: no acknowledgement; a gap loses the message that it falls in [IBA 9.8.2.2]. */
+/**
+ * UC: process a packet of a SEND or WRITE. There are no acknowledgements; a PSN gap loses the
+ * message in which it lies [IBA 9.8.2.2].
+ */
 enum uroce_verdict uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				     uint64_t now_ns);
 

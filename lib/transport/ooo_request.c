@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that arrive ahead of a hole [IBA 9.7.5.1.1 asks for a NAK, and lets them be dropped].
+ * Requests that arrive ahead of a PSN gap. [IBA 9.7.5.1.1] asks for a NAK, and allows a responder
+ * to drop them.
  *
- * A packet from the middle of the WRITE that is being received now is placed: its base and its length
- * are known, so all packets up to it belong to the same message and were granted with it. The same goes
- * for the WRITEs right behind it (ddp.c). Everything else is held as it is, and executed in PSN order
- * when the hole is filled. So the first packet of a message and its last come after all before them,
- * and a repetition of what was placed is not placed again.
+ * A Middle packet of the WRITE that is being received is placed in memory on arrival. Base and
+ * length of the WRITE are known, so all packets before the Middle packet belong to the same
+ * message, and access was granted. The same is true of WRITEs that directly follow (ddp.c). Every
+ * other packet is buffered as it is, and executed in PSN order when the gap is filled. So the first
+ * and the last packet of a message are visible only after everything before them, and a duplicate
+ * of a placed packet is not placed again.
  *
- * Much may have been held, and much of it is no longer in the cache. So it is executed a slice at a time,
- * and each slice is acknowledged: the peer goes on meanwhile. Until that is done the packet at epsn is
- * there, and there is no hole to report.
+ * Many packets may be buffered, and few of them are still in the cache. So they are executed in
+ * slices. Each slice is acknowledged, so that the peer can send new packets meanwhile. Until the
+ * last slice is executed, the packet at epsn is present and no gap is reported.
  *
- * The hole is reported by a NAK when a packet ahead of it arrives and reordering is ruled out by
- * reorder_window.h. Behind a filled hole there may be the next. A peer that repeats its whole window will pass by
- * it anyway, so it is reported when another packet ahead of it arrives; or, if none does, after the
- * time that the last repair took.
+ * A NAK reports the gap when a packet ahead of it arrives and reordering is ruled out
+ * (reorder_window.h). Behind a filled gap there may be another gap. A peer that goes back N fills
+ * it without a NAK. So the next gap is reported when another packet ahead of it arrives, or after
+ * the time that the last gap was open.
  *
- * How far ahead? Whoever forges a packet has to guess a PSN that is taken. What is far ahead of all else that is here
- * is not what a peer sends that has lost something: it sends one packet after the other, and most arrive. So as much is
- * taken as UROCE_OOO_WINDOW_MIN, and twice the PSNs that are here already, or were behind an earlier hole that was filled, or that
- * one READ asked for. Packets that follow a loss widen the window as they come, each by more than it needs itself. What is
- * beyond is dropped and counted, and comes again with the repair.
+ * How far ahead may a packet be? An attacker who forges packets must not find accepted PSNs easily.
+ * A peer sends one packet after the other, and most of them arrive, so a packet far ahead of all
+ * others is not the peer's. The window is UROCE_OOO_WINDOW_MIN PSNs, plus twice the largest of
+ * three numbers: the PSNs that have arrived out of order, the PSNs behind an earlier gap, and the
+ * responses of one READ. Packets behind a loss widen this window as they arrive, each by more than
+ * it needs. A packet beyond the window is dropped and counted, and the peer retransmits it.
  *
- * What came ahead is not believed as what comes in order is. Two packets of one PSN that are not the same are not both
- * the peer's, and nothing says which one is: what is here of that PSN is forgotten, it is asked for again, and what comes
- * in order decides. Where the first of them was executed meanwhile, all that is left is to say so. A held packet that is
- * refused at its turn, as one that may end the QP, is forgotten and asked for again, too: if the peer means it, it comes
- * again.
+ * A packet that arrived out of order is trusted less than one in order. If two packets of one PSN
+ * differ, at most one is the peer's, and nothing shows which. Then the kept packet is discarded,
+ * the PSN is requested again, and the next packet in order decides. If the kept packet was already
+ * executed, the conflict is only counted. A buffered packet that is refused at its turn might end
+ * the QP: it is discarded and requested again, too. A peer that meant it sends it again.
  *
- * What filled a hole? A packet that asks for an ACK: the requester repairs one packet and asks, or its
- * probe came before our NAK. A packet that is followed by the one behind it, which we have: the
- * requester goes back N. If it is followed by itself, or by one that is new, it was late.
+ * Whether a gap was loss or reordering is learnt from what fills it. A packet that asks for an ACK
+ * is a retransmission, or a probe that came before the NAK. If the packet behind it follows again,
+ * although it is here, the peer goes back N. If a duplicate of the packet itself or a new packet
+ * follows, the packet was late.
  */
 #include "transport/ooo_request.h"
 
@@ -48,17 +52,20 @@
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
-/* Held packets that are executed at a time. */
+/* Buffered packets that are executed in one slice. */
 #define DRAIN_BURST 32
 
-/* Whether the packet at epsn is here, and waits for its turn. */
+/* Whether the packet at epsn is buffered or placed, and waits for its turn. */
 static bool
 is_epsn_ready(const struct uroce_resp *resp)
 {
 	return resp->gap && resp->gap->is_ready;
 }
 
-/* Where a packet from the middle of a WRITE goes; NULL: it is not one, or refused, or not known. */
+/*
+ * Find the memory of a Middle packet of a WRITE.
+ * @return NULL: the packet is of another kind, access is refused, or the memory is not known yet
+ */
 static void *
 find_placement(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead)
 {
@@ -82,14 +89,17 @@ count_conflict(struct uroce_qpc *qpc)
 	qpc->events |= UROCE_QPC_PSN_CONFLICT;
 }
 
-/* Whether a request is always the same when it comes again: a READ may ask for a part of what it did. */
+/*
+ * Whether a retransmission of a request is always identical. A READ may ask for a part of the
+ * original.
+ */
 static bool
 is_retransmit_identical(const struct uroce_pkt *pkt)
 {
 	return pkt->op->operation != UROCE_OPERATION_READ;
 }
 
-/* Whether two requests of one PSN are the same, but for what a repetition changes. */
+/* Whether two requests of one PSN are equal, apart from what a retransmission may change. */
 static bool
 is_same_request(const struct uroce_pkt *a, const struct uroce_pkt *b)
 {
@@ -100,7 +110,7 @@ is_same_request(const struct uroce_pkt *a, const struct uroce_pkt *b)
 		!memcmp(a->payload, b->payload, a->payload_len));
 }
 
-/* What is in a request, in one word. */
+/* Hash the opcode, the headers and the payload of a request to one word. */
 static uint32_t
 hash_request(const struct uroce_pkt *pkt)
 {
@@ -110,8 +120,9 @@ hash_request(const struct uroce_pkt *pkt)
 }
 
 /*
- * Whether a packet is another than what is here of its PSN. Of what was placed only the packet that opened the hole is
- * known; the memory may have been changed since by who may.
+ * Whether a packet differs from the kept packet of its PSN. Of placed packets only the one that
+ * opened the gap can be compared, by its hash. The placed memory is no proof, because its owner may
+ * have changed it since.
  */
 static bool
 is_psn_conflict(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -128,8 +139,8 @@ is_psn_conflict(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * What is here of this PSN does not count. If it is the first packet of a WRITE, what is behind it may have been placed by
- * what it says, and does not count either.
+ * Discard the kept packet of a PSN. If it is the first packet of a WRITE, packets behind it may
+ * have been placed where it said: then everything ahead is discarded.
  */
 static void
 forget_psn(struct uroce_qpc *qpc, uint32_t psn)
@@ -143,7 +154,10 @@ forget_psn(struct uroce_qpc *qpc, uint32_t psn)
 		uroce_ahead_discard(qpc);
 }
 
-/* There is a packet of that PSN. If it is another, neither counts. */
+/*
+ * Compare a packet with the kept packet of its PSN. If they differ, both are discarded.
+ * @return UROCE_VERDICT_DUPLICATE, or UROCE_VERDICT_PSN_GAP: they differ
+ */
 static enum uroce_verdict
 compare_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -154,7 +168,7 @@ compare_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return UROCE_VERDICT_PSN_GAP;
 }
 
-/* Packets of this PSN that come again have to be the same. */
+/* Remember a packet by its hash: later packets of the same PSN have to be equal. */
 static void
 remember_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -167,7 +181,7 @@ remember_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 void
 uroce_ooo_request_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
-	/* PSNs come round */
+	/* PSNs wrap around: a duplicate far behind epsn does not belong to the remembered packet */
 	const bool is_of_then = uroce_psn_dist(pkt->psn, qpc->resp.epsn) < UROCE_PSN_GAP_SPAN;
 
 	if (is_of_then && qpc->ooo_first_sum == hash_request(pkt))
@@ -203,8 +217,9 @@ place_or_buffer_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 }
 
 /*
- * A packet is held. If it is a READ, what follows it is as far ahead as it has responses. Not if its key is wrong: who
- * forges one without a key would open the whole map by its length.
+ * Count the responses of a READ that was buffered, because later requests are as many PSNs further
+ * ahead. A READ with a wrong key is not counted: an attacker without a key could otherwise widen
+ * the window by a forged length.
  */
 static void
 note_buffered(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -224,7 +239,7 @@ schedule_seq_nak(struct uroce_resp *resp)
 			resp, uroce_syndrome_make(UROCE_AETH_NAK, UROCE_NAK_PSN_SEQ), resp->epsn);
 }
 
-/* There is a hole: report it, now or when it cannot be a late packet any more. */
+/* Report the PSN gap by a NAK: now, or when reordering is ruled out. */
 static void
 report_gap(struct uroce_resp *resp, uint64_t now_ns)
 {
@@ -256,7 +271,7 @@ uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint6
 
 	qpc->stats.ooo_requests++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_OUT_OF_SEQUENCE, 1);
-	/* after an RNR NAK the peer sends everything again */
+	/* after an RNR NAK the peer retransmits everything */
 	if (resp->is_rnr_sent)
 		return verdict;
 	if (qpc->reorder_buffer && !qpc->is_resp_gbn) {
@@ -267,7 +282,10 @@ uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint6
 	}
 	if (verdict == UROCE_VERDICT_OOO_BUFFERED)
 		note_buffered(qpc, pkt);
-	/* who forges a packet among those that come in order opens a hole by it */
+	/*
+	 * a forged packet amid packets in order opens a PSN gap, so the packet that opened the gap
+	 * is remembered
+	 */
 	if ((verdict == UROCE_VERDICT_OOO_BUFFERED || verdict == UROCE_VERDICT_OOO_PLACED) &&
 	    resp->gap->nb == 1)
 		remember_request(qpc, pkt);
@@ -285,7 +303,7 @@ uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn)
 	const bool is_known = uroce_psn_before(psn, resp->epsn);
 	const uint32_t behind = uroce_psn_dist(resp->fill_psn, psn);
 
-	/* other repetitions say nothing of this hole */
+	/* a duplicate further behind does not show what filled the gap */
 	if (is_known && behind > 1)
 		return;
 	resp->is_fill_doubtful = false;
@@ -296,7 +314,10 @@ uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn)
 		uroce_reorder_window_grow(&resp->reorder_window, resp->fill_ns);
 }
 
-/* The hole is being filled: by what? @return how long it was there */
+/*
+ * Learn what fills the PSN gap at epsn, a retransmission or a late packet, and how long the gap was
+ * open.
+ */
 static void
 learn_gap_cause(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -304,17 +325,23 @@ learn_gap_cause(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t n
 
 	resp->fill_psn = resp->epsn;
 	resp->fill_ns = age_ns < UINT32_MAX ? (uint32_t)age_ns : UINT32_MAX;
-	/* if nothing was kept, the peer has to repeat what followed, and would look like that */
+	/*
+	 * without kept packets the peer has to retransmit what followed, which would look like
+	 * going back N
+	 */
 	if (!resp->gap)
 		return;
-	/* one that asks is a repair, or a probe that came before our NAK: we waited for too long */
+	/*
+	 * A packet that asks for an ACK is a retransmission, or a probe before our NAK. Then the
+	 * wait for reordering was too long.
+	 */
 	if (pkt->has_ack_req)
 		uroce_reorder_window_shrink(&resp->reorder_window);
 	else
 		resp->is_fill_doubtful = true;
 }
 
-/* The packet at epsn was placed when it came. */
+/* Advance epsn past a packet that was placed on arrival. */
 static void
 skip_placed_request(struct uroce_qpc *qpc)
 {
@@ -326,7 +353,10 @@ skip_placed_request(struct uroce_qpc *qpc)
 	qpc->stats.rx_bytes += 1u << qpc->mtu_shift;
 }
 
-/* Forget what is marked in `[psn, epsn)`: a READ answers to as many PSNs as it has responses. */
+/*
+ * Discard kept packets with PSNs in `[psn, epsn)`. An executed READ has advanced epsn by as many
+ * PSNs as it has responses, and these belong to no other packet.
+ */
 static void
 drop_passed(struct uroce_qpc *qpc, uint32_t psn)
 {
@@ -340,7 +370,10 @@ drop_passed(struct uroce_qpc *qpc, uint32_t psn)
 	}
 }
 
-/* The packet at epsn was held, and is refused. If the peer sent it, it is the same when it comes again. */
+/*
+ * Request the packet at epsn once more, because the buffered one is refused. If the buffered packet
+ * was the peer's, its retransmission is equal.
+ */
 static void
 request_retransmit(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -352,7 +385,10 @@ request_retransmit(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t 
 	schedule_seq_nak(resp);
 }
 
-/* Execute a slice of what is there in order. @return false: refused, nothing is held any more */
+/*
+ * Execute a slice of the kept packets that are in order.
+ * @return false: a packet was refused, and the slice has ended
+ */
 static bool
 drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -375,7 +411,7 @@ drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
 		}
 		const enum uroce_verdict verdict = uroce_execute_held(qpc, pkt, now_ns);
 
-		if (!resp->gap) /* the QP is in ERR */
+		if (!resp->gap) /* no gap is left: the QP has gone to ERR */
 			return false;
 		if (resp->is_rnr_sent) {
 			uroce_ahead_discard(qpc);
@@ -390,7 +426,9 @@ drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
 	return true;
 }
 
-/* Execute a slice of what was held, and see what comes next. */
+/*
+ * Execute a slice of the kept packets, and schedule the next slice or the report of the next gap.
+ */
 static void
 resume_drain(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -438,7 +476,7 @@ fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	return verdict;
 }
 
-/* What was behind a hole and dropped is the next one, of which the peer has not been told. */
+/* Report the gap that a dropped packet left behind, as the peer does not know of it. */
 static void
 report_dropped(struct uroce_resp *resp)
 {
@@ -462,7 +500,10 @@ uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, u
 
 	if (!resp->has_dropped)
 		return verdict;
-	/* a peer that was told of the hole sends all that was behind it again; one that was not ... */
+	/*
+	 * A peer that received a NAK of the gap retransmits everything behind it. Otherwise the
+	 * dropped packets have to be reported.
+	 */
 	if (is_reported || verdict != UROCE_VERDICT_REQUEST)
 		resp->has_dropped = false;
 	else

@@ -4,19 +4,22 @@
 
 /**
  * @file
- * Requests that arrive ahead of a PSN gap.
+ * Requests that arrive ahead of a PSN gap: placed in memory, buffered or dropped.
  */
 
 #include "transport/context.h"
 
-/** A request ahead of epsn: place it, hold it or drop it; see to it that the hole is reported. */
+/** Process a request ahead of epsn: place it, buffer it or drop it. Have the PSN gap reported. */
 enum uroce_verdict uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					  uint64_t now_ns);
 
-/** A repetition of the packet that opened the last hole: it has to be what that was. */
+/** Compare a duplicate with the packet that opened the last PSN gap: both have to be equal. */
 void uroce_ooo_request_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
 
-/** Whether nothing is ahead of epsn and no hole was seen: the expected request is executed, and that is all. */
+/**
+ * Whether no packet is kept ahead of epsn and no PSN gap is open. Then the expected request is
+ * executed without further checks.
+ */
 static inline bool
 uroce_ooo_request_is_idle(const struct uroce_resp *resp)
 {
@@ -24,17 +27,17 @@ uroce_ooo_request_is_idle(const struct uroce_resp *resp)
 	       resp->nak_deadline == UROCE_NEVER;
 }
 
-/** The expected request: execute it, and what was held behind it. */
+/** Execute the expected request, and then the requests that were buffered behind it. */
 enum uroce_verdict uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					      uint64_t now_ns);
 
 /**
- * The request `psn` arrived, one that we had or not: that may tell what filled the last hole. To be
- * called while that is doubtful.
+ * Learn from the request `psn`, a new one or a duplicate, whether the last PSN gap was loss or
+ * reordering. To be called while is_fill_doubtful is true.
  */
 void uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn);
 
-/** The time of a NAK may have come, or of more that was held. */
+/** Send a NAK, or execute more buffered requests, if nak_deadline has passed. */
 void uroce_ooo_request_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 #endif /* UROCE_TRANSPORT_OOO_REQUEST_H */

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers that arrive ahead of one that is missing [IBA 9.7.5.2.3 calls that an implied NAK].
+ * Recovery of responses: responses that arrive ahead of a missing one. [IBA 9.7.5.2.3] calls that
+ * an implied NAK.
  *
- * A peer answers in order. So an answer behind one that is not here, or an ACK or NAK that passes by
- * it, says two things: everything before was executed, and the missing answer was lost or comes late.
- * The requester waits with una_psn at the first that is missing, and keeps what comes behind: a
- * response from the middle of the READ at una_psn is placed, because its base and length are known;
- * its last one, and all of later requests, are held as they are and taken in order. A repetition of
- * what is here is dropped. When there is no room, an answer is dropped as if it had been lost.
+ * A peer responds in order. So a response, an ACK or a NAK behind a missing response shows two
+ * things. The peer has executed every request before it. The missing response is lost or late. The
+ * requester keeps una_psn at the first missing response, and keeps the responses that follow. A
+ * response from the middle of the READ at una_psn is placed in memory, because base and length are
+ * known. The last response of that READ, and all responses of later requests, are buffered and
+ * processed in order. A duplicate is dropped. Where there is no room, a response is dropped as if
+ * it had been lost.
  *
- * What is missing is asked for again, and nothing else: for a READ by one request for each of its
- * chunks, from the first response that is missing to the last; for atomics and what is answered like
- * them by sending the request again, to which the peer replays its answer. A chunk is asked for when
- * its end has been seen, or passed by, and reordering is ruled out (reorder_window.h). Never is a later part of
- * a chunk asked for while an earlier one is: a peer may remember a READ only from where it was asked
- * for last.
+ * Only missing responses are requested again. For each READ chunk one request asks for the range
+ * from the first missing response to the last. An atomic, or another request that gets a single
+ * response, is retransmitted, and the peer repeats its response. A chunk is requested when its end
+ * has arrived or was passed by, and reordering is ruled out (reorder_window.h). While an earlier
+ * part of a chunk is being requested, no later part is: a peer may remember a READ only from where
+ * it was requested last.
  *
- * Such a request, or what it brings, may be lost, too. Requests sent later are answered later: when an
- * answer to one of those is seen, or to what was asked for again after it, what is still missing is
- * asked for once more. If there are none, the probe does that (loss_recovery.c).
+ * Such a request, or its responses, may be lost too. The peer responds in the order of the
+ * requests. So a response to a later request proves that responses which are still missing are
+ * lost, and they are requested once more. Where no later request exists, the probe requests them
+ * (loss_recovery.c).
  */
 #include "transport/ooo_response.h"
 
@@ -54,7 +57,7 @@ open_response_gap(struct uroce_qpc *qpc, uint64_t now_ns)
 	answers->round_psn = req->una_psn;
 	answers->proof_psn = req->una_psn;
 	req->rtt.sample_ns = 0;
-	/* behind a position that was set back, everything is asked for again anyway */
+	/* the send position was set back, so everything behind it is requested again anyway */
 	if (req->next_psn != req->max_psn)
 		uroce_ooo_response_note_rewind(qpc);
 }
@@ -68,7 +71,7 @@ is_response_here(const struct uroce_qpc *qpc, uint32_t psn)
 	       uroce_psn_gap_has(gap, psn);
 }
 
-/* It is time to ask. */
+/* Begin to request the missing responses, because reordering is ruled out. */
 static void
 request_missing(struct uroce_qpc *qpc)
 {
@@ -85,7 +88,7 @@ request_missing(struct uroce_qpc *qpc)
 	answers->round_max_psn = qpc->req.max_psn;
 }
 
-/* More was seen, or una_psn has moved: is anything to be asked for? */
+/* Check whether responses have to be requested, after more was seen or una_psn has moved. */
 static void
 check_missing(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -167,7 +170,7 @@ place_or_buffer_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uin
 		       : UROCE_VERDICT_RESPONSE_GAP;
 }
 
-/* Whether a response has the opcode that it has if the whole chunk is answered. */
+/* Whether a response has the opcode of a response to the request for its whole chunk. */
 static bool
 looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -181,7 +184,10 @@ looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		is_last == (uroce_req_chunk_left(qpc, wqe, nth) == 1));
 }
 
-/* What was asked for is answered: a bound of how soon that can be, and a round trip. */
+/*
+ * Learn from a response to a repeated request: how soon such a response can come, and a first
+ * round-trip sample.
+ */
 static void
 note_response(struct uroce_req *req, uint64_t now_ns)
 {
@@ -200,8 +206,9 @@ note_response(struct uroce_req *req, uint64_t now_ns)
 }
 
 /*
- * It is answered early what was asked for by itself, at `psn`. What is missing before was asked for
- * before: unless that was done again since, it was lost.
+ * React to the response to a repeated request, which arrived at `psn` ahead of una_psn. Responses
+ * that are missing before `psn` were requested before that. So they are lost, unless they were
+ * requested once more since.
  */
 static void
 prove_lost(struct uroce_qpc *qpc, uint32_t psn)
@@ -219,7 +226,7 @@ prove_lost(struct uroce_qpc *qpc, uint32_t psn)
 	answers->ask.end = answers->seen_psn;
 }
 
-/* The peer is at work: neither the timer nor the probe has to ask whether it is. */
+/* Restart the ACK timer and the probe timer, because a response shows that the peer is alive. */
 static void
 extend_timers(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -233,13 +240,16 @@ uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 {
 	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, pkt->psn);
 
-	/* una_psn steps over what only an ACK answers: a frame that is held there would stay for ever */
+	/*
+	 * The PSN belongs to a request that gets an ACK only. una_psn steps over such a PSN, so a
+	 * frame that was buffered for it would never be released.
+	 */
 	if (!wqe || !uroce_wqe_needs_response(wqe))
 		return UROCE_VERDICT_GHOST;
 	open_response_gap(qpc, now_ns);
 	const enum uroce_verdict verdict = place_or_buffer_response(qpc, pkt, now_ns);
 
-	if (!uroce_req_has_answer_gap(&qpc->req)) /* the QP is in ERR */
+	if (!uroce_req_has_answer_gap(&qpc->req)) /* no gap is left: the QP has gone to ERR */
 		return verdict;
 	if (verdict == UROCE_VERDICT_OOO_PLACED || verdict == UROCE_VERDICT_OOO_BUFFERED) {
 		if (uroce_psn_before(pkt->psn, qpc->req.ooo_responses.ask.begin) &&
@@ -260,7 +270,10 @@ uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *p
 	const bool was_asked = uroce_psn_before(qpc->req.una_psn, answers->ask.begin);
 	uint32_t soonest_ns = qpc->req.rtt.min_rtt_ns;
 
-	/* answers to what is asked for again do not wait behind others: a round trip may say too much */
+	/*
+	 * Responses to a repeated request do not queue behind others. So their shortest time may be
+	 * below the shortest round trip.
+	 */
 	if (answers->min_response_ns && (!soonest_ns || answers->min_response_ns < soonest_ns))
 		soonest_ns = answers->min_response_ns;
 	if (was_asked && !looks_original(qpc, pkt))
@@ -272,7 +285,10 @@ uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *p
 					  now_ns - answers->reorder_window.since_ns);
 }
 
-/* The response at una_psn was placed when it came; it is not the last of its READ. */
+/*
+ * Advance una_psn past a response that was placed on arrival. It is not the last response of its
+ * READ.
+ */
 static void
 skip_placed_response(struct uroce_qpc *qpc)
 {
@@ -286,7 +302,10 @@ skip_placed_response(struct uroce_qpc *qpc)
 	req->una_psn = uroce_psn_add(req->una_psn, 1);
 }
 
-/* What is here at una_psn. @return false: nothing, or the QP is in ERR because of it */
+/*
+ * Process the response at una_psn, if it has arrived.
+ * @return false: it has not, or it put the QP into ERR
+ */
 static bool
 take_next_response(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -363,9 +382,9 @@ uroce_ooo_response_nb_present(const struct uroce_qpc *qpc, const struct uroce_se
 }
 
 /*
- * What is to be asked for of what is missing in `range`, but not of chunks that end later. The range begins behind
- * that afterwards.
- * @return whether there is something
+ * Find the next missing responses in `range`, without chunks that end behind the range. Afterwards
+ * the range begins behind what was found.
+ * @return whether there are any
  */
 static bool
 next_missing(const struct uroce_qpc *qpc, struct uroce_psn_range *range,
@@ -398,7 +417,7 @@ next_missing(const struct uroce_qpc *qpc, struct uroce_psn_range *range,
 	return false;
 }
 
-/* Something was asked for: when must its answer have come? */
+/* Record that missing responses were requested, so that a later response can prove a loss. */
 static void
 note_requested(struct uroce_req *req, uint64_t now_ns)
 {
@@ -412,7 +431,7 @@ note_requested(struct uroce_req *req, uint64_t now_ns)
 	answers->round_max_psn = req->max_psn;
 }
 
-/* The request that the peer says it misses. */
+/* Take the request that the peer reported as missing by a NAK. */
 static bool
 next_naked(struct uroce_qpc *qpc, struct uroce_retransmit *out)
 {
@@ -428,7 +447,10 @@ next_naked(struct uroce_qpc *qpc, struct uroce_retransmit *out)
 	return true;
 }
 
-/* The answer at una_psn, and what else is missing of its chunk: the peer may not have the request. */
+/*
+ * Request the response at una_psn, and the other missing responses of its chunk, as a probe: the
+ * peer may not have the request.
+ */
 static bool
 next_probe(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns)
 {
@@ -457,7 +479,10 @@ next_probe(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns)
 	return true;
 }
 
-/* How much has to be seen before anything from `psn` on is asked for. */
+/*
+ * The PSN that seen_psn has to reach before a response from `psn` on is requested: the end of the
+ * request or READ chunk of `psn`.
+ */
 static uint32_t
 next_request_end(const struct uroce_qpc *qpc, uint32_t psn)
 {
@@ -477,7 +502,10 @@ uroce_ooo_response_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uin
 
 	if (answers->state != UROCE_OOO_RESPONSE_LOST && !answers->due)
 		return false;
-	/* a position that was set back comes by all of this */
+	/*
+	 * after the send position was set back, the retransmitted requests ask for all missing
+	 * responses
+	 */
 	if (req->next_psn != req->max_psn) {
 		uroce_ooo_response_note_rewind(qpc);
 		return false;

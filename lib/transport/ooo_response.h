@@ -4,43 +4,56 @@
 
 /**
  * @file
- * Loss recovery of responses: what is kept ahead of a missing one, and what is asked for once more.
+ * Loss recovery of responses: keeps responses that arrive ahead of a missing one, and requests the
+ * missing ones again.
  */
 
 #include "transport/context.h"
 #include "transport/recovery_state.h"
 
-/** A response with data, ahead of the answer at una_psn: place it, hold it or drop it. */
+/** Process a response with data ahead of the one at una_psn: place it, buffer it or drop it. */
 enum uroce_verdict uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					   uint64_t now_ns);
 
-/** A hole was found because an answer passed by it. */
+/** Count an implied NAK: a later response showed that an earlier one is missing. */
 void uroce_ooo_response_count_implied(struct uroce_qpc *qpc);
 
-/** The peer has executed everything before `psn`, and the answer at una_psn is not here. */
+/**
+ * Record that the peer has executed every request before `psn`, while the response at una_psn is
+ * missing.
+ */
 void uroce_ooo_response_note_executed(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
 
-/** A NAK of a PSN sequence error, ahead of the answer at una_psn. @return false: go back N */
+/**
+ * Process a NAK (PSN sequence error) ahead of the missing response at una_psn.
+ * @return false: go back N
+ */
 bool uroce_ooo_response_recv_nak(struct uroce_qpc *qpc, uint32_t psn);
 
-/** The answer at una_psn arrived. */
+/**
+ * Learn from the arrival of the missing response at una_psn. Either the response was late
+ * (reordering), or it is the response to a repeated request (loss).
+ */
 void uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				     uint64_t now_ns);
 
-/** una_psn has moved: take what is here in order. */
+/** Process the buffered and placed responses that are in order, after una_psn has moved. */
 void uroce_ooo_response_drain(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** The time to ask again may have come. */
+/** Request the missing responses if the reordering timer has expired. */
 void uroce_ooo_response_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** A request for what is missing, if that is due: it is sent now. @return false: there is none */
+/** Take the next request for missing responses, to be sent now. @return false: none is due */
 bool uroce_ooo_response_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns);
 
-/** PSNs from the position on, all of one request or chunk, that need not be sent again. */
+/**
+ * Count the PSNs from the send position on, in one request or READ chunk, that need no
+ * retransmission.
+ */
 uint32_t uroce_ooo_response_nb_present(const struct uroce_qpc *qpc,
 				       const struct uroce_send_wqe *wqe);
 
-/** Of `nb` responses from `psn` on: how many there are up to the last that is missing. */
+/** Of `nb` responses from `psn` on: count those up to the last one that is missing. */
 uint32_t uroce_ooo_response_nb_missing(const struct uroce_qpc *qpc, uint32_t psn, uint32_t nb);
 
 #endif /* UROCE_TRANSPORT_OOO_RESPONSE_H */

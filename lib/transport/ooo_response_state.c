@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A row is a state, a column an event; a cell holds the action and the next state. A cell that is not written cannot
- * happen, or means nothing there: the state stays, and nothing is to be done.
+ * The table of the recovery of responses. A row is a state, a column is an event. A cell holds the
+ * action and the next state. An empty cell is an event that cannot happen in this state or means
+ * nothing there: the state stays, and there is nothing to do.
  */
 #include "transport/ooo_response_state.h"
 
 #include "wire/psn.h"
 
-/* The next state is kept plus one, so that a cell that is not written is told from one that leads to IN_ORDER. */
+/*
+ * The next state is stored plus one, so that an empty cell differs from a cell that leads to
+ * IN_ORDER.
+ */
 #define GO(action, state)                                                                          \
 	{                                                                                          \
 		UROCE_OOO_RESPONSE_DO_##action, UROCE_OOO_RESPONSE_##state + 1                     \
@@ -15,7 +19,7 @@
 
 static const struct cell {
 	uint8_t action; /* enum uroce_ooo_response_action */
-	uint8_t next;   /* the state plus 1; 0: the state stays */
+	uint8_t next;   /* the next state plus 1; 0: the state stays */
 } cells[UROCE_OOO_RESPONSE_STATE_NB][UROCE_OOO_RESPONSE_EVENT_NB] = {
 	[UROCE_OOO_RESPONSE_IN_ORDER] = {
 		[UROCE_OOO_RESPONSE_ON_GAP] = GO(NOTHING, GAP),

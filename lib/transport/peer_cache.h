@@ -4,12 +4,12 @@
 
 /**
  * @file
- * What a worker's QPs have learnt of the hosts they talk to, for the next QP to the same host, as
- * [RFC 9040] has it for TCP: which of them drop what comes behind a hole, how much may be in flight to them,
- * and how soon they answer.
+ * The peer cache: what a worker's QPs have learnt of remote hosts, for the next QP to the same
+ * host, as RFC 9040 does for TCP. An entry says that the host goes back N, how many packets may be
+ * in flight to it, and its shortest round trip.
  *
- * A few hosts, the newest of each slot. It is a guess to begin with: a QP finds out for itself whether
- * it holds, and corrects it.
+ * The cache is a small table without chains; a newer host replaces an older one in its slot. An
+ * entry is only the initial guess of a QP. The QP measures the host itself, and corrects the entry.
  */
 
 #include <stddef.h>
@@ -17,11 +17,12 @@
 
 #define UROCE_PEER_CACHE_SLOTS 64
 
-/** A host that drops. */
+/** Metrics of one go-back-N host. */
 struct uroce_peer_metrics {
-	uint64_t host;       /* its address, hashed */
-	uint32_t min_rtt_ns; /* the shortest round trip to it; 0: not known */
-	uint16_t cwnd;       /* packets in flight; 0: none is known here */
+	uint64_t host;       /* hash of the host's address */
+	uint32_t min_rtt_ns; /* the shortest round trip to the host; 0: not known */
+	/* packets that may be in flight to the host; 0: the slot has no go-back-N host */
+	uint16_t cwnd;
 };
 
 struct uroce_peer_cache {
@@ -34,23 +35,23 @@ uroce_peer_cache_slot(uint64_t host)
 	return (unsigned)(host % UROCE_PEER_CACHE_SLOTS);
 }
 
-/** @return NULL: it is not known to drop */
+/** Find the metrics of a host. @return NULL: the host is not known as a go-back-N host */
 static inline const struct uroce_peer_metrics *
 uroce_peer_cache_find(const struct uroce_peer_cache *peers, uint64_t host)
 {
-	const struct uroce_peer_metrics *note = &peers->slot[uroce_peer_cache_slot(host)];
+	const struct uroce_peer_metrics *metrics = &peers->slot[uroce_peer_cache_slot(host)];
 
-	return note->host == host && note->cwnd ? note : NULL;
+	return metrics->host == host && metrics->cwnd ? metrics : NULL;
 }
 
-/** A host drops; with `cwnd` 0, it was found not to. */
+/** Store the metrics of a go-back-N host; `cwnd` 0 removes a host that has proved selective. */
 static inline void
-uroce_peer_cache_update(struct uroce_peer_cache *peers, const struct uroce_peer_metrics *note)
+uroce_peer_cache_update(struct uroce_peer_cache *peers, const struct uroce_peer_metrics *metrics)
 {
-	struct uroce_peer_metrics *slot = &peers->slot[uroce_peer_cache_slot(note->host)];
+	struct uroce_peer_metrics *slot = &peers->slot[uroce_peer_cache_slot(metrics->host)];
 
-	if (note->cwnd || slot->host == note->host)
-		*slot = *note;
+	if (metrics->cwnd || slot->host == metrics->host)
+		*slot = *metrics;
 }
 
 #endif /* UROCE_TRANSPORT_PEER_CACHE_H */

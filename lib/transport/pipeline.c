@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signature pipelining [mlx5dv_qp_cancel_posted_send_wrs(3)]: a program posts a transfer whose data is
- * checked on the way, and behind it, with a fence, the SEND that says that all is well. If it is not, the
- * requester stops before the fence, in SQD, and the program cancels that SEND before it goes on.
+ * Signature pipelining [mlx5dv_qp_cancel_posted_send_wrs(3)]. An application posts a transfer whose
+ * data is checked on the way. Behind it, with a fence, the application posts the SEND that reports
+ * success. If a signature is bad, the requester stops before the fence, in SQD, and the application
+ * cancels that SEND before it resumes the QP.
  *
- * What stops is what SQD stops: requests that were begun end, others are not begun.
+ * As in SQD, requests that were begun are finished, and no others are begun.
  */
 #include "transport/pipeline.h"
 
@@ -13,7 +14,7 @@
 #include "transport/position.h"
 #include "transport/qpc.h"
 
-/* The newest request that was begun, if none of it was sent: it waits at its fence. */
+/* Whether the newest request was begun and none of its packets was sent: it waits at its fence. */
 static bool
 is_at_fence(const struct uroce_qpc *qpc)
 {
@@ -37,7 +38,11 @@ uroce_pipeline_stop(struct uroce_qpc *qpc)
 	if (!is_at_fence(qpc))
 		return;
 	req->begun_idx--;
-	req->fault = 0; /* if that is its own, it is found again, unless the request is cancelled */
+	/*
+	 * the fault may be that of the request, and is found again then, unless the request is
+	 * cancelled
+	 */
+	req->fault = 0;
 }
 
 int
@@ -47,7 +52,7 @@ uroce_qpc_cancel(struct uroce_qpc *qpc, uint64_t wr_id)
 
 	if (qpc->state != IBV_QPS_SQD)
 		return -EINVAL;
-	if (!qpc->sq) /* an XRC target has nothing to cancel */
+	if (!qpc->sq) /* an XRC target has no send requests */
 		return 0;
 	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
 

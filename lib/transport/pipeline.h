@@ -4,12 +4,14 @@
 
 /**
  * @file
- * Signature pipelining: the requester stops behind a request.
+ * Signature pipelining: the requester stops behind a request whose data has a bad signature.
  */
 
 #include "transport/context.h"
 
-/** The data of a request has a bad signature: a QP that is pipelined stops behind that request. */
+/**
+ * Stop the send queue of a pipelined QP behind the present request, whose data has a bad signature.
+ */
 void uroce_pipeline_stop(struct uroce_qpc *qpc);
 
 #endif /* UROCE_TRANSPORT_PIPELINE_H */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A PSN is looked up among the requests in flight, from the oldest on: what recovery asks for is mostly near una_psn.
+ * Look-up of a PSN among the requests in flight. The search begins at the oldest request, because
+ * recovery mostly looks for PSNs near una_psn.
  */
 #include "transport/position.h"
 
@@ -29,7 +30,7 @@ uroce_position_request(const struct uroce_qpc *qpc, uint32_t psn)
 uint32_t
 uroce_position_first_answer(const struct uroce_qpc *qpc, uint32_t psn)
 {
-	/* without a READ on the wire there is nothing to look for */
+	/* without a READ in flight no search is needed */
 	const struct uroce_send_wqe *wqe =
 		qpc->req.nb_rd_out ? uroce_position_request(qpc, psn) : NULL;
 

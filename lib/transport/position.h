@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Where the requester is among its requests: the window [una_psn, next_psn), the requests in the send queue that PSNs
- * belong to, and the packets of a message. Nothing here sends anything.
+ * The send position of the requester: the window [una_psn, next_psn), the requests in the send
+ * queue to which PSNs belong, and the packets of a message. These functions send nothing.
  */
 
 #include "transport/context.h"
@@ -13,12 +13,16 @@
 #include "wire/psn.h"
 
 /**
- * Packets from one that asks for an ACK to the next, while there is more to send: a quarter of the send
- * queue within these, so that its requests complete well before it is empty.
+ * Packets from one that asks for an ACK to the next, while there is more to send. Within these
+ * limits the distance is a quarter of the send queue, so that requests complete well before the
+ * queue is empty.
  */
 #define UROCE_ACK_EVERY_MIN 32
 #define UROCE_ACK_EVERY_MAX 64
-/** The same to a peer that drops what is behind a hole: what it had before, it had better have said. */
+/**
+ * UROCE_ACK_EVERY_MAX for a go-back-N peer. It is small, because packets that the peer has
+ * acknowledged before a loss need not be retransmitted.
+ */
 #define UROCE_ACK_EVERY_GO_BACK_N 4
 static_assert(UROCE_ACK_EVERY_MAX <= UINT8_MAX, "since_ack_req is a byte");
 
@@ -28,14 +32,14 @@ uroce_min(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/** Packets of a message of `len` bytes: at least one. */
+/** The number of packets of a message of `len` bytes: at least one. */
 static inline uint32_t
 uroce_msg_packets(const struct uroce_qpc *qpc, uint32_t len)
 {
 	return len ? (uint32_t)(((uint64_t)len + (1u << qpc->mtu_shift) - 1) >> qpc->mtu_shift) : 1;
 }
 
-/** Payload bytes of packet `pkt` of a message of `len` bytes. */
+/** The number of payload bytes in packet `pkt` of a message of `len` bytes. */
 static inline uint32_t
 uroce_msg_payload(const struct uroce_qpc *qpc, uint32_t len, uint32_t pkt)
 {
@@ -45,7 +49,10 @@ uroce_msg_payload(const struct uroce_qpc *qpc, uint32_t len, uint32_t pkt)
 	return left < mtu ? left : mtu;
 }
 
-/** Whether a request is answered by data, which an acknowledgement cannot stand in for. */
+/**
+ * Whether a request gets a response of its own, which an ACK cannot replace: READ, atomic, FLUSH
+ * and ATOMIC_WRITE.
+ */
 static inline bool
 uroce_wqe_needs_response(const struct uroce_send_wqe *wqe)
 {
@@ -68,7 +75,10 @@ uroce_req_wqe(const struct uroce_qpc *qpc, uint32_t idx)
 	return (struct uroce_send_wqe *)uroce_ring_at(&qpc->sq->ring, idx);
 }
 
-/** Responses up to the end of the chunk that packet `pkt` of a request is in; without data: 1. */
+/**
+ * The responses from packet `pkt` of a request to the end of its READ chunk. For other requests
+ * with a response: 1.
+ */
 static inline uint32_t
 uroce_req_chunk_left(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t pkt)
 {
@@ -78,18 +88,25 @@ uroce_req_chunk_left(const struct uroce_qpc *qpc, const struct uroce_send_wqe *w
 	return in_chunk < in_request ? in_chunk : in_request;
 }
 
-/** Which request in flight `psn` belongs to. @param[out] idx  its index in the send queue @return false: none */
+/**
+ * Find the request in flight that `psn` belongs to.
+ * @param[out] idx  its index in the send queue
+ * @return false: there is none
+ */
 bool uroce_position_find(const struct uroce_qpc *qpc, uint32_t psn, uint32_t *idx);
 
-/** The request that `psn` belongs to; NULL: it is not in flight. */
+/** Find the request that `psn` belongs to. @return NULL: the PSN is not in flight */
 const struct uroce_send_wqe *uroce_position_request(const struct uroce_qpc *qpc, uint32_t psn);
 
-/** The PSN that is answered first of what asked for an answer at `psn`, which is in flight. */
+/**
+ * The PSN of the first response to the packet at `psn`, which is in flight. For a READ that is its
+ * chunk's first PSN.
+ */
 uint32_t uroce_position_first_answer(const struct uroce_qpc *qpc, uint32_t psn);
 
 /**
- * Whether the peer owes an answer: something is on the wire that asked for one. Where nothing does, the
- * next step is ours, however long it takes until the QP may send.
+ * Whether the peer has to respond: a packet in flight asks for an ACK. Otherwise it is the
+ * requester's turn, however long it takes until the QP may send.
  */
 static inline bool
 uroce_req_awaits_response(const struct uroce_req *req)
@@ -97,20 +114,20 @@ uroce_req_awaits_response(const struct uroce_req *req)
 	return req->since_ack_req < uroce_psn_dist(req->una_psn, req->next_psn);
 }
 
-/** Packets that may be in flight. */
+/** The present window: the number of packets that may be in flight. */
 static inline uint32_t
 uroce_req_window(const struct uroce_qpc *qpc)
 {
 	const struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
 
-	/* the answer to a READ may have passed the hole */
+	/* the response of a READ may have moved una_psn past the PSN gap */
 	if (uroce_req_is_fast_retx(&qpc->req) &&
 	    uroce_psn_dist(repair->gap_psn, qpc->req.una_psn) <= 1)
 		return qpc->window_psns + repair->inflation_psns;
 	return qpc->req.rtt.cwnd ? qpc->req.rtt.cwnd : qpc->window_psns;
 }
 
-/** Packets that the window has room for. */
+/** The number of packets that the window has room for. */
 static inline uint32_t
 uroce_req_window_left(const struct uroce_qpc *qpc)
 {
@@ -121,10 +138,10 @@ uroce_req_window_left(const struct uroce_qpc *qpc)
 }
 
 /**
- * How many packets go before one that asks for an ACK, if the queue does not end earlier: see the top of
- * req.c.
+ * The number of packets that are sent before one that asks for an ACK, if the send queue does not
+ * end earlier. See the ACK rule in req.c.
  * @param nb_out  packets in flight
- * @param since   of them, those since the last that asks
+ * @param since   packets in flight since the last one that asks
  */
 static inline uint32_t
 uroce_req_nb_before_ack_req(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
@@ -140,7 +157,7 @@ uroce_req_nb_before_ack_req(const struct uroce_qpc *qpc, uint32_t nb_out, uint32
 	return quiet < window - 1 - nb_out ? quiet : window - 1 - nb_out;
 }
 
-/** The position moves over `nb` PSNs of the request that it is in. */
+/** Move the send position by `nb` PSNs of its present request. */
 static inline void
 uroce_position_move(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t nb)
 {

@@ -4,12 +4,14 @@
 
 /**
  * @file
- * Which packets have arrived ahead of a hole: a bit for each PSN of a window that moves.
+ * The packets that have arrived ahead of a PSN gap: a bit map with one bit for each PSN of a moving
+ * window.
  *
- * The window begins at the PSN that is missing, which the owner knows, and spans UROCE_PSN_GAP_SPAN. A
- * bit's place is its PSN modulo the size, so that moving the window is clearing what it leaves. The
- * owner asks only about PSNs inside the window, and marks only those. While what was behind a hole is
- * being executed, a part at a time, the first PSN is there.
+ * The window begins at the missing PSN, which the owner of the bit map knows, and spans
+ * UROCE_PSN_GAP_SPAN PSNs. The place of a bit is its PSN modulo the span. So the window moves when
+ * the owner clears the bits that it leaves behind. The owner reads and marks PSNs inside the window
+ * only. When the gap is filled, the packets behind it are executed in several parts; meanwhile the
+ * first PSN of the window is present.
  */
 
 #include <assert.h>
@@ -18,17 +20,17 @@
 
 #include "transport/ddp.h"
 
-/** PSNs of the window: the most that a packet may be ahead. Divides 2^24. */
+/** The span of the window: the most PSNs that a packet may be ahead. Divides 2^24. */
 #define UROCE_PSN_GAP_SPAN 8192
 static_assert((1u << 24) % UROCE_PSN_GAP_SPAN == 0, "places do not move when PSNs wrap");
 
 struct uroce_psn_gap {
-	uint32_t nb; /* bits set */
-	uint32_t
-		nb_reads; /* PSNs of the responses that READs among them ask for, as it was marked */
-	bool is_ready;    /* the hole is filled, and what was behind it is being executed */
+	uint32_t nb; /* number of bits set */
+	/* number of responses that the marked READs ask for, added when each READ was marked */
+	uint32_t nb_reads;
+	bool is_ready; /* the gap is filled, and the packets behind it are being executed */
 	uint64_t bits[UROCE_PSN_GAP_SPAN / 64];
-	struct uroce_ddp ddp; /* WRITEs of which packets are placed when they come */
+	struct uroce_ddp ddp; /* WRITEs whose packets are placed on arrival */
 };
 
 static inline bool
@@ -37,7 +39,7 @@ uroce_psn_gap_has(const struct uroce_psn_gap *gap, uint32_t psn)
 	return gap->bits[psn % UROCE_PSN_GAP_SPAN / 64] >> psn % 64 & 1;
 }
 
-/** It must not be marked yet. */
+/** Set the bit of `psn`, which must not be set. */
 static inline void
 uroce_psn_gap_mark(struct uroce_psn_gap *gap, uint32_t psn)
 {
@@ -45,7 +47,7 @@ uroce_psn_gap_mark(struct uroce_psn_gap *gap, uint32_t psn)
 	gap->nb++;
 }
 
-/** It must be marked. */
+/** Clear the bit of `psn`, which must be set. */
 static inline void
 uroce_psn_gap_clear(struct uroce_psn_gap *gap, uint32_t psn)
 {

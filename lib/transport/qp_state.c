@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A cell is a transition; it holds, for each kind of QP, the attributes that the transition requires
- * and those that it allows. A cell that is not written is a transition that does not exist. The
- * columns are the kinds of QP whose rules differ; the letters are the attributes' initials.
+ * The table of QP state transitions. A cell is a transition. For each kind of QP the cell holds the
+ * attributes that the transition requires, and those that it allows. An empty cell is a transition
+ * that does not exist. Kinds of QP are distinguished as far as their rules differ. Attributes are
+ * abbreviated by two letters.
  */
 #include "transport/qp_state.h"
 
@@ -45,7 +46,7 @@ struct transition {
 	int optional[KIND_NB];
 };
 
-/* The same attributes for every connected kind, and those of UD. */
+/* A set of attributes for every connected kind. */
 #define CONNECTED(set)  [KIND_UC] = (set), [KIND_RC] = (set), [KIND_XI] = (set), [KIND_XT] = (set)
 
 #define TO_RESET_OR_ERR [IBV_QPS_RESET] = { .is_valid = true }, [IBV_QPS_ERR] = { .is_valid = true }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The switchboard of a QP context: each event of the world goes to the role that it concerns, after
- * the checks that are the same for all of them.
+ * Entry points of the QP context: checks that are common to all packets, and the dispatch of each
+ * event to the requester or the responder.
  */
 #include "transport/qpc.h"
 
@@ -108,14 +108,14 @@ uroce_qpc_migrate(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool,
 	qpc->unpublished = unpublished;
 }
 
-/* Full or limited members of a partition talk; two limited ones do not [IBA 10.9.3]. */
+/* Whether two P_Keys match: equal partitions, and at least one full member [IBA 10.9.3]. */
 static bool
 is_pkey_match(uint16_t a, uint16_t b)
 {
 	return ((a ^ b) & 0x7fff) == 0 && ((a | b) & 0x8000);
 }
 
-/* An IPv4 header's addresses in one word; they stand side by side. */
+/* Both addresses of an IPv4 header, which are adjacent, in one word. */
 static uint64_t
 addresses_of(const struct uroce_ipv4 *ip)
 {
@@ -125,7 +125,7 @@ addresses_of(const struct uroce_ipv4 *ip)
 	return addresses;
 }
 
-/* Whether the frame came from the peer's address to ours. */
+/* Whether a frame came from the peer's address to the address of this QP. */
 static bool
 is_from_peer(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -145,7 +145,7 @@ is_from_peer(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return theirs == (path << 32 | path >> 32);
 }
 
-/* What is taken in a state. */
+/* Classes of packets that are accepted in each state. */
 static const uint8_t taken[] = {
 	[IBV_QPS_RTR] = UROCE_OPF_REQUEST,
 	[IBV_QPS_RTS] = UROCE_OPF_REQUEST | UROCE_OPF_RESPONSE,
@@ -163,7 +163,7 @@ check_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_NOT_READY;
 	if (pkt->op->service != qpc->service && pkt->op->service != UROCE_SERVICE_CNP)
 		return UROCE_VERDICT_WRONG_SERVICE;
-	/* an XRC QP has one role: it asks, or it answers */
+	/* an XRC QP has one role only, requester or responder */
 	if (qpc->service == UROCE_SERVICE_XRC && pkt->op->service == UROCE_SERVICE_XRC &&
 	    is_response != (qpc->type == IBV_QPT_XRC_SEND))
 		return UROCE_VERDICT_WRONG_SERVICE;
@@ -174,7 +174,10 @@ check_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* A switch on the way from the peer is congested. Only what has payload can be sent more slowly. */
+/*
+ * Count a congestion mark. Only packets with payload lead to a CNP, because only these can be sent
+ * more slowly.
+ */
 static void
 note_ce(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -183,7 +186,7 @@ note_ce(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 		uroce_cc_marked(&qpc->cc, now_ns);
 }
 
-/* A CNP is an answer to data: a QP that has sent none is owed none. */
+/* Process a CNP. A CNP is a reaction to data: it is implausible for a QP that has sent none. */
 static void
 recv_cnp(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -198,7 +201,7 @@ recv_cnp(struct uroce_qpc *qpc, uint64_t now_ns)
 	qpc->events |= UROCE_QPC_CNP_IMPLAUSIBLE;
 }
 
-/* A packet that was checked. */
+/* Process a packet that has passed check_packet(). */
 static enum uroce_verdict
 recv_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -222,7 +225,11 @@ recv_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	return uroce_ud_recv(qpc, pkt, now_ns);
 }
 
-/* Packets from the middle of a long message, the first of which was checked. @return how many */
+/*
+ * Process Middle packets of a long message on the fast path. The first of them has passed
+ * check_packet().
+ * @return how many
+ */
 static unsigned
 recv_middle(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb, uint8_t *verdicts,
 	    uint64_t now_ns)
@@ -298,8 +305,9 @@ send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 }
 
 /*
- * The notification: to whom the marked packets came from, past the queue that they stand in [IBA
- * A17.9.3]. All of it is header; what follows the BTH is reserved, and zero.
+ * Build a CNP to the peer that the marked packets came from. A CNP has a traffic class of its own,
+ * so that it passes by congested queues [IBA A17.9.3]. All of it is header: the bytes behind the
+ * BTH are reserved, and zero.
  */
 static void
 put_cnp(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
@@ -338,17 +346,19 @@ uroce_qpc_has_only_ack(const struct uroce_qpc *qpc)
 	       (!qpc->sq || req->next_idx == uroce_ring_head(&qpc->sq->ring));
 }
 
-/* Responses and requests, in turn. */
+/* Build responses and requests, each for a share of the burst. */
 static unsigned
 send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	const bool is_rc = uroce_qpc_is_reliable(qpc);
-	/* the peer's program waits for our requests; for an ACK its requester at most */
+	/* an ACK goes last, because only the peer's requester waits for it */
 	const bool is_ack_last = max > 1 && has_only_ack(&qpc->resp);
 	unsigned nb = 0;
 
-	/* a long READ of the peer leaves half of the burst to our own requests; of an odd burst, which
-	 * may be one frame each time, the odd one goes to either in turn */
+	/*
+	 * A long READ of the peer leaves half of the burst to requests. The odd frame of a burst
+	 * goes to responses and requests in turn, because a burst may be one frame each time.
+	 */
 	if (is_rc && !is_ack_last)
 		nb = uroce_resp_send(qpc, out, (max + !qpc->is_req_turn) / 2, now_ns);
 	qpc->is_req_turn ^= max & 1;
@@ -356,7 +366,10 @@ send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t n
 
 	nb += nb_req;
 	if (is_rc) {
-		/* may put the QP into ERR; what is in `out` must not be flushed before it is gathered */
+		/*
+		 * uroce_resp_send() may put the QP into ERR: requests whose frames are in `out`
+		 * must not be flushed before the caller gathers them
+		 */
 		qpc->is_zero_copy = nb_req > 0;
 		nb += uroce_resp_send(qpc, out + nb, max - nb, now_ns);
 		qpc->is_zero_copy = false;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fetches: READs whose answer is one packet, and atomics. They come in lists, so they are sent in runs:
- * what req.c asks before each packet is asked once for all of them, and the position is in registers
- * meanwhile. A run ends before the first request that is anything else, or that has to wait; req.c
- * knows what to do with that one.
+ * Fast path of the requester for READs whose response is one packet, and for atomics. They are
+ * often posted in lists. So the conditions that req.c checks for each packet are checked once for a
+ * burst, and the send position is in registers meanwhile. The burst ends before the first request
+ * of another kind, or one that has to wait; the general path (requester.c) sends that one.
  *
- * Their answers come in runs, too: the first goes the way of all packets (completer.c), and as long as what
- * follows answers the next fetch, all that is left to do is to place it.
+ * Their responses arrive in bursts, too. The first takes the general path (completer.c). As long as
+ * the packets that follow are responses to the next READs or atomics, only their data has to be
+ * placed.
  */
 #include "transport/rd_atomic_req.h"
 
@@ -20,7 +21,10 @@
 #include "transport/txd.h"
 #include "wire/psn.h"
 
-/* Whether the next packet is the first of a request, which may have waited here before, and new. */
+/*
+ * Whether the next packet is the first of a new request, which was not sent before. The request may
+ * already have its PSNs, because it had to wait.
+ */
 static bool
 is_at_new_request(const struct uroce_qpc *qpc)
 {
@@ -31,7 +35,7 @@ is_at_new_request(const struct uroce_qpc *qpc)
 	       !qpc->cc.is_limited;
 }
 
-/* How many the window and the number of those that may be outstanding leave room for. */
+/* How many READs and atomics may be sent: the window and max_rd_atomic limit them. */
 static uint32_t
 count_rd_atomic_room(const struct uroce_qpc *qpc)
 {
@@ -43,7 +47,10 @@ count_rd_atomic_room(const struct uroce_qpc *qpc)
 	return uroce_min(qpc->window_psns - nb_out, qpc->attr.max_rd_atomic - req->nb_rd_out);
 }
 
-/* The opcode of a fetch that need not wait for those before it; 0: it is none. */
+/*
+ * The opcode of a READ of one packet, or of an atomic, that has no fence.
+ * @return 0: the request is of another kind
+ */
 static inline uint8_t
 get_rd_atomic_opcode(const struct uroce_send_wqe *wqe, uint32_t mtu)
 {
@@ -60,7 +67,7 @@ get_rd_atomic_opcode(const struct uroce_send_wqe *wqe, uint32_t mtu)
 	return 0;
 }
 
-/* Of RC: the one extension header follows the BTH. */
+/* Build a READ or atomic request of RC, where the only extension header follows the BTH. */
 static inline void
 put_rd_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t opcode, uint32_t psn,
 	      struct uroce_txd *txd)
@@ -106,7 +113,10 @@ uroce_rd_atomic_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsig
 	return nb;
 }
 
-/* Place what was fetched. @return false: it is nothing, or in pieces, or may not go where it should */
+/*
+ * Place the data of a response.
+ * @return false: there is no data, or its memory is in several pieces or not accessible
+ */
 static inline bool
 place_fetched(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, const void *data,
 	      uint32_t len, struct uroce_mr_view *view)
@@ -126,7 +136,10 @@ place_fetched(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, const voi
 	return true;
 }
 
-/* @return whether the packet answers this READ, and was placed */
+/*
+ * Place the data of a packet, if the packet is the response to the READ `wqe`.
+ * @return whether it was placed
+ */
 static inline bool
 take_single_response(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 		     struct uroce_send_wqe *wqe, struct uroce_mr_view *view)
@@ -135,7 +148,11 @@ take_single_response(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 	       place_fetched(qpc, wqe, pkt->payload, wqe->len, view);
 }
 
-/* The same for an atomic. */
+/*
+ * Place the original value that a packet returns, if the packet is the response to the atomic
+ * `wqe`.
+ * @return whether it was placed
+ */
 static inline bool
 take_atomic_ack(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 		struct uroce_send_wqe *wqe, struct uroce_mr_view *view)
@@ -147,7 +164,7 @@ take_atomic_ack(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 	       place_fetched(qpc, wqe, &orig, sizeof(orig), view);
 }
 
-/* Whether a packet is an answer that may be taken in a run, and the next one may be, too. */
+/* Whether a response may be processed on the fast path, and the next one may be, too. */
 static bool
 is_response_fast_path(const struct uroce_qpc *qpc, uint8_t low)
 {
@@ -158,7 +175,7 @@ is_response_fast_path(const struct uroce_qpc *qpc, uint8_t low)
 	       !uroce_req_is_rnr_wait(req);
 }
 
-/* The requests [una_idx, una_idx + nb) have got their answers. */
+/* Complete the requests [una_idx, una_idx + nb), whose responses have arrived. */
 static void
 retire_rd_atomics(struct uroce_qpc *qpc, uint32_t nb, uint64_t now_ns)
 {

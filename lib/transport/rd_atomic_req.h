@@ -4,21 +4,22 @@
 
 /**
  * @file
- * Many short READs and atomics at once, and their responses.
+ * Fast path of many short READs and atomics: their requests and their responses.
  */
 
 #include "transport/context.h"
 
 /**
- * Fill descriptors with the READs of one packet and the atomics that are next, as many as nothing but
- * the window and their number bounds. @return how many; what is next may still be one
+ * Fill up to `max` descriptors with the next requests, as long as these are READs of one packet or
+ * atomics. Only the window and max_rd_atomic limit how many.
+ * @return how many; a request that follows may still be a READ of one packet or an atomic
  */
 unsigned uroce_rd_atomic_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 
 /**
- * Of `nb` packets that came right behind `tmpl`, which was taken: take as many from the first on as are
- * the answers to the fetches that are oldest.
- * @return how many; the next one is to be asked everything, and may still be right
+ * Process the packets that directly follow `tmpl`, a response that was accepted. The call stops at
+ * the first packet that is not the response to the next READ of one packet or atomic.
+ * @return how many of the `nb` packets; the next packet needs all checks, and may still be valid
  */
 unsigned uroce_rd_atomic_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
 					const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Replies: READ responses that are alone, and atomic acknowledgements. Short READs and atomics come in
- * lists, so they are taken in runs (see single_packet.c), each into the next resource; and they are answered in
- * runs: resources are a ring in PSN order, so the next one to be answered is mostly in the next slot, and
- * reads the same region. A run ends before what is anything else, or refused; resp.c knows what to do
- * with that.
+ * Fast path of the responder for READs of one packet and for atomics. They often arrive in lists.
+ * Requests are executed in bursts (see single_packet.c), each with the next resource. Responses are
+ * sent in bursts, too: resources are a ring in PSN order, so the next response is mostly in the
+ * next slot and reads the same region. A burst ends before a request or response of another kind,
+ * or one that is refused; resp.c processes that one.
  */
 #include "transport/rd_atomic_resp.h"
 
@@ -13,7 +13,10 @@
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
-/* CPU atomics: any other agent that uses them on this memory sees one operation [IBA 9.4.5]. */
+/*
+ * Execute an atomic as a CPU atomic: any other agent that uses CPU atomics on the memory sees one
+ * indivisible operation [IBA 9.4.5].
+ */
 uint64_t
 uroce_rd_atomic_execute(uint64_t *at, const struct uroce_atomiceth *eth, bool is_swap)
 {
@@ -27,7 +30,10 @@ uroce_rd_atomic_execute(uint64_t *at, const struct uroce_atomiceth *eth, bool is
 	return compare;
 }
 
-/* Where `[va, va + len)` of a region is; NULL: it is a window's, or refused. */
+/*
+ * Find the memory `[va, va + len)` of a region.
+ * @return NULL: the key is a memory window's, or access is refused
+ */
 static inline void *
 resolve_rd_atomic(const struct uroce_qpc *qpc, uint32_t rkey, uint64_t va, uint32_t len,
 		  uint32_t access, struct uroce_mr_view *view)
@@ -37,7 +43,10 @@ resolve_rd_atomic(const struct uroce_qpc *qpc, uint32_t rkey, uint64_t va, uint3
 	return uroce_mr_view_at(view, va, len);
 }
 
-/* @return whether it is a READ of one packet that is granted */
+/*
+ * Prepare the resource of a READ of one packet.
+ * @return false: it is longer or empty, or access is refused
+ */
 static inline bool
 recv_single_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 		 struct uroce_mr_view *view, struct uroce_rd_res *res)
@@ -57,7 +66,7 @@ recv_single_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 	return true;
 }
 
-/* @return whether it was executed */
+/* Execute an atomic. @return false: access is refused, or the address is not aligned */
 static inline bool
 recv_atomic(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uroce_mr_view *view,
 	    struct uroce_rd_res *res)
@@ -76,7 +85,10 @@ recv_atomic(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uro
 	return true;
 }
 
-/* Resources that requests may be taken into, in number; each must still be free. */
+/*
+ * How many more READs and atomics max_dest_rd_atomic allows. The slot of each may still be in use:
+ * the caller checks that.
+ */
 static uint32_t
 count_resource_room(const struct uroce_qpc *qpc)
 {
@@ -121,7 +133,7 @@ uroce_rd_atomic_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *tmp
 	return n;
 }
 
-/* Whether all of an answer is one packet, none of which was sent in this pass. */
+/* Whether the response of a resource is a single packet, which this pass has not sent yet. */
 static inline bool
 is_single_response(const struct uroce_rd_res *res, uint32_t mtu)
 {
@@ -141,7 +153,10 @@ uroce_rd_atomic_put_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
 	eth->orig = be64_make(res->orig);
 }
 
-/* @return false: it reads nothing, or through a window, or may not */
+/*
+ * Build a READ response of one packet.
+ * @return false: it is empty, or access is refused or not to a region
+ */
 static bool
 put_single_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
 			 struct uroce_mr_view *view, struct uroce_txd *txd)

@@ -4,12 +4,12 @@
 
 /**
  * @file
- * Responses to many short READs and atomics at once.
+ * Fast path of the responder for many short READs and atomics, and access to the ring of resources.
  */
 
 #include "transport/context.h"
 
-/** The slot of the oldest of the resources that have something to send; there is one. */
+/** The slot of the oldest resource that has responses to send. There must be one. */
 static inline uint32_t
 uroce_rd_atomic_oldest(const struct uroce_resp *resp)
 {
@@ -20,34 +20,38 @@ uroce_rd_atomic_oldest(const struct uroce_resp *resp)
 	return (first + (uint32_t)__builtin_ctzll(twice >> first)) % UROCE_RD_ATOMIC_MAX;
 }
 
-/** The oldest resource that has something to send. */
+/** The oldest resource that has responses to send. There must be one. */
 static inline struct uroce_rd_res *
 uroce_rd_atomic_oldest_res(struct uroce_resp *resp)
 {
 	return &resp->res[uroce_rd_atomic_oldest(resp)];
 }
 
-/** A resource has nothing to send any more. */
+/** Record that a resource has no more responses to send. */
 static inline void
 uroce_rd_atomic_end(struct uroce_resp *resp, const struct uroce_rd_res *res)
 {
 	resp->pending &= ~(1u << (res - resp->res));
 }
 
-/** An atomic is executed. @return the value before */
+/** Execute an atomic on the 8 bytes at `at`. @return the original value */
 uint64_t uroce_rd_atomic_execute(uint64_t *at, const struct uroce_atomiceth *eth, bool is_swap);
 
-/** The same as uroce_single_packet_recv(), for READs of one packet and atomics. */
+/**
+ * Execute READs of one packet and atomics that directly follow `tmpl`, as
+ * uroce_single_packet_recv() does for messages.
+ */
 unsigned uroce_rd_atomic_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
 				       const struct uroce_pkt *pkts, unsigned nb);
 
-/** The answer of an atomic. */
+/** Build the response of an atomic. */
 void uroce_rd_atomic_put_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
 			     struct uroce_txd *txd);
 
 /**
- * Fill descriptors with the answers that are next, as long as each is all of one, and its memory is
- * there. At least one is pending. @return how many; what is next may still be one
+ * Fill up to `max` descriptors with the next responses, as long as each is a single packet and its
+ * memory is accessible. At least one response must be pending.
+ * @return how many; a response that follows may still be a single packet
  */
 unsigned uroce_rd_atomic_put_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A row is a state, a column an event; a cell holds the action and the next state. A cell that is not written cannot
- * happen, or means nothing there: the state stays, and nothing is to be done.
+ * The table of the requester's loss recovery. A row is a state, a column is an event. A cell holds
+ * the action and the next state. An empty cell is an event that cannot happen in this state or
+ * means nothing there: the state stays, and there is nothing to do.
  *
- * The LOSS states remember that the requester went back N for this una_psn: the next loss there does not make it go
- * back once more, for what it asks for is under way already. Progress leads out of them.
+ * The LOSS states remember that the requester went back N for this una_psn. Another loss at the
+ * same una_psn does not make the requester go back again, because the retransmission is in flight
+ * already. Progress of una_psn leads out of the LOSS states.
  */
 #include "transport/recovery_state.h"
 
-/* The next state is kept plus one, so that a cell that is not written is told from one that leads to OPEN. */
+/*
+ * The next state is stored plus one, so that an empty cell differs from a cell that leads to OPEN.
+ */
 #define TO(state) (UROCE_RECOVERY_##state + 1)
 
 struct cell {
@@ -25,7 +29,7 @@ struct cell {
 		UROCE_RECOVERY_DO_##action, TO(state)                                              \
 	}
 
-/* What ends any state in the same way. */
+/* Events that end every state in the same way. */
 #define GO_BACK                                                                                    \
 	[UROCE_RECOVERY_ON_ACK_TIMEOUT] = GO(GO_BACK_N, OPEN), [UROCE_RECOVERY_ON_RNR_NAK] =       \
 								       GO(GO_BACK_N, RNR_WAIT)

@@ -4,53 +4,58 @@
 
 /**
  * @file
- * The states of loss recovery in the requester, and what leads from one to the next. The table is data: it sends
- * nothing and arms no timer. loss_recovery.c raises the events and decides what a state means for the next packet.
+ * The state machine of the requester's loss recovery: states, events and actions. The table is
+ * data: it sends nothing and arms no timer. loss_recovery.c raises the events, and decides what a
+ * state means for the next packet.
  */
 
 #include <stdint.h>
 
 #include "transport/context.h"
 
-/** What happens to the requester's recovery. */
+/** Events of the requester's loss recovery. */
 enum uroce_recovery_event {
 	UROCE_RECOVERY_ON_GAP, /* the peer misses the packet at una_psn, and perhaps no other */
 	UROCE_RECOVERY_ON_GAP_CLOSED,  /* the peer has the packet that was retransmitted */
-	UROCE_RECOVERY_ON_PTO,         /* probe timeout: nothing came for two round trips */
+	UROCE_RECOVERY_ON_PTO,         /* probe timeout: no response came for two round trips */
 	UROCE_RECOVERY_ON_PROBE_SENT,  /* the packet at una_psn was sent as a probe */
 	UROCE_RECOVERY_ON_PROBE_ACKED, /* una_psn is past the probe */
 	UROCE_RECOVERY_ON_PROGRESS,    /* una_psn has moved */
-	UROCE_RECOVERY_ON_LOSS,        /* nothing but all that is in flight can be sent again */
-	UROCE_RECOVERY_ON_ACK_TIMEOUT, /* the ACK timer ran out, and a retry is left */
+	UROCE_RECOVERY_ON_LOSS, /* a loss that retransmission of a single packet cannot repair */
+	UROCE_RECOVERY_ON_ACK_TIMEOUT, /* the ACK timer expired, and a retry is left */
 	UROCE_RECOVERY_ON_RNR_NAK,     /* the peer has no receive request, and a retry is left */
-	UROCE_RECOVERY_ON_RNR_EXPIRED, /* the RNR timer ran out */
-	UROCE_RECOVERY_ON_REWOUND,     /* the position went back to una_psn */
+	UROCE_RECOVERY_ON_RNR_EXPIRED, /* the RNR timer expired */
+	UROCE_RECOVERY_ON_REWOUND,     /* the send position went back to una_psn */
 	UROCE_RECOVERY_EVENT_NB
 };
 
 /** What the caller of uroce_recovery_step() has to do. */
 enum uroce_recovery_action {
 	UROCE_RECOVERY_DO_NOTHING,
-	UROCE_RECOVERY_DO_RETRANSMIT, /* the packet at una_psn, alone */
-	UROCE_RECOVERY_DO_PROBE, /* the first packet in flight or the newest, which asks for an ACK */
-	UROCE_RECOVERY_DO_GO_BACK_N, /* all from una_psn on */
+	UROCE_RECOVERY_DO_RETRANSMIT, /* retransmit the packet at una_psn, alone */
+	/* retransmit the first packet in flight, the newest, or both, and ask for an ACK */
+	UROCE_RECOVERY_DO_PROBE,
+	UROCE_RECOVERY_DO_GO_BACK_N, /* retransmit everything from una_psn on */
 };
 
-/** One packet to retransmit by itself, while the position of the requester stays where it is. */
+/** A single packet to retransmit. The send position stays where it is. */
 struct uroce_retransmit {
 	uint32_t psn;
-	uint32_t nb;    /* of a READ: how many responses from there on are asked for */
+	uint32_t nb;    /* of a READ: how many responses, from `psn` on, are requested */
 	bool is_asking; /* the packet asks for an ACK */
 };
 
-/** An event happens: the state becomes the next one. @return what is to be done now */
+/** Process an event: change the state. @return what the caller has to do now */
 enum uroce_recovery_action uroce_recovery_step(struct uroce_loss_recovery *repair,
 					       enum uroce_recovery_event event);
 
 /** The name of a state, for traces. */
 const char *uroce_recovery_state_name(enum uroce_recovery_state state);
 
-/** The position went back to una_psn: no gap is repaired, no probe is due. What is known of the peer stays known. */
+/**
+ * Clear what recovery has pending, after the send position went back to una_psn: PSN gaps, probes
+ * and the round-trip sample. What is known of the peer stays.
+ */
 void uroce_recovery_rewound(struct uroce_req *req);
 
 /** Whether the requester went back N, and una_psn has not moved since. */
@@ -61,7 +66,7 @@ uroce_recovery_is_loss(const struct uroce_loss_recovery *repair)
 	       repair->state == UROCE_RECOVERY_LOSS_FAST_RETX;
 }
 
-/** Whether a probe is on the wire, and una_psn is not past it. */
+/** Whether a probe is in flight, and una_psn has not passed the probe. */
 static inline bool
 uroce_recovery_is_probing(const struct uroce_loss_recovery *repair)
 {

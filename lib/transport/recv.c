@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receive requests: the oldest of the QP's own queue, or one that is taken from a shared queue with
- * the first packet that needs it, and kept until the message has ended, however long that takes.
+ * Receive requests: the oldest of the QP's own queue, or one from an SRQ. The request from an SRQ
+ * is taken with the first packet that needs it, and kept until the message has ended, however long
+ * that takes.
  */
 #include "transport/recv.h"
 

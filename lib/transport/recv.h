@@ -4,15 +4,18 @@
 
 /**
  * @file
- * Where receive requests come from: the QP's queue or a shared one.
+ * The source of receive requests: the QP's own receive queue, or an SRQ.
  */
 
 #include "transport/context.h"
 
-/** uroce_recv_current() of a shared queue; NULL: there is none, or nothing is posted to it. */
+/**
+ * The receive request of the present message, from the SRQ.
+ * @return NULL: the QP has no SRQ, or the SRQ is empty
+ */
 struct uroce_recv_wqe *uroce_recv_shared(struct uroce_qpc *qpc);
 
-/** The receive request that the message being received uses; NULL: none is posted. */
+/** The receive request that the message being received uses. @return NULL: none is posted */
 static inline struct uroce_recv_wqe *
 uroce_recv_current(struct uroce_qpc *qpc)
 {
@@ -25,7 +28,7 @@ uroce_recv_current(struct uroce_qpc *qpc)
 					   : (struct uroce_recv_wqe *)uroce_ring_at(rq, tail);
 }
 
-/** The same, when that was asked before and there is one. */
+/** The receive request in use. uroce_recv_current() must have returned it before. */
 static inline struct uroce_recv_wqe *
 uroce_recv_taken(const struct uroce_qpc *qpc)
 {
@@ -35,10 +38,10 @@ uroce_recv_taken(const struct uroce_qpc *qpc)
 						      uroce_ring_tail(&qpc->rq->ring));
 }
 
-/** The slot of the shared queue's request is free. */
+/** Free the slot of the SRQ's receive request that was in use. */
 void uroce_recv_give(struct uroce_qpc *qpc);
 
-/** It was completed: its slot is free. */
+/** Free the slot of the receive request in use, after it has completed. */
 static inline void
 uroce_recv_pop(struct uroce_qpc *qpc)
 {
@@ -48,10 +51,10 @@ uroce_recv_pop(struct uroce_qpc *qpc)
 		uroce_ring_pop(&qpc->rq->ring, 1);
 }
 
-/** It was not used: others may. */
+/** Put the SRQ's receive request back unused: the next message of any QP may take it. */
 void uroce_recv_put_back(struct uroce_qpc *qpc);
 
-/** The protection domain of its keys. */
+/** The protection domain of the keys in a receive request. */
 static inline uint32_t
 uroce_recv_pdn(const struct uroce_qpc *qpc)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One block of memory: this struct, the gaps, the frames, the buckets of the hash. Free gaps and
- * frames are stacks, linked by index; those never used lie behind a mark, so that memory is touched
- * only as far as it was ever needed. A frame on the death row stays in its slot until it is taken.
+ * The reorder buffer is one block of memory: this struct, the gaps, the frames, the buckets of the
+ * hash table. Free gaps and frames are stacks that are linked by index. Entries that were never
+ * used lie behind a mark, so that memory is touched only as far as it was ever needed. A released
+ * frame stays in its slot until it is reaped.
  */
 #include "transport/reorder_buffer.h"
 
@@ -14,29 +15,31 @@
 #define NONE UINT32_MAX
 
 struct gap_slot {
-	_Alignas(64) struct uroce_psn_gap gap; /* first: what holders know */
+	/* first field, because a pointer to the gap is cast to a pointer to its slot */
+	_Alignas(64) struct uroce_psn_gap gap;
 	uint32_t next_free;
 };
 
 struct frame_slot {
 	struct uroce_pkt pkt;
 	uint32_t gap_idx;
-	uint32_t next; /* in its bucket, the free stack or the death row */
+	uint32_t next; /* next frame in the bucket, the free stack or the list of released frames */
 };
 
 struct uroce_reorder_buffer {
 	uint32_t nb_gaps;
 	uint32_t nb_frames;
 	uint32_t bucket_mask;
-	uint32_t free_gap;    /* NONE: look behind used_gaps */
-	uint32_t free_frame;  /* the same */
-	uint32_t dead;        /* death row; NONE: empty */
-	uint32_t used_gaps;   /* gaps from here on were never used */
-	uint32_t used_frames; /* the same */
-	uint32_t nb_taken;    /* gaps */
-	uint32_t nb_ready;    /* gaps of which what was held is being executed */
-	uint32_t nb_held;     /* frames */
-	uint32_t newest;      /* the frame that was held last */
+	uint32_t free_gap; /* top of the stack of free gaps; NONE: take the gap at used_gaps */
+	/* top of the stack of free frames; NONE: take the frame at used_frames */
+	uint32_t free_frame;
+	uint32_t dead;        /* first released frame; NONE: there is none */
+	uint32_t used_gaps;   /* gaps from this index on were never used */
+	uint32_t used_frames; /* frames from this index on were never used */
+	uint32_t nb_taken;    /* gaps in use */
+	uint32_t nb_ready;    /* gaps that are filled, with packets that wait for execution */
+	uint32_t nb_held;     /* frames that are buffered */
+	uint32_t newest;      /* the frame that was buffered last */
 	struct gap_slot *gaps;
 	struct frame_slot *frames;
 	uint32_t *buckets;
@@ -89,7 +92,7 @@ uroce_reorder_buffer_init(void *mem, uint32_t nb_gaps, uint32_t nb_frames)
 	at += round_up_to_line(nb_frames * sizeof(struct frame_slot));
 	reorder_buffer->buckets = (uint32_t *)at;
 	memset(reorder_buffer->buckets, 0xff,
-	       (reorder_buffer->bucket_mask + 1) * sizeof(uint32_t)); /* NONE */
+	       (reorder_buffer->bucket_mask + 1) * sizeof(uint32_t)); /* all bytes 0xff: NONE */
 	return reorder_buffer;
 }
 
@@ -179,7 +182,10 @@ uroce_reorder_buffer_relocate(struct uroce_reorder_buffer *reorder_buffer, const
 	pkt->owner = new_owner;
 }
 
-/* Where the index of the frame is written; where NONE is, if there is no such frame. */
+/*
+ * Find the link to a frame.
+ * @return where the frame's index is stored, or NONE if there is no such frame
+ */
 static uint32_t *
 find_frame(const struct uroce_reorder_buffer *reorder_buffer, const struct uroce_psn_gap *gap,
 	   uint32_t psn)

@@ -4,18 +4,19 @@
 
 /**
  * @file
- * What waits behind holes: a worker's bounded pool of gaps and of received frames.
+ * The reorder buffer: a worker's bounded pool of PSN gaps, and of received frames that wait behind
+ * them.
  *
- * A QP that misses nothing has nothing of it. The first packet that arrives ahead of a hole takes a
- * gap; a packet that may not be executed yet and not be placed either is held: the caller keeps its
- * frame as it is, until it comes back on the death row. The pool never frees a frame and never calls
- * anybody: what is no longer needed is put in the row, and the caller takes it from there after its
- * calls into the transport (uroce_reorder_buffer_reap).
+ * A QP without missing packets uses nothing of the pool. The first packet that arrives ahead of a
+ * gap allocates a struct uroce_psn_gap. A packet that can be neither executed nor placed yet is
+ * buffered. Its frame stays as it is, until the pool returns it on the list of released frames. The
+ * pool frees no frames and has no callbacks: the caller takes the released frames after its calls
+ * into the transport (uroce_reorder_buffer_reap()).
  *
- * Held packets are found by their gap and PSN, in a hash. When the pool has no room, the packet is
- * dropped as if it had been lost: go-back-N is what remains.
+ * Buffered packets are found by gap and PSN in a hash table. When the pool is full, a packet is
+ * dropped as if it had been lost, and the QP falls back to go-back-N.
  *
- * A pool belongs to one worker, as the contexts do that take from it: no locks.
+ * A pool belongs to one worker, like the contexts that use it, so it needs no locks.
  */
 
 #include <stdbool.h>
@@ -28,62 +29,78 @@
 
 struct uroce_reorder_buffer;
 
-/** Bytes for a pool of `nb_gaps` gaps and `nb_frames` held frames (1 .. 2^24 each). */
+/**
+ * The memory size of a pool of `nb_gaps` gaps and `nb_frames` frames (1 .. 2^24 each), in bytes.
+ */
 size_t uroce_reorder_buffer_memsize(uint32_t nb_gaps, uint32_t nb_frames);
 
-/** Make a pool over `mem` (64-byte aligned, caller's). */
+/** Initialise a pool in `mem`, which is 64-byte aligned and remains the caller's. */
 struct uroce_reorder_buffer *uroce_reorder_buffer_init(void *mem, uint32_t nb_gaps,
 						       uint32_t nb_frames);
 
-/** An empty gap. @return NULL: none left */
+/** Allocate an empty gap. @return NULL: all are in use */
 struct uroce_psn_gap *uroce_reorder_buffer_alloc_gap(struct uroce_reorder_buffer *reorder_buffer);
 
-/** Give a gap back; the frames held behind it go to the death row. `base_psn` is where it begins. */
+/**
+ * Free a gap, and release the frames that are buffered behind it. `base_psn` is the first PSN of
+ * the gap's window.
+ */
 void uroce_reorder_buffer_free_gap(struct uroce_reorder_buffer *reorder_buffer,
 				   struct uroce_psn_gap *gap, uint32_t base_psn);
 
 /**
- * Hold a packet behind a gap that has not marked it yet; it is marked. `pkt->owner` comes back on the
- * death row.
- * @return false: no room
+ * Buffer a packet behind a gap, and mark its PSN, which must not be marked yet. `pkt->owner` is
+ * what uroce_reorder_buffer_reap() returns when the frame is released.
+ * @return false: the pool is full
  */
 bool uroce_reorder_buffer_insert(struct uroce_reorder_buffer *reorder_buffer,
 				 struct uroce_psn_gap *gap, const struct uroce_pkt *pkt);
 
 /**
- * The frame of the packet that was held last has moved: it is now, byte for byte, at `frame`, and
- * `new_owner` comes back on the death row instead of `owner`.
+ * Record that the frame of the packet which was buffered last has moved to `frame`, byte for byte.
+ * When the frame is released, uroce_reorder_buffer_reap() returns `new_owner` instead of `owner`.
  */
 void uroce_reorder_buffer_relocate(struct uroce_reorder_buffer *reorder_buffer, const void *owner,
 				   const uint8_t *frame, void *new_owner);
 
-/** The packet held for this PSN; NULL: none (it may be marked because it was placed). */
+/**
+ * Find the packet that is buffered for a PSN.
+ * @return NULL: none is buffered; the PSN may be marked because its packet was placed
+ */
 const struct uroce_pkt *uroce_reorder_buffer_find(const struct uroce_reorder_buffer *reorder_buffer,
 						  const struct uroce_psn_gap *gap, uint32_t psn);
 
-/** Clear the mark of a PSN; its frame, if one is held, goes to the death row. */
+/** Clear the mark of a PSN, and release the frame if one is buffered for it. */
 void uroce_reorder_buffer_drop(struct uroce_reorder_buffer *reorder_buffer,
 			       struct uroce_psn_gap *gap, uint32_t psn);
 
-/** The hole of this gap is filled, and more was held behind it than is executed at once; or no more. */
+/**
+ * Set whether the gap is filled while packets behind it still wait for execution, because one slice
+ * does not execute all.
+ */
 void uroce_reorder_buffer_set_ready(struct uroce_reorder_buffer *reorder_buffer,
 				    struct uroce_psn_gap *gap, bool is_ready);
 
-/** Whether frames that are held only wait for their turn: more should not be added to them. */
+/**
+ * Whether buffered frames wait for nothing but their turn of execution. Then the worker should not
+ * receive more frames.
+ */
 bool uroce_reorder_buffer_has_ready(const struct uroce_reorder_buffer *reorder_buffer);
 
-/** Take up to `max` owners of frames that are no longer needed. @return how many */
+/** Take up to `max` owners of released frames. @return how many */
 unsigned uroce_reorder_buffer_reap(struct uroce_reorder_buffer *reorder_buffer, void **owners,
 				   unsigned max);
 
-/** Frames that are held, the death row not counted. */
+/** The number of buffered frames, without released ones. */
 uint32_t uroce_reorder_buffer_count(const struct uroce_reorder_buffer *reorder_buffer);
 
-/** What the worker's QPs know of hosts that hold nothing: the other end of the same matter. */
+/**
+ * The peer cache of the worker's QPs: what is known of hosts that drop packets behind a PSN gap.
+ */
 struct uroce_peer_cache *
 uroce_reorder_buffer_peer_cache(struct uroce_reorder_buffer *reorder_buffer);
 
-/** Gaps that are taken. */
+/** The number of gaps in use. */
 uint32_t uroce_reorder_buffer_count_gaps(const struct uroce_reorder_buffer *reorder_buffer);
 
 #endif /* UROCE_TRANSPORT_REORDER_BUFFER_H */

@@ -4,55 +4,60 @@
 
 /**
  * @file
- * How long a hole may be mere reordering: learnt from packets that came late.
+ * The reordering window: how long a PSN gap may be reordering instead of loss. The window is learnt
+ * from packets that arrived late. The lateness of a packet is the time from the detection of the
+ * gap to the arrival of the packet.
  *
- * Until one has come late there is no delay: a hole is a loss, and reported at once. From the first
- * on, a hole is given time: eight times the longest lateness while few were seen, because the next
- * one may be much later; twice the longest after that. Losses that turn out to be real let it sink.
+ * Until one packet was late, a gap is a loss, and is reported at once. From then on the window is
+ * eight times the longest lateness while few packets were late, because the next one may be much
+ * later. After UROCE_REORDER_SAMPLES_MIN late packets the window is twice the longest lateness.
+ * Each gap that was a loss makes the longest lateness a little shorter.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** So many packets have to be late before the longest lateness is believed. */
+/** After this number of late packets the reordering window is twice the longest lateness. */
 #define UROCE_REORDER_SAMPLES_MIN 16
 
-/** The longest time that a hole is given. */
+/** The longest reordering window, and the longest lateness that is remembered. */
 #define UROCE_LATE_MAX_NS UINT64_C(10000000)
 
 struct uroce_reorder_window {
-	uint64_t since_ns; /* when the present hole was seen first; 0: there is none */
-	uint32_t max_ns;   /* longest lateness, sinking; 0: nothing was late yet */
-	uint16_t nb;       /* packets that were late, up to UROCE_REORDER_SAMPLES_MIN */
+	uint64_t since_ns; /* when the present PSN gap was first seen; 0: there is none */
+	uint32_t max_ns;   /* longest lateness, reduced by each loss; 0: no packet was late yet */
+	uint16_t nb;       /* number of late packets, at most UROCE_REORDER_SAMPLES_MIN */
 };
 
-/** How long to wait before a hole is taken for a loss, from the moment it was seen. */
+/**
+ * The reordering window: the time after the detection of a PSN gap, when the gap counts as a loss.
+ */
 static inline uint64_t
-uroce_reorder_window_delay_ns(const struct uroce_reorder_window *late)
+uroce_reorder_window_delay_ns(const struct uroce_reorder_window *window)
 {
 	const uint64_t delay_ns =
-		(uint64_t)late->max_ns * (late->nb < UROCE_REORDER_SAMPLES_MIN ? 8 : 2);
+		(uint64_t)window->max_ns * (window->nb < UROCE_REORDER_SAMPLES_MIN ? 8 : 2);
 
 	return delay_ns < UROCE_LATE_MAX_NS ? delay_ns : UROCE_LATE_MAX_NS;
 }
 
-/** A packet filled its hole by being late by `ns`. */
+/** Learn from a packet that filled its PSN gap `ns` after the gap was seen. */
 static inline void
-uroce_reorder_window_grow(struct uroce_reorder_window *late, uint64_t ns)
+uroce_reorder_window_grow(struct uroce_reorder_window *window, uint64_t ns)
 {
 	const uint32_t capped_ns = (uint32_t)(ns < UROCE_LATE_MAX_NS ? ns : UROCE_LATE_MAX_NS);
 
-	if (late->max_ns < capped_ns)
-		late->max_ns = capped_ns;
-	if (late->nb < UROCE_REORDER_SAMPLES_MIN)
-		late->nb++;
+	if (window->max_ns < capped_ns)
+		window->max_ns = capped_ns;
+	if (window->nb < UROCE_REORDER_SAMPLES_MIN)
+		window->nb++;
 }
 
-/** A hole was filled by a repetition: it was a loss. */
+/** Learn from a PSN gap that a retransmission filled: the packet had been lost. */
 static inline void
-uroce_reorder_window_shrink(struct uroce_reorder_window *late)
+uroce_reorder_window_shrink(struct uroce_reorder_window *window)
 {
-	late->max_ns -= late->max_ns / 16;
+	window->max_ns -= window->max_ns / 16;
 }
 
 #endif /* UROCE_TRANSPORT_REORDER_WINDOW_H */

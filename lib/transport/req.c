@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requester [IBA 9.7.3, 9.7.5.2]: from send queue entries to request packets.
+ * Request packets [IBA 9.7.3, 9.7.5.2]: from send queue entries to packets.
  *
- * A request gets its PSNs when its first packet is built: one for each packet, or for each packet of
- * the response if it is a READ. The position (next_idx, next_pkt, next_psn) walks over them; sending
- * again is setting that position back to the oldest unacknowledged PSN, and walking on. Requests are
- * not copied anywhere: a packet is built from its request each time that it is sent.
+ * A request gets its PSNs when its first packet is built: one for each packet, or, for a READ, one
+ * for each packet of the response. The send position (next_idx, next_pkt, next_psn) advances over
+ * them. To go back N, the send position is set back to the oldest unacknowledged PSN, and advances
+ * again. Requests are not copied: a packet is built from its request each time that it is sent.
  *
  * A READ is sent as several READ requests of at most `chunk_psns` responses, so that the window
- * bounds the responses in flight as it bounds everything else.
+ * limits the responses in flight, too.
  *
- * Who asks for an ACK: the last packet that can be sent now (nothing else would make the peer
- * answer), and otherwise one packet in `ack_every`. READs and atomics are answered in any case. If it
- * turns out too late which packet was the last - the request after it cannot be sent, or may not
- * since the queue is to drain - that packet is sent once more, and asks.
+ * The ACK rule: the last packet that can be sent now asks for an ACK, because no later packet
+ * would. Of other packets, one in `ack_every` asks. READs and atomics get a response in any case.
+ * Sometimes it is known too late which packet was the last: the next request cannot be sent, or may
+ * not, because the queue is being drained. Then the last packet is sent once more, and asks for an
+ * ACK.
  */
 #include "transport/req.h"
 
@@ -26,12 +27,12 @@
 #include "wire/newer_verbs.h"
 #include "wire/psn.h"
 
-/* What a request looks like on the wire, by enum ibv_wr_opcode. */
+/* Opcodes of SEND and WRITE packets, by enum ibv_wr_opcode. */
 static const struct {
 	uint8_t first;
 	uint8_t middle;
 	uint8_t last;
-	uint8_t only; /* 0: it is no SEND or WRITE */
+	uint8_t only; /* 0: the request is no SEND or WRITE */
 } ops[UROCE_WR_ATOMIC_WRITE + 1] = {
 	[IBV_WR_RDMA_WRITE] = { UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_MIDDLE, UROCE_OP_WRITE_LAST,
 				UROCE_OP_WRITE_ONLY },
@@ -56,7 +57,9 @@ uroce_req_reset(struct uroce_qpc *qpc)
 	};
 }
 
-/* The same, because they are sent. */
+/*
+ * Advance the send position past `nb` PSNs that were just sent, and count a retransmission.
+ */
 static void
 advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
 {
@@ -68,8 +71,8 @@ advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32
 }
 
 /*
- * Begin the packet at the position: headers, and the XRCETH where there is one.
- * @return where its extension headers are, at the offsets of the opcode's row
+ * Begin a packet of a request: the headers up to the BTH, and the XRCETH if the opcode has one.
+ * @return where the extension headers begin, at the offsets in the opcode's table
  */
 static inline uint8_t *
 begin_packet(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd,
@@ -82,7 +85,7 @@ begin_packet(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uro
 	return ext;
 }
 
-/* The same at the position, for an opcode of the QP's service. */
+/* Begin the packet at the send position. `low` is its opcode within the QP's service. */
 static void
 begin_next(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd,
 	   uint8_t low, uint32_t payload_len)
@@ -91,7 +94,7 @@ begin_next(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce
 		     payload_len);
 }
 
-/* Where an extension header of the packet is. */
+/* The address of an extension header of the packet. */
 static void *
 get_ext(const struct uroce_txd *txd, enum uroce_ext which)
 {
@@ -141,9 +144,9 @@ put_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce
 }
 
 /*
- * The payload of a packet whose header is built, as slices.
- * @param[out] is_bad  whether a signature in it is
- * @return 0, or -EFAULT: refused
+ * Collect the payload of a packet as slices, after its headers were built.
+ * @param[out] is_bad  whether a signature in the payload is bad
+ * @return 0, or -EFAULT: access is refused
  */
 static int
 slice_payload(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t len,
@@ -168,7 +171,10 @@ slice_payload(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t len,
 		return nb;
 	*is_bad = room.is_bad;
 	txd->nb_slices = (uint8_t)nb;
-	/* what is sent again may be acknowledged by what was sent before: it is not lent */
+	/*
+	 * A retransmission is copied, not sent zero-copy. The first transmission may be
+	 * acknowledged, and the request complete, while the port still transmits from the memory.
+	 */
 	if (room.is_retransmit) {
 		for (int i = 0; i < nb; i++)
 			txd->slice[i].key = 0;
@@ -186,7 +192,7 @@ opcode_at(const struct uroce_send_wqe *wqe, uint32_t pkt)
 	return is_last ? ops[wqe->opcode].last : ops[wqe->opcode].middle;
 }
 
-/* FLUSH: no payload, and a response that says that it is done. */
+/* Build a FLUSH, which has no payload. Its response says that the flush is done. */
 static void
 put_flush(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
 {
@@ -203,7 +209,7 @@ put_flush(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_
 	advance_position(qpc, wqe, 1);
 }
 
-/* @return whether a packet was built; if not, the request has a fault */
+/* Build an ATOMIC_WRITE. @return false: it was not built, and the request has a fault */
 static bool
 put_atomic_write(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
 {
@@ -223,7 +229,11 @@ put_atomic_write(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce
 	return true;
 }
 
-/* Whether nothing that is posted behind the request `idx` sends anything; `next` is the slot behind it. */
+/*
+ * Whether the request `idx` is the last in the send queue that has packets to send: only local
+ * requests follow.
+ * @param next  the slot behind the request
+ */
 static inline bool
 is_last_to_send(const struct uroce_qpc *qpc, uint32_t idx, const struct uroce_send_wqe *next,
 		uint32_t head)
@@ -236,7 +246,10 @@ is_last_to_send(const struct uroce_qpc *qpc, uint32_t idx, const struct uroce_se
 	return idx == head;
 }
 
-/* Whether the packet at the position has to ask for an ACK; it does. */
+/*
+ * Apply the ACK rule to the packet at the send position.
+ * @return whether the packet asks for an ACK
+ */
 static bool
 wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {
@@ -256,7 +269,10 @@ wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 	return is_asking;
 }
 
-/* What few SENDs and WRITEs have behind the BTH and the RETH. */
+/*
+ * Build the extension headers that few SENDs and WRITEs have: immediate data, and the key to
+ * invalidate.
+ */
 static void
 put_rare_headers(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct uroce_opcode *op)
 {
@@ -267,7 +283,7 @@ put_rare_headers(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct ur
 			be32_make(wqe->imm);
 }
 
-/* SEND and WRITE: the headers of a packet with `len` bytes of payload. @return its BTH */
+/* Build the headers of a SEND or WRITE packet with `len` bytes of payload. @return its BTH */
 static inline struct uroce_bth *
 put_headers(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t low, uint32_t psn,
 	    uint32_t len, struct uroce_txd *txd)
@@ -287,7 +303,10 @@ put_headers(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t low
 	return bth;
 }
 
-/* SEND and WRITE. @return whether a packet was built; if not, the request has a fault */
+/*
+ * Build a SEND or WRITE packet at the send position.
+ * @return false: it was not built, and the request has a fault
+ */
 static bool
 put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
 {
@@ -310,7 +329,7 @@ put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *tx
 	return true;
 }
 
-/* A SEND or WRITE that is one packet, and need not wait for anything. */
+/* Whether a request is a SEND or WRITE of one packet, without a fence. */
 static inline bool
 is_single_packet(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t mtu)
 {
@@ -320,8 +339,9 @@ is_single_packet(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, 
 }
 
 /*
- * The whole payload of a request, as slices.
- * @param view  of memory, for the run
+ * Collect the whole payload of a request as slices.
+ * @param view  the memory region that was used last in this burst
+ * @return 0, or negative: access is refused, or the general path is needed
  */
 static inline int
 slice_whole(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_view *view,
@@ -342,9 +362,9 @@ slice_whole(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_v
 }
 
 /*
- * A run of short requests: most of what there is to send, and what is asked of every packet elsewhere
- * is asked once here. It ends before the first request that is anything else. The position is in
- * registers meanwhile.
+ * Send short requests on the fast path. These are often most of what is sent. The conditions of a
+ * packet are checked once for all. The burst ends before the first request that is not short. The
+ * send position is in registers meanwhile.
  */
 unsigned
 uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
@@ -374,7 +394,10 @@ uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 			break;
 		wqe->first_psn = psn;
 		wqe->nb_psn = 1;
-		/* refused, or nothing for a run: that is seen where it is asked of each packet */
+		/*
+		 * the general path handles a payload to which access is refused, or which the fast
+		 * path cannot send
+		 */
 		if (slice_whole(qpc, wqe, &view, txd))
 			break;
 		struct uroce_bth *bth =

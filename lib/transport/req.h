@@ -4,24 +4,34 @@
 
 /**
  * @file
- * Request packets: the packet at the position of the requester is built from its request.
+ * Request packets: builds the packet at the send position from its request.
  */
 
 #include "transport/position.h"
 
-/** RESET: nothing sent, nothing due. */
+/** Reset the requester: nothing is in flight, and no timer is armed. */
 void uroce_req_reset(struct uroce_qpc *qpc);
 
-/** Build the packet at the position, which is in no READ, without asking whether it may be sent. @return false: a fault */
+/**
+ * Build the packet at the send position, where the request must not be a READ. The caller has
+ * checked that it may be sent.
+ * @return false: the packet cannot be built, and the request has a fault
+ */
 bool uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd);
 
-/** The ATOMICETH of an atomic. */
+/** Write the ATOMICETH of an atomic request. */
 void uroce_req_put_atomiceth(struct uroce_atomiceth *eth, const struct uroce_send_wqe *wqe);
 
-/** The position is in a READ: a request for the next `nb` responses, which are of one chunk. */
+/**
+ * Build a READ request for the next `nb` responses, which are of one chunk. The request at the send
+ * position must be a READ.
+ */
 void uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd);
 
-/** Whether the next packet is the first of a request, and nothing but the window decides about it. */
+/**
+ * Whether the next packet is the first of a request, and only the window can prevent its
+ * transmission.
+ */
 static inline bool
 uroce_req_is_streaming(const struct uroce_qpc *qpc)
 {
@@ -33,12 +43,13 @@ uroce_req_is_streaming(const struct uroce_qpc *qpc)
 }
 
 /**
- * Fill descriptors with short SENDs and WRITEs of one packet that are next, where uroce_req_is_streaming().
- * @return how many: what is next may still be one
+ * Fill up to `max` descriptors with the next requests, as long as these are short SENDs and WRITEs
+ * of one packet. Only while uroce_req_is_streaming().
+ * @return how many; a request that follows may still be of one packet
  */
 unsigned uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 
-/** Whether this QP can do at all what the request asks for. */
+/** Whether the QP's service and attributes allow the operation of a request. */
 static inline bool
 uroce_req_is_possible(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is sent next. Packets that recovery asks for go first; then new requests, as far as the window, the pacer and
- * the number of READs allow; and with capacity that is left, what lies behind PSN gaps.
+ * The requester's choice of what is sent next. Packets of loss recovery go first. New requests
+ * follow, as far as the window, the pacer and the number of READs allow. Capacity that is left
+ * carries opportunistic retransmissions: packets behind PSN gaps.
  *
- * Recovery decides and does not send: loss_recovery.c and ooo_response.c name the packet, and this file has it built by
- * retransmit.c.
+ * Recovery decides and does not send. loss_recovery.c and ooo_response.c name the packet, and this
+ * file has retransmit.c build it.
  */
 #include "transport/requester.h"
 
@@ -55,7 +56,10 @@ uroce_requester_resume(struct uroce_qpc *qpc)
 	};
 }
 
-/* The next request in the queue gets its PSNs. */
+/*
+ * Assign PSNs to the next request in the send queue.
+ * @return false: there is none, or none may begin
+ */
 static bool
 begin_request(struct uroce_qpc *qpc)
 {
@@ -76,7 +80,10 @@ begin_request(struct uroce_qpc *qpc)
 	return true;
 }
 
-/* Whether the window has room for all responses of the chunk at the position, give or take a few. */
+/*
+ * Whether the window has room for all responses of the READ chunk at the send position. The window
+ * may be exceeded by up to UROCE_READ_CHUNK_PSNS.
+ */
 static bool
 has_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {
@@ -87,7 +94,10 @@ has_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 				  (uint32_t)qpc->window_psns + UROCE_READ_CHUNK_PSNS;
 }
 
-/* Whether the request at the position has to wait for READs and atomics before it. */
+/*
+ * Whether the request at the send position has to wait for earlier READs and atomics, or for room
+ * in the window.
+ */
 static bool
 must_wait_for_rd_atomic(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {
@@ -100,21 +110,27 @@ must_wait_for_rd_atomic(const struct uroce_qpc *qpc, const struct uroce_send_wqe
 	return req->nb_rd_out >= qpc->attr.max_rd_atomic || !has_room(qpc, wqe);
 }
 
-/* The same, because they need not be sent again. */
+/*
+ * Move the send position past `nb` packets that need no retransmission: their responses have
+ * arrived, or the peer has executed them.
+ */
 static void
 skip_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
 {
 	struct uroce_req *req = &qpc->req;
 
-	/* the end of a chunk, or an atomic: it is outstanding as long as one before it is */
+	/*
+	 * the end of a READ chunk, or an atomic: it counts as outstanding while an earlier one is
+	 */
 	if (uroce_wqe_needs_response(wqe) && nb == uroce_req_chunk_left(qpc, wqe, req->next_pkt))
 		req->nb_rd_out++;
 	uroce_position_move(req, wqe, nb);
 }
 
 /*
- * The next request that sends something, at the position; local ones before it are executed.
- * @return NULL: there is none, or it may not be sent now, or has a fault
+ * Find the next request at the send position that has packets to send. Local requests before it are
+ * executed.
+ * @return NULL: there is none, it may not be sent now, or it cannot be sent
  */
 static struct uroce_send_wqe *
 next_request(struct uroce_qpc *qpc)
@@ -148,7 +164,10 @@ next_request(struct uroce_qpc *qpc)
 	return NULL;
 }
 
-/* The chunk at the position, but for those at its end that are here already. */
+/*
+ * Build a READ request for the chunk at the send position, without the responses at its end that
+ * have arrived.
+ */
 static void
 put_chunk(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
 {
@@ -163,7 +182,7 @@ put_chunk(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_
 		uroce_position_move(req, wqe, left - nb);
 }
 
-/* Build one packet at the position. @return whether there was one to build */
+/* Build one packet at the send position. @return whether there was one to build */
 static bool
 put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
@@ -176,8 +195,9 @@ put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 }
 
 /*
- * Sending has stopped at the position, with requests before it of which none asks for an ACK: back
- * to the last packet, so that it does. @return whether the position moved
+ * Step back to the last packet and let it ask for an ACK. This is for a send position where sending
+ * has stopped, and no packet before it asks for an ACK.
+ * @return whether the send position moved
  */
 static bool
 rewind_to_ack_req(struct uroce_qpc *qpc)
@@ -190,7 +210,7 @@ rewind_to_ack_req(struct uroce_qpc *qpc)
 	if (!req->next_pkt) {
 		uint32_t idx = req->next_idx;
 
-		/* local requests have no packets, and there may be nothing else */
+		/* skip local requests, which have no packets; there may be no other requests */
 		while (idx != req->una_idx && !uroce_req_wqe(qpc, idx - 1)->nb_psn)
 			idx--;
 		if (idx == req->una_idx)
@@ -215,8 +235,8 @@ uroce_requester_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * Packets that leave slowly would ask for an ACK so rarely that silence says nothing: at least one in
- * a round trip does.
+ * Make the next packet ask for an ACK, at least once in a round trip. The ACK rule counts packets,
+ * and a QP that sends slowly would ask so rarely that a silent peer is noticed too late.
  */
 static void
 schedule_ack_req(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -227,7 +247,7 @@ schedule_ack_req(struct uroce_qpc *qpc, uint64_t now_ns)
 	qpc->req.is_ack_wanted = true;
 }
 
-/* Whether a run was the last that there is to send: the queue is empty, and nothing is sent again. */
+/* Whether the send queue is empty, and no packets behind PSN gaps are to be retransmitted. */
 static bool
 is_all_sent(const struct uroce_qpc *qpc)
 {
@@ -237,7 +257,7 @@ is_all_sent(const struct uroce_qpc *qpc)
 	       req->next_idx == uroce_ring_head(&qpc->sq->ring);
 }
 
-/* What is to be sent again; it goes first. */
+/* Build the packets that loss recovery has to retransmit. */
 static unsigned
 put_retransmits(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
@@ -255,7 +275,10 @@ put_retransmits(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 	return nb;
 }
 
-/* Nothing new can be sent: one more of the packets behind PSN gaps. @return whether it was built */
+/*
+ * Build one packet from behind PSN gaps, when nothing new can be sent.
+ * @return whether it was built
+ */
 static bool
 put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
@@ -265,7 +288,10 @@ put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)
 	       uroce_loss_recovery_next_spare(qpc, &what) && uroce_retransmit_put(qpc, &what, txd);
 }
 
-/* What is built without a look at each packet. Often there is nothing but short requests. */
+/*
+ * Build packets without the checks of each packet (fast path). Often the send queue holds nothing
+ * but short requests.
+ */
 static unsigned
 put_fast_path(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 {
@@ -282,7 +308,9 @@ uroce_requester_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 {
 	struct uroce_req *req = &qpc->req;
 	const uint32_t next_psn = req->next_psn, max_psn = req->max_psn;
-	/* until a packet asks for an answer the peer owes none, however slowly they leave */
+	/*
+	 * the peer sends no response before a packet asks for an ACK, however slowly packets leave
+	 */
 	const bool was_awaiting = uroce_req_awaits_response(req);
 	unsigned nb = 0;
 
@@ -312,7 +340,7 @@ uroce_requester_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 		uroce_retry_arm(qpc, now_ns);
 	if (req->is_local_done)
 		uroce_completer_retire_local(qpc, now_ns);
-	/* packets of the same request may be among those built: not before they are gathered */
+	/* the burst may contain frames of the failing request, which have to be gathered first */
 	if (!nb)
 		uroce_requester_fail_if_faulty(qpc, now_ns);
 	return nb;

@@ -4,25 +4,31 @@
 
 /**
  * @file
- * The requester of RC, XRC and UC: what is sent next, new requests and what recovery asks for.
+ * The requester of RC, XRC and UC: it chooses between new requests and what loss recovery has to
+ * retransmit.
  */
 
 #include "transport/context.h"
 
-/** RTR to RTS: number from attr.sq_psn on, fill the retry counters. */
+/**
+ * Start the requester, from RTR to RTS: PSNs begin at attr.sq_psn, and the retry counters are full.
+ */
 void uroce_requester_start(struct uroce_qpc *qpc);
 
-/** SQE to RTS: go on with what is posted next. */
+/** Resume the requester, from SQE to RTS: continue with the next request in the send queue. */
 void uroce_requester_resume(struct uroce_qpc *qpc);
 
-/** Fill descriptors with requests, new ones or ones to be sent again. */
+/** Fill up to `max` descriptors with requests, retransmitted or new. @return how many */
 unsigned uroce_requester_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 			      uint64_t now_ns);
 
-/** UC and UD: the requests whose last packet was sent complete; then a fault takes effect. */
+/**
+ * UC and UD: complete the requests whose last packet was sent; then let a request that cannot be
+ * sent fail.
+ */
 void uroce_requester_sent(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** A request that cannot be sent ends in its fault, if all before it have completed. */
+/** Fail a request that cannot be sent, once all requests before it have completed. */
 void uroce_requester_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns);
 
 #endif /* UROCE_TRANSPORT_REQUESTER_H */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Held blocks are a list in the order of their last use, so the one to be taken from its holder is
- * at its beginning. Blocks that were given back are a stack; those never used lie behind `nb_used`.
+ * The pool of resource blocks. Blocks in use are a list in the order of their last use, so that a
+ * block to be taken from its holder is at the front. Free blocks are a stack. Blocks that were
+ * never used lie behind `nb_used`.
  *
- * A block that went with its holder to another worker is in neither, and nobody takes it away. Whoever
- * gives it back then is another thread than its pool's, which finds it in a stack of its own: pushed to by
- * anyone, taken as a whole (B1).
+ * A block that moved to another worker with its holder is in neither, and cannot be taken from its
+ * holder. It is given back by a thread that is not the pool's. So it goes to a stack of its own
+ * (`returned`): any thread may push, and the pool's thread takes the whole stack at once. B1 labels
+ * both ends.
  */
 #include "transport/resources.h"
 
@@ -15,10 +17,12 @@
 #include "transport/qpc.h"
 
 struct block {
-	_Alignas(64) struct uroce_rd_res res[UROCE_RD_ATOMIC_MAX]; /* first: what holders know */
-	struct uroce_resp *holder;                                 /* NULL: not held */
-	struct block *older;                                       /* NULL: the oldest */
-	struct block *newer; /* NULL: the newest; not held: the next in the stack */
+	/* first field, because a pointer to the resources is cast to a pointer to the block */
+	_Alignas(64) struct uroce_rd_res res[UROCE_RD_ATOMIC_MAX];
+	struct uroce_resp *holder; /* NULL: the block is free */
+	struct block *older;       /* next older block in use; NULL: this is the oldest */
+	/* in use: next newer block, NULL: this is the newest; free: next block of the stack */
+	struct block *newer;
 	uint64_t used_ns;
 	struct uroce_rd_pool *home;
 	bool is_migrated;
@@ -27,10 +31,11 @@ struct block {
 struct uroce_rd_pool {
 	struct block *oldest;
 	struct block *newest;
-	struct block *given;              /* back; NULL: none */
-	_Atomic(struct block *) returned; /* from abroad; NULL: none */
+	struct block *given; /* stack of free blocks; NULL: empty */
+	/* stack of blocks that another worker's thread gave back; NULL: empty */
+	_Atomic(struct block *) returned;
 	uint32_t nb_blocks;
-	uint32_t nb_used; /* blocks from here on were never touched */
+	uint32_t nb_used; /* blocks from this index on were never used */
 	uint32_t nb_held;
 	struct block blocks[];
 };
@@ -88,12 +93,13 @@ take_returned(struct uroce_rd_pool *pool)
 	if (!atomic_load_explicit(&pool->returned, memory_order_relaxed))
 		return;
 	pool->given =
-		atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire); /* B1 */
+		/* B1: the links of the stack are visible */
+		atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
 	for (const struct block *at = pool->given; at; at = at->newer)
 		pool->nb_held--;
 }
 
-/* A block that nobody holds. */
+/* Find a free block. @return NULL: all are in use */
 static struct block *
 find_free_block(struct uroce_rd_pool *pool)
 {
@@ -111,7 +117,10 @@ find_free_block(struct uroce_rd_pool *pool)
 	return &pool->blocks[pool->nb_used++];
 }
 
-/* The block that was not used for longest, if that is long enough ago. */
+/*
+ * Take the least recently used block from its holder, if it was not used for UROCE_RD_KEEP_NS.
+ * @return NULL: none
+ */
 static struct block *
 take_oldest_block(struct uroce_rd_pool *pool, uint64_t now_ns)
 {
@@ -171,9 +180,9 @@ return_block(struct block *block)
 	struct uroce_rd_pool *home = block->home;
 
 	block->newer = atomic_load_explicit(&home->returned, memory_order_relaxed);
+	/* release, B1: the link to the next block is visible */
 	while (!atomic_compare_exchange_weak_explicit(&home->returned, &block->newer, block,
-						      memory_order_release, /* B1 */
-						      memory_order_relaxed))
+						      memory_order_release, memory_order_relaxed))
 		;
 }
 

@@ -4,15 +4,16 @@
 
 /**
  * @file
- * What responders remember of their peers' READs and atomics, in blocks from a worker's pool.
+ * Resources: what responders remember of their peers' READs and atomics, in blocks from a worker's
+ * pool.
  *
- * A QP that never served one has no block. It takes one with the first, and keeps it until it is
- * reset or ends; but when the pool is empty, a block that has nothing to send and was not used for
- * UROCE_RD_KEEP_NS goes to who needs it now. Whoever would still have repeated a request from it is
- * treated as if newer requests had pushed it out [IBA 9.7.5.1.2].
+ * A QP that served no READ or atomic has no block. The first one takes a block, which the QP keeps
+ * until it is reset or destroyed. When the pool is empty, a QP may take the block of another QP
+ * that has nothing to send and did not use it for UROCE_RD_KEEP_NS. A duplicate request for a
+ * resource of that block is treated as if newer requests had replaced the resource [IBA 9.7.5.1.2].
  *
- * A pool belongs to one worker, as the contexts do that take from it: no locks. Its memory is touched
- * only as far as it was ever used.
+ * A pool belongs to one worker, like the contexts that use it, so it needs no locks. Its memory is
+ * touched only as far as it was ever used.
  */
 
 #include <assert.h>
@@ -20,68 +21,76 @@
 #include <stdint.h>
 
 /**
- * Most READ and atomic requests of a peer that a responder remembers, and the most that a requester
- * has outstanding. READs of 64 KiB at MTU 4096 then fill the default window: with half as many, their
- * responses are taken while they still lie in the cache of the core that wrote them, which is slower.
+ * The most READ and atomic requests of a peer that a responder remembers, and the most that a
+ * requester has outstanding. The number lets READs of 64 KiB at MTU 4096 fill the default window.
+ * With half of it, responses would be received while they are still in the private cache of the
+ * core that wrote them, which is slower to read.
  */
 #define UROCE_RD_ATOMIC_MAX 32
 
-/** How long a block is safe from the other QPs of its worker after its last use. */
+/** How long a block cannot be taken by another QP after its last use. */
 #define UROCE_RD_KEEP_NS UINT64_C(1000000000)
 
 struct uroce_resp;
 struct uroce_rd_pool;
 
 /**
- * A READ, an atomic, a FLUSH or an ATOMIC_WRITE of the peer, kept until newer ones push it out. A
- * block has thirty-two of them, so they are small. Answering one is a pass over its responses: all of
- * them, or, for a duplicate request, those that it asks for.
+ * A READ, atomic, FLUSH or ATOMIC_WRITE of the peer, kept until newer ones replace it. The struct
+ * is small, because a block has UROCE_RD_ATOMIC_MAX of them. Responses are sent in a pass: over all
+ * of them, or, for a duplicate request, over those that it asks for.
  */
 struct uroce_rd_res {
 	union {
-		uint64_t va;   /* READ */
-		uint64_t orig; /* atomic: the value before */
+		uint64_t va;   /* READ: address of the memory */
+		uint64_t orig; /* atomic: the value before its execution */
 	};
-	uint32_t rkey;     /* READ */
-	uint32_t pdn;      /* READ: the domain it was granted in; XRC targets serve several */
-	uint32_t len;      /* READ: bytes asked for; atomic: 0 */
-	uint32_t psn;      /* of the request; the first response has it too */
-	uint32_t sent;     /* responses before this are sent: the next is psn + sent */
-	uint32_t end;      /* where the pass ends; 0: the slot was never used */
-	uint32_t msn : 24; /* the message sequence number it is answered with */
+	uint32_t rkey; /* READ: key of the memory */
+	/* READ: the protection domain that granted access; an XRC target serves several */
+	uint32_t pdn;
+	uint32_t len; /* READ: length in bytes; otherwise 0 */
+	uint32_t psn; /* PSN of the request, and of the first response to it */
+	/* responses that the present pass has sent: the next has the PSN psn + sent */
+	uint32_t sent;
+	uint32_t end;      /* the response where the pass ends; 0: the slot was never used */
+	uint32_t msn : 24; /* the message sequence number of the responses */
 	uint32_t is_atomic : 1;
-	uint32_t is_begun : 1;     /* the pass has sent its first response */
-	uint32_t was_answered : 1; /* all was sent once: from now on passes are repetitions */
+	uint32_t is_begun : 1; /* the present pass has sent its first response */
+	/* all responses were sent once, so that further responses are repetitions */
+	uint32_t was_answered : 1;
 };
 static_assert(sizeof(struct uroce_rd_res) == 40, "small");
 
-/** Bytes for a pool of `nb_blocks` (1 ..): each serves one QP at a time. */
+/**
+ * The memory size of a pool of `nb_blocks` (at least 1), in bytes. Each block serves one QP at a
+ * time.
+ */
 size_t uroce_rd_pool_memsize(uint32_t nb_blocks);
 
-/** Make a pool over `mem` (64-byte aligned, caller's). */
+/** Initialise a pool in `mem`, which is 64-byte aligned and remains the caller's. */
 struct uroce_rd_pool *uroce_rd_pool_init(void *mem, uint32_t nb_blocks);
 
 /**
- * A block of UROCE_RD_ATOMIC_MAX unused resources, for `holder`, whose `res` it becomes.
- * A block that is taken from another holder makes that one's `res` NULL.
- * @return NULL: all are in use
+ * Take a block of UROCE_RD_ATOMIC_MAX unused resources for `holder`, which stores it in its `res`.
+ * If the block belonged to another holder, the `res` of that holder becomes NULL.
+ * @return NULL: all blocks are in use
  */
 struct uroce_rd_res *uroce_rd_pool_take(struct uroce_rd_pool *pool, struct uroce_resp *holder,
 					uint64_t now_ns);
 
-/** A block was used. */
+/** Record that a block was used. */
 void uroce_rd_pool_touch(struct uroce_rd_pool *pool, struct uroce_rd_res *res, uint64_t now_ns);
 
 /**
- * The holder goes to another worker, and takes the block along: from now on calls about it are made by
- * that one, with the pool that it has there. The block stays until it is given back. NULL is allowed.
+ * Move a block to another worker, together with its holder. From then on the target worker makes
+ * the calls about the block, with its own pool. The block stays the holder's until it is given
+ * back. `res` may be NULL.
  */
 void uroce_rd_pool_migrate(struct uroce_rd_pool *pool, struct uroce_rd_res *res);
 
-/** Give a block back, to the pool that it is from. NULL is allowed. */
+/** Give a block back to the pool that it came from. `res` may be NULL. */
 void uroce_rd_pool_give(struct uroce_rd_pool *pool, struct uroce_rd_res *res);
 
-/** Blocks that are held. */
+/** The number of blocks in use. */
 uint32_t uroce_rd_pool_count(const struct uroce_rd_pool *pool);
 
 #endif /* UROCE_TRANSPORT_RESOURCES_H */

@@ -2,14 +2,14 @@
 /*
  * The responder of RC and XRC [IBA 9.7.4, 9.7.5.1].
  *
- * A request is past, expected or ahead, by its PSN. An expected one is executed; a past one is
- * answered again (a READ by reading again, an atomic from its saved result, the others by an ACK);
- * one ahead is a gap and gets one NAK.
+ * By its PSN, a request is a duplicate, expected, or ahead of a PSN gap. The expected request is
+ * executed. The response to a duplicate is sent again: a READ by reading again, an atomic from its
+ * saved result, other requests by an ACK. A request ahead shows a gap, for which one NAK is sent.
  *
- * What is owed to the peer leaves in PSN order, because every response acknowledges all before it:
- * first READ responses and atomic acknowledgements, oldest first; then one AETH, an ACK for
- * everything so far or a NAK for what is expected next. An ACK that is not sent yet covers whatever
- * arrives in the meantime: that is the coalescing.
+ * Responses leave in PSN order, because every response acknowledges all requests before it. READ
+ * responses and atomic acknowledgements go first, the oldest first. One AETH follows: an ACK for
+ * everything so far, or a NAK for the expected request. An ACK that was not sent yet also covers
+ * the requests that arrive meanwhile: so ACKs are coalesced.
  */
 #include "transport/resp.h"
 
@@ -43,7 +43,10 @@ uroce_resp_reset(struct uroce_qpc *qpc)
 	};
 }
 
-/* The remembered READ or atomic that `psn` belongs to; NULL: forgotten, or never was one. */
+/*
+ * Find the resource of the READ or atomic that `psn` belongs to.
+ * @return NULL: the READ or atomic is no longer remembered, or there was none
+ */
 static struct uroce_rd_res *
 find_resource(struct uroce_qpc *qpc, uint32_t psn)
 {
@@ -61,7 +64,11 @@ find_resource(struct uroce_qpc *qpc, uint32_t psn)
 	return NULL;
 }
 
-/* What is still being answered goes on to its end: a part that is asked for again does not cut it. */
+/*
+ * Send the responses `[begin, end)` of a resource again. Where responses of the resource are still
+ * being sent, the range grows to include these: a duplicate request for a part does not cut them
+ * off.
+ */
 static void
 repeat_responses(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t begin, uint32_t end)
 {
@@ -77,7 +84,9 @@ repeat_responses(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t beg
 	resp->pending |= 1u << (res - resp->res);
 }
 
-/* A READ again, or a part of it: only what the original was granted [IBA 9.7.5.1.5]. */
+/*
+ * Repeat a READ, or a part of it, within what was granted to the original request [IBA 9.7.5.1.5].
+ */
 static enum uroce_verdict
 repeat_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -93,7 +102,10 @@ repeat_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	if (be32_get(reth->rkey) != res->rkey || be64_get(reth->va) != res->va + offset ||
 	    offset + len > res->len)
 		return UROCE_VERDICT_STALE;
-	/* a part that ends inside ends on a packet boundary, or the lengths would not fit */
+	/*
+	 * a part that ends before the original ends on a packet boundary, so that lengths of
+	 * responses agree
+	 */
 	const uint32_t end = begin + uroce_msg_packets(qpc, len);
 	const bool is_rest = end == uroce_msg_packets(qpc, res->len);
 
@@ -114,7 +126,10 @@ repeat_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return UROCE_VERDICT_DUPLICATE;
 }
 
-/* A FLUSH or ATOMIC_WRITE again: what it did is done, and may have been written over since. */
+/*
+ * Repeat the response of a FLUSH or ATOMIC_WRITE. The request is not executed again, because the
+ * memory may have been overwritten since.
+ */
 static enum uroce_verdict
 repeat_empty(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -168,15 +183,18 @@ begin_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t low, uint32
 	return uroce_txd_begin(txd, qpc, (uint8_t)(qpc->service << 5 | low), psn, payload_len);
 }
 
-/* By whether its pass has begun before, and whether it ends it. */
+/*
+ * Opcodes of READ responses. Index 1: a response was sent before in this pass. Index 2: the packet
+ * is the last of the pass.
+ */
 static const uint8_t read_opcodes[2][2] = {
 	{ UROCE_OP_READ_RESPONSE_FIRST, UROCE_OP_READ_RESPONSE_ONLY },
 	{ UROCE_OP_READ_RESPONSE_MIDDLE, UROCE_OP_READ_RESPONSE_LAST },
 };
 
 /*
- * A payload that is not memory as it is, made where the frame has it. That a signature is bad is for the owner
- * of the mkey to ask.
+ * Build a payload that is not in memory as it is sent (an mkey), in the frame. A bad signature is
+ * not reported here: the owner of the mkey can query it.
  */
 static __attribute__((noinline)) const void *
 make_payload(const struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t va, uint32_t len,
@@ -191,7 +209,7 @@ make_payload(const struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64
 		       : at;
 }
 
-/* @return false: the memory is gone */
+/* Build the next response packet of a READ. @return false: the memory is not accessible any more */
 static bool
 put_read_packet(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct uroce_txd *txd)
 {
@@ -220,9 +238,10 @@ put_read_packet(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct ur
 }
 
 /*
- * The memory of a READ is gone. If this was a repetition, the peer has most likely got its answer,
- * and its region may have ended its life because of that: it must not lose its QP over a request
- * that was late. Otherwise the NAK names the first response that is not coming.
+ * Give up a READ whose memory is not accessible any more. If all responses were sent once, the
+ * request is a duplicate. Then most likely the peer has its data, and the region was deregistered
+ * because of that. A late duplicate must not end the peer's QP. Otherwise a NAK names the first
+ * response that cannot be sent.
  */
 static void
 give_up_read(struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t now_ns)
@@ -234,13 +253,16 @@ give_up_read(struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t now
 		return;
 	}
 	resp->pending = 0;
-	/* what is held is found by its distance from epsn, which is about to go back */
+	/*
+	 * buffered packets are found by their distance from epsn, which goes back below: discard
+	 * them before
+	 */
 	uroce_ahead_discard(qpc);
 	resp->epsn = uroce_psn_add(res->psn, res->sent);
 	uroce_execute_refuse(qpc, UROCE_VERDICT_NO_ACCESS, now_ns);
 }
 
-/* One response of a READ or atomic. @return whether it could be built */
+/* Build one response of a READ or atomic. @return whether it could be built */
 static bool
 put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 {
@@ -264,8 +286,8 @@ put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 }
 
 /*
- * An ACK or NAK. Where a QP asks, too, its headers stay shaped for what it asks: its next request is what
- * somebody waits for.
+ * Begin an ACK or NAK. If the QP also sends requests, its header template is left as it is, because
+ * the next request is more urgent than the acknowledgement.
  */
 static uint8_t *
 begin_aeth(struct uroce_qpc *qpc, struct uroce_txd *txd, uint32_t psn)
@@ -293,9 +315,10 @@ count_nak(struct uroce_qpc *qpc)
 }
 
 /*
- * What an ACK names: the newest PSN, but for READs and atomics there, which only their data answers. Requesters are to
- * ask again for data that an ACK passes by [IBA 9.7.5.1.1]; rxe takes an ACK of a READ's last PSN for the end of that
- * READ, as if its last response had come. One that an ACK passed by is not looked at: PSNs come round to it again.
+ * Find the PSN that an ACK names: the newest PSN before epsn, without READs and atomics at the end.
+ * Only data responds to these: a requester has to repeat a READ that an ACK passes by
+ * [IBA 9.7.5.1.1]. The kernel's rxe takes an ACK of a READ's last PSN for its last response. READs
+ * and atomics that an ACK has passed once are not looked at, because PSNs wrap around.
  */
 static uint32_t
 find_ack_psn(const struct uroce_qpc *qpc)
@@ -304,7 +327,9 @@ find_ack_psn(const struct uroce_qpc *qpc)
 	const uint32_t nb = uroce_min(resp->res_head - resp->passed_head, UROCE_RD_ATOMIC_MAX);
 	uint32_t psn = resp->epsn;
 
-	/* the resources of who asks for nothing are taken away */
+	/*
+	 * a QP without recent READs and atomics may have lost its block of resources to another QP
+	 */
 	for (uint32_t i = 1; resp->res && i <= nb; i++) {
 		const struct uroce_rd_res *res =
 			&resp->res[(resp->res_head - i) % UROCE_RD_ATOMIC_MAX];
@@ -316,7 +341,10 @@ find_ack_psn(const struct uroce_qpc *qpc)
 	return uroce_psn_add(psn, UROCE_PSN_MASK);
 }
 
-/* The data that answers the newest request says that all before it is done, as the ACK would. */
+/*
+ * Whether the response to the newest READ or atomic was just sent, and acknowledges everything that
+ * the ACK would.
+ */
 static bool
 is_ack_implied(const struct uroce_qpc *qpc, uint32_t was_pending)
 {
@@ -362,7 +390,7 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 		if (put_response(qpc, &out[nb], now_ns))
 			uroce_txd_charge(qpc, &out[nb++], now_ns);
 		else
-			was_pending = 0; /* no data says anything */
+			was_pending = 0; /* no response was sent that could replace the ACK */
 	}
 	if (resp->has_aeth && !resp->pending && is_ack_implied(qpc, was_pending))
 		resp->has_aeth = false;

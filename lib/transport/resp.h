@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The responder of RC and XRC.
+ * The responder of RC and XRC: receives requests of the peer, and sends responses.
  */
 
 #include "transport/context.h"
@@ -14,7 +14,11 @@ void uroce_resp_reset(struct uroce_qpc *qpc);
 enum uroce_verdict uroce_resp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				   uint64_t now_ns);
 
-/** Fill descriptors with READ responses, atomic acknowledgements, ACK or NAK, in PSN order. */
+/**
+ * Fill up to `max` descriptors, in PSN order, with READ responses, atomic acknowledgements and an
+ * ACK or NAK.
+ * @return how many
+ */
 unsigned uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 			 uint64_t now_ns);
 

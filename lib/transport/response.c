@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Responses to the requester [IBA 9.7.5.2, 9.7.6]: what an ACK, a NAK or data says.
+ * Reception of responses by the requester [IBA 9.7.5.2, 9.7.6]: ACK, NAK, and responses with data.
  *
- * Each response is handled in two steps: advance to its PSN, which completes what it acknowledges (completer.c); then do what
- * it says there. If a READ or an atomic is in the way of the first step, its response was lost or is late: ooo_response.c.
+ * Each response is processed in two steps. First the window advances to its PSN, which completes
+ * the requests that the response acknowledges (completer.c). Then the response itself is processed.
+ * If a READ or an atomic blocks the first step, its response was lost or is late: see
+ * ooo_response.c.
  */
 #include "transport/response.h"
 
@@ -18,7 +20,7 @@
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
-/* How a request ends that the peer refuses, by NAK code [IBA 9.7.5.2.8, 11.6.2]. */
+/* The status of a request that the peer refuses, by NAK code [IBA 9.7.5.2.8, 11.6.2]. */
 static const uint8_t nak_status[] = {
 	[UROCE_NAK_INV_REQUEST] = IBV_WC_REM_INV_REQ_ERR,
 	[UROCE_NAK_REM_ACCESS] = IBV_WC_REM_ACCESS_ERR,
@@ -26,7 +28,7 @@ static const uint8_t nak_status[] = {
 	[UROCE_NAK_INV_RD_REQUEST] = IBV_WC_REM_INV_RD_REQ_ERR,
 };
 
-/* An answer passed by one that is missing, where nothing is held. */
+/* Go back N after an implied NAK: a response is missing, and no later responses are kept. */
 static enum uroce_verdict
 imply_nak(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -35,7 +37,7 @@ imply_nak(struct uroce_qpc *qpc, uint64_t now_ns)
 	return UROCE_VERDICT_RESPONSE_GAP;
 }
 
-/* A response with data, for the request that una_psn is in. */
+/* Process a response with data. */
 static enum uroce_verdict
 take_data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -53,7 +55,7 @@ take_data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t 
 	return verdict;
 }
 
-/* @param psn  of the request that found no receive request */
+/* Process an RNR NAK. @param psn  the PSN of the request that found no receive request */
 static enum uroce_verdict
 take_rnr_nak(struct uroce_qpc *qpc, uint32_t psn, uint8_t timer_code, uint64_t now_ns)
 {
@@ -61,7 +63,10 @@ take_rnr_nak(struct uroce_qpc *qpc, uint32_t psn, uint8_t timer_code, uint64_t n
 
 	qpc->stats.naks_rnr++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RCVD_RNR_ERR, 1);
-	/* if it is true, the peer is not silent: it says so each time that it is asked */
+	/*
+	 * A true RNR NAK shows that the peer is alive. The peer sends another when the request is
+	 * repeated.
+	 */
 	if (now_ns < req->rnr_ignore_ns) {
 		req->retry_left = qpc->attr.retry_cnt;
 		uroce_retry_arm(qpc, now_ns);
@@ -75,7 +80,7 @@ take_rnr_nak(struct uroce_qpc *qpc, uint32_t psn, uint8_t timer_code, uint64_t n
 	if (uroce_recovery_step(&req->loss_recovery, UROCE_RECOVERY_ON_RNR_NAK) !=
 	    UROCE_RECOVERY_DO_GO_BACK_N)
 		return UROCE_VERDICT_NAK_RNR;
-	if (req->rnr_left != 7) /* 7: without limit [IBA 9.7.5.2.8] */
+	if (req->rnr_left != 7) /* 7: no limit [IBA 9.7.5.2.8] */
 		req->rnr_left--;
 	uroce_retry_rewind(qpc);
 	req->rnr_ns = now_ns;
@@ -107,7 +112,10 @@ take_nak(struct uroce_qpc *qpc, uint8_t code, uint64_t now_ns)
 	return UROCE_VERDICT_NAK_FATAL;
 }
 
-/* It acknowledges what is before `upto`, but an answer of before is missing. */
+/*
+ * Process an ACK or NAK that acknowledges everything before `upto`, while an earlier response is
+ * missing.
+ */
 static enum uroce_verdict
 take_ack_ahead(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t upto, uint64_t now_ns)
 {
@@ -134,7 +142,7 @@ take_ack(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	const struct uroce_req *req = &qpc->req;
 	const uint8_t syndrome = uroce_pkt_aeth(pkt)->syndrome;
 	const enum uroce_aeth_kind kind = uroce_syndrome_kind(syndrome);
-	/* an ACK acknowledges its PSN, a NAK what is before it */
+	/* an ACK acknowledges its own PSN, too; a NAK only what is before */
 	const uint32_t upto = uroce_psn_add(pkt->psn, kind == UROCE_AETH_ACK);
 
 	if (!uroce_completer_advance(qpc, upto, now_ns))
@@ -160,7 +168,7 @@ uroce_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t
 	struct uroce_req *req = &qpc->req;
 	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->max_psn);
 
-	/* no other service has responses: its QPs never see one */
+	/* only reliable services have responses: check_packet() drops them for other QPs */
 	assert(uroce_qpc_is_reliable(qpc) && qpc->sq);
 	if (!uroce_psn_in(pkt->psn, req->una_psn, nb_out))
 		return UROCE_VERDICT_GHOST;

@@ -4,12 +4,12 @@
 
 /**
  * @file
- * Responses to the requester: each goes to where it says something.
+ * Reception of responses by the requester.
  */
 
 #include "transport/context.h"
 
-/** A response of the peer, which may be anywhere in the window or outside of it. */
+/** Process a response of the peer. Its PSN may be anywhere, inside the window or outside. */
 enum uroce_verdict uroce_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				       uint64_t now_ns);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What was sent before, once more, by itself: the position of the requester stays where it is.
+ * Retransmission of a single packet. The send position is set to the packet, the packet is built as
+ * a new one would be, and the send position is restored.
  */
 #include "transport/retransmit.h"
 
@@ -40,7 +41,10 @@ uroce_retransmit_put(struct uroce_qpc *qpc, const struct uroce_retransmit *what,
 	req->since_ack_req = since_ack_req;
 	req->nb_rd_out = nb_rd_out;
 	req->is_ack_wanted = is_ack_wanted;
-	/* its memory is gone: that is found where the request is sent in its turn */
+	/*
+	 * The memory of the request is not accessible any more. The request fails when the send
+	 * position reaches it.
+	 */
 	if (!is_built)
 		uroce_retry_rewind(qpc);
 	return is_built;

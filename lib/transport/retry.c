@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requester's patience [IBA 9.7.6]: the ACK timer, the retries that it has, and sending again,
- * which is setting the position (req.c) back to the oldest unacknowledged PSN. Only a timeout uses a retry;
- * whatever moves the peer forward gives all of them back.
+ * The requester's timers and retries [IBA 9.7.6]. Retransmission after a timeout sets the send
+ * position (position.h) back to the oldest unacknowledged PSN. Only a timeout uses a retry. Every
+ * response that acknowledges something restores all retries.
  *
- * The timer measures the peer, from when a packet that asks was sent. After a rewind none is on the wire
- * until the QP has its turn, which may take long where many wait for a port; nor is a repair that the
- * peer has asked for. When the timer runs out then, it is our port that is late, and no retry is used.
- * The port has a budget of its own, or one that takes nothing would be waited for for ever: retry_cnt + 1
- * times the longest timeout [IBA 9.7.6.1.3]. It is counted in timeouts, as retries are, so that a pause
- * of the whole process costs one. Whatever is sent, or comes, ends that.
+ * The ACK timer measures the peer: it counts from when a packet that asks for an ACK was sent.
+ * After the send position went back, no packet is in flight until the QP has its turn, which may
+ * take long where many QPs wait for a port. A retransmission that the peer asked for waits in the
+ * same way. If the timer expires then, the port is late and not the peer, and no retry is used.
  *
- * An RNR NAK says that a request found no receive request; it is executed when it is sent again, and we are silent until
- * then. If it is acknowledged in that time, the NAK was not true, or is about a copy: somebody may forge them. The wait ends
- * then, and for two round trips no RNR NAK is believed, each time for twice as long as the last, until one is true. A
- * true one that is not believed is a sign of life, and comes again: the peer answers when the request is repeated by a probe.
+ * A port that accepts no packets must not be waited for without end. So the port has a budget of
+ * its own, retry_cnt + 1 times the longest timeout [IBA 9.7.6.1.3]. The budget is counted in
+ * timeouts, as retries are, so that a pause of the whole process costs one timeout. A packet that
+ * is sent or received restores the budget.
+ *
+ * An RNR NAK says that the peer had no receive request. The requester is silent until the RNR timer
+ * expires, and then repeats the request. If the request is acknowledged before, the RNR NAK was
+ * false or was about a duplicate; an attacker may forge RNR NAKs. Then the wait ends, and RNR NAKs
+ * are ignored for two round trips. Each further false RNR NAK doubles that time, until an RNR NAK
+ * is true. A true RNR NAK that is ignored still shows that the peer is alive, and the peer sends
+ * another when a probe repeats the request.
  */
 #include "transport/retry.h"
 
@@ -25,7 +30,9 @@
 #include "transport/recovery_state.h"
 #include "wire/psn.h"
 
-/* For how long RNR NAKs are not believed: two round trips to the number of those that were not true, and at most so long. */
+/*
+ * The limits of the RNR ignore time: the most doublings of two round trips, and the longest time.
+ */
 #define RNR_IGNORE_SHIFT_MAX 10
 #define RNR_IGNORE_MAX_NS    UINT64_C(10000000)
 
@@ -82,14 +89,17 @@ uroce_retry_carry_out(struct uroce_qpc *qpc, enum uroce_recovery_action action, 
 	uroce_retry_arm(qpc, now_ns);
 }
 
-/* While we wait for the peer's receive request what needed it was acknowledged. */
+/* Note a false RNR NAK: the request was acknowledged during the RNR wait. */
 static void
 note_false_rnr(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
 
 	req->nb_false_rnrs += req->nb_false_rnrs < RNR_IGNORE_SHIFT_MAX;
-	/* who goes back N does not measure round trips */
+	/*
+	 * in go-back-N mode no round trip is measured, so the duration of the RNR wait is used
+	 * instead
+	 */
 	const uint64_t wait_ns = now_ns - req->rnr_ns, srtt_ns = req->rtt.srtt_ns;
 	const uint64_t ignore_ns = (wait_ns < srtt_ns ? srtt_ns : wait_ns) << req->nb_false_rnrs;
 
@@ -107,7 +117,10 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	uroce_retry_refill(qpc);
 	if (uroce_req_is_rnr_wait(req) && uroce_psn_before(req->rnr_psn, req->una_psn))
 		note_false_rnr(qpc, now_ns);
-	/* an answer to what was sent before a rewind may overtake the position */
+	/*
+	 * After the requester went back N, a response to the first transmission of packets may
+	 * acknowledge more than was retransmitted so far: una_psn passes the send position.
+	 */
 	if (uroce_psn_before(req->next_psn, req->una_psn) ||
 	    (int32_t)(req->next_idx - req->una_idx) < 0) {
 		uroce_loss_recovery_on_spurious(qpc);
@@ -122,7 +135,10 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 		uroce_retry_arm(qpc, now_ns);
 }
 
-/* Whether the peer has told what it misses, or what we do, and that was not sent again yet; no probe. */
+/*
+ * Whether a packet or response is known to be missing, and was not yet retransmitted or requested
+ * again. Probes do not count.
+ */
 static bool
 has_retransmit(const struct uroce_req *req)
 {
@@ -132,7 +148,7 @@ has_retransmit(const struct uroce_req *req)
 	       req->ooo_responses.due & UROCE_OOO_RESPONSE_DUE_NAK;
 }
 
-/* Whether the next step is ours, and there is one. */
+/* Whether the requester has something to send, rather than a response to wait for. */
 static bool
 is_transmit_pending(const struct uroce_qpc *qpc)
 {
@@ -144,7 +160,7 @@ is_transmit_pending(const struct uroce_qpc *qpc)
 	       (req->next_psn != req->max_psn || req->next_idx != uroce_ring_head(&qpc->sq->ring));
 }
 
-/* The timer ran out while the next step is ours: from now on it is the port's. */
+/* Charge an ACK timeout to the port, because the requester could not send what it has to send. */
 static void
 wait_for_port(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -158,7 +174,9 @@ wait_for_port(struct uroce_qpc *qpc, uint64_t now_ns)
 		uroce_error_fail_request(qpc, IBV_WC_RETRY_EXC_ERR, 0, now_ns);
 }
 
-/* A timeout: go back N, or end in IBV_WC_RETRY_EXC_ERR when no retry is left. */
+/*
+ * Use a retry after an ACK timeout: go back N, or fail with IBV_WC_RETRY_EXC_ERR if none is left.
+ */
 static void
 use_retry(struct uroce_qpc *qpc, uint64_t now_ns)
 {

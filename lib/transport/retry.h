@@ -10,23 +10,28 @@
 #include "transport/context.h"
 #include "transport/recovery_state.h"
 
-/** Full retry counters, as the attributes have them now. */
+/** Set the retry counters to the values of the QP's attributes. */
 void uroce_retry_refill(struct uroce_qpc *qpc);
 
-/** Send again from una_psn on (go back N). */
+/**
+ * Set the send position back to una_psn, so that everything from there on is retransmitted (go back
+ * N).
+ */
 void uroce_retry_rewind(struct uroce_qpc *qpc);
 
-/** The ACK timer runs from now on, if there is one. */
+/** Start the ACK timer, if the attribute `timeout` asks for one. */
 void uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** The peer moved us forward: full retry counters, timer from now on. */
+/**
+ * Note that a response has moved una_psn: refill the retry counters, and start the ACK timer again.
+ */
 void uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** Do what recovery decided. */
+/** Carry out the action that loss recovery has returned. */
 void uroce_retry_carry_out(struct uroce_qpc *qpc, enum uroce_recovery_action action,
 			   uint64_t now_ns);
 
-/** A timer may have run out: that of a probe, of an RNR NAK, or of an ACK. */
+/** Process the timers that have expired: probe, RNR and ACK timer. */
 void uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 #endif /* UROCE_TRANSPORT_RETRY_H */

@@ -4,36 +4,41 @@
 
 /**
  * @file
- * The round trip of a QP, from packets that asked for an ACK. One sample is under way at a time, and
- * it is thrown away when something was lost and is sent again (Karn's rule).
+ * The estimator of a QP's round-trip time. Each sample is the time from a packet that asks for an
+ * ACK to its response. One sample runs at a time. A sample is discarded when a packet is lost and
+ * retransmitted (Karn's algorithm).
  *
- * When nothing came in time and we ask again, whatever comes then may answer either. Nothing is learnt
- * from it about the mean, but it is a bound of what an answer may take: until there is a sample
- * without doubt, that much time is given. So a round trip that has become much longer is found out.
+ * After a probe or a timeout the next response is ambiguous: it may belong to the packet or to its
+ * retransmission. An ambiguous sample does not change `srtt_ns`; it is an upper bound of the time
+ * that a response may take. Timeouts allow at least that time until an unambiguous sample ends. So
+ * a round trip that has become much longer is found.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct uroce_rtt {
-	uint32_t srtt_ns;    /* smoothed; 0: not measured yet */
-	uint32_t rttvar_ns;  /* smoothed deviation from it */
-	uint32_t min_rtt_ns; /* shortest seen; 0: it is to be found out */
-	uint32_t
-		ambiguous_rtt_ns; /* no answer took longer that came after we asked again; 0: none did */
-	uint32_t sample_psn;      /* valid with sample_ns */
-	bool is_retransmit : 1;    /* with sample_ns: the packet was sent before */
-	bool is_ambiguous : 1;     /* with sample_ns: we asked again since it was sent */
-	bool is_queueing : 1;      /* the last answer took half as much again as the shortest */
-	bool was_queueing : 1;     /* one did since there is `cwnd` */
-	bool is_min_uncertain : 1; /* `min_rtt_ns` is of packets that were sent before */
-	bool is_cwnd_used : 1;     /* half of `cwnd` was in flight since the sample began */
-	uint16_t
-		cwnd; /* what may be in flight to a peer that drops, see loss_recovery.c; 0: a window */
-	uint64_t sample_ns; /* when it was sent; 0: no sample is under way */
+	uint32_t srtt_ns;    /* smoothed round-trip time; 0: not measured yet */
+	uint32_t rttvar_ns;  /* smoothed deviation from srtt_ns */
+	uint32_t min_rtt_ns; /* shortest round trip; 0: not measured yet */
+	/* the last sample, if it was ambiguous; otherwise 0 */
+	uint32_t ambiguous_rtt_ns;
+	/* the sample ends when una_psn passes this PSN; valid with sample_ns */
+	uint32_t sample_psn;
+	bool is_retransmit : 1; /* with sample_ns: the packet of the sample is a retransmission */
+	/* with sample_ns: a probe or a timeout happened since the sample began */
+	bool is_ambiguous : 1;
+	bool is_queueing : 1;      /* the last round trip was longer than 1.5 times min_rtt_ns */
+	bool was_queueing : 1;     /* is_queueing was true at least once since `cwnd` is in use */
+	bool is_min_uncertain : 1; /* min_rtt_ns comes from a retransmission, and is a guess */
+	/* half of `cwnd` was in flight at some time since the sample began */
+	bool is_cwnd_used : 1;
+	/* packets that may be in flight to a go-back-N peer (loss_recovery.c); 0: a full window */
+	uint16_t cwnd;
+	uint64_t sample_ns; /* when the packet of the sample was sent; 0: no sample is running */
 };
 
-/** A sample begins. */
+/** Begin a sample with the packet `psn`. */
 static inline void
 uroce_rtt_begin(struct uroce_rtt *rtt, uint32_t psn, uint64_t now_ns)
 {
@@ -44,7 +49,10 @@ uroce_rtt_begin(struct uroce_rtt *rtt, uint32_t psn, uint64_t now_ns)
 	rtt->is_retransmit = false;
 }
 
-/** The answer to a sample came, after so long. @return whether it says something of the path */
+/**
+ * End the sample: the response came after `ns`.
+ * @return whether srtt_ns and min_rtt_ns were updated
+ */
 static inline bool
 uroce_rtt_update(struct uroce_rtt *rtt, uint64_t ns)
 {
@@ -54,7 +62,11 @@ uroce_rtt_update(struct uroce_rtt *rtt, uint64_t ns)
 
 	rtt->sample_ns = 0;
 	rtt->is_min_uncertain |= rtt->is_retransmit && !rtt->min_rtt_ns;
-	/* sooner than any, and much sooner than a guess: it is to the first time that this was sent */
+	/*
+	 * A response that comes sooner than the shortest round trip belongs to the first
+	 * transmission of the packet, not to the retransmission. Where the shortest round trip is a
+	 * guess, the bound is half of it.
+	 */
 	if (rtt->is_retransmit &&
 	    now_ns < (rtt->is_min_uncertain ? rtt->min_rtt_ns / 2 : rtt->min_rtt_ns))
 		return false;
@@ -81,7 +93,10 @@ uroce_rtt_update(struct uroce_rtt *rtt, uint64_t ns)
 	return true;
 }
 
-/** When to ask again if nothing came: after two round trips, or more if they vary. */
+/**
+ * The probe timeout: how long the requester waits without a response before it sends a probe. The
+ * timeout is two round trips, or more if round trips vary.
+ */
 static inline uint64_t
 uroce_rtt_pto_ns(const struct uroce_rtt *rtt)
 {
@@ -93,9 +108,10 @@ uroce_rtt_pto_ns(const struct uroce_rtt *rtt)
 }
 
 /**
- * How long to wait for an answer before that is a timeout, of which `retry_cnt` more may follow: the
- * time that the attribute says, or up to four times that [IBA 9.7.6.1.3], if it takes longer to ask
- * again and be answered. Where nothing is known, each timeout in a row doubles it.
+ * The ACK timeout: how long the requester waits for a response. It lies between the time T that the
+ * attribute `timeout` gives and 4T [IBA 9.7.6.1.3]. Where two probe timeouts are longer than T, the
+ * ACK timeout is as long as these. While no round trip is known, each timeout in a row doubles T.
+ * @param nb_timeouts  timeouts in a row before the present one
  */
 static inline uint64_t
 uroce_rtt_timeout_ns(const struct uroce_rtt *rtt, uint64_t timeout_ns, unsigned nb_timeouts)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs of small messages: SENDs or WRITEs of one packet each, one right behind the other.
+ * Fast path of the responder for small messages: bursts of SENDs or WRITEs of one packet each, in
+ * PSN order.
  *
- * How it works: the first packet of a run goes the way of all packets and was accepted. What follows
- * it is compared with it, and as long as it is the next one, of the same opcode, from the same peer, to
- * memory under the same key, nothing has to be asked again but where its payload goes. Whatever is
- * different in any way ends the run, untouched: it goes the way of all packets, which knows what
- * to say of it. So there is no verdict here but one.
+ * How it works: the first packet of a burst takes the general path, and was accepted. Each packet
+ * that follows is compared with it. If a packet is next in order, has the same opcode and comes
+ * from the same peer, only its memory has to be found. That needs no look-up while the key is the
+ * same. A packet that differs ends the burst and is left untouched: the general path processes it
+ * and decides its verdict. So all packets of a burst have the same verdict.
  */
 #include "transport/single_packet.h"
 
@@ -19,22 +20,22 @@
 #include "transport/rd_atomic_resp.h"
 #include "wire/psn.h"
 
-/* Requests that are fetched ahead of the one that is filled. */
+/* How many receive requests ahead of the present one are prefetched. */
 #define PREFETCH_AHEAD 4
 
-/* What is the same for all packets of a run, and what was done so far. */
+/* What is common to all packets of a burst, and the progress. */
 struct burst {
 	struct uroce_qpc *qpc;
-	const struct uroce_pkt *tmpl; /* the packet that was accepted */
-	uint32_t psn;                 /* expected next */
+	const struct uroce_pkt *tmpl; /* the packet that was accepted before */
+	uint32_t psn;                 /* PSN that is expected next */
 	uint32_t mtu;
-	struct uroce_mr_view view; /* of the key that was used last */
+	struct uroce_mr_view view; /* the region of the key that was used last */
 	uint64_t nb_bytes;
 	bool has_ack_req;
-	enum uroce_counter counter; /* of what they are */
+	enum uroce_counter counter; /* the counter for this kind of messages */
 };
 
-/* Whether the checks that the model passed hold for this one, too. */
+/* Whether a packet is next in order, and passes every check that `tmpl` has passed. */
 static inline bool
 is_next_in_burst(const struct burst *burst, const struct uroce_pkt *pkt)
 {
@@ -42,7 +43,7 @@ is_next_in_burst(const struct burst *burst, const struct uroce_pkt *pkt)
 	       pkt->payload_len - 1 < burst->mtu;
 }
 
-/* Where `[va, va + len)` under this key is; NULL: ask the way of all packets. */
+/* Find the memory `[va, va + len)` of a key. @return NULL: use the general path */
 static inline void *
 resolve_burst(struct burst *burst, uint32_t key, uint64_t va, uint64_t len, uint32_t access)
 {
@@ -63,7 +64,10 @@ take_single(struct burst *burst, const struct uroce_pkt *pkt, void *dst)
 	burst->psn = uroce_psn_add(burst->psn, 1);
 }
 
-/* The receive requests of the queue, each with one element, meet the packets one to one. */
+/*
+ * Execute SENDs: each packet takes the next receive request of the queue, which must have one
+ * element.
+ */
 static unsigned
 recv_send_burst(struct burst *burst, const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns)
 {
@@ -114,7 +118,7 @@ recv_write_burst(struct burst *burst, const struct uroce_pkt *pkts, unsigned nb)
 	return n;
 }
 
-/* What the packets changed of the responder, at once. */
+/* Update the responder's state once for all packets of the burst. */
 static void
 commit_burst(struct burst *burst, unsigned nb)
 {
@@ -129,7 +133,9 @@ commit_burst(struct burst *burst, unsigned nb)
 		uroce_aeth_schedule_ack(&qpc->resp);
 }
 
-/* Whether the next packet in order is executed and nothing else happens. */
+/*
+ * Whether the next request in order can be executed without work for retransmission or reordering.
+ */
 static bool
 is_burst_fast_path(const struct uroce_qpc *qpc)
 {

@@ -4,16 +4,17 @@
 
 /**
  * @file
- * Many small messages at once.
+ * Fast path of many small messages.
  */
 
 #include "transport/context.h"
 
 /**
- * Of `nb` packets that came right behind `tmpl`, which was executed: execute as many from the first on
- * as are like it in all that was asked of it, SENDs or WRITEs of one packet that are expected and
- * find their memory.
- * @return how many; the next one is to be asked everything, and may still be right
+ * Execute the packets that directly follow `tmpl`, a packet that was executed. A packet is executed
+ * here if it is a SEND or WRITE of one packet and next in order. It must equal `tmpl` in all that
+ * is checked of packets, and its memory must be accessible. The call stops at the first other
+ * packet.
+ * @return how many of the `nb` packets; the next packet needs all checks, and may still be valid
  */
 unsigned uroce_single_packet_recv(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
 				  const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns);

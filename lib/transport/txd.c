@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The headers of a frame come from the path of the QP, where they are complete but for the PSN. They are made anew when
- * a frame has another opcode or another length than the one before.
+ * Headers of a frame are copied from the QP's path, where they are complete but for the PSN. They
+ * are rebuilt when a frame has another opcode or another length than the frame before.
  */
 #include "transport/txd.h"
 
 #include "wire/icrc.h"
 
-/* Bytes from the BTH to the ICRC. */
+/* The number of bytes from the BTH to the ICRC. */
 static uint32_t
 udp_payload_len(uint8_t opcode, uint32_t payload_len, uint8_t pad_len)
 {
@@ -54,7 +54,8 @@ uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
 	struct uroce_bth *bth = uroce_path_put(
 		path, txd->hdr, udp_payload_len(opcode, payload_len, pad_len), &txd->icrc);
 
-	bth->flags = UROCE_BTH_MIGREQ; /* the path may be shaped for frames with a pad */
+	/* the BTH in the path may have the pad count of another frame */
+	bth->flags = UROCE_BTH_MIGREQ;
 	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, dest_qpn, psn);
 	txd->bth_off = path->bth_off;
 	txd->hdr_len = count_hdr_len(path, opcode);

@@ -4,17 +4,18 @@
 
 /**
  * @file
- * Frames that a QP sends: their headers, up to the BTH.
+ * The headers of frames to send, up to the BTH.
  */
 
 #include "transport/context.h"
 #include "wire/icrc.h"
 
-/** Make the path's headers those of the frames of an opcode and a length. */
+/** Build the header template for frames of an opcode and a length, in the headers of the path. */
 void uroce_txd_shape(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len);
 
 /**
- * Begin a frame to the peer: headers up to the BTH. Most are shaped as the one before.
+ * Begin a frame to the peer: the headers up to the BTH. Most frames have the opcode and the length
+ * of the frame before, so the header template is valid.
  * @return where the extension headers go
  */
 static inline uint8_t *
@@ -38,12 +39,15 @@ uroce_txd_begin(struct uroce_txd *txd, struct uroce_qpc *qpc, uint8_t opcode, ui
 	return (uint8_t *)(bth + 1);
 }
 
-/** The same on another path, and to another QP. */
+/**
+ * Begin a frame on another path or to another QP, without the header template.
+ * @return where the extension headers go
+ */
 uint8_t *uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
 			    const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn,
 			    uint32_t psn, uint32_t payload_len);
 
-/** A frame that the pacer has let pass leaves. */
+/** Charge a frame to the pacer, when it is sent. */
 static inline void
 uroce_txd_charge(struct uroce_qpc *qpc, const struct uroce_txd *txd, uint64_t now_ns)
 {

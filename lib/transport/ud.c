@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable datagrams [IBA 9.8.3]: each request is one packet to an address of its own, complete
- * when it was sent; each datagram takes a receive request, whose first 40 bytes get the global
- * route header: the IPv6 header, or 20 undefined bytes (zeros here) and the IPv4 header [IBA A17.4.5].
+ * Unreliable datagrams [IBA 9.8.3]. Each request is one packet to an address of its own, and
+ * completes when it was sent. Each received datagram takes a receive request. The first 40 bytes of
+ * that get the global route header: the IPv6 header, or 20 undefined bytes (zeros here) and the
+ * IPv4 header [IBA A17.4.5].
  *
- * What does not fit or finds no receive request is dropped: a stranger must not be able to break a QP.
+ * A datagram that is too long, or finds no receive request, is dropped: packets of unknown senders
+ * must not end a QP.
  */
 #include "transport/ud.h"
 
@@ -22,11 +24,14 @@
 
 #define GRH_LEN 40
 
-/* What verbs programs read as the packet's type in the low bits of the service level of a datagram. */
+/*
+ * Values in the service level of a completion, from which verbs programs learn the type of the
+ * datagram.
+ */
 #define SL_IPV4 10
 #define SL_IPV6 9
 
-/* @return IBV_WC_SUCCESS, or why the request cannot be sent */
+/* Build a datagram. @return IBV_WC_SUCCESS, or why the request cannot be sent */
 static enum ibv_wc_status
 put_datagram(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
 {
@@ -53,7 +58,7 @@ put_datagram(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd
 	struct uroce_bth *bth = (struct uroce_bth *)(txd->hdr + txd->bth_off);
 	struct uroce_deth *deth = (struct uroce_deth *)ext;
 
-	/* a key with the high bit set stands for the QP's own [IBA 10.2.5] */
+	/* a posted Q_Key with the high bit set is replaced by the QP's own [IBA 10.2.5] */
 	deth->qkey = be32_make(wqe->ud.qkey & 0x80000000u ? qpc->qkey : wqe->ud.qkey);
 	deth->resv = 0;
 	deth->src_qpn = be24_make(qpc->qpn);
@@ -96,7 +101,7 @@ uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 	return nb;
 }
 
-/* The address that a datagram came to, as the global route header that the application gets. */
+/* Build the global route header that the application gets, from the IP header of a datagram. */
 static void
 make_grh(const struct uroce_pkt *pkt, uint8_t grh[GRH_LEN])
 {
@@ -108,7 +113,10 @@ make_grh(const struct uroce_pkt *pkt, uint8_t grh[GRH_LEN])
 		       sizeof(struct uroce_ipv4));
 }
 
-/* @return 0, or an error of uroce_sge_scatter() */
+/*
+ * Place the global route header and the payload of a datagram.
+ * @return 0, or an error of uroce_sge_scatter()
+ */
 static int
 place_datagram(struct uroce_qpc *qpc, struct uroce_recv_wqe *wqe, const struct uroce_pkt *pkt)
 {

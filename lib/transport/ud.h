@@ -4,12 +4,12 @@
 
 /**
  * @file
- * Datagrams, both directions.
+ * Datagrams (UD): both directions.
  */
 
 #include "transport/context.h"
 
-/** Fill descriptors with datagrams. */
+/** Fill up to `max` descriptors with datagrams. @return how many */
 unsigned uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns);
 enum uroce_verdict uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				 uint64_t now_ns);
