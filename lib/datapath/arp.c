@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * ARP [RFC 826] for IPv4 over Ethernet.
+ * ARP [RFC 826] for IPv4 over Ethernet: parse a received packet, turn a request into its reply,
+ * build a request.
  */
 
 #include "datapath/neigh_frame.h"
@@ -27,7 +28,7 @@ static_assert(sizeof(struct arp) == 28, "ARP for IPv4 over Ethernet is 28 bytes"
 #define ARP_HW_ETHERNET 1
 #define ARP_OP_REQUEST  1
 #define ARP_OP_REPLY    2
-#define MIN_FRAME_LEN   60 /* without FCS */
+#define MIN_FRAME_LEN   60 /* minimum length of an Ethernet frame without FCS */
 
 static void
 map_v4(uint8_t ip[16], const uint8_t v4[4])
