@@ -6,13 +6,13 @@
  * @file
  * The configuration of a device: a string in the syntax of rte_kvargs is parsed into a struct.
  *
- * 	PORT[,addr=192.0.2.1/24][,addr=2001:db8::1/64][,gw=192.0.2.254][,mtu=1024][,workers=2]
- * 	[,cc=dcqcn][,cc_ai_mbps=40]...
+ *	PORT[,addr=192.0.2.1/24][,addr=2001:db8::1/64][,gw=192.0.2.254][,mtu=1024][,workers=2]
+ *	[,cc=dcqcn][,cc_ai_mbps=40]...
  *
  * PORT is the name of an ethdev port (net_memif0, 0000:01:00.0), or `uroced` for a port of the
  * daemon uroced. The path of uroced's socket is optional:
  *
- * 	uroced[,socket=PATH][,workers=2]...
+ *	uroced[,socket=PATH][,workers=2]...
  *
  * With `uroced` the daemon determines addresses, gateways and VLAN.
  */
