@@ -75,10 +75,7 @@ struct uroce_dev {
 	/* members of multicast groups, each a struct uroce_worker_qp; changed under `lock` */
 	struct uroce_mcast_table *mcast;
 	struct uroce_mcast_group *groups; /* multicast groups that have members; under `lock` */
-	bool has_due_groups;              /*
-					   * some groups must be reported by IGMP or MLD; under
-					   * `lock`
-					   */
+	bool has_due_groups;   /* some groups must be reported by IGMP or MLD; under `lock` */
 	bool was_link_up;      /* the link was up when the groups were checked last; under `lock` */
 	atomic_uint nb_groups; /* number of `groups`; a hint to workers */
 	atomic_bool has_loopback; /* a path was created that may lead to this device itself */

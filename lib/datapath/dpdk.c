@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+/*
+ * Control threads and the memif driver's queue record, in the variants of the supported releases of
+ * DPDK.
+ */
+
 #include "datapath/dpdk.h"
 
 #include <rte_lcore.h>

@@ -141,9 +141,7 @@ struct uroce_cmd {
 	struct uroce_worker_qp *about;
 	/* QP that is checked for work and timers after the command; NULL: none */
 	struct uroce_worker_qp *wqp;
-	bool is_last_look; /*
-				        * frames that have arrived are received before the command
-				        */
+	bool is_last_look; /* frames that have arrived are received before the command */
 	int (*call)(void *arg);
 	void *arg;
 	int ret;
@@ -192,9 +190,7 @@ struct uroce_worker {
 	/* Used by the driving thread only. */
 	_Alignas(64) uint64_t now_ns; /* time of the current round */
 	uint64_t link_check_ns;       /* time of the next link check */
-	uint64_t lost_check_ns;       /*
-				       * time of the next check whether the port must be restarted
-				       */
+	uint64_t lost_check_ns; /* time of the next check whether the port must be restarted */
 	struct uroce_publishing publishing;
 	struct uroce_delayed_ack delayed_ack;
 	struct uroce_inline_tx inline_tx;

@@ -39,10 +39,9 @@ enum uroce_stage {
 	UROCE_STAGE_HEADERS,   /* uroce_qpc_send() */
 	/* gather the payload; above 128 bytes the ICRC is computed in the same pass */
 	UROCE_STAGE_GATHER,
-	UROCE_STAGE_ICRC,      /* compute the ICRCs of smaller payload */
-	UROCE_STAGE_BUILD,     /*
-			        * the rest of building frames: turns of QPs, mbufs, uroce_qpc_sent()
-			        */
+	UROCE_STAGE_ICRC, /* compute the ICRCs of smaller payload */
+	/* the rest of building frames: turns of QPs, mbufs, uroce_qpc_sent() */
+	UROCE_STAGE_BUILD,
 	UROCE_STAGE_TX_BURST,  /* transmit burst of the port */
 	UROCE_STAGE_TIMERS,    /* the timing wheel, and QPs whose timers expired */
 	UROCE_STAGE_LINK,      /* free frames of the reorder buffer, check the port's link */
