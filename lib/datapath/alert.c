@@ -79,12 +79,12 @@ raise_alert(struct uroce_alert_second *second, enum uroce_alert kind, const stru
 }
 
 void
-uroce_alert_raise(struct uroce_alerts *alarms, const struct uroce_qpc *qpc, uint32_t events,
+uroce_alert_raise(struct uroce_alerts *alerts, const struct uroce_qpc *qpc, uint32_t events,
 		  const struct uroce_counters *counters, uint64_t now_ns)
 {
 	for (unsigned kind = 0; kind < UROCE_ALERT_NB; kind++) {
 		if (events & rows[kind].event)
-			raise_alert(&alarms->kind[kind], kind, qpc,
+			raise_alert(&alerts->kind[kind], kind, qpc,
 				    counters->nb[rows[kind].counter], now_ns);
 	}
 }

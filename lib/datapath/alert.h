@@ -46,7 +46,7 @@ struct uroce_alerts {
  * @param events  events of the QP; those outside of UROCE_ALERT_EVENTS are ignored
  * @param counters  counters of the worker; they already include the frames that caused the events
  */
-void uroce_alert_raise(struct uroce_alerts *alarms, const struct uroce_qpc *qpc, uint32_t events,
+void uroce_alert_raise(struct uroce_alerts *alerts, const struct uroce_qpc *qpc, uint32_t events,
 		       const struct uroce_counters *counters, uint64_t now_ns);
 
 #endif /* UROCE_DATAPATH_ALERT_H */

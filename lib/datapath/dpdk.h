@@ -7,8 +7,8 @@
  * The differences between the releases of DPDK that uroce supports, 22.11 and later. No other file
  * of the library depends on the release.
  *
- *	before 23.11  the calls about interrupt sources and about the version are experimental. A file
- *	              that uses them includes this header before any header of DPDK.
+ *	before 23.11  the calls about interrupt sources and about the version are experimental.
+ *	              A file that uses them includes this header before any header of DPDK.
  */
 
 #include <pthread.h>

@@ -2,8 +2,8 @@
 
 /*
  * Publication of completions. The ACKs that completions wait for pass through stages: their QPs are
- * scheduled, their frames are built, the frames wait for uroced. A counter of each stage is compared
- * with a mark, which was taken when the ACKs entered the stage.
+ * scheduled, their frames are built, the frames wait for uroced. Each stage has a counter. The
+ * counter is compared with a mark, which was taken when the ACKs entered the stage.
  */
 
 #include "datapath/publish.h"

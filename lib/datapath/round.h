@@ -258,10 +258,10 @@ void uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_w
 
 /**
  * Raise the events of an XRC shared receive queue.
- * @param told  set of enum uroce_srq_event
+ * @param events  set of enum uroce_srq_event
  */
 void uroce_worker_raise_srq_event(struct uroce_dev *dev, const struct uroce_worker_srq *wsrq,
-				  uint8_t told);
+				  uint8_t events);
 
 /**
  * The latest time at which the worker must be driven again; UROCE_NEVER: only when something

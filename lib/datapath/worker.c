@@ -99,9 +99,9 @@ static const struct {
 
 void
 uroce_worker_raise_srq_event(struct uroce_dev *dev, const struct uroce_worker_srq *wsrq,
-			     uint8_t told)
+			     uint8_t events)
 {
-	if (told & UROCE_SRQ_CQ_OVERRUN)
+	if (events & UROCE_SRQ_CQ_OVERRUN)
 		uroce_event_push(dev->events, IBV_EVENT_CQ_ERR, wsrq->srq.cq);
 }
 
@@ -113,11 +113,11 @@ static void
 raise_srq_events(struct uroce_worker *worker, const struct uroce_worker_qp *wqp)
 {
 	const struct uroce_srq *srq;
-	uint8_t told;
+	uint8_t events;
 
-	while ((srq = uroce_qpc_event_srq(&wqp->qpc, &told)))
+	while ((srq = uroce_qpc_event_srq(&wqp->qpc, &events)))
 		uroce_worker_raise_srq_event(worker->dev, (const struct uroce_worker_srq *)srq,
-					     told);
+					     events);
 }
 
 static void
