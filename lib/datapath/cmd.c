@@ -65,9 +65,10 @@ run_cmd(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	/* The caller may poll for a completion of this call, or free the memory of the CQ. */
 	uroce_publish_now(worker);
 	/*
-	 * When the caller sees is_done, the command becomes invalid: it is on the caller's stack.
+	 * D1: release the result. When the caller sees is_done, the command becomes invalid: it is
+	 * on the caller's stack.
 	 */
-	atomic_store_explicit(&cmd->is_done, true, memory_order_release); /* D1 */
+	atomic_store_explicit(&cmd->is_done, true, memory_order_release);
 }
 
 /* Receive all frames that the port has, and transmit the responses to them. */
@@ -163,8 +164,8 @@ uroce_cmd_take(struct uroce_worker *worker)
 
 /*
  * Run the pending commands in the calling thread, if the worker's lock is free. The commands run
- * inside a round. Pending frames are sent before, because a command may withdraw the memory to
- * which they refer.
+ * inside a round. A delayed ACK is sent before them, and frames that wait with it, because a
+ * command may withdraw the memory to which the frames refer.
  */
 static void
 try_ourselves(struct uroce_worker *worker)
@@ -190,7 +191,8 @@ call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	push_cmd(worker, cmd);
 	for (;;) {
 		try_ourselves(worker);
-		if (atomic_load_explicit(&cmd->is_done, memory_order_acquire)) /* D1 */
+		/* D1: acquire the result */
+		if (atomic_load_explicit(&cmd->is_done, memory_order_acquire))
 			break;
 		if (cmd->about)
 			worker = uroce_worker_qp_worker(cmd->about);

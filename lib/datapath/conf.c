@@ -59,7 +59,7 @@ parse_ip(const char *text, uint8_t ip[16])
 
 	memset(ip, 0, 16);
 	if (inet_pton(AF_INET, text, v4) == 1) {
-		/* refuse the ranges this-network (0/8), loopback, multicast and reserved */
+		/* Refuse the ranges this-network (0/8), loopback, multicast and reserved. */
 		if (v4[0] == 0 || v4[0] == 127 || v4[0] >= 224)
 			return -EINVAL;
 		ip[10] = ip[11] = 0xff;
@@ -215,7 +215,7 @@ parse_socket(const char *value, struct uroce_dev_conf *conf)
 }
 
 /*
- * Parse icrc=off. The key does not switch ICRCs off. It is allowed only for a library that was
+ * Parse icrc=off. The key does not switch ICRCs off. The key is allowed only for a library that was
  * built without ICRCs, and acknowledges this.
  */
 static int
@@ -243,7 +243,8 @@ static const struct key keys[] = {
 #define KEY_NAMES "addr, gw, mtu, vlan, workers, drive, qps, mrs, cc, socket"
 
 /*
- * The keys of congestion control parameters: CC_PREFIX and the parameter's name in transport/cc.h.
+ * The key of a congestion control parameter: CC_PREFIX, and the name of the parameter in
+ * transport/cc.h.
  */
 #define CC_PREFIX     "cc_"
 #define CC_PREFIX_LEN (sizeof(CC_PREFIX) - 1)

@@ -43,7 +43,7 @@
 enum uroce_drive {
 	UROCE_DRIVE_APP,   /* "app": poll_cq on an empty CQ, otherwise a service thread */
 	UROCE_DRIVE_LCORE, /* "lcore": a dedicated lcore for each worker */
-	UROCE_DRIVE_NONE,  /* "none": only the embedder */
+	UROCE_DRIVE_NONE,  /* "none": the embedder, and no other thread */
 };
 
 /** An address of the device. */
@@ -55,24 +55,28 @@ struct uroce_addr {
 struct uroce_dev_conf {
 	char port[RTE_ETH_NAME_MAX_LEN];
 	struct uroce_addr addr[UROCE_ADDRS_MAX]; /* key addr, in the order of the string */
-	unsigned nb_addr; /* 0: the addresses are those of the kernel interface behind the port */
-	uint8_t gw4[16];  /* gateway of IPv4, key gw; all zero: none */
+	/*
+	 * Number of addresses in `addr`; 0: the addresses are those of the kernel interface behind
+	 * the port.
+	 */
+	unsigned nb_addr;
+	uint8_t gw4[16]; /* gateway of IPv4, key gw; all zero: none */
 	uint8_t gw6[16];
 	uint16_t path_mtu; /* key mtu: 256, 512, 1024, 2048 or 4096; 0: the largest that fits */
-	uint16_t vlan_tci; /* key vlan: 1..4094 */
+	uint16_t vlan_tci; /* VLAN ID, key vlan: 1..4094 */
 	bool has_vlan;
-	unsigned nb_workers;     /* key workers; default 1 */
-	enum uroce_drive drive;  /* key drive; default app */
-	uint32_t max_qp;         /* key qps; default 16384 */
-	uint32_t max_mr;         /* key mrs; default 16384 */
+	unsigned nb_workers;     /* number of workers, key workers; default 1 */
+	enum uroce_drive drive;  /* which thread drives the workers, key drive; default app */
+	uint32_t max_qp;         /* maximum of QPs, key qps; default 16384 */
+	uint32_t max_mr;         /* maximum of memory regions, key mrs; default 16384 */
 	struct uroce_cc_conf cc; /* keys cc and cc_*; default none */
 	/*
 	 * icrc=off: the user acknowledges that the library was built without ICRCs, for benchmarks
 	 */
 	bool is_icrc_off;
-	bool is_attached; /* port is UROCE_PORT_UROCED */
+	bool is_attached; /* the port is UROCE_PORT_UROCED: the device is attached to uroced */
 	char socket[108]; /* key socket: path of uroced's socket; default UROCE_MUX_SOCKET */
-	/* the port belongs to the embedder: it is neither configured nor started */
+	/* The port belongs to the embedder: it is neither configured nor started. */
 	bool is_handed_over;
 };
 

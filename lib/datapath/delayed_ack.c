@@ -19,11 +19,14 @@
 #define SOON_MIN     8               /* consecutive soon polls of a program that spins */
 #define ANSWERED_MIN 16              /* consecutive replies of a program that replies */
 #define SOON_NS      UINT64_C(10000) /* maximum time between two soon polls: a poll may transmit */
-/* maximum time between two polls of a program that does little else */
+/* Maximum time between two polls of a program that does little else. */
 #define TIGHT_NS UINT64_C(3000)
-/* further polls of a program that waits for a completion before it replies */
+/* Further polls of a program that waits for a completion before it replies. */
 #define MORE_POLLS 4
-/* frames in a burst; more frames are a stream, whose sender needs its window */
+/*
+ * Maximum of frames in a round that may delay an ACK; more frames are a stream, whose sender needs
+ * its window.
+ */
 #define FEW      2u
 #define KEPT_MAX 8 /* messages that one ACK may acknowledge */
 /* Maximum time between a reply and the next message of a peer that does not wait for its ACK. */

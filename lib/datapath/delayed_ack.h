@@ -51,9 +51,9 @@ struct uroce_worker;
 /** The delayed ACK state of a worker. */
 struct uroce_delayed_ack {
 	unsigned nb_soon; /* consecutive polls, each soon after the previous one */
-	/* consecutive messages to which the program replied before it polled again */
+	/* Consecutive messages to which the program replied before it polled again. */
 	unsigned nb_answered;
-	/* the latest two polls had little between them but the check of the result */
+	/* The latest two polls had little between them but the check of the result. */
 	bool is_tight;
 	bool is_open;    /* the latest poll returned a message to which the program may reply */
 	uint8_t nb_left; /* polls that the program may still make before its reply is missing */
@@ -76,8 +76,8 @@ bool uroce_delayed_ack_is_spinning(const struct uroce_worker *worker);
 bool uroce_delayed_ack_is_waiting(const struct uroce_worker *worker);
 
 /**
- * Decide whether frames wait that are to be sent after a round of the application. The round
- * received `nb` frames.
+ * Decide whether an ACK is delayed at the end of a round of the application. The round received
+ * `nb` frames.
  * @return true: the round ends without transmission
  */
 bool uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb);
@@ -91,7 +91,7 @@ bool uroce_delayed_ack_is_urgent(struct uroce_worker *worker);
 /** Whether this worker has left an ACK to its next round. Any thread. */
 bool uroce_delayed_ack_is_left(const struct uroce_worker *worker);
 
-/** Everything is sent now: end the delay. */
+/** End the delay of an ACK, because the worker transmits all its frames now. */
 void uroce_delayed_ack_end(struct uroce_worker *worker);
 
 /**

@@ -4,8 +4,8 @@
  * A device. Its parts are created in the order of their dependencies, and destroyed in reverse
  * order.
  *
- * To withdraw a QP takes three steps: the table of QPNs no longer has it; its worker removes it
- * from its lists; all other workers leave the rounds in which they may have found it.
+ * To withdraw a QP takes three steps. The QP is removed from the table of QPNs. Its worker removes
+ * it from all lists. Then all other workers leave the rounds in which they may have found the QP.
  */
 
 #include "datapath/dev.h"

@@ -39,10 +39,10 @@ struct uroce_service_thread;
  * entries keep their index.
  */
 struct uroce_gid_table {
-	/* entry 0: the link-local IPv6 address of the MAC; then the keys addr= */
+	/* Entry 0: the link-local IPv6 address of the MAC; then the keys addr=. */
 	struct uroce_addr addr[UROCE_GIDS_MAX];
 	unsigned nb; /* one more than the index of the last used entry */
-	/* bit i: addr[i] belongs to the kernel, which replies to ARP, ND and pings */
+	/* Bit i: addr[i] belongs to the kernel, which replies to ARP, ND and pings. */
 	uint32_t kernels;
 };
 
@@ -50,7 +50,7 @@ struct uroce_dev {
 	struct uroce_dev_conf conf;
 	struct uroce_port *port; /* NULL: the device is planned, and its port is not open yet */
 	struct uroce_port_plan plan;
-	/* state of the link before the port is open; NULL: the device was not planned */
+	/* State of the link before the port is open; NULL: the device was not planned. */
 	struct uroce_planned_link *planned_link;
 	/*
 	 * The current table: an element of gid_table[], see gid.h. A thread inside a round may read
@@ -59,20 +59,20 @@ struct uroce_dev {
 	_Atomic(const struct uroce_gid_table *) gids;
 	struct uroce_gid_table gid_table[2];
 	/*
-	 * the addresses of the kernel interface have changed, and were not read again yet; under
-	 * `lock`
+	 * The addresses of the kernel interface have changed, and were not read again yet; under
+	 * `lock`.
 	 */
 	bool has_gid_changes;
 	uint8_t mac[6];
-	uint16_t pkeys[1]; /* { 0xffff } */
+	uint16_t pkeys[1]; /* table of partition keys: the default key 0xffff alone */
 	struct uroce_qpc_limits limits;
-	/* parameters for QPs with congestion control; an algorithm is always set */
+	/* Parameters for QPs with congestion control; an algorithm is always set. */
 	struct uroce_cc_conf cc;
 	struct uroce_qpn_table *qpns;
 	struct uroce_mr_table *mrs; /* keys are added, invalidated and freed under `lock` */
 	/* XRC shared receive queues, each in a struct uroce_worker_srq; changed under `lock` */
 	struct uroce_srq_table *srqs;
-	/* members of multicast groups, each a struct uroce_worker_qp; changed under `lock` */
+	/* Members of multicast groups, each a struct uroce_worker_qp; changed under `lock`. */
 	struct uroce_mcast_table *mcast;
 	struct uroce_mcast_group *groups; /* multicast groups that have members; under `lock` */
 	bool has_due_groups;   /* some groups must be reported by IGMP or MLD; under `lock` */
@@ -80,12 +80,12 @@ struct uroce_dev {
 	atomic_uint nb_groups; /* number of `groups`; a hint to workers */
 	atomic_bool has_loopback; /* a path was created that may lead to this device itself */
 	/*
-	 * replies to ARP, ND and pings for the device's own addresses; NULL: the kernel has them
-	 * all
+	 * Replies to ARP, ND and pings for the device's own addresses; NULL: the kernel has them
+	 * all.
 	 */
 	struct uroce_neigh *neigh;
 	struct uroce_event_queue *events;
-	/* the thread that drives the workers while no other thread does; NULL: none */
+	/* The thread that drives the workers while no other thread does; NULL: none. */
 	struct uroce_service_thread *service;
 	unsigned nb_workers;
 	struct uroce_worker *worker[UROCE_WORKERS_MAX];

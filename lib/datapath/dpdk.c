@@ -70,9 +70,9 @@ uroce_dpdk_knows_memif(void)
 }
 
 /*
- * The handle is recognized by its value and not by the version, because a distribution may backport
- * the change into any release. The driver allocates its handles from EAL's heap. A count of errors
- * never reaches the addresses of that heap.
+ * The interrupt handle is found by its value and not by DPDK's version, because a distribution may
+ * backport the count of errors into any release. The driver allocates its handles from EAL's heap.
+ * A count of errors never reaches the addresses of that heap.
  */
 struct rte_intr_handle *
 uroce_dpdk_memif_handle(const uint64_t words[2])

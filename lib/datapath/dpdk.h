@@ -50,7 +50,7 @@ struct uroce_dpdk_thread {
 #else
 	pthread_t id;
 #endif
-	void *(*run)(void *arg); /* the result is not used */
+	void *(*run)(void *arg); /* function of the thread; its result is not used */
 	void *arg;
 };
 

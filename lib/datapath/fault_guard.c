@@ -50,7 +50,7 @@ chain_handler(int sig, siginfo_t *info, void *context)
 		was->sa_sigaction(sig, info, context);
 	else if (was->sa_handler != SIG_DFL && was->sa_handler != SIG_IGN)
 		was->sa_handler(sig);
-	/* the instruction faults again, now with the default action */
+	/* The instruction faults again, now with the default action. */
 	else
 		(void)sigaction(sig, was, NULL);
 }

@@ -5,7 +5,7 @@
 /**
  * @file
  * The file descriptors of this process. Drivers do not export their descriptors, but the kernel
- * tells the type of each one.
+ * reports the type of each one.
  */
 
 #include <dirent.h>

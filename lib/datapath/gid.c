@@ -77,7 +77,7 @@ add_gid(struct uroce_gid_table *gids, const struct uroce_addr *addr, bool is_ker
 		gids->nb = idx + 1;
 }
 
-/* Modified EUI-64 [RFC 4291 A]. */
+/* Make the link-local address of a MAC, with a modified EUI-64 [RFC 4291 A]. */
 static struct uroce_addr
 make_link_local(const uint8_t mac[6])
 {
@@ -267,7 +267,7 @@ update_gids(struct uroce_dev *dev)
 	else
 		read_kernel(uroce_dev_if_index(dev), &kernel);
 	if (kernel.nb < 0)
-		return false; /* try again later */
+		return false; /* the next check tries again */
 	dev->has_gid_changes = false;
 	*next = *now;
 	is_changed = drop_gone(next, &kernel);

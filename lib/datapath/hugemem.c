@@ -25,7 +25,7 @@
 #include "datapath/log.h"
 #include "datapath/numa.h"
 
-/* name of the heap of the first node, or of all nodes; other nodes: "uroce_N" */
+/* Name of the heap of the first node, or of all nodes; other nodes: "uroce_N". */
 #define HEAP          "uroce"
 #define HEAP_NAME_LEN 16
 #define HUGE_PAGE     ((size_t)RTE_PGSIZE_2M)
@@ -33,12 +33,12 @@
 /* Larger pieces are tables that the user has configured; they come from EAL's heap. */
 #define PIECE_MAX ((size_t)64 << 20)
 
-static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the heaps */
+static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `heaps` */
 static struct heap {
 	bool is_there;
 	int socket; /* EAL's socket ID of the heap */
 	size_t len;
-} heaps[RTE_MAX_NUMA_NODES]; /* by NUMA node */
+} heaps[RTE_MAX_NUMA_NODES]; /* the heaps, by NUMA node */
 
 /*
  * Map `len` bytes that begin and end at a boundary of a huge page.

@@ -26,7 +26,7 @@ struct nd {
 	struct icmpv6 icmp;
 	uint8_t target[16];
 	uint8_t opt_type;
-	uint8_t opt_len; /* in units of 8 bytes */
+	uint8_t opt_len; /* length of the option, in units of 8 bytes */
 	uint8_t opt_mac[6];
 };
 static_assert(sizeof(struct nd) == 32, "a neighbour message with a link-layer address");
@@ -44,7 +44,7 @@ enum {
 #define REPLY_HOP_LIMIT 64
 #define FLAG_SOLICITED  0x40000000u
 #define FLAG_OVERRIDE   0x20000000u
-#define ND_LEN_MIN      24 /* length without options */
+#define ND_LEN_MIN      24 /* length of a message without options */
 
 static const uint8_t unspecified[16];
 

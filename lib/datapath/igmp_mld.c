@@ -17,15 +17,15 @@
 #define PROTO_IGMP       2
 #define PROTO_HOP_BY_HOP 0
 #define HOP_LIMIT        1
-#define DSCP_CS6         0xc0 /* network control */
+#define DSCP_CS6         0xc0 /* DSCP of network control */
 #define MIN_FRAME_LEN    60   /* minimum length of an Ethernet frame without FCS */
-/* maximum response time of IGMPv1, whose queries have no such field */
+/* Maximum response time of IGMPv1, whose queries have no such field. */
 #define DEFAULT_RESP_NS UINT64_C(10000000000)
 #define NS_PER_MS       UINT64_C(1000000)
 
 struct igmp {
 	uint8_t type;
-	uint8_t max_resp; /* in 100 ms */
+	uint8_t max_resp; /* maximum response time, in units of 100 ms */
 	be16 checksum;
 	uint8_t group[4];
 };
@@ -41,7 +41,7 @@ struct mld {
 	uint8_t type;
 	uint8_t code;
 	be16 checksum;
-	be16 max_resp; /* in ms */
+	be16 max_resp; /* maximum response time, in ms */
 	be16 reserved;
 	uint8_t group[16];
 };
@@ -95,7 +95,7 @@ uroce_igmp_mld_is_reported(const uint8_t group[16])
 
 	if (uroce_ip_is_v4(group))
 		return memcmp(group, all_hosts, 16) != 0;
-	/* Scope 1 is interface-local. */
+	/* A group of scope 1 never leaves the interface, and is not reported. */
 	return (group[1] & 0xf) > 1 && memcmp(group, all_nodes, 16) != 0;
 }
 

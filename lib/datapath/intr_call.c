@@ -24,7 +24,7 @@ struct intr_call {
 	atomic_bool is_done;
 };
 
-/* one interrupt thread call at a time */
+/* One interrupt thread call at a time. */
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t source_once = PTHREAD_ONCE_INIT;
 /* NULL: the source could not be registered, and calls run in the calling thread */

@@ -31,7 +31,7 @@
 #include "datapath/log.h"
 
 #define ANSWER_NS    UINT64_C(60000000000) /* maximum time to wait for the server's reply */
-#define MEMIF_SOCKET "/run/memif.sock"     /* default of the driver */
+#define MEMIF_SOCKET "/run/memif.sock"     /* path of the socket if the arguments have none */
 
 #define MEMIF_REGION "memfd:memif_region" /* name that the driver gives its memory */
 
@@ -96,7 +96,7 @@ set_gone(struct uroce_port *port)
 
 /*
  * Handle a reset that the driver requests. The owner of a port that was handed over may reset it,
- * which the link check notices. The library itself does not reset its ports.
+ * which the link check finds. The library itself does not reset its ports.
  */
 static void
 set_reset(struct uroce_port *port)
@@ -124,7 +124,7 @@ uroce_link_check(struct uroce_port *port)
 		uroce_link_set(port, is_link_up(port));
 }
 
-/* Runs in EAL's interrupt thread. */
+/* Handle an event of the port. Runs in EAL's interrupt thread. */
 static int
 on_port_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *ret_param)
 {
@@ -164,7 +164,7 @@ uroce_link_unwatch(struct uroce_port *port)
 	if (!port->has_callbacks)
 		return;
 	for (unsigned i = 0; i < RTE_DIM(watched); i++) {
-		/* -EAGAIN: the callback runs at the moment */
+		/* -EAGAIN: the callback is running, so try again */
 		while (rte_eth_dev_callback_unregister(port->id, watched[i], on_port_event, port) ==
 		       -EAGAIN)
 			rte_delay_us_sleep(10);
@@ -180,7 +180,7 @@ is_connected_to(int fd, const char *path)
 
 	if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0 || peer.sun_family != AF_UNIX)
 		return false;
-	/* an abstract socket name begins with a zero */
+	/* An abstract socket name begins with a zero. */
 	return strncmp(peer.sun_path + (peer.sun_path[0] == '\0'), path,
 		       sizeof(peer.sun_path) - 1) == 0;
 }

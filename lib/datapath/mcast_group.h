@@ -9,9 +9,9 @@
  *
  * On an ethdev port of this library the filter accepts all multicast from the start, which
  * neighbour discovery requires. If the port cannot do this, its filter gets the MACs of the groups.
- * This library reports the groups to routers and snooping switches by IGMP and MLD: at once, again
- * within ten seconds, after each query, and when the link has come up again. Reports of many groups
- * are spread over several calls.
+ * This library reports the groups to routers and snooping switches by IGMP and MLD. A new group is
+ * reported at once, and again within ten seconds. All groups are reported after each query, and
+ * when the link has come up again. Reports of many groups are spread over several calls.
  *
  * If the kernel owns the interface, the kernel joins the groups, and does all of that. The filter
  * of a port that was handed over belongs to the embedder.
@@ -31,7 +31,8 @@ struct uroce_worker;
 struct uroce_mcast_group {
 	uint8_t gid[16];
 	/*
-	 * the kernel is a member of the group while this descriptor is open; -1: the kernel is none
+	 * The kernel is a member of the group while this descriptor is open; -1: the kernel is
+	 * none.
 	 */
 	int fd;
 	bool is_due; /* a report of the group is due */

@@ -42,8 +42,9 @@
 #include "datapath/qpn.h"
 #include "datapath/round.h"
 
-#define RETRY_MS         10  /* time between two attempts to connect */
-#define SELDOM_MS        100 /* the same if uroced has refused, or has been away for long */
+#define RETRY_MS 10 /* time between two attempts to connect */
+/* Time between attempts if uroced refused, or has been away for long. */
+#define SELDOM_MS        100
 #define NB_RETRIES       300 /* attempts after which uroced counts as away for long */
 #define REPLY_TIMEOUT_NS UINT64_C(5000000000) /* maximum time to wait for a reply */
 #define MESSAGES_MAX     64 /* messages that are handled before anything else is checked */
@@ -52,7 +53,7 @@
 
 static pthread_once_t fork_handlers_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct uroce_mux_client *attached; /* under fork_lock */
+static struct uroce_mux_client *attached; /* clients of this process; under fork_lock */
 
 static void
 prepare_fork(void)
@@ -84,7 +85,10 @@ close_fds(struct uroce_mux_client *client)
 	close_fd(&client->shm_fd);
 }
 
-/* The child has no mapping of the shared memory, see create_shm(). */
+/*
+ * In a child of fork(): close the descriptors of all clients. The child has no mapping of the
+ * shared memory, see create_shm().
+ */
 static void
 close_in_child(void)
 {
@@ -129,7 +133,7 @@ unlink_client(struct uroce_mux_client *client)
 
 /* --- requests to uroced ------------------------------------------------------------------------ */
 
-/* Log why the connection failed. */
+/* Log why the connection to uroced failed. */
 static void
 log_absence(const char *path, int err)
 {

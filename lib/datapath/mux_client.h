@@ -41,10 +41,10 @@ struct uroce_qpc;
 /** Counts of unexpected events. One thread writes them; any thread may read them as hints. */
 struct uroce_mux_client_stats {
 	_Atomic uint64_t wrong_slots; /* invalid slots of a ring down, whose frames were dropped */
-	/* invalid indexes: the ring was reset, and the connection was ended */
+	/* Invalid indexes: the ring was reset, and the connection was ended. */
 	_Atomic uint64_t wrong_heads;
 	_Atomic uint64_t no_mbuf;   /* receive bursts postponed because the mempool was empty */
-	_Atomic uint64_t doorbells; /* doorbells of the ring up */
+	_Atomic uint64_t doorbells; /* doorbells that were rung for the ring up */
 };
 
 /**
@@ -53,10 +53,12 @@ struct uroce_mux_client_stats {
  */
 struct uroce_mux_client_pair {
 	_Alignas(64) struct uroce_spsc_end down;
-	uint32_t down_at; /* offset of the first buffer */
+	uint32_t down_at; /* offset of the first buffer of the ring down */
 	_Alignas(64) struct uroce_spsc_end up;
 	uint32_t up_at;
-	/* a wait for uroced timed out: there is no further wait until uroced passes `late_index` */
+	/*
+	 * A wait for uroced timed out: there is no further wait until uroced passes `late_index`.
+	 */
 	bool is_late;
 	uint32_t late_index;
 	struct uroce_mux_client_stats stats;
@@ -90,21 +92,21 @@ struct uroce_mux_client {
 	/* The latest information from uroced, under `lock`. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	int fd; /* the connection; -1: none */
+	int fd; /* connection to uroced; -1: none */
 	bool is_attached;
 	struct uroce_mux_host host;
 	_Atomic uint32_t mbps;
 	/* uroced's addresses have changed, and the device has not adopted them yet */
 	atomic_bool has_changes;
-	bool is_leasing;     /* more leases were requested */
-	uint32_t nb_denials; /* requests that uroced denied */
+	bool is_leasing;     /* more leases were requested, and uroced has not replied yet */
+	uint32_t nb_denials; /* requests for leases that uroced denied */
 	uint32_t nb_leases;
 	struct uroce_mux_lease lease[UROCE_MUX_LEASES_MAX];
 	/* Used by the connection's thread. It is the last field, because its length may vary. */
 	union uroce_mux_message message;
 };
 
-/* mux_client.c */
+/* Functions of mux_client.c. */
 
 /**
  * Query the host of uroced, over a connection of its own.
@@ -155,12 +157,14 @@ void uroce_mux_client_host(struct uroce_mux_client *client, struct uroce_mux_hos
 /** Make the connection's thread end the connection and connect again. */
 void uroce_mux_client_break(struct uroce_mux_client *client);
 
-/* mux_client_burst.c */
+/* Functions of mux_client_burst.c. */
 
 /** Initialize the rings in new shared memory. */
 void uroce_mux_client_begin(struct uroce_mux_client *client);
 
-/** As rte_eth_rx_burst() and rte_eth_tx_burst(). */
+/**
+ * Receive and transmit bursts over uroced's rings, as rte_eth_rx_burst() and rte_eth_tx_burst().
+ */
 uint16_t uroce_mux_client_rx(const struct uroce_port *port, uint16_t queue,
 			     struct rte_mbuf **frames, uint16_t nb);
 uint16_t uroce_mux_client_tx(const struct uroce_port *port, uint16_t queue,
@@ -195,7 +199,7 @@ void uroce_mux_client_arm(struct uroce_mux_client *client, uint16_t queue);
 /** Disarm the RX wake-up of a queue. Any thread. */
 void uroce_mux_client_disarm(struct uroce_mux_client *client, uint16_t queue);
 
-/* mux_client_lease.c */
+/* Functions of mux_client_lease.c. */
 
 /**
  * Allocate a QPN among those that are leased. If none is left, more are leased.
@@ -204,7 +208,7 @@ void uroce_mux_client_disarm(struct uroce_mux_client *client, uint16_t queue);
  */
 int uroce_mux_client_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
 
-/** Whether a QPN is leased. */
+/** Whether a QPN is leased to this client. */
 bool uroce_mux_client_holds(struct uroce_mux_client *client, uint32_t qpn);
 
 /** Handle the message LEASED. Called by the connection's thread. */
@@ -218,7 +222,7 @@ void uroce_mux_client_take_leased(struct uroce_mux_client *client,
 void uroce_mux_client_take_good(struct uroce_mux_client *client,
 				const struct uroce_mux_attached *attached);
 
-/* mux_client_binding.c */
+/* Functions of mux_client_binding.c. */
 
 /** Bind a QP: report the peer in the QP's context to uroced. Called by the QP's worker. */
 void uroce_mux_client_bind(struct uroce_mux_client *client, const struct uroce_qpc *qpc);

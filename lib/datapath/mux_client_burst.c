@@ -16,7 +16,7 @@
 #include "datapath/port.h"
 
 #define PREFETCH_AHEAD 2 /* distance, in frames, between the prefetch and the copy */
-/* minimum length of an Ethernet frame without FCS; shorter frames are padded */
+/* Minimum length of an Ethernet frame without FCS; shorter frames are padded. */
 #define MIN_FRAME_LEN 60u
 
 static void
@@ -166,7 +166,7 @@ put_frame(uint8_t *at, uint32_t room, const struct rte_mbuf *mbuf)
 static void
 ring_mux_doorbell(const struct uroce_mux_client *client, struct uroce_mux_client_pair *pair)
 {
-	/* The eventfd's counter may be full, which is as good as a write. */
+	/* The write fails if the eventfd's counter is full. Then uroced has been woken already. */
 	(void)eventfd_write(client->doorbell_fd, 1);
 	count_event(&pair->stats.doorbells);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * QPNs, which uroced leases in blocks. The client's own table of QPNs (qpn.c) tells which numbers
+ * QPNs, which uroced leases in blocks. The client's own table of QPNs (qpn.c) shows which numbers
  * of a block are allocated. A thread that needs a QPN requests more blocks when most are allocated,
  * a quarter of the present number at a time. If uroced has no more blocks, or is not connected, the
  * remaining QPNs are used.
@@ -23,7 +23,7 @@
 #include "datapath/round.h"
 
 #define LEASE_TIMEOUT_S 2   /* more than the time to restart uroced */
-#define LEASE_MAX       64u /* blocks in a request */
+#define LEASE_MAX       64u /* maximum of blocks in a request */
 
 /* --- leases, under client->lock ---------------------------------------------------------------- */
 

@@ -27,7 +27,7 @@
 struct uroce_neigh {
 	struct uroce_neigh_conf confs[2];
 	_Atomic(const struct uroce_neigh_conf *) conf; /* the current element of `confs` */
-	/* time at which the groups must be reported; UINT64_MAX: no report is due */
+	/* Time at which the groups must be reported; UINT64_MAX: no report is due. */
 	_Atomic uint64_t report_ns;
 	struct uroce_lock lock; /* guards `cache` */
 	struct uroce_neigh_cache cache;

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Neighbours, for addresses that are not the kernel's. There are three parts: a cache from IP to
- * MAC, filled by ARP [RFC 826] and neighbour discovery [RFC 4861]; replies to requests for this
- * device's addresses; replies to ping, so that a user can see that the device is up.
+ * Neighbours, for addresses that are not the kernel's. There are three parts. A cache from IP to
+ * MAC is filled by ARP [RFC 826] and neighbour discovery [RFC 4861]. Requests for this device's
+ * addresses get replies. Pings get replies, so that a user can see that the device is up.
  *
  * A request of this device creates an entry of the cache, and so does another host's request for an
  * address of this device. A reply without an entry is ignored. No frame creates an entry for these
@@ -47,7 +47,7 @@ struct uroce_neigh_conf {
 /** The result of the input of a frame. */
 enum uroce_neigh_verdict {
 	UROCE_NEIGH_IGNORED,
-	/* a reply to a request of this device, or a router's query for multicast groups */
+	/* A reply to a request of this device, or a router's query for multicast groups. */
 	UROCE_NEIGH_LEARNT,
 	UROCE_NEIGH_REPLY, /* the frame has become a reply, which the caller must send */
 };
@@ -95,7 +95,10 @@ uint32_t uroce_neigh_request(struct uroce_neigh *neigh, const uint8_t sip[16], c
 
 /** The kinds of reports of a multicast group. */
 enum uroce_neigh_report {
-	/* the group is new; the report is repeated when uroce_neigh_is_report_due() says so */
+	/*
+	 * The group is new; the report must be repeated when uroce_neigh_is_report_due() returns
+	 * true.
+	 */
 	UROCE_NEIGH_JOINED,
 	UROCE_NEIGH_MEMBER, /* the device still is a member of the group */
 	UROCE_NEIGH_LEFT,

@@ -19,7 +19,7 @@ struct uroce_neigh_entry {
 	bool is_used;
 	bool is_asked; /* this device requested the entry; unsolicited entries do not replace it */
 	bool is_known; /* `mac` is valid */
-	/* time of the latest reply; before the first reply, time of the request */
+	/* Time of the latest reply; before the first reply, time of the request. */
 	uint64_t seen_ns;
 };
 
@@ -34,7 +34,7 @@ struct uroce_neigh_entry *uroce_neigh_cache_find(struct uroce_neigh_cache *cache
 
 /**
  * The entry of an address. If there is none, it replaces the oldest entry of its set.
- * @return NULL: all entries of the set were requested, and this one was not
+ * @return NULL: all entries of the set were requested, and the new one is not
  */
 struct uroce_neigh_entry *uroce_neigh_cache_add(struct uroce_neigh_cache *cache,
 						const uint8_t ip[16], bool is_asked,

@@ -19,10 +19,10 @@
 /** A frame whose Ethernet header has been read. */
 struct uroce_l2 {
 	uint8_t *frame;
-	uint8_t *l3;     /* after the Ethernet header and the VLAN tag */
+	uint8_t *l3;     /* start of layer 3, behind the Ethernet header and the VLAN tag */
 	uint32_t l3_len; /* bytes from `l3` on */
 	uint32_t room;   /* bytes from `l3` on that a reply may use, >= l3_len */
-	uint16_t type;   /* EtherType */
+	uint16_t type;   /* EtherType of the frame, behind the VLAN tag */
 };
 
 /** What a frame claims about its sender. */
@@ -30,7 +30,7 @@ struct uroce_neigh_claim {
 	uint8_t ip[16];
 	uint8_t mac[6];
 	bool is_valid; /* `ip` and `mac` are valid for a host */
-	/* the frame is a reply; otherwise it is a request for an address of this device */
+	/* The frame is a reply; otherwise it is a request for an address of this device. */
 	bool is_answer;
 };
 

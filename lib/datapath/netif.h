@@ -21,14 +21,14 @@ struct uroce_netif {
 	int if_index;
 	char name[IF_NAMESIZE];
 	/*
-	 * datagram socket bound to the interface, for ioctl() and to make the kernel resolve
-	 * neighbours
+	 * Datagram socket bound to the interface, for ioctl() and to make the kernel resolve
+	 * neighbours.
 	 */
 	int fd;
-	int fd6; /* the same for IPv6; -1: the host has no IPv6 */
+	int fd6; /* like `fd`, for IPv6; -1: the host has no IPv6 */
 	/*
-	 * occupies UDP port 4791, so that the kernel does not reply with "port unreachable"; -1:
-	 * none
+	 * Occupies UDP port 4791, so that the kernel does not reply with "port unreachable"; -1:
+	 * none.
 	 */
 	int guard_fd;
 	int guard_fd6;

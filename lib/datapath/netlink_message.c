@@ -12,7 +12,7 @@
 
 #include "wire/build.h"
 
-#define ERRNO_MAX 4095 /* the kernel's largest errno */
+#define ERRNO_MAX 4095 /* largest error number of the kernel */
 
 static void
 put_attr(union uroce_netlink_message *msg, uint16_t type, const void *data, uint16_t len)

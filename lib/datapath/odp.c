@@ -34,7 +34,9 @@ uroce_odp_page_in(const void *addr, uint64_t len, bool is_written)
 
 	if (end < first)
 		return -EFAULT;
-	/* The kernel itself repeats the call after a signal, unless the signal ends the process. */
+	/*
+	 * The kernel itself repeats madvise() after a signal, unless the signal ends the process.
+	 */
 	if (first == end || madvise((void *)first, end - first, advice) == 0)
 		return 0;
 	/* madvise() returns ENOMEM also for a range without a mapping. */

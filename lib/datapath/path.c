@@ -22,8 +22,8 @@
 #include "datapath/round.h"
 #include "wire/build.h"
 
-#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* maximum time of a resolution */
-#define REPEAT_NS          UINT64_C(100000000)  /* time between two requests */
+#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* maximum time to resolve a MAC */
+#define REPEAT_NS          UINT64_C(100000000)  /* time between two requests for a MAC */
 #define POLL_US            50 /* time between two checks, where another thread drives the workers */
 
 /* The addresses of a path. */

@@ -23,7 +23,7 @@ struct uroce_pool_conf {
 	uint32_t nb_mbuf;
 	uint32_t data_len; /* bytes of a frame that fit an mbuf, without headroom */
 	int socket_id;
-	/* the port accesses mbufs by virtual address, so an mbuf may cross a page boundary */
+	/* The port accesses mbufs by virtual address, so an mbuf may cross a page boundary. */
 	bool is_virtual;
 };
 

@@ -30,7 +30,7 @@
 #include "datapath/log.h"
 #include "datapath/pool.h"
 
-/* descriptors of an RX and of a TX ring, where the port has no preference */
+/* Descriptors of an RX and of a TX ring, where the port has no preference. */
 #define NB_DESC    1024
 #define NB_THREADS 4 /* threads that may cache mbufs: application threads, the service thread */
 

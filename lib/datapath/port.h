@@ -47,10 +47,10 @@ struct uroce_mux_client;
 /** How frames are received and transmitted. */
 enum uroce_burst_kind {
 	UROCE_BURST_ETHDEV,
-	/* as ETHDEV, with rings in memory that the peer may remove (fault_guard.h) */
+	/* As ETHDEV, with rings in memory that the peer may remove (fault_guard.h). */
 	UROCE_BURST_GUARDED,
 	UROCE_BURST_MUX, /* not an ethdev port: through the rings of uroced (mux_client.h) */
-	/* transmit only: the receive burst of the driver returns invalid frames */
+	/* Transmit only: the receive burst of the driver returns invalid frames. */
 	UROCE_BURST_TX_ONLY,
 };
 
@@ -69,22 +69,24 @@ struct uroce_port_policy {
 	uint16_t rx_headroom; /* additional headroom of received frames, in bytes */
 	uint16_t extra_mbufs; /* mbufs that the driver holds beyond its rings */
 	uint32_t mbps; /* speed of the link as the driver reports it; 0: the driver reports none */
-	/* the driver requires mbufs of `limit` bytes, even if frames are shorter */
+	/* The driver requires mbufs of `limit` bytes, even if frames are shorter. */
 	bool is_limit_strict;
 	bool has_multi_seg; /* the driver transmits chained mbufs correctly */
 	bool has_ext_buf;   /* the driver transmits external buffers correctly */
 	bool may_block;     /* a call of the driver may sleep in the kernel */
 	bool is_virtual;    /* the driver accesses mbufs by virtual address */
-	/* the port shares an interface with the kernel: addresses, neighbours, link */
+	/* The port shares an interface with the kernel: addresses, neighbours, link. */
 	bool is_kernel;
-	/* the driver reports the MAC of the other end of the link, so this end needs another MAC */
+	/*
+	 * The driver reports the MAC of the other end of the link, so this end needs another MAC.
+	 */
 	bool is_far_mac;
-	/* the rings are memory of another process, and disappear when that process ends */
+	/* The rings are memory of another process, and disappear when that process ends. */
 	bool has_peer;
 	uint8_t burst; /* enum uroce_burst_kind */
-	/* enum uroce_rx_wakeup_kind: how a received frame wakes a sleeping thread */
+	/* enum uroce_rx_wakeup_kind: how a received frame wakes a sleeping thread. */
 	uint8_t rx_wakeup;
-	/* the capabilities(7) that a process needs to create such a port; NULL: none */
+	/* The capabilities(7) that a process needs to create such a port; NULL: none. */
 	const char *capability;
 };
 
@@ -118,7 +120,7 @@ uint32_t uroce_port_policy_limit(const struct uroce_port_policy *policy, const c
  */
 struct uroce_port_plan {
 	uint8_t mac[6];
-	uint32_t frame_limit; /* as in struct uroce_port */
+	uint32_t frame_limit; /* bytes of the longest frame, as in struct uroce_port */
 	int if_index;         /* kernel interface that the port shares; 0: none */
 	uint32_t mbps;        /* speed of the link; or RTE_ETH_SPEED_NUM_UNKNOWN */
 	/* uroced's host, if the port is attached to uroced; else zero */
@@ -158,14 +160,14 @@ struct uroce_port {
 	bool is_client; /* the port connects to a peer, and connects again when the link is lost */
 	bool is_configured;
 	bool is_started;
-	/* payload may be transmitted from the application's memory, without a copy */
+	/* Payload may be transmitted from the application's memory, without a copy. */
 	bool can_zero_copy;
 	bool has_callbacks;
 	bool has_all_multicast; /* the port's filter accepts the frames of all multicast groups */
 	uint64_t restart_ns;    /* the port must not be restarted before this time */
-	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* by queue */
-	struct uroce_netif netif;                    /* valid if policy->is_kernel */
-	/* connection to uroced; NULL: the port is an ethdev port */
+	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* mempool of each queue */
+	struct uroce_netif netif; /* interface shared with the kernel; valid if policy->is_kernel */
+	/* Connection to uroced; NULL: the port is an ethdev port. */
 	struct uroce_mux_client *mux_client;
 	struct uroce_event_queue *events;
 	atomic_bool is_up;

@@ -10,11 +10,11 @@
  * ends, EAL's interrupt thread unmaps the rings, even if a thread uses them. The close of a server
  * frees the interrupt source of its listener without unregistering it from EAL.
  *
- * af_packet: The driver reports the same as memif, but a slot of its rings has `framesz` bytes. The
- * kernel's receive side uses up to 66 bytes of a slot for its header. Longer frames are truncated
- * on receive and silently dropped on transmit. The start of the port sets flags of the interface,
- * for which the kernel requires CAP_NET_ADMIN. If the TX ring is full, the transmit burst polls a
- * socket without a timeout. The driver requires mbufs as large as its slots.
+ * af_packet: As with memif, the driver reports 1518 bytes, but a slot of its rings has `framesz`
+ * bytes. The kernel's receive side uses up to 66 bytes of a slot for its header. Longer frames are
+ * truncated on receive and silently dropped on transmit. The start of the port sets flags of the
+ * interface, for which the kernel requires CAP_NET_ADMIN. If the TX ring is full, the transmit
+ * burst polls a socket without a timeout. The driver requires mbufs as large as its slots.
  *
  * af_xdp: An object of the pool is a chunk of at most one page, including the mbuf header and two
  * headrooms. Only the first segment of a frame is transmitted. The receive burst may poll the

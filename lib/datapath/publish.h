@@ -38,15 +38,17 @@
 struct uroce_worker;
 
 /**
- * The stages through which ACKs pass. Each stage preserves the order, so that a mark tells when all
+ * The stages through which ACKs pass. Each stage preserves the order, so that a mark shows when all
  * ACKs have passed it.
  */
 enum uroce_ack_stage {
-	/* their QPs are in the list of active QPs; mark: count of QPs removed from it */
+	/*
+	 * The QPs of the ACKs are active; mark: count of QPs removed from the list of active QPs.
+	 */
 	UROCE_ACK_LINED,
-	/* their frames wait for the port; mark: count of frames that the port took */
+	/* The frames of the ACKs wait for the port; mark: count of frames that the port took. */
 	UROCE_ACK_BUILT,
-	UROCE_ACK_IN_LANE, /* their frames wait for uroced; mark: index of the ring up */
+	UROCE_ACK_IN_LANE, /* the frames of the ACKs wait for uroced; mark: index of the ring up */
 	UROCE_ACK_LEFT,
 };
 
@@ -56,8 +58,8 @@ struct uroce_publishing {
 	bool is_waiting;           /* some completions wait until their ACKs have left */
 	bool is_far; /* some ACKs go to another host, and must also be forwarded by uroced */
 	enum uroce_ack_stage stage;
-	uint32_t mark;     /* mark of `stage` */
-	uint64_t since_ns; /* begin of the wait */
+	uint32_t mark;     /* value that the counter of `stage` must reach */
+	uint64_t since_ns; /* time at which the wait began */
 };
 
 /** Whether there are unpublished completions. */

@@ -28,9 +28,9 @@
 #define UROCE_QPN_QUARANTINE 64
 
 struct uroce_qpn_table {
-	uint32_t mask;     /* number of slots - 1 */
-	uint32_t max_qp;   /* maximum of allocated QPNs */
-	uint32_t nb_qp;    /* allocated QPNs */
+	uint32_t mask;     /* mask of a QPN that gives its slot: number of slots - 1 */
+	uint32_t max_qp;   /* maximum of QPNs that may be allocated at a time */
+	uint32_t nb_qp;    /* number of allocated QPNs */
 	uint32_t *taken;   /* by slot: the QPN that owns the slot; 0: free */
 	uint32_t nb_freed; /* QPNs freed so far, modulo 2^32 */
 	uint32_t quarantined[UROCE_QPN_QUARANTINE]; /* the latest freed QPNs; 0: unused entry */
@@ -86,7 +86,8 @@ uroce_qpn_fetch(const struct uroce_qpn_table *table, uint32_t qpn)
 static inline struct uroce_worker_qp *
 uroce_qpn_peek(const struct uroce_qpn_table *table, uint32_t qpn)
 {
-	return atomic_load_explicit(&table->slot[qpn & table->mask], memory_order_acquire); /* B1 */
+	/* B1: acquires Q1. */
+	return atomic_load_explicit(&table->slot[qpn & table->mask], memory_order_acquire);
 }
 
 /** The QP of a QPN, valid until the end of the round; NULL: none. */

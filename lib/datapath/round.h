@@ -75,8 +75,8 @@ struct uroce_rx {
 	bool is_single_from_wire;
 	bool is_from_wire; /* the current burst was received from the wire */
 	/*
-	 * a processed frame that is freed later, so that the program gets its message earlier;
-	 * NULL: none
+	 * A processed frame that is freed later, so that the program gets its message earlier;
+	 * NULL: none.
 	 */
 	struct rte_mbuf *done;
 };
@@ -86,37 +86,37 @@ struct uroce_polled_qp {
 	struct uroce_worker_qp *wqp;
 	uint8_t nb;  /* frames that the QP had */
 	uint8_t max; /* frames that the QP was allowed */
-	/* only responses were requested from the QP, and its fast path applied */
+	/* Only responses were requested from the QP, and its fast path applied. */
 	bool is_fast_path;
 };
 
-/** Transmit stage. */
+/** Transmit stage: pending frames, spare mbufs, and the QPs that may have something to send. */
 struct uroce_tx {
-	/* complete frames that wait for the port, oldest first */
+	/* Complete frames that wait for the port, oldest first. */
 	struct rte_mbuf *pending[UROCE_PENDING_MAX];
-	/* length of each pending frame if it is RoCE, else 0; with the flag UROCE_TX_TO_GROUP */
+	/* Length of each pending frame if it is RoCE, else 0; with the flag UROCE_TX_TO_GROUP. */
 	uint16_t roce_len[UROCE_PENDING_MAX];
 	unsigned nb_pending;
-	/* the port took fewer frames than were offered; the service thread reads this */
+	/* The port took fewer frames than were offered; the service thread reads this. */
 	atomic_bool is_stalled;
-	/* while is_stalled: the latest time at which the port took a frame or was not stalled */
+	/* While is_stalled: the latest time at which the port took a frame or was not stalled. */
 	uint64_t moved_ns;
-	/* allocated mbufs for new frames; the last one is used first */
+	/* Allocated mbufs for new frames; the last one is used first. */
 	struct rte_mbuf *spare[UROCE_BURST + UROCE_TX_QUANTUM];
-	/* start of the frame in each spare mbuf */
+	/* Start of the frame in each spare mbuf. */
 	uint8_t *spare_hdr[UROCE_BURST + UROCE_TX_QUANTUM];
 	unsigned nb_spare;
-	/* list of the QPs that may have something to send, in the order of their turns */
+	/* List of the QPs that may have something to send, in the order of their turns. */
 	struct uroce_worker_qp *active_head;
 	struct uroce_worker_qp *active_tail;
 	/*
 	 * Counters of entries that passed each step since the worker began. publish.h compares them
 	 * with marks.
 	 */
-	uint32_t nb_lined; /* QPs appended to the list of active QPs */
-	uint32_t nb_asked; /* QPs removed from the list of active QPs */
-	uint32_t nb_left;  /* frames that the port took */
-	/* scratch of a pass: the QPs that were polled, and their descriptors */
+	uint32_t nb_lined; /* QPs appended to the list of active QPs since the worker began */
+	uint32_t nb_asked; /* QPs removed from the list of active QPs since the worker began */
+	uint32_t nb_left;  /* frames that the port took since the worker began */
+	/* Scratch of a pass: the QPs that were polled, and their descriptors. */
 	struct uroce_polled_qp polled[UROCE_BURST];
 	struct uroce_txd txd[UROCE_BURST];
 };
@@ -137,7 +137,7 @@ struct uroce_migrating {
  */
 struct uroce_cmd {
 	struct uroce_cmd *next;
-	/* the worker of this QP must run the command; NULL: any worker may */
+	/* The worker of this QP must run the command; NULL: any worker may. */
 	struct uroce_worker_qp *about;
 	/* QP that is checked for work and timers after the command; NULL: none */
 	struct uroce_worker_qp *wqp;
@@ -150,7 +150,7 @@ struct uroce_cmd {
 };
 
 struct uroce_worker {
-	/* Constant after creation. */
+	/* The fields below are constant after creation. */
 	struct uroce_dev *dev;
 	unsigned idx;
 	uint16_t queue;    /* RX and TX queue of the port */
@@ -159,35 +159,35 @@ struct uroce_worker {
 	struct rte_mempool *pool;
 	struct uroce_rd_pool *rd_pool;
 	struct uroce_reorder_buffer *reorder_buffer;
-	/* records of payload that is transmitted without a copy; NULL: all payload is copied */
+	/* Records of payload that is transmitted without a copy; NULL: all payload is copied. */
 	struct rte_mempool *zero_copy_pool;
 	/*
-	 * frames and requests that other workers forwarded to this one; NULL: there is one worker
+	 * Frames and requests that other workers forwarded to this one; NULL: there is one worker.
 	 */
 	struct rte_ring *forwarded;
-	/* Written by any thread. */
+	/* The fields below are written by any thread. */
 	_Alignas(64) _Atomic(struct uroce_worker_qp *) doorbells;
 	_Atomic(struct uroce_cmd *) cmds;
-	/* a post may try inline transmit; rarely written by the driving thread */
+	/* A post may try inline transmit; rarely written by the driving thread. */
 	atomic_bool has_inline_tx;
 	/*
 	 * The service thread sleeps because no thread drives this worker. The next thread that
 	 * drives it wakes the service thread. The flag is set under the lock.
 	 */
 	atomic_bool is_unattended;
-	/* Written by the driving thread, read by other threads. */
+	/* The fields below are written by the thread that drives the worker, and read by others. */
 	_Alignas(64) struct uroce_lock lock;
 	_Atomic uint64_t round;
 	_Atomic uint64_t app_ns; /* time at which the application drove this worker last */
 	atomic_bool is_stopping; /* the dedicated lcore must end its loop */
 	/*
-	 * the application polls another worker, and drives this one in addition, because no thread
-	 * polls it
+	 * The application polls another worker, and drives this one in addition, because no thread
+	 * polls it.
 	 */
 	atomic_bool is_abandoned;
-	/* index of the other worker that the application drove in addition most recently */
+	/* Index of the other worker that the application drove in addition most recently. */
 	unsigned helped;
-	/* Used by the driving thread only. */
+	/* The fields below are used only by the thread that drives the worker. */
 	_Alignas(64) uint64_t now_ns; /* time of the current round */
 	uint64_t link_check_ns;       /* time of the next link check */
 	uint64_t lost_check_ns; /* time of the next check whether the port must be restarted */
@@ -210,7 +210,7 @@ uroce_worker_count(struct uroce_worker *worker, enum uroce_counter which, uint64
 	uroce_count(&worker->stats.counters.nb[which], nb);
 }
 
-/* worker.c */
+/* Functions of worker.c. */
 
 /** Run a round of a worker for a thread that is not the application's. */
 unsigned uroce_worker_round(struct uroce_worker *worker);
@@ -291,7 +291,7 @@ void uroce_worker_stop(struct uroce_worker *worker);
 /** Remove a QP from all lists of the worker. Runs as a command of the worker. */
 void uroce_worker_forget(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/* rx.c */
+/* Functions of rx.c. */
 
 /**
  * Process up to UROCE_BURST frames that other workers received and forwarded to this one.
@@ -330,7 +330,7 @@ unsigned uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, u
  */
 void uroce_rx_migrated(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb);
 
-/* migration.c */
+/* Functions of migration.c. */
 
 /**
  * Count `nb` frames of a QP that worker `from` received and forwarded to the QP's own worker.
@@ -388,7 +388,7 @@ void uroce_migrate_grant(struct uroce_worker *worker, const void *question);
 /** The first step of the new worker with a migrated QP, before any other call for the QP. */
 void uroce_migrate_complete(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/* reorder_mbuf.c */
+/* Functions of reorder_mbuf.c. */
 
 /**
  * Take care of a frame that the transport keeps, according to its latest verdict. A frame from a
@@ -401,7 +401,7 @@ bool uroce_reorder_mbuf_keep(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 /** Free the frames that the transport no longer needs. */
 void uroce_reorder_mbuf_reap(struct uroce_worker *worker);
 
-/* tx.c */
+/* Functions of tx.c. */
 
 /** Append a QP to the list of active QPs, so that it is polled for frames. */
 void uroce_tx_schedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
@@ -441,7 +441,7 @@ bool uroce_tx_is_lost(const struct uroce_worker *worker);
 /** Free all pending frames and all spare mbufs. */
 void uroce_tx_drop(struct uroce_worker *worker);
 
-/* doorbell.c */
+/* Functions of doorbell.c. */
 
 /**
  * Schedule every QP whose doorbell was rung.
@@ -449,7 +449,7 @@ void uroce_tx_drop(struct uroce_worker *worker);
  */
 unsigned uroce_doorbell_take(struct uroce_worker *worker);
 
-/* cmd.c */
+/* Functions of cmd.c. */
 
 /** Run the pending commands of other threads. */
 void uroce_cmd_take(struct uroce_worker *worker);

@@ -129,7 +129,7 @@ static void
 parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
 	struct uroce_rx *rx = &worker->rx;
-	/* the latest frame that was parsed without a template and is for this device */
+	/* The latest frame that was parsed without a template and is for this device. */
 	const struct uroce_pkt *tmpl =
 		nb == 1 && rx->has_single && (rx->is_single_from_wire || !rx->is_from_wire)
 			? &rx->single
@@ -299,7 +299,7 @@ is_direct(enum source source)
 struct outcome {
 	struct rte_mbuf *done[UROCE_BURST];
 	unsigned nb_done;
-	/* frames for the embedder; NULL: no embedder, and such frames are freed */
+	/* Frames for the embedder; NULL: no embedder, and such frames are freed. */
 	struct rte_mbuf **rest;
 	unsigned nb_rest;
 	uint64_t nb_bytes;          /* bytes of all frames */

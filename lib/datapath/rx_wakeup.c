@@ -12,7 +12,7 @@
 #include "datapath/mux_client.h"
 #include "datapath/port.h"
 
-/* a search for descriptors costs as much as several wake-ups */
+/* A search for descriptors costs as much as several wake-ups. */
 #define RETRY_NS UINT64_C(1000000000)
 
 void

@@ -38,15 +38,15 @@ enum uroce_rx_wakeup_kind {
 struct uroce_rx_wakeup {
 	int fd; /* descriptor of the driver, or for a ring a duplicate; -1: none was found */
 	/*
-	 * flags of the memif ring, in a mapping that this library owns; NULL: the queue has no such
-	 * ring
+	 * Flags of the memif ring, in a mapping that this library owns; NULL: the queue has no such
+	 * ring.
 	 */
 	_Atomic uint16_t *flags;
 };
 
 struct uroce_rx_wakeups {
 	struct uroce_port *port;
-	/* time before which descriptors that were not found are not searched again */
+	/* Time before which descriptors that were not found are not searched again. */
 	uint64_t retry_ns;
 	struct uroce_rx_wakeup of[UROCE_WORKERS_MAX];
 };
@@ -56,8 +56,8 @@ void uroce_rx_wakeups_fini(struct uroce_rx_wakeups *wakeups);
 
 /**
  * Arm the RX wake-up of a queue: frames that arrive from now on wake the thread. Frames that
- * arrived before do not. So the caller must check the queue once more, and not at once: a peer that
- * has just put a frame into a ring may have read the interrupt mask before.
+ * arrived before do not. So the caller must check the queue once more, after a short time. A peer
+ * that has just put a frame into a ring may have read the interrupt mask before.
  *
  * @lcore The thread that sleeps, holding the lock of the queue's worker.
  * @return whether the wake-up is armed; it ends with the link at the latest, even without a disarm
@@ -73,7 +73,7 @@ void uroce_rx_wakeups_disarm(struct uroce_rx_wakeups *wakeups);
  */
 void uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, short revents);
 
-/* rx_wakeup_socket.c */
+/* Functions of rx_wakeup_socket.c. */
 
 /**
  * Find the packet socket of a queue.
@@ -82,7 +82,7 @@ void uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, shor
 bool uroce_rx_wakeup_find_socket(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port,
 				 uint16_t queue);
 
-/* rx_wakeup_ring.c */
+/* Functions of rx_wakeup_ring.c. */
 
 /**
  * Unmask the interrupts of a queue's ring, after a search for the ring if necessary.

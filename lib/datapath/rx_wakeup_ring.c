@@ -60,7 +60,7 @@ struct memif_queue {
 	uint16_t last_head, last_tail;
 	void *buffers;
 	uint64_t nb_packets, nb_bytes;
-	uint64_t handle[2]; /* for uroce_dpdk_memif_handle() */
+	uint64_t handle[2]; /* interrupt handle, see uroce_dpdk_memif_handle() */
 };
 
 /*
@@ -127,7 +127,7 @@ search_rings(void *arg)
 	if (fd < 0 || !uroce_fds_is(fd, "anon_inode:[eventfd]") ||
 	    !(fcntl(fd, F_GETFL) & O_NONBLOCK))
 		return;
-	search->ring_offset = record->ring_offset; /* the peer determines this value */
+	search->ring_offset = record->ring_offset; /* not trusted: the peer determines the offset */
 	if (search->ring_offset % RTE_CACHE_LINE_MIN_SIZE != 0)
 		return;
 	search->event_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);

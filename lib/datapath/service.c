@@ -59,7 +59,7 @@
 
 /* Maximum timeout: if the application has not polled for this time, the thread takes over. */
 #define TAKE_OVER_NS     UINT64_C(1000000)
-#define TAKE_OVER_MIN_NS UINT64_C(20000) /* minimum of the timeout of TAKE_OVER_NS */
+#define TAKE_OVER_MIN_NS UINT64_C(20000) /* minimum of the timeout, whose maximum is TAKE_OVER_NS */
 #define LATE_MAX         4               /* late takeovers before the timeout becomes shorter */
 /*
  * Checks in a row that found the application active, after which its late takeovers are forgotten.
@@ -74,14 +74,15 @@
  * sender some microseconds. A program that sends at intervals should not pay this each time.
  */
 #define TIMED_SLEEP_LAST_NS UINT64_C(80000)
-#define SLEEP_MAX_NS        UINT64_C(100000000) /* the link is checked meanwhile */
+/* Maximum of a sleep until a wake-up, after which the link is checked. */
+#define SLEEP_MAX_NS UINT64_C(100000000)
 /*
  * While the application spins in poll_cq, each check costs it some microseconds of CPU. So after
  * POLLER_CHECKS checks that found it polling, checks come every POLLER_SLEEP_NS.
  */
 #define POLLER_CHECKS   8
 #define POLLER_SLEEP_NS UINT64_C(3000000)
-/* maximum time between two polls of an application that spins */
+/* Maximum time between two polls of an application that spins. */
 #define POLLER_IDLE_NS UINT64_C(50000)
 
 /* The timeout of a worker's application, and its history. */
@@ -102,7 +103,7 @@ struct uroce_service_thread {
 	atomic_bool is_stopping;
 	/* Used by the service thread only. */
 	struct uroce_rx_wakeups rx_wakeups;
-	struct app_idle app_idle[UROCE_WORKERS_MAX]; /* by worker */
+	struct app_idle app_idle[UROCE_WORKERS_MAX]; /* timeout of the application, by worker */
 	bool is_rested; /* the thread has slept since the latest check */
 	bool is_armed;  /* the workers are marked as unattended, and RX wake-ups may be armed */
 	struct uroce_service_stats stats;
@@ -110,7 +111,7 @@ struct uroce_service_thread {
 
 /* The result of the check of a worker. */
 struct check_result {
-	unsigned nb;      /* frames received and sent */
+	unsigned nb;      /* number of frames received and sent */
 	uint64_t wait_ns; /* the worker need not be checked before this time has passed */
 	bool is_spinning; /* the application drives the worker, and spins in poll_cq */
 	bool is_shared;   /* the application is active, but polls too late for its frames */
@@ -403,7 +404,7 @@ run_service(void *arg)
 	uint64_t active_ns = uroce_clock_ns();
 	uint64_t timed_ns = TIMED_SLEEP_MIN_NS;
 	uint32_t wakes_before = 0;
-	/* checks in a row that found the application spinning in poll_cq */
+	/* Checks in a row that found the application spinning in poll_cq. */
 	unsigned nb_spinning = 0;
 	/* wake-ups are armed: sleep until a wake-up if this check finds nothing */
 	bool is_ready = false;

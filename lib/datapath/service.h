@@ -29,7 +29,7 @@ struct uroce_service_stats {
 	_Atomic uint64_t sleeps;       /* sleeps that received frames may end */
 	_Atomic uint64_t rx_wakeups;   /* sleeps that received frames have ended */
 	/*
-	 * workers with a short timeout, because their frames arrived before the application polled
+	 * Workers with a short timeout, because their frames arrived before the application polled.
 	 */
 	_Atomic unsigned early_takeovers;
 };

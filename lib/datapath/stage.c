@@ -17,7 +17,7 @@
 
 static struct uroce_stage_clock stage_clocks[NB_CLOCKS];
 static _Atomic unsigned nb_clocks;
-static uint64_t lap_cost_milli; /* in thousandths of a cycle */
+static uint64_t lap_cost_milli; /* cost of a lap, in thousandths of a cycle */
 
 _Thread_local struct uroce_stage_clock *uroce_stage_own;
 

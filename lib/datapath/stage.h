@@ -7,8 +7,8 @@
  * The stage clock: measures on which stages a thread spends its cycles, when it drives a worker,
  * posts or polls.
  *
- * It is a lap clock. A mark follows a stage. It attributes the time since the thread's previous
- * mark to that stage, with a number of packets, requests or completions:
+ * The stage clock is a lap clock. A mark follows a stage. The mark attributes the time since the
+ * thread's previous mark to that stage, with a number of packets, requests or completions:
  *
  *	nb = rte_eth_rx_burst(...);
  *	uroce_stage_lap(nb ? UROCE_STAGE_RX_BURST : UROCE_STAGE_RX_EMPTY, nb);
@@ -36,18 +36,18 @@ enum uroce_stage {
 	UROCE_STAGE_ACT,       /* uroce_qpc_recv(): copy the payload, update the QP and follow up */
 	UROCE_STAGE_FREE,      /* free received mbufs */
 	UROCE_STAGE_DOORBELLS, /* take commands and doorbells */
-	UROCE_STAGE_HEADERS,   /* uroce_qpc_send() */
-	/* gather the payload; above 128 bytes the ICRC is computed in the same pass */
+	UROCE_STAGE_HEADERS,   /* uroce_qpc_send(): write headers */
+	/* Gather the payload; above 128 bytes the ICRC is computed in the same pass. */
 	UROCE_STAGE_GATHER,
 	UROCE_STAGE_ICRC, /* compute the ICRCs of smaller payload */
-	/* the rest of building frames: turns of QPs, mbufs, uroce_qpc_sent() */
+	/* The rest of building frames: turns of QPs, mbufs, uroce_qpc_sent(). */
 	UROCE_STAGE_BUILD,
 	UROCE_STAGE_TX_BURST,  /* transmit burst of the port */
 	UROCE_STAGE_TIMERS,    /* the timing wheel, and QPs whose timers expired */
 	UROCE_STAGE_LINK,      /* free frames of the reorder buffer, check the port's link */
 	UROCE_STAGE_POLL_CQ,   /* uroce_poll_cq() itself */
-	UROCE_STAGE_POST_SEND, /* uroce_post_send() */
-	UROCE_STAGE_POST_RECV, /* uroce_post_recv() */
+	UROCE_STAGE_POST_SEND, /* uroce_post_send() itself */
+	UROCE_STAGE_POST_RECV, /* uroce_post_recv() itself */
 	UROCE_STAGE_APP,       /* the application, between its calls into the library */
 	UROCE_STAGE_NB
 };

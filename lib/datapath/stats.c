@@ -52,7 +52,7 @@ derive_counters(const struct uroce_dev *dev, uint64_t *nb)
 	nb[UROCE_COUNTER_RX_ICRC_ENCAPSULATED] = verdicts[UROCE_VERDICT_BAD_ICRC];
 	nb[UROCE_COUNTER_SENT_PKTS] =
 		nb[UROCE_COUNTER_PORT_XMIT_PACKETS] + nb[UROCE_COUNTER_LOOPBACK_PKTS];
-	/* packets that passed parsing, verification and the lookup of the QP */
+	/* Packets that passed parsing, verification and the lookup of the QP. */
 	nb[UROCE_COUNTER_RCVD_PKTS] =
 		sum_verdicts(verdicts, UROCE_VERDICT_REQUEST, UROCE_VERDICT_DATAGRAM) +
 		sum_verdicts(verdicts, UROCE_VERDICT_DUPLICATE, UROCE_VERDICT_CNP);

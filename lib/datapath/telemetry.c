@@ -36,7 +36,7 @@ add_text(struct rte_tel_data *dict, const char *name, const char *text)
 }
 
 /*
- * Add a dictionary to a dictionary. The caller of the command frees it.
+ * Add a dictionary to a dictionary. The inner dictionary is freed with the reply.
  * @return NULL: no memory
  */
 static struct rte_tel_data *

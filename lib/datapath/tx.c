@@ -39,10 +39,16 @@
 
 #define STRAIGHT 4u /* maximum of frames of an inline transmit; more frames are a stream */
 
-#define STALL_NS UINT64_C(20000000) /* longer than a peer waits for its CPU in most cases */
+/*
+ * Time after which a port that takes no frames counts as lost; a peer seldom waits longer for its
+ * CPU.
+ */
+#define STALL_NS UINT64_C(20000000)
 
-#define TX_REF_CHECK_NS                                                                            \
-	UINT64_C(100000) /* interval of the checks whether a QP in ERR still has TX references */
+/*
+ * Interval of the checks whether a QP in ERR still has TX references to memory of the application.
+ */
+#define TX_REF_CHECK_NS UINT64_C(100000)
 
 static void
 append_active(struct uroce_tx *tx, struct uroce_worker_qp *wqp)
@@ -123,7 +129,7 @@ uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame)
 /*
  * Initialize an mbuf from the pool as an empty frame. A freed mbuf is a single segment with one
  * reference [rte_mbuf_raw_alloc]. These fields and the headroom are written in one store. Most of
- * the other fields that rte_pktmbuf_reset() writes are only read if a flag of the frame says so.
+ * the other fields that rte_pktmbuf_reset() writes are only read if a flag of the frame is set.
  */
 static inline void
 begin_frame(struct rte_mbuf *mbuf)
@@ -447,7 +453,10 @@ release_frames(struct uroce_worker *worker, const struct uroce_polled_qp *polled
 		uroce_worker_follow_up_requests(worker, wqp);
 		return;
 	}
-	/* Also after no frames: a request that could not be sent fails now. */
+	/*
+	 * This call is made even if the QP had no frames: a request that could not be sent fails in
+	 * it.
+	 */
 	uroce_qpc_sent(&wqp->qpc, worker->now_ns);
 	if (wqp->qpc.type == IBV_QPT_UD)
 		release_datagrams(worker, frames, polled->nb);

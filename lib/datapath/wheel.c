@@ -85,7 +85,7 @@ uroce_wheel_file(struct uroce_wheel *wheel, struct uroce_worker_qp *wqp, uint64_
 
 	if (deadline_ns == UROCE_NEVER)
 		return;
-	/* rounded up, so that rounding never causes an early expiry */
+	/* Rounded up, so that rounding never causes an early expiry. */
 	tick = (deadline_ns >> UROCE_WHEEL_SHIFT) + 1;
 	if (tick <= wheel->now_tick)
 		tick = wheel->now_tick + 1; /* never expire twice in one round of the worker */

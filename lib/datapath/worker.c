@@ -256,7 +256,8 @@ uroce_worker_end_round(struct uroce_worker *worker)
 	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
 
 	uroce_publish(worker);
-	atomic_store_explicit(&worker->round, round + 1, memory_order_release); /* G2 */
+	/* G2: end of the round. */
+	atomic_store_explicit(&worker->round, round + 1, memory_order_release);
 }
 
 void
@@ -266,7 +267,8 @@ uroce_worker_wait_round(const struct uroce_worker *worker)
 
 	if (seen % 2 == 0)
 		return;
-	while (atomic_load_explicit(&worker->round, memory_order_acquire) == seen) /* G2 */
+	/* G2: wait until the round has ended. */
+	while (atomic_load_explicit(&worker->round, memory_order_acquire) == seen)
 		sched_yield();
 }
 
@@ -280,7 +282,7 @@ run_timers(struct uroce_worker *worker)
 	while ((wqp = uroce_wheel_take(&worker->wheel, now_ns))) {
 		const uint64_t deadline_ns = uroce_qpc_deadline(&wqp->qpc);
 
-		/* a QP in ERR may have requests to flush */
+		/* A QP in ERR may have requests to flush. */
 		if (deadline_ns > now_ns && wqp->qpc.state != IBV_QPS_ERR) {
 			uroce_wheel_file(&worker->wheel, wqp, deadline_ns);
 			continue;
@@ -295,7 +297,7 @@ run_timers(struct uroce_worker *worker)
 void
 uroce_worker_wait_for_others(const struct uroce_worker *worker)
 {
-	atomic_thread_fence(memory_order_seq_cst); /* G1 */
+	atomic_thread_fence(memory_order_seq_cst); /* G1: before the rounds are read */
 	for (unsigned i = 0; i < worker->dev->nb_workers; i++) {
 		if (worker->dev->worker[i] != worker)
 			uroce_worker_wait_round(worker->dev->worker[i]);

@@ -50,30 +50,30 @@ struct uroce_worker_qp {
 	/* Doorbell list: any thread pushes, the worker takes. */
 	_Atomic(struct uroce_worker_qp *) doorbell_next;
 	atomic_bool is_rung;
-	/* hint: the QP was posted to more than once since the doorbell */
+	/* Hint: the QP was posted to more than once since the doorbell. */
 	atomic_bool is_rung_again;
-	/* Used by the owning worker only. */
+	/* The fields below are used only by the worker that owns the QP. */
 	bool is_active;
-	/* with is_active: the QP may have requests to send, not only responses */
+	/* With is_active: the QP may have requests to send, not only responses. */
 	bool may_have_requests;
-	/* the QP came from another worker, and the transport was not called for it since */
+	/* The QP came from another worker, and the transport was not called for it since. */
 	bool is_migrated;
 	uint8_t nb_migrations; /* migrations so far; the count saturates */
-	/* with nb_forwarded: index of the worker that received the latest forwarded frames */
+	/* With nb_forwarded: index of the worker that received the latest forwarded frames. */
 	uint8_t forwarded_from;
-	/* one more than the index of the worker that may request the QP; 0: no target worker */
+	/* One more than the index of the worker that may request the QP; 0: no target worker. */
 	_Atomic uint8_t target_worker;
-	/* consecutive frames of the QP that were forwarded to its worker; saturates */
+	/* Consecutive frames of the QP that were forwarded to its worker; saturates. */
 	uint32_t nb_forwarded;
 	struct uroce_worker_qp *active_next;
 	struct uroce_worker_qp *timer_next; /* list of a slot of the timing wheel */
 	struct uroce_worker_qp **timer_prev;
-	/* tick under which the QP is filed in the timing wheel; UROCE_NEVER: not filed */
+	/* Tick under which the QP is filed in the timing wheel; UROCE_NEVER: not filed. */
 	uint64_t timer_tick;
 	_Alignas(64) struct uroce_qpc qpc;
-	/* Rarely used. */
+	/* The fields below are rarely used. */
 	void *event_cookie; /* cookie of the QP's asynchronous events */
-	/* multicast groups of which the QP is a member; under the device's lock */
+	/* Multicast groups of which the QP is a member; under the device's lock. */
 	uint32_t nb_groups;
 };
 
@@ -118,12 +118,12 @@ static_assert(sizeof(struct uroce_worker_qp) <= 1024, "an idle QP costs 1 KiB at
  * (uroce_counted).
  */
 struct uroce_worker_stats {
-	/* counters that datapath/stats.c derives from others are 0 here */
+	/* Counters that datapath/stats.c derives from others are 0 here. */
 	struct uroce_counters counters;
 	uint64_t verdict[UROCE_VERDICT_NB];
 	/*
-	 * verdicts beyond one for each frame: of frames to multicast groups, by workers that did
-	 * not receive the frames
+	 * Verdicts beyond one for each frame: of frames to multicast groups, by workers that did
+	 * not receive the frames.
 	 */
 	uint64_t rx_shared;
 };
@@ -141,9 +141,9 @@ unsigned uroce_worker_poll(struct uroce_worker *worker);
  * Receive for an embedder: process frames that the embedder's own loop received.
  *
  * RoCE frames for this device are consumed and freed. ARP and ND requests for addresses of the
- * device, and pings of them, are answered and consumed. Other frames of ARP and ICMPv6 may contain
- * replies to this device's requests. They are read and handed back, as are all other frames. The
- * call waits for commands that other threads run at the moment.
+ * device, and pings of them, get replies and are consumed. Other frames of ARP and ICMPv6 may
+ * contain replies to this device's requests. They are read and handed back, as are all other
+ * frames. The call waits for commands that other threads run at the moment.
  * @param[out] rest  array of at least `nb` entries: the frames that were not consumed, in order
  * @return number of frames in `rest`
  */

@@ -6,8 +6,8 @@
  * part of the mbuf, but an object of its own pool.
  *
  * To reclaim memory from the port, three steps are taken. Pending frames are dropped, like frames
- * lost on the network. Then the port is told to free transmitted frames (tx_done_cleanup). If this
- * does not help, the queue is stopped and started again.
+ * lost on the network. Then the port is requested to free transmitted frames (tx_done_cleanup). If
+ * this does not help, the queue is stopped and started again.
  */
 
 #include "datapath/zero_copy.h"
@@ -69,7 +69,8 @@ free_ext_buf(void *addr, void *arg)
 	(void)addr;
 	rte_mempool_put(ext_buf->home, ext_buf);
 	uroce_mr_put_tx_ref(region);
-	atomic_fetch_sub_explicit(&wqp->qpc.nb_tx_refs, 1, memory_order_release); /* R6 */
+	/* R6: release, after the last access to the payload. */
+	atomic_fetch_sub_explicit(&wqp->qpc.nb_tx_refs, 1, memory_order_release);
 }
 
 static struct ext_buf *
