@@ -216,7 +216,7 @@ parse_socket(const char *value, struct uroce_dev_conf *conf)
 
 /*
  * Parse icrc=off. The key does not switch ICRCs off. The key is allowed only for a library that was
- * built without ICRCs, and acknowledges this.
+ * built without ICRCs, and acknowledges that ICRCs are missing.
  */
 static int
 parse_icrc(const char *value, struct uroce_dev_conf *conf)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Delayed ACKs: the conditions, and a table of the workers that have delayed one.
+ * Delayed ACKs: the conditions, and a table of the workers that have a delayed ACK.
  *
  * A process may end before the program polls again. Then the delayed ACKs must still be sent, or
  * the peer would see its message fail. So the workers with a delayed ACK are registered in a table,

@@ -652,8 +652,8 @@ uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
 	pthread_mutex_unlock(&dev->lock);
 	uroce_dev_grace(dev);
 	/*
-	 * A worker that completed a receive may not have found the queue in the table any more. So
-	 * pending events are raised here.
+	 * A worker that completed a receive may not have found the shared receive queue in the
+	 * table any more. So pending events are raised here.
 	 */
 	uroce_worker_raise_srq_event(dev, wsrq, uroce_srq_take_events(&wsrq->srq));
 	uroce_event_purge(dev->events, wsrq->srq.cookie);

@@ -5,7 +5,7 @@
 /**
  * @file
  * A RoCE device: a port, its addresses, its workers, and the tables that they share (QPNs, memory
- * keys, neighbours). Floor 4 builds verbs on this.
+ * keys, neighbours). Floor 4 builds verbs on devices.
  *
  * Control calls may come from any thread; the device's lock serialises them. The data path never
  * takes this lock.

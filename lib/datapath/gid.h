@@ -8,7 +8,7 @@
  *
  * If the addresses are those of a kernel interface, the table follows the interface. There are two
  * tables. A change writes the unpublished table, publishes it, and then waits until all workers
- * have left the rounds in which they may use the other one.
+ * have left the rounds in which they may use the older table.
  */
 
 #include <string.h>

@@ -15,8 +15,8 @@
 
 /**
  * Allocate zeroed memory, aligned to a cache line.
- * @param socket_id  preferred NUMA node, or -1 for any; another node is used if this one has no
- *   memory
+ * @param socket_id  preferred NUMA node, or -1 for any; another node is used if the preferred node
+ *   has no memory
  * @return NULL after one logged line if there is no memory
  */
 void *uroce_hugemem_alloc(size_t len, int socket_id);

@@ -6,12 +6,12 @@
  * @file
  * Inline transmit: a post that transmits in the calling thread, without a doorbell.
  *
- * Doorbells are for posts that come in numbers, or from threads that do not drive the worker. The
- * round that takes the doorbells transmits all posts together. A program that posts once and then
- * polls gains nothing by this. The round of its poll would first look for frames, commands and
+ * Doorbells are for several posts at a time, or for posts of threads that do not drive the worker.
+ * The round that takes the doorbells transmits all posts together. A program that posts once and
+ * then polls gains nothing by this. The round of its poll would first look for frames, commands and
  * doorbells, and then send the one request. So if a program has made at most one post between its
- * latest rounds, its post transmits itself, under the worker's lock. This is the burst that the
- * round would have sent, only earlier.
+ * latest rounds, the post itself transmits the request, under the worker's lock. This is the burst
+ * that the round would have sent, only earlier.
  *
  * A post never waits for inline transmit. It rings the doorbell if another thread drives the
  * worker, or if frames or doorbells are pending. A second post before the next round ends inline

@@ -2,9 +2,10 @@
 
 /*
  * Interrupt thread calls use an interrupt source of their own: an eventfd that is registered once
- * and never unregistered. Each (un)registration makes the interrupt thread read all sources again,
- * some time later. uroce_intr_call_synchronize() must rule that out. The source's memory is not
- * from EAL's heap, so that it outlives EAL's cleanup.
+ * and never unregistered. Each registration or unregistration makes the interrupt thread read the
+ * list of sources again, some time later. uroce_intr_call_synchronize() waits until that has
+ * happened, and so must not cause it. The source's memory is not from EAL's heap, so that it
+ * outlives EAL's cleanup.
  */
 
 #include "datapath/dpdk.h"

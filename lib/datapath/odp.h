@@ -11,7 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Whether the kernel supports this (Linux 5.14). Otherwise there are no on-demand regions. */
+/**
+ * Whether the kernel can make pages present on demand (Linux 5.14). Otherwise there are no
+ * on-demand regions.
+ */
 bool uroce_odp_is_possible(void);
 
 /**

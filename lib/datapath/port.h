@@ -84,7 +84,7 @@ struct uroce_port_policy {
 	/* The rings are memory of another process, and disappear when that process ends. */
 	bool has_peer;
 	uint8_t burst; /* enum uroce_burst_kind */
-	/* enum uroce_rx_wakeup_kind: how a received frame wakes a sleeping thread. */
+	/* Enum uroce_rx_wakeup_kind: how a received frame wakes a sleeping thread. */
 	uint8_t rx_wakeup;
 	/* The capabilities(7) that a process needs to create such a port; NULL: none. */
 	const char *capability;

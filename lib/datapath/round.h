@@ -162,7 +162,8 @@ struct uroce_worker {
 	/* Records of payload that is transmitted without a copy; NULL: all payload is copied. */
 	struct rte_mempool *zero_copy_pool;
 	/*
-	 * Frames and requests that other workers forwarded to this one; NULL: there is one worker.
+	 * Frames and requests that other workers forwarded to this worker; NULL: there is one
+	 * worker.
 	 */
 	struct rte_ring *forwarded;
 	/* The fields below are written by any thread. */
@@ -181,8 +182,8 @@ struct uroce_worker {
 	_Atomic uint64_t app_ns; /* time at which the application drove this worker last */
 	atomic_bool is_stopping; /* the dedicated lcore must end its loop */
 	/*
-	 * The application polls another worker, and drives this one in addition, because no thread
-	 * polls it.
+	 * The application polls another worker, and drives this worker in addition, because no
+	 * thread polls it.
 	 */
 	atomic_bool is_abandoned;
 	/* Index of the other worker that the application drove in addition most recently. */
@@ -294,7 +295,7 @@ void uroce_worker_forget(struct uroce_worker *worker, struct uroce_worker_qp *wq
 /* Functions of rx.c. */
 
 /**
- * Process up to UROCE_BURST frames that other workers received and forwarded to this one.
+ * Process up to UROCE_BURST frames that other workers received and forwarded to this worker.
  * @return number of frames
  */
 unsigned uroce_rx_forwarded(struct uroce_worker *worker);

@@ -70,7 +70,7 @@ struct memif_queue {
 struct search {
 	const struct uroce_port *port;
 	uint16_t queue;
-	int event_fd; /* duplicate of the eventfd; -1: not found */
+	int event_fd; /* duplicate of the eventfd of the ring; -1: not found */
 	uint32_t ring_offset;
 	unsigned nb; /* number of pages that may be the ring */
 	void *page[8];

@@ -89,7 +89,7 @@
 struct app_idle {
 	uint64_t ns;
 	bool was_apps;     /* the latest check found the application active */
-	bool is_vain;      /* the thread has taken over since, and no frames have arrived */
+	bool is_vain;      /* the thread has taken over, and no frames have arrived since */
 	unsigned nb_there; /* checks in a row that found the application active */
 	unsigned nb_late;  /* late takeovers in a row */
 };
@@ -168,9 +168,10 @@ note_app_active(struct app_idle *app_idle, bool is_rested)
 }
 
 /*
- * The time until the next check of an active application: the end of its timeout if it were silent
- * from now on. With a short timeout the time doubles with each check in a row that found the
- * application active. Such an application may poll as long as its peer takes.
+ * The time until the next check of an active application. Normally this is the rest of its timeout,
+ * as if the application did not poll again. With a short timeout the time doubles with each check
+ * in a row that found the application active. Such an application may poll for as long as its peer
+ * needs.
  */
 static uint64_t
 get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)

@@ -595,7 +595,7 @@ uroce_worker_next_ns(const struct uroce_worker *worker)
 }
 
 /*
- * Whether other workers have forwarded frames to this one. rte_ring_empty() is for producers and
+ * Whether other workers have forwarded frames to this worker. rte_ring_empty() is for producers and
  * consumers of the ring only. Here other threads may use the ring at the same time.
  */
 static bool

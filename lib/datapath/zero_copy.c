@@ -28,8 +28,8 @@
 #define NB_CACHED   256
 
 #define WAIT_US     100
-#define STOP_AT     1000  /* waits after which the queue is stopped */
-#define LOG_AT      10000 /* waits after which a line is logged */
+#define STOP_AT     1000  /* number of waits after which the TX queue is stopped */
+#define LOG_AT      10000 /* number of waits after which a line is logged */
 
 struct ext_buf {
 	struct rte_mbuf_ext_shared_info shared;
