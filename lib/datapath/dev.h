@@ -172,9 +172,8 @@ int uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp,
 		     struct uroce_worker *worker);
 
 /**
- * Report the peer to which a QP is connected to uroced, if the device is attached to uroced. To be
- * called after each modify: uroced delivers to the QP only packets of this peer. Called by the QP's
- * worker.
+ * Report the peer of a QP to uroced, if the device is attached to uroced. To be called after each
+ * modify of the QP. uroced delivers to the QP only packets of this peer. Called by the QP's worker.
  */
 void uroce_worker_qp_bind(const struct uroce_worker_qp *wqp);
 

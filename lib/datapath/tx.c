@@ -11,9 +11,9 @@
  *
  * Frames that the port does not take stay pending, in order, and are offered first in the next
  * round. Meanwhile no new frames are built, so the back-pressure reaches the QPs. If the port takes
- * nothing at all for STALL_NS, or if its link is down, the pending frames are dropped and building
- * goes on. QPs must be polled even then: only so do their retry timers start, and their requests
- * are flushed.
+ * nothing at all for STALL_NS, or if its link is down, it has no peer. Then the pending frames are
+ * dropped, and building goes on. QPs must be polled even then: only so do their retry timers start,
+ * and their requests are flushed.
  */
 
 #include <string.h>
