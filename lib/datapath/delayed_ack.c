@@ -16,9 +16,11 @@
 
 #include "datapath/round.h"
 
-#define SOON_MIN     8               /* consecutive soon polls of a program that spins */
-#define ANSWERED_MIN 16              /* consecutive replies of a program that replies */
-#define SOON_NS      UINT64_C(10000) /* maximum time between two soon polls: a poll may transmit */
+#define SOON_MIN 8 /* polls in quick succession after which a program counts as spinning */
+/* Messages in a row with a reply after which a program counts as replying. */
+#define ANSWERED_MIN 16
+/* Maximum time between polls in quick succession; a poll may transmit. */
+#define SOON_NS UINT64_C(10000)
 /* Maximum time between two polls of a program that does little else. */
 #define TIGHT_NS UINT64_C(3000)
 /* Further polls of a program that waits for a completion before it replies. */

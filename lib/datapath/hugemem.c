@@ -30,7 +30,10 @@
 #define HEAP_NAME_LEN 16
 #define HUGE_PAGE     ((size_t)RTE_PGSIZE_2M)
 #define GROW_MIN      (4 * HUGE_PAGE)
-/* Larger pieces are tables that the user has configured; they come from EAL's heap. */
+/*
+ * Maximum length of a piece of the library's heap. Larger pieces are tables that the user has
+ * configured; they come from EAL's heap.
+ */
 #define PIECE_MAX ((size_t)64 << 20)
 
 static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `heaps` */

@@ -90,8 +90,8 @@ fail_qps(void *arg)
 }
 
 /*
- * Make the QPs fail whose blocks were lost. New QPs do not use these blocks, because they are no
- * longer among the leases.
+ * Make the QPs fail whose leased blocks of QPNs were lost. New QPs do not use these blocks, because
+ * they are no longer among the leases.
  */
 static void
 fail_all(struct uroce_mux_client *client, struct loss *loss)

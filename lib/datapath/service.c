@@ -60,7 +60,8 @@
 /* Maximum timeout: if the application has not polled for this time, the thread takes over. */
 #define TAKE_OVER_NS     UINT64_C(1000000)
 #define TAKE_OVER_MIN_NS UINT64_C(20000) /* minimum of the timeout, whose maximum is TAKE_OVER_NS */
-#define LATE_MAX         4               /* late takeovers before the timeout becomes shorter */
+/* Late takeovers from the application before its timeout becomes shorter. */
+#define LATE_MAX 4
 /*
  * Checks in a row that found the application active, after which its late takeovers are forgotten.
  */
