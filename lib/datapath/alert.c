@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A row for each kind of attack, and the second that each is given.
+ * Alerts: a table with a row for each kind of attack, and the accounting per second that limits the
+ * log lines.
  */
 
 #include "datapath/alert.h"
@@ -16,7 +17,7 @@
 static const struct {
 	uint32_t event; /* enum uroce_qpc_event */
 	enum uroce_counter counter;
-	uint32_t least; /* fewer in a second may be chance */
+	uint32_t least; /* threshold: fewer frames in a second may be chance */
 	const char *text;
 } rows[] = {
 	[UROCE_ALERT_CNP] = { UROCE_QPC_CNP_IMPLAUSIBLE, UROCE_COUNTER_RP_CNP_IMPLAUSIBLE, 8,
@@ -35,17 +36,19 @@ static const struct {
 };
 static_assert(RTE_DIM(rows) == UROCE_ALERT_NB, "a row for each kind");
 
-/* Where the frames claim to come from. */
+/*
+ * Write the peer's IP address into `text`. Frames of the attack claim this address as their source.
+ */
 static const char *
 format_peer(const struct uroce_qpc *qpc, char text[INET6_ADDRSTRLEN])
 {
 	const uint8_t *ip = qpc->path.hdr + qpc->path.ip_off;
 	const void *peer = qpc->path.is_ipv6 ? ((const struct uroce_ipv6 *)ip)->dst
 					     : ((const struct uroce_ipv4 *)ip)->dst;
-	const char *said =
+	const char *result =
 		inet_ntop(qpc->path.is_ipv6 ? AF_INET6 : AF_INET, peer, text, INET6_ADDRSTRLEN);
 
-	return said ? said : "?";
+	return result ? result : "?";
 }
 
 static void
@@ -76,12 +79,12 @@ raise_alert(struct uroce_alert_second *second, enum uroce_alert kind, const stru
 }
 
 void
-uroce_alert_raise(struct uroce_alerts *alarms, const struct uroce_qpc *qpc, uint32_t events,
+uroce_alert_raise(struct uroce_alerts *alerts, const struct uroce_qpc *qpc, uint32_t events,
 		  const struct uroce_counters *counters, uint64_t now_ns)
 {
 	for (unsigned kind = 0; kind < UROCE_ALERT_NB; kind++) {
 		if (events & rows[kind].event)
-			raise_alert(&alarms->kind[kind], kind, qpc,
+			raise_alert(&alerts->kind[kind], kind, qpc,
 				    counters->nb[rows[kind].counter], now_ns);
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * ARP [RFC 826] for IPv4 over Ethernet.
+ * ARP [RFC 826] for IPv4 over Ethernet: parse a received packet, turn a request into its reply,
+ * build a request.
  */
 
 #include "datapath/neigh_frame.h"
@@ -27,7 +28,7 @@ static_assert(sizeof(struct arp) == 28, "ARP for IPv4 over Ethernet is 28 bytes"
 #define ARP_HW_ETHERNET 1
 #define ARP_OP_REQUEST  1
 #define ARP_OP_REPLY    2
-#define MIN_FRAME_LEN   60 /* without FCS */
+#define MIN_FRAME_LEN   60 /* minimum length of an Ethernet frame without FCS */
 
 static void
 map_v4(uint8_t ip[16], const uint8_t v4[4])
@@ -49,7 +50,7 @@ is_valid_arp(const struct uroce_l2 *l2)
 
 bool
 uroce_arp_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
-		struct uroce_neigh_claim *heard)
+		struct uroce_neigh_claim *claim)
 {
 	struct arp *arp = (struct arp *)l2->l3;
 	uint8_t target[16];
@@ -61,10 +62,10 @@ uroce_arp_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
 	map_v4(target, arp->target_ip);
 	if ((op != ARP_OP_REQUEST && op != ARP_OP_REPLY) || !uroce_neigh_is_ours(conf, target))
 		return false;
-	map_v4(heard->ip, arp->sender_ip);
-	memcpy(heard->mac, arp->sender_mac, sizeof(heard->mac));
-	heard->is_valid = !(arp->sender_mac[0] & 1) && uroce_neigh_is_host(conf, heard->ip);
-	heard->is_answer = op == ARP_OP_REPLY;
+	map_v4(claim->ip, arp->sender_ip);
+	memcpy(claim->mac, arp->sender_mac, sizeof(claim->mac));
+	claim->is_valid = !(arp->sender_mac[0] & 1) && uroce_neigh_is_host(conf, claim->ip);
+	claim->is_answer = op == ARP_OP_REPLY;
 	if (op == ARP_OP_REPLY || arp->sender_mac[0] & 1)
 		return false;
 	memcpy(arp->target_mac, arp->sender_mac, sizeof(arp->target_mac));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The clock's factor. Before EAL has measured the counter there is no frequency, so it is asked for
- * when the first device comes up and not earlier.
+ * The factor of the data path's clock. EAL measures the frequency of the time stamp counter during
+ * its initialization. Therefore the factor is computed when the first device comes up, and not
+ * earlier.
  */
 
 #include "datapath/clock.h"

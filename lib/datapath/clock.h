@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The clock of the data path: nanoseconds since boot, more or less, from the time stamp counter.
- * Monotonic and the same for all threads. Read once per round.
+ * The clock of the data path: approximate nanoseconds since boot, from the time stamp counter. The
+ * clock is monotonic and equal for all threads. A worker reads the clock once per round.
  */
 
 #include <stdint.h>
@@ -15,12 +15,14 @@
 extern uint64_t uroce_clock_factor;
 
 /**
- * Nanoseconds added to what the counter says: 0. A program that wants to be its own clock, so that a
- * run can be repeated exactly, sets the factor to 0 and moves this, never backwards.
+ * Nanoseconds that are added to the time of the counter; 0 by default.
+ *
+ * A program can provide its own time, so that a run can be repeated exactly. For this it sets
+ * uroce_clock_factor to 0 and increases uroce_clock_base. The base must never decrease.
  */
 extern uint64_t uroce_clock_base;
 
-/** Learn the counter's frequency from EAL. Cheap; may be called again. */
+/** Read the frequency of the time stamp counter from EAL. The call is cheap and may be repeated. */
 void uroce_clock_init(void);
 
 static inline uint64_t

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Calls made as the worker. The call is put in the worker's mailbox, and whoever gets the worker's
- * lock next empties the mailbox: mostly the caller itself, at once; where a dedicated lcore keeps
- * the lock, that lcore in its next round.
+ * Commands: calls that another thread makes in the context of a worker.
+ *
+ * The caller puts a command into the worker's mailbox. The next thread that holds the worker's lock
+ * empties the mailbox. In most cases that thread is the caller itself, at once. Where a dedicated
+ * lcore keeps the lock, the lcore runs the command in its next round.
  */
 
 #include <sched.h>
@@ -14,12 +16,18 @@
 #include "datapath/round.h"
 #include "datapath/service.h"
 
-#define SPINS 1000 /* before the caller yields: it may share its CPU with the worker */
+#define SPINS 1000 /* iterations before the caller yields its CPU, which the worker may need */
 
-/* What is received before a call that ends something, at most: more than the ring of a port holds. */
+/*
+ * Maximum of bursts that are received before a command that ends a connection. They exceed what the
+ * RX ring of a port holds.
+ */
 #define ARRIVED_BURSTS 64u
 
-/* For so long uroced is waited for, which passes a barrier in some rounds of its: only one that hangs takes longer. */
+/*
+ * Maximum time to wait until uroced has passed a barrier. A working uroced needs a few of its
+ * rounds for that.
+ */
 #define BARRIER_MAX_NS UINT64_C(500000000)
 
 static void
@@ -54,13 +62,16 @@ run_cmd(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	cmd->ret = cmd->call(cmd->arg);
 	if (cmd->wqp)
 		uroce_worker_follow_up(worker, cmd->wqp);
-	/* The caller may poll for what the call completed, or free what its CQ is in. */
+	/* The caller may poll for a completion of this call, or free the memory of the CQ. */
 	uroce_publish_now(worker);
-	/* The caller's stack is gone once it sees this. */
-	atomic_store_explicit(&cmd->is_done, true, memory_order_release); /* D1 */
+	/*
+	 * D1: release the result. When the caller sees is_done, the command becomes invalid: it is
+	 * on the caller's stack.
+	 */
+	atomic_store_explicit(&cmd->is_done, true, memory_order_release);
 }
 
-/* Receive what the port has, and answer. */
+/* Receive all frames that the port has, and transmit the responses to them. */
 static void
 receive_arrived(struct uroce_worker *worker)
 {
@@ -76,7 +87,11 @@ receive_arrived(struct uroce_worker *worker)
 	}
 }
 
-/* Where uroced carries the frames: until it has passed on what it had in hand, ours too; while it answers. */
+/*
+ * Receive the frames that uroced still has for this client. The barrier passes uroced after all
+ * earlier frames of this client have been forwarded. Meanwhile the worker goes on receiving and
+ * responding.
+ */
 static void
 receive_passed(struct uroce_worker *worker)
 {
@@ -89,8 +104,8 @@ receive_passed(struct uroce_worker *worker)
 	mark = uroce_mux_client_sent(port, worker->queue);
 	while (!uroce_mux_client_has_passed(port, worker->queue, mark) &&
 	       uroce_clock_ns() < end_ns) {
-		sched_yield(); /* to uroced, if it has no CPU of its own */
-		/* timers of what is sent meanwhile begin when it is sent */
+		sched_yield(); /* let uroced run, which may share this CPU */
+		/* Timers of packets that are sent in this loop must start at the present time. */
 		worker->now_ns = uroce_clock_ns();
 		receive_arrived(worker);
 	}
@@ -100,9 +115,9 @@ receive_passed(struct uroce_worker *worker)
 }
 
 /*
- * A call may end the life that a QP has now. What the peer sent in it, and what the QP owes for that, belongs to it:
- * frames that have arrived are received, and answered. The queues of an embedder's port are the embedder's alone, whose
- * thread may be in a burst on them.
+ * Receive frames that have arrived, and send the responses, before a command ends a connection of a
+ * QP. These frames belong to the connection that ends. With drive=none this is not done, because
+ * only the embedder uses the port's queues: its thread may be inside a burst.
  */
 static void
 settle_connection(struct uroce_worker *worker)
@@ -131,7 +146,7 @@ uroce_cmd_take(struct uroce_worker *worker)
 	cmd = take_in_order(worker);
 	if (is_cmd_final(cmd))
 		settle_connection(worker);
-	/* a QP that ends or changes must not take an acknowledgement with it */
+	/* Send a delayed ACK before the command, which may destroy or change the QP. */
 	else if (worker->delayed_ack.is_on)
 		(void)uroce_tx_run(worker);
 	while (cmd) {
@@ -147,7 +162,11 @@ uroce_cmd_take(struct uroce_worker *worker)
 	}
 }
 
-/* A round like any other: what was left to be sent is sent first, from memory that may be withdrawn. */
+/*
+ * Run the pending commands in the calling thread, if the worker's lock is free. The commands run
+ * inside a round. A delayed ACK is sent before them, and frames that wait with it, because a
+ * command may withdraw the memory to which the frames refer.
+ */
 static void
 try_ourselves(struct uroce_worker *worker)
 {
@@ -160,7 +179,10 @@ try_ourselves(struct uroce_worker *worker)
 	uroce_lock_release(&worker->lock);
 }
 
-/* A QP may move meanwhile: then its call is passed on, and this looks there. */
+/*
+ * Push a command to a worker, and wait until it has run. The QP may migrate meanwhile. Then the old
+ * worker passes the command to the new one, and this loop follows.
+ */
 static int
 call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
 {
@@ -169,7 +191,8 @@ call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	push_cmd(worker, cmd);
 	for (;;) {
 		try_ourselves(worker);
-		if (atomic_load_explicit(&cmd->is_done, memory_order_acquire)) /* D1 */
+		/* D1: acquire the result */
+		if (atomic_load_explicit(&cmd->is_done, memory_order_acquire))
 			break;
 		if (cmd->about)
 			worker = uroce_worker_qp_worker(cmd->about);
@@ -200,7 +223,10 @@ run_empty_cmd(void *arg)
 	return 0;
 }
 
-/* The port may have brought the QP's frames to any worker, which hands them on. */
+/*
+ * Make all other workers process the frames that they have received. Any worker may have received
+ * frames of the QP, and forwards them to the QP's worker.
+ */
 static void
 gather_forwarded(struct uroce_dev *dev, const struct uroce_worker *owner)
 {

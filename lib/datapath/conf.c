@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The configuration string. rte_kvargs splits it; a table says which keys there are, how each is
- * read and what it allows, so that a refusal can name all three.
+ * The parser of the configuration string. rte_kvargs splits the string. A table lists each key with
+ * its parser and its allowed values, so that an error message can name both.
  */
 
 #include "datapath/conf.h"
@@ -19,14 +19,17 @@
 #include "wire/build.h"
 #include "wire/crc32.h"
 
-#define V4_PREFIX_BASE 96 /* bits before the IPv4 address in its mapped form */
+#define V4_PREFIX_BASE 96 /* length of the prefix ::ffff:0:0/96 of an IPv4-mapped address */
 
-/* A key: `parse` returns 0, or -EINVAL when the value is not what `allowed` says. */
+/*
+ * A key of the configuration string. `parse` returns 0, or -EINVAL if the value does not match
+ * `allowed`.
+ */
 struct key {
 	const char *name;
 	int (*parse)(const char *value, struct uroce_dev_conf *conf);
 	const char *allowed;
-	bool is_list; /* may be given more than once */
+	bool is_list; /* the key may appear more than once */
 };
 
 static int
@@ -45,7 +48,10 @@ parse_number(const char *text, unsigned long min, unsigned long max, unsigned lo
 	return 0;
 }
 
-/* An address of either family, without prefix length, that a host may have. */
+/*
+ * Parse an IPv4 or IPv6 address without a prefix length. Addresses that no host can have are
+ * refused.
+ */
 static int
 parse_ip(const char *text, uint8_t ip[16])
 {
@@ -53,7 +59,7 @@ parse_ip(const char *text, uint8_t ip[16])
 
 	memset(ip, 0, 16);
 	if (inet_pton(AF_INET, text, v4) == 1) {
-		/* neither this-network, loopback, multicast nor reserved */
+		/* Refuse the ranges this-network (0/8), loopback, multicast and reserved. */
 		if (v4[0] == 0 || v4[0] == 127 || v4[0] >= 224)
 			return -EINVAL;
 		ip[10] = ip[11] = 0xff;
@@ -194,7 +200,9 @@ parse_cc(const char *value, struct uroce_dev_conf *conf)
 	return uroce_cc_find(value, &conf->cc.ops) ? 0 : -EINVAL;
 }
 
-/* What a socket's address has room for, its end included. */
+/*
+ * Parse the path of uroced's socket. A socket address limits its length, with the terminating zero.
+ */
 static int
 parse_socket(const char *value, struct uroce_dev_conf *conf)
 {
@@ -206,7 +214,10 @@ parse_socket(const char *value, struct uroce_dev_conf *conf)
 	return 0;
 }
 
-/* No switch: it is said of a library that has no ICRCs, and of no other. */
+/*
+ * Parse icrc=off. The key does not switch ICRCs off. The key is allowed only for a library that was
+ * built without ICRCs, and acknowledges that ICRCs are missing.
+ */
 static int
 parse_icrc(const char *value, struct uroce_dev_conf *conf)
 {
@@ -231,14 +242,23 @@ static const struct key keys[] = {
 };
 #define KEY_NAMES "addr, gw, mtu, vlan, workers, drive, qps, mrs, cc, socket"
 
-/* Parameters of congestion control: their keys are CC_PREFIX and what floor 2 calls them. */
+/*
+ * The key of a congestion control parameter: CC_PREFIX, and the name of the parameter in
+ * transport/cc.h.
+ */
 #define CC_PREFIX     "cc_"
 #define CC_PREFIX_LEN (sizeof(CC_PREFIX) - 1)
 
-/* Every key has a bit in `seen`: first those of the table, then the parameters. */
+/*
+ * Each key has a bit in `seen`: first the keys of the table, then the congestion control
+ * parameters.
+ */
 static_assert(RTE_DIM(keys) + UROCE_CC_PARAMS <= 32, "a bit for each key");
 
-/* @return the bit was not set before, and is now */
+/*
+ * Mark a key as seen.
+ * @return false after a logged line, if the key was seen before and is not a list
+ */
 static bool
 mark_key_seen(uint32_t *seen, size_t idx, const char *name, bool is_list)
 {
@@ -290,7 +310,10 @@ parse_cc_param(const char *name, const char *value, uint32_t *seen, struct uroce
 	return 0;
 }
 
-/* Nobody is to lose the integrity of his data unawares. */
+/*
+ * Refuse a library without ICRCs unless the user has acknowledged that data integrity is not
+ * protected.
+ */
 static int
 check_icrc(const struct uroce_dev_conf *conf)
 {
@@ -302,7 +325,7 @@ check_icrc(const struct uroce_dev_conf *conf)
 	return -EINVAL;
 }
 
-/* What the keys say together. */
+/* Check the congestion control keys for consistency with one another. */
 static int
 check_cc(const struct uroce_dev_conf *conf, uint32_t seen)
 {
@@ -331,7 +354,7 @@ is_given(const char *name, uint32_t seen)
 	return false;
 }
 
-/* What belongs to uroced, and what to other ports. */
+/* Refuse keys that do not apply to the type of the port: uroced's, or any other. */
 static int
 check_attached(const struct uroce_dev_conf *conf, uint32_t seen)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * When an acknowledgement waits, and who is remembered for it. A process may end before the program
- * polls again; its peer must not take that for a message that never came. So the workers that have
- * left one stand in a table, which is looked through when the library goes away. It is not in the
- * device's memory: that may have gone before.
+ * Delayed ACKs: the conditions, and a table of the workers that have a delayed ACK.
+ *
+ * A process may end before the program polls again. Then the delayed ACKs must still be sent, or
+ * the peer would see its message fail. So the workers with a delayed ACK are registered in a table,
+ * and a destructor of the library sends their ACKs. The table is not in the device's memory, which
+ * may be freed earlier.
  */
 
 #include "datapath/delayed_ack.h"
@@ -14,20 +16,28 @@
 
 #include "datapath/round.h"
 
-#define SOON_MIN     8               /* polls that make a program one that spins */
-#define ANSWERED_MIN 16              /* messages that make it one that answers */
-#define SOON_NS      UINT64_C(10000) /* from one of them to the next: a poll may transmit */
-#define TIGHT_NS     UINT64_C(3000)  /* the same, of one that does little else */
-#define MORE_POLLS   4               /* for one that waits for a completion before it answers */
-#define FEW          2u /* frames at a time: more are a stream, whose sender needs its window */
-#define KEPT_MAX     8  /* messages that one acknowledgement is for */
-#define KEEP_NS                                                                                    \
-	UINT64_C(10000) /* behind an answer: what a peer that does not wait for it stays below */
-#define GAP_MIN 64u     /* messages from a trial that failed to the next */
+#define SOON_MIN 8 /* polls in quick succession after which a program counts as spinning */
+/* Messages in a row with a reply after which a program counts as replying. */
+#define ANSWERED_MIN 16
+/* Maximum time between polls in quick succession; a poll may transmit. */
+#define SOON_NS UINT64_C(10000)
+/* Maximum time between two polls of a program that does little else. */
+#define TIGHT_NS UINT64_C(3000)
+/* Further polls of a program that waits for a completion before it replies. */
+#define MORE_POLLS 4
+/*
+ * Maximum of frames in a round that may delay an ACK; more frames are a stream, whose sender needs
+ * its window.
+ */
+#define FEW      2u
+#define KEPT_MAX 8 /* messages that one ACK may acknowledge */
+/* Maximum time between a reply and the next message of a peer that does not wait for its ACK. */
+#define KEEP_NS UINT64_C(10000)
+#define GAP_MIN 64u /* messages between a failed trial and the next one: minimum and maximum */
 #define GAP_MAX 32768u
 
 static _Atomic(struct uroce_worker *) deferring[UROCE_PORTS_MAX][UROCE_WORKERS_MAX];
-static _Atomic pid_t owner; /* whose workers they are; 0: there were none */
+static _Atomic pid_t owner; /* process of the registered workers; 0: no worker was registered */
 
 static void
 register_worker(const struct uroce_worker *worker, struct uroce_worker *what)
@@ -43,7 +53,7 @@ uroce_delayed_ack_is_left(const struct uroce_worker *worker)
 				    memory_order_relaxed) != NULL;
 }
 
-/* Whether an acknowledgement is all that is to be sent. */
+/* Whether a single ACK is all that the worker has to send. */
 static bool
 is_only_ack(const struct uroce_worker *worker)
 {
@@ -53,7 +63,7 @@ is_only_ack(const struct uroce_worker *worker)
 	       uroce_qpc_has_only_ack(&wqp->qpc);
 }
 
-/* It was answered: the acknowledgement may wait for the next message, if that does not wait for it. */
+/* The program has replied. Keep the ACK for the peer's next message, if a trial is due. */
 static void
 delay_further(struct uroce_worker *worker)
 {
@@ -70,7 +80,7 @@ delay_further(struct uroce_worker *worker)
 	delayed_ack->kept_msn = worker->tx.active_head->qpc.resp.msn;
 }
 
-/* Has the program answered? */
+/* Check whether the program has replied to the latest message. */
 static void
 check_answered(struct uroce_worker *worker)
 {
@@ -124,7 +134,7 @@ uroce_delayed_ack_is_spinning(const struct uroce_worker *worker)
 	return worker->delayed_ack.is_tight && worker->delayed_ack.nb_soon >= SOON_MIN;
 }
 
-/* A message has come that the program may answer. */
+/* A message has arrived to which the program may reply. */
 static void
 open_delay(struct uroce_worker *worker)
 {
@@ -133,7 +143,7 @@ open_delay(struct uroce_worker *worker)
 		uroce_qpc_awaits_response(&worker->tx.active_head->qpc) ? MORE_POLLS : 0;
 }
 
-/* Whether what was left goes on waiting. */
+/* Whether the ACK that was delayed must wait further. The round received `nb` frames. */
 static bool
 is_delay_continued(struct uroce_worker *worker, unsigned nb)
 {
@@ -161,7 +171,10 @@ is_delay_continued(struct uroce_worker *worker, unsigned nb)
 bool
 uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb)
 {
-	/* a program that sees its message may say so by other means, and its peer may end the connection then */
+	/*
+	 * A program that sees its message may inform the peer by other means, and the peer may end
+	 * the connection then. So the ACK of a message that completes something is not delayed.
+	 */
 	if (worker->publishing.list.is_ack_pending || worker->publishing.is_waiting)
 		return false;
 	if (worker->delayed_ack.is_on)
@@ -194,7 +207,7 @@ static void
 flush_delayed(struct uroce_worker *worker)
 {
 	if (!uroce_lock_try(&worker->lock))
-		return; /* whoever has it sends */
+		return; /* The thread that holds the lock sends the ACK. */
 	uroce_worker_begin_round(worker);
 	(void)uroce_tx_run(worker);
 	uroce_worker_end_round(worker);
@@ -215,7 +228,10 @@ uroce_delayed_ack_flush_all(void)
 	}
 }
 
-/* A child that was forked has a copy of the table, and none of the ports. */
+/*
+ * The destructor does nothing in a child of fork(), which has a copy of the table but must not use
+ * the ports.
+ */
 __attribute__((destructor)) static void
 flush_at_exit(void)
 {

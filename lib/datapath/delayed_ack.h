@@ -4,31 +4,43 @@
 
 /**
  * @file
- * An acknowledgement that waits for one look of a program that answers.
+ * Delayed ACK: an acknowledgement that waits until the program has posted its reply.
  *
- * A program that spins in poll_cq has a message in its hands at once, and mostly answers it. An
- * acknowledgement that goes out before the program has seen the message costs the answer the time of
- * a whole transmission, which on some ports is a system call. So it is left to the next round, where it
- * leaves in one burst with the answer, and behind it.
+ * A program that spins in poll_cq receives a message at once, and usually replies to it. An ACK
+ * that is sent before the program has seen the message delays the reply by a whole transmission,
+ * which is a system call on some ports. So the ACK is left to the next round, where it is
+ * transmitted in one burst with the reply, behind it.
  *
- * That is the next poll of the program; where a request of its own is unanswered, whose completion it may
- * want to see before it uses the buffer again, the next five; or a control call, as before the QP is
- * destroyed or changed; or the service thread, when it finds that the program has not polled for 20 us; or
- * the end of the process, if that comes first. It is done only where nothing completed, as of a WRITE: a program that
- * sees a completion may tell its peer by other means (publish.h). And only where nothing else is to be sent, for a
- * program that has polled without a break until now and has answered its last messages within so many
- * polls. No timer is involved: who answers gains a transmission, and one answer that does not come ends
- * the habit.
+ * A delayed ACK is sent at the first of these events:
  *
- * A peer that sends its next message when it has the answer, and looks at its completions some time, needs
- * no acknowledgement for each: one does for eight. Whether it is of that kind shows when an acknowledgement
- * is kept behind the answer, too: its next message comes nevertheless, or it does not within 10 us. It is
- * tried now and then; each time that it fails, half as often, down to once in 32 Ki messages.
+ * - The program polls again. If a request of the program is outstanding, the fifth poll counts. The
+ *   program may wait for that completion before it uses the buffer again.
+ * - A command is run, for example before the QP is destroyed or modified.
+ * - The service thread finds that the program has not polled for 20 us.
+ * - The process ends.
  *
- * Meanwhile the peer is known to wait: its acknowledgement leaves in one burst with an answer that goes straight to
- * the port (inline_tx.h), where it would else be a round and a burst behind.
+ * An ACK is delayed only under these conditions:
  *
- * By the thread that holds the worker's lock, except for the end of the process.
+ * - Nothing completed, as with a WRITE. A program that sees a completion may inform its peer by
+ *   other means (publish.h).
+ * - Nothing else is to be sent.
+ * - The program has polled without a break until now, and has replied to its latest messages within
+ *   the polls above.
+ *
+ * No timer is involved. A program that replies saves a transmission. One missing reply ends the
+ * delays.
+ *
+ * A peer that sends its next message when it has the reply, and reads its completions later, does
+ * not need an ACK for each message. One ACK for eight messages is enough. A trial finds out whether
+ * the peer is of this kind: the ACK is kept even behind the reply. The trial succeeds if the peer's
+ * next message arrives nevertheless within 10 us. Otherwise the peer waits for the ACK. After each
+ * failed trial the next one comes half as often, down to one in 32 Ki messages.
+ *
+ * A peer of a failed trial is known to wait for its ACK. Until the next trial its ACK is sent in
+ * one burst with a reply that is transmitted inline (inline_tx.h). Otherwise the ACK would follow a
+ * round and a burst later.
+ *
+ * The caller holds the worker's lock, except at the end of the process.
  */
 
 #include <stdbool.h>
@@ -36,48 +48,56 @@
 
 struct uroce_worker;
 
-/** What a worker knows of it. */
+/** The delayed ACK state of a worker. */
 struct uroce_delayed_ack {
-	unsigned nb_soon; /* polls in a row, each soon after the one before */
-	unsigned
-		nb_answered; /* messages in a row that the program answered before it polled again */
-	bool is_tight;       /* the last two, with little but the look at the result between them */
-	bool is_open;        /* the last poll ended with one that it may answer */
-	uint8_t nb_left;     /* polls that it may make before it does */
-	bool is_on;          /* an acknowledgement is left to the next round */
-	bool is_kept;        /* it was answered, and waits for the peer's next message */
-	uint8_t nb_kept;     /* messages that came meanwhile */
-	uint32_t nb_to_trial; /* messages before one is kept again */
-	uint32_t trial_gap;   /* messages from one that failed to the next */
-	uint32_t kept_msn;    /* the peer's messages that had come when it was kept */
-	uint64_t kept_ns;     /* when that was */
+	unsigned nb_soon; /* consecutive polls, each soon after the previous one */
+	/* Consecutive messages to which the program replied before it polled again. */
+	unsigned nb_answered;
+	/* The latest two polls had little between them but the check of the result. */
+	bool is_tight;
+	bool is_open;    /* the latest poll returned a message to which the program may reply */
+	uint8_t nb_left; /* polls that the program may still make before its reply is missing */
+	bool is_on;      /* an ACK was left to the next round */
+	bool is_kept;    /* the ACK was kept behind the reply, and waits for the next message */
+	uint8_t nb_kept; /* messages that arrived while the ACK was kept */
+	uint32_t nb_to_trial; /* messages before the next trial to keep an ACK */
+	uint32_t trial_gap;   /* messages between a failed trial and the next one */
+	uint32_t kept_msn;    /* messages of the peer that had arrived when the ACK was kept */
+	uint64_t kept_ns;     /* time at which the ACK was kept */
 };
 
-/** A round of an application begins. */
+/** A round of the application begins. */
 void uroce_delayed_ack_polled(struct uroce_worker *worker);
 
 /** Whether the application does nothing but poll. */
 bool uroce_delayed_ack_is_spinning(const struct uroce_worker *worker);
 
-/** Whether an acknowledgement waits for an answer that has not been posted. */
+/** Whether an ACK waits for a reply that has not been posted. */
 bool uroce_delayed_ack_is_waiting(const struct uroce_worker *worker);
 
-/** Whether what is to be sent after a round of the application that received `nb` frames waits. */
+/**
+ * Decide whether an ACK is delayed at the end of a round of the application. The round received
+ * `nb` frames.
+ * @return true: the round ends without transmission
+ */
 bool uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb);
 
 /**
- * An answer is about to go straight to the port: whether everything is to be sent with it, since the peer is known to
- * wait for the acknowledgement that was left.
+ * Whether all pending frames must be sent with a reply that is transmitted inline. This is so if
+ * the peer is known to wait for the delayed ACK.
  */
 bool uroce_delayed_ack_is_urgent(struct uroce_worker *worker);
 
-/** Whether this worker has left an acknowledgement to its next round. Any thread. */
+/** Whether this worker has left an ACK to its next round. Any thread. */
 bool uroce_delayed_ack_is_left(const struct uroce_worker *worker);
 
-/** Everything is sent now. */
+/** End the delay of an ACK, because the worker transmits all its frames now. */
 void uroce_delayed_ack_end(struct uroce_worker *worker);
 
-/** Send what any worker of this process has left, while none is destroyed: at the end of the process. */
+/**
+ * Send the delayed ACKs of all workers of this process, at its end. No worker may be destroyed
+ * meanwhile.
+ */
 void uroce_delayed_ack_flush_all(void);
 
 #endif /* UROCE_DATAPATH_DELAYED_ACK_H */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A device: built from its parts in the order in which they need one another, and taken down in
- * reverse. Withdrawing a QP is the other half: first nobody finds it, then its worker forgets it,
- * then the others leave the round in which they may have found it.
+ * A device. Its parts are created in the order of their dependencies, and destroyed in reverse
+ * order.
+ *
+ * To withdraw a QP takes three steps. The QP is removed from the table of QPNs. Its worker removes
+ * it from all lists. Then all other workers leave the rounds in which they may have found the QP.
  */
 
 #include "datapath/dev.h"
@@ -115,7 +117,10 @@ set_dev_limits(struct uroce_dev *dev)
 	return 0;
 }
 
-/* Who is not told how fast the port is asks it. */
+/*
+ * Set the parameters of congestion control. If the configuration has no rate, the rate of the port
+ * is used.
+ */
 static int
 set_cc_rate(struct uroce_dev *dev)
 {
@@ -162,7 +167,10 @@ make_tables(struct uroce_dev *dev)
 	return 0;
 }
 
-/* Where the kernel owns all addresses we answer nobody, but keep it from answering for us. */
+/*
+ * Create the responder of ARP, ND and pings, if any address is not the kernel's. If the kernel has
+ * addresses, prevent it from replying to RoCE packets.
+ */
 static int
 make_neighbourhood(struct uroce_dev *dev)
 {
@@ -235,7 +243,10 @@ tear_down(struct uroce_dev *dev)
 	free(dev);
 }
 
-/* A planned port has told its MAC and addresses already: they stay, or change before everybody's eyes. */
+/*
+ * Set MAC and addresses of the device. The MAC and the addresses of a planned device are known to
+ * programs already. So a planned MAC stays, and changes of its addresses raise events.
+ */
 static int
 set_addresses(struct uroce_dev *dev)
 {
@@ -257,7 +268,10 @@ push_link_event(struct uroce_dev *dev, bool is_up)
 	uroce_event_push(dev->events, is_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
 }
 
-/* A port that was planned begins with another link than programs were told of: they are told. */
+/*
+ * Open the port. If its link differs from the planned link that programs have seen, an event is
+ * raised.
+ */
 static int
 open_port(struct uroce_dev *dev)
 {
@@ -297,7 +311,7 @@ bring_up(struct uroce_dev *dev)
 	return ret;
 }
 
-/* What needs neither EAL nor a port. */
+/* Allocate a device, with all that needs neither EAL nor a port. */
 static struct uroce_dev *
 alloc_dev(const struct uroce_dev_conf *conf)
 {
@@ -399,7 +413,11 @@ uroce_dev_destroy(struct uroce_dev *dev)
 	return 0;
 }
 
-/* A planned port was said to be up. That stays so until somebody comes to its other end: most programs look but once. */
+/*
+ * Whether a planned port still has to be reported as up. It was reported so before it was open, and
+ * this stays so until a peer connects to it. The reason is that most programs check the link only
+ * once.
+ */
 static bool
 is_awaiting_peer(const struct uroce_dev *dev)
 {
@@ -498,7 +516,10 @@ uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp, struct uroc
 	wqp->nb_groups = 0;
 	uroce_wheel_init_qp(wqp);
 	pthread_mutex_lock(&dev->lock);
-	/* its number may have been lost since it was drawn; from now on the QP is told */
+	/*
+	 * The client may have lost the lease of this number since the number was allocated. From
+	 * now on the QP is notified of that.
+	 */
 	if (dev->port->mux_client && !uroce_mux_client_holds(dev->port->mux_client, wqp->qpc.qpn))
 		ret = -ENOTCONN;
 	else
@@ -510,10 +531,10 @@ uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp, struct uroc
 void
 uroce_worker_qp_bind(const struct uroce_worker_qp *wqp)
 {
-	struct uroce_mux_client *attach = uroce_worker_qp_worker(wqp)->dev->port->mux_client;
+	struct uroce_mux_client *client = uroce_worker_qp_worker(wqp)->dev->port->mux_client;
 
-	if (attach)
-		uroce_mux_client_bind(attach, &wqp->qpc);
+	if (client)
+		uroce_mux_client_bind(client, &wqp->qpc);
 }
 
 static int
@@ -523,7 +544,10 @@ forward_doorbells(void *arg)
 	return 0;
 }
 
-/* A QP that is not found any more stays where it is, and is rung nowhere else. */
+/*
+ * Wait until a withdrawn QP can neither migrate nor have its doorbell in the list of another
+ * worker.
+ */
 static void
 wait_for_migration(struct uroce_dev *dev, const struct uroce_worker_qp *wqp)
 {
@@ -550,7 +574,7 @@ settle_last_frames(void *arg)
 	return 0;
 }
 
-/* Whether it hears its peer. */
+/* Whether the QP is in a state in which it receives packets. */
 static bool
 has_life(const struct uroce_worker_qp *wqp)
 {
@@ -569,7 +593,10 @@ uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp)
 	if (dev->port->mux_client)
 		uroce_mux_client_unbind(dev->port->mux_client, wqp->qpc.qpn);
 	wait_for_migration(dev, wqp);
-	/* under the lock, so that who removes a shared queue meanwhile finds no QP with a part of it */
+	/*
+	 * Under the lock: a thread that removes a shared receive queue at the same time must find
+	 * no QP that has receive requests of it.
+	 */
 	(void)uroce_worker_call(wqp->worker, NULL, forget_qp, wqp);
 	pthread_mutex_unlock(&dev->lock);
 	uroce_dev_grace(dev);
@@ -590,7 +617,7 @@ uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
 	return ret;
 }
 
-/* A queue that ends, on its way to a worker. */
+/* The arguments of a command that makes a worker's QPs forget an XRC shared receive queue. */
 struct ending {
 	struct uroce_worker *worker;
 	const struct uroce_srq *srq;
@@ -624,7 +651,10 @@ uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
 	}
 	pthread_mutex_unlock(&dev->lock);
 	uroce_dev_grace(dev);
-	/* the worker that completed something may not have found it any more */
+	/*
+	 * A worker that completed a receive may not have found the shared receive queue in the
+	 * table any more. So pending events are raised here.
+	 */
 	uroce_worker_raise_srq_event(dev, wsrq, uroce_srq_take_events(&wsrq->srq));
 	uroce_event_purge(dev->events, wsrq->srq.cookie);
 }
@@ -632,7 +662,8 @@ uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
 void
 uroce_dev_grace(struct uroce_dev *dev)
 {
-	atomic_thread_fence(memory_order_seq_cst); /* G1: what was withdrawn is seen from now on */
+	/* G1: all workers see the withdrawal from now on */
+	atomic_thread_fence(memory_order_seq_cst);
 	for (unsigned i = 0; i < dev->nb_workers; i++)
 		uroce_worker_wait_round(dev->worker[i]);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Doorbells: an intrusive list of QPs with a flag. Any thread pushes, the worker takes the whole
- * list at once. A QP is in it at most once, so it is never full and a post cannot fail on it.
+ * Doorbells: an intrusive list of QPs, and a flag of each QP. Any thread pushes a QP, the worker
+ * takes the whole list at once. A QP is in the list at most once. So the list is never full, and a
+ * post cannot fail because of it.
  *
- * The flag is cleared before the queue is looked at (both sequentially consistent, against the
- * post, which fills the queue before it sets the flag): so either we see what was posted, or the
- * poster sees the flag clear and pushes again.
+ * A post fills the queue before it sets the flag. The worker clears the flag before it reads the
+ * queue. All these accesses are sequentially consistent. So either the worker sees the post, or the
+ * poster finds the flag clear and pushes the QP again.
  */
 
 #include "datapath/clock.h"
@@ -61,7 +62,10 @@ reverse_list(struct uroce_worker_qp *list)
 	return reversed;
 }
 
-/* Whether the QP was posted to once only; forgotten with the question. */
+/*
+ * Whether the QP was posted to only once since its doorbell was taken last. The call resets this
+ * information.
+ */
 static bool
 was_rung_once(struct uroce_worker_qp *wqp)
 {
@@ -72,8 +76,9 @@ was_rung_once(struct uroce_worker_qp *wqp)
 }
 
 /*
- * A QP that has moved since is rung where it lives now, and stays rung meanwhile.
- * @return posts to it: 0, 1, or 2 for more
+ * Take the doorbell of a QP. If the QP has migrated, its doorbell is forwarded to its new worker,
+ * and its flag stays set.
+ * @return posts to the QP: 0, 1, or 2 for more
  */
 static unsigned
 take_doorbell(struct uroce_worker *worker, struct uroce_worker_qp *wqp)

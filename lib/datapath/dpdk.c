@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+/*
+ * Control threads and the memif driver's queue record, in the variants of the supported releases of
+ * DPDK.
+ */
+
 #include "datapath/dpdk.h"
 
 #include <rte_lcore.h>
@@ -7,7 +12,7 @@
 
 #define RELEASE(year, month) ((year)*100u + (month))
 
-/* Those whose memif driver was read. */
+/* The range of releases whose memif driver has been checked. */
 #define MEMIF_OLDEST RELEASE(22, 11)
 #define MEMIF_NEWEST RELEASE(26, 7)
 
@@ -65,8 +70,9 @@ uroce_dpdk_knows_memif(void)
 }
 
 /*
- * A distribution may take the change into any release, so the words tell, not the version. The driver
- * has its handles from EAL's heap, whose addresses no count of errors comes near.
+ * The interrupt handle is found by its value and not by DPDK's version, because a distribution may
+ * backport the count of errors into any release. The driver allocates its handles from EAL's heap.
+ * A count of errors never reaches the addresses of that heap.
  */
 struct rte_intr_handle *
 uroce_dpdk_memif_handle(const uint64_t words[2])

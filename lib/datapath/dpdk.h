@@ -4,11 +4,11 @@
 
 /**
  * @file
- * What differs between the releases of DPDK that uroce is built with, 22.11 and later. No other file of the
- * library asks for the release.
+ * The differences between the releases of DPDK that uroce supports, 22.11 and later. No other file
+ * of the library depends on the release.
  *
- *	before 23.11  the calls about interrupt sources and about the version are marked as experimental. A file that
- *	              uses them includes this header before any of DPDK's.
+ *	before 23.11  the calls about interrupt sources and about the version are experimental.
+ *	              A file that uses them includes this header before any header of DPDK.
  */
 
 #include <pthread.h>
@@ -26,7 +26,10 @@ struct rte_intr_handle;
 /** Whether the headers are those of this release, or of a later one. */
 #define UROCE_DPDK_SINCE(year, month) (RTE_VERSION >= RTE_VERSION_NUM(year, month, 0, 0))
 
-/* Telemetry: 23.03 gave the calls for unsigned integers new names. <rte_telemetry.h> declares them. */
+/*
+ * Telemetry: release 23.03 renamed the calls for unsigned integers. <rte_telemetry.h> declares
+ * them.
+ */
 #if UROCE_DPDK_SINCE(23, 3)
 #define UROCE_DPDK_TEL_ADD_DICT  rte_tel_data_add_dict_uint
 #define UROCE_DPDK_TEL_ADD_ARRAY rte_tel_data_add_array_uint
@@ -37,35 +40,45 @@ struct rte_intr_handle;
 #define UROCE_DPDK_TEL_UINT      RTE_TEL_U64_VAL
 #endif
 
-/** A control thread: EAL lets it run on the CPUs of the process that no lcore has. 23.11 made the call a new one. */
+/**
+ * A control thread. EAL runs it on the CPUs of the process that no lcore uses. Release 23.11
+ * introduced a new call to create it.
+ */
 struct uroce_dpdk_thread {
 #if UROCE_DPDK_SINCE(23, 11)
 	rte_thread_t id;
 #else
 	pthread_t id;
 #endif
-	void *(*run)(void *arg); /* its result is not used */
+	void *(*run)(void *arg); /* function of the thread; its result is not used */
 	void *arg;
 };
 
-/** @param name  at most 15 characters. @return 0, or -errno: there is no thread */
+/**
+ * Start a control thread.
+ * @param name  at most 15 characters
+ * @return 0, or -errno: the thread was not created
+ */
 int uroce_dpdk_thread_start(struct uroce_dpdk_thread *thread, const char *name,
 			    void *(*run)(void *), void *arg);
 
-/** Wait for its end. */
+/** Wait until the thread has ended. */
 void uroce_dpdk_thread_join(struct uroce_dpdk_thread *thread);
 
 /**
- * Whether it is known how the memif driver of the DPDK that runs here records a queue, which rx_wakeup_ring.c reads. Where
- * it is not, a port of memif gives no notices, and the service thread polls it from time to time.
+ * Whether the layout of the memif driver's queue record is known for the running DPDK.
+ * rx_wakeup_ring.c reads this record. If the layout is unknown, a memif port has no RX wake-up, and
+ * the service thread polls it at intervals.
  */
 bool uroce_dpdk_knows_memif(void);
 
 /**
- * The interrupt handle in that record. Releases since 26.03, and the stable releases 23.11.7, 24.11.5, 25.11.1 and
- * their successors, count errors in front of it.
- * @param words  what follows the counts of packets and bytes: the handle, or the count of errors and the handle
- * @return NULL: neither is one
+ * Find the interrupt handle in a queue record of the memif driver. In releases since 26.03, and in
+ * the stable releases 23.11.7, 24.11.5, 25.11.1 and their successors, a count of errors precedes
+ * the handle.
+ * @param words  the words behind the counts of packets and bytes: the handle, or the count of
+ *   errors and the handle
+ * @return NULL: neither word is a handle
  */
 struct rte_intr_handle *uroce_dpdk_memif_handle(const uint64_t words[2]);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The event queue: an array under a lock. Events are rare, so the search for a twin that waits
- * already may be linear: when many wait, each of them stands for a QP that has died.
+ * The event queue: an array under a lock. Events are rare, so a linear search for a pending event
+ * of the same kind is fast enough. If many events are pending, each one means that a QP has failed.
  */
 
 #include "datapath/event.h"
@@ -17,13 +17,13 @@
 #include "datapath/log.h"
 #include "wire/lock.h"
 
-#define PORT_EVENTS 64 /* room beside the QPs' */
+#define PORT_EVENTS 64 /* room for events of the port, beside those of QPs */
 
 struct uroce_event_queue {
 	struct uroce_lock lock;
 	int fd;
 	uint32_t room;
-	uint32_t head; /* index of the oldest */
+	uint32_t head; /* index of the oldest event */
 	uint32_t nb;
 	struct uroce_dev_event event[];
 };

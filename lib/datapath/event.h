@@ -4,19 +4,19 @@
 
 /**
  * @file
- * The asynchronous events of a device: a bounded queue, and an eventfd that polls readable while
- * one waits.
+ * The asynchronous events of a device: a bounded queue, and an eventfd that polls readable while an
+ * event is pending.
  *
- * Workers, EAL's interrupt thread and control threads push; the application pops. An event that
- * waits already is not queued again, so the bound (two for each QP and SRQ, and some) is enough for what
- * can be outstanding at a time; should it be reached, the newest events are dropped.
+ * Workers, EAL's interrupt thread and control threads push events; the application pops them. An
+ * event that is pending already is not queued again. So the bound of two events for each QP and
+ * SRQ, and some more, suffices. If it is reached nevertheless, the newest events are dropped.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-/** What happened to a device or one of its objects. */
+/** An event of a device or of one of its objects. */
 struct uroce_dev_event {
 	enum ibv_event_type type;
 	void *cookie; /* a QP's event_cookie; a CQ's struct uroce_cq; NULL: the port */
@@ -24,23 +24,33 @@ struct uroce_dev_event {
 
 struct uroce_event_queue;
 
-/** @param max_objects  QPs and SRQs. @return the queue, or NULL after one logged line: no memory, no file descriptor */
+/**
+ * Create an event queue.
+ * @param max_objects  maximum of QPs and SRQs
+ * @return the queue; NULL after one logged line: no memory, no file descriptor
+ */
 struct uroce_event_queue *uroce_event_queue_create(uint32_t max_objects);
 void uroce_event_queue_destroy(struct uroce_event_queue *queue);
 
-/** Any thread. */
+/** Queue an event, unless it is pending already. Any thread. */
 void uroce_event_push(struct uroce_event_queue *queue, enum ibv_event_type type, void *cookie);
 
-/** Take the oldest. @return whether there was one */
+/**
+ * Take the oldest event.
+ * @return whether there was one
+ */
 bool uroce_event_pop(struct uroce_event_queue *queue, struct uroce_dev_event *event);
 
-/** Forget what waits for an object that is going away. */
+/** Remove the pending events of an object that will be destroyed. */
 void uroce_event_purge(struct uroce_event_queue *queue, const void *cookie);
 
-/** In a child of fork(): what was inherited under this number is the parent's, so put a descriptor of our own there. */
+/**
+ * In a child of fork(): replace the inherited eventfd, which the parent uses, by a new one under
+ * the same number.
+ */
 void uroce_event_queue_renew(struct uroce_event_queue *queue);
 
-/** Polls readable while an event waits. */
+/** The file descriptor of the queue. It polls readable while an event is pending. */
 int uroce_event_fd(const struct uroce_event_queue *queue);
 
 #endif /* UROCE_DATAPATH_EVENT_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The guard: a jump out of the signal handler to before the burst. That is sound because of what
- * runs in between: the copy loops of a driver, which hold no lock while they touch the peer's
- * memory. The driver's own state for the lost connection is set up anew with the next one.
+ * The fault guard: the signal handler jumps to a point before the burst. The jump is safe because
+ * of the code that it interrupts: the copy loops of a driver, which hold no lock while they touch
+ * the peer's memory. The driver initializes its state again with the next connection.
  *
- * The mask is neither saved nor changed (SA_NODEFER), but before a thread's first burst, which keeps
- * system calls out of the way of every burst.
+ * The signal mask is not saved and not changed (SA_NODEFER), so a burst needs no system call. The
+ * only change is before a thread's first burst.
  */
 
 #include "datapath/fault_guard.h"
@@ -24,22 +24,23 @@ static struct sigaction old_action[RTE_DIM(guarded)];
 static pthread_once_t install_once = PTHREAD_ONCE_INIT;
 static int install_ret;
 
-/* Of a thread. */
+/* The fault guard of a thread. */
 struct guard {
 	sigjmp_buf way_out;
 	atomic_bool is_inside;
-	bool is_open; /* this thread takes the signals */
+	bool is_open; /* the signals are unblocked in this thread */
 };
 
 static _Thread_local struct guard thread_guard;
 
 /*
- * The same for the handler, which may run in any thread and in the middle of anything: the first look at a variable of
- * a thread may allocate it, when the library was loaded at run time.
+ * The guard of the thread, for the signal handler. The handler may run in any thread, at any point.
+ * If the library was loaded at run time, the first access to a thread-local variable may allocate
+ * memory, which a handler must not do.
  */
 static pthread_key_t guard_key;
 
-/* Not ours: do what would have been done without us. */
+/* The fault is outside of a guarded burst: do what would have happened without this handler. */
 static void
 chain_handler(int sig, siginfo_t *info, void *context)
 {
@@ -49,8 +50,9 @@ chain_handler(int sig, siginfo_t *info, void *context)
 		was->sa_sigaction(sig, info, context);
 	else if (was->sa_handler != SIG_DFL && was->sa_handler != SIG_IGN)
 		was->sa_handler(sig);
+	/* The instruction faults again, now with the default action. */
 	else
-		(void)sigaction(sig, was, NULL); /* the instruction faults again, for good */
+		(void)sigaction(sig, was, NULL);
 }
 
 static void
@@ -89,7 +91,10 @@ uroce_fault_guard_install(void)
 	return install_ret;
 }
 
-/* A fault ends the process where its signal is blocked, as programs have it in threads of theirs. */
+/*
+ * Unblock the signals in this thread. A program may block them in its threads, and a fault whose
+ * signal is blocked ends the process.
+ */
 static void
 unblock_signals(struct guard *guard)
 {

@@ -4,16 +4,16 @@
 
 /**
  * @file
- * Bursts on a port whose rings are the memory of another process.
+ * Fault guard: protects bursts on a port whose rings are memory of another process.
  *
- * When that process ends, EAL's interrupt thread unmaps the rings at once, also while a burst of
- * ours works on them; and a peer may shrink the file behind its memory whenever it likes. Either
- * way the burst faults, and a fault ends the process. So on such ports a burst runs under a guard:
- * the fault ends the burst, as if nothing had been received, or sent. Mbufs that the driver held at
+ * When that process ends, EAL's interrupt thread unmaps the rings at once, even while a burst of
+ * this process uses them. A peer may also shrink the file behind its memory at any time. In both
+ * cases the burst faults, and a fault ends the process. So bursts on such ports run under a guard.
+ * A fault ends the burst as if nothing had been received or sent. Mbufs that the driver held at
  * that moment are lost to their pool: at most a burst for each lost peer.
  *
- * The handler acts on faults of threads inside a guarded burst alone, and passes every other on to
- * the handler that was there before.
+ * The signal handler acts only on faults of threads inside a guarded burst. It passes all other
+ * faults to the handler that was installed before.
  */
 
 #include <stdatomic.h>
@@ -21,25 +21,37 @@
 #include <stdint.h>
 #include <rte_mbuf.h>
 
-/** Install the handler, once. @return 0 or -errno */
+/**
+ * Install the signal handler, once.
+ * @return 0 or -errno
+ */
 int uroce_fault_guard_install(void);
 
-/** rte_eth_rx_burst(). @return 0 after a fault */
+/**
+ * Guarded rte_eth_rx_burst().
+ * @return number of frames; 0 after a fault
+ */
 uint16_t uroce_fault_guard_rx(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames,
 			      uint16_t nb);
 
-/** rte_eth_tx_burst(). @return UINT16_MAX after a fault: the frames are gone */
+/**
+ * Guarded rte_eth_tx_burst().
+ * @return number of frames; UINT16_MAX after a fault: the frames are lost
+ */
 uint16_t uroce_fault_guard_tx(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames,
 			      uint16_t nb);
 
 /**
- * Exchange what is in memory that a peer may take away.
- * @param[out] was  what was there; NULL: no matter
+ * Guarded atomic exchange of a word in memory that the peer may remove.
+ * @param[out] was  the previous value; may be NULL
  * @return false after a fault
  */
 bool uroce_fault_guard_swap(_Atomic uint16_t *at, uint16_t value, uint16_t *was);
 
-/** Read from it: whether it is this. @return false after a fault */
+/**
+ * Guarded comparison of a word in memory that the peer may remove.
+ * @return whether the word has this value; false after a fault
+ */
 bool uroce_fault_guard_is(const uint32_t *at, uint32_t value);
 
 #endif /* UROCE_DATAPATH_FAULT_GUARD_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The walk is over /proc/self/fd, leaving out what it needs itself. */
+/* The iteration reads /proc/self/fd, and skips the descriptor that the iteration itself uses. */
 
 #include "datapath/fds.h"
 

@@ -4,26 +4,36 @@
 
 /**
  * @file
- * The descriptors of this process: drivers keep theirs to themselves, and the kernel tells what each is.
+ * The file descriptors of this process. Drivers do not export their descriptors, but the kernel
+ * reports the type of each one.
  */
 
 #include <dirent.h>
 #include <stdbool.h>
 
-/** A walk over all of them; one that is opened or closed meanwhile is found or not. */
+/**
+ * An iteration over all file descriptors. A descriptor that is opened or closed meanwhile may be
+ * found or not.
+ */
 struct uroce_fds {
 	DIR *dir;
 };
 
 void uroce_fds_begin(struct uroce_fds *fds);
 
-/** @return the next one; -1: that was all, and the walk is over */
+/**
+ * The next file descriptor of the iteration.
+ * @return -1: there is no more, and the iteration has ended
+ */
 int uroce_fds_next(struct uroce_fds *fds);
 
-/** End a walk before its end. */
+/** End an iteration before its last descriptor. */
 void uroce_fds_end(struct uroce_fds *fds);
 
-/** Whether what /proc says it is ("anon_inode:[eventfd]") begins so. */
+/**
+ * Whether the type of a descriptor begins with `what`. The type is the target of its link in /proc,
+ * for example "anon_inode:[eventfd]".
+ */
 bool uroce_fds_is(int fd, const char *what);
 
 #endif /* UROCE_DATAPATH_FDS_H */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The addresses of a device, as its GID table: first the link-local one, then those configured or,
- * where the port is the kernel's interface and none is configured, the interface's. An address that
- * the interface has is the kernel's: it answers for it, and is asked for its neighbours. A device that is
- * attached to uroced has the table of that, and asks for neighbours itself.
+ * The GID table of a device. The link-local address is the first entry. The configured addresses
+ * follow. If none is configured and the port shares a kernel interface, the addresses of the
+ * interface follow instead.
+ *
+ * The kernel owns those addresses that the interface has. It replies to ARP and ND for them, and
+ * resolves their neighbours. A device that is attached to uroced has the GID table of uroced, and
+ * resolves neighbours itself.
  */
 
 #include "datapath/gid.h"
@@ -18,10 +21,10 @@
 #include "datapath/port.h"
 #include "datapath/round.h"
 
-/* The interface's addresses; or uroced's, which are not the kernel's to us. */
+/* The addresses of the kernel interface; or those of uroced, which do not count as the kernel's. */
 struct kernel_addrs {
 	struct uroce_addr addr[UROCE_GIDS_MAX];
-	int nb; /* negative: they could not be read */
+	int nb; /* negative: the addresses could not be read */
 	bool are_uroceds;
 };
 
@@ -58,7 +61,7 @@ read_kernel(unsigned if_index, struct kernel_addrs *kernel)
 	kernel->nb = uroce_netif_addrs(if_index, kernel->addr, UROCE_GIDS_MAX);
 }
 
-/* At the first index that is free. */
+/* Add an address at the first free index. */
 static void
 add_gid(struct uroce_gid_table *gids, const struct uroce_addr *addr, bool is_kernels)
 {
@@ -74,7 +77,7 @@ add_gid(struct uroce_gid_table *gids, const struct uroce_addr *addr, bool is_ker
 		gids->nb = idx + 1;
 }
 
-/* Modified EUI-64 [RFC 4291 A]. */
+/* Make the link-local address of a MAC, with a modified EUI-64 [RFC 4291 A]. */
 static struct uroce_addr
 make_link_local(const uint8_t mac[6])
 {
@@ -130,7 +133,7 @@ uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsigned
 	return 0;
 }
 
-/* In their order, those that are none included. */
+/* Copy uroced's GID table with its order, including empty entries. */
 static int
 fill_attached(struct uroce_dev *dev)
 {
@@ -192,7 +195,7 @@ uroce_gid_find(const struct uroce_gid_table *gids, const uint8_t ip[16])
 	return -1;
 }
 
-/* --- as the interface's addresses change --------------------------------------------------------- */
+/* --- changes of the interface's addresses -------------------------------------------------------- */
 
 static bool
 has_link_local(const struct uroce_gid_table *gids)
@@ -246,7 +249,10 @@ add_new(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
 	return is_changed;
 }
 
-/* @return whether another table is published now */
+/*
+ * Update the table after a change of addresses.
+ * @return whether a new table has been published
+ */
 static bool
 update_gids(struct uroce_dev *dev)
 {
@@ -261,17 +267,21 @@ update_gids(struct uroce_dev *dev)
 	else
 		read_kernel(uroce_dev_if_index(dev), &kernel);
 	if (kernel.nb < 0)
-		return false; /* looked for again */
+		return false; /* the next check tries again */
 	dev->has_gid_changes = false;
 	*next = *now;
 	is_changed = drop_gone(next, &kernel);
 	is_changed |= add_new(next, &kernel);
+	/* A1: release the content of the new table */
 	if (is_changed)
-		atomic_store_explicit(&dev->gids, next, memory_order_release); /* A1 */
+		atomic_store_explicit(&dev->gids, next, memory_order_release);
 	return is_changed;
 }
 
-/* Beside the kernel all addresses are its own then, and there are no neighbours of ours; or uroced has them. */
+/*
+ * Whether the table follows the changes of the kernel interface or of uroced. Beside the kernel all
+ * addresses are the kernel's then, and the device resolves no neighbours.
+ */
 static bool
 is_following(const struct uroce_dev *dev)
 {
@@ -286,7 +296,7 @@ has_addr_changes(const struct uroce_dev *dev)
 	return atomic_exchange(&dev->port->mux_client->has_changes, false);
 }
 
-/* Gateways, and who asks for neighbours. */
+/* Take over uroced's gateways, and the addresses with which this device resolves neighbours. */
 static void
 follow_uroced(struct uroce_dev *dev)
 {
@@ -302,7 +312,10 @@ uroce_gid_follow(struct uroce_worker *worker)
 {
 	struct uroce_dev *const dev = worker->dev;
 
-	/* who has the lock may wait for this worker: then the next time */
+	/*
+	 * The thread that has the lock may wait for this worker. So a lock that is taken is tried
+	 * again at the next call.
+	 */
 	if (!is_following(dev) || pthread_mutex_trylock(&dev->lock) != 0)
 		return;
 	dev->has_gid_changes |= has_addr_changes(dev);

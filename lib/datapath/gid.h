@@ -4,11 +4,11 @@
 
 /**
  * @file
- * The addresses of a device, as its GID table.
+ * The GID table of a device: its addresses.
  *
- * Where they are those of the kernel's interface they change with it. There are two tables: the one that is
- * not published is changed and published, then everybody else leaves the round in which the older one may have
- * been found.
+ * If the addresses are those of a kernel interface, the table follows the interface. There are two
+ * tables. A change writes the unpublished table, publishes it, and then waits until all workers
+ * have left the rounds in which they may use the older table.
  */
 
 #include <string.h>
@@ -16,19 +16,23 @@
 #include "datapath/dev.h"
 
 /**
- * Make a table: of a configuration, a MAC, and the kernel's interface that the port shares (0: none).
+ * Fill a table from a configuration, a MAC, and the kernel interface that the port shares.
+ * @param if_index  the kernel interface; 0: none
  * @return 0, or -EINVAL after one logged line: there is no address
  */
 int uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsigned if_index,
 		   struct uroce_gid_table *gids);
 
 /**
- * Fill a device's table from configuration, MAC and port.
+ * Fill a device's table from its configuration, MAC and port.
  * @return 0, or -EINVAL after one logged line: there is no address
  */
 int uroce_gid_fill(struct uroce_dev *dev);
 
-/** Whether every address is the kernel's, so that we have nobody to answer for. */
+/**
+ * Whether every address belongs to the kernel, so that the device must not reply to ARP, ND and
+ * pings.
+ */
 bool uroce_gid_all_kernels(const struct uroce_dev *dev);
 
 /** Whether there is no address at an index. */
@@ -43,15 +47,16 @@ uroce_gid_is_empty(const struct uroce_gid_table *gids, unsigned idx)
 	return (words[0] | words[1]) == 0;
 }
 
-/** The table as it is now. Not from inside a round. */
+/** Copy the current table. Not from inside a round. */
 void uroce_gid_copy(struct uroce_dev *dev, struct uroce_gid_table *gids);
 
-/** The index of an address, or -1. */
+/** The index of an address in a table; -1: not found. */
 int uroce_gid_find(const struct uroce_gid_table *gids, const uint8_t ip[16]);
 
 /**
- * The first worker, in its round: where the addresses are the interface's, look whether they have changed.
- * An address keeps its index as long as it is there; a new one takes the first that is free.
+ * Check whether the addresses of the kernel interface have changed, and update the table. An
+ * address keeps its index while it exists; a new address takes the first free index. Called by the
+ * first worker, inside its round.
  */
 void uroce_gid_follow(struct uroce_worker *worker);
 

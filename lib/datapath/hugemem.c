@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory of the data path. A node without memory left is a slower device, not a failed one: EAL is
- * asked again without a preference.
+ * Memory of the data path. A NUMA node without free memory makes a device slower, but does not make
+ * it fail: the allocation is repeated without a preference for a node.
  *
- * Under --no-huge EAL's own memory is one file of small pages, and where there are many QPs each of them
- * costs a walk through the page tables. So there a heap of our own is added to it, of anonymous memory that
- * the kernel is asked to keep in its transparent hugepages. It grows as it is needed, by half of what it is,
- * and like EAL's it keeps what is given back. Where the kernel does not do that, it is as good as EAL's.
+ * Under --no-huge EAL's memory is a file of small pages. With many QPs each access to a QP would
+ * walk the page tables. So an external heap is added to EAL. It consists of anonymous memory, for
+ * which transparent hugepages are requested from the kernel. The heap grows on demand, by half of
+ * its size, and keeps freed memory, as EAL does. Without transparent hugepages it is no worse than
+ * EAL's memory.
  */
 
 #include "datapath/hugemem.h"
@@ -24,20 +25,28 @@
 #include "datapath/log.h"
 #include "datapath/numa.h"
 
-#define HEAP          "uroce" /* of the first node, or all; "uroce_N" */
+/* Name of the heap of the first node, or of all nodes; other nodes: "uroce_N". */
+#define HEAP          "uroce"
 #define HEAP_NAME_LEN 16
 #define HUGE_PAGE     ((size_t)RTE_PGSIZE_2M)
 #define GROW_MIN      (4 * HUGE_PAGE)
-#define PIECE_MAX     ((size_t)64 << 20) /* what is larger is a table that somebody asked for: EAL's */
+/*
+ * Maximum length of a piece of the library's heap. Larger pieces are tables that the user has
+ * configured; they come from EAL's heap.
+ */
+#define PIECE_MAX ((size_t)64 << 20)
 
-static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `heaps` */
 static struct heap {
 	bool is_there;
-	int socket; /* as EAL calls it */
+	int socket; /* EAL's socket ID of the heap */
 	size_t len;
-} heaps[RTE_MAX_NUMA_NODES]; /* of each node */
+} heaps[RTE_MAX_NUMA_NODES]; /* the heaps, by NUMA node */
 
-/* @return `len` bytes that begin and end with a huge page; NULL: there are none */
+/*
+ * Map `len` bytes that begin and end at a boundary of a huge page.
+ * @return NULL: no memory
+ */
 static void *
 map_pages(size_t len)
 {
@@ -70,7 +79,10 @@ name_heap(unsigned idx, char name[HEAP_NAME_LEN])
 		snprintf(name, HEAP_NAME_LEN, "%s_%u", HEAP, idx);
 }
 
-/* The heap gets room for one more piece of `len` bytes. @return whether it has it */
+/*
+ * Grow a heap by enough for one more piece of `len` bytes.
+ * @return whether the heap has this room
+ */
 static bool
 grow_heap(unsigned idx, size_t len)
 {
@@ -113,7 +125,10 @@ alloc_of_heap(size_t len, int node)
 	return mem;
 }
 
-/* @return NULL: neither EAL's heap nor, for pieces of the usual length, that of ours has so much */
+/*
+ * Allocate from EAL's heap, and under --no-huge from the library's heap for pieces up to PIECE_MAX.
+ * @return NULL: no heap has enough memory
+ */
 static void *
 alloc_within(size_t len, int socket_id)
 {

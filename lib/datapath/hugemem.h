@@ -4,27 +4,31 @@
 
 /**
  * @file
- * Memory for what the data path touches: from EAL's heap, that is hugepages on the right NUMA node.
- * Under --no-huge from a heap of EAL's that is ours, named "uroce": it grows beyond what EAL was given,
- * and lies in transparent hugepages where the kernel has them. Further NUMA nodes have theirs, "uroce_1" and so on.
+ * Memory for the data path, from EAL's heap: hugepages of the right NUMA node.
+ *
+ * Under --no-huge the memory comes from an external heap named "uroce", which this library adds to
+ * EAL. It grows beyond EAL's memory, and uses transparent hugepages where the kernel provides them.
+ * Further NUMA nodes have heaps "uroce_1" and so on.
  */
 
 #include <stddef.h>
 
 /**
- * Zeroed memory, aligned to a cache line.
- * @param socket_id  NUMA node to take it from; another one, or any (-1), is used when that has none
- * @return NULL after one logged line when there is none
+ * Allocate zeroed memory, aligned to a cache line.
+ * @param socket_id  preferred NUMA node, or -1 for any; another node is used if the preferred node
+ *   has no memory
+ * @return NULL after one logged line if there is no memory
  */
 void *uroce_hugemem_alloc(size_t len, int socket_id);
 
 /**
- * The same of what a device promises to have whatever EAL was given (the entries of a CQ): what EAL has no room for
- * is from a heap of ours that grows, also beside hugepages.
+ * As uroce_hugemem_alloc(), for memory that a device guarantees independently of EAL's memory, such
+ * as the entries of a CQ. If EAL's heap has no room, the memory comes from the library's own heap,
+ * which grows, even where hugepages are used.
  */
 void *uroce_hugemem_alloc_beyond(size_t len, int socket_id);
 
-/** Give it back. NULL is allowed. */
+/** Free the memory. NULL is allowed. */
 void uroce_hugemem_free(void *mem);
 
 #endif /* UROCE_DATAPATH_HUGEMEM_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * ICMP echo [RFC 792]: the answer is the question with its addresses exchanged, so the ICMP
- * checksum changes by what the type changes, and a question that arrived damaged stays damaged.
+ * ICMP echo [RFC 792]. The reply is the request with its addresses exchanged. The ICMP checksum is
+ * updated by the change of the type alone. So a request that arrived damaged remains damaged.
  */
 
 #include "datapath/neigh_frame.h"
@@ -37,7 +37,7 @@ checksum_ipv4_header(const struct uroce_ipv4 *ip, uint32_t hdr_len)
 	return be16_make((uint16_t)~sum);
 }
 
-/* One's complement [RFC 1624]: the old word goes out, the new one comes in. */
+/* Update a checksum for one changed word, in one's complement [RFC 1624]. */
 static be16
 update_checksum(be16 checksum, uint16_t old_word, uint16_t new_word)
 {
@@ -48,7 +48,10 @@ update_checksum(be16 checksum, uint16_t old_word, uint16_t new_word)
 	return be16_make((uint16_t)~sum);
 }
 
-/* A whole, unfragmented, undamaged IPv4 header. @return its length; 0: it is not one */
+/*
+ * Check an IPv4 header: it must be complete, not fragmented, and have a right checksum.
+ * @return its length; 0: the check failed
+ */
 static uint32_t
 check_ipv4(const struct uroce_l2 *l2)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * ICMPv6: neighbour solicitation and advertisement [RFC 4861], echo [RFC 4443]. A neighbour
- * message is believed only with a hop limit of 255, which no router lets pass, and with a right
- * checksum.
+ * ICMPv6: neighbour solicitation and advertisement [RFC 4861], echo [RFC 4443]. A message of
+ * neighbour discovery is accepted only with a hop limit of 255 and a right checksum. No router
+ * forwards a packet with this hop limit unchanged.
  */
 
 #include "datapath/neigh_frame.h"
@@ -17,16 +17,16 @@ struct icmpv6 {
 	uint8_t type;
 	uint8_t code;
 	be16 checksum;
-	be32 flags; /* echo: identifier and sequence */
+	be32 flags; /* for echo: identifier and sequence number */
 };
 static_assert(sizeof(struct icmpv6) == 8, "an ICMPv6 header is 8 bytes");
 
-/* Solicitation and advertisement, with the one option that matters. */
+/* Neighbour solicitation or advertisement, with a link-layer address option. */
 struct nd {
 	struct icmpv6 icmp;
 	uint8_t target[16];
 	uint8_t opt_type;
-	uint8_t opt_len; /* in 8 bytes */
+	uint8_t opt_len; /* length of the option, in units of 8 bytes */
 	uint8_t opt_mac[6];
 };
 static_assert(sizeof(struct nd) == 32, "a neighbour message with a link-layer address");
@@ -44,11 +44,14 @@ enum {
 #define REPLY_HOP_LIMIT 64
 #define FLAG_SOLICITED  0x40000000u
 #define FLAG_OVERRIDE   0x20000000u
-#define ND_LEN_MIN      24 /* without option */
+#define ND_LEN_MIN      24 /* length of a message without options */
 
 static const uint8_t unspecified[16];
 
-/* Of an ICMPv6 message and its pseudo-header; 0 over a message with its checksum in place. */
+/*
+ * Compute the checksum of an ICMPv6 message and its pseudo-header; 0 if the message includes a
+ * right checksum.
+ */
 static uint16_t
 checksum_icmpv6(const struct uroce_ipv6 *ip, const void *msg, uint32_t len)
 {
@@ -74,7 +77,10 @@ set_icmpv6_checksum(const struct uroce_ipv6 *ip, struct icmpv6 *icmp, uint32_t l
 	icmp->checksum = be16_make(checksum_icmpv6(ip, icmp, len));
 }
 
-/* @return bytes of the ICMPv6 message; 0: the packet is something else, or damaged */
+/*
+ * Check an IPv6 packet.
+ * @return length of the ICMPv6 message; 0: the packet is something else, or damaged
+ */
 static uint32_t
 check_ipv6(const struct uroce_l2 *l2)
 {
@@ -90,7 +96,7 @@ check_ipv6(const struct uroce_l2 *l2)
 	return checksum_icmpv6(ip, ip + 1, len) == 0 ? len : 0;
 }
 
-/* The link-layer address option of that type; NULL: none. */
+/* Find the link-layer address option of a type; NULL: there is none. */
 static const uint8_t *
 find_mac(const struct nd *nd, uint32_t len, uint8_t opt_type)
 {
@@ -106,7 +112,9 @@ find_mac(const struct nd *nd, uint32_t len, uint8_t opt_type)
 	return NULL;
 }
 
-/* Of another host of IPv6: what is mapped is IPv4's, and ARP's to speak of. */
+/*
+ * Whether `ip` may be the IPv6 address of another host. IPv4-mapped addresses are only used by ARP.
+ */
 static bool
 is_ipv6_host(const struct uroce_neigh_conf *conf, const uint8_t ip[16])
 {
@@ -115,15 +123,15 @@ is_ipv6_host(const struct uroce_neigh_conf *conf, const uint8_t ip[16])
 
 static void
 claim_neighbour(const uint8_t ip[16], const uint8_t *mac, bool is_answer,
-		struct uroce_neigh_claim *heard)
+		struct uroce_neigh_claim *claim)
 {
-	memcpy(heard->ip, ip, sizeof(heard->ip));
-	memcpy(heard->mac, mac, sizeof(heard->mac));
-	heard->is_valid = true;
-	heard->is_answer = is_answer;
+	memcpy(claim->ip, ip, sizeof(claim->ip));
+	memcpy(claim->mac, mac, sizeof(claim->mac));
+	claim->is_valid = true;
+	claim->is_answer = is_answer;
 }
 
-/* Turn the solicitation into the advertisement. */
+/* Turn a solicitation into its advertisement. */
 static void
 make_advertisement(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
 		   const uint8_t *dmac, uint32_t *len)
@@ -153,7 +161,7 @@ make_advertisement(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l
 
 static bool
 reply_solicitation(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint32_t msg_len,
-		   struct uroce_neigh_claim *heard, uint32_t *len)
+		   struct uroce_neigh_claim *claim, uint32_t *len)
 {
 	const struct uroce_ipv6 *ip = (const struct uroce_ipv6 *)l2->l3;
 	const struct nd *nd = (const struct nd *)(ip + 1);
@@ -167,7 +175,7 @@ reply_solicitation(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l
 		return false;
 	smac = find_mac(nd, msg_len, OPT_SOURCE_MAC);
 	if (!is_probe && smac)
-		claim_neighbour(ip->src, smac, false, heard);
+		claim_neighbour(ip->src, smac, false, claim);
 	if (l2->room < sizeof(*ip) + sizeof(*nd))
 		return false;
 	make_advertisement(conf, l2, smac ? smac : from, len);
@@ -176,7 +184,7 @@ reply_solicitation(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l
 
 static void
 read_advertisement(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint32_t msg_len,
-		   struct uroce_neigh_claim *heard)
+		   struct uroce_neigh_claim *claim)
 {
 	const struct uroce_ipv6 *ip = (const struct uroce_ipv6 *)l2->l3;
 	const struct nd *nd = (const struct nd *)(ip + 1);
@@ -189,7 +197,7 @@ read_advertisement(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l
 	if (!mac)
 		mac = ((const struct uroce_eth *)l2->frame)->src;
 	if (!(mac[0] & 1))
-		claim_neighbour(nd->target, mac, true, heard);
+		claim_neighbour(nd->target, mac, true, claim);
 }
 
 static bool
@@ -217,7 +225,7 @@ reply_echo(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2, uint3
 
 bool
 uroce_icmpv6_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
-		   struct uroce_neigh_claim *heard, uint32_t *len)
+		   struct uroce_neigh_claim *claim, uint32_t *len)
 {
 	const uint32_t msg_len = check_ipv6(l2);
 	const struct icmpv6 *icmp = (const struct icmpv6 *)(l2->l3 + sizeof(struct uroce_ipv6));
@@ -225,27 +233,27 @@ uroce_icmpv6_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l
 	if (msg_len == 0)
 		return false;
 	if (icmp->type == SOLICITATION)
-		return reply_solicitation(conf, l2, msg_len, heard, len);
+		return reply_solicitation(conf, l2, msg_len, claim, len);
 	if (icmp->type == ECHO_REQUEST)
 		return reply_echo(conf, l2, msg_len, len);
 	if (icmp->type == ADVERTISEMENT)
-		read_advertisement(conf, l2, msg_len, heard);
+		read_advertisement(conf, l2, msg_len, claim);
 	return false;
 }
 
 uint32_t
 uroce_icmpv6_solicit(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
-		     const uint8_t ip_asked[16], uint8_t *frame)
+		     const uint8_t target[16], uint8_t *frame)
 {
-	/* the solicited-node group [RFC 4291 2.7.1] and its MAC */
-	const uint8_t dmac[6] = { 0x33, 0x33, 0xff, ip_asked[13], ip_asked[14], ip_asked[15] };
+	/* The solicited-node multicast group [RFC 4291 2.7.1] and its MAC. */
+	const uint8_t dmac[6] = { 0x33, 0x33, 0xff, target[13], target[14], target[15] };
 	const uint8_t group[16] = { 0xff,
 				    2,
 				    [11] = 1,
 				    [12] = 0xff,
-				    [13] = ip_asked[13],
-				    [14] = ip_asked[14],
-				    [15] = ip_asked[15] };
+				    [13] = target[13],
+				    [14] = target[14],
+				    [15] = target[15] };
 	struct uroce_ipv6 *ip =
 		(struct uroce_ipv6 *)uroce_l2_put(conf, frame, dmac, UROCE_ETHERTYPE_IPV6);
 	struct nd *nd = (struct nd *)(ip + 1);
@@ -263,7 +271,7 @@ uroce_icmpv6_solicit(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
 		.opt_type = OPT_SOURCE_MAC,
 		.opt_len = 1,
 	};
-	memcpy(nd->target, ip_asked, sizeof(nd->target));
+	memcpy(nd->target, target, sizeof(nd->target));
 	memcpy(nd->opt_mac, conf->mac, sizeof(nd->opt_mac));
 	set_icmpv6_checksum(ip, &nd->icmp, sizeof(*nd));
 	return (uint32_t)((const uint8_t *)(nd + 1) - frame);

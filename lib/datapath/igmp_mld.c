@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * IGMP, and MLD, which is the same within ICMPv6. Both carry the option Router Alert and never leave
- * their network: a hop limit of 1 says so, and whoever has another is not believed.
+ * IGMP, and MLD, its equivalent within ICMPv6. Messages of both carry the option Router Alert. They
+ * never leave their link, and so have a hop limit of 1. Messages with another hop limit are
+ * ignored.
  */
 
 #include "datapath/igmp_mld.h"
@@ -16,14 +17,15 @@
 #define PROTO_IGMP       2
 #define PROTO_HOP_BY_HOP 0
 #define HOP_LIMIT        1
-#define DSCP_CS6         0xc0                  /* network control */
-#define MIN_FRAME_LEN    60                    /* without FCS */
-#define DEFAULT_RESP_NS  UINT64_C(10000000000) /* of IGMPv1, which does not say */
-#define NS_PER_MS        UINT64_C(1000000)
+#define DSCP_CS6         0xc0 /* DSCP of network control */
+#define MIN_FRAME_LEN    60   /* minimum length of an Ethernet frame without FCS */
+/* Maximum response time of IGMPv1, whose queries have no such field. */
+#define DEFAULT_RESP_NS UINT64_C(10000000000)
+#define NS_PER_MS       UINT64_C(1000000)
 
 struct igmp {
 	uint8_t type;
-	uint8_t max_resp; /* in 100 ms */
+	uint8_t max_resp; /* maximum response time, in units of 100 ms */
 	be16 checksum;
 	uint8_t group[4];
 };
@@ -39,7 +41,7 @@ struct mld {
 	uint8_t type;
 	uint8_t code;
 	be16 checksum;
-	be16 max_resp; /* in ms */
+	be16 max_resp; /* maximum response time, in ms */
 	be16 reserved;
 	uint8_t group[16];
 };
@@ -93,11 +95,11 @@ uroce_igmp_mld_is_reported(const uint8_t group[16])
 
 	if (uroce_ip_is_v4(group))
 		return memcmp(group, all_hosts, 16) != 0;
-	/* the scope: 1 is the interface */
+	/* A group of scope 1 never leaves the interface, and is not reported. */
 	return (group[1] & 0xf) > 1 && memcmp(group, all_nodes, 16) != 0;
 }
 
-/* Words are summed as they lie, so that the sum lies right, too. */
+/* The words are summed in memory byte order, so the sum is stored without a swap. */
 static be16
 fold_sum(uint32_t sum)
 {
@@ -130,7 +132,10 @@ checksum_mld(const struct uroce_ipv6 *ip, const void *msg, uint32_t len)
 	return fold_sum((uint32_t)rte_raw_cksum(&pseudo, sizeof(pseudo)) + rte_raw_cksum(msg, len));
 }
 
-/* Of IPv4 the first of ours, of IPv6 the link-local one; nothing if there is none. */
+/*
+ * Choose the source address of a report: for IPv4 the first address of this device, for IPv6 its
+ * link-local address. If there is none, the unspecified address is used.
+ */
 static void
 choose_source(const struct uroce_neigh_conf *conf, bool is_v4, uint8_t ip[16])
 {
@@ -208,7 +213,10 @@ uroce_igmp_mld_put_report(const struct uroce_neigh_conf *conf, const uint8_t gro
 				     : put_mld(conf, group, is_leave, frame);
 }
 
-/* A code of IGMPv3 and MLDv2 from 128 up (32768) is a float [RFC 3376 4.1.1, RFC 3810 5.1.3]. */
+/*
+ * Decode a response code of IGMPv3 or MLDv2. From 128 (IGMPv3) or 32768 (MLDv2) on it is a
+ * floating-point number [RFC 3376 4.1.1, RFC 3810 5.1.3].
+ */
 static uint32_t
 decode_resp_code(uint32_t code, unsigned mantissa_bits)
 {
@@ -242,7 +250,10 @@ read_igmp(const struct uroce_l2 *l2, uint64_t *resp_ns)
 	return true;
 }
 
-/* The Router Alert is the whole of the extension header, as in every query. */
+/*
+ * Parse an MLD query. Its extension header contains the Router Alert option only, as in every
+ * query.
+ */
 static bool
 read_mld(const struct uroce_l2 *l2, uint64_t *resp_ns)
 {
@@ -260,7 +271,7 @@ read_mld(const struct uroce_l2 *l2, uint64_t *resp_ns)
 	if (packet->mld.type != MLD_QUERY ||
 	    be16_get(checksum_mld(&packet->ip, &packet->mld, len)) != 0)
 		return false;
-	/* version 2 is known by its length */
+	/* A query of version 2 is recognized by its length. */
 	*resp_ns = NS_PER_MS * (len > sizeof(packet->mld)
 					? decode_resp_code(be16_get(packet->mld.max_resp), 12)
 					: be16_get(packet->mld.max_resp));

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * The frames by which a host says which groups it listens to: IGMP [RFC 2236] and MLD [RFC 2710], of
- * the versions that every router and every switch that snoops understands. No state.
+ * The frames by which a host reports the multicast groups of which it is a member: IGMPv2 [RFC
+ * 2236] and MLDv1 [RFC 2710]. All routers and snooping switches understand these versions. There is
+ * no state.
  */
 
 #include <stdbool.h>
@@ -13,24 +14,27 @@
 
 #include "datapath/neigh_frame.h"
 
-/** The MAC that a group's frames go to [RFC 1112, 2464]: nobody is asked for it. */
+/** The MAC of a multicast group [RFC 1112, 2464]. It is computed from the GID. */
 void uroce_mcast_group_mac(const uint8_t gid[16], uint8_t mac[6]);
 
-/** Whether somebody has to be told of a group at all: not of those that all hosts are in, nor of this
- * host's own. */
+/**
+ * Whether a multicast group is reported at all. The group of all hosts and groups of interface
+ * scope are not.
+ */
 bool uroce_igmp_mld_is_reported(const uint8_t group[16]);
 
 /**
- * Build a report that we listen to a group, or with `is_leave` that we do no longer.
+ * Build a report of a group, or with `is_leave` the message that this host leaves the group.
  * @param[out] frame  room for UROCE_NEIGH_REQUEST_MAX
- * @return its length
+ * @return length of the frame
  */
 uint32_t uroce_igmp_mld_put_report(const struct uroce_neigh_conf *conf, const uint8_t group[16],
 				   bool is_leave, uint8_t *frame);
 
 /**
- * Whether a frame is a router's question for reports, of all groups or of one: every version's.
- * @param[out] resp_ns  within what time it wants the answer
+ * Whether a frame is a router's query for reports, of all groups or of one, in any version of IGMP
+ * and MLD.
+ * @param[out] resp_ns  maximum time until the report
  */
 bool uroce_igmp_mld_read_query(const struct uroce_l2 *l2, uint64_t *resp_ns);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * When a post sends by itself. The service thread leaves a worker alone that the application drove a
- * moment ago, and is woken by doorbells of one that it left; so inline transmit is for programs that drive, and
- * does not count as driving: whoever sleeps after it is served as if it had rung.
+ * The conditions of inline transmit.
+ *
+ * The service thread does not drive a worker that the application drove a moment ago. Inline
+ * transmit is for programs that drive their worker. But it does not count as driving: a program
+ * that sleeps after an inline transmit is served by the service thread as after a doorbell.
  */
 
 #include "datapath/inline_tx.h"
@@ -14,9 +16,11 @@
 #include "datapath/round.h"
 #include "datapath/stage.h"
 
-#define SINGLE_MIN 16 /* rounds that make a program one that posts singly */
-#define DRIVEN_NS                                                                                  \
-	UINT64_C(100000) /* since the application drove last: less than the service waits */
+#define SINGLE_MIN 16 /* consecutive rounds with one post that enable inline transmit */
+/*
+ * Maximum time since the application drove last. It is shorter than the service thread's timeout.
+ */
+#define DRIVEN_NS UINT64_C(100000)
 
 static void
 set_inline_tx(struct uroce_worker *worker, bool is_open)
@@ -38,7 +42,7 @@ uroce_inline_tx_polled(struct uroce_worker *worker, unsigned nb_rung)
 	set_inline_tx(worker, inline_tx->nb_single >= SINGLE_MIN);
 }
 
-/* Whether nothing is before this post, and the application is at it. */
+/* Whether nothing is to be sent before this post, and the application drives the worker. */
 static bool
 can_send_inline(const struct uroce_worker *worker)
 {
@@ -52,7 +56,10 @@ can_send_inline(const struct uroce_worker *worker)
 	       uroce_worker_may_transmit(worker);
 }
 
-/* Where a burst is a system call, or the peer waits for more than the answer, there is one for all. */
+/*
+ * Transmit a post. All pending frames are sent in the same burst if a burst is a system call, or if
+ * the peer waits for more than the reply.
+ */
 static void
 transmit_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
@@ -73,7 +80,7 @@ uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	    rte_lcore_id() == LCORE_ID_ANY || !uroce_lock_try(&worker->lock))
 		return false;
 	uroce_worker_begin_round(worker);
-	/* it may have moved meanwhile, or have come just now */
+	/* The QP may have migrated to another worker, or may have arrived just now. */
 	is_sent = uroce_worker_qp_worker(wqp) == worker && !wqp->is_migrated &&
 		  can_send_inline(worker);
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);

@@ -4,33 +4,38 @@
 
 /**
  * @file
- * A post that goes straight to the port.
+ * Inline transmit: a post that transmits in the calling thread, without a doorbell.
  *
- * A doorbell and the round that takes it are for posts that come in numbers, or from threads that do not
- * drive: what was posted leaves together. A program that posts once, then polls, gains nothing by that: the
- * round that its poll makes looks for frames, calls and doorbells first, and sends that one request in the end.
- * So where a program has posted once at most between its last rounds, its thread sends in the post itself,
- * under the worker's lock. The round is not missed: it would have sent the same burst, later.
+ * Doorbells are for several posts at a time, or for posts of threads that do not drive the worker.
+ * The round that takes the doorbells transmits all posts together. A program that posts once and
+ * then polls gains nothing by this. The round of its poll would first look for frames, commands and
+ * doorbells, and then send the one request. So if a program has made at most one post between its
+ * latest rounds, the post itself transmits the request, under the worker's lock. This is the burst
+ * that the round would have sent, only earlier.
  *
- * It is tried, never waited for: who finds the worker driven by another thread, or frames or doorbells that
- * wait already, rings as ever. A second post before the next round ends the habit, for then a round would have
- * sent both together. An acknowledgement that was left to the program's answer (delayed_ack.h) leaves with
- * the round behind it, for nobody is as eager for it as for the answer; unless the peer is known to wait for it.
+ * A post never waits for inline transmit. It rings the doorbell if another thread drives the
+ * worker, or if frames or doorbells are pending. A second post before the next round ends inline
+ * transmit, because a round would have sent both posts together. A delayed ACK (delayed_ack.h) is
+ * sent by the round behind the post, because the peer needs the reply first. But if the peer is
+ * known to wait for the ACK, it is sent with the post.
  *
- * By the thread that holds the worker's lock.
+ * The caller holds the worker's lock.
  */
 
 #include <stdbool.h>
 
 struct uroce_worker;
 
-/** What a worker knows of its program's posts. */
+/** The inline transmit state of a worker. */
 struct uroce_inline_tx {
-	unsigned nb_single; /* rounds in a row that found one post */
-	unsigned nb_posts;  /* that took the shortcut since the last round */
+	unsigned nb_single; /* consecutive rounds that found one post */
+	unsigned nb_posts;  /* posts that were transmitted inline since the latest round */
 };
 
-/** A round of the application found doorbells of `nb_rung` posts (0, 1, at least 2). */
+/**
+ * A round of the application has taken doorbells.
+ * @param nb_rung  number of posts that rang a doorbell: 0, 1, or at least 2
+ */
 void uroce_inline_tx_polled(struct uroce_worker *worker, unsigned nb_rung);
 
 #endif /* UROCE_DATAPATH_INLINE_TX_H */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Errands are run by an interrupt source of our own, an eventfd that is registered once and never
- * taken back: (un)registering makes the interrupt thread look at all sources again, some time later,
- * which is what we must be able to rule out. Its memory is not from EAL's heap, so that it outlives
- * EAL's clean-up.
+ * Interrupt thread calls use an interrupt source of their own: an eventfd that is registered once
+ * and never unregistered. Each registration or unregistration makes the interrupt thread read the
+ * list of sources again, some time later. uroce_intr_call_synchronize() waits until that has
+ * happened, and so must not cause it. The source's memory is not from EAL's heap, so that it
+ * outlives EAL's cleanup.
  */
 
 #include "datapath/dpdk.h"
@@ -24,9 +25,11 @@ struct intr_call {
 	atomic_bool is_done;
 };
 
-static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER; /* one errand at a time */
+/* One interrupt thread call at a time. */
+static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t source_once = PTHREAD_ONCE_INIT;
-static struct rte_intr_handle *intr_handle; /* NULL: errands are run by who asks */
+/* NULL: the source could not be registered, and calls run in the calling thread */
+static struct rte_intr_handle *intr_handle;
 static int event_fd = -1;
 static _Atomic(struct intr_call *) pending_call;
 
@@ -42,7 +45,10 @@ run_pending_call(void *arg)
 	if (!intr_call)
 		return;
 	intr_call->call(intr_call->arg);
-	/* The errand lies on the stack of who waits for this. */
+	/*
+	 * When the waiting thread sees is_done, the call becomes invalid: it is on that thread's
+	 * stack.
+	 */
 	atomic_store_explicit(&intr_call->is_done, true, memory_order_release);
 }
 
@@ -84,8 +90,9 @@ run_empty_call(void *arg)
 }
 
 /*
- * The thread takes events by the batch. A notice that waited when the first errand was sent is in
- * the first errand's batch or before, and the second errand is in a later one.
+ * The interrupt thread takes events in batches. A notification that was pending when the first call
+ * was sent is in the same batch as that call, or in an earlier one. The second call is in a later
+ * batch.
  */
 void
 uroce_intr_call_synchronize(void)

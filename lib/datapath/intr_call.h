@@ -4,20 +4,23 @@
 
 /**
  * @file
- * Errands: calls made in EAL's interrupt thread, where drivers run their own control callbacks, so
- * that the two cannot meet.
+ * Interrupt thread calls: calls that run in EAL's interrupt thread. Drivers run their own control
+ * callbacks in this thread, so that both never run at the same time.
  *
- * memif needs it. Its stop frees the rings; so does its own disconnect, in that thread, when the peer
- * goes at the same moment.
+ * memif needs this. Stopping the port frees its rings. If the peer disconnects at the same moment,
+ * the driver's disconnect callback frees the rings as well.
  */
 
-/** Run `call(arg)` in the interrupt thread. Returns when it has run. Not from that thread. */
+/**
+ * Run `call(arg)` in the interrupt thread. Returns after it has run. Must not be called from the
+ * interrupt thread.
+ */
 void uroce_intr_call_run(void (*call)(void *arg), void *arg);
 
 /**
- * Wait until the interrupt thread has taken notice of every source that was registered with it, or
- * taken back, before. Who frees such a source (as rte_eal_cleanup() does with memif's listener, which
- * is never taken back) had better not do so while the thread is about to look at it.
+ * Wait until the interrupt thread has noticed all earlier registrations and unregistrations of
+ * interrupt sources. The memory of a source may be freed only after that. For example,
+ * rte_eal_cleanup() frees memif's listener, which is never unregistered.
  */
 void uroce_intr_call_synchronize(void);
 

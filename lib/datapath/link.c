@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Links. memif makes two demands beside the usual: a client that finds nobody, or is turned away because
- * the server is not up yet, must be started again by us; and its rings are memory that is new with each
- * link, of which every frame would find a page missing until all have been used once.
+ * The link of a port. memif has two special requirements. A client that finds no server, or is
+ * refused because the server is not up yet, must be restarted by the library. And each new link has
+ * new memory for its rings. Until each page has been used once, every frame would cause a page
+ * fault. So all pages are populated when the link comes up.
  */
 
 #include "datapath/link.h"
@@ -29,18 +30,19 @@
 #include "datapath/fds.h"
 #include "datapath/log.h"
 
-#define ANSWER_NS    UINT64_C(60000000000) /* for the server's answer */
-#define MEMIF_SOCKET "/run/memif.sock"     /* the driver's default */
+#define ANSWER_NS    UINT64_C(60000000000) /* maximum time to wait for the server's reply */
+#define MEMIF_SOCKET "/run/memif.sock"     /* path of the socket if the arguments have none */
 
-#define MEMIF_REGION "memfd:memif_region" /* as the driver calls its memory */
+#define MEMIF_REGION "memfd:memif_region" /* name that the driver gives its memory */
 
 /*
- * The client says how long the memory is, which nobody has to believe: beyond this, which is many times
- * the usual rings, pages come one by one.
+ * Maximum of memory that is populated. The peer determines the size of the rings' memory, and is
+ * not trusted. The maximum is many times the size of usual rings. Further pages are populated by
+ * page faults.
  */
 #define POPULATE_MAX ((uintptr_t)256 << 20)
 
-/* The pages of the rings, now and not frame by frame: each would cost some microseconds. */
+/* Populate the pages of the rings now. A page fault for each frame would cost some microseconds. */
 static void
 populate_rings(const struct uroce_port *port)
 {
@@ -92,7 +94,10 @@ set_gone(struct uroce_port *port)
 	uroce_event_push(port->events, IBV_EVENT_DEVICE_FATAL, NULL);
 }
 
-/* Who has the port may reset it, which is seen by looking; of one that is ours nobody does. */
+/*
+ * Handle a reset that the driver requests. The owner of a port that was handed over may reset it,
+ * which the link check finds. The library itself does not reset its ports.
+ */
 static void
 set_reset(struct uroce_port *port)
 {
@@ -119,7 +124,7 @@ uroce_link_check(struct uroce_port *port)
 		uroce_link_set(port, is_link_up(port));
 }
 
-/* EAL's interrupt thread. */
+/* Handle an event of the port. Runs in EAL's interrupt thread. */
 static int
 on_port_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *ret_param)
 {
@@ -159,7 +164,7 @@ uroce_link_unwatch(struct uroce_port *port)
 	if (!port->has_callbacks)
 		return;
 	for (unsigned i = 0; i < RTE_DIM(watched); i++) {
-		/* -EAGAIN: the callback runs just now */
+		/* -EAGAIN: the callback is running, so try again */
 		while (rte_eth_dev_callback_unregister(port->id, watched[i], on_port_event, port) ==
 		       -EAGAIN)
 			rte_delay_us_sleep(10);
@@ -175,7 +180,7 @@ is_connected_to(int fd, const char *path)
 
 	if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0 || peer.sun_family != AF_UNIX)
 		return false;
-	/* an abstract name begins with a zero */
+	/* An abstract socket name begins with a zero. */
 	return strncmp(peer.sun_path + (peer.sun_path[0] == '\0'), path,
 		       sizeof(peer.sun_path) - 1) == 0;
 }
@@ -194,9 +199,10 @@ has_connection(const char *path)
 }
 
 /*
- * A server that comes to a connection which was given up before its answer closes a descriptor that
- * its EAL still watches, and EAL panics. So a connection that waits for its answer is left alone for
- * longer than a process is starved; when the server has refused it, it is closed.
+ * Whether the port's connection still waits for the server's reply. Such a connection must not be
+ * closed too early. If a server accepts a connection that was closed before its reply, it closes a
+ * descriptor that its EAL still watches, and EAL panics. So the connection is kept for longer than
+ * a process can be starved of CPU time. A connection that the server has refused is already closed.
  */
 static bool
 is_connecting(const struct uroce_port *port, uint64_t now_ns)
@@ -225,7 +231,10 @@ uroce_link_is_lost(const struct uroce_port *port, uint64_t now_ns)
 	       now_ns >= port->restart_ns && !is_connecting(port, now_ns);
 }
 
-/* The driver says that nobody listens; it has said so before. */
+/*
+ * Restart the port without the driver's log line that no server listens. The line was logged
+ * before.
+ */
 static void
 start_quietly(void *arg)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The log types. They are registered before main, so that EAL's --log-level finds them.
- */
+/* The log types. They are registered before main(), so that EAL's option --log-level finds them. */
 
 #include "datapath/log.h"
 

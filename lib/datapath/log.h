@@ -4,29 +4,32 @@
 
 /**
  * @file
- * Logs, by noun: EAL's --log-level=roce.port:debug and the like choose what is seen.
+ * Logs, with a log type for each kind of object. EAL's option --log-level=roce.port:debug and the
+ * like select what is logged.
  *
- * Whoever decides that something is an error logs it, once, in one line: what, why, what is
- * allowed. ERR = a function is lost; WARNING = degraded; INFO = life of objects; DEBUG = control
- * operations. Nothing is logged per packet.
+ * The function that decides that something is an error logs it once, in one line. The line has the
+ * subject, the reason and what is allowed. Levels: ERR, a function is lost; WARNING, degraded;
+ * INFO, creation and destruction of objects; DEBUG, control operations. Nothing is logged per
+ * packet.
  */
 
 #include <string.h>
 #include <rte_log.h>
 
-extern int uroce_log_dev;   /* roce.dev */
-extern int uroce_log_port;  /* roce.port */
-extern int uroce_log_neigh; /* roce.neigh */
-extern int uroce_log_qp;    /* roce.qp */
-extern int uroce_log_mem;   /* roce.mem */
+extern int uroce_log_dev;   /* log type roce.dev */
+extern int uroce_log_port;  /* log type roce.port */
+extern int uroce_log_neigh; /* log type roce.neigh */
+extern int uroce_log_qp;    /* log type roce.qp */
+extern int uroce_log_mem;   /* log type roce.mem */
 
-/** UROCE_LOG(ERR, port, "%s: no such port", name) */
+/** Log a line. Example: UROCE_LOG(ERR, port, "%s: no such port", name) */
 #define UROCE_LOG(level, noun, ...)                                                                \
 	rte_log(RTE_LOG_##level, uroce_log_##noun,                                                 \
 		RTE_FMT("roce: " RTE_FMT_HEAD(__VA_ARGS__, ) "\n", RTE_FMT_TAIL(__VA_ARGS__, )))
 
 /**
- * A string of the caller's, which may be of any length: its beginning, and "..." where that is not all.
+ * Quote a string of the caller, which may have any length. A long string is cut off and ends in
+ * "...". Example:
  *
  *	UROCE_LOG(ERR, dev, "unknown key '" UROCE_QUOTED "'", UROCE_QUOTE(name))
  */

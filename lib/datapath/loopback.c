@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Which frames stay. A path to an address of ours has our own MAC as its next hop, and so do few others: that
- * is looked at first. Such a frame is parsed, so that it is known where it goes to, and verified when it is
- * taken: it gets no trust that one from the port has not.
+ * Selection of the frames that are looped back.
+ *
+ * A path to an address of the device has the device's own MAC as its next hop. Few other next hops
+ * have this MAC. So the MAC is compared first. A frame with this MAC is parsed, to find its
+ * destination. Its ICRC is verified when it is received, because a looped frame deserves no more
+ * trust than a frame from the port.
  */
 
 #include "datapath/loopback.h"
@@ -18,7 +21,10 @@
 void
 uroce_loopback_note(struct uroce_dev *dev, const uint8_t mac[6])
 {
-	/* who sends by this path gets it by a call, or with a request, and sees this then */
+	/*
+	 * A thread that sends by this path receives the path in a command or with a request. Then
+	 * it sees this store as well.
+	 */
 	if (memcmp(mac, dev->mac, sizeof(dev->mac)) == 0)
 		atomic_store_explicit(&dev->has_loopback, true, memory_order_relaxed);
 }

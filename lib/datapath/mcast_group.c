@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Groups. Memberships are in a table that workers walk without a lock (transport/mcast.h); the list of
- * groups here is for the port's filter alone, and control calls have it under the device's lock.
+ * Multicast groups. The memberships are in a table that workers read without a lock
+ * (transport/mcast.h). The list of groups in this file is for the port's filter and for reports. It
+ * is only used under the device's lock.
  *
- * A frame to a group is one mbuf for all workers that have members: each holds a reference to it, and
- * nobody writes to it.
+ * A frame to a group is one mbuf for all workers that have members. Each of these workers holds a
+ * reference, and none writes to the frame.
  */
 
 #include "datapath/mcast_group.h"
@@ -25,7 +26,7 @@
 #include "datapath/round.h"
 #include "wire/build.h"
 
-#define MACS_MAX 64 /* that a port is told of */
+#define MACS_MAX 64 /* maximum of MACs in a port's filter */
 
 /* --- frames ------------------------------------------------------------------------------------ */
 
@@ -40,7 +41,11 @@ uroce_mcast_group_has(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 	return uroce_gid_is_multicast(gid) && uroce_mcast_count(dev->mcast, gid) > 0;
 }
 
-/* @return how many workers have a reference to it now */
+/*
+ * Forward a frame to other workers.
+ * @param workers  bit i: worker i
+ * @return number of workers that have a reference to the frame now
+ */
 static unsigned
 forward_to_workers(struct uroce_worker *worker, uint32_t workers, struct rte_mbuf *mbuf)
 {
@@ -65,7 +70,7 @@ enum uroce_verdict
 uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt,
 			  struct rte_mbuf *mbuf, bool is_first)
 {
-	enum uroce_verdict verdict = UROCE_VERDICT_FORWARDED; /* none of the members is ours */
+	enum uroce_verdict verdict = UROCE_VERDICT_FORWARDED; /* no member lives on this worker */
 	struct uroce_mcast_walk walk;
 	struct uroce_worker_qp *wqp;
 	uint32_t others = 0;
@@ -93,14 +98,16 @@ uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *p
 	}
 	if (nb_forwarded == 0)
 		return UROCE_VERDICT_NO_QP;
-	/* theirs alone; the caller counts one of them */
+	/* Only other workers have references now. The caller counts one of the verdicts. */
 	rte_pktmbuf_free(mbuf);
 	uroce_count(&worker->stats.verdict[UROCE_VERDICT_FORWARDED], nb_forwarded - 1);
 	uroce_count(&worker->stats.rx_shared, nb_forwarded - 1);
 	return UROCE_VERDICT_FORWARDED;
 }
 
-/* A copy, because the frame itself is the port's soon, or an embedder's. */
+/*
+ * Deliver a copy of the frame, because the frame itself will belong to the port or to an embedder.
+ */
 static void
 loop_back_frame(struct uroce_worker *worker, struct rte_mbuf *frame)
 {
@@ -114,7 +121,7 @@ loop_back_frame(struct uroce_worker *worker, struct rte_mbuf *frame)
 		return;
 	copy = rte_pktmbuf_copy(frame, worker->pool, 0, UINT32_MAX);
 	if (!copy)
-		return; /* lost, as datagrams may be */
+		return; /* the copy is lost, as any datagram may be */
 	(void)uroce_parse(rte_pktmbuf_mtod(copy, const uint8_t *), copy->data_len, &pkt);
 	verdict = uroce_mcast_group_deliver(worker, &pkt, copy, true);
 	uroce_count(&worker->stats.verdict[verdict], 1);
@@ -134,7 +141,7 @@ uroce_mcast_group_loop_back(struct uroce_worker *worker, struct rte_mbuf **frame
 	}
 }
 
-/* --- what routers and switches are told ---------------------------------------------------------- */
+/* --- reports to routers and switches ------------------------------------------------------------- */
 
 struct report {
 	struct uroce_dev *dev;
@@ -142,7 +149,7 @@ struct report {
 	enum uroce_neigh_report what;
 };
 
-/* As the first worker. */
+/* Runs in the context of the first worker. */
 static int
 send_report(void *arg)
 {
@@ -152,7 +159,7 @@ send_report(void *arg)
 	uint32_t len;
 
 	if (!mbuf)
-		return 0; /* lost, as it may be on the wire */
+		return 0; /* the report is lost, as it may be on the network */
 	len = uroce_neigh_report(report->dev->neigh, report->gid, report->what, uroce_clock_ns(),
 				 rte_pktmbuf_mtod(mbuf, uint8_t *));
 	if (len == 0) {
@@ -165,7 +172,7 @@ send_report(void *arg)
 	return 0;
 }
 
-/* Where the kernel has joined, it tells them. */
+/* Report a group, unless the kernel has joined it and reports it. */
 static void
 report_group(struct uroce_dev *dev, const uint8_t gid[16], enum uroce_neigh_report what)
 {
@@ -175,7 +182,10 @@ report_group(struct uroce_dev *dev, const uint8_t gid[16], enum uroce_neigh_repo
 		(void)uroce_worker_call(dev->worker[0], NULL, send_report, &report);
 }
 
-/* A router has asked, one group is new, or nobody could hear of any. Under the device's lock. */
+/*
+ * Mark all groups as due if a router has sent a query, a group is new, or the link has come up.
+ * Under the device's lock.
+ */
 static void
 mark_groups_due(struct uroce_worker *worker)
 {
@@ -196,7 +206,10 @@ uroce_mcast_group_report(struct uroce_worker *worker)
 	struct uroce_dev *dev = worker->dev;
 	struct uroce_mcast_group *at;
 
-	/* who has the lock may wait for this worker: then the next time */
+	/*
+	 * The thread that has the lock may wait for this worker. So a lock that is taken is tried
+	 * again at the next call.
+	 */
 	if (!dev->neigh || pthread_mutex_trylock(&dev->lock) != 0)
 		return;
 	mark_groups_due(worker);
@@ -213,14 +226,17 @@ uroce_mcast_group_report(struct uroce_worker *worker)
 
 /* --- the port's filter ------------------------------------------------------------------------- */
 
-/* A port that does not let all multicast in. */
+/* Whether the port has a filter that does not accept all multicast. */
 static bool
 has_filter(const struct uroce_port *port)
 {
 	return !port->is_handed_over && !port->has_all_multicast && port->netif.if_index == 0;
 }
 
-/* It has a list; one that has none has no filter. */
+/*
+ * Set the multicast MACs of the port's filter. A port that supports no list of MACs (-ENOTSUP) has
+ * no filter.
+ */
 static void
 set_port_filter(const struct uroce_dev *dev)
 {
@@ -239,7 +255,7 @@ set_port_filter(const struct uroce_dev *dev)
 			  port->name, nb, strerror(-ret));
 }
 
-/* Under the device's lock. */
+/* Start to receive a group's datagrams. Under the device's lock. */
 static int
 listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 {
@@ -270,7 +286,7 @@ listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 	return 0;
 }
 
-/* Under the device's lock. */
+/* Stop to receive a group's datagrams. Under the device's lock. */
 static void
 stop_listening(struct uroce_dev *dev, const uint8_t gid[16])
 {
@@ -291,7 +307,7 @@ stop_listening(struct uroce_dev *dev, const uint8_t gid[16])
 
 /* --- memberships ------------------------------------------------------------------------------- */
 
-/* Under the device's lock. */
+/* Make a QP a member of a group. Under the device's lock. */
 static int
 attach_member(struct uroce_dev *dev, struct uroce_worker_qp *wqp, const uint8_t gid[16])
 {
@@ -303,7 +319,7 @@ attach_member(struct uroce_dev *dev, struct uroce_worker_qp *wqp, const uint8_t 
 	ret = uroce_mcast_attach(dev->mcast, gid, wqp);
 	if (ret < 0 && nb_before == 0)
 		stop_listening(dev, gid);
-	/* once more changes nothing */
+	/* A repeated attach of the same QP does not change the count. */
 	wqp->nb_groups += uroce_mcast_count(dev->mcast, gid) > nb_before;
 	return ret;
 }

@@ -4,14 +4,17 @@
 
 /**
  * @file
- * Multicast groups of a device: what the port has to let in, and who gets it.
+ * The multicast groups of a device: which groups the port must accept, and which QPs receive their
+ * datagrams.
  *
- * On a port of ours the filter lets all multicast in from the start (neighbour discovery needs that);
- * one that cannot do so is told the groups' MACs. Routers and switches that snoop are told by us (IGMP,
- * MLD), at once, once more within ten seconds, whenever one of them asks, and when the link has come
- * back; many groups in several goes. Where the kernel owns the
- * interface it joins the group for us, and does all that. The filter of a port that was handed over is
- * the embedder's.
+ * On an ethdev port of this library the filter accepts all multicast from the start, which
+ * neighbour discovery requires. If the port cannot do this, its filter gets the MACs of the groups.
+ * This library reports the groups to routers and snooping switches by IGMP and MLD. A new group is
+ * reported at once, and again within ten seconds. All groups are reported after each query, and
+ * when the link has come up again. Reports of many groups are spread over several calls.
+ *
+ * If the kernel owns the interface, the kernel joins the groups, and does all of that. The filter
+ * of a port that was handed over belongs to the embedder.
  */
 
 #include <stdint.h>
@@ -24,35 +27,43 @@ struct uroce_dev;
 struct uroce_worker_qp;
 struct uroce_worker;
 
-/** A group that a device listens to: there is one of these while it has members. */
+/** A multicast group of a device. It exists while the group has members. */
 struct uroce_mcast_group {
 	uint8_t gid[16];
-	int fd;      /* the kernel's membership lives as long as this; -1: it has none */
-	bool is_due; /* to be reported */
+	/*
+	 * The kernel is a member of the group while this descriptor is open; -1: the kernel is
+	 * none.
+	 */
+	int fd;
+	bool is_due; /* a report of the group is due */
 	struct uroce_mcast_group *next;
 };
 
-/** Whether a frame is a datagram to a group that has members on the device. */
+/** Whether a frame is a datagram to a multicast group that has members on the device. */
 bool uroce_mcast_group_has(const struct uroce_dev *dev, const struct uroce_pkt *pkt);
 
 /**
- * Hand a datagram to those members that live on the worker; with `is_first`, which means that the
- * worker received it from the port, pass it on to the workers of the others.
- * @return HOPPED: the frame is theirs; else the caller's, with the verdict of the member that took it,
- *	or of the last one
+ * Deliver a datagram to the members that live on this worker. With `is_first` the worker received
+ * the frame from the port, and also forwards it to the workers of the other members.
+ * @return UROCE_VERDICT_FORWARDED: the frame belongs to other workers now. Any other verdict: the
+ *   caller still owns the frame. This is the verdict of a member that accepted the datagram, or
+ *   else of the last member
  */
 enum uroce_verdict uroce_mcast_group_deliver(struct uroce_worker *worker,
 					     const struct uroce_pkt *pkt, struct rte_mbuf *mbuf,
 					     bool is_first);
 
 /**
- * The worker is about to send these frames of a datagram QP: members on the device get a copy of those
- * that are for their group, as they would from the network.
+ * Deliver copies of datagrams that the worker is about to send to members on this device. These
+ * members receive the copies as they would receive datagrams from the network.
  */
 void uroce_mcast_group_loop_back(struct uroce_worker *worker, struct rte_mbuf **frames,
 				 unsigned nb);
 
-/** Tell of the groups for which that is due, as many as there is room for. The first worker asks, some times a second. */
+/**
+ * Report the groups whose reports are due, as many as there is room for. The first worker calls
+ * this several times a second.
+ */
 void uroce_mcast_group_report(struct uroce_worker *worker);
 
 #endif /* UROCE_DATAPATH_MCAST_GROUP_H */

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * QPs that move. Whom a QP's frames reach is decided by the port and by the peer; a frame that arrives on
- * another worker's queue hops to the owner, which costs both. So a QP all of whose frames hop, for long
- * enough, goes to the worker that receives them. It takes one question and one answer, in the rings that
- * the frames themselves take:
+ * Migration of QPs to the worker that receives their frames.
  *
- *	owner   names the other worker as the QP's heir
- *	heir    sees that with the next frame of the QP: it parks that and all later ones, and puts a
- *		question into the owner's ring, behind the frames that hopped before
- *	owner   reaches the question when it has acted on all of those: it takes the QP out of its lists and
- *		makes the heir the owner (M1), as the last thing that it does with the QP
- *	heir    acts on what it has parked, in its next round, before what it receives then
+ * The port and the peer determine the worker that receives a QP's frames. A frame that arrives on
+ * the queue of another worker is forwarded to the QP's owner, which costs both workers time. If all
+ * frames of a QP are forwarded for long enough, the QP migrates to the worker that receives them.
+ * The migration takes one request and one reply, in the rings that also carry forwarded frames:
  *
- * So frames stay in order, and nobody touches a QP but the worker that `worker` names. Whoever still rings
- * or calls the one before is passed on. A frame that arrives on the owner's own queue ends it: the heir is
- * no longer one, a question is not answered, and what was parked hops. So does a QP that waits for what
- * was lost, for what is here ahead of that is its worker's.
+ *	owner   sets the other worker as the QP's target worker
+ *	target  sees this with the next frame of the QP. It queues this frame and all later ones,
+ *	        and puts a request into the owner's ring, behind the frames that it has forwarded
+ *	owner   reaches the request after it has processed all those frames. It removes the QP
+ *	        from its lists and makes the target the owner (M1), as its last access to the QP
+ *	target  processes the queued frames in its next round, before new frames
  *
- * Two that are connected may go after one another, or change places. Therefore a QP is twice as patient
- * after each move, and some more by its number.
+ * So frames stay in order, and only the worker that `worker` names touches the QP. Doorbells and
+ * commands for the previous owner are passed on to the new one.
  *
- * Where the application drives workers from its threads, each by its CQs, QPs stay: who polls a CQ expects
- * that to move its QPs on.
+ * Two events cancel a migration: a frame arrives on the owner's own queue, or the QP has a PSN gap.
+ * The frames behind the gap are in the owner's reorder buffer. After a cancellation there is no
+ * target worker, the request is ignored, and queued frames are forwarded to the owner.
+ *
+ * Two connected QPs may follow one another or swap their workers. Therefore the threshold of a QP
+ * doubles with each migration, and has an additional part that depends on the QPN.
+ *
+ * With drive=app QPs do not migrate. A thread that polls a CQ expects that this drives the QPs of
+ * the CQ.
  */
 
 #include <rte_ring.h>
@@ -31,9 +35,12 @@
 #include "datapath/qpn.h"
 #include "datapath/round.h"
 
-/* Frames in a row that hop before a QP moves for the first time: more than a window's worth may be chance. */
+/*
+ * Consecutive forwarded frames before the first migration. A window of frames may arrive on another
+ * worker by chance.
+ */
 #define MIGRATE_AFTER       1024u
-#define MIGRATE_BACKOFF_MAX 5u /* moves that double it */
+#define MIGRATE_BACKOFF_MAX 5u /* migrations that double the threshold */
 
 static uint32_t
 get_migrate_threshold(const struct uroce_worker_qp *wqp)
@@ -67,7 +74,7 @@ uroce_migrate_count(struct uroce_worker_qp *wqp, struct uroce_worker *worker, un
 				      memory_order_relaxed);
 }
 
-/* --- the heir ---------------------------------------------------------------------------------- */
+/* --- the target worker ------------------------------------------------------------------------- */
 
 static bool
 is_target_worker(const struct uroce_worker *worker, const struct uroce_worker_qp *wqp)
@@ -75,7 +82,7 @@ is_target_worker(const struct uroce_worker *worker, const struct uroce_worker_qp
 	return atomic_load_explicit(&wqp->target_worker, memory_order_relaxed) == worker->idx + 1;
 }
 
-/* Whether one of the first `nb` that are parked is of this QP. */
+/* Whether one of the first `nb` queued frames belongs to this QP. */
 static bool
 has_waiting(const struct uroce_migrating *migrating, unsigned nb, uint32_t qpn)
 {
@@ -128,9 +135,9 @@ forward_frame(struct uroce_worker *worker, struct uroce_worker *owner, struct rt
 }
 
 /*
- * One that is parked: kept, acted on, or passed on. What lies before one that is kept, and is of the same QP,
- * was kept as well, though the QP may have come meanwhile.
- * @return whether it is to be acted on now
+ * Handle a queued frame: keep it, process it, or forward it. A frame is also kept if an earlier
+ * frame of its QP was kept in this pass, even if the QP arrives meanwhile. So the order stays.
+ * @return true: the caller must process the frame now
  */
 static bool
 dispatch_waiting(struct uroce_worker *worker, uint32_t qpn, struct rte_mbuf *mbuf,
@@ -142,7 +149,7 @@ dispatch_waiting(struct uroce_worker *worker, uint32_t qpn, struct rte_mbuf *mbu
 	const bool is_kept = has_waiting(migrating, *nb_kept, qpn);
 
 	if (!is_kept && owner == worker)
-		return true; /* or there is no such QP any more */
+		return true; /* also if the QP no longer exists */
 	if (!is_kept && !is_target_worker(worker, wqp)) {
 		forward_frame(worker, owner, mbuf);
 		return false;
@@ -175,7 +182,10 @@ uroce_migrate_drop(struct uroce_worker *worker)
 	worker->migrating.nb = 0;
 }
 
-/* Time goes on for the QP: the round may have begun before the one that it comes from. */
+/*
+ * Read the clock again for the QP. This round may have begun before the round of the previous
+ * worker, and time must not go backwards for the QP.
+ */
 void
 uroce_migrate_complete(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
@@ -191,14 +201,18 @@ hand_over_qp(struct uroce_worker *worker, struct uroce_worker_qp *wqp, struct ur
 {
 	uroce_tx_unschedule(worker, wqp);
 	uroce_wheel_remove(&worker->wheel, wqp);
-	/* its CQs may be freed after a call to its new worker, and must be on no list of this one then */
+	/*
+	 * The QP's CQs may be freed after a command of its new worker. Then they must not be in a
+	 * list of this worker.
+	 */
 	uroce_publish_now(worker);
 	uroce_qpc_migrate(&wqp->qpc, target->rd_pool, target->reorder_buffer,
 			  &target->stats.counters, &target->publishing.list);
 	wqp->nb_migrations = (uint8_t)RTE_MIN(wqp->nb_migrations + 1, UINT8_MAX);
 	wqp->is_migrated = true;
-	atomic_store_explicit(&wqp->worker, target, memory_order_release); /* M1 */
-	/* for what was posted, what is to be answered, and its timer */
+	/* M1: release everything that this worker wrote to the QP */
+	atomic_store_explicit(&wqp->worker, target, memory_order_release);
+	/* The doorbell makes the new worker check for posts, responses and timers of the QP. */
 	uroce_worker_ring_doorbell(target, wqp);
 }
 
@@ -206,12 +220,12 @@ void
 uroce_migrate_grant(struct uroce_worker *worker, const void *request)
 {
 	const uint32_t qpn = (uint32_t)((uintptr_t)request >> 9);
-	struct uroce_worker *asker = worker->dev->worker[(uintptr_t)request >> 1 & 0xff];
+	struct uroce_worker *target = worker->dev->worker[(uintptr_t)request >> 1 & 0xff];
 	struct uroce_worker_qp *wqp = uroce_qpn_lookup(worker->dev->qpns, qpn);
 
-	if (!wqp || uroce_worker_qp_worker(wqp) != worker || !is_target_worker(asker, wqp))
+	if (!wqp || uroce_worker_qp_worker(wqp) != worker || !is_target_worker(target, wqp))
 		return;
 	uroce_migrate_stay(wqp);
 	if (uroce_qpc_is_migratable(&wqp->qpc))
-		hand_over_qp(worker, wqp, asker);
+		hand_over_qp(worker, wqp, target);
 }

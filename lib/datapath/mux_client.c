@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The connection to uroced. To make it, who attaches says HELLO, hears of the HOST, and says ATTACH; all is
- * done when ATTACHED comes, whoever waits for it. The device's creator does that once; then a thread has the
- * connection, hears what uroced says unasked, and makes it anew when it has ended.
+ * The connection to uroced. The client sends HELLO, receives HOST, sends ATTACH, and receives
+ * ATTACHED, which completes the attachment. The thread that creates the device does this first.
+ * Then the connection's thread receives the messages of uroced. It connects again when the
+ * connection has ended.
  *
- * The thread does for who sleeps what uroced does for the thread: it writes to an eventfd when WAKE comes. It
- * reads the socket alone, so that no word is taken by one that it is not for; and who sleeps has a descriptor
- * that outlives connections.
+ * The connection's thread also wakes threads that sleep until a frame arrives. When the message
+ * WAKE arrives, it writes to an eventfd. Only the connection's thread reads the socket, so that no
+ * message is taken by a thread for which it is not. The eventfd stays when connections end.
  *
- * A child that is forked would keep the connection, and uroced would take it for a client that lives. So
- * it closes what it inherits, and there is a lock for that: no descriptor is made, or received, amidst a fork.
+ * A child of fork() would keep the connection open, and uroced would take it for a client that
+ * still runs. So the child closes the descriptors that it inherits. A lock prevents a fork while a
+ * descriptor is created or received.
  */
 
 #ifndef _GNU_SOURCE
@@ -40,17 +42,18 @@
 #include "datapath/qpn.h"
 #include "datapath/round.h"
 
-#define RETRY_MS         10  /* from one try to connect to the next */
-#define SELDOM_MS        100 /* the same where uroced does not want us, or has been away for long */
-#define NB_RETRIES       300 /* before that is long */
-#define REPLY_TIMEOUT_NS UINT64_C(5000000000) /* for an answer */
-#define MESSAGES_MAX     64 /* messages that are taken before anything else is looked at */
+#define RETRY_MS 10 /* time between two attempts to connect */
+/* Time between attempts if uroced refused, or has been away for long. */
+#define SELDOM_MS        100
+#define NB_RETRIES       300 /* attempts after which uroced counts as away for long */
+#define REPLY_TIMEOUT_NS UINT64_C(5000000000) /* maximum time to wait for a reply */
+#define MESSAGES_MAX     64 /* messages that are handled before anything else is checked */
 
-/* --- a process and its child ------------------------------------------------------------------- */
+/* --- fork() ------------------------------------------------------------------------------------ */
 
 static pthread_once_t fork_handlers_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct uroce_mux_client *attached; /* under fork_lock */
+static struct uroce_mux_client *attached; /* clients of this process; under fork_lock */
 
 static void
 prepare_fork(void)
@@ -82,7 +85,10 @@ close_fds(struct uroce_mux_client *client)
 	close_fd(&client->shm_fd);
 }
 
-/* The area is not the child's, see make_shm(). */
+/*
+ * In a child of fork(): close the descriptors of all clients. The child has no mapping of the
+ * shared memory, see create_shm().
+ */
 static void
 close_in_child(void)
 {
@@ -110,7 +116,7 @@ link_client(struct uroce_mux_client *client)
 	pthread_mutex_unlock(&fork_lock);
 }
 
-/* Its descriptors are closed before a child could inherit them. */
+/* Remove the client from the list, and close its descriptors before a child could inherit them. */
 static void
 unlink_client(struct uroce_mux_client *client)
 {
@@ -125,9 +131,9 @@ unlink_client(struct uroce_mux_client *client)
 	pthread_mutex_unlock(&fork_lock);
 }
 
-/* --- words ------------------------------------------------------------------------------------- */
+/* --- requests to uroced ------------------------------------------------------------------------ */
 
-/* Why nobody answered. */
+/* Log why the connection to uroced failed. */
 static void
 log_absence(const char *path, int err)
 {
@@ -143,7 +149,7 @@ log_absence(const char *path, int err)
 			  path, strerror(-err));
 }
 
-/* Once for each time that we were attached. */
+/* Log a refusal, once for each attachment. */
 static void
 log_refusal(struct uroce_mux_client *client, const char *why)
 {
@@ -170,7 +176,10 @@ format_refusal(const union uroce_mux_message *message, char why[256])
 	why[room - 1] = '\0';
 }
 
-/* Until a message comes, an interrupt thread call, or this much time has passed; never: -1. */
+/*
+ * Wait for a message, for other work of the connection's thread, or for a time.
+ * @param ms  maximum time; -1: no limit
+ */
 static void
 wait_for_message(int fd, int intr_call_fd, int ms)
 {
@@ -180,13 +189,16 @@ wait_for_message(int fd, int intr_call_fd, int ms)
 	if (poll(fds, RTE_DIM(fds), ms) <= 0)
 		return;
 	if ((fds[0].revents | fds[1].revents) & POLLNVAL)
-		/* the process has closed it: poll() does not wait any more */
+		/* The process has closed a descriptor, so that poll() returns at once. */
 		rte_delay_us_sleep(RETRY_MS * 1000);
 	else if (fds[1].revents)
 		(void)eventfd_read(intr_call_fd, &nothing);
 }
 
-/* What uroced answers to HELLO. @return 0, or -errno */
+/*
+ * Receive uroced's reply to HELLO.
+ * @return 0, or -errno
+ */
 static int
 recv_host(int fd, union uroce_mux_message *message)
 {
@@ -209,7 +221,10 @@ recv_host(int fd, union uroce_mux_message *message)
 	return ret == 1 ? -EPROTO : ret == 0 ? -ECONNRESET : ret == -EAGAIN ? -ETIMEDOUT : ret;
 }
 
-/* @return the connection, over which HOST came; or -errno */
+/*
+ * Connect, and receive the message HOST.
+ * @return the connection, or -errno
+ */
 static int
 connect_host(const char *path, union uroce_mux_message *message)
 {
@@ -254,7 +269,7 @@ uroce_mux_client_query_host(const char *path, struct uroce_mux_host *host)
 	return fd;
 }
 
-/* --- the host ---------------------------------------------------------------------------------- */
+/* --- uroced's host ----------------------------------------------------------------------------- */
 
 int
 uroce_mux_client_addrs(const struct uroce_mux_host *host,
@@ -289,7 +304,7 @@ uroce_mux_client_host(struct uroce_mux_client *client, struct uroce_mux_host *ho
 	pthread_mutex_unlock(&client->lock);
 }
 
-/* What a device has for life. */
+/* Whether two hosts have the same properties, among those that a device cannot change. */
 static bool
 is_same_host(const struct uroce_mux_host *a, const struct uroce_mux_host *b)
 {
@@ -315,15 +330,15 @@ update_link(struct uroce_mux_client *client)
 	if (client->dev)
 		uroce_link_set(client->port, is_up);
 	else
-		atomic_store(&client->port->is_up, is_up); /* it begins so */
+		atomic_store(&client->port->is_up, is_up); /* the initial state raises no event */
 }
 
 static int
-set_host(struct uroce_mux_client *client, const struct uroce_mux_this_host *said)
+set_host(struct uroce_mux_client *client, const struct uroce_mux_this_host *message)
 {
-	const struct uroce_mux_host *host = &said->host;
+	const struct uroce_mux_host *host = &message->host;
 
-	if (said->version != UROCE_MUX_VERSION || !is_usable_host(host)) {
+	if (message->version != UROCE_MUX_VERSION || !is_usable_host(host)) {
 		log_refusal(client, "uroced is of another version");
 		return -EPROTO;
 	}
@@ -344,14 +359,17 @@ set_host(struct uroce_mux_client *client, const struct uroce_mux_this_host *said
 
 /* --- messages ---------------------------------------------------------------------------------- */
 
-/* Whatever has happened: who sleeps looks for itself. */
+/* Wake a thread that sleeps until a frame arrives. It checks itself what has happened. */
 static void
 wake_rx_sleeper(const struct uroce_mux_client *client)
 {
 	(void)eventfd_write(client->rx_wakeup_fd, 1);
 }
 
-/* The bell is another one. What was put into a lane while it was not hung up yet is rung for now. */
+/*
+ * Replace the doorbell by that of a new connection. It is rung at once for frames that were put
+ * into the rings before.
+ */
 static void
 replace_doorbell(struct uroce_mux_client *client, int *fd)
 {
@@ -360,7 +378,10 @@ replace_doorbell(struct uroce_mux_client *client, int *fd)
 	(void)eventfd_write(client->doorbell_fd, 1);
 }
 
-/* @return as uroce_mux_receive(); a descriptor is the bell */
+/*
+ * Receive a message. A descriptor that arrives with it is the doorbell.
+ * @return as uroce_mux_receive()
+ */
 static int
 recv_message(struct uroce_mux_client *client)
 {
@@ -386,7 +407,10 @@ recv_refused(struct uroce_mux_client *client)
 	return error > 0 && error < 4096 ? -error : -EPERM;
 }
 
-/* @return 0, or -errno: the connection is to be ended */
+/*
+ * Handle a message of uroced.
+ * @return 0, or -errno: the connection must be ended
+ */
 static int
 handle_message(struct uroce_mux_client *client)
 {
@@ -410,7 +434,10 @@ handle_message(struct uroce_mux_client *client)
 	return -EPROTO;
 }
 
-/* Act on all that comes, until it is this. @return 0, or -errno */
+/*
+ * Handle all messages up to and including one of this type.
+ * @return 0, or -errno
+ */
 static int
 await_message(struct uroce_mux_client *client, enum uroce_mux_type type)
 {
@@ -431,9 +458,9 @@ await_message(struct uroce_mux_client *client, enum uroce_mux_type type)
 	return -ETIMEDOUT;
 }
 
-/* --- attaching --------------------------------------------------------------------------------- */
+/* --- attach ------------------------------------------------------------------------------------ */
 
-/* Memory of an area, which no child has. */
+/* Create shared memory that a child of fork() does not inherit. */
 static int
 create_shm(const struct uroce_mux_client *client, const struct uroce_shm_layout *plan,
 	   struct uroce_shm *shm, int *fd)
@@ -478,7 +505,7 @@ struct renewal {
 	uint32_t queue;
 };
 
-/* As the worker, so that no burst uses the pair meanwhile. */
+/* Runs in the context of the worker, so that no burst uses the pair of rings meanwhile. */
 static int
 renew_pair(void *arg)
 {
@@ -490,8 +517,9 @@ renew_pair(void *arg)
 }
 
 /*
- * uroced has sealed the area, and no other one can map it: new memory comes in its place, at the same addresses, pair by
- * pair, with the frames that wait in the lanes. After an error the next try begins with other memory.
+ * Replace the shared memory. uroced has sealed it, so that no other uroced can map it. New memory
+ * is mapped at the same addresses, one pair of rings after another, with the pending frames. After
+ * an error the next attempt uses other new memory.
  */
 static int
 renew_shm(struct uroce_mux_client *client)
@@ -524,7 +552,7 @@ renew_shm(struct uroce_mux_client *client)
 	return ret;
 }
 
-/* An area that no uroced has taken yet. */
+/* Make shared memory available that no uroced has sealed yet. */
 static int
 prepare_shm(struct uroce_mux_client *client)
 {
@@ -564,7 +592,10 @@ send_attach(struct uroce_mux_client *client)
 	return uroce_mux_send(client->fd, message, client->shm_fd);
 }
 
-/* @return 0, or -errno: there is no connection, or one that is to be ended */
+/*
+ * Connect and attach.
+ * @return 0, or -errno: there is no connection, or it must be ended
+ */
 static int
 attach_now(struct uroce_mux_client *client)
 {
@@ -574,7 +605,7 @@ attach_now(struct uroce_mux_client *client)
 		ret = await_message(client, UROCE_MUX_HOST);
 	if (ret == 0)
 		ret = prepare_shm(client);
-	atomic_store(&client->is_broken, false); /* what was so before */
+	atomic_store(&client->is_broken, false); /* The flag was about the previous connection. */
 	if (ret == 0)
 		ret = send_attach(client);
 	if (ret == 0)
@@ -603,13 +634,16 @@ close_connection(struct uroce_mux_client *client)
 	if (!was_attached)
 		return;
 	update_link(client);
-	/* a frame may have come whose sender did not live to say so */
+	/* A frame may have arrived whose sender ended before it could send the wake-up. */
 	wake_rx_sleeper(client);
 }
 
-/* --- the thread -------------------------------------------------------------------------------- */
+/* --- the connection's thread ------------------------------------------------------------------- */
 
-/* Until the connection ends. @return why */
+/*
+ * Handle messages until the connection ends.
+ * @return the reason, as -errno
+ */
 static int
 serve_connection(struct uroce_mux_client *client)
 {
@@ -635,7 +669,7 @@ static void *
 run_mux_thread(void *arg)
 {
 	struct uroce_mux_client *client = arg;
-	unsigned nb_tries = 0; /* to connect, in vain */
+	unsigned nb_tries = 0; /* failed attempts to connect */
 	int ret;
 
 	for (;;) {
@@ -653,7 +687,10 @@ run_mux_thread(void *arg)
 		if (atomic_load(&client->is_stopping))
 			return NULL;
 		close_connection(client);
-		/* while nobody is there to attach to: then attaching takes no longer for it */
+		/*
+		 * The shared memory is replaced while uroced is away. So a later attachment does
+		 * not take longer because of it.
+		 */
 		(void)prepare_shm(client);
 		nb_tries++;
 		wait_for_message(-1, client->work_fd,
@@ -698,7 +735,7 @@ uroce_mux_client_break(struct uroce_mux_client *client)
 		(void)eventfd_write(client->work_fd, 1);
 }
 
-/* --- from beginning to end --------------------------------------------------------------------- */
+/* --- creation and destruction ------------------------------------------------------------------ */
 
 static int
 create_fds(struct uroce_mux_client *client)

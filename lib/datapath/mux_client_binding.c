@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What uroced is told of our QPs: which peer each is connected to [mux/binding.h]. The table has as many slots as our book
- * of numbers (qpn.c), so that no two of our QPs have the same one.
+ * Bindings: the peers of this client's QPs, which uroced reads [mux/binding.h]. The table of
+ * bindings has as many slots as the table of QPNs (qpn.c), so that no two QPs use the same slot.
  *
- * A child that was forked has no part in the area: there nothing is told. The lock is for the moment in which the table's
- * memory becomes another one.
+ * A child of fork() does not have the shared memory, and writes no bindings. The lock protects the
+ * moment in which the memory of the table is replaced.
  */
 
 #include "datapath/mux_client.h"
@@ -13,7 +13,7 @@
 #include "transport/qpc.h"
 #include "wire/build.h"
 
-/* Whether a QP has a peer, and hears it. */
+/* Whether a QP has a peer, and is in a state in which it receives packets of the peer. */
 static bool
 is_connected(const struct uroce_qpc *qpc)
 {

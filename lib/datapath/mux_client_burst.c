@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames over lanes: from mbufs into the area, and back, a copy each. What uroced wrote is looked at as it is
- * copied: a slot that names anything but the buffer that we put there, or a length that no frame has, costs
- * the frame.
+ * Receive and transmit over uroced's rings. Frames are copied from mbufs into the shared memory and
+ * back, once each. What uroced wrote is checked while it is copied. A frame is dropped if its slot
+ * does not name its own buffer, or if its length is invalid.
  */
 
 #include <string.h>
@@ -15,8 +15,9 @@
 #include "datapath/mux_client.h"
 #include "datapath/port.h"
 
-#define PREFETCH_AHEAD 2   /* frames that are fetched ahead of the one that is copied */
-#define MIN_FRAME_LEN  60u /* without FCS; what is shorter is filled up */
+#define PREFETCH_AHEAD 2 /* distance, in frames, between the prefetch and the copy */
+/* Minimum length of an Ethernet frame without FCS; shorter frames are padded. */
+#define MIN_FRAME_LEN 60u
 
 static void
 count_event(_Atomic uint64_t *counter)
@@ -25,7 +26,7 @@ count_event(_Atomic uint64_t *counter)
 			      memory_order_relaxed);
 }
 
-/* The place of a lane's i-th slot that is next. */
+/* The index in the ring of the i-th slot from the current position on. */
 static uint32_t
 get_slot_place(const struct uroce_spsc_end *end, uint32_t i)
 {
@@ -55,8 +56,9 @@ uroce_mux_client_begin(struct uroce_mux_client *client)
 }
 
 /*
- * The other end's index cannot be: the lane is made one that is empty, and uroced has to begin anew with it.
- * Of its other index the same may be true.
+ * Reset a ring whose other index, which uroced writes, is invalid: the ring becomes empty. The
+ * connection is ended, so that uroced begins with new rings, because its own view of the indexes
+ * may be invalid as well.
  */
 static void
 reset_ring(struct uroce_mux_client *client, struct uroce_mux_client_pair *pair,
@@ -70,7 +72,10 @@ reset_ring(struct uroce_mux_client *client, struct uroce_mux_client_pair *pair,
 
 /* --- down -------------------------------------------------------------------------------------- */
 
-/* @return whether the slot is good, and its frame in the mbuf */
+/*
+ * Copy the frame of a slot into an mbuf.
+ * @return whether the slot was valid
+ */
 static bool
 take_frame(const struct uroce_mux_client *client, struct uroce_mux_client_pair *pair, uint32_t i,
 	   struct rte_mbuf *mbuf)
@@ -136,7 +141,10 @@ uroce_mux_client_rx(const struct uroce_port *port, uint16_t queue, struct rte_mb
 
 /* --- up ---------------------------------------------------------------------------------------- */
 
-/* One that is too long is none: its slot says so, and uroced drops it. */
+/*
+ * Copy a frame into a buffer.
+ * @return its length; 0: the frame is too long, and uroced drops its slot
+ */
 static uint16_t
 put_frame(uint8_t *at, uint32_t room, const struct rte_mbuf *mbuf)
 {
@@ -158,7 +166,7 @@ put_frame(uint8_t *at, uint32_t room, const struct rte_mbuf *mbuf)
 static void
 ring_mux_doorbell(const struct uroce_mux_client *client, struct uroce_mux_client_pair *pair)
 {
-	/* full, it has been rung often enough */
+	/* The write fails if the eventfd's counter is full. Then uroced has been woken already. */
 	(void)eventfd_write(client->doorbell_fd, 1);
 	count_event(&pair->stats.doorbells);
 }
@@ -240,12 +248,13 @@ bool
 uroce_mux_client_has_passed(const struct uroce_port *port, uint16_t queue, uint32_t index)
 {
 	const struct uroce_spsc_end *up = &port->mux_client->pair[queue].up;
-	const uint32_t tail = atomic_load_explicit(&up->ring->tail, memory_order_acquire); /* R2 */
+	/* R2: acquires uroced's release of the slots */
+	const uint32_t tail = atomic_load_explicit(&up->ring->tail, memory_order_acquire);
 
 	return (int32_t)(tail - index) >= 0;
 }
 
-/* --- sleep ------------------------------------------------------------------------------------- */
+/* --- RX wake-up -------------------------------------------------------------------------------- */
 
 void
 uroce_mux_client_arm(struct uroce_mux_client *client, uint16_t queue)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Numbers of QPs, which uroced leases in blocks. Our own book of numbers says which of a block are taken
- * (qpn.c); more blocks are asked for when most are, by who needs one, and a quarter of what there is at a time.
- * What is left is used up where uroced has no more, or is not there.
+ * QPNs, which uroced leases in blocks. The client's own table of QPNs (qpn.c) shows which numbers
+ * of a block are allocated. A thread that needs a QPN requests more blocks when most are allocated,
+ * a quarter of the present number at a time. If uroced has no more blocks, or is not connected, the
+ * remaining QPNs are used.
  *
- * A lease outlives uroced, which has written down our user and the lease's ticket. Where the ticket is not accepted the
- * block is somebody else's: frames for its numbers will never come here again, and QPs that have one are at an end.
+ * A lease outlives uroced, which has recorded the user of the client and the token of the lease. If
+ * uroced does not accept the token, the block belongs to another client. Frames for its QPNs will
+ * not arrive here any more, and QPs with these QPNs fail.
  */
 
 #include <errno.h>
@@ -20,10 +22,10 @@
 #include "datapath/qpn.h"
 #include "datapath/round.h"
 
-#define LEASE_TIMEOUT_S 2   /* for uroced: more than it takes to be started again */
-#define LEASE_MAX       64u /* blocks at a time */
+#define LEASE_TIMEOUT_S 2   /* more than the time to restart uroced */
+#define LEASE_MAX       64u /* maximum of blocks in a request */
 
-/* --- what there is, under attach->lock --------------------------------------------------------- */
+/* --- leases, under client->lock ---------------------------------------------------------------- */
 
 static bool
 has_block(const struct uroce_mux_client *client, uint32_t block)
@@ -62,7 +64,7 @@ uroce_mux_client_take_leased(struct uroce_mux_client *client, const struct uroce
 	pthread_mutex_unlock(&client->lock);
 }
 
-/* --- what was lost ----------------------------------------------------------------------------- */
+/* --- lost leases ------------------------------------------------------------------------------- */
 
 struct loss {
 	struct uroce_worker *worker;
@@ -87,7 +89,10 @@ fail_qps(void *arg)
 	return 0;
 }
 
-/* Nobody finds them in our book any more but who has one. */
+/*
+ * Make the QPs fail whose leased blocks of QPNs were lost. New QPs do not use these blocks, because
+ * they are no longer among the leases.
+ */
 static void
 fail_all(struct uroce_mux_client *client, struct loss *loss)
 {
@@ -136,7 +141,7 @@ uroce_mux_client_take_good(struct uroce_mux_client *client,
 		fail_all(client, &loss);
 }
 
-/* --- more -------------------------------------------------------------------------------------- */
+/* --- more leases ------------------------------------------------------------------------------- */
 
 static void
 request_leases(struct uroce_mux_client *client)
@@ -150,7 +155,11 @@ request_leases(struct uroce_mux_client *client)
 	client->is_leasing = uroce_mux_send(client->fd, &message, -1) == 0;
 }
 
-/* Until there are more than that. Under attach->lock. */
+/*
+ * Wait until there are more than `nb_before` leases. Under client->lock.
+ * @return 0; -ENOMEM: uroced has no more; -EAGAIN: uroced does not reply; -ENOTCONN: uroced is not
+ *   connected
+ */
 static int
 await_leases(struct uroce_mux_client *client, uint32_t nb_before)
 {
@@ -170,7 +179,10 @@ await_leases(struct uroce_mux_client *client, uint32_t nb_before)
 	return client->nb_leases > nb_before ? 0 : -ENOMEM;
 }
 
-/* @param[out] nb_leases  among which none was found */
+/*
+ * Allocate a QPN of the leased blocks.
+ * @param[out] nb_leases  number of leases among which the QPN was searched
+ */
 static int
 draw_qpn(struct uroce_dev *dev, bool is_thorough, uint32_t *qpn, uint32_t *nb_leases)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Neighbours: the cache, and who may write to it. The frames are neigh_frame.h's.
+ * Neighbours: the cache, and the rules for writing to it. The frames are handled by the functions
+ * of neigh_frame.h.
  */
 
 #include "datapath/neigh.h"
@@ -20,14 +21,15 @@
 #include "wire/lock.h"
 #include "wire/build.h"
 
-/* A report is repeated once within this time: the first may be lost [RFC 2236 8.10]. */
+/* A report is repeated once within this time, because the first may be lost [RFC 2236 8.10]. */
 #define REPEAT_NS UINT64_C(10000000000)
 
 struct uroce_neigh {
 	struct uroce_neigh_conf confs[2];
-	_Atomic(const struct uroce_neigh_conf *) conf; /* of confs: the one that is good now */
-	_Atomic uint64_t report_ns; /* when our groups are to be reported; UINT64_MAX: not */
-	struct uroce_lock lock;     /* guards cache */
+	_Atomic(const struct uroce_neigh_conf *) conf; /* the current element of `confs` */
+	/* Time at which the groups must be reported; UINT64_MAX: no report is due. */
+	_Atomic uint64_t report_ns;
+	struct uroce_lock lock; /* guards `cache` */
 	struct uroce_neigh_cache cache;
 };
 
@@ -43,7 +45,7 @@ uroce_neigh_create(const struct uroce_neigh_conf *conf)
 	neigh->confs[0] = *conf;
 	atomic_init(&neigh->conf, &neigh->confs[0]);
 	atomic_init(&neigh->report_ns, UINT64_MAX);
-	/* Without randomness the cache still works. */
+	/* Without a random seed the cache still works. */
 	if (getrandom(&neigh->cache.seed, sizeof(neigh->cache.seed), 0) < 0)
 		neigh->cache.seed = (uintptr_t)neigh;
 	return neigh;
@@ -86,7 +88,10 @@ uroce_neigh_is_ours(const struct uroce_neigh_conf *conf, const uint8_t ip[16])
 	return false;
 }
 
-/* All bits behind a network's prefix are set, where it has a broadcast address at all. */
+/*
+ * Whether `ip` is the broadcast address of a network: all bits behind the prefix are set. Networks
+ * of IPv6 and those with a prefix of 31 or 32 bits have no broadcast address.
+ */
 static bool
 is_broadcast_of(const struct uroce_addr *net, const uint8_t ip[16])
 {
@@ -124,7 +129,10 @@ uroce_neigh_is_host(const struct uroce_neigh_conf *conf, const uint8_t ip[16])
 	return ip[0] != 0xff && memcmp(ip, unspecified, 16) != 0 && memcmp(ip, loopback, 16) != 0;
 }
 
-/* Untagged, or with our tag. @return whether the frame is for our network at all */
+/*
+ * Read the Ethernet header of a frame, which may have a VLAN tag.
+ * @return whether the frame belongs to the VLAN of this device
+ */
 static bool
 read_l2(const struct uroce_neigh_conf *conf, uint8_t *frame, uint32_t len, struct uroce_l2 *l2)
 {
@@ -176,28 +184,31 @@ uroce_l2_return(const struct uroce_neigh_conf *conf, uint8_t *frame, const uint8
 
 static bool
 reply_neighbour(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
-		struct uroce_neigh_claim *heard, uint32_t *len)
+		struct uroce_neigh_claim *claim, uint32_t *len)
 {
 	if (l2->type == UROCE_ETHERTYPE_ARP)
-		return uroce_arp_reply(conf, l2, heard);
+		return uroce_arp_reply(conf, l2, claim);
 	if (l2->type == UROCE_ETHERTYPE_IPV4)
 		return uroce_icmp_reply(conf, l2, len);
 	if (l2->type == UROCE_ETHERTYPE_IPV6)
-		return uroce_icmpv6_reply(conf, l2, heard, len);
+		return uroce_icmpv6_reply(conf, l2, claim, len);
 	return false;
 }
 
-/* @return whether it was believed */
+/*
+ * Store what a frame claims about its sender.
+ * @return whether the claim was accepted
+ */
 static bool
-learn_claim(struct uroce_neigh *neigh, const struct uroce_neigh_claim *heard, uint64_t now_ns)
+learn_claim(struct uroce_neigh *neigh, const struct uroce_neigh_claim *claim, uint64_t now_ns)
 {
 	struct uroce_neigh_entry *entry;
 
 	uroce_lock_take(&neigh->lock);
-	entry = heard->is_answer ? uroce_neigh_cache_find(&neigh->cache, heard->ip)
-				 : uroce_neigh_cache_add(&neigh->cache, heard->ip, false, now_ns);
+	entry = claim->is_answer ? uroce_neigh_cache_find(&neigh->cache, claim->ip)
+				 : uroce_neigh_cache_add(&neigh->cache, claim->ip, false, now_ns);
 	if (entry) {
-		memcpy(entry->mac, heard->mac, sizeof(entry->mac));
+		memcpy(entry->mac, claim->mac, sizeof(entry->mac));
 		entry->is_known = true;
 		entry->seen_ns = now_ns;
 	}
@@ -205,7 +216,10 @@ learn_claim(struct uroce_neigh *neigh, const struct uroce_neigh_claim *heard, ui
 	return entry != NULL;
 }
 
-/* Sometime within this time, so that not all hosts speak at once; sooner if it was due sooner. */
+/*
+ * Schedule a report at a random time within `ns`, so that not all hosts report at once. An earlier
+ * due time stays.
+ */
 static void
 schedule_report(struct uroce_neigh *neigh, uint64_t now_ns, uint64_t ns)
 {
@@ -241,7 +255,7 @@ enum uroce_neigh_verdict
 uroce_neigh_input(struct uroce_neigh *neigh, uint8_t *frame, uint32_t *len, uint32_t room,
 		  uint64_t now_ns)
 {
-	struct uroce_neigh_claim heard = { .is_valid = false };
+	struct uroce_neigh_claim claim = { .is_valid = false };
 	struct uroce_l2 l2;
 	bool is_reply, is_learnt;
 	uint64_t resp_ns;
@@ -253,8 +267,8 @@ uroce_neigh_input(struct uroce_neigh *neigh, uint8_t *frame, uint32_t *len, uint
 		return UROCE_NEIGH_LEARNT;
 	}
 	l2.room = room - (uint32_t)(l2.l3 - frame);
-	is_reply = reply_neighbour(get_neigh_conf(neigh), &l2, &heard, len);
-	is_learnt = heard.is_valid && learn_claim(neigh, &heard, now_ns);
+	is_reply = reply_neighbour(get_neigh_conf(neigh), &l2, &claim, len);
+	is_learnt = claim.is_valid && learn_claim(neigh, &claim, now_ns);
 	if (is_reply)
 		return UROCE_NEIGH_REPLY;
 	return is_learnt ? UROCE_NEIGH_LEARNT : UROCE_NEIGH_IGNORED;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The neighbour cache. Sets are small enough to be searched, so there is nothing to maintain: an
- * entry is overwritten when a better claim to its place comes.
+ * The neighbour cache. Sets are small enough for a linear search, so there is no further data
+ * structure. A new entry replaces the entry of its set that is least worth keeping.
  */
 
 #include "datapath/neigh_cache.h"
@@ -33,7 +33,10 @@ uroce_neigh_cache_find(struct uroce_neigh_cache *cache, const uint8_t ip[16])
 	return NULL;
 }
 
-/* Whether `a` is the better victim: unused first, then unasked, then older. */
+/*
+ * Whether `a` is replaced before `b`: unused before used, unsolicited before requested, old before
+ * new.
+ */
 static bool
 goes_before(const struct uroce_neigh_entry *a, const struct uroce_neigh_entry *b)
 {

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The cache of neighbours: from IP to MAC, four-way associative, bounded.
+ * The neighbour cache: from IP to MAC, four-way associative, bounded.
  */
 
 #include <stdbool.h>
@@ -17,13 +17,14 @@ struct uroce_neigh_entry {
 	uint8_t ip[16];
 	uint8_t mac[6];
 	bool is_used;
-	bool is_asked;    /* by us: not pushed out by what came unasked */
-	bool is_known;    /* mac is valid */
-	uint64_t seen_ns; /* last answer; before the first, when it was asked */
+	bool is_asked; /* this device requested the entry; unsolicited entries do not replace it */
+	bool is_known; /* `mac` is valid */
+	/* Time of the latest reply; before the first reply, time of the request. */
+	uint64_t seen_ns;
 };
 
 struct uroce_neigh_cache {
-	uint64_t seed; /* random: nobody outside can tell who shares a set */
+	uint64_t seed; /* random: other hosts cannot predict which addresses share a set */
 	struct uroce_neigh_entry entry[UROCE_NEIGH_SETS][UROCE_NEIGH_WAYS];
 };
 
@@ -32,8 +33,8 @@ struct uroce_neigh_entry *uroce_neigh_cache_find(struct uroce_neigh_cache *cache
 						 const uint8_t ip[16]);
 
 /**
- * The entry of an address, made if there is none, at the cost of the oldest of its set.
- * @return NULL: everything in the set was asked for, and this was not
+ * The entry of an address. If there is none, it replaces the oldest entry of its set.
+ * @return NULL: all entries of the set were requested, and the new one is not
  */
 struct uroce_neigh_entry *uroce_neigh_cache_add(struct uroce_neigh_cache *cache,
 						const uint8_t ip[16], bool is_asked,

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The kernel's side of a port. The guard is a socket on UDP 4791 that drops all it gets, by a
- * one-instruction filter: without it the kernel, which sees copies of our frames, would answer
- * "port unreachable". Who has the port already (rxe, or another of us) does the same service.
+ * The kernel interface that a port shares.
+ *
+ * The guard is a socket on UDP port 4791 with a filter of one instruction that drops all packets.
+ * The kernel sees copies of the received frames. Without the guard it would reply with "port
+ * unreachable". If another socket already has the UDP port (rxe, or another process with this
+ * library), that socket has the same effect.
  */
 
 #include "datapath/netif.h"
@@ -22,7 +25,8 @@
 #include "datapath/netlink.h"
 #include "wire/build.h"
 
-#define DISCARD_PORT 9 /* [RFC 863]: where the datagram that wakes a neighbour goes */
+/* [RFC 863]: destination port of the datagram that makes the kernel resolve a neighbour */
+#define DISCARD_PORT 9
 
 static int
 open_socket(const struct uroce_netif *netif, int family)
@@ -93,7 +97,10 @@ prefix_len(const uint8_t *mask, unsigned len)
 	return (uint8_t)bits;
 }
 
-/* @return whether the address is one for the device; those of point-to-point links are not. */
+/*
+ * Convert an address of an interface.
+ * @return whether a device can use the address; addresses of point-to-point links cannot be used
+ */
 static bool
 convert_ifaddr(const struct ifaddrs *ifa, struct uroce_addr *addr)
 {
@@ -244,7 +251,7 @@ join_group(int fd, const struct uroce_netif *netif, const uint8_t gid[16])
 	return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &group6, sizeof(group6));
 }
 
-/* A socket for each, because the kernel limits how many a socket may join. */
+/* Each group has its own socket, because the kernel limits the number of groups of a socket. */
 int
 uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16])
 {
@@ -258,7 +265,10 @@ uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16])
 	return err;
 }
 
-/* An empty datagram to the neighbour: the kernel asks for its MAC in order to send it. */
+/*
+ * Send an empty datagram to a neighbour. The kernel resolves the neighbour's MAC in order to send
+ * it.
+ */
 static void
 send_wakeup_datagram(const struct uroce_netif *netif, const uint8_t ip[16])
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * rtnetlink: a request goes out, and the answer is one message, or an error. See rtnetlink(7).
- */
+/* rtnetlink: a request is sent, and the reply is one message or an error. See rtnetlink(7). */
 
 #include "datapath/netlink.h"
 
@@ -14,7 +12,10 @@
 
 #include "datapath/netlink_message.h"
 
-/* Send the request and put the answer in its place. @return bytes of it, or -errno */
+/*
+ * Send a request, and store the reply in its place.
+ * @return length of the reply, or -errno
+ */
 static ssize_t
 query_kernel(union uroce_netlink_message *msg)
 {

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * Two questions to the kernel, by rtnetlink: over which next hop does an address go, and what is
- * the MAC of a neighbour. Each call opens a socket of its own, asks, and waits for the answer,
- * which the kernel gives at once. Control path only.
+ * Queries to the kernel by rtnetlink: the next hop of the route to an address, and the MAC of a
+ * neighbour. Each call opens its own socket, sends a request and waits for the reply, which the
+ * kernel sends at once. For the control path only.
  *
- * And its notices of addresses and links that come and go, on a socket that stays open.
+ * Also notifications of changes of addresses and links, on a socket that stays open.
  *
- * Addresses are 16 bytes, IPv4 in its mapped form.
+ * Addresses are 16 bytes; IPv4 addresses are in their IPv4-mapped form.
  */
 
 #include <stdbool.h>
@@ -18,23 +18,32 @@
 
 /**
  * The next hop of the route to `dip` over an interface: the gateway, or `dip` itself.
- * @param[out] is_local  dip is an address of this host
+ * @param[out] is_local  `dip` is an address of this host
  * @return 0, -ENETUNREACH, or another -errno
  */
 int uroce_netlink_route(int if_index, const uint8_t dip[16], uint8_t next_hop[16], bool *is_local);
 
-/** The MAC of a neighbour. @return 0, -ENOENT when the kernel does not know it now, or -errno */
+/**
+ * The MAC of a neighbour.
+ * @return 0; -ENOENT: the kernel does not know the MAC at present; another -errno
+ */
 int uroce_netlink_neigh(int if_index, const uint8_t ip[16], uint8_t mac[6]);
 
-/** @return a descriptor that gets notices of addresses, of all interfaces; or -errno */
+/**
+ * Open a descriptor that receives notifications of address changes, of all interfaces.
+ * @return the descriptor, or -errno
+ */
 int uroce_netlink_watch_addrs(void);
 
-/** The same of interfaces that change: their state, above all. */
+/**
+ * Open a descriptor that receives notifications of link changes, of all interfaces.
+ * @return the descriptor, or -errno
+ */
 int uroce_netlink_watch_links(void);
 
 /**
- * Take the notices that there are, without waiting. @return whether one is of this interface's addresses, or some
- * were lost
+ * Read the pending notifications without waiting.
+ * @return whether one of them is about an address of this interface, or some were lost
  */
 bool uroce_netlink_take_changes(int fd, int if_index);
 

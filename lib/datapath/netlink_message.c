@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Messages of rtnetlink: a header, a fixed part, attributes. See rtnetlink(7).
- */
+/* rtnetlink messages. Each consists of a header, a fixed part and attributes. See rtnetlink(7). */
 
 #include "datapath/netlink_message.h"
 
@@ -14,7 +12,7 @@
 
 #include "wire/build.h"
 
-#define ERRNO_MAX 4095 /* of the kernel */
+#define ERRNO_MAX 4095 /* largest error number of the kernel */
 
 static void
 put_attr(union uroce_netlink_message *msg, uint16_t type, const void *data, uint16_t len)
@@ -76,14 +74,20 @@ uroce_netlink_put_neigh(union uroce_netlink_message *msg, int if_index, const ui
 	put_ip(msg, NDA_DST, ip);
 }
 
-/* The fixed part of a message, `fixed_len` bytes; NULL: the message has not so many. */
+/*
+ * The fixed part of a message.
+ * @return NULL: the message is shorter than `fixed_len` bytes of fixed part
+ */
 static const void *
 fixed_part(const struct nlmsghdr *hdr, size_t fixed_len)
 {
 	return hdr->nlmsg_len >= NLMSG_LENGTH(fixed_len) ? NLMSG_DATA(hdr) : NULL;
 }
 
-/* @return 0: an answer that arrived whole; the error that it tells; -EPROTO */
+/*
+ * Check a reply.
+ * @return 0: a complete reply; the error that the kernel reports; -EPROTO: malformed
+ */
 static int
 check_answer(const union uroce_netlink_message *msg, size_t len)
 {
@@ -97,7 +101,10 @@ check_answer(const union uroce_netlink_message *msg, size_t len)
 	return error && error->error < 0 && error->error >= -ERRNO_MAX ? error->error : -EPROTO;
 }
 
-/* The data of an attribute that is `len` bytes long; NULL: there is none. */
+/*
+ * Find an attribute whose data has `len` bytes.
+ * @return its data; NULL: there is none
+ */
 static const void *
 find_attr(const union uroce_netlink_message *msg, size_t fixed_len, uint16_t type, size_t len)
 {
@@ -111,7 +118,10 @@ find_attr(const union uroce_netlink_message *msg, size_t fixed_len, uint16_t typ
 	return NULL;
 }
 
-/* A gateway of the other family (RTA_VIA) is not looked for: the kernel's own use of it is rare. */
+/*
+ * Read the next hop of a route. A gateway of the other address family (RTA_VIA) is not supported,
+ * because it is rare.
+ */
 static void
 get_next_hop(const union uroce_netlink_message *msg, const uint8_t dip[16], uint8_t next_hop[16])
 {
@@ -177,7 +187,9 @@ uroce_netlink_has_addr(const union uroce_netlink_message *msg, size_t len, int i
 {
 	const struct nlmsghdr *hdr;
 
-	/* the last one's length may be no multiple of 4: `at` is behind the end then */
+	/*
+	 * The length of the last message may not be a multiple of 4. Then `at` ends behind `len`.
+	 */
 	for (size_t at = 0; at < len; at += NLMSG_ALIGN(hdr->nlmsg_len)) {
 		hdr = (const struct nlmsghdr *)(msg->bytes + at);
 		if (!NLMSG_OK(hdr, len - at))

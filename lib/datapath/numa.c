@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory and CPUs near a port, by libnuma and by what EAL knows of its lcores. Without NUMA in the kernel, or on
- * a machine of one node, there is nothing to choose.
+ * NUMA placement by libnuma and by EAL's information about lcores. If the kernel does not support
+ * NUMA, or the machine has one node, nothing is done.
  */
 
 #include "datapath/numa.h"
@@ -32,7 +32,10 @@ uroce_numa_place(void *mem, size_t len, int node)
 		numa_tonode_memory(mem, len, node);
 }
 
-/* Those of `set` that are of the node. @return whether there are any */
+/*
+ * Remove all CPUs from `set` that do not belong to the node.
+ * @return whether CPUs are left
+ */
 static bool
 keep_those_of(cpu_set_t *set, int node)
 {

@@ -4,25 +4,35 @@
 
 /**
  * @file
- * Where things are: a port, the memory that its workers use, and the CPUs that drive them belong on one NUMA
- * node. All of it is preference: where a node has no memory, or no CPU for us, another does.
+ * NUMA placement. A port, the memory of its workers and the CPUs that drive them should be on the
+ * same NUMA node. All placement is a preference: if a node has no memory or no allowed CPU, another
+ * node is used.
  *
- * EAL names nodes by "socket", with SOCKET_ID_ANY (-1) for a port that is nowhere in particular.
+ * EAL calls a node "socket". SOCKET_ID_ANY (-1) means that a port belongs to no particular node.
  */
 
 #include <pthread.h>
 #include <stddef.h>
 
-/** Whether the machine has several nodes. */
+/** Whether the machine has several NUMA nodes. */
 int uroce_numa_has_nodes(void);
 
-/** Have pages, which nobody has touched yet, come from this node; any: as they would. */
+/**
+ * Allocate pages that were not touched yet from this node. With SOCKET_ID_ANY the kernel's policy
+ * stays.
+ */
 void uroce_numa_place(void *mem, size_t len, int node);
 
-/** Keep a thread on the CPUs of this node, out of those that it may use; it stays as it is where there are none. */
+/**
+ * Restrict a thread to those of its allowed CPUs that belong to this node. If there are none,
+ * nothing is changed.
+ */
 void uroce_numa_keep_near(pthread_t thread, int node);
 
-/** An lcore that waits for work, on this node if there is one. @return RTE_MAX_LCORE: none waits */
+/**
+ * Find an lcore that waits for work, on this node if possible.
+ * @return its ID; RTE_MAX_LCORE: no lcore waits
+ */
 unsigned uroce_numa_free_lcore(int node);
 
 #endif /* UROCE_DATAPATH_NUMA_H */

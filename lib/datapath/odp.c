@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * MADV_POPULATE_* behave as an access of each page would, but for the signal at the end of a bad one.
+ * MADV_POPULATE_READ and MADV_POPULATE_WRITE behave like an access to each page, but a bad access
+ * returns an error instead of raising a signal.
  */
 
 #include "datapath/odp.h"
@@ -15,7 +16,10 @@ uroce_odp_is_possible(void)
 {
 	const uint8_t here = 0;
 
-	/* an emulator, or a sandbox, may take any advice and do nothing */
+	/*
+	 * An emulator or a sandbox may accept any advice and do nothing. So a bad address is tried,
+	 * too.
+	 */
 	return uroce_odp_page_in(&here, sizeof(here), true) == 0 &&
 	       uroce_odp_page_in(NULL, sizeof(here), false) != 0;
 }
@@ -30,9 +34,11 @@ uroce_odp_page_in(const void *addr, uint64_t len, bool is_written)
 
 	if (end < first)
 		return -EFAULT;
-	/* retried by the kernel itself, but for a signal that ends the process */
+	/*
+	 * The kernel itself repeats madvise() after a signal, unless the signal ends the process.
+	 */
 	if (first == end || madvise((void *)first, end - first, advice) == 0)
 		return 0;
-	/* no mapping is ENOMEM to madvise(), too */
+	/* madvise() returns ENOMEM also for a range without a mapping. */
 	return errno == EHWPOISON || errno == EAGAIN ? -ENOMEM : -EFAULT;
 }

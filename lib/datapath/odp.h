@@ -4,19 +4,22 @@
 
 /**
  * @file
- * Asking the kernel for pages: what a device does by a page fault is a system call here, of some 0.3 us
- * for a page that is there.
+ * On-demand paging: makes pages present by a system call, where an RDMA device would raise a page
+ * fault. The call takes about 0.3 us for a page that is present.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Whether this kernel can be asked (Linux 5.14); without it there are no regions on demand. */
+/**
+ * Whether the kernel can make pages present on demand (Linux 5.14). Otherwise there are no
+ * on-demand regions.
+ */
 bool uroce_odp_is_possible(void);
 
 /**
- * Have `[addr, addr + len)` ready to be read, or written too.
- * @return 0; -EFAULT: not all of it is mapped with that right; -ENOMEM: there is no memory for it
+ * Make the pages of `[addr, addr + len)` present for reading, or also for writing.
+ * @return 0; -EFAULT: not all of the range is mapped with that right; -ENOMEM: no memory
  */
 int uroce_odp_page_in(const void *addr, uint64_t len, bool is_written);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * From an address vector to a path: which of our addresses sends, over which next hop, to which
- * MAC. Where the address is the kernel's, the kernel is asked for the latter two; else the networks
- * and gateways of the configuration say where to, and we ask the neighbour ourselves.
+ * Path resolution: from an address vector to the source address, the next hop and its MAC.
+ *
+ * If the source address is the kernel's, the kernel is queried for the next hop and its MAC.
+ * Otherwise the networks and gateways of the configuration determine the next hop, and the library
+ * resolves its MAC by ARP or ND.
  */
 
 #include <errno.h>
@@ -20,16 +22,16 @@
 #include "datapath/round.h"
 #include "wire/build.h"
 
-#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* altogether */
-#define REPEAT_NS          UINT64_C(100000000)  /* from question to question */
-#define POLL_US            50                   /* between two looks, where another thread drives */
+#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* maximum time to resolve a MAC */
+#define REPEAT_NS          UINT64_C(100000000)  /* time between two requests for a MAC */
+#define POLL_US            50 /* time between two checks, where another thread drives the workers */
 
-/* Who sends to whom. */
+/* The addresses of a path. */
 struct route {
-	struct uroce_gid_table gids; /* as they were when it was asked for */
+	struct uroce_gid_table gids; /* copy of the GID table at the start of the resolution */
 	const struct uroce_addr *src;
 	bool is_kernels;
-	uint8_t gw4[16], gw6[16]; /* as they were then */
+	uint8_t gw4[16], gw6[16]; /* copies of the gateways at the start of the resolution */
 	uint8_t dip[16];
 	uint8_t next_hop[16];
 };
@@ -48,7 +50,7 @@ is_dest_link_local(const uint8_t ip[16])
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
 }
 
-/* A host, or a group, of the family of `like`. */
+/* Whether `ip` is a host or a multicast group, of the address family of `like`. */
 static bool
 is_destination(const uint8_t ip[16], const uint8_t like[16])
 {
@@ -89,7 +91,7 @@ check_vector(struct uroce_dev *dev, const struct ibv_ah_attr *av, struct route *
 	return is_destination(route->dip, route->src->ip) ? 0 : -EINVAL;
 }
 
-/* By our own networks and gateways. */
+/* Choose the next hop by the networks and gateways of the configuration. */
 static int
 choose_next_hop(struct route *route)
 {
@@ -109,7 +111,7 @@ choose_next_hop(struct route *route)
 	return 0;
 }
 
-/* A question on its way to the worker that sends it. */
+/* The arguments of the command that makes a worker send a request for a MAC. */
 struct mac_request {
 	struct uroce_dev *dev;
 	const struct route *route;
@@ -124,7 +126,7 @@ send_request(void *arg)
 	uint32_t len;
 
 	if (!mbuf)
-		return 0; /* asked again soon */
+		return 0; /* the request is repeated soon */
 	len = uroce_neigh_request(mac_request->dev->neigh, mac_request->route->src->ip,
 				  mac_request->route->next_hop, worker->now_ns,
 				  rte_pktmbuf_mtod(mbuf, uint8_t *));
@@ -134,7 +136,10 @@ send_request(void *arg)
 	return 0;
 }
 
-/* One look. @return 0, -EAGAIN, or what ends the search */
+/*
+ * Look up the MAC of the next hop once.
+ * @return 0; -EAGAIN: not known yet; another -errno ends the resolution
+ */
 static int
 look_up_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 {
@@ -169,19 +174,19 @@ await_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 {
 	struct mac_request mac_request = { .dev = dev, .route = route };
 	const uint64_t begin_ns = uroce_clock_ns();
-	uint64_t ask_ns = begin_ns;
+	uint64_t request_ns = begin_ns;
 	uint64_t now_ns = begin_ns;
 	int ret;
 
 	do {
-		const bool is_due = now_ns >= ask_ns;
+		const bool is_due = now_ns >= request_ns;
 
-		/* The kernel repeats its questions itself; netlink is not asked more often. */
+		/* The kernel repeats its own requests, so netlink is not queried more often. */
 		ret = is_due || !route->is_kernels ? look_up_mac(dev, route, mac) : -EAGAIN;
 		if (ret != -EAGAIN)
 			return ret;
 		if (is_due) {
-			ask_ns = now_ns + (route->is_kernels ? REPEAT_NS / 100 : REPEAT_NS);
+			request_ns = now_ns + (route->is_kernels ? REPEAT_NS / 100 : REPEAT_NS);
 			if (!route->is_kernels)
 				(void)uroce_worker_call(dev->worker[0], NULL, send_request,
 							&mac_request);

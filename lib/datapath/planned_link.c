@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One epoll descriptor for what gives notice, which is rtnetlink, a connection to uroced, or a timer while there is no
- * connection. The epoll stays when those are closed, so that whoever waits for it need not be told.
+ * The link of a planned port. One epoll descriptor watches the sources of notifications: rtnetlink,
+ * a connection to uroced, or a timer while there is no connection. The epoll descriptor stays when
+ * its sources are closed. So a thread that waits for it need not be informed.
  */
 
 #include "datapath/planned_link.h"
@@ -21,16 +22,16 @@
 #include "datapath/log.h"
 #include "datapath/netlink.h"
 
-#define RETRY_NS 100000000 /* from one try to connect to uroced to the next */
+#define RETRY_NS 100000000 /* time between two attempts to connect to uroced */
 
 struct uroce_planned_link {
 	const struct uroce_port_plan *plan;
-	const char *socket; /* uroced's */
+	const char *socket; /* path of uroced's socket */
 	int epoll_fd;
 	atomic_bool is_up;
-	pthread_mutex_t lock; /* guards what follows */
-	int notice_fd;        /* rtnetlink's, or the connection; -1: none */
-	int retry_fd;         /* a timer; -1: nothing is to be tried again */
+	pthread_mutex_t lock; /* guards the fields below */
+	int notice_fd;        /* rtnetlink socket, or the connection to uroced; -1: none */
+	int retry_fd;         /* timer for the next attempt; -1: none */
 	bool is_over;
 };
 
@@ -48,7 +49,10 @@ close_link_fd(int *fd)
 	*fd = -1;
 }
 
-/* A child that was forked may have the descriptor, too: to close ours would not take it out of the epoll. */
+/*
+ * Remove a descriptor from the epoll set, and close it. The close alone does not remove it, because
+ * a child of fork() may have the descriptor too.
+ */
 static void
 unwatch_fd(struct uroce_planned_link *link, int *fd)
 {
@@ -57,7 +61,7 @@ unwatch_fd(struct uroce_planned_link *link, int *fd)
 	close_link_fd(fd);
 }
 
-/* What cannot be watched is closed. */
+/* Add a descriptor to the epoll set. If that fails, the descriptor is closed. */
 static void
 watch_fd(struct uroce_planned_link *link, int fd, int *out)
 {
@@ -115,7 +119,10 @@ uroce_planned_link_destroy(struct uroce_planned_link *link)
 	free(link);
 }
 
-/* Another thread of the parent may have held the lock. What the parent watches stays watched by the parent's epoll. */
+/*
+ * The lock is initialized again, because another thread of the parent may have held it. The
+ * descriptors stay in the epoll set of the parent.
+ */
 void
 uroce_planned_link_renew(struct uroce_planned_link *link)
 {
@@ -146,7 +153,7 @@ uroce_planned_link_is_up(const struct uroce_planned_link *link)
 
 /* --- uroced ------------------------------------------------------------------------------------ */
 
-/* The timer is started anew each time, which makes it unreadable. */
+/* Start the timer for the next attempt. A restart makes the timer unreadable. */
 static void
 retry_later(struct uroce_planned_link *link)
 {
@@ -159,7 +166,10 @@ retry_later(struct uroce_planned_link *link)
 		(void)timerfd_settime(link->retry_fd, 0, &after, NULL);
 }
 
-/* @return whether uroced says that its link is up */
+/*
+ * Connect to uroced.
+ * @return whether uroced reports that its link is up
+ */
 static bool
 connect_uroced(struct uroce_planned_link *link)
 {
@@ -174,7 +184,10 @@ connect_uroced(struct uroce_planned_link *link)
 	return host.is_up;
 }
 
-/* @return the same; without a connection any more, false */
+/*
+ * Receive the pending messages of uroced.
+ * @return whether uroced reports that its link is up; false if the connection has ended
+ */
 static bool
 recv_uroced(struct uroce_planned_link *link)
 {
@@ -202,7 +215,7 @@ check_now(struct uroce_planned_link *link)
 {
 	if (is_uroceds(link))
 		return link->notice_fd < 0 ? connect_uroced(link) : recv_uroced(link);
-	/* whatever the notices say: the interface is asked */
+	/* The notifications are only a hint: the interface itself is queried. */
 	if (link->notice_fd >= 0)
 		(void)uroce_netlink_take_changes(link->notice_fd, link->plan->if_index);
 	return uroce_port_plan_is_up(link->plan);

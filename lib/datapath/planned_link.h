@@ -4,12 +4,14 @@
 
 /**
  * @file
- * The link of a port that is planned, and not opened yet: no worker looks at it, and no thread is there. So whoever
- * asks looks; and a descriptor polls readable when there is something to look at, which costs nothing until then.
+ * The link of a planned port, which is not open yet. There is no worker and no thread that checks
+ * the link. So the application's call checks it. A file descriptor polls readable when a check is
+ * useful, which costs nothing until then.
  *
- * A port that shares the kernel's interface has that one's link, of which rtnetlink gives notice. The link of one that
- * is to be attached to uroced is what uroced says, over a connection that the first look makes, and tries to make
- * anew while uroced is away. Of any other port the link is expected to be up.
+ * If the port will share a kernel interface, its link is that of the interface, and rtnetlink
+ * notifies of changes. If the port will be attached to uroced, uroced reports the link over a
+ * connection. The first check connects, and while uroced is away later checks try again. For any
+ * other port the link is expected to be up.
  */
 
 #include <stdbool.h>
@@ -19,30 +21,40 @@
 struct uroce_planned_link;
 
 /**
- * @param plan    the port's; it stays as it is while the link is there
- * @param socket  uroced's path, if the port is to be attached to it
+ * Create the link of a planned port.
+ * @param plan  plan of the port; must not change while the link exists
+ * @param socket  path of uroced's socket, if the port will be attached to uroced
  * @return 0, or -errno after one logged line: no memory, no file descriptor
  */
 int uroce_planned_link_create(const struct uroce_port_plan *plan, const char *socket,
 			      struct uroce_planned_link **out);
 void uroce_planned_link_destroy(struct uroce_planned_link *link);
 
-/** Polls readable when a look may find a change. It is there until the link is destroyed. */
+/**
+ * A descriptor that polls readable when a check may find a change. It exists until the link is
+ * destroyed.
+ */
 int uroce_planned_link_fd(const struct uroce_planned_link *link);
 
-/** Whether the link was up at the last look. */
+/** Whether the link was up at the latest check. */
 bool uroce_planned_link_is_up(const struct uroce_planned_link *link);
 
-/** Look at the link. @return whether it has changed since the last look. @mt Safe. */
+/**
+ * Check the link.
+ * @mt Safe.
+ * @return whether the link has changed since the latest check
+ */
 bool uroce_planned_link_look(struct uroce_planned_link *link);
 
 /**
- * In a child of fork(): what was inherited is the parent's, and gives notice to that. So there are other descriptors
- * now, with that of the epoll under the same number.
+ * In a child of fork(): replace the inherited descriptors, which notify the parent, by new ones.
+ * The epoll descriptor keeps its number.
  */
 void uroce_planned_link_renew(struct uroce_planned_link *link);
 
-/** The port is about to be opened, and tells of its link itself: no look finds anything from now on. */
+/**
+ * The port will be opened now, and then reports its link itself. From now on checks find no change.
+ */
 void uroce_planned_link_end(struct uroce_planned_link *link);
 
 #endif /* UROCE_DATAPATH_PLANNED_LINK_H */

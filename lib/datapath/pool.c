@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Mbuf pools. EAL's own constructor keeps every mbuf inside one page, which without hugepages costs
- * half of the memory, and which AF_XDP, whose kernel side computes addresses from a fixed stride,
- * cannot use at all. So pools of ports that work on virtual addresses are laid out without gaps.
+ * Mempools of mbufs. EAL's own constructor keeps each mbuf within one page. Without hugepages this
+ * wastes half of the memory. AF_XDP cannot use such a pool at all, because its kernel side computes
+ * addresses from a fixed stride. So pools of ports that use virtual addresses are laid out without
+ * gaps.
  *
- * EAL's usual pool is a ring: what was given back last is taken last. Where many frames are kept behind a
- * hole, each frame received meanwhile would be written to memory that no cache has. So a pool is a stack,
- * unless the user or the platform asks for something else.
+ * EAL's usual pool is a ring, where the mbuf that was freed last is allocated last. While many
+ * frames wait behind a PSN gap, each received frame would then be written to memory that is in no
+ * cache. So these pools are stacks, unless the user or the platform selects another type.
  */
 
 #include "datapath/pool.h"
@@ -34,7 +35,7 @@ is_complete(const struct rte_mempool *pool)
 	return rte_mempool_avail_count(pool) == pool->size;
 }
 
-/* Free what has become complete, and put `pool`, if any, where there is room. */
+/* Free deferred pools that are complete, and defer `pool`, if it is not NULL. */
 static void
 free_deferred(struct rte_mempool *pool)
 {
@@ -52,7 +53,10 @@ free_deferred(struct rte_mempool *pool)
 	pthread_mutex_unlock(&deferred_lock);
 }
 
-/* A stack, where its driver is there and nobody wants another. */
+/*
+ * Select the pool's driver: a stack if it is available, unless the user or the platform selects
+ * another one.
+ */
 static int
 set_ops(struct rte_mempool *pool)
 {
@@ -109,7 +113,7 @@ uroce_pool_create(const struct uroce_pool_conf *conf)
 	free_deferred(NULL);
 	if (data_room <= UINT16_MAX)
 		pool = create_pool(conf, data_room, conf->socket_id);
-	/* a node without memory left is a slower port, not a failed one */
+	/* A NUMA node without free memory makes the port slower, but does not make it fail. */
 	if (!pool && data_room <= UINT16_MAX && conf->socket_id != SOCKET_ID_ANY)
 		pool = create_pool(conf, data_room, SOCKET_ID_ANY);
 	if (!pool)

@@ -4,31 +4,36 @@
 
 /**
  * @file
- * Pools of mbufs, one for each worker, for frames received and sent alike.
+ * Mempools of mbufs, one for each worker, for received and transmitted frames.
  *
- * A port may hand our mbufs to others (net_ring), so when a device goes away some of its mbufs may
- * still be under way. Such a pool is parked and freed when the last of them has come home.
+ * A port may pass mbufs of this process to others (net_ring). So when a device is destroyed, some
+ * of its mbufs may still be in use. Such a pool is freed later, when its last mbuf has been
+ * returned.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <rte_mempool.h>
 
-/** Mbufs that a thread may keep for itself. */
+/** Mbufs that a thread may keep in its cache of a pool. */
 #define UROCE_POOL_CACHE 256
 
-/** What a pool is made of. */
+/** The parameters of a pool. */
 struct uroce_pool_conf {
 	uint32_t nb_mbuf;
-	uint32_t data_len; /* bytes of a frame that fit an mbuf, headroom not counted */
+	uint32_t data_len; /* bytes of a frame that fit an mbuf, without headroom */
 	int socket_id;
-	bool is_virtual; /* the port reaches mbufs by virtual address: pages may break anywhere */
+	/* The port accesses mbufs by virtual address, so an mbuf may cross a page boundary. */
+	bool is_virtual;
 };
 
-/** @return NULL after one logged line: no memory */
+/**
+ * Create a pool.
+ * @return NULL after one logged line: no memory
+ */
 struct rte_mempool *uroce_pool_create(const struct uroce_pool_conf *conf);
 
-/** Free a pool, now or once all its mbufs are back. NULL is allowed. */
+/** Free a pool, now or when all its mbufs have been returned. NULL is allowed. */
 void uroce_pool_destroy(struct rte_mempool *pool);
 
 #endif /* UROCE_DATAPATH_POOL_H */

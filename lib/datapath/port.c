@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Bringing a port up: ethdev's three steps (configure, queues, start) between what the policy table
- * adds before and the link that is watched after. A port that was handed over is only looked at.
+ * Open and close a port. ethdev requires three steps: configure the port, set up the queues, start
+ * the port. The policy table determines the parameters of these steps. Afterwards the link is
+ * watched. A port that was handed over by an embedder is only inspected.
  */
 
 #include "datapath/port.h"
@@ -29,10 +30,14 @@
 #include "datapath/log.h"
 #include "datapath/pool.h"
 
-#define NB_DESC    1024 /* of an RX and a TX ring, where the port has no opinion */
-#define NB_THREADS 4    /* that may keep mbufs: application threads, the service thread */
+/* Descriptors of an RX and of a TX ring, where the port has no preference. */
+#define NB_DESC    1024
+#define NB_THREADS 4 /* threads that may cache mbufs: application threads, the service thread */
 
-/* A port has one device: by port id. Those that ethdev does not have are attached to uroced. */
+/*
+ * By port ID: a port can have one device only. The IDs beyond those of ethdev are for ports that
+ * are attached to uroced.
+ */
 static atomic_bool is_in_use[UROCE_PORTS_MAX];
 
 static void
@@ -90,7 +95,10 @@ is_zero_mac(const uint8_t mac[6])
 	return memcmp(mac, zero, sizeof(zero)) == 0;
 }
 
-/* Some virtual ports have no MAC; two of them must not have the same. */
+/*
+ * Get the MAC of a port. Some virtual ports have none. Such a port gets a random MAC, so that no
+ * two of them have the same.
+ */
 static int
 get_mac(struct uroce_port *port)
 {
@@ -113,7 +121,10 @@ get_mac(struct uroce_port *port)
 	return 0;
 }
 
-/* The interface's MTU is the kernel's to choose; frames above it do not pass. */
+/*
+ * Open the kernel interface that the port shares. The kernel determines its MTU; longer frames do
+ * not pass.
+ */
 static int
 open_netif(struct uroce_port *port, const struct rte_eth_dev_info *info)
 {
@@ -142,7 +153,7 @@ open_netif(struct uroce_port *port, const struct rte_eth_dev_info *info)
 	return 0;
 }
 
-/* IP MTU to configure. */
+/* Choose the IP MTU to configure. */
 static uint16_t
 choose_mtu(const struct uroce_port *port, const struct rte_eth_dev_info *info)
 {
@@ -156,7 +167,10 @@ choose_mtu(const struct uroce_port *port, const struct rte_eth_dev_info *info)
 	return (uint16_t)mtu;
 }
 
-/* With `has_rss`, frames are spread over the queues by their UDP ports, if the port can. */
+/*
+ * Configure the port. With `has_rss`, frames are distributed over the queues by their UDP ports, if
+ * the port can do that.
+ */
 static int
 configure_port(struct uroce_port *port, const struct rte_eth_dev_info *info, uint16_t mtu,
 	       bool has_rss)
@@ -227,7 +241,10 @@ make_queues(struct uroce_port *port, uint32_t data_len)
 	return ret;
 }
 
-/* IPv6 asks for neighbours by multicast; a port that cannot take all of it takes everything. */
+/*
+ * Accept multicast, which IPv6 neighbour discovery needs. If the port has no mode for all
+ * multicast, it is made promiscuous.
+ */
 static void
 open_filters(struct uroce_port *port)
 {
@@ -235,7 +252,7 @@ open_filters(struct uroce_port *port)
 				  rte_eth_promiscuous_enable(port->id) == 0;
 }
 
-/* Whether it is the end that connects, rather than the one that listens. */
+/* Whether the port connects to its peer, instead of listening. */
 static bool
 is_client(const struct uroce_port *port, const char *args)
 {
@@ -286,7 +303,7 @@ set_up_port(struct uroce_port *port, const struct rte_eth_dev_info *info)
 	int ret;
 
 	port->is_client = is_client(port, args ? args->args : NULL);
-	/* a physical port would have to reach the region by DMA */
+	/* The region's memory is not mapped for DMA, so a physical port could not read it. */
 	port->can_zero_copy = port->policy->has_ext_buf && port->policy->has_multi_seg &&
 			      port->policy->is_virtual;
 	port->frame_limit = uroce_port_policy_limit(port->policy, args ? args->args : NULL, &raw);
@@ -308,7 +325,10 @@ set_up_port(struct uroce_port *port, const struct rte_eth_dev_info *info)
 	return ret;
 }
 
-/* The embedder's port: as it is. Frames that we send need a pool all the same. */
+/*
+ * Inspect an embedder's port, whose configuration stays as it is. Frames that this library sends
+ * still need a mempool.
+ */
 static int
 inspect_port(struct uroce_port *port, const struct rte_eth_dev_info *info)
 {
@@ -352,7 +372,10 @@ open_claimed(struct uroce_port *port)
 	return 0;
 }
 
-/* It is one of none: as many may be attached as there are numbers for them. */
+/*
+ * Claim a port ID for a port that is attached to uroced. Such ports have IDs beyond those of
+ * ethdev, which limits their number.
+ */
 static int
 claim_mux_port(uint16_t *id)
 {
@@ -375,7 +398,7 @@ open_attached(struct uroce_port *port, const struct uroce_dev_conf *conf,
 
 	port->policy = uroce_port_policy_of(conf->port);
 	port->socket_id = SOCKET_ID_ANY;
-	port->has_all_multicast = true; /* whatever uroced's port lets in */
+	port->has_all_multicast = true; /* uroced's port determines which multicast frames arrive */
 	ret = uroce_mux_client_open(port, conf, plan->frame_limit > 0 ? &plan->host : NULL);
 	if (ret < 0)
 		return ret;
@@ -429,8 +452,9 @@ uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan 
 }
 
 /*
- * Closing makes a driver forget our pools, which AF_XDP's kernel side writes to until then. A memif
- * server must stay open: its close frees an interrupt source that EAL goes on using.
+ * Stop and close a port. The close makes a driver forget the mempools of the library; until then
+ * AF_XDP's kernel side writes to them. A memif server must stay open, because its close frees an
+ * interrupt source that EAL still uses.
  */
 static void
 stop_and_close(const struct uroce_port *port)
@@ -442,8 +466,9 @@ stop_and_close(const struct uroce_port *port)
 }
 
 /*
- * Drivers take leave of their peer over a socket. When the peer has died that raises SIGPIPE, whose
- * default is the end of this process too: so it is held back, and taken.
+ * Stop and close a port with SIGPIPE blocked. Drivers notify their peer over a socket. If the peer
+ * has ended, this raises SIGPIPE, whose default action would end this process. A SIGPIPE that was
+ * raised here is consumed.
  */
 static void
 stop_port(void *arg)
@@ -460,7 +485,10 @@ stop_port(void *arg)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Where drivers run their own control callbacks, so that the two cannot meet. */
+/*
+ * Stop and close a port that has a peer in the interrupt thread. Drivers run their own control
+ * callbacks in this thread, so that both never run at the same time.
+ */
 static void
 stop_in_intr_thread(struct uroce_port *port)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a port is going to be: from the arguments of the virtual device, its driver's row of the policy table and,
- * where it shares the kernel's interface, that interface. A physical port tells nothing before it is probed.
+ * The plan of a port before it exists. Its sources are the arguments of the virtual device, the
+ * driver's row in the policy table and, for a port that shares an interface with the kernel, the
+ * interface. A physical port cannot be planned, because its properties are unknown before it is
+ * probed.
  */
 
 #include <errno.h>
@@ -24,7 +26,7 @@ limit_of(const struct uroce_port_policy *policy, const char *args)
 	return limit > 0 ? limit : (policy->mtu ? policy->mtu : UROCE_PORT_MTU) + UROCE_PORT_L2;
 }
 
-/* What the kernel has under this name is as it is. */
+/* Plan a port that shares a kernel interface: the properties of the interface are used. */
 static int
 plan_netif(const char *name, struct uroce_port_plan *plan)
 {
@@ -48,7 +50,7 @@ plan_netif(const char *name, struct uroce_port_plan *plan)
 	return ret;
 }
 
-/* The one that its arguments give it; or any. */
+/* Choose the MAC of a planned port: from its arguments, or random. */
 static void
 plan_mac(const char *given, struct uroce_port_plan *plan)
 {
@@ -98,15 +100,15 @@ uroce_port_plan(const char *vdev, struct uroce_port_plan *plan)
 int
 uroce_port_plan_attached(const char *socket, struct uroce_port_plan *plan)
 {
-	struct uroce_port_plan asked = { .if_index = 0 };
-	const int ret = uroce_mux_client_query_host(socket, &asked.host);
+	struct uroce_port_plan queried = { .if_index = 0 };
+	const int ret = uroce_mux_client_query_host(socket, &queried.host);
 
 	if (ret < 0)
 		return ret;
-	memcpy(asked.mac, asked.host.mac, sizeof(asked.mac));
-	asked.frame_limit = asked.host.frame_limit;
-	asked.mbps = asked.host.mbps;
-	*plan = asked;
+	memcpy(queried.mac, queried.host.mac, sizeof(queried.mac));
+	queried.frame_limit = queried.host.frame_limit;
+	queried.mbps = queried.host.mbps;
+	*plan = queried;
 	return 0;
 }
 

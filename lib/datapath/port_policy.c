@@ -1,30 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What ethdev does not tell of ports, from reading the drivers of DPDK 22.11:
+ * The policy table: properties of ports that ethdev does not report. They were determined by
+ * reading the drivers of DPDK 22.11.
  *
- * memif: reports a longest frame of 1518 and refuses a larger MTU; the buffers of its rings are
- *	`bsize`. A zero-copy client computes an offset from its own region, so external buffers go
- *	astray. A client connects when it is started, and only then. When the peer goes, EAL's
- *	interrupt thread unmaps the rings, whoever works on them. Closing a server frees the interrupt
- *	source of its listener without taking it back from EAL.
- * af_packet: the same report; a slot of its rings is `framesz`, of which the kernel's receive side
- *	takes up to 66 bytes for its header, and frames above are cut on receive and silently dropped
- *	on send. To start it is to set flags of the interface, for which the kernel wants
- *	CAP_NET_ADMIN. Its transmit polls a socket without a timeout when its ring is full. It insists on
- *	mbufs as large as its slots.
- * af_xdp: an object of the pool is a chunk of at most a page, mbuf header and two headrooms
- *	included; sends the first segment only; may poll the kernel, up to a second, on receive.
- * tap: drops frames above the MTU that it was configured with, and can be configured with 1500.
- *	The kernel is not under it but at the other end of its wire, so IP addresses are not shared;
- *	and the MAC that it reports is that of the kernel's end, to which a bridge does not forward.
- * virtio: counts a header of its own, of up to 12 bytes, among what an mbuf must hold.
- * ring: hands our very mbufs to the receiver.
- * null: its receive burst returns mbufs that it does not write to, unless it has no-rx=1: what they hold is a frame of
- *	ours that was freed, whole if it is short. So we would hear old ACKs and NAKs again.
+ * memif: The driver reports a longest frame of 1518 bytes and refuses a larger MTU, but the buffers
+ * of its rings have `bsize` bytes. A zero-copy client computes offsets from its own region, so
+ * external buffers get wrong offsets. A client connects only when it is started. When the peer
+ * ends, EAL's interrupt thread unmaps the rings, even if a thread uses them. The close of a server
+ * frees the interrupt source of its listener without unregistering it from EAL.
  *
- * And of what is none of its ports: uroced's lanes copy a frame, chained or not, before the burst returns. An
- * external buffer might be lent to them; but a chain of three mbufs costs more than a copy within the cache.
+ * af_packet: As with memif, the driver reports 1518 bytes, but a slot of its rings has `framesz`
+ * bytes. The kernel's receive side uses up to 66 bytes of a slot for its header. Longer frames are
+ * truncated on receive and silently dropped on transmit. The start of the port sets flags of the
+ * interface, for which the kernel requires CAP_NET_ADMIN. If the TX ring is full, the transmit
+ * burst polls a socket without a timeout. The driver requires mbufs as large as its slots.
+ *
+ * af_xdp: An object of the pool is a chunk of at most one page, including the mbuf header and two
+ * headrooms. Only the first segment of a frame is transmitted. The receive burst may poll the
+ * kernel for up to a second.
+ *
+ * tap: The driver drops frames above the configured MTU, which can only be 1500. The kernel is not
+ * below the port, but at the other end of its link. So the port does not share IP addresses with
+ * the kernel. The reported MAC is that of the kernel's end, and a bridge does not forward frames
+ * with this MAC to the port.
+ *
+ * virtio: An mbuf must also hold the driver's own header of up to 12 bytes.
+ *
+ * ring: The driver passes the sender's mbufs to the receiver.
+ *
+ * null: Unless no-rx=1 is given, the receive burst returns mbufs to which the driver does not
+ * write. Such an mbuf contains a freed frame of this process, complete if it is short. Old ACKs and
+ * NAKs would be received again.
+ *
+ * uroced (not an ethdev port): The rings copy a frame, chained or not, before the burst returns.
+ * External buffers would be possible, but a chain of three mbufs costs more than a copy within the
+ * cache.
  */
 
 #include "datapath/port.h"
@@ -74,7 +85,7 @@ uroce_port_policy_of(const char *driver)
 	return row;
 }
 
-/* Virtual devices are called by their driver's name and what tells them apart. */
+/* The name of a virtual device begins with the name of its driver, and continues with a suffix. */
 const struct uroce_port_policy *
 uroce_port_policy_by_name(const char *port_name)
 {

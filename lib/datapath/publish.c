@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+/*
+ * Publication of completions. The ACKs that completions wait for pass through stages: their QPs are
+ * scheduled, their frames are built, the frames wait for uroced. Each stage has a counter. The
+ * counter is compared with a mark, which was taken when the ACKs entered the stage.
+ */
+
 #include "datapath/publish.h"
 
 #include <sys/eventfd.h>
@@ -56,7 +62,7 @@ uroce_publish_await_ack(struct uroce_worker *worker)
 	worker->publishing.lined = worker->tx.nb_lined;
 }
 
-/* Whether the acknowledgements that are waited for are through the stage in which they are. */
+/* Whether the ACKs that are waited for have passed their current stage. */
 static bool
 is_through(const struct uroce_worker *worker)
 {
@@ -104,8 +110,10 @@ have_left(struct uroce_worker *worker)
 }
 
 /*
- * Of a port whose frames uroced carries, those to another host are waited for until it has passed them on. A peer on this
- * host asks uroced for what is on its way to it, by a barrier; one on another host cannot.
+ * Whether the pending ACKs have already left. If uroced carries the frames, ACKs to another host
+ * have left only when uroced has forwarded them. A peer on the same host does not need this: it
+ * retrieves frames from uroced by a barrier before it ends a connection. A peer on another host
+ * cannot do so.
  */
 static bool
 have_left_already(struct uroce_worker *worker)
@@ -118,7 +126,10 @@ have_left_already(struct uroce_worker *worker)
 	return have_left(worker);
 }
 
-/* What is on the list now is due when the acknowledgements that are owed now have left. */
+/*
+ * Begin to wait: completions that are in the list now are published when the ACKs that are pending
+ * now have left.
+ */
 static void
 begin_publish_wait(struct uroce_worker *worker)
 {

@@ -4,24 +4,27 @@
 
 /**
  * @file
- * When completions become visible: after the acknowledgements of what completed have left.
+ * Publication of completions: they become visible after the ACKs of the completed messages have
+ * left.
  *
- * A program that has seen a receive completion may tell its peer by other means, TCP for example, and the peer may end
- * the connection at once. Its SEND is flushed then, if the acknowledgement is not there. So a round receives, transmits,
- * and publishes after that.
+ * A program that has seen a receive completion may inform its peer by other means, TCP for example.
+ * The peer may then end the connection at once. If the ACK has not arrived by then, the peer's SEND
+ * is flushed. So a round receives, transmits, and then publishes completions.
  *
- * A frame has left when the port has taken it. Of a port whose frames uroced carries, one to another host has left when uroced
- * has passed it on. An acknowledgement may also wait in the worker, since the port is full or QPs are before its QP in line.
- * Until it has left, completions that it is owed for are not published, but for no longer than UROCE_PUBLISH_MAX_NS: uroced
- * may have ended, and a port may take nothing any more. What completes meanwhile waits until the acknowledgements that are
- * owed by then have left.
+ * An ACK has left when the port has taken its frame. If uroced carries the frames, a frame to
+ * another host has left when uroced has forwarded it. For an embedder, a frame has left when
+ * uroce_worker_output() has returned it.
  *
- * An embedder's acknowledgement has left when uroce_worker_output() has handed it out.
+ * An ACK may also wait in the worker, because the port is full or other QPs have their turns first.
+ * Its completions are published when it has left, but after UROCE_PUBLISH_MAX_NS at the latest.
+ * Without this limit, a uroced that has ended or a port that takes no frames would delay them for
+ * ever. Requests that complete meanwhile wait for the ACKs that are pending by then.
  *
- * An asynchronous event that says that all was completed (IBV_EVENT_SQ_DRAINED, IBV_EVENT_QP_LAST_WQE_REACHED) follows
- * the completions: they are published before it at once. So they are before a control call returns.
+ * Some asynchronous events report that all requests have completed (IBV_EVENT_SQ_DRAINED,
+ * IBV_EVENT_QP_LAST_WQE_REACHED). Before such an event all completions are published at once, and
+ * also before a control call returns.
  *
- * By the thread that holds the worker's lock.
+ * The caller holds the worker's lock.
  */
 
 #include <stdbool.h>
@@ -29,39 +32,46 @@
 
 #include "queue/cq.h"
 
-/** The longest time that completions wait for acknowledgements. */
+/** Maximum time that completions wait for ACKs. */
 #define UROCE_PUBLISH_MAX_NS UINT64_C(20000000)
 
 struct uroce_worker;
 
-/** Where acknowledgements are; each stage keeps their order, so that a mark tells when all have left it. */
+/**
+ * The stages through which ACKs pass. Each stage preserves the order, so that a mark shows when all
+ * ACKs have passed it.
+ */
 enum uroce_ack_stage {
-	UROCE_ACK_LINED,   /* their QPs are in line; mark: QPs taken out of it */
-	UROCE_ACK_BUILT,   /* they wait for the port; mark: frames that it took */
-	UROCE_ACK_IN_LANE, /* and for uroced; mark: index of the lane up */
+	/*
+	 * The QPs of the ACKs are active; mark: count of QPs removed from the list of active QPs.
+	 */
+	UROCE_ACK_LINED,
+	/* The frames of the ACKs wait for the port; mark: count of frames that the port took. */
+	UROCE_ACK_BUILT,
+	UROCE_ACK_IN_LANE, /* the frames of the ACKs wait for uroced; mark: index of the ring up */
 	UROCE_ACK_LEFT,
 };
 
 struct uroce_publishing {
-	struct uroce_cq_list list; /* CQs with completions that are not published */
-	uint32_t lined;            /* QPs put in line when frames were received last */
-	bool is_waiting; /* some completions are due when their acknowledgements have left */
-	bool is_far;     /* which is when uroced has passed them on */
+	struct uroce_cq_list list; /* CQs with unpublished completions */
+	uint32_t lined;            /* count of QPs scheduled, when frames were received last */
+	bool is_waiting;           /* some completions wait until their ACKs have left */
+	bool is_far; /* some ACKs go to another host, and must also be forwarded by uroced */
 	enum uroce_ack_stage stage;
-	uint32_t mark;     /* of this stage */
-	uint64_t since_ns; /* when the wait began */
+	uint32_t mark;     /* value that the counter of `stage` must reach */
+	uint64_t since_ns; /* time at which the wait began */
 };
 
-/** Whether completions are not published yet. */
+/** Whether there are unpublished completions. */
 bool uroce_publish_is_pending(const struct uroce_worker *worker);
 
-/** Frames have been received: the QPs that owe for them are in line. */
+/** Note that frames have been received: the QPs that must acknowledge them have been scheduled. */
 void uroce_publish_await_ack(struct uroce_worker *worker);
 
-/** Publish what completed, if what is owed for it has left, and tell consumers. */
+/** Publish completions whose ACKs have left, and notify their consumers. */
 void uroce_publish(struct uroce_worker *worker);
 
-/** Publish all that completed. */
+/** Publish all completions now. */
 void uroce_publish_now(struct uroce_worker *worker);
 
 #endif /* UROCE_DATAPATH_PUBLISH_H */

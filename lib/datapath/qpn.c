@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * QP numbers. `taken` is the book of the control path, `slot` what workers read: a number is taken
- * from the draw until its QP is gone, and published only in between.
+ * Allocation of QPNs. The control path uses `taken`, workers read `slot`. A QPN is taken from its
+ * draw until its QP has been destroyed. The QP is published only in between.
  */
 
 #include "datapath/qpn.h"
@@ -13,7 +13,7 @@
 #include <sys/random.h>
 #include <rte_common.h>
 
-#define DRAWS 16 /* among numbers of which most may be taken */
+#define DRAWS 16 /* random draws among QPNs of which most may be taken */
 
 uint32_t
 uroce_qpn_table_slots(uint32_t max_qp)
@@ -60,7 +60,10 @@ uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn)
 	return 0;
 }
 
-/* @return whether it can be had, and is taken now */
+/*
+ * Take a QPN if it is valid and free.
+ * @return whether it was taken
+ */
 static bool
 take_qpn(struct uroce_qpn_table *table, uint32_t qpn)
 {
@@ -74,8 +77,8 @@ take_qpn(struct uroce_qpn_table *table, uint32_t qpn)
 }
 
 /*
- * Whose QP is gone since a moment. A frame for that may still be under way, and would be taken for one to the next
- * QP of the number, if its PSN happens to fit.
+ * Whether a QPN was freed recently. A frame to its former QP may still be in the network. If the
+ * frame's PSN fits by chance, a new QP with this QPN would accept it.
  */
 static bool
 is_quarantined(const struct uroce_qpn_table *table, uint32_t qpn)
@@ -100,7 +103,7 @@ uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_
 		return -ENOSPC;
 	if (getrandom(draw, sizeof(draw), 0) != sizeof(draw))
 		return -ENOMEM;
-	/* by chance; then those that follow the last one that was drawn, all around */
+	/* First try random QPNs, then all QPNs that follow the last draw, cyclically. */
 	for (uint32_t i = 0; i < DRAWS + (is_thorough ? nb : 0); i++) {
 		const uint32_t at = (i < DRAWS ? draw[i] : draw[DRAWS - 1] + i) % nb;
 		const uint32_t one = block[at / block_len] * block_len + at % block_len;
@@ -132,7 +135,8 @@ uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_worker_qp *wqp)
 	const uint32_t qpn = wqp->qpc.qpn;
 
 	assert(table->taken[qpn & table->mask] == qpn);
-	atomic_store_explicit(&table->slot[qpn & table->mask], wqp, memory_order_release); /* Q1 */
+	/* Q1: release the context. */
+	atomic_store_explicit(&table->slot[qpn & table->mask], wqp, memory_order_release);
 }
 
 void

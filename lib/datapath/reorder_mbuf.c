@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames that stay: the transport may not execute them yet, because they arrived ahead of a hole.
+ * Mbufs of frames that the transport keeps in the reorder buffer, because they arrived ahead of a
+ * PSN gap.
  *
- * The worker's own pool has as many mbufs more as may be kept (UROCE_REORDER_BUFFER_FRAMES), so that frames of it
- * stay where they are and none is missing on receive. A frame of any other pool is copied: one that
- * hopped here from another worker's queue, that a port handed over from its sender's pool, or that an
- * embedder fed in. Whoever owns that pool counts on what is in it.
+ * The worker's own pool has UROCE_REORDER_BUFFER_FRAMES additional mbufs. So mbufs of this pool are
+ * kept as they are, and the receive queue never runs short. A frame from any other pool is copied,
+ * because the owner of that pool depends on its mbufs. Such frames were forwarded from another
+ * worker, came from a sender's pool through a port, or were passed in by an embedder.
  */
 
 #include <string.h>
@@ -20,7 +21,10 @@ is_of_our_pool(const struct uroce_worker *worker, const struct rte_mbuf *mbuf)
 	return mbuf->pool == worker->pool && RTE_MBUF_DIRECT(mbuf);
 }
 
-/* @return NULL: no mbuf left, or none as large */
+/*
+ * Copy a frame into an mbuf of the worker's pool.
+ * @return NULL: no mbuf is free, or the frame does not fit into one
+ */
 static struct rte_mbuf *
 copy_frame(struct uroce_worker *worker, const struct rte_mbuf *mbuf)
 {

@@ -4,22 +4,24 @@
 
 /**
  * @file
- * What a worker is made of, and the stages of its round: for the files that implement them.
+ * The state of a worker and the stages of its round. Only the files that implement the stages
+ * include this header:
  *
- *	worker.c  who may drive, and the order of the stages
- *	rx.c      frames in: parse, verify, look up, hand to the QP, in passes over the burst
- *	reorder_mbuf.c    frames that stay because they arrived ahead of a hole
- *	migration.c    QPs that go to the worker that receives their frames
- *	tx.c      frames out: QPs that have something to say are asked in turn
- *	zero_copy.c    payload that is sent from where it lies
- *	loopback.c    frames to our own addresses
- *	publish.c   completions that become visible, and consumers that are told
- *	delayed_ack.c  acknowledgements that wait for one look of the program
- *	doorbell.c    doorbells
- *	inline_tx.c  posts that need none
- *	cmd.c     calls that other threads want made
+ *	worker.c        which thread may drive a worker, and the order of the stages
+ *	rx.c            receive: parse, verify, look up the QP, execute; in passes over a burst
+ *	reorder_mbuf.c  frames that the transport keeps because they arrived ahead of a PSN gap
+ *	migration.c     migration of QPs to the worker that receives their frames
+ *	tx.c            transmit: the scheduled QPs are polled for frames in turn
+ *	zero_copy.c     payload that is transmitted from the application's memory
+ *	loopback.c      frames to the device's own addresses
+ *	publish.c       publication of completions, and notification of consumers
+ *	delayed_ack.c   acknowledgements that wait until the program has posted its reply
+ *	doorbell.c      doorbells
+ *	inline_tx.c     posts that transmit without a doorbell
+ *	cmd.c           commands of other threads
  *
- * Everything below is called by the thread that holds the worker's lock.
+ * Every function in this header must be called by the thread that holds the worker's lock, unless
+ * its comment says otherwise.
  */
 
 #include <rte_ring.h>
@@ -36,115 +38,160 @@
 #include "datapath/worker.h"
 #include "wire/lock.h"
 
-/** Frames that a QP may send before the next one's turn. */
+/** Maximum of frames that a QP may send in its turn. */
 #define UROCE_TX_QUANTUM 32u
 
-/** In the length of a RoCE frame that waits: it is to a multicast group. */
+/** Flag in an entry of uroce_tx.roce_len: the frame's destination is a multicast group. */
 #define UROCE_TX_TO_GROUP (1u << 15)
 
-/** Frames built and not yet taken by the port: above a burst, no more are built. */
+/**
+ * Capacity for built frames that the port has not taken yet. The worker builds no more frames while
+ * more than a burst is pending.
+ */
 #define UROCE_PENDING_MAX (4 * UROCE_BURST)
 
-/** Frames that wait for QPs that are to come: a few bursts, while two rounds of a worker pass. */
+/**
+ * Capacity for frames that wait for migrating QPs. A migration takes two rounds of a worker, and so
+ * a few bursts arrive.
+ */
 #define UROCE_MIGRATING_MAX 256u
 
-/** Receive stage: a burst, by columns, so that a pass touches only what it needs. */
+/**
+ * Receive stage: the state of a burst, stored in columns. So each pass over the burst touches only
+ * the data that it needs.
+ */
 struct uroce_rx {
 	struct rte_mbuf *mbuf[UROCE_BURST];
 	uint8_t verdict[UROCE_BURST]; /* enum uroce_verdict */
 	struct uroce_worker_qp *wqp[UROCE_BURST];
 	struct uroce_pkt pkt[UROCE_BURST];
-	/* the last frame that came alone and was for us: the next one mostly is like it */
+	/*
+	 * The template of the latest frame that arrived alone and was addressed to this device. The
+	 * next single frame usually has the same headers.
+	 */
 	struct uroce_pkt single;
 	uint8_t single_hdr[UROCE_TEMPLATE_LEN];
 	bool has_single;
 	bool is_single_from_wire;
-	bool is_from_wire;     /* the burst */
-	struct rte_mbuf *done; /* it, to be freed when there is time; or NULL */
+	bool is_from_wire; /* the current burst was received from the wire */
+	/*
+	 * A processed frame that is freed later, so that the program gets its message earlier;
+	 * NULL: none.
+	 */
+	struct rte_mbuf *done;
 };
 
-/** What a QP had to say in a pass of the transmit stage. */
+/** The result of polling one QP for frames in a pass of the transmit stage. */
 struct uroce_polled_qp {
 	struct uroce_worker_qp *wqp;
-	uint8_t nb;        /* frames */
-	uint8_t max;       /* that it might have had */
-	bool is_fast_path; /* it was asked for what it owes alone, and nothing was the matter */
+	uint8_t nb;  /* frames that the QP had */
+	uint8_t max; /* frames that the QP was allowed */
+	/* Only responses were requested from the QP, and its fast path applied. */
+	bool is_fast_path;
 };
 
-/** Transmit stage. */
+/** Transmit stage: pending frames, spare mbufs, and the QPs that may have something to send. */
 struct uroce_tx {
-	struct rte_mbuf *pending[UROCE_PENDING_MAX]; /* complete frames, oldest first */
-	/* of each its length if it is RoCE, else 0; and UROCE_TX_TO_GROUP */
+	/* Complete frames that wait for the port, oldest first. */
+	struct rte_mbuf *pending[UROCE_PENDING_MAX];
+	/* Length of each pending frame if it is RoCE, else 0; with the flag UROCE_TX_TO_GROUP. */
 	uint16_t roce_len[UROCE_PENDING_MAX];
 	unsigned nb_pending;
-	atomic_bool is_stalled; /* the port took fewer than offered; read by the service thread */
-	uint64_t moved_ns;      /* while it is: when the port last took one, or could have */
-	struct rte_mbuf
-		*spare[UROCE_BURST + UROCE_TX_QUANTUM];     /* to be built in; the last one first */
-	uint8_t *spare_hdr[UROCE_BURST + UROCE_TX_QUANTUM]; /* where a frame begins in each */
+	/* The port took fewer frames than were offered; the service thread reads this. */
+	atomic_bool is_stalled;
+	/* While is_stalled: the latest time at which the port took a frame or was not stalled. */
+	uint64_t moved_ns;
+	/* Allocated mbufs for new frames; the last one is used first. */
+	struct rte_mbuf *spare[UROCE_BURST + UROCE_TX_QUANTUM];
+	/* Start of the frame in each spare mbuf. */
+	uint8_t *spare_hdr[UROCE_BURST + UROCE_TX_QUANTUM];
 	unsigned nb_spare;
-	struct uroce_worker_qp *active_head; /* QPs that may have something to send, in turn */
+	/* List of the QPs that may have something to send, in the order of their turns. */
+	struct uroce_worker_qp *active_head;
 	struct uroce_worker_qp *active_tail;
-	/* of all time, for marks (publish.h) */
-	uint32_t nb_lined; /* QPs put in line */
-	uint32_t nb_asked; /* QPs taken out of it */
-	uint32_t nb_left;  /* frames that the port took */
-	/* a pass: the QPs that were asked, and what they had to say */
+	/*
+	 * Counters of entries that passed each step since the worker began. publish.h compares them
+	 * with marks.
+	 */
+	uint32_t nb_lined; /* QPs appended to the list of active QPs since the worker began */
+	uint32_t nb_asked; /* QPs removed from the list of active QPs since the worker began */
+	uint32_t nb_left;  /* frames that the port took since the worker began */
+	/* Scratch of a pass: the QPs that were polled, and their descriptors. */
 	struct uroce_polled_qp polled[UROCE_BURST];
 	struct uroce_txd txd[UROCE_BURST];
 };
 
-/** Frames of QPs that are to come here: they wait for them (migration.c). In the order of their arrival. */
+/**
+ * Frames of QPs that will migrate to this worker (migration.c). The frames wait for their QPs in
+ * the order of arrival.
+ */
 struct uroce_migrating {
 	unsigned nb;
 	uint32_t qpn[UROCE_MIGRATING_MAX];
 	struct rte_mbuf *mbuf[UROCE_MIGRATING_MAX];
 };
 
-/** A call that another thread wants made; lives on its stack. */
+/**
+ * A command: a call that another thread wants this worker to make. The command is on that thread's
+ * stack.
+ */
 struct uroce_cmd {
 	struct uroce_cmd *next;
-	struct uroce_worker_qp *about; /* it is run by this one's worker; NULL: by any */
-	struct uroce_worker_qp *wqp;   /* to be looked at afterwards; NULL: none */
-	bool is_last_look;             /* frames that have arrived are received before */
+	/* The worker of this QP must run the command; NULL: any worker may. */
+	struct uroce_worker_qp *about;
+	/* QP that is checked for work and timers after the command; NULL: none */
+	struct uroce_worker_qp *wqp;
+	bool is_last_look; /* frames that have arrived are received before the command */
 	int (*call)(void *arg);
 	void *arg;
 	int ret;
-	atomic_bool is_done; /* D1: released by the worker, acquired by the caller */
+	/* D1: the worker stores it with release, the caller loads it with acquire */
+	atomic_bool is_done;
 };
 
 struct uroce_worker {
-	/* read-only after creation */
+	/* The fields below are constant after creation. */
 	struct uroce_dev *dev;
 	unsigned idx;
-	uint16_t queue;    /* of the port, RX and TX */
-	bool is_first;     /* it watches the link */
-	unsigned lcore_id; /* that drives it for ever; LCORE_ID_ANY: none */
+	uint16_t queue;    /* RX and TX queue of the port */
+	bool is_first;     /* this worker also watches the link of the port */
+	unsigned lcore_id; /* lcore that drives this worker permanently; LCORE_ID_ANY: none */
 	struct rte_mempool *pool;
 	struct uroce_rd_pool *rd_pool;
 	struct uroce_reorder_buffer *reorder_buffer;
-	struct rte_mempool
-		*zero_copy_pool; /* records of lent payload; NULL: all payload is copied */
-	struct rte_ring
-		*forwarded; /* frames that other workers received for us; NULL: there are none */
-	/* written by any thread */
+	/* Records of payload that is transmitted without a copy; NULL: all payload is copied. */
+	struct rte_mempool *zero_copy_pool;
+	/*
+	 * Frames and requests that other workers forwarded to this worker; NULL: there is one
+	 * worker.
+	 */
+	struct rte_ring *forwarded;
+	/* The fields below are written by any thread. */
 	_Alignas(64) _Atomic(struct uroce_worker_qp *) doorbells;
 	_Atomic(struct uroce_cmd *) cmds;
-	atomic_bool has_inline_tx; /* a post may try it; written by who drives, and rarely */
-	/* the service thread sleeps on it that nobody drives: who does wakes it; set under the lock */
+	/* A post may try inline transmit; rarely written by the driving thread. */
+	atomic_bool has_inline_tx;
+	/*
+	 * The service thread sleeps because no thread drives this worker. The next thread that
+	 * drives it wakes the service thread. The flag is set under the lock.
+	 */
 	atomic_bool is_unattended;
-	/* written by who drives, read by others */
+	/* The fields below are written by the thread that drives the worker, and read by others. */
 	_Alignas(64) struct uroce_lock lock;
 	_Atomic uint64_t round;
-	_Atomic uint64_t app_ns; /* when the application drove last */
-	atomic_bool is_stopping; /* a dedicated lcore ends */
-	atomic_bool
-		is_abandoned; /* who polls another worker drives this one, since its own thread does not */
-	unsigned helped; /* the worker that the application looked after last, besides this one */
-	/* who drives alone */
-	_Alignas(64) uint64_t now_ns; /* of this round */
-	uint64_t link_check_ns;       /* when to look at the link next */
-	uint64_t lost_check_ns;       /* when to see whether it has to be started again */
+	_Atomic uint64_t app_ns; /* time at which the application drove this worker last */
+	atomic_bool is_stopping; /* the dedicated lcore must end its loop */
+	/*
+	 * The application polls another worker, and drives this worker in addition, because no
+	 * thread polls it.
+	 */
+	atomic_bool is_abandoned;
+	/* Index of the other worker that the application drove in addition most recently. */
+	unsigned helped;
+	/* The fields below are used only by the thread that drives the worker. */
+	_Alignas(64) uint64_t now_ns; /* time of the current round */
+	uint64_t link_check_ns;       /* time of the next link check */
+	uint64_t lost_check_ns; /* time of the next check whether the port must be restarted */
 	struct uroce_publishing publishing;
 	struct uroce_delayed_ack delayed_ack;
 	struct uroce_inline_tx inline_tx;
@@ -157,102 +204,143 @@ struct uroce_worker {
 	struct uroce_wheel wheel;
 };
 
-/** It counts `nb` more. */
+/** Add `nb` to a counter of the worker. */
 static inline void
 uroce_worker_count(struct uroce_worker *worker, enum uroce_counter which, uint64_t nb)
 {
 	uroce_count(&worker->stats.counters.nb[which], nb);
 }
 
-/* worker.c */
+/* Functions of worker.c. */
 
-/** A round of a worker whose lock is held, by one that is not the application. */
+/** Run a round of a worker for a thread that is not the application's. */
 unsigned uroce_worker_round(struct uroce_worker *worker);
 
-/** A round begins, of one who holds the lock; the clock is read. */
+/** Begin a round: make the round number odd, and read the clock. */
 void uroce_worker_begin_round(struct uroce_worker *worker);
 
-/** And ends: what completed is published. */
+/** End a round: publish completions, and make the round number even. */
 void uroce_worker_end_round(struct uroce_worker *worker);
 
 /**
- * Whether an application's thread may transmit. It is never put to sleep by a port: while one that may do
- * that has not taken all it was offered, only the service thread transmits.
+ * Whether a thread of the application may transmit.
+ *
+ * A port whose driver may block must never block the application. While such a port has not taken
+ * all offered frames, only the service thread transmits.
  */
 bool uroce_worker_may_transmit(const struct uroce_worker *worker);
 
-/** Wait until the worker is not in the round that it may now be in. */
+/** Wait until the worker has left the round in which it may be now. Any thread. */
 void uroce_worker_wait_round(const struct uroce_worker *worker);
 
-/** The same of all workers but this one, which may be in a round: the first one alone. */
+/**
+ * Wait until all other workers have left the rounds in which they may be now. Only the first worker
+ * calls this, and it may be inside a round.
+ */
 void uroce_worker_wait_for_others(const struct uroce_worker *worker);
 
-/** After any call into a QP: events go out, its timer is filed. */
+/** Handle the QP's events and file its timer. To be called after each call into a QP. */
 void uroce_worker_settle(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/** A QP is at an end, for no fault of its own: it goes to ERR, and its program is told. */
+/** Move a QP to ERR for a reason that is not its own fault, and raise IBV_EVENT_QP_FATAL. */
 void uroce_worker_fail(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/** After a call that may have given the QP something to send: the same, and it is scheduled. */
+/**
+ * Schedule the QP if it may have something to send, and settle it (uroce_worker_settle). To be
+ * called after a call that may have given the QP something to send.
+ */
 void uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/** The same after requests of the peer, and nothing else: what the QP asks for itself is not looked at. */
+/**
+ * As uroce_worker_follow_up(), for a QP that has received nothing but requests of its peer. The
+ * state of the QP's own requests is not read.
+ */
 void uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/** An XRC queue's CQ has this to tell (enum uroce_srq_event). Any thread. */
+/**
+ * Raise the events of an XRC shared receive queue.
+ * @param events  set of enum uroce_srq_event
+ */
 void uroce_worker_raise_srq_event(struct uroce_dev *dev, const struct uroce_worker_srq *wsrq,
-				  uint8_t told);
+				  uint8_t events);
 
-/** When the worker must be driven at the latest; UROCE_NEVER: when something arrives. */
+/**
+ * The latest time at which the worker must be driven again; UROCE_NEVER: only when something
+ * arrives.
+ */
 uint64_t uroce_worker_next_ns(const struct uroce_worker *worker);
 
-/** Whether it has nothing to do before then, unless a frame, a doorbell or a call comes. */
+/**
+ * Whether the worker has nothing to do before uroce_worker_next_ns(), unless a frame, a doorbell or
+ * a command arrives.
+ */
 bool uroce_worker_is_at_rest(const struct uroce_worker *worker);
 
 /** @return NULL after one logged line */
 struct uroce_worker *uroce_worker_create(struct uroce_dev *dev, unsigned idx);
 void uroce_worker_destroy(struct uroce_worker *worker);
 
-/** Let a free lcore drive it for ever. @return 0, or -errno after one logged line */
+/**
+ * Make a free lcore drive the worker until uroce_worker_stop().
+ * @return 0, or -errno after one logged line
+ */
 int uroce_worker_launch(struct uroce_worker *worker, unsigned lcore_id);
 
-/** End that, and wait for the lcore. */
+/** End the loop of the worker's dedicated lcore, and wait for its end. */
 void uroce_worker_stop(struct uroce_worker *worker);
 
-/** Forget a QP: it is in no list any more. Runs as a call of the worker. */
+/** Remove a QP from all lists of the worker. Runs as a command of the worker. */
 void uroce_worker_forget(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/* rx.c */
+/* Functions of rx.c. */
 
-/** Act on up to UROCE_BURST frames that other workers received and we own. @return how many */
+/**
+ * Process up to UROCE_BURST frames that other workers received and forwarded to this worker.
+ * @return number of frames
+ */
 unsigned uroce_rx_forwarded(struct uroce_worker *worker);
 
-/** Act on the frames that we sent to ourselves. @return how many */
+/**
+ * Process the frames that this worker sent to the device's own addresses.
+ * @return number of frames
+ */
 unsigned uroce_rx_loopback(struct uroce_worker *worker);
 
-/** Receive a burst and what comes from this and other workers, and act on it. @return how many frames */
+/**
+ * Receive a burst from the port, and process it. Forwarded and loopback frames are processed
+ * before.
+ * @return number of frames
+ */
 unsigned uroce_rx_run(struct uroce_worker *worker);
 
-/** Free what the last one of these left for later: a frame at most. */
+/** Free the frame, if any, that the latest receive stage left to be freed later. */
 void uroce_rx_free(struct uroce_worker *worker);
 
 /**
- * Act on up to UROCE_BURST frames.
- * @param[out] rest  gets those that are not ours; NULL: they are freed
+ * Process up to UROCE_BURST frames.
+ * @param[out] rest  receives the frames that are not RoCE for this device; NULL: such frames are
+ *   freed
+ * @return number of frames in `rest`
  */
 unsigned uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 			struct rte_mbuf **rest);
 
-/** Act on up to UROCE_BURST frames that were parked here: they were verified. */
+/**
+ * Process up to UROCE_BURST frames that waited here for their migrating QPs. Their ICRCs have been
+ * verified.
+ */
 void uroce_rx_migrated(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb);
 
-/* migration.c */
+/* Functions of migration.c. */
 
-/** Frames of this QP, which lives here, hopped here from that worker. */
+/**
+ * Count `nb` frames of a QP that worker `from` received and forwarded to the QP's own worker.
+ * Enough such frames in a row make `from` the target worker of the QP.
+ */
 void uroce_migrate_count(struct uroce_worker_qp *wqp, struct uroce_worker *worker, unsigned from,
 			 unsigned nb);
 
-/** A frame of it arrived here itself: it stays. */
+/** Cancel a migration: a frame of the QP has arrived on the queue of the QP's own worker. */
 static inline void
 uroce_migrate_stay(struct uroce_worker_qp *wqp)
 {
@@ -262,83 +350,109 @@ uroce_migrate_stay(struct uroce_worker_qp *wqp)
 	atomic_store_explicit(&wqp->target_worker, 0, memory_order_relaxed);
 }
 
-/** Whether frames of this QP that arrive here are parked: it may come, or those before are. */
+/**
+ * Whether frames of this QP that arrive here must wait for the QP. This is so if this worker is the
+ * QP's target worker, or if earlier frames of the QP wait already.
+ */
 bool uroce_migrate_is_expected(const struct uroce_worker *worker, const struct uroce_worker_qp *wqp,
 			       uint32_t qpn);
 
-/** Park a frame of an expected QP, and ask for the QP when it is the first. @return whether there was room */
+/**
+ * Queue a frame until its QP has migrated to this worker. With the first such frame, request the QP
+ * from its worker.
+ * @return false: there was no room
+ */
 bool uroce_migrate_queue(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uint32_t qpn,
 			 struct rte_mbuf *mbuf);
 
-/** Act on what was parked, as far as the QPs have come, or are not to come any more. */
+/**
+ * Process waiting frames whose QPs have arrived. Forward those whose QPs will not migrate any more.
+ */
 void uroce_migrate_dequeue(struct uroce_worker *worker);
 
-/** Free what is parked. */
+/** Free all frames that wait for migrating QPs. */
 void uroce_migrate_drop(struct uroce_worker *worker);
 
-/** Whether an entry of a ring between workers is a question for a QP, instead of a frame. */
+/** Whether an entry of the ring between workers is a request for a QP instead of a frame. */
 static inline bool
 uroce_migrate_is_request(const void *entry)
 {
 	return (uintptr_t)entry & 1;
 }
 
-/** Who received the frames before it asks for a QP of ours. */
+/**
+ * Handle a request for a QP of this worker. The requesting worker is the QP's target worker, which
+ * receives its frames.
+ */
 void uroce_migrate_grant(struct uroce_worker *worker, const void *question);
 
-/** The first call here of a QP that has come; nothing else. */
+/** The first step of the new worker with a migrated QP, before any other call for the QP. */
 void uroce_migrate_complete(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/* reorder_mbuf.c */
+/* Functions of reorder_mbuf.c. */
 
 /**
- * The transport keeps this frame, by its last call. One that is not of the worker's own pool is
- * copied into it, as long as there is room, so that its owner has it back at once.
- * @return whether it is this very mbuf that is kept; else it is the caller's again
+ * Take care of a frame that the transport keeps, according to its latest verdict. A frame from a
+ * foreign mempool is copied into the worker's pool if there is room. So the foreign pool's owner
+ * gets its mbuf back at once.
+ * @return true: this mbuf is kept; false: the caller still owns the mbuf, because a copy is kept
  */
 bool uroce_reorder_mbuf_keep(struct uroce_worker *worker, struct rte_mbuf *mbuf);
 
-/** Free the frames that the transport does not need any more. */
+/** Free the frames that the transport no longer needs. */
 void uroce_reorder_mbuf_reap(struct uroce_worker *worker);
 
-/* tx.c */
+/* Functions of tx.c. */
 
-/** Put a QP in line. */
+/** Append a QP to the list of active QPs, so that it is polled for frames. */
 void uroce_tx_schedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/** The same for what it owes to its peer; it is asked for that alone, unless there is another reason. */
+/**
+ * Append a QP to the list of active QPs for its responses. The QP is polled for responses alone,
+ * unless it is also scheduled by uroce_tx_schedule().
+ */
 void uroce_tx_schedule_response(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 void uroce_tx_unschedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/** Queue a complete frame; freed when there is no room. */
+/** Queue a complete frame for the port. The frame is freed if there is no room. */
 void uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame);
 
-/** Ask QPs for frames, and give what is pending to the port. @return how many it took, or are looped */
+/**
+ * Poll the active QPs for frames, and transmit pending frames.
+ * @return number of frames that the port took or that are looped back
+ */
 unsigned uroce_tx_run(struct uroce_worker *worker);
 
-/** The same, but the frames go to `frames`. @return how many */
+/**
+ * As uroce_tx_run(), but the frames are stored in `frames` instead of being transmitted.
+ * @return number of frames
+ */
 unsigned uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 
 /**
- * Send what is posted to this QP, ahead of everything else that is to be sent, which stays in line: at once,
- * but for what is more than a few frames. Only while no frame waits for the port, and that is there.
+ * Transmit what is posted to this QP, ahead of all other active QPs, which stay in the list. Only
+ * the first few frames are sent at once, the rest when the QP's turn comes. To be called only while
+ * no frame is pending and the port is ready.
  */
 void uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/** Whether what is sent now would be lost: the port is not there. */
+/** Whether frames that are sent now would be lost, because the port is not ready. */
 bool uroce_tx_is_lost(const struct uroce_worker *worker);
 
-/** Free everything that is held. */
+/** Free all pending frames and all spare mbufs. */
 void uroce_tx_drop(struct uroce_worker *worker);
 
-/* doorbell.c */
+/* Functions of doorbell.c. */
 
-/** Schedule every QP that was rung. @return how many posts that was: 0, 1, or at least 2 */
+/**
+ * Schedule every QP whose doorbell was rung.
+ * @return number of posts: 0, 1, or at least 2
+ */
 unsigned uroce_doorbell_take(struct uroce_worker *worker);
 
-/* cmd.c */
+/* Functions of cmd.c. */
 
-/** Make the calls that were asked for. */
+/** Run the pending commands of other threads. */
 void uroce_cmd_take(struct uroce_worker *worker);
 
 #endif /* UROCE_DATAPATH_ROUND_H */

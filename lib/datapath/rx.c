@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames in, in passes over a burst, so that each pass runs in the instruction cache and the loads
- * of the next one are under way meanwhile:
+ * Receive stage, in passes over a burst. Each pass runs within the instruction cache, and starts
+ * the memory loads of the next pass:
  *
- *	1  parse, and see whether the address is ours
- *	2  fetch the contexts of the QPs
- *	3  verify the ICRC: it reads the whole frame, which is then in the cache for the copy
- *	4  look the QPs up, and fetch what their queues hold next
- *	5  act: hand the frame to its QP, or to the worker that owns it (migration.c); answer what is not RoCE
+ *	1  parse, and check the destination address
+ *	2  prefetch the contexts of the QPs
+ *	3  verify the ICRC, which brings the whole frame into the cache for the later copy
+ *	4  look up the QPs, and prefetch the next entries of their queues
+ *	5  execute: pass the frame to its QP, or forward it to the worker that owns the QP
+ *	   (migration.c); reply to frames that are not RoCE
  *
- * A burst of large frames is more than the nearest cache holds: it is taken in groups.
+ * A burst of large frames exceeds the first-level cache. So a burst is processed in groups of
+ * frames.
  */
 
 #include <string.h>
@@ -28,10 +30,12 @@
 #include "datapath/stage.h"
 #include "wire/build.h"
 
-/* Bytes of frames that are taken through the passes at a time: a third of a small first-level cache. */
+/*
+ * Maximum of frame bytes that go through the passes together: a third of a small first-level cache.
+ */
 #define GROUP_BYTES (16 * 1024)
 
-/* "Go on": no verdict yet. */
+/* Marks a frame without a verdict, which the next pass processes. */
 #define UNDECIDED UROCE_VERDICT_NB
 
 static bool
@@ -58,7 +62,11 @@ is_to_us(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 				      : ((const struct uroce_ipv4 *)pkt->ip)->dst);
 }
 
-/* What we send to ourselves does not leave: such a frame was forged, or comes back from a group that we sent it to. */
+/*
+ * Whether the source address is one of this device. Frames to this device itself never reach the
+ * wire. So such a frame is either forged, or a multicast datagram of this device that the network
+ * returns.
+ */
 static bool
 is_from_us(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 {
@@ -67,14 +75,20 @@ is_from_us(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 				      : ((const struct uroce_ipv4 *)pkt->ip)->src);
 }
 
-/* Tag 0 is a priority without a network [802.1Q]. */
+/*
+ * Whether the frame belongs to the VLAN of this device. Tag 0 carries a priority without a VLAN
+ * [802.1Q].
+ */
 static bool
 is_our_vlan(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 {
 	return (pkt->vlan_tci & 0xfff) == (dev->conf.has_vlan ? dev->conf.vlan_tci & 0xfff : 0);
 }
 
-/* @return whether the frame now is one segment */
+/*
+ * Make a frame contiguous.
+ * @return whether the frame is one segment now
+ */
 static bool
 linearise_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 {
@@ -84,7 +98,10 @@ linearise_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 	return rte_pktmbuf_linearize(mbuf) == 0;
 }
 
-/* What to say of a frame before it is verified, and what is in it. */
+/*
+ * Parse a frame.
+ * @return UNDECIDED if the frame may be for this device, otherwise its final verdict
+ */
 static uint8_t
 parse_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf, struct uroce_pkt *pkt)
 {
@@ -104,12 +121,15 @@ parse_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf, struct uroce_pkt
 	return UNDECIDED;
 }
 
-/* Most frames are like the one before, and what is said of that holds for them. */
+/*
+ * Parse all frames of a group. Most frames have the same headers as the previous one. Such a frame
+ * is parsed by a template, with less work.
+ */
 static void
 parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
 	struct uroce_rx *rx = &worker->rx;
-	/* the last one that is different and for us */
+	/* The latest frame that was parsed without a template and is for this device. */
 	const struct uroce_pkt *tmpl =
 		nb == 1 && rx->has_single && (rx->is_single_from_wire || !rx->is_from_wire)
 			? &rx->single
@@ -150,7 +170,7 @@ verify_all(struct uroce_rx *rx, unsigned nb)
 	}
 }
 
-/* Whether a request takes a receive request, or it might. */
+/* Whether a request consumes a receive request, or may do so. */
 static bool
 takes_recv(const struct uroce_pkt *pkt)
 {
@@ -158,8 +178,8 @@ takes_recv(const struct uroce_pkt *pkt)
 }
 
 /*
- * Contexts are fetched while the frames are verified. Nothing is believed by that: a frame that is not
- * true costs the fetching.
+ * Prefetch the contexts of the QPs while the frames are verified. An unverified frame causes a
+ * prefetch and nothing else.
  */
 static void
 fetch_contexts(const struct uroce_worker *worker, unsigned nb)
@@ -185,8 +205,9 @@ fetch_contexts(const struct uroce_worker *worker, unsigned nb)
 }
 
 /*
- * What the context leads to: of a WRITE the memory, which mostly has the same address here as with the
- * peer. Whether the peer may write there, and where that is, is found out later.
+ * Prefetch the data to which the context points. For a WRITE this is the memory at the RETH's
+ * address, because the application usually has mapped it at that address. Whether the peer may
+ * write there is checked later.
  */
 static void
 prefetch_for(const struct uroce_worker_qp *wqp, const struct uroce_pkt *pkt)
@@ -199,7 +220,10 @@ prefetch_for(const struct uroce_worker_qp *wqp, const struct uroce_pkt *pkt)
 		__builtin_prefetch((const void *)(uintptr_t)be64_get(uroce_pkt_reth(pkt)->va), 1);
 }
 
-/* No QP, and undecided: the frame is for the members of a group. */
+/*
+ * Look up the QPs of a group. A frame that is still UNDECIDED and has no QP is for the members of a
+ * multicast group.
+ */
 static void
 look_up_all(struct uroce_worker *worker, unsigned nb)
 {
@@ -215,7 +239,7 @@ look_up_all(struct uroce_worker *worker, unsigned nb)
 		rx->wqp[i] = wqp;
 		if (!wqp && !uroce_mcast_group_has(worker->dev, &rx->pkt[i]))
 			rx->verdict[i] = UROCE_VERDICT_NO_QP;
-		/* what another worker's leads to is changing, and is not wanted here */
+		/* Do not prefetch for a QP of another worker: that worker changes the data. */
 		if (!wqp || wqp == last || uroce_worker_qp_worker(wqp) != worker)
 			continue;
 		last = wqp;
@@ -223,7 +247,10 @@ look_up_all(struct uroce_worker *worker, unsigned nb)
 	}
 }
 
-/* Neighbours and ping, where we answer for the address. @return whether the frame was taken */
+/*
+ * Reply to ARP, ND and pings for the device's own addresses.
+ * @return whether the frame was consumed
+ */
 static bool
 reply_non_roce(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 {
@@ -242,7 +269,10 @@ reply_non_roce(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 	return true;
 }
 
-/* What an embedder may want back: frames of which we cannot say that they are RoCE for us. */
+/*
+ * Whether an embedder gets a frame with this verdict back: the frame may not be RoCE for this
+ * device.
+ */
 static bool
 is_foreign(enum uroce_verdict verdict)
 {
@@ -250,37 +280,41 @@ is_foreign(enum uroce_verdict verdict)
 	       verdict == UROCE_VERDICT_BAD_IP || verdict == UROCE_VERDICT_WRONG_PEER;
 }
 
-/* Where frames come from. */
+/* The sources of received frames. */
 enum source {
 	PORT,
-	LOOPED_BACK, /* from ourselves: to be verified, as those are */
-	FORWARDED,   /* from another worker, which has verified them */
-	MIGRATED,    /* the same, of this one */
+	LOOPED_BACK, /* from this device itself; the ICRC must be verified as for PORT */
+	FORWARDED,   /* from another worker, which has verified the ICRC */
+	MIGRATED,    /* waited on this worker for its migrating QP; the ICRC has been verified */
 };
 
-/* Whether nobody has seen them yet. */
+/* Whether the frames have not been processed yet, by this or another worker. */
 static bool
 is_direct(enum source source)
 {
 	return source == PORT || source == LOOPED_BACK;
 }
 
-/* Where frames end up: a burst has one of these. */
+/* The lists into which the frames of a burst are sorted. */
 struct outcome {
 	struct rte_mbuf *done[UROCE_BURST];
 	unsigned nb_done;
-	struct rte_mbuf **rest; /* NULL: there is no rest */
+	/* Frames for the embedder; NULL: no embedder, and such frames are freed. */
+	struct rte_mbuf **rest;
 	unsigned nb_rest;
-	uint64_t nb_bytes;          /* of all frames */
-	unsigned nb_foreign;        /* of them, those that are not RoCE for us */
-	uint64_t foreign_bytes;     /* of these */
-	unsigned nb_groups;         /* frames to groups that have members */
-	struct uroce_worker *owner; /* of the QPs that `forwarded` are for */
+	uint64_t nb_bytes;          /* bytes of all frames */
+	unsigned nb_foreign;        /* frames that are not RoCE for this device */
+	uint64_t foreign_bytes;     /* bytes of the foreign frames */
+	unsigned nb_groups;         /* frames to multicast groups that have members here */
+	struct uroce_worker *owner; /* worker to which all frames in `forwarded` are forwarded */
 	struct rte_mbuf *forwarded[UROCE_BURST];
 	unsigned nb_forwarded;
 };
 
-/* To the worker that owns their QPs, which parses them again. */
+/*
+ * Forward the collected frames to the worker that owns their QPs. That worker parses the frames
+ * again.
+ */
 static void
 forward_frames(struct uroce_worker *worker, struct outcome *out)
 {
@@ -296,7 +330,10 @@ forward_frames(struct uroce_worker *worker, struct outcome *out)
 	out->nb_forwarded = 0;
 }
 
-/* A frame for a QP that lives elsewhere, or whose frames before it are parked. */
+/*
+ * Handle a frame for a QP of another worker, or for a QP whose earlier frames wait for its
+ * migration: queue or forward the frame.
+ */
 static void
 pass_to_owner(struct uroce_worker *worker, struct uroce_worker_qp *wqp, unsigned at,
 	      struct rte_mbuf *mbuf, enum source source, struct outcome *out)
@@ -305,7 +342,8 @@ pass_to_owner(struct uroce_worker *worker, struct uroce_worker_qp *wqp, unsigned
 	struct uroce_worker *owner = uroce_worker_qp_worker(wqp);
 
 	if (is_direct(source) && unlikely(uroce_migrate_is_expected(worker, wqp, qpn))) {
-		forward_frames(worker, out); /* they are older */
+		/* The collected frames are older and must be forwarded first. */
+		forward_frames(worker, out);
 		if (uroce_migrate_queue(worker, wqp, qpn, mbuf))
 			return;
 		uroce_count(&worker->stats.verdict[UROCE_VERDICT_OVERRUN], 1);
@@ -319,7 +357,7 @@ pass_to_owner(struct uroce_worker *worker, struct uroce_worker_qp *wqp, unsigned
 	out->forwarded[out->nb_forwarded++] = mbuf;
 }
 
-/* A frame that no QP of ours took. */
+/* Handle a frame that no QP of this worker takes. */
 static void
 dispose_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_verdict verdict,
 	      bool is_ours, struct outcome *out)
@@ -339,28 +377,31 @@ dispose_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_ver
 		out->done[out->nb_done++] = mbuf;
 }
 
-/* Frame `at`, which is not for a QP of ours. */
+/* Process frame `at`, which is not for a QP of this worker. */
 static void
 act_on_other(struct uroce_worker *worker, struct rte_mbuf *mbuf, unsigned at, enum source source,
 	     struct outcome *out)
 {
 	struct uroce_rx *rx = &worker->rx;
-	const enum uroce_verdict door = rx->verdict[at];
-	enum uroce_verdict verdict = door;
+	const enum uroce_verdict parse_verdict = rx->verdict[at];
+	enum uroce_verdict verdict = parse_verdict;
 
-	if (door == UNDECIDED && rx->wqp[at]) {
+	if (parse_verdict == UNDECIDED && rx->wqp[at]) {
 		pass_to_owner(worker, rx->wqp[at], at, mbuf, source, out);
 		return;
 	}
-	if (door == UNDECIDED) {
+	if (parse_verdict == UNDECIDED) {
 		out->nb_groups++;
 		verdict =
 			uroce_mcast_group_deliver(worker, &rx->pkt[at], mbuf, source != FORWARDED);
 	}
-	dispose_frame(worker, mbuf, verdict, !is_foreign(door), out);
+	dispose_frame(worker, mbuf, verdict, !is_foreign(parse_verdict), out);
 }
 
-/* Whether frame `at` is for a QP of ours; NULL: no. */
+/*
+ * The QP of frame `at` if this worker owns it.
+ * @return NULL: there is none
+ */
 static struct uroce_worker_qp *
 find_own_qp(const struct uroce_worker *worker, unsigned at)
 {
@@ -372,7 +413,10 @@ find_own_qp(const struct uroce_worker *worker, unsigned at)
 	return rx->wqp[at];
 }
 
-/* Of a run: mostly one verdict, many times. */
+/*
+ * Count the verdicts of consecutive frames. Most of the time they are equal, and then they are
+ * counted in one step.
+ */
 static void
 count_verdicts(struct uroce_worker *worker, const uint8_t *verdicts, unsigned nb)
 {
@@ -384,9 +428,9 @@ count_verdicts(struct uroce_worker *worker, const uint8_t *verdicts, unsigned nb
 }
 
 /*
- * The frames from `at` on, before `end`, that are for this QP, as many as it takes.
- * @param[in,out] flags  those of their opcodes that all have in common
- * @return how many
+ * Pass consecutive frames of one QP to it, from index `at` to at most `end`.
+ * @param[in,out] flags  opcode flags that all frames of the QP have in common
+ * @return number of frames that the QP took
  */
 static unsigned
 act_on_run(struct uroce_worker *worker, struct uroce_worker_qp *wqp, struct rte_mbuf **frames,
@@ -406,7 +450,7 @@ act_on_run(struct uroce_worker *worker, struct uroce_worker_qp *wqp, struct rte_
 	count_verdicts(worker, &rx->verdict[at], nb);
 	if (unlikely(nb_marked > 0))
 		uroce_worker_count(worker, UROCE_COUNTER_NP_ECN_MARKED_ROCE_PACKETS, nb_marked);
-	/* a held frame is the last of its run */
+	/* A frame that the transport keeps is the last one of its run. */
 	const bool is_kept = rx->verdict[at + nb - 1] == UROCE_VERDICT_OOO_BUFFERED &&
 			     uroce_reorder_mbuf_keep(worker, frames[at + nb - 1]);
 
@@ -415,7 +459,10 @@ act_on_run(struct uroce_worker *worker, struct uroce_worker_qp *wqp, struct rte_
 	return nb;
 }
 
-/* What frames have to be followed by that have these flags in common. */
+/*
+ * Schedule the QP after it received frames.
+ * @param flags  opcode flags that all these frames have in common
+ */
 static void
 schedule_follow_up(struct uroce_worker *worker, struct uroce_worker_qp *wqp, unsigned flags)
 {
@@ -425,7 +472,10 @@ schedule_follow_up(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uns
 		uroce_worker_follow_up(worker, wqp);
 }
 
-/* Where there are several workers. @return whether frame `at` has to wait for some that are parked */
+/*
+ * Whether frame `at` must wait behind earlier frames that wait for the QP's migration. Only used
+ * with several workers.
+ */
 static bool
 must_wait_for_migration(struct uroce_worker *worker, struct uroce_worker_qp *wqp, unsigned at,
 			enum source source)
@@ -452,8 +502,9 @@ static void
 act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, enum source source,
 	struct outcome *out)
 {
-	struct uroce_worker_qp *last = NULL; /* called, not yet settled */
-	unsigned flags = UINT8_MAX;          /* common to what it was called for */
+	/* QP that received frames and has not been scheduled yet; NULL: none */
+	struct uroce_worker_qp *last = NULL;
+	unsigned flags = UINT8_MAX; /* opcode flags that all frames of `last` have in common */
 
 	for (unsigned at = 0, n; at < nb; at += n) {
 		struct uroce_worker_qp *wqp = find_own_qp(worker, at);
@@ -480,7 +531,10 @@ act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, enum
 		schedule_follow_up(worker, last, flags);
 }
 
-/* Frames whose bytes, which are added, stay in the nearest cache from one pass to the next; at least one. */
+/*
+ * The number of frames whose bytes stay in the first-level cache between passes; at least one.
+ * @param[in,out] nb_bytes  the bytes of these frames are added
+ */
 static unsigned
 group_len(struct rte_mbuf **frames, unsigned nb, uint64_t *nb_bytes)
 {
@@ -493,7 +547,7 @@ group_len(struct rte_mbuf **frames, unsigned nb, uint64_t *nb_bytes)
 	return n;
 }
 
-/* What the port brought. */
+/* Count the frames that the port received. */
 static void
 count_received(struct uroce_worker *worker, unsigned nb, const struct outcome *out)
 {
@@ -508,7 +562,7 @@ static unsigned
 input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	     struct rte_mbuf **rest, enum source source)
 {
-	struct outcome out; /* not zeroed: its lists are long */
+	struct outcome out; /* not zero-initialized, because the arrays are long */
 
 	out.rest = rest;
 	out.nb_done = 0;
@@ -519,7 +573,10 @@ input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	out.nb_groups = 0;
 	out.owner = NULL;
 	out.nb_forwarded = 0;
-	/* what uroced passes on may be from another of its clients, who have our address; it has judged that itself */
+	/*
+	 * The check for forged source addresses is off for uroced's frames. Other clients of uroced
+	 * share this device's addresses, and uroced does this check itself.
+	 */
 	worker->rx.is_from_wire = source == PORT && !worker->dev->port->mux_client;
 
 	for (unsigned at = 0, n; at < nb; at += n) {
@@ -539,7 +596,7 @@ input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	uroce_publish_await_ack(worker);
 	if (source == PORT)
 		count_received(worker, nb, &out);
-	/* a program may wait for what was in it */
+	/* Free a single frame later, because the program may wait for its message. */
 	if (is_direct(source) && !rest && out.nb_done == 1 && !worker->rx.done)
 		worker->rx.done = out.done[0];
 	else
@@ -561,7 +618,7 @@ uroce_rx_migrated(struct uroce_worker *worker, struct rte_mbuf **frames, unsigne
 	(void)input_frames(worker, frames, nb, NULL, MIGRATED);
 }
 
-/* Entries from `at` on that are frames, up to the next question for a QP. */
+/* The number of frames from `entries` on, up to the next request for a QP. */
 static unsigned
 count_before_request(void *const *entries, unsigned nb)
 {
@@ -572,7 +629,7 @@ count_before_request(void *const *entries, unsigned nb)
 	return n;
 }
 
-/* They were verified where they were received. */
+/* Process frames that other workers forwarded. These workers have verified the ICRCs. */
 unsigned
 uroce_rx_forwarded(struct uroce_worker *worker)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What all kinds have in common: a descriptor for each queue, which may be none. */
+/* RX wake-ups: the part that is common to all kinds. Each queue has a descriptor, or none. */
 
 #include "datapath/rx_wakeup.h"
 
@@ -12,7 +12,8 @@
 #include "datapath/mux_client.h"
 #include "datapath/port.h"
 
-#define RETRY_NS UINT64_C(1000000000) /* to look for them costs as much as some wake-ups */
+/* A search for descriptors costs as much as several wake-ups. */
+#define RETRY_NS UINT64_C(1000000000)
 
 void
 uroce_rx_wakeups_init(struct uroce_rx_wakeups *wakeups, struct uroce_port *port)
@@ -26,7 +27,7 @@ static void
 drop_wakeup(struct uroce_rx_wakeup *wakeup)
 {
 	uroce_rx_wakeup_drop_ring(wakeup);
-	wakeup->fd = -1; /* a socket remains the driver's */
+	wakeup->fd = -1; /* a socket remains the driver's, and is not closed */
 }
 
 void
@@ -91,7 +92,7 @@ uroce_rx_wakeups_disarm(struct uroce_rx_wakeups *wakeups)
 	}
 }
 
-/* A socket tells that its interface has gone down, until it has been asked. */
+/* A packet socket reports that its interface went down, until the error has been read. */
 void
 uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, short revents)
 {

@@ -4,15 +4,19 @@
 
 /**
  * @file
- * Notices: how a port tells who sleeps that a frame has come. Each queue has a descriptor that can be
- * read when there is one; while nobody sleeps on it, frames cost nothing more. Drivers hand it out to
- * nobody, so it is found in the process's own table of descriptors (the policy table says by what):
+ * RX wake-ups: how a received frame wakes a thread that sleeps. Each queue has a file descriptor
+ * that polls readable when a frame has arrived. While no thread sleeps on it, frames cause no
+ * additional cost. Drivers do not export this descriptor, so it is searched among the descriptors
+ * of the process. The policy table determines the kind:
  *
- *	socket	af_packet: a packet socket whose ring is the queue. The kernel wakes who polls it.
- *	ring	memif: an eventfd, which the peer writes to after each burst that finds the ring's mask open.
- *	lane	uroced: an eventfd of our own for all lanes, to which who has the connection writes.
+ *	socket  af_packet: a packet socket whose ring is the queue. The kernel wakes a thread that
+ *	        polls the socket.
+ *	ring    memif: an eventfd. The peer writes to it after each burst, unless the ring masks
+ *	        interrupts.
+ *	mux     uroced: one eventfd for all rings. The thread that reads uroced's messages writes to
+ *	        it.
  *
- * One thread; it sleeps on the descriptors of all queues.
+ * Used by the thread that sleeps on the descriptors of all queues.
  */
 
 #include <stdatomic.h>
@@ -30,15 +34,20 @@ enum uroce_rx_wakeup_kind {
 	UROCE_RX_WAKEUP_MUX,
 };
 
-/** Of a queue. */
+/** The RX wake-up of a queue. */
 struct uroce_rx_wakeup {
-	int fd;                  /* the port's, or for a ring a duplicate; -1: none was found */
-	_Atomic uint16_t *flags; /* of its ring, in a page of our own; NULL: it has none */
+	int fd; /* descriptor of the driver, or for a ring a duplicate; -1: none was found */
+	/*
+	 * Flags of the memif ring, in a mapping that this library owns; NULL: the queue has no such
+	 * ring.
+	 */
+	_Atomic uint16_t *flags;
 };
 
 struct uroce_rx_wakeups {
 	struct uroce_port *port;
-	uint64_t retry_ns; /* what was not found is not looked for before */
+	/* Time before which descriptors that were not found are not searched again. */
+	uint64_t retry_ns;
 	struct uroce_rx_wakeup of[UROCE_WORKERS_MAX];
 };
 
@@ -46,36 +55,46 @@ void uroce_rx_wakeups_init(struct uroce_rx_wakeups *wakeups, struct uroce_port *
 void uroce_rx_wakeups_fini(struct uroce_rx_wakeups *wakeups);
 
 /**
- * Have frames that come into a queue from now on give notice. What came before does not: look once more, and
- * that not at once, for a peer that has just put a frame into a ring may have looked at the mask before.
+ * Arm the RX wake-up of a queue: frames that arrive from now on wake the thread. Frames that
+ * arrived before do not. So the caller must check the queue once more, after a short time. A peer
+ * that has just put a frame into a ring may have read the interrupt mask before.
  *
- * @lcore  The thread that sleeps, holding the lock of the queue's worker.
- * @return whether they will; disarm() or not, it holds at most until the link is lost
+ * @lcore The thread that sleeps, holding the lock of the queue's worker.
+ * @return whether the wake-up is armed; it ends with the link at the latest, even without a disarm
  */
 bool uroce_rx_wakeup_arm(struct uroce_rx_wakeups *wakeups, uint16_t queue, uint64_t now_ns);
 
-/** They need not any more: of all queues. Any number of times. */
+/** Disarm the RX wake-ups of all queues. The call may be repeated. */
 void uroce_rx_wakeups_disarm(struct uroce_rx_wakeups *wakeups);
 
-/** poll() gave this for the descriptor of a queue: take what is no frame. */
+/**
+ * Handle the result of poll() for the descriptor of a queue: clear events that are not received
+ * frames.
+ */
 void uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, short revents);
 
-/* rx_wakeup_socket.c */
+/* Functions of rx_wakeup_socket.c. */
 
-/** Find the packet socket of a queue. @return whether there is one */
+/**
+ * Find the packet socket of a queue.
+ * @return whether there is one
+ */
 bool uroce_rx_wakeup_find_socket(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port,
 				 uint16_t queue);
 
-/* rx_wakeup_ring.c */
+/* Functions of rx_wakeup_ring.c. */
 
-/** Open the mask of a queue's ring, and if need be find the ring first. @return whether the driver takes notices by it */
+/**
+ * Unmask the interrupts of a queue's ring, after a search for the ring if necessary.
+ * @return whether the driver takes interrupts of this ring
+ */
 bool uroce_rx_wakeup_open_ring(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port,
 			       uint16_t queue);
 
-/** Shut it, if there is one. */
+/** Mask the interrupts of the queue's ring, if there is one. */
 void uroce_rx_wakeup_shut_ring(struct uroce_rx_wakeup *wakeup);
 
-/** Give back what was found, if anything was. */
+/** Unmap the ring and close its eventfd, if they were found. */
 void uroce_rx_wakeup_drop_ring(struct uroce_rx_wakeup *wakeup);
 
 #endif /* UROCE_DATAPATH_RX_WAKEUP_H */

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * memif: a ring has an eventfd, and a mask in its first line of shared memory. Whoever receives from it may
- * open the mask; then who sends writes to the eventfd after each burst. That is how two ends of any make
- * talk, and the driver does its part: it writes, and before a look at a ring whose mask is open it takes what
- * was written. But it has no call to open the mask. So we do, in a page of our own:
+ * RX wake-ups of memif. A memif ring has an eventfd, and an interrupt mask in its first cache line
+ * of shared memory. The receiver may clear the mask. Then the sender writes to the eventfd after
+ * each burst. This is part of memif's protocol. The driver does its part: it writes to the eventfd;
+ * and before it receives from an unmasked ring it reads the eventfd. But the driver has no call to
+ * clear the mask. So this file clears the mask in a mapping of its own:
  *
- *  - the eventfd is in the driver's record of the queue, whose layout is known of certain releases (dpdk.h);
- *    that it is one, and that pool and port beside it are ours, is looked at first;
- *  - the memory is one of the process's memfds: one that has a ring where the record says;
- *  - that both are right, and still are, is proven each time: the mask is opened, a notice is written, and
- *    the driver has to take it in a look for no frames. Where the link is a new one meanwhile, it does not.
+ * - The eventfd is in the driver's record of the queue. The layout of the record is known for
+ *   certain releases (dpdk.h). The pool and the port ID in the record are checked, and that the
+ *   descriptor is an eventfd.
+ * - The memory is one of the memfds of the process: one that has a ring at the offset in the
+ *   record.
+ * - A test proves each time that both are right: the mask is cleared, the eventfd is written, and
+ *   the driver must read it in a receive of zero frames. If the link is a new one, the driver does
+ *   not read it.
  *
- * Page and descriptor are ours until we give them back, so that the driver may unmap and close what it
- * likes, when it likes.
+ * The mapping and the duplicate of the eventfd belong to this file. So the driver may unmap and
+ * close its own at any time.
  */
 
 #include "datapath/dpdk.h"
@@ -35,7 +39,7 @@
 
 #define PAGE 4096u
 
-/* A ring begins so (memif's protocol, version 2). */
+/* The beginning of a ring (memif protocol, version 2). */
 struct ring {
 	uint32_t cookie;
 	_Atomic uint16_t flags;
@@ -45,7 +49,7 @@ struct ring {
 #define FLAGS_OPEN 0u
 #define FLAGS_MASK 1u
 
-/* A queue as the driver has it: how that begins. */
+/* The beginning of the driver's record of a queue. */
 struct memif_queue {
 	const struct rte_mempool *pool;
 	void *pmd;
@@ -56,16 +60,19 @@ struct memif_queue {
 	uint16_t last_head, last_tail;
 	void *buffers;
 	uint64_t nb_packets, nb_bytes;
-	uint64_t handle[2]; /* uroce_dpdk_memif_handle() */
+	uint64_t handle[2]; /* interrupt handle, see uroce_dpdk_memif_handle() */
 };
 
-/* What is looked for, in the thread in which the driver closes it. */
+/*
+ * A search for the rings of a queue. It runs in the interrupt thread, where the driver also closes
+ * them.
+ */
 struct search {
 	const struct uroce_port *port;
 	uint16_t queue;
-	int event_fd; /* a duplicate; -1: there is none */
+	int event_fd; /* duplicate of the eventfd of the ring; -1: not found */
 	uint32_t ring_offset;
-	unsigned nb; /* memory that may be it */
+	unsigned nb; /* number of pages that may be the ring */
 	void *page[8];
 };
 
@@ -116,11 +123,11 @@ search_rings(void *arg)
 	if (!handle)
 		return;
 	fd = rte_intr_fd_get(handle);
-	/* the driver would wait for ever at one that blocks */
+	/* A blocking eventfd would block the driver. */
 	if (fd < 0 || !uroce_fds_is(fd, "anon_inode:[eventfd]") ||
 	    !(fcntl(fd, F_GETFL) & O_NONBLOCK))
 		return;
-	search->ring_offset = record->ring_offset; /* as the peer said */
+	search->ring_offset = record->ring_offset; /* not trusted: the peer determines the offset */
 	if (search->ring_offset % RTE_CACHE_LINE_MIN_SIZE != 0)
 		return;
 	search->event_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -128,7 +135,11 @@ search_rings(void *arg)
 		map_rings(search);
 }
 
-/* Open the mask, write a notice, have the driver look. @param[out] was  the mask, if not NULL */
+/*
+ * Clear the mask, write to the eventfd, and check whether the driver reads it.
+ * @param[out] was  previous value of the mask; may be NULL
+ * @return whether the driver has read the eventfd
+ */
 static bool
 is_opened(const struct uroce_rx_wakeup *wakeup, uint16_t port_id, uint16_t queue, uint16_t *was)
 {
@@ -170,7 +181,9 @@ find_ring(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port, uint16_
 			wakeup->flags = get_ring_flags(search.page[i], search.ring_offset);
 			if (is_opened(wakeup, port->id, queue, &was))
 				continue;
-			/* another port's, which may be asleep */
+			/*
+			 * This is the ring of another port, which may be armed: restore its mask.
+			 */
 			(void)uroce_fault_guard_swap(wakeup->flags, was, NULL);
 			wakeup->flags = NULL;
 		}

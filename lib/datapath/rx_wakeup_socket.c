@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * af_packet: the driver has a packet socket for each queue, which is bound to the interface and has a
- * ring. Others of this process, as a capture's, may be bound to it, too: those have none.
+ * RX wake-ups of af_packet. The driver has a packet socket for each queue, which is bound to the
+ * interface and has a ring. Other packet sockets of the process may be bound to the interface too,
+ * for example those of a capture. These are not in a fanout group.
  */
 
 #include "datapath/rx_wakeup.h"
@@ -29,7 +30,10 @@ is_port_socket(int fd, int if_index)
 	       getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &fanout, &fanout_len) == 0 && fanout != 0;
 }
 
-/* Queues are alike to who sleeps on all of them: the n-th found is the n-th's. */
+/*
+ * Find the packet socket of a queue. The order of the sockets does not matter, because a thread
+ * sleeps on all of them: the n-th socket is assigned to the n-th queue.
+ */
 bool
 uroce_rx_wakeup_find_socket(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port,
 			    uint16_t queue)

@@ -1,27 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The service thread. It looks at each worker in turn: one that the application drove within the
- * last millisecond is left alone, the others get a round. After activity it spins briefly, because
- * what happened once mostly goes on; then it sleeps, longer each time. An application that polls on and
- * on is looked at every few milliseconds only; one that a look finds silent already is waited for no longer
- * than it may still come back. So whoever stops polling is taken over from within POLLER_SLEEP_NS and the
- * little that one may be silent.
+ * The service thread.
  *
- * An application may also wait in other ways than by polling: it watches memory that its peer writes to, or
- * computes. Who takes over and has frames before it is back was late, and after some times waits for less. It may
- * poll in between, for a completion that its peer's service thread is as late with; only one that many looks in
- * a row find there was kept from polling, and is waited for as long as ever. Such a one shares its CPU with us, maybe,
- * so that we do not spin while it is about, and the longer it is there the later we look again.
+ * The thread checks each worker in turn. A worker that the application has driven within a timeout
+ * is left alone, all others get a round. The timeout is 1 ms (TAKE_OVER_NS) or less. After activity
+ * the thread spins for a short time, because activity usually continues. Then it sleeps, longer
+ * each time.
  *
- * Napping: it raises `is_asleep`, then looks at the doorbells once more, and whether `wakes` is what it was
- * before the last look at the workers, then waits for the eventfd. Who rings pushes the doorbell first, and
- * who wakes counts first, and both look at `is_asleep` afterwards: so one of the two sees the other.
+ * Applications that spin in poll_cq: each check costs such an application some microseconds of CPU.
+ * After several checks in a row that found the application polling, the checks come every
+ * POLLER_SLEEP_NS. If a check finds the application silent for longer than POLLER_IDLE_NS, the next
+ * check comes at the end of its timeout. So the thread takes over within POLLER_SLEEP_NS and
+ * POLLER_IDLE_NS after the last poll.
  *
- * Sleeping: where the port gives notice of frames (rx_wakeup.h) and all workers are at rest, with nobody about,
- * naps end early: it has notices given, marks the workers as unattended, naps once more for the least time,
- * looks again, and if there still is nothing waits for the eventfd, the port and the nearest timer alone.
- * A round of the application's wakes it, by that mark: it may leave a timer behind. So does each doorbell.
+ * Applications that wait by other means than polling: they watch memory to which their peer writes,
+ * or they compute. If the thread takes over and has frames before the application polls, the
+ * takeover was late. After LATE_MAX late takeovers the timeout becomes shorter. Such an application
+ * may also poll in between, for a completion that its peer's service thread delays. So a single
+ * poll does not restore the timeout. Only after many checks in a row that found the application
+ * polling it is restored. The application may share its CPU with the thread. So the thread does not
+ * spin while the application is active, and checks it later each time it is found active.
+ *
+ * Timed sleep: the thread sets `is_asleep`. Then it checks the doorbells once more, and compares
+ * `wakes` with its value before the latest check of the workers. Then it waits for the eventfd. A
+ * poster first pushes its doorbell; a waking thread first increments `wakes`. Both read `is_asleep`
+ * afterwards. So at least one of the two threads sees the other, and no wake-up is lost.
+ *
+ * Sleep until a wake-up: this needs a port with RX wake-ups (rx_wakeup.h), workers that are all at
+ * rest, and no active application. The thread arms the RX wake-ups, marks the workers as
+ * unattended, sleeps for the minimum time, and checks once more. If there is still nothing to do,
+ * it waits for the eventfd, the port and the nearest timer only. A round of the application may set
+ * a timer. So a thread that drives an unattended worker wakes the service thread, as every doorbell
+ * does.
  */
 
 #include "datapath/service.h"
@@ -46,59 +57,66 @@
 #include "datapath/round.h"
 #include "datapath/stage.h"
 
-#define TAKE_OVER_NS        UINT64_C(1000000) /* the application has not polled for so long, at the most */
-#define TAKE_OVER_MIN_NS    UINT64_C(20000) /* the same, at the least */
-#define LATE_MAX            4               /* times that it is too long before it is less */
-#define FORGET_CHECKS       32 /* that find it there, and it is not known as late any more */
-#define SPIN_NS             UINT64_C(50000) /* after activity */
+/* Maximum timeout: if the application has not polled for this time, the thread takes over. */
+#define TAKE_OVER_NS     UINT64_C(1000000)
+#define TAKE_OVER_MIN_NS UINT64_C(20000) /* minimum of the timeout, whose maximum is TAKE_OVER_NS */
+/* Late takeovers from the application before its timeout becomes shorter. */
+#define LATE_MAX 4
+/*
+ * Checks in a row that found the application active, after which its late takeovers are forgotten.
+ */
+#define FORGET_CHECKS       32
+#define SPIN_NS             UINT64_C(50000) /* time to spin after activity */
 #define TIMED_SLEEP_MIN_NS  UINT64_C(20000)
 #define TIMED_SLEEP_MAX_NS  UINT64_C(1000000)
-#define TIMED_SLEEP_DOWN_NS UINT64_C(5000000) /* while the port has no link */
+#define TIMED_SLEEP_DOWN_NS UINT64_C(5000000) /* maximum while the port has no link */
 /*
- * After naps of this length it lies down. Who sends pays some microseconds to wake it, which a program
- * that sends every now and then should not.
+ * Length of the timed sleeps after which the thread sleeps until a wake-up. To wake it takes the
+ * sender some microseconds. A program that sends at intervals should not pay this each time.
  */
 #define TIMED_SLEEP_LAST_NS UINT64_C(80000)
-#define SLEEP_MAX_NS        UINT64_C(100000000) /* the link is looked at meanwhile */
+/* Maximum of a sleep until a wake-up, after which the link is checked. */
+#define SLEEP_MAX_NS UINT64_C(100000000)
 /*
- * While the application polls on and on, each look of ours costs it some microseconds of its CPU. So
- * after some looks that found it there we look less often.
+ * While the application spins in poll_cq, each check costs it some microseconds of CPU. So after
+ * POLLER_CHECKS checks that found it polling, checks come every POLLER_SLEEP_NS.
  */
 #define POLLER_CHECKS   8
 #define POLLER_SLEEP_NS UINT64_C(3000000)
-#define POLLER_IDLE_NS  UINT64_C(50000) /* one that polls on has done so within this time */
+/* Maximum time between two polls of an application that spins. */
+#define POLLER_IDLE_NS UINT64_C(50000)
 
-/* How long the application of a worker may be silent. */
+/* The timeout of a worker's application, and its history. */
 struct app_idle {
 	uint64_t ns;
-	bool was_apps;     /* the last look found the application there */
-	bool is_vain;      /* we have taken over since, and no frames have come */
-	unsigned nb_there; /* looks in a row that did */
-	unsigned nb_late;  /* times in a row that we took over, and not in vain */
+	bool was_apps;     /* the latest check found the application active */
+	bool is_vain;      /* the thread has taken over, and no frames have arrived since */
+	unsigned nb_there; /* checks in a row that found the application active */
+	unsigned nb_late;  /* late takeovers in a row */
 };
 
 struct uroce_service_thread {
 	struct uroce_dev *dev;
 	struct uroce_dpdk_thread thread;
-	int wake_fd;            /* eventfd: ends a nap */
-	_Atomic uint32_t wakes; /* counts wake-ups */
+	int wake_fd;            /* eventfd that ends a sleep */
+	_Atomic uint32_t wakes; /* count of wake-ups */
 	atomic_bool is_asleep;
 	atomic_bool is_stopping;
-	/* the thread's own */
+	/* Used by the service thread only. */
 	struct uroce_rx_wakeups rx_wakeups;
-	struct app_idle app_idle[UROCE_WORKERS_MAX]; /* by worker */
-	bool is_rested;                              /* it has waited since the last look */
-	bool is_armed; /* workers are marked as unattended, notices may be given */
+	struct app_idle app_idle[UROCE_WORKERS_MAX]; /* timeout of the application, by worker */
+	bool is_rested; /* the thread has slept since the latest check */
+	bool is_armed;  /* the workers are marked as unattended, and RX wake-ups may be armed */
 	struct uroce_service_stats stats;
 };
 
-/* How a look at a worker went. */
+/* The result of the check of a worker. */
 struct check_result {
-	unsigned nb;      /* frames moved */
-	uint64_t wait_ns; /* it can be left alone for so long */
-	bool is_spinning; /* the application drives it, and polls on and on */
-	bool is_shared;   /* the application is about, and comes too late for frames */
-	bool is_quiet;    /* nobody is about, and it is at rest */
+	unsigned nb;      /* number of frames received and sent */
+	uint64_t wait_ns; /* the worker need not be checked before this time has passed */
+	bool is_spinning; /* the application drives the worker, and spins in poll_cq */
+	bool is_shared;   /* the application is active, but polls too late for its frames */
+	bool is_quiet;    /* the application is not active, and the worker is at rest */
 };
 
 static uint64_t
@@ -110,24 +128,28 @@ get_idle_ns(const struct uroce_worker *worker, uint64_t now_ns)
 }
 
 /*
- * A worker that has frames which only we may send is not left to the application. Nor is one with an acknowledgement that
- * was left to its next round, if that does not come at once: the peer may wait for it.
+ * Whether a worker is left to its application. It is not if it has pending frames that only the
+ * service thread may transmit. If the worker has a delayed ACK, for which the peer may wait, the
+ * timeout is the minimum.
  */
 static bool
 is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle, uint64_t now_ns,
 	      uint64_t *left_ns)
 {
 	const uint64_t age_ns = get_idle_ns(worker, now_ns);
-	const bool is_owing = age_ns > TAKE_OVER_MIN_NS && uroce_delayed_ack_is_left(worker);
-	const uint64_t may_ns = is_owing ? TAKE_OVER_MIN_NS : app_idle->ns;
+	const bool has_delayed_ack = age_ns > TAKE_OVER_MIN_NS && uroce_delayed_ack_is_left(worker);
+	const uint64_t timeout_ns = has_delayed_ack ? TAKE_OVER_MIN_NS : app_idle->ns;
 
-	*left_ns = age_ns < may_ns ? may_ns - age_ns : 0;
+	*left_ns = age_ns < timeout_ns ? timeout_ns - age_ns : 0;
 	return *left_ns > 0 &&
 	       !(worker->dev->port->policy->may_block &&
 		 atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed));
 }
 
-/* The application is there. That it is when we spin, just after it was busy, tells no more. */
+/*
+ * Note that a check found the application active. While the thread spins, just after activity, this
+ * proves little and is not counted.
+ */
 static void
 note_app_active(struct app_idle *app_idle, bool is_rested)
 {
@@ -147,8 +169,10 @@ note_app_active(struct app_idle *app_idle, bool is_rested)
 }
 
 /*
- * When to look again at an application that is there: when it is over, if it were to be silent from now on. Who is
- * served in haste may poll for as long as its peer takes, and is looked at later each time.
+ * The time until the next check of an active application. Normally this is the rest of its timeout,
+ * as if the application did not poll again. With a short timeout the time doubles with each check
+ * in a row that found the application active. Such an application may poll for as long as its peer
+ * needs.
  */
 static uint64_t
 get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
@@ -158,7 +182,10 @@ get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
 	return left_ns << (app_idle->nb_there - 1);
 }
 
-/* It was, and we have taken over; are there frames, or do they come before it is back? */
+/*
+ * Note that the application is silent and the thread has taken over. The takeover was late if there
+ * are frames before the application polls.
+ */
 static void
 note_app_idle(struct app_idle *app_idle, bool has_frames)
 {
@@ -188,7 +215,7 @@ check_worker(struct uroce_worker *worker, struct app_idle *app_idle, bool is_res
 		check_result.wait_ns = get_next_check_ns(app_idle, check_result.wait_ns);
 		return check_result;
 	}
-	/* else who drives will see to it */
+	/* If the lock is taken, the thread that holds it drives the worker. */
 	if (uroce_lock_try(&worker->lock)) {
 		uroce_stage_skip();
 		check_result.nb = uroce_worker_round(worker);
@@ -211,14 +238,14 @@ check_workers(struct uroce_service_thread *service)
 	struct check_result all = { .wait_ns = SLEEP_MAX_NS,
 				    .is_spinning = true,
 				    .is_quiet = true };
-	unsigned nb_hasty = 0;
+	unsigned nb_early = 0;
 
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
 		const struct check_result one =
 			check_worker(dev->worker[i], &service->app_idle[i], service->is_rested);
 
 		all.nb += one.nb;
-		nb_hasty += service->app_idle[i].ns < TAKE_OVER_NS;
+		nb_early += service->app_idle[i].ns < TAKE_OVER_NS;
 		all.is_shared |= one.is_shared;
 		all.is_spinning &= one.is_spinning;
 		all.is_quiet &= one.is_quiet;
@@ -226,13 +253,14 @@ check_workers(struct uroce_service_thread *service)
 			all.wait_ns = one.wait_ns;
 	}
 	service->is_rested = false;
-	atomic_store_explicit(&service->stats.early_takeovers, nb_hasty, memory_order_relaxed);
+	atomic_store_explicit(&service->stats.early_takeovers, nb_early, memory_order_relaxed);
 	return all;
 }
 
 /*
- * Whether a doorbell waits for us. One of a worker that the application drives does not: it may have
- * been preempted by us between its post and its poll, and would wait for us to wait for it.
+ * Whether there is a doorbell for the service thread. Doorbells of a worker that the application
+ * drives do not count. The service thread may have preempted the application between its post and
+ * its poll. If it did not sleep then, both would wait for each other.
  */
 static bool
 has_doorbells(const struct uroce_service_thread *service)
@@ -258,29 +286,32 @@ count_sleep(_Atomic uint64_t *counter)
 			      memory_order_relaxed);
 }
 
-/* Wait for any of these, of which the eventfd is the first. @return how many came; -1: it was not waited */
+/*
+ * Wait for any of these descriptors, the first of which is the eventfd.
+ * @return number of ready descriptors; -1: there was no wait
+ */
 static int
 wait_for_fds(struct uroce_service_thread *service, struct pollfd *fds, unsigned nb, uint64_t max_ns,
 	     uint32_t wakes)
 {
 	const struct timespec time = { .tv_nsec = (long)max_ns };
 	eventfd_t nothing;
-	int nb_come = -1;
+	int nb_ready = -1;
 
 	atomic_store(&service->is_asleep, true);
 	if (!has_doorbells(service) && !atomic_load(&service->is_stopping) &&
 	    atomic_load(&service->wakes) == wakes)
-		nb_come = ppoll(fds, nb, &time, NULL);
+		nb_ready = ppoll(fds, nb, &time, NULL);
 	atomic_store(&service->is_asleep, false);
 	service->is_rested = true;
-	if (nb_come <= 0 || fds[0].revents == 0)
-		return nb_come;
+	if (nb_ready <= 0 || fds[0].revents == 0)
+		return nb_ready;
 	if (fds[0].revents &
-	    POLLNVAL) /* the process has closed it: poll() does not wait any more */
+	    POLLNVAL) /* the process has closed the descriptor, so that poll() returns at once */
 		(void)nanosleep(&time, NULL);
 	else
 		(void)eventfd_read(service->wake_fd, &nothing);
-	return nb_come;
+	return nb_ready;
 }
 
 static void
@@ -292,7 +323,7 @@ sleep_timed(struct uroce_service_thread *service, uint64_t timed_ns, uint32_t wa
 	(void)wait_for_fds(service, &fd, 1, timed_ns, wakes);
 }
 
-/* --- lying down -------------------------------------------------------------------------------- */
+/* --- sleep until a wake-up --------------------------------------------------------------------- */
 
 static void
 disarm_wakeup(struct uroce_service_thread *service)
@@ -307,7 +338,11 @@ disarm_wakeup(struct uroce_service_thread *service)
 	uroce_rx_wakeups_disarm(&service->rx_wakeups);
 }
 
-/* Whether frames give notice from now on, and rounds of others do. To be looked again after that. */
+/*
+ * Arm the wake-ups by received frames and by rounds of other threads. Afterwards the workers must
+ * be checked once more.
+ * @return whether all wake-ups are armed
+ */
 static bool
 arm_wakeup_and_sleep(struct uroce_service_thread *service)
 {
@@ -331,7 +366,10 @@ arm_wakeup_and_sleep(struct uroce_service_thread *service)
 	return is_ok;
 }
 
-/* @return whether frames ended it, as the port says */
+/*
+ * Sleep until a wake-up or for `sleep_ns`.
+ * @return whether received frames ended the sleep, according to the port
+ */
 static bool
 sleep_until_wakeup(struct uroce_service_thread *service, uint64_t sleep_ns, uint32_t wakes)
 {
@@ -368,9 +406,11 @@ run_service(void *arg)
 	uint64_t active_ns = uroce_clock_ns();
 	uint64_t timed_ns = TIMED_SLEEP_MIN_NS;
 	uint32_t wakes_before = 0;
-	unsigned nb_spinning = 0; /* looks in a row that found the application polling on */
-	bool is_ready = false;    /* to sleep, if this look finds nothing */
-	bool is_noticed = false;  /* by the port, before this look */
+	/* Checks in a row that found the application spinning in poll_cq. */
+	unsigned nb_spinning = 0;
+	/* wake-ups are armed: sleep until a wake-up if this check finds nothing */
+	bool is_ready = false;
+	bool is_noticed = false; /* the port woke the thread before this check */
 
 	(void)prctl(PR_SET_TIMERSLACK, 1000ul);
 	uroce_numa_keep_near(pthread_self(), service->dev->port->socket_id);
@@ -407,7 +447,7 @@ run_service(void *arg)
 			sleep_timed(service, POLLER_SLEEP_NS, wakes);
 			continue;
 		}
-		if (is_noticed) /* of nothing, which should not go on and on */
+		if (is_noticed) /* RX wake-ups without frames must not repeat at a high rate */
 			timed_ns = TIMED_SLEEP_MAX_NS;
 		is_noticed = false;
 		sleep_timed(service,
@@ -420,7 +460,7 @@ run_service(void *arg)
 	return NULL;
 }
 
-/* Signals are the application's: its threads get them, this one never. */
+/* Block all signals in the service thread, because they are for the application's threads. */
 static int
 start_thread(struct uroce_service_thread *service)
 {
@@ -476,7 +516,10 @@ uroce_service_wake(struct uroce_service_thread *service)
 		(void)eventfd_write(service->wake_fd, 1);
 }
 
-/* Whether the service thread is the one that sees to the worker; while it is down, in any case. */
+/*
+ * Whether the service thread must drive the worker now. While it sleeps until a wake-up, this is so
+ * for every worker.
+ */
 static bool
 is_serviced(const struct uroce_worker *worker)
 {

@@ -4,11 +4,13 @@
 
 /**
  * @file
- * The service thread of a device that its application drives: it takes over when the application
- * has not polled for a while, so that peers are answered, timers expire and one-sided operations
- * are served while the application computes or sleeps. When nothing happens it sleeps, no longer
- * than to the nearest timer and a cap; where the port gives notice of frames (rx_wakeup.h), these wake it, and
- * the cap is 0.1 s.
+ * The service thread of a device with drive=app. It drives the workers if the application has not
+ * polled for a while. So responses are sent, timers expire and one-sided operations are executed
+ * while the application computes or sleeps.
+ *
+ * The service thread sleeps when there is no activity, at most until the nearest timer or an upper
+ * limit. If the port has RX wake-ups (rx_wakeup.h), received frames wake the thread, and the limit
+ * is 0.1 s.
  */
 
 #include <stdatomic.h>
@@ -18,26 +20,37 @@
 
 struct uroce_service_thread;
 
-/** How it has slept, and how it is: single writer, read by anyone as hints. */
+/**
+ * Statistics of the service thread's sleeps. The service thread writes them; any thread may read
+ * them as hints.
+ */
 struct uroce_service_stats {
-	_Atomic uint64_t timed_sleeps; /* that end by time, whatever comes */
-	_Atomic uint64_t sleeps;       /* that frames end */
-	_Atomic uint64_t rx_wakeups;   /* sleeps that frames ended */
-	_Atomic unsigned
-		early_takeovers; /* workers that are taken over early, since frames came before polls did */
+	_Atomic uint64_t timed_sleeps; /* sleeps that end after a time, whatever arrives */
+	_Atomic uint64_t sleeps;       /* sleeps that received frames may end */
+	_Atomic uint64_t rx_wakeups;   /* sleeps that received frames have ended */
+	/*
+	 * Workers with a short timeout, because their frames arrived before the application polled.
+	 */
+	_Atomic unsigned early_takeovers;
 };
 
-/** Start the thread for the device's workers. @return 0, or -errno after one logged line */
+/**
+ * Start the service thread of a device.
+ * @return 0, or -errno after one logged line
+ */
 int uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **service);
 
-/** Stop it and wait for its end. NULL is allowed. */
+/** Stop the service thread and wait for its end. NULL is allowed. */
 void uroce_service_stop(struct uroce_service_thread *service);
 
 /** A doorbell was pushed: wake the thread, unless the application is polling. */
 void uroce_service_wake_for_doorbell(struct uroce_service_thread *service,
 				     const struct uroce_worker *worker);
 
-/** The same where no doorbell was pushed, which the thread would see before it falls asleep. */
+/**
+ * As uroce_service_wake_for_doorbell(), for work without a doorbell. The thread checks doorbells
+ * before it sleeps, but would not see such work.
+ */
 void uroce_service_wake_for_work(struct uroce_service_thread *service,
 				 const struct uroce_worker *worker);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The threads' clocks, and what they cost. Clocks are taken from a fixed set and never given back: a
- * thread that ends leaves what it has spent. More threads than there are clocks share the last one,
- * whose sums are then hints at best.
+ * The clocks of the threads, and the cost of a lap. Clocks come from a fixed set and are never
+ * returned: when a thread ends, its times remain. If there are more threads than clocks, the
+ * surplus threads share the last clock. The sums of that clock are hints at best.
  */
 
 #include "datapath/stage.h"
@@ -17,7 +17,7 @@
 
 static struct uroce_stage_clock stage_clocks[NB_CLOCKS];
 static _Atomic unsigned nb_clocks;
-static uint64_t lap_cost_milli; /* thousandths of a cycle */
+static uint64_t lap_cost_milli; /* cost of a lap, in thousandths of a cycle */
 
 _Thread_local struct uroce_stage_clock *uroce_stage_own;
 
@@ -45,7 +45,10 @@ static const char *const stage_names[] = {
 };
 static_assert(RTE_DIM(stage_names) == UROCE_STAGE_NB, "each stage has a name");
 
-/* The least of some runs: what disturbs a run adds to it. */
+/*
+ * Measure the cost of a lap: the minimum of several runs, because interruptions only add to the
+ * time of a run.
+ */
 static void
 measure_cost(void)
 {

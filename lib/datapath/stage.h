@@ -4,53 +4,59 @@
 
 /**
  * @file
- * The stage clock: where a thread's cycles go, of those that drive a worker, post and poll.
+ * The stage clock: measures on which stages a thread spends its cycles, when it drives a worker,
+ * posts or polls.
  *
- * It is a lap clock. A mark stands behind a stage and says what the time since the thread's last mark
- * was spent on, and on how many packets (requests, completions):
+ * The stage clock is a lap clock. A mark follows a stage. The mark attributes the time since the
+ * thread's previous mark to that stage, with a number of packets, requests or completions:
  *
  *	nb = rte_eth_rx_burst(...);
  *	uroce_stage_lap(nb ? UROCE_STAGE_RX_BURST : UROCE_STAGE_RX_EMPTY, nb);
  *
- * so every cycle is counted once, under one name, and what is between two calls into the library is
- * the application's. Each thread has a clock of its own. A lap costs some 20 cycles itself, which are
- * measured when the first clock starts, and taken off what is told.
+ * So each cycle is counted once, under one name. The time between two calls into the library is the
+ * application's. Each thread has its own clock. A lap costs about 20 cycles. This cost is measured
+ * when the first clock starts, and is subtracted from the results.
  *
- * All this is there with meson's -Dstages=true only. Without it a mark is nothing at all.
+ * The stage clock exists only with meson's -Dstages=true. Otherwise a mark compiles to nothing.
  */
 
 #include <stdint.h>
 
-/** In the order of a round, then the calls. Their names are in stage.c. */
+/**
+ * The stages in the order of a round, then the calls of the application. Their names are in
+ * stage.c.
+ */
 enum uroce_stage {
-	UROCE_STAGE_ROUND,    /* begin and end of a round: lock, clock, counters */
-	UROCE_STAGE_RX_BURST, /* the port's receive, when it had frames */
-	UROCE_STAGE_RX_EMPTY, /* when it had none */
-	UROCE_STAGE_PARSE,    /* and whether the address is ours */
-	UROCE_STAGE_VERIFY,   /* ICRC */
-	UROCE_STAGE_LOOK_UP,  /* QP */
-	UROCE_STAGE_ACT,  /* uroce_qpc_recv(), with the copy of the payload and what follows up */
-	UROCE_STAGE_FREE, /* received mbufs */
-	UROCE_STAGE_DOORBELLS, /* calls and doorbells taken */
-	UROCE_STAGE_HEADERS,   /* uroce_qpc_send() */
-	UROCE_STAGE_GATHER,    /* payload; above 128 bytes with its ICRC, in one pass */
-	UROCE_STAGE_ICRC,      /* of what is smaller */
-	UROCE_STAGE_BUILD,     /* the rest of building: turns, mbufs, uroce_qpc_sent() */
-	UROCE_STAGE_TX_BURST,  /* the port's transmit */
-	UROCE_STAGE_TIMERS,    /* the wheel, and QPs whose time has come */
-	UROCE_STAGE_LINK,      /* frames held and let go, the port's link */
+	UROCE_STAGE_ROUND,     /* begin and end of a round: lock, clock, counters */
+	UROCE_STAGE_RX_BURST,  /* receive burst of the port that returned frames */
+	UROCE_STAGE_RX_EMPTY,  /* receive burst of the port that returned none */
+	UROCE_STAGE_PARSE,     /* parse the frames, and check the destination address */
+	UROCE_STAGE_VERIFY,    /* verify the ICRCs */
+	UROCE_STAGE_LOOK_UP,   /* look up the QPs */
+	UROCE_STAGE_ACT,       /* uroce_qpc_recv(): copy the payload, update the QP and follow up */
+	UROCE_STAGE_FREE,      /* free received mbufs */
+	UROCE_STAGE_DOORBELLS, /* take commands and doorbells */
+	UROCE_STAGE_HEADERS,   /* uroce_qpc_send(): write headers */
+	/* Gather the payload; above 128 bytes the ICRC is computed in the same pass. */
+	UROCE_STAGE_GATHER,
+	UROCE_STAGE_ICRC, /* compute the ICRCs of smaller payload */
+	/* The rest of building frames: turns of QPs, mbufs, uroce_qpc_sent(). */
+	UROCE_STAGE_BUILD,
+	UROCE_STAGE_TX_BURST,  /* transmit burst of the port */
+	UROCE_STAGE_TIMERS,    /* the timing wheel, and QPs whose timers expired */
+	UROCE_STAGE_LINK,      /* free frames of the reorder buffer, check the port's link */
 	UROCE_STAGE_POLL_CQ,   /* uroce_poll_cq() itself */
-	UROCE_STAGE_POST_SEND, /* uroce_post_send() */
-	UROCE_STAGE_POST_RECV, /* uroce_post_recv() */
-	UROCE_STAGE_APP,       /* between the calls: the application's */
+	UROCE_STAGE_POST_SEND, /* uroce_post_send() itself */
+	UROCE_STAGE_POST_RECV, /* uroce_post_recv() itself */
+	UROCE_STAGE_APP,       /* the application, between its calls into the library */
 	UROCE_STAGE_NB
 };
 
-/** What was spent on a stage. */
+/** The time spent on a stage. */
 struct uroce_stage_sum {
 	uint64_t cycles;
-	uint64_t laps;  /* how often it was gone through */
-	uint64_t items; /* packets, requests or completions that it dealt with */
+	uint64_t laps;  /* number of passes through the stage */
+	uint64_t items; /* packets, requests or completions that the stage processed */
 };
 
 #ifdef UROCE_STAGES
@@ -58,19 +64,19 @@ struct uroce_stage_sum {
 #include <rte_branch_prediction.h>
 #include <rte_cycles.h>
 
-/** A thread's clock: written by it, read by anyone as hints. */
+/** The clock of a thread. Only the thread writes it; other threads read it as a hint. */
 struct uroce_stage_clock {
-	_Alignas(64) uint64_t last_tsc; /* when the last lap ended */
+	_Alignas(64) uint64_t last_tsc; /* end of the latest lap */
 	struct uroce_stage_sum sum[UROCE_STAGE_NB];
 };
 
-/** The calling thread's; NULL: it has made no lap so far. */
+/** The clock of the calling thread; NULL: the thread has made no lap yet. */
 extern _Thread_local struct uroce_stage_clock *uroce_stage_own;
 
-/** Give the calling thread its clock. */
+/** Assign a clock to the calling thread. */
 void uroce_stage_start(void);
 
-/** The time since the thread's last lap was `stage`'s, and it dealt with `nb` items. */
+/** Attribute the time since the thread's latest lap to `stage`, which processed `nb` items. */
 static inline void
 uroce_stage_lap(enum uroce_stage stage, unsigned nb)
 {
@@ -88,7 +94,7 @@ uroce_stage_lap(enum uroce_stage stage, unsigned nb)
 	clock->last_tsc = now;
 }
 
-/** The time since the thread's last lap was nobody's: it slept. */
+/** Discard the time since the thread's latest lap, in which the thread slept. */
 static inline void
 uroce_stage_skip(void)
 {
@@ -97,12 +103,13 @@ uroce_stage_skip(void)
 }
 
 /**
- * What all threads have spent on a stage so far, without the clock's own cost. Any thread.
- * @param[out] name  for people; the library's, for good
+ * The time that all threads have spent on a stage so far, without the cost of the clock itself. Any
+ * thread.
+ * @param[out] name  display name of the stage; a constant string
  */
 struct uroce_stage_sum uroce_stage_read(enum uroce_stage stage, const char **name);
 
-/** Whether the clock is there. */
+/** Whether the library has a stage clock. */
 #define UROCE_STAGE_IS_ON 1
 
 #else

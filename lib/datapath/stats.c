@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Sums over the workers, and what follows from them.
+ * Counters of a device: sums over its workers, and counters that are derived from other counters.
  */
 
 #include "datapath/stats.h"
@@ -34,7 +34,7 @@ sum_verdicts(const uint64_t verdicts[UROCE_VERDICT_NB], enum uroce_verdict from,
 	return nb;
 }
 
-/* Counters that are made of others. */
+/* Compute the counters that are derived from others. */
 static void
 derive_counters(const struct uroce_dev *dev, uint64_t *nb)
 {
@@ -52,7 +52,7 @@ derive_counters(const struct uroce_dev *dev, uint64_t *nb)
 	nb[UROCE_COUNTER_RX_ICRC_ENCAPSULATED] = verdicts[UROCE_VERDICT_BAD_ICRC];
 	nb[UROCE_COUNTER_SENT_PKTS] =
 		nb[UROCE_COUNTER_PORT_XMIT_PACKETS] + nb[UROCE_COUNTER_LOOPBACK_PKTS];
-	/* the door and the look-up let them through */
+	/* Packets that passed parsing, verification and the lookup of the QP. */
 	nb[UROCE_COUNTER_RCVD_PKTS] =
 		sum_verdicts(verdicts, UROCE_VERDICT_REQUEST, UROCE_VERDICT_DATAGRAM) +
 		sum_verdicts(verdicts, UROCE_VERDICT_DUPLICATE, UROCE_VERDICT_CNP);
@@ -62,8 +62,8 @@ derive_counters(const struct uroce_dev *dev, uint64_t *nb)
 }
 
 /*
- * What counts a part of others is read before these, so that it is not more: parts stand behind the whole in the
- * list.
+ * The counters are read from the last to the first. Some counters count a part of what another
+ * counts, and come behind it in the list. A part that is read before the whole never exceeds it.
  */
 void
 uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters)
@@ -78,7 +78,7 @@ uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters)
 
 #define NO_COUNTER UROCE_COUNTER_NB
 
-/* Where in struct uroce_qpc_stats a QP's counters are. */
+/* Offset and size of a field of struct uroce_qpc_stats. */
 #define AT(field)                                                                                  \
 	offsetof(struct uroce_qpc_stats, field), sizeof(((struct uroce_qpc_stats *)0)->field)
 
@@ -86,7 +86,7 @@ static const struct {
 	uint8_t counter; /* enum uroce_counter, or NO_COUNTER */
 	uint8_t offset;
 	uint8_t size;
-	const char *name, *text; /* with NO_COUNTER */
+	const char *name, *text; /* used with NO_COUNTER only */
 } qp_counters[] = {
 	{ UROCE_COUNTER_SENT_PKTS, AT(tx_packets) },
 	{ NO_COUNTER, AT(tx_bytes), "sent_bytes", "octets of payload sent" },

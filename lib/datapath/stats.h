@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Reading what a device and its QPs have counted, while they go on counting. Workers are not stopped for
- * the former: each number is right, and they may be of moments that are a little apart.
+ * Reading the counters of a device and of its QPs, while they are in use. The workers are not
+ * stopped for the counters of a device. Each value is right, but the values may be from slightly
+ * different moments.
  */
 
 #include <stdint.h>
@@ -13,24 +14,27 @@
 #include "datapath/dev.h"
 #include "transport/counter.h"
 
-/** What all workers of a device that is up have counted since. Any thread. */
+/** Read the sums of the counters of all workers, since the device came up. Any thread. */
 void uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters);
 
-/** The verdicts on the frames that they received; one that hopped has two. Any thread. */
+/**
+ * Read the numbers of the verdicts on received frames. A forwarded frame has two verdicts. Any
+ * thread.
+ */
 void uroce_stats_read_verdicts(const struct uroce_dev *dev, uint64_t nb[UROCE_VERDICT_NB]);
 
-/** One of a QP's counters: with the name of the device's that is the sum, where there is one. */
+/** A counter of a QP. If the device has a counter with this name, that is the sum over all QPs. */
 struct uroce_stats_row {
 	const char *name;
 	const char *text;
-	bool is_qps_alone; /* there is none of that name of the device */
+	bool is_qps_alone; /* the device has no counter with this name */
 	uint64_t nb;
 };
 
-/** How many a QP has. */
+/** Number of counters of a QP. */
 #define UROCE_STATS_QP_NB 16
 
-/** What a QP has counted; as its worker. */
+/** Read the counters of a QP. Runs in the context of the QP's worker. */
 void uroce_stats_read_qp(const struct uroce_qpc *qpc,
 			 struct uroce_stats_row rows[UROCE_STATS_QP_NB]);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Answers are made under a lock, without which no device goes down; those about a QP under the device's, too,
- * without which no QP goes, and as its worker.
+ * Telemetry. Replies are built under `telemetry_lock`: without it no device is destroyed. Replies
+ * about a QP are also built under the device's lock, without which no QP is destroyed, and in the
+ * context of the QP's worker.
  */
 
 #include "datapath/telemetry.h"
@@ -20,7 +21,7 @@
 #include "datapath/stats.h"
 
 static pthread_mutex_t telemetry_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct uroce_dev *telemetry_devices; /* that are told of, oldest first */
+static struct uroce_dev *telemetry_devices; /* devices that were added, oldest first */
 
 static void
 add_value(struct rte_tel_data *dict, const char *name, uint64_t value)
@@ -34,7 +35,10 @@ add_text(struct rte_tel_data *dict, const char *name, const char *text)
 	(void)rte_tel_data_add_dict_string(dict, name, text);
 }
 
-/* A dictionary within one; whoever sends the answer frees it. NULL: there is no memory. */
+/*
+ * Add a dictionary to a dictionary. The inner dictionary is freed with the reply.
+ * @return NULL: no memory
+ */
 static struct rte_tel_data *
 add_dict(struct rte_tel_data *dict, const char *name)
 {
@@ -49,7 +53,10 @@ add_dict(struct rte_tel_data *dict, const char *name)
 	return NULL;
 }
 
-/* Under the lock: the device that parameters begin with, and what follows them. */
+/*
+ * Find the device whose name is at the beginning of the parameters. Under `telemetry_lock`.
+ * @param[out] rest  the parameters that follow the name
+ */
 static struct uroce_dev *
 find_device(const char *params, const char **rest)
 {
@@ -151,7 +158,7 @@ reply_counters(const char *cmd, const char *params, struct rte_tel_data *reply)
 
 /* --- QPs --------------------------------------------------------------------------------------- */
 
-/* A number at the beginning of parameters; 0, which is no QP's: there is none. */
+/* Parse the QPN at the beginning of the parameters; 0, which is no QP's number: there is none. */
 static uint32_t
 qpn_of(const char *params)
 {
@@ -206,7 +213,7 @@ static const char *const states[] = {
 	[IBV_QPS_ERR] = "ERR",
 };
 
-/* What a QP is looked at for. */
+/* The state of a QP, as telemetry reports it. */
 struct qp_snapshot {
 	const struct uroce_worker_qp *wqp;
 	uint8_t type, state;
@@ -216,7 +223,7 @@ struct qp_snapshot {
 	struct uroce_stats_row rows[UROCE_STATS_QP_NB];
 };
 
-/* As its worker. */
+/* Runs in the context of the QP's worker. */
 static int
 read_qp(void *arg)
 {
@@ -232,7 +239,7 @@ read_qp(void *arg)
 	return 0;
 }
 
-/* One that has a path, or had one. */
+/* Add the peer of a QP, if the QP has or had a path. */
 static void
 add_peer(struct rte_tel_data *reply, const struct qp_snapshot *qp_snapshot)
 {
@@ -264,7 +271,7 @@ add_qp(struct rte_tel_data *reply, uint32_t qpn, const struct qp_snapshot *qp_sn
 		add_value(counters, qp_snapshot->rows[i].name, qp_snapshot->rows[i].nb);
 }
 
-/* Under the lock. */
+/* Build the reply about a QP. Under `telemetry_lock`. */
 static int
 reply_qp_of(struct uroce_dev *dev, uint32_t qpn, struct rte_tel_data *reply)
 {
@@ -300,7 +307,7 @@ reply_qp(const char *cmd, const char *params, struct rte_tel_data *reply)
 	return ret;
 }
 
-/* --- what is told of --------------------------------------------------------------------------- */
+/* --- commands and devices ---------------------------------------------------------------------- */
 
 static const struct {
 	const char *cmd;

@@ -4,23 +4,23 @@
 
 /**
  * @file
- * What devices count, by DPDK's telemetry (usertools/uroce-stat, dpdk-telemetry.py):
+ * DPDK telemetry of devices, for usertools/uroce-stat and dpdk-telemetry.py:
  *
- *	/uroce/devices          the names of those that are up
- *	/uroce/device,NAME      one of them: its port, how many QPs, counters, verdicts
- *	/uroce/counters         what each counter counts
- *	/uroce/qps,NAME[,QPN]   numbers of QPs; with QPN the next ones after that one
+ *	/uroce/devices          the names of all devices that are up
+ *	/uroce/device,NAME      a device: its port, number of QPs, counters, verdicts
+ *	/uroce/counters         the meaning of each counter
+ *	/uroce/qps,NAME[,QPN]   the QPNs of a device; with QPN, those that follow it
  *	/uroce/qp,NAME,QPN      a QP: its state, its peer, its counters
  *
- * EAL's telemetry threads ask, at any time.
+ * EAL's telemetry threads run the queries, at any time.
  */
 
 #include "datapath/dev.h"
 
-/** Tell of a device that is up, by this name; the first one makes the commands known. */
+/** Add a device that is up, under this name. The first call registers the commands. */
 void uroce_telemetry_add(struct uroce_dev *dev, const char *name);
 
-/** Not any more: on return nobody looks at it. One that was not added is allowed. */
+/** Remove a device: on return no thread uses it. A device that was not added is allowed. */
 void uroce_telemetry_remove(struct uroce_dev *dev);
 
 #endif /* UROCE_DATAPATH_TELEMETRY_H */

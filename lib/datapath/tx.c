@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames out. QPs with something to say stand in line; each is asked for a turn's worth of frames
- * and goes to the end of the line if it had that much. Headers are written by the transport straight
- * into the mbufs that were allocated beforehand; here the payload is gathered behind them, the CRC
- * being computed on the way. This is done in passes over a burst of frames: ask, gather, seal, let go.
+ * Transmit stage: polls the active QPs for frames, and passes the frames to the port.
  *
- * What the port does not take waits, in order, and goes first in the next round; meanwhile nothing
- * new is built, so back-pressure reaches the QPs. A port that takes nothing at all for STALL_NS, or
- * whose link is down, has nobody at its other end: then what waits is lost, and building goes on. For
- * a QP has to be asked so that its retry timer starts, or its requests are flushed.
+ * QPs that may have something to send are in a list. Each QP in turn is polled for a quantum of
+ * frames. It is appended to the list again if it had that many. The transport writes headers
+ * directly into mbufs that were allocated before. This file gathers the payload behind the headers,
+ * and computes the ICRC on the way. The work is done in passes over a burst of frames: poll the
+ * QPs, gather payload, store ICRCs, release the QPs.
+ *
+ * Frames that the port does not take stay pending, in order, and are offered first in the next
+ * round. Meanwhile no new frames are built, so the back-pressure reaches the QPs. If the port takes
+ * nothing at all for STALL_NS, or if its link is down, it has no peer. Then the pending frames are
+ * dropped, and building goes on. QPs must be polled even then: only so do their retry timers start,
+ * and their requests are flushed.
  */
 
 #include <string.h>
@@ -26,16 +30,25 @@
 #include "mem/copy.h"
 #include "wire/icrc.h"
 
-/* QPs ahead of the one that is asked, whose queue, and whose context are fetched. */
+/*
+ * Prefetch distance, in QPs ahead of the QP that is polled: NEAR for the work queue, FAR for the
+ * context.
+ */
 #define NEAR     2u
 #define FAR      6u
 
-#define STRAIGHT 4u /* frames that a post sends at most: more are a stream */
+#define STRAIGHT 4u /* maximum of frames of an inline transmit; more frames are a stream */
 
-#define STALL_NS UINT64_C(20000000) /* more than a peer waits for its CPU, in most cases */
+/*
+ * Time after which a port that takes no frames counts as lost; a peer seldom waits longer for its
+ * CPU.
+ */
+#define STALL_NS UINT64_C(20000000)
 
-#define TX_REF_CHECK_NS                                                                            \
-	UINT64_C(100000) /* from one look at a QP in ERR that has lent memory to the next */
+/*
+ * Interval of the checks whether a QP in ERR still has TX references to memory of the application.
+ */
+#define TX_REF_CHECK_NS UINT64_C(100000)
 
 static void
 append_active(struct uroce_tx *tx, struct uroce_worker_qp *wqp)
@@ -114,9 +127,9 @@ uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame)
 }
 
 /*
- * Make an mbuf that came from the pool an empty frame. Whoever frees one leaves it a single segment with
- * one reference [rte_mbuf_raw_alloc]; that and the headroom are one store, and what is not asked for by a
- * flag of the frame, which is most of what rte_pktmbuf_reset() writes, nobody reads.
+ * Initialize an mbuf from the pool as an empty frame. A freed mbuf is a single segment with one
+ * reference [rte_mbuf_raw_alloc]. These fields and the headroom are written in one store. Most of
+ * the other fields that rte_pktmbuf_reset() writes are only read if a flag of the frame is set.
  */
 static inline void
 begin_frame(struct rte_mbuf *mbuf)
@@ -131,7 +144,10 @@ begin_frame(struct rte_mbuf *mbuf)
 	mbuf->packet_type = 0;
 }
 
-/* @return whether a turn's worth of mbufs is at hand */
+/*
+ * Allocate spare mbufs.
+ * @return whether there are enough for a quantum of frames
+ */
 static bool
 refill_mbufs(struct uroce_worker *worker)
 {
@@ -154,10 +170,16 @@ refill_mbufs(struct uroce_worker *worker)
 	return false;
 }
 
-/* Bytes of payload up to which copying first and summing up later, a turn at a time, costs less. */
+/*
+ * Payload length up to which it is cheaper to copy first, and to compute the ICRCs of a burst in a
+ * later pass.
+ */
 #define SMALL 128
 
-/* A slice may be where it belongs already: see uroce_txd. */
+/*
+ * Copy the slices of the payload behind the headers. A slice may already be at its place: see
+ * uroce_txd.
+ */
 static uint8_t *
 gather_payload(const struct uroce_txd *txd, uint8_t *at)
 {
@@ -169,7 +191,10 @@ gather_payload(const struct uroce_txd *txd, uint8_t *at)
 	return at;
 }
 
-/* The same, and the CRC of it on the way: each byte is fetched once. */
+/*
+ * As gather_payload(), and compute the CRC of the payload in the same pass. So each byte is fetched
+ * once.
+ */
 static uint8_t *
 gather_and_sum(const struct uroce_txd *txd, uint8_t *at, uint32_t *icrc)
 {
@@ -182,7 +207,7 @@ gather_and_sum(const struct uroce_txd *txd, uint8_t *at, uint32_t *icrc)
 	return at;
 }
 
-/* Where there are fewer zeros than bytes of an ICRC, that is stored over the others. */
+/* Write zeros as padding. The ICRC is stored later over the surplus zeros. */
 static uint8_t *
 put_pad(const struct uroce_txd *txd, uint8_t *at)
 {
@@ -200,7 +225,11 @@ set_frame_len(struct rte_mbuf *mbuf, const struct uroce_txd *txd)
 	return (uint16_t)len;
 }
 
-/* Payload behind the header; what is large is finished, too. @return the length of the frame */
+/*
+ * Gather the payload of a frame behind its headers. For large payload also compute and store the
+ * ICRC.
+ * @return length of the frame
+ */
 static uint16_t
 place_payload(const struct uroce_txd *txd, struct rte_mbuf *mbuf)
 {
@@ -221,7 +250,7 @@ place_payload(const struct uroce_txd *txd, struct rte_mbuf *mbuf)
 	return len;
 }
 
-/* The ICRC of what is small. */
+/* Compute and store the ICRC of a frame with small payload. */
 static void
 store_icrc(const struct uroce_txd *txd)
 {
@@ -233,7 +262,10 @@ store_icrc(const struct uroce_txd *txd)
 		uroce_icrc_store(end, uroce_icrc_rest(txd->icrc, bth, covered));
 }
 
-/* The mbufs for the frames [begin, end) of a pass; the transport writes headers into them. */
+/*
+ * Assign spare mbufs to the frames [begin, end) of a pass. The transport writes their headers into
+ * these mbufs.
+ */
 static void
 lay_out_headers(struct uroce_tx *tx, unsigned begin, unsigned end)
 {
@@ -241,7 +273,10 @@ lay_out_headers(struct uroce_tx *tx, unsigned begin, unsigned end)
 		tx->txd[i].hdr = tx->spare_hdr[tx->nb_spare - 1 - i];
 }
 
-/* Payload is fetched while other QPs are asked; of what is long, the hardware sees that it is. */
+/*
+ * Prefetch the first slice of each payload, while other QPs are polled. For long payload the
+ * hardware prefetcher does the rest.
+ */
 static void
 fetch_payload(const struct uroce_txd *txd, unsigned nb)
 {
@@ -252,15 +287,17 @@ fetch_payload(const struct uroce_txd *txd, unsigned nb)
 }
 
 /*
- * Who comes after the QP at the head, and soon: what the transport will want of them is fetched in two
- * steps, since the second needs what the first brings.
+ * The QPs that will be polled soon. Their data is prefetched in two steps, because the address of
+ * the work queue is in the context.
  */
 struct prefetch {
 	struct uroce_worker_qp *far;
 	struct uroce_worker_qp *near;
 };
 
-/* Who only answers was fetched when the request came. */
+/*
+ * Prefetch the context of a QP. A QP with responses alone was prefetched when the request arrived.
+ */
 static void
 prefetch_qp(const struct uroce_worker_qp *wqp)
 {
@@ -298,7 +335,7 @@ advance_prefetch(struct prefetch *out)
 	}
 }
 
-/* What a QP has to say. */
+/* Poll a QP for frames: the transport writes headers and descriptors. */
 static void
 poll_qp(struct uroce_worker *worker, struct uroce_polled_qp *polled, struct uroce_txd *txd)
 {
@@ -313,9 +350,10 @@ poll_qp(struct uroce_worker *worker, struct uroce_polled_qp *polled, struct uroc
 }
 
 /*
- * Ask QPs in turn, each once, for up to `limit` frames in all: headers only.
- * @param[out] nb_frames  how many they had
- * @return how many were asked
+ * Poll active QPs in turn, each once, for up to `limit` frames in all. Only the headers are
+ * written.
+ * @param[out] nb_frames  number of frames that the QPs had
+ * @return number of QPs polled
  */
 static unsigned
 poll_qps(struct uroce_worker *worker, unsigned limit, unsigned *nb_frames)
@@ -342,7 +380,7 @@ poll_qps(struct uroce_worker *worker, unsigned limit, unsigned *nb_frames)
 	return nb_polled;
 }
 
-/* Payload behind the headers, or a loan. */
+/* Gather the payload of each frame behind its headers, or attach it without a copy. */
 static void
 place_or_attach(struct uroce_worker *worker, unsigned nb_polled, struct rte_mbuf **frames,
 		uint16_t *len)
@@ -360,7 +398,7 @@ place_or_attach(struct uroce_worker *worker, unsigned nb_polled, struct rte_mbuf
 	}
 }
 
-/* The frames of a pass become complete, and wait for the port. */
+/* Complete the frames of a pass, and append them to the pending frames. */
 static void
 finish_frames(struct uroce_worker *worker, unsigned nb_polled, unsigned nb)
 {
@@ -384,7 +422,10 @@ finish_frames(struct uroce_worker *worker, unsigned nb_polled, unsigned nb)
 	tx->nb_pending += nb;
 }
 
-/* Those to groups are known by that from now on, and go to the members here, too. */
+/*
+ * Mark datagrams to multicast groups, and deliver them to the groups' members on this device as
+ * well.
+ */
 static void
 release_datagrams(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
@@ -398,7 +439,10 @@ release_datagrams(struct uroce_worker *worker, struct rte_mbuf **frames, unsigne
 	uroce_mcast_group_loop_back(worker, frames, nb);
 }
 
-/* The frames of a QP refer to its requests no more; if it had a whole turn's worth, it may have more. */
+/*
+ * Release the QP after its frames have been built: they no longer refer to its requests. If the QP
+ * had a whole quantum of frames, it may have more, and is scheduled again.
+ */
 static void
 release_frames(struct uroce_worker *worker, const struct uroce_polled_qp *polled,
 	       struct rte_mbuf **frames)
@@ -409,21 +453,27 @@ release_frames(struct uroce_worker *worker, const struct uroce_polled_qp *polled
 		uroce_worker_follow_up_requests(worker, wqp);
 		return;
 	}
-	/* also after none: a request that could not be sent fails now */
+	/*
+	 * This call is made even if the QP had no frames: a request that could not be sent fails in
+	 * it.
+	 */
 	uroce_qpc_sent(&wqp->qpc, worker->now_ns);
 	if (wqp->qpc.type == IBV_QPT_UD)
 		release_datagrams(worker, frames, polled->nb);
 	if (polled->nb == polled->max)
 		uroce_tx_schedule(worker, wqp);
 	uroce_worker_settle(worker, wqp);
-	/* its requests are flushed when the port lets go of them, which nobody tells us */
+	/*
+	 * The QP's requests are flushed when the port has released their memory. The port does not
+	 * notify of that, so a timer checks.
+	 */
 	if (unlikely(wqp->qpc.state == IBV_QPS_ERR) && uroce_qpc_has_tx_refs(&wqp->qpc))
 		uroce_wheel_file(&worker->wheel, wqp, worker->now_ns + TX_REF_CHECK_NS);
 }
 
 /*
- * Build until `budget` frames wait or nobody has anything to say. In passes: what one needs of a QP is
- * on its way from memory while the others are asked.
+ * Build frames until `budget` frames are pending or no QP has anything to send. The passes over a
+ * burst of frames let the prefetches of one QP proceed while other QPs are polled.
  */
 static void
 build_frames(struct uroce_worker *worker, unsigned budget)
@@ -462,7 +512,7 @@ remove_first(struct uroce_tx *tx, unsigned nb)
 	memmove(tx->roce_len, tx->roce_len + nb, tx->nb_pending * sizeof(tx->roce_len[0]));
 }
 
-/* The first `nb` that wait have left. */
+/* Count the first `nb` pending frames as sent. */
 static void
 count_sent(struct uroce_worker *worker, unsigned nb)
 {
@@ -523,7 +573,7 @@ flush_pending(struct uroce_worker *worker)
 	return nb;
 }
 
-/* Nobody takes what waits. */
+/* Drop the pending frames, because the port takes none. */
 static void
 discard_pending(struct uroce_worker *worker)
 {
@@ -549,8 +599,9 @@ uroce_tx_drop(struct uroce_worker *worker)
 }
 
 /*
- * A port that is not there takes nothing, and one that may block is not called while its link is down:
- * what was to be sent is lost like any frame, and the retry timers see to it.
+ * Whether frames to the port are lost. A port that is not ready takes nothing. A port that may
+ * block is not called while its link is down. Such frames are dropped like frames lost on the
+ * network, and retry timers recover from that.
  */
 static bool
 is_port_lost(const struct uroce_port *port)
@@ -558,7 +609,10 @@ is_port_lost(const struct uroce_port *port)
 	return !uroce_port_is_ready(port) || (port->policy->may_block && !uroce_port_is_up(port));
 }
 
-/* Whether what the port does not take may move soon: between clients of uroced it does without a link, too. */
+/*
+ * Whether the port may soon take more frames. Between clients of uroced, frames move even without a
+ * link.
+ */
 static bool
 may_drain(const struct uroce_worker *worker)
 {
@@ -614,7 +668,7 @@ uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	polled->nb = (uint8_t)uroce_qpc_send_requests(&wqp->qpc, tx->txd, STRAIGHT, worker->now_ns);
 	uroce_stage_lap(UROCE_STAGE_HEADERS, polled->nb);
 	finish_frames(worker, 1, polled->nb);
-	/* a datagram to a group is looked at once more */
+	/* Datagrams to multicast groups must be marked while they are pending. */
 	if (wqp->qpc.type == IBV_QPT_UD)
 		release_frames(worker, polled, tx->pending);
 	if (unlikely(uroce_loopback_is_open(worker->dev)))
@@ -622,7 +676,7 @@ uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	uroce_stage_lap(UROCE_STAGE_BUILD, 0);
 	if (tx->nb_pending > 0)
 		(void)flush_pending(worker);
-	/* it is on its way: time for what the next one needs */
+	/* The frame has been sent. Now prepare what the next post needs. */
 	if (wqp->qpc.type != IBV_QPT_UD)
 		release_frames(worker, polled, NULL);
 	(void)refill_mbufs(worker);
@@ -636,7 +690,10 @@ uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned ma
 	struct rte_mempool *zero_copy_pool = worker->zero_copy_pool;
 	unsigned nb;
 
-	/* who takes frames may keep them for as long as he likes */
+	/*
+	 * An embedder may keep the frames for any time. So they must not refer to memory of the
+	 * application.
+	 */
 	if (zero_copy_pool)
 		uroce_zero_copy_reclaim(worker);
 	worker->zero_copy_pool = NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The timing wheel. All QPs filed lie in [cursor, cursor + SLOTS), so a slot holds QPs of one tick
- * only. A bitmap of occupied slots, and one of its words that are not zero, answer "when next?" without
- * walking the slots: a wheel with one timer far away is the common case.
+ * The timing wheel. All filed QPs are within [cursor, cursor + SLOTS), so a slot has QPs of one
+ * tick only. A bitmap of occupied slots, and a bitmap of its non-zero words, find the next expiry
+ * without a search through the slots. This matters because a wheel usually has a single timer, far
+ * away.
  */
 
 #include "datapath/wheel.h"
@@ -84,9 +85,10 @@ uroce_wheel_file(struct uroce_wheel *wheel, struct uroce_worker_qp *wqp, uint64_
 
 	if (deadline_ns == UROCE_NEVER)
 		return;
-	tick = (deadline_ns >> UROCE_WHEEL_SHIFT) + 1; /* rounded up: never early by rounding */
+	/* Rounded up, so that rounding never causes an early expiry. */
+	tick = (deadline_ns >> UROCE_WHEEL_SHIFT) + 1;
 	if (tick <= wheel->now_tick)
-		tick = wheel->now_tick + 1; /* not again in the expire that is under way */
+		tick = wheel->now_tick + 1; /* never expire twice in one round of the worker */
 	if (tick > last)
 		tick = last;
 	if (tick >= wqp->timer_tick)
@@ -95,7 +97,11 @@ uroce_wheel_file(struct uroce_wheel *wheel, struct uroce_worker_qp *wqp, uint64_
 	link_qp(wheel, wqp, tick);
 }
 
-/* The first bit that is set at or behind `from`, in a ring of `nb_words`; there is one. @return how far */
+/*
+ * Find the first bit set at or behind `from`, in a ring of `nb_words` words, at least one of which
+ * is not zero.
+ * @return the distance from `from`
+ */
 static uint32_t
 find_next_set(const uint64_t *words, uint32_t nb_words, uint32_t from)
 {
@@ -110,7 +116,7 @@ find_next_set(const uint64_t *words, uint32_t nb_words, uint32_t from)
 	return to - from + (uint32_t)__builtin_ctzll(words[to / 64 % nb_words]);
 }
 
-/* The first occupied tick in [from, from + SLOTS); the wheel is not empty. */
+/* The first occupied tick in [from, from + SLOTS) of a wheel that is not empty. */
 static uint64_t
 find_next_occupied(const struct uroce_wheel *wheel, uint64_t from)
 {
@@ -134,7 +140,7 @@ uroce_wheel_take(struct uroce_wheel *wheel, uint64_t now_ns)
 
 	if (now_tick > wheel->now_tick)
 		wheel->now_tick = now_tick;
-	/* Most rounds end here: the slots are searched when something is due, not before. */
+	/* Most rounds end here: the slots are searched only if a timer may be due. */
 	if (wheel->next_tick <= wheel->now_tick)
 		wheel->next_tick =
 			wheel->nb_filed ? find_next_occupied(wheel, wheel->cursor) : UROCE_NEVER;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The worker: who may drive it, and its round, which reads as the table of contents of the data
- * path. The stages are in rx.c and tx.c.
+ * A worker: which thread may drive it, and its round, a list of the stages of the data path. The
+ * stages are implemented in the files that round.h lists.
  */
 
 #include "datapath/worker.h"
@@ -26,27 +26,35 @@
 #include "datapath/service.h"
 #include "datapath/stage.h"
 
-/* How often a port's link is looked at, beside the events that it may report. */
+/* Interval of the link checks. The port may also report link changes by events. */
 #define LINK_CHECK_NS UINT64_C(100000000)
 
 /*
- * QPs in the wheel whose timers may be off: they come up for nothing, while they are in the cache. Of more
- * each would have to be fetched for that.
+ * Threshold of QPs in the timing wheel. Below it, QPs without an armed timer stay filed: they
+ * expire without effect, while they are still in the cache. Above it each such expiry would cost a
+ * cache miss, and so these QPs are removed.
  */
 #define FEW_TIMERS 256u
 
-/* And one whose rings are another process's memory, while it is down: it does not report that it is up. */
+/*
+ * Interval of the link checks while the link of a port with a peer in shared memory is down. Such a
+ * port does not report that its link is up again.
+ */
 #define LINK_WAIT_NS UINT64_C(1000000)
 
-/* How often a round looks for frames, for a program that spins. */
+/* Number of receive attempts in a round, for a program that spins in poll_cq. */
 #define RX_POLLS 8
 
-/* A worker that the application has not driven for so long is driven by whoever polls another. */
+/*
+ * If the application has not driven a worker for this time, a thread that polls another worker
+ * drives it in addition.
+ */
 #define ABANDONED_NS UINT64_C(20000)
 
 /*
- * Threads that EAL does not know are registered on their first drive, so that mempool caches work
- * for them, and give their number back when they end. When numbers run out they go without.
+ * Threads that EAL does not know are registered when they drive a worker first, so that mempool
+ * caches work for them. They are unregistered when they end. When EAL has no more lcore numbers,
+ * threads drive without one.
  */
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t exit_key;
@@ -91,22 +99,25 @@ static const struct {
 
 void
 uroce_worker_raise_srq_event(struct uroce_dev *dev, const struct uroce_worker_srq *wsrq,
-			     uint8_t told)
+			     uint8_t events)
 {
-	if (told & UROCE_SRQ_CQ_OVERRUN)
+	if (events & UROCE_SRQ_CQ_OVERRUN)
 		uroce_event_push(dev->events, IBV_EVENT_CQ_ERR, wsrq->srq.cq);
 }
 
-/* An XRC target's completions are in the CQs of the queues that its peer named. */
+/*
+ * Raise the CQ events of an XRC target QP. Its completions are in the CQs of the shared receive
+ * queues that the peer named.
+ */
 static void
 raise_srq_events(struct uroce_worker *worker, const struct uroce_worker_qp *wqp)
 {
 	const struct uroce_srq *srq;
-	uint8_t told;
+	uint8_t events;
 
-	while ((srq = uroce_qpc_event_srq(&wqp->qpc, &told)))
+	while ((srq = uroce_qpc_event_srq(&wqp->qpc, &events)))
 		uroce_worker_raise_srq_event(worker->dev, (const struct uroce_worker_srq *)srq,
-					     told);
+					     events);
 }
 
 static void
@@ -135,7 +146,7 @@ fail_qp(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	uroce_tx_schedule(worker, wqp);
 }
 
-/* A QP whose completions are lost cannot go on [IBA 11.6.3.1]. */
+/* A QP whose completions are lost enters ERR [IBA 11.6.3.1]. */
 static void
 fail_overrun(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uint32_t events)
 {
@@ -146,7 +157,10 @@ fail_overrun(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uint32_t 
 	fail_qp(worker, wqp);
 }
 
-/* Events that say that all was completed: a program that is told of one, and then polls, finds it. */
+/*
+ * Events that report that all requests have completed. A program that polls after such an event
+ * must find all completions.
+ */
 #define LAST_EVENTS (UROCE_QPC_SQ_DRAINED | UROCE_QPC_LAST_WQE)
 
 static void
@@ -192,7 +206,10 @@ uroce_worker_fail(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 void
 uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
-	/* in line for its answers alone it may have requests now; in ERR it may have receives to flush */
+	/*
+	 * The QP may be scheduled for responses alone, and have requests now. In ERR the QP may
+	 * have receive requests to flush.
+	 */
 	if (!(wqp->is_active && wqp->may_have_requests) &&
 	    (uroce_qpc_has_work(&wqp->qpc) || wqp->qpc.state == IBV_QPS_ERR))
 		uroce_tx_schedule(worker, wqp);
@@ -217,15 +234,18 @@ uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_worker
 
 /* --- the round --------------------------------------------------------------------------------- */
 
-/* The round's number is odd from here (G1) to the end (G2): see uroce_dev_grace(). */
+/* The round number is odd from here (G1) to the end of the round (G2): see uroce_dev_grace(). */
 void
 uroce_worker_begin_round(struct uroce_worker *worker)
 {
 	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
 
-	/* who waited for the round before may see this number first: it has to mean as much (G2) */
+	/*
+	 * G2: another thread may wait for the end of the earlier round, and see this number first.
+	 * So this store must release, too.
+	 */
 	atomic_store_explicit(&worker->round, round + 1, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst); /* G1: before any table is looked into */
+	atomic_thread_fence(memory_order_seq_cst); /* G1: before any table is read */
 	worker->now_ns = uroce_clock_ns();
 	uroce_worker_count(worker, UROCE_COUNTER_ROUNDS, 1);
 }
@@ -236,7 +256,8 @@ uroce_worker_end_round(struct uroce_worker *worker)
 	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
 
 	uroce_publish(worker);
-	atomic_store_explicit(&worker->round, round + 1, memory_order_release); /* G2 */
+	/* G2: end of the round. */
+	atomic_store_explicit(&worker->round, round + 1, memory_order_release);
 }
 
 void
@@ -246,7 +267,8 @@ uroce_worker_wait_round(const struct uroce_worker *worker)
 
 	if (seen % 2 == 0)
 		return;
-	while (atomic_load_explicit(&worker->round, memory_order_acquire) == seen) /* G2 */
+	/* G2: wait until the round has ended. */
+	while (atomic_load_explicit(&worker->round, memory_order_acquire) == seen)
 		sched_yield();
 }
 
@@ -260,7 +282,7 @@ run_timers(struct uroce_worker *worker)
 	while ((wqp = uroce_wheel_take(&worker->wheel, now_ns))) {
 		const uint64_t deadline_ns = uroce_qpc_deadline(&wqp->qpc);
 
-		/* in ERR there may be requests to flush */
+		/* A QP in ERR may have requests to flush. */
 		if (deadline_ns > now_ns && wqp->qpc.state != IBV_QPS_ERR) {
 			uroce_wheel_file(&worker->wheel, wqp, deadline_ns);
 			continue;
@@ -275,7 +297,7 @@ run_timers(struct uroce_worker *worker)
 void
 uroce_worker_wait_for_others(const struct uroce_worker *worker)
 {
-	atomic_thread_fence(memory_order_seq_cst); /* G1 */
+	atomic_thread_fence(memory_order_seq_cst); /* G1: before the rounds are read */
 	for (unsigned i = 0; i < worker->dev->nb_workers; i++) {
 		if (worker->dev->worker[i] != worker)
 			uroce_worker_wait_round(worker->dev->worker[i]);
@@ -305,7 +327,7 @@ watch_link(struct uroce_worker *worker)
 	uroce_link_restart(port, worker->now_ns);
 }
 
-/* Whether there is nothing but to wait for frames. */
+/* Whether the round has nothing to do but to wait for frames. */
 static bool
 is_round_idle(const struct uroce_worker *worker)
 {
@@ -316,9 +338,9 @@ is_round_idle(const struct uroce_worker *worker)
 }
 
 /*
- * Frames in. For a program that does nothing but poll the port is looked at some times more: to begin a
- * round costs more than a look, and who waits for a frame has it half a look after it came, instead of half
- * a round.
+ * Receive frames. For a program that spins in poll_cq, the port is polled several times in a round.
+ * The begin of a round costs more than a poll of the port. So a frame waits half a poll on average,
+ * instead of half a round.
  */
 static unsigned
 receive_frames(struct uroce_worker *worker, bool is_apps)
@@ -350,20 +372,26 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	if (is_apps)
 		uroce_delayed_ack_polled(worker);
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
-	/* what comes behind frames that are held would only have to wait there, too */
+	/* Frames behind those in the reorder buffer would have to wait there as well. */
 	if (!uroce_reorder_buffer_has_ready(worker->reorder_buffer))
 		nb = receive_frames(worker, is_apps);
 	nb_rung = uroce_doorbell_take(worker);
 	if (is_apps)
 		uroce_inline_tx_polled(worker, nb_rung);
 	uroce_stage_lap(UROCE_STAGE_DOORBELLS, 0);
-	/* what the program waits for is here: it has the rest done by one of the next rounds */
+	/*
+	 * The program's message has arrived. The rest of the work is left to one of the next
+	 * rounds.
+	 */
 	if (has_tx && is_apps && uroce_delayed_ack_begin(worker, nb))
 		return finish_round(worker, nb);
 	if (has_tx)
 		nb += uroce_tx_run(worker);
 	uroce_publish(worker);
-	/* a call may end a QP whose last message the program has just seen: its acknowledgement has left */
+	/*
+	 * A command may destroy a QP whose last message the program has just seen. The ACK of that
+	 * message has left before.
+	 */
 	uroce_cmd_take(worker);
 	nb_expired = run_timers(worker);
 	uroce_stage_lap(UROCE_STAGE_TIMERS, nb_expired);
@@ -381,8 +409,8 @@ uroce_worker_round(struct uroce_worker *worker)
 }
 
 /*
- * A port without a link is not called at all, and QPs must be asked then as ever, or nothing would be
- * flushed.
+ * A port without a link is always allowed: the driver is not called, and QPs must be polled for
+ * their requests to be flushed.
  */
 bool
 uroce_worker_may_transmit(const struct uroce_worker *worker)
@@ -393,7 +421,10 @@ uroce_worker_may_transmit(const struct uroce_worker *worker)
 	       !atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed);
 }
 
-/* The service thread sleeps, and would not see what timers this round leaves behind. */
+/*
+ * Wake the service thread if it sleeps until a wake-up. It does not see the timers that this round
+ * sets.
+ */
 static void
 wake_service(struct uroce_worker *worker)
 {
@@ -404,8 +435,9 @@ wake_service(struct uroce_worker *worker)
 }
 
 /*
- * What the peer sends may arrive on the queue of a worker that no thread polls: then whoever waits for it
- * sees to it, rather than the service thread some time. A worker in turn, each time there is nothing else.
+ * Drive another worker that no thread polls. The peer's frames may arrive on the queue of such a
+ * worker. Without this they would wait for the service thread. Each idle round of the application
+ * drives one of the other workers in turn.
  */
 static void
 drive_another(struct uroce_worker *worker)
@@ -484,7 +516,10 @@ uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsign
 	return nb_rest;
 }
 
-/* All of them, but not for ever: other workers may be adding to them meanwhile. */
+/*
+ * Process all forwarded frames. The number is bounded, because other workers may add frames at the
+ * same time.
+ */
 static void
 take_forwarded(struct uroce_worker *worker)
 {
@@ -559,7 +594,10 @@ uroce_worker_next_ns(const struct uroce_worker *worker)
 		       : uroce_wheel_next_ns(&worker->wheel);
 }
 
-/* As rte_ring_empty(), which is for those who are at one end of the ring: others may be adding to it. */
+/*
+ * Whether other workers have forwarded frames to this worker. rte_ring_empty() is for producers and
+ * consumers of the ring only. Here other threads may use the ring at the same time.
+ */
 static bool
 has_forwarded(const struct uroce_worker *worker)
 {
@@ -577,7 +615,7 @@ uroce_worker_is_at_rest(const struct uroce_worker *worker)
 	       !uroce_reorder_buffer_has_ready(worker->reorder_buffer) && !has_forwarded(worker);
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- lifetime ---------------------------------------------------------------------------------- */
 
 static int
 drive_for_ever(void *arg)

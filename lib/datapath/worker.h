@@ -4,15 +4,16 @@
 
 /**
  * @file
- * A worker: one RX queue and one TX queue of a port, a set of QPs, a timer wheel and counters.
+ * A worker: one RX queue and one TX queue of a port, a set of QPs, a timing wheel and counters.
  *
- * It is passive: whoever holds its try-lock drives it, a round at a time (a dedicated lcore takes
- * the lock once and keeps it). uroce_worker_poll() does one round:
+ * A worker has no thread of its own. The thread that holds its try-lock drives it, one round at a
+ * time. A dedicated lcore takes the lock once and keeps it. uroce_worker_poll() does one round:
  *
- *	receive burst -> input -> take doorbells -> schedule senders -> transmit burst -> publish completions -> calls
- *	-> timers
+ *	receive burst -> input -> take doorbells -> schedule senders -> transmit burst
+ *	-> publish completions -> commands -> timers
  *
- * `round` is odd inside a round and even outside: that is what a grace period waits for.
+ * The round number is odd inside a round and even outside. A grace period waits for changes of this
+ * number.
  */
 
 #include <assert.h>
@@ -27,49 +28,69 @@
 struct uroce_dev;
 struct uroce_worker;
 
-/** The completion events of a CQ, whose cookie this is: where its consumer sleeps. */
+/**
+ * The completion events of a CQ. The CQ's cookie points to this struct, where its consumer waits.
+ */
 struct uroce_cq_notify {
-	int event_fd;               /* eventfd, or -1: nobody listens */
-	_Atomic uint32_t nb_events; /* raised, not yet taken by the consumer */
+	int event_fd;               /* eventfd; -1: no consumer waits for events */
+	_Atomic uint32_t nb_events; /* events that were raised, and not yet taken by the consumer */
 };
 
 /**
- * A QP as a worker sees it: the transport's context, and its places in the worker's lists.
- * Embedded in the verbs object; the owner fills `qpc` (uroce_qpc_init).
+ * A QP as a worker sees it: the transport's context, and its links in the worker's lists. The
+ * struct is embedded in the verbs object. The owner of that object initializes `qpc`
+ * (uroce_qpc_init).
  */
 struct uroce_worker_qp {
-	/* where it lives: nobody else touches what follows, but for the doorbell list and `target_worker` (migration.c) */
+	/*
+	 * The worker that owns the QP. No other thread touches the fields below, except for the
+	 * doorbell list and `target_worker` (migration.c).
+	 */
 	_Alignas(64) _Atomic(struct uroce_worker *) worker;
-	/* doorbell list (any thread pushes, the worker takes) */
+	/* Doorbell list: any thread pushes, the worker takes. */
 	_Atomic(struct uroce_worker_qp *) doorbell_next;
 	atomic_bool is_rung;
-	atomic_bool is_rung_again; /* posted to more than once since; a hint */
-	/* the worker's own */
+	/* Hint: the QP was posted to more than once since the doorbell. */
+	atomic_bool is_rung_again;
+	/* The fields below are used only by the worker that owns the QP. */
 	bool is_active;
-	bool may_have_requests; /* with is_active: it may have requests, not just answers */
-	bool is_migrated;       /* it came from another worker, and was not called since */
-	uint8_t nb_migrations;  /* saturates */
-	uint8_t forwarded_from; /* with nb_forwarded: index of the worker that received the latest frames */
-	_Atomic uint8_t target_worker; /* one past the index of who may ask for the QP; 0: nobody */
-	uint32_t nb_forwarded;         /* frames of it in a row that hopped here; saturates */
+	/* With is_active: the QP may have requests to send, not only responses. */
+	bool may_have_requests;
+	/* The QP came from another worker, and the transport was not called for it since. */
+	bool is_migrated;
+	uint8_t nb_migrations; /* migrations so far; the count saturates */
+	/* With nb_forwarded: index of the worker that received the latest forwarded frames. */
+	uint8_t forwarded_from;
+	/* One more than the index of the worker that may request the QP; 0: no target worker. */
+	_Atomic uint8_t target_worker;
+	/* Consecutive frames of the QP that were forwarded to its worker; saturates. */
+	uint32_t nb_forwarded;
 	struct uroce_worker_qp *active_next;
-	struct uroce_worker_qp *timer_next; /* wheel slot list */
+	struct uroce_worker_qp *timer_next; /* list of a slot of the timing wheel */
 	struct uroce_worker_qp **timer_prev;
-	uint64_t timer_tick; /* slot it is filed under; UROCE_NEVER: not filed */
+	/* Tick under which the QP is filed in the timing wheel; UROCE_NEVER: not filed. */
+	uint64_t timer_tick;
 	_Alignas(64) struct uroce_qpc qpc;
-	/* cold */
-	void *event_cookie; /* of its asynchronous events */
-	uint32_t nb_groups; /* that it is a member of; under the device's lock */
+	/* The fields below are rarely used. */
+	void *event_cookie; /* cookie of the QP's asynchronous events */
+	/* Multicast groups of which the QP is a member; under the device's lock. */
+	uint32_t nb_groups;
 };
 
-/** The worker that a QP lives on; what that wrote before it was so is seen (M1). */
+/**
+ * The worker that owns a QP. With the acquire of M1, everything that the previous worker wrote to
+ * the QP is visible.
+ */
 static inline struct uroce_worker *
 uroce_worker_qp_worker(const struct uroce_worker_qp *wqp)
 {
 	return atomic_load_explicit(&wqp->worker, memory_order_acquire);
 }
 
-/** Fetch what both roles of a QP want: a hint. See uroce_qpc_fetch_req(), _resp(). */
+/**
+ * Hint: prefetch the cache lines that both roles of a QP need. See also uroce_qpc_fetch_req() and
+ * uroce_qpc_fetch_resp().
+ */
 static inline void
 uroce_worker_qp_fetch(const struct uroce_worker_qp *wqp)
 {
@@ -78,104 +99,127 @@ uroce_worker_qp_fetch(const struct uroce_worker_qp *wqp)
 }
 
 /**
- * A shared receive queue as workers see it; embedded in the verbs object. `srq.cookie` is of its
- * asynchronous events.
+ * A shared receive queue as workers see it. The struct is embedded in the verbs object.
+ * `srq.cookie` is the cookie of its asynchronous events.
  */
 struct uroce_worker_srq {
 	struct uroce_srq srq;
 };
 
-/* Memory grows with requests in flight, not with QPs: what an idle connected QP costs. */
+/*
+ * Memory must grow with the requests in flight, not with the number of QPs. These assertions bound
+ * the cost of an idle connected QP.
+ */
 static_assert(offsetof(struct uroce_worker_qp, qpc) == 64, "lists and timers are one cache line");
 static_assert(sizeof(struct uroce_worker_qp) <= 1024, "an idle QP costs 1 KiB at most");
 
-/** What a worker counts: it is the only writer (uroce_count), and anyone may read (uroce_counted). */
+/**
+ * The counters of a worker. Only the worker writes them (uroce_count); any thread may read them
+ * (uroce_counted).
+ */
 struct uroce_worker_stats {
-	struct uroce_counters counters; /* what datapath/stats.c makes of others is 0 */
+	/* Counters that datapath/stats.c derives from others are 0 here. */
+	struct uroce_counters counters;
 	uint64_t verdict[UROCE_VERDICT_NB];
-	/* verdicts beyond one for each frame: of frames to groups, by other workers */
+	/*
+	 * Verdicts beyond one for each frame: of frames to multicast groups, by workers that did
+	 * not receive the frames.
+	 */
 	uint64_t rx_shared;
 };
 
 /**
- * Drive one round, if nobody else is in one.
+ * Drive the worker for one round, unless another thread drives it now.
  *
- * @lcore  Any thread; one that EAL does not know is registered on its first call.
- * @mt     Safe: the others return at once.
- * @return frames received and sent; 0: idle, or another thread drives
+ * @lcore Any thread. A thread that EAL does not know is registered on its first call.
+ * @mt Safe: all threads but one return at once.
+ * @return number of frames received and sent; 0: idle, or another thread drives
  */
 unsigned uroce_worker_poll(struct uroce_worker *worker);
 
 /**
- * The embedder's receive: frames that its own loop received. RoCE frames for this device are taken
- * (and freed), the others are handed back. Control calls of other threads are waited for.
- * Questions for the MAC of an address of the device and pings of it are answered, and taken; other
- * frames of ARP and ICMPv6 are looked at for answers to our questions, and handed back.
- * @param[out] rest  room for `nb`: the frames that are not ours, in order
- * @return how many in `rest`
+ * Receive for an embedder: process frames that the embedder's own loop received.
+ *
+ * RoCE frames for this device are consumed and freed. ARP and ND requests for addresses of the
+ * device, and pings of them, get replies and are consumed. Other frames of ARP and ICMPv6 may
+ * contain replies to this device's requests. They are read and handed back, as are all other
+ * frames. The call waits for commands that other threads run at the moment.
+ * @param[out] rest  array of at least `nb` entries: the frames that were not consumed, in order
+ * @return number of frames in `rest`
  */
 unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 			    struct rte_mbuf **rest);
 
 /**
- * The embedder's transmit: frames that other workers received for this one or that it sent to itself,
- * doorbells, senders and timers run, and up to `max` frames are handed out instead of transmitted. The
- * caller owns them.
+ * Transmit for an embedder: process forwarded frames, loopback frames, doorbells, timers and active
+ * QPs. Up to `max` frames are stored in `frames` instead of being transmitted. The caller owns
+ * these frames.
  */
 unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 
-/** Say that a QP has something posted. Any thread; never fails; wakes a sleeping service thread. */
+/**
+ * Signal that something was posted to a QP. Any thread. The call never fails, and wakes a sleeping
+ * service thread.
+ */
 void uroce_worker_ring_doorbell(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
- * Send what was posted to a QP now, where that is the shortest way: see datapath/inline_tx.h. Any thread
- * that holds no lock of the library's.
- * @return false: it is still to be said (uroce_worker_ring_doorbell)
+ * Transmit what was posted to a QP in the calling thread, if inline transmit is possible: see
+ * datapath/inline_tx.h. Any thread that holds no lock of the library.
+ * @return false: nothing was sent, and the caller must call uroce_worker_ring_doorbell()
  */
 bool uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
- * Say that the application goes to sleep (it armed a CQ and will not poll): the service thread takes
- * over at once, instead of after the millisecond in which a poll might still come.
+ * Signal that the application goes to sleep: it armed a CQ and will not poll. The service thread
+ * takes over at once. Without this call it would wait a millisecond for a poll.
  */
 void uroce_worker_leave(struct uroce_worker *worker);
 
 /**
- * Run `call(arg)` as the worker: under its lock, or in its mailbox where a dedicated lcore holds
- * the lock for ever. Returns when it has run. Afterwards the QP is looked at for work and timers.
- * @param wqp  the QP that the call is about, run by the worker that it lives on by then; NULL: none
- * @return what the call returned
+ * Run `call(arg)` in the context of the worker: under its lock, or in its mailbox where a dedicated
+ * lcore keeps the lock. Returns after the call has run. Afterwards the QP is checked for work and
+ * timers.
+ * @param wqp  QP of the call, which is run by the QP's worker at that time; NULL: none
+ * @return the result of the call
  */
 int uroce_worker_call(struct uroce_worker *worker, struct uroce_worker_qp *wqp,
 		      int (*call)(void *arg), void *arg);
 
 /**
- * The same on the worker that the QP lives on, of a call after which the QP does not hear what was sent to it before: frames
- * that have arrived are received first, and what is owed for them leaves.
+ * As uroce_worker_call() on the QP's worker, for a call after which the QP no longer receives what
+ * its peer sent before. Frames that have arrived are received before the call, and the responses to
+ * them are sent.
  */
 int uroce_worker_qp_quiesce(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
 
-/** As uroce_worker_call(), of a call that only looks at the QP. */
+/** As uroce_worker_call(), for a call that only reads the QP. */
 int uroce_worker_qp_query(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
 
-/** The worker's time, for calls into the transport made by uroce_worker_call(). */
+/**
+ * The time of the worker's round. Calls into the transport that run in uroce_worker_call() use this
+ * time.
+ */
 uint64_t uroce_worker_now_ns(const struct uroce_worker *worker);
 
-/** Where the QPs that live on this worker get their resources for READs and atomics from. */
+/** The pool of resources for READs and atomics of the QPs that this worker owns. */
 struct uroce_rd_pool *uroce_worker_rd_pool(const struct uroce_worker *worker);
 
-/** Where they put what arrives ahead of a hole. */
+/**
+ * The reorder buffer of the QPs that this worker owns. It keeps frames that arrived ahead of a PSN
+ * gap.
+ */
 struct uroce_reorder_buffer *uroce_worker_reorder_buffer(const struct uroce_worker *worker);
 
-/** Where what happens to them is counted, beside their own counters. */
+/** The counters of the worker. Events of its QPs are counted here, beside the QPs' own counters. */
 struct uroce_counters *uroce_worker_counters(struct uroce_worker *worker);
 
-/** The CQs that they have written to, which the worker publishes when its frames have left. */
+/** The list of CQs with completions that the worker publishes after its frames have left. */
 struct uroce_cq_list *uroce_worker_unpublished(struct uroce_worker *worker);
 
 const struct uroce_worker_stats *uroce_worker_stats(const struct uroce_worker *worker);
 
-/** What it has counted so far, of what workers count themselves. */
+/** The value of a counter of the worker, among the counters that workers count themselves. */
 static inline uint64_t
 uroce_worker_counted(const struct uroce_worker *worker, enum uroce_counter which)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Loans. Whoever frees a chain last ends its loan, on any thread; so the loan's record is not part of
- * the mbuf, which a clone may outlive, but an object of a pool of its own.
+ * Zero-copy transmit. Any thread may free the last reference to a chain. This ends the TX
+ * reference. A clone may outlive the mbuf of the chain. So the record of the TX reference is not
+ * part of the mbuf, but an object of its own pool.
  *
- * Waiting for the end of loans: frames that wait for the port are dropped, which is a loss like any
- * other; what the port holds it is asked to look at (tx_done_cleanup); when that does not help, the
- * queue is stopped, and started again.
+ * To reclaim memory from the port, three steps are taken. Pending frames are dropped, like frames
+ * lost on the network. Then the port is requested to free transmitted frames (tx_done_cleanup). If
+ * this does not help, the queue is stopped and started again.
  */
 
 #include "datapath/zero_copy.h"
@@ -22,13 +23,13 @@
 /* Shorter payload is copied in less time than a chain takes. */
 #define LEN_MIN 1024
 
-/* As many as frames wait for a port, and a ring holds. */
+/* Enough for the pending frames and for a TX ring. */
 #define NB_EXT_BUFS 2047
 #define NB_CACHED   256
 
 #define WAIT_US     100
-#define STOP_AT     1000  /* naps after which the queue is stopped */
-#define LOG_AT      10000 /* naps after which a line says who is waited for */
+#define STOP_AT     1000  /* number of waits after which the TX queue is stopped */
+#define LOG_AT      10000 /* number of waits after which a line is logged */
 
 struct ext_buf {
 	struct rte_mbuf_ext_shared_info shared;
@@ -54,7 +55,10 @@ uroce_zero_copy_pool_create(const struct uroce_worker *worker)
 	return pool;
 }
 
-/* Nothing is touched after the QP's count: with it the QP, and then the pool, may go. */
+/*
+ * The port has released the payload. After the decrement of the QP's count nothing may be touched:
+ * the QP and the pool may be freed then.
+ */
 static void
 free_ext_buf(void *addr, void *arg)
 {
@@ -65,7 +69,8 @@ free_ext_buf(void *addr, void *arg)
 	(void)addr;
 	rte_mempool_put(ext_buf->home, ext_buf);
 	uroce_mr_put_tx_ref(region);
-	atomic_fetch_sub_explicit(&wqp->qpc.nb_tx_refs, 1, memory_order_release); /* R6 */
+	/* R6: release, after the last access to the payload. */
+	atomic_fetch_sub_explicit(&wqp->qpc.nb_tx_refs, 1, memory_order_release);
 }
 
 static struct ext_buf *
@@ -97,7 +102,10 @@ is_worth_zero_copy(const struct uroce_dev *dev, const struct uroce_worker_qp *wq
 	       uroce_qpc_is_reliable(&wqp->qpc) && !uroce_loopback_is_likely(dev, txd->hdr);
 }
 
-/* Pad and ICRC. @return length */
+/*
+ * Write padding and ICRC.
+ * @return their length
+ */
 static uint16_t
 put_pad_and_icrc(const struct uroce_txd *txd, uint8_t *at)
 {
@@ -149,7 +157,7 @@ uroce_zero_copy_attach(struct uroce_worker *worker, struct uroce_worker_qp *wqp,
 	return true;
 }
 
-/* --- their end --------------------------------------------------------------------------------- */
+/* --- reclaim ----------------------------------------------------------------------------------- */
 
 static bool
 has_ext_buf(const struct rte_mbuf *frame)
@@ -172,7 +180,7 @@ uroce_zero_copy_reclaim(struct uroce_worker *worker)
 	tx->nb_pending = nb_kept;
 }
 
-/* A recall on its way to a worker. */
+/* The arguments of a command that makes a worker reclaim memory from the port. */
 struct reclaim_worker {
 	struct uroce_worker *worker;
 	bool is_stopping;

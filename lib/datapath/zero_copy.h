@@ -4,30 +4,38 @@
 
 /**
  * @file
- * Loans: payload that a port sends from where the application has it, instead of from a copy.
+ * Zero-copy transmit: a frame refers to the payload in the application's memory, instead of a copy.
  *
- * Only where the port's policy allows it (struct uroce_port.can_lend), and only the first transmission
- * of a SEND or WRITE of a service that acknowledges: its request completes when the peer has it, and so
- * after the port has read it. What is sent again is copied, for the peer may have had the first one.
+ * This is done only if the port's policy allows it (uroce_port.can_zero_copy). It applies to the
+ * first transmission of a SEND or WRITE of a reliable service. Such a request completes when the
+ * peer has acknowledged it, and so after the port has read the payload. Retransmissions are copied:
+ * the peer may have received the first transmission, and the application may then change the
+ * payload.
  *
- * A frame with a loan is a chain: headers in an mbuf of the worker's pool, the payload as an external
- * buffer, pad and ICRC in another mbuf. The region and the QP count what they lent until the port
- * frees the chain; deregistration, the completions of a failed QP, reset and destruction wait for zero.
+ * A zero-copy frame is a chain of three mbufs: headers in an mbuf of the worker's pool, the payload
+ * as an external buffer, padding and ICRC in another mbuf. The region and the QP count their TX
+ * references until the port frees the chain. These operations wait until the count is zero:
+ * deregistration, the completions of a failed QP, reset and destruction.
  */
 
 #include "datapath/round.h"
 
-/** The loans that a worker may have out; NULL: no memory. */
+/**
+ * Create the pool of zero-copy records of a worker.
+ * @return NULL: no memory
+ */
 struct rte_mempool *uroce_zero_copy_pool_create(const struct uroce_worker *worker);
 
 /**
- * Make `mbuf`, in which the headers are, a complete frame with lent payload.
- * @return false: the payload is to be copied, and nothing was changed
+ * Complete the frame in `mbuf`, which contains the headers, by payload without a copy.
+ * @return false: the payload must be copied, and nothing was changed
  */
 bool uroce_zero_copy_attach(struct uroce_worker *worker, struct uroce_worker_qp *wqp,
 			    const struct uroce_txd *txd, struct rte_mbuf *mbuf);
 
-/** Drop what is built and not yet taken by the port, if there are loans in it. By the worker. */
+/**
+ * Drop pending frames that refer to the application's memory. Runs in the context of the worker.
+ */
 void uroce_zero_copy_reclaim(struct uroce_worker *worker);
 
 #endif /* UROCE_DATAPATH_ZERO_COPY_H */

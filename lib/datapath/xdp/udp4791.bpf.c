@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Which frames a net_af_xdp port gets: RoCEv2 alone, that is UDP to port 4791 over IPv4 or IPv6,
- * with at most one VLAN tag. The rest goes on to the kernel, so that a host keeps its network, and
- * the kernel answers ARP, neighbour discovery and ping for the address.
+ * XDP program that selects the frames of a net_af_xdp port. The port gets RoCEv2 frames only: UDP
+ * to port 4791 over IPv4 or IPv6, with at most one VLAN tag. All other frames are passed to the
+ * kernel. So the host keeps its network, and the kernel replies to ARP, neighbour discovery and
+ * ping for the address.
  *
  * The driver loads this object (argument xdp_prog=) and puts a socket for each of its queues into
- * xsks_map. Frames of a queue without a socket go to the kernel too.
+ * xsks_map. Frames of a queue without a socket are passed to the kernel as well.
  *
- * Later IP fragments have no UDP header and go to the kernel; RoCEv2 does not fragment.
+ * IP fragments behind the first have no UDP header, and are passed to the kernel. RoCEv2 packets
+ * are never fragmented.
  */
 
 #include <linux/bpf.h>
