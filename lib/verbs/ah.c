@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address handles: an address vector, resolved once to a path that each datagram copies.
+ * Address handles. Creating a handle resolves its address vector to a path, with the peer's MAC
+ * address and the UDP source port. Each datagram request copies this path.
  */
 
 #include <errno.h>

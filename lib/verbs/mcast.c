@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multicast groups: the memberships of datagram QPs. A group is its GID; the LID that verbs also name it
- * by is InfiniBand's, and ignored.
+ * Multicast groups: UD QPs become members and leave. A group is identified by its GID. The LID by
+ * which verbs also identify it is one of InfiniBand, and is ignored.
  */
 
 #include <errno.h>

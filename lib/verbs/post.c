@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting and polling: the three calls of the data path. A chain of requests costs one lock, one
- * publication and one doorbell, or the sending itself.
+ * Posting work requests, and polling completions. These calls are the data path. A chain of
+ * requests takes one lock, is published once, and rings one doorbell or is transmitted by the
+ * caller (inline transmit).
  *
- * As soon as requests are published they may complete, and who sees that may destroy the QP. So the lock is
- * let go of last, behind the doorbell, and destroying takes it once (qp_init.c).
+ * Requests may complete as soon as they are published, and a program that sees a completion may
+ * destroy the QP. So the lock is released last, after the doorbell, and destroying a QP takes this
+ * lock once (qp_init.c).
  */
 
 #include <errno.h>
@@ -18,9 +20,10 @@
 #include "verbs/uroce_dv.h"
 
 /*
- * The QP's state, which its worker may be changing. That it leaves RESET, or returns there, happens
- * under the queues' locks (qp.c), so whoever holds one sees the truth about that; every other change
- * makes no difference to whether a post is taken.
+ * @return the QP's state, which its worker may be changing. A QP leaves and enters the states that
+ *         matter for a post under the locks of its queues (transport/attr.c), so a thread that
+ *         holds such a lock sees these changes. Other changes do not matter for whether a post is
+ *         accepted.
  */
 static enum ibv_qp_state
 state_now(const struct uroce_vqp *qp)
@@ -28,7 +31,9 @@ state_now(const struct uroce_vqp *qp)
 	return uroce_qpc_state_seen(&qp->wqp.qpc);
 }
 
-/* UD: the path of a request's address handle. */
+/*
+ * @return UD: the path of the request's address handle; NULL: no handle, or one of another domain
+ */
 static const struct uroce_path *
 path_of(const struct uroce_vqp *qp, const struct ibv_send_wr *wr)
 {
@@ -41,12 +46,13 @@ path_of(const struct uroce_vqp *qp, const struct ibv_send_wr *wr)
 	return &uroce_vah(wr->wr.ud.ah)->path;
 }
 
-/* Slots that are fetched ahead: more would not be under way at a time. */
+/* Slots that are prefetched at most, because a CPU fetches no more cache lines at a time. */
 #define FETCH_MAX 16u
 
 /*
- * What a post touches of a QP, at once: each of its locked instructions waits until all before it is
- * there, and one after the other the lines of a QP that was not used for long take as long as sending.
+ * Prefetch the cache lines of the QP that a post needs. Each locked instruction of a post waits
+ * until all earlier loads are done. So the lines of a QP that was not used for long would be
+ * fetched one after the other, which takes as long as sending.
  */
 static inline void
 fetch_post(const struct uroce_vqp *qp)
@@ -130,8 +136,9 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 }
 
 /*
- * Requests wait for packets, so the worker need not hear of them, but in ERR it must flush them: either it sees
- * them when it gets there, or we see that it got there.
+ * Publish receive requests. They wait for packets, so the worker needs no doorbell, except in ERR,
+ * where it flushes them. Because of the fence, either the worker sees the requests when it enters
+ * ERR, or this thread sees ERR and rings the doorbell.
  */
 static void
 end_recv(struct uroce_vqp *qp, uint32_t nb)
@@ -155,7 +162,7 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_wq_begin(&qp->rq);
-	/* without a limit there is no such queue */
+	/* a QP without a receive queue has the limit 0 */
 	if (state_now(qp) == IBV_QPS_RESET || qp->rq.ring.limit == 0)
 		ret = -EINVAL;
 	while (wr != NULL && ret == 0) {
