@@ -78,9 +78,10 @@ read_ipv6(const struct uroce_ipv6 *ip, struct origin *from)
 }
 
 /*
- * Read the received IP header. Its version can be ambiguous. The end of an address in an IPv6
- * header may look like the start of an IPv4 header. The 20 undefined bytes may look like the start
- * of an IPv6 header. Where both versions are possible, the checksum of the IPv4 header decides.
+ * Read the received IP header. Whether it is an IPv4 or an IPv6 header can be ambiguous. The end of
+ * an address in an IPv6 header may look like the start of an IPv4 header. The 20 undefined bytes in
+ * front of an IPv4 header may look like the start of an IPv6 header. If both versions are possible,
+ * the checksum of the IPv4 header decides.
  * @return false: the bytes are no IP header
  */
 static bool

@@ -138,8 +138,8 @@ uroce_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_
 	}
 	leave_workers(channel);
 	/*
-	 * A CQ that was destroyed may have left a count in the channel. Then no CQ has an event,
-	 * and the channel is read again.
+	 * The channel's count may include an event of a CQ that was destroyed. Then no CQ has an
+	 * event, and the channel is read again.
 	 */
 	while (cq == NULL) {
 		if (eventfd_read(ibv->fd, &one) != 0)
@@ -287,10 +287,10 @@ uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 }
 
 /*
- * Wait until one whole round of the worker has passed since now, driven by this thread or by the
- * service thread. Posted requests that can complete at once then have their entries in the CQ, and
- * the resize takes these entries into account. It needs two passes, because the first may find the
- * worker in the middle of a round.
+ * Wait until the CQ's worker has run one whole round, driven by this thread or by the service
+ * thread. By then posted requests that can complete at once have their entries in the CQ, and a
+ * resize takes these entries into account. Two passes are needed, because the first pass may meet
+ * the worker in the middle of a round.
  */
 static void
 complete_posted(struct uroce_vcq *cq)

@@ -52,7 +52,8 @@ end_poll(struct ibv_cq_ex *ibv)
 }
 
 /*
- * Whether the CQ has no completion, also after a round of the worker if the application drives it.
+ * Whether the CQ is empty. If the CQ is empty and the application drives the worker (drive=app),
+ * the worker runs one round before the CQ is checked again.
  */
 static bool
 is_poll_idle(struct uroce_vcq *cq)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The list of devices. A device is created from a specification, or on a port that the embedder has
- * started, or it is announced and started later. Programs find devices by name, as verbs programs
- * do.
+ * The list of devices in this process. A device is created from a specification, or on a port that
+ * the embedder has started, or it is announced and started later. Programs find a device by its
+ * name in the list that uroce_get_device_list() returns.
  */
 
 #include <errno.h>
@@ -94,9 +94,9 @@ static pthread_once_t fork_handler_once = PTHREAD_ONCE_INIT;
 
 /*
  * Runs in the child after fork(). A device that is up stays with the parent, so the child must not
- * use it (verbs/fork.h). An announced device has no resource that exists only once: the child can
- * use it with descriptors of its own. No lock is taken, because the thread that held it may not
- * exist in the child.
+ * use it (verbs/fork.h). An announced device has no port yet, of which there can be only one owner.
+ * So the child can use it, too, with event descriptors of its own. No lock is taken, because the
+ * thread that held the lock may not exist in the child.
  */
 static void
 become_child(void)

@@ -149,8 +149,8 @@ is_inside(const struct uroce_vdm *dm, uint64_t offset, size_t len)
 }
 
 /*
- * Check the arguments of a copy. Device memory is copied in words, so offset and length must be
- * multiples of 4.
+ * Check the arguments of a copy from or to device memory, which is copied in words of 4 bytes. So
+ * offset and length must be multiples of 4.
  */
 static int
 check_copy(const struct uroce_vdm *dm, const void *host_addr, uint64_t offset, size_t len)

@@ -56,7 +56,8 @@ check_buf(int fd, uint64_t offset, size_t length, uint64_t iova)
 }
 
 /*
- * Map the whole pages that contain the range. The mapping and its address are written to `model`.
+ * Map the whole pages that contain `length` bytes at `offset` of the dma-buf. The mapping, and the
+ * address of these bytes in it, are written to `model`.
  */
 static int
 map_buf(int fd, uint64_t offset, size_t length, bool is_written, struct uroce_region *model)

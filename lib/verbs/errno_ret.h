@@ -12,7 +12,7 @@
 #include <errno.h>
 
 /**
- * Set errno.
+ * Set errno, for a call that fails.
  * @param err  a positive errno
  * @return `err`
  */

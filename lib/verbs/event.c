@@ -222,8 +222,8 @@ uroce_vevent_open(struct uroce_vcontext *context)
 }
 
 /*
- * Let `fd` refer to the open file of descriptor `by`. The number and the status flags of `fd` stay;
- * `by` is closed.
+ * Replace the open file of descriptor `fd` by that of descriptor `by`, and close `by`. The number
+ * and the status flags of `fd` stay.
  */
 static void
 replace_fd(int fd, int by)
@@ -365,7 +365,7 @@ points_at(const struct ibv_async_event *event, const void *object)
 	return false;
 }
 
-/* Remove the events of an object that no program has taken. */
+/* Remove those events of an object that no program has taken. */
 static void
 forget_events(struct uroce_vcontext *context, const void *object)
 {

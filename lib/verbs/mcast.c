@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multicast groups: UD QPs become members and leave. A group is identified by its GID. The LID by
- * which verbs also identify it is one of InfiniBand, and is ignored.
+ * Multicast groups: attaching UD QPs to a group and detaching them. The GID identifies the group.
+ * The argument `lid` has a meaning in InfiniBand alone, and is ignored.
  */
 
 #include <errno.h>

@@ -18,7 +18,7 @@
 struct uroce_vmkey {
 	struct uroce_dv_mkey dv;
 	struct ibv_pd *pd;
-	void *mem; /* hugepage memory for uroce_mkey_add() */
+	void *mem; /* hugepage memory with the layout, for uroce_mkey_add() */
 };
 
 static struct uroce_vmkey *

@@ -90,8 +90,8 @@ uroce_dv_wr_mkey_configure(struct uroce_dv_qp_ex *dv, struct uroce_dv_mkey *mkey
 /* --- setters --------------------------------------------------------------------------------------- */
 
 /*
- * Begin the setter of `part`, which may be set once.
- * @return false: this setter, or a call before it, failed; the setter must return at once
+ * Begin the setter of `part` of the configuration. A request may set each part once.
+ * @return false: this setter is invalid, or a call before it failed; the setter must return at once
  */
 static bool
 begin_setter(struct uroce_vwr *vwr, unsigned part)
@@ -240,8 +240,8 @@ take_dif(const struct uroce_dv_sig_t10dif *dif, struct uroce_sig_domain *out)
 }
 
 /*
- * Convert the signature of one side, memory or wire.
- * @return false: the signature is invalid
+ * Convert the attributes of the signatures on one side, memory or wire.
+ * @return false: the attributes are invalid
  */
 static bool
 take_domain(const struct uroce_dv_sig_block_domain *domain, struct uroce_sig_domain *out)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory regions. Their memory is not pinned, because workers use the addresses of the program. So
- * the memory must be mapped, and writable if it is to be written, as long as the region is
- * registered. An RDMA NIC finds out by pinning the memory. Here the kernel is asked once, at
- * registration. For an on-demand region it is asked whenever a packet accesses the region, and not
- * at registration.
+ * Memory regions. Workers use the program's own addresses, and the memory is not pinned. So it must
+ * be mapped, and writable if it is to be written, as long as the region is registered. An RDMA NIC
+ * detects missing memory when it pins the memory. Here the kernel is asked once, when the region is
+ * registered. For an on-demand region the kernel is asked whenever a packet accesses the region,
+ * and not at registration.
  */
 
 #include <errno.h>
@@ -168,7 +168,7 @@ conf_after(const struct uroce_mr_conf *before, const struct change *change)
 	return conf;
 }
 
-/* Change the region. The caller holds the region's lock. */
+/* Change the region behind `mr`. The caller holds the region's lock. */
 static int
 change_region(struct ibv_mr *mr, struct uroce_region *region, const struct change *change)
 {

@@ -111,8 +111,8 @@ uroce_dealloc_mw(struct ibv_mw *ibv)
 }
 
 /*
- * These are the checks of the inline call ibv_bind_mw() in <infiniband/verbs.h>. They are repeated
- * for callers of uroce_bind_mw().
+ * Check the arguments of a bind. The inline call ibv_bind_mw() of <infiniband/verbs.h> has the same
+ * checks, but a program may call uroce_bind_mw() directly.
  */
 static int
 check_bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
@@ -174,7 +174,7 @@ uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 		},
 	};
 	ret = uroce_post_send(qp, &wr, &bad);
-	/* if another bind has changed the rkey meanwhile, the rkey stays */
+	/* the former rkey is restored, unless another bind has changed the rkey meanwhile */
 	if (ret != 0)
 		(void)swap_rkey(ibv, &new_rkey, old_rkey);
 	return ret;

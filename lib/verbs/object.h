@@ -81,7 +81,7 @@ struct uroce_vdevice {
 	pthread_mutex_t lock; /* guards the members below, and the events of the contexts */
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
-	unsigned nb_pds, nb_cqs, nb_ahs, nb_srqs; /* objects of all contexts */
+	unsigned nb_pds, nb_cqs, nb_ahs, nb_srqs; /* number of objects, in all contexts */
 	struct uroce_region *regions;             /* list of registered regions */
 	struct uroce_vdomain *domains;            /* list of XRC domains */
 	uint32_t next_xrcd;
@@ -129,7 +129,7 @@ struct uroce_vpd {
 struct uroce_vmr {
 	struct ibv_mr ibv;
 	uint64_t word;               /* check word, see handle.h */
-	struct uroce_region *region; /* memory that is registered, see region.h */
+	struct uroce_region *region; /* the region behind this struct, see region.h */
 };
 
 struct uroce_vmw {
@@ -143,7 +143,7 @@ struct uroce_vdm {
 	void *block;       /* allocated hugepage memory */
 	uint8_t *mem;      /* device memory inside of `block`, aligned as requested */
 	size_t len;        /* bytes at `mem` */
-	size_t taken;      /* bytes at `block`, which count for UROCE_MAX_DM */
+	size_t taken;      /* bytes at `block`, which are counted in dm_len of the device */
 	unsigned nb_users; /* number of MRs; under the mutex of the context */
 };
 
@@ -169,7 +169,7 @@ struct uroce_vcq {
 	};
 	uint8_t resv[UROCE_ABI_ROOM];
 	struct uroce_cq queue;
-	struct uroce_worker *worker; /* chosen by comp_vector; QPs with this send CQ begin there */
+	struct uroce_worker *worker; /* chosen by comp_vector; QPs with this send CQ start on it */
 	struct uroce_cq_notify notify;
 	void *mem;             /* entries of the queue */
 	bool is_app_driven;    /* drive=app: a poll of the empty CQ drives the worker */
@@ -184,16 +184,16 @@ struct uroce_vcq {
 	struct uroce_vcq *next; /* next CQ in the channel's list */
 	uint64_t word;          /* check word, see handle.h */
 	struct ibv_pd *parent;  /* parent domain of the CQ; NULL: none */
-	/* From start_poll() to end_poll(), see cq_ex.c: */
-	struct uroce_lock batch_lock; /* held by the thread that polls */
-	bool is_single_threaded;      /* the program promised it, so there is no locking */
-	struct uroce_cqe current;     /* copy of the entry whose fields are read */
+	/* Extended polling, see cq_ex.c: */
+	struct uroce_lock batch_lock; /* held from start_poll() to end_poll() */
+	bool is_single_threaded;      /* promised by the program: batch_lock is not used */
+	struct uroce_cqe current;     /* copy of the entry that was taken last */
 };
 
 /**
- * The program is about to sleep: it armed the CQ, and found the CQ empty or waits for its event. So
- * the program will not drive the worker by polling. The service thread is notified of that, once
- * after each arming.
+ * To be called when a program stops polling a CQ: the CQ is armed, and it is empty or the program
+ * waits for its event. With drive=app the program then no longer drives the worker by polling. So
+ * the service thread is notified, once after each arming.
  */
 static inline void
 uroce_vcq_leave(struct uroce_vcq *cq)
@@ -208,7 +208,7 @@ struct uroce_vsrq {
 	uint64_t word; /* check word, see handle.h */
 	struct uroce_worker_srq wsrq;
 	void *mem;     /* slots of the queue */
-	void *old_mem; /* memory before resizes, a list by its first word; QPs may still use it */
+	void *old_mem; /* slots from before resizes, linked by their first word; QPs may use them */
 	unsigned nb_users; /* number of QPs */
 	uint32_t nb_async; /* asynchronous events that the program took; under ibv.mutex */
 	/* Set if the SRQ is of type XRC, else NULL: */
@@ -229,15 +229,15 @@ struct uroce_vqp {
 	uint64_t word;           /* check word, see handle.h */
 	uint32_t nb_async;       /* asynchronous events that the program took; under ibv.mutex */
 	struct uroce_vwr *vwr;   /* request that ibv_wr_*() calls build (wr.c); NULL: none */
-	atomic_bool is_building; /* from ibv_wr_start() to its end, which hold the lock of `sq` */
+	atomic_bool is_building; /* from ibv_wr_start() to its end: `sq` is locked */
 	/* Handles of an XRC target alone: */
 	bool is_silent;       /* no program sees the handle: it gets no events */
-	bool is_registration; /* the silent handle is a registration, see xrc_rcv.c */
+	bool is_registration; /* the silent handle stands for a registration, see xrc_rcv.c */
 	/* XRC targets and their handles, see xrc.h; under the device's lock */
-	struct uroce_vqp *target;  /* handle: its target, the QP itself; else NULL */
+	struct uroce_vqp *target;  /* handle: the QP of the target; else NULL */
 	struct uroce_vqp *handles; /* target: list of its handles */
 	struct uroce_vqp *next;    /* handle: next handle of its target */
-	struct uroce_vxrcd *xrcd;  /* handle: the XRC domain it was made with */
+	struct uroce_vxrcd *xrcd;  /* handle: the XRCD by which it was made */
 };
 
 static inline struct uroce_vdevice *
@@ -260,8 +260,8 @@ uroce_vcontext(struct ibv_context *ibv)
 }
 
 /**
- * Start the device of a context, if it is only announced. This is for calls that make an object
- * from a context alone.
+ * Start the device of a context if it is only announced. Each call that makes an object from a
+ * context alone calls this first.
  * @return 0, or -errno
  */
 int uroce_vcontext_start(struct ibv_context *ibv);

@@ -119,8 +119,8 @@ check_parent(const struct ibv_context *context, const struct ibv_parent_domain_i
 	if (uroce_vpd_check(attr->pd) != 0)
 		return ENOENT;
 	/*
-	 * Allocators are accepted and not called. Queues are in hugepage memory on the port's NUMA
-	 * node, which the port's driver must know.
+	 * The program's allocators are accepted and not called. Queues are in hugepage memory on
+	 * the port's NUMA node, which the port's driver must know.
 	 */
 	return 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting work requests, and polling completions. These calls are the data path. A chain of
- * requests takes one lock, is published once, and rings one doorbell or is transmitted by the
- * caller (inline transmit).
+ * Posting work requests, and polling completions: the calls of the data path. For a chain of
+ * requests the queue is locked once, the requests are published together, and one doorbell is rung,
+ * or the caller transmits them (inline transmit).
  *
- * Requests may complete as soon as they are published, and a program that sees a completion may
- * destroy the QP. So the lock is released last, after the doorbell, and destroying a QP takes this
- * lock once (qp_init.c).
+ * Requests may complete as soon as they are published. A program that sees the completions may then
+ * destroy the QP. So the queue is unlocked last, after the doorbell, and destroying a QP takes the
+ * queue's lock once (qp_init.c).
  */
 
 #include <errno.h>
@@ -20,10 +20,10 @@
 #include "verbs/uroce_dv.h"
 
 /*
- * @return the QP's state, which its worker may be changing. A QP leaves and enters the states that
- *         matter for a post under the locks of its queues (transport/attr.c), so a thread that
- *         holds such a lock sees these changes. Other changes do not matter for whether a post is
- *         accepted.
+ * @return the QP's state, which its worker may be changing. Posting is not allowed before RTS (send
+ *         queue) or in RESET (receive queue). A QP leaves and enters these states under the locks
+ *         of its queues (transport/attr.c), so the thread that holds such a lock sees it. Other
+ *         changes of the state do not matter to a post.
  */
 static enum ibv_qp_state
 state_now(const struct uroce_vqp *qp)
@@ -46,13 +46,15 @@ path_of(const struct uroce_vqp *qp, const struct ibv_send_wr *wr)
 	return &uroce_vah(wr->wr.ud.ah)->path;
 }
 
-/* Slots that are prefetched at most, because a CPU fetches no more cache lines at a time. */
+/*
+ * At most so many slots are prefetched, because a CPU fetches no more cache lines at the same time.
+ */
 #define FETCH_MAX 16u
 
 /*
- * Prefetch the cache lines of the QP that a post needs. Each locked instruction of a post waits
- * until all earlier loads are done. So the lines of a QP that was not used for long would be
- * fetched one after the other, which takes as long as sending.
+ * Prefetch those cache lines of the QP that a post needs. Each locked instruction of a post waits
+ * until all earlier loads are done. Without prefetching, the cache lines of a QP that was not used
+ * for long are fetched one after the other, which takes as long as sending.
  */
 static inline void
 fetch_post(const struct uroce_vqp *qp)
@@ -136,9 +138,9 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 }
 
 /*
- * Publish receive requests. They wait for packets, so the worker needs no doorbell, except in ERR,
- * where it flushes them. Because of the fence, either the worker sees the requests when it enters
- * ERR, or this thread sees ERR and rings the doorbell.
+ * Publish receive requests. They wait for packets, so the worker needs no doorbell for them. But a
+ * worker in ERR must flush them. The fence makes sure that the worker sees the requests when the QP
+ * enters ERR, or that this thread sees ERR and rings the doorbell.
  */
 static void
 end_recv(struct uroce_vqp *qp, uint32_t nb)
@@ -162,7 +164,7 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_wq_begin(&qp->rq);
-	/* a QP without a receive queue has the limit 0 */
+	/* the ring of a QP without a receive queue has the limit 0 */
 	if (state_now(qp) == IBV_QPS_RESET || qp->rq.ring.limit == 0)
 		ret = -EINVAL;
 	while (wr != NULL && ret == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Queue pairs: modifying, querying and destroying them. The QP's worker executes each change of the
- * QP context. The calling thread does what takes long before that: finding the peer's MAC.
+ * QP context. Before that, the calling thread resolves the peer's MAC, which may take long.
  */
 
 #include <errno.h>
@@ -60,8 +60,8 @@ check_doubt(void *arg)
 }
 
 /*
- * Find the path to the peer. The caller holds no lock, because this waits for the neighbour's ARP
- * or ND response.
+ * Find the path to the peer. The call waits for the neighbour's ARP or ND response, so the caller
+ * must not hold a lock.
  */
 static int
 resolve_path(struct ibv_context *context, struct uroce_vqp *qp, const struct ibv_qp_attr *attr,
@@ -73,7 +73,7 @@ resolve_path(struct ibv_context *context, struct uroce_vqp *qp, const struct ibv
 	if (ret != 0)
 		return ret;
 	if (uroce_gid_is_multicast(attr->ah_attr.grh.dgid.raw))
-		return -EINVAL; /* a connected QP has one peer, which is no group */
+		return -EINVAL; /* a connected QP has one peer, not a group */
 	return uroce_dev_resolve(uroce_vcontext_dev(context), &attr->ah_attr,
 				 uroce_sport(&attr->ah_attr, qp->ibv.qp_num, doubt.dest_qpn), path);
 }
@@ -90,8 +90,8 @@ tell_state(struct ibv_qp *ibv, enum ibv_qp_state state)
 
 /*
  * Whether the change makes the QP stop receiving from its peer (ERR and RESET: everything, SQD:
- * responses), or start (RTR). Frames that arrived before such a change are processed in the old
- * state.
+ * responses), or start to receive (RTR). Frames that arrived before such a change are processed in
+ * the old state.
  */
 static bool
 ends_life(const struct ibv_qp_attr *attr, int mask)
@@ -111,8 +111,8 @@ apply_modify(struct uroce_vqp *qp, struct change *change)
 }
 
 /*
- * Check a QP that a program passes. A QP without a context is refused without a look at its check
- * word, because the object may be shorter than struct uroce_vqp.
+ * Check a QP that a program passes to a call. A QP without a context is refused before its check
+ * word is read, because the object may be shorter than struct uroce_vqp.
  */
 static int
 check_qp(const struct ibv_qp *ibv)
@@ -145,8 +145,8 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	};
 
 	/*
-	 * -EAGAIN: a poster holds the lock of a queue, for as long as its program likes. This
-	 * thread waits for it, not the worker.
+	 * -EAGAIN: a thread is posting and holds a queue's lock, for as long as its program likes.
+	 * This thread waits for it, because the worker must not wait.
 	 */
 	while ((ret = apply_modify(qp, &change)) == -EAGAIN)
 		sched_yield();
@@ -210,7 +210,7 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 {
 	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
 
-	(void)attr_mask; /* all attributes are read, which costs the same */
+	(void)attr_mask; /* all attributes are read, because that costs the same */
 	const int ret = check_qp(ibv);
 
 	if (ret != 0)

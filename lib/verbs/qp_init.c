@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creating and destroying queue pairs. A QP is one piece of memory: struct uroce_vqp, which
- * contains the transport's context and the worker's record, and behind it the slots of its queues.
- * A table has the queues and objects of each QP type.
+ * Creating and destroying queue pairs. A QP is one piece of memory: struct uroce_vqp, followed by
+ * the slots of its queues. The struct contains the verbs object, the transport's context and the
+ * worker's record. The table `kinds` has the queues and objects of each QP type.
  */
 
 #include <errno.h>
@@ -42,9 +42,9 @@
 static const struct kind {
 	bool is_known;
 	bool has_sq; /* has a send queue, a protection domain and a send CQ */
-	bool has_rq; /* has a receive queue or an SRQ, and a receive CQ */
+	bool has_rq; /* has a receive CQ, and a receive queue or an SRQ */
 	bool has_path;
-	uint32_t opcodes; /* allowed in the send queue [IBA table 57] */
+	uint32_t opcodes; /* opcodes that the send queue accepts [IBA table 57] */
 } kinds[] = {
 	[IBV_QPT_RC] = { .is_known = true, .has_sq = true, .has_rq = true, .opcodes = OPCODES_RC },
 	[IBV_QPT_UC] = { .is_known = true, .has_sq = true, .has_rq = true, .opcodes = OPCODES_UC },
@@ -249,9 +249,9 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
 }
 
 /*
- * An XRC target has no CQ of its own. With drive=app programs drive only the workers of the CQs
- * that they poll, mostly worker 0, and other workers are driven late. So the target is placed on
- * worker 0 then.
+ * Choose the worker for a QP. An XRC target has no send CQ that would give the worker. With
+ * drive=app programs drive only the workers of the CQs that they poll, mostly worker 0, and other
+ * workers are driven late. So with drive=app a target is placed on worker 0.
  */
 static struct uroce_worker *
 choose_worker(const struct uroce_vqp *qp, const struct uroce_dev *dev)

@@ -23,7 +23,7 @@
 /* uroce has no vendor id, so the number is one of the locally administered OUIs. */
 #define VENDOR_ID 0x020000
 
-/* 1 GHz: completion timestamps are in nanoseconds. */
+/* Completion timestamps are in nanoseconds, so their clock runs at 1 GHz. */
 #define CLOCK_KHZ 1000000
 
 /* Values of ibv_port_attr that verbs.h has no names for [IBA 14.2.5.6]. */
@@ -43,7 +43,7 @@
  * all lower speeds.
  */
 static const struct {
-	uint32_t mbps; /* lowest speed of the row */
+	uint32_t mbps; /* lowest speed in Mb/s to which the row applies */
 	uint8_t width;
 	uint8_t speed;
 } link_rates[] = {
@@ -122,8 +122,8 @@ uroce_query_port_sized(struct ibv_context *context, uint8_t port_num, struct ibv
 }
 
 /*
- * @return how many READs and atomics all responders of the device can have. A worker has resources
- *         for UROCE_RD_BLOCKS QPs at a time.
+ * @return the number of READs and atomics that the device can execute as responder at a time. A
+ *         worker has resources for UROCE_RD_BLOCKS QPs at a time.
  */
 static int
 get_max_responders(const struct uroce_dev *dev)
@@ -148,7 +148,7 @@ set_device_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 	attr->max_cq = UROCE_MAX_CQS;
 	attr->max_cqe = UROCE_MAX_CQE;
 	attr->max_mr = (int)dev->conf.max_mr;
-	attr->max_mw = (int)dev->conf.max_mr; /* shares a table with regions */
+	attr->max_mw = (int)dev->conf.max_mr; /* MWs share a table with MRs */
 	attr->max_pd = UROCE_MAX_PDS;
 	attr->max_ah = UROCE_MAX_AHS;
 	attr->max_qp_rd_atom = limits->max_dest_rd_atomic;
@@ -184,7 +184,7 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 				 IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
 				 IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
 	attr->atomic_cap = IBV_ATOMIC_GLOB;
-	attr->local_ca_ack_delay = 15; /* 134 ms, because a worker may share its CPU */
+	attr->local_ca_ack_delay = 15; /* 15 means 134 ms: a worker may share its CPU */
 	set_device_limits(dev, attr);
 	return 0;
 }

@@ -5,8 +5,9 @@
 /**
  * @file
  * Queries for the table of operations in a context, which verbs' inline calls use. The caller
- * passes the length of its struct, which depends on its header. Fields that this library does not
- * know are set to 0. Fields that the caller's struct does not have are not written.
+ * passes the length of its struct, which depends on the version of its header. Fields that this
+ * library does not know are set to 0. Fields that the caller's struct does not have are not
+ * written.
  */
 
 #include <stddef.h>

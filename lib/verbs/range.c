@@ -32,22 +32,22 @@ is_mapped(uintptr_t first, size_t len)
 }
 
 /*
- * A right to access memory, as /proc/self/maps shows it: a letter, and its position in the column
- * of rights.
+ * An access right to memory, as a line of /proc/self/maps shows it: a letter, and the letter's
+ * position in the column of rights.
  */
 struct right {
 	unsigned at;
 	char letter;
-	int advice; /* for madvise(): makes the pages resident for this access */
+	int advice; /* advice for madvise() that makes pages resident for this access */
 };
 
 static const struct right to_read = { 0, 'r', MADV_POPULATE_READ };
 static const struct right to_write = { 1, 'w', MADV_POPULATE_WRITE };
 
 /*
- * Whether all of the range has the right, according to /proc/self/maps, whose lines are sorted by
- * address. This takes long in a process with many mappings. Without /proc the result is true,
- * because the program knows its memory.
+ * Whether the process has an access right to all of the range, according to /proc/self/maps. The
+ * lines of this file are sorted by address. Reading it takes long in a process with many mappings.
+ * Without /proc the result is true, because the program knows its memory.
  */
 static bool
 is_listed(uintptr_t first, size_t len, const struct right *right)
@@ -73,11 +73,12 @@ is_listed(uintptr_t first, size_t len, const struct right *right)
 }
 
 /*
- * Whether all of the range has the right. The kernel is asked to make the pages resident, as it
- * must for a NIC that pins them. The call fails if a page is not mapped or lacks the right, and
- * later no worker stops for a page fault. The kernel refuses the call itself for memory of a
- * device, and before Linux 5.14. In these cases the mappings are looked up. They are also looked up
- * if a large range is only read, because the program may never touch it.
+ * Whether the process has an access right to every page of the range. The kernel is asked to make
+ * the pages resident, as it must for a NIC that pins pages. This fails if a page is not mapped or
+ * lacks the right, and it saves workers page faults later. The kernel refuses the request itself
+ * for memory of a device, and before Linux 5.14. In these cases the list of mappings is read. It is
+ * also read for a large range that the process only reads, because the program may never touch all
+ * of its pages.
  */
 static bool
 has_right(uintptr_t first, size_t len, const struct right *right)

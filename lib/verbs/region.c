@@ -77,7 +77,7 @@ free_region(struct uroce_region *region)
 	free(region);
 }
 
-/* Make a `struct ibv_mr` for a region. Programs hold pointers to it. */
+/* Make a handle of a region: the `struct ibv_mr` to which a program holds a pointer. */
 static struct uroce_vmr *
 make_mr_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_t length)
 {
@@ -100,7 +100,11 @@ make_mr_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_
 	return mr;
 }
 
-/* Withdraw a registered region and release what belongs to its registration. Its handles stay. */
+/*
+ * End the registration of a region: withdraw its key and release the memory. Handles of the region
+ * stay.
+ * @return 0; -EBUSY: windows are bound to the region
+ */
 static int end_region(struct uroce_vdevice *device, struct uroce_region *region);
 
 /*
@@ -181,8 +185,8 @@ withdraw_region(struct uroce_dev *dev, uint32_t key)
 	if (ret != 0)
 		return ret;
 	/*
-	 * A worker that began its round before may still copy, or give the port memory without a
-	 * copy.
+	 * A worker that began its round before may still copy from or to the region, or start a
+	 * zero-copy transmission from it.
 	 */
 	uroce_dev_grace(dev);
 	uroce_dev_reclaim_mr(dev, key);
@@ -207,7 +211,9 @@ uroce_region_replace(struct uroce_vdevice *device, struct uroce_region *region,
 	return 0;
 }
 
-/* Release what belongs to the registration. Nothing refers to the memory any more. */
+/*
+ * Release the device memory or the mapping of a region. No packet refers to this memory any more.
+ */
 static void
 release_memory(struct uroce_region *region)
 {

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * A memory region behind the `struct ibv_mr` that programs hold. Registering makes one such struct
- * for the region, and each import another. Deregistering the first of them ends the region; each
- * struct is freed separately.
+ * A memory region behind the `struct ibv_mr` that programs hold. Registering a region makes the
+ * first such struct, and each import makes another. Deregistering by one of them ends the region.
+ * Each struct is freed separately.
  */
 
 #include <pthread.h>
@@ -24,7 +24,7 @@ enum uroce_region_kind {
 };
 
 struct uroce_region {
-	struct uroce_mr_conf conf; /* changed under `lock` */
+	struct uroce_mr_conf conf; /* read and changed under `lock` */
 	uint32_t key;
 	enum uroce_region_kind kind;
 	struct uroce_vdm *dm; /* device memory of which the region is a user; else NULL */

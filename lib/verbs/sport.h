@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The UDP source port of a flow. Networks distribute RoCEv2 flows by these bits alone [IBA
- * A17.9.2].
+ * The UDP source port of a flow. Networks distribute RoCEv2 flows over their paths by this port
+ * alone [IBA A17.9.2].
  */
 
 #include <stdint.h>

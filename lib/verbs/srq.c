@@ -223,7 +223,7 @@ resize_srq(struct uroce_vsrq *srq, uint32_t max_wr)
 		uroce_hugemem_free(mem);
 		return -EINVAL;
 	}
-	/* the old slots are not linked any more, so their first word can link the old memory */
+	/* the first word of old slots is not used any more, so it links the old memory */
 	*(void **)srq->mem = srq->old_mem;
 	srq->old_mem = srq->mem;
 	srq->mem = NULL;

@@ -34,9 +34,9 @@ get_wr(struct ibv_qp_ex *ibv)
 }
 
 /*
- * Write the request to its slot. Only its builder and setters guarantee that the configuration of
- * an mkey (IBV_WR_DRIVER1) is valid. So it is refused if it did not come from them, as in
- * uroce_post_send().
+ * Write the request to its slot. The configuration of an mkey (IBV_WR_DRIVER1) is accepted only if
+ * its builder and setters made it, because the checks are in them. uroce_post_send() refuses this
+ * opcode.
  */
 static int
 fill_wqe(struct uroce_vqp *qp)
@@ -277,7 +277,7 @@ wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t remote_srqn)
 	get_wr(ibv)->wr.qp_type.xrc.remote_srqn = remote_srqn;
 }
 
-/* Builder that also sets the data of its request. */
+/* Builder of ATOMIC_WRITE, which also sets the request's data of 8 bytes. */
 static void
 wr_atomic_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, const void *atomic_wr)
 {
@@ -314,7 +314,7 @@ wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, size_t len,
 		flag, opcode, offsetof(struct ibv_qp_ex, member), (void (*)(void))member           \
 	}
 static const struct {
-	uint64_t flag; /* enum ibv_qp_create_send_ops_flags */
+	uint64_t flag; /* a value of enum ibv_qp_create_send_ops_flags */
 	uint8_t opcode;
 	size_t member;
 	void (*builder)(void);

@@ -19,20 +19,20 @@
 /** A request that is being built, under the lock of the send queue. */
 struct uroce_vwr {
 	struct ibv_send_wr wr;
-	bool is_open;   /* wr was begun, and is not in its slot yet */
+	bool is_open;   /* `wr` was begun, and was not written to its slot yet */
 	bool has_mkeys; /* the QP may configure mkeys */
 	uint32_t nb;    /* requests whose slots are filled */
-	int err;        /* of the first call that failed; 0: none */
+	int err;        /* -errno of the first builder or setter that failed; 0: none */
 	struct ibv_sge sge[UROCE_SGE_MAX];
-	/* for the configuration of an mkey: */
-	uint8_t nb_setters; /* setters that must follow */
+	/* Used while the request is the configuration of an mkey: */
+	uint8_t nb_setters; /* number of setters that must still follow */
 	uint8_t set;        /* enum uroce_mkey_part: parts that setters have set */
 	_Alignas(8) uint8_t data[UROCE_MAX_INLINE];
 };
 
 /**
- * Used instead of an inherited QP's request in a child of fork(), which must not write to the QP.
- * What is built in it is discarded, and ibv_wr_complete() returns EIO.
+ * Takes the place of an inherited QP's `vwr` in a child of fork(), because the child must not write
+ * to the QP. Requests that are built in it are discarded, and ibv_wr_complete() returns EIO.
  */
 extern struct uroce_vwr uroce_vwr_nowhere;
 
@@ -42,15 +42,16 @@ uroce_vwr_of(const struct uroce_vqp *qp)
 	return uroce_is_fork_child() ? &uroce_vwr_nowhere : qp->vwr;
 }
 
-/** Begin a request, whose scatter list is `sge`. The request before it is complete now. */
+/**
+ * Begin a request, whose scatter list is `sge`. This also completes the request that was begun
+ * before.
+ */
 struct ibv_send_wr *uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode);
 
 /** Whether the request still has the configuration that its builder and setters made. */
 bool uroce_vwr_is_conf(const struct uroce_vwr *vwr);
 
-/**
- * A builder or setter reports an error. Only the first error of the requests being built is kept.
- */
+/** Record the error of a builder or setter. Only the first error is kept. */
 static inline void
 uroce_vwr_fail(struct uroce_vwr *vwr, int err)
 {

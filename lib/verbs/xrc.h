@@ -4,12 +4,12 @@
 
 /**
  * @file
- * XRC domains and targets, which several contexts of a process may have open.
+ * XRC domains and XRC targets, which several contexts of a process may have open.
  *
- * A program has handles of them. A handle of a domain is a `struct uroce_vxrcd`, one for each open
- * call. A handle of a target is a `struct uroce_vqp` whose `target` is the QP itself, which
- * programs never see. Closing the last handle destroys the domain or target. The device's lock
- * guards the lists.
+ * Programs have handles of domains and targets. A handle of a domain is a `struct uroce_vxrcd`, one
+ * for each open call. A handle of a target is a `struct uroce_vqp` whose `target` is the QP itself,
+ * which programs never see. Closing the last handle destroys the domain or the target. The device's
+ * lock guards the lists.
  */
 
 #include "verbs/object.h"
@@ -18,8 +18,8 @@
 /** An XRC domain of a device. */
 struct uroce_vdomain {
 	struct uroce_vdomain *next; /* next domain of the device */
-	uint32_t number;            /* unique on the device; never 0 */
-	struct uroce_vinode *inode; /* NULL: no other context can open the domain */
+	uint32_t number;            /* number of the domain, unique on the device; never 0 */
+	struct uroce_vinode *inode; /* inode by which others open it; NULL: nobody else can */
 	unsigned nb_xrcds;
 };
 
@@ -30,7 +30,7 @@ struct uroce_vxrcd {
 		struct ibv_xrc_domain ibv_old;
 	};
 	struct uroce_vdomain *domain;
-	unsigned nb_users; /* SRQs and handles of targets; under the context's mutex */
+	unsigned nb_users; /* number of SRQs and target handles; under the context's mutex */
 };
 
 static inline struct uroce_vxrcd *
@@ -43,7 +43,7 @@ uroce_vxrcd(struct ibv_xrcd *ibv)
 struct uroce_vqp_conf {
 	uint32_t xrcd;     /* XRC target: the number of its domain */
 	bool has_mkeys;    /* configures mkeys; the QP also has the ibv_wr_*() calls */
-	bool is_pipelined; /* stops after a bad signature */
+	bool is_pipelined; /* the QP stops after a bad signature */
 };
 
 /**
@@ -83,8 +83,8 @@ int uroce_target_open(struct uroce_vxrcd *xrcd, uint32_t qpn, void *qp_context, 
 		      struct uroce_vqp **handle);
 
 /**
- * Close a handle of a target. Closing the last one destroys the target. Waits until the events of
- * the handle are acknowledged.
+ * Close a handle of a target, and wait until all its events are acknowledged. Closing the last
+ * handle destroys the target.
  */
 void uroce_target_close(struct uroce_vqp *handle);
 

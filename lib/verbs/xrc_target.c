@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * XRC targets: QPs that receive for all XRC SRQs of a domain. A target exists as long as it has a
- * handle. Creating the target makes a handle, and so does opening it by its number. In the older
- * generation of verbs a registration is a handle, too.
+ * handle. A handle is made when the target is created, and whenever it is opened by its number. In
+ * the older generation of verbs each registration is a handle, too.
  */
 
 #include <errno.h>
@@ -149,13 +149,11 @@ uroce_target_close(struct uroce_vqp *handle)
 	unlink_handle(handle);
 	const bool is_last = target->handles == NULL;
 
-	/*
-	 * the context by which the target was created may be closed before the target is destroyed
-	 */
+	/* the context by which the target was created may be closed by now */
 	target->ibv.context = handle->ibv.context;
 	pthread_mutex_unlock(&device->lock);
 	if (is_last)
-		(void)uroce_vqp_destroy(target); /* it is no member of a multicast group */
+		(void)uroce_vqp_destroy(target); /* cannot fail: it is in no multicast group */
 	uroce_vevent_forget_qp(handle);
 	free_target_handle(handle);
 }

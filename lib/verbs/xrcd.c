@@ -108,7 +108,10 @@ give_inode(struct uroce_vinode *inode)
 		while (*link != inode)
 			link = &(*link)->next;
 		*link = inode->next;
-		/* closing does not unlock if a forked child has the descriptor, too */
+		/*
+		 * unlocked before the close, because a forked child may have the descriptor and
+		 * keep the lock
+		 */
 		(void)flock(inode->fd, LOCK_UN);
 		close(inode->fd);
 		free(inode);
