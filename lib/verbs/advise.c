@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Advice about regions on demand: their pages are made ready before packets ask for them.
+ * ibv_advise_mr(3): the pages of on-demand (ODP) regions are made resident before packets use them.
  */
 
 #include <errno.h>
@@ -20,7 +20,11 @@ is_advice(enum ibv_advise_mr_advice advice)
 	       advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
 }
 
-/* What an element leads to, if the advice may be given of it [advise_mr(3), return value]. */
+/*
+ * Find the memory of an element in its on-demand region, and check that the program may give the
+ * advice for it [advise_mr(3), return value].
+ * @return 0, with `*addr` set to the element's first byte; or -errno
+ */
 static int
 find_range(struct ibv_pd *pd, bool is_written, const struct ibv_sge *sge, const void **addr)
 {
@@ -47,7 +51,10 @@ find_range(struct ibv_pd *pd, bool is_written, const struct ibv_sge *sge, const 
 	return 0;
 }
 
-/* Without a fault there is nothing to prepare: a worker uses the pages that the CPU has. */
+/*
+ * PREFETCH_NO_FAULT has nothing to prepare, because a worker uses the page tables of the CPU. So it
+ * is enough that the range is mapped.
+ */
 static int
 apply_advice(enum ibv_advise_mr_advice advice, const void *addr, uint32_t len)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address handles: an address vector, resolved once to a path that each datagram copies.
+ * Address handles. Creating a handle resolves its address vector to a path, which contains the
+ * peer's MAC address and the UDP source port. Each datagram request copies this path into its work
+ * queue entry.
  */
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address handles that answer: who sent a datagram is in the 40 bytes that it was received behind. Those are
- * the IPv6 header, or an IPv4 header behind 20 bytes that nobody defines [IBA A17.4.5].
+ * Address handles for the response to a received datagram. The sender's address is in the 40 bytes
+ * (struct ibv_grh) in front of the received payload. These 40 bytes are an IPv6 header, or 20
+ * undefined bytes followed by an IPv4 header [IBA A17.4.5].
  */
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 
 static_assert(sizeof(struct ibv_grh) == sizeof(struct uroce_ipv6), "a GRH is an IPv6 header");
 
-/* What a header says, addresses in 16 bytes. */
+/* Fields of the received IP header. IPv4 addresses are in their IPv4-mapped form of 16 bytes. */
 struct origin {
 	uint8_t src[16], dst[16];
 	uint32_t flow_label;
@@ -27,7 +28,7 @@ struct origin {
 	uint8_t protocol;
 };
 
-/* The sum of a good header's words is all ones [RFC 1071]. */
+/* The sum of all 16-bit words of a valid IPv4 header is 0xffff [RFC 1071]. */
 static bool
 has_good_checksum(const struct uroce_ipv4 *ip)
 {
@@ -77,8 +78,11 @@ read_ipv6(const struct uroce_ipv6 *ip, struct origin *from)
 }
 
 /*
- * An address of an IPv6 header may look like the begin of an IPv4 header, and the undefined bytes may look
- * like that of an IPv6 header: then the checksum says which it is.
+ * Read the received IP header. Whether it is an IPv4 or an IPv6 header can be ambiguous. The end of
+ * an address in an IPv6 header may look like the start of an IPv4 header. The 20 undefined bytes in
+ * front of an IPv4 header may look like the start of an IPv6 header. If both versions are possible,
+ * the checksum of the IPv4 header decides.
+ * @return false: the bytes are no IP header
  */
 static bool
 read_header(const struct ibv_grh *grh, struct origin *from)
@@ -100,7 +104,10 @@ read_header(const struct ibv_grh *grh, struct origin *from)
 	return true;
 }
 
-/* What a switch has marked is not the sender's to have marked. */
+/*
+ * @return the traffic class for the response. CE is replaced by ECT(0), because a switch has set
+ *         CE, not the sender of the datagram.
+ */
 static uint8_t
 clear_ecn(uint8_t tclass)
 {
@@ -109,7 +116,7 @@ clear_ecn(uint8_t tclass)
 	return is_marked ? (uint8_t)((tclass & ~UROCE_ECN_MASK) | UROCE_ECN_ECT0) : tclass;
 }
 
-/* @return 0, or an errno */
+/* @return 0, or a positive errno */
 static int
 make_reply_attr(struct uroce_dev *dev, const struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {

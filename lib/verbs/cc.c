@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Congestion control of a QP: chosen before it has a path, looked at any time. Both are done as its
- * worker.
+ * Congestion control of one QP: a program chooses the algorithm before the QP has a path, and reads
+ * the QP's rate and counters at any time. Both are calls that the QP's worker executes, because the
+ * worker alone may access the QP context.
  */
 
 #include <errno.h>

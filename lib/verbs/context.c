@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A context: a device opened by a program. It carries the tables that verbs' inline calls go
- * through; what is not there answers "not supported" by itself.
+ * Contexts: a context is a device that a program has opened. It holds the tables of operations that
+ * the inline calls of <infiniband/verbs.h> use. An operation that uroce does not have is NULL in
+ * these tables, and the inline call returns EOPNOTSUPP.
  */
 
 #include <errno.h>
@@ -60,7 +61,9 @@ refuse_context(int err)
 	return NULL;
 }
 
-/* A context whose command descriptor is `command_fd`, which it will close. */
+/*
+ * Open a context with the command descriptor `command_fd`, which uroce_close_device() closes later.
+ */
 static struct ibv_context *
 open_context(struct uroce_vdevice *device, int command_fd, const struct stat *command)
 {
@@ -87,8 +90,9 @@ open_context(struct uroce_vdevice *device, int command_fd, const struct stat *co
 }
 
 /*
- * There is no driver to command. The descriptor is an empty file, which tells by its number whose
- * context it is, however often it was duplicated.
+ * No kernel driver receives commands, so the command descriptor is an empty file in memory. All
+ * duplicates of the descriptor have the device and inode number of this file. By these numbers
+ * uroce_import_device() finds the device of the context.
  */
 struct ibv_context *
 uroce_open_device(struct ibv_device *ibv)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a device and its QPs have counted, for the program that has them; telemetry tells others.
+ * The counters of a device and of a QP, for the program that uses them. Other processes read the
+ * same counters by telemetry (datapath/telemetry.h).
  */
 
 #include "datapath/stats.h"
@@ -13,7 +14,7 @@ uroce_query_counters(struct ibv_context *ibv, struct uroce_dv_counter *counter, 
 	const struct uroce_vdevice *const device = ibv != NULL ? uroce_vcontext(ibv)->device : NULL;
 	struct uroce_counters now = { { 0 } };
 
-	/* one that is only announced has counted nothing */
+	/* the counters of a device that is announced and not started are 0 */
 	if (device != NULL && atomic_load(&device->is_up))
 		uroce_stats_read(device->dev, &now);
 	for (unsigned i = 0; device != NULL && i < UROCE_COUNTER_NB && i < max; i++)

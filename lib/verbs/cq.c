@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion queues and the channels that their consumers sleep on.
+ * Completion queues, and the completion channels on which programs wait.
  *
- * A channel is an eventfd that counts events of all its CQs; each CQ counts its own. A worker raises
- * the CQ's count, then the channel's; a consumer takes one off the channel, by a read that may
- * block, then looks for the CQ that has one. Channels are served in turn: the CQ that was served
- * goes to the end of the list.
+ * A channel is an eventfd that counts the events of all its CQs. Each CQ counts its own events,
+ * too. A worker increments the count of the CQ first, then that of the channel. A consumer
+ * decrements the count of the channel by a read, which may block, and then searches for a CQ that
+ * has an event. That CQ moves to the end of the channel's list, so that every CQ gets its turn.
  */
 
 #include <errno.h>
@@ -37,7 +37,7 @@ uroce_create_comp_channel(struct ibv_context *context)
 	channel->ibv.context = context;
 	channel->ibv.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	if (channel->ibv.fd < 0) {
-		free(channel); /* keeps errno */
+		free(channel); /* free() does not change errno */
 		return NULL;
 	}
 	pthread_mutex_init(&channel->lock, NULL);
@@ -65,7 +65,10 @@ uroce_destroy_comp_channel(struct ibv_comp_channel *ibv)
 	return 0;
 }
 
-/* Under the channel's lock, as the next two. */
+/*
+ * Append a CQ to the channel's list. The caller of append_cq(), unlink_cq() and take_event() holds
+ * the channel's lock.
+ */
 static void
 append_cq(struct uroce_vchannel *channel, struct uroce_vcq *cq)
 {
@@ -92,7 +95,10 @@ unlink_cq(struct uroce_vchannel *channel, struct uroce_vcq *cq)
 		channel->last = before;
 }
 
-/* The first CQ that has an event, one of which is taken. */
+/*
+ * Take an event from the first CQ of the channel that has one.
+ * @return the CQ; NULL: no CQ has an event
+ */
 static struct uroce_vcq *
 take_event(struct uroce_vchannel *channel)
 {
@@ -131,7 +137,10 @@ uroce_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_
 		return -1;
 	}
 	leave_workers(channel);
-	/* A count without a CQ is left of one that was destroyed. */
+	/*
+	 * The channel's count may include an event of a CQ that was destroyed. Then no CQ has an
+	 * event, and the channel is read again.
+	 */
 	while (cq == NULL) {
 		if (eventfd_read(ibv->fd, &one) != 0)
 			return -1;
@@ -167,8 +176,9 @@ join_channel(struct uroce_vcq *cq, struct uroce_vchannel *channel)
 }
 
 /*
- * The events that nobody took leave the channel with their CQ, so that it does not poll readable for
- * nothing. RWF_NOWAIT: the program may have taken the count just now.
+ * Remove a CQ from its channel. Its events that no program has taken are removed from the channel's
+ * count, so that the channel does not poll readable without an event. RWF_NOWAIT keeps the read
+ * from blocking, because the program may read the count at the same time.
  */
 static void
 leave_channel(struct uroce_vcq *cq, struct uroce_vchannel *channel)
@@ -264,7 +274,7 @@ struct ibv_cq *
 uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 		struct ibv_comp_channel *channel, int comp_vector)
 {
-	/* what is negative is a large number here */
+	/* a negative argument becomes a large number, which is_cq_legal() refuses */
 	const struct ibv_cq_init_attr_ex init = {
 		.cqe = (uint32_t)cqe,
 		.cq_context = cq_context,
@@ -277,7 +287,10 @@ uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 }
 
 /*
- * What was posted, and can complete at once, is to have its place: a whole round goes by, ours or the service thread's.
+ * Wait until the CQ's worker has run one whole round, driven by this thread or by the service
+ * thread. By then posted requests that can complete at once have their entries in the CQ, and a
+ * resize takes these entries into account. Two passes are needed, because the first pass may meet
+ * the worker in the middle of a round.
  */
 static void
 complete_posted(struct uroce_vcq *cq)
@@ -303,7 +316,10 @@ uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 	if (mem == NULL)
 		return uroce_fail(ENOMEM);
 	complete_posted(cq);
-	/* Two threads may resize at once; the memory that goes is the memory that was in use. */
+	/*
+	 * Two threads may resize at once, so the memory is exchanged under the mutex: each thread
+	 * frees the memory that it replaced.
+	 */
 	pthread_mutex_lock(&ibv->mutex);
 	ret = uroce_cq_resize(&cq->queue, mem, (uint32_t)cqe);
 	if (ret == 0) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended CQs: completions one by one, each field read by a call.
+ * Extended CQs: a program takes completions one by one, and reads each field by a call.
  *
- * start_poll() and next_poll() take an entry out of the queue, as a poll does, and keep a copy; so a QP can be
- * destroyed and a CQ resized between them. What they keep from others until end_poll() is the copy alone.
+ * start_poll() and next_poll() remove an entry from the queue, as uroce_poll_cq() does, and keep a
+ * copy. So a QP can be destroyed, and the CQ can be resized, between these calls. From start_poll()
+ * to end_poll() a lock protects the copy. Other calls on the CQ do not wait for this lock.
  */
 
 #include <errno.h>
@@ -50,7 +51,10 @@ end_poll(struct ibv_cq_ex *ibv)
 		uroce_lock_release(&vcq_ex(ibv)->batch_lock);
 }
 
-/* Whether there is nothing to take, after a round of the worker either. */
+/*
+ * Whether the CQ is empty. If the CQ is empty and the application drives the worker (drive=app),
+ * the worker runs one round before the CQ is checked again.
+ */
 static bool
 is_poll_idle(struct uroce_vcq *cq)
 {
@@ -65,7 +69,10 @@ is_poll_idle(struct uroce_vcq *cq)
 	return true;
 }
 
-/* Who spins takes no lock, and keeps nobody's while the worker is at work. */
+/*
+ * Begin to poll. While the CQ is empty no lock is taken, so a thread that spins here does not block
+ * other threads while the worker runs.
+ */
 static int
 start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 {

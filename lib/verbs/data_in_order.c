@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The order in which payload lands in memory. Packets of a message that come ahead of a lost one are
- * placed where they belong, and a packet is copied as memcpy() likes it.
+ * ibv_query_qp_data_in_order(3): payload is not written to memory in order. A packet that arrives
+ * ahead of a lost one is placed at its destination at once, and memcpy() may copy the bytes of a
+ * packet in any order.
  */
 
 #include "verbs/uroce.h"

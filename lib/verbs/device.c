@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The list of devices: made from a specification or on a port that the embedder hands over, found by
- * name as verbs programs do, taken down again.
+ * The list of devices in this process. A device is created from a specification, or on a port that
+ * the embedder has started, or it is announced and started later. Programs find a device by its
+ * name in the list that uroce_get_device_list() returns.
  */
 
 #include <errno.h>
@@ -19,11 +20,14 @@
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
-/* Guards the list. */
+/* Guards `device_list`. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_vdevice *device_list;
 
-/* The lowest number without a device, and the link where that device belongs. */
+/*
+ * Find the lowest number that no device has.
+ * @return the number; `*link` is the place in the list where a device with this number belongs
+ */
 static unsigned
 free_idx(struct uroce_vdevice ***link)
 {
@@ -52,7 +56,10 @@ name_device(struct uroce_vdevice *device, unsigned idx)
 	device->provider = &device->provider;
 }
 
-/* Under list_lock. With a port's arguments the device is planned, else it is up. */
+/*
+ * Add a device to the list. The caller holds `list_lock`. If `vdev` gives the arguments of a
+ * virtual port, the device is only announced; if `vdev` is NULL, the device is started.
+ */
 static int
 add_device(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_vdevice **out)
 {
@@ -86,8 +93,10 @@ add_device(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_vde
 static pthread_once_t fork_handler_once = PTHREAD_ONCE_INIT;
 
 /*
- * The parent goes on with a device that is up. One that is announced has nothing of which there can be but one, so the
- * child has it as well, as soon as its descriptors are its own. No lock: whoever held it is not here.
+ * Runs in the child after fork(). A device that is up stays with the parent, so the child must not
+ * use it (verbs/fork.h). An announced device has no port yet, of which there can be only one owner.
+ * So the child can use it, too, with event descriptors of its own. No lock is taken, because the
+ * thread that held the lock may not exist in the child.
  */
 static void
 become_child(void)
@@ -159,7 +168,7 @@ uroce_announce_device(const char *spec, const char *vdev, int (*start)(void *arg
 	return device;
 }
 
-/* Once: what did not start will not. */
+/* Start an announced device. It is tried once: after a failed start all later calls return -EIO. */
 static int
 start_device(struct uroce_vdevice *device)
 {
@@ -189,7 +198,10 @@ uroce_vcontext_start(struct ibv_context *ibv)
 	return atomic_load(&device->is_up) ? 0 : start_device(device);
 }
 
-/* The specification of a port that is handed over: its name, then the caller's keys. */
+/*
+ * Parse the specification of a port that the embedder hands over: the port's name, followed by the
+ * keys that the caller gave.
+ */
 static int
 parse_on_port(uint16_t port_id, const char *keys, struct uroce_dev_conf *conf)
 {
@@ -209,7 +221,7 @@ parse_on_port(uint16_t port_id, const char *keys, struct uroce_dev_conf *conf)
 	if (ret != 0)
 		return ret;
 	conf->is_handed_over = true;
-	/* The key's default is for ports of our own. */
+	/* drive=app is the default for ports that uroce starts itself; here the embedder drives */
 	if (conf->drive == UROCE_DRIVE_APP)
 		conf->drive = UROCE_DRIVE_NONE;
 	return 0;
@@ -228,7 +240,7 @@ uroce_create_device_on_port(uint16_t port_id, const char *spec)
 	return create_device(&conf, NULL);
 }
 
-/* Under list_lock. */
+/* Remove a device from the list and destroy it. The caller holds `list_lock`. */
 static int
 remove_device(struct ibv_device *ibv)
 {
@@ -348,7 +360,7 @@ uroce_get_device_index(struct ibv_device *device)
 	return device != NULL ? (int)uroce_vdevice(device)->idx : -1;
 }
 
-/* EUI-64 of the MAC [IEEE 802, RFC 4291 appendix A]. */
+/* The GUID is the EUI-64 of the MAC address [IEEE 802, RFC 4291 appendix A]. */
 __be64
 uroce_get_device_guid(struct ibv_device *device)
 {

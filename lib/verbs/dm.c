@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Device memory. Our device has none but the hugepages that EAL took for it, on the port's NUMA node: that
- * is what a block is made of. The sum of all blocks is limited, so that what the device says of itself
- * is true and the data path's own memory remains.
+ * Device memory (ibv_alloc_dm(3)). A block of it is hugepage memory of EAL on the port's NUMA node,
+ * because uroce has no memory on a NIC. All blocks of a device together are limited to UROCE_MAX_DM
+ * bytes. So the reported max_dm_size is true, and hugepages remain for the data path.
  */
 
 #include <errno.h>
@@ -23,7 +23,10 @@
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
 	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 
-/* Take so much of what the device may hand out. */
+/*
+ * Reserve `len` bytes of the device's UROCE_MAX_DM bytes.
+ * @return false: fewer than `len` bytes are left
+ */
 static bool
 reserve_dm(struct uroce_vdevice *device, size_t len)
 {
@@ -44,7 +47,10 @@ give_back(struct uroce_vdevice *device, size_t len)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* What a block takes: hugepage memory is aligned to a cache line; for more it is longer. */
+/*
+ * @return the bytes to allocate for a block of `len` bytes. Hugepage memory is aligned to a cache
+ *         line. For a larger alignment the block is longer by that alignment.
+ */
 static size_t
 get_dm_footprint(size_t len, uint32_t log_align)
 {
@@ -142,7 +148,10 @@ is_inside(const struct uroce_vdm *dm, uint64_t offset, size_t len)
 	return offset <= dm->len && len <= dm->len - offset;
 }
 
-/* Devices are copied to and from in words. */
+/*
+ * Check the arguments of a copy from or to device memory, which is copied in words of 4 bytes. So
+ * offset and length must be multiples of 4.
+ */
 static int
 check_copy(const struct uroce_vdm *dm, const void *host_addr, uint64_t offset, size_t len)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory behind a dma-buf. Workers copy with the CPU, so it is mapped, which its exporter may refuse: memory
- * of a GPU, say, that the CPU cannot see.
+ * Memory regions over a dma-buf. Workers copy with the CPU, so the dma-buf is mapped into the
+ * process. Its exporter may refuse the mapping, for example for GPU memory that the CPU cannot
+ * access.
  */
 
 #include <errno.h>
@@ -54,7 +55,10 @@ check_buf(int fd, uint64_t offset, size_t length, uint64_t iova)
 		       : -EINVAL;
 }
 
-/* Whole pages. */
+/*
+ * Map the whole pages that contain `length` bytes at `offset` of the dma-buf. The mapping, and the
+ * address of these bytes in it, are written to `model`.
+ */
 static int
 map_buf(int fd, uint64_t offset, size_t length, bool is_written, struct uroce_region *model)
 {

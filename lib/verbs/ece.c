@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Enhanced connection establishment: what two NICs of one vendor agree on beyond the standard. We have
- * nothing of the kind: what we do better is seen on the wire by nobody.
+ * Enhanced connection establishment (ECE), by which two NICs of one vendor agree on features beyond
+ * the standard. uroce has no such features: its improvements do not change what is on the wire. So
+ * all calls are refused.
  */
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What verbs' numbers mean, in words: completion statuses, events, kinds of nodes, states of ports.
+ * Texts for verbs' enums: completion statuses, asynchronous events, node types and port states.
  */
 
 #include <stddef.h>
@@ -75,7 +75,10 @@ static const char *const port_states[] = {
 	[IBV_PORT_ACTIVE] = "active",     [IBV_PORT_ACTIVE_DEFER] = "active, deferred",
 };
 
-/* The word for a number; a negative one is far beyond any table. */
+/*
+ * @return the text for an enum value, or `none` if the table has no text for it. A negative value
+ *         becomes a large `size_t`, which is outside of any table.
+ */
 static const char *
 get_enum_name(const char *const *table, size_t nb, size_t number, const char *none)
 {

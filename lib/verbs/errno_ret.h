@@ -4,14 +4,18 @@
 
 /**
  * @file
- * What a call answers that returns the value of errno. The man pages ask for that value alone, but the kernel's
- * libraries set errno as well, and programs print that. So every such call ends here when it fails; when it succeeds,
- * errno is as it was.
+ * Return values of calls that return an errno. The man pages of verbs require only the return
+ * value. The kernel's libraries set errno as well, and programs print errno. So each call that
+ * fails returns through one of these functions. A call that succeeds does not change errno.
  */
 
 #include <errno.h>
 
-/** @param err  an errno. @return the same */
+/**
+ * Set errno, for a call that fails.
+ * @param err  a positive errno
+ * @return `err`
+ */
 static inline int
 uroce_fail(int err)
 {
@@ -19,7 +23,11 @@ uroce_fail(int err)
 	return err;
 }
 
-/** @param ret  0, or -errno, as below this floor. @return 0, or the errno */
+/**
+ * Convert the result of a lower floor, and set errno if it is an error.
+ * @param ret  0, or -errno
+ * @return 0, or the positive errno
+ */
 static inline int
 uroce_errno_ret(int ret)
 {

@@ -2,14 +2,20 @@
 /*
  * Asynchronous events.
  *
- * Floor 3 has one queue of events for a device, and several contexts may have it open. Whoever wants
- * an event first hands out what is in that queue: an event of a QP, CQ or SRQ goes to the list of its
- * context, one of the port to all lists. A context's async_fd is an epoll descriptor over the
- * device's queue and the context's own list, so it polls readable when either has something; it may
- * therefore wake a program for an event that turns out to be another context's. Before a device that is announced has
- * objects nobody drives it: its link is looked at by whoever wants an event, and the epoll has what gives notice of it.
+ * The data path (floor 3) has one event queue for each device, but several contexts may have the
+ * device open. So each context has a list of events. A call that wants an event first distributes
+ * the events in the device's queue. An event of a QP, CQ or SRQ goes to the list of its context, an
+ * event of the port to the lists of all contexts.
  *
- * The device's lock guards the lists and the handing out.
+ * The async_fd of a context is an epoll descriptor over the device's queue and the context's list.
+ * It polls readable while one of the two has an event. So it may wake a program for an event that
+ * belongs to another context.
+ *
+ * A device that is only announced has no worker that checks its link. So the distribution of events
+ * checks the link, and the epoll descriptor includes the descriptor that signals changes of the
+ * link.
+ *
+ * The device's lock guards the lists and the distribution.
  */
 
 #include <errno.h>
@@ -25,7 +31,7 @@
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
-/* What an event points at. */
+/* The kind of object that an event refers to. */
 enum subject { SUBJECT_PORT, SUBJECT_CQ, SUBJECT_QP, SUBJECT_SRQ };
 
 static enum subject
@@ -51,7 +57,10 @@ subject_of(enum ibv_event_type type)
 	}
 }
 
-/* Without memory the event is lost, as it is when a NIC's event queue overflows. */
+/*
+ * Append an event to the context's list. Without memory for it the event is lost, as in a NIC whose
+ * event queue overflows.
+ */
 static void
 append_event(struct uroce_vcontext *context, const struct ibv_async_event *ibv)
 {
@@ -66,7 +75,7 @@ append_event(struct uroce_vcontext *context, const struct ibv_async_event *ibv)
 	context->events_end = &event->next;
 }
 
-/* Take the event at `*link` off the list. */
+/* Remove the event at `*link` from the context's list, and free it. */
 static void
 unlink_event(struct uroce_vcontext *context, struct uroce_vevent **link)
 {
@@ -81,14 +90,17 @@ unlink_event(struct uroce_vcontext *context, struct uroce_vevent **link)
 	free(event);
 }
 
-/* Floor 3 knows a CQ by its queue. */
+/* @return the CQ that contains `queue`, since events of floor 3 refer to the queue */
 static struct uroce_vcq *
 cq_of_queue(void *queue)
 {
 	return (struct uroce_vcq *)((uint8_t *)queue - offsetof(struct uroce_vcq, queue));
 }
 
-/* Of an XRC target it goes to everybody who has it open. */
+/*
+ * Append an event of a QP to the list of its context. An event of an XRC target goes to the
+ * contexts of all handles that programs have of it.
+ */
 static void
 append_of_qp(struct uroce_vqp *qp, struct ibv_async_event *event)
 {
@@ -102,7 +114,7 @@ append_of_qp(struct uroce_vqp *qp, struct ibv_async_event *event)
 	}
 }
 
-/* Hand out what is in the device's queue. */
+/* Distribute the events in the device's queue to the lists of the contexts. */
 static void
 distribute_events(struct uroce_vdevice *device)
 {
@@ -141,7 +153,10 @@ watch_event_fd(int epoll_fd, int fd)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
-/* What happened before goes to those that were there. */
+/*
+ * Add a context to its device. Earlier events are distributed first, so that the new context does
+ * not get them.
+ */
 static void
 join_device(struct uroce_vcontext *context, struct uroce_vdevice *device)
 {
@@ -164,7 +179,7 @@ leave_device(struct uroce_vcontext *context, struct uroce_vdevice *device)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* @return an epoll descriptor over all that a context may be told by, or -errno */
+/* @return an epoll descriptor that polls readable when the context may have an event; or -errno */
 static int
 open_async_fd(const struct uroce_vcontext *context)
 {
@@ -206,7 +221,10 @@ uroce_vevent_open(struct uroce_vcontext *context)
 	return 0;
 }
 
-/* Put a descriptor in the place of another one, which keeps its number and its flags. */
+/*
+ * Replace the open file of descriptor `fd` by that of descriptor `by`, and close `by`. The number
+ * and the status flags of `fd` stay.
+ */
 static void
 replace_fd(int fd, int by)
 {
@@ -240,7 +258,10 @@ uroce_vevent_close(struct uroce_vcontext *context)
 	close(context->event_fd);
 }
 
-/* A CQ, QP or SRQ counts what is taken of its events, until it is acknowledged. */
+/*
+ * Count an event that the program takes, in its CQ, QP or SRQ. Destroying the object waits until
+ * all events that were counted are acknowledged.
+ */
 static void
 count_taken(const struct ibv_async_event *event)
 {
@@ -344,7 +365,7 @@ points_at(const struct ibv_async_event *event, const void *object)
 	return false;
 }
 
-/* Drop the events that no program has taken. */
+/* Remove those events of an object that no program has taken. */
 static void
 forget_events(struct uroce_vcontext *context, const void *object)
 {

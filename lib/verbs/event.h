@@ -4,30 +4,35 @@
 
 /**
  * @file
- * Asynchronous events, from the device's one queue to the contexts that have it open.
+ * Asynchronous events, from the one event queue of a device to the contexts that have the device
+ * open.
  */
 
 #include "verbs/object.h"
 
 /**
- * Give a new context its descriptor and its empty list, and put it on the device's list of contexts:
- * it gets what happens from now on.
- * @return 0, or -errno of eventfd(2) and epoll_create1(2)
+ * Open the event descriptor of a new context, with an empty list of events, and add the context to
+ * its device. The context gets the events that happen from now on.
+ * @return 0, or -errno of eventfd(2), epoll_create1(2) or epoll_ctl(2)
  */
 int uroce_vevent_open(struct uroce_vcontext *context);
 
 /**
- * In a child of fork() that inherited an announced device: its contexts have descriptors of the child's own from now on,
- * under the numbers that the program knows.
+ * In a child of fork() that inherited an announced device: replace the event descriptors of the
+ * device's contexts by descriptors of the child's own. The program knows their numbers, so the
+ * numbers stay.
  */
 void uroce_vevent_renew(struct uroce_vdevice *device);
 
-/** Take it off that list, close the descriptors, forget what was not taken. */
+/**
+ * Remove a context from its device, close the context's event descriptors, and free the events that
+ * the program has not taken.
+ */
 void uroce_vevent_close(struct uroce_vcontext *context);
 
 /**
- * Forget the events of an object that is about to be freed, and wait until those that the program
- * took are acknowledged. Nothing raises events for it any more.
+ * Drop the events of an object that is about to be freed. Then wait until the program has
+ * acknowledged the events that it took. The object must not raise events any more.
  */
 void uroce_vevent_forget_cq(struct uroce_vcq *cq);
 void uroce_vevent_forget_qp(struct uroce_vqp *qp);

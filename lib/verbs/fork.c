@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork(). A NIC that reads and writes pages by their physical address loses them when the process
- * writes to one that it shares with a child. Here the CPU reads and writes them by the parent's own
- * page tables. Where a NIC does fetch payload, or fills mbufs, by itself, the pages are pinned, and
- * the kernel copies those for the child (Linux 5.12). So there is nothing to prepare.
+ * fork() needs no preparation. A NIC accesses pages by their physical addresses. It loses a page
+ * when the process writes to the page while a child shares it, because the process then gets a copy
+ * at another address. Workers access payload with the CPU, by the page tables of the parent, and so
+ * find the copy. A NIC that fetches payload, or fills mbufs, itself uses pinned pages. Since Linux
+ * 5.12 the kernel copies pinned pages for the child instead.
  */
 
 #include "verbs/fork.h"

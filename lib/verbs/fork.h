@@ -4,15 +4,16 @@
 
 /**
  * @file
- * Whether this process is a child that inherited devices which are up. Its parent goes on with them, in memory that both may have:
- * so the calls that objects carry with them touch nothing of it there.
+ * Whether this process is a child of fork() that inherited devices which are up. The parent goes on
+ * using these devices, and parent and child may share their memory. So in the child the calls that
+ * inherited objects contain as function pointers must not write to this memory.
  */
 
 #include <stdbool.h>
 
-extern bool uroce_fork_child; /* set in the child, see device.c */
+extern bool uroce_fork_child; /* set in the child by device.c */
 
-/** This process is such a child. */
+/** @return whether this process is a child of fork() that inherited devices which are up */
 static inline bool
 uroce_is_fork_child(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The GID table, asked for one entry at a time or as a whole.
+ * Queries of the GID table: of one entry, or of all entries.
  */
 
 #include <errno.h>

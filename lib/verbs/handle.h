@@ -4,10 +4,12 @@
 
 /**
  * @file
- * Whether what a program hands to a control call is an object of ours. The kernel looks an object up by the number in
- * its field `handle`, and answers ENOENT where there is none. Here the object itself is used, so it carries a word
- * that is made of its address, its kind and that number: a number that was changed, an object of another kind, a copy,
- * and one that was destroyed and whose memory is as it was left, differ from it. The data path does not look.
+ * Checks whether a program passes a valid object to a control call. The kernel finds an object by
+ * the number in its field `handle`, and returns ENOENT if there is none. Here each object has a
+ * check word, which is computed from the object's address, its kind and its number. The word does
+ * not match if the number was changed, or if the object is of another kind or a copy. It does not
+ * match either if the object was destroyed, as long as its memory is not reused. Calls of the data
+ * path do not check the word.
  */
 
 #include <errno.h>
@@ -26,7 +28,7 @@ enum uroce_kind {
 	UROCE_KIND_QP,
 };
 
-/** Not 0. */
+/** @return the check word of an object. It is never 0, which marks a destroyed object. */
 static inline uint64_t
 uroce_handle_word(const void *object, uint32_t handle, enum uroce_kind kind)
 {
@@ -34,9 +36,10 @@ uroce_handle_word(const void *object, uint32_t handle, enum uroce_kind kind)
 }
 
 /**
- * Of each kind: its handle is good from now on, when all of the object is there; it is no longer, and no compiler takes
- * that for a store without a reader; whether it is.
- * @return 0; -EINVAL: NULL; -ENOENT: it is no object of ours, or none any more
+ * Three functions for each kind of object. `_begin` makes the handle of a complete object valid.
+ * `_end` makes it invalid; its store is atomic, because a compiler may remove a plain store that no
+ * code reads before free(). `_check` tells whether the handle is valid.
+ * @return of `_check`: 0; -EINVAL: `ibv` is NULL; -ENOENT: not an object of this kind, or destroyed
  */
 #define UROCE_HANDLE(name, kind)                                                                   \
 	static inline void uroce_v##name##_begin(struct uroce_v##name *object)                     \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multicast groups: the memberships of datagram QPs. A group is its GID; the LID that verbs also name it
- * by is InfiniBand's, and ignored.
+ * Multicast groups: attaching UD QPs to a group and detaching them. The GID identifies the group.
+ * The argument `lid` has a meaning in InfiniBand alone, and is ignored.
  */
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mkeys: making and ending one, and asking it for errors. What one is configured to be is a request on a
- * send queue (mkey_wr.c), which the QP's worker executes in its turn.
+ * Mkeys: creating and destroying an mkey, and reading its signature errors. A request on a send
+ * queue configures an mkey (mkey_wr.c), and the worker of the QP executes this request.
  */
 
 #include <errno.h>
@@ -14,11 +14,11 @@
 #include "verbs/mkey.h"
 #include "verbs/uroce_dv.h"
 
-/** An mkey: what its program holds, and its memory. */
+/** An mkey: the part that the program sees, and the memory of its layout. */
 struct uroce_vmkey {
 	struct uroce_dv_mkey dv;
 	struct ibv_pd *pd;
-	void *mem; /* of floor 1 */
+	void *mem; /* hugepage memory with the layout, for uroce_mkey_add() */
 };
 
 static struct uroce_vmkey *
@@ -73,7 +73,7 @@ get_mkey_flags(uint32_t create_flags)
 			: 0);
 }
 
-/* @return 0, or an errno */
+/* @return 0, or a positive errno */
 static int
 add_mkey(struct uroce_vmkey *mkey, const struct uroce_dv_mkey_init_attr *init)
 {
@@ -128,7 +128,7 @@ uroce_dv_destroy_mkey(struct uroce_dv_mkey *dv)
 	pthread_mutex_lock(&dev->lock);
 	uroce_mkey_remove(dev->mrs, dv->lkey);
 	pthread_mutex_unlock(&dev->lock);
-	/* A round that began before may still be using it. */
+	/* A worker that began its round before the removal may still be using the mkey. */
 	uroce_dev_grace(dev);
 	pthread_mutex_lock(&dev->lock);
 	uroce_mr_free(dev->mrs, dv->lkey);

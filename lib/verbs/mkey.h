@@ -4,13 +4,13 @@
 
 /**
  * @file
- * What an mkey may have.
+ * Limits of an mkey.
  */
 
 #include "mem/mkey.h"
 #include "verbs/object.h"
 
-/** Pieces: as many as a request has room for. */
+/** Pieces of memory that one mkey may have: as many as fit into the inline data of one request. */
 #define UROCE_MAX_MKEY_ENTRIES                                                                     \
 	((UROCE_MAX_INLINE - sizeof(struct uroce_mkey_conf)) / sizeof(struct uroce_mkey_piece))
 

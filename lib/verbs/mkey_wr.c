@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Building the request that configures an mkey. Its inline data is the configuration as floor 1 takes it;
- * each setter fills in its part, and all that can be wrong with it by itself is found out here.
+ * Building the request that configures an mkey. The inline data of this request is the
+ * configuration, as floor 1 takes it (struct uroce_mkey_conf). Each setter fills in its part. The
+ * setters find all errors that depend on their arguments alone.
  */
 
 #include <errno.h>
@@ -12,7 +13,10 @@
 #include "verbs/uroce_dv.h"
 #include "verbs/wr.h"
 
-/* Marks the data as a configuration: other data has no key. */
+/*
+ * lkey of the request's element, which marks its inline data as a configuration. Other inline data
+ * has the lkey 0.
+ */
 #define CONF_KEY UINT32_MAX
 
 static struct uroce_vwr *
@@ -27,7 +31,7 @@ get_mkey_conf(struct uroce_vwr *vwr)
 	return (struct uroce_mkey_conf *)vwr->data;
 }
 
-/* The configuration has so many pieces now. */
+/* Set the number of pieces in the configuration, and its length. */
 static void
 set_conf_len(struct uroce_vwr *vwr, uint32_t nb_pieces)
 {
@@ -86,7 +90,8 @@ uroce_dv_wr_mkey_configure(struct uroce_dv_qp_ex *dv, struct uroce_dv_mkey *mkey
 /* --- setters --------------------------------------------------------------------------------------- */
 
 /*
- * A setter begins, for a part that was not set. @return false: something was wrong, or is: nothing is done
+ * Begin the setter of `part` of the configuration. A request may set each part once.
+ * @return false: this setter is invalid, or a call before it failed; the setter must return at once
  */
 static bool
 begin_setter(struct uroce_vwr *vwr, unsigned part)
@@ -230,11 +235,14 @@ take_dif(const struct uroce_dv_sig_t10dif *dif, struct uroce_sig_domain *out)
 	out->seed = dif->bg;
 	out->app_tag = dif->app_tag;
 	out->ref_tag = dif->ref_tag;
-	out->flags = (uint8_t)dif->flags; /* the same bits: uroce_sig_flag */
+	out->flags = (uint8_t)dif->flags; /* enum uroce_sig_flag has the same bits */
 	return true;
 }
 
-/* One side. @return whether it is sound */
+/*
+ * Convert the attributes of the signatures on one side, memory or wire.
+ * @return false: the attributes are invalid
+ */
 static bool
 take_domain(const struct uroce_dv_sig_block_domain *domain, struct uroce_sig_domain *out)
 {
@@ -258,7 +266,7 @@ is_dif(const struct uroce_sig_domain *domain)
 	return domain->kind == UROCE_SIG_T10_CRC || domain->kind == UROCE_SIG_T10_CSUM;
 }
 
-/* Whether signatures of both sides stand behind the same blocks, and have the same parts. */
+/* Whether both sides have signatures of the same structure behind blocks of the same length. */
 static bool
 is_same_structure(const struct uroce_sig_domain *mem, const struct uroce_sig_domain *wire)
 {
@@ -266,7 +274,7 @@ is_same_structure(const struct uroce_sig_domain *mem, const struct uroce_sig_dom
 	       (mem->kind == wire->kind || (is_dif(mem) && is_dif(wire)));
 }
 
-/* What of a signature is the same on both sides. */
+/* @return a mask of the signature's bytes that have the same value on both sides */
 static uint8_t
 common_of(const struct uroce_sig_domain *mem, const struct uroce_sig_domain *wire)
 {

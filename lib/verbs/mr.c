@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory regions. Nothing is pinned: the worker uses the program's own addresses. So a region must
- * be mapped, and writable if it is to be written, when it is registered, and stay so: what an RDMA
- * NIC would find out by pinning is asked of the kernel here, once. Of a region on demand it is asked
- * whenever a packet names it, and here nothing.
+ * Memory regions. Workers use the program's own addresses, and the memory is not pinned. So it must
+ * be mapped, and writable if it is to be written, as long as the region is registered. An RDMA NIC
+ * detects missing memory when it pins the memory. Here the kernel is asked once, when the region is
+ * registered. For an on-demand region the kernel is asked whenever a packet accesses the region,
+ * and not at registration.
  */
 
 #include <errno.h>
@@ -36,7 +37,7 @@ check_mr_access(unsigned access)
 	return 0;
 }
 
-/* All of the address space [reg_mr(3), implicit ODP]. */
+/* Whether the arguments mean the whole address space [reg_mr(3), implicit ODP]. */
 static bool
 is_implicit(const void *addr, size_t len, unsigned access)
 {
@@ -50,7 +51,7 @@ check_range(const void *addr, size_t len, unsigned access)
 		return 0;
 	if (len > UROCE_MAX_MR_LEN || (uintptr_t)addr + len < (uintptr_t)addr)
 		return -EINVAL;
-	/* of no byte there is nothing to be asked */
+	/* an empty range has no page to check; pages of an on-demand region are checked later */
 	if (len == 0 || (access & IBV_ACCESS_ON_DEMAND))
 		return 0;
 	return uroce_range_is_good(addr, len, access & IBV_ACCESS_LOCAL_WRITE) ? 0 : -EFAULT;
@@ -144,7 +145,10 @@ check_change(const struct ibv_mr *mr, const struct change *change)
 	return check_mr_access(change->access);
 }
 
-/* What the region is to be. Where its addresses begin stays, unless what that depends on changes. */
+/*
+ * @return the configuration of the region after the change. Its first address, `iova`, stays unless
+ *         the memory or IBV_ACCESS_ZERO_BASED changes.
+ */
 static struct uroce_mr_conf
 conf_after(const struct uroce_mr_conf *before, const struct change *change)
 {
@@ -164,7 +168,7 @@ conf_after(const struct uroce_mr_conf *before, const struct change *change)
 	return conf;
 }
 
-/* Under the region's lock. */
+/* Change the region behind `mr`. The caller holds the region's lock. */
 static int
 change_region(struct ibv_mr *mr, struct uroce_region *region, const struct change *change)
 {
@@ -179,7 +183,9 @@ change_region(struct ibv_mr *mr, struct uroce_region *region, const struct chang
 	return uroce_region_replace(uroce_vcontext(mr->context)->device, region, &conf);
 }
 
-/* What the program sees of it. Under the region's lock. */
+/*
+ * Change the fields of `struct ibv_mr`, which the program sees. The caller holds the region's lock.
+ */
 static void
 change_handle(struct ibv_mr *mr, const struct change *change)
 {
@@ -195,8 +201,9 @@ change_handle(struct ibv_mr *mr, const struct change *change)
 }
 
 /*
- * All is checked before anything is touched, so that a call that fails leaves the region as it was: that
- * is what ERR_INPUT says, and why the codes for a region that is lost are never returned.
+ * All checks come before the first change. So a call that fails leaves the region unchanged, which
+ * IBV_REREG_MR_ERR_INPUT means. The codes of errors after which the region is lost are never
+ * returned.
  */
 int
 uroce_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,

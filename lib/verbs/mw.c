@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows. Making and freeing one are control calls; binding is a request on a send queue, which
- * the QP's worker executes in its turn. Type 1 has a call of its own for that, which chooses the key.
+ * Memory windows. Creating and freeing a window are control calls. A window is bound by a request
+ * on a send queue, which the worker of the QP executes. For windows of type 1 uroce_bind_mw()
+ * chooses the new key and posts this request.
  */
 
 #include <errno.h>
@@ -63,7 +64,10 @@ uroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	return &mw->ibv;
 }
 
-/* Between begin and end of a bind a window is the worker's that executes it: for some instructions. */
+/*
+ * Remove a window from the device's table. -EBUSY means that a worker executes a bind of this
+ * window. That takes a few instructions, so the removal is tried again.
+ */
 static int
 remove_window(struct uroce_dev *dev, uint32_t rkey, uint32_t *last_rkey)
 {
@@ -92,7 +96,9 @@ uroce_dealloc_mw(struct ibv_mw *ibv)
 	ret = remove_window(dev, ibv->handle, &last_rkey);
 	if (ret != 0)
 		return uroce_errno_ret(ret);
-	/* A round that began before may still be placing what came through it. */
+	/*
+	 * A worker that began its round before the removal may still place data through the window.
+	 */
 	uroce_dev_grace(dev);
 	pthread_mutex_lock(&dev->lock);
 	uroce_mr_free(dev->mrs, last_rkey);
@@ -104,7 +110,10 @@ uroce_dealloc_mw(struct ibv_mw *ibv)
 	return 0;
 }
 
-/* What ibv_bind_mw() of the header checks, too, before it comes to us. */
+/*
+ * Check the arguments of a bind. The inline call ibv_bind_mw() of <infiniband/verbs.h> has the same
+ * checks, but a program may call uroce_bind_mw() directly.
+ */
 static int
 check_bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
@@ -114,7 +123,7 @@ check_bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 		return -EINVAL;
 	if (info->mr != NULL && uroce_vpd(info->mr->pd)->pdn != uroce_vpd(mw->pd)->pdn)
 		return -EPERM;
-	/* [alloc_null_mr(3), description] */
+	/* a null region cannot be bound [alloc_null_mr(3), description] */
 	if (info->mr != NULL && uroce_vmr(info->mr)->region->kind == UROCE_REGION_NULL)
 		return -EINVAL;
 	return (info->mw_access_flags & ~(unsigned)(UROCE_MW_RIGHTS | IBV_ACCESS_LOCAL_WRITE)) != 0
@@ -122,7 +131,10 @@ check_bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 		       : 0;
 }
 
-/* @return false: it is another key, which `expected` is now */
+/*
+ * Set the window's rkey, if it is `*expected`.
+ * @return false: the window has another rkey, to which `*expected` is set
+ */
 static bool
 swap_rkey(struct ibv_mw *ibv, uint32_t *expected, uint32_t rkey)
 {
@@ -131,8 +143,9 @@ swap_rkey(struct ibv_mw *ibv, uint32_t *expected, uint32_t rkey)
 }
 
 /*
- * The key is the program's to read as soon as the request is posted, and another thread may have its
- * completion before this one is back: it is changed first, and changed back if the post fails.
+ * The program may read the new rkey as soon as the request is posted, and another thread may poll
+ * the completion before this call returns. So the rkey is changed before the post, and changed back
+ * if the post fails.
  */
 int
 uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
@@ -161,7 +174,7 @@ uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 		},
 	};
 	ret = uroce_post_send(qp, &wr, &bad);
-	/* unless another bind was posted meanwhile, whose key it is then */
+	/* the former rkey is restored, unless another bind has changed the rkey meanwhile */
 	if (ret != 0)
 		(void)swap_rkey(ibv, &new_rkey, old_rkey);
 	return ret;

@@ -4,15 +4,18 @@
 
 /**
  * @file
- * The verbs objects: what each embeds, and the way from the pointer that a program holds to ours.
+ * The verbs objects: their structs, and the conversion from a pointer that a program holds to the
+ * object behind it.
  *
- * A program sees `struct ibv_qp *` and the like; ours begin with that struct ("v" for verbs). Where
- * verbs lets a struct grow (ibv_qp_ex, ibv_cq_ex), zero bytes follow it, so that a program built
- * with a newer header finds NULL there and not our fields.
+ * Programs hold `struct ibv_qp *` and other pointers of verbs. The objects here begin with the
+ * struct of verbs, and have a "v" for verbs in their name. Where verbs let a struct grow
+ * (ibv_qp_ex, ibv_cq_ex), zero bytes follow it. So a program built with a newer header finds NULL
+ * there, and not a field of this library.
  *
- * An object that others use counts its users, under the mutex of its context (uroce_users_*), and
- * cannot be destroyed before they are. An object that events point at (CQ, QP, SRQ) counts those that
- * its program took; destroying it waits until it acknowledged them, as verbs promise.
+ * An object that other objects use counts these users, under the mutex of its context
+ * (uroce_users_*). It cannot be destroyed while it has users. An object to which events refer (CQ,
+ * QP, SRQ) counts the events that its program took. Destroying the object waits until the program
+ * has acknowledged them, as verbs promise.
  */
 
 #include <errno.h>
@@ -34,15 +37,15 @@
 /** Zero bytes behind a struct that newer headers may make longer. */
 #define UROCE_ABI_ROOM 128
 
-/** What ibv_device_attr says and the create calls hold to. */
+/** Limits that ibv_device_attr reports and the create calls enforce. */
 #define UROCE_MAX_QP_WR  32768
 #define UROCE_MAX_SRQ_WR 32768
 #define UROCE_MAX_SRQS   UROCE_XRC_SRQS
 #define UROCE_MAX_CQE    4194303
 #define UROCE_MAX_INLINE 1024
 #define UROCE_MAX_MR_LEN ((uint64_t)1 << 47)
-#define UROCE_MAX_DM     ((uint64_t)16 << 20) /* bytes of device memory, of all blocks together */
-/* Nothing but memory bounds these, so the numbers are choices: two CQs for each of 65,536 QPs. */
+#define UROCE_MAX_DM     ((uint64_t)16 << 20) /* bytes of device memory, in all blocks */
+/* Only memory limits these objects, so the numbers are choices: two CQs for each of 65,536 QPs. */
 #define UROCE_MAX_CQS 131072
 #define UROCE_MAX_PDS 65536
 #define UROCE_MAX_AHS 262144
@@ -57,95 +60,105 @@ struct uroce_vxrcd;
 
 struct uroce_vdevice {
 	struct ibv_device ibv;
-	/* Vendor libraries compare this word, where they keep their own table, with its address. */
+	/*
+	 * Vendor libraries have the pointer to their table of operations at this place, and
+	 * recognise their devices by it. Here the word holds its own address, which is no vendor's
+	 * table.
+	 */
 	const void *provider;
 	uint8_t resv[UROCE_ABI_ROOM];
 	struct uroce_dev *dev;
-	struct uroce_vdevice *next; /* list of devices, in order of creation */
-	unsigned idx;               /* the number in its name */
-	/* announced: how EAL is started, before the device is, with the first object */
+	struct uroce_vdevice *next; /* next device in the list, which is sorted by idx */
+	unsigned idx;               /* number in the device's name */
+	/*
+	 * Announced devices alone: `start` starts EAL. It is called for the first object, before
+	 * the device is started. NULL: not announced, or called already.
+	 */
 	int (*start)(void *arg);
 	void *start_arg;
 	pthread_mutex_t start_lock;
 	atomic_bool is_up;
-	pthread_mutex_t lock; /* guards what follows, and the events of its contexts */
+	pthread_mutex_t lock; /* guards the members below, and the events of the contexts */
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
-	unsigned nb_pds, nb_cqs, nb_ahs, nb_srqs; /* that there are, of all contexts */
-	struct uroce_region *regions;             /* those that are registered */
-	struct uroce_vdomain *domains;            /* of XRC */
+	unsigned nb_pds, nb_cqs, nb_ahs, nb_srqs; /* number of objects, in all contexts */
+	struct uroce_region *regions;             /* list of registered regions */
+	struct uroce_vdomain *domains;            /* list of XRC domains */
 	uint32_t next_xrcd;
-	uint64_t dm_len; /* bytes of device memory that were handed out */
+	uint64_t dm_len; /* bytes of device memory that are allocated */
 };
 
-/** An asynchronous event that waits for its context's program. */
+/** An asynchronous event that the program of its context has not taken yet. */
 struct uroce_vevent {
 	struct ibv_async_event ibv;
 	struct uroce_vevent *next;
 };
 
 struct uroce_vcontext {
-	struct verbs_context verbs; /* its last member is the ibv_context that programs hold */
+	struct verbs_context verbs; /* its last member, `context`, is what programs hold */
 	struct uroce_vdevice *device;
-	struct uroce_vcontext *next; /* of the device */
-	unsigned nb_users;           /* PDs, thread and XRC domains, CQs, channels, DMs */
-	dev_t command_dev; /* which file verbs.context.cmd_fd is: contexts that share it */
-	ino_t command_ino; /* may import each other's objects */
-	/* asynchronous events, under the device's lock (see event.c) */
+	struct uroce_vcontext *next; /* next context of the device */
+	unsigned nb_users;           /* number of PDs, TDs, XRC domains, CQs, channels, DMs */
+	/*
+	 * Device and inode number of the file behind verbs.context.cmd_fd. Contexts that share this
+	 * file may import each other's objects.
+	 */
+	dev_t command_dev;
+	ino_t command_ino;
+	/* Asynchronous events that the program has not taken; under the device's lock (event.c). */
 	struct uroce_vevent *events, **events_end;
-	int event_fd; /* readable while `events` is not empty */
+	int event_fd; /* eventfd, readable while `events` is not empty */
 };
 
 struct uroce_vtd {
 	struct ibv_td ibv;
-	unsigned nb_users; /* parent domains */
+	unsigned nb_users; /* number of parent domains that use it */
 };
 
 struct uroce_vpd {
 	struct ibv_pd ibv;
-	uint64_t word;     /* see handle.h */
-	uint32_t pdn;      /* unique on the device, so that keys of one context fail in another */
-	unsigned nb_users; /* MRs, MWs, QPs, SRQs, AHs, parent domains */
-	struct uroce_vpd *base; /* what a parent domain extends; NULL: it is none */
-	struct uroce_vtd *td;   /* of a parent domain; NULL: none */
-	/* of the device, under its lock */
-	struct uroce_vpd *next, **link; /* `link` points here */
+	uint64_t word; /* check word, see handle.h */
+	uint32_t pdn;  /* domain number, unique in the process: keys of one domain fail in others */
+	unsigned nb_users;      /* number of MRs, MWs, mkeys, QPs, CQs, SRQs, AHs, parent domains */
+	struct uroce_vpd *base; /* the PD that a parent domain extends; NULL: not a parent domain */
+	struct uroce_vtd *td;   /* thread domain of a parent domain; NULL: none */
+	/* list of the device's PDs, under the device's lock */
+	struct uroce_vpd *next, **link; /* `*link` is the pointer to this PD */
 };
 
 struct uroce_vmr {
 	struct ibv_mr ibv;
-	uint64_t word;               /* see handle.h */
-	struct uroce_region *region; /* region.h */
+	uint64_t word;               /* check word, see handle.h */
+	struct uroce_region *region; /* the region behind this struct, see region.h */
 };
 
 struct uroce_vmw {
-	struct ibv_mw
-		ibv;   /* handle: the first key; its upper 24 bits lead to the window for life */
-	uint64_t word; /* see handle.h */
+	struct ibv_mw ibv; /* its handle is the first rkey; the upper 24 bits never change */
+	uint64_t word;     /* check word, see handle.h */
 };
 
 struct uroce_vdm {
 	struct ibv_dm ibv;
-	uint64_t word;     /* see handle.h */
-	void *block;       /* of hugepage memory */
-	uint8_t *mem;      /* in it, aligned as asked for */
-	size_t len;        /* bytes */
-	size_t taken;      /* of the device's, with what alignment costs */
-	unsigned nb_users; /* MRs; under the mutex of the context */
+	uint64_t word;     /* check word, see handle.h */
+	void *block;       /* allocated hugepage memory */
+	uint8_t *mem;      /* device memory inside of `block`, aligned as requested */
+	size_t len;        /* bytes at `mem` */
+	size_t taken;      /* bytes at `block`, which are counted in dm_len of the device */
+	unsigned nb_users; /* number of MRs; under the mutex of the context */
 };
 
 struct uroce_vah {
 	struct ibv_ah ibv;
-	uint64_t word; /* see handle.h */
+	uint64_t word; /* check word, see handle.h */
 	struct uroce_path path;
 };
 
 struct uroce_vcq;
 
 struct uroce_vchannel {
-	struct ibv_comp_channel ibv; /* fd: eventfd that counts events; refcnt: CQs */
-	pthread_mutex_t lock;        /* guards the list, and who takes an event */
-	struct uroce_vcq *first;     /* CQs; the one that was served goes to the end */
+	struct ibv_comp_channel ibv; /* fd: eventfd that counts events; refcnt: number of CQs */
+	pthread_mutex_t lock;        /* guards the list, and the taking of events */
+	struct uroce_vcq *first;     /* list of CQs; a CQ whose event was taken moves to the end */
 	struct uroce_vcq *last;
 };
 
@@ -156,26 +169,31 @@ struct uroce_vcq {
 	};
 	uint8_t resv[UROCE_ABI_ROOM];
 	struct uroce_cq queue;
-	struct uroce_worker *worker; /* comp_vector chose it; QPs that send here live there */
+	struct uroce_worker *worker; /* chosen by comp_vector; QPs with this send CQ start on it */
 	struct uroce_cq_notify notify;
-	void *mem;              /* the queue's entries */
-	bool is_app_driven;     /* polling an empty CQ drives the worker */
-	atomic_bool is_dozing;  /* app-driven, and armed since the worker was last left */
-	unsigned nb_users;      /* QPs, XRC SRQs; one that sends and receives here counts twice */
-	uint32_t nb_comp;       /* completion events taken; under ibv.mutex */
-	uint32_t nb_async;      /* asynchronous events taken; under ibv.mutex */
-	struct uroce_vcq *next; /* of the channel */
-	uint64_t word;          /* see handle.h */
-	struct ibv_pd *parent;  /* parent domain that it was made with; NULL: none */
-	/* start_poll() to end_poll(), see cq_ex.c */
-	struct uroce_lock batch_lock; /* one thread at a time */
-	bool is_single_threaded;      /* the program sees to that */
-	struct uroce_cqe current;     /* what the fields are read of */
+	void *mem;             /* entries of the queue */
+	bool is_app_driven;    /* drive=app: a poll of the empty CQ drives the worker */
+	atomic_bool is_dozing; /* drive=app, and armed since the last uroce_vcq_leave() */
+	/*
+	 * Number of QPs and XRC SRQs that use the CQ. A QP that sends and receives here counts
+	 * twice.
+	 */
+	unsigned nb_users;
+	uint32_t nb_comp;       /* completion events that the program took; under ibv.mutex */
+	uint32_t nb_async;      /* asynchronous events that the program took; under ibv.mutex */
+	struct uroce_vcq *next; /* next CQ in the channel's list */
+	uint64_t word;          /* check word, see handle.h */
+	struct ibv_pd *parent;  /* parent domain of the CQ; NULL: none */
+	/* Extended polling, see cq_ex.c: */
+	struct uroce_lock batch_lock; /* held from start_poll() to end_poll() */
+	bool is_single_threaded;      /* promised by the program: batch_lock is not used */
+	struct uroce_cqe current;     /* copy of the entry that was taken last */
 };
 
 /**
- * The consumer of a CQ that it armed found it empty, or is about to wait for its event: it sleeps now.
- * Whoever drove the worker by polling does so no longer; the service thread is told, once.
+ * To be called when a program stops polling a CQ: the CQ is armed, and it is empty or the program
+ * waits for its event. With drive=app the program then no longer drives the worker by polling. So
+ * the service thread is notified, once after each arming.
  */
 static inline void
 uroce_vcq_leave(struct uroce_vcq *cq)
@@ -187,13 +205,13 @@ uroce_vcq_leave(struct uroce_vcq *cq)
 
 struct uroce_vsrq {
 	struct ibv_srq ibv;
-	uint64_t word; /* see handle.h */
+	uint64_t word; /* check word, see handle.h */
 	struct uroce_worker_srq wsrq;
-	void *mem;     /* its slots */
-	void *old_mem; /* of before resizes, chained by their first word: QPs may have requests in it */
-	unsigned nb_users; /* QPs */
-	uint32_t nb_async; /* asynchronous events taken; under ibv.mutex */
-	/* XRC; else NULL */
+	void *mem;     /* slots of the queue */
+	void *old_mem; /* slots from before resizes, linked by their first word; QPs may use them */
+	unsigned nb_users; /* number of QPs */
+	uint32_t nb_async; /* asynchronous events that the program took; under ibv.mutex */
+	/* Set if the SRQ is of type XRC, else NULL: */
 	struct uroce_vcq *cq;
 	struct uroce_vxrcd *xrcd;
 };
@@ -208,19 +226,18 @@ struct uroce_vqp {
 	struct uroce_wq sq;
 	struct uroce_wq rq;
 	struct ibv_qp_cap cap;
-	uint64_t word;     /* see handle.h */
-	uint32_t nb_async; /* asynchronous events taken; under ibv.mutex */
-	struct uroce_vwr
-		*vwr; /* what the ibv_wr_* calls build, see wr.c; NULL: the QP has them not */
-	atomic_bool is_building; /* between ibv_wr_start() and its end: the queue's lock is held */
-	/* handles of XRC targets */
-	bool is_silent;       /* no program has seen it: no events */
-	bool is_registration; /* and it is one, see xrc_rcv.c */
-	/* XRC targets, see xrc.h: under the device's lock */
-	struct uroce_vqp *target;  /* of a handle: the QP behind it; else NULL */
-	struct uroce_vqp *handles; /* of a target */
-	struct uroce_vqp *next;    /* of a handle: of the same target */
-	struct uroce_vxrcd *xrcd;  /* of a handle: by which it was made */
+	uint64_t word;           /* check word, see handle.h */
+	uint32_t nb_async;       /* asynchronous events that the program took; under ibv.mutex */
+	struct uroce_vwr *vwr;   /* request that ibv_wr_*() calls build (wr.c); NULL: none */
+	atomic_bool is_building; /* from ibv_wr_start() to its end: `sq` is locked */
+	/* Handles of an XRC target alone: */
+	bool is_silent;       /* no program sees the handle: it gets no events */
+	bool is_registration; /* the silent handle stands for a registration, see xrc_rcv.c */
+	/* XRC targets and their handles, see xrc.h; under the device's lock */
+	struct uroce_vqp *target;  /* handle: the QP of the target; else NULL */
+	struct uroce_vqp *handles; /* target: list of its handles */
+	struct uroce_vqp *next;    /* handle: next handle of its target */
+	struct uroce_vxrcd *xrcd;  /* handle: the XRCD by which it was made */
 };
 
 static inline struct uroce_vdevice *
@@ -229,7 +246,10 @@ uroce_vdevice(struct ibv_device *ibv)
 	return (struct uroce_vdevice *)ibv;
 }
 
-/** The device of which a context has this file as its command descriptor; NULL: there is none. */
+/**
+ * @return the device of the context whose command descriptor refers to the file `command`; NULL:
+ *         there is none
+ */
 struct uroce_vdevice *uroce_vdevice_of_command(const struct stat *command);
 
 static inline struct uroce_vcontext *
@@ -240,19 +260,23 @@ uroce_vcontext(struct ibv_context *ibv)
 }
 
 /**
- * Bring the device of a context up, if it is only announced. For whatever makes an object of nothing but a
- * context. @return 0, or -errno
+ * Start the device of a context if it is only announced. Each call that makes an object from a
+ * context alone calls this first.
+ * @return 0, or -errno
  */
 int uroce_vcontext_start(struct ibv_context *ibv);
 
-/** The device on floor 3 behind a context. */
+/** @return the device of the data path (floor 3) that a context has opened */
 static inline struct uroce_dev *
 uroce_vcontext_dev(struct ibv_context *ibv)
 {
 	return uroce_vcontext(ibv)->device->dev;
 }
 
-/** Whether two contexts are one, or one was imported from the other. */
+/**
+ * Whether two contexts share a command descriptor: they are the same, or one was imported from the
+ * other.
+ */
 static inline bool
 uroce_vcontext_is_same(const struct uroce_vcontext *a, const struct uroce_vcontext *b)
 {
@@ -320,13 +344,17 @@ uroce_vqp(struct ibv_qp *ibv)
 }
 
 /**
- * Make a CQ; comp_mask, flags and what completions are to tell is for the caller to look at.
- * @return NULL with errno: EINVAL, ENOMEM
+ * Create a CQ. The caller has checked comp_mask, flags and wc_flags of `init`.
+ * @return the CQ, or NULL with errno: EINVAL, ENOMEM, or why the announced device does not start
  */
 struct uroce_vcq *uroce_vcq_create(struct ibv_context *context,
 				   const struct ibv_cq_init_attr_ex *init);
 
-/** The QP behind what a program holds, which is usually that; NULL of NULL, and itself of what has no context. */
+/**
+ * @return the QP behind a pointer that a program holds. If the pointer is a handle of an XRC
+ *         target, that is the target; otherwise it is the QP itself. A NULL pointer, and a QP
+ *         without a context, is returned as it is.
+ */
 static inline struct uroce_vqp *
 uroce_vqp_behind(struct ibv_qp *ibv)
 {
@@ -335,7 +363,10 @@ uroce_vqp_behind(struct ibv_qp *ibv)
 	return ibv != NULL && ibv->context != NULL && qp->target != NULL ? qp->target : qp;
 }
 
-/** One object more of the device, if it may have one. @return 0, or -ENOMEM */
+/**
+ * Count one more object of the device.
+ * @return 0; -ENOMEM: the device has `max` of these objects
+ */
 static inline int
 uroce_vdevice_count(struct uroce_vdevice *device, unsigned *nb, unsigned max)
 {
@@ -347,7 +378,7 @@ uroce_vdevice_count(struct uroce_vdevice *device, unsigned *nb, unsigned max)
 	return has_room ? 0 : -ENOMEM;
 }
 
-/** One object less. */
+/** Count one object of the device less. */
 static inline void
 uroce_vdevice_uncount(struct uroce_vdevice *device, unsigned *nb)
 {
@@ -356,7 +387,7 @@ uroce_vdevice_uncount(struct uroce_vdevice *device, unsigned *nb)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/** One user more. */
+/** Count one more user of an object. */
 static inline void
 uroce_users_add(struct ibv_context *context, unsigned *nb_users)
 {
@@ -365,7 +396,7 @@ uroce_users_add(struct ibv_context *context, unsigned *nb_users)
 	pthread_mutex_unlock(&context->mutex);
 }
 
-/** One user less. */
+/** Count one user of an object less. */
 static inline void
 uroce_users_drop(struct ibv_context *context, unsigned *nb_users)
 {
@@ -374,7 +405,7 @@ uroce_users_drop(struct ibv_context *context, unsigned *nb_users)
 	pthread_mutex_unlock(&context->mutex);
 }
 
-/** Whether an object is in use: it must not go. */
+/** Whether an object has users, and so must not be destroyed. */
 static inline bool
 uroce_users_any(struct ibv_context *context, const unsigned *nb_users)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protection domains: a number that QPs, regions and address handles share. Numbers are the
- * process's, so that what belongs to one context, or device, does not work in another.
+ * Protection domains. A domain is a number that QPs, regions and address handles have in common.
+ * Numbers are unique in the process, so that the keys of one context, or device, do not work in
+ * another.
  *
- * Several PDs may be one domain, that is, have one number: a parent domain is another PD over the one
- * that it extends, and so is an imported one. Each counts what was made with it and is freed by itself.
- * Numbers are not used again, so the domain ends with the last of them.
+ * Several PDs may be one domain, which means that they have the same number. A parent domain is a
+ * second PD of the domain that it extends, and an imported PD is a second PD of its original's
+ * domain. Each PD counts the objects that were made with it, and is freed separately. Numbers are
+ * not reused, so a domain ends with the last of its PDs.
  */
 
 #include <errno.h>
@@ -26,7 +28,7 @@ refuse_pd(int err)
 	return NULL;
 }
 
-/* A PD of domain `pdn`, or of a new one if that is 0. */
+/* Make a PD with domain number `pdn`, or with a new number if `pdn` is 0. */
 static struct uroce_vpd *
 make_pd(struct ibv_context *context, uint32_t pdn)
 {
@@ -40,7 +42,7 @@ make_pd(struct ibv_context *context, uint32_t pdn)
 		errno = ENOMEM;
 		return NULL;
 	}
-	/* whole, before others find it */
+	/* the PD is complete before other threads can find it in the list */
 	pd->pdn = pdn != 0 ? pdn : atomic_fetch_add(&last_pdn, 1) + 1;
 	pd->ibv.context = context;
 	pd->ibv.handle = pd->pdn;
@@ -104,7 +106,7 @@ uroce_dealloc_pd(struct ibv_pd *ibv)
 	return 0;
 }
 
-/* @return 0, or an errno */
+/* @return 0, or a positive errno */
 static int
 check_parent(const struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
@@ -117,8 +119,8 @@ check_parent(const struct ibv_context *context, const struct ibv_parent_domain_i
 	if (uroce_vpd_check(attr->pd) != 0)
 		return ENOENT;
 	/*
-	 * Allocators may be given, and are not called: rings are in memory that we chose, on the port's socket, and
-	 * known to its driver.
+	 * The program's allocators are accepted and not called. Queues are in hugepage memory on
+	 * the port's NUMA node, which the port's driver must know.
 	 */
 	return 0;
 }
@@ -143,7 +145,9 @@ uroce_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_
 	return &pd->ibv;
 }
 
-/* Whether a context that shares `context`'s command descriptor has a PD of this number. */
+/*
+ * Whether the domain `pdn` has a PD in `context`, or in a context with the same command descriptor.
+ */
 static bool
 has_pd(const struct uroce_vcontext *context, uint32_t pdn)
 {

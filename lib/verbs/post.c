@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting and polling: the three calls of the data path. A chain of requests costs one lock, one
- * publication and one doorbell, or the sending itself.
+ * Posting work requests, and polling completions: the calls of the data path. For a chain of
+ * requests the queue is locked once, the requests are published together, and one doorbell is rung,
+ * or the caller transmits them (inline transmit).
  *
- * As soon as requests are published they may complete, and who sees that may destroy the QP. So the lock is
- * let go of last, behind the doorbell, and destroying takes it once (qp_init.c).
+ * Requests may complete as soon as they are published. A program that sees the completions may then
+ * destroy the QP. So the queue is unlocked last, after the doorbell, and destroying a QP takes the
+ * queue's lock once (qp_init.c).
  */
 
 #include <errno.h>
@@ -18,9 +20,10 @@
 #include "verbs/uroce_dv.h"
 
 /*
- * The QP's state, which its worker may be changing. That it leaves RESET, or returns there, happens
- * under the queues' locks (qp.c), so whoever holds one sees the truth about that; every other change
- * makes no difference to whether a post is taken.
+ * @return the QP's state, which its worker may be changing. Posting is not allowed before RTS (send
+ *         queue) or in RESET (receive queue). A QP leaves and enters these states under the locks
+ *         of its queues (transport/attr.c), so the thread that holds such a lock sees it. Other
+ *         changes of the state do not matter to a post.
  */
 static enum ibv_qp_state
 state_now(const struct uroce_vqp *qp)
@@ -28,7 +31,9 @@ state_now(const struct uroce_vqp *qp)
 	return uroce_qpc_state_seen(&qp->wqp.qpc);
 }
 
-/* UD: the path of a request's address handle. */
+/*
+ * @return UD: the path of the request's address handle; NULL: no handle, or one of another domain
+ */
 static const struct uroce_path *
 path_of(const struct uroce_vqp *qp, const struct ibv_send_wr *wr)
 {
@@ -41,12 +46,15 @@ path_of(const struct uroce_vqp *qp, const struct ibv_send_wr *wr)
 	return &uroce_vah(wr->wr.ud.ah)->path;
 }
 
-/* Slots that are fetched ahead: more would not be under way at a time. */
+/*
+ * At most so many slots are prefetched, because a CPU fetches no more cache lines at the same time.
+ */
 #define FETCH_MAX 16u
 
 /*
- * What a post touches of a QP, at once: each of its locked instructions waits until all before it is
- * there, and one after the other the lines of a QP that was not used for long take as long as sending.
+ * Prefetch those cache lines of the QP that a post needs. Each locked instruction of a post waits
+ * until all earlier loads are done. Without prefetching, the cache lines of a QP that was not used
+ * for long are fetched one after the other, which takes as long as sending.
  */
 static inline void
 fetch_post(const struct uroce_vqp *qp)
@@ -130,8 +138,9 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 }
 
 /*
- * Requests wait for packets, so the worker need not hear of them, but in ERR it must flush them: either it sees
- * them when it gets there, or we see that it got there.
+ * Publish receive requests. They wait for packets, so the worker needs no doorbell for them. But a
+ * worker in ERR must flush them. The fence makes sure that the worker sees the requests when the QP
+ * enters ERR, or that this thread sees ERR and rings the doorbell.
  */
 static void
 end_recv(struct uroce_vqp *qp, uint32_t nb)
@@ -155,7 +164,7 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_wq_begin(&qp->rq);
-	/* without a limit there is no such queue */
+	/* the ring of a QP without a receive queue has the limit 0 */
 	if (state_now(qp) == IBV_QPS_RESET || qp->rq.ring.limit == 0)
 		ret = -EINVAL;
 	while (wr != NULL && ret == 0) {

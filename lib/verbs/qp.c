@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: modified, asked, destroyed. What changes a context is done as its worker; what takes time
- * (finding the peer's MAC) is done before, by the caller.
+ * Queue pairs: modifying, querying and destroying them. The QP's worker executes each change of the
+ * QP context. Before that, the calling thread resolves the peer's MAC, which may take long.
  */
 
 #include <errno.h>
@@ -17,12 +17,12 @@
 #include "verbs/uroce_dv.h"
 #include "verbs/xrc.h"
 
-/* A modify or a query on its way to the worker. */
+/* Arguments of a modify call, for the QP's worker. */
 struct change {
 	struct uroce_worker_qp *wqp;
 	const struct ibv_qp_attr *attr;
 	int mask;
-	const struct uroce_path *path; /* NULL: no address vector */
+	const struct uroce_path *path; /* NULL: the call sets no address vector */
 };
 
 static int
@@ -32,18 +32,21 @@ apply_change(void *arg)
 	const int ret = uroce_qpc_modify(&change->wqp->qpc, change->attr, change->mask,
 					 change->path, uroce_clock_ns());
 
-	/* before the program can tell the peer that the QP receives */
+	/* uroced must know the peer before the program can tell the peer that the QP receives */
 	if (ret == 0)
 		uroce_worker_qp_bind(change->wqp);
 	return ret;
 }
 
-/* What is asked before the neighbour is, so that nobody waits for an answer to a bad question. */
+/*
+ * A modify call that is checked before the neighbour is resolved, so that an invalid call does not
+ * wait for the neighbour.
+ */
 struct doubt {
 	const struct uroce_qpc *qpc;
 	const struct ibv_qp_attr *attr;
 	int mask;
-	uint32_t dest_qpn; /* out: as it will be */
+	uint32_t dest_qpn; /* out: destination QPN after the call */
 };
 
 static int
@@ -56,7 +59,10 @@ check_doubt(void *arg)
 	return uroce_qpc_modify_check(doubt->qpc, doubt->attr, doubt->mask);
 }
 
-/* The path to the peer; waits for the neighbour's answer, so no lock may be held. */
+/*
+ * Find the path to the peer. The call waits for the neighbour's ARP or ND response, so the caller
+ * must not hold a lock.
+ */
 static int
 resolve_path(struct ibv_context *context, struct uroce_vqp *qp, const struct ibv_qp_attr *attr,
 	     int mask, struct uroce_path *path)
@@ -67,12 +73,15 @@ resolve_path(struct ibv_context *context, struct uroce_vqp *qp, const struct ibv
 	if (ret != 0)
 		return ret;
 	if (uroce_gid_is_multicast(attr->ah_attr.grh.dgid.raw))
-		return -EINVAL; /* a connection has one peer */
+		return -EINVAL; /* a connected QP has one peer, not a group */
 	return uroce_dev_resolve(uroce_vcontext_dev(context), &attr->ah_attr,
 				 uroce_sport(&attr->ah_attr, qp->ibv.qp_num, doubt.dest_qpn), path);
 }
 
-/* What the program's struct says: of the call that came back last. */
+/*
+ * Set the state in the struct that the program sees. If several threads modify the QP, the call
+ * that returns last determines this state.
+ */
 static void
 tell_state(struct ibv_qp *ibv, enum ibv_qp_state state)
 {
@@ -80,8 +89,9 @@ tell_state(struct ibv_qp *ibv, enum ibv_qp_state state)
 }
 
 /*
- * Whether the QP stops hearing its peer (in ERR and RESET, and what it asked for in SQD), or begins to (in RTR): what was
- * sent to it before is of its life until now.
+ * Whether the change makes the QP stop receiving from its peer (ERR and RESET: everything, SQD:
+ * responses), or start to receive (RTR). Frames that arrived before such a change are processed in
+ * the old state.
  */
 static bool
 ends_life(const struct ibv_qp_attr *attr, int mask)
@@ -100,7 +110,10 @@ apply_modify(struct uroce_vqp *qp, struct change *change)
 	return uroce_worker_call(qp->wqp.worker, &qp->wqp, apply_change, change);
 }
 
-/* One without a context is not looked at: it may be shorter than ours. */
+/*
+ * Check a QP that a program passes to a call. A QP without a context is refused before its check
+ * word is read, because the object may be shorter than struct uroce_vqp.
+ */
 static int
 check_qp(const struct ibv_qp *ibv)
 {
@@ -131,7 +144,10 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 		.path = attr_mask & IBV_QP_AV ? &path : NULL,
 	};
 
-	/* a poster may be at work for as long as its program likes: it is waited for here, not by the worker */
+	/*
+	 * -EAGAIN: a thread is posting and holds a queue's lock, for as long as its program likes.
+	 * This thread waits for it, because the worker must not wait.
+	 */
 	while ((ret = apply_modify(qp, &change)) == -EAGAIN)
 		sched_yield();
 	if (ret != 0)
@@ -139,7 +155,7 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	if (!(attr_mask & IBV_QP_STATE))
 		return 0;
 	tell_state(ibv, attr->qp_state);
-	/* what was posted is the application's again */
+	/* the memory of the posted requests is the program's again, so the port must release it */
 	if (attr->qp_state == IBV_QPS_RESET)
 		uroce_dev_reclaim_qp(uroce_vcontext_dev(ibv->context), &qp->wqp);
 	return 0;
@@ -194,7 +210,7 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 {
 	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
 
-	(void)attr_mask; /* all of them cost the same */
+	(void)attr_mask; /* all attributes are read, because that costs the same */
 	const int ret = check_qp(ibv);
 
 	if (ret != 0)

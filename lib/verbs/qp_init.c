@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How queue pairs are made. A QP is one piece of memory: the verbs object, the transport's context and the
- * worker's record in it, and behind them the slots of its queues. Which queues and objects each type has
- * is a table.
+ * Creating and destroying queue pairs. A QP is one piece of memory: struct uroce_vqp, followed by
+ * the slots of its queues. The struct contains the verbs object, the transport's context and the
+ * worker's record. The table `kinds` has the queues and objects of each QP type.
  */
 
 #include <errno.h>
@@ -21,9 +21,14 @@
 #include "verbs/wr.h"
 #include "verbs/xrc.h"
 
-/* Granted without being asked for: some programs do not ask, and send inline. */
+/*
+ * Bytes of inline data that each QP has, because some programs send inline without asking for it.
+ */
 #define INLINE_MIN 64u
-/* For a configuration of four pieces [mlx5dv_wr_mkey_configure(3)]. */
+/*
+ * Bytes of inline data for the configuration of an mkey with four pieces
+ * [mlx5dv_wr_mkey_configure(3)].
+ */
 #define INLINE_MKEY ((uint32_t)uroce_mkey_conf_len(4))
 
 #define BIT(opcode) (1u << IBV_WR_##opcode)
@@ -36,10 +41,10 @@
 
 static const struct kind {
 	bool is_known;
-	bool has_sq; /* and a protection domain, and a send CQ */
-	bool has_rq; /* or an SRQ, and a receive CQ */
+	bool has_sq; /* has a send queue, a protection domain and a send CQ */
+	bool has_rq; /* has a receive CQ, and a receive queue or an SRQ */
 	bool has_path;
-	uint32_t opcodes; /* what may be posted to the send queue [IBA table 57] */
+	uint32_t opcodes; /* opcodes that the send queue accepts [IBA table 57] */
 } kinds[] = {
 	[IBV_QPT_RC] = { .is_known = true, .has_sq = true, .has_rq = true, .opcodes = OPCODES_RC },
 	[IBV_QPT_UC] = { .is_known = true, .has_sq = true, .has_rq = true, .opcodes = OPCODES_UC },
@@ -105,7 +110,7 @@ check_objects(const struct ibv_context *context, const struct ibv_qp_init_attr_e
 	    (kind->has_rq && uroce_vcq_check(init->recv_cq) != 0) ||
 	    (kind->has_rq && init->srq != NULL && uroce_vsrq_check(init->srq) != 0))
 		return -ENOENT;
-	/* with an SRQ what is said of the receive queue is ignored [ibv_create_qp(3)] */
+	/* with an SRQ the receive queue's capabilities are ignored [ibv_create_qp(3)] */
 	return is_cap_legal(&init->cap, kind->has_rq && init->srq == NULL) ? 0 : -EINVAL;
 }
 
@@ -132,7 +137,10 @@ check_qp_init(const struct ibv_context *context, const struct ibv_qp_init_attr_e
 
 /* --- memory ---------------------------------------------------------------------------------------- */
 
-/* What is given: no less than was asked for, and what the slots hold anyway. */
+/*
+ * @return the capabilities of the new QP: at least those that were requested, and what its slots
+ *         hold in any case
+ */
 static struct ibv_qp_cap
 get_granted_cap(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq, uint32_t inline_min)
 {
@@ -152,8 +160,9 @@ get_granted_cap(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq, uint32
 }
 
 /*
- * QPs that are made one after the other lie side by side. If that is a power of two apart, what is read of
- * each is in the same few sets of the caches, and is gone when it is wanted again.
+ * Round up to an odd number of cache lines. QPs that are created one after the other lie side by
+ * side. If their distance were a power of two, the lines that are used of each would be in the same
+ * few cache sets and evict each other.
  */
 static size_t
 odd_lines(size_t len)
@@ -163,14 +172,17 @@ odd_lines(size_t len)
 	return (nb_lines | 1) * RTE_CACHE_LINE_SIZE;
 }
 
-/* Of a queue that there is not, too. */
+/* @return the bytes of a queue's slots; 0: the QP does not have this queue */
 static size_t
 slots_len(uint32_t max_wr, uint32_t stride)
 {
 	return max_wr > 0 ? RTE_CACHE_LINE_ROUNDUP(uroce_ring_memsize(max_wr, stride)) : 0;
 }
 
-/* The object with its queues behind it, and room for requests that are built by calls. */
+/*
+ * Allocate a QP: the object, its queues behind it, and `room` bytes for requests that are built by
+ * calls.
+ */
 static struct uroce_vqp *
 alloc_qp(const struct ibv_qp_cap *cap, bool has_path, size_t room, int socket_id)
 {
@@ -237,8 +249,9 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
 }
 
 /*
- * A target has no CQ of its own. Where programs drive, they drive the workers of the CQs that they poll, which
- * mostly is the first, and a worker that none polls is driven late: so it lives there.
+ * Choose the worker for a QP. An XRC target has no send CQ that would give the worker. With
+ * drive=app programs drive only the workers of the CQs that they poll, mostly worker 0, and other
+ * workers are driven late. So with drive=app a target is placed on worker 0.
  */
 static struct uroce_worker *
 choose_worker(const struct uroce_vqp *qp, const struct uroce_dev *dev)
@@ -250,7 +263,7 @@ choose_worker(const struct uroce_vqp *qp, const struct uroce_dev *dev)
 	return dev->worker[qp->ibv.qp_num % dev->nb_workers];
 }
 
-/* The transport's context and the worker's record. */
+/* Fill in the transport's context and the worker's record. */
 static void
 fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroce_vqp_conf *vconf)
 {
@@ -284,7 +297,10 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroc
 	qp->wqp.event_cookie = qp;
 }
 
-/* The QP uses its PD, CQs and SRQ, or does no longer. */
+/*
+ * Count the QP as a user of its PD, CQs and SRQ (uroce_users_add), or not any more
+ * (uroce_users_drop).
+ */
 static void
 count_qp_uses(struct uroce_vqp *qp, void (*count)(struct ibv_context *, unsigned *))
 {
@@ -343,7 +359,7 @@ free_qpn:
 	return ret;
 }
 
-/* A target's completions are in the CQs of its domain's SRQs. */
+/* Remove the completions of an XRC target, which are in the CQs of its domain's SRQs. */
 static void
 purge_targets_cqs(struct uroce_dev *dev, const struct uroce_vqp *qp)
 {
@@ -369,9 +385,11 @@ purge_cqs(struct uroce_dev *dev, const struct uroce_vqp *qp)
 }
 
 /*
- * A post may be at its doorbell still when its requests have completed, and the program, which saw that in
- * another thread, destroys the QP: it has the lock until it is done with the QP. What is being built is not
- * waited for, since it may be by this thread, and for ever. Nobody posts any more: the locks are kept.
+ * Wait until no thread posts to the QP. A thread may still be at its doorbell when its requests
+ * have completed, and hold the queue's lock. Another thread of the program may have seen the
+ * completions and destroy the QP. Requests that are being built (ibv_wr_*) are not waited for: this
+ * thread may be the one that builds them, and would wait for ever. The locks are not released,
+ * because no thread posts to the QP any more.
  */
 static void
 wait_for_posts(struct uroce_vqp *qp)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a device says about itself: its limits, its port, its clock and its P_Keys. The limits are those
- * that the create calls hold to, not wishes.
+ * Queries of a device: its limits, its port, its clock and its P_Keys. The limits are those that
+ * the create calls enforce.
  */
 
 #include <errno.h>
@@ -20,10 +20,10 @@
 #include "verbs/uroce.h"
 #include "verbs/version.h"
 
-/* There is no vendor: the number is from the locally administered OUIs. */
+/* uroce has no vendor id, so the number is one of the locally administered OUIs. */
 #define VENDOR_ID 0x020000
 
-/* Completions are stamped in nanoseconds. */
+/* Completion timestamps are in nanoseconds, so their clock runs at 1 GHz. */
 #define CLOCK_KHZ 1000000
 
 /* Values of ibv_port_attr that verbs.h has no names for [IBA 14.2.5.6]. */
@@ -32,15 +32,18 @@
 #define WIDTH_1X           1
 #define WIDTH_4X           2
 #define WIDTH_8X           4
-#define SPEED_SDR          1  /* 2.5 Gb/s a lane */
-#define SPEED_QDR          4  /* 10 */
-#define SPEED_FDR10        8  /* 10 */
-#define SPEED_EDR          32 /* 25 */
-#define SPEED_HDR          64 /* 50 */
+#define SPEED_SDR          1  /* 2.5 Gb/s per lane */
+#define SPEED_QDR          4  /* 10 Gb/s per lane */
+#define SPEED_FDR10        8  /* 10 Gb/s per lane */
+#define SPEED_EDR          32 /* 25 Gb/s per lane */
+#define SPEED_HDR          64 /* 50 Gb/s per lane */
 
-/* Ethernet speeds in the terms of InfiniBand, fastest first: the last row takes the rest. */
+/*
+ * Speeds of Ethernet as width and speed of an InfiniBand link, fastest first. The last row is for
+ * all lower speeds.
+ */
 static const struct {
-	uint32_t mbps; /* at least */
+	uint32_t mbps; /* lowest speed in Mb/s to which the row applies */
 	uint8_t width;
 	uint8_t speed;
 } link_rates[] = {
@@ -118,7 +121,10 @@ uroce_query_port_sized(struct ibv_context *context, uint8_t port_num, struct ibv
 	return 0;
 }
 
-/* Of all QPs, as many may be served at a time as there are blocks to remember their answers in. */
+/*
+ * @return the number of READs and atomics that the device can execute as responder at a time. A
+ *         worker has resources for UROCE_RD_BLOCKS QPs at a time.
+ */
 static int
 get_max_responders(const struct uroce_dev *dev)
 {
@@ -142,7 +148,7 @@ set_device_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 	attr->max_cq = UROCE_MAX_CQS;
 	attr->max_cqe = UROCE_MAX_CQE;
 	attr->max_mr = (int)dev->conf.max_mr;
-	attr->max_mw = (int)dev->conf.max_mr; /* they share a table */
+	attr->max_mw = (int)dev->conf.max_mr; /* MWs share a table with MRs */
 	attr->max_pd = UROCE_MAX_PDS;
 	attr->max_ah = UROCE_MAX_AHS;
 	attr->max_qp_rd_atom = limits->max_dest_rd_atomic;
@@ -166,7 +172,7 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	if (context == NULL || attr == NULL)
 		return uroce_fail(EINVAL);
 	dev = uroce_vcontext_dev(context);
-	memset(attr, 0, sizeof(*attr)); /* what is between the fields, too: callers compare */
+	memset(attr, 0, sizeof(*attr)); /* padding, too, because programs compare the structs */
 	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%s", UROCE_VERSION);
 	attr->node_guid = uroce_get_device_guid(context->device);
 	attr->sys_image_guid = attr->node_guid;
@@ -178,12 +184,12 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 				 IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
 				 IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
 	attr->atomic_cap = IBV_ATOMIC_GLOB;
-	attr->local_ca_ack_delay = 15; /* 134 ms: a worker may share its CPU */
+	attr->local_ca_ack_delay = 15; /* 15 means 134 ms: a worker may share its CPU */
 	set_device_limits(dev, attr);
 	return 0;
 }
 
-/* Regions on demand, for whatever names memory. */
+/* Report on-demand paging for all operations that name memory. */
 static void
 set_odp_caps(struct ibv_device_attr_ex *attr)
 {
@@ -233,11 +239,11 @@ uroce_query_device_sized(struct ibv_context *context, const struct ibv_query_dev
 	return 0;
 }
 
-/* Programs take the nanoseconds for the clock's ticks, and do not look at the seconds. */
+/* Programs use tv_nsec as the clock's ticks and ignore tv_sec, so tv_nsec has the whole time. */
 int
 uroce_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values)
 {
-	/* the clock is the device's */
+	/* an announced device is started, because the clock belongs to a device that is up */
 	const int ret = context != NULL && values != NULL ? uroce_vcontext_start(context) : -EINVAL;
 
 	if (ret != 0)

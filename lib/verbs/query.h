@@ -4,23 +4,34 @@
 
 /**
  * @file
- * The queries that verbs' inline calls make through the context's table. The caller's header says
- * how long its struct is; what ours does not have is zero, what it does not have is left out.
+ * Queries for the table of operations in a context, which verbs' inline calls use. The caller
+ * passes the length of its struct, which depends on the version of its header. Fields that this
+ * library does not know are set to 0. Fields that the caller's struct does not have are not
+ * written.
  */
 
 #include <stddef.h>
 #include <infiniband/verbs.h>
 
-/** @return 0, or EINVAL: no such port */
+/**
+ * As uroce_query_port(), for a struct of `len` bytes.
+ * @return 0; EINVAL: no such port, or an argument is NULL
+ */
 int uroce_query_port_sized(struct ibv_context *context, uint8_t port_num,
 			   struct ibv_port_attr *attr, size_t len);
 
-/** @return 0 */
+/**
+ * As uroce_query_device_ex(), for a struct of `len` bytes.
+ * @return 0; EINVAL: an argument is NULL, or an unknown bit is in comp_mask
+ */
 int uroce_query_device_sized(struct ibv_context *context,
 			     const struct ibv_query_device_ex_input *input,
 			     struct ibv_device_attr_ex *attr, size_t len);
 
-/** An Ethernet speed as width and speed of a link of InfiniBand; one that is not known is taken for 10 Gb/s. */
+/**
+ * Express an Ethernet speed in Mb/s by the width and the speed of an InfiniBand link. An unknown
+ * speed counts as 10 Gb/s.
+ */
 void uroce_query_rate(uint32_t mbps, uint8_t *width, uint8_t *speed);
 
 #endif /* UROCE_VERBS_QUERY_H */

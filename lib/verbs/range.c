@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the kernel is asked about memory. Nothing is pinned, so what it says may be wrong a moment later; the
- * program promised that it will not be.
+ * Checks of memory with the help of the kernel. No memory is pinned, so a result may be outdated a
+ * moment later. The program has promised that the memory stays as it is.
  */
 
 #include <errno.h>
@@ -15,11 +15,11 @@
 
 #define POPULATE_READ_MAX ((size_t)256 << 20)
 
-/* Whether every page of the range is mapped; `first` and `len` are of whole pages. */
+/* Whether every page of the range is mapped; `first` and `len` describe whole pages. */
 static bool
 is_mapped(uintptr_t first, size_t len)
 {
-	unsigned char resident[4096]; /* of no interest */
+	unsigned char resident[4096]; /* written by mincore(), not used */
 	const size_t step = sizeof(resident) * (size_t)sysconf(_SC_PAGESIZE);
 
 	for (size_t done = 0; done < len; done += step) {
@@ -31,20 +31,23 @@ is_mapped(uintptr_t first, size_t len)
 	return true;
 }
 
-/* A place and a letter of the rights in the kernel's list of mappings. */
+/*
+ * An access right to memory, as a line of /proc/self/maps shows it: a letter, and the letter's
+ * position in the column of rights.
+ */
 struct right {
 	unsigned at;
 	char letter;
-	int advice; /* to have the pages ready for it */
+	int advice; /* advice for madvise() that makes pages resident for this access */
 };
 
 static const struct right to_read = { 0, 'r', MADV_POPULATE_READ };
 static const struct right to_write = { 1, 'w', MADV_POPULATE_WRITE };
 
 /*
- * Whether the range has a right, by the kernel's list of mappings, which is sorted; a process with a
- * thousand of them waits for a millisecond. Where there is no /proc the answer is yes: the program
- * knows its memory.
+ * Whether the process has an access right to all of the range, according to /proc/self/maps. The
+ * lines of this file are sorted by address. Reading it takes long in a process with many mappings.
+ * Without /proc the result is true, because the program knows its memory.
  */
 static bool
 is_listed(uintptr_t first, size_t len, const struct right *right)
@@ -58,7 +61,7 @@ is_listed(uintptr_t first, size_t len, const struct right *right)
 		return true;
 	while (first < end && fgets(line, sizeof(line), maps) != NULL) {
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &from, &to, perms) != 3)
-			continue; /* the tail of a long path */
+			continue; /* the rest of a line that was longer than the buffer */
 		if (to <= first)
 			continue;
 		if (from > first || perms[right->at] != right->letter)
@@ -70,9 +73,12 @@ is_listed(uintptr_t first, size_t len, const struct right *right)
 }
 
 /*
- * The kernel is asked to have the pages ready, as it must for a NIC that pins them: that finds out,
- * and later no worker stops for a page fault. Memory of a device, and a kernel older than 5.14,
- * refuse the question itself. What is only read may be large and never touched: it is looked up.
+ * Whether the process has an access right to every page of the range. The kernel is asked to make
+ * the pages resident, as it must for a NIC that pins pages. This fails if a page is not mapped or
+ * lacks the right, and it saves workers page faults later. The kernel refuses the request itself
+ * for memory of a device, and before Linux 5.14. In these cases the list of mappings is read. It is
+ * also read for a large range that the process only reads, because the program may never touch all
+ * of its pages.
  */
 static bool
 has_right(uintptr_t first, size_t len, const struct right *right)
@@ -86,7 +92,10 @@ has_right(uintptr_t first, size_t len, const struct right *right)
 	return is_mapped(first, len) && is_listed(first, len, right);
 }
 
-/* The whole pages of a range. @return false: it is longer than the address space */
+/*
+ * Extend a range to whole pages.
+ * @return false: it ends beyond the address space
+ */
 static bool
 round_out(const void *addr, size_t len, uintptr_t *first, size_t *whole_len)
 {

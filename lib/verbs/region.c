@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The life of a region: published in the device's table, withdrawn, and freed after a grace period and
- * the end of its loans.
+ * The lifetime of a memory region. It is published in the device's table, later withdrawn, and
+ * freed after a grace period, when the port has released all zero-copy frames that refer to it.
  */
 
 #include <errno.h>
@@ -77,7 +77,7 @@ free_region(struct uroce_region *region)
 	free(region);
 }
 
-/* What a program holds. */
+/* Make a handle of a region: the `struct ibv_mr` to which a program holds a pointer. */
 static struct uroce_vmr *
 make_mr_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_t length)
 {
@@ -100,12 +100,17 @@ make_mr_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_
 	return mr;
 }
 
-/* One less; the last one takes the region along, which is registered no more. */
+/*
+ * End the registration of a region: withdraw its key and release the memory. Handles of the region
+ * stay.
+ * @return 0; -EBUSY: windows are bound to the region
+ */
 static int end_region(struct uroce_vdevice *device, struct uroce_region *region);
 
 /*
- * One handle less. With the last one memory goes that is not registered any more; with `is_end` a
- * region goes that is, too: nobody could deregister it. Unless windows are bound to it.
+ * Drop one handle of a region. The last handle frees a region that is not registered any more. With
+ * `is_end` the last handle also ends a registered region, because no program could deregister it.
+ * If windows are bound to this region, it stays.
  */
 static void
 drop_handle(struct uroce_vdevice *device, struct uroce_region *region, bool is_end)
@@ -179,7 +184,10 @@ withdraw_region(struct uroce_dev *dev, uint32_t key)
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)
 		return ret;
-	/* A round that began before may still be copying, or lending to the port. */
+	/*
+	 * A worker that began its round before may still copy from or to the region, or start a
+	 * zero-copy transmission from it.
+	 */
 	uroce_dev_grace(dev);
 	uroce_dev_reclaim_mr(dev, key);
 	return 0;
@@ -203,7 +211,9 @@ uroce_region_replace(struct uroce_vdevice *device, struct uroce_region *region,
 	return 0;
 }
 
-/* What goes with the registration, when nothing refers to it any more. */
+/*
+ * Release the device memory or the mapping of a region. No packet refers to this memory any more.
+ */
 static void
 release_memory(struct uroce_region *region)
 {
@@ -256,7 +266,10 @@ uroce_dereg_mr(struct ibv_mr *ibv)
 	return 0;
 }
 
-/* Another handle of a registered region, counted. @return NULL: there is no such region */
+/*
+ * Count another handle of a registered region.
+ * @return the region; NULL: domain `pdn` has no registered region with this key
+ */
 static struct uroce_region *
 share_region(struct uroce_vdevice *device, uint32_t key, uint32_t pdn, size_t *len)
 {

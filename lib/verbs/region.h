@@ -4,8 +4,9 @@
 
 /**
  * @file
- * A memory region behind the `struct ibv_mr` that programs hold: one when it is registered, more when it
- * is imported. The region goes when the first of them is deregistered, the structs one by one.
+ * A memory region behind the `struct ibv_mr` that programs hold. Registering a region makes the
+ * first such struct, and each import makes another. Deregistering by one of them ends the region.
+ * Each struct is freed separately.
  */
 
 #include <pthread.h>
@@ -16,28 +17,31 @@
 #include "verbs/object.h"
 
 enum uroce_region_kind {
-	UROCE_REGION_USER, /* the program's memory */
+	UROCE_REGION_USER, /* memory of the program */
 	UROCE_REGION_NULL,
 	UROCE_REGION_DM,     /* device memory */
-	UROCE_REGION_DMABUF, /* a dma-buf that we mapped */
+	UROCE_REGION_DMABUF, /* a dma-buf that is mapped into the process */
 };
 
 struct uroce_region {
-	struct uroce_mr_conf conf; /* under `lock` */
+	struct uroce_mr_conf conf; /* read and changed under `lock` */
 	uint32_t key;
 	enum uroce_region_kind kind;
-	struct uroce_vdm *dm; /* whose memory it is, which counts it as its user; else NULL */
-	void *map;            /* what is unmapped in the end; NULL: nothing */
+	struct uroce_vdm *dm; /* device memory of which the region is a user; else NULL */
+	void *map;            /* mapping to unmap when the region ends; NULL: none */
 	size_t map_len;
-	pthread_mutex_t lock; /* one changes the region at a time */
-	/* under the lock of the virtual device */
+	pthread_mutex_t lock; /* held by the thread that changes the region */
+	/* under the lock of struct uroce_vdevice */
 	unsigned nb_handles;
 	bool is_registered;
-	bool is_ending;                   /* its last handle was given up: there will be no other */
-	struct uroce_region *prev, *next; /* of the device's registered ones */
+	bool is_ending; /* its last handle was dropped, so no handle can be added */
+	struct uroce_region *prev, *next; /* in the device's list of registered regions */
 };
 
-/** Whether the owner may write what the peer may write [IBA 10.6.3.1]. */
+/**
+ * Whether the owner may write what the peer may write: remote write and atomic access require local
+ * write access [IBA 10.6.3.1].
+ */
 static inline bool
 uroce_region_is_owners(unsigned access)
 {
@@ -47,19 +51,19 @@ uroce_region_is_owners(unsigned access)
 }
 
 /**
- * Register.
- * @param model  `conf` but for its domain, `kind`, and what goes with it (`dm`, `map`), which is the
- *		region's on success
- * @param addr, length  what the program is told
- * @return NULL with errno: ENOMEM, EINVAL `iova` wraps
+ * Register a region in the domain of `pd`.
+ * @param model  has `kind`, `conf` without the domain, and `dm` or `map` if the kind uses it; on
+ *         success these belong to the region
+ * @param addr, length  for the fields of `struct ibv_mr`
+ * @return the region's first handle, or NULL with errno: ENOMEM; EINVAL: `iova` wraps
  */
 struct ibv_mr *uroce_region_register(struct ibv_pd *pd, const struct uroce_region *model,
 				     void *addr, size_t length);
 
 /**
- * Make a region another one under its key; requests that name it meanwhile are refused. The caller holds
- * `lock` and has checked `conf`.
- * @return 0; -EBUSY windows are bound; -EINVAL it was deregistered; nothing has changed
+ * Give a region another configuration. Its key stays, and requests that name the key meanwhile are
+ * refused. The caller holds `lock` and has checked `conf`. A call that fails changes nothing.
+ * @return 0; -EBUSY: windows are bound to the region; -EINVAL: it was deregistered
  */
 int uroce_region_replace(struct uroce_vdevice *device, struct uroce_region *region,
 			 const struct uroce_mr_conf *conf);

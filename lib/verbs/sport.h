@@ -4,15 +4,17 @@
 
 /**
  * @file
- * The UDP source port of a flow: the only bits that a network spreads RoCEv2 flows by [IBA A17.9.2].
+ * The UDP source port of a flow. Networks distribute RoCEv2 flows over their paths by this port
+ * alone [IBA A17.9.2].
  */
 
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
 /**
- * A port in 0xC000 .. 0xFFFF. A flow label says which, if the program gave one; else the two QPNs
- * do, in either order the same (0, 0 for a datagram's address: then its destination does).
+ * @return a port in 0xC000 .. 0xFFFF. It depends on the flow label, if the program gave one.
+ *         Otherwise it depends on the two QPNs, and is the same for both directions. For a
+ *         datagram's address both QPNs are 0, and the port depends on the destination.
  */
 static inline uint16_t
 uroce_sport(const struct ibv_ah_attr *av, uint32_t qpn, uint32_t dest_qpn)
@@ -24,7 +26,7 @@ uroce_sport(const struct ibv_ah_attr *av, uint32_t qpn, uint32_t dest_qpn)
 		if (mix == 0)
 			for (unsigned i = 0; i < sizeof(av->grh.dgid.raw); i++)
 				mix = mix * 31 + av->grh.dgid.raw[i];
-		mix *= 0x9e3779b1; /* 2^32 / golden ratio: neighbouring QPNs land apart */
+		mix *= 0x9e3779b1; /* 2^32 / golden ratio: gives neighbouring QPNs different ports */
 		mix >>= 12;
 	}
 	return (uint16_t)(0xc000 | ((mix ^ mix >> 14) & 0x3fff));

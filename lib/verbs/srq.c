@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared receive queues. A resize leaves the old memory to the requests that QPs have in their hands; it is
- * freed when a later call finds that none has.
+ * Shared receive queues. After a resize QPs may still use requests in the old memory. So the old
+ * memory stays until a later call finds that no QP uses any of it.
  */
 
 #include <errno.h>
@@ -97,7 +97,10 @@ free_srq(struct uroce_vsrq *srq)
 	uroce_hugemem_free(srq);
 }
 
-/* The SRQ uses its PD, and of XRC its domain and its CQ, or does no longer. */
+/*
+ * Count the SRQ as a user of its PD, and for XRC of its XRC domain and CQ (uroce_users_add), or not
+ * any more (uroce_users_drop).
+ */
 static void
 count_srq_uses(struct uroce_vsrq *srq, void (*count)(struct ibv_context *, unsigned *))
 {
@@ -198,7 +201,7 @@ uroce_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init_attr)
 	return srq;
 }
 
-/* Under ibv.mutex: the attributes as they would be, if they may be so. */
+/* Whether the attributes after the change are legal. The caller holds ibv.mutex. */
 static bool
 is_change_legal(struct uroce_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
@@ -220,7 +223,7 @@ resize_srq(struct uroce_vsrq *srq, uint32_t max_wr)
 		uroce_hugemem_free(mem);
 		return -EINVAL;
 	}
-	/* the links in front of the old slots are not used any more */
+	/* the first word of old slots is not used any more, so it links the old memory */
 	*(void **)srq->mem = srq->old_mem;
 	srq->old_mem = srq->mem;
 	srq->mem = NULL;

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What uroce offers and the installed <infiniband/verbs.h> may have no name for. The values are those
- * that rdma-core's verbs gives them, so a program that is built with a newer header may use its names.
+ * Features of uroce for which the installed <infiniband/verbs.h> may have no names. The values are
+ * those of rdma-core's verbs, so a program built with a newer header may use the names of verbs.
  *
  *	struct ibv_send_wr wr = { .wr_id = 1, .send_flags = IBV_SEND_SIGNALED };
  *
@@ -22,29 +22,32 @@
 extern "C" {
 #endif
 
-/** enum ibv_wr_opcode. ATOMIC_WRITE takes wr.rdma and one element, or inline data, of 8 bytes. */
+/**
+ * Values of enum ibv_wr_opcode. ATOMIC_WRITE takes wr.rdma, and 8 bytes in one element or inline.
+ */
 #define UROCE_DV_WR_FLUSH        ((enum ibv_wr_opcode)14)
 #define UROCE_DV_WR_ATOMIC_WRITE ((enum ibv_wr_opcode)15)
 
-/** enum ibv_wc_opcode */
+/** Values of enum ibv_wc_opcode. */
 #define UROCE_DV_WC_FLUSH        ((enum ibv_wc_opcode)8)
 #define UROCE_DV_WC_ATOMIC_WRITE ((enum ibv_wc_opcode)9)
 
-/** enum ibv_access_flags: of the QP, and of the region that a peer may flush */
+/** Values of enum ibv_access_flags, for the QP and for the region that a peer may flush. */
 #define UROCE_DV_ACCESS_FLUSH_GLOBAL     (1 << 8)
 #define UROCE_DV_ACCESS_FLUSH_PERSISTENT (1 << 9)
 
-/** enum ibv_placement_type, or-ed */
+/** Values of enum ibv_placement_type, which may be or-ed. */
 #define UROCE_DV_FLUSH_GLOBAL     (1u << 0)
 #define UROCE_DV_FLUSH_PERSISTENT (1u << 1)
 
-/** enum ibv_selectivity_level */
+/** Values of enum ibv_selectivity_level. */
 #define UROCE_DV_FLUSH_RANGE 0u
-#define UROCE_DV_FLUSH_MR    1u /* the whole region, wherever remote_addr is */
+#define UROCE_DV_FLUSH_MR    1u /* the whole region, whatever remote_addr is */
 
 /**
- * Make a request a FLUSH: its opcode, and `wr.atomic` (compare_add is the length, swap the type and,
- * shifted by 4, the level). Scatter list and other fields are the caller's.
+ * Make a work request a FLUSH. Sets its opcode and `wr.atomic`: compare_add is the length, and swap
+ * is the type or-ed with the level shifted by 4. The caller sets the scatter list and the other
+ * fields.
  */
 static inline void
 uroce_dv_set_flush(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr, uint64_t len,
@@ -58,119 +61,131 @@ uroce_dv_set_flush(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr, 
 }
 
 /**
- * Begin a FLUSH between ibv_wr_start() and ibv_wr_complete(), of a QP that uroce_qp_to_qp_ex() is not NULL
- * of; it takes no setter of data. For ATOMIC_WRITE there is ibv_wr_atomic_write(), and where the installed
- * <infiniband/verbs.h> has ibv_wr_flush() it does the same on a QP made with IBV_QP_EX_WITH_FLUSH.
+ * Build a FLUSH between ibv_wr_start() and ibv_wr_complete(). The QP is one for which
+ * uroce_qp_to_qp_ex() is not NULL. A FLUSH takes no data setter. An ATOMIC_WRITE is built by
+ * ibv_wr_atomic_write(). If the installed <infiniband/verbs.h> has ibv_wr_flush(), it does the same
+ * on a QP created with IBV_QP_EX_WITH_FLUSH.
  *
  * @lcore  The thread that called ibv_wr_start().
- * @mt     As all calls between the two.
+ * @mt     As all calls between ibv_wr_start() and ibv_wr_complete().
  */
 void uroce_dv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
 		       uint8_t type, uint8_t level);
 
 /**
- * Cancel the posted send requests with this wr_id that were not begun, in SQD: they send and do
- * nothing when their turn comes, and complete as their signalling asked, or are flushed with the
- * others if the QP goes to error.
+ * Cancel posted send requests of a QP in SQD: those with this wr_id that the QP has not begun. When
+ * a cancelled request reaches the head of the queue it has no effect, and sends nothing. It
+ * completes if it is signaled, or is flushed with the others if the QP enters ERR.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @owner  Memory of a cancelled request is lent until its completion is polled, as of any other.
- * @return how many were cancelled; -EINVAL: `qp` is NULL, or not in SQD
+ * @owner  As for all requests, the memory of a cancelled one belongs to the library until its
+ *         completion is polled.
+ * @return the number of cancelled requests; -EINVAL: `qp` is NULL, or not in SQD
  */
 int uroce_qp_cancel_posted_send_wrs(struct ibv_qp *qp, uint64_t wr_id);
 
-/** The same, of a QP as those calls take it that build its requests. */
+/**
+ * uroce_qp_cancel_posted_send_wrs() for a QP in the form that the calls for building requests take.
+ */
 static inline int
 uroce_dv_qp_cancel_posted_send_wrs(struct uroce_dv_qp_ex *qp, uint64_t wr_id)
 {
 	return uroce_qp_cancel_posted_send_wrs((struct ibv_qp *)qp, wr_id);
 }
 
-/** What congestion control makes of a QP; what it counts is modulo 2^32. */
+/** State of a QP's congestion control. The counters are modulo 2^32. */
 struct uroce_dv_cc {
-	const char *name;      /* "none", "dcqcn" */
-	uint64_t rate_bps;     /* what it may send now, bit/s; 0: it is not limited */
-	uint64_t target_bps;   /* where that goes to; 0: it is not limited */
-	uint64_t ce_marked;    /* packets received that a switch had marked */
-	uint64_t cnps_sent;    /* to the peer, because of them */
-	uint64_t cnps_handled; /* of the peer, which lowered the rate */
+	const char *name;      /* "none" or "dcqcn" */
+	uint64_t rate_bps;     /* current rate limit, bit/s; 0: no limit */
+	uint64_t target_bps;   /* rate to which rate_bps is raised, bit/s; 0: no limit */
+	uint64_t ce_marked;    /* packets received with CE, set by a switch */
+	uint64_t cnps_sent;    /* CNPs sent to the peer, because of CE */
+	uint64_t cnps_handled; /* CNPs received from the peer that reduced the rate */
 };
 
 /**
- * Choose congestion control for a connected QP (RC, UC, XRC) in RESET or INIT, other than key `cc` of its
- * device says. The parameters are the device's. A reset keeps the choice.
+ * Choose the congestion control of a connected QP (RC, UC, XRC) in RESET or INIT, instead of what
+ * the key `cc` of its device says. The parameters are those of the device. A reset of the QP keeps
+ * the choice.
  *
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  `name` may be reused on return.
- * @return 0, or EINVAL: no such algorithm, another state, a QP for datagrams
+ * @return 0; EINVAL: no such algorithm, the QP is in another state, or the QP is of type UD
  */
 int uroce_qp_set_cc(struct ibv_qp *qp, const char *name);
 
 /**
- * How a QP fares.
+ * Query the congestion control of a QP.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @owner  Written on success only; `name` in it is the library's, for good.
- * @return 0, or EINVAL: `qp` or `cc` is NULL
+ * @owner  `cc` is written on success only. Its `name` belongs to the library, and is valid for
+ *         ever.
+ * @return 0; EINVAL: `qp` or `cc` is NULL
  */
 int uroce_qp_query_cc(struct ibv_qp *qp, struct uroce_dv_cc *cc);
 
-/** A counter: something that a device or a QP has counted. */
+/** A counter of a device or a QP. */
 struct uroce_dv_counter {
-	const char *name; /* "port_xmit_packets"; the library's, for good, as the next */
-	const char *text; /* what it counts, for people */
+	const char *name; /* such as "port_xmit_packets"; a constant of the library */
+	const char *text; /* what is counted, for people; a constant of the library */
 	uint64_t value;
 };
 
 /**
- * What a device has counted since it came up, by all its contexts and on the wire.
+ * Read the counters of a device. They count, since the device was started, what all its contexts do
+ * and what is on the wire.
  *
  * @lcore  Any thread.
- * @mt     Safe. Nobody is stopped: each value is right, and they may be of moments that are a little apart.
- * @param[out] counter  room for `max`; names and order are the same each time
- * @return how many counters there are; 0: `context` is NULL
+ * @mt     Safe. No thread is stopped, so the values may be of slightly different moments. Each
+ *         value is exact.
+ * @param[out] counter  room for `max` counters. Names and order are the same in each call.
+ * @return the number of counters that exist; 0: `context` is NULL
  */
 unsigned uroce_query_counters(struct ibv_context *context, struct uroce_dv_counter *counter,
 			      unsigned max);
 
 /**
- * What a QP has counted since it was made. Those that grow with what goes wrong are modulo 2^32.
+ * Read the counters of a QP since it was created. Counters of errors and losses are modulo 2^32.
  *
  * @lcore  Any thread but a worker's.
- * @mt     Safe. They are of one moment.
- * @param[out] counter  as above
- * @return how many counters there are; 0: `qp` is NULL
+ * @mt     Safe. All values are of one moment.
+ * @param[out] counter  room for `max` counters. Names and order are the same in each call.
+ * @return the number of counters that exist; 0: `qp` is NULL
  */
 unsigned uroce_query_qp_counters(struct ibv_qp *qp, struct uroce_dv_counter *counter, unsigned max);
 
 /**
- * Say that send requests will be posted to this QP soon. For programs that serve so many QPs that these
- * are in no cache any more, and that know a few posts ahead whose turn it is: first with `nb` 0, and
- * again a few posts later, when that has arrived, with the number of requests. A hint: nothing changes.
+ * Prefetch a QP to which send requests will be posted soon. This is a hint, which changes nothing.
+ * It is for programs with so many QPs that a QP is in no cache when its turn comes, and that know
+ * the turn a few posts ahead. Such a program calls it first with `nb` 0. A few posts later, when
+ * this data has arrived, it calls it again with `nb` set to the number of requests.
  *
  * @lcore  Any thread.
- * @mt     Safe, while the QP lives.
+ * @mt     Safe, as long as the QP exists.
  */
 void uroce_prefetch_qp(const struct ibv_qp *qp, unsigned nb);
 
-/** Where cycles went, of the threads that drive workers, post and poll, since the library was loaded. */
+/**
+ * CPU cycles of one stage, in all threads that drive workers, post or poll, since the library was
+ * loaded.
+ */
 struct uroce_dv_stage {
-	const char *name; /* "parse"; the library's, for good */
-	uint64_t cycles;  /* of the time stamp counter, without what counting them costs */
-	uint64_t laps;    /* how often the stage was gone through */
-	uint64_t items;   /* packets, requests or completions that it dealt with; 0: it has none */
+	const char *name; /* such as "parse"; a constant of the library */
+	uint64_t cycles;  /* of the time stamp counter, without the cost of counting */
+	uint64_t laps;    /* how often threads passed through the stage */
+	uint64_t items;   /* packets, requests or completions that were processed; 0: none */
 };
 
 /**
- * Read the stage clock, which a library that was built with meson's -Dstages=true has.
+ * Read the stage clock. A library has a stage clock if it was built with meson's -Dstages=true.
  *
  * @lcore  Any thread.
- * @mt     Safe; what is told of threads that are running is a hint.
- * @param[out] stage  room for `max`: the stages in the order of a round, then the calls
- * @return how many stages there are; 0: this library has no stage clock
+ * @mt     Safe. Values of running threads may be outdated.
+ * @param[out] stage  room for `max` stages, first those of a round in their order, then the calls
+ * @return the number of stages that exist; 0: the library has no stage clock
  */
 unsigned uroce_query_stages(struct uroce_dv_stage *stage, unsigned max);
 

@@ -4,13 +4,14 @@
 
 /**
  * @file
- * Mkeys and block signatures, by the names that mlx5dv gives them; <uroce_dv.h> includes this.
+ * Mkeys and block signatures, with the names of mlx5dv. <uroce_dv.h> includes this header.
  *
- * An mkey is a key for memory that is put together of pieces of registered regions. A send request
- * configures it, and requests behind that one on the same QP, or a peer, may use it at once, by addresses
- * that begin at 0. What goes through may have a signature behind each block of data, in memory, on the wire,
- * or both: then signatures are checked and stripped, generated, or passed on, as the two sides ask for
- * [mlx5dv_wr_set_mkey_sig_block(3)]. A bad one fails no transfer; uroce_dv_mkey_check() tells of it.
+ * An mkey is a key for memory that consists of pieces of registered regions. A send request
+ * configures the mkey. Later requests of the same QP, or a peer, may use the mkey immediately, with
+ * addresses that begin at 0. Data that is transferred may have a signature behind each block: in
+ * memory, on the wire, or both. Depending on the two sides, signatures are checked and stripped,
+ * generated, or passed on [mlx5dv_wr_set_mkey_sig_block(3)]. A bad signature does not make the
+ * transfer fail; uroce_dv_mkey_check() reports it.
  *
  *	struct uroce_dv_qp_ex *dv = uroce_dv_qp_ex_from_ibv_qp_ex(ibv_qp_to_qp_ex(qp));
  *
@@ -57,7 +58,7 @@ enum uroce_dv_block_size {
 	UROCE_DV_BLOCK_SIZE_4160,
 };
 
-/** A bit for each value of the enum of that name. */
+/** Supported signatures. Each member has a bit for each value of the enum of its name. */
 struct uroce_dv_sig_caps {
 	uint64_t block_size;
 	uint32_t block_prot; /* enum uroce_dv_sig_type */
@@ -70,17 +71,17 @@ enum uroce_dv_context_comp_mask {
 };
 
 struct uroce_dv_context {
-	uint64_t comp_mask; /* in: what is asked for; out: what of it is told */
+	uint64_t comp_mask; /* in: what is requested; out: what of it was written */
 	struct uroce_dv_sig_caps sig_caps;
-	uint16_t max_mkey_entries; /* of one configuration */
+	uint16_t max_mkey_entries; /* maximum for one mkey */
 };
 
 /**
- * What signatures there are. All, on every device.
+ * Query which signatures the device supports. Every device supports all of them.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @return 0, or EINVAL: a NULL
+ * @return 0; EINVAL: an argument is NULL
  */
 int uroce_dv_query_device(struct ibv_context *context, struct uroce_dv_context *attrs);
 
@@ -93,8 +94,9 @@ enum uroce_dv_qp_init_attr_mask {
 
 enum uroce_dv_qp_create_flags {
 	/*
-	 * The QP stops in SQD, with IBV_EVENT_SQ_DRAINED, when the data of one of its requests had a bad
-	 * signature: behind that request, and before the next one with IBV_SEND_FENCE. RC alone.
+	 * RC only. If the data of a request had a bad signature, the QP stops in SQD, and raises
+	 * IBV_EVENT_SQ_DRAINED. It stops after this request, and before the next request with
+	 * IBV_SEND_FENCE.
 	 */
 	UROCE_DV_QP_CREATE_SIG_PIPELINING = 1 << 6,
 };
@@ -112,22 +114,24 @@ struct uroce_dv_qp_init_attr {
 };
 
 /**
- * As uroce_create_qp_ex(), with what is ours alone. Of a QP that is to configure mkeys `qp_attr` has
- * IBV_QP_INIT_ATTR_SEND_OPS_FLAGS; its max_inline_data is at least enough for four pieces.
+ * Create a QP as uroce_create_qp_ex(), with attributes that verbs do not have. For a QP that
+ * configures mkeys, `qp_attr` has IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. The max_inline_data of such a QP
+ * suffices for at least four pieces.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @owner  To be destroyed with uroce_destroy_qp().
- * @return NULL with errno: as uroce_create_qp_ex(); EOPNOTSUPP a flag that there is not, or not with this
- *	type; EINVAL no send operations
+ * @owner  The caller owns the QP and destroys it by uroce_destroy_qp().
+ * @return the QP, or NULL with errno as uroce_create_qp_ex(). EOPNOTSUPP: also for an unknown flag,
+ *         or one that the QP type does not support; EINVAL: also if `qp_attr` has no send
+ *         operations.
  */
 struct ibv_qp *uroce_dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *qp_attr,
 				  struct uroce_dv_qp_init_attr *dv_attr);
 
-/** A QP, as the calls that build our requests take it. */
+/** A QP in the form that the calls below take. */
 struct uroce_dv_qp_ex;
 
-/** It; NULL of NULL. */
+/** Convert a QP to the form that the calls below take. NULL is converted to NULL. */
 static inline struct uroce_dv_qp_ex *
 uroce_dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)
 {
@@ -137,7 +141,7 @@ uroce_dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)
 /* --- mkeys ----------------------------------------------------------------------------------------- */
 
 enum uroce_dv_mkey_init_attr_flags {
-	UROCE_DV_MKEY_INIT_ATTR_FLAGS_INDIRECT = 1 << 0, /* to be set: there are no others */
+	UROCE_DV_MKEY_INIT_ATTR_FLAGS_INDIRECT = 1 << 0, /* required: all mkeys are indirect */
 	UROCE_DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE = 1 << 1,
 	UROCE_DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE = 1 << 4,
 };
@@ -145,86 +149,94 @@ enum uroce_dv_mkey_init_attr_flags {
 struct uroce_dv_mkey_init_attr {
 	struct ibv_pd *pd;
 	uint32_t create_flags; /* enum uroce_dv_mkey_init_attr_flags */
-	uint16_t max_entries;  /* pieces; out: how many it may have */
+	uint16_t max_entries;  /* number of pieces that the mkey may have */
 };
 
-/** Both keys are one number. */
+/** An mkey. Its lkey and rkey are the same number. */
 struct uroce_dv_mkey {
 	uint32_t lkey;
 	uint32_t rkey;
 };
 
 /**
- * Make an mkey that is not configured.
+ * Create an mkey that is not configured.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @owner  To be destroyed with uroce_dv_destroy_mkey(), before its PD.
- * @return NULL with errno: EINVAL no PD, no entries or more than one configuration has, not INDIRECT;
- *	EOPNOTSUPP another flag; ENOMEM
+ * @owner  The caller owns the mkey and destroys it by uroce_dv_destroy_mkey(), before its PD.
+ * @return the mkey, or NULL with errno. EINVAL: there is no PD, the flag INDIRECT is missing, or
+ *         max_entries is 0 or more than one configuration can have; EOPNOTSUPP: an unknown flag;
+ *         ENOMEM.
  */
 struct uroce_dv_mkey *uroce_dv_create_mkey(struct uroce_dv_mkey_init_attr *init);
 
 /**
- * End an mkey. Requests that name it are refused from now on.
+ * Destroy an mkey. Requests that name it are refused from now on.
  *
  * @lcore  Any thread.
- * @mt     Safe, for one of those that do it.
- * @return 0, or EINVAL: `mkey` is NULL
+ * @mt     Safe, if only one thread destroys the mkey.
+ * @return 0; EINVAL: `mkey` is NULL
  */
 int uroce_dv_destroy_mkey(struct uroce_dv_mkey *mkey);
 
 /* --- configuration --------------------------------------------------------------------------------- */
 
 enum uroce_dv_mkey_conf_flags {
-	UROCE_DV_MKEY_CONF_FLAG_RESET_SIG_ATTR = 1 << 0, /* no signatures any more */
+	UROCE_DV_MKEY_CONF_FLAG_RESET_SIG_ATTR = 1 << 0, /* remove the signatures */
 };
 
 struct uroce_dv_mkey_conf_attr {
 	uint32_t conf_flags; /* enum uroce_dv_mkey_conf_flags */
-	uint64_t comp_mask;  /* 0 */
+	uint64_t comp_mask;  /* must be 0 */
 };
 
 /**
- * Begin a request that configures an mkey, between ibv_wr_start() and ibv_wr_complete(). What no setter
- * says stays as it was. wr_flags has IBV_SEND_INLINE: the configuration is part of the request, and
- * must fit max_inline_data (64 bytes and 24 for each piece). It completes as IBV_WC_DRIVER1. To undo all
- * there is IBV_WR_LOCAL_INV with the mkey's key.
+ * Begin a request that configures an mkey, between ibv_wr_start() and ibv_wr_complete(). What no
+ * setter sets stays as it was. The configuration is part of the request, so wr_flags must have
+ * IBV_SEND_INLINE. It must fit max_inline_data: it takes 64 bytes, and 24 more for each piece. The
+ * request completes as IBV_WC_DRIVER1. IBV_WR_LOCAL_INV with the mkey's key removes the whole
+ * configuration.
+ *
+ * ibv_wr_complete() reports errors. EINVAL: an argument is invalid; EOPNOTSUPP: the QP was not
+ * created for mkeys, or IBV_SEND_INLINE is missing. The request fails with IBV_WC_MW_BIND_ERR if
+ * the mkey belongs to another PD, has too few entries, or was created without signatures.
  *
  * @lcore  The thread that called ibv_wr_start().
- * @mt     As all calls between the two.
- * @param num_setters  how many setters follow; each may once
- *
- * What is wrong is told by ibv_wr_complete(): EINVAL; EOPNOTSUPP the QP was not made for it. An mkey of
- * another PD, or with fewer entries or without the signatures, fails the request with IBV_WC_MW_BIND_ERR.
+ * @mt     As all calls between ibv_wr_start() and ibv_wr_complete().
+ * @param num_setters  the number of setters that follow; each setter may be called once
  */
 void uroce_dv_wr_mkey_configure(struct uroce_dv_qp_ex *qp, struct uroce_dv_mkey *mkey,
 				uint8_t num_setters, struct uroce_dv_mkey_conf_attr *attr);
 
-/** Setter: what the mkey may be used for, enum ibv_access_flags; 0: to be read by its own process. */
+/** Setter: the access rights of the mkey, enum ibv_access_flags. 0: its own process may read. */
 void uroce_dv_wr_set_mkey_access_flags(struct uroce_dv_qp_ex *qp, uint32_t access_flags);
 
-/** Setter: its memory is the pieces of a list, one after the other. */
+/** Setter: the memory of the mkey is the pieces of a list, one after the other. */
 void uroce_dv_wr_set_mkey_layout_list(struct uroce_dv_qp_ex *qp, uint16_t num_sges,
 				      const struct ibv_sge *sge);
 
 struct uroce_dv_mr_interleaved {
 	uint64_t addr;
 	uint32_t bytes_count;
-	uint32_t bytes_skip; /* between a piece and where it begins in the next repetition */
+	uint32_t bytes_skip; /* bytes from the end of a piece to its start in the next repetition */
 	uint32_t lkey;
 };
 
-/** Setter: its memory is the pieces of a list, the list being gone through repeat_count times. */
+/**
+ * Setter: the memory of the mkey is the pieces of a list, and the list is repeated repeat_count
+ * times.
+ */
 void uroce_dv_wr_set_mkey_layout_interleaved(struct uroce_dv_qp_ex *qp, uint32_t repeat_count,
 					     uint16_t num_interleaved,
 					     const struct uroce_dv_mr_interleaved *data);
 
-/** Configure access and a list in one call: a builder with its setters. */
+/** Configure access rights and a list of pieces in one call: a builder with its setters. */
 void uroce_dv_wr_mr_list(struct uroce_dv_qp_ex *qp, struct uroce_dv_mkey *mkey,
 			 uint32_t access_flags, uint16_t num_sges, struct ibv_sge *sge);
 
-/** The same with a list that is repeated. */
+/**
+ * Configure access rights and a repeated list of pieces in one call: a builder with its setters.
+ */
 void uroce_dv_wr_mr_interleaved(struct uroce_dv_qp_ex *qp, struct uroce_dv_mkey *mkey,
 				uint32_t access_flags, uint32_t repeat_count,
 				uint16_t num_interleaved, struct uroce_dv_mr_interleaved *data);
@@ -239,15 +251,15 @@ enum uroce_dv_sig_t10dif_flags {
 
 struct uroce_dv_sig_t10dif {
 	enum uroce_dv_sig_t10dif_bg_type bg_type;
-	uint16_t bg; /* where the guard begins: 0 or 0xffff */
+	uint16_t bg; /* initial value of the guard: 0 or 0xffff */
 	uint16_t app_tag;
-	uint32_t ref_tag; /* of the mkey's first block */
+	uint32_t ref_tag; /* of the first block of the mkey */
 	uint16_t flags;   /* enum uroce_dv_sig_t10dif_flags */
 };
 
 struct uroce_dv_sig_crc {
 	enum uroce_dv_sig_crc_type type;
-	uint64_t seed; /* 0, or all ones; of CRC32 and CRC32C the low 32 bits count */
+	uint64_t seed; /* 0, or all ones; for CRC32 and CRC32C in the low 32 bits */
 };
 
 struct uroce_dv_sig_block_domain {
@@ -257,10 +269,13 @@ struct uroce_dv_sig_block_domain {
 		const struct uroce_dv_sig_crc *crc;
 	} sig;
 	enum uroce_dv_block_size block_size;
-	uint64_t comp_mask; /* 0 */
+	uint64_t comp_mask; /* must be 0 */
 };
 
-/** Bytes of a signature that are checked or copied: those of T10-DIF from the guard (bit 7) on. */
+/**
+ * Bytes of a signature that are checked or copied. Bit 7 is the first byte; a T10-DIF begins with
+ * its guard.
+ */
 enum uroce_dv_sig_mask {
 	UROCE_DV_SIG_MASK_T10DIF_GUARD = 0xc0,
 	UROCE_DV_SIG_MASK_T10DIF_APPTAG = 0x30,
@@ -271,20 +286,23 @@ enum uroce_dv_sig_mask {
 };
 
 enum uroce_dv_sig_block_attr_flags {
-	UROCE_DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK = 1 << 0, /* copy_mask is set */
+	UROCE_DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK = 1 << 0, /* copy_mask is valid */
 };
 
 struct uroce_dv_sig_block_attr {
 	const struct uroce_dv_sig_block_domain *mem;  /* NULL: no signatures in memory */
-	const struct uroce_dv_sig_block_domain *wire; /* NULL: none on the wire */
+	const struct uroce_dv_sig_block_domain *wire; /* NULL: no signatures on the wire */
 	uint32_t flags;                               /* enum uroce_dv_sig_block_attr_flags */
 	uint8_t check_mask;                           /* enum uroce_dv_sig_mask */
-	/* where both sides have the same: what of a signature is passed on; by default all that agrees */
+	/*
+	 * The bytes of a signature that are copied, if both sides have the same structure. Default:
+	 * all bytes that have the same value on both sides.
+	 */
 	uint8_t copy_mask;
-	uint64_t comp_mask; /* 0 */
+	uint64_t comp_mask; /* must be 0 */
 };
 
-/** Setter: the signatures of both sides. */
+/** Setter: the signatures in memory and on the wire. */
 void uroce_dv_wr_set_mkey_sig_block(struct uroce_dv_qp_ex *qp,
 				    const struct uroce_dv_sig_block_attr *attr);
 
@@ -298,9 +316,9 @@ enum uroce_dv_mkey_err_type {
 };
 
 struct uroce_dv_sig_err {
-	uint64_t actual_value;   /* what follows from the data, and the configuration */
-	uint64_t expected_value; /* what the signature says */
-	uint64_t offset;         /* of the block, in what came in: of memory or of the wire */
+	uint64_t actual_value;   /* computed from the data and the configuration */
+	uint64_t expected_value; /* found in the signature */
+	uint64_t offset; /* of the block in the data that came in, from memory or from the wire */
 };
 
 struct uroce_dv_mkey_err {
@@ -311,11 +329,12 @@ struct uroce_dv_mkey_err {
 };
 
 /**
- * Take the first error since the last call. To be called when the transfer is known to have ended.
+ * Take the first signature error of an mkey since the last call. It is valid when the program knows
+ * that the transfer has ended.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @return 0, or EINVAL: a NULL
+ * @return 0; EINVAL: an argument is NULL
  */
 int uroce_dv_mkey_check(struct uroce_dv_mkey *mkey, struct uroce_dv_mkey_err *err_info);
 

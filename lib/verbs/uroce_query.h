@@ -4,10 +4,10 @@
 
 /**
  * @file
- * What a device is asked: its limits, its clock, its port, its tables of GIDs and P_Keys; and the words for
- * numbers.
+ * Queries of a device: its limits, its clock, its port, its tables of GIDs and P_Keys. Texts for
+ * the values of verbs' enums.
  *
- * It is a part of <uroce.h>, which includes it and says what the comments mean.
+ * This header is a part of <uroce.h>, which includes it and explains the tags in the comments.
  */
 
 #include <stdint.h>
@@ -19,55 +19,56 @@ extern "C" {
 #endif
 
 /**
- * The limits of a device. They are what the create calls hold to, of all contexts together.
+ * Query the limits of a device. The create calls enforce them, for all contexts together.
  *
  * @lcore  Any thread.
  * @mt     Safe.
  * @param[out] attr  written on success
- * @return 0; EINVAL an argument is NULL
+ * @return 0; EINVAL: an argument is NULL
  */
 int uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
 
 /**
- * The same and more: the clock that stamps completions runs at `hca_core_clock` kHz. What the device
- * has not is 0.
+ * Query the limits of a device, and its extended attributes. The clock of completion timestamps
+ * runs at `hca_core_clock` kHz. Attributes that the device does not have are 0.
  *
  * @lcore  Any thread.
  * @mt     Safe.
  * @param input  NULL, or its comp_mask is 0
  * @param[out] attr  written on success
- * @return 0; EINVAL an argument is NULL, or an unknown bit is in comp_mask
+ * @return 0; EINVAL: an argument is NULL, or comp_mask has an unknown bit
  */
 int uroce_query_device_ex(struct ibv_context *context,
 			  const struct ibv_query_device_ex_input *input,
 			  struct ibv_device_attr_ex *attr);
 
 /**
- * Read the clock that stamps completions.
+ * Read the clock of completion timestamps.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @param[in,out] values  comp_mask: what is asked for, then what was answered, of which there is
- *                        IBV_VALUES_MASK_RAW_CLOCK: `raw_clock.tv_nsec` is all of it, in nanoseconds, and
- *                        `tv_sec` is 0
- * @return 0; EINVAL an argument is NULL
+ * @param[in,out] values  comp_mask: in, what is requested; out, what was read. The clock is
+ *         IBV_VALUES_MASK_RAW_CLOCK: `raw_clock.tv_nsec` is the whole time in nanoseconds, and
+ *         `tv_sec` is 0.
+ * @return 0; EINVAL: an argument is NULL
  */
 int uroce_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values);
 
 /**
- * State and limits of a device's port, which is port 1.
+ * Query the state and the limits of a device's port, which is port 1.
  *
  * @lcore  Any thread.
  * @mt     Safe.
  * @param[out] attr  written on success
- * @return 0; EINVAL no such port, or an argument is NULL
+ * @return 0; EINVAL: no such port, or an argument is NULL
  */
 int uroce_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr);
 
 /**
- * An entry of the GID table: index 0 is the link-local IPv6 address of the MAC, the configured
- * addresses follow, IPv4 in its mapped form. The table is longer than what is in it: the rest is
- * zero. Where they are those of the kernel's interface they follow it, see IBV_EVENT_GID_CHANGE.
+ * Query an entry of the GID table. Index 0 is the link-local IPv6 address that follows from the
+ * MAC. Then follow the configured addresses, IPv4 addresses in their IPv4-mapped form. Unused
+ * entries are zero. If the addresses are those of a kernel interface, the table follows their
+ * changes, see IBV_EVENT_GID_CHANGE.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -77,34 +78,34 @@ int uroce_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_p
 int uroce_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid);
 
 /**
- * An entry of the GID table with what belongs to it: its type, which is IBV_GID_TYPE_ROCE_V2, and the
- * kernel's interface, where the port is one.
+ * Query an entry of the GID table with its type, which is IBV_GID_TYPE_ROCE_V2, and with the index
+ * of the kernel interface, if the port is one.
  *
  * @lcore  Any thread.
  * @mt     Safe.
  * @param flags  0
  * @param[out] entry  written on success
- * @return 0; ENODATA there is nothing at this index; EINVAL no such port or index, unknown flags, or an
+ * @return 0; ENODATA: the entry is unused; EINVAL: no such port or index, unknown flags, or an
  *         argument is NULL
  */
 int uroce_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index,
 		       struct ibv_gid_entry *entry, uint32_t flags);
 
 /**
- * All entries of the GID table that there are.
+ * Query all used entries of the GID table.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @param[out] entries  room for `max_entries`; written on success
+ * @param[out] entries  room for `max_entries` entries, at least 1; written on success
  * @param flags  0
- * @return how many; -EINVAL there are more than `max_entries`, which is at least 1, unknown flags, or an
- *         argument is NULL
+ * @return the number of entries; -EINVAL: there are more than `max_entries`, the flags are unknown,
+ *         or an argument is NULL
  */
 ssize_t uroce_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
 			      size_t max_entries, uint32_t flags);
 
 /**
- * An entry of the P_Key table, whose only one is the default, 0xffff.
+ * Query an entry of the P_Key table. Its only entry is the default P_Key, 0xffff.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -114,32 +115,33 @@ ssize_t uroce_query_gid_table(struct ibv_context *context, struct ibv_gid_entry 
 int uroce_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey);
 
 /**
- * Where in the P_Key table a key is.
+ * Find a P_Key in the P_Key table.
  *
  * @lcore  Any thread.
  * @mt     Safe.
  * @param pkey  in network byte order
- * @return the index; -1 with errno EINVAL: it is not there, no such port, or `context` is NULL
+ * @return the index, or -1 with errno EINVAL: the P_Key is not in the table, no such port, or
+ *         `context` is NULL
  */
 int uroce_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey);
 
 /* --- words ----------------------------------------------------------------------------------------- */
 
 /**
- * A completion status in words.
+ * The text for a completion status.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @return never NULL; the text is constant
+ * @return a constant text, never NULL
  */
 const char *uroce_wc_status_str(enum ibv_wc_status status);
 
 /**
- * An asynchronous event, a kind of node, a state of a port in words.
+ * The text for an asynchronous event, a node type, and a port state.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @return never NULL; the text is constant
+ * @return a constant text, never NULL
  */
 const char *uroce_event_type_str(enum ibv_event_type event);
 const char *uroce_node_type_str(enum ibv_node_type node_type);

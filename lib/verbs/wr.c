@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Building requests by calls: wr_start() takes the send queue's lock, each builder begins a request, setters
- * add to it, and wr_complete() publishes all of them or none.
+ * Building requests by calls. wr_start() locks the send queue. Each builder begins a request, and
+ * setters add to it. wr_complete() publishes all requests, or none of them.
  *
- * A request is gathered as a struct ibv_send_wr, and goes into its slot when the next one begins: the checks
- * are those of uroce_post_send(). The first that fails makes the calls behind it do nothing.
+ * A request is collected in a struct ibv_send_wr. It is written to its slot when the next request
+ * begins, or at the end, after the same checks as in uroce_post_send(). After the first error all
+ * further calls have no effect.
  */
 
 #include <errno.h>
@@ -32,7 +33,11 @@ get_wr(struct ibv_qp_ex *ibv)
 	return uroce_vwr_of(vqp_ex(ibv));
 }
 
-/* A configuration is no request that may be posted otherwise: only its builders know that it is sound. */
+/*
+ * Write the request to its slot. The configuration of an mkey (IBV_WR_DRIVER1) is accepted only if
+ * its builder and setters made it, because the checks are in them. uroce_post_send() refuses this
+ * opcode.
+ */
 static int
 fill_wqe(struct uroce_vqp *qp)
 {
@@ -70,7 +75,7 @@ uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
 		.wr_id = ibv->wr_id,
 		.sg_list = vwr->sge,
 		.opcode = opcode,
-		/* inline is what a setter makes it */
+		/* only a setter of inline data sets IBV_SEND_INLINE */
 		.send_flags = ibv->wr_flags & ~(unsigned)IBV_SEND_INLINE,
 	};
 	return &vwr->wr;
@@ -272,7 +277,7 @@ wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t remote_srqn)
 	get_wr(ibv)->wr.qp_type.xrc.remote_srqn = remote_srqn;
 }
 
-/* A builder with its data. */
+/* Builder of ATOMIC_WRITE, which also sets the request's data of 8 bytes. */
 static void
 wr_atomic_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, const void *atomic_wr)
 {
@@ -299,14 +304,17 @@ wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, size_t len,
 }
 #endif
 
-/* --- a QP that has them ------------------------------------------------------------------------------ */
+/*
+ * --- giving the calls to a QP
+ * ------------------------------------------------------------------------
+ */
 
 #define OP(flag, opcode, member)                                                                   \
 	{                                                                                          \
 		flag, opcode, offsetof(struct ibv_qp_ex, member), (void (*)(void))member           \
 	}
 static const struct {
-	uint64_t flag; /* enum ibv_qp_create_send_ops_flags */
+	uint64_t flag; /* a value of enum ibv_qp_create_send_ops_flags */
 	uint8_t opcode;
 	size_t member;
 	void (*builder)(void);

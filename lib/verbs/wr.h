@@ -4,7 +4,8 @@
 
 /**
  * @file
- * A request that is being built by calls: what the builders of wr.c and mkey_wr.c share.
+ * The request that is being built by calls. The builders and setters of wr.c and mkey_wr.c share
+ * it.
  */
 
 #include <stdbool.h>
@@ -15,21 +16,24 @@
 #include "verbs/fork.h"
 #include "verbs/object.h"
 
-/** What is being built; under the send queue's lock. */
+/** A request that is being built, under the lock of the send queue. */
 struct uroce_vwr {
 	struct ibv_send_wr wr;
-	bool is_open;   /* wr was begun, and is not in its slot */
+	bool is_open;   /* `wr` was begun, and was not written to its slot yet */
 	bool has_mkeys; /* the QP may configure mkeys */
-	uint32_t nb;    /* slots filled */
-	int err;        /* of the first that failed */
+	uint32_t nb;    /* requests whose slots are filled */
+	int err;        /* -errno of the first builder or setter that failed; 0: none */
 	struct ibv_sge sge[UROCE_SGE_MAX];
-	/* of a configuration */
-	uint8_t nb_setters; /* that are to follow */
-	uint8_t set;        /* enum uroce_mkey_part: what setters did */
+	/* Used while the request is the configuration of an mkey: */
+	uint8_t nb_setters; /* number of setters that must still follow */
+	uint8_t set;        /* enum uroce_mkey_part: parts that setters have set */
 	_Alignas(8) uint8_t data[UROCE_MAX_INLINE];
 };
 
-/** In a child that inherited the QP nothing of it is written: calls go nowhere, and the last one says so. */
+/**
+ * Takes the place of an inherited QP's `vwr` in a child of fork(), because the child must not write
+ * to the QP. Requests that are built in it are discarded, and ibv_wr_complete() returns EIO.
+ */
 extern struct uroce_vwr uroce_vwr_nowhere;
 
 static inline struct uroce_vwr *
@@ -38,13 +42,16 @@ uroce_vwr_of(const struct uroce_vqp *qp)
 	return uroce_is_fork_child() ? &uroce_vwr_nowhere : qp->vwr;
 }
 
-/** Begin a request, whose scatter list is `sge`; the one before it is complete. */
+/**
+ * Begin a request, whose scatter list is `sge`. This also completes the request that was begun
+ * before.
+ */
 struct ibv_send_wr *uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode);
 
-/** Whether the request is still the configuration that its builder and setters made. */
+/** Whether the request still has the configuration that its builder and setters made. */
 bool uroce_vwr_is_conf(const struct uroce_vwr *vwr);
 
-/** A builder or setter refuses what it is given, unless one did before. */
+/** Record the error of a builder or setter. Only the first error is kept. */
 static inline void
 uroce_vwr_fail(struct uroce_vwr *vwr, int err)
 {

@@ -4,11 +4,12 @@
 
 /**
  * @file
- * XRC: domains, and the receiving QPs in them, which several contexts of a process may have open.
+ * XRC domains and XRC targets, which several contexts of a process may have open.
  *
- * A program has handles. Those of a domain are `struct uroce_vxrcd`, one for each time it was opened; those
- * of an XRC target are `struct uroce_vqp` whose `target` is the QP itself, which no program ever sees. Who
- * closes the last handle ends what is behind it. The device's lock guards the lists.
+ * Programs have handles of domains and targets. A handle of a domain is a `struct uroce_vxrcd`, one
+ * for each open call. A handle of a target is a `struct uroce_vqp` whose `target` is the QP itself,
+ * which programs never see. Closing the last handle destroys the domain or the target. The device's
+ * lock guards the lists.
  */
 
 #include "verbs/object.h"
@@ -16,20 +17,20 @@
 
 /** An XRC domain of a device. */
 struct uroce_vdomain {
-	struct uroce_vdomain *next; /* of the device */
-	uint32_t number;            /* of the device; not 0 */
-	struct uroce_vinode *inode; /* NULL: none, nobody else can open it */
+	struct uroce_vdomain *next; /* next domain of the device */
+	uint32_t number;            /* number of the domain, unique on the device; never 0 */
+	struct uroce_vinode *inode; /* inode by which others open it; NULL: nobody else can */
 	unsigned nb_xrcds;
 };
 
-/** A handle of a domain, of today's verbs and of those before: the two begin alike. */
+/** A handle of a domain, for both generations of verbs. Both structs begin with the same member. */
 struct uroce_vxrcd {
 	union {
 		struct ibv_xrcd ibv;
 		struct ibv_xrc_domain ibv_old;
 	};
 	struct uroce_vdomain *domain;
-	unsigned nb_users; /* SRQs and handles of targets; under the context's mutex */
+	unsigned nb_users; /* number of SRQs and target handles; under the context's mutex */
 };
 
 static inline struct uroce_vxrcd *
@@ -38,40 +39,53 @@ uroce_vxrcd(struct ibv_xrcd *ibv)
 	return (struct uroce_vxrcd *)ibv;
 }
 
-/** What makes a QP beside its verbs' attributes. */
+/** Attributes of a new QP that verbs do not have. */
 struct uroce_vqp_conf {
-	uint32_t xrcd;     /* of an XRC target: number of its domain */
-	bool has_mkeys;    /* it may configure mkeys; it has the ibv_wr_* calls, too */
-	bool is_pipelined; /* it stops behind a bad signature */
+	uint32_t xrcd;     /* XRC target: the number of its domain */
+	bool has_mkeys;    /* configures mkeys; the QP also has the ibv_wr_*() calls */
+	bool is_pipelined; /* the QP stops after a bad signature */
 };
 
 /**
- * Make a QP for a program, or the QP behind the handles of an XRC target. What `init` says was checked.
- * @param init  of a target: nothing but its type is looked at
- * @return 0, -ENOMEM
+ * Create a QP for a program, or the QP behind the handles of an XRC target. The caller has checked
+ * `init`.
+ * @param init  for an XRC target nothing but the type is read
+ * @return 0; -ENOMEM
  */
 int uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *init,
 		     const struct uroce_vqp_conf *conf, struct uroce_vqp **qp);
 
-/** Its end. It has no handles. @return 0; -EBUSY: it is a member of a multicast group */
+/**
+ * Destroy a QP. It has no handles any more.
+ * @return 0; -EBUSY: the QP is a member of a multicast group
+ */
 int uroce_vqp_destroy(struct uroce_vqp *qp);
 
 /**
- * Make an XRC target, and the first handle of it.
- * @param is_silent  the program does not see the handle: it gets no events
- * @return 0, -ENOMEM
+ * Create an XRC target, and its first handle.
+ * @param is_silent  the program does not see the handle, so it gets no events
+ * @return 0; -ENOMEM
  */
 int uroce_target_create(struct uroce_vxrcd *xrcd, void *qp_context, bool is_silent,
 			struct uroce_vqp **handle);
 
-/** The target of that number in the domain; NULL: there is none. Under the device's lock. */
+/**
+ * Find a target of a domain by its number. The caller holds the device's lock.
+ * @return the target; NULL: there is none
+ */
 struct uroce_vqp *uroce_target_find(const struct uroce_vxrcd *xrcd, uint32_t qpn);
 
-/** One more handle of a target. @return 0; -EINVAL: the domain has none of that number; -ENOMEM */
+/**
+ * Make another handle of a target.
+ * @return 0; -EINVAL: the domain has no target of this number; -ENOMEM
+ */
 int uroce_target_open(struct uroce_vxrcd *xrcd, uint32_t qpn, void *qp_context, bool is_silent,
 		      struct uroce_vqp **handle);
 
-/** Close a handle; with the last one goes the target. Waits for acknowledgements of its events. */
+/**
+ * Close a handle of a target, and wait until all its events are acknowledged. Closing the last
+ * handle destroys the target.
+ */
 void uroce_target_close(struct uroce_vqp *handle);
 
 #endif /* UROCE_VERBS_XRC_H */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC targets as the older generation of the calls has them: a program knows them by their number, and is
- * registered for them. A registration is a handle that the program does not see.
+ * XRC targets in the older generation of verbs. A program knows a target by its number, and
+ * registers for it. A registration is a handle that the program does not see.
  *
- * A call about a number takes a handle while it runs, so that the QP does not go meanwhile.
+ * Each call that takes the number of a target opens a handle while it runs, so that the target is
+ * not destroyed meanwhile.
  */
 
 #include <errno.h>
@@ -27,7 +28,10 @@ vxrcd_of(struct ibv_xrc_domain *d)
 	return (struct uroce_vxrcd *)d;
 }
 
-/* Make a handle the registration of its XRCD. @return whether there was none */
+/*
+ * Make a handle the registration of its XRCD, if this XRCD has none.
+ * @return false: the XRCD has a registration already
+ */
 static bool
 set_registration(struct uroce_vqp *handle)
 {
@@ -43,7 +47,10 @@ set_registration(struct uroce_vqp *handle)
 	return is_new;
 }
 
-/* Take the registration that an XRCD has for a QP; it is the caller's to close. */
+/*
+ * Take away the registration of an XRCD for a target.
+ * @return the handle, which the caller must close; NULL: the XRCD has no registration
+ */
 static struct uroce_vqp *
 unset_registration(struct uroce_vxrcd *xrcd, uint32_t qpn)
 {

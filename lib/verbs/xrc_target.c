@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC targets: QPs that receive for all the XRC SRQs of a domain. They live as long as somebody has a
- * handle: who made them, who opened them by their number, and in the older generation of the calls who is
- * registered for them.
+ * XRC targets: QPs that receive for all XRC SRQs of a domain. A target exists as long as it has a
+ * handle. A handle is made when the target is created, and whenever it is opened by its number. In
+ * the older generation of verbs each registration is a handle, too.
  */
 
 #include <errno.h>
@@ -50,7 +50,7 @@ free_target_handle(struct uroce_vqp *handle)
 	uroce_hugemem_free(handle);
 }
 
-/* Under the device's lock. */
+/* Add a handle to its target. The caller holds the device's lock. */
 static void
 link_handle(struct uroce_vqp *handle, struct uroce_vqp *target)
 {
@@ -74,8 +74,9 @@ unlink_handle(struct uroce_vqp *handle)
 }
 
 /*
- * Whoever ends a QP comes by the device's lock between withdrawing and freeing it (uroce_vevent_forget_qp), so one
- * that is found under the lock stays until that is released. Without a handle it begins, or it ends.
+ * Destroying a QP takes the device's lock after the QP's number was withdrawn and before its memory
+ * is freed (uroce_vevent_forget_qp). So a target that is found under this lock stays until the lock
+ * is released. A target without handles is being created or destroyed, and is not found.
  */
 struct uroce_vqp *
 uroce_target_find(const struct uroce_vxrcd *xrcd, uint32_t qpn)
@@ -148,11 +149,11 @@ uroce_target_close(struct uroce_vqp *handle)
 	unlink_handle(handle);
 	const bool is_last = target->handles == NULL;
 
-	/* that of who made it may be gone */
+	/* the context by which the target was created may be closed by now */
 	target->ibv.context = handle->ibv.context;
 	pthread_mutex_unlock(&device->lock);
 	if (is_last)
-		(void)uroce_vqp_destroy(target); /* no member of a group: it is not for datagrams */
+		(void)uroce_vqp_destroy(target); /* cannot fail: it is in no multicast group */
 	uroce_vevent_forget_qp(handle);
 	free_target_handle(handle);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC domains, and the inodes by which the contexts of a process find the same one.
+ * XRC domains. The contexts of a process find a shared domain by its inode.
  *
- * Each process has devices of its own, so domains cannot be shared between processes. So that a program
- * learns of it, a process keeps a lock on each inode that it has a domain of, whatever the device: the lock
- * goes with the process, and another one cannot have it.
+ * Each process has devices of its own, so processes cannot share a domain. A process holds a lock
+ * (flock) on each inode for which it has a domain, on any device. Another process cannot have this
+ * lock at the same time, so a program that tries to share a domain gets an error. The lock ends
+ * with the process.
  */
 
 #include <errno.h>
@@ -26,14 +27,17 @@ struct uroce_vinode {
 	struct uroce_vinode *next;
 	dev_t dev;
 	ino_t ino;
-	int fd; /* ours, locked */
+	int fd; /* the library's own descriptor, which holds the lock */
 	unsigned nb_domains;
 };
 
 static pthread_mutex_t inodes_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_vinode *inodes;
 
-/* The program's descriptor is no good: locks that it takes would be the same as ours. */
+/*
+ * Open the file of descriptor `fd` anew, and lock it. The program's descriptor is not used, because
+ * a lock that the program takes on it would be the same lock.
+ */
 static int
 open_locked(int fd)
 {
@@ -104,7 +108,10 @@ give_inode(struct uroce_vinode *inode)
 		while (*link != inode)
 			link = &(*link)->next;
 		*link = inode->next;
-		/* a child that was forked may have the descriptor, and with it the lock */
+		/*
+		 * unlocked before the close, because a forked child may have the descriptor and
+		 * keep the lock
+		 */
 		(void)flock(inode->fd, LOCK_UN);
 		close(inode->fd);
 		free(inode);
