@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tracked files, and C text without its comments and strings: what the checks read."""
+"""Input of the checks: the tracked files, and C text without comments and strings."""
 
 import os
 import re
@@ -12,7 +12,7 @@ _COMMENT_OR_LITERAL = re.compile(
 
 
 def tracked(*patterns):
-    """Paths, relative to the top, of the files that git knows and that are there."""
+    """Paths, relative to the top folder, of the tracked files that exist."""
     out = subprocess.run(['git', 'ls-files', '-z', '--', *patterns], cwd=TOP, check=True,
                          capture_output=True, text=True).stdout
     return [path for path in out.split('\0')
@@ -25,7 +25,7 @@ def text(path):
 
 
 def code(path):
-    """A C file with comments and literals blanked, so that line numbers stay."""
+    """Text of a C file in which comments and literals are blank. Line numbers do not change."""
     def blank(match):
         literal = match.group(0)
         keep = literal[0] if literal[0] in '"\'' else ' '

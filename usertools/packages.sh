@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The Debian packages that uroce needs, in one place, and how they are installed: only those that
-# are missing, nothing upgraded, nothing removed. With all of them there the network is not touched.
-# To be sourced.
+# The Debian packages that uroce needs, and a function that installs them. The function installs
+# only missing packages, and upgrades or removes none. If no package is missing, the network is not
+# used. This file is sourced by other scripts.
 
 # To build the library and the programs, and to run them on any port.
 packages_build="build-essential pkg-config meson ninja-build python3 git
@@ -19,10 +19,10 @@ packages_test="$packages_build
 packages_test_all="$packages_test
 	gcovr gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static spin"
 
-# To measure beside what else there is (uroce-bench-all), and to draw it.
+# To compare with other programs (uroce-bench-all), and to draw the results.
 packages_bench="dpdk-dev ucx-utils qperf ethtool iproute2 python3-matplotlib"
 
-# To boot Linux guests as peers (test/interop/guest), and what they run.
+# To boot Linux guests as peers (test/interop/guest), and the programs that run in the guests.
 packages_interop="qemu-system-x86 busybox-static cpio kmod xz-utils zstd iproute2 python3
 	rdma-core ibverbs-utils perftest python3-pyverbs iputils-ping procps"
 
@@ -31,7 +31,7 @@ is_installed()
 	[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# Those of its arguments that are not installed.
+# Print those of the given packages that are not installed.
 missing_packages()
 {
 	for package in "$@"; do
@@ -50,7 +50,7 @@ as_root()
 	fi
 }
 
-# Install what is missing of the packages given; what apt says goes to the log file $1.
+# Install the missing ones of the given packages. $1: log file for apt's output.
 install_packages()
 {
 	log=$1

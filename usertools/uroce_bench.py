@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A measurement between two processes, each a thread on a CPU of its own: its ends, what they said,
-and what else the machine did meanwhile. What the uroce-bench programs have in common.
+"""A measurement between two processes, each a thread on a CPU of its own: the processes, their
+output, and the CPU time of other processes. Common to the uroce-bench programs.
 """
 
 import json
@@ -15,26 +15,26 @@ from uroce_ports import PORTS, TOP, LabError, cpu_of, inside
 
 START_S = 30
 MTUS = (256, 512, 1024, 2048, 4096)
-# Ethernet, IPv4, UDP, BTH, ICRC; what the first or only packet of a WRITE has besides.
+# Ethernet, IPv4, UDP, BTH, ICRC; and the RETH of the first or only packet of a WRITE.
 HEADERS, RETH = 14 + 20 + 8 + 12 + 4, 16
 
 
 class Shape:
-    """Messages of one size: their frames."""
+    """Messages of one size, and their frames."""
 
     def __init__(self, size, mtu):
         self.size = size
         self.mtu = mtu
         self.frames = -(-size // mtu)
         payload = min(size, mtu)
-        # The frame that there is most of: the only one, or a middle one.
+        # The most frequent frame of a message: the only one, or a middle one.
         self.frame_bytes = HEADERS + -(-payload // 4) * 4 + (RETH if self.frames < 3 else 0)
 
 
 # ------------------------------------------------------------------------------------------ builds
 
 def build(folder, options, *targets):
-    """Build a library of another kind, in a directory of its own."""
+    """Build a library with other options, in a directory of its own."""
     steps = [['ninja', '-C', folder, *targets]]
     if not os.path.exists(os.path.join(TOP, folder, 'build.ninja')):
         steps.insert(0, ['meson', 'setup', folder, *options])
@@ -48,7 +48,7 @@ def build(folder, options, *targets):
 # ------------------------------------------------------------------------------------------- ends
 
 def memory_options(eal):
-    """As uroce-perf chooses for itself."""
+    """Memory options that uroce-perf itself would choose."""
     if '--no-huge' in eal:
         return ['--no-shconf', '-m', '1024']
     for folder in sorted(os.listdir('/sys/kernel/mm/hugepages')):
@@ -68,7 +68,7 @@ def read(path):
 
 
 class End:
-    """A process of a measurement; what it says is kept."""
+    """A process of a measurement. Its output is stored."""
 
     def __init__(self, lab, name, side, cpu, command):
         self.name = name
@@ -105,7 +105,7 @@ class End:
 
 
 def last_object(text):
-    """The JSON object in the last line that holds one."""
+    """The JSON object in the last line that has one."""
     for line in reversed(text.splitlines()):
         if line.startswith('{'):
             return json.loads(line)
@@ -134,8 +134,8 @@ def perf_pair(lab, wire, perf, test, seconds):
 # ----------------------------------------------------------------------------------------- others
 
 class Others:
-    """What processes other than ours took of the CPUs meanwhile: it spoils the figures. Interrupts are
-    not among it: on a veth those are ours, too.
+    """CPU time of processes other than the measured ones, which disturbs the measurement. Time in
+    interrupts is not included: on a veth it belongs to the measured processes, too.
     """
 
     ALLOWED = 0.03
@@ -194,7 +194,7 @@ def parse_sizes(text, mtu_max):
 
 
 def check_port(name):
-    """Refuse a port that two processes cannot measure on. @return its largest path MTU"""
+    """Refuse a port that cannot connect two processes. @return its largest path MTU"""
     joined = [port for port, (make, _, _) in PORTS.items() if make]
     if name not in joined:
         raise LabError(f'{name}: two processes do not meet there; allowed: {", ".join(joined)}')

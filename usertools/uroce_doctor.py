@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Why there is no device, or no traffic: a list of checks, each of which looks at one thing that has to be
-right, says what it found, and what to type where it is not. What uroce-doctor prints, as functions.
+"""The checks of uroce-doctor, as functions. Each check looks at one thing that must be right for
+devices and traffic, reports what it found, and gives the command that corrects what is wrong.
 
-A check is a generator of findings about a patient. It looks at files below `sysfs` and `proc`, and asks
-`ip`; it changes nothing. What it does not concern it passes over without a word.
+A check is a generator of findings about a patient. A check reads files below `sysfs` and `proc`,
+and runs `ip`; it changes nothing. A check that does not apply to the patient has no findings.
 """
 
 import dataclasses
@@ -21,23 +21,25 @@ from uroce_netdev import KERNEL_HEADERS, MTUS, PCI_ADDRESS, names, read
 
 OK, NOTE, FAULT = 'ok', 'note', 'FAULT'
 
-# IPv6, UDP, BTH, the longest extension headers together, ICRC: what a packet has beside its payload.
+# Headers of a packet: IPv6, UDP, BTH, the longest combination of extension headers, ICRC.
 HEADERS = 40 + 8 + 12 + 24 + 4
-USUAL_PATH_MTU = 1024    # what programs ask for
-USUAL_LINK_MTU = 4200    # of networks that carry RoCE: path MTU 4096
-HUGE_MIB = 512           # enough for a device
+USUAL_PATH_MTU = 1024    # path MTU of most programs
+USUAL_LINK_MTU = 4200    # of networks for RoCE, for path MTU 4096
+HUGE_MIB = 512           # enough for one device
 
 USERSPACE_DRIVERS = ('vfio-pci', 'igb_uio', 'uio_pci_generic')
-SHARED_DRIVERS = ('mlx4_core', 'mlx5_core', 'mana')    # of the kernel and of DPDK at once
+# drivers that the kernel and DPDK can use at the same time
+SHARED_DRIVERS = ('mlx4_core', 'mlx5_core', 'mana')
 CAP_NET_RAW, CAP_NET_ADMIN = 13, 12
-PROBE_S = 0.5            # to wait for an echo
-PROBES = 3               # before it counts as lost
-PMTUDISC_PROBE = 3       # IP_PMTUDISC_PROBE: DF, whatever the kernel believes of the path
+PROBE_S = 0.5            # timeout of an echo
+PROBES = 3               # requests without a response after which the path counts as broken
+# IP_PMTUDISC_PROBE: set DF, and ignore the path MTU that the kernel has cached
+PMTUDISC_PROBE = 3
 
 
 @dataclasses.dataclass
 class Finding:
-    """What a check saw. `remedy` is what to type, or None."""
+    """The result of a check. `remedy` is the command to type, or None."""
     level: str
     check: str
     text: str
@@ -46,18 +48,20 @@ class Finding:
 
 @dataclasses.dataclass
 class Patient:
-    """What is looked at: a port, what it is to do, and where the machine tells of itself."""
-    name: str = None           # None: the machine alone
-    interface: str = None      # of the kernel
+    """The object of the checks: a port and its configuration, and where the machine's properties
+    are read.
+    """
+    name: str = None           # None: check the machine alone
+    interface: str = None      # kernel interface of the port
     pci: str = None
-    keys: dict = dataclasses.field(default_factory=dict)    # of the device: addr, mtu ...
+    keys: dict = dataclasses.field(default_factory=dict)    # keys of the device: addr, mtu ...
     eal: list = dataclasses.field(default_factory=list)
     peer: str = None
     sysfs: str = '/sys'
     proc: str = '/proc'
 
     def device_folder(self):
-        """Of the port in sysfs; None: it has none there."""
+        """The folder of the port's device in sysfs; None: there is none."""
         if self.pci:
             return os.path.join(self.sysfs, 'bus/pci/devices', self.pci)
         path = os.path.join(self.sysfs, 'class/net', self.interface or '', 'device')
@@ -77,7 +81,7 @@ class Patient:
 
 
 def ask_ip(*words):
-    """What `ip -j` answers, as objects; None: it refuses."""
+    """The output of `ip -j`, as objects; None: the command failed."""
     try:
         done = subprocess.run(['ip', '-j', *words], capture_output=True, text=True, check=False)
     except OSError:
@@ -91,7 +95,7 @@ def ask_ip(*words):
 
 
 def numbers(text):
-    """The numbers of a list as "0-2,5"."""
+    """The numbers of a list like "0-2,5"."""
     found = set()
     for part in (text or '').split(','):
         match = re.fullmatch(r'(\d+)(?:-(\d+))?', part.strip())
@@ -101,12 +105,12 @@ def numbers(text):
 
 
 def link_of(interface):
-    """What the kernel says of an interface, in our network namespace; None: there is none."""
+    """The kernel's data of an interface in this network namespace; None: there is none."""
     return (ask_ip('link', 'show', 'dev', interface) or [None])[0]
 
 
 def lcores_of(patient):
-    """The CPUs that EAL's lcores are to run on: those that it was told, or None: all."""
+    """The CPUs of EAL's lcores, from the options; None: all CPUs."""
     told = patient.option('-l', '--lcores')
     return numbers(re.sub(r'[()]|\d+@', '', told)) if told else None
 
@@ -249,7 +253,7 @@ def link(patient):
 
 
 def kernel_device(patient):
-    """A device of the kernel on the same interface takes the same UDP port."""
+    """Check for a kernel device on the same interface, which would use the same UDP port."""
     for device in names(patient.sysfs, 'class/infiniband') if patient.interface else ():
         if read(patient.sysfs, 'class/infiniband', device, 'parent') == patient.interface:
             yield Finding(FAULT, 'UDP 4791', f'the kernel\'s {device} is on {patient.interface}, and answers '
@@ -259,7 +263,7 @@ def kernel_device(patient):
 # ------------------------------------------------------------------------------------------- the network
 
 def addresses(interface):
-    """Of an interface of the kernel, but for the link-local."""
+    """Addresses of a kernel interface, without link-local ones."""
     entry = (ask_ip('addr', 'show', 'dev', interface) or [{}])[0]
     return [info['local'] for info in entry.get('addr_info', ()) if info.get('scope') == 'global']
 
@@ -280,7 +284,7 @@ def address(patient):
 
 
 def largest(link_mtu, headers=HEADERS):
-    """The path MTU that fits; 0: none does."""
+    """The largest path MTU that fits the link MTU; 0: none fits."""
     return max((mtu for mtu in MTUS if mtu + headers <= link_mtu), default=0)
 
 
@@ -300,7 +304,9 @@ def mtu(patient):
 
 
 class Echo:
-    """Echo requests to one address, of so many bytes with the IP header, never in fragments."""
+    """Echo requests to one address. They have `length` bytes with the IP header, and are never
+    fragmented.
+    """
 
     def __init__(self, peer, interface):
         self.is_ipv6 = ipaddress.ip_address(peer).version == 6
@@ -322,7 +328,7 @@ class Echo:
         self.sequence = self.sequence % 0xffff + 1
         head = struct.pack('!BBHHH', 128 if self.is_ipv6 else 8, 0, 0, os.getpid() & 0xffff, self.sequence)
         data = head + bytes(max(0, length - len(head) - (40 if self.is_ipv6 else 20)))
-        if not self.is_ipv6:    # the kernel does it for ICMPv6
+        if not self.is_ipv6:    # for ICMPv6 the kernel computes the checksum
             total = sum(struct.unpack(f'!{len(data + bytes(len(data) % 2)) // 2}H', data + bytes(len(data) % 2)))
             total = (total & 0xffff) + (total >> 16)
             data = data[:2] + struct.pack('!H', ~(total + (total >> 16)) & 0xffff) + data[4:]
@@ -334,7 +340,7 @@ class Echo:
                 struct.unpack('!HH', body[4:8]) == (os.getpid() & 0xffff, self.sequence))
 
     def passes(self, length):
-        """Whether one of some requests of this length is answered."""
+        """Whether at least one of several requests of this length gets a response."""
         for _ in range(PROBES):
             try:
                 self.socket.send(self.request(length))
@@ -351,7 +357,9 @@ class Echo:
 
 
 def path(patient):
-    """To the peer: the way, who answers there, and how much gets through."""
+    """Check the path to the peer: the route, whether the peer responds, and the largest packet that
+    passes.
+    """
     if not patient.peer or not patient.interface or not link_of(patient.interface):
         return
     way = (ask_ip('route', 'get', patient.peer) or [None])[0]
@@ -396,7 +404,7 @@ def probe(patient, hop):
 
 
 def silence(patient, hop):
-    """Nobody answers: does anybody say that the address is his?"""
+    """The peer does not respond: find out whether a host on the link claims the address."""
     entry = (ask_ip('neigh', 'show', 'to', hop, 'dev', patient.interface) or [{}])[0]
     if 'lladdr' in entry and 'FAILED' not in entry.get('state', ()):
         yield Finding(FAULT, 'path', f'{hop} is there ({entry["lladdr"]}), but {patient.peer} answers no echo: '
@@ -416,7 +424,9 @@ def examine(patient):
 
 
 def patient_of(spec, eal=(), peer=None):
-    """From PORT[,key=value...]; a port that is neither an interface nor on PCI has no further traits."""
+    """The patient for PORT[,key=value...]. A port that is neither an interface nor on PCI has no
+    further properties.
+    """
     name, *pairs = (spec or '').split(',')
     keys = dict(pair.partition('=')[::2] for pair in pairs)
     is_pci = PCI_ADDRESS.match(name) is not None

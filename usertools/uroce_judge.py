@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What follows from the measurements of a part: ratios, round by round, and whether what must be holds.
-Each is a measurement too, so that it is kept, told and compared as the others are.
+"""Values derived from the measurements of a part: ratios, round by round, and whether they meet
+their limits. A derived value is stored, printed and compared as a measurement is.
 """
 
 import statistics
 
 from uroce_lines import LINES
 
-# The metrics of uroce_runs, as the suite calls them.
+# The metrics of uroce_runs, with their names in the suite.
 METRIC_OF = {'frames_per_s': 'frame_rate', 'messages_per_s': 'message_rate',
              'bytes_per_s': 'payload_rate', 'median_us': 'latency_p50', 'p99_us': 'latency_p99',
              'connect_per_s': 'connect_rate'}
-# Beside TCP: of each kind, what is compared.
+# The comparison with TCP: for each kind, the metric that is compared, and its title.
 KINDS = {'rate': ('message_rate', '64-byte messages'), 'stream': ('payload_rate', '64 KiB messages, bytes'),
          'trip': ('latency_p50', '64-byte latency')}
-# How many times as good as UCX uroce must be, by port and kind; of latency: how much less.
+# Limits: how many times as good as UCX uroce must be, by port and kind. For latency: how many times
+# shorter.
 TIMES = {('af_xdp', 'rate'): 2, ('af_packet', 'rate'): 2, ('af_xdp', 'stream'): 1,
          ('af_packet', 'stream'): 1, ('af_xdp', 'trip'): 1, ('af_packet', 'trip'): 1,
          ('memif', 'rate'): 5, ('memif', 'trip'): 3}
 
 
 class Judged:
-    """A value for each round, made of other measurements, and what it must be at least or at most."""
+    """A value for each round, derived from other measurements, and its limits."""
 
     def __init__(self, labels, metric, rounds, others, floor=None, ceiling=None):
         self.labels = labels
@@ -32,7 +33,7 @@ class Judged:
         self.ceiling = ceiling
 
     def better(self):
-        """What is: None, what the metric says."""
+        """Which direction is better: 'less', or None for that of the metric."""
         return None if self.ceiling is None else 'less'
 
     def bounds(self):
@@ -59,7 +60,7 @@ def others_of(rows):
 
 
 def judge_lines(rows):
-    """The lines of uroce_lines.py, of the runs that were measured for them."""
+    """Results of the lines of uroce_lines.py, from the runs that were measured for them."""
     found = []
     for port in ports_in(rows):
         for group, line in ((group, line) for group, lines in LINES.items() for line in lines):
@@ -88,20 +89,20 @@ def judge_limit(rows):
 
 
 def best_rounds(rows, better):
-    """Round by round, the best of several tests of a program."""
+    """For each round, the best of several tests of a program."""
     pick = max if better == 'more' else min
     return [pick(values) for values in zip(*(row['rounds'] for row in rows))]
 
 
 def judge_tcp(rows):
-    """How many times as good as each other program uroce is: best test against best test."""
+    """How many times as good as each other program uroce is, by the best test of each."""
     found = []
     for port in ports_in(rows):
         for kind, (metric, _) in KINDS.items():
             better = 'less' if kind == 'trip' else 'more'
             ours = select(rows, metric, port=port, kind=kind, tool='uroce')
             for tool in 'ucx', 'qperf':
-                is_mean = tool == 'qperf' and kind == 'trip'    # it tells no median
+                is_mean = tool == 'qperf' and kind == 'trip'    # qperf reports no median
                 theirs = select(rows, 'latency_mean' if is_mean else metric, port=port, kind=kind,
                                 tool=tool)
                 if not ours or not theirs:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lines of a comparison: what is held against what, and what the ratio must be. LINES is what the
-data path must show on a port that two processes share; a row more is a line more.
+"""The lines of a comparison: what is compared with what, and the limit of the ratio. LINES has what
+the data path must reach on a port between two processes. A line is added by adding a row.
 """
 
 from uroce_runs import Limit, Loopback, Perf, Ping
@@ -8,7 +8,7 @@ from uroce_runs import Limit, Loopback, Perf, Ping
 KIB, MIB = 1 << 10, 1 << 20
 SET = 256 * MIB     # larger than any cache
 
-# Requests go out in lists of 16 on 16 QPs, or one by one on one QP.
+# Requests are posted in lists of 16 on 16 QPs, or one by one on one QP.
 LISTS = '-t512 -l16 -Q16 -q16'
 SINGLE = '-t512 -l1 -Q64 -q1'
 LARGE = '-t128 -Q16'
@@ -17,7 +17,9 @@ TESTS = {'WRITE': 'write_bw', 'SEND': 'send_bw', 'READ': 'read_bw', 'FETCH_AND_A
 
 
 class Line:
-    """`left` is to be so much of `share` times `right`; without `right` it is to be so much itself."""
+    """The ratio of `left` to `share` times `right` has a limit. Without `right`, the value of
+    `left` has a limit.
+    """
 
     def __init__(self, name, left, right, metric, floor=None, ceiling=None, share=1):
         self.name = name
@@ -35,7 +37,7 @@ class Line:
         return next(filter(None, (run.why_not() for run in self.runs())), None)
 
     def ratio(self, metrics):
-        """@param metrics  of one round, by run"""
+        """@param metrics of one round, by run"""
         value = metrics[self.left][self.metric]
         return value / (metrics[self.right][self.metric] * self.share) if self.right else value
 
@@ -53,7 +55,7 @@ def small_lines():
         yield Line(f'8 B {op}, lists of 16, 16 QPs', Perf(TESTS[op], *SMALL, LISTS), Limit(*SMALL),
                    'frames_per_s', floor=0.60)
     for op in 'READ', 'FETCH_AND_ADD':
-        # each is two frames
+        # each operation has two frames
         yield Line(f'8 B {op}, lists of 16, 16 QPs', Perf(TESTS[op], *SMALL, LISTS), Limit(*SMALL),
                    'frames_per_s', floor=0.60, share=0.5)
     for op in 'WRITE', 'SEND':

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which RDMA device belongs to a network interface: its name, its port, the index of its RoCEv2 GID and
-the active MTU. The kernel's devices are found in sysfs; one of uroce is made, asked and taken down by
-uroce-devinfo. What uroce-netdev prints, as functions.
+"""The functions of uroce-netdev: which RDMA device belongs to a network interface, with its name,
+its port, the index of its RoCEv2 GID and the active MTU. The kernel's devices are found in sysfs.
+For a device of uroce, uroce-devinfo creates it, queries it and destroys it.
 """
 
 import ctypes
@@ -14,16 +14,17 @@ import subprocess
 
 from uroce_ports import AF_PACKET_RING, built
 
-MTUS = (256, 512, 1024, 2048, 4096)    # enum ibv_mtu is the place in it, from 1 on
-# What the kernel sets aside of an interface's MTU for the headers of a RoCEv2 packet: GRH, UDP, BTH,
-# XRCETH, AtomicETH, ICRC.
+# A value of enum ibv_mtu is the position in this tuple, from 1 on.
+MTUS = (256, 512, 1024, 2048, 4096)
+# Bytes that the kernel subtracts from an interface's MTU for the headers of a RoCEv2 packet: GRH,
+# UDP, BTH, XRCETH, AtomicETH, ICRC.
 KERNEL_HEADERS = 40 + 8 + 12 + 4 + 28 + 4
 DEVINFO = built('build/apps/uroce-devinfo')
 PCI_ADDRESS = re.compile(r'[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$', re.IGNORECASE)
 
 
 class NetdevError(Exception):
-    """What, why, and what is allowed, in one line."""
+    """An error. The text says in one line what is wrong, why, and what is allowed."""
 
 
 def read(*path):
@@ -31,12 +32,12 @@ def read(*path):
     try:
         with open(os.path.join(*path), encoding='utf-8') as file:
             return file.read().strip()
-    except OSError:    # an entry of the GID table that is empty answers EINVAL
+    except OSError:    # reading an empty entry of the GID table fails with EINVAL
         return None
 
 
 def names(*path):
-    """What is in a folder; numbers in their order."""
+    """The names in a folder; numbers in numerical order."""
     try:
         found = os.listdir(os.path.join(*path))
     except OSError:
@@ -49,7 +50,9 @@ def mtu_code(mtu):
 
 
 def best_gid(gids):
-    """Of the RoCEv2 GIDs {index: address} the first of IPv4; of IPv6; the link-local one."""
+    """The best of RoCEv2 GIDs {index: address}: the first IPv4 one; else the first IPv6 one; else
+    the link-local one.
+    """
     def rank(index):
         address = ipaddress.IPv6Address(gids[index])
         return (address.ipv4_mapped is None, address.is_link_local, index)
@@ -70,7 +73,7 @@ def kernel_gids(sysfs, device, port, interface):
 
 
 def is_on(sysfs, device, port, interface):
-    """Whether a port is an interface's, though none of its GIDs is of RoCEv2."""
+    """Whether a port belongs to an interface, even if none of its GIDs is a RoCEv2 GID."""
     base = os.path.join(sysfs, 'class/infiniband', device)
     if read(base, 'parent') == interface or interface in names(base, 'device/net'):
         return True
@@ -79,13 +82,13 @@ def is_on(sysfs, device, port, interface):
 
 
 def lower(sysfs, interface):
-    """The interfaces beneath one, as of a VLAN."""
+    """The lower interfaces of an interface, as of a VLAN."""
     return [name[len('lower_'):] for name in names(sysfs, 'class/net', interface)
             if name.startswith('lower_')]
 
 
 def active_mtu_by_verbs(device, port):
-    """As libibverbs tells it; None where it does not."""
+    """The active MTU as libibverbs reports it; None: it cannot be read."""
     try:
         verbs = ctypes.CDLL('libibverbs.so.1')
     except OSError:
@@ -115,13 +118,13 @@ def active_mtu_by_verbs(device, port):
 
 
 def active_mtu_by_rule(sysfs, interface):
-    """As the kernel derives it from the interface's."""
+    """The active MTU, derived from the interface's MTU as the kernel does."""
     room = int(read(sysfs, 'class/net', interface, 'mtu') or 0) - KERNEL_HEADERS
     return max((mtu for mtu in MTUS if mtu <= room), default=MTUS[0])
 
 
 def of_kernel(interface, sysfs='/sys', ask_mtu=active_mtu_by_verbs):
-    """The kernel's device of an interface, or of the one beneath it; None: it has none."""
+    """The kernel's device of an interface, or of its lower interface; None: there is none."""
     beneath = []
     for device in names(sysfs, 'class/infiniband'):
         for port in names(sysfs, 'class/infiniband', device, 'ports'):
@@ -156,14 +159,16 @@ def of_uroce(spec, eal, devinfo):
 
 
 def complaint(stderr):
-    """The line that says what was wrong: ours, or else the first, which is a driver's."""
+    """The line of the error output that gives the reason: uroce's own line, or else the first one,
+    from a driver.
+    """
     lines = [line for line in stderr.splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith(('roce: ', 'uroce-devinfo: '))]
     return re.sub(r'^(uroce-devinfo|roce): ', '', (ours or lines or [''])[0])
 
 
 def parse_devinfo(port_name, text):
-    """The answer in what uroce-devinfo -v prints of one device."""
+    """The result, from the output of uroce-devinfo -v for one device."""
     device = re.search(r'^hca_id:\t(\S+)$', text, re.MULTILINE)
     port = re.search(r'^\t\tport:\t(\d+)$', text, re.MULTILINE)
     mtu = re.search(r'^\t\t\tactive_mtu:\t+(\d+) ', text, re.MULTILINE)
@@ -175,10 +180,13 @@ def parse_devinfo(port_name, text):
     return answer('uroce', port_name, device[1], int(port[1]), index, gids[index], int(mtu[1]))
 
 
-# --------------------------------------------------------------------------------------------- answers
+# ---------------------------------------------------------------------------------------------
+# results
 
 def answer(stack, netdev, device, port, gid_index, gid, mtu):
-    """In the order in which it is printed; the first, second, third and last are the manual's."""
+    """The result, in the order of the output. The manual documents the first three keys and the
+    last one.
+    """
     return {
         'device_name': device,
         'ib_port': port,
@@ -193,7 +201,7 @@ def answer(stack, netdev, device, port, gid_index, gid, mtu):
 
 
 def find(spec, eal=(), is_uroce=False, devinfo=DEVINFO):
-    """The answer for an interface, or for PORT[,key=value...]."""
+    """The result for an interface, or for PORT[,key=value...]."""
     name, _, keys = spec.partition(',')
     interfaces = [interface for _, interface in socket.if_nameindex()]
     if name in interfaces:

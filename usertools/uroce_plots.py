@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draw what uroce-bench-all measured: one picture for each part that has a line to draw.
+"""Draw the results of uroce-bench-all: one picture for each part that has a line to draw.
 
     usertools/uroce_plots.py BENCH.json DIR
 
-Prints the names of the pictures. uroce-bench-all runs it, with a Python that has matplotlib.
+Prints the names of the pictures. uroce-bench-all runs this program with a Python that has
+matplotlib.
 """
 
 import json
 import os
 import sys
 
-# picture: part, label across, metric, unit of the metric and what a unit is, are both axes logarithmic
+# picture: part, label of the x axis, metric, divisor and name of the unit, whether both axes are
+# logarithmic
 PICTURES = {
     'sizes-rate.png': ('sizes', 'size', 'message_rate', 1e6, 'million messages/s', True),
     'sizes-bandwidth.png': ('sizes', 'size', 'payload_rate', 1e9, 'GB/s of payload', False),
@@ -21,14 +23,14 @@ PICTURES = {
     'loss-bandwidth.png': ('loss', 'loss', 'payload_rate', 1e9, 'GB/s, 1 MiB WRITEs', False),
 }
 TITLES = {'size': 'bytes in a message', 'qps': 'QPs', 'loss': 'share of the frames lost'}
-# bars: by port and program, the best of its tests
+# bars: for each port and program, the best of its tests
 BARS = (('rate', 'message_rate', 1e6, '64 B: million messages/s'),
         ('stream', 'payload_rate', 1e9, '64 KiB: GB/s'),
         ('trip', 'latency_p50', 1, '64 B: us, half a round trip'))
 
 
 def short(value, _=None):
-    """1024 as 1 Ki."""
+    """Format 1024 as 1 Ki."""
     for unit, scale in (('Mi', 1 << 20), ('Ki', 1 << 10)):
         if value >= scale:
             return f'{value / scale:g} {unit}'
@@ -59,7 +61,7 @@ def draw(pyplot, rows, picture, path):
     else:
         axis.set_xscale('log', base=2)
         ticks = sorted({point[0] for points in lines_of(rows, across).values() for point in points})
-        step = -(-len(ticks) // 12)    # as many as there is room for
+        step = -(-len(ticks) // 12)    # as many ticks as there is room for
         ticks = ticks[::step]
         axis.set_xticks([tick for tick, after in zip(ticks, [*ticks[1:], float('inf')])
                          if after >= 2 * tick])
@@ -79,7 +81,7 @@ def draw(pyplot, rows, picture, path):
 
 
 def draw_bars(pyplot, rows, path):
-    """Beside what else there is."""
+    """Draw the comparison with other programs."""
     figure, axes = pyplot.subplots(1, len(BARS), figsize=(9, 3.4), constrained_layout=True)
     ports = list(dict.fromkeys(row['labels']['port'] for row in rows))
     tools = list(dict.fromkeys(row['labels']['tool'] for row in rows))

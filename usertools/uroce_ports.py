@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How two processes on this machine are joined by a port of DPDK: namespaces, links, and the EAL
-options of each end. What uroce-lab and uroce-bench-ratio have in common.
+"""Ports of DPDK that connect two processes on this machine: namespaces, links, and the EAL options
+of each end. Common to uroce-lab and uroce-bench-ratio.
 """
 
 import ctypes
@@ -15,18 +15,20 @@ import tempfile
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-ADDRESSES = 'addr=192.0.2.{0}/24,addr=2001:db8::{0}/64'    # documentation: RFC 5737, RFC 3849
+# Addresses for documentation: RFC 5737, RFC 3849.
+ADDRESSES = 'addr=192.0.2.{0}/24,addr=2001:db8::{0}/64'
 PR_SET_PDEATHSIG = 1
-FRAME = 4608    # of MTU 4096 over IPv6 with a VLAN tag, and what drivers put before it
+# A frame of MTU 4096 over IPv6 with a VLAN tag, and the bytes that drivers put before it.
+FRAME = 4608
 LINK_MTU = 4300
-XDP_LINK_MTU = 2200    # what path MTU 2048 needs: the driver carries no more
-# Where the kernel copies, as on a veth, its side of the socket needs no calls to receive.
+XDP_LINK_MTU = 2200    # for path MTU 2048; the driver cannot carry longer frames
+# If the kernel copies frames, as on a veth, its side of the socket receives without a system call.
 AF_XDP_POLLING = 'busy_budget=0'
 XDP_PROGRAM = 'build/lib/datapath/xdp/udp4791.bpf.o'
 
 
 def built(path):
-    """Where a file of the build is: in the tree, or installed, as this file is."""
+    """The path of a file of the build, or of the installation if this file is installed."""
     if os.path.exists(os.path.join(TOP, 'meson.build')):
         return os.path.join(TOP, path)
     name = os.path.basename(path)
@@ -34,7 +36,7 @@ def built(path):
 
 
 def af_packet_ring(frames):
-    """Keys of a ring. The driver walks it in steps of framesz, so that framesz must divide blocksz."""
+    """Keys of a ring. The driver advances in steps of framesz, so framesz must divide blocksz."""
     return f'framesz={FRAME},blocksz={8 * FRAME},framecnt={frames}'
 
 
@@ -42,17 +44,17 @@ AF_PACKET_RING = af_packet_ring(512)    # a short ring stays in the cache
 
 
 class LabError(Exception):
-    """What, why, and what is allowed, in one line."""
+    """An error. The text says in one line what is wrong, why, and what is allowed."""
 
 
 class Lab:
-    """What was made for a run, and how it goes away."""
+    """The processes and files of a run, and their removal."""
 
     def __init__(self, is_verbose=False, is_ipv6=False):
         self.is_verbose = is_verbose
         self.is_ipv6 = is_ipv6
         self.processes = []
-        self.folder = None    # made when a file is needed
+        self.folder = None    # created when a file is needed
 
     def close(self):
         for process in reversed(self.processes):
@@ -68,7 +70,7 @@ class Lab:
     def start(self, command, cpus=None, **options):
         if self.is_verbose:
             print('+', shlex.join(command), file=sys.stderr)
-        # No process outlives the lab, even when that is killed.
+        # The kernel kills the process when the lab ends, even if the lab was killed.
         def prepare():
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if cpus:
@@ -78,7 +80,9 @@ class Lab:
         return process
 
     def namespace(self):
-        """A network namespace with its loopback up: the process that keeps it."""
+        """Create a network namespace with its loopback up. @return the process that keeps the
+        namespace
+        """
         keeper = self.start(['unshare', '--net', 'sleep', 'infinity'],
                             stdin=subprocess.DEVNULL)
         own = os.readlink('/proc/self/ns/net')
@@ -117,10 +121,10 @@ def stop(process):
 
 
 # ------------------------------------------------------------------------------------------- ports
-# Each makes what joins the two ends, and tells how each end is started.
+# Each function creates the connection between two ends, and returns how each end is started.
 
 class Side:
-    """One end: its namespace, EAL options, device, and more options."""
+    """One end: its namespace, EAL options, device, and further options."""
 
     def __init__(self, device, eal='', keeper=None):
         self.device = device
@@ -129,7 +133,7 @@ class Side:
 
 
 class Wire:
-    """Two ends, and where the client finds the server's TCP port."""
+    """Two ends, and the address of the server's TCP port for the client."""
 
     def __init__(self, server, client, tcp, port=None):
         self.server = server
@@ -145,7 +149,7 @@ def free_port():
 
 
 def memif(lab):
-    # An abstract socket: there is no file to be left behind.
+    # An abstract socket leaves no file behind.
     name = f'uroce-lab-{os.getpid()}-{id(lab)}'
     vdev = f'--vdev=net_memif0,socket={name},bsize={FRAME},role='
     return Wire(Side('net_memif0,' + ADDRESSES.format(1), f'--no-pci {vdev}server'),
@@ -154,7 +158,7 @@ def memif(lab):
 
 
 def vhost(lab):
-    # The one side sees the other's memory, and that as one file: --no-huge gives that.
+    # One side maps the other's memory, which must be one file. --no-huge does that.
     path = lab.path('vhost')
     common = '--no-pci --no-huge'
     return Wire(Side('net_vhost0,' + ADDRESSES.format(1),
@@ -195,7 +199,7 @@ def af_xdp(lab):
 
 
 def tap(lab):
-    """Two taps in one namespace; what comes out of one is put into the other."""
+    """Two taps in one namespace; frames that one tap sends are passed to the other."""
     keeper = lab.namespace()
     for name in 'roce0', 'roce1':
         lab.run_in(keeper, f'ip tuntap add dev {name} mode tap multi_queue')
@@ -204,14 +208,16 @@ def tap(lab):
     for name, other in ('roce0', 'roce1'), ('roce1', 'roce0'):
         lab.run_in(keeper, f'tc filter add dev {name} ingress protocol all u32 match u32 0 0 '
                            f'action mirred egress redirect dev {other}')
-    # The driver complains of a queueing discipline that it does not need.
+    # The driver logs an error about a queueing discipline that it does not need.
     eal = '--no-pci --log-level=pmd.net.tap:critical --vdev=net_tap{0},iface=roce{0}'
     return Wire(Side('net_tap0,' + ADDRESSES.format(1), eal.format(0), keeper),
                 Side('net_tap1,' + ADDRESSES.format(2), eal.format(1), keeper), '127.0.0.1')
 
 
 def daemon(lab, name, options, keeper=None):
-    """A uroced of this lab, with these options of EAL and its own specification last. @return what its clients name"""
+    """Start a uroced with these options of EAL; its port specification comes last. @return the
+    device name for its clients
+    """
     program, path = built('build/apps/uroced/uroced'), lab.path(name + '.sock')
     if not os.path.exists(program):
         raise LabError(f'uroced: {program} was not built')
@@ -227,7 +233,8 @@ def daemon(lab, name, options, keeper=None):
 
 
 def uroced(lab):
-    """One port, and uroced, by which both ends share it: what they send to each other does not touch the wire."""
+    """One port of one uroced, which both ends share. Frames between the ends do not use the wire.
+    """
     side = Side(daemon(lab, 'uroced', '--vdev=net_null0,no-rx=1 net_null0,' + ADDRESSES.format(1)))
     return Wire(side, side, '127.0.0.1', free_port())
 
@@ -240,7 +247,7 @@ def uroced_pair(lab):
                   for number, keeper in enumerate(keepers)], tcp)
 
 
-# name: how it is made, needs root, largest path MTU
+# name: function that creates the port, whether it needs root, largest path MTU
 PORTS = {
     'memif': (memif, False, 4096),
     'vhost': (vhost, False, 4096),
@@ -254,6 +261,6 @@ PORTS = {
 
 
 def cpu_of(idx):
-    """One CPU for each side where there are two."""
+    """One CPU for each side if there are two CPUs."""
     cpus = sorted(os.sched_getaffinity(0))
     return {cpus[idx % len(cpus)]}

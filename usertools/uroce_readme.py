@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What README.md says was measured: a few lines of what uroce-bench-all found, between two marks."""
+"""The measurements in README.md: a few lines of the results of uroce-bench-all, between two marks.
+"""
 
 import os
 
@@ -8,7 +9,7 @@ from uroce_lines import LINES
 from uroce_report import how_sure, judged, shown, told, where_and_what
 
 BEGIN, END = '<!-- measured: written by usertools/uroce-bench-all -->', '<!-- measured: end -->'
-# Of the lines of the must-show these, by the beginnings of their names.
+# The lines of the must-show that README.md has, by the beginnings of their names.
 CHOSEN = ('8 B WRITE, lists', '8 B SEND, lists', '8 B READ, lists', '8 B WRITE, single',
           '64 KiB WRITE, MTU 4096', '64 KiB SEND, MTU 4096', '64 KiB READ, MTU 4096',
           '1 MiB WRITE, MTU 4096', '64 KiB WRITE, working set', '8 B WRITE latency, median',
@@ -20,7 +21,7 @@ LATENCY_SIZE, STREAM_SIZE = 64, 65536
 
 
 def cell(rows, row, line):
-    """The value, and the ratio in words."""
+    """A table cell: the value, and the ratio in words."""
     metric = METRIC_OF[line.metric]
     ours = select(rows, metric, port=row['labels']['port'], run=line.left.name)
     if not line.right or not ours:
@@ -42,7 +43,7 @@ def lines_of_must(result):
 
 
 def lines_of_ports(result):
-    """Latency and bandwidth on each port."""
+    """Lines with latency and bandwidth of each port."""
     rows = result['measurements']
     lines = ['| port | 64 B WRITE, half a round trip: median, 99 % | 64 KiB WRITE |', '|---|---|---|']
     for port in ports_in([row for row in rows if row['part'] == 'latency']):
@@ -84,7 +85,7 @@ def section(result):
 
 
 def write(result, path):
-    """@return a line to say"""
+    """Replace the text between the marks. @return a line to print"""
     with open(path, encoding='utf-8') as file:
         text = file.read()
     before, begin, rest = text.partition(BEGIN)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pages of doc/perf: tables in Markdown from the JSON of uroce-bench-all, and the plots beside.
+"""The pages of doc/perf: tables in Markdown from the JSON of uroce-bench-all, and plots.
 
-A table turns the measurements of a part around: one label goes down, the others and the metric go
-across. Values are medians; what noise there was stands in the JSON and at the head of the page.
+A table arranges the measurements of a part: one label has a row for each value; the other labels
+and the metrics have columns. Values are medians. Noise is shown in the JSON and at the head of the
+page.
 """
 
 import os
@@ -13,9 +14,9 @@ from uroce_judge import KINDS, METRIC_OF, ports_in, select
 from uroce_lines import LINES
 from uroce_suite import METRICS, PARTS
 
-NOISY = 0.03    # of the CPUs, taken by others while a case ran
+NOISY = 0.03    # a share of the CPUs that other processes took while a case ran
 PLOTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'uroce_plots.py')
-# What is told of a part, where that is not every metric; in this order.
+# The metrics that the tables show of a part, in order. A part without an entry shows every metric.
 METRICS_TOLD = {'sizes': ('message_rate', 'payload_rate'),
                 'latency': ('latency_min', 'latency_p50', 'latency_p99', 'latency_p999'),
                 'qps': ('message_rate', 'connect_rate', 'destroy_rate', 'memory_per_qp'),
@@ -25,7 +26,7 @@ SHORT = {'message_rate': '', 'payload_rate': '', 'frame_rate': '', 'latency_min'
          'latency_p50': 'median', 'latency_p99': '99 %', 'latency_p999': '99.9 %',
          'latency_mean': 'mean', 'connect_rate': 'connected', 'destroy_rate': 'destroyed',
          'memory_per_qp': 'memory of each', 'ratio': 'share of the limit'}
-# part: the label that goes down; of those that go across, which come first; what stands above
+# part: the label of the rows; the columns that come first; the text above the table
 TABLES = {
     'must': ('run', (), 'The lines of [uroce_lines.py](../../usertools/uroce_lines.py), as '
              '`uroce-bench-ratio PORT --must-show` tells them: uroce beside what it is held against, '
@@ -76,7 +77,7 @@ def unit_of(metric):
 
 
 def sized(value):
-    """A size as people say it."""
+    """A size with a unit prefix, like 64 Ki."""
     for unit, scale in (('MiB', 1 << 20), ('KiB', 1 << 10)):
         if value >= scale and value % scale == 0:
             return f'{value // scale} {unit}'
@@ -101,13 +102,13 @@ def order_of(value):
 
 
 def heading(head, metric):
-    """Of a column: what sets it apart, and the unit."""
+    """The head of a column: what distinguishes it, and the unit."""
     words = ' '.join(word for word in (head, SHORT[metric]) if word)
     return f'{words}, {unit_of(metric)}' if words else unit_of(metric)
 
 
 def table(rows, down, first, metrics):
-    """Lines of one table: `down` goes down, everything else across."""
+    """Lines of one table. The values of `down` are rows, all other labels are columns."""
     across, grid = [], {}
     for row in rows:
         labels = row['labels']
@@ -116,7 +117,7 @@ def table(rows, down, first, metrics):
         if column not in across:
             across.append(column)
         grid.setdefault(labels.get(down), {})[column] = row
-    if down == 'tool':    # few columns: turned, each measurement is a line
+    if down == 'tool':    # few columns, so the table is turned: each measurement is a row
         return lines_of_tools(grid, across)
     if metrics:
         across.sort(key=lambda column: metrics.index(column[1]) if down == 'qps' else 0)
@@ -144,7 +145,7 @@ def lines_of_tools(grid, across):
 
 
 def is_told(row):
-    """Whether a table has it: not all that the file has."""
+    """Whether a table shows a row of the file."""
     kind = row['labels'].get('kind')
     if row['metric'] == 'times':
         return False
@@ -154,7 +155,9 @@ def is_told(row):
 
 
 def split(rows, part):
-    """A part in tables that fit a page: sizes one for messages and one for bytes, latency by port."""
+    """Tables of a part that fit a page: for sizes one of messages and one of bytes, for latency one
+    for each port.
+    """
     if part == 'sizes':
         return [(title, [row for row in rows if row['metric'] == metric])
                 for metric, title in (('message_rate', 'Messages'), ('payload_rate', 'Payload'))]
@@ -172,7 +175,7 @@ def spread(row, scale, digits):
 
 
 def told(row):
-    """Of a judged row: (what, its value, what it must be, whether it is)."""
+    """Texts for a row with a limit: (title, value, limit, verdict)."""
     labels = row['labels']
     word = '>=' if 'floor' in row else '<='
     bound = row.get('floor', row.get('ceiling'))
@@ -190,7 +193,7 @@ def judged(result, part):
 
 
 def verdicts(result):
-    """A line for each thing that must be."""
+    """A line for each value that has a limit."""
     lines = []
     for part in 'must', 'tcp':
         for row in judged(result, part):
@@ -269,7 +272,7 @@ def where_and_what(result):
 
 
 def how_sure(result):
-    """How often it was measured, and what disturbed it."""
+    """The number of rounds, and disturbances."""
     noisy = [row for row in result['measurements'] if row['others'] > NOISY]
     rounds = ', '.join(f'{name} {state["rounds"]}' for name, state in result['parts'].items()
                        if state['status'] != 'skipped')
@@ -314,7 +317,7 @@ def section(result, name, pictures):
 
 
 def draw(json_path, folder):
-    """@return names of the pictures, and what to say"""
+    """@return names of the pictures, and a line to print"""
     for python in dict.fromkeys((sys.executable, '/usr/bin/python3')):
         if not os.path.exists(python):
             continue
@@ -326,7 +329,7 @@ def draw(json_path, folder):
 
 
 def write(result, json_path, folder):
-    """Write the page and its pictures. @return lines to say"""
+    """Write the page and its pictures. @return lines to print"""
     os.makedirs(folder, exist_ok=True)
     pictures, said = draw(json_path, folder)
     lines = header(result, json_path)

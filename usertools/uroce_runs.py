@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a comparison is made of: one run of one program over a port, and what it measures.
+"""Runs of a comparison: one run of one program over a port, and its metrics.
 
-A run has a name, which says all that distinguishes it, and gives metrics:
+A run has a name, which has all that distinguishes the run, and these metrics:
 
-    frames_per_s     frames that carry a request or its payload; not acknowledgements
+    frames_per_s     frames that have a request or its payload; not acknowledgements
     messages_per_s
     bytes_per_s      payload
     median_us, p99_us    half a round trip (READ and atomics: a whole one)
@@ -27,7 +27,7 @@ LIMIT = os.path.join(TOP, 'build/test/limit')
 TESTPMD = shutil.which('dpdk-testpmd')
 ICRC_OFF = 'build-no-icrc'      # -Dicrc=false
 RING, BURST = 1024, 64          # lib/datapath: NB_DESC, UROCE_BURST
-ROUND_TRIPS_PER_S = 150000      # a latency test counts messages, not seconds
+ROUND_TRIPS_PER_S = 150000      # a latency test is given a number of messages, not of seconds
 
 
 def has_perf_flag(flag):
@@ -36,7 +36,7 @@ def has_perf_flag(flag):
 
 
 def metrics_of(shape, report):
-    """Of what uroce-perf wrote."""
+    """Metrics from a report of uroce-perf."""
     row = report['results']
     found = {}
     if 'MsgRate' in row:
@@ -52,14 +52,14 @@ def metrics_of(shape, report):
 
 
 class Run:
-    """What all have in common: `port` makes the wire, `seconds` is the measured time."""
+    """The common part of all runs. `port` creates the wire, `seconds` is the measured time."""
 
     def why_not(self):
-        """Why this cannot be run here; None: it can."""
+        """The reason why the run is not possible here; None: it is possible."""
         return None
 
     def builds(self):
-        """Directories that must be built, and meson's options for them."""
+        """Build directories that the run needs, with meson's options."""
         return {}
 
     def __eq__(self, other):
@@ -108,7 +108,9 @@ class Perf(Run):
 
 
 class Loopback(Run):
-    """uroce-perf with both ends in one process, in so many workers, each over its own pair of ports."""
+    """uroce-perf with both ends in one process. It has `workers` workers, each with its own pair of
+    ports.
+    """
 
     def __init__(self, test, size, mtu, flags, workers):
         self.test = test
@@ -139,7 +141,8 @@ class Loopback(Run):
 
 
 class Limit(Run):
-    """build/test/limit: frames of the same shape, made, checked and copied, no protocol."""
+    """build/test/limit: frames of the same form are made, checked and copied, without a protocol.
+    """
 
     def __init__(self, size, mtu, region=0):
         self.shape = Shape(size, mtu)
@@ -188,7 +191,7 @@ class Ping(Run):
 
 
 class Testpmd(Run):
-    """dpdk-testpmd, txonly to rxonly: neither a CRC nor a copy, a control that others know."""
+    """dpdk-testpmd, txonly to rxonly, with neither a CRC nor a copy: a well-known reference."""
 
     def __init__(self, shape):
         self.shape = shape
@@ -198,7 +201,7 @@ class Testpmd(Run):
         return None if TESTPMD else 'no dpdk-testpmd (Debian: dpdk-dev)'
 
     def command(self, side, cpu, more):
-        # The thread that prints sleeps, on the CPU of the one that forwards.
+        # The thread that prints mostly sleeps. It shares the CPU of the thread that forwards.
         own = min(cpu_of(cpu))
         return [TESTPMD, *eal_options(side), f'--lcores=0@{own},1@{own}', '--', '--auto-start',
                 '--nb-cores=1', '--stats-period=1', f'--rxd={RING}', f'--txd={RING}',
@@ -216,7 +219,7 @@ class Testpmd(Run):
                                                '--tx-udp=4791,4791']))
         tx.wait_until_said('Tx-pps')
         seen = len(re.findall(r'Rx-pps:', rx.said()))
-        # One more than asked for: the first may hold the beginning.
+        # One value more than requested, because the first may include the start.
         rx.wait_until_said(rf'(?s)(Rx-pps:.*){{{seen + seconds + 1}}}', seconds + START_S)
         rates = [int(rate) for rate in re.findall(r'Rx-pps:\s+(\d+)', rx.said())][seen + 1:]
         for end in tx, rx:

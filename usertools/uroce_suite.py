@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The parts of the benchmark suite: what uroce-bench-all measures.
+"""The parts of the benchmark suite: the measurements of uroce-bench-all.
 
-A part is a list of cases. A case is one run of one program, and yields measurements: what was
-measured (labels) and the values by metric. The cases of a part run in turn, round by round, so that
-what slows the machine for a while slows all of them.
+A part is a list of cases. A case is one run of one program, and yields measurements: labels, and
+the values by metric. The cases of a part run in turn, round by round, so that a slow phase of the
+machine affects all of them.
 """
 
 import os
@@ -16,7 +16,7 @@ from uroce_lines import LINES
 from uroce_ports import PORTS, Lab, LabError
 from uroce_runs import ICRC_OFF, PERF, Limit, Loopback, Perf, Testpmd
 
-# metric: unit, which is better, what it is
+# metric: unit, which direction is better, description
 METRICS = {
     'message_rate': ('1/s', 'more', 'messages a second'),
     'payload_rate': ('bytes/s', 'more', 'payload bytes a second'),
@@ -37,7 +37,7 @@ SIZES = tuple(2 << at for at in range(23))
 QUICK_SIZES = (8, 1024, 65536, 1048576)
 QPS = (1, 16, 256, 4096, 65536, 102400)
 QUICK_QPS = (1, 16, 4096)
-MANY_QPS = 256    # fewer are connected too soon for a rate
+MANY_QPS = 256    # fewer QPs are connected too fast to measure a rate
 LOSSES = ('0', '1e-4', '1e-3', '1e-2')
 QUICK_LOSSES = ('0', '1e-3')
 LATENCY_SIZES = {2: 100000, 64: 100000, 1024: 100000, 4096: 50000, 65536: 10000, 1048576: 1000}
@@ -48,13 +48,15 @@ LIMIT_FLAGS = '-t512 -l64 -Q64'
 LIMIT_SIZES = ((8, 1024), (1024, 1024), (4096, 4096), (65536, 4096))
 QUICK_LIMIT_SIZES = ((8, 1024), (65536, 4096))
 QUICK_GROUPS = ('small', 'latency')
-START_S, TESTPMD_S = 0.7, 12    # what a case takes beside what it measures, about
-CONNECTED_S = 25000             # QPs connected, and destroyed again, a second, at worst about
+# Approximate time of a case in addition to the measured time.
+START_S, TESTPMD_S = 0.7, 12
+# Approximate worst rate of connecting and destroying QPs, per second.
+CONNECTED_S = 25000
 
 
 class Case:
-    """One run of one program: `run` gives a list of (labels, {metric: value}), and takes `seconds`,
-    about.
+    """One run of one program. `run` returns a list of (labels, {metric: value}), and takes about
+    `seconds`.
     """
 
     def __init__(self, name, run, seconds):
@@ -67,10 +69,13 @@ class Part:
     def __init__(self, name, title, cases, max_rounds=None, prepare=None, judge=None):
         self.name = name
         self.title = title
-        self.cases = cases            # of the settings; raises LabError: cannot be, and why
+        # A function of the settings. It raises LabError with the reason if the part is impossible.
+        self.cases = cases
         self.max_rounds = max_rounds
-        self.prepare = prepare        # what takes long and measures nothing
-        self.judge = judge            # what follows from the measurements: see uroce_judge.py
+        # A function for preparations that take long.
+        self.prepare = prepare
+        # A function that derives values from the measurements: see uroce_judge.py.
+        self.judge = judge
 
     def rounds(self, asked):
         return min(asked, self.max_rounds or asked)
@@ -84,7 +89,7 @@ def results_of(report):
 
 
 def metrics_of(row):
-    """Of a size in the JSON of uroce-perf."""
+    """Metrics of one size in the JSON of uroce-perf."""
     names = {'t_min': 'latency_min', 't_typical': 'latency_p50', 'percentile_99': 'latency_p99',
              'percentile_99.9': 'latency_p999'}
     found = {metric: row[key] for key, metric in names.items() if key in row}
@@ -95,12 +100,12 @@ def metrics_of(row):
 
 
 def perf(lab, wire, words, seconds):
-    """uroce-perf at both ends. @return the requester's report"""
+    """Run uroce-perf at both ends. @return the requester's report"""
     return perf_pair(lab, wire, PERF, words, seconds)[1]
 
 
 def uroce(port, test, words, labels, seconds):
-    """A case of uroce-perf; with sizes of its own (-a) a measurement for each."""
+    """A case of uroce-perf. With a list of sizes (-a) it has a measurement for each size."""
     def run():
         lab = Lab()
         try:
@@ -115,7 +120,7 @@ def uroce(port, test, words, labels, seconds):
 
 
 def ports_of(settings, *names):
-    """Those of the ports that are asked for, and that this user may use."""
+    """The requested ports among these that this user may use."""
     chosen = [name for name in names if not PORTS[name][1] or os.geteuid() == 0]
     if settings.ports:
         chosen = [name for name in chosen if name in settings.ports]
@@ -126,7 +131,7 @@ told = set()
 
 
 def tell(why):
-    """Once."""
+    """Print the reason why a case is left out, once for each reason."""
     if why not in told:
         print(f'uroce-bench-all: {why}: without it', file=sys.stderr)
     told.add(why)
@@ -173,7 +178,7 @@ def cases_of_qps(settings):
 
 
 def with_setup(port, words, labels, seconds):
-    """What it takes to connect and to destroy the QPs, and their memory, as well."""
+    """A case that also measures the time to connect and destroy the QPs, and their memory."""
     def run():
         lab = Lab()
         try:
@@ -183,7 +188,7 @@ def with_setup(port, words, labels, seconds):
         info, found = report['test_info'], metrics_of(results_of(report)[0])
         common = {'port': port, 'tool': 'uroce', 'test': 'write_bw', 'size': 64}
         rows = [(common | labels, found)]
-        if labels['order'] == 'turn':    # it is the same for any
+        if labels['order'] == 'turn':    # equal for every order, so it is recorded once
             setup = {'memory_per_qp': info['Memory_per_qp']}
             if labels['qps'] >= MANY_QPS:
                 setup |= {'connect_rate': info['Connect_rate'],
@@ -206,7 +211,7 @@ def cases_of_loss(settings):
 # ------------------------------------------------------------------- runs that are compared
 
 def case_of_run(port, run, labels, settings, metrics=None):
-    """A run of uroce_runs.py: all its metrics, or those of these."""
+    """A case for a run of uroce_runs.py, with all its metrics, or those of `metrics`."""
     def run_it():
         lab = Lab()
         try:
@@ -223,7 +228,7 @@ def case_of_run(port, run, labels, settings, metrics=None):
 
 
 def cases_of_workers(settings):
-    """Both ends in each worker, each worker over a pair of ports of its own."""
+    """Both ends in each worker; each worker has its own pair of ports."""
     runs = {workers: Loopback('write_bw', 64, 1024, '-t512 -l16 -Q16 -q16', workers)
             for workers in (1, 2)}
     why = runs[1].why_not()
@@ -236,7 +241,7 @@ def cases_of_workers(settings):
 
 
 def build_without_icrc():
-    """A library that neither makes nor checks ICRCs, in a directory of its own."""
+    """Build a library that neither makes nor checks ICRCs, in a directory of its own."""
     build(ICRC_OFF, ['-Dtests=false', '-Dicrc=false'], 'apps/uroce-perf')
 
 
@@ -261,24 +266,26 @@ def cases_of_limit(settings):
                     'testpmd': Testpmd(Shape(size, mtu))}
             for tool, run in runs.items():
                 if tool == 'testpmd' and (size, mtu) not in QUICK_LIMIT_SIZES:
-                    continue    # it takes long, and tells little more
+                    continue    # it takes long and adds little
                 if run.why_not():
                     tell(run.why_not())
                     continue
                 labels = {'port': port, 'tool': tool, 'test': 'write_bw', 'size': size, 'mtu': mtu}
-                metrics = 'frames_per_s', 'bytes_per_s'    # of payload, which testpmd has none of
+                metrics = 'frames_per_s', 'bytes_per_s'    # of payload, which testpmd does not have
                 cases.append(case_of_run(port, run, labels, settings,
                                          metrics[:1] if tool == 'testpmd' else metrics))
     return cases
 
 
 def is_of_port(port, group, run):
-    """What is lost on purpose, and workers with ports of their own, are measured once."""
+    """Whether a run is measured on a port. Runs with deliberate loss, and with ports of their own,
+    are measured on one port.
+    """
     return port == 'memif' or group != 'loss' and not isinstance(run, Loopback)
 
 
 def cases_of_must(settings):
-    """Each run that a line of uroce_lines.py needs, once."""
+    """All runs that lines of uroce_lines.py need, each once."""
     groups = QUICK_GROUPS if settings.is_quick else LINES
     cases = []
     for port in ports_of(settings, 'memif', 'vhost'):
@@ -295,7 +302,7 @@ def cases_of_must(settings):
 
 # ------------------------------------------------------------------------------------ UCX and qperf
 
-# What is compared: uroce's test and its words, UCX' tests and how many messages of each.
+# What is compared: tests of uroce with their options, tests of UCX with their numbers of messages.
 RATE, STREAM, TRIP = 'rate', 'stream', 'trip'
 UROCE_TESTS = {RATE: ('write_bw', 'send_bw'), STREAM: ('write_bw', 'send_bw'),
                TRIP: ('write_lat', 'send_lat')}
@@ -326,7 +333,9 @@ def tcp_case(port, make, tool, test, kind, run):
 
 
 def cases_of_tcp(settings):
-    """On the very same pair of interfaces; beside memif, which has none, over loopback."""
+    """Comparison on the same pair of interfaces. memif has no interfaces, so the other programs use
+    the loopback.
+    """
     without = {program: uroce_tcp.missing(program) for program in uroce_tcp.PACKAGES}
     if all(without.values()):
         raise LabError(', '.join(without.values()))

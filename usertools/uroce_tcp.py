@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a user would otherwise run between the same two ends: messages of UCX over the kernel's TCP
-(ucx_perftest), and TCP itself (qperf). Each end is one thread on a CPU of its own.
+"""Programs that users run without uroce between the same two ends: messages of UCX over the
+kernel's TCP (ucx_perftest), and TCP itself (qperf). Each end is one thread on a CPU of its own.
 """
 
 import re
@@ -11,16 +11,16 @@ import time
 from uroce_bench import START_S, End
 from uroce_ports import LabError, Side, Wire, free_port, stop
 
-# Debian's names
+# names of Debian's packages
 PACKAGES = {'ucx_perftest': 'ucx-utils', 'qperf': 'qperf'}
-# UCX looks for interfaces in /sys, which shows those of the namespace that mounted it.
+# UCX looks for interfaces in /sys, which shows those of the namespace in which it was mounted.
 OWN_SYS = ['unshare', '--mount', 'sh', '-c', 'mount -t sysfs sysfs /sys && exec "$@"', 'sh']
-# The columns of a line of ucx_perftest.
+# Columns of a line of ucx_perftest.
 UCX_P50, UCX_BANDWIDTH, UCX_RATE = 1, 5, 7
 
 
 def missing(program):
-    """Why it cannot be run; None: it can."""
+    """The reason why a program cannot run; None: it can."""
     if shutil.which(program):
         return None
     return f'no {program}: package {PACKAGES[program]}'
@@ -32,7 +32,7 @@ def loopback(_lab):
 
 
 def is_listening(process, port):
-    """Whether a program of the namespace of this one waits there."""
+    """Whether a program listens on the port in the namespace of `process`."""
     for family in 'tcp', 'tcp6':
         try:
             with open(f'/proc/{process.pid}/net/{family}', encoding='ascii') as file:
@@ -54,7 +54,7 @@ def wait_for_port(end, port):
 
 
 def pair(lab, wire, port, server, client):
-    """Run both; @return what the client said"""
+    """Run server and client. @return the client's output"""
     name = client[0]
     prefix = []
     if name == 'ucx_perftest':
@@ -72,15 +72,16 @@ def pair(lab, wire, port, server, client):
 
 def ucx_without_mpi():
     """
-    The words by which an ucx_perftest that was built with MPI, as that of Debian 13, does without: it waits for mpirun
-    when its input is no terminal. One that was built without does not know them.
+    Options with which an ucx_perftest that was built with MPI, as that of Debian 13, runs without
+    MPI. Otherwise it waits for mpirun if its input is no terminal. A program that was built without
+    MPI does not know these options.
     """
     said = subprocess.run(['ucx_perftest', '-h'], capture_output=True, text=True, check=False)
     return ['-P', '0'] if re.search(r'^\s+-P ', said.stdout + said.stderr, re.MULTILINE) else []
 
 
 def ucx(lab, wire, test, size, iterations):
-    """One test of ucx_perftest. @return {metric: value}"""
+    """Run one test of ucx_perftest. @return {metric: value}"""
     port = free_port_of(wire)
     alone = ['ucx_perftest', *ucx_without_mpi(), '-p', str(port)]
     said = pair(lab, wire, port, alone,
@@ -95,7 +96,7 @@ def ucx(lab, wire, test, size, iterations):
 
 
 def qperf(lab, wire, test, size, seconds):
-    """One test of qperf. @return {metric: value}; of the latency it knows the mean only"""
+    """Run one test of qperf. @return {metric: value}; of the latency it reports only the mean"""
     port = free_port_of(wire)
     said = pair(lab, wire, port, ['qperf', '-lp', str(port)],
                 ['qperf', '-lp', str(port), wire.tcp, '-t', str(seconds), '-m', str(size), '-uu',
@@ -109,5 +110,5 @@ def qperf(lab, wire, test, size, seconds):
 
 
 def free_port_of(wire):
-    """In a namespace of its own every port is free."""
+    """A free port of the server's namespace. In a separate namespace every port is free."""
     return 13399 if wire.server.keeper else free_port()

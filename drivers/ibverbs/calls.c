@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The public calls, passed on. verbs.h has inline calls in the place of some, which they must not be here.
+ * The public calls of libibverbs. Each call is passed to the engine's call of the same name.
+ * verbs.h declares some of them as inline functions or macros, which are undefined here.
  */
 
 #include <errno.h>
@@ -14,10 +15,13 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-/* Where an object is of. */
+/* The context of an object; NULL: no object. */
 #define OF(object) ((object) != NULL ? (object)->context : NULL)
 
-/* A call on something of a context; `dead` is what it returns if that engine is dead, beside errno. */
+/*
+ * Define a call on an object of a context. `dead` is the return value if that engine is dead;
+ * errno is set.
+ */
 #define PASS(type, name, params, args, context, dead)                                              \
 	type ibv_##name params                                                                     \
 	{                                                                                          \
@@ -26,7 +30,7 @@
 		return calls != NULL ? calls->name args : (dead);                                  \
 	}
 
-/* The same for those that return an object; an errno; -1 with errno. */
+/* Calls that return an object, or NULL with errno; an errno; -1 with errno. */
 #define PASS_OBJECT(type, name, params, args, context)                                             \
 	PASS(type *, name, params, args, context, NULL)
 #define PASS_ERRNO(name, params, args, context) PASS(int, name, params, args, context, errno)
@@ -103,8 +107,9 @@ ibv_import_device(int cmd_fd)
 }
 
 /*
- * The kernel closes a context with objects, and programs rely on it. Here those live on until the process ends, and the
- * context with them. A dead one keeps its memory, which was the parent's.
+ * Close a context. A context may still have objects, and programs rely on that: the kernel then
+ * closes the objects. Here such objects stay open until the process ends, and so does the context.
+ * A context of a dead engine keeps its memory, which the parent process allocated.
  */
 int
 ibv_close_device(struct ibv_context *context)
@@ -122,7 +127,10 @@ ibv_close_device(struct ibv_context *context)
 PASS_ERRNO(query_device, (struct ibv_context * context, struct ibv_device_attr *attr),
 	   (context, attr), context)
 
-/* Programs without the field of the context that tells ours from older ones have the first fields only. */
+/*
+ * Query a port for old programs. Their struct has only the first fields, without those that
+ * libibverbs added later.
+ */
 int
 ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
 {
@@ -213,7 +221,7 @@ ibv_unimport_mr(struct ibv_mr *mr)
 		calls->unimport_mr(mr);
 }
 
-/* Device memory is its context's. */
+/* Device memory cannot be imported: it belongs to its context. */
 struct ibv_dm *
 ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
 {
@@ -254,7 +262,10 @@ ibv_ack_cq_events(struct ibv_cq *cq, unsigned nb)
 		calls->ack_cq_events(cq, nb);
 }
 
-/* An event does not say of which context it is; who got one has an engine at work. */
+/*
+ * Acknowledge an event. An event does not name its context. A program that has an event has a
+ * working engine.
+ */
 void
 ibv_ack_async_event(struct ibv_async_event *event)
 {
@@ -275,7 +286,10 @@ PASS_ERRNO(destroy_srq, (struct ibv_srq * srq), (srq), OF(srq))
 PASS_OBJECT(struct ibv_qp, create_qp, (struct ibv_pd * pd, struct ibv_qp_init_attr *init),
 	    (pd, init), OF(pd))
 
-/* Programs give both halves of an XRC connection what a whole RC QP has (perftest). */
+/*
+ * Remove attributes that an XRC QP does not have from a mask. Programs (perftest) give both kinds
+ * of XRC QP all attributes of an RC QP.
+ */
 static int
 of_its_half(const struct ibv_qp *qp, int mask)
 {
@@ -315,7 +329,10 @@ PASS_OBJECT(struct ibv_ah, create_ah_from_wc,
 	    (pd, wc, grh, port_num), OF(pd))
 PASS_ERRNO(destroy_ah, (struct ibv_ah * ah), (ah), OF(ah))
 
-/* Vendors' libraries ask for it, of contexts of their own: of ours there is nothing that they would need. */
+/*
+ * Always fails. Vendor libraries call this function for their own contexts; a uroce context needs
+ * no such call.
+ */
 int
 ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6],
 			    uint16_t *vid)
@@ -327,9 +344,9 @@ ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *att
 	return -refuse(EOPNOTSUPP);
 }
 
-/* --- of nothing in particular ------------------------------------------------------------------------------ */
+/* --- calls without a context ------------------------------------------------------------------------------- */
 
-/* Names and states need an engine that was found: without one there is nothing whose name they were. */
+/* Define a call that returns a text. Without an engine the text is "unknown". */
 #define PASS_TEXT(name, type)                                                                      \
 	const char *ibv_##name(type value)                                                         \
 	{                                                                                          \
@@ -355,7 +372,7 @@ ibv_is_fork_initialized(void)
 	return IBV_FORK_UNNEEDED;
 }
 
-/* Not declared by verbs.h. */
+/* The old fork calls, which verbs.h does not declare. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 

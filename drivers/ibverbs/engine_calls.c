@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Loading the engine. It is beside this library, under its own name: so whoever finds one finds the other. A second
- * one in a process is made of a copy of the file, because the loader knows files by their inode.
+ * Loading the engine. The engine's file is in the same directory as this library. A second engine
+ * in a process is loaded from a copy of the file, because the loader identifies files by their
+ * inode.
  */
 
 #include "engine_calls.h"
@@ -24,9 +25,9 @@
 #include "xrcd.h"
 
 #define FILE_NAME       "liburoce-engine.so"
-#define NB_COUNTERS_MAX 128 /* there are fewer */
+#define NB_COUNTERS_MAX 128 /* more than the engine has */
 
-/* A context that is open. */
+/* An open context. */
 struct kept {
 	struct ibv_context *context;
 	struct kept *next;
@@ -35,8 +36,8 @@ struct kept {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const struct engine_calls *) current;
 static struct kept *kept;
-static bool is_second; /* an engine has died */
-static bool is_over;   /* and its threads live */
+static bool is_second; /* an engine has died; the next one is loaded from a copy */
+static bool is_over;   /* an engine has died whose threads still run; no other can be loaded */
 
 static void *
 fail(const char *what, const char *why)
@@ -46,7 +47,7 @@ fail(const char *what, const char *why)
 	return NULL;
 }
 
-/* Beside this very object. */
+/* Compute the path of the engine's file, in the directory of this library. */
 static bool
 find_file(char *path, size_t len)
 {
@@ -139,7 +140,10 @@ load(void)
 
 /* --- the end of an engine ------------------------------------------------------------------------ */
 
-/* Under the lock. The next one is made of a copy. */
+/*
+ * Mark the current engine as dead, and all its contexts. The caller has the lock. The next engine
+ * is loaded from a copy.
+ */
 static void
 bury(void)
 {
@@ -150,7 +154,10 @@ bury(void)
 	atomic_store(&current, NULL);
 }
 
-/* An engine without descriptors has threads, if it was started, which nothing ends: there is no place for another. */
+/*
+ * Check that the engine has its descriptors, and mark it as dead otherwise. If it was started, its
+ * threads cannot be ended, so no other engine can be loaded.
+ */
 static const struct engine_calls *
 bury_unless_whole(const struct engine_calls *calls)
 {
@@ -178,7 +185,10 @@ after_fork_in_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* An engine that was not started has no threads and no memory of EAL: it goes on. */
+/*
+ * After fork(), in the child. An engine that was not started has no threads and no memory of EAL.
+ * So the child may use it.
+ */
 static void
 after_fork_in_child(void)
 {
@@ -229,7 +239,7 @@ engine_of(const struct ibv_context *context)
 	const struct engine_calls *const calls =
 		bury_unless_whole(atomic_load_explicit(&current, memory_order_acquire));
 
-	/* whoever has no context is told by the engine that he needs one */
+	/* The engine reports the error for a missing context. */
 	if (context == NULL)
 		return engine();
 	if (calls != NULL &&

@@ -4,11 +4,13 @@
 
 /**
  * @file
- * The engine behind the library: loaded when a program first asks for devices, and the table of its calls.
+ * Loading the engine, and the table of its calls. The engine is loaded when a program first
+ * requests devices.
  *
- * A child of fork() has neither the threads of an engine that was started nor memory of its own for it. So there that
- * engine is dead: each call on an object of it fails with EIO, and a program that asks for devices gets another. An
- * engine dies as well with its descriptors, if the program closes them; if it was started, there is no other then.
+ * A child of fork() has neither the threads of an engine that was started nor its own copy of the
+ * engine's memory. So in the child that engine is dead: each call on an object of the engine fails
+ * with EIO. A program that requests devices there gets another engine. An engine is also dead if
+ * the program has closed its descriptors. If such an engine was started, no other can be loaded.
  */
 
 #include <stdbool.h>
@@ -19,7 +21,7 @@
 
 #include "engine/engine.h"
 
-/* The calls that are passed on. */
+/* The calls that are passed to the engine. */
 #define ENGINE_CALLS(X)                                                                            \
 	X(ack_async_event)                                                                         \
 	X(ack_cq_events)                                                                           \
@@ -93,28 +95,39 @@ struct engine_calls {
 };
 
 /**
- * The engine, loaded if it is not there yet.
+ * Get the engine; load it if necessary.
  * @mt Safe.
- * @return NULL with errno after one line on stderr: it cannot be had
+ * @return NULL with errno, after one line on stderr: it cannot be loaded
  */
 const struct engine_calls *engine(void);
 
-/** The engine that objects of this context are of: one that is at work; NULL with errno EIO: it is dead. @mt Safe. */
+/**
+ * Get the engine to which the objects of a context belong.
+ * @mt Safe.
+ * @return NULL with errno EIO: that engine is dead
+ */
 const struct engine_calls *engine_of(const struct ibv_context *context);
 
-/** A device of this engine: `device`, or of one that was a dead engine's its namesake; NULL: there is none. */
+/**
+ * Find a device of this engine: `device` itself, or the device with the same name if `device` is
+ * of a dead engine.
+ * @return NULL: no such device
+ */
 struct ibv_device *engine_device(const struct engine_calls *calls, struct ibv_device *device);
 
-/** Remember a context of this engine, whose inline calls are to fail in a child. NULL is passed on. */
+/**
+ * Record an open context of this engine, so that its inline calls can be made to fail in a child.
+ * @return the context; NULL if `context` is NULL, or with errno ENOMEM
+ */
 struct ibv_context *engine_keep(const struct engine_calls *calls, struct ibv_context *context);
 
-/** Forget it, before it is closed. */
+/** Remove the record of a context. Called before the context is closed. */
 void engine_drop(struct ibv_context *context);
 
 /**
- * A counter of a device that this process has open, for liburoce-paths.so.
+ * Read a counter of a device that this process has open, for liburoce-paths.so.
  * @mt Safe.
- * @return false: the device is not open here, or there is no such counter
+ * @return false: the device is not open in this process, or there is no such counter
  */
 bool uroce_ibverbs_counter(const char *device, const char *name, uint64_t *value);
 

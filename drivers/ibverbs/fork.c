@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a context is in a child, when its engine stayed with the parent: its inline calls are pointers, which lead here.
+ * Contexts of a dead engine. The inline calls of a context are function pointers; after a fork()
+ * they are set to the functions of this file.
  */
 
 #include "fork.h"
@@ -78,7 +79,10 @@ dead_dealloc_mw(struct ibv_mw *mw)
 	return refuse(EIO);
 }
 
-/* Device memory is nothing but memory here, and a child has some. No region can be registered in it. */
+/*
+ * Device memory of a child: plain memory, which needs no engine. No region can be registered in
+ * it.
+ */
 struct own_dm {
 	struct ibv_dm ibv;
 	size_t len;
@@ -130,7 +134,7 @@ own_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 	return &dm->ibv;
 }
 
-/* One of the parent's stays its own. */
+/* Free device memory of a child. Device memory of the parent is not freed. */
 static int
 own_free_dm(struct ibv_dm *ibv)
 {
@@ -140,13 +144,16 @@ own_free_dm(struct ibv_dm *ibv)
 	return 0;
 }
 
-/* Calls that are extended are not there any more, which is "not supported"; the rest fails. */
+/*
+ * Replace all calls of a context. Extended calls are removed, which means "not supported". The
+ * other calls fail.
+ */
 void
 fork_kill_context(struct ibv_context *context)
 {
 	struct verbs_context *const verbs = verbs_get_ctx(context);
 	struct verbs_context dead = {
-		.query_device_ex = verbs->query_device_ex, /* looks at what does not change */
+		.query_device_ex = verbs->query_device_ex, /* only reads constant data */
 		.alloc_dm = own_alloc_dm,
 		.free_dm = own_free_dm,
 		.priv = verbs->priv,

@@ -4,14 +4,14 @@
 
 /**
  * @file
- * Contexts that a child inherited.
+ * Contexts that a child of fork() inherited.
  */
 
 #include <infiniband/verbs.h>
 
 /**
- * Make the inline calls on a context fail with EIO, or EOPNOTSUPP, and touch nothing of the parent's. Device memory
- * can still be had: it is the child's own.
+ * Make the inline calls on a context fail with EIO or EOPNOTSUPP, without access to the parent's
+ * memory. Device memory can still be allocated: it is the child's own.
  */
 void fork_kill_context(struct ibv_context *context);
 

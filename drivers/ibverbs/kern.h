@@ -4,7 +4,8 @@
 
 /**
  * @file
- * From the kernel's structs to those of verbs and back, which librdmacm imports.
+ * Conversion of the kernel's structs to those of verbs and back. librdmacm imports these
+ * functions.
  */
 
 #include <infiniband/sa.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What libibverbs has for the libraries of vendors, and programs use all the same. Those libraries are linked with some
- * programs (libmlx5, libefa) and are bound whole when these start; they register their drivers, for which there are no
- * devices, and call nothing else: the rest refuse, see the list of symbols. From release to release the version of
- * these symbols changes; here there are all.
+ * Functions that libibverbs has for vendor libraries, and that programs use as well. Some programs
+ * are linked with vendor libraries (libmlx5, libefa), whose symbols are all bound when the program
+ * starts. Those libraries register drivers, for which there are no devices here, and call nothing
+ * else. The other functions refuse the call, see the list of symbols. The version of these symbols
+ * changes with each release; this library has all versions.
  */
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 #include "engine_calls.h"
 
-/* As sysfs would say it. */
+/* Types of a GID, as in sysfs. */
 enum gid_type { GID_TYPE_ROCE_V1, GID_TYPE_ROCE_V2 };
 
 bool verbs_allow_disassociate_destroy;
@@ -45,8 +46,8 @@ __asm__(".symver uroce_gid_type_59,ibv_query_gid_type@IBVERBS_PRIVATE_59");
 __asm__(".symver uroce_gid_type_64,ibv_query_gid_type@IBVERBS_PRIVATE_64");
 
 /*
- * The first version of the interface, of before 2007: its structs are others. For programs of then there are no
- * devices, and so nothing that they could call the other symbols of that version with.
+ * The first version of the interface, from before 2007, has other structs. Programs of that time
+ * find no devices. So they have no object for the other calls of that version.
  */
 struct ibv_device **uroce_older_list(int *num_devices);
 void uroce_older_free_list(struct ibv_device **list);

@@ -4,12 +4,15 @@
 
 /**
  * @file
- * Calls that fail before they reach the engine, which sets errno itself.
+ * Failure of calls that do not reach the engine. The engine sets errno itself.
  */
 
 #include <errno.h>
 
-/** Set errno, which programs print, beside what the call returns. @return `err` */
+/**
+ * Set errno, because programs print it and do not use the return value.
+ * @return `err`
+ */
 static inline int
 refuse(int err)
 {

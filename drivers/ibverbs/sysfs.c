@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two calls that verbs.h does not declare, and that programs and vendors' libraries import all the same.
+ * Two calls that verbs.h does not declare, but that programs and vendor libraries import.
  */
 
 #include "sysfs.h"
@@ -15,7 +15,7 @@
 
 #define DEFAULT "/sys"
 
-/* What SYSFS_PATH says, unless the process has more rights than who started it. */
+/* Get the root of sysfs: SYSFS_PATH, unless the process has more rights than its caller. */
 const char *
 ibv_get_sysfs_path(void)
 {

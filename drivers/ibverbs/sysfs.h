@@ -4,16 +4,19 @@
 
 /**
  * @file
- * Where the kernel would describe its devices, as libibverbs tells it.
+ * Where the kernel describes its devices, as libibverbs reports it.
  */
 
 #include <stddef.h>
 
-/** The root of sysfs: SYSFS_PATH, or /sys. @mt Safe. */
+/**
+ * The root of sysfs: SYSFS_PATH, or /sys.
+ * @mt Safe.
+ */
 const char *ibv_get_sysfs_path(void);
 
 /**
- * Read a file of one line, without its end.
+ * Read a file of one line, without the line's end.
  * @return bytes, or -1 with errno
  */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Domains of inodes that another process has: in the place of each there is an empty file of ours, which is the
- * process's own.
+ * XRC domains of inodes whose domain belongs to another process. For each such inode this process
+ * creates an empty file of its own, and opens the domain of that file.
  */
 
 #include "xrcd.h"
@@ -18,8 +18,8 @@ struct place {
 	struct place *next;
 	dev_t dev;
 	ino_t ino;
-	int fd;          /* one of the engine's; open for as long as the process lives */
-	struct stat own; /* the file behind it, by which it is known */
+	int fd;          /* descriptor of the engine; open until the process ends */
+	struct stat own; /* identity of the file behind `fd` */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,7 +39,7 @@ add_place(const struct stat *stat)
 	return place;
 }
 
-/* A child may have closed what it inherited. */
+/* Whether the file of a record is still open. A child may have closed what it inherited. */
 static bool
 has_file(const struct place *place)
 {
@@ -58,7 +58,10 @@ make_file(const struct engine_calls *calls, struct place *place)
 	return place->fd;
 }
 
-/* The file in the place of this one, or -1. */
+/*
+ * Get the file that stands for the inode of `fd`, and create it if necessary.
+ * @return -1: no such file
+ */
 static int
 own_file(const struct engine_calls *calls, int fd)
 {

@@ -4,15 +4,16 @@
 
 /**
  * @file
- * XRC domains of programs that share one by a file with other processes.
+ * XRC domains of programs that share a domain with other processes by a file.
  */
 
 #include <infiniband/verbs.h>
 
 /**
- * Open a domain as uroce_open_xrcd() does. Where another process has that of the inode, which is refused there, this
- * one gets a domain of its own, the same for each of its contexts: processes have devices of their own here, and what
- * they do over the wire needs no common domain. @mt Safe.
+ * Open a domain as uroce_open_xrcd() does. That call refuses the domain of an inode that another
+ * process has. In this case the process gets a domain of its own, common to all its contexts.
+ * Processes have separate devices here, and transfers over the wire need no common domain.
+ * @mt Safe.
  */
 struct ibv_xrcd *xrcd_open(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
 

@@ -4,15 +4,15 @@
 
 /**
  * @file
- * Copying payload. Of the messages that are small, most are of one or two machine words, for which
- * the call of memcpy() costs more than the copy.
+ * Copying payload. Most small messages have one or two machine words. For these, the call of
+ * memcpy() costs more than the copy itself.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-/** As memcpy(); the two do not overlap. */
+/** Copy as memcpy() does. Source and destination must not overlap. */
 static inline void
 uroce_copy(void *dst, const void *src, size_t len)
 {

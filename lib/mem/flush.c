@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Lines are written back with the instruction that every CPU of its kind has.
+ * Write-back of cache lines, for FLUSH with persistence. Of the instructions that write a line
+ * back, the file uses the one that every CPU of the architecture has.
  */
 
 #include "mem/flush.h"

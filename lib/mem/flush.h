@@ -4,17 +4,18 @@
 
 /**
  * @file
- * What a peer's FLUSH asks for [IBA A19]: that its writes before it are globally visible, or persistent.
+ * The effect of a peer's FLUSH [IBA A19]: the peer's earlier writes are globally visible, or
+ * persistent.
  *
- * Payload is placed by this CPU, so it is visible to all of them in order; a fence is all that is left
- * to do. For persistence the range's cache lines are written back; whether memory behind them keeps
- * what it gets is known to who registered it with IBV_ACCESS_FLUSH_PERSISTENT.
+ * This CPU places the payload, so all CPUs see the writes in order. For visibility a memory fence
+ * is enough. For persistence the cache lines of the range are written back. Whether the memory is
+ * persistent is known only to the program that registered it with IBV_ACCESS_FLUSH_PERSISTENT.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Flush `len` bytes at `addr`. */
+/** Flush `len` bytes at `addr`: make them visible, or persistent if `is_persistent` is set. */
 void uroce_mem_flush(const void *addr, uint64_t len, bool is_persistent);
 
 #endif /* UROCE_MEM_FLUSH_H */

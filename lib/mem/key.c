@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The secret of a table is 128 bits. A counter that begins at one half of it is mixed, keyed with the
- * other half, and mixed again: two numbers of the sequence do not give away the third.
+ * Generation of keys. The secret of a table has 128 bits. One half is the start of a counter, the
+ * other half is a key. Each number is the counter, mixed, combined with the key, and mixed again.
+ * Thus two numbers of the sequence do not reveal the third.
  */
 
 #include <string.h>
 
 #include "mem/key.h"
 
-/* A bijection in which each bit of the result depends on all bits of `x`. */
+/* Mix `x` by a bijection in which each bit of the result depends on all bits of `x`. */
 static uint64_t
 mix_bits(uint64_t x)
 {

@@ -4,18 +4,21 @@
 
 /**
  * @file
- * Keys of memory: | permuted index:24 | tag:8 |
+ * Keys of memory (lkeys and rkeys): | permuted index:24 | tag:8 |
  *
- * The index of a table entry goes through a keyed permutation of 24 bits, so that a key says nothing
- * about its neighbours, and back, so that look-up is O(1). The permutation is a Feistel network of
- * four rounds on two halves of 12 bits: whatever the round function, it can be undone. Ours is
- * made to be cheap rather than a cipher: what a peer gains by guessing is one refused request and a
- * QP in error, and protection domain, range and rights are checked in any case.
+ * The upper part of a key is the index of its table entry after a keyed permutation of 24 bits.
+ * The permutation keeps a key from revealing the keys of neighbouring entries. Its inverse makes
+ * look-up O(1).
+ *
+ * The permutation is a Feistel network of four rounds on two halves of 12 bits. A Feistel network
+ * can be inverted whatever its round function is. The round function here is cheap and is no
+ * cipher. A peer that guesses a key gains little: protection domain, range and access rights are
+ * checked in any case, and a refused request puts the QP into the error state.
  */
 
 #include <stdint.h>
 
-/** Indices (and upper parts of keys) are below this. */
+/** Number of possible indices. Indices, and the upper parts of keys, are below it. */
 #define UROCE_KEY_NB_INDEX  (1u << 24)
 
 #define UROCE_KEY_NB_ROUNDS 4
@@ -23,12 +26,16 @@
 /** A keyed permutation of [0, 2^24). Read-only after uroce_key_perm_init(). */
 struct uroce_key_perm {
 	struct {
-		uint32_t flip; /* any */
-		uint32_t mul;  /* odd, and large: every bit of its product depends on the half */
+		uint32_t flip; /* any value */
+		/* odd and large, so that every bit of the product depends on the half */
+		uint32_t mul;
 	} round[UROCE_KEY_NB_ROUNDS];
 };
 
-/** A small generator of unpredictable numbers; not for more than tags and round keys. */
+/**
+ * A small generator of unpredictable numbers. Good enough for tags and round keys, not for
+ * cryptography.
+ */
 struct uroce_key_rand {
 	uint64_t counter;
 	uint64_t secret;
@@ -38,7 +45,7 @@ void uroce_key_rand_init(struct uroce_key_rand *rand, const uint8_t secret[16]);
 
 uint64_t uroce_key_rand_next(struct uroce_key_rand *rand);
 
-/** Draw a permutation. */
+/** Fill `perm` with a random permutation. */
 void uroce_key_perm_init(struct uroce_key_perm *perm, struct uroce_key_rand *rand);
 
 static inline uint32_t
@@ -46,11 +53,12 @@ uroce_key_round(const struct uroce_key_perm *perm, unsigned round, uint32_t half
 {
 	const uint64_t x = (uint64_t)(half ^ perm->round[round].flip) * perm->round[round].mul;
 
-	/* Both shifts reach bits that carry the whole product; the xor hides that it is linear. */
+	/* Both shifts select bits that depend on the whole product. The exclusive-or makes the
+	 * round function non-linear. */
 	return (uint32_t)(x >> 32 ^ x >> 20) & 0xfff;
 }
 
-/** The key of an entry. */
+/** Compute the key of the entry `idx`. */
 static inline uint32_t
 uroce_key_make(const struct uroce_key_perm *perm, uint32_t idx, uint8_t tag)
 {
@@ -64,7 +72,7 @@ uroce_key_make(const struct uroce_key_perm *perm, uint32_t idx, uint8_t tag)
 	return left << 20 | right << 8 | tag;
 }
 
-/** The entry that a key leads to, whether or not such an entry exists. */
+/** Compute the index of the entry that belongs to a key. The entry may not exist. */
 static inline uint32_t
 uroce_key_index(const struct uroce_key_perm *perm, uint32_t key)
 {

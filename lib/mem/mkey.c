@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * How it works: the wire's bytes of a packet are cut into segments of data and of signatures. Data is
- * copied between packet and memory where the layout and the signatures in memory say; a signature is worked
- * out from all data of its block, which is in memory whichever way the packet goes. A block of the side
- * that data comes from is checked, and one in memory that data goes to is signed, by the packet that has
- * its last byte.
+ * Mkeys. How the conversion works: the bytes of a packet on the wire are cut into segments of data
+ * and segments of signatures. Data is copied between the packet and memory, at the place that the
+ * layout and the signatures in memory give. A signature is computed from all data of its block.
+ * That data is in memory in both directions of transfer.
  *
- * Memory is resolved piece by piece at each use, for a region may be deregistered at any time. A walk is
- * a range of the layout, and what is to be done with each piece of it.
+ * A block of the source side is checked, and a block in memory of the destination side is signed,
+ * by the packet that has the last byte of the block.
+ *
+ * Memory is resolved piece by piece at each use, since a region may be deregistered at any time. A
+ * walk is a range of the layout together with the operation that is applied to each piece of the
+ * range.
  */
 
 #include "mem/mkey.h"
@@ -20,10 +23,10 @@
 #include "mem/table.h"
 #include "wire/lock.h"
 
-/* Bytes of a layout: no region has more. */
+/* Most bytes that a layout may have. No region has more. */
 #define LEN_MAX (UINT64_C(1) << 47)
 
-/* A piece, and where it ends in one repetition. */
+/* A piece of the layout, and the offset of its end in one repetition of the layout. */
 struct placed {
 	struct uroce_mkey_piece piece;
 	uint64_t end;
@@ -33,17 +36,17 @@ struct uroce_mkey {
 	struct uroce_lock lock;
 	uint32_t max_pieces;
 	uint32_t flags; /* enum uroce_mkey_flag */
-	/* as configured */
+	/* written by uroce_mkey_configure() */
 	uint32_t repeat;
 	uint32_t nb_pieces;
 	uint8_t check_mask;
 	uint8_t copy_mask;
 	struct uroce_sig_domain mem, wire;
 	uint64_t data_len;
-	/* of what arrives, in bytes of the wire: [begin, next) came in order */
+	/* range [begin, next) of wire bytes, the last run that arrived in order */
 	uint64_t begin, next;
-	uint8_t cut[UROCE_SIG_LEN_MAX]; /* the signature that it ends in */
-	struct uroce_mkey_error error;  /* the first */
+	uint8_t cut[UROCE_SIG_LEN_MAX]; /* the signature at `next`, of which a part has arrived */
+	struct uroce_mkey_error error;  /* the first error since the last uroce_mkey_check() */
 	struct placed placed[];
 };
 
@@ -53,9 +56,13 @@ uroce_mkey_memsize(uint32_t max_pieces)
 	return sizeof(struct uroce_mkey) + max_pieces * sizeof(struct placed);
 }
 
-/* --- finding one ----------------------------------------------------------------------------------- */
+/* --- look-up of mkeys ------------------------------------------------------------------------------ */
 
-/* The entry that has this key, in the table for as long as the round lasts; NULL: it is no mkey. */
+/*
+ * Find the entry of the mkey with this key. The entry stays in the table until the caller's round
+ * ends.
+ * @return NULL: the key is not that of an mkey
+ */
 static struct uroce_entry *
 find_mkey_entry(const struct uroce_mr_table *table, uint32_t key, uint64_t *life)
 {
@@ -63,7 +70,8 @@ find_mkey_entry(const struct uroce_mr_table *table, uint32_t key, uint64_t *life
 
 	if (entry == NULL)
 		return NULL;
-	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire); /* A1 */
+	/* A1: pairs with R1, the entry's fields are visible */
+	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
 
 	*life = state & UROCE_ENTRY_LIFE;
 	if ((uint32_t)state != key || UROCE_ENTRY_GET(entry, kind) != UROCE_ENTRY_MKEY)
@@ -77,7 +85,10 @@ mkey_of(const struct uroce_entry *entry)
 	return (struct uroce_mkey *)(uintptr_t)UROCE_ENTRY_GET(entry, addr);
 }
 
-/* The same of a configured one of a PD. */
+/*
+ * Find the entry of an mkey that is configured and belongs to the protection domain `pdn`.
+ * @return NULL: there is no such mkey
+ */
 static struct uroce_entry *
 find_configured(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn)
 {
@@ -121,7 +132,7 @@ uroce_mkey_may(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, u
 	return entry != NULL && is_mkey_granted(entry, addr, len, access);
 }
 
-/* --- life ------------------------------------------------------------------------------------------ */
+/* --- creation and removal -------------------------------------------------------------------------- */
 
 int
 uroce_mkey_add(struct uroce_mr_table *table, void *mem, uint32_t max_pieces, uint32_t flags,
@@ -143,7 +154,7 @@ uroce_mkey_add(struct uroce_mr_table *table, void *mem, uint32_t max_pieces, uin
 	UROCE_ENTRY_SET(entry, pdn, pdn);
 	UROCE_ENTRY_SET(entry, access, 0);
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | new_key,
-			      memory_order_release); /* R1 */
+			      memory_order_release); /* R1: publishes the entry's fields */
 	atomic_fetch_add_explicit(&table->nb_mkeys, 1, memory_order_relaxed);
 	*key = new_key;
 	return 0;
@@ -158,7 +169,7 @@ uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key)
 	assert(entry != NULL);
 	struct uroce_mkey *mkey = mkey_of(entry);
 
-	/* a worker that configures it may have found it before */
+	/* Another worker may have found the mkey before and may be configuring it. */
 	uroce_lock_take(&mkey->lock);
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_DEAD | key, memory_order_relaxed);
 	uroce_lock_release(&mkey->lock);
@@ -168,7 +179,10 @@ uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key)
 
 /* --- configuration --------------------------------------------------------------------------------- */
 
-/* Bytes of data before the byte `at` of a side, of which `at` is not inside a signature. */
+/*
+ * Count the data bytes before offset `at` of a side (memory or wire). `at` is not inside a
+ * signature.
+ */
 static uint64_t
 data_before(const struct uroce_sig_domain *domain, uint64_t at)
 {
@@ -176,14 +190,17 @@ data_before(const struct uroce_sig_domain *domain, uint64_t at)
 				      : at - at / (domain->block_len + domain->len) * domain->len;
 }
 
-/* Where byte `data` of the data is. */
+/* Compute the offset, in a side (memory or wire), of the data byte `data`. */
 static uint64_t
 find_data_place(const struct uroce_sig_domain *domain, uint64_t data)
 {
 	return domain->block_len == 0 ? data : data + data / domain->block_len * domain->len;
 }
 
-/* Bytes of data in a side of `len` bytes; a block whose signature is not there, or not all of it, is not. */
+/*
+ * Count the data bytes in a side (memory or wire) of `len` bytes. A block does not count if its
+ * signature is missing or incomplete. The rest after the last whole block counts.
+ */
 static uint64_t
 data_in(const struct uroce_sig_domain *domain, uint64_t len)
 {
@@ -194,7 +211,7 @@ data_in(const struct uroce_sig_domain *domain, uint64_t len)
 	return len / unit * domain->block_len + (rest < domain->block_len ? rest : 0);
 }
 
-/* Whether a layout is not longer than anything can be. */
+/* Whether the length of a layout does not exceed LEN_MAX. */
 static bool
 is_countable(const struct uroce_mkey_conf *conf)
 {
@@ -234,7 +251,7 @@ memory_len(const struct uroce_mkey *mkey)
 	return mkey->nb_pieces == 0 ? 0 : mkey->placed[mkey->nb_pieces - 1].end * mkey->repeat;
 }
 
-/* Under the lock. */
+/* Apply a configuration. The caller has the mkey's lock. */
 static void
 apply_conf(struct uroce_mkey *mkey, struct uroce_entry *entry, const struct uroce_mkey_conf *conf)
 {
@@ -270,7 +287,7 @@ uroce_mkey_configure(struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 	if (find_mkey_entry(table, key, &life) == entry && is_acceptable(mkey, conf)) {
 		apply_conf(mkey, entry, conf);
 		atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | key,
-				      memory_order_release); /* R1 */
+				      memory_order_release); /* R1: publishes the configuration */
 		ret = 0;
 	}
 	uroce_lock_release(&mkey->lock);
@@ -320,21 +337,24 @@ uroce_mkey_check(struct uroce_mr_table *table, uint32_t key, struct uroce_mkey_e
 
 /* --- memory ---------------------------------------------------------------------------------------- */
 
-/* Somebody goes through an mkey, whose lock is held. */
+/* A use of an mkey. The user has the mkey's lock. */
 struct use {
 	const struct uroce_mr_table *table;
 	struct uroce_mkey *mkey;
 	uint32_t pdn;
-	bool is_bad; /* a signature was */
+	bool is_bad; /* a block had a bad signature */
 };
 
-/* What is done with each piece of a walk. */
+/* A walk over memory: the operation for each piece of it, and the state of the operation. */
 struct walk {
-	void (*visit)(struct walk *walk, void *addr, uint32_t len); /* NULL: nothing */
-	uint8_t *buf;                                               /* what is copied to, or from */
-	const struct uroce_sig_domain *domain;                      /* whose guard is summed up */
+	/* NULL: no operation, the walk only checks access */
+	void (*visit)(struct walk *walk, void *addr, uint32_t len);
+	/* packet bytes: destination of a load, source of a store */
+	uint8_t *buf;
+	/* domain whose guard visit_sum() computes */
+	const struct uroce_sig_domain *domain;
 	uint64_t state;
-	uint32_t access; /* that the regions must grant */
+	uint32_t access; /* rights that each region must grant */
 };
 
 static void
@@ -357,7 +377,10 @@ visit_sum(struct walk *walk, void *addr, uint32_t len)
 	walk->state = uroce_sig_add(walk->domain, walk->state, addr, len);
 }
 
-/* The piece that a byte of one repetition is in; there is one. */
+/*
+ * Find the piece that has offset `at` of one repetition of the layout. `at` is within the
+ * repetition.
+ */
 static const struct placed *
 find_piece(const struct uroce_mkey *mkey, uint64_t at)
 {
@@ -374,7 +397,10 @@ find_piece(const struct uroce_mkey *mkey, uint64_t at)
 	return &mkey->placed[low];
 }
 
-/* Go through `[at, at + len)` of the layout, which has that much. @return false: a region refuses */
+/*
+ * Walk over `[at, at + len)` of the layout. The layout has at least that many bytes.
+ * @return false: a region refuses access
+ */
 static bool
 walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
 {
@@ -382,7 +408,7 @@ walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
 
 	while (len > 0) {
 		const uint64_t round_len = mkey->placed[mkey->nb_pieces - 1].end;
-		/* most layouts are gone through once: then there is nothing to divide */
+		/* Most layouts have one repetition, for which the division is skipped. */
 		const uint64_t round = at < round_len ? 0 : at / round_len;
 		const uint64_t in_round = at - round * round_len;
 		const struct placed *placed = find_piece(mkey, in_round);
@@ -404,7 +430,10 @@ walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
 	return true;
 }
 
-/* The same with `[data, data + len)` of the data. */
+/*
+ * Walk over the memory of `[data, data + len)` of the data, leaving signatures out.
+ * @return false: a region refuses access
+ */
 static bool
 walk_data(const struct use *use, uint64_t data, uint64_t len, struct walk *walk)
 {
@@ -422,14 +451,14 @@ walk_data(const struct use *use, uint64_t data, uint64_t len, struct walk *walk)
 	return true;
 }
 
-/* Where the signature of block `nth` in memory is. */
+/* Compute the offset in memory of the signature of block `nth`. */
 static uint64_t
 mem_sig_at(const struct uroce_mkey *mkey, uint64_t nth)
 {
 	return (nth + 1) * mkey->mem.block_len + nth * mkey->mem.len;
 }
 
-/* The signature that stands behind block `nth` in memory. */
+/* Load the signature that stands behind block `nth` in memory. */
 static bool
 load_sig(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
 {
@@ -446,7 +475,7 @@ store_sig(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
 	return walk_memory(use, mem_sig_at(use->mkey, nth), use->mkey->mem.len, &walk);
 }
 
-/* The signature that block `nth` of a side should have. */
+/* Compute the signature that block `nth` of a side (memory or wire) must have. */
 static bool
 make_sig(const struct use *use, const struct uroce_sig_domain *domain, uint64_t nth,
 	 uint8_t sig[UROCE_SIG_LEN_MAX])
@@ -463,7 +492,10 @@ make_sig(const struct use *use, const struct uroce_sig_domain *domain, uint64_t 
 	return true;
 }
 
-/* Compare a signature of the side that data comes from; the first that is bad is remembered. */
+/*
+ * Compare a signature of the source side with the computed one. The first bad signature is
+ * recorded in the mkey.
+ */
 static void
 compare_sig(struct use *use, const struct uroce_sig_domain *domain, uint64_t nth,
 	    const uint8_t found[UROCE_SIG_LEN_MAX], const uint8_t wanted[UROCE_SIG_LEN_MAX])
@@ -482,15 +514,16 @@ compare_sig(struct use *use, const struct uroce_sig_domain *domain, uint64_t nth
 
 /* --- the wire -------------------------------------------------------------------------------------- */
 
-/* A part of a packet: of data, or of the signature of a block. */
+/* A segment of a packet: data, or the signature of a block, or a part of either. */
 struct segment {
 	bool is_sig;
 	uint32_t len;
-	uint32_t sig_at; /* where in the signature it begins */
-	uint64_t data;   /* where in the data it begins; a signature: the end of its block */
+	uint32_t sig_at; /* offset of the segment in the signature */
+	/* offset of the segment in the data; for a signature, the end of its block */
+	uint64_t data;
 };
 
-/* What begins at byte `at` of the wire and has at most `max` bytes. */
+/* Get the segment that begins at offset `at` of the wire. The segment has at most `max` bytes. */
 static struct segment
 get_segment(const struct uroce_mkey *mkey, uint64_t at, uint32_t max)
 {
@@ -510,16 +543,19 @@ get_segment(const struct uroce_mkey *mkey, uint64_t at, uint32_t max)
 	};
 }
 
-/* Whether a part ends its signature. */
+/* Whether a segment has the last byte of a signature. */
 static bool
 ends_sig(const struct uroce_mkey *mkey, const struct segment *segment)
 {
 	return segment->is_sig && segment->sig_at + segment->len == mkey->wire.len;
 }
 
-/* --- out ------------------------------------------------------------------------------------------- */
+/* --- transmit -------------------------------------------------------------------------------------- */
 
-/* The signature of a block on the wire, some of it taken over from memory's. */
+/*
+ * Compute the signature of a block on the wire. Bytes in the copy mask are taken from the
+ * signature in memory.
+ */
 static bool
 sign_wire(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
 {
@@ -553,7 +589,10 @@ check_memory(struct use *use, uint64_t data, uint64_t len)
 	return true;
 }
 
-/* One part of a packet that leaves. */
+/*
+ * Write one segment of a packet that is transmitted. Signatures in memory are checked if
+ * `is_checked` is set.
+ */
 static bool
 send_segment(struct use *use, const struct segment *segment, uint8_t *to, bool is_checked)
 {
@@ -569,7 +608,7 @@ send_segment(struct use *use, const struct segment *segment, uint8_t *to, bool i
 	return true;
 }
 
-/* --- in -------------------------------------------------------------------------------------------- */
+/* --- receive --------------------------------------------------------------------------------------- */
 
 /* Sign the blocks in memory whose last byte of data is in `[data, data + len)`. */
 static bool
@@ -578,7 +617,7 @@ sign_memory(const struct use *use, uint64_t data, uint64_t len)
 	const struct uroce_sig_domain *mem = &use->mkey->mem;
 	uint8_t sig[UROCE_SIG_LEN_MAX];
 
-	/* what is taken over from the wire is not here yet */
+	/* With a copy mask, the signature in memory needs wire bytes that have not arrived yet. */
 	if (mem->block_len == 0 || use->mkey->copy_mask != 0)
 		return true;
 	for (uint64_t nth = data / mem->block_len; nth < (data + len) / mem->block_len; nth++)
@@ -587,7 +626,11 @@ sign_memory(const struct use *use, uint64_t data, uint64_t len)
 	return true;
 }
 
-/* The signature of block `nth` arrived, or its end; perhaps all of it in order, and the block, too. */
+/*
+ * Process the end of the signature of block `nth`, which has arrived. The signature is checked
+ * only if the block and its signature arrived in order. The signature is copied to memory only if
+ * all of it arrived in order.
+ */
 static bool
 end_block(struct use *use, uint64_t nth)
 {
@@ -600,7 +643,8 @@ end_block(struct use *use, uint64_t nth)
 			return false;
 		compare_sig(use, &mkey->wire, nth, mkey->cut, wanted);
 	}
-	/* what is in front of a part may be another block's */
+	/* Without the beginning of the signature, `cut` may have bytes of another block's
+	 * signature. */
 	if (mkey->copy_mask == 0 || mkey->begin > sig_at)
 		return true;
 	if (!make_sig(use, &mkey->mem, nth, wanted))
@@ -609,7 +653,7 @@ end_block(struct use *use, uint64_t nth)
 	return store_sig(use, nth, wanted);
 }
 
-/* One part of a packet that arrived, at byte `at` of the wire. */
+/* Store one segment of a packet that arrived. */
 static bool
 take_segment(struct use *use, const struct segment *segment, const uint8_t *from)
 {
@@ -629,7 +673,10 @@ take_segment(struct use *use, const struct segment *segment, const uint8_t *from
 	return end_block(use, segment->data / mkey->wire.block_len - 1);
 }
 
-/* Whether the memory behind one part of a packet may be written, with the signatures that it makes. */
+/*
+ * Whether the memory of one segment, and of the signatures that the segment completes, may be
+ * written.
+ */
 static bool
 is_segment_writable(const struct use *use, const struct segment *segment)
 {
@@ -652,7 +699,7 @@ is_segment_writable(const struct use *use, const struct segment *segment)
 	return true;
 }
 
-/* Whether the memory behind a packet may be written, all of it. */
+/* Whether all memory of a packet may be written. */
 static bool
 is_writable(const struct use *use, uint64_t addr, uint32_t len)
 {
@@ -667,7 +714,7 @@ is_writable(const struct use *use, uint64_t addr, uint32_t len)
 	return true;
 }
 
-/* --- both ------------------------------------------------------------------------------------------ */
+/* --- transmit and receive -------------------------------------------------------------------------- */
 
 static int
 send_bytes(struct use *use, uint64_t addr, uint8_t *to, uint32_t len, bool is_checked)
@@ -718,7 +765,7 @@ uroce_mkey_read(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, 
 	struct use use = { .table = table, .mkey = mkey_of(entry), .pdn = pdn };
 
 	uroce_lock_take(&use.mkey->lock);
-	/* it may have been configured anew in the meantime */
+	/* Another worker may have configured the mkey anew before the lock was taken. */
 	if (is_mkey_granted(entry, addr, len, access))
 		ret = send_bytes(&use, addr, to, len, is_bad != NULL);
 	uroce_lock_release(&use.mkey->lock);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The life of an entry is told in table.h.
+ * The table of memory regions. table.h explains the states of an entry.
  *
- * A key is turned into its entry's index by arithmetic that takes longer than the rest of resolve, so
- * where recent keys led is remembered. That memory is a hint: it holds no right, the entry's word is
- * compared with the key in any case, and what it says of a key never changes. Hence relaxed atomics.
+ * Computing the entry's index from a key takes longer than the rest of resolve. So the table
+ * caches the index for recent keys. A cached index gives no right: the entry's state word is
+ * compared with the key in any case. The index of a key never changes. Hence relaxed atomics are
+ * enough.
  *
- * Free entries wait in a queue, not on a stack, so that a key's upper bits come back as late as they
- * can, and an entry never gets the same tag twice in a row.
+ * Free entries wait in a queue and not on a stack, so that the upper bits of a key are reused as
+ * late as possible. An entry never gets the same tag twice in a row.
  */
 
 #include "mem/mr.h"
@@ -83,7 +84,7 @@ put_free(struct uroce_mr_table *table, uint32_t idx)
 	table->last_free_idx = idx;
 }
 
-/* Not the entry's last key, and not 0, which programs use to say "no key". */
+/* Draw a key that is not the entry's last key and not 0. Programs use 0 as "no key". */
 static uint32_t
 draw_key(struct uroce_mr_table *table, uint32_t idx)
 {
@@ -145,7 +146,7 @@ publish_entry(struct uroce_entry *entry, const struct uroce_mr_conf *conf, uint3
 	UROCE_ENTRY_SET(entry, addr, (uintptr_t)conf->addr);
 	UROCE_ENTRY_SET(entry, pdn, conf->pdn);
 	UROCE_ENTRY_SET(entry, access, conf->access);
-	/* R1: who finds the state LIVE with this key finds the fields above. */
+	/* R1: a thread that reads the state LIVE with this key sees the fields written above. */
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | key, memory_order_release);
 }
 
@@ -173,9 +174,10 @@ uroce_mr_invalidate(struct uroce_mr_table *table, uint32_t key)
 
 	if (entry == NULL)
 		return -EINVAL;
-	/* Acquire and release: of two that withdraw the same key, one does; and of one that withdraws
-	 * the region and one that binds a window to it. Nothing else is published: the grace period
-	 * orders what the caller does with the memory. */
+	/* Acquire and release decide two races: of two threads that withdraw the same key, only
+	 * one succeeds; and either the region is withdrawn or a window is bound to it, not
+	 * both. No other data is published here. The grace period orders the caller's use of
+	 * the memory. */
 	if (atomic_load_explicit(&entry->state, memory_order_acquire) == state &&
 	    uroce_entry_is_window(UROCE_ENTRY_GET(entry, kind)))
 		return -EINVAL;
@@ -197,7 +199,8 @@ uroce_mr_query(const struct uroce_mr_table *table, uint32_t key, struct uroce_mr
 
 	if (entry == NULL)
 		return -EFAULT;
-	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire); /* A1 */
+	/* A1: pairs with R1 */
+	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
 	const uint64_t life = state & UROCE_ENTRY_LIFE;
 
 	if (life != UROCE_ENTRY_LIVE && life != UROCE_ENTRY_IDLE)
@@ -231,7 +234,10 @@ uroce_mr_replace(struct uroce_mr_table *table, uint32_t key, const struct uroce_
 	table->nb_live++;
 }
 
-/* Keys differ in their upper bits; the lowest of those are as random as the others. */
+/*
+ * Find the cache slot of a key. Keys of different entries differ in their upper bits. The lowest
+ * of the upper bits are as random as the others.
+ */
 static _Atomic uint64_t *
 recent_of(const struct uroce_mr_table *table, uint32_t key)
 {
@@ -239,8 +245,9 @@ recent_of(const struct uroce_mr_table *table, uint32_t key)
 }
 
 /*
- * Remember where a key led, unless a key of another entry is remembered in its place: two that are
- * both in use would take turns there, and workers write into each other's cache lines.
+ * Cache the index of a key, unless the slot has a key of another entry. Two keys in use would
+ * otherwise replace each other all the time, and workers would write into each other's cache
+ * lines.
  */
 static void
 remember_recent(_Atomic uint64_t *recent, uint64_t seen, uint32_t key, uint32_t idx)
@@ -249,7 +256,7 @@ remember_recent(_Atomic uint64_t *recent, uint64_t seen, uint32_t key, uint32_t 
 		atomic_store_explicit(recent, (uint64_t)key << 32 | idx, memory_order_relaxed);
 }
 
-/* The entry is gone, and nobody is left who could remember it. */
+/* Remove a key from the cache. After the grace period no worker can insert the key again. */
 static void
 forget_recent(const struct uroce_mr_table *table, uint32_t key)
 {
@@ -272,7 +279,7 @@ uroce_mr_free(struct uroce_mr_table *table, uint32_t key)
 	put_free(table, (uint32_t)(entry - table->entries));
 }
 
-/* The entry at `idx` if it is LIVE with this very key; NULL: it is not. */
+/* Get the entry `idx` if its state is LIVE with exactly this key; otherwise NULL. */
 static inline const struct uroce_entry *
 check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint64_t *state)
 {
@@ -285,7 +292,10 @@ check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint6
 	return (*state & UROCE_ENTRY_WHO) == (UROCE_ENTRY_LIVE | key) ? entry : NULL;
 }
 
-/* By arithmetic; a function of its own so that the common case has no registers to save. */
+/*
+ * Find the entry by computing its index. A separate function, so that the common case saves no
+ * registers.
+ */
 static __attribute__((noinline)) const struct uroce_entry *
 find_by_permutation(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
 {
@@ -299,7 +309,7 @@ find_by_permutation(const struct uroce_mr_table *table, uint32_t key, uint64_t *
 	return entry;
 }
 
-/* The entry that is LIVE with this very key; NULL: there is none. */
+/* Find the entry that is LIVE with exactly this key; NULL if there is none. */
 static inline const struct uroce_entry *
 find_live(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
 {
@@ -352,21 +362,21 @@ uroce_entry_page_in(const struct uroce_entry *entry, void *addr, uint64_t len, u
 }
 
 /*
- * A region that is not simply there. The ways of the others end with a call of this one, and have no
- * registers to save for it.
+ * Resolve a key whose memory may be absent: an on-demand region, or a null region. A separate
+ * function that callers tail-call, so that the common case saves no registers.
  */
 static __attribute__((noinline)) void *
 resolve_uncommon(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint64_t skip,
 		 uint64_t len, uint32_t access)
 {
 	if (UROCE_ENTRY_GET(entry, kind) != UROCE_ENTRY_ODP)
-		return NULL; /* none at all */
+		return NULL; /* a null region has no memory */
 	uint8_t *addr = resolve_region(entry, pdn, va, skip + len, access);
 
 	return addr != NULL ? uroce_entry_page_in(entry, addr + skip, len, access) : NULL;
 }
 
-/* The same of a peer's key, which may be a window's. */
+/* Resolve a peer's key that belongs to a window, an on-demand region or a null region. */
 static __attribute__((noinline)) void *
 resolve_uncommon_rkey(const struct uroce_entry *entry, uint64_t state, uint32_t pdn, uint32_t qpn,
 		      uint64_t va, uint64_t len, uint32_t access)
@@ -472,7 +482,8 @@ uroce_mr_get_tx_ref(struct uroce_mr_table *table, uint32_t key)
 		return NULL;
 	struct uroce_entry *entry = &table->entries[found - table->entries];
 
-	/* who waits for the loans to end waited for this round before */
+	/* Whoever waits for the count to reach 0 has first waited for the end of this worker's
+	 * round. */
 	atomic_fetch_add_explicit(&entry->nb_tx_refs, 1, memory_order_relaxed);
 	return &entry->nb_tx_refs;
 }
@@ -482,7 +493,6 @@ uroce_mr_nb_tx_refs(const struct uroce_mr_table *table, uint32_t key)
 {
 	const struct uroce_entry *entry = uroce_entry_find(table, key);
 
-	return entry != NULL
-		       ? atomic_load_explicit(&entry->nb_tx_refs, memory_order_acquire) /* A5 */
-		       : 0;
+	/* A5: pairs with R5 */
+	return entry != NULL ? atomic_load_explicit(&entry->nb_tx_refs, memory_order_acquire) : 0;
 }

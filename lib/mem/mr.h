@@ -4,16 +4,17 @@
 
 /**
  * @file
- * Memory regions: a table of entries found by key. Windows (mw.h) are entries of it, too.
+ * Memory regions: a table of entries that are found by their key. Memory windows (mw.h) are
+ * entries of this table, too.
  *
- * A key is 32 bits: the upper 24 are a keyed permutation of the entry's index, so that look-up is
- * O(1) and keys cannot be guessed from one another; the low 8 are a random tag, so that a key that
- * was deregistered does not come back soon. lkey and rkey of a region are the same number.
+ * A key has 32 bits. The upper 24 bits are a keyed permutation of the entry's index, so that
+ * look-up is O(1) and one key does not reveal another. The low 8 bits are a random tag, so that a
+ * deregistered key is not reused soon. lkey and rkey of a region are the same number.
  *
- * Concurrency: add, invalidate and free are control calls; their caller serialises them. Resolve may
- * run on any thread at any time without a lock: an entry is published and withdrawn by one atomic
- * word (labels R1/A1 in mr.c). Between invalidate and free the caller waits for a grace period:
- * until no worker is inside a round that began before.
+ * Concurrency: add, invalidate and free are control calls; their caller serialises them. Resolve
+ * may run on any thread at any time without a lock: one atomic word publishes and withdraws an
+ * entry (labels R1/A1 in mr.c). Between invalidate and free the caller waits for a grace period:
+ * until no worker is inside a round that began before the invalidate.
  */
 
 #include <stdbool.h>
@@ -24,146 +25,155 @@
 
 struct uroce_mr_table;
 
-/** What a region is made of. */
+/** Properties of a region. */
 struct uroce_mr_conf {
-	void *addr; /* first byte, as this process addresses it; NULL only if `len` is 0 or nothing
-			    need be there */
-	uint64_t iova; /* the address that work requests and peers use for it */
+	/* first byte in this process; NULL only if `len` is 0, or `is_null` or ON_DEMAND is set */
+	void *addr;
+	uint64_t iova; /* first address of the region, as work requests and peers use it */
 	uint64_t len;  /* bytes */
 	uint32_t pdn;  /* number of its protection domain */
-	uint32_t
-		access; /* enum ibv_access_flags; with ON_DEMAND `addr` need not be mapped (odp.h) */
-	bool is_null;   /* no memory at all, and no key for peers: see uroce_mr_is_null() */
+	/* enum ibv_access_flags; with ON_DEMAND, `addr` need not be mapped (odp.h) */
+	uint32_t access;
+	/* a null region: it has no memory and no key for peers, see uroce_mr_is_null() */
+	bool is_null;
 };
 
 /** Bytes for a table of up to `nb_mr` regions (1 .. 2^24). */
 size_t uroce_mr_table_memsize(uint32_t nb_mr);
 
 /**
- * Make a table in `mem` (64-byte aligned, uroce_mr_table_memsize() bytes, owned by the caller).
- * @param secret  random bytes that the permutation and the tags are drawn from
+ * Initialise a table in `mem` (64-byte aligned, uroce_mr_table_memsize() bytes, owned by the
+ * caller).
+ * @param secret  random bytes from which the permutation and the tags are derived
  */
 struct uroce_mr_table *uroce_mr_table_init(void *mem, uint32_t nb_mr, const uint8_t secret[16]);
 
-/** Number of regions now registered, and of windows. */
+/** Number of regions, windows and mkeys in the table. */
 uint32_t uroce_mr_table_count(const struct uroce_mr_table *table);
 
 /**
  * Register a region and publish it.
  * @param[out] key  lkey and rkey; never 0
- * @return 0, -ENOMEM when the table is full, -EINVAL when iova + len or addr + len wraps, or
- *	addr is NULL and len is not 0
+ * @return 0; -ENOMEM: the table is full; -EINVAL: iova + len or addr + len wraps, or addr is NULL
+ *	though the region needs memory
  */
 int uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf, uint32_t *key);
 
 /**
- * What a key leads to, for control calls.
+ * Read the properties of the region that has a key, for control calls.
  * @param[out] conf  of the region; written on success
- * @return 0; -EFAULT nothing is there; -ENOENT something that has another key by now; -EINVAL a window
- *	or an mkey
+ * @return 0; -EFAULT: the key's entry is not in use; -ENOENT: the entry has another key now;
+ *	-EINVAL: the entry is a window or an mkey
  */
 int uroce_mr_query(const struct uroce_mr_table *table, uint32_t key, struct uroce_mr_conf *conf);
 
 /**
- * Make an invalidated region another one, under the same key, after the grace period and the end of its
- * loans. A control call, of whoever invalidated it.
- * @param conf  one that uroce_mr_add() would take
+ * Publish an invalidated region again, with other properties and the same key. A control call of
+ * the thread that invalidated the region, after the grace period and the release of all its TX
+ * references.
+ * @param conf  properties that uroce_mr_add() accepts
  */
 void uroce_mr_replace(struct uroce_mr_table *table, uint32_t key, const struct uroce_mr_conf *conf);
 
 /**
- * Withdraw a region: from now on it does not resolve.
- * @return 0; -EINVAL: no such key; -EBUSY: windows are bound to it
+ * Withdraw a region: from now on its key does not resolve.
+ * @return 0; -EINVAL: no such key; -EBUSY: windows are bound to the region
  */
 int uroce_mr_invalidate(struct uroce_mr_table *table, uint32_t key);
 
 /**
- * Give the entry of an invalidated region, or a removed window, back after the grace period. Only
- * for a key that was withdrawn: anything else is an error of the caller's program and asserted.
+ * Free the entry of an invalidated region, or of a removed window or mkey, after the grace period.
+ * Asserts that the key was withdrawn.
  */
 void uroce_mr_free(struct uroce_mr_table *table, uint32_t key);
 
 /**
- * The memory behind `[va, va + len)` of a region, if every check holds: key valid, same protection
- * domain, range inside the region, all of `access` granted.
+ * Resolve `[va, va + len)` of a region. All checks must pass: the key is valid, the protection
+ * domain is the same, the range is inside the region, all rights in `access` are granted.
  * @param access  enum ibv_access_flags that the operation needs; 0 for local read
- * @return the address, good until the end of the worker's round; NULL when refused. Of an on-demand
- *	region the first UROCE_ODP_MAX bytes behind it are good.
+ * @return the address, valid until the end of the worker's round; NULL: refused. Of an on-demand
+ *	region, only the first UROCE_ODP_MAX bytes of the range are valid.
  */
 void *uroce_mr_resolve(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t va,
 		       uint64_t len, uint32_t access);
 
 /**
- * The same for a piece of an element of a scatter list: `len` bytes behind the first `skip`. The element
- * is checked from its first byte on, so that one that runs past the end of the address space is refused.
+ * Resolve a part of one scatter/gather element: `len` bytes after the first `skip` bytes. The
+ * element is checked from its first byte on. Thus an element that exceeds the end of the address
+ * space is refused.
+ * @return as uroce_mr_resolve()
  */
 void *uroce_mr_resolve_sge(const struct uroce_mr_table *table, uint32_t pdn,
 			   const struct ibv_sge *sge, uint64_t skip, uint64_t len, uint32_t access);
 
 /**
- * Whether a key is that of a null region of this domain. It resolves to nothing; who reads or writes by
- * a scatter list asks when it did not (sge.h).
+ * Whether a key is that of a null region of this protection domain. A null region does not
+ * resolve. So the code that accesses scatter/gather lists calls this function for a key that did
+ * not resolve (sge.h).
  */
 bool uroce_mr_is_null(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn);
 
-/** What a key leads to, for many ranges of it. */
+/** A region that was looked up once, so that many ranges of it can be resolved. */
 struct uroce_mr_view {
-	uint32_t key; /* 0: to nothing */
+	uint32_t key; /* 0: no region */
 	uint64_t iova;
 	uint64_t len;
-	uint64_t addr; /* of this process */
+	uint64_t addr; /* first byte in this process */
 };
 
 /**
- * Look a region up once, for ranges that are resolved in the same round of the worker: the checks of
- * uroce_mr_resolve() but for the range.
- * @return whether they hold; if not, nothing is in `view`
+ * Look a region up once, for ranges that are resolved in the same round of the worker. Makes the
+ * checks of uroce_mr_resolve() except that of the range.
+ * @return whether the checks passed; if not, `view` is empty
  */
 bool uroce_mr_get_view(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 		       uint32_t access, struct uroce_mr_view *view);
 
-/** The memory behind `[va, va + len)`; NULL: not all of it is in the region. */
+/** Resolve `[va, va + len)` in a view; NULL: the range is not inside the region. */
 static inline void *
 uroce_mr_view_at(const struct uroce_mr_view *view, uint64_t va, uint64_t len)
 {
-	/* Below the region, `offset` is huge; and as it is within the region afterwards, the
-	 * subtraction that checks the end cannot wrap, whatever `len` is. */
+	/* An address below the region gives a huge `offset`, which is refused. An offset within
+	 * the region makes the subtraction safe: it cannot wrap, whatever `len` is. */
 	const uint64_t offset = va - view->iova;
 
 	if (offset > view->len || len > view->len - offset)
 		return NULL;
-	/* Not pointer arithmetic: a region of length 0 may begin at NULL. */
+	/* Pointer arithmetic is avoided, since a region of length 0 may begin at NULL. */
 	return (void *)(uintptr_t)(view->addr + offset);
 }
 
 /**
- * As uroce_mr_resolve(), for a peer's request, whose key may be a window's (mw.h) too; an lkey never is.
- * @param qpn  the QP that the request came to
+ * Resolve a range for a peer's request, as uroce_mr_resolve() does. The rkey may belong to a
+ * window (mw.h), which an lkey never does.
+ * @param qpn  the QP that received the request
  */
 void *uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn,
 			 uint32_t qpn, uint64_t va, uint64_t len, uint32_t access);
 
 /**
- * Lend a piece of a region to a port, which reads it some time after this round. Between invalidate
- * and free the caller waits for the end of all loans, too.
- * @return the loan, to be ended by uroce_mr_put_tx_ref(); NULL: no such region (any more), or one on demand
+ * Take a TX reference: a port reads memory of the region after this round, without a copy. Between
+ * invalidate and free, the caller of these also waits until all TX references are released.
+ * @return the reference, to be released by uroce_mr_put_tx_ref(); NULL: no such region, or an
+ *	on-demand region
  */
 _Atomic uint32_t *uroce_mr_get_tx_ref(struct uroce_mr_table *table, uint32_t key);
 
-/** The port does not refer to it any more. Any thread. */
+/** Release a TX reference: the port has finished reading. May be called on any thread. */
 static inline void
 uroce_mr_put_tx_ref(_Atomic uint32_t *tx_ref)
 {
-	atomic_fetch_sub_explicit(tx_ref, 1, memory_order_release); /* R5 */
+	atomic_fetch_sub_explicit(tx_ref, 1, memory_order_release); /* R5: pairs with A5 in mr.c */
 }
 
-/** Loans of a region, one that was invalidated included. */
+/** Number of TX references of a region, which may be invalidated. */
 uint32_t uroce_mr_nb_tx_refs(const struct uroce_mr_table *table, uint32_t key);
 
 /**
- * The whole region of a peer's key, under the same checks; a window has none.
- * @param[out] len  its bytes
- * @return where it begins; NULL when refused
+ * Find the whole region of a peer's key, with the checks of uroce_rkey_resolve(). A window's key
+ * is refused.
+ * @param[out] len  bytes of the region
+ * @return first byte of the region; NULL: refused
  */
 void *uroce_rkey_region(const struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn,
 			uint32_t access, uint64_t *len);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A bind counts itself in the state of its region before it touches the window: from then on the
- * region cannot be withdrawn, and if the window turns out to be somebody else's by now, the count is
- * taken back. Every change of a window begins with a compare-and-swap of its state, whose generation
- * makes sure that it is still the state that was looked at.
+ * Memory windows. A bind first counts the window in the state word of its region. From then on the
+ * region cannot be withdrawn. If another worker has changed the window in the meantime, the bind
+ * subtracts the count again.
+ *
+ * Every change of a window begins with a compare-and-swap of its state word. The word has a
+ * generation number, so that the compare-and-swap fails if any change came in between.
  */
 
 #include "mem/mw.h"
@@ -20,7 +22,7 @@ get_life(uint64_t state)
 	return state & UROCE_ENTRY_LIFE;
 }
 
-/* The same window, another generation of it. */
+/* Compute the next state word of a window: the generation is incremented. */
 static uint64_t
 next_state(uint64_t state, uint64_t life, uint32_t rkey)
 {
@@ -34,7 +36,7 @@ swap_state(struct uroce_entry *entry, uint64_t state, uint64_t to)
 						       memory_order_acq_rel, memory_order_relaxed);
 }
 
-/* The region has one window less. */
+/* Subtract a window from the count of its region. */
 static void
 release_parent(struct uroce_mr_table *table, uint32_t parent_idx)
 {
@@ -42,7 +44,10 @@ release_parent(struct uroce_mr_table *table, uint32_t parent_idx)
 				  memory_order_acq_rel);
 }
 
-/* @return NULL: the key leads to no window */
+/*
+ * Find the entry of a window, bound or not.
+ * @return NULL: the key is not that of a window
+ */
 static struct uroce_entry *
 find_window(const struct uroce_mr_table *table, uint32_t rkey, uint64_t *state)
 {
@@ -67,12 +72,16 @@ uroce_mw_add(struct uroce_mr_table *table, enum uroce_mw_kind kind, uint32_t pdn
 	UROCE_ENTRY_SET(entry, kind, (uint8_t)kind);
 	UROCE_ENTRY_SET(entry, pdn, pdn);
 	UROCE_ENTRY_SET(entry, access, 0);
-	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | key, memory_order_release); /* R1 */
+	/* R1: publishes the fields */
+	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | key, memory_order_release);
 	*rkey = key;
 	return 0;
 }
 
-/* DEAD of a later generation than the first is the moment inside a bind. */
+/*
+ * Whether a bind of the window is in progress. The state is DEAD during a bind. A DEAD window of
+ * the first generation is not in a bind: it was removed.
+ */
 static bool
 is_being_bound(const struct uroce_mr_table *table, uint32_t rkey)
 {
@@ -105,7 +114,7 @@ uroce_mw_remove(struct uroce_mr_table *table, uint32_t rkey, uint32_t *last_rkey
 	return 0;
 }
 
-/* Whether the window is in the state that its type may be bound in [IBA 10.6.7.2.2]. */
+/* Whether the window's state permits a bind of its type [IBA 10.6.7.2.2]. */
 static bool
 is_bindable(const struct uroce_entry *window, uint64_t state, const struct uroce_mw_bind *bind)
 {
@@ -117,7 +126,9 @@ is_bindable(const struct uroce_entry *window, uint64_t state, const struct uroce
 	return is_type_1 || (get_life(state) == UROCE_ENTRY_IDLE && bind->len > 0);
 }
 
-/* Whether the region may have such a window. Its state was seen LIVE. */
+/*
+ * Check that a window may be bound to the region. The caller has read the region's state as LIVE.
+ */
 static int
 check_region(const struct uroce_entry *region, const struct uroce_mw_bind *bind)
 {
@@ -136,7 +147,7 @@ check_region(const struct uroce_entry *region, const struct uroce_mw_bind *bind)
 	return (needed & ~UROCE_ENTRY_GET(region, access)) != 0 ? -EACCES : 0;
 }
 
-/* Count a window in, if the region is still there. */
+/* Add a window to the count of its region, if the region is still registered. */
 static int
 claim_region(const struct uroce_mr_table *table, const struct uroce_mw_bind *bind,
 	     struct uroce_entry **out)
@@ -145,7 +156,8 @@ claim_region(const struct uroce_mr_table *table, const struct uroce_mw_bind *bin
 
 	if (region == NULL)
 		return -EINVAL;
-	uint64_t state = atomic_load_explicit(&region->state, memory_order_acquire); /* A1 */
+	/* A1: pairs with R1 */
+	uint64_t state = atomic_load_explicit(&region->state, memory_order_acquire);
 
 	do {
 		if ((state & UROCE_ENTRY_WHO) != (UROCE_ENTRY_LIVE | bind->mr_key))
@@ -206,24 +218,24 @@ uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind)
 	if (ret != 0)
 		return ret;
 	const uint32_t region_idx = (uint32_t)(region - table->entries);
-	const uint64_t ours = next_state(state, UROCE_ENTRY_DEAD, (uint32_t)state);
+	const uint64_t bind_state = next_state(state, UROCE_ENTRY_DEAD, (uint32_t)state);
 
-	/* Until it is LIVE again, it is nobody else's. */
-	if (!swap_state(window, state, ours)) {
+	/* The state DEAD reserves the window for this bind until the state is LIVE again. */
+	if (!swap_state(window, state, bind_state)) {
 		release_parent(table, region_idx);
 		return -EINVAL;
 	}
-	atomic_thread_fence(memory_order_release); /* R4: before the rest changes */
+	atomic_thread_fence(memory_order_release); /* R4: the state changes before the fields do */
 	if (get_life(state) == UROCE_ENTRY_LIVE)
 		release_parent(table, UROCE_ENTRY_GET(window, parent_idx));
 	UROCE_ENTRY_SET(window, parent_idx, region_idx);
 	fill_window(window, bind, region);
-	atomic_store_explicit(&window->state, next_state(ours, UROCE_ENTRY_LIVE, bind->rkey),
-			      memory_order_release); /* R1 */
+	atomic_store_explicit(&window->state, next_state(bind_state, UROCE_ENTRY_LIVE, bind->rkey),
+			      memory_order_release); /* R1: publishes the fields */
 	return 0;
 }
 
-/* Whether this QP may use, or invalidate, a window that is bound. */
+/* Whether this QP may use or invalidate a bound window. */
 static bool
 is_of_qp(const struct uroce_entry *window, uint32_t pdn, uint32_t qpn)
 {

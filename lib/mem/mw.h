@@ -4,21 +4,22 @@
 
 /**
  * @file
- * Memory windows [IBA 10.6.7]: keys that a program makes valid for a part of a region by posting a
- * request, and invalid again by another, or by its peer's SEND with invalidate.
+ * Memory windows [IBA 10.6.7]: keys for a part of a region. A program validates the key by a work
+ * request (bind). Another work request, or the peer's SEND with invalidate, makes the key invalid
+ * again.
  *
- * Windows are entries of the same table as regions, and their keys are of the same space. The upper
- * 24 bits of a window's key are its own for life; the low 8 are new with every bind, and the
- * program's choice.
+ * Windows are entries of the table of regions, and the keys of both come from the same space. The
+ * upper 24 bits of a window's key never change. The program chooses new low 8 bits for each bind.
  *
- *	type 1	of a PD: any QP of it may bind and use it; bound again as often as one likes, and
- *		unbound by binding a length of 0
- *	type 2	bound through a QP and used through that QP alone; it must be invalidated before it
- *		is bound again. 2A is checked by the QP's number, 2B by its PD too.
+ *	type 1	belongs to a PD: any QP of the PD may bind and use the window. The window may be
+ *		bound again at any time. A bind with length 0 unbinds the window.
+ *	type 2	is bound through a QP and used through that QP alone. The window must be
+ *		invalidated before it is bound again. 2A is checked by the QP's number, 2B by the
+ *		number and the PD.
  *
- * Concurrency: add and remove are control calls, as those of mr.h. Bind and invalidate are made by
- * any worker at any time: an entry changes hands by compare-and-swap. Access through a window that
- * another worker takes away at the same moment may still end as if it had come before.
+ * Concurrency: add and remove are control calls, as those of mr.h. Any worker may bind and
+ * invalidate at any time, since a window's state changes by compare-and-swap. An access that runs
+ * while another worker invalidates the window may still succeed, as if it had come before.
  */
 
 #include <stdint.h>
@@ -31,47 +32,52 @@ enum uroce_mw_kind {
 	UROCE_MW_2B,
 };
 
-/** What a window is bound to. */
+/** Parameters of a bind. */
 struct uroce_mw_bind {
-	uint32_t rkey;   /* the new key; its upper 24 bits say which window */
-	uint32_t mr_key; /* region */
+	uint32_t rkey;   /* the new key; its upper 24 bits identify the window */
+	uint32_t mr_key; /* key of the region */
 	uint64_t addr;   /* first byte, in the region's addresses */
 	uint64_t len;    /* bytes; 0 unbinds (type 1) */
-	uint32_t access; /* IBV_ACCESS_REMOTE_* and IBV_ACCESS_ZERO_BASED: the peer counts from 0 */
-	uint32_t pdn;    /* of the QP that binds */
+	/* IBV_ACCESS_REMOTE_*, and IBV_ACCESS_ZERO_BASED: the peer's addresses begin at 0 */
+	uint32_t access;
+	uint32_t pdn; /* of the QP that binds */
 	uint32_t qpn;
 };
 
-/** Rights that a window may give. IBV_ACCESS_LOCAL_WRITE may stand beside them, as NICs let it: it gives none. */
+/**
+ * Rights that a window may grant. A bind may also have IBV_ACCESS_LOCAL_WRITE, as NICs allow; it
+ * grants nothing.
+ */
 #define UROCE_MW_RIGHTS                                                                            \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
 	 IBV_ACCESS_ZERO_BASED)
 
 /**
- * Make a window that is not bound.
- * @param[out] rkey  leads to it, but to no memory yet
+ * Create a window that is not bound.
+ * @param[out] rkey  key of the window; it resolves to no memory yet
  * @return 0 or -ENOMEM
  */
 int uroce_mw_add(struct uroce_mr_table *table, enum uroce_mw_kind kind, uint32_t pdn,
 		 uint32_t *rkey);
 
 /**
- * Withdraw a window, bound or not. After the grace period, uroce_mr_free(*last_rkey).
- * @param rkey  any key that it had
- * @return 0; -EINVAL: no such window; -EBUSY: it is being bound at this moment
+ * Withdraw a window, bound or not. After the grace period, call uroce_mr_free(*last_rkey).
+ * @param rkey  any key that the window has had
+ * @return 0; -EINVAL: no such window; -EBUSY: a bind of the window is in progress
  */
 int uroce_mw_remove(struct uroce_mr_table *table, uint32_t rkey, uint32_t *last_rkey);
 
 /**
- * Bind. A failed bind changes nothing.
- * @return 0; -EINVAL: no such window or region, of another PD, not in the state that its type wants,
- *	range outside the region, flags unknown; -EACCES: the region does not allow it
+ * Bind a window. A bind that fails changes nothing.
+ * @return 0; -EINVAL: no such window or region, another PD, a state that the type forbids, a range
+ *	outside of the region, or unknown flags; -EACCES: the region does not allow the bind
  */
 int uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind);
 
 /**
- * Invalidate a bound type 2 window, as the QP that it is bound through or as that QP's peer.
- * @return 0, or -EINVAL: nothing that this QP may invalidate has this key
+ * Invalidate a bound type 2 window, for the QP through which the window is bound, or for that QP's
+ * peer.
+ * @return 0; -EINVAL: this QP may not invalidate this key
  */
 int uroce_mw_invalidate(struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn, uint32_t qpn);
 

@@ -4,11 +4,13 @@
 
 /**
  * @file
- * Memory that need not be there before it is used: regions with IBV_ACCESS_ON_DEMAND.
+ * On-demand paging: regions with IBV_ACCESS_ON_DEMAND, whose memory need not be present before its
+ * use.
  *
- * Of other regions it is known since their registration that they are mapped. Of these it is asked each
- * time, before a packet's payload is read or written: a function that the table's owner brings makes the
- * pages ready, or says that there are none, and then the request is refused as one outside of a region is.
+ * Other regions are known to be mapped since their registration. An on-demand region is checked
+ * each time, before the payload of a packet is read or written. The owner of the table provides a
+ * function that makes the pages present, or reports that there are none. In the latter case the
+ * request is refused, as a request outside of a region is.
  */
 
 #include <stdbool.h>
@@ -17,18 +19,22 @@
 struct uroce_mr_table;
 
 /**
- * Most bytes that are made ready at a time, so that a request for all of a large region does not keep
- * a worker busy. No packet, and no run of packets, has more.
+ * Most bytes that are made present at a time, so that a request for all of a large region does not
+ * keep a worker busy. No packet, and no sequence of packets handled in one call, has more.
  */
 #define UROCE_ODP_MAX (1u << 20)
 
 /**
- * Have `[addr, addr + len)` ready to be read, or written too. On any thread.
- * @return 0, or -errno: it is not all there, or not with that right
+ * Make `[addr, addr + len)` present and readable, and also writable if `is_written` is set. May be
+ * called on any thread.
+ * @return 0, or -errno: a part of the range is missing, or lacks the right
  */
 typedef int (*uroce_page_in_fn)(const void *addr, uint64_t len, bool is_written);
 
-/** Bring the function, before there is such a region; without it nothing of one resolves. */
+/**
+ * Set the function that makes pages present. It must be set before the first on-demand region is
+ * registered; without it no on-demand region resolves.
+ */
 void uroce_mr_table_set_page_in(struct uroce_mr_table *table, uroce_page_in_fn page_in);
 
 #endif /* UROCE_MEM_ODP_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One walk serves both directions: it turns a range of the list into pieces of memory, and the
- * caller touches them only when all are known to be good. Elements of length zero are stepped over
- * unchecked, wherever they point: no memory of theirs is touched.
+ * Scatter/gather lists. One walk serves both directions: it converts a range of the list to pieces
+ * of memory. The caller accesses the pieces only after all of them have passed the checks.
+ * Elements of length zero are skipped without a check, since no memory is accessed for them.
  */
 
 #include <assert.h>
@@ -24,21 +24,21 @@ uroce_sge_len(const struct ibv_sge *sge, unsigned nb_sge)
 	return len;
 }
 
-/* What a null region reads as. No packet has more payload. */
+/* Contents of a null region when it is read. No packet has more payload. */
 static const uint8_t zeros[4096];
 
-/* A range of an element. */
+/* The part of one element that a range covers. */
 struct piece {
-	const void *addr; /* NULL: an mkey's, or nowhere */
-	uint64_t va;      /* of an mkey's */
+	const void *addr; /* NULL: a part of an mkey, or a write to a null region */
+	uint64_t va;      /* first address, if the part is of an mkey */
 	uint32_t len;
 	uint32_t key;
 	bool is_mkey;
 };
 
 /*
- * An element that does not resolve may be of an mkey, or of a null region, which is read as zeros, and
- * written nowhere.
+ * Find the piece for an element that did not resolve: an element of an mkey or of a null region. A
+ * null region reads as zeros. Data that is written to it is discarded.
  */
 static __attribute__((noinline)) bool
 find_uncommon(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
@@ -57,7 +57,10 @@ find_uncommon(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_s
 	return piece->is_mkey;
 }
 
-/* The pieces of [offset, offset + len), len > 0. Returns their number, or -EFAULT, -EMSGSIZE. */
+/*
+ * Convert `[offset, offset + len)` of the list to pieces. `len` is above 0.
+ * @return number of pieces; -EFAULT: access refused; -EMSGSIZE: the list is too short
+ */
 static int
 walk_sges(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
 	  unsigned nb_sge, uint64_t offset, uint32_t len, uint32_t access, struct piece *piece)
@@ -94,7 +97,7 @@ uroce_sge_is_ordered(const struct uroce_mr_table *mrs, const struct ibv_sge *sge
 	return false;
 }
 
-/* What an mkey makes of its memory, `at` bytes behind the beginning of the room. */
+/* Read a piece of an mkey into the room in the frame, `at` bytes after the room's beginning. */
 static bool
 read_mkey(const struct uroce_mr_table *mrs, uint32_t pdn, const struct piece *piece, uint32_t at,
 	  struct uroce_sge_room *room, struct uroce_slice *slice)

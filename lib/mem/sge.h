@@ -4,12 +4,12 @@
 
 /**
  * @file
- * Scatter/gather lists: from (list, offset, length) to slices of registered memory.
+ * Scatter/gather lists: conversion of (list, offset, length) to slices of registered memory.
  *
- * Each call checks the key, range and right of every element it touches: a region may be
- * deregistered between two packets of one message. Elements of a null region read as zeros; what is
- * written to them is forgotten. Elements of an mkey (mkey.h) are no memory as it is: what is read through
- * one is put where the frame is built, and what is written goes through it.
+ * Each call checks the key, range and rights of every element that it accesses, since a region may
+ * be deregistered between two packets of one message. Elements of a null region read as zeros, and
+ * data written to them is discarded. An element of an mkey (mkey.h) has no plain memory. Data read
+ * from it is generated in the frame; data written to it passes through the mkey's conversion.
  */
 
 #include <errno.h>
@@ -19,39 +19,38 @@
 
 #include "mem/mr.h"
 
-/** A piece of memory that a packet's payload is gathered from. */
+/** A piece of memory from which a packet's payload is gathered. */
 struct uroce_slice {
 	const void *addr;
 	uint32_t len; /* bytes */
-	uint32_t
-		key; /* of its region, which may be asked for a loan (mr.h); 0: it is to be copied */
+	/* key of its region, for a TX reference (mr.h); 0: the slice is to be copied */
+	uint32_t key;
 };
 
 /** Most elements that a work request may have. */
 #define UROCE_SGE_MAX 32
 
-/** Where a payload will be in its frame, for what has to be made there. */
+/** Room for a payload in its frame, where payload of mkeys is generated. */
 struct uroce_sge_room {
-	uint8_t *at;        /* as many bytes as are asked for */
-	bool is_retransmit; /* it was sent before: signatures in memory are not checked once more */
-	bool is_bad;        /* out: set if a signature is bad that ends in this payload */
+	uint8_t *at; /* first byte; the room has as many bytes as the call requests */
+	/* the packet was sent before, so signatures in memory are not checked again */
+	bool is_retransmit;
+	bool is_bad; /* output: set if a signature that ends in this payload is bad */
 };
 
 /** Sum of the elements' lengths. */
 uint64_t uroce_sge_len(const struct ibv_sge *sge, unsigned nb_sge);
 
-/**
- * Whether what is scattered over a list has to come in order: there is an mkey in it.
- */
+/** Whether data must be scattered over a list in order, since an element is of an mkey. */
 bool uroce_sge_is_ordered(const struct uroce_mr_table *mrs, const struct ibv_sge *sge,
 			  unsigned nb_sge);
 
 /**
- * Slices of `[offset, offset + len)` of the concatenated list, for reading.
- * @param room  NULL: elements of an mkey are refused. A slice may point into it, to where the payload
- *	will have it
- * @param[out] slice  room for UROCE_SGE_MAX
- * @return number of slices (0 when len is 0), or -EFAULT: an element was refused, or the list is
+ * Gather `[offset, offset + len)` of the concatenated list into slices, for reading.
+ * @param room  NULL: elements of an mkey are refused. A slice may point into the room, to the final
+ *	place of the payload.
+ * @param[out] slice  array of UROCE_SGE_MAX slices
+ * @return number of slices (0 when len is 0); -EFAULT: an element was refused, or the list is
  *	shorter than offset + len
  */
 int uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
@@ -59,8 +58,9 @@ int uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struc
 		     struct uroce_slice *slice);
 
 /**
- * The same for a whole list of `len` bytes, one of several that mostly point into the same region.
- * @param view  where the last element led to in this round; at first empty
+ * Gather a whole list of `len` bytes, as uroce_sge_gather() does. Fast for a sequence of lists
+ * whose elements mostly are in the same region.
+ * @param view  cache of the last region that was looked up in this round; initially empty
  */
 static inline int
 uroce_sge_gather_all(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
@@ -80,10 +80,12 @@ uroce_sge_gather_all(const struct uroce_mr_table *mrs, uint32_t pdn, const struc
 }
 
 /**
- * Copy `len` bytes to `[offset, offset + len)` of the concatenated list. All elements touched are
- * checked for IBV_ACCESS_LOCAL_WRITE before the first byte is written; of an mkey, what it says itself.
- * @param is_bad  set if a signature is bad that an mkey found in it; may be NULL
- * @return 0, -EFAULT: an element was refused, -EMSGSIZE: the list is shorter than offset + len
+ * Copy `len` bytes to `[offset, offset + len)` of the concatenated list. All elements in the range
+ * are checked for IBV_ACCESS_LOCAL_WRITE before the first byte is written. For an element of an
+ * mkey, the mkey's own access rights are checked, and the regions of its layout when they are
+ * written.
+ * @param is_bad  set if an mkey found a bad signature in the data; may be NULL
+ * @return 0; -EFAULT: an element was refused; -EMSGSIZE: the list is shorter than offset + len
  */
 int uroce_sge_scatter(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
 		      unsigned nb_sge, uint64_t offset, const void *src, uint32_t len,

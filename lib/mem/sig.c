@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A kind is a row: how its guard goes on over bytes, and where its parts are in the signature, that being
- * seen as one number. So putting together, copying and comparing are the same for all.
+ * Block signatures. A table has a row for each kind: the function that extends the guard over
+ * bytes, and the positions of the parts in the signature, which is treated as one number. So the
+ * code that creates, copies and compares signatures is common to all kinds.
  */
 
 #include "mem/sig.h"
@@ -13,7 +14,10 @@
 #include "wire/be.h"
 #include "wire/block_crc.h"
 
-/* The state of a checksum: the sum of words, and whether half a word is in it. */
+/*
+ * The state of a checksum is the sum of its words. This bit is set while half a word is in the
+ * sum.
+ */
 #define CSUM_IS_ODD (UINT64_C(1) << 63)
 
 static uint64_t
@@ -65,7 +69,7 @@ static const struct {
 	uint8_t len;
 	bool is_dif;
 	uint8_t guard_bits;
-	uint8_t mask_shift; /* bits of a mask below that of the lowest byte */
+	uint8_t mask_shift; /* number of the mask bit for the lowest byte of the signature */
 } kinds[] = {
 	[UROCE_SIG_T10_CRC] = { add_t10_crc, 8, true, 16, 0 },
 	[UROCE_SIG_T10_CSUM] = { add_csum, 8, true, 16, 0 },
@@ -104,7 +108,7 @@ guard_of(const struct uroce_sig_domain *domain, uint64_t state)
 	return kinds[domain->kind].is_dif ? state : state ^ domain->seed;
 }
 
-/* A signature as one number. */
+/* Load a signature as one number. */
 static uint64_t
 load_sig_word(const struct uroce_sig_domain *domain, const uint8_t sig[UROCE_SIG_LEN_MAX])
 {
@@ -140,7 +144,7 @@ uroce_sig_end(const struct uroce_sig_domain *domain, uint64_t state, uint64_t nt
 	store_sig_word(domain, word, sig);
 }
 
-/* The bits of the number whose bytes a mask has. */
+/* Convert a mask, one bit for each byte, to the bits of the signature's number. */
 static uint64_t
 bits_of(const struct uroce_sig_domain *domain, uint8_t mask)
 {
@@ -164,7 +168,7 @@ uroce_sig_copy(const struct uroce_sig_domain *domain, uint8_t to[UROCE_SIG_LEN_M
 		       to);
 }
 
-/* Whether a block says of itself that its guard means nothing. */
+/* Whether the tags of a block declare that its guard is not to be checked. */
 static bool
 is_escaped(const struct uroce_sig_domain *domain, uint64_t found)
 {
@@ -175,7 +179,9 @@ is_escaped(const struct uroce_sig_domain *domain, uint64_t found)
 	       ((domain->flags & UROCE_SIG_APP_REF_ESCAPE) && has_app && has_ref);
 }
 
-/* The parts of a T10-DIF in the order in which they are told, then the only part of a CRC. */
+/*
+ * The parts of a T10-DIF, in the order in which faults are reported; then the only part of a CRC.
+ */
 static const struct part {
 	uint8_t fault;
 	uint8_t shift;
@@ -196,17 +202,18 @@ uroce_sig_check(const struct uroce_sig_domain *domain, const uint8_t found[UROCE
 	const bool is_dif = kinds[domain->kind].is_dif;
 	const struct part *const parts = is_dif ? dif_parts : crc_parts;
 	const unsigned nb_parts = is_dif ? 3 : 1;
-	const uint64_t says = load_sig_word(domain, found), should = load_sig_word(domain, wanted);
-	const uint64_t wrong = (says ^ should) & bits_of(domain, mask);
+	const uint64_t found_word = load_sig_word(domain, found),
+		       wanted_word = load_sig_word(domain, wanted);
+	const uint64_t wrong = (found_word ^ wanted_word) & bits_of(domain, mask);
 
-	for (unsigned i = is_dif && is_escaped(domain, says); i < nb_parts; i++) {
+	for (unsigned i = is_dif && is_escaped(domain, found_word); i < nb_parts; i++) {
 		const struct part *const part = &parts[i];
 
 		if ((wrong >> part->shift & part->bits) == 0)
 			continue;
 		*error = (struct uroce_sig_error){
-			.actual = should >> part->shift & part->bits,
-			.expected = says >> part->shift & part->bits,
+			.actual = wanted_word >> part->shift & part->bits,
+			.expected = found_word >> part->shift & part->bits,
 			.fault = part->fault,
 		};
 		return false;

@@ -4,26 +4,28 @@
 
 /**
  * @file
- * The table of keys as mr.c and mw.c share it; nobody else looks inside.
+ * The table of keys, shared by mr.c, mw.c and mkey.c. Other files do not access its fields.
  *
- * How it works: an entry is one cache line, and its first word says everything about its life:
+ * How it works: an entry is one cache line. Its first word has the state of the entry:
  *
  *	region	0 (free) --add--> LIVE --invalidate--> DEAD --free--> 0
  *	window	0 (free) --add--> IDLE --bind--> LIVE --invalidate--> IDLE ...
  *		                  IDLE or LIVE --remove--> DEAD --free--> 0
- *	mkey	as a window, configured instead of bound; it keeps its key
+ *	mkey	as a window, configured instead of bound; its key does not change
  *
  *	| count:30 | life:2 | key:32 |
  *
- * The count of a region is the number of windows bound to it: while there are any, it cannot be
- * withdrawn. The count of a window is its generation: it changes with every bind.
+ * The count of a region is the number of windows bound to it. A region with windows cannot be
+ * withdrawn. The count of a window is its generation, which changes with every bind.
  *
- * The rest of an entry is written only while nobody reads it: a region's while it is free; a window's
- * while it is DEAD, which it is for a moment in every bind. A reader that saw a region LIVE may go on
- * reading while it becomes DEAD; the grace period between invalidate and free is what keeps the
- * entry, and the memory behind it, from being used for something else under that reader. A reader of
- * a window looks at the word once more after it has read the rest: if it changed, so may have the
- * rest (R4/A4).
+ * The other fields of an entry are written only while no thread reads them. A region's fields are
+ * written while it is free. A window's fields are written while it is DEAD, which it is briefly in
+ * every bind.
+ *
+ * A thread that has read a region as LIVE may continue to read while the region becomes DEAD. The
+ * grace period between invalidate and free prevents reuse of the entry, and of its memory, during
+ * that read. A thread that reads a window reads the first word again after the other fields. If
+ * the word has changed, the fields may have changed, too (R4/A4).
  */
 
 #include <assert.h>
@@ -35,64 +37,66 @@
 #include "mem/odp.h"
 #include "mem/key.h"
 
-/** Life of an entry, in place; FREE is 0. */
+/** Life: the two state bits of an entry, at their position in the word. FREE is 0. */
 #define UROCE_ENTRY_FREE UINT64_C(0)
 #define UROCE_ENTRY_LIVE (UINT64_C(1) << 32)
 #define UROCE_ENTRY_DEAD (UINT64_C(2) << 32)
-#define UROCE_ENTRY_IDLE (UINT64_C(3) << 32) /* a window that is not bound */
+/* a window that is not bound, or an mkey that is not configured */
+#define UROCE_ENTRY_IDLE (UINT64_C(3) << 32)
 #define UROCE_ENTRY_LIFE (UINT64_C(3) << 32)
 
-/** One, in the place of the count. */
+/** The value 1 in the count bits of the word. */
 #define UROCE_ENTRY_ONE (UINT64_C(1) << 34)
 
-/** Life and key, without the count. */
+/** Mask of life and key, without the count. */
 #define UROCE_ENTRY_WHO (UROCE_ENTRY_ONE - 1)
 
-/** Keys remembered; a power of two. */
+/** Slots of the cache of recent keys; a power of two. */
 #define UROCE_NB_RECENT 64
 
 /**
- * Kinds of entry beside 0, the region that is all there, and those of windows (mw.h): whatever is not 0
- * takes the long way.
+ * Kinds of entry, in addition to those of windows (mw.h) and to 0, a region whose memory is
+ * present. Every kind other than 0 takes the slow path.
  */
-#define UROCE_ENTRY_ODP  8  /* a region that may have no memory where it is asked for */
-#define UROCE_ENTRY_NULL 9  /* a region that has none: reads as 0, and forgets what is written */
+#define UROCE_ENTRY_ODP  8  /* a region whose pages may be absent (odp.h) */
+#define UROCE_ENTRY_NULL 9  /* a region without memory: reads as 0, and discards what is written */
 #define UROCE_ENTRY_MKEY 10 /* a layout over regions (mkey.h); `addr` is the mkey's own memory */
 
-/** No entry. */
+/** The index that means "no entry". */
 #define UROCE_ENTRY_NONE UINT32_MAX
 
-/* Fields beside the state are relaxed: what orders them is the state. */
+/* All fields but `state` are accessed with relaxed order. Accesses to `state` order them. */
 struct uroce_entry {
 	_Alignas(64) _Atomic uint64_t state;
 	_Atomic uint64_t iova;
 	_Atomic uint64_t len;
-	_Atomic uint64_t addr; /* of this process */
+	_Atomic uint64_t addr; /* first byte in this process */
 	_Atomic uint32_t pdn;
 	_Atomic uint32_t access;     /* enum ibv_access_flags */
-	_Atomic uint32_t qpn;        /* a type 2 window's, while it is bound */
-	_Atomic uint32_t parent_idx; /* the region that a window is bound to */
-	_Atomic uint8_t kind;        /* 0: region; else enum uroce_mw_kind, UROCE_ENTRY_... */
-	/* control calls only */
-	uint8_t tag; /* of the last key that the entry had */
+	_Atomic uint32_t qpn;        /* QP of a type 2 window while the window is bound */
+	_Atomic uint32_t parent_idx; /* index of the region that a window is bound to */
+	_Atomic uint8_t kind;        /* 0: region; else enum uroce_mw_kind or UROCE_ENTRY_... */
+	/* used by control calls only */
+	uint8_t tag; /* tag of the last key of this entry */
 	uint32_t next_free_idx;
-	_Atomic uint32_t nb_tx_refs; /* pieces of a region that ports refer to */
-	uint32_t idx;                /* its own, for good */
+	_Atomic uint32_t nb_tx_refs; /* TX references to a region; any thread changes it */
+	uint32_t idx;                /* index of this entry; never changes */
 };
 static_assert(sizeof(struct uroce_entry) == 64, "an entry is one cache line");
 
 struct uroce_mr_table {
-	/* read-only after init: all that resolve needs, in one line */
+	/* read-only after init: all fields that resolve needs are in one cache line */
 	struct uroce_key_perm perm;
 	uint32_t nb_entries;
-	_Atomic uint32_t nb_mkeys; /* there may be some */
-	uroce_page_in_fn page_in;  /* set once; NULL: nothing is on demand */
-	_Atomic uint64_t *recent; /* key << 32 | index, by the key's low upper bits; any worker's */
-	/* control calls only */
+	_Atomic uint32_t nb_mkeys; /* number of mkeys in the table */
+	uroce_page_in_fn page_in;  /* set once; NULL: on-demand regions do not resolve */
+	/* cache: key << 32 | index, indexed by bits of the key; any worker writes */
+	_Atomic uint64_t *recent;
+	/* used by control calls only */
 	_Alignas(64) struct uroce_key_rand rand;
 	uint32_t nb_live;
-	uint32_t first_free_idx; /* next to be used */
-	uint32_t last_free_idx;  /* freed most recently */
+	uint32_t first_free_idx; /* the entry that is taken next */
+	uint32_t last_free_idx;  /* the entry that was freed last */
 	_Alignas(64) _Atomic uint64_t recent_words[UROCE_NB_RECENT];
 	struct uroce_entry entries[];
 };
@@ -102,7 +106,7 @@ static_assert(offsetof(struct uroce_mr_table, rand) == 64, "resolve reads one li
 #define UROCE_ENTRY_SET(entry, field, value)                                                       \
 	atomic_store_explicit(&(entry)->field, (value), memory_order_relaxed)
 
-/** Whether a kind is a window's. */
+/** Whether a kind is that of a window. */
 static inline bool
 uroce_entry_is_window(uint8_t kind)
 {
@@ -110,20 +114,27 @@ uroce_entry_is_window(uint8_t kind)
 }
 
 /**
- * Have memory of an on-demand region, or of a window in it, ready, as much of it as is ready at a time (odp.h).
- * @param access  what the operation needs
- * @return `addr`, or NULL: refused
+ * Make memory of an on-demand region, or of a window in one, present: at most UROCE_ODP_MAX bytes.
+ * @param access  rights that the operation needs
+ * @return `addr`; NULL: refused
  */
 void *uroce_entry_page_in(const struct uroce_entry *entry, void *addr, uint64_t len,
 			  uint32_t access);
 
-/** Take a free entry. @param[out] key  a new one that leads to it. @return NULL: none is free */
+/**
+ * Take a free entry.
+ * @param[out] key  a new key of the entry
+ * @return NULL: no entry is free
+ */
 struct uroce_entry *uroce_entry_take(struct uroce_mr_table *table, uint32_t *key);
 
-/** The entry that a key leads to, whatever its state; NULL: none. */
+/** Find the entry of a key, whatever the entry's state; NULL: no such index. */
 struct uroce_entry *uroce_entry_find(const struct uroce_mr_table *table, uint32_t key);
 
-/** The range that a window is bound to, if it may be used so: see uroce_rkey_resolve(). */
+/**
+ * Resolve a range of a window for a peer's request, as uroce_rkey_resolve() does.
+ * @param state  state word of the entry as the caller read it
+ */
 void *uroce_mw_resolve(const struct uroce_entry *entry, uint64_t state, uint32_t pdn, uint32_t qpn,
 		       uint64_t va, uint64_t len, uint32_t access);
 

@@ -4,19 +4,20 @@
 
 /**
  * @file
- * Bindings: which peer each connected QP of a client has (RC, UC, XRC). A packet of a connection does not name the QP that
- * sent it, and all clients of a uroced have one address. So the client that owns a QP says which peer the QP is connected
- * to, and uroced delivers to the QP what comes from this peer alone: from the client that owns the peer's QP number, or,
- * where the peer is on another host, from the wire.
+ * Bindings: the peer of each connected QP of a client (RC, UC, XRC). A packet of a connection does
+ * not have the QP number of its sender, and all clients of a uroced have the same address. So the
+ * client that owns a QP states the QP's peer. uroced delivers only packets of this peer to the QP:
+ * from the client that owns the peer's QP number, or, if the peer is on another host, from the
+ * wire.
  *
- * The table is in the client's area. The client writes it, uroced loads one word of it for each frame. A client that
- * writes something wrong opens or closes its own QPs only.
+ * The table is in the client's shared memory. The client writes the table; uroced loads one word
+ * of it for each frame. A client that writes wrong words affects only its own QPs.
  *
  *	 63      48 47        24 23         0
  *	|  where   |  dest QPN  |    QPN     |   at QPN modulo the table's length; 0: no binding
  *
- * Who owns a QP binds it before the call returns by which the QP begins to receive: a peer that is told of it then finds
- * the binding.
+ * A client binds a QP before the call returns with which the QP begins to receive. So the binding
+ * exists before the peer can learn that the QP receives.
  */
 
 #include <stdatomic.h>
@@ -26,14 +27,14 @@
 
 enum uroce_binding_where {
 	UROCE_BINDING_NONE,
-	UROCE_BINDING_LOCAL,  /* the peer is behind the same uroced */
+	UROCE_BINDING_LOCAL,  /* the peer is a client of the same uroced */
 	UROCE_BINDING_REMOTE, /* the peer is on another host */
 };
 
 struct uroce_binding {
-	uint32_t qpn;      /* the client's own */
-	uint32_t dest_qpn; /* the peer's */
-	uint16_t where;    /* enum uroce_binding_where; others are none */
+	uint32_t qpn;      /* number of the client's QP */
+	uint32_t dest_qpn; /* number of the peer's QP */
+	uint16_t where;    /* enum uroce_binding_where; other values mean none */
 };
 
 static inline _Atomic uint64_t *
@@ -42,7 +43,7 @@ uroce_binding_slot(const struct uroce_shm *shm, uint32_t qpn)
 	return &uroce_shm_bindings(shm)[qpn & (shm->plan.nb_bindings - 1)];
 }
 
-/** The client: bind a QP. No other QP of the client may have a number of the same slot. */
+/** Client: bind a QP. The client must not have another QP whose number selects the same slot. */
 static inline void
 uroce_binding_set(const struct uroce_shm *shm, const struct uroce_binding *binding)
 {
@@ -53,14 +54,14 @@ uroce_binding_set(const struct uroce_shm *shm, const struct uroce_binding *bindi
 	atomic_store_explicit(uroce_binding_slot(shm, binding->qpn), word, memory_order_release);
 }
 
-/** The client: the QP has no peer any more. */
+/** Client: remove the binding of a QP. */
 static inline void
 uroce_binding_clear(const struct uroce_shm *shm, uint32_t qpn)
 {
 	atomic_store_explicit(uroce_binding_slot(shm, qpn), 0, memory_order_release);
 }
 
-/** What is said of a QP; its `qpn` is another one where nothing is. */
+/** Read the binding of a QP. If the QP has none, the `qpn` of the result differs. */
 static inline struct uroce_binding
 uroce_binding_get(const struct uroce_shm *shm, uint32_t qpn)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages as the socket carries them. A row of the table says how long a message of its type is, and what
- * belongs to it; nothing else is let through.
+ * Messages over the socket. A table has a row for each type of message: its length, its elements,
+ * and whether it has a descriptor. Only messages that match their row are accepted.
  */
 
 #ifndef _GNU_SOURCE
@@ -19,14 +19,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define FDS_MAX                                                                                    \
-	8 /* taken of a message, so that they can be closed; the kernel closes what is beyond */
+#define FDS_MAX 8 /* fds received with a message; the kernel closes others */
 
 static const struct shape {
 	size_t fixed;
 	size_t each;  /* bytes of an element; 0: it has none */
-	size_t nb_at; /* where their number is */
-	uint32_t max; /* of elements */
+	size_t nb_at; /* offset of the number of elements */
+	uint32_t max; /* most elements */
 	bool has_fd;
 } shape_of[UROCE_MUX_NB_TYPES] = {
 	[UROCE_MUX_HELLO] = { sizeof(struct uroce_mux_hello), 0, 0, 0, false },
@@ -96,7 +95,10 @@ uroce_mux_send(int socket, const union uroce_mux_message *message, int fd)
 	return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
-/* The one descriptor that a message may bring. @return whether no more came */
+/*
+ * Take the one descriptor that a message may have; close the others.
+ * @return whether the message had at most one
+ */
 static bool
 take_fd(struct msghdr *msg, int *fd)
 {
@@ -171,7 +173,7 @@ uroce_mux_peek(int socket, bool *has_fds)
 	*has_fds = false;
 	if (len < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
-	/* there was no room for them */
+	/* The control data, which has the descriptors, was truncated since no room was given. */
 	*has_fds = msg.msg_flags & MSG_CTRUNC;
 	return len > 0 || *has_fds;
 }
@@ -203,7 +205,10 @@ uroce_mux_connect(const char *path)
 	return ret;
 }
 
-/* Nobody listens at a path whose owner died, though it is there. Who calls another kind of file hears the same. */
+/*
+ * Remove the socket file of a terminated process. A connection to it is refused. A connection to a
+ * file of another kind is refused, too, hence the check of the file's type.
+ */
 static int
 clear_path(const char *path)
 {
@@ -232,7 +237,7 @@ uroce_mux_listen(const char *path, unsigned mode)
 	fd = make_socket(path, &addr);
 	if (fd < 0)
 		return fd;
-	/* of a socket that is not listened at yet, the mode is nobody's gain */
+	/* Before listen() nobody can connect, so the mode of bind() gives no access. */
 	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 && chmod(path, mode) == 0 &&
 	    listen(fd, 64) == 0)
 		return fd;

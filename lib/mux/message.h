@@ -4,23 +4,27 @@
 
 /**
  * @file
- * What a client and uroced say to each other: a UNIX socket of whole messages (SOCK_SEQPACKET), in the byte
- * order of the machine. A connection is a client: its area, its leases, its life.
+ * Messages between a client and uroced, over a UNIX socket that keeps message boundaries
+ * (SOCK_SEQPACKET), in the byte order of the machine. One connection is one client: its shared
+ * memory and its leases end with the connection.
  *
  *	client             uroced
- *	HELLO          ->          what is this host? (a connection may end with that, or wait for changes)
- *	               <-  HOST    it is this one; again, unasked, when it has changed
- *	ATTACH + area  ->          carry my frames; these leases are mine
- *	               <-  ATTACHED + bell  they are carried; the leases that are good
- *	LEASE          ->          more blocks of QP numbers
- *	               <-  LEASED  these; none: there are no more
- *	RELEASE        ->          I need these no more
- *	               <-  WAKE    there are frames, for who sleeps
- *	               <-  REFUSED why not; then the connection ends
+ *	HELLO          ->           request the host's properties
+ *	               <-  HOST     the properties; sent again after each change
+ *	ATTACH + shm   ->           attach shared memory, show the client's leases
+ *	               <-  ATTACHED + doorbell   the shared memory is in use; the valid leases
+ *	LEASE          ->           request more blocks of QP numbers
+ *	               <-  LEASED   the blocks; none if none is free
+ *	RELEASE        ->           return blocks
+ *	               <-  WAKE     frames have arrived; wakes a sleeping client
+ *	               <-  REFUSED  an error; then uroced closes the connection
  *
- * Numbers are leased in blocks. With each lease comes a ticket, a random number that uroced remembers beyond its own end.
- * A client that connects again shows it, and has the block back if that lease was the block's last one, of the same user,
- * and was not released.
+ * A connection may be closed after HOST, or stay open to receive changes.
+ *
+ * QP numbers are leased in blocks. Each lease has a token, a random number that uroced stores
+ * beyond its own end. A client that connects again shows the token and gets the block back under
+ * three conditions: the lease was the last one of the block, it had the same user, and it was not
+ * released.
  */
 
 #include <stdbool.h>
@@ -31,19 +35,22 @@
 
 #define UROCE_MUX_VERSION 2u
 
-/** Where uroced listens if nothing else is said. */
+/** Default path of uroced's socket. */
 #define UROCE_MUX_SOCKET "/run/uroced/uroced.sock"
 
-/** QP numbers of a block; block b has the numbers from b * UROCE_MUX_BLOCK on. */
+/** QP numbers of a block. Block b has the numbers from b * UROCE_MUX_BLOCK on. */
 #define UROCE_MUX_BLOCK 256u
 
-/** Blocks there are; the first and the last one are nobody's: management's and multicast's numbers are there. */
+/**
+ * Number of blocks. The first and the last block are never leased: they have the QP numbers of
+ * management and of multicast.
+ */
 #define UROCE_MUX_BLOCKS 65536u
 
-/** Blocks that a client may hold. */
+/** Most blocks that a client may lease. */
 #define UROCE_MUX_LEASES_MAX 1024u
 
-/** Addresses of a host: as many as a device has GIDs. */
+/** Most addresses of a host: as many as a device has GIDs. */
 #define UROCE_MUX_ADDRS_MAX 16u
 
 enum uroce_mux_type {
@@ -59,48 +66,49 @@ enum uroce_mux_type {
 	UROCE_MUX_NB_TYPES,
 };
 
-/** A block that somebody holds. */
+/** A block that a client has leased. */
 struct uroce_mux_lease {
 	uint32_t block;
 	uint32_t reserved; /* 0 */
-	uint64_t token;    /* of this lease */
+	uint64_t token;    /* token of this lease */
 };
 
-/** What a client of uroced is to the network: all of them the same. */
+/** Properties of the host that clients of uroced are part of. They are equal for all clients. */
 struct uroce_mux_host {
 	uint8_t mac[6];
-	uint8_t is_up; /* its link */
+	uint8_t is_up; /* the host's link is up */
 	uint8_t has_vlan;
 	uint16_t vlan_tci;
-	uint16_t path_mtu;    /* the configuration's; 0: the largest that fits */
-	uint32_t frame_limit; /* bytes of the longest frame, tag included, FCS not */
-	uint32_t mbps;        /* of its link; UINT32_MAX: it does not say */
-	uint32_t
-		if_index; /* the kernel's interface whose addresses these are; 0: they were configured */
-	uint32_t nb_addr; /* the GID table of a device on this port: the link-local one first */
+	uint16_t path_mtu;    /* as configured; 0: the largest that fits */
+	uint32_t frame_limit; /* bytes of the longest frame, with tag, without FCS */
+	uint32_t mbps;        /* speed of the host's link; UINT32_MAX: not known */
+	/* kernel interface that has these addresses; 0: the addresses were configured */
+	uint32_t if_index;
+	/* the GID table of a device on this port: the link-local address comes first */
+	uint32_t nb_addr;
 	struct {
 		uint8_t ip[16]; /* IPv4 in its mapped form */
 		uint8_t prefix_len;
-		uint8_t is_kernels; /* the kernel answers for it */
+		uint8_t is_kernels; /* the kernel responds to ARP and ND for this address */
 	} addr[UROCE_MUX_ADDRS_MAX];
-	uint8_t gw4[16]; /* all zero: none */
+	uint8_t gw4[16]; /* gateway; all zero: none */
 	uint8_t gw6[16];
 };
 
-/** HELLO. */
+/** Message HELLO. */
 struct uroce_mux_hello {
 	uint32_t type;
 	uint32_t version;
 };
 
-/** HOST. */
+/** Message HOST. */
 struct uroce_mux_this_host {
 	uint32_t type;
 	uint32_t version;
 	struct uroce_mux_host host;
 };
 
-/** ATTACH, with the area's file. */
+/** Message ATTACH, with the file of the shared memory. */
 struct uroce_mux_attach {
 	uint32_t type;
 	uint32_t version;
@@ -108,50 +116,51 @@ struct uroce_mux_attach {
 	uint32_t nb_leases;
 	uint32_t reserved2; /* 0 */
 	struct uroce_shm_layout plan;
-	struct uroce_mux_lease
-		lease[]; /* that it holds: of another connection, maybe to another uroced */
+	/* the client's leases: of an earlier connection, maybe to an earlier uroced */
+	struct uroce_mux_lease lease[];
 };
 
-/** ATTACHED, with the bell: an eventfd, to which who sees uroced asleep writes. */
+/** Message ATTACHED, with the doorbell: an eventfd to which a client writes when uroced sleeps. */
 struct uroce_mux_attached {
 	uint32_t type;
-	uint32_t nb_good; /* of the leases, which come first here; the others are somebody else's */
+	/* valid leases, whose blocks follow; the client's other leases belong to others now */
+	uint32_t nb_good;
 	uint32_t block[];
 };
 
-/** LEASE. */
+/** Message LEASE. */
 struct uroce_mux_lease_more {
 	uint32_t type;
-	uint32_t nb; /* blocks */
+	uint32_t nb; /* requested blocks */
 };
 
-/** LEASED. */
+/** Message LEASED. */
 struct uroce_mux_leased {
 	uint32_t type;
 	uint32_t nb;
 	struct uroce_mux_lease lease[];
 };
 
-/** RELEASE. */
+/** Message RELEASE. */
 struct uroce_mux_release {
 	uint32_t type;
 	uint32_t nb;
 	uint32_t block[];
 };
 
-/** WAKE. */
+/** Message WAKE. */
 struct uroce_mux_wake {
 	uint32_t type;
 };
 
-/** REFUSED. */
+/** Message REFUSED. */
 struct uroce_mux_refused {
 	uint32_t type;
 	int32_t error; /* an errno */
-	char why[248]; /* a sentence, ended */
+	char why[248]; /* the reason, a sentence that ends with a zero byte */
 };
 
-/** Any of them, whole. */
+/** Any message, with room for the longest one. */
 union uroce_mux_message {
 	uint32_t type;
 	struct uroce_mux_hello hello;
@@ -167,37 +176,48 @@ union uroce_mux_message {
 		      UROCE_MUX_LEASES_MAX * sizeof(struct uroce_mux_lease)];
 };
 
-/** Bytes that a message with this many leases or blocks has; 0: there is no such type. */
+/**
+ * Bytes of a message with `nb` leases or blocks; 0: the type is not known, or `nb` is too large.
+ */
 size_t uroce_mux_message_size(uint32_t type, uint32_t nb);
 
 /**
- * Send a message; never waits.
- * @param fd  goes with it; -1: none
- * @return 0; -EAGAIN: the other end has not read what it has; -errno: the connection is over
+ * Send a message, without blocking.
+ * @param fd  descriptor to be sent with the message; -1: none
+ * @return 0; -EAGAIN: the socket's buffer is full; other -errno: the connection has failed
  */
 int uroce_mux_send(int socket, const union uroce_mux_message *message, int fd);
 
 /**
- * Receive a message; never waits. It is well-formed: its type is known, its length is what its numbers say,
- * they are in bounds, and there is a descriptor just where one belongs. All others are closed.
+ * Receive a message, without blocking. A message is well-formed if its type is known, its length
+ * agrees with its numbers, the numbers are in bounds, and it has a descriptor exactly if its type
+ * requires one. Unexpected descriptors are closed.
  *
- * @param[out] fd  that came with it, the caller's; -1: none
- * @return 1; 0: the other end has hung up; -EAGAIN: there is none; -EPROTO: it is not well-formed; -errno
+ * @param[out] fd  descriptor of the message, owned by the caller; -1: none
+ * @return 1; 0: the peer has closed the connection; -EAGAIN: no message; -EPROTO: not well-formed;
+ *	-errno
  */
 int uroce_mux_receive(int socket, union uroce_mux_message *message, int *fd);
 
 /**
- * Look at the next message; never waits. Descriptors that it brings stay where they are: it is the next call of
- * uroce_mux_receive() that closes those that nobody wants, for as long as that may take.
- * @param[out] has_fds  whether there are any
- * @return as uroce_mux_receive(); a message need not be well-formed
+ * Look at the next message without taking it or blocking. Its descriptors stay in the socket. The
+ * next call of uroce_mux_receive() closes those that are unexpected, which may take long.
+ * @param[out] has_fds  whether the message has descriptors
+ * @return as uroce_mux_receive(); the message may be malformed
  */
 int uroce_mux_peek(int socket, bool *has_fds);
 
-/** A socket that listens at this path, of this mode: what was left there by one that died is removed. @return fd, or -errno */
+/**
+ * Make a socket that listens at `path`, with this file mode. A socket file that a terminated
+ * process left at the path is removed.
+ * @return fd, or -errno
+ */
 int uroce_mux_listen(const char *path, unsigned mode);
 
-/** A connection to who listens there. @return fd, or -errno */
+/**
+ * Connect to the process that listens at `path`.
+ * @return fd, or -errno
+ */
 int uroce_mux_connect(const char *path);
 
 #endif /* UROCE_MUX_MESSAGE_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * An area's life, from both sides: one makes it, the other one judges and maps it.
+ * Shared memory of a client. The client's side creates it and renews its parts; uroced's side
+ * checks, maps and seals it.
  */
 
 #ifndef _GNU_SOURCE
@@ -19,7 +20,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define TMPFS 0x01021994 /* statfs(2) */
+#define TMPFS 0x01021994 /* magic number of tmpfs in statfs(2) */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define LINE  64u
 #define PAGE  UINT64_C(4096)
@@ -53,7 +54,10 @@ bindings_len(const struct uroce_shm_layout *plan)
 	return plan->nb_bindings * sizeof(uint64_t);
 }
 
-/* The two lanes of a pair, in pages of their own, so that a pair can be mapped anew alone. */
+/*
+ * Bytes of the two rings of a pair. They are whole pages, so that one pair can be mapped anew
+ * alone.
+ */
 static uint64_t
 get_rings_len(uint32_t nb_slots)
 {
@@ -72,7 +76,7 @@ get_stride(const struct uroce_shm_layout *plan)
 	return round_up_to(plan->frame_max, LINE);
 }
 
-/* The buffers of a pair: whole pages, since 2 * 64 slots of 64 bytes are. */
+/* Bytes of the buffers of a pair. They are whole pages, since 2 * 64 slots of 64 bytes are. */
 static uint64_t
 buffers_len(const struct uroce_shm_layout *plan)
 {
@@ -149,7 +153,7 @@ uroce_shm_create(struct uroce_shm *shm, const struct uroce_shm_layout *plan, int
 	return ret;
 }
 
-/* --- a new one in an old one's place --------------------------------------------------------------- */
+/* --- renewal of the client's memory ---------------------------------------------------------------- */
 
 static void
 copy_ring(struct uroce_spsc_ring *to, const struct uroce_spsc_ring *from, uint32_t nb_slots,
@@ -166,7 +170,7 @@ copy_ring(struct uroce_spsc_ring *to, const struct uroce_spsc_ring *from, uint32
 	atomic_store_explicit(&to->head, tail + nb_full, memory_order_release);
 }
 
-/* The buffers of full slots; what is in the others is nobody's. */
+/* Copy the buffers of full slots. The contents of the other buffers are not used. */
 static void
 copy_buffers(const struct uroce_shm *to, const struct uroce_shm *from, uint32_t pair, bool is_down,
 	     uint32_t tail, uint32_t nb_full)
@@ -181,7 +185,9 @@ copy_buffers(const struct uroce_shm *to, const struct uroce_shm *from, uint32_t 
 	}
 }
 
-/* Pages of the new area come in the place of the old one's; other threads see either. */
+/*
+ * Replace pages by pages of new shared memory. Other threads see either the old or the new page.
+ */
 static int
 move_pages(const struct uroce_shm *shm, const struct uroce_shm *fresh, uint64_t at, uint64_t len)
 {
@@ -227,9 +233,9 @@ uroce_shm_renew_bindings(const struct uroce_shm *shm, const struct uroce_shm *fr
 	return move_pages(shm, fresh, plan->bindings, round_up_to(bindings_len(plan), PAGE));
 }
 
-/* --- somebody else's ------------------------------------------------------------------------------- */
+/* --- checks of a client's memory ------------------------------------------------------------------- */
 
-/* Lanes lie apart from each other: one cannot be another's index. */
+/* Check that rings do not overlap. Otherwise an entry of one ring could be an index of another. */
 static const char *
 check_rings(const struct uroce_shm_layout *plan)
 {
@@ -252,7 +258,10 @@ check_rings(const struct uroce_shm_layout *plan)
 	return NULL;
 }
 
-/* It is only read, whatever else lies there. */
+/*
+ * Check that the table of bindings is within the memory. It may overlap rings, since uroced only
+ * reads it.
+ */
 static const char *
 check_bindings(const struct uroce_shm_layout *plan)
 {
@@ -304,7 +313,10 @@ uroce_shm_check(const struct uroce_shm_layout *plan, int fd, uint32_t frame_max)
 	return wrong ? wrong : check_file(plan->size, fd);
 }
 
-/* Blocks do not tell: those behind the file's end count, too. */
+/*
+ * lseek() finds holes. The number of blocks does not, since it includes blocks after the end of
+ * the file.
+ */
 const char *
 uroce_shm_seal(const struct uroce_shm_layout *plan, int fd)
 {

@@ -4,15 +4,18 @@
 
 /**
  * @file
- * The area: one file in memory for each client of uroced, which the client makes, with a pair of lanes for
- * each of its workers, the buffers of the frames, and the table of bindings [mux/binding.h]. Nothing in the area says anything about the area: its
- * plan is said in the message that attaches it, and judged there.
+ * Shared memory of a client and uroced: one file for each client. The client creates the file. It
+ * has a pair of SPSC rings for each worker of the client, the buffers of the frames, and the table
+ * of bindings [mux/binding.h]. The layout is not stored in the file: it is part of the message
+ * that attaches the file, and uroced checks it there.
  *
- * It lies in tmpfs, is sealed against becoming shorter and is full of pages, which the client has entered and which
- * are charged to it. Once uroced has mapped it, uroced seals it against holes, too, and then sees whether there is one:
- * from then on no page of it can go, so neither side faults, and none is ever charged to uroced. A file of tmpfs that is sealed so
- * (F_SEAL_FUTURE_WRITE) cannot be mapped for writing again: an area is attached once, and who attaches again makes
- * another one.
+ * The file is in tmpfs, is sealed against shrinking, and has all its pages, which the client has
+ * allocated and which are charged to the client. After mapping the file uroced also seals it
+ * against holes, and then checks that it has none. From then on no page can be removed. So neither
+ * side gets a fault, and no page is charged to uroced.
+ *
+ * A tmpfs file with this seal (F_SEAL_FUTURE_WRITE) cannot be mapped for writing again. So a file
+ * is attached once, and a client that attaches again creates a new file.
  */
 
 #include <stdbool.h>
@@ -21,25 +24,33 @@
 
 #include "mux/spsc_ring.h"
 
-/** Pairs of lanes: as many as a device may have workers. */
+/** Most pairs of rings: as many as a device may have workers. */
 #define UROCE_SHM_PAIRS_MAX 32u
 
-/** Bytes of an area at most: so much memory one client may bind. */
+/**
+ * Most bytes of the shared memory of a client, which limits how much memory one client may pin.
+ */
 #define UROCE_SHM_SIZE_MAX (UINT64_C(512) << 20)
 
-/** Bytes of a frame: a header of Ethernet, IPv4, UDP and BTH at least. */
+/**
+ * Fewest and most bytes of a frame. The smallest frame has the headers of Ethernet, IPv4, UDP and
+ * BTH.
+ */
 #define UROCE_SHM_FRAME_MIN 54u
 #define UROCE_SHM_FRAME_MAX 9216u
 
-/** Slots of the table of bindings: a power of two in these bounds. Twice as many as a client may have QP numbers, so that each has one. */
+/**
+ * Fewest and most slots of the table of bindings, a power of two. The most are twice as many as a
+ * client may have QP numbers, so that each number has a slot.
+ */
 #define UROCE_BINDINGS_MIN 64u
 #define UROCE_BINDINGS_MAX (1u << 19)
 
-/** Where things are, in bytes from the area's beginning. */
+/** Layout of the shared memory. Offsets are in bytes from its beginning. */
 struct uroce_shm_layout {
 	uint64_t size;
 	uint32_t frame_max; /* bytes of a buffer */
-	uint32_t nb_slots;  /* of each lane */
+	uint32_t nb_slots;  /* slots of each ring */
 	uint32_t nb_pairs;
 	uint32_t nb_bindings;
 	uint64_t bindings;
@@ -47,66 +58,77 @@ struct uroce_shm_layout {
 	uint64_t down[UROCE_SHM_PAIRS_MAX];
 };
 
-/** An area that is mapped. */
+/** Shared memory that is mapped. */
 struct uroce_shm {
-	uint8_t *mem; /* NULL: none */
+	uint8_t *mem; /* NULL: not mapped */
 	struct uroce_shm_layout plan;
 };
 
 /**
- * Lay out an area: lanes first, then the table of bindings, then a buffer for each slot, in the order of the lanes, up
- * before down.
- * @return whether there is such an area: its numbers are in bounds
+ * Compute a layout: first the rings, then the table of bindings, then a buffer for each slot, in
+ * the order of the rings, up before down.
+ * @return whether the numbers are in bounds
  */
 bool uroce_shm_lay_out(struct uroce_shm_layout *plan, uint32_t nb_pairs, uint32_t nb_slots,
 		       uint32_t frame_max, uint32_t nb_bindings);
 
-/** Offset of the buffer of a slot, in an area that was laid out so. */
+/** Offset of the buffer of a slot, in a layout of uroce_shm_lay_out(). */
 uint64_t uroce_shm_buffer(const struct uroce_shm_layout *plan, uint32_t pair, bool is_down,
 			  uint32_t slot);
 
 /**
- * Make an area: zeroed, sealed against another length, its pages there.
- * @param[out] fd  of its file, the caller's; closed on exec
+ * Create shared memory: filled with zeros, its length sealed, its pages allocated.
+ * @param[out] fd  of the file, owned by the caller; closed on exec
  * @return 0, or -errno
  */
 int uroce_shm_create(struct uroce_shm *shm, const struct uroce_shm_layout *plan, int *fd);
 
 /**
- * What is wrong with an area that somebody else made.
- * @param fd         its file
- * @param frame_max  bytes that its buffers must have at least
- * @return NULL: it can be mapped; else a sentence's end ("its file can become shorter")
+ * Check shared memory that another process created.
+ * @param fd  of the file
+ * @param frame_max  fewest bytes that its buffers must have
+ * @return NULL: it can be mapped; otherwise the reason, the end of a sentence ("its file can
+ *	become shorter")
  */
 const char *uroce_shm_check(const struct uroce_shm_layout *plan, int fd, uint32_t frame_max);
 
-/** Map an area that was judged; none of its pages is touched. @return 0, or -errno */
+/**
+ * Map shared memory that uroce_shm_check() has accepted. No page is accessed.
+ * @return 0, or -errno
+ */
 int uroce_shm_map(struct uroce_shm *shm, const struct uroce_shm_layout *plan, int fd);
 
 /**
- * Seal the file of an area that is mapped, so that no page of it can go, and see whether all are there. Waits for who writes to the
- * file at that moment. The file may be closed then.
- * @return NULL: the mapping will not fault, nor get pages that the client has not made; else a sentence's end
+ * Seal the file of mapped shared memory, so that no page can be removed, and check that it has all
+ * pages. Blocks until writes to the file by other threads end. Afterwards the file may be closed.
+ * @return NULL: accesses will not fault, and no page will be allocated; otherwise the reason, the
+ *	end of a sentence
  */
 const char *uroce_shm_seal(const struct uroce_shm_layout *plan, int fd);
 
-/** Whether somebody has: then nobody can map it any more. */
+/** Whether the file was sealed by uroce_shm_seal(). Then it cannot be mapped again. */
 bool uroce_shm_is_sealed(int fd);
 
 /**
- * Put a pair of lanes of a new area, with its buffers, in the place of those of another one that was laid out alike, the i-th
- * slot of whose lanes has the i-th buffer. What is in the lanes stays there; so do addresses. The pair's ends are the
- * client's, which nobody uses meanwhile; the lanes have no other user.
- * @param fresh  the new area; this pair's part of it is mapped there no more, whatever is returned
- * @return 0, or -errno: the pair can be used as before, but its memory is not all of one area
+ * Replace the memory of a pair of rings and its buffers by those of new shared memory. Both have
+ * the layout of uroce_shm_lay_out(), and the i-th slot of a ring has the i-th buffer. The contents
+ * of the rings are copied, and addresses do not change. `up` and `down` are the client's ends of
+ * the pair. No thread uses the ends or the rings during the call.
+ * @param fresh  the new shared memory; its mapping of this pair is removed in any case
+ * @return 0; -errno: the pair can be used as before, but its memory does not all belong to the new
+ *	file
  */
 int uroce_shm_renew_pair(const struct uroce_shm *shm, const struct uroce_shm *fresh, uint32_t pair,
 			 const struct uroce_spsc_end *up, const struct uroce_spsc_end *down);
 
-/** The same with its bindings, which nobody writes meanwhile. @return 0, or -errno: as above */
+/**
+ * Replace the memory of the bindings by that of new shared memory. No thread writes bindings
+ * during the call.
+ * @return 0; -errno: as uroce_shm_renew_pair()
+ */
 int uroce_shm_renew_bindings(const struct uroce_shm *shm, const struct uroce_shm *fresh);
 
-/** Unmap it, if it is mapped. */
+/** Unmap the shared memory, if it is mapped. */
 void uroce_shm_unmap(struct uroce_shm *shm);
 
 static inline struct uroce_spsc_ring *
@@ -127,7 +149,7 @@ uroce_shm_bindings(const struct uroce_shm *shm)
 	return (_Atomic uint64_t *)(shm->mem + shm->plan.bindings);
 }
 
-/** Whether a frame that a slot names lies within the area. */
+/** Whether the frame of a descriptor lies within the shared memory. */
 static inline bool
 uroce_shm_has(const struct uroce_shm *shm, struct uroce_spsc_desc frame)
 {
@@ -135,7 +157,7 @@ uroce_shm_has(const struct uroce_shm *shm, struct uroce_spsc_desc frame)
 	       frame.offset <= shm->plan.size - frame.len;
 }
 
-/** Whether the empty buffer that a slot names does. */
+/** Whether the empty buffer of a descriptor lies within the shared memory. */
 static inline bool
 uroce_shm_has_buffer(const struct uroce_shm *shm, struct uroce_spsc_desc buffer)
 {

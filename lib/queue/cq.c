@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * How no wake-up is lost: the producer publishes entries, then looks at `arm`; the consumer sets
- * `arm`, then looks for entries. All four are seq_cst (S1 publish, S2 look for entries, S3 set or
- * clear `arm`, S4 look at `arm`), so there is one order of them, and in it either S3 comes before S4,
- * and the event is raised, or S1 before S2, and the consumer finds the entries.
+ * Completion queues. How no wake-up is lost: the producer publishes entries, then reads `arm`. The
+ * consumer sets `arm`, then reads the index of the entries. All four operations are seq_cst, so
+ * all threads see them in one order:
  *
- * Slots are written by producers alone, so a batch may still be read under the producer lock after
- * it was published.
+ *	S1	the producer publishes entries
+ *	S2	the consumer reads the index of the entries
+ *	S3	`arm` is set or cleared
+ *	S4	the producer reads `arm`
+ *
+ * Either S3 comes before S4, and the producer raises the event; or S1 comes before S2, and the
+ * consumer finds the entries.
+ *
+ * Only producers write to slots. So a producer that has the producer lock may still read a batch
+ * after its publication.
  */
 
 #include <assert.h>
@@ -35,8 +42,10 @@ uroce_cq_begin(struct uroce_cq *cq)
 	uroce_lock_take(&cq->push_lock);
 }
 
-/* Whether one of the `nb` newest entries wakes a consumer that waits for solicited events: they, and
- * errors, do [IBA 11.4.2.2]. */
+/*
+ * Whether one of the `nb` newest entries wakes a consumer that waits for solicited events.
+ * Solicited entries and errors do so [IBA 11.4.2.2].
+ */
 static bool
 has_solicited(const struct uroce_cq *cq, uint32_t nb)
 {
@@ -51,45 +60,54 @@ has_solicited(const struct uroce_cq *cq, uint32_t nb)
 	return false;
 }
 
-/* Clear `arm` if the `nb` newest entries are what it waits for. */
+/*
+ * Clear `arm` if the consumer waits for one of the `nb` newest entries.
+ * @return whether `arm` was cleared, so that the event must be raised
+ */
 static bool
 disarm_consumer(struct uroce_cq *cq, uint32_t nb)
 {
-	uint32_t arm = atomic_load_explicit(&cq->arm, memory_order_seq_cst); /* S4 */
+	/* S4: reads `arm` after S1 */
+	uint32_t arm = atomic_load_explicit(&cq->arm, memory_order_seq_cst);
 
 	if (arm == UROCE_CQ_UNARMED)
 		return false;
 	const bool wakes_solicited = has_solicited(cq, nb);
 
-	/* A failed exchange reads again what a consumer has asked for meanwhile. */
+	/* A failed exchange reads `arm` again, which a consumer may have changed in between. */
 	while (arm == UROCE_CQ_ARMED || (arm == UROCE_CQ_ARMED_SOLICITED && wakes_solicited)) {
 		if (atomic_compare_exchange_weak_explicit(&cq->arm, &arm, UROCE_CQ_UNARMED,
-							  memory_order_seq_cst,  /* S3 */
-							  memory_order_seq_cst)) /* S4 */
+							  /* S3: clears `arm` */
+							  memory_order_seq_cst,
+							  /* S4: reads `arm` */
+							  memory_order_seq_cst))
 			return true;
 	}
 	return false;
 }
 
-/* The oldest `nb` entries that are not. Under push_lock. */
+/* Publish the oldest `nb` of the entries that are not published. The caller has push_lock. */
 static void
 publish_entries(struct uroce_cq *cq, uint32_t nb)
 {
 	cq->nb_due = 0;
 	if (nb > 0) {
 		cq->nb_open -= nb;
-		uroce_ring_push_ordered(&cq->ring, nb); /* S1 */
+		uroce_ring_push_ordered(&cq->ring, nb); /* S1: publishes before S4 reads `arm` */
 		if (disarm_consumer(cq, nb))
 			cq->is_awaited = true;
 	}
 	if (cq->has_overrun && cq->nb_open == 0) {
 		cq->has_overrun = false;
-		/* R3: who sees the overrun sees the entries that did fit. */
+		/* R3: a thread that sees the overrun also sees the entries that did fit. */
 		atomic_store_explicit(&cq->is_overrun, true, memory_order_release);
 	}
 }
 
-/* And let go of the lock. @return whether the consumer is to be told */
+/*
+ * Publish the oldest `nb` entries and release push_lock.
+ * @return whether the consumer is armed, so that the event must be raised
+ */
 static bool
 publish_and_release(struct uroce_cq *cq, uint32_t nb)
 {
@@ -124,8 +142,9 @@ uroce_cq_end_later(struct uroce_cq *cq, struct uroce_cq_list *list)
 {
 	if (!cq->list)
 		append_to_list(list, cq);
+	/* The worker that has the CQ on its list raises the event. */
 	else if (cq->list != list)
-		publish_entries(cq, cq->nb_open); /* whose list it is on tells the consumer */
+		publish_entries(cq, cq->nb_open);
 	uroce_lock_release(&cq->push_lock);
 }
 
@@ -163,7 +182,7 @@ uroce_cq_publish(struct uroce_cq *cq, struct uroce_cq_list *list, bool is_all, b
 	return next;
 }
 
-/* The `nb` entries from `cqe` on, which stand side by side. */
+/* Convert `nb` consecutive entries, from `cqe` on, to work completions. */
 static void
 convert_cqes(const struct uroce_cqe *cqe, uint32_t nb, struct ibv_wc *wc)
 {
@@ -171,14 +190,15 @@ convert_cqes(const struct uroce_cqe *cqe, uint32_t nb, struct ibv_wc *wc)
 		memcpy(&wc[i], &cqe[i], sizeof(wc[i]));
 }
 
-/* Under poll_lock. */
+/* Poll up to `nb` completions. The caller has poll_lock. */
 static int
 poll_locked(struct uroce_cq *cq, uint32_t nb, struct ibv_wc *wc)
 {
-	/* A3, before the look at the entries: -EOVERFLOW follows the last of them. */
+	/* A3: the overrun is read before the entries, so -EOVERFLOW comes after the last entry. */
 	const bool is_overrun = atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
-	const uint32_t ready = uroce_ring_head_ordered(&cq->ring) - tail; /* S2 */
+	/* S2: reads the index after S3 */
+	const uint32_t ready = uroce_ring_head_ordered(&cq->ring) - tail;
 	const uint32_t n = ready < nb ? ready : nb;
 
 	if (n == 0)
@@ -213,10 +233,10 @@ uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe)
 		return -ENOENT;
 	uroce_lock_take(&cq->poll_lock);
 	const bool is_overrun =
-		atomic_load_explicit(&cq->is_overrun, memory_order_acquire); /* A3 */
+		atomic_load_explicit(&cq->is_overrun, memory_order_acquire); /* A3: pairs with R3 */
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
 
-	if (uroce_ring_head_ordered(&cq->ring) == tail) { /* S2 */
+	if (uroce_ring_head_ordered(&cq->ring) == tail) { /* S2: reads the index after S3 */
 		ret = is_overrun ? -EOVERFLOW : -ENOENT;
 	} else {
 		*cqe = *(const struct uroce_cqe *)uroce_ring_at(&cq->ring, tail);
@@ -232,21 +252,26 @@ uroce_cq_arm(struct uroce_cq *cq, bool solicited_only)
 	const uint32_t wanted = solicited_only ? UROCE_CQ_ARMED_SOLICITED : UROCE_CQ_ARMED;
 	uint32_t arm = atomic_load_explicit(&cq->arm, memory_order_seq_cst);
 
-	/* If the stronger request stands already, the event that clears it is still to be raised:
-	 * whatever the consumer misses now, that event tells of. */
-	while (arm < wanted && !atomic_compare_exchange_weak_explicit(&cq->arm, &arm, wanted,
-								      memory_order_seq_cst, /* S3 */
-								      memory_order_seq_cst))
+	/* The stronger request may be set already. Then its event is still to be raised, and
+	 * that event also covers every completion that the consumer misses now. */
+	while (arm < wanted &&
+	       !atomic_compare_exchange_weak_explicit(&cq->arm, &arm, wanted,
+						      /* S3: sets `arm` */
+						      memory_order_seq_cst, memory_order_seq_cst))
 		;
 }
 
-/* The consumer's lock first: who holds the producer's never waits for a consumer. */
+/*
+ * Take both locks, the consumer's first. Thus a producer that has push_lock never waits for a
+ * consumer.
+ */
 static void
 lock_both(struct uroce_cq *cq)
 {
 	uroce_lock_take(&cq->poll_lock);
 	uroce_lock_take(&cq->push_lock);
-	publish_entries(cq, cq->nb_open); /* the entries that are moved are all of them */
+	/* All entries, also those not yet published, are purged or moved. */
+	publish_entries(cq, cq->nb_open);
 }
 
 static void
@@ -263,7 +288,8 @@ uroce_cq_purge(struct uroce_cq *cq, const void *qp)
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
 	uint32_t to = uroce_ring_head(&cq->ring);
 
-	/* From the newest to the oldest, moving up over the gaps: the producers' index stays. */
+	/* From the newest entry to the oldest, entries move up over removed ones. The
+	 * producer's index does not change. */
 	for (uint32_t from = to; from != tail; from--) {
 		const struct uroce_cqe *cqe = uroce_ring_at(&cq->ring, from - 1);
 
@@ -277,7 +303,7 @@ uroce_cq_purge(struct uroce_cq *cq, const void *qp)
 	unlock_both(cq);
 }
 
-/* Under both locks. */
+/* Move the entries to new memory. The caller has both locks. */
 static int
 move_entries(struct uroce_cq *cq, void *mem, uint32_t nb_cqe)
 {
@@ -291,7 +317,8 @@ move_entries(struct uroce_cq *cq, void *mem, uint32_t nb_cqe)
 	for (uint32_t i = tail; i != head; i++)
 		memcpy(uroce_ring_at(&ring, i), uroce_ring_at(&cq->ring, i),
 		       sizeof(struct uroce_cqe));
-	/* The indices stay: who looks without a lock sees no jump. */
+	/* The indices do not change, so that a thread that reads them without a lock sees no
+	 * jump. */
 	cq->ring.slots = ring.slots;
 	cq->ring.mask = ring.mask;
 	cq->ring.limit = ring.limit;

@@ -6,17 +6,20 @@
  * @file
  * Completion queues.
  *
- * Producers are workers (usually one; several when QPs of different workers share the CQ); each
- * brackets a batch with begin/end, which takes the producer lock once. Consumers are application
- * threads, one at a time under the consumer lock. Purge and resize take both.
+ * Producers are workers: usually one worker, several when QPs of different workers share the CQ.
+ * Each producer encloses a batch in begin and end, which take the producer lock once. Consumers
+ * are threads of the application, one at a time under the consumer lock. Purge and resize take
+ * both locks.
  *
- * A batch is published when it ends, or later: a worker keeps a list of the CQs that it has written to, and
- * publishes them when the acknowledgements of what completed have left. So a consumer that has seen a
- * completion may tell the peer so by other means, and the peer has the acknowledgement by then. Where two workers
- * write to a CQ meanwhile, what the one wrote may be published by the other.
+ * A batch is published at its end, or later. A worker keeps a list of the CQs to which it has
+ * written. It publishes their entries after the acknowledgements of the completed messages have
+ * been sent. So a consumer that has polled a completion may report it to the peer by other means:
+ * the acknowledgement has been sent before. If two workers write to one CQ, either of them may
+ * publish entries of the other.
  *
- * A CQ that overflows is lost, as the specification has it [IBA 11.6.3.1]: entries that did not fit
- * are gone, `is_overrun` stays set, and the owner of the QP is told so that it can raise the event.
+ * A CQ that overflows is unusable, as the specification requires [IBA 11.6.3.1]. Entries that did
+ * not fit are lost, and `is_overrun` stays set. The owner of the QP is notified, so that it can
+ * raise the event.
  */
 
 #include <assert.h>
@@ -29,27 +32,28 @@
 #include "queue/ring.h"
 
 /**
- * Completion queue entry: one cache line, which begins as a work completion does, so that a poll is a
- * copy of that part.
+ * Completion queue entry, one cache line. Its first part has the layout of a work completion, so
+ * that a poll copies that part.
  */
 struct uroce_cqe {
 	uint64_t wr_id;
-	uint32_t status;     /* enum ibv_wc_status */
-	uint32_t opcode;     /* enum ibv_wc_opcode */
-	uint32_t vendor_err; /* the verdict (or NAK syndrome) behind a bad status; 0: none */
+	uint32_t status; /* enum ibv_wc_status */
+	uint32_t opcode; /* enum ibv_wc_opcode */
+	/* the verdict (or NAK syndrome) that caused an error status; 0: none */
+	uint32_t vendor_err;
 	uint32_t byte_len;
-	uint32_t imm; /* immediate data as it came (wire order), or the invalidated rkey */
+	uint32_t imm; /* immediate data in wire order as received, or the invalidated rkey */
 	uint32_t qpn;
-	uint32_t src_qpn;  /* UD */
+	uint32_t src_qpn;  /* UD: the sender's QP */
 	uint32_t wc_flags; /* enum ibv_wc_flags */
 	uint16_t pkey_index;
-	uint16_t slid; /* 0: of no meaning here */
+	uint16_t slid; /* 0: RoCE has no LIDs */
 	uint8_t sl;
-	uint8_t dlid_path_bits; /* 0 */
-	bool is_solicited;      /* wakes a consumer that waits for solicited events only */
+	uint8_t dlid_path_bits; /* 0: RoCE has no LIDs */
+	bool is_solicited;      /* wakes also a consumer that waits for solicited events only */
 	uint8_t resv;
-	void *qp;              /* the QP's owner cookie; for purge and extended polls */
-	uint64_t timestamp_ns; /* worker's clock when it was written */
+	void *qp;              /* cookie of the QP's owner; for purge and extended polls */
+	uint64_t timestamp_ns; /* worker's clock when the entry was written */
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "a CQE is one cache line");
 static_assert(sizeof(struct ibv_wc) <= offsetof(struct uroce_cqe, qp), "a CQE begins as ibv_wc");
@@ -74,38 +78,40 @@ UROCE_CQE_AS_WC(sl, sl);
 UROCE_CQE_AS_WC(dlid_path_bits, dlid_path_bits);
 #undef UROCE_CQE_AS_WC
 
-/** What a consumer asked to be told of. */
+/** Which completions raise an event. */
 enum uroce_cq_arm {
 	UROCE_CQ_UNARMED,
-	UROCE_CQ_ARMED_SOLICITED, /* next solicited or bad completion */
-	UROCE_CQ_ARMED,           /* next completion */
+	UROCE_CQ_ARMED_SOLICITED, /* the next completion that is solicited or has an error */
+	UROCE_CQ_ARMED,           /* the next completion */
 };
 
 /**
- * CQs of which a producer has ended batches that it will publish later, in the order of their oldest entry. Its own: no
- * other thread's.
+ * CQs with batches that have ended and are published later, in the order of their oldest entry.
+ * The list belongs to one producer; other threads do not access it.
  */
 struct uroce_cq_list {
 	struct uroce_cq *first; /* NULL: none */
-	struct uroce_cq *last;  /* valid with `first` */
-	/* for some of what completed; set by producers, cleared by who publishes */
+	struct uroce_cq *last;  /* valid if `first` is not NULL */
+	/* an acknowledgement of a completed message is to be sent; set by producers, cleared by
+	 * the thread that publishes */
 	bool is_ack_pending;
-	bool is_remote_ack_pending; /* and to another host */
+	bool is_remote_ack_pending; /* such an acknowledgement goes to another host */
 };
 
 struct uroce_cq {
 	_Alignas(64) struct uroce_ring ring;
-	/* the producers' line, but for `arm` */
+	/* cache line of the producers; consumers also write `arm` */
 	_Alignas(64) struct uroce_lock push_lock;
-	uint32_t nb_open; /* entries put, not yet published */
-	uint32_t nb_due;  /* of these, the ones that are to be published next */
-	bool has_overrun; /* some of them did not fit */
-	bool is_awaited; /* the consumer is to be told of a completion; done when the list is published */
+	uint32_t nb_open; /* entries that are written and not yet published */
+	uint32_t nb_due;  /* of the `nb_open` entries, those to be published next */
+	bool has_overrun; /* some of the `nb_open` entries did not fit */
+	/* the consumer was armed for an entry; the event is raised when the list is published */
+	bool is_awaited;
 	_Atomic uint32_t arm;       /* enum uroce_cq_arm; set by consumers, cleared by producers */
-	struct uroce_cq_list *list; /* by which it will be published; NULL: by none */
+	struct uroce_cq_list *list; /* list that will publish the entries; NULL: none */
 	struct uroce_cq *list_next;
-	void *cookie; /* the owner's: who is to be told; set before the first batch */
-	/* the consumers' line, but for `is_overrun`, which producers set once */
+	void *cookie; /* of the CQ's owner, for events; set before the first batch */
+	/* cache line of the consumers; a producer also sets `is_overrun`, once */
 	_Alignas(64) struct uroce_lock poll_lock;
 	atomic_bool is_overrun;
 };
@@ -113,15 +119,18 @@ struct uroce_cq {
 /** Bytes for a CQ of at least `nb_cqe` entries. */
 size_t uroce_cq_memsize(uint32_t nb_cqe);
 
-/** Make an empty CQ over `mem` (64-byte aligned). */
+/** Initialise an empty CQ over `mem` (64-byte aligned). */
 void uroce_cq_init(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
 
-/** Producer: begin a batch. Every begin has its end, with nothing that waits in between. */
+/**
+ * Producer: begin a batch. The batch must end; between begin and end the producer must not block.
+ */
 void uroce_cq_begin(struct uroce_cq *cq);
 
 /**
- * Producer: the next entry, a copy of `tmpl`, to be completed before the end; NULL: full, the CQ is
- * overrun.
+ * Producer: add an entry, a copy of `tmpl`, which the caller completes before the end of the
+ * batch.
+ * @return NULL: the CQ is full and is overrun
  */
 static inline struct uroce_cqe *
 uroce_cq_put_copy(struct uroce_cq *cq, const struct uroce_cqe *tmpl)
@@ -136,7 +145,7 @@ uroce_cq_put_copy(struct uroce_cq *cq, const struct uroce_cqe *tmpl)
 	return cqe;
 }
 
-/** The same, zeroed. */
+/** Producer: add an entry of zeros, as uroce_cq_put_copy() does. */
 static inline struct uroce_cqe *
 uroce_cq_put(struct uroce_cq *cq)
 {
@@ -146,49 +155,55 @@ uroce_cq_put(struct uroce_cq *cq)
 }
 
 /**
- * Producer: end the batch and publish it.
- * @return whether the consumer had asked to be told of it (and is now unarmed): raise the event
+ * Producer: end the batch and publish its entries.
+ * @return whether the consumer was armed (and is now unarmed), so that the event must be raised
  */
 bool uroce_cq_end(struct uroce_cq *cq);
 
-/** Producer: end the batch; it is published with the list at the latest. */
+/** Producer: end the batch. Its entries are published with the list at the latest. */
 void uroce_cq_end_later(struct uroce_cq *cq, struct uroce_cq_list *list);
 
-/** Producer: what was put until now is due; what is put from now on is not. */
+/** Producer: mark all entries on the list as due. Entries added later are not due. */
 void uroce_cq_list_mark_due(struct uroce_cq_list *list);
 
-/** Producer: empty the list. @return the first CQ of those that it had, to be published one after the other */
+/**
+ * Producer: empty the list.
+ * @return the first CQ of the former list; the caller passes each to uroce_cq_publish()
+ */
 struct uroce_cq *uroce_cq_list_take(struct uroce_cq_list *list);
 
 /**
- * Producer: publish the entries of a CQ that was on the list: those that are due, or all. If that leaves some it is on the
- * list again.
- * @param[out] is_awaited  whether its consumer had asked to be told (and is now unarmed): raise the event
- * @return the next CQ; NULL: it was the last one
+ * Producer: publish the entries of a CQ that was on the list: all entries, or those that are due.
+ * If some remain, the CQ is put on the list again.
+ * @param[out] is_awaited  whether the consumer was armed (and is now unarmed): raise the event
+ * @return the next CQ; NULL: this was the last one
  */
 struct uroce_cq *uroce_cq_publish(struct uroce_cq *cq, struct uroce_cq_list *list, bool is_all,
 				  bool *is_awaited);
 
 /**
- * Consumer: take up to `nb` completions.
- * @return how many, or -EOVERFLOW: the CQ overran and is empty
+ * Consumer: poll up to `nb` completions.
+ * @return number of completions; -EOVERFLOW: the CQ overran and is empty
  */
 int uroce_cq_poll(struct uroce_cq *cq, int nb, struct ibv_wc *wc);
 
 /**
- * Consumer: take one completion, with what a work completion does not tell.
+ * Consumer: poll one completion with all its fields, also those that a work completion lacks.
  * @return 0; -ENOENT: there is none; -EOVERFLOW: the CQ overran and is empty
  */
 int uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe);
 
-/** Whether a poll would find nothing; may be asked without a lock, as a hint. */
+/** Whether the CQ has no entry to poll. Without a lock the result is a hint. */
 static inline bool
 uroce_cq_is_empty(const struct uroce_cq *cq)
 {
 	return uroce_ring_head_ordered(&cq->ring) == uroce_ring_tail(&cq->ring);
 }
 
-/** Consumer: the same, and there was no overrun either. Who spins on it disturbs nobody's lines. */
+/**
+ * Consumer: whether the CQ is empty and has no overrun. A thread may spin on this function: it
+ * only reads.
+ */
 static inline bool
 uroce_cq_has_nothing(const struct uroce_cq *cq)
 {
@@ -197,22 +212,23 @@ uroce_cq_has_nothing(const struct uroce_cq *cq)
 }
 
 /**
- * Consumer: ask to be told of the next (solicited) completion. The stronger request wins.
+ * Consumer: arm the CQ for an event at the next (solicited) completion. The stronger request wins.
  *
- * A completion that is published before the request takes effect raises nothing, but a poll (or
- * uroce_cq_is_empty()) after this call finds it: arm, then look once more, then sleep.
+ * A completion that is published before the CQ is armed raises no event, but a later poll (or
+ * uroce_cq_is_empty()) finds it. So a consumer arms the CQ, then polls again, then sleeps.
  */
 void uroce_cq_arm(struct uroce_cq *cq, bool solicited_only);
 
 /**
- * Remove every entry whose cookie is `qp`, keeping the order of the rest. Not between begin and end.
+ * Remove every entry with the cookie `qp`. The other entries keep their order. Not between begin
+ * and end.
  */
 void uroce_cq_purge(struct uroce_cq *cq, const void *qp);
 
 /**
- * Move the entries to new memory of another size, in order; the old memory is the caller's again.
- * Not between begin and end.
- * @return 0, or -EINVAL: more entries are queued than the new size holds; nothing changed
+ * Move the entries, in order, to new memory of another size. The caller then owns the old memory
+ * again. Not between begin and end.
+ * @return 0; -EINVAL: the CQ has more entries than the new size; nothing changed
  */
 int uroce_cq_resize(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
 

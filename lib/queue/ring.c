@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a ring needs beside its hot path: its size, a beginning and a new beginning.
+ * Rings: size, initialisation and reset. ring.h has the hot path.
  */
 
 #include <assert.h>

@@ -6,13 +6,16 @@
  * @file
  * A ring of fixed-size slots with one producer and one consumer at a time.
  *
- * Indices run freely modulo 2^32; a slot is index & mask. The producer fills slots and publishes
- * them (R1); the consumer sees the index (A1) and with it the slots' content. The consumer gives
- * slots back (R2); the producer sees that (A2) and may overwrite them. Each side's index has a
- * cache line of its own, if the ring is aligned to one; what never changes is in the producer's, which
- * the consumer has to look at anyway.
+ * Indices run freely modulo 2^32; the slot number is index & mask. The producer fills slots and
+ * publishes them (R1). The consumer reads the producer's index (A1) and then sees the contents of
+ * the slots. The consumer releases slots (R2). The producer reads the consumer's index (A2) and
+ * may then overwrite the slots.
  *
- * The ring has a power of two of slots, the limit is exact: a queue of 100 refuses the 101st.
+ * The index of each side has a cache line of its own, if the ring is aligned to one. Fields that
+ * never change are in the producer's line, which the consumer reads anyway.
+ *
+ * The number of slots is a power of two. The limit is exact: a queue of 100 refuses the 101st
+ * entry.
  */
 
 #include <assert.h>
@@ -27,25 +30,29 @@ struct uroce_ring {
 	uint32_t mask;   /* number of slots - 1 */
 	uint32_t stride; /* bytes of a slot */
 	uint32_t limit;  /* most entries at a time, <= mask + 1 */
-	/* the producer's */
+	/* written by the producer */
 	_Atomic uint32_t head; /* next index to fill */
-	uint32_t tail_seen;    /* tail as the producer last saw it */
-	uint8_t resv[36];      /* the rest of a line */
-	/* the consumer's: who has a ring says what else is in that line */
-	_Atomic uint32_t tail; /* oldest index not given back */
+	uint32_t tail_seen;    /* the last value of `tail` that the producer has read */
+	uint8_t resv[36];      /* padding to the end of the cache line */
+	/* written by the consumer; the structure that contains the ring decides what else is in
+	 * this line */
+	_Atomic uint32_t tail; /* index of the oldest entry that is not released */
 };
 static_assert(offsetof(struct uroce_ring, tail) == 64, "each side's index has its line");
 
-/** Number of slots for `limit` entries: the next power of two. limit is 1 .. 2^31. */
+/** Number of slots for `limit` entries: the next power of two. `limit` is 1 .. 2^31. */
 uint32_t uroce_ring_slots(uint32_t limit);
 
 /** Bytes of slot memory for `limit` entries of `stride` bytes. */
 size_t uroce_ring_memsize(uint32_t limit, uint32_t stride);
 
-/** Make an empty ring over `mem` (64-byte aligned, uroce_ring_memsize() bytes, caller's). */
+/**
+ * Initialise an empty ring over `mem` (64-byte aligned, uroce_ring_memsize() bytes, owned by the
+ * caller).
+ */
 void uroce_ring_init(struct uroce_ring *ring, void *mem, uint32_t limit, uint32_t stride);
 
-/** Forget all entries. Neither side may be active. */
+/** Remove all entries. Neither side may be active. */
 void uroce_ring_reset(struct uroce_ring *ring);
 
 static inline void *
@@ -54,20 +61,22 @@ uroce_ring_at(const struct uroce_ring *ring, uint32_t idx)
 	return ring->slots + (size_t)(idx & ring->mask) * ring->stride;
 }
 
-/** Producer: how many entries may be added now. */
+/** Producer: number of entries that may be added now. */
 static inline uint32_t
 uroce_ring_room(struct uroce_ring *ring)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
+	/* A2: pairs with R2 */
 	if (head - ring->tail_seen >= ring->limit)
-		ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire); /* A2 */
+		ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
 	return ring->limit - (head - ring->tail_seen);
 }
 
 /**
- * Producer: whether the `n`-th free slot exists, counted from 0; the consumer's index is looked at
- * only when the one last seen says no. For filling slot by slot before one push.
+ * Producer: whether the `n`-th free slot exists, counted from 0. Used to fill slot after slot
+ * before one push. The consumer's index is read only if its last known value does not permit the
+ * slot.
  */
 static inline bool
 uroce_ring_has_room(struct uroce_ring *ring, uint32_t n)
@@ -76,7 +85,8 @@ uroce_ring_has_room(struct uroce_ring *ring, uint32_t n)
 
 	if (head - ring->tail_seen + n < ring->limit)
 		return true;
-	ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire); /* A2 */
+	/* A2: pairs with R2 */
+	ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
 	return head - ring->tail_seen + n < ring->limit;
 }
 
@@ -93,33 +103,40 @@ uroce_ring_push(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	atomic_store_explicit(&ring->head, head + n, memory_order_release); /* R1 */
+	/* R1: publishes the slots */
+	atomic_store_explicit(&ring->head, head + n, memory_order_release);
 }
 
 /** Consumer: index one past the newest published entry. */
 static inline uint32_t
 uroce_ring_head(const struct uroce_ring *ring)
 {
-	return atomic_load_explicit(&ring->head, memory_order_acquire); /* A1 */
+	return atomic_load_explicit(&ring->head, memory_order_acquire); /* A1: pairs with R1 */
 }
 
 /**
- * Producer: as uroce_ring_push(), and in the one order that all threads agree on with other
- * seq_cst operations: what a side published, then asked of the other, is not missed by both (S1).
+ * Producer: publish as uroce_ring_push() does, in the total order of seq_cst operations (S1). Thus
+ * if each side publishes something and then reads what the other published, at least one side sees
+ * the other's.
  */
 static inline void
 uroce_ring_push_ordered(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	atomic_store_explicit(&ring->head, head + n, memory_order_seq_cst); /* R1, S1 */
+	/* R1, S1: publishes the slots */
+	atomic_store_explicit(&ring->head, head + n, memory_order_seq_cst);
 }
 
-/** Consumer: as uroce_ring_head(), in the one order of uroce_ring_push_ordered(). */
+/**
+ * Consumer: read the index as uroce_ring_head() does, in the total order of
+ * uroce_ring_push_ordered().
+ */
 static inline uint32_t
 uroce_ring_head_ordered(const struct uroce_ring *ring)
 {
-	return atomic_load_explicit(&ring->head, memory_order_seq_cst); /* A1, S2 */
+	/* A1, S2: pairs with R1, S1 */
+	return atomic_load_explicit(&ring->head, memory_order_seq_cst);
 }
 
 /** Consumer: index of the oldest entry. */
@@ -129,13 +146,14 @@ uroce_ring_tail(const struct uroce_ring *ring)
 	return atomic_load_explicit(&ring->tail, memory_order_relaxed);
 }
 
-/** Consumer: give the `n` oldest entries back. */
+/** Consumer: release the `n` oldest entries. */
 static inline void
 uroce_ring_pop(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
-	atomic_store_explicit(&ring->tail, tail + n, memory_order_release); /* R2 */
+	/* R2: the consumer has finished reading the slots */
+	atomic_store_explicit(&ring->tail, tail + n, memory_order_release);
 }
 
 #endif /* UROCE_QUEUE_RING_H */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Lists over one array of slots, linked by slot number in an array of their own, so that a slot's
- * bytes are touched by who fills and who uses it alone.
+ * Shared receive queues. Lists over one array of slots are linked by slot number. The links are in
+ * an array of their own. So only the threads that fill or use a slot access its bytes.
  *
- * A QP looks at its request without the lock, so a resize cannot move that. It keeps a slot of the new
- * array for each such request, and the QP gives that back, or has the request copied into it.
+ * A QP reads its request without the lock, so a resize cannot move the request. The resize
+ * reserves a slot of the new array for each such request. When the QP releases the request, the
+ * reserved slot is used in place of the old one; a request that is put back is copied into it.
  */
 
 #include "queue/srq.h"
@@ -26,7 +27,10 @@ uroce_srq_memsize(uint32_t max_wr, uint32_t max_sge)
 	return links_len(max_wr) + (size_t)max_wr * uroce_recv_wqe_stride(max_sge);
 }
 
-/* A list of the slots [from, to). @return its first */
+/*
+ * Link the slots [from, to) to a list.
+ * @return its first slot
+ */
 static uint32_t
 link_slots(uint32_t *next, uint32_t from, uint32_t to)
 {
@@ -65,8 +69,9 @@ slot_at(const struct uroce_srq *srq, uint32_t idx)
 }
 
 /*
- * Under the lock: the slot of a request that comes back from a QP, or the one that was kept for it, with a
- * copy of it.
+ * Take a request back from a QP. A request in the memory of before a resize is copied into a slot
+ * that the resize reserved. The caller has the lock.
+ * @return the slot of the request
  */
 static uint32_t
 take_back(struct uroce_srq *srq, const struct uroce_recv_wqe *wqe)
@@ -83,7 +88,7 @@ take_back(struct uroce_srq *srq, const struct uroce_recv_wqe *wqe)
 	return idx;
 }
 
-/* Read without the lock as a hint. */
+/* Set the number of posted requests. uroce_srq_is_empty() reads it without the lock, as a hint. */
 static void
 set_nb_posted(struct uroce_srq *srq, uint32_t nb)
 {
@@ -111,7 +116,7 @@ uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr)
 	return 0;
 }
 
-/* Under the lock. */
+/* Take the oldest posted request for a QP. The caller has the lock. */
 static struct uroce_recv_wqe *
 take_oldest_wqe(struct uroce_srq *srq, bool *is_limit)
 {
@@ -167,7 +172,10 @@ uroce_srq_put_back(struct uroce_srq *srq, struct uroce_recv_wqe *wqe)
 	uroce_lock_release(&srq->lock);
 }
 
-/* Under the lock: posted requests come first, in order; then the slots of those in QPs' hands. */
+/*
+ * Move to new memory: first the posted requests in order, then reserved slots for the requests
+ * that QPs have. The caller has the lock.
+ */
 static void
 move_slots(struct uroce_srq *srq, void *mem, uint32_t max_wr)
 {
@@ -244,11 +252,11 @@ uint8_t
 uroce_srq_take_events(struct uroce_srq *srq)
 {
 	uroce_lock_take(&srq->lock);
-	const uint8_t told = srq->events;
+	const uint8_t events = srq->events;
 
 	srq->events = 0;
 	uroce_lock_release(&srq->lock);
-	return told;
+	return events;
 }
 
 uint32_t

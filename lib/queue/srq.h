@@ -6,13 +6,13 @@
  * @file
  * Shared receive queues [IBA 10.2.9]: receive requests for any of the QPs that use the queue.
  *
- * A QP takes the oldest request with the first packet of a message, and gives its slot back when the
- * message has ended. Messages of different QPs end in any order, so slots are not a ring: they are in
- * one of two lists, posted or free, or belong to a QP. What belongs to a QP stays where it is when the queue
- * gets other memory.
+ * A QP takes the oldest request with the first packet of a message, and releases the slot when the
+ * message has ended. Messages of different QPs end in any order, so the slots do not form a ring.
+ * Each slot is in one of two lists, posted or free, or belongs to a QP. A resize does not move the
+ * slots that belong to QPs.
  *
- * Producers are application threads, consumers are workers; both take `lock`, for a chain or for a
- * request, and hold it across nothing that waits.
+ * Producers are threads of the application, consumers are workers. Both take `lock`, for a chain
+ * or for one request, and do not block while they have it.
  */
 
 #include <stdbool.h>
@@ -24,14 +24,14 @@
 #include "wire/lock.h"
 #include "queue/wq.h"
 
-/** What a queue is made of. */
+/** Properties of a queue. */
 struct uroce_srq_conf {
-	uint32_t max_wr;     /* requests, those in QPs' hands included; 1 .. 2^31 */
-	uint32_t max_sge;    /* elements of each */
-	uint32_t pdn;        /* the domain of their keys */
-	uint32_t xrcd;       /* XRC: its domain; 0: not XRC */
-	struct uroce_cq *cq; /* XRC: where its completions go; else NULL */
-	void *cookie;        /* its owner's, for events */
+	uint32_t max_wr;     /* most requests, including those that QPs have taken; 1 .. 2^31 */
+	uint32_t max_sge;    /* most elements of a request */
+	uint32_t pdn;        /* protection domain of the requests' keys */
+	uint32_t xrcd;       /* XRC: number of the XRC domain; 0: not XRC */
+	struct uroce_cq *cq; /* XRC: CQ of the queue's completions; else NULL */
+	void *cookie;        /* of the owner, for events */
 };
 
 struct uroce_srq {
@@ -40,29 +40,30 @@ struct uroce_srq {
 	uint32_t stride;
 	uint32_t pdn;
 	uint32_t xrcd;
-	uint32_t srqn; /* XRC: set when it is added to the table (srq_table.h) */
+	uint32_t srqn; /* XRC: number of the queue, set by uroce_srq_table_add() */
 	struct uroce_cq *cq;
 	void *cookie;
-	/* under the lock */
+	/* protected by the lock */
 	_Alignas(64) struct uroce_lock lock;
-	uint32_t free_idx;  /* lists, by slot number; UROCE_SRQ_NONE: empty */
-	uint32_t first_idx; /* posted, oldest */
-	uint32_t last_idx;  /* posted, newest */
+	uint32_t free_idx;  /* first free slot; UROCE_SRQ_NONE: none */
+	uint32_t first_idx; /* oldest posted slot; UROCE_SRQ_NONE: none */
+	uint32_t last_idx;  /* newest posted slot; UROCE_SRQ_NONE: none */
 	uint32_t nb_posted;
-	uint32_t nb_taken; /* in QPs' hands */
+	uint32_t nb_taken; /* requests that QPs have taken */
 	uint32_t max_wr;
 	uint8_t *slots;
-	uint32_t *next; /* of a slot in its list */
-	uint32_t
-		stale_idx; /* kept for requests in QPs' hands that are in memory of before a resize */
-	uint32_t limit;    /* tell when fewer are posted; 0: not armed */
-	bool is_limit_due; /* it fell below, and nobody has taken that yet */
-	uint8_t events;    /* enum uroce_srq_event, the same */
+	uint32_t *next; /* for each slot, the next slot in its list */
+	/* first slot that a resize reserved for a request in the old memory; UROCE_SRQ_NONE:
+	 * none */
+	uint32_t stale_idx;
+	uint32_t limit;    /* raise the event when fewer requests are posted; 0: not armed */
+	bool is_limit_due; /* fewer than `limit` were posted; cleared by uroce_srq_take_limit() */
+	uint8_t events;    /* pending enum uroce_srq_event; cleared by uroce_srq_take_events() */
 };
 
-/** XRC: what a completion in the queue's CQ has led to. */
+/** XRC: events that a completion in the queue's CQ has caused. */
 enum uroce_srq_event {
-	UROCE_SRQ_CQ_EVENT = 1 << 0, /* the CQ's consumer asked to be told */
+	UROCE_SRQ_CQ_EVENT = 1 << 0, /* the CQ's consumer was armed */
 	UROCE_SRQ_CQ_OVERRUN = 1 << 1,
 };
 
@@ -71,58 +72,63 @@ enum uroce_srq_event {
 /** Bytes for `max_wr` requests of `max_sge` elements. */
 size_t uroce_srq_memsize(uint32_t max_wr, uint32_t max_sge);
 
-/** Make an empty queue over `mem` (64-byte aligned, caller's). */
+/** Initialise an empty queue over `mem` (64-byte aligned, owned by the caller). */
 void uroce_srq_init(struct uroce_srq *srq, void *mem, const struct uroce_srq_conf *conf);
 
 /**
- * Post one request. The caller holds `lock`.
- * @return 0, -ENOMEM: full; -EINVAL: too many elements
+ * Post one request. The caller has `lock`.
+ * @return 0; -ENOMEM: full; -EINVAL: too many elements, or no list of them
  */
 int uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr);
 
 /**
- * Move to new memory (64-byte aligned, uroce_srq_memsize()) of another size. What is posted stays, in order.
- * The old memory is the caller's again when uroce_srq_has_stale() says no: until then QPs have requests in it.
- * @return 0, or -EINVAL: more requests are posted or in QPs' hands than the new size; nothing changed
+ * Move to new memory (64-byte aligned, uroce_srq_memsize()) of another size. Posted requests stay
+ * posted, in order. QPs may still use requests in the old memory: the caller keeps it until
+ * uroce_srq_has_stale() returns false.
+ * @return 0; -EINVAL: more requests are posted or taken than the new size holds; nothing changed
  */
 int uroce_srq_resize(struct uroce_srq *srq, void *mem, uint32_t max_wr);
 
-/** Whether QPs have requests that are in memory of before a resize. */
+/** Whether QPs have requests in the old memory of a resize. */
 bool uroce_srq_has_stale(struct uroce_srq *srq);
 
 /**
- * Consumer: the oldest request, which is the QP's until it gives the slot back.
- * @param[out] is_limit  set when the queue fell below its limit, which is no longer armed: raise the
- *	event, with uroce_srq_take_limit(); else left alone
- * @return NULL: none is posted
+ * Consumer: take the oldest request for a QP. The QP owns it until its slot is released.
+ * @param[out] is_limit  set to true when fewer requests than the limit are posted: raise the event,
+ *	with uroce_srq_take_limit(). The limit is then no longer armed. Otherwise `is_limit` does
+ *	not change.
+ * @return NULL: no request is posted
  */
 struct uroce_recv_wqe *uroce_srq_take(struct uroce_srq *srq, bool *is_limit);
 
-/** Consumer: the request was completed. */
+/** Consumer: release the slot of a request that was completed. */
 void uroce_srq_give(struct uroce_srq *srq, struct uroce_recv_wqe *wqe);
 
-/** Consumer: the request was not used after all; it is the oldest again. */
+/** Consumer: put an unused request back. It is the oldest posted request again. */
 void uroce_srq_put_back(struct uroce_srq *srq, struct uroce_recv_wqe *wqe);
 
 /**
- * Ask to be told when fewer than `limit` requests are posted, once; 0: not at all.
- * @return whether that is so already: raise the event, nothing is armed
+ * Arm the limit: an event is raised once when fewer than `limit` requests are posted; 0 disarms.
+ * @return whether fewer are posted already: raise the event now; the limit is not armed
  */
 bool uroce_srq_arm(struct uroce_srq *srq, uint32_t limit);
 
-/** Whether the queue fell below its limit since the last time. The event is the caller's to raise. */
+/**
+ * Whether fewer requests than the limit were posted since the last call. If so, the caller raises
+ * the event.
+ */
 bool uroce_srq_take_limit(struct uroce_srq *srq);
 
-/** XRC, producer of its CQ: this happened. */
+/** XRC: record an event of the queue's CQ. Called by a producer of that CQ. */
 void uroce_srq_raise(struct uroce_srq *srq, enum uroce_srq_event what);
 
-/** XRC: what happened since the last time; 0: nothing. The caller tells whom it concerns. */
+/** XRC: read and clear the pending events; 0: none. The caller notifies the owner. */
 uint8_t uroce_srq_take_events(struct uroce_srq *srq);
 
-/** What is armed; 0: nothing. */
+/** The armed limit; 0: none. */
 uint32_t uroce_srq_limit(struct uroce_srq *srq);
 
-/** Whether nothing is posted; a hint. */
+/** Whether no request is posted; a hint. */
 static inline bool
 uroce_srq_is_empty(const struct uroce_srq *srq)
 {

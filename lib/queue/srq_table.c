@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * An array; a number is an index plus one, so that 0 is nobody's.
+ * Table of XRC shared receive queues: an array. The number of a queue is its index plus one, so
+ * that 0 is no queue's number.
  */
 
 #include "queue/srq_table.h"
@@ -38,7 +39,8 @@ uroce_srq_table_add(struct uroce_srq_table *table, struct uroce_srq *srq)
 			continue;
 		srq->srqn = idx + 1;
 		table->next = idx + 1;
-		atomic_store_explicit(&table->slot[idx], srq, memory_order_release); /* X1 */
+		/* X1: publishes the queue */
+		atomic_store_explicit(&table->slot[idx], srq, memory_order_release);
 		return 0;
 	}
 	return -ENOMEM;

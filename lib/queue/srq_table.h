@@ -4,10 +4,11 @@
 
 /**
  * @file
- * XRC shared receive queues by their number [IBA A14]: a peer names one in each request.
+ * XRC shared receive queues by number [IBA A14]: each request of a peer names the number of a
+ * queue.
  *
- * Add and remove are control calls, serialised by their caller; find may run on any thread at any
- * time. Between remove and the queue's end the caller waits for a grace period.
+ * Add and remove are control calls, serialised by their caller. Find may run on any thread at any
+ * time. Between remove and freeing the queue the caller waits for a grace period.
  */
 
 #include <stdatomic.h>
@@ -18,7 +19,7 @@
 
 struct uroce_srq_table {
 	uint32_t nb_slots;
-	uint32_t next; /* where add begins to look: numbers come back late */
+	uint32_t next; /* where add begins its search, so that a number is reused late */
 	_Atomic(struct uroce_srq *) slot[];
 };
 
@@ -28,21 +29,24 @@ size_t uroce_srq_table_memsize(uint32_t nb_srq);
 struct uroce_srq_table *uroce_srq_table_init(void *mem, uint32_t nb_srq);
 
 /**
- * Publish a queue: its `srqn` is set, 1 .. nb_srq.
- * @return 0, or -ENOMEM: the table is full
+ * Publish a queue and set its `srqn`, 1 .. nb_srq.
+ * @return 0; -ENOMEM: the table is full
  */
 int uroce_srq_table_add(struct uroce_srq_table *table, struct uroce_srq *srq);
 
-/** Withdraw it. */
+/** Withdraw a queue. */
 void uroce_srq_table_remove(struct uroce_srq_table *table, const struct uroce_srq *srq);
 
-/** @return NULL: no queue has this number. Else good until the end of the worker's round. */
+/**
+ * Find the queue with a number.
+ * @return NULL: no such queue; otherwise valid until the end of the worker's round
+ */
 static inline struct uroce_srq *
 uroce_srq_table_find(const struct uroce_srq_table *table, uint32_t srqn)
 {
 	if (srqn - 1 >= table->nb_slots)
 		return NULL;
-	/* X1: sees the queue as it was when it was added */
+	/* X1: sees the fields of the queue that were written before it was added */
 	return atomic_load_explicit(&table->slot[srqn - 1], memory_order_acquire);
 }
 

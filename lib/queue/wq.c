@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Posting: a work request is checked against a table of what each opcode allows, then copied into
- * its slot. Nothing is written to the queue before everything was checked.
+ * Posting: a work request is checked against a table of the properties of each opcode, then copied
+ * into its slot. The queue is not written before all checks have passed.
  */
 
 #include <assert.h>
@@ -19,20 +19,22 @@
 /** Bytes that an atomic operation returns. */
 #define ATOMIC_LEN 8
 
-/** What an opcode allows or needs, or-ed. A queue has the opcode if its own bit is set. */
+/**
+ * Properties of an opcode, or-ed. ON_CONNECTED and ON_DATAGRAM say which queues have the opcode.
+ */
 enum opcode_fact {
 	ON_CONNECTED = 1 << 0,
 	ON_DATAGRAM = 1 << 1,
 	CAN_INLINE = 1 << 2,
-	CAN_SOLICIT = 1 << 3, /* its last packet may ask for an event [IBA 9.2.3] */
+	CAN_SOLICIT = 1 << 3, /* its last packet may request a solicited event [IBA 9.2.3] */
 	IS_RDMA = 1 << 4,     /* names memory of the peer */
 	IS_ATOMIC = 1 << 5,
-	IS_LOCAL = 1 << 6, /* sends nothing: no message, no scatter list */
+	IS_LOCAL = 1 << 6, /* sends no packet: no message, no scatter list */
 	IS_BIND = 1 << 7,
-	IS_8_BYTES = 1 << 8, /* exactly */
+	IS_8_BYTES = 1 << 8, /* the message has exactly 8 bytes */
 	IS_FLUSH = 1 << 9,   /* names a range of the peer's memory, and has no message */
-	IS_CONF = 1 << 10,   /* a configuration, inline, of what the rkey names */
-	IS_SEND = 1 << 11,   /* a SEND */
+	IS_CONF = 1 << 10,   /* configures the mkey that the rkey names, by inline data */
+	IS_SEND = 1 << 11,   /* one of the SEND opcodes */
 };
 
 #define SEND_FACTS (ON_CONNECTED | CAN_INLINE | CAN_SOLICIT)
@@ -108,7 +110,7 @@ list_len(const struct ibv_sge *sge, unsigned nb_sge)
 	return len;
 }
 
-/* The facts of an opcode, 0 when a queue of this kind does not have it. */
+/* The properties of an opcode; 0 if a queue of this kind does not have the opcode. */
 static unsigned
 opcode_facts(bool is_ud, enum ibv_wr_opcode opcode)
 {
@@ -121,7 +123,10 @@ opcode_facts(bool is_ud, enum ibv_wr_opcode opcode)
 	return opcode_table[row];
 }
 
-/* The program chooses the low 8 bits of a window's new key; the others are the window's own. */
+/*
+ * Whether a bind is valid. The program chooses the low 8 bits of a window's new key; the upper
+ * bits belong to the window.
+ */
 static bool
 is_bind_sound(const struct ibv_send_wr *wr)
 {
@@ -129,7 +134,7 @@ is_bind_sound(const struct ibv_send_wr *wr)
 
 	if (mw == NULL)
 		return false;
-	/* another thread may be changing the others */
+	/* Another thread may be changing the other fields of `mw`. */
 	const uint32_t rkey = __atomic_load_n(&mw->rkey, __ATOMIC_RELAXED);
 
 	if (((rkey ^ wr->bind_mw.rkey) & ~UINT32_C(0xff)) != 0)
@@ -137,7 +142,10 @@ is_bind_sound(const struct ibv_send_wr *wr)
 	return wr->bind_mw.bind_info.mr != NULL || wr->bind_mw.bind_info.length == 0;
 }
 
-/* A range, its placement and its selectivity, as <uroce_dv.h> puts them into a request. */
+/*
+ * Whether a FLUSH is valid: range, placement type and selectivity level, as <uroce_dv.h> encodes
+ * them.
+ */
 static bool
 is_flush_sound(const struct ibv_send_wr *wr)
 {
@@ -166,7 +174,10 @@ is_wr_allowed(const struct uroce_wq *sq, const struct ibv_send_wr *wr, unsigned 
 	return len == ATOMIC_LEN;
 }
 
-/* Flags are kept as they were posted, but for what the opcode cannot have. */
+/*
+ * Compute the flags of an entry: those that were posted, without those that the opcode cannot
+ * have.
+ */
 static uint8_t
 wqe_flags(unsigned send_flags, unsigned facts, bool all_signaled)
 {
@@ -180,7 +191,10 @@ wqe_flags(unsigned send_flags, unsigned facts, bool all_signaled)
 	return (uint8_t)flags;
 }
 
-/* Behind the operands, if there are any, and behind the path. */
+/*
+ * Compute the offset of scatter list or inline data: after the operands, if there are any, and the
+ * path.
+ */
 static uint8_t
 data_off(bool is_ud, unsigned facts)
 {
@@ -191,7 +205,7 @@ data_off(bool is_ud, unsigned facts)
 		       : offsetof(struct uroce_send_wqe, sge);
 }
 
-/* Where the request goes: what of the union `wr` its opcode uses. */
+/* Copy the target of the request: those fields of the union `wr` that the opcode uses. */
 static void
 put_target(struct uroce_send_wqe *wqe, const struct ibv_send_wr *wr, unsigned facts, bool is_ud)
 {
@@ -225,14 +239,17 @@ static void
 put_inline(uint8_t *to, const struct ibv_sge *sge, unsigned nb_sge)
 {
 	for (unsigned i = 0; i < nb_sge; i++) {
-		if (sge[i].length == 0) /* its address may be anything */
+		if (sge[i].length == 0) /* the address of an empty element may be invalid */
 			continue;
 		memcpy(to, (const void *)(uintptr_t)sge[i].addr, sge[i].length);
 		to += sge[i].length;
 	}
 }
 
-/* Most lists. Field by field, as it was just written: a wide load would wait for those stores. */
+/*
+ * Copy the scatter list of one element, the most common list. The fields are copied one by one: a
+ * wide load would wait for the recent stores to them.
+ */
 static void
 put_sge(struct ibv_sge *to, const struct ibv_sge *sge)
 {
@@ -253,7 +270,7 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	const bool has_list = (facts & IS_CONF) != 0 || (facts & (IS_LOCAL | IS_FLUSH)) == 0;
 	const unsigned nb_sge = has_list ? (unsigned)wr->num_sge : 0;
 
-	/* a negative number is a large one here */
+	/* As an unsigned number, a negative `num_sge` is too large. */
 	if (nb_sge > sq->max_sge || (nb_sge > 0 && wr->sg_list == NULL))
 		return -EINVAL;
 	const uint64_t len = nb_sge == 1 ? wr->sg_list->length : list_len(wr->sg_list, nb_sge);
@@ -263,10 +280,10 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	const bool is_inline = (wr->send_flags & IBV_SEND_INLINE) != 0;
 	struct uroce_send_wqe *wqe = uroce_ring_free_slot(&sq->ring, nth);
 
-	/* each field once: what an opcode does not use is not read either */
+	/* Each field is written once. Fields that the opcode does not use are not read either. */
 	wqe->wr_id = wr->wr_id;
 	wqe->len = (uint32_t)len;
-	wqe->imm = wr->imm_data; /* or invalidate_rkey: the same bytes */
+	wqe->imm = wr->imm_data; /* or invalidate_rkey, which has the same bytes of the union */
 	wqe->srqn = sq->is_xrc ? wr->qp_type.xrc.remote_srqn : 0;
 	wqe->first_psn = 0;
 	wqe->nb_psn = 0;
@@ -286,7 +303,10 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	return 0;
 }
 
-/* What is not one element: apart, so that the usual case has no registers to save. */
+/*
+ * Copy a scatter list whose length is not one element. A separate function, so that the common
+ * case saves no registers.
+ */
 static __attribute__((noinline)) void
 put_list(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)
 {

@@ -6,9 +6,9 @@
  * @file
  * Work queues: the send and the receive queue of a QP, as rings of work queue entries.
  *
- * A posted request is copied into its slot, scatter list or inline data included, so the caller's
- * structures are free on return. A send slot is given back when its request completes; a receive
- * slot when the message that used it has ended.
+ * A posted request is copied into its slot, with its scatter list or inline data, so the caller
+ * may reuse its structures on return. A send slot is released when its request completes. A
+ * receive slot is released when the message that used it has ended.
  *
  * Producer: the application's threads, one at a time under `lock`. Consumer: the worker that owns
  * the QP.
@@ -26,51 +26,58 @@
 
 struct uroce_wq {
 	_Alignas(64) struct uroce_ring ring;
-	/*
-	 * in the line of the worker's index: a post and an answer are seldom at the same time, and where
-	 * there are many QPs it is one line less
-	 */
+	/* These fields share the cache line of the worker's index. A post and a response seldom
+	 * coincide, and with many QPs one cache line less is used. */
 	struct uroce_lock lock; /* serialises posts */
-	uint32_t max_sge;       /* elements that fit a slot */
-	uint32_t max_inline;    /* bytes that fit a slot; 0 for a receive queue */
-	uint32_t opcodes;       /* set by the owner: bit i: enum ibv_wr_opcode i may be posted */
-	bool is_all_signaled;   /* set by the owner: every send request completes with an entry */
-	bool has_path;          /* send slots hold a path (UD) */
-	bool is_xrc;            /* XRC initiator: set by the owner after uroce_sq_init() */
-	bool is_lone;           /* set by the owner: one thread at a time posts, and sees to that */
+	uint32_t max_sge;       /* most elements of a slot */
+	uint32_t max_inline;    /* most bytes of inline data of a slot; 0 for a receive queue */
+	/* set by the owner: bit i means that opcode i of enum ibv_wr_opcode may be posted */
+	uint32_t opcodes;
+	bool is_all_signaled; /* set by the owner: every send request has a completion entry */
+	bool has_path;        /* send slots have a path (UD) */
+	bool is_xrc;          /* XRC initiator: set by the owner after uroce_sq_init() */
+	/* set by the owner: the application posts from one thread at a time, so no lock is
+	 * needed */
+	bool is_lone;
 };
 static_assert(sizeof(struct uroce_wq) == 128, "a work queue is two cache lines, and its slots");
 
-/** State of a send request, beside what was posted. */
+/** Flags of a send entry: those that were posted, and its state. */
 enum uroce_wqe_flag {
-	/* as posted: the same bits */
+	/* flags that were posted, with the bits of verbs */
 	UROCE_WQE_FENCE = IBV_SEND_FENCE,
-	UROCE_WQE_SIGNALED = IBV_SEND_SIGNALED, /* completes with an entry even when it succeeds */
+	UROCE_WQE_SIGNALED = IBV_SEND_SIGNALED, /* a completion entry is written even on success */
 	UROCE_WQE_SOLICITED = IBV_SEND_SOLICITED,
-	UROCE_WQE_INLINE = IBV_SEND_INLINE, /* data follows instead of a scatter list */
-	UROCE_WQE_LOCAL = 1 << 4,     /* sends nothing: LOCAL_INV, BIND_MW, DRIVER1, or cancelled */
-	UROCE_WQE_CANCELLED = 1 << 5, /* does nothing, and completes as what it was */
-	UROCE_WQE_EXECUTED = 1 << 6,  /* the requester's, of a local one: once is enough */
-	UROCE_WQE_SEND = 1 << 7, /* takes a receive request of the peer's: a SEND, not cancelled */
+	UROCE_WQE_INLINE = IBV_SEND_INLINE, /* inline data in place of a scatter list */
+	/* sends no packet: LOCAL_INV, BIND_MW, DRIVER1, or a cancelled request */
+	UROCE_WQE_LOCAL = 1 << 4,
+	/* has no effect, and completes with the opcode that was posted */
+	UROCE_WQE_CANCELLED = 1 << 5,
+	/* set by the requester: a local operation was executed, and must not be repeated */
+	UROCE_WQE_EXECUTED = 1 << 6,
+	/* consumes a receive request of the peer: a SEND that is not cancelled */
+	UROCE_WQE_SEND = 1 << 7,
 };
 
 /**
- * Send work queue entry: one cache line, then [path], then scatter list or inline data. Where an opcode
- * has no operands the list begins in their place, so that one with a single element is all in that line.
+ * Send work queue entry: one cache line, then [path], then scatter list or inline data. If the
+ * opcode has no operands, the list begins at the place of the operands. So an entry with a single
+ * element is one cache line.
  */
 struct uroce_send_wqe {
 	uint64_t wr_id;
-	uint64_t remote_addr; /* RDMA, atomics and FLUSH; BIND_MW: where in the region */
-	uint32_t rkey;        /* RDMA and atomics; BIND_MW: the new key */
+	uint64_t remote_addr; /* RDMA, atomics and FLUSH; BIND_MW: address in the region */
+	uint32_t rkey;        /* RDMA, atomics and FLUSH; BIND_MW: the new key */
 	uint32_t len;         /* bytes of the message, <= 2^31 */
 	uint32_t imm;         /* immediate data as posted (wire order), or the rkey to invalidate */
-	uint32_t srqn;        /* XRC: of the peer's shared receive queue */
-	uint32_t first_psn;   /* the requester's: PSN of its first packet */
-	uint32_t nb_psn;      /* the requester's: PSNs it spans; 0 before it began */
-	uint8_t opcode;       /* enum ibv_wr_opcode */
-	uint8_t flags;        /* enum uroce_wqe_flag */
-	uint8_t nb_sge;       /* 0 with UROCE_WQE_INLINE */
-	uint8_t data_off;     /* where scatter list or inline data begin */
+	uint32_t srqn;        /* XRC: number of the peer's shared receive queue */
+	uint32_t first_psn;   /* written by the requester: PSN of the first packet */
+	/* written by the requester: number of PSNs of the request; 0 before its first packet */
+	uint32_t nb_psn;
+	uint8_t opcode;   /* enum ibv_wr_opcode */
+	uint8_t flags;    /* enum uroce_wqe_flag */
+	uint8_t nb_sge;   /* 0 with UROCE_WQE_INLINE */
+	uint8_t data_off; /* offset of scatter list or inline data in the entry */
 	uint8_t resv[4];
 	union {
 		struct {
@@ -79,19 +86,19 @@ struct uroce_send_wqe {
 		} atomic;
 		struct {
 			uint32_t dest_qpn;
-			uint32_t qkey; /* as posted; the high bit asks for the QP's own */
+			uint32_t qkey; /* as posted; the high bit selects the QP's own Q_Key */
 		} ud;
 		struct {
 			uint64_t len;
 			uint32_t mr_key;
 			uint32_t access; /* enum ibv_access_flags */
 		} bind;
-		struct ibv_sge sge; /* the first, where there are no operands */
+		struct ibv_sge sge; /* first element, if the opcode has no operands */
 	};
 };
 static_assert(sizeof(struct uroce_send_wqe) == 64, "a send WQE header is one cache line");
 
-/** Bytes that a path takes in a send slot. */
+/** Bytes of a path in a send slot. */
 #define UROCE_WQE_PATH_LEN 128
 static_assert(sizeof(struct uroce_path) <= UROCE_WQE_PATH_LEN, "a path fits its part of the slot");
 
@@ -109,14 +116,16 @@ uint32_t uroce_send_wqe_stride(uint32_t max_sge, uint32_t max_inline, bool has_p
 /** Bytes of a receive slot. */
 uint32_t uroce_recv_wqe_stride(uint32_t max_sge);
 
-/** Make a send queue over `mem` (64-byte aligned, uroce_ring_memsize(max_wr, stride) bytes). */
+/**
+ * Initialise a send queue over `mem` (64-byte aligned, uroce_ring_memsize(max_wr, stride) bytes).
+ */
 void uroce_sq_init(struct uroce_wq *sq, void *mem, uint32_t max_wr, uint32_t max_sge,
 		   uint32_t max_inline, bool has_path);
 
-/** Make a receive queue over `mem`. */
+/** Initialise a receive queue over `mem`. */
 void uroce_rq_init(struct uroce_wq *rq, void *mem, uint32_t max_wr, uint32_t max_sge);
 
-/** Producer: keep the others out, where there may be some. */
+/** Producer: lock the queue, unless only one thread posts. */
 static inline void
 uroce_wq_begin(struct uroce_wq *wq)
 {
@@ -124,7 +133,10 @@ uroce_wq_begin(struct uroce_wq *wq)
 		uroce_lock_take(&wq->lock);
 }
 
-/** Let them in. It is the last that a post does with the queue: who has had the lock since may free it. */
+/**
+ * Producer: unlock the queue. A post must not access the queue after this call, since the next
+ * thread with the lock may free the queue.
+ */
 static inline void
 uroce_wq_end(struct uroce_wq *wq)
 {
@@ -132,7 +144,9 @@ uroce_wq_end(struct uroce_wq *wq)
 		uroce_lock_release(&wq->lock);
 }
 
-/** Whether nothing is posted that has not been given back; a hint to all but the consumer. */
+/**
+ * Whether no request is posted that is not yet released. A hint to all threads but the consumer's.
+ */
 static inline bool
 uroce_wq_is_empty(const struct uroce_wq *wq)
 {
@@ -146,7 +160,7 @@ uroce_send_wqe_path(struct uroce_send_wqe *wqe)
 	return (struct uroce_path *)(wqe + 1);
 }
 
-/** Scatter list or inline data. */
+/** The scatter list or inline data of a send entry. */
 static inline void *
 uroce_send_wqe_data(struct uroce_send_wqe *wqe)
 {
@@ -160,32 +174,39 @@ uroce_recv_wqe_sge(struct uroce_recv_wqe *wqe)
 }
 
 /**
- * Post one send request: checks, fills the next free slot, does not publish.
- * Between uroce_wq_begin() and uroce_wq_end(); the caller publishes a chain with one uroce_ring_push(&sq->ring, n).
+ * Check one send request and copy it into the next free slot, without publishing it. Called
+ * between uroce_wq_begin() and uroce_wq_end(). The caller publishes a chain with one
+ * uroce_ring_push(&sq->ring, n).
  *
- * @param nth   how many slots of this chain are filled already and not yet published
- * @param path  UD: where it goes; else NULL
+ * @param nth  number of slots of this chain that are filled and not yet published
+ * @param path  UD: path of the datagram; else NULL
  * @param all_signaled  the QP signals every request
- * @return 0; -ENOMEM queue full; -EINVAL too many elements, or no list of them, inline too long, message longer than
- *	2^31, an opcode that a send queue of this kind does not have, or a bind whose new key is not
- *	one of the window's
+ * @return 0; -ENOMEM: queue full; -EINVAL: too many elements, or no list of them; inline data too
+ *	long; message longer than 2^31; an opcode that this kind of send queue does not have; or
+ *	a bind whose new key is not one of the window's
  */
 int uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 		  const struct uroce_path *path, bool all_signaled);
 
-/** Whether a receive request has no more elements than its queue takes, and a list if it has any. */
+/**
+ * Whether a receive request has no more elements than `max_sge`, and a list if it has any element.
+ */
 static inline bool
 uroce_recv_is_allowed(const struct ibv_recv_wr *wr, uint32_t max_sge)
 {
-	const uint32_t nb_sge = (uint32_t)wr->num_sge; /* a negative number is a large one here */
+	/* as an unsigned number, a negative `num_sge` is too large */
+	const uint32_t nb_sge = (uint32_t)wr->num_sge;
 
 	return nb_sge <= max_sge && (nb_sge == 0 || wr->sg_list != NULL);
 }
 
-/** Fill a receive slot, whose list has room for the request's. */
+/** Fill a receive slot. Its list has room for the request's elements. */
 void uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr);
 
-/** Post one receive request: as uroce_sq_fill(). @return 0, -ENOMEM, -EINVAL too many elements, or no list of them. */
+/**
+ * Check one receive request and copy it into the next free slot, as uroce_sq_fill() does.
+ * @return 0, -ENOMEM, or -EINVAL: too many elements, or no list of them
+ */
 int uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr);
 
 #endif /* UROCE_QUEUE_WQ_H */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * ISA-L has them, but for CRC-64, of which it has this polynomial from 2.31 on only: that one goes eight bytes
- * at a time, each by a table of what it adds to the state behind them.
+ * CRCs of data blocks, computed by ISA-L. The exception is CRC-64: ISA-L has this polynomial only
+ * from release 2.31 on. The code here processes eight bytes at a time. A table for each byte
+ * position gives what the byte contributes to the state after the eight bytes.
  */
 
 #include "wire/block_crc.h"

@@ -4,23 +4,23 @@
 
 /**
  * @file
- * The CRCs that stand behind blocks of data. A state is the plain register: whoever wants a standard sum
- * of 32 or 64 bits begins with all ones, and inverts what comes out; that of T10-DIF begins with 0.
+ * CRCs of data blocks, for block signatures. A state is the plain CRC register. For a standard CRC
+ * of 32 or 64 bits, begin with all ones and invert the result. For T10-DIF, begin with 0.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
-/** T10-DIF [T10 SBC-3]: polynomial 0x8bb7. */
+/** CRC of T10-DIF [T10 SBC-3]: polynomial 0x8bb7. */
 uint16_t uroce_crc16_t10(uint16_t state, const void *data, size_t len);
 
-/** Ethernet and Fibre Channel: polynomial 0x04c11db7, reflected. */
+/** CRC-32 of Ethernet and Fibre Channel: polynomial 0x04c11db7, reflected. */
 uint32_t uroce_crc32_plain(uint32_t state, const void *data, size_t len);
 
-/** iSCSI [RFC 3720]: polynomial 0x1edc6f41, reflected. At most 2^31 - 1 bytes. */
+/** CRC-32C of iSCSI [RFC 3720]: polynomial 0x1edc6f41, reflected. At most 2^31 - 1 bytes. */
 uint32_t uroce_crc32c(uint32_t state, const void *data, size_t len);
 
-/** XP10, and NVMe: polynomial 0xad93d23594c93659, reflected. */
+/** CRC-64 of XP10 and NVMe: polynomial 0xad93d23594c93659, reflected. */
 uint64_t uroce_crc64(uint64_t state, const void *data, size_t len);
 
 #endif /* UROCE_WIRE_BLOCK_CRC_H */

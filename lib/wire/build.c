@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Paths: the headers of a flow written once, and put before each packet with the two lengths and
- * the IPv4 checksum patched in. Both the checksum and the ICRC are sums over a field of groups in
- * which the template's part is constant, so a packet only adds what its length contributes.
+ * Paths. The headers of a flow are written once, into a template. Each packet gets a copy of the
+ * template, with the two lengths and the IPv4 checksum filled in. Both the checksum and the ICRC
+ * are additive, and the contribution of the template is constant. So only the contribution of the
+ * length is computed for each packet.
  */
 
 #include "wire/build.h"
@@ -14,7 +15,7 @@
 
 #define DEFAULT_HOP_LIMIT 64
 
-/* The part of a template that every path has: Ethernet, IPv4, UDP, BTH. */
+/* Length of the headers that every template has: Ethernet, IPv4, UDP, BTH. */
 #define HDR_MIN                                                                                    \
 	(sizeof(struct uroce_eth) + sizeof(struct uroce_ipv4) + sizeof(struct uroce_udp) +         \
 	 sizeof(struct uroce_bth))
@@ -135,7 +136,8 @@ uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass)
 {
 	uint8_t *at = path->hdr + path->ip_off;
 
-	/* the ICRC takes it for all ones, so only the checksum of IPv4 changes */
+	/* The ICRC replaces the traffic class by all ones. So of the sums only the IPv4
+	 * checksum changes. */
 	if (path->is_ipv6) {
 		struct uroce_ipv6 *ip = (struct uroce_ipv6 *)at;
 
@@ -150,8 +152,8 @@ uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass)
 }
 
 /*
- * In pieces of constant length, for which the compiler emits moves; for a length that it only knows
- * to be small gcc emits a `rep movs`, at ten times the cost.
+ * Copy the header template in pieces of constant length, for which the compiler emits moves. For a
+ * length that is only known to be small, gcc emits a slow `rep movs`.
  */
 static void
 copy_hdr(const struct uroce_path *path, uint8_t *hdr)
@@ -165,7 +167,10 @@ copy_hdr(const struct uroce_path *path, uint8_t *hdr)
 	memcpy(hdr + rest, path->hdr + rest, vlan_len);
 }
 
-/* The lengths into the headers at `hdr`. @return state after the masked UDP header */
+/*
+ * Write the lengths into the headers at `hdr`.
+ * @return ICRC state after the masked UDP header
+ */
 static uint32_t
 put_len(const struct uroce_path *path, uint8_t *hdr, uint32_t udp_payload_len)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Building frames: a path is everything that is constant for the frames of one flow, prepared once,
- * so that a packet costs one copy of the template and a patch of lengths, checksum and BTH.
+ * Building frames. A path has everything that is constant for the frames of one flow, prepared
+ * once. Building a packet then copies the header template and fills in lengths, checksum and BTH.
  */
 
 #include <stdbool.h>
@@ -16,35 +16,41 @@
 #include "wire/hdr.h"
 #include "wire/parse.h"
 
-/** Longest Ethernet..BTH: 14 + 4 + 40 + 8 + 12. */
+/** Most bytes from Ethernet to BTH: 14 + 4 + 40 + 8 + 12. */
 #define UROCE_PATH_HDR_MAX 78
-/** Longest Ethernet..last extension header (BTH + AtomicETH + XRCETH ...), rounded up. */
+/**
+ * Most bytes from Ethernet to the last extension header (BTH + AtomicETH + XRCETH ...), rounded
+ * up.
+ */
 #define UROCE_HDR_MAX 128
 
-/** What a path is made of; all of it is copied. */
+/** Properties of a path. uroce_path_init() copies them. */
 struct uroce_path_conf {
 	uint8_t smac[6];
 	uint8_t dmac[6];
-	uint8_t sip[16];     /* IPv4: as ::ffff:a.b.c.d, which is also its GID [IBA A17.4.5.2] */
-	uint8_t dip[16];     /* the same family as sip */
+	/* IPv4: as ::ffff:a.b.c.d, which is also the host's GID [IBA A17.4.5.2] */
+	uint8_t sip[16];
+	uint8_t dip[16];     /* the same address family as `sip` */
 	uint32_t flow_label; /* IPv6: low 20 bits */
 	uint16_t udp_sport;
-	uint16_t vlan_tci; /* used if has_vlan */
+	uint16_t vlan_tci; /* used if `has_vlan` */
 	uint8_t tclass;    /* ToS or traffic class */
 	uint8_t hop_limit; /* TTL or hop limit; 0 is sent as 64 */
 	bool has_vlan;
 };
 
 /**
- * A prepared path. Read-only after uroce_path_init(), but for uroce_path_set_len() and the BTH, in which
- * its owner may keep what is the same in many packets; copy it freely.
+ * A prepared path. Read-only after uroce_path_init(), with two exceptions: uroce_path_set_len(),
+ * and the BTH, where the owner may store fields that many packets share. A path may be copied
+ * freely.
  */
 struct uroce_path {
-	uint8_t hdr[UROCE_PATH_HDR_MAX]; /* lengths 0 or as set; BTH at first 0 but for MigReq */
+	/* lengths are 0 or as set; BTH is 0 except MigReq, or as the owner set it */
+	uint8_t hdr[UROCE_PATH_HDR_MAX];
 	uint8_t ip_off;
 	uint8_t udp_off;
 	uint8_t bth_off;
-	uint8_t hdr_len; /* Ethernet..BTH */
+	uint8_t hdr_len; /* bytes from Ethernet to BTH */
 	bool is_ipv6;
 	uint32_t icrc_base;   /* uroce_icrc_prefix() with both lengths 0 */
 	uint32_t ip_sum_base; /* IPv4: one's-complement sum with length and checksum 0 */
@@ -53,10 +59,10 @@ struct uroce_path {
 /** Whether `ip` is an IPv4 address in its mapped form (::ffff:a.b.c.d). */
 bool uroce_ip_is_v4(const uint8_t ip[16]);
 
-/** Prepare a path. The addresses' family is taken from `conf->dip`. */
+/** Prepare a path. `conf->dip` determines the address family. */
 void uroce_path_init(struct uroce_path *path, const struct uroce_path_conf *conf);
 
-/** Whether a path leads back to the host that it begins at: both MACs are the same. */
+/** Whether a path leads back to its own host: source and destination MAC are equal. */
 static inline bool
 uroce_path_is_local(const struct uroce_path *path)
 {
@@ -68,37 +74,43 @@ uroce_path_is_local(const struct uroce_path *path)
 /** The ToS or traffic class of a path. */
 uint8_t uroce_path_tclass(const struct uroce_path *path);
 
-/** Another ToS or traffic class. Lengths that were set have to be set again. */
+/**
+ * Change the ToS or traffic class of a path. Afterwards, uroce_path_set_len() must be called
+ * again.
+ */
 void uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass);
 
 /**
- * Write Ethernet..UDP and an empty BTH (opcode, PSN ... 0; MigReq 1) at `hdr` for a packet whose
- * UDP payload (BTH to ICRC, both included) is `udp_payload_len` bytes.
- * @param[out] icrc  state after the masked UDP header: continue with uroce_icrc_bth() once the BTH
- *	is complete
+ * Write the headers from Ethernet to UDP, and an empty BTH (all fields 0, MigReq 1), at `hdr`. The
+ * packet's UDP payload (from BTH to ICRC, both included) has `udp_payload_len` bytes.
+ * @param[out] icrc  state after the masked UDP header; uroce_icrc_bth() continues with it when the
+ *	BTH is complete
  * @return where the BTH begins; the extension headers follow it
  */
 struct uroce_bth *uroce_path_put(const struct uroce_path *path, uint8_t *hdr,
 				 uint32_t udp_payload_len, uint32_t *icrc);
 
 /**
- * Set the lengths in the path itself, for a flow whose packets are mostly of one length: it is then
- * put before them by uroce_path_copy().
- * @param udp_payload_len  as for uroce_path_put(), which does not mind
- * @return state after the masked UDP header
+ * Set the lengths in the path itself, for a flow whose packets mostly have one length.
+ * uroce_path_copy() then writes the headers of such packets.
+ * @param udp_payload_len  as for uroce_path_put(), which may still be used with other lengths
+ * @return ICRC state after the masked UDP header
  */
 uint32_t uroce_path_set_len(struct uroce_path *path, uint32_t udp_payload_len);
 
-/** As uroce_path_put(), with the lengths that were set. There is room for UROCE_HDR_MAX at `hdr`. */
+/**
+ * Write the headers as uroce_path_put() does, with the lengths that uroce_path_set_len() set.
+ * `hdr` has room for UROCE_HDR_MAX bytes.
+ */
 static inline struct uroce_bth *
 uroce_path_copy(const struct uroce_path *path, uint8_t *hdr)
 {
-	/* all of it: a constant length needs no branches */
+	/* The maximum length is copied, since a constant length needs no branches. */
 	memcpy(hdr, path->hdr, UROCE_PATH_HDR_MAX);
 	return (struct uroce_bth *)(hdr + path->bth_off);
 }
 
-/** The BTH's fields from host order; keeps MigReq as the template has it. */
+/** Write the fields of a BTH from host order. MigReq stays as the template has it. */
 static inline void
 uroce_bth_put(struct uroce_bth *bth, uint8_t opcode, uint8_t pad_len, uint16_t pkey,
 	      uint32_t dest_qpn, uint32_t psn)
@@ -110,7 +122,7 @@ uroce_bth_put(struct uroce_bth *bth, uint8_t opcode, uint8_t pad_len, uint16_t p
 	bth->psn = be24_make(psn);
 }
 
-/** An AETH from host order. */
+/** Write an AETH from host order. */
 static inline void
 uroce_aeth_put(struct uroce_aeth *aeth, uint8_t syndrome, uint32_t msn)
 {
@@ -118,7 +130,7 @@ uroce_aeth_put(struct uroce_aeth *aeth, uint8_t syndrome, uint32_t msn)
 	aeth->msn = be24_make(msn);
 }
 
-/** A RETH from host order. */
+/** Write a RETH from host order. */
 static inline void
 uroce_reth_put(struct uroce_reth *reth, uint64_t va, uint32_t rkey, uint32_t len)
 {
@@ -128,8 +140,9 @@ uroce_reth_put(struct uroce_reth *reth, uint64_t va, uint32_t rkey, uint32_t len
 }
 
 /**
- * Build the frame again from the fields of a parsed one: every header from its decoded values, pad
- * zeroed, ICRC computed. Proof that parse and build agree; not for the data path.
+ * Build a frame from the decoded fields of a parsed packet: every header is written from its
+ * values, the pad bytes are 0, the ICRC is computed. Tests use this function to show that parser
+ * and builder agree. It is not for the data path.
  * @return length of the frame, or 0 if `room` is too small
  */
 size_t uroce_rebuild(const struct uroce_pkt *pkt, uint8_t *frame, size_t room);

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the constants that follow from the polynomial, so that none is typed by hand.
+"""Writes headers with the constants of CRCs, computed from the polynomials.
 
     crc-tables.py icrc_table.h crc32_fold.h crc64_table.h
 
-icrc_table.h: what a byte of a length field adds to the ICRC state after the UDP header. The CRC is
-linear: the state after a prefix with some byte v, exclusive-or the state with 0 in its place,
-depends on v and on the number of bytes that follow it, and on nothing else.
+icrc_table.h: terms of the length fields. A term is what a byte adds to the ICRC state after the UDP
+header. The CRC is linear. So the state after a prefix with byte v, exclusive-or the state with 0 at the
+place of v, depends only on v and on the number of bytes that follow v.
 
-crc32_fold.h: multipliers for folding by carry-less multiplication: see crc32_x86.c.
+crc32_fold.h: multipliers for folding by carry-less multiplication, see crc32_x86.c.
 
-crc64_table.h: what each of eight bytes adds to the state of a CRC-64 behind them: see block_crc.c.
+crc64_table.h: terms of a CRC-64. A term is what one of eight bytes adds to the state after the eight
+bytes, see block_crc.c.
 """
 
 import sys
 
 POLYNOMIAL = 0x104C11DB7  # CRC-32 of Ethernet, x^32 included
-POLYNOMIAL_64 = 0x9A6C9329AC4BC9B5  # CRC-64 of XP10, as NVMe has it, reflected
+POLYNOMIAL_64 = 0x9A6C9329AC4BC9B5  # CRC-64 of XP10 and NVMe, reflected
 
 
 def reflect(value, bits):
@@ -50,7 +51,7 @@ def step(state):
 
 
 def term(value, after):
-    """What a byte adds to the state that `after` more bytes lead to."""
+    """What a byte adds to the state after the byte and `after` more bytes."""
     for _ in range(1 + after):
         value = step(value)
     return value
@@ -83,21 +84,21 @@ def icrc_table():
     yield '#include <stdint.h>'
     yield from table('udp_term', udp)
     yield from table('ipv4_term', ipv4)
-    yield '/* IPv6 counts the same bytes as UDP does, so that one look-up serves both. */'
+    yield '/* The length fields of IPv6 and UDP are equal, so that one look-up serves both. */'
     yield from table('ipv6_udp_term', both(udp, ipv6))
 
 
 def multiplier(n):
-    """x^n for a reflected carry-less product, which comes out one bit low."""
+    """x^n for a reflected carry-less product. The product is one bit too low, hence the shift."""
     return reflect(power(n), 32) << 1
 
 
 def crc32_fold():
-    yield '/* FOLD_n: over n bits; the first multiplies the 64 bits that stand first in memory. */'
+    yield '/* FOLD_n folds over n bits. The first value multiplies the 64 bits that are first in memory. */'
     for bits in (128, 256, 384, 512, 1024, 1536, 2048):
         yield (f'#define FOLD_{bits} 0x{multiplier(bits + 32):09x}, '
                f'0x{multiplier(bits - 32):09x}')
-    yield '/* From 96 bits to 64; then the quotient and the polynomial of a Barrett reduction. */'
+    yield '/* FOLD_TO_64 folds 96 bits to 64. QUOTIENT and POLYNOMIAL are for a Barrett reduction. */'
     yield f'#define FOLD_TO_64 0x{multiplier(64):09x}'
     yield f'#define QUOTIENT   0x{reflect(quotient(64), 33):09x}'
     yield f'#define POLYNOMIAL 0x{reflect(POLYNOMIAL, 33):09x}'
@@ -110,7 +111,7 @@ def crc64_table():
         for _ in range(8):
             state = [s >> 1 ^ (POLYNOMIAL_64 if s & 1 else 0) for s in state]
         rows.append(state)
-    yield '/* First index: bytes between the byte and the state. */'
+    yield '/* First index: number of bytes between the byte and the state. */'
     yield '#include <stdint.h>'
     yield 'static const uint64_t crc64_term[8][256] = {'
     for row in rows[1:]:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Which kernel sums: our own for x86 where the processor can run it, else ISA-L. The one of 16 bytes
- * at a time beats ISA-L on short data only.
+ * Selection of the CRC-32 kernel: the kernels for x86 if the processor supports them, otherwise
+ * ISA-L. The kernel with 16 bytes at a time is faster than ISA-L for short data only.
  */
 
 #include "wire/crc32.h"

@@ -4,11 +4,12 @@
 
 /**
  * @file
- * CRC-32 of Ethernet, reflected. A state is what zlib's crc32() returns: 0 for no bytes, chainable,
- * final as it is.
+ * CRC-32 of Ethernet, reflected. A state is what zlib's crc32() returns: 0 for no bytes. A state
+ * may be extended, and needs no final step.
  *
- * Most frames are small, so what counts is the cost of a few dozen bytes: x86 has kernels of its
- * own (crc32_x86.c), chosen by what the processor can do. ISA-L serves the others (crc32_isal.c).
+ * Most frames are small, so the cost of a few dozen bytes is what matters. x86 has kernels for
+ * that (crc32_x86.c), selected by the features of the processor. Other processors use ISA-L
+ * (crc32_isal.c).
  */
 
 #include <stdbool.h>
@@ -18,24 +19,27 @@
 /** Length of the mask of uroce_crc32_masked(). */
 #define UROCE_CRC32_MASK_LEN 64
 
-/** Built without CRCs, for benchmarks alone: all sums are 0. */
+/** true if the library was built without CRCs, for benchmarks alone: all CRCs are 0. */
 extern const bool uroce_crc32_is_none;
 
-/** Extend a CRC state over `len` bytes: vectorised. */
+/** Extend a CRC state over `len` bytes, with vector instructions. */
 uint32_t uroce_crc32(uint32_t state, const void *data, size_t len);
 
-/** The same, a bit at a time: the reference that tests and small tools compare with. */
+/**
+ * Extend a CRC state over `len` bytes, bit by bit. This is the reference for tests and small
+ * tools.
+ */
 uint32_t uroce_crc32_scalar(uint32_t state, const void *data, size_t len);
 
 /**
- * Copy `len` bytes to `dst` and extend the state over them: each byte is fetched once. The two do
- * not overlap.
+ * Copy `len` bytes to `dst` and extend the state over them, in one pass. Source and destination
+ * must not overlap.
  */
 uint32_t uroce_crc32_copy(uint32_t state, void *dst, const void *src, size_t len);
 
 /**
- * Extend the state over `len` >= 16 bytes as if the mask were or-ed into the first of them.
- * Where `len` is less than the mask's, the mask must be 0 in the last `len` % 16 bytes.
+ * Extend the state over `len` >= 16 bytes as if the mask were or-ed into the first of them. If
+ * `len` is less than the length of the mask, the mask must be 0 in the last `len` % 16 bytes.
  */
 uint32_t uroce_crc32_masked(uint32_t state, const void *data, size_t len,
 			    const uint8_t mask[UROCE_CRC32_MASK_LEN]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * CRC-32 by ISA-L, which has kernels for every processor and is at its best with long data.
+ * CRC-32 by ISA-L, which has kernels for every processor and is fastest with long data.
  */
 
 #include "wire/crc32_kernel.h"
@@ -17,7 +17,10 @@ uroce_crc32_isal(uint32_t state, const void *data, size_t len)
 	return crc32_gzip_refl(state, data, len);
 }
 
-/* A packet's payload is at most 4 KiB: it stays in the nearest cache between the two passes. */
+/*
+ * Copy in a second pass. A packet's payload has at most 4 KiB, so it stays in the L1 cache between
+ * the passes.
+ */
 uint32_t
 uroce_crc32_isal_copy(uint32_t state, void *dst, const void *src, size_t len)
 {

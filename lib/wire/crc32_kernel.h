@@ -4,8 +4,9 @@
 
 /**
  * @file
- * The kernels between which crc32.c chooses. All keep the promises of crc32.h for any length; which
- * of them the processor can run is the caller's to ask. Only crc32.c and the tests call them.
+ * The kernels from which crc32.c selects. All kernels behave as crc32.h describes, for any length.
+ * The caller checks that the processor can run a kernel. Only crc32.c and the tests call these
+ * functions.
  */
 
 #include <stdbool.h>
@@ -25,7 +26,7 @@ uint32_t uroce_crc32_isal_masked(uint32_t state, const void *data, size_t len, c
 
 #if UROCE_CRC32_HAS_X86
 
-/* Carry-less multiplication, 16 bytes at a time: every x86 server since 2010. */
+/* Kernel with carry-less multiplication, 16 bytes at a time: every x86 server since 2010. */
 static inline bool
 uroce_crc32_can_clmul(void)
 {
@@ -37,7 +38,7 @@ uint32_t uroce_crc32_clmul_copy(uint32_t state, void *dst, const void *src, size
 uint32_t uroce_crc32_clmul_masked(uint32_t state, const void *data, size_t len,
 				  const uint8_t *mask);
 
-/* The same, 64 bytes at a time. */
+/* Kernel with carry-less multiplication, 64 bytes at a time (AVX-512). */
 static inline bool
 uroce_crc32_can_vclmul(void)
 {

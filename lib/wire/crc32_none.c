@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * No CRC, instead of crc32.c: what meson's -Dicrc=false builds, to measure what ICRCs cost. Every sum
- * is 0, so that each frame carries the ICRC that the other side expects, if that was built like this.
- * A device of such a library has to be asked for with the key icrc=off: see datapath/conf.c.
+ * CRC functions that compute nothing, built in place of crc32.c by meson's -Dicrc=false, to
+ * measure the cost of ICRCs. Every CRC is 0. So a peer that was built in the same way finds the
+ * ICRC that it expects. With such a library, a device must be configured with the key icrc=off:
+ * see datapath/conf.c.
  */
 
 #include "wire/crc32.h"

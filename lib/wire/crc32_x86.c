@@ -3,15 +3,17 @@
 /*
  * CRC-32 by carry-less multiplication.
  *
- * How it works: a message is a polynomial, its CRC the remainder by P. A block of 128 bits that
- * stands D bits before another may be replaced by block * x^D mod P added to that other block; the
- * product of a 64-bit half with the 32-bit constant x^(D +- 32) mod P fits 128 bits, so a block
- * moves D bits ahead with two multiplications ("fold"). So the message shrinks to one block: 64
- * bytes at a time in four lanes, then 16, then what is left. The last block is brought to 64 bits
- * and divided, multiplying with the rounded 1/P (Barrett). The state enters as the first 4 bytes.
+ * How it works: a message is a polynomial, and its CRC is the remainder of a division by P. A
+ * block of 128 bits that stands D bits before another block may be replaced: block * x^D mod P is
+ * added to that other block. The product of a 64-bit half with the 32-bit constant x^(D +- 32) mod
+ * P fits 128 bits. So two multiplications move a block D bits ahead ("fold").
  *
- * The three uses - sum, copy and sum, sum under a mask - are one body, in which a null pointer for
- * `dst` or `mask` is a constant that the compiler removes.
+ * Folding reduces the message to one block: 64 bytes at a time in four lanes, then 16 bytes at a
+ * time, then the rest. The last block is reduced to 64 bits and divided, by multiplication with
+ * the rounded 1/P (Barrett). The state is added to the first 4 bytes.
+ *
+ * One function body serves three purposes: CRC, CRC with copy, CRC under a mask. A null pointer
+ * for `dst` or `mask` is a constant, and the compiler removes the code for it.
  */
 
 #include "wire/crc32_kernel.h"
@@ -23,28 +25,33 @@
 
 #include "wire/crc32_fold.h"
 
-/* Below this, bringing four blocks together costs more than their being four saves. */
+/*
+ * Shortest data for four blocks in parallel. For shorter data, joining four blocks costs more than
+ * the parallel work saves.
+ */
 #define WIDE_LEN_MIN 128
 
 #define CLMUL        __attribute__((target("pclmul,sse4.1")))
 #define VCLMUL       __attribute__((target("pclmul,sse4.1,avx512f,vpclmulqdq")))
 #define BODY         static inline __attribute__((always_inline))
 
-/* Multipliers: the one for the half that stands first in memory is the lower. */
+/*
+ * Pairs of multipliers. The multiplier for the half that is first in memory is in the lower half.
+ */
 #define UPPER_FIRST_(a, b) b, a
 #define UPPER_FIRST(...)   UPPER_FIRST_(__VA_ARGS__)
 #define MULTIPLIERS(...)   MULTIPLIERS_(UPPER_FIRST(__VA_ARGS__))
 #define MULTIPLIERS_(...)  _mm_set_epi64x(__VA_ARGS__)
 
-/* What is still to be read. */
+/* The data that is still to be read. */
 struct cursor {
 	const uint8_t *src;
 	uint8_t *dst;        /* NULL: no copy */
-	const uint8_t *mask; /* NULL: no mask, or not any more */
+	const uint8_t *mask; /* NULL: no mask, or the mask is used up */
 	size_t len;
 };
 
-/* 16 bytes of 0x80 (a shuffle gives 0), the identity, and 0x80 again. */
+/* 16 bytes of 0x80 (for which a shuffle gives 0), the identity, and 0x80 again. */
 static const uint8_t shifts[48] = {
 	0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
 	0x80, 0x80, 0x80, 0x80, 0,    1,    2,    3,    4,    5,    6,    7,
@@ -79,7 +86,7 @@ fold_block(__m128i block, __m128i onto, __m128i multipliers)
 	return _mm_xor_si128(onto, _mm_xor_si128(first, second));
 }
 
-/* Remainder of a block, times x^32. */
+/* Compute the remainder of a block times x^32. */
 CLMUL BODY uint32_t
 reduce_to_32(__m128i block)
 {
@@ -96,7 +103,10 @@ reduce_to_32(__m128i block)
 	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(block, part), 1);
 }
 
-/* Fold a block over the 1..15 bytes that are left; at least 16 bytes stand before their end. */
+/*
+ * Fold a block over the remaining 1..15 bytes. At least 16 bytes of the data stand before their
+ * end.
+ */
 CLMUL BODY __m128i
 fold_tail(__m128i block, const struct cursor *cur)
 {
@@ -121,7 +131,7 @@ reduce_block(__m128i block, struct cursor *cur)
 	return ~reduce_to_32(block);
 }
 
-/* The next `nb` <= 8 bytes as a number, first byte lowest; `nb` is a constant. */
+/* Take the next `nb` <= 8 bytes as a number, first byte lowest. `nb` is a constant. */
 BODY uint64_t
 take_bytes(struct cursor *cur, size_t nb)
 {
@@ -136,7 +146,7 @@ take_bytes(struct cursor *cur, size_t nb)
 	return v;
 }
 
-/* Fewer than 8 bytes as a number, first byte lowest. */
+/* Take the remaining bytes, fewer than 8, as a number, first byte lowest. */
 BODY uint64_t
 take_below_8(struct cursor *cur)
 {
@@ -157,8 +167,9 @@ take_below_8(struct cursor *cur)
 }
 
 /*
- * Fewer than 16 bytes: they end a block that begins with zeros, for zeros before a message do not
- * change its remainder. Where the state is longer than the message, what stands over is added last.
+ * Compute the CRC of fewer than 16 bytes. They are the end of a block that begins with zeros,
+ * since zeros before a message do not change its remainder. If the state is longer than the
+ * message, the rest of the state is added at the end.
  */
 CLMUL BODY uint32_t
 sum_below_16(uint32_t state, struct cursor *cur)
@@ -248,7 +259,7 @@ fold_4(__m512i blocks, __m512i onto, __m512i multipliers)
 
 #define SAME_4(multipliers) _mm512_broadcast_i32x4(MULTIPLIERS(multipliers))
 
-/* Four blocks to the last of them. */
+/* Fold four blocks onto the last one. */
 VCLMUL BODY __m128i
 join_4(__m512i blocks)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Header layouts of RoCEv2, from Ethernet to the last extension header. Nothing else in the house
- * knows an offset.
+ * Header layouts of RoCEv2, from Ethernet to the last extension header. All offsets of header
+ * fields are defined in this file.
  *
  *	Ethernet [802.1Q] IPv4|IPv6 UDP BTH [extension headers] payload pad ICRC
  */
@@ -21,7 +21,7 @@
 #define UROCE_ETHERTYPE_IPV6 0x86dd
 #define UROCE_IPPROTO_UDP    17
 
-/* Ethernet II. */
+/* Ethernet II header. */
 struct uroce_eth {
 	uint8_t dst[6];
 	uint8_t src[6];
@@ -29,14 +29,14 @@ struct uroce_eth {
 };
 static_assert(sizeof(struct uroce_eth) == 14, "Ethernet header is 14 bytes");
 
-/* 802.1Q tag: stands where the EtherType stood, which follows it. */
+/* 802.1Q tag. The tag is at the place of the EtherType, which follows the tag. */
 struct uroce_vlan {
 	be16 tci; /* PCP:3 DEI:1 VID:12 */
 	be16 type;
 };
 static_assert(sizeof(struct uroce_vlan) == 4, "802.1Q tag is 4 bytes");
 
-/* IPv4 [RFC 791]. */
+/* IPv4 header [RFC 791]. */
 struct uroce_ipv4 {
 	uint8_t version_ihl; /* version:4 ihl:4, ihl in 4-byte words */
 	uint8_t tos;         /* DSCP:6 ECN:2 */
@@ -55,10 +55,10 @@ static_assert(sizeof(struct uroce_ipv4) == 20, "IPv4 header without options is 2
 /* ToS and traffic class: DSCP:6 ECN:2 [RFC 2474, RFC 3168]. */
 #define UROCE_DSCP_SHIFT 2
 #define UROCE_ECN_MASK   0x03
-#define UROCE_ECN_ECT0   0x02 /* the transport reacts to congestion */
-#define UROCE_ECN_CE     0x03 /* congestion experienced: a switch's mark */
+#define UROCE_ECN_ECT0   0x02 /* the sender's transport reacts to congestion */
+#define UROCE_ECN_CE     0x03 /* congestion experienced, set by a switch */
 
-/* IPv6 [RFC 8200]. */
+/* IPv6 header [RFC 8200]. */
 struct uroce_ipv6 {
 	be32 version_flow; /* version:4 traffic class:8 flow label:20 */
 	be16 payload_len;
@@ -72,8 +72,8 @@ static_assert(sizeof(struct uroce_ipv6) == 40, "IPv6 header is 40 bytes");
 struct uroce_udp {
 	be16 sport;
 	be16 dport;
-	be16 len;      /* header included */
-	be16 checksum; /* 0: none, as RoCEv2 sends it [IBA A17.3.1.3] */
+	be16 len;      /* bytes, header included */
+	be16 checksum; /* 0: no checksum, as in RoCEv2 [IBA A17.3.1.3] */
 };
 static_assert(sizeof(struct uroce_udp) == 8, "UDP header is 8 bytes");
 
@@ -92,14 +92,14 @@ struct uroce_bth {
 };
 static_assert(sizeof(struct uroce_bth) == 12, "BTH is 12 bytes on the wire");
 
-#define UROCE_BTH_SOLICITED 0x80 /* flags */
-#define UROCE_BTH_MIGREQ    0x40 /* flags */
-#define UROCE_BTH_PAD_SHIFT 4    /* flags */
-#define UROCE_BTH_PAD_MASK  0x30 /* flags */
-#define UROCE_BTH_TVER_MASK 0x0f /* flags */
-#define UROCE_BTH_FECN      0x80 /* fecn_becn */
-#define UROCE_BTH_BECN      0x40 /* fecn_becn */
-#define UROCE_BTH_ACK_REQ   0x80 /* ack_req */
+#define UROCE_BTH_SOLICITED 0x80 /* in `flags` */
+#define UROCE_BTH_MIGREQ    0x40 /* in `flags` */
+#define UROCE_BTH_PAD_SHIFT 4    /* in `flags` */
+#define UROCE_BTH_PAD_MASK  0x30 /* in `flags` */
+#define UROCE_BTH_TVER_MASK 0x0f /* in `flags` */
+#define UROCE_BTH_FECN      0x80 /* in `fecn_becn` */
+#define UROCE_BTH_BECN      0x40 /* in `fecn_becn` */
+#define UROCE_BTH_ACK_REQ   0x80 /* in `ack_req` */
 
 /* RDMA extended transport header [IBA 9.3.3]. */
 struct uroce_reth {
@@ -127,7 +127,7 @@ static_assert(sizeof(struct uroce_aeth) == 4, "AETH is 4 bytes");
 
 /* Atomic ACK extended transport header [IBA 9.3.5]. */
 struct uroce_atomicacketh {
-	be64 orig; /* value before the operation */
+	be64 orig; /* value of the memory before the operation */
 };
 static_assert(sizeof(struct uroce_atomicacketh) == 8, "AtomicAckETH is 8 bytes");
 
@@ -139,7 +139,9 @@ struct uroce_deth {
 };
 static_assert(sizeof(struct uroce_deth) == 8, "DETH is 8 bytes");
 
-/* Immediate data [IBA 9.3.6]: opaque to us, carried in wire order as verbs carry it. */
+/*
+ * Immediate data [IBA 9.3.6]. Its bytes are not interpreted, and stay in wire order, as in verbs.
+ */
 struct uroce_immdt {
 	uint8_t data[4];
 };
@@ -158,13 +160,13 @@ struct uroce_xrceth {
 };
 static_assert(sizeof(struct uroce_xrceth) == 4, "XRCETH is 4 bytes");
 
-/* FLUSH extended transport header [IBA A19]: followed by a RETH. */
+/* FLUSH extended transport header [IBA A19], followed by a RETH. */
 struct uroce_feth {
 	be32 sel_plt; /* resv:26 selectivity:2 placement type:4 */
 };
 static_assert(sizeof(struct uroce_feth) == 4, "FETH is 4 bytes");
 
-#define UROCE_ATOMIC_WRITE_LEN 8  /* payload of ATOMIC_WRITE: exactly this */
-#define UROCE_CNP_RESERVED_LEN 16 /* zeros after the BTH of a CNP: exactly this [IBA A17.9.3] */
+#define UROCE_ATOMIC_WRITE_LEN 8  /* exact payload length of ATOMIC_WRITE */
+#define UROCE_CNP_RESERVED_LEN 16 /* exact number of zeros after the BTH of a CNP [IBA A17.9.3] */
 
 #endif /* UROCE_WIRE_HDR_H */

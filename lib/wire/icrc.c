@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The invariant CRC. The bytes that routers may change are replaced by ones in registers or in a
- * copy, never in the frame: a received frame is read only.
+ * The invariant CRC. Bytes that routers may change are replaced by ones, in registers or in a
+ * copy. A received frame is never written.
  */
 
 #include "wire/icrc.h"
@@ -15,7 +15,10 @@
 #define LRH_LEN      8
 #define IPV4_HDR_MAX 60
 
-/* Masked bytes, counted from the place of the LRH, which stands 8 bytes before the IP header. */
+/*
+ * Masks of the bytes that are replaced by ones. Offsets count from the place of the LRH, 8 bytes
+ * before the IP header.
+ */
 #define ALL          0xff
 #define LRH_MASK     ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL
 #define UDP_MASK(ip) [LRH_LEN + (ip) + 6] = ALL, [LRH_LEN + (ip) + 7] = ALL
@@ -50,7 +53,10 @@ ip_hdr_len(const uint8_t *ip)
 	return ip[0] >> 4 == 6 ? sizeof(struct uroce_ipv6) : (size_t)(ip[0] & 0xf) * 4;
 }
 
-/* Both headers, IP masked. The common length is a constant, for which the compiler emits moves. */
+/*
+ * Copy the IP and UDP headers, and mask the IP header. The common length is a constant, for which
+ * the compiler emits moves.
+ */
 static void
 put_ipv4_udp(uint8_t *at, const uint8_t *ip, size_t ip_len)
 {
@@ -102,7 +108,10 @@ uroce_icrc_len_term(int is_ipv6, uint16_t udp_len)
 	       ipv4_term[0][ipv4_len >> 8] ^ ipv4_term[1][ipv4_len & 0xff];
 }
 
-/* In two words, so that a kernel that reads them back finds each where it was just stored. */
+/*
+ * Extend an ICRC state over a BTH. The masked BTH is stored in two words, because a CRC kernel
+ * reads the same words: a load is fast if it reads exactly what one store wrote.
+ */
 uint32_t
 uroce_icrc_bth(uint32_t state, const uint8_t *bth)
 {

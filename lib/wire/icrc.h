@@ -6,18 +6,23 @@
  * @file
  * The invariant CRC of RoCEv2 [IBA 9.7.1, A17.3.3].
  *
- * CRC-32 with the Ethernet polynomial, reflected, over: eight bytes of ones in the place of an LRH;
- * the IP header with the fields that routers change set to ones (IPv4: ToS, TTL, checksum; IPv6:
- * traffic class, flow label, hop limit); the UDP header with its checksum set to ones; the BTH with
- * byte 4 (FECN, BECN, reserved) set to ones; everything after it up to the ICRC, pad included.
+ * The ICRC is a CRC-32 with the Ethernet polynomial, reflected, over:
+ *
+ *	eight bytes of ones, at the place of an LRH
+ *	the IP header, where fields that routers change are ones (IPv4: ToS, TTL, checksum; IPv6:
+ *	traffic class, flow label, hop limit)
+ *	the UDP header, with its checksum as ones
+ *	the BTH, with byte 4 (FECN, BECN, reserved) as ones
+ *	all bytes after the BTH up to the ICRC, pad included
+ *
  * The result is stored least significant byte first.
  *
- * How it is made cheap: the CRC runs incrementally, and for the frames of one path everything
- * before the BTH is constant but for the two length fields. CRC is linear, so the state after the
- * UDP header is the path's state for lengths 0, exclusive-or a term that depends on the lengths
- * alone and comes from a table (`uroce_icrc_len_term`).
+ * The CRC is computed incrementally. For the frames of one path, all bytes before the BTH are
+ * constant except the two length fields. CRC is linear. So the state after the UDP header is the
+ * path's state for lengths 0, exclusive-or a term that depends on the lengths alone. The terms
+ * come from a table (uroce_icrc_len_term()).
  *
- * A "state" here is that of wire/crc32.h.
+ * A "state" in this file is that of wire/crc32.h.
  */
 
 #include <stddef.h>
@@ -28,34 +33,35 @@
 #define UROCE_ICRC_LEN 4
 
 /**
- * State after eight bytes of ones and the masked IP and UDP headers, UDP included.
- * `ip` points at an IPv4 (IHL >= 5, options included in the CRC) or IPv6 header (no extension
- * headers) that is directly followed by its UDP header.
+ * State after eight bytes of ones and the masked IP and UDP headers, UDP included. `ip` points at
+ * an IPv4 header (IHL >= 5, options are part of the CRC) or an IPv6 header without extension
+ * headers. The UDP header follows it directly.
  */
 uint32_t uroce_icrc_prefix(const uint8_t *ip);
 
 /**
- * What the two length fields add to the state of uroce_icrc_prefix() that was computed with both
- * fields 0; valid for IPv4 without options and for IPv6.
- * @param is_ipv6   which IP header
- * @param udp_len   value of the UDP length field; the IP length field follows from it
+ * The term that the two length fields add to a state of uroce_icrc_prefix() that was computed with
+ * both fields 0. Valid for IPv4 without options and for IPv6.
+ * @param is_ipv6  whether the IP header is IPv6
+ * @param udp_len  value of the UDP length field; the IP length field follows from it
  */
 uint32_t uroce_icrc_len_term(int is_ipv6, uint16_t udp_len);
 
-/** Extend a prefix state over a BTH, its byte 4 masked. `bth` is 12 bytes. */
+/** Extend a prefix state over a BTH of 12 bytes, with byte 4 masked. */
 uint32_t uroce_icrc_bth(uint32_t state, const uint8_t *bth);
 
 /**
- * Extend a prefix state over all that follows the UDP header in one piece: `len` bytes from the BTH
- * to the end of the pad, byte 4 of the BTH masked. One call costs less than uroce_icrc_bth() and
- * uroce_crc32() for the rest, and it costs least some time after the bytes were stored.
+ * Extend a prefix state over all bytes after the UDP header in one piece: `len` bytes from the BTH
+ * to the end of the pad, with byte 4 of the BTH masked. One call costs less than uroce_icrc_bth()
+ * and uroce_crc32() for the rest. The call is cheapest if the bytes were not stored immediately
+ * before.
  * @param len  a multiple of 4, at least the 12 of a BTH
  */
 uint32_t uroce_icrc_rest(uint32_t state, const uint8_t *bth, size_t len);
 
 /**
- * The ICRC of a frame that lies in one piece: `len` bytes from its IP header to the end of the pad.
- * Reads, and does not use, the 8 bytes before `ip`: of the Ethernet header.
+ * The ICRC of a frame that is contiguous: `len` bytes from the IP header to the end of the pad.
+ * The 8 bytes before `ip`, part of the Ethernet header, are read, but do not affect the result.
  */
 uint32_t uroce_icrc_frame(const uint8_t *ip, size_t len);
 

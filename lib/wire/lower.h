@@ -4,13 +4,13 @@
 
 /**
  * @file
- * Names of a list in lower case, made by the compiler, character by character: lists have them in
+ * Names in lower case, computed by the compiler, character by character. Lists have the names in
  * upper case for the enum, and no name is typed twice.
  *
  *	static const char names[][UROCE_LOWER_MAX + 1] = { UROCE_LOWER("BAD_ICRC"), ... };
  */
 
-/** The longest name. */
+/** Most characters of a name. */
 #define UROCE_LOWER_MAX      27
 
 #define UROCE_UPPER_AT(s, i) ((i) < sizeof(s) ? (s)[(i) < sizeof(s) ? (i) : 0] : 0)
@@ -20,7 +20,10 @@
 	UROCE_LOWER_AT(s, i), UROCE_LOWER_AT(s, i + 1), UROCE_LOWER_AT(s, i + 2),                  \
 		UROCE_LOWER_AT(s, i + 3)
 
-/** An array of characters: the string literal `s` in lower case, of UROCE_LOWER_MAX characters at most. */
+/**
+ * Initialiser of a character array: the string literal `s` in lower case, at most UROCE_LOWER_MAX
+ * characters.
+ */
 #define UROCE_LOWER(s)                                                                             \
 	{                                                                                          \
 		UROCE_LOWER_FOUR(s, 0), UROCE_LOWER_FOUR(s, 4), UROCE_LOWER_FOUR(s, 8),            \

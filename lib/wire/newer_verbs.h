@@ -4,11 +4,11 @@
 
 /**
  * @file
- * What today's verbs has and the installed header may not: the constants of FLUSH and ATOMIC_WRITE,
- * with the values that they have there. Programs get them from <uroce_dv.h>.
+ * Constants of new releases of libibverbs that the installed header may lack: those of FLUSH and
+ * ATOMIC_WRITE, with the values of libibverbs. Programs get them from <uroce_dv.h>.
  *
- * UROCE_VERBS_HAS_FLUSH is defined where the installed header has ibv_wr_flush(). The build looks for that, because
- * the header does not tell its release.
+ * UROCE_VERBS_HAS_FLUSH is defined if the installed header declares ibv_wr_flush(). The build
+ * checks for the function, because the header does not state its release.
  */
 
 /** enum ibv_wr_opcode */
@@ -29,13 +29,13 @@ enum {
 	UROCE_ACCESS_FLUSH_PERSISTENT = 1 << 9,
 };
 
-/** enum ibv_placement_type, which is also what the FETH has [IBA A19] */
+/** enum ibv_placement_type; the FETH uses the same values [IBA A19] */
 enum {
 	UROCE_FLUSH_GLOBAL = 1 << 0,
 	UROCE_FLUSH_PERSISTENT = 1 << 1,
 };
 
-/** enum ibv_selectivity_level, the FETH's too */
+/** enum ibv_selectivity_level; the FETH uses the same values */
 enum {
 	UROCE_FLUSH_RANGE = 0,
 	UROCE_FLUSH_MR = 1,

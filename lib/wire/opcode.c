@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The opcode table. A row names its service, its operation, its place in the message and the
- * extension headers that follow; the preprocessor turns the list of headers into length and
- * offsets. A request of the XRC service is the request of RC with an XRCETH before everything
- * else; its responses are those of RC.
+ * The opcode table. A row has the service, the operation, the position in the message and the
+ * extension headers of an opcode. The preprocessor computes length and offsets from the list of
+ * headers. A request of the XRC service is the request of RC with an XRCETH before all other
+ * extension headers. XRC's responses are those of RC.
  */
 
 #include "wire/opcode.h"
 
 #include "wire/hdr.h"
 
-/* Short names for the rows. */
+/* Short names for the rows of the table. */
 enum {
 	XRCETH = 1 << UROCE_EXT_XRCETH,
 	DETH = 1 << UROCE_EXT_DETH,
@@ -32,7 +32,7 @@ enum {
 	IMM = UROCE_OPF_IMM,
 };
 
-/* Bytes of the headers in `mask`. */
+/* Compute the bytes of the headers in `mask`. */
 #define LEN_IF(mask, ext, type) ((mask)&ext ? sizeof(struct type) : 0)
 #define LEN(mask)                                                                                  \
 	(LEN_IF(mask, XRCETH, uroce_xrceth) + LEN_IF(mask, DETH, uroce_deth) +                     \
@@ -42,7 +42,7 @@ enum {
 	 LEN_IF(mask, IETH, uroce_ieth))
 static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and OFFSETS");
 
-/* A header's offset is the length of those before it. */
+/* Compute a header's offset: the length of the headers before it. */
 #define OFFSET(mask, ext) [UROCE_EXT_##ext] = LEN((mask) & (ext - 1))
 #define OFFSETS(mask)                                                                              \
 	{                                                                                          \
@@ -51,7 +51,10 @@ static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and
 			OFFSET(mask, IMMDT), OFFSET(mask, IETH)                                    \
 	}
 
-/* Payload that an opcode may have [IBA 9.7.4.1.5]: what does not end a message carries some of it. */
+/*
+ * Payload lengths that an opcode permits [IBA 9.7.4.1.5]. A packet that does not end its message
+ * has at least one byte of payload.
+ */
 #define FIXED(operation)                                                                           \
 	((operation) == UROCE_OPERATION_ATOMIC_WRITE ? UROCE_ATOMIC_WRITE_LEN                      \
 	 : (operation) == UROCE_OPERATION_CNP        ? UROCE_CNP_RESERVED_LEN                      \
@@ -77,7 +80,7 @@ static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and
 	ROW(UROCE_SERVICE_##serves << 5 | UROCE_OP_##low, #serves "_" #low, serves, does, facts,   \
 	    mask)
 
-/* What RC, UC and XRC share; `xrc` is XRCETH or 0. */
+/* Opcodes that RC, UC and XRC have in common; `xrc` is XRCETH or 0. */
 #define SEND_AND_WRITE(s, xrc)                                                                     \
 	OP(s, SEND_FIRST, SEND, REQUEST | FIRST | PAYLOAD, xrc),                                   \
 		OP(s, SEND_MIDDLE, SEND, REQUEST | PAYLOAD, xrc),                                  \
@@ -92,7 +95,7 @@ static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and
 		OP(s, WRITE_ONLY, WRITE, REQUEST | ONLY | PAYLOAD, xrc | RETH),                    \
 		OP(s, WRITE_ONLY_IMM, WRITE, REQUEST | ONLY | PAYLOAD | IMM, xrc | RETH | IMMDT)
 
-/* What RC and XRC have beyond that. */
+/* Opcodes that only RC and XRC have; `xrc` is XRCETH or 0. */
 #define RELIABLE(s, xrc)                                                                           \
 	OP(s, READ_REQUEST, READ, REQUEST | ONLY, xrc | RETH),                                     \
 		OP(s, READ_RESPONSE_FIRST, READ_RESPONSE, RESPONSE | FIRST | PAYLOAD, AETH),       \
@@ -108,7 +111,7 @@ static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and
 		OP(s, FLUSH, FLUSH, REQUEST | ONLY, xrc | FETH | RETH),                            \
 		OP(s, ATOMIC_WRITE, ATOMIC_WRITE, REQUEST | ONLY | PAYLOAD, xrc | RETH)
 
-/* Every byte has a name; the rows below override it. */
+/* Every opcode byte gets a name first; the rows below override it. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 const struct uroce_opcode uroce_opcode_table[256] = {

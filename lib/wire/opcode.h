@@ -6,9 +6,9 @@
  * @file
  * The BTH opcodes as a table [IBA 9.2.1, table 38; IBA A17].
  *
- * An opcode byte is service (upper 3 bits) and operation (lower 5 bits). A row states facts: which
- * extension headers follow, which role answers it, where in its message the packet stands. Lengths
- * and offsets are computed from the facts, never typed.
+ * An opcode byte has the service in its upper 3 bits and the operation in its lower 5 bits. A row
+ * of the table states properties: the extension headers, the role that handles the packet, and the
+ * position of the packet in its message. Lengths and offsets are computed from the properties.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 enum uroce_service {
 	UROCE_SERVICE_RC = 0,
 	UROCE_SERVICE_UC = 1,
-	UROCE_SERVICE_RD = 2, /* not supported: every row is unknown */
+	UROCE_SERVICE_RD = 2, /* not supported: the table has no known opcode of this service */
 	UROCE_SERVICE_UD = 3,
 	UROCE_SERVICE_CNP = 4,
 	UROCE_SERVICE_XRC = 5,
@@ -53,7 +53,7 @@ enum uroce_opcode_low {
 	UROCE_OP_ATOMIC_WRITE = 0x1d,
 };
 
-/** The congestion notification packet, a whole opcode byte [IBA A17.9.3]. */
+/** The congestion notification packet. Its value is the complete opcode byte [IBA A17.9.3]. */
 #define UROCE_OPCODE_CNP 0x81
 
 static inline uint8_t
@@ -76,7 +76,10 @@ enum uroce_ext {
 	UROCE_EXT_NB
 };
 
-/** What a packet asks for or answers; middle and last packets have the operation of their message. */
+/**
+ * Operation that a packet requests, or of which it is a response. Middle and Last packets have the
+ * operation of their message.
+ */
 enum uroce_operation {
 	UROCE_OPERATION_NONE,
 	UROCE_OPERATION_SEND,
@@ -85,21 +88,21 @@ enum uroce_operation {
 	UROCE_OPERATION_ATOMIC, /* CMP_SWAP, FETCH_ADD */
 	UROCE_OPERATION_ATOMIC_WRITE,
 	UROCE_OPERATION_FLUSH,
-	UROCE_OPERATION_ACK, /* ACKNOWLEDGE: AETH alone */
+	UROCE_OPERATION_ACK, /* acknowledgement: AETH alone */
 	UROCE_OPERATION_READ_RESPONSE,
 	UROCE_OPERATION_ATOMIC_ACK,
 	UROCE_OPERATION_CNP,
 };
 
-/** Facts of a row, or-ed. ONLY is FIRST | LAST. */
+/** Properties of a row, or-ed. ONLY is FIRST | LAST. */
 enum uroce_opcode_flag {
 	UROCE_OPF_VALID = 1 << 0,
 	UROCE_OPF_REQUEST = 1 << 1,
 	UROCE_OPF_RESPONSE = 1 << 2,
 	UROCE_OPF_FIRST = 1 << 3,   /* begins a message */
 	UROCE_OPF_LAST = 1 << 4,    /* ends a message */
-	UROCE_OPF_PAYLOAD = 1 << 5, /* may carry payload */
-	UROCE_OPF_IMM = 1 << 6,     /* carries immediate data: completes a receive request */
+	UROCE_OPF_PAYLOAD = 1 << 5, /* may have payload */
+	UROCE_OPF_IMM = 1 << 6,     /* has immediate data: completes a receive request */
 };
 
 struct uroce_opcode {
@@ -108,13 +111,13 @@ struct uroce_opcode {
 	uint8_t operation;    /* enum uroce_operation */
 	uint8_t flags;        /* enum uroce_opcode_flag, 0 for an unknown opcode */
 	uint8_t ext_len;      /* bytes of extension headers after the BTH */
-	uint16_t ext_mask;    /* bit i: enum uroce_ext i follows */
-	uint16_t payload_max; /* bytes of payload, at most; the path MTU is the QP's to check */
-	uint8_t payload_min;  /* at least */
-	uint8_t ext_off[UROCE_EXT_NB]; /* offset after the BTH; meaningless if not in ext_mask */
+	uint16_t ext_mask;    /* bit i: header i of enum uroce_ext follows the BTH */
+	uint16_t payload_max; /* most bytes of payload; the path MTU is checked by the QP */
+	uint8_t payload_min;  /* fewest bytes of payload */
+	uint8_t ext_off[UROCE_EXT_NB]; /* offset after the BTH; undefined if not in `ext_mask` */
 };
 
-/** The row of an opcode byte. Every byte has one; an unknown opcode's flags are 0. */
+/** The row of each opcode byte. The flags of an unknown opcode are 0. */
 extern const struct uroce_opcode uroce_opcode_table[256];
 
 static inline bool

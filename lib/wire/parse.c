@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The parser. It walks outside in - Ethernet, IP, UDP, BTH - and each step narrows a cursor to what
- * the header just read says is inside, so that no later step can see past it. Whether a frame is
- * ours at all (protocol and port) is asked before whether it is well formed: other people's
- * malformed packets are not our business.
+ * The parser. It processes the headers from the outside in: Ethernet, IP, UDP, BTH. After each
+ * header the cursor is limited to the length that the header states, so that later steps cannot
+ * read beyond it.
  *
- * Most frames are IPv4 without options and without a tag, and nothing is wrong with them. Whether a
- * frame is like that is a comparison of a few words; if it is not, for whatever reason, it is walked.
+ * Protocol and UDP port are checked before the frame's validity. Thus malformed frames of other
+ * protocols are not counted as bad RoCEv2 frames.
+ *
+ * Most frames are valid IPv4 frames without IP options and without a VLAN tag. The fast path
+ * recognises them by a comparison of a few words. All other frames are parsed header by header.
  */
 
 #include "wire/parse.h"
@@ -17,18 +19,18 @@
 
 #include "wire/icrc.h"
 
-/* What is left of the frame at some step. */
+/* The part of the frame that is not parsed yet. */
 struct cursor {
 	const uint8_t *at;
 	uint32_t len;
 };
 
-/* "Go on" in functions that return a verdict; no check of the door gives it. */
+/* "Continue", in functions that return a verdict. No check of the parser has this value. */
 #define GO_ON  UROCE_VERDICT_NB
 
 #define LOW_24 0xffffffu
 
-/* Where the BTH of a plain frame is. */
+/* Offset of the BTH in a frame of the fast path. */
 #define BTH_OFF (sizeof(struct uroce_eth) + sizeof(struct uroce_ipv4) + sizeof(struct uroce_udp))
 
 static void
@@ -63,7 +65,7 @@ parse_eth(struct cursor *cur, struct uroce_pkt *pkt)
 	return pkt->is_ipv6 || type == UROCE_ETHERTYPE_IPV4 ? GO_ON : UROCE_VERDICT_NOT_ROCE;
 }
 
-/* Whether the UDP header at `at`, of which `len` bytes are there, is addressed to us. */
+/* Whether the UDP header at `at` has the RoCEv2 port. `len` bytes of the frame remain. */
 static enum uroce_verdict
 check_port(const uint8_t *at, uint32_t len)
 {
@@ -74,7 +76,7 @@ check_port(const uint8_t *at, uint32_t len)
 	return be16_get(udp->dport) == UROCE_UDP_PORT ? GO_ON : UROCE_VERDICT_NOT_ROCE;
 }
 
-/* Narrow to the `len` bytes that the IP header says follow it. */
+/* Limit the cursor to `len` bytes, the length that the IP header states for the bytes after it. */
 static enum uroce_verdict
 narrow_to_ip(struct cursor *cur, uint32_t len)
 {
@@ -104,7 +106,8 @@ parse_ipv4(struct cursor *cur, struct uroce_pkt *pkt)
 	frag = be16_get(ip->frag);
 	if (ip->version_ihl >> 4 != 4 || hdr_len < sizeof(*ip))
 		return UROCE_VERDICT_BAD_IP;
-	/* A later fragment has no port that makes it ours; RoCEv2 is never sent in fragments. */
+	/* A fragment other than the first has no UDP header. RoCEv2 is never fragmented, so the
+	 * frame belongs to another protocol. */
 	if (frag & offset_mask)
 		return UROCE_VERDICT_NOT_ROCE;
 	if (cur->len < hdr_len)
@@ -140,7 +143,7 @@ parse_ipv6(struct cursor *cur, struct uroce_pkt *pkt)
 	return verdict != GO_ON ? verdict : narrow_to_ip(cur, be16_get(ip->payload_len));
 }
 
-/* Leaves the cursor on the BTH, ICRC excluded. */
+/* Parse the UDP header. Afterwards the cursor is at the BTH and excludes the ICRC. */
 static enum uroce_verdict
 parse_udp(struct cursor *cur, struct uroce_pkt *pkt)
 {
@@ -156,14 +159,17 @@ parse_udp(struct cursor *cur, struct uroce_pkt *pkt)
 	return GO_ON;
 }
 
-/* Eight bytes of a frame, of which some are known. */
+/* Eight bytes of a frame. The bits in `mask` must have the bits of `value`. */
 struct known {
 	uint8_t offset;
 	uint8_t value[8];
 	uint8_t mask[8];
 };
 
-/* IPv4, five words of header, not a fragment, UDP, our port. */
+/*
+ * The conditions of the fast path: IPv4, a header of five words, not a fragment, UDP, the RoCEv2
+ * port.
+ */
 static const struct known plain[] = {
 	{ 12, { 0x08, 0x00, 0x45 }, { 0xff, 0xff, 0xff } },
 	{ 20, { 0, 0, 0, UROCE_IPPROTO_UDP }, { 0x3f, 0xff, 0, 0xff } },
@@ -181,7 +187,10 @@ differ_from_known(const uint8_t *frame, const struct known *known)
 	return (word & mask) ^ value;
 }
 
-/* A plain frame whose lengths fit each other: leaves the cursor on the BTH. @return false: walk it */
+/*
+ * Skip the headers of a fast-path frame whose lengths agree. Afterwards the cursor is at the BTH.
+ * @return false: not such a frame, use walk_headers()
+ */
 static inline bool
 skip_common(struct cursor *cur, struct uroce_pkt *pkt)
 {
@@ -210,7 +219,7 @@ skip_common(struct cursor *cur, struct uroce_pkt *pkt)
 	return true;
 }
 
-/* The same for any frame. */
+/* Parse the headers of any frame. Afterwards the cursor is at the BTH and excludes the ICRC. */
 static enum uroce_verdict
 walk_headers(struct cursor *cur, struct uroce_pkt *pkt)
 {
@@ -228,7 +237,7 @@ parse_bth(struct cursor *cur, struct uroce_pkt *pkt)
 {
 	const struct uroce_bth *bth = (const struct uroce_bth *)cur->at;
 	const struct uroce_opcode *op = &uroce_opcode_table[bth->opcode];
-	/* numbers of 24 bits with the flags before them: one load each */
+	/* Each number of 24 bits is loaded in one word, together with the flags before it. */
 	const be32 *word = (const be32 *)cur->at;
 	const uint32_t dest = be32_get(word[1]), psn = be32_get(word[2]);
 
@@ -259,7 +268,7 @@ parse_payload(struct cursor *cur, struct uroce_pkt *pkt)
 		return UROCE_VERDICT_BAD_LEN;
 	pkt->ext = cur->at;
 	skip_bytes(cur, pkt->op->ext_len);
-	/* Pad fills the last word of a message, so there is payload in the word. */
+	/* Pad fills the last word of a message, so the word must have payload before the pad. */
 	if (cur->len % 4 != 0 || (has_pad && (cur->len == 0 || !(pkt->op->flags & UROCE_OPF_LAST))))
 		return UROCE_VERDICT_BAD_LEN;
 	pkt->payload = cur->at;
@@ -297,7 +306,7 @@ uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_pkt *pkt)
 	return verdict != GO_ON ? verdict : accept_as(pkt->op);
 }
 
-/* Of two frames, in a word of them. */
+/* Compare a word of two frames. The result is 0 if the words are equal. */
 static inline uint64_t
 differ_in(const uint8_t *a, const uint8_t *b, uint32_t offset)
 {
@@ -308,20 +317,22 @@ differ_in(const uint8_t *a, const uint8_t *b, uint32_t offset)
 	return of_a ^ of_b;
 }
 
-/* From the type in the Ethernet header to the destination QPN; the sender's MAC address and what is
- * in front of it are nobody's business. */
+/*
+ * Whether two frames have the same headers, from the type in the Ethernet header to the
+ * destination QPN. The MAC addresses are not compared.
+ */
 static inline bool
 has_same_headers(const uint8_t *a, const uint8_t *b)
 {
 	const uint32_t type = 12, end = BTH_OFF + offsetof(struct uroce_bth, ack_req);
-	uint64_t differ_from_known = differ_in(a, b, end - sizeof(uint64_t));
+	uint64_t differences = differ_in(a, b, end - sizeof(uint64_t));
 
 	for (uint32_t at = type; at + sizeof(uint64_t) < end; at += sizeof(uint64_t))
-		differ_from_known |= differ_in(a, b, at);
-	return differ_from_known == 0;
+		differences |= differ_in(a, b, at);
+	return differences == 0;
 }
 
-/* Bytes of the frame up to the end of its ICRC. */
+/* Bytes of a frame up to the end of its ICRC. */
 static inline uint32_t
 get_frame_len(const struct uroce_pkt *pkt)
 {
@@ -329,7 +340,7 @@ get_frame_len(const struct uroce_pkt *pkt)
 	       UROCE_ICRC_LEN;
 }
 
-/* What is in `tmpl`, in a frame with the same headers. */
+/* Fill `pkt` from a template, for a frame with the same headers. */
 static inline void
 fill_from_template(const uint8_t *frame, const struct uroce_pkt *tmpl, struct uroce_pkt *pkt)
 {
@@ -355,7 +366,7 @@ bool
 uroce_parse_by_template(const uint8_t *frame, uint32_t len, const struct uroce_pkt *tmpl,
 			struct uroce_pkt *pkt)
 {
-	/* a tag, options or IPv6 would have the BTH elsewhere */
+	/* With a tag, with options or with IPv6, the BTH would be at another offset. */
 	if ((const uint8_t *)tmpl->bth != tmpl->frame + BTH_OFF || len < get_frame_len(tmpl) ||
 	    !has_same_headers(frame, tmpl->frame))
 		return false;

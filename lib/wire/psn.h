@@ -6,8 +6,8 @@
  * @file
  * Packet sequence numbers: 24-bit serial arithmetic [IBA 9.7.2].
  *
- * PSNs live on a circle of 2^24. Windows are half-open, `[una_psn, next_psn)`, and membership is a
- * distance on the circle, never a comparison of numbers.
+ * PSNs wrap around at 2^24, as on a circle. Windows are half-open, `[una_psn, next_psn)`. Whether
+ * a PSN is in a window is decided by a distance on the circle, never by a comparison of numbers.
  */
 
 #include <stdbool.h>
@@ -21,14 +21,14 @@ uroce_psn_add(uint32_t psn, uint32_t nb)
 	return (psn + nb) & UROCE_PSN_MASK;
 }
 
-/** How many steps forward from `from` to `to`: 0 .. 2^24 - 1. */
+/** Number of PSNs from `from` forward to `to`: 0 .. 2^24 - 1. */
 static inline uint32_t
 uroce_psn_dist(uint32_t from, uint32_t to)
 {
 	return (to - from) & UROCE_PSN_MASK;
 }
 
-/** Signed distance `a - b` by the shorter way round: -2^23 .. 2^23 - 1. */
+/** Signed distance `a - b` in the shorter direction on the circle: -2^23 .. 2^23 - 1. */
 static inline int32_t
 uroce_psn_diff(uint32_t a, uint32_t b)
 {
@@ -48,7 +48,7 @@ uroce_psn_in(uint32_t psn, uint32_t first, uint32_t nb)
 	return uroce_psn_dist(first, psn) < nb;
 }
 
-/** The PSNs [begin, end); empty where both are the same. */
+/** The PSNs [begin, end); empty if both are equal. */
 struct uroce_psn_range {
 	uint32_t begin;
 	uint32_t end;

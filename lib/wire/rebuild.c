@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A parsed frame, written again. Each field is taken through its accessor and put back through its
- * maker; what follows from other fields - lengths, checksums, ICRC - is computed. So a field that
- * the parser reads from the wrong place, or a length or checksum that is wrong in the original,
- * comes out as different bytes.
+ * Rebuilding a parsed frame, for tests. Each field is decoded and encoded again. Fields that
+ * depend on other fields (lengths, checksums, ICRC) are computed. So the rebuilt frame differs
+ * from the original if the parser reads a field from a wrong offset, or if a length or checksum of
+ * the original is wrong.
  */
 
 #include "wire/build.h"
@@ -13,7 +13,7 @@
 
 #include "wire/icrc.h"
 
-/* One's-complement sum of big-endian words; `sum` is the sum so far. */
+/* Add big-endian words to a one's-complement sum. `sum` is the sum so far. */
 static uint32_t
 add_words(uint32_t sum, const uint8_t *data, size_t len)
 {
@@ -88,7 +88,8 @@ put_bth(uint8_t *at, const struct uroce_pkt *pkt)
 	const struct uroce_bth *from = pkt->bth;
 	struct uroce_bth *bth = (struct uroce_bth *)at;
 
-	/* MigReq, FECN and the reserved bits are not decoded: they stand as they came. */
+	/* MigReq, FECN and the reserved bits are not decoded. They are copied from the
+	 * original. */
 	*bth = (struct uroce_bth){
 		.flags = from->flags & UROCE_BTH_MIGREQ,
 		.fecn_becn = from->fecn_becn & (uint8_t)~UROCE_BTH_BECN,
@@ -218,7 +219,7 @@ put_exts(uint8_t *at, const struct uroce_pkt *pkt)
 	return at + pkt->op->ext_len;
 }
 
-/* UDP checksum over the pseudo header and a finished UDP packet whose checksum field is 0. */
+/* UDP checksum over the pseudo header and a complete UDP packet whose checksum field is 0. */
 static be16
 sum_udp(const struct uroce_pkt *pkt, const uint8_t *udp, uint32_t udp_len)
 {
@@ -229,7 +230,7 @@ sum_udp(const struct uroce_pkt *pkt, const uint8_t *udp, uint32_t udp_len)
 
 	sum = add_words(sum, pkt->ip + src_off, addrs_len);
 	sum = add_words(sum, udp, udp_len);
-	/* A sum of 0 is sent as its other form, for 0 means "none" [RFC 768]. */
+	/* A checksum of 0 is sent as 0xffff, because 0 means "no checksum" [RFC 768]. */
 	return be16_make(sum == 0xffff ? 0xffff : (uint16_t)~sum);
 }
 

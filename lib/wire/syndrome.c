@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Encoded times of the transport, decoded to nanoseconds.
+ * Decoding of the transport's encoded times to nanoseconds.
  */
 
 #include "wire/syndrome.h"

@@ -26,7 +26,7 @@ enum uroce_nak {
 	UROCE_NAK_INV_RD_REQUEST = 4,
 };
 
-/** An ACK that states no credits: end-to-end flow control is not used [IBA 9.7.7.2]. */
+/** Syndrome of an ACK without credits. End-to-end flow control is not used [IBA 9.7.7.2]. */
 #define UROCE_SYNDROME_ACK 0x1f
 
 static inline uint8_t
@@ -47,10 +47,12 @@ uroce_syndrome_value(uint8_t syndrome)
 	return syndrome & 0x1f;
 }
 
-/** Delay that an RNR timer code (0..31) asks for: code 0 is the longest, 655.36 ms. */
+/** Delay for an RNR timer code (0..31). Code 0 is the longest delay, 655.36 ms. */
 uint64_t uroce_rnr_timer_ns(uint8_t code);
 
-/** Local ACK timeout of a timeout code: 4.096 us * 2^code; code 0 means none and gives 0. */
+/**
+ * Local ACK timeout for a timeout code: 4.096 us * 2^code. Code 0 means no timeout and gives 0.
+ */
 static inline uint64_t
 uroce_ack_timeout_ns(uint8_t code)
 {

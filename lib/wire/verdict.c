@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Names and texts of the verdicts, both from the one list.
+ * Names and texts of the verdicts, both generated from UROCE_VERDICT_LIST.
  */
 
 #include "wire/verdict.h"

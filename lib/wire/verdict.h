@@ -4,11 +4,12 @@
 
 /**
  * @file
- * What became of a received frame: one list gives the enum, the text and the counter.
+ * Verdicts: the result of the checks of a received frame. One list gives the enum, the text and
+ * the counter.
  *
- * A bad packet is not an error but a verdict: counted, perhaps answered with a NAK, never logged.
- * The list lives on the lowest floor because the parser is the first to decide; the order is the
- * order in which the checks run: door (parse), look-up, responder, requester.
+ * A bad packet is no error of the library. It is counted, and may cause a NAK; it is never logged.
+ * The list is on the lowest floor, because the parser makes the first checks. The order of the
+ * list is the order of the checks: parser, look-up, responder, requester.
  */
 
 /* clang-format off */
@@ -17,7 +18,7 @@
 	X(REQUEST,         "request executed or placed") \
 	X(RESPONSE,        "response that moved the requester forward") \
 	X(DATAGRAM,        "datagram delivered") \
-	/* the door: wire/parse.c */ \
+	/* parser: wire/parse.c */ \
 	X(NOT_ROCE,        "not RoCEv2: other EtherType, protocol or UDP port") \
 	X(TRUNCATED,       "frame shorter than its headers say") \
 	X(BAD_IP,          "IP header malformed, or a first fragment") \
@@ -26,7 +27,7 @@
 	X(BAD_OPCODE,      "opcode unknown or reserved") \
 	X(BAD_LEN,         "length impossible for the opcode: headers, payload or pad") \
 	X(BAD_ICRC,        "invariant CRC wrong") \
-	/* look-up: who is it for, and may this peer talk to it */ \
+	/* look-up: which QP is addressed, and may this peer use it */ \
 	X(NO_QP,           "no QP of that number") \
 	X(WRONG_SERVICE,   "opcode of another transport service than the QP's") \
 	X(NOT_READY,       "QP in a state that does not receive") \
@@ -55,7 +56,7 @@
 	X(NAK_FATAL,       "NAK that ends the request in error") \
 	X(BAD_RESPONSE,    "response malformed for its request") \
 	X(CNP,             "congestion notification, heeded where congestion control is on") \
-	/* floor 3 */ \
+	/* floor 3, the data path */ \
 	X(FORWARDED,       "handed to the worker that owns the QP") \
 	X(OVERRUN,         "handed over, but the owner's ring was full: dropped")
 
@@ -67,10 +68,10 @@ enum uroce_verdict {
 };
 /* clang-format on */
 
-/** Name in lower case ("bad_icrc"), for counters; never NULL, "?" when out of range. */
+/** Name of a verdict in lower case ("bad_icrc"), for counters. Never NULL; "?" if out of range. */
 const char *uroce_verdict_name(enum uroce_verdict verdict);
 
-/** The sentence of the list, for people; never NULL. */
+/** Text of a verdict from the list, for users. Never NULL; "?" if out of range. */
 const char *uroce_verdict_text(enum uroce_verdict verdict);
 
 #endif /* UROCE_WIRE_VERDICT_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The configuration of programs that know nothing of uroce.
+ * The device configuration for programs that do not know uroce.
  */
 
 #include "conf.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <rte_cfgfile.h>
 
-#define DEVICES "device" /* how the names of their sections begin */
+#define DEVICES "device" /* prefix of the names of device sections */
 
 static int
 add(char **list, unsigned *nb, unsigned max, char *text, const char *what)
@@ -132,7 +132,10 @@ conf_read(struct conf *conf)
 	return 0;
 }
 
-/* The value of the option at `*i`, if it is --vdev: behind '=', or the next one. */
+/*
+ * Get the value of the option at index `*i` if the option is --vdev: the text after '=', or the
+ * next option.
+ */
 static const char *
 vdev_at(const struct conf *conf, unsigned *i)
 {
@@ -150,7 +153,7 @@ vdev_at(const struct conf *conf, unsigned *i)
 const char *
 conf_vdev(const struct conf *conf, const char *spec)
 {
-	static const char uroced[] = "uroced"; /* the port that EAL knows nothing of */
+	static const char uroced[] = "uroced"; /* a port that is not a device of EAL */
 	const size_t len = strcspn(spec, ",");
 
 	if (len == strlen(uroced) && strncmp(spec, uroced, len) == 0)

@@ -4,15 +4,17 @@
 
 /**
  * @file
- * Which devices there are to be, and with which options EAL is started: from the environment or a file.
+ * Configuration from the environment or a file: which devices exist, and with which options EAL is
+ * started.
  *
- *	UROCE          "PORT[,key=value...][;PORT...]": devices, as uroce_create_device() takes them
- *	               "uroced[,socket=PATH][,key=value...]": of one that is attached to uroced
+ *	UROCE          "PORT[,key=value...][;PORT...]": devices, as for uroce_create_device()
+ *	               "uroced[,socket=PATH][,key=value...]": a device that is attached to uroced
  *	UROCE_EAL      options of EAL, separated by blanks
  *	UROCE_CONFIG   the file: section [eal] with `options`, sections [device...] with `spec`
  *
- * What the environment says goes before what the file says. A program with more rights than its caller (set-uid,
- * set-gid, file capabilities) has no devices by configuration: options of EAL load code, and the caller wrote them.
+ * The environment has precedence over the file. A program with more rights than its caller
+ * (set-uid, set-gid, file capabilities) gets no devices by configuration. The caller wrote the
+ * configuration, and options of EAL can load code.
  */
 
 #define CONF_DEVICES_MAX 16
@@ -21,16 +23,20 @@
 struct conf {
 	char *spec[CONF_DEVICES_MAX];
 	unsigned nb_specs;
-	char *option[CONF_OPTIONS_MAX]; /* of EAL */
+	char *option[CONF_OPTIONS_MAX]; /* options of EAL */
 	unsigned nb_options;
 };
 
-/** @return 0, or an errno after one line on stderr: what, why, what is allowed. Strings are kept for ever. */
+/**
+ * Read the configuration. Its strings are never freed.
+ * @return 0; an errno after one line on stderr: what failed, why, and what is allowed
+ */
 int conf_read(struct conf *conf);
 
 /**
- * The arguments of the virtual port that a specification names, as in EAL's options; NULL: there are none. A device
- * that is attached to uroced needs none.
+ * Find the arguments of the virtual port that a specification names, among EAL's options. A device
+ * that is attached to uroced has no such arguments; for it the result is "uroced".
+ * @return NULL: there are none
  */
 const char *conf_vdev(const struct conf *conf, const char *spec);
 

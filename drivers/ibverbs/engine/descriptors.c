@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The linker takes these functions for those by which liburoce, EAL and its drivers make and close descriptors (--wrap).
+ * File descriptors of the engine. By --wrap the linker replaces the functions with which liburoce,
+ * EAL and its drivers open and close descriptors by the functions of this file.
  *
- * Each descriptor is closed on exec from its first moment. A program that is executed would inherit it otherwise: by
- * those of EAL's memory, it could write to all registered buffers and rings. To set the flag later would lose the race
- * against a thread of the program that forks.
+ * Each descriptor is created with close-on-exec. Otherwise an executed program would inherit the
+ * descriptors of EAL's memory, and could write to all registered buffers and rings. Setting the
+ * flag later would be a race with a thread of the program that forks.
  *
- * Each descriptor has a large number, and is in a table. A program that closes all descriptors does not reach those of
- * the table by libc, see paths/descriptors.c. A program that makes the system call by itself does. It opens its next
- * files under small numbers; so a use of the engine's numbers fails, and does not meet these files. One descriptor is
- * there to tell that this has happened: it is a file of its own, which fstat() recognises.
+ * Each descriptor has a large number and is in a table. A program that closes all descriptors
+ * through libc does not close those in the table, see paths/descriptors.c. A program that makes
+ * the system call itself closes them. Such a program then opens its next files under small
+ * numbers. So a later use of the engine's numbers fails, and does not affect those files.
+ *
+ * One descriptor, the witness, shows whether this has happened: it is an open file that fstat()
+ * identifies.
  */
 
 #include "descriptors.h"
@@ -34,7 +38,7 @@
 #include "engine.h"
 #include "paths/descriptors.h"
 
-#define LOWEST 512 /* number; select() knows those below 1024 */
+#define LOWEST 512 /* lowest number; select() supports numbers below 1024 */
 
 int __real_fcntl64(int fd, int cmd, ...);
 int __real_open64(const char *path, int flags, ...);
@@ -67,11 +71,12 @@ int __wrap_close(int fd);
 
 static struct descriptors alone = { .lock = PTHREAD_MUTEX_INITIALIZER };
 static struct descriptors *table = &alone;
-static int witness = -1; /* closed when all are */
+/* a file of the engine; it is closed if the program closes all descriptors */
+static int witness = -1;
 static dev_t witness_dev;
 static ino_t witness_ino;
 
-/* --- the table, under its lock -------------------------------------------------------------------- */
+/* --- the table, protected by its lock ------------------------------------------------------------- */
 
 static void
 hold(void)
@@ -124,14 +129,17 @@ strike(int fd)
 				 ~(1ul << at % DESCRIPTORS_WORD));
 }
 
-/* The kernel's close(), which no preloaded library refuses. */
+/* Close a descriptor by the system call, so that no preloaded library prevents it. */
 static int
 close_now(int fd)
 {
 	return (int)syscall(SYS_close, fd);
 }
 
-/* Take what has been made. An engine whose descriptors were closed makes no others. */
+/*
+ * Move a new descriptor to a large number and add it to the table. If the witness is closed, the
+ * new descriptor is closed, too, and the call fails.
+ */
 static int
 take(int fd)
 {
@@ -145,7 +153,7 @@ take(int fd)
 		return -1;
 	}
 	high = __real_fcntl64(fd, F_DUPFD_CLOEXEC, lowest());
-	if (high >= 0) { /* else there are no such numbers left */
+	if (high >= 0) { /* otherwise no such number is free */
 		(void)close_now(fd);
 		fd = high;
 	}
@@ -159,7 +167,7 @@ keep(int fd)
 	return let_go(take(fd));
 }
 
-/* --- from beginning to end ------------------------------------------------------------------------ */
+/* --- initialisation and fork ---------------------------------------------------------------------- */
 
 static void
 end_fork(void)
@@ -167,7 +175,10 @@ end_fork(void)
 	(void)let_go(0);
 }
 
-/* The devices of an engine that was not started are the child's as well; else the child may close what it inherits. */
+/*
+ * After fork(), in the child. If the engine was not started, its devices also belong to the child.
+ * Otherwise the child may close the descriptors that it inherited.
+ */
 static void
 begin_child(void)
 {
@@ -187,7 +198,7 @@ descriptors_begin(void)
 	(void)pthread_atfork(hold, end_fork, begin_child);
 	hold();
 	for (unsigned i = 0; i < DESCRIPTORS_MAX / DESCRIPTORS_WORD; i++)
-		atomic_store(&table->bits[i], 0); /* of an engine before */
+		atomic_store(&table->bits[i], 0); /* bits of an earlier engine */
 	atomic_store(&table->pid, getpid());
 	witness = take(__real_memfd_create("uroce", MFD_CLOEXEC));
 	if (witness >= 0 && fstat(witness, &stat) == 0) {
@@ -211,9 +222,9 @@ descriptors_are_there(void)
 	return are_there;
 }
 
-/* --- making --------------------------------------------------------------------------------------- */
+/* --- creation of descriptors ---------------------------------------------------------------------- */
 
-/* The mode of a file that may be made; without such flags there is none, and what is read then is not used. */
+/* The file mode argument, if the flags create a file; otherwise 0. */
 static mode_t
 next_mode(int flags, va_list args)
 {
@@ -254,7 +265,7 @@ __wrap_socket(int domain, int type, int protocol)
 	return keep(__real_socket(domain, type | SOCK_CLOEXEC, protocol));
 }
 
-/* It may wait, and the lock is not for that. */
+/* accept() is called without the lock, since it may block. */
 int
 __wrap_accept(int fd, struct sockaddr *addr, socklen_t *len)
 {
@@ -336,7 +347,7 @@ __wrap_mkstemp64(char *path)
 	return keep(mkostemp64(path, O_CLOEXEC));
 }
 
-/* Those that came with the message. */
+/* Take the descriptors of a received message. */
 static void
 keep_received(struct msghdr *msg)
 {
@@ -376,12 +387,12 @@ __wrap_fcntl64(int fd, int cmd, ...)
 	long arg;
 
 	va_start(args, cmd);
-	arg = va_arg(args, long); /* or an int, or a pointer: it is of that size, or none */
+	arg = va_arg(args, long); /* an int, a pointer or nothing; all fit a long */
 	va_end(args);
 	return cmd == F_DUPFD_CLOEXEC ? __wrap_dup(fd) : __real_fcntl64(fd, cmd, arg);
 }
 
-/* --- replacing and closing: not what is the program's by now ---------------------------------------- */
+/* --- replacement and closing: not of descriptors that the program has closed ------------------------ */
 
 static bool
 is_lost(int fd)

@@ -4,15 +4,18 @@
 
 /**
  * @file
- * The descriptors of the engine, EAL and its drivers.
+ * File descriptors of the engine, EAL and its drivers.
  */
 
 #include <stdbool.h>
 
-/** Before any descriptor is made. */
+/** Initialise the table. Called before any descriptor is created. */
 void descriptors_begin(void);
 
-/** Whether the process still has them; not after it closed all descriptors by a way that no library sees. */
+/**
+ * Whether the process still has the engine's descriptors. False after the program closed all
+ * descriptors by system calls that no library can intercept.
+ */
 bool descriptors_are_there(void);
 
 #endif /* UROCE_ENGINE_DESCRIPTORS_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Devices by configuration. EAL pins the thread that starts it to one CPU, so that is a thread of our own, which ends
- * then; and it blocks all signals, which are the program's, in the threads that EAL starts.
+ * Devices by configuration, and the start of EAL. EAL pins the thread that starts it to one CPU.
+ * So a separate thread starts EAL and then ends. That thread blocks all signals, so the threads of
+ * EAL block them as well: signals belong to the program.
  */
 
 #include "engine.h"
@@ -25,17 +26,18 @@
 #include "eal/args.h"
 #include "eal/runtime.h"
 
-#define MIB      1024 /* of memory, where there are no hugepages: reserved, and taken as it is used */
-#define HUGE_MIB 512 /* of hugepages: with less there is no use in them */
+/* memory without hugepages, in MiB: reserved, and allocated when it is used */
+#define MIB      1024
+#define HUGE_MIB 512 /* fewest MiB of hugepages; with less, hugepages are not used */
 
 static struct conf conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int started; /* errno; of `once` */
+static int started; /* errno of start_once(); 0: EAL has started */
 static atomic_bool is_started;
 static _Atomic(char *)
-	folder; /* of EAL's sockets, while EAL starts; NULL: what the environment says */
+	folder; /* folder of EAL's sockets while EAL starts; NULL: from the environment */
 
-/* A program that looks for devices has no use for those of the bus, unless it allows some. */
+/* Compute EAL's arguments. PCI devices are not probed unless an option allows some. */
 static void
 fill_args(struct args *args)
 {
@@ -57,22 +59,24 @@ fill_args(struct args *args)
 char *__wrap_getenv(const char *name);
 
 /*
- * EAL reads the folder of its sockets from the environment. That belongs to the program, and other threads of the
- * program may be reading it: so the engine, which has EAL in it, answers for this one name, and changes nothing.
- * EAL and its drivers read nothing from the environment of a set-uid program, which is its caller's.
+ * Read an environment variable, in place of getenv() (by --wrap). EAL reads the folder of its
+ * sockets from the environment. The engine must not change the environment, since other threads of
+ * the program may read it. So the engine returns its own value for this one name. In a set-uid
+ * program, EAL and its drivers read nothing from the environment, which the caller controls.
  */
 char *
 __wrap_getenv(const char *name)
 {
-	char *const told = atomic_load(&folder);
+	char *const value = atomic_load(&folder);
 
-	return told != NULL && strcmp(name, "RUNTIME_DIRECTORY") == 0 ? told : secure_getenv(name);
+	return value != NULL && strcmp(name, "RUNTIME_DIRECTORY") == 0 ? value
+								       : secure_getenv(name);
 }
 
 static void *
 start_eal(void *arg)
 {
-	static struct args args; /* EAL keeps the strings */
+	static struct args args; /* static, since EAL keeps the strings */
 	int *const err = arg;
 	int parsed;
 
@@ -115,7 +119,10 @@ start(void *arg)
 	return started;
 }
 
-/* A port that cannot be told of before it is there is opened at once. */
+/*
+ * Add a device. A port whose driver is not a virtual device in the options is opened immediately.
+ * Other ports are only announced.
+ */
 static int
 add_device(const char *spec)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The calls of libc that take a path, as programs import them: on the devices' paths they lead into the tree, else
- * straight on. Each function has a name of its own and libc's as its symbol, because libc's headers give some of those
- * names to others.
+ * Replacements of those libc functions that take a path. On paths of RDMA devices they work on the
+ * private tree of files (tree.h); all other paths are passed on unchanged. Each function has a C
+ * name of its own, and libc's name as its symbol, because libc's headers redefine some of those
+ * names.
  */
 
 #include <dirent.h>
@@ -22,7 +23,7 @@
 typedef int filter_fn(const struct dirent *);
 typedef int compare_fn(const struct dirent **, const struct dirent **);
 
-/* What the program would have called without us. */
+/* Find the function that the program would call without this library. */
 static void *
 find_next(_Atomic(void *) *found, const char *name)
 {
@@ -41,7 +42,7 @@ find_next(_Atomic(void *) *found, const char *name)
 	__attribute__((visibility("default"))) type paths_##name params __asm__(#name);            \
 	type paths_##name params
 
-/* A call with a parameter `path`; what it returns goes through `hide`. */
+/* Define a call with a parameter `path`. `hide` is applied to the return value. */
 #define CALL_HIDING(type, name, params, args, hide)                                                \
 	DECLARE(type, name, params)                                                                \
 	{                                                                                          \
@@ -64,8 +65,9 @@ mode_of(int flags, va_list list)
 }
 
 /*
- * Where the path leads. The event channel of librdmacm is opened for reading alone, however the program asks: nothing
- * ever comes from it, and a command, which is something to write, fails. See doc/design/preload.md.
+ * Redirect a path to be opened. The event channel of librdmacm is opened for reading only,
+ * whatever the program requests. No event ever arrives, and a command fails because it is a write.
+ * See doc/design/preload.md.
  */
 static const char *
 open_at(const char *path, char there[TREE_PATH_MAX], int *flags)
@@ -77,7 +79,10 @@ open_at(const char *path, char there[TREE_PATH_MAX], int *flags)
 	return to;
 }
 
-/* A call whose last parameter is there only for a file that is made; `dir` is where a relative path counts from. */
+/*
+ * Define a call whose last parameter is used only if a file is created. Relative paths start from
+ * `dir`.
+ */
 #define CALL_WITH_MODE(name, dir, params, args)                                                    \
 	DECLARE(int, name, params)                                                                 \
 	{                                                                                          \
@@ -95,7 +100,7 @@ open_at(const char *path, char there[TREE_PATH_MAX], int *flags)
 		return NEXT(name) args;                                                            \
 	}
 
-/* One that makes none. */
+/* Define a call that opens a file and never creates one. */
 #define CALL_TO_OPEN(name, dir, params, args)                                                      \
 	DECLARE(int, name, params)                                                                 \
 	{                                                                                          \
@@ -142,7 +147,7 @@ open_counter(const char *where, const char *mode)
 CALL_FOR_STREAM(fopen)
 CALL_FOR_STREAM(fopen64)
 
-/* --- reading: a counter that stays open is read from its beginning each time, by perftest and monitors ------- */
+/* --- reading: perftest and monitors keep a counter open and read it from its beginning each time ------------- */
 
 #define CALL_TO_READ(name, at, params, args)                                                       \
 	DECLARE(ssize_t, name, params)                                                             \
@@ -173,7 +178,7 @@ CALL(int, scandir64,
      (const char *path, struct dirent ***names, filter_fn *filter, compare_fn *compare),
      (path, names, filter, compare))
 
-/* A shell's `cd`, and what it is told of where it is then. */
+/* A shell's `cd`, and the functions that report the current directory. */
 CALL(int, chdir, (const char *path), (path))
 
 #define CALL_FOR_CWD(name, params, args)                                                           \
@@ -188,7 +193,7 @@ CALL_FOR_CWD(getcwd, (char *buf, size_t size), (buf, size))
 CALL_FOR_CWD(__getcwd_chk, (char *buf, size_t size, size_t room), (buf, size, room))
 CALL_FOR_CWD(get_current_dir_name, (void), ())
 
-/* --- looking: the structs are the caller's business ------------------------------------------------ */
+/* --- file status: the structs are passed on uninterpreted ------------------------------------------ */
 
 CALL(int, stat, (const char *path, void *buf), (path, buf))
 CALL(int, stat64, (const char *path, void *buf), (path, buf))
@@ -211,7 +216,10 @@ CALL(ssize_t, lgetxattr, (const char *path, const char *name, void *buf, size_t 
 CALL(ssize_t, listxattr, (const char *path, char *buf, size_t size), (path, buf, size))
 CALL(ssize_t, llistxattr, (const char *path, char *buf, size_t size), (path, buf, size))
 
-/* Programs of before glibc 2.33 look by these, which later ones do not find; with 64-bit longs they are the same. */
+/*
+ * Functions for programs built with glibc before 2.33; later ones do not declare them. With 64-bit
+ * longs they are equal to the new functions.
+ */
 #define OLD(name, params, now, args)                                                               \
 	DECLARE(int, name, params)                                                                 \
 	{                                                                                          \
@@ -228,7 +236,7 @@ OLD(__fxstatat, (int version, int dir, const char *path, void *buf, int flags), 
 OLD(__fxstatat64, (int version, int dir, const char *path, void *buf, int flags), fstatat64,
     (dir, path, buf, flags))
 
-/* --- a file that is open: the event channel is a character device -------------------------------------- */
+/* --- open files: the event channel must appear as a character device ----------------------------------- */
 
 static bool
 is_channel(int fd)
@@ -243,7 +251,7 @@ is_channel(int fd)
 	return size >= (ssize_t)len && memcmp(path + size - len, name, len) == 0;
 }
 
-/* struct stat64 is the same, where longs have 64 bits. */
+/* struct stat64 equals struct stat if longs have 64 bits. */
 #define CALL_ON_OPEN(name)                                                                         \
 	DECLARE(int, name, (int fd, struct stat *buf))                                             \
 	{                                                                                          \
@@ -260,7 +268,7 @@ CALL_ON_OPEN(fstat64)
 OLD(__fxstat, (int version, int fd, struct stat *buf), fstat, (fd, buf))
 OLD(__fxstat64, (int version, int fd, struct stat *buf), fstat64, (fd, buf))
 
-/* --- links: those of the tree lead to what is beside them, or out of it ---------------------------- */
+/* --- links: those of the tree lead to places beside them, or outside of the tree ------------------- */
 
 CALL(ssize_t, readlink, (const char *path, char *buf, size_t size), (path, buf, size))
 CALL(ssize_t, __readlink_chk, (const char *path, char *buf, size_t size, size_t room),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Telemetry answers in JSON of its own making, in one packet: {"/uroce/device":{..."counters":{"NAME":NUMBER,...}...}}.
- * Names of counters are words, so that a name in quotes with a colon behind it is found by looking for these characters.
+ * Reading counters of a device. Telemetry sends a response in JSON, in one packet:
+ * {"/uroce/device":{..."counters":{"NAME":NUMBER,...}...}}. Names of counters are words. So a
+ * search for the name in quotes, with a colon behind it, finds the counter.
  */
 
 #include "counted.h"
@@ -21,12 +22,15 @@
 
 #include "eal/runtime.h"
 
-#define ANSWER_MAX 17408 /* telemetry's own limit, and the frame around it */
-#define PATIENCE_S 2     /* for an answer */
+#define ANSWER_MAX 17408 /* telemetry's own limit, and the text around the data */
+#define PATIENCE_S 2     /* timeout of a response */
 
 typedef bool query_fn(const char *device, const char *name, uint64_t *value);
 
-/* From libibverbs.so.1, if this process has it: it knows whether the device is open. */
+/*
+ * Read the counter from libibverbs.so.1, if the process has loaded that library and has opened the
+ * device.
+ */
 static bool
 ask_library(const char *device, const char *name, uint64_t *value)
 {
@@ -45,14 +49,14 @@ ask_library(const char *device, const char *name, uint64_t *value)
 static int
 connect_to(const char *path)
 {
-	static const struct timeval patience = { .tv_sec = PATIENCE_S };
+	static const struct timeval timeout = { .tv_sec = PATIENCE_S };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -1;
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path) <
 		    (int)sizeof(addr.sun_path) &&
 	    connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
@@ -62,9 +66,9 @@ connect_to(const char *path)
 }
 
 static uint64_t
-find_number(const char *answer, const char *name)
+find_number(const char *response, const char *name)
 {
-	const char *const counters = strstr(answer, "\"counters\":{");
+	const char *const counters = strstr(response, "\"counters\":{");
 	const char *found;
 	char key[64];
 
@@ -73,7 +77,7 @@ find_number(const char *answer, const char *name)
 	return found != NULL ? strtoull(found + strlen(key), NULL, 10) : 0;
 }
 
-/* What a process answers: 0 if it does not, or has no such device. */
+/* Read the counter from another process, by telemetry; 0: no response, or no such device. */
 static uint64_t
 ask_process(const char *path, const char *device, const char *name)
 {
@@ -84,7 +88,7 @@ ask_process(const char *path, const char *device, const char *name)
 
 	if (fd < 0)
 		return 0;
-	/* it says who it is first */
+	/* A telemetry server first sends a description of itself. */
 	len = recv(fd, text, sizeof(text), 0);
 	snprintf(text, sizeof(text), "/uroce/device,%s", device);
 	if (len > 0 && send(fd, text, strlen(text), MSG_NOSIGNAL) > 0) {

@@ -4,15 +4,16 @@
 
 /**
  * @file
- * What a device has counted, for a process that may not have it.
+ * Counters of a device, for a process that may not have opened the device.
  */
 
 #include <stdint.h>
 
 /**
- * A counter of a device. A process that has opened the device is told what the device counted in this process. Any
- * other, such as cat or a monitor, is told the sum over the processes of this user that have a device of that name
- * now, by DPDK's telemetry: those that have ended, or were started with --no-telemetry, are not in it.
+ * Read a counter of a device. For a process that has opened the device, the value is what the
+ * device counted in this process. For any other process, such as cat or a monitor, the value is a
+ * sum. It is taken, by DPDK's telemetry, over the processes of this user that now have a device of
+ * that name. Processes that have ended, or were started with --no-telemetry, are not included.
  */
 uint64_t counted(const char *device, const char *name);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A file in memory has the path of the counter for its name, so that a descriptor alone tells which counter it is. The
- * bits of descriptors only spare all other reads the look at the name.
+ * Files of counters. A counter is a file in memory whose name is the path of the counter. So the
+ * descriptor alone identifies the counter. The bits of opened descriptors avoid a look-up of the
+ * name for all other reads.
  */
 
 #include "counters.h"
@@ -19,11 +20,11 @@
 #include "counted.h"
 
 #define CLASS  "/sys/class/infiniband/"
-#define MEMORY "/memfd:" /* what the kernel puts before the name of such a file */
+#define MEMORY "/memfd:" /* prefix that the kernel adds to the name of a file in memory */
 
 _Atomic(unsigned long) counters_opened[COUNTERS_FDS_MAX / COUNTERS_WORD];
 
-/* What a path says. */
+/* The parts of a counter's path. */
 struct counter {
 	char device[IBV_SYSFS_NAME_MAX];
 	const char *name;
@@ -31,7 +32,7 @@ struct counter {
 
 /* --- names ---------------------------------------------------------------------------------------- */
 
-/* Below counters, as the kernel has them: those that are counted here. */
+/* Names in the directory counters, as in the kernel: those that uroce counts. */
 static const char *const port_names[] = {
 	"port_xmit_data",         "port_rcv_data",         "port_xmit_packets",
 	"port_rcv_packets",       "unicast_xmit_packets",  "unicast_rcv_packets",
@@ -39,7 +40,7 @@ static const char *const port_names[] = {
 	"port_xmit_discards",     "link_downed",
 };
 
-/* Below hw_counters, as rxe and mlx5 have them. */
+/* Names in the directory hw_counters, as of the drivers rxe and mlx5. */
 static const char *const hw_names[] = {
 	"sent_pkts",
 	"rcvd_pkts",
@@ -116,7 +117,7 @@ parse(const char *path, struct counter *counter)
 	return counter->name != NULL;
 }
 
-/* Of a path that counts from a directory, which may be one of the tree. */
+/* Resolve a relative path that starts from a directory. The directory may be one of the tree. */
 static bool
 resolve(int dir, const char *path, char where[TREE_PATH_MAX])
 {
@@ -131,7 +132,7 @@ resolve(int dir, const char *path, char where[TREE_PATH_MAX])
 	len = readlink(link, real, sizeof(real) - 2);
 	if (len < 0)
 		return false;
-	real[len++] = '/'; /* CLASS ends so, which may be all of the path */
+	real[len++] = '/'; /* so that a directory equal to CLASS matches, too */
 	real[len] = '\0';
 	name = strstr(real, CLASS);
 	return name != NULL && name != real &&
@@ -155,7 +156,7 @@ counters_find(int dir, const char *path, char where[TREE_PATH_MAX])
 		       access(there, F_OK) == 0 &&
 		       snprintf(where, TREE_PATH_MAX, "%s", path) < TREE_PATH_MAX;
 	}
-	/* most relative paths end here, without a call of the kernel */
+	/* Most relative paths have no counter's name and need no system call. */
 	slash = strrchr(path, '/');
 	slash = slash != NULL ? slash + 1 : path;
 	if (find_name(false, slash) == NULL && find_name(true, slash) == NULL)
@@ -179,7 +180,7 @@ put_number(int fd, const struct counter *counter)
 	return pwrite(fd, text, (size_t)len, 0) == len && ftruncate(fd, len) == 0;
 }
 
-/* Without the right to write, and with a position of its own. */
+/* Open a file in memory again, with other access rights and a file position of its own. */
 static int
 open_again(int fd, int flags)
 {
@@ -215,7 +216,7 @@ counters_open(const char *where, int flags)
 	return fd;
 }
 
-/* The counter that an open file is of. */
+/* Find the counter to which an open file belongs. */
 static bool
 parse_file(int fd, struct counter *counter)
 {

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * The files of counters: ports/1/counters and ports/1/hw_counters of a device, which tell what is counted when they
- * are read. The tree has an empty file for each, to be listed; whoever opens one gets a file in memory with the number.
+ * Files of counters: ports/1/counters and ports/1/hw_counters of a device. Their contents are the
+ * values at the time of reading. The tree has an empty file for each counter, so that it is
+ * listed. A program that opens one gets a file in memory with the value.
  */
 
 #include <limits.h>
@@ -15,28 +16,37 @@
 
 #include "tree.h"
 
-/** A counter's descriptor beyond these keeps the number that it was opened with. */
+/**
+ * Descriptors of counters. A counter with a larger descriptor keeps the value of the time when it
+ * was opened.
+ */
 #define COUNTERS_FDS_MAX 4096
 #define COUNTERS_WORD    (sizeof(unsigned long) * CHAR_BIT)
 
-/** The names below counters (0) or hw_counters (1), one for each `idx` from 0 on; NULL: there are no more. */
+/**
+ * Name number `idx` in the directory counters, or in hw_counters if `is_hw` is set; NULL: no more
+ * names.
+ */
 const char *counters_name(bool is_hw, unsigned idx);
 
 /**
  * Whether a path leads to the file of a counter.
  *
- * @param dir  from where a relative path counts, as for openat(2)
- * @param[out] where  the path by which programs know it
+ * @param dir  directory from which a relative path starts, as for openat(2)
+ * @param[out] where  the absolute path that programs use for the counter
  */
 bool counters_find(int dir, const char *path, char where[TREE_PATH_MAX]);
 
 /**
- * Open it, for reading alone.
+ * Open a counter, for reading only.
  * @return a descriptor, or -1 with errno
  */
 int counters_open(const char *where, int flags);
 
-/** Descriptors that counters_open() has returned, a bit for each: they may be others' by now. Others have no bit. */
+/**
+ * Descriptors that counters_open() has returned, a bit for each. Such a descriptor may have been
+ * closed and reused. A descriptor without a bit is never a counter's.
+ */
 extern _Atomic(unsigned long) counters_opened[COUNTERS_FDS_MAX / COUNTERS_WORD];
 
 static inline bool
@@ -50,8 +60,9 @@ counters_may_be(int fd)
 }
 
 /**
- * Before a descriptor is read: if it is a counter's, and read from its beginning, the number becomes today's.
- * @param at  where it is read; -1: at its position
+ * Update the value of a counter before its descriptor is read. Only if the descriptor is a
+ * counter's, and is read from the beginning.
+ * @param at  offset of the read; -1: the current file position
  */
 void counters_renew(int fd, off_t at);
 

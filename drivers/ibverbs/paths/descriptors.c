@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The calls of libc that close descriptors, as programs import them. Daemons close all descriptors that they do not
- * know, and would close those of the engine, which would then read and write what the program opens under these
- * numbers. So a range is closed piece by piece around the engine's descriptors, and a single one of them is no
- * descriptor that the program could close or replace.
+ * Replacements of those libc functions that close descriptors. Daemons close all descriptors that
+ * they do not know, and would close those of the engine. The engine would then read and write
+ * files that the program opens under the same numbers. So a range is closed except for the
+ * engine's descriptors. A single descriptor of the engine appears to the program as not open, and
+ * cannot be closed or replaced.
  */
 
 #include "descriptors.h"
@@ -13,7 +14,7 @@
 #include <limits.h>
 #include <linux/close_range.h>
 
-/* The kernel's answer to a number without a file. */
+/* Fail as the kernel does for a number without a file. */
 static int
 refuse(void)
 {
@@ -66,7 +67,7 @@ DECLARE(int, dup3, (int from, int to, int flags))
 	return descriptors_is_own(table, to) ? refuse() : NEXT(dup3)(from, to, flags);
 }
 
-/* The engine's first one from `fd` to `last`; UINT_MAX: none. */
+/* Find the engine's first descriptor from `fd` to `last`; UINT_MAX: none. */
 static unsigned
 find_own(unsigned fd, unsigned last)
 {
@@ -78,7 +79,10 @@ find_own(unsigned fd, unsigned last)
 	return UINT_MAX;
 }
 
-/* Without descriptors of the engine, and for a call that closes nothing now, it is one call of the kernel. */
+/*
+ * close_range(). If the engine has no descriptors, or the call only sets close-on-exec, this is
+ * one system call.
+ */
 DECLARE(int, close_range, (unsigned first, unsigned last, int flags))
 {
 	static _Atomic(void *) found;
@@ -99,7 +103,7 @@ DECLARE(int, close_range, (unsigned first, unsigned last, int flags))
 	return ret;
 }
 
-/* libc's own knows what to do where the kernel has no close_range(). */
+/* closefrom(). libc's function works also without close_range() in the kernel. */
 DECLARE(void, closefrom, (int low))
 {
 	static _Atomic(void *) found;

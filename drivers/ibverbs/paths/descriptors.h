@@ -4,9 +4,10 @@
 
 /**
  * @file
- * Which descriptors of the process are the engine's. The engine writes, and the calls of libc that close descriptors
- * read: close(), closefrom(), close_range(), dup2() and dup3() of the program leave these alone. The engine finds the
- * table by dlsym(); without the preloaded library it has one of its own.
+ * Table of the engine's descriptors. The engine writes the table. The replacements of close(),
+ * closefrom(), close_range(), dup2() and dup3() read it, and do not close or replace these
+ * descriptors. The engine finds the table by dlsym(). Without the preloaded library the engine
+ * uses a table of its own.
  */
 
 #include <pthread.h>
@@ -15,14 +16,16 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#define DESCRIPTORS_MAX  65536u /* descriptors of larger numbers are in no table */
+#define DESCRIPTORS_MAX  65536u /* larger descriptors are not in the table */
 #define DESCRIPTORS_WORD (8 * sizeof(unsigned long))
-#define DESCRIPTORS_NAME "uroce_paths_descriptors" /* of the table, for dlsym() */
+#define DESCRIPTORS_NAME "uroce_paths_descriptors" /* symbol of the table, for dlsym() */
 
 struct descriptors {
-	/* while a descriptor is made, moved or closed by the engine, and while a range is closed by the program */
+	/* held while the engine creates, moves or closes a descriptor, and while the program
+	 * closes a range */
 	pthread_mutex_t lock;
-	_Atomic pid_t pid; /* whose they are: what a child inherits is the child's to close */
+	/* process of the engine; a child may close the descriptors that it inherited */
+	_Atomic pid_t pid;
 	_Atomic(unsigned long) bits[DESCRIPTORS_MAX / DESCRIPTORS_WORD];
 };
 
@@ -37,7 +40,7 @@ descriptors_has(const struct descriptors *table, int fd)
 		1) != 0;
 }
 
-/** Whether it is the engine's in this very process. */
+/** Whether a descriptor belongs to the engine, and this process is the engine's. */
 static inline bool
 descriptors_is_own(const struct descriptors *table, int fd)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names and formats are those of Linux' Documentation/ABI/stable/sysfs-class-infiniband. A file that the kernel has and
- * that fails to be read is absent here. Of a counter there is an empty file, to be listed: see counters.h.
+ * Files of the tree. Names and formats are those of Linux'
+ * Documentation/ABI/stable/sysfs-class-infiniband. A file that exists in the kernel, but cannot be
+ * read there, is absent here. Each counter has an empty file, so that it is listed: see
+ * counters.h.
  */
 
 #include "files.h"
@@ -25,15 +27,15 @@
 
 #undef ibv_query_port
 
-/* Of the kernel's calls, and of a device's own, which has none. */
+/* Versions of the kernel's calls, and of a device's own interface, which does not exist here. */
 #define ABI_VERSION        6
 #define DEVICE_ABI_VERSION 1
 
-/* What a program may open in the place of a device. */
+/* The file that a program opens in place of a device node. */
 #define NULL_DEVICE "/dev/null"
 #define NULL_NUMBER "1:3"
 
-/* The calls of the library. */
+/* Calls of libibverbs that are used. */
 #define CALLS(X)                                                                                   \
 	X(ibv_get_device_list)                                                                     \
 	X(ibv_free_device_list)                                                                    \
@@ -51,13 +53,13 @@ struct calls {
 #undef X
 };
 
-/* What is known of a device. */
+/* Properties of a device. */
 struct facts {
 	const struct calls *calls;
 	struct ibv_context *context;
 	struct ibv_device_attr device;
 	struct ibv_port_attr port;
-	char ifname[IF_NAMESIZE]; /* of the kernel's interface behind it; "": there is none */
+	char ifname[IF_NAMESIZE]; /* kernel interface of the device; "": none */
 };
 
 /* A directory that is being filled. */
@@ -65,7 +67,7 @@ struct dir {
 	char path[PATH_MAX];
 };
 
-/* --- asking --------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------------- */
 
 static bool
 query_gid_ex(const struct facts *facts, unsigned idx, struct ibv_gid_entry *entry)
@@ -74,7 +76,10 @@ query_gid_ex(const struct facts *facts, unsigned idx, struct ibv_gid_entry *entr
 	       0;
 }
 
-/* An older port has the first fields only: the others are not told of. */
+/*
+ * Query the properties of a device. The library fills only the first fields of the port's struct;
+ * the others are not used here.
+ */
 static bool
 ask(struct facts *facts)
 {
@@ -118,7 +123,7 @@ make_link(const struct dir *dir, const char *name, const char *to)
 	       symlink(to, path) == 0;
 }
 
-/* A file of one line. */
+/* Write a file of one line. */
 __attribute__((format(printf, 3, 4))) static bool
 put(const struct dir *dir, const char *name, const char *format, ...)
 {
@@ -167,7 +172,7 @@ static const char *const phys_state_names[] = {
 	"Phy Test",
 };
 
-/* Of a lane, by its code; the one without a name is what all others are taken for. */
+/* Speed of a lane, by its code. The last row, without a name, is used for all other codes. */
 static const struct {
 	uint8_t code;
 	const char *name;
@@ -177,7 +182,7 @@ static const struct {
 	{ 32, " EDR", 250 }, { 64, " HDR", 500 }, { 1, "", 25 },
 };
 
-/* Lanes, by the bit of their code. */
+/* Number of lanes, by the bit of the code. */
 static const unsigned widths[] = { 1, 4, 8, 12, 2 };
 
 static bool
@@ -221,7 +226,7 @@ put_port_attr(const struct dir *port, const struct ibv_port_attr *attr)
 		   attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
 }
 
-/* A GID, which may be empty, and what it is of, if it is not. */
+/* Write a GID, which may be empty, and its type and interface if it is not. */
 static bool
 put_gid(const struct facts *facts, const struct dir dirs[3], unsigned idx)
 {
@@ -298,9 +303,12 @@ put_port(const struct facts *facts, const struct dir *device)
 	       put_counters(&port, false) && put_counters(&port, true);
 }
 
-/* --- the device behind ------------------------------------------------------------------------------ */
+/* --- the device of the kernel interface ------------------------------------------------------------- */
 
-/* What the kernel says of an interface's own device, if there is one, or what holds for one without. */
+/*
+ * Link to the kernel's file of an interface's device. If there is none, write the value for a
+ * device without one.
+ */
 static bool
 put_locality(const struct dir *device, const char *ifname, const char *name, const char *without)
 {
@@ -312,7 +320,7 @@ put_locality(const struct dir *device, const char *ifname, const char *name, con
 	return put(device, name, "%s", without);
 }
 
-/* All the CPUs that there are, as the kernel writes masks: 32 bits a word, the highest first. */
+/* Format a mask of all CPUs as the kernel does: 32 bits a word, highest word first. */
 static void
 format_cpus(char *text, size_t len)
 {
@@ -397,7 +405,7 @@ put_device(const struct calls *calls, struct ibv_device *device, const struct di
 	return is_put;
 }
 
-/* Its number among the kernel's devices, and the node of that. */
+/* Write the device's entry in infiniband_verbs, and its device node. */
 static bool
 put_verbs(const struct ibv_device *ibv, const struct dir *class, const struct dir *nodes)
 {

@@ -4,14 +4,15 @@
 
 /**
  * @file
- * What the kernel's files would say of the devices that libibverbs.so.1 shows.
+ * Files that the kernel would have for the devices that libibverbs.so.1 lists.
  */
 
 #include <stdbool.h>
 
 /**
- * Write them below a directory: its sys/class/infiniband, sys/class/infiniband_verbs and dev/infiniband.
- * @return false: there are no devices, or a line on stderr says why not
+ * Write the files below `root`: sys/class/infiniband, sys/class/infiniband_verbs and
+ * dev/infiniband.
+ * @return false: there are no devices, or an error was printed on stderr
  */
 bool files_make(const char *root);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One tree a process, made under a lock. Its name tells who made it - the PID namespace and the PID there - so that the
- * trees of the dead are found by their names alone.
+ * The private tree of files. Each process has one tree, created under a lock. The name of a tree
+ * has the PID namespace and the PID of its creator. So the trees of terminated processes are found
+ * by their names alone.
  */
 
 #include "tree.h"
@@ -22,13 +23,14 @@
 #include "files.h"
 
 #define VARIABLE "UROCE_TREE"
-#define NB_FDS   8 /* for nftw: the tree is not deeper */
+#define NB_FDS   8 /* descriptors of nftw(); the tree is not deeper */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const char *)
-	tree;       /* its directory; "": there is nothing to show; NULL: not looked yet */
-static pid_t maker; /* of `tree`; 0: another process */
-static __thread bool is_making; /* calls of the engine are this thread's own */
+	tree;       /* directory of the tree; "": no devices; NULL: not determined yet */
+static pid_t maker; /* process that created `tree`; 0: another process */
+/* this thread is creating the tree: its own calls must not be redirected */
+static __thread bool is_making;
 
 static int
 remove_one(const char *path, const struct stat *stat, int type, struct FTW *at)
@@ -48,7 +50,10 @@ remove_tree(const char *path)
 
 /* --- names ---------------------------------------------------------------------------------------- */
 
-/* By its real name: that is how realpath() tells of what is in it. */
+/*
+ * Find the parent directory of trees. realpath() gives the name that it also reports for files in
+ * the tree.
+ */
 static char *
 parent_dir(char *parent)
 {
@@ -59,7 +64,7 @@ parent_dir(char *parent)
 	return realpath("/tmp", parent);
 }
 
-/* How the names of trees begin that were made where our PIDs mean the same. */
+/* Format the prefix of names of trees that were created in this PID namespace. */
 static void
 name_prefix(char *prefix, size_t len)
 {
@@ -106,7 +111,7 @@ remove_dead(const char *parent, const char *prefix)
 	closedir(dir);
 }
 
-/* --- making --------------------------------------------------------------------------------------- */
+/* --- creation ------------------------------------------------------------------------------------- */
 
 static void
 before_fork(void)
@@ -169,7 +174,10 @@ is_there(const char *root)
 	return root != NULL && (root[0] == '\0' || access(root, F_OK) == 0);
 }
 
-/* A tree may go before its user does, whose parent made it: then this process needs its own. */
+/*
+ * Get the tree's directory. A parent process that created the tree may have removed it. Then this
+ * process creates a tree of its own.
+ */
 static const char *
 tree_root(void)
 {
@@ -190,7 +198,7 @@ tree_root(void)
 	return root;
 }
 
-/* Not the children: theirs is another PID. */
+/* Remove the tree at exit. Children do not remove it: their PID differs from the creator's. */
 __attribute__((destructor)) static void
 remove_own(void)
 {

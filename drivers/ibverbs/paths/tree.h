@@ -4,33 +4,40 @@
 
 /**
  * @file
- * The private tree of files that stands for what the kernel would have of its RDMA devices.
+ * The private tree of files, in place of the files that the kernel has for RDMA devices.
  *
- * The first call on such a path makes it: a directory under $XDG_RUNTIME_DIR or /tmp, its name in UROCE_TREE, so that
- * children have the same. It goes with the process that made it; what a killed process left, the next maker removes.
+ * The first call on such a path creates the tree: a directory under $XDG_RUNTIME_DIR or /tmp.
+ * UROCE_TREE has its name, so that children use the same tree. The tree is removed when the
+ * process that created it exits. A tree that a killed process left is removed when another process
+ * creates a tree.
  */
 
 #include <stdbool.h>
 #include <string.h>
 
-/** Room for the path of a file in the tree: what does not fit cannot be there. */
+/** Most bytes of the path of a file in the tree. Longer paths are not redirected. */
 #define TREE_PATH_MAX 512
 
 /** The event channel of librdmacm: a FIFO. */
 #define TREE_CHANNEL "/dev/infiniband/rdma_cm"
 
 /**
- * Where a path leads that is the tree's.
+ * Redirect a path of an RDMA device into the tree.
  *
- * @mt  Safe. Once the tree is there, safe in a signal handler.
- * @return `there`, or `path` itself: there are no devices, or this is what makes the tree
+ * @mt Safe. If the tree exists, also safe in a signal handler.
+ * @return `there`; or `path` if there are no devices, or if the caller is the code that creates
+ *	the tree
  */
 const char *tree_path(const char *path, char there[TREE_PATH_MAX]);
 
-/** The path by which a program knows a file, in place: without the tree's own in front. NULL is passed on. */
+/**
+ * Convert a file's path, in place, to the path that programs know: the tree's directory is removed
+ * from the front.
+ * @return `path`, which may be NULL
+ */
 char *tree_hide(char *path);
 
-/** Where any path leads. */
+/** Redirect any path: paths of RDMA devices into the tree, others unchanged. */
 static inline const char *
 tree_redirect(const char *path, char there[TREE_PATH_MAX])
 {
