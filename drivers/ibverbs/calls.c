@@ -30,7 +30,9 @@
 		return calls != NULL ? calls->name args : (dead);                                  \
 	}
 
-/* Calls that return an object, or NULL with errno; an errno; -1 with errno. */
+/*
+ * Variants of PASS for calls that return: an object, or NULL with errno; an errno; -1 with errno.
+ */
 #define PASS_OBJECT(type, name, params, args, context)                                             \
 	PASS(type *, name, params, args, context, NULL)
 #define PASS_ERRNO(name, params, args, context) PASS(int, name, params, args, context, errno)
@@ -372,7 +374,7 @@ ibv_is_fork_initialized(void)
 	return IBV_FORK_UNNEEDED;
 }
 
-/* The old fork calls, which verbs.h does not declare. */
+/* Old calls for the support of fork(), which verbs.h does not declare. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 

@@ -44,18 +44,18 @@ static_assert(sizeof(struct uroce_wq) == 128, "a work queue is two cache lines, 
 
 /** Flags of a send entry: those that were posted, and its state. */
 enum uroce_wqe_flag {
-	/* flags that were posted, with the bits of verbs */
+	/* flags that the program posted, with their values in verbs */
 	UROCE_WQE_FENCE = IBV_SEND_FENCE,
 	UROCE_WQE_SIGNALED = IBV_SEND_SIGNALED, /* a completion entry is written even on success */
 	UROCE_WQE_SOLICITED = IBV_SEND_SOLICITED,
 	UROCE_WQE_INLINE = IBV_SEND_INLINE, /* inline data in place of a scatter list */
-	/* sends no packet: LOCAL_INV, BIND_MW, DRIVER1, or a cancelled request */
+	/* the request sends no packet: LOCAL_INV, BIND_MW, DRIVER1, or a cancelled request */
 	UROCE_WQE_LOCAL = 1 << 4,
-	/* has no effect, and completes with the opcode that was posted */
+	/* the request has no effect, and completes with the opcode that was posted */
 	UROCE_WQE_CANCELLED = 1 << 5,
-	/* set by the requester: a local operation was executed, and must not be repeated */
+	/* set by the requester: the local operation was executed, and must not be repeated */
 	UROCE_WQE_EXECUTED = 1 << 6,
-	/* consumes a receive request of the peer: a SEND that is not cancelled */
+	/* the request consumes a receive request of the peer: a SEND that is not cancelled */
 	UROCE_WQE_SEND = 1 << 7,
 };
 
@@ -76,7 +76,7 @@ struct uroce_send_wqe {
 	uint32_t nb_psn;
 	uint8_t opcode;   /* enum ibv_wr_opcode */
 	uint8_t flags;    /* enum uroce_wqe_flag */
-	uint8_t nb_sge;   /* 0 with UROCE_WQE_INLINE */
+	uint8_t nb_sge;   /* elements of the scatter list; 0 with UROCE_WQE_INLINE */
 	uint8_t data_off; /* offset of scatter list or inline data in the entry */
 	uint8_t resv[4];
 	union {
@@ -86,7 +86,8 @@ struct uroce_send_wqe {
 		} atomic;
 		struct {
 			uint32_t dest_qpn;
-			uint32_t qkey; /* as posted; the high bit selects the QP's own Q_Key */
+			/* Q_Key as posted; the high bit selects the QP's own Q_Key */
+			uint32_t qkey;
 		} ud;
 		struct {
 			uint64_t len;

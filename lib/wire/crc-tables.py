@@ -44,7 +44,7 @@ def quotient(n):
 
 
 def step(state):
-    """State after one more byte, of value 0."""
+    """CRC state after one more byte, of value 0."""
     for _ in range(8):
         state = state >> 1 ^ (reflect(POLYNOMIAL & 0xFFFFFFFF, 32) if state & 1 else 0)
     return state
