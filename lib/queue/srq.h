@@ -56,7 +56,8 @@ struct uroce_srq {
 	/* first slot that a resize reserved for a request in the old memory; UROCE_SRQ_NONE:
 	 * none */
 	uint32_t stale_idx;
-	uint32_t limit;    /* raise the event when fewer requests are posted; 0: not armed */
+	/* the event is raised when fewer requests than this are posted; 0: not armed */
+	uint32_t limit;
 	bool is_limit_due; /* fewer than `limit` were posted; cleared by uroce_srq_take_limit() */
 	/* pending events (enum uroce_srq_event); cleared by uroce_srq_take_events() */
 	uint8_t events;
@@ -64,7 +65,7 @@ struct uroce_srq {
 
 /** XRC: events that a completion in the queue's CQ has caused. */
 enum uroce_srq_event {
-	UROCE_SRQ_CQ_EVENT = 1 << 0, /* the CQ's consumer was armed */
+	UROCE_SRQ_CQ_EVENT = 1 << 0, /* a completion came for which the CQ's consumer was armed */
 	UROCE_SRQ_CQ_OVERRUN = 1 << 1,
 };
 

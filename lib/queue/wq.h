@@ -145,9 +145,7 @@ uroce_wq_end(struct uroce_wq *wq)
 		uroce_lock_release(&wq->lock);
 }
 
-/**
- * Whether no request is posted that is not yet released. A hint to all threads but the consumer's.
- */
+/** Whether all posted requests have been released. A hint to all threads but the consumer's. */
 static inline bool
 uroce_wq_is_empty(const struct uroce_wq *wq)
 {

@@ -54,9 +54,9 @@ struct uroce_pkt {
  * fragmented, and IPv6 without extension headers. A first fragment to the RoCEv2 port is
  * UROCE_VERDICT_BAD_IP. A later fragment has no port and is UROCE_VERDICT_NOT_ROCE.
  *
- * Checked: the agreement of all lengths, the BTH version, that the opcode is known, that its
- * extension headers are present, that the pad fits the payload, and that an opcode without payload
- * has none. Not checked: checksums of IPv4 and UDP (the ICRC covers the relevant fields), the ICRC
+ * Checked: all lengths agree; the BTH version is 0; the opcode is known; the extension headers of
+ * the opcode are present; the pad fits the payload; an opcode without payload has none. Not
+ * checked: checksums of IPv4 and UDP (the ICRC covers the relevant fields), the ICRC
  * (uroce_pkt_check_icrc()), and properties of QPs.
  *
  * @return UROCE_VERDICT_REQUEST, RESPONSE or DATAGRAM, by the opcode, if `pkt` was filled;
