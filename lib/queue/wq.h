@@ -66,12 +66,14 @@ enum uroce_wqe_flag {
  */
 struct uroce_send_wqe {
 	uint64_t wr_id;
-	uint64_t remote_addr; /* RDMA, atomics and FLUSH; BIND_MW: address in the region */
-	uint32_t rkey;        /* RDMA, atomics and FLUSH; BIND_MW: the new key */
-	uint32_t len;         /* bytes of the message, <= 2^31 */
-	uint32_t imm;         /* immediate data as posted (wire order), or the rkey to invalidate */
-	uint32_t srqn;        /* XRC: number of the peer's shared receive queue */
-	uint32_t first_psn;   /* written by the requester: PSN of the first packet */
+	/* RDMA, atomics, FLUSH: address in the peer's memory; BIND_MW: address in the region */
+	uint64_t remote_addr;
+	/* RDMA, atomics, FLUSH: key of the peer's memory; BIND_MW: the window's new key */
+	uint32_t rkey;
+	uint32_t len;       /* bytes of the message, <= 2^31 */
+	uint32_t imm;       /* immediate data as posted (wire order), or the rkey to invalidate */
+	uint32_t srqn;      /* XRC: number of the peer's shared receive queue */
+	uint32_t first_psn; /* written by the requester: PSN of the first packet */
 	/* written by the requester: number of PSNs of the request; 0 before its first packet */
 	uint32_t nb_psn;
 	uint8_t opcode;   /* enum ibv_wr_opcode */
@@ -199,7 +201,7 @@ uroce_recv_is_allowed(const struct ibv_recv_wr *wr, uint32_t max_sge)
 	return nb_sge <= max_sge && (nb_sge == 0 || wr->sg_list != NULL);
 }
 
-/** Fill a receive slot. Its list has room for the request's elements. */
+/** Fill a receive slot from a request. The slot's list must have room for the request's elements. */
 void uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr);
 
 /**
