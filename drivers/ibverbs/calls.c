@@ -71,33 +71,33 @@ __be64
 ibv_get_device_guid(struct ibv_device *device)
 {
 	const struct engine_calls *const calls = engine();
-	struct ibv_device *const ours = calls != NULL ? engine_device(calls, device) : NULL;
+	struct ibv_device *const own_device = calls != NULL ? engine_device(calls, device) : NULL;
 
-	return ours != NULL ? calls->get_device_guid(ours) : 0;
+	return own_device != NULL ? calls->get_device_guid(own_device) : 0;
 }
 
 int
 ibv_get_device_index(struct ibv_device *device)
 {
 	const struct engine_calls *const calls = engine();
-	struct ibv_device *const ours = calls != NULL ? engine_device(calls, device) : NULL;
+	struct ibv_device *const own_device = calls != NULL ? engine_device(calls, device) : NULL;
 
-	return ours != NULL ? calls->get_device_index(ours) : -1;
+	return own_device != NULL ? calls->get_device_index(own_device) : -1;
 }
 
 struct ibv_context *
 ibv_open_device(struct ibv_device *device)
 {
 	const struct engine_calls *const calls = engine();
-	struct ibv_device *const ours = calls != NULL ? engine_device(calls, device) : NULL;
+	struct ibv_device *const own_device = calls != NULL ? engine_device(calls, device) : NULL;
 
 	if (calls == NULL)
 		return NULL;
-	if (ours == NULL) {
+	if (own_device == NULL) {
 		errno = ENODEV;
 		return NULL;
 	}
-	return engine_keep(calls, calls->open_device(ours));
+	return engine_keep(calls, calls->open_device(own_device));
 }
 
 struct ibv_context *

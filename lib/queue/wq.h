@@ -201,7 +201,7 @@ uroce_recv_is_allowed(const struct ibv_recv_wr *wr, uint32_t max_sge)
 	return nb_sge <= max_sge && (nb_sge == 0 || wr->sg_list != NULL);
 }
 
-/** Fill a receive slot from a request. The slot's list must have room for the request's elements. */
+/** Fill a receive slot. The slot's list must have room for the request's elements. */
 void uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr);
 
 /**
