@@ -27,7 +27,7 @@ def missing(program):
 
 
 def loopback(_lab):
-    """Both ends in this namespace."""
+    """Run both ends in this namespace, over the loopback interface."""
     return Wire(Side('lo'), Side('lo'), '127.0.0.1')
 
 

@@ -30,7 +30,9 @@
 		return calls != NULL ? calls->name args : (dead);                                  \
 	}
 
-/* Calls that return an object, or NULL with errno; an errno; -1 with errno. */
+/*
+ * Variants of PASS for calls that return: an object, or NULL with errno; an errno; -1 with errno.
+ */
 #define PASS_OBJECT(type, name, params, args, context)                                             \
 	PASS(type *, name, params, args, context, NULL)
 #define PASS_ERRNO(name, params, args, context) PASS(int, name, params, args, context, errno)
@@ -69,33 +71,33 @@ __be64
 ibv_get_device_guid(struct ibv_device *device)
 {
 	const struct engine_calls *const calls = engine();
-	struct ibv_device *const ours = calls != NULL ? engine_device(calls, device) : NULL;
+	struct ibv_device *const own_device = calls != NULL ? engine_device(calls, device) : NULL;
 
-	return ours != NULL ? calls->get_device_guid(ours) : 0;
+	return own_device != NULL ? calls->get_device_guid(own_device) : 0;
 }
 
 int
 ibv_get_device_index(struct ibv_device *device)
 {
 	const struct engine_calls *const calls = engine();
-	struct ibv_device *const ours = calls != NULL ? engine_device(calls, device) : NULL;
+	struct ibv_device *const own_device = calls != NULL ? engine_device(calls, device) : NULL;
 
-	return ours != NULL ? calls->get_device_index(ours) : -1;
+	return own_device != NULL ? calls->get_device_index(own_device) : -1;
 }
 
 struct ibv_context *
 ibv_open_device(struct ibv_device *device)
 {
 	const struct engine_calls *const calls = engine();
-	struct ibv_device *const ours = calls != NULL ? engine_device(calls, device) : NULL;
+	struct ibv_device *const own_device = calls != NULL ? engine_device(calls, device) : NULL;
 
 	if (calls == NULL)
 		return NULL;
-	if (ours == NULL) {
+	if (own_device == NULL) {
 		errno = ENODEV;
 		return NULL;
 	}
-	return engine_keep(calls, calls->open_device(ours));
+	return engine_keep(calls, calls->open_device(own_device));
 }
 
 struct ibv_context *
@@ -372,7 +374,7 @@ ibv_is_fork_initialized(void)
 	return IBV_FORK_UNNEEDED;
 }
 
-/* The old fork calls, which verbs.h does not declare. */
+/* Old calls for the support of fork(), which verbs.h does not declare. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 

@@ -97,7 +97,7 @@ struct engine_calls {
 /**
  * Get the engine; load it if necessary.
  * @mt Safe.
- * @return NULL with errno, after one line on stderr: it cannot be loaded
+ * @return NULL with errno, after one line on stderr: the engine cannot be loaded
  */
 const struct engine_calls *engine(void);
 

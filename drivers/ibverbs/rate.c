@@ -8,7 +8,7 @@
 
 static const struct rate {
 	enum ibv_rate code;
-	int mult; /* -1: not a multiple */
+	int mult; /* -1: verbs defines no multiple for the rate */
 	int mbps;
 } rates[] = {
 	{ IBV_RATE_2_5_GBPS, 1, 2500 },       { IBV_RATE_5_GBPS, 2, 5000 },

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the list of symbols: the version script of the library, and those that refuse.
+"""Write the version script of the library, and the functions that always fail, from the list of symbols.
 
 Usage: symbols.py SYMBOLS EXPORTS.MAP REFUSALS.C
 """
@@ -33,7 +33,7 @@ uroce_refuse_null(void)
 
 
 class Node:
-    """A version: its symbols, each with the kind of its refusal or None."""
+    """A version node: its symbols, each with the kind of its failure, or None if it is implemented."""
 
     def __init__(self, name, is_older):
         self.name = name
@@ -61,7 +61,9 @@ def read(path):
 
 
 def exports_map(nodes):
-    """Nodes in order, each after the last of its family. The one that hides the rest has no name twice."""
+    """The version script: nodes in order, each depends on the previous one of its family. The node HIDING hides all
+    other names.
+    """
     text = HEAD
     before = {}
     for node in nodes:
@@ -81,7 +83,7 @@ def alias(nick, kind):
 
 
 def versioned(name, node, idx, kind, sign):
-    """A refusal that has its version by itself, because there are others of its name."""
+    """A failing function with an explicit version, because other versions of its name exist."""
     nick = 'uroce_%s_%d' % (name, idx)
     return alias(nick, kind) + '__asm__(".symver %s,%s%s%s");\n' % (nick, name, sign, node.name)
 

@@ -27,7 +27,7 @@
 struct uroce_key_perm {
 	struct {
 		uint32_t flip; /* any value */
-		/* odd and large, so that every bit of the product depends on the half */
+		/* a large odd multiplier, so that every bit of the product depends on the half */
 		uint32_t mul;
 	} round[UROCE_KEY_NB_ROUNDS];
 };

@@ -36,14 +36,15 @@ struct uroce_mkey {
 	struct uroce_lock lock;
 	uint32_t max_pieces;
 	uint32_t flags; /* enum uroce_mkey_flag */
-	/* written by uroce_mkey_configure() */
+	/* the configuration, written by uroce_mkey_configure() */
 	uint32_t repeat;
 	uint32_t nb_pieces;
 	uint8_t check_mask;
 	uint8_t copy_mask;
 	struct uroce_sig_domain mem, wire;
 	uint64_t data_len;
-	/* range [begin, next) of wire bytes, the last run that arrived in order */
+	/* [begin, next): the range of wire bytes that arrived last in one sequence, without a
+	 * gap */
 	uint64_t begin, next;
 	uint8_t cut[UROCE_SIG_LEN_MAX]; /* the signature at `next`, of which a part has arrived */
 	struct uroce_mkey_error error;  /* the first error since the last uroce_mkey_check() */
@@ -337,7 +338,7 @@ uroce_mkey_check(struct uroce_mr_table *table, uint32_t key, struct uroce_mkey_e
 
 /* --- memory ---------------------------------------------------------------------------------------- */
 
-/* A use of an mkey. The user has the mkey's lock. */
+/* One use of an mkey, a read or a write. The mkey's lock is taken. */
 struct use {
 	const struct uroce_mr_table *table;
 	struct uroce_mkey *mkey;
@@ -347,7 +348,7 @@ struct use {
 
 /* A walk over memory: the operation for each piece of it, and the state of the operation. */
 struct walk {
-	/* NULL: no operation, the walk only checks access */
+	/* operation on each piece; NULL: none, the walk only checks access */
 	void (*visit)(struct walk *walk, void *addr, uint32_t len);
 	/* packet bytes: destination of a load, source of a store */
 	uint8_t *buf;
@@ -627,7 +628,7 @@ sign_memory(const struct use *use, uint64_t data, uint64_t len)
 }
 
 /*
- * Process the end of the signature of block `nth`, which has arrived. The signature is checked
+ * Process block `nth` when the last byte of its signature has arrived. The signature is checked
  * only if the block and its signature arrived in order. The signature is copied to memory only if
  * all of it arrived in order.
  */

@@ -84,7 +84,8 @@ uroce_mkey_conf_len(uint32_t nb_pieces)
 /** The first block whose signature was bad. */
 struct uroce_mkey_error {
 	struct uroce_sig_error sig;
-	uint64_t offset; /* of the block, in bytes of the side that was checked: memory or wire */
+	/* offset of the block in the side that was checked (memory or wire), in bytes */
+	uint64_t offset;
 };
 
 /** Bytes of an mkey that has up to `max_pieces` pieces. */

@@ -199,7 +199,7 @@ uroce_mr_query(const struct uroce_mr_table *table, uint32_t key, struct uroce_mr
 
 	if (entry == NULL)
 		return -EFAULT;
-	/* A1: pairs with R1 */
+	/* A1: pairs with R1, the entry's fields are visible */
 	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
 	const uint64_t life = state & UROCE_ENTRY_LIFE;
 
@@ -293,8 +293,8 @@ check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint6
 }
 
 /*
- * Find the entry by computing its index. A separate function, so that the common case saves no
- * registers.
+ * Find the entry by computing its index. This is a separate function, so that callers need not
+ * save registers in the common case.
  */
 static __attribute__((noinline)) const struct uroce_entry *
 find_by_permutation(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
@@ -362,8 +362,8 @@ uroce_entry_page_in(const struct uroce_entry *entry, void *addr, uint64_t len, u
 }
 
 /*
- * Resolve a key whose memory may be absent: an on-demand region, or a null region. A separate
- * function that callers tail-call, so that the common case saves no registers.
+ * Resolve a key whose memory may be absent: an on-demand region, or a null region. This is a
+ * separate function, called last, so that callers need not save registers in the common case.
  */
 static __attribute__((noinline)) void *
 resolve_uncommon(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint64_t skip,
@@ -482,8 +482,8 @@ uroce_mr_get_tx_ref(struct uroce_mr_table *table, uint32_t key)
 		return NULL;
 	struct uroce_entry *entry = &table->entries[found - table->entries];
 
-	/* Whoever waits for the count to reach 0 has first waited for the end of this worker's
-	 * round. */
+	/* Relaxed order is enough: a thread that waits for the count to become 0 first waits
+	 * for the end of this worker's round. */
 	atomic_fetch_add_explicit(&entry->nb_tx_refs, 1, memory_order_relaxed);
 	return &entry->nb_tx_refs;
 }
@@ -493,6 +493,6 @@ uroce_mr_nb_tx_refs(const struct uroce_mr_table *table, uint32_t key)
 {
 	const struct uroce_entry *entry = uroce_entry_find(table, key);
 
-	/* A5: pairs with R5 */
+	/* A5: pairs with R5, the port's reads have ended */
 	return entry != NULL ? atomic_load_explicit(&entry->nb_tx_refs, memory_order_acquire) : 0;
 }

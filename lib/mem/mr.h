@@ -115,7 +115,7 @@ bool uroce_mr_is_null(const struct uroce_mr_table *table, uint32_t key, uint32_t
 
 /** A region that was looked up once, so that many ranges of it can be resolved. */
 struct uroce_mr_view {
-	uint32_t key; /* 0: no region */
+	uint32_t key; /* key of the region; 0: no region */
 	uint64_t iova;
 	uint64_t len;
 	uint64_t addr; /* first byte in this process */
@@ -152,8 +152,9 @@ void *uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint
 			 uint32_t qpn, uint64_t va, uint64_t len, uint32_t access);
 
 /**
- * Take a TX reference: a port reads memory of the region after this round, without a copy. Between
- * invalidate and free, the caller of these also waits until all TX references are released.
+ * Take a TX reference: a port reads memory of the region after this round, without a copy. The
+ * caller of uroce_mr_invalidate() waits until all TX references are released before it calls
+ * uroce_mr_free().
  * @return the reference, to be released by uroce_mr_put_tx_ref(); NULL: no such region, or an
  *	on-demand region
  */
@@ -163,7 +164,8 @@ _Atomic uint32_t *uroce_mr_get_tx_ref(struct uroce_mr_table *table, uint32_t key
 static inline void
 uroce_mr_put_tx_ref(_Atomic uint32_t *tx_ref)
 {
-	atomic_fetch_sub_explicit(tx_ref, 1, memory_order_release); /* R5: pairs with A5 in mr.c */
+	/* R5: pairs with A5 in mr.c, the port's reads have ended */
+	atomic_fetch_sub_explicit(tx_ref, 1, memory_order_release);
 }
 
 /** Number of TX references of a region, which may be invalidated. */

@@ -72,7 +72,7 @@ uroce_mw_add(struct uroce_mr_table *table, enum uroce_mw_kind kind, uint32_t pdn
 	UROCE_ENTRY_SET(entry, kind, (uint8_t)kind);
 	UROCE_ENTRY_SET(entry, pdn, pdn);
 	UROCE_ENTRY_SET(entry, access, 0);
-	/* R1: publishes the fields */
+	/* R1: publishes the fields of the window */
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | key, memory_order_release);
 	*rkey = key;
 	return 0;
@@ -156,7 +156,7 @@ claim_region(const struct uroce_mr_table *table, const struct uroce_mw_bind *bin
 
 	if (region == NULL)
 		return -EINVAL;
-	/* A1: pairs with R1 */
+	/* A1: pairs with R1, the region's fields are visible */
 	uint64_t state = atomic_load_explicit(&region->state, memory_order_acquire);
 
 	do {
@@ -225,13 +225,14 @@ uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind)
 		release_parent(table, region_idx);
 		return -EINVAL;
 	}
-	atomic_thread_fence(memory_order_release); /* R4: the state changes before the fields do */
+	/* R4: the state changes before the window's fields do */
+	atomic_thread_fence(memory_order_release);
 	if (get_life(state) == UROCE_ENTRY_LIVE)
 		release_parent(table, UROCE_ENTRY_GET(window, parent_idx));
 	UROCE_ENTRY_SET(window, parent_idx, region_idx);
 	fill_window(window, bind, region);
 	atomic_store_explicit(&window->state, next_state(bind_state, UROCE_ENTRY_LIVE, bind->rkey),
-			      memory_order_release); /* R1: publishes the fields */
+			      memory_order_release); /* R1: publishes the window's fields */
 	return 0;
 }
 
@@ -269,7 +270,8 @@ uroce_mw_resolve(const struct uroce_entry *window, uint64_t state, uint32_t pdn,
 	const uint32_t granted = UROCE_ENTRY_GET(window, access);
 	const bool is_allowed = is_of_qp(window, pdn, qpn) && (access & ~granted) == 0;
 
-	atomic_thread_fence(memory_order_acquire); /* A4: pairs with R4 */
+	/* A4: pairs with R4, the fields are read before the state is read again */
+	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&window->state, memory_order_relaxed) != state)
 		return NULL;
 	if (!is_allowed || offset > window_len || len > window_len - offset)

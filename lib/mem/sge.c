@@ -116,7 +116,7 @@ uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ib
 {
 	if (len == 0)
 		return 0;
-	/* Most requests have one element. */
+	/* Fast path: most requests have one element. */
 	if (nb_sge == 1 && offset < sge->length && len <= sge->length - offset) {
 		const void *addr = uroce_mr_resolve_sge(mrs, pdn, sge, offset, len, 0);
 

@@ -76,7 +76,7 @@ struct uroce_entry {
 	_Atomic uint32_t qpn;        /* QP of a type 2 window while the window is bound */
 	_Atomic uint32_t parent_idx; /* index of the region that a window is bound to */
 	_Atomic uint8_t kind;        /* 0: region; else enum uroce_mw_kind or UROCE_ENTRY_... */
-	/* used by control calls only */
+	/* `tag` and `next_free_idx` are used by control calls only */
 	uint8_t tag; /* tag of the last key of this entry */
 	uint32_t next_free_idx;
 	_Atomic uint32_t nb_tx_refs; /* TX references to a region; any thread changes it */
@@ -85,14 +85,16 @@ struct uroce_entry {
 static_assert(sizeof(struct uroce_entry) == 64, "an entry is one cache line");
 
 struct uroce_mr_table {
-	/* read-only after init: all fields that resolve needs are in one cache line */
+	/* These fields are read-only after init. Resolve needs no other cache line of the
+	 * table. */
 	struct uroce_key_perm perm;
 	uint32_t nb_entries;
 	_Atomic uint32_t nb_mkeys; /* number of mkeys in the table */
-	uroce_page_in_fn page_in;  /* set once; NULL: on-demand regions do not resolve */
+	/* makes pages present (odp.h); set once; NULL: no on-demand region resolves */
+	uroce_page_in_fn page_in;
 	/* cache: key << 32 | index, indexed by bits of the key; any worker writes */
 	_Atomic uint64_t *recent;
-	/* used by control calls only */
+	/* The fields up to last_free_idx are used by control calls only. */
 	_Alignas(64) struct uroce_key_rand rand;
 	uint32_t nb_live;
 	uint32_t first_free_idx; /* the entry that is taken next */

@@ -23,9 +23,9 @@
 
 static const struct shape {
 	size_t fixed;
-	size_t each;  /* bytes of an element; 0: it has none */
-	size_t nb_at; /* offset of the number of elements */
-	uint32_t max; /* most elements */
+	size_t each;  /* bytes of an element; 0: the message has no elements */
+	size_t nb_at; /* offset of the field with the number of elements */
+	uint32_t max; /* most elements of a message */
 	bool has_fd;
 } shape_of[UROCE_MUX_NB_TYPES] = {
 	[UROCE_MUX_HELLO] = { sizeof(struct uroce_mux_hello), 0, 0, 0, false },

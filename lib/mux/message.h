@@ -84,14 +84,15 @@ struct uroce_mux_host {
 	uint32_t mbps;        /* speed of the host's link; UINT32_MAX: not known */
 	/* kernel interface that has these addresses; 0: the addresses were configured */
 	uint32_t if_index;
-	/* the GID table of a device on this port: the link-local address comes first */
+	/* entries of `addr`, the GID table of a device on this port; the link-local address
+	 * comes first */
 	uint32_t nb_addr;
 	struct {
-		uint8_t ip[16]; /* IPv4 in its mapped form */
+		uint8_t ip[16]; /* address; IPv4 in its mapped form */
 		uint8_t prefix_len;
 		uint8_t is_kernels; /* the kernel responds to ARP and ND for this address */
 	} addr[UROCE_MUX_ADDRS_MAX];
-	uint8_t gw4[16]; /* gateway; all zero: none */
+	uint8_t gw4[16]; /* IPv4 gateway; all zero: none */
 	uint8_t gw6[16];
 };
 
@@ -190,8 +191,8 @@ int uroce_mux_send(int socket, const union uroce_mux_message *message, int fd);
 
 /**
  * Receive a message, without blocking. A message is well-formed if its type is known, its length
- * agrees with its numbers, the numbers are in bounds, and it has a descriptor exactly if its type
- * requires one. Unexpected descriptors are closed.
+ * agrees with its numbers, and the numbers are in bounds. It must have a descriptor exactly if its
+ * type requires one. Unexpected descriptors are closed.
  *
  * @param[out] fd  descriptor of the message, owned by the caller; -1: none
  * @return 1; 0: the peer has closed the connection; -EAGAIN: no message; -EPROTO: not well-formed;

@@ -103,7 +103,7 @@ uroce_spsc_put(const struct uroce_spsc_end *end, uint32_t i, struct uroce_spsc_d
 static inline int32_t
 uroce_spsc_room(const struct uroce_spsc_end *producer)
 {
-	/* R2: pairs with A2 */
+	/* R2: pairs with A2, the slots before `tail` may be used again */
 	const uint32_t tail = atomic_load_explicit(&producer->ring->tail, memory_order_acquire);
 	const uint32_t nb_full = producer->mine - tail;
 
@@ -117,7 +117,7 @@ uroce_spsc_room(const struct uroce_spsc_end *producer)
 static inline int32_t
 uroce_spsc_ready(const struct uroce_spsc_end *consumer)
 {
-	/* R1: pairs with A1 */
+	/* R1: pairs with A1, the slots before `head` are visible */
 	const uint32_t head = atomic_load_explicit(&consumer->ring->head, memory_order_acquire);
 	const uint32_t nb_full = head - consumer->mine;
 
@@ -129,7 +129,7 @@ static inline void
 uroce_spsc_push(struct uroce_spsc_end *producer, uint32_t nb)
 {
 	producer->mine += nb;
-	/* A1: publishes the slots */
+	/* A1: publishes the slots and their frames */
 	atomic_store_explicit(&producer->ring->head, producer->mine, memory_order_release);
 }
 
@@ -138,7 +138,7 @@ static inline void
 uroce_spsc_pop(struct uroce_spsc_end *consumer, uint32_t nb)
 {
 	consumer->mine += nb;
-	/* A2: releases the slots */
+	/* A2: the consumer has finished with the slots */
 	atomic_store_explicit(&consumer->ring->tail, consumer->mine, memory_order_release);
 }
 
@@ -148,7 +148,8 @@ uroce_spsc_pop(struct uroce_spsc_end *consumer, uint32_t nb)
 static inline bool
 uroce_spsc_must_wake(struct uroce_spsc_end *producer)
 {
-	atomic_thread_fence(memory_order_seq_cst); /* W1: pairs with W2 */
+	/* W1: orders the store of `head` before the load of `sleeps` */
+	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&producer->ring->sleeps, memory_order_relaxed) == 0)
 		return false;
 	atomic_store_explicit(&producer->ring->sleeps, 0, memory_order_relaxed);
@@ -163,7 +164,8 @@ static inline bool
 uroce_spsc_may_sleep(struct uroce_spsc_end *consumer)
 {
 	atomic_store_explicit(&consumer->ring->sleeps, 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_seq_cst); /* W2: pairs with W1 */
+	/* W2: orders the store of `sleeps` before the load of `head` */
+	atomic_thread_fence(memory_order_seq_cst);
 	return uroce_spsc_ready(consumer) == 0;
 }
 

@@ -232,8 +232,8 @@ uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe)
 	if (uroce_cq_has_nothing(cq))
 		return -ENOENT;
 	uroce_lock_take(&cq->poll_lock);
-	const bool is_overrun =
-		atomic_load_explicit(&cq->is_overrun, memory_order_acquire); /* A3: pairs with R3 */
+	/* A3: pairs with R3, read before the entries */
+	const bool is_overrun = atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
 
 	if (uroce_ring_head_ordered(&cq->ring) == tail) { /* S2: reads the index after S3 */

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 struct uroce_ring {
-	/* read-only after init */
+	/* fields that are read-only after init */
 	uint8_t *slots;
 	uint32_t mask;   /* number of slots - 1 */
 	uint32_t stride; /* bytes of a slot */
@@ -67,7 +67,7 @@ uroce_ring_room(struct uroce_ring *ring)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	/* A2: pairs with R2 */
+	/* A2: pairs with R2, the slots before `tail` may be used again */
 	if (head - ring->tail_seen >= ring->limit)
 		ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
 	return ring->limit - (head - ring->tail_seen);
@@ -85,7 +85,7 @@ uroce_ring_has_room(struct uroce_ring *ring, uint32_t n)
 
 	if (head - ring->tail_seen + n < ring->limit)
 		return true;
-	/* A2: pairs with R2 */
+	/* A2: pairs with R2, the slots before `tail` may be used again */
 	ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
 	return head - ring->tail_seen + n < ring->limit;
 }
@@ -103,7 +103,7 @@ uroce_ring_push(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	/* R1: publishes the slots */
+	/* R1: publishes the contents of the slots */
 	atomic_store_explicit(&ring->head, head + n, memory_order_release);
 }
 
@@ -111,7 +111,8 @@ uroce_ring_push(struct uroce_ring *ring, uint32_t n)
 static inline uint32_t
 uroce_ring_head(const struct uroce_ring *ring)
 {
-	return atomic_load_explicit(&ring->head, memory_order_acquire); /* A1: pairs with R1 */
+	/* A1: pairs with R1, the slots before `head` are visible */
+	return atomic_load_explicit(&ring->head, memory_order_acquire);
 }
 
 /**
@@ -124,7 +125,7 @@ uroce_ring_push_ordered(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	/* R1, S1: publishes the slots */
+	/* R1, S1: publishes the contents of the slots */
 	atomic_store_explicit(&ring->head, head + n, memory_order_seq_cst);
 }
 
@@ -135,7 +136,7 @@ uroce_ring_push_ordered(struct uroce_ring *ring, uint32_t n)
 static inline uint32_t
 uroce_ring_head_ordered(const struct uroce_ring *ring)
 {
-	/* A1, S2: pairs with R1, S1 */
+	/* A1, S2: pairs with R1 and S1, the slots before `head` are visible */
 	return atomic_load_explicit(&ring->head, memory_order_seq_cst);
 }
 
@@ -152,7 +153,7 @@ uroce_ring_pop(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
-	/* R2: the consumer has finished reading the slots */
+	/* R2: the consumer's reads of the slots have ended */
 	atomic_store_explicit(&ring->tail, tail + n, memory_order_release);
 }
 

@@ -31,7 +31,7 @@ struct uroce_srq_conf {
 	uint32_t pdn;        /* protection domain of the requests' keys */
 	uint32_t xrcd;       /* XRC: number of the XRC domain; 0: not XRC */
 	struct uroce_cq *cq; /* XRC: CQ of the queue's completions; else NULL */
-	void *cookie;        /* of the owner, for events */
+	void *cookie;        /* the owner's, for events */
 };
 
 struct uroce_srq {
@@ -43,7 +43,7 @@ struct uroce_srq {
 	uint32_t srqn; /* XRC: number of the queue, set by uroce_srq_table_add() */
 	struct uroce_cq *cq;
 	void *cookie;
-	/* protected by the lock */
+	/* fields that the lock protects */
 	_Alignas(64) struct uroce_lock lock;
 	uint32_t free_idx;  /* first free slot; UROCE_SRQ_NONE: none */
 	uint32_t first_idx; /* oldest posted slot; UROCE_SRQ_NONE: none */
@@ -56,14 +56,16 @@ struct uroce_srq {
 	/* first slot that a resize reserved for a request in the old memory; UROCE_SRQ_NONE:
 	 * none */
 	uint32_t stale_idx;
-	uint32_t limit;    /* raise the event when fewer requests are posted; 0: not armed */
+	/* the event is raised when fewer requests than this are posted; 0: not armed */
+	uint32_t limit;
 	bool is_limit_due; /* fewer than `limit` were posted; cleared by uroce_srq_take_limit() */
-	uint8_t events;    /* pending enum uroce_srq_event; cleared by uroce_srq_take_events() */
+	/* pending events (enum uroce_srq_event); cleared by uroce_srq_take_events() */
+	uint8_t events;
 };
 
 /** XRC: events that a completion in the queue's CQ has caused. */
 enum uroce_srq_event {
-	UROCE_SRQ_CQ_EVENT = 1 << 0, /* the CQ's consumer was armed */
+	UROCE_SRQ_CQ_EVENT = 1 << 0, /* a completion came for which the CQ's consumer was armed */
 	UROCE_SRQ_CQ_OVERRUN = 1 << 1,
 };
 

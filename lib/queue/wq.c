@@ -26,15 +26,18 @@ enum opcode_fact {
 	ON_CONNECTED = 1 << 0,
 	ON_DATAGRAM = 1 << 1,
 	CAN_INLINE = 1 << 2,
-	CAN_SOLICIT = 1 << 3, /* its last packet may request a solicited event [IBA 9.2.3] */
-	IS_RDMA = 1 << 4,     /* names memory of the peer */
+	/* the last packet of a message may request a solicited event [IBA 9.2.3] */
+	CAN_SOLICIT = 1 << 3,
+	IS_RDMA = 1 << 4, /* the request names memory of the peer */
 	IS_ATOMIC = 1 << 5,
-	IS_LOCAL = 1 << 6, /* sends no packet: no message, no scatter list */
+	IS_LOCAL = 1 << 6, /* the request sends no packet: no message, no scatter list */
 	IS_BIND = 1 << 7,
 	IS_8_BYTES = 1 << 8, /* the message has exactly 8 bytes */
-	IS_FLUSH = 1 << 9,   /* names a range of the peer's memory, and has no message */
-	IS_CONF = 1 << 10,   /* configures the mkey that the rkey names, by inline data */
-	IS_SEND = 1 << 11,   /* one of the SEND opcodes */
+	/* the request names a range of the peer's memory, and has no message */
+	IS_FLUSH = 1 << 9,
+	/* the request configures the mkey that the rkey names, by inline data */
+	IS_CONF = 1 << 10,
+	IS_SEND = 1 << 11, /* the request is one of the SEND opcodes */
 };
 
 #define SEND_FACTS (ON_CONNECTED | CAN_INLINE | CAN_SOLICIT)
@@ -283,7 +286,7 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	/* Each field is written once. Fields that the opcode does not use are not read either. */
 	wqe->wr_id = wr->wr_id;
 	wqe->len = (uint32_t)len;
-	wqe->imm = wr->imm_data; /* or invalidate_rkey, which has the same bytes of the union */
+	wqe->imm = wr->imm_data; /* `imm_data` and `invalidate_rkey` are the same bytes */
 	wqe->srqn = sq->is_xrc ? wr->qp_type.xrc.remote_srqn : 0;
 	wqe->first_psn = 0;
 	wqe->nb_psn = 0;
@@ -304,8 +307,8 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 }
 
 /*
- * Copy a scatter list whose length is not one element. A separate function, so that the common
- * case saves no registers.
+ * Copy a scatter list that does not have exactly one element. This is a separate function, so that
+ * callers need not save registers in the common case.
  */
 static __attribute__((noinline)) void
 put_list(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)

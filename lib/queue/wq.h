@@ -44,18 +44,18 @@ static_assert(sizeof(struct uroce_wq) == 128, "a work queue is two cache lines, 
 
 /** Flags of a send entry: those that were posted, and its state. */
 enum uroce_wqe_flag {
-	/* flags that were posted, with the bits of verbs */
+	/* flags that the program posted, with their values in verbs */
 	UROCE_WQE_FENCE = IBV_SEND_FENCE,
 	UROCE_WQE_SIGNALED = IBV_SEND_SIGNALED, /* a completion entry is written even on success */
 	UROCE_WQE_SOLICITED = IBV_SEND_SOLICITED,
 	UROCE_WQE_INLINE = IBV_SEND_INLINE, /* inline data in place of a scatter list */
-	/* sends no packet: LOCAL_INV, BIND_MW, DRIVER1, or a cancelled request */
+	/* the request sends no packet: LOCAL_INV, BIND_MW, DRIVER1, or a cancelled request */
 	UROCE_WQE_LOCAL = 1 << 4,
-	/* has no effect, and completes with the opcode that was posted */
+	/* the request has no effect, and completes with the opcode that was posted */
 	UROCE_WQE_CANCELLED = 1 << 5,
-	/* set by the requester: a local operation was executed, and must not be repeated */
+	/* set by the requester: the local operation was executed, and must not be repeated */
 	UROCE_WQE_EXECUTED = 1 << 6,
-	/* consumes a receive request of the peer: a SEND that is not cancelled */
+	/* the request consumes a receive request of the peer: a SEND that is not cancelled */
 	UROCE_WQE_SEND = 1 << 7,
 };
 
@@ -66,17 +66,19 @@ enum uroce_wqe_flag {
  */
 struct uroce_send_wqe {
 	uint64_t wr_id;
-	uint64_t remote_addr; /* RDMA, atomics and FLUSH; BIND_MW: address in the region */
-	uint32_t rkey;        /* RDMA, atomics and FLUSH; BIND_MW: the new key */
-	uint32_t len;         /* bytes of the message, <= 2^31 */
-	uint32_t imm;         /* immediate data as posted (wire order), or the rkey to invalidate */
-	uint32_t srqn;        /* XRC: number of the peer's shared receive queue */
-	uint32_t first_psn;   /* written by the requester: PSN of the first packet */
+	/* RDMA, atomics, FLUSH: address in the peer's memory; BIND_MW: address in the region */
+	uint64_t remote_addr;
+	/* RDMA, atomics, FLUSH: key of the peer's memory; BIND_MW: the window's new key */
+	uint32_t rkey;
+	uint32_t len;       /* bytes of the message, <= 2^31 */
+	uint32_t imm;       /* immediate data as posted (wire order), or the rkey to invalidate */
+	uint32_t srqn;      /* XRC: number of the peer's shared receive queue */
+	uint32_t first_psn; /* written by the requester: PSN of the first packet */
 	/* written by the requester: number of PSNs of the request; 0 before its first packet */
 	uint32_t nb_psn;
 	uint8_t opcode;   /* enum ibv_wr_opcode */
 	uint8_t flags;    /* enum uroce_wqe_flag */
-	uint8_t nb_sge;   /* 0 with UROCE_WQE_INLINE */
+	uint8_t nb_sge;   /* elements of the scatter list; 0 with UROCE_WQE_INLINE */
 	uint8_t data_off; /* offset of scatter list or inline data in the entry */
 	uint8_t resv[4];
 	union {
@@ -86,7 +88,8 @@ struct uroce_send_wqe {
 		} atomic;
 		struct {
 			uint32_t dest_qpn;
-			uint32_t qkey; /* as posted; the high bit selects the QP's own Q_Key */
+			/* Q_Key as posted; the high bit selects the QP's own Q_Key */
+			uint32_t qkey;
 		} ud;
 		struct {
 			uint64_t len;
@@ -144,9 +147,7 @@ uroce_wq_end(struct uroce_wq *wq)
 		uroce_lock_release(&wq->lock);
 }
 
-/**
- * Whether no request is posted that is not yet released. A hint to all threads but the consumer's.
- */
+/** Whether all posted requests have been released. A hint to all threads but the consumer's. */
 static inline bool
 uroce_wq_is_empty(const struct uroce_wq *wq)
 {
@@ -200,7 +201,7 @@ uroce_recv_is_allowed(const struct ibv_recv_wr *wr, uint32_t max_sge)
 	return nb_sge <= max_sge && (nb_sge == 0 || wr->sg_list != NULL);
 }
 
-/** Fill a receive slot. Its list has room for the request's elements. */
+/** Fill a receive slot. The slot's list must have room for the request's elements. */
 void uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr);
 
 /**

@@ -153,7 +153,7 @@ uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass)
 
 /*
  * Copy the header template in pieces of constant length, for which the compiler emits moves. For a
- * length that is only known to be small, gcc emits a slow `rep movs`.
+ * length that is only known to be small, gcc emits a `rep movs`, which takes ten times as long.
  */
 static void
 copy_hdr(const struct uroce_path *path, uint8_t *hdr)

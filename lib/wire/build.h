@@ -52,7 +52,7 @@ struct uroce_path {
 	uint8_t bth_off;
 	uint8_t hdr_len; /* bytes from Ethernet to BTH */
 	bool is_ipv6;
-	uint32_t icrc_base;   /* uroce_icrc_prefix() with both lengths 0 */
+	uint32_t icrc_base;   /* ICRC state: uroce_icrc_prefix() with both lengths 0 */
 	uint32_t ip_sum_base; /* IPv4: one's-complement sum with length and checksum 0 */
 };
 

@@ -4,8 +4,9 @@
     crc-tables.py icrc_table.h crc32_fold.h crc64_table.h
 
 icrc_table.h: terms of the length fields. A term is what a byte adds to the ICRC state after the UDP
-header. The CRC is linear. So the state after a prefix with byte v, exclusive-or the state with 0 at the
-place of v, depends only on v and on the number of bytes that follow v.
+header. The CRC is linear. So the term of a byte with value v is the state after a prefix with v,
+exclusive-or the state after the same prefix with 0. It depends only on v and on the number of bytes
+after v.
 
 crc32_fold.h: multipliers for folding by carry-less multiplication, see crc32_x86.c.
 
@@ -44,7 +45,7 @@ def quotient(n):
 
 
 def step(state):
-    """State after one more byte, of value 0."""
+    """CRC state after one more byte, of value 0."""
     for _ in range(8):
         state = state >> 1 ^ (reflect(POLYNOMIAL & 0xFFFFFFFF, 32) if state & 1 else 0)
     return state

@@ -46,12 +46,14 @@
 /* The data that is still to be read. */
 struct cursor {
 	const uint8_t *src;
-	uint8_t *dst;        /* NULL: no copy */
-	const uint8_t *mask; /* NULL: no mask, or the mask is used up */
+	uint8_t *dst;        /* destination of a copy; NULL: no copy */
+	const uint8_t *mask; /* mask for the next bytes; NULL: no mask, or the mask is used up */
 	size_t len;
 };
 
-/* 16 bytes of 0x80 (for which a shuffle gives 0), the identity, and 0x80 again. */
+/*
+ * Table for shuffles: 16 bytes of 0x80 (which give 0), the identity, and 16 bytes of 0x80 again.
+ */
 static const uint8_t shifts[48] = {
 	0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
 	0x80, 0x80, 0x80, 0x80, 0,    1,    2,    3,    4,    5,    6,    7,

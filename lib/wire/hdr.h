@@ -92,14 +92,14 @@ struct uroce_bth {
 };
 static_assert(sizeof(struct uroce_bth) == 12, "BTH is 12 bytes on the wire");
 
-#define UROCE_BTH_SOLICITED 0x80 /* in `flags` */
-#define UROCE_BTH_MIGREQ    0x40 /* in `flags` */
-#define UROCE_BTH_PAD_SHIFT 4    /* in `flags` */
-#define UROCE_BTH_PAD_MASK  0x30 /* in `flags` */
-#define UROCE_BTH_TVER_MASK 0x0f /* in `flags` */
-#define UROCE_BTH_FECN      0x80 /* in `fecn_becn` */
-#define UROCE_BTH_BECN      0x40 /* in `fecn_becn` */
-#define UROCE_BTH_ACK_REQ   0x80 /* in `ack_req` */
+#define UROCE_BTH_SOLICITED 0x80 /* for uroce_bth.flags */
+#define UROCE_BTH_MIGREQ    0x40 /* for uroce_bth.flags */
+#define UROCE_BTH_PAD_SHIFT 4    /* for uroce_bth.flags */
+#define UROCE_BTH_PAD_MASK  0x30 /* for uroce_bth.flags */
+#define UROCE_BTH_TVER_MASK 0x0f /* for uroce_bth.flags */
+#define UROCE_BTH_FECN      0x80 /* for uroce_bth.fecn_becn */
+#define UROCE_BTH_BECN      0x40 /* for uroce_bth.fecn_becn */
+#define UROCE_BTH_ACK_REQ   0x80 /* for uroce_bth.ack_req */
 
 /* RDMA extended transport header [IBA 9.3.3]. */
 struct uroce_reth {
@@ -113,7 +113,7 @@ static_assert(sizeof(struct uroce_reth) == 16, "RETH is 16 bytes");
 struct uroce_atomiceth {
 	be64 va;
 	be32 rkey;
-	be64 swap_add; /* CMP_SWAP: new value; FETCH_ADD: addend */
+	be64 swap_add; /* CMP_SWAP: new value; FETCH_ADD: number to be added */
 	be64 compare;  /* FETCH_ADD: unused */
 };
 static_assert(sizeof(struct uroce_atomiceth) == 28, "AtomicETH is 28 bytes");

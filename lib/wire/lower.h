@@ -10,7 +10,7 @@
  *	static const char names[][UROCE_LOWER_MAX + 1] = { UROCE_LOWER("BAD_ICRC"), ... };
  */
 
-/** Most characters of a name. */
+/** Most characters of a name that UROCE_LOWER() converts. */
 #define UROCE_LOWER_MAX      27
 
 #define UROCE_UPPER_AT(s, i) ((i) < sizeof(s) ? (s)[(i) < sizeof(s) ? (i) : 0] : 0)

@@ -11,31 +11,31 @@
  * checks for the function, because the header does not state its release.
  */
 
-/** enum ibv_wr_opcode */
+/** Values of enum ibv_wr_opcode. */
 enum {
 	UROCE_WR_FLUSH = 14,
 	UROCE_WR_ATOMIC_WRITE = 15,
 };
 
-/** enum ibv_wc_opcode */
+/** Values of enum ibv_wc_opcode. */
 enum {
 	UROCE_WC_FLUSH = 8,
 	UROCE_WC_ATOMIC_WRITE = 9,
 };
 
-/** enum ibv_access_flags */
+/** Values of enum ibv_access_flags. */
 enum {
 	UROCE_ACCESS_FLUSH_GLOBAL = 1 << 8,
 	UROCE_ACCESS_FLUSH_PERSISTENT = 1 << 9,
 };
 
-/** enum ibv_placement_type; the FETH uses the same values [IBA A19] */
+/** Values of enum ibv_placement_type. The FETH uses the same values [IBA A19]. */
 enum {
 	UROCE_FLUSH_GLOBAL = 1 << 0,
 	UROCE_FLUSH_PERSISTENT = 1 << 1,
 };
 
-/** enum ibv_selectivity_level; the FETH uses the same values */
+/** Values of enum ibv_selectivity_level. The FETH uses the same values. */
 enum {
 	UROCE_FLUSH_RANGE = 0,
 	UROCE_FLUSH_MR = 1,

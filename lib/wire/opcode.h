@@ -18,7 +18,7 @@
 enum uroce_service {
 	UROCE_SERVICE_RC = 0,
 	UROCE_SERVICE_UC = 1,
-	UROCE_SERVICE_RD = 2, /* not supported: the table has no known opcode of this service */
+	UROCE_SERVICE_RD = 2, /* not supported: all opcodes of this service are unknown */
 	UROCE_SERVICE_UD = 3,
 	UROCE_SERVICE_CNP = 4,
 	UROCE_SERVICE_XRC = 5,
@@ -99,10 +99,11 @@ enum uroce_opcode_flag {
 	UROCE_OPF_VALID = 1 << 0,
 	UROCE_OPF_REQUEST = 1 << 1,
 	UROCE_OPF_RESPONSE = 1 << 2,
-	UROCE_OPF_FIRST = 1 << 3,   /* begins a message */
-	UROCE_OPF_LAST = 1 << 4,    /* ends a message */
-	UROCE_OPF_PAYLOAD = 1 << 5, /* may have payload */
-	UROCE_OPF_IMM = 1 << 6,     /* has immediate data: completes a receive request */
+	UROCE_OPF_FIRST = 1 << 3,   /* the packet begins a message */
+	UROCE_OPF_LAST = 1 << 4,    /* the packet ends a message */
+	UROCE_OPF_PAYLOAD = 1 << 5, /* the packet may have payload */
+	/* the packet has immediate data, and completes a receive request */
+	UROCE_OPF_IMM = 1 << 6,
 };
 
 struct uroce_opcode {
@@ -114,7 +115,8 @@ struct uroce_opcode {
 	uint16_t ext_mask;    /* bit i: header i of enum uroce_ext follows the BTH */
 	uint16_t payload_max; /* most bytes of payload; the path MTU is checked by the QP */
 	uint8_t payload_min;  /* fewest bytes of payload */
-	uint8_t ext_off[UROCE_EXT_NB]; /* offset after the BTH; undefined if not in `ext_mask` */
+	/* offset of each header after the BTH; undefined if the header is not in `ext_mask` */
+	uint8_t ext_off[UROCE_EXT_NB];
 };
 
 /** The row of each opcode byte. The flags of an unknown opcode are 0. */

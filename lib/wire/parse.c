@@ -159,7 +159,7 @@ parse_udp(struct cursor *cur, struct uroce_pkt *pkt)
 	return GO_ON;
 }
 
-/* Eight bytes of a frame. The bits in `mask` must have the bits of `value`. */
+/* Eight bytes of a frame, of which some bits are known: those in `mask` are as in `value`. */
 struct known {
 	uint8_t offset;
 	uint8_t value[8];

@@ -27,10 +27,10 @@ struct uroce_pkt {
 	const struct uroce_opcode *op; /* row of the opcode; the opcode is known */
 	const uint8_t *frame;          /* Ethernet header */
 	const uint8_t *ip;             /* IPv4 (with options) or IPv6 header */
-	const struct uroce_bth *bth;   /* directly after the UDP header */
+	const struct uroce_bth *bth;   /* BTH, directly after the UDP header */
 	const uint8_t *ext;            /* first byte after the BTH */
 	const uint8_t *payload;        /* first byte after the extension headers */
-	uint32_t payload_len;          /* bytes, without pad */
+	uint32_t payload_len;          /* bytes of payload, without pad */
 	uint32_t psn;
 	uint32_t dest_qpn;
 	uint16_t pkey;
@@ -41,9 +41,9 @@ struct uroce_pkt {
 	uint8_t tclass;    /* ToS or traffic class; ECN in the low two bits */
 	bool is_ipv6;
 	bool has_vlan;
-	bool is_solicited; /* BTH.S */
-	bool has_ack_req;  /* BTH.A */
-	bool has_becn;     /* BTH.B */
+	bool is_solicited; /* solicited event bit (BTH.S) */
+	bool has_ack_req;  /* ACK request bit (BTH.A) */
+	bool has_becn;     /* BECN bit (BTH.B) */
 	/* set by the caller; returned with a frame that was in a reorder buffer */
 	void *owner;
 };
@@ -54,9 +54,9 @@ struct uroce_pkt {
  * fragmented, and IPv6 without extension headers. A first fragment to the RoCEv2 port is
  * UROCE_VERDICT_BAD_IP. A later fragment has no port and is UROCE_VERDICT_NOT_ROCE.
  *
- * Checked: the agreement of all lengths, the BTH version, that the opcode is known, that its
- * extension headers are present, that the pad fits the payload, and that an opcode without payload
- * has none. Not checked: checksums of IPv4 and UDP (the ICRC covers the relevant fields), the ICRC
+ * Checked: all lengths agree; the BTH version is 0; the opcode is known; the extension headers of
+ * the opcode are present; the pad fits the payload; an opcode without payload has none. Not
+ * checked: checksums of IPv4 and UDP (the ICRC covers the relevant fields), the ICRC
  * (uroce_pkt_check_icrc()), and properties of QPs.
  *
  * @return UROCE_VERDICT_REQUEST, RESPONSE or DATAGRAM, by the opcode, if `pkt` was filled;

@@ -14,7 +14,7 @@
 
 /* clang-format off */
 #define UROCE_VERDICT_LIST(X) \
-	/* accepted */ \
+	/* the frame is accepted */ \
 	X(REQUEST,         "request executed or placed") \
 	X(RESPONSE,        "response that moved the requester forward") \
 	X(DATAGRAM,        "datagram delivered") \

@@ -153,7 +153,7 @@ take(int fd)
 		return -1;
 	}
 	high = __real_fcntl64(fd, F_DUPFD_CLOEXEC, lowest());
-	if (high >= 0) { /* otherwise no such number is free */
+	if (high >= 0) { /* otherwise no large number is free, and the small one is kept */
 		(void)close_now(fd);
 		fd = high;
 	}
@@ -211,10 +211,10 @@ descriptors_begin(void)
 bool
 descriptors_are_there(void)
 {
-	static atomic_flag is_told = ATOMIC_FLAG_INIT;
+	static atomic_flag is_reported = ATOMIC_FLAG_INIT;
 	const bool are_there = is_witness_there();
 
-	if (!are_there && !atomic_flag_test_and_set(&is_told))
+	if (!are_there && !atomic_flag_test_and_set(&is_reported))
 		fprintf(stderr,
 			"uroce: the program has closed the descriptors of its devices, which "
 			"do not work any more: allowed is closefrom(3) of libc, under "

@@ -120,8 +120,9 @@ start(void *arg)
 }
 
 /*
- * Add a device. A port whose driver is not a virtual device in the options is opened immediately.
- * Other ports are only announced.
+ * Add a device. A port that EAL creates from a --vdev option, or that belongs to uroced, is only
+ * announced. Any other port is opened immediately, since its properties are known only after EAL
+ * has started.
  */
 static int
 add_device(const char *spec)

@@ -220,14 +220,14 @@ counters_open(const char *where, int flags)
 static bool
 parse_file(int fd, struct counter *counter)
 {
-	static const char gone[] = " (deleted)";
+	static const char suffix[] = " (deleted)";
 	char link[32], path[PATH_MAX], *end;
 	ssize_t len;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	len = readlink(link, path, sizeof(path) - 1);
 	path[len > 0 ? len : 0] = '\0';
-	end = strstr(path, gone);
+	end = strstr(path, suffix);
 	if (end != NULL)
 		*end = '\0';
 	return strncmp(path, MEMORY, strlen(MEMORY)) == 0 && parse(path + strlen(MEMORY), counter);
@@ -238,13 +238,13 @@ counters_renew(int fd, off_t at)
 {
 	const int err = errno;
 	struct counter counter;
-	int again;
+	int write_fd;
 
 	if ((at < 0 ? lseek(fd, 0, SEEK_CUR) : at) == 0 && parse_file(fd, &counter)) {
-		again = open_again(fd, O_WRONLY | O_CLOEXEC);
-		if (again >= 0) {
-			(void)put_number(again, &counter);
-			close(again);
+		write_fd = open_again(fd, O_WRONLY | O_CLOEXEC);
+		if (write_fd >= 0) {
+			(void)put_number(write_fd, &counter);
+			close(write_fd);
 		}
 	}
 	errno = err;

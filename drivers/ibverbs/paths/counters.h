@@ -17,8 +17,9 @@
 #include "tree.h"
 
 /**
- * Descriptors of counters. A counter with a larger descriptor keeps the value of the time when it
- * was opened.
+ * Limit of the descriptors of counters. A counter with a smaller descriptor shows its current
+ * value at each read. A counter with a larger descriptor keeps the value of the time when it was
+ * opened.
  */
 #define COUNTERS_FDS_MAX 4096
 #define COUNTERS_WORD    (sizeof(unsigned long) * CHAR_BIT)
@@ -60,8 +61,8 @@ counters_may_be(int fd)
 }
 
 /**
- * Update the value of a counter before its descriptor is read. Only if the descriptor is a
- * counter's, and is read from the beginning.
+ * Update the value of a counter before its descriptor is read. Does nothing unless the descriptor
+ * is a counter's and is read from the beginning.
  * @param at  offset of the read; -1: the current file position
  */
 void counters_renew(int fd, off_t at);

@@ -80,8 +80,8 @@ find_own(unsigned fd, unsigned last)
 }
 
 /*
- * close_range(). If the engine has no descriptors, or the call only sets close-on-exec, this is
- * one system call.
+ * Replacement of close_range(). If the engine has no descriptors, or the call only sets
+ * close-on-exec, the replacement makes one system call.
  */
 DECLARE(int, close_range, (unsigned first, unsigned last, int flags))
 {
@@ -103,7 +103,10 @@ DECLARE(int, close_range, (unsigned first, unsigned last, int flags))
 	return ret;
 }
 
-/* closefrom(). libc's function works also without close_range() in the kernel. */
+/*
+ * Replacement of closefrom(). Without descriptors of the engine, libc's function is called, which
+ * also works if the kernel has no close_range().
+ */
 DECLARE(void, closefrom, (int low))
 {
 	static _Atomic(void *) found;

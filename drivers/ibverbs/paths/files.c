@@ -31,7 +31,7 @@
 #define ABI_VERSION        6
 #define DEVICE_ABI_VERSION 1
 
-/* The file that a program opens in place of a device node. */
+/* Path and number of the file that a program finds in place of a device node. */
 #define NULL_DEVICE "/dev/null"
 #define NULL_NUMBER "1:3"
 
