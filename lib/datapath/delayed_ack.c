@@ -53,6 +53,18 @@ uroce_delayed_ack_is_left(const struct uroce_worker *worker)
 				    memory_order_relaxed) != NULL;
 }
 
+struct uroce_worker *
+uroce_delayed_ack_registered(unsigned port, unsigned idx)
+{
+	return atomic_load_explicit(&deferring[port][idx], memory_order_relaxed);
+}
+
+bool
+uroce_delayed_ack_is_own_process(void)
+{
+	return atomic_load_explicit(&owner, memory_order_relaxed) == getpid();
+}
+
 /* Whether a single ACK is all that the worker has to send. */
 static bool
 is_only_ack(const struct uroce_worker *worker)
@@ -201,40 +213,4 @@ uroce_delayed_ack_end(struct uroce_worker *worker)
 	worker->delayed_ack.is_kept = false;
 	worker->delayed_ack.nb_kept = 0;
 	register_worker(worker, NULL);
-}
-
-static void
-flush_delayed(struct uroce_worker *worker)
-{
-	if (!uroce_lock_try(&worker->lock))
-		return; /* The thread that holds the lock sends the ACK. */
-	uroce_worker_begin_round(worker);
-	(void)uroce_tx_run(worker);
-	uroce_worker_end_round(worker);
-	uroce_lock_release(&worker->lock);
-}
-
-void
-uroce_delayed_ack_flush_all(void)
-{
-	for (unsigned i = 0; i < UROCE_PORTS_MAX; i++) {
-		for (unsigned j = 0; j < UROCE_WORKERS_MAX; j++) {
-			struct uroce_worker *worker =
-				atomic_load_explicit(&deferring[i][j], memory_order_relaxed);
-
-			if (worker)
-				flush_delayed(worker);
-		}
-	}
-}
-
-/*
- * The destructor does nothing in a child of fork(), which has a copy of the table but must not use
- * the ports.
- */
-__attribute__((destructor)) static void
-flush_at_exit(void)
-{
-	if (atomic_load_explicit(&owner, memory_order_relaxed) == getpid())
-		uroce_delayed_ack_flush_all();
 }

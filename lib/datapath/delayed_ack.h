@@ -95,6 +95,15 @@ bool uroce_delayed_ack_is_left(const struct uroce_worker *worker);
 void uroce_delayed_ack_end(struct uroce_worker *worker);
 
 /**
+ * The worker with this index on a port if it has a delayed ACK, else NULL. Any thread.
+ * @param port  ID of the port, below UROCE_PORTS_MAX
+ */
+struct uroce_worker *uroce_delayed_ack_registered(unsigned port, unsigned idx);
+
+/** Whether this process registered the workers with delayed ACKs. It did not if it is a child of fork() of that process. */
+bool uroce_delayed_ack_is_own_process(void);
+
+/**
  * Send the delayed ACKs of all workers of this process, at its end. No worker may be destroyed
  * meanwhile.
  */

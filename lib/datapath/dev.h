@@ -18,14 +18,12 @@
 #include <infiniband/verbs.h>
 
 #include "datapath/conf.h"
+#include "datapath/gid_table.h"
 #include "datapath/event.h"
 #include "datapath/port.h"
 #include "datapath/worker.h"
 #include "mem/mr.h"
 #include "transport/qpc.h"
-
-/** Size of the GID table; unused entries are zero. */
-#define UROCE_GIDS_MAX 16
 
 struct uroce_mcast_group;
 struct uroce_mcast_table;
@@ -33,18 +31,6 @@ struct uroce_neigh;
 struct uroce_planned_link;
 struct uroce_qpn_table;
 struct uroce_service_thread;
-
-/**
- * The addresses of a device. An entry that is zero is unused: its address was removed, and later
- * entries keep their index.
- */
-struct uroce_gid_table {
-	/* Entry 0: the link-local IPv6 address of the MAC; then the keys addr=. */
-	struct uroce_addr addr[UROCE_GIDS_MAX];
-	unsigned nb; /* one more than the index of the last used entry */
-	/* Bit i: addr[i] belongs to the kernel, which replies to ARP, ND and pings. */
-	uint32_t kernels;
-};
 
 struct uroce_dev {
 	struct uroce_dev_conf conf;
@@ -148,9 +134,6 @@ void uroce_dev_renew(struct uroce_dev *dev);
  * was not planned.
  */
 int uroce_dev_link_fd(const struct uroce_dev *dev);
-
-/** The index of the kernel interface that the port shares; 0: none. */
-unsigned uroce_dev_if_index(const struct uroce_dev *dev);
 
 /** The NUMA node of the port; -1: any. */
 int uroce_dev_socket_id(const struct uroce_dev *dev);

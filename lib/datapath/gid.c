@@ -44,6 +44,20 @@ has_kernel_addr(const struct kernel_addrs *kernel, const struct uroce_addr *addr
 	return false;
 }
 
+unsigned
+uroce_gid_if_index(const struct uroce_dev *dev)
+{
+	if (dev->port && dev->port->mux_client) {
+		struct uroce_mux_host host;
+
+		uroce_mux_client_host(dev->port->mux_client, &host);
+		return host.if_index;
+	}
+	if (dev->conf.is_attached)
+		return dev->plan.host.if_index;
+	return (unsigned)(dev->port ? dev->port->netif.if_index : dev->plan.if_index);
+}
+
 static void
 read_uroceds(const struct uroce_dev *dev, struct kernel_addrs *given)
 {
@@ -158,7 +172,7 @@ uroce_gid_fill(struct uroce_dev *dev)
 		return fill_attached(dev);
 
 	struct uroce_gid_table *const gids = &dev->gid_table[0];
-	const int ret = uroce_gid_make(&dev->conf, dev->mac, uroce_dev_if_index(dev), gids);
+	const int ret = uroce_gid_make(&dev->conf, dev->mac, uroce_gid_if_index(dev), gids);
 
 	if (ret < 0)
 		return ret;
@@ -183,16 +197,6 @@ uroce_gid_copy(struct uroce_dev *dev, struct uroce_gid_table *gids)
 	pthread_mutex_lock(&dev->lock);
 	*gids = *atomic_load_explicit(&dev->gids, memory_order_relaxed);
 	pthread_mutex_unlock(&dev->lock);
-}
-
-int
-uroce_gid_find(const struct uroce_gid_table *gids, const uint8_t ip[16])
-{
-	for (unsigned i = 0; i < gids->nb; i++) {
-		if (!uroce_gid_is_empty(gids, i) && memcmp(gids->addr[i].ip, ip, 16) == 0)
-			return (int)i;
-	}
-	return -1;
 }
 
 /* --- changes of the interface's addresses -------------------------------------------------------- */
@@ -265,7 +269,7 @@ update_gids(struct uroce_dev *dev)
 	if (dev->port->mux_client)
 		read_uroceds(dev, &kernel);
 	else
-		read_kernel(uroce_dev_if_index(dev), &kernel);
+		read_kernel(uroce_gid_if_index(dev), &kernel);
 	if (kernel.nb < 0)
 		return false; /* the next check tries again */
 	dev->has_gid_changes = false;

@@ -11,8 +11,6 @@
  * have left the rounds in which they may use the older table.
  */
 
-#include <string.h>
-
 #include "datapath/dev.h"
 
 /**
@@ -29,29 +27,17 @@ int uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsi
  */
 int uroce_gid_fill(struct uroce_dev *dev);
 
+/** The index of the kernel interface that the port shares; 0: none. */
+unsigned uroce_gid_if_index(const struct uroce_dev *dev);
+
 /**
  * Whether every address belongs to the kernel, so that the device must not reply to ARP, ND and
  * pings.
  */
 bool uroce_gid_all_kernels(const struct uroce_dev *dev);
 
-/** Whether there is no address at an index. */
-static inline bool
-uroce_gid_is_empty(const struct uroce_gid_table *gids, unsigned idx)
-{
-	uint64_t words[2];
-
-	if (idx >= gids->nb)
-		return true;
-	memcpy(words, gids->addr[idx].ip, sizeof(words));
-	return (words[0] | words[1]) == 0;
-}
-
 /** Copy the current table. Not from inside a round. */
 void uroce_gid_copy(struct uroce_dev *dev, struct uroce_gid_table *gids);
-
-/** The index of an address in a table; -1: not found. */
-int uroce_gid_find(const struct uroce_gid_table *gids, const uint8_t ip[16]);
 
 /**
  * Check whether the addresses of the kernel interface have changed, and update the table. An

@@ -13,7 +13,7 @@
 
 #include <assert.h>
 
-#include "datapath/gid.h"
+#include "datapath/gid_table.h"
 #include "datapath/qpn.h"
 #include "datapath/round.h"
 #include "transport/mcast.h"

@@ -159,11 +159,10 @@ dispatch_waiting(struct uroce_worker *worker, uint32_t qpn, struct rte_mbuf *mbu
 	return false;
 }
 
-void
-uroce_migrate_dequeue(struct uroce_worker *worker)
+unsigned
+uroce_migrate_dequeue(struct uroce_worker *worker, struct rte_mbuf *ready[UROCE_MIGRATING_MAX])
 {
 	struct uroce_migrating *migrating = &worker->migrating;
-	struct rte_mbuf *ready[UROCE_MIGRATING_MAX];
 	unsigned nb_ready = 0, nb_kept = 0;
 
 	for (unsigned i = 0; i < migrating->nb; i++) {
@@ -171,8 +170,7 @@ uroce_migrate_dequeue(struct uroce_worker *worker)
 			ready[nb_ready++] = migrating->mbuf[i];
 	}
 	migrating->nb = nb_kept;
-	for (unsigned i = 0; i < nb_ready; i += UROCE_BURST)
-		uroce_rx_migrated(worker, ready + i, RTE_MIN(nb_ready - i, UROCE_BURST));
+	return nb_ready;
 }
 
 void

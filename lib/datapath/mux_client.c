@@ -728,13 +728,6 @@ uroce_mux_client_unwatch(struct uroce_mux_client *client)
 	client->dev = NULL;
 }
 
-void
-uroce_mux_client_break(struct uroce_mux_client *client)
-{
-	if (!atomic_exchange(&client->is_broken, true))
-		(void)eventfd_write(client->work_fd, 1);
-}
-
 /* --- creation and destruction ------------------------------------------------------------------ */
 
 static int

@@ -55,6 +55,13 @@ uroce_mux_client_begin(struct uroce_mux_client *client)
 	}
 }
 
+void
+uroce_mux_client_break(struct uroce_mux_client *client)
+{
+	if (!atomic_exchange(&client->is_broken, true))
+		(void)eventfd_write(client->work_fd, 1);
+}
+
 /*
  * Reset a ring whose other index, which uroced writes, is invalid: the ring becomes empty. The
  * connection is ended, so that uroced begins with new rings, because its own view of the indexes

@@ -7,18 +7,24 @@
  * The state of a worker and the stages of its round. Only the files that implement the stages
  * include this header:
  *
- *	worker.c        which thread may drive a worker, and the order of the stages
+ *	poll.c          the round: the order of the stages, and the threads that drive a worker
+ *	worker.c        what all stages use: begin and end of a round, what follows a call into a QP
+ *	worker_create.c creation and destruction
  *	rx.c            receive: parse, verify, look up the QP, execute; in passes over a burst
  *	reorder_mbuf.c  frames that the transport keeps because they arrived ahead of a PSN gap
  *	migration.c     migration of QPs to the worker that receives their frames
+ *	mcast_deliver.c frames to multicast groups
+ *	tx_schedule.c   the list of the QPs that may have something to send
  *	tx.c            transmit: the scheduled QPs are polled for frames in turn
  *	zero_copy.c     payload that is transmitted from the application's memory
  *	loopback.c      frames to the device's own addresses
  *	publish.c       publication of completions, and notification of consumers
  *	delayed_ack.c   acknowledgements that wait until the program has posted its reply
- *	doorbell.c      doorbells
+ *	doorbell.c      doorbells: rung by any thread; doorbell_take.c: taken by the worker
  *	inline_tx.c     posts that transmit without a doorbell
  *	cmd.c           commands of other threads
+ *
+ * Calls between these files go in one direction: devtools/check-floors.
  *
  * Every function in this header must be called by the thread that holds the worker's lock, unless
  * its comment says otherwise.
@@ -213,9 +219,6 @@ uroce_worker_count(struct uroce_worker *worker, enum uroce_counter which, uint64
 
 /* Functions of worker.c. */
 
-/** Run a round of a worker for a thread that is not the application's. */
-unsigned uroce_worker_round(struct uroce_worker *worker);
-
 /** Begin a round: make the round number odd, and read the clock. */
 void uroce_worker_begin_round(struct uroce_worker *worker);
 
@@ -264,6 +267,20 @@ void uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_w
 void uroce_worker_raise_srq_event(struct uroce_dev *dev, const struct uroce_worker_srq *wsrq,
 				  uint8_t events);
 
+/* Functions of worker_create.c. */
+
+/** @return NULL after one logged line */
+struct uroce_worker *uroce_worker_create(struct uroce_dev *dev, unsigned idx);
+void uroce_worker_destroy(struct uroce_worker *worker);
+
+/** Remove a QP from all lists of the worker. Runs as a command of the worker. */
+void uroce_worker_forget(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/* Functions of poll.c. */
+
+/** Run a round of a worker for a thread that is not the application's. */
+unsigned uroce_worker_round(struct uroce_worker *worker);
+
 /**
  * The latest time at which the worker must be driven again; UROCE_NEVER: only when something
  * arrives.
@@ -276,10 +293,6 @@ uint64_t uroce_worker_next_ns(const struct uroce_worker *worker);
  */
 bool uroce_worker_is_at_rest(const struct uroce_worker *worker);
 
-/** @return NULL after one logged line */
-struct uroce_worker *uroce_worker_create(struct uroce_dev *dev, unsigned idx);
-void uroce_worker_destroy(struct uroce_worker *worker);
-
 /**
  * Make a free lcore drive the worker until uroce_worker_stop().
  * @return 0, or -errno after one logged line
@@ -288,9 +301,6 @@ int uroce_worker_launch(struct uroce_worker *worker, unsigned lcore_id);
 
 /** End the loop of the worker's dedicated lcore, and wait for its end. */
 void uroce_worker_stop(struct uroce_worker *worker);
-
-/** Remove a QP from all lists of the worker. Runs as a command of the worker. */
-void uroce_worker_forget(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /* Functions of rx.c. */
 
@@ -324,12 +334,6 @@ void uroce_rx_free(struct uroce_worker *worker);
  */
 unsigned uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 			struct rte_mbuf **rest);
-
-/**
- * Process up to UROCE_BURST frames that waited here for their migrating QPs. Their ICRCs have been
- * verified.
- */
-void uroce_rx_migrated(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb);
 
 /* Functions of migration.c. */
 
@@ -366,9 +370,13 @@ bool uroce_migrate_queue(struct uroce_worker *worker, struct uroce_worker_qp *wq
 			 struct rte_mbuf *mbuf);
 
 /**
- * Process waiting frames whose QPs have arrived. Forward those whose QPs will not migrate any more.
+ * Remove the waiting frames whose QPs have arrived, for the caller to process them. Frames whose QPs will not migrate any more are
+ * forwarded.
+ * @param[out] ready  the frames, in the order of their arrival. Their ICRCs have been verified.
+ * @return number of frames in `ready`
  */
-void uroce_migrate_dequeue(struct uroce_worker *worker);
+unsigned uroce_migrate_dequeue(struct uroce_worker *worker,
+			       struct rte_mbuf *ready[UROCE_MIGRATING_MAX]);
 
 /** Free all frames that wait for migrating QPs. */
 void uroce_migrate_drop(struct uroce_worker *worker);
@@ -402,7 +410,7 @@ bool uroce_reorder_mbuf_keep(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 /** Free the frames that the transport no longer needs. */
 void uroce_reorder_mbuf_reap(struct uroce_worker *worker);
 
-/* Functions of tx.c. */
+/* Functions of tx_schedule.c. */
 
 /** Append a QP to the list of active QPs, so that it is polled for frames. */
 void uroce_tx_schedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
@@ -413,6 +421,8 @@ void uroce_tx_schedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
  */
 void uroce_tx_schedule_response(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 void uroce_tx_unschedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/* Functions of tx.c. */
 
 /** Queue a complete frame for the port. The frame is freed if there is no room. */
 void uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame);
@@ -442,7 +452,10 @@ bool uroce_tx_is_lost(const struct uroce_worker *worker);
 /** Free all pending frames and all spare mbufs. */
 void uroce_tx_drop(struct uroce_worker *worker);
 
-/* Functions of doorbell.c. */
+/* Functions of doorbell.c and doorbell_take.c. */
+
+/** Append a QP to the list of doorbells of the worker. Any thread. */
+void uroce_doorbell_push(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
  * Schedule every QP whose doorbell was rung.

@@ -21,7 +21,7 @@
 #include <rte_prefetch.h>
 
 #include "datapath/mux_client.h"
-#include "datapath/gid.h"
+#include "datapath/gid_table.h"
 #include "datapath/mcast_group.h"
 #include "datapath/fault_guard.h"
 #include "datapath/neigh.h"
@@ -612,10 +612,16 @@ uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned n
 	return input_frames(worker, frames, nb, rest, PORT);
 }
 
-void
-uroce_rx_migrated(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
+/* Process the frames that waited here for QPs which have migrated to this worker meanwhile. */
+static void
+input_migrated(struct uroce_worker *worker)
 {
-	(void)input_frames(worker, frames, nb, NULL, MIGRATED);
+	struct rte_mbuf *frames[UROCE_MIGRATING_MAX];
+	const unsigned nb = uroce_migrate_dequeue(worker, frames);
+
+	for (unsigned i = 0; i < nb; i += UROCE_BURST)
+		(void)input_frames(worker, frames + i, RTE_MIN(nb - i, UROCE_BURST), NULL,
+				   MIGRATED);
 }
 
 /* The number of frames from `entries` on, up to the next request for a QP. */
@@ -639,7 +645,7 @@ uroce_rx_forwarded(struct uroce_worker *worker)
 	if (!worker->forwarded)
 		return 0;
 	if (worker->migrating.nb > 0)
-		uroce_migrate_dequeue(worker);
+		input_migrated(worker);
 	nb = rte_ring_sc_dequeue_burst(worker->forwarded, entries, UROCE_BURST, NULL);
 	for (unsigned at = 0, n; at < nb; at += n + 1) {
 		n = count_before_request(entries + at, nb - at);

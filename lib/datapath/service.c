@@ -35,7 +35,7 @@
  * does.
  */
 
-#include "datapath/service.h"
+#include "datapath/service_thread.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -57,8 +57,6 @@
 #include "datapath/round.h"
 #include "datapath/stage.h"
 
-/* Maximum timeout: if the application has not polled for this time, the thread takes over. */
-#define TAKE_OVER_NS     UINT64_C(1000000)
 #define TAKE_OVER_MIN_NS UINT64_C(20000) /* minimum of the timeout, whose maximum is TAKE_OVER_NS */
 /* Late takeovers from the application before its timeout becomes shorter. */
 #define LATE_MAX 4
@@ -85,30 +83,6 @@
 #define POLLER_SLEEP_NS UINT64_C(3000000)
 /* Maximum time between two polls of an application that spins. */
 #define POLLER_IDLE_NS UINT64_C(50000)
-
-/* The timeout of a worker's application, and its history. */
-struct app_idle {
-	uint64_t ns;
-	bool was_apps;     /* the latest check found the application active */
-	bool is_vain;      /* the thread has taken over, and no frames have arrived since */
-	unsigned nb_there; /* checks in a row that found the application active */
-	unsigned nb_late;  /* late takeovers in a row */
-};
-
-struct uroce_service_thread {
-	struct uroce_dev *dev;
-	struct uroce_dpdk_thread thread;
-	int wake_fd;            /* eventfd that ends a sleep */
-	_Atomic uint32_t wakes; /* count of wake-ups */
-	atomic_bool is_asleep;
-	atomic_bool is_stopping;
-	/* Used by the service thread only. */
-	struct uroce_rx_wakeups rx_wakeups;
-	struct app_idle app_idle[UROCE_WORKERS_MAX]; /* timeout of the application, by worker */
-	bool is_rested; /* the thread has slept since the latest check */
-	bool is_armed;  /* the workers are marked as unattended, and RX wake-ups may be armed */
-	struct uroce_service_stats stats;
-};
 
 /* The result of the check of a worker. */
 struct check_result {
@@ -506,42 +480,6 @@ uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **out)
 	}
 	*out = service;
 	return 0;
-}
-
-void
-uroce_service_wake(struct uroce_service_thread *service)
-{
-	atomic_fetch_add(&service->wakes, 1);
-	if (atomic_load(&service->is_asleep))
-		(void)eventfd_write(service->wake_fd, 1);
-}
-
-/*
- * Whether the service thread must drive the worker now. While it sleeps until a wake-up, this is so
- * for every worker.
- */
-static bool
-is_serviced(const struct uroce_worker *worker)
-{
-	const uint64_t app_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
-
-	return atomic_load_explicit(&worker->is_unattended, memory_order_relaxed) ||
-	       uroce_clock_ns() - app_ns > TAKE_OVER_NS;
-}
-
-void
-uroce_service_wake_for_doorbell(struct uroce_service_thread *service,
-				const struct uroce_worker *worker)
-{
-	if (atomic_load(&service->is_asleep) && is_serviced(worker))
-		uroce_service_wake(service);
-}
-
-void
-uroce_service_wake_for_work(struct uroce_service_thread *service, const struct uroce_worker *worker)
-{
-	if (is_serviced(worker))
-		uroce_service_wake(service);
 }
 
 void

@@ -4,18 +4,12 @@
  * Zero-copy transmit. Any thread may free the last reference to a chain. This ends the TX
  * reference. A clone may outlive the mbuf of the chain. So the record of the TX reference is not
  * part of the mbuf, but an object of its own pool.
- *
- * To reclaim memory from the port, three steps are taken. Pending frames are dropped, like frames
- * lost on the network. Then the port is requested to free transmitted frames (tx_done_cleanup). If
- * this does not help, the queue is stopped and started again.
  */
 
 #include "datapath/zero_copy.h"
 
 #include <stdio.h>
-#include <rte_cycles.h>
 #include <rte_errno.h>
-#include <rte_ethdev.h>
 
 #include "datapath/log.h"
 #include "wire/icrc.h"
@@ -26,10 +20,6 @@
 /* Enough for the pending frames and for a TX ring. */
 #define NB_EXT_BUFS 2047
 #define NB_CACHED   256
-
-#define WAIT_US     100
-#define STOP_AT     1000  /* number of waits after which the TX queue is stopped */
-#define LOG_AT      10000 /* number of waits after which a line is logged */
 
 struct ext_buf {
 	struct rte_mbuf_ext_shared_info shared;
@@ -178,57 +168,4 @@ uroce_zero_copy_reclaim(struct uroce_worker *worker)
 			tx->pending[nb_kept++] = tx->pending[i];
 	}
 	tx->nb_pending = nb_kept;
-}
-
-/* The arguments of a command that makes a worker reclaim memory from the port. */
-struct reclaim_worker {
-	struct uroce_worker *worker;
-	bool is_stopping;
-};
-
-static int
-reclaim_worker(void *arg)
-{
-	const struct reclaim_worker *reclaim_worker = arg;
-	struct uroce_worker *worker = reclaim_worker->worker;
-	const struct uroce_port *port = worker->dev->port;
-
-	uroce_zero_copy_reclaim(worker);
-	if (!uroce_port_is_ready(port) || port->mux_client)
-		return 0;
-	(void)rte_eth_tx_done_cleanup(port->id, worker->queue, 0);
-	if (reclaim_worker->is_stopping && rte_eth_dev_tx_queue_stop(port->id, worker->queue) == 0)
-		(void)rte_eth_dev_tx_queue_start(port->id, worker->queue);
-	return 0;
-}
-
-static void
-reclaim_all(struct uroce_dev *dev, unsigned nb_waits)
-{
-	for (unsigned i = 0; i < dev->nb_workers; i++) {
-		struct reclaim_worker call = { dev->worker[i], nb_waits == STOP_AT };
-
-		(void)uroce_worker_call(dev->worker[i], NULL, reclaim_worker, &call);
-	}
-	if (nb_waits == LOG_AT)
-		UROCE_LOG(WARNING, port,
-			  "%s: frames that were given to the port are not freed; "
-			  "what lent them memory waits",
-			  dev->conf.port);
-	if (nb_waits > 0)
-		rte_delay_us_sleep(WAIT_US);
-}
-
-void
-uroce_dev_reclaim_mr(struct uroce_dev *dev, uint32_t key)
-{
-	for (unsigned i = 0; uroce_mr_nb_tx_refs(dev->mrs, key) > 0; i++)
-		reclaim_all(dev, i);
-}
-
-void
-uroce_dev_reclaim_qp(struct uroce_dev *dev, const struct uroce_worker_qp *wqp)
-{
-	for (unsigned i = 0; uroce_qpc_has_tx_refs(&wqp->qpc); i++)
-		reclaim_all(dev, i);
 }

@@ -34,7 +34,7 @@ fill_entry(const struct uroce_dev *dev, const struct uroce_gid_table *gids, unsi
 		.gid_index = index,
 		.port_num = 1,
 		.gid_type = IBV_GID_TYPE_ROCE_V2,
-		.ndev_ifindex = uroce_dev_if_index(dev),
+		.ndev_ifindex = uroce_gid_if_index(dev),
 	};
 	memcpy(entry->gid.raw, gids->addr[index].ip, sizeof(entry->gid.raw));
 }

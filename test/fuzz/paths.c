@@ -165,7 +165,8 @@ __wrap_dlsym(void *library, const char *name)
 char *
 __wrap_if_indextoname(unsigned idx, char *name)
 {
-	return idx == FOREIGN_IFINDEX && ifname[0] != '\0' ? strcpy(name, ifname) : NULL;
+	return idx == FOREIGN_IFINDEX && ifname[0] != '\0' ? memcpy(name, ifname, sizeof(ifname))
+							   : NULL;
 }
 
 /* A counter's number is its name's, so that a mistaken name shows. */
@@ -426,7 +427,7 @@ look_for(struct bytes *in)
 	if (to != path) {
 		expect(to == there && strncmp(there, root, strlen(root)) == 0);
 		expect(strcmp(there + strlen(root), path) == 0);
-		strcpy(hidden, there);
+		memcpy(hidden, there, sizeof(hidden));
 		expect(tree_hide(hidden) == hidden && strcmp(hidden, path) == 0);
 	}
 	errno = EBADE;
@@ -467,8 +468,8 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	snprintf(fresh, sizeof(fresh), "%s/fresh", top);
 	snprintf(root, sizeof(root), "%s/root", top);
 	list[0] = &device;
-	strcpy(device.name, "uroce0");
-	strcpy(device.dev_name, "uverbs0");
+	snprintf(device.name, sizeof(device.name), "uroce0");
+	snprintf(device.dev_name, sizeof(device.dev_name), "uverbs0");
 	expect(mkdir(root, 0700) == 0 && files_make(root) && setenv("UROCE_TREE", root, 1) == 0);
 	snprintf(path, sizeof(path), "%s" CLASS, root);
 	class_dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
