@@ -219,22 +219,14 @@ uroce_loss_recovery_nak(struct uroce_qpc *qpc, uint64_t now_ns)
 					  : uroce_loss_recovery_lose(qpc);
 }
 
-/* Hash the address of the peer to one word. */
 static uint64_t
 hash_peer_address(const struct uroce_path *path)
 {
 	const uint8_t *ip = path->hdr + path->ip_off;
-	uint64_t half[2] = { 0 };
 
 	if (path->is_ipv6)
-		memcpy(half, ((const struct uroce_ipv6 *)ip)->dst, sizeof(half));
-	else
-		memcpy(half, ((const struct uroce_ipv4 *)ip)->dst, 4);
-	/*
-	 * Neighbours differ in the last bytes of their addresses. The upper bits of a product
-	 * depend on all bits of the factors.
-	 */
-	return ((half[0] ^ half[1]) * UINT64_C(0x9e3779b97f4a7c15)) >> 6;
+		return uroce_peer_cache_hash(((const struct uroce_ipv6 *)ip)->dst, 16);
+	return uroce_peer_cache_hash(((const struct uroce_ipv4 *)ip)->dst, 4);
 }
 
 void

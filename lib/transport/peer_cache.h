@@ -14,8 +14,10 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-#define UROCE_PEER_CACHE_SLOTS 64
+#define UROCE_PEER_CACHE_BITS  6
+#define UROCE_PEER_CACHE_SLOTS (1u << UROCE_PEER_CACHE_BITS)
 
 /** Metrics of one go-back-N host. */
 struct uroce_peer_metrics {
@@ -29,10 +31,25 @@ struct uroce_peer_cache {
 	struct uroce_peer_metrics slot[UROCE_PEER_CACHE_SLOTS];
 };
 
+/**
+ * Hash the address of a host. Hosts of one network differ in the last bytes of their addresses
+ * only. The upper bits of the product depend on all bits of the address.
+ * @param len  length of the address: 4 or 16
+ */
+static inline uint64_t
+uroce_peer_cache_hash(const uint8_t *ip, size_t len)
+{
+	uint64_t half[2] = { 0 };
+
+	memcpy(half, ip, len);
+	return (half[0] ^ half[1]) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/** The slot of a host, by the upper bits of its hash. */
 static inline unsigned
 uroce_peer_cache_slot(uint64_t host)
 {
-	return (unsigned)(host % UROCE_PEER_CACHE_SLOTS);
+	return (unsigned)(host >> (64 - UROCE_PEER_CACHE_BITS));
 }
 
 /** Find the metrics of a host. @return NULL: the host is not known as a go-back-N host */
