@@ -83,6 +83,16 @@ is_through(const struct uroce_worker *worker)
 	return false;
 }
 
+void
+uroce_publish_drop(struct uroce_worker *worker, unsigned idx)
+{
+	struct uroce_publishing *publishing = &worker->publishing;
+
+	if (publishing->stage == UROCE_ACK_BUILT &&
+	    (int32_t)(publishing->mark - (worker->tx.nb_left + idx)) > 0)
+		publishing->mark--;
+}
+
 static void
 enter_stage(struct uroce_worker *worker, enum uroce_ack_stage stage)
 {

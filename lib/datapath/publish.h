@@ -68,6 +68,12 @@ bool uroce_publish_is_pending(const struct uroce_worker *worker);
 /** Note that frames have been received: the QPs that must acknowledge them have been scheduled. */
 void uroce_publish_await_ack(struct uroce_worker *worker);
 
+/**
+ * Note that a pending frame is dropped: a frame less is ahead of the ACKs that are waited for.
+ * @param idx  index of the frame in the pending frames, without those that were dropped before it
+ */
+void uroce_publish_drop(struct uroce_worker *worker, unsigned idx);
+
 /** Publish completions whose ACKs have left, and notify their consumers. */
 void uroce_publish(struct uroce_worker *worker);
 

@@ -12,6 +12,7 @@
 #include <rte_errno.h>
 
 #include "datapath/log.h"
+#include "datapath/publish.h"
 #include "wire/icrc.h"
 
 /* Shorter payload is copied in less time than a chain takes. */
@@ -162,10 +163,14 @@ uroce_zero_copy_reclaim(struct uroce_worker *worker)
 	unsigned nb_kept = 0;
 
 	for (unsigned i = 0; i < tx->nb_pending; i++) {
-		if (has_ext_buf(tx->pending[i]))
+		if (has_ext_buf(tx->pending[i])) {
+			uroce_publish_drop(worker, nb_kept);
+			uroce_worker_count(worker, UROCE_COUNTER_PORT_XMIT_DISCARDS, 1);
 			rte_pktmbuf_free(tx->pending[i]);
-		else
+		} else {
+			tx->roce_len[nb_kept] = tx->roce_len[i];
 			tx->pending[nb_kept++] = tx->pending[i];
+		}
 	}
 	tx->nb_pending = nb_kept;
 }

@@ -488,6 +488,38 @@ zero_copy__frames_that_wait_for_a_port_are_recalled(void **state)
 	close_dev("net_null0");
 }
 
+/* A copied frame that waits behind those that are dropped is sent and counted as the frame that it is. */
+static void
+zero_copy__a_frame_behind_dropped_ones_is_counted_as_itself(void **state)
+{
+	const struct rte_eth_rxtx_callback *callback;
+	uint64_t nb_bytes, nb_discards;
+
+	(void)state;
+	open_dev("net_null0", "size=64,copy=0", 0);
+	callback = rte_eth_add_tx_callback(dev->port->id, 0, refuse, NULL);
+	assert_non_null(callback);
+	rig_post_send(qp, IBV_WR_RDMA_WRITE, 1, OFFSET, LEN, qp, 0);
+	rig_post_send(qp, IBV_WR_RDMA_WRITE, 2, OFFSET, 64, qp, 0);
+	rig_drive(dev);
+	assert_int_equal(worker()->tx.nb_pending, NB_FRAMES + 1);
+	nb_bytes = uroce_worker_counted(worker(), UROCE_COUNTER_PORT_XMIT_DATA);
+	nb_discards = uroce_worker_counted(worker(), UROCE_COUNTER_PORT_XMIT_DISCARDS);
+	reset();
+	uroce_dev_reclaim_qp(dev, &qp->wqp);
+	assert_int_equal(worker()->tx.nb_pending, 1);
+	assert_int_equal(rte_eth_remove_tx_callback(dev->port->id, 0, callback), 0);
+	rig_drive(dev);
+	assert_int_equal(worker()->tx.nb_pending, 0);
+	/* Ethernet, IPv4, UDP, BTH, RETH, ICRC */
+	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_PORT_XMIT_DATA) - nb_bytes,
+			 64 + 58 + 16);
+	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_PORT_XMIT_DISCARDS) -
+				 nb_discards,
+			 NB_FRAMES);
+	close_dev("net_null0");
+}
+
 static void
 zero_copy__frames_that_are_handed_out_are_copies(void **state)
 {
@@ -617,6 +649,7 @@ main(void)
 		cmocka_unit_test(zero_copy__destruction_waits_for_the_port),
 		cmocka_unit_test(zero_copy__reset_waits_for_the_port),
 		cmocka_unit_test(zero_copy__frames_that_wait_for_a_port_are_recalled),
+		cmocka_unit_test(zero_copy__a_frame_behind_dropped_ones_is_counted_as_itself),
 		cmocka_unit_test(zero_copy__frames_that_are_handed_out_are_copies),
 		cmocka_unit_test(zero_copy__what_an_mkey_makes_is_never_lent),
 	};
