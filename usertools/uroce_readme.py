@@ -73,15 +73,16 @@ def section(result):
     lines = [BEGIN, where_and_what(result), how_sure(result), '']
     must, ports, tcp = lines_of_must(result), lines_of_ports(result), lines_of_tcp(result)
     if must:
-        lines += ['One CPU a side. In bold, as a share: of what a program without any protocol '
-                  'carries, which makes, checks and copies frames of the same shape over the same port '
-                  '(*limit*), or of what the line names.', '', *must, '']
+        lines += ['Each side has one CPU. The share in bold compares uroce with *limit*, or with '
+                  'the value that the line names. The program *limit* makes, checks and copies frames of the same '
+                  'size and layout over the same port, without a protocol.', '', *must, '']
     if ports:
         lines += [*ports, '']
     if tcp:
-        lines += ['On the same pair of interfaces, offloads off, in turn; memif beside loopback:', '',
+        lines += ['The next table compares uroce with UCX over TCP, in turn on the same pair of interfaces, with offloads '
+                  'off. Memif is compared with TCP over loopback.', '',
                   *tcp, '']
-    return '\n'.join([*lines, 'All of it, and plots: [doc/perf](doc/perf/README.md).', END])
+    return '\n'.join([*lines, '[The page of measurements](doc/perf/README.md) has all figures, and plots.', END])
 
 
 def write(result, path):

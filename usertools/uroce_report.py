@@ -28,30 +28,30 @@ SHORT = {'message_rate': '', 'payload_rate': '', 'frame_rate': '', 'latency_min'
          'memory_per_qp': 'memory of each', 'ratio': 'share of the limit'}
 # part: the label of the rows; the columns that come first; the text above the table
 TABLES = {
-    'must': ('run', (), 'The lines of [uroce_lines.py](../../usertools/uroce_lines.py), as '
-             '`uroce-bench-ratio PORT --must-show` tells them: uroce beside what it is held against, '
-             'and the ratio, round by round. `--list` tells the commands.'),
+    'must': ('run', (), 'These are the lines of [uroce_lines.py](../../usertools/uroce_lines.py), as '
+             '`uroce-bench-ratio PORT --must-show` prints them. Each line compares uroce with another '
+             'value and has the ratio of the two, round by round. `--list` prints the commands.'),
     'sizes': ('size', ('port', 'test'),
-              'Requests in lists of 16, one completion for 16, 128 in the send queue, one QP. A path '
-              'MTU of 4096 where the port carries it (AF_XDP: 2048). M/s: million messages a second; '
-              'MB/s: 10^6 bytes of payload.'),
+              'Requests are in lists of 16, with one completion for 16, 128 in the send queue, and one QP. The path '
+              'MTU is 4096 if the port carries it (AF_XDP: 2048). M/s are million messages a second, and '
+              'MB/s are 10^6 bytes of payload a second.'),
     'latency': ('size', ('test',),
-                'Half a round trip in microseconds; each side is one thread that spins.'),
+                'The time of half a round trip is in microseconds. Each side is one thread that spins.'),
     'qps': ('qps', ('order',),
-            '64-byte WRITEs, posted one by one, on the next QP in turn or on any at random; memif. '
-            'Memory counts the queues (16 requests each way) and what ibverbs has of a QP.'),
-    'loss': ('loss', ('port',), '1 MiB WRITEs, frames lost at random in both directions.'),
-    'workers': ('workers', ('port',), '64-byte WRITEs; each worker loops its own QPs over its own '
-                'pair of ports.'),
-    'icrc': ('icrc', ('size', 'mtu'), 'WRITEs over memif; off: a library built to make and check no '
-             'ICRC, which no other RoCE device would talk to.'),
+            'There are 64-byte WRITEs over memif, posted one by one, on the next QP in turn or on a random QP. '
+            'Memory includes the queues (16 requests each way) and the verbs object of a QP.'),
+    'loss': ('loss', ('port',), 'There are 1 MiB WRITEs, and frames are lost at random in both directions.'),
+    'workers': ('workers', ('port',), 'There are 64-byte WRITEs. Each worker loops its own QPs over its '
+                'own pair of ports.'),
+    'icrc': ('icrc', ('size', 'mtu'), 'There are WRITEs over memif. *Off* is a library that makes and '
+             'checks no ICRC; it cannot communicate with any other RoCE device.'),
     'limit': ('tool', (),
-              'WRITEs in lists of 64. *limit* makes, checks and copies frames of the same shape over the '
-              'same port without a protocol; *testpmd* neither sums nor copies. The ratio is that of '
-              'each round.'),
+              'There are WRITEs in lists of 64. The program *limit* makes, checks and copies frames of the same '
+              'size and layout over the same port, without a protocol. The program *testpmd* neither computes '
+              'ICRCs nor copies. The ratio is computed round by round.'),
     'tcp': ('tool', ('port', 'kind', 'test'),
-            'On the same pair of interfaces, offloads off, in turn; beside memif, TCP over loopback. '
-            'One CPU a side.'),
+            'The programs run in turn on the same pair of interfaces, with offloads off. Memif is compared with '
+            'TCP over loopback. Each side has one CPU.'),
 }
 UNITS = {'1/s': (1e6, 'M/s'), 'bytes/s': (1e6, 'MB/s'), 'us': (1, 'us'), 'bytes': (1, 'bytes'),
          '': (0.01, '%')}
@@ -204,8 +204,8 @@ def verdicts(result):
 
 
 def lines_of_ratios(result):
-    lines = ['', 'How many times as good as the other program, round by round, best test of each '
-             'against best test:', '', '| port | measured | median, least to most | must | |',
+    lines = ['', 'The table says how many times as good uroce is as the other program, round by round. It compares '
+             'the best test of each:', '', '| port | measured | median, least to most | must | |',
              '|---|---|---:|---|---|']
     for row in judged(result, 'tcp'):
         what, value, must, verdict = told(row)
@@ -226,7 +226,7 @@ def lines_of_must(result):
     lines = []
     for port in ports_in(rows):
         lines += [f'**{port}**', '',
-                  '| | uroce | held against | | ratio, least to most | must | |',
+                  '| | uroce | compared with | | ratio, least to most | must | |',
                   '|---|---:|---:|---|---:|---|---|']
         for row in judged({'measurements': rows}, 'must'):
             if row['labels']['port'] != port:
@@ -276,7 +276,7 @@ def how_sure(result):
     noisy = [row for row in result['measurements'] if row['others'] > NOISY]
     rounds = ', '.join(f'{name} {state["rounds"]}' for name, state in result['parts'].items()
                        if state['status'] != 'skipped')
-    return (f'Medians of rounds of {result["seconds"]} s each ({rounds}). Other processes, or other '
+    return (f'The figures are medians of rounds of {result["seconds"]} s each ({rounds}). Other processes, or other '
             f'machines of the host, took more than {100 * NOISY:.0f} % of the CPUs during '
             f'{len(noisy)} of {len(result["measurements"])} measurements.')
 
@@ -284,9 +284,9 @@ def how_sure(result):
 def header(result, json_path):
     name = os.path.basename(json_path)
     return ['# Measured', '',
-            f'Written by `usertools/uroce-bench-all{" --quick" if result["is_quick"] else ""}` from '
-            f'[{name}]({name}), which has every round. How to run it and what the file holds: '
-            '[the guide](../guides/benchmarks.md).', '',
+            f'`usertools/uroce-bench-all{" --quick" if result["is_quick"] else ""}` wrote this page from '
+            f'[{name}]({name}), which has every round. [The guide](../guides/benchmarks.md) says how to run it, '
+            'and describes the file.', '',
             where_and_what(result), '', how_sure(result)]
 
 
