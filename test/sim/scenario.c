@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The table, and the frame of the report: an object with the rows that a scenario printed.
+ * The table of scenarios, and the frame of a report: an object that contains the rows of a
+ * scenario.
  */
 
 #include "scenario.h"
@@ -35,7 +36,7 @@ struct report {
 	bool is_json;
 	bool has_trace;
 	unsigned nb_rows;
-	uint64_t seeds; /* worlds that were run */
+	uint64_t seeds; /* worlds that have run */
 	uint64_t violations;
 	uint64_t packets;
 	uint64_t hash;
