@@ -76,9 +76,8 @@ struct options {
 	uint64_t inline_len;
 	uint64_t outs; /* outstanding READs and atomics; 0: the device's limit */
 	uint64_t mtu;  /* path MTU in bytes; 0: the port's */
-	uint64_t
-		/* bytes over which messages are spread on either side; 0: one page for each QP */
-		working_set;
+	/* bytes over which messages are spread on either side; 0: one page for each QP */
+	uint64_t working_set;
 	uint64_t gid_index;
 	uint64_t timeout_code; /* local ACK timeout [IBA 11.6.2] */
 	uint64_t retry_cnt;

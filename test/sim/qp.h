@@ -134,12 +134,8 @@ struct qp {
 	struct world *world;
 	struct host *host;
 	struct qp *peer;
-	struct shared
-		/*
-		 * shared queue of its receive requests; XRC: the first one; NULL: a queue of its
-		 * own
-		 */
-		*shared;
+	/* shared queue of its receive requests; XRC: the first one; NULL: it has its own queue */
+	struct shared *shared;
 	struct shared *srqs[XRC_SRQS]; /* XRC target: all shared queues that its peer may name */
 	struct uroce_path path;
 	uint32_t qpn;
