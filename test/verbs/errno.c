@@ -117,10 +117,7 @@ static struct ibv_sge sge;
 	X(query_xrc_rcv_qp, uroce_query_xrc_rcv_qp(NULL, 0, &out.qp, 0, NULL))                     \
 	X(reg_xrc_rcv_qp, uroce_reg_xrc_rcv_qp(NULL, 0))                                           \
 	X(unreg_xrc_rcv_qp, uroce_unreg_xrc_rcv_qp(NULL, 0))                                       \
-	/*
-	 * functions of the context, which inline calls of verbs use, and other calls that are not
-	 * listed above
-	 */                                                                                         \
+	/* functions of the context, and other calls that are not listed above */                  \
 	X(the_contexts_query_port,                                                                 \
 	  verbs_get_ctx(net.a.context)->query_port(net.a.context, 2, &out.port, sizeof(out.port))) \
 	X(the_contexts_query_device,                                                               \
