@@ -74,7 +74,7 @@ struct held {
 struct queue {
 	uint16_t port, idx;
 	const struct rte_eth_rxtx_callback *callback;    /* receive callback; NULL: none */
-	const struct rte_eth_rxtx_callback *tx_callback; /* NULL: none */
+	const struct rte_eth_rxtx_callback *tx_callback; /* NULL: no callback is installed */
 	unsigned short random[3];
 	struct held held[HELD_MAX];
 	unsigned nb_held;

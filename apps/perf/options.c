@@ -46,7 +46,7 @@ struct row {
 	enum kind kind;
 	size_t offset; /* of the value in struct options */
 	uint64_t min, max;
-	const struct choice *choices; /* the last one has a NULL name */
+	const struct choice *choices; /* allowed values; the last entry has a NULL name */
 	unsigned where;
 	const char *arg;
 	const char *help; /* NULL: not in the help text */

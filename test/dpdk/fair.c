@@ -15,7 +15,7 @@
 
 #define NB_QP   24
 #define NB_MSG  8
-#define MSG_LEN 32768 /* one turn */
+#define MSG_LEN 32768 /* bytes that a QP sends in one turn */
 
 static struct rig_qp *qp[NB_QP], *peer[NB_QP];
 

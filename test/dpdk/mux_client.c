@@ -191,7 +191,7 @@ mux_client__wrong_slots_are_dropped_and_counted(void **state)
 	switch_forge(attached_switch, 1, 0, slot(offset, 53), NULL, 0);
 	attached_wait(has_seen_all, attached_drive);
 	assert_int_equal(atomic_load(&attached_stats(1)->wrong_slots), 8);
-	/* the slots can be used as before, around the whole ring */
+	/* after the forged descriptors all slots of the ring can be used */
 	for (unsigned i = 0; i < 40; i++)
 		attached_write(RIG_BUF_LEN);
 	assert_int_equal(atomic_load(&attached_stats(1)->wrong_slots), 8);

@@ -32,7 +32,7 @@ mux_client__numbers_are_of_leased_blocks(void **state)
 	uroce_dev_free_qpn(dev_a, 300);
 	assert_int_equal(uroce_dev_alloc_qpn(dev_a, &qpn), 0);
 	assert_int_equal(qpn, 300);
-	/* that works without uroced, too, which is needed for further numbers only */
+	/* a released number is allocated without uroced; only further blocks need uroced */
 	uroce_dev_free_qpn(dev_a, 301);
 	switch_stop(attached_switch);
 	assert_int_equal(uroce_dev_alloc_qpn(dev_a, &qpn), 0);

@@ -266,7 +266,7 @@ neigh_input__malformed_is_ignored(void **state)
 	/* hop limit: forwarded by a router */
 	expect_ignored_with(ns, sizeof(ns), 21, 254);
 	expect_ignored_with(ns, sizeof(ns), sizeof(ns) - 1, 0x98); /* checksum */
-	/* target is another host, so that the checksum is wrong, too */
+	/* the target is another host, and so the checksum is wrong */
 	expect_ignored_with(ns_probe, sizeof(ns_probe), 77, 2);
 	expect_ignored_with(ping, sizeof(ping), 22, 62);                   /* IPv4 checksum */
 	expect_ignored_with(ping, sizeof(ping), 33, 2);                    /* for another host */
@@ -421,7 +421,7 @@ neigh_input__no_entry_of_what_is_no_other_host(void **state)
 		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 9 }, /* a mapped IPv4 address */
 		/* the host's own address, mapped */
 		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 },
-		{ [10] = 0xff, [11] = 0xff, 0, 0, 0, 0 },   /* this network */
+		{ [10] = 0xff, [11] = 0xff, 0, 0, 0, 0 },   /* an address of "this network" */
 		{ [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 }, /* loopback */
 		/* broadcast of the host's network */
 		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 255 },

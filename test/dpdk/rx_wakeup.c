@@ -495,7 +495,8 @@ service__gets_up_when_the_application_comes(void **state)
 		wait_for_sleep();
 		while (!is_up() && ++nb_polls)
 			(void)uroce_worker_poll(dev[1]->worker[0]);
-		assert_in_range(nb_polls, 0, 100); /* it checks the link after 0.1 s */
+		/* the service thread checks the link after 0.1 s */
+		assert_in_range(nb_polls, 0, 100);
 	}
 	wait_for_sleep();
 	end_world();

@@ -99,7 +99,7 @@ make_laps(void *arg)
 	return NULL;
 }
 
-/* Also with more threads than clocks, and for threads that have ended. */
+/* The sums are right with more threads than clocks, and include threads that have ended. */
 static void
 read__sums_over_threads(void **state)
 {

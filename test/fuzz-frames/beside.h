@@ -38,7 +38,7 @@ struct beside {
 	struct beside_lane lane[BESIDE_LANES];
 	uint64_t nb_ops[3]; /* counts of SEND, WRITE, READ */
 	uint64_t nb_bytes;
-	const char *violation; /* NULL: none */
+	const char *violation; /* text of a violation of the contract; NULL: no violation */
 };
 
 bool beside_open(struct beside *beside, struct fabric *fabric, struct rng *rng);

@@ -77,8 +77,9 @@ void fabric_wait_ns(uint64_t ns);
 bool fabric_introduce(struct fabric *fabric);
 
 /**
- * Send a frame to a worker of the target. The frame is in a buffer that ends at the end of a
- * mapping, so that a read beyond it faults; or in an ordinary mbuf; or in a chain of mbufs.
+ * Send a frame to a worker of the target. The frame is in one of three places: in a buffer that
+ * ends at the end of a mapping, so that a read beyond it faults; in an ordinary mbuf; in a chain of
+ * mbufs.
  */
 void fabric_send(struct fabric *fabric, const struct frame *frame, unsigned worker,
 		 struct rng *rng);

@@ -35,8 +35,8 @@ frame_udp_off(const struct frame *frame)
 void frame_fit(struct frame *frame);
 
 /**
- * Compute the ICRC of the present bytes and store it where a receiver expects it: at the end of the
- * length in the IP header, or else at the end of the frame.
+ * Compute the ICRC of the present bytes and store it where a receiver expects it. That is the end
+ * of the length in the IP header, or else the end of the frame.
  * @return false: there is no IP header with room for a BTH and an ICRC behind it
  */
 bool frame_seal(struct frame *frame);

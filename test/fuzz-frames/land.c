@@ -150,7 +150,7 @@ land_aim(const struct land *land, enum domain domain, enum plot plot, uint32_t l
 	case 2: /* a range that wraps around the address space, or nearly */
 		*va = 0 - (uint64_t)rng_below(rng, 2 * len + 2);
 		break;
-	case 3: /* another region, with its own key or with the key of this one */
+	case 3: /* another region, with its own key or with the key of the first region */
 		info = &land->plot[domain][rng_below(rng, PLOT_NB)];
 		*va = (uintptr_t)info->at;
 		if (rng_once_in(rng, 2))

@@ -6,10 +6,15 @@
  *	fuzz-frames [--frames N] [--seed S] [--feed port|input|both]
  *
  * Frames that a peer could have sent are mutated. At least nine of ten get a valid ICRC again. They
- * are sent to a port with QPs of every type and state, beside honest traffic. The checks are: no
- * crash; no change of memory without an access right; completions in order; no effect on the honest
- * traffic; exactly one verdict for every frame; no lost buffer; every possible verdict has
- * occurred.
+ * are sent to a port with QPs of every type and state, beside honest traffic. The checks are:
+ *
+ * - no crash
+ * - no change of memory without an access right
+ * - completions in order
+ * - no effect on the honest traffic
+ * - exactly one verdict for every frame
+ * - no lost buffer
+ * - every possible verdict has occurred
  *
  * The same seed gives the same run. Exit status: 0; 1 after a line that begins with FAIL; 2 after a
  * wrong option.

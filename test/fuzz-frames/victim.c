@@ -342,7 +342,7 @@ choose_memory(const struct victims *victims, const struct victim *victim, enum i
 	else
 		sge[0] = (struct ibv_sge){ (uintptr_t)bare->at + rng_below(rng, bare->len - len),
 					   len, bare->mr->lkey };
-	/* its response cannot be placed, or the request cannot be sent */
+	/* sometimes the response cannot be placed, or the request cannot be sent */
 	if (rng_once_in(rng, 256))
 		sge[0].lkey = victims->land->dead_key[domain];
 	return nb;

@@ -69,7 +69,7 @@ struct victims {
 	uint64_t nb_revived;
 	uint64_t nb_recreated; /* QPs that were destroyed and created again */
 	uint64_t nb_events;
-	const char *violation; /* NULL: none */
+	const char *violation; /* text of a violation of the contract; NULL: no violation */
 };
 
 #define VICTIM_QKEY 0x11223344u

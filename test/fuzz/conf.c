@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * User input: the specification of a device; the devices and EAL options of a program that does not
- * know uroce, in the environment or a file; the arguments of EAL and of uroced. Accepted values
- * must be those of the text and within their limits. Refused input must change nothing.
+ * User input:
+ *
+ * - the specification of a device
+ * - the devices and EAL options of a program that does not know uroce, in the environment or a file
+ * - the arguments of EAL and of uroced
+ *
+ * Accepted values must be those of the text and within their limits. Refused input must change
+ * nothing.
  */
 
 #include "bytes.h"

@@ -44,7 +44,7 @@ static const uint8_t group_ip[2][16] = { { [10] = 0xff, 0xff, 239, 1, 2, 3 },
 
 static struct side {
 	struct client *client;
-	uint32_t head[NB_PAIRS]; /* its own indexes of the up rings */
+	uint32_t head[NB_PAIRS]; /* the client's own indexes of the up rings */
 	uint32_t seen[NB_PAIRS]; /* frames in the down rings that were checked */
 	bool is_wild, was_broken;
 	uint8_t *before; /* copy of its shared memory before the round */

@@ -146,7 +146,7 @@ read_claims(const struct frame *frame, uint8_t ips[2][16])
 }
 
 /*
- * Check a reply: it goes back to the sender, or to all nodes if the sender has no address yet; it
+ * Check a reply. It goes back to the sender, or to all nodes if the sender has no address yet. It
  * comes from the host, and is not much longer than the request.
  */
 static void

@@ -158,7 +158,7 @@ close_and_use(const char *way)
 	check_files();
 }
 
-/* The parent has no object on the device, so the child may use the device, too. */
+/* The parent has no object on the device, so the child may use the device. */
 static void
 become_daemon(void)
 {

@@ -464,7 +464,7 @@ call_pread_chk(void *function, const char *path, char *text)
 static const struct {
 	const char *name;
 	call_fn *call;
-	/* the call that newer libcs have instead */
+	/* name of the call that replaces it in newer versions of libc */
 	const char *now_name;
 	call_fn *now;
 } calls[] = {

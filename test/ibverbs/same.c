@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Functions that need no device must give the same results in our library and in the
+ * Functions that need no device must give the same results in uroce's library and in the
  * distribution's. They are rates for each code and number, copies of the kernel's structs with
  * random bytes, names, and the path of sysfs.
  *

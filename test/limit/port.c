@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Opens the port. The pool is as small as the rings allow, and its per-core cache is a stack, so
- * that the frame that was freed last, which is in the processor's cache, is allocated next. Two
- * drivers need more. AF_PACKET needs frames as large as the slots of its rings. AF_XDP computes
- * addresses from a fixed stride in the kernel, so it needs a pool without gaps, of which it keeps a
- * part.
+ * Opens the port. The pool is as small as the rings allow, and its per-core cache is a stack. Thus
+ * the frame that was freed last is allocated next: it is in the processor's cache. Two drivers need
+ * more. AF_PACKET needs frames as large as the slots of its rings. AF_XDP computes addresses from a
+ * fixed stride in the kernel, so it needs a pool without gaps, of which it keeps a part.
  */
 
 #include "port.h"
@@ -103,7 +102,7 @@ start(struct port *port, const struct limit_options *opt, uint32_t frame_len)
 struct wish {
 	const char *driver;
 	const char *slot_key; /* device argument with the bytes that a frame must hold */
-	uint32_t slot_len;    /* default of that argument */
+	uint32_t slot_len;    /* default of the driver argument that sets the length of a slot */
 	unsigned nb_kept;     /* frames that the driver keeps besides its rings */
 	bool is_dense;
 };

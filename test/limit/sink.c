@@ -30,8 +30,9 @@ struct sink {
 	uint64_t place;        /* place of the next payload without a RETH */
 	uint32_t expected_psn; /* valid if has_begun */
 	bool has_begun;
-	unsigned unanswered;                       /* frames since the last response */
-	bool is_asked;                             /* one of those frames requests a response */
+	unsigned unanswered; /* frames since the last response */
+	/* one of the received frames requests a response */
+	bool is_asked;
 	struct rte_mbuf *answers[LIMIT_BURST_MAX]; /* responses for the frames of this burst */
 	unsigned nb_answers;
 	/* counters */

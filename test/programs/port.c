@@ -47,8 +47,8 @@ set_interface(const char *name, bool is_up)
 }
 
 /*
- * Whether the next event, except for events of addresses, is this one. The descriptor is polled, as
- * in programs with a loop.
+ * Whether the next event, except for events of addresses, has this type. The descriptor is polled,
+ * as in programs with a loop.
  */
 static bool
 is_told(struct ibv_context *context, enum ibv_event_type type)

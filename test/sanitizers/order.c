@@ -14,7 +14,7 @@
  *		 threads are ordinary threads
  *
  * Both sanitizers: objects and rings are allocated from the process's heap instead of EAL's, so
- * that a use after free is detected. (EAL then reports only that the memory is its own.) Tests that
+ * that a use after free is detected. EAL then reports only that the memory is its own. Tests that
  * examine EAL's heap set UROCE_TEST_HEAP=eal in their environment, which keeps EAL's heap.
  *
  * This file defines some functions of DPDK, which come first in the program, and which call those

@@ -7,13 +7,13 @@
  * Operations of applications on a QP other than posts, in the middle of traffic. Each operation
  * checks its results:
  *
- * - a cancelled request sends nothing and completes in its order; a request that was begun cannot
- *   be cancelled; the returned count is that of the cancelled requests; outside of SQD the call is
- *   refused
- * - in SQD attributes are accepted when the send queue has drained, and not before
- * - nothing is written or read through a key after its withdrawal: of a region that was
- *   deregistered, or of a window (type 1, 2A, 2B, also zero-based) that was invalidated, bound
- *   again or deallocated
+ * - A cancelled request sends nothing and completes in its order. A request that was begun cannot
+ *   be cancelled. The returned count is that of the cancelled requests. Outside of SQD the call is
+ *   refused.
+ * - In SQD attributes are accepted when the send queue has drained, and not before.
+ * - Nothing is written or read through a key after its withdrawal. The key is that of a region or
+ *   of a window. A region is deregistered. A window (type 1, 2A, 2B, also zero-based) is
+ *   invalidated, bound again or deallocated.
  */
 
 #include "qp.h"

@@ -34,7 +34,7 @@ enum psn {
 /* An attack: `burst` frames of one kind every `every_ns`; 0: once. */
 struct attack {
 	const char *name;
-	const char *opcode; /* NULL: no frames */
+	const char *opcode; /* opcode of the forged frames; NULL: no frames */
 	uint32_t every_ns;
 	uint32_t burst;
 	enum psn psn;

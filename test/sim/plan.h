@@ -6,9 +6,13 @@
  * @file
  * The requests of a connection: all operations, sizes and flags, some of them wrong on purpose.
  *
- * The memory of an end has several parts: a page of words for the peer's atomics; an area in which
- * the peer's WRITEs overlap; pieces that are written once and read back; pieces for the responses
- * to its own READs; receive buffers. Between pieces there are gaps, which must not change.
+ * The memory of an end has these parts. Between pieces there are gaps, which must not change.
+ *
+ * - a page of words for the peer's atomics
+ * - an area in which the peer's WRITEs overlap
+ * - pieces that are written once and read back
+ * - pieces for the responses to the end's own READs
+ * - receive buffers
  */
 
 #include <stdint.h>

@@ -55,8 +55,9 @@ struct request {
 	uint32_t imm;
 	uint32_t flags; /* enum ibv_send_flags */
 	enum bad bad;
-	uint8_t srq;       /* XRC: index of the peer's shared queue that the request names */
-	bool is_needed;    /* a later request depends on this one, so it must not be cancelled */
+	uint8_t srq; /* XRC: index of the peer's shared queue that the request names */
+	/* a later request depends on this request, which therefore must not be cancelled */
+	bool is_needed;
 	bool is_cancelled; /* the request sends nothing */
 	bool is_mortal;    /* the request uses the peer's key that will be withdrawn */
 	/* content of its destination when that key was withdrawn; NULL: it was not withdrawn */
@@ -68,7 +69,7 @@ struct request {
 	struct mkey *from; /* mkey of the source; NULL: plain memory */
 	/* mkey of the destination; NULL: plain memory, or, for a SEND, the receiver's choice */
 	struct mkey *into;
-	bool is_told; /* both mkeys have reported their errors */
+	bool is_told; /* both mkeys of the QP have reported their errors */
 	/* state of the oracle */
 	uint32_t first;  /* number of its first packet in this direction */
 	uint32_t nb_psn; /* number of its packets */
@@ -117,7 +118,7 @@ struct qp_conf {
 
 /** Reasons for which an end may be in ERR. */
 enum death {
-	DEATH_ORDERED = 1 << 0, /* its application moved it there */
+	DEATH_ORDERED = 1 << 0, /* the QP's application moved the QP to ERR */
 	DEATH_FAULT = 1 << 1,   /* a request failed with an error that was due */
 	DEATH_PEER = 1 << 2,    /* a bad request of the peer was received */
 };
@@ -143,7 +144,7 @@ struct qp {
 	bool is_signed;   /* requests use mkeys (signed.h) */
 	bool is_forged;   /* forged frames were sent: the oracle does not check this QP */
 	bool is_lenient;  /* messages may be lost: UC, UD */
-	bool is_to_group; /* its datagrams go to the group; its peer is one of the members */
+	bool is_to_group; /* the QP sends datagrams to the group; its peer is one of the members */
 	bool is_member;   /* a member of the group, which receives what its peer sends */
 	uint64_t pass;    /* value of world.nb_passes at the last datagram that it received */
 	/* memory: its content, and the content that it must have */
@@ -173,10 +174,10 @@ struct qp {
 		bool is_dead;
 	} mortal;
 	struct uroce_sig_domain on_wire; /* with is_signed: the signatures on the wire */
-	struct mkey *recv_mkeys;         /* one for each receive buffer; NULL: none */
+	struct mkey *recv_mkeys;         /* one mkey for each receive buffer; NULL: no mkeys */
 	/* index of the receive request with an invalid lkey; UINT32_MAX: none */
 	uint32_t bad_recv;
-	uint32_t events;  /* all events so far, enum uroce_qpc_event */
+	uint32_t events;  /* all events of the QP so far, enum uroce_qpc_event */
 	uint64_t post_ns; /* time before which no request is posted */
 	uint64_t recv_ns; /* time before which no receive request is posted */
 	uint32_t pace_ns; /* mean time between two posts; 0: no delay */
@@ -193,11 +194,11 @@ struct qp {
 	uint32_t nb_psn;       /* packets of all posted requests */
 	uint32_t sent;         /* one past the newest packet sent */
 	uint32_t repaired;     /* with has_repaired: the packet that was retransmitted alone */
-	uint32_t repaired_end; /* packets below this one were in flight at that time */
+	uint32_t repaired_end; /* packets below this index were in flight at that time */
 	bool has_repaired;
-	uint32_t acked;     /* packets below this one are acknowledged, as the requester claims */
+	uint32_t acked;     /* packets below this index are acknowledged, as the requester claims */
 	uint32_t acked_req; /* index of the request that contains `acked` */
-	uint32_t exec;      /* packets below this one are executed, as the responder claims */
+	uint32_t exec;      /* packets below this index are executed, as the responder claims */
 	bool is_overlaid;   /* out-of-order packets may rightly have overwritten memory */
 	uint32_t exec_req;  /* index of the request that contains `exec` */
 	/* requests below this index have a receive request; XRC: for each shared queue */
@@ -208,7 +209,7 @@ struct qp {
 	uint32_t rd_end[32];
 	uint32_t rd_first;
 	uint32_t rd_last;
-	/* in SQD no packet from this one on may be sent; UINT32_MAX: not in SQD */
+	/* in SQD no packet from this index on may be sent; UINT32_MAX: not in SQD */
 	uint32_t sqd_limit;
 	bool is_stopped; /* a bad block was found: the QP must be in SQD */
 	uint64_t progress_ns;
@@ -223,7 +224,7 @@ struct qp {
 	/* a receive request failed; XRC: for each shared queue, because each is in order */
 	bool has_recv_failed[XRC_SRQS];
 	bool has_drained; /* the event SQ_DRAINED occurred in the last call */
-	/* enum ibv_qp_state when the frames that are sent now were requested */
+	/* state of the QP (enum ibv_qp_state) when the frames that are sent now were requested */
 	uint8_t asked_state;
 	bool is_last_wqe; /* the event LAST_WQE_REACHED occurred */
 	bool is_drained;  /* the event SQ_DRAINED occurred since the QP entered SQD */

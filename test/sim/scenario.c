@@ -30,7 +30,7 @@ static const struct scenario {
 
 struct report {
 	FILE *out;
-	FILE *series; /* NULL: none */
+	FILE *series; /* file for the time series; NULL: no file */
 	char *text;
 	size_t len;
 	bool is_json;

@@ -28,7 +28,7 @@ struct world;
 
 struct trace {
 	uint64_t hash;
-	FILE *out; /* NULL: no lines */
+	FILE *out; /* where lines are printed; NULL: no lines */
 	bool has_states;
 };
 

@@ -47,8 +47,8 @@ struct host {
 	struct link link;
 	struct uroce_mr_table *mrs;
 	struct uroce_rd_pool *rd_pool;
-	struct shared *shared; /* its shared receive queue; NULL: none */
-	struct shared *xrc[2]; /* its XRC shared queues, XRC_SRQS of them; NULL: none */
+	struct shared *shared; /* the host's shared receive queue; NULL: none */
+	struct shared *xrc[2]; /* the host's XRC shared queues, XRC_SRQS of them; NULL: none */
 	struct uroce_srq_table *srqs;
 	struct uroce_mcast_table *mcast;
 	struct uroce_reorder_buffer *reorder_buffer; /* NULL: out-of-order packets are dropped */
@@ -68,7 +68,8 @@ struct host {
 	struct frame *rx_first;
 	struct frame *rx_last;
 	uint32_t nb_rx;
-	uint32_t rx_room; /* its length in frames; frames that arrive when it is full are lost */
+	/* length of the receive ring in frames; frames that arrive at a full ring are lost */
+	uint32_t rx_room;
 	uint32_t run_max; /* maximum number of frames that a QP receives in one call */
 	/* rounds */
 	uint32_t gap_ns;     /* minimum time between two rounds */

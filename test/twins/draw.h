@@ -24,7 +24,7 @@ struct draw_answer {
 struct draw {
 	struct rng rng;
 	uint32_t ask_in; /* one of so many runs has requests of the peer */
-	uint32_t odd_in; /* one of so many frames differs slightly; 0: none */
+	uint32_t odd_in; /* one of so many frames differs slightly from a valid frame; 0: none */
 	struct draw_answer answers[DRAW_ANSWERS];
 	unsigned nb_answers;
 	/* the message that the next frames continue */

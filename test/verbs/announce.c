@@ -30,7 +30,7 @@
 #define PEER_VDEV   VDEV_OF("client")
 #define SPEC        "net_memif0,addr=192.0.2.1/24,workers=2"
 #define PEER_SPEC   "net_memif0,addr=192.0.2.2/24,workers=2"
-#define PEER        "peer" /* this program itself runs as the other end */
+#define PEER        "peer" /* the program runs itself with this argument as the other end */
 #define PATIENCE_MS 30000
 
 static const char *program;

@@ -391,7 +391,7 @@ map_huge(void **map)
 	return at;
 }
 
-/* This works without RDMAV_HUGEPAGES_SAFE [RDMA Aware 3.1.1]. */
+/* The call works without RDMAV_HUGEPAGES_SAFE [RDMA Aware 3.1.1]. */
 static void
 fork__of_huge_pages(void **state)
 {

@@ -93,7 +93,8 @@ qp_event__names_its_qp(void **state)
 	assert_ptr_equal(event.element.qp, net.b.qp);
 	uroce_ack_async_event(&event);
 	expect_no_event(net.b.context);
-	expect_no_event(net.a.context); /* the requester gets a completion instead */
+	/* the requester gets a completion with an error, and no event */
+	expect_no_event(net.a.context);
 }
 
 /* The requester sends the atomic, and the responder refuses it. */

@@ -420,7 +420,7 @@ loopback__a_datagram_has_both_addresses(void **state)
 	send_datagram(0, gid_of(&net.b, 0), net.b.qp->qp_num);
 }
 
-/* Each member of a group on the device gets a copy, and the network gets one, too. */
+/* Each member of a group on the device gets a copy, and one copy is sent to the network. */
 static void
 loopback__a_group_is_as_before(void **state)
 {

@@ -43,11 +43,11 @@ struct pair_conf {
 	const char *keys; /* keys of both devices in addition to addr, such as "workers=2" */
 	/* drive=none: a thread of the test drives both devices while they are open */
 	bool is_driven;
-	enum ibv_mtu mtu;             /* default 1024 */
-	uint32_t nb_wr;               /* default NB_WR */
-	uint32_t nb_cqe;              /* default 256 */
+	enum ibv_mtu mtu;             /* path MTU; default 1024 */
+	uint32_t nb_wr;               /* number of entries of each work queue; default NB_WR */
+	uint32_t nb_cqe;              /* number of entries of each CQ; default 256 */
 	uint8_t timeout;              /* code; default 14 */
-	uint8_t retry_cnt, rnr_retry; /* default 7, or 0 with is_impatient */
+	uint8_t retry_cnt, rnr_retry; /* retry counts; default 7, or 0 with is_impatient */
 	bool is_impatient;
 	bool is_quiet; /* sq_sig_all = 0 */
 	bool is_ipv6;

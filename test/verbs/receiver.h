@@ -15,7 +15,7 @@
 extern struct pair net; /* both QPs are in RESET: the initiator, and the target */
 /* the file that identifies the domain of the target; opened by main */
 extern int xrc_fd;
-extern struct ibv_xrcd *xrcd; /* that domain, in b's context */
+extern struct ibv_xrcd *xrcd; /* the XRC domain, in b's context */
 
 /** Make the QPs of an open pair an XRC initiator and a target. */
 void make_xrc(void);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define LEN 100 /* not a multiple of 8: the last word is incomplete */
+#define LEN 100 /* LEN is not a multiple of 8, so the last word is incomplete */
 
 static uint8_t place[LEN + 8];
 

@@ -4,10 +4,13 @@
  * Both ends send to each other for some time, with a window of requests each: SENDs and READs,
  * whose every byte the receiver checks; WRITEs of fixed data; FETCH_ADDs, which are counted.
  *
- * The memory of an end has slots of `size` bytes: `window` slots to send from, `window` to receive
- * into, `window` that the peer writes (slot i gets the pattern of WRITTEN + i), `window` to read
- * into, one that the peer reads (pattern READ_SEED), and one whose first word the peer's atomics
- * change.
+ * The memory of an end consists of slots of `size` bytes:
+ *
+ * - `window` slots to send from, and `window` slots to receive into
+ * - `window` slots that the peer writes: slot i gets the pattern of WRITTEN + i
+ * - `window` slots for the responses to READs
+ * - one slot that the peer reads: pattern READ_SEED
+ * - one slot whose first word the peer's atomics change
  */
 
 #include <errno.h>

@@ -88,8 +88,8 @@ static const char usage[] =
 
 struct options {
 	uint64_t seed;
-	const char *pcap;    /* NULL: none */
-	const char *control; /* NULL: none */
+	const char *pcap;    /* capture file to write; NULL: no capture */
+	const char *control; /* path of the control socket; NULL: no control socket */
 	const char *ends[DIRECTION_NB];
 	bool is_help;
 };

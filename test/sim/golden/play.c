@@ -655,32 +655,35 @@ static const struct {
 	{ "mortal",
 	  /* mortal B [kind=1] [zero_based]: a key of a region or a window for A, to be withdrawn */
 	  do_mortal },
-	{ "withdraw", do_withdraw }, /* withdraw B: end that key */
+	{ "withdraw", do_withdraw }, /* withdraw B: withdraw the key that `mortal` made */
 	{ "cancel", do_cancel },     /* cancel A 1: the request with this wr_id */
-	{ "tune", do_tune }, /* tune A timeout=5 [retry=1] [mig=1]: attributes and no state */
-	{ "draining", do_draining }, /* draining A: the state that a query returns */
-	{ "arm", do_arm },           /* arm B 2 [srq=1]: the limit of a shared queue */
-	{ "leave", do_leave },       /* leave B: its group */
-	{ "recv", do_recv },         /* recv B [4] [bad]: so many; the first has a bad lkey */
-	{ "lose", do_fault },        /* lose A 1 [nb=2]: of the frames that A sends */
+	/* tune A timeout=5 [retry=1] [mig=1]: modify attributes and no state */
+	{ "tune", do_tune },
+	{ "draining", do_draining }, /* draining A: print the state that a query returns */
+	{ "arm", do_arm },           /* arm B 2 [srq=1]: set the limit of a shared queue */
+	{ "leave", do_leave },       /* leave B: B leaves its multicast group */
+	/* recv B [4] [bad]: post 4 receive requests; `bad`: the first has a bad lkey */
+	{ "recv", do_recv },
+	/* lose A 1 [nb=2]: lose 2 frames that A sends, from frame 1 on */
+	{ "lose", do_fault },
 	/* twice A 1 [us=10]: the frame arrives twice, the second time so much later */
 	{ "twice", do_fault },
-	{ "late", do_fault },  /* late A 1 [us=10] */
+	{ "late", do_fault },  /* late A 1 [us=10]: the frame arrives so much later */
 	{ "spoil", do_fault }, /* spoil A 1: a byte is changed */
 	{ "mark", do_fault },  /* mark A 1: the switch sets CE */
-	/* rate A: the current rate and the target rate of congestion control */
+	/* rate A: print the current rate and the target rate of congestion control */
 	{ "rate", do_rate },
-	/* run [50]: until no events are left, or for so many microseconds */
+	/* run [50]: advance time until no events are left, or by so many microseconds */
 	{ "run", do_run },
-	{ "modify", do_modify }, /* modify A SQD */
-	{ "state", do_state },   /* state A */
-	{ "done", do_done },     /* done A: completions since the last `done` */
-	{ "events", do_events }, /* events A */
-	{ "word", do_word },     /* word B 0: the nth word of its memory */
-	{ "stall", do_stall },   /* stall B 20: no rounds for so many microseconds */
+	{ "modify", do_modify }, /* modify A SQD: move the QP to SQD */
+	{ "state", do_state },   /* state A: print the state of the QP */
+	{ "done", do_done },     /* done A: print the completions since the last `done` */
+	{ "events", do_events }, /* events A: print the events of the QP */
+	{ "word", do_word },     /* word B 0: print the nth word of B's memory */
+	{ "stall", do_stall },   /* stall B 20: B's host runs no rounds for so many microseconds */
 	/* block A 20: the port accepts no frames for so many microseconds */
 	{ "block", do_block },
-	{ "destroy", do_destroy }, /* destroy B */
+	{ "destroy", do_destroy }, /* destroy B: destroy the QP */
 	{ "forge", do_forge },     /* forge B SEND_ONLY psn=3 len=8: a forged frame arrives */
 };
 

@@ -93,7 +93,7 @@ cc_conf_check__each_parameter_has_a_range(void **state)
 		uint32_t *field = (uint32_t *)(void *)((uint8_t *)&conf + param->offset);
 
 		uroce_cc_conf_init(&conf);
-		/* set other parameters so that they do not restrict this one */
+		/* set other parameters so that they do not restrict the tested parameter */
 		conf.min_mbps = 1;
 		conf.cnp_us = 1;
 		conf.alpha_us = 1000000;
@@ -309,7 +309,7 @@ dcqcn_bytes__count_like_the_timer(void **state)
 	uroce_cc_charge(&cc, 1, T0);
 	assert_int_equal(cc.nb_bytes, 1);
 	assert_int_equal(cc.rate_bps, 75 * GBPS);
-	/* bytes beyond one event count for the next event */
+	/* bytes beyond one byte-counter event count for the next event */
 	uroce_cc_charge(&cc, 4000, T0);
 	uroce_cc_charge(&cc, 4000, T0);
 	uroce_cc_charge(&cc, 4000, T0);
@@ -498,7 +498,10 @@ pacer__a_cut_makes_the_wait_longer(void **state)
 	assert_int_equal(cc.next_ns, T0 + 2000);
 }
 
-/* At a lower rate the credit of unused time is longer than the time since the clock began. */
+/*
+ * When the rate falls, the credit for unused time gets longer. It may then be longer than the time
+ * since the clock began, and must not underflow.
+ */
 static void
 pacer__a_clock_that_has_just_begun_loses_nothing(void **state)
 {

@@ -264,7 +264,7 @@ loss_recovery__as_much_is_in_flight_as_waits_in_line_nowhere(void **state)
 	assert_int_equal(qpc->req.rtt.min_rtt_ns, 64);
 	assert_int_equal(psns_after_answer(56, true, false), 63);
 	assert_int_equal(psns_after_answer(window, true, false), window);
-	/* so few packets cause no queue, so the path has become longer */
+	/* 16 packets cause no queue, so the path has become longer */
 	assert_int_equal(psns_after_answer(16, true, true), 16);
 	assert_int_equal(qpc->req.rtt.min_rtt_ns, 64 + 2 + 1);
 	/* cwnd does not limit a selective peer */

@@ -199,7 +199,10 @@ recv__of_an_xrc_queue_through_an_mkey(void **state)
 	try_queue(pair_conf(IBV_QPT_XRC_SEND));
 }
 
-/* A message that lost a packet is dropped, and the mkey's state of its incomplete block, too. */
+/*
+ * If a message loses a packet, the message is dropped, and the mkey's state of its incomplete block
+ * is discarded.
+ */
 static void
 recv__of_uc_through_an_mkey(void **state)
 {

@@ -290,7 +290,10 @@ ooo_request__reads_widen_what_is_taken(void **state)
 	pair_set_state(&pair, B, IBV_QPS_ERR);
 }
 
-/* Without this check an attacker without a key could allow any PSN by one forged READ. */
+/*
+ * A forged READ without a valid key must not widen the window: otherwise one packet would allow any
+ * PSN.
+ */
 static void
 ooo_request__a_forged_read_widens_nothing(void **state)
 {
@@ -548,7 +551,7 @@ ooo_request__a_loss_is_reported_at_once_until_a_packet_was_late(void **state)
 	pair_inject(&pair, B, &late);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A ACK psn 1\n");
-	/* so the next gap is reported after a delay */
+	/* the gap was reported without a delay; the next gap is reported after a delay */
 	inject(UROCE_OP_WRITE_ONLY, 3, 0);
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair_flush(&pair, B);

@@ -172,7 +172,7 @@ ooo_response_note_executed__ack_ahead_completes_when_the_answer_is_here(void **s
 	expect_sent("A>B READ_REQUEST psn 0 len 512\n");
 	response(FIRST, 0, MTU);
 	response(LAST, 1, MTU);
-	/* this does not acknowledge the second WRITE */
+	/* the READ response does not acknowledge the second WRITE */
 	pair_expect_done(&pair, A, "send 0 RDMA_READ SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(ack(3), UROCE_VERDICT_RESPONSE);
 	pair_expect_done(&pair, A, "send 2 RDMA_WRITE SUCCESS\n");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The two hosts, and the loop that advances time: deliver the frames that have arrived, expire
- * timers, let both hosts send a burst, then advance to the time of the next event.
+ * The two hosts, and the loop that advances time. The loop delivers the frames that have arrived,
+ * expires timers and lets both hosts send a burst. It then advances to the time of the next event.
  */
 
 #include "pair.h"

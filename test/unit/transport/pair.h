@@ -98,7 +98,8 @@ struct pair_host {
 	struct uroce_cq send_cq;
 	struct uroce_cq recv_cq;
 	struct uroce_mr_table *mrs;
-	struct uroce_reorder_buffer *reorder_buffer; /* NULL: none */
+	/* buffers for requests that arrive out of order; NULL: none */
+	struct uroce_reorder_buffer *reorder_buffer;
 	struct uroce_rd_pool *rd_pool;
 	struct uroce_counters counters; /* like those of a worker */
 	struct uroce_qpc_limits limits;

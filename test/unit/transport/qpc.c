@@ -2,8 +2,8 @@
 
 /*
  * The contract of a QP context as a whole: which frames it accepts, what it reports about its work
- * and its timers, and how it ends. (pair.c checks after each round of every test that has_work and
- * deadline are right.)
+ * and its timers, and how it ends. In every test pair.c checks has_work and the deadline after each
+ * round.
  */
 
 #include "pair.h"

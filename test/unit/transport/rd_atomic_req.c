@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fast path for bursts of single-packet READs and atomics at the requester: where a burst ends,
- * and that a request or response that differs is handled as if it were alone.
+ * The fast path for bursts of single-packet READs and atomics at the requester. The tests check
+ * where a burst ends. They also check that a request or response that differs is handled as if it
+ * were alone.
  */
 
 #include "burst.h"

@@ -2,8 +2,8 @@
 
 /*
  * Features of all requests: up to 32 elements, no bytes at all, inline data, an event at the other
- * end, no completion entry; and the order in which requests of different kinds take effect [IBA
- * 10.8.3].
+ * end, no completion entry. Another is the order in which requests of different kinds take effect
+ * [IBA 10.8.3].
  */
 
 #include "pair.h"
