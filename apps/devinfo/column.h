@@ -24,7 +24,7 @@ void column_print_more(const char *value);
 /** A number and its name. */
 struct column_name {
 	uint64_t number;
-	const char *name; /* NULL ends the list */
+	const char *name; /* a NULL name ends the list */
 };
 
 /** Print a label and "NAME (number)". A number that is not in the list is printed as "invalid". */

@@ -86,7 +86,7 @@ static const struct column_name transport_odp[] = {
 
 struct limit {
 	const char *label;
-	size_t offset; /* of an int in struct ibv_device_attr */
+	size_t offset; /* offset of an int in struct ibv_device_attr */
 };
 
 static const struct limit limits_of_work[] = {

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define NB_PLAIN 7   /* messages before the solicited one */
-#define NB_MSG   200 /* messages in total */
+#define NB_MSG   200 /* number of messages in total */
 #define MSG_LEN  1500
 
 static struct side side;

@@ -19,7 +19,7 @@
 
 static struct side side;
 static struct ibv_cq *cq;
-static struct ibv_srq *srq; /* used by the server */
+static struct ibv_srq *srq; /* shared receive queue of the server */
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static uint8_t buf[NB_WR][BLOCK_LEN];

@@ -233,7 +233,7 @@ side_attr(const struct side_link *link, enum ibv_qp_type type, enum ibv_qp_state
 		.max_dest_rd_atomic = RD_ATOMIC,
 		/* a requester whose receiver is not ready retries after 0.64 ms */
 		.min_rnr_timer = 12,
-		.rnr_retry = 7, /* retry without limit */
+		.rnr_retry = 7, /* 7: retry without limit */
 		.timeout = 14, /* a request without a response is retransmitted after 67 ms */
 		.retry_cnt = 7,
 	};
@@ -323,7 +323,8 @@ side_event(const struct side *side, struct ibv_async_event *event)
 static uint8_t
 byte_of(size_t place, unsigned number)
 {
-	return (uint8_t)((place * 167 + number * 2654435761u) >> 3) | 1; /* no byte is zero */
+	/* the result is never zero */
+	return (uint8_t)((place * 167 + number * 2654435761u) >> 3) | 1;
 }
 
 void

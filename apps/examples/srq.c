@@ -20,7 +20,7 @@
 static struct side side;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
-static struct ibv_srq *srq; /* used by the server */
+static struct ibv_srq *srq; /* shared receive queue of the server */
 static struct ibv_qp *qps[NB_QP];
 static uint8_t buf[SRQ_LEN][MSG_LEN]; /* the client uses one buffer for each QP */
 static unsigned unused[SRQ_LEN], nb_unused;

@@ -8,7 +8,7 @@
  * See side.h for how to run this example.
  */
 
-#define _GNU_SOURCE 1 /* for memfd_create() */
+#define _GNU_SOURCE 1 /* required by memfd_create() */
 
 #include "side.h"
 

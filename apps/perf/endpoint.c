@@ -19,8 +19,8 @@
 #include <rte_malloc.h>
 
 #define PORT_NUM       1
-#define RNR_TIMER_CODE 12 /* 0.64 ms [IBA 9.7.5.2.8] */
-#define RNR_RETRY      7  /* retry without limit */
+#define RNR_TIMER_CODE 12 /* code for 0.64 ms [IBA 9.7.5.2.8] */
+#define RNR_RETRY      7  /* 7: retry without limit */
 #define RESOLVE_TRIES  3
 #define HOP_LIMIT      64
 #define HUGE_ALIGN     (2u << 20)

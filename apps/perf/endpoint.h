@@ -22,7 +22,7 @@
 /** What each side sends to the other about a queue pair. */
 struct address {
 	uint32_t qpn;
-	uint32_t psn; /* PSN of its first request: random */
+	uint32_t psn; /* PSN of the QP's first request, which is random */
 	uint32_t rkey;
 	uint64_t vaddr; /* address of the whole buffer */
 	union ibv_gid gid;
@@ -63,7 +63,7 @@ struct endpoint {
 	unsigned outs;
 
 	struct ibv_pd *pd;
-	struct ibv_cq *cq[ENDPOINT_WORKERS_MAX]; /* one for each worker */
+	struct ibv_cq *cq[ENDPOINT_WORKERS_MAX]; /* one CQ for each worker */
 	unsigned polled;                         /* index of the CQ that was polled last */
 	struct ibv_mr *mr;
 	uint8_t *buf;

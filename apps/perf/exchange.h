@@ -15,7 +15,7 @@
 #define EXCHANGE_LINE_MAX 1024
 
 struct exchange {
-	int fd; /* -1: closed */
+	int fd; /* socket; -1: closed */
 	char in[4 * EXCHANGE_LINE_MAX];
 	size_t in_len;
 };

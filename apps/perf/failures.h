@@ -13,7 +13,8 @@
 #define FAILURES_STATUSES 32u
 
 struct failures {
-	uint64_t sends[FAILURES_STATUSES]; /* counts by enum ibv_wc_status */
+	/* number of failed send requests for each enum ibv_wc_status */
+	uint64_t sends[FAILURES_STATUSES];
 	uint64_t recvs[FAILURES_STATUSES];
 	uint64_t told; /* completions that were described on stderr */
 };

@@ -48,7 +48,7 @@ static const char *const side_names[] = {
 };
 
 static struct {
-	double loss, dup, reorder, corrupt; /* probabilities */
+	double loss, dup, reorder, corrupt; /* probabilities of the faults */
 	double span, seed;
 	enum side side;
 } wanted;

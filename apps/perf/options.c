@@ -44,12 +44,12 @@ struct row {
 	const char *name;
 	char letter; /* 0: the option has no letter */
 	enum kind kind;
-	size_t offset; /* of the value in struct options */
+	size_t offset; /* offset of the value in struct options */
 	uint64_t min, max;
 	const struct choice *choices; /* allowed values; the last entry has a NULL name */
 	unsigned where;
 	const char *arg;
-	const char *help; /* NULL: not in the help text */
+	const char *help; /* text for the help; NULL: the option is not in the help */
 };
 
 static const struct choice conn_choices[] = {

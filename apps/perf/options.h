@@ -45,7 +45,7 @@ enum perf_atomic {
 /** Which QP posts next. */
 enum perf_order {
 	PERF_IN_TURN, /* each QP in turn, as long as it has room */
-	PERF_RANDOM,  /* a random one for each list */
+	PERF_RANDOM,  /* a random QP for each list of requests */
 };
 
 /**
@@ -55,13 +55,13 @@ struct options {
 	const char *test; /* name of the test, such as "write_bw" */
 	enum perf_op op;
 	bool is_lat;
-	const char *device; /* --uroce */
-	const char *server; /* NULL: this is the server */
+	const char *device; /* argument of --uroce */
+	const char *server; /* name of the server; NULL: this process is the server */
 	int qp_type;        /* enum ibv_qp_type */
 	int atomic;         /* enum perf_atomic */
 	int order;          /* enum perf_order */
 	uint64_t size;
-	uint64_t iters;      /* for each QP */
+	uint64_t iters;      /* number of messages for each QP */
 	uint64_t duration_s; /* 0: the number of iterations ends the test */
 	uint64_t tx_depth;
 	uint64_t rx_depth;

@@ -21,7 +21,7 @@ struct bandwidth {
 	uint64_t size;
 	uint64_t messages;
 	double average_bps; /* bytes of payload per second */
-	double peak_bps;    /* 0: not computed */
+	double peak_bps;    /* highest rate in bytes per second; 0: not computed */
 	double messages_per_s;
 };
 
@@ -35,7 +35,7 @@ struct latency {
 
 struct report {
 	const struct options *opt;
-	const struct stages *stages; /* of the current size */
+	const struct stages *stages; /* the cycles of the current message size */
 	bool is_quiet;               /* set for the second side in loopback, which prints nothing */
 	char *rows;                  /* the JSON objects written so far */
 	size_t rows_len;

@@ -23,9 +23,9 @@ struct session;
  * may be many QPs.
  */
 struct lane {
-	_Alignas(64) uint64_t posted; /* send requests posted */
-	uint64_t completed;           /* send requests completed */
-	uint64_t received;            /* messages received */
+	_Alignas(64) uint64_t posted; /* number of send requests posted */
+	uint64_t completed;           /* number of send requests completed */
+	uint64_t received;            /* number of messages received */
 	uint32_t slot;                /* slot of the next send request */
 	uint32_t unsignaled;          /* send requests since the last signaled one */
 	struct ibv_qp *qp;

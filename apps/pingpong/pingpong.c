@@ -183,7 +183,7 @@ connect_qp(const struct address *ours, const struct address *theirs)
 		.sq_psn = ntohl(ours->psn),
 		/* a requester whose receiver is not ready retries after 0.64 ms */
 		.min_rnr_timer = 12,
-		.rnr_retry = 7, /* retry without limit */
+		.rnr_retry = 7, /* 7: retry without limit */
 		.timeout = 14, /* a request without a response is retransmitted after 67 ms */
 		.retry_cnt = 7,
 	};

@@ -393,7 +393,7 @@ delayed_ack__when_the_qp_moves_away_nothing_is_kept(void **state)
 	(void)state;
 	receive_and_wait();
 	uroce_tx_unschedule(worker_b(), &qp_b->wqp);
-	worker_b()->inline_tx.nb_posts = 1; /* to another QP */
+	worker_b()->inline_tx.nb_posts = 1; /* count a post of another QP in this round */
 	worker_b()->delayed_ack.nb_to_trial = 0;
 	rig_drive(dev_b);
 	assert_false(worker_b()->delayed_ack.is_on);

@@ -20,7 +20,7 @@
 #include "datapath/service.h"
 
 #define PATIENCE_S 60   /* only a hang takes as long */
-#define LOOKS      1000 /* polls, a millisecond apart */
+#define LOOKS      1000 /* number of polls, a millisecond apart */
 #define OUT        0    /* offset in each buffer of the data that is written to the peer */
 #define IN         64   /* offset in each buffer of the data that the peer writes */
 #define LEN        8    /* bytes of data; the last byte is watched */

@@ -186,7 +186,8 @@ link_check__memory_of_a_memif_peer_is_populated_within_bounds(void **state)
 	policy = dev->port->policy;
 	expect_populated(dev->port, 1 << 20, 0, 0); /* not a memif port, so nothing is populated */
 	dev->port->policy = uroce_port_policy_of("net_memif");
-	expect_populated(dev->port, 1 << 20, 0, 1 << 20); /* an old kernel refuses */
+	/* an old kernel refuses to populate the memory */
+	expect_populated(dev->port, 1 << 20, 0, 1 << 20);
 	expect_populated(dev->port, (size_t)1 << 30, 0, (size_t)256 << 20);
 	dev->port->policy = policy;
 	assert_int_equal(uroce_dev_destroy(dev), 0);

@@ -255,22 +255,27 @@ static void
 neigh_input__malformed_is_ignored(void **state)
 {
 	(void)state;
-	expect_ignored_with(arp_request, sizeof(arp_request), 15, 6);    /* hardware type */
-	expect_ignored_with(arp_request, sizeof(arp_request), 16, 0x86); /* protocol type */
-	expect_ignored_with(arp_request, sizeof(arp_request), 18, 8);    /* hardware length */
-	expect_ignored_with(arp_request, sizeof(arp_request), 19, 16);   /* protocol length */
-	expect_ignored_with(arp_request, sizeof(arp_request), 21, 3);    /* operation */
-	expect_ignored_with(arp_request, sizeof(arp_request), 41, 2);    /* for another host */
+	expect_ignored_with(arp_request, sizeof(arp_request), 15, 6);    /* invalid hardware type */
+	expect_ignored_with(arp_request, sizeof(arp_request), 16, 0x86); /* invalid protocol type */
+	/* invalid hardware length */
+	expect_ignored_with(arp_request, sizeof(arp_request), 18, 8);
+	/* invalid protocol length */
+	expect_ignored_with(arp_request, sizeof(arp_request), 19, 16);
+	expect_ignored_with(arp_request, sizeof(arp_request), 21, 3); /* invalid operation */
+	/* request for another host */
+	expect_ignored_with(arp_request, sizeof(arp_request), 41, 2);
 	/* sender MAC is a group address */
 	expect_ignored_with(arp_request, sizeof(arp_request), 22, 3);
 	/* hop limit: forwarded by a router */
 	expect_ignored_with(ns, sizeof(ns), 21, 254);
-	expect_ignored_with(ns, sizeof(ns), sizeof(ns) - 1, 0x98); /* checksum */
+	expect_ignored_with(ns, sizeof(ns), sizeof(ns) - 1, 0x98); /* invalid checksum */
 	/* the target is another host, and so the checksum is wrong */
 	expect_ignored_with(ns_probe, sizeof(ns_probe), 77, 2);
-	expect_ignored_with(ping, sizeof(ping), 22, 62);                   /* IPv4 checksum */
-	expect_ignored_with(ping, sizeof(ping), 33, 2);                    /* for another host */
-	expect_ignored_with(ping6, sizeof(ping6), sizeof(ping6) - 1, 'x'); /* checksum */
+	/* invalid IPv4 checksum */
+	expect_ignored_with(ping, sizeof(ping), 22, 62);
+	/* request to another host */
+	expect_ignored_with(ping, sizeof(ping), 33, 2);
+	expect_ignored_with(ping6, sizeof(ping6), sizeof(ping6) - 1, 'x'); /* invalid checksum */
 	assert_false(knows(peer_v6, NOW));
 }
 
@@ -289,7 +294,7 @@ neigh_input__truncated_is_ignored(void **state)
 {
 	static const struct {
 		const uint8_t *frame;
-		size_t whole; /* length without Ethernet padding */
+		size_t whole; /* length of the frame without Ethernet padding */
 	} cases[] = {
 		{ arp_request, 42 },    { ns, sizeof(ns) },       { ns_probe, sizeof(ns_probe) },
 		{ ping, sizeof(ping) }, { ping6, sizeof(ping6) }, { na_answer, sizeof(na_answer) },
@@ -414,19 +419,19 @@ static void
 neigh_input__no_entry_of_what_is_no_other_host(void **state)
 {
 	static const uint8_t not_hosts[][16] = {
-		{ 0 },                                      /* unspecified */
-		{ [15] = 1 },                               /* loopback */
+		{ 0 },                                      /* the unspecified address */
+		{ [15] = 1 },                               /* the loopback address */
 		{ 0x20, 0x01, 0x0d, 0xb8, [15] = 1 },       /* the host's own address */
 		{ 0xff, 2, [15] = 1 },                      /* a multicast group */
 		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 9 }, /* a mapped IPv4 address */
 		/* the host's own address, mapped */
 		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 },
 		{ [10] = 0xff, [11] = 0xff, 0, 0, 0, 0 },   /* an address of "this network" */
-		{ [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 }, /* loopback */
+		{ [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 }, /* an IPv4 loopback address */
 		/* broadcast of the host's network */
 		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 255 },
-		{ [10] = 0xff, [11] = 0xff, 224, 0, 0, 1 },      /* a multicast group */
-		{ [10] = 0xff, [11] = 0xff, 255, 255, 255, 255 } /* broadcast */
+		{ [10] = 0xff, [11] = 0xff, 224, 0, 0, 1 },      /* an IPv4 multicast group */
+		{ [10] = 0xff, [11] = 0xff, 255, 255, 255, 255 } /* the IPv4 broadcast address */
 	};
 
 	(void)state;

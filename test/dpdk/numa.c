@@ -275,7 +275,7 @@ dev_create__its_lcore_is_near(void **state)
 	dev = rig_dev("net_ring_a3,drive=lcore,addr=192.0.2.1/24");
 	assert_int_equal(dev->worker[0]->lcore_id, 2);
 	next = rig_dev("net_ring_b3,drive=lcore,addr=192.0.2.2/24");
-	assert_int_equal(next->worker[0]->lcore_id, 1); /* the remaining lcore */
+	assert_int_equal(next->worker[0]->lcore_id, 1); /* lcore 2 is in use, so lcore 1 remains */
 	assert_int_equal(uroce_dev_destroy(next), 0);
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }

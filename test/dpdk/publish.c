@@ -19,7 +19,7 @@
 
 static struct rig_qp *qp_a, *qp_b;
 static struct uroce_cq_notify notify_b;
-static atomic_uint nb_bursts; /* bursts that b transmitted */
+static atomic_uint nb_bursts; /* number of bursts that b transmitted */
 /* bursts during which the CQ already had a visible entry or an event */
 static atomic_uint nb_late;
 
@@ -146,7 +146,7 @@ publish__a_program_that_answers_is_no_exception(void **state)
 		rig_drive(dev_a);
 		keep();
 		assert_int_equal(rig_wait(&qp_a->scq).status, IBV_WC_SUCCESS);
-		/* the response of b */
+		/* b posts its response */
 		rig_post_send(qp_b, IBV_WR_RDMA_WRITE, i, 0, 100, qp_a, 0);
 		assert_int_equal(rig_await(&qp_b->scq, dev_b, dev_a).status, IBV_WC_SUCCESS);
 	}

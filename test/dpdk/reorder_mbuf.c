@@ -89,7 +89,7 @@ reorder_mbuf__frames_of_another_pool_go_back_at_once(void **state)
 	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_COPIED) -
 				 nb_copied,
 			 NB_FRAMES - 1);
-	/* now the first frame */
+	/* the first frame arrives late */
 	input(frames, 1);
 	assert_int_equal(nb_held(), 0);
 	assert_int_equal(rig_nb_away(dev_b), 0);

@@ -65,7 +65,7 @@ struct rig_qp {
 	struct uroce_wq sq, rq;
 	struct uroce_cq scq, rcq;
 	uint32_t key; /* lkey and rkey of `buf` */
-	uint8_t *buf; /* RIG_BUF_LEN bytes */
+	uint8_t *buf; /* buffer of RIG_BUF_LEN bytes */
 	void *mem[4];
 };
 

@@ -33,7 +33,7 @@
 #define MCAST_QPN  0xffffffu
 
 struct client {
-	int fd; /* -1: no client */
+	int fd; /* socket; -1: no client */
 	int doorbell;
 	bool is_attached;
 	struct uroce_shm shm;
@@ -52,7 +52,7 @@ struct a_switch {
 	atomic_uint nb_clients;
 	_Atomic uint64_t nb_forwarded;
 	uint64_t chance;
-	uint64_t nb_passes; /* passes over all rings */
+	uint64_t nb_passes; /* number of passes over all rings */
 	uint32_t next_block;
 	struct client client[SWITCH_CLIENTS];
 };

@@ -22,11 +22,11 @@
 
 struct switch_conf {
 	const char *path;
-	struct uroce_mux_host host; /* such as `switch_host` */
+	struct uroce_mux_host host; /* the host of the network, such as `switch_host` */
 	uint32_t nb_blocks;         /* number of blocks that it can lease; 0: unlimited */
-	bool is_refusing;           /* refuses clients with EBUSY */
-	bool is_silent;             /* ignores LEASE messages */
-	bool is_forgetful;          /* does not accept earlier leases */
+	bool is_refusing;           /* the switch refuses clients with EBUSY */
+	bool is_silent;             /* the switch ignores LEASE messages */
+	bool is_forgetful;          /* the switch does not accept earlier leases */
 	unsigned drop_every;        /* one of so many frames for QPs is dropped; 0: none */
 };
 

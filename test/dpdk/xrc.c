@@ -16,7 +16,7 @@
 #define BUF_LEN  16384
 #define OTHER_PD 99
 
-static struct rig_qp *a, *b; /* initiator, target */
+static struct rig_qp *a, *b; /* a is the initiator, b the target */
 
 /* A shared receive queue with its CQ and the memory of its requests. */
 struct queue {

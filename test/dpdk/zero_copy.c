@@ -22,7 +22,7 @@
 #include "datapath/round.h"
 #include "mem/mkey.h"
 
-#define OFFSET    5     /* unaligned */
+#define OFFSET    5     /* offset of the data, which is unaligned */
 #define LEN       11001 /* three packets with a path MTU of 4096, the last one padded */
 #define NB_FRAMES 3
 

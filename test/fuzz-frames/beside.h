@@ -36,7 +36,7 @@ struct beside {
 	struct fabric *fabric;
 	struct rng *rng;
 	struct beside_lane lane[BESIDE_LANES];
-	uint64_t nb_ops[3]; /* counts of SEND, WRITE, READ */
+	uint64_t nb_ops[3]; /* number of SENDs, WRITEs and READs */
 	uint64_t nb_bytes;
 	const char *violation; /* text of a violation of the contract; NULL: no violation */
 };

@@ -33,16 +33,16 @@ enum host { HOST_TARGET, HOST_BESIDE, HOST_GHOST, HOST_NB };
 /** How a hostile frame reaches the target. */
 enum feed {
 	FEED_PORT,  /* a worker receives it from its port */
-	FEED_INPUT, /* passed to uroce_worker_input() */
+	FEED_INPUT, /* frames are passed to uroce_worker_input() */
 };
 
 struct fabric {
-	struct ibv_device *device[2]; /* target, beside */
+	struct ibv_device *device[2]; /* devices of the target and of the host beside it */
 	struct ibv_context *context[2];
 	struct uroce_dev *dev[2];
 	uint64_t nb_sent;    /* frames passed to the target, from any sender */
-	uint64_t nb_rest;    /* frames that uroce_worker_input() returned */
-	uint64_t nb_lost;    /* frames dropped by a full queue */
+	uint64_t nb_rest;    /* number of frames that uroce_worker_input() returned */
+	uint64_t nb_lost;    /* number of frames dropped by a full queue */
 	uint64_t nb_answers; /* responses to READs and atomics, which are searched for the secret */
 	bool has_leaked;
 	/* access rights that each QP grants to the attacker: enum ibv_access_flags */

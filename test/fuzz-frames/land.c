@@ -141,10 +141,10 @@ land_aim(const struct land *land, enum domain domain, enum plot plot, uint32_t l
 	*va = (uintptr_t)info->at + (rng_below(rng, room + 1) & ~7u);
 	*rkey = info->mr->rkey;
 	switch (how) {
-	case 0: /* around the end of the region */
+	case 0: /* an address around the end of the region */
 		*va = (uintptr_t)info->at + room + rng_below(rng, 9) - 4;
 		break;
-	case 1: /* around the beginning of the region */
+	case 1: /* an address around the beginning of the region */
 		*va = (uintptr_t)info->at + rng_below(rng, 9) - 4;
 		break;
 	case 2: /* a range that wraps around the address space, or nearly */

@@ -24,7 +24,7 @@ enum domain { DOMAIN_OPEN, DOMAIN_CLOSED, DOMAIN_NB };
 
 enum plot {
 	PLOT_ALL,    /* local and remote write, remote read, atomics */
-	PLOT_READ,   /* remote read */
+	PLOT_READ,   /* a region with the right to remote reads */
 	PLOT_ATOMIC, /* local write and atomics, but no remote write and no remote read */
 	PLOT_BARE,   /* no rights: the source of data to send */
 	PLOT_LOCAL,  /* local write: slots for receive requests and responses */

@@ -342,7 +342,8 @@ change_ip(struct frame *frame, struct rng *rng)
 
 	switch (rng_below(rng, 8)) {
 	case 0:
-		ip[0] ^= (uint8_t)(1u << rng_below(rng, 8)); /* version and header length */
+		/* a bit of the version or of the header length */
+		ip[0] ^= (uint8_t)(1u << rng_below(rng, 8));
 		break;
 	case 1:
 		ip[1] = (uint8_t)rng_next(rng); /* ECN and the rest of the traffic class */
@@ -376,7 +377,7 @@ change_options(struct frame *frame, struct rng *rng)
 	if (frame->is_ipv6 || frame->len + nb > FRAME_MAX || frame->len < at)
 		return;
 	memmove(frame->at + at + nb, frame->at + at, frame->len - at);
-	memset(frame->at + at, 1, nb); /* the option no-operation */
+	memset(frame->at + at, 1, nb); /* fill the options with no-operation */
 	frame->at[frame->ip_off] = (uint8_t)(0x45 + nb / 4);
 	frame->len += nb;
 	frame->bth_off = (uint16_t)(frame->bth_off + nb);

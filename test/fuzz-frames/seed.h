@@ -17,7 +17,7 @@ struct seeds {
 	uint32_t beside_qpn;
 	uint32_t beside_key; /* key of that QP's memory */
 	uint64_t beside_va;
-	uint8_t noise[8192];                   /* payload */
+	uint8_t noise[8192];                   /* random bytes for payloads */
 	uint64_t nb_state[3][IBV_QPS_ERR + 1]; /* frames to RC, UC and UD QPs in each state */
 };
 

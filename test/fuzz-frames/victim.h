@@ -45,7 +45,8 @@ struct victim_queue {
 	struct ibv_cq *cq;
 	uint64_t nb_posted; /* number of the next request */
 	uint64_t nb_done;   /* number of the request that must complete next */
-	bool has_failed;    /* only flushes may follow */
+	/* the QP has completed a request with an error; only flushes may follow */
+	bool has_failed;
 };
 
 struct victim {
@@ -64,8 +65,8 @@ struct victims {
 	struct ibv_ah *ah[DOMAIN_NB][2]; /* address handles of the attacker, over IPv4 and IPv6 */
 	struct victim *all;
 	unsigned nb;
-	uint64_t nb_completions[2]; /* successful completions: send, receive */
-	uint64_t nb_failures;       /* failed completions without flushes */
+	uint64_t nb_completions[2]; /* number of successful completions: send, receive */
+	uint64_t nb_failures;       /* number of failed completions without flushes */
 	uint64_t nb_revived;
 	uint64_t nb_recreated; /* QPs that were destroyed and created again */
 	uint64_t nb_events;

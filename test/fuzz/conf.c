@@ -261,7 +261,7 @@ read_engine_conf(struct bytes *in)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 		(void)setenv("UROCE_CONFIG", path, 1);
 	}
-	__lsan_disable(); /* strings are never freed */
+	__lsan_disable(); /* the strings of the configuration are never freed */
 	const int ret = conf_read(&conf);
 
 	__lsan_enable();

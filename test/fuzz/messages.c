@@ -37,8 +37,8 @@ static struct peer {
 	/* from LEASED messages, perhaps of an earlier connection */
 	struct uroce_mux_lease lease[LEASES_OF];
 	unsigned nb_told;
-	uint32_t nb_leases; /* sum over the messages */
-	uint32_t nb_wanted; /* requested by LEASE messages */
+	uint32_t nb_leases; /* number of leases in all messages */
+	uint32_t nb_wanted; /* number of leases requested by LEASE messages */
 } peers[NB_CLIENTS];
 
 /* --- the control thread's place ------------------------------------------------------------------ */
@@ -231,7 +231,7 @@ make_file(struct bytes *in, const struct uroce_shm_layout *plan)
 	if ((bits & 0xc0) == 0x80)
 		return open(bits & 1 ? "/dev/null" : "/", O_RDONLY | O_CLOEXEC);
 	if ((bits & 0xc0) == 0 && uroce_shm_create(&area, plan, &fd) == 0) {
-		if (bits & 0x20) /* invalid indexes */
+		if (bits & 0x20) /* fill the indexes of the rings with invalid values */
 			memset(area.mem, bits, 256);
 		if (bits & 0x10)
 			(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 8192);
@@ -267,7 +267,7 @@ put_attach(struct bytes *in, const struct peer *peer, struct uroce_mux_attach *a
 
 	attach->nb_leases = bits % (LEASES_OF + 1);
 	memcpy(attach->lease, peer->lease, sizeof(peer->lease));
-	if (bits & 0x80) { /* a lease of another client */
+	if (bits & 0x80) { /* claim a lease of another client */
 		memcpy(attach->lease, peers[peer == peers].lease, sizeof(peer->lease));
 		attach->lease[bits % LEASES_OF].token ^= bits & 0x40;
 	}

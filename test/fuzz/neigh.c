@@ -140,8 +140,8 @@ read_claims(const struct frame *frame, uint8_t ips[2][16])
 		memcpy(ips[1], ips[0], 16);
 		return l3[7] == 1;
 	}
-	memcpy(ips[0], l3 + 8, 16);  /* source */
-	memcpy(ips[1], l3 + 48, 16); /* target */
+	memcpy(ips[0], l3 + 8, 16);  /* the source address */
+	memcpy(ips[1], l3 + 48, 16); /* the target address */
 	return l3[40] == 135;
 }
 

@@ -561,7 +561,7 @@ expect_same(size_t call, const char *path, const char *prefix)
 
 	assert_non_null(our);
 	assert_non_null(their);
-	assert_ptr_not_equal(our, their); /* the library is preloaded */
+	assert_ptr_not_equal(our, their); /* the preloaded library defines the call */
 	TELL(there, "%s%s", prefix, path);
 	calls[call].call(our, path, text[0]);
 	their_call(their, there, text[1]);
@@ -595,7 +595,7 @@ tree__is_made_once(void **state)
 	for (unsigned i = 0; i < 8; i++)
 		assert_true(is_there[i]);
 	nb = scandir(runtime_dir, &list, NULL, alphasort);
-	assert_int_equal(nb, 3); /* besides . and .. */
+	assert_int_equal(nb, 3); /* number of entries besides . and .. */
 	while (nb-- > 0)
 		free(list[nb]);
 	free(list);

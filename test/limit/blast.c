@@ -24,7 +24,7 @@ struct blaster {
 	const struct port *port;
 	const struct limit_options *opt;
 	struct shape shape;
-	struct shape_kind seen[256]; /* kinds of received responses */
+	struct shape_kind seen[256]; /* kinds of the received responses */
 	uint8_t *region;
 	uint64_t place;    /* offset of this message in the region */
 	uint32_t idx;      /* index of the next frame in its message */
@@ -72,7 +72,7 @@ take_answers(struct blaster *blaster)
 /* A frame between the pass that writes it and the pass that computes its ICRC. */
 struct draft {
 	const struct shape_kind *kind;
-	uint32_t state; /* state of the ICRC */
+	uint32_t state; /* state of the ICRC computation */
 };
 
 static void

@@ -30,7 +30,7 @@ struct limit_options {
 	unsigned burst;     /* -b: frames in a burst */
 	unsigned window;    /* -w: maximum frames without a response */
 	unsigned ack_every; /* -a: frames for one response of the sink */
-	bool is_json;       /* --json */
+	bool is_json;       /* --json: print JSON */
 };
 
 /** Maximum number of frames in a burst. */

@@ -34,7 +34,7 @@ struct player {
 	uint8_t *region;
 	uint64_t place; /* offset of the next message in the region */
 	uint32_t psn;   /* PSN of the last frame, sent or received */
-	bool has_begun; /* a frame has arrived */
+	bool has_begun; /* a frame of the other side has arrived */
 	bool is_ended;  /* the other side has ended the test */
 };
 

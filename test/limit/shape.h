@@ -41,8 +41,8 @@ struct shape_kind {
 struct shape {
 	/* `last` is the Only frame of a message of one frame */
 	struct shape_kind first, middle, last;
-	uint32_t nb_frames; /* frames of a message */
-	uint32_t size;      /* bytes of a message */
+	uint32_t nb_frames; /* number of frames of a message */
+	uint32_t size;      /* number of bytes of a message */
 	uint32_t stride;    /* distance of the places of two messages in the region */
 };
 

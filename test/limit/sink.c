@@ -28,17 +28,17 @@ struct sink {
 	struct shape_kind ack;
 	uint8_t *region;
 	uint64_t place;        /* place of the next payload without a RETH */
-	uint32_t expected_psn; /* valid if has_begun */
+	uint32_t expected_psn; /* PSN of the next frame; valid if has_begun */
 	bool has_begun;
 	unsigned unanswered; /* frames since the last response */
 	/* one of the received frames requests a response */
 	bool is_asked;
 	struct rte_mbuf *answers[LIMIT_BURST_MAX]; /* responses for the frames of this burst */
 	unsigned nb_answers;
-	/* counters */
-	uint64_t frames; /* valid frames received */
-	uint64_t bytes;  /* bytes of their payload */
-	uint64_t lost;   /* PSNs that were skipped */
+	/* counters of received frames */
+	uint64_t frames; /* number of valid frames received */
+	uint64_t bytes;  /* number of payload bytes in these frames */
+	uint64_t lost;   /* number of PSNs that were skipped */
 	uint64_t
 		/*
 		 * of another kind, damaged, or outside of the region; frames that are not RoCE are

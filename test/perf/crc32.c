@@ -19,7 +19,7 @@
 #include "wire/icrc.h"
 
 #define NB_ROUNDS 2001
-#define NB_CALLS  64 /* calls in a round */
+#define NB_CALLS  64 /* number of calls in a round */
 #define LEN_MAX   4096
 /* The data of a frame does not begin at a cache line. */
 #define SRC_OFF 4

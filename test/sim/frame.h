@@ -18,10 +18,10 @@
 struct frame {
 	struct frame *next; /* next frame of the pool or of a receive queue */
 	uint32_t len;
-	uint8_t from; /* sending host */
+	uint8_t from; /* index of the sending host */
 	uint8_t to;
 	bool is_to_group;   /* for each host with a member of the group, instead of host `to` */
-	bool is_spoilt;     /* bits were flipped, at byte spoilt_at */
+	bool is_spoilt;     /* bits of the frame were flipped, at byte spoilt_at */
 	uint16_t spoilt_at; /* offset of the first byte with flipped bits */
 	uint8_t bytes[FRAME_MAX];
 };

@@ -23,9 +23,9 @@ enum event_kind {
 struct event {
 	uint64_t at_ns;
 	uint32_t order;
-	uint16_t kind; /* enum event_kind */
+	uint16_t kind; /* kind of the event, enum event_kind */
 	uint16_t who;
-	struct frame *frame; /* EVENT_SWITCH, EVENT_HOST; else NULL */
+	struct frame *frame; /* frame of EVENT_SWITCH and EVENT_HOST; else NULL */
 };
 
 /** A heap of events. All zero: an empty heap. */

@@ -85,7 +85,7 @@ set_up(struct incast *incast, const struct uroce_cc_conf *cc)
 		.nb_writes = NB_WRITES,
 		.len = WRITE_LEN,
 		.timeout = 12,
-		.tclass = 2, /* ECT(0) */
+		.tclass = 2, /* frames are sent with ECT(0) */
 		.cc = cc,
 	};
 	struct world *world = incast->world;

@@ -31,7 +31,7 @@ enum fault {
 #define SCRIPT_MAX    32
 
 struct link {
-	uint64_t rate_bps;  /* 0: unlimited */
+	uint64_t rate_bps;  /* rate of the cable; 0: unlimited */
 	uint32_t delay_ns;  /* from the host to the switch, and from the switch to the host */
 	uint32_t queue_len; /* bytes that the switch can queue for the host; 0: unlimited */
 	/*

@@ -39,12 +39,12 @@ struct stream {
 	uint8_t rd_atomic; /* READs with so many outstanding; 0: WRITEs */
 	uint32_t nb_writes;
 	uint32_t len;
-	uint32_t window_psns; /* limit of packets in flight */
+	uint32_t window_psns; /* maximum number of packets in flight */
 	uint8_t timeout;
 	uint8_t tclass;
 	bool is_req_gbn;                /* the requester recovers by go-back-N */
 	bool is_resp_gbn;               /* the responder drops out-of-order packets */
-	const struct uroce_cc_conf *cc; /* NULL: no congestion control */
+	const struct uroce_cc_conf *cc; /* parameters; NULL: no congestion control */
 };
 
 /**
@@ -78,9 +78,9 @@ struct trial {
 
 struct outcome {
 	double rate; /* packets acknowledged, or received by READ, per nanosecond */
-	uint64_t ns; /* duration */
+	uint64_t ns; /* duration of the measurement */
 	uint64_t nb_acked;
-	uint64_t nb_answers; /* packets that the responder sent */
+	uint64_t nb_answers; /* number of packets that the responder sent */
 	uint64_t spurious;
 	uint64_t spurious_early; /* spurious retransmissions among the first 1000 packets */
 };

@@ -22,7 +22,7 @@
 
 static const struct kind {
 	uint64_t poly;  /* polynomial of a CRC; bit-reversed for a reflected CRC */
-	uint8_t bits;   /* width of the guard */
+	uint8_t bits;   /* number of bits of the guard */
 	bool is_dif;    /* tags follow the guard, and all fields are big-endian */
 	uint8_t low_at; /* the bit of a check mask that stands for the lowest byte */
 } kinds[] = {

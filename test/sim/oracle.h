@@ -34,7 +34,7 @@ struct frame;
 /** What the oracle knows of a frame that a QP receives. Valid from before_recv to after_recv. */
 struct oracle_view {
 	struct qp *flow;     /* the end whose requests the frame belongs to */
-	struct request *req; /* the request; NULL: unknown */
+	struct request *req; /* request of the packet; NULL: unknown */
 	uint32_t idx;        /* number of the packet in the flow */
 	uint8_t *land;       /* where its payload will be written; NULL: no payload, or unknown */
 	uint32_t land_at;    /* offset of `land` in memory */

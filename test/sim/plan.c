@@ -320,7 +320,7 @@ spoil(struct qp *qp, struct request *req)
 		qp->peer->bad_recv = nb;
 		break;
 	}
-	case BAD_SRQ: /* selected above */
+	case BAD_SRQ: /* the requests for BAD_SRQ were selected above */
 	case BAD_LKEY_LATE:
 	case BAD_NONE:
 	case BAD_NB:
@@ -335,7 +335,7 @@ spoil(struct qp *qp, struct request *req)
  */
 struct stream {
 	enum ibv_wr_opcode opcode;
-	uint32_t left; /* requests left; 0: none */
+	uint32_t left; /* number of requests left in the stream; 0: there is no stream */
 };
 
 static void

@@ -53,7 +53,7 @@ struct request {
 	uint32_t rkey;
 	/* immediate data as a host value of the wire bytes; or the key to bind or invalidate */
 	uint32_t imm;
-	uint32_t flags; /* enum ibv_send_flags */
+	uint32_t flags; /* flags of the request, enum ibv_send_flags */
 	enum bad bad;
 	uint8_t srq; /* XRC: index of the peer's shared queue that the request names */
 	/* a later request depends on this request, which therefore must not be cancelled */
@@ -70,9 +70,9 @@ struct request {
 	/* mkey of the destination; NULL: plain memory, or, for a SEND, the receiver's choice */
 	struct mkey *into;
 	bool is_told; /* both mkeys of the QP have reported their errors */
-	/* state of the oracle */
+	/* state of the oracle about the request */
 	uint32_t first;  /* number of its first packet in this direction */
-	uint32_t nb_psn; /* number of its packets */
+	uint32_t nb_psn; /* number of packets of the request */
 	uint64_t orig;   /* atomic: the value of the word when it was executed */
 	/* SEND: offset of its receive buffer in the peer's memory; UINT32_MAX: not known yet */
 	uint32_t recv_at;
@@ -103,12 +103,12 @@ struct qp_conf {
 	unsigned access;
 	/* receive requests come from the host's shared queue, if the host has one */
 	bool is_shared;
-	uint16_t window_psns; /* 0: the transport's default */
+	uint16_t window_psns; /* maximum number of packets in flight; 0: the transport's default */
 	bool is_req_gbn;      /* the requester recovers by go-back-N */
 	bool is_resp_gbn;     /* the responder drops out-of-order packets */
 	/* the QP stops behind a request with a bad block (signature pipelining) */
 	bool is_pipelined;
-	const struct uroce_cc_conf *cc; /* NULL: no congestion control */
+	const struct uroce_cc_conf *cc; /* parameters; NULL: no congestion control */
 };
 
 #define KEPT_MAX 128
@@ -154,11 +154,11 @@ struct qp {
 	uint32_t key;
 	uint32_t recv_base;  /* offset of the receive buffers */
 	uint32_t pieces_end; /* end of the pieces that are written once */
-	/* state of the application */
+	/* state of the QP's application */
 	struct request *reqs;
 	uint32_t nb_planned;
 	uint32_t nb_posted;
-	uint32_t nb_recv_planned; /* limit of its receive requests */
+	uint32_t nb_recv_planned; /* maximum number of receive requests of the QP */
 	uint32_t nb_recv_posted;
 	uint32_t nb_recv_done;
 	uint32_t window;      /* rkey of a window over all of `mem`, for the peer; 0: none */
@@ -182,17 +182,17 @@ struct qp {
 	uint64_t recv_ns; /* time before which no receive request is posted */
 	uint32_t pace_ns; /* mean time between two posts; 0: no delay */
 	uint32_t recv_pace_ns;
-	bool is_silent; /* posts nothing by itself: golden traces */
+	bool is_silent; /* the QP posts no requests by itself: golden traces */
 	bool is_kept;   /* completions are kept for the command `done`: golden traces */
 	struct {
 		struct ibv_wc wc;
 		bool is_recv;
-	} * kept; /* KEPT_MAX completions, with is_kept */
+	} * kept; /* with is_kept: the last completions, at most KEPT_MAX */
 	uint32_t nb_kept;
 	/* state of the oracle: requests posted at this end */
-	uint32_t done;         /* requests known to be complete */
-	uint32_t nb_psn;       /* packets of all posted requests */
-	uint32_t sent;         /* one past the newest packet sent */
+	uint32_t done;         /* number of requests known to be complete */
+	uint32_t nb_psn;       /* number of packets of all posted requests */
+	uint32_t sent;         /* index after the newest packet that was sent */
 	uint32_t repaired;     /* with has_repaired: the packet that was retransmitted alone */
 	uint32_t repaired_end; /* packets below this index were in flight at that time */
 	bool has_repaired;
@@ -204,7 +204,7 @@ struct qp {
 	/* requests below this index have a receive request; XRC: for each shared queue */
 	uint32_t next_taker[XRC_SRQS];
 	uint64_t *arrived;     /* bit i: packet i arrived intact at the peer */
-	uint32_t arrived_len;  /* length in words */
+	uint32_t arrived_len;  /* length of `arrived` in words */
 	uint32_t rd_begin[32]; /* READs and atomics in flight: packets [begin, end) */
 	uint32_t rd_end[32];
 	uint32_t rd_first;
@@ -213,8 +213,8 @@ struct qp {
 	uint32_t sqd_limit;
 	bool is_stopped; /* a bad block was found: the QP must be in SQD */
 	uint64_t progress_ns;
-	uint64_t sent_ns;        /* when its last request was sent */
-	uint64_t done_ns;        /* when the last acknowledgement arrived */
+	uint64_t sent_ns;        /* time at which the QP's last request was sent */
+	uint64_t done_ns;        /* time at which the last acknowledgement arrived */
 	uint64_t spurious_early; /* of its first 1000 packets, those that arrived twice */
 	uint64_t retries_seen;   /* number of timeouts at the last progress */
 	uint64_t rnr_seen;
@@ -236,7 +236,7 @@ struct qp {
 	uint64_t paced_ns;  /* time at which credit_bits was computed */
 	uint64_t paced_bps; /* the highest rate since then; 0: unlimited */
 	double credit_bits; /* bits that may be sent at once */
-	uint32_t deaths;    /* enum death */
+	uint32_t deaths;    /* reasons why the QP may enter ERR, enum death */
 	uint32_t bad_seen;  /* bit i: a request of the peer with enum bad i was received */
 };
 

@@ -36,7 +36,7 @@ struct report {
 	bool is_json;
 	bool has_trace;
 	unsigned nb_rows;
-	uint64_t seeds; /* worlds that have run */
+	uint64_t seeds; /* number of worlds that have run */
 	uint64_t violations;
 	uint64_t packets;
 	uint64_t hash;

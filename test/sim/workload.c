@@ -150,10 +150,10 @@ draw_conf(struct world *world, const struct plan_budget *budget)
 	conf.is_req_gbn = rng_one_in(rng, 4);
 	conf.is_resp_gbn = rng_one_in(rng, 4);
 	if (rng_one_in(rng, 3))
-		conf.window_psns =
-			(uint16_t)(rng_one_in(rng, 3)
-					   ? rng_between(rng, 4, 64) /* less than a queue */
-					   : rng_between(rng, 128, UROCE_WINDOW_MAX));
+		conf.window_psns = (uint16_t)(rng_one_in(rng, 3)
+						      /* fewer packets than a queue holds */
+						      ? rng_between(rng, 4, 64)
+						      : rng_between(rng, 128, UROCE_WINDOW_MAX));
 	conf.max_dest_rd_atomic =
 		(uint8_t)rng_between(rng, conf.max_rd_atomic, UROCE_RD_ATOMIC_MAX);
 	/* a response that arrives after the timeout causes no loss, so keep such worlds few */

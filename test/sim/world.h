@@ -61,7 +61,7 @@ struct host {
 	uint32_t foreign_key; /* key of the noise in another protection domain */
 	uint32_t dead_key;    /* key of a region that no longer exists */
 	uint32_t next_qpn;
-	struct qp *qps[QPS_MAX]; /* QPs that exist */
+	struct qp *qps[QPS_MAX]; /* QPs of the host that exist */
 	uint32_t nb_qps;
 	uint32_t turn; /* index of the QP that sends first in the next round */
 	/* receive queue: frames that have arrived and were not received yet */
@@ -71,7 +71,7 @@ struct host {
 	/* length of the receive ring in frames; frames that arrive at a full ring are lost */
 	uint32_t rx_room;
 	uint32_t run_max; /* maximum number of frames that a QP receives in one call */
-	/* rounds */
+	/* rounds of the host */
 	uint32_t gap_ns;     /* minimum time between two rounds */
 	uint32_t burst;      /* frames that a QP may send in one round */
 	uint64_t round_ns;   /* time of the next round; UROCE_NEVER: none is due */
@@ -89,7 +89,7 @@ struct tally {
 	uint64_t retransmits;
 	uint64_t shared;   /* QPs with a shared receive queue */
 	uint64_t limits;   /* limit events of shared receive queues */
-	uint64_t reacting; /* QPs with congestion control */
+	uint64_t reacting; /* number of QPs with congestion control */
 	uint64_t cnps;
 	uint64_t in_runs; /* frames that were delivered with others in one call */
 	uint64_t copies;  /* copies of group datagrams that were delivered to members */
@@ -97,14 +97,14 @@ struct tally {
 	uint64_t damaged;         /* requests in which an mkey finds a bad block */
 	uint64_t stops;           /* QPs that stopped because of a bad block */
 	uint64_t stopped_cancels; /* requests that were cancelled after such a stop */
-	uint64_t spurious;        /* packets that arrived twice */
-	uint64_t ops[16];         /* by enum ibv_wr_opcode */
+	uint64_t spurious;        /* number of packets that arrived twice */
+	uint64_t ops[16];         /* number of requests, by enum ibv_wr_opcode */
 	uint64_t sizes[34];       /* by the number of bits of the length */
 	uint64_t statuses[32];
 	uint64_t faults[FAULT_NB];
-	uint64_t services[16]; /* QPs, by enum ibv_qp_type */
-	uint64_t lives[17];    /* events by enum life_kind */
-	uint64_t bads[16];     /* by enum bad */
+	uint64_t services[16]; /* number of QPs, by enum ibv_qp_type */
+	uint64_t lives[17];    /* number of events, by enum life_kind */
+	uint64_t bads[16];     /* number of invalid requests, by enum bad */
 };
 
 struct world {

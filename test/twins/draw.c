@@ -218,7 +218,7 @@ spoil_bytes(struct draw *draw, struct twin_frame *frame)
 	case 0:
 		frame->len -= rng_below(rng, frame->len);
 		return;
-	case 1: /* Ethernet padding */
+	case 1: /* change the Ethernet padding */
 		memset(frame->bytes + frame->len, 0xa5, 32);
 		frame->len += rng_below(rng, 32);
 		return;
@@ -228,7 +228,7 @@ spoil_bytes(struct draw *draw, struct twin_frame *frame)
 	case 3: /* an ECN mark, in the traffic class or the ToS */
 		frame->bytes[15] |= frame->bytes[12] == 0x86 ? 0x30 : 3;
 		break;
-	case 4: /* the IPv4 identification */
+	case 4: /* change the IPv4 identification */
 		if (frame->bytes[12] == 0x08)
 			frame->bytes[18] ^= 1;
 		break;
@@ -306,7 +306,7 @@ psns_of(uint8_t low, uint32_t dma_len, uint32_t mtu)
 		       : 1;
 }
 
-/* @return the PSN behind the request */
+/* Put a request into a frame. @return the PSN of the packet after the request */
 static uint32_t
 put_request(struct draw *draw, struct twin *twin, enum kind kind, uint32_t psn,
 	    struct twin_frame *frame)

@@ -28,7 +28,7 @@ struct draw {
 	struct draw_answer answers[DRAW_ANSWERS];
 	unsigned nb_answers;
 	/* the message that the next frames continue */
-	uint8_t operation; /* enum uroce_operation */
+	uint8_t operation; /* operation of the message in progress, enum uroce_operation */
 	uint32_t nb_left;  /* packets left, including the Last */
 	uint32_t last_len;
 };

@@ -199,7 +199,7 @@ announce__of_uroceds_says_the_same_before_and_after(void **state)
 	assert_int_equal(uroce_close_device(context), 0);
 	assert_int_equal(uroce_destroy_device(device), 0);
 	switch_stop(uroced);
-	/* no uroced listens now */
+	/* no uroced listens on the socket now */
 	assert_errno(ECONNREFUSED, uroce_announce_device(spec, "uroced", start_eal, &nb_starts));
 	assert_int_equal(unlink("uroce-test-announce"), 0);
 	assert_errno(ENOENT, uroce_announce_device(spec, "uroced", start_eal, &nb_starts));

@@ -96,7 +96,7 @@ start_waiting(void)
 	int ret = ENOENT;
 
 	for (unsigned i = 0; ret == ENOENT && i < 1000000; i++) {
-		(void)ibv_poll_cq(net.a.scq, 1, &wc); /* drives a */
+		(void)ibv_poll_cq(net.a.scq, 1, &wc); /* this poll drives device a */
 		ret = start();
 	}
 	assert_int_equal(ret, 0);
@@ -333,7 +333,7 @@ batch__holds_up_no_other_call(void **state)
 }
 
 static _Thread_local bool is_beside;
-static atomic_uint nb_yields; /* yields of other threads */
+static atomic_uint nb_yields; /* number of sched_yield() calls by other threads */
 static atomic_bool is_inside;
 
 /* Replaces sched_yield() of libc: a thread that waits for a lock calls it again and again. */

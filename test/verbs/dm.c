@@ -388,7 +388,7 @@ import__of_another_domain_or_nothing(void **state)
 	assert_errno(ENOENT, uroce_import_mr(pd, mr->handle));
 	assert_errno(ENOENT, uroce_import_mr(net.a.pd, mr->handle));
 	assert_errno(ENOENT, uroce_import_mr(net.b.pd, mr->handle ^ 1));
-	/* through an imported PD */
+	/* create the device memory through an imported PD */
 	same = uroce_import_pd(net.b.context, net.b.pd->handle);
 	assert_non_null(same);
 	twin = uroce_import_mr(same, mr->handle);

@@ -130,7 +130,8 @@ parent__checks_its_arguments(void **state)
 
 	(void)state;
 	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, NULL));
-	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, &attr)); /* no PD */
+	/* the attributes contain no PD */
+	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, &attr));
 	attr.pd = net.a.pd;
 	assert_errno(EINVAL, uroce_alloc_parent_domain(NULL, &attr));
 	/* the td belongs to another context */

@@ -128,11 +128,11 @@ static struct ibv_sge sge;
 
 /* Calls that return something else, or wait for an event that does not occur here. */
 static const char *const others[] = {
-	"fork_init",              /* never fails */
+	"fork_init",              /* ibv_fork_init() never fails */
 	"get_device_index",       /* returns -1 if there is none */
-	"query_qp_data_in_order", /* returns flags */
+	"query_qp_data_in_order", /* the result is a set of flags */
 	"rereg_mr",               /* returns a code of its own and sets errno: mr.c, rereg.c */
-	"req_notify_cq",          /* never fails */
+	"req_notify_cq",          /* the call never fails */
 };
 
 static struct ibv_srq *

@@ -216,7 +216,7 @@ send__longer_than_the_receive_request(void **state)
 static void
 send__into_memory_without_the_right(void **state)
 {
-	/* without any access right */
+	/* the region has no access rights */
 	struct ibv_mr *mr = uroce_reg_mr(net.b.pd, net.b.buf, 100, 0);
 	struct ibv_sge sge = { (uintptr_t)net.b.buf, 100, mr->lkey };
 

@@ -192,7 +192,7 @@ port_event__goes_to_every_context(void **state)
 	}
 	assert_int_equal(uroce_query_port(contexts[0], 1, &port), 0);
 	assert_int_equal(port.state, IBV_PORT_DOWN);
-	assert_int_equal(port.phys_state, 2); /* state polling [IBA 14.2.5.6] */
+	assert_int_equal(port.phys_state, 2); /* physical state Polling [IBA 14.2.5.6] */
 	assert_int_equal(rte_eth_dev_set_link_up(net.a.port_id), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(uroce_get_async_event(contexts[i], &event), 0);
@@ -201,7 +201,7 @@ port_event__goes_to_every_context(void **state)
 	}
 	assert_int_equal(uroce_query_port(contexts[0], 1, &port), 0);
 	assert_int_equal(port.state, IBV_PORT_ACTIVE);
-	assert_int_equal(port.phys_state, 5); /* state up */
+	assert_int_equal(port.phys_state, 5); /* physical state LinkUp */
 	assert_int_equal(uroce_close_device(contexts[1]), 0);
 }
 

@@ -31,7 +31,8 @@ struct port {
 
 /* a client without a server: the port has no link */
 static const struct port memif = { "net_memif0", "role=client,bsize=4400,socket=uroce-test-loop" };
-static const struct port null = { "net_null0", "no-rx=1" }; /* supports zero-copy transmission */
+/* the driver supports zero-copy transmission */
+static const struct port null = { "net_null0", "no-rx=1" };
 /* arguments with a socket of this process */
 static char vhost_args[64];
 static const struct port vhost = { "net_vhost0", vhost_args };

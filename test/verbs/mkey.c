@@ -448,7 +448,7 @@ create__refuses(void **state)
 	assert_int_equal(uroce_dv_query_device(NULL, &attrs), EINVAL);
 	assert_int_equal(uroce_dv_query_device(net.a.context, NULL), EINVAL);
 	assert_errno(EINVAL, uroce_dv_create_mkey(NULL));
-	assert_errno(EINVAL, uroce_dv_create_mkey(&init)); /* without the flag INDIRECT */
+	assert_errno(EINVAL, uroce_dv_create_mkey(&init)); /* the flag INDIRECT is missing */
 	assert_errno(EOPNOTSUPP, make_mkey(&net.a, 1 << 2, 1));
 	assert_errno(EINVAL, make_mkey(&net.a, 0, 0));
 	assert_errno(EINVAL, make_mkey(&net.a, 0, (uint16_t)(attrs.max_mkey_entries + 1)));
@@ -485,10 +485,11 @@ create_qp__refuses(void **state)
 	assert_errno(EOPNOTSUPP, make_qp(&net.a, IBV_QPT_RC, 0, 1 << 4, 0));
 	assert_errno(EOPNOTSUPP, make_qp(&net.a, IBV_QPT_UD, pipelining, 0, 0));
 	assert_errno(EOPNOTSUPP, make_qp(&net.a, IBV_QPT_UC, 0, ops, 0));
-	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, &init, &dv)); /* without wr calls */
+	/* the QP has no wr calls */
+	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, &init, &dv));
 	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, NULL, &dv));
 	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, &init, NULL));
-	dv.comp_mask = 1 << 1; /* type DC */
+	dv.comp_mask = 1 << 1; /* the QP has type DC */
 	assert_errno(EOPNOTSUPP, uroce_dv_create_qp(net.a.context, &init, &dv));
 	dv.comp_mask = 0;
 	assert_non_null(qp = uroce_dv_create_qp(net.a.context, &init, &dv));
@@ -511,7 +512,7 @@ configure__refuses(void **state)
 
 	(void)state;
 	start(0);
-	ex_of(0)->wr_flags = 0; /* not inline */
+	ex_of(0)->wr_flags = 0; /* the request is not inline */
 	uroce_dv_wr_mkey_configure(dv_of(0), mkey[0], 0, &attr);
 	expect_refused(EOPNOTSUPP);
 	start(0);
@@ -520,7 +521,7 @@ configure__refuses(void **state)
 	expect_refused(EINVAL);
 	begin(0, 1); /* a setter is missing */
 	expect_refused(EINVAL);
-	begin(0, 0); /* one setter too many */
+	begin(0, 0); /* one setter more than announced */
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	expect_refused(EINVAL);
 	begin(0, 2); /* the same setter twice */
@@ -572,7 +573,8 @@ configure__refuses(void **state)
 	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 50, sge);
 	expect_refused(EINVAL);
 	begin(0, 1);
-	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 20, sge); /* more than max_inline_data allows */
+	/* the list is longer than max_inline_data allows */
+	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 20, sge);
 	expect_refused(EINVAL);
 	begin(0, 1);
 	uroce_dv_wr_set_mkey_layout_interleaved(dv_of(0), 0, 1,
@@ -728,7 +730,7 @@ pipeline__bad(void **state)
 	assert_int_equal(uroce_dv_qp_cancel_posted_send_wrs(dv_of(0), 1), 1);
 	post_send(&net.a, IBV_WR_SEND, 5, sge_of(&net.a, 4096, 16));
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE), 0);
-	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS); /* the cancelled request */
+	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS); /* the completion of the cancelled request */
 	expect_wc(&net, net.a.scq, 5, IBV_WC_SUCCESS);
 	expect_wc(&net, net.b.rcq, 2, IBV_WC_SUCCESS);
 	expect_none(&net);

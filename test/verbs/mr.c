@@ -17,7 +17,7 @@ struct fixture {
 	struct ibv_device *device;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	uint8_t *buf; /* four pages */
+	uint8_t *buf; /* memory of four pages */
 	size_t page_len;
 };
 

@@ -326,7 +326,7 @@ to_rtr(const struct pair *pair, struct host *host, const struct host *peer)
 		.dest_qp_num = peer->qp->qp_num,
 		.rq_psn = psn_of(peer),
 		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 1, /* 0.01 ms */
+		.min_rnr_timer = 1, /* code 1 is 0.01 ms */
 		.ah_attr = ah_attr_to(peer, gid_index),
 	};
 

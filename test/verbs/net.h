@@ -46,10 +46,10 @@ struct pair_conf {
 	enum ibv_mtu mtu;             /* path MTU; default 1024 */
 	uint32_t nb_wr;               /* number of entries of each work queue; default NB_WR */
 	uint32_t nb_cqe;              /* number of entries of each CQ; default 256 */
-	uint8_t timeout;              /* code; default 14 */
+	uint8_t timeout;              /* code of the ACK timeout; default 14 */
 	uint8_t retry_cnt, rnr_retry; /* retry counts; default 7, or 0 with is_impatient */
 	bool is_impatient;
-	bool is_quiet; /* sq_sig_all = 0 */
+	bool is_quiet; /* requests complete without a completion: sq_sig_all = 0 */
 	bool is_ipv6;
 	bool is_crossed; /* the CQs of b, and so its QP, belong to the second worker */
 };

@@ -15,7 +15,7 @@
 #define RIGHTS   (IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE)
 
 static struct pair net;
-static uint8_t *pages; /* mapped page by page */
+static uint8_t *pages; /* memory whose pages are mapped one by one */
 static size_t page_len;
 
 static int

@@ -217,7 +217,7 @@ send__one_more_than_max_is_refused(void **state)
 	assert_int_equal(to_state(&net.a, IBV_QPS_RTS), 0);
 	for (uint64_t i = 0; i < NB_WR; i++)
 		expect_wc(&net, net.a.scq, i, IBV_WC_SUCCESS);
-	/* the whole chain again */
+	/* post the whole chain again */
 	wr[NB_WR - 1].next = NULL;
 	assert_int_equal(try_send(wr), 0);
 	for (uint64_t i = 0; i < NB_WR; i++)

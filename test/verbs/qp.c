@@ -313,7 +313,7 @@ modify__refuses_a_malformed_address(void **state)
 	attr.ah_attr.is_global = 0;
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
 	attr.ah_attr = ah_attr_to(&net.b, ADDR_GID);
-	attr.ah_attr.grh.sgid_index = 15; /* an empty entry */
+	attr.ah_attr.grh.sgid_index = 15; /* the GID table entry is empty */
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
 	attr.ah_attr.grh.sgid_index = 200;
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);

@@ -166,7 +166,8 @@ rereg__what_fails_changes_nothing(void **state)
 	expect_refused(EINVAL, uroce_rereg_mr(mr, translation, NULL, NULL, LEN, 0));
 	expect_refused(EINVAL, uroce_rereg_mr(mr, translation, NULL, net.b.buf, 0, 0));
 	expect_refused(EINVAL, uroce_rereg_mr(mr, translation, NULL, net.b.buf, LEN,
-					      IBV_ACCESS_LOCAL_WRITE)); /* without CHANGE_ACCESS */
+					      /* the flags do not include CHANGE_ACCESS */
+					      IBV_ACCESS_LOCAL_WRITE));
 	expect_refused(EFAULT, uroce_rereg_mr(mr, translation, NULL, hole, LEN, 0));
 	expect_refused(EFAULT, uroce_rereg_mr(mr, translation, NULL, constant, LEN, 0));
 	expect_refused(EINVAL, uroce_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0));

@@ -200,7 +200,7 @@ create_ex__makes_a_basic_one(void **state)
 	assert_int_equal(uroce_query_srq(made, &attr), 0);
 	/* the limit is ignored at creation [ibv_create_srq(3)] */
 	assert_int_equal(attr.srq_limit, 0);
-	assert_int_equal(ibv_get_srq_num(made, &num), EINVAL); /* not an XRC queue */
+	assert_int_equal(ibv_get_srq_num(made, &num), EINVAL); /* the SRQ is not an XRC queue */
 	assert_int_equal(uroce_dealloc_pd(net.b.pd), EBUSY);
 	assert_int_equal(uroce_destroy_srq(made), 0);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define NB_RELAYS 4
-#define NB_POSTS  8 /* posts to a relay */
+#define NB_POSTS  8 /* number of posts to a relay */
 
 struct relay {
 	struct ibv_cq *cq;

@@ -24,7 +24,7 @@
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |                      \
 	 IBV_QP_EX_WITH_ATOMIC_WRITE | OPS_NEWER)
 
-#define AT 4096u /* offset in b's buffer */
+#define AT 4096u /* offset of the written data in b's buffer */
 
 static struct pair net;
 static struct ibv_qp_ex *qp; /* QP of a */
@@ -421,7 +421,7 @@ complete__says_what_is_wrong(void **state)
 	(void)state;
 	start(1, IBV_SEND_SIGNALED);
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
-	assert_int_equal(ibv_wr_complete(qp), EINVAL); /* not in RTS yet */
+	assert_int_equal(ibv_wr_complete(qp), EINVAL); /* the QP is not in RTS yet */
 	pair_connect(&net);
 	for (unsigned i = 0; i < 33; i++)
 		list[i] = sge_of(&net.a, 0, 1);
@@ -456,7 +456,7 @@ complete__says_what_is_wrong(void **state)
 		expect_none(&net);
 	}
 	start(9, IBV_SEND_SIGNALED);
-	assert_int_equal(ibv_wr_complete(qp), 0); /* a batch without requests */
+	assert_int_equal(ibv_wr_complete(qp), 0); /* complete a batch without requests */
 	ibv_wr_start(qp);
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 	ibv_wr_set_inline_data(qp, long_data, 100);

@@ -55,7 +55,7 @@ open__finds_the_domain_of_an_inode(void **state)
 	(void)state;
 	assert_non_null(second = open_by(other, xrc_fd, 0));
 	assert_non_null(third = open_by(other, again, O_CREAT));
-	/* the domain exists already */
+	/* the call fails, because the domain exists already */
 	assert_errno(EINVAL, open_by(other, xrc_fd, O_CREAT | O_EXCL));
 	assert_non_null(alone = open_by(other, -1, O_CREAT));
 	/*

@@ -42,7 +42,7 @@ message__each_flipped_byte_is_wrong(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < LEN; i++) {
-		/* beyond the limit of errors that are printed */
+		/* more errors than verify_message() prints */
 		struct verify verify = { .wrong = 1000 };
 
 		verify_fill(place, LEN, 7);

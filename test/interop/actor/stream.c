@@ -32,11 +32,11 @@ struct stream {
 	uint32_t rkey;
 	uint64_t size;
 	uint64_t window;
-	uint64_t nb;          /* requests of this end */
-	uint64_t nb_peer;     /* requests of the peer */
-	uint64_t nb_receives; /* SENDs among the peer's requests */
+	uint64_t nb;          /* number of requests of this end */
+	uint64_t nb_peer;     /* number of requests of the peer */
+	uint64_t nb_receives; /* number of SENDs among the peer's requests */
 	uint64_t posted, done, posted_receives, received;
-	uint64_t wrong[KINDS]; /* messages with wrong bytes */
+	uint64_t wrong[KINDS]; /* number of messages with wrong bytes, by kind */
 	const char *broken;    /* status of the first failed completion */
 };
 

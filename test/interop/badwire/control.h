@@ -27,14 +27,14 @@
 #define CONTROL_FD_NB       (1 + CONTROL_CLIENTS_MAX)
 
 struct client {
-	int fd; /* -1: no client */
+	int fd; /* socket of the client; -1: no client */
 	unsigned len;
 	char line[CONTROL_LINE_MAX]; /* beginning of an incomplete line */
 };
 
 struct control {
-	int listener;     /* -1: there is no control socket */
-	const char *path; /* owned by the caller */
+	int listener;     /* listening socket; -1: there is no control socket */
+	const char *path; /* path of the socket, owned by the caller */
 	struct client client[CONTROL_CLIENTS_MAX];
 	bool is_over; /* a client has sent quit */
 };

@@ -28,7 +28,7 @@ struct end {
 	const char *name;
 	unsigned index; /* index of the interface */
 	int fd;
-	uint8_t *room;                 /* memory for a burst */
+	uint8_t *room;                 /* memory for a burst of frames */
 	struct frame burst[END_BURST]; /* the last received burst, valid until the next one */
 	struct iovec out[END_BURST];   /* frames to be sent by end_flush() */
 	unsigned nb_out;

@@ -33,12 +33,12 @@
 
 struct rule {
 	bool is_on[DIRECTION_NB];
-	bool opcodes[OPCODE_NB]; /* by the whole opcode byte */
+	bool opcodes[OPCODE_NB]; /* the opcodes that match, by the whole opcode byte */
 	enum fault fault;
 	uint32_t amount;             /* in the unit of the fault; 0 if it has none */
-	double probability;          /* without a script */
-	uint32_t nb_script;          /* 0: there is no script */
-	uint64_t script[SCRIPT_MAX]; /* ascending ordinals */
+	double probability;          /* probability of the fault, if there is no script */
+	uint32_t nb_script;          /* number of entries in `script`; 0: there is no script */
+	uint64_t script[SCRIPT_MAX]; /* numbers of frames in ascending order */
 	uint64_t nb_matched;
 	uint64_t nb_struck;     /* frames to which this rule has applied its fault */
 	uint64_t dark_until_ns; /* end of a blackout; 0 before the first one */

@@ -13,9 +13,9 @@
 #include "rule.h"
 
 struct tally {
-	uint64_t nb_frames; /* received frames of any kind */
+	uint64_t nb_frames; /* number of received frames of any kind */
 	uint64_t nb_bytes;
-	uint64_t nb_roce;              /* to UDP port 4791 */
+	uint64_t nb_roce;              /* number of frames to UDP port 4791 */
 	uint64_t nb_malformed;         /* RoCE frames that do not parse; no rule matches them */
 	uint64_t nb_bad_icrc;          /* valid RoCE frames with an invalid ICRC at reception */
 	uint64_t nb_opcode[OPCODE_NB]; /* valid RoCE frames by the whole opcode byte */

@@ -19,7 +19,7 @@
 #include "rule.h"
 #include "tally.h"
 
-/** One direction. */
+/** One direction of the wire. */
 struct lane {
 	struct end *from, *to;
 	struct hold late;      /* frames that wait because of a delay */

@@ -26,7 +26,7 @@
 struct world;
 
 struct ladder_case {
-	char *name;       /* "write__lost_middle" */
+	char *name;       /* name of the case, such as "write__lost_middle" */
 	char *head;       /* the lines before the first command, name included */
 	char *transcript; /* the rest of the case, without empty lines at its end */
 };

@@ -32,7 +32,7 @@
 struct stage {
 	struct world *world;
 	FILE *out;
-	struct qp *ends[2]; /* A, B */
+	struct qp *ends[2]; /* the two ends: A, B */
 	bool is_open;       /* the case ends with work pending */
 	char *words[WORDS_MAX];
 	unsigned nb_words;

@@ -396,7 +396,7 @@ write__tells_of_a_bad_block_on_the_wire(void **state)
 
 	(void)state;
 	make_blocks(UROCE_SIG_NONE, UROCE_SIG_T10_CRC, 0xff);
-	wire[3 * 520 + 514] ^= 0x40;     /* the application tag */
+	wire[3 * 520 + 514] ^= 0x40;     /* change the application tag */
 	wire[4 * 520 + 512 + 7] ^= 0x40; /* the reference tag, which is a second error */
 	write_all(NB_BLOCKS * 520, &is_bad);
 	assert_true(is_bad);
@@ -565,7 +565,7 @@ configure__parts_that_are_not_set_stay(void **state)
 	assert_true(uroce_mkey_may(table, mkey, PDN, 0, NB_BLOCKS * 512, IBV_ACCESS_REMOTE_READ));
 	assert_false(uroce_mkey_may(table, mkey, PDN, 0, 1, IBV_ACCESS_REMOTE_WRITE));
 	assert_false(uroce_mkey_may(table, mkey, PDN, 0, NB_BLOCKS * 512 + 1, 0));
-	conf->parts = UROCE_MKEY_SIG; /* no signatures any more */
+	conf->parts = UROCE_MKEY_SIG; /* switch the signatures off */
 	configure(conf);
 	assert_true(uroce_mkey_may(table, mkey, PDN, 0, NB_BLOCKS * 516, IBV_ACCESS_REMOTE_READ));
 	conf->parts = UROCE_MKEY_LAYOUT;

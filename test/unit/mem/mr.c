@@ -551,7 +551,7 @@ struct race {
 	atomic_uint round;
 	atomic_uint nb_resolved;
 	atomic_bool is_over;
-	unsigned nb_wrong; /* written by the reader */
+	unsigned nb_wrong; /* number of wrong bytes that the reader has found */
 };
 
 static uint8_t *

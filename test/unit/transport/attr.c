@@ -119,7 +119,7 @@ set_field(struct ibv_qp_attr *attr, enum field field, uint32_t value)
 /* Each attribute at both ends of its range, and the transition that sets it. */
 static const struct row {
 	enum field field;
-	enum ibv_qp_state to; /* from the preceding state */
+	enum ibv_qp_state to; /* the transition goes from the state before `to` */
 	int mask;             /* attributes in addition to those that the transition requires */
 	uint32_t good[3];
 	uint32_t bad[3];
@@ -365,7 +365,7 @@ attr_modify__a_drained_queue_takes_new_timers(void **state)
 		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 
 	(void)state;
-	/* not allowed in RTS */
+	/* the attributes cannot be modified in RTS */
 	assert_int_equal(pair_modify(&pair, A, &attr, mask), -EINVAL);
 	pair_set_state(&pair, A, IBV_QPS_SQD);
 	assert_int_equal(pair_modify(&pair, A, &attr, mask), 0);

@@ -44,7 +44,7 @@ completer_recv__responses_to_nothing_outstanding_are_ghosts(void **state)
 	static const uint32_t psns[] = { 1, 2, 0x7fffff, 0x800000, 0xffffff };
 
 	(void)state;
-	/* nothing was sent */
+	/* the ACK is for a packet that was not sent */
 	assert_int_equal(ack(0), UROCE_VERDICT_GHOST);
 	assert_int_equal(nak(0, UROCE_NAK_REM_OP), UROCE_VERDICT_GHOST);
 	post_and_flush(IBV_WR_RDMA_WRITE, 10);
@@ -57,7 +57,7 @@ completer_recv__responses_to_nothing_outstanding_are_ghosts(void **state)
 	}
 	pair_expect_done(&pair, A, "");
 	assert_int_equal(ack(0), UROCE_VERDICT_RESPONSE);
-	/* acknowledged before */
+	/* the packet was acknowledged before */
 	assert_int_equal(ack(0), UROCE_VERDICT_GHOST);
 	assert_int_equal(nak(0, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_GHOST);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
@@ -491,7 +491,7 @@ completer_recv__response_that_does_not_fit_its_request(void **state)
 	expect_bad_response(IBV_WR_SEND, 10, UROCE_OP_READ_RESPONSE_ONLY, 10);
 	expect_bad_response(IBV_WR_RDMA_READ, 10, UROCE_OP_ATOMIC_ACK, 0);
 	expect_bad_response(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, UROCE_OP_READ_RESPONSE_ONLY, 8);
-	/* wrong lengths */
+	/* responses of wrong lengths */
 	expect_bad_response(IBV_WR_RDMA_READ, 10, UROCE_OP_READ_RESPONSE_ONLY, 9);
 	expect_bad_response(IBV_WR_RDMA_READ, 10, UROCE_OP_READ_RESPONSE_ONLY, 11);
 	expect_bad_response(IBV_WR_RDMA_READ, 0, UROCE_OP_READ_RESPONSE_ONLY, 4);

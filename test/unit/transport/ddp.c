@@ -22,7 +22,7 @@ static struct pair pair;
 /* A WRITE of full packets, from offset `from` of A's memory to offset `to` of B's memory. */
 struct message {
 	uint32_t psn;
-	uint32_t nb; /* number of packets */
+	uint32_t nb; /* number of packets in the message */
 	uint32_t from;
 	uint32_t to;
 	uint32_t rkey;

@@ -307,9 +307,12 @@ flush__refusals(void **state)
 		uint32_t key_flip;
 		enum uroce_verdict verdict;
 	} rows[] = {
-		{ 0x00, 8, 0x30f, 0, UROCE_VERDICT_BAD_REQUEST }, /* no placement type */
-		{ 0x05, 8, 0x30f, 0, UROCE_VERDICT_BAD_REQUEST }, /* unknown placement type */
-		{ 0x21, 8, 0x30f, 0, UROCE_VERDICT_BAD_REQUEST }, /* unknown selectivity level */
+		/* the FLUSH has no placement type */
+		{ 0x00, 8, 0x30f, 0, UROCE_VERDICT_BAD_REQUEST },
+		/* the FLUSH has an unknown placement type */
+		{ 0x05, 8, 0x30f, 0, UROCE_VERDICT_BAD_REQUEST },
+		/* the FLUSH has an unknown selectivity level */
+		{ 0x21, 8, 0x30f, 0, UROCE_VERDICT_BAD_REQUEST },
 		{ 0x01, 8, 0x20f, 0, UROCE_VERDICT_BAD_REQUEST }, /* the QP does not allow FLUSH */
 		{ 0x02, 8, 0x10f, 0, UROCE_VERDICT_BAD_REQUEST },
 		{ 0x01, 8, 0x30f, 1, UROCE_VERDICT_NO_ACCESS },

@@ -192,7 +192,7 @@ link_reap(struct pair_host *host)
 
 /* Adjacent frames for one host. */
 struct run {
-	struct pair_host *host; /* NULL: no frame yet */
+	struct pair_host *host; /* destination of the frames; NULL: no frame yet */
 	unsigned nb;
 	struct uroce_pkt pkts[RUN_MAX];
 };

@@ -126,7 +126,7 @@ mcast_attach__refusals(void **state)
 	for (unsigned i = 0; i < NB_MAX; i++)
 		assert_int_equal(attach(group4, i), 0);
 	assert_int_equal(attach(group4, NB_MAX), -ENOMEM);
-	assert_int_equal(attach(group4, 1), 0); /* already a member */
+	assert_int_equal(attach(group4, 1), 0); /* the QP is already a member */
 	assert_int_equal(detach(group4, 2), 0);
 	assert_int_equal(attach(group4, NB_MAX), 0);
 	assert_int_equal(members(group4), 0x1b);

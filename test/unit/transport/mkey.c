@@ -383,7 +383,8 @@ configure__is_a_request_in_its_turn(void **state)
 	(void)state;
 	fill_signed(UROCE_SIG_NONE);
 	configure(B, UROCE_SIG_NONE, UROCE_SIG_NONE);
-	assert_int_equal(post_conf(&none, mkey[A], 0), -EINVAL); /* not inline */
+	/* configuration requests must be inline */
+	assert_int_equal(post_conf(&none, mkey[A], 0), -EINVAL);
 	pair.host[A].next_send_id = 0;
 	post(IBV_WR_RDMA_READ, 2048, 0);
 	assert_int_equal(post_conf(&none, mkey[A], IBV_SEND_INLINE | IBV_SEND_FENCE), 0);

@@ -477,7 +477,7 @@ ooo_request__a_forged_packet_that_was_executed_is_told(void **state)
 	assert_int_equal(nb_conflicts(), 0);
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(nb_conflicts(), 1);
-	/* counted once */
+	/* a conflict is counted once */
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(nb_conflicts(), 1);
 }
@@ -583,7 +583,7 @@ ooo_request__a_hole_waits_10_ms_at_most(void **state)
 	pair_inject(&pair, B, &late);
 	pair_flush(&pair, B);
 	text_clear(&pair.trace);
-	/* the next gap */
+	/* a frame arrives after another gap */
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "");

@@ -46,9 +46,9 @@ enum pair_side { A, B };
 enum pair_action {
 	PAIR_PASS,
 	PAIR_LOSE,
-	PAIR_REPEAT, /* arrives twice */
-	PAIR_DELAY,  /* arrives after later frames */
-	PAIR_SPOIL,  /* a bit is flipped */
+	PAIR_REPEAT, /* the frame arrives twice */
+	PAIR_DELAY,  /* the frame arrives after later frames */
+	PAIR_SPOIL,  /* a bit of the frame is flipped */
 };
 
 /** The configuration of a pair; start from pair_conf(). */
@@ -62,7 +62,7 @@ struct pair_conf {
 	bool is_unsignaled; /* only signaled requests have a completion entry */
 	uint32_t psn[2];    /* first PSN of each side's requests */
 	uint32_t mem_len;   /* bytes of registered memory of each host */
-	uint32_t sq_len;    /* number of entries */
+	uint32_t sq_len;    /* number of entries of the send queue */
 	uint32_t rq_len;
 	uint32_t cq_len;
 	uint32_t max_sge;
@@ -78,12 +78,12 @@ struct pair_conf {
 	unsigned access;            /* qp_access_flags of both sides */
 	/* frames in the reorder buffer of each host; 0: both recover by go-back-N */
 	uint32_t nb_hold;
-	uint16_t window_psns; /* 0: the default */
+	uint16_t window_psns; /* maximum number of packets in flight; 0: the default */
 	bool is_req_gbn;      /* requesters recover by go-back-N nevertheless */
 	bool is_resp_gbn;     /* responders drop out-of-order packets nevertheless */
 	/* traffic class of all frames; ECN bits of 3 are a congestion mark */
 	uint8_t tclass;
-	const struct uroce_cc_conf *cc; /* NULL: no congestion control */
+	const struct uroce_cc_conf *cc; /* parameters; NULL: no congestion control */
 };
 
 /** A host. Its queues and memory do not move while the pair is open. */
@@ -106,7 +106,7 @@ struct pair_host {
 	struct uroce_path path; /* path to the other host */
 	uint8_t *mem;           /* memory, registered with all rights, at iova = address */
 	uint32_t key;           /* key of `mem` */
-	uint32_t events;        /* enum uroce_qpc_event since pair_events() */
+	uint32_t events;        /* events since the last pair_events(), enum uroce_qpc_event */
 	uint32_t nb_sent;       /* frames sent: index of the next frame for the script */
 	uint64_t next_send_id;  /* wr_id of the next request: 0, 1, 2 ... */
 	uint64_t next_recv_id;
@@ -125,7 +125,7 @@ struct pair_flight {
 
 /** Random faults, each a number of frames in 1000. */
 struct pair_noise {
-	uint64_t seed; /* 0: no random faults */
+	uint64_t seed; /* seed of the random faults; 0: no random faults */
 	unsigned lose;
 	unsigned repeat;
 	unsigned delay;
@@ -260,24 +260,24 @@ struct pair_pkt {
 	bool has_ack_req;
 	bool is_solicited;
 	bool is_from_stranger; /* the source address is not the peer's */
-	uint16_t pkey;         /* 0: the valid one */
+	uint16_t pkey;         /* P_Key of the packet; 0: the valid P_Key */
 	uint32_t psn;
 	uint32_t payload_len;
 	const void *payload; /* NULL: bytes 1, 2, 3 ... */
-	uint64_t va;         /* RETH, AtomicETH */
+	uint64_t va;         /* virtual address in RETH or AtomicETH */
 	uint32_t rkey;
 	uint32_t dma_len;
-	uint64_t swap_add; /* AtomicETH */
+	uint64_t swap_add; /* field of the AtomicETH */
 	uint64_t compare;
-	uint8_t syndrome; /* AETH */
+	uint8_t syndrome; /* field of the AETH */
 	uint32_t msn;
-	uint64_t orig; /* AtomicAckETH */
-	uint32_t qkey; /* DETH */
+	uint64_t orig; /* field of the AtomicAckETH */
+	uint32_t qkey; /* field of the DETH */
 	uint32_t src_qpn;
 	uint32_t imm;      /* as written in wire order */
-	uint32_t inv_rkey; /* IETH */
-	uint32_t srqn;     /* XRCETH */
-	uint32_t sel_plt;  /* FETH */
+	uint32_t inv_rkey; /* field of the IETH */
+	uint32_t srqn;     /* field of the XRCETH */
+	uint32_t sel_plt;  /* selectivity level and placement type of the FETH */
 };
 
 /**

@@ -214,7 +214,7 @@ recv__uc_leaves_the_request_of_a_lost_message_to_others(void **state)
 		    &(struct pair_pkt){ .opcode = UROCE_SERVICE_UC << 5 | UROCE_OP_SEND_FIRST,
 					.payload_len = 1024 });
 	assert_int_equal(nb_posted(), 0);
-	/* a PSN gap */
+	/* a frame arrives after a PSN gap */
 	assert_int_equal(pair_inject(&pair, B,
 				     &(struct pair_pkt){ .opcode = UROCE_SERVICE_UC << 5 |
 								   UROCE_OP_SEND_LAST,
@@ -222,7 +222,7 @@ recv__uc_leaves_the_request_of_a_lost_message_to_others(void **state)
 							 .payload_len = 8 }),
 			 UROCE_VERDICT_PSN_GAP);
 	assert_int_equal(nb_posted(), 1);
-	/* a message that is too long */
+	/* a message that is longer than the receive buffer */
 	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 2048 });
 	pair_run(&pair);
 	assert_int_equal(pair.host[B].nb_verdicts[UROCE_VERDICT_TOO_LONG], 1);

@@ -308,7 +308,7 @@ resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request(void **state
 		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_MIDDLE, 0, MTU },
 		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_LAST, 0, 99 },
 		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_LAST, 0, 101 },
-		/* longer than 2^31 bytes */
+		/* messages longer than 2^31 bytes */
 		{ 0xff, UROCE_OP_WRITE_FIRST, 0x80000001, MTU },
 		{ 0xff, UROCE_OP_WRITE_FIRST, UINT32_MAX, MTU },
 		{ 0xff, UROCE_OP_READ_REQUEST, 0x80000001, 0 },
@@ -631,7 +631,7 @@ resp_recv__read_of_2_to_the_31_bytes_spans_half_of_the_circle(void **state)
 	conf.mtu = IBV_MTU_256;
 	conf.psn[A] = 0xfffff0;
 	pair_open(&pair, &conf);
-	mr.addr = pair.host[B].mem; /* registered but never read */
+	mr.addr = pair.host[B].mem; /* register memory that is never read */
 	mr.pdn = pair.host[B].qpc.pdn;
 	assert_int_equal(uroce_mr_add(pair.host[B].mrs, &mr, &pkt.rkey), 0);
 	pkt.psn = 0xfffff0;

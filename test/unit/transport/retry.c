@@ -200,7 +200,7 @@ completer_recv__rnr_nak_that_is_not_believed_costs_no_retry(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
-	conf.timeout = 8; /* 1 ms */
+	conf.timeout = 8; /* timer code 8 is 1 ms */
 	conf.retry_cnt = 1;
 	pair_open(&pair, &conf);
 	post_and_flush(IBV_WR_SEND, 10);

@@ -17,7 +17,7 @@
 enum spec_payload {
 	NO_PAYLOAD,
 	ANY_PAYLOAD,  /* any length including 0; may be padded */
-	FULL_PAYLOAD, /* exactly one path MTU: more than 0, never padded */
+	FULL_PAYLOAD, /* the payload is exactly one path MTU: more than 0, never padded */
 	PAYLOAD_8,
 	PAYLOAD_16,
 };
@@ -28,7 +28,8 @@ struct spec_opcode {
 	const char *exts; /* names of the headers in wire order */
 	uint8_t ext_len;
 	enum spec_payload payload;
-	const char *place; /* "first", "middle", "last", "only" */
+	/* place of the packet in its message: "first", "middle", "last", "only" */
+	const char *place;
 	enum uroce_service service;
 	enum uroce_operation operation;
 	enum uroce_verdict accepted_as;
