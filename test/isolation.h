@@ -23,7 +23,7 @@
 int isolation_run(const char *name, const struct CMUnitTest *tests, size_t nb,
 		  CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
-/** To be called when the running test is skipped, which is no failure. */
+/** To be called when the running test is skipped: the skip is not counted as a failure. */
 void isolation_note_skip(void);
 
 #undef cmocka_run_group_tests

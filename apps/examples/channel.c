@@ -126,7 +126,8 @@ serve(void)
 	watch();
 	post_all();
 	check(ibv_req_notify_cq(cq, 1) == 0, "cannot ask for solicited ones");
-	side_sync(&side); /* before and after the plain messages arrive */
+	/* the peer synchronizes twice: before and after the plain messages arrive */
+	side_sync(&side);
 	side_sync(&side);
 	check(!is_awake(0), "a message that is not solicited woke us");
 	side_sync(&side);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Signature pipelining: the server keeps blocks with a T10-DIF behind each, which the client never
- * sees. Data that the client writes is signed when it enters the server's memory; data that the
- * client requests is checked when it leaves. The server posts the data and the answer "good"
- * together. If a block is bad, the queue pair stops between the two, and the server sends the
- * answer "bad" instead.
+ * sees. Data that the client writes is signed when it enters the server's memory. Data that the
+ * client requests is checked when it leaves that memory. The server posts the data and the reply
+ * "good" together. If a block is bad, the queue pair stops between the two, and the server sends
+ * the reply "bad" instead.
  *
  * See side.h for how to run this example.
  */
@@ -68,7 +68,7 @@ destroy_queues(void)
 	check(uroce_dereg_mr(mr) == 0, "the region stays");
 }
 
-/* Post a receive request for the other process's answer. */
+/* Post a receive request for the reply of the other process. */
 static void
 expect_answer(void)
 {
@@ -168,7 +168,7 @@ check_signatures(void)
 	}
 }
 
-/* Post the data, and behind it the answer that is sent only if the data is good. */
+/* Post the data, and behind it the reply that is sent only if the data is good. */
 static void
 post_both(const struct uroce_dv_mkey *mkey, uint32_t rkey, uint64_t remote_addr)
 {
@@ -187,7 +187,7 @@ error_of(struct uroce_dv_mkey *mkey)
 }
 
 /*
- * Cancel the answer of a queue pair that stopped, and send another one
+ * Cancel the reply of a queue pair that stopped, and send another one
  * [mlx5dv_qp_cancel_posted_send_wrs(3)].
  */
 static void
@@ -214,7 +214,7 @@ answer_bad(struct uroce_dv_mkey *mkey)
 	check(uroce_dv_qp_cancel_posted_send_wrs(dv, ANSWER) == 1, "the answer is not cancelled");
 	send_answer(BAD, 0);
 	check(uroce_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE) == 0, "no way to RTS");
-	wait_for(ANSWER); /* the cancelled answer completes, too */
+	wait_for(ANSWER); /* the cancelled reply completes like the others */
 	wait_for(ANSWER);
 }
 

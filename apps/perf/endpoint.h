@@ -39,9 +39,9 @@ struct receives {
 
 /** Time and memory that creating and connecting the queue pairs took on this side. */
 struct setup {
-	double create_s;  /* to create the QPs and to move them to INIT */
-	double swap_s;    /* to exchange addresses with the other side */
-	double connect_s; /* to move the QPs to RTR and RTS */
+	double create_s;  /* seconds to create the QPs and to move them to INIT */
+	double swap_s;    /* seconds to exchange addresses with the other side */
+	double connect_s; /* seconds to move the QPs to RTR and RTS */
 	double destroy_s;
 	size_t heap_bytes; /* allocated from EAL's heap for the QPs and their rings */
 };

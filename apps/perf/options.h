@@ -62,7 +62,7 @@ struct options {
 	int order;          /* enum perf_order */
 	uint64_t size;
 	uint64_t iters;      /* number of messages for each QP */
-	uint64_t duration_s; /* 0: the number of iterations ends the test */
+	uint64_t duration_s; /* duration of the test; 0: the number of iterations ends the test */
 	uint64_t tx_depth;
 	uint64_t rx_depth;
 	uint64_t nb_qp;
@@ -74,7 +74,7 @@ struct options {
 	uint64_t cq_mod;
 	uint64_t post_list;
 	uint64_t inline_len;
-	uint64_t outs; /* outstanding READs and atomics; 0: the device's limit */
+	uint64_t outs; /* number of outstanding READs and atomics; 0: the device's limit */
 	uint64_t mtu;  /* path MTU in bytes; 0: the port's */
 	/* bytes over which messages are spread on either side; 0: one page for each QP */
 	uint64_t working_set;

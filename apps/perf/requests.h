@@ -111,7 +111,10 @@ requests_qp_idx(const struct ibv_wc *wc)
 	return wc->wr_id >> REQUESTS_QP_SHIFT & REQUESTS_QP_MASK;
 }
 
-/** For a send request the low 32 bits of its index; for a receive request its slot. */
+/**
+ * The low 32 bits of the wr_id: for a send request those of its index, for a receive request its
+ * slot.
+ */
 static inline uint32_t
 requests_idx(const struct ibv_wc *wc)
 {

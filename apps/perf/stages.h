@@ -15,7 +15,7 @@
 #define STAGES_MAX 32
 
 struct stages {
-	unsigned nb; /* 0: the library has no stage clock */
+	unsigned nb; /* number of stages; 0: the library has no stage clock */
 	struct uroce_dv_stage begin[STAGES_MAX];
 	/* sum of the intervals from stages_begin() to stages_end() */
 	struct uroce_dv_stage spent[STAGES_MAX];

@@ -42,7 +42,7 @@ struct pump {
 	struct order order; /* used by --qp-order=random */
 	uint64_t goal;      /* messages of this batch for each QP, or UNTIL_DEADLINE */
 	uint64_t deadline;  /* end of --duration, as a TSC value */
-	uint64_t posted, completed, received; /* sums over all QPs in this batch */
+	uint64_t posted, completed, received; /* numbers of requests of all QPs in this batch */
 	uint64_t begin_tsc, end_tsc;          /* begin and end of the requests of this batch */
 	uint64_t recv_begin_tsc, recv_end_tsc;
 	uint64_t told_tsc; /* time of the last line about progress */

@@ -174,7 +174,7 @@ static const char *const bad[] = {
 	"p,addr=host/24",
 	("p,addr=10.0.0.1/8,addr=10.0.0.2/8,addr=10.0.0.3/8,addr=10.0.0.4/8,addr=10.0.0.5/8,"
 	 "addr=10.0.0.6/8,addr=10.0.0.7/8,addr=10.0.0.8/8,addr=10.0.0.9/8"),
-	"p,socket=/run/x", /* only valid for the port uroced */
+	"p,socket=/run/x", /* the key is only valid for the port uroced */
 	"uroced,socket=",
 	"uroced,socket",
 	"uroced,socket=/a,socket=/a",

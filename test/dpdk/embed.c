@@ -133,7 +133,7 @@ worker_input__what_is_not_ours_comes_back_in_order(void **state)
 	(void)state;
 	for (unsigned i = 0; i < NB; i++) {
 		switch (i % 5) {
-		case 0: /* accepted as malformed RoCE: opcode 0x28 does not exist */
+		case 0: /* opcode 0x28 does not exist, so the frame counts as malformed RoCE */
 			frames[i] = udp_to(1, 4791, 0);
 			continue;
 		case 1:

@@ -105,7 +105,7 @@ carry(struct uroce_dev *from, struct uroce_dev *to)
 	for (unsigned i = 0; i < from->nb_workers; i++) {
 		const unsigned nb = uroce_worker_output(from->worker[i], frames, 64);
 
-		/* to a worker that does not own the QP */
+		/* the frame arrives at a worker that does not own the QP */
 		assert_int_equal(
 			uroce_worker_input(to->worker[(i + 1) % to->nb_workers], frames, nb, rest),
 			0);

@@ -184,7 +184,8 @@ link_check__memory_of_a_memif_peer_is_populated_within_bounds(void **state)
 	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null7", "size=64"), 0);
 	dev = rig_dev("net_null7,drive=none,addr=192.0.2.1/24");
 	policy = dev->port->policy;
-	expect_populated(dev->port, 1 << 20, 0, 0); /* not a memif port, so nothing is populated */
+	/* the port is not a memif port, so nothing is populated */
+	expect_populated(dev->port, 1 << 20, 0, 0);
 	dev->port->policy = uroce_port_policy_of("net_memif");
 	/* an old kernel refuses to populate the memory */
 	expect_populated(dev->port, 1 << 20, 0, 1 << 20);

@@ -190,7 +190,7 @@ loopback__nothing_is_lent_to_it(void **state)
 	expect_success(from);
 	rig_check(to, 0, from, 0, 30000);
 	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_TX_ZERO_COPY),
-			 3); /* frames of the other QP, which leave the device */
+			 3); /* the frames of the other QP leave the device */
 	assert_int_equal(nb_sent(), 3);
 	rig_qp_free(away);
 }

@@ -21,7 +21,7 @@
 #define QKEY 0x1234u
 #define GRH  40
 #define LEN  200
-#define SRC  40000 /* offset behind the receive buffers */
+#define SRC  40000 /* offset of the data to send, after the receive buffers */
 
 static const uint8_t group[16] = { [10] = 0xff, 0xff, 239, 1, 2, 3 };
 static const uint8_t group6[16] = { 0xff, 0x15, [15] = 7 };

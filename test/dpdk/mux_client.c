@@ -180,7 +180,7 @@ mux_client__wrong_slots_are_dropped_and_counted(void **state)
 	offset = switch_next_buffer(attached_switch, 1, 0);
 	switch_forge(attached_switch, 1, 0, slot(offset, 0), NULL, 0);
 	switch_forge(attached_switch, 1, 0, slot(offset + 4288 * 2, 100), NULL,
-		     0); /* an offset of another slot */
+		     0); /* the descriptor has the offset of another slot */
 	switch_forge(attached_switch, 1, 0, slot(UINT32_MAX, 4218), NULL, 0);
 	switch_forge(attached_switch, 1, 0, slot(size, 60), NULL, 0);
 	switch_forge(attached_switch, 1, 0, slot(0, 60), NULL, 0);
@@ -214,7 +214,7 @@ mux_client__garbage_in_frames_is_what_it_is_on_any_port(void **state)
 
 		for (unsigned j = 0; j < sizeof(bytes); j++)
 			bytes[j] = (uint8_t)rand();
-		if (i % 2) { /* with some valid RoCE fields */
+		if (i % 2) { /* half of the frames have some valid RoCE fields */
 			memcpy(bytes, switch_host.mac, 6);
 			memcpy(bytes + 12, "\x08\x00\x45", 3);
 		}

@@ -132,8 +132,8 @@ has_left(void)
 }
 
 /*
- * uroced notices the end of the parent although the child lives; a living parent continues beside
- * its child.
+ * uroced notices the end of the parent although the child continues. A parent that continues keeps
+ * its device beside its child.
  */
 static void
 mux_client__a_child_is_no_client(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages of rtnetlink, built by the test: valid answers and invalid ones.
+ * Messages of rtnetlink, built by the test: valid and invalid responses.
  */
 
 #include <errno.h>
@@ -74,7 +74,7 @@ netlink_get_route__an_error_is_one_of_the_kernels_or_of_the_protocol(void **stat
 	} rows[] = {
 		{ -ENETUNREACH, -ENETUNREACH },
 		{ -4095, -4095 },
-		{ 0, -EPROTO }, /* an acknowledgement, which was not requested */
+		{ 0, -EPROTO }, /* an acknowledgement that was not requested */
 		{ EPERM, -EPROTO },
 		{ -4096, -EPROTO },
 		{ INT_MIN, -EPROTO },

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A machine with two NUMA nodes, which the test simulates. Queries of the topology are answered
- * here. Allocations on a node are recorded, and then made on any node. The port is on node 1, and
- * so is lcore 2.
+ * A machine with two NUMA nodes, which the test simulates. The test replaces the functions that
+ * query the topology. Allocations on a node are recorded, and then made on any node. The port is on
+ * node 1, and so is lcore 2.
  */
 
 #include "rig.h"

@@ -368,7 +368,9 @@ rx_wakeup__memif_of_an_unknown_release_gives_none(void **state)
 	assert_false(arm(0));
 	is_future = false;
 	assert_true(uroce_rx_wakeup_arm(&notices, 0,
-					/* a later time, because DPDK is not asked at once */
+					/*
+					 * the deadline is later, because DPDK is not called at once
+					 */
 					UINT64_MAX));
 	uroce_rx_wakeups_fini(&notices);
 	end_world();

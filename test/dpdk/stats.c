@@ -333,7 +333,7 @@ stats__a_packet_for_nobody(void **state)
 	uint8_t *const end = rte_pktmbuf_mtod(frame, uint8_t *) + frame->data_len - UROCE_ICRC_LEN;
 
 	(void)state;
-	ip[20 + 8 + 5] ^= 0x55; /* a byte of the destination QP number */
+	ip[20 + 8 + 5] ^= 0x55; /* a wrong byte in the destination QP number */
 	/* the ICRC is computed again */
 	uroce_icrc_store(end, uroce_icrc_frame(ip, (size_t)(end - ip)));
 	give(frame);
@@ -402,7 +402,7 @@ stats__an_empty_pool(void **state)
 	assert_non_null(taken);
 	while (nb < pool->size && (taken[nb] = rte_pktmbuf_alloc(pool)))
 		nb++;
-	/* more than the mbufs that are reserved for transmission */
+	/* more frames than mbufs are reserved for transmission */
 	for (unsigned i = 0; i < RIG_WR; i++)
 		rig_post_send(a, IBV_WR_RDMA_WRITE, i, 0, RIG_BUF_LEN, b, 0);
 	for (unsigned i = 0; i < 40; i++)

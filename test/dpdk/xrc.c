@@ -50,7 +50,7 @@ make_queue(uint32_t xrcd)
 	const struct uroce_srq_conf conf = {
 		.max_wr = NB_WR,
 		.max_sge = 1,
-		.pdn = OTHER_PD, /* not the protection domain of the target */
+		.pdn = OTHER_PD, /* the protection domain differs from the one of the target */
 		.xrcd = xrcd,
 		.cq = xrcd ? &queue->cq : NULL,
 		.cookie = queue,

@@ -29,7 +29,8 @@ struct beside_lane {
 	uint32_t len, off;
 	uint64_t seed;
 	bool is_busy;
-	bool is_sent, is_received; /* which completions of the operation have come */
+	/* whether the completions of the send request and of the receive request have come */
+	bool is_sent, is_received;
 };
 
 struct beside {

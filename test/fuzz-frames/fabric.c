@@ -367,7 +367,7 @@ rights_of(const struct uroce_pkt *pkt)
 		return IBV_ACCESS_REMOTE_ATOMIC;
 	if (pkt->op->operation != UROCE_OPERATION_READ_RESPONSE)
 		return 0;
-	/* a response without payload may also answer ATOMIC_WRITE and FLUSH */
+	/* a response without payload may also belong to an ATOMIC_WRITE or a FLUSH */
 	return pkt->payload_len ? IBV_ACCESS_REMOTE_READ
 				: IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 }

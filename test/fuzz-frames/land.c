@@ -156,7 +156,7 @@ land_aim(const struct land *land, enum domain domain, enum plot plot, uint32_t l
 		if (rng_once_in(rng, 2))
 			*rkey = info->mr->rkey;
 		break;
-	case 4: /* a region of the other domain */
+	case 4: /* an address in a region of the other domain */
 		*rkey = land->plot[!domain][rng_below(rng, PLOT_NB)].mr->rkey;
 		*va = (uintptr_t)land->plot[!domain][PLOT_ALL].at;
 		break;

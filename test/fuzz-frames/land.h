@@ -23,11 +23,12 @@
 enum domain { DOMAIN_OPEN, DOMAIN_CLOSED, DOMAIN_NB };
 
 enum plot {
-	PLOT_ALL,    /* local and remote write, remote read, atomics */
+	/* a region with the rights to local and remote writes, remote reads and atomics */
+	PLOT_ALL,
 	PLOT_READ,   /* a region with the right to remote reads */
 	PLOT_ATOMIC, /* local write and atomics, but no remote write and no remote read */
-	PLOT_BARE,   /* no rights: the source of data to send */
-	PLOT_LOCAL,  /* local write: slots for receive requests and responses */
+	PLOT_BARE,   /* a region without rights: the source of data to send */
+	PLOT_LOCAL,  /* a region with local writes: slots for receive requests and responses */
 	PLOT_NB
 };
 

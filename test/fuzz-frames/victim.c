@@ -394,7 +394,7 @@ supply(struct victims *victims, struct victim *victim)
 	while (ret == 0 && row->state == IBV_QPS_RTS &&
 	       victim->send.nb_posted - victim->send.nb_done < NB_OUT)
 		ret = post_send(victims, victim);
-	/* in SQD, posted requests wait */
+	/* in SQD posted requests must wait */
 	if (ret == 0 && row->state == IBV_QPS_SQD &&
 	    victim->send.nb_posted - victim->send.nb_done < VICTIM_WR)
 		ret = post_send(victims, victim);

@@ -43,7 +43,7 @@ struct victim_row {
 /** One queue of a victim: its posted requests and their completions. */
 struct victim_queue {
 	struct ibv_cq *cq;
-	uint64_t nb_posted; /* number of the next request */
+	uint64_t nb_posted; /* number of the next request to post */
 	uint64_t nb_done;   /* number of the request that must complete next */
 	/* the QP has completed a request with an error; only flushes may follow */
 	bool has_failed;

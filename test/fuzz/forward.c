@@ -47,7 +47,7 @@ static struct side {
 	uint32_t head[NB_PAIRS]; /* the client's own indexes of the up rings */
 	uint32_t seen[NB_PAIRS]; /* frames in the down rings that were checked */
 	bool is_wild, was_broken;
-	uint8_t *before; /* copy of its shared memory before the round */
+	uint8_t *before; /* copy of the client's shared memory before the round */
 } sides[NB_CLIENTS];
 
 static struct data data;

@@ -34,7 +34,7 @@ static uint64_t now_ns = 1000000000;
 static struct peer {
 	int socket;
 	bool is_attached, is_refused;
-	/* from LEASED messages, perhaps of an earlier connection */
+	/* leases from LEASED messages, perhaps of an earlier connection */
 	struct uroce_mux_lease lease[LEASES_OF];
 	unsigned nb_told;
 	uint32_t nb_leases; /* number of leases in all messages */
@@ -331,7 +331,8 @@ speak(struct bytes *in, struct peer *peer)
 	if (message.type == UROCE_MUX_ATTACH || bits >> 4 == 13)
 		fd = make_file(in, &message.attach.plan);
 	if (message.type == UROCE_MUX_RELEASE && peer->nb_leases >= message.release.nb)
-		peer->nb_leases -= message.release.nb; /* undone if the message is refused */
+		/* the count is undone if the message is refused */
+		peer->nb_leases -= message.release.nb;
 	if (message.type == UROCE_MUX_LEASE)
 		peer->nb_wanted = message.lease.nb;
 	send_raw(peer, &message, len, fd);

@@ -54,7 +54,7 @@ post(struct bytes *in, enum pair_side side)
 		.opcode = (enum ibv_wr_opcode)(opcode % 12),
 		.len = bytes_u16(in) % 20000,
 		.local = bytes_u16(in) % (MEM_LEN - 20000),
-		.remote = bytes_u16(in), /* may be outside of the region */
+		.remote = bytes_u16(in), /* the address may be outside of the region */
 		.flags = bytes_u8(in) & (IBV_SEND_FENCE | IBV_SEND_SOLICITED | IBV_SEND_INLINE),
 		.imm = bytes_u32(in),
 		.compare_add = bytes_u8(in),
@@ -193,7 +193,7 @@ choose_opcode(struct bytes *in, const struct uroce_qpc *qpc)
 
 	if (opcode == 0xff)
 		return UROCE_OPCODE_CNP;
-	if (opcode < 0xe0) /* mostly an opcode of the QP's service */
+	if (opcode < 0xe0) /* the opcode is mostly one of the QP's service */
 		opcode = (uint8_t)(qpc->service << 5 | opcode % 32);
 	while (!(uroce_opcode_table[opcode].flags & UROCE_OPF_VALID))
 		opcode++;

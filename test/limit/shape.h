@@ -28,9 +28,10 @@
 
 /** Frames of one kind: First, Middle, Last or Only. */
 struct shape_kind {
-	uint8_t hdr[UROCE_HDR_MAX]; /* from Ethernet to the last extension header */
+	uint8_t hdr[UROCE_HDR_MAX]; /* headers from Ethernet to the last extension header */
 	uint16_t hdr_len;
-	uint16_t frame_len; /* with ICRC; 0: no such frames, or none received yet */
+	/* length with ICRC; 0: there are no such frames, or none was received yet */
+	uint16_t frame_len;
 	uint16_t payload_len;
 	uint8_t pad_len;
 	bool has_reth;

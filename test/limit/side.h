@@ -30,8 +30,8 @@ int side_pong(const struct port *port, const struct limit_options *opt);
 #define SIDE_PATIENCE_S 60.0
 
 /**
- * Time without frames after which the other side counts as ended. A side reports its end, so this
- * is for one that died. A busy machine may stop a side for seconds.
+ * Time without frames after which the other side counts as ended. Normally a side reports its end,
+ * so this time is for a process that was killed. A busy machine may stop a side for seconds.
  */
 #define SIDE_SILENCE_S 10.0
 

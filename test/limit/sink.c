@@ -30,7 +30,7 @@ struct sink {
 	uint64_t place;        /* place of the next payload without a RETH */
 	uint32_t expected_psn; /* PSN of the next frame; valid if has_begun */
 	bool has_begun;
-	unsigned unanswered; /* frames since the last response */
+	unsigned unanswered; /* number of frames since the last response */
 	/* one of the received frames requests a response */
 	bool is_asked;
 	struct rte_mbuf *answers[LIMIT_BURST_MAX]; /* responses for the frames of this burst */
@@ -41,8 +41,8 @@ struct sink {
 	uint64_t lost;   /* number of PSNs that were skipped */
 	uint64_t
 		/*
-		 * of another kind, damaged, or outside of the region; frames that are not RoCE are
-		 * not counted
+		 * number of frames of another kind, damaged, or outside of the region; frames that
+		 * are not RoCE are not counted
 		 */
 		bad;
 };

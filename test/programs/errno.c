@@ -129,7 +129,7 @@ main(void)
 {
 	make_objects();
 	qp = create_qp(NULL);
-	struct ibv_qp *const other = create_qp(srq); /* a QP that uses the SRQ */
+	struct ibv_qp *const other = create_qp(srq); /* another QP uses the SRQ */
 
 	test_all();
 	errno = UNTOUCHED;

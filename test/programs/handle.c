@@ -76,7 +76,7 @@ make_objects(void)
 	tap_need(dm != NULL, "ibv_alloc_dm");
 }
 
-/* For a call that returns an errno, and for a call that returns an object. */
+/* Checks for ENOENT: of a call that returns an errno, and of a call that returns an object. */
 #define IS_ENOENT(call)    (errno = 0, (call) == ENOENT && errno == ENOENT)
 #define HAS_NO_ENTRY(call) (errno = 0, (call) == NULL && errno == ENOENT)
 

@@ -20,7 +20,7 @@
 
 #include "tap.h"
 
-#define PATIENCE_S 60 /* for an event: only a hang takes as long */
+#define PATIENCE_S 60 /* time limit for an event: only a hang takes as long */
 
 static enum ibv_port_state
 state_of(struct ibv_context *context)

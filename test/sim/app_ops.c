@@ -165,7 +165,7 @@ conduct_cancel(struct qp *qp)
 
 /* --- other attributes in SQD --- */
 
-/* Of the attributes that have an effect, those that may be modified in SQD, by QP type. */
+/* The attributes that have an effect and may be modified in SQD, by QP type. */
 static int
 tunable(const struct qp *qp)
 {

@@ -19,7 +19,7 @@ void ledger_collect(struct qp *qp, const struct oracle_view *view);
 /** Check the end of a run: every posted request has completed. */
 void ledger_end(struct qp *qp);
 
-/** Defined in oracle.c: packets below `upto` are acknowledged. */
+/** Count the packets below `upto` as acknowledged. The function is in oracle.c. */
 void oracle_settle(struct qp *flow, uint32_t upto);
 
 #endif /* TEST_SIM_COMPLETION_CHECK_H */

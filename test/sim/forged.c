@@ -28,7 +28,7 @@ enum psn {
 	PSN_KNOWN, /* the oldest unacknowledged PSN, or the expected one */
 	PSN_NEAR,  /* a random PSN of those in flight */
 	PSN_AHEAD, /* a random PSN of the 100 behind the expected one */
-	PSN_ANY,   /* a random PSN of all */
+	PSN_ANY,   /* a random PSN */
 };
 
 /* An attack: `burst` frames of one kind every `every_ns`; 0: once. */

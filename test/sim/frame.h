@@ -20,7 +20,8 @@ struct frame {
 	uint32_t len;
 	uint8_t from; /* index of the sending host */
 	uint8_t to;
-	bool is_to_group;   /* for each host with a member of the group, instead of host `to` */
+	/* the frame is for each host with a member of the group, instead of host `to` */
+	bool is_to_group;
 	bool is_spoilt;     /* bits of the frame were flipped, at byte spoilt_at */
 	uint16_t spoilt_at; /* offset of the first byte with flipped bits */
 	uint8_t bytes[FRAME_MAX];

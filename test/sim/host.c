@@ -255,8 +255,9 @@ after(const struct world *world, uint64_t now_ns, uint32_t pace_ns)
 }
 
 /*
- * A message whose sender died occupies its request of a shared queue for ever. If no requests are
- * left for other QPs, the application learns of the death by other means and destroys its own QP.
+ * A message whose sender has crashed occupies its request of a shared queue for ever. If no
+ * requests are left for other QPs, the application destroys its own QP. It is notified of the crash
+ * by other means.
  */
 static void
 end_if_orphan(struct qp *qp)

@@ -38,10 +38,10 @@ enum uroce_verdict host_hand_over(struct world *world, struct qp *qp, struct uro
 /** Give the host a reorder buffer of so many PSN gaps and frames. */
 void host_add_hold(struct world *world, struct host *host, uint32_t nb_gaps, uint32_t nb_frames);
 
-/** The host dies: its QPs are gone, and it receives nothing. */
+/** The host crashes: its QPs are gone, and it receives nothing. */
 void host_die(struct world *world, struct host *host);
 
-/** A dead host restarts, without QPs. */
+/** A crashed host restarts, without QPs. */
 void host_return(struct world *world, struct host *host);
 
 /** Add a QP to the host, which assigns a QPN; remove it. */

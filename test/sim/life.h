@@ -14,8 +14,8 @@ struct world;
 enum life_kind {
 	LIFE_STALL,     /* a host does nothing for `ns` */
 	LIFE_BLOCK,     /* a host sends nothing for `ns`, but works otherwise */
-	LIFE_DIE,       /* a host stops without notice */
-	LIFE_RETURN,    /* a dead host restarts without its QPs */
+	LIFE_DIE,       /* a host crashes without notice */
+	LIFE_RETURN,    /* a crashed host restarts without its QPs */
 	LIFE_KILL,      /* an application moves a QP to ERR */
 	LIFE_DESTROY,   /* an application destroys a QP */
 	LIFE_DRAIN,     /* an application moves a QP to SQD */

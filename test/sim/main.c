@@ -101,7 +101,7 @@ run_seed(struct findings *found, uint64_t seed, const struct options *options)
 
 /*
  * Run the seeds next, next + step ... of the requested ones, each once. A process that replaces a
- * dead one continues with its seeds.
+ * crashed one continues with its seeds.
  */
 static void
 run_share(struct findings *found, uint64_t step, const struct options *options)
@@ -133,8 +133,8 @@ begin_share(struct findings *found, uint64_t step, const struct options *options
 }
 
 /*
- * Run all shares. A process that died has found a violation; a new process continues with the next
- * seed.
+ * Run all shares. A process that crashed has found a violation. A new process continues with the
+ * next seed.
  */
 static void
 run_shares(struct findings *found, unsigned nb, const struct options *options)

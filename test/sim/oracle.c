@@ -33,7 +33,9 @@ mtu_of(const struct qp *qp)
 	return 128u << qp->conf.mtu;
 }
 
-/* The packet of a flow that has a PSN; NO_PACKET: the PSN is below the first. */
+/*
+ * The index of the packet of a flow that has a PSN; NO_PACKET: the PSN is before the first packet.
+ */
 static uint32_t
 packet_of(const struct qp *flow, uint32_t psn)
 {

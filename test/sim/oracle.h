@@ -82,13 +82,16 @@ void oracle_cancelled(struct qp *qp, uint32_t nth);
 /** To be called after uroce_qpc_modify(). */
 void oracle_modified(struct qp *qp, enum ibv_qp_state to);
 
-/** To be called when both ends are in RESET: checks what their connection left behind. */
+/** To be called when both ends are in RESET: checks what remains of their connection. */
 void oracle_buried(struct qp *a, struct qp *b);
 
-/** To be called when an end connects again with other PSNs: forgets its earlier connection. */
+/**
+ * To be called when an end connects again with other PSNs: discards the state of its earlier
+ * connection.
+ */
 void oracle_reborn(struct qp *qp);
 
-/** To be called when a QP is destroyed, or its host died. */
+/** To be called when a QP is destroyed, or its host has crashed. */
 void oracle_gone(struct qp *qp);
 
 /** To be called at the end of a run, when no events are left. */

@@ -448,7 +448,7 @@ qp_post_recv(struct qp *qp)
 		return ret;
 	qp->nb_recv_posted++;
 	uroce_ring_push(&qp->rq.ring, 1);
-	/* in ERR the next round flushes it */
+	/* in ERR the next round flushes the request */
 	host_wake(qp->world, qp->host, qp->world->now_ns);
 	return 0;
 }

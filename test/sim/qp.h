@@ -140,10 +140,10 @@ struct qp {
 	struct shared *srqs[XRC_SRQS]; /* XRC target: all shared queues that its peer may name */
 	struct uroce_path path;
 	uint32_t qpn;
-	bool is_gone;     /* the QP is destroyed, or its host died */
+	bool is_gone;     /* the QP is destroyed, or its host has crashed */
 	bool is_signed;   /* requests use mkeys (signed.h) */
 	bool is_forged;   /* forged frames were sent: the oracle does not check this QP */
-	bool is_lenient;  /* messages may be lost: UC, UD */
+	bool is_lenient;  /* the transport may lose messages: UC, UD */
 	bool is_to_group; /* the QP sends datagrams to the group; its peer is one of the members */
 	bool is_member;   /* a member of the group, which receives what its peer sends */
 	uint64_t pass;    /* value of world.nb_passes at the last datagram that it received */
@@ -213,10 +213,11 @@ struct qp {
 	uint32_t sqd_limit;
 	bool is_stopped; /* a bad block was found: the QP must be in SQD */
 	uint64_t progress_ns;
-	uint64_t sent_ns;        /* time at which the QP's last request was sent */
-	uint64_t done_ns;        /* time at which the last acknowledgement arrived */
-	uint64_t spurious_early; /* of its first 1000 packets, those that arrived twice */
-	uint64_t retries_seen;   /* number of timeouts at the last progress */
+	uint64_t sent_ns; /* time at which the QP's last request was sent */
+	uint64_t done_ns; /* time at which the last acknowledgement arrived */
+	/* number of packets among the QP's first 1000 that arrived twice */
+	uint64_t spurious_early;
+	uint64_t retries_seen; /* number of timeouts at the last progress */
 	uint64_t rnr_seen;
 	uint64_t retries_now; /* number of timeouts after the last call */
 	uint64_t rnr_now;

@@ -14,7 +14,7 @@ struct world;
 
 bool scenario_exists(const char *name);
 
-/** All names, with commas between them. */
+/** The names of all scenarios, with commas between them. */
 const char *scenario_names(void);
 
 /** The configuration of a run of a scenario. */

@@ -288,7 +288,7 @@ connect_ends(struct world *world, const struct plan_budget *budget)
 			MIN(conf.recv_len, MIN(host_a->shared->buf_len, host_b->shared->buf_len));
 	}
 	conf.mem_len = area + pieces_len + conf.nb_bufs * (conf.recv_len + 16);
-	/* a sender at the lowest rate is slow but not dead: the timeout must allow it to respond */
+	/* a sender at the lowest rate is slow: the timeout must allow it to respond */
 	if (conf.type != IBV_QPT_UD && rng_one_in(&world->rng, 3)) {
 		conf.cc = draw_cc(world);
 		conf.timeout = conf.timeout < 11 ? 11 : conf.timeout;

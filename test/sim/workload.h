@@ -17,7 +17,7 @@ struct world;
 /** Create the world of its seed, ready to run. */
 void workload_make(struct world *world);
 
-/** Create one connection between two hosts that are alive, and plan its requests. */
+/** Create one connection between two running hosts, and plan its requests. */
 void workload_connect(struct world *world);
 
 /**

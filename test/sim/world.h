@@ -51,7 +51,8 @@ struct host {
 	struct shared *xrc[2]; /* the host's XRC shared queues, XRC_SRQS of them; NULL: none */
 	struct uroce_srq_table *srqs;
 	struct uroce_mcast_table *mcast;
-	struct uroce_reorder_buffer *reorder_buffer; /* NULL: out-of-order packets are dropped */
+	/* buffer of the host; NULL: out-of-order packets are dropped */
+	struct uroce_reorder_buffer *reorder_buffer;
 	struct uroce_qpc_limits limits;
 	uint8_t idx;
 	bool is_dead;
@@ -99,7 +100,7 @@ struct tally {
 	uint64_t stopped_cancels; /* requests that were cancelled after such a stop */
 	uint64_t spurious;        /* number of packets that arrived twice */
 	uint64_t ops[16];         /* number of requests, by enum ibv_wr_opcode */
-	uint64_t sizes[34];       /* by the number of bits of the length */
+	uint64_t sizes[34];       /* number of messages, by the number of bits of the length */
 	uint64_t statuses[32];
 	uint64_t faults[FAULT_NB];
 	uint64_t services[16]; /* number of QPs, by enum ibv_qp_type */

@@ -16,7 +16,7 @@
 
 /** A response for which the twin waits. */
 struct draw_answer {
-	uint8_t low; /* low bits of the opcode */
+	uint8_t low; /* low bits of the opcode of the message */
 	uint32_t psn;
 	uint32_t len;
 };

@@ -26,8 +26,8 @@ struct world {
 	uint64_t seed;
 	struct rng rng;
 	struct draw draw;
-	struct twin alone;  /* gets frames one by one */
-	struct twin crowds; /* gets frames in bursts */
+	struct twin alone;  /* this twin gets frames one by one */
+	struct twin crowds; /* this twin gets frames in bursts */
 	const char *step;   /* name of the current step */
 };
 

@@ -315,7 +315,7 @@ init_ah_from_wc__refuses_a_header_that_cannot_be(void **state)
 	expect_refusal_of(EINVAL, ADDR_GID, IPV4 + 16, 239);
 	expect_refusal_of(EINVAL, ADDR_GID + 1, 39, 9);
 	expect_refusal_of(EINVAL, ADDR_GID + 1, 24, 0xff);
-	/* not UDP: RoCEv1, and TCP */
+	/* the packets are not UDP but RoCEv1 and TCP */
 	expect_refusal_of(EPROTONOSUPPORT, ADDR_GID + 1, 6, 0x1b);
 	expect_refusal_of(EPROTONOSUPPORT, ADDR_GID, IPV4 + 9, 6);
 }

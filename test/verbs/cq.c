@@ -211,7 +211,7 @@ worker__of_the_send_cq_runs_the_qp(void **state)
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
 		.send_cq = cq,
-		.recv_cq = net.a.rcq, /* a CQ of the other worker */
+		.recv_cq = net.a.rcq, /* a CQ belongs to the other worker */
 		.cap = { 4, 4, 1, 1, 0 },
 		.sq_sig_all = 1,
 	};

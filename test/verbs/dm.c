@@ -262,7 +262,7 @@ dmabuf__arguments(void **state)
 	(void)state;
 	assert_int_equal(ftruncate(fd, LEN), 0);
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(NULL, 0, LEN, 0, fd, 0));
-	/* the file is not a dma-buf */
+	/* the descriptor is not that of a dma-buf */
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(net.b.pd, 0, LEN, 0, fd, 0));
 	assert_errno(EBADF, uroce_reg_dmabuf_mr(net.b.pd, 0, LEN, 0, -1, 0));
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(net.b.pd, 0, LEN, 0, fd, IBV_ACCESS_MW_BIND));

@@ -129,7 +129,7 @@ static struct ibv_sge sge;
 /* Calls that return something else, or wait for an event that does not occur here. */
 static const char *const others[] = {
 	"fork_init",              /* ibv_fork_init() never fails */
-	"get_device_index",       /* returns -1 if there is none */
+	"get_device_index",       /* the result is -1 if there is no such device */
 	"query_qp_data_in_order", /* the result is a set of flags */
 	"rereg_mr",               /* returns a code of its own and sets errno: mr.c, rereg.c */
 	"req_notify_cq",          /* the call never fails */

@@ -114,7 +114,7 @@ cqe__so_many_completions_wait_in_it(void **state)
 	assert_int_equal(total, cq->cqe);
 	assert_int_equal(uroce_poll_cq(cq, 1, wc), 0);
 
-	/* one more than the CQ holds */
+	/* one completion more than the CQ holds */
 	flush(net.a.qp, (unsigned)cq->cqe + 1);
 	assert_int_equal(uroce_get_async_event(net.a.context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
@@ -457,7 +457,7 @@ max_cq__so_many_can_be_made(void **state)
 		assert_non_null(made[i] = uroce_create_cq(net.a.context, 1, NULL, NULL, 0));
 	assert_errno(ENOMEM, uroce_create_cq(net.a.context, 1, NULL, NULL, 0));
 	assert_errno(ENOMEM, uroce_create_cq_ex(net.a.context, &extended));
-	/* the last one works like the others */
+	/* the last QP works like the other QPs */
 	renew_qp(&net.a, made[nb_made - 1], (struct ibv_qp_cap){ 1, 1, 1, 1, 0 });
 	pair_connect(&net);
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 8), 0);

@@ -532,7 +532,7 @@ configure__refuses(void **state)
 	uroce_dv_wr_set_mkey_sig_block(dv_of(0), &none);
 	uroce_dv_wr_set_mkey_sig_block(dv_of(0), &none);
 	expect_refused(EINVAL);
-	begin(0, 0); /* data that is not the configuration */
+	begin(0, 0); /* the inline data is not the configuration */
 	ibv_wr_set_sge(ex_of(0), net.a.mr->lkey, (uintptr_t)net.a.buf, 64);
 	expect_refused(EINVAL);
 	begin(0, 0);

@@ -238,7 +238,7 @@ pair_open_on(struct pair *pair, struct ibv_device *device, const struct pair_con
 {
 	assert_non_null(device);
 	open_both(pair, (struct ibv_device *[]){ device, device }, conf);
-	pair->b.device = device; /* destroyed when both contexts are closed */
+	pair->b.device = device; /* the device is destroyed when both contexts are closed */
 }
 
 static void

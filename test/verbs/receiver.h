@@ -22,7 +22,7 @@ void make_xrc(void);
 
 /** Setup and teardown of each test. Teardown closes `xrcd` and `net.b.qp` if they are not NULL. */
 int setup(void **state);
-int setup_with(const char *keys); /* with keys for both devices */
+int setup_with(const char *keys); /* setup of cmocka, with keys for both devices */
 int teardown(void **state);
 
 /** A queue, and the objects that it needs in its context. */

@@ -163,9 +163,11 @@ create__checks_its_arguments(void **state)
 	assert_errno(EINVAL, uroce_create_srq(net.b.pd, NULL));
 	assert_errno(EINVAL, uroce_create_srq_ex(NULL, &ex));
 	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, NULL));
-	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, &ex)); /* no PD in the mask */
+	/* the mask does not contain the PD */
+	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, &ex));
 	ex.comp_mask = IBV_SRQ_INIT_ATTR_PD;
-	assert_errno(EINVAL, uroce_create_srq_ex(net.a.context, &ex)); /* a PD of another context */
+	/* the PD belongs to another context */
+	assert_errno(EINVAL, uroce_create_srq_ex(net.a.context, &ex));
 	ex.pd = NULL;
 	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, &ex));
 	ex.pd = net.b.pd;
@@ -192,7 +194,8 @@ create_ex__makes_a_basic_one(void **state)
 
 	(void)state;
 	assert_non_null(made);
-	assert_int_equal(ex.attr.max_wr, 1); /* at least the requested size, and at least one */
+	/* the size is at least the requested one, and at least one */
+	assert_int_equal(ex.attr.max_wr, 1);
 	assert_int_equal(ex.attr.max_sge, 1);
 	assert_ptr_equal(made->context, net.b.context);
 	assert_ptr_equal(made->pd, net.b.pd);
@@ -260,7 +263,8 @@ create_qp__checks_its_srq(void **state)
 	};
 
 	(void)state;
-	assert_errno(EINVAL, uroce_create_qp(net.a.pd, &init)); /* a queue of another context */
+	/* the SRQ belongs to another context */
+	assert_errno(EINVAL, uroce_create_qp(net.a.pd, &init));
 }
 
 static void
@@ -489,7 +493,7 @@ recv__into_memory_of_the_srqs_domain(void **state)
 
 	assert_int_equal(uroce_post_srq_recv(srq, &wr, &bad), 0);
 	send_one(1, 64);
-	assert_int_equal(try_post(2, 0, 64), 0); /* a key of the QP's domain */
+	assert_int_equal(try_post(2, 0, 64), 0); /* the lkey belongs to the QP's domain */
 	post_send(&net.a, IBV_WR_SEND, 2, sge_of(&net.a, 0, 8));
 	expect_wc(&net, net.b.rcq, 2, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
@@ -611,7 +615,7 @@ destroy__waits_until_events_are_acknowledged(void **state)
 	assert_int_equal(uroce_modify_srq(made, &attr, IBV_SRQ_LIMIT), 0);
 	expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, &taken);
 	assert_int_equal(uroce_modify_srq(made, &attr, IBV_SRQ_LIMIT),
-			 0); /* an event that is not read */
+			 0); /* this event is not read */
 	expect_wait(destroy, made, &made->cond, acknowledge, &taken);
 	expect_no_event();
 }
@@ -661,7 +665,7 @@ setup_stepped(void **state)
 static void
 modify__resizes_under_a_message(void **state)
 {
-	const uint32_t len = 100000; /* more than one round sends */
+	const uint32_t len = 100000; /* the message is sent in more than one round */
 	struct ibv_srq_attr attr = { .max_wr = SRQ_WR };
 
 	(void)state;

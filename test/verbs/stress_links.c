@@ -15,7 +15,7 @@
 
 struct link {
 	pthread_rwlock_t lock;
-	enum ibv_qp_type type; /* XRC_SEND: only from a to b */
+	enum ibv_qp_type type; /* type of the QPs; XRC_SEND: requests only from a to b */
 	bool has_srq, is_ex;
 	uint32_t srqn;
 	struct end end[2];

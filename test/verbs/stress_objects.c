@@ -130,7 +130,7 @@ make_regions_on_demand(struct actor *self)
 	struct ibv_sge sge = { (uintptr_t)self->buf, PART, mr != NULL ? mr->lkey : 0 };
 
 	if (mr == NULL) {
-		check(errno == EOPNOTSUPP); /* the kernel is too old */
+		check(errno == EOPNOTSUPP); /* an old kernel does not support the call */
 		return;
 	}
 	check(uroce_advise_mr(host->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,

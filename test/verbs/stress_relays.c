@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Relays: QPs to which one thread posts. Another thread destroys the QP as soon as it has the
- * completion, while the first may still be inside its post.
+ * completion, while the posting thread may still be inside its call.
  */
 
 #include "stress.h"

@@ -16,7 +16,7 @@
 #include "uroce_dv.h"
 
 #define ANSWER_LEN (64 << 10)
-#define NB_MANY    600 /* QPs: more than one response lists */
+#define NB_MANY    600 /* number of QPs: one response cannot list them all */
 
 static char folder[] = "/tmp/uroce-telemetry-XXXXXX";
 

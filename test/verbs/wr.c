@@ -430,11 +430,11 @@ complete__says_what_is_wrong(void **state)
 		ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 		ibv_wr_set_sge(qp, net.a.mr->lkey, (uintptr_t)net.a.buf, 8);
 		switch (which) {
-		case 0: /* more elements than the QP allows */
+		case 0: /* the list has more elements than the QP allows */
 			ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 			ibv_wr_set_sge_list(qp, NB_SGE + 1, list);
 			break;
-		case 1: /* more elements than the device allows */
+		case 1: /* the list has more elements than the device allows */
 			ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 			ibv_wr_set_sge_list(qp, 33, list);
 			break;
@@ -511,7 +511,7 @@ start__of_one_thread_and_reset_by_another(void **state)
 		assert_int_equal(ibv_poll_cq(net.a.rcq, 1, &wc), 0);
 		sched_yield();
 	}
-	assert_int_equal(uroce_dereg_mr(mr), 0); /* waits for the worker's round */
+	assert_int_equal(uroce_dereg_mr(mr), 0); /* the call waits for the worker's round */
 	ibv_wr_abort(qp);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(state_of(&net.a), IBV_QPS_RESET);

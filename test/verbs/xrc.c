@@ -153,9 +153,9 @@ close__is_refused_while_in_use(void **state)
 	struct receiver to;
 
 	(void)state;
-	assert_int_equal(uroce_close_xrcd(xrcd), EBUSY); /* in use by a QP */
+	assert_int_equal(uroce_close_xrcd(xrcd), EBUSY); /* the domain is in use by a QP */
 	open_receiver(&to, xrc_fd);
-	assert_int_equal(uroce_close_xrcd(to.xrcd), EBUSY); /* in use by an SRQ */
+	assert_int_equal(uroce_close_xrcd(to.xrcd), EBUSY); /* the domain is in use by an SRQ */
 	assert_int_equal(uroce_destroy_cq(to.cq), EBUSY);
 	assert_int_equal(uroce_dealloc_pd(to.pd), EBUSY);
 	close_receiver(&to);
@@ -216,7 +216,7 @@ create_qp__checks_what_xrc_needs(void **state)
 	/* the XRCD is not in the mask */
 	assert_errno(EINVAL, uroce_create_qp_ex(net.b.context, &init));
 	init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-	/* an XRCD of another context */
+	/* the XRCD belongs to another context */
 	assert_errno(EINVAL, uroce_create_qp_ex(net.a.context, &init));
 	init.xrcd = NULL;
 	assert_errno(EINVAL, uroce_create_qp_ex(net.b.context, &init));

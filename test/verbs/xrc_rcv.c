@@ -126,7 +126,7 @@ rcv_qp__what_was_granted_is_told(void **state)
 
 	(void)state;
 	assert_non_null(domain = uroce_open_xrc_domain(net.b.context, -1, O_CREAT));
-	/* at least one of each; the limit is ignored */
+	/* the queue has at least one request and one element; the limit is ignored */
 	assert_non_null(srq = uroce_create_xrc_srq(net.b.pd, domain, net.b.rcq, &srq_init));
 	assert_int_equal(srq_init.attr.max_wr, 1);
 	assert_int_equal(srq_init.attr.max_sge, 1);

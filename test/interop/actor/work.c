@@ -386,7 +386,7 @@ op_arm(const struct words *words)
 	printf("{}\n");
 }
 
-/* Argument: ms=. Tells whether an event came in that time. */
+/* Argument: ms=. The response has whether an event occurred in that time. */
 void
 op_event(const struct words *words)
 {

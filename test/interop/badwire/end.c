@@ -23,10 +23,11 @@
 
 #include "wire/hdr.h"
 
-#define TAG_LEN      sizeof(struct uroce_vlan)
-#define FRAME_MAX    (64 * 1024) /* the IP maximum, with headers */
-#define SLOT_LEN     (TAG_LEN + FRAME_MAX)
-#define SOCKET_BYTES (64 * 1024 * 1024) /* in each direction; the kernel allows twice as much */
+#define TAG_LEN   sizeof(struct uroce_vlan)
+#define FRAME_MAX (64 * 1024) /* maximum length of a frame: that of IP, with headers */
+#define SLOT_LEN  (TAG_LEN + FRAME_MAX)
+/* bytes in each direction; the kernel allows twice as many */
+#define SOCKET_BYTES (64 * 1024 * 1024)
 
 /* Ancillary data of a received frame. */
 union beside {

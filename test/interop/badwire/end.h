@@ -20,7 +20,8 @@
 #define END_BURST 64
 
 struct frame {
-	uint8_t *bytes; /* from the Ethernet header, with the 802.1Q tag in its place */
+	/* the frame from its Ethernet header on, with the 802.1Q tag in its place */
+	uint8_t *bytes;
 	uint32_t len;
 };
 

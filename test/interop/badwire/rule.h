@@ -35,7 +35,8 @@ struct rule {
 	bool is_on[DIRECTION_NB];
 	bool opcodes[OPCODE_NB]; /* the opcodes that match, by the whole opcode byte */
 	enum fault fault;
-	uint32_t amount;             /* in the unit of the fault; 0 if it has none */
+	/* amount in the unit of the fault; 0: the fault has no amount */
+	uint32_t amount;
 	double probability;          /* probability of the fault, if there is no script */
 	uint32_t nb_script;          /* number of entries in `script`; 0: there is no script */
 	uint64_t script[SCRIPT_MAX]; /* numbers of frames in ascending order */

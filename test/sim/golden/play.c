@@ -33,7 +33,7 @@ struct stage {
 	struct world *world;
 	FILE *out;
 	struct qp *ends[2]; /* the two ends: A, B */
-	bool is_open;       /* the case ends with work pending */
+	bool is_open;       /* the case ends with work that is pending */
 	char *words[WORDS_MAX];
 	unsigned nb_words;
 };

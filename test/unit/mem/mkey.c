@@ -28,7 +28,7 @@
 
 static const uint8_t secret[16] = "fifteen letters";
 static struct uroce_mr_table *table;
-static uint8_t *memory; /* one region over each half */
+static uint8_t *memory; /* memory with one region over each half */
 static uint32_t key[2];
 static void *mkey_mem;
 static uint32_t mkey;
@@ -475,12 +475,12 @@ copy_mask__passes_bytes_on(void **state)
 	make_blocks(UROCE_SIG_T10_CRC, UROCE_SIG_T10_CRC, 0xcf);
 	made.conf.copy_mask = 0x30;
 	configure(&made.conf);
-	/* from memory to the wire */
+	/* convert from memory to the wire */
 	memcpy(memory + 514, "\x12\x34", 2);
 	memcpy(wire + 514, "\x12\x34", 2);
 	assert_int_equal(uroce_mkey_read(table, mkey, PDN, 0, 1040, 0, packet, &is_bad), 0);
 	assert_memory_equal(packet, wire, 1040);
-	/* from the wire to memory */
+	/* convert from the wire to memory */
 	memset(memory, 0, 1040);
 	memcpy(mem_side + 514, "\x12\x34", 2);
 	assert_int_equal(
@@ -653,7 +653,7 @@ use__is_refused_where_a_signature_cannot_be_stored(void **state)
 		conf->copy_mask = turn ? 0xff : 0;
 		add_piece(conf, 0, 512, 0);
 		add_piece(conf, MEM_LEN / 2, 4, 0);
-		conf->piece[1].lkey = 0; /* not the key of a region */
+		conf->piece[1].lkey = 0; /* the key is not that of a region */
 		configure(conf);
 		memset(memory, 0, 512);
 		memset(packet, 0x55, 516);

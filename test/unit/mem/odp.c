@@ -22,7 +22,7 @@
 #define NB_MR    8
 #define PDN      7
 #define QPN      0x1234
-#define NB_PAGES 1024u /* more than one call makes present */
+#define NB_PAGES 1024u /* more pages than one call makes present */
 #define ALL                                                                                        \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND)

@@ -167,7 +167,7 @@ fetches__are_counted_as_they_ask(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		post(IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
 	post((enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE, 8);
-	/* a READ of two chunks */
+	/* a READ is requested in two chunks */
 	post(IBV_WR_RDMA_READ, (UROCE_READ_CHUNK_PSNS + 1) * MTU);
 	pair_run(&pair);
 	expect_counted(A, "");

@@ -410,7 +410,7 @@ static void
 local_inv__of_what_is_not_ours_to_invalidate(void **state)
 {
 	(void)state;
-	post_local_inv(B, pair.host[B].key, 0); /* the key of a region */
+	post_local_inv(B, pair.host[B].key, 0); /* invalidate the key of a region */
 	pair_run(&pair);
 	pair_expect_done(&pair, B, "send 0 MW_BIND_ERR\n");
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
@@ -620,7 +620,7 @@ qpc_cancel__on_unreliable_services(void **state)
 		pair_expect_done(&pair, A,
 				 "send 0 SEND SUCCESS\nsend 1 SEND SUCCESS\n"
 				 "send 2 SEND SUCCESS\nsend 3 SEND SUCCESS\n");
-		/* the only request in the queue */
+		/* the request is the only one in the queue */
 		pair_set_state(&pair, A, IBV_QPS_SQD);
 		pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 8 });
 		assert_int_equal(cancel(A, 4), 1);

@@ -39,7 +39,8 @@ struct op {
 	enum ibv_wr_opcode opcode;
 	uint32_t len;
 	uint32_t local;
-	uint32_t remote; /* for a SEND known when its receive request is */
+	/* remote address; that of a SEND is known once its receive request is known */
+	uint32_t remote;
 	uint32_t imm;
 	uint64_t orig; /* atomics: value of the counter before the operation */
 	bool is_signaled;
@@ -236,7 +237,7 @@ open_trial(struct trial *t, uint64_t seed)
 	conf.mem_len = MEM_LEN;
 	conf.sq_len = draw_between(t, 1, 64);
 	conf.burst = draw(t, 2) ? PAIR_BURST_MAX : draw_between(t, 1, 8);
-	/* from 16 us on: often shorter than a round trip */
+	/* timeouts from 16 us on: they are often shorter than a round trip */
 	conf.timeout = (uint8_t)draw_between(t, 2, 14);
 	conf.min_rnr_timer = (uint8_t)draw_between(t, 1, 10);
 	conf.max_rd_atomic = (uint8_t)draw_between(t, 1, 16);

@@ -57,7 +57,7 @@ struct pair_conf {
 	enum ibv_qp_type type;
 	enum ibv_mtu mtu;
 	bool is_ipv6;
-	bool is_quiet;      /* no trace, for long random runs */
+	bool is_quiet;      /* record no trace: for long random runs */
 	bool has_srq;       /* the receive requests of each host are in a shared queue */
 	bool is_unsignaled; /* only signaled requests have a completion entry */
 	uint32_t psn[2];    /* first PSN of each side's requests */
@@ -73,8 +73,8 @@ struct pair_conf {
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
 	uint8_t min_rnr_timer;
-	uint8_t max_rd_atomic;      /* of both sides, as requester */
-	uint8_t max_dest_rd_atomic; /* of both sides, as responder */
+	uint8_t max_rd_atomic;      /* max_rd_atomic of both sides */
+	uint8_t max_dest_rd_atomic; /* max_dest_rd_atomic of both sides */
 	unsigned access;            /* qp_access_flags of both sides */
 	/* frames in the reorder buffer of each host; 0: both recover by go-back-N */
 	uint32_t nb_hold;
@@ -92,7 +92,7 @@ struct pair_host {
 	struct uroce_qpc qpc;
 	struct uroce_wq sq;
 	struct uroce_wq rq;
-	struct uroce_srq srq;         /* with conf.has_srq, or at an XRC target */
+	struct uroce_srq srq;         /* the shared queue, with conf.has_srq or at an XRC target */
 	struct uroce_srq other_srq;   /* XRC: a queue of another domain, without memory */
 	struct uroce_srq_table *srqs; /* XRC: table of the shared queues */
 	struct uroce_cq send_cq;
@@ -101,7 +101,7 @@ struct pair_host {
 	/* buffers for requests that arrive out of order; NULL: none */
 	struct uroce_reorder_buffer *reorder_buffer;
 	struct uroce_rd_pool *rd_pool;
-	struct uroce_counters counters; /* like those of a worker */
+	struct uroce_counters counters; /* counters as in a worker */
 	struct uroce_qpc_limits limits;
 	struct uroce_path path; /* path to the other host */
 	uint8_t *mem;           /* memory, registered with all rights, at iova = address */

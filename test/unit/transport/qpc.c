@@ -45,8 +45,9 @@ qpc_recv_burst__one_queue_for_both_kinds(void **state)
 	pair_post(&pair, A, &send_1k);
 	pair_post(&pair, B, &write_1k);
 	pair_post(&pair, A, &send_1k);
-	pair_step(&pair);              /* both packets are in flight */
-	pair_post(&pair, A, &send_1k); /* the third arrives with the ACK of the WRITE */
+	pair_step(&pair); /* both packets are in flight */
+	/* the third SEND arrives together with the ACK of the WRITE */
+	pair_post(&pair, A, &send_1k);
 	pair_run(&pair);
 	struct ibv_wc wc[8];
 	unsigned nb_recv = 0;
@@ -219,7 +220,7 @@ qpc_recv__frames_from_another_address_are_refused(void **state)
 					     &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY,
 								 .is_from_stranger = true }),
 				 UROCE_VERDICT_WRONG_PEER);
-		/* an address of the other family */
+		/* the expected source has an address of the other family */
 		pair.host[B].qpc.path.is_ipv6 = !is_ipv6;
 		assert_int_equal(
 			pair_inject(&pair, B, &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY }),
@@ -305,7 +306,7 @@ qpc_recv__first_packet_in_rtr_raises_comm_est_once(void **state)
 	const int mask = pair_attr(&pair, B, IBV_QPS_RTS, &attr);
 
 	assert_int_equal(pair_modify(&pair, B, &attr, mask), 0);
-	/* a second event after a reset */
+	/* a second event is raised after a reset */
 	pair_set_state(&pair, B, IBV_QPS_RESET);
 	pair_bring_up(&pair, B, IBV_QPS_RTR);
 	pair_inject(&pair, B, &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY });

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fast path for READs and atomics that arrive as one burst. The first takes the general path.
- * The following ones must be executed, refused, answered and repeated as if they had taken that
- * path, too.
+ * The fast path for READs and atomics that arrive as one burst. The first request takes the general
+ * path. The following requests must be executed, refused, answered and repeated as if they had
+ * taken that path.
  */
 
 #include "burst.h"

@@ -308,7 +308,7 @@ req_send__inline_data_is_taken_when_posted(void **state)
 	assert_int_equal(pair.host[B].mem[698], 'x');
 	assert_int_equal(pair.host[B].mem[699], 'y');
 	assert_int_equal(pair.host[B].mem[700], 0);
-	/* no data at all, inline */
+	/* an inline request has no data at all */
 	wr.num_sge = 0;
 	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
 	pair_run(&pair);

@@ -230,7 +230,7 @@ static void
 resp_recv__opcode_out_of_sequence_is_an_invalid_request(void **state)
 {
 	static const struct {
-		uint8_t first; /* 0xff: no packet before it */
+		uint8_t first; /* opcode of the preceding packet; 0xff: there is no such packet */
 		uint8_t second;
 	} rows[] = {
 		{ 0xff, UROCE_OP_SEND_MIDDLE },

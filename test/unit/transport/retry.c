@@ -278,7 +278,7 @@ completer_expire__what_waits_to_be_sent_again_uses_no_retry(void **state)
 	pair_wait(&pair, A, 4 * timeout_ns);
 	assert_int_equal(pair.host[A].qpc.stats.timeouts, 1);
 	expect_sent("A TIMEOUT\nA RNR_TIMER\nA>B WRITE_ONLY psn 0 A\n");
-	/* from now on a packet is in flight */
+	/* a packet is in flight during this time */
 	pair_wait(&pair, A, 4 * timeout_ns);
 	assert_int_equal(pair.host[A].qpc.stats.timeouts, 2);
 	pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\n");

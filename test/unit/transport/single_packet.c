@@ -2,8 +2,8 @@
 
 /*
  * The fast path for bursts of small messages. The frames of five messages arrive as one burst. The
- * first takes the general path. The following ones must be handled as if they had taken that path,
- * whatever is different about them.
+ * first frame takes the general path. The following frames must be handled as if they had taken
+ * that path, whatever is different about them.
  */
 
 #include "burst.h"
