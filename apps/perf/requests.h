@@ -84,7 +84,7 @@ int requests_post_recv(struct requests *requests, unsigned qp_idx, uint64_t want
 /** Slot of the `ahead`-th receive request to be posted next. */
 uint64_t requests_next_recv_slot(const struct requests *requests, unsigned qp_idx, uint64_t ahead);
 
-/** Receive requests of a QP that are pending. */
+/** The number of pending receive requests of a QP. */
 uint64_t requests_nb_recv(const struct requests *requests, unsigned qp_idx);
 
 /*

@@ -24,7 +24,7 @@
 #define TRIES      1000
 
 #define SILENT_NS  UINT64_C(100000)
-#define PATIENCE_S 20 /* only a hang takes as long */
+#define PATIENCE_S 20 /* time limit, which only a hang exceeds */
 
 static struct rig_qp *qp_a, *qp_b;
 static unsigned nb_answers; /* WRITEs of b that have not completed */

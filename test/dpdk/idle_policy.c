@@ -19,7 +19,7 @@
 
 #include "datapath/service.h"
 
-#define PATIENCE_S 60   /* only a hang takes as long */
+#define PATIENCE_S 60   /* time limit, which only a hang exceeds */
 #define LOOKS      1000 /* number of polls, a millisecond apart */
 #define OUT        0    /* offset in each buffer of the data that is written to the peer */
 #define IN         64   /* offset in each buffer of the data that the peer writes */
@@ -30,7 +30,7 @@ static struct rig_qp *qp_a, *qp_b;
 /* A program that watches memory, posts, and waits for the completion, as ib_write_lat does. */
 struct watcher {
 	struct rig_qp *qp, *peer;
-	int cpu; /* CPU that it shares with the service thread */
+	int cpu; /* CPU that the watching thread shares with the service thread */
 	bool is_first;
 	pthread_t thread;
 };

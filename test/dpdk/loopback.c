@@ -124,7 +124,8 @@ loopback__a_frame_waits_for_the_next_round(void **state)
 	assert_int_equal(worker()->loopback.nb, 1);
 	assert_int_equal(uroce_worker_next_ns(worker()), 0); /* the driving thread may not sleep */
 	assert_int_equal(to->wqp.qpc.stats.rx_packets, 0);
-	assert_true(uroce_worker_poll(worker()) > 0); /* the request and its acknowledgement */
+	/* worker_poll() handles the request and its acknowledgement */
+	assert_true(uroce_worker_poll(worker()) > 0);
 	assert_int_equal(to->wqp.qpc.stats.rx_packets, 1);
 	assert_int_equal(worker()->loopback.nb, 1);
 	assert_int_equal(uroce_cq_poll(&from->scq, 1, &wc), 0);

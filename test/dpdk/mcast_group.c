@@ -207,7 +207,7 @@ mcast_group__who_left_meanwhile_gets_nothing(void **state)
 
 	(void)state;
 	post(group);
-	(void)uroce_worker_poll(dev_b->worker[0]); /* worker 0 forwards it */
+	(void)uroce_worker_poll(dev_b->worker[0]); /* worker 0 forwards the datagram to worker 1 */
 	free_member(qp, group);
 	rig_drive(dev_b);
 	assert_int_equal(count(1, UROCE_VERDICT_WRONG_PEER) - nb_before, 1);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PATIENCE_S 60 /* only a hang takes as long */
+#define PATIENCE_S 60 /* time limit, which only a hang exceeds */
 
 struct a_switch *attached_switch;
 struct rig_qp *attached_qp[2];

@@ -26,7 +26,7 @@
 struct uroce_dev *dev_a, *dev_b;
 uint8_t rig_timeout = 14;
 
-#define PATIENCE_S 60 /* only a hang takes as long */
+#define PATIENCE_S 60 /* time limit, which only a hang exceeds */
 #define PDN        7
 
 /* Make EAL's argument for three lcores that may use all CPUs of the process. */

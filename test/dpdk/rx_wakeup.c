@@ -26,7 +26,7 @@
 #include "datapath/round.h"
 #include "datapath/service.h"
 
-#define PATIENCE_S 60 /* only a hang takes as long */
+#define PATIENCE_S 60 /* time limit, which only a hang exceeds */
 
 /* A kind of port, and the arguments of its two ends. */
 struct kind {

@@ -28,7 +28,7 @@
 #include "wire/hdr.h"
 
 #define BATCH      32
-#define IDLE_LOOKS 200 /* polls without work before it sleeps */
+#define IDLE_LOOKS 200 /* number of polls without work before the switch waits */
 #define SECRET     UINT64_C(0x9e3779b97f4a7c15)
 #define MCAST_QPN  0xffffffu
 

@@ -32,7 +32,7 @@ enum host { HOST_TARGET, HOST_BESIDE, HOST_GHOST, HOST_NB };
 
 /** How a hostile frame reaches the target. */
 enum feed {
-	FEED_PORT,  /* a worker receives it from its port */
+	FEED_PORT,  /* a worker receives the frame from its port */
 	FEED_INPUT, /* frames are passed to uroce_worker_input() */
 };
 

@@ -36,7 +36,7 @@ draw_opcode(unsigned *seed)
 	return opcode;
 }
 
-/* @return its length; 0: there is no room for it */
+/* Make a frame. @return the length of the frame; 0: there is no room for the frame */
 static size_t
 make_frame(uint8_t *data, size_t room, unsigned *seed)
 {

@@ -17,7 +17,7 @@
 #include "shape.h"
 #include "wire/psn.h"
 
-/* After this time without a response, frames in flight are given up. */
+/* Seconds without a response after which frames in flight are given up. */
 #define REOPEN_S 0.02
 
 struct blaster {

@@ -19,7 +19,7 @@
 
 #define SAMPLES_MAX (1 << 21)
 
-/* After this time a frame is lost. */
+/* Seconds after which a frame counts as lost. */
 #define LOST_S 0.02
 
 /* Frames received in a burst: one is in flight, but a lost one may arrive late. */

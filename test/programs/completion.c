@@ -37,10 +37,10 @@
 
 /* How a server waits for a message, and what it does afterwards. */
 enum manner {
-	POLL_ON,   /* polls its CQ, and continues to poll */
-	POLL_STOP, /* polls its CQ, and then makes no calls */
-	WATCH,     /* watches the memory, and makes no calls */
-	SLEEP,     /* sleeps on the channel of its CQ, and then makes no calls */
+	POLL_ON,   /* the server polls its CQ, and continues to poll */
+	POLL_STOP, /* the server polls its CQ, and then makes no calls */
+	WATCH,     /* the server watches the memory, and makes no calls */
+	SLEEP,     /* the server waits on the channel of its CQ, and then makes no calls */
 };
 
 static const char *const manners[] = {

@@ -402,7 +402,7 @@ host_round(struct world *world, struct host *host)
 
 	if (host->round_ns != world->now_ns || host->is_dead)
 		return;
-	if (world->now_ns < host->awake_ns) { /* the host was stalled meanwhile */
+	if (world->now_ns < host->awake_ns) { /* the host was stalled after this event was pushed */
 		host->round_ns = UROCE_NEVER;
 		host_wake(world, host, host->awake_ns);
 		return;

@@ -36,8 +36,9 @@ struct oracle_view {
 	struct qp *flow;     /* the end whose requests the frame belongs to */
 	struct request *req; /* request of the packet; NULL: unknown */
 	uint32_t idx;        /* number of the packet in the flow */
-	uint8_t *land;       /* where its payload will be written; NULL: no payload, or unknown */
-	uint32_t land_at;    /* offset of `land` in memory */
+	/* where the payload of the packet will be written; NULL: no payload, or unknown */
+	uint8_t *land;
+	uint32_t land_at; /* offset of `land` in memory */
 	uint32_t land_len;
 	bool is_past;   /* the packet was executed before */
 	uint64_t saved; /* atomic: the word before the call */

@@ -94,7 +94,7 @@ draw_network(struct world *world)
 		host->run_max = rng_one_in(rng, 2) ? rng_between(rng, 2, 64) : 1;
 		if (rng_one_in(rng, 5))
 			host->rx_room = rng_between(rng, 16, 256);
-		/* small reorder buffers more often than at random, so that they run out */
+		/* reorder buffers are small more often than at random, so that entries run out */
 		if (!rng_one_in(rng, 5)) {
 			const uint32_t nb_gaps = rng_one_in(rng, 3) ? rng_between(rng, 1, 3) : 16;
 

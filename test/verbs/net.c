@@ -21,7 +21,7 @@
 
 #include "../dpdk/switch.h"
 
-#define PATIENCE_S 60 /* only a hang takes as long */
+#define PATIENCE_S 60 /* time limit, which only a hang exceeds */
 #define RING_LEN   4096
 /* ring pairs of the cable: what queue i of one end sends arrives on queue i of the other */
 #define NB_QUEUES 2

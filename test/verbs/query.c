@@ -269,7 +269,10 @@ get_pkey_index__is_the_opposite_of_query_pkey(void **state)
 	assert_int_equal(uroce_get_pkey_index(NULL, 1, pkey), -1);
 }
 
-/* A device without such counters returns EOPNOTSUPP [ibv_create_counters(3)]. */
+/*
+ * A device without the counters of ibv_create_counters() returns EOPNOTSUPP
+ * [ibv_create_counters(3)].
+ */
 static void
 counters__are_not_there(void **state)
 {

@@ -110,7 +110,7 @@ create__knows_what_each_type_has(void **state)
 		{ IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE },
 		{ IBV_QPT_UD, IBV_QP_EX_WITH_BIND_MW },
 		{ IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ },
-		/* UC has no such packet [IBA 9.8.2] */
+		/* UC has no SEND with Invalidate [IBA 9.8.2] */
 		{ IBV_QPT_UC, IBV_QP_EX_WITH_SEND_WITH_INV },
 		{ IBV_QPT_RC, IBV_QP_EX_WITH_TSO },
 		{ IBV_QPT_UC, FLUSH },

@@ -220,7 +220,7 @@ mr_get_view__is_not_for_such_regions(void **state)
 	assert_false(uroce_mr_get_view(table, key, PDN, 0, &view));
 	assert_int_equal(view.key, 0);
 	assert_null(uroce_mr_get_tx_ref(table, key));
-	/* a list with such a region can be gathered nevertheless */
+	/* a list with an on-demand region can still be gathered */
 	assert_int_equal(uroce_sge_gather_all(table, PDN, &sge, 1, 100, &none, slice), 1);
 	assert_ptr_equal(slice[0].addr, pages);
 	unmap(0, 1);

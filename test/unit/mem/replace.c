@@ -81,7 +81,7 @@ mr_query__tells_why_not(void **state)
 	assert_int_equal(uroce_mr_query(table, key, &out), -EFAULT);
 	uroce_mr_free(table, key);
 	assert_int_equal(uroce_mr_query(table, key, &out), -EFAULT);
-	/* most of these indexes are outside of a table of two */
+	/* most of the indexes 0..15 are outside of a table of two */
 	for (uint32_t i = 0; i < 16; i++) {
 		const uint32_t any = i << 28 | 0x00abcd00;
 

@@ -360,7 +360,7 @@ dcqcn__at_full_rate_it_is_not_limited_any_more(void **state)
 	}
 	assert_false(cc.is_limited);
 	assert_int_equal(cc.rate_bps, 100 * GBPS);
-	/* alpha has decreased meanwhile, so the next cut is less than half */
+	/* alpha has decreased since the last cut, so the next cut is less than half */
 	notify(now_ns);
 	assert_in_range(cc.rate_bps, 50 * GBPS + 1, 60 * GBPS);
 }

@@ -32,7 +32,7 @@ resp_recv__duplicate_read_is_read_again(void **state)
 	expect_answer("B>A READ_RESPONSE_FIRST psn 0\n"
 		      "B>A READ_RESPONSE_MIDDLE psn 1\n"
 		      "B>A READ_RESPONSE_LAST psn 2\n");
-	/* the READ from its second packet on */
+	/* a duplicate of the READ from its second packet on */
 	assert_int_equal(read_request(1, MTU, 2 * MTU), UROCE_VERDICT_DUPLICATE);
 	expect_answer("B>A READ_RESPONSE_FIRST psn 1\n"
 		      "B>A READ_RESPONSE_LAST psn 2\n");

@@ -642,7 +642,7 @@ ooo_request__a_probe_does_not_count_as_late_when_no_nak_was_sent(void **state)
 	pair_inject(&pair, B, &late);
 	inject(UROCE_OP_WRITE_ONLY, 2, 0);
 	assert_int_equal(uroce_reorder_window_delay_ns(&pair.host[B].qpc.resp.reorder_window), 800);
-	/* before that time the peer sends a probe */
+	/* the peer sends a probe before the gap is reported */
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair.now_ns += 500;
 	probe.has_ack_req = true;
@@ -664,7 +664,7 @@ ooo_request__a_rewind_does_not_count_as_late_when_no_nak_was_sent(void **state)
 	pair.now_ns += 100;
 	pair_inject(&pair, B, &again);
 	inject(UROCE_OP_WRITE_ONLY, 2, 0);
-	/* before that time the peer retransmits the whole window */
+	/* the peer retransmits the whole window before the gap is reported */
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair.now_ns += 500;
 	inject(UROCE_OP_WRITE_ONLY, 3, 0);
