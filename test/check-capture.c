@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * check-capture FILE.pcap...: does lib/wire agree with a capture? Every RoCEv2 frame must parse,
- * its ICRC must verify, and building it again from its parsed fields must give the same bytes.
+ * check-capture FILE.pcap...: compares lib/wire with captures. Every RoCEv2 frame must parse, its
+ * ICRC must be valid, and a frame that is built again from its parsed fields must have the same
+ * bytes.
  *
- * For each file it prints `NAME: N frames, N ok`, and before that the first mismatch in words. It
- * passes over frames that are not RoCEv2, and over bytes behind the IP length. Exit status: 0 all
- * ok, 1 a mismatch or a file that cannot be read, 2 no file named.
+ * For each file it prints `NAME: N frames, N ok`, and before that a description of the first
+ * mismatch. Frames that are not RoCEv2, and bytes behind the IP length, are ignored. Exit status: 0
+ * all ok, 1 a mismatch or an unreadable file, 2 no file given.
  */
 
 #include <inttypes.h>
@@ -19,18 +20,19 @@
 #include "wire/build.h"
 #include "wire/parse.h"
 
-/* Longest frame that the IP lengths allow: 18 bytes of Ethernet, 40 of IPv6, 64 KiB. */
+/* The longest frame that IP lengths allow: 18 bytes of Ethernet, 40 of IPv6, 64 KiB. */
 #define FRAME_MAX (18 + 40 + 65536)
 #define WHAT_MAX  200
 
 struct tally {
-	const char *name;   /* file, as given */
-	uint64_t nb_frames; /* of any kind, so far: the number that Wireshark shows */
+	const char *name; /* name of the file, as given */
+	/* frames of any kind so far; Wireshark numbers frames in the same way */
+	uint64_t nb_frames;
 	uint64_t nb_roce;
 	uint64_t nb_ok;
 };
 
-/* Which part of the frame the byte at `off` is in. */
+/* The name of the part of the frame that contains the byte at `off`. */
 static const char *
 part_at(const struct uroce_pkt *pkt, size_t off)
 {
@@ -52,7 +54,9 @@ part_at(const struct uroce_pkt *pkt, size_t off)
 	return at < pkt->payload + pkt->payload_len + pkt->pad_len ? "pad" : "ICRC";
 }
 
-/* Whether building the frame again gives its bytes; if not, `what` says where it differs. */
+/*
+ * Whether a frame that is built again has the same bytes; if not, `what` describes the difference.
+ */
 static bool
 is_rebuilt(const struct uroce_pkt *pkt, char *what)
 {
@@ -69,7 +73,7 @@ is_rebuilt(const struct uroce_pkt *pkt, char *what)
 	return false;
 }
 
-/* Whether the frame is as lib/wire would send it; if not, `what` says why. */
+/* Whether the frame is as lib/wire would send it; if not, `what` gives the reason. */
 static bool
 is_ok(const struct pcap_pkthdr *hdr, enum uroce_verdict verdict, const struct uroce_pkt *pkt,
       char *what)
@@ -109,7 +113,7 @@ check_frame(struct tally *tally, const uint8_t *frame, const struct pcap_pkthdr 
 		printf("%s: frame %" PRIu64 ": %s\n", tally->name, tally->nb_frames, what);
 }
 
-/* Open a capture of Ethernet frames, or say why not. */
+/* Open a capture of Ethernet frames, or print why that fails. */
 static pcap_t *
 open_capture(const char *name)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does a test that fails leave those behind it alone? Of a program whose tests fail on purpose.
+"""Tests that a failed test does not affect the tests after it. The tests of PROGRAM fail on purpose.
 
     check-isolation.py PROGRAM
 """

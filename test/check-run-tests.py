@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which suites does run-tests run, how often, and what does it say? The script of the tree, among programs that only pretend.
+"""Tests which suites run-tests runs, how often, and what it prints. The script is copied into a folder where
+small scripts take the place of the programs that it runs.
 
     check-run-tests.py RUN_TESTS
 """
@@ -65,7 +66,7 @@ class Tree:
             pass
 
     def run(self, *args):
-        """@return status, output, and what was called"""
+        """@return the status, the output, and the calls of other programs"""
         with open(self.calls, 'w', encoding='ascii'):
             pass
         run = subprocess.run([self.script, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -75,7 +76,7 @@ class Tree:
 
 
 def suites(output):
-    """Names of suites that ran, or were skipped, in order; without the recap."""
+    """Names of the suites that ran or were skipped, in order, without the summary."""
     body = output.split('\nWhat failed:')[0]
     return re.findall(r'^(?:ok  |FAIL|skip)  ([a-z0-9-]+)', body, re.MULTILINE)
 
@@ -124,7 +125,7 @@ def check_words(tree):
 
 
 def check_terminal(tree):
-    """Progress on a terminal, and an end by SIGINT there."""
+    """Check the progress on a terminal, and that SIGINT from the terminal ends the script."""
     pid, fd = pty.fork()
     if pid == 0:
         os.execve(tree.script, [tree.script, 'verbs', 'sim'], {**tree.env, 'SLOW': 'yes'})

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * How it works. Each test has a set-up of ours, which first looks at the test before: where that one did not come to the end
- * of its body and of its teardown, the program replaces itself by exec. The new image finds in its environment with which
- * test to begin, and how many failed. It counts the tests before that one without running them and without a word, so that
- * the numbers of TAP go on.
+ * How it works: each test has an additional setup, which checks the previous test. If that test did
+ * not reach the end of its body and of its teardown, the program replaces itself by exec.
+ * Environment variables tell the new image with which test to begin, and how many tests have
+ * failed. It counts the earlier tests without running them and without output, so that the numbers
+ * of TAP continue.
  */
 
 #ifndef _GNU_SOURCE
@@ -24,13 +25,13 @@
 
 #define TESTS_MAX  256
 #define ENV_FIRST  "UROCE_TEST_FIRST"  /* index of the test to begin with */
-#define ENV_FAILED "UROCE_TEST_FAILED" /* how many of those before it failed */
+#define ENV_FAILED "UROCE_TEST_FAILED" /* number of earlier tests that failed */
 
 static const struct CMUnitTest *all;
-static unsigned first, nb_failed; /* of ENV_FIRST and ENV_FAILED */
-static unsigned at;               /* one past the index of the running test; 0: none ran yet */
-static bool has_ended;            /* the test before came to its end, or was skipped */
-static int output = -1; /* where messages go while tests are only counted; -1: nowhere else */
+static unsigned first, nb_failed; /* values of ENV_FIRST and ENV_FAILED */
+static unsigned at;               /* one past the index of the running test; 0: no test has run */
+static bool has_ended;            /* the previous test reached its end, or was skipped */
+static int output = -1; /* the real output while tests are only counted; -1: output is normal */
 
 static unsigned
 number_of(const char *variable)
@@ -40,7 +41,7 @@ number_of(const char *variable)
 	return text ? (unsigned)strtoul(text, NULL, 10) : 0;
 }
 
-/* Processes that the test before left behind. Only children of this thread's group of threads are ours. */
+/* End the processes that the previous test left. Only children of this process are ended. */
 static void
 end_children(void)
 {
@@ -59,7 +60,10 @@ end_children(void)
 	(void)fclose(file);
 }
 
-/* Go on with test `next` in a new image: no thread, descriptor or mapping of the old one is there. */
+/*
+ * Continue with test `next` in a new image, without threads, descriptors or mappings of the old
+ * one.
+ */
 static void
 restart_at(unsigned next)
 {
@@ -89,7 +93,7 @@ restart_at(unsigned next)
 	(void)execv(program, argv);
 }
 
-/* Messages go nowhere until the first test that runs. */
+/* Discard output until the first test that runs. */
 static void
 silence(void)
 {
@@ -130,7 +134,7 @@ set_up_one(void **state)
 	return all[now].setup_func ? all[now].setup_func(state) : 0;
 }
 
-static bool has_run; /* the body of the running test ended */
+static bool has_run; /* the body of the running test has ended */
 
 static void
 run_one(void **state)

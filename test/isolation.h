@@ -4,11 +4,13 @@
 
 /**
  * @file
- * A test that fails does not make the tests behind it fail. It may leave devices, threads and sockets behind, because an
- * assertion leaves the test where it stands. The tests behind it therefore run in a new image of the program.
+ * A failed test does not make later tests fail. An assertion leaves a test at once, so the test may
+ * leave devices, threads and sockets behind. Later tests therefore run in a new image of the
+ * program.
  *
- * A test program includes this header, directly or by what its tests share, and calls cmocka_run_group_tests() and skip()
- * as always. Where every test passes, all of them run in one process, and the group is set up once.
+ * A test program includes this header, directly or by its common header, and calls
+ * cmocka_run_group_tests() and skip() as usual. If every test passes, all tests run in one process,
+ * and the group setup runs once.
  */
 
 #include <setjmp.h>
@@ -17,11 +19,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-/** As _cmocka_run_group_tests(). */
+/** Like _cmocka_run_group_tests(). */
 int isolation_run(const char *name, const struct CMUnitTest *tests, size_t nb,
 		  CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
-/** The running test ends without having failed. */
+/** To be called when the running test is skipped: the skip is not counted as a failure. */
 void isolation_note_skip(void);
 
 #undef cmocka_run_group_tests

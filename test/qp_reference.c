@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A line for each transition and kind, read at the first question. */
+/* The reference has a line for each transition and type, which is parsed at the first query. */
 
 #include "qp_reference.h"
 
@@ -42,7 +42,7 @@ static const struct {
 	{ "EN", IBV_QP_EN_SQD_ASYNC_NOTIFY },
 };
 
-/* The reference, a line for each transition and kind: "from to kinds: required; optional". */
+/* The reference: "from to kinds: required; optional". */
 static const char *const reference[] = {
 	"RESET RESET *:;",
 	"RESET INIT UD: PK PT QK;",

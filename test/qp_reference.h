@@ -5,7 +5,7 @@
 /**
  * @file
  * The transitions of a QP as the reference writes them, in words [IBA 11.2.5.2, as the kernel's
- * ib_modify_qp_is_ok() enforces it]: for the tests of those who have them as a table.
+ * ib_modify_qp_is_ok() enforces it]. Tests of tables of transitions compare with it.
  */
 
 #include <stdbool.h>
@@ -15,20 +15,20 @@
 #define QP_REFERENCE_KINDS  5
 
 struct qp_reference_kind {
-	const char *name; /* as the reference has it */
+	const char *name; /* the name in the reference */
 	enum ibv_qp_type type;
 };
 
 extern const struct qp_reference_kind qp_reference_kinds[QP_REFERENCE_KINDS];
 
-/** What a transition takes; `mask` of ibv_modify_qp, but for IBV_QP_STATE. */
+/** The attributes of a transition, as in the mask of ibv_modify_qp without IBV_QP_STATE. */
 struct qp_reference_cell {
 	bool is_valid;
 	int required;
 	int optional;
 };
 
-/** The cell of a transition, states in [0, QP_REFERENCE_STATES). */
+/** The attributes of a transition between states in [0, QP_REFERENCE_STATES). */
 const struct qp_reference_cell *qp_reference_cell(unsigned kind, int from, int to);
 
 /** The name of a state. */

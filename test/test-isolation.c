@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Tests that fail on purpose and leave something behind, for check-isolation.py. Those that succeed do so only where
- * nothing of the others is left.
+ * Tests for check-isolation.py that fail on purpose and leave something behind. The others succeed
+ * only if nothing of the failed ones is left.
  */
 
 #include "isolation.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static unsigned nb_set_up; /* of this image of the program */
+static unsigned nb_set_up; /* number of setups in this image of the program */
 static bool is_dirty;
 static int left_fd = -1;
 
@@ -91,7 +91,7 @@ isolation__is_skipped(void **state)
 	skip();
 }
 
-/* A skip is no failure: the image stays. */
+/* A skipped test is no failure, so the image continues. */
 static void
 isolation__counts(void **state)
 {
@@ -118,7 +118,7 @@ main(int argc, char **argv)
 	};
 
 	if (argc != 3)
-		return 77; /* the arguments are there in each image */
+		return 77; /* the arguments are passed to each image */
 	printf("# arguments %s %s\n", argv[1], argv[2]);
 	return cmocka_run_group_tests(tests, set_up, NULL);
 }

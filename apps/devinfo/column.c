@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Labels, and values in their column.
+ * Prints labels, and their values in a fixed column.
  */
 
 #include "column.h"
@@ -25,7 +25,7 @@ values_at(enum indent indent)
 	return indent == OF_DEVICE ? 40 : 48;
 }
 
-/* A label that reaches the column is followed by one tab all the same. */
+/* A label that reaches the column of the values is still followed by one tab. */
 static void
 print_label(enum indent indent, const char *label)
 {

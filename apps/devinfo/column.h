@@ -4,33 +4,37 @@
 
 /**
  * @file
- * The columns of ibv_devinfo, which scripts take apart: a label behind tabs, a colon, and as many tabs as
- * lead to the column of the values. Those of a device stand at 40, those of a port at 48.
+ * The output columns of ibv_devinfo, which scripts parse. A line is: tabs, a label, a colon, and
+ * tabs up to the column of the values. Values of a device begin at column 40, values of a port at
+ * column 48.
  */
 
 #include <stdint.h>
 
-/** Tabs before what is said of a device, and of a port. */
+/** Tabs before a label of a device, and before a label of a port. */
 enum indent { OF_DEVICE = 1, OF_PORT = 3 };
 
-/** One line. */
+/** Print one line: a label and its value. */
 __attribute__((format(printf, 3, 4))) void column_print(enum indent indent, const char *label,
 							const char *format, ...);
 
-/** A line that is a value alone, beneath those of a device. */
+/** Print a line without a label: a further value of a device. */
 void column_print_more(const char *value);
 
-/** A name for a number. */
+/** A number and its name. */
 struct column_name {
 	uint64_t number;
-	const char *name; /* NULL ends the list */
+	const char *name; /* a NULL name ends the list */
 };
 
-/** "NAME (number)"; a number that is not in the list is "invalid". */
+/** Print a label and "NAME (number)". A number that is not in the list is printed as "invalid". */
 void column_print_named(enum indent indent, const char *label, const struct column_name *names,
 			uint64_t number);
 
-/** The names of the bits that are set, a line for each, and one for those that have none. */
+/**
+ * Print the names of the bits that are set, one line each, and one line for all bits without a
+ * name.
+ */
 void column_print_bits(const struct column_name *names, uint64_t bits);
 
 #endif /* DEVINFO_COLUMN_H */

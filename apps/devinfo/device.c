@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a device says of itself.
+ * Prints the attributes of a device.
  */
 
 #include "devinfo.h"
@@ -78,7 +78,7 @@ static const struct column_name transport_odp[] = {
 	{ 0, NULL },
 };
 
-/* The limits that are plain numbers, in the order of ibv_devinfo. */
+/* The limits that are plain numbers, in the order in which ibv_devinfo prints them. */
 #define LIMIT(name)                                                                                \
 	{                                                                                          \
 #name, offsetof(struct ibv_device_attr, name)                                      \
@@ -86,7 +86,7 @@ static const struct column_name transport_odp[] = {
 
 struct limit {
 	const char *label;
-	size_t offset; /* of an int in struct ibv_device_attr */
+	size_t offset; /* offset of an int in struct ibv_device_attr */
 };
 
 static const struct limit limits_of_work[] = {
@@ -206,7 +206,10 @@ print_clock(const struct ibv_device_attr_ex *attr)
 		puts("\tcore clock not supported");
 }
 
-/* What this device will hardly ever have is not asked for line by line. */
+/*
+ * Attributes that this device is not expected to have are printed as not supported, without a check
+ * of each field.
+ */
 static void
 print_extended(const struct ibv_context *context, const struct ibv_device_attr_ex *attr)
 {

@@ -4,18 +4,24 @@
 
 /**
  * @file
- * What is printed of a device, and of each of its ports.
+ * Prints the attributes of a device, and of each of its ports.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-/** @param is_verbose  all that there is */
+/**
+ * Print the attributes of a device.
+ * @param is_verbose  print all attributes
+ */
 void device_print(struct ibv_context *context, const struct ibv_device_attr_ex *attr,
 		  bool is_verbose);
 
-/** @return 0, or a positive errno */
+/**
+ * Print the attributes of a port.
+ * @return 0, or a positive errno
+ */
 int port_print(struct ibv_context *context, uint8_t port_num, bool is_verbose);
 
 #endif /* DEVINFO_DEVINFO_H */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uroce-devinfo: what ibv_devinfo says of RDMA devices, of those of uroce.
+ * uroce-devinfo: prints for devices of uroce what ibv_devinfo prints for RDMA devices.
  *
  *	uroce-devinfo [EAL options] -- --uroce=PORT[,key=value...]... [-d DEVICE] [-i PORT] [-l] [-v]
  *
- * uroce's devices are a process's own. So it makes those that it is asked about, as the program will that
- * is to use them, looks, and takes them down again.
+ * A device of uroce exists only in the process that created it. So this program creates the devices
+ * of its command line, as the program that is to use them will do. It prints their attributes and
+ * destroys them.
  */
 
 #include <errno.h>
@@ -26,10 +27,10 @@
 #define EXIT_USAGE     2
 
 struct options {
-	const char *specs[DEVICES_MAX]; /* of the devices to make */
+	const char *specs[DEVICES_MAX]; /* specifications of the devices to create */
 	unsigned nb_specs;
-	const char *device; /* the only one to print; NULL: all */
-	uint8_t port;       /* the only one to print; 0: all */
+	const char *device; /* the only device to print; NULL: all */
+	uint8_t port;       /* the only port to print; 0: all */
 	bool is_list;
 	bool is_verbose;
 	bool is_help;
@@ -201,7 +202,10 @@ print_all(const struct options *opt)
 	return ret;
 }
 
-/* The devices that are asked for, made and taken down; the library says what is wrong with one. */
+/*
+ * Create the devices of the command line, print them, destroy them. The library prints why a device
+ * cannot be created.
+ */
 static int
 run(const struct options *opt)
 {
@@ -220,7 +224,7 @@ run(const struct options *opt)
 	return ret;
 }
 
-/* Where our own arguments begin: behind `--`, or without one, behind the program's name. */
+/* Index in `argv` after which the arguments of this program begin: that of `--`, or else 0. */
 static int
 split(int argc, char **argv)
 {

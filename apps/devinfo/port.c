@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a port says of itself.
+ * Prints the attributes of a port.
  */
 
 #include "devinfo.h"
@@ -26,7 +26,7 @@ static const struct column_name mtus[] = {
 	{ IBV_MTU_2048, "2048" }, { IBV_MTU_4096, "4096" }, { 0, NULL },
 };
 
-/* Numbers of struct ibv_port_attr that verbs.h has no names for [IBA 14.2.5.6]. */
+/* Values of fields of struct ibv_port_attr for which verbs.h has no names [IBA 14.2.5.6]. */
 static const struct column_name lanes[] = {
 	{ 1, "1" }, { 2, "2" }, { 3, "4" }, { 4, "8" }, { 5, "15" }, { 0, NULL },
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Defaults for the environment of DPDK, of programs that do not ask their user for its options.
+ * Default EAL arguments for programs whose users need not know the options of DPDK.
  */
 
 #include "eal/args.h"
@@ -45,7 +45,7 @@ args_has(int argc, char **argv, const char *name, char letter)
 	return false;
 }
 
-/* Whether there are enough that are free. */
+/* Whether at least `mib` MiB of hugepages are free. */
 static bool
 has_hugepages(unsigned mib)
 {
@@ -71,11 +71,11 @@ has_hugepages(unsigned mib)
 	return free_kib >> 10 >= mib;
 }
 
-/* No file outlives the process: hugepages are anonymous, and there is no runtime directory. */
+/* No file remains after the process: hugepages are anonymous, and no runtime directory is used. */
 void
 args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned huge_mib)
 {
-	static char text[16]; /* EAL keeps it */
+	static char text[16]; /* static: EAL keeps a pointer to the argument */
 
 	bool is_no_huge = args_has(argc, argv, "no-huge", 0);
 
@@ -84,7 +84,10 @@ args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned
 	    !args_has(argc, argv, "huge-unlink", 0)) {
 		is_no_huge = !has_hugepages(huge_mib);
 		args_add(args, is_no_huge ? "--no-huge" : "--in-memory");
-		/* without devices of the bus nobody needs physical addresses, which ordinary memory has not */
+		/*
+		 * ordinary memory has no physical addresses, and without PCI devices no driver
+		 * needs them
+		 */
 		if (!args_has(argc, argv, "iova-mode", 0) &&
 		    (args_has(argc, argv, "no-pci", 0) ||
 		     args_has(args->argc, args->argv, "no-pci", 0)))
@@ -105,7 +108,7 @@ args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned
 void
 args_add_lcores(struct args *args, int argc, char **argv, unsigned nb)
 {
-	static char text[64]; /* EAL keeps it */
+	static char text[64]; /* static: EAL keeps a pointer to the argument */
 	int cpu_of[2] = { -1, -1 };
 	cpu_set_t cpus;
 	unsigned nb_cpus = 0;
@@ -134,7 +137,10 @@ args_begin(struct args *args, const char *program)
 	args_add(args, "--log-level=roce.*:warning");
 }
 
-/* Behind '=', or the next one. */
+/*
+ * The value of an option: the text behind '=', or the next argument. `none` if the option was not
+ * given.
+ */
 static const char *
 value_of(int argc, char **argv, const char *name, const char *none)
 {
@@ -159,7 +165,10 @@ make_dir(const char *path)
 	return (mkdir(path, 0700) == 0 || errno == EEXIST) && access(path, W_OK | X_OK) == 0;
 }
 
-/* Without that EAL with telemetry does not start: so the directory is made here, as EAL would. */
+/*
+ * EAL with telemetry does not start unless it can create its sockets. So this function creates the
+ * directory for them, as EAL would, and checks the length of the path.
+ */
 static bool
 has_room_for_sockets(const char *folder, int argc, char **argv)
 {

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * The arguments that EAL is started with: defaults of ours, then what the user gives, which wins. Strings are not
- * copied: EAL keeps them, and so does whoever hands them over.
+ * The arguments with which EAL is started: first the defaults of this project, then the user's,
+ * which take precedence. Strings are not copied: EAL keeps pointers to them, so they must stay
+ * valid.
  */
 
 #include <stdbool.h>
@@ -17,29 +18,32 @@ struct args {
 	int argc;
 };
 
-/** Begin with what suits everybody: quiet. */
+/** Begin a list of arguments with the program's name and log levels that keep EAL quiet. */
 void args_begin(struct args *args, const char *program);
 
-/** One more; too many are left out. */
+/** Append one argument. Arguments beyond ARGS_MAX are ignored. */
 void args_add(struct args *args, const char *text);
 
-/** Whether the user gave an option, by its long name or its letter (0: it has none). */
+/**
+ * Whether the user gave an option, by its long name or its letter. `letter` 0: the option has none.
+ */
 bool args_has(int argc, char **argv, const char *name, char letter);
 
 /**
- * Memory: hugepages that no file outlives the process with, if there are enough; else ordinary pages.
- * @param mib       wanted of the latter
- * @param huge_mib  that must be free of the former
+ * Add the options for memory: anonymous hugepages if enough of them are free, else ordinary pages.
+ * @param mib       MiB of ordinary memory to use without hugepages
+ * @param huge_mib  MiB of hugepages that must be free
  */
 void args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned huge_mib);
 
 /**
- * Telemetry or not, unless the user says which; not where its sockets cannot be, for then EAL would not start.
- * @param folder  of the sockets, see eal/runtime.h; NULL: it is not wanted
+ * Enable or disable telemetry, unless the user did. Telemetry is disabled where its sockets cannot
+ * be created, because EAL would not start.
+ * @param folder  folder of the sockets, see eal/runtime.h; NULL: disable telemetry
  */
 void args_add_telemetry(struct args *args, int argc, char **argv, const char *folder);
 
-/** `nb` lcores, at most 2, on CPUs of their own where there are as many. */
+/** Add `nb` lcores, at most 2. Each has a CPU of its own if this process may run on two CPUs. */
 void args_add_lcores(struct args *args, int argc, char **argv, unsigned nb);
 
 #endif /* APPS_EAL_ARGS_H */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EAL talks on stdout, where our table goes, and answers a wrong option with its whole usage. So it
- * is started with its output in a file that nobody else sees, which is shown afterwards: in whole
- * when EAL started (these are warnings), and by its first line when it did not.
+ * EAL prints messages on stdout, which belongs to the program's own output, and prints its whole
+ * usage after a wrong option. So EAL is started with its output redirected to a temporary file. If
+ * EAL starts, the whole file is printed, because it holds warnings. If EAL does not start, the
+ * first line that names the error is printed.
  */
 
 #include "eal/eal.h"
@@ -24,13 +25,16 @@
 
 #define MIB_SMALL 1024
 
-/* The line that says what was wrong: not EAL's own announcements, which carry its usage. */
+/*
+ * Find the line that names the error. Announcements of EAL, which go with its usage text, are
+ * skipped.
+ */
 static void
-first_line(FILE *said, char *line, size_t len)
+first_line(FILE *output, char *line, size_t len)
 {
-	rewind(said);
+	rewind(output);
 	line[0] = '\0';
-	for (char text[512]; fgets(text, sizeof(text), said) != NULL;) {
+	for (char text[512]; fgets(text, sizeof(text), output) != NULL;) {
 		text[strcspn(text, "\n")] = '\0';
 		const char *begin = strncmp(text, "EAL: ", 5) == 0 ? text + 5 : text;
 
@@ -42,49 +46,54 @@ first_line(FILE *said, char *line, size_t len)
 }
 
 static void
-copy(FILE *said, FILE *out)
+copy(FILE *output, FILE *out)
 {
 	char block[512];
 	size_t got;
 
-	rewind(said);
-	while ((got = fread(block, 1, sizeof(block), said)) > 0)
+	rewind(output);
+	while ((got = fread(block, 1, sizeof(block), output)) > 0)
 		fwrite(block, 1, got, out);
 }
 
-/* EAL reads the folder of its sockets from the environment, which children are to have as it was. */
+/*
+ * EAL reads the folder of its sockets from an environment variable. The variable is removed
+ * afterwards, so that child processes inherit the environment unchanged.
+ */
 static int
 start_in_folder(struct args *args)
 {
 	static const char name[] = "RUNTIME_DIRECTORY";
-	const bool is_said = getenv(name) != NULL;
+	const bool is_set = getenv(name) != NULL;
 	const char *const folder = runtime_folder();
 	int parsed;
 
-	if (!is_said && folder != NULL)
+	if (!is_set && folder != NULL)
 		(void)setenv(name, folder, 1);
 	parsed = rte_eal_init(args->argc, args->argv);
-	if (!is_said)
+	if (!is_set)
 		(void)unsetenv(name);
 	return parsed;
 }
 
-/* `argv` is what the user gave, for the complaint. */
+/*
+ * Start EAL with its output redirected. `argv` holds the user's arguments, for the error message.
+ */
 static int
 start_quietly(struct args *args, int argc, char **argv)
 {
-	FILE *said = tmpfile();
+	FILE *output = tmpfile();
 	int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
 
-	if (said == NULL || out < 0 || err < 0) {
+	if (output == NULL || out < 0 || err < 0) {
 		fprintf(stderr, "%s: no temporary file: allowed: a writable /tmp\n",
 			program_invocation_short_name);
 		return -1;
 	}
-	int silence = memfd_create("usage", MFD_CLOEXEC); /* where EAL's usage goes */
+	int usage_fd = memfd_create("usage", MFD_CLOEXEC); /* receives EAL's usage text */
 	fflush(stdout);
-	dup2(silence, STDOUT_FILENO);
-	dup2(fileno(said), STDERR_FILENO);
+	dup2(usage_fd, STDOUT_FILENO);
+	dup2(fileno(output), STDERR_FILENO);
 	rte_openlog_stream(stderr);
 
 	int parsed = start_in_folder(args);
@@ -95,11 +104,11 @@ start_quietly(struct args *args, int argc, char **argv)
 	dup2(err, STDERR_FILENO);
 	close(out);
 	close(err);
-	close(silence);
+	close(usage_fd);
 	if (parsed < 0) {
 		char why[512];
 
-		first_line(said, why, sizeof(why));
+		first_line(output, why, sizeof(why));
 		fprintf(stderr, "%s: EAL did not start, with", program_invocation_short_name);
 		for (int i = 1; i < argc; i++)
 			fprintf(stderr, " %s", argv[i]);
@@ -107,16 +116,16 @@ start_quietly(struct args *args, int argc, char **argv)
 			": %s; allowed before -- are DPDK's options (-l, -a, --vdev, ...)\n",
 			why[0] ? why : rte_strerror(rte_errno));
 	} else {
-		copy(said, stderr);
+		copy(output, stderr);
 	}
-	fclose(said);
+	fclose(output);
 	return parsed < 0 ? -1 : 0;
 }
 
 int
 eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned mib)
 {
-	/* EAL keeps the strings */
+	/* static: EAL keeps pointers to the strings */
 	static struct args args;
 
 	args_begin(&args, program);
@@ -127,8 +136,9 @@ eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned
 		args_add_lcores(&args, argc, argv, 2);
 	}
 	/*
-	 * With too few hugepages a run would end in the middle. A small one takes few; of a large one both ends may
-	 * be here, and each sees what the other has not taken yet.
+	 * With too few hugepages a run would fail in the middle. A small run needs few of them.
+	 * Both ends of a large run may be on this machine, and neither end sees the hugepages that
+	 * the other is about to allocate: so twice the memory must be free.
 	 */
 	args_add_memory(&args, argc, argv, mib, mib <= MIB_SMALL ? 1 : 2 * mib);
 	if (args.argc + argc - 1 > ARGS_MAX) {

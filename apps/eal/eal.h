@@ -4,16 +4,16 @@
 
 /**
  * @file
- * Starting DPDK's environment with defaults that suit a program that is run from a shell: quiet, and
- * leaving no file behind. Whatever the user gives wins over a default.
+ * Starts DPDK's EAL with defaults for a program that is run from a shell: EAL prints little and
+ * leaves no file behind. Options of the user take precedence over the defaults.
  */
 
 #include <stdbool.h>
 
 /**
- * rte_eal_init() with `argv[1..argc-1]` as the user's EAL options.
- * @param is_loopback  no device of the machine is wanted, and two lcores are
- * @param mib  memory that is needed, where no hugepages are used
+ * Call rte_eal_init() with `argv[1..argc-1]` as the user's EAL options.
+ * @param is_loopback  use no device of the machine, and two lcores
+ * @param mib  MiB of memory to use where there are no hugepages
  * @return 0, or -1 after one line on stderr
  */
 int eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned mib);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mmap64() as EAL calls it: in the engine, which has EAL in it, the linker takes this one for it; in a program with
- * DPDK's shared libraries the loader does. Only a mapping that fails, and is one of EAL's, is made another way.
+ * A replacement of mmap64() for EAL. In drivers/ibverbs' engine, which contains EAL, the linker
+ * resolves EAL's call to this function. In a program with DPDK's shared libraries the loader does.
+ * Only a mapping of EAL that fails is made in another way: with ordinary memory.
  *
- * EAL keeps the descriptor of a page, by which memif and vhost give the page to another process. So the descriptor is made
- * one of the ordinary memory.
+ * EAL keeps the file descriptor of a page, and memif and vhost pass the descriptor to another
+ * process to share the page. So the descriptor is replaced by one of the ordinary memory.
  */
 
 #include "eal/pages.h"
@@ -23,13 +24,13 @@
 
 #include <rte_eal.h>
 
-#define HUGE_SIZE_FLAGS (63 << 26) /* MAP_HUGE_2MB and its kind */
+#define HUGE_SIZE_FLAGS (63 << 26) /* the bits of MAP_HUGE_2MB and other page sizes */
 
 void *uroce_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset) __asm__("mmap");
 void *uroce_mmap64(void *addr, size_t len, int prot, int flags, int fd,
 		   off_t offset) __asm__("mmap64");
 
-static atomic_size_t left; /* bytes that are allowed still */
+static atomic_size_t left; /* bytes of ordinary memory that may still replace hugepages */
 
 void
 pages_allow(size_t len)
@@ -64,7 +65,7 @@ take_from_left(size_t len)
 	return false;
 }
 
-/* The descriptor becomes one of ordinary memory. */
+/* Make the descriptor `fd` refer to a new file of ordinary memory. */
 static bool
 replace_file(int fd, size_t len)
 {
@@ -77,7 +78,7 @@ replace_file(int fd, size_t len)
 	return is_done;
 }
 
-/* Whether ordinary memory is to take the place of a page that could not be mapped. */
+/* Whether ordinary memory is to replace a hugepage that could not be mapped. */
 static bool
 is_replaced(size_t len, int flags, int fd, off_t offset)
 {

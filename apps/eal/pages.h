@@ -4,18 +4,19 @@
 
 /**
  * @file
- * Ordinary memory in the place of hugepages that are gone when EAL maps them.
+ * Ordinary memory in place of hugepages that are no longer free when EAL maps them.
  *
- * EAL looks how many are free and maps them later, one by one, at its start and whenever its heap grows. Another program
- * may take them meanwhile. rte_eal_init() that fails for that cannot be repeated in a process, nor can a heap that has
- * no page left. So the call that maps a page does not fail: what is no hugepage is ordinary memory.
+ * EAL counts the free hugepages first and maps them later, one by one, at its start and whenever
+ * its heap grows. Another program may take the pages in between. A process cannot repeat
+ * rte_eal_init() after that failure, and a heap without pages cannot grow. So the call that maps a
+ * page does not fail: it maps ordinary memory if no hugepage is left.
  */
 
 #include <stddef.h>
 
 /**
- * From now on EAL may have so many bytes of ordinary memory for hugepages, if addresses for devices are virtual ones.
- * They are taken as they are used.
+ * Let ordinary memory of up to `len` bytes replace hugepages from now on. This needs virtual
+ * addresses as IOVAs. Memory is allocated only when a hugepage cannot be mapped.
  * @mt  Before EAL starts.
  */
 void pages_allow(size_t len);

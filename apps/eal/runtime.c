@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Anybody may make a folder in /tmp, by any name. So a folder there is used only if it belongs to this user and nobody
- * else may enter it: then what is in it is this user's, too. Where the name is taken, a unique one is made.
+ * Any user can create a folder of any name in /tmp. So a folder there is used only if it belongs to
+ * the current user and no other user may enter it: then its content belongs to this user, too. If
+ * another user has taken the name, a folder with a unique suffix is created.
  */
 
 #include "eal/runtime.h"
@@ -19,9 +20,12 @@
 #define UNIQUE       ".XXXXXX"
 #define NAME_MAX_LEN (sizeof(RUNTIME_OWN) + sizeof("4294967295"))
 
-static char own[NAME_MAX_LEN + sizeof(UNIQUE)]; /* EAL keeps it */
+static char own[NAME_MAX_LEN + sizeof(UNIQUE)]; /* static: EAL keeps a pointer to the path */
 
-/* A folder of this user, and no link to one, for which others have none of these rights. */
+/*
+ * Whether `path` is a folder of this user, not a symbolic link, that grants others none of these
+ * rights.
+ */
 static bool
 is_mine(const char *path, mode_t rights_of_others)
 {
@@ -31,7 +35,7 @@ is_mine(const char *path, mode_t rights_of_others)
 	       (stat.st_mode & rights_of_others) == 0;
 }
 
-/* Whether EAL can make its sockets below a folder, and nobody else can. */
+/* Whether EAL can create its sockets below a folder, and no other user can. */
 static bool
 is_usable(const char *folder)
 {
@@ -41,7 +45,10 @@ is_usable(const char *folder)
 	       (mkdir(path, 0700) == 0 || errno == EEXIST) && is_mine(path, OTHERS_WRITE);
 }
 
-/* One that was made in the place of the name that is taken, by an earlier program. */
+/*
+ * Find a folder with a unique suffix that an earlier program created because the plain name was
+ * taken.
+ */
 static bool
 find_unique(const char name[NAME_MAX_LEN])
 {

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * The folder below which EAL has its sockets, in dpdk/PREFIX: $RUNTIME_DIRECTORY, else for root /var/run, for others
- * $XDG_RUNTIME_DIR. EAL's last choice is /tmp, where dpdk/ belongs to the first user who comes. So each user who has
- * none of the former has a folder here: RUNTIME_OWN and the number of the user, of mode 0700.
+ * The folder below which EAL creates its sockets, in dpdk/PREFIX. EAL uses $RUNTIME_DIRECTORY, else
+ * /var/run for root, $XDG_RUNTIME_DIR for other users. Its last choice is /tmp, where dpdk/ belongs
+ * to the first user who creates it. So a user without any of these gets a folder of its own:
+ * RUNTIME_OWN with the user's number, of mode 0700.
  */
 
 #include <stdbool.h>
@@ -14,11 +15,12 @@
 #define RUNTIME_OWN "/tmp/uroce-runtime-"
 
 /**
- * The folder that EAL is to use: what $RUNTIME_DIRECTORY says, or one whose dpdk/ belongs to this user alone. It is
- * made if it is not there. One line on stderr tells of a folder of the user's name that is another's, and is not used.
+ * The folder that EAL is to use: $RUNTIME_DIRECTORY if it is set, else a folder whose dpdk/ belongs
+ * to this user alone. The folder is created if it does not exist. If a folder of that name belongs
+ * to another user, it is not used, and one line on stderr says so.
  *
  * @mt  One thread.
- * @return NULL: none can be made
+ * @return NULL: no folder can be created
  */
 const char *runtime_folder(void);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A completion channel: the server sleeps in epoll until there is something to poll for. First it lets
- * itself be woken by solicited messages only, which one of several is; then by any.
+ * A completion channel: the server sleeps in epoll_wait() until its CQ has completions. First it
+ * requests an event for solicited messages only; one of several messages is solicited. Then it
+ * requests an event for any message.
  *
- * See side.h for how to run it.
+ * See side.h for how to run this example.
  */
 
 #include "side.h"
@@ -13,8 +14,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define NB_PLAIN 7   /* messages before the one that is solicited */
-#define NB_MSG   200 /* in all */
+#define NB_PLAIN 7   /* messages before the solicited one */
+#define NB_MSG   200 /* number of messages in total */
 #define MSG_LEN  1500
 
 static struct side side;
@@ -56,7 +57,7 @@ destroy_queues(void)
 static int epoll;
 static unsigned nb_received, nb_events;
 
-/* Have an epoll that wakes for the channel, and for the other side, which must not go. */
+/* Create an epoll instance that reports events of the channel, and the end of the other process. */
 static void
 watch(void)
 {
@@ -88,10 +89,10 @@ take_event(void)
 
 	check(uroce_get_cq_event(channel, &from, &context) == 0, "epoll woke us for nothing");
 	check(from == cq && context == &side, "an event of another CQ");
-	nb_events++; /* to be acknowledged all at once */
+	nb_events++; /* all events are acknowledged together */
 }
 
-/* All that there are; an event tells of no number. */
+/* Poll all completions: an event does not say how many there are. */
 static void
 take_messages(void)
 {
@@ -125,7 +126,8 @@ serve(void)
 	watch();
 	post_all();
 	check(ibv_req_notify_cq(cq, 1) == 0, "cannot ask for solicited ones");
-	side_sync(&side); /* the plain messages come, and have come */
+	/* the peer synchronizes twice: before and after the plain messages arrive */
+	side_sync(&side);
 	side_sync(&side);
 	check(!is_awake(0), "a message that is not solicited woke us");
 	side_sync(&side);
@@ -139,11 +141,14 @@ serve(void)
 	while (nb_received < NB_MSG) {
 		check(is_awake(-1), "nothing");
 		take_event();
-		/* ask before the last look: what comes after it raises an event */
+		/*
+		 * request the event before polling a last time, so that a later completion raises
+		 * an event
+		 */
 		check(ibv_req_notify_cq(cq, 0) == 0, "cannot ask again");
 		take_messages();
 	}
-	uroce_ack_cq_events(cq, nb_events); /* or destroy_cq would wait */
+	uroce_ack_cq_events(cq, nb_events); /* without this acknowledgement destroy_cq would wait */
 	check(close(epoll) == 0, "epoll stays");
 	printf("%u messages, %u of them before the first event; woken %u times\n", nb_received,
 	       NB_PLAIN + 1, nb_events);
@@ -151,7 +156,10 @@ serve(void)
 
 /* --- the client -------------------------------------------------------------------------------- */
 
-/* When this has completed the peer's completion is in its CQ. */
+/*
+ * Send one message. When the send has completed, the completion of the peer's receive is in the
+ * peer's CQ.
+ */
 static void
 send_one(unsigned number, unsigned flags)
 {
@@ -177,7 +185,7 @@ send_all(void)
 	while (number < NB_PLAIN)
 		send_one(number++, 0);
 	side_sync(&side);
-	side_sync(&side); /* it has not been woken */
+	side_sync(&side); /* the server has checked that plain messages raised no event */
 	send_one(number++, IBV_SEND_SOLICITED);
 	side_sync(&side);
 	while (number < NB_MSG)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Device memory: the server has a block of it that no pointer leads to. The client writes the one half of
- * it, and reads the other, which the server copied there.
+ * Device memory: the server allocates a block that no pointer can address. The client writes one
+ * half of the block and reads the other half, into which the server has copied the data.
  *
- * See side.h for how to run it.
+ * See side.h for how to run this example.
  */
 
 #include "side.h"
@@ -52,7 +52,7 @@ be_server(void)
 	fill(buf, HALF, 2);
 	check(uroce_memcpy_to_dm(dm, HALF, buf, HALF) == 0, "cannot copy there");
 	side_swap(&side, mr->rkey);
-	side_sync(&side); /* the client has done */
+	side_sync(&side); /* the client has finished */
 	check(uroce_memcpy_from_dm(buf, dm, 0, LEN) == 0, "cannot copy back");
 	check(is_filled(buf, HALF, 1), "what the client wrote is not there");
 	check(is_filled(buf + HALF, HALF, 2), "what the client should only read was written");
@@ -69,7 +69,7 @@ request(enum ibv_wr_opcode opcode, uint8_t *local, uint32_t lkey, uint64_t offse
 		.opcode = opcode,
 		.sg_list = &sge,
 		.num_sge = 1,
-		.wr.rdma = { offset, rkey }, /* its addresses begin at 0 */
+		.wr.rdma = { offset, rkey }, /* addresses in device memory begin at 0 */
 	};
 
 	check(ibv_post_send(qp, &wr, &bad_wr) == 0, "cannot post");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asynchronous events, waited for by poll() on the context's descriptor: the client lets its send queue
- * drain in the middle of its work, changes the connection, and goes on; the server takes a QP off a shared
- * receive queue and is told when it has used its last request.
+ * Asynchronous events, for which the program waits by poll() on the context's descriptor. The
+ * client drains its send queue in the middle of its work, changes an attribute of the connection,
+ * and goes on. The server detaches a QP from a shared receive queue and gets an event when the QP
+ * has used its last receive request.
  *
- * See side.h for how to run it.
+ * See side.h for how to run this example.
  */
 
 #include "side.h"
@@ -13,11 +14,12 @@
 
 #define NB_WR     256
 #define BLOCK_LEN (32u << 10)
-#define TIMEOUT   16 /* code; 0.27 s, and not what side_connect() sets */
+/* timeout code for 0.27 s, which differs from the one that side_connect() sets */
+#define TIMEOUT 16
 
 static struct side side;
 static struct ibv_cq *cq;
-static struct ibv_srq *srq; /* of the server */
+static struct ibv_srq *srq; /* shared receive queue of the server */
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static uint8_t buf[NB_WR][BLOCK_LEN];
@@ -57,7 +59,7 @@ wait_for_event(enum ibv_event_type type)
 	while (!side_event(&side, &event));
 	check(event.event_type == type && event.element.qp == qp, "event '%s', and not '%s'",
 	      uroce_event_type_str(event.event_type), uroce_event_type_str(type));
-	uroce_ack_async_event(&event); /* or destroy_qp would wait */
+	uroce_ack_async_event(&event); /* without this acknowledgement destroy_qp would wait */
 }
 
 /* --- the client -------------------------------------------------------------------------------- */
@@ -89,7 +91,10 @@ send_nothing(void)
 	side_wait(&side, cq, IBV_WC_SUCCESS);
 }
 
-/* What was begun has ended; what was not has not, and stays posted. @return how many have ended */
+/*
+ * Drain the send queue. Requests that were begun complete; the others stay posted.
+ * @return how many requests have completed
+ */
 static unsigned
 drain(unsigned nb_done)
 {
@@ -111,7 +116,7 @@ drain(unsigned nb_done)
 	return nb_done;
 }
 
-/* Nothing is on its way, so that what concerns it may change. */
+/* Change an attribute of the connection. Nothing is in flight now, so the attribute may change. */
 static void
 change(void)
 {
@@ -138,7 +143,7 @@ be_client(void)
 	const unsigned nb_drained = drain(1);
 
 	side_swap(&side, nb_drained);
-	side_sync(&side); /* the server has looked */
+	side_sync(&side); /* the server has checked the blocks */
 	change();
 	for (unsigned i = nb_drained; i < NB_WR; i++)
 		check(side_wait(&side, cq, IBV_WC_SUCCESS).wr_id == i, "requests out of order");
@@ -180,7 +185,8 @@ be_server(void)
 	side_wait(&side, cq, IBV_WC_SUCCESS);
 	side_sync(&side);
 	check(uroce_modify_qp(qp, &attr, IBV_QP_STATE) == 0, "the QP does not go to error");
-	wait_for_event(IBV_EVENT_QP_LAST_WQE_REACHED); /* now it may be destroyed */
+	/* no request refers to the QP any more, so it may be destroyed */
+	wait_for_event(IBV_EVENT_QP_LAST_WQE_REACHED);
 	printf("%u blocks of %u bytes, and the last request reached\n", NB_WR, BLOCK_LEN);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The extended calls: the client builds its requests by ibv_wr_...(), several of them in a go; the server
- * reads its completions by ibv_start_poll() and its kin, with the time of each.
+ * The extended calls. The client builds its requests by ibv_wr_...() and posts several of them
+ * together. The server reads its completions and their timestamps by ibv_start_poll() and the calls
+ * that go with it.
  *
- * See side.h for how to run it.
+ * See side.h for how to run this example.
  */
 
 #include "side.h"
@@ -16,15 +17,15 @@
 #define NB_BLOCK  64
 #define BLOCK_LEN 5000
 #define BATCH     8    /* blocks that are posted together */
-#define TEXT_LEN  16   /* of the message behind each */
-#define FIRST     1000 /* of the counter in the server's memory */
+#define TEXT_LEN  16   /* length of the message behind each block */
+#define FIRST     1000 /* first value of the counter in the server's memory */
 
 static struct side side;
 static struct ibv_cq_ex *cq;
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static struct {
-	uint64_t counter; /* the client adds to the server's */
+	uint64_t counter; /* the client adds to the server's copy */
 	uint8_t blocks[NB_BLOCK][BLOCK_LEN];
 	char texts[NB_BLOCK][TEXT_LEN];
 } mem;
@@ -82,7 +83,10 @@ clock_ns(void)
 	return (uint64_t)values.raw_clock.tv_nsec;
 }
 
-/* The block is there before the message behind it; the times of completions do not go back. */
+/*
+ * Check one completion. The block arrives before the message behind it; timestamps of completions
+ * never decrease.
+ */
 static void
 take(unsigned number)
 {
@@ -106,7 +110,10 @@ take(unsigned number)
 	last_ns = now_ns;
 }
 
-/* A batch: what there is, one by one. @return how many */
+/*
+ * Read all completions that are available.
+ * @return how many there were
+ */
 static unsigned
 take_batch(unsigned number)
 {
@@ -115,7 +122,7 @@ take_batch(unsigned number)
 	unsigned nb = 0;
 
 	if (ret == ENOENT)
-		return 0; /* and no end_poll */
+		return 0; /* nothing was started, so end_poll must not be called */
 	for (; ret == 0; ret = ibv_next_poll(cq))
 		take(number + nb++);
 	check(ret == ENOENT, "the completion queue is lost");
@@ -153,7 +160,7 @@ be_server(void)
 
 /* --- the client -------------------------------------------------------------------------------- */
 
-static struct ibv_qp_ex *wr; /* the QP, as ibv_wr_...() want it */
+static struct ibv_qp_ex *wr; /* the QP, as the ibv_wr_...() calls take it */
 static uint64_t their_addr;
 static uint32_t their_rkey;
 
@@ -166,7 +173,7 @@ wait_for(uint64_t wr_id, enum ibv_wc_opcode opcode)
 	      (unsigned)wc.wr_id, (unsigned)wr_id);
 }
 
-/* A WRITE, of which nobody is told, and a message behind it. */
+/* Build a WRITE, which completes nothing at the server, and a message behind it that does. */
 static void
 build(unsigned number)
 {
@@ -181,7 +188,7 @@ build(unsigned number)
 	ibv_wr_set_sge(wr, mr->lkey, (uintptr_t)mem.blocks[number], BLOCK_LEN);
 	wr->wr_flags = IBV_SEND_SIGNALED;
 	ibv_wr_send_imm(wr, htonl(number));
-	ibv_wr_set_inline_data(wr, text, TEXT_LEN); /* copied now */
+	ibv_wr_set_inline_data(wr, text, TEXT_LEN); /* the data is copied at once */
 }
 
 static void
@@ -195,7 +202,7 @@ post_batch(unsigned begin)
 		wait_for(begin + i, IBV_WC_SEND);
 }
 
-/* All of the server's blocks come back in one go; the counter there moves on. */
+/* Read all blocks of the server in one request, and add to the server's counter. */
 static void
 read_back(void)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 65,536 queue pairs, each connected to one of the other process, and one message on each. It prints how
- * long that took, and what a QP costs in memory. The device must be told of so many: --uroce=...,qps=65536.
+ * 65,536 queue pairs, each connected to one of the other process, and one message on each. The
+ * program prints how long this took, and how much memory a QP needs. The device must be created for
+ * that many: --uroce=...,qps=65536.
  *
- * See side.h for how to run it.
+ * See side.h for how to run this example.
  */
 
 #include "side.h"
@@ -14,16 +15,16 @@
 #include <rte_malloc.h>
 
 #define NB_QP  65536u
-#define WINDOW 256u /* messages on their way at once */
+#define WINDOW 256u /* messages in flight at a time */
 
 static struct side side;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct ibv_qp *qps[NB_QP];
-static uint64_t messages[NB_QP]; /* of the server: a place for each QP's */
+static uint64_t messages[NB_QP]; /* receive buffers of the server: one message for each QP */
 static uint32_t server_qpns[NB_QP];
 
-/* Bytes of DPDK's heaps in use: its own, and that which the library adds to them. */
+/* Bytes in use in DPDK's heaps and in the heap that the library adds to them. */
 static size_t
 bytes_in_use(void)
 {
@@ -77,7 +78,7 @@ connect_all(void)
 	side_sync(&side);
 }
 
-/* A message that no other QP has. */
+/* The content of the message on QP `i`, which differs for each QP. */
 static uint64_t
 message_of(unsigned i)
 {

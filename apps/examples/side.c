@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two sides of an example. An alarm stands for every way to wait in vain.
+ * What the two processes of an example have in common. An alarm ends the process if any wait takes
+ * a minute.
  */
 
-#define _GNU_SOURCE 1 /* POLLRDHUP, and the name of the program */
+#define _GNU_SOURCE 1 /* for POLLRDHUP, and for the name of the program */
 
 #include "side.h"
 
@@ -24,12 +25,13 @@
 #include <rte_eal.h>
 #include <rte_random.h>
 
-#define TCP_PORT   "18516"
-#define GID_INDEX  1 /* the device's address; 0 is the link-local one of its MAC */
+#define TCP_PORT "18516"
+/* the configured address; entry 0 is the link-local address that is derived from the MAC */
+#define GID_INDEX  1
 #define PATIENCE_S 60
-#define RD_ATOMIC  4 /* READs and atomics that may be on their way at once */
+#define RD_ATOMIC  4 /* READs and atomics that may be outstanding */
 
-/* A link as it crosses the wire, in network byte order. */
+/* The address of a QP as sent to the other process, in network byte order. */
 struct message {
 	uint32_t qpn, psn;
 	union ibv_gid gid;
@@ -65,7 +67,7 @@ give_up(int signal_number)
 		      : EXIT_FAILURE);
 }
 
-/* A TCP connection: the client makes it, the server waits for it. */
+/* Make a TCP connection: the client connects, the server accepts. */
 static int
 meet(const char *server, const char *port)
 {
@@ -126,13 +128,13 @@ open_device(struct side *side, const char *spec)
 {
 	side->device = uroce_create_device(spec);
 	if (!side->device)
-		exit(EXIT_FAILURE); /* the library has said why */
+		exit(EXIT_FAILURE); /* the library has printed the reason */
 	check((side->context = uroce_open_device(side->device)), "cannot open the device");
 	check((side->pd = uroce_alloc_pd(side->context)), "no protection domain");
 	check(fcntl(side->context->async_fd, F_SETFL, O_NONBLOCK) == 0, "events would block");
 }
 
-/* A virtual port has a link when both its ends are there, and have found each other. */
+/* A virtual port has a link only when both ends of it exist and have found each other. */
 static void
 wait_for_link(const struct side *side)
 {
@@ -197,7 +199,7 @@ side_meet(const struct side *side, uint32_t qpn)
 	return link;
 }
 
-/* What each type needs on its way [ibv_modify_qp(3)]. */
+/* The attributes that each QP type needs for each transition [ibv_modify_qp(3)]. */
 static const struct {
 	int init, rtr, rts;
 } masks[] = {
@@ -229,9 +231,10 @@ side_attr(const struct side_link *link, enum ibv_qp_type type, enum ibv_qp_state
 		.sq_psn = link->ours.psn,
 		.max_rd_atomic = RD_ATOMIC,
 		.max_dest_rd_atomic = RD_ATOMIC,
-		.min_rnr_timer = 12, /* a peer that is not ready comes back after 0.64 ms */
-		.rnr_retry = 7, /* for ever */
-		.timeout = 14, /* an answer that does not come is lost after 67 ms */
+		/* a requester whose receiver is not ready retries after 0.64 ms */
+		.min_rnr_timer = 12,
+		.rnr_retry = 7, /* 7: retry without limit */
+		.timeout = 14, /* a request without a response is retransmitted after 67 ms */
 		.retry_cnt = 7,
 	};
 	return IBV_QP_STATE | (state == IBV_QPS_INIT  ? masks[type].init
@@ -258,12 +261,16 @@ side_connect(const struct side *side, struct ibv_qp *qp)
 	const struct side_link link = side_meet(side, qp->qp_num);
 
 	side_raise(&link, qp);
-	side_sync(side); /* a packet that comes in RTR raises an event, which would surprise */
+	/* a packet that arrives in RTR would raise an event, which the example does not expect */
+	side_sync(side);
 }
 
 /* --- waiting ----------------------------------------------------------------------------------- */
 
-/* Who waits for a message learns nothing of the sender's end, but TCP knows. */
+/*
+ * A QP that only waits for a message does not notice that its peer has ended. The TCP connection
+ * does.
+ */
 void
 side_idle(const struct side *side)
 {
@@ -316,7 +323,8 @@ side_event(const struct side *side, struct ibv_async_event *event)
 static uint8_t
 byte_of(size_t place, unsigned number)
 {
-	return (uint8_t)((place * 167 + number * 2654435761u) >> 3) | 1; /* none is zero */
+	/* the result is never zero */
+	return (uint8_t)((place * 167 + number * 2654435761u) >> 3) | 1;
 }
 
 void

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signature pipelining: the server keeps blocks with a T10-DIF behind each, which the client never sees. What the
- * client writes is signed on its way into the server's memory, and what it asks for is checked on its way
- * out. The server posts the data and the answer "good" in one go; where a block is bad its queue pair stops
- * between the two, and the server sends the answer "bad" instead.
+ * Signature pipelining: the server keeps blocks with a T10-DIF behind each, which the client never
+ * sees. Data that the client writes is signed when it enters the server's memory. Data that the
+ * client requests is checked when it leaves that memory. The server posts the data and the reply
+ * "good" together. If a block is bad, the queue pair stops between the two, and the server sends
+ * the reply "bad" instead.
  *
- * See side.h for how to run it.
+ * See side.h for how to run this example.
  */
 
 #include "side.h"
@@ -30,7 +31,8 @@ static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static struct {
-	uint8_t data[NB_BLOCKS * (BLOCK_LEN + DIF_LEN)]; /* the client's has no signatures */
+	/* the client's blocks have no signatures */
+	uint8_t data[NB_BLOCKS * (BLOCK_LEN + DIF_LEN)];
 	uint8_t answer;
 } buf;
 
@@ -66,7 +68,7 @@ destroy_queues(void)
 	check(uroce_dereg_mr(mr) == 0, "the region stays");
 }
 
-/* What the other side has to say goes where the answer is. */
+/* Post a receive request for the reply of the other process. */
 static void
 expect_answer(void)
 {
@@ -92,7 +94,7 @@ send_answer(enum answer answer, unsigned flags)
 	check(ibv_post_send(qp, &wr, &bad_wr) == 0, "cannot post");
 }
 
-/* A request through a key, to the other side's memory. */
+/* Post a WRITE from the memory of `lkey` to the other process's memory. */
 static void
 post_write(uint32_t lkey, uint64_t addr, uint32_t rkey, uint64_t remote_addr)
 {
@@ -117,7 +119,7 @@ wait_for(enum wr_id wr_id)
 
 /* --- the server -------------------------------------------------------------------------------- */
 
-/* All of our blocks, signed in memory and plain on the wire. */
+/* Configure the mkey: blocks with signatures in memory, without them on the wire. */
 static void
 configure(struct uroce_dv_mkey *mkey)
 {
@@ -153,7 +155,7 @@ configure(struct uroce_dv_mkey *mkey)
 	wait_for(CONFIGURE);
 }
 
-/* Behind each block there is what nobody sent. */
+/* Check the signatures behind the blocks, which no peer has sent. */
 static void
 check_signatures(void)
 {
@@ -166,7 +168,7 @@ check_signatures(void)
 	}
 }
 
-/* The data, and behind it, in case that it is good, the answer. */
+/* Post the data, and behind it the reply that is sent only if the data is good. */
 static void
 post_both(const struct uroce_dv_mkey *mkey, uint32_t rkey, uint64_t remote_addr)
 {
@@ -184,7 +186,10 @@ error_of(struct uroce_dv_mkey *mkey)
 	return err;
 }
 
-/* What a queue pair that stopped is for [mlx5dv_qp_cancel_posted_send_wrs(3)]. */
+/*
+ * Cancel the reply of a queue pair that stopped, and send another one
+ * [mlx5dv_qp_cancel_posted_send_wrs(3)].
+ */
 static void
 answer_bad(struct uroce_dv_mkey *mkey)
 {
@@ -209,7 +214,7 @@ answer_bad(struct uroce_dv_mkey *mkey)
 	check(uroce_dv_qp_cancel_posted_send_wrs(dv, ANSWER) == 1, "the answer is not cancelled");
 	send_answer(BAD, 0);
 	check(uroce_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE) == 0, "no way to RTS");
-	wait_for(ANSWER); /* the one that was cancelled completes, too */
+	wait_for(ANSWER); /* the cancelled reply completes like the others */
 	wait_for(ANSWER);
 }
 
@@ -235,7 +240,7 @@ be_server(void)
 	post_both(mkey, rkey, remote_addr);
 	wait_for(ANSWER);
 	check(error_of(mkey).err_type == UROCE_DV_MKEY_NO_ERR, "a good block is called bad");
-	side_sync(&side); /* it has looked at that */
+	side_sync(&side); /* the client has checked the data */
 
 	buf.data[BAD_BLOCK * (BLOCK_LEN + DIF_LEN) + 99] ^= 1;
 	post_both(mkey, rkey, remote_addr);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A shared receive queue: the server receives from several queue pairs into one, and fills it up when
- * the event of its limit says that little is left. Which QP a message came by says its completion.
+ * A shared receive queue: the server receives from several queue pairs into one queue. It posts
+ * more receive requests when the queue's limit event reports that few are left. Each completion
+ * names the QP on which its message arrived.
  *
- * See side.h for how to run it.
+ * See side.h for how to run this example.
  */
 
 #include "side.h"
@@ -11,17 +12,17 @@
 #include <stdio.h>
 
 #define NB_QP   4
-#define NB_MSG  250 /* on each QP */
+#define NB_MSG  250 /* messages on each QP */
 #define MSG_LEN 700
 #define SRQ_LEN 32
-#define LIMIT   8 /* requests left: time to post more */
+#define LIMIT   8 /* when fewer requests are left, the limit event is raised */
 
 static struct side side;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
-static struct ibv_srq *srq; /* of the server */
+static struct ibv_srq *srq; /* shared receive queue of the server */
 static struct ibv_qp *qps[NB_QP];
-static uint8_t buf[SRQ_LEN][MSG_LEN]; /* the client uses one of them for each QP */
+static uint8_t buf[SRQ_LEN][MSG_LEN]; /* the client uses one buffer for each QP */
 static unsigned unused[SRQ_LEN], nb_unused;
 
 static void
@@ -58,7 +59,7 @@ destroy_queues(void)
 
 /* --- the server -------------------------------------------------------------------------------- */
 
-/* Post all that is unused, and ask to be told when it is used up but for a few. */
+/* Post a receive request for each unused buffer, and arm the limit event. */
 static void
 fill_up(void)
 {
@@ -84,7 +85,7 @@ index_of(uint32_t qpn)
 	return 0;
 }
 
-/* Messages of a QP come in their order, whatever those of others do. */
+/* Check one completion. Messages of one QP arrive in order; there is no order between QPs. */
 static void
 take(const struct ibv_wc *wc)
 {
@@ -98,7 +99,10 @@ take(const struct ibv_wc *wc)
 	unused[nb_unused++] = (unsigned)wc->wr_id;
 }
 
-/* Nothing but the event has requests posted: were it not raised, the client would wait for ever. */
+/*
+ * Whether the limit event was raised. Requests are posted only after this event: without it the
+ * client would wait for ever.
+ */
 static bool
 is_limit_reached(void)
 {
@@ -154,7 +158,7 @@ send_all(void)
 
 		fill(buf[i], MSG_LEN, number);
 		check(ibv_post_send(qps[i], &wr, &bad_wr) == 0, "cannot post");
-		if (i == NB_QP - 1) /* one of each is on its way */
+		if (i == NB_QP - 1) /* one message of each QP is in flight */
 			for (unsigned nb = 0; nb < NB_QP; nb++)
 				side_wait(&side, cq, IBV_WC_SUCCESS);
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A memory window of type 2: the server, whose region no peer may touch, opens a piece of it; the client
- * writes there, and closes the window by the message that says that it is done. What it tries
- * afterwards is refused.
+ * A memory window of type 2: the server's region allows no access by peers, and the window opens a
+ * part of it. The client writes there, and its last message invalidates the window. What the client
+ * writes afterwards is refused.
  *
- * See side.h for how to run it.
+ * See side.h for how to run this example.
  */
 
 #include "side.h"
@@ -47,7 +47,7 @@ destroy_queues(void)
 
 /* --- the server -------------------------------------------------------------------------------- */
 
-/* The low 8 bits of the key are ours to choose; another one each time. */
+/* Bind the window. The program chooses the low 8 bits of the key: a new value for each bind. */
 static uint32_t
 open_window(struct ibv_mw *mw)
 {
@@ -70,7 +70,10 @@ open_window(struct ibv_mw *mw)
 	return wr.bind_mw.rkey;
 }
 
-/* The window holds what was written by number, and around it nothing has changed. */
+/*
+ * Check that the window holds the bytes of message `number`, and that no byte outside of it has
+ * changed.
+ */
 static void
 check_region(unsigned number)
 {
@@ -100,7 +103,7 @@ be_server(void)
 	check(wc.invalidated_rkey == rkey, "another key was invalidated");
 	check_region(1);
 	side_sync(&side);
-	side_sync(&side); /* the client has tried again */
+	side_sync(&side); /* the client has tried a second write */
 	while (!side_event(&side, &event))
 		side_wait_fd(&side, side.context->async_fd);
 	check(event.event_type == IBV_EVENT_QP_ACCESS_ERR && event.element.qp == qp,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC: the client sends with one QP to several queues of the server, by the number of each; a queue's
- * completions go to its own CQ. First by today's calls (an XRCD, a QP that receives for it), then by those
- * before, where the receiving QP is known by its number, and lives while somebody is registered for it.
+ * XRC: with one QP the client sends to several receive queues of the server, each of which has a
+ * number. Completions of a queue go to the CQ of that queue. The first half uses the current calls:
+ * an XRCD, and a QP that receives for it. The second half uses the older calls, where the receiving
+ * QP is a number, and exists while at least one domain is registered for it.
  *
- * See side.h for how to run it.
+ * See side.h for how to run this example.
  */
 
-#define _GNU_SOURCE 1 /* memfd_create */
+#define _GNU_SOURCE 1 /* required by memfd_create() */
 
 #include "side.h"
 
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 #define NB_QUEUE 2
-#define NB_MSG   20 /* in all, to the queues in turn */
+#define NB_MSG   20 /* messages in total, to the queues in turn */
 #define MSG_LEN  3000
 
 static struct side side;
@@ -46,7 +47,7 @@ send_to(struct ibv_qp *qp, uint32_t srqn, unsigned number)
 	side_wait(&side, qp->send_cq, IBV_WC_SUCCESS);
 }
 
-/* It does not matter to the client by which calls the server's objects were made. */
+/* The client works the same with the server's current and older calls. */
 static void
 be_client(void)
 {
@@ -67,7 +68,7 @@ be_client(void)
 		srqn[i] = (uint32_t)side_swap(&side, 0);
 	for (unsigned number = 0; number < NB_MSG; number++) {
 		if (number == NB_MSG / 2)
-			side_sync(&side); /* the server makes changes */
+			side_sync(&side); /* the server replaces its objects */
 		send_to(qp, srqn[number % NB_QUEUE], number);
 	}
 	side_sync(&side);
@@ -146,7 +147,7 @@ serve(void)
 {
 	struct ibv_xrcd_init_attr xrcd_init = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = -1, /* a domain of our own */
+		.fd = -1, /* a domain of this process alone */
 		.oflags = O_CREAT,
 	};
 	struct ibv_xrcd *xrcd = uroce_open_xrcd(side.context, &xrcd_init);
@@ -195,7 +196,10 @@ connect_number(struct ibv_xrc_domain *domain, uint32_t qpn)
 	return link;
 }
 
-/* Another context of the program has the same domain, and takes the QP over. */
+/*
+ * Register another context's domain for the QP, and unregister the first. Both domains are those of
+ * one file.
+ */
 static struct ibv_xrc_domain *
 hand_over(struct ibv_xrc_domain *domain, int fd, uint32_t qpn, struct ibv_context *to)
 {
@@ -210,7 +214,7 @@ hand_over(struct ibv_xrc_domain *domain, int fd, uint32_t qpn, struct ibv_contex
 static void
 serve_as_before(void)
 {
-	const int fd = memfd_create("xrc", MFD_CLOEXEC); /* a domain is that of a file */
+	const int fd = memfd_create("xrc", MFD_CLOEXEC); /* a domain is identified by a file */
 	struct ibv_xrc_domain *domain = uroce_open_xrc_domain(side.context, fd, O_CREAT);
 	struct ibv_context *other = uroce_open_device(side.device);
 	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = NB_MSG, .max_sge = 1 } };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Classic pcap with nanoseconds, Ethernet. The writers are the threads that poll the ports, two in
- * loopback; stdio's lock keeps their records whole.
+ * Writes captures as classic pcap files with nanosecond timestamps and Ethernet frames. The threads
+ * that poll the ports write, two of them in loopback. The lock of stdio keeps records of different
+ * threads apart.
  */
 
 #include "capture.h"
@@ -20,7 +21,8 @@
 #define LINK_ETHERNET 1u
 
 struct file_head {
-	uint32_t magic; /* nanoseconds; its byte order is the file's */
+	/* marks nanosecond timestamps; its byte order is the byte order of the file */
+	uint32_t magic;
 	uint16_t major, minor;
 	uint32_t zone, accuracy;
 	uint32_t snap_len;

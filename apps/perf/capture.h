@@ -4,9 +4,10 @@
 
 /**
  * @file
- * Frames of a port to a pcap file, on any driver: what the port receives is written as it comes out
- * of the driver. What it sends is not, for a frame that the driver had no room for is offered again
- * and would be seen twice; the other side's capture has it.
+ * Captures the received frames of a port to a pcap file, with any driver: frames are written as
+ * they come out of the driver. Transmitted frames are not captured. A frame that the driver had no
+ * room for is passed to the driver again and would appear twice. The capture of the peer contains
+ * them.
  */
 
 /**
@@ -15,10 +16,10 @@
  */
 int capture_open(const char *path);
 
-/** Write what a started port receives from now on; no capture_open(): nothing. */
+/** Capture what a started port receives from now on. Does nothing without capture_open(). */
 int capture_add_port(const char *port_name);
 
-/** Write out what is buffered. Ports must have stopped being polled. */
+/** Write buffered records to the file. No thread may poll a port any more. */
 void capture_close(void);
 
 #endif /* PERF_CAPTURE_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each step of making an endpoint can fail on what the user asked for, so each says in one line what
- * it wanted. The buffer is ordinary memory, as an application's is.
+ * Creates and connects the verbs objects of one side. Each step can fail because of the user's
+ * options, so each step prints one line that names what it requested. The message buffer is
+ * ordinary memory, like an application's.
  */
 
 #include "endpoint.h"
@@ -18,8 +19,8 @@
 #include <rte_malloc.h>
 
 #define PORT_NUM       1
-#define RNR_TIMER_CODE 12 /* 0.64 ms [IBA 9.7.5.2.8] */
-#define RNR_RETRY      7  /* for ever */
+#define RNR_TIMER_CODE 12 /* code for 0.64 ms [IBA 9.7.5.2.8] */
+#define RNR_RETRY      7  /* 7: retry without limit */
 #define RESOLVE_TRIES  3
 #define HOP_LIMIT      64
 #define HUGE_ALIGN     (2u << 20)
@@ -38,7 +39,10 @@ heap_bytes_of(int socket_id)
 	return rte_malloc_get_socket_stats(socket_id, &stats) == 0 ? stats.heap_allocsz_bytes : 0;
 }
 
-/* What EAL's heaps have given away, that of the library's among them that it has without hugepages. */
+/*
+ * Bytes allocated from EAL's heaps, and from the heap that the library adds when there are no
+ * hugepages.
+ */
 static size_t
 heap_bytes(void)
 {
@@ -153,7 +157,10 @@ look_at_port(struct endpoint *endpoint, const struct options *opt)
 	return choose_gid(endpoint, opt, port.gid_tbl_len);
 }
 
-/* The device, with room for as many QPs as are asked for unless its specification says how many. */
+/*
+ * Create the device. Unless its specification has a number of QPs, it gets room for as many as the
+ * test needs.
+ */
 static struct ibv_device *
 make_device(const struct options *opt, const char *spec)
 {
@@ -174,7 +181,7 @@ endpoint_open(struct endpoint *endpoint, const struct options *opt, const char *
 {
 	endpoint->device = make_device(opt, spec);
 	if (endpoint->device == NULL)
-		return -1; /* the library has said why */
+		return -1; /* the library has printed the reason */
 	endpoint->context = uroce_open_device(endpoint->device);
 	if (endpoint->context == NULL)
 		return failed("open the device", errno);
@@ -184,7 +191,7 @@ endpoint_open(struct endpoint *endpoint, const struct options *opt, const char *
 	return look_at_port(endpoint, opt);
 }
 
-/* Aligned so that the kernel may back it with huge pages. */
+/* Map the message buffer, aligned so that the kernel may use huge pages. */
 static int
 map_buffer(struct endpoint *endpoint, bool is_touched)
 {
@@ -205,13 +212,15 @@ map_buffer(struct endpoint *endpoint, bool is_touched)
 	endpoint->buf = map + before;
 	endpoint->buf_len = len;
 	madvise(endpoint->buf, len, MADV_HUGEPAGE);
-	/* memory that nobody has written is one page of zeros, always in the cache */
+	/*
+	 * memory that was never written is one shared page of zeros, which is always in the cache
+	 */
 	if (is_touched)
 		memset(endpoint->buf, 1, len);
 	return 0;
 }
 
-/* As many as can be unpolled at a time. */
+/* Entries that a CQ needs: the number of completions that may be in it before they are polled. */
 static uint64_t
 nb_completions(const struct options *opt)
 {
@@ -394,7 +403,7 @@ to_rtr(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	int error = ETIMEDOUT;
 
-	/* the peer has to answer who has its address, and may be busy starting */
+	/* the peer must resolve its address, and it may still be starting */
 	for (int i = 0; i < RESOLVE_TRIES && error == ETIMEDOUT; i++)
 		error = uroce_modify_qp(endpoint->qp[idx], &attr, mask);
 	return error != 0 ? failed("the way to the peer (queue pair to RTR)", error) : 0;

@@ -4,9 +4,8 @@
 
 /**
  * @file
- * One side's verbs objects: a device, a CQ for each of its workers, one registered buffer, and the queue
- * pairs, which take the CQs in turn.
- * Used by one thread.
+ * The verbs objects of one side: a device, a CQ for each of its workers, one registered buffer, and
+ * the queue pairs, which are distributed over the CQs in turn. One thread uses them.
  */
 
 #include <stdbool.h>
@@ -20,28 +19,31 @@
 #define ENDPOINT_WORKERS_MAX 32u
 #define ENDPOINT_QKEY        0x11111111u
 
-/** What one side tells the other of a queue pair. */
+/** What each side sends to the other about a queue pair. */
 struct address {
 	uint32_t qpn;
-	uint32_t psn; /* of its first request: random */
+	uint32_t psn; /* PSN of the QP's first request, which is random */
 	uint32_t rkey;
-	uint64_t vaddr; /* of the whole buffer */
+	uint64_t vaddr; /* address of the whole buffer */
 	union ibv_gid gid;
 };
 
-/** Receives of a queue pair since it was made: those of one size may be met by the next. */
+/**
+ * Receive requests of a queue pair since its creation. A message of one size may use a receive
+ * request that was posted for the previous size.
+ */
 struct receives {
 	uint64_t posted;
 	uint64_t done;
 };
 
-/** What it cost to make and to connect the queue pairs, on this side. */
+/** Time and memory that creating and connecting the queue pairs took on this side. */
 struct setup {
-	double create_s;  /* to create them and to bring them to INIT */
-	double swap_s;    /* to tell each other their addresses */
-	double connect_s; /* to bring them to RTR and RTS */
+	double create_s;  /* seconds to create the QPs and to move them to INIT */
+	double swap_s;    /* seconds to exchange addresses with the other side */
+	double connect_s; /* seconds to move the QPs to RTR and RTS */
 	double destroy_s;
-	size_t heap_bytes; /* that EAL's heap gave for them, rings included */
+	size_t heap_bytes; /* allocated from EAL's heap for the QPs and their rings */
 };
 
 struct endpoint {
@@ -52,41 +54,58 @@ struct endpoint {
 	struct ibv_device_attr attr;
 	unsigned gid_index;
 	union ibv_gid gid;
-	unsigned mtu;  /* path MTU, bytes: the port's, then what both sides carry */
-	unsigned outs; /* outstanding READs and atomics, as mtu */
+	/* path MTU in bytes: at first the port's, later the smaller one of both sides */
+	unsigned mtu;
+	/*
+	 * outstanding READs and atomics: at first this device's limit, later the smaller one of
+	 * both sides
+	 */
+	unsigned outs;
 
 	struct ibv_pd *pd;
-	struct ibv_cq *cq[ENDPOINT_WORKERS_MAX]; /* by worker */
-	unsigned polled;                         /* the CQ that was polled last */
+	struct ibv_cq *cq[ENDPOINT_WORKERS_MAX]; /* one CQ for each worker */
+	unsigned polled;                         /* index of the CQ that was polled last */
 	struct ibv_mr *mr;
 	uint8_t *buf;
 	size_t buf_len;
-	size_t area_len; /* layout.h */
+	size_t area_len; /* bytes of an area, see layout.h */
 	struct setup setup;
 	unsigned nb_qp;
 	struct ibv_qp **qp;
-	struct ibv_ah **ah; /* UD; NULL entries otherwise */
+	struct ibv_ah **ah; /* address handles of UD; NULL entries for other types */
 	struct receives *receives;
 	struct address *local;
 	struct address *peer;
 };
 
-/** Make the device of a specification and look at its port. @return 0, or -1 after a line on stderr */
+/**
+ * Create the device of a specification and query its port.
+ * @return 0, or -1 after a line on stderr
+ */
 int endpoint_open(struct endpoint *endpoint, const struct options *opt, const char *spec);
 
-/** Make the buffer, the CQ and the queue pairs, in INIT. @return 0, or -1 after a line on stderr */
+/**
+ * Create the buffer, the CQs and the queue pairs, which are in INIT afterwards.
+ * @return 0, or -1 after a line on stderr
+ */
 int endpoint_create(struct endpoint *endpoint, const struct options *opt);
 
-/** Connect all queue pairs to `peer`, which is filled. @return 0, or -1 after a line on stderr */
+/**
+ * Connect all queue pairs to the addresses in `peer`, which the caller has filled.
+ * @return 0, or -1 after a line on stderr
+ */
 int endpoint_connect(struct endpoint *endpoint, const struct options *opt);
 
-/** Destroy the queue pairs, and note how long it took. */
+/** Destroy the queue pairs and record the time that it took. */
 void endpoint_destroy_qps(struct endpoint *endpoint);
 
-/** Undo whatever of the above was done. */
+/** Destroy all objects that exist. */
 void endpoint_close(struct endpoint *endpoint);
 
-/** Drive the transport a round. @return frames moved; 0: idle, or others drive it */
+/**
+ * Drive one round of each worker.
+ * @return frames processed; 0: no work, or another thread drives the workers
+ */
 static inline unsigned
 endpoint_drive(struct endpoint *endpoint)
 {
@@ -97,7 +116,10 @@ endpoint_drive(struct endpoint *endpoint)
 	return moved;
 }
 
-/** Take completions, from one CQ in turn. @return as ibv_poll_cq() */
+/**
+ * Poll completions from the next CQ in turn.
+ * @return as ibv_poll_cq()
+ */
 static inline int
 endpoint_poll(struct endpoint *endpoint, int nb, struct ibv_wc *wc)
 {

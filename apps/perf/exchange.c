@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sockets are non-blocking for receiving, because the side that waits for a line has a transport
- * engine to drive meanwhile. Keep-alive notices a peer whose link has died without a word.
+ * The TCP connection between the two sides. Reception does not block, because a side that waits for
+ * a line must drive its workers meanwhile. TCP keep-alive detects a peer whose link has failed.
  */
 
 #include "exchange.h"
@@ -32,7 +32,7 @@ tune(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
-/* One socket for both families where there is IPv6. */
+/* Create one listening socket, for IPv6 and IPv4 where the machine has IPv6. */
 static int
 listen_on(uint16_t port)
 {
@@ -92,7 +92,7 @@ exchange_accept(struct exchange *exchange, uint16_t port)
 	return 0;
 }
 
-/* connect() that gives up; the socket blocks again afterwards. */
+/* connect() with a timeout. The socket is in blocking mode again afterwards. */
 static int
 connect_within(int fd, const struct addrinfo *to)
 {
@@ -242,7 +242,7 @@ exchange_receive(struct exchange *exchange, char *line)
 		return 1;
 	size_t room = sizeof(exchange->in) - exchange->in_len;
 	if (room == 0)
-		return -1; /* a line that does not end is no peer of ours */
+		return -1; /* a peer that sends a line without end is no uroce-perf */
 	ssize_t got = recv(exchange->fd, exchange->in + exchange->in_len, room, MSG_DONTWAIT);
 	if (got == 0)
 		return -1;

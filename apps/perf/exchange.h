@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The TCP connection beside the test, over which the two sides agree what to run, tell each other
- * their queue pairs, and keep in step. It carries lines of text.
+ * The TCP connection beside the RDMA traffic. Over it the two sides agree on the test, exchange the
+ * addresses of their queue pairs, and synchronize their steps. It carries lines of text.
  */
 
 #include <stdbool.h>
@@ -15,37 +15,49 @@
 #define EXCHANGE_LINE_MAX 1024
 
 struct exchange {
-	int fd; /* -1: closed */
+	int fd; /* socket; -1: closed */
 	char in[4 * EXCHANGE_LINE_MAX];
 	size_t in_len;
 };
 
 /**
- * Wait for one client on a TCP port. Gives up when stop_is_asked().
- * @return 0, or -1 after one line on stderr (none when it was interrupted)
+ * Wait for one client on a TCP port, or until stop_is_asked().
+ * @return 0, or -1 after one line on stderr (no line if it was interrupted)
  */
 int exchange_accept(struct exchange *exchange, uint16_t port);
 
-/** Connect to a server, by name or address. @return 0, or -1 after one line on stderr */
+/**
+ * Connect to a server by name or address.
+ * @return 0, or -1 after one line on stderr
+ */
 int exchange_connect(struct exchange *exchange, const char *server, uint16_t port);
 
-/** The two ends of a connection inside this process. @return 0, or -1 after one line on stderr */
+/**
+ * Create the two ends of a connection inside this process.
+ * @return 0, or -1 after one line on stderr
+ */
 int exchange_pair(struct exchange pair[2]);
 
 void exchange_close(struct exchange *exchange);
 
-/** Send a line (the newline is added). @return 0, or -1: the peer is gone */
+/**
+ * Send a line; a newline is added.
+ * @return 0, or -1: the peer has closed the connection
+ */
 int exchange_send(struct exchange *exchange, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/** The same, with more to follow at once: it may wait for that. */
+/**
+ * Send a line as exchange_send() does, when more lines follow at once. TCP may delay it to send
+ * them together.
+ */
 int exchange_send_more(struct exchange *exchange, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /**
- * Take a line if one has arrived; never waits.
+ * Get a line if one has arrived; never waits.
  * @param[out] line  EXCHANGE_LINE_MAX bytes, without the newline
- * @return 1: taken; 0: none so far; -1: the peer closed the connection
+ * @return 1: a line; 0: no line yet; -1: the peer closed the connection
  */
 int exchange_receive(struct exchange *exchange, char *line);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * After the first failure of a QP everything behind it is flushed, so only the first completions are
- * described; what matters of the rest is how many.
+ * Prints failed completions. After the first failure of a QP all later requests are flushed. So
+ * only the first completions are described; the others are counted.
  */
 
 #include "failures.h"
@@ -58,7 +58,7 @@ failures_add(struct failures *failures, const struct ibv_wc *wc, const char *req
 static const char *
 print_kind(const uint64_t *counts, const char *kind, const char *separator)
 {
-	/* flushes last: they follow from the others */
+	/* flushes are printed last, because they follow from the other failures */
 	for (unsigned i = 1; i <= FAILURES_STATUSES; i++) {
 		unsigned row = (IBV_WC_WR_FLUSH_ERR + i) % FAILURES_STATUSES;
 

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Completions in error: the first is told in full, all are counted by status.
+ * Completions in error: the first are described in full, all are counted by status.
  */
 
 #include <stdint.h>
@@ -13,18 +13,19 @@
 #define FAILURES_STATUSES 32u
 
 struct failures {
-	uint64_t sends[FAILURES_STATUSES]; /* by enum ibv_wc_status */
+	/* number of failed send requests for each enum ibv_wc_status */
+	uint64_t sends[FAILURES_STATUSES];
 	uint64_t recvs[FAILURES_STATUSES];
-	uint64_t told; /* described on stderr */
+	uint64_t told; /* completions that were described on stderr */
 };
 
 /**
  * Count a completion in error.
- * @param request  what was asked for ("RDMA WRITE"), NULL for a receive
+ * @param request  name of the failed request ("RDMA WRITE"); NULL for a receive
  */
 void failures_add(struct failures *failures, const struct ibv_wc *wc, const char *request);
 
-/** The counts, in one line on stderr; nothing when there are none. */
+/** Print the counts in one line on stderr; nothing if there are none. */
 void failures_print(const struct failures *failures);
 
 #endif /* PERF_FAILURES_H */

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A receive callback for each queue. Each frame draws its fate; what is to come later waits in a list
- * with a count of the frames that may pass it. EAL calls back also when nothing was received: then the
- * frames that wait go on, so that none waits for a frame that may never come.
+ * Simulates a bad network with receive and transmit callbacks of ethdev.
  *
- * And a transmit callback, where it is asked for. It must hand on as many frames as it was given, for
- * else the sender would take the last ones for not sent; so what is to be lost goes out as a frame of an
- * EtherType that nobody knows, what is to come later changes places within its burst, and nothing is
- * doubled. What the port does not take is offered again: a mark keeps it from drawing a second time.
+ * A receive callback for each queue: random numbers decide for each frame whether it is lost,
+ * duplicated, corrupted or reordered. A frame to be reordered waits in a list, with the number of
+ * frames that may overtake it. EAL also calls the callback when nothing was received. Then waiting
+ * frames are delivered, because no later frame may ever arrive.
+ *
+ * Optionally also a transmit callback. It must pass on as many frames as it was given, else the
+ * sender takes the last ones for not sent. So a frame to be lost is sent with an EtherType that no
+ * host accepts, and a frame to be reordered changes places within its burst. No frame is
+ * duplicated. Frames that the port does not accept are passed to the callback again: a mark on the
+ * frame prevents a second decision.
  */
 
 #include "impair.h"
@@ -32,9 +36,9 @@
 #define HELD_MAX   256
 #define SPAN_MAX   4096
 #define ROCE_PORT  4791
-#define NOBODYS    0x88b5 /* for local experiments [IEEE 802] */
+#define NOBODYS    0x88b5 /* EtherType for local experiments [IEEE 802] */
 
-/* Where frames meet their fate. */
+/* The direction in which frames are impaired. */
 enum side { SIDE_RX = 1, SIDE_TX = 2, SIDE_BOTH = SIDE_RX | SIDE_TX };
 
 static const char *const side_names[] = {
@@ -44,7 +48,7 @@ static const char *const side_names[] = {
 };
 
 static struct {
-	double loss, dup, reorder, corrupt; /* probabilities */
+	double loss, dup, reorder, corrupt; /* probabilities of the faults */
 	double span, seed;
 	enum side side;
 } wanted;
@@ -69,15 +73,15 @@ struct held {
 
 struct queue {
 	uint16_t port, idx;
-	const struct rte_eth_rxtx_callback *callback;    /* NULL: none */
-	const struct rte_eth_rxtx_callback *tx_callback; /* NULL: none */
+	const struct rte_eth_rxtx_callback *callback;    /* receive callback; NULL: none */
+	const struct rte_eth_rxtx_callback *tx_callback; /* NULL: no callback is installed */
 	unsigned short random[3];
 	struct held held[HELD_MAX];
 	unsigned nb_held;
 	uint64_t nb_frames, nb_lost, nb_doubled, nb_held_back, nb_corrupted;
 };
 
-static uint64_t judged; /* mark of frames that met their fate; 0: not made yet */
+static uint64_t judged; /* mbuf flag of frames that were decided on; 0: not registered yet */
 static bool is_open;
 static struct queue *queues[QUEUES_MAX];
 static unsigned nb_queues;
@@ -163,7 +167,7 @@ draw_below(struct queue *queue, uint32_t bound)
 	return (uint32_t)(erand48(queue->random) * bound);
 }
 
-/* Where the UDP header would be: behind an IP header without options. 0: there is none. */
+/* Offset of the UDP header behind an IP header without options; 0: there is none. */
 static uint32_t
 udp_offset(const struct rte_mbuf *frame)
 {
@@ -193,7 +197,10 @@ is_roce(const struct rte_mbuf *frame)
 		       rte_cpu_to_be_16(ROCE_PORT);
 }
 
-/* One bit, anywhere behind the Ethernet header: a wire would not have delivered it elsewhere. */
+/*
+ * Flip one bit behind the Ethernet header. A flipped bit in the Ethernet header would send the
+ * frame to another host.
+ */
 static void
 flip_bit(struct queue *queue, struct rte_mbuf *frame)
 {
@@ -226,7 +233,10 @@ double_up(struct queue *queue, struct rte_mbuf *frame)
 	queue->nb_doubled++;
 }
 
-/* @return whether it goes on now */
+/*
+ * Apply the random decisions for one received frame.
+ * @return whether the frame is delivered now
+ */
 static bool
 meet_fate(struct queue *queue, struct rte_mbuf *frame)
 {
@@ -248,7 +258,11 @@ meet_fate(struct queue *queue, struct rte_mbuf *frame)
 	return true;
 }
 
-/* Those that `nb_passed` more have passed go on, as far as there is room. @return how many */
+/*
+ * Count `nb_passed` frames that overtook the waiting ones, and deliver those that were overtaken
+ * often enough, as far as there is room.
+ * @return how many frames were delivered
+ */
 static uint16_t
 release(struct queue *queue, unsigned nb_passed, struct rte_mbuf **out, uint16_t room)
 {
@@ -284,14 +298,14 @@ on_receive(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, u
 	return nb_now + release(queue, nb > 0 ? nb : UINT32_MAX, frames + nb_now, max - nb_now);
 }
 
-/* To be lost: nobody takes it for RoCE. */
+/* Make a frame to be lost: with this EtherType no host takes the frame for RoCE. */
 static void
 hide(struct rte_mbuf *frame)
 {
 	rte_pktmbuf_mtod(frame, struct rte_ether_hdr *)->ether_type = rte_cpu_to_be_16(NOBODYS);
 }
 
-/* Behind up to `span` others of its burst. */
+/* Move a frame behind up to `span` later frames of its burst. */
 static void
 let_pass(struct queue *queue, struct rte_mbuf **frames, uint16_t i, uint16_t nb)
 {
@@ -329,7 +343,7 @@ on_transmit(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, 
 			flip_bit(queue, frame);
 		if (draw(queue, wanted.reorder)) {
 			let_pass(queue, frames, i, nb);
-			i -= frames[i] != frame; /* another is here now */
+			i -= frames[i] != frame; /* the next frame has moved to this place */
 		}
 	}
 	return nb;
@@ -374,7 +388,10 @@ add_queue(uint16_t port, uint16_t idx)
 	}
 	queue->port = port;
 	queue->idx = idx;
-	/* as srand48() has it: the seed is in the high bits, or the first numbers would all be small */
+	/*
+	 * the seed is in the high bits, as srand48() has it: otherwise the first numbers would all
+	 * be small
+	 */
 	queue->random[0] = (unsigned short)(0x330e + nb_queues);
 	queue->random[1] = (unsigned short)wanted.seed;
 	queue->random[2] = (unsigned short)((uint32_t)wanted.seed >> 16);

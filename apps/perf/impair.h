@@ -4,24 +4,25 @@
 
 /**
  * @file
- * A bad network on any port: of the RoCE frames that a port receives, or sends, some are lost, doubled,
- * held back behind later ones, or have a bit flipped. Other frames (ARP, neighbour discovery) come
- * through. By default each side impairs what it receives, so both directions are; beside a peer that
- * cannot do that, one side can do both.
+ * Simulates a bad network on any port: of the RoCE frames that a port receives or sends, some are
+ * lost, duplicated, reordered, or have a bit flipped. Other frames (ARP, neighbour discovery) are
+ * not changed. By default each side impairs the frames that it receives, so both directions are
+ * impaired. If the peer cannot impair frames, one side can impair both directions.
  */
 
 /**
- * Take "loss=P,dup=P,reorder=P,corrupt=P,span=N,seed=N,side=rx|tx|both": P are probabilities for each
- * frame; a frame that is held back lets up to `span` others pass (default 16), or goes on when the
- * port is idle. What is sent is held back within its burst, and not doubled.
+ * Parse "loss=P,dup=P,reorder=P,corrupt=P,span=N,seed=N,side=rx|tx|both". Each P is a probability
+ * for a frame. Up to `span` later frames (default 16) overtake a reordered frame; it is also
+ * delivered when the port is idle. A transmitted frame is reordered only within its burst, and not
+ * duplicated.
  * @return 0, or -1 after one line on stderr
  */
 int impair_open(const char *spec);
 
-/** Impair what a started port receives or sends from now on; no impair_open(): nothing. */
+/** Impair what a started port receives or sends from now on. Does nothing without impair_open(). */
 int impair_add_port(const char *port_name);
 
-/** Say on stderr what was done. Ports must have stopped being polled. */
+/** Print on stderr how many frames were impaired. No thread may poll a port any more. */
 void impair_close(void);
 
 #endif /* PERF_IMPAIR_H */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receive requests that are left over when a size is through would be met by messages of the next
- * size. So where any can be left over, slots have one length for the whole run.
+ * Computes the layout of the message buffer. Receive requests that remain after the messages of one
+ * size are used by messages of the next size. So slots have one length for the whole run wherever
+ * requests can remain.
  */
 
 #include "layout.h"
 
-/* From so many QPs on, pages of their own would be all that is seen. */
+/* From so many QPs on, the slots share pages: otherwise TLB misses would dominate the result. */
 #define MANY_QPS 1024u
 #define LINE     64u
 #define PAGE     4096u
-/* Memory for the slots of one area under --verify, all QPs together. */
+/* Memory for the slots of one area under --verify, for all QPs together. */
 #define VERIFY_BYTES (64u << 20)
 
 static size_t
@@ -31,7 +32,10 @@ layout_size_max(const struct options *opt, size_t mtu)
 	return opt->size;
 }
 
-/* With --verify on RC exactly as many receives are posted as messages come. */
+/*
+ * Whether receive requests can remain. With --verify on RC as many receives are posted as messages
+ * are sent.
+ */
 static bool
 has_leftovers(const struct options *opt)
 {

@@ -4,13 +4,14 @@
 
 /**
  * @file
- * Where messages lie in the registered buffer. Both sides compute the same layout, because each
- * names places in the other's buffer.
+ * The layout of messages in the registered buffer. Both sides compute the same layout, because each
+ * side addresses slots in the other's buffer.
  *
- * Each QP has two areas: `out`, which its side sends from and its peer reads from (and where the
- * word that a peer's atomics change is), and `in`, where messages arrive. An area is cut in slots:
- * with --verify one for each outstanding message, with --working-set as many as fill it, else as many
- * as fit in a page, as perftest has it (of a great many QPs one).
+ * Each QP has two areas. Its side sends from `out`, and the peer reads from there; the word that
+ * the peer's atomics change is there, too. Messages arrive in `in`. An area is divided into slots.
+ * With --verify there is one slot for each outstanding message. With --working-set as many slots as
+ * fill it. Otherwise as many as fit in a page, as in perftest, or one slot if there are very many
+ * QPs.
  */
 
 #include <stdbool.h>
@@ -21,25 +22,28 @@
 
 /** The layout for one message size. */
 struct layout {
-	size_t size;     /* of a message */
+	size_t size;     /* bytes of a message */
 	size_t head;     /* bytes before a message in an `in` slot: 0, or the GRH area */
-	size_t stride;   /* from slot to slot */
-	size_t recv_len; /* of a receive request, with its head */
-	unsigned slots;  /* in each area */
+	size_t stride;   /* distance of two slots */
+	size_t recv_len; /* length of a receive request, including `head` */
+	unsigned slots;  /* slots in each area */
 };
 
-/** The largest message of this run. `mtu`: the path's, which bounds UD. */
+/**
+ * The largest message of this run.
+ * @param mtu  path MTU, which limits messages of UD
+ */
 size_t layout_size_max(const struct options *opt, size_t mtu);
 
 struct layout layout_of(const struct options *opt, size_t mtu, size_t size);
 
-/** Whether areas are as small as can be, and depend on the depth of the queues. */
+/** Whether areas are as small as possible; their size then depends on the depth of the queues. */
 bool layout_is_compact(const struct options *opt);
 
-/** Bytes of an area that serves every size of this run. */
+/** Bytes of an area that is large enough for every size of this run. */
 size_t layout_area_len(const struct options *opt, size_t mtu);
 
-/** Offset in the buffer of slot `slot` of a QP's areas. */
+/** Offset of a slot in the buffer: in the `out` area or in the `in` area of a QP. */
 static inline size_t
 layout_out(const struct layout *layout, size_t area_len, unsigned qp_idx, uint64_t slot)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client runs on the main lcore and the server on the next one, each with its own device, as two
- * processes would; the exchange is a socket pair. When one end fails, the other learns it as it
- * would from a peer: the connection closes.
+ * Runs both sides in one process. The client runs on the main lcore and the server on the next one.
+ * Each has its own device, as two processes would; the exchange is a socket pair. If one side
+ * fails, the connection closes, and the other side notices that as it would with a remote peer.
  */
 
 #include "loopback.h"
@@ -18,14 +18,17 @@
 
 #define RING_SLOTS 4096u
 
-/* A port whose driver prefixes its name with net_ring_; its address never leaves the process. */
+/*
+ * Create a ring port; its driver prefixes the name with net_ring_. The port's addresses are visible
+ * in this process alone.
+ */
 static int
 make_port(unsigned number, struct rte_ring *rx, struct rte_ring *tx, char spec[LOOPBACK_SPEC_LEN])
 {
 	char name[32];
 
 	snprintf(name, sizeof(name), "uroce%u", number);
-	/* addresses for documentation (RFC 5737, RFC 3849) */
+	/* addresses reserved for documentation (RFC 5737, RFC 3849) */
 	snprintf(spec, LOOPBACK_SPEC_LEN, "net_ring_%s,addr=192.0.2.%u/24,addr=2001:db8::%x/64",
 		 name, number + 1, number + 1);
 	return rte_eth_from_rings(name, &rx, 1, &tx, 1, SOCKET_ID_ANY) < 0 ? -1 : 0;
@@ -82,7 +85,7 @@ run_both(struct session ends[2])
 int
 loopback_run(const struct options *opt)
 {
-	static struct session ends[2]; /* too large for a stack */
+	static struct session ends[2]; /* static: too large for a stack */
 	char specs[2][LOOPBACK_SPEC_LEN];
 	struct exchange pair[2];
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uroce-perf: what perftest measures, over uroce. The flow of a run; each step is a file.
+ * uroce-perf measures over uroce what perftest measures over RDMA devices. This file is the flow of
+ * a run; each step has a file of its own.
  */
 
 #include <stdio.h>
@@ -19,7 +20,7 @@
 
 #define MIB_MIN 1024u
 
-/* Where our own arguments begin: behind `--`, or without one, behind the program's name. */
+/* Index in `argv` after which the arguments of this program begin: that of `--`, or else 0. */
 static int
 split(int argc, char **argv)
 {
@@ -29,11 +30,11 @@ split(int argc, char **argv)
 	return 0;
 }
 
-/* Two processes, of which this is one. */
+/* Run one side of a test whose other side is another process. */
 static int
 run_side(const struct options *opt)
 {
-	static struct session session; /* too large for a stack */
+	static struct session session; /* static: too large for a stack */
 
 	session.opt = opt;
 	session.is_client = opt->server != NULL;
@@ -51,8 +52,9 @@ exit_code(int code)
 }
 
 /*
- * Where there are no hugepages; only addresses: a page costs memory when it is touched. Of a QP there are
- * its context and its queues, whose slots are a power of two; and of a port its mbufs.
+ * Address space that EAL needs where there are no hugepages; a page uses memory only after it is
+ * written. Each QP needs its context and its queues, whose slots are a power of two. Each port
+ * needs its mbufs.
  */
 static unsigned
 needed_mib(const struct options *opt)

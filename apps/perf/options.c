@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Options as a table: a row says how it is written, where its value goes, what is allowed and for
- * which tests it means something. Parsing, the help text and every complaint are made from the rows.
+ * The options as a table. Each row has an option's name, the place of its value, the allowed
+ * values, and the tests to which the option applies. Parsing, the help text and all error messages
+ * use the rows.
  */
 
 #include "options.h"
@@ -16,7 +17,7 @@
 
 #define NB(array) (sizeof(array) / sizeof((array)[0]))
 
-/* For which tests an option has a meaning. */
+/* The tests to which an option applies. */
 #define BW       1u
 #define LAT      2u
 #define SEND     4u
@@ -41,14 +42,14 @@ struct choice {
 
 struct row {
 	const char *name;
-	char letter; /* 0: none */
+	char letter; /* 0: the option has no letter */
 	enum kind kind;
-	size_t offset; /* of the value in struct options */
+	size_t offset; /* offset of the value in struct options */
 	uint64_t min, max;
-	const struct choice *choices; /* ended by a NULL name */
+	const struct choice *choices; /* allowed values; the last entry has a NULL name */
 	unsigned where;
 	const char *arg;
-	const char *help; /* NULL: not shown */
+	const char *help; /* text for the help; NULL: the option is not in the help */
 };
 
 static const struct choice conn_choices[] = {
@@ -250,7 +251,7 @@ take(struct options *opt, const struct row *row, const char *text)
 	return 0;
 }
 
-/* What getopt_long() stopped at, in words. */
+/* Print why getopt_long() refused an option. */
 static int
 refuse_option(int result, char **argv)
 {
@@ -341,7 +342,7 @@ is_given(const bool *given, const char *name)
 	return false;
 }
 
-/* Options that mean nothing for this test are refused, not ignored. */
+/* Options that do not apply to this test are refused, not ignored. */
 static int
 check_where(const struct options *opt, const bool *given)
 {
@@ -438,7 +439,7 @@ set_defaults(struct options *opt)
 	};
 }
 
-/* The defaults that depend on what else was asked for. */
+/* Set the defaults that depend on other options. */
 static void
 complete(struct options *opt, const bool *given)
 {
@@ -457,16 +458,19 @@ complete(struct options *opt, const bool *given)
 	else if (!opt->has_size)
 		opt->size = opt->is_lat ? 2 : 65536;
 	if (opt->op == PERF_ATOMIC)
-		opt->is_all = false; /* they have one size */
+		opt->is_all = false; /* atomics have one size */
 	if (opt->is_lat)
 		opt->cq_mod = 1;
 	if (opt->is_lat && !is_given(given, "inline_size") &&
 	    (opt->op == PERF_SEND || opt->op == PERF_WRITE))
-		opt->inline_len = 220; /* perftest's, of write_lat */
-	/* a full send queue must hold a request that completes */
+		opt->inline_len = 220; /* the default of perftest's write_lat */
+	/* a full send queue must contain a request that completes */
 	if (opt->post_list <= opt->tx_depth && opt->cq_mod > opt->tx_depth - opt->post_list + 1)
 		opt->cq_mod = opt->tx_depth - opt->post_list + 1;
-	/* what is in flight is known by completions alone: each list ends with one */
+	/*
+	 * only completions reduce the number in flight, so the last request of each list must be
+	 * signaled
+	 */
 	if ((opt->order == PERF_RANDOM || opt->nb_workers > 0) && opt->post_list % opt->cq_mod != 0)
 		opt->cq_mod = opt->post_list;
 	if (opt->op != PERF_SEND)

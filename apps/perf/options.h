@@ -4,9 +4,9 @@
 
 /**
  * @file
- * What the command line asks for. The flags are perftest's, so that a habit or a script carries
- * over; those that only we have are --uroce, --loopback, --qp-order, --verify, --working-set, --capture and
- * --impair.
+ * The options of the command line. Flags are those of perftest, so that users and scripts can keep
+ * theirs. Flags of uroce-perf alone are --uroce, --loopback, --qp-order, --verify, --working-set,
+ * --capture and --impair.
  */
 
 #include <stdbool.h>
@@ -18,16 +18,16 @@
 #define PERF_GRH_LEN          40u /* area before a UD message in a receive buffer [IBA 11.4.1.2] */
 #define PERF_ATOMIC_LEN       8u
 #define PERF_QPS_MAX          131072u
-#define PERF_QPS_DEFAULT_MAX  16384u /* what a device has when nobody says how many */
+#define PERF_QPS_DEFAULT_MAX  16384u /* QPs of a device whose specification has no number */
 #define PERF_WORKERS_MAX      16u
 #define PERF_DEPTH_MAX        8192u
-#define PERF_IN_FLIGHT        512u /* messages of all QPs together, in random order */
+#define PERF_IN_FLIGHT        512u /* limit of messages in flight over all QPs, in random order */
 #define PERF_WORKING_SET_MAX  (1u << 30)
-#define PERF_PEAK_ITERS       20000u /* beyond this many messages no peak is computed */
+#define PERF_PEAK_ITERS       20000u /* with more messages than this no peak is computed */
 #define PERF_EXIT_OK          0
 #define PERF_EXIT_FAILED      1
 #define PERF_EXIT_USAGE       2
-#define PERF_EXIT_FLIP_FOUND  3 /* --verify-selftest: as it should be */
+#define PERF_EXIT_FLIP_FOUND  3 /* --verify-selftest: the flipped bit was found, as expected */
 #define PERF_EXIT_FLIP_MISSED 4
 
 enum perf_op {
@@ -44,38 +44,44 @@ enum perf_atomic {
 
 /** Which QP posts next. */
 enum perf_order {
-	PERF_IN_TURN, /* all of them, as long as each has room */
-	PERF_RANDOM,  /* one drawn at random, for each list */
+	PERF_IN_TURN, /* each QP in turn, as long as it has room */
+	PERF_RANDOM,  /* a random QP for each list of requests */
 };
 
-/** Numbers are uint64_t and choices int, so that one table fills them all. */
+/**
+ * The parsed options. Numbers are uint64_t and choices are int, so that one table can set them all.
+ */
 struct options {
-	const char *test; /* "write_bw" */
+	const char *test; /* name of the test, such as "write_bw" */
 	enum perf_op op;
 	bool is_lat;
-	const char *device; /* --uroce */
-	const char *server; /* NULL: this is the server */
+	const char *device; /* argument of --uroce */
+	const char *server; /* name of the server; NULL: this process is the server */
 	int qp_type;        /* enum ibv_qp_type */
 	int atomic;         /* enum perf_atomic */
 	int order;          /* enum perf_order */
 	uint64_t size;
-	uint64_t iters;      /* per QP */
-	uint64_t duration_s; /* 0: by iterations */
+	uint64_t iters;      /* number of messages for each QP */
+	uint64_t duration_s; /* duration of the test; 0: the number of iterations ends the test */
 	uint64_t tx_depth;
 	uint64_t rx_depth;
 	uint64_t nb_qp;
-	uint64_t nb_workers; /* --loopback: each loops onto itself; 0: two ends, two threads */
+	/*
+	 * --loopback: workers that each run both ends of their own connections; 0: two ends on two
+	 * threads
+	 */
+	uint64_t nb_workers;
 	uint64_t cq_mod;
 	uint64_t post_list;
 	uint64_t inline_len;
-	uint64_t outs; /* outstanding READs and atomics; 0: what the device allows */
-	uint64_t mtu;  /* path MTU, bytes; 0: the port's */
-	uint64_t
-		working_set; /* bytes that messages walk through at either end; 0: a page for each QP */
+	uint64_t outs; /* number of outstanding READs and atomics; 0: the device's limit */
+	uint64_t mtu;  /* path MTU in bytes; 0: the port's */
+	/* bytes over which messages are spread on either side; 0: one page for each QP */
+	uint64_t working_set;
 	uint64_t gid_index;
 	uint64_t timeout_code; /* local ACK timeout [IBA 11.6.2] */
 	uint64_t retry_cnt;
-	uint64_t port; /* TCP */
+	uint64_t port; /* TCP port */
 	bool has_gid_index;
 	bool has_size;
 	bool has_iters;
@@ -84,26 +90,27 @@ struct options {
 	bool is_gbits;
 	bool is_no_peak;
 	bool is_loopback;
-	bool is_ipv6; /* an IPv6 GID, and the exchange over whatever the server's name gives */
+	/* an IPv6 GID; the exchange uses any family that the server's name resolves to */
+	bool is_ipv6;
 	bool is_verify;
 	bool is_selftest;
 	bool is_json;
-	bool is_cpu_freq; /* accepted, as perftest's scripts give it; no meaning here */
+	bool is_cpu_freq; /* accepted without effect, because scripts for perftest pass it */
 	const char *json_file;
 	const char *capture_file;
-	const char *impair; /* what impair_open() takes; NULL: nothing */
+	const char *impair; /* argument of impair_open(); NULL: none */
 };
 
 /**
- * Fill `opt` from the arguments after `--` (argv[0] is skipped).
- * @return 0; 1: help was asked for and printed; -1 after one line on stderr
+ * Fill `opt` from the arguments after `--`; argv[0] is skipped.
+ * @return 0; 1: help was requested and printed; -1 after one line on stderr
  */
 int options_parse(struct options *opt, int argc, char **argv);
 
-/** "RC", "UC" or "UD". */
+/** The name of the connection type: "RC", "UC" or "UD". */
 const char *options_conn_name(const struct options *opt);
 
-/** Whether a lost message is the transport's to repair. */
+/** Whether the transport retransmits lost messages. */
 static inline bool
 options_is_reliable(const struct options *opt)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A QP goes through the line of those drawn: when it enters, what the program knows of it is fetched;
- * later the QP itself, whose address is a part of that, in two steps.
+ * QPs are drawn some posts ahead and wait in a queue. When a QP enters the queue, the program's own
+ * data of the QP is prefetched. Later the QP itself is prefetched, in two steps, because its
+ * address is part of that data.
  */
 
 #include "order.h"
@@ -10,14 +11,14 @@
 
 #include <uroce_dv.h>
 
-/* Draws before a QP posts, at which it is fetched. */
+/* How many draws before its post a QP is prefetched. */
 #define QP_AHEAD   10u
 #define SLOT_AHEAD 3u
 
 static uint32_t
 draw(struct order *order)
 {
-	/* xorshift64*: long enough, and a few cycles */
+	/* the generator xorshift64*: its period is long enough, and it takes a few cycles */
 	order->state ^= order->state >> 12;
 	order->state ^= order->state << 25;
 	order->state ^= order->state >> 27;

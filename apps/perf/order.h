@@ -4,29 +4,29 @@
 
 /**
  * @file
- * Which QP posts next, where that is drawn at random. A few are drawn ahead, so that what the program
- * itself keeps of a QP is on its way from memory by the time that it is used, as a program that serves
- * many peers in the order of their wishes would have it.
+ * Selects the QP that posts next, at random. Some QPs are drawn ahead, so that the program's own
+ * data of a QP can be prefetched before it is used. A program that serves many peers, in the order
+ * of their requests, would do the same.
  */
 
 #include <stdint.h>
 
 struct requests;
 
-#define ORDER_AHEAD 16u /* a power of two */
+#define ORDER_AHEAD 16u /* length of the queue of drawn QPs; a power of two */
 
 struct order {
 	const struct requests *requests;
-	uint64_t state; /* of the generator */
+	uint64_t state; /* state of the random generator */
 	uint32_t nb_qp;
-	uint32_t at; /* counts draws */
+	uint32_t at; /* number of draws so far */
 	uint32_t drawn[ORDER_AHEAD];
 };
 
-/** Begin, with a draw that is the same each time. */
+/** Begin a sequence of draws, which is the same each time. */
 void order_begin(struct order *order, const struct requests *requests, unsigned nb_qp);
 
-/** The QP that posts next. */
+/** The index of the QP that posts next. */
 unsigned order_next(struct order *order);
 
 #endif /* PERF_ORDER_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Scripts cut these columns by white space and read these keys, so both are perftest's (4.5, as
- * Debian 12 has it). One size gives an object as `results`, several give a list of them.
+ * Scripts split these columns by white space and read these JSON keys. So both are those of
+ * perftest 4.5, the release in Debian 12. A run of one size has an object as `results`; a run of
+ * several sizes has a list of objects.
  */
 
 #include "report.h"
@@ -72,7 +73,7 @@ print_addresses(const char *whose, const struct address *addresses, unsigned nb)
 		printf(" and %u more %s addresses\n", nb - ADDRESSES_SHOWN, whose);
 }
 
-/* Queue pairs in a second, until they can send. */
+/* Queue pairs per second, from creation until they can send. */
 static double
 connect_rate(const struct endpoint *endpoint)
 {
@@ -159,7 +160,10 @@ print_verify(const struct report *report, const struct verify *verify)
 	printf("\n");
 }
 
-/* Begin and end of a row's JSON object; false: there is no JSON. */
+/*
+ * Begin the JSON object of a row.
+ * @return false: no JSON was requested
+ */
 static bool
 json_open(struct report *report, uint64_t size, uint64_t messages)
 {
@@ -303,7 +307,7 @@ write_json(struct report *report, const struct endpoint *endpoint, FILE *file)
 static int
 save_json(struct report *report, const struct endpoint *endpoint)
 {
-	fclose(report->rows_file); /* `rows` is valid from here */
+	fclose(report->rows_file); /* after this, `rows` holds all that was written */
 	report->rows_file = NULL;
 	FILE *file = fopen(report->opt->json_file, "w");
 	if (file != NULL) {

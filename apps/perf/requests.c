@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests are filled in before the measurement as far as they do not change; what is counted along
- * needs no division.
+ * Prepares and posts work requests. All fields that do not change are set before the measurement.
+ * Slot numbers are counters instead of remainders, because a division for each request would slow
+ * down the test.
  */
 
 #include "requests.h"
@@ -55,7 +56,7 @@ opcode_of(const struct options *opt)
 {
 	switch (opt->op) {
 	case PERF_SEND:
-		/* where messages are lost, a number says which this is */
+		/* the immediate carries the number of the message, because messages may be lost */
 		return opt->is_verify && !options_is_reliable(opt) ? IBV_WR_SEND_WITH_IMM
 								   : IBV_WR_SEND;
 	case PERF_WRITE:
@@ -69,7 +70,7 @@ opcode_of(const struct options *opt)
 						: IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* The parts of the requests that never change. */
+/* Set the fields of the requests that never change. */
 static void
 make_requests(struct requests *requests)
 {
@@ -92,7 +93,10 @@ make_requests(struct requests *requests)
 	}
 }
 
-/* Of many QPs they are drawn at random: then they lie in huge pages, if there are any. */
+/*
+ * Allocate the state of each QP. Accesses to many QPs are random, so the state is in huge pages if
+ * there are any.
+ */
 static struct lane *
 make_lanes(const struct endpoint *endpoint)
 {
@@ -151,7 +155,10 @@ requests_begin(struct requests *requests, uint64_t first)
 	}
 }
 
-/* The word counts the atomics done on it, so that each knows what it will find. */
+/*
+ * Set the fields of an atomic. The word at the peer counts the atomics done on it, so each atomic
+ * knows the value that it will find.
+ */
 static void
 aim_atomic(const struct requests *requests, unsigned qp_idx, uint64_t idx, struct ibv_send_wr *wr)
 {
@@ -194,7 +201,7 @@ aim_datagram(const struct requests *requests, unsigned qp_idx, struct ibv_send_w
 	wr->wr.ud.remote_qkey = ENDPOINT_QKEY;
 }
 
-/* Point a request at its slots, here and there. */
+/* Set the local and the remote address of a request to its slots. */
 static void
 aim(const struct requests *requests, unsigned qp_idx, uint64_t idx, uint64_t slot,
     struct ibv_send_wr *wr)
@@ -230,7 +237,7 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 	struct lane *lane = &requests->lane[qp_idx];
 	struct ibv_send_wr *bad;
 	bool is_inline = requests->layout.size <= requests->session->opt->inline_len;
-	/* counted along: a division for each request would be seen in the result */
+	/* a counter, because a division for each request would slow down the test */
 	uint32_t slot = lane->slot;
 	uint32_t unsignaled = lane->unsignaled;
 
@@ -284,7 +291,7 @@ post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
 
 	const uint64_t base = (uintptr_t)requests_in(requests, qp_idx, 0);
 	const size_t stride = requests->layout.stride;
-	/* counted along, as where requests are sent */
+	/* a counter, because a division for each request would slow down the test */
 	uint64_t slot = requests->lane[qp_idx].recv_slot;
 
 	for (unsigned i = 0; i < nb; i++) {

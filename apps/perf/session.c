@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Over the exchange go, in this order, each side telling and then waiting for the same:
+ * Runs one side of a test. The two sides exchange these lines, in this order. In each step a side
+ * sends its line and then waits for the same line of the other side:
  *
- *	uroce-perf VERSION key=value...      what is to be run: must agree
+ *	uroce-perf VERSION key=value...      parameters of the test, which must be equal
  *	qp IDX QPN PSN RKEY VADDR GID        one for each queue pair
  *	sync STEP VALUE...                   steps of the run (test_bw.c, test_lat.c)
- *	fail WHY                             instead of any: this side gives up
+ *	fail WHY                             in place of any other line: this side ends the test
  */
 
 #include "session.h"
@@ -22,8 +23,8 @@
 
 #define VERSION             1
 #define HELLO_S             10
-#define CLOSE_S             5  /* for the client to take its port down */
-#define LOOK_US             20 /* how often a polling loop looks at the socket */
+#define CLOSE_S             5  /* time for the client to close its port */
+#define LOOK_US             20 /* interval in which a polling loop reads the socket */
 #define BUDGET_BYTES        (1u << 30)
 #define BUDGET_VERIFY_BYTES (256u << 20)
 #define ITERS_MIN           8
@@ -37,7 +38,10 @@ fail(struct session *session, const char *why)
 	return -1;
 }
 
-/* A line from the peer while nothing else is to be done. @return 0, or -1 after a line on stderr */
+/*
+ * Wait for a line from the peer, and drive the workers meanwhile.
+ * @return 0, or -1 after a line on stderr
+ */
 static int
 wait_line(struct session *session, char *line, unsigned limit_s)
 {
@@ -76,7 +80,7 @@ is_peer_failure(struct session *session, const char *line)
 /* ------------------------------------------------------------------------------ agreeing */
 
 struct term {
-	const char *key; /* as the user writes it */
+	const char *key; /* the option as the user writes it */
 	char value[32];
 };
 
@@ -100,7 +104,7 @@ add_number(struct term *terms, unsigned *nb, const char *key, uint64_t value)
 	add_text(terms, nb, key, text);
 }
 
-/* What must be the same on both sides. */
+/* List the parameters that must be the same on both sides. */
 static unsigned
 list_terms(const struct options *opt, struct term *terms)
 {
@@ -120,7 +124,7 @@ list_terms(const struct options *opt, struct term *terms)
 	add_number(terms, &nb, "--atomic_type", (uint64_t)opt->atomic);
 	if (opt->working_set != 0)
 		add_number(terms, &nb, "--working-set", opt->working_set);
-	/* what the layout of the buffers depends on */
+	/* parameters that determine the layout of the buffers */
 	if (opt->is_verify || layout_is_compact(opt)) {
 		add_number(terms, &nb, "--tx-depth", opt->tx_depth);
 		add_number(terms, &nb, "--rx-depth", opt->rx_depth);
@@ -143,7 +147,7 @@ send_hello(struct session *session)
 			     session->endpoint.mtu, session->endpoint.outs, text);
 }
 
-/* The value of a key in a hello; empty: it has none. */
+/* The value of a key in a hello line; empty if the line does not have the key. */
 static void
 value_of(const char *hello, const char *key, char *value, size_t len)
 {
@@ -224,7 +228,10 @@ agree(struct session *session)
 
 /* ------------------------------------------------------------------------------ addresses */
 
-/* Addresses are told and awaited so many at a time: neither side waits for the other to read. */
+/*
+ * Addresses are exchanged in batches of this size, so that neither side waits for the other to
+ * read.
+ */
 #define SWAP_BATCH 256u
 
 static const char hex[] = "0123456789abcdef";
@@ -381,7 +388,10 @@ session_iters(const struct session *session, uint64_t size)
 	return most < ITERS_MIN ? ITERS_MIN : most;
 }
 
-/* The device is open by now: what is wrong with it was said before anybody waits for anybody. */
+/*
+ * Make the TCP connection. The device is already open, so errors in its specification were printed
+ * before any wait.
+ */
 static int
 open_exchange(struct session *session)
 {
@@ -443,7 +453,7 @@ run_sizes(struct session *session)
 	return result;
 }
 
-/* What is said of wrong bytes, and the exit status that goes with it. */
+/* Print the result of the checks. @return the exit status */
 static int
 judge(const struct session *session)
 {
@@ -486,8 +496,8 @@ run_connected(struct session *session)
 }
 
 /*
- * The client takes its port down first: some drivers (virtio) ask the other end of the wire for
- * leave, and the server is that end.
+ * Wait until the client has closed its port. Some drivers (virtio) need a response from the other
+ * end of the link to close a port, and the server is that end.
  */
 static void
 await_close(struct session *session)

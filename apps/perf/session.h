@@ -5,9 +5,9 @@
 /**
  * @file
  * One side of a run: its options, its verbs objects, its connection to the other side. Both sides
- * go through the same steps; the client decides what differs (how many messages come next).
+ * execute the same steps. The client makes the decisions, such as how many messages follow.
  *
- * Whoever waits for the other side drives its own transport meanwhile.
+ * A side that waits for the other side drives its own workers meanwhile.
  */
 
 #include <stdbool.h>
@@ -27,48 +27,57 @@
 struct session {
 	const struct options *opt;
 	bool is_client;
-	bool is_requester; /* the client, and with --bidirectional both */
-	bool is_responder; /* the other one, and with --bidirectional both */
-	bool is_peer_gone; /* it failed, or closed the connection */
+	bool is_requester; /* true for the client; with --bidirectional for both */
+	bool is_responder; /* true for the server; with --bidirectional for both */
+	bool is_peer_gone; /* the peer failed, or closed the connection */
 	struct endpoint endpoint;
 	struct exchange exchange;
 	struct failures failures;
-	struct verify verify; /* of the present size, by this side */
-	struct stages stages; /* of the present size, by this process */
+	struct verify verify; /* checks of the current size, by this side */
+	struct stages stages; /* stage clock of the current size, of this process */
 	struct report report;
-	uint64_t wrong;      /* bytes in all, by both sides */
-	uint64_t looked_tsc; /* when session_poll() last looked at the socket */
+	uint64_t wrong;      /* wrong bytes of all sizes, on both sides */
+	uint64_t looked_tsc; /* when session_poll() last read the socket */
 };
 
-/** What a side tells with a step; the meaning is the step's. */
+/** Values that a side sends with a step. Their meaning depends on the step. */
 struct sync {
 	uint64_t value[SYNC_VALUES];
 };
 
-/** Make the device of a specification. @return 0, or -1 after a line on stderr */
+/**
+ * Create the device of a specification.
+ * @return 0, or -1 after a line on stderr
+ */
 int session_open(struct session *session, const char *spec);
 
 /**
- * Go through the whole run, and close the session. The exchange is made when it is closed, as
- * options and role say.
+ * Execute the whole run and close the session. If the exchange is not connected, it is connected
+ * according to options and role.
  * @return PERF_EXIT_...
  */
 int session_run(struct session *session);
 
-/** Messages of `size` for each QP when nobody said how many. */
+/** Messages of `size` for each QP when the user gave no number. */
 uint64_t session_iters(const struct session *session, uint64_t size);
 
-/** Tell the other side that this one has reached a step. @return 0, or -1 after a line on stderr */
+/**
+ * Notify the other side that this side has reached a step.
+ * @return 0, or -1 after a line on stderr
+ */
 int session_tell(struct session *session, const char *step, const struct sync *mine);
 
 /**
- * See whether the other side has reached a step; looks at the socket every now and then only, so
- * that it may be called from a polling loop.
- * @return 1: `theirs` is filled; 0: not so far; -1 after a line on stderr: it never will
+ * Check whether the other side has reached a step. The socket is read only at intervals, so a
+ * polling loop may call this function.
+ * @return 1: `theirs` is filled; 0: not yet; -1 after a line on stderr: the other side has failed
  */
 int session_poll(struct session *session, const char *step, struct sync *theirs);
 
-/** Tell, and wait for the other side to do the same. @return 0, or -1 after a line on stderr */
+/**
+ * Notify the other side that this side has reached a step, and wait for its notification.
+ * @return 0, or -1 after a line on stderr
+ */
 int session_sync(struct session *session, const char *step, const struct sync *mine,
 		 struct sync *theirs);
 

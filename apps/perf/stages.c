@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The library counts from its start; what a test spent is a difference.
+ * Cycles that a test spent in each stage of the library. The library counts from its start, so a
+ * test's share is the difference of two readings.
  */
 
 #include "stages.h"

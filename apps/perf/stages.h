@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Where the cycles of the measured time went, when liburoce was built with its stage clock.
+ * The cycles of the measured time by stages of the library, if liburoce was built with its stage
+ * clock.
  */
 
 #include <stdint.h>
@@ -14,22 +15,23 @@
 #define STAGES_MAX 32
 
 struct stages {
-	unsigned nb; /* 0: there is no stage clock */
+	unsigned nb; /* number of stages; 0: the library has no stage clock */
 	struct uroce_dv_stage begin[STAGES_MAX];
-	struct uroce_dv_stage spent[STAGES_MAX]; /* between begin and end, added up */
+	/* sum of the intervals from stages_begin() to stages_end() */
+	struct uroce_dv_stage spent[STAGES_MAX];
 };
 
-/** Forget what was spent. */
+/** Set the sums to zero. */
 void stages_reset(struct stages *stages);
 
-/** Measured time begins, and ends. A test may have several such times. */
+/** Begin and end a measured interval. A test may have several intervals. */
 void stages_begin(struct stages *stages);
 void stages_end(struct stages *stages);
 
-/** A table, for so many messages; nothing when there is no clock. */
+/** Print a table of cycles per message; nothing if there is no stage clock. */
 void stages_print(const struct stages *stages, uint64_t messages);
 
-/** The rows as the value of a JSON key. */
+/** Print the rows as the value of a JSON key. */
 void stages_print_json(const struct stages *stages, FILE *file);
 
 #endif /* PERF_STAGES_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A second signal ends the process the ordinary way, should the first not have been enough. SIGPIPE is
- * ignored: drivers write to sockets whose other end may be gone (virtio), and see it in the result.
+ * Signals that end a run. A second signal has its default effect and ends the process at once.
+ * SIGPIPE is ignored: drivers such as virtio write to sockets whose other end may have closed, and
+ * check the return value.
  */
 
 #include "stop.h"

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The wish to stop: SIGINT and SIGTERM ask for it, and every loop that may last looks here.
+ * A request to stop: SIGINT and SIGTERM set it, and every loop that may take long checks it.
  */
 
 #include <stdbool.h>
@@ -12,12 +12,12 @@
 /** Catch SIGINT and SIGTERM from now on. */
 void stop_catch_signals(void);
 
-/** Ask from inside: in loopback, one end tells the other that it has failed. */
+/** Request a stop from inside the program: in loopback, a side that failed stops the other side. */
 void stop_ask(void);
 
 bool stop_is_asked(void);
 
-/** The signal that asked; 0: none. */
+/** The signal that requested the stop; 0: none. */
 int stop_signal(void);
 
 #endif /* PERF_STOP_H */

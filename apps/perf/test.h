@@ -4,14 +4,18 @@
 
 /**
  * @file
- * The two kinds of test. Both sides call the same; each call runs one message size, and reports it.
+ * The two kinds of test: bandwidth and latency. Both sides call the same function. Each call runs
+ * one message size and reports the result.
  */
 
 #include <stdint.h>
 
 struct session;
 
-/** @return 0, or -1 after a line on stderr; wrong bytes are added to session->wrong */
+/**
+ * Run the test for one message size. Wrong bytes are added to session->wrong.
+ * @return 0, or -1 after a line on stderr
+ */
 int test_bw(struct session *session, uint64_t size);
 int test_lat(struct session *session, uint64_t size);
 

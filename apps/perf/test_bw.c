@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bandwidth tests. A size is run in batches: without --verify one batch of all messages, with it
- * one batch for as many messages as there are slots. A batch goes, on both sides alike,
+ * The bandwidth tests. A size is run in batches: without --verify one batch of all messages, with
+ * --verify one batch for as many messages as there are slots. Both sides execute the same steps for
+ * a batch:
  *
- *	sync `batch`: the client says how many messages, 0 to end the size
+ *	sync `batch`: the client sends the number of messages, 0 to end the size
  *	prepare: slots filled and spoiled, receives posted
  *	sync `go`
- *	pump: requests posted and completed; whoever has completed its own tells `done`
+ *	pump: requests posted and completed; a side whose requests have completed sends `done`
  *	check, under --verify
  *
- * and a size ends with sync `checked`. Only the pump is measured.
+ * A size ends with sync `checked`. Only the pump is measured.
  */
 
 #include "order.h"
@@ -29,33 +30,34 @@
 #include <rte_cycles.h>
 
 #define POLL_BATCH     16
-#define DRAWS          64 /* random order: QPs asked between two polls */
+#define DRAWS          64 /* random order: QPs drawn between two polls */
 #define UNTIL_DEADLINE UINT64_MAX
-#define SETTLE_US      20000 /* an unreliable transport that is idle for so long has nothing more */
-#define PROGRESS_S     1
+/* after this idle time an unreliable transport delivers nothing more */
+#define SETTLE_US  20000
+#define PROGRESS_S 1
 
 struct pump {
 	struct session *session;
 	struct requests requests;
-	struct order order; /* --qp-order=random */
+	struct order order; /* used by --qp-order=random */
 	uint64_t goal;      /* messages of this batch for each QP, or UNTIL_DEADLINE */
-	uint64_t deadline;  /* TSC; the end of --duration */
-	uint64_t posted, completed, received; /* over all QPs, in this batch */
-	uint64_t begin_tsc, end_tsc;          /* of this batch's requests */
+	uint64_t deadline;  /* end of --duration, as a TSC value */
+	uint64_t posted, completed, received; /* numbers of requests of all QPs in this batch */
+	uint64_t begin_tsc, end_tsc;          /* begin and end of the requests of this batch */
 	uint64_t recv_begin_tsc, recv_end_tsc;
-	uint64_t told_tsc; /* progress */
+	uint64_t told_tsc; /* time of the last line about progress */
 	bool is_failed;
-	bool is_told; /* `done` was sent */
+	bool is_told; /* the step `done` was sent */
 	bool is_peer_done;
-	uint64_t peer_sent; /* messages, when is_peer_done */
-	/* Times of each request in the order of posting, for the peak; NULL: none is computed. */
+	uint64_t peer_sent; /* messages that the peer sent; valid if is_peer_done */
+	/* Time of each request in the order of posting, for the peak; NULL: no peak is computed. */
 	uint64_t *posted_tsc, *completed_tsc;
 	uint64_t times_max;
 };
 
 /* Sums over the batches of a size. */
 struct total {
-	uint64_t messages; /* for each QP */
+	uint64_t messages; /* messages of each QP */
 	uint64_t sent, received;
 	uint64_t peer_sent;
 	double seconds, recv_seconds;
@@ -70,19 +72,19 @@ seconds_of(uint64_t tsc)
 
 /* ------------------------------------------------------------------------------ requests */
 
-/* How many requests a QP may post now: 0, or the next list. */
+/* The number of requests that a QP may post now: 0, or the length of the next list. */
 static unsigned
 room_for(const struct pump *pump, const struct lane *lane)
 {
 	const struct options *opt = pump->session->opt;
-	/* ends where a completion was asked for, so that nothing is left unknown */
+	/* a batch ends with a signaled request, so that the completion of every request is known */
 	const uint64_t left = pump->goal == UNTIL_DEADLINE ? opt->cq_mod - lane->unsignaled
 							   : pump->goal - lane->posted;
 	const uint64_t nb = left < opt->post_list ? left : opt->post_list;
 
 	if (lane->posted + nb - lane->completed > opt->tx_depth)
 		return 0;
-	/* the clock last: with many QPs most of those that are asked have no room */
+	/* the clock is read last, because most QPs have no room when there are many */
 	if (pump->goal == UNTIL_DEADLINE && lane->unsignaled == 0 && rte_rdtsc() >= pump->deadline)
 		return 0;
 	return (unsigned)nb;
@@ -102,7 +104,7 @@ post_list(struct pump *pump, unsigned qp_idx, unsigned nb)
 				  pump->goal - 1);
 }
 
-/* A list for each of the QPs drawn, as long as not too much is in flight. */
+/* Post a list on each drawn QP until the limit of messages in flight is reached. */
 static int
 post_in_random_order(struct pump *pump)
 {
@@ -141,7 +143,7 @@ post_sends(struct pump *pump)
 
 /* ------------------------------------------------------------------------------ completions */
 
-/* One of the batch's requests completed, and with it all that were posted before it. */
+/* Handle the completion of a send request: all requests posted before it have completed, too. */
 static void
 take_send(struct pump *pump, const struct ibv_wc *wc)
 {
@@ -186,7 +188,10 @@ is_received_by(const struct ibv_wc *wc, unsigned qp_idx)
 	       requests_qp_idx(wc) == qp_idx;
 }
 
-/* What one QP received, of completions that stand side by side. @return how many */
+/*
+ * Handle adjacent completions of receive requests of one QP.
+ * @return how many were handled
+ */
 static int
 take_recvs(struct pump *pump, const struct ibv_wc *wc, int nb)
 {
@@ -205,7 +210,7 @@ take_recvs(struct pump *pump, const struct ibv_wc *wc, int nb)
 	pump->session->endpoint.receives[qp_idx].done += (uint64_t)n;
 	pump->received += (uint64_t)n;
 	if (opt->is_verify)
-		return n; /* all that comes in this batch was posted before it */
+		return n; /* all receive requests of a batch are posted before the batch begins */
 	uint64_t missing = opt->rx_depth - requests_nb_recv(&pump->requests, qp_idx);
 	if ((missing >= RECV_BATCH || 2 * missing >= opt->rx_depth) &&
 	    requests_post_recv(&pump->requests, qp_idx, opt->rx_depth) != 0)
@@ -224,7 +229,10 @@ take_failure(struct pump *pump, const struct ibv_wc *wc)
 		take_send(pump, wc);
 }
 
-/* @return completions taken */
+/*
+ * Poll completions and handle them.
+ * @return number of completions
+ */
 static int
 take_completions(struct pump *pump)
 {
@@ -282,7 +290,10 @@ is_sending_over(const struct pump *pump)
 	return pump->completed == pump->goal * pump->session->endpoint.nb_qp;
 }
 
-/* @return 1: whatever the peer sent has come; 0: not so far; -1: the peer is gone */
+/*
+ * Whether all messages of the peer have arrived.
+ * @return 1: all have arrived; 0: not yet; -1: the peer has closed the connection
+ */
 static int
 is_receiving_over(struct pump *pump)
 {
@@ -301,7 +312,10 @@ is_receiving_over(struct pump *pump)
 	       !options_is_reliable(session->opt) || pump->received >= pump->peer_sent;
 }
 
-/* After an error, or when the peer has died: every request still completes, in error or not. */
+/*
+ * Wait for the completions of all requests after an error or the end of the peer. Every request
+ * completes, with success or in error.
+ */
 static void
 drain(struct pump *pump)
 {
@@ -319,7 +333,7 @@ drain(struct pump *pump)
 			pump->posted - pump->completed, limit_s);
 }
 
-/* What an unreliable transport still has under way. */
+/* Receive what an unreliable transport still has in flight. */
 static void
 settle(struct pump *pump)
 {
@@ -344,7 +358,10 @@ tell_done(struct pump *pump)
 	return session_tell(pump->session, "done", &mine);
 }
 
-/* One round of the loop. @return 1: over; 0: go on; -1 */
+/*
+ * Execute one round of the loop.
+ * @return 1: finished; 0: continue; -1: failed
+ */
 static int
 pump_round(struct pump *pump, bool is_requester)
 {
@@ -362,8 +379,10 @@ pump_round(struct pump *pump, bool is_requester)
 		return -1;
 	if (taken > 0)
 		return 0;
-	/* poll_cq drives the worker of its CQ; where there are more, and where others drive it, this
-	 * costs next to nothing */
+	/*
+	 * poll_cq drives the worker of its CQ. If there are more workers, this call drives them. If
+	 * another thread drives the worker, the call costs little.
+	 */
 	if (session->endpoint.nb_workers > 1 || !is_requester)
 		endpoint_drive(&session->endpoint);
 	over = is_receiving_over(pump);
@@ -411,7 +430,7 @@ reset_batch(struct pump *pump, uint64_t first, uint64_t goal)
 	pump->recv_begin_tsc = pump->recv_end_tsc = 0;
 }
 
-/* Fill what this side is the source of, spoil what it is the target of. */
+/* Fill the slots that this side sends from, and spoil the slots that it receives into. */
 static void
 prepare_slots(struct pump *pump, unsigned qp_idx)
 {
@@ -433,7 +452,10 @@ prepare_slots(struct pump *pump, unsigned qp_idx)
 	}
 }
 
-/* Receives are met in the order of posting: with none left over, the i-th by the i-th message. */
+/*
+ * Post receive requests. They are used in the order of posting: if none remain from before, message
+ * i uses request i.
+ */
 static int
 prepare_recvs(struct pump *pump, unsigned qp_idx)
 {
@@ -471,7 +493,7 @@ prepare(struct pump *pump)
 	return 0;
 }
 
-/* The values that came back, and the word that the peer has changed. */
+/* Check the values that atomics returned, and the word that the peer's atomics changed. */
 static void
 check_atomics(struct pump *pump, unsigned qp_idx)
 {
@@ -508,7 +530,7 @@ check_slots(struct pump *pump, unsigned qp_idx)
 	}
 }
 
-/* What arrives by SEND was checked as it came. */
+/* Check the received data. Messages that arrive by SEND were checked when they arrived. */
 static void
 check(struct pump *pump)
 {
@@ -524,7 +546,10 @@ check(struct pump *pump)
 	}
 }
 
-/* How many messages come next; 0: the size is through. What the client says is what counts. */
+/*
+ * Agree on the number of messages of the next batch; 0 ends the size. The number of the client is
+ * used.
+ */
 static int
 agree_batch(struct pump *pump, const struct total *total, uint64_t *goal)
 {
@@ -551,7 +576,7 @@ add_up(struct total *total, const struct pump *pump)
 	double rate = seconds > 0 ? (double)pump->completed / seconds : 0;
 
 	if (pump->goal == UNTIL_DEADLINE)
-		total->messages = UINT64_MAX; /* there is one such batch */
+		total->messages = UINT64_MAX; /* with --duration there is only one batch */
 	else
 		total->messages += pump->goal;
 	total->sent += pump->completed;
@@ -589,8 +614,8 @@ run_batches(struct pump *pump, struct total *total)
 /* ------------------------------------------------------------------------------ the result */
 
 /*
- * The best rate between the posting of one request and the completion of a later one. Completions
- * of one moment count once, by the last.
+ * The best rate between the post of one request and the completion of a later one. Of completions
+ * with one timestamp only the last is used.
  */
 static double
 peak_of(const struct pump *pump)
@@ -613,7 +638,7 @@ peak_of(const struct pump *pump)
 	return best * (double)rte_get_tsc_hz();
 }
 
-/* With --bidirectional both directions together: the rates of the two sides, added. */
+/* Compute the result. With --bidirectional the rates of both sides are added. */
 static struct bandwidth
 result_of(const struct pump *pump, const struct total *total, const struct sync *theirs)
 {
@@ -633,7 +658,7 @@ result_of(const struct pump *pump, const struct total *total, const struct sync 
 	return row;
 }
 
-/* Tell each other what was checked and measured, and report the sum. */
+/* Exchange with the other side what was checked and measured, and report the sum. */
 static int
 finish(struct pump *pump, struct total *total)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The latency tests. SEND and WRITE go to and fro: the client asks, the server answers with the
- * same; half a round trip is reported. READ and atomics are answered by the server's transport: the
- * whole round trip is reported, and the server's program only drives.
+ * The latency tests. For SEND and WRITE the client sends a message and the server returns one with
+ * the same operation; half a round trip is reported. The server's transport responds to READ and
+ * atomics: the whole round trip is reported, and the server's program only drives its workers.
  *
- * A WRITE is noticed by its last byte, which carries the number of the round and is the last to be
- * placed; while a side looks at it, it drives its transport, which nobody else would do as fast.
+ * A WRITE is noticed by its last byte, which contains the number of the round and is placed last. A
+ * side that polls this byte also drives its workers, because no other thread would do so as fast.
  *
- * The client decides when a size ends; the server learns it by the step `over`.
+ * The client decides when a size ends; the server receives the step `over`.
  */
 
 #include "requests.h"
@@ -25,20 +25,21 @@
 
 #include <rte_cycles.h>
 
-#define SILENCE_S  10 /* an unreliable transport that answers not within this has lost the message */
-#define LOOK_EVERY 64 /* rounds of a waiting loop between looks at what happens rarely */
+/* after this time without a response a message of an unreliable transport counts as lost */
+#define SILENCE_S  10
+#define LOOK_EVERY 64 /* rounds of a waiting loop between checks for rare events */
 
 struct pingpong {
 	struct session *session;
 	struct requests requests;
-	uint64_t rounds;   /* done */
-	uint64_t goal;     /* rounds; UINT64_MAX: until the deadline */
-	uint64_t deadline; /* TSC */
-	uint64_t told_tsc; /* progress */
+	uint64_t rounds;   /* rounds finished */
+	uint64_t goal;     /* rounds to execute; UINT64_MAX: until the deadline */
+	uint64_t deadline; /* end of --duration, as a TSC value */
+	uint64_t told_tsc; /* time of the last line about progress */
 	uint64_t waiting_since;
-	bool is_over; /* the client has said so */
+	bool is_over; /* the client has ended this size */
 	bool is_failed;
-	double *times; /* microseconds, one for each round; NULL: only the sum */
+	double *times; /* microseconds of each round; NULL: only the sum is kept */
 	double sum;
 };
 
@@ -54,7 +55,7 @@ microseconds(uint64_t tsc)
 	return (double)tsc * 1e6 / (double)rte_get_tsc_hz();
 }
 
-/* What a message of this round says in its last byte; never what the round before said. */
+/* The last byte of a message of this round; it differs from that of the previous round. */
 static uint8_t
 stamp_of(uint64_t round)
 {
@@ -63,7 +64,10 @@ stamp_of(uint64_t round)
 
 /* ------------------------------------------------------------------------------ completions */
 
-/* The next message may come before this round is through: what counts is how many came before. */
+/*
+ * Check a received message. The next message may arrive before this round ends, so its number is
+ * the count of earlier messages.
+ */
 static void
 check_received(struct pingpong *pp, const struct ibv_wc *wc)
 {
@@ -116,7 +120,10 @@ take_completions(struct pingpong *pp)
 
 /* ------------------------------------------------------------------------------ waiting */
 
-/* What may end a wait besides what is waited for. @return 0: go on waiting; -1 */
+/*
+ * Check for events that end a wait early.
+ * @return 0: continue to wait; -1: end
+ */
 static int
 look_around(struct pingpong *pp)
 {
@@ -132,7 +139,7 @@ look_around(struct pingpong *pp)
 			return -1;
 		pp->is_over = got > 0;
 	} else if (session->is_client && session_poll(session, "over", &theirs) != 0) {
-		return -1; /* the server says nothing before the client does: it has failed */
+		return -1; /* the server sends no line before the client does, so it has failed */
 	}
 	if (!options_is_reliable(session->opt) && session->is_client &&
 	    rte_rdtsc() - pp->waiting_since > SILENCE_S * rte_get_tsc_hz()) {
@@ -145,7 +152,7 @@ look_around(struct pingpong *pp)
 	return 0;
 }
 
-/* Whether the message of this round has come, by SEND. */
+/* Whether the message of this round has arrived by SEND. */
 static bool
 has_received(struct pingpong *pp)
 {
@@ -154,7 +161,10 @@ has_received(struct pingpong *pp)
 	return pp->requests.lane[0].received > pp->rounds;
 }
 
-/* The same by WRITE. A1 pairs with the transport's placement: what is before the byte is there. */
+/*
+ * Whether the message of this round has arrived by WRITE. A1 pairs with the transport's placement:
+ * the bytes before the last one are visible.
+ */
 static bool
 has_arrived(struct pingpong *pp)
 {
@@ -168,14 +178,17 @@ has_arrived(struct pingpong *pp)
 	return false;
 }
 
-/* Requests that have not completed. */
+/* Number of requests that have not completed. */
 static uint64_t
 nb_open_now(const struct pingpong *pp)
 {
 	return pp->requests.lane[0].posted - pp->requests.lane[0].completed;
 }
 
-/* Wait for this round's message. @return 1: here; 0: the client has ended the size; -1 */
+/*
+ * Wait for the message of this round.
+ * @return 1: it arrived; 0: the client has ended the size; -1: failed
+ */
 static int
 wait_message(struct pingpong *pp)
 {
@@ -192,7 +205,10 @@ wait_message(struct pingpong *pp)
 	}
 }
 
-/* Until no more than so many requests are open. @return 0; -1: one has failed, or it was told to end */
+/*
+ * Wait until no more than `nb_open` requests are pending.
+ * @return 0; -1: a request failed, or the run was stopped
+ */
 static int
 wait_completions(struct pingpong *pp, uint64_t nb_open)
 {
@@ -205,14 +221,17 @@ wait_completions(struct pingpong *pp, uint64_t nb_open)
 	return pp->is_failed ? -1 : 0;
 }
 
-/* Of what was posted inline, completions are taken while its answer is waited for, but for the --tx-depth. */
+/*
+ * Wait until the send queue has room. Inline requests are not waited for: they complete while the
+ * program waits for the response.
+ */
 static int
 wait_depth(struct pingpong *pp)
 {
 	return wait_completions(pp, pp->session->opt->tx_depth - 1);
 }
 
-/* Before the next message: the buffer is used again, so what was sent from it, not inline, must have left. */
+/* Wait until the buffer may be written again: a message that is not inline must have completed. */
 static int
 wait_buffer(struct pingpong *pp)
 {
@@ -239,7 +258,10 @@ post(struct pingpong *pp)
 	return requests_post_send(&pp->requests, 0, 1, 1, UINT64_MAX);
 }
 
-/* The stamp has done its work: the byte that it stands for takes its place, so that all is checked. */
+/*
+ * Check a message that a WRITE placed. The number of the round is first replaced by the byte that
+ * belongs there, so that all bytes are checked.
+ */
 static void
 check_written(struct pingpong *pp)
 {
@@ -270,7 +292,7 @@ check_answer(struct pingpong *pp)
 		verify_message(verify, at, requests->layout.size, 0);
 }
 
-/* Replace the receive that was met. */
+/* Post a receive request for the one that was used. */
 static int
 renew_receive(struct pingpong *pp)
 {
@@ -281,7 +303,10 @@ renew_receive(struct pingpong *pp)
 
 /* ------------------------------------------------------------------------------ rounds */
 
-/* @return 1: done; 0: the client has ended the size; -1 */
+/*
+ * Execute one round of the client.
+ * @return 1: done; 0: the client has ended the size; -1: failed
+ */
 static int
 client_round(struct pingpong *pp)
 {
@@ -380,7 +405,10 @@ run_server(struct pingpong *pp)
 	return session_tell(pp->session, "over", &none);
 }
 
-/* After an error every request still completes; a peer that is gone is noticed by the retries. */
+/*
+ * Wait for the completions of all requests after an error. If the peer does not respond, the
+ * retries run out and the requests fail.
+ */
 static void
 drain(struct pingpong *pp)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pattern is made eight bytes at a time: a multiplicative hash of message and word number, whose
- * bytes in little-endian order are the message's.
+ * Computes and checks the pattern of messages, eight bytes at a time. Each word is a multiplicative
+ * hash of the number of the message and the number of the word, in little-endian byte order.
  */
 
 #include "verify.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOLD_MAX 3u /* wrong bytes that are described */
+#define TOLD_MAX 3u /* wrong bytes that are described on stderr */
 
 static uint64_t
 word_of(uint64_t message, uint64_t idx)
@@ -50,7 +50,7 @@ verify_spoil(uint8_t *at, size_t len, uint64_t message)
 	fill(at, len, message, UINT64_MAX);
 }
 
-/* Bytes of a message that are wrong, and of these, how many nobody has written. */
+/* Wrong bytes of a message, and how many of them were never written. */
 struct finding {
 	uint64_t wrong;
 	uint64_t untouched;

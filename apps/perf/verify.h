@@ -4,37 +4,40 @@
 
 /**
  * @file
- * Whether every byte arrived: a pattern that is a function of the message's number and the byte's
- * offset, so that a byte of another message, another place or an earlier round is wrong.
+ * Checks that every byte arrived. The pattern of a message is a function of its number and the
+ * byte's offset. So a byte of another message, another offset or an earlier round is detected.
  *
- * A slot is spoiled (filled with the complement) before the message, so that a byte which was never
- * written is wrong with certainty, and the same slot can be used again.
+ * A slot is spoiled (filled with the complement of the pattern) before the message arrives. So a
+ * byte that was never written is always detected, and the same slot can be used again.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/** What was checked; all counts. */
+/** The results of checks. All fields are counts but for the flags. */
 struct verify {
 	uint64_t messages;
 	uint64_t bytes;
-	uint64_t wrong;   /* bytes */
+	uint64_t wrong;   /* number of wrong bytes */
 	uint64_t lost;    /* messages of an unreliable transport that did not arrive in whole */
 	bool is_selftest; /* flip one byte before the first check */
 	bool is_flipped;
 };
 
-/** Fill a message. */
+/** Fill a message with its pattern. */
 void verify_fill(uint8_t *at, size_t len, uint64_t message);
 
-/** Fill a place where that message is to arrive with what it is not. */
+/** Fill a slot with the complement of the pattern of the message that is to arrive there. */
 void verify_spoil(uint8_t *at, size_t len, uint64_t message);
 
-/** Check a message and count; the first wrong bytes are told on stderr. */
+/** Check a message and count the result. The first wrong bytes are described on stderr. */
 void verify_message(struct verify *verify, uint8_t *at, size_t len, uint64_t message);
 
-/** The same where messages may be lost: untouched bytes make it a lost message, not a wrong one. */
+/**
+ * Check a message that may have been lost: if bytes were never written, it counts as lost, not as
+ * wrong.
+ */
 void verify_lossy(struct verify *verify, uint8_t *at, size_t len, uint64_t message);
 
 /** Check a 64-bit value that an atomic returned. */

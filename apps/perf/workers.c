@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Everything is made by the main lcore, worker by worker; a device that nobody polls yet is driven by its
- * service thread. Then all workers begin at once, and each counts what completes until its time is over.
+ * Measures how workers scale. The main lcore creates all objects, worker by worker. Until a thread
+ * polls a device, the device's service thread drives it. Then all workers start at once, and each
+ * counts its completions until its time is over.
  */
 
 #include "workers.h"
@@ -22,12 +23,16 @@
 
 #define POLL_BATCH 16
 
-/* When those who were launched begin. */
+/* When the launched workers start. */
 enum start { START_LATER, START_NOW, START_NEVER };
 
 struct worker {
 	_Alignas(
-		128) struct session ends[2]; /* requester, responder; no line is another worker's */
+		/*
+		 * requester and responder; aligned so that no cache line is shared with another
+		 * worker
+		 */
+		128) struct session ends[2];
 	struct requests requests;
 	_Atomic(enum start) *start;
 	uint64_t posted, completed;
@@ -77,7 +82,10 @@ take_completions(struct worker *worker)
 	return nb;
 }
 
-/* Until the time is over, and what was posted has completed. @return 0, or -1 */
+/*
+ * Post and complete requests until the time is over and all requests have completed.
+ * @return 0, or -1
+ */
 static int
 loop(struct worker *worker)
 {
@@ -152,7 +160,10 @@ end_workers(struct worker *workers, unsigned nb)
 	free(workers);
 }
 
-/* @return 0, or -1 after a line on stderr: those that were launched wait for the beginning all the same */
+/*
+ * Launch the workers on their lcores. After an error the launched ones still wait for `start`.
+ * @return 0, or -1 after a line on stderr
+ */
 static int
 launch_workers(struct worker *workers, unsigned nb)
 {
@@ -172,8 +183,10 @@ launch_workers(struct worker *workers, unsigned nb)
 }
 
 /*
- * Each on an lcore of its own, the first on this one. When not all could be launched none of them begins,
- * but they are waited for: what they look at is freed next. @return 0, or -1 after a line on stderr
+ * Run each worker on an lcore of its own, the first on this one. If a launch fails, no worker
+ * starts. The function still waits for the launched ones, because the caller frees their memory
+ * next.
+ * @return 0, or -1 after a line on stderr
  */
 static int
 run_workers(struct worker *workers, unsigned nb, _Atomic(enum start) *start)
@@ -189,7 +202,7 @@ run_workers(struct worker *workers, unsigned nb, _Atomic(enum start) *start)
 	return result;
 }
 
-/* All workers together. */
+/* Report the sum over all workers. */
 static int
 report_all(struct report *report, const struct worker *workers, unsigned nb)
 {

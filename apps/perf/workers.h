@@ -4,14 +4,17 @@
 
 /**
  * @file
- * What workers cost each other: so many of them in one process, each a thread on a CPU of its own that
- * loops its own QPs over its own pair of ports, and drives both ends of it. They share nothing but the
- * process; so with twice the workers there should be twice the messages.
+ * Measures how workers scale in one process. Each worker is a thread on a CPU of its own. It drives
+ * both ends of its own QPs, over its own pair of ports. Workers share only the process, so twice
+ * the workers should complete twice the messages.
  */
 
 #include "options.h"
 
-/** Go through the run of --loopback --workers=N. @return PERF_EXIT_... */
+/**
+ * Execute the run of --loopback --workers=N.
+ * @return PERF_EXIT_...
+ */
 int workers_run(const struct options *opt);
 
 #endif /* PERF_WORKERS_H */

@@ -5,10 +5,10 @@
  *	uroce-pingpong [EAL options] -- --uroce=PORT,addr=192.0.2.1/24           the server
  *	uroce-pingpong [EAL options] -- --uroce=PORT,addr=192.0.2.2/24 SERVER    the client
  *
- * Read main() first. What every verbs program does is here once, in its order: open a device,
- * allocate, tell the peer where you are, connect, post and poll, take it all down. SERVER is a name
- * or address that TCP reaches, at port 18515 or what -p says of both; over that connection the two tell
- * each other their queue pairs.
+ * Read main() first. It contains the steps of every verbs program in their order: open a device,
+ * allocate objects, exchange addresses with the peer, connect, post and poll, destroy the objects.
+ * SERVER is a name or address that TCP reaches, at port 18515 or at the port that both were given
+ * by -p. The two processes exchange the addresses of their queue pairs over that TCP connection.
  */
 
 #include <arpa/inet.h>
@@ -24,12 +24,16 @@
 #include <rte_random.h>
 #include <uroce.h>
 
-#define TCP_PORT  "18515" /* unless it is said otherwise */
-#define ROUNDS    10000
-#define MSG_LEN   1024
-#define GID_INDEX 1 /* the device's address; 0 is the link-local one of its MAC */
+#define TCP_PORT "18515" /* default TCP port */
+#define ROUNDS   10000
+#define MSG_LEN  1024
+/* the configured address; entry 0 is the link-local address that is derived from the MAC */
+#define GID_INDEX 1
 
-/* What the two tell each other; numbers in network byte order. */
+/*
+ * The address of a queue pair, which each process sends to its peer. Numbers are in network byte
+ * order.
+ */
 struct address {
 	uint32_t qpn;      /* queue pair number */
 	uint32_t psn;      /* sequence number of the first packet */
@@ -48,7 +52,7 @@ static struct {
 static unsigned nb_sent, nb_received;
 static int tcp;
 
-/* Runs at exit, wherever that happens. */
+/* Destroys all objects at exit, however far the program came. */
 static void
 take_down(void)
 {
@@ -76,13 +80,13 @@ check(bool is_ok, const char *complaint)
 	exit(EXIT_FAILURE);
 }
 
-/* A device on the port, and what a connection needs of it. */
+/* Create a device on the port, and the objects that a connection needs. */
 static void
 open_device(const char *spec)
 {
 	device = uroce_create_device(spec);
 	if (!device)
-		exit(EXIT_FAILURE); /* the library has said why */
+		exit(EXIT_FAILURE); /* the library has printed the reason */
 	check((context = uroce_open_device(device)), "cannot open the device");
 	check((pd = uroce_alloc_pd(context)), "no protection domain");
 	check((mr = uroce_reg_mr(pd, &buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE)), "no region");
@@ -110,7 +114,7 @@ our_address(void)
 	return address;
 }
 
-/* A TCP connection: the client makes it, the server waits for it. */
+/* Make a TCP connection: the client connects, the server accepts. */
 static int
 meet(const char *server, const char *port)
 {
@@ -146,7 +150,7 @@ exchange(struct address ours)
 	return theirs;
 }
 
-/* A virtual port has a link when both its ends are there, and have found each other. */
+/* A virtual port has a link only when both ends of it exist and have found each other. */
 static void
 wait_for_link(void)
 {
@@ -159,7 +163,10 @@ wait_for_link(void)
 	check(port.state == IBV_PORT_ACTIVE, "the port has no link");
 }
 
-/* RESET -> INIT -> ready to receive -> ready to send; each step names what it sets. */
+/*
+ * Move the QP from RESET to INIT, ready to receive and ready to send. Each step names the
+ * attributes that it sets.
+ */
 static void
 connect_qp(const struct address *ours, const struct address *theirs)
 {
@@ -174,9 +181,10 @@ connect_qp(const struct address *ours, const struct address *theirs)
 		.dest_qp_num = ntohl(theirs->qpn),
 		.rq_psn = ntohl(theirs->psn),
 		.sq_psn = ntohl(ours->psn),
-		.min_rnr_timer = 12, /* a peer that is not ready comes back after 0.64 ms */
-		.rnr_retry = 7, /* for ever */
-		.timeout = 14, /* an answer that does not come is lost after 67 ms */
+		/* a requester whose receiver is not ready retries after 0.64 ms */
+		.min_rnr_timer = 12,
+		.rnr_retry = 7, /* 7: retry without limit */
+		.timeout = 14, /* a request without a response is retransmitted after 67 ms */
 		.retry_cnt = 7,
 	};
 
@@ -207,7 +215,7 @@ post_recv(void)
 	check(ibv_post_recv(qp, &wr, &bad_wr) == 0, "cannot post a receive request");
 }
 
-/* The buffer is the device's until the request has completed. */
+/* The device owns the buffer until the request has completed. */
 static void
 post_send(const char *message)
 {
@@ -218,7 +226,7 @@ post_send(const char *message)
 	check(ibv_post_send(qp, &wr, &bad_wr) == 0, "cannot post a send request");
 }
 
-/* Poll until so many messages are sent and received. */
+/* Poll until `sent` messages have been sent and `received` ones have been received. */
 static void
 wait_for(unsigned sent, unsigned received)
 {
@@ -228,7 +236,10 @@ wait_for(unsigned sent, unsigned received)
 	for (unsigned polls = 1; nb_sent < sent || nb_received < received; polls++) {
 		const int nb = ibv_poll_cq(cq, 1, &wc);
 
-		/* Who waits for a message learns nothing of the sender's end, but TCP knows. */
+		/*
+		 * A QP that only waits for a message does not notice that its peer has ended. The
+		 * TCP connection does.
+		 */
 		if (polls % 100000 == 0)
 			check(recv(tcp, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0,
 			      "the peer has gone");
@@ -240,7 +251,10 @@ wait_for(unsigned sent, unsigned received)
 	}
 }
 
-/* The client serves, the server returns each ball; both see that it is the right one. */
+/*
+ * The client sends first, the server returns each message. Both check that each message has the
+ * expected content.
+ */
 static void
 play(bool is_client)
 {
@@ -250,7 +264,7 @@ play(bool is_client)
 		memset(expected, (int)round, MSG_LEN);
 		if (is_client)
 			post_send(expected);
-		/* the old ball is ours again only when its sending has completed */
+		/* the send buffer may be written again only when the previous send has completed */
 		wait_for(is_client ? round : round - 1, round);
 		check(memcmp(buf.in, expected, MSG_LEN) == 0, "a message was changed on its way");
 		post_recv();
@@ -289,12 +303,12 @@ main(int argc, char **argv)
 	wait_for_link();
 	connect_qp(&ours, &theirs);
 	post_recv();
-	exchange(ours); /* now both are ready */
+	exchange(ours); /* both processes are ready now */
 	const uint64_t begin = rte_rdtsc();
 
 	play(server != NULL);
 	printf("%d round trips of %d bytes: %.2f us each\n", ROUNDS, MSG_LEN,
 	       (double)(rte_rdtsc() - begin) / (double)rte_get_tsc_hz() * 1e6 / ROUNDS);
-	exchange(ours); /* and nobody leaves while the other waits for an answer */
+	exchange(ours); /* no process ends while the other waits for a response */
 	return EXIT_SUCCESS;
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# uroce-devinfo as a user runs it: what it prints, in the columns of ibv_devinfo, and bad input, which gets
-# one line and a status other than 0. TAP on stdout.
+# Tests uroce-devinfo from the command line: its output, which has the columns of ibv_devinfo, and its errors.
+# Wrong arguments must get one line and a status other than 0. TAP on stdout.
 #
 #   devinfo.sh UROCE-DEVINFO
 
@@ -26,8 +26,8 @@ run()
 	timeout 60 "$devinfo" "$@" >"$folder/out" 2>"$folder/err" </dev/null
 }
 
-# Prints these lines among others, with their tabs: $1 says what, then "--" and the arguments, then "==" and
-# the lines.
+# Checks that the output contains some lines, with their tabs. Arguments: the name of the check, "--", the
+# arguments of the program, "==", and the lines.
 prints()
 {
 	local what=$1 args=() line
@@ -50,7 +50,7 @@ prints()
 	result ok "$what"
 }
 
-# The number of lines that are printed.
+# Checks the number of printed lines that match a pattern.
 counts()
 {
 	local what=$1 pattern=$2 expected=$3
@@ -61,7 +61,7 @@ counts()
 	fi
 }
 
-# Refused with one line that has the words of $1.
+# Checks that the arguments are refused with one line that contains the words of $1.
 is_refused()
 {
 	local words=$1 status

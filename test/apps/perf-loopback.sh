@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# uroce-perf over its loopback, as a user runs it: every test with every byte checked, the checker
-# itself, and bad input, which gets one line and a status other than 0. TAP on stdout.
+# Tests uroce-perf with its own loopback, from the command line. Every test runs, and every byte is checked. The
+# check itself is tested. Wrong arguments must get one line and a status other than 0. TAP on stdout.
 #
 #   perf-loopback.sh UROCE-PERF
 
@@ -23,7 +23,7 @@ run()
 	timeout 60 "$perf" "$@" >"$folder/out" 2>"$folder/err" </dev/null
 }
 
-# Ends well, and with --verify has checked something and found nothing wrong.
+# Checks that a run ends with status 0. With --verify it must have checked some bytes and found no wrong one.
 runs_well()
 {
 	run -- --loopback "$@"
@@ -37,7 +37,7 @@ runs_well()
 	fi
 }
 
-# Refused with one line that has the words of $1.
+# Checks that the arguments are refused with one line that contains the words of $1.
 is_refused()
 {
 	local words=$1 status

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does uroce-doctor name the cause? On machines that are made up, and where namespaces are allowed on links
-that are each broken in one way.
+"""Tests whether uroce-doctor names the cause of a problem. Most machines are simulated by files. Where
+namespaces are allowed, there are also real links, each with one fault.
 
     test-doctor.py USERTOOLS
 """
@@ -28,7 +28,7 @@ def expect(what, is_right, said=''):
     failed += not is_right
 
 
-# ---------------------------------------------------------------------------------- machines made up
+# -------------------------------------------------------------------------------- simulated machines
 
 def write(root, path, text):
     path = os.path.join(root, path)
@@ -38,7 +38,7 @@ def write(root, path, text):
 
 
 def machine(root, free=512, driver='vfio-pci', iommu=True, isolated='2-3', node=1, capabilities=3 << 12):
-    """Two nodes of two CPUs; a port on PCI. As it should be, but for what is said."""
+    """Files of a machine with two nodes of two CPUs, and a PCI port. The arguments set what is not in order."""
     for cpu in range(4):
         write(root, f'sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor', 'performance')
     write(root, 'sys/devices/system/cpu/online', '0-3')
@@ -72,7 +72,7 @@ def named(found, level, check, words=''):
 
 
 def faulty(what, check, words, **traits):
-    """One fault, of this check, with these words, and with something to type."""
+    """Check that there is one fault, of this check, with these words, and with a command as a remedy."""
     found = findings(**traits)
     faults = [entry for entry in found if entry.level == FAULT]
     expect(what, len(faults) == 1 and named(faults, FAULT, check, words) and faults[0].remedy, found)
@@ -104,7 +104,7 @@ def test_machines():
 # ------------------------------------------------------------------------------------------- links
 
 class Net:
-    """Two hosts on a link: namespaces, an interface roce0 in each."""
+    """Two hosts on a link: two namespaces, with an interface roce0 in each."""
 
     def __init__(self, lab, addresses=('192.0.2.1/24', '192.0.2.2/24'), mtus=(1500, 1500), is_up=True):
         self.lab = lab

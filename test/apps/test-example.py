@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""An example, or the tutorial, as two processes over memif, without hugepages.
+"""Runs an example, or the tutorial, as two processes over memif, without hugepages.
 
-Both must end well, and say something.
+Both processes must end with status 0 and print something.
 
     test-example.py USERTOOLS PROGRAM [KEYS of the device]
 """
@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 from uroce_ports import Lab, LabError, cpu_of, memif  # noqa: E402
 
-LIMIT_S = 590   # of a run: only what hangs takes as long; 65,536 QPs under a sanitizer take minutes
+LIMIT_S = 590   # time limit of a run, which only a hang exceeds: 65,536 QPs under a sanitizer take minutes
 MEMORY = '--no-huge -m 192 --no-shconf --no-telemetry --log-level=*:error --log-level=roce.*:warning'
 WAITING = 'waiting for a client'
 

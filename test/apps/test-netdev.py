@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does uroce-netdev find the device of an interface? The kernel's in a sysfs that is made up, uroce's with
-a real port, and where namespaces are allowed with a real interface.
+"""Tests whether uroce-netdev finds the device of an interface. The kernel's devices are in a simulated sysfs.
+uroce's devices have a real port. Where namespaces are allowed, there is also a real interface.
 
     test-netdev.py USERTOOLS UROCE-DEVINFO
 """
@@ -17,7 +17,7 @@ TOOLS, DEVINFO = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 sys.path.insert(0, TOOLS)
 import uroce_netdev  # noqa: E402
 
-# The manual's script names these four; the last is enum ibv_mtu.
+# The script in the manual prints these four values. The last is one of enum ibv_mtu.
 MANUAL = ('device_name', 'ib_port', 'gid_index', 'mtu_index')
 failed = 0
 
@@ -28,7 +28,7 @@ def expect(what, is_right, said=''):
     failed += not is_right
 
 
-# ---------------------------------------------------------------------------------- a sysfs made up
+# ---------------------------------------------------------------------------------- simulated sysfs
 
 def write(root, path, text):
     path = os.path.join(root, path)
@@ -38,7 +38,7 @@ def write(root, path, text):
 
 
 def add_gids(root, device, port, gids):
-    """gids: (interface, type, address) by index."""
+    """Write the GIDs of a port; gids: (interface, type, address) of each index."""
     base = f'class/infiniband/{device}/ports/{port}'
     for index, (interface, kind, gid) in enumerate(gids):
         write(root, f'{base}/gids/{index}', gid)
@@ -110,7 +110,7 @@ def test_mtus(root):
 # ------------------------------------------------------------------------------------------- the program
 
 def run(*arguments, prepare=None):
-    """(status, stdout, stderr), in a namespace that `prepare` sets up."""
+    """Run the program, in a namespace that `prepare` sets up. @return (status, stdout, stderr)"""
     command = [os.path.join(TOOLS, 'uroce-netdev'), '--devinfo', DEVINFO, *arguments]
     if prepare:
         command = ['unshare', '--net', 'sh', '-ec', prepare + '\nexec "$@"', 'sh', *command]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What uroce-stat shows: of processes that are made up, which answer as EAL's telemetry does, or do not; and of a
-uroce-perf that runs.
+"""Tests what uroce-stat prints about processes. Most processes are simulated: they respond as EAL's telemetry does,
+or not at all. The last test uses a real uroce-perf.
 
     test-stat.py USERTOOLS UROCE-PERF
 """
@@ -28,7 +28,7 @@ def expect(what, is_right, said=''):
 
 
 class Made:
-    """A process made up: `answers` by command, a function or what is told; others are null."""
+    """A simulated process. `answers` has a response, or a function, for each command; other responses are null."""
 
     def __init__(self, folder, prefix, answers, instance='', is_mute=False, pid=None):
         place = os.path.join(folder, 'dpdk', prefix)
@@ -58,7 +58,7 @@ class Made:
                 connection.send(json.dumps({command.split(',')[0]: told}).encode())
 
     def kill(self):
-        """Its socket stays, and nobody listens."""
+        """Stop listening. The socket's file stays."""
         self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
 
@@ -80,7 +80,7 @@ def qp(number, state='RTS', **more):
 
 
 def process(*devices, **more):
-    """Answers of a process that has these."""
+    """The responses of a process that has these devices."""
     return {'/uroce/devices': [told['name'] for told in devices],
             '/uroce/counters': {'sent_pkts': 'packets "sent"', 'out_of_sequence': 'too early'},
             **{f'/uroce/device,{told["name"]}': told for told in devices}, **more}
@@ -93,11 +93,11 @@ def stat(folder, *arguments):
 
 
 def is_complaint(run, status, *words):
-    """One line on stderr that has these words, nothing on stdout."""
+    """Whether stderr has one line, which contains these words, and stdout is empty."""
     return run[0] == status and not run[1] and run[2].count('\n') == 1 and all(word in run[2] for word in words)
 
 
-# --------------------------------------------------------------------------------------- who is there
+# ------------------------------------------------------------------------------------ which processes
 
 def test_nobody(folder):
     run = stat(folder)
@@ -153,7 +153,7 @@ def test_choice(folder):
             expect(f'chosen by {choice}', shown == wanted, (shown, run[2]))
 
 
-# ---------------------------------------------------------------------------------------- what is shown
+# ------------------------------------------------------------------------------------- what is printed
 
 def test_table(folder):
     with Made(folder, 'rte', process(device('uroce0', sent_pkts=1234567))):
@@ -253,7 +253,7 @@ def test_options(folder):
 # -------------------------------------------------------------------------------------- a real process
 
 def test_perf(folder):
-    """uroce-perf with itself, which is asked while it runs."""
+    """Run uroce-stat while uroce-perf exchanges data with itself."""
     with subprocess.Popen([PERF, '--telemetry', '--', '--loopback', 'write_bw', '-s', '4096', '-D', '5'],
                           env={**os.environ, 'RUNTIME_DIRECTORY': folder}, stdout=subprocess.DEVNULL) as perf:
         end, runs = time.monotonic() + PATIENCE_S, []

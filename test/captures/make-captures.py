@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the captures of this folder: frames built from the specification, apart from lib/wire.
+"""Writes the captures of this folder. The frames are built from the specification, without lib/wire.
 
     make-captures.py FOLDER
 
 every-opcode.pcap   every opcode on IPv4 and IPv6, with and without a VLAN tag; payload lengths that
-                    need every pad; BTH bits set and clear; other traffic between the frames
+                    need every length of padding; BTH bits set and clear; other traffic between the
+                    frames
 variants.pcapng     IPv4 options, UDP checksums, Ethernet padding, congestion marks, a frame of the
                     largest path MTU; nanosecond pcapng
 """
@@ -47,7 +48,7 @@ RESPONSES = [
 
 
 def opcodes():
-    """Each opcode byte, its extension headers, and payload lengths to try."""
+    """Each opcode, its extension headers, and payload lengths for it."""
     for low, exts, lens in SENDS_AND_WRITES + REQUESTS + RESPONSES:
         yield low, exts, lens
     for low, exts, lens in SENDS_AND_WRITES:
@@ -88,7 +89,7 @@ def ipv6(udp_len, tclass, flow):
 
 def frame(opcode, exts, payload_len, psn, six=False, vlan=None, tclass=0, bits=(0, 0, 0), options=b'',
           checksum=False):
-    """One RoCEv2 frame; bits are those of BTH bytes 1, 4 and 8."""
+    """One RoCEv2 frame; `bits` are additional bits of the BTH bytes 1, 4 and 8."""
     payload = bytes((37 * psn + i) & 0xff for i in range(payload_len))
     pad = -payload_len % 4
     bth = struct.pack('>BBHBBHI', opcode, bits[0] | pad << 4, 0xffff, bits[1], 0x12, 0x3456,
@@ -110,7 +111,7 @@ def frame(opcode, exts, payload_len, psn, six=False, vlan=None, tclass=0, bits=(
 
 
 def other_traffic():
-    """ARP, a UDP packet of another port, a later fragment of one."""
+    """Frames that are not RoCE: ARP, a UDP packet to another port, a later fragment of a UDP packet."""
     arp = struct.pack('>HHBBH', 1, 0x0800, 6, 4, 1) + SMAC + IPV4[0] + bytes(6) + IPV4[1]
     yield b'\xff' * 6 + SMAC + b'\x08\x06' + arp + bytes(18)
     head, _ = ipv4(8 + 22, 0, 7, b'')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does check-capture see what is wrong with a capture, and say it?
+"""Tests whether check-capture detects the faults of a capture and reports them.
 
     test-check-capture.py CHECK_CAPTURE EVERY_OPCODE_PCAP
 """
@@ -15,12 +15,12 @@ import unittest
 
 PROGRAM, GOOD = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).read_bytes()
 FILE_HEADER, FRAME_HEADER = 24, 16
-NB_OTHER = 3  # frames before the first RoCEv2 frame, an IPv4 RC SEND_FIRST of 4 bytes
+NB_OTHER = 3  # frames before the first RoCEv2 frame, which is an IPv4 RC SEND_FIRST of 4 bytes
 IP, UDP, BTH, PAYLOAD, ICRC = 14, 34, 42, 54, 58
 
 
 def frames(data):
-    """Where each frame of a capture begins, and its length."""
+    """The offset and the length of each frame in a capture."""
     at, found = FILE_HEADER, []
     while at < len(data):
         length = struct.unpack_from('<I', data, at + 8)[0]
@@ -35,7 +35,7 @@ def first_roce():
 
 class CheckCapture(unittest.TestCase):
     def run_on(self, *captures):
-        """Run on captures with these contents; what it printed, and its exit status."""
+        """Run check-capture on files with these contents. @return its output and its exit status"""
         with tempfile.TemporaryDirectory() as folder:
             for i, data in enumerate(captures):
                 (pathlib.Path(folder) / f'{i}.pcap').write_bytes(data)

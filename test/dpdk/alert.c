@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The line of the log that names an attack: for each kind once a second, and not for what may be chance. The log is a
- * file here; the frames are made by hand, and come in by the door.
+ * Alerts: log lines that name a suspected attack. Each kind of attack is logged once a second, and
+ * few suspicious frames are not logged, because they may be accidental. The log is a file here. The
+ * forged frames arrive at the port like others.
  */
 
 #include "rig.h"
@@ -20,7 +21,7 @@
 #define T0     (5 * SECOND)
 
 static struct rig_qp *qp_a, *qp_b;
-static char *text; /* the log */
+static char *text; /* content of the log */
 static size_t text_len;
 static FILE *file;
 
@@ -64,7 +65,7 @@ close_log(void **state)
 	return 0;
 }
 
-/* Lines with this in them. */
+/* Number of log lines that contain these words. */
 static unsigned
 nb_lines(const char *words)
 {
@@ -76,7 +77,7 @@ nb_lines(const char *words)
 	return nb;
 }
 
-/* A stranger sends a CNP to a's QP, in the name of b. */
+/* An attacker sends a CNP to the QP of a, with b's address. */
 static void
 forge_cnp(void)
 {
@@ -100,7 +101,7 @@ forge_cnp(void)
 	uroce_lock_release(&worker->lock);
 }
 
-/* As they come in: those beyond the first few are too many for chance, and one line says so. */
+/* More forged CNPs than may be accidental arrive: one line reports them. */
 static void
 alert__names_forged_cnps(void **state)
 {
@@ -112,12 +113,12 @@ alert__names_forged_cnps(void **state)
 		forge_cnp();
 	assert_int_equal(uroce_worker_counted(dev_a->worker[0], UROCE_COUNTER_RP_CNP_IMPLAUSIBLE),
 			 107);
-	/* the worker's time stands still: nobody drives it */
+	/* no thread drives the worker, so its time does not advance */
 	assert_int_equal(nb_lines("congestion notifications"), 1);
 	assert_int_equal(nb_lines("peer 192.0.2.2"), 1);
 }
 
-/* Raise an alarm for so many frames more. */
+/* Count so many more forged CNPs, and call the function that raises alerts. */
 static void
 raise_cnps(struct uroce_alerts *alarms, struct uroce_counters *counters, uint64_t nb,
 	   uint64_t now_ns)
@@ -143,7 +144,7 @@ alert_raise__a_line_a_second(void **state)
 	assert_int_equal(nb_lines("(100 within a second)"), 2);
 }
 
-/* A few in each second are nothing, for however long they come. */
+/* A few in each second never raise an alert, however long they arrive. */
 static void
 alert_raise__not_for_what_may_be_chance(void **state)
 {
@@ -158,7 +159,7 @@ alert_raise__not_for_what_may_be_chance(void **state)
 	assert_int_equal(nb_lines("roce: "), 1);
 }
 
-/* One kind does not silence another. */
+/* An alert of one kind does not suppress an alert of another kind. */
 static void
 alert_raise__a_second_for_each_kind(void **state)
 {

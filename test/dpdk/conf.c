@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The configuration string: what each key means, and that everything else is refused with the
- * caller's struct untouched.
+ * The configuration string: the effect of each key, and the refusal of everything else, which
+ * leaves the caller's struct unchanged.
  */
 
 #include "rig.h"
@@ -174,13 +174,13 @@ static const char *const bad[] = {
 	"p,addr=host/24",
 	("p,addr=10.0.0.1/8,addr=10.0.0.2/8,addr=10.0.0.3/8,addr=10.0.0.4/8,addr=10.0.0.5/8,"
 	 "addr=10.0.0.6/8,addr=10.0.0.7/8,addr=10.0.0.8/8,addr=10.0.0.9/8"),
-	"p,socket=/run/x", /* of port uroced alone */
+	"p,socket=/run/x", /* the key is only valid for the port uroced */
 	"uroced,socket=",
 	"uroced,socket",
 	"uroced,socket=/a,socket=/a",
 	"uroced,socket=/a-path-that-is-longer-than-the-hundred-and-seven-characters-that-the-"
 	"address-of-a-socket-has-room-for/uroced.sock",
-	"uroced,addr=10.0.0.1/24", /* uroced's to say */
+	"uroced,addr=10.0.0.1/24", /* uroced determines the address */
 	"uroced,gw=10.0.0.1",
 	"uroced,vlan=7",
 	"uroced,qps=262145",
@@ -210,7 +210,7 @@ static const char *const bad[] = {
 	"p,mrs=16777217",
 	"p,cc=",
 	"p,cc=cubic",
-	"p,icrc=off", /* no switch: only a library without ICRCs takes it */
+	"p,icrc=off", /* valid only if the library was built without ICRCs */
 	"p,icrc=on",
 	"p,cc=DCQCN",
 	"p,cc=dcqcn,cc=dcqcn",
@@ -244,7 +244,7 @@ dev_conf_parse__bad_is_refused_and_nothing_written(void **state)
 	}
 }
 
-/* Every refusal is one line, which names the key and what is allowed. */
+/* Every refusal is one line that names the key and the allowed values. */
 static void
 dev_conf_parse__refusal_is_one_line_that_says_what_is_allowed(void **state)
 {
@@ -268,7 +268,7 @@ dev_conf_parse__refusal_is_one_line_that_says_what_is_allowed(void **state)
 	}
 }
 
-/* A megabyte of nonsense is told of by its beginning. */
+/* A refusal of a very long string quotes only its beginning. */
 static void
 dev_conf_parse__a_refusal_quotes_a_bounded_part(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * When an acknowledgement waits for one look of the program, and what makes it leave. Whether a
- * program spins is a matter of real time, and this process may be put aside at any moment: so what is
- * to wait is tried until it does.
+ * Delayed ACKs: when an acknowledgement waits for one poll of the program, and what causes its
+ * transmission. Whether a program polls continuously depends on real time, and the scheduler may
+ * stop this process at any time. So a test repeats a step until the ACK is delayed.
  */
 
 #include "rig.h"
@@ -24,10 +24,10 @@
 #define TRIES      1000
 
 #define SILENT_NS  UINT64_C(100000)
-#define PATIENCE_S 20 /* who waits longer has failed */
+#define PATIENCE_S 20 /* time limit, which only a hang exceeds */
 
 static struct rig_qp *qp_a, *qp_b;
-static unsigned nb_answers; /* of b, that have not completed */
+static unsigned nb_answers; /* WRITEs of b that have not completed */
 
 static struct uroce_worker *
 worker_b(void)
@@ -64,7 +64,7 @@ spin_b(void)
 		rig_drive(dev_b);
 }
 
-/* The program at b answers, before it polls again. */
+/* The program at b posts a WRITE before it polls again. */
 static void
 answer(void)
 {
@@ -72,7 +72,10 @@ answer(void)
 	assert_int_equal(rig_await(&qp_b->scq, dev_b, dev_a).status, IBV_WC_SUCCESS);
 }
 
-/* A program at b that spins; `nb` WRITEs of a come in its next poll. @return whether their ACK waits */
+/*
+ * The program at b polls continuously; `nb` WRITEs of a arrive in its next poll.
+ * @return whether their ACK is delayed
+ */
 static bool
 receive(unsigned nb)
 {
@@ -91,7 +94,9 @@ finish(unsigned nb)
 		assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 }
 
-/* The service thread leaves the worker to its program until that polls again, however late. */
+/*
+ * The service thread leaves the worker to the program, as if the program had just polled, for ever.
+ */
 static void
 keep(struct uroce_dev *dev)
 {
@@ -113,7 +118,7 @@ receive_and_wait(void)
 	fail_msg("no acknowledgement waited");
 }
 
-/* Whether a has its completion without b's doing anything more. */
+/* Whether a gets its completion without any action of b. */
 static bool
 is_acknowledged(void)
 {
@@ -154,7 +159,7 @@ delayed_ack__the_answer_goes_first(void **state)
 	assert_int_equal(opcode_of(frames[1]), UROCE_OP_ACK);
 	for (unsigned i = 0; i < 2; i++)
 		rte_pktmbuf_free(frames[i]);
-	/* lost, both: they are sent again */
+	/* both frames are lost, and are retransmitted */
 	finish(1);
 	assert_int_equal(rig_await(&qp_b->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 }
@@ -175,7 +180,7 @@ delayed_ack__a_program_that_does_not_answer_acknowledges_at_once(void **state)
 {
 	(void)state;
 	receive_and_wait();
-	rig_drive(dev_b); /* no answer */
+	rig_drive(dev_b); /* b posts no response */
 	assert_true(is_acknowledged());
 	for (unsigned i = 0; i < 100; i++) {
 		assert_false(receive(1));
@@ -199,7 +204,7 @@ delayed_ack__a_program_that_polls_now_and_then_acknowledges_at_once(void **state
 	}
 }
 
-/* What b sent is lost, and b does not look for it before its timer runs out. */
+/* Drop the frames that b sent; b does not notice before its timer expires. */
 static void
 lose_frames_to_a(void)
 {
@@ -210,7 +215,10 @@ lose_frames_to_a(void)
 	qp_b->wqp.qpc.req.loss_recovery.probe_deadline = UROCE_NEVER;
 }
 
-/* The program at b, which answers, has a request on the way; one of a comes. @return whether its ACK waits */
+/*
+ * The program at b has a WRITE in flight; a WRITE of a arrives.
+ * @return whether its ACK is delayed
+ */
 static bool
 receive_meanwhile(void)
 {
@@ -246,7 +254,10 @@ delayed_ack__one_that_waits_for_its_own_request_has_some_polls_more(void **state
 	assert_int_equal(rig_await(&qp_b->scq, dev_a, dev_b).wr_id, 10);
 }
 
-/* The program at b answers with a post that sends itself, and polls. @return whether the ACK is kept */
+/*
+ * The program at b responds by an inline transmit, and polls.
+ * @return whether the ACK is delayed further
+ */
 static bool
 answer_and_keep(void)
 {
@@ -258,7 +269,7 @@ answer_and_keep(void)
 	return worker_b()->delayed_ack.is_kept;
 }
 
-/* All that was sent there and back completes. */
+/* Complete everything that was sent in both directions. */
 static void
 finish_exchange(unsigned nb)
 {
@@ -267,7 +278,7 @@ finish_exchange(unsigned nb)
 		(void)rig_await(&qp_b->scq, dev_a, dev_b);
 }
 
-/* Until the ACK of a message of a stays behind its answer. */
+/* Repeat until the ACK of a message of a is still delayed after b's response. */
 static void
 receive_and_keep(void)
 {
@@ -284,7 +295,10 @@ receive_and_keep(void)
 	fail_msg("no acknowledgement was kept");
 }
 
-/* Messages of a, each sent behind the answer to the one before, that one ACK is for. */
+/*
+ * The number of messages of a, each sent after the response to the previous one, that get one
+ * common ACK.
+ */
 static unsigned
 nb_for_one_ack(void)
 {
@@ -293,7 +307,7 @@ nb_for_one_ack(void)
 	receive_and_keep();
 	do {
 		rig_post_send(qp_a, IBV_WR_RDMA_WRITE, nb++, 0, 100, qp_b, 0);
-		/* who had an ACK for each asks for what is missing */
+		/* a requester that received an ACK for each message would send a probe now */
 		qp_a->wqp.qpc.req.loss_recovery.probe_deadline = UROCE_NEVER;
 		rig_drive(dev_a);
 		rig_drive(dev_b);
@@ -331,7 +345,10 @@ delayed_ack__a_peer_that_waits_is_not_tried_again_soon(void **state)
 	}
 }
 
-/* The program at b answers with a post that sends itself. @return frames in that burst; 0: no ACK waited, or it rang */
+/*
+ * The program at b responds by an inline transmit.
+ * @return frames in that burst; 0: no ACK was delayed, or the post used the doorbell
+ */
 static unsigned
 answer_in_one_burst(struct rte_mbuf **frames)
 {
@@ -365,7 +382,7 @@ delayed_ack__a_peer_that_waits_has_the_ack_with_the_answer(void **state)
 	assert_int_equal(opcode_of(frames[0]), UROCE_OP_WRITE_ONLY);
 	assert_int_equal(opcode_of(frames[1]), UROCE_OP_ACK);
 	assert_false(worker_b()->delayed_ack.is_on);
-	/* lost, both: they are sent again */
+	/* both frames are lost, and are retransmitted */
 	rte_pktmbuf_free_bulk(frames, nb);
 	finish_exchange(1);
 }
@@ -376,7 +393,7 @@ delayed_ack__when_the_qp_moves_away_nothing_is_kept(void **state)
 	(void)state;
 	receive_and_wait();
 	uroce_tx_unschedule(worker_b(), &qp_b->wqp);
-	worker_b()->inline_tx.nb_posts = 1; /* to another QP */
+	worker_b()->inline_tx.nb_posts = 1; /* count a post of another QP in this round */
 	worker_b()->delayed_ack.nb_to_trial = 0;
 	rig_drive(dev_b);
 	assert_false(worker_b()->delayed_ack.is_on);
@@ -411,7 +428,7 @@ nb_hasty(void)
 	return atomic_load(&uroce_service_stats(dev_b->service)->early_takeovers);
 }
 
-/* Less than it would leave to a program that owes nothing, and no time passes. */
+/* The service thread takes over sooner than from a program without delayed ACKs; no time passes. */
 static void
 delayed_ack__the_service_thread_does_not_wait_for_a_millisecond(void **state)
 {
@@ -442,7 +459,10 @@ look_at_round(void *arg)
 	return 0;
 }
 
-/* What it sends lies in memory that another thread may withdraw: that has to wait for the end of this. */
+/*
+ * A control call transmits memory that another thread may deregister: that thread must wait for the
+ * end of this call.
+ */
 static void
 delayed_ack__a_control_call_is_a_round(void **state)
 {
@@ -456,7 +476,7 @@ delayed_ack__a_control_call_is_a_round(void **state)
 	assert_int_equal(atomic_load(&worker_b()->round) % 2, 0);
 }
 
-/* Last: the QP ends in it. */
+/* The last test of the group, because the QP ends in it. */
 static void
 delayed_ack__a_control_call_sends_first(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Who drives: a service thread while the application is away, a dedicated lcore, and calls made as
- * the worker in either case. The tests here do not drive; they wait.
+ * The threads that may drive a worker: a service thread while the application does not poll, a
+ * dedicated lcore, and control calls. The tests do not drive; they wait.
  */
 
 #include "rig.h"
@@ -47,7 +47,7 @@ end_world(struct uroce_dev *dev[2], struct rig_qp *qp[2])
 	}
 }
 
-/* Neither end is ever polled: the service threads do it all. */
+/* No application polls either end: the service threads do all the work. */
 static void
 drive_app__the_service_thread_serves_while_nobody_polls(void **state)
 {
@@ -64,7 +64,7 @@ drive_app__the_service_thread_serves_while_nobody_polls(void **state)
 	end_world(dev, qp);
 }
 
-/* A port without a link is not called; QPs are asked as ever, by the thread that polls. */
+/* Without a link the port's functions are not called; the polling thread still flushes QPs. */
 static void
 drive_app__flushes_on_a_port_that_may_block_and_has_no_link(void **state)
 {
@@ -76,7 +76,7 @@ drive_app__flushes_on_a_port_that_may_block_and_has_no_link(void **state)
 
 	(void)state;
 	if (RIG_HAS_TSAN)
-		return; /* its service thread runs, and the port's policy is not to change */
+		return; /* the service thread runs, so the port's policy must not change */
 	make_world("a3", "b3", "net_ring_a3,addr=192.0.2.1/24", "net_ring_b3,addr=192.0.2.2/24",
 		   dev, qp);
 	policy = dev[0]->port->policy;
@@ -104,7 +104,8 @@ drive_lcore__dedicated_lcores_serve(void **state)
 	(void)state;
 	make_world("a2", "b2", "net_ring_a2,drive=lcore,addr=192.0.2.1/24",
 		   "net_ring_b2,drive=lcore,addr=192.0.2.2/24", dev, qp);
-	assert_int_equal(uroce_worker_poll(dev[0]->worker[0]), 0); /* it is driven already */
+	/* an lcore drives the worker already */
+	assert_int_equal(uroce_worker_poll(dev[0]->worker[0]), 0);
 	for (int i = 0; i < 5; i++)
 		write_and_check(qp[0], qp[1], rig_wait);
 	end_world(dev, qp);
@@ -112,7 +113,7 @@ drive_lcore__dedicated_lcores_serve(void **state)
 	assert_int_equal(rte_eal_get_lcore_state(2), WAIT);
 }
 
-/* What the calls below count, without a lock of their own. */
+/* Counts of the calls below, which use no lock of their own. */
 struct count {
 	unsigned nb;
 	bool is_inside;
@@ -193,7 +194,7 @@ worker_call__where_nobody_drives(void **state)
 	calls_are_made_one_at_a_time("c3", "net_ring_c3,drive=none,addr=192.0.2.1/24");
 }
 
-/* QPs come and go on one end while the other end keeps sending to one of them. */
+/* QPs are created and destroyed on one end while the other end sends to one of them. */
 static void
 dev_remove_qp__beside_traffic(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The embedder: its ports, its loop. Frames are fed in and taken out by the test, which carries them
- * between two devices and sees every one.
+ * The embedder: an application with its own ports and its own loop. The test passes frames in and
+ * takes frames out, and carries them between two devices.
  */
 
 #include "rig.h"
@@ -38,7 +38,7 @@ hand_over(const char *spec)
 	return dev;
 }
 
-/* Carry what one has to say to the other. */
+/* Carry the frames that one device has to send to the other device. */
 static void
 carry(struct uroce_dev *from, struct uroce_dev *to)
 {
@@ -97,7 +97,10 @@ frame_of(const void *data, size_t len)
 	return mbuf;
 }
 
-/* A UDP datagram, to `dport` of 192.0.2.`host`: of the headers, what the parser asks about first. */
+/*
+ * A UDP datagram to port `dport` of 192.0.2.`host`. It has the header fields that the parser checks
+ * first.
+ */
 static struct rte_mbuf *
 udp_to(uint8_t host, uint16_t dport, uint16_t frag)
 {
@@ -119,7 +122,7 @@ udp_to(uint8_t host, uint16_t dport, uint16_t frag)
 	return frame_of(&frame, sizeof(frame));
 }
 
-/* More than a burst, ours and others' mixed: the others come back, all of them, in order. */
+/* More frames than a burst, with RoCE frames among others: all other frames come back, in order. */
 static void
 worker_input__what_is_not_ours_comes_back_in_order(void **state)
 {
@@ -130,16 +133,16 @@ worker_input__what_is_not_ours_comes_back_in_order(void **state)
 	(void)state;
 	for (unsigned i = 0; i < NB; i++) {
 		switch (i % 5) {
-		case 0: /* ours, if malformed: no opcode 0x28 */
+		case 0: /* opcode 0x28 does not exist, so the frame counts as malformed RoCE */
 			frames[i] = udp_to(1, 4791, 0);
 			continue;
 		case 1:
 			frames[i] = udp_to(1, 53, 0);
 			break;
-		case 2: /* RoCE, for somebody else */
+		case 2: /* a RoCE frame for another host */
 			frames[i] = frame_of("\0\1\2\3\4\5\6\7\10\11\12\13\10\6", 14);
 			break;
-		case 3: /* a fragment: whose, cannot be told */
+		case 3: /* a fragment, whose destination port is unknown */
 			frames[i] = udp_to(1, 4791, 0x2000);
 			break;
 		case 4:
@@ -154,7 +157,7 @@ worker_input__what_is_not_ours_comes_back_in_order(void **state)
 	rte_pktmbuf_free_bulk(rest, nb_rest);
 }
 
-/* The answer is among what is handed out next. */
+/* The response is among the next frames of uroce_worker_output(). */
 static void
 worker_input__questions_for_our_address_are_taken_and_answered(void **state)
 {
@@ -171,7 +174,7 @@ worker_input__questions_for_our_address_are_taken_and_answered(void **state)
 	rte_pktmbuf_free(frames[0]);
 }
 
-/* Answers may be meant for the embedder's own stack too. */
+/* Responses come back, because the embedder's own network stack may need them, too. */
 static void
 worker_input__answers_come_back(void **state)
 {
@@ -205,7 +208,7 @@ worker_output__never_more_than_asked_for(void **state)
 	rig_qp_free(b);
 }
 
-/* A frame in pieces is put together. */
+/* A frame that is a chain of mbufs is copied into one mbuf. */
 static void
 worker_input__chained_frames_are_linearised(void **state)
 {
@@ -232,7 +235,7 @@ worker_input__chained_frames_are_linearised(void **state)
 	rig_qp_free(b);
 }
 
-/* From an address of the receiver's own, as a host on the wire may write it. */
+/* Set the source address to the receiver's own, as a host on the link could. */
 static void
 forge_source(struct rte_mbuf *frame)
 {
@@ -243,7 +246,7 @@ forge_source(struct rte_mbuf *frame)
 	uroce_icrc_store(icrc, uroce_icrc_frame(ip, (size_t)(icrc - ip)));
 }
 
-/* A connection within the device has no frames on the wire. */
+/* Frames of a connection within the device never come from the link. */
 static void
 worker_input__our_own_address_does_not_come_from_the_wire(void **state)
 {
@@ -265,7 +268,7 @@ worker_input__our_own_address_does_not_come_from_the_wire(void **state)
 	assert_int_equal(uroce_cq_poll(&to->rcq, 1, &wc), 0);
 	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_OUR_SOURCE),
 			 before + 1);
-	/* also behind one that came by the loop */
+	/* the datagram may also come behind a frame that arrived by loopback */
 	rig_post_send(from, IBV_WR_SEND, 1, 0, 64, NULL, 0);
 	wc = rig_await(&to->rcq, dev_b, dev_b);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
@@ -282,7 +285,7 @@ to_error(void *arg)
 	return uroce_qpc_modify(arg, &attr, IBV_QP_STATE, NULL, uroce_clock_ns());
 }
 
-/* The queue of the port is the embedder's, whose thread may be in a burst on it. */
+/* The embedder owns the port's queue, and another thread of it may be in a burst on that queue. */
 static void
 end_life__transmits_nothing_itself(void **state)
 {
@@ -323,7 +326,7 @@ group_setup(void **state)
 	return 0;
 }
 
-/* The port is as it was handed over, and every mbuf is back. */
+/* The port is unchanged, and every mbuf is back in its pool. */
 static int
 group_teardown(void **state)
 {

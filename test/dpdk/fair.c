@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Who is sent for next: QPs that have much to send get equal turns, and one that has little is not kept
- * waiting by them. Frames are taken out as an embedder does, and counted by their QP; nobody answers.
+ * Fairness: QPs with much to send get equal turns, and they do not delay a QP with little to send.
+ * Frames are taken out as an embedder does, and counted by their QP. No peer responds.
  */
 
 #include "rig.h"
@@ -15,7 +15,7 @@
 
 #define NB_QP   24
 #define NB_MSG  8
-#define MSG_LEN 32768 /* a turn */
+#define MSG_LEN 32768 /* bytes that a QP sends in one turn */
 
 static struct rig_qp *qp[NB_QP], *peer[NB_QP];
 
@@ -39,7 +39,7 @@ free_qps(void)
 	}
 }
 
-/* Take `nb` frames out, and count them by the QP that they are for. */
+/* Take `nb` frames, and count them by their destination QP. */
 static void
 take(unsigned nb, unsigned *of)
 {
@@ -71,7 +71,7 @@ post_much(struct rig_qp *from, const struct rig_qp *to)
 		rig_post_send(from, IBV_WR_RDMA_WRITE, i, 0, MSG_LEN, to, 0);
 }
 
-/* Each has more than is taken here, and nobody's window is full. */
+/* Each QP has more to send than the test takes, and no window is full. */
 static void
 build__qps_with_much_get_equal_turns(void **state)
 {
@@ -81,7 +81,7 @@ build__qps_with_much_get_equal_turns(void **state)
 	make_qps();
 	for (unsigned i = 0; i < NB_QP; i++)
 		post_much(qp[i], peer[i]);
-	/* after each full circle of turns all have had as much */
+	/* after each round of turns all QPs have sent equally much */
 	for (unsigned circle = 1; circle <= 3; circle++) {
 		take(NB_QP * UROCE_TX_QUANTUM, of);
 		for (unsigned i = 0; i < NB_QP; i++)
@@ -90,7 +90,7 @@ build__qps_with_much_get_equal_turns(void **state)
 	free_qps();
 }
 
-/* It waits for those that are before it in line, for a turn of each, and no longer. */
+/* The QP waits for one turn of each QP that is before it, and no longer. */
 static void
 build__a_qp_with_little_waits_for_one_turn_of_the_others(void **state)
 {
@@ -109,7 +109,10 @@ build__a_qp_with_little_waits_for_one_turn_of_the_others(void **state)
 	free_qps();
 }
 
-/* Both directions: a request of the peer came, and then an ACK that makes room for requests. */
+/*
+ * A QP that is scheduled to send a response can also send requests: a request of the peer arrived,
+ * and then an ACK that opened the window.
+ */
 static void
 follow_up__who_is_in_line_for_an_answer_is_asked_for_requests_too(void **state)
 {
@@ -130,7 +133,7 @@ static int
 setup(void **state)
 {
 	(void)state;
-	/* nobody else takes frames out */
+	/* no other thread takes frames out */
 	rig_wire("fair0", "fair1", 1, 0);
 	dev_a = rig_dev("net_ring_fair0,addr=192.0.2.1/24,mtu=1024,drive=none");
 	dev_b = rig_dev("net_ring_fair1,addr=192.0.2.2/24,mtu=1024,drive=none");

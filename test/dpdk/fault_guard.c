@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The guard: bursts that touch memory which is gone. The driver's burst functions are replaced by
- * one that does so.
+ * The fault guard: bursts that access memory that was removed. The driver's burst functions are
+ * replaced by one that does so.
  */
 
 #include "rig.h"
@@ -17,7 +17,7 @@
 #include "datapath/round.h"
 
 static uint16_t port;
-static char *gone; /* a page that nobody may touch */
+static char *gone; /* a page without access rights */
 static struct uroce_dev *dev;
 static const struct uroce_port_policy *policy;
 
@@ -64,7 +64,7 @@ fault_in_thread(void *arg)
 	return arg;
 }
 
-/* A frame that was in the driver's hands is gone; the worker goes on. */
+/* The burst faults, and its frame is lost; the worker continues. */
 static void
 expect_worker_survives(struct uroce_worker *worker)
 {
@@ -79,8 +79,9 @@ expect_worker_survives(struct uroce_worker *worker)
 }
 
 /*
- * Here, and in a thread that blocks all signals, as the service thread does, and threads of programs
- * that leave signals to another. cmocka takes faults in each test anew, so this is one test.
+ * The test runs in this thread, and in a thread that blocks all signals. The service thread does
+ * so, and programs that handle signals in one thread only. cmocka replaces the fault handlers for
+ * each test, so this is one test.
  */
 static void
 fault_guard__a_fault_ends_the_burst_and_not_the_process(void **state)

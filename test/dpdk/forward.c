@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Several workers: the rings are wired askew, so that every frame arrives on the queue of a worker
- * that does not own its QP, and has to hop.
+ * Devices with several workers. The rings are connected so that every frame arrives at a worker
+ * that does not own its QP, and must be forwarded.
  */
 
 #include "rig.h"
@@ -60,7 +60,7 @@ forward__every_frame_reaches_its_qp(void **state)
 	}
 }
 
-/* The owner does not look while more arrives than the ring between them holds. */
+/* The owner is not driven while more frames arrive than the ring between the workers holds. */
 static void
 forward__an_owner_that_is_away_overruns(void **state)
 {
@@ -79,10 +79,11 @@ forward__an_owner_that_is_away_overruns(void **state)
 	}
 	for (unsigned k = 0; k < 200; k++) {
 		(void)uroce_worker_poll(dev_a->worker[0]);
-		(void)uroce_worker_poll(dev_b->worker[1]); /* receives for worker 0 */
+		/* worker 1 receives the frames of worker 0 */
+		(void)uroce_worker_poll(dev_b->worker[1]);
 	}
 	assert_true(sum(dev_b, UROCE_VERDICT_OVERRUN) > 0);
-	/* what was dropped is sent again */
+	/* dropped frames are retransmitted */
 	for (unsigned i = 0; i < 8; i++) {
 		for (unsigned k = 0; k < 16; k++)
 			assert_int_equal(rig_await(&a[i]->scq, dev_a, dev_b).status,
@@ -95,7 +96,7 @@ forward__an_owner_that_is_away_overruns(void **state)
 	}
 }
 
-/* One round of an embedder: its ports are the test's, its workers see frames by its hands alone. */
+/* One round of an embedder: the test owns the ports, and passes all frames. */
 static void
 carry(struct uroce_dev *from, struct uroce_dev *to)
 {
@@ -104,7 +105,7 @@ carry(struct uroce_dev *from, struct uroce_dev *to)
 	for (unsigned i = 0; i < from->nb_workers; i++) {
 		const unsigned nb = uroce_worker_output(from->worker[i], frames, 64);
 
-		/* to a worker that is not the owner */
+		/* the frame arrives at a worker that does not own the QP */
 		assert_int_equal(
 			uroce_worker_input(to->worker[(i + 1) % to->nb_workers], frames, nb, rest),
 			0);

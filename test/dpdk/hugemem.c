@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory under --no-huge: it is of the heap that grows, and not of what EAL was given.
+ * Memory under --no-huge: the library allocates from a heap of its own, which grows, and not from
+ * the memory of EAL.
  */
 
 #include "rig.h"
@@ -13,7 +14,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* What EAL's own heaps hold, in bytes. */
+/* Bytes in EAL's own heaps. */
 static size_t
 eal_len(void)
 {
@@ -67,7 +68,7 @@ hugemem_alloc__many_small_ones_do_not_overlap(void **state)
 	}
 }
 
-/* The rig gives EAL 256 MiB. */
+/* The rig starts EAL with 256 MiB. */
 static void
 hugemem_alloc__is_not_bounded_by_what_eal_was_given(void **state)
 {
@@ -102,7 +103,7 @@ hugemem_alloc__more_than_there_is_gets_nothing(void **state)
 {
 	(void)state;
 	assert_null(uroce_hugemem_alloc(1024 * MIB, 0));
-	/* and that changes nothing for others */
+	/* the failed allocation has no effect on later ones */
 	void *mem = uroce_hugemem_alloc(MIB, 0);
 
 	assert_non_null(mem);

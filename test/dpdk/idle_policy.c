@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * For how long the service thread leaves a worker to an application: for less when frames come before polls do, as
- * with a program that watches memory, and for as long as ever when it polls on again.
+ * How long the service thread leaves a worker to an application. The time is shorter when frames
+ * arrive before polls, as with a program that watches memory. The time has its full length again
+ * when the program polls continuously.
  */
 
 #include "rig.h"
@@ -18,18 +19,18 @@
 
 #include "datapath/service.h"
 
-#define PATIENCE_S 60   /* only what hangs takes as long */
-#define LOOKS      1000 /* a millisecond apart */
-#define OUT        0    /* in each buffer: what is written to the peer */
-#define IN         64   /* and what the peer writes */
-#define LEN        8    /* of which the last byte is watched */
+#define PATIENCE_S 60   /* time limit, which only a hang exceeds */
+#define LOOKS      1000 /* number of polls, a millisecond apart */
+#define OUT        0    /* offset in each buffer of the data that is written to the peer */
+#define IN         64   /* offset in each buffer of the data that the peer writes */
+#define LEN        8    /* bytes of data; the last byte is watched */
 
 static struct rig_qp *qp_a, *qp_b;
 
-/* A program that watches memory, posts, and waits for its completion: as ib_write_lat does. */
+/* A program that watches memory, posts, and waits for the completion, as ib_write_lat does. */
 struct watcher {
 	struct rig_qp *qp, *peer;
-	int cpu; /* that it shares with the service thread */
+	int cpu; /* CPU that the watching thread shares with the service thread */
 	bool is_first;
 	pthread_t thread;
 };
@@ -72,7 +73,10 @@ nb_hasty(void)
 	return nb_hasty_of(dev_b);
 }
 
-/* b's application polls once, and then does not; a's waits for so long, writes, and waits for the ACK. */
+/*
+ * The application of b polls once and stops. That of a waits for this time, writes, and waits for
+ * the ACK.
+ */
 static void
 write_unseen(unsigned after_us)
 {
@@ -94,7 +98,7 @@ idle_policy__is_short_for_who_watches_memory(void **state)
 	}
 }
 
-/* b's application polls until it is known as one that does. */
+/* The application of b polls until the idle policy counts it as polling. */
 static void
 poll_on(void)
 {
@@ -116,7 +120,7 @@ idle_policy__is_long_again_for_who_polls_on(void **state)
 	poll_on();
 }
 
-/* The service thread has taken over when they come, and found nothing then. */
+/* Frames arrive after the service thread has taken over and found nothing. */
 static void
 idle_policy__is_short_if_frames_come_before_polls_do(void **state)
 {
@@ -140,7 +144,7 @@ pin(pid_t tid, int cpu)
 	assert_int_equal(sched_setaffinity(tid, sizeof(set), &set), 0);
 }
 
-/* The service threads, in the order in which they were started. */
+/* Pin the service threads to CPUs, in the order in which they were started. */
 static void
 pin_services(const int cpu[2])
 {
@@ -206,7 +210,7 @@ go_to_and_fro(void *arg)
 	return NULL;
 }
 
-/* Two CPUs that we may use; the same one twice where there is no other. */
+/* Two CPUs that the process may use; twice the same if there is only one. */
 static void
 find_cpus(int cpu[2])
 {
@@ -222,7 +226,7 @@ find_cpus(int cpu[2])
 		cpu[1] = cpu[0];
 }
 
-/* Both ends wait for memory, and poll for as long as the other end's service thread takes. */
+/* Both ends watch memory, and each polls for as long as the other end's service thread needs. */
 static void
 idle_policy__is_short_for_who_polls_in_between(void **state)
 {

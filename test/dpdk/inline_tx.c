@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * When a post sends by itself, and what makes it ring instead. This process may be put aside at any
- * moment, after which a program does not count as driving: so what is to be sent is tried until it is.
+ * Inline transmit: when a post transmits in the caller, and when it uses the doorbell instead. The
+ * scheduler may stop this process at any time, and then the program no longer counts as driving. So
+ * a test repeats a post until it transmits.
  */
 
 #include "rig.h"
@@ -14,7 +15,7 @@
 #include "datapath/round.h"
 #include "wire/opcode.h"
 
-#define HABIT 16 /* single posts that make one */
+#define HABIT 16 /* single posts after which posts transmit inline */
 #define SPINS 32
 #define TRIES 1000
 
@@ -85,7 +86,7 @@ post_singly(unsigned nb)
 	}
 }
 
-/* A request of `len` bytes at a, sent by its post. */
+/* A request of `len` bytes at a, which the post transmits. */
 static void
 send_singly(uint64_t wr_id, uint32_t len)
 {
@@ -101,7 +102,7 @@ send_singly(uint64_t wr_id, uint32_t len)
 	fail_msg("no post was sent by itself");
 }
 
-/* Frames that are on the wire to b; they are lost. */
+/* Take the frames on the wire to b; they are lost. */
 static unsigned
 take_frames(uint8_t *opcodes, unsigned max)
 {
@@ -117,7 +118,7 @@ take_frames(uint8_t *opcodes, unsigned max)
 	return nb;
 }
 
-/* What is not to take the shortcut now: it rings, and arrives. */
+/* A request that may not use inline transmit: it uses the doorbell, and arrives. */
 static void
 expect_bell(struct rig_qp *qp, uint64_t wr_id)
 {
@@ -143,7 +144,7 @@ inline_tx__a_single_post_is_sent_at_once(void **state)
 	send_singly(7, 8);
 	assert_int_equal(take_frames(&opcode, 1), 1);
 	assert_int_equal(opcode, UROCE_OP_WRITE_ONLY);
-	await(qp_a, 7); /* it was lost, and its timer runs */
+	await(qp_a, 7); /* the frame was lost, so its timer retransmits it */
 }
 
 static void
@@ -154,7 +155,7 @@ inline_tx__a_post_that_arrives_completes(void **state)
 	await(qp_a, 8);
 }
 
-/* To a QP of the same device: it does not leave. */
+/* A frame to a QP of the same device does not leave the device. */
 static void
 inline_tx__a_post_to_ourselves_stays(void **state)
 {
@@ -227,7 +228,7 @@ inline_tx__single_posts_make_the_habit(void **state)
 	uroce_lock_release(&worker_a()->lock);
 }
 
-/* The worker's doorbells, taken by nobody but us. */
+/* Take the worker's doorbells, which no other thread takes. */
 static unsigned
 take_bells(void)
 {
@@ -276,7 +277,7 @@ inline_tx__behind_a_doorbell_a_post_rings(void **state)
 	rig_qp_free(other);
 }
 
-/* One that armed a queue and sleeps is served by the service thread. */
+/* The service thread serves the doorbell of a program that has armed its CQ and sleeps. */
 static void
 inline_tx__a_program_that_left_rings(void **state)
 {
@@ -303,7 +304,10 @@ inline_tx__a_port_that_is_not_there_is_left_alone(void **state)
 	await(qp_a, 1);
 }
 
-/* a answers b, which it has not acknowledged. @return whether its acknowledgement waited */
+/*
+ * a responds to b without an earlier acknowledgement.
+ * @return whether the ACK was delayed
+ */
 static bool
 answer(uint64_t wr_id)
 {
@@ -314,7 +318,8 @@ answer(uint64_t wr_id)
 	rig_post_send(qp_b, IBV_WR_RDMA_WRITE, 50, 0, 8, qp_a, 0);
 	rig_drive(dev_b);
 	rig_drive(dev_a);
-	worker_a()->delayed_ack.nb_to_trial = 0; /* the peer is not known to wait for it */
+	/* no trial has found that the peer waits for the ACK */
+	worker_a()->delayed_ack.nb_to_trial = 0;
 	is_put_off = worker_a()->delayed_ack.is_on;
 	queue(qp_a, wr_id, 8);
 	if (!send_now(qp_a)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Devices come and go: every refusal has its errno, says so in one line and leaves nothing behind;
- * and what a device took from EAL's heap it gives back.
+ * Creation and destruction of devices: every refusal has its errno, prints one line and leaves
+ * nothing allocated. A destroyed device releases all memory of EAL's heap.
  */
 
 #include "rig.h"
@@ -23,7 +23,10 @@
 static char *text;
 static size_t text_len;
 
-/* What creating a device says. @return its result, `text` the lines of ours */
+/*
+ * Create a device.
+ * @return the result; `text` has the log lines of the library
+ */
 static int
 create(const char *spec)
 {
@@ -58,7 +61,7 @@ expect_refusal(const char *spec, int ret, const char *reason)
 		fail_msg("'%s' does not say '%s'", line, reason);
 }
 
-/* EAL's own heap, and the library's. */
+/* Bytes in use in EAL's heap and in the library's. */
 static size_t
 heap_in_use(void)
 {
@@ -146,8 +149,11 @@ dev_destroy__is_refused_while_something_is_left(void **state)
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
 
-/* A peer that never comes: the device is there, its link is not. */
-/* Of memory that a peer gives, at least `least` and at most `most` bytes are there once the link is up. */
+/* With a peer that never connects the device exists, but has no link. */
+/*
+ * Check how many bytes of a peer's memory are populated once the link is up: at least `least` and
+ * at most `most`.
+ */
 static void
 expect_populated(struct uroce_port *port, size_t len, size_t least, size_t most)
 {
@@ -178,9 +184,11 @@ link_check__memory_of_a_memif_peer_is_populated_within_bounds(void **state)
 	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null7", "size=64"), 0);
 	dev = rig_dev("net_null7,drive=none,addr=192.0.2.1/24");
 	policy = dev->port->policy;
-	expect_populated(dev->port, 1 << 20, 0, 0); /* no memif: none of its business */
+	/* the port is not a memif port, so nothing is populated */
+	expect_populated(dev->port, 1 << 20, 0, 0);
 	dev->port->policy = uroce_port_policy_of("net_memif");
-	expect_populated(dev->port, 1 << 20, 0, 1 << 20); /* an old kernel refuses */
+	/* an old kernel refuses to populate the memory */
+	expect_populated(dev->port, 1 << 20, 0, 1 << 20);
 	expect_populated(dev->port, (size_t)1 << 30, 0, (size_t)256 << 20);
 	dev->port->policy = policy;
 	assert_int_equal(uroce_dev_destroy(dev), 0);
@@ -201,7 +209,7 @@ dev_create__memif_without_its_server(void **state)
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
 
-/* A listener stays with EAL, so its port can be used again. */
+/* EAL keeps the listening socket, so the port can be used again. */
 static void
 dev_create__memif_server_again(void **state)
 {

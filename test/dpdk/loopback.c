@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames to our own addresses, round by round: which stay, how many wait, and what becomes of them. The port
- * is net_null, to which payload is lent, and which counts what it is given.
+ * Loopback frames, round by round: which frames stay in the device, how many can wait, and what
+ * happens to them. The port is net_null, which supports zero-copy transmission and counts its
+ * frames.
  */
 
 #include "rig.h"
@@ -17,7 +18,7 @@
 #define PORT   "net_null7"
 #define NB_QPS 8
 
-static struct rig_qp *from, *to; /* connected */
+static struct rig_qp *from, *to; /* two connected QPs */
 
 static struct uroce_worker *
 worker(void)
@@ -70,7 +71,7 @@ setup(void **state)
 	return 0;
 }
 
-/* A port that makes up what it receives. */
+/* Open a port that receives random frames. */
 static int
 setup_noisy(void **state)
 {
@@ -87,7 +88,7 @@ setup_two(void **state)
 	return 0;
 }
 
-/* Every mbuf of the device is given back by then, or its pool would still be there. */
+/* All mbufs of the device must be released: otherwise its pool could not be freed. */
 static int
 teardown(void **state)
 {
@@ -121,9 +122,10 @@ loopback__a_frame_waits_for_the_next_round(void **state)
 	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, 8, to, 0);
 	assert_true(uroce_worker_poll(worker()) > 0);
 	assert_int_equal(worker()->loopback.nb, 1);
-	assert_int_equal(uroce_worker_next_ns(worker()), 0); /* whoever drives may not sleep */
+	assert_int_equal(uroce_worker_next_ns(worker()), 0); /* the driving thread may not sleep */
 	assert_int_equal(to->wqp.qpc.stats.rx_packets, 0);
-	assert_true(uroce_worker_poll(worker()) > 0); /* the request, and its acknowledgement */
+	/* worker_poll() handles the request and its acknowledgement */
+	assert_true(uroce_worker_poll(worker()) > 0);
 	assert_int_equal(to->wqp.qpc.stats.rx_packets, 1);
 	assert_int_equal(worker()->loopback.nb, 1);
 	assert_int_equal(uroce_cq_poll(&from->scq, 1, &wc), 0);
@@ -138,7 +140,10 @@ loopback__a_frame_waits_for_the_next_round(void **state)
 	assert_int_equal(nb_sent(), 0);
 }
 
-/* More is posted than may wait: it is not built before there is room, so nothing is sent twice. */
+/*
+ * More requests are posted than frames can wait. Further frames are built only when there is room,
+ * so none is retransmitted.
+ */
 static void
 loopback__who_finds_it_full_waits(void **state)
 {
@@ -172,7 +177,7 @@ loopback__who_finds_it_full_waits(void **state)
 	assert_int_equal(nb_sent(), 0);
 }
 
-/* It would be read when the request has long completed. */
+/* A loopback frame is always copied: the receiver would read it after the request has completed. */
 static void
 loopback__nothing_is_lent_to_it(void **state)
 {
@@ -186,12 +191,15 @@ loopback__nothing_is_lent_to_it(void **state)
 	expect_success(from);
 	rig_check(to, 0, from, 0, 30000);
 	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_TX_ZERO_COPY),
-			 3); /* of the other, which leaves */
+			 3); /* the frames of the other QP leave the device */
 	assert_int_equal(nb_sent(), 3);
 	rig_qp_free(away);
 }
 
-/* Somebody beyond the port may know it. */
+/*
+ * A frame to a QP number that this device does not have leaves the device, because another host may
+ * have it.
+ */
 static void
 loopback__a_number_that_is_not_ours_leaves(void **state)
 {
@@ -208,7 +216,7 @@ loopback__a_number_that_is_not_ours_leaves(void **state)
 	rig_qp_free(left);
 }
 
-/* It goes before its frames are taken. */
+/* A QP is destroyed before its frames are received. */
 static void
 loopback__a_queue_goes_while_its_frames_wait(void **state)
 {
@@ -222,7 +230,7 @@ loopback__a_queue_goes_while_its_frames_wait(void **state)
 	rig_qp_free(gone);
 	(void)uroce_worker_poll(worker());
 	assert_int_equal(worker()->stats.verdict[UROCE_VERDICT_NO_QP], 1);
-	/* and its sender, at the end with one that waits */
+	/* the sender is destroyed last, while a frame waits */
 	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, 30000, to, 0);
 	(void)uroce_worker_poll(worker());
 	assert_true(worker()->loopback.nb > 0);
@@ -244,7 +252,7 @@ loopback__an_embedder_is_handed_none(void **state)
 	assert_int_equal(nb_sent(), 0);
 }
 
-/* To a QP of the other worker, and back. */
+/* Frames to a QP of the other worker are forwarded, and so are the responses. */
 static void
 loopback__frames_hop_to_who_owns_their_queue(void **state)
 {
@@ -266,7 +274,10 @@ loopback__frames_hop_to_who_owns_their_queue(void **state)
 
 #define ONE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-/* net_null returns mbufs that it did not write to: they have our last frames, an ACK for one. */
+/*
+ * net_null returns mbufs without writing to them: they contain frames that were sent before, such
+ * as an ACK.
+ */
 static void
 loopback__what_a_port_makes_up_is_not_heard(void **state)
 {

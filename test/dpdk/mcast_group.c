@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Datagrams to groups whose members live on several workers: each gets its copy, of one mbuf, which
- * comes home when the last has had it.
+ * Datagrams to groups whose members are on several workers: each member gets a copy of the data,
+ * from one mbuf, which is released after the last copy.
  */
 
 #include "rig.h"
@@ -21,7 +21,7 @@
 #define QKEY 0x1234u
 #define GRH  40
 #define LEN  200
-#define SRC  40000 /* behind the receive buffers */
+#define SRC  40000 /* offset of the data to send, after the receive buffers */
 
 static const uint8_t group[16] = { [10] = 0xff, 0xff, 239, 1, 2, 3 };
 static const uint8_t group6[16] = { 0xff, 0x15, [15] = 7 };
@@ -34,7 +34,10 @@ count(unsigned worker, enum uroce_verdict verdict)
 	return uroce_worker_stats(dev_b->worker[worker])->verdict[verdict];
 }
 
-/* Packets to groups that left a device, or came, and all that did are to groups or not. */
+/*
+ * Number of group packets that a device sent or received. All packets that it sent or received must
+ * be group packets, or none of them.
+ */
 static uint64_t
 nb_multicast(const struct uroce_dev *dev, bool is_out)
 {
@@ -69,7 +72,7 @@ datagram_qp(struct uroce_dev *dev, unsigned worker)
 	return qp;
 }
 
-/* What routers and switches are told has left, and nobody waits for it. */
+/* Let the reports to routers and switches leave. */
 static void
 settle(void)
 {
@@ -109,7 +112,7 @@ post(const uint8_t gid[16])
 	};
 	struct uroce_path path;
 
-	/* its own address, of the group's family; nobody has to answer */
+	/* an address of the sender in the family of the group; no peer needs to respond */
 	av.grh.sgid_index = uroce_ip_is_v4(gid) ? 1 : 0;
 	memcpy(av.grh.dgid.raw, gid, 16);
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), 0);
@@ -118,7 +121,7 @@ post(const uint8_t gid[16])
 	uroce_ring_push(&a->sq.ring, 1);
 	uroce_lock_release(&a->sq.lock);
 	uroce_worker_ring_doorbell(a->wqp.worker, &a->wqp);
-	/* out on queue 0, in on queue 0; b may have told of its groups once more */
+	/* sent on queue 0, received on queue 0; b may have repeated its group reports */
 	assert_in_range(uroce_worker_poll(dev_a->worker[0]), 1, 2);
 }
 
@@ -153,7 +156,7 @@ mcast_group__every_member_gets_one_copy(void **state)
 	assert_int_equal(nb_received(qp[1]), 1);
 	assert_int_equal(nb_received(qp[2]), 0);
 	assert_int_equal(count(0, UROCE_VERDICT_FORWARDED) - nb_hopped, 1);
-	/* the other worker has it still */
+	/* the other worker still has the mbuf */
 	assert_int_equal(rig_nb_away(dev_a), 1);
 	rig_drive(dev_b);
 	assert_int_equal(nb_multicast(dev_b, false) - nb_in, 1);
@@ -204,7 +207,7 @@ mcast_group__who_left_meanwhile_gets_nothing(void **state)
 
 	(void)state;
 	post(group);
-	(void)uroce_worker_poll(dev_b->worker[0]); /* it hops */
+	(void)uroce_worker_poll(dev_b->worker[0]); /* worker 0 forwards the datagram to worker 1 */
 	free_member(qp, group);
 	rig_drive(dev_b);
 	assert_int_equal(count(1, UROCE_VERDICT_WRONG_PEER) - nb_before, 1);
@@ -228,13 +231,16 @@ mcast_group__a_worker_that_is_away_overruns_alone(void **state)
 	assert_true(count(0, UROCE_VERDICT_OVERRUN) - nb_before >= 10);
 	for (unsigned i = 0; i < UROCE_HOPS / UROCE_BURST + 1; i++)
 		rig_drive(dev_b);
-	assert_int_equal(nb_received(qp[1]), RIG_WR); /* its receive requests */
+	assert_int_equal(nb_received(qp[1]), RIG_WR); /* the number of posted receive requests */
 	assert_int_equal(rig_nb_away(dev_a), 0);
 	free_member(qp[0], group);
 	free_member(qp[1], group);
 }
 
-/* What a device sends reaches its own members, the sender among them, on whatever worker. */
+/*
+ * A datagram that a device sends also reaches members on the device itself, on any worker, and the
+ * sender if it is a member.
+ */
 static void
 mcast_group__members_at_home_get_theirs(void **state)
 {
@@ -250,7 +256,7 @@ mcast_group__members_at_home_get_theirs(void **state)
 	rig_drive(dev_b);
 	assert_int_equal(nb_received(other), 1);
 	assert_int_equal(nb_received(far), 1);
-	/* nobody at home is in this one */
+	/* this group has no members on the device */
 	post(group6);
 	rig_drive(dev_a);
 	assert_int_equal(nb_received(a), 0);
@@ -262,14 +268,14 @@ mcast_group__members_at_home_get_theirs(void **state)
 	assert_int_equal(rig_nb_away(dev_a), 0);
 }
 
-/* Frames that dev_a was sent and that are not RoCE. */
+/* Number of frames that dev_a received and that are not RoCE. */
 static uint64_t
 nb_told(void)
 {
 	return uroce_worker_stats(dev_a->worker[0])->verdict[UROCE_VERDICT_NOT_ROCE];
 }
 
-/* A router's question for all groups of IPv6, to be answered at once; made by scapy. */
+/* A router's query for all IPv6 groups, to be answered at once; made by scapy. */
 static const uint8_t mld_query[] = {
 	0x33, 0x33, 0x00, 0x00, 0x00, 0x01, 0x02, 0x00, 0x00, 0x00, 0x00, 0x99, 0x86, 0xdd, 0x60,
 	0x00, 0x00, 0x00, 0x00, 0x20, 0x00, 0x01, 0xfe, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -289,12 +295,12 @@ mcast_group__the_network_is_told(void **state)
 	uint32_t len = sizeof(frame);
 
 	(void)state;
-	/* of a group, not of each member */
+	/* one report for the group, not for each member */
 	assert_int_equal(nb_told() - begin, 2);
 	memcpy(frame, mld_query, sizeof(frame));
 	assert_int_equal(uroce_neigh_input(dev_b->neigh, frame, &len, len, uroce_clock_ns()),
 			 UROCE_NEIGH_LEARNT);
-	rig_drive(dev_b); /* its time passes */
+	rig_drive(dev_b); /* time passes until the report is due */
 	uroce_mcast_group_report(dev_b->worker[0]);
 	settle();
 	assert_int_equal(nb_told() - begin, 4);
@@ -306,7 +312,7 @@ mcast_group__the_network_is_told(void **state)
 	assert_int_equal(nb_told() - begin, 6);
 }
 
-/* More than can wait for the port at once. */
+/* More reports than the port can take at once. */
 static void
 mcast_group__the_network_is_told_of_many(void **state)
 {
@@ -334,7 +340,7 @@ mcast_group__the_network_is_told_of_many(void **state)
 		for (unsigned k = 0; k < 8; k++)
 			settle();
 	}
-	/* perhaps once more, as new ones are */
+	/* reports of new groups may be sent twice */
 	assert_true(nb_told() - begin >= NB);
 	assert_int_equal((nb_told() - begin) % NB, 0);
 	for (unsigned i = 0; i < NB; i++) {
@@ -346,7 +352,7 @@ mcast_group__the_network_is_told_of_many(void **state)
 	rig_qp_free(qp);
 }
 
-/* A port with a filter, and a list that it is told: what is not in it would not arrive. */
+/* A port with a MAC filter: frames to groups that are not in its list would not arrive. */
 static void
 mcast_group__a_port_that_filters_has_room_for_some(void **state)
 {
@@ -362,7 +368,7 @@ mcast_group__a_port_that_filters_has_room_for_some(void **state)
 				 i < 64 ? 0 : -ENOMEM);
 		settle();
 	}
-	gid[12] = 0; /* one that is there already */
+	gid[12] = 0; /* a group that is in the list already */
 	assert_int_equal(uroce_dev_attach_mcast(dev_b, &qp->wqp, gid), 0);
 	for (unsigned i = 0; i < 64; i++) {
 		gid[12] = (uint8_t)i;

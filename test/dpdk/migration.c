@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * QPs that move to the worker that receives their frames: every byte arrives, once and in order, nothing is
- * sent again, and nobody but its worker calls a QP. The rings are wired askew, so that without that every
- * frame would hop for ever.
+ * Migration of QPs to the worker that receives their frames: every byte arrives, once and in order,
+ * nothing is retransmitted, and only its worker calls a QP. The rings are connected so that without
+ * migration every frame would be forwarded.
  */
 
 #include "rig.h"
@@ -27,11 +27,14 @@ static struct {
 	const struct uroce_qpc *qpc;
 	atomic_uint nb_inside;
 } watched[MAX_QPS];
-static atomic_uint nb_watched;   /* workers in threads look at it */
-static atomic_uint nb_meetings;  /* calls into a QP while another was under way */
-static atomic_uint nb_strangers; /* or by a thread that does not drive its worker */
-static atomic_uint nb_left; /* moves of a QP with a CQ on the list of the worker that it left */
-static _Thread_local unsigned my_worker; /* one past its index; 0: this thread drives all */
+/* number of QPs that the checks below watch; threads of workers read it */
+static atomic_uint nb_watched;
+static atomic_uint nb_meetings;  /* calls into a QP while another call was running */
+static atomic_uint nb_strangers; /* calls by a thread that does not drive the QP's worker */
+/* migrations of a QP whose CQ was on a list of the worker that it left */
+static atomic_uint nb_left;
+/* one past the index of this thread's worker; 0: this thread drives all workers */
+static _Thread_local unsigned my_worker;
 
 static unsigned
 enter(const struct uroce_qpc *qpc)
@@ -136,7 +139,10 @@ make_pairs(unsigned nb)
 	}
 }
 
-/* Also where the test drives both devices by itself: there it is the clock, and no timer expires by the machine. */
+/*
+ * Where the test drives both devices itself, time passes with its calls only. So no timer expires
+ * because of the machine.
+ */
 static void
 make_pairs_by_own_clock(unsigned nb)
 {
@@ -187,7 +193,10 @@ expect_nothing_dropped(void)
 	assert_int_equal(sum(dev_b, UROCE_VERDICT_OVERRUN), 0);
 }
 
-/* Nothing came ahead of something else. A slow machine may probe, and the probe is a duplicate. */
+/*
+ * Check that no packet arrived out of order. A slow machine may cause probes, which arrive as
+ * duplicates.
+ */
 static void
 expect_order(void)
 {
@@ -203,7 +212,7 @@ expect_order(void)
 	}
 }
 
-/* One message each way for each pair; what the last left is overwritten with other bytes. */
+/* One message in each direction for each pair, over memory that was cleared before. */
 static void
 exchange(enum ibv_wr_opcode opcode, uint32_t len)
 {
@@ -220,7 +229,7 @@ exchange(enum ibv_wr_opcode opcode, uint32_t len)
 	}
 }
 
-/* As many messages as it takes, and as many again. */
+/* Enough messages for all migrations, and as many again. */
 static void
 exchange_until_settled(void)
 {
@@ -299,7 +308,7 @@ migration__messages_stay_in_order(void **state)
 	close_pair();
 }
 
-/* What a responder remembers of READs and atomics goes with it. */
+/* READ and atomic resources of a responder migrate with it. */
 static void
 migration__reads_and_atomics_move_too(void **state)
 {
@@ -342,12 +351,18 @@ migration__reads_and_atomics_move_too(void **state)
 			rig_check(qa[k], 0, qb[k], 0, RIG_BUF_LEN);
 	}
 	assert_true(nb_moved(dev_a) + nb_moved(dev_b) > 0);
-	/* responses may overtake those that their sender sent before it moved, and be asked for again */
+	/*
+	 * responses may overtake those that the responder sent before it migrated, and may be
+	 * requested again
+	 */
 	expect_nothing_dropped();
 	close_pair();
 }
 
-/* With three queues wired in a ring there is no place where nothing hops: they give up going after one another. */
+/*
+ * With three queues in a circle every placement needs forwarding: the QPs migrate less and less
+ * often.
+ */
 static void
 migration__those_that_never_meet_grow_patient(void **state)
 {
@@ -356,7 +371,7 @@ migration__those_that_never_meet_grow_patient(void **state)
 	make_pairs_by_own_clock(1);
 	for (unsigned i = 0; i < 3; i++)
 		exchange_until_settled();
-	/* some six times as many frames as it takes to move once */
+	/* about six times as many frames as one migration needs */
 	assert_in_range(nb_moved(dev_a) + nb_moved(dev_b), 1, 4);
 	expect_order();
 	close_pair();
@@ -374,7 +389,7 @@ migration__a_call_follows_the_qp(void **state)
 	struct rig_qp *moved = uroce_worker_qp_worker(&qb[0]->wqp)->idx ? qb[0] : qa[0];
 
 	assert_int_equal(uroce_worker_qp_worker(&moved->wqp)->idx, 1);
-	/* rig_modify() would name the right one */
+	/* rig_modify() would call the present worker */
 	rig_post_send(moved, IBV_WR_RDMA_WRITE, 5, 0, 64, moved, 0);
 	assert_int_equal(rig_modify(moved, &attr, IBV_QP_STATE), 0);
 	assert_int_equal(rig_await(&moved->scq, dev_a, dev_b).status, IBV_WC_WR_FLUSH_ERR);
@@ -383,7 +398,10 @@ migration__a_call_follows_the_qp(void **state)
 
 /* --- frames by hand ----------------------------------------------------------------------------- */
 
-/* What A sends goes to B's worker `at`, and B's answers to A's worker 0; B's workers are not driven otherwise. */
+/*
+ * Frames of A go to worker `at` of B, and B's responses to worker 0 of A. The workers of B are not
+ * driven otherwise.
+ */
 static void
 carry_to(unsigned at)
 {
@@ -424,7 +442,7 @@ finish(unsigned at)
 	rig_check(qb[0], 0, qa[0], 0, RIG_BUF_LEN);
 }
 
-/* Until worker 1 of B may ask for the QP. */
+/* Repeat until worker 1 of B is the target worker of the QP. */
 static void
 carry_until_heir(void)
 {
@@ -437,7 +455,10 @@ carry_until_heir(void)
 	assert_int_equal(dev_b->worker[1]->migrating.nb, 0);
 }
 
-/* It goes in the round in which it completes a receive request, whose CQ the worker that it leaves publishes. */
+/*
+ * The QP migrates in the round in which it completes a receive request: the worker that it leaves
+ * publishes the CQ.
+ */
 static void
 migration__a_qp_leaves_no_cq_behind(void **state)
 {
@@ -445,7 +466,10 @@ migration__a_qp_leaves_no_cq_behind(void **state)
 	open_pair(2);
 	make_pairs_by_own_clock(1);
 	carry_until_heir();
-	/* the frame of the first message hops, as one does that was received before the heir was named */
+	/*
+	 * the frame of the first message is forwarded, like one that was received before the target
+	 * worker was set
+	 */
 	atomic_store(&qb[0]->wqp.target_worker, 0);
 	for (unsigned i = 1; i <= 2; i++) {
 		rig_post_recv(qb[0], i, 0, 64);
@@ -473,12 +497,12 @@ migration__what_is_parked_is_acted_on_first(void **state)
 	memset(qb[0]->buf, 0, RIG_BUF_LEN);
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, RIG_BUF_LEN, qb[0], 0);
 	carry_to(1);
-	/* and a probe or two, where time has passed */
+	/* one or two probes may have been sent if time has passed */
 	assert_true(dev_b->worker[1]->migrating.nb >= RIG_BUF_LEN / 1024);
 	answer_from(0);
 	assert_ptr_equal(uroce_worker_qp_worker(&qb[0]->wqp), dev_b->worker[1]);
 	assert_int_equal(atomic_load(&qb[0]->wqp.target_worker), 0);
-	/* it lives there, but these come behind those that are parked */
+	/* the QP belongs to this worker now, but these frames are behind the waiting ones */
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 1, 0, 4096, qb[0], 0);
 	carry_to(1);
 	assert_true(dev_b->worker[1]->migrating.nb >= RIG_BUF_LEN / 1024 + 4);
@@ -500,11 +524,11 @@ migration__a_frame_on_the_owners_queue_ends_it(void **state)
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, 4096, qb[0], 0);
 	carry_to(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, 4);
-	/* as a frame that arrives there does */
+	/* a frame that arrives at the old worker cancels the migration */
 	uroce_migrate_stay(&qb[0]->wqp);
 	answer_from(0);
 	assert_ptr_equal(uroce_worker_qp_worker(&qb[0]->wqp), dev_b->worker[0]);
-	answer_from(1); /* what was parked hops */
+	answer_from(1); /* waiting frames are forwarded */
 	assert_int_equal(dev_b->worker[1]->migrating.nb, 0);
 	finish(0);
 	assert_int_equal(nb_moved(dev_b), 0);
@@ -528,7 +552,7 @@ migration__a_qp_that_ends_leaves_nothing_parked(void **state)
 	carry_to(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, RIG_BUF_LEN / 1024);
 	rig_qp_free(qb[0]);
-	answer_from(0); /* the question is for nobody */
+	answer_from(0); /* the migration request is for a QP that has ended */
 	answer_from(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, 0);
 	assert_true(rte_mempool_in_use_count(pool) <= nb_before + 64);
@@ -561,7 +585,7 @@ migration__what_is_not_parked_for_want_of_room_is_lost_and_sent_again(void **sta
 
 static atomic_bool is_over;
 
-/* Worker i of both devices. */
+/* Drive worker i of both devices. */
 static void *
 drive_both(void *arg)
 {
@@ -603,7 +627,7 @@ migration__workers_in_threads_never_meet_in_a_qp(void **state)
 			rig_check(qb[i], 0, qa[i], 0, RIG_BUF_LEN);
 		}
 	}
-	/* they end while their workers go on */
+	/* QPs are destroyed while their workers run */
 	assert_true(nb_moved(dev_a) + nb_moved(dev_b) >= nb_pairs);
 	assert_int_equal(atomic_load(&nb_meetings), 0);
 	assert_int_equal(atomic_load(&nb_strangers), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Devices that are attached to uroced, of which the test's switch takes the place: frames, what is no frame,
- * ends and beginnings of the connection, and what uroced says of itself.
+ * Devices that are attached to uroced, which the switch of this test replaces: frames, invalid
+ * descriptors, loss and restart of the connection, and what uroced tells about the host.
  */
 
 #include "mux_rig.h"
@@ -68,7 +68,9 @@ has_passed_all(void)
 	return uroce_mux_client_has_passed(dev_a->port, 0, uroce_mux_client_sent(dev_a->port, 0));
 }
 
-/* Who was waited for in vain is not waited for by each call, until it goes on. */
+/*
+ * After one wait that timed out, calls do not wait for barriers of uroced until uroced continues.
+ */
 static void
 mux_client__a_uroced_that_is_late_gets_no_more_barriers(void **state)
 {
@@ -82,13 +84,13 @@ mux_client__a_uroced_that_is_late_gets_no_more_barriers(void **state)
 	uroce_mux_client_give_up(dev_a->port, 0, sent + 1);
 	assert_false(uroce_mux_client_sync(dev_a->port, 0));
 	assert_int_equal(uroce_mux_client_sent(dev_a->port, 0), sent);
-	attached_write(8); /* a frame behind it */
+	attached_write(8); /* a frame behind the barrier */
 	attached_wait(has_passed_all, attached_nothing);
 	assert_true(uroce_mux_client_sync(dev_a->port, 0));
 	attached_end();
 }
 
-/* Frames of a QP come in on any lane, and hop to its worker. */
+/* Frames of a QP arrive on any ring, and are forwarded to its worker. */
 static void
 mux_client__each_worker_has_its_lanes(void **state)
 {
@@ -113,7 +115,7 @@ mux_client__each_worker_has_its_lanes(void **state)
 	attached_end();
 }
 
-/* What the numbers of its own QPs are in stays in the device; all addresses are its own. */
+/* Frames to a QP number of the device itself stay in the device; all its addresses are its own. */
 static void
 mux_client__frames_of_its_own_do_not_leave(void **state)
 {
@@ -178,7 +180,7 @@ mux_client__wrong_slots_are_dropped_and_counted(void **state)
 	offset = switch_next_buffer(attached_switch, 1, 0);
 	switch_forge(attached_switch, 1, 0, slot(offset, 0), NULL, 0);
 	switch_forge(attached_switch, 1, 0, slot(offset + 4288 * 2, 100), NULL,
-		     0); /* another slot's */
+		     0); /* the descriptor has the offset of another slot */
 	switch_forge(attached_switch, 1, 0, slot(UINT32_MAX, 4218), NULL, 0);
 	switch_forge(attached_switch, 1, 0, slot(size, 60), NULL, 0);
 	switch_forge(attached_switch, 1, 0, slot(0, 60), NULL, 0);
@@ -189,7 +191,7 @@ mux_client__wrong_slots_are_dropped_and_counted(void **state)
 	switch_forge(attached_switch, 1, 0, slot(offset, 53), NULL, 0);
 	attached_wait(has_seen_all, attached_drive);
 	assert_int_equal(atomic_load(&attached_stats(1)->wrong_slots), 8);
-	/* their slots are as good as new, all around */
+	/* after the forged descriptors all slots of the ring can be used */
 	for (unsigned i = 0; i < 40; i++)
 		attached_write(RIG_BUF_LEN);
 	assert_int_equal(atomic_load(&attached_stats(1)->wrong_slots), 8);
@@ -198,7 +200,7 @@ mux_client__wrong_slots_are_dropped_and_counted(void **state)
 	attached_end();
 }
 
-/* A slot that is right, and bytes that are not. */
+/* A valid descriptor of a frame with random bytes. */
 static void
 mux_client__garbage_in_frames_is_what_it_is_on_any_port(void **state)
 {
@@ -212,7 +214,7 @@ mux_client__garbage_in_frames_is_what_it_is_on_any_port(void **state)
 
 		for (unsigned j = 0; j < sizeof(bytes); j++)
 			bytes[j] = (uint8_t)rand();
-		if (i % 2) { /* something of RoCE about it */
+		if (i % 2) { /* half of the frames have some valid RoCE fields */
 			memcpy(bytes, switch_host.mac, 6);
 			memcpy(bytes + 12, "\x08\x00\x45", 3);
 		}
@@ -231,7 +233,7 @@ has_wrong_head(void)
 	return atomic_load(&attached_stats(1)->wrong_heads) > 0;
 }
 
-/* An index that cannot be: the connection is made anew, with lanes that are empty. */
+/* After an impossible index the connection is established again, with empty rings. */
 static void
 mux_client__a_wrong_index_ends_the_connection(void **state)
 {
@@ -258,7 +260,7 @@ has_lost_link(void)
 	return uroce_dev_event_pop(dev_b, &event) && event.type == IBV_EVENT_PORT_ERR;
 }
 
-/* The connection is made anew, and that is all. */
+/* After an invalid message the connection is established again, without further effects. */
 static void
 mux_client__wrong_words_end_the_connection(void **state)
 {
@@ -296,7 +298,7 @@ mux_client__the_link_goes_and_comes_with_uroced(void **state)
 	attached_end();
 }
 
-/* Nothing is lost, or comes twice: what is to be added is added once. */
+/* Restarts of uroced lose or duplicate nothing: each atomic is executed once. */
 static void
 mux_client__requests_live_through_restarts(void **state)
 {
@@ -329,7 +331,7 @@ mux_client__requests_live_through_restarts(void **state)
 	attached_end();
 }
 
-/* More than a lane holds, while nobody takes it. */
+/* More frames than a ring holds, while no reader takes them. */
 static void
 mux_client__a_full_lane_holds_back(void **state)
 {
@@ -368,7 +370,7 @@ mux_client__refusals_are_errors(void **state)
 	assert_int_equal(uroce_dev_create(&conf, &dev), -ECONNREFUSED);
 }
 
-/* uroced comes back and does not want us, and then it does. */
+/* uroced restarts and refuses the client, and accepts it later. */
 static void
 mux_client__a_refusal_is_lived_with(void **state)
 {
@@ -413,7 +415,7 @@ mux_client__addresses_follow_uroceds(void **state)
 		rig_qp_free(attached_qp[i]);
 	attached_connect(0);
 	attached_write(5000);
-	/* its link is ours */
+	/* the link state of uroced's port is the link state of the device */
 	host.is_up = 0;
 	switch_tell(attached_switch, &host);
 	attached_wait(attached_has_no_link, attached_drive);
@@ -423,7 +425,7 @@ mux_client__addresses_follow_uroceds(void **state)
 	attached_end();
 }
 
-/* Paths have it, and so has every peer. */
+/* Paths and all peers contain the old MAC, so QPs end. */
 static void
 mux_client__another_MAC_is_another_host(void **state)
 {

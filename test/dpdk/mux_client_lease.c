@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Numbers of QPs of a device that is attached to uroced: where they come from, and what if they are gone.
+ * QP numbers of a device that is attached to uroced: where they come from, and what happens when a
+ * lease is lost.
  */
 
 #include "mux_rig.h"
@@ -27,11 +28,11 @@ mux_client__numbers_are_of_leased_blocks(void **state)
 	}
 	assert_int_equal(ret, -ENOMEM);
 	assert_int_equal(nb, 2 * UROCE_MUX_BLOCK);
-	/* one that is given back is the one that comes next */
+	/* a released number is the next one that is allocated */
 	uroce_dev_free_qpn(dev_a, 300);
 	assert_int_equal(uroce_dev_alloc_qpn(dev_a, &qpn), 0);
 	assert_int_equal(qpn, 300);
-	/* without uroced as well, which has to be there for more */
+	/* a released number is allocated without uroced; only further blocks need uroced */
 	uroce_dev_free_qpn(dev_a, 301);
 	switch_stop(attached_switch);
 	assert_int_equal(uroce_dev_alloc_qpn(dev_a, &qpn), 0);
@@ -86,14 +87,14 @@ mux_client__many_threads_draw(void **state)
 		pthread_join(thread[i], &failed);
 		assert_null(failed);
 	}
-	/* each is somebody's, and given back once */
+	/* each number has one owner, and is released once */
 	for (unsigned i = 0; i < 4; i++) {
 		for (unsigned j = 0; j < 2000; j++) {
 			assert_true(uroce_mux_client_holds(dev_a->port->mux_client, qpn[i][j]));
 			uroce_dev_free_qpn(dev_a, qpn[i][j]);
 		}
 	}
-	/* a quarter more at a time: not all that can be had */
+	/* leases grow by a quarter at a time, so that one client does not take all numbers */
 	assert_in_range(dev_a->port->mux_client->nb_leases, 32, 80);
 	assert_int_equal(uroce_dev_destroy(dev_a), 0);
 	switch_stop(attached_switch);
@@ -107,7 +108,7 @@ has_failed(void)
 	return uroce_dev_event_pop(dev_b, &event) && event.type == IBV_EVENT_QP_FATAL;
 }
 
-/* Their numbers are others' now. */
+/* QPs whose numbers were leased to another client meanwhile. */
 static void
 mux_client__QPs_without_a_number_fail(void **state)
 {

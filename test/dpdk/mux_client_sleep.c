@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Who sleeps on a device that is attached to uroced, and who wakes whom; and a child, which does not hold on to it.
+ * Sleeping threads of a device that is attached to uroced, and their wake-ups. Also fork(): a child
+ * does not keep the connection open.
  */
 
 #include "mux_rig.h"
@@ -14,7 +15,7 @@
 
 /* --- sleep ------------------------------------------------------------------------------------- */
 
-static uint64_t nb_sleeps; /* of the other end, before what is waited for */
+static uint64_t nb_sleeps; /* sleeps of the other end before the awaited event */
 
 static const struct uroce_service_stats *
 service(void)
@@ -60,10 +61,16 @@ expect_frames_wake(const char *keys)
 		assert_int_equal(rig_wait(&attached_qp[0]->scq).status, IBV_WC_SUCCESS);
 		wait_for_sleep();
 	}
-	/* it may be about to look at the link when one comes, but not always; one that is late is probed for, too */
+	/*
+	 * a frame may arrive when the thread is awake to check the link, but not every time; a late
+	 * frame also causes a probe
+	 */
 	assert_true(atomic_load(&service()->rx_wakeups) - nb_notices >= 5);
 	assert_true(atomic_load(&attached_stats(0)->doorbells) - nb_bells >= 10);
-	/* and attached_nothing wakes it else, but the look at the link: a sleep and a nap before it each time */
+	/*
+	 * only the link check ends the sleep otherwise: a sleep and a timed sleep before it each
+	 * time
+	 */
 	wait_for_sleep();
 	nb_notices = atomic_load(&service()->rx_wakeups);
 	nb_naps = atomic_load(&service()->timed_sleeps);
@@ -88,7 +95,10 @@ mux_client__frames_of_any_worker_wake_who_sleeps(void **state)
 	expect_frames_wake("drive=app,workers=2");
 }
 
-/* Also after the connection was another one, and while there was none. */
+/*
+ * A sleeping thread is also woken after the connection was established again, and while there was
+ * none.
+ */
 static void
 mux_client__who_sleeps_is_woken_after_a_restart(void **state)
 {
@@ -121,7 +131,10 @@ has_left(void)
 	return switch_nb_clients(attached_switch) == 0;
 }
 
-/* The parent's end is a client's end, though a child is left; and the parent goes on beside it. */
+/*
+ * uroced notices the end of the parent although the child continues. A parent that continues keeps
+ * its device beside its child.
+ */
 static void
 mux_client__a_child_is_no_client(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The two devices, and what is between them.
+ * Creates the two devices and the switch between them.
  */
 
 #include "mux_rig.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PATIENCE_S 60 /* only what hangs takes as long */
+#define PATIENCE_S 60 /* time limit, which only a hang exceeds */
 
 struct a_switch *attached_switch;
 struct rig_qp *attached_qp[2];
@@ -34,7 +34,7 @@ attached_nothing(void)
 {
 }
 
-/* Until it is so; meanwhile this is done. */
+/* Repeat `meanwhile` until `is_so` returns true. */
 void
 attached_wait(bool (*is_so)(void), void (*meanwhile)(void))
 {
@@ -68,7 +68,7 @@ attached_has_no_link(void)
 void
 attached_connect(unsigned worker)
 {
-	rig_timeout = RIG_TIMEOUT_LONG; /* the switch is a thread */
+	rig_timeout = RIG_TIMEOUT_LONG; /* the scheduler may delay the thread of the switch */
 	for (unsigned i = 0; i < 2; i++)
 		attached_qp[i] = rig_qp(attached_dev(i), worker, IBV_QPT_RC);
 	rig_connect(attached_qp[0], attached_qp[1], 1);
@@ -76,7 +76,7 @@ attached_connect(unsigned worker)
 	rig_fill(attached_qp[0], 1);
 }
 
-/* Two devices and a pair of QPs. */
+/* Create two devices and a pair of QPs. */
 void
 attached_begin(const char *keys)
 {

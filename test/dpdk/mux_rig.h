@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Two devices that are attached to a switch of the test's: dev_a and dev_b of the rig, and a QP on each.
+ * Two devices, dev_a and dev_b of the rig, that are attached to a switch of the test, and a QP on
+ * each.
  */
 
 #include "rig.h"
@@ -12,48 +13,54 @@
 #include "datapath/mux_client.h"
 #include "switch.h"
 
-/** SOCKET is where this program's switch listens. */
+/** Specification of a device; SOCKET is the path on which the switch of the program listens. */
 #define SPEC "uroced,socket=" SOCKET
 
 extern struct a_switch *attached_switch;
 extern struct rig_qp *attached_qp[2];
 
-/** dev_a, or dev_b. */
+/** Device dev_a for 0, dev_b for 1. */
 struct uroce_dev *attached_dev(unsigned i);
 
-/** A switch that does what it is to do. */
+/** Start the switch without faults; restart it. */
 void attached_start(void);
 void attached_restart(void);
 
-/** That, two devices with these keys, and a pair of QPs on their first workers. */
+/**
+ * Start the switch, and create two devices with these keys and a pair of QPs on their first
+ * workers.
+ */
 void attached_begin(const char *keys);
 void attached_end(void);
 
-/** QPs and devices end; the switch is there. */
+/** Destroy QPs and devices, but keep the switch. */
 void attached_end_devs(void);
 
-/** QPs on these workers, from one device to the other. */
+/** Create connected QPs on this worker of both devices. */
 void attached_connect(unsigned worker);
 
-/** Drive both devices; or do not. */
+/** Functions for attached_wait(): drive both devices, or do nothing. */
 void attached_drive(void);
 void attached_nothing(void);
 
-/** Until it is so; meanwhile this is done. */
+/** Repeat `meanwhile` until `is_so` returns true. */
 void attached_wait(bool (*is_so)(void), void (*meanwhile)(void));
 
-/** Whether both, or none, have a link; or both, and the switch knows it. */
+/**
+ * Whether both devices have a link; whether none has one; whether both have one and the switch has
+ * both clients.
+ */
 bool attached_has_link(void);
 bool attached_has_no_link(void);
 bool attached_has_both(void);
 
-/** WRITE so many bytes from the one to the other, and compare. */
+/** WRITE so many bytes from one device to the other, and compare them. */
 void attached_write(uint32_t len);
 
-/** Of the first lanes of a device. */
+/** Statistics of the first rings of a device. */
 const struct uroce_mux_client_stats *attached_stats(unsigned i);
 
-/** The next event of a device is this. */
+/** Wait for the next event of a device, which must be of this type. */
 void attached_expect(struct uroce_dev *dev, enum ibv_event_type type);
 
 #endif /* TEST_DPDK_MUX_RIG_H */

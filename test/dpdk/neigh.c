@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Neighbours: frames in, frames out, byte for byte; and what is learnt from them, which is as little
- * as possible.
+ * Neighbours: received frames and the frames sent in response, byte for byte. A host learns as
+ * little as possible from received frames.
  */
 
 #include "rig.h"
@@ -97,7 +97,7 @@ expect_ignored(const uint8_t *frame, size_t frame_len)
 	assert_memory_equal(buf, frame, frame_len);
 }
 
-/* The frame with one byte changed. */
+/* Check that the frame is ignored with one byte changed. */
 static void
 expect_ignored_with(const uint8_t *frame, size_t frame_len, size_t at, uint8_t value)
 {
@@ -209,7 +209,7 @@ neigh_report__a_new_group_is_reported_once_more(void **state)
 	assert_false(uroce_neigh_is_report_due(neigh, UINT64_MAX - 1));
 }
 
-/* A router asks: due within the time that it gives, then no longer. */
+/* A router queries: the report is due within the given time, and only once. */
 static void
 expect_due(const uint8_t *frame, size_t frame_len, uint64_t resp_ms)
 {
@@ -230,7 +230,7 @@ neigh_input__routers_are_told_in_time(void **state)
 	expect_due(mld_query_v2, sizeof(mld_query_v2), (0x1000 | 1) * 8);
 }
 
-/* Where each has its hop limit, its checksum, and its type. */
+/* The hop limit, the checksum and the type of each query. */
 static void
 neigh_input__queries_from_elsewhere_or_damaged_are_ignored(void **state)
 {
@@ -255,23 +255,31 @@ static void
 neigh_input__malformed_is_ignored(void **state)
 {
 	(void)state;
-	expect_ignored_with(arp_request, sizeof(arp_request), 15, 6);    /* hardware type */
-	expect_ignored_with(arp_request, sizeof(arp_request), 16, 0x86); /* protocol type */
-	expect_ignored_with(arp_request, sizeof(arp_request), 18, 8);    /* hardware length */
-	expect_ignored_with(arp_request, sizeof(arp_request), 19, 16);   /* protocol length */
-	expect_ignored_with(arp_request, sizeof(arp_request), 21, 3);    /* operation */
-	expect_ignored_with(arp_request, sizeof(arp_request), 41, 2);    /* for another */
-	expect_ignored_with(arp_request, sizeof(arp_request), 22, 3);    /* from a group's MAC */
-	expect_ignored_with(ns, sizeof(ns), 21, 254);                    /* came over a router */
-	expect_ignored_with(ns, sizeof(ns), sizeof(ns) - 1, 0x98);       /* checksum */
-	expect_ignored_with(ns_probe, sizeof(ns_probe), 77, 2);          /* checksum, for another */
-	expect_ignored_with(ping, sizeof(ping), 22, 62);                 /* IPv4 checksum */
-	expect_ignored_with(ping, sizeof(ping), 33, 2);                  /* for another */
-	expect_ignored_with(ping6, sizeof(ping6), sizeof(ping6) - 1, 'x'); /* checksum */
+	expect_ignored_with(arp_request, sizeof(arp_request), 15, 6);    /* invalid hardware type */
+	expect_ignored_with(arp_request, sizeof(arp_request), 16, 0x86); /* invalid protocol type */
+	/* invalid hardware length */
+	expect_ignored_with(arp_request, sizeof(arp_request), 18, 8);
+	/* invalid protocol length */
+	expect_ignored_with(arp_request, sizeof(arp_request), 19, 16);
+	expect_ignored_with(arp_request, sizeof(arp_request), 21, 3); /* invalid operation */
+	/* request for another host */
+	expect_ignored_with(arp_request, sizeof(arp_request), 41, 2);
+	/* sender MAC is a group address */
+	expect_ignored_with(arp_request, sizeof(arp_request), 22, 3);
+	/* hop limit: forwarded by a router */
+	expect_ignored_with(ns, sizeof(ns), 21, 254);
+	expect_ignored_with(ns, sizeof(ns), sizeof(ns) - 1, 0x98); /* invalid checksum */
+	/* the target is another host, and so the checksum is wrong */
+	expect_ignored_with(ns_probe, sizeof(ns_probe), 77, 2);
+	/* invalid IPv4 checksum */
+	expect_ignored_with(ping, sizeof(ping), 22, 62);
+	/* request to another host */
+	expect_ignored_with(ping, sizeof(ping), 33, 2);
+	expect_ignored_with(ping6, sizeof(ping6), sizeof(ping6) - 1, 'x'); /* invalid checksum */
 	assert_false(knows(peer_v6, NOW));
 }
 
-/* An answer to one frame would go to all hosts. */
+/* A response to a group MAC would go to many hosts. */
 static void
 neigh_input__an_echo_from_a_groups_mac_is_ignored(void **state)
 {
@@ -280,13 +288,13 @@ neigh_input__an_echo_from_a_groups_mac_is_ignored(void **state)
 	expect_ignored_with(ping6, sizeof(ping6), 6, 0x33);
 }
 
-/* Every frame cut at every length: ignored, and nothing past the end is read (under a sanitiser). */
+/* Every frame, truncated at every length, is ignored; a sanitizer detects reads behind the end. */
 static void
 neigh_input__truncated_is_ignored(void **state)
 {
 	static const struct {
 		const uint8_t *frame;
-		size_t whole; /* without Ethernet's pad */
+		size_t whole; /* length of the frame without Ethernet padding */
 	} cases[] = {
 		{ arp_request, 42 },    { ns, sizeof(ns) },       { ns_probe, sizeof(ns_probe) },
 		{ ping, sizeof(ping) }, { ping6, sizeof(ping6) }, { na_answer, sizeof(na_answer) },
@@ -324,7 +332,8 @@ neigh_input__fragments_are_ignored(void **state)
 
 	(void)state;
 	memcpy(frame, ping, sizeof(ping));
-	frame[20] = 0x20; /* more fragments instead of do not fragment; checksum to match */
+	/* "more fragments" instead of "do not fragment"; the checksum is adjusted */
+	frame[20] = 0x20;
 	frame[24] = (uint8_t)(frame[24] + 0x20);
 	expect_ignored(frame, sizeof(frame));
 }
@@ -341,7 +350,7 @@ neigh_input__only_our_network(void **state)
 	EXPECT_REPLY(arp_request_tagged, arp_reply_tagged);
 }
 
-/* Forged requests push out one another, not the neighbour that we asked for. */
+/* Forged requests replace one another in the table, not the neighbour that was queried. */
 static void
 neigh_input__a_flood_does_not_push_out_what_we_asked_for(void **state)
 {
@@ -362,7 +371,7 @@ neigh_input__a_flood_does_not_push_out_what_we_asked_for(void **state)
 	assert_true(knows(peer_v4, NOW));
 }
 
-/* The checksum of a neighbour message is made to match whatever the frame was changed to. */
+/* Compute the checksum of a changed neighbour message. */
 static void
 seal(uint8_t *frame, size_t frame_len)
 {
@@ -385,7 +394,10 @@ has_entry(const uint8_t ip[16])
 	return uroce_neigh_find(neigh, ip, NOW, mac);
 }
 
-/* A neighbour message with another address at `at`, after somebody has asked for that address. */
+/*
+ * Check that a neighbour message with another address at `at` creates no entry, although that
+ * address was queried.
+ */
 static void
 expect_no_nd_entry(const uint8_t *frame, size_t frame_len, size_t at, const uint8_t ip[16])
 {
@@ -407,17 +419,19 @@ static void
 neigh_input__no_entry_of_what_is_no_other_host(void **state)
 {
 	static const uint8_t not_hosts[][16] = {
-		{ 0 },                                           /* unspecified */
-		{ [15] = 1 },                                    /* loopback */
-		{ 0x20, 0x01, 0x0d, 0xb8, [15] = 1 },            /* ours */
-		{ 0xff, 2, [15] = 1 },                           /* a group */
-		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 9 },      /* IPv4, mapped */
-		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 },      /* ours, mapped */
-		{ [10] = 0xff, [11] = 0xff, 0, 0, 0, 0 },        /* this network */
-		{ [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 },      /* loopback */
-		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 255 },    /* our network's broadcast */
-		{ [10] = 0xff, [11] = 0xff, 224, 0, 0, 1 },      /* a group */
-		{ [10] = 0xff, [11] = 0xff, 255, 255, 255, 255 } /* broadcast */
+		{ 0 },                                      /* the unspecified address */
+		{ [15] = 1 },                               /* the loopback address */
+		{ 0x20, 0x01, 0x0d, 0xb8, [15] = 1 },       /* the host's own address */
+		{ 0xff, 2, [15] = 1 },                      /* a multicast group */
+		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 9 }, /* a mapped IPv4 address */
+		/* the host's own address, mapped */
+		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 },
+		{ [10] = 0xff, [11] = 0xff, 0, 0, 0, 0 },   /* an address of "this network" */
+		{ [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 }, /* an IPv4 loopback address */
+		/* broadcast of the host's network */
+		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 255 },
+		{ [10] = 0xff, [11] = 0xff, 224, 0, 0, 1 },      /* an IPv4 multicast group */
+		{ [10] = 0xff, [11] = 0xff, 255, 255, 255, 255 } /* the IPv4 broadcast address */
 	};
 
 	(void)state;
@@ -449,7 +463,8 @@ neigh_input__no_entry_of_a_groups_mac(void **state)
 	memcpy(frame, arp_answer, sizeof(arp_answer));
 	frame[22] |= 1;
 	expect_ignored(frame, sizeof(arp_answer));
-	memcpy(frame, na_answer, sizeof(na_answer)); /* in its option, and of the frame */
+	/* the group MAC is in the option, and in the frame's source */
+	memcpy(frame, na_answer, sizeof(na_answer));
 	frame[6] |= 1;
 	frame[80] |= 1;
 	seal(frame, sizeof(na_answer));
@@ -460,7 +475,7 @@ neigh_input__no_entry_of_a_groups_mac(void **state)
 	assert_false(has_entry(peer_v4) || has_entry(peer_v6));
 }
 
-/* Mutated frames may say anything; a reply is never longer than the room. */
+/* Mutated frames have any content; a reply is never longer than its buffer. */
 static void
 neigh_input__survives_mutations(void **state)
 {

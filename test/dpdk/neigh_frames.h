@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Frames of ARP, neighbour discovery, ping, IGMP and MLD, made by scapy. We are 02:00:00:00:00:01,
- * 192.0.2.1, 2001:db8::1 and fe80::ff:fe00:1; groups are 239.1.2.3 and ff15::7; the peer is 02:00:00:00:00:99, 192.0.2.9 and 2001:db8::9. The tagged ones are of
- * network 7.
+ * Frames of ARP, neighbour discovery, ping, IGMP and MLD, made by scapy. The tested host is
+ * 02:00:00:00:00:01, 192.0.2.1, 2001:db8::1 and fe80::ff:fe00:1. Its groups are 239.1.2.3 and
+ * ff15::7. The peer is 02:00:00:00:00:99, 192.0.2.9 and 2001:db8::9. Tagged frames have VLAN 7.
  */
 
 #include <stdint.h>

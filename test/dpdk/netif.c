@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The kernel's side of a port, on the loopback interface, which every machine has and which needs no
- * privilege: the groups that it joins for us.
+ * Multicast groups that the kernel joins for a port with a kernel interface. The test uses the
+ * loopback interface, which exists on every machine and needs no privilege.
  */
 
 #include <errno.h>
@@ -33,7 +33,7 @@ close_loopback(void **state)
 	return 0;
 }
 
-/* Whether the kernel lists a group, of any interface. */
+/* Whether the kernel lists a group, for any interface. */
 static bool
 is_listed(const char *list, const char *group)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages of rtnetlink, made here: answers, and what is none.
+ * Messages of rtnetlink, built by the test: valid and invalid responses.
  */
 
 #include <errno.h>
@@ -23,7 +23,10 @@ static const uint8_t dip[16] = { [10] = 0xff, 0xff, 192, 0, 2, 9 };
 
 static union uroce_netlink_message msg;
 
-/* Begin a message whose fixed part is so long. @return the fixed part, all zero */
+/*
+ * Begin a message with a fixed part of this length.
+ * @return the fixed part, all zero
+ */
 static void *
 begin(uint16_t type, size_t fixed_len)
 {
@@ -71,7 +74,7 @@ netlink_get_route__an_error_is_one_of_the_kernels_or_of_the_protocol(void **stat
 	} rows[] = {
 		{ -ENETUNREACH, -ENETUNREACH },
 		{ -4095, -4095 },
-		{ 0, -EPROTO }, /* that is an acknowledgement, which was not asked for */
+		{ 0, -EPROTO }, /* an acknowledgement that was not requested */
 		{ EPERM, -EPROTO },
 		{ -4096, -EPROTO },
 		{ INT_MIN, -EPROTO },
@@ -90,7 +93,7 @@ netlink_get_route__an_error_is_one_of_the_kernels_or_of_the_protocol(void **stat
 	}
 }
 
-/* What lies behind the message is of the request, in whose place it was received. */
+/* The bytes behind the message belong to the request, which was in the same buffer. */
 static void
 netlink_get_route__what_is_behind_the_message_is_none_of_it(void **state)
 {
@@ -136,7 +139,7 @@ netlink_has_addr__of_this_interface(void **state)
 	assert_false(uroce_netlink_has_addr(&msg, msg.hdr.nlmsg_len, IF_INDEX + 1));
 }
 
-/* A length that is no multiple of 4 leaves less than nothing. */
+/* A length that is no multiple of 4 must not make the remaining length negative. */
 static void
 netlink_has_addr__nothing_is_behind_the_last_message(void **state)
 {

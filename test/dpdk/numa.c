@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * On a machine with two NUMA nodes, which this one is not: the calls that tell of it are answered here, and those
- * that ask for something on a node are written down, and then made for any. The port is on node 1; so is lcore 2.
+ * A machine with two NUMA nodes, which the test simulates. The test replaces the functions that
+ * query the topology. Allocations on a node are recorded, and then made on any node. The port is on
+ * node 1, and so is lcore 2.
  */
 
 #include "rig.h"
@@ -24,11 +25,11 @@
 
 #define NEAR 1
 
-/* Where things were asked for: how many here, how many elsewhere. */
+/* Allocations that were requested on the port's node, and on other nodes. */
 static struct asked {
 	unsigned near, far;
 } pools, rings, queues, pages;
-static bool is_full; /* the node has no memory left */
+static bool is_full; /* the node has no free memory */
 static cpu_set_t kept_near;
 
 static void
@@ -80,7 +81,7 @@ __wrap_numa_max_node(void)
 	return NEAR;
 }
 
-/* The last CPU that we may use. */
+/* The last CPU that the process may use. */
 static int
 near_cpu(void)
 {
@@ -176,7 +177,7 @@ setup(void **state)
 	return 0;
 }
 
-/* The cable is no part of what is looked at. */
+/* The allocations of the cable are not counted. */
 static void
 make_cable(const char *a, const char *b)
 {
@@ -202,7 +203,8 @@ numa_free_lcore__is_of_the_node_if_one_is_free(void **state)
 	assert_int_equal(uroce_numa_free_lcore(0), 1);
 	assert_int_equal(uroce_numa_free_lcore(NEAR), 2);
 	assert_int_equal(uroce_numa_free_lcore(SOCKET_ID_ANY), 1);
-	assert_int_equal(uroce_numa_free_lcore(7), 1); /* another, rather than none */
+	/* an lcore of another node is better than none */
+	assert_int_equal(uroce_numa_free_lcore(7), 1);
 }
 
 static void
@@ -273,7 +275,7 @@ dev_create__its_lcore_is_near(void **state)
 	dev = rig_dev("net_ring_a3,drive=lcore,addr=192.0.2.1/24");
 	assert_int_equal(dev->worker[0]->lcore_id, 2);
 	next = rig_dev("net_ring_b3,drive=lcore,addr=192.0.2.2/24");
-	assert_int_equal(next->worker[0]->lcore_id, 1); /* what is left */
+	assert_int_equal(next->worker[0]->lcore_id, 1); /* lcore 2 is in use, so lcore 1 remains */
 	assert_int_equal(uroce_dev_destroy(next), 0);
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
@@ -287,7 +289,7 @@ dev_create__its_service_thread_is_near(void **state)
 	make_cable("a4", "b4");
 	dev = rig_dev("net_ring_a4,drive=app,addr=192.0.2.1/24");
 	assert_int_equal(uroce_dev_destroy(dev),
-			 0); /* waits for the thread, which sees to it itself */
+			 0); /* waits for the thread, which sets its own affinity */
 	assert_int_equal(CPU_COUNT(&kept_near), 1);
 	assert_true(CPU_ISSET(near_cpu(), &kept_near));
 }

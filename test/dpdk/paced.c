@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Congestion control through the loop: a switch is a callback that marks what port A sends, B's CNPs
- * slow A down, and a worker whose QP waits for its time has nothing to do meanwhile.
+ * Congestion control in the worker's loop. A callback plays the switch and marks the frames of port
+ * A. CNPs of B slow A down. A worker whose only QP waits for the pacer must be idle meanwhile.
  */
 
 #include "rig.h"
@@ -15,7 +15,7 @@
 #include "datapath/round.h"
 #include "wire/hdr.h"
 
-/* No recovery while a test looks on. */
+/* The rate does not recover during a test. */
 #define SPEC ",cc=dcqcn,cc_rate_mbps=1000,cc_min_mbps=200,cc_timer_us=1000000,cc_byte_kb=4000000"
 
 static uint16_t
@@ -55,7 +55,7 @@ paced__marks_slow_the_sender_down(void **state)
 
 	assert_non_null(callback);
 	rig_fill(qp[0], 1);
-	/* marked, and told so: until the rate is the least there is */
+	/* frames are marked and CNPs are sent until the rate is the minimum */
 	for (unsigned i = 0; i < 1000 && cc->rate_bps != 200000000; i++) {
 		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, 1, 0, 20000, qp[1], 0);
 		assert_int_equal(rig_await(&qp[0]->scq, dev[0], dev[1]).status, IBV_WC_SUCCESS);
@@ -69,7 +69,7 @@ paced__marks_slow_the_sender_down(void **state)
 			 uroce_worker_counted(dev[1]->worker[0], UROCE_COUNTER_NP_CNP_SENT));
 	assert_int_equal(rte_eth_remove_tx_callback(dev[0]->port->id, 0, callback), 0);
 
-	/* 800 kB at 200 Mb/s are 32 ms, but for the burst; and most rounds have nothing to do */
+	/* 800 kB at 200 Mb/s take 32 ms, less the burst; most rounds are idle */
 	const uint64_t begin_ns = uroce_clock_ns();
 	const uint64_t rounds = uroce_worker_counted(dev[0]->worker[0], UROCE_COUNTER_ROUNDS);
 	const uint64_t idle_rounds =
@@ -90,7 +90,7 @@ paced__marks_slow_the_sender_down(void **state)
 	}
 }
 
-/* Where no rate is given the port is asked, and its answer is checked. */
+/* Without a configured rate the port's rate is queried, and checked. */
 static void
 paced__the_port_says_how_fast_it_is(void **state)
 {

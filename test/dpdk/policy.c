@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The port policy table: the row of each driver that the issue names, and the frame limit that its
- * arguments give.
+ * The port policy table: one row for each supported driver, and the frame limit that follows from
+ * its arguments.
  */
 
 #include "rig.h"
@@ -30,7 +30,7 @@ port_policy_of__each_driver_has_its_row(void **state)
 	assert_null(uroce_port_policy_of("net_memi")->driver);
 }
 
-/* What was measured to go wrong may not be switched on by accident. */
+/* Features that were measured to fail with a driver must not be enabled by accident. */
 static void
 port_policy_of__what_drivers_cannot_do(void **state)
 {
@@ -40,7 +40,9 @@ port_policy_of__what_drivers_cannot_do(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(no_ext_buf) / sizeof(no_ext_buf[0]); i++)
 		assert_false(uroce_port_policy_of(no_ext_buf[i])->has_ext_buf);
-	/* its peer is told where mbufs lie in the memory that both see */
+	/*
+	 * its peer gets the addresses of mbufs in shared memory, so external buffers are impossible
+	 */
 	assert_false(uroce_port_policy_of("net_virtio_user")->has_ext_buf);
 	assert_false(uroce_port_policy_of("net_af_xdp")->has_multi_seg);
 	assert_true(uroce_port_policy_of("net_af_packet")->may_block);

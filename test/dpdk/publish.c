@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * When completions become visible: behind the acknowledgement. Who transmits looks into the CQ meanwhile. And what a QP
- * is told before its life ends: what has arrived.
+ * When completions become visible: after the transmission of their acknowledgement. A callback of
+ * the transmit function checks the CQ. Also: a QP handles the frames that have arrived before it
+ * ends.
  */
 
 #include "rig.h"
@@ -18,8 +19,9 @@
 
 static struct rig_qp *qp_a, *qp_b;
 static struct uroce_cq_notify notify_b;
-static atomic_uint nb_bursts; /* of b */
-static atomic_uint nb_late;   /* of these: its CQ had something to be seen, or was told of it */
+static atomic_uint nb_bursts; /* number of bursts that b transmitted */
+/* bursts during which the CQ already had a visible entry or an event */
+static atomic_uint nb_late;
 
 static struct uroce_worker *
 worker_b(void)
@@ -27,7 +29,7 @@ worker_b(void)
 	return dev_b->worker[0];
 }
 
-/* The service thread leaves both workers to the test. */
+/* The service threads leave both workers to the test. */
 static void
 keep(void)
 {
@@ -91,7 +93,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* A SEND of a is on its way to b. */
+/* A SEND of a is in flight to b. */
 static void
 send_one(uint64_t wr_id)
 {
@@ -109,7 +111,7 @@ publish__is_behind_the_ack(void **state)
 
 	(void)state;
 	assert_non_null(callback);
-	/* the service thread may have been on its way to a worker */
+	/* the service thread may have been about to drive a worker */
 	for (unsigned i = 1; i <= 20; i++) {
 		eventfd_t one;
 
@@ -127,21 +129,24 @@ publish__is_behind_the_ack(void **state)
 	(void)rte_eth_remove_tx_callback(dev_b->port->id, 0, callback);
 }
 
-/* A program that answers each message before it polls again has its ACKs wait, but for messages that it hears of. */
+/*
+ * A program that responds before each poll has delayed ACKs. For a message with a completion event
+ * the ACK is not delayed.
+ */
 static void
 publish__a_program_that_answers_is_no_exception(void **state)
 {
 	(void)state;
 	for (unsigned i = 1; i <= 40; i++) {
 		for (unsigned j = 0; j < 32; j++)
-			rig_drive(dev_b); /* it spins */
+			rig_drive(dev_b); /* b polls continuously */
 		send_one(i);
 		rig_drive(dev_b);
 		assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
 		rig_drive(dev_a);
 		keep();
 		assert_int_equal(rig_wait(&qp_a->scq).status, IBV_WC_SUCCESS);
-		/* the answer */
+		/* b posts its response */
 		rig_post_send(qp_b, IBV_WR_RDMA_WRITE, i, 0, 100, qp_a, 0);
 		assert_int_equal(rig_await(&qp_b->scq, dev_b, dev_a).status, IBV_WC_SUCCESS);
 	}
@@ -158,7 +163,7 @@ next_event(struct uroce_dev *dev)
 	return event.type;
 }
 
-/* A program that is told that its send queue is drained finds the completions. */
+/* When the event SQ_DRAINED is raised, the completions are already visible. */
 static void
 publish__is_before_an_event_that_tells_of_the_end(void **state)
 {
@@ -200,7 +205,7 @@ end_life__what_has_arrived_is_received_and_answered(void **state)
 	for (unsigned i = 1; i <= 3; i++)
 		assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
 	assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_WR_FLUSH_ERR);
-	/* and so it is at the other end, whose ACKs have arrived, and were not looked at */
+	/* the other end, too, handles the ACKs that have arrived before the QP ends */
 	assert_true(uroce_cq_is_empty(&qp_a->scq));
 	keep();
 	assert_int_equal(uroce_worker_qp_quiesce(&qp_a->wqp, to_error, &qp_a->wqp.qpc), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completions whose acknowledgements wait in the worker: the port is full, other QPs are before, an embedder has not come
- * for them.
+ * Completions whose acknowledgements wait in the worker: because the port is full, because other
+ * QPs are before them, or because an embedder has not taken the frames.
  */
 
 #include "rig.h"
@@ -29,8 +29,8 @@ setup_devices(void **state)
 	return 0;
 }
 
-static bool is_full;   /* the port of b takes nothing */
-static bool has_acked; /* an ACK to qp_a has left */
+static bool is_full;   /* the port of b accepts no frames */
+static bool has_acked; /* an ACK to qp_a was transmitted */
 
 static bool
 is_ack_to_a(const struct rte_mbuf *frame)
@@ -85,7 +85,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* A SEND of a is on its way to b. */
+/* A SEND of a is in flight to b. */
 static void
 send_one(uint64_t wr_id)
 {
@@ -127,7 +127,10 @@ publish__waits_while_the_port_is_full(void **state)
 	assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 }
 
-/* A port that takes nothing any more has nobody at its other end. */
+/*
+ * A port that accepts no frames for a long time has no peer, so completions are published
+ * nevertheless.
+ */
 static void
 publish__does_not_wait_for_ever(void **state)
 {
@@ -144,11 +147,11 @@ publish__does_not_wait_for_ever(void **state)
 	is_full = false;
 }
 
-/* QPs that send without a break are asked before the one that owes the ACK. */
+/* QPs that send continuously are scheduled before the QP whose ACK is pending. */
 static void
 publish__waits_while_others_are_before_the_ack(void **state)
 {
-	enum { NB = 16 }; /* more than a burst, even if each sends a few frames alone */
+	enum { NB = 16 }; /* more than a burst, even if each QP sends only a few frames */
 	struct rig_qp *to[NB], *from[NB];
 	unsigned nb_rounds = 0;
 

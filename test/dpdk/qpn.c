@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The table of QP numbers: who is found, who is not, and how numbers are drawn.
+ * The table of QP numbers: which numbers are found, and how numbers are allocated.
  */
 
 #include "rig.h"
@@ -67,7 +67,7 @@ qpn_alloc__one_is_enough_for_the_smallest_table(void **state)
 	free(table);
 }
 
-/* Draws of 24 bits repeat rarely; a counter would differ by one. */
+/* Numbers are random. Neighbouring numbers of a counter would differ by one. */
 static void
 qpn_alloc__numbers_are_not_a_sequence(void **state)
 {
@@ -85,13 +85,16 @@ qpn_alloc__numbers_are_not_a_sequence(void **state)
 	free(table);
 }
 
-/* All of a block, and nothing else; numbers with the same low bits are in one another's way. */
+/*
+ * All numbers of the leased blocks are used, and no others. Numbers with the same low bits share a
+ * slot.
+ */
 static void
 qpn_alloc_of__blocks_are_used_up(void **state)
 {
 	static const uint32_t block[] = { 3, 700, 3 + 512, 0, 65535 };
 	struct uroce_qpn_table *table =
-		make(1024); /* 2048 slots: the third is in the way of the first */
+		make(1024); /* 2048 slots: the third block shares the slots of the first */
 	uint32_t qpn, nb = 0, nb_of[5] = { 0 };
 
 	(void)state;
@@ -106,7 +109,7 @@ qpn_alloc_of__blocks_are_used_up(void **state)
 	assert_int_equal(nb_of[0] + nb_of[2], 256);
 	assert_int_equal(uroce_qpn_alloc_of(table, block, 3, 256, true, &qpn), -ENOSPC);
 	assert_int_equal(uroce_qpn_alloc_of(table, block, 3, 256, false, &qpn), -ENOSPC);
-	/* 0, 1 and the last one are nobody's, whoever leases them */
+	/* 0, 1 and the last number are reserved, also in leased blocks */
 	for (nb = 0; uroce_qpn_alloc_of(table, block + 3, 2, 256, true, &qpn) == 0; nb++)
 		assert_in_range(qpn, UROCE_QPN_MIN, UROCE_QPN_MAX);
 	assert_int_equal(nb, 2 * 256 - 3);
@@ -131,7 +134,7 @@ qpn_alloc_of__is_bounded_and_not_a_sequence(void **state)
 	free(table);
 }
 
-/* A frame for the QP that had it may still be under way. */
+/* A frame for the previous QP of the number may still be in flight. */
 static void
 qpn_alloc_of__numbers_rest_before_they_come_again(void **state)
 {
@@ -171,7 +174,7 @@ qpn_lookup__finds_from_publish_to_withdraw(void **state)
 	free(table);
 }
 
-/* The slot is found by the low bits, the QP by all of them. */
+/* The low bits select the slot, and the whole number is compared. */
 static void
 qpn_lookup__compares_the_whole_number(void **state)
 {
@@ -189,8 +192,8 @@ qpn_lookup__compares_the_whole_number(void **state)
 }
 
 /*
- * What a connected QP costs that nobody uses: the transport's context and the worker's record. Beside
- * it, what its user asked for: the verbs object, and the rings, here of 128 requests of one element.
+ * The memory of an idle connected QP: the transport's context and the worker's record. The verbs
+ * object and the rings depend on the user's request: here 128 requests of one element.
  */
 static void
 worker_qp__an_idle_qp_costs_1_kib_at_most(void **state)

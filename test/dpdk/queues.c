@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A port with several queues: who spreads frames over them, and who looks at a queue whose worker no thread
- * of the application polls.
+ * A port with several queues: how frames are distributed over them, and which thread drives a
+ * worker that no application thread polls.
  */
 
 #include "rig.h"
@@ -12,7 +12,10 @@
 
 #include "datapath/round.h"
 
-/* A port that can is asked to spread frames by their UDP ports, where there are queues to spread them over. */
+/*
+ * The hash fields of the port's RSS: by UDP ports, if the port can and the device has several
+ * queues.
+ */
 static uint64_t
 spread_by(const char *port, const char *spec)
 {
@@ -38,7 +41,7 @@ queues__a_port_spreads_frames_over_its_queues(void **state)
 		both);
 }
 
-/* Every frame arrives on the queue of worker 1, and only worker 0 is polled: nobody has to wait for long. */
+/* Every frame arrives at worker 1, and only worker 0 is polled. Frames must not wait for long. */
 static void
 queues__who_polls_drives_the_worker_that_nobody_polls(void **state)
 {
@@ -50,7 +53,7 @@ queues__who_polls_drives_the_worker_that_nobody_polls(void **state)
 	dev_a = rig_dev("net_ring_a,workers=2,addr=192.0.2.1/24");
 	dev_b = rig_dev("net_ring_b,workers=2,addr=192.0.2.2/24");
 	worker = dev_a->worker[1];
-	/* its own thread, if it had one, would be what drives it */
+	/* a thread that polled this worker itself would drive it, so that it is not abandoned */
 	(void)uroce_worker_poll(worker);
 	assert_false(atomic_load(&worker->is_abandoned));
 	while (!atomic_load(&worker->is_abandoned))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames that a worker keeps because they arrived ahead of a hole: whose mbufs they are, and that
- * none stays behind. The test carries the frames, and so says what arrives when.
+ * Frames in a worker's reorder buffer: to which pool their mbufs belong, and that all are released.
+ * The test carries the frames, so it decides their order.
  */
 
 #include "rig.h"
@@ -13,7 +13,7 @@
 #include "datapath/round.h"
 
 #define MESSAGE   60000
-#define NB_FRAMES 15 /* of it, at a path MTU of 4096 */
+#define NB_FRAMES 15 /* frames of the message, with a path MTU of 4096 */
 
 static struct rig_qp *a, *b;
 
@@ -31,7 +31,7 @@ input(struct rte_mbuf **frames, unsigned nb)
 	assert_int_equal(uroce_worker_input(dev_b->worker[0], frames, nb, rest), 0);
 }
 
-/* `a` writes to `b`: the frames of that, which are the test's now. */
+/* `a` writes to `b`. The test takes the frames of that message. */
 static void
 take_message(struct rte_mbuf *frames[NB_FRAMES])
 {
@@ -81,7 +81,7 @@ reorder_mbuf__frames_of_another_pool_go_back_at_once(void **state)
 	(void)state;
 	take_message(frames);
 	assert_int_equal(rig_nb_away(dev_a), NB_FRAMES);
-	/* all but the first */
+	/* all frames but the first */
 	input(frames + 1, NB_FRAMES - 1);
 	assert_int_equal(nb_held(), NB_FRAMES - 1);
 	assert_int_equal(rig_nb_away(dev_a), 1);
@@ -89,7 +89,7 @@ reorder_mbuf__frames_of_another_pool_go_back_at_once(void **state)
 	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_COPIED) -
 				 nb_copied,
 			 NB_FRAMES - 1);
-	/* and that */
+	/* the first frame arrives late */
 	input(frames, 1);
 	assert_int_equal(nb_held(), 0);
 	assert_int_equal(rig_nb_away(dev_b), 0);
@@ -98,7 +98,7 @@ reorder_mbuf__frames_of_another_pool_go_back_at_once(void **state)
 	assert_int_equal(a->wqp.qpc.stats.retransmits, 0);
 }
 
-/* The same frame, in an mbuf of b's worker. */
+/* Copy a frame to an mbuf of the worker of b. */
 static struct rte_mbuf *
 as_received(struct rte_mbuf *frame)
 {
@@ -152,7 +152,7 @@ reorder_mbuf__without_an_mbuf_for_the_copy_the_frame_itself_stays(void **state)
 	finish();
 }
 
-/* The head is short: the rest of the frame is in a second mbuf. */
+/* Copy a frame to a chain of two mbufs, the first of which is short. */
 static struct rte_mbuf *
 as_chain(struct rte_mbuf *frame)
 {
@@ -228,10 +228,10 @@ reorder_mbuf__one_lost_frame_is_sent_again_alone(void **state)
 	rte_pktmbuf_free(frames[4]);
 	input(frames, 4);
 	input(frames + 5, NB_FRAMES - 5);
-	/* of this WRITE only the last waits: the others are in their place */
+	/* only the Last packet of this WRITE waits; the others were placed */
 	assert_int_equal(nb_held(), 1);
 	finish();
-	/* should this thread stand still for long, an ACK is asked for once more */
+	/* if this thread is delayed for long, a probe is sent, too */
 	assert_true(a->wqp.qpc.stats.retransmits >= 1 && a->wqp.qpc.stats.retransmits < 5);
 	assert_int_equal(rig_nb_away(dev_b), 0);
 }

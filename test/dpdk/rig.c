@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The rig. Devices are driven by the test itself (drive=none in their specification, or whatever it
- * says), so a test is as deterministic as its threads.
+ * The rig: devices and QPs for tests. The test itself drives the devices (drive=none in their
+ * specifications, unless a test chooses otherwise). So a test is as deterministic as its threads.
  */
 
 #include "rig.h"
@@ -26,10 +26,10 @@
 struct uroce_dev *dev_a, *dev_b;
 uint8_t rig_timeout = 14;
 
-#define PATIENCE_S 60 /* only what hangs takes as long */
+#define PATIENCE_S 60 /* time limit, which only a hang exceeds */
 #define PDN        7
 
-/* Three lcores that float over the CPUs that we may use. */
+/* Make EAL's argument for three lcores that may use all CPUs of the process. */
 static void
 name_lcores(char *text, size_t room)
 {
@@ -90,9 +90,10 @@ rig_wire(const char *a, const char *b, unsigned nb_queues, unsigned shift)
 }
 
 static uint64_t
-	counter_factor; /* of the counter, while time passes by rig_drive() alone; 0: else */
+	/* factor of the CPU's counter, while time passes by rig_drive() alone; otherwise 0 */
+	counter_factor;
 
-/* The counter is the clock again, which does not go backwards by that. */
+/* Use the CPU's counter as the clock again; the clock does not go backwards. */
 void
 rig_end_own_clock(void)
 {
@@ -118,7 +119,7 @@ rig_dev(const char *spec)
 
 	rig_end_own_clock();
 	assert_int_equal(uroce_dev_conf_parse(spec, &conf), 0);
-	/* a uroced that is kept from its CPU is late, and the device gives up after some seconds */
+	/* uroced may be late if the scheduler delays it; the device gives up after some seconds */
 	do
 		ret = uroce_dev_create(&conf, &dev);
 	while (ret == -ETIMEDOUT && time(NULL) < end);
@@ -190,7 +191,7 @@ register_buf(struct rig_qp *qp)
 
 struct uroce_srq *rig_shared;
 
-/* XRC QPs have one role each. */
+/* XRC QPs have only one of the two queues. */
 static void
 fill_queues(struct uroce_qpc_conf *conf, struct rig_qp *qp)
 {
@@ -258,7 +259,7 @@ rig_qp_free(struct rig_qp *qp)
 
 void (*rig_meanwhile)(struct uroce_dev *peer) = rig_drive;
 
-/* Somebody who drives a device meanwhile: a peer that has to answer. */
+/* A thread that drives a device: a peer that must respond. */
 struct driver {
 	struct uroce_dev *dev;
 	pthread_t thread;
@@ -286,7 +287,7 @@ resolve_towards(const struct rig_qp *qp, struct uroce_dev *peer, const struct ib
 	int ret;
 
 	assert_int_equal(pthread_create(&driver.thread, NULL, drive, &driver), 0);
-	/* a peer whose thread is kept from its CPU is late, and the device gives up after a second */
+	/* a peer whose thread is delayed is late; the device gives up after a second */
 	do
 		ret = uroce_dev_resolve(qp->dev, av, 0xc000, path);
 	while (ret == -ETIMEDOUT && time(NULL) < end);
@@ -295,7 +296,7 @@ resolve_towards(const struct rig_qp *qp, struct uroce_dev *peer, const struct ib
 	return ret;
 }
 
-/* A modify on its way to the worker. */
+/* Arguments of a modify, for the call on the worker. */
 struct modify {
 	struct rig_qp *qp;
 	const struct ibv_qp_attr *attr;
@@ -326,11 +327,14 @@ rig_modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	return modify(qp, attr, mask, NULL);
 }
 
-/* What only those need that answer requests, or that make them. */
+/* Attributes that only responders, or only requesters, need. */
 #define ANSWER_RTR (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define ASK_RTS    (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
-/* To RTS. @param rtr  whom it talks to: ah_attr, dest_qp_num */
+/*
+ * Move a QP to RTS.
+ * @param rtr  its peer: ah_attr, dest_qp_num
+ */
 static void
 take_to_rts(struct rig_qp *qp, struct ibv_qp_attr rtr, const struct uroce_path *path,
 	    uint8_t timeout)
@@ -455,7 +459,7 @@ rig_post_recv(struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t len)
 	uroce_ring_push(&qp->rq.ring, 1);
 }
 
-/* What one side received is of the other side's pool. */
+/* Free received frames, whose mbufs belong to the pool of the other device. */
 static void
 free_received(const struct uroce_dev *dev)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Notices of frames, and the service thread that sleeps on them. First the test itself is who sleeps, so
- * that each step is its own; then it waits until the service thread lies down, and looks what woke it.
+ * RX wake-ups, and the service thread that sleeps until one. First the test itself waits for the
+ * descriptors, step by step. Then it waits until the service thread sleeps, and checks what woke
+ * that thread.
  *
- * memif has both its ends in this process. af_packet has them on a veth, in a network namespace of this
- * process, where one can be made.
+ * memif has both ends in this process. AF_PACKET uses a veth pair in a network namespace of this
+ * process, if one can be created.
  */
 
 #include "datapath/dpdk.h"
@@ -25,12 +26,12 @@
 #include "datapath/round.h"
 #include "datapath/service.h"
 
-#define PATIENCE_S 60 /* only what hangs takes as long */
+#define PATIENCE_S 60 /* time limit, which only a hang exceeds */
 
-/* A kind of port, and its two ends. */
+/* A kind of port, and the arguments of its two ends. */
 struct kind {
 	const char *name, *args[2];
-	unsigned first; /* number of its first end */
+	unsigned first; /* number of the first port */
 };
 
 static struct kind memif = {
@@ -68,7 +69,10 @@ plug(const struct kind *kind)
 	return true;
 }
 
-/* A port of this kind goes with its device. @return whether there can be one */
+/*
+ * The veth pair disappears with its namespace.
+ * @return whether there can be one
+ */
 static bool
 plug_af_packet(void)
 {
@@ -93,7 +97,7 @@ nothing(void)
 {
 }
 
-/* Until it is so; meanwhile this is done. */
+/* Repeat `meanwhile` until `is_so` returns true. */
 static void
 wait_until(bool (*is_so)(void), void (*meanwhile)(void))
 {
@@ -168,7 +172,7 @@ is_noticed(uint16_t queue)
 	return poll(&fd, 1, 0) == 1;
 }
 
-/* On AF_PACKET it is the kernel that brings the frame. */
+/* With AF_PACKET the kernel delivers the frame later. */
 static bool
 is_noticed_now(void)
 {
@@ -208,7 +212,7 @@ give_notice(const struct kind *kind)
 	uroce_rx_wakeups_init(&notices, dev[1]->port);
 	for (unsigned i = 0; i < 3; i++)
 		a_frame_gives_notice();
-	/* what came before is found by the look that follows */
+	/* a frame that arrived before the wake-up was armed is found by the next poll */
 	send_one();
 	assert_true(arm(0));
 	expect_done();
@@ -223,7 +227,7 @@ rx_wakeup__memif_tells_of_frames(void **state)
 {
 	(void)state;
 	give_notice(&memif);
-	/* the other end receives from the other kind of ring */
+	/* the other end receives from the other kind of memif ring */
 	make_world(&memif, "drive=none");
 	uroce_rx_wakeups_init(&notices, dev[0]->port);
 	assert_true(arm(0));
@@ -243,7 +247,7 @@ rx_wakeup__af_packet_tells_of_frames(void **state)
 		give_notice(&af_packet);
 }
 
-/* Traffic costs the peer a system call a burst while the mask is open, and us one a look. */
+/* With armed wake-ups each burst costs the peer a system call, and each poll one on this side. */
 static void
 rx_wakeup__memif_without_costs_nothing(void **state)
 {
@@ -258,13 +262,13 @@ rx_wakeup__memif_without_costs_nothing(void **state)
 	expect_done();
 	a_frame_gives_notice();
 	uroce_rx_wakeups_fini(&notices);
-	/* and nothing is left open */
+	/* no descriptor remains armed */
 	send_one();
 	expect_done();
 	end_world();
 }
 
-/* The frames of a queue, and no other's; they all lie in one piece of memory. */
+/* A wake-up is for the frames of one queue only. All queues are in one memory region. */
 static void
 rx_wakeup__memif_has_one_for_each_queue(void **state)
 {
@@ -286,7 +290,10 @@ rx_wakeup__memif_has_one_for_each_queue(void **state)
 	end_world();
 }
 
-/* The peer goes and another one comes: rings and descriptors are new, in the old places for all we know. */
+/*
+ * The peer is replaced by another one: rings and descriptors are new, perhaps at the same
+ * addresses.
+ */
 static void
 rx_wakeup__memif_follows_the_link(void **state)
 {
@@ -317,7 +324,7 @@ rx_wakeup__memif_follows_the_link(void **state)
 unsigned __real_rte_version_year(void);
 unsigned __wrap_rte_version_year(void);
 
-static bool is_future; /* DPDK says that it is a release which nobody has seen yet */
+static bool is_future; /* DPDK reports a release that does not exist yet */
 
 unsigned
 __wrap_rte_version_year(void)
@@ -333,7 +340,7 @@ handle_in(uint64_t first, uint64_t second)
 	return uroce_dpdk_memif_handle(words);
 }
 
-/* Behind the handle there is the size of the ring, where releases have no count of errors before it. */
+/* The size of the ring is behind the handle, in releases without an error count before it. */
 static void
 dpdk_memif_handle__with_and_without_a_count_of_errors(void **state)
 {
@@ -347,7 +354,7 @@ dpdk_memif_handle__with_and_without_a_count_of_errors(void **state)
 	assert_ptr_equal(handle_in(3, at), handle);
 	assert_null(handle_in(3, 0));
 	assert_null(handle_in(0, 10));
-	assert_null(handle_in((uintptr_t)&handle, 10)); /* a pointer, and none of EAL's */
+	assert_null(handle_in((uintptr_t)&handle, 10)); /* a pointer to memory outside of EAL's */
 	rte_free(handle);
 }
 
@@ -361,7 +368,10 @@ rx_wakeup__memif_of_an_unknown_release_gives_none(void **state)
 	assert_false(arm(0));
 	is_future = false;
 	assert_true(uroce_rx_wakeup_arm(&notices, 0,
-					UINT64_MAX)); /* later, for it is not asked at once */
+					/*
+					 * the deadline is later, because DPDK is not called at once
+					 */
+					UINT64_MAX));
 	uroce_rx_wakeups_fini(&notices);
 	end_world();
 }
@@ -374,7 +384,7 @@ stats(unsigned end)
 	return uroce_service_stats(dev[end]->service);
 }
 
-static uint64_t nb_sleeps; /* of end 1, before what is waited for */
+static uint64_t nb_sleeps; /* sleeps of end 1 before the awaited event */
 
 static bool
 is_down(void)
@@ -403,8 +413,8 @@ wait_for_sleep(void)
 }
 
 /*
- * It lies down by itself, and frames wake it. It may be about to look at the link when one comes, and find it
- * so; but not always.
+ * The service thread goes to sleep by itself, and frames wake it. A frame may arrive while the
+ * thread is awake to check the link, but not every time.
  */
 static void
 sleep_and_wake(const struct kind *kind)
@@ -423,7 +433,10 @@ sleep_and_wake(const struct kind *kind)
 	}
 	assert_in_range(atomic_load(&stats(1)->rx_wakeups) - nb_notices, 5, 10);
 
-	/* and nothing wakes it else, but the look at the link: a sleep and a nap before it each time */
+	/*
+	 * only the link check ends the sleep otherwise: a sleep and a timed sleep before it each
+	 * time
+	 */
 	wait_for_sleep();
 	nb_notices = atomic_load(&stats(1)->rx_wakeups);
 	nb_naps = atomic_load(&stats(1)->timed_sleeps);
@@ -441,7 +454,7 @@ service__sleeps_on_memif(void **state)
 	sleep_and_wake(&memif);
 }
 
-/* It does not sleep, and looks for frames after each nap. */
+/* The service thread does not sleep until a wake-up, but polls after each timed sleep. */
 static void
 service__polls_memif_of_an_unknown_release(void **state)
 {
@@ -472,7 +485,7 @@ service__sleeps_on_af_packet(void **state)
 		sleep_and_wake(&af_packet);
 }
 
-/* A round of the application's gets it up, and it lies down again when that has gone without a word. */
+/* A round of the application wakes the service thread, which sleeps again after an idle time. */
 static void
 service__gets_up_when_the_application_comes(void **state)
 {
@@ -484,13 +497,14 @@ service__gets_up_when_the_application_comes(void **state)
 		wait_for_sleep();
 		while (!is_up() && ++nb_polls)
 			(void)uroce_worker_poll(dev[1]->worker[0]);
-		assert_in_range(nb_polls, 0, 100); /* it would look at the link after 0.1 s */
+		/* the service thread checks the link after 0.1 s */
+		assert_in_range(nb_polls, 0, 100);
 	}
 	wait_for_sleep();
 	end_world();
 }
 
-/* Retry timers run on time, or thereabouts: a request to nobody fails, with both ends asleep else. */
+/* Retry timers expire on time: a request without a peer fails while both ends sleep. */
 static void
 service__wakes_for_timers(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The stage clock, which a library has on demand only: here it is compiled in.
+ * The stage clock, which is optional in the library; here it is compiled in.
  */
 
 #include <pthread.h>
@@ -94,12 +94,12 @@ static void *
 make_laps(void *arg)
 {
 	(void)arg;
-	uroce_stage_lap(UROCE_STAGE_ACT, 1); /* starts the clock: counts nothing */
+	uroce_stage_lap(UROCE_STAGE_ACT, 1); /* this lap starts the clock and counts nothing */
 	uroce_stage_lap(UROCE_STAGE_ACT, 3);
 	return NULL;
 }
 
-/* Also when there are more threads than clocks, and of threads that have ended. */
+/* The sums are right with more threads than clocks, and include threads that have ended. */
 static void
 read__sums_over_threads(void **state)
 {

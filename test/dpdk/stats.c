@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a device tells that it has counted, beside what the test sees of its frames. What the transport counts is
- * for test/unit/transport/counter.c; here is what the data path does, and what is made of others.
+ * The counters of a device, compared with the frames that the test sees. Counters of the transport
+ * are tested in test/unit/transport/counter.c. This file tests counters of the data path, and those
+ * that are derived from others.
  */
 
 #include "rig.h"
@@ -20,7 +21,7 @@
 #define LEN 30000
 
 static struct rig_qp *a, *b;
-static struct uroce_counters before[2]; /* of dev_a, of dev_b */
+static struct uroce_counters before[2]; /* counters of dev_a and of dev_b at the last note() */
 
 static void
 note(void)
@@ -29,7 +30,7 @@ note(void)
 	uroce_stats_read(dev_b, &before[1]);
 }
 
-/* What was counted since note(). */
+/* The increase of a counter since note(). */
 static uint64_t
 counted(const struct uroce_dev *dev, enum uroce_counter which)
 {
@@ -48,7 +49,7 @@ setup(void **state)
 	rig_fill(a, 1);
 	rig_connect(a, b, 1);
 	rig_connect(b, a, 1);
-	/* what routers are told has left */
+	/* let the reports to routers leave before the count begins */
 	rig_drive(dev_a);
 	rig_drive(dev_b);
 	note();
@@ -72,13 +73,13 @@ await_success(struct rig_qp *qp)
 
 /* --- the port ---------------------------------------------------------------------------------- */
 
-/* Frames, and their bytes. */
+/* A number of frames, and their bytes. */
 struct seen {
 	uint64_t nb;
 	uint64_t bytes;
 };
 
-/* All that `from` has to send goes to `to`, by the test's hands. */
+/* The test carries all frames that `from` has to send to `to`. */
 static void
 carry(struct uroce_dev *from, struct uroce_dev *to, struct seen *seen)
 {
@@ -117,7 +118,7 @@ stats__packets_and_octets_are_those_of_the_frames(void **state)
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_RCVD_PKTS), there.nb);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_RX_FRAMES), there.nb);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_PORT_XMIT_PACKETS), back.nb);
-	/* each begins at a multiple of four, so that what is left over is not lost */
+	/* counts begin at multiples of four bytes, so that remainders are not lost */
 	assert_in_range(counted(dev_a, UROCE_COUNTER_PORT_XMIT_DATA), there.bytes / 4,
 			there.bytes / 4 + 1);
 	assert_in_range(counted(dev_b, UROCE_COUNTER_PORT_RCV_DATA), there.bytes / 4,
@@ -130,7 +131,7 @@ stats__packets_and_octets_are_those_of_the_frames(void **state)
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_MULTICAST_RCV_PACKETS), 0);
 }
 
-#define NB_FLOODS 3 /* QPs whose windows are more than a ring of the port holds */
+#define NB_FLOODS 3 /* QPs whose windows together exceed a ring of the port */
 
 static struct rig_qp *flood_a[NB_FLOODS], *flood_b[NB_FLOODS];
 
@@ -157,7 +158,10 @@ teardown_flood(void **state)
 	return teardown(state);
 }
 
-/* B receives nothing, so that its ring fills. With the test as its own clock, a pause of the process retransmits nothing. */
+/*
+ * B receives nothing, so its ring fills. Time passes with the test's calls only, so that a pause of
+ * the process causes no retransmission.
+ */
 static void
 flood(void)
 {
@@ -170,7 +174,7 @@ flood(void)
 	assert_true(dev_a->worker[0]->tx.nb_pending > 0);
 }
 
-/* @return packets that the QPs have sent, or wanted to */
+/* @return packets that the QPs have sent, or tried to send */
 static uint64_t
 end_flood(void)
 {
@@ -183,7 +187,7 @@ end_flood(void)
 	return nb;
 }
 
-/* The port takes a part of what it is offered, and the rest later: each is counted once. */
+/* The port accepts only a part of the frames, and the rest later: each frame is counted once. */
 static void
 stats__a_port_that_is_full(void **state)
 {
@@ -201,7 +205,7 @@ stats__a_port_that_is_full(void **state)
 	assert_int_equal(counted(dev_a, UROCE_COUNTER_PORT_XMIT_DISCARDS), 0);
 }
 
-/* What waits is lost when nobody is at the other end. */
+/* Waiting frames are discarded when there is no peer. */
 static void
 stats__what_nobody_takes_is_discarded(void **state)
 {
@@ -219,7 +223,7 @@ stats__what_nobody_takes_is_discarded(void **state)
 	uroce_link_set(dev_a->port, true);
 	nb = end_flood();
 	assert_int_equal(counted(dev_a, UROCE_COUNTER_LINK_DOWNED), 1);
-	/* what was sent and what was lost is all that there was to send */
+	/* all packets were either sent or discarded */
 	assert_int_equal(counted(dev_a, UROCE_COUNTER_PORT_XMIT_PACKETS) +
 				 counted(dev_a, UROCE_COUNTER_PORT_XMIT_DISCARDS),
 			 nb);
@@ -229,7 +233,7 @@ stats__what_nobody_takes_is_discarded(void **state)
 
 /* --- frames that are not right ------------------------------------------------------------------ */
 
-/* The frame of a WRITE of A, which did not arrive yet. */
+/* Take the frame of a WRITE of A before it arrives. */
 static struct rte_mbuf *
 take_frame(void)
 {
@@ -270,14 +274,16 @@ stats__so_is_what_is_malformed(void **state)
 	struct rte_mbuf *frame = take_frame();
 
 	(void)state;
-	rte_pktmbuf_mtod(frame, uint8_t *)[14 + 20 + 8] = 0x1f; /* no such opcode */
+	rte_pktmbuf_mtod(frame, uint8_t *)[14 + 20 + 8] = 0x1f; /* an opcode that does not exist */
 	give(frame);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_PORT_RCV_ERRORS), 1);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_RX_ICRC_ENCAPSULATED), 0);
 	await_success(a);
 }
 
-/* To another address, or not RoCE: received, and nothing of ours. */
+/*
+ * A frame to another address, or not RoCE: counted as received, but not as a packet of this device.
+ */
 static void
 stats__others_frames_are_not_ours(void **state)
 {
@@ -297,7 +303,7 @@ stats__others_frames_are_not_ours(void **state)
 	await_success(a);
 }
 
-/* A question for a MAC is answered, by a frame that is not RoCE. */
+/* A query for a MAC is answered by a frame that is not RoCE. */
 static void
 stats__nor_are_answers_to_questions(void **state)
 {
@@ -318,7 +324,7 @@ stats__nor_are_answers_to_questions(void **state)
 	rig_drive(dev_a);
 }
 
-/* A packet that no QP takes is received without an error. */
+/* A packet for a QP that does not exist is received without an error. */
 static void
 stats__a_packet_for_nobody(void **state)
 {
@@ -327,8 +333,8 @@ stats__a_packet_for_nobody(void **state)
 	uint8_t *const end = rte_pktmbuf_mtod(frame, uint8_t *) + frame->data_len - UROCE_ICRC_LEN;
 
 	(void)state;
-	ip[20 + 8 + 5] ^= 0x55; /* of the destination's number */
-	/* the sum is made good again */
+	ip[20 + 8 + 5] ^= 0x55; /* a wrong byte in the destination QP number */
+	/* the ICRC is computed again */
 	uroce_icrc_store(end, uroce_icrc_frame(ip, (size_t)(end - ip)));
 	give(frame);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_PORT_RCV_PACKETS), 1);
@@ -337,7 +343,10 @@ stats__a_packet_for_nobody(void **state)
 	await_success(a);
 }
 
-/* The second frame of three is lost: rxe and mlx5 have names of their own for the NAK that tells of it. */
+/*
+ * The second of three frames is lost: rxe and mlx5 have names of their own for the NAK that reports
+ * it.
+ */
 static void
 stats__a_lost_frame(void **state)
 {
@@ -360,7 +369,7 @@ stats__a_lost_frame(void **state)
 
 /* --- elsewhere ---------------------------------------------------------------------------------- */
 
-/* To ourselves: sent and received, and the port knows nothing of it. */
+/* Loopback packets are counted as sent and received, but not in the port's counters. */
 static void
 stats__loopback_is_not_the_ports(void **state)
 {
@@ -393,7 +402,7 @@ stats__an_empty_pool(void **state)
 	assert_non_null(taken);
 	while (nb < pool->size && (taken[nb] = rte_pktmbuf_alloc(pool)))
 		nb++;
-	/* beyond what is set aside for frames */
+	/* more frames than mbufs are reserved for transmission */
 	for (unsigned i = 0; i < RIG_WR; i++)
 		rig_post_send(a, IBV_WR_RDMA_WRITE, i, 0, RIG_BUF_LEN, b, 0);
 	for (unsigned i = 0; i < 40; i++)

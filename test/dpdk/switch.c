@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The test's switch. One thread, one lock around each of its rounds: who wants to do mischief takes it, too.
+ * The switch of the tests: one thread, and one lock around each of its rounds. Functions that
+ * inject faults take the lock, too.
  */
 
 #ifndef _GNU_SOURCE
@@ -27,17 +28,18 @@
 #include "wire/hdr.h"
 
 #define BATCH      32
-#define IDLE_LOOKS 200 /* before it sleeps */
+#define IDLE_LOOKS 200 /* number of polls without work before the switch waits */
 #define SECRET     UINT64_C(0x9e3779b97f4a7c15)
 #define MCAST_QPN  0xffffffu
 
 struct client {
-	int fd; /* -1: none */
+	int fd; /* socket; -1: no client */
 	int doorbell;
 	bool is_attached;
 	struct uroce_shm shm;
 	struct uroce_spsc_end up[UROCE_SHM_PAIRS_MAX], down[UROCE_SHM_PAIRS_MAX];
-	uint64_t barrier_pass[UROCE_SHM_PAIRS_MAX]; /* in which a barrier was met; 0: none was */
+	/* the pass in which a barrier was met; 0: none */
+	uint64_t barrier_pass[UROCE_SHM_PAIRS_MAX];
 	bool *has_block;
 };
 
@@ -50,7 +52,7 @@ struct a_switch {
 	atomic_uint nb_clients;
 	_Atomic uint64_t nb_forwarded;
 	uint64_t chance;
-	uint64_t nb_passes; /* over all lanes */
+	uint64_t nb_passes; /* number of passes over all rings */
 	uint32_t next_block;
 	struct client client[SWITCH_CLIENTS];
 };
@@ -110,7 +112,7 @@ give(struct a_switch *sw, struct client *to, uint32_t pair, const uint8_t *frame
 	atomic_fetch_add(&sw->nb_forwarded, 1);
 }
 
-/* By chance, but by the same in each run [Knuth, MMIX]. */
+/* A pseudo-random decision, the same in each run [Knuth, MMIX]. */
 static bool
 is_dropped(struct a_switch *sw)
 {
@@ -135,7 +137,9 @@ forward(struct a_switch *sw, const struct client *from, uint32_t pair, const uin
 	}
 }
 
-/* Every lane has a turn between the pass in which it was met and the second one after that. */
+/*
+ * Every ring has a turn between the pass in which the barrier was met and the second pass after it.
+ */
 static bool
 is_barrier_passed(struct a_switch *sw, uint64_t *met_pass)
 {
@@ -147,7 +151,7 @@ is_barrier_passed(struct a_switch *sw, uint64_t *met_pass)
 	return true;
 }
 
-/* @return frames, or barriers, that it passed or met */
+/* @return frames or barriers that were passed or met */
 static unsigned
 serve_lane(struct a_switch *sw, struct client *client, uint32_t pair)
 {
@@ -359,7 +363,7 @@ may_sleep(struct a_switch *sw)
 	return may;
 }
 
-/* Whatever there is to be heard; with a time, it is waited for. */
+/* Handle all messages that have arrived; wait up to `ms` for one. */
 static void
 listen_for(struct a_switch *sw, int ms)
 {
@@ -473,7 +477,7 @@ switch_is_asleep(struct a_switch *sw)
 
 /* --- mischief ---------------------------------------------------------------------------------- */
 
-/* The client that attached as the n-th of those that there are. */
+/* The client with this index in the order of attachment. */
 static struct client *
 find(struct a_switch *sw, unsigned idx)
 {
@@ -539,7 +543,7 @@ switch_derange(struct a_switch *sw, unsigned idx, unsigned pair, bool is_down, u
 		atomic_fetch_add(&client->down[pair].ring->head, by);
 	else
 		atomic_fetch_add(&client->up[pair].ring->tail, by);
-	/* and says no more to it */
+	/* no further messages to this client */
 	client->is_attached = false;
 	atomic_fetch_sub(&sw->nb_clients, 1);
 	pthread_mutex_unlock(&sw->lock);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The timing wheel, in virtual time: nothing comes up before its deadline, nothing later than a
- * tick after it, unless it lies beyond the horizon; and filing, refiling and removal in every order
- * keep the wheel whole.
+ * The timing wheel, in virtual time. No timer expires before its deadline, and none later than a
+ * tick after it unless it is beyond the horizon. Timers can be set, changed and removed in every
+ * order.
  */
 
 #include "rig.h"
@@ -29,7 +29,7 @@ setup(void **state)
 	return 0;
 }
 
-/* When it comes up, looking every `step`; UROCE_NEVER: not within two horizons. */
+/* When a timer expires, with a check every `step`; UROCE_NEVER: not within two horizons. */
 static uint64_t
 comes_up(const struct uroce_worker_qp *which, uint64_t from, uint64_t step)
 {
@@ -130,7 +130,10 @@ wheel_remove__from_any_place_of_a_slot(void **state)
 	}
 }
 
-/* A long silence: everything that was due comes up, and what is filed meanwhile does not. */
+/*
+ * After a long time without checks all timers that were due expire, and those that are set
+ * meanwhile do not.
+ */
 static void
 wheel_take__after_a_long_silence(void **state)
 {
@@ -149,7 +152,10 @@ wheel_take__after_a_long_silence(void **state)
 	assert_ptr_equal(uroce_wheel_take(&wheel, late + 5 * TICK), &wqp[0]);
 }
 
-/* Refiled while it is taken: not again in the same pass, however late the pass is. */
+/*
+ * A timer that is set again while it is handled does not expire in the same pass, however late the
+ * pass is.
+ */
 static void
 wheel_take__refiled_waits_for_another_tick(void **state)
 {
@@ -174,7 +180,7 @@ wheel_next_ns__is_when_a_take_succeeds(void **state)
 	assert_ptr_equal(uroce_wheel_take(&wheel, next), &wqp[0]);
 }
 
-/* Against a model: the same random operations on a plain array. */
+/* The same random operations on the wheel and on a plain array give the same result. */
 static void
 wheel__random_operations_agree_with_a_list(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two devices in one process, wired by rings: QPs connect, ARP and neighbour discovery find the way,
- * data arrives, sleepers are woken. What the worker adds to the transport, rather than the transport,
- * is under test. The test drives.
+ * Two devices in one process, connected by rings: QPs connect, ARP and neighbour discovery resolve
+ * addresses, data arrives, sleeping consumers are woken. The test covers what the worker adds to
+ * the transport. The test drives the devices.
  */
 
 #include "rig.h"
@@ -100,7 +100,7 @@ world__rc_over_link_local(void **state)
 	transfer_every_way();
 }
 
-/* Many requests at once: more frames than a ring holds, so the port pushes back. */
+/* Many requests at once: more frames than a ring holds, so that the port is full at times. */
 static void
 world__back_pressure_loses_nothing(void **state)
 {
@@ -110,7 +110,7 @@ world__back_pressure_loses_nothing(void **state)
 	connect_over(1);
 	for (unsigned i = 0; i < RIG_WR; i++)
 		rig_post_send(a, IBV_WR_RDMA_WRITE, i, 0, RIG_BUF_LEN, b, 0);
-	for (unsigned i = 0; i < 40; i++) /* B does not look: its ring fills */
+	for (unsigned i = 0; i < 40; i++) /* B is not driven, so its ring fills */
 		rig_drive(dev_a);
 	for (unsigned i = 0; i < RIG_WR; i++) {
 		wc = rig_await(&a->scq, dev_a, dev_b);
@@ -144,7 +144,7 @@ world__an_armed_cq_wakes_its_consumer(void **state)
 	expect(&a->scq, 5);
 	assert_true(is_readable(notify.event_fd));
 	assert_int_equal(notify.nb_events, 1);
-	/* not armed again: the next one is silent */
+	/* the CQ is not armed again, so the next completion raises no event */
 	rig_post_send(a, IBV_WR_SEND, 6, 0, 8, NULL, 0);
 	expect(&a->scq, 6);
 	assert_int_equal(notify.nb_events, 1);
@@ -161,7 +161,7 @@ world__events_reach_the_device_and_go_with_their_qp(void **state)
 	while (uroce_dev_event_pop(dev_b, &event))
 		;
 	assert_false(is_readable(uroce_dev_event_fd(dev_b)));
-	/* a WRITE to where nothing is registered: B's access error */
+	/* a WRITE outside of the registered memory: an access error at B */
 	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, 8, b, RIG_BUF_LEN);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_REM_ACCESS_ERR);
 	assert_true(is_readable(uroce_dev_event_fd(dev_b)));
@@ -173,7 +173,7 @@ world__events_reach_the_device_and_go_with_their_qp(void **state)
 	b = rig_qp(dev_b, 0, IBV_QPT_RC);
 }
 
-/* Nobody answers: the first request fails by its retries, the rest are flushed. */
+/* The peer does not respond: the first request fails after its retries, the others are flushed. */
 static void
 world__a_silent_peer_ends_in_retry_exceeded(void **state)
 {
@@ -187,7 +187,7 @@ world__a_silent_peer_ends_in_retry_exceeded(void **state)
 		;
 }
 
-/* Frames to a host that has stopped taking any, until there is no more room. */
+/* Send frames to a host that receives none, until the ring is full. */
 static void
 fill_wire(void)
 {
@@ -201,7 +201,10 @@ fill_wire(void)
 	rte_pktmbuf_free(frame);
 }
 
-/* As a silent peer, though not one frame leaves; and requests posted thereafter are flushed. */
+/*
+ * No frame leaves the port, which has the same result as a peer that does not respond. Requests
+ * posted later are flushed.
+ */
 static void
 world__a_peer_that_takes_nothing_ends_in_retry_exceeded(void **state)
 {
@@ -242,9 +245,10 @@ dev_resolve__refusals(void **state)
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -ETIMEDOUT);
 	av = vector(1, elsewhere);
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -ENETUNREACH);
-	av = vector(1, group); /* to a group of IPv6 from IPv4 */
+	av = vector(1, group); /* an IPv4 source address for an IPv6 group */
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
-	av = vector(2, dev_b->gids->addr[1].ip); /* IPv4 from IPv6 */
+	/* an IPv6 source address for an IPv4 destination */
+	av = vector(2, dev_b->gids->addr[1].ip);
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
 	av = vector((uint8_t)dev_a->gids->nb, dev_b->gids->addr[1].ip);
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
@@ -295,7 +299,7 @@ dev__gids_and_limits(void **state)
 	assert_memory_not_equal(dev_a->mac, dev_b->mac, 6);
 }
 
-/* An index of dev_b's table has no address, for a while. */
+/* Remove an address of dev_b's table for some time. */
 static const struct uroce_gid_table *
 drop_gid(unsigned idx)
 {

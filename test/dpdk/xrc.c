@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Shared receive queues on workers: an XRC request finds the queue that it names, whatever worker its
- * target lives on; the queue's own CQ and the device's events tell of it; and a queue that ends leaves
- * nothing behind.
+ * Shared receive queues on workers. An XRC request finds the queue that it names, on whichever
+ * worker its target is. The queue's own CQ and the device's events report it. A queue that is
+ * destroyed leaves nothing behind.
  */
 
 #include "rig.h"
@@ -16,9 +16,9 @@
 #define BUF_LEN  16384
 #define OTHER_PD 99
 
-static struct rig_qp *a, *b; /* initiator, target */
+static struct rig_qp *a, *b; /* a is the initiator, b the target */
 
-/* A queue with its CQ and the memory of its requests. */
+/* A shared receive queue with its CQ and the memory of its requests. */
 struct queue {
 	struct uroce_worker_srq wsrq;
 	struct uroce_cq cq;
@@ -50,7 +50,7 @@ make_queue(uint32_t xrcd)
 	const struct uroce_srq_conf conf = {
 		.max_wr = NB_WR,
 		.max_sge = 1,
-		.pdn = OTHER_PD, /* not the target's */
+		.pdn = OTHER_PD, /* the protection domain differs from the one of the target */
 		.xrcd = xrcd,
 		.cq = xrcd ? &queue->cq : NULL,
 		.cookie = queue,
@@ -102,7 +102,7 @@ post_send(enum ibv_wr_opcode opcode, uint32_t srqn, uint32_t offset, uint32_t le
 		.opcode = opcode,
 		.send_flags = IBV_SEND_SIGNALED,
 		.qp_type.xrc.remote_srqn = srqn,
-		/* keys are looked for in the queue's domain */
+		/* keys are resolved in the protection domain of the queue */
 		.wr.rdma = { .remote_addr = (uintptr_t)one->buf, .rkey = one->key },
 	};
 
@@ -155,7 +155,7 @@ xrc__each_queues_consumer_is_told_once(void **state)
 	post_recv(two, 2);
 	uroce_cq_arm(&one->cq, false);
 	uroce_cq_arm(&two->cq, false);
-	/* both in one burst */
+	/* both messages are in one burst */
 	post_send(IBV_WR_SEND, one->wsrq.srq.srqn, 0, 100);
 	post_send(IBV_WR_SEND, two->wsrq.srq.srqn, 0, 100);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
@@ -178,7 +178,7 @@ xrc__a_queue_below_its_limit_is_an_event(void **state)
 	expect_no_event();
 }
 
-/* A completion more than its CQ has room for. */
+/* One completion more than the CQ of the queue has room for. */
 static void
 xrc__a_queue_whose_cq_overruns_fails_the_target(void **state)
 {
@@ -282,7 +282,7 @@ static int
 group_setup(void **state)
 {
 	(void)state;
-	/* what is for worker 1 arrives at worker 0 */
+	/* frames for worker 1 arrive at worker 0 */
 	rig_pair(2, 1);
 	return 0;
 }

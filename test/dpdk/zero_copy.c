@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Loans: what a port sends from the application's memory is byte for byte what it would send from a
- * copy; and as long as a port holds on to a frame, neither the region nor the QP that lent it goes. The
- * port that holds on is net_null with a callback that keeps a clone of each frame.
+ * Zero-copy transmission: the frames are byte for byte those of a copy. While a port holds a frame,
+ * its region is not deregistered and its QP not destroyed. A net_null port with a callback that
+ * keeps a clone of each frame plays the port that holds frames.
  */
 
 #include "rig.h"
@@ -22,8 +22,8 @@
 #include "datapath/round.h"
 #include "mem/mkey.h"
 
-#define OFFSET    5     /* unaligned */
-#define LEN       11001 /* three packets at a path MTU of 4096, the last one padded */
+#define OFFSET    5     /* offset of the data, which is unaligned */
+#define LEN       11001 /* three packets with a path MTU of 4096, the last one padded */
 #define NB_FRAMES 3
 
 static struct uroce_dev *dev;
@@ -64,7 +64,7 @@ close_dev(const char *port)
 	(void)rte_vdev_uninit(port);
 }
 
-/* A WRITE and a SEND, as far as they go without an answer. */
+/* Post a WRITE and a SEND, which get no response. */
 static void
 send_both(void)
 {
@@ -92,7 +92,7 @@ struct record {
 	uint32_t len;
 };
 
-/* The frames of a capture, of which all is captured. */
+/* Split a capture file into frames, which must be complete. */
 static unsigned
 split(const uint8_t *file, size_t len, struct record *record, unsigned max)
 {
@@ -228,11 +228,11 @@ zero_copy__chains_hold_all_bytes_and_are_counted(void **state)
 	send_both();
 	assert_int_equal(keeper.nb, 2 * NB_FRAMES);
 	assert_int_equal(keeper.nb_segs, 3 * 2 * NB_FRAMES);
-	/* Ethernet, IPv4, UDP, BTH, ICRC; a RETH; a pad of 3 */
+	/* the headers of Ethernet, IPv4, UDP and BTH, and the ICRC; one RETH; 3 bytes of padding */
 	assert_int_equal(keeper.bytes, 2 * (LEN + 3 + NB_FRAMES * 58) + 16);
 	assert_int_equal(uroce_mr_nb_tx_refs(dev->mrs, qp->key), 2 * NB_FRAMES);
 	assert_int_equal(qp->wqp.qpc.nb_tx_refs, 2 * NB_FRAMES);
-	/* no copy of it: it is the very memory */
+	/* the frame refers to the application's memory */
 	assert_ptr_equal(rte_pktmbuf_mtod(keeper.clone[0]->next, uint8_t *), qp->buf + OFFSET);
 	let_go();
 	assert_int_equal(uroce_mr_nb_tx_refs(dev->mrs, qp->key), 0);
@@ -256,7 +256,10 @@ zero_copy__what_is_sent_again_is_copied(void **state)
 	close_keeper();
 }
 
-/* Nothing completes before the port has let go, and both requests do after that. */
+/*
+ * Check that nothing completes before the port releases the frames, and that both requests complete
+ * afterwards.
+ */
 static void
 let_go_and_poll(struct ibv_wc *wc)
 {
@@ -273,7 +276,7 @@ let_go_and_poll(struct ibv_wc *wc)
 	}
 }
 
-/* Nobody answers, so the retries come to an end. */
+/* Drive until the retries are used up, because no peer responds. */
 static void
 drive_until_error(void)
 {
@@ -318,8 +321,8 @@ zero_copy__an_error_waits_for_the_port(void **state)
 }
 
 /*
- * Whoever sleeps between rounds is not kept awake by what is lent, and looks at it from time to time: the
- * rounds that leave something to do at once are as few as the time that passed allows.
+ * A thread that sleeps between rounds is not kept awake by frames that the port holds; it checks
+ * them at intervals. The number of rounds that report immediate work must fit the elapsed time.
  */
 static void
 zero_copy__a_flush_that_waits_does_not_spin(void **state)
@@ -347,7 +350,7 @@ zero_copy__a_flush_that_waits_does_not_spin(void **state)
 	close_keeper();
 }
 
-/* A program that resets a QP whose error was not told yet hears nothing of it, ever. */
+/* A program that resets a QP before its error was reported never gets the error. */
 static void
 zero_copy__a_reset_forgets_the_error(void **state)
 {
@@ -403,7 +406,9 @@ recall_qp(void *arg)
 	return NULL;
 }
 
-/* It is not done before the port lets go, and done after. */
+/*
+ * Check that the call does not return before the port releases the frames, and returns afterwards.
+ */
 static void
 expect_wait(void *(*call)(void *))
 {
@@ -427,7 +432,7 @@ zero_copy__deregistration_waits_for_the_port(void **state)
 	open_keeper(0);
 	send_both();
 	expect_wait(deregister);
-	/* the rest of rig_qp_free() */
+	/* the remaining steps of rig_qp_free() */
 	uroce_dev_remove_qp(dev, &qp->wqp);
 	uroce_dev_free_qpn(dev, qp->wqp.qpc.qpn);
 	uroce_mr_free(dev->mrs, qp->key);
@@ -446,7 +451,7 @@ zero_copy__destruction_waits_for_the_port(void **state)
 	open_keeper(0);
 	send_both();
 	expect_wait(remove_qp);
-	/* once more is harmless, and rig_qp_free() does it */
+	/* rig_qp_free() removes the QP a second time, which is harmless */
 	assert_int_equal(uroce_dev_add_qp(dev, &qp->wqp, worker()), 0);
 	close_keeper();
 }
@@ -461,7 +466,7 @@ zero_copy__reset_waits_for_the_port(void **state)
 	close_keeper();
 }
 
-/* A port that takes nothing: what waits for it is dropped, and its loans end. */
+/* A port that accepts nothing: waiting frames are dropped, and their TX references end. */
 static uint16_t
 refuse(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void *arg)
 {
@@ -577,7 +582,7 @@ post_write(uint32_t lkey, uint64_t addr)
 	uroce_worker_ring_doorbell(worker(), &qp->wqp);
 }
 
-/* Bytes `[at, at + len)` of a frame that may be a chain. */
+/* Read bytes `[at, at + len)` of a frame that may be a chain of mbufs. */
 static void
 read_frame(const struct rte_mbuf *frame, uint32_t at, uint32_t len, uint8_t *to)
 {
@@ -589,8 +594,9 @@ read_frame(const struct rte_mbuf *frame, uint32_t at, uint32_t len, uint8_t *to)
 }
 
 /*
- * The same WRITE twice, through a region and through an mkey over it: the same payload, lent by the one,
- * and made in the frame for the other, whose layout leads to memory that could be lent.
+ * The same WRITE through a region and through an mkey over it has the same payload. The region's
+ * payload is transmitted without a copy. The mkey's payload is made in the frame, although the
+ * layout refers to memory that could be transmitted directly.
  */
 static void
 zero_copy__what_an_mkey_makes_is_never_lent(void **state)
@@ -621,7 +627,7 @@ zero_copy__what_an_mkey_makes_is_never_lent(void **state)
 		read_frame(made, at, len, payload[1]);
 		assert_memory_equal(payload[0], payload[1], len);
 	}
-	/* what was made is the frame's: memory may change while a port still has it */
+	/* the frame has a copy, so memory may change while the port holds the frame */
 	memset(qp->buf, 0, LEN + OFFSET);
 	read_frame(keeper.clone[2 * NB_FRAMES - 1], 54, 1024, payload[0]);
 	assert_memory_equal(payload[0], payload[1], 1024);

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What does a survivor see when its peer dies, its link goes down, or its interface vanishes?
+"""Tests what a process reports when its peer dies, its link goes down, or its interface is removed.
 
     failures.py [--perf PROGRAM] [--list] [CASE...]
 
-Each case starts a transfer between two processes of uroce-perf, breaks it, and looks at who is left:
-its first request completes with IBV_WC_RETRY_EXC_ERR and the rest with IBV_WC_WR_FLUSH_ERR, within
-(retry_cnt + 1) x 4 x 4.096 us x 2^timeout; it ends by itself, with a status that says so; and
-nothing stays behind: process, namespace, socket, hugepage file, memory (where PROGRAM was built with
-the address sanitizer, it says so itself).
+Each case starts a transfer between two processes of uroce-perf, causes a failure, and checks the
+remaining processes (survivors):
 
-A line for each check; the last line is the sum. Needs root, for namespaces.
+- The first request completes with IBV_WC_RETRY_EXC_ERR and the rest with IBV_WC_WR_FLUSH_ERR, within
+  (retry_cnt + 1) x 4 x 4.096 us x 2^timeout.
+- The process ends without a signal, with a status that reports the failure.
+- No process, namespace, socket or hugepage file remains. No memory leaks: PROGRAM reports leaks if it
+  was built with the address sanitizer.
+
+The script prints a line for each check; the last line is the sum. It needs root, for namespaces.
 """
 
 import argparse
@@ -32,8 +35,8 @@ TIMEOUT_CODE = 14
 RETRIES = 3
 BUDGET_S = (RETRIES + 1) * 4 * 4.096e-6 * 2**TIMEOUT_CODE
 START_S = 30
-RUN_S = 1       # of transfer, before it is broken
-END_S = 20      # for a survivor to be gone
+RUN_S = 1       # duration of the transfer before the failure
+END_S = 20      # time limit for the end of a survivor
 WRONG = re.compile(r'Sanitizer|runtime error|Segmentation|assertion', re.IGNORECASE)
 
 counts = {'ok': 0, 'FAIL': 0, 'skip': 0}
@@ -51,7 +54,7 @@ def expect(what, is_right, seen=''):
 # ------------------------------------------------------------------------------------------- ends
 
 class End:
-    """A uroce-perf, and what it says, line by line, with the time."""
+    """A uroce-perf process, and its output, line by line, with the time of each line."""
 
     def __init__(self, lab, command, cpu):
         self.lines = []
@@ -66,7 +69,7 @@ class End:
             self.lines.append((time.monotonic(), line.rstrip()))
 
     def matches(self, pattern):
-        """(time, match) of the lines so far."""
+        """(time, match) of each line so far that matches."""
         return [(when, match) for when, line in list(self.lines)
                 for match in [re.search(pattern, line)] if match]
 
@@ -78,7 +81,7 @@ class End:
             time.sleep(0.02)
 
     def wait_end(self):
-        """@return its status, or None: it hangs"""
+        """@return the exit status, or None if the process hangs"""
         try:
             code = self.process.wait(END_S)
         except subprocess.TimeoutExpired:
@@ -91,7 +94,7 @@ class End:
 
 
 class Pair:
-    """Two ends in the middle of a transfer."""
+    """Two ends during a transfer."""
 
     def __init__(self, lab, perf, port, test):
         self.wire = PORTS[port][0](lab)
@@ -112,8 +115,8 @@ class Pair:
         return End(lab, command, cpu)
 
 
-# --------------------------------------------------------------------------------------- what breaks
-# Each returns the instant at which it was broken, and who is left.
+# ------------------------------------------------------------------------------------------ failures
+# Each function causes a failure. It returns the time of the failure and the survivors.
 
 def kill_server(_, pair):
     now = time.monotonic()
@@ -140,7 +143,7 @@ def set_own_link_down(lab, pair):
 
 
 def remove_namespace(_, pair):
-    """A namespace goes with its last process, and the link with it: the client's interface too."""
+    """Kill the last process of a namespace. The namespace, the link and the client's interface are removed."""
     now = time.monotonic()
     pair.wire.server.keeper.kill()
     pair.server.process.kill()
@@ -153,7 +156,7 @@ def remove_link(lab, pair):
     return now, [pair.client, pair.server]
 
 
-# Who requests sees errors; who only responds has nothing outstanding, and has to end.
+# The end that sends requests gets errors. The end that only responds has no pending requests, but must end.
 CASES = [
     ('memif', 'write_bw -s 65536', kill_server),
     ('memif', 'write_bw -s 8', kill_server),
@@ -223,12 +226,12 @@ def files_in(folder, pattern=''):
 
 
 def namespace_of(process=None):
-    """@return its network namespace's name; ours, when no process is given"""
+    """@return the name of the process's network namespace; without an argument, of this process's"""
     return os.readlink(f'/proc/{process.pid if process else "self"}/ns/net')
 
 
 def namespaces():
-    """Those that some process is in."""
+    """The namespaces of all processes."""
     seen = set()
     for pid in filter(str.isdigit, os.listdir('/proc')):
         try:
@@ -244,7 +247,7 @@ def sockets(name):
 
 
 def check_remains(name, own, made, before):
-    """Others may be at work on this machine, so only what bears the lab's name is looked for."""
+    """Check that nothing remains. Other programs may use the machine, so only names with the lab's prefix count."""
     left = {
         'hugepage file': files_in('/dev/hugepages') - before,
         'file': {path for folder in ('/run/dpdk', '/var/run/dpdk', '/tmp', '/dev/shm')
@@ -267,7 +270,7 @@ def run_case(case, perf):
         made = {namespace_of(process) for process in lab.processes} - {namespace_of()}
         broken_at, survivors = break_it(lab, pair)
         for end in survivors:
-            # In a test of both directions, both request.
+            # In a bidirectional test both ends send requests.
             is_requester = end is pair.client or '-b' in test.split()
             check_survivor(name, end, is_requester, broken_at)
     except LabError as error:
@@ -290,7 +293,7 @@ def main():
     if os.geteuid() != 0:
         print('failures: needs root, for namespaces')
         return 77
-    # What libxdp and libbpf allocate for DPDK's net_af_xdp is lost by that driver when it closes.
+    # The driver net_af_xdp leaks memory that libxdp and libbpf allocate for it.
     os.environ['LSAN_OPTIONS'] = f'suppressions={LSAN_SUPPRESSIONS}'
     os.environ['UBSAN_OPTIONS'] = 'halt_on_error=1:print_stacktrace=1'
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One end of a reliable connection whose other end is going to fail. test/failures/survivors.py runs two
- * of it, breaks something, and judges what the one that is left tells.
+ * One end of a reliable connection whose other end is going to fail. test/failures/survivors.py
+ * runs two of these processes, causes a failure, and checks the report of the remaining one.
  *
  *	survivor [EAL options] -- DEVICE OPERATION WAIT TIMEOUT_CODE RETRY_CNT
  *
- * OPERATION is write, read, send or fetch-add for the requester, respond for the other. WAIT is poll,
- * or sleep: in a completion channel. What the ends tell each other goes through the test: a line of
- * address out, the peer's in, then `ready`. The requester keeps its send queue full, says `flowing`
- * once completions come, and after the first one in error a line of what it saw; the responder goes
- * on until its input ends.
+ * OPERATION is write, read, send or fetch-add for the requester, respond for the responder. WAIT is
+ * poll, or sleep (in a completion channel). The test passes data between the ends: each prints a
+ * line with its address and reads the peer's line, and then prints `ready`. The requester keeps its
+ * send queue full. It prints `flowing` once completions come, and after the first error a line with
+ * its report. The responder runs until its input ends.
  */
 
 #include <errno.h>
@@ -26,17 +26,18 @@
 #include <rte_random.h>
 #include <uroce.h>
 
-#define DEPTH         16u
-#define MSG_LEN       16384u
-#define FLOWING_AT    64u
-#define PATIENCE_NS   UINT64_C(20000000000) /* without a completion: it hangs */
-#define LOOK_ROUNDS   4096u                 /* of polling, from one look at the input to the next */
+#define DEPTH      16u
+#define MSG_LEN    16384u
+#define FLOWING_AT 64u
+/* without a completion for this time, the program hangs */
+#define PATIENCE_NS   UINT64_C(20000000000)
+#define LOOK_ROUNDS   4096u /* polls between two reads of the input */
 #define REMOTE_RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
 static const struct operation {
 	const char *name;
 	enum ibv_wr_opcode opcode;
-	uint32_t len; /* 0: it responds */
+	uint32_t len; /* 0: this end is the responder */
 } operations[] = {
 	{ "write", IBV_WR_RDMA_WRITE, MSG_LEN }, { "read", IBV_WR_RDMA_READ, MSG_LEN },
 	{ "send", IBV_WR_SEND, MSG_LEN },        { "fetch-add", IBV_WR_ATOMIC_FETCH_AND_ADD, 8 },
@@ -49,12 +50,12 @@ struct address {
 	union ibv_gid gid;
 };
 
-/* What a requester tells of its end. */
+/* The report of a requester. */
 struct story {
 	uint64_t posted, completed, flushed;
-	uint64_t last_good_ns, first_bad_ns, last_ns; /* CLOCK_MONOTONIC */
+	uint64_t last_good_ns, first_bad_ns, last_ns; /* times of CLOCK_MONOTONIC */
 	enum ibv_wc_status first_bad;
-	enum ibv_wc_status odd; /* after the first: one that is no flush */
+	enum ibv_wc_status odd; /* status of a later completion that is not a flush */
 	bool is_in_order;
 };
 
@@ -69,7 +70,7 @@ static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct ibv_qp *qp;
-static unsigned nb_events; /* taken, to be acknowledged */
+static unsigned nb_events; /* events that were read and must be acknowledged */
 static _Alignas(4096) char buf[MSG_LEN];
 static struct address ours, theirs;
 static int gid_index;
@@ -83,7 +84,7 @@ check(bool is_ok, const char *complaint)
 	exit(EXIT_FAILURE);
 }
 
-/* As check(), for calls that return an errno. */
+/* Like check(), for calls that return an errno. */
 static void
 must(int error, const char *complaint)
 {
@@ -102,7 +103,7 @@ now_ns(void)
 
 /* ---------------------------------------------------------------------------- objects */
 
-/* The index of the first IPv4 address. */
+/* Find the index of the first IPv4 address. */
 static void
 find_gid(void)
 {
@@ -251,7 +252,10 @@ post_receive(void)
 	must(ibv_post_recv(qp, &wr, &bad), "post a receive");
 }
 
-/* Wait in the channel. @return whether an event came */
+/*
+ * Wait for an event of the channel.
+ * @return whether one came
+ */
 static bool
 sleep_for(int timeout_ms)
 {
@@ -266,7 +270,10 @@ sleep_for(int timeout_ms)
 	return true;
 }
 
-/* One completion; false: none for too long. */
+/*
+ * Wait for one completion.
+ * @return false: none came in time
+ */
 static bool
 take_completion(struct ibv_wc *wc)
 {
@@ -323,7 +330,10 @@ tell(const struct story *story)
 	       story->first_bad_ns, story->last_ns);
 }
 
-/* Requests posted after the failure are flushed like those before it. */
+/*
+ * Post requests until the failure and some time after it. Requests posted after the failure are
+ * flushed, too.
+ */
 static void
 request(void)
 {
@@ -367,7 +377,7 @@ respond(void)
 		} else if (does_sleep) {
 			must(uroce_req_notify_cq(cq, 0), "arm");
 			(void)sleep_for(10);
-			round = UINT_MAX; /* look at the input now */
+			round = UINT_MAX; /* read the input at once */
 		}
 	}
 	printf("{\"is_good\": %s}\n", is_good ? "true" : "false");

@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What becomes of the one that is left when its peer, its link or its interface goes?
+"""Tests what an application sees when its peer, its link or its interface fails.
 
     test/failures/survivors.py [--program SURVIVOR] [PORT or CASE...]
 
-Two processes are joined by a port, requests flow, and something is broken. Of a survivor that
-requests it is demanded that its first request that fails does so with IBV_WC_RETRY_EXC_ERR and all
-behind it with IBV_WC_WR_FLUSH_ERR, in order, each once, and one that is posted thereafter too;
-not before its retries are used up, and within (retry_cnt + 1) x 4 x 4.096 us x 2^timeout.
-Of every survivor, that it then takes everything down and ends with status 0, and that neither uroce
-nor a sanitizer that it was built with complains. Of both ends, that they leave no hugepage file,
-runtime file, socket, shared memory, namespace or process behind.
+Two processes are joined by a port and exchange requests. Then a failure is caused. The checks are:
 
-Where failures.py runs uroce-perf, this runs a program that sees each completion (survivor.c).
+- If the remaining process (survivor) sends requests: the first request that fails completes with
+  IBV_WC_RETRY_EXC_ERR, and all later ones with IBV_WC_WR_FLUSH_ERR, in order, each once. So does a
+  request that is posted afterwards.
+- The first error comes after the last retry, and within (retry_cnt + 1) x 4 x 4.096 us x 2^timeout.
+- Every survivor then destroys its objects and ends with status 0. Neither uroce nor a sanitizer that
+  the program was built with reports a problem.
+- No end leaves a hugepage file, runtime file, socket, shared memory, namespace or process behind.
 
-Ends with `N passed, N failed, N skipped`.
+failures.py runs uroce-perf; this script runs survivor.c, a program that checks each completion.
+
+The last line is `N passed, N failed, N skipped`.
 """
 
 import argparse
@@ -38,17 +40,17 @@ from uroce_ports import PORTS, Lab, LabError, cpu_of, inside  # noqa: E402
 LSAN_SUPPRESSIONS = os.path.join(TOP, 'test/failures/lsan-suppressions')
 START_S = 30
 END_S = 25
-FLOW_S = 0.1    # of undisturbed traffic
+FLOW_S = 0.1    # duration of undisturbed traffic
 TICK_S = 4.096e-6
 RETRY_EXC_ERR = 12
 STATUS_NAMES = {0: 'IBV_WC_SUCCESS', 5: 'IBV_WC_WR_FLUSH_ERR', 12: 'IBV_WC_RETRY_EXC_ERR'}
 HUGEPAGES_MIN = 128
-# Drivers tell of the lost peer in their own words, function by function.
-DRIVER_SAYS = re.compile(r'(\w+: )?\w+\(\): ')    # since DPDK 24.11 the log's type is before it
+# Drivers report the lost peer in messages of their own, which begin with the name of a function.
+DRIVER_SAYS = re.compile(r'(\w+: )?\w+\(\): ')    # since DPDK 24.11 the log type precedes the function
 
-# The survivor is the first end of the port's two (0) or the second (1). Codes of the ACK timeout,
-# 4.096 us x 2^code: 12 is 17 ms, 13 is 34 ms, 14 is 67 ms.
-# port, what breaks, survivor, its operation, how it waits, timeout, retry_cnt, keys of its device
+# Columns: port; failure; survivor, the first (0) or the second (1) end of the port; its operation; how it waits;
+# code of the ACK timeout; retry_cnt; keys of its device. The timeout is 4.096 us x 2^code: 12 is 17 ms, 13 is
+# 34 ms, 14 is 67 ms.
 CASES = [
     ('memif', 'kill', 0, 'write', 'poll', 14, 3, ''),
     ('memif', 'kill', 1, 'write', 'poll', 13, 7, ''),
@@ -88,11 +90,11 @@ CASES = [
 
 
 class Failure(Exception):
-    """What a case shows that it should not."""
+    """A check of a case has failed."""
 
 
 class Skip(Exception):
-    """What this machine lacks for a case."""
+    """The machine lacks what a case needs."""
 
 
 class Case:
@@ -110,7 +112,7 @@ class Case:
 # ------------------------------------------------------------------------------------------- ends
 
 class End:
-    """A process of ours at one end, and what it says, line by line."""
+    """The process at one end, and its output, line by line."""
 
     def __init__(self, name, lab, command, cpus, env):
         self.name = name
@@ -128,7 +130,7 @@ class End:
                 self.complaints.append(text)
 
     def line(self, patience_s):
-        """The next line that it says."""
+        """The next line of the output."""
         deadline = time.monotonic() + patience_s
         while b'\n' not in self.said:
             left = deadline - time.monotonic()
@@ -152,7 +154,7 @@ class End:
         self.process.stdin.write(line.encode() + b'\n')
 
     def end_input(self):
-        """A responder ends then."""
+        """Close the standard input: then a responder ends."""
         try:
             self.process.stdin.close()
         except BrokenPipeError:
@@ -171,7 +173,7 @@ class End:
 
 
 def memory_of(case):
-    """EAL's default where it has hugepages is to keep them anonymous, as design.md has it."""
+    """Arguments for EAL's memory. If there are hugepages, EAL's default in uroce is to use them anonymously."""
     if case.breaks.endswith('-hugepages'):
         free = 0
         for path in glob.glob('/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages'):
@@ -190,7 +192,7 @@ def start_end(args, lab, case, wire, idx):
     if not is_survivor:
         operation = 'write' if case.operation == 'respond' else 'respond'
     wanted = memory_of(case)
-    # A socket in the file system, to see that it goes.
+    # The socket is in the file system, so that the test can check that it is removed.
     eal = [re.sub('socket=[^,]*', f'socket={lab.path("memif")},socket-abstract=no', word)
            for word in side.eal if word not in wanted]
     lcores = f'0@{min(cpu_of(idx))}'
@@ -211,8 +213,8 @@ def environment():
     return env
 
 
-# ----------------------------------------------------------------------------------------- breaks
-# Each breaks something, and returns when it is broken.
+# ------------------------------------------------------------------------------------------ failures
+# Each function causes a failure, and returns the time of the failure.
 
 def kill(lab, wire, case, peer):
     peer.process.kill()
@@ -237,7 +239,7 @@ def peer_link_down(lab, wire, case, peer):
 
 
 def remove_namespace(lab, wire, case, peer):
-    """A namespace goes with its last process, and the link with it: the survivor's end too."""
+    """Kill the last process of a namespace. The namespace, the link and the survivor's interface are removed."""
     own, others = ([wire.server, wire.client][idx].keeper
                    for idx in (case.survivor, 1 - case.survivor))
     peer.process.kill()
@@ -263,7 +265,7 @@ BREAKS = {
 }
 
 
-# ------------------------------------------------------------------------------------------ traces
+# ----------------------------------------------------------------------------------------- leftovers
 
 def prefix(lab):
     return os.path.basename(lab.folder)
@@ -275,14 +277,14 @@ def hugetlbfs():
 
 
 def runtime_folders(lab):
-    """EAL makes one for a file prefix, and leaves it, whether it has files to put there or not."""
+    """Folders that EAL creates for a file prefix, and does not remove, even if it put no file there."""
     own = os.environ.get('XDG_RUNTIME_DIR', '/tmp')
     return [path for path in (f'/var/run/dpdk/{prefix(lab)}', f'{own}/dpdk/{prefix(lab)}')
             if os.path.isdir(path)]
 
 
 def traces(lab):
-    """What the two ends of a lab have left in the file system, the dead one included."""
+    """Files that the two ends of a lab have left, including those of the dead end."""
     found = []
     for folder in hugetlbfs():
         found += glob.glob(f'{folder}/{prefix(lab)}*')
@@ -294,7 +296,7 @@ def traces(lab):
 
 
 def left_sockets(lab, case):
-    """A process that is killed cannot unlink its socket; one that ends has to."""
+    """Sockets that are left. A killed process cannot unlink its socket; a process that ends must unlink it."""
     if case.breaks.startswith('kill') and case.survivor == 1:
         return []
     return [os.path.basename(path) for path in glob.glob(f'{lab.folder}/*')]
@@ -339,9 +341,9 @@ def judge(case, story, broken_ns):
 
 def run_ends(args, lab, case):
     wire = PORTS[case.port][0](lab)
-    lab.path('folder')  # it has one from now on
+    lab.path('folder')  # the lab has a folder from now on
     first = start_end(args, lab, case, wire, 0)
-    address = first.line(START_S)  # it listens now
+    address = first.line(START_S)  # this end listens now
     first.said = address.encode() + b'\n' + first.said
     ends = [first, start_end(args, lab, case, wire, 1)]
     survivor, peer = ends[case.survivor], ends[1 - case.survivor]
@@ -368,7 +370,7 @@ def run_ends(args, lab, case):
 
 
 def namespaces():
-    """Those that processes descended from this one live in."""
+    """The namespaces of all descendants of this process."""
     found = set()
     for path in glob.glob('/proc/[0-9]*/ns/net'):
         try:

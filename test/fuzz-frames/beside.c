@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The honest traffic. A lane has one operation under way: its source is filled with a pattern that
- * no other operation has, its destination, and what is around it, with another one.
+ * The honest traffic. Each connection has one operation in progress. Its source is filled with a
+ * pattern of its own; its destination, and the memory around it, with another pattern.
  */
 
 #include "beside.h"
@@ -15,11 +15,11 @@
 #include "verbs/object.h"
 
 #define LEN_MAX  6000
-#define MARGIN   64 /* watched, before and after */
+#define MARGIN   64 /* bytes before and behind the destination that are checked */
 #define BUF_LEN  (LEN_MAX + 2 * MARGIN + 64)
 #define ADDR_GID 1
 
-/* The buffers lie at the same address in every run: it is in frames that are captured. */
+/* The buffers have the same address in every run, because captured frames contain it. */
 #define BUFS_AT  UINT64_C(0x420000000000)
 #define BUF_ROOM ((BUF_LEN + 63) / 64 * 64)
 #define BUFS_LEN ((size_t)2 * BESIDE_LANES * BUF_ROOM)
@@ -48,7 +48,10 @@ open_end(struct beside_end *end, struct fabric *fabric, enum host host)
 	end->mr = uroce_reg_mr(end->pd, end->buf, BUF_LEN,
 			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				       IBV_ACCESS_REMOTE_READ);
-	/* worker 0: where the honest peer's frames arrive, so that none waits for a worker that sleeps */
+	/*
+	 * on worker 0, where the honest peer's frames arrive, so that none waits for a sleeping
+	 * worker
+	 */
 	end->cq = uroce_create_cq(context, 16, NULL, NULL, 0);
 	init.send_cq = end->cq;
 	init.recv_cq = end->cq;
@@ -96,7 +99,7 @@ connect_end(struct beside_end *end, const struct beside_end *peer, enum host hos
 				       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC) == 0;
 }
 
-/* Which host end `i` of a lane is on: both ways are taken. */
+/* The host of end `i` of a connection: connections exist in both directions. */
 static enum host
 host_of(unsigned lane, unsigned i)
 {

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The honest traffic beside the attack: RC connections between the target and an honest peer, on the
- * same device, port and worker as the victims. SEND, WRITE and READ in turn, from both ends; every
- * byte of what arrives is compared, and so are the bytes around it.
+ * The honest traffic beside the attack: RC connections between the target and an honest peer, on
+ * the same device, port and worker as the victims. Both ends execute SEND, WRITE and READ in turn.
+ * Every received byte and the bytes around it are compared.
  */
 
 #include "fabric.h"
@@ -22,35 +22,39 @@ struct beside_end {
 	uint8_t *buf;
 };
 
-/** A connection; the requests come from end[0]. */
+/** A connection; end[0] posts the requests. */
 struct beside_lane {
 	struct beside_end end[2];
-	enum ibv_wr_opcode opcode; /* of the operation under way */
+	enum ibv_wr_opcode opcode; /* the operation in progress */
 	uint32_t len, off;
 	uint64_t seed;
 	bool is_busy;
-	bool is_sent, is_received; /* what has completed of it */
+	/* whether the completions of the send request and of the receive request have come */
+	bool is_sent, is_received;
 };
 
 struct beside {
 	struct fabric *fabric;
 	struct rng *rng;
 	struct beside_lane lane[BESIDE_LANES];
-	uint64_t nb_ops[3]; /* SEND, WRITE, READ */
+	uint64_t nb_ops[3]; /* number of SENDs, WRITEs and READs */
 	uint64_t nb_bytes;
-	const char *violation; /* NULL: none */
+	const char *violation; /* text of a violation of the contract; NULL: no violation */
 };
 
 bool beside_open(struct beside *beside, struct fabric *fabric, struct rng *rng);
 void beside_close(struct beside *beside);
 
-/** Take what completed, compare it, begin what is next. @return false: see `violation` */
+/**
+ * Handle completions, compare the data, begin the next operations.
+ * @return false: see `violation`
+ */
 bool beside_step(struct beside *beside);
 
-/** Packets sent again, by either end of any lane. */
+/** Packets that either end of any connection has retransmitted. */
 uint64_t beside_retransmits(const struct beside *beside);
 
-/** Whether a QP is one of these, on the target. */
+/** Whether a QP of the target belongs to the honest traffic. */
 bool beside_is_ours(const struct beside *beside, uint32_t qpn);
 
 #endif /* FUZZ_FRAMES_BESIDE_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fabric. Every frame of every host passes through this file, on its one thread: what honest
- * hosts send is delivered, and some of it kept as material; what the target sends to the ghost ends
- * here.
+ * The network. Every frame of every host passes through this file, on one thread. Frames of honest
+ * hosts are delivered, and some are kept as material for mutations. Frames of the target to the
+ * attacker end here.
  */
 
 #include "fabric.h"
@@ -37,7 +37,7 @@
 #define NB_FENCED   4096
 #define NB_CAPTURED 256
 #define BURST       64
-#define ROUNDS_MAX  256 /* that a host may be busy for without anybody sending to it */
+#define ROUNDS_MAX  256 /* limit of rounds in which a host is busy without new frames */
 
 static struct rte_ring *into[2][TARGET_WORKERS];
 static struct rte_ring *from[2][TARGET_WORKERS];
@@ -53,7 +53,9 @@ fabric_seed_random(uint64_t seed)
 	library_rng.counter = seed;
 }
 
-/* In the place of libc's: QPNs and keys are drawn from it, and must be the same in every run. */
+/*
+ * Replaces getrandom() of libc: QPNs and keys are drawn from it, and must be the same in every run.
+ */
 ssize_t
 getrandom(void *buf, size_t len, unsigned flags)
 {
@@ -68,7 +70,7 @@ getrandom(void *buf, size_t len, unsigned flags)
 static void
 take_clock(void)
 {
-	uroce_clock_base = UINT64_C(1) << 60; /* later than any counter */
+	uroce_clock_base = UINT64_C(1) << 60; /* a time that no counter of the CPU reaches */
 	uroce_clock_factor = 0;
 }
 
@@ -81,7 +83,7 @@ fabric_wait_ns(uint64_t ns)
 /* --- buffers that end where a mapping ends ----------------------------------------------------- */
 
 static struct fenced {
-	uint8_t *end; /* the first byte that must not be touched */
+	uint8_t *end; /* the first byte that must not be accessed */
 	struct rte_mbuf_ext_shared_info shared;
 	struct fenced *next;
 } fenced[NB_FENCED], *fenced_free;
@@ -143,7 +145,7 @@ put_plain(struct rte_mbuf *mbuf, const uint8_t *data, uint32_t len)
 	mbuf->pkt_len = len;
 }
 
-/* In two to four pieces, of any length. */
+/* Copy a frame into a chain of two to four mbufs of any length. */
 static void
 put_chained(struct rte_mbuf *head, const uint8_t *data, uint32_t len, struct rng *rng)
 {
@@ -309,7 +311,7 @@ capture(const struct rte_mbuf *mbuf)
 	struct frame *frame = &captured[nb_captured % NB_CAPTURED];
 	const bool is_ipv6 = be16_get(eth->type) == UROCE_ETHERTYPE_IPV6;
 
-	/* a changing choice from a lasting stream */
+	/* a changing sample of a long stream */
 	if (nb_seen++ % 13 != 0 || mbuf->nb_segs != 1 || mbuf->data_len > FRAME_MAX ||
 	    (!is_ipv6 && be16_get(eth->type) != UROCE_ETHERTYPE_IPV4))
 		return;
@@ -355,7 +357,9 @@ deliver(struct fabric *fabric, struct rte_ring *ring, struct rte_mbuf *mbuf)
 	rte_pktmbuf_free(mbuf);
 }
 
-/* The rights of which a QP that sends this grants one; 0: anyone may. */
+/*
+ * The access rights, one of which the sender of this response must have granted; 0: none is needed.
+ */
 static int
 rights_of(const struct uroce_pkt *pkt)
 {
@@ -363,12 +367,12 @@ rights_of(const struct uroce_pkt *pkt)
 		return IBV_ACCESS_REMOTE_ATOMIC;
 	if (pkt->op->operation != UROCE_OPERATION_READ_RESPONSE)
 		return 0;
-	/* one without payload answers ATOMIC_WRITE and FLUSH, too */
+	/* a response without payload may also belong to an ATOMIC_WRITE or a FLUSH */
 	return pkt->payload_len ? IBV_ACCESS_REMOTE_READ
 				: IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 }
 
-/* Answers come from QPs that grant what was asked for, and carry nothing but what may be read. */
+/* Check a response: its QP must grant the operation, and its data must be readable. */
 static void
 inspect(struct fabric *fabric, const struct rte_mbuf *mbuf)
 {
@@ -385,7 +389,7 @@ inspect(struct fabric *fabric, const struct rte_mbuf *mbuf)
 		fabric->has_leaked = true;
 }
 
-/* What the target sent. */
+/* Handle the frames that the target sent. */
 static void
 route(struct fabric *fabric, struct rte_mbuf **frames, unsigned nb)
 {
@@ -436,7 +440,7 @@ fabric_send(struct fabric *fabric, const struct frame *frame, unsigned worker, s
 		fabric->nb_lost++;
 }
 
-/* As an embedder does. */
+/* Drive a worker as an embedder does. */
 static unsigned
 drive_input(struct fabric *fabric, unsigned idx)
 {
@@ -446,7 +450,7 @@ drive_input(struct fabric *fabric, unsigned idx)
 
 	while ((nb = rte_ring_dequeue_burst(into[HOST_TARGET][idx], (void **)frames, BURST, NULL)) >
 	       0) {
-		/* both are allowed: a place of its own, and the same */
+		/* the remaining frames may be returned in another array or in the same one */
 		struct rte_mbuf **const place = nb % 2 ? frames : rest;
 		const unsigned nb_rest = uroce_worker_input(worker, frames, nb, place);
 
@@ -486,7 +490,9 @@ fabric_run(struct fabric *fabric, enum feed feed, unsigned asleep)
 
 /* --- neighbours -------------------------------------------------------------------------------- */
 
-/* `who` asks for `whom`, who learns of it by that. */
+/*
+ * Host `who` sends a request for the address of `whom`, from which `whom` learns the MAC of `who`.
+ */
 static void
 ask(enum host who, enum host whom, bool is_ipv6)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * A frame under construction: bytes, and where its headers were put. The offsets stay those of the
- * frame as it was built, whatever happens to its bytes.
+ * A frame under construction: its bytes and the offsets of its headers. The offsets stay those of
+ * the original frame when its bytes are mutated.
  */
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "rng.h"
 
 #define FRAME_ROOM 4096
-/** No mutation makes a frame longer: it must fit the buffers that it is fed in. */
+/** Limit of the frame length: no mutation exceeds it, so that frames fit their buffers. */
 #define FRAME_MAX 2000
 
 struct frame {
@@ -31,17 +31,17 @@ frame_udp_off(const struct frame *frame)
 	return (uint16_t)(frame->bth_off - 8);
 }
 
-/** Make the lengths of IP and UDP agree with the length of the frame. */
+/** Set the IP and UDP lengths to the length of the frame. */
 void frame_fit(struct frame *frame);
 
 /**
- * Compute the ICRC of whatever the frame now is and store it where a receiver looks for it, which is
- * at the end of what the IP header announces, if the frame has that, else at its own end.
+ * Compute the ICRC of the present bytes and store it where a receiver expects it. That is the end
+ * of the length in the IP header, or else the end of the frame.
  * @return false: there is no IP header with room for a BTH and an ICRC behind it
  */
 bool frame_seal(struct frame *frame);
 
-/** Change the frame in one to four ways, and perhaps graft a part of `other` into it. */
+/** Mutate the frame in one to four ways; perhaps insert a part of `other`. */
 void frame_mutate(struct frame *frame, const struct frame *other, struct rng *rng);
 
 #endif /* FUZZ_FRAMES_FRAME_H */

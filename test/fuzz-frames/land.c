@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The land. It lies at a fixed address, so that a seed meets the same addresses in every run. The heap of the address
- * sanitizer is at 0x500000000000 or 0x600000000000, by its release, and four tebibytes long.
+ * The target's memory. It is at a fixed address, so that a seed uses the same addresses in every
+ * run. The heap of the address sanitizer is at 0x500000000000 or 0x600000000000, depending on its
+ * release, and four tebibytes long.
  */
 
 #include "land.h"
@@ -15,9 +16,9 @@
 #include <uroce.h>
 
 #define LAND_AT   UINT64_C(0x410000000000)
-#define FENCE_LEN 512 /* canaries around every plot */
+#define FENCE_LEN 512 /* bytes of canaries around every region */
 #define DEAD_LEN  4096
-#define GAP_AT    300 /* the second element of a slot begins */
+#define GAP_AT    300 /* offset of the second element of a slot */
 #define GAP_LEN   40
 
 static const struct {
@@ -34,7 +35,7 @@ static const struct {
 
 static_assert(sizeof(LAND_SECRET) == LAND_SECRET_LEN + 1, "the length of the secret");
 
-/* Everything is secret, but for what may be read or is sent. */
+/* Fill all memory with the secret, except what may be read or is sent. */
 static void
 plant(struct land *land)
 {
@@ -140,22 +141,22 @@ land_aim(const struct land *land, enum domain domain, enum plot plot, uint32_t l
 	*va = (uintptr_t)info->at + (rng_below(rng, room + 1) & ~7u);
 	*rkey = info->mr->rkey;
 	switch (how) {
-	case 0: /* around the end */
+	case 0: /* an address around the end of the region */
 		*va = (uintptr_t)info->at + room + rng_below(rng, 9) - 4;
 		break;
-	case 1: /* around the begin */
+	case 1: /* an address around the beginning of the region */
 		*va = (uintptr_t)info->at + rng_below(rng, 9) - 4;
 		break;
-	case 2: /* a range that wraps, or nearly */
+	case 2: /* a range that wraps around the address space, or nearly */
 		*va = 0 - (uint64_t)rng_below(rng, 2 * len + 2);
 		break;
-	case 3: /* another plot, under its own key or this one's */
+	case 3: /* another region, with its own key or with the key of the first region */
 		info = &land->plot[domain][rng_below(rng, PLOT_NB)];
 		*va = (uintptr_t)info->at;
 		if (rng_once_in(rng, 2))
 			*rkey = info->mr->rkey;
 		break;
-	case 4: /* the other domain */
+	case 4: /* an address in a region of the other domain */
 		*rkey = land->plot[!domain][rng_below(rng, PLOT_NB)].mr->rkey;
 		*va = (uintptr_t)land->plot[!domain][PLOT_ALL].at;
 		break;
@@ -169,14 +170,17 @@ land_aim(const struct land *land, enum domain domain, enum plot plot, uint32_t l
 	}
 }
 
-/* A part that must be as it was. @return whether it is */
+/*
+ * Compare a part that must not change.
+ * @return whether it is unchanged
+ */
 static bool
 is_pristine(const struct land *land, const uint8_t *at, size_t len)
 {
 	return memcmp(at, land->pristine + (at - land->at), len) == 0;
 }
 
-/* What no request of ours names: the gap inside, and the end. */
+/* Compare the parts of a slot that no request uses: the gap inside, and the end. */
 static bool
 are_gaps_pristine(const struct land *land, const struct plot_info *plot)
 {

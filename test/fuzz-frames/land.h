@@ -4,12 +4,13 @@
 
 /**
  * @file
- * The target's memory: regions of every kind of right in one mapping, canaries between them, and a
- * copy of how it was. Whatever nobody was given the right to write must stay as it was.
+ * The target's memory: regions with all combinations of access rights in one mapping, canaries
+ * between them, and a copy of the original content. Memory without a write right for the peer must
+ * not change.
  *
- * Two protection domains hold the same kinds of regions. QPs of the OPEN one grant what their table
- * row says; those of the CLOSED one grant no writing, so that its regions must not change at all,
- * but for the slots that its own requests name.
+ * Two protection domains have the same kinds of regions. QPs of the domain OPEN grant the rights of
+ * their table row. QPs of the domain CLOSED grant no writes, so its regions must not change, except
+ * for the slots of their own requests.
  */
 
 #include <stdbool.h>
@@ -22,22 +23,23 @@
 enum domain { DOMAIN_OPEN, DOMAIN_CLOSED, DOMAIN_NB };
 
 enum plot {
-	PLOT_ALL,    /* local and remote write, remote read, atomics */
-	PLOT_READ,   /* remote read */
-	PLOT_ATOMIC, /* local write and atomics: no remote write, no remote read */
-	PLOT_BARE,   /* no right at all: the source of what is sent */
-	PLOT_LOCAL,  /* local write: slots for receives and for answers */
+	/* a region with the rights to local and remote writes, remote reads and atomics */
+	PLOT_ALL,
+	PLOT_READ,   /* a region with the right to remote reads */
+	PLOT_ATOMIC, /* local write and atomics, but no remote write and no remote read */
+	PLOT_BARE,   /* a region without rights: the source of data to send */
+	PLOT_LOCAL,  /* a region with local writes: slots for receive requests and responses */
 	PLOT_NB
 };
 
-/** What all memory is filled with that no READ may be answered from. */
+/** The content of all memory that no READ may return. */
 #define LAND_SECRET     "uRoCE#\xa5\x5a"
 #define LAND_SECRET_LEN 8
 
-/** Slots of a victim in PLOT_LOCAL; a request names a part of one, in two pieces. */
+/** Slots of a victim in PLOT_LOCAL. A request uses a part of one, in two pieces. */
 #define LAND_SLOTS    16
 #define LAND_SLOT_LEN 1280
-#define LAND_VICTIMS  32 /* at most */
+#define LAND_VICTIMS  32 /* maximum number of victims */
 
 struct plot_info {
 	struct ibv_mr *mr;
@@ -48,7 +50,7 @@ struct plot_info {
 struct land {
 	struct ibv_pd *pd[DOMAIN_NB];
 	struct plot_info plot[DOMAIN_NB][PLOT_NB];
-	uint32_t dead_key[DOMAIN_NB]; /* of a region that was deregistered */
+	uint32_t dead_key[DOMAIN_NB]; /* key of a deregistered region */
 	uint8_t *dead_at;
 	uint8_t *at, *pristine;
 	size_t len;
@@ -58,19 +60,21 @@ bool land_open(struct land *land, struct ibv_context *context);
 void land_close(struct land *land);
 
 /**
- * Elements over `len` bytes, at most 1200, of a victim's slot, with a gap inside.
- * @return how many: 1 or 2
+ * Make elements over `len` bytes, at most 1200, of a victim's slot, with a gap between them.
+ * @return number of elements, 1 or 2
  */
 int land_slot(const struct land *land, enum domain domain, unsigned victim, unsigned slot,
 	      uint32_t len, struct ibv_sge sge[2]);
 
-/** An address and a key for a request of the peer, mostly good ones for `len` bytes of `plot`. */
+/**
+ * Draw an address and a key for a request of the peer, mostly valid ones for `len` bytes of `plot`.
+ */
 void land_aim(const struct land *land, enum domain domain, enum plot plot, uint32_t len,
 	      struct rng *rng, uint64_t *va, uint32_t *rkey);
 
 /**
- * Whether everything that must not change is as it was.
- * @return NULL, or what was written to, in words
+ * Check that all memory which must not change is unchanged.
+ * @return NULL, or a description of the changed memory
  */
 const char *land_check(const struct land *land);
 

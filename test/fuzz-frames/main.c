@@ -5,13 +5,18 @@
  *
  *	fuzz-frames [--frames N] [--seed S] [--feed port|input|both]
  *
- * Frames that a peer could have sent are damaged, get a right ICRC again in at least nine of ten
- * cases, and are fed to a port that carries QPs of every type and state, while honest traffic runs
- * beside them. Nothing may crash, nobody's memory may change without a right to it, completions
- * stay in order, the honest traffic notices nothing, every frame gets exactly one verdict, no buffer
- * is lost, and every verdict that there is must have occurred.
+ * Frames that a peer could have sent are mutated. At least nine of ten get a valid ICRC again. They
+ * are sent to a port with QPs of every type and state, beside honest traffic. The checks are:
  *
- * The same seed makes the same run. Exit status: 0; 1 after a line that begins with FAIL; 2 after a
+ * - no crash
+ * - no change of memory without an access right
+ * - completions in order
+ * - no effect on the honest traffic
+ * - exactly one verdict for every frame
+ * - no lost buffer
+ * - every possible verdict has occurred
+ *
+ * The same seed gives the same run. Exit status: 0; 1 after a line that begins with FAIL; 2 after a
  * wrong option.
  */
 
@@ -34,11 +39,11 @@
 
 #define FRAMES_DEFAULT 10000000
 #define BURST          32
-#define SEAL_PERCENT   97   /* of the frames, where they have a place for an ICRC */
-#define CHECK_EVERY    256  /* bursts between two looks at the memory */
-#define SLEEP_EVERY    2048 /* bursts between two naps of worker 1 */
-#define SLEEP_BURSTS   192  /* that its ring is too small for */
-#define SWITCH_EVERY   512  /* bursts until the other way of feeding */
+#define SEAL_PERCENT   97   /* percentage of frames with a valid ICRC, if they have room for one */
+#define CHECK_EVERY    256  /* bursts between two checks of memory */
+#define SLEEP_EVERY    2048 /* bursts between two sleeps of worker 1 */
+#define SLEEP_BURSTS   192  /* length of a sleep, in which more frames arrive than its ring holds */
+#define SWITCH_EVERY   512  /* bursts until the way of feeding changes */
 
 enum feed_option { OPTION_PORT, OPTION_INPUT, OPTION_BOTH };
 
@@ -55,7 +60,7 @@ struct run {
 	uint64_t nb_mutated, nb_sealed, nb_valid, nb_spared, nb_bursts;
 };
 
-/* Verdicts that cannot come about here, each with the reason. */
+/* Verdicts that are impossible here, each with the reason. */
 static const struct {
 	enum uroce_verdict verdict;
 	const char *reason;
@@ -127,8 +132,8 @@ parse_options(struct run *run, int argc, char **argv)
 /* --- the attack -------------------------------------------------------------------------------- */
 
 /*
- * The honest peer's own address is trusted by the connections beside, as it must be: what comes from
- * there and names them is not an attack that anything could withstand. It is made to name nobody.
+ * The honest peer's address is trusted by its connections, so a forged frame from that address to
+ * them cannot be resisted. Such a frame gets another QP number.
  */
 static void
 spare_beside(struct run *run, struct frame *frame)
@@ -164,7 +169,7 @@ attack(struct run *run, struct frame *frame)
 	run->nb_mutated++;
 }
 
-/* Half of the frames arrive on the wrong worker's queue. */
+/* Choose the queue of a frame at random, so that half of the frames arrive at the wrong worker. */
 static unsigned
 pick_worker(struct run *run, unsigned asleep)
 {
@@ -188,7 +193,9 @@ run_burst(struct run *run)
 
 	for (unsigned i = 0; i < BURST && run->nb_mutated < run->nb_wanted; i++) {
 		(void)seeds_make(&run->seeds, &frame, &run->rng);
-		/* some as they are, so that the victims come to know more than their first packet */
+		/*
+		 * some frames are not mutated, so that victims get further than their first packet
+		 */
 		if (rng_once_in(&run->rng, 4))
 			run->nb_valid++;
 		else
@@ -274,7 +281,10 @@ print_histogram(const struct uroce_worker_stats *stats)
 	return is_complete;
 }
 
-/* Each frame received got one verdict, and one more for each time it hopped or was shared. */
+/*
+ * Check that each received frame got one verdict, and one more for each time it was forwarded or
+ * copied.
+ */
 static bool
 is_account_balanced(const struct run *run, const struct uroce_worker_stats *stats)
 {
@@ -295,7 +305,10 @@ is_account_balanced(const struct run *run, const struct uroce_worker_stats *stat
 	       nb_received == run->fabric.nb_sent;
 }
 
-/* How many frames each state met. @return whether each state that a type has met some */
+/*
+ * Print how many frames each state received.
+ * @return whether each state of each type has received some
+ */
 static bool
 print_states(const struct run *run)
 {
@@ -348,7 +361,7 @@ judge(struct run *run, double seconds)
 	struct uroce_worker_stats stats;
 	bool is_good = true;
 
-	/* everybody awake, everything taken */
+	/* all workers awake, all frames handled */
 	fabric_run(&run->fabric, FEED_PORT, TARGET_WORKERS);
 	stats = fabric_stats(&run->fabric);
 	if (!print_histogram(&stats))
@@ -373,17 +386,17 @@ judge(struct run *run, double seconds)
 
 static struct run run = { .nb_wanted = FRAMES_DEFAULT, .feed = OPTION_BOTH };
 
-/* A last line; then the signal does what it does. */
+/* Print a last line; then the signal has its default effect. */
 static void
 report_crash(int number)
 {
 	static const char text[] = "FAIL  crashed: see the core, or run again with the same seed\n";
 
 	(void)!write(STDOUT_FILENO, text, sizeof(text) - 1);
-	raise(number); /* handled once: SA_RESETHAND */
+	raise(number); /* the handler runs only once: SA_RESETHAND */
 }
 
-/* A sanitizer's own report is better than ours. */
+/* With a sanitizer no handlers are installed, because its report is better. */
 static void
 watch_crashes(void)
 {

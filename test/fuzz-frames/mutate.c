@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Mutations: a table of ways to damage a frame, from a single bit to another frame's tail, and the
- * ICRC, computed as the receiver would from the bytes that are there. A damaged frame with a right
- * ICRC gets past the door, which is where it becomes interesting.
+ * Mutations: a table of ways to change a frame, from a single bit to the end of another frame. Also
+ * the ICRC, computed from the present bytes as the receiver computes it. A mutated frame with a
+ * valid ICRC passes the first checks and so reaches the code behind them.
  */
 
 #include "frame.h"
@@ -54,7 +54,10 @@ frame_fit(struct frame *frame)
 		v4->total_len = be16_make((uint16_t)(frame->len - frame->ip_off));
 }
 
-/* The IP header as the bytes say. @return its length; 0: none that an ICRC could cover */
+/*
+ * Find the IP header from the bytes of the frame.
+ * @return its length; 0: no header that an ICRC could cover
+ */
 static uint32_t
 find_ip(const struct frame *frame, uint32_t *ip_off, uint32_t *end)
 {
@@ -106,7 +109,7 @@ frame_seal(struct frame *frame)
 
 /* --- anywhere ---------------------------------------------------------------------------------- */
 
-/* Most of the time from the BTH on: what lies before it is decided early. */
+/* Choose a byte, mostly from the BTH on: errors in earlier headers are detected early. */
 static uint32_t
 pick_place(const struct frame *frame, struct rng *rng)
 {
@@ -339,7 +342,8 @@ change_ip(struct frame *frame, struct rng *rng)
 
 	switch (rng_below(rng, 8)) {
 	case 0:
-		ip[0] ^= (uint8_t)(1u << rng_below(rng, 8)); /* version, header length */
+		/* a bit of the version or of the header length */
+		ip[0] ^= (uint8_t)(1u << rng_below(rng, 8));
 		break;
 	case 1:
 		ip[1] = (uint8_t)rng_next(rng); /* ECN and the rest of the traffic class */
@@ -363,7 +367,7 @@ change_ip(struct frame *frame, struct rng *rng)
 	}
 }
 
-/* Grow an IPv4 header by options, or shrink it into what follows. */
+/* Enlarge an IPv4 header by options, or shrink it so that it overlaps what follows. */
 static void
 change_options(struct frame *frame, struct rng *rng)
 {
@@ -373,7 +377,7 @@ change_options(struct frame *frame, struct rng *rng)
 	if (frame->is_ipv6 || frame->len + nb > FRAME_MAX || frame->len < at)
 		return;
 	memmove(frame->at + at + nb, frame->at + at, frame->len - at);
-	memset(frame->at + at, 1, nb); /* no-operation */
+	memset(frame->at + at, 1, nb); /* fill the options with no-operation */
 	frame->at[frame->ip_off] = (uint8_t)(0x45 + nb / 4);
 	frame->len += nb;
 	frame->bth_off = (uint16_t)(frame->bth_off + nb);
@@ -390,7 +394,10 @@ add_tag(struct frame *frame, struct rng *rng)
 
 	if (frame->len + sizeof(tag) > FRAME_MAX)
 		return;
-	/* on the wire the tag's protocol stands first: the layout's two halves, exchanged */
+	/*
+	 * the struct has the type behind the TCI, while the tag begins with its protocol: so the
+	 * two halves are exchanged
+	 */
 	tag.type = be16_make(rng_once_in(rng, 2) ? 0x6000 : (uint16_t)rng_next(rng));
 	memmove(frame->at + 12 + sizeof(tag), frame->at + 12, frame->len - 12);
 	memcpy(frame->at + 12, &tag, sizeof(tag));
@@ -399,7 +406,7 @@ add_tag(struct frame *frame, struct rng *rng)
 	frame->bth_off = (uint16_t)(frame->bth_off + sizeof(tag));
 }
 
-/* ARP, IPv6 on an IPv4 frame, or anything. */
+/* Change the EtherType to ARP, to the other IP version, or to any value. */
 static void
 change_ethertype(struct frame *frame, struct rng *rng)
 {
@@ -418,7 +425,7 @@ truncate_frame(struct frame *frame, struct rng *rng)
 		frame->len = rng_below(rng, frame->len);
 		return;
 	}
-	/* the lengths agree, and something is missing inside */
+	/* the lengths agree with the frame, but a part of the inner headers is missing */
 	const uint32_t least = frame->bth_off + (uint32_t)sizeof(struct uroce_bth);
 
 	if (frame->len <= least)
@@ -443,7 +450,7 @@ extend_frame(struct frame *frame, struct rng *rng)
 		frame_fit(frame);
 }
 
-/* The head of this, the tail of another, cut at the same place or at any. */
+/* Combine the beginning of this frame with the end of another one, at the same offset or at any. */
 static void
 splice(struct frame *frame, const struct frame *other, struct rng *rng)
 {
@@ -461,7 +468,7 @@ splice(struct frame *frame, const struct frame *other, struct rng *rng)
 static const struct mutation {
 	void (*change)(struct frame *frame, struct rng *rng);
 	uint8_t weight;
-	bool needs_bth; /* touches what a truncated frame may not have */
+	bool needs_bth; /* changes bytes that a truncated frame may not have */
 } mutations[] = {
 	{ flip_bits, 20, false },     { set_bytes, 14, false },   { change_opcode, 14, true },
 	{ change_psn, 18, true },     { change_qpn, 3, true },    { change_pkey, 3, true },

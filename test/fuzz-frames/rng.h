@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The one source of chance (SplitMix64's construction: a counter, mixed), so that a seed replays a
- * run exactly.
+ * The random generator of the program (SplitMix64: a counter that is mixed), so that a seed repeats
+ * a run exactly.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ rng_next(struct rng *rng)
 	return x ^ x >> 31;
 }
 
-/** 0 .. n - 1; n is at least 1. */
+/** A number of 0 .. n - 1; n is at least 1. */
 static inline uint32_t
 rng_below(struct rng *rng, uint32_t n)
 {
@@ -39,7 +39,7 @@ rng_once_in(struct rng *rng, uint32_t n)
 	return rng_below(rng, n) == 0;
 }
 
-/** The index of a weight, chosen in proportion to the weights. */
+/** An index, drawn in proportion to the weights. */
 static inline unsigned
 rng_weighted(struct rng *rng, const uint8_t *weight, unsigned nb)
 {

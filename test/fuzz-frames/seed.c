@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The seeds. A frame is put together from a plan: opcode, PSN, payload, and what the extension
- * headers are to say; the opcode table tells which of them there are.
+ * Valid frames as the start of mutations. A frame is built from a plan: opcode, PSN, payload, and
+ * the values of extension headers. The opcode table tells which headers the frame has.
  */
 
 #include "seed.h"
@@ -16,7 +16,7 @@
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
-/* What a frame is made of. */
+/* The fields of a frame. */
 struct plan {
 	uint8_t opcode;
 	uint8_t syndrome;
@@ -53,7 +53,7 @@ mtu_of(const struct victim *victim)
 	return 128u << victim->row->mtu;
 }
 
-/* Mostly the expected one. */
+/* Draw a PSN, mostly the expected one. */
 static uint32_t
 near_psn(uint32_t psn, struct rng *rng)
 {
@@ -77,10 +77,10 @@ static const uint8_t first_requests[] = {
 	UROCE_OP_WRITE_ONLY, UROCE_OP_WRITE_ONLY_IMM, UROCE_OP_READ_REQUEST,  UROCE_OP_CMP_SWAP,
 	UROCE_OP_FETCH_ADD,  UROCE_OP_SEND_ONLY_INV,  UROCE_OP_ATOMIC_WRITE,  UROCE_OP_FLUSH,
 };
-#define NB_UC_REQUESTS 6 /* the first ones: what UC has too */
+#define NB_UC_REQUESTS 6 /* number of opcodes at the beginning that UC has, too */
 static const uint8_t first_weights[] = { 6, 6, 4, 6, 8, 4, 8, 5, 5, 1, 1, 1 };
 
-/* The message that is being received goes on. */
+/* Plan the next packet of the message that the victim is receiving. */
 static void
 plan_continuation(const struct victim *victim, struct plan *plan, struct rng *rng)
 {
@@ -145,7 +145,10 @@ plan_message(const struct seeds *seeds, const struct victim *victim, struct plan
 	}
 }
 
-/* A READ or atomic that was served, asked for again. @return false: there was none */
+/*
+ * Plan a duplicate of a READ or an atomic that was executed.
+ * @return false: there was none
+ */
 static bool
 plan_repetition(const struct victim *victim, struct plan *plan, struct rng *rng)
 {
@@ -168,7 +171,10 @@ plan_repetition(const struct victim *victim, struct plan *plan, struct rng *rng)
 	return true;
 }
 
-/* From further on in the WRITE that is being received. @return false: there is nothing further */
+/*
+ * Plan an out-of-order packet of the WRITE that the victim is receiving.
+ * @return false: there is no later packet
+ */
 static bool
 plan_early(const struct victim *victim, struct plan *plan, struct rng *rng)
 {
@@ -213,7 +219,7 @@ plan_request(const struct seeds *seeds, const struct victim *victim, struct plan
 
 /* --- responses --------------------------------------------------------------------------------- */
 
-/* What the oldest request waits for. */
+/* Plan the response for which the oldest request waits. */
 static void
 plan_answer(const struct victim *victim, const struct uroce_send_wqe *wqe, struct plan *plan)
 {
@@ -238,7 +244,7 @@ plan_answer(const struct victim *victim, const struct uroce_send_wqe *wqe, struc
 			is_last ? UROCE_OP_READ_RESPONSE_LAST : UROCE_OP_READ_RESPONSE_MIDDLE;
 }
 
-/* A response of any kind for a PSN that is waited for. */
+/* Plan a response of any kind with a PSN that is outstanding. */
 static void
 plan_any_response(const struct victim *victim, struct plan *plan, struct rng *rng)
 {
@@ -279,7 +285,7 @@ plan_response(const struct victim *victim, struct plan *plan, struct rng *rng)
 		plan_any_response(victim, plan, rng);
 }
 
-/* Any of the 256 opcodes, with a length that is right for it. */
+/* Plan any of the 256 opcodes, with a length that is valid for it. */
 static void
 plan_anything(const struct victim *victim, struct plan *plan, struct rng *rng)
 {
@@ -297,7 +303,10 @@ plan_anything(const struct victim *victim, struct plan *plan, struct rng *rng)
 
 /* --- from plan to frame ------------------------------------------------------------------------ */
 
-/* The ghost's way to the target, or to a group that has members there; made once for each family. */
+/*
+ * The attacker's path to the target, or to a group with members there; created once for each
+ * address family.
+ */
 static const struct uroce_path *
 ghost_path(bool is_ipv6, bool is_group)
 {
@@ -332,7 +341,7 @@ put_extensions(uint8_t *ext, const struct plan *plan, const struct victim *victi
 					 be24_make(GHOST_QPN(victim->idx)) };
 	const uint64_t random = rng_next(rng);
 
-	/* those that have no meaning for a victim are filled by chance */
+	/* headers without a meaning for the victim get random bytes */
 	for (uint32_t i = 0; i < op->ext_len; i += 4)
 		memcpy(ext + i, &random, 4);
 	if (op->ext_mask & 1 << UROCE_EXT_RETH)
@@ -349,7 +358,7 @@ static void
 build(const struct seeds *seeds, const struct plan *plan, const struct victim *victim,
       struct frame *frame, struct rng *rng)
 {
-	/* UD serves both families */
+	/* UD works with both address families */
 	const bool is_ipv6 =
 		victim->row->type == IBV_QPT_UD ? rng_once_in(rng, 2) : victim->row->is_ipv6;
 	const bool is_group = victim->row->type == IBV_QPT_UD && rng_once_in(rng, 4);
@@ -380,7 +389,7 @@ build(const struct seeds *seeds, const struct plan *plan, const struct victim *v
 	(void)frame_seal(frame);
 }
 
-/* Somebody else's frame, as if the ghost had sent it to this victim. */
+/* Change a captured frame so that the attacker sends it to this victim. */
 static void
 readdress(struct frame *frame, const struct frame *from, const struct victim *victim,
 	  struct rng *rng)
@@ -411,7 +420,7 @@ is_waiting(const struct victim *victim)
 	       (victim->row->state == IBV_QPS_RTS || victim->row->state == IBV_QPS_SQD);
 }
 
-/* Now and then one that does not listen. */
+/* Choose a victim, sometimes one in a state that receives nothing. */
 static const struct victim *
 pick_victim(const struct victims *victims, struct rng *rng)
 {

@@ -4,25 +4,29 @@
 
 /**
  * @file
- * Frames that a victim could believe in, from its peer: requests that continue what it is receiving,
- * responses to what it is waiting for, with the keys, addresses and PSNs that it expects or nearly
- * so; and frames of others, captured and readdressed. What the mutations start from.
+ * Frames that a victim may accept from its peer, from which mutations start. They are requests that
+ * continue what the victim receives, and responses for which it waits. Keys, addresses and PSNs are
+ * the expected ones or close to them. Other frames are captured and readdressed.
  */
 
 #include "victim.h"
 
 struct seeds {
 	const struct victims *victims;
-	uint32_t beside_qpn; /* of a QP that is not ours to attack from its peer's address */
-	uint32_t beside_key; /* of its memory */
+	/* a QP of the honest traffic, which must not be attacked from its peer's address */
+	uint32_t beside_qpn;
+	uint32_t beside_key; /* key of that QP's memory */
 	uint64_t beside_va;
-	uint8_t noise[8192];                   /* payload */
-	uint64_t nb_state[3][IBV_QPS_ERR + 1]; /* frames for a RC, UC, UD QP while in each state */
+	uint8_t noise[8192];                   /* random bytes for payloads */
+	uint64_t nb_state[3][IBV_QPS_ERR + 1]; /* frames to RC, UC and UD QPs in each state */
 };
 
 void seeds_init(struct seeds *seeds, const struct victims *victims);
 
-/** Make a frame for some victim. @return the victim */
+/**
+ * Make a frame for one of the victims.
+ * @return the victim
+ */
 const struct victim *seeds_make(struct seeds *seeds, struct frame *frame, struct rng *rng);
 
 #endif /* FUZZ_FRAMES_SEED_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The victims.
+ * Creates the victims, supplies them with requests and checks their completions.
  */
 
 #include "victim.h"
@@ -16,9 +16,9 @@
 
 #include "verbs/object.h"
 
-#define NB_OUT        6 /* requests kept waiting for answers */
+#define NB_OUT        6 /* outstanding requests that wait for responses */
 #define RECREATE_ONCE 32
-#define ADDR_GID      1 /* index of the IPv4 address; IPv6 follows */
+#define ADDR_GID      1 /* index of the IPv4 address; the IPv6 address is the next entry */
 
 #define WRITE         IBV_ACCESS_REMOTE_WRITE
 #define READ          IBV_ACCESS_REMOTE_READ
@@ -82,7 +82,7 @@ complain(struct victims *victims, const struct victim *victim, const char *what)
 
 /* --- making and reviving ----------------------------------------------------------------------- */
 
-/* Datagram QPs are members of both groups. */
+/* Join or leave both groups with a UD QP. */
 static bool
 change_groups(const struct victim *victim,
 	      int (*change)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid))
@@ -136,7 +136,7 @@ to_init(const struct victim *victim)
 			       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | own);
 }
 
-/* What each type needs to receive, and to send. */
+/* The attributes that each type needs to receive, and to send. */
 static const struct {
 	int rtr;
 	int rts;
@@ -163,7 +163,7 @@ to_ghost(bool is_ipv6)
 	return attr;
 }
 
-/* Often near the wrap. */
+/* Draw a PSN, often close to the wrap. */
 static uint32_t
 pick_psn(struct rng *rng)
 {
@@ -211,7 +211,9 @@ to_state(const struct victim *victim, enum ibv_qp_state state)
 	return uroce_modify_qp(victim->qp, &attr, IBV_QP_STATE);
 }
 
-/* A request that cannot be sent: its memory key is none. UC and UD get to SQE by it. */
+/*
+ * Post a request with an invalid memory key, which cannot be sent. It moves UC and UD QPs to SQE.
+ */
 static int
 post_impossible(const struct victims *victims, struct victim *victim)
 {
@@ -234,7 +236,7 @@ post_impossible(const struct victims *victims, struct victim *victim)
 	return ret;
 }
 
-/* From RESET to the state of the row; SQE comes by itself, soon. */
+/* Move a QP from RESET to the state of its row. SQE is entered later, by the failed request. */
 static int
 bring_up(const struct victims *victims, struct victim *victim)
 {
@@ -321,7 +323,7 @@ pick_opcode(enum ibv_qp_type type, struct rng *rng)
 	return opcodes[rng_below(rng, nb[type])];
 }
 
-/* Where the data of a request is, or is to go. */
+/* Choose the memory for the data of a request. */
 static int
 choose_memory(const struct victims *victims, const struct victim *victim, enum ibv_wr_opcode opcode,
 	      struct ibv_sge sge[2])
@@ -340,7 +342,7 @@ choose_memory(const struct victims *victims, const struct victim *victim, enum i
 	else
 		sge[0] = (struct ibv_sge){ (uintptr_t)bare->at + rng_below(rng, bare->len - len),
 					   len, bare->mr->lkey };
-	/* its answer cannot be placed, or it cannot be sent */
+	/* sometimes the response cannot be placed, or the request cannot be sent */
 	if (rng_once_in(rng, 256))
 		sge[0].lkey = victims->land->dead_key[domain];
 	return nb;
@@ -392,7 +394,7 @@ supply(struct victims *victims, struct victim *victim)
 	while (ret == 0 && row->state == IBV_QPS_RTS &&
 	       victim->send.nb_posted - victim->send.nb_done < NB_OUT)
 		ret = post_send(victims, victim);
-	/* in SQD requests are taken, and wait */
+	/* in SQD posted requests must wait */
 	if (ret == 0 && row->state == IBV_QPS_SQD &&
 	    victim->send.nb_posted - victim->send.nb_done < VICTIM_WR)
 		ret = post_send(victims, victim);
@@ -449,7 +451,7 @@ take_completions(struct victims *victims, struct victim *victim, struct victim_q
 	return true;
 }
 
-/* Whether it has left its state for good. One on its way to SQE is in RTS. */
+/* Whether a QP has left the state of its row. A QP that will enter SQE is in RTS before. */
 static bool
 is_lost(const struct victim *victim)
 {

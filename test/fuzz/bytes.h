@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The fuzzer's input as a source of decisions: numbers are taken from it in order. When it is used up
- * they are zero, and a target ends.
+ * The fuzzer's input as a source of decisions: numbers are read from it in order. At its end they
+ * are zero, and the target ends.
  */
 
 #include <stdbool.h>
@@ -20,10 +20,10 @@ struct bytes {
 	size_t left;
 };
 
-/** libFuzzer calls this once for each input; it returns 0. */
+/** Called by libFuzzer once for each input; returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/** End with a finding: what must hold does not. */
+/** Abort with a finding if the condition is false. */
 #define expect(holds)                                                                              \
 	do {                                                                                       \
 		if (!(holds)) {                                                                    \
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 		}                                                                                  \
 	} while (0)
 
-/** Take `len` bytes into `to`. */
+/** Read `len` bytes into `to`. */
 static inline void
 bytes_take(struct bytes *bytes, void *to, size_t len)
 {

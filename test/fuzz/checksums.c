@@ -11,7 +11,7 @@
 
 #define HOP_BY_HOP_LEN 8u
 
-/* Sums of a frame's words lie as the words do. */
+/* Store a checksum. The sum has the byte order of the frame's words. */
 static void
 put(uint8_t *at, uint32_t sum)
 {
@@ -23,7 +23,7 @@ put(uint8_t *at, uint32_t sum)
 	memcpy(at, &word, sizeof(word));
 }
 
-/* @param at  of the checksum, in the message */
+/* @param at  offset of the checksum in the message */
 static void
 mend_message(uint8_t *msg, uint32_t len, uint32_t at, uint32_t pseudo_sum)
 {
@@ -44,7 +44,8 @@ mend_ipv4(uint8_t *l3, uint32_t len)
 		return;
 	total_len = be16_get(ip->total_len);
 	if (total_len >= hdr_len && total_len <= len)
-		mend_message(l3 + hdr_len, total_len - hdr_len, 2, 0); /* ICMP and IGMP alike */
+		/* ICMP and IGMP have it at the same offset */
+		mend_message(l3 + hdr_len, total_len - hdr_len, 2, 0);
 	mend_message(l3, hdr_len, offsetof(struct uroce_ipv4, checksum), 0);
 }
 

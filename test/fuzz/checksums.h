@@ -4,14 +4,15 @@
 
 /**
  * @file
- * Checksums of made-up frames: no mutation finds them, and behind them is what a fuzzer wants to reach.
+ * Checksums of generated frames. A fuzzer would not find valid ones, and the code to test is behind
+ * their check.
  */
 
 #include <stdint.h>
 
 /**
- * Make right what a frame has of these, where its lengths lead to them: that of IPv4, ICMP, IGMP, ICMPv6, and of MLD behind the
- * option Router Alert.
+ * Set the checksums of IPv4, ICMP, IGMP, ICMPv6, and of MLD behind the option Router Alert, where
+ * the frame's lengths allow it.
  */
 void checksums_mend(uint8_t *frame, uint32_t len);
 

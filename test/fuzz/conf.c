@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a user writes: the specification of a device, the devices and options of EAL of a program that knows nothing of uroce,
- * in the environment or a file, the arguments of EAL and those of uroced. What is taken is what was written and is within its
- * bounds; what is refused changes nothing.
+ * User input:
+ *
+ * - the specification of a device
+ * - the devices and EAL options of a program that does not know uroce, in the environment or a file
+ * - the arguments of EAL and of uroced
+ *
+ * Accepted values must be those of the text and within their limits. Refused input must change
+ * nothing.
  */
 
 #include "bytes.h"
@@ -43,7 +48,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Nobody reads these. */
+/* Replaces uroced's log, which is not needed here. */
 void
 log_line(const char *format, ...)
 {
@@ -56,7 +61,7 @@ pages_allow(size_t len)
 	(void)len;
 }
 
-/* EAL's directory is not made: where it would be is what is looked at. */
+/* Replaces mkdir(): EAL's directory is not created, only its path is checked. */
 int
 __wrap_mkdir(const char *path, mode_t mode)
 {
@@ -75,7 +80,8 @@ __wrap_access(const char *path, int how)
 /* --- words --------------------------------------------------------------------------------------- */
 
 /*
- * A text of words that mean something, and bytes that come. The former are the table's, so that a fuzzer needs not find them.
+ * A text of words that have a meaning, and of random bytes. The table has the words, so that a
+ * fuzzer need not find them.
  */
 static const char *const words[] = {
 	"net_memif0",
@@ -255,7 +261,7 @@ read_engine_conf(struct bytes *in)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 		(void)setenv("UROCE_CONFIG", path, 1);
 	}
-	__lsan_disable(); /* strings are kept for ever */
+	__lsan_disable(); /* the strings of the configuration are never freed */
 	const int ret = conf_read(&conf);
 
 	__lsan_enable();
@@ -278,7 +284,10 @@ read_engine_conf(struct bytes *in)
 
 /* --- arguments ----------------------------------------------------------------------------------- */
 
-/* Words between blanks. @return how many */
+/*
+ * Draw arguments that are separated by blanks.
+ * @return their number
+ */
 static int
 draw_argv(struct bytes *in, char *argv[ARGC_MAX + 1])
 {
@@ -293,7 +302,7 @@ draw_argv(struct bytes *in, char *argv[ARGC_MAX + 1])
 	return argc;
 }
 
-/* Ours are added, none twice, and those that the user gave stay theirs alone. */
+/* Make EAL's arguments: defaults are added, none twice, and options of the user stay unchanged. */
 static void
 make_args(struct bytes *in)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * uroced's data path between three clients and a wire, all of which do as the input says: frames of RoCE, ARP, neighbour
- * discovery and the like, true ones and others; bindings, leases, a wire that takes no more. A client is wild once it has
- * written something else than frames to its area: it may lose, and the others do not. What reaches a client that is not wild,
- * or the wire, is what may reach it; and nothing else of that client's memory is written.
+ * uroced's data path between three clients and a port, which all act as the input says. They send
+ * frames of RoCE, ARP, neighbour discovery and others, valid or not. They set bindings and leases,
+ * and the port may accept no frames. A client that writes other things than frames to its shared
+ * memory may lose frames, but others may not. Every frame that reaches an honest client or the port
+ * must be allowed to. Nothing else of an honest client's memory is written.
  */
 
 #include "bytes.h"
@@ -27,8 +28,8 @@
 #define NB_CLIENTS 3u
 #define NB_PAIRS   2u
 #define NB_SLOTS   64u
-#define ROOM       256u /* of a frame */
-#define NB_BLOCKS  6u   /* of QP numbers, from 1 on */
+#define ROOM       256u /* maximum length of a frame */
+#define NB_BLOCKS  6u   /* blocks of QP numbers, from 1 on */
 #define NB_MBUFS   512u
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -43,10 +44,10 @@ static const uint8_t group_ip[2][16] = { { [10] = 0xff, 0xff, 239, 1, 2, 3 },
 
 static struct side {
 	struct client *client;
-	uint32_t head[NB_PAIRS]; /* its own, of lanes up */
-	uint32_t seen[NB_PAIRS]; /* frames in lanes down that were looked at */
+	uint32_t head[NB_PAIRS]; /* the client's own indexes of the up rings */
+	uint32_t seen[NB_PAIRS]; /* frames in the down rings that were checked */
 	bool is_wild, was_broken;
-	uint8_t *before; /* its area, before the round */
+	uint8_t *before; /* copy of the client's shared memory before the round */
 } sides[NB_CLIENTS];
 
 static struct data data;
@@ -70,7 +71,9 @@ receive(void *queue, struct rte_mbuf **mbufs, uint16_t nb)
 	return nb;
 }
 
-/* By us, of what a client may send, or an answer of our own. */
+/*
+ * Check a frame to the port: it must be one that a client may send, or a response of uroced itself.
+ */
 static void
 expect_sendable(const uint8_t *bytes, uint32_t len)
 {
@@ -126,7 +129,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	port.policy = &policy;
 	port.pool[0] = pool;
 	atomic_store(&port.is_ready, true);
-	/* slowly, so that turns end by what they have moved, and do end */
+	/* the clock runs slowly, so that turns end by the number of frames, and do end */
 	uroce_clock_factor = UINT32_MAX / 256;
 	return 0;
 }
@@ -141,7 +144,10 @@ draw_qpn(struct bytes *in)
 	return (1 + bits % NB_BLOCKS) * UROCE_MUX_BLOCK + bits / NB_BLOCKS % 4;
 }
 
-/* By a client, or by another host; to another client, host or group. @return its length */
+/*
+ * Draw a frame from a client or from another host, to another client, host or group.
+ * @return its length
+ */
 static uint32_t
 draw_roce(struct bytes *in, uint8_t *frame, bool is_by_us)
 {
@@ -215,7 +221,7 @@ make_client(struct side *side, uint16_t slot)
 	expect(client);
 	client->uid = slot > 0 ? 1000 : 0;
 	expect(uroce_shm_lay_out(&area->plan, NB_PAIRS, NB_SLOTS, ROOM, UROCE_BINDINGS_MIN));
-	area->mem = aligned_alloc(64, area->plan.size); /* of its size, for the sanitizer */
+	area->mem = aligned_alloc(64, area->plan.size); /* exact size, for the sanitizer */
 	expect(area->mem);
 	memset(area->mem, 0, area->plan.size);
 	*side = (struct side){ .client = client, .before = malloc(area->plan.size) };
@@ -241,7 +247,7 @@ end_client(struct side *side)
 	free(side->before);
 }
 
-/* A frame that reached a client may do so. */
+/* Check a frame in a client's ring: the client must be allowed to receive it. */
 static void
 expect_deliverable(const struct side *to, const uint8_t *bytes, uint32_t len)
 {
@@ -268,7 +274,7 @@ expect_deliverable(const struct side *to, const uint8_t *bytes, uint32_t len)
 	if (!frame_is_connected(&frame))
 		return;
 	binding = uroce_binding_get(&to->client->shm, frame.qpn);
-	/* a client sends to itself as it likes */
+	/* a client may send any frame to itself */
 	if (is_by_us && binding.qpn != frame.qpn)
 		return;
 	expect(binding.qpn == frame.qpn);
@@ -276,7 +282,7 @@ expect_deliverable(const struct side *to, const uint8_t *bytes, uint32_t len)
 		expect(binding.where == UROCE_BINDING_REMOTE);
 }
 
-/* What came into a lane down since the last look: each slot's own buffer is filled. */
+/* Check the new frames in a down ring: each descriptor must refer to the buffer of its slot. */
 static void
 look_at_lane(struct side *side, uint32_t pair)
 {
@@ -366,7 +372,7 @@ post(struct bytes *in)
 	atomic_store(&up->head, ++side->head[pair]);
 }
 
-/* Make room in the lanes down. */
+/* Consume frames of the down rings. */
 static void
 consume(struct bytes *in)
 {
@@ -397,7 +403,7 @@ lease(struct bytes *in)
 	leases.owner[1 + (bits >> 3) % NB_BLOCKS] = (uint16_t)(bits % (NB_CLIENTS + 1));
 }
 
-/* Anything, anywhere before the buffers. */
+/* Write random bytes anywhere in shared memory before the buffers. */
 static void
 go_wild(struct bytes *in)
 {

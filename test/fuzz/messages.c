@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What clients say to uroced, in arbitrary order and of arbitrary bytes, with descriptors or without: two clients, each on a
- * socket as control.c has it, and what uroced answers, as a client reads it. Here is the control thread's place: it takes a
- * message when there is one, and a reader's answer at once. Leases are one client's at a time and as many as were told, a
- * refusal is the last that a client hears.
+ * Messages of clients to uroced in any order and of any bytes, with or without descriptors. Two
+ * clients have sockets as control.c creates them, and read uroced's responses as a client does.
+ * This file plays the control thread: it reads a message if there is one, and handles a reader's
+ * result at once. Each block is leased to one client at a time, the number of leases must agree
+ * with the messages, and no message follows a refusal.
  */
 
 #include "bytes.h"
@@ -22,21 +23,22 @@
 #define STEPS_MAX  32
 #define NB_CLIENTS 2
 #define NB_SLOTS   64u
-#define LEASES_OF  16u /* that are remembered, of a client */
+#define LEASES_OF  16u /* remembered leases of a client */
 
 static struct control control;
 static struct host host;
 static struct lease_record records[UROCE_MUX_BLOCKS];
 static uint64_t now_ns = 1000000000;
 
-/* A client's own view. */
+/* The view of a client. */
 static struct peer {
 	int socket;
 	bool is_attached, is_refused;
-	struct uroce_mux_lease lease[LEASES_OF]; /* told in LEASED, maybe of a former life */
+	/* leases from LEASED messages, perhaps of an earlier connection */
+	struct uroce_mux_lease lease[LEASES_OF];
 	unsigned nb_told;
-	uint32_t nb_leases; /* as the messages add up */
-	uint32_t nb_wanted; /* of LEASEs */
+	uint32_t nb_leases; /* number of leases in all messages */
+	uint32_t nb_wanted; /* number of leases requested by LEASE messages */
 } peers[NB_CLIENTS];
 
 /* --- the control thread's place ------------------------------------------------------------------ */
@@ -60,7 +62,7 @@ control_leave(struct control *from, struct client *client, const char *why)
 	client_destroy(client, &control.mapper);
 }
 
-/* The reader's answer is taken when the control thread is back in its loop. */
+/* A job of the reader, whose result is handled when the control thread is back in its loop. */
 static struct {
 	bool is_due;
 	struct reader_job job;
@@ -103,7 +105,7 @@ data_link(struct data *data, struct client *client)
 	return 0;
 }
 
-/* People read these; nobody does here. */
+/* Replaces uroced's log, which is not needed here. */
 void
 log_client_line(const char *format, ...)
 {
@@ -167,7 +169,7 @@ hear(struct peer *peer)
 	expect(!peer->is_refused || !control.client[peer - peers]);
 }
 
-/* Take all that there is to take. */
+/* Handle all messages that have arrived. */
 static void
 serve(struct peer *peer)
 {
@@ -216,7 +218,7 @@ come(struct bytes *in, struct peer *peer)
 	control.client[slot]->uid = bytes_u8(in) & 1;
 }
 
-/* @return a file that might be an area's, and what it is not; -1: none */
+/* @return a file that may be valid shared memory or not; -1: none */
 static int
 make_file(struct bytes *in, const struct uroce_shm_layout *plan)
 {
@@ -229,7 +231,7 @@ make_file(struct bytes *in, const struct uroce_shm_layout *plan)
 	if ((bits & 0xc0) == 0x80)
 		return open(bits & 1 ? "/dev/null" : "/", O_RDONLY | O_CLOEXEC);
 	if ((bits & 0xc0) == 0 && uroce_shm_create(&area, plan, &fd) == 0) {
-		if (bits & 0x20) /* indexes that cannot be */
+		if (bits & 0x20) /* fill the indexes of the rings with invalid values */
 			memset(area.mem, bits, 256);
 		if (bits & 0x10)
 			(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 8192);
@@ -265,7 +267,7 @@ put_attach(struct bytes *in, const struct peer *peer, struct uroce_mux_attach *a
 
 	attach->nb_leases = bits % (LEASES_OF + 1);
 	memcpy(attach->lease, peer->lease, sizeof(peer->lease));
-	if (bits & 0x80) { /* another one's */
+	if (bits & 0x80) { /* claim a lease of another client */
 		memcpy(attach->lease, peers[peer == peers].lease, sizeof(peer->lease));
 		attach->lease[bits % LEASES_OF].token ^= bits & 0x40;
 	}
@@ -329,7 +331,8 @@ speak(struct bytes *in, struct peer *peer)
 	if (message.type == UROCE_MUX_ATTACH || bits >> 4 == 13)
 		fd = make_file(in, &message.attach.plan);
 	if (message.type == UROCE_MUX_RELEASE && peer->nb_leases >= message.release.nb)
-		peer->nb_leases -= message.release.nb; /* or it is refused */
+		/* the count is undone if the message is refused */
+		peer->nb_leases -= message.release.nb;
 	if (message.type == UROCE_MUX_LEASE)
 		peer->nb_wanted = message.lease.nb;
 	send_raw(peer, &message, len, fd);
@@ -389,7 +392,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	for (unsigned i = 0; i < NB_CLIENTS; i++)
 		hang_up(&peers[i]);
 	now_ns += LEASE_QUARANTINE_NS;
-	/* no descriptor is left */
+	/* no descriptor is left open */
 	fd = dup(STDERR_FILENO);
 	expect(fd < 64);
 	(void)close(fd);

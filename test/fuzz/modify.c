@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Sequences of modify with arbitrary masks and values, among them those that go through. The check
- * and the deed agree, and one that fails changes nothing.
+ * Sequences of modify calls with random masks and values, among them valid ones. The check must
+ * agree with the result, and a failed modify must change nothing.
  */
 
 #include "bytes.h"
@@ -13,7 +13,7 @@
 
 static struct pair pair;
 
-/* One of the states' own attribute sets, with a few of them replaced by whatever comes. */
+/* Choose the valid attributes of a transition, with some of them replaced by random values. */
 static int
 choose_attr(struct bytes *in, struct ibv_qp_attr *attr)
 {

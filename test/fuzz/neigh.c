@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Neighbours and groups under arbitrary frames of ARP, neighbour discovery, ping, IGMP and MLD: frames of scapy's, changed and
- * cut, mostly with right checksums, between our own questions. Whatever comes, the cache believes what it may, an answer goes
- * back to who asked, and two hosts of ours understand each other.
+ * Neighbours and multicast groups with frames of ARP, neighbour discovery, ping, IGMP and MLD. They
+ * are scapy's frames, mutated and truncated, mostly with valid checksums, and there are the host's
+ * own requests between them. The cache must learn only what it may, a reply must go back to the
+ * sender, and two hosts of this implementation must understand each other.
  */
 
 #include "bytes.h"
@@ -20,7 +21,7 @@
 #define FRAME_ROOM 256u
 #define ASKED_MAX  STEPS_MAX
 
-/* Of us, and of a second host. */
+/* Addresses of the tested host, and of a second host. */
 static const uint8_t macs[2][6] = { { 2, 0, 0, 0, 0, 1 }, { 2, 0, 0, 0, 0, 0x99 } };
 static const struct uroce_addr addrs[2][3] = {
 	{ { { [10] = 0xff, 0xff, 192, 0, 2, 1 }, 96 + 24 },
@@ -31,7 +32,7 @@ static const struct uroce_addr addrs[2][3] = {
 	  { { 0xfe, 0x80, [11] = 0xff, 0xfe, [15] = 0x99 }, 64 } },
 };
 
-/* No host has these. */
+/* Addresses that no host can have. */
 static const uint8_t nobodys[][16] = {
 	{ [10] = 0xff, 0xff, 192, 0, 2, 255 },
 	{ [10] = 0xff, 0xff, 255, 255, 255, 255 },
@@ -48,7 +49,7 @@ static struct uroce_neigh *hosts[2];
 static struct uroce_neigh_conf confs[2];
 static uint64_t now_ns;
 
-/* That we have asked for. */
+/* Addresses that the host has requested. */
 static uint8_t asked[ASKED_MAX][16];
 static unsigned nb_asked;
 
@@ -96,7 +97,7 @@ struct frame {
 	uint8_t bytes[FRAME_ROOM];
 };
 
-/* A seed with some bytes that are others, cut or with more behind it. */
+/* Draw a frame: one of the seeds with some changed bytes, truncated or with bytes appended. */
 static void
 draw_frame(struct bytes *in, struct frame *frame)
 {
@@ -122,7 +123,10 @@ l3_offset(const uint8_t *bytes)
 	return bytes[12] == 0x81 && bytes[13] == 0 ? 18 : 14;
 }
 
-/* Where the frame says whom it is by. @return whether it asks for somebody; else it may be an answer */
+/*
+ * Read the addresses that the frame claims.
+ * @return whether the frame is a request; otherwise it may be a response
+ */
 static bool
 read_claims(const struct frame *frame, uint8_t ips[2][16])
 {
@@ -136,12 +140,15 @@ read_claims(const struct frame *frame, uint8_t ips[2][16])
 		memcpy(ips[1], ips[0], 16);
 		return l3[7] == 1;
 	}
-	memcpy(ips[0], l3 + 8, 16);  /* source */
-	memcpy(ips[1], l3 + 48, 16); /* target */
+	memcpy(ips[0], l3 + 8, 16);  /* the source address */
+	memcpy(ips[1], l3 + 48, 16); /* the target address */
 	return l3[40] == 135;
 }
 
-/* Back to who asked, or to all if a host asks who is not sure of its address yet; by us; not much longer. */
+/*
+ * Check a reply. It goes back to the sender, or to all nodes if the sender has no address yet. It
+ * comes from the host, and is not much longer than the request.
+ */
 static void
 expect_reply(const struct frame *before, const uint8_t *reply, uint32_t len, uint32_t room)
 {
@@ -168,7 +175,7 @@ input(struct bytes *in)
 		was_known[i] = find(0, claims[i], mac);
 	len = frame.len;
 	room = len + bytes_u8(in) % 40;
-	copy = malloc(room ? room : 1); /* of its size, for the sanitizer */
+	copy = malloc(room ? room : 1); /* exact size, for the sanitizer */
 	expect(copy);
 	memcpy(copy, frame.bytes, len);
 	verdict = uroce_neigh_input(hosts[0], copy, &len, room, now_ns);
@@ -182,7 +189,7 @@ input(struct bytes *in)
 		expect(verdict != UROCE_NEIGH_IGNORED);
 		expect(is_question || is_asked(claims[i]));
 		if (is_question)
-			remember(claims[i]); /* it may tell us more, later */
+			remember(claims[i]); /* later frames may update this address */
 	}
 	free(copy);
 }
@@ -202,7 +209,10 @@ ask(struct bytes *in)
 	remember(ip);
 }
 
-/* Our question, the other host's answer: then we know its MAC, whatever was before. */
+/*
+ * The host sends a request and gets a response of the second host: then it must know the MAC,
+ * whatever was before.
+ */
 static void
 converse(struct bytes *in)
 {
@@ -218,7 +228,7 @@ converse(struct bytes *in)
 	expect(find(0, addrs[1][i].ip, mac) && memcmp(mac, macs[1], 6) == 0);
 }
 
-/* What we say of groups is for routers; another host has nothing to answer. */
+/* Group reports are for routers: another host must not respond. */
 static void
 report(struct bytes *in)
 {

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * True frames of ARP, neighbour discovery, ping, IGMP and MLD, which fuzzers change and cut.
+ * Valid frames of ARP, neighbour discovery, ping, IGMP and MLD, which fuzzers mutate and truncate.
  */
 
 #include <stdint.h>

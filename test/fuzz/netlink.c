@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The kernel's answers and notices, as rtnetlink might give them: true ones that were changed and cut, and whatever else.
- * Nothing is read that did not arrive, and nothing is written but by an answer that is good.
+ * Responses and notifications of rtnetlink: valid ones that are mutated and truncated, and random
+ * ones. Nothing may be read behind the message, and only a valid response may write its result.
  */
 
 #include "bytes.h"
@@ -16,7 +16,7 @@
 #define ROOM     sizeof(union uroce_netlink_message)
 #define IF_INDEX 3
 
-/* A message is as long as what was put into it. */
+/* A message; `len` is the number of bytes that were put into it. */
 struct message {
 	union uroce_netlink_message msg;
 	size_t len;
@@ -47,7 +47,7 @@ put_attr(struct message *to, struct bytes *in)
 	put(to, value, len);
 }
 
-/* With a fixed part of its type, and attributes. */
+/* Put a message with a valid type, its fixed part and attributes. */
 static void
 put_message(struct message *to, struct bytes *in)
 {
@@ -94,7 +94,7 @@ put_message(struct message *to, struct bytes *in)
 		memcpy(to->msg.bytes + at, &hdr, sizeof(hdr));
 }
 
-/* Bytes that arrived, and no more, for the sanitizer. */
+/* Copy the message to a buffer of its exact size, for the sanitizer. */
 static const union uroce_netlink_message *
 copy(const struct message *message)
 {

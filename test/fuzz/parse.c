@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The door under arbitrary bytes. What it lets in lies inside the frame, and if its ICRC is made
- * right, parses again to the same and verifies.
+ * The parser with random bytes. An accepted frame must lie inside the buffer. If its ICRC is set,
+ * the frame must parse to the same fields again and pass the ICRC check.
  *
- * No mutation of bytes finds a frame whose protocol, port and three lengths agree. So some inputs are frames of every opcode,
- * written by test/unit/wire/frame.c, which is the specification's; and lengths are mended after a mutation, mostly.
+ * Mutations of bytes do not find frames whose protocol, port and three lengths agree. So some
+ * inputs are frames of every opcode, written by test/unit/wire/frame.c from the specification.
+ * Lengths are mostly corrected after a mutation.
  */
 
 #include "bytes.h"
@@ -35,7 +36,7 @@ draw_opcode(unsigned *seed)
 	return opcode;
 }
 
-/* @return its length; 0: there is no room for it */
+/* Make a frame. @return the length of the frame; 0: there is no room for the frame */
 static size_t
 make_frame(uint8_t *data, size_t room, unsigned *seed)
 {
@@ -44,7 +45,7 @@ make_frame(uint8_t *data, size_t room, unsigned *seed)
 	const struct uroce_opcode *op = &uroce_opcode_table[opcode];
 	const unsigned span = op->payload_max - op->payload_min + 1u;
 	const unsigned any_len = op->payload_min + draw(seed, span < 64 ? span : 64);
-	/* only what ends a message may end within a word */
+	/* only the last packet of a message may have a length that is no multiple of 4 */
 	const unsigned payload_len = op->flags & UROCE_OPF_LAST ? any_len : any_len & ~3u;
 
 	frame_make(&frame, &(struct frame_conf){ .is_ipv6 = draw(seed, 2),
@@ -62,7 +63,7 @@ make_frame(uint8_t *data, size_t room, unsigned *seed)
 	return frame.len;
 }
 
-/* Let what IP and UDP say of the length be so, where their headers are. */
+/* Set the IP and UDP lengths to the real ones. */
 static void
 mend_lengths(uint8_t *data, size_t len)
 {
@@ -116,7 +117,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	uint8_t again[9216];
-	uint8_t *frame = malloc(len ? len : 1); /* of its size, for the sanitizer */
+	uint8_t *frame = malloc(len ? len : 1); /* exact size, for the sanitizer */
 	struct uroce_pkt pkt;
 
 	expect(frame);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two QPs under arbitrary sequences of what the world can do to them: posts, frames lost, delayed and
- * made up (with a right ICRC), timers, modifies. After each step the harness checks the invariants of
- * both contexts (test/unit/transport/pair.c); here, that completions come once and in order.
+ * Two QPs with random sequences of events: posts; lost, delayed and forged frames with a valid
+ * ICRC; timers; modifies. After each step test/unit/transport/pair.c checks the invariants of both
+ * contexts. This file checks that completions come once and in order.
  */
 
 #include "bytes.h"
@@ -20,12 +20,13 @@
 #define MKEY_PIECES 4u
 
 struct watch {
-	uint64_t next_send_id, next_recv_id; /* no completion before these any more */
+	/* lower bounds of the wr_ids that may still complete */
+	uint64_t next_send_id, next_recv_id;
 };
 
 static struct pair pair;
 static struct watch watches[2];
-static uint32_t mkey[2]; /* of each host */
+static uint32_t mkey[2]; /* mkeys of the two hosts */
 static void *mkey_mem[2];
 
 static void
@@ -53,7 +54,7 @@ post(struct bytes *in, enum pair_side side)
 		.opcode = (enum ibv_wr_opcode)(opcode % 12),
 		.len = bytes_u16(in) % 20000,
 		.local = bytes_u16(in) % (MEM_LEN - 20000),
-		.remote = bytes_u16(in), /* may reach beyond the region */
+		.remote = bytes_u16(in), /* the address may be outside of the region */
 		.flags = bytes_u8(in) & (IBV_SEND_FENCE | IBV_SEND_SOLICITED | IBV_SEND_INLINE),
 		.imm = bytes_u32(in),
 		.compare_add = bytes_u8(in),
@@ -65,7 +66,7 @@ post(struct bytes *in, enum pair_side side)
 	(void)pair_post(&pair, side, &wr);
 }
 
-/* Through mkeys, on one end or on both. */
+/* Post a request through mkeys, on one end or on both. */
 static void
 post_through(struct bytes *in, enum pair_side side)
 {
@@ -119,7 +120,10 @@ draw_domain(struct bytes *in)
 	};
 }
 
-/* As the verbs let it be: what is passed on is so between sides that are alike. */
+/*
+ * Configure an mkey with attributes that the verbs allow: signatures are copied only if both sides
+ * have the same format.
+ */
 static void
 configure(struct bytes *in, enum pair_side side)
 {
@@ -169,7 +173,7 @@ post_recv(struct bytes *in, enum pair_side side)
 	(void)pair_post_recv(&pair, side, bytes_u16(in) % (MEM_LEN - 20000), bytes_u16(in) % 20000);
 }
 
-/* PSNs that mean something are tried more often than others. */
+/* Choose a PSN, mostly one with a meaning. */
 static uint32_t
 choose_psn(struct bytes *in, const struct uroce_qpc *qpc)
 {
@@ -189,7 +193,7 @@ choose_opcode(struct bytes *in, const struct uroce_qpc *qpc)
 
 	if (opcode == 0xff)
 		return UROCE_OPCODE_CNP;
-	if (opcode < 0xe0) /* mostly of its own service */
+	if (opcode < 0xe0) /* the opcode is mostly one of the QP's service */
 		opcode = (uint8_t)(qpc->service << 5 | opcode % 32);
 	while (!(uroce_opcode_table[opcode].flags & UROCE_OPF_VALID))
 		opcode++;
@@ -227,7 +231,7 @@ inject(struct bytes *in, enum pair_side side)
 	};
 	struct pair_pkt fitting = pkt;
 
-	/* The door has seen to it that there is payload only where there may be. */
+	/* the parser accepts payload only for opcodes that may have some */
 	if (!(uroce_opcode_table[pkt.opcode].flags & UROCE_OPF_PAYLOAD))
 		fitting.payload_len = 0;
 	if (pkt.opcode == UROCE_OPCODE_CNP)
@@ -309,7 +313,7 @@ open_pair(struct bytes *in)
 	conf.rnr_retry = (psns >> 3) % 8;
 	conf.max_rd_atomic = 1 + bytes_u8(in) % 16;
 	conf.max_dest_rd_atomic = 16;
-	/* frames made by hand come marked, and CNPs slow the QP down */
+	/* forged frames are marked, and CNPs slow the QP down */
 	uroce_cc_conf_init(&cc);
 	(void)uroce_cc_find("dcqcn", &cc.ops);
 	conf.cc = bursts & 0x80 ? &cc : NULL;

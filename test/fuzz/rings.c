@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A completion queue and a send queue beside plain arrays that do the same: what comes out is what
- * went in, in order, whatever is pushed, polled, purged and resized in between.
+ * A completion queue and a send queue, compared with arrays that do the same. What comes out must
+ * be what went in, in order, whatever is pushed, polled, purged and resized in between.
  */
 
 #include "bytes.h"
@@ -135,7 +135,7 @@ arm(struct bytes *in)
 struct request {
 	uint64_t wr_id;
 	uint32_t len;
-	uint8_t first; /* byte of inline data */
+	uint8_t first; /* first byte of the inline data */
 	bool is_inline;
 };
 
@@ -144,7 +144,7 @@ static void *sq_mem;
 static struct request requests[WR_MAX];
 static unsigned nb_requests;
 
-/* Requests without a scatter list, whatever the caller left there. */
+/* Whether an opcode uses the scatter/gather list; others ignore what the caller left there. */
 static bool
 has_list(enum ibv_wr_opcode opcode)
 {
@@ -152,7 +152,7 @@ has_list(enum ibv_wr_opcode opcode)
 	       (int)opcode != UROCE_WR_FLUSH;
 }
 
-/* @return whether it was taken */
+/* @return whether the request was accepted */
 static bool
 fill(struct bytes *in, unsigned nth)
 {

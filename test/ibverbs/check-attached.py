@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that were built for libibverbs, as clients of one uroced: what they are told, what they carry to one
-another, and that uroced may be killed and started again meanwhile.
+"""Tests programs that were built for libibverbs, as clients of one uroced. They get uroced's devices and exchange
+data. uroced may be killed and started again in the meantime.
 
     check-attached.py UROCED LIBS FORK TRANSFER CLOSED
 
-FORK, TRANSFER and CLOSED are programs of ours that know libibverbs alone. What the distribution has not installed is left out.
+FORK, TRANSFER and CLOSED are programs of this tree that use only libibverbs. Programs of the distribution that are not
+installed are not run.
 """
 
 import os
@@ -20,10 +21,10 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
-PATIENCE_S = 120    # of the slowest machine
+PATIENCE_S = 120    # time limit for the slowest machine
 NOBODY = 65534
-NO_FRAMES = bytes.fromhex('d4c3b2a1 0200 0400 00000000 00000000 00000400 01000000')    # pcap, Ethernet
-SECONDS = 8    # of a transfer, in which uroced dies twice
+NO_FRAMES = bytes.fromhex('d4c3b2a1 0200 0400 00000000 00000000 00000400 01000000')    # an empty pcap file for Ethernet
+SECONDS = 8    # duration of a transfer, during which uroced is killed twice
 
 
 def check(is_so, *why):
@@ -48,7 +49,7 @@ def listens(path):
 
 
 class Uroced:
-    """On a port that nothing comes in from, unless another one is given; its MAC is the same each time."""
+    """A uroced process. By default no frames arrive at its port. The port's MAC is the same after each start."""
 
     def __init__(self, program, libs, where, port=None, address='192.0.2.1'):
         self.program, self.libs, self.where = program, libs, where
@@ -110,7 +111,7 @@ def is_listening(port):
 
 
 def pingpong(uroced, kind, *args, far=None):
-    """Two processes, the second maybe on another uroced; each compares what it receives with what was sent, if it can."""
+    """Run two processes; the second may use another uroced. Each compares the received data if it can."""
     port = free_port()
     command = [f'ibv_{kind}_pingpong', '-g', '1', '-p', str(port), '-n', '200', *args]
     server = Client(uroced, *command)
@@ -140,7 +141,7 @@ def says_what_is_wrong(uroced):
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, user=NOBODY, group=NOBODY,
                                 extra_groups=[])
-    except PermissionError:    # of uroce-run itself
+    except PermissionError:    # uroce-run itself cannot be read
         result = None
     if result and 'uroce-run: ' in result.stderr:
         expect_refusal(result, uroced.socket, 'permission')
@@ -163,7 +164,7 @@ def programs_reach_one_another(uroced):
 
 
 def hosts_reach_one_another(uroced):
-    """By a wire between two uroceds: a connection's peer is not behind the same one."""
+    """Two uroceds are joined by a wire, so that a connection's peer is behind another uroced."""
     ends = []
     for nth, role in enumerate(('server', 'client'), 1):
         where = os.path.join(uroced.where, role)
@@ -185,7 +186,7 @@ def hosts_reach_one_another(uroced):
 
 
 def transfers_live_through_its_death(uroced, transfer):
-    """Twice, and each time both are back, with their leases."""
+    """uroced is killed twice. Each time both clients attach again and keep their leases."""
     def nb_attached():
         return uroced.log().count(' attached:')
 
@@ -210,7 +211,8 @@ def children_are_clients_of_their_own(uroced, fork):
 
 
 def programs_close_what_they_do_not_know(uroced, closed):
-    """With libc, and the device goes on; without, and it fails with a line. Their own files are as they were."""
+    """Programs close the library's descriptors. If they do so with libc, the device still works. Otherwise it fails
+    with one line on stderr. The program's own files are unchanged."""
     for way in ('closefrom', 'close', 'daemon', 'kernel'):
         code, said = Client(uroced, closed, way).end()
         check(code == 0, way, 'ended with', code, said)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What do cat, ls and a shell see of the files of a device, whose counters other processes count?
+"""Tests what cat, ls and a shell read from the files of a device. Other processes change the counters.
 
     check-counters.py LIBS LINGER
 """
@@ -17,11 +17,11 @@ LIBS, LINGER = sys.argv[1:]
 PORT = '/sys/class/infiniband/uroce0/ports/1'
 PATIENCE_S = 60
 LIST = os.path.join(TOP, 'lib', 'transport', 'counter.h')
-# Of the kernel's ABI, of rxe and of mlx5: a choice of each.
+# Some names of the kernel's ABI, some of rxe, some of mlx5.
 NAMES = {'counters': {'port_xmit_data', 'port_rcv_data', 'port_xmit_packets', 'port_rcv_errors', 'link_downed'},
          'hw_counters': {'sent_pkts', 'rcvd_pkts', 'duplicate_request', 'link_downed', 'out_of_sequence',
                          'packet_seq_err', 'local_ack_timeout_err', 'rnr_nak_retry_err', 'out_of_buffer'}}
-# What is not counted here, and what is ours alone.
+# Names that are not counted here, and names of uroce only.
 ABSENT = {'symbol_error', 'VL15_dropped', 'ack_deferred', 'rounds', 'retransmitted_pkts'}
 
 
@@ -59,7 +59,7 @@ class Family:
 
 
 def names_are_all_that_are_counted(family):
-    """Those of the list whose name is of others, and no more: what is not counted would tell 0."""
+    """The files are the names of the list that other drivers use. A file for an uncounted name would show 0."""
     with open(LIST, encoding='ascii') as file:
         rows = re.findall(r'X\((\w+),\s+(\w+),', file.read())
     wanted = {'counters': {name.lower() for name, whose in rows if whose == 'IBTA'},
@@ -95,13 +95,13 @@ def others_sum_up_what_processes_count(family):
 
 
 def shells_enter_the_folders(family):
-    """As ibstatus does."""
+    """Shells enter the folders as ibstatus does."""
     check(family.run('sh', '-c', 'cd /sys/class/infiniband && echo * && cd uroce0/ports && echo *') == 'uroce0\n1\n')
     check(family.run('bash', '-c', f'cd {PORT} && pwd -P && cat state') == f'{PORT}\n4: ACTIVE\n')
 
 
 def who_asks_by_netlink_is_told(family):
-    """One line of uroce-run's, that names what to use instead; the program runs nevertheless."""
+    """uroce-run prints one line for a program that uses netlink. It names an alternative. The program still runs."""
     with tempfile.TemporaryDirectory() as folder:
         for name, is_blind in (('rdma', True), ('perfquery', True), ('ibstatus', False)):
             path = os.path.join(folder, name)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does the library export what the distribution's does, version by version, and stand on nothing of verbs?
+"""Tests that the library exports what the distribution's libibverbs exports, version by version. It must not depend on
+libibverbs.
 
 Usage: check-exports.py OURS.so THEIRS.so SYMBOLS ENGINE.so
 
-What ours has beyond theirs must be under versions that theirs does not know, or be younger than its version, as the
-list of symbols has it. The engine has DPDK in itself: what it needed of DPDK's shared libraries would be the program's.
+Additional symbols must have a version that the distribution's library does not define, or be newer than that library,
+according to the list of symbols. The engine contains DPDK: it must need no shared library of DPDK, because the program
+would have to load that library.
 """
 import os
 import re
@@ -14,7 +16,7 @@ import sys
 
 
 def exports(path):
-    """(symbol, version, is_default) of what a library defines, without its version nodes."""
+    """(symbol, version, is_default) of each symbol that a library defines, without its version nodes."""
     text = subprocess.run(['objdump', '-T', path], capture_output=True, text=True, check=True).stdout
     found = set()
     for line in text.splitlines():
@@ -25,7 +27,7 @@ def exports(path):
 
 
 def younger(path):
-    """Symbols that a release added to a version that was there before it."""
+    """Symbols that a later release added to an existing version."""
     with open(path) as file:
         return set(re.findall(r'^(\w+).*# since rdma-core \d+$', file.read(), re.MULTILINE))
 

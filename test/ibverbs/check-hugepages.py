@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Do programs go on in ordinary memory when hugepages that were free when they looked are taken a moment later?
+"""Tests that programs use ordinary memory if free hugepages are taken by others before EAL takes them.
 
     check-hugepages.py LIBS LINGER THIEF.so
 
-Reserves hugepages for a while, as root.
+The test reserves hugepages for some time, as root.
 """
 
 import os
@@ -16,7 +16,7 @@ RUN = os.path.join(TOP, 'usertools', 'uroce-run')
 LIBS, PROGRAM, THIEF = map(os.path.abspath, sys.argv[1:])
 NUMBER = '/proc/sys/vm/nr_hugepages'
 FREE = '/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages'
-WANTED = 260    # the engine wants 512 MiB to be free
+WANTED = 260    # the engine requires 512 MiB of free hugepages
 PATIENCE_S = 120
 SKIP = 77
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What liburoce-paths.so is to processes: one tree for a family, gone with the one that made it.
+"""Tests the trees of files that liburoce-paths.so makes. A process and its children share one tree. It is removed when
+the process that made it ends.
 
     check-paths.py liburoce-paths.so test-ibverbs-paths
 """
@@ -13,13 +14,13 @@ import tempfile
 
 PATHS, CALLS = map(os.path.abspath, sys.argv[1:])
 DEVICES = {'UROCE': 'net_null0,addr=192.0.2.1/24', 'UROCE_EAL': '--vdev net_null0'}
-# Calls that take no path, and the table behind them: closed.c tests each
+# Calls that have no path argument, and the table of descriptors; closed.c tests each
 CLOSING = {'close', 'close_range', 'closefrom', 'dup2', 'dup3', 'uroce_paths_descriptors'}
 ETHERNET = '1'  # ARPHRD_ETHER
 
 
 class Family:
-    """Where the trees of a few processes are."""
+    """The folder for the trees of a few processes."""
 
     def __init__(self, where, **more):
         self.where = where
@@ -107,7 +108,7 @@ def what_a_killed_process_left_goes(where):
     check(done.returncode == -signal.SIGKILL and len(family.trees()) == 1, done, family.trees())
     dead = family.trees()[0]
     prefix, namespace, pid, unique = dead.split('-')
-    # of somebody who is alive; of other PIDs; of somebody else
+    # names of a running process, of another PID namespace, and of another user
     others = [f'{prefix}-{namespace}-{os.getpid()}-{unique}', f'{prefix}-1-{pid}-{unique}']
     if os.geteuid() == 0:
         others.append(f'{prefix}-{namespace}-{pid}-other')
@@ -141,7 +142,7 @@ def without_devices_there_is_nothing(where):
 
 def the_distributions_library_is_no_loop(where):
     family = Family(where)
-    del family.env['LD_LIBRARY_PATH']    # then it is that one, which reads such paths itself
+    del family.env['LD_LIBRARY_PATH']    # then the distribution's library is loaded, which reads such paths itself
     alone = Family(where)
     del alone.env['LD_PRELOAD']
     command = ('timeout', '10', 'ls', '/sys/class/infiniband')

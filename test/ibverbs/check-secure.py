@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does a set-uid program take its devices, and code, from the environment of its caller?
+"""Tests that a set-uid program takes neither devices nor code from the environment of its caller.
 
     check-secure.py PROGRAM PLUGIN.so
 
-Runs as root, with a /tmp of its own. PROGRAM finds the library by its RUNPATH.
+The test runs as root, with a /tmp of its own. PROGRAM finds the library by its RUNPATH.
 """
 
 import os
@@ -31,7 +31,7 @@ def check(is_so, *why):
 
 
 def prepare():
-    """The code is its caller's, and may be read by all."""
+    """Make the folder of the caller's code. All users may read it."""
     os.mkdir('/tmp/code')
     shutil.copy(PLUGIN, CODE)
     with open(FILE, 'w', encoding='ascii') as file:
@@ -41,7 +41,7 @@ def prepare():
 
 
 def run(is_set_uid, more, user=CALLER):
-    """What a copy of the program says that belongs to root, called by another user."""
+    """Let a user run a copy of the program that belongs to root. @return its output"""
     shutil.copy(PROGRAM, '/tmp/program')
     os.chmod('/tmp/program', 0o4755 if is_set_uid else 0o755)
     run = subprocess.run(['/tmp/program'], user=user, group=user, extra_groups=[], stdout=subprocess.PIPE,
@@ -70,7 +70,7 @@ def main():
     if os.environ.get('CHECK_SECURE_TMP') != 'own':
         os.environ['CHECK_SECURE_TMP'] = 'own'
         os.execvp('unshare', ['unshare', '-m', sys.executable, *sys.argv])
-    # EAL loads no code from below a folder that all may write to; PROGRAM must be there when /tmp is another one
+    # EAL loads no code from below a folder that all users may write to. PROGRAM must exist with the new /tmp.
     for path, name in ((PROGRAM, 'PROGRAM'), (PLUGIN, 'PLUGIN')):
         check(not path.startswith('/tmp/'), name, 'must not be below /tmp')
     if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'mode=0755,suid,exec', 'none', '/tmp'], check=False).returncode != 0:

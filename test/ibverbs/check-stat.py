@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does uroce-stat find programs that were built for libibverbs, and know nothing of uroce?
+"""Tests that uroce-stat finds programs that were built for libibverbs and do not know uroce.
 
     check-stat.py LIBS LINGER
 """
@@ -25,7 +25,7 @@ def check(is_so, *why):
 
 
 class Program:
-    """One that lingers, having sent itself messages."""
+    """A program that sends messages to itself and then waits."""
 
     def __init__(self, folder, messages, *more, eal=()):
         environment = {**os.environ, 'RUNTIME_DIRECTORY': folder}
@@ -70,7 +70,7 @@ def finds_each_process(folder):
             counters = device['counters']
             check(device['program'] == os.path.basename(LINGER), 'it is', device['program'])
             check(counters['rdma_sends'] == counters['rdma_recvs'] == messages, counters)
-            # each is answered, and nothing of it is the port's
+            # each message gets a response, and no frame is sent to the port
             check(counters['loopback_pkts'] == counters['sent_pkts'] >= 2 * messages, counters)
             check(counters['port_xmit_packets'] == 0, counters)
             check(device['qps'] == len(device['qp']) == 2, device['qps'])
@@ -88,7 +88,7 @@ def runs_without_telemetry(folder):
 
 
 def runs_where_there_is_no_room_for_a_socket(folder):
-    """No directory can be made there, or its name is too long: EAL with telemetry would not start."""
+    """The folder for the socket cannot be made, or its name is too long. EAL with telemetry would not start there."""
     long = os.path.join(folder, 'long' * 30)
     os.mkdir(long)
     for nowhere in ('/proc/nowhere', long):
@@ -97,7 +97,7 @@ def runs_where_there_is_no_room_for_a_socket(folder):
 
 
 def leaves_no_socket_with_its_children(folder):
-    """A child goes on after its parent was killed, and nobody is heard of by the parent's socket."""
+    """The parent is killed and its child continues. No process listens on the parent's socket."""
     program = Program(folder, 1, '100')
     check(len(devices(folder)) == 1, 'it is not there')
     program.process.kill()

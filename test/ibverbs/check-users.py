@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Do the programs of several users, without XDG_RUNTIME_DIR, have EAL's sockets each, that nobody else can get at?
+"""Tests the sockets of EAL for the programs of several users without XDG_RUNTIME_DIR. Each user must have a socket of
+its own, which no other user can access.
 
     check-users.py LIBS LINGER
 
-Runs as root, with a /tmp, a /run and a /mnt of its own: what other programs of root tell is not seen.
+The test runs as root, with a /tmp, a /run and a /mnt of its own. So it does not see other programs of root.
 """
 
 import json
@@ -16,7 +17,7 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Where other users find TOP: the folders above it may be closed to them.
+# Where other users find TOP: they may have no access to the folders above TOP.
 TREE = '/mnt'
 RUN, STAT = (os.path.join(TREE, 'usertools', name) for name in ('uroce-run', 'uroce-stat'))
 PATIENCE_S = 60
@@ -36,7 +37,7 @@ def as_user(user, **more):
 
 
 class Program:
-    """One that lingers, of a user."""
+    """A program of a user, which waits after its start."""
 
     def __init__(self, user, **more):
         libs, linger = LIBS_AND_LINGER
@@ -56,7 +57,7 @@ class Program:
 
 
 def pids_told(user, **more):
-    """PIDs of the processes that uroce-stat shows a user, and what it says beside."""
+    """PIDs of the processes that uroce-stat shows to a user, and what it prints on stderr."""
     run = subprocess.run([STAT, '--json'], capture_output=True, timeout=PATIENCE_S, check=False,
                          **as_user(user, **more))
     return {device['pid'] for device in json.loads(run.stdout or '{"devices": []}')['devices']}, run.stderr
@@ -73,7 +74,8 @@ def both_users_are_told_of():
 
 
 def is_refused(prepare, *why):
-    """A folder of ONE's name that is not ONE's alone stays as it is, and ONE has another, the same each time."""
+    """Check a folder with ONE's name that other users can access. It is not used or changed. ONE uses another folder,
+    which is the same each time."""
     name = f'{OWN}{ONE}'
     prepare(name)
     before = os.lstat(name)
@@ -120,7 +122,7 @@ def folders_that_are_not_the_users_alone_are_refused():
 
 
 def sockets_of_another_user_are_not_asked():
-    """One who listens in the name of another's folder, and never answers, is not heard of."""
+    """Another user listens in a folder with ONE's name, and never responds. uroce-stat ignores the socket."""
     where = f'{OWN}{ONE}/dpdk/rte'
     os.makedirs(where)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
@@ -135,7 +137,7 @@ def sockets_of_another_user_are_not_asked():
 
 
 def runtime_dir_of_another_user_is_not_used():
-    """XDG_RUNTIME_DIR that was inherited, as su(1) leaves it, or that is everybody's."""
+    """XDG_RUNTIME_DIR is inherited from another user, as after su(1), or all users may write to it."""
     os.mkdir('/tmp/everybody')
     os.chmod('/tmp/everybody', 0o1777)
     with Program(OTHER, XDG_RUNTIME_DIR='/tmp/everybody') as other:
@@ -155,7 +157,7 @@ def empty_tmp():
 
 
 def enter_tmp():
-    """With a /tmp that is nobody's, or not at all. What LIBS needs of the old one is not there any more."""
+    """Continue in a mount namespace with an empty /tmp and /run. The files of LIBS must not be below the old /tmp."""
     if os.geteuid() != 0:
         print('needs root, to run programs as other users')
         sys.exit(SKIP)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that closes all descriptors it does not know while its device is in use, as daemons do, and then opens files
- * of its own: the device goes on, and nothing happens to the files. Run under uroce-run.
+ * A program that closes all descriptors that it does not know while its device is in use, as
+ * daemons do, and then opens files of its own. The device must work on, and the files must not
+ * change. Run under uroce-run.
  *
  *	test-ibverbs-closed closefrom|close_range|close|dup2|dup3
- *	test-ibverbs-closed daemon     with closefrom(), in a child that goes on with a device that was opened before
- *	test-ibverbs-closed kernel     by a system call of its own: the device fails, and says why
+ *	test-ibverbs-closed daemon     closefrom(), in a child that uses a device opened before
+ *	test-ibverbs-closed kernel     a system call that is not intercepted: the device fails
  */
 
 #include <errno.h>
@@ -26,7 +27,7 @@
 #define FIRST    3
 #define LAST     1023
 #define NB_FILES 300
-#define LOOK_NS  300000000 /* of what threads of the library do meanwhile */
+#define LOOK_NS  300000000 /* time in which threads of the library may act */
 
 static int file[NB_FILES];
 
@@ -37,7 +38,10 @@ close_each(void)
 		(void)close(fd);
 }
 
-/* A file of the program in the place of each: those that it may have are closed again. */
+/*
+ * Replace each descriptor by a file of the program. Descriptors that the program may own are closed
+ * again.
+ */
 static void
 replace_each(bool is_dup3)
 {
@@ -65,7 +69,7 @@ close_all(const char *way)
 		check(syscall(SYS_close_range, FIRST, ~0u, 0) == 0, "close_range of the kernel");
 }
 
-/* Files that take a write, and show it. They have the numbers that the kernel gives next. */
+/* Open files that show writes to them. They get the lowest free numbers. */
 static void
 open_files(void)
 {
@@ -89,7 +93,7 @@ check_files(void)
 	}
 }
 
-/* Completions, and a channel that they are told by. */
+/* Use the device: completions, and a channel for their events. */
 static void
 use(struct pair *pair)
 {
@@ -105,7 +109,7 @@ use(struct pair *pair)
 	check(ibv_destroy_comp_channel(channel) == 0, "ibv_destroy_comp_channel");
 }
 
-/* Nothing that spins while it cannot wait. */
+/* Check that no thread of the library spins because it cannot wait. */
 static void
 check_rest(void)
 {
@@ -154,7 +158,7 @@ close_and_use(const char *way)
 	check_files();
 }
 
-/* The parent has no object on the device, which so is the child's as well. */
+/* The parent has no object on the device, so the child may use the device. */
 static void
 become_daemon(void)
 {

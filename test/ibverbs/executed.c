@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that executes another one while its device is in use: that one inherits no descriptor of the library or of
- * EAL. Run under uroce-run.
+ * A program that executes another one while its device is in use: the new program must inherit no
+ * descriptor of the library or of EAL. Run under uroce-run.
  */
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 
 #include "pair.h"
 
-/* @return how many there are beside the standard ones; each is told of */
+/* @return number of descriptors besides the standard ones, which are printed */
 static int
 list_descriptors(void)
 {

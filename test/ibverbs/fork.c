@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork(), as a program sees it that was built for libibverbs. A child that inherited a context in use fails cleanly in
- * each call on it, has devices of its own, and disturbs its parent in nothing; one of before the first object goes on
- * as if it had started itself. Run under uroce-run.
+ * fork() in a program that was built for libibverbs. A child that inherited a context in use gets
+ * an error from each call on it, can use devices of its own, and does not disturb its parent. A
+ * child that was forked before the first object works like a new program. Run under uroce-run.
  */
 
 #include <errno.h>
@@ -13,14 +13,14 @@
 
 #include "pair.h"
 
-/* Evaluated once, and errno looked at behind it. */
+/* The call is evaluated once, and errno is checked after it. */
 #define check_eio(call, what)                                                                      \
 	do {                                                                                       \
 		errno = 0;                                                                         \
 		check((call) == EIO && errno == EIO, what);                                        \
 	} while (0)
 
-/* Each kind of call, on what the parent has. */
+/* Make each kind of call on the parent's objects. */
 static void
 use_what_is_the_parents(struct pair *pair)
 {
@@ -46,7 +46,7 @@ use_what_is_the_parents(struct pair *pair)
 	check(ibv_close_device(pair->context) == -1 && errno == EIO, "close in a child");
 }
 
-/* What an object's own calls do, which are pointers in it. */
+/* Make calls that are function pointers in an object. */
 static void
 poll_extended_cq(struct ibv_context *context)
 {
@@ -92,7 +92,7 @@ main(void)
 		pid = fork();
 		if (pid == 0) {
 			use_what_is_the_parents(&parent);
-			/* by the parent's list, too: the device is its namesake */
+			/* also with the parent's list: the device of the same name is opened */
 			check(ibv_open_device(list[0]) != NULL, "a device of the parent's list");
 			pair_open(&child);
 			pair_exchange(&child, (uint8_t)(10 + i));

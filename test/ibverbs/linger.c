@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that stays to be looked at: it sends itself some messages, says so, and waits until its input ends. With
- * an argument it starts a program beforehand that outlives it, and tells its PID. Run under uroce-run.
+ * A program for observers: it sends itself some messages, prints a line, and waits until its input
+ * ends. With a second argument it first starts a program that outlives it, and prints its PID. Run
+ * under uroce-run.
  *
  *	test-ibverbs-linger MESSAGES [SECONDS]
  */

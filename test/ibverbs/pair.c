@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GID 1 /* the address that the device was given */
+#define GID 1 /* index of the configured address */
 
 void
 check(bool is_so, const char *what)

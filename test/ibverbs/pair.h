@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Two RC QPs of one device that are connected with one another, by ibv_ calls alone: these programs are built for
- * libibverbs, and know nothing of uroce. Whatever fails ends the program with a line.
+ * Two connected RC QPs of one device, by ibv_ calls alone: these programs are built for libibverbs
+ * and know nothing of uroce. Any failure ends the program with a line.
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 struct pair {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct ibv_mr *mr; /* over buf */
+	struct ibv_mr *mr; /* region over `buf` */
 	struct ibv_cq *cq;
 	struct ibv_qp *qp[2];
 	uint8_t *buf; /* PAIR_LEN bytes to send, and as many to receive */
@@ -26,10 +26,10 @@ struct pair {
 /** End the program unless `is_so`. */
 void check(bool is_so, const char *what);
 
-/** Of the first device that there is. */
+/** Open the first device, and connect two QPs on it. */
 void pair_open(struct pair *pair);
 
-/** A message from QP 0 to QP 1, whose bytes are compared. */
+/** Send a message from QP 0 to QP 1 and compare its bytes. */
 void pair_exchange(struct pair *pair, uint8_t value);
 
 void pair_close(struct pair *pair);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * With liburoce-paths.so preloaded, each call that it intercepts says of a path what libc's own says of the file in the
- * tree, or, where the path is not a device's, of the path.
+ * The library liburoce-paths.so is preloaded. Each intercepted call on a path of a device must give
+ * the result of libc's call on the file in the tree. For other paths it must give the result of
+ * libc's call on the path itself.
  *
  *	test-ibverbs-paths [calls]      the names of the calls
  */
@@ -26,7 +27,7 @@
 
 #define TEXT_MAX 1024
 
-/* Make a call on a path and tell of what came of it. */
+/* Make a call on a path, and describe the result as text. */
 typedef void call_fn(void *function, const char *path, char *text);
 
 static void *libc;
@@ -57,7 +58,7 @@ tell_fd(int fd, char *text)
 	close(fd);
 }
 
-/* As the calls are: variadic or not, with the directory first or not. */
+/* The types of the calls: variadic or not, with or without a directory first. */
 typedef int open_fn(const char *, int, ...);
 typedef int openat_fn(int, const char *, int, ...);
 typedef int open_2_fn(const char *, int);
@@ -119,7 +120,7 @@ call_fopen(void *function, const char *path, char *text)
 		fclose(file);
 }
 
-/* As many names as there are room for: the order is that of the directory. */
+/* Read as many names as the text has room for, in the order of the directory. */
 static void
 call_opendir(void *function, const char *path, char *text)
 {
@@ -167,7 +168,7 @@ call_stat(void *function, const char *path, char *text)
 	tell_stat(((stat_fn *)function)(path, &file), &file, text);
 }
 
-/* Beside it, of the version that there is. */
+/* The version of the struct that this libc has. */
 static void
 call_xstat(void *function, const char *path, char *text)
 {
@@ -194,7 +195,7 @@ call_fxstatat(void *function, const char *path, char *text)
 		  text);
 }
 
-/* Of what is open. */
+/* The call on an open file. */
 static void
 call_fstat(void *function, const char *path, char *text)
 {
@@ -298,7 +299,7 @@ call_readlinkat_chk(void *function, const char *path, char *text)
 		  link, text);
 }
 
-/* What libc tells of the tree is known by the name of the tree, which no program is told. */
+/* Replace the path of the tree by a fixed word, because programs must never get the real path. */
 static void
 tell_path(const char *path, char *text)
 {
@@ -346,7 +347,7 @@ typedef ssize_t read_chk_fn(int, void *, size_t, size_t);
 typedef ssize_t pread_fn(int, void *, size_t, off_t);
 typedef ssize_t pread_chk_fn(int, void *, size_t, off_t, size_t);
 
-/* Into a directory and back; there, `tell` tells where it is. */
+/* Enter a directory, call `tell`, which writes the working directory, and return. */
 static void
 tell_cwd(chdir_fn *enter, const char *path, void (*tell)(void *, char *), void *function,
 	 char *text)
@@ -463,7 +464,7 @@ call_pread_chk(void *function, const char *path, char *text)
 static const struct {
 	const char *name;
 	call_fn *call;
-	/* what libc still has, if not that */
+	/* name of the call that replaces it in newer versions of libc */
 	const char *now_name;
 	call_fn *now;
 } calls[] = {
@@ -526,7 +527,10 @@ static const struct {
 
 #define NB_CALLS (sizeof(calls) / sizeof(calls[0]))
 
-/* A file, directories, links that lead out of the tree and within; what is not there; what is not ours. */
+/*
+ * A file, directories, links to the outside and within the tree; paths that do not exist; paths of
+ * others.
+ */
 static const char *const ours[] = {
 	"/sys/class/infiniband/uroce0/node_type",
 	"/sys/class/infiniband/uroce0/ports/1/gid_attrs/types/1",
@@ -557,7 +561,7 @@ expect_same(size_t call, const char *path, const char *prefix)
 
 	assert_non_null(our);
 	assert_non_null(their);
-	assert_ptr_not_equal(our, their); /* it is preloaded */
+	assert_ptr_not_equal(our, their); /* the preloaded library defines the call */
 	TELL(there, "%s%s", prefix, path);
 	calls[call].call(our, path, text[0]);
 	their_call(their, there, text[1]);
@@ -574,7 +578,7 @@ look(void *is_there)
 	return NULL;
 }
 
-/* The first of all, from many threads at once. */
+/* The first call of all, from many threads at once. */
 static void
 tree__is_made_once(void **state)
 {
@@ -591,7 +595,7 @@ tree__is_made_once(void **state)
 	for (unsigned i = 0; i < 8; i++)
 		assert_true(is_there[i]);
 	nb = scandir(runtime_dir, &list, NULL, alphasort);
-	assert_int_equal(nb, 3); /* beside . and .. */
+	assert_int_equal(nb, 3); /* number of entries besides . and .. */
 	while (nb-- > 0)
 		free(list[nb]);
 	free(list);
@@ -626,7 +630,7 @@ calls__lead_on_elsewhere(void **state)
 			expect_same(call, foreign[i], "");
 }
 
-/* Programs ask so whether there is the call at all. */
+/* Programs test with a NULL path whether a call exists. */
 static void
 calls__take_no_path(void **state)
 {
@@ -666,7 +670,7 @@ open__makes_a_file_of_its_mode(void **state)
 	}
 }
 
-/* As UCX looks at it. */
+/* UCX checks the node like this. */
 static void
 node__is_a_character_device(void **state)
 {
@@ -682,7 +686,7 @@ node__is_a_character_device(void **state)
 	close(fd);
 }
 
-/* As librdmacm opens it, and waits on it; there is nothing to wait for, and nobody to take a command. */
+/* librdmacm opens the channel and waits on it; there are never events, and commands are refused. */
 static void
 channel__is_a_character_device_without_events(void **state)
 {
@@ -711,7 +715,7 @@ channel__is_a_character_device_without_events(void **state)
 	close(pipe_fds[1]);
 }
 
-/* No program is told the name of the tree by what it asks about. */
+/* No program gets the real path of the tree from realpath(). */
 static void
 realpath__keeps_to_public_names(void **state)
 {
@@ -731,7 +735,7 @@ realpath__keeps_to_public_names(void **state)
 	free(real);
 }
 
-/* Its child, whose tree it was, makes one for itself. */
+/* The tree belonged to a parent that has removed it: the child creates a new one. */
 static void
 tree__is_made_anew_when_it_is_gone(void **state)
 {
@@ -746,7 +750,7 @@ tree__is_made_anew_when_it_is_gone(void **state)
 	assert_int_equal(access(old, F_OK), -1);
 }
 
-/* The tree goes with it. */
+/* The tree is removed with the directory. */
 static int
 remove_runtime_dir(void **state)
 {

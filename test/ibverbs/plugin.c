@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Code that EAL loads when its options say so (-d): it tells with whose rights it runs.
+ * Code that EAL loads by its option -d: it prints the user with whose rights it runs.
  */
 
 #include <stdio.h>

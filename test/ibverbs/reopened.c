@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that loads the verbs library by dlopen() and closes it, again and again: it finds one device each time.
+ * A program that loads the verbs library by dlopen() and closes it, repeatedly. It must find one
+ * device each time.
  *
  *	test-ibverbs-reopened LIBRARY
  */
@@ -15,7 +16,7 @@ struct ibv_device;
 typedef struct ibv_device **get_list(int *nb);
 typedef void free_list(struct ibv_device **list);
 
-/* @return how many devices there are, or -1 */
+/* @return number of devices, or -1 */
 static int
 count_devices(const char *library)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What needs no device is the same in our library and in the distribution's: rates for each code and number, the
- * kernel's structs for random bytes, names, and where sysfs is.
+ * Functions that need no device must give the same results in uroce's library and in the
+ * distribution's. They are rates for each code and number, copies of the kernel's structs with
+ * random bytes, names, and the path of sysfs.
  *
  *	test-ibverbs-same OURS.so THEIRS.so
  */
@@ -21,7 +22,7 @@
 
 static void *lib[2];
 
-/* A function of either library. */
+/* A function of one of the libraries. */
 #define OF(side, name) ((__typeof__(&name))find(side, #name))
 
 static void *
@@ -54,7 +55,7 @@ fill_randomly(void *mem, size_t len)
 		((uint8_t *)mem)[i] = (uint8_t)rand();
 }
 
-/* A copy by each library, of what the kernel may say and over whatever was there. */
+/* Copy a random kernel struct with each library, into memory with the same previous content. */
 #define SAME_COPY(name, dst_type, src_type)                                                        \
 	do {                                                                                       \
 		dst_type dst[2];                                                                   \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that uses each device that it finds, so that EAL starts, and says how many they are.
+ * A program that uses each device that it finds, so that EAL starts, and prints their number.
  */
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Another program that takes all hugepages at the worst moment: preloaded, so that the moment is known. It is just before
- * EAL makes its page THIEF, counted from 0.
+ * Plays another program that takes all hugepages just before EAL maps its page number THIEF,
+ * counted from 0. It is preloaded, so that the moment is exact.
  */
 
 #include <dlfcn.h>

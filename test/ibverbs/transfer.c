@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two processes, each with a device of its own, as a program sees them that was built for libibverbs: one writes to the
- * other and counts there, and each byte and each number is looked at. Their QPs are patient. Run under uroce-run.
+ * Two processes built for libibverbs, each with a device of its own. One writes blocks to the other
+ * and counts there by atomics; each byte and each count is compared. The QPs have long timeouts.
+ * Run under uroce-run.
  *
  *	test-ibverbs-transfer SECONDS
  */
@@ -18,28 +19,28 @@
 #include "pair.h"
 
 #define BLOCK      (64u << 10)
-#define NB         8 /* blocks */
+#define NB         8 /* number of blocks */
 #define LEN        (NB * BLOCK + sizeof(uint64_t))
-#define TIMEOUT    18 /* 1.07 s, of which there are eight */
+#define TIMEOUT    18 /* 1.07 s, with eight retries */
 #define PSN        0xfffff0
 
 #define PATIENCE_S 100
 
-/* A process's end, and what the other one has to know of it. */
+/* The objects of a process, and the data that its peer needs. */
 struct end {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	uint8_t *buf; /* the blocks, and the number that is counted in */
+	uint8_t *buf; /* the blocks, and the word with the count */
 	struct card {
 		uint32_t qpn, rkey;
 		uint64_t addr;
 		union ibv_gid gid;
 	} mine, theirs;
-	unsigned nb_done; /* requests, not asked for yet */
-	int64_t said;     /* by the other end, the same; -1: nothing */
+	unsigned nb_done; /* requests that have completed, not awaited yet */
+	int64_t said;     /* number from the other process, not awaited yet; -1: none */
 };
 
 static void
@@ -160,7 +161,7 @@ poll_one(struct end *end)
 	}
 }
 
-/* So many requests are done. What comes meanwhile is kept. */
+/* Wait until `nb` requests have completed. Numbers that arrive meanwhile are kept. */
 static void
 await_done(struct end *end, unsigned nb)
 {
@@ -169,7 +170,7 @@ await_done(struct end *end, unsigned nb)
 	end->nb_done -= nb;
 }
 
-/* @return the number that the other end says */
+/* @return the number that the other process sends */
 static uint32_t
 await_word(struct end *end)
 {
@@ -188,7 +189,7 @@ byte_of(uint32_t number, uint32_t i)
 	return (uint8_t)((i + number * 31) * UINT32_C(2654435761) >> 15);
 }
 
-/* Write a block, count, say which; until the time is over, which is said by number 0. */
+/* Write a block, count, send its number; repeat until the time is over, which number 0 reports. */
 static uint32_t
 send_all(struct end *end, time_t seconds)
 {
@@ -254,7 +255,7 @@ main(int argc, char **argv)
 		post_recv(&end);
 		check(write(ways[1], &byte, 1) == 1, "write");
 		receive_all(&end);
-		/* the last acknowledgement may have to be said once more */
+		/* the last acknowledgement may have to be repeated */
 		check(read(ways[1], &byte, 1) == 1, "read");
 		return 0;
 	}

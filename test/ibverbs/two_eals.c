@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that has DPDK itself, and uses verbs: its EAL and the engine's are two, and neither sees the other's
- * ports. Run under uroce-run.
+ * A program that uses DPDK itself, and verbs: its EAL and that of the verbs library are separate,
+ * and neither sees the other's ports. Run under uroce-run.
  */
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "pair.h"
 
-/* The program's own port, which drops what it is given. */
+/* Use the program's own port, which drops all frames. */
 static void
 use_own_port(void)
 {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What went over the wire, frame by frame, from badwire's captures: as each end sent it, before badwire's faults."""
+"""Evaluates badwire's captures, frame by frame. A capture has the frames as each end sent them, without badwire's
+faults."""
 
 import struct
 import zlib
@@ -9,7 +10,7 @@ BTH_LEN = 12
 GLOBAL_HEADER_LEN, RECORD_LEN = 24, 16
 MAGIC = 0xa1b2c3d4
 UC, UD, OPERATION = 0x20, 0x60, 0x1f
-# Operations of any transport, without its bits [IBA 9.2.1, table 38]
+# Operations: the bits of an opcode without those of the transport [IBA 9.2.1, table 38]
 SENDS = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x16, 0x17}
 WRITES = {0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b}
 READ, READ_RESPONSES, ACK, ATOMIC_ACK, ATOMICS = 0x0c, {0x0d, 0x0e, 0x0f, 0x10}, 0x11, 0x12, {0x13, 0x14}
@@ -20,8 +21,8 @@ NAK_CODES = {0: 'PSN sequence', 1: 'invalid request', 2: 'remote access', 3: 're
 
 
 class Frame:
-    """One RoCE v2 frame. `time` is in seconds, `source` its sender's address, `length` that of the whole frame,
-    `is_group` whether it is to a multicast group, `bytes` a checksum of what follows its BTH."""
+    """One RoCEv2 frame. `time` is in seconds, `source` the address of the sender, `length` that of the whole frame.
+    `is_group`: the frame is sent to a multicast group. `bytes` is a checksum of the bytes after the BTH."""
 
     __slots__ = ('time', 'source', 'is_group', 'opcode', 'qpn', 'psn', 'length', 'syndrome', 'is_sound', 'reth', 'bytes')
 
@@ -35,11 +36,11 @@ class Frame:
 
     @property
     def is_connected(self):
-        return self.opcode & ~OPERATION == 0    # RC: the only one that sends again
+        return self.opcode & ~OPERATION == 0    # RC: the only transport with retransmissions
 
 
 def parse(time, data):
-    """A Frame, or None for what is no RoCE v2."""
+    """A Frame, or None if the data is not RoCEv2."""
     kind = data[12:14]
     if kind == b'\x08\x00':
         header = (data[14] & 15) * 4
@@ -68,7 +69,7 @@ def parse(time, data):
 
 
 def icrc(ip, udp, body):
-    """By zlib, apart from what either end computes it with [IBA A17.3.3]."""
+    """The ICRC, computed by zlib, independent of the code of both ends [IBA A17.3.3]."""
     ip, udp, head = bytearray(ip), bytearray(udp), bytearray(body[:BTH_LEN])
     if ip[0] >> 4 == 4:
         ip[1] = ip[8] = ip[10] = ip[11] = 0xff
@@ -82,7 +83,7 @@ def icrc(ip, udp, body):
 
 
 def frames(path):
-    """The RoCE frames of a capture, in its order, each with its number there: the first is 1."""
+    """The RoCE frames of a capture in their order, each with its number in the capture. The first number is 1."""
     with open(path, 'rb') as file:
         data = file.read()
     if len(data) < GLOBAL_HEADER_LEN:
@@ -101,16 +102,16 @@ def frames(path):
 
 
 class Tally:
-    """What one end of the wire sent, added up."""
+    """Sums over the frames that one end of the wire sent."""
 
     def __init__(self):
         self.frames = self.groups = self.unsound = 0
-        self.writes = self.reads = self.atomics = 0    # that began, each once
-        self.again = self.again_bytes = 0        # requests of RC with a PSN that was sent before
-        self.changed = 0                         # SENDs and WRITEs of those that had other bytes before
-        self.responses_again = self.responses_again_bytes = 0    # READ responses and atomic answers likewise
+        self.writes = self.reads = self.atomics = 0    # number of requests, without retransmissions
+        self.again = self.again_bytes = 0        # RC requests with a PSN that was sent before
+        self.changed = 0                         # SENDs and WRITEs among them whose bytes have changed
+        self.responses_again = self.responses_again_bytes = 0    # the same for READ and atomic responses
         self.rnr_naks = self.sequence_naks = self.other_naks = 0
-        self.naks_after_rnr = 0                  # sequence NAKs of those for a PSN that had an RNR NAK before
+        self.naks_after_rnr = 0                  # sequence NAKs for a PSN that got an RNR NAK before
 
     def add(self, frame, seen, asked, mtu):
         self.frames += 1
@@ -138,7 +139,7 @@ class Tally:
                 self.writes += frame.operation in WRITE_BEGINS
                 self.atomics += frame.operation in ATOMICS
                 self.reads += frame.operation == READ
-                if frame.reth:    # of its responses' PSNs, each may be asked for again
+                if frame.reth:    # a later READ request may begin at the PSN of any of its responses
                     nb = -(-struct.unpack_from('>I', frame.reth, 12)[0] // mtu)
                     seen.update(((frame.qpn, frame.psn + i & 0xffffff), 0) for i in range(nb))
             seen[key] = frame.bytes
@@ -151,7 +152,7 @@ class Tally:
 
 
 def tally(found, mtu):
-    """Tallies by the address of who sent; mtu: the path's, in bytes."""
+    """A Tally for each sender, by its address; mtu: the path MTU in bytes."""
     tallies, seen, asked = {}, {}, {}
     for _, frame in found:
         one = tallies.setdefault(frame.source, Tally())
@@ -160,7 +161,7 @@ def tally(found, mtu):
 
 
 def stalls(found, requester, least_s):
-    """Seconds in which the requester of a connection sent nothing, counted where that is at least so long."""
+    """Sum of the pauses in seconds in which the requester sent nothing. Pauses shorter than `least_s` do not count."""
     total, last = 0.0, None
     for _, frame in found:
         if frame.source == requester and frame.is_request:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What scenarios are written with: a scene of two peers on a wire, and the ends of their connections."""
+"""Support for scenarios: a scene of two peers on a wire, and the ends of their connections."""
 
 import itertools
 
@@ -7,11 +7,11 @@ from peers import PeerError
 
 
 class Failure(Exception):
-    """What a scenario saw that it should not have."""
+    """A check of a scenario has failed."""
 
 
 class Skip(Exception):
-    """Why a scenario says nothing here."""
+    """The reason why a scenario cannot run here."""
 
 
 def expect(is_so, text):
@@ -20,7 +20,7 @@ def expect(is_so, text):
 
 
 class End:
-    """A QP of a peer and its memory, as scenarios use them. The pattern of a seed is actor's."""
+    """A QP of a peer and its memory, for scenarios. The pattern of a seed is the one of `actor`."""
 
     def __init__(self, peer, number, kind, size, said, address):
         self.peer = peer
@@ -32,7 +32,7 @@ class End:
         self.rkey = said.get('rkey', 0)
         self.inline = said.get('inline', 0)
         self.address = address
-        self.other = None    # the end that it is connected with
+        self.other = None    # the end to which this end is connected
         self.is_there = True
 
     def call(self, operation, **words):
@@ -63,7 +63,7 @@ class End:
         self.call('recv', n=n, size=size, offset=offset, step=step, wr=wr)
 
     def send(self, op, size, at=0, **words):
-        """Post requests to the end that this one is connected with; `at`: the offset in its memory."""
+        """Post requests to the connected end; `at`: the offset in the memory of that end."""
         other = words.pop('to', self.other)
         words.setdefault('raddr', other.base + at)
         words.setdefault('rkey', other.rkey)
@@ -78,7 +78,8 @@ class End:
         return self.call('poll', of=of, n=n, ms=int(seconds * 1000))['completions']
 
     def done(self, n=1, status='SUCCESS', of='send', seconds=20):
-        """n completions, all of this status, or one of these; in order of their requests where nothing failed."""
+        """Check n completions: each has this status, or one of these. They are in the order of the requests, unless
+        one failed."""
         allowed = {status} if isinstance(status, str) else set(status)
         came = self.poll(of, n, seconds)
         said = [completion['status'] for completion in came]
@@ -113,7 +114,7 @@ def summary(names):
 
 
 class Scene:
-    """One cell of the matrix: who plays, on which wire, with what."""
+    """One cell of the matrix: the two peers, the wire, and the parameters."""
 
     def __init__(self, requester, responder, wire, is_ipv6, mtu, seed):
         self.a = requester
@@ -123,7 +124,7 @@ class Scene:
         self.mtu = mtu
         self.seed = seed
         self.ends = []
-        self.lossless = True    # the wire loses nothing, so that nothing needs to be sent twice
+        self.lossless = True    # the wire loses nothing, so no retransmissions are needed
         self.connections = []
 
     def end(self, peer, kind='RC', size=65536, **words):
@@ -138,12 +139,12 @@ class Scene:
         return end
 
     def open(self):
-        """Both peers use their address of this cell's family."""
+        """Open both peers with their address of this cell's family."""
         for peer in self.a, self.b:
             peer.call('open', address=peer.network.address(peer.number, self.is_ipv6))
 
     def join(self, one, other, psn=0x0abcde, other_psn=0x123456, **words):
-        """Connect two ends; words of one side alone begin with `one_` or `other_`."""
+        """Connect two ends. Words for one end only begin with `one_` or `other_`."""
         one.other, other.other = other, one
         for end, prefix, out, back in (one, 'one_', psn, other_psn), (other, 'other_', other_psn, psn):
             own = {key: value for key, value in words.items() if not key.startswith(('one_', 'other_'))}
@@ -152,18 +153,18 @@ class Scene:
         self.connections.append((one, other))
 
     def pair(self, kind='RC', size=65536, depth=64, a=None, b=None, **words):
-        """An end of each peer, connected; `a` and `b` are more words of create for one of them."""
+        """Create one end of each peer, and connect them. `a` and `b` are additional words of create for one end."""
         one = self.end(self.a, kind, size, depth=depth, **(a or {}))
         other = self.end(self.b, kind, size, depth=depth, **(b or {}))
         self.join(one, other, **words)
         return one, other
 
     def role(self, end):
-        """1 or 2: the port whose frames this end's are."""
+        """1 or 2: the number of the port that sends the frames of this end."""
         return end.peer.number
 
     def close(self):
-        """Ends go away in the order that SRQs allow. What fails here fails the scenario."""
+        """Destroy the ends in the order that SRQs require. A failure here is a failure of the scenario."""
         errors = []
         for end in reversed(self.ends):
             try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the capture and the counters say of a cell, whatever the ends said of it."""
+"""Evaluates the capture and the counters of a cell, independent of the results that the ends report."""
 
 import ipaddress
 import os
@@ -9,17 +9,17 @@ import capture
 from uroce_ports import TOP
 
 WIRE_JUDGE = os.path.join(TOP, 'test', 'wire-judge')
-FRAMES_MAX = 2000        # of one capture that Python and Wireshark look at; badwire checks the ICRC of all
+FRAMES_MAX = 2000        # frames of one capture that Python and Wireshark check; badwire checks the ICRC of all frames
 STALL_S = 0.02
-# A requester may ask again where an answer is late, which a guest that is emulated often is: of all frames so many.
+# A requester may retransmit if a response is late. An emulated guest often responds late. Allowed share of all frames:
 AGAIN_MAX, AGAIN_SPARE = 0.05, 3
-# What badwire could not pass on, by no rule: a fault of the machine, which the ends may see as a loss.
+# Frames that badwire could not forward, by no rule: a fault of the machine, which is a loss for the ends.
 BY_ACCIDENT = 'device_drops', 'kernel_drops', 'unsent'
 
 
 class Verdict:
     def __init__(self):
-        self.faults = []     # [text]: each makes the cell red
+        self.faults = []     # [text]: each makes the cell fail
         self.figures = {}    # {name: number}, for the matrix
 
 
@@ -28,7 +28,7 @@ def source_of(peer, is_ipv6):
 
 
 def compare(peer, counters, seen, verdict):
-    """What a peer counts, where it has a counter of this name, against what went over the wire."""
+    """Compare the counters of a peer, if it has a counter of this name, with the frames on the wire."""
     for name, number in seen.items():
         if name not in counters:
             continue
@@ -38,9 +38,9 @@ def compare(peer, counters, seen, verdict):
 
 
 def judge(scene, scenario, path, stats, counters, drops):    # pylint: disable=too-many-arguments
-    """What is wrong with a cell's traffic.
+    """Check the traffic of a cell. @return a Verdict
 
-    stats: badwire's of this cell, by port; counters: {peer: {name: how much more}}; drops: frames that the kernel
+    stats: badwire's statistics of this cell, by port; counters: {peer: {name: increase}}; drops: frames that the kernel
     dropped at the interfaces.
     """
     verdict = Verdict()
@@ -69,10 +69,10 @@ def judge(scene, scenario, path, stats, counters, drops):    # pylint: disable=t
         role = 'requester' if peer is scene.a else 'responder'
         compare(peer, counters[peer], {'send_rnr_err': one.rnr_naks, 'out_of_seq_request': one.sequence_naks,
                                        'retransmitted_pkts': one.again}, verdict)
-        if scene.lossless and not by_accident:    # what one sent came to the other
+        if scene.lossless and not by_accident:    # all frames that one peer sent arrived at the other
             compare(peer, counters[peer], {'unicast_rcv_packets': theirs.frames - theirs.groups,
                                            'rcvd_rnr_err': theirs.rnr_naks, 'packet_seq_err': theirs.sequence_naks}, verdict)
-            if scenario.clean and not theirs.groups:    # and was taken; of a group not all may be members
+            if scenario.clean and not theirs.groups:    # and were accepted; not all QPs may be members of a group
                 compare(peer, counters[peer], {'rcvd_pkts': theirs.frames, 'rx_write_requests': theirs.writes,
                                                'rx_read_requests': theirs.reads, 'rx_atomic_requests': theirs.atomics},
                         verdict)
@@ -95,7 +95,7 @@ def judge(scene, scenario, path, stats, counters, drops):    # pylint: disable=t
 
 
 def dissected(path, nb):
-    """What Wireshark, and scapy's ICRC, have to say of a capture that is not too long for them."""
+    """The faults that Wireshark and scapy find in a capture, unless the capture is too long."""
     if nb > FRAMES_MAX:
         return []
     done = subprocess.run([WIRE_JUDGE, path], capture_output=True, text=True, check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The matrix of a run: as text, as JSON, as one HTML page."""
+"""Prints the matrix of a run: as text, as JSON, as one HTML page."""
 
 import html
 import json
@@ -36,7 +36,7 @@ def headline(cells):
 
 
 def rows_of(cells):
-    """In the order of the run: {(group, scenario, text): {pair: [cell]}}."""
+    """The cells in the order of the run: {(group, scenario, text): {pair: [cell]}}."""
     rows = {}
     for cell in cells:
         row = rows.setdefault((cell['group'], cell['scenario'], cell['text']), {})
@@ -45,7 +45,7 @@ def rows_of(cells):
 
 
 def text(run):
-    """As for a terminal, and for doc/interop."""
+    """The matrix as text, for a terminal and for doc/interop."""
     cells = run['cells']
     pairs = list(dict.fromkeys(cell['pair'] for cell in cells))
     lines = [f'**{run["date"]}: {headline(cells)}.** A pair is requester>responder.', '',
@@ -70,7 +70,7 @@ def text(run):
 
 
 def page(run):
-    """One HTML page, with nothing beside it."""
+    """The matrix as one HTML page, without further files."""
     cells = run['cells']
     pairs = list(dict.fromkeys(cell['pair'] for cell in cells))
     out = ['<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">',

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * All to all: every process sends every other one words of its own, of each size, and checks each word that it gets;
- * then one-sided: everybody puts into everybody's window and counts on the first one's.
+ * All to all: every process sends words of its own to every other process, in each size, and checks
+ * each received word. Then one-sided operations: every process puts into every window, and adds to
+ * a counter of the first process.
  */
 
 #include <mpi.h>
@@ -39,7 +40,7 @@ exchange(uint32_t *out, uint32_t *in, int count, int turn)
 	return wrong;
 }
 
-/* Each puts its number into its place in every window, and adds to a count that all share. */
+/* Each process puts its number into its place in every window, and adds to a shared counter. */
 static long
 reach_over(void)
 {

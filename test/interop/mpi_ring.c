@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A ring: a message of each size goes round through all processes, each of which adds one to every word, so that
- * whoever has it back knows each word. Both ways, by turns with blocking calls and with others.
+ * A ring: a message of each size passes through all processes, each of which adds one to every
+ * word. So the first process knows the final value of each word. Both directions, alternately with
+ * blocking and non-blocking calls.
  */
 
 #include <mpi.h>
@@ -31,7 +32,7 @@ pass_on(int count, int from, int to, int turn)
 	MPI_Send(words, count, MPI_UINT32_T, to, turn, MPI_COMM_WORLD);
 }
 
-/* The first process: what comes back went through all of the others. */
+/* Runs in the first process: the message that returns has passed through all others. */
 static long
 send_round(int count, int from, int to, int turn)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The wire between two peers, in a network namespace of this process from here on: two ports, and badwire between
-them; a bridge beside it for whatever is not RoCE.
+"""The wire between two peers, in a network namespace that this process enters: two ports with badwire between them,
+and a bridge for all traffic other than RoCE.
 """
 
 import json
@@ -17,21 +17,21 @@ from guest import own_network  # noqa: E402
 
 BADWIRE = os.path.join(TOP, 'build/test/interop/badwire')
 DATA_MTU = 4300
-QUEUE_LEN = 10000    # frames that wait for a program which reads a tap: more than the windows of all QPs
-ADDRESSES = '192.0.2.{0}/24', '2001:db8::{0}/64'    # documentation: RFC 5737, RFC 3849
-CONTROL = 'ctl'    # the bridge
+QUEUE_LEN = 10000    # frames that can wait for the reader of a tap: more than the windows of all QPs
+ADDRESSES = '192.0.2.{0}/24', '2001:db8::{0}/64'    # addresses for documentation: RFC 5737, RFC 3849
+CONTROL = 'ctl'    # name of the bridge
 
 
 class NetworkError(LabError):
-    """What of the wire could not be made, and why."""
+    """A part of the wire could not be made. The text gives the reason."""
 
 
 class Network:
-    """Who makes a port says which interface badwire forwards from (the wire's end of it)."""
+    """The network of a pair. The function that makes a port sets the interface from which badwire forwards."""
 
     def __init__(self):
         self.lab = Lab()
-        self.ends = {}     # by number of the port: the interface at the wire
+        self.ends = {}     # {number of the port: interface at the wire}
         self.wire = None
 
     def begin(self):
@@ -53,7 +53,7 @@ class Network:
         return number in self.ends
 
     def make_veth(self, number, mtu):
-        """A port for a program of this machine. The kernel is to keep away from it."""
+        """Make a port for a program of this machine. The kernel does not use the port."""
         port, end = self.port(number), f'wire{number}'
         self.ip(f'link add {port} numtxqueues 1 numrxqueues 1 type veth peer name {end} numtxqueues 1 numrxqueues 1')
         for name in port, end:
@@ -63,13 +63,13 @@ class Network:
         self.ends[number] = end
 
     def give_kernel(self, number):
-        """The port's addresses are to be the kernel's."""
+        """Give the addresses of the port to the kernel."""
         self.ip(f'link set {self.port(number)} arp on')
         for address in self.addresses(number):
             self.ip(f'addr add {address} dev {self.port(number)}' + (' nodad' if ':' in address else ''))
 
     def make_tap(self, number):
-        """A port that is the wire's end, too: what a program writes comes from it."""
+        """Make a tap, which is both the port and the end of the wire: frames that a program writes come from it."""
         name = self.port(number)
         self.ip(f'tuntap add dev {name} mode tap multi_queue')
         self.quieten(name)
@@ -77,22 +77,22 @@ class Network:
         self.ends[number] = name
 
     def quieten(self, name):
-        """No IPv6 of the kernel's on an interface, nor what that would say."""
+        """Let the kernel use no IPv6 on an interface, and send nothing on it."""
         self.ip(f'link set {name} addrgenmode none')
 
     def drops(self):
-        """Frames that the kernel dropped so far at all interfaces, because a program or a CPU was late."""
+        """Number of frames that the kernel has dropped at all interfaces, because a program or a CPU was late."""
         said = subprocess.run(['ip', '-json', '-statistics', 'link', 'show'], capture_output=True, text=True, check=False)
         if said.returncode != 0:
             raise NetworkError(f'ip: {said.stderr.strip()}')
         return sum(link['stats64'][way]['dropped'] for link in json.loads(said.stdout) for way in ('rx', 'tx'))
 
     def connect(self, seed):
-        """Put badwire between the two ends."""
+        """Start badwire between the two ends."""
         self.wire = Badwire(self.lab, self.ends[1], self.ends[2], seed)
 
     def part(self):
-        """The ends go away: badwire first, which would complain."""
+        """Stop badwire before the ends are removed; it would report an error otherwise."""
         if self.wire:
             self.wire.quit()
             self.wire = None
@@ -102,7 +102,7 @@ class Network:
 
 
 class Badwire:
-    """The forwarder, by its control socket. Directions are by the number of the port that a frame comes from."""
+    """A badwire process, and its control socket. A direction is the number of the port that sends the frames."""
 
     def __init__(self, lab, first, second, seed):
         if not os.path.exists(BADWIRE):
@@ -138,10 +138,10 @@ class Badwire:
             self.ask('quit')
             self.process.wait(5)
         except (LabError, subprocess.TimeoutExpired):
-            pass    # the lab ends it
+            pass    # the lab ends the process
 
     def rule(self, sender, opcodes, what, how_often):
-        """Frames that port `sender` sends (0: both ports) suffer."""
+        """Add a rule with a fault for the frames that port `sender` sends (0: both ports)."""
         direction = {0: 'both', 1: 'a>b', 2: 'b>a'}[sender]
         self.ask(f'rule {direction} {opcodes} {what} {how_often}')
 
@@ -152,6 +152,6 @@ class Badwire:
         self.ask(f'pcap {path or "off"}')
 
     def stats(self):
-        """{1: of what port 1 sends, 2: ...}"""
+        """{1: statistics of the frames that port 1 sends, 2: those of port 2}"""
         said = json.loads(self.ask('stats'))
         return {1: said['a>b'], 2: said['b>a']}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two processes of one program that was built for libibverbs, under uroce-run: a server and a client, joined by a
-port of usertools/uroce_ports.py. What the scripts beside this file have in common.
+"""Runs two processes of one program that was built for libibverbs, under uroce-run: a server and a client. They are
+joined by a port of usertools/uroce_ports.py. Several scripts of this folder use this module.
 """
 
 import argparse
@@ -17,14 +17,14 @@ sys.path.insert(0, os.path.join(TOP, 'usertools'))
 from uroce_ports import PORTS, Lab, LabError, inside, stop  # noqa: E402
 
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
-PATIENCE = 90    # seconds for a pair
-GID = 1          # the address that the wire has, or the first one that was configured
+PATIENCE = 90    # time limit in seconds for a pair
+GID = 1          # index of the address of the wire, or of the first configured address
 PACKAGES = {'ibv': 'ibverbs-utils', 'ib': 'perftest', 'ucx': 'ucx-utils', 'fi': 'libfabric-bin',
             'mpirun': 'openmpi-bin'}
 
 
 def under_run(side, libs, command):
-    """The words that run a command as this side."""
+    """The words that run a command on this side."""
     words = [RUN, '--dev', side.device]
     if side.eal:
         words += ['--eal', ' '.join(side.eal)]
@@ -34,12 +34,12 @@ def under_run(side, libs, command):
 
 
 def missing(program):
-    """The package of a program that is not installed; None: it is."""
+    """The package of a program that is not installed; None: the program is installed."""
     return None if shutil.which(program) else PACKAGES[program.split('_')[0]]
 
 
 def alone(lab):
-    """A namespace for both ends, if it can be had: programs have TCP ports that others may be using."""
+    """A namespace for both ends, if possible: other processes may use the TCP ports of the programs."""
     try:
         return lab.namespace()
     except LabError:
@@ -47,7 +47,7 @@ def alone(lab):
 
 
 def listeners(keeper):
-    """TCP ports that somebody listens on, in this namespace or ours."""
+    """TCP ports with a listening socket, in this namespace or the one of this process."""
     ports = set()
     for table in 'tcp', 'tcp6':
         with open(f'/proc/{keeper.pid if keeper else "self"}/net/{table}', encoding='ascii') as file:
@@ -56,7 +56,7 @@ def listeners(keeper):
 
 
 def wait_for_server(process, keeper, before):
-    """Until the server listens, or has ended; ten seconds at most."""
+    """Wait until the server listens or has ended, ten seconds at most."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline and process.poll() is None and not listeners(keeper) - before:
         time.sleep(0.05)
@@ -68,7 +68,7 @@ def lines_of(log):
 
 
 def run(port, libs, command, env=None):
-    """The statuses of server and client, None for one that did not end, and the lines that each wrote."""
+    """The statuses of server and client, None for one that did not end, and the lines of output of each."""
     lab = Lab()
     logs = [tempfile.TemporaryFile('w+') for _ in range(2)]
     try:
@@ -97,11 +97,11 @@ def run(port, libs, command, env=None):
 
 
 def report(port, libs, commands, result):
-    """Run them all and print TAP.
+    """Run all commands and print TAP.
 
-    Each of `commands` is a name, the words, and what is added to the environment; `result` makes of the client's
-    lines the one that a person would look for, '' for none.
-    @return how many failed
+    Each of `commands` is a name, the words, and additions to the environment. `result` selects the important line from
+    the client's lines, '' for none.
+    @return the number of failures
     """
     print('TAP version 13')
     print(f'1..{len(commands)}', flush=True)

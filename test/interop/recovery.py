@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a lost packet costs: what each end sends again for it, and how long the requester stands still."""
+"""Computes the cost of a lost packet: the retransmissions of each end, and the time for which the requester sends
+nothing."""
 
 GROUP = 'faults'
 HEAD = 'requests again, B', 'answers again, B', 'stalled, ms'
@@ -22,7 +23,7 @@ def of_figures(found):
 
 
 def table(cells):
-    """As rows of text, the head first; none where nothing was lost."""
+    """The costs as rows of text, the head first; no rows if nothing was lost."""
     costs = of_cells(cells)
     pairs = list(dict.fromkeys(pair for row in costs.values() for pair in row))
     if not costs:

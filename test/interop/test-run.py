@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What becomes of a run whose peer and wire stop, as when the kernel of a guest panics, and of one that is stopped?
+"""Tests runs whose peer and wire stop, as if the kernel of a guest panics, and runs that are interrupted.
 
     test-run.py
 
-Prints TAP. Uroce against itself, so that no guest is needed.
+Prints TAP. uroce is both peers, so that no guest is needed.
 """
 
 import contextlib
@@ -23,21 +23,21 @@ MID_CELL_S = 2
 
 
 def processes(parent, names):
-    """Those of these names that a process began."""
+    """Descendants of a process that have one of these names."""
     found = []
     for pid in filter(str.isdigit, os.listdir('/proc')):
         try:
             with open(f'/proc/{pid}/stat', encoding='ascii', errors='replace') as file:
                 name, ppid = re.match(r'\d+ \((.*)\) \S (\d+)', file.read(), re.DOTALL).groups()
         except OSError:
-            continue    # it has ended
+            continue    # the process has ended
         if int(ppid) == parent:
             found += [int(pid)] if name in names else processes(int(pid), names)
     return found
 
 
 def play(scenarios, strike):
-    """A run at whose second scenario there is a strike. @return its status, and the lines that it printed"""
+    """A run with `strike` during its second scenario. @return its status, and the lines that it printed"""
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as folder:
         scratch = os.path.join(folder, 'scratch')
         os.mkdir(scratch)
@@ -62,7 +62,7 @@ def lose_both(pid, _scratch):
 
 
 def lose_for_ever(pid, scratch):
-    """There is no place for the socket of another badwire either."""
+    """Also remove the folder, so that another badwire cannot make its socket."""
     shutil.rmtree(scratch)
     lose_both(pid, scratch)
 

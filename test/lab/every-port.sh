@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# uroce-lab over every kind of port that this machine has: two processes, each operation, every byte
-# checked; datagrams; latency; both families of addresses; and that a wrong byte is noticed.
+# Runs uroce-lab on every kind of port of this machine. Two processes run each operation and check every byte.
+# Datagrams, latency, IPv4 and IPv6 are tested. A wrong byte must be detected.
 #
 #   test/lab/every-port.sh [--full] [PORT...]       after a build into build/
 #
-# --full: every size from 2 B to 8 MiB, every path MTU, latency of each operation; minutes.
+# --full: every size from 2 B to 8 MiB, every path MTU, latency of each operation; takes minutes.
 #
-# Ends with `N passed, N failed, N skipped`.
+# The last line is `N passed, N failed, N skipped`.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -43,7 +43,7 @@ runs_well()
 	fi
 }
 
-# What a port needs of the machine; says what is missing.
+# Prints what a port needs and the machine lacks.
 lacks()
 {
 	case $1 in
@@ -54,8 +54,8 @@ lacks()
 	[ "$1" != tap ] || [ -c /dev/net/tun ] || echo "there is no /dev/net/tun"
 }
 
-# A bad network, for each operation: one port stands for all, since nothing of it is a port's. The
-# client of a READ receives enough to meet each misfortune: $3 is how it is counted.
+# Runs each operation with faults. One port is enough, because the faults do not depend on the port. The
+# client of a READ receives enough frames for each fault to occur. $3 is the word for the fault in its output.
 survives_impairment()
 {
 	local operation
@@ -101,7 +101,7 @@ every_operation()
 	[ "$port" != memif ] || survives_a_bad_network "$port"
 }
 
-# What this kind of port can carry.
+# Prints the path MTUs that this kind of port supports.
 mtus()
 {
 	case $1 in
@@ -118,7 +118,7 @@ every_size()
 		notices_a_wrong_byte "$port" ${operation}_bw -s 4096 -n 500
 		for mtu in $(mtus "$port"); do
 			for family in "" --ipv6; do
-				# shellcheck disable=SC2086 # nothing, or a flag
+				# shellcheck disable=SC2086 # $family is empty or an option
 				runs_well "$port" ${operation}_bw $family -m "$mtu" -s 100003 -n 200 --verify
 			done
 		done

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does wire-judge see what is wrong with a capture, and say it?
+"""Tests whether wire-judge detects the faults of a capture and reports them.
 
     test-wire-judge.py WIRE_JUDGE EVERY_OPCODE_PCAP
 """
@@ -20,7 +20,7 @@ IPV4, IPV6, UDP4, UDP6 = b'\x08\x00', b'\x86\xdd', 34, 54
 
 
 def frames(kind):
-    """The first RoCEv2 frames over a network layer, a few of them."""
+    """The first three RoCEv2 frames over IPv4 or IPv6."""
     at, found, udp = FILE_HEADER, [], UDP4 if kind == IPV4 else UDP6
     while at < len(SOURCE) and len(found) < 3:
         length = struct.unpack_from('<I', SOURCE, at + 8)[0]
@@ -32,7 +32,7 @@ def frames(kind):
 
 
 def pcap(captured, lost=0):
-    """A capture of frames, without the last `lost` bytes of each."""
+    """A capture of frames, without the last `lost` bytes of each frame."""
     data = SOURCE[:FILE_HEADER]
     for frame in captured:
         kept = len(frame) - lost

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The blaster. What bounds it is the window: as many frames as may be on the way unanswered, so that a port that drops what it cannot hold is driven at the rate of its
- * receiver. When an answer is lost, the window opens again after a while.
+ * The sender. The window limits the frames without a response, so that a port that drops frames is
+ * driven at the rate of its receiver. If a response is lost, the window opens again after a
+ * timeout.
  */
 
 #include "side.h"
@@ -16,28 +17,28 @@
 #include "shape.h"
 #include "wire/psn.h"
 
-/* After so long without an answer, what is on the way is given up. */
+/* Seconds without a response after which frames in flight are given up. */
 #define REOPEN_S 0.02
 
 struct blaster {
 	const struct port *port;
 	const struct limit_options *opt;
 	struct shape shape;
-	struct shape_kind seen[256]; /* answers */
+	struct shape_kind seen[256]; /* kinds of the received responses */
 	uint8_t *region;
-	uint64_t place;    /* of this message in the region */
-	uint32_t idx;      /* of the next frame in its message */
-	uint32_t next_psn; /* of the next frame */
-	uint32_t una_psn;  /* oldest that is unanswered */
-	uint64_t heard;    /* TSC of the last answer */
+	uint64_t place;    /* offset of this message in the region */
+	uint32_t idx;      /* index of the next frame in its message */
+	uint32_t next_psn; /* PSN of the next frame */
+	uint32_t una_psn;  /* the oldest PSN without a response */
+	uint64_t heard;    /* time of the last response, as a TSC value */
 	uint64_t answers;
 	uint64_t frames;
-	uint64_t reopened; /* windows given up */
-	bool is_stuck;     /* the port takes nothing any more */
-	bool is_ended;     /* the sink said so */
+	uint64_t reopened; /* number of times the window was opened by the timeout */
+	bool is_stuck;     /* the port accepts no frames any more */
+	bool is_ended;     /* the receiver has ended the test */
 };
 
-/* Frames sent and not answered. */
+/* Number of frames without a response. */
 static unsigned
 on_way(const struct blaster *blaster)
 {
@@ -68,10 +69,10 @@ take_answers(struct blaster *blaster)
 	}
 }
 
-/* A frame between its two passes. */
+/* A frame between the pass that writes it and the pass that computes its ICRC. */
 struct draft {
 	const struct shape_kind *kind;
-	uint32_t state; /* of the ICRC */
+	uint32_t state; /* state of the ICRC computation */
 };
 
 static void
@@ -95,7 +96,10 @@ put_frame(struct blaster *blaster, struct rte_mbuf *m, bool has_ack_req, struct 
 		blaster->place = 0;
 }
 
-/* Build and send up to a burst, as the window has room. @return how many */
+/*
+ * Build and send up to a burst, as far as the window has room.
+ * @return number of frames
+ */
 static unsigned
 send_frames(struct blaster *blaster, bool has_ack_req)
 {
@@ -134,7 +138,7 @@ silent_s(const struct blaster *blaster)
 	return (double)(rte_rdtsc() - blaster->heard) / (double)rte_get_tsc_hz();
 }
 
-/* Whether nobody has answered for so long that this is the end. */
+/* Whether there was no response for so long that the receiver counts as gone. */
 static bool
 is_silent(const struct blaster *blaster)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * How the two sides part.
+ * The end of a test between the two sides.
  */
 
 #include <rte_cycles.h>
@@ -9,10 +9,10 @@
 #include "shape.h"
 #include "side.h"
 
-/* So many times, for one may be lost. */
+/* Number of goodbye frames, because one may be lost. */
 #define NB_GOODBYES 3
 
-/* Take and drop what still comes, until nothing does for a while. */
+/* Receive and drop frames until none arrive for some time. */
 static void
 drain(const struct port *port)
 {

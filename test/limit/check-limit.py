@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does `limit` count what was sent, and does it refuse what it should? Two processes over memif,
-without hugepages, a fixed number of frames each time.
+"""Tests whether `limit` counts the frames that were sent, and refuses wrong options. Two processes run
+over memif, without hugepages, with a fixed number of frames each time.
 
     check-limit.py LIMIT
 """
@@ -13,7 +13,7 @@ import sys
 
 EAL = ['--no-huge', '-m', '64', '--no-shconf', '--no-pci', '--no-telemetry', '--log-level=error']
 FRAMES = 5000
-PATIENCE_S = 170    # of a run: it ends before meson ends all of them
+PATIENCE_S = 170    # time limit of a run: it ends before meson ends all processes
 
 failed = 0
 
@@ -50,8 +50,8 @@ def check_blast(limit, size, mtu, frame_bytes):
 
 
 def check_other_shape(limit):
-    # Frames of a region twice the sink's: every second stretch of 64 lies outside. Those get no
-    # answer, so the good ones between them are what keeps both sides going.
+    # The frames are for a region of twice the sink's size, so every second block of 64 frames lies outside.
+    # Those frames get no response. The valid frames between them keep both sides running.
     status, (sink, _) = both(limit, 'region', ['sink', '-s', '64', '-n', '1000'],
                              ['blast', '-s', '64', '-r', '8192'])
     expect('frames outside the region are counted as bad', sink.get('bad', 0) > 0)
@@ -59,7 +59,7 @@ def check_other_shape(limit):
 
 
 def check_ping(limit, size):
-    # how many are lost says how busy the machine is: an answer that is late is lost
+    # the number of lost samples depends on the load of the machine: a late response counts as lost
     status, (_, ping) = both(limit, f'ping{size}', ['pong', '-s', str(size)],
                              ['ping', '-s', str(size), '-D', '0.2'])
     name = f'ping {size} bytes: '
@@ -78,7 +78,7 @@ def check_working_set(limit):
 
 
 def check_refused(limit, words, expected):
-    # What EAL holds when the options are refused is EAL's: no leak of ours to report.
+    # EAL does not free its memory when the options are refused. That is no leak of this program.
     env = {**os.environ, 'ASAN_OPTIONS': 'detect_leaks=0'}
     run = subprocess.run(command(limit, 'server', 'bad', words), capture_output=True, text=True,
                          env=env)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * limit: the most that a port and a core can carry of frames that look like RDMA WRITEs, made and
- * checked and copied as a transport has to, but without a transport. What uroce achieves is told as
- * a share of this.
+ * limit: the maximum that a port and a core can carry of frames that look like RDMA WRITEs. The
+ * frames are built, checked and copied as a transport must do it, but without a transport. Results
+ * of uroce are given as a share of this maximum.
  */
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ run(const struct limit_options *opt)
 	return ret;
 }
 
-/* Where the options for EAL end. */
+/* The number of arguments for EAL. */
 static int
 nb_eal_args(int argc, char **argv)
 {
@@ -56,7 +56,7 @@ main(int argc, char **argv)
 {
 	const int nb_eal = nb_eal_args(argc, argv);
 	struct limit_options opt;
-	/* First, so that a slip is told before ports are made. */
+	/* First, so that wrong options are reported before ports are created. */
 	int ret = limit_options_parse(argc - nb_eal, argv + nb_eal, &opt);
 
 	if (ret != 0)
@@ -66,6 +66,9 @@ main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	ret = run(&opt);
-	/* No rte_eal_cleanup(): it unmaps memory in which EAL's interrupt thread, which the closed port has woken, still reads. */
+	/*
+	 * rte_eal_cleanup() is not called: it unmaps memory that EAL's interrupt thread, which the
+	 * closed port has woken, still reads
+	 */
 	return ret < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * The command line of `limit`, after EAL's part.
+ * The command line of `limit`, behind EAL's part.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Which side this process is. */
+/** The side that this process plays. */
 enum limit_side {
 	LIMIT_BLAST,
 	LIMIT_SINK,
@@ -21,24 +21,24 @@ enum limit_side {
 struct limit_options {
 	enum limit_side side;
 	uint32_t size;      /* -s: payload bytes of a message, 1 .. 2^20 */
-	uint32_t mtu;       /* -m: most payload bytes of a frame, 256 .. 4096 in powers of two */
-	uint32_t region;    /* -r: bytes of the region that payload comes from or goes to */
-	double seconds;     /* -D: how long the sink measures */
-	double warmup;      /* -W: how long it runs before it measures */
+	uint32_t mtu;       /* -m: maximum payload bytes of a frame, 256 .. 4096 in powers of two */
+	uint32_t region;    /* -r: bytes of the region for payload */
+	double seconds;     /* -D: duration of the measurement */
+	double warmup;      /* -W: time before the measurement */
 	uint32_t nb_frames; /* -n: end after so many frames instead; 0: by time */
 	unsigned ring;      /* -q: descriptors of each queue */
 	unsigned burst;     /* -b: frames in a burst */
-	unsigned window;    /* -w: most frames on the way without an answer */
-	unsigned ack_every; /* -a: the sink answers one frame for so many */
-	bool is_json;       /* --json */
+	unsigned window;    /* -w: maximum frames without a response */
+	unsigned ack_every; /* -a: frames for one response of the sink */
+	bool is_json;       /* --json: print JSON */
 };
 
-/** Most frames in a burst. */
+/** Maximum number of frames in a burst. */
 #define LIMIT_BURST_MAX 256
 
 /**
- * Read the command line.
- * @return 0, -EINVAL after one line on stderr, or 1 when help was asked for and printed
+ * Parse the command line.
+ * @return 0, -EINVAL after one line on stderr, or 1 when help was requested and printed
  */
 int limit_options_parse(int argc, char **argv, struct limit_options *opt);
 

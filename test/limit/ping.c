@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One frame at a time, there and back. Either side does with it what a transport has to: it checks
- * the ICRC, copies the payload out, makes a frame of its own memory, and sums it. A frame that does
- * not come back in time is counted as lost and sent again.
+ * One frame at a time in each direction. Each side does what a transport must do: it checks the
+ * ICRC, copies the payload out, builds a frame from its own memory, and computes the ICRC. A frame
+ * that does not return in time counts as lost and is sent again.
  */
 
 #include "side.h"
@@ -19,10 +19,10 @@
 
 #define SAMPLES_MAX (1 << 21)
 
-/* After so long a frame is lost. */
+/* Seconds after which a frame counts as lost. */
 #define LOST_S 0.02
 
-/* Frames looked for at a time: one is on its way, but a lost one may come late. */
+/* Frames received in a burst: one is in flight, but a lost one may arrive late. */
 #define BURST 4
 
 struct player {
@@ -32,10 +32,10 @@ struct player {
 	struct shape_kind seen[256];
 	struct shape_kind ack;
 	uint8_t *region;
-	uint64_t place; /* of the next message in the region */
-	uint32_t psn;   /* sent last, or received last */
-	bool has_begun; /* a frame came */
-	bool is_ended;  /* the other side said so */
+	uint64_t place; /* offset of the next message in the region */
+	uint32_t psn;   /* PSN of the last frame, sent or received */
+	bool has_begun; /* a frame of the other side has arrived */
+	bool is_ended;  /* the other side has ended the test */
 };
 
 static int
@@ -74,7 +74,7 @@ send_frame(const struct player *player)
 	return port_send(player->port, &m, 1) == 1;
 }
 
-/* @return whether it is a message, which then lies in the region */
+/* @return whether the frame is a message, which was copied to the region */
 static bool
 take_frame(struct player *player, const struct rte_mbuf *m)
 {
@@ -96,7 +96,7 @@ take_frame(struct player *player, const struct rte_mbuf *m)
 	return true;
 }
 
-/* @return whether a message came; its PSN in `psn` */
+/* @return whether a message arrived; `psn` is its PSN */
 static bool
 take(struct player *player, uint32_t *psn)
 {
@@ -123,7 +123,7 @@ ticks(double seconds)
 
 /* --- the side that asks, and measures --------------------------------------------------------- */
 
-/* @return ticks of the round trip; 0: the frame was lost */
+/* @return round trip in TSC ticks; 0: the frame was lost */
 static uint64_t
 ping_once(struct player *player)
 {
@@ -150,7 +150,10 @@ struct samples {
 	unsigned nb_lost;
 };
 
-/* For so long, and until there is a sample. @return 0, or -ETIMEDOUT */
+/*
+ * Measure for this time, and until there is a sample.
+ * @return 0, or -ETIMEDOUT
+ */
 static int
 ping_for(struct player *player, double seconds, struct samples *samples)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Bringing the port up. The pool is no larger than the rings ask for, and its per-core cache is a
- * stack: the frame freed last is allocated next, while it is in the processor's cache. Two drivers want
- * more: AF_PACKET insists on frames as large as the slots of its rings, and AF_XDP, whose kernel side
- * computes addresses from a fixed stride, on a pool without gaps, of which it keeps a part.
+ * Opens the port. The pool is as small as the rings allow, and its per-core cache is a stack. Thus
+ * the frame that was freed last is allocated next: it is in the processor's cache. Two drivers need
+ * more. AF_PACKET needs frames as large as the slots of its rings. AF_XDP computes addresses from a
+ * fixed stride in the kernel, so it needs a pool without gaps, of which it keeps a part.
  */
 
 #include "port.h"
@@ -44,7 +44,7 @@ refuse(const char *what, int error)
 	return error;
 }
 
-/* Some drivers state less than they carry: then the most that they state. */
+/* Some drivers report a smaller MTU than they support: then the reported maximum is used. */
 static uint32_t
 stated_mtu(const struct rte_eth_dev_info *info, uint32_t mtu)
 {
@@ -59,7 +59,7 @@ stated_mtu(const struct rte_eth_dev_info *info, uint32_t mtu)
 	return mtu;
 }
 
-/* A memif client does not start before its server has. */
+/* A memif client cannot be started before its server. */
 static int
 start_when_peer_is_there(const struct port *port)
 {
@@ -98,12 +98,12 @@ start(struct port *port, const struct limit_options *opt, uint32_t frame_len)
 	return ret == 0 ? 0 : refuse("the port does not start", ret);
 }
 
-/* What a driver wants of the pool. */
+/* Requirements of a driver on the pool. */
 struct wish {
 	const char *driver;
-	const char *slot_key; /* argument of the virtual device: bytes that a frame must hold */
-	uint32_t slot_len;    /* its default */
-	unsigned nb_kept;     /* frames that it keeps beside its rings */
+	const char *slot_key; /* device argument with the bytes that a frame must hold */
+	uint32_t slot_len;    /* default of the driver argument that sets the length of a slot */
+	unsigned nb_kept;     /* frames that the driver keeps besides its rings */
 	bool is_dense;
 };
 
@@ -195,7 +195,7 @@ port_open(struct port *port, const struct limit_options *opt, uint32_t frame_len
 		return refuse("no memory for frames", -ENOMEM);
 	signal(SIGINT, stop);
 	signal(SIGTERM, stop);
-	signal(SIGPIPE, SIG_IGN); /* virtio-user tells a vhost that may have gone before */
+	signal(SIGPIPE, SIG_IGN); /* virtio-user writes to a vhost socket that may be closed */
 	return start(port, opt, frame_len);
 }
 
@@ -206,7 +206,7 @@ port_close(struct port *port)
 	rte_eth_dev_close(port->id);
 }
 
-/* A memif client looks for its server when it is started, and only then. */
+/* A memif client searches for its server only when it is started: restart it. */
 static void
 look_again(const struct port *port)
 {

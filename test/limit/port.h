@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The one port of a side: a queue each way, and the pool of its frames.
+ * The only port of a side, with one queue in each direction, and the pool of its frames.
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 struct port {
 	uint16_t id;
-	struct rte_mempool *pool; /* of frames received and sent */
+	struct rte_mempool *pool; /* pool of received and sent frames */
 };
 
 /**
@@ -27,16 +27,19 @@ int port_open(struct port *port, const struct limit_options *opt, uint32_t frame
 
 void port_close(struct port *port);
 
-/** Wait until the link is up. @return whether it came up in time; says so on stderr when not */
+/**
+ * Wait until the link is up.
+ * @return whether it came up in time; otherwise after a line on stderr
+ */
 bool port_wait_link(const struct port *port, double seconds);
 
-/** Set once by SIGINT or SIGTERM: every loop ends. */
+/** True after SIGINT or SIGTERM: every loop ends. */
 bool port_is_stopped(void);
 
 /**
- * Send all of them, however long the port takes. It is given up, and what is left freed, when
- * nothing leaves for a second (the peer is gone) or the process is to stop.
- * @return how many were sent
+ * Send all frames, however long the port takes. If no frame leaves for a second, because the peer
+ * is gone, or if the process must stop, the remaining frames are freed.
+ * @return number of frames sent
  */
 unsigned port_send(const struct port *port, struct rte_mbuf **frames, unsigned nb);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * On huge pages where the kernel gives them, as uroce-perf's buffer is: else what a large working set
- * costs is the walk through the page tables.
+ * Allocates the region on huge pages if the kernel has some, like the buffer of uroce-perf.
+ * Otherwise page table walks would dominate the cost of a large working set.
  */
 
 #include "region.h"

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * The memory that payload comes from or goes to. Larger than the caches (-r), it is the working set
- * of a program that uses its data once.
+ * The memory for payload. If it is larger than the caches (-r), it is like the working set of a
+ * program that uses its data once.
  */
 
 #include <stdint.h>
 
-/** @return `len` bytes, written once so that each page is there; NULL: no memory */
+/** @return `len` bytes, written once so that each page is present; NULL: no memory */
 uint8_t *region_create(uint32_t len);
 
 void region_destroy(uint8_t *region);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Templates and checks. The addresses are of the range for documentation and mean nothing: nobody
- * on the way looks at them, and each side takes whatever its port brings.
+ * Templates and checks of frames. The addresses are from the range for documentation and have no
+ * effect: no switch examines them, and each side accepts all frames of its port.
  */
 
 #include "shape.h"
@@ -99,14 +99,14 @@ shape_frame_len(const struct shape *shape)
 	return shape->nb_frames == 1 ? shape->last.frame_len : shape->first.frame_len;
 }
 
-/* From so many bytes on, payload is summed while it is copied. */
+/* From this length on, the ICRC of payload is computed while it is copied. */
 #define FUSED_LEN_MIN 128
 
 uint32_t
 shape_put(const struct shape_kind *kind, uint8_t *frame, uint32_t psn, bool has_ack_req,
 	  uint64_t va, const uint8_t *src)
 {
-	/* One copy of fixed length is cheaper than one of the right length. */
+	/* a copy of fixed length costs less than one of the exact length */
 	enum { TEMPLATE_LEN = 80 };
 	static_assert(TEMPLATE_LEN >= SHAPE_CONST_LEN + 4 + sizeof(struct uroce_reth),
 		      "the longest header fits the copy");
@@ -186,7 +186,7 @@ learn(struct shape_kind seen[256], const uint8_t *frame, uint32_t len)
 	return kind;
 }
 
-/* Equality of the constant part, without a call. */
+/* Compare the constant part without a function call. */
 static inline bool
 is_same(const uint8_t *a, const uint8_t *b)
 {

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * The frames that are blasted: those of RDMA WRITEs of one size, made from templates.
+ * The frames of the test: RDMA WRITEs of one size, built from templates.
  *
- * A message of `size` bytes is one ONLY frame, or a FIRST, MIDDLE frames and a LAST. All frames of
- * one opcode are equal up to the sixth byte of the BTH, so the ICRC state there is prepared with the
- * template, and only what follows (AckReq, PSN, RETH, payload, pad) is computed for each frame. The
- * sink does the same with the headers that it has seen: a frame whose constant part is that of an
- * earlier, fully checked frame starts from its state.
+ * A message of `size` bytes is one Only frame, or a First, Middle frames and a Last. All frames of
+ * one opcode are equal up to the sixth byte of the BTH. So the ICRC state at that byte is stored in
+ * the template. Only what follows (AckReq, PSN, RETH, payload, pad) is computed for each frame. The
+ * receiver does the same with headers that it has seen: a frame whose constant part equals that of
+ * an earlier, fully checked frame starts from the stored state.
  */
 
 #include <stdbool.h>
@@ -20,26 +20,31 @@
 
 #include "wire/build.h"
 
-/** Ethernet, IPv4, UDP, and the BTH up to the AckReq byte: what is equal in all frames. */
+/**
+ * Bytes that are equal in all frames of a kind: Ethernet, IPv4, UDP, and the BTH up to the AckReq
+ * byte.
+ */
 #define SHAPE_CONST_LEN (14 + 20 + 8 + 8)
 
-/** Frames of one kind: a message's first, middle, last, or only ones. */
+/** Frames of one kind: First, Middle, Last or Only. */
 struct shape_kind {
-	uint8_t hdr[UROCE_HDR_MAX]; /* Ethernet to the last extension header */
+	uint8_t hdr[UROCE_HDR_MAX]; /* headers from Ethernet to the last extension header */
 	uint16_t hdr_len;
-	uint16_t frame_len; /* ICRC included; 0: no such frames (or none seen yet) */
+	/* length with ICRC; 0: there are no such frames, or none was received yet */
+	uint16_t frame_len;
 	uint16_t payload_len;
 	uint8_t pad_len;
 	bool has_reth;
-	uint32_t icrc; /* state after SHAPE_CONST_LEN bytes */
+	uint32_t icrc; /* ICRC state after SHAPE_CONST_LEN bytes */
 };
 
-/** The frames of a stream of messages. */
+/** The kinds of frames of a stream of messages. */
 struct shape {
-	struct shape_kind first, middle, last; /* `last` is the ONLY frame of a one-frame message */
-	uint32_t nb_frames;                    /* frames of a message */
-	uint32_t size;                         /* bytes of a message */
-	uint32_t stride; /* from one message's place in the region to the next's */
+	/* `last` is the Only frame of a message of one frame */
+	struct shape_kind first, middle, last;
+	uint32_t nb_frames; /* number of frames of a message */
+	uint32_t size;      /* number of bytes of a message */
+	uint32_t stride;    /* distance of the places of two messages in the region */
 };
 
 void shape_init(struct shape *shape, uint32_t size, uint32_t mtu);
@@ -57,24 +62,25 @@ shape_kind_at(const struct shape *shape, uint32_t idx)
 uint32_t shape_frame_len(const struct shape *shape);
 
 /**
- * Write a frame but for its ICRC: room for frame_len (and UROCE_HDR_MAX) bytes at `frame`. Payload
- * that is worth it is summed while it is copied.
- * @param va   what the RETH says, where there is one
+ * Write a frame without its ICRC, into room for frame_len (and UROCE_HDR_MAX) bytes at `frame`. The
+ * ICRC of large payload is computed while it is copied.
+ * @param va   virtual address in the RETH, if there is one
  * @param src  the payload
- * @return state after the payload when it was summed, else meaningless
+ * @return ICRC state after the payload if it was computed, otherwise undefined
  */
 uint32_t shape_put(const struct shape_kind *kind, uint8_t *frame, uint32_t psn, bool has_ack_req,
 		   uint64_t va, const uint8_t *src);
 
 /**
- * Sum a frame that shape_put() wrote, and store the ICRC. A call of its own, so that a burst is
- * written first and summed then: wide loads right behind narrow stores wait for them.
+ * Compute the ICRC of a frame that shape_put() wrote, and store it. This is a separate call, so
+ * that all frames of a burst are written first: wide loads directly after narrow stores would
+ * stall.
  */
 void shape_sum(const struct shape_kind *kind, uint8_t *frame, uint32_t state);
 
 /**
- * Copy payload. For a length that it knows to be small gcc emits a `rep movs`, which costs as much as
- * everything else that is done with a small frame; so what is small goes in moves that overlap.
+ * Copy payload. gcc compiles copies of a small known length to `rep movs`, which costs as much as
+ * all other work for a small frame. So small lengths are copied by overlapping moves.
  */
 static inline void
 shape_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
@@ -91,28 +97,29 @@ shape_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
 	memcpy(dst + len - 8, &last, 8);
 }
 
-/** What an answer costs on the wire: Ethernet, IPv4, UDP, BTH, AETH, ICRC. */
+/** Bytes of a response on the wire: Ethernet, IPv4, UDP, BTH, AETH, ICRC. */
 #define SHAPE_ACK_LEN (SHAPE_CONST_LEN + 4 + 4 + 4)
 
-/** Syndrome of an answer: all is well, or the last answer: the sink ends. */
+/** Syndromes of a response: an ACK, or the last response before the sink ends. */
 #define SHAPE_SYNDROME_ACK 0x1f
 #define SHAPE_SYNDROME_END 0x63
 
-/** Write an answer to everything up to `psn`. */
+/** Write a response that acknowledges all frames up to `psn`. */
 void shape_put_ack(const struct shape_kind *ack, uint8_t *frame, uint32_t psn, uint8_t syndrome);
 
-/** Prepare the template of answers. */
+/** Prepare the template of responses. */
 void shape_init_ack(struct shape_kind *ack);
 
 /**
- * Check a received frame: equal to a kind seen before up to its PSN, or else parsed; then the ICRC.
- * @param seen  256 kinds, by opcode: zeroed at first; learns
- * @return its kind, or NULL: not one of ours, or damaged
+ * Check a received frame: its constant part is compared with earlier kinds, or else the frame is
+ * parsed. Then the ICRC is checked.
+ * @param seen  256 kinds by opcode, zeroed before the first call; new kinds are added
+ * @return its kind, or NULL: not a frame of this test, or damaged
  */
 const struct shape_kind *shape_check(struct shape_kind seen[256], const uint8_t *frame,
 				     uint32_t len);
 
-/** Whether it is RoCEv2 at all: a kernel's interface has other things to say, too. */
+/** Whether the frame is RoCEv2: the kernel sends other frames on its interfaces, too. */
 bool shape_is_roce(const uint8_t *frame, uint32_t len);
 
 /** PSN of a frame that shape_check() accepted. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The sink, and the clock of the measurement: what it received and verified between two instants,
- * both after the stream has begun. A gap in the PSNs is counted and passed over, for there is no
- * protocol that would repair it.
+ * The receiver, which measures: the frames that it received and checked in an interval that begins
+ * after the start of the stream. A PSN gap is counted and skipped, because no protocol repairs it.
  */
 
 #include "side.h"
@@ -19,7 +18,7 @@
 #include "shape.h"
 #include "wire/psn.h"
 
-/* The frame so many places on is fetched meanwhile. */
+/* Number of frames ahead that are prefetched. */
 #define AHEAD 4
 
 struct sink {
@@ -28,19 +27,24 @@ struct sink {
 	struct shape_kind seen[256];
 	struct shape_kind ack;
 	uint8_t *region;
-	uint64_t place;        /* where the next payload without a RETH goes */
-	uint32_t expected_psn; /* meaningful once has_begun */
+	uint64_t place;        /* place of the next payload without a RETH */
+	uint32_t expected_psn; /* PSN of the next frame; valid if has_begun */
 	bool has_begun;
-	unsigned unanswered;                       /* frames since the last answer */
-	bool is_asked;                             /* one of them asks for it now */
-	struct rte_mbuf *answers[LIMIT_BURST_MAX]; /* to the frames of this burst */
+	unsigned unanswered; /* number of frames since the last response */
+	/* one of the received frames requests a response */
+	bool is_asked;
+	struct rte_mbuf *answers[LIMIT_BURST_MAX]; /* responses for the frames of this burst */
 	unsigned nb_answers;
-	/* counters */
-	uint64_t frames; /* received, right in all respects */
-	uint64_t bytes;  /* their payload */
-	uint64_t lost;   /* PSNs passed over */
+	/* counters of received frames */
+	uint64_t frames; /* number of valid frames received */
+	uint64_t bytes;  /* number of payload bytes in these frames */
+	uint64_t lost;   /* number of PSNs that were skipped */
 	uint64_t
-		bad; /* another shape, damaged, or outside the region; what is no RoCE is not counted */
+		/*
+		 * number of frames of another kind, damaged, or outside of the region; frames that
+		 * are not RoCE are not counted
+		 */
+		bad;
 };
 
 static bool
@@ -51,7 +55,7 @@ place_payload(struct sink *sink, const struct shape_kind *kind, const uint8_t *f
 	if (at > sink->opt->region || kind->payload_len > sink->opt->region - at) {
 		if (kind->has_reth || kind->payload_len > sink->opt->region)
 			return false;
-		at = 0; /* its first frame was lost */
+		at = 0; /* the First frame was lost */
 	}
 	shape_copy(sink->region + at, frame + kind->hdr_len, kind->payload_len);
 	sink->place = at + kind->payload_len;
@@ -87,7 +91,7 @@ last_psn(const struct sink *sink)
 	return uroce_psn_add(sink->expected_psn, UROCE_PSN_MASK);
 }
 
-/* An answer to all that came so far; it leaves with the others of the burst. */
+/* Add a response for all frames so far; it is sent with the others of the burst. */
 static void
 put_answer(struct sink *sink)
 {
@@ -129,7 +133,7 @@ poll(struct sink *sink)
 	return nb;
 }
 
-/* Poll until `seconds` after the first frame (at once when `seconds` is 0), or `max` frames. */
+/* Poll for `seconds` from the first frame on, or until `max` frames; seconds 0: from now on. */
 static bool
 poll_for(struct sink *sink, double seconds, uint64_t max, bool is_begun)
 {

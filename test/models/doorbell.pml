@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Doorbells, the try-lock, the service thread's sleep, control calls, grace periods and destruction: who
- * touches a worker, and a QP, when.
+ * Model of doorbells, the try-lock, the service thread's sleep, control calls, grace periods and
+ * destruction: which thread accesses a worker or a QP, and when.
  *
- * Each rule names the function of lib/datapath that it stands for. One step is one access to memory
- * that another thread may see at that moment; what only the holder of the worker's lock sees is done
- * together with its neighbour. SPIN's memory is sequentially consistent: where the code asks for less
- * than that, doc/design/models.md says why less is enough.
+ * Each rule names the function of lib/datapath that it models. One step is one access to memory
+ * that another thread may see at that moment. Accesses that only the holder of the worker's lock
+ * can see are combined with their neighbours. SPIN's memory is sequentially consistent: where the
+ * code needs less, doc/design/models.md gives the reason.
  *
- * Proven, for all interleavings, within the bounds:
- *  - what was posted is taken, and what a control call left to do is done, although everyone may go to
- *    sleep: when nothing can happen any more, nothing is left to do (LEAVES), or it is done one nap of
- *    the service thread later, where the application just stops polling;
- *  - the same where the service thread lies down and only frames, doorbells, calls and the timers that it
- *    knows of end its sleep (NOTICES);
- *  - a worker is in one round at a time, and its lists are touched under its lock only;
- *  - nobody touches a QP after it was freed;
- *  - no deadlock: everyone ends.
+ * Proven for all interleavings within the bounds:
  *
- * The bounds are given with -D, see run-models; the values here are for looking at the model by hand.
+ * - Every posted request is handled, and every pending action of a control call is executed,
+ *   although all threads may sleep. When nothing can happen any more, nothing is pending (LEAVES).
+ *   If the application only stops polling, pending work is done after one timed sleep of the
+ *   service thread.
+ * - The same holds if the service thread sleeps until a wake-up: by frames, doorbells, calls, or
+ *   timers that it knows of (NOTICES).
+ * - A worker is in one round at a time, and its lists are accessed under its lock only.
+ * - No thread accesses a QP after it was freed.
+ * - There is no deadlock: every thread ends.
+ *
+ * The bounds are given with -D, see run-models; the values here are for manual runs of the model.
  */
 
 #ifndef QPS
@@ -28,60 +30,66 @@
 #define POSTERS 2 /* threads that post; thread i posts to QP i % QPS */
 #endif
 #ifndef POSTS
-#define POSTS 2 /* requests that each posts to QP 1; to another QP one */
+#define POSTS 2 /* requests that each thread posts to QP 1; to another QP only one */
 #endif
 #ifndef SERVICE
-#define SERVICE 1 /* there is a service thread: drive=app */
+#define SERVICE 1 /* 1: there is a service thread (drive=app) */
 #endif
 #ifndef LCORE
-#define LCORE 0 /* an lcore drives for ever: drive=lcore */
+#define LCORE 0 /* 1: an lcore drives for ever (drive=lcore) */
 #endif
 #ifndef APPS
 #define APPS 0 /* threads of the application that poll */
 #endif
 #ifndef POLLS
-#define POLLS 1 /* times that each does, at most */
+#define POLLS 1 /* maximum number of polls of each such thread */
 #endif
 #ifndef LEAVES
-#define LEAVES 1 /* it says so when it stops: it arms its CQ; the service thread's naps do not end by time */
+/*
+ * 1: an application that stops polling arms its CQ first; a timed sleep of the service thread never
+ * ends by time
+ */
+#define LEAVES 1
 #endif
 #ifndef SHORTCUT
-#define SHORTCUT 0 /* a post may send by itself, while the application polls */
+#define SHORTCUT 0 /* 1: posts may use inline transmit while the application polls */
 #endif
 #ifndef CALLERS
-#define CALLERS 0 /* threads that make a control call, for QP 0, which leaves something to do */
+#define CALLERS 0 /* threads that make a control call for QP 1, which leaves a pending action */
 #endif
 #ifndef DESTROYS
-#define DESTROYS 0 /* all QPs are destroyed, each by a thread, when nobody posts to it any more */
+/* 1: all QPs are destroyed, each by a thread, when no thread posts to them any more */
+#define DESTROYS 0
 #endif
 #ifndef HOPS
-#define HOPS 0 /* another worker's rounds look QP 1 up */
+#define HOPS 0 /* 1: rounds of another worker look up QP 1 */
 #endif
 #ifndef FRAMES
 #define FRAMES 0 /* frames that arrive for QP 1 */
 #endif
 
 #ifndef NOTICES
-#define NOTICES 0 /* the port gives notice of frames: the service thread lies down */
+#define NOTICES 0 /* 1: the port has RX wake-ups, so the service thread sleeps until one */
 #endif
 #ifndef RECEIVERS
 #define RECEIVERS 0 /* threads that post a receive request to QP 1, which may fail meanwhile */
 #endif
 
-#define NOBODY 0 /* no QP: QPs are 1 .. QPS here */
+#define NOBODY 0 /* no QP: QPs have numbers 1 .. QPS here */
 
 /* --- struct uroce_worker_qp, by QP ---------------------------------------------------------------------- */
 
-byte posted[QPS + 1]; /* the send queue: requests in it */
-byte recvs;           /* the receive queue of QP 1 */
-bit is_err;           /* its state */
+byte posted[QPS + 1]; /* requests in the send queue */
+byte recvs;           /* requests in the receive queue of QP 1 */
+bit is_err;           /* QP 1 is in state ERR */
 bit is_rung[QPS + 1];
 byte bell_next[QPS + 1];
 bit is_active[QPS + 1]; /* in the worker's list of senders */
-bit is_owed[QPS + 1];   /* a control call left something to do */
+bit is_owed[QPS + 1];   /* a control call has left a pending action */
 bit is_freed[QPS + 1];
-bit is_published[QPS + 1]; /* qpn.c: its slot in the table */
-byte nb_posting[QPS + 1];  /* threads that are not done with it: the program waits for them */
+bit is_published[QPS + 1]; /* the QP is in the table of QP numbers (qpn.c) */
+/* threads that still use the QP: the program waits for them before it destroys the QP */
+byte nb_posting[QPS + 1];
 
 inline touch(qp)
 {
@@ -91,33 +99,37 @@ inline touch(qp)
 /* --- struct uroce_worker: the owner of all QPs, and another one -------------------------------------- */
 
 byte bells;
-byte swap; /* of who reverses the list */
-bit cmds[CALLERS + QPS + 1]; /* the mailbox: by caller */
+byte swap; /* variable of the thread that reverses the list */
+bit cmds[CALLERS + QPS + 1]; /* the mailbox of control calls, by caller */
 bit is_done[CALLERS + QPS + 1];
-byte cmd_qp[CALLERS + QPS + 1]; /* which QP to forget; NOBODY: a call that leaves something to do */
+/* the QP to remove from the worker's lists; NOBODY: a call that leaves a pending action */
+byte cmd_qp[CALLERS + QPS + 1];
 bit has_cmds;
 bit mine[CALLERS + QPS + 1]; /* calls that the holder of the lock has taken */
-bit is_held;   /* the lock */
-bit is_recent; /* app_ns: the application drove within the last millisecond */
-byte round, hop_round; /* modulo 4 */
-byte frames = (NOTICES -> 0 : FRAMES); /* in the receive queue */
-bit is_dev_locked; /* the device's mutex, which destroyers take */
-byte in_round; /* how many threads are inside one of the owner's rounds, or a call */
+bit is_held;   /* a thread holds the worker's lock */
+bit is_recent; /* app_ns: the application drove the worker within the last millisecond */
+byte round, hop_round; /* counters of rounds, modulo 4 */
+byte frames = (NOTICES -> 0 : FRAMES); /* frames in the receive queue */
+bit is_dev_locked; /* a destroyer holds the device's mutex */
+byte in_round; /* number of threads inside one of the owner's rounds, or a call */
 
 /* --- struct uroce_service_thread ------------------------------------------------------------------ */
 
-byte wakes; /* no more than a few, so that it does not wrap */
+byte wakes; /* counter of wake-ups, which is too small to wrap */
 bit is_asleep, is_stopping;
-bit is_waiting; /* in the kernel: ppoll() */
-bit is_written; /* the eventfd can be read */
-/* its sleep: is_unattended is the worker's, is_open and is_noticed are the queue's */
+bit is_waiting; /* the service thread is in the kernel: ppoll() */
+bit is_written; /* the eventfd is readable */
+/*
+ * state of the service thread's sleep: is_unattended belongs to the worker, is_open and is_noticed
+ * to the queue
+ */
 bit is_unattended, is_open, is_noticed;
-bit is_listening; /* it waits for frames, too */
-bit is_between;   /* the peer has looked at the mask, and its frame is to be seen soon */
-bit is_timed;     /* a round of the application's has left a timer */
-bit has_moved;    /* a round has received something */
+bit is_listening; /* the service thread waits for frames, too */
+bit is_between;   /* the peer has read the mask, and its frame will be visible soon */
+bit is_timed;     /* a round of the application has left a timer */
+bit has_moved;    /* a round has received a frame */
 
-byte nb_running; /* threads that are not at their end yet, the service thread and the lcore excepted */
+byte nb_running; /* threads that have not ended, except for the service thread and the lcore */
 
 /* wire/lock.h: uroce_lock_try() */
 inline try_lock(got)
@@ -195,7 +207,7 @@ inline take_bells(list, next)
 	:: bells == NOBODY
 	:: else ->
 		atomic { list = bells; bells = NOBODY };
-		/* reversed, which nobody else can see, but the QPs must be there */
+		/* the list is reversed, which no other thread sees; but the QPs must exist */
 		atomic {
 			next = NOBODY;
 			do
@@ -229,7 +241,7 @@ inline forget(qp, list, next)
 	atomic { touch(qp); is_active[qp] = 0; is_owed[qp] = 0 }
 }
 
-/* cmd.c: uroce_cmd_take(). The calls are made one after another, in any order. */
+/* cmd.c: uroce_cmd_take(). The calls are executed one after another, in any order. */
 inline take_cmds(i, list, next)
 {
 	if
@@ -257,21 +269,22 @@ inline take_cmds(i, list, next)
 	fi
 }
 
-/* worker.c: run_round(); rx.c; tx.c: what is in a send queue is taken */
+/* worker.c: run_round(); rx.c; tx.c. The requests of a send queue are handled. */
 inline run_round(i, list, next)
 {
 	atomic {
 		assert(in_round == 0);
 		in_round++;
-		round = (round + 1) % 4 /* G1: begin_round() */
+		round = (round + 1) % 4 /* G1: uroce_worker_begin_round() */
 	};
 	if
-	:: NOTICES -> is_noticed = 0 /* the driver takes it, then looks */
+	:: NOTICES -> is_noticed = 0 /* the driver clears the wake-up, then polls */
 	:: else
 	fi;
 	if
 	:: !NOTICES || frames == 0
-	:: frames > 0 -> /* a frame: looked up, then handed to its QP, which may have to answer */
+	/* a frame: its QP is looked up and receives the frame, and may have to respond */
+	:: frames > 0 ->
 		atomic { frames--; has_moved = 1 };
 		if
 		:: is_published[1] -> list = 1
@@ -284,7 +297,7 @@ inline run_round(i, list, next)
 	fi;
 	if
 	:: true
-	:: RECEIVERS && !is_err -> /* qpc.c: uroce_qpc_enter_error() */
+	:: RECEIVERS && !is_err -> /* error.c: uroce_error_enter() */
 		is_err = 1;
 		recvs = 0 /* uroce_completion_flush() */
 	fi;
@@ -309,7 +322,7 @@ inline run_round(i, list, next)
 	od;
 	atomic {
 		in_round--;
-		round = (round + 1) % 4 /* G2: end_round() */
+		round = (round + 1) % 4 /* G2: uroce_worker_end_round() */
 	}
 }
 
@@ -340,7 +353,7 @@ inline ring(qp, head, was, seen)
 	seen = 0
 }
 
-/* inline_tx.c: uroce_worker_send(); it takes no doorbells, and does not count as driving */
+/* inline_tx.c: uroce_worker_send(). It takes no doorbells, and does not count as driving. */
 inline send_straight(qp, is_sent)
 {
 	atomic {
@@ -418,7 +431,7 @@ inline call(me, i, list, next, got, seen)
 		got = 0;
 		if
 		:: is_done[me] -> break
-		:: else -> is_done[me] || !is_held /* it spins */
+		:: else -> is_done[me] || !is_held /* the caller spins */
 		fi
 	od;
 	summon(seen);
@@ -460,7 +473,7 @@ proctype Destroyer(byte qp; byte me)
 	wait_round(round, now);
 	wait_round(hop_round, now);
 	atomic {
-		posted[qp] = 0; /* flushed, or nobody wants to know */
+		posted[qp] = 0; /* the requests are flushed; no completion is needed */
 		is_freed[qp] = 1;
 		nb_running--
 	}
@@ -498,7 +511,7 @@ proctype App()
 	nb_running--
 }
 
-/* The rounds of another worker: worker.c, rx.c: act_all(), hop() */
+/* The rounds of another worker: worker.c, rx.c */
 proctype Other()
 {
 	byte qp;
@@ -520,7 +533,10 @@ proctype Other()
 	od
 }
 
-/* The port's peer: a frame, and notice of it. Its driver may look at the mask before its frame is to be seen. */
+/*
+ * The port's peer: sends a frame and its wake-up. The driver may read the mask before the frame is
+ * visible.
+ */
 proctype Peer()
 {
 	byte n;
@@ -561,7 +577,9 @@ inline get_up()
 	is_ready = 0
 }
 
-/* service.c: arm_wakeup_and_sleep(), and the nap behind it, in which a frame comes to be seen */
+/*
+ * service.c: arm_wakeup_and_sleep(), and the timed sleep after it, in which a frame becomes visible
+ */
 inline lie_down(got)
 {
 	try_lock(got);
@@ -577,7 +595,10 @@ inline lie_down(got)
 	got = 0
 }
 
-/* service.c: wait_for_fds(), has_doorbells(). A sleep ends by frames and by timers, a nap by time. */
+/*
+ * service.c: wait_for_fds(), has_doorbells(). Frames and timers end a sleep; time ends a timed
+ * sleep.
+ */
 inline wait_for(is_sleep)
 {
 	is_asleep = 1;
@@ -612,7 +633,7 @@ proctype Service()
 	:: is_stopping -> break
 	:: else ->
 		before = wakes;
-		/* look_after(), is_apps() */
+		/* check_workers(), is_app_driven() */
 		if
 		:: is_recent
 		:: else ->
@@ -622,7 +643,7 @@ proctype Service()
 				has_moved = 0;
 				run_round(i, list, next);
 				atomic {
-					/* timers have run out meanwhile */
+					/* timers have expired meanwhile */
 					is_timed = is_timed && !is_late;
 					knows_timer = is_timed;
 					is_quiet = !is_recent && !has_moved && NOTICES;
@@ -675,7 +696,7 @@ proctype Lcore()
 	release()
 }
 
-/* A millisecond without a poll. */
+/* A millisecond passes without a poll. */
 proctype Clock()
 {
 	do
@@ -744,7 +765,10 @@ init
 		fi;
 		i = 0
 	};
-	/* When nothing happens any more, nothing is left to do. Then the device goes: service.c */
+	/*
+	 * When nothing happens any more, nothing is pending. Then the device is destroyed:
+	 * service.c
+	 */
 	if
 	:: LEAVES && !LCORE && !NOTICES -> timeout
 	:: else -> is_all_taken && nb_running == 0

@@ -1,61 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RC: a requester, a responder, and a network that loses, repeats and reorders without limit.
+ * Model of RC: a requester, a responder, and a network that loses, duplicates and reorders without
+ * limit.
  *
- * Each rule names the function of lib/transport that it stands for. An event (a packet arrives, one
- * is sent, a timer runs out) is one step, as it is one call into a context that one thread owns. There
- * is no clock: a timer that runs may run out when nothing else can happen any more, and HASTY times
- * long before; what the code decides by looking at the time is decided freely (`is_soon`, `is_late`).
+ * Each rule names the function of lib/transport that it models. An event (a packet arrives, a
+ * packet is sent, a timer expires) is one step, because it is one call into a context that one
+ * thread owns. There is no clock. A timer may expire when nothing else can happen any more, and
+ * HASTY times earlier. Decisions of the code that depend on time are free choices (`is_soon`,
+ * `is_late`).
  *
- * A packet carries its place in the stream, 0 .. PKTS - 1, as its payload; both ends know it by its
- * PSN only, which lives on a circle of PSNS numbers and wraps. Where a rule compares PSNs, the model
- * does that on the circle. The network forgets packets that are older than half of it, as it must
- * where PSNs have 24 bits. Responses to what is acknowledged are taken out of it, and requests that
- * were executed are counted there as echoes: they are all answered in the same way.
+ * A packet carries its place in the stream, 0 .. PKTS - 1, as its payload. Both ends know only its
+ * PSN, which lives on a circle of PSNS numbers and wraps. Where a rule compares PSNs, the model
+ * compares them on the circle. The network drops packets that are older than half of the circle, as
+ * a network does with PSNs of 24 bits. Responses to acknowledged packets are removed from the
+ * network. Requests that were executed are counted as echoes, because all of them get the same
+ * response.
  *
- * Proven, for all orders of events, within the bounds:
- *  - each payload lands once, at its own place, while its message is the one being received, and a
- *    message ends after all of it has landed: delivered exactly once, in order, no flag before its data;
- *  - what the requester takes for acknowledged was executed; windows hold;
- *  - the QP does not give up: RETRIES covers the faults;
- *  - nothing gets stuck (no invalid end), and nothing goes round for ever (no cycle): everything posted
- *    completes.
+ * Proven for all orders of events within the bounds:
  *
- * The bounds are given with -D, see run-models; the values here are for looking at the model by hand.
+ * - Each payload is placed once, at its own place, while its message is being received. A message
+ *   ends after all of its payload was placed. So delivery is exactly once and in order, and no flag
+ *   is visible before its data.
+ * - What the requester takes for acknowledged was executed. Windows hold.
+ * - The QP does not fail: RETRIES covers the faults.
+ * - There is no deadlock (no invalid end) and no livelock (no cycle): every posted request
+ *   completes.
+ *
+ * The bounds are given with -D, see run-models; the values here are for manual runs of the model.
  */
 
 #ifndef REQ_GBN
-#define REQ_GBN 0 /* the requester goes back N, always: conf.is_req_gbn */
+#define REQ_GBN 0 /* 1: the requester always recovers by go-back-N (conf.is_req_gbn) */
 #endif
 #ifndef RESP_GBN
-#define RESP_GBN 0 /* the responder drops what is ahead of a hole: conf.is_resp_gbn */
+#define RESP_GBN 0 /* 1: the responder drops out-of-order packets (conf.is_resp_gbn) */
 #endif
 #ifndef LOSSES
-#define LOSSES 1 /* packets that the network may lose, of both directions */
+#define LOSSES 1 /* packets of both directions that the network may lose */
 #endif
 #ifndef DUPS
-#define DUPS 0 /* packets that it may repeat */
+#define DUPS 0 /* packets that the network may duplicate */
 #endif
 #ifndef HASTY
-#define HASTY 0 /* timers that run out although something is still under way */
+#define HASTY 0 /* timers that expire although packets are in flight */
 #endif
 #ifndef RNRS
-#define RNRS 0 /* times that no receive request is posted */
+#define RNRS 0 /* SENDs for which no receive request is posted */
 #endif
 #ifndef FULLS
-#define FULLS 0 /* packets that the pool of transport/reorder_buffer.c has no room for */
+#define FULLS 0 /* packets for which the reorder buffer has no room */
 #endif
 #ifndef RETRIES
-#define RETRIES (LOSSES + FULLS + HASTY + RESP_GBN) /* retry_cnt: with one less, it gives up */
+/* retry_cnt; with one retry less the QP fails */
+#define RETRIES (LOSSES + FULLS + HASTY + RESP_GBN)
 #endif
 
-#ifdef TRACK /* so that the inside of a step is seen in the list of what was never reached */
+#ifdef TRACK /* with TRACK the steps inside of d_step are listed if they are never reached */
 #define d_step atomic
 #endif
 
 #define WRITE  0
 #define SEND   1
-#define ATOMIC 2 /* one packet, answered by data; with REQ_GBN only: ooo_response.c is not modelled */
+/* one packet, whose response has data; with REQ_GBN only, because ooo_response.c is not modelled */
+#define ATOMIC 2
 
 /* Three messages, [0, M1) [M1, M2) [M2, PKTS). */
 #ifndef PKTS
@@ -67,12 +74,15 @@
 #define KIND3 SEND
 #endif
 
-/* The circle: it wraps after three packets. A window is less than half of it. */
+/* The circle of PSNs: it wraps after three packets. A window is less than half of it. */
 #define PSNS      8
 #define PSN_FIRST 5
 #define WINDOW    3
 
-/* Scaled down like the window: packets between two that ask, repairs in a row, holes of a round trip. */
+/*
+ * Scaled down like the window: packets between two ACK requests, adjacent gaps, and gaps in a round
+ * trip.
+ */
 #define ACK_EVERY    2
 #define ADJACENT_MAX 2
 #define HOLES_MANY   2
@@ -90,24 +100,25 @@
 /* --- the network ------------------------------------------------------------------------------- */
 
 /*
- * A bag for each kind of packet: two bits count how many equal ones are under way. A packet may
- * leave a bag at any time, so any order is possible. What becomes of it is settled when it is sent.
+ * A bag for each kind of packet: two bits count how many equal packets are in flight. A packet may
+ * leave a bag at any time, so every order is possible. Whether a packet is lost or duplicated is
+ * decided when it is sent.
  */
 #define nb(bag, i)   (((bag) >> (2 * (i))) & 3)
 #define take(bag, i) bag = bag - (1 << (2 * (i)))
 
-int requests; /* 2 * place + whether it asks for an ACK */
-byte echoes;  /* requests that were executed: all the same, they are answered by an ACK */
-short acks;   /* by the place that they acknowledge */
-short naks;   /* by the place that is missing */
-short rnrs;   /* by the place that was refused */
-short data;   /* answers of atomics, by place */
+int requests; /* 2 * place + whether the packet requests an ACK */
+byte echoes;  /* requests that were executed: all of them get an ACK in response */
+short acks;   /* by the acknowledged place */
+short naks;   /* by the missing place */
+short rnrs;   /* by the refused place */
+short data;   /* responses to atomics, by place */
 
 byte losses = LOSSES, dups = DUPS, hasty = HASTY, refusals = RNRS, fulls = FULLS;
 
 #define is_network_empty (!requests && !echoes && !acks && !naks && !rnrs && !data)
 
-#define ECHOES 2 /* that are counted */
+#define ECHOES 2 /* maximum count of echoes */
 
 #define LOST  0
 #define ONCE  1
@@ -123,7 +134,7 @@ inline choose_fate()
 	fi
 }
 
-/* More than three of the same are no different from three. */
+/* More than three equal packets have the same effect as three. */
 inline emit(bag, i)
 {
 	if
@@ -137,7 +148,7 @@ inline emit(bag, i)
 	fate = LOST
 }
 
-/* A request is sent. */
+/* Send a request. */
 inline emit_request(at, is_asking)
 {
 	printf("%d >            asks %d, copies %d\n", at, is_asking, fate);
@@ -149,7 +160,7 @@ inline emit_request(at, is_asking)
 	fi
 }
 
-/* A request was executed: what is under way of the same is an echo. */
+/* A request was executed: further copies of it in flight are echoes. */
 inline make_echoes(at)
 {
 	if
@@ -178,23 +189,23 @@ byte pick;
 #define RNR  3
 
 byte epsn;
-byte aeth;     /* what is owed: has_aeth, syndrome */
+byte aeth;     /* the pending AETH: has_aeth, syndrome */
 byte aeth_at;  /* aeth_psn of a NAK */
-byte known;    /* resp.gap: a bit for each place ahead of the hole that is here */
-byte held;     /* those of them that are held as frames: the others were placed */
-byte asking;   /* those of these that ask for an ACK */
-byte answers;  /* atomics to be answered: a bit for each place */
+byte known;    /* resp.gap: a bit for each place behind the gap that has arrived */
+byte held;     /* those places whose frames are buffered: the others were placed */
+byte asking;   /* those buffered frames that request an ACK */
+byte answers;  /* atomics whose responses are pending: a bit for each place */
 bit is_nak_sent, is_rnr_sent;
 bit is_nak_due; /* nak_deadline is set */
 bit has_dropped;
 byte dropped;   /* dropped_psn */
 
-byte landed;   /* the oracle's: a bit for each payload in memory */
-byte answered; /* and for each atomic whose answer arrived */
+byte landed;   /* state of the oracle: a bit for each payload in memory */
+byte answered; /* state of the oracle: a bit for each atomic whose response arrived */
 
-bit has_room;   /* the pool has */
+bit has_room;   /* the reorder buffer has room */
 bit has_recv;   /* a receive request is posted */
-bit is_late;    /* the hole is reported by now: reorder_window.h */
+bit is_late;    /* the reordering window is over, so the gap is reported: reorder_window.h */
 
 /* --- the requester: requester.c, response.c, loss_recovery.c ------------------------------------------------------ */
 
@@ -230,7 +241,7 @@ byte state = OPEN;
 #define on_closed   on_rewound
 #define on_progress state = (is_fast_retx -> FAST_RETX : OPEN)
 
-bit is_soon; /* an answer came sooner than a round trip after the repair */
+bit is_soon; /* a response came sooner than a round trip after the retransmission */
 
 hidden byte until_at, dst;
 hidden byte ok, was, asks, is_told, is_done;
@@ -244,10 +255,13 @@ hidden byte ok, was, asks, is_told, is_done;
 
 #define may_send (state != RNR_WAIT && (due_first || due_last || due_behind || has_next))
 
-/* req.c: wants_ack(), but for its counting */
+/* req.c: wants_ack(), without its counter */
 #define must_ask(at) (dist(una, at) + 1 >= WINDOW || (is_last(at) && (at) + 1 == posted))
 
-/* recovery_state.c: uroce_recovery_rewound(). What is not looked at while its flag is clear is zero. */
+/*
+ * recovery_state.c: uroce_recovery_rewound(). Variables that are not used while their flag is clear
+ * are zero.
+ */
 inline close_repair()
 {
 	on_rewound;
@@ -269,7 +283,7 @@ inline rewind()
 inline retry()
 {
 	printf("  a retry, %d left\n", retry_left);
-	assert(retry_left > 0); /* the QP gave up */
+	assert(retry_left > 0); /* otherwise the QP fails */
 	retry_left--;
 	rewind()
 }
@@ -283,7 +297,7 @@ inline go_back()
 	fi
 }
 
-/* Responses to what is acknowledged would be ghosts: they need not be kept. */
+/* Remove responses to acknowledged packets, which would be ghosts. */
 inline bury_ghosts()
 {
 	acks = acks & ~((1 << 2 * una) - 1);
@@ -314,7 +328,10 @@ inline progress()
 	bury_ghosts()
 }
 
-/* completer.c: uroce_completer_advance(): acknowledge everything before `until_at`. `ok`: no atomic is in the way */
+/*
+ * completer.c: uroce_completer_advance(): acknowledges everything before `until_at`. `ok`: there is
+ * no atomic among it.
+ */
 inline advance()
 {
 	was = 0;
@@ -327,14 +344,14 @@ inline advance()
 		:: else -> una++; was = 1
 		fi
 	od;
-	assert(una <= epsn); /* what is acknowledged was executed */
+	assert(una <= epsn); /* acknowledged packets were executed */
 	if
 	:: was -> progress()
 	:: else
 	fi
 }
 
-/* loss_recovery.c: open_gap() */
+/* loss_recovery.c: open_request_gap() */
 inline open_hole()
 {
 	if
@@ -354,7 +371,7 @@ inline open_hole()
 	hole = una
 }
 
-/* loss_recovery.c: is_go_back_n_peer(). `ok`: go back N */
+/* loss_recovery.c: is_go_back_n_peer(). `ok`: the peer is go-back-N */
 inline doubt_peer()
 {
 	if
@@ -371,12 +388,15 @@ inline respond(is_nak)
 {
 	if
 	:: !is_repairable || (is_nak && peer == DROPS) -> ok = 0
-	/* no news of the hole; or the peer has seen what followed the repair */
+	/*
+	 * the response tells nothing new of the gap; or the peer has received a packet behind the
+	 * retransmitted one
+	 */
 	:: is_repairable && !(is_nak && peer == DROPS) && is_fast_retx &&
 	   (hole == una || (!due_first && dist(hole, una) == 1 && !is_nak && repaired_max != max)) ->
 		ok = 1
 	:: else ->
-		was = is_nak; /* is_hole */
+		was = is_nak; /* there is a gap */
 		ok = 0;
 		if
 		:: is_fast_retx && !due_first ->
@@ -419,7 +439,10 @@ inline fall_back()
 	on_closed; due_first = 0; hole = 0; repaired_max = 0
 }
 
-/* response.c: uroce_response_recv(): a response to nothing in flight is a ghost. The network's own oldest die. */
+/*
+ * response.c: uroce_response_recv(): a response to nothing in flight is a ghost. The network drops
+ * its oldest packets.
+ */
 #define is_ghost(at)  (dist(una, at) >= dist(una, max))
 #define is_aged(at)   (una > (at) + PSNS / 2)
 
@@ -518,7 +541,7 @@ inline recv_data()
 	pick = 0
 }
 
-/* retransmit.c: uroce_retransmit_put(): req.c: wants_ack() with its counter put aside */
+/* retransmit.c: uroce_retransmit_put(); req.c: wants_ack() without its counter */
 inline put_again(at, is_asking)
 {
 	asks = is_asking || must_ask(at);
@@ -583,7 +606,7 @@ inline put_spare()
 	od
 }
 
-/* Nothing happens any more, unless a timer runs out, or the program posts. */
+/* Nothing happens any more, unless a timer expires, or the program posts. */
 #define is_quiet (is_network_empty && !aeth && !answers && !is_nak_due && !may_send)
 
 #define is_over (una == PKTS && is_quiet)
@@ -607,7 +630,7 @@ active proctype Requester()
 			:: !ok && !has_next -> put_spare()
 			:: else
 			fi;
-			/* nothing was built after all */
+			/* no packet was built */
 			if
 			:: fate == LOST
 			:: fate == ONCE -> fate = LOST
@@ -645,7 +668,10 @@ active proctype Requester()
 		due_first = 1;
 		due_last = dist(una, max) > 1
 	   }
-	/* retry.c: uroce_retry_expire(), the ACK timeout; with nothing on the wire it costs nothing */
+	/*
+	 * retry.c: uroce_retry_expire(), the ACK timeout; without packets in flight it uses no
+	 * retry
+	 */
 	:: d_step {
 		una != max && state != RNR_WAIT && (is_quiet || (hasty > 0 && una != next)) ->
 		if
@@ -667,18 +693,24 @@ active proctype Requester()
 
 #define has_landed(from, to) ((landed & ((2 << (to)) - (1 << (from)))) == (2 << (to)) - (1 << (from)))
 
-/* The payload `at` is put where `to` belongs. */
+/* Put payload `at` into the place `to`. */
 inline land(to, at)
 {
 	assert(to == at);
 	assert(!(landed & (1 << (to))));
-	assert(begin_of(to) <= epsn && epsn <= (to)); /* while its message is being received, */
-	assert((to) == epsn || begin_of(to) < epsn);  /* whose first packet said where to, */
+	/* the message of the place is being received, */
+	assert(begin_of(to) <= epsn && epsn <= (to));
+	/* its First packet has arrived, which has the address, */
+	assert((to) == epsn || begin_of(to) < epsn);
 	landed = landed | (1 << (to));
-	assert(!is_last(to) || has_landed(begin_of(to), to)) /* and its last packet after all others */
+	/* and its Last packet comes after all others */
+	assert(!is_last(to) || has_landed(begin_of(to), to))
 }
 
-/* ooo_request.c: uroce_ooo_request_discard(); reorder_buffer.c: uroce_reorder_buffer_free_gap(). What was placed may be placed again. */
+/*
+ * ahead.h: uroce_ahead_discard(); reorder_buffer.c: uroce_reorder_buffer_free_gap().
+ * Placed payload may be placed again.
+ */
 inline discard()
 {
 	landed = landed & ~(known & ~held);
@@ -687,7 +719,7 @@ inline discard()
 	is_nak_due = 0
 }
 
-/* resp.c: uroce_resp_schedule_ack() */
+/* aeth.h: uroce_aeth_schedule_ack() */
 inline owe_ack()
 {
 	if
@@ -696,7 +728,7 @@ inline owe_ack()
 	fi
 }
 
-/* resp.c: uroce_resp_schedule_nak() */
+/* aeth.h: uroce_aeth_schedule_nak() */
 inline owe_nak(which)
 {
 	aeth = which;
@@ -704,7 +736,7 @@ inline owe_nak(which)
 	is_nak_sent = 1
 }
 
-/* resp.c: uroce_resp_execute(), execute_message(), execute_atomic(), refuse(); msg.c. `ok`: executed */
+/* execute.c: uroce_execute_expected(), execute_message(), execute_atomic(), uroce_execute_refuse(). `ok`: executed */
 inline execute(at, is_asking)
 {
 	if
@@ -737,7 +769,10 @@ inline execute(at, is_asking)
 	fi
 }
 
-/* ooo_request.c: drain_requests(), skip_placed_request(), drop_passed(). `ok`: nothing was refused */
+/*
+ * ooo_request.c: drain_requests(), skip_placed_request(), drop_passed(). `ok`: no request was
+ * refused
+ */
 inline drain()
 {
 	ok = 1;
@@ -807,7 +842,7 @@ inline repeat(at)
 	fi
 }
 
-/* ooo_request.c: find_placement(): a middle packet of the WRITE that is being received */
+/* ooo_request.c: find_placement(): a Middle packet of the WRITE that is being received */
 #define is_placeable(at) \
 	(!is_first(epsn) && kind_of(epsn) == WRITE && kind_of(at) == WRITE && !is_first(at) && \
 	 !is_last(at) && epsn + dist(epsn, at) + 1 < end_of(epsn))
@@ -855,7 +890,7 @@ inline recv_request(at, is_asking)
 {
 	printf("      > %d (epsn %d)\n", at, epsn);
 	if
-	:: epsn > at + PSNS / 2 /* the network's oldest die */
+	:: epsn > at + PSNS / 2 /* the network drops its oldest packets */
 	:: epsn <= at + PSNS / 2 && dist(epsn, at) == 0 -> fill(at, is_asking)
 	:: epsn <= at + PSNS / 2 && before(at, epsn) -> repeat(at)
 	:: else ->
@@ -898,7 +933,7 @@ active proctype Responder()
 		}
 	   }
 	:: d_step { echoes > 0 -> printf("      > echo\n"); echoes--; owe_ack() }
-	/* resp.c: uroce_resp_send(), put_atomic_ack(), put_aeth_packet() */
+	/* resp.c: uroce_resp_send(), put_response(), put_aeth_packet() */
 	:: atomic {
 		answers ->
 		choose_fate();
@@ -937,5 +972,5 @@ active proctype Responder()
 	:: is_over -> break
 	od;
 	assert(epsn == PKTS && has_landed(0, PKTS - 1));
-	assert(!known && !held) /* the pool got everything back */
+	assert(!known && !held) /* the reorder buffer has released everything */
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A mutant: a plausible bug, as code that is replaced. Files NAME.mutant look like this:
+"""A mutant is a plausible bug, in the form of code that replaces other code. A file NAME.mutant looks like this:
 
     The oldest request is not flushed.
     Search: both
@@ -8,13 +8,13 @@
     - for (uint32_t idx = tail; idx != head; idx++)
     + for (uint32_t idx = tail + 1; idx != head; idx++)
 
-The first line says what the bug is. A line `Key: text` under it is a property, for the program that runs
-the mutant. Then follows the file, and the function, macro, type or table of it that has the code.
-Lines with `-` are the code that is replaced, lines with `+` the code that replaces it, if any.
+The first line describes the bug. The lines `Key: text` after it are properties, for the program that runs the
+mutant. Next is the file, and the function, macro, type or table in it that contains the code. Lines with `-`
+are the replaced code. Lines with `+` are the new code, if any.
 
-The code is found by its tokens: line breaks, indentation and comments do not matter. It has to be there
-exactly once. A mutant may replace several pieces of code: a new one begins with a `-` behind a `+`, or
-behind an empty line or a line that names a place.
+The code is found by its tokens: line breaks, indentation and comments do not matter. It must occur exactly
+once. A mutant may replace several pieces of code. A new piece begins with a `-` after a `+`, after an empty
+line, or after a line with a file and a name.
 """
 
 import collections
@@ -37,7 +37,7 @@ Mutant = collections.namedtuple('Mutant', 'what properties replacements')
 
 
 class Broken(Exception):
-    """The mutant cannot be made, or judged."""
+    """The mutant cannot be built, or its result is unknown."""
 
 
 def tokens_of(text, begin=0, end=None):
@@ -75,7 +75,7 @@ def definitions(text):
 
 
 def find(text, name, code):
-    """Where in the definition of `name` the code is: (begin, end) in the text."""
+    """The position of the code in the definition of `name`: (begin, end) in the text."""
     wanted = [token.text for token in tokens_of(code)]
     bodies = [tokens for defined, tokens in definitions(text) if defined == name]
     if not bodies:
@@ -93,7 +93,7 @@ def find(text, name, code):
 
 
 def replace(text, replacements):
-    """The text with the mutant in it. All code is found in the text as it was."""
+    """Apply all replacements to the text. All code is searched for in the original text."""
     found = sorted((*find(text, each.name, each.old), each) for each in replacements)
     for (_, end, _), (begin, _, each) in zip(found, found[1:]):
         if begin < end:
@@ -133,7 +133,7 @@ def parse(text):
         before = line[:1]
     if not pieces or not all(tokens_of(' '.join(old)) for _, _, old, _ in pieces):
         raise Broken('it replaces nothing')
-    # One line, which a macro may hold, too.
+    # The code is put into one line, because a macro may contain it.
     return Mutant(what, properties, [Replacement(path, name, ' '.join(old), ' '.join(new))
                                      for path, name, old, new in pieces])
 

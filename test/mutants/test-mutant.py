@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Is the code of a mutant found where it is, whatever its layout, and refused where it is not?
+"""Tests whether the code of a mutant is found, whatever its layout, and refused if it does not exist.
 
     test-mutant.py ROOT
 
-Besides made up sources, the mutants of the tree at ROOT are applied: each must be found.
+The test uses sources of its own. It also applies the mutants of the tree at ROOT: each must be found.
 """
 
 import os

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the ICRC costs: every CRC-32 kernel that this processor can run, and the calls made of them,
- * in nanoseconds per call (the median of many rounds of independent calls). The figures behind the
- * choices of lib/wire/crc32.c; on a quiet machine, pinned: taskset -c 1 build/test/bench-crc32
+ * Cost of the ICRC: every CRC-32 kernel that this processor can run, and the calls that use them,
+ * in nanoseconds per call (the median of many rounds of independent calls). The choices in
+ * lib/wire/crc32.c are based on these figures. To be run on an idle machine, pinned to a CPU:
+ * taskset -c 1 build/test/bench-crc32
  */
 
 #include <stdint.h>
@@ -18,9 +19,9 @@
 #include "wire/icrc.h"
 
 #define NB_ROUNDS 2001
-#define NB_CALLS  64 /* in a round */
+#define NB_CALLS  64 /* number of calls in a round */
 #define LEN_MAX   4096
-/* A frame's data does not begin on a cache line. */
+/* The data of a frame does not begin at a cache line. */
 #define SRC_OFF 4
 #define DST_OFF 58
 
@@ -75,7 +76,7 @@ compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Median of the rounds, per call; `i` is the call's number in its round. */
+/* Median of the rounds in time per call; `i` is the number of the call in its round. */
 #define MEASURE(call)                                                                              \
 	({                                                                                         \
 		static uint64_t ns[NB_ROUNDS];                                                     \
@@ -104,7 +105,7 @@ measure_kernels(size_t len)
 	printf("\n");
 }
 
-/* Headers and payload of an 8-byte WRITE, without its ICRC. */
+/* Write the headers and payload of an 8-byte WRITE, without its ICRC. */
 static struct uroce_bth *
 put_write(uint8_t *frame, uint32_t psn, uint32_t *icrc)
 {
@@ -124,7 +125,7 @@ put_write_at_once(uint8_t *frame, uint32_t psn)
 	uroce_icrc_store(bth + 36, uroce_icrc_rest(icrc, bth, 36));
 }
 
-/* The ICRC of another frame, built half a round ago. */
+/* Write a frame, and compute the ICRC of another frame that was written half a round ago. */
 static void
 put_write_in_passes(uint32_t i)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program costs that waits, and how soon it is awake: two processes that sleep on their completion
- * channels. First nothing happens, and each looks what CPU it took; then the client sends one message after
- * another, each after both have been idle for a while, and the server looks how long ago it was posted.
+ * Costs and delays of a sleeping program: two processes sleep on their completion channels. First
+ * there is no traffic, and each measures its CPU time. Then the client sends one message after
+ * another, each after an idle time. The server measures the time from the post to its own wake-up.
  *
- *	bench-idle SECONDS MESSAGES GAP-MS [EAL options] -- ...   and on as in apps/examples/side.h
+ *	bench-idle SECONDS MESSAGES GAP-MS [EAL options] -- ARGUMENTS   as in apps/examples/side.h
  *
- * Each prints "name value" lines, which usertools/uroce-bench-idle reads.
+ * Each process prints lines "name value", which usertools/uroce-bench-idle reads.
  */
 
 #include "../../apps/examples/side.h"
@@ -25,10 +25,10 @@ static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
-static uint64_t stamp; /* in the message: when it was posted */
+static uint64_t stamp; /* content of the message: the time of its post */
 static uint64_t late_ns[MESSAGES_MAX];
 
-/* Both processes are on one machine, and have one clock. */
+/* Time of a clock that both processes share, because they run on one machine. */
 static uint64_t
 now_ns(void)
 {
@@ -82,7 +82,7 @@ post(bool is_send)
 	      "cannot post");
 }
 
-/* Ask for an event, and see that there is nothing yet. */
+/* Request an event, and check that there is no completion yet. */
 static void
 arm(void)
 {
@@ -91,7 +91,10 @@ arm(void)
 	check(ibv_req_notify_cq(cq, 0) == 0 && ibv_poll_cq(cq, 1, &wc) == 0, "not idle");
 }
 
-/* Sleep until there is a completion. @return when this thread was awake */
+/*
+ * Sleep until there is a completion.
+ * @return the time at which this thread was awake
+ */
 static uint64_t
 await(void)
 {
@@ -134,7 +137,7 @@ idle(unsigned seconds)
 	struct rusage before;
 	uint64_t since_ns;
 
-	sleep_ms(500); /* what it took to come here is over */
+	sleep_ms(500); /* the CPU time of the start is over then */
 	getrusage(RUSAGE_SELF, &before);
 	since_ns = now_ns();
 	sleep_ms(1000 * seconds);
@@ -177,7 +180,7 @@ send_all(unsigned nb, unsigned gap_ms)
 		sleep_ms(gap_ms);
 		stamp = now_ns();
 		post(true);
-		late_ns[i] = await() - stamp; /* its ACK is here, and this thread is awake */
+		late_ns[i] = await() - stamp; /* the ACK has arrived, and this thread is awake */
 		arm();
 	}
 	print_late(nb);
@@ -211,7 +214,7 @@ main(int argc, char **argv)
 		post(false);
 	arm();
 	side_sync(&side);
-	alarm(0); /* of the side's patience */
+	alarm(0); /* cancel the alarm of side.c */
 	printf("connected\n");
 	fflush(stdout);
 	idle(seconds);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does the benchmark suite survive what goes wrong, go on where it was ended, and judge rightly?
-Nothing is measured here: the cases are made up.
+"""Tests whether the benchmark suite handles failures, resumes after an interruption, and evaluates its results
+correctly. Nothing is measured: the cases have fixed results.
 
     test-bench-all.py USERTOOLS
 """
@@ -34,7 +34,7 @@ def expect(what, is_right):
 
 
 def load(name):
-    """A program of usertools as a module; its last line would run it."""
+    """Load a program of usertools as a module, without its last line, which would run it."""
     path = os.path.join(TOOLS, name)
     with open(path, encoding='utf-8') as file:
         text = file.read()
@@ -45,7 +45,7 @@ def load(name):
 
 
 class Cases:
-    """Cases of which it is known what happens: a value, an error, or the end of the program."""
+    """Cases with a fixed result: a value, an error, or the end of the program."""
 
     def __init__(self, **happens):
         self.happens = {name: iter(values) for name, values in happens.items()}
@@ -64,7 +64,7 @@ class Cases:
 
 
 def run(suite, cases, path, rounds, **more):
-    """@return the file, and what was said"""
+    """@return the file of results, and the output"""
     suite.PARTS.clear()
     suite.PARTS['made'] = cases.part()
     args = argparse.Namespace(parts=['made'], ports=[], rounds=rounds, seconds=1, quick=False,

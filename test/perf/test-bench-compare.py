@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does bench-compare tell a change from noise? Made files, with known answers.
+"""Tests whether bench-compare distinguishes a change from noise. The files have known results.
 
     test-bench-compare.py BENCH-COMPARE
 """
@@ -32,7 +32,7 @@ def result(*measurements, **more):
 
 
 def compare(program, old, new, *flags):
-    """@return the exit status, and what was said"""
+    """@return the exit status and the output"""
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for name, content in ('old.json', old), ('new.json', new):

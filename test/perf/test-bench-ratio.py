@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Do the comparisons say what the measurements say? Nothing is measured here: the runs are made up.
+"""Tests whether the comparisons follow from the measurements. Nothing is measured: the runs have fixed results.
 
     test-bench-ratio.py USERTOOLS
 """
@@ -28,7 +28,7 @@ def expect(what, is_right):
 
 
 class Made(uroce_runs.Run):
-    """A run of which the values are known."""
+    """A run with known values."""
 
     def __init__(self, name, why=None):
         self.name = name
@@ -39,7 +39,7 @@ class Made(uroce_runs.Run):
 
 
 def load(name):
-    """A program of usertools as a module; its last line would run it."""
+    """Load a program of usertools as a module, without its last line, which would run it."""
     path = os.path.join(TOOLS, name)
     with open(path, encoding='utf-8') as file:
         text = file.read()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does every completion come, of WRITEs and SENDs to a peer that polls, stops, watches memory or sleeps?
+"""Tests that every completion of WRITEs and SENDs arrives, whether the peer polls, stops, reads memory or waits.
 
     check-completion.py [--libs LIBS] [--port memif] [--rounds 200] PROGRAM
 
-PROGRAM is completion.c of this folder; its client and its server are joined by a port of usertools/uroce_ports.py. Prints
-the client's TAP, with its times as comments: none of them is judged.
+PROGRAM is completion.c of this folder. Its client and its server are joined by a port of usertools/uroce_ports.py. The
+script prints the client's TAP. The measured times are comments in it, and do not affect the result.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Is a SEND that the peer has taken ever flushed, where both ends of a connection leave at once?
+"""Tests that a SEND which the peer has received is never flushed, even if both ends of a connection stop at once.
 
     check-last-send.py [--libs FOLDER] [--connections N] [--all] PROGRAM [PORT...]
 
@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import pair  # noqa: E402
 
 PORTS = ('memif', 'af_packet', 'uroced', 'uroced_pair')
-# The client waits for TCP by spinning; the server sleeps for an event; 40 messages to and fro before the last.
+# The client polls TCP; the server waits for an event; 40 messages in each direction before the last one.
 WAYS = ('-s', '-e', '-m 40')
 ALL_WAYS = ('', '-w 50', '-w 200', '-s -w 50', '-s -w 200', '-e -s', '-e -w 50', '-e -w 200', *WAYS)
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs on a port whose interface goes down and up: of their own by AF_PACKET, and of uroced's. The interface is an
-end of a cable in a network namespace of our own, which ends with us.
+"""Tests programs on a port whose interface goes down and up. The port is the program's own AF_PACKET port, or uroced's.
+The interface is one end of a cable in a network namespace, which ends with the test.
 
     check-port.py LIBS UROCED PORT
 
-PORT is a program of ours that knows libibverbs alone; ibv_asyncwatch is the distribution's. Prints TAP.
+PORT is a program of this tree that uses only libibverbs. ibv_asyncwatch is the distribution's. Prints TAP.
 """
 
 import os
@@ -20,8 +20,8 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
-INSIDE = 'inside'    # the argument behind the others of who is in the namespace
-PATIENCE_S = 60    # for what comes in time, unless something hangs
+INSIDE = 'inside'    # last argument of this script when it runs in the namespace
+PATIENCE_S = 60    # time limit, which only a hang exceeds
 CABLE = '''mount -t sysfs sysfs /sys
 ip link set lo up
 ip link add v0 type veth peer name v1
@@ -31,7 +31,7 @@ ip link set v0 up'''
 
 
 class Failure(Exception):
-    """What is not as it should be."""
+    """A check has failed."""
 
 
 def wait_for(is_so, what):
@@ -82,7 +82,7 @@ def run_port(command, port):
 
 
 class Watch:
-    """ibv_asyncwatch, whose lines are awaited."""
+    """An ibv_asyncwatch process. The test waits for lines of its output."""
 
     def __init__(self, command, where):
         self.path = os.path.join(where, 'asyncwatch.log')
@@ -95,7 +95,7 @@ class Watch:
             return log.read()
 
     def expect(self, words):
-        """As the last line."""
+        """Wait until the last line of the output contains these words."""
         try:
             wait_for(lambda: words in (self.said().splitlines() or [''])[-1], f'{words} of ibv_asyncwatch')
         except Failure as failure:

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long after the peer has the data does a sender see its completion? Two processes of one machine, so that one
- * clock is common to both ends, and one RC connection between them.
+ * Measures how long after the peer has the data a sender sees its completion. Two processes on one
+ * machine share a clock, and have one RC connection.
  *
- *     completion [-g GID_INDEX] [-n ROUNDS] [SERVER]
+ *	    completion [-g GID_INDEX] [-n ROUNDS] [SERVER]
  *
- * A round is a ping-pong of some messages and, right behind it, a message that is not answered. The client times each
- * round trip and stamps the completion of the message that is not answered. The server stamps the moment at which it
- * sees that message: a receive completion, or the last byte of a WRITE in memory. The stamps meet by TCP after the round.
- * What the server does next is what matters: it polls on, or it waits for TCP without another call of verbs.
+ * A round is a ping-pong of some messages and, directly behind it, a message without a reply. The
+ * client measures each round trip, and records the completion time of the message without a reply.
+ * The server records the time at which it sees that message: by a receive completion, or by the
+ * last byte of a WRITE in memory. The times are exchanged by TCP after the round. The result
+ * depends on what the server does next: it polls on, or it waits for TCP without further calls of
+ * verbs.
  *
- * The client prints a line of TAP for each kind of message and server, and its times: a measurement, not a judgement.
+ * The client prints a TAP line for each kind of message and server, with the times. They are
+ * measurements, without a limit.
  */
 
 #include <arpa/inet.h>
@@ -26,18 +29,18 @@
 #include "tap.h"
 
 #define TCP_PORT    18517
-#define DEPTH       16    /* sends, and receives, of an end */
+#define DEPTH       16    /* send requests, and receive requests, of an end */
 #define SIZE_MAX_B  65536 /* bytes of a message */
-#define PINGS       32    /* round trips before the message that is not answered */
+#define PINGS       32    /* round trips before the message without a reply */
 #define PATIENCE_NS UINT64_C(20000000000)
-#define LOOKS       64 /* polls of a server from one look at TCP to the next */
+#define LOOKS       64 /* polls of a server between two reads of TCP */
 
-/* How a server waits for a message, and what it does when it has it. */
+/* How a server waits for a message, and what it does afterwards. */
 enum manner {
-	POLL_ON,   /* polls its CQ, and goes on */
-	POLL_STOP, /* polls its CQ, and calls nothing more */
-	WATCH,     /* watches the memory, and calls nothing */
-	SLEEP,     /* sleeps on the channel of its CQ, and calls nothing more */
+	POLL_ON,   /* the server polls its CQ, and continues to poll */
+	POLL_STOP, /* the server polls its CQ, and then makes no calls */
+	WATCH,     /* the server watches the memory, and makes no calls */
+	SLEEP,     /* the server waits on the channel of its CQ, and then makes no calls */
 };
 
 static const char *const manners[] = {
@@ -47,7 +50,7 @@ static const char *const manners[] = {
 	[SLEEP] = "sleeps",
 };
 
-/* What one end tells the other. */
+/* The data that each end sends to the other. */
 struct address {
 	uint64_t memory;
 	uint32_t rkey;
@@ -62,15 +65,16 @@ struct end {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	uint8_t *memory; /* what comes in, and behind it what goes out: SIZE_MAX_B each */
+	/* memory for received data, and behind it for sent data: SIZE_MAX_B each */
+	uint8_t *memory;
 	struct address peer;
 	int tcp;
 	uint8_t gid_index;
-	unsigned nb_posted, nb_sent; /* sends; those that completed */
+	unsigned nb_posted, nb_sent; /* send requests posted, and completed */
 	unsigned nb_received;
 };
 
-/* A row of the table that comes out. */
+/* A row of the result table. */
 struct kind {
 	enum ibv_wr_opcode opcode;
 	uint32_t size;
@@ -234,7 +238,10 @@ poll_cq(struct end *end)
 	}
 }
 
-/* Poll until at most `nb` sends have not completed. @return whether they have, in time */
+/*
+ * Poll until at most `nb` send requests are pending.
+ * @return whether that happened in time
+ */
 static bool
 settle(struct end *end, unsigned nb)
 {
@@ -266,7 +273,7 @@ post_message(struct end *end, const struct kind *kind, uint8_t number)
 	end->nb_posted++;
 }
 
-/* Whether a message is there; that of a SEND is taken. */
+/* Whether a message has arrived; the completion of a SEND is polled. */
 static bool
 take_message(struct end *end, const struct kind *kind, uint8_t number)
 {
@@ -304,7 +311,7 @@ wait_message(struct end *end, const struct kind *kind, enum manner manner, uint8
 	}
 }
 
-/* Until the client has what it waits for. */
+/* Wait until the client has its completion. */
 static void
 wait_client(struct end *end, enum manner manner)
 {
@@ -333,7 +340,7 @@ serve_round(struct end *end, const struct kind *kind)
 		wait_message(end, kind, kind->manner, i);
 		post_message(end, kind, i);
 		replace_receive(end, kind);
-		/* As ib_write_lat does: its memory is the only thing that it looks at while it waits. */
+		/* Like ib_write_lat, the server examines only its memory while it waits. */
 		if (kind->manner == WATCH)
 			tap_need(settle(end, 0), "an answer completes");
 	}
@@ -346,7 +353,7 @@ serve_round(struct end *end, const struct kind *kind)
 	tell(end, &seen_ns, sizeof(seen_ns));
 }
 
-/* @return whether the last message completed; `late_ns` is how long after the server had it */
+/* @return whether the last message completed; `late_ns` is the time since the server had it */
 static bool
 run_round(struct end *end, const struct kind *kind, double *trip_ns, double *late_ns)
 {
@@ -378,7 +385,7 @@ compare(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-/* What `percent` of them are below. */
+/* The value below which `percent` of the values are. */
 static double
 percentile(double *values, unsigned nb, unsigned percent)
 {
@@ -386,7 +393,7 @@ percentile(double *values, unsigned nb, unsigned percent)
 	return values[(nb - 1) * percent / 100];
 }
 
-/* @return the round trip, that of the kind before where this one has none */
+/* @return the round trip; that of the previous kind if this kind has no ping-pong */
 static double
 measure(struct end *end, const struct kind *kind, unsigned nb_rounds, double trip_ns)
 {
@@ -443,7 +450,7 @@ run_kinds(struct end *end, bool is_server, unsigned nb_rounds)
 	}
 }
 
-/* A number of 0 to `max`; the program ends when it is none. */
+/* Parse a number of 0 to `max`; the program ends if it is invalid. */
 static unsigned
 number_of(const char *text, unsigned max)
 {

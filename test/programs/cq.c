@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A CQ as long as the device says that one may be: programs ask for that. Run under uroce-run.
+ * A CQ of the maximum length that the device reports: programs request that. Run under uroce-run.
  */
 
 #include <infiniband/verbs.h>

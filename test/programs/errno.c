@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that fail: the value that a call returns is errno's, too, for programs print strerror(errno). Run under
- * uroce-run, on a device where QPs of one process reach one another.
+ * Failed calls: the returned error is also in errno, because programs print strerror(errno). Run
+ * under uroce-run, on a device where QPs of one process can be connected.
  */
 
 #include <errno.h>
@@ -11,14 +11,14 @@
 
 #include "tap.h"
 
-#define UNTOUCHED ENOTTY /* an errno that no call has */
+#define UNTOUCHED ENOTTY /* an errno that no call returns */
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
 static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_srq *srq;
-static struct ibv_qp *qp; /* in RESET */
+static struct ibv_qp *qp; /* a QP in RESET */
 static struct ibv_mr *mr;
 static char buf[64];
 
@@ -36,7 +36,7 @@ static struct ibv_wc wc;
 static uint32_t number;
 static __be16 pkey;
 
-/* An expression that fails, each. */
+/* Expressions that must fail. */
 #define CALLS(X)                                                                                   \
 	X(ibv_query_port(context, 2, &port_attr))                                                  \
 	X(ibv_query_gid(context, 1, -1, &gid))                                                     \
@@ -101,7 +101,10 @@ create_qp(struct ibv_srq *shared)
 	return made;
 }
 
-/* What is returned: the errno, or the same negated where what is positive is a number, or -1. */
+/*
+ * Whether the return value agrees with errno: errno itself, negated errno for calls that return
+ * counts, or -1.
+ */
 static bool
 is_told_twice(int ret, int err)
 {
@@ -126,7 +129,7 @@ main(void)
 {
 	make_objects();
 	qp = create_qp(NULL);
-	struct ibv_qp *const other = create_qp(srq); /* so that the SRQ is in use */
+	struct ibv_qp *const other = create_qp(srq); /* another QP uses the SRQ */
 
 	test_all();
 	errno = UNTOUCHED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Control calls on what is no object of the device: the kernel looks for the number in `handle`, and answers ENOENT.
- * Run under uroce-run.
+ * Control calls on objects that do not belong to the device. The kernel looks up the number in
+ * `handle` and returns ENOENT. Run under uroce-run.
  */
 
 #include <errno.h>
@@ -76,11 +76,11 @@ make_objects(void)
 	tap_need(dm != NULL, "ibv_alloc_dm");
 }
 
-/* A call that returns an errno; one that returns an object. */
+/* Checks for ENOENT: of a call that returns an errno, and of a call that returns an object. */
 #define IS_ENOENT(call)    (errno = 0, (call) == ENOENT && errno == ENOENT)
 #define HAS_NO_ENTRY(call) (errno = 0, (call) == NULL && errno == ENOENT)
 
-/* With another number in an object. */
+/* Evaluate an expression with another handle in the object. */
 #define GARBLED(object, expression)                                                                \
 	do {                                                                                       \
 		const uint32_t handle = (object)->handle;                                          \
@@ -119,7 +119,7 @@ test_numbers(void)
 	GARBLED(dm, IS_ENOENT(ibv_free_dm(dm)));
 }
 
-/* A region is told from whatever else its program has. */
+/* An object of another kind is not taken for a region. */
 static void
 test_kinds(void)
 {
@@ -134,7 +134,7 @@ test_kinds(void)
 	tap_test(is_ok, "a CQ is no region: ibv_dereg_mr");
 }
 
-/* Their memory is the device's, and as it was left. */
+/* Objects are destroyed once. Their memory belongs to the device and is unchanged. */
 static void
 test_ends(void)
 {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Does a SEND that the peer has taken complete with success, where both ends leave at once?
+ * Checks whether a SEND that the peer has received completes with success if both ends stop at
+ * once.
  *
  *	last_send [-c CONNECTIONS] [-m MESSAGES] [-w MICROSECONDS] [-s] [-e] [-g GID_INDEX] [SERVER]
  *
- * The server answers all messages but the last. Of that it takes the completion, says so by TCP, and moves its QP to
- * ERR. The client hears of it, waits for so many microseconds, and moves its own QP to ERR; then it looks at what
- * became of its SENDs. Prints how many were flushed, and exits with 1 if any.
+ * The server replies to all messages but the last one. It polls the completion of that one,
+ * notifies the client by TCP, and moves its QP to ERR. The client receives the notification, waits
+ * for so many microseconds, and moves its own QP to ERR. Then it counts how many of its SENDs were
+ * flushed. It prints the number, and exits with 1 if it is not 0.
  *
- *	-s  to hear by TCP is to spin, where it is else a call that blocks
- *	-e  completions are waited for by events, where they are else polled for
+ *	-s  poll TCP continuously instead of a blocking call
+ *	-e  wait for completions by events instead of polls
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -239,7 +241,10 @@ wait_us(unsigned us)
 	while ((now.tv_sec - end.tv_sec) * 1000000000L + now.tv_nsec - end.tv_nsec < 0);
 }
 
-/* A ping-pong, and one message more, which is the last. @return whether its SEND was flushed */
+/*
+ * A ping-pong, and one more message, the last one.
+ * @return whether its SEND was flushed
+ */
 static unsigned
 run_client(int fd, struct ibv_cq *cq)
 {
@@ -255,7 +260,7 @@ run_client(int fd, struct ibv_cq *cq)
 	hear(fd, &word, 1);
 	for (unsigned i = 0; i < conf.nb_messages; i++) {
 		post_send(qp);
-		/* the answer, and what has completed before it */
+		/* the reply, and completions before it */
 		for (unsigned got = 0; i + 1 < conf.nb_messages && !got;) {
 			take(cq, &wc);
 			if (wc.status != IBV_WC_SUCCESS)
@@ -305,7 +310,10 @@ run_server(int fd, struct ibv_cq *cq)
 	check(ibv_destroy_qp(qp), "ibv_destroy_qp");
 }
 
-/* Until the client has left. A memif ring ends with its process, and the acknowledgement that is in it. */
+/*
+ * Wait until the client has ended. A memif ring disappears with its process, and with it an
+ * acknowledgement in the ring.
+ */
 static void
 await_end(int fd)
 {

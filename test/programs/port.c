@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program is told of its port: by a context without objects as by one that has some. With the name of the
- * interface that the port stands on, the program takes the interface down and up again, and expects to be told. Run
- * under uroce-run.
+ * The state and the events of a port, as seen by a context without objects and by a context with
+ * some. If the name of the port's interface is given, the program sets the interface down and up,
+ * and expects events. Run under uroce-run.
  *
  *	test-programs-port [INTERFACE]
  */
@@ -20,7 +20,7 @@
 
 #include "tap.h"
 
-#define PATIENCE_S 60 /* for an event: only what hangs takes as long */
+#define PATIENCE_S 60 /* time limit for an event, which only a hang exceeds */
 
 static enum ibv_port_state
 state_of(struct ibv_context *context)
@@ -46,7 +46,10 @@ set_interface(const char *name, bool is_up)
 	close(fd);
 }
 
-/* Whether the next event but those of addresses is this one. The descriptor is polled, as programs with a loop do. */
+/*
+ * Whether the next event, except for events of addresses, has this type. The descriptor is polled,
+ * as in programs with a loop.
+ */
 static bool
 is_told(struct ibv_context *context, enum ibv_event_type type)
 {
@@ -79,7 +82,7 @@ follow_interface(struct ibv_context *context, const char *name, const char *how)
 	tap_test(state_of(context) == IBV_PORT_ACTIVE, "%s: the port is active again", how);
 }
 
-/* Of what changes between the last look and the first object, an event is left. */
+/* A change between the last query and the first object leaves an event. */
 static struct ibv_pd *
 change_with_the_first_object(struct ibv_context *context, const char *name)
 {
@@ -99,7 +102,8 @@ change_with_the_first_object(struct ibv_context *context, const char *name)
 }
 
 /*
- * A child of before the first object has the device to itself. Whatever it does with it, its parent is told as before.
+ * A child that was forked before the first object uses the device alone. Its calls have no effect
+ * on events of the parent.
  */
 static void
 leave_it_to_a_child(struct ibv_context *context, const char *name)

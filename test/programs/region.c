@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regions of no length: a program that has nothing yet may register it, and nobody gets at a byte by its key. Run
- * under uroce-run, on a device where QPs of one process reach one another.
+ * Regions of length 0: a program may register one, and its key gives access to no byte. Run under
+ * uroce-run, on a device where QPs of one process can be connected.
  */
 
 #include <stdint.h>
@@ -13,7 +13,9 @@
 
 static struct pair pair;
 
-/* The status of a request of QP 0 that names `len` bytes here, and the same number there by `rkey`. */
+/*
+ * The status of a request of QP 0 with this element, on as many bytes of remote memory with `rkey`.
+ */
 static enum ibv_wc_status
 carry_out(enum ibv_wr_opcode opcode, struct ibv_sge sge, uint32_t rkey)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A QP that is reset and used again at once, with the same PSNs, hears nothing of its former life. Two QPs of a process
- * are connected; a message is refused, because its receive request names a key that is none; both QPs are reset and
- * connected again; and the next message arrives. In a forked child, as test suites run. Run under uroce-run.
+ * A QP that is reset and used again at once with the same PSNs receives nothing of its earlier
+ * connection. Two QPs of a process are connected. A message is refused, because its receive request
+ * has an invalid key. Both QPs are reset and connected again, and the next message must arrive. The
+ * test runs in a forked child, like test suites. Run under uroce-run.
  */
 
 #include <errno.h>
@@ -112,7 +113,10 @@ await(struct end *end)
 	return wc.status;
 }
 
-/* A message into a receive request with this key. @return how it ends for who sends */
+/*
+ * Send a message into a receive request with this key.
+ * @return the status of the send request
+ */
 static enum ibv_wc_status
 exchange(struct end *server, struct end *client, uint32_t lkey)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines of TAP. Each is written at once, so that it is there when the program does not return from what follows.
+ * Prints TAP lines. Each line is flushed at once, so that it is not lost if the program does not
+ * return from the next call.
  */
 
 #include "tap.h"

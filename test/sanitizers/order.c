@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the sanitizers cannot see in the packaged libraries of DPDK, which were not built with them, is told
- * to them here: linked into the tests that they run over, and into nothing else.
+ * Tells the sanitizers what they cannot see in the packaged libraries of DPDK, which were built
+ * without them. This file is linked only into tests that run with a sanitizer.
  *
- * Thread sanitizer: that a frame which a thread sends is seen whole by the thread that receives it, and one that
- * is given back to its pool by who takes it next. Both are said of each frame by itself, so what else two
- * threads share is in no order because of it: a race of ours stays one.
+ * Thread sanitizer: a frame that a thread sends is completely visible to the thread that receives
+ * it. A frame that is returned to its pool is visible to the next thread that allocates it. Both
+ * rules are declared for each frame alone. Other data that two threads share gets no order from
+ * them, so that real races are still detected.
  *
  *	frames   callbacks of the port, which ethdev calls around each burst (release, acquire)
- *	pools    the table through which a pool finds its stack or ring
- *	threads  who launches an lcore and waits for it, who has another's number; control threads are plain ones
+ *	pools    the table by which a pool finds its stack or ring
+ *	threads  launching an lcore and waiting for it, and reuse of thread numbers; control
+ *		 threads are ordinary threads
  *
- * Both sanitizers: objects and rings lie in the process's own heap instead of EAL's, so that whoever touches one
- * that was freed is found out. (EAL says no more of it than that the memory is its own.) Tests that look at EAL's
- * heap have UROCE_TEST_HEAP=eal in their environment, and it stays as it is.
+ * Both sanitizers: objects and rings are allocated from the process's heap instead of EAL's, so
+ * that a use after free is detected. EAL then reports only that the memory is its own. Tests that
+ * examine EAL's heap set UROCE_TEST_HEAP=eal in their environment, which keeps EAL's heap.
  *
- * It stands in front of some calls of DPDK, as the first of that name in the program, and calls those behind it.
+ * This file defines some functions of DPDK, which come first in the program, and which call those
+ * of DPDK.
  */
 
 #include <dlfcn.h>
@@ -39,7 +42,7 @@
 #endif
 #endif
 
-/* The call that stands behind ours. */
+/* The function of DPDK with this name. */
 static void *
 behind(const char *name)
 {
@@ -106,7 +109,7 @@ release_all(void *const *frames, unsigned nb)
 
 /* --- pools ----------------------------------------------------------------------------------------- */
 
-/* As they were, at the same places. */
+/* The original operations, at the same indexes. */
 static struct rte_mempool_ops own[RTE_MEMPOOL_MAX_OPS_IDX];
 
 static int
@@ -181,7 +184,7 @@ rte_eal_wait_lcore(unsigned lcore_id)
 	return ret;
 }
 
-/* A thread may have the number, and what EAL keeps of it, of one that has ended. */
+/* A thread may get the number, and EAL's data, of a thread that has ended. */
 int
 rte_thread_register(void)
 {
@@ -195,7 +198,10 @@ rte_thread_register(void)
 	return ret;
 }
 
-/* EAL's begin with all at once writing down that they run where they may. The call of releases before 23.11: */
+/*
+ * Control threads of EAL all begin by writing their affinity. The function of releases before
+ * 23.11:
+ */
 int rte_ctrl_thread_create(pthread_t *thread, const char *name, const pthread_attr_t *attr,
 			   void *(*start)(void *), void *arg);
 
@@ -210,7 +216,7 @@ rte_ctrl_thread_create(pthread_t *thread, const char *name, const pthread_attr_t
 	return -ret;
 }
 
-/* The call of releases since then, whose threads have another type. */
+/* The function of later releases, whose threads have another type. */
 int rte_thread_create_control(rte_thread_t *thread, const char *name, rte_thread_func start,
 			      void *arg);
 
@@ -242,7 +248,7 @@ rte_thread_create_control(rte_thread_t *thread, const char *name, rte_thread_fun
 	if (ret != 0)
 		free(beginning);
 	else
-		thread->opaque_id = (uintptr_t)id; /* as EAL has it on POSIX */
+		thread->opaque_id = (uintptr_t)id; /* as EAL does on POSIX */
 	return ret;
 }
 
@@ -270,7 +276,10 @@ receive_frames(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames, uint1
 	return nb;
 }
 
-/* Before a port's first frame; a port may be started again, or be another one of that number. */
+/*
+ * Called before the first frame of a port. A port may be started again, or may be another port of
+ * that number.
+ */
 int
 rte_eth_dev_start(uint16_t port_id)
 {

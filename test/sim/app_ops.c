@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What applications do with a QP beside posting, what comes of it, and whether that is right.
+ * Operations of applications on a QP other than posts, and the checks of their results. app_ops.h
+ * lists the rules that are checked.
  */
 
 #include "app_ops.h"
@@ -45,7 +46,8 @@ oracle_posted(struct qp *qp, const struct request *req)
 void
 oracle_modified(struct qp *qp, enum ibv_qp_state to)
 {
-	const uint32_t begun = qp->qpc.req.begun_idx; /* requests that may go on in SQD */
+	/* requests that were begun may continue in SQD */
+	const uint32_t begun = qp->qpc.req.begun_idx;
 
 	ledger_collect(qp, NULL);
 	if (to != IBV_QPS_SQD)
@@ -57,7 +59,10 @@ oracle_modified(struct qp *qp, enum ibv_qp_state to)
 		qp->sqd_limit = begun < qp->nb_posted ? qp->reqs[begun].first : qp->nb_psn;
 	qp->progress_ns = qp->world->now_ns;
 	if (to == IBV_QPS_RTS) {
-		/* after SQE it begins anew: what was flushed unsent has no PSNs */
+		/*
+		 * after SQE the numbering continues from the last packet sent: requests flushed
+		 * unsent use no PSNs
+		 */
 		for (uint32_t i = qp->done; qp->has_failed && i > 0; i--) {
 			struct request *req = &qp->reqs[i - 1];
 
@@ -82,7 +87,7 @@ oracle_gone(struct qp *qp)
 
 /* --- cancelling --- */
 
-/* Whether nothing that comes later depends on it. */
+/* Whether no later request depends on this request, so that it may be cancelled. */
 static bool
 is_dispensable(const struct request *req)
 {
@@ -90,7 +95,7 @@ is_dispensable(const struct request *req)
 	       !(req->opcode == IBV_WR_BIND_MW || req->opcode == IBV_WR_LOCAL_INV);
 }
 
-/* Its packets were never sent, and never will be: those behind it move up. */
+/* The packets of a cancelled request are never sent, so later requests get lower packet numbers. */
 void
 oracle_cancelled(struct qp *qp, uint32_t nth)
 {
@@ -104,7 +109,10 @@ oracle_cancelled(struct qp *qp, uint32_t nth)
 	qp->nb_psn -= nb_psn;
 }
 
-/* Of the requests with packets that the QP says it has begun, one at most has sent none. */
+/*
+ * Check the requests that the QP counts as begun: at most one that has packets may have sent none
+ * of them.
+ */
 static void
 check_begun(struct qp *qp, uint32_t begun)
 {
@@ -157,7 +165,7 @@ conduct_cancel(struct qp *qp)
 
 /* --- other attributes in SQD --- */
 
-/* What may be modified in SQD of those that make a difference, by type. */
+/* The attributes that have an effect and may be modified in SQD, by QP type. */
 static int
 tunable(const struct qp *qp)
 {
@@ -206,7 +214,10 @@ conduct_tune(struct qp *qp)
 			       qp->qpn);
 	if (ret)
 		return false;
-	/* attributes that are not the type's were not taken; nothing of them is used then */
+	/*
+	 * attributes that do not belong to the type were not accepted; the simulator does not use
+	 * them either
+	 */
 	qp->conf = conf;
 	qp->retries_seen = qp->retries_now;
 	qp->rnr_seen = qp->rnr_now;
@@ -218,7 +229,7 @@ conduct_tune(struct qp *qp)
 static const uint32_t withdrawn_access =
 	IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-/* A second region over the same memory. */
+/* Register a second region over the same memory. */
 static uint32_t
 add_region(struct qp *qp)
 {
@@ -273,7 +284,10 @@ conduct_make_mortal(struct qp *qp, uint8_t kind, bool is_zero_based)
 	qp->mortal.key = key ^ 1;
 }
 
-/* @return whether the key led nowhere afterwards, in the engine's words */
+/*
+ * Withdraw the key of the peer.
+ * @return 0, or the transport's error: whether the key was invalid afterwards
+ */
 static int
 withdraw(struct qp *qp)
 {
@@ -285,14 +299,14 @@ withdraw(struct qp *qp)
 	if (!qp->mortal.kind) {
 		ret = uroce_mr_invalidate(mrs, key);
 	} else if (qp->mortal.kind == UROCE_MW_1 && rng_one_in(&qp->world->rng, 2)) {
-		/* bound to nothing, or anew under another key */
+		/* a window is bound with length 0, or again with another key */
 		const uint64_t len = rng_one_in(&qp->world->rng, 2) ? qp->conf.mem_len : 0;
 
 		return bind(qp, key ^ 2, len);
 	} else if (qp->mortal.kind != UROCE_MW_1 && rng_one_in(&qp->world->rng, 2)) {
 		return uroce_mw_invalidate(mrs, key, qp->host->pdn, qp->qpn);
 	} else {
-		/* a region does not end before its windows */
+		/* a region cannot be removed while it has windows */
 		if (uroce_mr_invalidate(mrs, qp->key) != -EBUSY)
 			world_complain(qp->world, "qp 0x%x: a region with windows can end",
 				       qp->qpn);
@@ -315,11 +329,11 @@ conduct_withdraw(struct qp *qp)
 	if (ret)
 		world_complain(qp->world, "qp 0x%x: key 0x%x cannot be withdrawn: %d", qp->qpn,
 			       qp->mortal.key, ret);
-	/* its place may be taken at once, by a key that is not the same */
+	/* the table entry of the region may be reused at once, but with another key */
 	if (!qp->mortal.kind && add_region(qp) == qp->mortal.key)
 		world_complain(qp->world, "qp 0x%x: key 0x%x is back", qp->qpn, qp->mortal.key);
 	qp->mortal.is_dead = true;
-	/* from now on nothing lands through it: this is how it stays */
+	/* from now on nothing may be written through the key: the present content must remain */
 	for (uint32_t i = 0; i < flow->nb_planned; i++) {
 		struct request *req = &flow->reqs[i];
 
@@ -328,7 +342,9 @@ conduct_withdraw(struct qp *qp)
 		req->last = world_alloc(qp->world, req->len);
 		memcpy(req->last, qp->mem + req->land, req->len);
 	}
-	/* what was held when it happened may be refused without another frame of its request */
+	/*
+	 * packets in the reorder buffer may now be refused without another frame of their request
+	 */
 	qp->deaths |= DEATH_PEER;
 	return true;
 }

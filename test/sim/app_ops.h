@@ -4,32 +4,42 @@
 
 /**
  * @file
- * What applications do with a QP beside posting: in the middle of traffic, at a time that does not suit
- * it. Each checks what comes of it.
+ * Operations of applications on a QP other than posts, in the middle of traffic. Each operation
+ * checks its results:
  *
- *	- a cancelled request sends nothing and completes in its turn; what was begun cannot be cancelled;
- *	  the count is that of the requests that were; in another state than SQD it is refused
- *	- in SQD attributes are taken when the queue has drained, and not before
- *	- nothing lands, and nothing is read, through a key after it was withdrawn: of a region that was
- *	  deregistered, of a window (types 1, 2A, 2B, zero-based too) that was invalidated, bound anew or
- *	  deallocated
+ * - A cancelled request sends nothing and completes in its order. A request that was begun cannot
+ *   be cancelled. The returned count is that of the cancelled requests. Outside of SQD the call is
+ *   refused.
+ * - In SQD attributes are accepted when the send queue has drained, and not before.
+ * - Nothing is written or read through a key after its withdrawal. The key is that of a region or
+ *   of a window. A region is deregistered. A window (type 1, 2A, 2B, also zero-based) is
+ *   invalidated, bound again or deallocated.
  */
 
 #include "qp.h"
 
-/** Cancel one of its requests. @return whether one was */
+/**
+ * Cancel one request of the QP.
+ * @return whether a request was cancelled
+ */
 bool conduct_cancel(struct qp *qp);
 
-/** Modify attributes but the state. @return whether they were taken */
+/**
+ * Modify attributes other than the state.
+ * @return whether they were accepted
+ */
 bool conduct_tune(struct qp *qp);
 
 /**
- * Give the peer one more key to its memory, which will be withdrawn.
- * @param kind  0: of a region; else enum uroce_mw_kind
+ * Create one more key to the QP's memory for its peer, which will be withdrawn.
+ * @param kind  0: key of a region; else enum uroce_mw_kind
  */
 void conduct_make_mortal(struct qp *qp, uint8_t kind, bool is_zero_based);
 
-/** Withdraw it. @return whether there was one */
+/**
+ * Withdraw the key that conduct_make_mortal() created.
+ * @return whether there was a key
+ */
 bool conduct_withdraw(struct qp *qp);
 
 #endif /* TEST_SIM_APP_OPS_H */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What do forged frames leave of a stream? Runs `uroce-sim --scenario forged` and looks at its rows.
+"""Tests the goodput of a stream while forged frames arrive. Runs `uroce-sim --scenario forged` and checks its rows.
 
     test/sim/check-forged.py UROCE_SIM
 """
@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 
-# Gb/s of 100 that each attack leaves at least
+# minimum goodput during each attack, in Gb/s, of 100 Gb/s
 LEFT = {
     'none': 98,
     '14 CNPs at once': 97,

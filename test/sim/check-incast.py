@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does DCQCN do what it is for? Runs `uroce-sim --scenario incast` and looks at its rows.
+"""Tests the effect of DCQCN. Runs `uroce-sim --scenario incast` and checks its rows.
 
     test/sim/check-incast.py UROCE_SIM
 """
@@ -11,7 +11,7 @@ import sys
 
 JAIN_MIN = 0.98
 GOODPUT_MIN = 80    # Gb/s of 100
-QUEUE_MAX = 500000  # bytes: Kmax, and what 64 senders put into the queue until they hear of it
+QUEUE_MAX = 500000  # bytes: Kmax, and what 64 senders put into the queue before they are notified of it
 
 
 def main():

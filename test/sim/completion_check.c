@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completions. A success without an entry (unsignaled) is implied by the next entry of its queue.
+ * Checks completions. An unsignaled request that succeeds has no completion entry: the next entry
+ * of its queue implies its success.
  */
 
 #include "completion_check.h"
@@ -15,7 +16,7 @@
 #define GRH_LEN 40
 #define POLL_NB 16
 
-/* How a bad request ends that the other side, or our own, refuses. */
+/* The status of a request that is wrong on purpose, and that the peer or this side refuses. */
 static const enum ibv_wc_status bad_status[BAD_NB] = {
 	[BAD_KEY] = IBV_WC_REM_ACCESS_ERR,     [BAD_DEAD_KEY] = IBV_WC_REM_ACCESS_ERR,
 	[BAD_PD] = IBV_WC_REM_ACCESS_ERR,      [BAD_RANGE] = IBV_WC_REM_ACCESS_ERR,
@@ -58,7 +59,7 @@ succeed(struct qp *qp, struct request *req)
 		world_complain(world, "qp 0x%x: a bad request succeeded", qp->qpn);
 	if (!qp_is_reliable(qp) || qp->is_forged)
 		return;
-	/* it may have ended in the very call that put the QP into ERR */
+	/* the request may have succeeded in the same call that moved the QP to ERR */
 	if (end > qp->acked)
 		oracle_settle(qp, end);
 	signed_done(qp, req);
@@ -70,12 +71,12 @@ burst_bytes(const struct host *host)
 	return (uint64_t)host->burst * host->nb_qps * FRAME_MAX;
 }
 
-/* Most time that a frame and its answer can take when nothing goes wrong. */
+/* The longest time from sending a frame to receiving its response when nothing is lost. */
 static uint64_t
 round_trip_ns(const struct qp *qp)
 {
 	const struct link *ours = &qp->host->link, *theirs = &qp->peer->host->link;
-	/* in the switch, and before both transmitters: a burst of each QP */
+	/* bytes queued in the switch and before both transmitters: one burst of each QP */
 	const uint64_t queued = ours->peak_bytes + theirs->peak_bytes + burst_bytes(qp->host) +
 				burst_bytes(qp->peer->host);
 
@@ -83,7 +84,7 @@ round_trip_ns(const struct qp *qp)
 	       (ours->rate_bps ? 2 * queued * 8000000000 / ours->rate_bps : 0);
 }
 
-/* Whether the network, or the peer, can be the reason why there was no progress. */
+/* Whether the network or the peer can be the reason why there was no progress. */
 static bool
 is_excused(const struct qp *qp)
 {
@@ -92,13 +93,13 @@ is_excused(const struct qp *qp)
 
 	if (peer->is_gone || peer->qpc.state < IBV_QPS_RTR || peer->qpc.state == IBV_QPS_ERR)
 		return true;
-	/* calm from the beginning, or for a while */
+	/* the network was reliable from the beginning, or has been for some time */
 	if (qp->world->calm_ns &&
 	    (since_ns < qp->world->calm_ns || since_ns - qp->world->calm_ns < 20000000))
 		return true;
 	if (qp->host->awake_ns > since_ns || peer->host->awake_ns > since_ns)
 		return true;
-	/* its answers wait for a port that takes nothing */
+	/* the peer's responses wait for a port that accepts no frames */
 	if (peer->host->blocked_ns && peer->host->busy_ns > since_ns)
 		return true;
 	return uroce_qpc_ack_timeout_ns(&qp->qpc) < 4 * round_trip_ns(qp);
@@ -112,7 +113,7 @@ is_retry_spent(const struct qp *qp, bool is_withdrawn)
 	return nb >= qp->conf.retry_cnt + 1u && (is_withdrawn || is_excused(qp));
 }
 
-/* Whether it could send nothing for the longest time that its retries may take. */
+/* Whether the port accepted no frame for the longest time that all retries may take. */
 static bool
 is_port_spent(const struct qp *qp)
 {
@@ -128,7 +129,7 @@ is_rnr_spent(const struct qp *qp)
 	       qp->qpc.stats.naks_rnr - qp->rnr_seen >= qp->conf.rnr_retry + 1u;
 }
 
-/* Whether there is a reason for the first bad status of a QP. */
+/* Whether there is a reason for the first error status of a QP. */
 static bool
 is_due(const struct qp *qp, const struct request *req, enum ibv_wc_status status)
 {
@@ -140,7 +141,7 @@ is_due(const struct qp *qp, const struct request *req, enum ibv_wc_status status
 		       (req->bad == BAD_TOO_LONG && status == IBV_WC_LOC_LEN_ERR);
 	const bool is_withdrawn = req->is_mortal && qp->peer->mortal.is_dead;
 
-	/* a READ whose memory is gone may be answered by nothing when it comes again */
+	/* a repeated READ of a withdrawn key may get no response at all */
 	if (status == IBV_WC_RETRY_EXC_ERR)
 		return is_retry_spent(qp, is_withdrawn) || is_port_spent(qp);
 	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
@@ -208,8 +209,8 @@ send_done(struct qp *qp, const struct ibv_wc *wc)
 /* --- receives --- */
 
 /*
- * The request of the peer whose message completed: the next in order, or the one of the frame. An XRC
- * target has a queue of completions for each of its shared queues: each is in order.
+ * The request of the peer whose message completed: the next one in order, or the one of the frame.
+ * An XRC target has one completion queue for each of its shared queues; each is in order.
  */
 static struct request *
 sender_of(struct qp *qp, const struct shared *shared, const struct oracle_view *view)
@@ -233,7 +234,10 @@ is_whole(const struct qp *qp, const struct request *req)
 	const uint32_t end = req->first + req->nb_psn;
 
 	if (qp_is_reliable(qp) && end > flow->exec) {
-		/* it completes in the call that executes it: the responder stands behind it */
+		/*
+		 * the request completes in the call that executes it, when the responder's epsn is
+		 * already behind it
+		 */
 		const uint32_t exec = (qp->qpc.resp.epsn - flow->conf.psn) & 0xffffff;
 
 		if (end > exec)
@@ -246,7 +250,7 @@ is_whole(const struct qp *qp, const struct request *req)
 	return true;
 }
 
-/* A receive buffer. */
+/* A receive buffer: its memory, and what the memory must contain. */
 struct buffer {
 	uint8_t *mem;
 	uint8_t *shadow;
@@ -266,7 +270,7 @@ buffer_of(const struct qp *qp, const struct shared *shared, uint64_t wr_id)
 	};
 }
 
-/* The bytes of a message, and those of its buffer that it did not use. */
+/* Check the bytes of a message, and that the rest of its buffer is unchanged. */
 static void
 check_message(struct qp *qp, struct request *req, const struct buffer *buf)
 {
@@ -280,7 +284,7 @@ check_message(struct qp *qp, struct request *req, const struct buffer *buf)
 		if (!qp->shared)
 			req->recv_at = (uint32_t)(buf->mem - qp->mem);
 	}
-	/* of another message that was cut off */
+	/* the buffer may hold the beginning of another message that was cut off */
 	if (qp->conf.type == IBV_QPT_UC || qp->shared)
 		memcpy(buf->shadow, buf->mem, buf->len);
 	if (end < buf->len && memcmp(buf->mem + end, buf->shadow + end, buf->len - end))
@@ -344,7 +348,10 @@ recv_failed(struct qp *qp, const struct shared *shared, const struct ibv_wc *wc)
 	if (qp->recv_mkeys)
 		signed_recv_failed(qp, (uint32_t)wc->wr_id);
 	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
-		/* the first that did not complete may hold the beginning of a message */
+		/*
+		 * the first receive request that did not complete may hold the beginning of a
+		 * message
+		 */
 		if (!*has_failed)
 			memcpy(buf.shadow, buf.mem, buf.len);
 		if (qp->qpc.state != IBV_QPS_ERR)
@@ -417,7 +424,10 @@ collect_recvs(struct qp *qp, struct uroce_cq *cq, struct shared *shared,
 	}
 }
 
-/* What completed is no longer out: after the completions were taken. */
+/*
+ * Check the limit events of shared queues. Completions were polled before, so buffers of completed
+ * requests no longer count as posted.
+ */
 static void
 check_limits(struct qp *qp)
 {
@@ -448,7 +458,7 @@ ledger_collect(struct qp *qp, const struct oracle_view *view)
 	qp->has_drained = qp->has_drained || (qp->qpc.events & UROCE_QPC_SQ_DRAINED);
 	qp->is_drained = qp->is_drained || qp->has_drained;
 	if (qp->qpc.events & UROCE_QPC_COMM_EST) {
-		/* the first request may also be its last */
+		/* the first request may also be the last one before ERR */
 		const bool is_rtr = qp->qpc.state == IBV_QPS_RTR || qp->qpc.state == IBV_QPS_ERR;
 
 		if (qp->nb_est++ || !is_rtr || (!view && !qp->is_forged))
@@ -480,7 +490,7 @@ ledger_end(struct qp *qp)
 	if (qp->is_forged)
 		return;
 	if (!is_dead) {
-		/* the last ones may have been unsignaled */
+		/* the last requests may have been unsignaled */
 		while (qp->done < qp->nb_posted && !is_signaled(qp, &qp->reqs[qp->done])) {
 			succeed(qp, &qp->reqs[qp->done]);
 			qp->done++;

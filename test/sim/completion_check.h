@@ -4,22 +4,22 @@
 
 /**
  * @file
- * The oracle's book of completions: each request completes once, in order, with a status that there
- * is a reason for; each message ends up whole in the receive request whose turn it is.
+ * The oracle's check of completions. Each request completes once, in order, with a status for which
+ * there is a reason. Each message is received completely into the receive request whose turn it is.
  */
 
 #include "oracle.h"
 
 /**
- * Poll both queues of a QP and judge what they hold.
- * @param view  the frame that was handed over just now; NULL: none
+ * Poll both completion queues of a QP and check their entries.
+ * @param view  the frame that was delivered just before; NULL: none
  */
 void ledger_collect(struct qp *qp, const struct oracle_view *view);
 
-/** Nothing happens any more: nothing is left undone. */
+/** Check the end of a run: every posted request has completed. */
 void ledger_end(struct qp *qp);
 
-/** oracle.c: packets below `upto` are acknowledged. */
+/** Count the packets below `upto` as acknowledged. The function is in oracle.c. */
 void oracle_settle(struct qp *flow, uint32_t upto);
 
 #endif /* TEST_SIM_COMPLETION_CHECK_H */

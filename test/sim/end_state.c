@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What is left when a connection, or a world, has ended.
+ * Checks at the end of a connection, and at the end of a world.
  */
 
 #include "oracle.h"
@@ -14,21 +14,27 @@
 #include "signed.h"
 #include "world.h"
 
-/* Of what was under way when a flow ended nobody knows where it stands. */
+/*
+ * Accept the content of memory that a flow was writing when it ended, because the oracle cannot
+ * know how far it came.
+ */
 static void
 forgive(struct qp *qp, uint32_t at, uint32_t len)
 {
 	memcpy(qp->shadow + at, qp->mem + at, len);
 }
 
-/* What may be among WRITEs of which packets land before their turn. */
+/* Whether a request may precede a WRITE whose packets are placed out of order. */
 static bool
 may_be_early(const struct request *req)
 {
 	return !req->nb_psn || (request_is_write(req) && (int)req->opcode != UROCE_WR_ATOMIC_WRITE);
 }
 
-/* The packets of a WRITE that landed before their turn, which does not come any more. */
+/*
+ * Accept the content of memory where packets of a WRITE were placed out of order, if their turn
+ * never comes.
+ */
 static void
 forgive_early(struct qp *flow, const struct request *req)
 {
@@ -60,7 +66,7 @@ forgive_flow(struct qp *flow)
 		forgive_early(flow, req);
 }
 
-/* Nothing landed through a key after it was withdrawn. */
+/* Check that nothing was written through a key after its withdrawal. */
 static void
 check_mortals(struct qp *flow)
 {
@@ -97,7 +103,7 @@ is_dead(const struct qp *qp)
 	return qp->is_gone || qp->qpc.state == IBV_QPS_ERR || qp->qpc.state == IBV_QPS_RESET;
 }
 
-/* Both ends are alive: all is done, and they agree on it. */
+/* If both ends still exist: check that all requests are done and that both ends agree. */
 static void
 check_agreement(struct qp *qp)
 {

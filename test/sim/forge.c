@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A forgery goes in by the door: parsed and verified like any other frame.
+ * A forged frame is parsed and verified like any other frame before the QP receives it.
  */
 
 #include "forge.h"
@@ -62,7 +62,7 @@ forge(struct qp *to, const struct forgery *forgery)
 	const uint8_t pad_len = (uint8_t)(-forgery->len & 3);
 	const uint32_t rest = op->ext_len + forgery->len + pad_len;
 	struct frame *frame = frame_take(&to->world->frames);
-	/* a stranger's frames come from the host's own address */
+	/* frames of a third host come from the QP's own host address */
 	const struct uroce_path *path = forgery->is_from_stranger ? &to->path : &to->peer->path;
 	uint32_t crc;
 

@@ -4,16 +4,16 @@
 
 /**
  * @file
- * Frames made by hand, as a peer of another make, or an attacker, might send them.
+ * Frames built field by field, as another implementation or an attacker might send them.
  */
 
 #include "qp.h"
 
-/** What an opcode does not have is ignored. */
+/** The fields of a forged frame. Fields that the opcode does not have are ignored. */
 struct forgery {
-	const char *opcode; /* without its service: "SEND_ONLY" */
+	const char *opcode; /* name without the transport service: "SEND_ONLY" */
 	uint32_t psn;
-	uint32_t len; /* payload: bytes of the noise from 0 on */
+	uint32_t len; /* bytes of payload, which are those of the noise from offset 0 */
 	uint32_t dma_len;
 	uint64_t va;
 	uint32_t rkey;
@@ -26,7 +26,10 @@ struct forgery {
 	bool is_from_stranger;
 };
 
-/** It arrives at a QP now. @return what became of it */
+/**
+ * Deliver a forged frame to a QP now.
+ * @return the verdict
+ */
 enum uroce_verdict forge(struct qp *to, const struct forgery *forgery);
 
 #endif /* TEST_SIM_FORGE_H */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a stranger on the wire can do to a stream of WRITEs, who knows the addresses and both QPNs, and of PSNs as much as
- * a row says: 1 MiB WRITEs over 100 Gb/s, MTU 4096, round trip 10 us, nothing is lost. The frames come to the
- * requester or to the responder as they are, at a rate, and a row says what is left of the goodput.
+ * Measures what an attacker on the network can do to a stream of WRITEs. The attacker knows the
+ * addresses and both QP numbers, and of PSNs as much as a row says. The stream is 1 MiB WRITEs over
+ * 100 Gb/s, MTU 4096, round trip 10 us, without loss. Forged frames reach the requester or the
+ * responder at a rate, and a row gives the goodput that remains.
  */
 
 #include <stddef.h>
@@ -21,19 +22,19 @@
 #define BEGIN_NS  1000000
 #define END_NS    21000000
 
-/* What the stranger knows of PSNs. */
+/* What the attacker knows of PSNs. */
 enum psn {
-	PSN_NONE,  /* nothing need be known */
-	PSN_KNOWN, /* the oldest that is not acknowledged, or the expected one */
-	PSN_NEAR,  /* one of those in flight, by chance */
-	PSN_AHEAD, /* one of the 100 behind the expected one, by chance */
-	PSN_ANY,   /* nothing is known: one of all, by chance */
+	PSN_NONE,  /* the attack needs no PSN */
+	PSN_KNOWN, /* the oldest unacknowledged PSN, or the expected one */
+	PSN_NEAR,  /* a random PSN of those in flight */
+	PSN_AHEAD, /* a random PSN of the 100 behind the expected one */
+	PSN_ANY,   /* a random PSN */
 };
 
-/* An attack: frames of one kind, `burst` of them every `every_ns`; 0: once. */
+/* An attack: `burst` frames of one kind every `every_ns`; 0: once. */
 struct attack {
 	const char *name;
-	const char *opcode; /* NULL: no frame */
+	const char *opcode; /* opcode of the forged frames; NULL: no frames */
 	uint32_t every_ns;
 	uint32_t burst;
 	enum psn psn;
@@ -42,7 +43,7 @@ struct attack {
 };
 
 #define NAK_SEQ (UROCE_AETH_NAK << 5 | UROCE_NAK_PSN_SEQ)
-#define RNR     (UROCE_AETH_RNR << 5) /* for 655 ms */
+#define RNR     (UROCE_AETH_RNR << 5) /* requests to wait for 655 ms */
 
 /* clang-format off */
 static const struct attack attacks[] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The pool hands out the frame that was given back last: its bytes are in the cache.
+ * Builds frames and manages their pool. The pool returns the frame that was freed last, because its
+ * bytes are in the cache.
  */
 
 #include "frame.h"

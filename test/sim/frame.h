@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Frames: real bytes, built as the data path builds them, and the pool that they come from.
+ * Frames of real bytes, built as the data path builds them, and the pool from which they are
+ * allocated.
  */
 
 #include <stdbool.h>
@@ -15,17 +16,18 @@
 #define FRAME_MAX (UROCE_HDR_MAX + 4096 + 4 + 4)
 
 struct frame {
-	struct frame *next; /* in the pool, or in a receive queue */
+	struct frame *next; /* next frame of the pool or of a receive queue */
 	uint32_t len;
-	uint8_t from; /* host */
+	uint8_t from; /* index of the sending host */
 	uint8_t to;
-	bool is_to_group;   /* to each host with a member, and not to `to` */
-	bool is_spoilt;     /* bits were flipped, the first of them at spoilt_at */
-	uint16_t spoilt_at; /* offset of the byte */
+	/* the frame is for each host with a member of the group, instead of host `to` */
+	bool is_to_group;
+	bool is_spoilt;     /* bits of the frame were flipped, at byte spoilt_at */
+	uint16_t spoilt_at; /* offset of the first byte with flipped bits */
 	uint8_t bytes[FRAME_MAX];
 };
 
-/** All zero is empty. */
+/** A pool of frames. All zero: an empty pool. */
 struct frame_pool {
 	struct frame *free;
 	struct frame **blocks;
@@ -37,15 +39,15 @@ void frame_give(struct frame_pool *pool, struct frame *frame);
 void frame_pool_free(struct frame_pool *pool);
 
 /**
- * Finish the frame of a descriptor whose header room was `frame->bytes`: gather the payload behind
- * the header, pad, ICRC.
+ * Complete the frame of a descriptor whose header room was `frame->bytes`: copy the payload behind
+ * the header, add padding and the ICRC.
  */
 void frame_build(struct frame *frame, const struct uroce_txd *txd);
 
-/** Whether a flipped bit in that byte may go unnoticed: no checksum of ours covers it. */
+/** Whether a checksum of uroce covers this byte, so that a flipped bit in it is detected. */
 bool frame_is_covered(const struct frame *frame, uint16_t at);
 
-/** Set the ECN bits to "congestion experienced", if the frame's sender understands them. */
+/** Set the ECN bits to "congestion experienced" if the frame is ECN-capable. */
 bool frame_mark(struct frame *frame);
 
 #endif /* TEST_SIM_FRAME_H */

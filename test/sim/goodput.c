@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Goodput under loss, and under reordering: 1 MiB WRITEs over 100 Gb/s, MTU 4096, between two hosts,
- * the same stream with and without faults; what is left is the share of the time that the lossless
- * run needs. Loss is in both directions. A retransmission is spurious if what it repeats had
- * arrived, or still does.
+ * Goodput under loss and under reordering: 1 MiB WRITEs over 100 Gb/s, MTU 4096, between two hosts.
+ * The same stream runs with and without faults, and a row gives the ratio of the two rates. Loss is
+ * in both directions. A retransmission is spurious if the original packet had arrived or arrives
+ * later.
  */
 
 #include "host.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A binary heap.
+ * A binary heap of events.
  */
 
 #include "heap.h"

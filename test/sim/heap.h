@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What will happen, by time; what is due at the same moment happens in the order in which it was
- * pushed, so that a run is the same each time.
+ * Future events, ordered by time. Events of the same time occur in the order in which they were
+ * pushed, so that each run of a seed is the same.
  */
 
 #include <stdbool.h>
@@ -16,19 +16,19 @@ struct frame;
 enum event_kind {
 	EVENT_SWITCH, /* a frame arrives at the switch */
 	EVENT_HOST,   /* a frame arrives at host `who` */
-	EVENT_ROUND,  /* host `who` makes a round */
-	EVENT_LIFE,   /* something of the plan happens to object `who`: see life.h */
+	EVENT_ROUND,  /* host `who` executes a round */
+	EVENT_LIFE,   /* a planned event of object `who` occurs: see life.h */
 };
 
 struct event {
 	uint64_t at_ns;
 	uint32_t order;
-	uint16_t kind; /* enum event_kind */
+	uint16_t kind; /* kind of the event, enum event_kind */
 	uint16_t who;
-	struct frame *frame; /* EVENT_SWITCH, EVENT_HOST; else NULL */
+	struct frame *frame; /* frame of EVENT_SWITCH and EVENT_HOST; else NULL */
 };
 
-/** All zero is empty. */
+/** A heap of events. All zero: an empty heap. */
 struct heap {
 	struct event *events;
 	uint32_t nb;
@@ -39,17 +39,20 @@ struct heap {
 void heap_push(struct heap *heap, uint64_t at_ns, enum event_kind kind, uint16_t who,
 	       struct frame *frame);
 
-/** When the next event is; UINT64_MAX: there is none. */
+/** Time of the next event; UINT64_MAX: there is none. */
 static inline uint64_t
 heap_next_ns(const struct heap *heap)
 {
 	return heap->nb ? heap->events[0].at_ns : UINT64_MAX;
 }
 
-/** Take the next event. @return false: there is none */
+/**
+ * Remove the next event.
+ * @return false: there is none
+ */
 bool heap_pop(struct heap *heap, struct event *event);
 
-/** Forget everything, keep the memory. */
+/** Remove all events, keep the memory. */
 void heap_clear(struct heap *heap);
 
 void heap_free(struct heap *heap);

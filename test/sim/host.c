@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The round. A host that sends faster than its cable goes on when the cable is free again.
+ * The rounds of a host. A host that sends faster than its cable continues when the cable is free
+ * again.
  */
 
 #include "host.h"
@@ -18,7 +19,7 @@
 #define BURST_MAX 64
 #define RUN_MAX   64
 
-/* Time that frames may wait for the transmitter before the host stops to send. */
+/* Time that frames may wait for the transmitter before the host stops sending. */
 #define TX_AHEAD_NS 4000
 
 void
@@ -38,7 +39,9 @@ host_wake(struct world *world, struct host *host, uint64_t at_ns)
 	heap_push(&world->heap, at_ns, EVENT_ROUND, host->idx, NULL);
 }
 
-/* Slots are the low bits of the QPN; the rest makes that an old one does not come back. */
+/*
+ * The low bits of a QPN select the slot. The other bits change, so that a QPN is not reused soon.
+ */
 void
 host_add_qp(struct host *host, struct qp *qp)
 {
@@ -91,8 +94,8 @@ host_hand_over(struct world *world, struct qp *qp, struct uroce_pkt *pkt)
 }
 
 /*
- * Whose it is: `qp`, or NULL where nobody gets it as it is.
- * @return UROCE_VERDICT_REQUEST, _RESPONSE or _DATAGRAM, or why nobody gets it
+ * Find the QP of a frame: `qp` is NULL if no QP receives the frame as it is.
+ * @return UROCE_VERDICT_REQUEST, _RESPONSE or _DATAGRAM, or why no QP receives the frame
  */
 static enum uroce_verdict
 look_up(struct world *world, struct host *host, struct frame *frame, struct uroce_pkt *pkt,
@@ -132,8 +135,8 @@ host_deliver(struct world *world, struct host *host, struct frame *frame)
 }
 
 /*
- * Frames that came for one QP, one right behind the other. Where messages may be lost only the frame tells
- * which one completed: such frames are handed over alone.
+ * Adjacent frames for one QP, which the QP receives in one call. Where messages may be lost, only
+ * the frame tells which message completed: frames of such QPs are delivered singly.
  */
 struct run {
 	struct qp *qp;
@@ -148,7 +151,10 @@ give_up(struct world *world, const struct uroce_pkt *pkt, enum uroce_verdict ver
 		frame_give(&world->frames, pkt->owner);
 }
 
-/* A frame that is held ends what a call takes; the rest are for the next one. */
+/*
+ * A call into the transport ends with a frame that the reorder buffer keeps. The remaining frames
+ * are passed to the next call.
+ */
 static void
 hand_over_all(struct world *world, struct run *run)
 {
@@ -215,7 +221,7 @@ host_add_hold(struct world *world, struct host *host, uint32_t nb_gaps, uint32_t
 		nb_frames);
 }
 
-/* Frames that the transport held and needs no more. */
+/* Free the frames that the reorder buffer has released. */
 static void
 reap(struct world *world, struct host *host)
 {
@@ -249,8 +255,9 @@ after(const struct world *world, uint64_t now_ns, uint32_t pace_ns)
 }
 
 /*
- * A message whose sender died keeps its request of a shared queue for ever. Where that leaves nothing
- * for the others, the application hears of the death from somebody else, and ends its own QP.
+ * A message whose sender has crashed occupies its request of a shared queue for ever. If no
+ * requests are left for other QPs, the application destroys its own QP. It is notified of the crash
+ * by other means.
  */
 static void
 end_if_orphan(struct qp *qp)
@@ -263,13 +270,16 @@ end_if_orphan(struct qp *qp)
 		qp_modify(qp, IBV_QPS_ERR);
 }
 
-/* The application of a QP: receive requests first, then requests. @return when it wants to go on */
+/*
+ * The application of a QP: it posts receive requests first, then send requests.
+ * @return when it wants to continue
+ */
 static uint64_t
 post(struct world *world, struct qp *qp)
 {
 	uint64_t next_ns = UROCE_NEVER;
 
-	/* verbs take no receives before INIT, and no requests before RTS */
+	/* verbs accept no receive requests before INIT, and no send requests before RTS */
 	if (qp->is_silent || qp->qpc.state < IBV_QPS_INIT)
 		return UROCE_NEVER;
 	signed_go_on(qp);
@@ -309,7 +319,10 @@ post(struct world *world, struct qp *qp)
 	return next_ns;
 }
 
-/* @return whether there may be more to send now */
+/*
+ * Send a burst of one QP.
+ * @return whether there may be more to send now
+ */
 static bool
 send_burst(struct world *world, struct qp *qp)
 {
@@ -347,7 +360,7 @@ send_burst(struct world *world, struct qp *qp)
 	return nb == burst;
 }
 
-/* Whether the application waited for room that there is now. */
+/* Whether the application waited for room in the send queue, and there is room now. */
 static bool
 can_post(const struct world *world, struct qp *qp)
 {
@@ -355,7 +368,10 @@ can_post(const struct world *world, struct qp *qp)
 	       qp->qpc.state >= IBV_QPS_RTS && uroce_ring_has_room(&qp->sq.ring, 0);
 }
 
-/* All QPs in turn. @return when to go on */
+/*
+ * Send bursts of all QPs in turn.
+ * @return when to continue
+ */
 static uint64_t
 send(struct world *world, struct host *host)
 {
@@ -386,7 +402,7 @@ host_round(struct world *world, struct host *host)
 
 	if (host->round_ns != world->now_ns || host->is_dead)
 		return;
-	if (world->now_ns < host->awake_ns) { /* it stalled meanwhile */
+	if (world->now_ns < host->awake_ns) { /* the host was stalled after this event was pushed */
 		host->round_ns = UROCE_NEVER;
 		host_wake(world, host, host->awake_ns);
 		return;

@@ -4,41 +4,47 @@
 
 /**
  * @file
- * A host: what a worker does for its QPs, and what an application does with them.
+ * A host: a model of a worker that drives QPs, and of the applications of those QPs.
  *
- * A round receives, lets timers expire, lets the application post, and sends; as the worker of the
- * data path does, in that order. Rounds come when a frame arrives, a timer is due or something was
- * posted, and not faster than the host is.
+ * A round receives, expires timers, lets the applications post, and sends, in the order of the data
+ * path's worker. A round is due when a frame arrives, a timer expires or a request was posted, but
+ * not sooner than the speed of the host allows.
  */
 
 #include "qp.h"
 #include "world.h"
 
-/** A round is to be made at `at_ns`, or as soon after as the host can. */
+/** Schedule a round at `at_ns`, or as soon after that as the host can. */
 void host_wake(struct world *world, struct host *host, uint64_t at_ns);
 
-/** EVENT_ROUND. */
+/** Handle EVENT_ROUND: execute a round. */
 void host_round(struct world *world, struct host *host);
 
-/** EVENT_HOST: takes the frame. */
+/** Handle EVENT_HOST: put the frame into the receive queue. Takes ownership of the frame. */
 void host_receive(struct world *world, struct host *host, struct frame *frame);
 
-/** Look the frame up and hand it over now. @return the verdict */
+/**
+ * Find the QP of a frame and deliver the frame now.
+ * @return the verdict
+ */
 enum uroce_verdict host_deliver(struct world *world, struct host *host, struct frame *frame);
 
-/** Hand a frame to a QP of its. @return the verdict */
+/**
+ * Deliver a frame to a QP of the host.
+ * @return the verdict
+ */
 enum uroce_verdict host_hand_over(struct world *world, struct qp *qp, struct uroce_pkt *pkt);
 
-/** Give it a pool for what arrives ahead of holes. */
+/** Give the host a reorder buffer of so many PSN gaps and frames. */
 void host_add_hold(struct world *world, struct host *host, uint32_t nb_gaps, uint32_t nb_frames);
 
-/** All QPs are gone, nothing is received. */
+/** The host crashes: its QPs are gone, and it receives nothing. */
 void host_die(struct world *world, struct host *host);
 
-/** Alive again, without a QP. */
+/** A crashed host restarts, without QPs. */
 void host_return(struct world *world, struct host *host);
 
-/** It gets a QPN. */
+/** Add a QP to the host, which assigns a QPN; remove it. */
 void host_add_qp(struct host *host, struct qp *qp);
 void host_remove_qp(struct host *host, struct qp *qp);
 

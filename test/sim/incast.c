@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Incast: 64 hosts write to one over 100 Gb/s links, without congestion control and with DCQCN as
- * published. A row for each millisecond says what each got through: the fairness of the shares (Jain:
- * 1 is equal, 1/64 is one for all), what the switch holds for the receiver, what it dropped and
- * marked. A series has a line for each 50 us, with the rate of every sender.
+ * Incast: 64 hosts write to one host over 100 Gb/s links, without congestion control and with DCQCN
+ * as published. A row for each millisecond has the packets that each sender got through and the
+ * fairness of the shares (Jain: 1 is equal, 1/64 is one sender with all). It also has the bytes
+ * that the switch queues for the receiver, and the frames that the switch dropped and marked. A
+ * series has a line for each 50 us, with the rate of every sender.
  */
 
 #include <assert.h>
@@ -21,10 +22,10 @@
 #define NB_WRITES  128
 #define LINE_NS    50000
 #define ROW_NS     1000000
-#define STEADY_NS  20000000 /* all have found their share by then */
+#define STEADY_NS  20000000 /* all senders have found their share by then */
 #define END_NS     40000000
 
-/* The switch: what it holds for a port, and where it marks [DCQCN, figure 14]. */
+/* The switch: its queue length, and the thresholds of its ECN marks [DCQCN, figure 14]. */
 #define QUEUE_LEN (4u << 20)
 #define MARK_MIN  5000
 #define MARK_MAX  200000
@@ -35,13 +36,17 @@ struct incast {
 	struct world *world;
 	const char *cc;
 	struct qp *senders[NB_SENDERS];
-	uint32_t row_seen[NB_SENDERS];  /* packets that had arrived at the last row */
-	uint32_t line_seen[NB_SENDERS]; /* and at the last line */
+	uint32_t row_seen[NB_SENDERS]; /* packets that had arrived at the last row */
+	/* packets that had arrived at the last line of the series */
+	uint32_t line_seen[NB_SENDERS];
 	uint64_t drops;
 	uint64_t marks;
 };
 
-/* What each got through since it was looked at last. @return the sum of it */
+/*
+ * Packets that each sender got through since the last call.
+ * @return their sum
+ */
 static uint32_t
 look(const struct incast *incast, uint32_t *seen, uint32_t *gained)
 {
@@ -80,7 +85,7 @@ set_up(struct incast *incast, const struct uroce_cc_conf *cc)
 		.nb_writes = NB_WRITES,
 		.len = WRITE_LEN,
 		.timeout = 12,
-		.tclass = 2, /* ECT(0) */
+		.tclass = 2, /* frames are sent with ECT(0) */
 		.cc = cc,
 	};
 	struct world *world = incast->world;
@@ -129,7 +134,7 @@ report_step(struct incast *incast)
 	link->peak_bytes = 0;
 }
 
-/* The rate that a sender may have now: who is not limited has that of its cable. */
+/* The rate that a sender may use: an unlimited sender has the rate of its cable. */
 static double
 rate_gbps(const struct qp *qp)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A plan that meets a QP that is gone, or in another state by now, has no effect.
+ * Executes planned events of hosts and QPs. An event for a QP that no longer exists, or is in
+ * another state, has no effect.
  */
 
 #include "life.h"
@@ -43,7 +44,7 @@ is_in(const struct qp *qp, enum ibv_qp_state state)
 	return !qp->is_gone && qp->qpc.state == state;
 }
 
-/* @return whether it happened */
+/* @return whether the event had an effect */
 static bool
 happen_to_qp(struct world *world, const struct plan *plan)
 {

@@ -4,8 +4,7 @@
 
 /**
  * @file
- * What happens to hosts and QPs in the course of a run, beside traffic: planned beforehand, each at
- * its time.
+ * Events of hosts and QPs other than traffic. They are planned before the run, each with its time.
  */
 
 #include <stdint.h>
@@ -14,30 +13,30 @@ struct world;
 
 enum life_kind {
 	LIFE_STALL,     /* a host does nothing for `ns` */
-	LIFE_BLOCK,     /* ... sends nothing, but works otherwise */
-	LIFE_DIE,       /* a host dies */
-	LIFE_RETURN,    /* ... and comes back, without its QPs */
-	LIFE_KILL,      /* an application puts a QP into ERR */
+	LIFE_BLOCK,     /* a host sends nothing for `ns`, but works otherwise */
+	LIFE_DIE,       /* a host crashes without notice */
+	LIFE_RETURN,    /* a crashed host restarts without its QPs */
+	LIFE_KILL,      /* an application moves a QP to ERR */
 	LIFE_DESTROY,   /* an application destroys a QP */
-	LIFE_DRAIN,     /* an application puts a QP into SQD */
-	LIFE_RESUME,    /* ... and back into RTS */
-	LIFE_READY,     /* an application takes the last step, to RTS */
-	LIFE_CANCEL,    /* ... cancels a request */
-	LIFE_TUNE,      /* ... modifies attributes in SQD */
-	LIFE_WITHDRAW,  /* ... ends a region or a window that its peer uses */
-	LIFE_RESET,     /* ... puts a QP into RESET */
+	LIFE_DRAIN,     /* an application moves a QP to SQD */
+	LIFE_RESUME,    /* an application moves a QP from SQD to RTS */
+	LIFE_READY,     /* an application makes the last step of a connection, to RTS */
+	LIFE_CANCEL,    /* an application cancels a request */
+	LIFE_TUNE,      /* an application modifies attributes in SQD */
+	LIFE_WITHDRAW,  /* an application removes a region or a window that its peer uses */
+	LIFE_RESET,     /* an application moves a QP to RESET */
 	LIFE_RECONNECT, /* two applications connect their QPs again */
-	LIFE_JOIN,      /* a member joins its group again */
-	LIFE_LEAVE,     /* ... or leaves it */
-	LIFE_BIRTH,     /* a connection is made: workload.c */
+	LIFE_JOIN,      /* a QP joins its multicast group again */
+	LIFE_LEAVE,     /* a QP leaves its multicast group */
+	LIFE_BIRTH,     /* a connection is created: workload.c */
 	LIFE_NB
 };
 
-/** Plan something for host or QP `whom`. */
+/** Plan an event of host or QP `whom`. */
 void life_plan(struct world *world, enum life_kind kind, uint32_t whom, uint64_t at_ns,
 	       uint64_t ns);
 
-/** EVENT_LIFE: the nth that was planned happens. */
+/** Handle EVENT_LIFE: execute the planned event with this number. */
 void life_happen(struct world *world, uint32_t nth);
 
 void life_clear(struct world *world);

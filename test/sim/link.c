@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A queue is kept as the moment at which its transmitter is free: what is between now and then, at
- * the rate of the cable, is what it holds.
+ * Models cables and queues. A queue is the time at which its transmitter is free. Its content is
+ * the time between now and then, multiplied by the rate of the cable.
  */
 
 #include "link.h"
@@ -13,7 +13,9 @@
 #include "mcast.h"
 #include "world.h"
 
-/* Preamble and gap between frames [IEEE 802.3], and the frame check sequence. */
+/*
+ * Bytes on an Ethernet cable beside the frame: preamble, gap [IEEE 802.3] and frame check sequence.
+ */
 #define ETHERNET_MORE 24
 
 static uint64_t
@@ -96,7 +98,7 @@ spoil(struct world *world, struct frame *frame)
 {
 	uint32_t at = rng_below(&world->rng, frame->len);
 
-	/* headers more often than their share */
+	/* headers more often than their share of the frame */
 	if (rng_one_in(&world->rng, 2) && frame->len > 80)
 		at = rng_below(&world->rng, 80);
 	frame->bytes[at] ^= (uint8_t)rng_between(&world->rng, 1, 255);
@@ -146,7 +148,7 @@ link_send(struct world *world, struct frame *frame)
 	launch(world, frame, at_ns + link->delay_ns + (fault == FAULT_LATE ? late_ns : 0));
 }
 
-/* Whether the switch marks a frame that finds so much before it. */
+/* Whether the switch marks a frame, which finds `backlog` bytes in the queue. */
 static bool
 is_marked(struct world *world, const struct link *link, uint64_t backlog)
 {

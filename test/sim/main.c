@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * uroce-sim: random workloads over hostile networks in virtual time, or a named scenario.
+ * uroce-sim: random workloads over unreliable networks in virtual time, or a named scenario.
  *
  *	uroce-sim [--seeds N] [--from SEED] [--scenario NAME] [--series FILE] [--trace] [--states] [--json]
  *
- * --trace prints each packet, --states in addition what the recovery of each QP goes through.
- * Exits 0 only without a violation. Seeds are shared out to as many processes as there are
- * processors; what is printed does not depend on how many. A process that dies has found a
- * violation, too: its seed is known.
+ * --trace prints each packet, --states also the recovery states of each QP. The exit status is 0
+ * only without a violation. Seeds are divided among as many processes as there are processors; the
+ * output does not depend on their number. A process that dies has found a violation, too: its
+ * current seed is known.
  */
 
 #include <errno.h>
@@ -42,10 +42,10 @@ struct options {
 	bool is_json;
 };
 
-/* What a process has found so far; shared with the parent. */
+/* The findings of a process so far, in memory that is shared with the parent. */
 struct findings {
-	uint64_t next;  /* the seed that it is at */
-	uint64_t seeds; /* that it has run */
+	uint64_t next;  /* the seed that is running */
+	uint64_t seeds; /* number of seeds that have run */
 	uint64_t violations;
 	uint64_t hash;
 	struct tally tally;
@@ -99,7 +99,10 @@ run_seed(struct findings *found, uint64_t seed, const struct options *options)
 	add_tally(&found->tally, &world.tally);
 }
 
-/* Seeds next, next + step ... of those asked for, each once; also after the process before this one died. */
+/*
+ * Run the seeds next, next + step ... of the requested ones, each once. A process that replaces a
+ * crashed one continues with its seeds.
+ */
 static void
 run_share(struct findings *found, uint64_t step, const struct options *options)
 {
@@ -129,7 +132,10 @@ begin_share(struct findings *found, uint64_t step, const struct options *options
 	return pid;
 }
 
-/* A process that died found a violation; another one goes on behind it. */
+/*
+ * Run all shares. A process that crashed has found a violation. A new process continues with the
+ * next seed.
+ */
 static void
 run_shares(struct findings *found, unsigned nb, const struct options *options)
 {

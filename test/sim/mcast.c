@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Who is a member is known twice: to the host's table, and to the oracle by a flag.
+ * Multicast groups. The membership of a QP is in two places: in the host's table, which the
+ * transport uses, and in a flag, which the oracle uses.
  */
 
 #include "mcast.h"

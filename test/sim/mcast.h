@@ -4,11 +4,13 @@
 
 /**
  * @file
- * A multicast group: one end sends datagrams to it, ends on several hosts are members. The switch copies
- * a frame to each host that has a member; the host hands it to each of them, by the transport's table.
+ * A multicast group: one end sends datagrams to it, ends on several hosts are members. The switch
+ * copies a frame to each host that has a member. The host delivers the frame to each of its members
+ * with the transport's table.
  *
- * Checked is that each member gets one copy of what reaches its host, and nobody else does; and that a
- * member with a receive request posted takes it.
+ * Two rules are checked. Each member gets one copy of every frame that reaches its host, and no
+ * other QP gets one. A member with a posted receive request receives the datagram into that
+ * request.
  */
 
 #include <stdbool.h>
@@ -18,17 +20,26 @@
 
 struct frame;
 
-/** The address of the world's group, of a family. */
+/** The group address of the world, in IPv4 or IPv6 form. */
 void group_gid(bool is_ipv6, uint8_t gid[16]);
 
-/** Become a member, or cease to be one. @return whether that was a change */
+/**
+ * Join the group, or leave it.
+ * @return whether the membership changed
+ */
 bool group_join(struct qp *qp);
 bool group_leave(struct qp *qp);
 
-/** A frame to the group is at the switch: one copy to each host with a member. Takes the frame. */
+/**
+ * Handle a frame to the group at the switch: send one copy to each host with a member. Takes
+ * ownership of the frame.
+ */
 void group_forward(struct world *world, struct frame *frame);
 
-/** A datagram to a group is at a host. @return the verdict of the last member */
+/**
+ * Deliver a datagram of the group to the members on a host.
+ * @return the verdict of the last member
+ */
 enum uroce_verdict group_deliver(struct world *world, struct host *host, struct uroce_pkt *pkt);
 
 #endif /* TEST_SIM_MCAST_H */

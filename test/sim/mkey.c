@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Signatures, layouts, and what they make of data. All is small here, and nothing is fast: a block is
- * taken apart and put together as a whole, whatever packets it comes in.
+ * Signatures, mkey layouts, and how they transform data. This model is small and slow on purpose: a
+ * block is split and assembled as a whole, independent of the packets that carry it.
  */
 
 #include "mkey.h"
@@ -21,10 +21,10 @@
 /* --- signatures --- */
 
 static const struct kind {
-	uint64_t poly;  /* of a CRC; reflected, if it is */
-	uint8_t bits;   /* of the guard */
-	bool is_dif;    /* tags follow, and all is big-endian */
-	uint8_t low_at; /* the bit of a mask that stands for the lowest byte */
+	uint64_t poly;  /* polynomial of a CRC; bit-reversed for a reflected CRC */
+	uint8_t bits;   /* number of bits of the guard */
+	bool is_dif;    /* tags follow the guard, and all fields are big-endian */
+	uint8_t low_at; /* the bit of a check mask that stands for the lowest byte */
 } kinds[] = {
 	[UROCE_SIG_NONE] = { 0, 0, false, 0 },
 	[UROCE_SIG_T10_CRC] = { 0x8bb7, 16, true, 0 },
@@ -82,7 +82,7 @@ guard_of(const struct uroce_sig_domain *domain, const uint8_t *data)
 	return word ^ domain->seed;
 }
 
-/* Byte `nth` of a signature, seen as one number. */
+/* Byte `nth` of a signature, which counts as one number. */
 static uint8_t *
 byte_of(const struct uroce_sig_domain *domain, uint8_t *sig, unsigned nth)
 {
@@ -108,7 +108,7 @@ is_masked(const struct uroce_sig_domain *domain, uint8_t mask, unsigned nth)
 	return mask >> (kinds[domain->kind].low_at + nth) & 1;
 }
 
-/* Bytes `[low, high)` of a number. */
+/* Bytes `[low, high)` of a signature as a number. */
 static uint64_t
 part_of(const struct uroce_sig_domain *domain, uint8_t *sig, unsigned low, unsigned high)
 {
@@ -119,7 +119,10 @@ part_of(const struct uroce_sig_domain *domain, uint8_t *sig, unsigned low, unsig
 	return word;
 }
 
-/* Compare a part. @return whether it is right */
+/*
+ * Compare a part of a signature.
+ * @return whether it is right
+ */
 static bool
 is_right(const struct mkey *mkey, const struct uroce_sig_domain *domain, uint8_t *found,
 	 uint8_t *wanted, unsigned low, unsigned high, struct uroce_sig_error *error)
@@ -136,7 +139,7 @@ is_right(const struct mkey *mkey, const struct uroce_sig_domain *domain, uint8_t
 	return false;
 }
 
-/* What is wrong with one block. */
+/* Compare the signature of one block; return the first error. */
 static struct uroce_sig_error
 judge(const struct mkey *mkey, const struct uroce_sig_domain *domain, uint8_t *found,
       uint8_t *wanted)
@@ -167,7 +170,7 @@ mkey_spread(const struct uroce_sig_domain *domain, uint32_t data_len)
 	return domain->block_len ? data_len + data_len / domain->block_len * domain->len : data_len;
 }
 
-/* Bytes of data in a side; what would be cut off is not counted. */
+/* Bytes of data in one side of `len` bytes. An incomplete block at the end is not counted. */
 static uint32_t
 data_in(const struct uroce_sig_domain *domain, uint32_t len)
 {
@@ -211,7 +214,10 @@ strip(const struct uroce_sig_domain *domain, const uint8_t *in, uint32_t len, ui
 	return nb * domain->block_len + len - nb * unit_of(domain);
 }
 
-/* From one side the data goes to the other, with what is taken over of the signatures. */
+/*
+ * Convert the data of one side to the format of the other side. Signatures are copied as far as the
+ * mkey says so.
+ */
 static void
 convert(const struct mkey *mkey, const struct uroce_sig_domain *from, const uint8_t *in,
 	uint32_t len, const struct uroce_sig_domain *to, uint8_t *out)
@@ -232,7 +238,7 @@ convert(const struct mkey *mkey, const struct uroce_sig_domain *from, const uint
 	}
 }
 
-/* What is bad in a side, and how it has to be told. */
+/* Find the bad blocks of a side, and the error that the transport has to report. */
 static void
 find_bad(struct mkey *mkey, const struct uroce_sig_domain *domain, const uint8_t *in, uint32_t len)
 {
@@ -293,7 +299,7 @@ mkey_draw_domain(struct rng *rng)
 	return domain;
 }
 
-/* Of both sides alike but for the tags, more often than chance makes them so. */
+/* Draw the two sides. More often than at random both are alike but for the tags. */
 static void
 draw_sides(struct mkey *mkey, struct rng *rng, const struct uroce_sig_domain *wire)
 {
@@ -315,7 +321,7 @@ draw_sides(struct mkey *mkey, struct rng *rng, const struct uroce_sig_domain *wi
 	mkey->copy_mask = is_dif ? dif_masks[rng_below(rng, 4)] : 0xff;
 }
 
-/* A list of pieces with gaps between them. */
+/* Draw a layout that is a list of pieces with gaps between them. */
 static void
 draw_list(struct mkey *mkey, struct rng *rng, uint32_t len)
 {
@@ -335,7 +341,10 @@ draw_list(struct mkey *mkey, struct rng *rng, uint32_t len)
 	mkey->extent = at + len;
 }
 
-/* Two pieces in turn, or one, again and again; the last round may have more than is needed. */
+/*
+ * Draw a repeated layout: one piece or two pieces, several times. The last repetition may be longer
+ * than needed.
+ */
 static void
 draw_rounds(struct mkey *mkey, struct rng *rng, uint32_t len)
 {
@@ -367,14 +376,14 @@ mkey_draw(struct mkey *mkey, struct qp *owner, const struct uroce_sig_domain *wi
 
 	if (len > 64 && rng_one_in(rng, 3))
 		draw_rounds(mkey, rng, len);
-	/* what is left at the end, and would be a block if it had its signature, is nothing */
+	/* data at the end that is too short for a block and its signature does not count */
 	if (!mkey->nb_pieces || mkey_room(mkey) < data_len) {
 		mkey->nb_pieces = 0;
 		draw_list(mkey, rng, len);
 	}
 }
 
-/* Where each byte of the layout is in the owner's memory. */
+/* Compute the place in the owner's memory of each byte of the layout. */
 static void
 make_places(struct mkey *mkey)
 {
@@ -460,7 +469,7 @@ mkey_expect(struct mkey *mkey, const uint8_t *bytes, uint32_t len)
 	find_bad(mkey, &mkey->wire, bytes, len);
 }
 
-/* The byte of data that a byte of the wire is; UINT32_MAX: none. */
+/* The offset in the data of a byte on the wire; UINT32_MAX: the byte belongs to a signature. */
 static uint32_t
 data_at(const struct mkey *mkey, uint32_t wire_at)
 {
@@ -473,7 +482,9 @@ data_at(const struct mkey *mkey, uint32_t wire_at)
 	return rest < wire->block_len ? nth * wire->block_len + rest : UINT32_MAX;
 }
 
-/* The block in memory that is signed when a byte of the wire, which is that of the data, is there; or none. */
+/*
+ * The block in memory whose signature is complete when this byte of the wire has arrived; or none.
+ */
 static uint32_t
 signed_by(const struct mkey *mkey, uint32_t wire_at, uint32_t data)
 {
@@ -495,7 +506,10 @@ mkey_landing(const struct mkey *mkey, uint32_t wire_at)
 	return data == UINT32_MAX ? UINT32_MAX : mkey->place[mkey_spread(&mkey->mem, data)];
 }
 
-/* Byte `at` of the layout: into the shadow, or compared. @return whether it is as it must be */
+/*
+ * Copy byte `at` of the layout into the shadow, or compare it.
+ * @return whether memory is as it must be
+ */
 static bool
 touch(const struct mkey *mkey, uint32_t at, bool is_applied)
 {

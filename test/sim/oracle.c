@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Packets: what may land, what was executed, what may be sent.
+ * Checks packets: what may be written to memory, what was executed, what may be sent.
  *
- * Of the engine's state the oracle looks at two numbers, una_psn of the requester and epsn of the
- * responder, as what they claim; whether the claim is true it decides by itself.
+ * The oracle reads two values of the transport, una_psn of the requester and epsn of the responder,
+ * as claims. It checks independently whether the claims are true.
  */
 
 #include "oracle.h"
@@ -24,7 +24,7 @@
 
 #define NO_PACKET UINT32_MAX
 
-/* What was where a packet that is ahead would land. */
+/* The memory where an out-of-order packet would be placed, before the call. */
 static uint8_t before_call[4096];
 
 static uint32_t
@@ -33,7 +33,9 @@ mtu_of(const struct qp *qp)
 	return 128u << qp->conf.mtu;
 }
 
-/* The packet of a flow that a PSN stands for; NO_PACKET: before its first. */
+/*
+ * The index of the packet of a flow that has a PSN; NO_PACKET: the PSN is before the first packet.
+ */
 static uint32_t
 packet_of(const struct qp *flow, uint32_t psn)
 {
@@ -70,7 +72,7 @@ payload_of(const struct qp *flow, const struct request *req, uint32_t idx)
 
 /* --- executed: what the responder claims --- */
 
-/* Whether packet `nth` of a bad request may be executed. */
+/* Whether packet `nth` of a request that is wrong on purpose may be executed. */
 static bool
 may_execute(const struct qp *flow, const struct request *req, uint32_t nth)
 {
@@ -80,7 +82,7 @@ may_execute(const struct qp *flow, const struct request *req, uint32_t nth)
 		return (nth + 1) * mtu_of(flow) <= qp_recv_len(flow->peer);
 	if (req->bad == BAD_LKEY_LATE)
 		return (nth + 1) * mtu_of(flow) <= req->len / 2;
-	/* a READ that has nowhere to put its answer does no harm at the peer */
+	/* a READ without a valid place for its response is executed by the peer without harm */
 	return req->bad == BAD_LKEY && request_needs_answer(req);
 }
 
@@ -98,7 +100,7 @@ apply_atomic(struct qp *flow, struct request *req)
 	memcpy(flow->peer->shadow + req->land, &word, sizeof(word));
 }
 
-/* What packet `idx` does, in the shadow of the peer's memory. */
+/* Apply the effect of packet `idx` to the shadow of the peer's memory. */
 static void
 apply(struct qp *flow, struct request *req, uint32_t idx)
 {
@@ -113,7 +115,10 @@ apply(struct qp *flow, struct request *req, uint32_t idx)
 		       payload_of(flow, req, idx));
 }
 
-/* Packets inside a WRITE may land before their turn, but for mkeys; its first and its last never do. */
+/*
+ * Whether a packet may be placed out of order: inside a WRITE that does not go to an mkey, neither
+ * its first nor its last packet.
+ */
 static bool
 is_inside(const struct request *req, uint32_t idx)
 {
@@ -127,7 +132,10 @@ oracle_is_early(const struct qp *flow, const struct request *req, uint32_t idx)
 	return is_inside(req, idx) && has_arrived(flow, idx);
 }
 
-/* Whether what is in the peer's memory at `at` is of a packet behind `idx` that has landed already. */
+/*
+ * Whether the content of the peer's memory at `at` comes from a packet behind `idx` that was placed
+ * already.
+ */
 static bool
 is_of_later(const struct qp *flow, uint32_t idx, uint32_t at)
 {
@@ -145,7 +153,10 @@ is_of_later(const struct qp *flow, uint32_t idx, uint32_t at)
 	return false;
 }
 
-/* Whether `len` bytes of the peer's memory are these, but for what is of packets behind `idx`. */
+/*
+ * Whether `len` bytes of the peer's memory are as given, except where packets behind `idx` were
+ * placed already.
+ */
 static bool
 is_there(const struct qp *flow, uint32_t idx, uint32_t at, const uint8_t *bytes, uint32_t len)
 {
@@ -156,7 +167,7 @@ is_there(const struct qp *flow, uint32_t idx, uint32_t at, const uint8_t *bytes,
 	return true;
 }
 
-/* Whether the peer's memory, where packet `idx` landed, is as it must be. */
+/* Whether the peer's memory, where packet `idx` was placed, is as it must be. */
 static bool
 is_landed(const struct qp *flow, const struct request *req, uint32_t idx)
 {
@@ -180,7 +191,7 @@ request_from(struct qp *flow, uint32_t *cursor, uint32_t idx)
 	return &flow->reqs[*cursor];
 }
 
-/* The responder says that all packets below `upto` are executed. */
+/* The responder claims that all packets below `upto` are executed: check and apply them. */
 static void
 execute(struct qp *flow, uint32_t upto)
 {
@@ -206,7 +217,10 @@ execute(struct qp *flow, uint32_t upto)
 		else
 			apply(flow, req, flow->exec);
 	}
-	/* only now: of two packets to one place the later counts */
+	/*
+	 * memory is compared only after all are applied, because of two packets to one place the
+	 * later one counts
+	 */
 	for (uint32_t idx = from; idx < upto && !flow->is_overlaid && world_is_well(world); idx++) {
 		if (!is_landed(flow, request_from(flow, &cursor, idx), idx))
 			world_complain(world, "qp 0x%x: packet %u was executed, and is not there",
@@ -259,7 +273,7 @@ settle_packet(struct qp *flow, const struct request *req, uint32_t idx)
 	memcpy(flow->shadow + req->local + off, at + off, len);
 }
 
-/* The peer moved it forward: patience begins anew. */
+/* An acknowledgement moved the requester forward, so the time without progress starts anew. */
 static void
 note_progress(struct qp *qp)
 {
@@ -299,11 +313,13 @@ retries_of(const struct qp *qp)
 	return qp->qpc.stats.timeouts;
 }
 
-/* Most time that may pass without progress while packets are on the wire. */
+/* The longest time that may pass without progress while packets are in flight. */
 static uint64_t
 budget_ns(const struct qp *qp)
 {
-	/* an implementation may wait up to four times the timeout [IBA 9.7.6.1.3], and for its port */
+	/*
+	 * an implementation may wait up to four times the timeout [IBA 9.7.6.1.3], and for its port
+	 */
 	return (qp->conf.retry_cnt + 2) * 4 * uroce_qpc_ack_timeout_ns(&qp->qpc) + 200000000 +
 	       qp->host->blocked_ns;
 }
@@ -340,7 +356,7 @@ check_responder(struct qp *qp)
 	struct qp *flow = qp->peer;
 	const uint32_t epsn = packet_of(flow, qp->qpc.resp.epsn);
 
-	/* a READ whose memory is gone moves it back, into ERR */
+	/* a READ of withdrawn memory moves epsn back, and the QP to ERR */
 	if (qp->qpc.state == IBV_QPS_ERR && (epsn == NO_PACKET || epsn < flow->exec))
 		return;
 	if (epsn == NO_PACKET || epsn < flow->exec) {
@@ -385,7 +401,7 @@ oracle_idle(struct qp *qp)
 
 /* --- a frame comes --- */
 
-/* Where its payload lands, if that is known before it does. */
+/* Find the memory that the frame's payload will be written to, if it is known before the call. */
 static void
 find_landing(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view)
 {
@@ -418,7 +434,10 @@ find_landing(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *vie
 	view->land = qp->mem + at;
 }
 
-/* What was there before becomes something else, so that a second landing shows. */
+/*
+ * Change the memory before a duplicate is received, so that a second write of the payload is
+ * noticed.
+ */
 static void
 flip(const struct oracle_view *view)
 {
@@ -488,7 +507,7 @@ oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_vie
 	view->flipped_last = view->land[view->land_len - 1];
 }
 
-/* A packet that was executed before left memory alone. */
+/* Check that a duplicate has not changed memory. */
 static void
 check_past(struct qp *qp, const struct oracle_view *view)
 {
@@ -506,7 +525,10 @@ check_past(struct qp *qp, const struct oracle_view *view)
 	flip(view);
 }
 
-/* Whether packet `idx` may land before `exec`: inside a WRITE that follows nothing but WRITEs. */
+/*
+ * Whether packet `idx` may be placed before the packets from `exec` on: it is inside a WRITE, and
+ * only WRITEs precede it.
+ */
 static bool
 may_land_ahead(const struct qp *flow, const struct request *req, uint32_t idx)
 {
@@ -518,13 +540,19 @@ may_land_ahead(const struct qp *flow, const struct request *req, uint32_t idx)
 	return is_inside(req, idx);
 }
 
-/* A request that is too early may lie in memory only where nothing can be wrong with that. */
+/*
+ * Check an out-of-order request packet: it may be in memory only where direct data placement is
+ * allowed.
+ */
 static void
 check_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view)
 {
 	const struct qp *flow = view->flow;
 
-	/* not the shadow: what lies there may be another packet that landed early, rightly */
+	/*
+	 * memory is compared with its content before the call, not with the shadow: another
+	 * out-of-order packet may be there rightly
+	 */
 	if (!memcmp(view->land, before_call, view->land_len))
 		return;
 	if (!may_land_ahead(flow, view->req, view->idx))
@@ -539,7 +567,9 @@ check_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view
 			       view->idx);
 }
 
-/* The same for an answer: in the middle of the READ that is being answered. */
+/*
+ * Check an out-of-order response: it may be in memory only inside the READ that is being received.
+ */
 static void
 check_answer_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view)
 {
@@ -599,7 +629,10 @@ oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracl
 		check_answer_ahead(qp, pkt, view);
 }
 
-/* Whether a request that came is ahead of what is expected now: it may lie in memory already. */
+/*
+ * Whether a received request packet is ahead of the expected one, so that it may already be in
+ * memory.
+ */
 static bool
 is_ahead(const struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view)
 {
@@ -631,7 +664,7 @@ static void
 note_rd(struct qp *qp, uint32_t begin, uint32_t end)
 {
 	if (begin < qp->sent)
-		return; /* sent again */
+		return; /* this packet is a retransmission */
 	qp->rd_begin[qp->rd_last % 32] = begin;
 	qp->rd_end[qp->rd_last % 32] = end;
 	qp->rd_last++;
@@ -640,7 +673,10 @@ note_rd(struct qp *qp, uint32_t begin, uint32_t end)
 			       qp->qpn, qp->rd_last - qp->rd_first, qp->conf.max_rd_atomic);
 }
 
-/* A repair of the oldest packet stands behind the others on the wire, and says nothing of those. */
+/*
+ * Note that the oldest packet was retransmitted alone. This says nothing about the other packets in
+ * flight.
+ */
 static void
 note_repair(struct qp *qp, uint32_t idx)
 {
@@ -651,7 +687,10 @@ note_repair(struct qp *qp, uint32_t idx)
 	qp->repaired_end = qp->sent;
 }
 
-/* Packets that may be on the wire: while the oldest is under repair, a window more behind it. */
+/*
+ * The limit of packets in flight: while the oldest packet is retransmitted, the window is twice as
+ * large.
+ */
 static uint32_t
 window_of(const struct qp *qp)
 {
@@ -677,11 +716,11 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 		return;
 	}
 	qp->sent_ns = world->now_ns;
-	/* a response behind it in the same burst may have failed */
+	/* a response behind the request in the same burst may have failed */
 	if (qp->asked_state != IBV_QPS_RTS && qp->asked_state != IBV_QPS_SQD)
 		world_complain(world, "qp 0x%x sends a request in state %u", qp->qpn,
 			       qp->asked_state);
-	/* its payload is somebody's memory until the frame is built */
+	/* the payload of the request is read from its memory when the frame is built */
 	if (req - qp->reqs < (ptrdiff_t)qp->done)
 		world_complain(world, "qp 0x%x: request %u is complete, and its memory is lent",
 			       qp->qpn, (unsigned)(req - qp->reqs));
@@ -690,7 +729,10 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 	if (is_connected(qp) && idx < qp->acked)
 		world_complain(world, "qp 0x%x sends packet %u, which is acknowledged", qp->qpn,
 			       idx);
-	/* a fence holds a request back until what was asked for before is here */
+	/*
+	 * a fence keeps a request back until the responses to earlier READs and atomics have
+	 * arrived
+	 */
 	if (is_connected(qp) && (req->flags & IBV_SEND_FENCE) && idx == req->first &&
 	    qp->rd_first != qp->rd_last && qp->rd_begin[qp->rd_first % 32] < idx)
 		world_complain(world, "qp 0x%x: packet %u passes its fence", qp->qpn, idx);
@@ -715,7 +757,7 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 	}
 	if (!is_connected(qp) || !is_new)
 		return;
-	/* a READ may ask for some more, where it begins within the window */
+	/* a READ may request more than the window, if it begins within the window */
 	if (idx - qp->acked >= window_of(qp))
 		world_complain(world, "qp 0x%x: packet %u lies beyond the window", qp->qpn, idx);
 	if (qp->sent - qp->acked > window_of(qp) + UROCE_READ_CHUNK_PSNS)
@@ -764,7 +806,7 @@ sent_answer(struct qp *qp, const struct uroce_pkt *pkt, uint32_t idx)
 		world_complain(world, "qp 0x%x: packet %u is read through a key that was withdrawn",
 			       qp->qpn, idx);
 	const uint8_t *bytes = request_bytes(flow, req) + (idx - req->first) * mtu_of(qp);
-	/* FLUSH and ATOMIC_WRITE are answered like a READ of nothing */
+	/* FLUSH and ATOMIC_WRITE are responded to like a READ of no bytes */
 	const uint32_t len = req->opcode == IBV_WR_RDMA_READ ? payload_of(flow, req, idx) : 0;
 
 	if (pkt->op->operation != UROCE_OPERATION_READ_RESPONSE || pkt->payload_len != len ||
@@ -791,7 +833,7 @@ oracle_sent(struct qp *qp, const struct frame *frame)
 	const uint32_t idx = packet_of(qp->peer, pkt.psn);
 
 	if (idx == NO_PACKET)
-		return; /* an ACK of what is before the first: says nothing */
+		return; /* an ACK of what is before the first packet acknowledges nothing */
 	if (pkt.op->operation == UROCE_OPERATION_ACK)
 		sent_aeth(qp, &pkt, idx);
 	else

@@ -4,24 +4,24 @@
 
 /**
  * @file
- * Who knows what is right. The oracle sees every call that is made on a QP and every frame, keeps
- * for each QP a shadow of its memory as it must be, and complains (world_complain) as soon as
- * something is not:
+ * The oracle: it sees every call on a QP and every frame. For each QP it keeps a shadow, which is a
+ * copy of the QP's memory as it must be. It calls world_complain() as soon as one of these rules is
+ * broken:
  *
- *	- a byte lands once, in order, where the request said, from a frame that arrived intact:
- *	  what the responder counts as executed must have arrived, and memory must then be as the
- *	  shadow; a duplicate, or what is too far ahead, must leave memory alone (it is changed
- *	  before the call, and must still be so after it); what nobody asked to be written is
- *	  compared at the end
- *	- an atomic is executed once, its result is what the word held
- *	- what is acknowledged was executed; what a READ response carries is what it should
- *	- each request completes once, in order, with a status that there is a reason for
- *	- the window and the number of READs and atomics on the wire keep their bounds, a fence holds
- *	- nothing but flushes, and what the responder owes, leaves ERR; nothing new leaves SQD
- *	- who waits for the peer has a timer, and what is on the wire ends within its retry budget
- *	- a CNP answers a mark, and not sooner after the last than agreed; no mark is forgotten; a
- *	  limited sender keeps to its rate, but for the burst that it may catch up with (paced.c)
- *	- at the end nothing is left undone, and both ends agree (oracle_end)
+ * - A byte is written once, in order, where the request says, from a frame that arrived intact.
+ *   What the responder counts as executed must have arrived, and memory must then equal the shadow.
+ *   A duplicate, or a packet too far ahead, must not change memory: memory is changed before the
+ *   call and compared after it. Memory that no request writes is compared at the end.
+ * - An atomic is executed once, and its result is the previous value of the word.
+ * - What is acknowledged was executed. READ responses carry the right bytes.
+ * - Each request completes once, in order, with a status for which there is a reason.
+ * - The packets and the READs and atomics in flight stay within their limits. A fence is obeyed.
+ * - A QP in ERR sends nothing but outstanding responses, and completes requests only by flushing
+ *   them. A QP in SQD begins no request.
+ * - A QP that waits for its peer has a timer. Every packet in flight ends within its retry budget.
+ * - A CNP follows an ECN mark, but not sooner after the previous CNP than configured. No mark is
+ *   ignored. A limited sender keeps its rate, except for the allowed burst (paced.c).
+ * - At the end nothing is pending, and both ends agree (oracle_end).
  */
 
 #include <stdbool.h>
@@ -31,65 +31,71 @@
 
 struct frame;
 
-/** A frame about to be handed to a QP: what it means. Between before_recv and after_recv. */
+/** What the oracle knows of a frame that a QP receives. Valid from before_recv to after_recv. */
 struct oracle_view {
-	struct qp *flow;     /* whose requests it belongs to */
-	struct request *req; /* NULL: unknown */
-	uint32_t idx;        /* packet of the flow */
-	uint8_t *land;       /* where its payload goes; NULL: it has none, or nobody knows */
-	uint32_t land_at;    /* the same as an offset */
+	struct qp *flow;     /* the end whose requests the frame belongs to */
+	struct request *req; /* request of the packet; NULL: unknown */
+	uint32_t idx;        /* number of the packet in the flow */
+	/* where the payload of the packet will be written; NULL: no payload, or unknown */
+	uint8_t *land;
+	uint32_t land_at; /* offset of `land` in memory */
 	uint32_t land_len;
-	bool is_past;          /* it was executed before */
-	uint64_t saved;        /* atomic: the word before the call */
-	uint8_t flipped_first; /* a duplicate: what was put there before the call */
+	bool is_past;   /* the packet was executed before */
+	uint64_t saved; /* atomic: the word before the call */
+	/* duplicate: the byte that the oracle wrote to memory before the call */
+	uint8_t flipped_first;
 	uint8_t flipped_last;
 };
 
-/** Before and after a frame that is handed over alone. */
+/** To be called before and after a frame that is delivered alone. */
 void oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view);
 void oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view,
 		       enum uroce_verdict verdict);
 
 /**
- * Before each frame, and after all, of a run. Where a frame lands is not looked at before the call, for
- * what comes before it in the run may change what is right: memory is compared when it counts as
- * executed, or, where a frame ahead of a hole may have been placed over it, at the end.
+ * To be called before each frame of a burst, and after the burst. Memory is not examined before the
+ * call, because earlier frames of the burst may change what is right. It is compared when a frame
+ * counts as executed. Where an out-of-order frame may have been placed over it, memory is compared
+ * at the end.
  */
 void oracle_note_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view);
 void oracle_after_run(struct qp *qp, const struct uroce_pkt *pkts, const struct oracle_view *views,
 		      const uint8_t *verdicts, unsigned nb);
 
-/** Whether this packet may have landed before its turn: it has arrived, and is inside its WRITE. */
+/** Whether a packet may have been placed out of order: it has arrived, and is inside its WRITE. */
 bool oracle_is_early(const struct qp *flow, const struct request *req, uint32_t idx);
 
-/** A frame leaves a QP. */
+/** To be called when a QP sends a frame. */
 void oracle_sent(struct qp *qp, const struct frame *frame);
 
-/** A QP said that it has nothing to do. */
+/** To be called when a QP reports that it has nothing to do. */
 void oracle_idle(struct qp *qp);
 
-/** After any other call: where the QP stands now, and what its completion queues say. */
+/** To be called after any other call on a QP: checks its state and its completion queues. */
 void oracle_check(struct qp *qp);
 
-/** A request is about to be posted; its packets are known. */
+/** To be called when a request is about to be posted, and its packets are known. */
 void oracle_posted(struct qp *qp, const struct request *req);
 
-/** A request was cancelled: its packets are not sent any more. */
+/** To be called when a request was cancelled: its packets must not be sent any more. */
 void oracle_cancelled(struct qp *qp, uint32_t nth);
 
-/** After a modify. */
+/** To be called after uroce_qpc_modify(). */
 void oracle_modified(struct qp *qp, enum ibv_qp_state to);
 
-/** Both ends are in RESET: what their connection left behind is as it must be. */
+/** To be called when both ends are in RESET: checks what remains of their connection. */
 void oracle_buried(struct qp *a, struct qp *b);
 
-/** An end of theirs begins anew, with other PSNs; nothing is known of it. */
+/**
+ * To be called when an end connects again with other PSNs: discards the state of its earlier
+ * connection.
+ */
 void oracle_reborn(struct qp *qp);
 
-/** A QP is destroyed, or its host died. */
+/** To be called when a QP is destroyed, or its host has crashed. */
 void oracle_gone(struct qp *qp);
 
-/** Nothing happens any more. */
+/** To be called at the end of a run, when no events are left. */
 void oracle_end(struct world *world);
 
 #endif /* TEST_SIM_ORACLE_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Everything is held against frames and against the configuration; of the engine only the rate is
- * believed. It may have changed since the last frame: the highest counts.
+ * Checks congestion control against frames and configuration. Of the transport's state only the
+ * rate is used. The rate may have changed since the last frame: the highest one counts.
  */
 
 #include "paced.h"
@@ -63,7 +63,10 @@ check_rate(struct qp *qp, const struct frame *frame)
 		qp->credit_bits = burst_bits;
 	qp->paced_ns = now_ns;
 	qp->paced_bps = cc->rate_bps;
-	/* what is on the account at the beginning of a frame lets it pass; a bit for rounding */
+	/*
+	 * the credit at the beginning of a frame must not be negative; one bit is allowed for
+	 * rounding
+	 */
 	if (qp->credit_bits < -1)
 		world_complain(qp->world, "qp 0x%x sends faster than %llu bit/s: %.0f bits ahead",
 			       qp->qpn, (unsigned long long)cc->rate_bps, -qp->credit_bits);

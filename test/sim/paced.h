@@ -4,26 +4,26 @@
 
 /**
  * @file
- * The part of the oracle that watches congestion control: marks, notifications, rates.
+ * The part of the oracle that checks congestion control: marks, CNPs, rates.
  *
- * The rate is the engine's own word; whether it keeps to it is what is checked, by an account in bits
- * that is filled at that rate up to the burst, and overdrawn by one frame at most.
+ * The rate is the transport's own value; whether the QP keeps to it is checked. A credit in bits
+ * grows at that rate up to the burst size, and one frame may overdraw it.
  */
 
 #include "qp.h"
 
 struct frame;
 
-/** A frame is about to be handed to a QP. */
+/** To be called before a QP receives a frame. */
 void paced_received(struct qp *qp, const struct uroce_pkt *pkt);
 
-/** After any call. */
+/** To be called after any call on a QP. */
 void paced_check(struct qp *qp);
 
-/** A frame leaves a QP. */
+/** To be called when a QP sends a frame. */
 void paced_sent(struct qp *qp, const struct frame *frame, const struct uroce_pkt *pkt);
 
-/** Nothing happens any more. */
+/** To be called at the end of a run, when no events are left. */
 void paced_end(const struct qp *qp);
 
 #endif /* TEST_SIM_PACED_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Draws of requests. Sizes are boundaries of packets more often than not.
+ * Draws requests at random. Their sizes are close to multiples of the MTU more often than at
+ * random.
  */
 
 #include "plan.h"
@@ -37,7 +38,7 @@ draw_len(struct rng *rng, uint32_t mtu)
 		return rng_between(rng, 1, mtu);
 	case 4:
 	case 5:
-	case 6: /* about a boundary */
+	case 6: /* close to a multiple of the MTU */
 		len = mtu * rng_between(rng, 1, 6);
 		return len + rng_below(rng, 3) - 1;
 	case 7:
@@ -58,7 +59,7 @@ draw_opcode(struct rng *rng, enum ibv_qp_type type)
 		IBV_WR_RDMA_WRITE,
 		IBV_WR_RDMA_WRITE,
 		IBV_WR_RDMA_WRITE_WITH_IMM,
-		/* UC has those above, UD the first two */
+		/* UC supports the opcodes above, UD the first two */
 		IBV_WR_RDMA_READ,
 		IBV_WR_RDMA_READ,
 		IBV_WR_ATOMIC_CMP_AND_SWP,
@@ -71,7 +72,10 @@ draw_opcode(struct rng *rng, enum ibv_qp_type type)
 	return opcodes[rng_below(rng, type == IBV_QPT_UD ? 2 : type == IBV_QPT_UC ? 5 : 12)];
 }
 
-/* A piece of memory that nothing else uses. @return false: there is none */
+/*
+ * Allocate memory that no other request uses.
+ * @return false: there is none left
+ */
 static bool
 take_piece(struct plan_pieces *pieces, uint32_t len, uint32_t *at)
 {
@@ -82,7 +86,7 @@ take_piece(struct plan_pieces *pieces, uint32_t len, uint32_t *at)
 	return true;
 }
 
-/* Through the key that will be withdrawn, where the place is nobody else's. */
+/* Use the key that will be withdrawn, if no other request uses the memory. */
 static bool
 aim_at_mortal(const struct qp *qp, struct request *req)
 {
@@ -97,7 +101,7 @@ aim_at_mortal(const struct qp *qp, struct request *req)
 	return true;
 }
 
-/* Whether the request before is a WRITE of some packets, in the area where WRITEs overlap. */
+/* Whether the previous request is a WRITE of several packets in the area where WRITEs overlap. */
 static bool
 is_worth_covering(const struct qp *qp, const struct request *req)
 {
@@ -113,7 +117,10 @@ plan_write(struct qp *qp, struct request *req, struct plan_pieces *theirs)
 {
 	struct rng *rng = &qp->world->rng;
 
-	/* over the one before, in the area where WRITEs overlap, or alone */
+	/*
+	 * the destination overlaps the previous WRITE, is in the shared area, or is in memory of
+	 * its own
+	 */
 	if (is_worth_covering(qp, req) && rng_one_in(rng, 2)) {
 		req->len = req[-1].len;
 		req->land = req[-1].land + (rng_one_in(rng, 2) ? 0 : rng_below(rng, 100));
@@ -133,7 +140,7 @@ plan_write(struct qp *qp, struct request *req, struct plan_pieces *theirs)
 	}
 }
 
-/* In the page of words, where atomics are, too. */
+/* Plan an ATOMIC_WRITE in the page of words that atomics use. */
 static void
 plan_atomic_write(struct qp *qp, struct request *req)
 {
@@ -153,12 +160,12 @@ plan_flush(struct qp *qp, struct request *req)
 	req->rkey = qp->peer->key;
 	req->compare_add = rng_below(rng, 4096);
 	req->swap = rng_between(rng, 1, 3);
-	/* of a whole region: rarely, it takes as long as the region is large */
+	/* flush a whole region rarely, because it takes time in proportion to its length */
 	if (rng_one_in(rng, 200))
 		req->swap |= UROCE_FLUSH_MR << 4;
 }
 
-/* A window of our own is bound; the next local request invalidates it. */
+/* Plan a bind of the QP's own window; the next local request invalidates it. */
 static void
 plan_local(struct qp *qp, struct request *req)
 {
@@ -181,7 +188,7 @@ plan_local(struct qp *qp, struct request *req)
 	}
 }
 
-/* Of the noise, or of what an earlier WRITE put where nobody else writes. */
+/* Plan a READ of the noise, or of memory that only an earlier WRITE has written. */
 static void
 plan_read(struct qp *qp, struct request *req, struct plan_pieces *ours)
 {
@@ -226,7 +233,7 @@ plan_atomic(struct qp *qp, struct request *req, struct plan_pieces *ours)
 	req->swap = rng_below(rng, 3);
 }
 
-/* Make a request wrong, if there is a way that suits it. */
+/* Make a request wrong on purpose, if there is a way that applies to it. */
 static void
 spoil(struct qp *qp, struct request *req)
 {
@@ -234,7 +241,7 @@ spoil(struct qp *qp, struct request *req)
 	const bool is_send = request_is_send(req);
 	enum bad bad = (enum bad)rng_between(rng, BAD_KEY, BAD_RECV_KEY);
 
-	/* what was invalidated is worth more than one try in nine */
+	/* use an invalidated window more often than the other ways */
 	if (qp->peer->dead_window && request_is_write(req) && rng_one_in(rng, 2))
 		bad = BAD_DEAD_KEY;
 
@@ -269,9 +276,9 @@ spoil(struct qp *qp, struct request *req)
 		req->rkey = qp->peer->host->foreign_key;
 		req->remote = NOISE_IOVA;
 		break;
-	case BAD_RANGE: /* partly inside, at either end */
+	case BAD_RANGE: /* partly inside the region, at either end */
 		req->remote = qp->peer->iova + ((qp->peer->conf.mem_len + 7) & ~7u);
-		/* not of a READ, which goes out in pieces of which some would be inside */
+		/* not for a READ: it is sent in chunks, of which some would be inside */
 		if (req->len > 8 && req->opcode != IBV_WR_RDMA_READ)
 			req->remote -= rng_below(rng, req->len - 8) & ~7u;
 		if (rng_one_in(rng, 4))
@@ -301,7 +308,10 @@ spoil(struct qp *qp, struct request *req)
 			return;
 		uint32_t nb = 0;
 
-		/* it is counted by those that come before it; without it another would meet it */
+		/*
+		 * the bad receive request is found by counting earlier requests, so none of them
+		 * may be cancelled
+		 */
 		for (uint32_t i = 0; i + 1 < qp->nb_planned; i++) {
 			nb += request_takes_recv(&qp->reqs[i]);
 			qp->reqs[i].is_needed = true;
@@ -310,7 +320,7 @@ spoil(struct qp *qp, struct request *req)
 		qp->peer->bad_recv = nb;
 		break;
 	}
-	case BAD_SRQ: /* drawn above */
+	case BAD_SRQ: /* the requests for BAD_SRQ were selected above */
 	case BAD_LKEY_LATE:
 	case BAD_NONE:
 	case BAD_NB:
@@ -319,10 +329,13 @@ spoil(struct qp *qp, struct request *req)
 	req->bad = bad;
 }
 
-/* Requests of one packet that do the same, one behind the other, as programs post them in lists. */
+/*
+ * Requests of one packet with the same operation, one behind the other, as programs post them in
+ * lists.
+ */
 struct stream {
 	enum ibv_wr_opcode opcode;
-	uint32_t left; /* requests; 0: there is none */
+	uint32_t left; /* number of requests left in the stream; 0: there is no stream */
 };
 
 static void
@@ -375,7 +388,7 @@ plan_request(struct qp *qp, uint32_t len, struct stream *stream, struct plan_pie
 		plan_atomic(qp, req, ours);
 	else
 		plan_read(qp, req, ours);
-	/* from here on the window is gone: nobody uses it any more */
+	/* the window is invalidated here, so no later request uses it */
 	if (req->opcode == IBV_WR_SEND && qp->peer->window && qp->peer->window_kind != UROCE_MW_1 &&
 	    rng_one_in(rng, 4)) {
 		req->opcode = IBV_WR_SEND_WITH_INV;

@@ -4,11 +4,15 @@
 
 /**
  * @file
- * What a connection is asked for: requests of all operations, sizes and flags, a few of them wrong.
+ * The requests of a connection: all operations, sizes and flags, some of them wrong on purpose.
  *
- * Memory of an end: a page of words for the peer's atomics; an area that the peer's WRITEs overlap
- * in; pieces that are written once, and read back; pieces for the answers of its own READs; receive
- * buffers. Pieces have gaps between them that must stay as they are.
+ * The memory of an end has these parts. Between pieces there are gaps, which must not change.
+ *
+ * - a page of words for the peer's atomics
+ * - an area in which the peer's WRITEs overlap
+ * - pieces that are written once and read back
+ * - pieces for the responses to the end's own READs
+ * - receive buffers
  */
 
 #include <stdint.h>
@@ -20,24 +24,24 @@
 
 struct qp;
 
-/** How much a connection is asked for. */
+/** Limits of the requests of a connection. */
 struct plan_budget {
 	uint32_t requests;
 	uint32_t packets;
-	uint32_t huge; /* bytes of one request that is huge; 0: none is */
+	uint32_t huge; /* bytes of one very large request; 0: no such request */
 };
 
-/** Where pieces of an end's memory are taken from. */
+/** The part of an end's memory from which pieces are allocated. */
 struct plan_pieces {
 	uint32_t at;
 	uint32_t end;
 };
 
-/** Requests of one direction, until one of the budgets is used up; `ours` and `theirs` move on. */
+/** Plan requests of one direction until one limit is reached; advances `ours` and `theirs`. */
 void plan_requests(struct qp *qp, const struct plan_budget *budget, struct plan_pieces *ours,
 		   struct plan_pieces *theirs);
 
-/** The name of an enum bad, for people. */
+/** The printable name of an enum bad. */
 const char *plan_bad_name(unsigned bad);
 
 #endif /* TEST_SIM_PLAN_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Ends of connections: made, connected, posted to. Nothing here knows what is right or wrong; the
- * oracle does.
+ * Ends of connections: creates, connects and posts. This file checks nothing; the oracle does.
  */
 
 #include "qp.h"
@@ -150,7 +149,7 @@ make_path(struct qp *qp)
 	uroce_path_init(&qp->path, &conf);
 }
 
-/* Which attributes lead to a state, by the service. */
+/* The attributes that move a QP to each state, by transport service. */
 static const struct {
 	int mask[IBV_QPS_ERR + 1];
 } steps[IBV_QPT_XRC_RECV + 1] = {
@@ -314,7 +313,7 @@ qp_plan(struct qp *qp)
 	return req;
 }
 
-/* The local side of a request: one piece of memory, in up to four elements. */
+/* Build the SGE list of a request: one piece of memory in up to four elements. */
 static int
 make_list(struct qp *qp, const struct request *req, struct ibv_sge *sge)
 {
@@ -381,7 +380,7 @@ qp_post(struct qp *qp)
 		wr.bind_mw.rkey = req->imm;
 		wr.bind_mw.bind_info.mr = &mr;
 		wr.bind_mw.bind_info.addr = qp->iova;
-		/* type 1: bound to nothing is what invalidated is to the others */
+		/* type 1: a bind of length 0 has the effect that an invalidation has for type 2 */
 		wr.bind_mw.bind_info.length = req->swap ? 0 : 64;
 		wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ;
 	} else if (request_is_atomic(req) || (int)req->opcode == UROCE_WR_FLUSH) {
@@ -449,7 +448,7 @@ qp_post_recv(struct qp *qp)
 		return ret;
 	qp->nb_recv_posted++;
 	uroce_ring_push(&qp->rq.ring, 1);
-	/* in ERR it is flushed by the next round */
+	/* in ERR the next round flushes the request */
 	host_wake(qp->world, qp->host, qp->world->now_ns);
 	return 0;
 }

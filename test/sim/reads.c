@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * READs under loss and reordering: 4 MiB each over 100 Gb/s, MTU 4096, as a share of what the same
- * stream carries when nothing is lost; beside it the share of the cable that this is. A response is
- * spurious if what it brings was there.
+ * READs under loss and reordering: 4 MiB each over 100 Gb/s, MTU 4096. A row gives the rate
+ * relative to a stream without faults, and the share of the cable's rate. A response is spurious if
+ * its data had arrived before.
  */
 
 #include "host.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Connections that are reset and used again at once with the same PSNs, over a network that delivers without delay, as
- * within a host. What one life sent is received before the next one begins, as the data path does it
- * (uroce_worker_qp_quiesce): so nothing of the old life is in the new one, unless an end kept it.
+ * Connections that are reset and connected again at once with the same PSNs, over a network without
+ * delay, as within a host. All packets of the old connection are received before the new one
+ * begins, as the data path does it (uroce_worker_qp_quiesce). So no packet of the old connection
+ * reaches the new one, unless an end kept it.
  */
 
 #include "host.h"
@@ -19,14 +20,15 @@
 #define NB_PASSES      2
 #define LIFE_MAX_NS    200000
 #define GAP_MAX_NS                                                                                 \
-	20000 /* between two rounds of a host: what has arrived is not received at once */
+/* time between two rounds of a host: a frame that has arrived is not received at once */
+20000
 
-/*
- * What is on the network arrives and is received, and so are the answers to that. Frames of others come meanwhile, which
- * is why this is not done until there are none.
+	/*
+ * Receive all frames that are on the network, and the responses to them. Other QPs send frames
+ * meanwhile, so the loop has a fixed number of passes instead of waiting for an empty network.
  */
-static void
-take_arrived(struct world *world)
+	static void
+	take_arrived(struct world *world)
 {
 	for (unsigned pass = 0; pass < NB_PASSES; pass++) {
 		world_run(world, world->now_ns);

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Numbers that look like chance and are the same on every machine: everything random in the
- * simulator comes from one of these, so that a seed is a run.
+ * Pseudo-random numbers that are the same on every machine. All random decisions of the simulator
+ * use such a generator, so that a seed determines a run.
  */
 
 #include <stdbool.h>
@@ -30,14 +30,14 @@ rng_next(struct rng *rng)
 	return rng_mix(rng->state);
 }
 
-/** 0 .. limit - 1. */
+/** A number of 0 .. limit - 1. */
 static inline uint32_t
 rng_below(struct rng *rng, uint32_t limit)
 {
 	return (uint32_t)((rng_next(rng) >> 32) * limit >> 32);
 }
 
-/** from .. to, both included. */
+/** A number of from .. to, both included. */
 static inline uint32_t
 rng_between(struct rng *rng, uint32_t from, uint32_t to)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The table, and the frame of the report: an object with the rows that a scenario printed.
+ * The table of scenarios, and the frame of a report: an object that contains the rows of a
+ * scenario.
  */
 
 #include "scenario.h"
@@ -29,13 +30,13 @@ static const struct scenario {
 
 struct report {
 	FILE *out;
-	FILE *series; /* NULL: none */
+	FILE *series; /* file for the time series; NULL: no file */
 	char *text;
 	size_t len;
 	bool is_json;
 	bool has_trace;
 	unsigned nb_rows;
-	uint64_t seeds; /* worlds that were run */
+	uint64_t seeds; /* number of worlds that have run */
 	uint64_t violations;
 	uint64_t packets;
 	uint64_t hash;

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Named networks that measure something, and say it as rows.
+ * Named scenarios: networks in which something is measured, with a report of rows.
  */
 
 #include <stdbool.h>
@@ -14,10 +14,10 @@ struct world;
 
 bool scenario_exists(const char *name);
 
-/** All names, with commas between them. */
+/** The names of all scenarios, with commas between them. */
 const char *scenario_names(void);
 
-/** How a scenario is run. */
+/** The configuration of a run of a scenario. */
 struct scenario_conf {
 	const char *name;
 	uint64_t seed;
@@ -26,7 +26,10 @@ struct scenario_conf {
 	const char *series; /* file for a time series, where the scenario has one; NULL: none */
 };
 
-/** Run one and print its rows. @return 0; 1: the oracle complained; 2: no such file, said so */
+/**
+ * Run a scenario and print its rows.
+ * @return 0; 1: the oracle complained; 2: the file cannot be opened, after a line on stderr
+ */
 int scenario_run(struct world *world, const struct scenario_conf *conf);
 
 #endif /* TEST_SIM_SCENARIO_H */

@@ -56,7 +56,7 @@ shared_create(struct world *world, struct host *host, uint32_t nb_bufs, uint32_t
 	return shared;
 }
 
-/* Of what is out, posted is what no QP has in its hands. */
+/* The number of posted buffers that no QP has taken. */
 static uint32_t
 nb_posted(const struct shared *shared)
 {
@@ -84,7 +84,7 @@ shared_check_limit(struct shared *shared, bool is_told)
 	if (nb != shared->srq.nb_posted)
 		world_complain(world, "a shared queue has %u requests, and says %u", nb,
 			       shared->srq.nb_posted);
-	/* what was taken may have been put back by then */
+	/* taken requests may have been posted again before this check */
 	if (is_told && nb > shared->limit)
 		world_complain(world, "a shared queue is at its limit of %u with %u requests",
 			       shared->limit, nb);
@@ -104,7 +104,7 @@ arm(struct shared *shared)
 
 	if (shared->limit || !rng_one_in(&shared->world->rng, 4))
 		return;
-	/* the answer is the event */
+	/* the result of the call tells whether the limit event occurs at once */
 	if (uroce_srq_arm(&shared->srq, limit) != (nb_posted(shared) < limit))
 		world_complain(shared->world, "a shared queue is armed the wrong way");
 	shared->limit = uroce_srq_limit(&shared->srq);
@@ -147,7 +147,7 @@ shared_post(struct shared *shared)
 void
 shared_end(struct shared *shared)
 {
-	/* what is posted may hold the beginning of a message that was cut off */
+	/* a posted buffer may hold the beginning of a message that was cut off */
 	for (uint32_t i = 0; i < shared->nb_bufs && shared->is_loose; i++) {
 		if (shared->is_out[i])
 			memcpy(shared->shadow + shared_at(shared, i),

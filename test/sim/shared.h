@@ -4,8 +4,9 @@
 
 /**
  * @file
- * A shared receive queue, its memory, and what the oracle knows of its buffers. A receive request is
- * known by the number of its buffer, which is posted again when its completion was polled.
+ * A shared receive queue, its memory, and what the oracle knows of its buffers. The number of a
+ * buffer identifies its receive request. The buffer is posted again after its completion was
+ * polled.
  */
 
 #include <stdbool.h>
@@ -21,7 +22,7 @@ struct world;
 
 struct shared {
 	struct uroce_srq srq;
-	struct uroce_cq cq; /* XRC: its own */
+	struct uroce_cq cq; /* XRC: the queue's own CQ */
 	struct world *world;
 	uint8_t *mem;
 	uint8_t *shadow;
@@ -32,25 +33,33 @@ struct shared {
 	uint32_t nb_bufs;
 	bool is_out[SHARED_MAX]; /* buffer i is posted */
 	bool is_xrc;
-	bool is_loose;    /* messages may have been cut off in it */
-	uint32_t limit;   /* armed; 0: not */
-	uint64_t post_ns; /* nothing is posted before that */
+	bool is_loose;    /* buffers may hold parts of messages that were cut off */
+	uint32_t limit;   /* the armed limit; 0: not armed */
+	uint64_t post_ns; /* time before which nothing is posted */
 };
 
-/** @param is_xrc  one that peers name, of the host's domain, with a completion queue of its own */
+/**
+ * Create a shared receive queue.
+ * @param is_xrc  a queue of the host's XRC domain, which peers name, with a completion queue of its
+ * own
+ */
 struct shared *shared_create(struct world *world, struct host *host, uint32_t nb_bufs,
 			     uint32_t buf_len, bool is_xrc);
 
 /**
- * A QP that uses it may have taken of it: the limit event came when it had to, and not otherwise.
- * @param is_told  the event came
+ * To be called when a QP may have taken requests from the queue: checks that the limit event
+ * occurred when it was due, and not otherwise.
+ * @param is_told  the event occurred
  */
 void shared_check_limit(struct shared *shared, bool is_told);
 
-/** Post the first buffer that is not posted. @return whether there was one */
+/**
+ * Post the first buffer that is not posted.
+ * @return whether there was one
+ */
 bool shared_post_one(struct shared *shared);
 
-/** Post the buffers that are not posted; now and then, arm the limit. */
+/** Post the buffers that are not posted; at random, arm the limit. */
 void shared_post(struct shared *shared);
 
 static inline uint32_t
@@ -59,7 +68,7 @@ shared_at(const struct shared *shared, uint32_t nth)
 	return nth * (shared->buf_len + 16);
 }
 
-/** At the end: its memory is as it must be, or the world complains. */
+/** At the end of a run: complain if the queue's memory is not as it must be. */
 void shared_end(struct shared *shared);
 
 #endif /* TEST_SIM_SHARED_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What is on the wire is the same for all requests of a connection; what is in memory each mkey says.
+ * Connections with block signatures. All requests of a connection have the same format on the wire;
+ * each mkey has its own format in memory.
  */
 
 #include "signed.h"
@@ -16,13 +17,16 @@
 #include "wire/parse.h"
 
 #define DATA_MAX   (20u << 10)
-#define BLOCK_LEN  512u /* of what has none */
+#define BLOCK_LEN  512u /* block length of a format without blocks */
 #define BLOCKS_MAX 5
 
 bool
 signed_is_in(uint64_t seed)
 {
-	/* not drawn from the world: those without one are as they would be anyway */
+	/*
+	 * not drawn from the world's generator, so that worlds without such a connection do not
+	 * change
+	 */
 	return rng_mix(seed ^ 0x5167) % 12 == 0;
 }
 
@@ -34,7 +38,10 @@ mtu_of(const struct qp *qp)
 
 /* --- plans --- */
 
-/* Layouts have gaps and rounds: a third of a buffer fits into any. */
+/*
+ * Give each receive buffer an mkey. Layouts have gaps and repetitions, so messages of a third of a
+ * buffer fit into any of them.
+ */
 static void
 make_buffers(struct qp *qp)
 {
@@ -60,11 +67,13 @@ signed_begin(struct qp *a, struct qp *b)
 		make_buffers(b);
 }
 
-/* Most data of a message that any buffer of an end has room for. */
+/* The longest message for which every receive buffer of an end has room. */
 static uint32_t
 room_of(const struct qp *qp)
 {
-	/* with the smallest blocks and the longest signatures an eighth is lost */
+	/*
+	 * the smallest blocks with the longest signatures use an eighth of a buffer for signatures
+	 */
 	uint32_t room = qp->conf.recv_len / 8 * 7;
 
 	for (uint32_t i = 0; qp->recv_mkeys && i < qp->conf.nb_bufs; i++)
@@ -94,7 +103,7 @@ take_piece(struct plan_pieces *pieces, uint32_t len, uint32_t *at)
 	return true;
 }
 
-/* An mkey in memory that nothing else uses; NULL: there is none. */
+/* Create an mkey in memory that no other request uses; NULL: no room. */
 static struct mkey *
 make_mkey(struct qp *owner, uint32_t data_len, struct plan_pieces *pieces)
 {
@@ -110,8 +119,9 @@ make_mkey(struct qp *owner, uint32_t data_len, struct plan_pieces *pieces)
 }
 
 /*
- * Where the data comes from: an mkey of its owner, or memory that has the wire's signatures in it already.
- * @return where that is; UINT32_MAX: there is no room
+ * Plan the source of the data: an mkey of its owner, or memory that already contains the signatures
+ * of the wire.
+ * @return the offset of the source; UINT32_MAX: there is no room
  */
 static uint32_t
 plan_source(struct qp *owner, struct request *req, uint32_t data_len, struct plan_pieces *pieces)
@@ -140,7 +150,7 @@ plan_source(struct qp *owner, struct request *req, uint32_t data_len, struct pla
 	return at;
 }
 
-/* Where the data goes to, if that is not for the receiver to say. */
+/* Plan the destination of the data, unless the receiver chooses it. */
 static uint32_t
 plan_landing(struct qp *owner, struct request *req, uint32_t data_len, struct plan_pieces *pieces)
 {
@@ -156,7 +166,7 @@ plan_landing(struct qp *owner, struct request *req, uint32_t data_len, struct pl
 	return take_piece(pieces, req->len, &at) ? at : UINT32_MAX;
 }
 
-/* The peer's memory, as a request names it. */
+/* Set the remote address and key of a request to the peer's mkey or memory. */
 static void
 aim(struct request *req, const struct qp *peer, const struct mkey *mkey, uint32_t at)
 {
@@ -164,7 +174,7 @@ aim(struct request *req, const struct qp *peer, const struct mkey *mkey, uint32_
 	req->rkey = mkey ? mkey->key : peer->key;
 }
 
-/* @return false: there is no room for it */
+/* @return false: there is no room for the request */
 static bool
 plan_one(struct qp *qp, struct request *req, struct plan_pieces *ours, struct plan_pieces *theirs)
 {
@@ -218,7 +228,7 @@ signed_plan(struct qp *qp, uint32_t nb, struct plan_pieces *ours, struct plan_pi
 
 /* --- stopping --- */
 
-/* Whether packet `idx` has a byte that brings out what is bad. */
+/* Whether packet `idx` contains a byte that reveals a bad block. */
 static bool
 brings_out(const struct qp *qp, const struct request *req, const struct mkey *mkey, uint32_t idx)
 {
@@ -230,7 +240,7 @@ brings_out(const struct qp *qp, const struct request *req, const struct mkey *mk
 	return false;
 }
 
-/* It has to, and from packet `limit` on nothing is sent. */
+/* The QP must stop: no packet from `limit` on may be sent. */
 static void
 stop(struct qp *qp, uint32_t limit)
 {
@@ -286,7 +296,7 @@ signed_go_on(struct qp *qp)
 {
 	if (!qp->is_stopped || qp->qpc.state != IBV_QPS_SQD)
 		return;
-	/* few do not wait until all that was begun has ended */
+	/* most applications wait until all requests that were begun have ended */
 	if (!qp->is_drained && !rng_one_in(&qp->world->rng, 8))
 		return;
 	while (qp->qpc.req.begun_idx < qp->nb_posted && !rng_one_in(&qp->world->rng, 3))
@@ -298,7 +308,7 @@ signed_go_on(struct qp *qp)
 
 static const struct uroce_mkey_error nothing;
 
-/* Only now: of an mkey the first bad block is told, when its transfer is over. */
+/* An mkey reports the first bad block when its transfer has ended, and not before. */
 void
 signed_done(struct qp *qp, struct request *req)
 {
@@ -332,7 +342,10 @@ signed_recv_failed(struct qp *qp, uint32_t nth)
 	(void)uroce_mkey_check(qp->host->mrs, qp->recv_mkeys[nth % qp->conf.nb_bufs].key, &error);
 }
 
-/* Of a request that did not end well, what was found may be told. */
+/*
+ * Check the error of an mkey at the end. A request that failed may have reported its bad block or
+ * not.
+ */
 static void
 end_one(struct mkey *mkey, bool is_done)
 {

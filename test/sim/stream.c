@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Bulk: WRITEs of one length to one place, or READs of it, as many at a time as the queue holds.
+ * Bulk streams: WRITEs of one length to one place, or READs from it, as many at a time as the queue
+ * holds.
  */
 
 #include "measure.h"
@@ -55,7 +56,10 @@ stream_open(struct world *world, struct host *from, struct host *to, const struc
 		req->rkey = b->key;
 		if (!stream->rd_atomic)
 			continue;
-		/* the same bytes each time: all come to one place, and the next may be there early */
+		/*
+		 * all READs get the same bytes, because all go to one place and the next response
+		 * may be placed out of order
+		 */
 		req->opcode = IBV_WR_RDMA_READ;
 		req->src = 0;
 		req->remote = NOISE_IOVA;

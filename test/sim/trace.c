@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The hash takes a frame by its ICRC, which stands for all that it covers, and by what says when and
- * where it was.
+ * Prints frames and computes the hash of a run. The hash contains the ICRC of each frame, which
+ * stands for all covered bytes, and the time and place of the frame.
  */
 
 #include "trace.h"
@@ -25,7 +25,7 @@ hash_word(struct trace *trace, uint64_t word)
 	trace->hash = rng_mix(trace->hash ^ word) + UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* "67.108us": microseconds, as many decimals as it takes. */
+/* Print a time in microseconds, such as "67.108us", with as many decimals as needed. */
 static void
 put_time(FILE *out, uint64_t now_ns)
 {
@@ -48,7 +48,7 @@ put_host(FILE *out, unsigned idx)
 		fprintf(out, "H%u", idx);
 }
 
-/* The opcode without the service that RC is not worth saying. */
+/* The name of a packet: of its opcode, without the service if that is RC. */
 static const char *
 packet_name(const struct uroce_pkt *pkt)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One stream over a network that loses or reorders. Where the round trip is long there is more of it,
- * so that the beginning weighs as little.
+ * One stream over a network with loss or reordering. Over a long round trip the stream is longer,
+ * so that its beginning has the same small weight.
  */
 
 #include "host.h"
 #include "measure.h"
 
-/* Two bandwidth-delay products, and no less than a QP has by default. */
+/* The window: two bandwidth-delay products, and at least the default of a QP. */
 static uint32_t
 window_of(uint32_t rtt_ns)
 {

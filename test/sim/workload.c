@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Draws. Sequence numbers begin just before they wrap more often than not; a network is hostile in
- * one or two ways more often than in all.
+ * Draws worlds at random. Initial PSNs are shortly before the wrap more often than at random. A
+ * network has one or two kinds of faults more often than all kinds.
  */
 
 #include "workload.h"
@@ -94,7 +94,7 @@ draw_network(struct world *world)
 		host->run_max = rng_one_in(rng, 2) ? rng_between(rng, 2, 64) : 1;
 		if (rng_one_in(rng, 5))
 			host->rx_room = rng_between(rng, 16, 256);
-		/* small pools more often than not, so that they run out */
+		/* reorder buffers are small more often than at random, so that entries run out */
 		if (!rng_one_in(rng, 5)) {
 			const uint32_t nb_gaps = rng_one_in(rng, 3) ? rng_between(rng, 1, 3) : 16;
 
@@ -129,7 +129,10 @@ draw_conf(struct world *world, const struct plan_budget *budget)
 		.access = ACCESS_ALL,
 	};
 
-	/* statements, because the order in which initialisers are evaluated is the compiler's */
+	/*
+	 * separate statements, because the order in which the compiler evaluates initialisers is
+	 * not defined
+	 */
 	conf.mtu = (enum ibv_mtu)rng_between(rng, IBV_MTU_256, IBV_MTU_4096);
 	conf.is_ipv6 = rng_one_in(rng, 3);
 	conf.all_signaled = rng_one_in(rng, 4);
@@ -147,13 +150,13 @@ draw_conf(struct world *world, const struct plan_budget *budget)
 	conf.is_req_gbn = rng_one_in(rng, 4);
 	conf.is_resp_gbn = rng_one_in(rng, 4);
 	if (rng_one_in(rng, 3))
-		conf.window_psns =
-			(uint16_t)(rng_one_in(rng, 3)
-					   ? rng_between(rng, 4, 64) /* less than a queue */
-					   : rng_between(rng, 128, UROCE_WINDOW_MAX));
+		conf.window_psns = (uint16_t)(rng_one_in(rng, 3)
+						      /* fewer packets than a queue holds */
+						      ? rng_between(rng, 4, 64)
+						      : rng_between(rng, 128, UROCE_WINDOW_MAX));
 	conf.max_dest_rd_atomic =
 		(uint8_t)rng_between(rng, conf.max_rd_atomic, UROCE_RD_ATOMIC_MAX);
-	/* answers that come later than the timer are no loss: keep such worlds few */
+	/* a response that arrives after the timeout causes no loss, so keep such worlds few */
 	if (world->hosts[0].link.delay_ns > 20 * US && conf.timeout < 9)
 		conf.timeout = 11;
 	return conf;
@@ -193,7 +196,7 @@ make_end(struct world *world, struct host *host, struct qp_conf conf)
 	return qp_create(world, host, &conf);
 }
 
-/* The host's shared queue, made for the first who needs it. */
+/* Use the host's shared queue, which is created for the first QP that needs it. */
 static void
 share(struct world *world, struct host *host, uint32_t buf_len)
 {
@@ -202,7 +205,7 @@ share(struct world *world, struct host *host, uint32_t buf_len)
 					     MIN(buf_len, 65536), false);
 }
 
-/* The host's shared queues that XRC initiators name, all for messages of one length. */
+/* Create the host's shared queues that XRC initiators name, all for messages of one length. */
 static void
 share_xrc(struct world *world, struct host *host, uint32_t buf_len)
 {
@@ -211,7 +214,10 @@ share_xrc(struct world *world, struct host *host, uint32_t buf_len)
 					     MIN(buf_len, 65536), true);
 }
 
-/* Short times and small volumes, so that every phase is seen in worlds that last milliseconds. */
+/*
+ * Draw parameters of congestion control with short times and small volumes, so that every phase
+ * occurs within milliseconds.
+ */
 static const struct uroce_cc_conf *
 draw_cc(struct world *world)
 {
@@ -277,12 +283,12 @@ connect_ends(struct world *world, const struct plan_budget *budget)
 		conf.is_shared = true;
 		share(world, host_a, conf.recv_len);
 		share(world, host_b, conf.recv_len);
-		/* messages fit whichever of the two buffers they meet */
+		/* every message fits both shared queues' buffers */
 		conf.recv_len =
 			MIN(conf.recv_len, MIN(host_a->shared->buf_len, host_b->shared->buf_len));
 	}
 	conf.mem_len = area + pieces_len + conf.nb_bufs * (conf.recv_len + 16);
-	/* a slow peer is not a dead one: give it time to answer at the least rate */
+	/* a sender at the lowest rate is slow: the timeout must allow it to respond */
 	if (conf.type != IBV_QPT_UD && rng_one_in(&world->rng, 3)) {
 		conf.cc = draw_cc(world);
 		conf.timeout = conf.timeout < 11 ? 11 : conf.timeout;
@@ -319,7 +325,7 @@ connect_ends(struct world *world, const struct plan_budget *budget)
 	plan_traffic(a, b, budget, is_both);
 }
 
-/* A group: one end sends, the others are members, on hosts beside the sender's and on it. */
+/* Create a group: one end sends; members are on the sender's host and on other hosts. */
 static void
 connect_group(struct world *world)
 {
@@ -364,7 +370,7 @@ connect_group(struct world *world)
 	}
 }
 
-/* Two ends whose requests go through mkeys. */
+/* Connect two ends whose requests use mkeys. */
 static void
 connect_signed(struct world *world)
 {
@@ -406,7 +412,9 @@ workload_connect(struct world *world)
 		connect_ends(world, &budget);
 }
 
-/* Far enough from what is under way of the connection before, in both directions. */
+/*
+ * Choose an initial PSN that is far from packets of the previous connection, in either direction.
+ */
 static void
 renumber(struct qp *qp)
 {
@@ -419,17 +427,20 @@ renumber(struct qp *qp)
 static bool
 is_reconnectable(const struct qp *a, const struct qp *b)
 {
-	/* a late message of the connection before is nothing that UC and UD could tell from others */
+	/* UC and UD cannot tell a late message of the previous connection from a new one */
 	return !a->is_gone && !b->is_gone && b->peer == a && !a->is_lenient && !a->is_signed;
 }
 
-/* Both ends are in RESET: a new life, and a plan for it. */
+/* Connect two ends that are in RESET again, and plan new requests. */
 static void
 begin_life(struct world *world, struct qp *a, struct qp *b)
 {
 	struct plan_budget budget = { .huge = 0 };
 
-	/* of what was planned for windows nobody knows how much was done */
+	/*
+	 * how many of the planned window operations were executed is unknown, so windows are not
+	 * used again
+	 */
 	a->window = b->window = a->own_key = b->own_key = 0;
 	a->dead_window = b->dead_window = 0;
 	a->own_bound = b->own_bound = 0;
@@ -501,7 +512,10 @@ plan_lives(struct world *world)
 		while (rng_one_in(rng, 3))
 			life_plan(world, LIFE_TUNE, whom, at_ns + rng_below(rng, sqd_ns + 1), 0);
 		life_plan(world, LIFE_RESUME, whom, at_ns + sqd_ns, 0);
-		/* if it had not drained by then, again when it surely has */
+		/*
+		 * if the queue had not drained by then, resume again when it has drained with
+		 * certainty
+		 */
 		life_plan(world, LIFE_RESUME, whom, 10000 * (uint64_t)MS, 0);
 	}
 	if (rng_one_in(rng, 8)) {

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * What a seed is: a network, what goes wrong in it, connections, what they are asked for, and what
- * happens to them. All drawn from the seed before time begins, but for connections that are born
- * later.
+ * The world of a seed: a network and its faults, connections, their requests, and the events of
+ * their lifetime. All is drawn from the seed before time begins, except for connections that are
+ * created later.
  */
 
 #include <stdbool.h>
@@ -14,18 +14,23 @@
 struct qp;
 struct world;
 
-/** Make the world of its seed, ready to run. */
+/** Create the world of its seed, ready to run. */
 void workload_make(struct world *world);
 
-/** Make one connection between two hosts that are alive, with its plan. */
+/** Create one connection between two running hosts, and plan its requests. */
 void workload_connect(struct world *world);
 
-/** Put both ends of a connection into RESET, and connect them anew, with a plan. @return whether */
+/**
+ * Reset both ends of a connection, and connect them again with new requests.
+ * @return whether the connection allowed it
+ */
 bool workload_reconnect(struct world *world, struct qp *qp);
 
 /**
- * The same with the PSNs that they had, where nothing of the connection is left on the network: `settle` is called
- * before either end is reset, and before they are connected. @return whether
+ * Reset both ends of a connection, and connect them again with the same PSNs. `settle` is called
+ * before either end is reset and before they are connected: it must receive all packets that are on
+ * the network.
+ * @return whether the connection allowed it
  */
 bool workload_reuse(struct world *world, struct qp *qp, void (*settle)(struct world *world));
 

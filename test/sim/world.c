@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The loop, and the memory of a world: one block that is used up in the course of a seed and begun
- * again by the next.
+ * The event loop, and the memory of a world: one block, which a seed uses up and the next seed
+ * starts over.
  */
 
 #include "world.h"
@@ -34,7 +34,9 @@ world_create(struct world *world)
 	world->arena_len = ARENA_LEN;
 	assert(noise && world->arena);
 	for (uint32_t i = 0; i < NOISE_LEN; i += 8) {
-		/* no byte is 0: what was never written can be told from what was */
+		/*
+		 * no byte is 0, so that memory that was never written differs from written memory
+		 */
 		const uint64_t word = rng_next(&rng) | UINT64_C(0x0101010101010101);
 
 		memcpy(noise + i, &word, 8);

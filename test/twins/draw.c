@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A burst is a few runs. Each begins where the twin is: at its expected PSN, or at its oldest request that
- * is not answered. So most of what arrives is executed, and what is almost alike stands in the middle of
- * what is.
+ * Draws bursts of frames. A burst consists of a few runs of similar frames. Each run begins where
+ * the twin is: at its expected PSN, or at its oldest request without a response. So most frames are
+ * executed, and a frame that differs slightly is in the middle of such a run.
  */
 
 #include "draw.h"
@@ -18,7 +18,7 @@
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
-/* What runs are made of. */
+/* The kinds of frames in a run. */
 enum kind {
 	SENDS,
 	WRITES,
@@ -67,7 +67,7 @@ static void
 add_answer(struct draw *draw, uint8_t low, uint32_t psn, uint32_t len)
 {
 	if (draw->nb_answers == DRAW_ANSWERS)
-		draw->nb_answers = 0; /* as if they were lost */
+		draw->nb_answers = 0; /* as if the responses were lost */
 	draw->answers[draw->nb_answers++] = (struct draw_answer){ low, psn, len };
 }
 
@@ -145,7 +145,7 @@ draw_va(struct draw *draw)
 	return TWIN_IOVA + rng_below(&draw->rng, len / 8) * 8;
 }
 
-/* A field of a frame that is otherwise as the ones before and after it. */
+/* Change a field of a frame that is otherwise like the frames before and behind it. */
 static void
 spoil_field(struct draw *draw, const struct twin *twin, struct pair_pkt *pkt)
 {
@@ -194,7 +194,7 @@ spoil_field(struct draw *draw, const struct twin *twin, struct pair_pkt *pkt)
 	}
 }
 
-/* So that the transport sees what changed in a header. */
+/* Set the ICRC, so that the changed header reaches the transport. */
 static void
 seal(uint8_t *frame, uint32_t len)
 {
@@ -207,7 +207,7 @@ seal(uint8_t *frame, uint32_t len)
 	uroce_icrc_store(frame + (pkt.ip - frame) + covered, uroce_icrc_frame(pkt.ip, covered));
 }
 
-/* A bit somewhere, mostly in the headers; or the end of the frame. */
+/* Change a bit, mostly in the headers; or change the end of the frame. */
 static void
 spoil_bytes(struct draw *draw, struct twin_frame *frame)
 {
@@ -218,17 +218,17 @@ spoil_bytes(struct draw *draw, struct twin_frame *frame)
 	case 0:
 		frame->len -= rng_below(rng, frame->len);
 		return;
-	case 1: /* Ethernet's padding */
+	case 1: /* change the Ethernet padding */
 		memset(frame->bytes + frame->len, 0xa5, 32);
 		frame->len += rng_below(rng, 32);
 		return;
 	case 2:
 		frame->bytes[rng_below(rng, frame->len)] ^= (uint8_t)(1 << rng_below(rng, 8));
 		return;
-	case 3: /* the mark of a switch: in the traffic class, or the ToS */
+	case 3: /* an ECN mark, in the traffic class or the ToS */
 		frame->bytes[15] |= frame->bytes[12] == 0x86 ? 0x30 : 3;
 		break;
-	case 4: /* the identification of IPv4 */
+	case 4: /* change the IPv4 identification */
 		if (frame->bytes[12] == 0x08)
 			frame->bytes[18] ^= 1;
 		break;
@@ -267,7 +267,10 @@ put_frame(struct draw *draw, struct twin *twin, struct pair_pkt *pkt, struct twi
 
 /* --- requests ---------------------------------------------------------------------------------- */
 
-/* What follows of a message that has begun. @return the low bits of the opcode */
+/*
+ * Draw the next packet of a message that has begun.
+ * @return the low bits of the opcode
+ */
 static uint8_t
 go_on(struct draw *draw, uint32_t mtu, uint32_t *len)
 {
@@ -284,7 +287,7 @@ go_on(struct draw *draw, uint32_t mtu, uint32_t *len)
 	return is_write ? UROCE_OP_WRITE_LAST : UROCE_OP_SEND_LAST;
 }
 
-/* The first packet of a long message. */
+/* Draw the First packet of a long message. */
 static uint8_t
 begin(struct draw *draw, enum kind kind, uint32_t mtu, uint32_t *len)
 {
@@ -303,7 +306,7 @@ psns_of(uint8_t low, uint32_t dma_len, uint32_t mtu)
 		       : 1;
 }
 
-/* @return the PSN behind it */
+/* Put a request into a frame. @return the PSN of the packet after the request */
 static uint32_t
 put_request(struct draw *draw, struct twin *twin, enum kind kind, uint32_t psn,
 	    struct twin_frame *frame)
@@ -346,14 +349,17 @@ put_request(struct draw *draw, struct twin *twin, enum kind kind, uint32_t psn,
 		.src_qpn = 5,
 	};
 
-	/* within the region, mostly */
+	/* mostly within the region */
 	if (!rng_once_in(rng, 32) && pkt.va + dma_len > TWIN_IOVA + TWIN_MEM_LEN)
 		pkt.va = TWIN_IOVA;
 	put_frame(draw, twin, &pkt, frame);
 	return uroce_psn_add(psn, psns_of(low, dma_len, mtu));
 }
 
-/* Where the twin is in a message, if it is in one: the peer may have been cut off. */
+/*
+ * Synchronize with the message that the twin is receiving, if there is one: earlier frames may have
+ * been lost.
+ */
 static void
 catch_up(struct draw *draw, struct twin *twin)
 {
@@ -366,7 +372,10 @@ catch_up(struct draw *draw, struct twin *twin)
 	draw->last_len = 1 + rng_below(&draw->rng, mtu_of(twin));
 }
 
-/* A run of requests, from `psn` on. @return the PSN behind them */
+/*
+ * Draw a run of requests from `psn` on.
+ * @return the PSN behind them
+ */
 static uint32_t
 put_requests(struct draw *draw, struct twin *twin, uint32_t psn, struct twin_frame *frames,
 	     unsigned nb)
@@ -407,7 +416,7 @@ drop_answers(struct draw *draw, unsigned nb)
 	memmove(draw->answers, draw->answers + nb, draw->nb_answers * sizeof(draw->answers[0]));
 }
 
-/* What was answered is mostly not answered again. */
+/* Drop most responses that were already sent. */
 static void
 drop_stale(struct draw *draw, struct twin *twin)
 {

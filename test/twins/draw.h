@@ -4,9 +4,9 @@
 
 /**
  * @file
- * What a peer might send to a twin: requests in order and answers to what the twin asks, in runs of
- * packets that are alike, among which here and there one is almost alike: another bit in a header, another
- * PSN, key, address or length, a mark, a wrong ICRC.
+ * Frames that a peer might send to a twin: requests in order, and responses to the twin's requests.
+ * They are in runs of similar packets. Some packets of a run differ slightly: in a bit of a header,
+ * the PSN, the key, the address or the length, by an ECN mark, or by an invalid ICRC.
  */
 
 #include "../fuzz-frames/rng.h"
@@ -14,29 +14,32 @@
 
 #define DRAW_ANSWERS 1024u
 
-/** An answer that the twin waits for. */
+/** A response for which the twin waits. */
 struct draw_answer {
-	uint8_t low; /* opcode */
+	uint8_t low; /* low bits of the opcode of the message */
 	uint32_t psn;
 	uint32_t len;
 };
 
 struct draw {
 	struct rng rng;
-	uint32_t ask_in; /* one run in so many is of requests of the peer */
-	uint32_t odd_in; /* one frame in so many is almost alike; 0: none */
+	uint32_t ask_in; /* one of so many runs has requests of the peer */
+	uint32_t odd_in; /* one of so many frames differs slightly from a valid frame; 0: none */
 	struct draw_answer answers[DRAW_ANSWERS];
 	unsigned nb_answers;
-	/* the message that goes on in the next frames */
-	uint8_t operation; /* enum uroce_operation */
-	uint32_t nb_left;  /* packets; the last one included */
+	/* the message that the next frames continue */
+	uint8_t operation; /* operation of the message in progress, enum uroce_operation */
+	uint32_t nb_left;  /* packets left, including the Last */
 	uint32_t last_len;
 };
 
-/** The twin has sent this: remember how a peer answers it. */
+/** To be called when the twin has sent a frame: records how a peer responds. */
 void draw_note_sent(struct draw *draw, struct twin *twin, const uint8_t *frame, uint32_t len);
 
-/** A burst. @return how many frames */
+/**
+ * Draw a burst.
+ * @return number of frames
+ */
 unsigned draw_burst(struct draw *draw, struct twin *twin, struct twin_frame frames[TWIN_BURST]);
 
 #endif /* TEST_TWINS_DRAW_H */

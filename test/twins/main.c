@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * twins: does it make a difference whether frames come one by one or in bursts?
+ * twins: compares a QP that gets frames one by one with a QP that gets them in bursts.
  *
  *	twins [--seeds N] [--seed S]
  *
- * Each seed is a world: a service, a family of addresses, queues that may be short, a peer that makes
- * mistakes. `--seeds N` runs the worlds 1 to N, `--seed S` the world S alone. Exit status: 0; 1 after a line
- * that begins with FAIL, which says what is different; 2 after a wrong option.
+ * Each seed is a world: a service, an address family, queues that may be short, a peer that makes
+ * mistakes. `--seeds N` runs the worlds 1 to N, `--seed S` only the world S. Exit status: 0; 1
+ * after a line that begins with FAIL and names the difference; 2 after a wrong option.
  */
 
 #include <errno.h>
@@ -26,15 +26,15 @@ struct world {
 	uint64_t seed;
 	struct rng rng;
 	struct draw draw;
-	struct twin alone;  /* gets frames one by one */
-	struct twin crowds; /* in bursts */
-	const char *step;   /* what is done */
+	struct twin alone;  /* this twin gets frames one by one */
+	struct twin crowds; /* this twin gets frames in bursts */
+	const char *step;   /* name of the current step */
 };
 
 static struct world world;
 static uint64_t nb_frames, nb_verdicts[UROCE_VERDICT_NB];
 
-/* Posts that the application of both makes. */
+/* Post the same request on both twins. */
 static void
 post_send(struct twin *twin, const struct ibv_send_wr *model, const struct ibv_sge *sge)
 {
@@ -209,7 +209,7 @@ modify_both(const struct ibv_qp_attr *attr, int mask)
 	(void)pair_modify(&world.crowds.pair, world.crowds.side, attr, mask);
 }
 
-/* Another state, and mostly back to work; or other rights for the peer. */
+/* Move both QPs to another state, and mostly back to RTS; or change the rights of the peer. */
 static const char *
 modify(void)
 {
@@ -225,7 +225,7 @@ modify(void)
 	return compare(0);
 }
 
-/* Whoever has failed begins anew. */
+/* Reset and connect both QPs after a failure. */
 static const char *
 revive(void)
 {
@@ -277,7 +277,7 @@ draw_conf(struct rng *rng)
 	conf.is_ipv6 = rng_once_in(rng, 4);
 	conf.has_srq = conf.type != IBV_QPT_XRC_SEND && rng_once_in(rng, 5);
 	conf.is_unsignaled = rng_once_in(rng, 2);
-	/* both directions begin shortly before numbers wrap, mostly */
+	/* both directions mostly begin shortly before PSNs wrap */
 	conf.psn[A] = (UROCE_PSN_MASK - rng_below(rng, 200)) & UROCE_PSN_MASK;
 	conf.psn[B] = rng_once_in(rng, 2) ? conf.psn[A] : rng_below(rng, 1000);
 	conf.mem_len = TWIN_MEM_LEN;
@@ -311,7 +311,7 @@ live(void)
 	return NULL;
 }
 
-/* @return whether the twins stay the same */
+/* @return whether the twins stay equal */
 static bool
 run(uint64_t seed)
 {

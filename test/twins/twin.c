@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A twin does with frames what the data path does (datapath/rx.c): whoever gets bursts asks of each frame
- * whether it is like one before, and hands over runs. The other one parses every frame by itself.
+ * A twin handles frames like the data path (datapath/rx.c). The one that gets bursts compares each
+ * frame with the template of an earlier one, and delivers runs. The other one parses every frame.
  *
- * Copies of frames are exactly as long as the frames are, so that a sanitizer sees what reads past them.
+ * Copies of frames have the exact length of the frames, so that a sanitizer detects reads behind
+ * the end.
  */
 
 #include "twin.h"
@@ -91,10 +92,10 @@ twin_close(struct twin *twin)
 
 /* --- frames in --------------------------------------------------------------------------------- */
 
-/* Frames that were accepted at the door, and not handed over yet. */
+/* Frames that were accepted by the parser, and not delivered yet. */
 struct run {
 	unsigned nb;
-	unsigned at[TWIN_BURST]; /* where in the burst */
+	unsigned at[TWIN_BURST]; /* index in the burst */
 	struct uroce_pkt pkts[TWIN_BURST];
 };
 
@@ -134,7 +135,7 @@ is_same_view(const struct uroce_pkt *a, const struct uroce_pkt *b)
 	       a->has_becn == b->has_becn;
 }
 
-/* A frame that is taken for one like another is what it would have been by itself. */
+/* Check that a frame that matched a template gets the same result as by parsing. */
 static void
 check_alike(const uint8_t *frame, uint32_t len, const struct uroce_pkt *model,
 	    enum uroce_verdict verdict, const struct uroce_pkt *pkt)
@@ -166,7 +167,10 @@ twin_receive(struct twin *twin, const struct twin_frame *frames, unsigned nb)
 
 		if (twin->is_in_bursts && model)
 			check_alike(bytes, len, model, verdict, pkt);
-		/* a view of the frame as it came: the copy may be gone before the burst ends */
+		/*
+		 * views[i] refers to the original frame, because the copy may be freed before the
+		 * burst ends
+		 */
 		if (uroce_parse(frames[i].bytes, len, &views[i]) <= UROCE_VERDICT_DATAGRAM &&
 		    (!model || i % 4 == 0))
 			model = &views[i];
@@ -260,7 +264,7 @@ compare_requester(const struct uroce_qpc *a, const struct uroce_qpc *b)
 	return NULL;
 }
 
-/* What a message that has ended leaves behind is of no meaning. */
+/* Fields of a message that has ended have no meaning, so they are not compared. */
 static const char *
 compare_message(const struct uroce_resp *a, const struct uroce_resp *b)
 {
@@ -329,7 +333,7 @@ compare_contexts(const struct uroce_qpc *a, const struct uroce_qpc *b)
 	return what ? what : compare_requester(a, b);
 }
 
-/* Entries that nobody took yet, in all that they say. */
+/* Compare all fields of the entries that were not polled yet. */
 static const char *
 compare_cqs(struct uroce_cq *a, struct uroce_cq *b, bool is_polled)
 {

@@ -4,12 +4,12 @@
 
 /**
  * @file
- * Two QPs that live the same life, but for one thing: what one of them receives comes frame by frame, the
- * other gets it in bursts. Nobody may be able to tell them apart: by their state, their memory, their
- * completions or the frames that they send.
+ * Two QPs that are used in the same way, with one difference: one receives frames one by one, the
+ * other in bursts. There must be no difference in their state, their memory, their completions or
+ * the frames that they send.
  *
- * Each is a side of a pair (test/unit/transport/pair.h), whose other side is there for its addresses
- * only. Memory is registered at the same address in both.
+ * Each is a side of a pair (test/unit/transport/pair.h), whose other side provides only its
+ * addresses. Memory is registered at the same address in both.
  */
 
 #include <stdbool.h>
@@ -21,12 +21,12 @@
 #define TWIN_IOVA    UINT64_C(0x7654321000)
 #define TWIN_BURST   64u
 
-/** Keys of a twin's memory; both have the same. */
+/** Keys of a twin's memory, which are the same in both. */
 struct twin_keys {
-	uint32_t all;      /* of all of it, with all rights */
-	uint32_t readable; /* of all of it, for READs of the peer alone */
-	uint32_t some;     /* of its first quarter, with all rights */
-	uint32_t window;   /* of type 2B; led to the first half when it was bound last */
+	uint32_t all;      /* key of all memory, with all rights */
+	uint32_t readable; /* key of all memory, for READs of the peer only */
+	uint32_t some;     /* key of the first quarter, with all rights */
+	uint32_t window;   /* key of a window of type 2B, which was last bound to the first half */
 };
 
 struct twin {
@@ -34,16 +34,16 @@ struct twin {
 	enum pair_side side;
 	bool is_in_bursts;
 	struct twin_keys keys;
-	uint8_t verdicts[TWIN_BURST]; /* of the last burst */
+	uint8_t verdicts[TWIN_BURST]; /* verdicts of the last burst */
 	uint8_t sent[TWIN_BURST][8192];
 	uint32_t sent_len[TWIN_BURST];
 };
 
-/** A frame before it arrives: each twin gets a copy. */
+/** A frame before its arrival: each twin gets a copy. */
 struct twin_frame {
 	uint8_t bytes[8192];
 	uint32_t len;
-	bool is_cut; /* who gets frames in bursts gets no more in this one's */
+	bool is_cut; /* ends the burst of the twin that gets bursts */
 };
 
 static inline struct pair_host *
@@ -58,25 +58,31 @@ twin_qpc(struct twin *twin)
 	return &twin_host(twin)->qpc;
 }
 
-/** Made the same way, both are the same. */
+/** Open a twin. With the same arguments, both are equal. */
 void twin_open(struct twin *twin, const struct pair_conf *conf, enum pair_side side);
 void twin_close(struct twin *twin);
 
-/** Bind the window again, with this tag. @return as uroce_mw_bind() */
+/**
+ * Bind the window again, with this tag.
+ * @return as uroce_mw_bind()
+ */
 int twin_bind(struct twin *twin, uint8_t tag);
 
-/** Up to TWIN_BURST frames arrive now. */
+/** Receive up to TWIN_BURST frames now. */
 void twin_receive(struct twin *twin, const struct twin_frame *frames, unsigned nb);
 
-/** What is to be sent, at most `max` frames, is in `sent`. @return how many */
+/**
+ * Build at most `max` frames to send, in `sent`.
+ * @return their number
+ */
 unsigned twin_send(struct twin *twin, unsigned max);
 
-/** Timers that are due expire. */
+/** Expire the timers that are due. */
 void twin_expire(struct twin *twin);
 
 /**
- * Compare, and take completions out if asked to.
- * @return what is different; NULL: nothing
+ * Compare the twins, and poll their completions if requested.
+ * @return the name of a difference; NULL: none
  */
 const char *twin_compare(struct twin *a, struct twin *b, unsigned nb_received, bool is_polled);
 

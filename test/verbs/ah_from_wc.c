@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answering a datagram: the address handle is made of its completion and of the header that it came with.
+ * Responses to datagrams: the address handle is made from the completion of a datagram and from its
+ * GRH. [RDMA Aware] is the RDMA Aware Programming User Manual.
  */
 
 #include "net.h"
@@ -9,9 +10,9 @@
 
 #define GRH  40u
 #define LEN  64u
-#define BACK 4096u /* where in a's buffer the answer goes */
+#define BACK 4096u /* offset in a's buffer for the response */
 
-/* Where in the 40 bytes the IPv4 header begins. */
+/* Offset of the IPv4 header in the 40 bytes of the GRH area. */
 #define IPV4    20u
 
 #define SL_IPV4 10
@@ -51,7 +52,7 @@ post_to(const struct host *from, const struct host *to, struct ibv_ah *ah, uint6
 	assert_int_equal(ibv_post_send(from->qp, &wr, &bad), 0);
 }
 
-/* A datagram from a, by an address of this index, is in b's buffer behind its header. */
+/* Send a datagram from a, from the GID of this index. It arrives in b's buffer behind its GRH. */
 static struct ibv_wc
 ping(int gid_index, uint32_t flow_label, uint8_t tclass, uint8_t hop_limit)
 {
@@ -76,7 +77,7 @@ grh_of(const struct host *host)
 	return (struct ibv_grh *)host->buf;
 }
 
-/* b answers, and a has what b has sent, from the address that it wrote to. */
+/* b responds, and a receives the response from the address to which it had sent. */
 static void
 expect_answer(int gid_index)
 {
@@ -102,7 +103,7 @@ create_ah_from_wc__answers_over_ipv4(void **state)
 {
 	(void)state;
 	expect_answer(ADDR_GID);
-	/* from the address that it was sent to */
+	/* the source address is the destination of the first datagram */
 	assert_memory_equal(net.a.buf + BACK + IPV4 + 12, gid_of(&net.b, ADDR_GID).raw + 12, 4);
 }
 
@@ -116,7 +117,7 @@ create_ah_from_wc__answers_over_ipv6(void **state)
 	assert_memory_equal(net.a.buf + BACK + 8, gid_of(&net.b, 0).raw, 16);
 }
 
-/* What a handle was given is in its packets. */
+/* The attributes of an address handle are in the headers of its packets. */
 static void
 create_ah__its_attributes_are_in_its_packets(void **state)
 {
@@ -129,7 +130,7 @@ create_ah__its_attributes_are_in_its_packets(void **state)
 	assert_int_equal(net.b.buf[IPV4 + 8], 33);
 }
 
-/* libibverbs' own calls tell the two by it. */
+/* libibverbs' own calls use the service level to tell IPv4 from IPv6. */
 static void
 wc__sl_says_whether_ipv4_or_ipv6(void **state)
 {
@@ -158,7 +159,10 @@ expect_attr(struct ibv_wc *wc, const struct ibv_global_route *grh)
 	assert_int_equal(attr.grh.hop_limit, grh->hop_limit);
 }
 
-/* [seed 004, 3.6.11] */
+/*
+ * The attributes are those of the response: source and destination are exchanged [RDMA Aware
+ * 3.6.11].
+ */
 static void
 init_ah_from_wc__turns_the_header_round(void **state)
 {
@@ -177,7 +181,7 @@ init_ah_from_wc__turns_the_header_round(void **state)
 						     .hop_limit = 33 });
 }
 
-/* The mark is the path's, not the peer's. */
+/* The ECN mark was set by a switch on the path, so it is not copied to the response. */
 static void
 init_ah_from_wc__gives_no_mark_back(void **state)
 {
@@ -196,7 +200,7 @@ init_ah_from_wc__gives_no_mark_back(void **state)
 	}
 }
 
-/* The checksum of a header of IPv4, into its place. */
+/* Compute the checksum of an IPv4 header and write it into the header. */
 static void
 seal(uint8_t *ip)
 {
@@ -211,7 +215,9 @@ seal(uint8_t *ip)
 	ip[11] = (uint8_t)sum;
 }
 
-/* Nobody defines what is before an IPv4 header, and an IPv6 address may look like one. */
+/*
+ * The bytes before an IPv4 header are undefined, and an IPv6 address may look like an IPv4 header.
+ */
 static void
 init_ah_from_wc__knows_one_header_from_the_other(void **state)
 {
@@ -232,7 +238,7 @@ init_ah_from_wc__knows_one_header_from_the_other(void **state)
 	assert_memory_equal(attr.grh.dgid.raw, grh_of(&net.b)->sgid.raw, 16);
 }
 
-/* The sum of some headers folds twice. */
+/* The one's complement sum of some headers needs two folds. */
 static void
 init_ah_from_wc__of_every_kind_of_sum(void **state)
 {
@@ -250,7 +256,7 @@ init_ah_from_wc__of_every_kind_of_sum(void **state)
 	}
 }
 
-/* Both calls fail so, and nothing is written. */
+/* Both calls must fail with this errno and write nothing. */
 static void
 expect_refusal(int err, struct ibv_context *context, struct ibv_pd *pd, struct ibv_wc *wc,
 	       struct ibv_grh *grh, uint8_t port_num)
@@ -283,7 +289,7 @@ init_ah_from_wc__checks_its_arguments(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* A byte of the header is another: the call fails so. */
+/* With one byte of the header changed, the call must fail with this errno. */
 static void
 expect_refusal_of(int err, int gid_index, uint32_t at, uint8_t byte)
 {
@@ -300,21 +306,21 @@ static void
 init_ah_from_wc__refuses_a_header_that_cannot_be(void **state)
 {
 	(void)state;
-	/* neither of IPv4 nor of IPv6; with options, for which there is no room */
+	/* neither version 4 nor 6; IPv4 options, for which the GRH area has no room */
 	expect_refusal_of(EINVAL, ADDR_GID, IPV4, 0x55);
 	expect_refusal_of(EINVAL, ADDR_GID, IPV4, 0x46);
 	expect_refusal_of(EINVAL, ADDR_GID + 1, 0, 0x50);
-	/* it came to somebody else, or to a group */
+	/* the destination is another host or a group */
 	expect_refusal_of(EINVAL, ADDR_GID, IPV4 + 19, 9);
 	expect_refusal_of(EINVAL, ADDR_GID, IPV4 + 16, 239);
 	expect_refusal_of(EINVAL, ADDR_GID + 1, 39, 9);
 	expect_refusal_of(EINVAL, ADDR_GID + 1, 24, 0xff);
-	/* not UDP: of RoCEv1, and of TCP */
+	/* the packets are not UDP but RoCEv1 and TCP */
 	expect_refusal_of(EPROTONOSUPPORT, ADDR_GID + 1, 6, 0x1b);
 	expect_refusal_of(EPROTONOSUPPORT, ADDR_GID, IPV4 + 9, 6);
 }
 
-/* The flag says whether there is a header [seed 004, 3.6.11]. */
+/* A flag of the completion tells whether there is a GRH [RDMA Aware 3.6.11]. */
 static void
 init_ah_from_wc__without_a_header(void **state)
 {

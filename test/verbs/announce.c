@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Announced devices: what they say before their port and EAL are there, and that it stays so.
+ * Announced devices: what they report before their port and EAL exist, and that the reports do not
+ * change afterwards.
  */
 
 #include <errno.h>
@@ -29,7 +30,7 @@
 #define PEER_VDEV   VDEV_OF("client")
 #define SPEC        "net_memif0,addr=192.0.2.1/24,workers=2"
 #define PEER_SPEC   "net_memif0,addr=192.0.2.2/24,workers=2"
-#define PEER        "peer" /* this program, as the other end */
+#define PEER        "peer" /* the program runs itself with this argument as the other end */
 #define PATIENCE_MS 30000
 
 static const char *program;
@@ -97,7 +98,7 @@ announce__ends_when_EAL_does_not_start(void **state)
 	assert_int_equal(uroce_destroy_device(device), 0);
 }
 
-/* What a device tells of itself. */
+/* The reports of a device about itself. */
 struct account {
 	struct ibv_device_attr_ex device;
 	struct ibv_port_attr port;
@@ -152,7 +153,10 @@ announce__says_the_same_before_and_after(void **state)
 	assert_non_null(cq);
 	assert_int_equal(nb_starts, 1);
 	ask(context, &after);
-	/* its link, too, though nobody is at the other end yet: programs look, and leave if it is down */
+	/*
+	 * the link is up, too, although there is no peer yet: programs check it, and exit if it is
+	 * down
+	 */
 	assert_memory_equal(&before, &after, sizeof(before));
 
 	assert_int_equal(uroce_destroy_cq(cq), 0);
@@ -162,7 +166,7 @@ announce__says_the_same_before_and_after(void **state)
 	assert_int_equal(uroce_destroy_device(device), 0);
 }
 
-/* uroced tells of it, and then it is attached. */
+/* uroced describes the device, and the device attaches to uroced later. */
 static void
 announce__of_uroceds_says_the_same_before_and_after(void **state)
 {
@@ -195,7 +199,7 @@ announce__of_uroceds_says_the_same_before_and_after(void **state)
 	assert_int_equal(uroce_close_device(context), 0);
 	assert_int_equal(uroce_destroy_device(device), 0);
 	switch_stop(uroced);
-	/* nobody is asked now */
+	/* no uroced listens on the socket now */
 	assert_errno(ECONNREFUSED, uroce_announce_device(spec, "uroced", start_eal, &nb_starts));
 	assert_int_equal(unlink("uroce-test-announce"), 0);
 	assert_errno(ENOENT, uroce_announce_device(spec, "uroced", start_eal, &nb_starts));
@@ -210,7 +214,7 @@ start_peer(void *arg)
 	return start_with(vdev);
 }
 
-/* Be there until killed. */
+/* Run as the peer until killed. */
 static int
 be_peer(void)
 {
@@ -250,7 +254,7 @@ expect_port_is(struct ibv_context *context, enum ibv_event_type type, enum ibv_p
 	assert_int_equal(port.state, state);
 }
 
-/* Once somebody was there, the link is what it is. */
+/* Once there was a peer, the device reports the real state of the link. */
 static void
 announce__link_goes_down_with_the_peer(void **state)
 {
@@ -272,7 +276,7 @@ announce__link_goes_down_with_the_peer(void **state)
 	assert_int_equal(uroce_destroy_device(device), 0);
 }
 
-/* In this order: EAL is started once. */
+/* The order of the tests matters, because EAL can be started only once. */
 int
 main(int argc, char **argv)
 {

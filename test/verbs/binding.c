@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a device that is attached tells uroced of its QPs [mux/binding.h]: a QP has a binding as long as it hears its peer, and no
- * longer. The area is looked at from behind, by the headers of the floors. A device that is not attached has nothing to tell.
+ * Bindings [mux/binding.h]: a device that is attached to uroced writes the peer of a QP into shared
+ * memory. A QP has a binding while it accepts packets of its peer, and no longer. The test reads
+ * the shared memory with headers of lib. A device that is not attached has no bindings.
  */
 
 #include <stdio.h>
@@ -49,7 +50,7 @@ open_of(enum ibv_qp_type type)
 	pair_open(&net, &(struct pair_conf){ .type = type });
 }
 
-/* Each state of the one QP, by the calls of a program. */
+/* Move the QP through all states by public calls. */
 static void
 walk(enum ibv_qp_type type)
 {
@@ -96,7 +97,7 @@ binding__of_datagrams_is_none(void **state)
 	pair_close(&net);
 }
 
-/* The number may be another QP's soon. */
+/* The QP number may belong to another QP soon. */
 static void
 binding__ends_with_its_qp(void **state)
 {

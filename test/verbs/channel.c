@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion channels: who sleeps is woken, once for each request, and by the right CQ.
+ * Completion channels: a sleeping thread is woken once for each request of an event, by the right
+ * CQ.
  */
 
 #include "net.h"
@@ -10,8 +11,8 @@
 #include <pthread.h>
 
 static struct pair net;
-static struct ibv_comp_channel *channel; /* of b */
-static struct ibv_cq *cq;                /* b's QP receives here */
+static struct ibv_comp_channel *channel; /* channel of b */
+static struct ibv_cq *cq;                /* receive CQ of b's QP */
 
 static int
 setup(void **state)
@@ -66,7 +67,7 @@ send_one(bool is_solicited)
 	};
 
 	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
-	/* it is acknowledged after its completion is in the peer's CQ */
+	/* the peer acknowledges after the completion is in its CQ */
 	expect_wc(&net, net.a.scq, 0, IBV_WC_SUCCESS);
 }
 
@@ -112,9 +113,9 @@ event__is_raised_once_for_a_request(void **state)
 {
 	(void)state;
 	send_one(false);
-	expect_no_event(); /* nobody asked */
+	expect_no_event(); /* no event was requested */
 	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
-	expect_no_event(); /* what is there already does not count */
+	expect_no_event(); /* an existing completion raises no event */
 	send_one(false);
 	send_one(false);
 	assert_true(is_readable(channel->fd));
@@ -152,7 +153,7 @@ event__wakes_who_sleeps(void **state)
 	struct ibv_wc wc;
 
 	(void)state;
-	/* nobody polls: both devices' service threads carry it */
+	/* no thread polls: the service threads of both devices do the work */
 	for (unsigned round = 0; round < 20; round++) {
 		assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
 		assert_int_equal(ibv_poll_cq(cq, 1, &wc), 0);
@@ -215,7 +216,7 @@ acknowledge(void *arg)
 	uroce_ack_cq_events(arg, 1);
 }
 
-/* ibv_get_cq_event(3) */
+/* The call waits until all events are acknowledged [ibv_get_cq_event(3)]. */
 static void
 destroy_cq__waits_for_acknowledgement(void **state)
 {
@@ -230,8 +231,9 @@ destroy_cq__waits_for_acknowledgement(void **state)
 }
 
 /*
- * Who destroys a QP as soon as it is woken for its last message must not take the acknowledgement with it:
- * the call meets the worker between the message and what it owes for it.
+ * A program may destroy a QP as soon as it is woken for the last message. The acknowledgement of
+ * that message must still be sent. The call finds the worker between the reception of the message
+ * and its acknowledgement.
  */
 static void
 destroy_qp__acknowledges_what_it_received(void **state)

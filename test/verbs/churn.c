@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory objects that are made, changed and freed by several threads, beside traffic and against it.
+ * Memory objects that several threads create, change and free, beside traffic and in conflict with
+ * traffic.
  */
 
 #include "net.h"
@@ -36,7 +37,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* In a thread that is not the test's: the first one is told. */
+/* Check a condition in a thread that is not the test's; the first failure is printed. */
 #define check(is_good)                                                                             \
 	do {                                                                                       \
 		if (!(is_good) && atomic_fetch_add(&nb_bad, 1) == 0)                               \
@@ -88,7 +89,10 @@ remake_device_memory(void *arg)
 	return arg;
 }
 
-/* Windows of a region that cannot go while they are bound; each freed bound, or unbound. */
+/*
+ * Windows of a region that cannot be deregistered while they are bound. Each window is freed bound
+ * or unbound.
+ */
 static void *
 remake_windows(void *arg)
 {
@@ -143,7 +147,7 @@ objects__come_and_go_beside_traffic(void **state)
 
 /* --- against it --------------------------------------------------------------------------------------- */
 
-static uint8_t *halves; /* of 2 * LEN; the region is the one or the other */
+static uint8_t *halves; /* memory of 2 * LEN bytes; the region covers one half or the other */
 static struct ibv_mr *target;
 
 static void *
@@ -159,8 +163,8 @@ move_region(void *arg)
 }
 
 /*
- * A peer writes to where the region just was, or is: each request is done, or refused, and nothing behind
- * the memory is written.
+ * A peer writes to the previous or present memory of the region. Each request is executed or
+ * refused, and nothing behind the memory is written.
  */
 static void
 rereg__meets_requests(void **state)
@@ -247,7 +251,7 @@ end_two(const pthread_t thread[2])
 	assert_int_equal(atomic_load(&nb_bad), 0);
 }
 
-/* The last handle ends the region, whichever that is [ibv_import_mr(3)]. */
+/* Whichever handle is released last ends the region [ibv_import_mr(3)]. */
 static void
 unimport__by_two_at_once(void **state)
 {
@@ -275,7 +279,7 @@ unimport__by_two_at_once(void **state)
 	assert_int_equal(uroce_dealloc_pd(pd), 0);
 }
 
-/* Each PD has as many users in the end as it has. */
+/* The number of users of each PD must be right in the end. */
 static void
 rereg__by_two_at_once(void **state)
 {

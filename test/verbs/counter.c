@@ -68,7 +68,10 @@ query_counters__bad_arguments(void **state)
 	assert_int_equal(uroce_query_qp_counters(NULL, &counter, 1), 0);
 }
 
-/* Who has no room hears how many there are, and no more is written than there is room for. */
+/*
+ * A call without enough room returns the number of counters, and writes no more than there is room
+ * for.
+ */
 static void
 query_counters__as_much_as_there_is_room_for(void **state)
 {
@@ -103,11 +106,14 @@ query_counters__tell_of_a_transfer(void **state)
 	expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS);
 	expect_wc(&net, net.b.rcq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(of_device(&net.b, "rx_write_requests"), before + 1);
-	/* both are one device where they are attached */
+	/* both hosts are one device if they are attached to uroced */
 	assert_true(of_device(&net.a, "rdma_sends") >= 1);
 	assert_true(of_device(&net.b, "rdma_recvs") >= 1);
 	assert_true(of_device(&net.a, "port_xmit_data") >= 3100 / 4);
-	/* three packets of the WRITE, one of the SEND; more where the machine was late with an acknowledgement */
+	/*
+	 * three packets of the WRITE, one of the SEND; more if the machine delayed an
+	 * acknowledgement
+	 */
 	const uint64_t nb_more = of_qp(&net.a, "retransmitted_pkts");
 
 	assert_int_equal(of_qp(&net.a, "sent_pkts"), 4 + nb_more);
@@ -119,7 +125,10 @@ query_counters__tell_of_a_transfer(void **state)
 		assert_int_equal(of_qp(&net.b, "sent_pkts"), of_qp(&net.a, "rcvd_pkts"));
 }
 
-/* A refusal ends two QPs, and the device goes on counting when they are gone. */
+/*
+ * A refused request ends two QPs. The device's counters keep their counts after the QPs are
+ * destroyed.
+ */
 static void
 query_counters__outlive_a_qp(void **state)
 {

@@ -62,7 +62,7 @@ create__takes_every_comp_vector(void **state)
 	}
 }
 
-/* EAL has 256 MiB in all here. */
+/* EAL has only 256 MiB here. */
 static void
 max_cqe__can_be_had_whatever_EAL_was_given(void **state)
 {
@@ -98,7 +98,7 @@ poll__takes_no_more_than_asked_for(void **state)
 	assert_int_equal(uroce_poll_cq(net.a.scq, 4, wc), 0);
 	for (uint64_t i = 0; i < 3; i++)
 		post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, i, sge_of(&net.a, 0, 8), 0);
-	/* once the last is there, so are the others */
+	/* when the last completion is there, the others are, too */
 	expect_wc(&net, net.a.scq, 0, IBV_WC_SUCCESS);
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 3, sge_of(&net.a, 0, 8), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
@@ -108,7 +108,9 @@ poll__takes_no_more_than_asked_for(void **state)
 	assert_true(uroce_poll_cq(net.a.scq, -1, wc) < 0);
 }
 
-/* Let `nb` completions wait in a's receive CQ: the last request of the peer has completed there. */
+/*
+ * Put `nb` completions into a's receive CQ; on return the last request of the peer has completed.
+ */
 static void
 receive(uint64_t nb)
 {
@@ -183,7 +185,7 @@ acknowledge(void *event)
 	uroce_ack_async_event(event);
 }
 
-/* ibv_get_async_event(3) */
+/* The call waits until all events are acknowledged [ibv_get_async_event(3)]. */
 static void
 destroy__waits_until_events_are_acknowledged(void **state)
 {
@@ -209,7 +211,7 @@ worker__of_the_send_cq_runs_the_qp(void **state)
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
 		.send_cq = cq,
-		.recv_cq = net.a.rcq, /* of the other worker */
+		.recv_cq = net.a.rcq, /* a CQ belongs to the other worker */
 		.cap = { 4, 4, 1, 1, 0 },
 		.sq_sig_all = 1,
 	};

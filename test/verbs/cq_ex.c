@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended CQs: b receives into one. What ibv_create_cq_ex(3) says is named by [create_cq_ex].
+ * Extended CQs: b receives into one. [create_cq_ex] refers to ibv_create_cq_ex(3).
  */
 
 #include "net.h"
@@ -15,7 +15,7 @@
 	(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
 static struct pair net;
-static struct ibv_cq_ex *cq; /* of b: where it receives */
+static struct ibv_cq_ex *cq; /* receive CQ of b */
 
 static struct ibv_cq_ex *
 make_cq(struct ibv_cq_init_attr_ex init)
@@ -88,7 +88,7 @@ start(void)
 	return ibv_start_poll(cq, &attr);
 }
 
-/* Until there is a completion, which is then the current one. */
+/* Poll until there is a completion, which becomes the current one. */
 static void
 start_waiting(void)
 {
@@ -96,7 +96,7 @@ start_waiting(void)
 	int ret = ENOENT;
 
 	for (unsigned i = 0; ret == ENOENT && i < 1000000; i++) {
-		(void)ibv_poll_cq(net.a.scq, 1, &wc); /* drives a */
+		(void)ibv_poll_cq(net.a.scq, 1, &wc); /* this poll drives device a */
 		ret = start();
 	}
 	assert_int_equal(ret, 0);
@@ -164,7 +164,7 @@ create__uses_its_parent_domain(void **state)
 	assert_int_equal(uroce_dealloc_pd(parent), 0);
 }
 
-/* [create_cq_ex]: ENOENT, and the CQ remains in a valid state; end_poll is not called. */
+/* The result is ENOENT, the CQ remains valid, and end_poll is not called [create_cq_ex]. */
 static void
 start__of_an_empty_one_is_enoent(void **state)
 {
@@ -248,7 +248,7 @@ read__of_a_failure(void **state)
 	ibv_end_poll(cq);
 }
 
-/* A batch goes over what is there, in order; ordinary polls find the rest. */
+/* A batch reads the completions that are available, in order; ordinary polls find the others. */
 static void
 next__goes_on(void **state)
 {
@@ -288,7 +288,10 @@ wallclock_now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Clocks run apart while a test is stopped: the second one may be some out. */
+/*
+ * Difference of two clocks that is allowed, because the scheduler may stop the test between two
+ * reads.
+ */
 #define TOLERANCE_NS 10000000u
 
 static void
@@ -312,7 +315,7 @@ read__timestamps(void **state)
 	ibv_end_poll(cq);
 }
 
-/* What the current completion is of may go meanwhile. */
+/* The QP of the current completion may be destroyed during the batch. */
 static void
 batch__holds_up_no_other_call(void **state)
 {
@@ -325,15 +328,15 @@ batch__holds_up_no_other_call(void **state)
 	net.b.qp = NULL;
 	assert_int_equal(cq->wr_id, 10);
 	assert_int_equal(ibv_wc_read_byte_len(cq), 48);
-	assert_int_equal(ibv_next_poll(cq), ENOENT); /* it went with its QP */
+	assert_int_equal(ibv_next_poll(cq), ENOENT); /* the completion was removed with its QP */
 	ibv_end_poll(cq);
 }
 
 static _Thread_local bool is_beside;
-static atomic_uint nb_yields; /* of threads beside */
+static atomic_uint nb_yields; /* number of sched_yield() calls by other threads */
 static atomic_bool is_inside;
 
-/* In the place of libc's: who waits for a lock gives up its CPU, again and again. */
+/* Replaces sched_yield() of libc: a thread that waits for a lock calls it again and again. */
 int
 sched_yield(void)
 {
@@ -353,7 +356,7 @@ poll_beside(void *wr_id)
 	return NULL;
 }
 
-/* The other thread is not inside, though it is at the door. */
+/* The other thread waits at the lock and does not enter the batch. */
 static void
 batch__is_one_threads(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Device memory, by the calls of verbs.h [alloc_dm(3)], dma-bufs [reg_mr(3)], and imported regions
+ * Device memory by the calls of verbs.h [alloc_dm(3)], dma-bufs [reg_mr(3)], and imported regions
  * [import_mr(3)].
  */
 
@@ -59,7 +59,7 @@ alloc(size_t len)
 	return dm;
 }
 
-/* One request of host a. */
+/* Execute one request of host a. */
 static void
 rdma(enum ibv_wr_opcode opcode, uint32_t len, uint64_t addr, uint32_t rkey,
      enum ibv_wc_status status)
@@ -102,7 +102,7 @@ dm__copies_in_and_out(void **state)
 	assert_int_equal(ibv_memcpy_to_dm(dm, UINT64_MAX - 3, in, 8), EFAULT);
 	assert_int_equal(ibv_memcpy_from_dm(out, dm, LEN, 4), EFAULT);
 	assert_int_equal(ibv_memcpy_from_dm(out, dm, 4, SIZE_MAX - 3), EFAULT);
-	/* in words */
+	/* offsets and lengths must be multiples of 4 */
 	assert_int_equal(ibv_memcpy_to_dm(dm, 2, in, 4), EINVAL);
 	assert_int_equal(ibv_memcpy_to_dm(dm, 0, in, 6), EINVAL);
 	assert_int_equal(ibv_memcpy_from_dm(out, dm, 1, 4), EINVAL);
@@ -141,7 +141,7 @@ dm__arguments(void **state)
 	assert_int_equal(uroce_free_dm(NULL), EINVAL);
 }
 
-/* [alloc_dm(3), notes]: max_dm_size is the maximum amount, of one block or of many. */
+/* The limit max_dm_size is for one block and for the sum of all blocks [alloc_dm(3), notes]. */
 static void
 dm__max_dm_size_and_one_more(void **state)
 {
@@ -163,7 +163,10 @@ dm__max_dm_size_and_one_more(void **state)
 	assert_errno(ENOMEM, ibv_alloc_dm(net.b.context, &attr));
 	assert_int_equal(ibv_free_dm(dm), 0);
 	assert_int_equal(ibv_free_dm(other), 0);
-	/* what an alignment costs is the device's memory, too: half of it, and that is not left twice */
+	/*
+	 * padding for alignment counts as device memory: a block aligned to half of the memory fits
+	 * only once
+	 */
 	attr.log_align_req = (uint32_t)__builtin_ctzll(limits.max_dm_size / 2);
 	dm = ibv_alloc_dm(net.b.context, &attr);
 	assert_non_null(dm);
@@ -191,7 +194,7 @@ dm__peers_use_it_from_offset_0(void **state)
 	assert_memory_equal(net.a.buf, out + 96, 4000);
 	rdma(IBV_WR_RDMA_READ, 4001, 96, mr->rkey, IBV_WC_REM_ACCESS_ERR);
 
-	/* and work requests: an element's address is an offset, too */
+	/* in work requests, too, the address of an element is an offset */
 	const struct ibv_sge sge = { .addr = 96, .length = 4000, .lkey = mr->lkey };
 
 	post_recv(&net.a, 1, sge_of(&net.a, 8192, 4096));
@@ -259,7 +262,8 @@ dmabuf__arguments(void **state)
 	(void)state;
 	assert_int_equal(ftruncate(fd, LEN), 0);
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(NULL, 0, LEN, 0, fd, 0));
-	assert_errno(EINVAL, uroce_reg_dmabuf_mr(net.b.pd, 0, LEN, 0, fd, 0)); /* no dma-buf */
+	/* the descriptor is not that of a dma-buf */
+	assert_errno(EINVAL, uroce_reg_dmabuf_mr(net.b.pd, 0, LEN, 0, fd, 0));
 	assert_errno(EBADF, uroce_reg_dmabuf_mr(net.b.pd, 0, LEN, 0, -1, 0));
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(net.b.pd, 0, LEN, 0, fd, IBV_ACCESS_MW_BIND));
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(net.b.pd, 0, LEN, 0, fd, IBV_ACCESS_ON_DEMAND));
@@ -267,7 +271,9 @@ dmabuf__arguments(void **state)
 	close(fd);
 }
 
-/* A dma-buf over a memfd of LEN bytes, which is mapped at `mem`; -1: this kernel makes none. */
+/*
+ * Create a dma-buf over a memfd of LEN bytes, mapped at `mem`; -1: this kernel cannot create one.
+ */
 static int
 make_dmabuf(uint8_t **mem)
 {
@@ -300,7 +306,7 @@ dmabuf__is_read_and_written(void **state)
 	(void)state;
 	if (fd < 0) {
 		print_message("# skipped: /dev/udmabuf: %s\n", strerror(errno));
-		return; /* cmocka's skip() is a failure in its TAP */
+		return; /* cmocka's TAP output reports skip() as a failure */
 	}
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(net.b.pd, 1, LEN, 1, fd, 0));
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(net.b.pd, 0, 0, 0, fd, 0));
@@ -330,17 +336,17 @@ import__is_the_same_region(void **state)
 	assert_ptr_not_equal(twin, mr);
 	assert_ptr_equal(twin->context, net.b.context);
 	assert_ptr_equal(twin->pd, net.b.pd);
-	assert_null(twin->addr); /* [import_mr(3), notes] */
+	assert_null(twin->addr); /* the address is NULL [import_mr(3), notes] */
 	assert_int_equal(twin->length, LEN);
 	assert_int_equal(twin->lkey, mr->lkey);
 	assert_int_equal(twin->rkey, mr->rkey);
-	/* to give one up is not to end the region */
+	/* releasing an imported handle does not end the region */
 	uroce_unimport_mr(twin);
 	rdma(IBV_WR_RDMA_WRITE, 8, (uintptr_t)net.b.buf, mr->rkey, IBV_WC_SUCCESS);
 	assert_int_equal(uroce_dereg_mr(mr), 0);
 }
 
-/* [import_mr(3)]: deregistered through one, given up by the other. */
+/* One handle deregisters the region, and the other one is released [import_mr(3)]. */
 static void
 import__deregisters_for_all(void **state)
 {
@@ -382,7 +388,7 @@ import__of_another_domain_or_nothing(void **state)
 	assert_errno(ENOENT, uroce_import_mr(pd, mr->handle));
 	assert_errno(ENOENT, uroce_import_mr(net.a.pd, mr->handle));
 	assert_errno(ENOENT, uroce_import_mr(net.b.pd, mr->handle ^ 1));
-	/* through an imported PD */
+	/* create the device memory through an imported PD */
 	same = uroce_import_pd(net.b.context, net.b.pd->handle);
 	assert_non_null(same);
 	twin = uroce_import_mr(same, mr->handle);

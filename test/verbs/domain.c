@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protection domains that are more than one PD: parent domains with their thread domains, and what one
- * context imports from another. And fork().
+ * Protection domains: parent domains with thread domains, and objects that one context imports from
+ * another. Also fork(). [RDMA Aware] is the RDMA Aware Programming User Manual.
  */
 
 #include "net.h"
@@ -59,7 +59,7 @@ alloc_parent(struct ibv_pd *base, struct ibv_td *td)
 	return pd;
 }
 
-/* The QP of a host again, in another PD. */
+/* Replace the QP of a host by one in another PD. */
 static void
 move_qp(struct host *host, struct ibv_pd *pd)
 {
@@ -82,7 +82,7 @@ remove_qp(struct host *host)
 	host->qp = NULL;
 }
 
-/* ibv_alloc_td(3) */
+/* Argument checks of ibv_alloc_td(3). */
 static void
 td__checks_its_arguments(void **state)
 {
@@ -120,7 +120,7 @@ td__keeps_its_context_open(void **state)
 	assert_int_equal(uroce_close_device(context), 0);
 }
 
-/* ibv_alloc_parent_domain(3) */
+/* Argument checks of ibv_alloc_parent_domain(3). */
 static void
 parent__checks_its_arguments(void **state)
 {
@@ -130,12 +130,15 @@ parent__checks_its_arguments(void **state)
 
 	(void)state;
 	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, NULL));
-	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, &attr)); /* no PD */
+	/* the attributes contain no PD */
+	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, &attr));
 	attr.pd = net.a.pd;
 	assert_errno(EINVAL, uroce_alloc_parent_domain(NULL, &attr));
-	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, &attr)); /* its td */
+	/* the td belongs to another context */
+	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, &attr));
 	attr.td = NULL;
-	assert_errno(EINVAL, uroce_alloc_parent_domain(other, &attr)); /* its pd */
+	/* the pd belongs to another context */
+	assert_errno(EINVAL, uroce_alloc_parent_domain(other, &attr));
 	attr.comp_mask = 1u << 2;
 	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, &attr));
 	attr.comp_mask =
@@ -162,7 +165,9 @@ parent__keeps_its_pd(void **state)
 	assert_int_equal(uroce_dealloc_pd(base), 0);
 }
 
-/* "Completely interchangeable": a QP of the parent domain, regions of the PD, and the other way round. */
+/*
+ * "Completely interchangeable": a QP of the parent domain uses regions of the PD, and the reverse.
+ */
 static void
 parent__is_the_same_domain(void **state)
 {
@@ -214,7 +219,7 @@ parent__lends_its_address_handles(void **state)
 	assert_int_equal(uroce_dealloc_pd(pd), 0);
 }
 
-/* ibv_import_device(3) */
+/* The call takes a duplicate of cmd_fd [ibv_import_device(3)]. */
 static void
 import_device__takes_a_duplicate_of_cmd_fd(void **state)
 {
@@ -229,7 +234,7 @@ import_device__takes_a_duplicate_of_cmd_fd(void **state)
 	assert_int_equal(context->cmd_fd, fd);
 	assert_int_equal(uroce_query_port(context, 1, &port), 0);
 	assert_int_equal(uroce_close_device(context), 0);
-	assert_int_equal(fcntl(fd, F_GETFD), -1); /* closed */
+	assert_int_equal(fcntl(fd, F_GETFD), -1); /* the descriptor was closed */
 }
 
 static void
@@ -240,7 +245,7 @@ import_device__refuses_what_is_no_context(void **state)
 	(void)state;
 	assert_errno(EBADF, uroce_import_device(-1));
 	assert_errno(EINVAL, uroce_import_device(fd));
-	assert_int_equal(close(fd), 0); /* still the caller's */
+	assert_int_equal(close(fd), 0); /* the caller still owns the descriptor */
 }
 
 static void
@@ -261,7 +266,7 @@ import_device__is_known_by_any_of_its_contexts(void **state)
 	close(fd);
 }
 
-/* ibv_import_pd(3): it can be used in all verbs that get a PD. */
+/* An imported PD can be used in all calls that take a PD [ibv_import_pd(3)]. */
 static void
 import_pd__is_the_same_domain(void **state)
 {
@@ -280,7 +285,7 @@ import_pd__is_the_same_domain(void **state)
 		  (struct ibv_sge){ (uintptr_t)text, sizeof(text), mr->lkey }, 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
 	assert_string_equal((char *)net.b.buf, "import");
-	uroce_unimport_pd(pd); /* it has a region, and stays */
+	uroce_unimport_pd(pd); /* the PD has a region, so it remains */
 	assert_int_equal(uroce_close_device(context), -1);
 	assert_int_equal(uroce_dereg_mr(mr), 0);
 	uroce_unimport_pd(pd);
@@ -317,7 +322,10 @@ import_pd__refuses_domains_of_other_contexts(void **state)
 	assert_int_equal(uroce_close_device(other), 0);
 }
 
-/* A child that has a copy of the region, and looks at it when it is told to. @return what it saw */
+/*
+ * Runs in a child, which has a copy of the region. It reads the copy when it is notified.
+ * @return the byte that it read
+ */
 static int
 child(const uint8_t *buf, int told)
 {
@@ -326,7 +334,7 @@ child(const uint8_t *buf, int told)
 	return read(told, &byte, 1) == 1 ? buf[0] : 0xff;
 }
 
-/* ibv_fork_init(3): also with regions that are registered before. */
+/* fork() with regions that were registered before ibv_fork_init(3). */
 static void
 fork__leaves_the_parents_regions_to_the_parent(void **state)
 {
@@ -344,12 +352,12 @@ fork__leaves_the_parents_regions_to_the_parent(void **state)
 	assert_true(pid >= 0);
 	if (pid == 0)
 		_exit(child(net.b.buf, told[0]));
-	/* a page that the two share: the first write to it is the worker's */
+	/* a page that parent and child share: the worker writes it first */
 	net.a.buf[0] = 2;
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 1), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(net.b.buf[0], 2);
-	/* and one to which the program writes first */
+	/* a shared page that the program writes first */
 	net.b.buf[8192] = 3;
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_READ, 2, sge_of(&net.a, 4096, 1), 8192);
 	expect_wc(&net, net.a.scq, 2, IBV_WC_SUCCESS);
@@ -364,7 +372,10 @@ fork__leaves_the_parents_regions_to_the_parent(void **state)
 
 #define HUGE ((size_t)2 << 20)
 
-/* A huge page: of those that are set aside, or else one that the kernel may make of what is aligned like it. */
+/*
+ * Map a huge page: a reserved one, or memory of that alignment, which the kernel may back with a
+ * huge page.
+ */
 static uint8_t *
 map_huge(void **map)
 {
@@ -381,7 +392,7 @@ map_huge(void **map)
 	return at;
 }
 
-/* RDMAV_HUGEPAGES_SAFE is not asked for [seed 004, 3.1.1]. */
+/* The call works without RDMAV_HUGEPAGES_SAFE [RDMA Aware 3.1.1]. */
 static void
 fork__of_huge_pages(void **state)
 {

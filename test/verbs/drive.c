@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The same calls whoever drives: the program by polling, an lcore, or the program's own loop.
+ * The same calls with each kind of driving: by polls of the program, by an lcore, and by a loop of
+ * the program.
  */
 
 #include "net.h"
@@ -40,7 +41,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Connect, move data, ask, fail, reset, and all that once more. */
+/* Connect, transfer data, query, fail, reset, three times. */
 static void
 life(void **state)
 {
@@ -95,7 +96,7 @@ event__wakes_who_sleeps(void **state)
 	assert_int_equal(uroce_destroy_comp_channel(channel), 0);
 }
 
-/* What a peer asks for while a region goes is answered or refused, never half. */
+/* A peer's request during the deregistration of a region is executed or refused as a whole. */
 static void
 dereg__beside_traffic(void **state)
 {
@@ -115,7 +116,7 @@ dereg__beside_traffic(void **state)
 		assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
 	wc = wait_for(&net, net.a.scq);
 	assert_int_equal(uroce_dereg_mr(mr), 0);
-	/* from here on it is our memory alone */
+	/* the region is deregistered, so nothing else writes this memory */
 	memset(net.b.buf, 2, 100000);
 	for (unsigned i = 1; i < NB_WR && wc.status == IBV_WC_SUCCESS; i++)
 		wc = wait_for(&net, net.a.scq);

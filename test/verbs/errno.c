@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A call that fails says why twice: the value that it returns, and errno, which programs print. Each call of the
- * public headers that returns an int has a row here, with arguments that it refuses.
+ * A failed call reports its error twice: by its return value, and by errno, which programs print.
+ * Each call of the public headers that returns an int has a row here, with arguments that it
+ * refuses.
  *
  *	test-verbs-errno HEADER...
  */
@@ -14,7 +15,7 @@
 
 #include <uroce_dv.h>
 
-#define UNTOUCHED ENOTTY /* an errno that no call has */
+#define UNTOUCHED ENOTTY /* an errno that no call returns */
 
 static struct pair net;
 static const char *const *headers;
@@ -46,7 +47,10 @@ static struct ibv_recv_wr *bad_recv;
 static struct ibv_wc wc;
 static struct ibv_sge sge;
 
-/* In NULL there is what cannot be told from another object otherwise; the rest is real, and asked too much. */
+/*
+ * NULL is used where an invalid object could not be detected; other arguments are real objects with
+ * invalid parameters.
+ */
 #define CALLS(X)                                                                                   \
 	X(destroy_device, uroce_destroy_device(net.a.context->device))                             \
 	X(close_device, uroce_close_device(net.a.context))                                         \
@@ -113,7 +117,7 @@ static struct ibv_sge sge;
 	X(query_xrc_rcv_qp, uroce_query_xrc_rcv_qp(NULL, 0, &out.qp, 0, NULL))                     \
 	X(reg_xrc_rcv_qp, uroce_reg_xrc_rcv_qp(NULL, 0))                                           \
 	X(unreg_xrc_rcv_qp, uroce_unreg_xrc_rcv_qp(NULL, 0))                                       \
-	/* what verbs' inline calls lead to, and what is none of the above */                      \
+	/* functions of the context, and other calls that are not listed above */                  \
 	X(the_contexts_query_port,                                                                 \
 	  verbs_get_ctx(net.a.context)->query_port(net.a.context, 2, &out.port, sizeof(out.port))) \
 	X(the_contexts_query_device,                                                               \
@@ -122,13 +126,13 @@ static struct ibv_sge sge;
 	X(wr_complete, wr_complete())                                                              \
 	X(query_gid_table, (int)uroce_query_gid_table(net.a.context, NULL, 0, 0))
 
-/* Those that return something else, or wait for what does not come here. */
+/* Calls that return something else, or wait for an event that does not occur here. */
 static const char *const others[] = {
-	"fork_init",              /* it does not fail */
-	"get_device_index",       /* -1 where there is none */
-	"query_qp_data_in_order", /* flags */
-	"rereg_mr",               /* a code of its own, and errno: mr.c, rereg.c */
-	"req_notify_cq",          /* it does not fail */
+	"fork_init",              /* ibv_fork_init() never fails */
+	"get_device_index",       /* the result is -1 if there is no such device */
+	"query_qp_data_in_order", /* the result is a set of flags */
+	"rereg_mr",               /* returns a code of its own and sets errno: mr.c, rereg.c */
+	"req_notify_cq",          /* the call never fails */
 };
 
 static struct ibv_srq *
@@ -166,7 +170,7 @@ start_poll(void)
 	return ret;
 }
 
-/* A request of a QP in RESET. */
+/* Build a request on a QP in RESET, which is refused. */
 static int
 complete_with(size_t nb_sge)
 {
@@ -241,7 +245,10 @@ teardown(void **state)
 	return 0;
 }
 
-/* What is returned: the errno; the same negated, where what is positive is a number; -1. */
+/*
+ * Whether the return value agrees with errno: errno itself, negated errno for calls that return
+ * counts, or -1.
+ */
 static bool
 is_told_twice(int ret, int err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that fail: which status, on which side, and what becomes of those behind.
+ * Failed requests: the status on each side, and the requests behind the failed one.
  */
 
 #include "net.h"
@@ -18,7 +18,7 @@ setup(void **state)
 	return 0;
 }
 
-/* A lost answer is missed after 1 ms, and the request repeated once. */
+/* A missing response is noticed after 1 ms, and the request is retransmitted once. */
 #define TIMEOUT_CODE 8
 #define RETRY_CNT    1
 
@@ -43,7 +43,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Good requests behind the bad one, on both queues of a. */
+/* Post valid requests behind the bad one, on both queues of a. */
 static void
 post_followers(void)
 {
@@ -53,7 +53,9 @@ post_followers(void)
 		post_recv(&net.a, i, sge_of(&net.a, 0, 8));
 }
 
-/* The first request of a fails like this; all others are flushed, in order; the QP is in ERR. */
+/*
+ * The first request of a fails with this status; all others are flushed in order; the QP is in ERR.
+ */
 static void
 expect_failure(enum ibv_wc_status status)
 {
@@ -63,7 +65,7 @@ expect_failure(enum ibv_wc_status status)
 	for (uint64_t i = 10; i < 12; i++)
 		expect_wc(&net, net.a.rcq, i, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(state_of(&net.a), IBV_QPS_ERR);
-	assert_int_equal(net.b.buf[100], 0); /* nothing of the followers went out */
+	assert_int_equal(net.b.buf[100], 0); /* no later request was sent */
 }
 
 static void
@@ -89,7 +91,7 @@ bad_lkey__is_a_local_protection_error(void **state)
 	post_write(net.a.mr->lkey ^ 1, net.b.mr->rkey, (uintptr_t)net.b.buf, 8);
 	post_followers();
 	expect_failure(IBV_WC_LOC_PROT_ERR);
-	assert_int_equal(state_of(&net.b), IBV_QPS_RTS); /* it never heard of it */
+	assert_int_equal(state_of(&net.b), IBV_QPS_RTS); /* the peer has received nothing */
 }
 
 static void
@@ -148,7 +150,7 @@ expect_access_error_at_b(void)
 	uroce_ack_async_event(&event);
 }
 
-/* READs need what the connection was not given. */
+/* A READ on a connection that allows no outstanding READs. */
 static void
 read__where_none_may_be_out_is_a_local_operation_error(void **state)
 {
@@ -214,7 +216,8 @@ send__longer_than_the_receive_request(void **state)
 static void
 send__into_memory_without_the_right(void **state)
 {
-	struct ibv_mr *mr = uroce_reg_mr(net.b.pd, net.b.buf, 100, 0); /* not even local write */
+	/* the region has no access rights */
+	struct ibv_mr *mr = uroce_reg_mr(net.b.pd, net.b.buf, 100, 0);
 	struct ibv_sge sge = { (uintptr_t)net.b.buf, 100, mr->lkey };
 
 	(void)state;
@@ -261,7 +264,7 @@ peer_gone__ends_within_the_budget(void **state)
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 0, sge_of(&net.a, 0, 8), 0);
 	post_followers();
 	expect_failure(IBV_WC_RETRY_EXC_ERR);
-	/* a machine that does something else meanwhile may add to it */
+	/* a busy machine may add to the time */
 	assert_true((double)(rte_get_tsc_cycles() - begin) / (double)rte_get_tsc_hz() <
 		    budget_s + 1.0);
 }

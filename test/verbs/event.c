@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asynchronous events: they reach the contexts that they concern, once.
+ * Asynchronous events: each is delivered once to the contexts that it concerns.
  */
 
 #include "net.h"
@@ -21,7 +21,7 @@ setup(void **state)
 	return 0;
 }
 
-/* Retries end soon. */
+/* A pair with few and short retries. */
 static int
 setup_impatient(void **state)
 {
@@ -61,7 +61,7 @@ expect_no_event(struct ibv_context *context)
 	assert_false(is_readable(context));
 }
 
-/* The peer asks for memory that it must not have: b's QP fails. */
+/* The peer reads memory without an access right, so b's QP fails. */
 static void
 make_access_error(void)
 {
@@ -93,10 +93,11 @@ qp_event__names_its_qp(void **state)
 	assert_ptr_equal(event.element.qp, net.b.qp);
 	uroce_ack_async_event(&event);
 	expect_no_event(net.b.context);
-	expect_no_event(net.a.context); /* the requester's completion says it all */
+	/* the requester gets a completion with an error, and no event */
+	expect_no_event(net.a.context);
 }
 
-/* Its own side lets it out: who has the memory says no. */
+/* The requester sends the atomic, and the responder refuses it. */
 static void
 req_err__comes_of_an_atomic_that_is_not_aligned(void **state)
 {
@@ -166,7 +167,7 @@ qp_event__goes_to_the_qps_context_only(void **state)
 	(void)state;
 	pair_connect(&net);
 	make_access_error();
-	/* the other one may be woken by it, but finds nothing, and leaves it to whom it belongs */
+	/* another context may be woken by the event, but finds none and leaves it to its owner */
 	expect_no_event(other);
 	assert_true(is_readable(net.b.context));
 	assert_int_equal(uroce_get_async_event(net.b.context, &event), 0);
@@ -191,7 +192,7 @@ port_event__goes_to_every_context(void **state)
 	}
 	assert_int_equal(uroce_query_port(contexts[0], 1, &port), 0);
 	assert_int_equal(port.state, IBV_PORT_DOWN);
-	assert_int_equal(port.phys_state, 2); /* polling [IBA 14.2.5.6] */
+	assert_int_equal(port.phys_state, 2); /* physical state Polling [IBA 14.2.5.6] */
 	assert_int_equal(rte_eth_dev_set_link_up(net.a.port_id), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(uroce_get_async_event(contexts[i], &event), 0);
@@ -200,7 +201,7 @@ port_event__goes_to_every_context(void **state)
 	}
 	assert_int_equal(uroce_query_port(contexts[0], 1, &port), 0);
 	assert_int_equal(port.state, IBV_PORT_ACTIVE);
-	assert_int_equal(port.phys_state, 5); /* up */
+	assert_int_equal(port.phys_state, 5); /* physical state LinkUp */
 	assert_int_equal(uroce_close_device(contexts[1]), 0);
 }
 
@@ -240,7 +241,7 @@ acknowledge(void *event)
 	uroce_ack_async_event(event);
 }
 
-/* ibv_get_async_event(3) */
+/* The call waits until all events are acknowledged [ibv_get_async_event(3)]. */
 static void
 destroy_qp__waits_for_acknowledgement(void **state)
 {
@@ -271,7 +272,7 @@ wait_for_event(void *arg)
 	return NULL;
 }
 
-/* Two wait; there are two events, and each goes to one of them. */
+/* Two threads wait; there are two events, and each thread gets one of them. */
 static void
 get__one_of_several_threads_has_an_event(void **state)
 {
@@ -298,7 +299,9 @@ get__one_of_several_threads_has_an_event(void **state)
 	expect_no_event(net.a.context);
 }
 
-/* What a driver says, by ethdev's call for drivers, which no public header has. */
+/*
+ * Calls for drivers in ethdev, which no public header declares: the test raises a driver's event.
+ */
 struct rte_eth_dev;
 struct rte_eth_dev *rte_eth_dev_allocated(const char *name);
 int rte_eth_dev_callback_process(struct rte_eth_dev *dev, enum rte_eth_event_type event,
@@ -323,7 +326,7 @@ expect_port_event(struct ibv_context *context, enum ibv_event_type type)
 	uroce_ack_async_event(&event);
 }
 
-/* The driver did not mean it. */
+/* Undo the removal, which the driver did not do. */
 static int
 teardown_removed(void **state)
 {
@@ -334,7 +337,7 @@ teardown_removed(void **state)
 	return rte_eth_dev_stop(port_id) || rte_eth_dev_close(port_id);
 }
 
-/* What was posted ends within the retry budget, and the device can be taken down. */
+/* Posted requests end within the retry budget, and the device can be destroyed. */
 static void
 device_fatal__comes_of_a_port_that_was_removed(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What an idle QP costs: its context and its worker's record, and beside them what its user asked
- * for. It looks behind the public API, so it links the floors themselves.
+ * The memory of an idle QP: its context, its worker's record, and the rings that its user
+ * requested. The test reads internal sizes, so it links the libraries directly.
  */
 
 #include <inttypes.h>

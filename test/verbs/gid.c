@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The GID table of a device whose addresses are the kernel's: it follows them, and tells. The interface is an
- * end of a cable in a network namespace of our own.
+ * The GID table of a device whose addresses are the kernel's: it follows the kernel, and raises
+ * events. The interface is one end of a veth pair in a network namespace of the test.
  */
 
 #include "net.h"
@@ -20,10 +20,10 @@ static struct ibv_context *context;
 static bool
 run(const char *command)
 {
-	return system(command) == 0; /* it is one of ours */
+	return system(command) == 0; /* `command` is a constant of this file */
 }
 
-/* No address that nobody has given. */
+/* Without addresses that the kernel assigns by itself. */
 static bool
 make_namespace(void)
 {
@@ -34,7 +34,7 @@ make_namespace(void)
 	       run("ip link set v0 up");
 }
 
-/* A device on a port of its own, which goes with it. */
+/* Create a device on a port of its own, which is removed with the device. */
 static int
 open_device(const char *keys)
 {
@@ -86,7 +86,7 @@ expect_change(struct ibv_context *told)
 	uroce_ack_async_event(&event);
 }
 
-/* NULL: there is none at this index. */
+/* `text` NULL: there is no GID at this index. */
 static void
 expect_gid(int index, const char *text)
 {
@@ -103,7 +103,7 @@ expect_gid(int index, const char *text)
 		assert_memory_equal(entry.gid.raw, expected.raw, 16);
 }
 
-/* Whether an address handle can be made that sends from this index. */
+/* Whether an address handle with this source GID can be created. */
 static bool
 is_usable(int index)
 {
@@ -115,7 +115,7 @@ is_usable(int index)
 	struct ibv_pd *pd = uroce_alloc_pd(context);
 	struct ibv_ah *ah;
 
-	/* a group has no neighbour to be asked */
+	/* a group destination needs no neighbour resolution */
 	assert_int_equal(inet_pton(AF_INET6, "::ffff:239.1.2.3", attr.grh.dgid.raw), 1);
 	errno = 0;
 	ah = uroce_create_ah(pd, &attr);
@@ -146,7 +146,7 @@ gid_change__tells_of_an_address_that_is_new(void **state)
 	assert_int_equal(uroce_close_device(other), 0);
 }
 
-/* The others keep their index, and the next one that is new takes the place. */
+/* Other addresses keep their index. The next new address takes the free place. */
 static void
 gid_change__tells_of_an_address_that_went(void **state)
 {
@@ -194,7 +194,7 @@ gid_change__the_last_may_go(void **state)
 	expect_gid(1, "::ffff:192.0.2.9");
 }
 
-/* What the device was given itself is not the kernel's to change. */
+/* Addresses of the device's configuration are not changed by the kernel. */
 static void
 gid_change__not_of_configured_addresses(void **state)
 {
@@ -203,7 +203,7 @@ gid_change__not_of_configured_addresses(void **state)
 	(void)state;
 	expect_gid(0, "::ffff:192.0.2.1");
 	assert_true(run("ip address add 198.51.100.7/24 dev v0"));
-	/* the link is looked at in the same breath, and behind the addresses */
+	/* the link is checked together with the addresses, and after them */
 	assert_true(run("ip link set v1 down"));
 	assert_int_equal(uroce_get_async_event(context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_PORT_ERR);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What cannot be shown from outside: links of every speed, and calls for which there is no memory. It links the
- * floors themselves, with a calloc() of ours.
+ * Tests that need internals: links of every speed, and calls without memory. The test links the
+ * libraries directly, with its own calloc().
  */
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static _Thread_local bool has_no_memory;
 void *__real_calloc(size_t nb, size_t size);
 void *__wrap_calloc(size_t nb, size_t size);
 
-/* The linker's name for what the library calls as calloc(). */
+/* The linker redirects the library's calls of calloc() to this function. */
 void *
 __wrap_calloc(size_t nb, size_t size)
 {
@@ -49,7 +49,7 @@ __wrap_mmap64(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 
 static struct ibv_context *context;
 
-/* The call gives NULL and ENOMEM while there is no memory. */
+/* Check that the call returns NULL and ENOMEM while there is no memory. */
 #define expect_enomem(call)                                                                        \
 	do {                                                                                       \
 		has_no_memory = true;                                                              \
@@ -61,7 +61,7 @@ static struct ibv_context *context;
 		assert_int_equal(errno, ENOMEM);                                                   \
 	} while (0)
 
-/* Of a length that EAL does not have. */
+/* A CQ length for which EAL has no memory. */
 static void
 cq__without_memory(void **state)
 {
@@ -115,7 +115,7 @@ create__without_memory(void **state)
 	expect_enomem(uroce_create_comp_channel(context));
 	expect_enomem(uroce_open_xrcd(context, &xrcd));
 	expect_enomem(uroce_create_ah(pd, &attr));
-	/* nothing of what failed is left */
+	/* failed calls have left no objects */
 	assert_int_equal(uroce_dealloc_pd(pd), 0);
 }
 
@@ -156,7 +156,7 @@ make_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 	return uroce_create_qp(pd, &init);
 }
 
-/* [ibv_alloc_td(3)]: who uses it does without the locks. */
+/* QPs of a thread domain use no locks [ibv_alloc_td(3)]. */
 static void
 create_qp__in_a_thread_domain_has_no_lock(void **state)
 {
@@ -184,7 +184,7 @@ create_qp__in_a_thread_domain_has_no_lock(void **state)
 	assert_int_equal(uroce_dealloc_td(td) | uroce_dealloc_pd(pd), 0);
 }
 
-/* Where programs drive workers by polling, and the device has several. */
+/* If programs drive workers by polling, and the device has several workers. */
 static void
 create_qp__an_xrc_target_lives_on_the_first_worker(void **state)
 {
@@ -202,7 +202,7 @@ create_qp__an_xrc_target_lives_on_the_first_worker(void **state)
 
 	(void)state;
 	assert_int_equal(uroce_get_worker_count(context), 2);
-	/* their numbers are random: one of so many is odd */
+	/* QP numbers are random: among so many at least one is odd */
 	for (unsigned i = 0; i < 20; i++) {
 		struct ibv_qp *qp = uroce_create_qp_ex(context, &qp_init);
 

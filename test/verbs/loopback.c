@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two contexts of one device that talk to one another by its own addresses: over ports that lead nowhere, and
- * from which no frame of it comes out.
+ * Two contexts of one device that communicate over the device's own addresses, with ports that have
+ * no peer. No frame may leave the port.
  */
 
 #include "receiver.h"
@@ -15,28 +15,30 @@
 #include <rte_ethdev.h>
 
 #define GRH      40u
-#define LEN      20000u /* some packets, the last one padded or not */
+#define LEN      20000u /* several packets, the last one with or without padding */
 #define LONG     (1u << 20)
-#define OTHER    "198.51.100.7" /* an address of the device more */
+#define OTHER    "198.51.100.7" /* a second address of the device */
 #define GROUP    "::ffff:239.1.2.3"
 #define ANYBODY  0xffffffu
 #define NB_TURNS 2000
-#define UNTOLD   UINT64_MAX /* some have left, and more may be under way through uroced */
+#define UNTOLD   UINT64_MAX /* some frames have left, and more may be in flight through uroced */
 
-/* What the port that is tested is. */
+/* The tested port. */
 struct port {
 	const char *name;
 	const char *args;
 };
 
-/* a client without a server: it is not even ready */
+/* a client without a server: the port has no link */
 static const struct port memif = { "net_memif0", "role=client,bsize=4400,socket=uroce-test-loop" };
-static const struct port null = { "net_null0", "no-rx=1" }; /* payload is lent to it */
-static char vhost_args[64];                                 /* a socket of this process */
+/* the driver supports zero-copy transmission */
+static const struct port null = { "net_null0", "no-rx=1" };
+/* arguments with a socket of this process */
+static char vhost_args[64];
 static const struct port vhost = { "net_vhost0", vhost_args };
 
 static const struct port *port;
-static uint64_t nb_before; /* frames that the port had sent; or UNTOLD */
+static uint64_t nb_before; /* frames that the port had sent before the test; or UNTOLD */
 
 static uint64_t
 nb_sent(void)
@@ -84,7 +86,7 @@ on_vhost(void **state)
 	return 0;
 }
 
-/* Nothing has left, unless the test says so. */
+/* Check that no frame has left, unless the test set UNTOLD. */
 static int
 leave(void **state)
 {
@@ -185,7 +187,7 @@ loopback__carries_every_request(void **state)
 	}
 }
 
-/* Half a mebibyte each way at a time is more than what may be on its way. */
+/* Half a MiB in each direction is more than the loopback queue holds. */
 static void
 loopback__carries_mebibytes(void **state)
 {
@@ -224,7 +226,7 @@ loopback__carries_mebibytes(void **state)
 	free(back);
 }
 
-/* Both ways at once, with as much as the queues hold. */
+/* Both directions at once, with full queues. */
 static void
 loopback__both_ways_at_once(void **state)
 {
@@ -245,7 +247,10 @@ loopback__both_ways_at_once(void **state)
 		assert_memory_equal(hosts[i]->buf + BUF_LEN / 2, hosts[1 - i]->buf, BUF_LEN / 2);
 }
 
-/* One message at a time, answered at once: posts are sent without a doorbell, acknowledgements wait. */
+/*
+ * One message at a time with an immediate response: posts use inline transmit, and ACKs are
+ * delayed.
+ */
 static void
 loopback__ping_and_pong(void **state)
 {
@@ -416,7 +421,7 @@ loopback__a_datagram_has_both_addresses(void **state)
 	send_datagram(0, gid_of(&net.b, 0), net.b.qp->qp_num);
 }
 
-/* A group's members on the device get one each, and the network gets it, too. */
+/* Each member of a group on the device gets a copy, and one copy is sent to the network. */
 static void
 loopback__a_group_is_as_before(void **state)
 {
@@ -427,11 +432,12 @@ loopback__a_group_is_as_before(void **state)
 	pair_connect(&net);
 	send_datagram(ADDR_GID, gid_of(&net.b, ADDR_GID), net.b.qp->qp_num);
 	assert_int_equal(uroce_attach_mcast(net.b.qp, &group, 0), 0);
-	post_recv(&net.b, 1, sge_of(&net.b, 0, GRH + 1000)); /* a second one would take the other */
+	/* a second copy would use this request */
+	post_recv(&net.b, 1, sge_of(&net.b, 0, GRH + 1000));
 	send_datagram(ADDR_GID, group, ANYBODY);
 	expect_none(&net);
 	assert_int_equal(uroce_detach_mcast(net.b.qp, &group, 0), 0);
-	/* it, and that we joined, and left */
+	/* the datagram, and the reports of joining and leaving the group */
 	for (unsigned ms = 0; nb_sent() < nb_before + 3 && ms < 10000; ms++)
 		usleep(1000);
 	assert_in_range(nb_sent(), nb_before + 3, UINT64_MAX);
@@ -440,7 +446,7 @@ loopback__a_group_is_as_before(void **state)
 
 /* --- who drives ---------------------------------------------------------------------------------- */
 
-/* Nobody polls: the service thread carries it from one queue to the other, and back. */
+/* No thread polls: the service thread carries the frames of both QPs. */
 static void
 loopback__goes_on_while_the_program_sleeps(void **state)
 {
@@ -474,7 +480,7 @@ loopback__goes_on_while_the_program_sleeps(void **state)
 	assert_int_equal(uroce_destroy_comp_channel(channel), 0);
 }
 
-/* What is on its way to a queue that goes finds nobody, and its sender gives up in time. */
+/* Frames to a QP that was destroyed are dropped, and the sender's retries end. */
 static void
 loopback__a_queue_goes_in_midstream(void **state)
 {
@@ -508,7 +514,10 @@ loopback__a_queue_goes_in_midstream(void **state)
 		assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
 		assert_non_null(net.b.qp = uroce_create_qp(net.b.pd, &init));
 	}
-	/* to a number that is not ours: it might be known beyond the port */
+	/*
+	 * frames to a QP number that is not the device's leave the port, because another host may
+	 * have it
+	 */
 	nb_before = UNTOLD;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 65,536 QPs of one device, each connected to one of another device in this process, and a message on each.
- * What a QP costs in memory is printed.
+ * 65,536 QPs of one device, each connected to one of another device in this process, and one
+ * message on each. The memory of a QP is printed.
  */
 
 #include "net.h"
@@ -19,7 +19,7 @@ static int
 setup(void **state)
 {
 	(void)state;
-	/* those of the pair come first, and are two more */
+	/* the pair's own QPs are created first and count, too */
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC, .keys = "qps=65537" });
 	return 0;
 }
@@ -42,7 +42,7 @@ bytes_of(int socket)
 		       : 0;
 }
 
-/* Bytes of memory in use, of EAL's nodes and of the heap that the library adds to them. */
+/* Bytes in use in EAL's heaps and in the heap that the library adds. */
 static size_t
 bytes_in_use(void)
 {
@@ -100,7 +100,7 @@ connect_all(void)
 	}
 }
 
-/* One message on the nth QP, with its number in it. */
+/* Send one message on the nth QP that contains its number. */
 static void
 send_one(unsigned i)
 {

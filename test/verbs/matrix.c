@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ibv_modify_qp to the letter, as a program sees it. A live
- * QP of each kind is brought into each state, and asked for each state with: what the transition
- * requires; all that it allows; each required attribute missing; each optional one added; each that is
- * illegal added. What is refused with EINVAL leaves every attribute as it was, byte for byte.
+ * All transitions of ibv_modify_qp(3). A QP of each type is moved to each state. From there each
+ * transition is tried with the required attributes; with all allowed ones; without each required
+ * one; with each optional one; with each illegal one. After EINVAL all attributes are unchanged,
+ * byte for byte.
  */
 
 #include "net.h"
@@ -17,7 +17,7 @@
 static struct pair net;
 static unsigned nb_cases, nb_granted;
 
-/* Values that are legal, whichever of them are named. */
+/* Valid values of all attributes. */
 static struct ibv_qp_attr
 legal(enum ibv_qp_state from, enum ibv_qp_state to)
 {
@@ -48,7 +48,7 @@ legal(enum ibv_qp_state from, enum ibv_qp_state to)
 	};
 }
 
-/* What a program can know of the QP. */
+/* All attributes that a program can query. */
 static struct ibv_qp_attr
 look(void)
 {
@@ -62,7 +62,7 @@ look(void)
 #define FIELD(field)                                                                               \
 	offsetof(struct ibv_qp_attr, field), sizeof(((struct ibv_qp_attr *)NULL)->field)
 
-/* Where an attribute is. */
+/* The place of each attribute in the struct. */
 static const struct {
 	int bit;
 	size_t at;
@@ -90,7 +90,7 @@ static const struct {
 	{ IBV_QP_DEST_QPN, FIELD(dest_qp_num) },
 };
 
-/* What was named is as it was set, and the rest as it was before. */
+/* Check that the attributes in the mask have their new values, and all others their old ones. */
 static void
 expect_set(const struct ibv_qp_attr *attr, int mask, const struct ibv_qp_attr *before,
 	   const struct ibv_qp_attr *after)
@@ -98,7 +98,7 @@ expect_set(const struct ibv_qp_attr *attr, int mask, const struct ibv_qp_attr *b
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		const void *from = mask & fields[i].bit ? attr : before;
 
-		/* a PSN is where the traffic will begin */
+		/* PSNs that were not set change with the traffic */
 		if (fields[i].bit & (IBV_QP_SQ_PSN | IBV_QP_RQ_PSN) & ~mask)
 			continue;
 		assert_memory_equal((const uint8_t *)from + fields[i].at,
@@ -106,7 +106,7 @@ expect_set(const struct ibv_qp_attr *attr, int mask, const struct ibv_qp_attr *b
 	}
 }
 
-/* A request that its own side refuses: the send queue fails alone. */
+/* Post a request that the QP itself refuses: only the send queue fails. */
 static void
 fail_send_queue(void)
 {
@@ -128,7 +128,7 @@ fail_send_queue(void)
 		assert_int_equal(uroce_destroy_ah(ah), 0);
 }
 
-/* A step with what the transition requires, and no more. */
+/* Move the QP with the required attributes only. */
 static void
 step(unsigned kind, enum ibv_qp_state from, enum ibv_qp_state to)
 {
@@ -138,7 +138,7 @@ step(unsigned kind, enum ibv_qp_state from, enum ibv_qp_state to)
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), 0);
 }
 
-/* From wherever it is. */
+/* Move the QP to a state from any other state. */
 static void
 bring_to(unsigned kind, enum ibv_qp_state state)
 {
@@ -156,7 +156,7 @@ bring_to(unsigned kind, enum ibv_qp_state state)
 	assert_int_equal(state_of(&net.a), state);
 }
 
-/* One case; a QP that it moves is brought back. */
+/* Try one case, and move the QP back if it has changed its state. */
 static void
 expect(unsigned kind, int from, int to, int mask, bool is_granted)
 {
@@ -182,7 +182,7 @@ expect(unsigned kind, int from, int to, int mask, bool is_granted)
 	bring_to(kind, (enum ibv_qp_state)from);
 }
 
-/* Without IBV_QP_STATE the QP stays where it is: that is a transition, too. */
+/* Without IBV_QP_STATE the QP stays in its state: that is a transition, too. */
 static void
 check_cell(unsigned kind, int from, int to)
 {
@@ -205,7 +205,7 @@ check_cell(unsigned kind, int from, int to)
 	}
 }
 
-/* XRC: in place of the RC QP that the host has. */
+/* Replace the RC QP of the host by an XRC QP. */
 static struct ibv_xrcd *
 become_xrc(enum ibv_qp_type type)
 {
@@ -245,7 +245,7 @@ check_kind(unsigned kind)
 	if (is_xrc)
 		xrcd = become_xrc(type);
 	for (int from = 0; from < QP_REFERENCE_STATES; from++) {
-		/* the send queue of the others does not fail alone */
+		/* other types have no state in which only the send queue has failed */
 		if (from == IBV_QPS_SQE && type != IBV_QPT_UD && type != IBV_QPT_UC)
 			continue;
 		bring_to(kind, (enum ibv_qp_state)from);
@@ -269,7 +269,7 @@ modify__every_transition_every_type_every_mask(void **state)
 	print_message("# %u cases, %u of them granted\n", nb_cases, nb_granted);
 }
 
-/* The state that the caller takes it to be in must be the one that it is in. */
+/* The current state that the caller gives must be the real one. */
 static void
 modify__a_wrong_current_state_changes_nothing(void **state)
 {

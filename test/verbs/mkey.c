@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mkeys and signature pipelining by the calls of <uroce_dv.h>, between two devices: a configures and
- * transfers, b is its peer. What a page says is named by [wr_mkey_configure], [sig_block], [mkey_check],
- * [create_mkey], [cancel]: mlx5dv's.
+ * Mkeys and signature pipelining by the calls of <uroce_dv.h>, between two devices: a configures
+ * and transfers, b is its peer. References [wr_mkey_configure], [sig_block], [mkey_check],
+ * [create_mkey] and [cancel] are to the man pages of mlx5dv.
  */
 
 #include "net.h"
@@ -14,7 +14,7 @@
 #define RIGHTS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
 static struct pair net;
-static struct uroce_dv_mkey *mkey[2]; /* of a and b */
+static struct uroce_dv_mkey *mkey[2]; /* the mkeys of a and b */
 
 static struct host *
 host_of(unsigned side)
@@ -135,7 +135,7 @@ begin(unsigned side, uint8_t num_setters)
 	uroce_dv_wr_mkey_configure(dv_of(side), mkey[side], num_setters, &attr);
 }
 
-/* The configuration ends, and is done. */
+/* Finish the configuration, and wait for its completion. */
 static void
 end(unsigned side)
 {
@@ -160,7 +160,7 @@ static const struct uroce_dv_sig_block_domain crc32 = { .sig_type = UROCE_DV_SIG
 							.sig.crc = &crc32_ones,
 							.block_size = UROCE_DV_BLOCK_SIZE_512 };
 
-/* A list of one piece, and signatures on one side or none. */
+/* Configure a list of one piece, with signatures on one side or none. */
 static void
 configure(unsigned side, uint32_t len, const struct uroce_dv_sig_block_domain *mem,
 	  const struct uroce_dv_sig_block_domain *wire)
@@ -233,7 +233,7 @@ list__in_one_call(void **state)
 	assert_memory_equal(net.b.buf + 64, net.a.buf + 64, 8);
 }
 
-/* [wr_mkey_configure: interleaved layout] */
+/* Interleaved layout [wr_mkey_configure]. */
 static void
 interleaved__repeats(void **state)
 {
@@ -270,7 +270,7 @@ list__beyond_its_end_is_refused(void **state)
 
 /* --- signatures ------------------------------------------------------------------------------------ */
 
-/* [sig_block, examples 1 and 1.1: in memory of each host, and not on the wire] */
+/* Signatures in the memory of each host, and not on the wire [sig_block, examples 1 and 1.1]. */
 static void
 sig__in_memory_is_made_and_checked(void **state)
 {
@@ -282,7 +282,7 @@ sig__in_memory_is_made_and_checked(void **state)
 	assert_memory_equal(net.b.buf, net.a.buf, LEN);
 	assert_memory_equal(net.b.buf + LEN + 4, net.a.buf + LEN, LEN);
 	assert_int_equal(check(1).err_type, UROCE_DV_MKEY_NO_ERR);
-	/* b sends it back: checked, and stripped */
+	/* b sends the data back: signatures are checked and removed */
 	net.b.buf[LEN + 4] ^= 1;
 	post_recv(&net.a, 4, (struct ibv_sge){ .length = 2 * LEN, .lkey = mkey[0]->lkey });
 	post_send(&net.b, IBV_WR_SEND, 3,
@@ -298,7 +298,7 @@ sig__in_memory_is_made_and_checked(void **state)
 	assert_int_equal(check(0).err_type, UROCE_DV_MKEY_NO_ERR);
 }
 
-/* [sig_block, examples 2 and 2.1: on the wire alone] */
+/* Signatures on the wire only [sig_block, examples 2 and 2.1]. */
 static void
 sig__on_the_wire(void **state)
 {
@@ -325,7 +325,7 @@ sig__on_the_wire(void **state)
 	}
 	assert_int_equal(check(0).err_type, UROCE_DV_MKEY_NO_ERR);
 	assert_int_equal(check(1).err_type, UROCE_DV_MKEY_NO_ERR);
-	/* b's own, raw: what the wire has */
+	/* b's mkey without signatures, so that it receives the bytes of the wire */
 	begin(1, 1);
 	uroce_dv_wr_set_mkey_sig_block(dv_of(1), &(struct uroce_dv_sig_block_attr){ 0 });
 	end(1);
@@ -355,7 +355,7 @@ sig__of_every_kind(void **state)
 				.block_size = (enum uroce_dv_block_size)size,
 			};
 
-			/* both sides check what the other made */
+			/* each side checks the signatures that the other has made */
 			configure(0, 16640, NULL, &domain);
 			configure(1, 16640, NULL, &domain);
 			fill(net.a.buf, 16640, i);
@@ -365,7 +365,9 @@ sig__of_every_kind(void **state)
 		}
 }
 
-/* What a peer that does not sign sends through a checking mkey is delivered, and found bad. */
+/*
+ * Data without signatures that arrives through a checking mkey is delivered, and reported as bad.
+ */
 static void
 sig__missing_on_the_wire(void **state)
 {
@@ -376,7 +378,7 @@ sig__missing_on_the_wire(void **state)
 	run_send(LEN + 4);
 	assert_memory_equal(net.b.buf, net.a.buf, LEN);
 	assert_int_equal(check(1).err_type, UROCE_DV_MKEY_SIG_BLOCK_BAD_GUARD);
-	/* [wr_mkey_configure: the signature attributes are kept, or reset] */
+	/* signature attributes are kept or reset [wr_mkey_configure] */
 	begin(1, 0);
 	end(1);
 	run_send(LEN + 4);
@@ -446,7 +448,7 @@ create__refuses(void **state)
 	assert_int_equal(uroce_dv_query_device(NULL, &attrs), EINVAL);
 	assert_int_equal(uroce_dv_query_device(net.a.context, NULL), EINVAL);
 	assert_errno(EINVAL, uroce_dv_create_mkey(NULL));
-	assert_errno(EINVAL, uroce_dv_create_mkey(&init)); /* not INDIRECT */
+	assert_errno(EINVAL, uroce_dv_create_mkey(&init)); /* the flag INDIRECT is missing */
 	assert_errno(EOPNOTSUPP, make_mkey(&net.a, 1 << 2, 1));
 	assert_errno(EINVAL, make_mkey(&net.a, 0, 0));
 	assert_errno(EINVAL, make_mkey(&net.a, 0, (uint16_t)(attrs.max_mkey_entries + 1)));
@@ -483,17 +485,18 @@ create_qp__refuses(void **state)
 	assert_errno(EOPNOTSUPP, make_qp(&net.a, IBV_QPT_RC, 0, 1 << 4, 0));
 	assert_errno(EOPNOTSUPP, make_qp(&net.a, IBV_QPT_UD, pipelining, 0, 0));
 	assert_errno(EOPNOTSUPP, make_qp(&net.a, IBV_QPT_UC, 0, ops, 0));
-	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, &init, &dv)); /* no wr calls */
+	/* the QP has no wr calls */
+	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, &init, &dv));
 	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, NULL, &dv));
 	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, &init, NULL));
-	dv.comp_mask = 1 << 1; /* DC */
+	dv.comp_mask = 1 << 1; /* the QP has type DC */
 	assert_errno(EOPNOTSUPP, uroce_dv_create_qp(net.a.context, &init, &dv));
 	dv.comp_mask = 0;
 	assert_non_null(qp = uroce_dv_create_qp(net.a.context, &init, &dv));
 	assert_int_equal(uroce_destroy_qp(qp), 0);
 }
 
-/* A request that was refused leaves the mkey, and the queue, as they were. */
+/* A refused request leaves the mkey and the queue unchanged. */
 static void
 expect_refused(int err)
 {
@@ -509,7 +512,7 @@ configure__refuses(void **state)
 
 	(void)state;
 	start(0);
-	ex_of(0)->wr_flags = 0; /* not inline */
+	ex_of(0)->wr_flags = 0; /* the request is not inline */
 	uroce_dv_wr_mkey_configure(dv_of(0), mkey[0], 0, &attr);
 	expect_refused(EOPNOTSUPP);
 	start(0);
@@ -518,10 +521,10 @@ configure__refuses(void **state)
 	expect_refused(EINVAL);
 	begin(0, 1); /* a setter is missing */
 	expect_refused(EINVAL);
-	begin(0, 0); /* one too many */
+	begin(0, 0); /* one setter more than announced */
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	expect_refused(EINVAL);
-	begin(0, 2); /* twice */
+	begin(0, 2); /* the same setter twice */
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	expect_refused(EINVAL);
@@ -529,7 +532,7 @@ configure__refuses(void **state)
 	uroce_dv_wr_set_mkey_sig_block(dv_of(0), &none);
 	uroce_dv_wr_set_mkey_sig_block(dv_of(0), &none);
 	expect_refused(EINVAL);
-	begin(0, 0); /* other data than its own */
+	begin(0, 0); /* the inline data is not the configuration */
 	ibv_wr_set_sge(ex_of(0), net.a.mr->lkey, (uintptr_t)net.a.buf, 64);
 	expect_refused(EINVAL);
 	begin(0, 0);
@@ -545,7 +548,7 @@ configure__refuses(void **state)
 	start(0);
 	uroce_dv_wr_mkey_configure(dv_of(0), mkey[0], 0, NULL);
 	expect_refused(EINVAL);
-	start(0); /* without a builder */
+	start(0); /* no request was begun */
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	expect_refused(EINVAL);
 	begin(0, 1);
@@ -570,14 +573,15 @@ configure__refuses(void **state)
 	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 50, sge);
 	expect_refused(EINVAL);
 	begin(0, 1);
-	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 20, sge); /* more than max_inline_data holds */
+	/* the list is longer than max_inline_data allows */
+	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 20, sge);
 	expect_refused(EINVAL);
 	begin(0, 1);
 	uroce_dv_wr_set_mkey_layout_interleaved(dv_of(0), 0, 1,
 						&(struct uroce_dv_mr_interleaved){ 0 });
 	expect_refused(EINVAL);
 	expect_none(&net);
-	/* and what is found when it is executed: more pieces than the mkey has room for */
+	/* an error that is found at execution: more pieces than the mkey has room for */
 	begin(0, 1);
 	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 4, sge);
 	assert_int_equal(ibv_wr_complete(ex_of(0)), 0);
@@ -613,7 +617,7 @@ sig__refuses(void **state)
 		uroce_dv_wr_set_mkey_sig_block(dv_of(0), &attr);
 		expect_refused(EINVAL);
 	}
-	/* [sig_block, copy_mask: only if both domains have the same structure] */
+	/* both domains must have the same structure [sig_block, copy_mask] */
 	attr = (struct uroce_dv_sig_block_attr){
 		.mem = &crc32,
 		.flags = UROCE_DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK,
@@ -628,7 +632,7 @@ sig__refuses(void **state)
 	end(0);
 }
 
-/* A request of raw bytes is no configuration. */
+/* A request with raw bytes does not configure an mkey. */
 static void
 post_send__of_a_configuration_is_refused(void **state)
 {
@@ -647,7 +651,7 @@ post_send__of_a_configuration_is_refused(void **state)
 
 /* --- pipelining ------------------------------------------------------------------------------------ */
 
-/* A transfer through the mkey, and the answer that says that it was good, with a fence. */
+/* Post a transfer through the mkey, and with a fence the SEND that reports it as good. */
 static void
 post_transaction(void)
 {
@@ -675,7 +679,7 @@ static void
 pipeline__good(void **state)
 {
 	(void)state;
-	/* b's writes make a's memory what it should be */
+	/* b's data arrives with signatures in a's memory */
 	configure(0, LEN + 4, &crc32, NULL);
 	fill(net.b.buf, LEN, 1);
 	post_rdma(&net.b, &net.a, IBV_WR_RDMA_WRITE, 7, sge_of(&net.b, 0, 1), 8192);
@@ -726,7 +730,7 @@ pipeline__bad(void **state)
 	assert_int_equal(uroce_dv_qp_cancel_posted_send_wrs(dv_of(0), 1), 1);
 	post_send(&net.a, IBV_WR_SEND, 5, sge_of(&net.a, 4096, 16));
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE), 0);
-	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS); /* the one that was cancelled */
+	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS); /* the completion of the cancelled request */
 	expect_wc(&net, net.a.scq, 5, IBV_WC_SUCCESS);
 	expect_wc(&net, net.b.rcq, 2, IBV_WC_SUCCESS);
 	expect_none(&net);

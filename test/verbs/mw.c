@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows of both types, by the calls of verbs.h: bound on one host, used by the other. What the
- * manual says is named by its page: [bind_mw], [alloc_mw], [reg_mr], [post_send], [inc_rkey].
+ * Memory windows of both types by the calls of verbs.h: bound on one host, used by the other.
+ * References are to man pages: [bind_mw], [alloc_mw], [reg_mr], [post_send], [inc_rkey].
  */
 
 #include "net.h"
@@ -9,11 +9,11 @@
 #include <stdlib.h>
 
 #define LEN    4096u
-#define AT     512u /* the window's place in the buffer */
+#define AT     512u /* offset of the window in the buffer */
 #define RIGHTS (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
 static struct pair net;
-static struct ibv_mr *mr; /* of host b, windows may be bound to it */
+static struct ibv_mr *mr; /* a region of host b that allows windows */
 
 static int
 setup_type(enum ibv_qp_type type)
@@ -66,7 +66,7 @@ info_of(uint64_t offset, uint64_t length, unsigned access)
 	};
 }
 
-/* Type 1: post, and see it end so. */
+/* Bind a window of type 1, and check the status. */
 static void
 bind_1(struct ibv_mw *mw, struct ibv_mw_bind_info info, enum ibv_wc_status status)
 {
@@ -79,7 +79,7 @@ bind_1(struct ibv_mw *mw, struct ibv_mw_bind_info info, enum ibv_wc_status statu
 		assert_int_equal(wc.opcode, IBV_WC_BIND_MW);
 }
 
-/* Type 2. */
+/* Bind a window of type 2, and check the status. */
 static void
 bind_2(struct ibv_mw *mw, uint32_t rkey, struct ibv_mw_bind_info info, enum ibv_wc_status status)
 {
@@ -96,7 +96,7 @@ bind_2(struct ibv_mw *mw, uint32_t rkey, struct ibv_mw_bind_info info, enum ibv_
 		assert_int_equal(wc.opcode, IBV_WC_BIND_MW);
 }
 
-/* One request of host a to `addr` of host b. */
+/* Execute one request of host a on `addr` of host b. */
 static void
 rdma(enum ibv_wr_opcode opcode, uint64_t addr, uint32_t len, uint32_t rkey,
      enum ibv_wc_status status)
@@ -120,7 +120,7 @@ at(uint64_t offset)
 	return (uintptr_t)net.b.buf + offset;
 }
 
-/* After a refused request the QPs are in error; begin anew. */
+/* A refused request moves the QPs to ERR: connect them again. */
 static void
 reconnect(void)
 {
@@ -145,7 +145,7 @@ alloc__describes_the_window(void **state)
 		assert_ptr_equal(mw->pd, net.b.pd);
 		assert_int_equal(mw->type, type);
 		assert_int_not_equal(mw->rkey, 0);
-		/* not bound: the key leads nowhere [alloc_mw] */
+		/* the key of an unbound window does not resolve [alloc_mw] */
 		rdma(IBV_WR_RDMA_WRITE, at(AT), 8, mw->rkey, IBV_WC_REM_ACCESS_ERR);
 		assert_int_equal(ibv_dealloc_mw(mw), 0);
 		reconnect();
@@ -198,7 +198,7 @@ alloc__has_room_for_max_mw(void **state)
 	assert_int_equal(uroce_destroy_device(device), 0);
 }
 
-/* [bind_mw]: the key after the bind is mw->rkey; the old one no longer leads there. */
+/* After the bind the key is mw->rkey; the previous key no longer resolves [bind_mw]. */
 static void
 bind__type_1_gives_access_under_a_new_key(void **state)
 {
@@ -218,20 +218,20 @@ bind__type_1_gives_access_under_a_new_key(void **state)
 	rdma(IBV_WR_RDMA_READ, at(AT), 64, second, IBV_WC_SUCCESS);
 	assert_memory_equal(net.b.buf + AT, net.a.buf, 64);
 
-	/* bound again, to another place, without a word between */
+	/* bound again to another range, without an invalidation between */
 	bind_1(mw, info_of(2 * AT, 64, RIGHTS), IBV_WC_SUCCESS);
 	rdma(IBV_WR_RDMA_WRITE, at(2 * AT), 64, mw->rkey, IBV_WC_SUCCESS);
 	rdma(IBV_WR_RDMA_WRITE, at(AT), 64, second, IBV_WC_REM_ACCESS_ERR);
 	reconnect();
 	rdma(IBV_WR_RDMA_WRITE, at(AT), 8, mw->rkey, IBV_WC_REM_ACCESS_ERR);
 	reconnect();
-	/* [alloc_mw]: type 1 is invalidated by a bind of length 0 */
+	/* a bind of length 0 invalidates a window of type 1 [alloc_mw] */
 	bind_1(mw, (struct ibv_mw_bind_info){ 0 }, IBV_WC_SUCCESS);
 	rdma(IBV_WR_RDMA_WRITE, at(2 * AT), 8, mw->rkey, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* A window of n bytes has n bytes, and gives the rights that it was bound with. */
+/* A window has exactly the range and the access rights of its bind. */
 static void
 bind__range_and_rights_are_exact(void **state)
 {
@@ -277,7 +277,7 @@ bind__range_and_rights_are_exact(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* [bind_mw]: with ZERO_BASED the peer counts from the window's begin. */
+/* With ZERO_BASED, addresses of the peer are offsets in the window [bind_mw]. */
 static void
 bind__zero_based(void **state)
 {
@@ -292,7 +292,7 @@ bind__zero_based(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* What only the execution finds out completes with an error, and the QP goes to ERR. */
+/* Errors that are found at execution complete the request with an error, and the QP goes to ERR. */
 static void
 bind__errors_of_the_region(void **state)
 {
@@ -303,10 +303,10 @@ bind__errors_of_the_region(void **state)
 	struct ibv_mw *mw = ibv_alloc_mw(net.b.pd, IBV_MW_TYPE_1);
 
 	(void)state;
-	mr = bare; /* [reg_mr]: MW_BIND enables binding */
+	mr = bare; /* MW_BIND enables windows on a region [reg_mr] */
 	bind_1(mw, info_of(AT, 64, IBV_ACCESS_REMOTE_READ), IBV_WC_MW_BIND_ERR);
 	reconnect();
-	mr = read_only; /* [bind_mw]: REMOTE_WRITE requires local write access to the MR */
+	mr = read_only; /* REMOTE_WRITE requires local write access to the region [bind_mw] */
 	bind_1(mw, info_of(AT, 64, IBV_ACCESS_REMOTE_WRITE), IBV_WC_MW_BIND_ERR);
 	reconnect();
 	bind_1(mw, info_of(AT, 64, IBV_ACCESS_REMOTE_ATOMIC), IBV_WC_MW_BIND_ERR);
@@ -349,7 +349,7 @@ bind__errors_of_the_call(void **state)
 	bind.bind_info = info_of(AT, 64, RIGHTS);
 	bind.send_flags = IBV_SEND_INLINE;
 	assert_int_equal(ibv_bind_mw(net.b.qp, one, &bind), EINVAL);
-	/* a post that fails leaves the key */
+	/* a failed post does not change the key */
 	assert_int_equal(one->rkey, rkey);
 	assert_int_equal(ibv_dealloc_mw(one), 0);
 	assert_int_equal(ibv_dealloc_mw(two), 0);
@@ -357,7 +357,7 @@ bind__errors_of_the_call(void **state)
 	assert_int_equal(uroce_dealloc_pd(pd), 0);
 }
 
-/* However many binds failed before, the next has another key than the last. */
+/* After any number of failed binds the next bind has a new key. */
 static void
 bind__that_fails_uses_up_no_key(void **state)
 {
@@ -379,7 +379,7 @@ bind__that_fails_uses_up_no_key(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* [bind_mw]: the service must be UC, RC or XRC_SEND. */
+/* The type of the QP must be UC, RC or XRC_SEND [bind_mw]. */
 static void
 bind__not_on_datagram_queues(void **state)
 {
@@ -407,7 +407,10 @@ bind__works_on_uc(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* [post_send], [inc_rkey]: type 2 is bound by a request, under a key that the program makes. */
+/*
+ * A work request binds a window of type 2, with a key that the program makes [post_send],
+ * [inc_rkey].
+ */
 static void
 bind__type_2_until_it_is_invalidated(void **state)
 {
@@ -420,7 +423,7 @@ bind__type_2_until_it_is_invalidated(void **state)
 	fill(net.a.buf, 64, 6);
 	rdma(IBV_WR_RDMA_WRITE, at(AT), 64, rkey, IBV_WC_SUCCESS);
 	assert_memory_equal(net.b.buf + AT, net.a.buf, 64);
-	/* not bound a second time */
+	/* a bound window cannot be bound again */
 	bind_2(mw, ibv_inc_rkey(rkey), info_of(2 * AT, 64, RIGHTS), IBV_WC_MW_BIND_ERR);
 	reconnect();
 	inv.invalidate_rkey = rkey;
@@ -434,7 +437,7 @@ bind__type_2_until_it_is_invalidated(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* The upper 24 bits of a key are the window's own. */
+/* The upper 24 bits of a key identify the window. */
 static void
 bind__key_of_another_window_is_einval(void **state)
 {
@@ -452,7 +455,7 @@ bind__key_of_another_window_is_einval(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* The peer takes the window away with its last SEND. */
+/* The peer's last SEND invalidates the window. */
 static void
 send_with_inv__ends_a_type_2_window(void **state)
 {
@@ -480,13 +483,13 @@ send_with_inv__ends_a_type_2_window(void **state)
 	assert_int_equal(wc.byte_len, 8);
 	rdma(IBV_WR_RDMA_READ, at(AT), 64, rkey, IBV_WC_REM_ACCESS_ERR);
 	reconnect();
-	/* and it may be bound again */
+	/* the window can be bound again */
 	bind_2(mw, ibv_inc_rkey(rkey), info_of(AT, 64, RIGHTS), IBV_WC_SUCCESS);
 	rdma(IBV_WR_RDMA_READ, at(AT), 64, ibv_inc_rkey(rkey), IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* A region's key, or a type 1 window's, is not the peer's to take away. */
+/* A SEND cannot invalidate a region's key or a key of a type 1 window. */
 static void
 send_with_inv__of_anything_else_is_refused(void **state)
 {
@@ -507,7 +510,7 @@ send_with_inv__of_anything_else_is_refused(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* Type 2 belongs to the QP that it was bound through; type 1 to all of its PD. */
+/* A window of type 2 belongs to the QP that bound it; a window of type 1 belongs to its PD. */
 static void
 bind__of_another_qp(void **state)
 {
@@ -526,7 +529,7 @@ bind__of_another_qp(void **state)
 	(void)state;
 	bind_1(mw[0], info_of(AT, 64, RIGHTS), IBV_WC_SUCCESS);
 	bind_2(mw[1], rkey, info_of(AT, 64, RIGHTS), IBV_WC_SUCCESS);
-	/* another QP of the same PD gets the peer */
+	/* the peer is connected to another QP of the same PD */
 	assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
 	net.b.qp = second;
 	pair_connect(&net);
@@ -538,7 +541,7 @@ bind__of_another_qp(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw[1]), 0);
 }
 
-/* [reg_mr]: dereg fails if any memory window is still bound. */
+/* Deregistration fails while a window is bound [reg_mr]. */
 static void
 dereg__is_busy_while_windows_are_bound(void **state)
 {
@@ -550,12 +553,12 @@ dereg__is_busy_while_windows_are_bound(void **state)
 	bind_1(one, info_of(AT, 64, RIGHTS), IBV_WC_SUCCESS);
 	bind_2(two, rkey, info_of(AT, 64, RIGHTS), IBV_WC_SUCCESS);
 	assert_int_equal(uroce_dereg_mr(mr), EBUSY);
-	/* it has changed nothing */
+	/* the failed call has changed nothing */
 	rdma(IBV_WR_RDMA_READ, at(AT), 64, mr->rkey, IBV_WC_SUCCESS);
 	rdma(IBV_WR_RDMA_READ, at(AT), 64, rkey, IBV_WC_SUCCESS);
 	bind_1(one, (struct ibv_mw_bind_info){ 0 }, IBV_WC_SUCCESS);
 	assert_int_equal(uroce_dereg_mr(mr), EBUSY);
-	/* [alloc_mw]: dealloc unbinds */
+	/* dealloc unbinds the window [alloc_mw] */
 	assert_int_equal(ibv_dealloc_mw(two), 0);
 	rdma(IBV_WR_RDMA_READ, at(AT), 64, rkey, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(uroce_dereg_mr(mr), 0);
@@ -563,7 +566,7 @@ dereg__is_busy_while_windows_are_bound(void **state)
 	assert_int_equal(ibv_dealloc_mw(one), 0);
 }
 
-/* The bind, and the SEND that tells the key, in one chain [bind_mw]. */
+/* The bind and the SEND that carries the key are one chain [bind_mw]. */
 static void
 bind__is_done_before_the_send_behind_it(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two hosts.
+ * Creates the two hosts and their cable.
  */
 
 #include "net.h"
@@ -21,13 +21,14 @@
 
 #include "../dpdk/switch.h"
 
-#define PATIENCE_S 60 /* only what hangs takes as long */
+#define PATIENCE_S 60 /* time limit, which only a hang exceeds */
 #define RING_LEN   4096
-#define NB_QUEUES  2 /* each a cable: what one end's queue sends, the other's receives */
+/* ring pairs of the cable: what queue i of one end sends arrives on queue i of the other */
+#define NB_QUEUES 2
 
 uint16_t net_port[2];
 
-/* The first CPU that we may use, behind `before`; that one again if there is none. */
+/* The first CPU of the process behind `before`; or `before` if there is none. */
 static unsigned
 next_cpu(int before)
 {
@@ -71,7 +72,7 @@ net_init_with(const char *mib)
 
 	const unsigned cpu = next_cpu(-1), other = next_cpu((int)cpu);
 
-	/* one for us, two for drive=lcore */
+	/* one lcore for the test, two for drive=lcore */
 	snprintf(lcores, sizeof(lcores), "0@%u,1@%u,2@%u", cpu, other, cpu);
 	snprintf(memory, sizeof(memory), "%s", mib);
 	if (rte_eal_init(RTE_DIM(argv) - 1, argv) < 0)
@@ -85,7 +86,7 @@ net_init(void)
 	net_init_with("256");
 }
 
-/* A device takes its port with it when it goes; frames that it did not receive stay behind. */
+/* The port is removed with its device. Frames that were not received remain in the ring. */
 const char *
 net_plug(unsigned idx)
 {
@@ -109,7 +110,7 @@ net_plug(unsigned idx)
 	return names[idx];
 }
 
-static char name[64]; /* of the switch's socket */
+static char name[64]; /* path of the switch's socket */
 
 static void
 remove_socket(void)
@@ -117,7 +118,10 @@ remove_socket(void)
 	(void)unlink(name);
 }
 
-/* Of a process that says so, both hosts are attached to a switch: they are one host then, with one address. */
+/*
+ * If the environment says so, both hosts are attached to a switch. Then they are one host with one
+ * address.
+ */
 static struct ibv_device *
 attached_device(const char *keys)
 {
@@ -234,7 +238,7 @@ pair_open_on(struct pair *pair, struct ibv_device *device, const struct pair_con
 {
 	assert_non_null(device);
 	open_both(pair, (struct ibv_device *[]){ device, device }, conf);
-	pair->b.device = device; /* destroyed when both are closed */
+	pair->b.device = device; /* the device is destroyed when both contexts are closed */
 }
 
 static void
@@ -285,7 +289,7 @@ to_init(struct host *host)
 		mask | (host->qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
-/* What each type needs to be made ready to receive, and to send. */
+/* The attributes that each type needs for RTR and RTS. */
 static const struct {
 	int rtr;
 	int rts;
@@ -305,7 +309,7 @@ static const struct {
 			       IBV_QP_SQ_PSN | IBV_QP_TIMEOUT },
 };
 
-/* The first PSN of a QP wraps soon. */
+/* The first PSN of a QP is close to the wrap. */
 static uint32_t
 psn_of(const struct host *host)
 {
@@ -322,7 +326,7 @@ to_rtr(const struct pair *pair, struct host *host, const struct host *peer)
 		.dest_qp_num = peer->qp->qp_num,
 		.rq_psn = psn_of(peer),
 		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 1, /* 0.01 ms */
+		.min_rnr_timer = 1, /* code 1 is 0.01 ms */
 		.ah_attr = ah_attr_to(peer, gid_index),
 	};
 
@@ -485,7 +489,7 @@ expect_none(struct pair *pair)
 			assert_int_equal(ibv_poll_cq(cqs[i], 1, &wc), 0);
 }
 
-/* Who waits, for whom, and what is done then. */
+/* A waiting thread, the condition on which it waits, and the function that ends the wait. */
 struct watch {
 	pid_t tid;
 	const pthread_cond_t *cond;
@@ -495,7 +499,7 @@ struct watch {
 	atomic_bool is_acked;
 };
 
-/* Whether a thread sleeps in a futex that is a part of the condition: proc_pid_syscall(5). */
+/* Whether a thread sleeps in a futex inside the condition [proc_pid_syscall(5)]. */
 static bool
 is_asleep_on(pid_t tid, const pthread_cond_t *cond)
 {

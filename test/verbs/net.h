@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Two hosts on a cable, in one process: ring ports back to back, a device on each, and what a
- * connection needs. The tests include <uroce.h> and nothing of lib.
+ * Two hosts on a cable in one process: two connected ring ports, a device on each, and the objects
+ * that a connection needs. Tests include <uroce.h> and no header of lib.
  */
 
 #include <errno.h>
@@ -24,70 +24,82 @@
 #define ADDR_GID   1 /* index of the configured address */
 #define ALL_REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
-/** A host: everything that is left NULL was not made. */
+/** A host. Fields that are NULL were not created. */
 struct host {
 	uint16_t port_id;
 	struct ibv_device *device;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct ibv_mr *mr; /* over buf */
+	struct ibv_mr *mr; /* region over `buf` */
 	struct ibv_cq *scq;
 	struct ibv_cq *rcq;
 	struct ibv_qp *qp;
 	uint8_t *buf; /* BUF_LEN bytes, zeroed */
 };
 
-/** How the QPs of a pair are; zero means the default. */
+/** The configuration of a pair; zero means the default. */
 struct pair_conf {
 	enum ibv_qp_type type;
-	const char *keys; /* of both devices, beside addr: "workers=2" */
-	bool is_driven;   /* drive=none: a thread of ours drives both while they are open */
-	enum ibv_mtu mtu; /* 1024 */
-	uint32_t nb_wr;   /* NB_WR */
-	uint32_t nb_cqe;  /* 256 */
-	uint8_t timeout;  /* code; 14 */
-	uint8_t retry_cnt, rnr_retry; /* 7, or 0 with is_impatient */
+	const char *keys; /* keys of both devices in addition to addr, such as "workers=2" */
+	/* drive=none: a thread of the test drives both devices while they are open */
+	bool is_driven;
+	enum ibv_mtu mtu;             /* path MTU; default 1024 */
+	uint32_t nb_wr;               /* number of entries of each work queue; default NB_WR */
+	uint32_t nb_cqe;              /* number of entries of each CQ; default 256 */
+	uint8_t timeout;              /* code of the ACK timeout; default 14 */
+	uint8_t retry_cnt, rnr_retry; /* retry counts; default 7, or 0 with is_impatient */
 	bool is_impatient;
-	bool is_quiet; /* sq_sig_all = 0 */
+	bool is_quiet; /* requests complete without a completion: sq_sig_all = 0 */
 	bool is_ipv6;
-	bool is_crossed; /* b's CQs, and so its QP, are the second worker's */
+	bool is_crossed; /* the CQs of b, and so its QP, belong to the second worker */
 };
 
 struct pair {
 	struct host a, b;
 	struct pair_conf conf;
-	pthread_t driver; /* with is_driven */
+	pthread_t driver; /* thread, with is_driven */
 	atomic_bool is_closing;
 };
 
 #define QKEY 0x11223344u
 
-/** EAL, and the cable. Once, at the begin of main. Below RUNTIME_DIRECTORY there is telemetry, if that is set. */
+/**
+ * Start EAL and create the cable; once, at the beginning of main. If RUNTIME_DIRECTORY is set,
+ * telemetry is enabled below that folder.
+ */
 void net_init(void);
 
-/** The same with so many MiB of memory for rings and objects. */
+/** Start EAL as net_init() does, with so many MiB of memory for rings and objects. */
 void net_init_with(const char *mib);
 
-/** The port of a host, made when there is none. @return its name */
+/**
+ * Create the port of a host if it does not exist.
+ * @return its name
+ */
 const char *net_plug(unsigned idx);
 
-extern uint16_t net_port[2]; /* as they were last plugged */
+extern uint16_t net_port[2]; /* ids of the ports at the last net_plug() */
 
-/** Whether both hosts are attached to a switch instead, and have an address in common. */
+/** Whether both hosts are attached to a switch instead, with one common address. */
 bool net_is_attached(void);
 
-/** A device on port 0 or 1, with "addr=192.0.2.1/24" (or .2, or 2001:db8::1) and the keys. */
+/**
+ * Create a device on port 0 or 1, with "addr=192.0.2.1/24" (or .2, or 2001:db8::1) and these keys.
+ */
 struct ibv_device *net_device(unsigned idx, const char *keys);
 
-/** Both hosts up to QPs in RESET. */
+/** Create both hosts with QPs in RESET. */
 void pair_open(struct pair *pair, const struct pair_conf *conf);
-/** The same, as two contexts of one device, which goes with them. */
+/** Create both hosts as two contexts of one device, which is destroyed with them. */
 void pair_open_on(struct pair *pair, struct ibv_device *device, const struct pair_conf *conf);
-/** Both QPs to RTS. */
+/** Move both QPs to RTS. */
 void pair_connect(struct pair *pair);
 void pair_close(struct pair *pair);
 
-/** One step of a QP, with all the attributes that it requires. @return of modify */
+/**
+ * Move a QP to the next state, with all required attributes.
+ * @return as ibv_modify_qp(3)
+ */
 int to_init(struct host *host);
 int to_rtr(const struct pair *pair, struct host *host, const struct host *peer);
 int to_rts(const struct pair *pair, struct host *host);
@@ -102,29 +114,29 @@ struct ibv_ah *ah_to(const struct host *host, const struct host *peer);
 /** An element of a host's buffer. */
 struct ibv_sge sge_of(const struct host *host, uint32_t offset, uint32_t len);
 
-/** Post one request, whose list is `sge`; must succeed. */
+/** Post one request with the list `sge`, which must succeed. */
 void post_send(struct host *host, enum ibv_wr_opcode opcode, uint64_t wr_id, struct ibv_sge sge);
-/** RDMA: to `offset` of the peer's buffer. */
+/** Post an RDMA request to `offset` of the peer's buffer. */
 void post_rdma(struct host *host, const struct host *peer, enum ibv_wr_opcode opcode,
 	       uint64_t wr_id, struct ibv_sge sge, uint32_t offset);
 void post_recv(struct host *host, uint64_t wr_id, struct ibv_sge sge);
 
-/** Poll until a completion of `cq` comes, driving both hosts. Fails the test after some seconds. */
+/** Poll until `cq` has a completion, and drive both hosts. The test fails after some seconds. */
 struct ibv_wc wait_for(struct pair *pair, struct ibv_cq *cq);
-/** The same, and its status must be this. */
+/** Poll until `cq` has a completion, which must have this wr_id and status. */
 struct ibv_wc expect_wc(struct pair *pair, struct ibv_cq *cq, uint64_t wr_id,
 			enum ibv_wc_status status);
-/** Let both hosts run until nothing moves; there must be no completion. */
+/** Drive both hosts until no frame moves; there must be no completion. */
 void expect_none(struct pair *pair);
 
 /**
- * A call that must wait for acknowledgements: `ack(ack_arg)` is called by another thread, and not before the call
- * is seen asleep on `cond`. Fails the test if the call returns earlier, or not 0.
+ * Test a call that must wait for acknowledgements. Another thread calls `ack(ack_arg)` when the
+ * call sleeps on `cond`. The test fails if the call returns earlier, or not 0.
  */
 void expect_wait(int (*call)(void *object), void *object, const pthread_cond_t *cond,
 		 void (*ack)(void *arg), void *ack_arg);
 
-/** Fill with a pattern of a seed. */
+/** Fill memory with a pattern that depends on the seed. */
 void fill(uint8_t *buf, uint32_t len, unsigned seed);
 
 #define assert_errno(expected, call)                                                               \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting: what is refused, which request is named for it, and what of the chain was taken.
+ * Posts: which requests are refused, which request of a chain is named, and which part of the chain
+ * was queued.
  */
 
 #include "net.h"
@@ -41,7 +42,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* A chain of `nb` 8-byte SENDs or WRITEs of a to b. */
+/* Make a chain of `nb` SENDs or WRITEs of 8 bytes from a to b. */
 static void
 make_chain(struct ibv_send_wr *wr, struct ibv_sge *sge, unsigned nb, enum ibv_wr_opcode opcode)
 {
@@ -78,7 +79,7 @@ try_recv(struct ibv_recv_wr *wr)
 	return ret;
 }
 
-/* In any state, for as many requests as one likes, a hint is a hint. */
+/* A prefetch call is only a hint: it changes nothing in any state, for any number of requests. */
 static void
 prefetch__changes_nothing(void **state)
 {
@@ -207,7 +208,7 @@ send__one_more_than_max_is_refused(void **state)
 
 	(void)state;
 	pair_connect(&net);
-	/* nothing leaves the queue while it is being drained */
+	/* no request leaves the queue while it is draining */
 	assert_int_equal(to_state(&net.a, IBV_QPS_SQD), 0);
 	make_chain(wr, sge, NB_WR + 1, IBV_WR_RDMA_WRITE);
 	assert_int_equal(uroce_post_send(net.a.qp, wr, &bad), ENOMEM);
@@ -216,7 +217,7 @@ send__one_more_than_max_is_refused(void **state)
 	assert_int_equal(to_state(&net.a, IBV_QPS_RTS), 0);
 	for (uint64_t i = 0; i < NB_WR; i++)
 		expect_wc(&net, net.a.scq, i, IBV_WC_SUCCESS);
-	/* and again, all of it */
+	/* post the whole chain again */
 	wr[NB_WR - 1].next = NULL;
 	assert_int_equal(try_send(wr), 0);
 	for (uint64_t i = 0; i < NB_WR; i++)
@@ -347,7 +348,7 @@ send__copies_inline_data(void **state)
 	fill(sent, len, 5);
 	memcpy(data, sent, len);
 	make_chain(&wr, &sge, 1, IBV_WR_RDMA_WRITE);
-	sge = (struct ibv_sge){ (uintptr_t)data, len, 0 }; /* no key is needed */
+	sge = (struct ibv_sge){ (uintptr_t)data, len, 0 }; /* inline data needs no key */
 	wr.send_flags = IBV_SEND_INLINE;
 	assert_int_equal(try_send(&wr), 0);
 	memset(data, 0xee, sizeof(data));
@@ -393,7 +394,7 @@ send__ud_needs_an_ah_of_its_pd(void **state)
 	assert_non_null(foreign);
 	wr.wr.ud.ah = foreign;
 	assert_int_equal(try_send(&wr), EINVAL);
-	/* as many PDs were made on the other device */
+	/* the AH of another device, whose PD may have the same number */
 	wr.wr.ud.ah = others;
 	assert_int_equal(try_send(&wr), EINVAL);
 	assert_int_equal(uroce_destroy_ah(others), 0);
@@ -403,7 +404,7 @@ send__ud_needs_an_ah_of_its_pd(void **state)
 	make_chain(&wr, &sge, 1, IBV_WR_SEND);
 	wr.wr.ud.ah = ah;
 	assert_int_equal(try_send(&wr), 0);
-	assert_int_equal(uroce_destroy_ah(ah), 0); /* the request has its own copy */
+	assert_int_equal(uroce_destroy_ah(ah), 0); /* the request has a copy of the address */
 	expect_wc(&net, net.a.scq, 0, IBV_WC_SUCCESS);
 	assert_int_equal(uroce_destroy_ah(foreign), 0);
 	assert_int_equal(uroce_dealloc_pd(pd), 0);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: made, modified, asked. Which transitions are legal is in matrix.c;
- * here it is what else a program sees of it.
+ * Queue pairs: creation, modification, queries. The legal transitions are tested in matrix.c.
  */
 
 #include "net.h"
@@ -207,7 +206,7 @@ static void
 modify__that_fails_changes_nothing(void **state)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = 2, /* there is one */
+		.qp_state = IBV_QPS_INIT, .port_num = 2, /* port 2 does not exist */
 	};
 	struct ibv_qp_attr before, after;
 	struct ibv_qp_init_attr init;
@@ -263,7 +262,10 @@ query__answers_what_was_set(void **state)
 	assert_int_equal(uroce_query_qp(net.a.qp, &attr, 0, NULL), EINVAL);
 }
 
-/* a to INIT, then an address that is `last` in the network `net_byte`. */
+/*
+ * Move a to INIT and then to RTR, with an address in the network `net_byte` whose last byte is
+ * `last`.
+ */
 static int
 to_rtr_at(uint8_t net_byte, uint8_t last)
 {
@@ -287,8 +289,9 @@ modify__says_that_there_is_no_way(void **state)
 {
 	(void)state;
 	assert_int_equal(to_init(&net.a), 0);
-	assert_int_equal(to_rtr_at(9, 2), ENETUNREACH); /* neither our network nor a gateway */
-	assert_int_equal(to_rtr_at(2, 77), ETIMEDOUT);  /* nobody is there */
+	/* neither in the device's network nor behind a gateway */
+	assert_int_equal(to_rtr_at(9, 2), ENETUNREACH);
+	assert_int_equal(to_rtr_at(2, 77), ETIMEDOUT); /* no host has this address */
 	assert_int_equal(state_of(&net.a), IBV_QPS_INIT);
 	assert_int_equal(to_rtr_at(2, 2), 0);
 	assert_int_equal(state_of(&net.a), IBV_QPS_RTR);
@@ -310,7 +313,7 @@ modify__refuses_a_malformed_address(void **state)
 	attr.ah_attr.is_global = 0;
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
 	attr.ah_attr = ah_attr_to(&net.b, ADDR_GID);
-	attr.ah_attr.grh.sgid_index = 15; /* an empty entry */
+	attr.ah_attr.grh.sgid_index = 15; /* the GID table entry is empty */
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
 	attr.ah_attr.grh.sgid_index = 200;
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
@@ -325,7 +328,7 @@ reset__forgets_everything(void **state)
 	for (uint64_t i = 0; i < NB_WR; i++)
 		post_recv(&net.a, i, sge_of(&net.a, 0, 8));
 	assert_int_equal(to_state(&net.a, IBV_QPS_ERR), 0);
-	/* flushed, but not polled: they are gone, and the queue is empty again */
+	/* flushed requests that were not polled are removed, and the queue is empty */
 	assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
 	expect_none(&net);
 	assert_int_equal(to_state(&net.b, IBV_QPS_RESET), 0);

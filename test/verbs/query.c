@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a device is asked: its limits and clock, its tables of GIDs and P_Keys, words for numbers. Where
- * verbs' inline call goes through the context's table, it is that which is called.
+ * Queries of a device: limits, clock, tables of GIDs and P_Keys, names of constants. Where an
+ * inline call of verbs goes through the context's table, the table is used. [RDMA Aware] is the
+ * RDMA Aware Programming User Manual.
  */
 
 #include "net.h"
@@ -43,7 +44,7 @@ get_device_index__is_the_number_of_the_name(void **state)
 	assert_int_equal(uroce_destroy_device(other), 0);
 }
 
-/* ibv_get_device_guid(3); seed 004, 3.2.4: in network byte order, as GID 0 has it. */
+/* The GUID is in network byte order, as in GID 0 [ibv_get_device_guid(3), RDMA Aware 3.2.4]. */
 static void
 get_device_guid__is_the_mac_and_each_devices_own(void **state)
 {
@@ -62,7 +63,7 @@ get_device_guid__is_the_mac_and_each_devices_own(void **state)
 	assert_true(guid == uroce_get_device_guid(host.device));
 }
 
-/* What ibv_query_device_ex() does in verbs.h, without its way out to libibverbs. */
+/* The same as ibv_query_device_ex() in verbs.h, without its fallback into libibverbs. */
 static int
 query_device_ex_inline(struct ibv_device_attr_ex *attr)
 {
@@ -72,7 +73,7 @@ query_device_ex_inline(struct ibv_device_attr_ex *attr)
 	return verbs->query_device_ex(host.context, NULL, attr, sizeof(*attr));
 }
 
-/* ibv_query_device_ex(3) */
+/* The attributes of query_device are included [ibv_query_device_ex(3)]. */
 static void
 query_device_ex__adds_to_query_device(void **state)
 {
@@ -132,7 +133,7 @@ query_device_ex__checks_its_arguments(void **state)
 	assert_int_equal(attr.hca_core_clock, 7);
 }
 
-/* A program that was built when the struct was shorter. */
+/* For a program that was built with a shorter struct, only that part is written. */
 static void
 query_device_ex__writes_no_more_than_an_older_header_has(void **state)
 {
@@ -147,7 +148,7 @@ query_device_ex__writes_no_more_than_an_older_header_has(void **state)
 	assert_int_equal(attr.max_dm_size, 0xa5a5a5a5a5a5a5a5);
 }
 
-/* ibv_query_rt_values_ex(3): what is not known is not marked. */
+/* Unknown values are not marked in comp_mask [ibv_query_rt_values_ex(3)]. */
 static void
 query_rt_values_ex__is_the_raw_clock_in_nanoseconds(void **state)
 {
@@ -177,7 +178,7 @@ query_rt_values_ex__answers_what_is_asked(void **state)
 	assert_int_equal(uroce_query_rt_values_ex(host.context, NULL), EINVAL);
 }
 
-/* ibv_query_gid_ex(3) */
+/* Type and index of an entry [ibv_query_gid_ex(3)]. */
 static void
 query_gid_ex__says_type_and_place(void **state)
 {
@@ -193,7 +194,7 @@ query_gid_ex__says_type_and_place(void **state)
 		assert_int_equal(entry.gid_index, i);
 		assert_int_equal(entry.port_num, 1);
 		assert_int_equal(entry.gid_type, IBV_GID_TYPE_ROCE_V2);
-		assert_int_equal(entry.ndev_ifindex, 0); /* a ring is no interface */
+		assert_int_equal(entry.ndev_ifindex, 0); /* a ring port has no interface */
 	}
 }
 
@@ -221,7 +222,7 @@ query_gid_ex__tells_empty_from_outside(void **state)
 	assert_int_equal(entry.gid_index, 77);
 }
 
-/* ibv_query_gid_table(3) */
+/* Only valid entries are returned [ibv_query_gid_table(3)]. */
 static void
 query_gid_table__has_the_valid_entries_alone(void **state)
 {
@@ -252,7 +253,7 @@ query_gid_table__fails_where_it_does_not_fit(void **state)
 	assert_int_equal(table[0].gid_index, 77);
 }
 
-/* ibv_get_pkey_index(3) */
+/* The inverse of ibv_query_pkey [ibv_get_pkey_index(3)]. */
 static void
 get_pkey_index__is_the_opposite_of_query_pkey(void **state)
 {
@@ -268,7 +269,10 @@ get_pkey_index__is_the_opposite_of_query_pkey(void **state)
 	assert_int_equal(uroce_get_pkey_index(NULL, 1, pkey), -1);
 }
 
-/* A device that has no such thing answers EOPNOTSUPP [ibv_create_counters(3)]. */
+/*
+ * A device without the counters of ibv_create_counters() returns EOPNOTSUPP
+ * [ibv_create_counters(3)].
+ */
 static void
 counters__are_not_there(void **state)
 {
@@ -284,7 +288,7 @@ counters__are_not_there(void **state)
 	assert_int_equal(ibv_destroy_counters(&counters), EOPNOTSUPP);
 }
 
-/* Each of the extended calls that are not offered: as of a driver that lacks it [verbs.h]. */
+/* Extended calls that are not supported fail as with a driver that lacks them [verbs.h]. */
 static void
 what_is_not_offered__is_not_supported(void **state)
 {
@@ -334,7 +338,7 @@ query_qp_data_in_order__promises_nothing(void **state)
 	assert_int_equal(uroce_query_qp_data_in_order(&qp, IBV_WR_SEND, 0), 0);
 }
 
-/* the manual, 3.2.7, 3.2.8 and 3.7.3: every value of the enums has its word. */
+/* Every value of the enums has a name [RDMA Aware 3.2.7, 3.2.8, 3.7.3]. */
 static void
 words__there_is_one_for_each_number(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Registering anew [rereg_mr(3)]: every combination of flags, and what a call that fails leaves.
+ * Reregistration [rereg_mr(3)]: every combination of flags, and the state after a failed call.
  */
 
 #include "net.h"
@@ -13,7 +13,7 @@
 
 static struct pair net;
 static struct ibv_pd *other_pd;
-static struct ibv_mr *mr; /* of host b: the first LEN bytes of its buffer */
+static struct ibv_mr *mr; /* region of host b: the first LEN bytes of its buffer */
 
 static int
 setup(void **state)
@@ -36,7 +36,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* After a refused request the QPs are in error; begin anew. */
+/* A refused request moves the QPs to ERR: connect them again. */
 static void
 reconnect(void)
 {
@@ -49,7 +49,7 @@ reconnect(void)
 	pair_connect(&net);
 }
 
-/* Whether the peer may do this at that address. */
+/* Whether the peer may execute this operation on that address. */
 static bool
 may(enum ibv_wr_opcode opcode, const void *at, uint32_t len)
 {
@@ -101,7 +101,7 @@ rereg__every_combination_of_flags(void **state)
 		assert_int_equal(may(IBV_WR_RDMA_WRITE, at, len), !is_foreign && !is_read_only);
 		assert_false(may(IBV_WR_RDMA_READ, at + 1, len));
 		assert_false(may(IBV_WR_RDMA_READ, has_moved ? first : second, 1));
-		/* back */
+		/* reregister with the old parameters */
 		assert_int_equal(uroce_rereg_mr(mr, IBV_REREG_MR_FLAGS_SUPPORTED, net.b.pd, first,
 						LEN, RIGHTS | IBV_ACCESS_MW_BIND),
 				 0);
@@ -122,7 +122,7 @@ rereg__zero_based_counts_from_0(void **state)
 	assert_true(may(IBV_WR_RDMA_WRITE, net.b.buf, 8));
 }
 
-/* An address that was chosen with iova stays while the memory does. */
+/* An iova that was chosen at registration stays as long as the memory of the region is the same. */
 static void
 rereg__iova_stays_with_the_memory(void **state)
 {
@@ -145,7 +145,7 @@ rereg__iova_stays_with_the_memory(void **state)
 		assert_int_equal(errno, expected);                                                 \
 	} while (0)
 
-/* IBV_REREG_MR_ERR_INPUT: the old region is valid. */
+/* After IBV_REREG_MR_ERR_INPUT the old region is valid. */
 static void
 rereg__what_fails_changes_nothing(void **state)
 {
@@ -166,7 +166,8 @@ rereg__what_fails_changes_nothing(void **state)
 	expect_refused(EINVAL, uroce_rereg_mr(mr, translation, NULL, NULL, LEN, 0));
 	expect_refused(EINVAL, uroce_rereg_mr(mr, translation, NULL, net.b.buf, 0, 0));
 	expect_refused(EINVAL, uroce_rereg_mr(mr, translation, NULL, net.b.buf, LEN,
-					      IBV_ACCESS_LOCAL_WRITE)); /* without CHANGE_ACCESS */
+					      /* the flags do not include CHANGE_ACCESS */
+					      IBV_ACCESS_LOCAL_WRITE));
 	expect_refused(EFAULT, uroce_rereg_mr(mr, translation, NULL, hole, LEN, 0));
 	expect_refused(EFAULT, uroce_rereg_mr(mr, translation, NULL, constant, LEN, 0));
 	expect_refused(EINVAL, uroce_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0));
@@ -187,7 +188,10 @@ rereg__what_fails_changes_nothing(void **state)
 	munmap(constant, LEN);
 }
 
-/* Local access must have been there: a region that was read only is not known to be writable. */
+/*
+ * A new local write right needs a check of the memory: a region that was read-only may cover
+ * constant memory.
+ */
 static void
 rereg__gaining_local_write_looks_at_the_memory(void **state)
 {

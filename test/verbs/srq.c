@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared receive queues, as a program sees them: b receives through one.
+ * Shared receive queues as a program sees them: b receives through one. [RDMA Aware] is the RDMA
+ * Aware Programming User Manual.
  */
 
 #include "net.h"
@@ -13,7 +14,7 @@
 #define SRQ_SGE 2
 
 static struct pair net;
-static struct ibv_srq *srq; /* of b */
+static struct ibv_srq *srq; /* SRQ of b */
 
 static struct ibv_qp *
 make_qp(enum ibv_qp_type type)
@@ -33,7 +34,7 @@ make_qp(enum ibv_qp_type type)
 
 	assert_non_null(qp);
 	assert_ptr_equal(qp->srq, srq);
-	/* ibv_create_qp(3): what is asked for of a receive queue is ignored */
+	/* requested sizes of a receive queue are ignored [ibv_create_qp(3)] */
 	assert_int_equal(init.cap.max_recv_wr, 0);
 	assert_int_equal(init.cap.max_recv_sge, 0);
 	return qp;
@@ -67,7 +68,7 @@ setup_type(enum ibv_qp_type type)
 	return setup_with(type, NULL);
 }
 
-/* A device that has room for few. */
+/* A device with room for few objects. */
 static int
 setup_few(void **state)
 {
@@ -137,7 +138,7 @@ expect_no_event(void)
 	assert_int_equal(fcntl(net.b.context->async_fd, F_SETFL, flags), 0);
 }
 
-/* One message from a's QP to b's; it lands in the request with this wr_id. */
+/* Send one message from a's QP to b's; it must use the receive request with this wr_id. */
 static void
 send_one(uint64_t wr_id, uint32_t len)
 {
@@ -162,9 +163,11 @@ create__checks_its_arguments(void **state)
 	assert_errno(EINVAL, uroce_create_srq(net.b.pd, NULL));
 	assert_errno(EINVAL, uroce_create_srq_ex(NULL, &ex));
 	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, NULL));
-	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, &ex)); /* no PD in the mask */
+	/* the mask does not contain the PD */
+	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, &ex));
 	ex.comp_mask = IBV_SRQ_INIT_ATTR_PD;
-	assert_errno(EINVAL, uroce_create_srq_ex(net.a.context, &ex)); /* a PD of another */
+	/* the PD belongs to another context */
+	assert_errno(EINVAL, uroce_create_srq_ex(net.a.context, &ex));
 	ex.pd = NULL;
 	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, &ex));
 	ex.pd = net.b.pd;
@@ -191,14 +194,16 @@ create_ex__makes_a_basic_one(void **state)
 
 	(void)state;
 	assert_non_null(made);
-	assert_int_equal(ex.attr.max_wr, 1); /* at least what was asked for, and one */
+	/* the size is at least the requested one, and at least one */
+	assert_int_equal(ex.attr.max_wr, 1);
 	assert_int_equal(ex.attr.max_sge, 1);
 	assert_ptr_equal(made->context, net.b.context);
 	assert_ptr_equal(made->pd, net.b.pd);
 	assert_ptr_equal(made->srq_context, &net);
 	assert_int_equal(uroce_query_srq(made, &attr), 0);
-	assert_int_equal(attr.srq_limit, 0); /* irrelevant for create: ibv_create_srq(3) */
-	assert_int_equal(ibv_get_srq_num(made, &num), EINVAL); /* not XRC */
+	/* the limit is ignored at creation [ibv_create_srq(3)] */
+	assert_int_equal(attr.srq_limit, 0);
+	assert_int_equal(ibv_get_srq_num(made, &num), EINVAL); /* the SRQ is not an XRC queue */
 	assert_int_equal(uroce_dealloc_pd(net.b.pd), EBUSY);
 	assert_int_equal(uroce_destroy_srq(made), 0);
 }
@@ -237,7 +242,7 @@ create__as_many_as_query_device_says(void **state)
 	struct ibv_srq **made = calloc((size_t)attr.max_srq, sizeof(struct ibv_srq *));
 
 	assert_non_null(made);
-	for (int i = 0; i < attr.max_srq - 1; i++) /* one there is */
+	for (int i = 0; i < attr.max_srq - 1; i++) /* one queue exists already */
 		assert_non_null(made[i] = uroce_create_srq(net.b.pd, &init));
 	assert_errno(ENOMEM, uroce_create_srq(net.b.pd, &init));
 	assert_int_equal(uroce_destroy_srq(made[0]), 0);
@@ -258,7 +263,8 @@ create_qp__checks_its_srq(void **state)
 	};
 
 	(void)state;
-	assert_errno(EINVAL, uroce_create_qp(net.a.pd, &init)); /* of another context */
+	/* the SRQ belongs to another context */
+	assert_errno(EINVAL, uroce_create_qp(net.a.pd, &init));
 }
 
 static void
@@ -300,7 +306,7 @@ modify__that_fails_changes_nothing(void **state)
 		{ { 1u << 30, 0, 0 }, IBV_SRQ_MAX_WR },
 		{ { 0, 0, SRQ_WR + 1 }, IBV_SRQ_LIMIT },
 		{ { 4, 0, 5 }, IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR },
-		{ { 2, 0, 0 }, IBV_SRQ_MAX_WR }, /* three are posted */
+		{ { 2, 0, 0 }, IBV_SRQ_MAX_WR }, /* three requests are posted */
 		{ { 2, 0, 1 }, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT },
 	};
 	struct ibv_srq_attr attr = { .srq_limit = 3 };
@@ -357,7 +363,7 @@ post__says_which_is_bad(void **state)
 	(void)state;
 	assert_int_equal(uroce_post_srq_recv(srq, wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &wr[1]);
-	/* the one before was queued */
+	/* the request before the bad one was queued */
 	pair_connect(&net);
 	send_one(1, 16);
 	wr[1].num_sge = -1;
@@ -417,13 +423,13 @@ recv__datagram(void **state)
 
 	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
 	wc = expect_wc(&net, net.b.rcq, 1, IBV_WC_SUCCESS);
-	/* the manual, 3.6.6: the data begins at an offset of 40 bytes */
+	/* the data begins at an offset of 40 bytes [RDMA Aware 3.6.6] */
 	assert_int_equal(wc.byte_len, 140);
 	assert_memory_equal(net.b.buf + 40, net.a.buf, 100);
 	assert_int_equal(uroce_destroy_ah(ah), 0);
 }
 
-/* Two connections into one queue, each with its own completion queue entry. */
+/* Two connections use one queue; each has an entry of its own in the CQ. */
 static void
 recv__of_two_qps(void **state)
 {
@@ -455,7 +461,7 @@ recv__of_two_qps(void **state)
 	assert_int_equal(uroce_destroy_qp(other.b.qp), 0);
 }
 
-/* The peer waits for a request, and is served when there is one. */
+/* The peer waits until there is a receive request, and then its message is received. */
 static void
 recv__empty_queue_puts_off(void **state)
 {
@@ -468,7 +474,7 @@ recv__empty_queue_puts_off(void **state)
 	expect_wc(&net, net.b.rcq, 4, IBV_WC_SUCCESS);
 }
 
-/* The keys are of the SRQ's domain, not of the QP's [IBA 10.2.9]. */
+/* Keys are resolved in the SRQ's protection domain, not in the QP's [IBA 10.2.9]. */
 static void
 recv__into_memory_of_the_srqs_domain(void **state)
 {
@@ -487,7 +493,7 @@ recv__into_memory_of_the_srqs_domain(void **state)
 
 	assert_int_equal(uroce_post_srq_recv(srq, &wr, &bad), 0);
 	send_one(1, 64);
-	assert_int_equal(try_post(2, 0, 64), 0); /* a key of the QP's domain */
+	assert_int_equal(try_post(2, 0, 64), 0); /* the lkey belongs to the QP's domain */
 	post_send(&net.a, IBV_WR_SEND, 2, sge_of(&net.a, 0, 8));
 	expect_wc(&net, net.b.rcq, 2, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
@@ -512,14 +518,14 @@ limit__is_told_once(void **state)
 		assert_int_equal(try_post(i, 0, 8), 0);
 	assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
 	send_one(0, 8);
-	expect_no_event(); /* two are left: not below */
+	expect_no_event(); /* two requests are left, which is not below the limit */
 	assert_int_equal(uroce_query_srq(srq, &attr), 0);
 	assert_int_equal(attr.srq_limit, 2);
 	send_one(1, 8);
 	expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, &event);
 	assert_ptr_equal(event.element.srq, srq);
 	uroce_ack_async_event(&event);
-	/* the manual, 3.6.2: no longer armed, none follow */
+	/* the limit is no longer armed, so no further event follows [RDMA Aware 3.6.2] */
 	assert_int_equal(uroce_query_srq(srq, &attr), 0);
 	assert_int_equal(attr.srq_limit, 0);
 	send_one(2, 8);
@@ -539,7 +545,9 @@ limit__is_told_at_once_where_fewer_are_posted(void **state)
 	uroce_ack_async_event(&event);
 }
 
-/* Each is disarmed when it is told of: none may get lost, however few QPs there are. */
+/*
+ * Each limit is disarmed when its event is raised. No event may be lost, however few QPs there are.
+ */
 static void
 limit__of_many_queues_is_told_of_each(void **state)
 {
@@ -572,7 +580,7 @@ last_wqe__is_told_of_a_qp_in_error(void **state)
 	expect_event(IBV_EVENT_QP_LAST_WQE_REACHED, &event);
 	assert_ptr_equal(event.element.qp, net.b.qp);
 	uroce_ack_async_event(&event);
-	/* what is posted is the others' still */
+	/* posted requests belong to other QPs, so they are not flushed */
 	expect_none(&net);
 }
 
@@ -607,14 +615,14 @@ destroy__waits_until_events_are_acknowledged(void **state)
 	assert_int_equal(uroce_modify_srq(made, &attr, IBV_SRQ_LIMIT), 0);
 	expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, &taken);
 	assert_int_equal(uroce_modify_srq(made, &attr, IBV_SRQ_LIMIT),
-			 0); /* and one that nobody takes */
+			 0); /* this event is not read */
 	expect_wait(destroy, made, &made->cond, acknowledge, &taken);
 	expect_no_event();
 }
 
 /* --- a message that is on its way --------------------------------------------------------------------- */
 
-/* A round of a host's worker. */
+/* Execute a round of a host's worker. */
 static void
 step(const struct host *host)
 {
@@ -632,7 +640,10 @@ drive_both(void *is_over)
 	return NULL;
 }
 
-/* Who connects waits for the neighbour's answer; from then on all goes step by step. */
+/*
+ * The connection needs address resolution by another thread; after that all steps are executed
+ * singly.
+ */
 static int
 setup_stepped(void **state)
 {
@@ -647,11 +658,14 @@ setup_stepped(void **state)
 	return pthread_join(driver, NULL);
 }
 
-/* Its request lies in the memory of before; the second resize would be given that memory, had it been freed. */
+/*
+ * The message's request is in the old memory. If that had been freed, the second resize would get
+ * it.
+ */
 static void
 modify__resizes_under_a_message(void **state)
 {
-	const uint32_t len = 100000; /* more than a round sends */
+	const uint32_t len = 100000; /* the message is sent in more than one round */
 	struct ibv_srq_attr attr = { .max_wr = SRQ_WR };
 
 	(void)state;
@@ -670,11 +684,11 @@ modify__resizes_under_a_message(void **state)
 	assert_memory_equal(net.b.buf, net.a.buf, len);
 	post_send(&net.a, IBV_WR_SEND, 2, sge_of(&net.a, 0, 100));
 	expect_wc(&net, net.b.rcq, 6, IBV_WC_SUCCESS);
-	/* and now that none is taken the old memory goes */
+	/* no request is in use now, so the old memory is freed */
 	assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), 0);
 }
 
-/* The QP goes with the request in its hands, and the queue with the memory of before. */
+/* The QP is destroyed with a request in use, and the queue with its old memory. */
 static void
 destroy__of_a_resized_one_under_a_message(void **state)
 {

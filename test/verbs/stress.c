@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every verb from any thread at any time: eight threads do what their seeds tell them to, on objects of all types,
- * their own and shared ones, beside traffic, polls and events, until each has done so much.
+ * Every verb from any thread at any time: eight threads execute random operations, determined by
+ * their seeds, on own and shared objects of all types. There are traffic, polls and events at the
+ * same time.
  *
- *	links    pairs of connected QPs, which all threads post to, poll, modify and ask (readers), and one now and
- *		 then takes down and builds anew, as another type, with all that is in flight (writer)
- *	relays   QPs that one thread posts to, and another destroys as soon as it has the completion: while
- *		 the first may not be back from its post
- *	the rest are made, used and freed by one thread, in the same devices, contexts and domains as all others'
+ *	links    pairs of connected QPs. All threads post to, poll, modify and query them
+ *		 (readers). Sometimes one thread destroys a pair with all that is in flight, and
+ *		 creates another type (writer).
+ *	relays   QPs to which one thread posts. Another thread destroys the QP as soon as it
+ *		 has the completion, while the first may still be inside its post.
+ *	others   created, used and freed by one thread, in devices, contexts and domains of all
+ *		 threads
  *
- * What is wrong is mostly for the sanitizers to see. Here every call has to return what it may, every object must
- * go in the end, and every request that is waited for must complete.
+ * The sanitizers find most errors. The test itself checks that every call returns an allowed value,
+ * that every object can be destroyed in the end, and that every awaited request completes.
  *
  *	test-verbs-stress [SEED [OPERATIONS]]
  */
@@ -115,7 +118,7 @@ close_all(void)
 static void
 run(const char *keys, uint64_t seed)
 {
-	/* the threads are more than the CPUs: a host may have to wait for its turn */
+	/* there are more threads than CPUs, so a host may respond late */
 	pair_open(&net, &(struct pair_conf){
 				.type = IBV_QPT_RC, .keys = keys, .timeout = 18, .nb_cqe = 1024 });
 	for (unsigned i = 0; i < 2; i++)

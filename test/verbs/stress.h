@@ -4,28 +4,31 @@
 
 /**
  * @file
- * What threads that do what they like do, and with what. See stress.c.
+ * The random operations of the threads, and their objects. See stress.c.
  */
 
 #include "net.h"
 
 #include <stdio.h>
 
-#define PART     8192u      /* of a buffer, see parts */
-#define PATIENCE (1u << 24) /* polls */
+#define PART     8192u      /* bytes of a part of a buffer, see enum part */
+#define PATIENCE (1u << 24) /* limit of polls that only a hang reaches */
 #define RIGHTS   (IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE | IBV_ACCESS_MW_BIND)
 
-/** What a link's buffer is used for, so that no two write to the same bytes. */
+/** The parts of a link's buffer, so that no two uses write the same bytes. */
 enum part { SOURCE, RECEIVED, WRITTEN, FETCHED, NB_PARTS };
 
-/** A thread. */
+/** A thread of the test. */
 struct actor {
 	pthread_t thread;
 	uint64_t seed;
-	uint8_t *buf; /* NB_PARTS * PART bytes, its own */
+	uint8_t *buf; /* NB_PARTS * PART bytes of the thread's own */
 };
 
-/** A QP and what it needs: of a link, or, as far as it goes, of one thread. */
+/**
+ * A QP and the objects that it needs: of a link, or of one thread. A thread's own QP does not need
+ * all of them.
+ */
 struct end {
 	struct host *host;
 	uint8_t *buf;
@@ -36,14 +39,14 @@ struct end {
 	struct ibv_srq *srq;
 	struct ibv_xrcd *xrcd;
 	struct ibv_qp *qp;
-	struct ibv_ah *ah; /* to the other end */
+	struct ibv_ah *ah; /* address handle of the other end */
 };
 
 extern struct pair net;
-extern int xrc_fd; /* the file of a domain that all share */
+extern int xrc_fd; /* the file of a domain that all threads share */
 extern atomic_uint nb_bad;
 
-/** The first that is wrong is told. */
+/** Check a condition; the first failure is printed. */
 #define check(is_good)                                                                             \
 	do {                                                                                       \
 		if (!(is_good) && atomic_fetch_add(&nb_bad, 1) == 0)                               \
@@ -53,7 +56,7 @@ extern atomic_uint nb_bad;
 uint32_t draw(struct actor *self, uint32_t below);
 struct host *any_host(struct actor *self);
 
-/** Whether a call went well, or failed as it may. */
+/** Whether the result of a call is success or one of two allowed errors. */
 bool is_one_of(int ret, int one, int other);
 
 /* --- objects: what makes one for the others, and acts --- */
@@ -94,7 +97,7 @@ void rebuild(struct actor *self);
 
 void give_and_take(struct actor *self);
 
-/** Those that nobody took. */
+/** Destroy the relays that no thread has taken. */
 void finish_relays(void);
 
 #endif /* UROCE_TEST_VERBS_STRESS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Links: pairs of connected QPs, which all threads use as readers, and one now and then takes down and builds
- * anew as the writer.
+ * Links: pairs of connected QPs, which all threads use as readers. Sometimes one thread, as the
+ * writer, destroys a link and creates a new one.
  */
 
 #include "stress.h"
@@ -15,7 +15,7 @@
 
 struct link {
 	pthread_rwlock_t lock;
-	enum ibv_qp_type type; /* XRC_SEND: from a to b alone */
+	enum ibv_qp_type type; /* type of the QPs; XRC_SEND: requests only from a to b */
 	bool has_srq, is_ex;
 	uint32_t srqn;
 	struct end end[2];
@@ -49,7 +49,7 @@ build_end(struct actor *self, struct link *link, unsigned idx)
 	check(end->pd && end->mr && end->channel && end->cq && end->qp);
 }
 
-/* Another thread may be at it, too, and then it comes to nothing. */
+/* Connect a link. Another thread may change its QPs at the same time, and then the calls fail. */
 static void
 bring_up(struct link *link)
 {
@@ -94,7 +94,7 @@ close_end(struct end *end)
 	check(uroce_dealloc_pd(end->pd) == 0);
 }
 
-/* With all that is in flight; one end, or the other, goes first. */
+/* Destroy and create a link with all that is in flight; a random end is first. */
 void
 rebuild(struct actor *self)
 {
@@ -144,9 +144,14 @@ send_by_calls(const struct end *from, const struct end *to, const struct link *l
 }
 
 static const enum ibv_wr_opcode opcodes[] = {
-	IBV_WR_SEND,       IBV_WR_SEND_WITH_IMM,       /* datagrams */
-	IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, /* UC */
-	IBV_WR_RDMA_READ,  IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
+	/* UD supports the first two opcodes, UC the first four */
+	IBV_WR_SEND,
+	IBV_WR_SEND_WITH_IMM,
+	IBV_WR_RDMA_WRITE,
+	IBV_WR_RDMA_WRITE_WITH_IMM,
+	IBV_WR_RDMA_READ,
+	IBV_WR_ATOMIC_FETCH_AND_ADD,
+	IBV_WR_ATOMIC_CMP_AND_SWP,
 };
 
 static void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Objects: how they are made; and those that one thread makes, uses and frees, in the same devices, contexts
- * and domains as all others'.
+ * Functions to create objects, and operations on objects that one thread creates, uses and frees in
+ * the devices, contexts and domains of all threads.
  */
 
 #include "stress.h"
@@ -130,7 +130,7 @@ make_regions_on_demand(struct actor *self)
 	struct ibv_sge sge = { (uintptr_t)self->buf, PART, mr != NULL ? mr->lkey : 0 };
 
 	if (mr == NULL) {
-		check(errno == EOPNOTSUPP); /* an old kernel */
+		check(errno == EOPNOTSUPP); /* an old kernel does not support the call */
 		return;
 	}
 	check(uroce_advise_mr(host->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
@@ -172,7 +172,7 @@ make_queues(struct actor *self)
 	check(end.channel == NULL || uroce_destroy_comp_channel(end.channel) == 0);
 }
 
-/* Receives that are flushed, and sends that nobody answers. */
+/* Receive requests that are flushed, and send requests without a response. */
 void
 make_qps(struct actor *self)
 {
@@ -200,7 +200,10 @@ make_qps(struct actor *self)
 	check(uroce_destroy_qp(end.qp) == 0 && uroce_destroy_cq(end.cq) == 0);
 }
 
-/* A target of a domain that all threads share, in both generations of the calls, and somebody else's. */
+/*
+ * A target in a domain that all threads share, by both generations of the calls; also a target of
+ * another thread.
+ */
 void
 make_targets(struct actor *self)
 {
@@ -256,7 +259,7 @@ make_contexts(struct actor *self)
 	check(uroce_close_device(twin) == 0 && uroce_close_device(context) == 0);
 }
 
-/* A key of keys; its check, too, may be asked from any thread. */
+/* An mkey; any thread may check it for errors. */
 void
 make_mkeys(struct actor *self)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Relays: QPs that one thread posts to, and another destroys as soon as it has the completion, while the first
- * may not be back from its post.
+ * Relays: QPs to which one thread posts. Another thread destroys the QP as soon as it has the
+ * completion, while the posting thread may still be inside its call.
  */
 
 #include "stress.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define NB_RELAYS 4
-#define NB_POSTS  8 /* to a relay */
+#define NB_POSTS  8 /* number of posts to a relay */
 
 struct relay {
 	struct ibv_cq *cq;
@@ -76,8 +76,9 @@ take(struct actor *self)
 }
 
 /*
- * From the last post on the relay is the other thread's. While there is no room for one more, one is
- * taken. With several posts the worker may find the last before it is told.
+ * After the last post the relay belongs to the other thread. If there is no room for another relay,
+ * this thread takes one. With several posts the worker may execute the last one before its
+ * doorbell.
  */
 static void
 give(struct actor *self)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What telemetry tells of devices and QPs: asked over EAL's socket, while they are there, while they are not, and
- * while they come and go.
+ * Telemetry of devices and QPs, read over EAL's socket: while devices exist, while none exists, and
+ * while they are created and destroyed.
  */
 
 #include "net.h"
@@ -16,7 +16,7 @@
 #include "uroce_dv.h"
 
 #define ANSWER_LEN (64 << 10)
-#define NB_MANY    600 /* QPs: more than one answer names */
+#define NB_MANY    600 /* number of QPs: one response cannot list them all */
 
 static char folder[] = "/tmp/uroce-telemetry-XXXXXX";
 
@@ -36,7 +36,7 @@ dial(void)
 	return fd;
 }
 
-/* Without what EAL puts around it. */
+/* The response of a command, without the JSON that EAL adds around it. */
 static void
 ask_by(int fd, const char *command, char answer[ANSWER_LEN])
 {
@@ -100,7 +100,7 @@ devices__that_are_up(void **state)
 	struct pair net;
 
 	(void)state;
-	/* the first one makes the commands known */
+	/* the first device registers the commands */
 	assert_string_equal(ask("/uroce/devices"), "null");
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
 	assert_string_equal(ask("/uroce/devices"), "[\"uroce0\",\"uroce1\"]");
@@ -123,7 +123,7 @@ device__tells_what_the_program_reads(void **state)
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
 	answer = ask("/uroce/device,uroce1");
 	nb = uroce_query_counters(net.b.context, counter, 128);
-	/* nothing happens meanwhile, which takes some rounds */
+	/* the device is idle; only rounds are counted meanwhile */
 	for (unsigned i = 0; i < nb; i++)
 		if (strstr(counter[i].name, "rounds") == NULL)
 			assert_int_equal(number(answer, counter[i].name), counter[i].value);
@@ -235,7 +235,7 @@ request__for_what_is_not_there(void **state)
 	pair_close(&net);
 }
 
-/* Each once, an answer after the other. */
+/* Each QP is listed once, in several responses. */
 static void
 qps__are_told_in_pieces(void **state)
 {
@@ -303,7 +303,7 @@ ask_on(void *arg)
 	return NULL;
 }
 
-/* Devices that are driven in different ways, QPs that work, and go. */
+/* Devices with different kinds of driving, and QPs with traffic that are destroyed. */
 static void
 request__while_they_come_and_go(void **state)
 {

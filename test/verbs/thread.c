@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any thread may make any call: several post to the same queues and poll the same CQs; objects come
- * and go beside running traffic.
+ * Any thread may make any call: several threads post to the same queues and poll the same CQs;
+ * objects are created and destroyed beside traffic.
  */
 
 #include "net.h"
@@ -21,7 +21,7 @@ static int
 setup(void **state)
 {
 	(void)state;
-	/* the threads are more than the CPUs: a host may have to wait for its turn */
+	/* there are more threads than CPUs, so a host may respond late */
 	pair_open(&net, &(struct pair_conf){
 				.type = IBV_QPT_RC, .nb_wr = 64, .nb_cqe = 1024, .timeout = 18 });
 	pair_connect(&net);
@@ -55,7 +55,7 @@ poll(struct ibv_cq *cq, atomic_uint *count)
 		atomic_fetch_add(&nb_bad, 1);
 }
 
-/* A message has its number at its begin, and the receiver counts the bytes that do not fit it. */
+/* Each message begins with its number. The receiver counts the bytes that do not fit the number. */
 static void *
 send_and_receive(void *arg)
 {
@@ -97,7 +97,7 @@ threads__share_a_qp(void **state)
 	assert_int_equal(atomic_load(&nb_received), NB_THREADS * NB_EACH);
 }
 
-/* Objects that come and go on b, while a writes to it. */
+/* Create and destroy objects on b, while a writes to b. */
 static void *
 come_and_go(void *arg)
 {
@@ -172,7 +172,8 @@ reset__meets_a_poster(void **state)
 			;
 		assert_int_equal(to_state(&net.a, round % 2 ? IBV_QPS_ERR : IBV_QPS_RESET), 0);
 		assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
-		assert_int_equal(ibv_poll_cq(net.a.scq, 1, &wc), 0); /* none in RESET */
+		/* a CQ has no completions of a QP in RESET */
+		assert_int_equal(ibv_poll_cq(net.a.scq, 1, &wc), 0);
 		assert_int_equal(to_state(&net.b, IBV_QPS_RESET), 0);
 		pair_connect(&net);
 	}

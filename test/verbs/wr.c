@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that are built by calls: those of a. What ibv_wr_post(3) says is named by [wr_post].
+ * Requests that are built by ibv_wr_...() calls on QP a. [wr_post] refers to ibv_wr_post(3).
  */
 
 #include "net.h"
@@ -13,7 +13,7 @@
 #define OPS_UC                                                                                     \
 	(OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |                 \
 	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
-#define FLUSH (1 << 11) /* IBV_QP_EX_WITH_FLUSH, which the installed header may not have */
+#define FLUSH (1 << 11) /* IBV_QP_EX_WITH_FLUSH, which the installed header may lack */
 #ifdef UROCE_VERBS_HAS_FLUSH
 #define OPS_NEWER FLUSH
 #else
@@ -24,10 +24,10 @@
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |                      \
 	 IBV_QP_EX_WITH_ATOMIC_WRITE | OPS_NEWER)
 
-#define AT 4096u /* where in b's buffer */
+#define AT 4096u /* offset of the written data in b's buffer */
 
 static struct pair net;
-static struct ibv_qp_ex *qp; /* a's */
+static struct ibv_qp_ex *qp; /* QP of a */
 
 static struct ibv_qp *
 make_qp(const struct host *host, enum ibv_qp_type type, uint64_t ops, uint32_t max_send_wr)
@@ -91,7 +91,7 @@ addr_of_b(uint32_t offset)
 	return (uintptr_t)net.b.buf + offset;
 }
 
-/* One request of a was begun: its data, the end, and its completion. */
+/* Complete a request of a that was begun: set its data, post it, and check its completion. */
 static void
 run(uint64_t wr_id, uint32_t len, enum ibv_wc_opcode opcode)
 {
@@ -110,11 +110,12 @@ create__knows_what_each_type_has(void **state)
 		{ IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE },
 		{ IBV_QPT_UD, IBV_QP_EX_WITH_BIND_MW },
 		{ IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ },
-		{ IBV_QPT_UC, IBV_QP_EX_WITH_SEND_WITH_INV }, /* no such packet [IBA 9.8.2] */
+		/* UC has no SEND with Invalidate [IBA 9.8.2] */
+		{ IBV_QPT_UC, IBV_QP_EX_WITH_SEND_WITH_INV },
 		{ IBV_QPT_RC, IBV_QP_EX_WITH_TSO },
 		{ IBV_QPT_UC, FLUSH },
 #ifndef UROCE_VERBS_HAS_FLUSH
-		{ IBV_QPT_RC, FLUSH }, /* there is no member for the call */
+		{ IBV_QPT_RC, FLUSH }, /* the struct has no member for the call */
 #endif
 		{ IBV_QPT_RC, 1ull << 40 },
 	};
@@ -128,7 +129,7 @@ create__knows_what_each_type_has(void **state)
 	assert_non_null(made = make_qp(&net.a, IBV_QPT_XRC_SEND, OPS_RC, 1));
 	assert_non_null(uroce_qp_to_qp_ex(made)->wr_set_xrc_srqn);
 	assert_int_equal(uroce_destroy_qp(made), 0);
-	/* what was not asked for is not there */
+	/* operations that were not requested are NULL */
 	assert_non_null(made = make_qp(&net.a, IBV_QPT_RC, IBV_QP_EX_WITH_SEND, 1));
 	assert_non_null(uroce_qp_to_qp_ex(made)->wr_send);
 	assert_null(uroce_qp_to_qp_ex(made)->wr_rdma_write);
@@ -210,7 +211,7 @@ atomics__and_atomic_write(void **state)
 	assert_int_equal(*(uint64_t *)net.a.buf, 8);
 	start(3, IBV_SEND_SIGNALED);
 	ibv_wr_atomic_write(qp, net.b.mr->rkey, addr_of_b(AT), &value);
-	value = 0; /* it was copied */
+	value = 0; /* the value was copied */
 	assert_int_equal(ibv_wr_complete(qp), 0);
 	assert_int_equal(expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS).opcode,
 			 UROCE_DV_WC_ATOMIC_WRITE);
@@ -228,7 +229,10 @@ atomics__and_atomic_write(void **state)
 #endif
 }
 
-/* a binds a window on its own memory; the second request ends it, then the peer's SEND would. */
+/*
+ * a binds a window on its own memory. The second request invalidates it, so the peer's SEND with
+ * invalidate fails.
+ */
 static void
 windows__bind_and_invalidate(void **state)
 {
@@ -301,7 +305,7 @@ data__of_a_list_and_inline(void **state)
 	start(1, 0);
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 	ibv_wr_set_sge_list(qp, 2, list);
-	list[0].length = 1000000; /* it was copied */
+	list[0].length = 1000000; /* the list was copied */
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(AT));
 	ibv_wr_set_inline_data(qp, text, sizeof(text));
 	qp->wr_flags = IBV_SEND_SIGNALED;
@@ -310,7 +314,7 @@ data__of_a_list_and_inline(void **state)
 	ibv_wr_set_inline_data_list(qp, 3, bufs);
 	text[0] = '?';
 	assert_int_equal(ibv_wr_complete(qp), 0);
-	expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS); /* the last alone is signalled */
+	expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS); /* only the last request is signaled */
 	assert_memory_equal(net.b.buf, net.a.buf, 10);
 	assert_memory_equal(net.b.buf + 10, net.a.buf + 100, 20);
 	assert_string_equal((char *)net.b.buf + AT, "built by calls");
@@ -332,7 +336,7 @@ datagram__goes_where_it_is_told(void **state)
 	ibv_wr_set_ud_addr(qp, ah, net.b.qp->qp_num, QKEY);
 	run(1, 8, IBV_WC_SEND);
 	assert_int_equal(expect_wc(&net, net.b.rcq, 1, IBV_WC_SUCCESS).byte_len, 48);
-	/* [wr_post]: the setter is mandatory */
+	/* the setter is mandatory [wr_post] */
 	start(2, 0);
 	ibv_wr_send(qp);
 	ibv_wr_set_sge(qp, net.a.mr->lkey, (uintptr_t)net.a.buf, 8);
@@ -388,7 +392,7 @@ xrc__names_the_queue(void **state)
 	assert_int_equal(uroce_close_xrcd(xrcd), 0);
 }
 
-/* [wr_post]: discards all work prepared since the start. */
+/* The call discards all requests that were built since the start [wr_post]. */
 static void
 abort__sends_nothing(void **state)
 {
@@ -407,7 +411,7 @@ abort__sends_nothing(void **state)
 	run(2, 8, IBV_WC_RDMA_WRITE);
 }
 
-/* All of it is posted, or nothing. */
+/* Either all requests are posted, or none. */
 static void
 complete__says_what_is_wrong(void **state)
 {
@@ -417,7 +421,7 @@ complete__says_what_is_wrong(void **state)
 	(void)state;
 	start(1, IBV_SEND_SIGNALED);
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
-	assert_int_equal(ibv_wr_complete(qp), EINVAL); /* before RTS */
+	assert_int_equal(ibv_wr_complete(qp), EINVAL); /* the QP is not in RTS yet */
 	pair_connect(&net);
 	for (unsigned i = 0; i < 33; i++)
 		list[i] = sge_of(&net.a, 0, 1);
@@ -426,15 +430,15 @@ complete__says_what_is_wrong(void **state)
 		ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 		ibv_wr_set_sge(qp, net.a.mr->lkey, (uintptr_t)net.a.buf, 8);
 		switch (which) {
-		case 0: /* more elements than the QP has */
+		case 0: /* the list has more elements than the QP allows */
 			ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 			ibv_wr_set_sge_list(qp, NB_SGE + 1, list);
 			break;
-		case 1: /* than the device has */
+		case 1: /* the list has more elements than the device allows */
 			ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 			ibv_wr_set_sge_list(qp, 33, list);
 			break;
-		case 2: /* more inline data than the QP has */
+		case 2: /* more inline data than the QP allows */
 			ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 			ibv_wr_set_inline_data(qp, long_data, 101);
 			break;
@@ -442,7 +446,7 @@ complete__says_what_is_wrong(void **state)
 			ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 			ibv_wr_set_inline_data(qp, long_data, sizeof(long_data));
 			break;
-		case 4: /* inline, of what cannot be */
+		case 4: /* inline data of an operation that does not support it */
 			ibv_wr_rdma_read(qp, net.b.mr->rkey, addr_of_b(0));
 			ibv_wr_set_inline_data(qp, long_data, 8);
 			break;
@@ -452,7 +456,7 @@ complete__says_what_is_wrong(void **state)
 		expect_none(&net);
 	}
 	start(9, IBV_SEND_SIGNALED);
-	assert_int_equal(ibv_wr_complete(qp), 0); /* of nothing */
+	assert_int_equal(ibv_wr_complete(qp), 0); /* complete a batch without requests */
 	ibv_wr_start(qp);
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 	ibv_wr_set_inline_data(qp, long_data, 100);
@@ -481,7 +485,7 @@ complete__of_more_than_the_queue_holds(void **state)
 	expect_none(&net);
 }
 
-/* [wr_post]: batches of both kinds may follow one another. */
+/* Batches of both kinds may follow one another [wr_post]. */
 static void *
 reset_a(void *arg)
 {
@@ -490,7 +494,7 @@ reset_a(void *arg)
 	return NULL;
 }
 
-/* Who resets the QP waits for who builds; the worker, which others need, waits for nobody. */
+/* A thread that resets the QP waits for a thread that builds requests. The worker must not wait. */
 static void
 start__of_one_thread_and_reset_by_another(void **state)
 {
@@ -507,7 +511,7 @@ start__of_one_thread_and_reset_by_another(void **state)
 		assert_int_equal(ibv_poll_cq(net.a.rcq, 1, &wc), 0);
 		sched_yield();
 	}
-	assert_int_equal(uroce_dereg_mr(mr), 0); /* waits for the worker's round */
+	assert_int_equal(uroce_dereg_mr(mr), 0); /* the call waits for the worker's round */
 	ibv_wr_abort(qp);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(state_of(&net.a), IBV_QPS_RESET);
@@ -528,7 +532,7 @@ both_ways__one_after_the_other(void **state)
 	ibv_wr_set_inline_data(qp, "third", 6);
 	assert_int_equal(ibv_wr_complete(qp), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
-	expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS); /* the second was not signalled */
+	expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS); /* the second request was not signaled */
 	assert_string_equal((char *)net.b.buf, "third");
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC: a sends with one QP, by the number of a queue; b receives in two contexts of the same device, whose
- * queues share one target. The older generation of the calls is in xrc_rcv.c.
+ * XRC: a sends with one QP, by the number of a queue. b receives in two contexts of the same
+ * device, whose queues share one target. xrc_rcv.c tests the older generation of the calls. [RDMA
+ * Aware] is the RDMA Aware Programming User Manual.
  */
 
 #include "receiver.h"
@@ -16,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char path[] = "/tmp/uroce-test-xrc-XXXXXX"; /* of xrc_fd */
+static char path[] = "/tmp/uroce-test-xrc-XXXXXX"; /* path of the file xrc_fd */
 
 /* --- domains ------------------------------------------------------------------------------------- */
 
@@ -37,13 +38,13 @@ open__checks_its_arguments(void **state)
 	assert_errno(EINVAL, open_by(net.b.context, xrc_fd, O_CREAT | O_TRUNC));
 	assert_errno(EINVAL, open_by(net.b.context, -2, O_CREAT));
 	assert_errno(EBADF, open_by(net.b.context, 987, O_CREAT));
-	/* the manual, 3.4.8: with -1 the only valid value is O_CREAT */
+	/* with fd -1 the only valid flag is O_CREAT [RDMA Aware 3.4.8] */
 	assert_errno(EINVAL, open_by(net.b.context, -1, 0));
 	assert_errno(EINVAL, open_by(net.b.context, -1, O_CREAT | O_EXCL));
 	assert_int_equal(uroce_close_xrcd(NULL), EINVAL);
 }
 
-/* the manual, 3.4.8 */
+/* The inode of the file identifies the domain [RDMA Aware 3.4.8]. */
 static void
 open__finds_the_domain_of_an_inode(void **state)
 {
@@ -54,9 +55,13 @@ open__finds_the_domain_of_an_inode(void **state)
 	(void)state;
 	assert_non_null(second = open_by(other, xrc_fd, 0));
 	assert_non_null(third = open_by(other, again, O_CREAT));
-	assert_errno(EINVAL, open_by(other, xrc_fd, O_CREAT | O_EXCL)); /* there is one */
+	/* the call fails, because the domain exists already */
+	assert_errno(EINVAL, open_by(other, xrc_fd, O_CREAT | O_EXCL));
 	assert_non_null(alone = open_by(other, -1, O_CREAT));
-	/* a QP of the first is in the second and third, and not in the other */
+	/*
+	 * a QP of the domain can be opened by its second and third handle, and not in another
+	 * domain
+	 */
 	struct ibv_qp_open_attr attr = {
 		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE,
 		.qp_num = net.b.qp->qp_num,
@@ -70,7 +75,7 @@ open__finds_the_domain_of_an_inode(void **state)
 
 	assert_non_null(qp);
 	assert_int_equal(uroce_destroy_qp(qp), 0);
-	assert_int_equal(uroce_close_device(other), -1); /* domains are open in it */
+	assert_int_equal(uroce_close_device(other), -1); /* domains are open in this context */
 	assert_int_equal(uroce_close_xrcd(alone), 0);
 	assert_int_equal(uroce_close_xrcd(third), 0);
 	assert_int_equal(uroce_close_xrcd(second), 0);
@@ -89,9 +94,9 @@ open__makes_one_only_when_asked(void **state)
 	assert_errno(EAGAIN, open_by(net.b.context, own, O_EXCL));
 	assert_non_null(made = open_by(net.b.context, own, O_CREAT | O_EXCL));
 	assert_int_equal(uroce_close_xrcd(made), 0);
-	/* it went with the last reference */
+	/* the domain was destroyed with its last reference */
 	assert_errno(EAGAIN, open_by(net.b.context, own, 0));
-	/* a domain is a device's: on another one it is another */
+	/* a domain belongs to a device: another device creates a new domain for the same file */
 	assert_non_null(made = open_by(net.a.context, xrc_fd, O_CREAT | O_EXCL));
 	assert_int_equal(uroce_close_xrcd(made), 0);
 	close(own);
@@ -110,7 +115,7 @@ open__is_refused_to_another_process(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), EOPNOTSUPP);
-	/* and when we have it no longer it may */
+	/* after this process has closed the domain, another process may open it */
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
 	net.b.qp = NULL;
 	assert_int_equal(uroce_close_xrcd(xrcd), 0);
@@ -121,7 +126,7 @@ open__is_refused_to_another_process(void **state)
 	assert_non_null(xrcd = open_by(net.b.context, xrc_fd, O_CREAT));
 }
 
-/* The other process: it says how it went by its exit status. */
+/* Runs as the other process; the exit status tells its result. */
 static int
 be_other(const char *file)
 {
@@ -148,9 +153,9 @@ close__is_refused_while_in_use(void **state)
 	struct receiver to;
 
 	(void)state;
-	assert_int_equal(uroce_close_xrcd(xrcd), EBUSY); /* a QP */
+	assert_int_equal(uroce_close_xrcd(xrcd), EBUSY); /* the domain is in use by a QP */
 	open_receiver(&to, xrc_fd);
-	assert_int_equal(uroce_close_xrcd(to.xrcd), EBUSY); /* an SRQ */
+	assert_int_equal(uroce_close_xrcd(to.xrcd), EBUSY); /* the domain is in use by an SRQ */
 	assert_int_equal(uroce_destroy_cq(to.cq), EBUSY);
 	assert_int_equal(uroce_dealloc_pd(to.pd), EBUSY);
 	close_receiver(&to);
@@ -190,7 +195,7 @@ create_srq__checks_what_xrc_needs(void **state)
 	struct ibv_srq *srq = uroce_create_srq_ex(net.b.context, &init);
 
 	assert_non_null(srq);
-	/* it is for targets alone */
+	/* only targets can use such a queue */
 	struct ibv_qp_init_attr qp = {
 		.qp_type = IBV_QPT_RC,
 		.send_cq = net.b.scq,
@@ -208,9 +213,11 @@ create_qp__checks_what_xrc_needs(void **state)
 	struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_XRC_RECV, .xrcd = xrcd };
 
 	(void)state;
-	assert_errno(EINVAL, uroce_create_qp_ex(net.b.context, &init)); /* not in the mask */
+	/* the XRCD is not in the mask */
+	assert_errno(EINVAL, uroce_create_qp_ex(net.b.context, &init));
 	init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-	assert_errno(EINVAL, uroce_create_qp_ex(net.a.context, &init)); /* of another context */
+	/* the XRCD belongs to another context */
+	assert_errno(EINVAL, uroce_create_qp_ex(net.a.context, &init));
 	init.xrcd = NULL;
 	assert_errno(EINVAL, uroce_create_qp_ex(net.b.context, &init));
 	init = (struct ibv_qp_init_attr_ex){ .qp_type = IBV_QPT_XRC_SEND, .pd = net.b.pd };
@@ -277,7 +284,7 @@ send__not_to_a_queue_of_another_domain(void **state)
 	close_receiver(&to);
 }
 
-/* Memory of the domain of the queue that a request names is the peer's. */
+/* Keys are resolved in the protection domain of the queue that the request names. */
 static void
 rdma__into_the_queues_domain(void **state)
 {
@@ -395,7 +402,7 @@ open_qp__checks_its_arguments(void **state)
 	assert_errno(EINVAL, uroce_open_qp(net.b.context, &attr));
 }
 
-/* ibv_open_qp(3): the QP is destroyed when it has no other references. */
+/* The QP is destroyed when its last reference is closed [ibv_open_qp(3)]. */
 static void
 open_qp__keeps_the_qp(void **state)
 {
@@ -415,7 +422,7 @@ open_qp__keeps_the_qp(void **state)
 	assert_int_equal(init.qp_type, IBV_QPT_XRC_RECV);
 	assert_ptr_equal(init.qp_context, &to);
 	exchange(&to, 1);
-	/* who made it goes, and leaves the domain */
+	/* the creator destroys its handle and closes the domain */
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
 	net.b.qp = NULL;
 	assert_int_equal(uroce_close_xrcd(xrcd), 0);
@@ -467,7 +474,10 @@ open_qp__all_are_told_of_events(void **state)
 static atomic_bool is_held;
 static atomic_uint nb_held;
 
-/* In the place of libc's: a device's service thread, which sleeps in it, does not wake while it is held. */
+/*
+ * Replaces ppoll() of libc: a device's service thread, which sleeps in ppoll(), does not wake up
+ * while this lock is held.
+ */
 int
 ppoll(struct pollfd *fds, nfds_t nb, const struct timespec *time, const sigset_t *mask)
 {
@@ -513,7 +523,7 @@ teardown_workers(void **state)
 	return teardown(state);
 }
 
-/* @return completions of `cq`, after so many polls of it, or the first */
+/* @return completions of `cq`, after so many polls, or after the first completion */
 static int
 poll_some(struct ibv_cq *cq, unsigned nb_polls)
 {
@@ -527,8 +537,8 @@ poll_some(struct ibv_cq *cq, unsigned nb_polls)
 }
 
 /*
- * Whatever the target's number is: the worker that is polled serves it, at once. Nobody helps, and nothing has to
- * go from worker to worker.
+ * Whatever the target's number is, the polled worker serves it at once. No other thread drives, and
+ * no frame is forwarded between workers.
  */
 static void
 drive__a_poll_of_the_queues_cq_serves_the_target(void **state)
@@ -543,10 +553,11 @@ drive__a_poll_of_the_queues_cq_serves_the_target(void **state)
 		fill(net.a.buf, 300, i);
 		hold();
 		send_to(to.srqn, i, 300);
-		assert_int_equal(poll_some(net.a.scq, NB_POLLS), 0); /* it went, and waits */
+		/* the request was sent, and is not acknowledged yet */
+		assert_int_equal(poll_some(net.a.scq, NB_POLLS), 0);
 		assert_int_equal(poll_some(to.cq, 1), 1);
 		assert_memory_equal(to.buf, net.a.buf, 300);
-		assert_int_equal(poll_some(to.cq, NB_POLLS), 0); /* it is acknowledged */
+		assert_int_equal(poll_some(to.cq, NB_POLLS), 0); /* the request is acknowledged */
 		assert_int_equal(poll_some(net.a.scq, NB_POLLS), 1);
 		let_go();
 		assert_int_equal(uroce_destroy_qp(net.b.qp), 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC in the older generation of the calls, whose targets are numbers: the manual, 3.4.8 to 3.4.14 and 3.6.3.
+ * XRC by the older generation of the calls, in which targets are numbers [RDMA Aware Programming
+ * User Manual, 3.4.8 to 3.4.14 and 3.6.3].
  */
 
 #include "receiver.h"
@@ -15,7 +16,7 @@
 		assert_int_equal(errno, expected);                                                 \
 	} while (0)
 
-/* As modify_xrc_rcv_qp is used: to INIT, then to RTR. */
+/* Move a target to INIT and then to RTR, as modify_xrc_rcv_qp is used. */
 static void
 bring_up(struct ibv_xrc_domain *domain, uint32_t qpn)
 {
@@ -41,7 +42,7 @@ bring_up(struct ibv_xrc_domain *domain, uint32_t qpn)
 	const int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 			 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 
-	/* with an attribute missing nothing is modified, the state included */
+	/* if an attribute is missing, nothing is modified, including the state */
 	assert_fails(EINVAL, uroce_modify_xrc_rcv_qp(domain, qpn, &attr, mask & ~IBV_QP_RQ_PSN));
 	assert_int_equal(uroce_modify_xrc_rcv_qp(domain, qpn, &attr, mask), 0);
 }
@@ -82,7 +83,7 @@ rcv_qp__lives_as_long_as_somebody_is_registered(void **state)
 	bring_up(first, qpn);
 	connect_to(qpn);
 	exchange(&to, 1);
-	/* registered by another, given up by who made it */
+	/* another context registers, and the creator unregisters */
 	assert_int_equal(uroce_reg_xrc_rcv_qp(second, qpn), 0);
 	assert_int_equal(uroce_reg_xrc_rcv_qp(second, qpn), 0);
 	assert_fails(EBUSY, uroce_close_xrc_domain(first));
@@ -95,17 +96,17 @@ rcv_qp__lives_as_long_as_somebody_is_registered(void **state)
 	assert_int_equal(attr.dest_qp_num, net.a.qp->qp_num);
 	assert_ptr_equal(init.xrc_domain, second);
 	assert_int_equal(uroce_unreg_xrc_rcv_qp(second, qpn), 0);
-	/* it is gone */
+	/* the target was destroyed */
 	assert_fails(EINVAL, uroce_query_xrc_rcv_qp(second, qpn, &attr, IBV_QP_STATE, &init));
 	assert_fails(EINVAL, uroce_reg_xrc_rcv_qp(second, qpn));
-	assert_fails(EBUSY, uroce_close_xrc_domain(second)); /* the SRQ */
+	assert_fails(EBUSY, uroce_close_xrc_domain(second)); /* the SRQ uses the domain */
 	assert_int_equal(uroce_destroy_srq(to.srq), 0);
 	assert_int_equal(uroce_close_xrc_domain(second), 0);
 	assert_non_null(to.srq = make_srq(&to));
 	close_receiver(&to);
 }
 
-/* seed 004, 3.4.9 and 3.4.11 */
+/* The caller gets the granted sizes [RDMA Aware Programming User Manual, 3.4.9 and 3.4.11]. */
 static void
 rcv_qp__what_was_granted_is_told(void **state)
 {
@@ -125,7 +126,7 @@ rcv_qp__what_was_granted_is_told(void **state)
 
 	(void)state;
 	assert_non_null(domain = uroce_open_xrc_domain(net.b.context, -1, O_CREAT));
-	/* at least one of each; the limit does not matter here */
+	/* the queue has at least one request and one element; the limit is ignored */
 	assert_non_null(srq = uroce_create_xrc_srq(net.b.pd, domain, net.b.rcq, &srq_init));
 	assert_int_equal(srq_init.attr.max_wr, 1);
 	assert_int_equal(srq_init.attr.max_sge, 1);
@@ -133,7 +134,7 @@ rcv_qp__what_was_granted_is_told(void **state)
 	assert_int_equal(uroce_query_srq(srq, &attr), 0);
 	assert_int_equal(attr.max_wr, 1);
 	assert_int_equal(attr.srq_limit, 0);
-	/* what is asked of queues that it has not is ignored, and it is said that there are none */
+	/* attributes of queues that a target does not have are ignored; sizes are returned as 0 */
 	init.send_cq = (struct ibv_cq *)8;
 	init.recv_cq = (struct ibv_cq *)8;
 	init.srq = (struct ibv_srq *)8;
@@ -164,7 +165,7 @@ rcv_qp__is_of_its_domain(void **state)
 	assert_non_null(other = uroce_open_xrc_domain(net.b.context, -1, O_CREAT));
 	init.xrc_domain = other;
 	assert_fails(EINVAL, uroce_create_xrc_rcv_qp(&init, NULL));
-	/* of another domain; of another type; of none */
+	/* a QP of another domain; a QP of another type; a number without a QP */
 	const uint32_t bad[] = { net.b.qp->qp_num, net.a.qp->qp_num, 0 };
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * A control thread of EAL's, which runs on the CPUs that no lcore has: 23.11 has a new call for it.
+ * A control thread of EAL, which runs on the CPUs that no lcore uses. DPDK 23.11 has a new call to
+ * create one.
  */
 
 #include <rte_version.h>
@@ -14,7 +15,7 @@
 #include <rte_thread.h>
 
 typedef rte_thread_t control_thread_t;
-typedef uint32_t control_result_t; /* of the thread's function */
+typedef uint32_t control_result_t; /* result type of the thread's function */
 
 static inline int
 control_create(control_thread_t *thread, const char *name, rte_thread_func run)

@@ -2,16 +2,17 @@
 /*
  * RDMA inside a DPDK application that has ports, a loop and traffic of its own.
  *
- *	uroce-embed [EAL options]		for instance --no-huge --no-pci -m 256 --no-shconf
+ *	uroce-embed [EAL options]    for instance --no-huge --no-pci -m 256 --no-shconf
  *
- * The application owns two ports and plays both hosts of a network: what one port sends the other
- * receives. Its own traffic is UDP: host 0 sends datagrams, host 1 echoes them. Its loop is the
- * usual one, receive burst, handle, transmit burst, with two lines more: uroce_worker_input() takes
- * the RoCE frames out of what was received, and uroce_worker_output() hands out those to transmit.
+ * The application owns two ports and plays both hosts of a network: each port receives what the
+ * other sends. Its own traffic is UDP: host 0 sends datagrams, host 1 echoes them. The loop is the
+ * usual one (receive burst, handle, transmit burst) with two lines more. uroce_worker_input() takes
+ * the RoCE frames out of the received burst, and uroce_worker_output() returns RoCE frames to
+ * transmit.
  *
- * Verbs are called by a thread of their own, because a call that changes a connection waits for an
- * answer of the peer, which the loop must receive meanwhile. It writes a file's worth of memory from
- * host 0 to host 1, reads it back and compares.
+ * A separate thread calls verbs, because a call that changes a connection waits for a response of
+ * the peer, which the loop must receive meanwhile. The thread writes memory from host 0 to host 1,
+ * reads the memory back and compares.
  *
  * Exit status: 0 when every byte arrived and every datagram came back.
  */
@@ -37,7 +38,7 @@
 #define BURST        32
 #define RING_LEN     1024
 #define POOL_LEN     8191
-#define FRAME_ROOM   2176 /* a frame of the network's MTU, and mbuf headroom */
+#define FRAME_ROOM   2176 /* a frame of the network's MTU, and the headroom of an mbuf */
 #define NB_DATAGRAMS 1000
 #define ECHO_PORT    7
 #define DATA_LEN     (4u << 20)
@@ -46,7 +47,7 @@
 
 struct host {
 	uint16_t port_id;
-	const char *keys; /* of its RoCE device */
+	const char *keys; /* configuration of the host's RoCE device */
 	struct ibv_device *device;
 	struct ibv_context *context;
 	struct uroce_worker *worker;
@@ -54,8 +55,8 @@ struct host {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	unsigned nb_datagrams; /* received */
-	unsigned nb_others;    /* frames that are nobody's */
+	unsigned nb_datagrams; /* datagrams that were received */
+	unsigned nb_others;    /* received frames that are neither RoCE nor UDP */
 	uint8_t data[DATA_LEN];
 };
 
@@ -63,11 +64,11 @@ static struct host hosts[2] = {
 	{ .keys = "addr=192.0.2.1/24,mtu=1024" },
 	{ .keys = "addr=192.0.2.2/24,mtu=1024" },
 };
-static uint8_t copy[DATA_LEN]; /* what host 0 reads back */
+static uint8_t copy[DATA_LEN]; /* the data that host 0 reads back */
 static struct ibv_mr *copy_mr;
 static struct rte_mempool *pool;
 static unsigned nb_datagrams_sent;
-static bool is_verified; /* written by the verbs thread, read after is_finished */
+static bool is_verified; /* written by the verbs thread, read after is_finished is set */
 static atomic_bool is_finished;
 
 static void
@@ -125,7 +126,7 @@ struct datagram {
 	char text[32];
 };
 
-/* Host 0 says something from time to time. */
+/* Send one UDP datagram from host 0. */
 static void
 send_datagram(struct host *host)
 {
@@ -158,7 +159,10 @@ send_datagram(struct host *host)
 	transmit(host, &frame, 1);
 }
 
-/* Turn a datagram round: the checksums are sums, so they stay. */
+/*
+ * Make a datagram its own response. The checksums are sums of the swapped fields, so they stay
+ * valid.
+ */
 static void
 turn_round(struct datagram *datagram)
 {
@@ -196,14 +200,18 @@ serve(struct host *host)
 	struct rte_mbuf *frames[BURST];
 	unsigned nb = rte_eth_rx_burst(host->port_id, 0, frames, BURST);
 
-	nb = uroce_worker_input(host->worker, frames, nb, frames); /* leaves what is not RoCE */
+	/* leaves the frames that are not RoCE */
+	nb = uroce_worker_input(host->worker, frames, nb, frames);
 	for (unsigned i = 0; i < nb; i++)
 		handle(host, frames[i]);
-	nb = uroce_worker_output(host->worker, frames, BURST); /* what RoCE has to send */
+	nb = uroce_worker_output(host->worker, frames, BURST); /* the RoCE frames to send */
 	transmit(host, frames, nb);
 }
 
-/* Until the verbs thread is done and all datagrams are back; they are sent one at a time. */
+/*
+ * Run until the verbs thread has finished and all datagrams are back. Only one datagram is in
+ * flight at a time.
+ */
 static void
 loop(void)
 {
@@ -279,7 +287,7 @@ connect_host(struct host *host, const struct host *peer, uint32_t psn, uint32_t 
 	}
 }
 
-/* One request for a chunk, of which the last one says when it is done. */
+/* Post one request for a chunk. Only the request of the last chunk is signaled. */
 static void
 post(enum ibv_wr_opcode opcode, uint8_t *local, uint32_t lkey, unsigned chunk)
 {
@@ -303,7 +311,7 @@ wait_for_one(void)
 	int nb;
 
 	while ((nb = ibv_poll_cq(hosts[0].cq, 1, &wc)) == 0)
-		sched_yield(); /* to the loop, if it has no CPU of its own */
+		sched_yield(); /* lets the loop run if it shares this CPU */
 	check(nb > 0, "the completion queue is lost");
 	check(wc.status == IBV_WC_SUCCESS, uroce_wc_status_str(wc.status));
 }

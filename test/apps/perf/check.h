@@ -4,7 +4,7 @@
 
 /**
  * @file
- * cmocka, with what it wants included before it.
+ * cmocka, with the headers that it needs before it.
  */
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Do slots of a layout lie apart from each other, inside their area, on both sides alike?
+ * Layouts of uroce-perf: slots must not overlap, must be inside their area, and must be the same on
+ * both sides.
  */
 
 #include "check.h"
@@ -55,7 +56,7 @@ layout__verify_has_a_slot_for_each_outstanding_message(void **state)
 
 	(void)state;
 	assert_int_equal(layout_of(&opt, MTU, 4096).slots, 128);
-	/* of large ones as many as 64 MiB hold, for all QPs together */
+	/* for large messages as many slots as fit in 64 MiB, for all QPs together */
 	assert_int_equal(layout_of(&opt, MTU, 8 << 20).slots, 2);
 	opt.nb_qp = 64;
 	assert_int_equal(layout_of(&opt, MTU, 8 << 20).slots, 1);
@@ -95,7 +96,7 @@ layout__without_verify_slots_fill_a_page(void **state)
 	assert_int_equal(layout_of(&opt, MTU, 65536).slots, 1);
 }
 
-/* Pages of their own would be all that is seen of 100,000 QPs. */
+/* With 100,000 QPs, slots share pages: otherwise TLB misses would dominate the result. */
 static void
 layout__of_many_qps_is_compact(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Is a command line understood as perftest understands it, and what is wrong refused? The complaints
- * themselves go to stderr, which perf-loopback.sh reads.
+ * The command line of uroce-perf: options have the meaning of perftest's, and wrong ones are
+ * refused. Error messages go to stderr, which perf-loopback.sh reads.
  */
 
 #include "check.h"
@@ -13,7 +13,7 @@
 
 #define WORDS_MAX 16
 
-/* Parse a command line written with single blanks; it has a device unless it says loopback. */
+/* Parse a command line with single blanks. A device is added unless it has --loopback. */
 static int
 parse(struct options *opt, const char *text)
 {
@@ -83,7 +83,7 @@ parse__long_and_short_are_the_same(void **state)
 	assert_int_equal(opt.tx_depth, 64);
 }
 
-/* What is in flight is known by completions alone, so each list ends with one. */
+/* Only completions reduce the number in flight, so each list must end with a signaled request. */
 static void
 parse__random_order_completes_each_list(void **state)
 {
@@ -132,7 +132,7 @@ parse__atomics_have_one_size(void **state)
 	assert_int_equal(parse(&opt, "atomic_bw -s 16"), -1);
 }
 
-/* Else a full send queue could wait for a completion that nobody asked for. */
+/* Otherwise a full send queue could contain no signaled request, and wait for ever. */
 static void
 parse__moderation_leaves_room_for_a_list(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Does the verifier see every wrong byte? What it calls right is what the whole of --verify says.
+ * The verifier of uroce-perf must detect every wrong byte: --verify relies on it alone.
  */
 
 #include "check.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define LEN 100 /* no multiple of 8: the last word is a part of one */
+#define LEN 100 /* LEN is not a multiple of 8, so the last word is incomplete */
 
 static uint8_t place[LEN + 8];
 
@@ -42,7 +42,8 @@ message__each_flipped_byte_is_wrong(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < LEN; i++) {
-		struct verify verify = { .wrong = 1000 }; /* which is why nothing is told */
+		/* more errors than verify_message() prints */
+		struct verify verify = { .wrong = 1000 };
 
 		verify_fill(place, LEN, 7);
 		place[i] ^= 0x80;
@@ -62,7 +63,7 @@ message__spoiled_is_wrong_in_every_byte(void **state)
 	assert_int_equal(verify.wrong, 1000 + LEN);
 }
 
-/* Bytes may agree by chance, one in 256. */
+/* A byte may agree by chance, with a probability of 1/256. */
 static void
 message__another_one_is_wrong(void **state)
 {

@@ -65,7 +65,7 @@ end_memory(const struct end *end, uint64_t offset, uint64_t length)
 	return end->memory + offset;
 }
 
-/* An address, as RoCE v2 has it in a GID. */
+/* The GID of an IP address, as RoCE v2 defines it. */
 union ibv_gid
 gid_of(const char *text)
 {
@@ -98,7 +98,7 @@ open_named(const char *name)
 	return context;
 }
 
-/* The index of a GID of type RoCE v2. */
+/* Find the index of a GID of type RoCE v2. */
 static int
 find_gid(struct ibv_context *context, const union ibv_gid *gid)
 {
@@ -141,7 +141,7 @@ op_open(const struct words *words)
 static void
 end_free(struct end *end)
 {
-	/* A window of type 2 is the QP's: that must not go first. */
+	/* A window of type 2 belongs to the QP, so the window is deallocated first. */
 	if (end->mw)
 		ibv_dealloc_mw(end->mw);
 	if (end->qp)
@@ -164,7 +164,7 @@ end_free(struct end *end)
 void
 ends_close(void)
 {
-	/* Those that made an SRQ come after those that use it. */
+	/* Ends that created an SRQ are freed after the ends that use it. */
 	for (int is_owner = 0; is_owner < 2; is_owner++)
 		for (int i = 0; i < ENDS_MAX; i++)
 			if (ends[i].qp && (is_owner || ends[i].srq_owner != &ends[i]))
@@ -175,7 +175,7 @@ ends_close(void)
 		ibv_close_device(device.context);
 }
 
-/* The SRQ of that end, which is this end's own where it is the same. */
+/* Choose the SRQ of end `owner`, which may be the same end. */
 static bool
 choose_srq(struct end *end, struct end *owner, uint32_t depth)
 {
@@ -340,7 +340,7 @@ to_rts(struct end *end, const struct words *words)
 	modify(end, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | rc, "RTS");
 }
 
-/* From RESET to RTS. */
+/* Move the QP from RESET to RTS. */
 void
 op_connect(const struct words *words)
 {
@@ -385,8 +385,8 @@ op_state(const struct words *words)
 }
 
 /*
- * The kernel's IP takes no frame to a group that no socket has joined on the interface; devices that have IP of
- * their own need none of this.
+ * Join or leave the group with a socket. The kernel's IP accepts no frame to a group that no socket
+ * has joined on the interface; devices with an IP of their own do not need this.
  */
 static void
 join(const char *interface, const union ibv_gid *group, bool is_leaving)
@@ -409,7 +409,7 @@ join(const char *interface, const union ibv_gid *group, bool is_leaving)
 		fail("%s: its membership: %s", interface, strerror(errno));
 }
 
-/* group=ADDRESS [leave=1] [interface=NAME] */
+/* Arguments: group=ADDRESS [leave=1] [interface=NAME] */
 void
 op_attach(const struct words *words)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* An end of a connection: a QP, its CQs, and the memory that it works on. Named by a number of the runner's. */
+/*
+ * An end of a connection: a QP, its CQs, and its memory. A number that the runner chooses
+ * identifies it.
+ */
 
 #ifndef ACTOR_END_H_
 #define ACTOR_END_H_
@@ -16,20 +19,20 @@
 struct device {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	int gid_idx; /* of the address that the runner asked for */
+	int gid_idx; /* index of the address that the runner named */
 	union ibv_gid gid;
 	struct ibv_device_attr attr;
 };
 
 struct end {
-	struct ibv_qp *qp; /* NULL: there is none of this number */
+	struct ibv_qp *qp; /* NULL: there is no end of this number */
 	struct ibv_srq *srq;
-	struct end *srq_owner; /* who made the SRQ */
+	struct end *srq_owner; /* the end that created the SRQ */
 	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq[2]; /* of sends, of receives */
+	struct ibv_cq *cq[2]; /* CQs of send requests and of receive requests */
 	struct ibv_mr *mr;
 	struct ibv_mw *mw;
-	struct ibv_ah *ah; /* of the datagrams' last destination */
+	struct ibv_ah *ah; /* address handle of the last destination of datagrams */
 	union ibv_gid ah_gid;
 	enum ibv_qp_type type;
 	uint8_t *memory;
@@ -41,15 +44,15 @@ enum { ON_SEND, ON_RECV };
 
 extern struct device device;
 
-/* The end that id= names; fail() where there is none. */
+/* The end that id= names; calls fail() if there is none. */
 struct end *end_of(const struct words *words);
 
-/* fail() unless offset and length are in its memory. */
+/* Calls fail() unless offset and length are in the memory of the end. */
 uint8_t *end_memory(const struct end *end, uint64_t offset, uint64_t length);
 
 union ibv_gid gid_of(const char *text);
 
-/* Operations: each prints its answer, or fail()s and has changed nothing. */
+/* Operations: each prints its response, or calls fail() and has changed nothing. */
 void op_open(const struct words *words);
 void op_create(const struct words *words);
 void op_connect(const struct words *words);

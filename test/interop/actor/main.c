@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One peer's hands: does with libibverbs what the interop runner asks, request by request. A request is a line on
- * standard input, `OPERATION key=value...`; its answer a line of JSON on standard output, with "error" where it
- * could not be done, and then nothing was changed. The operations and their words are in doc/guides/interop.md.
+ * Executes the requests of the interop runner with libibverbs. A request is a line on standard
+ * input, `OPERATION key=value...`. Its response is a line of JSON on standard output. The response
+ * has "error" if the request failed, and then nothing was changed. doc/guides/interop.md describes
+ * the operations and their arguments.
  */
 
 #include <setjmp.h>

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Both ends send to each other for a while, a window of requests each: SENDs whose every byte the receiver knows,
- * WRITEs of what is there already, READs whose every byte the reader knows, FETCH_ADDs that are counted.
+ * Both ends send to each other for some time, with a window of requests each: SENDs and READs,
+ * whose every byte the receiver checks; WRITEs of fixed data; FETCH_ADDs, which are counted.
  *
- * Memory of an end, in slots of `size` bytes: `window` to send from, `window` to receive into, `window` that the
- * peer writes (slot i gets the pattern of WRITTEN + i), `window` to read into, one that the peer reads (pattern
- * READ_SEED), one of which the first word is what the peer adds to.
+ * The memory of an end consists of slots of `size` bytes:
+ *
+ * - `window` slots to send from, and `window` slots to receive into
+ * - `window` slots that the peer writes: slot i gets the pattern of WRITTEN + i
+ * - `window` slots for the responses to READs
+ * - one slot that the peer reads: pattern READ_SEED
+ * - one slot whose first word the peer's atomics change
  */
 
 #include <errno.h>
@@ -28,12 +32,12 @@ struct stream {
 	uint32_t rkey;
 	uint64_t size;
 	uint64_t window;
-	uint64_t nb;          /* requests that this end makes */
-	uint64_t nb_peer;     /* and the peer */
-	uint64_t nb_receives; /* SENDs of those */
+	uint64_t nb;          /* number of requests of this end */
+	uint64_t nb_peer;     /* number of requests of the peer */
+	uint64_t nb_receives; /* number of SENDs among the peer's requests */
 	uint64_t posted, done, posted_receives, received;
-	uint64_t wrong[KINDS]; /* messages with wrong bytes */
-	const char *broken;    /* the status of a completion that was none */
+	uint64_t wrong[KINDS]; /* number of messages with wrong bytes, by kind */
+	const char *broken;    /* status of the first failed completion */
 };
 
 enum part { FROM, INTO, PEER_WRITES, READ_INTO, PEER_READS, PEER_ADDS };
@@ -54,7 +58,7 @@ slot(const struct stream *stream, enum part part, uint64_t i)
 	return stream->end->memory + offset_of(stream, part, i);
 }
 
-/* The i-th request; SENDs are numbered by themselves. */
+/* The kind of the i-th request; SENDs have numbers of their own. */
 static enum kind
 kind_of(const struct stream *stream, uint64_t i)
 {
@@ -115,7 +119,7 @@ post_request(struct stream *stream)
 		stream->broken = "post_send";
 }
 
-/* One in so many requests is a SEND. */
+/* One of so many requests is a SEND. */
 static uint32_t
 stride(const struct stream *stream)
 {
@@ -130,7 +134,7 @@ take(struct stream *stream, int side)
 	if (ibv_poll_cq(stream->end->cq[side], 1, &wc) <= 0)
 		return false;
 	if (wc.status != IBV_WC_SUCCESS) {
-		/* what broke it may come behind what was flushed by it, from the other queue */
+		/* the failed completion may come after flushed ones of the other queue */
 		if (!stream->broken || wc.status != IBV_WC_WR_FLUSH_ERR)
 			stream->broken = words_name_of(wc_statuses, wc.status);
 		return true;
@@ -151,7 +155,7 @@ take(struct stream *stream, int side)
 	return true;
 }
 
-/* What is there for the peer before it begins. */
+/* Prepare the memory that the peer uses, before the peer begins. */
 static void
 prepare(struct stream *stream)
 {
@@ -191,7 +195,10 @@ run(struct stream *stream, uint64_t patience_us)
 		;
 }
 
-/* Slots that the peer wrote and that do not have what it wrote; of a stream that broke it may be on its way. */
+/*
+ * Number of slots without the data that the peer wrote. If the stream has failed, WRITEs may still
+ * be in flight.
+ */
 static uint64_t
 wrong_writes(const struct stream *stream)
 {
@@ -206,9 +213,10 @@ wrong_writes(const struct stream *stream)
 }
 
 /*
- * phase=prepare, on both ends, before phase=run on both. n= requests of this end, m= of the peer, window= size=
- * raddr= rkey= ms= (how long nothing may move). The answer of `run` tells what was done; of `end`, asked when
- * both have run, whether what the peer wrote and added is there.
+ * Arguments: phase=prepare, on both ends, before phase=run on both. n= requests of this end, m= of
+ * the peer, window= size= raddr= rkey= ms= (maximum time without progress). The response of `run`
+ * has the results. After both runs, the response of `end` tells whether the data that the peer
+ * wrote and added is right.
  */
 void
 op_stream(const struct words *words)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A request is a line of words: the name of an operation, then key=value. */
+/* A request is a line of words: the name of an operation, then key=value pairs. */
 
 #ifndef ACTOR_WORDS_H_
 #define ACTOR_WORDS_H_
@@ -19,20 +19,22 @@ struct words {
 	} pairs[WORDS_MAX];
 };
 
-/* A request that cannot be done is answered by one error, and nothing else: see fail(). */
+/* Respond with an error, and end the request. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Take a line apart, in place. */
+/* Split a line into words, in place. */
 void words_parse(struct words *words, char *line);
 
-/* NULL where there is none. */
+/* The value of a key; NULL if there is none. */
 const char *words_text(const struct words *words, const char *key);
 
-/* fail() where it is no number, or larger than `most`. */
+/* The value of a key as a number. Calls fail() if it is not a number, or larger than `most`. */
 uint64_t words_number(const struct words *words, const char *key, uint64_t otherwise,
 		      uint64_t most);
 
-/* The bits of the names in a list NAME+NAME; fail() where one is not in the table, which ends with NULL. */
+/*
+ * The bits of a list NAME+NAME. Calls fail() if a name is not in the table, which ends with NULL.
+ */
 struct word_bit {
 	const char *name;
 	uint64_t bit;
@@ -40,7 +42,7 @@ struct word_bit {
 uint64_t words_bits(const struct words *words, const char *key, uint64_t otherwise,
 		    const struct word_bit *table);
 
-/* The one of a name. */
+/* The value of one name. */
 uint64_t words_one(const struct words *words, const char *key, uint64_t otherwise,
 		   const struct word_bit *table);
 

@@ -96,7 +96,7 @@ pattern_check(const uint8_t *at, uint64_t length, uint32_t seed)
 	return -1;
 }
 
-/* offset= length= seed= */
+/* Arguments: offset= length= seed= */
 void
 op_fill(const struct words *words)
 {
@@ -111,7 +111,7 @@ op_fill(const struct words *words)
 	printf("{}\n");
 }
 
-/* The same; "at" is the first byte that is not the pattern's, -1 where all are. */
+/* Arguments as for op_fill(). "at" is the first byte that differs from the pattern; -1: none. */
 void
 op_check(const struct words *words)
 {
@@ -131,7 +131,7 @@ op_check(const struct words *words)
 	printf("{\"at\": %" PRId64 "}\n", wrong);
 }
 
-/* The 64-bit word at offset=, in the order of the machine; value= writes it first. */
+/* The 64-bit word at offset=, in the byte order of the machine; value= writes it first. */
 void
 op_word(const struct words *words)
 {
@@ -149,7 +149,7 @@ op_word(const struct words *words)
 
 /* ----------------------------------------------------------------------------------------- requests */
 
-/* The address handle of a destination; the last one is kept. */
+/* The address handle of a destination; the last one is kept for the next call. */
 static struct ibv_ah *
 handle_to(struct end *end, const char *text)
 {
@@ -200,7 +200,7 @@ fill_target(struct end *end, struct ibv_send_wr *wr, const struct words *words, 
 	wr->wr.ud.remote_qkey = (uint32_t)words_number(words, "qkey", 0x11111111, UINT32_MAX);
 }
 
-/* What the requests of one list have in common, and the memory of each. */
+/* Common values of the requests in one list, and the memory of each. */
 struct batch {
 	int n;
 	uint64_t size, step, wr_id;
@@ -225,8 +225,9 @@ read_batch(struct batch *batch, const struct end *end, const struct words *words
 }
 
 /*
- * n= like requests in one list, each `step=` bytes further at both ends. op= offset= size= raddr= rkey= imm=
- * flags= wr= (of the first), of atomics compare_add= swap=, of datagrams dgid= dqpn= qkey=.
+ * Posts n= similar requests in one list, each `step=` bytes further at both ends. Arguments: op=
+ * offset= size= raddr= rkey= imm= flags= wr= (of the first request); for atomics compare_add=
+ * swap=; for datagrams dgid= dqpn= qkey=.
  */
 void
 op_send(const struct words *words)
@@ -258,7 +259,7 @@ op_send(const struct words *words)
 	printf("{}\n");
 }
 
-/* n= offset= size= step= wr=; to the SRQ where the end has one. */
+/* Arguments: n= offset= size= step= wr=. Posts to the SRQ if the end has one. */
 void
 op_recv(const struct words *words)
 {
@@ -285,7 +286,10 @@ op_recv(const struct words *words)
 	printf("{}\n");
 }
 
-/* type=1|2 offset= length= access= key= (of type 2, the low byte): a memory window of the end, bound; its completion is of send. */
+/*
+ * Arguments: type=1|2 offset= length= access= key= (the low byte, for type 2). Binds a memory
+ * window of the end; its completion is in the send CQ.
+ */
 void
 op_bind(const struct words *words)
 {
@@ -344,7 +348,7 @@ print_completion(const struct ibv_wc *wc, bool is_first)
 	printf("}");
 }
 
-/* of=send|recv n= ms=: until n completions have come, or the time has passed. */
+/* Arguments: of=send|recv n= ms=. Polls until n completions have come, or the time has passed. */
 void
 op_poll(const struct words *words)
 {
@@ -369,7 +373,7 @@ op_poll(const struct words *words)
 	printf("]}\n");
 }
 
-/* of=send|recv solicited=0|1 */
+/* Arguments: of=send|recv solicited=0|1 */
 void
 op_arm(const struct words *words)
 {
@@ -382,7 +386,7 @@ op_arm(const struct words *words)
 	printf("{}\n");
 }
 
-/* ms=: did an event come? */
+/* Argument: ms=. The response has whether an event occurred in that time. */
 void
 op_event(const struct words *words)
 {

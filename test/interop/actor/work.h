@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What ends do: requests, completions, the bytes in their memory. */
+/* Operations of ends: requests, completions, and the bytes in their memory. */
 
 #ifndef ACTOR_WORK_H_
 #define ACTOR_WORK_H_
 
 #include "end.h"
 
-/* Byte `i` of the message of a seed. Any peer can compute it. */
+/* Byte `i` of the message of a seed. Every peer can compute it. */
 static inline uint8_t
 pattern(uint32_t seed, uint64_t i)
 {
@@ -16,7 +16,7 @@ pattern(uint32_t seed, uint64_t i)
 
 void pattern_fill(uint8_t *at, uint64_t length, uint32_t seed);
 
-/* Where the first byte is that differs; -1: none. */
+/* Offset of the first byte that differs; -1: none. */
 int64_t pattern_check(const uint8_t *at, uint64_t length, uint32_t seed);
 
 extern const struct word_bit wc_statuses[];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Times are those at which a frame was taken from its socket, so that they never run backwards.
+ * Writes captures. The time of a frame is that of its read from the socket, so that times never
+ * decrease.
  */
 
 #include "capture.h"
@@ -12,9 +13,9 @@
 #include <string.h>
 #include <sys/time.h>
 
-#define SNAPLEN 262144 /* as others write it: no frame is longer */
+#define SNAPLEN 262144 /* the usual snapshot length: no frame is longer */
 
-/* Both files; whatever was made stays, if the second fails. */
+/* Open both files. If the second one fails, the first one remains open. */
 static bool
 open_files(struct capture *capture, struct reason *why)
 {
@@ -33,7 +34,7 @@ open_files(struct capture *capture, struct reason *why)
 	       refuse(why, "%s: %s: allowed is a file that can be written", path, strerror(errno));
 }
 
-/* @return whether all that was written is in the files */
+/* @return whether all written data is in the files */
 static bool
 close_files(struct capture *capture)
 {
@@ -68,7 +69,7 @@ capture_begin(struct capture *capture, const char *path, struct reason *why)
 		(void)close_files(&begun);
 		return false;
 	}
-	/* what is wrong with the one before is not the new one's fault */
+	/* an error of the previous capture is not an error of the new one */
 	(void)capture_end(capture, why);
 	*capture = begun;
 	return true;

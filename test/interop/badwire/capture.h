@@ -4,11 +4,12 @@
 
 /**
  * @file
- * What came from the ends, as a capture, and what was done to it, as text beside it.
+ * A capture of the received frames, and a text file of the faults that were applied to them.
  *
- * FILE has each frame as it came, before any fault. FILE.verdicts has a line for each, `INDEX
- * DIRECTION VERDICT`: the first frame has index 1, as Wireshark counts; the verdict is pass,
- * drop, duplicate, corrupt, delay or reorder. Both are whole when the capture is ended.
+ * FILE has each frame as it was received, before any fault. FILE.verdicts has a line for each
+ * frame: `INDEX DIRECTION VERDICT`. The first frame has index 1, as in Wireshark. The verdict is
+ * pass, drop, duplicate, corrupt, delay or reorder. Both files are complete when the capture is
+ * ended.
  */
 
 #include <stdbool.h>
@@ -22,23 +23,29 @@
 #define CAPTURE_PATH_MAX 4096
 
 struct capture {
-	struct pcap *kind; /* NULL: nothing is captured, and the rest means nothing */
+	struct pcap *kind; /* NULL: no capture, and the other fields have no meaning */
 	struct pcap_dumper *frames;
 	FILE *verdicts;
 	uint64_t nb;
 	char path[CAPTURE_PATH_MAX];
 };
 
-/** Begin a capture; one that was under way is ended. @return false: nothing has changed */
+/**
+ * Begin a capture; a previous one is ended.
+ * @return false: nothing has changed
+ */
 bool capture_begin(struct capture *capture, const char *path, struct reason *why);
 
-/** End it, if there is one. @return false: its files are not whole */
+/**
+ * End the capture, if there is one.
+ * @return false: its files are not complete
+ */
 bool capture_end(struct capture *capture, struct reason *why);
 
-/** Write a frame as it came. */
+/** Write a frame as it was received. */
 void capture_frame(struct capture *capture, const uint8_t *frame, uint32_t len);
 
-/** Write what is done to the frame that was written last. */
+/** Write the fault of the last written frame. */
 void capture_verdict(struct capture *capture, enum direction direction, enum fault fault);
 
 #endif /* BADWIRE_CAPTURE_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The wire does not wait for a client: one that does not read what it asked for is sent away.
+ * The control socket. The wire never waits for a client: a client that does not read its responses
+ * is disconnected.
  */
 
 #include "control.h"
@@ -74,7 +75,7 @@ control_poll(const struct control *control, struct pollfd *fds)
 
 /* --- commands ---------------------------------------------------------------------------------- */
 
-/* What follows the first word of a line if that is `word`, without blanks; NULL if it is not. */
+/* The rest of a line behind its first word, if that is `word`, without blanks; otherwise NULL. */
 static const char *
 behind(const char *line, const char *word)
 {
@@ -131,7 +132,7 @@ answer(struct control *control, const char *line, struct wire *wire, FILE *out)
 
 /* --- clients ----------------------------------------------------------------------------------- */
 
-/* @return false: the client cannot be answered */
+/* @return false: the response cannot be written to the client */
 static bool
 do_line(struct control *control, struct client *client, const char *line, struct wire *wire)
 {
@@ -148,7 +149,10 @@ do_line(struct control *control, struct client *client, const char *line, struct
 	return is_well;
 }
 
-/* Do the lines that are whole. @return false: the client is to be sent away */
+/*
+ * Execute the complete lines.
+ * @return false: the client must be disconnected
+ */
 static bool
 do_lines(struct control *control, struct client *client, struct wire *wire)
 {

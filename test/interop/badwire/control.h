@@ -4,16 +4,16 @@
 
 /**
  * @file
- * The control socket: Unix, stream; for each line that a client writes one comes back.
+ * The control socket, a Unix stream socket. Each line of a client gets one line in response.
  *
  *	rule DIRECTION OPCODES FAULT [AMOUNT] HOW    ok
  *	clear                                        ok: there are no rules any more
  *	pcap FILE                                    ok: a capture begins
- *	pcap off                                     ok: its files are whole
+ *	pcap off                                     ok: its files are complete
  *	stats                                        JSON
  *	quit                                         ok, and the program ends
  *
- * What is refused changes nothing and gets `error: ` and the reason.
+ * A refused line changes nothing. Its response is `error: ` and the reason.
  */
 
 #include <poll.h>
@@ -27,27 +27,33 @@
 #define CONTROL_FD_NB       (1 + CONTROL_CLIENTS_MAX)
 
 struct client {
-	int fd; /* -1: nobody */
+	int fd; /* socket of the client; -1: no client */
 	unsigned len;
-	char line[CONTROL_LINE_MAX]; /* the beginning of one */
+	char line[CONTROL_LINE_MAX]; /* beginning of an incomplete line */
 };
 
 struct control {
-	int listener;     /* -1: there is no control socket */
-	const char *path; /* lives longer */
+	int listener;     /* listening socket; -1: there is no control socket */
+	const char *path; /* path of the socket, owned by the caller */
 	struct client client[CONTROL_CLIENTS_MAX];
-	bool is_over; /* somebody said quit */
+	bool is_over; /* a client has sent quit */
 };
 
-/** @param path  NULL: none. @return false: `why` says it, and nothing is open */
+/**
+ * Open the control socket.
+ * @param path  NULL: none
+ * @return false: `why` has the reason, and nothing is open
+ */
 bool control_open(struct control *control, const char *path, struct reason *why);
 
 void control_close(struct control *control);
 
-/** What to poll for: CONTROL_FD_NB of them. */
+/** Fill the CONTROL_FD_NB descriptors to poll. */
 void control_poll(const struct control *control, struct pollfd *fds);
 
-/** Do what clients want, of those in `fds` that control_poll() filled. */
+/**
+ * Execute the commands of clients whose descriptors in `fds`, filled by control_poll(), are ready.
+ */
 void control_serve(struct control *control, const struct pollfd *fds, struct wire *wire);
 
 #endif /* BADWIRE_CONTROL_H */

@@ -4,12 +4,12 @@
 
 /**
  * @file
- * Which way a frame goes. The ends are told by the order in which the command line names them.
+ * The direction of a frame. The command line names the ends in the order A, B.
  */
 
 enum direction { A_TO_B, B_TO_A, DIRECTION_NB };
 
-/** As rules, statistics and verdicts write it. */
+/** The name of a direction in rules, statistics and verdicts. */
 static inline const char *
 direction_name(enum direction direction)
 {

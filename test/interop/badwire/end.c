@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The kernel takes a VLAN tag out of a frame before a socket sees it, and says what it was
- * beside the frame. So each frame is received with room for a tag in front of it, and gets it
- * back there.
+ * An end of the wire. The kernel removes a VLAN tag from a frame before a socket receives it, and
+ * passes the tag beside the frame. So each frame is received with room for a tag in front of it,
+ * and the tag is inserted again.
  */
 
 #include "end.h"
@@ -23,12 +23,13 @@
 
 #include "wire/hdr.h"
 
-#define TAG_LEN      sizeof(struct uroce_vlan)
-#define FRAME_MAX    (64 * 1024) /* what IP can say, headers included */
-#define SLOT_LEN     (TAG_LEN + FRAME_MAX)
-#define SOCKET_BYTES (64 * 1024 * 1024) /* each way; the kernel takes it twice */
+#define TAG_LEN   sizeof(struct uroce_vlan)
+#define FRAME_MAX (64 * 1024) /* maximum length of a frame: that of IP, with headers */
+#define SLOT_LEN  (TAG_LEN + FRAME_MAX)
+/* bytes in each direction; the kernel allows twice as many */
+#define SOCKET_BYTES (64 * 1024 * 1024)
 
-/* What stands beside a received frame. */
+/* Ancillary data of a received frame. */
 union beside {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
@@ -40,7 +41,7 @@ set(int fd, int option, const void *value, socklen_t len)
 	return setsockopt(fd, SOL_PACKET, option, value, len) == 0;
 }
 
-/* As large as may be had: what is lost all the same is counted. */
+/* Make the socket buffers as large as possible. Frames that are lost nevertheless are counted. */
 static void
 set_room(int fd)
 {
@@ -68,7 +69,7 @@ attach(int fd, unsigned index)
 	       bind(fd, (const struct sockaddr *)&at, sizeof(at)) == 0;
 }
 
-/* What the interface dropped of what it should have sent, since it is there. */
+/* Frames that the interface has dropped instead of sending them, since its creation. */
 static uint32_t
 tx_dropped(const struct end *end)
 {
@@ -97,7 +98,7 @@ end_open(struct end *end, const char *name, struct reason *why)
 	if (index == 0)
 		return refuse(why, "%s: no such interface: allowed are those that ip link lists",
 			      name);
-	/* protocol 0: nothing comes before it is bound */
+	/* protocol 0: the socket receives nothing before it is bound */
 	end->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (end->fd < 0)
 		return refuse(why, "%s: a raw socket: %s: allowed is who has CAP_NET_RAW, as root",
@@ -188,7 +189,7 @@ end_receive(struct end *end)
 						       .msg_control = &beside[i],
 						       .msg_controllen = sizeof(beside[i]) };
 	}
-	/* an error is that of a link that went down: nothing comes, until it is up */
+	/* an error means that the link went down: nothing arrives until it is up */
 	nb_come = recvmmsg(end->fd, messages, END_BURST, 0, NULL);
 	for (int i = 0; i < nb_come; i++) {
 		if (messages[i].msg_hdr.msg_flags & MSG_TRUNC)
@@ -224,7 +225,7 @@ end_flush(struct end *end)
 			at += (unsigned)nb;
 			end->nb_sent += (unsigned)nb;
 		} else if (nb == 0 || errno != EINTR) {
-			/* the first of them is refused, which says nothing of the others */
+			/* the first frame was refused, but later ones may be accepted */
 			at++;
 			end->nb_unsent++;
 		}
@@ -238,7 +239,7 @@ void
 end_count_losses(struct end *end)
 {
 	const uint32_t dropped = tx_dropped(end);
-	struct tpacket_stats stats; /* since they were asked for last */
+	struct tpacket_stats stats; /* counts since the last query */
 	socklen_t len = sizeof(stats);
 
 	end->nb_dropped += dropped - end->tx_dropped;

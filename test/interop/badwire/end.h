@@ -4,11 +4,11 @@
 
 /**
  * @file
- * An end of the wire: a network interface, by a raw socket. It takes what comes to the interface
- * from outside, promiscuously, and never what this host sends by it.
+ * An end of the wire: a network interface, used by a raw socket. It receives all frames that arrive
+ * at the interface from outside, and never those that this host sends.
  *
- * A frame is bytes: no offload is asked for, so that what the kernel would still have to fill in,
- * or to cut into pieces, must be off at who sends (ethtool -K ... tx off).
+ * A frame is bytes, without offloads. So checksums and segmentation that the kernel would leave to
+ * a device must be off at the sender (ethtool -K ... tx off).
  */
 
 #include <stdbool.h>
@@ -20,43 +20,50 @@
 #define END_BURST 64
 
 struct frame {
-	uint8_t *bytes; /* from the Ethernet header, a tag of 802.1Q in its place */
+	/* the frame from its Ethernet header on, with the 802.1Q tag in its place */
+	uint8_t *bytes;
 	uint32_t len;
 };
 
 struct end {
 	const char *name;
-	unsigned index; /* of the interface */
+	unsigned index; /* index of the interface */
 	int fd;
-	uint8_t *room;                 /* for a burst */
-	struct frame burst[END_BURST]; /* the last one received: until the next */
-	struct iovec out[END_BURST];   /* put, and not sent so far */
+	uint8_t *room;                 /* memory for a burst of frames */
+	struct frame burst[END_BURST]; /* the last received burst, valid until the next one */
+	struct iovec out[END_BURST];   /* frames to be sent by end_flush() */
 	unsigned nb_out;
-	uint32_t tx_dropped; /* of the interface, when it was looked at last */
+	uint32_t tx_dropped; /* counter of the interface at the last query */
 	uint64_t nb_sent;
-	uint64_t nb_unsent;   /* refused by the kernel: too long, interface down, its queue full */
+	uint64_t nb_unsent;   /* refused by the kernel: too long, interface down, or queue full */
 	uint64_t nb_dropped;  /* sent, and dropped by the interface: a tap whose reader is slow */
-	uint64_t nb_overflow; /* lost here, because we were too slow; or longer than any frame */
+	uint64_t nb_overflow; /* lost because this program was too slow, or too long */
 };
 
-/** @return false: `why` says it, and nothing is open */
+/**
+ * Open an interface.
+ * @return false: `why` has the reason, and nothing is open
+ */
 bool end_open(struct end *end, const char *name, struct reason *why);
 
 void end_close(struct end *end);
 
-/** Whether the interface is there: it may go away under us, and another one have its name. */
+/** Whether the interface still exists: it may be removed, and another one may get its name. */
 bool end_is_there(const struct end *end);
 
-/** Take what has come: into `end->burst`. @return how many, 0 when nothing has */
+/**
+ * Receive frames into `end->burst`.
+ * @return number of frames, which may be 0
+ */
 unsigned end_receive(struct end *end);
 
-/** Send a frame, with others: its bytes stay as they are until end_flush(). */
+/** Queue a frame for end_flush(): its bytes must not change before. */
 void end_put(struct end *end, uint8_t *bytes, uint32_t len);
 
-/** Send what was put. */
+/** Send the queued frames. */
 void end_flush(struct end *end);
 
-/** Bring `end->nb_dropped` and `end->nb_overflow` up to date. */
+/** Update `end->nb_dropped` and `end->nb_overflow`. */
 void end_count_losses(struct end *end);
 
 #endif /* BADWIRE_END_H */

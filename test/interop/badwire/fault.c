@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The largest amounts keep held frames and dark wires within what a test would wait for.
+ * The table of faults. The limits of amounts keep delays and blackouts shorter than the timeouts of
+ * tests.
  */
 
 #include "fault.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A frame is mostly due after all that are held already, so its place is looked for from the end.
+ * A list of delayed frames. A frame is mostly due after all others in the list, so its place is
+ * searched from the end.
  */
 
 #include "hold.h"

@@ -4,37 +4,40 @@
 
 /**
  * @file
- * Frames of one direction that wait: until a time, or until so many others have come.
+ * Frames of one direction that wait for a time, or for a number of later frames.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-#define HOLD_NEVER UINT64_MAX /* a time that does not come */
+#define HOLD_NEVER UINT64_MAX /* a time that is never reached */
 
 struct held {
 	TAILQ_ENTRY(held) entry;
 	uint64_t due_ns;
-	uint64_t after; /* how many frames will have come when it has waited long enough */
+	uint64_t after; /* number of frames at which it has waited long enough */
 	uint32_t len;
 	uint8_t frame[];
 };
 
-/** Held frames by the time at which they are due; of those with the same, the first is in front. */
+/** Waiting frames, sorted by time; frames with the same time are in the order of arrival. */
 TAILQ_HEAD(hold, held);
 
-/** Keep a copy. @return false: no memory, and it is not kept */
+/**
+ * Add a copy of a frame.
+ * @return false: no memory, and the frame was not added
+ */
 bool hold_put(struct hold *hold, const uint8_t *frame, uint32_t len, uint64_t due_ns,
 	      uint64_t after);
 
-/** Take out a frame for which `nb_come` frames are enough; it is the caller's to free. NULL: none */
+/** Remove a frame that waits for at most `nb_come` frames; the caller frees it. NULL: none */
 struct held *hold_take_overtaken(struct hold *hold, uint64_t nb_come);
 
-/** Take out a frame that is due; it is the caller's to free. NULL: none */
+/** Remove a frame that is due; the caller frees it. NULL: none */
 struct held *hold_take_due(struct hold *hold, uint64_t now_ns);
 
-/** When the next one is due, or HOLD_NEVER. */
+/** The time at which the next frame is due, or HOLD_NEVER. */
 uint64_t hold_due(const struct hold *hold);
 
 #endif /* BADWIRE_HOLD_H */

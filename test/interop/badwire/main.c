@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * badwire: a wire between two network interfaces that loses, doubles, damages, delays and
- * reorders RoCEv2 frames as it is told.
+ * badwire: a wire between two network interfaces that drops, duplicates, corrupts, delays and
+ * reorders RoCEv2 frames by rules.
  *
  *	badwire [--seed N] [--pcap FILE] [--control SOCKET] A B
  *
- * A frame that comes to interface A leaves by B, and the other way round. Frames that are not
- * RoCEv2 (UDP port 4791, IPv4 or IPv6, with a VLAN tag or without) are never harmed, whatever
- * the rules say; nor are those that do not parse. Without rules it is a good wire.
+ * Frames that arrive at interface A leave by B, and the reverse. Frames that are not RoCEv2 (UDP
+ * port 4791, IPv4 or IPv6, with or without a VLAN tag) are never changed, whatever the rules say.
+ * Neither are frames that do not parse. Without rules all frames pass unchanged.
  *
- * It says `badwire: A and B are joined, seed N` when it is ready, and is told what to do by its
- * control socket (control.h), rules among it (rule.h); what it captures is in capture.h. With
- * the same seed, rules and frames, the verdicts are the same. It sleeps while nothing comes.
- * Both interfaces belong to it: they have no addresses, or the host would answer, too. An
- * interface at whose other end the kernel leaves checksums or segmentation to a device that is
- * not there needs them off: ethtool -K DEV tx off.
+ * The program prints `badwire: A and B are joined, seed N` when it is ready. Commands come over its
+ * control socket (control.h), among them rules (rule.h); captures are described in capture.h. With
+ * the same seed, rules and frames, the verdicts are the same. The program sleeps while no frames
+ * arrive. Both interfaces must have no addresses, or the host would respond, too. At the other end
+ * of an interface the kernel may leave checksums or segmentation to a device that does not exist:
+ * ethtool -K DEV tx off.
  *
  *	ip netns exec lab badwire --control /tmp/bw x0w t-b &
  *	echo 'rule a>b request drop 0.01' | nc -U -q1 /tmp/bw
  *
- * Exit status: 0 after quit, SIGTERM or SIGINT; 1 after a line that says what failed; 2 after a
- * wrong option.
+ * Exit status: 0 after quit, SIGTERM or SIGINT; 1 after a line with the error; 2 after a wrong
+ * option.
  */
 
 #include <errno.h>
@@ -88,8 +88,8 @@ static const char usage[] =
 
 struct options {
 	uint64_t seed;
-	const char *pcap;    /* NULL: none */
-	const char *control; /* NULL: none */
+	const char *pcap;    /* capture file to write; NULL: no capture */
+	const char *control; /* path of the control socket; NULL: no control socket */
 	const char *ends[DIRECTION_NB];
 	bool is_help;
 };
@@ -181,7 +181,7 @@ sleep_until_something(struct pollfd *fds, uint64_t wait_ns)
 	(void)ppoll(fds, POLL_NB, wait_ns == HOLD_NEVER ? NULL : &wait, NULL);
 }
 
-/* A descriptor that can be read when an interface has changed, or gone. */
+/* A descriptor that is readable when an interface was changed or removed. */
 static int
 listen_to_links(void)
 {
@@ -193,7 +193,7 @@ listen_to_links(void)
 	return fd;
 }
 
-/* That something has changed is all that matters of what the kernel says: read it, and look. */
+/* Read the kernel's messages, whose content does not matter, and check the interfaces. */
 static bool
 look_at_links(const struct wire *wire, int links, struct reason *why)
 {
@@ -207,7 +207,7 @@ look_at_links(const struct wire *wire, int links, struct reason *why)
 	return true;
 }
 
-/* Until the end. Frames that came before a command are forwarded before it is obeyed. */
+/* Run until the end. Frames that arrived before a command are forwarded before its execution. */
 static bool
 run(struct wire *wire, struct control *control, int signals, int links, struct reason *why)
 {
@@ -230,7 +230,10 @@ run(struct wire *wire, struct control *control, int signals, int links, struct r
 	return true;
 }
 
-/* A descriptor that can be read when we are to end; and timers as exact as they can be. */
+/*
+ * A descriptor that is readable when the program must end; also set timers to their best
+ * resolution.
+ */
 static int
 prepare(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What is quoted comes from a line or from the command line; what is too long is cut.
+ * Formats reasons. Quoted text comes from a client or from the command line; text that is too long
+ * is truncated.
  */
 
 #include "reason.h"

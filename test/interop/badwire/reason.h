@@ -4,16 +4,16 @@
 
 /**
  * @file
- * Why something was refused: one line that says what, why, and what is allowed.
+ * The reason of a refusal: one line that names the object, the reason, and the allowed values.
  */
 
 #include <stdbool.h>
 
 struct reason {
-	char text[512]; /* set by refuse() alone; without a line's end */
+	char text[512]; /* set by refuse() only; without a newline */
 };
 
-/** @return false, so that whoever refuses can return it */
+/** @return false, so that the caller can return it */
 __attribute__((format(printf, 2, 3))) bool refuse(struct reason *why, const char *format, ...);
 
 #endif /* BADWIRE_REASON_H */

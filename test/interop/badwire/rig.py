@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""badwire between two hosts that are raw sockets, in the namespace in which this runs. What test-badwire.py
-stands on.
+"""Support for test-badwire.py: badwire between two hosts, in the network namespace of this process. The hosts are raw
+sockets.
 
     a0 ==veth== a1 badwire b1 ==veth== b0
 """
@@ -16,17 +16,17 @@ import subprocess
 import tempfile
 
 MTU = 4300
-PATIENCE = 10    # seconds for what takes none
+PATIENCE = 10    # seconds: time limit for events that occur at once
 PACKET_AUXDATA, PACKET_IGNORE_OUTGOING = 8, 23
 SOL_PACKET, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 263, 32, 33
 TP_STATUS_VLAN_VALID = 1 << 4
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454ca, 0x0002, 0x1000
 ROOM = 64 << 20
-LAST = 0x88b5    # the EtherType of frames that end a train: for experiments, so nobody else's
+LAST = 0x88b5    # the EtherType of the last frame of a train; it is reserved for experiments
 
 
 class Host:
-    """Who is at one end of the wire: sends frames and takes what comes."""
+    """One end of the wire: it sends and receives frames."""
 
     def __init__(self, interface):
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -41,7 +41,7 @@ class Host:
             self.socket.send(frame)
 
     def receive(self, seconds=PATIENCE):
-        """The next frame, None if there is none in time."""
+        """The next frame; None if no frame arrives in time."""
         if not select.select([self.socket], [], [], max(0, seconds))[0]:
             return None
         data, beside, _, _ = self.socket.recvmsg(1 << 16, socket.CMSG_SPACE(20))
@@ -66,7 +66,7 @@ class Tap:
         subprocess.run(['ip', 'link', 'set', name, 'mtu', str(MTU), 'up'], check=True)
 
     def receive(self):
-        """All that waits."""
+        """All frames that wait in the interface."""
         frames = []
         try:
             while True:
@@ -82,7 +82,7 @@ class Tap:
 
 
 class Joined:
-    """Two hosts, and how frames get from one to the other."""
+    """Two hosts, and functions to send frames from one to the other."""
 
     trains = 0
 
@@ -100,12 +100,13 @@ class Joined:
             host.drain()
 
     def last(self):
-        """A frame that no rule can be for, and that is like no other."""
+        """A frame that matches no rule and is different from all others."""
         Joined.trains += 1
         return bytes(12) + struct.pack('>HI', LAST, Joined.trains) + bytes(42)
 
     def carry(self, frames, sender='a'):
-        """Send a train of frames. What came of it until its end was there, which is never harmed."""
+        """Send a train of frames, and a last frame that has no faults. @return the frames that arrive before the
+        last"""
         end, receiver, come = self.last(), self.host['ba'['ab'.index(sender)]], []
         self.host[sender].send(frames)
         self.host[sender].send([end])
@@ -117,7 +118,7 @@ class Joined:
 
 
 class Badwire:
-    """The program, and a connection to its control socket."""
+    """A badwire process, and a connection to its control socket."""
 
     def __init__(self, program, seed=1, pcap=None, ends=('a1', 'b1')):
         self.folder = tempfile.TemporaryDirectory()
@@ -163,7 +164,7 @@ class Badwire:
         return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
     def pause(self):
-        """Stop it where it is, and wait until it has stopped."""
+        """Stop the process by a signal, and wait until it has stopped."""
         self.process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
@@ -171,7 +172,7 @@ class Badwire:
         self.process.send_signal(signal.SIGCONT)
 
     def end(self, how='quit'):
-        """Its status, and what it said on standard error: by quit, by a signal, or by itself."""
+        """End the process by quit or by a signal, or wait for its end. @return its status and its standard error"""
         if how == 'quit' and self.process.poll() is None:
             self.tell('quit')
         elif how == 'signal':
@@ -197,7 +198,7 @@ class Badwire:
 
 
 def frames_of(path):
-    """(seconds, bytes) of each frame of a capture as badwire writes it: whole, microseconds."""
+    """(seconds, bytes) of each frame of a capture by badwire, whose frames are complete."""
     with open(path, 'rb') as file:
         data = file.read()
     magic, _, _, _, _, _, link = struct.unpack_from('<IHHiIII', data)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A rule is read word by word into one that is not in the list; it is put there when it is whole.
+ * Parses rules, and applies them to frames. A rule is parsed word by word into a temporary rule,
+ * which is added to the list when it is complete.
  */
 
 #include "rule.h"
@@ -15,7 +16,7 @@
 #include "wire/opcode.h"
 
 #define NS_PER_MS 1000000ull
-#define TEXT_MAX  4096 /* of a rule */
+#define TEXT_MAX  4096 /* maximum length of a rule */
 
 static const char grammar[] = "a rule is DIRECTION OPCODES FAULT [AMOUNT] HOW";
 
@@ -74,7 +75,7 @@ set_fault(struct rule *rule, const char *word, struct reason *why)
 		      word);
 }
 
-/* Digits alone, up to `end`, which may be in the middle of a list. */
+/* Parse digits up to `end`, which may be in the middle of a list. */
 static bool
 read_number(const char *text, const char **end, uint64_t max, uint64_t *number)
 {
@@ -147,7 +148,7 @@ set_script(struct rule *rule, const char *list, struct reason *why)
 
 typedef bool set_word(struct rule *rule, const char *word, struct reason *why);
 
-/* Take the next word of a rule, which is the one called `what`. */
+/* Parse the next word of a rule, whose name is `what`. */
 static bool
 take(struct rule *rule, char **rest, const char *what, set_word *set, struct reason *why)
 {
@@ -190,7 +191,7 @@ read_rule(struct rule *rule, char *text, struct reason *why)
 bool
 rules_add(struct rules *rules, const char *text, struct reason *why)
 {
-	static struct rule rule; /* too large for a stack */
+	static struct rule rule; /* static: too large for a stack */
 	char copy[TEXT_MAX];
 
 	rule = (struct rule){ .fault = FAULT_NONE };
@@ -214,7 +215,7 @@ rules_clear(struct rules *rules)
 
 /* --- chance ------------------------------------------------------------------------------------ */
 
-/* SplitMix64's finalizer. */
+/* The finalizer of SplitMix64. */
 static uint64_t
 mix(uint64_t x)
 {
@@ -230,7 +231,7 @@ is_in_script(const struct rule *rule, uint64_t ordinal)
 	return bsearch(&ordinal, rule->script, rule->nb_script, sizeof(ordinal), compare_ordinals);
 }
 
-/* Whether the frame that was just counted meets the rule's fault. */
+/* Whether the rule's fault applies to the frame that was just counted. */
 static bool
 strikes(struct rule *rule, uint64_t dice, uint64_t now_ns)
 {

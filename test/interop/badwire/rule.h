@@ -4,20 +4,20 @@
 
 /**
  * @file
- * Rules: which frames meet which fault, and how often.
+ * Rules: the frames to which a fault is applied, and how often.
  *
  *	DIRECTION OPCODES FAULT [AMOUNT] HOW
  *
  *	DIRECTION  a>b, b>a, both
- *	OPCODES    all; request: what asks for something; ack: ACK and NAK; response: READ response
- *	           and ATOMIC ACK; or one opcode, as lib/wire names it: RC_SEND_ONLY
+ *	OPCODES    all; request: any request; ack: ACK and NAK; response: READ response
+ *		   and ATOMIC ACK; or one opcode, as lib/wire names it: RC_SEND_ONLY
  *	FAULT      drop, duplicate, corrupt, delay US, reorder N, blackout MS
  *	HOW        a probability, 0 to 1; or `script LIST`: ordinals of matching frames, from 1: 3,7,8
  *
- * A rule counts the frames that match it from when it was set, whatever becomes of them; one for
- * both directions counts both together. Whether it strikes is told by a hash of the seed, the
- * rule's place and the frame's ordinal, and by nothing else, but for the frames of a blackout,
- * which are told by the clock. The first rule that strikes has the frame.
+ * A rule counts the frames that match it since it was set, whatever happens to them. A rule for
+ * both directions counts both together. A hash of the seed, the rule's index and the frame's
+ * ordinal decides whether a rule applies. Only the end of a blackout depends on the clock. The
+ * first rule that applies determines the fault.
  */
 
 #include <stdbool.h>
@@ -33,15 +33,16 @@
 
 struct rule {
 	bool is_on[DIRECTION_NB];
-	bool opcodes[OPCODE_NB]; /* by the whole byte */
+	bool opcodes[OPCODE_NB]; /* the opcodes that match, by the whole opcode byte */
 	enum fault fault;
-	uint32_t amount;             /* in the fault's unit; 0 where it has none */
-	double probability;          /* without a script */
-	uint32_t nb_script;          /* 0: there is none */
-	uint64_t script[SCRIPT_MAX]; /* ascending */
+	/* amount in the unit of the fault; 0: the fault has no amount */
+	uint32_t amount;
+	double probability;          /* probability of the fault, if there is no script */
+	uint32_t nb_script;          /* number of entries in `script`; 0: there is no script */
+	uint64_t script[SCRIPT_MAX]; /* numbers of frames in ascending order */
 	uint64_t nb_matched;
-	uint64_t nb_struck;     /* frames that met the fault by this rule */
-	uint64_t dark_until_ns; /* of a blackout; 0 before the first */
+	uint64_t nb_struck;     /* frames to which this rule has applied its fault */
+	uint64_t dark_until_ns; /* end of a blackout; 0 before the first one */
 };
 
 struct rules {
@@ -50,19 +51,22 @@ struct rules {
 	struct rule rule[RULES_MAX];
 };
 
-/** What is to be done to a frame. */
+/** The fault of a frame. */
 struct verdict {
-	enum fault fault; /* never FAULT_BLACKOUT, which drops */
+	enum fault fault; /* never FAULT_BLACKOUT, which is reported as FAULT_DROP */
 	uint32_t amount;
-	uint64_t dice; /* for what is left to chance: which bit */
+	uint64_t dice; /* random number for further choices: which bit */
 };
 
-/** Add what `text` says behind the others. @return false, and nothing has changed */
+/**
+ * Add a rule behind the others.
+ * @return false, and nothing has changed
+ */
 bool rules_add(struct rules *rules, const char *text, struct reason *why);
 
 void rules_clear(struct rules *rules);
 
-/** Count a frame, and say what becomes of it. */
+/** Count a frame, and return its verdict. */
 struct verdict rules_judge(struct rules *rules, enum direction direction, uint8_t opcode,
 			   uint64_t now_ns);
 

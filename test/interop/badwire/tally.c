@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Names of opcodes are those of lib/wire, which need no quoting.
+ * Prints the counters. Names of opcodes are those of lib/wire, which need no quoting in JSON.
  */
 
 #include "tally.h"

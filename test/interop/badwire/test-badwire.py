@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does badwire harm what it is told to harm, as it is told, and nothing else?
+"""Tests whether badwire causes the faults of its rules, and no other faults.
 
     test-badwire.py BADWIRE EVERY_OPCODE_PCAP
 
-Prints TAP. Two veths in a namespace of its own, raw sockets at their far ends. The frames are those of
-test/captures/make-captures.py, which knows nothing of lib/wire.
+Prints TAP. The test uses two veths in a network namespace of its own, with raw sockets at the far ends. The frames are
+made by test/captures/make-captures.py, which does not use lib/wire.
 """
 
 import importlib.util
@@ -41,7 +41,7 @@ FAULTS = ('drop', 'duplicate', 'corrupt', 'delay 2000000', 'reorder 2', 'blackou
 # ---------------------------------------------------------------------------------------- frames
 
 def sends(nb, first=1, **how):
-    """A train of RC SEND_ONLY frames, of which no two are alike."""
+    """A train of RC SEND_ONLY frames, all different."""
     return [make.frame(SEND_ONLY, b'', 32, first + i, bits=(0x40, 0, 0), **how) for i in range(nb)]
 
 
@@ -55,7 +55,7 @@ def bth_at(frame):
 
 
 def is_roce(frame):
-    """Of the frames that are sent here."""
+    """Whether a frame is RoCE; for the frames of this test only."""
     at = ip_at(frame)
     is_udp = (frame[at - 2:at] == b'\x08\x00' and frame[at + 9] == 17 and not frame[at + 7]
               or frame[at - 2:at] == b'\x86\xdd' and frame[at + 6] == 17)
@@ -63,7 +63,7 @@ def is_roce(frame):
 
 
 def has_right_icrc(frame):
-    """By the masking of [IBA A17.3.3], anew."""
+    """Whether the ICRC is right, with an independent implementation of the masking of [IBA A17.3.3]."""
     at, bth = ip_at(frame), bth_at(frame)
     if frame[at] >> 4 == 6:
         masked = bytearray(frame[at:at + 40 + struct.unpack_from('>H', frame, at + 4)[0]])
@@ -76,7 +76,7 @@ def has_right_icrc(frame):
 
 
 def others():
-    """What is not RoCEv2, or would be if it were whole."""
+    """Frames that are not RoCEv2, or that are only a part of a RoCEv2 frame."""
     def udp(source, target, ident, fragment=b'\x40\x00'):
         head = bytearray(make.ipv4(UDP_LEN + 32, 0, ident, b'')[0])
         head[6:8] = fragment
@@ -93,18 +93,18 @@ def others():
     head6 = bytearray(make.ipv6(20 + 32, 0, 5)[0])
     head6[6] = 6
     yield make.DMAC + make.SMAC + b'\x86\xdd' + head6 + tcp + bytes(32)
-    head6[6] = 58                                               # a neighbour solicitation's protocol
+    head6[6] = 58                                               # the protocol of a neighbour solicitation
     yield make.DMAC + make.SMAC + b'\x86\xdd' + head6 + bytes(52)
     yield make.DMAC + make.SMAC + b'\x88\xcc' + bytes(46)       # LLDP
-    yield make.DMAC + make.SMAC + b'\x88\xb6' + bytes(2)        # shorter than a frame on copper
+    yield make.DMAC + make.SMAC + b'\x88\xb6' + bytes(2)        # shorter than the minimum frame of Ethernet
     yield make.DMAC + make.SMAC + b'\x88\xb6' + bytes(range(256)) * 16 + bytes(190)
 
 
 def malformed():
-    """To port 4791, and no RoCEv2 all the same: an opcode that is none, a length that cannot be."""
+    """Frames to port 4791 that are malformed RoCEv2: an undefined opcode, an impossible length, another version."""
     yield make.frame(0x1f, b'', 8, 1)
     yield make.frame(ACK, b'', 0, 2)
-    yield make.frame(SEND_ONLY, b'', 8, 3, bits=(0x41, 0, 0))   # of another BTH version
+    yield make.frame(SEND_ONLY, b'', 8, 3, bits=(0x41, 0, 0))   # another BTH version
 
 
 def stacked():
@@ -113,7 +113,7 @@ def stacked():
     return make.DMAC + make.SMAC + tags + b'\x08\x00' + make.frame(SEND_ONLY, b'', 4, 1)[ETHERNET_LEN:]
 
 
-# --------------------------------------------------------------------------------------- judging
+# ---------------------------------------------------------------------------------------- checks
 
 def expect(what, is_right, *said):
     if not is_right:
@@ -121,7 +121,7 @@ def expect(what, is_right, *said):
 
 
 def same(what, found, wanted):
-    """Two lists of frames, or of anything."""
+    """Check that two lists, mostly of frames, are equal."""
     if found == wanted:
         return
     for i, (left, right) in enumerate(zip(found, wanted)):
@@ -132,7 +132,7 @@ def same(what, found, wanted):
 
 
 def missing(sent, come):
-    """Which of the frames, from 1, did not come; the others must have come in order."""
+    """Numbers of the frames, from 1, that did not arrive. The others must have arrived in order."""
     lost, at = [], 0
     for ordinal, frame in enumerate(sent, 1):
         if at < len(come) and come[at] == frame:
@@ -146,7 +146,7 @@ def missing(sent, come):
 # ----------------------------------------------------------------------------------------- tests
 
 def test_unchanged(joined):
-    """without rules every frame of every kind passes as it was, both ways"""
+    """without rules every frame of every kind passes unchanged, in both directions"""
     frames = [frame for _, frame in rig.frames_of(CAPTURE)]
     frames += [*make.variants(), *others(), *malformed(), stacked()]
     with rig.Badwire(PROGRAM) as wire:
@@ -156,7 +156,7 @@ def test_unchanged(joined):
 
 
 def test_attached(joined):
-    """it takes what comes to an interface, for whomever it is, and not what this host sends by it"""
+    """badwire receives all frames that arrive at an interface, for any address, but not those that this host sends"""
     with rig.Badwire(PROGRAM):
         for end in 'ab':
             link = json.loads(subprocess.run(['ip', '-d', '-j', 'link', 'show', f'{end}1'], check=True,
@@ -168,7 +168,7 @@ def test_attached(joined):
 
 
 def test_others(joined):
-    """what is not RoCEv2, or malformed, is never harmed, whatever the rule"""
+    """frames that are not RoCEv2, or malformed, get no faults, whatever the rule"""
     frames = [*others(), *malformed()]
     for fault in FAULTS:
         with rig.Badwire(PROGRAM) as wire:
@@ -181,7 +181,7 @@ def test_others(joined):
 
 
 def test_drop_by_script(joined):
-    """a script drops the frames that it names, in any order of its list"""
+    """a script drops the frames with its numbers, in any order of its list"""
     frames = sends(12)
     for script in '3,7,8', '8,3,7', '7,3,8,3,700':
         with rig.Badwire(PROGRAM) as wire:
@@ -197,7 +197,7 @@ def lost_of(joined, frames, rules, seed, sender='a'):
 
 
 def test_probability(joined):
-    """a probability is met within five sigma, at 0 and 1 exactly"""
+    """the share of faults is within five sigma of the probability, and exact for 0 and 1"""
     frames = sends(20000)
     for p in 0.001, 0.1, 0.5:
         nb = len(lost_of(joined, frames, [f'rule a>b all drop {p}'], 7))
@@ -208,7 +208,7 @@ def test_probability(joined):
 
 
 def test_seed(joined):
-    """losses are the seed's and the rule's: not of time, direction, other frames or other rules"""
+    """losses depend on the seed and the rule, not on time, direction, other frames or other rules"""
     frames, rule = sends(2000), 'rule both request drop 0.05'
     first = lost_of(joined, frames, [rule], 5)
     expect('nothing is lost', len(first) > 50, len(first))
@@ -225,7 +225,7 @@ def test_seed(joined):
 
 
 def test_duplicate(joined):
-    """a duplicate comes twice, one behind the other"""
+    """a duplicated frame arrives twice, one directly after the other"""
     frames = sends(5)
     with rig.Badwire(PROGRAM) as wire:
         wire.tell('rule a>b all duplicate script 2,5')
@@ -233,11 +233,11 @@ def test_duplicate(joined):
 
 
 def test_corrupt(joined):
-    """of a corrupt frame one bit that the ICRC covers is another, and nothing else; any of them"""
+    """in a corrupted frame exactly one bit is changed; any bit that the ICRC covers may be chosen"""
     frames, bits, padding = [], set(), b'\xaa' * 7
     for how in {}, {'six': True}, {'vlan': 0x6064}, {'options': b'\x01' * 8}:
         frames += sends(1000, **how)
-    frames += [make.frame(SEND_ONLY, b'', 1, 9) + padding] * 500    # Ethernet's
+    frames += [make.frame(SEND_ONLY, b'', 1, 9) + padding] * 500    # padding of Ethernet
     with rig.Badwire(PROGRAM) as wire:
         wire.tell('rule a>b all corrupt 1')
         come = joined.carry(frames)
@@ -252,12 +252,12 @@ def test_corrupt(joined):
         expect('the ICRC is right', has_right_icrc(sent) and not has_right_icrc(got))
         if len(sent) == len(frames[0]):
             bits.add(differ)
-    # 32 bytes of payload, BTH without one byte, ICRC: 376 bits, each missed with odds of 7 %
+    # 32 bytes of payload, BTH without one byte, ICRC: 376 bits, each missed with a probability of 7 %
     expect('few bits are ever chosen', len(bits) > 300, len(bits))
 
 
 def test_delay(joined):
-    """a delayed frame comes later, and those behind it do not wait; if all are delayed, in order"""
+    """a delayed frame arrives later and does not delay the frames after it; if all are delayed, they stay in order"""
     frames, host, seconds = sends(5), joined.host['b'], 0.3
     with rig.Badwire(PROGRAM) as wire:
         wire.tell(f'rule a>b all delay {int(seconds * 1e6)} script 2')
@@ -277,7 +277,7 @@ def test_delay(joined):
 
 
 def test_reorder(joined):
-    """a reordered frame comes behind so many RoCEv2 frames of its direction, or after 50 ms"""
+    """a reordered frame arrives after so many RoCEv2 frames of its direction, or after 50 ms"""
     frames, host = sends(9), joined.host['b']
     with rig.Badwire(PROGRAM) as wire:
         for rule, wanted in (('reorder 3 script 2', (1, 3, 4, 5, 2, 6, 7, 8, 9)),
@@ -289,14 +289,14 @@ def test_reorder(joined):
         wire.tell('clear', 'rule a>b all reorder 1 script 1')
         before = time.monotonic()
         same('it waits', joined.carry([frames[0], *others()]), list(others()))
-        joined.carry(frames, 'b')    # nor does it wait for those
+        joined.carry(frames, 'b')    # frames of the other direction do not count either
         same('it is let go', host.receive(), frames[0])
         expect('too soon', time.monotonic() - before >= REORDER_SECONDS, time.monotonic() - before)
         same('reordered, let go', [wire.stats()['a>b'][key] for key in ('reordered', 'let_go')], [9, 1])
 
 
 def test_blackout(joined):
-    """a blackout drops what matches for its time, and no other begins within it"""
+    """a blackout drops matching frames for its duration, and no other blackout begins within it"""
     frames, seconds = sends(3), 1
     with rig.Badwire(PROGRAM) as wire:
         wire.tell(f'rule both request blackout {seconds * 1000} script 2,7')
@@ -304,7 +304,7 @@ def test_blackout(joined):
         same('the beginning', joined.carry(frames), frames[:1])
         same('the other way', joined.carry(frames, 'b'), [])
         same('what does not match', len(joined.carry([make.frame(ACK, make.AETH, 0, 1)])), 1)
-        time.sleep(seconds * 0.6)    # what would begin another one comes late
+        time.sleep(seconds * 0.6)    # the frame that would begin another blackout comes within this one
         while not (come := joined.carry(frames[:1])):
             expect('it does not end', time.monotonic() - before < seconds * 1.5)
         expect('too short', time.monotonic() - before >= seconds, time.monotonic() - before)
@@ -312,7 +312,7 @@ def test_blackout(joined):
 
 
 def opcodes_of(kind):
-    """By [IBA 9.2.1], written down once more."""
+    """The opcodes of a class by [IBA 9.2.1], independent of badwire's table."""
     requests = {*range(0x0d), 0x13, 0x14, 0x16, 0x17, 0x1c, 0x1d}
     responses = {0x0d, 0x0e, 0x0f, 0x10, 0x12}
     reliable = {'request': requests, 'response': responses, 'ack': {ACK}}
@@ -324,7 +324,7 @@ def opcodes_of(kind):
 
 
 def test_opcodes(joined):
-    """each class has its opcodes and no others; a name is one opcode, in capitals or not"""
+    """each class has its opcodes and no others; a name is one opcode, in upper or lower case"""
     frames = list({frame[bth_at(frame)]: frame for _, frame in rig.frames_of(CAPTURE)
                    if is_roce(frame)}.values())
     for word, wanted in [(kind, opcodes_of(kind)) for kind in ('all', 'request', 'response', 'ack')] + [
@@ -339,7 +339,7 @@ def test_opcodes(joined):
 
 
 def test_direction(joined):
-    """a rule is for its direction; one for both counts both together"""
+    """a rule applies to its direction; a rule for both directions counts the frames of both"""
     frames = sends(4)
     for direction, lost_of_a, lost_of_b in (('a>b', [3], []), ('b>a', [], [3]), ('both', [3], [])):
         with rig.Badwire(PROGRAM) as wire:
@@ -353,7 +353,7 @@ def test_direction(joined):
 
 
 def test_order_of_rules(joined):
-    """the first rule that strikes has the frame, and every rule that matches counts it"""
+    """the first rule that applies determines the fault of a frame, and every rule that matches counts the frame"""
     frames = sends(5)
     with rig.Badwire(PROGRAM) as wire:
         wire.tell('rule a>b all drop script 2', 'rule a>b all duplicate script 2,3',
@@ -395,7 +395,7 @@ BAD = [
 
 
 def test_bad_commands(joined):
-    """what is refused says what, why, and what is allowed, and changes nothing"""
+    """a refused command gets a line with the wrong word, the reason and the allowed values, and changes nothing"""
     frames = sends(4)
     with rig.Badwire(PROGRAM) as wire:
         wire.tell('rule a>b all drop script 2,7')
@@ -428,7 +428,7 @@ def run(*words):
 
 
 def test_options(_joined):
-    """a wrong option is one line that says which, why, and what is allowed"""
+    """a wrong option gets one line with the option, the reason and the allowed values"""
     with tempfile.TemporaryDirectory() as folder:
         for words, status, said in (
                 ([], 2, '0 interfaces named: allowed are two'), (['a1'], 2, '1 interfaces named'),
@@ -449,7 +449,7 @@ def test_options(_joined):
 
 
 def test_stats(joined):
-    """statistics are the sums of what was sent, and of what was done"""
+    """the statistics are the sums of the frames that were sent, and of the faults"""
     captured = [frame for _, frame in rig.frames_of(CAPTURE)]
     spoilt = bytearray(sends(1)[0])
     spoilt[-1] ^= 1
@@ -478,7 +478,7 @@ def test_stats(joined):
 
 
 def test_capture(joined):
-    """a capture has each frame as it came, and the verdicts say what was done to it"""
+    """a capture has each frame as it arrived, and the verdicts name the fault of each frame"""
     frames = [*make.variants(), *others(), *sends(6), stacked()]
     rules = [f'rule a>b RC_SEND_ONLY {fault} script {i}' for i, fault in enumerate(FAULTS[:5], 1)]
     with tempfile.TemporaryDirectory() as folder, rig.Badwire(PROGRAM) as wire:
@@ -514,7 +514,7 @@ def test_capture(joined):
 
 
 def test_same_verdicts(joined):
-    """two runs with the same seed, rules and frames write the same verdicts and carry the same frames"""
+    """two runs with the same seed, rules and frames write the same verdicts and forward the same frames"""
     chance = random.Random(3)
     frames = [make.frame(*chance.choice([(SEND_ONLY, b'', 64), (WRITE_ONLY, make.RETH, 12),
                                          (READ_REQUEST, make.RETH, 0), (ACK, make.AETH, 0)]), psn)
@@ -540,7 +540,7 @@ def test_same_verdicts(joined):
 
 
 def test_idle(joined):
-    """it sleeps while nothing comes, and while a frame waits"""
+    """the process uses no CPU while no frames arrive, and while a frame is delayed"""
     with rig.Badwire(PROGRAM) as wire:
         wire.tell('rule a>b all delay 10000000 1')
         joined.carry(sends(3))
@@ -550,7 +550,7 @@ def test_idle(joined):
 
 
 def test_overflow(joined):
-    """a burst that does not fit is counted, not lost silently"""
+    """frames of a burst that does not fit are counted"""
     frame = make.frame(0x07, b'', 4096, 1)
     nb = 40000
     with rig.Badwire(PROGRAM) as wire:
@@ -566,7 +566,7 @@ def test_overflow(joined):
 
 
 def test_unsent(joined):
-    """a frame that does not fit through the other end is counted, and the next ones pass"""
+    """a frame that is too long for the other interface is counted, and the next frames pass"""
     frames = sends(1) + [make.frame(0x07, b'', 4096, 1)] + sends(2)
     subprocess.run(['ip', 'link', 'set', 'b1', 'mtu', '1500'], check=True)
     try:
@@ -578,7 +578,7 @@ def test_unsent(joined):
 
 
 def test_device_drops(joined):
-    """what the interface drops behind our back is counted, too: a tap whose reader is slow"""
+    """frames that the interface drops are counted: the interface is a tap whose reader is slow"""
     if not os.path.exists('/dev/net/tun'):
         print('# not tried: there is no /dev/net/tun')
         return
@@ -596,7 +596,7 @@ def test_device_drops(joined):
 
 
 def test_end(joined):
-    """quit and SIGTERM end it well: what waits comes, the socket goes away"""
+    """quit and SIGTERM end the process in order: delayed frames are sent, and the socket is removed"""
     frames = sends(3)
     for how in 'quit', 'signal':
         with rig.Badwire(PROGRAM) as wire:
@@ -617,7 +617,7 @@ def await_link(sender, receiver):
 
 
 def test_link(joined):
-    """a link that goes down and up is a wire again; one that is gone ends it"""
+    """frames pass again after a link goes down and up; if an interface is removed, the process ends"""
     with rig.Badwire(PROGRAM) as wire:
         subprocess.run(['ip', 'link', 'set', 'b1', 'down'], check=True)
         joined.host['a'].send(sends(3))
@@ -653,7 +653,7 @@ def main():
         try:
             test(joined)
             print(f'ok {number} - {test.__doc__}', flush=True)
-        except Exception as error:    # any is a failure, and the others are to be run
+        except Exception as error:    # any exception is a failure of this test; the other tests still run
             failed += 1
             print(f'not ok {number} - {test.__doc__}')
             for line in f'{error}\n{traceback.format_exc()}'.splitlines():
@@ -662,7 +662,7 @@ def main():
 
 
 def why_not():
-    """Why this cannot be run here, or None."""
+    """The reason why this test cannot run here, or None."""
     if os.geteuid() != 0:
         return 'this is not root'
     done = subprocess.run(['unshare', '--net', 'true'], capture_output=True, text=True, check=False)

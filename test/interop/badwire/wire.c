@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A burst is judged frame by frame, in the order in which it came, and sent together. The bytes
- * of a burst stay where they were received until then, so a frame that is damaged is damaged in
- * place; one that waits is copied.
+ * Forwards bursts. The frames of a burst get their verdicts one by one, in the order of arrival,
+ * and are sent together. Their bytes stay in the receive memory until then. So a frame is corrupted
+ * in place, and a frame that must wait is copied.
  */
 
 #include "wire.h"
@@ -18,8 +18,9 @@
 
 #define NS_PER_S       1000000000ull
 #define NS_PER_US      1000ull
-#define REORDER_MAX_NS 50000000ull /* a reordered frame waits so long for others */
-#define ROUNDS_MAX     64u         /* bursts of each end, until others have their turn */
+#define REORDER_MAX_NS 50000000ull /* maximum time that a reordered frame waits for others */
+/* maximum number of bursts of each end before commands are executed */
+#define ROUNDS_MAX 64u
 
 static uint64_t
 now_ns(void)
@@ -62,8 +63,10 @@ send_held(struct lane *lane, struct held *held)
 	free(held);
 }
 
-/* Any bit that the ICRC covers, and the ICRC's own: from the BTH on, but for the BTH's fifth byte,
- * which routers may change [IBA A17.3.3]. */
+/*
+ * Flip any bit that the ICRC covers, or a bit of the ICRC: from the BTH on, except the fifth byte
+ * of the BTH, which routers may change [IBA A17.3.3].
+ */
 static void
 damage(uint8_t *bytes, const struct uroce_pkt *pkt, uint64_t dice)
 {
@@ -108,7 +111,10 @@ forward_as(struct lane *lane, const struct frame *frame, const struct uroce_pkt 
 	end_put(lane->to, frame->bytes, frame->len);
 }
 
-/* Count a frame, parsed if it is RoCEv2. @return whether rules are for it */
+/*
+ * Count a frame, and parse it if it is RoCEv2.
+ * @return whether rules apply to it
+ */
 static bool
 count(struct tally *tally, const struct frame *frame, struct uroce_pkt *pkt)
 {
@@ -116,7 +122,7 @@ count(struct tally *tally, const struct frame *frame, struct uroce_pkt *pkt)
 
 	tally->nb_frames++;
 	tally->nb_bytes += frame->len;
-	/* a frame that ends before its UDP port could be anybody's */
+	/* a frame that ends before its UDP port may be of any protocol */
 	if (is == UROCE_VERDICT_NOT_ROCE || is == UROCE_VERDICT_TRUNCATED ||
 	    is == UROCE_VERDICT_BAD_IP)
 		return false;

@@ -4,9 +4,8 @@
 
 /**
  * @file
- * The wire between two ends: each frame that comes to one of them leaves by the other, unless a
- * rule says otherwise. A rule can match what is well-formed RoCEv2; everything else passes
- * unharmed.
+ * The wire between two ends: each frame that arrives at one end leaves by the other, unless a rule
+ * applies a fault. Rules match valid RoCEv2 frames only; all others pass unchanged.
  */
 
 #include <stdbool.h>
@@ -20,35 +19,42 @@
 #include "rule.h"
 #include "tally.h"
 
-/** One direction. */
+/** One direction of the wire. */
 struct lane {
 	struct end *from, *to;
-	struct hold late;      /* by a delay */
-	struct hold reordered; /* until others have come */
+	struct hold late;      /* frames that wait because of a delay */
+	struct hold reordered; /* frames that wait for later frames */
 	struct tally tally;
 };
 
 struct wire {
-	struct end end[DIRECTION_NB]; /* A, B: those from which the directions come */
+	/* A and B, indexed by the direction of the frames that arrive there */
+	struct end end[DIRECTION_NB];
 	struct lane lane[DIRECTION_NB];
 	struct rules rules;
 	struct capture capture;
 };
 
-/** @return false: `why` says it, and nothing is open */
+/**
+ * Open both ends.
+ * @return false: `why` has the reason, and nothing is open
+ */
 bool wire_open(struct wire *wire, const char *const names[DIRECTION_NB], uint64_t seed,
 	       struct reason *why);
 
-/** Let go of all frames that are held, end the capture. @return false: the capture is not whole */
+/**
+ * Send all waiting frames, and end the capture.
+ * @return false: the capture is not complete
+ */
 bool wire_close(struct wire *wire, struct reason *why);
 
-/** Forward what has come, and what is due. */
+/** Forward the frames that have arrived, and waiting frames that are due. */
 void wire_forward(struct wire *wire);
 
-/** How long until a frame is due: HOLD_NEVER for none, 0 for now. */
+/** Time until a waiting frame is due: HOLD_NEVER for none, 0 for now. */
 uint64_t wire_wait_ns(const struct wire *wire);
 
-/** The counters of both directions and of the rules, as JSON, on one line. */
+/** Print the counters of both directions and of the rules as JSON on one line. */
 void wire_print(struct wire *wire, FILE *out);
 
 #endif /* BADWIRE_WIRE_H */

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs commands in a guest, whose first process it is, for relay.py on the host.
+"""Runs commands in a guest, for relay.py on the host. This program is the first process of the guest.
 
-Each command has a connection, of which this side is the server, and three more back to the host, which are its
-stdin, stdout and stderr, so that nothing is copied here. The host sends on the first one the TCP port where it
-waits for the others, a space, the command for sh, and a zero byte; then, one byte each, the signals for the command.
-The answer is one byte, the exit status as a shell has it. When the host closes the connection, the command is
-killed. What it left running is killed in any case.
+Each command has a control connection, of which this side is the server. Three more connections to the host are the
+stdin, stdout and stderr of the command, so nothing is copied here. On the control connection the host sends the TCP
+port on which it waits for the others, a space, the command for sh, and a zero byte. After that each byte is a signal
+for the command. The response is one byte: the exit status in the encoding of a shell. When the host closes the
+connection, the command is killed. Processes that the command left are killed in any case.
 
-It is started by `python3 -I -S` on an emulated CPU: each module that it imports costs a guest's user time.
+The program is started by `python3 -I -S` on an emulated CPU: each imported module would make the start slower.
 """
 
 import os
@@ -16,11 +16,11 @@ import signal
 import socket
 
 PORT = 7
-TO_DEFAULT = signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ    # what Python or this ignores
+TO_DEFAULT = signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ    # signals that Python or this program ignores
 
 
 def received(control):
-    """What came, at most a page; b'' when the host is gone."""
+    """The received bytes, at most a page; b'' if the host has closed the connection."""
     try:
         return control.recv(4096)
     except OSError:
@@ -28,7 +28,7 @@ def received(control):
 
 
 def spawn(host, request):
-    """The process that `request` asks for, a session of its own."""
+    """Start the process of `request`, in a session of its own."""
     port, command = request.split(b' ', 1)
     streams = []
     for _ in range(3):
@@ -42,7 +42,7 @@ def spawn(host, request):
 
 
 def serve(control, host):
-    """Run one command to its end."""
+    """Run one command until its end."""
     request = b''
     while not request.endswith(b'\0'):
         more = received(control)
@@ -60,7 +60,7 @@ def serve(control, host):
             os.killpg(process, number)
         if not numbers:
             poll.unregister(control)
-    os.killpg(process, signal.SIGKILL)    # before its number is given back
+    os.killpg(process, signal.SIGKILL)    # before waitpid(), after which the number may be used again
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     control.send(bytes([status if status >= 0 else 128 - status]))
 
@@ -69,7 +69,7 @@ def main():
     listener = socket.socket()
     listener.bind(('', PORT))
     listener.listen(64)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)    # so that nobody has to wait for orphans and servers
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)    # so that ended children need no waitpid()
     print('guest: ready', flush=True)
     while True:
         control, peer = listener.accept()

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Linux guests under qemu, with the kernel's RoCEv2 (rdma_rxe) on a data network of their own.
+"""Linux guests under qemu, with the kernel's RoCEv2 driver (rdma_rxe) on a data network of their own.
 
     test/interop/guest/guest.py [--kernel stable|backports] COMMAND [ARGUMENT...]
 
-As a program: boots one guest in a network namespace of its own, runs the command in it with this one's stdin, stdout
-and stderr, and ends with its exit status. `build` beside it makes what is booted.
+As a program: boots one guest in a network namespace of its own, and runs the command in the guest. The command has the
+stdin, stdout and stderr of this program, which ends with the exit status of the command. `build` makes the boot files.
 
-In a guest: the host's root, read-only, with memory at /tmp, /run, /var/tmp and /dev/shm; eth0 is 10.99.0.N, where N is
-the guest's number, eth1 is 192.0.2.N and 2001:db8::N, and rxe0 is on it. What is in the data tap is what would be on a
-wire. Files of the host may be kept in the guest's memory: what is changed there is seen after the next boot.
+A guest has the host's root, read-only, with memory at /tmp, /run, /var/tmp and /dev/shm. eth0 is 10.99.0.N, where N
+is the guest's number. eth1 is 192.0.2.N and 2001:db8::N, and rxe0 is on it. The frames in the data tap are those of a
+wire. The guest may keep files of the host in its memory: it sees changes of such files only after the next boot.
 
-All of a guest - qemu, its taps, commands - ends when the *thread* that started it does: so boot several at once by
-launch() of each and then wait() for each, not by threads.
+All processes of a guest - qemu, its taps, commands - end when the *thread* that started the guest ends. To boot several
+guests at once, call launch() of each and then wait() of each, and do not use threads.
 """
 
 import argparse
@@ -71,21 +71,21 @@ def lacking(kernel):
 
 
 def build(kernel, log=sys.stderr):
-    """Provide this guest, unless it is there. Returns why none can be booted, or None; `log` takes what is said."""
+    """Build the boot files if they are missing; `log` gets the output. @return why no guest can be booted, or None"""
     done = subprocess.run([os.path.join(HERE, 'build'), '--kernel', kernel], stdout=log, stderr=log, check=False)
     why = lacking(kernel)
     return f'{why} (build: status {done.returncode})' if why else None
 
 
 def accelerator():
-    """KVM where it is of the hardware. Where it is not (kvm_pvm) a stock kernel does not live."""
+    """KVM, if the hardware supports it. With kvm_pvm a stock kernel does not run."""
     is_usable = any(os.path.exists(f'/sys/module/{name}') for name in ('kvm_intel', 'kvm_amd')) \
         and os.access('/dev/kvm', os.R_OK | os.W_OK)
     return ['-accel', 'kvm', '-cpu', 'host'] if is_usable else ['-accel', 'tcg', '-cpu', 'max']
 
 
 def own_network(lab, bridge='ctl'):
-    """A network namespace for this thread, with the control network's bridge in it."""
+    """A network namespace for this thread, with the bridge of the control network."""
     if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
         raise LabError('no network namespace: this kernel or container allows none')
     for command in ('link set lo up', f'link add {bridge} type bridge stp_state 0 forward_delay 0 mcast_snooping 0',
@@ -94,13 +94,13 @@ def own_network(lab, bridge='ctl'):
 
 
 def open_tap(lab, name, mtu):
-    """A tap that is down, and goes away with the last descriptor of it."""
+    """A tap that is down, and is removed when its last descriptor is closed."""
     fd = os.open('/dev/net/tun', os.O_RDWR)
     try:
         fcntl.ioctl(fd, TUNSETIFF, struct.pack('16sH22x', name.encode(), IFF_TAP | IFF_NO_PI))
         lab.run_in(None, f'ip link set {name} mtu {mtu} txqueuelen {QUEUE}')
         with open(f'/proc/sys/net/ipv6/conf/{name}/disable_ipv6', 'w', encoding='ascii') as file:
-            file.write('1')    # the host has nothing to say there
+            file.write('1')    # the host must send nothing on the tap
     except OSError as error:
         os.close(fd)
         raise LabError(f'no tap {name}: {error.strerror}') from None
@@ -111,9 +111,9 @@ def open_tap(lab, name, mtu):
 
 
 class Guest:
-    """One guest; a context manager, too. `console` is where to leave what its kernel says, None: nowhere."""
+    """One guest; also a context manager. `console` is the file for the output of its kernel, None: no file."""
 
-    arguments = ''    # more for the kernel's command line
+    arguments = ''    # additional words for the kernel's command line
 
     def __init__(self, name, number, kernel='stable', tap=None, control_bridge='ctl', mtu=LINK_MTU, console=None):
         self.name = name
@@ -128,8 +128,8 @@ class Guest:
         self.qemu = None
         self.end = None        # descriptor that becomes readable when qemu has ended
         self.console = open(console, 'a+b') if console else tempfile.TemporaryFile()
-        fcntl.fcntl(self.console, fcntl.F_SETFL, os.O_APPEND)    # qemu has it twice
-        self.began = 0         # where in it this boot begins
+        fcntl.fcntl(self.console, fcntl.F_SETFL, os.O_APPEND)    # qemu has two descriptors of the file
+        self.began = 0         # offset in the file where this boot begins
 
     def __enter__(self):
         return self
@@ -139,8 +139,8 @@ class Guest:
 
     def qemu_words(self, control, data):
         """The words that start qemu, with these descriptors of the taps."""
-        # One CPU, and room for another: for one alone TCG leaves the barriers out of atomic instructions, and without
-        # those a notification of a virtio queue is lost now and then, which then stands still.
+        # One CPU, and room for another. For a single CPU TCG omits the barriers of atomic instructions. Then a
+        # notification of a virtio queue is lost now and then, and the queue makes no progress.
         options = 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr audit=0 net.ifnames=0 tsc=reliable'
         return [
             QEMU, *accelerator(), '-machine', 'pc', '-m', str(MEMORY), '-smp', '1,maxcpus=2', '-name', self.name,
@@ -158,7 +158,7 @@ class Guest:
         ]
 
     def launch(self):
-        """Start qemu, and do not wait."""
+        """Start qemu and do not wait."""
         why = lacking(self.kernel)
         if why:
             raise LabError(why)
@@ -176,7 +176,7 @@ class Guest:
                 os.close(tap)
 
     def wait(self, patience=PATIENCE):
-        """Until commands can be run; then, not before, the data tap is up."""
+        """Wait until commands can be run. The data tap is up after this call, and not before."""
         deadline = time.monotonic() + patience
         while READY not in self.said():
             ended = self.qemu.poll() is not None
@@ -192,7 +192,7 @@ class Guest:
         self.wait()
 
     def said(self):
-        """All of the console since launch()."""
+        """The output on the console since launch()."""
         self.console.seek(self.began)
         return self.console.read().decode(errors='replace')
 
@@ -202,9 +202,9 @@ class Guest:
     def run(self, command, **options):
         """A subprocess.Popen whose streams and exit status are those of a command in the guest.
 
-        `command` is text for sh, or words; `options` are Popen's, and stdin is /dev/null if they do not say otherwise.
-        Signals sent to the process reach the command; when the process is killed the command is killed, and what a
-        command leaves behind is killed when it ends.
+        `command` is text for sh, or a list of words. `options` are Popen's; the default of stdin is /dev/null. Signals
+        that are sent to the process reach the command. When the process is killed, the command is killed. Processes
+        that a command leaves are killed when the command ends.
         """
         if not isinstance(command, str):
             command = shlex.join(command)
@@ -212,7 +212,7 @@ class Guest:
         return self.lab.start(relay, **{'stdin': subprocess.DEVNULL, **options}, pass_fds=[self.end])
 
     def output(self, command, timeout=PATIENCE):
-        """What a command writes to stdout, which must end with status 0."""
+        """The stdout of a command, which must end with status 0."""
         process = self.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             out, err = process.communicate(timeout=timeout)
@@ -224,7 +224,7 @@ class Guest:
         return out
 
     def stop(self):
-        """At once: there is nothing in a guest that could be lost. It may be started again."""
+        """Stop the guest at once: it has no data that could be lost. The guest may be started again."""
         if self.qemu:
             self.qemu.kill()
         self.lab.close()

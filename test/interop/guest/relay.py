@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A command in a guest, as a process here: it has this one's stdin, stdout and stderr, its exit status and its signals.
+"""Represents a command in a guest by a process on the host. The command has the stdin, stdout and stderr of this
+process. The process has the exit status of the command, and forwards signals.
 
     relay.py ADDRESS GUEST COMMAND
 
-GUEST is a descriptor that becomes readable when the guest has ended. agent.py, the other side, describes what is said.
-When this process is killed, the command is, too.
+GUEST is a descriptor that becomes readable when the guest has ended. agent.py, the other side, describes the protocol.
+When this process is killed, the command is killed.
 """
 
 import os
@@ -15,15 +16,15 @@ import sys
 import threading
 
 PORT = 7
-PATIENCE = 60    # seconds for the agent to answer
-LOST = 255    # exit status when the guest's side has ended first
+PATIENCE = 60    # time limit in seconds for a response of the agent
+LOST = 255    # exit status if the guest has ended first
 PASSED_ON = signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2
 
 
 def end(status, why=None):
     if why:
         os.write(2, f'relay: {why}\n'.encode())
-    os._exit(status)    # whatever the threads do
+    os._exit(status)    # ends the process in spite of its threads
 
 
 def watch(guest):
@@ -39,7 +40,7 @@ def take_stdin(stream):
             stream.sendall(data)
         stream.shutdown(socket.SHUT_WR)
     except OSError:
-        pass    # the command reads no more
+        pass    # the command has closed its stdin
 
 
 def give(stream, fd):
@@ -48,7 +49,7 @@ def give(stream, fd):
             while data:
                 data = data[os.write(fd, data):]
     except OSError:
-        pass    # nobody reads any more: the command will hear of it
+        pass    # the reader has closed its end, and the command gets the error when it writes
     stream.close()
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Do guests boot, run commands as if they were here, reach each other, and leave nothing behind?
+"""Tests guests: they boot, run commands as the host would, reach each other, and leave nothing behind.
 
     test-guest.py [--kernel stable|backports]
 
-Prints TAP. Builds the guest where there is none; skips, with the reason, where none can be booted.
+Prints TAP. Builds the guest if there is none. Skips the tests, with the reason, if no guest can be booted.
 """
 
 import argparse
@@ -23,9 +23,9 @@ sys.path.insert(0, HERE)
 import guest as guests  # noqa: E402
 from guest import Guest, Lab, LabError, own_network  # noqa: E402
 
-LARGE = '/usr/bin/python3'    # some megabytes that are the same here and there
+LARGE = '/usr/bin/python3'    # a file of some megabytes that is the same on the host and in the guest
 ETH_P_ALL = 3
-NAME = f'uroce{os.getpid()}'  # what no other process of this machine has in its command line
+NAME = f'uroce{os.getpid()}'  # a word that no other process of this machine has in its command line
 OPEN = '''
 import time
 began = time.monotonic()
@@ -35,7 +35,7 @@ context = pyverbs.device.Context(name='rxe0')
 print(context.query_device().max_qp, *(round(end - start, 2) for start, end in
       ((began, imported), (imported, time.monotonic()))))
 '''
-# Starts a guest with this name, number and kernel, and waits to be killed.
+# Starts a guest with this name, number and kernel, and waits until it is killed.
 STARTER = f'''
 import sys
 sys.path.insert(0, {HERE!r})
@@ -63,7 +63,7 @@ def interfaces():
 
 
 def processes(word):
-    """How many there are on this machine with this in their command lines."""
+    """The number of processes on this machine with this word in their command lines."""
     count = 0
     for pid in filter(str.isdigit, os.listdir('/proc')):
         try:
@@ -75,7 +75,7 @@ def processes(word):
 
 
 class Pair:
-    """What the tests are about: two guests whose data taps are in one bridge."""
+    """Two guests whose data taps are in one bridge."""
 
     def __init__(self, kernel):
         self.kernel = kernel
@@ -117,12 +117,12 @@ class Pair:
         while select.select([wire], [], [], max(0, deadline - time.monotonic()))[0]:
             try:
                 frames.append(wire.recv(1 << 16))
-            except OSError:    # it was down
+            except OSError:    # the interface was down
                 pass
         return frames
 
     def test_silence(self):
-        """nothing goes over the data network unasked"""
+        """the guests send nothing to the data network on their own"""
         equal([frame[:64].hex() for frame in self.frames], [])
 
     def test_rxe(self):
@@ -135,12 +135,12 @@ class Pair:
             equal(mtu, ['4096'])
 
     def test_status(self):
-        """exit status passes"""
+        """exit statuses are returned"""
         for command, status in ('exit 37', 37), (['true'], 0), ('kill -9 $$', 137), ('/none', 127):
             equal(self.guests[0].run(command, stderr=subprocess.DEVNULL).wait(), status)
 
     def test_streams(self):
-        """stdin, stdout and stderr pass, each for itself"""
+        """stdin, stdout and stderr are forwarded separately"""
         said = os.urandom(1 << 20)
         done = self.guests[0].run('cat; echo end >&2', stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE).communicate(said, timeout=60)
@@ -148,7 +148,7 @@ class Pair:
         equal(done[1], b'end\n')
 
     def test_dialogue(self):
-        """a line goes in, a line comes out"""
+        """a command reads a line and writes a line, in turns"""
         process = self.guests[0].run('while read -r line; do echo "<$line>"; done', stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True, bufsize=1)
         began = time.monotonic()
@@ -160,7 +160,7 @@ class Pair:
         equal(process.returncode, 0)
 
     def test_large(self):
-        """a large output is whole, whether or not stdin was read"""
+        """a large output is complete, whether or not stdin was read"""
         with open(LARGE, 'rb') as file:
             expected = file.read()
         process = self.guests[0].run(['cat', LARGE], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -172,7 +172,7 @@ class Pair:
         assert found == expected, f'{len(found)} bytes of {len(expected)}, or others'
 
     def test_many(self):
-        """many commands at once"""
+        """many commands run at once"""
         running = [self.guests[0].run(f'cat; exit {number}', stdin=subprocess.PIPE) for number in range(20)]
         for process in running:
             process.stdin.close()
@@ -190,19 +190,19 @@ class Pair:
         equal(process.wait(30), 5)
 
     def test_kill(self):
-        """a command ends with its process here"""
+        """a command ends when its process on the host ends"""
         process = self.guests[0].run('sleep 1000')
         wait_until(lambda: self.count('sleep') == 1)
         process.kill()
         wait_until(lambda: self.count('sleep') == 0)
 
     def test_left(self):
-        """what a command leaves behind is killed"""
+        """processes that a command leaves are killed"""
         equal(self.guests[0].output('sleep 1000 & echo done'), 'done\n')
         wait_until(lambda: self.count('sleep') == 0)
 
     def test_host(self):
-        """the host's files are there, and cannot be changed"""
+        """the guest has the host's files, and cannot change them"""
         equal(self.guests[0].output(['cat', os.path.abspath(__file__)]), open(__file__, encoding='utf-8').read())
         assert self.guests[0].run(f'touch {HERE}/new', stderr=subprocess.DEVNULL).wait(30) != 0
         assert not os.path.exists(f'{HERE}/new')
@@ -219,7 +219,7 @@ class Pair:
         print('# max_qp, seconds to import, to open:', said.strip())
 
     def test_rdma(self):
-        """RDMA goes between two guests"""
+        """two guests exchange data by RDMA"""
         words = 'ibv_rc_pingpong -d rxe0 -g 1 -m 4096 -n 20'
         server = self.guests[0].run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         wait_until(lambda: ':18515' in self.guests[0].output('ss -ltn'))
@@ -228,7 +228,7 @@ class Pair:
         equal(server.wait(30), 0)
 
     def test_end(self):
-        """a command hears that its guest has ended, and the guest boots again"""
+        """the process of a command ends when its guest ends, and the guest boots again"""
         process = self.guests[1].run('sleep 1000', stderr=subprocess.PIPE, text=True)
         self.guests[1].qemu.kill()
         equal(process.communicate(timeout=30)[1], 'relay: the guest has ended\n')
@@ -238,7 +238,7 @@ class Pair:
         self.guests[1].output('true')
 
     def test_stop(self):
-        """nothing is left after stop"""
+        """nothing is left after stop()"""
         running = self.guests[0].run('sleep 1000')
         for guest in self.guests:
             guest.stop()
@@ -247,7 +247,7 @@ class Pair:
         equal(interfaces(), self.links)
 
     def test_killed(self):
-        """nothing is left when who started a guest is killed, in mid-boot or later"""
+        """nothing is left when the program that started a guest is killed, during the boot or later"""
         with tempfile.TemporaryDirectory() as folder:
             for is_early in True, False:
                 starter = subprocess.Popen([sys.executable, '-c', STARTER + ('' if is_early else '''
@@ -278,7 +278,7 @@ process.wait()
         return 'it booted'
 
     def test_failures(self):
-        """a guest that cannot boot says why"""
+        """a guest that cannot boot reports the reason"""
         for words, traits in (('Unable to mount root', {'arguments': 'rdinit=/none'}),
                               ('FAILED: the host has no /none', {'arguments': 'guest_tree=/none'}),
                               ('build --kernel none', {'kernel': 'none'}),

@@ -1,68 +1,70 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Peers: whoever can be one end of the wire. doc/guides/interop.md says how another is added."""
+"""Peers: the programs that can be one end of the wire. doc/guides/interop.md describes how to add another."""
 
 import importlib
 
 
 class PeerError(Exception):
-    """What a peer could not do, and why."""
+    """An operation of a peer has failed. The text gives the reason."""
 
 
 class Missing(PeerError):
-    """What the machine lacks for this peer."""
+    """The machine lacks something that this peer needs."""
 
 
 class Peer:
-    """One implementation of RoCE v2, at one end of the wire.
+    """One implementation of RoCEv2, at one end of the wire.
 
-    `words` are what it can do: types of QP and operations as actor has them, `ipv6`, and `stock` where programs run on
-    it. A scenario that needs a word that a peer lacks is skipped with it.
+    `words` are its features: types of QP and operations as in `actor`, `ipv6`, and `stock` if other programs run on it.
+    A scenario that needs a word is skipped with a peer that lacks the word.
     """
 
-    name = None    # in PEERS
+    name = None    # name in PEERS
     words = frozenset()
-    quirks = {}    # {word: what it is known to get wrong, and since when}; scenarios expect it of this peer alone
+    quirks = {}    # {word: a known fault, and since when}; scenarios expect the fault of this peer only
 
     def __init__(self, number, network, log):
-        """The peer of port `number` (1 or 2) of a Network; it writes what it has to say to the file `log`."""
+        """The peer of port `number` (1 or 2) of a Network. It writes its output to the file `log`."""
         self.number = number
         self.network = network
         self.log = log
 
     def prepare(self):
-        """What takes a while or the machine's own network: before there is a network of ours. Raises Missing."""
+        """Do what takes long, or needs the network of the machine, before the network of the test exists. Raises
+        Missing."""
 
     def start(self):
-        """Make the port, where network.has(self.number) is not so yet, and begin. The wire may not be joined yet."""
+        """Make the port, unless network.has(self.number), and start. The wire may not be joined yet."""
         raise NotImplementedError
 
     def ready(self):
-        """The wire is joined: be ready for operations."""
+        """Prepare for operations: the wire is joined now."""
 
     def stop(self):
-        """Leave nothing behind but the port, which start() may find. It may have been started in part, or not at all."""
+        """Leave nothing behind but the port, which start() may find. The peer may have been started in part or not at
+        all."""
         raise NotImplementedError
 
     def call(self, operation, **words):
-        """Do one operation of doc/guides/interop.md: the answer. Raises PeerError."""
+        """Do one operation of doc/guides/interop.md and return its response. Raises PeerError."""
         raise NotImplementedError
 
     def counters(self):
-        """Counters of the device by name; those with names of rxe and mlx5 are compared with the capture."""
+        """Counters of the device by name. Those with names of rxe and mlx5 are compared with the capture."""
         return {}
 
     def version(self):
-        """What the matrix says of it."""
+        """Text about the version of the peer, for the matrix."""
         return ''
 
     def restart(self):
-        """As new, after a scenario that failed. Where that raises PeerError all begins anew, the network, too."""
+        """Start again after a failed scenario. If this raises PeerError, a new network and new peers are made."""
         self.stop()
         self.start()
         self.ready()
 
 
-# name: module and class, and arguments
+# name: module, class and arguments
 PEERS = {
     'uroce': ('uroce', 'Uroce', {'port': 'af_packet'}),
     'uroce-tap': ('uroce', 'Uroce', {'port': 'tap'}),

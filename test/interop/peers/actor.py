@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A peer with verbs: its operations are done by the program `actor`, wherever that runs."""
+"""A peer with verbs: the program `actor` executes its operations, on the host or in a guest."""
 
 import json
 import os
@@ -9,22 +9,22 @@ import time
 from peers import Peer, PeerError
 
 ACTOR = 'build/test/interop/actor'
-PATIENCE = 30    # seconds for the answer to an operation, beside what the operation itself may wait
+PATIENCE = 30    # time limit in seconds for a response, in addition to the timeout of the operation itself
 
 
 class ActorPeer(Peer):
-    """start() sets self.process: what has the actor's standard input and output as pipes."""
+    """start() sets self.process, which has the actor's standard input and output as pipes."""
 
     words = frozenset(['RC', 'UC', 'UD', 'ipv6', 'SRQ', 'WINDOW', 'MULTICAST', 'ATOMIC', 'IMM', 'INV', 'SOLICITED', 'stock'])
     process = None
-    device = None    # its name, None for the first
+    device = None    # name of the device; None: the first
 
     def call(self, operation, **words):
         self.send(operation, **words)
         return self.answer(int(words.get('ms', 0)) / 1000)
 
     def send(self, operation, **words):
-        """The first half of call()."""
+        """Send an operation: the first half of call()."""
         line = ' '.join([operation, *[f'{key}={value}' for key, value in words.items() if value is not None]])
         self.log.write(f'{time.monotonic():.3f} > {line}\n')
         try:
@@ -75,5 +75,5 @@ class ActorPeer(Peer):
         self.process = None
 
     def finish(self):
-        """End the process, which was asked to."""
+        """Wait for the end of the process, which has been told to end."""
         raise NotImplementedError

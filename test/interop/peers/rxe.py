@@ -10,7 +10,7 @@ from peers import Missing
 from peers.actor import ACTOR, ActorPeer
 from uroce_ports import TOP, stop
 
-# Processes that hang in the kernel, and whether the interface still takes what it is given.
+# Commands that print processes which hang in the kernel, and whether the interface still sends frames.
 STATE = ('for p in /proc/[0-9]*; do ! grep -q "^State:.D" $p/status || cat $p/comm $p/stack; done; '
          'tc -s qdisc show dev eth1; ip -s link show dev eth1; sleep 1; ip -s link show dev eth1')
 COUNTERS = '/sys/class/infiniband/rxe0/ports/1/hw_counters'
@@ -62,13 +62,13 @@ class Rxe(ActorPeer):
             self.guest = None
 
     def restart(self):
-        """A new actor in the same guest. What hangs in its kernel is told first, for it stays there."""
+        """Start a new actor in the same guest. First log the processes that hang in the kernel: they stay there."""
         self.log.write(f'state of the guest:\n{self.guest.output(STATE)}')
         self.end()
         self.begin_actor()
 
     def call(self, operation, **words):
-        # The kernel's IP drops what comes to a group that no socket of the guest has joined.
+        # The guest's IP layer drops datagrams to a group that no socket of the guest has joined.
         if operation == 'attach':
             words['interface'] = 'eth1'
         return super().call(operation, **words)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Datagrams made by hand from Ethernet up: plain Python on a packet socket, with no verbs and nothing of uroce.
+"""A peer that makes all headers from Ethernet up itself: plain Python on a packet socket, without verbs and without
+uroce.
 
-A thread takes what comes, and answers who asks for the port's addresses; operations are done by who calls them.
-Either holds the condition `changed` while it does.
+A thread receives frames, and responds to requests for the port's addresses. The caller's thread executes operations.
+Both hold the condition `changed` in the meantime.
 """
 
 import collections
@@ -16,15 +17,15 @@ import zlib
 from network import DATA_MTU
 from peers import Peer, PeerError
 
-ETH_P_ALL, IPV4, ARP, IPV6 = 0x0003, 0x0800, 0x0806, 0x86dd    # of Ethernet
+ETH_P_ALL, IPV4, ARP, IPV6 = 0x0003, 0x0800, 0x0806, 0x86dd    # EtherTypes
 SOL_PACKET, PACKET_IGNORE_OUTGOING = 263, 23
-UDP, ICMPV6 = 17, 58                                           # of IP
-SOLICITATION, ADVERTISEMENT = 135, 136                         # of ICMPv6 [RFC 4861]
+UDP, ICMPV6 = 17, 58                                           # protocols of IP
+SOLICITATION, ADVERTISEMENT = 135, 136                         # types of ICMPv6 [RFC 4861]
 SOURCE_PORT, ROCE_PORT = 0xc000, 4791
 BTH, DETH = struct.Struct('!BBHII'), struct.Struct('!II')      # [IBA 9.2, 9.3.3]
 SEND_ONLY, SEND_ONLY_IMM = 0x64, 0x65
 MIGRATED, PKEY, QKEY = 0x40, 0xffff, 0x11111111
-GRH = 40                                                       # bytes of a receive before its data
+GRH = 40                                                       # bytes of a receive buffer before the data
 
 
 def packed(address):
@@ -50,7 +51,8 @@ def neighbour_packet(source, destination, kind, flags, target, option):
 
 
 def icrc(ip, rest):
-    """Of an IP header and all between it and the ICRC: what may change on the way counts as ones [IBA A17.3.3]."""
+    """The ICRC of an IP header and the bytes between it and the ICRC. Fields that may change count as ones [IBA
+    A17.3.3]."""
     ones, ip = b'\xff' * 8, bytearray(ip)
     if len(ip) == 20:
         ip[1:2], ip[8:9], ip[10:12] = ones[:1], ones[:1], ones[:2]
@@ -72,7 +74,7 @@ class End:
         self.receives = collections.deque()
         self.completions = {'send': [], 'recv': []}
         self.psn = 0
-        self.qkey = None    # until it is connected
+        self.qkey = None    # None until the QP is connected
 
 
 class Udp(Peer):
@@ -84,7 +86,7 @@ class Udp(Peer):
             self.network.make_veth(self.number, DATA_MTU)
         self.addresses = [packed(address) for address in self.network.addresses(self.number)]
         self.changed = threading.Condition()
-        self.neighbours = {}    # IP address: that of Ethernet
+        self.neighbours = {}    # {IP address: MAC}
         self.ends = {}
         self.next_qpn = 0x11
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -114,7 +116,7 @@ class Udp(Peer):
         self.log.write(f'< {answer}\n')
         return answer
 
-    # ----------------------------------------------------------------------------------- what comes
+    # ------------------------------------------------------------------------------------- receiving
 
     def receive(self):
         while self.thread:
@@ -172,7 +174,7 @@ class Udp(Peer):
             completion['imm'] = int.from_bytes(packet[at - 4:at], 'big')
         end.completions['recv'].append(completion)
 
-    # ------------------------------------------------------------------------------------ what goes
+    # --------------------------------------------------------------------------------------- sending
 
     def transmit(self, mac, ethertype, packet):
         self.socket.send(mac + self.mac + struct.pack('!H', ethertype) + packet)

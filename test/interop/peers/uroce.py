@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""uroce on a port of this machine, by its libibverbs, in a process of its own."""
+"""uroce on a port of this machine, through its libibverbs, in a process of its own."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def veth(network, number):
 def veth_for_xdp(network, number):
     if not os.path.exists(uroce_ports.built(uroce_ports.XDP_PROGRAM)):
         raise Missing(f'{uroce_ports.XDP_PROGRAM} was not built: it needs clang and libbpf-dev')
-    # The driver has RoCE alone, the kernel all else: so the addresses are the kernel's, and it answers for them.
+    # The driver gets only RoCE, the kernel all other frames. So the kernel has the addresses and responds for them.
     network.make_veth(number, uroce_ports.XDP_LINK_MTU)
     network.give_kernel(number)
 
@@ -31,11 +31,11 @@ def tap(network, number):
     network.make_tap(number)
 
 
-# A receive ring that holds what the windows of all QPs of a scenario allow: the driver does not count what the kernel drops
-# where it is full.
+# Frames of a receive ring that is large enough for the windows of all QPs of a scenario. The driver does not count
+# the frames that the kernel drops if the ring is full.
 AF_PACKET_RING = uroce_ports.af_packet_ring(4096)
 
-# name of the port: who makes it, its driver, and the driver's options beside the interface
+# {name of the port: (function that makes it, its driver, options of the driver in addition to the interface)}
 PORTS = {
     'af_packet': (veth, 'net_af_packet', f',qdisc_bypass=1,{AF_PACKET_RING}'),
     'af_xdp': (veth_for_xdp, 'net_af_xdp',
@@ -50,7 +50,7 @@ class Uroce(ActorPeer):
         self.make_port, self.driver, self.keys = PORTS[port]
 
     def options(self):
-        """What uroce-run is given for this port."""
+        """The options of uroce-run for this port."""
         interface = self.network.port(self.number)
         addresses = [] if self.driver == 'net_af_xdp' else self.network.addresses(self.number)
         device = ','.join([f'{self.driver}0', *[f'addr={address}' for address in addresses]])
@@ -61,7 +61,7 @@ class Uroce(ActorPeer):
             raise Missing(f'{ACTOR} was not built')
         if not self.network.has(self.number):
             self.make_port(self.network, self.number)
-        # A program of AF_XDP that was ended leaves its XDP program behind.
+        # A killed program leaves the XDP program of its AF_XDP port attached.
         self.network.ip(f'link set {self.network.port(self.number)} xdp off')
         self.begin(self.network.lab.start([RUN, *self.options(), '--', os.path.join(TOP, ACTOR)],
                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log))
@@ -78,7 +78,7 @@ class Uroce(ActorPeer):
     def counters(self):
         said = subprocess.run([STAT, '--json', '--all', f'{self.process.pid}/uroce0'], capture_output=True, text=True,
                               check=False)
-        # Before its device was opened there is nothing to tell.
+        # There are no counters before the device is opened.
         return json.loads(said.stdout)['devices'][0]['counters'] if said.returncode == 0 else {}
 
     def version(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What peers are asked to do with each other. A scenario is a function of a Scene; it raises Failure."""
+"""The scenarios: each is a function of a Scene, with operations for the peers. It raises Failure."""
 
 import importlib
 
@@ -18,15 +18,16 @@ class Scenario:
         self.families = (False, True) if is_both_families else (False,)
         self.group = group
         self.is_short = is_short
-        self.clean = clean      # nothing is to be sent twice, nor refused
-        self.seconds = seconds    # what is taken for hanging
+        self.clean = clean      # there must be no retransmission and no NAK
+        self.seconds = seconds    # time after which the scenario counts as hanging
 
     def variants(self):
         return [(is_ipv6, mtu) for is_ipv6 in self.families for mtu in self.mtus]
 
 
 def scenario(needs=('RC',), mtus=(1024,), both=True, short=False, clean=True, seconds=120):
-    """Register a function: what it needs of the peers, path MTUs, whether both address families."""
+    """Register a function, with the features that it needs of the peers, path MTUs, and whether both address families
+    run."""
     def register(function):
         name = function.__name__.replace('__', ':').replace('_', '-')
         SCENARIOS[name] = Scenario(function, name, needs, mtus, both, function.__module__.split('.')[-1], short,

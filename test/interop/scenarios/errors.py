@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is refused, by what is in the request."""
+"""Requests that the responder must refuse because of their contents."""
 
 from ends import Skip, expect
 from peers import PeerError
@@ -10,7 +10,7 @@ SHORT_S = 20
 
 
 def refused(s, op, size=64, status=REFUSED, b=None, connect=None, **words):
-    """A request that ends in `status`: both ends are in error, nothing was written, what follows is flushed."""
+    """Post a request that ends in `status`. Both ends go to ERR, nothing is written, and later requests are flushed."""
     a, other = s.pair(b=b, **(connect or {}))
     other.clear()
     if callable(words.get('rkey')):
@@ -27,14 +27,14 @@ def refused(s, op, size=64, status=REFUSED, b=None, connect=None, **words):
 
 @scenario(clean=False, short=True)
 def bad_rkey(s):
-    """WRITE, READ and FETCH_ADD with a key that is nobody's"""
+    """WRITE, READ and FETCH_ADD with an invalid key"""
     for op, size in ('WRITE', 64), ('WRITE', 3 * s.mtu), ('READ', 64), ('FETCH_ADD', 8):
         refused(s, op, size, rkey=lambda other: other.rkey ^ 0x5a)
 
 
 @scenario(clean=False)
 def out_of_range(s):
-    """WRITE, READ and FETCH_ADD past the end, and of addresses that wrap"""
+    """WRITE, READ and FETCH_ADD beyond the end of the region, and at addresses that wrap"""
     for op, size, at in (('WRITE', 64, 65536 - 63), ('WRITE', 3 * s.mtu, 65536 - s.mtu), ('READ', 64, 65536 - 63),
                          ('READ', 3 * s.mtu, 65536 - s.mtu), ('FETCH_ADD', 8, 65536), ('WRITE', 64, -64)):
         refused(s, op, size, at=at)
@@ -52,7 +52,7 @@ def missing_right(s):
 @scenario(clean=False)
 def missing_right_of_qp(s):
     """WRITE, READ and FETCH_ADD where the QP does not allow it"""
-    status = {'REM_INV_REQ_ERR', REFUSED}    # [IBA] asks for the first; rxe says the first
+    status = {'REM_INV_REQ_ERR', REFUSED}    # [IBA] requires the first, and rxe returns it
     for op, size, rights in ('WRITE', 64, 'read+atomic'), ('READ', 64, 'write+atomic'), ('FETCH_ADD', 8, 'write+read'):
         a, other = s.pair(other_access=rights)
         other.clear()
@@ -63,14 +63,14 @@ def missing_right_of_qp(s):
 
 @scenario(clean=False)
 def too_long(s):
-    """SENDs that are longer than the receive: of one packet, and of several"""
+    """SENDs that are longer than the receive buffer: of one packet, and of several"""
     for size, room in (64, 63), (3 * s.mtu, 2 * s.mtu), (s.mtu + 1, s.mtu):
         a, b = s.pair()
         b.clear()
         b.recv(room, offset=1024)
         a.send('SEND', size)
-        # The responder names the error; the requester is told of an operation that failed, or of a request that
-        # cannot be: implementations differ, and [IBA] lets them (9.9.6.3, table of NAK codes).
+        # The responder completes with the error. The requester gets a failed operation or an invalid request:
+        # implementations differ, and [IBA] allows both (9.9.6.3, table of NAK codes).
         a.done(status={'REM_INV_REQ_ERR', 'REM_OP_ERR'}, seconds=SHORT_S)
         b.received(status='LOC_QP_OP_ERR' if 'too-long-status' in b.peer.quirks else 'LOC_LEN_ERR')
         b.check_clear(1024)
@@ -79,7 +79,7 @@ def too_long(s):
 
 @scenario(needs=('UD',), clean=False)
 def wrong_qkey(s):
-    """A datagram with another Q_Key is dropped, and the next one comes"""
+    """A datagram with another Q_Key is dropped, and the next one arrives"""
     a, b = s.pair('UD')
     b.recv(64 + 40, n=2)
     a.send('SEND', 64, qkey=0x22222222)
@@ -94,19 +94,19 @@ def wrong_qkey(s):
 
 @scenario(needs=('UD',), both=False, clean=False)
 def ud_too_long(s):
-    """A datagram that is longer than its receive does no harm; those after it come"""
+    """A datagram that is longer than its receive buffer has no effect on memory; later datagrams arrive"""
     a, b = s.pair('UD')
     b.clear()
     b.recv(32 + 40)
     a.send('SEND', 64)
     a.done()
     b.check_clear(1024, 72)
-    b.poll('recv', 1, 0.5)    # an error of the receive, or nothing: a datagram may be lost
+    b.poll('recv', 1, 0.5)    # an error of the receive request, or no completion: a datagram may be lost
 
 
 @scenario(needs=('RC', 'ATOMIC'), clean=False)
 def misaligned_atomic(s):
-    """FETCH_ADD and CMP_SWAP of an address that is no multiple of eight"""
+    """FETCH_ADD and CMP_SWAP at an address that is no multiple of eight"""
     for op in 'FETCH_ADD', 'CMP_SWAP':
         try:
             refused(s, op, 8, status='REM_INV_REQ_ERR', at=4)
@@ -126,7 +126,7 @@ def nobody_there(s):
 
 @scenario(clean=False, both=False, seconds=200)
 def destroyed(s):
-    """The responder's QP goes away in the middle of a message of 4 MiB; other QPs go on"""
+    """The responder's QP is destroyed in the middle of a message of 4 MiB; other QPs continue"""
     size = 4 << 20
     a, b = s.pair(size=size, timeout=16, retry=3)
     one, other = s.pair()
@@ -142,7 +142,7 @@ def destroyed(s):
 
 @scenario(clean=False, both=False, seconds=200)
 def into_error(s):
-    """The responder's QP goes to ERR: its receives are flushed, and the requester gives up"""
+    """The responder's QP goes to ERR: its receive requests are flushed, and the requester gives up"""
     a, b = s.pair(timeout=16, retry=3)
     b.recv(64, n=3)
     b.call('modify', state='ERR')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The same traffic over a wire that loses, doubles, disorders, damages and delays."""
+"""The same traffic over a wire that loses, duplicates, reorders, corrupts and delays packets."""
 
 import threading
 import time
@@ -7,13 +7,13 @@ import time
 from ends import expect
 from scenarios import scenario
 
-N, SIZE = 64, 16384    # messages of each kind, and their size
+N, SIZE = 64, 16384    # number of messages of each kind, and their size
 PATIENCE_S = 240
 SLOW = {'timeout': 18, 'retry': 7}
 
 
 def traffic(s, ops=('SEND', 'WRITE', 'READ'), n=N, size=SIZE, both=False, **words):
-    """n messages of each kind, 16 requests a list, every byte looked at."""
+    """n messages of each kind, 16 requests a list; every byte is checked."""
     s.lossless = False
     a, b = s.pair(size=n * size, depth=2 * n, **{**SLOW, **words})
     for k, op in enumerate(ops):
@@ -57,25 +57,25 @@ def loss_5e_2(s):
 
 @scenario(clean=False, seconds=800)
 def loss_of_requests(s):
-    """Requests alone are lost, two of a hundred"""
+    """Only requests are lost, two of a hundred"""
     lossy(s, 'request', 0.02)
 
 
 @scenario(clean=False, seconds=800)
 def loss_of_acks(s):
-    """ACKs alone are lost, a third of them"""
+    """Only ACKs are lost, a third of them"""
     lossy(s, 'ack', 0.3, ops=('SEND', 'WRITE'))
 
 
 @scenario(clean=False, seconds=800)
 def loss_of_responses(s):
-    """READ responses alone are lost, two of a hundred"""
+    """Only READ responses are lost, two of a hundred"""
     lossy(s, 'response', 0.02, ops=('READ',))
 
 
 @scenario(clean=False, seconds=400, both=False, needs=('RC', 'ATOMIC'))
 def loss_of_atomic_responses(s):
-    """Answers of atomics are lost: each is done once all the same"""
+    """Responses to atomics are lost: each atomic is still executed once"""
     s.lossless = False
     a, b = s.pair(depth=128, **SLOW)
     b.word(0, 0)
@@ -89,7 +89,7 @@ def loss_of_atomic_responses(s):
 
 @scenario(clean=False, seconds=400)
 def loss_by_script(s):
-    """The first packet, the last, the ACK, the READ request: each lost once"""
+    """The first packet, the last, the ACK, the READ request: each is lost once"""
     for sender, opcodes, which in ((s.a.number, 'request', '1'), (s.a.number, 'request', '16'),
                                    (s.b.number, 'ack', '1'), (s.b.number, 'response', '1')):
         s.wire.clear()
@@ -99,7 +99,7 @@ def loss_by_script(s):
 
 @scenario(clean=False, seconds=400)
 def duplication(s):
-    """A packet of ten comes twice"""
+    """A packet of ten is duplicated"""
     s.wire.rule(0, 'all', 'duplicate', 0.1)
     traffic(s)
 
@@ -111,24 +111,24 @@ def reorder(s, distance):
 
 @scenario(clean=False, seconds=800)
 def reordering_by_2(s):
-    """A packet of fifty comes two packets late"""
+    """A packet of fifty arrives two packets late"""
     reorder(s, 2)
 
 
 @scenario(clean=False, seconds=800)
 def reordering_by_16(s):
-    """A packet of fifty comes sixteen packets late"""
+    """A packet of fifty arrives sixteen packets late"""
     reorder(s, 16)
 
 
 @scenario(clean=False, seconds=800)
 def reordering_by_64(s):
-    """A packet of fifty comes sixty-four packets late"""
+    """A packet of fifty arrives sixty-four packets late"""
     reorder(s, 64)
 
 
 def read_behind(s, writes, *rules):
-    """A READ of eight packets behind so many WRITEs, over a wire with rules."""
+    """A READ of eight packets after so many WRITEs, over a wire with rules."""
     s.lossless = False
     size = 8 * s.mtu
     a, b = s.pair(size=2 * size, depth=8, **SLOW)
@@ -144,15 +144,15 @@ def read_behind(s, writes, *rules):
 
 @scenario(clean=False, seconds=400)
 def ack_amid_read(s):
-    """A WRITE comes once more, late, while the last response of a READ behind it is under way"""
+    """A WRITE arrives again, late, while the last response of a later READ is in flight"""
     read_behind(s, 1, (s.a.number, 'RC_WRITE_ONLY', 'delay 300000', 'script 1'),
                 (s.b.number, 'RC_READ_RESPONSE_LAST', 'delay 600000', 'script 1'))
 
 
 @scenario(clean=False, seconds=400)
 def late_ack_amid_read(s):
-    """The ACK of a WRITE comes two packets late: behind that of the next WRITE, amid a READ"""
-    # What is behind the first WRITE comes 10 ms after it, so that one ACK cannot do for both WRITEs.
+    """The ACK of a WRITE arrives two packets late: after the ACK of the next WRITE, amid a READ"""
+    # The requests after the first WRITE arrive 10 ms after it, so that one ACK cannot acknowledge both WRITEs.
     read_behind(s, 2, (s.a.number, 'RC_WRITE_ONLY', 'delay 10000', 'script 2'),
                 (s.a.number, 'RC_READ_REQUEST', 'delay 10000', 'script 1'),
                 (s.b.number, 'ack', 'reorder 2', 'script 1'))
@@ -160,21 +160,21 @@ def late_ack_amid_read(s):
 
 @scenario(clean=False, seconds=800)
 def corruption(s):
-    """A bit of a packet of a hundred is wrong: none of it reaches memory"""
+    """A packet of a hundred has a wrong bit: none of its bytes reach memory"""
     s.wire.rule(0, 'all', 'corrupt', 0.01)
     traffic(s)
 
 
 @scenario(clean=False, seconds=400, both=False)
 def delay(s):
-    """Each packet is under way for 5 ms"""
+    """Each packet is delayed by 5 ms"""
     s.wire.rule(0, 'all', 'delay 5000', 1)
     traffic(s, n=32)
 
 
 @scenario(clean=False, seconds=400, both=False)
 def everything_at_once(s):
-    """Loss, duplicates, disorder and damage together"""
+    """Loss, duplicates, reordering and corruption together"""
     for what in 'drop', 'duplicate', 'corrupt', 'reorder 4':
         s.wire.rule(0, 'all', what, 0.005)
     traffic(s)
@@ -182,7 +182,7 @@ def everything_at_once(s):
 
 @scenario(clean=False, seconds=400, both=False)
 def blackout(s):
-    """Two seconds of nothing, in the middle of it all"""
+    """The wire loses all packets for two seconds, in the middle of the traffic"""
     def darken():
         time.sleep(0.3)
         s.wire.rule(0, 'all', 'blackout 2000', 'script 1')
@@ -197,7 +197,7 @@ def blackout(s):
 
 @scenario(needs=('UC',), clean=False, both=False)
 def uc_loss(s):
-    """UC over a wire that loses: messages come whole or not at all"""
+    """UC over a wire that loses packets: messages arrive completely or not at all"""
     s.lossless = False
     size, n = 4 * s.mtu, 64
     a, b = s.pair('UC', size=n * size, depth=128)

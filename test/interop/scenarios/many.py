@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Many QPs, and both sides at once."""
+"""Scenarios with many QPs, and with requests of both sides at once."""
 
 import threading
 
@@ -44,7 +44,7 @@ def memory(size, window):
     return (4 * window + 2) * size
 
 
-# A guest that is emulated loses frames of its own under such a load.
+# An emulated guest loses frames itself under such a load.
 @scenario(needs=('RC', 'ATOMIC'), short=True, clean=False)
 def both_ways(s):
     """Both sides send, write, read and add at once"""
@@ -83,7 +83,7 @@ def qps_256(s):
 
 @scenario(both=False)
 def again(s):
-    """Twenty connections, one after the other, some with the PSNs of the one before"""
+    """Twenty connections, one after the other; some use the PSNs of the previous one"""
     for k in range(20):
         a, b = s.pair(size=4096, depth=4)
         b.recv(4096)

@@ -10,7 +10,7 @@ IMM = 0xa0b0c000
 
 
 def around(mtu):
-    """Lengths on either side of each boundary: of a packet, of padding, of a segment."""
+    """Lengths on both sides of each boundary: of a packet, of padding, of a segment."""
     return [0, 1, 2, 3, 4, mtu - 1, mtu, mtu + 1, 2 * mtu - 1, 2 * mtu, 2 * mtu + 1, 5 * mtu + 3]
 
 
@@ -19,7 +19,7 @@ def datagrams(mtu):
 
 
 def send_each(s, kind, sizes, op='SEND'):
-    """Each size by itself, then all of them in flight at once."""
+    """Send each size alone, then all of them in flight at once."""
     grh = 40 if kind == 'UD' else 0
     a, b = s.pair(kind, size=max(sizes) + 64 + grh, depth=64)
     for k, size in enumerate(sizes):
@@ -44,7 +44,7 @@ def rc_send(s):
 
 @scenario(mtus=ALL_MTUS, short=True)
 def rc_write(s):
-    """RC WRITEs around each boundary; nothing beside them is touched"""
+    """RC WRITEs around each boundary; no other bytes are changed"""
     sizes = around(s.mtu)
     a, b = s.pair(size=max(sizes) + 64)
     for k, size in enumerate(sizes):
@@ -59,7 +59,7 @@ def rc_write(s):
 
 @scenario(mtus=ALL_MTUS)
 def rc_read(s):
-    """RC READs around each boundary; nothing beside them is touched"""
+    """RC READs around each boundary; no other bytes are changed"""
     sizes = around(s.mtu)
     a, b = s.pair(size=max(sizes) + 64)
     for k, size in enumerate(sizes):
@@ -79,7 +79,7 @@ def rc_send_immediate(s):
 
 @scenario(needs=('RC', 'IMM'), mtus=ALL_MTUS)
 def rc_write_immediate(s):
-    """RC WRITEs with immediate data: each takes a receive, and its length is told"""
+    """RC WRITEs with immediate data: each uses a receive request, which gets the length"""
     sizes = around(s.mtu)
     a, b = s.pair(size=max(sizes) + 64)
     b.recv(0, n=len(sizes))
@@ -119,7 +119,7 @@ def rc_megabyte(s):
 
 @scenario(mtus=(4096,), both=False, seconds=400)
 def rc_64_megabytes(s):
-    """One RC WRITE of 64 MiB, and one READ that brings it back"""
+    """One RC WRITE of 64 MiB, and one READ of the same bytes"""
     size = 64 * MIB
     a, b = s.pair(size=size, timeout=20)
     a.fill(5, size)
@@ -134,14 +134,14 @@ def rc_64_megabytes(s):
 
 @scenario(both=False)
 def rc_inline(s):
-    """SENDs and WRITEs whose data is copied as they are posted"""
+    """SENDs and WRITEs whose data is copied when they are posted"""
     a, b = s.pair(a={'inline': 64})
     for k, size in enumerate((0, 1, 31, 64)):
         b.clear(256)
         b.recv(64)
         a.fill(k, size)
         a.send('SEND', size, flags='signaled+inline')
-        a.fill(k + 100, size)    # what was posted is not to follow
+        a.fill(k + 100, size)    # the posted requests must not contain this change
         a.done()
         b.received()
         b.check(k, size)
@@ -154,7 +154,7 @@ def rc_inline(s):
 
 @scenario(needs=('RC', 'SOLICITED'), both=False)
 def rc_solicited(s):
-    """Only a solicited SEND wakes who waits for such"""
+    """Only a solicited SEND causes an event for an application that requested solicited events"""
     a, b = s.pair()
     b.recv(64, n=3)
     b.call('arm', of='recv', solicited=1)
@@ -186,7 +186,7 @@ def uc_send_immediate(s):
 
 @scenario(needs=('UC', 'IMM'), mtus=ALL_MTUS)
 def uc_write(s):
-    """UC WRITEs, each followed by one with immediate data, so that its end is known"""
+    """UC WRITEs, each followed by one with immediate data, whose completion shows the end"""
     sizes = around(s.mtu)
     a, b = s.pair('UC', size=max(sizes) + 64)
     b.recv(0, n=len(sizes))
@@ -216,7 +216,7 @@ def ud_send_immediate(s):
 
 @scenario(needs=('UD',), both=False)
 def ud_source(s):
-    """A datagram tells of which QP it is; the answer goes there"""
+    """The completion of a datagram has the QP of its sender; the reply is sent there"""
     a, b = s.pair('UD')
     b.recv(64 + 40)
     a.recv(64 + 40)
@@ -235,7 +235,7 @@ def ud_source(s):
 
 @scenario(needs=('UD', 'MULTICAST'))
 def ud_multicast(s):
-    """A datagram to a group: who attached has it, who left has none"""
+    """A datagram to a group: attached QPs receive it, detached QPs do not"""
     group = 'ff0e::4:77' if s.is_ipv6 else '239.1.2.3'
     a, b = s.pair('UD')
     b.call('attach', group=group)

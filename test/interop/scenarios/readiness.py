@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A receiver that is not ready: RNR NAK, its timers, and how often it is tried."""
+"""A receiver that is not ready: RNR NAK, the codes of its timer, and the number of retries."""
 
 import time
 
 from ends import expect
 from scenarios import scenario
 
-# min_rnr_timer: milliseconds [IBA 9.7.5.2.8, table 45]
+# {code of min_rnr_timer: milliseconds} [IBA 9.7.5.2.8, table 45]
 TIMERS = {1: 0.01, 12: 0.64, 20: 10.24, 26: 81.92, 31: 491.52, 0: 655.36}
 
 
 def late(s, size, code, wait_s, **words):
-    """A SEND before its receive: done once that is there."""
+    """Post a SEND before its receive request: it completes once there is a receive request."""
     a, b = s.pair(size=max(size, 64), rnr_timer=code, **words)
     a.fill(code, size)
     a.send('SEND', size)
@@ -24,14 +24,14 @@ def late(s, size, code, wait_s, **words):
 
 @scenario(clean=False, seconds=200, short=True)
 def rnr(s):
-    """Each timer code of note: the SEND comes once a receive is there"""
+    """Important timer codes: the SEND arrives once there is a receive request"""
     for code in TIMERS:
         late(s, 64, code, 0.2)
 
 
 @scenario(clean=False)
 def rnr_long_message(s):
-    """A SEND of several packets that finds no receive"""
+    """A SEND of several packets without a receive request"""
     for code in 12, 20:
         late(s, 5 * s.mtu + 1, code, 0.2)
         late(s, 64 * s.mtu, code, 0.2)
@@ -39,7 +39,7 @@ def rnr_long_message(s):
 
 @scenario(clean=False, needs=('RC', 'IMM'), both=False)
 def rnr_immediate(s):
-    """A WRITE with immediate data that finds no receive"""
+    """A WRITE with immediate data without a receive request"""
     for size in 0, 64, 3 * s.mtu:
         a, b = s.pair(rnr_timer=20)
         a.fill(1, size)
@@ -61,7 +61,7 @@ def rnr_retry_zero(s):
 
 @scenario(clean=False, both=False)
 def rnr_retry_three(s):
-    """rnr_retry 3: it takes as long as three waits, and no longer than it should"""
+    """rnr_retry 3: the error comes after three waits, and not much later"""
     a, _ = s.pair(rnr_retry=3, rnr_timer=26)
     began = time.monotonic()
     a.send('SEND', 64)
@@ -72,13 +72,13 @@ def rnr_retry_three(s):
 
 @scenario(clean=False, both=False)
 def rnr_retry_seven(s):
-    """rnr_retry 7: never gives up"""
+    """rnr_retry 7: the requester never gives up"""
     late(s, 64, 14, 3, rnr_retry=7)
 
 
 @scenario(clean=False, both=False)
 def rnr_in_the_middle(s):
-    """A list of SENDs of which some find a receive: none is lost, none comes twice"""
+    """A list of SENDs, some of which find a receive request: none is lost, none arrives twice"""
     a, b = s.pair(size=32 * 2048, rnr_timer=18)
     a.fill(6, 32 * 2048)
     b.recv(2048, n=4, step=2048)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Requests that lean on one another: READs and atomics in flight, order, windows, shared receives, PSNs that wrap."""
+"""Requests that depend on each other: READs and atomics in flight, order, windows, shared receives, PSNs that wrap."""
 
 from ends import expect
 from scenarios import scenario
@@ -9,7 +9,7 @@ WRITE_READ = 'write+read'
 
 @scenario(short=True)
 def read_depth(s):
-    """48 READs in one list, 16 of which may be in flight, each of several packets"""
+    """48 READs of several packets in one list, 16 of which may be in flight"""
     size = 3 * s.mtu + 4
     a, b = s.pair(size=48 * size, depth=64, rd=16)
     b.fill(3, 48 * size)
@@ -22,7 +22,7 @@ def read_depth(s):
 
 @scenario(both=False)
 def read_depth_one(s):
-    """READs where one may be in flight"""
+    """READs, of which one may be in flight"""
     a, b = s.pair(size=16 * 5000, rd=1)
     b.fill(4, 16 * 5000)
     a.send('READ', 5000, n=16, step=5000)
@@ -32,7 +32,7 @@ def read_depth_one(s):
 
 @scenario(needs=('RC', 'ATOMIC'), short=True)
 def atomics(s):
-    """FETCH_ADD and CMP_SWAP, hit and missed; the requester has what was there before"""
+    """FETCH_ADD and CMP_SWAP, with equal and with different values; the requester gets the previous value"""
     a, b = s.pair()
     b.word(0, 1000)
     for k in range(4):
@@ -57,7 +57,7 @@ def atomics_in_flight(s):
     """64 FETCH_ADDs of one word in a list: each returns another value"""
     a, b = s.pair(depth=128)
     b.word(0, 0)
-    # At the responder always the same word; at the requester a word for each.
+    # One word at the responder; at the requester a word for each request.
     for k in range(64):
         a.send('FETCH_ADD', 8, offset=8 * k, compare_add=1, wr=k)
     a.done(64)
@@ -67,7 +67,7 @@ def atomics_in_flight(s):
 
 @scenario(needs=('RC', 'ATOMIC', 'IMM'))
 def mixed(s):
-    """SEND, WRITE, READ, FETCH_ADD and WRITE_IMM in flight at once: done in order"""
+    """SEND, WRITE, READ, FETCH_ADD and WRITE_IMM in flight at once complete in order"""
     size = 2 * s.mtu + 1
     a, b = s.pair(size=8 * size, depth=64)
     b.word(0, 0)
@@ -91,7 +91,7 @@ def mixed(s):
 
 @scenario(both=False)
 def fence(s):
-    """A fenced WRITE of what a READ brings comes after it"""
+    """A fenced WRITE of the data of a READ is sent after the READ"""
     size = 8 * s.mtu
     a, b = s.pair(size=2 * size)
     for k in range(8):
@@ -119,7 +119,7 @@ def shared_receives(s):
 
 
 def window(s):
-    """A window of type 2 over the second page of the responder."""
+    """A memory window of type 2 over the second page of the responder."""
     a, b = s.pair(b={'access': 'write+read+atomic+window'})
     rkey = b.call('bind', type=2, offset=4096, length=4096, access=WRITE_READ)['rkey']
     b.done()
@@ -128,7 +128,7 @@ def window(s):
 
 @scenario(needs=('RC', 'WINDOW', 'INV'), clean=False)
 def windows(s):
-    """A memory window of type 2 opens, is written, is invalidated by a SEND, and is closed then"""
+    """A memory window of type 2 is bound, written, invalidated by a SEND, and then refuses requests"""
     a, b, rkey = window(s)
     a.fill(1, 4096)
     a.send('WRITE', 4096, at=4096, rkey=rkey)
@@ -162,7 +162,7 @@ def windows_local(s):
 
 @scenario(needs=('RC', 'WINDOW'), clean=False)
 def windows_bounds(s):
-    """A memory window is closed one byte beyond its end, and one before its beginning"""
+    """A memory window refuses a byte after its end, and a byte before its beginning"""
     for at in 2 * 4096 - 63, 4095:
         a, b, rkey = window(s)
         b.clear()
@@ -187,7 +187,7 @@ def windows_read(s):
 
 @scenario(short=True)
 def psn_wrap(s):
-    """PSNs of both ends pass 2^24 under SENDs, WRITEs and READs"""
+    """PSNs of both ends wrap at 2^24 during SENDs, WRITEs and READs"""
     size = 5 * s.mtu
     a, b = s.pair(size=8 * size, psn=0xfffff8, other_psn=0xfffffd)
     a.fill(1, 8 * size)
@@ -200,7 +200,7 @@ def psn_wrap(s):
 
 @scenario()
 def psn_wrap_reads(s):
-    """The responses of READs pass 2^24"""
+    """The PSNs of READ responses wrap at 2^24"""
     size = 5 * s.mtu
     a, b = s.pair(size=8 * size, psn=0xfffff0, other_psn=0xffffff)
     b.fill(2, 8 * size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The file format.
+ * Reads and writes files of ladder diagrams. ladder.h describes the format.
  */
 
 #include "ladder.h"
@@ -39,7 +39,10 @@ cut(const char *from, const char *to)
 	return strndup(from, (size_t)(to - from));
 }
 
-/* One case: from its "== " to the next, or the end. @return where that is */
+/*
+ * Read one case: from its "== " to the next one, or to the end of the file.
+ * @return the end of the case
+ */
 static const char *
 read_case(struct ladder_case *c, const char *at)
 {
@@ -71,7 +74,7 @@ ladder_read(struct ladder *ladder, const char *path)
 	free(text);
 }
 
-/* What stands before the first case stays as it is. */
+/* Write the file. Text before the first case is kept. */
 void
 ladder_write(struct ladder *ladder, struct world *world)
 {

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Ladder diagrams as text: a file of cases, each of them a name, the rule that it proves, and a
- * transcript of commands and of what they lead to. A case passes when playing its commands gives its
- * transcript, character by character.
+ * Ladder diagrams as text: a file of cases. Each case has a name, the rule that it tests, and a
+ * transcript of commands and their results. A case passes if its commands give its transcript,
+ * character by character.
  *
  *	== write__lost_middle
  *	# [IBA 9.7.5.2.4] the NAK names the first packet that is missing
@@ -16,8 +16,8 @@
  *	0us A>B WRITE_FIRST psn 0
  *	...
  *
- * Two hosts, A and B, a QP on each, a microsecond between them, hosts that take no time. The commands
- * are the table in play.c.
+ * There are two hosts, A and B, with a QP each and a delay of one microsecond between them. Rounds
+ * of the hosts take no time. play.c has the table of commands.
  */
 
 #include <stdbool.h>
@@ -26,9 +26,9 @@
 struct world;
 
 struct ladder_case {
-	char *name;       /* "write__lost_middle" */
+	char *name;       /* name of the case, such as "write__lost_middle" */
 	char *head;       /* the lines before the first command, name included */
-	char *transcript; /* the rest, without empty lines at its end */
+	char *transcript; /* the rest of the case, without empty lines at its end */
 };
 
 struct ladder {
@@ -40,12 +40,15 @@ struct ladder {
 /** Read a file; ends the program with a line on stderr if it cannot be read. */
 void ladder_read(struct ladder *ladder, const char *path);
 
-/** Write it again, each case with a transcript of its own making. */
+/** Write the file again, with the transcripts that the present code gives. */
 void ladder_write(struct ladder *ladder, struct world *world);
 
 void ladder_free(struct ladder *ladder);
 
-/** Play the commands of a case. @return the transcript that they give, to be freed */
+/**
+ * Execute the commands of a case.
+ * @return the transcript that they give; the caller frees it
+ */
 char *ladder_play(const struct ladder_case *c, struct world *world);
 
 #endif /* TEST_SIM_GOLDEN_LADDER_H */

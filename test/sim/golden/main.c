@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Golden traces: each case of the files given is a test.
+ * Golden traces: each case of the given files is a test.
  *
- *	test-golden FILE...             play and compare
- *	test-golden --update FILE...    write down what happens now; then read it, line by line
+ *	test-golden FILE...             execute and compare
+ *	test-golden --update FILE...    write the present behaviour; read it, line by line
  */
 
 #include <setjmp.h>

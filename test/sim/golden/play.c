@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Playing: a table of commands, each of which writes what it leads to into the transcript.
+ * Executes the commands of a case: a table of commands, each of which writes its results into the
+ * transcript.
  *
- * Words are separated by spaces; a word with a `=` is an option of its command, in any order. Packets
- * are counted from 0, and from now.
+ * Words are separated by spaces; a word with a `=` is an option of its command, in any order.
+ * Packets are numbered from 0, starting with the next one.
  */
 
 #include <assert.h>
@@ -31,8 +32,8 @@
 struct stage {
 	struct world *world;
 	FILE *out;
-	struct qp *ends[2]; /* A, B */
-	bool is_open;       /* the case leaves something undone */
+	struct qp *ends[2]; /* the two ends: A, B */
+	bool is_open;       /* the case ends with work that is pending */
 	char *words[WORDS_MAX];
 	unsigned nb_words;
 };
@@ -102,7 +103,7 @@ mtu_of(uint64_t bytes)
 	return mtu;
 }
 
-/* Congestion control on links of 100 Gb/s; parameters by their names. */
+/* Congestion control on links of 100 Gb/s; options set its parameters by name. */
 static const struct uroce_cc_conf *
 make_cc(const struct stage *stage)
 {
@@ -118,7 +119,9 @@ make_cc(const struct stage *stage)
 	return cc;
 }
 
-/* Of an XRC target two, and of others one if there is to be one. */
+/*
+ * Create shared queues: two for an XRC target, one for other types if the stage has the option srq.
+ */
 static void
 make_shared(const struct stage *stage, const struct qp_conf *conf, struct host *host)
 {
@@ -197,7 +200,7 @@ set_stage(struct stage *stage)
 		qp_connect(stage->ends[0], stage->ends[1]);
 		return;
 	}
-	/* B stops in RTR */
+	/* B stays in RTR */
 	qp_link(stage->ends[0], stage->ends[1]);
 	for (int state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
 		qp_modify(stage->ends[0], (enum ibv_qp_state)state);
@@ -247,8 +250,8 @@ static const struct {
 	{ "range", BAD_RANGE },
 	{ "right", BAD_RIGHT },
 	{ "align", BAD_ALIGN },
-	{ "dead_window", BAD_DEAD_KEY }, /* as it is: it was invalidated */
-	{ "refused", BAD_RIGHT },        /* as it is: the QP does not grant it */
+	{ "dead_window", BAD_DEAD_KEY }, /* the key stays: the window was invalidated */
+	{ "refused", BAD_RIGHT },        /* the key stays: the QP does not allow the operation */
 	{ "lkey", BAD_LKEY },
 	{ "too_long", BAD_TOO_LONG },
 	{ "recv_key", BAD_RECV_KEY },
@@ -268,7 +271,7 @@ make_bad(struct qp *qp, struct request *req, const char *name)
 		return;
 	if (req->bad == BAD_KEY)
 		req->rkey ^= 0x77;
-	if (!req->len && req->bad == BAD_KEY) /* nobody looks at it */
+	if (!req->len && req->bad == BAD_KEY) /* the key of an empty request is not checked */
 		req->bad = BAD_NONE;
 	if (req->bad == BAD_DEAD_KEY || req->bad == BAD_PD || req->bad == BAD_RIGHT) {
 		req->remote = NOISE_IOVA;
@@ -282,7 +285,7 @@ make_bad(struct qp *qp, struct request *req, const char *name)
 		req->remote += 4;
 }
 
-/* What windows, ATOMIC_WRITE and FLUSH need beside what all have. */
+/* Set the additional fields that windows, ATOMIC_WRITE and FLUSH need. */
 static void
 aim(const struct stage *stage, const struct qp *qp, struct request *req)
 {
@@ -352,7 +355,7 @@ do_cancel(struct stage *stage)
 		oracle_cancelled(qp, nth);
 }
 
-/* Attributes, while the state stays as it is. */
+/* Modify attributes without a change of the state. */
 static void
 do_tune(struct stage *stage)
 {
@@ -382,7 +385,7 @@ do_draining(struct stage *stage)
 	fprintf(stage->out, "%s\n", attr.sq_draining ? "yes" : "no");
 }
 
-/* The shared queue that the command is about. */
+/* The shared queue that a command names. */
 static struct shared *
 shared_of(const struct stage *stage)
 {
@@ -424,7 +427,7 @@ do_post(struct stage *stage)
 
 	req->opcode = opcode_of(word(stage, 2));
 	req->len = request_is_atomic(req) ? 8 : (uint32_t)strtoul(word(stage, 3), NULL, 0);
-	/* a READ of what a WRITE put there brings the bytes of that */
+	/* a READ of memory that a WRITE has written must return the bytes of that WRITE */
 	req->src = SRC_AT + (uint32_t)number(stage, "src", nth) * 5000;
 	req->imm = (uint32_t)number(stage, "imm", 0x01020304);
 	req->flags = (has_word(stage, "fence") ? IBV_SEND_FENCE : 0) |
@@ -593,7 +596,7 @@ do_events(struct stage *stage)
 	}
 }
 
-/* The rate of an end, as it is without being asked to send. */
+/* Print the rate of an end, without a call that would change it. */
 static void
 do_rate(struct stage *stage)
 {
@@ -607,7 +610,7 @@ do_rate(struct stage *stage)
 		fputs("full\n", stage->out);
 }
 
-/* The word that atomics work on. */
+/* Print the word that atomics change. */
 static void
 do_word(struct stage *stage)
 {
@@ -650,30 +653,38 @@ static const struct {
 	{ "windows",
 	  do_windows }, /* windows B [kind=2B] [zero_based]: one for A to WRITE through, one for B to bind */
 	{ "mortal",
-	  do_mortal }, /* mortal B [kind=1] [zero_based]: a key for A, of a region or a window */
-	{ "withdraw", do_withdraw }, /* withdraw B: it ends */
+	  /* mortal B [kind=1] [zero_based]: a key of a region or a window for A, to be withdrawn */
+	  do_mortal },
+	{ "withdraw", do_withdraw }, /* withdraw B: withdraw the key that `mortal` made */
 	{ "cancel", do_cancel },     /* cancel A 1: the request with this wr_id */
-	{ "tune", do_tune }, /* tune A timeout=5 [retry=1] [mig=1]: attributes and no state */
-	{ "draining", do_draining }, /* draining A: what query says */
-	{ "arm", do_arm },           /* arm B 2 [srq=1]: the limit of a shared queue */
-	{ "leave", do_leave },       /* leave B: its group */
-	{ "recv", do_recv },         /* recv B [4] [bad]: so many; the first has a bad lkey */
-	{ "lose", do_fault },        /* lose A 1 [nb=2]: of the frames that A sends */
-	{ "twice", do_fault },       /* twice A 1 [us=10]: once more, so much later */
-	{ "late", do_fault },        /* late A 1 [us=10] */
-	{ "spoil", do_fault },       /* spoil A 1: a byte is changed */
-	{ "mark", do_fault },        /* mark A 1: a switch sets CE */
-	{ "rate", do_rate },         /* rate A: what congestion control allows it, and its target */
-	{ "run", do_run },           /* run [50]: to the end, or so many microseconds */
-	{ "modify", do_modify },     /* modify A SQD */
-	{ "state", do_state },       /* state A */
-	{ "done", do_done },         /* done A: completions since the last time */
-	{ "events", do_events },     /* events A */
-	{ "word", do_word },         /* word B 0: the nth word of its memory */
-	{ "stall", do_stall },       /* stall B 20: no rounds for so many microseconds */
-	{ "block", do_block },       /* block A 20: its port takes nothing for so long */
-	{ "destroy", do_destroy },   /* destroy B */
-	{ "forge", do_forge }, /* forge B SEND_ONLY psn=3 len=8: a frame made by hand arrives */
+	/* tune A timeout=5 [retry=1] [mig=1]: modify attributes and no state */
+	{ "tune", do_tune },
+	{ "draining", do_draining }, /* draining A: print the state that a query returns */
+	{ "arm", do_arm },           /* arm B 2 [srq=1]: set the limit of a shared queue */
+	{ "leave", do_leave },       /* leave B: B leaves its multicast group */
+	/* recv B [4] [bad]: post 4 receive requests; `bad`: the first has a bad lkey */
+	{ "recv", do_recv },
+	/* lose A 1 [nb=2]: lose 2 frames that A sends, from frame 1 on */
+	{ "lose", do_fault },
+	/* twice A 1 [us=10]: the frame arrives twice, the second time so much later */
+	{ "twice", do_fault },
+	{ "late", do_fault },  /* late A 1 [us=10]: the frame arrives so much later */
+	{ "spoil", do_fault }, /* spoil A 1: a byte is changed */
+	{ "mark", do_fault },  /* mark A 1: the switch sets CE */
+	/* rate A: print the current rate and the target rate of congestion control */
+	{ "rate", do_rate },
+	/* run [50]: advance time until no events are left, or by so many microseconds */
+	{ "run", do_run },
+	{ "modify", do_modify }, /* modify A SQD: move the QP to SQD */
+	{ "state", do_state },   /* state A: print the state of the QP */
+	{ "done", do_done },     /* done A: print the completions since the last `done` */
+	{ "events", do_events }, /* events A: print the events of the QP */
+	{ "word", do_word },     /* word B 0: print the nth word of B's memory */
+	{ "stall", do_stall },   /* stall B 20: B's host runs no rounds for so many microseconds */
+	/* block A 20: the port accepts no frames for so many microseconds */
+	{ "block", do_block },
+	{ "destroy", do_destroy }, /* destroy B: destroy the QP */
+	{ "forge", do_forge },     /* forge B SEND_ONLY psn=3 len=8: a forged frame arrives */
 };
 
 static void
@@ -697,7 +708,7 @@ obey(struct stage *stage, const char *line, size_t len)
 	text[len] = '\0';
 	fprintf(stage->out, "> %s\n", text);
 	split(stage, text);
-	/* most stages are the same */
+	/* most cases use the default stage */
 	if (!stage->ends[0] && strcmp(word(stage, 0), "stage")) {
 		const unsigned nb = stage->nb_words;
 
@@ -733,7 +744,7 @@ ladder_play(const struct ladder_case *c, struct world *world)
 			obey(&stage, at + 2, line - 2);
 		at += line + (at[line] == '\n');
 	}
-	/* where all has come to rest, nothing may be left over */
+	/* if no events are left, no work may be pending */
 	if (!world->heap.nb && !stage.is_open)
 		oracle_end(world);
 	if (!world_is_well(world))

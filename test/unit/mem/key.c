@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Keys: the permutation is one, its inverse is its inverse, and neighbours look unrelated.
+ * Keys: the permutation maps each index to a key of its own, the inverse gives the index back, and
+ * keys of neighbouring indexes look unrelated.
  */
 
 #include "mem/key.h"
@@ -66,7 +67,9 @@ key_make__undoes_index(void **state)
 	}
 }
 
-/* Half of the 24 bits change from one index to the next, and each bit takes part. */
+/*
+ * Half of the 24 bits change from one index to the next, and each bit changes in some of the steps.
+ */
 static void
 key_make__neighbours_look_unrelated(void **state)
 {
@@ -89,7 +92,10 @@ key_make__neighbours_look_unrelated(void **state)
 		assert_in_range(by_bit[bit], nb / 4, nb * 3 / 4);
 }
 
-/* The distance between neighbours' keys is no constant that one pair would give away. */
+/*
+ * The distance between the keys of neighbours varies, so that an attacker cannot learn it from one
+ * pair.
+ */
 static void
 key_make__distances_do_not_repeat(void **state)
 {

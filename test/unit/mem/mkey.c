@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Mkeys. Streams of data and signatures are made by an oracle (stream.h); what mkeys make of them, packet
- * by packet, is compared with that. Then their life, rights, and what is told of bad blocks.
+ * Mkeys. An oracle (stream.h) computes streams of data and signatures. What mkeys make of the same
+ * data, packet by packet, is compared with the streams. Further tests cover the states of an mkey,
+ * its rights, and the reports of bad blocks.
  */
 
 #include "stream.h"
@@ -27,7 +28,7 @@
 
 static const uint8_t secret[16] = "fifteen letters";
 static struct uroce_mr_table *table;
-static uint8_t *memory; /* two regions over its halves */
+static uint8_t *memory; /* memory with one region over each half */
 static uint32_t key[2];
 static void *mkey_mem;
 static uint32_t mkey;
@@ -131,7 +132,7 @@ configure(const struct uroce_mkey_conf *conf)
 
 /* --- layouts --- */
 
-/* Where byte `at` of a layout is in memory. */
+/* The address in memory of byte `at` of a layout. */
 static uint8_t *
 byte_of(const struct uroce_mkey_conf *conf, uint32_t at)
 {
@@ -146,7 +147,7 @@ byte_of(const struct uroce_mkey_conf *conf, uint32_t at)
 		}
 }
 
-/* A layout of `len` bytes, in pieces of all lengths. */
+/* Create a layout of `len` bytes, in pieces of all lengths. */
 static void
 make_layout(struct uroce_mkey_conf *conf, uint32_t len)
 {
@@ -168,7 +169,7 @@ make_layout(struct uroce_mkey_conf *conf, uint32_t len)
 
 static uint8_t data[DATA_MAX], wire[2 * DATA_MAX], mem_side[2 * DATA_MAX], packet[4096];
 
-/* All of the wire through `uroce_mkey_read()`, in packets as they come. */
+/* Read all bytes of the wire with `uroce_mkey_read()`, in packets of random length. */
 static void
 read_all(uint32_t len, bool *is_bad)
 {
@@ -204,7 +205,10 @@ error_now(void)
 
 static const uint16_t blocks[] = { 512, 520, 4048, 4096, 4160 };
 
-/* What is passed on if both sides are the same is all or nothing: the result is the same. */
+/*
+ * Signature bytes are either copied or computed. If both sides have the same format, both ways give
+ * the same result.
+ */
 static void
 try_domains(enum uroce_sig_kind mem_kind, enum uroce_sig_kind wire_kind)
 {
@@ -248,7 +252,7 @@ data__goes_through_all_pairs_of_sides(void **state)
 				try_domains((enum uroce_sig_kind)mem, (enum uroce_sig_kind)on_wire);
 }
 
-/* [mlx5dv_wr_mkey_configure(3), interleaved data layout: its example] */
+/* The example of an interleaved data layout in mlx5dv_wr_mkey_configure(3). */
 static void
 layout__is_repeated(void **state)
 {
@@ -293,7 +297,10 @@ layout__pieces_of_nothing_are_stepped_over(void **state)
 	assert_int_equal(uroce_mkey_read(table, mkey, PDN, 0, 1, 0, packet, NULL), -EFAULT);
 }
 
-/* A block whose signature the layout has no room for is not there; what is behind the layout stays as it is. */
+/*
+ * A block without room for its signature at the end of the layout does not count. Memory behind the
+ * layout does not change.
+ */
 static void
 layout__ends_before_a_signature(void **state)
 {
@@ -324,7 +331,7 @@ layout__ends_before_a_signature(void **state)
 
 #define NB_BLOCKS 6u
 
-/* Six blocks of 512 bytes on one side. */
+/* Make six blocks of 512 bytes on one side. */
 static void
 make_blocks(enum uroce_sig_kind mem_kind, enum uroce_sig_kind wire_kind, uint8_t check_mask)
 {
@@ -341,7 +348,10 @@ make_blocks(enum uroce_sig_kind mem_kind, enum uroce_sig_kind wire_kind, uint8_t
 	configure(conf);
 }
 
-/* What leaves is delivered all the same, and the first bad block is remembered until it is asked for. */
+/*
+ * The bytes of a bad block are delivered. The error of the first bad block is kept until it is
+ * queried.
+ */
 static void
 read__tells_of_a_bad_block_in_memory(void **state)
 {
@@ -353,7 +363,7 @@ read__tells_of_a_bad_block_in_memory(void **state)
 	memory[4 * 516 + 512] ^= 1;
 	wire[2 * 512 + 7] ^= 1;
 	assert_int_equal(uroce_mkey_read(table, mkey, PDN, 0, 1535, 0, packet, &is_bad), 0);
-	assert_false(is_bad); /* the block's last byte was not there */
+	assert_false(is_bad); /* the last byte of the block has not arrived yet */
 	assert_int_equal(uroce_mkey_read(table, mkey, PDN, 1535, 1537, 0, packet, &is_bad), 0);
 	assert_true(is_bad);
 	assert_memory_equal(packet, wire + 1535, 1537);
@@ -386,8 +396,8 @@ write__tells_of_a_bad_block_on_the_wire(void **state)
 
 	(void)state;
 	make_blocks(UROCE_SIG_NONE, UROCE_SIG_T10_CRC, 0xff);
-	wire[3 * 520 + 514] ^= 0x40;     /* application tag */
-	wire[4 * 520 + 512 + 7] ^= 0x40; /* reference tag: the second error */
+	wire[3 * 520 + 514] ^= 0x40;     /* change the application tag */
+	wire[4 * 520 + 512 + 7] ^= 0x40; /* the reference tag, which is a second error */
 	write_all(NB_BLOCKS * 520, &is_bad);
 	assert_true(is_bad);
 	assert_memory_equal(memory, data, NB_BLOCKS * 512);
@@ -399,7 +409,7 @@ write__tells_of_a_bad_block_on_the_wire(void **state)
 	assert_int_equal(error.offset, 3 * 520);
 }
 
-/* A signature is cut by the end of a packet at each of its bytes. */
+/* A packet ends inside a signature, at each of its bytes. */
 static void
 write__puts_cut_signatures_together(void **state)
 {
@@ -428,7 +438,7 @@ write__puts_cut_signatures_together(void **state)
 	}
 }
 
-/* Of a block that did not come as a whole nothing can be said. */
+/* A block that did not arrive completely is not checked. */
 static void
 write__checks_whole_blocks_alone(void **state)
 {
@@ -436,7 +446,7 @@ write__checks_whole_blocks_alone(void **state)
 
 	(void)state;
 	make_blocks(UROCE_SIG_NONE, UROCE_SIG_CRC32, 0xf0);
-	memory[5] ^= 1; /* what does not come is not what it should be */
+	memory[5] ^= 1; /* the other bytes of the block do not fit its signature */
 	assert_int_equal(uroce_mkey_write(table, mkey, PDN, 100, wire + 100, 516 - 100,
 					  IBV_ACCESS_LOCAL_WRITE, &is_bad),
 			 0);
@@ -453,7 +463,9 @@ write__checks_whole_blocks_alone(void **state)
 	assert_int_equal(error_now().offset, 516);
 }
 
-/* [mlx5dv_wr_set_mkey_sig_block(3), copy_mask: bytes that are not known in advance are preserved] */
+/*
+ * Bytes that are not known in advance are preserved [mlx5dv_wr_set_mkey_sig_block(3), copy_mask].
+ */
 static void
 copy_mask__passes_bytes_on(void **state)
 {
@@ -463,12 +475,12 @@ copy_mask__passes_bytes_on(void **state)
 	make_blocks(UROCE_SIG_T10_CRC, UROCE_SIG_T10_CRC, 0xcf);
 	made.conf.copy_mask = 0x30;
 	configure(&made.conf);
-	/* out */
+	/* convert from memory to the wire */
 	memcpy(memory + 514, "\x12\x34", 2);
 	memcpy(wire + 514, "\x12\x34", 2);
 	assert_int_equal(uroce_mkey_read(table, mkey, PDN, 0, 1040, 0, packet, &is_bad), 0);
 	assert_memory_equal(packet, wire, 1040);
-	/* in */
+	/* convert from the wire to memory */
 	memset(memory, 0, 1040);
 	memcpy(mem_side + 514, "\x12\x34", 2);
 	assert_int_equal(
@@ -476,7 +488,7 @@ copy_mask__passes_bytes_on(void **state)
 		0);
 	assert_memory_equal(memory, mem_side, 1040);
 	assert_false(is_bad);
-	/* what is not passed on is made anew, whatever came */
+	/* bytes that are not copied are computed, whatever the received bytes were */
 	wire[512] ^= 1;
 	assert_int_equal(
 		uroce_mkey_write(table, mkey, PDN, 0, wire, 1040, IBV_ACCESS_LOCAL_WRITE, &is_bad),
@@ -485,7 +497,10 @@ copy_mask__passes_bytes_on(void **state)
 	assert_true(is_bad);
 }
 
-/* Of a signature that came in part nothing is passed on: the other bytes would be another block's. */
+/*
+ * Bytes of a signature that arrived in part are not copied, because the remaining bytes would
+ * belong to another block.
+ */
 static void
 copy_mask__parts_of_a_signature_are_not_passed_on(void **state)
 {
@@ -550,7 +565,7 @@ configure__parts_that_are_not_set_stay(void **state)
 	assert_true(uroce_mkey_may(table, mkey, PDN, 0, NB_BLOCKS * 512, IBV_ACCESS_REMOTE_READ));
 	assert_false(uroce_mkey_may(table, mkey, PDN, 0, 1, IBV_ACCESS_REMOTE_WRITE));
 	assert_false(uroce_mkey_may(table, mkey, PDN, 0, NB_BLOCKS * 512 + 1, 0));
-	conf->parts = UROCE_MKEY_SIG; /* none any more */
+	conf->parts = UROCE_MKEY_SIG; /* switch the signatures off */
 	configure(conf);
 	assert_true(uroce_mkey_may(table, mkey, PDN, 0, NB_BLOCKS * 516, IBV_ACCESS_REMOTE_READ));
 	conf->parts = UROCE_MKEY_LAYOUT;
@@ -579,7 +594,7 @@ configure__refused_changes_nothing(void **state)
 	assert_int_equal(uroce_mkey_configure(table, mkey, PDN, conf), -EINVAL);
 	assert_true(uroce_mkey_may(table, mkey, PDN, 0, 100, 0));
 	assert_false(uroce_mkey_may(table, mkey, PDN, 0, 101, 0));
-	/* one that was not made for signatures */
+	/* an mkey that was created without room for signatures */
 	assert_int_equal(posix_memalign(&mem, 64, uroce_mkey_memsize(1)), 0);
 	assert_int_equal(uroce_mkey_add(table, mem, 1, 0, PDN, &plain), 0);
 	conf->repeat = 1;
@@ -612,7 +627,7 @@ use__is_refused_beyond_rights_ranges_and_regions(void **state)
 		-EFAULT);
 	conf->access = ALL;
 	configure(conf);
-	/* the second region goes: nothing of the first is written */
+	/* the second region is invalidated: nothing may be written to the first one either */
 	assert_int_equal(uroce_mr_invalidate(table, key[1]), 0);
 	memset(packet, 0x55, 200);
 	assert_int_equal(
@@ -625,7 +640,7 @@ use__is_refused_beyond_rights_ranges_and_regions(void **state)
 	assert_int_equal(memory[99], 0x55);
 }
 
-/* The signature's memory may not be written: nothing of its block is. */
+/* If the memory of a signature may not be written, nothing of its block is written. */
 static void
 use__is_refused_where_a_signature_cannot_be_stored(void **state)
 {
@@ -638,7 +653,7 @@ use__is_refused_where_a_signature_cannot_be_stored(void **state)
 		conf->copy_mask = turn ? 0xff : 0;
 		add_piece(conf, 0, 512, 0);
 		add_piece(conf, MEM_LEN / 2, 4, 0);
-		conf->piece[1].lkey = 0; /* no region's */
+		conf->piece[1].lkey = 0; /* the key is not that of a region */
 		configure(conf);
 		memset(memory, 0, 512);
 		memset(packet, 0x55, 516);
@@ -670,7 +685,7 @@ sge__an_mkey_among_others(void **state)
 	assert_int_equal(uroce_sge_gather(table, PDN, sge, 3, 0, 60, NULL, slice), -EFAULT);
 	assert_int_equal(uroce_sge_gather(table, PDN, sge, 3, 5, 50, &room, slice), 3);
 	assert_ptr_equal(slice[0].addr, memory + 8005);
-	assert_ptr_equal(slice[1].addr, packet + 5); /* where the payload has it */
+	assert_ptr_equal(slice[1].addr, packet + 5); /* converted bytes are in the packet buffer */
 	assert_int_equal(slice[1].key, 0);
 	assert_memory_equal(slice[1].addr, wire + 500, 40);
 	assert_ptr_equal(slice[2].addr, memory + 9000);
@@ -684,14 +699,14 @@ sge__an_mkey_among_others(void **state)
 	assert_memory_equal(memory + 9000, "ABCDEFGHIJ", 10);
 	assert_true(uroce_sge_is_ordered(table, sge, 3));
 	assert_false(uroce_sge_is_ordered(table, sge, 1));
-	/* an element that ends beyond the address space */
+	/* an element that ends behind the end of the address space */
 	const struct ibv_sge wild = { UINT64_MAX - 3, 8, mkey };
 
 	assert_int_equal(uroce_sge_gather(table, PDN, &wild, 1, 4, 4, &room, slice), -EFAULT);
 	assert_int_equal(uroce_sge_gather(table, PDN, &wild, 1, 0, 4, &room, slice), -EFAULT);
 }
 
-/* There is nothing to lend: what it stands for is made when it is sent. */
+/* An mkey allows no TX reference, because the bytes to send are computed when they are sent. */
 static void
 lend__of_an_mkey_is_refused(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * An mkey that several threads use, configure, invalidate and ask for errors, each as it likes; and mkeys
- * that come and go beside them. What is read is one of the two layouts that there are, whole, or refused; the
- * thread sanitizer sees the rest.
+ * Several threads use, configure, invalidate and query one mkey concurrently, and another thread
+ * creates and removes further mkeys. A read must return bytes of one of the two layouts completely,
+ * or be refused. The thread sanitizer detects all other errors.
  */
 
 #include "mem/mkey.h"
@@ -23,11 +23,11 @@
 
 static const uint8_t secret[16] = "fifteen letters";
 static struct uroce_mr_table *table;
-static uint8_t *memory; /* two layouts' */
+static uint8_t *memory; /* the memory of two layouts */
 static uint32_t region, mkey;
 static atomic_uint nb_used, nb_wrong;
 
-/* Layout 0 is of ones, without signatures; 1 of twos, with some in memory. */
+/* Layout 0 contains ones, without signatures. Layout 1 contains twos, with signatures in memory. */
 static void
 configure(unsigned which)
 {
@@ -54,7 +54,7 @@ configure(unsigned which)
 	(void)uroce_mkey_configure(table, mkey, PDN, &made.conf);
 }
 
-/* Each thread does one of these. */
+/* The functions below are run by one thread each. */
 static void
 read_some(unsigned turn)
 {
@@ -93,7 +93,7 @@ ask(unsigned turn)
 	(void)uroce_mkey_any(table);
 }
 
-/* Control calls, of which there is one at a time; nobody has this key, so there is nobody to wait for. */
+/* Control calls, one at a time. No other thread has this key, so no grace period is needed. */
 static void
 make_another(unsigned turn)
 {
@@ -124,7 +124,7 @@ run(void *arg)
 	return NULL;
 }
 
-/* Ones, and twos that are signed, by way of the mkey itself. */
+/* Fill memory with ones, and with twos and their signatures, which are written through the mkey. */
 static void
 fill(void)
 {

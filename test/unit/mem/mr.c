@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory regions: what resolves, what is refused, and the life of an entry.
+ * Memory regions: which keys and ranges resolve, which are refused, and the states of a table
+ * entry.
  */
 
 #include "mem/key.h"
@@ -36,7 +37,7 @@ make_table(uint32_t nb_mr, const uint8_t key_secret[16])
 	void *mem = NULL;
 
 	assert_int_equal(posix_memalign(&mem, 64, uroce_mr_table_memsize(nb_mr)), 0);
-	/* Init may not rely on zeroed memory. */
+	/* uroce_mr_table_init() may not rely on zeroed memory */
 	memset(mem, 0xa5, uroce_mr_table_memsize(nb_mr));
 	return uroce_mr_table_init(mem, nb_mr, key_secret);
 }
@@ -156,7 +157,7 @@ mr_add__wrapping_ranges_are_einval(void **state)
 		assert_int_equal(uroce_mr_add(table, &bad[i], &key), -EINVAL);
 	assert_int_equal(key, 0xdead);
 	assert_int_equal(uroce_mr_table_count(table), 0);
-	/* Refusals took no entries. */
+	/* refused calls have used no entries */
 	for (unsigned i = 0; i < NB_MR; i++)
 		add(table);
 }
@@ -194,8 +195,10 @@ mr_add__an_entry_never_gets_the_same_key_twice_in_a_row(void **state)
 	free(table);
 }
 
-/* Finds a secret that gives the upper bits 0 to an entry of a small table, then lets that entry
- * have some thousand keys. */
+/*
+ * Find a secret that gives upper bits 0 to an entry of a small table, and let this entry use some
+ * thousand keys: key 0 is never among them.
+ */
 static void
 mr_add__key_0_is_not_given(void **state)
 {
@@ -249,7 +252,7 @@ mr_resolve__range_is_exact(void **state)
 		{ 0x0fff, 2, false },
 		{ 0, 0x1001, false },
 		{ 0, 0, false },
-		/* sums that wrap */
+		/* addresses and lengths whose sum wraps around */
 		{ 0x1000, UINT64_MAX, false },
 		{ 0x1001, UINT64_MAX, false },
 		{ 0x1800, UINT64_MAX - 0x7ff, false },
@@ -337,8 +340,10 @@ mr_resolve__needs_every_right_asked_for(void **state)
 	}
 }
 
-/* Of all keys with the upper bits of a good one, one resolves; and none that leads to an entry
- * never used, or out of the table. */
+/*
+ * Of all keys that share the upper bits with a valid key, only the valid key resolves. No key of an
+ * entry that was never used, or of an index outside of the table, resolves.
+ */
 static void
 mr_resolve__only_the_very_key(void **state)
 {
@@ -358,8 +363,10 @@ mr_resolve__only_the_very_key(void **state)
 	}
 }
 
-/* Keys of the first index behind the table, and of the last that there can be; the table's memory
- * ends where it ends, so that a sanitizer sees who reads on. */
+/*
+ * Keys of the first index behind the table, and of the last possible index. The table's allocation
+ * ends with the table, so that a sanitizer detects a read behind it.
+ */
 static void
 mr_resolve__index_behind_the_table(void **state)
 {
@@ -376,7 +383,7 @@ mr_resolve__index_behind_the_table(void **state)
 		assert_null(uroce_mr_resolve(table, keys[i], PDN, 0x1000, 1, 0));
 		assert_int_equal(uroce_mr_invalidate(table, keys[i]), -EINVAL);
 	}
-	/* The same derivation leads to a region that is there. */
+	/* the key derivation of this test gives the key of an existing region */
 	assert_int_equal(add(table) >> 8, uroce_key_make(&perm, 0, 0) >> 8);
 }
 
@@ -403,7 +410,10 @@ mr_invalidate__unknown_key_is_einval(void **state)
 	const uint32_t key = add(table);
 
 	assert_int_equal(uroce_mr_invalidate(table, key ^ 1), -EINVAL);
-	/* 256 guesses of other upper bits: beyond a table of four, or an entry without region. */
+	/*
+	 * 256 keys with other upper bits: their index is outside of a table of four, or has no
+	 * region
+	 */
 	for (uint32_t i = 1; i < 256; i++)
 		assert_int_equal(uroce_mr_invalidate(table, key + (i << 24)), -EINVAL);
 	assert_int_equal(uroce_mr_invalidate(table, key), 0);
@@ -442,7 +452,7 @@ mr_get_tx_ref__counts_until_the_loans_end(void **state)
 	assert_non_null(first);
 	assert_non_null(second);
 	assert_int_equal(uroce_mr_nb_tx_refs(table, key), 2);
-	/* those that are out stay counted, and there are no new ones */
+	/* references that exist stay counted, but no new one is given */
 	assert_int_equal(uroce_mr_invalidate(table, key), 0);
 	assert_null(uroce_mr_get_tx_ref(table, key));
 	assert_int_equal(uroce_mr_nb_tx_refs(table, key), 2);
@@ -497,7 +507,7 @@ mr_free__queue_may_run_empty(void **state)
 }
 
 #ifndef NDEBUG
-/* How a process that frees `key` ends. */
+/* The signal that ends a child process which frees `key`. */
 static int
 signal_of_free(struct uroce_mr_table *table, uint32_t key)
 {
@@ -530,18 +540,18 @@ mr_free__without_invalidate_is_an_error_of_ours(void **state)
 #endif
 
 /*
- * One thread registers and deregisters, another resolves all the time: it gets the memory of the
- * life of the entry that it asks for, or nothing. The grace period is the worker's: `round` is odd
- * while the reader is inside one. What the reader is told, it is told relaxed, so that only the
- * table's own ordering (R1/A1) shows it the entry.
+ * One thread registers and deregisters, another resolves all the time. It must get the memory of
+ * the region whose key it has, or nothing. The grace period is that of a worker: `round` is odd
+ * while the reader is inside a round. The key is passed to the reader with relaxed order, so that
+ * only the table's own ordering (R1/A1) makes the entry visible.
  */
 struct race {
 	struct uroce_mr_table *table;
-	_Atomic uint64_t told; /* number of the life << 32 | key */
+	_Atomic uint64_t told; /* number of the registration << 32 | key */
 	atomic_uint round;
 	atomic_uint nb_resolved;
 	atomic_bool is_over;
-	unsigned nb_wrong; /* the reader's */
+	unsigned nb_wrong; /* number of wrong bytes that the reader has found */
 };
 
 static uint8_t *

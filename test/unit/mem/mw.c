@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory windows: who may bind what to what, who may use it then, and how it ends.
+ * Memory windows: the rules of a bind, the use of a bound window, and the ways in which a binding
+ * ends.
  */
 
 #include "mem/mw.h"
@@ -72,7 +73,7 @@ add_window(enum uroce_mw_kind kind)
 	return rkey;
 }
 
-/* Bytes 256..1279 of the region, readable and writable. */
+/* A bind of bytes 256..1279 of the region, readable and writable. */
 static struct uroce_mw_bind
 bind_of(uint32_t rkey)
 {
@@ -203,7 +204,7 @@ mw_bind__region_must_allow_it(void **state)
 	assert_int_equal(uroce_mw_bind(table, &bind), -EACCES);
 	bind.access = IBV_ACCESS_REMOTE_ATOMIC;
 	assert_int_equal(uroce_mw_bind(table, &bind), -EACCES);
-	/* a window may give the peer a right to read that the region does not */
+	/* a window may grant its peer a remote READ right that the region does not grant */
 	bind.access = IBV_ACCESS_REMOTE_READ;
 	assert_int_equal(uroce_mw_bind(table, &bind), 0);
 	assert_non_null(resolve(bind.rkey, IOVA + 256, 1));
@@ -223,9 +224,9 @@ mw_bind__bad_keys_domains_and_flags(void **state)
 	assert_int_equal(uroce_mw_bind(table, &bind), -EINVAL);
 	bind.mr_key = mr_key ^ 1;
 	assert_int_equal(uroce_mw_bind(table, &bind), -EINVAL);
-	bind.mr_key = bound_window(UROCE_MW_1); /* no window on a window */
+	bind.mr_key = bound_window(UROCE_MW_1); /* a window cannot be bound to a window */
 	assert_int_equal(uroce_mw_bind(table, &bind), -EINVAL);
-	bind = bind_of(mr_key); /* a region is no window */
+	bind = bind_of(mr_key); /* the key of a region is not the key of a window */
 	assert_int_equal(uroce_mw_bind(table, &bind), -EINVAL);
 	bind = bind_of(window ^ 0x100);
 	assert_int_equal(uroce_mw_bind(table, &bind), -EINVAL);
@@ -236,7 +237,8 @@ mw_bind__bad_keys_domains_and_flags(void **state)
 	bind.access |= IBV_ACCESS_MW_BIND;
 	assert_int_equal(uroce_mw_bind(table, &bind), -EINVAL);
 	bind = bind_of(window);
-	bind.access |= IBV_ACCESS_LOCAL_WRITE; /* gives nothing, and does no harm */
+	/* this right has no effect on a window, and is not refused */
+	bind.access |= IBV_ACCESS_LOCAL_WRITE;
 	assert_int_equal(uroce_mw_bind(table, &bind), 0);
 }
 
@@ -265,7 +267,7 @@ mw_bind__length_0_unbinds_type_1_alone(void **state)
 	assert_int_equal(uroce_mw_bind(table, &bind), 0);
 	assert_null(resolve(rkey, IOVA + 256, 0));
 	assert_null(resolve(rkey + 1, IOVA + 256, 0));
-	bind.rkey = rkey + 2; /* again: it is not bound, and stays so */
+	bind.rkey = rkey + 2; /* a second unbind leaves the window unbound */
 	assert_int_equal(uroce_mw_bind(table, &bind), 0);
 	bind.rkey = add_window(UROCE_MW_2A);
 	assert_int_equal(uroce_mw_bind(table, &bind), -EINVAL);
@@ -348,7 +350,10 @@ mr_invalidate__a_window_is_not_taken_for_a_region(void **state)
 	assert_int_equal(uroce_mr_invalidate(table, add_window(UROCE_MW_1)), -EINVAL);
 }
 
-/* A failed bind leaves no count behind; a rebind moves it. */
+/*
+ * The count of a region's windows is unchanged after a failed bind. A rebind to another region
+ * moves the count.
+ */
 static void
 mw_bind__region_is_counted_as_often_as_it_is_bound(void **state)
 {
@@ -380,7 +385,8 @@ mw_remove__bound_or_not(void **state)
 	assert_int_equal(uroce_mw_remove(table, idle, &last), 0);
 	assert_int_equal(last, idle);
 	uroce_mr_free(table, last);
-	assert_int_equal(uroce_mw_remove(table, bound ^ 0x11, &last), 0); /* any key it had */
+	/* the number of the window identifies it, with any tag */
+	assert_int_equal(uroce_mw_remove(table, bound ^ 0x11, &last), 0);
 	assert_int_equal(last, bound);
 	assert_null(resolve(bound, IOVA + 256, 1));
 	assert_int_equal(uroce_mw_remove(table, bound, &last), -EINVAL);
@@ -413,7 +419,7 @@ mw__keys_that_lead_past_the_table(void **state)
 static atomic_bool is_over;
 static uint32_t raced_rkey;
 
-/* What resolves is one of the two ranges as a whole, never parts of both. */
+/* What resolves is one of the two ranges as a whole, never a mixture of both. */
 static void *
 read_window(void *arg)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Null regions: in a scatter list they read as zeros and forget what is written; nowhere else are they
- * anything.
+ * Null regions: in a scatter/gather list they read as zeros, and data that is written to them is
+ * discarded. Every other use of their key is refused.
  */
 
 #include <errno.h>
@@ -75,7 +75,7 @@ sge_gather__reads_zeros(void **state)
 
 		assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 0, 4096, NULL, slice), 1);
 		assert_int_equal(slice[0].len, 4096);
-		assert_int_equal(slice[0].key, 0); /* there is nothing to lend */
+		assert_int_equal(slice[0].key, 0); /* no TX reference is possible */
 		assert_true(is_zero(slice));
 		assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 4000, 96, NULL, slice), 1);
 		assert_int_equal(uroce_sge_gather_all(table, PDN, &sge, 1, 4096, &view, slice), 1);

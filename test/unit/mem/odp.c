@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Regions on demand: what is not mapped is refused when it is asked for, not before and not by a signal.
+ * On-demand regions: memory that is not mapped is refused when it is used, not at registration, and
+ * without a signal.
  */
 
 #include "mem/odp.h"
@@ -21,7 +22,7 @@
 #define NB_MR    8
 #define PDN      7
 #define QPN      0x1234
-#define NB_PAGES 1024u /* somewhat more than is asked for at a time */
+#define NB_PAGES 1024u /* more pages than one call makes present */
 #define ALL                                                                                        \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND)
@@ -30,7 +31,7 @@ static const uint8_t secret[16] = "fifteen letters";
 static struct uroce_mr_table *table;
 static uint8_t *pages;
 static size_t page_len;
-static int ends[2]; /* of a pipe */
+static int ends[2]; /* the two ends of a pipe */
 
 static void
 map(unsigned first, unsigned nb, int prot)
@@ -47,7 +48,10 @@ unmap(unsigned first, unsigned nb)
 	assert_int_equal(munmap(pages + first * page_len, nb * page_len), 0);
 }
 
-/* Of each page a byte into a pipe, and back: the kernel says what cannot be read, or written. */
+/*
+ * Write a byte of each page into a pipe, and read it back: the kernel reports pages that cannot be
+ * read or written.
+ */
 static int
 page_in(const void *addr, uint64_t len, bool is_written)
 {
@@ -151,7 +155,7 @@ mr_resolve__follows_the_mapping(void **state)
 	assert_null(read_at(key, page_len, 1));
 }
 
-/* The checks of any region come first. */
+/* Protection domain, rights and range are checked as for any region. */
 static void
 mr_resolve__domain_rights_and_range_hold(void **state)
 {
@@ -167,7 +171,7 @@ mr_resolve__domain_rights_and_range_hold(void **state)
 	assert_null(read_at(key, 0, 1));
 }
 
-/* A large request is not made ready as a whole, but what its packets will name is. */
+/* A large range is not made present as a whole, but the part that the next packets use is. */
 static void
 mr_resolve__makes_so_much_ready_at_a_time(void **state)
 {
@@ -177,11 +181,12 @@ mr_resolve__makes_so_much_ready_at_a_time(void **state)
 
 	unmap(nb, 1);
 	assert_non_null(read_at(key, 0, NB_PAGES * page_len));
-	assert_null(read_at(key, 1, NB_PAGES * page_len - 1)); /* its first MiB reaches the hole */
+	/* the first MiB reaches the unmapped page */
+	assert_null(read_at(key, 1, NB_PAGES * page_len - 1));
 	assert_null(read_at(key, nb * page_len, 1));
 }
 
-/* Of an element of a list what is skipped need not be there. */
+/* The skipped part of a list element need not be present. */
 static void
 mr_resolve_sge__asks_for_the_piece_alone(void **state)
 {
@@ -194,13 +199,13 @@ mr_resolve_sge__asks_for_the_piece_alone(void **state)
 	assert_ptr_equal(uroce_mr_resolve_sge(table, PDN, &sge, page_len - 1, page_len, 0),
 			 pages + page_len);
 	assert_null(uroce_mr_resolve_sge(table, PDN, &sge, page_len - 2, 1, 0));
-	/* one that wraps is refused from its first byte on */
+	/* an element that wraps around the address space is refused from its first byte on */
 	const struct ibv_sge wrapping = { .addr = UINT64_MAX - 10, .length = 100, .lkey = key };
 
 	assert_null(uroce_mr_resolve_sge(table, PDN, &wrapping, 50, 1, 0));
 }
 
-/* Nobody remembers where it is, and no port gets it. */
+/* An on-demand region has no view that a caller could cache, and no TX reference. */
 static void
 mr_get_view__is_not_for_such_regions(void **state)
 {
@@ -215,7 +220,7 @@ mr_get_view__is_not_for_such_regions(void **state)
 	assert_false(uroce_mr_get_view(table, key, PDN, 0, &view));
 	assert_int_equal(view.key, 0);
 	assert_null(uroce_mr_get_tx_ref(table, key));
-	/* a list of it is gathered all the same */
+	/* a list with an on-demand region can still be gathered */
 	assert_int_equal(uroce_sge_gather_all(table, PDN, &sge, 1, 100, &none, slice), 1);
 	assert_ptr_equal(slice[0].addr, pages);
 	unmap(0, 1);
@@ -255,7 +260,7 @@ rkey_resolve__of_the_region_and_of_a_window(void **state)
 	assert_int_equal(uroce_mr_invalidate(table, key), -EBUSY);
 }
 
-/* The whole address space. */
+/* An implicit region covers the whole address space. */
 static void
 mr_add__implicit(void **state)
 {
@@ -265,7 +270,7 @@ mr_add__implicit(void **state)
 	const uint32_t key = add(NULL, 0, UINT64_MAX);
 
 	assert_ptr_equal(write_at(key, (uintptr_t)pages, page_len), pages);
-	assert_null(write_at(key, (uintptr_t)&secret, 1)); /* constant */
+	assert_null(write_at(key, (uintptr_t)&secret, 1)); /* a constant, which cannot be written */
 	assert_non_null(read_at(key, (uintptr_t)&secret, 1));
 	assert_null(read_at(key, 0, 1));
 	assert_null(read_at(key, UINT64_MAX - 8, 8));

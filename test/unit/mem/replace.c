@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What control calls ask of the table and change in it: a region described, and made another one under
- * its key.
+ * Control calls on the region table: query of a region, and replacement of a region under the same
+ * key.
  */
 
 #include <errno.h>
@@ -81,7 +81,8 @@ mr_query__tells_why_not(void **state)
 	assert_int_equal(uroce_mr_query(table, key, &out), -EFAULT);
 	uroce_mr_free(table, key);
 	assert_int_equal(uroce_mr_query(table, key, &out), -EFAULT);
-	for (uint32_t i = 0; i < 16; i++) { /* most lead behind a table of two */
+	/* most of the indexes 0..15 are outside of a table of two */
+	for (uint32_t i = 0; i < 16; i++) {
 		const uint32_t any = i << 28 | 0x00abcd00;
 
 		if (any >> 8 != rkey >> 8)

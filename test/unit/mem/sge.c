@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Scatter/gather lists: every range of a list against the same bytes laid out flat, and every
- * element that must be refused.
+ * Scatter/gather lists. Every range of a list is compared with the same bytes in contiguous memory,
+ * and every invalid element must be refused.
  */
 
 #include "mem/sge.h"
@@ -20,7 +20,7 @@
 #define LEN     256
 #define BAD_KEY 0xffffffff
 
-/** Two regions over their own memory; `ro` may only be read. */
+/** Two regions with memory of their own; `ro` is read-only. */
 struct fixture {
 	struct uroce_mr_table *mrs;
 	uint8_t rw_mem[LEN];
@@ -81,7 +81,7 @@ ro(const struct fixture *f, unsigned at, uint32_t len)
 	return (struct ibv_sge){ (uintptr_t)f->ro_mem + at, len, f->ro };
 }
 
-/* An element that may be anything as long as its length is zero. */
+/* An element of length zero, whose other fields are not checked. */
 static struct ibv_sge
 nothing(void)
 {
@@ -112,7 +112,7 @@ sge_len__sums_beyond_32_bits(void **state)
 	assert_true(uroce_sge_len(list, UROCE_SGE_MAX) == 32 * (uint64_t)UINT32_MAX);
 }
 
-/* The bytes that slices lead to, one after the other. */
+/* Copy the bytes of all slices, one after the other, to `to`. */
 static uint32_t
 flatten(const struct uroce_slice *slice, int nb, uint8_t *to)
 {
@@ -254,7 +254,7 @@ sge_gather__bad_elements_are_refused(void **state)
 				 -EFAULT);
 		assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 0, 8, NULL, slice),
 				 -EFAULT);
-		/* What is not touched is not asked. */
+		/* an element outside of the requested range is not checked */
 		assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 0, 4, NULL, slice), 1);
 	}
 }
@@ -282,8 +282,10 @@ sge_gather__deregistered_between_two_packets(void **state)
 	assert_int_equal(uroce_sge_gather(f->mrs, PDN, &one, 1, 32, 32, NULL, slice), -EFAULT);
 }
 
-/* A region that begins at 0, and an element that begins before the end of the address space and
- * would come round to it. */
+/*
+ * A region begins at address 0. An element that begins before the end of the address space must not
+ * wrap around into that region.
+ */
 static void
 sge_gather__element_that_wraps_is_refused(void **state)
 {
@@ -376,9 +378,10 @@ sge_scatter__bad_last_element_writes_nothing(void **state)
 {
 	const struct fixture *f = *state;
 	const struct ibv_sge bad[] = {
-		ro(f, 0, 4),                                  /* may not be written */
-		{ (uintptr_t)f->rw_mem, 4, f->rw ^ 1 },       /* no such key */
-		{ (uintptr_t)f->rw_mem + LEN - 3, 4, f->rw }, /* runs out of its region */
+		ro(f, 0, 4),                            /* the memory is read-only */
+		{ (uintptr_t)f->rw_mem, 4, f->rw ^ 1 }, /* the key does not exist */
+		/* an element that ends outside of its region */
+		{ (uintptr_t)f->rw_mem + LEN - 3, 4, f->rw },
 	};
 	const uint8_t src[16] = "123456789012345";
 

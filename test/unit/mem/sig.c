@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Signatures of blocks: the guards against published sums, T10-DIF's tags, masks, and what is told of
- * a block that is bad.
+ * Block signatures: guards against published check values, tags of T10-DIF, check masks, and the
+ * report of a bad block.
  */
 
 #include <setjmp.h>
@@ -28,7 +28,7 @@ domain_of(enum uroce_sig_kind kind, uint64_t seed)
 	};
 }
 
-/* The signature of some bytes as block `nth`, summed up in two parts. */
+/* Compute the signature of some bytes as block `nth`, in two parts. */
 static void
 sign(const struct uroce_sig_domain *domain, const void *data, uint32_t len, uint32_t first,
      uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
@@ -40,7 +40,7 @@ sign(const struct uroce_sig_domain *domain, const void *data, uint32_t len, uint
 	uroce_sig_end(domain, state, nth, sig);
 }
 
-/* [Catalogue of parametrised CRC algorithms: the check values of each] */
+/* The guards of the string "123456789" [Catalogue of parametrised CRC algorithms: check values]. */
 static void
 fault_guard__of_nine_digits(void **state)
 {
@@ -68,7 +68,7 @@ fault_guard__of_nine_digits(void **state)
 	}
 }
 
-/* [RFC 1071, section 3: the sum of these bytes is ddf2] */
+/* The sum of these bytes is ddf2 [RFC 1071, section 3]. */
 static void
 fault_guard__checksum(void **state)
 {
@@ -95,7 +95,7 @@ fault_guard__begins_as_the_seed(void **state)
 		struct uroce_sig_domain domain = domain_of(crcs[i], 0);
 		uint8_t sig[UROCE_SIG_LEN_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
 
-		/* of zeros from 0 there is nothing to see */
+		/* with seed 0 the guard of zeros is 0 and shows nothing */
 		sign(&domain, zeros, 512, 100, 0, sig);
 		assert_int_equal(sig[0], 0);
 		assert_int_equal(sig[1], 0);
@@ -130,7 +130,7 @@ check__each_bit_of_the_mask_is_a_byte(void **state)
 {
 	static const struct {
 		enum uroce_sig_kind kind;
-		unsigned low; /* lowest bit that counts */
+		unsigned low; /* lowest bit that is checked */
 		bool is_big_endian;
 	} rows[] = {
 		{ UROCE_SIG_T10_CRC, 0, true }, { UROCE_SIG_T10_CSUM, 0, true },
@@ -163,7 +163,7 @@ check__each_bit_of_the_mask_is_a_byte(void **state)
 	}
 }
 
-/* [mlx5dv_mkey_check(3): guard, application tag, reference tag] */
+/* The order of the checks is guard, application tag, reference tag [mlx5dv_mkey_check(3)]. */
 static void
 check__tells_the_first_part_that_is_bad(void **state)
 {
@@ -207,7 +207,10 @@ check__of_a_crc_tells_all_of_it(void **state)
 	assert_int_equal(error.expected, 0);
 }
 
-/* [mlx5dv_wr_set_mkey_sig_block(3), flags of T10-DIF] */
+/*
+ * Escape values of T10-DIF disable the check of the guard only [mlx5dv_wr_set_mkey_sig_block(3),
+ * flags].
+ */
 static void
 check__escapes_the_guard_alone(void **state)
 {

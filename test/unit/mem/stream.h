@@ -4,14 +4,18 @@
 
 /**
  * @file
- * An oracle of signed streams, apart from lib/mem: sums a bit at a time, and all of a stream at once.
+ * An oracle of signed streams, independent of lib/mem: it computes CRCs bit by bit, and a whole
+ * stream at once.
  */
 
 #include <stdint.h>
 
 #include "mem/sig.h"
 
-/** The bytes of a side that carries `len` bytes of data, to `out`. @return how many */
+/**
+ * Write to `out` the bytes of a side that carries `len` bytes of data.
+ * @return their number
+ */
 uint32_t stream_make(const struct uroce_sig_domain *domain, const uint8_t *data, uint32_t len,
 		     uint8_t *out);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Areas: laid out without overlap, judged by every rule, and without a fault once they are mapped.
+ * Shared memory: its layout does not overlap, every rule of a layout is checked, and mapped memory
+ * causes no fault.
  */
 
 #ifndef _GNU_SOURCE
@@ -98,7 +99,7 @@ shm__is_shared(void **state)
 	(void)close(fd);
 }
 
-/* What a client says of a QP is found by its number, and by no other of the slot. */
+/* The binding of a QP is found by its QP number, and not by another number of the same slot. */
 static void
 binding__is_of_one_number(void **state)
 {
@@ -125,7 +126,10 @@ binding__is_of_one_number(void **state)
 	(void)close(fd);
 }
 
-/* Once it is taken its pages stay, whoever has mapped it, and nobody can map it any more. */
+/*
+ * After uroced has taken the file, its pages stay, although the client has mapped them, and no
+ * further process can map the file.
+ */
 static void
 shm__that_is_taken_keeps_its_pages(void **state)
 {
@@ -171,7 +175,10 @@ shm__with_a_hole_is_not_taken(void **state)
 	}
 }
 
-/* What waits in the lanes of a pair, of any of its slots, is there afterwards, in memory of the new file. */
+/*
+ * The content of the rings of a pair, in any slot, is unchanged afterwards, in memory of the new
+ * file.
+ */
 static void
 shm__is_renewed_pair_by_pair(void **state)
 {
@@ -188,7 +195,8 @@ shm__is_renewed_pair_by_pair(void **state)
 	for (uint32_t pair = 0; pair < 2; pair++) {
 		up = (struct uroce_spsc_end){ uroce_shm_up(&shm, pair), 64, 100 };
 		down = (struct uroce_spsc_end){ uroce_shm_down(&shm, pair), 64, 60 };
-		atomic_store(&up.ring->tail, pair == 0 ? 98 : 200); /* the second one cannot be */
+		/* the index of the second pair is invalid */
+		atomic_store(&up.ring->tail, pair == 0 ? 98 : 200);
 		atomic_store(&up.ring->head, 100);
 		atomic_store(&down.ring->tail, 60);
 		atomic_store(&down.ring->head, 70);
@@ -224,7 +232,7 @@ shm__is_renewed_pair_by_pair(void **state)
 			assert_int_equal(
 				theirs.mem[uroce_shm_buffer(&plan, pair, true, i % 64) + FRAME - 1],
 				64 + i % 64);
-		/* and it is what the client has at the addresses that it had */
+		/* the client maps the new memory at its old addresses */
 		atomic_store(&uroce_shm_up(&shm, pair)->head, 123);
 		assert_int_equal(atomic_load(&uroce_shm_up(&theirs, pair)->head), 123);
 	}
@@ -234,7 +242,10 @@ shm__is_renewed_pair_by_pair(void **state)
 	(void)close(fresh_fd);
 }
 
-/* What judge() says of a good plan after `spoil`, and of a file of `seals` that is so much shorter. */
+/*
+ * The result of the layout check for a valid layout that `spoil` has changed, and for a file with
+ * these seals that is `missing` bytes too short.
+ */
 static const char *
 judge(void (*spoil)(struct uroce_shm_layout *), unsigned seals, int64_t missing)
 {

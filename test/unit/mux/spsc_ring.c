@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Lanes: full and empty, indexes across 2^32, what a hostile end writes, two threads, sleep.
+ * SPSC rings: full and empty rings, indexes that wrap at 2^32, values written by a hostile process,
+ * two threads, sleeping consumers.
  */
 
 #include "mux/spsc_ring.h"
@@ -97,7 +98,7 @@ spsc_ring__tells_indexes_that_cannot_be(void **state)
 	free(pair.ring);
 }
 
-/* Sleeps whenever it may; who wakes it says so by `bell`. */
+/* The consumer sleeps whenever it may; the producer that must wake it increments `bell`. */
 static atomic_uint bell;
 
 static void

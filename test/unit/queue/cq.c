@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completion queues: order, batches, events, overrun, purge and resize. Beside threads: race.c.
+ * Completion queues: order, batches, events, overrun, purge and resize. Tests with threads are in
+ * race.c.
  */
 
 #include "make_cq.h"
@@ -38,7 +39,7 @@ put(struct uroce_cq *cq, uint64_t wr_id)
 	cqe->wr_id = wr_id;
 }
 
-/* A batch of `nb` entries with consecutive numbers from `wr_id`. */
+/* Complete a batch of `nb` entries, numbered from `wr_id`. */
 static bool
 complete(struct uroce_cq *cq, uint64_t wr_id, unsigned nb)
 {
@@ -48,7 +49,7 @@ complete(struct uroce_cq *cq, uint64_t wr_id, unsigned nb)
 	return uroce_cq_end(cq);
 }
 
-/* The same, published with the list. */
+/* Complete a batch of `nb` entries that is published with its list. */
 static void
 complete_later(struct uroce_cq *cq, struct uroce_cq_list *list, uint64_t wr_id, unsigned nb)
 {
@@ -58,7 +59,7 @@ complete_later(struct uroce_cq *cq, struct uroce_cq_list *list, uint64_t wr_id, 
 	uroce_cq_end_later(cq, list);
 }
 
-/* One entry, solicited or bad. */
+/* Complete one entry, solicited or with an error status. */
 static bool
 complete_as(struct uroce_cq *cq, bool is_solicited, enum ibv_wc_status status)
 {
@@ -71,7 +72,7 @@ complete_as(struct uroce_cq *cq, bool is_solicited, enum ibv_wc_status status)
 	return uroce_cq_end(cq);
 }
 
-/* Polls until empty and expects the numbers of `wr_id`, which ends with 0. */
+/* Poll until the queue is empty, and expect the numbers in `wr_id`, which ends with 0. */
 static void
 expect_polled(struct uroce_cq *cq, const uint64_t *wr_id)
 {
@@ -247,7 +248,7 @@ cq_end__event_as_it_was_asked_for(void **state)
 			uroce_cq_arm(cq, rows[i].arm == UROCE_CQ_ARMED_SOLICITED);
 		assert_int_equal(complete_as(cq, rows[i].is_solicited, rows[i].status),
 				 rows[i].is_event);
-		/* An event is told once; what did not happen is still waited for. */
+		/* an event disarms the queue; without an event it stays armed */
 		assert_int_equal(atomic_load(&cq->arm),
 				 rows[i].is_event ? UROCE_CQ_UNARMED : rows[i].arm);
 		free_cq(cq);
@@ -271,7 +272,10 @@ cq_end__any_entry_of_the_batch_may_be_the_solicited_one(void **state)
 	}
 }
 
-/* A solicited completion of the batch before was there when the consumer asked. */
+/*
+ * A solicited completion of an earlier batch existed before the consumer armed the queue, so it
+ * causes no event.
+ */
 static void
 cq_end__only_the_batch_itself_counts(void **state)
 {
@@ -312,7 +316,7 @@ cq_put__full_queue_overruns(void **state)
 	assert_null(uroce_cq_put(cq));
 	uroce_cq_end(cq);
 	assert_true(atomic_load(&cq->is_overrun));
-	/* What fitted is delivered, then the truth, again and again. */
+	/* entries that fitted are delivered first, then every poll reports the overrun */
 	assert_int_equal(uroce_cq_poll(cq, NB_CQE, wc), 4);
 	assert_int_equal(wc[3].wr_id, 4);
 	assert_int_equal(uroce_cq_poll(cq, NB_CQE, wc), -EOVERFLOW);
@@ -331,11 +335,11 @@ cq_put__overrun_with_nothing_that_fits(void **state)
 	assert_null(uroce_cq_put(cq));
 	assert_false(uroce_cq_end(cq));
 	assert_true(atomic_load(&cq->is_overrun));
-	/* The next batch begins clean. */
+	/* the next batch begins without the overrun */
 	assert_false(complete(cq, 0, 0));
 }
 
-/* While a batch that did not fit is open, its first entries are yet to come. */
+/* While the batch that overran is open, its first entries are not published yet. */
 static void
 cq_poll__overrun_shows_after_the_entries_that_fitted(void **state)
 {
@@ -400,7 +404,7 @@ cq_put__limit_is_exact_below_a_power_of_two(void **state)
 	free_cq(cq);
 }
 
-/* Entries polled while a batch is open make room for that batch. */
+/* Entries that are polled while a batch is open make room for that batch. */
 static void
 cq_put__room_that_came_free_meanwhile(void **state)
 {
@@ -418,7 +422,10 @@ cq_put__room_that_came_free_meanwhile(void **state)
 	expect_polled(cq, (uint64_t[]){ 3, 4, 5, 6, 0 });
 }
 
-/* Entries whose owners are the letters of `owners`, at a place that wraps, purged of 'x'. */
+/*
+ * Fill a queue, whose indexes wrap, with one entry for each letter of `owners`, and purge the
+ * entries of owner 'x'.
+ */
 static void
 expect_purged(const char *owners, uint32_t at)
 {
@@ -443,7 +450,7 @@ expect_purged(const char *owners, uint32_t at)
 		assert_int_equal(wc.wr_id, i);
 	}
 	assert_int_equal(uroce_cq_poll(cq, 1, &wc), 0);
-	/* All of its room is there again. */
+	/* all of the room is free again */
 	complete(cq, 0, 8);
 	assert_false(atomic_load(&cq->is_overrun));
 	free_cq(cq);
@@ -551,16 +558,18 @@ cq_end_later__is_seen_when_the_list_is_published(void **state)
 	complete_later(cq, &list, 1, 2);
 	complete_later(cq, &list, 3, 1);
 	assert_true(uroce_cq_has_nothing(cq));
-	uroce_cq_arm(cq, false); /* in time: nothing was seen yet */
+	uroce_cq_arm(cq, false); /* armed in time, because no entry is published yet */
 	assert_ptr_equal(uroce_cq_list_take(&list), cq);
 	assert_null(uroce_cq_publish(cq, &list, true, &is_awaited));
 	assert_true(is_awaited);
 	assert_null(list.first);
 	expect_polled(cq, (uint64_t[]){ 1, 2, 3, 0 });
-	assert_false(complete(cq, 4, 1)); /* it is not armed any more */
+	assert_false(complete(cq, 4, 1)); /* the queue is no longer armed */
 }
 
-/* What is put after the mark is for the next time, with the CQ on the list again. */
+/*
+ * Entries that are put after the mark are published the next time; the CQ is put on the list again.
+ */
 static void
 cq_list_mark_due__leaves_what_comes_later(void **state)
 {
@@ -580,7 +589,10 @@ cq_list_mark_due__leaves_what_comes_later(void **state)
 	expect_polled(cq, (uint64_t[]){ 2, 3, 0 });
 }
 
-/* A program may sleep for one CQ's event and look into the other: it hears of them as they completed. */
+/*
+ * A program may sleep for the event of one CQ and poll another one. Events come in the order of the
+ * oldest entries.
+ */
 static void
 cq_list__has_cqs_in_the_order_of_their_oldest_entry(void **state)
 {
@@ -600,7 +612,10 @@ cq_list__has_cqs_in_the_order_of_their_oldest_entry(void **state)
 	free_cq(first);
 }
 
-/* Two producers: entries are in one order, so the second one publishes those of the first, which tells of all. */
+/*
+ * Two producers, each with a list. Entries have one order, so the second producer publishes those
+ * of the first, and the event covers both.
+ */
 static void
 cq_end_later__of_two_lists_is_published_at_once(void **state)
 {
@@ -617,7 +632,7 @@ cq_end_later__of_two_lists_is_published_at_once(void **state)
 	assert_true(is_awaited);
 }
 
-/* What is purged may be published no more; of what stays the consumer still hears. */
+/* A purged entry is never published. The consumer still gets the event of the remaining entries. */
 static void
 cq_purge__between_end_and_publication(void **state)
 {
@@ -639,7 +654,7 @@ cq_purge__between_end_and_publication(void **state)
 	assert_true(uroce_cq_has_nothing(cq));
 }
 
-/* That entries were lost is told behind those that were not. */
+/* The overrun is reported after the entries that fitted. */
 static void
 cq_end_later__an_overrun_is_seen_with_the_last_entry(void **state)
 {

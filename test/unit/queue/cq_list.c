@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completion queues on lists, to be published later: operations at random, beside a model that has no ring and no
- * list. Entries come in order, none is lost or early, and each request to be told is answered once.
+ * Completion queues on lists, which are published later: random operations, compared with a model
+ * that has no ring and no list. Entries come in order, none is lost or published early, and each
+ * armed queue gets one event.
  */
 
 #include "make_cq.h"
@@ -21,11 +22,11 @@
 #define NB_STEPS 200000
 #define NO_LIST  (-1)
 
-/* A CQ, and what it is to be like. */
+/* A CQ, and the state that the model expects. */
 struct pair {
 	struct uroce_cq *cq;
-	uint64_t nb_put, nb_seen, nb_polled; /* entries, that were ever; seen: published */
-	uint64_t nb_due; /* the first ones that are due at the next publication */
+	uint64_t nb_put, nb_seen, nb_polled; /* numbers of entries so far; seen: published */
+	uint64_t nb_due; /* number of entries that the next publication makes visible */
 	int list;
 	bool is_armed, is_awaited;
 	bool has_overrun, is_overrun;
@@ -157,7 +158,7 @@ arm(struct pair *pair)
 	pair->is_armed = true;
 }
 
-/* Of a QP that has no entries, or to other memory of the same size: that publishes. */
+/* Purge a QP that has no entries, or resize to other memory of the same size: both publish. */
 static void
 purge_or_resize(struct pair *pair)
 {
@@ -202,7 +203,7 @@ step(void)
 	}
 }
 
-/* What a consumer sees, and whether it may rely on being told. */
+/* Check what a consumer sees, and whether it will get its event. */
 static void
 check(const struct pair *pair)
 {
@@ -211,7 +212,7 @@ check(const struct pair *pair)
 	assert_int_equal(uroce_cq_is_empty(cq), pair->nb_seen == pair->nb_polled);
 	assert_int_equal(cq->nb_open, pair->nb_put - pair->nb_seen);
 	assert_int_equal(cq->arm != UROCE_CQ_UNARMED, pair->is_armed);
-	/* what is not published, and who is not told, is known to a list */
+	/* a CQ with unpublished entries or a pending event is on a list */
 	if (pair->nb_seen < pair->nb_put || pair->is_awaited || pair->has_overrun)
 		assert_int_not_equal(pair->list, NO_LIST);
 	assert_ptr_equal(cq->list, pair->list == NO_LIST ? NULL : &lists[pair->list]);
@@ -239,7 +240,7 @@ run(uint64_t first_seed)
 	}
 }
 
-/* Each of them has its events, and what was put is seen to the last entry. */
+/* Publish all lists: each CQ gets its events, and all its entries are visible. */
 static void
 end(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A queue in a test fails the test when there is no memory for it. */
+/* Creates completion queues for tests. A test fails when there is no memory for its queue. */
 
 #include "make_cq.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completion queues beside threads: nothing is lost or doubled, and nobody sleeps through a completion.
+ * Completion queues with several threads: no entry is lost or doubled, and no consumer sleeps while
+ * there is a completion.
  */
 
 #include "make_cq.h"
@@ -16,9 +17,9 @@
 #include <cmocka.h>
 
 /*
- * Threads. Each producer numbers its entries and waits while the queue is full; the consumer
- * arms, polls once more, and sleeps on a semaphore that is raised when uroce_cq_end() says so. A
- * lost wake-up would leave it asleep for ever, and the test to its time limit.
+ * Each producer numbers its entries and waits while the queue is full. The consumer arms the queue,
+ * polls once more, and sleeps on a semaphore that is raised when uroce_cq_end() requests it. A lost
+ * wake-up would leave the consumer asleep until the time limit of the test.
  */
 #define NB_ENTRIES       200000
 #define NB_PRODUCERS_MAX 2
@@ -34,15 +35,16 @@ struct race {
 	struct producer producer[NB_PRODUCERS_MAX];
 	unsigned nb_producers;
 	unsigned limit;
-	atomic_uint in_flight; /* entries put and not yet polled: keeps clear of the limit */
+	/* entries that were put and not polled yet; kept below the size of the queue */
+	atomic_uint in_flight;
 	sem_t event;
 	bool solicited_only;
-	uint64_t next[NB_PRODUCERS_MAX]; /* consumer: number expected of each */
+	uint64_t next[NB_PRODUCERS_MAX]; /* consumer: the next number of each producer */
 	unsigned nb_wrong;
 	unsigned nb_polled;
 };
 
-/* Takes room for up to `nb` entries; waits for at least one. */
+/* Reserve room for up to `nb` entries; wait for room for at least one. */
 static unsigned
 reserve(struct race *race, unsigned nb)
 {
@@ -110,7 +112,7 @@ drain(struct race *race)
 static void
 consume(struct race *race)
 {
-	/* Armed before the first producer began: there is at least this one event. */
+	/* the queue was armed before the first producer began, so there is at least this event */
 	sem_wait(&race->event);
 	while (race->nb_polled < NB_ENTRIES) {
 		if (drain(race) > 0)
@@ -180,15 +182,15 @@ cq_poll__beside_two_producers(void **state)
 }
 
 /*
- * The narrow place: at the same moment, one entry is published and the consumer arms and looks. In
- * each round, either the consumer finds the entry or the producer is told to wake it.
+ * The critical moment: one thread publishes an entry while another one arms the queue and polls. In
+ * each round either the consumer finds the entry, or the producer must wake it.
  */
 #define NB_ROUNDS 50000
 
 struct duel {
 	struct uroce_cq *cq;
-	atomic_uint nb_arrived; /* at all meetings so far; each is of two */
-	bool is_event;          /* the producer's, told at a meeting */
+	atomic_uint nb_arrived; /* arrivals at all meeting points so far; two at each */
+	bool is_event;          /* result of the producer, read at a meeting point */
 };
 
 static void
@@ -246,7 +248,7 @@ cq_arm__beside_the_end_of_a_batch(void **state)
 	free_cq(duel.cq);
 }
 
-/* A control thread purges and resizes while the queue is in use. */
+/* A control thread purges and resizes the queue while it is in use. */
 static void *
 purge_and_resize(void *arg)
 {
@@ -265,7 +267,7 @@ purge_and_resize(void *arg)
 			return arg;
 		sched_yield();
 	}
-	/* The last resize was to mem[1]. */
+	/* the last resize was to mem[1] */
 	free(mem[0]);
 	free(first);
 	return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The ring: exact limits, indices across 2^32, and two threads.
+ * The ring: exact limits, indexes that wrap at 2^32, and two threads.
  */
 
 #include "queue/ring.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-/* Puts both indices of an empty ring at `idx`. */
+/* Set both indexes of an empty ring to `idx`. */
 static void
 start_at(struct uroce_ring *ring, uint32_t idx)
 {
@@ -124,7 +124,7 @@ ring_push__limit_is_exact(void **state)
 	}
 }
 
-/* The tail last seen says there is no room for a second entry; the tail now says there is. */
+/* The cached tail leaves no room for a second entry, but the current tail does. */
 static void
 ring_has_room__looks_again_before_it_says_no(void **state)
 {
@@ -209,7 +209,7 @@ ring_reset__forgets_all(void **state)
 	free(ring.slots);
 }
 
-/* A slot wide enough that a reader who came too early would see it torn. */
+/* The slot is so wide that a premature read would see a partly written entry. */
 #define NB_ENTRIES 200000
 #define WORDS      8
 

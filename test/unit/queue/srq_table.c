@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The numbers of XRC shared receive queues.
+ * The table of XRC shared receive queues and their numbers.
  */
 
 #include "queue/srq_table.h"

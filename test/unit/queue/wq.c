@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Posting: what each opcode may be and carry, what a slot holds afterwards, and every refusal.
+ * Posting of work requests: what each opcode allows, the content of the slot afterwards, and every
+ * refusal.
  */
 
 #include "queue/wq.h"
@@ -78,7 +79,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Fills the first free slot. */
+/* Fill the first free slot. */
 static int
 fill(struct uroce_wq *sq, const struct ibv_send_wr *wr)
 {
@@ -124,7 +125,7 @@ wq_begin__takes_the_lock_unless_its_poster_is_alone(void **state)
 	assert_false(uroce_lock_try(&sq->lock));
 	uroce_wq_end(sq);
 	assert_true(uroce_lock_try(&sq->lock));
-	/* kept: who is alone does not look */
+	/* the lock is held by the test, and a sole poster does not take it */
 	sq->is_lone = true;
 	uroce_wq_begin(sq);
 	uroce_wq_end(sq);
@@ -207,7 +208,7 @@ sq_fill__send_with_scatter_list(void **state)
 	assert_int_equal(wqe->nb_psn, 0);
 	assert_ptr_equal(uroce_send_wqe_data(wqe), &wqe->sge);
 	assert_memory_equal(uroce_send_wqe_data(wqe), list, sizeof(list));
-	/* The lists and data of slots do not meet. */
+	/* lists and inline data of neighbouring slots do not overlap */
 	assert_ptr_equal(uroce_ring_free_slot(&sq->ring, 1),
 			 (uint8_t *)wqe + uroce_send_wqe_stride(MAX_SGE, MAX_INLINE, false));
 }
@@ -261,7 +262,7 @@ sq_fill__send_names_no_remote_memory(void **state)
 	struct uroce_wq *sq = *state;
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = 0xbeef };
 
-	/* What the caller left in the union is not the request's. */
+	/* fields of the union that the opcode does not use are not copied */
 	memset(&wr.wr, 0xee, sizeof(wr.wr));
 	assert_int_equal(fill(sq, &wr), 0);
 	assert_int_equal(filled(sq)->remote_addr, 0);
@@ -324,7 +325,7 @@ sq_fill__flags(void **state)
 		{ IBV_WR_SEND, IBV_SEND_SIGNALED, true, UROCE_WQE_SEND | UROCE_WQE_SIGNALED },
 		{ IBV_WR_SEND, IBV_SEND_SOLICITED, false, UROCE_WQE_SEND | UROCE_WQE_SOLICITED },
 		{ IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SOLICITED, false, UROCE_WQE_SOLICITED },
-		/* no receive completes there, so nobody is to be woken [IBA 9.2.3] */
+		/* no receive request completes there, so no event is solicited [IBA 9.2.3] */
 		{ IBV_WR_RDMA_WRITE, IBV_SEND_SOLICITED, false, 0 },
 		{ IBV_WR_RDMA_READ, IBV_SEND_SOLICITED | IBV_SEND_FENCE, false, UROCE_WQE_FENCE },
 		{ IBV_WR_SEND_WITH_IMM, 0, false, UROCE_WQE_SEND },
@@ -403,7 +404,7 @@ sq_fill__inline_limit_is_exact(void **state)
 	list[0].length = MAX_INLINE + 1;
 	wr.num_sge = 1;
 	assert_int_equal(fill(sq, &wr), -EINVAL);
-	/* A sum that 32 bits would lose. */
+	/* a sum of lengths that exceeds 32 bits */
 	list[0].length = UINT32_MAX;
 	list[1].length = 2;
 	wr.num_sge = 2;
@@ -442,7 +443,7 @@ sq_fill__message_length_is_at_most_2_to_the_31(void **state)
 	assert_int_equal(filled(sq)->len, 1u << 31);
 	list[1].length = 1;
 	assert_int_equal(fill(sq, &wr), -EINVAL);
-	/* 2^32 + 8: 8 in 32 bits */
+	/* 2^32 + 8, which 32 bits would reduce to 8 */
 	list[0].length = UINT32_MAX;
 	list[1].length = 9;
 	assert_int_equal(fill(sq, &wr), -EINVAL);
@@ -504,7 +505,7 @@ sq_fill__bind_of_a_window(void **state)
 	assert_int_equal(filled(sq)->bind.len, UINT64_C(1) << 40);
 	assert_int_equal(filled(sq)->bind.mr_key, 0x77);
 	assert_int_equal(filled(sq)->bind.access, 2);
-	/* the window's number is not for the program to choose */
+	/* the program must not change the number of the window */
 	wr.bind_mw.rkey = 0x12345700;
 	assert_int_equal(fill(sq, &wr), -EINVAL);
 	wr.bind_mw.rkey = 0x12345601;
@@ -608,7 +609,7 @@ sq_fill__a_chain_up_to_the_limit(void **state)
 		assert_int_equal(wqe->wr_id, i);
 	}
 	assert_int_equal(fill(sq, &wr), -ENOMEM);
-	/* A slot given back is there for the next chain, also behind one that is filled. */
+	/* a released slot can be used by the next chain, also behind a filled slot */
 	uroce_ring_pop(&sq->ring, 2);
 	assert_int_equal(uroce_sq_fill(sq, 0, &wr, NULL, false), 0);
 	assert_int_equal(uroce_sq_fill(sq, 1, &wr, NULL, false), 0);
@@ -657,7 +658,7 @@ sq_fill__ud_inline_goes_behind_the_path(void **state)
 	assert_int_equal(fill(sq, &wr), 0);
 	assert_memory_equal(uroce_send_wqe_path(filled(sq)), &path, sizeof(path));
 	assert_memory_equal(uroce_send_wqe_data(filled(sq)), data, MAX_INLINE);
-	/* Inline data at its limit stays inside the slot. */
+	/* inline data of the maximum length stays inside the slot */
 	assert_in_range((uint8_t *)uroce_send_wqe_data(filled(sq)) + MAX_INLINE -
 				(uint8_t *)filled(sq),
 			0, uroce_send_wqe_stride(MAX_SGE, MAX_INLINE, true));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Modify and query [IBA 11.2.5.2, 11.2.5.3]: which values are in range, what a modify changes, and
- * that one that fails changes nothing. Which attributes a transition takes is the state table's
- * business: qp_state.c.
+ * Modify and query [IBA 11.2.5.2, 11.2.5.3]: the valid values of each attribute, the effect of a
+ * modify, and a failed modify, which changes nothing. The attributes that each transition allows
+ * are tested in qp_state.c.
  */
 
 #include "rc.h"
@@ -116,11 +116,11 @@ set_field(struct ibv_qp_attr *attr, enum field field, uint32_t value)
 	}
 }
 
-/* Each attribute at both ends of its range, and the states of the transition that sets it. */
+/* Each attribute at both ends of its range, and the transition that sets it. */
 static const struct row {
 	enum field field;
-	enum ibv_qp_state to; /* from the one before */
-	int mask;             /* beside what the transition requires */
+	enum ibv_qp_state to; /* the transition goes from the state before `to` */
+	int mask;             /* attributes in addition to those that the transition requires */
 	uint32_t good[3];
 	uint32_t bad[3];
 } rows[] = {
@@ -239,7 +239,7 @@ attr_modify__current_state_must_be_the_current_state(void **state)
 		assert_int_equal(pair_modify(&pair, A, &attr, mask),
 				 cur == IBV_QPS_RTS ? 0 : -EINVAL);
 	}
-	/* and one of those that it may be asked for */
+	/* the attribute must also be one of the states that it may name */
 	pair_set_state(&pair, A, IBV_QPS_ERR);
 	attr.cur_qp_state = IBV_QPS_ERR;
 	attr.qp_state = IBV_QPS_RESET;
@@ -291,7 +291,10 @@ attr_query__tells_what_was_set(void **state)
 	assert_int_equal(attr.sq_draining, 0);
 }
 
-/* What lies between the fields is not what happened to be on a stack: programs compare attributes. */
+/*
+ * Padding between the fields is not left uninitialized, because programs compare attributes with
+ * memcmp().
+ */
 static void
 attr_query__leaves_no_byte_unset(void **state)
 {
@@ -321,7 +324,7 @@ attr_query__psns_move_with_the_traffic(void **state)
 		pair_flush(&pair, A);
 		uroce_qpc_query(&pair.host[A].qpc, &attr);
 		assert_int_equal(attr.sq_psn, 1);
-		/* the next new PSN, also while an old one is sent again */
+		/* the query returns the next new PSN, also while an old packet is retransmitted */
 		pair_wait(&pair, A, uroce_ack_timeout_ns(14));
 		uroce_qpc_query(&pair.host[A].qpc, &attr);
 		assert_int_equal(attr.sq_psn, 1);
@@ -362,7 +365,7 @@ attr_modify__a_drained_queue_takes_new_timers(void **state)
 		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 
 	(void)state;
-	/* not in RTS */
+	/* the attributes cannot be modified in RTS */
 	assert_int_equal(pair_modify(&pair, A, &attr, mask), -EINVAL);
 	pair_set_state(&pair, A, IBV_QPS_SQD);
 	assert_int_equal(pair_modify(&pair, A, &attr, mask), 0);
@@ -372,7 +375,7 @@ attr_modify__a_drained_queue_takes_new_timers(void **state)
 		pair_lose(&pair, A, nth);
 	pair_run(&pair);
 	pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\n");
-	/* the first counter counts already */
+	/* the first counter is in use already */
 	assert_int_equal(pair.host[A].qpc.stats.timeouts, 3);
 	assert_int_equal(pair.now_ns, 3 * (UINT64_C(4096) << 3));
 }
@@ -433,7 +436,7 @@ attr_modify__reset_forgets_everything_and_works_again(void **state)
 			pair_post(&pair, B, &send);
 		}
 		pair_run(&pair);
-		/* something posted, something under way, something answered, something completed */
+		/* one request is posted, one in flight, one acknowledged, one completed */
 		pair_post(&pair, A, &send);
 		pair_post_recv(&pair, A, 0, 2000);
 		pair_flush(&pair, A);
@@ -481,7 +484,10 @@ static void
 attr_modify__reset_of_a_qp_in_the_middle_of_everything(void **state)
 {
 	(void)state;
-	/* waiting for a receiver, owing a READ and an ACK, in the middle of a message */
+	/*
+	 * the QP waits for a receiver, has a READ and an ACK to respond to, and is in the middle of
+	 * a message
+	 */
 	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 10 });
 	pair_flush(&pair, A);
 	pair_inject(&pair, A, &(struct pair_pkt){ .opcode = UROCE_OP_ACK, .syndrome = 0x21 });
@@ -522,7 +528,7 @@ attr_modify__to_err_flushes_and_is_no_event(void **state)
 	pair_set_state(&pair, A, IBV_QPS_ERR);
 	pair_expect_done(&pair, A, "send 0 WR_FLUSH_ERR\nrecv 0 WR_FLUSH_ERR\n");
 	assert_int_equal(pair_events(&pair, A), 0);
-	/* ERR to ERR is legal */
+	/* a transition from ERR to ERR is legal */
 	pair_set_state(&pair, A, IBV_QPS_ERR);
 }
 
@@ -536,7 +542,10 @@ post_bad(void)
 	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
 }
 
-/* UC and UD lose their send queue, not their receive queue, and come back. */
+/*
+ * A failed send request of UC or UD stops the send queue, not the receive queue. A transition to
+ * RTS restarts the send queue.
+ */
 static void
 attr_modify__sqe_and_back(void **state)
 {
@@ -558,15 +567,18 @@ attr_modify__sqe_and_back(void **state)
 		assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQE);
 		pair_expect_done(&pair, A,
 				 "send 0 SEND SUCCESS\nsend 1 LOC_PROT_ERR\nsend 2 WR_FLUSH_ERR\n");
-		/* posts are flushed */
+		/* posted send requests are flushed */
 		pair_post(&pair, A, &send);
 		pair_run(&pair);
 		pair_expect_done(&pair, A, "send 3 WR_FLUSH_ERR\n");
-		/* the receive queue goes on */
+		/* the receive queue works */
 		pair_post(&pair, B, &send);
 		pair_run(&pair);
 		assert_non_null(strstr(pair_completions(&pair, A), "recv 0 RECV SUCCESS"));
-		/* what was posted before it comes back is flushed, what is posted after it is sent */
+		/*
+		 * requests posted before the transition to RTS are flushed, requests posted after
+		 * it are sent
+		 */
 		pair_post(&pair, A, &send);
 		pair_set_state(&pair, A, IBV_QPS_RTS);
 		pair_post(&pair, A, &send);

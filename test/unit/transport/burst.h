@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What the tests of runs share: a pair, and five frames of eight bytes each that arrive at once, of which
- * one in the middle may be an odd one.
+ * Common part of the tests of bursts: a pair, and five frames of eight bytes each that arrive
+ * together. A test may change the frame in the middle.
  */
 
 #include "pair.h"
@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #define NB      5u
-#define ODD_ONE 2u /* in the middle of the run */
+#define ODD_ONE 2u /* the frame in the middle */
 #define LEN     8u
 #define SLOT(i) (64u * (i))
 
@@ -50,7 +50,7 @@ close_pair(void **state)
 	return 0;
 }
 
-/** Five frames are on the wire, and parsed. */
+/** Parse the five frames on the wire. */
 static inline void
 parse_flights(enum uroce_verdict verdict)
 {
@@ -60,7 +60,7 @@ parse_flights(enum uroce_verdict verdict)
 				 verdict);
 }
 
-/** All of them are handed over to this end, as many at a time as it takes. */
+/** Deliver all frames to this end, as many in each call as it accepts. */
 static inline void
 arrive_at(unsigned end)
 {
@@ -72,7 +72,7 @@ arrive_at(unsigned end)
 	assert_int_equal(n, NB);
 }
 
-/** The first `nb` messages, and no other, are in memory. */
+/** Check that the first `nb` messages are in memory, and no others. */
 static inline void
 expect_placed(unsigned nb)
 {

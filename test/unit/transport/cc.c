@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Congestion control by itself: the arithmetic of DCQCN, the pacer, the notification point. */
+/* Congestion control alone: the arithmetic of DCQCN, the pacer, the notification point. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,12 +14,12 @@
 #define MBPS  UINT64_C(1000000)
 #define GBPS  UINT64_C(1000000000)
 #define NEVER UINT64_MAX
-#define T0    (UINT64_C(7) * 1000 * US) /* when it begins */
+#define T0    (UINT64_C(7) * 1000 * US) /* time at the beginning of a test */
 
 static struct uroce_cc_conf conf;
 static struct uroce_cc cc;
 
-/* 100 Gb/s, the published parameters. */
+/* 100 Gb/s, with the published parameters. */
 static int
 begin(void **state)
 {
@@ -33,7 +33,7 @@ begin(void **state)
 	return 0;
 }
 
-/* A CNP comes, and something was sent since the last one. */
+/* A CNP arrives, and at least one byte was sent since the last CNP. */
 static bool
 notify(uint64_t now_ns)
 {
@@ -41,7 +41,7 @@ notify(uint64_t now_ns)
 	return uroce_cc_notified(&cc, now_ns);
 }
 
-/* Send one frame when it is allowed. */
+/* Send one frame, which the pacer must allow. */
 static void
 send(uint32_t len, uint64_t now_ns)
 {
@@ -93,7 +93,7 @@ cc_conf_check__each_parameter_has_a_range(void **state)
 		uint32_t *field = (uint32_t *)(void *)((uint8_t *)&conf + param->offset);
 
 		uroce_cc_conf_init(&conf);
-		/* those that bound each other give way */
+		/* set other parameters so that they do not restrict the tested parameter */
 		conf.min_mbps = 1;
 		conf.cnp_us = 1;
 		conf.alpha_us = 1000000;
@@ -119,7 +119,7 @@ cc_conf_check__parameters_that_bound_each_other(void **state)
 	assert_non_null(strstr(uroce_cc_conf_check(&conf), "cc_min_mbps"));
 	conf.min_mbps = 100000;
 	assert_null(uroce_cc_conf_check(&conf));
-	/* where the port's rate is not known it is 100 Gb/s */
+	/* if the rate of the port is unknown, 100 Gb/s is assumed */
 	conf.rate_mbps = 0;
 	assert_null(uroce_cc_conf_check(&conf));
 	conf.min_mbps = 100001;
@@ -182,7 +182,10 @@ dcqcn_notified__never_below_the_least_rate(void **state)
 	assert_int_equal(cc.rate_bps, 300 * MBPS);
 }
 
-/* Those of an honest notification point may come closer together than they left, but not so close. */
+/*
+ * CNPs may arrive closer together than they were sent, but not much closer: earlier ones are
+ * ignored.
+ */
 static void
 dcqcn_notified__many_at_once_count_as_one(void **state)
 {
@@ -194,7 +197,7 @@ dcqcn_notified__many_at_once_count_as_one(void **state)
 	assert_false(notify(T0 + 25 * US - 1));
 	assert_true(notify(T0 + 25 * US));
 	assert_int_equal(cc.rate_bps, 25 * GBPS);
-	/* those that were not heeded do not put off the next */
+	/* ignored CNPs do not delay the next reaction */
 	assert_false(notify(T0 + 49 * US));
 	assert_true(notify(T0 + 50 * US));
 }
@@ -212,7 +215,7 @@ dcqcn_notified__nothing_was_sent_since_the_last(void **state)
 	assert_false(uroce_cc_notified(&cc, T0 + 50050 * US));
 }
 
-/* When its rate is the full one again, no byte is counted, and the first CNP is heeded. */
+/* At the full rate no bytes are counted, so the first CNP always has an effect. */
 static void
 dcqcn_notified__at_full_rate_the_first_is_heeded(void **state)
 {
@@ -234,9 +237,9 @@ dcqcn_alpha__sinks_without_cnps_and_makes_cuts_smaller(void **state)
 	/* 256 periods: (255/256)^256 is 0.367 */
 	notify(T0 + quiet_ns);
 	assert_in_range(cc.alpha, UROCE_CC_ALPHA_ONE * 368 / 1000, UROCE_CC_ALPHA_ONE * 371 / 1000);
-	/* the cut was by half of the alpha before */
+	/* the rate was cut by half of the previous alpha */
 	assert_in_range(cc.rate_bps * 1000 / cc.target_bps, 815, 818);
-	/* not one period: not changed but by the CNP */
+	/* less than one period has passed, so that only the CNP changes alpha */
 	const uint32_t alpha = cc.alpha;
 
 	notify(T0 + quiet_ns + 55 * US - 1);
@@ -257,7 +260,7 @@ dcqcn_alpha__is_nothing_after_a_long_time(void **state)
 static void
 dcqcn_timer__fast_recovery_then_additive_increase(void **state)
 {
-	/* half the way to the target four times; the fifth event raises the target */
+	/* the rate goes half the way to the target four times; the fifth event raises the target */
 	static const uint64_t rates_mbps[] = { 75000, 87500, 93750, 96875 };
 
 	(void)state;
@@ -306,7 +309,7 @@ dcqcn_bytes__count_like_the_timer(void **state)
 	uroce_cc_charge(&cc, 1, T0);
 	assert_int_equal(cc.nb_bytes, 1);
 	assert_int_equal(cc.rate_bps, 75 * GBPS);
-	/* what is more than enough counts for the next */
+	/* bytes beyond one byte-counter event count for the next event */
 	uroce_cc_charge(&cc, 4000, T0);
 	uroce_cc_charge(&cc, 4000, T0);
 	uroce_cc_charge(&cc, 4000, T0);
@@ -328,11 +331,11 @@ dcqcn__hyper_increase_when_time_and_volume_agree(void **state)
 	cc.rate_bps = 100 * GBPS;
 	for (unsigned i = 0; i < 6; i++)
 		uroce_cc_charge(&cc, 10000, T0);
-	/* the fifth and the sixth were additive: the timer has not even begun */
+	/* the fifth and the sixth event were additive, because the timer has no event yet */
 	assert_int_equal(cc.target_bps, 100020 * MBPS);
 	uroce_cc_begin(&cc, T0 + 5 * 55 * US);
 	assert_int_equal(cc.target_bps, 100070 * MBPS);
-	/* now both have more than five: by 1, and by 2 */
+	/* now both counters are above five: by 1, and by 2 */
 	uroce_cc_begin(&cc, T0 + 6 * 55 * US);
 	assert_int_equal(cc.target_bps, 100170 * MBPS);
 	uroce_cc_charge(&cc, 10000, T0);
@@ -357,12 +360,12 @@ dcqcn__at_full_rate_it_is_not_limited_any_more(void **state)
 	}
 	assert_false(cc.is_limited);
 	assert_int_equal(cc.rate_bps, 100 * GBPS);
-	/* alpha has sunk meanwhile: the next cut is not by half */
+	/* alpha has decreased since the last cut, so the next cut is less than half */
 	notify(now_ns);
 	assert_in_range(cc.rate_bps, 50 * GBPS + 1, 60 * GBPS);
 }
 
-/* What was not looked at for a while ends where looking all the time would have led. */
+/* One call after a long time has the same result as frequent calls. */
 static void
 dcqcn_advance__leaps_are_steps(void **state)
 {
@@ -417,7 +420,7 @@ pacer__packets_leave_at_the_rate(void **state)
 	assert_true(uroce_cc_may_send(&cc, T0 + 800));
 	send(5000, T0 + 800);
 	assert_false(uroce_cc_may_send(&cc, T0 + 1599));
-	/* rounded up: 1 byte takes 0.16 ns */
+	/* times are rounded up: 1 byte takes 0.16 ns */
 	send(1, T0 + 1600);
 	assert_int_equal(cc.next_ns, T0 + 1601);
 }
@@ -431,7 +434,7 @@ pacer__what_was_late_is_caught_up_with_up_to_the_burst(void **state)
 	conf.burst_kb = 20;
 	conf.timer_us = 1000000;
 	notify(T0);
-	/* a millisecond of silence is worth 6.25 MB, of which 20 kB count */
+	/* an idle millisecond is worth 6.25 MB, of which 20 kB are credited */
 	uroce_cc_begin(&cc, T0 + 1000 * US);
 	while (uroce_cc_may_send(&cc, T0 + 1000 * US)) {
 		uroce_cc_charge(&cc, 1000, T0 + 1000 * US);
@@ -447,7 +450,10 @@ pacer__a_rising_rate_does_not_raise_what_was_late(void **state)
 	notify(T0);
 	cc.rate_bps = 10 * GBPS;
 	cc.target_bps = 30 * GBPS;
-	/* 10 us at 10 Gb/s are 12.5 kB; and at 20 Gb/s, from the next event on, they take 5 us */
+	/*
+	 * 10 us at 10 Gb/s are 12.5 kB; at 20 Gb/s, which is the rate from the next event on, they
+	 * take 5 us
+	 */
 	cc.next_ns = T0 + 45 * US;
 	uroce_cc_begin(&cc, T0 + 55 * US);
 	assert_int_equal(cc.rate_bps, 20 * GBPS);
@@ -461,16 +467,19 @@ pacer__a_rising_rate_shortens_the_wait(void **state)
 	notify(T0);
 	cc.rate_bps = 10 * MBPS;
 	cc.target_bps = 30 * MBPS;
-	/* 1250 bytes at 10 Mb/s are a millisecond: it is looked at again when the rate may rise */
+	/*
+	 * 1250 bytes at 10 Mb/s take a millisecond; the timer is set to the time at which the rate
+	 * may rise
+	 */
 	send(1250, T0);
 	assert_int_equal(cc.next_ns, T0 + 1000 * US);
 	uroce_cc_wait(&cc);
 	assert_int_equal(cc.pace_deadline, T0 + 55 * US);
 	uroce_cc_begin(&cc, T0 + 55 * US);
 	assert_int_equal(cc.rate_bps, 20 * MBPS);
-	/* of 945 us half is left */
+	/* half of the remaining 945 us is left */
 	assert_int_equal(cc.next_ns, T0 + 55 * US + 472500);
-	/* and when it is sooner than that, it is looked at then */
+	/* if the packet may be sent before the rate rises, the timer is set to that time */
 	cc.next_ns = T0 + 60 * US;
 	uroce_cc_wait(&cc);
 	assert_int_equal(cc.pace_deadline, T0 + 60 * US);
@@ -481,7 +490,7 @@ pacer__a_cut_makes_the_wait_longer(void **state)
 {
 	(void)state;
 	notify(T0);
-	/* 6250 bytes at 50 Gb/s: a microsecond, and two when half of that is allowed */
+	/* 6250 bytes at 50 Gb/s take a microsecond, and two microseconds at half of that rate */
 	send(6250, T0);
 	assert_int_equal(cc.next_ns, T0 + 1000);
 	notify(T0);
@@ -489,7 +498,10 @@ pacer__a_cut_makes_the_wait_longer(void **state)
 	assert_int_equal(cc.next_ns, T0 + 2000);
 }
 
-/* What was late counts for longer at a lower rate: for longer than the clock runs. */
+/*
+ * When the rate falls, the credit for unused time gets longer. It may then be longer than the time
+ * since the clock began, and must not underflow.
+ */
 static void
 pacer__a_clock_that_has_just_begun_loses_nothing(void **state)
 {
@@ -513,7 +525,7 @@ pacer__a_full_second_of_frames_is_a_second_of_the_rate(void **state)
 	conf.byte_kb = 1000000;
 	notify(T0);
 	cc.rate_bps = GBPS;
-	/* looked at every 10 us, as a worker that has more to do would */
+	/* polled every 10 us, like by a worker with other work */
 	for (unsigned i = 0; i < 100000 - 1; i++, now_ns += 10 * US) {
 		uroce_cc_begin(&cc, now_ns);
 		while (uroce_cc_may_send(&cc, now_ns)) {
@@ -533,7 +545,7 @@ notification__at_once_then_not_before_its_time(void **state)
 	uroce_cc_cnp_sent(&cc, T0);
 	assert_false(cc.has_cnp);
 	assert_int_equal(cc.cnp_deadline, NEVER);
-	/* marked again: a CNP follows when it may, without another mark */
+	/* a second mark: the CNP follows as soon as it is allowed, without a further mark */
 	uroce_cc_marked(&cc, T0 + 1);
 	assert_false(cc.has_cnp);
 	assert_int_equal(cc.cnp_deadline, T0 + 50 * US);
@@ -544,7 +556,7 @@ notification__at_once_then_not_before_its_time(void **state)
 	assert_true(cc.has_cnp);
 	assert_int_equal(cc.cnp_deadline, NEVER);
 	uroce_cc_cnp_sent(&cc, T0 + 60 * US);
-	/* nothing was marked since: no other follows */
+	/* no mark arrived since then, so no CNP follows */
 	uroce_cc_expire(&cc, T0 + 500 * US);
 	assert_false(cc.has_cnp);
 	uroce_cc_marked(&cc, T0 + 110 * US - 1);
@@ -566,7 +578,7 @@ cc_stop__nothing_is_left(void **state)
 	assert_int_equal(cc.pace_deadline, NEVER);
 	assert_int_equal(cc.cnp_deadline, NEVER);
 	assert_true(uroce_cc_is_reacting(&cc));
-	/* the first CNP is the first again */
+	/* the next CNP has the effect of a first one */
 	notify(T0 + 1);
 	assert_int_equal(cc.rate_bps, 50 * GBPS);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the transport counts: each test makes something happen, and compares all counters of both hosts that
- * are not 0, so that it says as well what does not count.
+ * The counters of the transport. Each test causes events and compares all counters of both hosts
+ * that are not 0, so that it also shows what is not counted.
  */
 
 #include "request.h"
@@ -104,7 +104,7 @@ messages__are_counted_when_they_complete(void **state)
 	pair_run(&pair);
 	expect_counted(A, "rdma_sends 8\n");
 	expect_counted(B, "rdma_recvs 8\n");
-	/* of many packets, one receive request */
+	/* a message of many packets uses one receive request */
 	pair_post_recv(&pair, B, 0, 5 * MTU);
 	post(IBV_WR_SEND_WITH_IMM, 5 * MTU);
 	pair_run(&pair);
@@ -130,7 +130,7 @@ messages__unreliable_ones_too(void **state)
 	open_pair(state);
 }
 
-/* What was cancelled completes as what it was, and was not sent. */
+/* A cancelled request completes with its opcode, but is not counted as sent. */
 static void
 messages__that_are_cancelled_are_none(void **state)
 {
@@ -167,7 +167,7 @@ fetches__are_counted_as_they_ask(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		post(IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
 	post((enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE, 8);
-	/* two chunks of responses */
+	/* a READ is requested in two chunks */
 	post(IBV_WR_RDMA_READ, (UROCE_READ_CHUNK_PSNS + 1) * MTU);
 	pair_run(&pair);
 	expect_counted(A, "");
@@ -189,7 +189,7 @@ loss__of_a_request(void **state)
 		pair_lose(&pair, A, 1);
 		post(IBV_WR_RDMA_WRITE, 4 * MTU);
 		pair_run(&pair);
-		/* where nothing is held, all that was behind it goes again */
+		/* without a reorder buffer all packets behind the lost one are retransmitted */
 		expect_counted(A, nb_hold ? "retransmitted_pkts 1\npacket_seq_err 1\n"
 					  : "retransmitted_pkts 3\npacket_seq_err 1\n");
 		expect_counted(B, "rx_write_requests 1\nout_of_sequence 2\n"
@@ -264,7 +264,7 @@ loss__unreliable(void **state)
 	post(IBV_WR_RDMA_WRITE, 4 * MTU);
 	pair_run(&pair);
 	expect_counted(A, "");
-	/* the rest of the message is of no use */
+	/* the remaining packets of the message are dropped */
 	expect_counted(B, "rx_write_requests 1\nout_of_sequence 2\n");
 }
 
@@ -286,7 +286,7 @@ refusal__no_receive_request(void **state)
 	assert_int_equal(pair.host[B].qpc.stats.naks_rnr_sent, 2);
 }
 
-/* It is executed when the hole before it is filled, and refused then. */
+/* A request behind a gap is executed when the gap is filled, and refused only then. */
 static void
 refusal__of_what_was_held(void **state)
 {
@@ -333,7 +333,7 @@ refusal__too_long(void **state)
 	expect_counted(B, "resp_local_length_error 1\nresp_cqe_error 1\n");
 }
 
-/* What an unreliable peer's request does not find is counted, and that is all. */
+/* A refused request of an unreliable service is counted and has no other effect. */
 static void
 refusal__unreliable(void **state)
 {
@@ -379,7 +379,7 @@ congestion__notifications(void **state)
 	struct uroce_cc_conf cc;
 
 	(void)state;
-	/* without congestion control nobody heeds one */
+	/* without congestion control CNPs are ignored */
 	assert_int_equal(pair_inject(&pair, A, &cnp), UROCE_VERDICT_CNP);
 	expect_counted(A, "rp_cnp_ignored 1\n");
 	close_pair(state);
@@ -395,7 +395,10 @@ congestion__notifications(void **state)
 	pair_run_for(&pair, 10000);
 	expect_counted(A, "rp_cnp_handled 1\n");
 	expect_counted(B, "rx_write_requests 2\nnp_cnp_sent 1\n");
-	/* forged: sooner than the next can come, and to who has sent nothing */
+	/*
+	 * forged CNPs: one arrives sooner than a peer may send it, the other at a QP that has sent
+	 * nothing
+	 */
 	assert_int_equal(pair_inject(&pair, A, &cnp), UROCE_VERDICT_CNP);
 	assert_int_equal(pair_inject(&pair, B, &cnp), UROCE_VERDICT_CNP);
 	expect_counted(A, "rp_cnp_ignored 1\nrp_cnp_implausible 1\n");

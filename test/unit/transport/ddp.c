@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* WRITEs behind a hole: what of them is placed when it comes, and what may not be noticed of that. */
+/*
+ * Direct data placement of WRITEs behind a PSN gap: which packets are placed on arrival, and what
+ * must not be visible.
+ */
 
 #include <assert.h>
 #include <setjmp.h>
@@ -16,10 +19,10 @@
 
 static struct pair pair;
 
-/* A WRITE of full packets: its bytes are those of A's memory at `from`, and go to `to` of B's. */
+/* A WRITE of full packets, from offset `from` of A's memory to offset `to` of B's memory. */
 struct message {
 	uint32_t psn;
-	uint32_t nb; /* packets */
+	uint32_t nb; /* number of packets in the message */
 	uint32_t from;
 	uint32_t to;
 	uint32_t rkey;
@@ -70,7 +73,7 @@ message(uint32_t psn, uint32_t nb, uint32_t from, uint32_t to)
 	return (struct message){ psn, nb, from, to, pair.host[B].key };
 }
 
-/* Packet `nth` of a message arrives. */
+/* Deliver packet `nth` of a message. */
 static enum uroce_verdict
 arrive(const struct message *msg, uint32_t nth)
 {
@@ -114,7 +117,7 @@ is_there(const struct message *msg, uint32_t nth)
 	return pair_is_equal(&pair, msg->from + nth * MTU, msg->to + nth * MTU, MTU);
 }
 
-/* All of the message arrives, of which packet `hole` is missing. */
+/* Deliver all packets of the message but packet `hole`. */
 static void
 arrive_but(const struct message *msg, uint32_t hole)
 {
@@ -155,7 +158,10 @@ ddp__the_middle_is_placed_and_both_ends_wait(void **state)
 	expect_nothing_held(8);
 }
 
-/* The same place: the later one wins, whatever comes when. */
+/*
+ * Two WRITEs to the same place: the later WRITE determines the result, in whatever order packets
+ * arrive.
+ */
 static void
 ddp__the_repair_of_an_earlier_write_loses(void **state)
 {
@@ -164,7 +170,10 @@ ddp__the_repair_of_an_earlier_write_loses(void **state)
 	(void)state;
 	arrive_but(&first, 1);
 	arrive_but(&second, 2);
-	/* the repair, and in its turn the last packet, lie where the second has one and where it has none */
+	/*
+	 * the retransmitted packet and the last packet are placed only where the second WRITE has
+	 * no packet
+	 */
 	assert_int_equal(arrive(&first, 1), UROCE_VERDICT_REQUEST);
 	assert_true(is_there(&second, 0) && is_there(&second, 1));
 	assert_true(is_there(&first, 2));
@@ -177,7 +186,10 @@ ddp__the_repair_of_an_earlier_write_loses(void **state)
 static void
 ddp__the_repair_loses_no_more_than_what_is_covered(void **state)
 {
-	/* packets 1 and 2 of the second lie at 356..868: in the middle of the first one's */
+	/*
+	 * packets 1 and 2 of the second WRITE are at offsets 356..868, in the middle of the first
+	 * WRITE's packets
+	 */
 	const struct message first = message(0, 5, 0, 0), second = message(5, 4, 4096, 100);
 
 	(void)state;
@@ -185,7 +197,7 @@ ddp__the_repair_loses_no_more_than_what_is_covered(void **state)
 	arrive_but(&second, 4);
 	pair_fill(&pair, B, 0, 356, 3);
 	assert_int_equal(uroce_reorder_buffer_count(pair.host[B].reorder_buffer), 3);
-	/* late ones, placed ahead of the hole, leave it out, too */
+	/* late packets that are placed ahead of the gap must not overwrite bytes 356..868 */
 	assert_int_equal(arrive(&first, 3), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(arrive(&first, 1), UROCE_VERDICT_REQUEST);
 	assert_true(pair_is_equal(&pair, 4096, 100, 4 * MTU));
@@ -202,7 +214,10 @@ ddp__what_is_placed_late_leaves_out_what_is_covered(void **state)
 	arrive(&first, 0);
 	arrive(&first, 3);
 	arrive_but(&second, 4);
-	/* packet 2 of the first lies at 512..768, under packets 1 and 2 of the second */
+	/*
+	 * packet 2 of the first WRITE is at offsets 512..768, which packets 1 and 2 of the second
+	 * WRITE cover
+	 */
 	assert_int_equal(arrive(&first, 2), UROCE_VERDICT_OOO_PLACED);
 	assert_true(pair_is_equal(&pair, 4096 + MTU, 100 + MTU, 2 * MTU));
 	assert_int_equal(arrive(&first, 1), UROCE_VERDICT_REQUEST);
@@ -211,7 +226,10 @@ ddp__what_is_placed_late_leaves_out_what_is_covered(void **state)
 	expect_nothing_held(8);
 }
 
-/* A packet that came before the first of its message is held, and so covers nothing. */
+/*
+ * A packet that arrived before the First packet of its message is kept in the reorder buffer, so it
+ * covers nothing.
+ */
 static void
 ddp__before_the_first_packet_nothing_is_placed(void **state)
 {
@@ -243,7 +261,7 @@ ddp__a_hole_at_the_first_packet(void **state)
 	arrive_but(&third, 1);
 	assert_int_equal(arrive(&third, 1), UROCE_VERDICT_OOO_BUFFERED);
 	assert_int_equal(arrive(&second, 0), UROCE_VERDICT_REQUEST);
-	/* now there is a present one, and behind it the third, of which the first packet is here */
+	/* epsn is now inside the third message, whose First packet has arrived */
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 6);
 	const struct message fourth = message(12, 4, 12288, 12288);
 
@@ -299,7 +317,7 @@ ddp__single_packets_wait_and_lead_on(void **state)
 	expect_nothing_held(9);
 }
 
-/* What another request does or sees in its turn is not changed before. */
+/* Memory that another request changes or reads in its turn is not changed before its turn. */
 static void
 ddp__nothing_is_placed_behind_another_request(void **state)
 {
@@ -352,7 +370,10 @@ ddp__a_key_that_is_refused_places_nothing(void **state)
 	assert_int_equal(arrive(&second, 0), UROCE_VERDICT_OOO_BUFFERED);
 	assert_int_equal(arrive(&second, 1), UROCE_VERDICT_OOO_BUFFERED);
 	assert_false(is_there(&second, 1));
-	/* refused at its turn it is asked for again, and when the peer repeats it the QP ends */
+	/*
+	 * refused in its turn, the packet is requested again; when the peer repeats it, the QP goes
+	 * to ERR
+	 */
 	arrive(&first, 1);
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
 	assert_int_equal(arrive(&second, 0), UROCE_VERDICT_NO_ACCESS);
@@ -370,7 +391,7 @@ ddp__a_range_that_is_refused_places_nothing(void **state)
 	(void)state;
 	arrive_but(&first, 1);
 	assert_int_equal(arrive(&second, 0), UROCE_VERDICT_OOO_BUFFERED);
-	/* it would fit, and its message does not */
+	/* this packet is inside the range, but its message is not */
 	assert_int_equal(arrive(&second, 1), UROCE_VERDICT_OOO_BUFFERED);
 }
 
@@ -421,7 +442,7 @@ ddp__as_many_are_known_as_there_is_room_for(void **state)
 	expect_nothing_held(4 + 3 * (UROCE_DDP_WRITES_MAX + 1));
 }
 
-/* A gap that was used before knows nothing. */
+/* A gap entry that is used again has no state of the earlier gap. */
 static void
 ddp__is_forgotten_with_its_gap(void **state)
 {

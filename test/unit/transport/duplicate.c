@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Duplicates of READs and atomics [IBA 9.7.5.1.2]: what a responder remembers, and for how many.
+ * Duplicates of READs and atomics [IBA 9.7.5.1.2]: what a responder saves, and for how many
+ * requests.
  */
 
 #include "request.h"
@@ -31,11 +32,11 @@ resp_recv__duplicate_read_is_read_again(void **state)
 	expect_answer("B>A READ_RESPONSE_FIRST psn 0\n"
 		      "B>A READ_RESPONSE_MIDDLE psn 1\n"
 		      "B>A READ_RESPONSE_LAST psn 2\n");
-	/* from its second packet on */
+	/* a duplicate of the READ from its second packet on */
 	assert_int_equal(read_request(1, MTU, 2 * MTU), UROCE_VERDICT_DUPLICATE);
 	expect_answer("B>A READ_RESPONSE_FIRST psn 1\n"
 		      "B>A READ_RESPONSE_LAST psn 2\n");
-	/* its middle alone */
+	/* the middle packet of the READ alone */
 	assert_int_equal(read_request(1, MTU, MTU), UROCE_VERDICT_DUPLICATE);
 	expect_answer("B>A READ_RESPONSE_ONLY psn 1\n");
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 4);
@@ -65,14 +66,17 @@ resp_recv__duplicate_read_that_asks_for_something_else_is_stale(void **state)
 	read_request(0, 64, 3 * MTU - 8);
 	pair_flush(&pair, B);
 	text_clear(&pair.trace);
-	/* another address, another key, beyond its end, not its end, not on a packet's boundary */
+	/*
+	 * other address, other key, longer than the READ, shorter than the READ, not at a packet
+	 * boundary
+	 */
 	assert_int_equal(read_request(0, 0, 3 * MTU - 8), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(1, 64, 2 * MTU - 8), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(0, 64, 3 * MTU), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(0, 64, UINT32_MAX), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(0, 64, 3 * MTU - 9), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(0, 64, MTU - 1), UROCE_VERDICT_STALE);
-	/* nothing of something */
+	/* no bytes of a READ that has some */
 	assert_int_equal(read_request(0, 64, 0), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(1, 64 + MTU, 0), UROCE_VERDICT_STALE);
 	assert_int_equal(pair_inject(&pair, B,
@@ -81,7 +85,7 @@ resp_recv__duplicate_read_that_asks_for_something_else_is_stale(void **state)
 							 .rkey = pair.host[B].key + 1,
 							 .dma_len = 3 * MTU - 8 }),
 			 UROCE_VERDICT_STALE);
-	/* a READ where there was something else */
+	/* a READ at the PSN of another request */
 	assert_int_equal(read_request(0xffffff, 64, MTU), UROCE_VERDICT_STALE);
 	assert_int_equal(fetch_add(0, va(64), 1), UROCE_VERDICT_STALE);
 	expect_answer("");
@@ -98,7 +102,10 @@ resp_recv__duplicate_read_of_nothing(void **state)
 	expect_answer("B>A READ_RESPONSE_ONLY psn 0\n");
 }
 
-/* The peer has its answer, and a copy of its request is late: the region may be gone by now. */
+/*
+ * A late duplicate, after the peer has received the response: the region may be deregistered by
+ * now.
+ */
 static void
 resp_recv__duplicate_read_of_memory_that_is_gone_harms_nobody(void **state)
 {
@@ -113,7 +120,9 @@ resp_recv__duplicate_read_of_memory_that_is_gone_harms_nobody(void **state)
 	assert_int_equal(pair_events(&pair, B), 0);
 }
 
-/* An ACK is left out where the data of the newest request says as much, which there is none of here. */
+/*
+ * An ACK is omitted if the data of the newest request acknowledges as much. Here there is no data.
+ */
 static void
 resp_recv__duplicate_read_of_memory_that_is_gone_takes_no_ack_along(void **state)
 {
@@ -155,7 +164,10 @@ static void
 resp_send__duplicates_are_answered_in_psn_order(void **state)
 {
 	(void)state;
-	/* slots beyond the ring's end, so that order and place differ */
+	/*
+	 * more requests than the ring of resources has slots, so that their order and their slots
+	 * differ
+	 */
 	for (uint32_t psn = 0; psn < 36; psn++) {
 		read_request(psn, 0, 1);
 		pair_flush(&pair, B);
@@ -203,7 +215,7 @@ resp_recv__more_atomics_at_a_time_than_agreed_change_nothing(void **state)
 	close_pair(state);
 }
 
-/* A peer that repeats a READ and then gets its first answer goes on: it is within its rights. */
+/* A peer may repeat a READ, receive the first response, and continue with a new READ. */
 static void
 resp_recv__repetitions_do_not_count_as_outstanding(void **state)
 {

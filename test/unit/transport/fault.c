@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests that cannot be sent: those before them complete, they end in their status, those behind are
- * flushed.
+ * Requests that cannot be sent: earlier requests complete, the bad request fails with its status,
+ * later ones are flushed.
  */
 
 #include "rc.h"
@@ -16,7 +16,7 @@
 
 /* --- requests that cannot be sent --- */
 
-/* The third of five has an element that was never registered. */
+/* Post five requests; the third has an element whose key does not exist. */
 static void
 post_five_third_is_bad(uint32_t bad_offset)
 {
@@ -51,8 +51,10 @@ req_send__third_of_five_cannot_be_sent(void **state)
 	open_pair(NULL);
 	post_five_third_is_bad(0);
 	pair_run(&pair);
-	/* the last one before it could not know that it should ask; it is sent again, and no timer
-	 * has to run out for that */
+	/*
+	 * the preceding request was sent without an ACK request, because it was not known to be the
+	 * last; it is retransmitted at once, without a timeout
+	 */
 	pair_expect_trace(&pair, "A>B SEND_ONLY psn 0\n"
 				 "A>B SEND_ONLY psn 1\n"
 				 "A>B SEND_ONLY psn 1 A\n"
@@ -178,7 +180,7 @@ req_send__what_uc_does_not_have_is_refused(void **state)
 
 #define NB_TXD 8
 
-/* Headers for a burst. */
+/* Provide header buffers for a burst. */
 static void
 make_room(struct uroce_txd txd[NB_TXD])
 {
@@ -230,7 +232,10 @@ qpc_sent__flush_waits_for_the_packets_before_it(void **state)
 	pkt.va = (uintptr_t)pair.host[B].mem;
 	pkt.rkey = pair.host[B].key;
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
-	/* the second READ is of a region that is gone when its turn comes, in the same burst */
+	/*
+	 * the region of the second READ is invalidated before its response is sent in the same
+	 * burst
+	 */
 	pkt.psn = 4;
 	pkt.rkey = pair_register(&pair, B, pair.host[B].mem, 4096, IBV_ACCESS_REMOTE_READ);
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);

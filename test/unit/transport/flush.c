@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * ATOMIC_WRITE and FLUSH [IBA A19]: what they do, who may, in which order, and what a duplicate does.
+ * ATOMIC_WRITE and FLUSH [IBA A19]: their effect, access rights, order, and duplicates.
  */
 
 #include "rc.h"
@@ -95,7 +95,7 @@ atomic_write__lost_either_way_is_done_once(void **state)
 	pair_lose(&pair, B, 0);
 	pair_run_for(&pair, 3 * PAIR_LATENCY_NS);
 	assert_int_equal(*word(B, 64), 7);
-	*word(B, 64) = 9; /* somebody else's, later */
+	*word(B, 64) = 9; /* another program writes later */
 	pair_run(&pair);
 	pair_expect_trace(&pair, "A>B ATOMIC_WRITE psn 0\n"
 				 "B>A READ_RESPONSE_ONLY psn 0 LOST\n"
@@ -307,10 +307,13 @@ flush__refusals(void **state)
 		uint32_t key_flip;
 		enum uroce_verdict verdict;
 	} rows[] = {
-		{ 0x00, 8, 0x30f, 0, UROCE_VERDICT_BAD_REQUEST }, /* no placement */
-		{ 0x05, 8, 0x30f, 0, UROCE_VERDICT_BAD_REQUEST }, /* unknown placement */
-		{ 0x21, 8, 0x30f, 0, UROCE_VERDICT_BAD_REQUEST }, /* unknown level */
-		{ 0x01, 8, 0x20f, 0, UROCE_VERDICT_BAD_REQUEST }, /* the QP does not grant it */
+		/* the FLUSH has no placement type */
+		{ 0x00, 8, 0x30f, 0, UROCE_VERDICT_BAD_REQUEST },
+		/* the FLUSH has an unknown placement type */
+		{ 0x05, 8, 0x30f, 0, UROCE_VERDICT_BAD_REQUEST },
+		/* the FLUSH has an unknown selectivity level */
+		{ 0x21, 8, 0x30f, 0, UROCE_VERDICT_BAD_REQUEST },
+		{ 0x01, 8, 0x20f, 0, UROCE_VERDICT_BAD_REQUEST }, /* the QP does not allow FLUSH */
 		{ 0x02, 8, 0x10f, 0, UROCE_VERDICT_BAD_REQUEST },
 		{ 0x01, 8, 0x30f, 1, UROCE_VERDICT_NO_ACCESS },
 		{ 0x11, 0, 0x30f, 1, UROCE_VERDICT_NO_ACCESS },

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A peer that sends whatever it likes, well-formed frames with right ICRCs and nothing else right:
- * any opcode, PSN, length, address, key and syndrome, at any moment. The QP may end in ERR; it may
- * not break an invariant (pair.c checks them after each step), touch memory that it was not granted,
- * complete a request twice or out of order, or answer without end.
+ * A hostile peer sends well-formed frames with a valid ICRC and otherwise random content: any
+ * opcode, PSN, length, address, key and syndrome, at any time. The QP may end in ERR. It must not
+ * break an invariant (pair.c checks them after each step), change memory without an access right,
+ * complete a request twice or out of order, or respond without end.
  *
  *	test-transport-hostile [--seed N]
  */
@@ -26,15 +26,18 @@
 #define NB_SEEDS   150
 #define NB_PACKETS 1500
 #define MEM_LEN    (1u << 16)
-#define PRIVATE    (MEM_LEN / 2) /* from here on, no rights for the peer */
+#define PRIVATE    (MEM_LEN / 2) /* from this offset on the peer has no access rights */
 
 struct siege {
 	uint64_t random;
 	struct pair pair;
-	uint32_t keys[3];     /* of the victim: all rights, to be read, none; the first half each */
-	struct ibv_mw window; /* of the victim, on the first of them */
-	uint64_t next_done[2];                  /* wr_id that completes next: send, receive */
-	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* of all sieges */
+	/*
+	 * keys of the victim with all rights, READ only, no rights; the first half of memory each
+	 */
+	uint32_t keys[3];
+	struct ibv_mw window;                   /* a window of the victim on the first region */
+	uint64_t next_done[2];                  /* wr_id of the next completion: send, receive */
+	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* sums over all runs */
 };
 
 static struct siege siege;
@@ -48,7 +51,7 @@ draw(uint32_t limit)
 	return (uint32_t)((link_random(&siege.random) >> 8) % limit);
 }
 
-/* One of the values that matter, or any. */
+/* Draw a PSN: close to a PSN of the QP's state, or any. */
 static uint32_t
 draw_psn(void)
 {
@@ -100,7 +103,7 @@ draw_va(void)
 	return base + draw(PRIVATE / 8) * 8;
 }
 
-/* Opcodes of the QP's service mostly, those that continue a message among them. */
+/* Draw an opcode: mostly of the QP's service, often one that continues a message. */
 static uint8_t
 draw_opcode(void)
 {
@@ -160,7 +163,7 @@ draw_packet(struct pair_pkt *pkt)
 	};
 	const struct uroce_opcode *op = &uroce_opcode_table[pkt->opcode];
 
-	/* what the parser would not let in is not worth a try */
+	/* the parser would drop these, so they would test nothing */
 	if (!(op->flags & UROCE_OPF_PAYLOAD))
 		pkt->payload_len = 0;
 	if (!(op->flags & UROCE_OPF_LAST))
@@ -168,7 +171,7 @@ draw_packet(struct pair_pkt *pkt)
 	pkt->dma_len = draw_dma_len(pkt->payload_len);
 }
 
-/* Completions come once each and in order. */
+/* Check that requests complete once and in order. */
 static void
 poll_cq(struct uroce_cq *cq, uint64_t *next)
 {
@@ -187,7 +190,9 @@ poll_victim(void)
 	poll_cq(&siege.pair.host[B].recv_cq, &siege.next_done[1]);
 }
 
-/* Any state, any attributes, with whatever values: refused, or carried out. */
+/*
+ * Modify the QP to any state with any attributes and values. The call may be refused or executed.
+ */
 static void
 modify_at_random(void)
 {
@@ -205,7 +210,7 @@ modify_at_random(void)
 		assert_memory_equal(&siege.pair.host[B].qpc, &before, sizeof(before));
 }
 
-/* All that was posted has come back; from the beginning. */
+/* Check that all posted requests have completed, and restart the QP. */
 static void
 start_again(void)
 {
@@ -214,14 +219,14 @@ start_again(void)
 	pair_flush(pair, B);
 	poll_victim();
 	assert_int_equal(siege.next_done[0], pair->host[B].next_send_id);
-	/* what is in a shared queue stays there */
+	/* requests in a shared receive queue stay there */
 	if (pair->host[B].qpc.rq)
 		assert_int_equal(siege.next_done[1], pair->host[B].next_recv_id);
 	pair_set_state(pair, B, IBV_QPS_RESET);
 	pair_bring_up(pair, B, IBV_QPS_RTS);
 }
 
-/* A request that sends nothing; or one that the queue's draining lets it think better of. */
+/* Post a request that sends nothing, or cancel a request while the queue drains. */
 static void
 post_local(void)
 {
@@ -249,7 +254,7 @@ post_local(void)
 		assert_true(uroce_qpc_cancel(&host->qpc, host->next_send_id - 1) >= 0);
 }
 
-/* The application of the victim does what applications do. */
+/* The victim's application posts requests and changes states. */
 static void
 let_victim_act(void)
 {
@@ -329,13 +334,13 @@ hostile__whatever_the_peer_sends(void **state)
 			siege.nb_verdicts[pair_inject(&siege.pair, B, &pkt)]++;
 			let_victim_act();
 		}
-		/* what the peer has no rights to is as it was */
+		/* memory without access rights is unchanged */
 		assert_true(pair_is_equal(&siege.pair, PRIVATE, PRIVATE, PRIVATE));
 		pair_close(&siege.pair);
 	}
 }
 
-/* The siege was worth its while: every verdict that a QP can give was given. */
+/* The random frames were good enough: every verdict that a QP can return was returned. */
 static void
 hostile__every_verdict_is_reached(void **state)
 {

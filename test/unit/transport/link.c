@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames are built as the data path builds them: headers from the descriptor, payload gathered from
- * its slices, pad, ICRC over all of it. Everything on the other side begins with the bytes alone.
+ * The wire of a pair. Frames are built as the data path builds them: headers from the descriptor,
+ * payload from its slices, pad, ICRC. The receiving side gets nothing but the bytes.
  */
 
 #include "link.h"
@@ -81,7 +81,7 @@ trace_frame(struct pair *pair, enum pair_side from, const uint8_t *frame, uint32
 	struct uroce_pkt pkt;
 	const enum uroce_verdict verdict = uroce_parse(frame, len, &pkt);
 
-	/* what we send can be read by anyone, and its ICRC is right */
+	/* every frame that is sent must be valid for any receiver, with a valid ICRC */
 	assert_true(verdict <= UROCE_VERDICT_DATAGRAM);
 	assert_true(uroce_pkt_check_icrc(&pkt));
 	if (pair->conf.is_quiet)
@@ -128,7 +128,7 @@ choose_action(struct pair *pair, enum pair_side from, uint32_t nth)
 	return pair->noise.seed ? draw_action(&pair->noise) : PAIR_PASS;
 }
 
-/* Put a copy on the wire, behind everything that arrives before or together with it. */
+/* Put a copy of a frame on the wire, behind all frames that arrive earlier or at the same time. */
 static void
 launch(struct pair *pair, enum pair_side to, const uint8_t *frame, uint32_t len, uint64_t due_ns)
 {
@@ -190,9 +190,9 @@ link_reap(struct pair_host *host)
 		free(frame);
 }
 
-/* Frames for one host, in the order in which they came. */
+/* Adjacent frames for one host. */
 struct run {
-	struct pair_host *host; /* NULL: none yet */
+	struct pair_host *host; /* destination of the frames; NULL: no frame yet */
 	unsigned nb;
 	struct uroce_pkt pkts[RUN_MAX];
 };
@@ -223,7 +223,10 @@ hand_over(struct pair *pair, struct run *run)
 	run->nb = 0;
 }
 
-/* As the data path does it: parse, verify, look up, hand over in runs. */
+/*
+ * Handle a frame as the data path does: parse, check the ICRC, find the QP, deliver adjacent frames
+ * together.
+ */
 static void
 deliver(struct pair *pair, const struct pair_flight *flight, struct run *run)
 {
@@ -331,7 +334,7 @@ link_forge(const struct pair *pair, enum pair_side to, const struct pair_pkt *pk
 	const uint8_t pad_len = (uint8_t)(-pkt->payload_len & 3);
 	const uint32_t payload_len = pkt->payload_len + pad_len;
 	const struct pair_host *host = &pair->host[to];
-	/* a stranger's frames come from the host's own address */
+	/* frames of a third host come from the receiver's own address */
 	const struct uroce_path *path =
 		pkt->is_from_stranger ? &host->path : &pair->host[to == A ? B : A].path;
 	struct pair_flight flight = {

@@ -4,31 +4,35 @@
 
 /**
  * @file
- * The wire of a pair: from descriptors to frames, through faults, to parsed packets. Used by pair.c.
+ * The wire of a pair: builds frames from descriptors, applies faults, and delivers parsed packets.
+ * Used by pair.c.
  */
 
 #include "pair.h"
 
-/** Build the frame of a descriptor, note it in the trace, and put it on the wire, or not. */
+/** Build the frame of a descriptor and add it to the trace. Put it on the wire if `is_wired`. */
 void link_send(struct pair *pair, enum pair_side from, const struct uroce_txd *txd, bool is_wired);
 
-/** Build the frame of a descriptor. @return its length, at most 8192 */
+/**
+ * Build the frame of a descriptor.
+ * @return its length, at most 8192
+ */
 uint32_t link_build(const struct uroce_txd *txd, uint8_t *frame);
 
-/** Build a frame as the other side might have made it; the caller frees it. */
+/** Build a frame of the fields in `pkt`, as if the other side had sent it. The caller frees it. */
 struct pair_flight link_forge(const struct pair *pair, enum pair_side to,
 			      const struct pair_pkt *pkt);
 
-/** Hand over every frame that has arrived by now. */
+/** Deliver every frame that has arrived by now. */
 void link_deliver(struct pair *pair);
 
-/** When the next frame arrives; UROCE_NEVER: none is under way. */
+/** Arrival time of the next frame; UROCE_NEVER: no frame is in flight. */
 uint64_t link_next_ns(const struct pair *pair);
 
-/** A number that looks like chance; never 0. */
+/** A pseudo-random number; never 0. */
 uint64_t link_random(uint64_t *seed);
 
-/** Free the frames that the host no longer holds. */
+/** Free the frames that the host's reorder buffer has released. */
 void link_reap(struct pair_host *host);
 
 void link_free(struct pair *pair);

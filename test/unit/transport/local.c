@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests that send nothing: windows bound and invalidated, by us and by the peer's SEND; and
- * requests that were cancelled. When they are done, and in which order they complete.
+ * Requests that send nothing: binds and invalidations of windows by the owner; invalidations by the
+ * peer's SEND; cancelled requests. The tests check when they are executed, and in which order they
+ * complete.
  */
 
 #include "pair.h"
@@ -16,7 +17,7 @@
 #include "mem/mw.h"
 
 static struct pair pair;
-static struct ibv_mw window; /* of B */
+static struct ibv_mw window; /* a window of B */
 
 static void
 open_conf(const struct pair_conf *conf)
@@ -47,7 +48,7 @@ close_pair(void **state)
 	return 0;
 }
 
-/* Bytes 4096..8191 of B's memory, with B's window. */
+/* Post a bind of B's window to bytes 4096..8191 of B's memory. */
 static int
 post_bind(uint32_t rkey, uint64_t len, unsigned flags)
 {
@@ -189,7 +190,7 @@ bind_mw__that_is_refused_ends_the_queue(void **state)
 {
 	(void)state;
 	bind();
-	/* bound already: type 2 has to be invalidated before */
+	/* the window is already bound: type 2 must be invalidated first */
 	assert_int_equal(post_bind(window.rkey, 4096, 0), 0);
 	post_writes(B, 1, 8);
 	pair_run(&pair);
@@ -206,7 +207,10 @@ bind_mw__refused_behind_what_is_not_acknowledged(void **state)
 	assert_int_equal(post_bind(window.rkey ^ 1, 0, 0), 0);
 	post_writes(B, 1, 8);
 	pair_run(&pair);
-	/* the WRITE before it asks for its ACK once it is known to be the last */
+	/*
+	 * the preceding WRITE is sent again with an ACK request when it turns out to be the last
+	 * one
+	 */
 	pair_expect_trace(&pair, "B>A WRITE_ONLY psn 1000\n"
 				 "B>A WRITE_ONLY psn 1000 A\n"
 				 "A>B ACK psn 1000\n");
@@ -244,7 +248,7 @@ local__completes_behind_what_is_before_it(void **state)
 	post_local_inv(B, window.rkey, 0);
 	post_writes(B, 1, 8);
 	pair_run_for(&pair, PAIR_LATENCY_NS / 2);
-	/* both are done, and none is complete */
+	/* both were executed, and neither has completed */
 	assert_int_equal(uroce_mw_invalidate(pair.host[B].mrs, window.rkey, pair.host[B].qpc.pdn,
 					     pair.host[B].qpc.qpn),
 			 -EINVAL);
@@ -292,7 +296,7 @@ local__is_done_once_however_often_the_requester_goes_back(void **state)
 			 "send 2 LOCAL_INV SUCCESS\nsend 3 RDMA_WRITE SUCCESS\n");
 }
 
-/* The ACK of what was sent before the timeout comes while the position is on its second way. */
+/* The ACK of the original packet arrives while the packets are retransmitted after a timeout. */
 static void
 local__ack_that_overtakes_the_position(void **state)
 {
@@ -306,7 +310,7 @@ local__ack_that_overtakes_the_position(void **state)
 	post_writes(B, 1, 8);
 	pair_flush(&pair, B);
 	pair_wait(&pair, B, uroce_qpc_ack_timeout_ns(&pair.host[B].qpc));
-	pair_run_for(&pair, 0); /* the first WRITE again */
+	pair_run_for(&pair, 0); /* the first WRITE is retransmitted */
 	pair_inject(&pair, B,
 		    &(struct pair_pkt){ .opcode = UROCE_OP_ACK, .psn = 1000, .syndrome = 0x1f });
 	pair_expect_done(&pair, B, "send 0 RDMA_WRITE SUCCESS\nsend 1 BIND_MW SUCCESS\n");
@@ -315,7 +319,10 @@ local__ack_that_overtakes_the_position(void **state)
 	pair_close(&pair);
 }
 
-/* The packet before it did not ask for its ACK, but has got it: there is nothing to step back to. */
+/*
+ * The preceding packet was sent without an ACK request but was acknowledged, so no retransmission
+ * is needed.
+ */
 static void
 local__last_that_was_begun_when_the_queue_drains(void **state)
 {
@@ -342,7 +349,7 @@ local__last_that_was_begun_when_the_queue_drains(void **state)
 	assert_false(pair.host[B].qpc.req.is_draining);
 }
 
-/* What was sent before is still in the frames, until their owner says that it is not. */
+/* On UC a local request completes only when the frames of earlier requests have been built. */
 static void
 local__on_uc_waits_for_the_frames_before_it(void **state)
 {
@@ -403,7 +410,7 @@ static void
 local_inv__of_what_is_not_ours_to_invalidate(void **state)
 {
 	(void)state;
-	post_local_inv(B, pair.host[B].key, 0); /* a region's */
+	post_local_inv(B, pair.host[B].key, 0); /* invalidate the key of a region */
 	pair_run(&pair);
 	pair_expect_done(&pair, B, "send 0 MW_BIND_ERR\n");
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
@@ -613,7 +620,7 @@ qpc_cancel__on_unreliable_services(void **state)
 		pair_expect_done(&pair, A,
 				 "send 0 SEND SUCCESS\nsend 1 SEND SUCCESS\n"
 				 "send 2 SEND SUCCESS\nsend 3 SEND SUCCESS\n");
-		/* alone in the queue */
+		/* the request is the only one in the queue */
 		pair_set_state(&pair, A, IBV_QPS_SQD);
 		pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 8 });
 		assert_int_equal(cancel(A, 4), 1);

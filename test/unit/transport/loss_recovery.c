@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What a requester sends again, with a peer that holds what comes early and one that drops it. */
+/*
+ * What a requester retransmits, to a peer with a reorder buffer (selective) and to one that drops
+ * out-of-order packets (go-back-N).
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +48,7 @@ open_dropping(void **state)
 	return 0;
 }
 
-/* The window is 8 packets. */
+/* Open a pair with a window of 8 packets. */
 static int
 open_narrow(void **state)
 {
@@ -104,7 +107,10 @@ loss_recovery__one_hole_costs_one_packet(void **state)
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
 }
 
-/* What was on the wire when the hole was repaired leaves the window: new packets follow as ever. */
+/*
+ * The packets that were in flight when the gap was repaired do not count against the window, so new
+ * packets follow (window inflation).
+ */
 static void
 loss_recovery__a_window_more_follows_it(void **state)
 {
@@ -135,7 +141,10 @@ loss_recovery__a_window_more_follows_it(void **state)
 	assert_true(pair_is_equal(&pair, 0, 0, 16 * MTU));
 }
 
-/* One that may have dropped them will need them again: the window is what it was. */
+/*
+ * A peer that may have dropped the packets behind the gap needs them again, so the window is not
+ * inflated.
+ */
 static void
 loss_recovery__no_more_follows_it_where_the_peer_is_unknown(void **state)
 {
@@ -172,7 +181,7 @@ loss_recovery__a_second_hole_is_known_from_the_ack(void **state)
 	write_packets(32);
 	pair_lose(&pair, A, 3);
 	pair_lose(&pair, A, 29);
-	/* the second hole is repaired with its packet; what is behind is sent again with it */
+	/* a retransmission repairs the second gap; the packets behind it are retransmitted, too */
 	assert_true(run() <= 2 + 2);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(pair.host[A].qpc.req.loss_recovery.peer, UROCE_PEER_ARQ_SELECTIVE);
@@ -184,10 +193,10 @@ loss_recovery__a_peer_that_drops_is_found_out_and_gets_everything_again(void **s
 	(void)state;
 	write_packets(32);
 	pair_lose(&pair, A, 3);
-	/* one repair, then packets 4 to 31 */
+	/* one retransmission, then packets 4 to 31 */
 	assert_int_equal(run(), 1 + 28);
 	assert_int_equal(pair.host[A].qpc.req.loss_recovery.peer, UROCE_PEER_ARQ_GO_BACK_N);
-	/* from now on without trying */
+	/* the peer is now known to be go-back-N, so all packets are retransmitted at once */
 	write_packets(32);
 	pair_lose(&pair, A, 3);
 	assert_int_equal(run(), 29 + 29);
@@ -203,9 +212,9 @@ loss_recovery__a_peer_that_drops_has_little_in_flight_at_first(void **state)
 	pair_lose(&pair, A, 3);
 	(void)run();
 	assert_int_equal(qpc->req.loss_recovery.peer, UROCE_PEER_ARQ_GO_BACK_N);
-	/* half of them were answered before the other half was sent */
+	/* half of the packets were acknowledged before the other half was sent */
 	assert_int_equal(uroce_req_window(qpc), 2 * 16);
-	/* as much as was in flight, and no more, says that more may be */
+	/* cwnd grows only as far as it was used */
 	for (unsigned i = 0; i < 8; i++) {
 		write_packets(1);
 		(void)run();
@@ -219,8 +228,8 @@ loss_recovery__a_peer_that_drops_has_little_in_flight_at_first(void **state)
 }
 
 /*
- * What may be in flight after an answer that took as long as any, or longer than the shortest, when half of what
- * might be was.
+ * The cwnd after an ACK. The round trip of the ACK is the shortest one, or longer because of
+ * queueing. `is_filled`: half of cwnd was in flight.
  */
 static unsigned
 psns_after_answer(unsigned psns, bool is_filled, bool is_in_line)
@@ -247,18 +256,18 @@ loss_recovery__as_much_is_in_flight_as_waits_in_line_nowhere(void **state)
 	(void)run();
 	assert_int_equal(psns_after_answer(16, true, false), 32);
 	assert_int_equal(psns_after_answer(window / 2 + 1, true, false), window);
-	/* what was not tried says nothing */
+	/* an unused part of cwnd does not let it grow */
 	assert_int_equal(psns_after_answer(16, false, false), 16);
 	assert_int_equal(psns_after_answer(16, true, true), 16);
-	/* it did once: with care from then on */
+	/* queueing was seen once, so cwnd grows slowly from now on */
 	assert_int_equal(psns_after_answer(64, false, true), 56);
 	assert_int_equal(qpc->req.rtt.min_rtt_ns, 64);
 	assert_int_equal(psns_after_answer(56, true, false), 63);
 	assert_int_equal(psns_after_answer(window, true, false), window);
-	/* so few do not stand in line: the path is longer than it was */
+	/* 16 packets cause no queue, so the path has become longer */
 	assert_int_equal(psns_after_answer(16, true, true), 16);
 	assert_int_equal(qpc->req.rtt.min_rtt_ns, 64 + 2 + 1);
-	/* a whole window is nobody's who holds what comes early */
+	/* cwnd does not limit a selective peer */
 	assert_int_equal(psns_after_answer(0, true, true), 0);
 }
 
@@ -275,10 +284,10 @@ loss_recovery__one_that_drops_is_asked_more_often(void **state)
 				 "A>B WRITE_MIDDLE psn 3 A\n"
 				 "A>B WRITE_MIDDLE psn 4\n"
 				 "A>B WRITE_LAST psn 5 A\n"
-				 "B>A ACK psn 5\n"); /* a burst is answered once */
+				 "B>A ACK psn 5\n"); /* a burst gets one ACK */
 }
 
-/* What may be in flight after a loss, of what could be before. */
+/* The cwnd after a loss, given the cwnd before and whether there was queueing. */
 static unsigned
 psns_after(unsigned psns, bool is_in_line)
 {
@@ -303,7 +312,7 @@ loss_recovery__what_waits_in_line_is_halved_by_each_loss(void **state)
 	assert_int_equal(psns_after(64, true), 32);
 	assert_int_equal(psns_after(64, false), 64);
 	assert_int_equal(psns_after(24, true), 16);
-	/* one that holds what comes early loses nothing by it */
+	/* the window to a selective peer is not reduced by a loss */
 	qpc->req.loss_recovery.peer = UROCE_PEER_ARQ_SELECTIVE;
 	qpc->req.rtt.cwnd = 0;
 	qpc->req.rtt.is_queueing = true;
@@ -311,7 +320,11 @@ loss_recovery__what_waits_in_line_is_halved_by_each_loss(void **state)
 	assert_int_equal(uroce_req_window(qpc), qpc->window_psns);
 }
 
-/* It was thought to drop, and something was set back: an answer comes to so many packets from there on, of more. */
+/*
+ * The window after an ACK that shows a retransmission to be spurious. The peer was believed to be
+ * go-back-N, and the requester went back. The ACK acknowledges `nb_psns` packets that were not
+ * retransmitted; `nb_behind` are in flight behind them.
+ */
 static unsigned
 window_after_answer_to(unsigned nb_psns, unsigned nb_behind)
 {
@@ -331,16 +344,16 @@ static void
 loss_recovery__a_peer_holds_that_answers_what_was_not_sent_again(void **state)
 {
 	(void)state;
-	/* a packet was late, or a few were, and that is all */
+	/* few packets were reordered, which says nothing about the peer */
 	assert_int_equal(window_after_answer_to(0, 0), 16);
 	assert_int_equal(window_after_answer_to(3, 0), 16);
-	/* they were sent again before, and what the NAK was for came late */
+	/* all packets in flight were retransmitted before, and the missing packet arrived late */
 	assert_int_equal(window_after_answer_to(8, 1), 16);
 	assert_int_equal(window_after_answer_to(4, 0), pair.host[A].qpc.window_psns);
 	assert_int_equal(pair.host[A].qpc.req.loss_recovery.peer, UROCE_PEER_ARQ_SELECTIVE);
 }
 
-/* That the peer drops, by a loss. */
+/* Let the requester learn by a loss that the peer is go-back-N. */
 static void
 find_out(void)
 {
@@ -372,7 +385,7 @@ loss_recovery__the_next_qp_to_a_host_that_drops_knows_it(void **state)
 	assert_int_equal(qpc->req.loss_recovery.peer, UROCE_PEER_ARQ_GO_BACK_N);
 	assert_int_equal(uroce_req_window(qpc), 64);
 	assert_true(qpc->req.rtt.min_rtt_ns > 0);
-	/* until it is found to hold */
+	/* until the peer is found to be selective */
 	(void)window_after_answer_to(4, 0);
 	connect_again();
 	assert_int_equal(qpc->req.loss_recovery.peer, UROCE_PEER_ARQ_UNKNOWN);
@@ -396,7 +409,10 @@ loss_recovery__a_new_path_leads_to_a_host_that_is_not_known(void **state)
 	assert_int_equal(uroce_req_window(qpc), qpc->window_psns);
 }
 
-/* The host takes more from now on, and a QP that has not noticed tells nobody else. */
+/*
+ * The peer has become selective. A QP that still believes it to be go-back-N does not write that to
+ * the peer cache.
+ */
 static void
 loss_recovery__who_still_believes_that_a_host_drops_tells_nobody(void **state)
 {
@@ -430,7 +446,7 @@ loss_recovery__a_longer_path_is_believed_in(void **state)
 	assert_true(uroce_req_window(qpc) >= 64);
 }
 
-/* An answer that comes now is to what was sent before, and no round trip. */
+/* An ACK of packets that were sent before the timed packet is no sample of the round trip. */
 static void
 loss_recovery__the_first_sample_is_of_what_was_sent_with_it(void **state)
 {
@@ -445,7 +461,7 @@ loss_recovery__the_first_sample_is_of_what_was_sent_with_it(void **state)
 	req->max_psn = uroce_psn_add(psn, 20);
 	req->next_psn = req->max_psn;
 	req->since_ack_req = 0;
-	/* four new packets behind those that were sent before */
+	/* four new packets behind the packets that were sent before */
 	uroce_loss_recovery_sent(qpc, uroce_psn_add(psn, 16), uroce_psn_add(psn, 16), pair.now_ns);
 	assert_int_equal(req->rtt.sample_ns, pair.now_ns);
 	req->una_psn = uroce_psn_add(psn, 16);
@@ -457,7 +473,7 @@ loss_recovery__the_first_sample_is_of_what_was_sent_with_it(void **state)
 	req->una_psn = req->max_psn = req->next_psn = psn;
 }
 
-/* What it has of the end it did not tell: the last is all that can be missing without a NAK. */
+/* A go-back-N peer reports gaps by NAKs. Without a NAK only the last packet can be missing. */
 static void
 loss_recovery__a_peer_that_drops_is_probed_with_the_last_packet(void **state)
 {
@@ -467,11 +483,11 @@ loss_recovery__a_peer_that_drops_is_probed_with_the_last_packet(void **state)
 	find_out();
 	write_packets(12);
 	before = run();
-	/* the last */
+	/* the last packet is lost */
 	write_packets(12);
 	pair_lose(&pair, A, 11);
 	assert_int_equal(run() - before, 1);
-	/* its ACK */
+	/* the ACK of the last packet is lost */
 	before = run();
 	write_packets(3);
 	pair_lose(&pair, B, 0);
@@ -487,14 +503,20 @@ loss_recovery__a_peer_that_drops_and_is_silent_is_probed_with_the_first_packet(v
 	find_out();
 	write_packets(12);
 	before = run();
-	/* the first of three, and the NAK: the last tells nothing, and then all three go again */
+	/*
+	 * the first of three packets and the NAK are lost: the probe with the last packet has no
+	 * response, so all three are retransmitted
+	 */
 	write_packets(3);
 	pair_lose(&pair, A, 0);
 	pair_lose(&pair, B, 0);
 	assert_int_equal(run() - before, 1 + 3);
 }
 
-/* All of it goes again in one burst, and a part is lost again: there is a probe for that. */
+/*
+ * All packets are retransmitted in one burst, of which a part is lost again. A probe detects that
+ * loss.
+ */
 static void
 loss_recovery__what_goes_again_at_once_is_probed_for(void **state)
 {
@@ -510,7 +532,9 @@ static void
 loss_recovery__the_first_answer_of_all_measures_the_round_trip(void **state)
 {
 	(void)state;
-	/* of 40 packets the 32nd asks, and the last, which is lost: it is probed for */
+	/*
+	 * of 40 packets, the 32nd and the last request an ACK; the last one is lost and probed for
+	 */
 	write_packets(40);
 	pair_lose(&pair, A, 39);
 	assert_int_equal(run(), 1);
@@ -524,12 +548,15 @@ loss_recovery__a_lost_tail_is_probed_for_before_the_timeout(void **state)
 	(void)run();
 	write_packets(3);
 	pair_lose(&pair, A, 2);
-	/* no ACK was asked for before: the first may be lost, too */
+	/* no earlier packet requested an ACK, so the probe includes the first packet */
 	assert_int_equal(run(), 2);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
 }
 
-/* Where all was lost for so long that a round trip seems longer than the timeout may be. */
+/*
+ * An ambiguous round trip is longer than the ACK timeout: the probe must still be sent before the
+ * last timeout.
+ */
 static void
 loss_recovery__a_probe_comes_before_the_last_timeout(void **state)
 {
@@ -555,7 +582,7 @@ loss_recovery__a_lost_ack_is_probed_for(void **state)
 	(void)run();
 	write_packets(3);
 	pair_lose(&pair, B, 0);
-	/* the first and the last of what may be lost */
+	/* a probe sends the first and the last packet that may be lost */
 	assert_int_equal(run(), 2);
 }
 
@@ -583,12 +610,12 @@ loss_recovery__a_lost_repair_is_sent_again(void **state)
 	assert_true(run() <= 3);
 }
 
-/* As long as that many probes may take, the first included. */
+/* The maximum time of so many probes, including the first. */
 #define PROBES_NS(n) ((n)*4 * 2 * PAIR_LATENCY_NS)
 
 /*
- * All is lost, and so is nothing behind it: the peer knows of no hole. Two answers to probes tell, a round trip
- * after each other; then everything is sent again.
+ * A whole burst is lost, so the peer sees no gap and sends no NAK. Two responses to probes, one
+ * round trip apart, show the loss; then all packets are retransmitted.
  */
 static void
 loss_recovery__a_lost_burst_is_not_probed_for_packet_by_packet(void **state)
@@ -602,12 +629,18 @@ loss_recovery__a_lost_burst_is_not_probed_for_packet_by_packet(void **state)
 	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD });
 	for (uint32_t i = 0; i < 17; i++)
 		pair_lose(&pair, A, i);
-	/* each probe is of the first and of what is newest, which is the first where that is an atomic */
+	/*
+	 * each probe sends the first and the newest packet; if the newest is an atomic, only the
+	 * first
+	 */
 	assert_int_equal(run(), 2 * 2 + 15);
 	assert_true(pair.now_ns - begin_ns <= PROBES_NS(2));
 }
 
-/* The same of answers. */
+/*
+ * A burst of responses is lost: two probes show the loss, then the remaining responses are
+ * requested together.
+ */
 static void
 loss_recovery__lost_answers_are_not_probed_for_one_by_one(void **state)
 {
@@ -624,7 +657,7 @@ loss_recovery__lost_answers_are_not_probed_for_one_by_one(void **state)
 	assert_true(pair.now_ns - begin_ns <= PROBES_NS(2));
 }
 
-/* After an RNR NAK the peer drops what comes, and says so to nobody. */
+/* After an RNR NAK the peer drops later packets silently. The RNR NAK itself is lost. */
 static void
 loss_recovery__a_lost_rnr_nak_is_made_up_for_by_a_probe(void **state)
 {
@@ -643,7 +676,10 @@ loss_recovery__a_lost_rnr_nak_is_made_up_for_by_a_probe(void **state)
 	assert_true(pair.now_ns - begin_ns <= PROBES_NS(2));
 }
 
-/* Answers that are late, all of them, come sooner one behind the other than what a probe asks for. */
+/*
+ * Responses that are all delayed arrive at shorter intervals than responses to probes, so nothing
+ * else is requested again.
+ */
 static void
 loss_recovery__late_answers_are_not_asked_for_again(void **state)
 {
@@ -657,11 +693,17 @@ loss_recovery__late_answers_are_not_asked_for_again(void **state)
 		pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD });
 		pair_run_for(&pair, PAIR_LATENCY_NS / 2);
 	}
-	/* the first, when nothing came; the second, when the first came and might have been all */
+	/*
+	 * the first probe after no response came; the second because the first response might have
+	 * been the only one
+	 */
 	assert_int_equal(run(), 2);
 }
 
-/* A path that is shorter than ever makes answers too soon to trust, but not for ever. */
+/*
+ * On a path that became shorter, responses seem too early to belong to the retransmission. That
+ * must not last for ever.
+ */
 static void
 loss_recovery__a_lost_burst_is_sent_again_on_a_path_that_became_shorter(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Multicast groups: who is a member, and what a member makes of a datagram to its group.
+ * Multicast groups: membership, and the reception of a datagram by each member.
  */
 
 #include "transport/mcast.h"
@@ -61,7 +61,7 @@ detach(const uint8_t gid[16], unsigned who)
 	return ret;
 }
 
-/* Bit i: member i is in the group; each is found once. */
+/* The members of a group as bits; each must be found once. */
 static unsigned
 members(const uint8_t gid[16])
 {
@@ -126,7 +126,7 @@ mcast_attach__refusals(void **state)
 	for (unsigned i = 0; i < NB_MAX; i++)
 		assert_int_equal(attach(group4, i), 0);
 	assert_int_equal(attach(group4, NB_MAX), -ENOMEM);
-	assert_int_equal(attach(group4, 1), 0); /* is one already */
+	assert_int_equal(attach(group4, 1), 0); /* the QP is already a member */
 	assert_int_equal(detach(group4, 2), 0);
 	assert_int_equal(attach(group4, NB_MAX), 0);
 	assert_int_equal(members(group4), 0x1b);
@@ -147,7 +147,7 @@ mcast_detach__first_middle_and_last(void **state)
 	}
 }
 
-/* Who stands on a membership that ends finds the rest of the group. */
+/* A walk over a group continues with the next member after the current member has left. */
 static void
 mcast_walk__goes_on_behind_a_member_that_leaves(void **state)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The middle of long messages. The packets of one message arrive as one run, of which the middle is
- * taken at once; whatever is different about one of them, it must be treated as if it had come alone.
+ * The fast path for the Middle packets of long messages. The packets of one message arrive as one
+ * burst, and the Middle packets are handled together. A packet that differs in any way must be
+ * handled as if it had arrived alone.
  */
 
 #include "pair.h"
@@ -16,7 +17,7 @@
 #include "wire/psn.h"
 
 #define MTU     256u
-#define NB      6u /* packets: the first, four in the middle, the last */
+#define NB      6u /* number of packets: First, four Middle packets, Last */
 #define ODD_ONE 3u
 #define LEN     (NB * MTU)
 
@@ -24,7 +25,7 @@ static struct pair pair;
 static struct uroce_pkt pkts[NB];
 static uint8_t verdicts[NB];
 
-/* Who takes the packets, and what they are. */
+/* The message types: the operation, the receiving side, the verdict. */
 static const struct way {
 	enum ibv_wr_opcode opcode;
 	enum pair_side taker;
@@ -46,7 +47,7 @@ small_mtu(void)
 	return conf;
 }
 
-/* A message between the hosts is on its way, and parsed. */
+/* Send a message between the hosts, and parse its packets. */
 static void
 send_message(const struct pair_conf *conf, const struct way *way)
 {
@@ -75,7 +76,7 @@ arrive(const struct way *way)
 	assert_int_equal(n, NB);
 }
 
-/* The first `nb` packets were taken, and nothing else was written. */
+/* Check that the first `nb` packets were received, and that no other memory has changed. */
 static void
 expect_taken(const struct way *way, unsigned nb)
 {
@@ -139,7 +140,7 @@ middle__of_a_shared_queue(void **state)
 	land(&conf);
 }
 
-/* What is read goes to two elements. */
+/* A READ whose response goes to two elements. */
 static void
 middle__in_two_pieces(void **state)
 {
@@ -222,7 +223,7 @@ middle__what_is_different_is_asked_everything(void **state)
 	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		for (unsigned way = 0; way < NB_WAYS; way++) {
-			conf.is_req_gbn = true; /* nothing is placed ahead of a hole */
+			conf.is_req_gbn = true; /* no packet is placed ahead of a gap */
 			send_message(&conf, &ways[way]);
 			rows[i].make();
 			arrive(&ways[way]);
@@ -265,7 +266,9 @@ middle__owes_an_ack(void **state)
 
 /* --- memory --- */
 
-/* PSNs that ask for an ACK, of a message of 128 packets from a send queue of so many requests. */
+/*
+ * Check the PSNs with an ACK request in a message of 128 packets, for a send queue of this length.
+ */
 static void
 expect_asking(uint32_t sq_len, const char *psns)
 {
@@ -312,7 +315,7 @@ middle__longer_than_announced(void **state)
 	pair_close(&pair);
 }
 
-/* As long as announced, but it does not end there. */
+/* A packet at the announced end of a message that is not its Last packet. */
 static void
 middle__is_no_end(void **state)
 {
@@ -344,7 +347,7 @@ middle__receive_too_short(void **state)
 	pair_close(&pair);
 }
 
-/* The region ends its life between two packets. */
+/* The region is invalidated between two packets. */
 static void
 middle__key_is_gone(void **state)
 {
@@ -395,7 +398,7 @@ middle__stops_at_the_window(void **state)
 	pair_close(&pair);
 }
 
-/* What is lent says whose it is; what is sent again is not lent. */
+/* A slice of zero-copy transmission names its region. A retransmitted packet is copied. */
 static void
 middle__names_its_region(void **state)
 {
@@ -423,7 +426,10 @@ middle__names_its_region(void **state)
 	pair_close(&pair);
 }
 
-/* The memory of a request ends in its middle: what comes before is sent, and then it fails. */
+/*
+ * The memory of a request ends inside the message: packets before the end are sent, then the
+ * request fails.
+ */
 static void
 middle__payload_is_not_there(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests through mkeys, on both ends, over a wire that loses frames; and signature pipelining: a QP that
- * stops behind a bad block, and goes on when its program says so. What mkeys make of bytes is tested
- * where they are (mem/mkey).
+ * Requests through mkeys on both ends, over a wire that loses frames. Signature pipelining: a QP
+ * stops behind a bad block, and continues when its program says so. The conversion of bytes by
+ * mkeys is tested in mem/mkey.
  */
 
 #include "pair.h"
@@ -36,7 +36,7 @@ domain_of(enum uroce_sig_kind kind)
 	};
 }
 
-/* The first bytes of a host's memory, in two pieces. */
+/* Configure the mkey of a host over the first bytes of its memory, in two pieces. */
 static void
 configure(enum pair_side side, enum uroce_sig_kind mem_kind, enum uroce_sig_kind wire_kind)
 {
@@ -90,7 +90,7 @@ setup(void **state)
 	return 0;
 }
 
-/* Many frames may be held. */
+/* Open a pair with large reorder buffers. */
 static int
 setup_holding(void **state)
 {
@@ -113,7 +113,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* A's memory is data with the signatures of its kind: what B sends through its own mkey. */
+/* Fill A's memory with data and its signatures: the bytes that B sends through its own mkey. */
 static void
 fill_signed(enum uroce_sig_kind kind)
 {
@@ -145,7 +145,7 @@ post(enum ibv_wr_opcode opcode, uint32_t len, unsigned flags)
 	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
 }
 
-/* A's requests end so. */
+/* Run, and compare the completions of A's requests. */
 static void
 expect_done(const char *done)
 {
@@ -162,7 +162,7 @@ error_of(enum pair_side side)
 	return error;
 }
 
-/* Signatures in A's memory; on the wire; and in B's memory; or some of that. */
+/* Signatures in A's memory, on the wire and in B's memory; or none. */
 static const struct {
 	enum uroce_sig_kind a, wire, b;
 } ways[] = {
@@ -178,7 +178,7 @@ wire_len(unsigned way)
 	return BLOCKS * (512 + domain_of(ways[way].wire).len);
 }
 
-/* Both hosts have the same data, each with its own signatures, and no block was bad. */
+/* Check that both hosts have the same data with their own signatures, and that no block was bad. */
 static void
 expect_same_data(unsigned way)
 {
@@ -206,7 +206,7 @@ configure_both(unsigned way)
 	configure(B, ways[way].b, ways[way].wire);
 }
 
-/* Every opcode that has data, with one of its frames lost in every place. */
+/* Try every opcode with data; lose one frame, at every position. */
 static void
 try_ways(const char *done, void (*start)(unsigned way), enum pair_side loser)
 {
@@ -256,7 +256,7 @@ write__through_mkeys(void **state)
 	try_ways("send 0 RDMA_WRITE SUCCESS\n", start_write, A);
 }
 
-/* The data is B's, and comes to A. */
+/* Try READs of B's data by A; lose one frame, at every position. */
 static void
 try_reads(enum pair_side loser)
 {
@@ -316,7 +316,7 @@ atomic__on_an_mkey_is_refused(void **state)
 	expect_done("send 0 REM_ACCESS_ERR\n");
 }
 
-/* A bad block fails no transfer; the mkey remembers it, on the side that its data came from. */
+/* A bad block fails no transfer. The mkey on the side of the data's source keeps the error. */
 static void
 write__with_a_bad_block_is_delivered(void **state)
 {
@@ -328,9 +328,10 @@ write__with_a_bad_block_is_delivered(void **state)
 	post(IBV_WR_RDMA_WRITE, BLOCKS * 520, 0);
 	expect_done("send 0 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(error_of(A).offset, 5 * 516);
-	assert_int_equal(error_of(B).sig.fault, UROCE_SIG_GOOD); /* it was signed as it is */
+	/* B's signatures are computed from the data as it arrived */
+	assert_int_equal(error_of(B).sig.fault, UROCE_SIG_GOOD);
 	assert_int_equal(pair.host[B].mem[5 * 512 + 100], pair.host[A].mem[5 * 516 + 100]);
-	/* and on the wire, which B checks */
+	/* a bad block on the wire, which B's mkey checks */
 	configure(A, UROCE_SIG_NONE, UROCE_SIG_NONE);
 	post(IBV_WR_RDMA_WRITE, 5200, 0);
 	expect_done("send 1 RDMA_WRITE SUCCESS\n");
@@ -338,7 +339,7 @@ write__with_a_bad_block_is_delivered(void **state)
 	assert_int_equal(error_of(B).offset, 0);
 }
 
-/* The error was asked for meanwhile: it is not told a second time. */
+/* The error was queried before the retransmission: it is not reported a second time. */
 static void
 write__sent_again_is_not_judged_again(void **state)
 {
@@ -382,7 +383,8 @@ configure__is_a_request_in_its_turn(void **state)
 	(void)state;
 	fill_signed(UROCE_SIG_NONE);
 	configure(B, UROCE_SIG_NONE, UROCE_SIG_NONE);
-	assert_int_equal(post_conf(&none, mkey[A], 0), -EINVAL); /* not inline */
+	/* configuration requests must be inline */
+	assert_int_equal(post_conf(&none, mkey[A], 0), -EINVAL);
 	pair.host[A].next_send_id = 0;
 	post(IBV_WR_RDMA_READ, 2048, 0);
 	assert_int_equal(post_conf(&none, mkey[A], IBV_SEND_INLINE | IBV_SEND_FENCE), 0);
@@ -416,7 +418,7 @@ invalidate__by_the_owner_and_by_the_peer(void **state)
 	assert_int_equal(pair_post_raw(&pair, A, &send), 0);
 	expect_done("send 1 SEND SUCCESS\n");
 	assert_false(uroce_mkey_may(pair.host[B].mrs, mkey[B], pair.host[B].qpc.pdn, 0, 1, 0));
-	/* twice is once too often */
+	/* a second invalidation fails */
 	assert_int_equal(pair_post_raw(&pair, A, &inv), 0);
 	expect_done("send 2 MW_BIND_ERR\n");
 }
@@ -435,19 +437,19 @@ post_plain(enum ibv_wr_opcode opcode, unsigned flags)
 			 0);
 }
 
-/* Nothing is bad yet; `a` is what A has in memory. */
+/* Enable signature pipelining at A; no block is bad yet. `a`: signatures in A's memory. */
 static void
 open_pipeline(enum uroce_sig_kind a)
 {
 	pair.host[A].qpc.is_pipelined = true;
 	fill_signed(a);
 	configure(B, UROCE_SIG_NONE, UROCE_SIG_NONE);
-	pair_fill(&pair, B, 0, DATA_LEN, 1); /* of zeros, the sum is zero */
+	pair_fill(&pair, B, 0, DATA_LEN, 1); /* the signature of zeros would be zero */
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(pair_post_recv(&pair, B, 65536, 16), 0);
 }
 
-/* A READ whose data is bad, which shows when it is here. */
+/* Post a READ whose data is bad, which is detected when the data has arrived. */
 static void
 open_bad_read(void)
 {
@@ -456,7 +458,10 @@ open_bad_read(void)
 	post(IBV_WR_RDMA_READ, 2048, 0);
 }
 
-/* So much is done, nothing of what is behind the fence has gone, and that the queue stands still is told. */
+/*
+ * Check the completions, that nothing behind the fence was sent, and that the event SQ_DRAINED was
+ * raised.
+ */
 static void
 expect_stop(const char *done)
 {
@@ -466,7 +471,7 @@ expect_stop(const char *done)
 	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, UROCE_QPC_SQ_DRAINED);
 }
 
-/* The request behind the fence. */
+/* Cancel the request behind the fence. */
 static void
 cancel(void)
 {
@@ -492,7 +497,7 @@ pipeline__good_data_stops_nothing(void **state)
 	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, 0);
 }
 
-/* [mlx5dv_qp_cancel_posted_send_wrs(3): stop, check, cancel, go on] */
+/* Stop, check, cancel, go on [mlx5dv_qp_cancel_posted_send_wrs(3)]. */
 static void
 pipeline__a_bad_write_stops_before_the_fence(void **state)
 {
@@ -505,14 +510,14 @@ pipeline__a_bad_write_stops_before_the_fence(void **state)
 	expect_stop("send 0 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(error_of(A).sig.fault, UROCE_SIG_BAD_GUARD);
 	cancel();
-	post_plain(IBV_WR_SEND, 0); /* posting goes on in SQD */
+	post_plain(IBV_WR_SEND, 0); /* posts are allowed in SQD */
 	pair_set_state(&pair, A, IBV_QPS_RTS);
 	expect_done("send 1 SEND SUCCESS\nsend 2 SEND SUCCESS\nsend 3 SEND SUCCESS\n");
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 16\nrecv 1 RECV SUCCESS 16\n");
 	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, 0);
 }
 
-/* The SEND waits at its fence for the READ: it was begun, and must not go. */
+/* The SEND was begun and waits at its fence for the READ: it must not be sent. */
 static void
 pipeline__a_bad_read_stops_before_the_fence(void **state)
 {
@@ -526,7 +531,10 @@ pipeline__a_bad_read_stops_before_the_fence(void **state)
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 16\n");
 }
 
-/* What waits at its fence was found faulty before: it is taken back all the same, and may be cancelled. */
+/*
+ * The request behind the fence was already found to be faulty: it counts as not begun again, and
+ * may be cancelled.
+ */
 static void
 pipeline__a_faulty_request_behind_the_fence_is_taken_back(void **state)
 {
@@ -543,14 +551,17 @@ pipeline__a_faulty_request_behind_the_fence_is_taken_back(void **state)
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 16\n");
 }
 
-/* The program stopped the queue itself, and what it waits for turns out bad: the fence holds all the same. */
+/*
+ * The program itself had moved the QP to SQD when the READ is found to be bad: the request behind
+ * the fence is not sent.
+ */
 static void
 pipeline__a_bad_read_keeps_the_fence_of_a_queue_in_sqd(void **state)
 {
 	(void)state;
 	open_bad_read();
 	post_plain(IBV_WR_SEND, IBV_SEND_FENCE);
-	pair_run_for(&pair, 1); /* both are begun */
+	pair_run_for(&pair, 1); /* both requests are begun */
 	assert_int_equal(pair.host[A].qpc.req.begun_idx, 2);
 	pair_set_state(&pair, A, IBV_QPS_SQD);
 	expect_stop("send 0 RDMA_READ SUCCESS\n");
@@ -559,7 +570,7 @@ pipeline__a_bad_read_keeps_the_fence_of_a_queue_in_sqd(void **state)
 	pair_expect_done(&pair, B, "");
 }
 
-/* The same with each frame of the transfer lost, either way. */
+/* Lose each frame of the transfer in turn, in both directions: the QP always stops. */
 static void
 pipeline__stops_whatever_is_lost(void **state)
 {

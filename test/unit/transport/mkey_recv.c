@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receive requests whose memory is behind an mkey, of every kind of queue: what A's memory has with
- * signatures of the wire is in B's memory with those of memory; and who sends datagrams.
+ * Receive requests through an mkey, for every kind of receive queue: A's memory has the signatures
+ * of the wire, and the data must arrive in B's memory with the signatures of memory. Also
+ * datagrams.
  */
 
 #include "pair.h"
@@ -20,8 +21,9 @@
 #define WIRE_UNIT (BLOCK_LEN + 4)
 #define MEM_UNIT  (BLOCK_LEN + 8)
 #define GRH_LEN   40u
-#define GRH_AT    65536u /* where datagrams have theirs in B's memory, if not in the mkey's */
-#define QKEY      0x11111111u
+/* offset of the GRH of datagrams in B's memory, if it is not in the mkey's memory */
+#define GRH_AT 65536u
+#define QKEY   0x11111111u
 
 static const struct uroce_sig_domain on_wire = {
 	.kind = UROCE_SIG_CRC32C, .block_len = BLOCK_LEN, .len = 4, .seed = UINT32_MAX
@@ -37,7 +39,7 @@ static struct pair pair;
 static void *mem;
 static uint32_t mkey;
 
-/* B's memory from the beginning, in two pieces. */
+/* Configure B's mkey from the beginning of its memory, in two pieces. */
 static void
 configure(const struct uroce_sig_domain *memory, const struct uroce_sig_domain *wire, uint32_t len)
 {
@@ -94,7 +96,7 @@ put_sig(const struct uroce_sig_domain *domain, const uint8_t *block, uint32_t nt
 	memcpy(to, sig, domain->len);
 }
 
-/* A's memory is what is to be on the wire. */
+/* Fill A's memory with the bytes for the wire. */
 static void
 fill(uint32_t seed)
 {
@@ -136,7 +138,7 @@ expect_blocks(uint32_t nb)
 	}
 }
 
-/* The bad block that was found, if any, is this, and the only one. */
+/* Check that this bad block was reported, or none, and no other. */
 static void
 expect_error(uint8_t fault, uint64_t offset)
 {
@@ -151,7 +153,7 @@ expect_error(uint8_t fault, uint64_t offset)
 
 /* --- messages ------------------------------------------------------------------------------------- */
 
-/* A message for each frame that may be lost, and one with a bad block. */
+/* Send one message for each frame that may be lost, and one with a bad block. */
 static void
 try_queue(struct pair_conf conf)
 {
@@ -197,7 +199,10 @@ recv__of_an_xrc_queue_through_an_mkey(void **state)
 	try_queue(pair_conf(IBV_QPT_XRC_SEND));
 }
 
-/* The message that lost a packet is forgotten, and with it what the mkey knew of its block. */
+/*
+ * If a message loses a packet, the message is dropped, and the mkey's state of its incomplete block
+ * is discarded.
+ */
 static void
 recv__of_uc_through_an_mkey(void **state)
 {
@@ -255,7 +260,7 @@ open_ud(void)
 	fill(1);
 }
 
-/* The header that comes before it has an element of its own: then the mkey's blocks are the sender's. */
+/* The GRH goes to an element of its own, so that the blocks of the mkey are those of the sender. */
 static void
 recv__of_datagrams_through_an_mkey(void **state)
 {
@@ -278,7 +283,7 @@ recv__of_datagrams_through_an_mkey(void **state)
 	close_pair();
 }
 
-/* It is data like any other to an mkey that it lands in. */
+/* A GRH that is placed in the mkey's memory is data like any other. */
 static void
 recv__of_datagrams_with_their_header_in_the_mkey(void **state)
 {
@@ -310,7 +315,7 @@ recv__of_datagrams_through_no_mkey_fails(void **state)
 	close_pair();
 }
 
-/* A datagram that leaves has its payload in memory: an mkey's is not. */
+/* A datagram cannot be sent through an mkey, because its payload must be in memory. */
 static void
 send__of_datagrams_takes_no_mkey(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages being received, as UC has them [IBA 9.8.2]: without acknowledgement, so that a gap loses
- * the message that it falls in, and nothing else. What RC adds to this is in resp.c.
+ * Reception of messages on UC [IBA 9.8.2]: without acknowledgements a PSN gap loses the message in
+ * which it is, and nothing else. The additional rules of RC are in resp.c.
  */
 
 #include "pair.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#define UC  0x20 /* opcode of the service */
+#define UC  0x20 /* upper bits of an opcode: the service UC */
 #define MTU 1024u
 
 static struct pair pair;
@@ -59,7 +59,7 @@ write_under(uint32_t rkey)
 					       .payload_len = 8 });
 }
 
-/* A stranger, who forges the peer's address, tries keys; the right one is among them. */
+/* An attacker forges the peer's address and tries keys; the right key is among them. */
 static void
 msg_recv_uc__keys_are_not_guessed_at_wire_speed(void **state)
 {
@@ -70,16 +70,16 @@ msg_recv_uc__keys_are_not_guessed_at_wire_speed(void **state)
 		assert_int_equal(write_under(key), UROCE_VERDICT_REQUEST);
 		assert_int_equal(write_under(key + i), UROCE_VERDICT_NO_ACCESS);
 	}
-	/* what is tried now is not looked at */
+	/* further keys are refused without a check */
 	for (uint32_t i = 1; i <= 1000; i++)
 		assert_int_equal(write_under(key ^ i), UROCE_VERDICT_NO_ACCESS);
 	assert_int_equal(write_under(key), UROCE_VERDICT_NO_ACCESS);
 	assert_int_equal(pair.host[B].counters.nb[UROCE_COUNTER_RESP_REMOTE_ACCESS_ERRORS], 16);
 	assert_int_equal(pair.host[B].counters.nb[UROCE_COUNTER_RX_WRITE_UNREAD], 1001);
-	/* a SEND names no key */
+	/* a SEND has no key, so it is accepted */
 	pair_post_recv(&pair, B, 100000, 8);
 	assert_int_equal(packet(UROCE_OP_SEND_ONLY, 0, 0, 8), UROCE_VERDICT_REQUEST);
-	/* a second after the first bad one the peer is heard again, and the guesser has 16 more */
+	/* a second after the first bad key, keys are checked again: 16 more guesses */
 	pair.now_ns += 999999999;
 	assert_int_equal(write_under(key), UROCE_VERDICT_NO_ACCESS);
 	pair.now_ns++;
@@ -88,7 +88,7 @@ msg_recv_uc__keys_are_not_guessed_at_wire_speed(void **state)
 	assert_int_equal(write_under(key), UROCE_VERDICT_REQUEST);
 }
 
-/* The bad keys of a connection are not those of the next one that the QP is used for. */
+/* Bad keys of an earlier connection of the QP are not counted for the next one. */
 static void
 msg_recv_uc__guesses_end_with_a_reset(void **state)
 {
@@ -149,7 +149,10 @@ msg_recv_uc__long_message_needs_no_window(void **state)
 	assert_true(pair_is_equal(&pair, 0, 0, len));
 }
 
-/* Whichever packet of the first is lost, the second arrives, in the same receive. */
+/*
+ * Whichever packet of the first message is lost, the second message arrives, in the same receive
+ * request.
+ */
 static void
 msg_recv_uc__a_gap_loses_its_message_and_no_other(void **state)
 {
@@ -191,7 +194,7 @@ msg_recv_uc__first_begins_anew_whatever_came_before(void **state)
 	assert_int_equal(packet(UROCE_OP_SEND_FIRST, 1, 0, MTU), UROCE_VERDICT_REQUEST);
 	assert_int_equal(packet(UROCE_OP_SEND_LAST, 2, 0, 4), UROCE_VERDICT_REQUEST);
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 1028\n");
-	/* and from any PSN */
+	/* a new message may begin at any PSN */
 	assert_int_equal(packet(UROCE_OP_WRITE_ONLY, 0x812345, 4, 4), UROCE_VERDICT_REQUEST);
 	assert_int_equal(packet(UROCE_OP_WRITE_FIRST, 0xffffff, 2 * MTU, MTU),
 			 UROCE_VERDICT_REQUEST);
@@ -206,13 +209,13 @@ msg_recv_uc__rest_of_a_lost_message_is_dropped(void **state)
 	assert_int_equal(packet(UROCE_OP_SEND_FIRST, 0, 0, MTU), UROCE_VERDICT_REQUEST);
 	assert_int_equal(packet(UROCE_OP_SEND_MIDDLE, 2, 0, MTU), UROCE_VERDICT_PSN_GAP);
 	assert_int_equal(packet(UROCE_OP_SEND_LAST, 3, 0, MTU), UROCE_VERDICT_PSN_GAP);
-	/* the one that was missing comes too late: its message is no more */
+	/* the missing packet arrives too late: its message is lost */
 	assert_int_equal(packet(UROCE_OP_SEND_MIDDLE, 1, 0, MTU), UROCE_VERDICT_BAD_SEQUENCE);
 	pair_expect_done(&pair, B, "");
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
 }
 
-/* What is the peer's fault loses the message, not the QP; nothing is answered. */
+/* A fault of the peer loses the message, not the QP. There is no response. */
 static void
 msg_recv_uc__faults_of_the_peer_lose_its_message(void **state)
 {
@@ -235,7 +238,7 @@ msg_recv_uc__faults_of_the_peer_lose_its_message(void **state)
 	(void)state;
 	pair_post_recv(&pair, B, 0, 100);
 	for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		/* the PSN that is expected, for those that do not begin a message */
+		/* the expected PSN, for packets that do not begin a message */
 		const uint32_t psn = pair.host[B].qpc.resp.epsn;
 
 		assert_int_equal(packet(rows[i].low, psn, rows[i].dma_len, rows[i].len),
@@ -267,7 +270,7 @@ msg_recv_uc__nothing_posted_drops_the_message(void **state)
 	(void)state;
 	assert_int_equal(packet(UROCE_OP_SEND_FIRST, 0, 0, MTU), UROCE_VERDICT_NO_RECEIVE);
 	pair_post_recv(&pair, B, 0, 5000);
-	/* a receive that comes in its middle does not bring it back */
+	/* a receive request that is posted in the middle of the message does not help */
 	assert_int_equal(packet(UROCE_OP_SEND_LAST, 1, 0, 4), UROCE_VERDICT_PSN_GAP);
 	assert_int_equal(packet(UROCE_OP_SEND_ONLY, 2, 0, 4), UROCE_VERDICT_REQUEST);
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 4\n");
@@ -329,7 +332,10 @@ msg_recv_uc__fault_in_the_middle_of_a_message(void **state)
 				 "A>B SEND_MIDDLE psn 2\n");
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 LOC_PROT_ERR\n");
 	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQE);
-	/* back again, the next message begins where the broken one stopped */
+	/*
+	 * after the transition to RTS the next message begins at the PSN where the failed one
+	 * stopped
+	 */
 	pair_set_state(&pair, A, IBV_QPS_RTS);
 	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 10 });
 	pair_run(&pair);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* One word for each, so that traces of one test read like those of another. */
+/* Names for statuses and syndromes, so that the traces of all tests use the same words. */
 
 #include "names.h"
 

@@ -4,16 +4,16 @@
 
 /**
  * @file
- * Words for traces and transcripts, those of the unit tests and of the simulator alike.
+ * Names for traces and transcripts, used by the unit tests and the simulator.
  */
 
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-/** "RETRY_EXC_ERR"; "?" for one that has no word. */
+/** The name of a status, such as "RETRY_EXC_ERR"; "?" if there is none. */
 const char *name_of_status(enum ibv_wc_status status);
 
-/** "ACK", "RNR_NAK", "NAK_SEQ" ... [IBA 9.7.5.2.8]. */
+/** The name of a syndrome: "ACK", "RNR_NAK", "NAK_SEQ" ... [IBA 9.7.5.2.8]. */
 const char *name_of_aeth(uint8_t syndrome);
 
 #endif /* TEST_UNIT_TRANSPORT_NAMES_H */

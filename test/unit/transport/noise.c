@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Everything at once, by chance: both hosts post requests of every kind and size over a wire that
- * loses, repeats, delays and spoils frames. Whatever happens there, every byte arrives where it
- * should and nowhere else, every request completes once and in order, and everything ends.
+ * Random traffic: both hosts post requests of every kind and size over a wire that loses,
+ * duplicates, delays and corrupts frames. Every byte must arrive where it should and nowhere else.
+ * Every request must complete once and in order, and every run must end.
  *
- *	test-transport-noise [--seed N]		one seed, with the trace when it fails
- *	UROCE_SEEDS=N test-transport-noise	that many seeds
+ *	test-transport-noise [--seed N]    one seed, with the trace when it fails
+ *	UROCE_SEEDS=N test-transport-noise  that many seeds
  *
- * Each request has memory of its own on both sides, so that at the end all of it can be compared;
- * atomics share a counter, whose values tell their order.
+ * Each request uses memory of its own on both sides, so that all of it can be compared at the end.
+ * Atomics share a counter, whose values show their order.
  */
 
 #include "pair.h"
@@ -34,36 +34,38 @@
 #define ATOMIC_WRITE ((enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE)
 #define FLUSH        ((enum ibv_wr_opcode)UROCE_WR_FLUSH)
 
-/* A request and where its bytes are. */
+/* A request and the places of its data. */
 struct op {
 	enum ibv_wr_opcode opcode;
 	uint32_t len;
 	uint32_t local;
-	uint32_t remote; /* of a SEND: known when its receive is */
+	/* remote address; that of a SEND is known once its receive request is known */
+	uint32_t remote;
 	uint32_t imm;
-	uint64_t orig; /* atomics: what the counter held */
+	uint64_t orig; /* atomics: value of the counter before the operation */
 	bool is_signaled;
 };
 
-/* What one side does, and what it has seen of it. */
+/* The requests of one side, and their state. */
 struct side {
 	struct op ops[OPS_MAX];
 	uint32_t nb_ops;
 	uint32_t nb_posted;
-	uint32_t nb_done;         /* all requests below are known to be complete */
-	uint32_t takers[OPS_MAX]; /* the peer's requests that take a receive, in order */
+	uint32_t nb_done;         /* requests below this index are known to be complete */
+	uint32_t takers[OPS_MAX]; /* requests of the peer that use a receive request, in order */
 	uint32_t nb_takers;
 	uint32_t nb_recv_posted;
 	uint32_t nb_recv_done;
 	uint32_t mem_used;
 	struct ibv_mw window;
-	uint64_t counter; /* in this side's memory at offset 0, when all is done */
+	/* expected final value of the counter at offset 0 of this side's memory */
+	uint64_t counter;
 };
 
 struct trial {
 	uint64_t seed;
 	uint64_t random;
-	uint32_t thrift; /* the larger, the later receives are posted */
+	uint32_t thrift; /* larger values post receive requests later */
 	struct pair pair;
 	struct side sides[2];
 };
@@ -84,7 +86,7 @@ draw_between(struct trial *t, uint32_t from, uint32_t to)
 	return from + draw(t, to - from + 1);
 }
 
-/* A fresh piece of a side's memory, at any alignment, with a gap that must stay as it is. */
+/* Allocate unused memory of a side, at any alignment, with a gap behind it that must not change. */
 static uint32_t
 take_mem(struct trial *t, struct side *side, uint32_t len)
 {
@@ -95,7 +97,7 @@ take_mem(struct trial *t, struct side *side, uint32_t len)
 	return at;
 }
 
-/* Sizes are boundaries more often than not. */
+/* Draw a length, which is close to a multiple of the MTU more often than at random. */
 static uint32_t
 draw_len(struct trial *t)
 {
@@ -176,7 +178,7 @@ is_send(const struct op *op)
 	return op->opcode == IBV_WR_SEND || op->opcode == IBV_WR_SEND_WITH_IMM;
 }
 
-/* A receive gets a room of its own; the SEND that takes it knows then where its bytes go. */
+/* Allocate memory for each receive request, and note it in the SEND that will use it. */
 static void
 plan_rooms(struct trial *t, struct side *side, struct side *peer)
 {
@@ -192,7 +194,7 @@ static void
 plan(struct trial *t)
 {
 	const uint32_t nb = draw_between(t, 1, OPS_MAX);
-	/* the target of XRC asks for nothing */
+	/* an XRC target posts no send requests */
 	const bool is_both = draw(t, 2) && t->pair.conf.type == IBV_QPT_RC;
 	const uint32_t budget = MEM_LEN - 4 * LEN_MAX;
 
@@ -226,7 +228,7 @@ open_trial(struct trial *t, uint64_t seed)
 	t->random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	conf.mtu = (enum ibv_mtu)draw_between(t, IBV_MTU_256, IBV_MTU_4096);
 	conf.is_ipv6 = draw(t, 2);
-	/* every other trial holds what comes early, some of them too little of it */
+	/* every other trial has reorder buffers, some of them too small */
 	conf.nb_hold = seed % 2 ? 1 + draw(t, 200) : 0;
 	conf.is_quiet = !is_single;
 	conf.is_unsignaled = true;
@@ -235,7 +237,8 @@ open_trial(struct trial *t, uint64_t seed)
 	conf.mem_len = MEM_LEN;
 	conf.sq_len = draw_between(t, 1, 64);
 	conf.burst = draw(t, 2) ? PAIR_BURST_MAX : draw_between(t, 1, 8);
-	conf.timeout = (uint8_t)draw_between(t, 2, 14); /* from 16 us: often too early */
+	/* timeouts from 16 us on: they are often shorter than a round trip */
+	conf.timeout = (uint8_t)draw_between(t, 2, 14);
 	conf.min_rnr_timer = (uint8_t)draw_between(t, 1, 10);
 	conf.max_rd_atomic = (uint8_t)draw_between(t, 1, 16);
 	conf.max_dest_rd_atomic = (uint8_t)draw_between(t, conf.max_rd_atomic, 16);
@@ -262,7 +265,10 @@ open_trial(struct trial *t, uint64_t seed)
 	pair_fill(&t->pair, B, 64, MEM_LEN - 64, 2);
 }
 
-/* A bind of our own window, to another part of the memory each time; or a flush of the peer's. */
+/*
+ * Post a bind of the side's own window, each time to another part of memory; or a FLUSH of the
+ * peer's memory.
+ */
 static int
 post_raw(struct trial *t, enum pair_side at, const struct op *op, unsigned flags)
 {
@@ -350,7 +356,10 @@ check_bytes(const struct trial *t, unsigned at, const struct op *op)
 	assert_memory_equal(mem(t, at, op->local), mem(t, !at, op->remote), op->len);
 }
 
-/* Requests complete in order; one without an entry is complete when a later one is. */
+/*
+ * Handle the completion of a send request. Requests complete in order; an unsignaled one is
+ * complete when a later one is.
+ */
 static void
 take_send_completion(struct trial *t, unsigned at, const struct ibv_wc *wc)
 {
@@ -409,7 +418,7 @@ is_over(const struct trial *t)
 	return true;
 }
 
-/* What was nobody's is as it was. */
+/* Check that unused memory has not changed. */
 static void
 check_gaps(struct trial *t, enum pair_side at)
 {
@@ -439,7 +448,7 @@ check_gaps(struct trial *t, enum pair_side at)
 	free(is);
 }
 
-/* Now and then a queue is drained for a while. */
+/* Drain a queue for a while, at random. */
 static void
 drain_or_resume(struct trial *t, enum pair_side at)
 {
@@ -475,7 +484,7 @@ run_trial(struct trial *t)
 		for (uint32_t i = 0; i < t->sides[at].nb_ops; i++)
 			check_bytes(t, at, &t->sides[at].ops[i]);
 		assert_memory_equal(mem(t, at, 0), &t->sides[at].counter, 8);
-		/* a request that the wire repeats may be refused, and then taken */
+		/* a request that the wire duplicates may be refused first, and then accepted */
 		assert_int_equal(pair_events(&t->pair, (enum pair_side)at) & ~UROCE_QPC_RNR_FALSE,
 				 0);
 	}
@@ -545,7 +554,7 @@ open_unreliable(struct trial *t, enum ibv_qp_type type, uint64_t seed)
 	pair_fill(&t->pair, A, 0, MEM_LEN, 1);
 }
 
-/* The message's number is in its immediate data, and says where its bytes were and how many. */
+/* Post a message with its number as immediate data, which identifies its memory and its length. */
 static void
 post_numbered(struct trial *t, uint32_t nth, uint32_t len)
 {
@@ -625,7 +634,7 @@ noise__what_arrives_unreliably_is_whole(void **state)
 	}
 }
 
-/* A failed assertion leaves the trial as it was. */
+/* A failed assertion does not close the trial, so its state can be printed. */
 static int
 report(void **state)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Requests ahead of a hole: what is placed, what waits, and when the hole is reported. */
+/*
+ * Out-of-order requests: which packets are placed, which wait in the reorder buffer, and when the
+ * gap is reported.
+ */
 
 #include <assert.h>
 #include <setjmp.h>
@@ -36,7 +39,7 @@ open_pair(void **state)
 	return 0;
 }
 
-/* What is held is executed 32 at a time. */
+/* Open a pair with a larger reorder buffer, whose frames are executed 32 at a time. */
 static int
 open_pair_that_holds_much(void **state)
 {
@@ -85,7 +88,7 @@ ooo_request__middle_of_the_present_write_is_placed_and_its_last_packet_waits(voi
 	assert_int_equal(inject(UROCE_OP_WRITE_LAST, 3, 256), UROCE_VERDICT_OOO_BUFFERED);
 	assert_false(pair_is_equal(&pair, 768, 768, 256));
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 1);
-	/* the hole is filled: everything at once */
+	/* the gap is filled, so everything is executed at once */
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 1, 256), UROCE_VERDICT_REQUEST);
 	assert_true(pair_is_equal(&pair, 0, 0, 1024));
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 4);
@@ -112,7 +115,7 @@ ooo_request__nothing_is_placed_beyond_the_present_message(void **state)
 {
 	(void)state;
 	inject(UROCE_OP_WRITE_FIRST, 0, 256);
-	/* where the last packet must be, there is no middle */
+	/* a Middle packet where the Last packet must be */
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 3, 256), UROCE_VERDICT_OOO_BUFFERED);
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 4, 256), UROCE_VERDICT_OOO_BUFFERED);
 	assert_false(pair_is_equal(&pair, 1024, 1024, 256));
@@ -159,11 +162,11 @@ ooo_request__read_and_atomic_wait_behind_the_hole(void **state)
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A READ_RESPONSE_FIRST psn 1\nB>A READ_RESPONSE_LAST psn 2\n"
 				 "B>A ATOMIC_ACK psn 3\n");
-	/* only their data answers them, and an ACK does not speak of that */
+	/* READs and atomics are answered by their data only, so the ACK does not cover them */
 	assert_int_equal(pair_inject(&pair, B, &write), UROCE_VERDICT_DUPLICATE);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A ACK psn 0\n");
-	/* nor when it is not known any more what they asked for */
+	/* if the saved resources are gone, an ACK covers them */
 	struct uroce_resp *resp = &pair.host[B].qpc.resp;
 	struct uroce_rd_res *res = resp->res;
 
@@ -171,7 +174,7 @@ ooo_request__read_and_atomic_wait_behind_the_hole(void **state)
 	assert_int_equal(pair_inject(&pair, B, &write), UROCE_VERDICT_DUPLICATE);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A ACK psn 3\n");
-	/* what comes in their place begins as zeros, not as a READ of PSN 0 */
+	/* new resources are all zero, which must not count as a READ of PSN 0 */
 	resp->passed_head = 0;
 	resp->res = (struct uroce_rd_res[UROCE_RD_ATOMIC_MAX]){ 0 };
 	resp->epsn = 1;
@@ -181,7 +184,7 @@ ooo_request__read_and_atomic_wait_behind_the_hole(void **state)
 	resp->res = res;
 }
 
-/* As 2^24 packets later: what has the PSN of a READ then is none. */
+/* After 2^24 packets a WRITE has the PSN of an old READ: the READ must not be found. */
 static void
 ooo_request__a_read_that_was_passed_by_is_not_found_again(void **state)
 {
@@ -214,7 +217,7 @@ ooo_request__a_full_pool_drops(void **state)
 	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 9, 4), UROCE_VERDICT_PSN_GAP);
 	assert_int_equal(inject(UROCE_OP_SEND_ONLY, UROCE_PSN_GAP_SPAN, 4), UROCE_VERDICT_PSN_GAP);
 	assert_int_equal(uroce_reorder_buffer_count(pair.host[B].reorder_buffer), 8);
-	/* the end of the QP lets go of everything */
+	/* the end of the QP releases all frames */
 	pair_set_state(&pair, B, IBV_QPS_ERR);
 	assert_int_equal(uroce_reorder_buffer_count(pair.host[B].reorder_buffer), 0);
 }
@@ -226,7 +229,7 @@ expire(void)
 	uroce_qpc_expire(&pair.host[B].qpc, pair.now_ns);
 }
 
-/* Whether a WRITE of nothing that is so far ahead is taken. */
+/* Whether an empty WRITE so many PSNs ahead of epsn is accepted. */
 static bool
 is_taken(uint32_t ahead)
 {
@@ -239,7 +242,7 @@ is_taken(uint32_t ahead)
 	return is_held;
 }
 
-/* Who guesses PSNs has to come close to the expected one. */
+/* An attacker who guesses PSNs must guess one close to epsn. */
 static void
 ooo_request__far_ahead_of_all_else_is_dropped(void **state)
 {
@@ -247,16 +250,16 @@ ooo_request__far_ahead_of_all_else_is_dropped(void **state)
 	assert_false(is_taken(UROCE_PSN_GAP_SPAN - 1));
 	assert_false(is_taken(128));
 	assert_true(is_taken(127));
-	/* that widens it by two */
+	/* each accepted packet allows two more PSNs */
 	assert_false(is_taken(130));
 	assert_true(is_taken(129));
 	assert_false(is_taken(132));
-	/* the repair brings what was dropped: it was reported */
+	/* the gap was reported by a NAK, so retransmissions bring the dropped packets */
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A NAK_SEQ psn 0\n");
 }
 
-/* What follows a loss comes one after the other: it is taken, however much it is. */
+/* Packets that follow a loss in sequence are all accepted, however many there are. */
 static void
 ooo_request__all_that_follows_a_loss_is_taken(void **state)
 {
@@ -264,7 +267,7 @@ ooo_request__all_that_follows_a_loss_is_taken(void **state)
 	for (uint32_t ahead = 1; ahead <= 39; ahead++)
 		assert_true(is_taken(ahead));
 	assert_false(is_taken(128 + 2 * 39));
-	/* the next hole may have as much behind it as this one had, twice */
+	/* the next gap accepts twice as many packets as this gap had behind it */
 	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 0, 0), UROCE_VERDICT_REQUEST);
 	expire();
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 40);
@@ -272,7 +275,7 @@ ooo_request__all_that_follows_a_loss_is_taken(void **state)
 	assert_true(is_taken(128 + 2 * 39 - 1));
 }
 
-/* The next request after a READ is as far ahead as the READ has responses. */
+/* The request behind a READ is as many PSNs ahead as the READ has responses. */
 static void
 ooo_request__reads_widen_what_is_taken(void **state)
 {
@@ -282,12 +285,15 @@ ooo_request__reads_widen_what_is_taken(void **state)
 	assert_int_equal(pair_inject(&pair, B, &read), UROCE_VERDICT_OOO_BUFFERED);
 	assert_false(is_taken(128 + 2 * 101));
 	assert_true(is_taken(128 + 2 * 101 - 1));
-	/* with PSN 0 that is executed; a READ that is lost later was as long, perhaps */
+	/* the READ is executed with PSN 0; a READ that is lost later may have been as long */
 	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 0, 0), UROCE_VERDICT_REQUEST);
 	pair_set_state(&pair, B, IBV_QPS_ERR);
 }
 
-/* Who has no key would open the whole map by one packet. */
+/*
+ * A forged READ without a valid key must not widen the window: otherwise one packet would allow any
+ * PSN.
+ */
 static void
 ooo_request__a_forged_read_widens_nothing(void **state)
 {
@@ -296,7 +302,7 @@ ooo_request__a_forged_read_widens_nothing(void **state)
 	(void)state;
 	read.rkey++;
 	assert_int_equal(pair_inject(&pair, B, &read), UROCE_VERDICT_OOO_BUFFERED);
-	/* two for itself */
+	/* two PSNs for the packet itself */
 	assert_false(is_taken(128 + 2));
 	assert_true(is_taken(128 + 1));
 }
@@ -323,7 +329,7 @@ ooo_request__much_that_is_held_is_executed_in_slices(void **state)
 	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 0, 0), UROCE_VERDICT_REQUEST);
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 33);
 	assert_true(uroce_reorder_buffer_has_ready(reorder_buffer));
-	/* what is here is here, and what is behind it waits, too; nothing is missing */
+	/* frames that arrived and wait for execution are not missing; later frames wait, too */
 	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 33, 0), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 40, 0), UROCE_VERDICT_OOO_BUFFERED);
 	pair_flush(&pair, B);
@@ -376,19 +382,25 @@ ooo_request__what_is_held_is_checked_when_its_turn_comes(void **state)
 	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 1, 4), UROCE_VERDICT_OOO_BUFFERED);
 	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 2, 4), UROCE_VERDICT_OOO_BUFFERED);
 	assert_int_equal(inject(UROCE_OP_WRITE_FIRST, 0, 256), UROCE_VERDICT_REQUEST);
-	/* a SEND inside a WRITE is refused when its turn comes, and asked for again: it may be forged */
+	/*
+	 * a SEND inside a WRITE is refused in its turn, and the packet is requested again, because
+	 * it may have been forged
+	 */
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
 	assert_int_equal(uroce_reorder_buffer_count(pair.host[B].reorder_buffer), 1);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A NAK_SEQ psn 1\n");
-	/* the peer says the same again: it is what it means */
+	/* the peer sends the same packet again, so the packet was not forged */
 	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 1, 4), UROCE_VERDICT_BAD_SEQUENCE);
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
 	assert_int_equal(uroce_reorder_buffer_count(pair.host[B].reorder_buffer), 0);
 	assert_int_equal(nb_conflicts(), 0);
 }
 
-/* Forged, it is what the peer never sent: its own packet of that PSN takes the place, and the QP lives. */
+/*
+ * The refused packet was forged. The peer's own packet of the same PSN replaces it, and the QP
+ * stays in RTS.
+ */
 static void
 ooo_request__a_forged_packet_that_is_refused_costs_one_repetition(void **state)
 {
@@ -404,7 +416,10 @@ ooo_request__a_forged_packet_that_is_refused_costs_one_repetition(void **state)
 	assert_int_equal(nb_conflicts(), 1);
 }
 
-/* Two held packets of one PSN: neither is believed, what comes in order is. */
+/*
+ * Two different packets of one PSN are in conflict: both are dropped, and the packet is requested
+ * again.
+ */
 static void
 ooo_request__two_that_differ_are_both_forgotten(void **state)
 {
@@ -416,7 +431,7 @@ ooo_request__two_that_differ_are_both_forgotten(void **state)
 	right.va += 256;
 	forged.va += 256;
 	assert_int_equal(pair_inject(&pair, B, &forged), UROCE_VERDICT_OOO_BUFFERED);
-	/* the same again is a repetition */
+	/* an identical packet is a duplicate */
 	assert_int_equal(pair_inject(&pair, B, &forged), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(nb_conflicts(), 0);
 	assert_int_equal(pair_inject(&pair, B, &right), UROCE_VERDICT_PSN_GAP);
@@ -429,7 +444,7 @@ ooo_request__two_that_differ_are_both_forgotten(void **state)
 	assert_true(pair_is_equal(&pair, 0, 0, 512));
 }
 
-/* A placed packet that opened the hole is known by its sum. */
+/* A placed packet is compared by a checksum. */
 static void
 ooo_request__a_placed_one_that_differs_is_asked_for_again(void **state)
 {
@@ -446,7 +461,10 @@ ooo_request__a_placed_one_that_differs_is_asked_for_again(void **state)
 	assert_true(pair_is_equal(&pair, 0, 0, 1024));
 }
 
-/* Its turn had come before: what is wrong stays, and is told. */
+/*
+ * The forged packet was executed before the right one arrived: the damage remains, and the conflict
+ * is counted.
+ */
 static void
 ooo_request__a_forged_packet_that_was_executed_is_told(void **state)
 {
@@ -459,12 +477,12 @@ ooo_request__a_forged_packet_that_was_executed_is_told(void **state)
 	assert_int_equal(nb_conflicts(), 0);
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(nb_conflicts(), 1);
-	/* once */
+	/* a conflict is counted once */
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(nb_conflicts(), 1);
 }
 
-/* What was in flight twice is no attack. */
+/* A packet that is duplicated in flight is no conflict. */
 static void
 ooo_request__a_repetition_of_what_came_ahead_is_none(void **state)
 {
@@ -492,7 +510,10 @@ ooo_request__held_send_without_a_receive_is_an_rnr_nak(void **state)
 	pair_expect_trace(&pair, "B>A RNR_NAK psn 1\n");
 }
 
-/* epsn goes back over more PSNs than a gap spans; what was held is given back all the same. */
+/*
+ * epsn goes back over more PSNs than a gap can span. The frames of the reorder buffer are released
+ * nevertheless.
+ */
 static void
 ooo_request__what_is_held_is_given_back_when_a_long_read_fails(void **state)
 {
@@ -525,12 +546,12 @@ ooo_request__a_loss_is_reported_at_once_until_a_packet_was_late(void **state)
 	inject(UROCE_OP_WRITE_ONLY, 1, 0);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A NAK_SEQ psn 0\n");
-	/* it was only late: by 100 ns */
+	/* the packet was late by 100 ns, not lost */
 	pair.now_ns += 100;
 	pair_inject(&pair, B, &late);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A ACK psn 1\n");
-	/* so the next hole is given time */
+	/* the gap was reported without a delay; the next gap is reported after a delay */
 	inject(UROCE_OP_WRITE_ONLY, 3, 0);
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair_flush(&pair, B);
@@ -543,8 +564,9 @@ ooo_request__a_loss_is_reported_at_once_until_a_packet_was_late(void **state)
 }
 
 /*
- * A stranger's packet, long before the peer sends the next one, makes that look late; and no packet of the stranger's
- * is as expensive as one that lets each loss wait for seconds.
+ * An attacker's packet that arrives long before the peer sends its next packet makes that packet
+ * look late. The delay has a limit, so that an attacker cannot delay the report of each loss by
+ * seconds.
  */
 static void
 ooo_request__a_hole_waits_10_ms_at_most(void **state)
@@ -561,7 +583,7 @@ ooo_request__a_hole_waits_10_ms_at_most(void **state)
 	pair_inject(&pair, B, &late);
 	pair_flush(&pair, B);
 	text_clear(&pair.trace);
-	/* the next hole */
+	/* a frame arrives after another gap */
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "");
@@ -574,7 +596,7 @@ ooo_request__a_repair_does_not_count_as_late(void **state)
 	struct pair_pkt again = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
 
 	(void)state;
-	/* one packet that asks, or the window again */
+	/* one packet with an ACK request, or the whole window, are retransmissions */
 	inject(UROCE_OP_WRITE_ONLY, 1, 0);
 	pair_flush(&pair, B);
 	again.has_ack_req = true;
@@ -613,14 +635,14 @@ ooo_request__a_probe_does_not_count_as_late_when_no_nak_was_sent(void **state)
 	struct pair_pkt probe = write_pkt(UROCE_OP_WRITE_ONLY, 3, 0, 4, 4);
 
 	(void)state;
-	/* a packet that was late by 100 ns: the next hole is given 800 */
+	/* a packet was late by 100 ns, so the next gap is reported after 800 ns */
 	inject(UROCE_OP_WRITE_ONLY, 1, 0);
 	pair_flush(&pair, B);
 	pair.now_ns += 100;
 	pair_inject(&pair, B, &late);
 	inject(UROCE_OP_WRITE_ONLY, 2, 0);
 	assert_int_equal(uroce_reorder_window_delay_ns(&pair.host[B].qpc.resp.reorder_window), 800);
-	/* before that the peer asks by itself */
+	/* the peer sends a probe before the gap is reported */
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair.now_ns += 500;
 	probe.has_ack_req = true;
@@ -636,13 +658,13 @@ ooo_request__a_rewind_does_not_count_as_late_when_no_nak_was_sent(void **state)
 	struct pair_pkt again = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
 
 	(void)state;
-	/* a packet that was late by 100 ns: the next hole is given 800 */
+	/* a packet was late by 100 ns, so the next gap is reported after 800 ns */
 	inject(UROCE_OP_WRITE_ONLY, 1, 0);
 	pair_flush(&pair, B);
 	pair.now_ns += 100;
 	pair_inject(&pair, B, &again);
 	inject(UROCE_OP_WRITE_ONLY, 2, 0);
-	/* the whole window comes again before that */
+	/* the peer retransmits the whole window before the gap is reported */
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair.now_ns += 500;
 	inject(UROCE_OP_WRITE_ONLY, 3, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Hosts, and the loop that makes time pass: deliver what has arrived, let timers expire, let both
- * hosts send a burst; then jump to the next moment at which something happens.
+ * The two hosts, and the loop that advances time. The loop delivers the frames that have arrived,
+ * expires timers and lets both hosts send a burst. It then advances to the time of the next event.
  */
 
 #include "pair.h"
@@ -83,14 +83,17 @@ allocate(struct pair_host *host, size_t len)
 	return NULL;
 }
 
-/* An XRC connection has an initiator, A, and a target. */
+/* The type of a side's QP. An XRC connection has an initiator, A, and a target, B. */
 static enum ibv_qp_type
 type_of(const struct pair_conf *conf, enum pair_side side)
 {
 	return conf->type == IBV_QPT_XRC_SEND && side == B ? IBV_QPT_XRC_RECV : conf->type;
 }
 
-/* The shared queue of a host, and for XRC the table that it is found in, beside another's. */
+/*
+ * Create the shared receive queue of a host; for XRC also the table of such queues, with a queue of
+ * another domain.
+ */
 static void
 make_srq(struct pair_host *host, const struct pair_conf *conf)
 {
@@ -253,7 +256,7 @@ pair_close(struct pair *pair)
 
 /* --- states --- */
 
-/* Which attributes lead to a state, by the service. */
+/* The attributes that move a QP to each state, by transport service. */
 static const struct {
 	int mask[IBV_QPS_ERR + 1];
 } steps[IBV_QPT_XRC_RECV + 1] = {
@@ -310,7 +313,7 @@ pair_attr(const struct pair *pair, enum pair_side side, enum ibv_qp_state state,
 	return IBV_QP_STATE | steps[type_of(conf, side)].mask[state];
 }
 
-/* What happened to a host in a call, taken as its owner would. */
+/* Collect the events of a call, as the owner of the QP would. */
 static void
 collect(struct pair_host *host)
 {
@@ -498,7 +501,7 @@ pair_make_noise(struct pair *pair, const struct pair_noise *noise)
 
 /* --- going on --- */
 
-/* What holds between any two calls. */
+/* Check the invariants of a host, which hold between any two calls. */
 static void
 check_host(const struct pair_host *host)
 {
@@ -512,13 +515,16 @@ check_host(const struct pair_host *host)
 	if (!uroce_qpc_is_reliable(qpc) || !qpc->sq ||
 	    (qpc->state != IBV_QPS_RTS && qpc->state != IBV_QPS_SQD))
 		return;
-	/* the position is inside the window, the window inside its bound, which a repair doubles */
+	/*
+	 * next_psn is inside the packets in flight, which are at most a window, or two during a
+	 * repair
+	 */
 	const uint32_t window = uroce_psn_dist(req->una_psn, req->max_psn);
 
 	assert_true(window < 2u * qpc->window_psns + UROCE_READ_CHUNK_PSNS);
 	assert_true(uroce_psn_dist(req->una_psn, req->next_psn) <= window);
 	assert_true(req->nb_rd_out <= qpc->attr.max_rd_atomic);
-	/* queue indices in order */
+	/* the indexes of the send queue are in order */
 	const uint32_t tail = uroce_ring_tail(&host->sq.ring);
 	const uint32_t head = uroce_ring_head(&host->sq.ring);
 
@@ -526,13 +532,16 @@ check_host(const struct pair_host *host)
 	assert_true(req->next_idx - tail <= req->begun_idx - tail);
 	assert_true(req->begun_idx - tail <= head - tail);
 	assert_true(req->retry_left <= qpc->attr.retry_cnt);
-	/* whoever waits for the peer has a timer */
+	/* a QP that waits for its peer has a timer */
 	if (window && uroce_qpc_ack_timeout_ns(qpc))
 		assert_true(uroce_qpc_deadline(qpc) != UROCE_NEVER);
 	assert_true(__builtin_popcount(qpc->resp.pending) <= UROCE_RD_ATOMIC_MAX);
 }
 
-/* @return whether there may be more to send now */
+/*
+ * Send a burst of one side.
+ * @return whether there may be more to send now
+ */
 static bool
 send_burst(struct pair *pair, enum pair_side side, bool is_wired)
 {
@@ -548,7 +557,7 @@ send_burst(struct pair *pair, enum pair_side side, bool is_wired)
 	const unsigned nb = uroce_qpc_send(&host->qpc, txd, pair->conf.burst, pair->now_ns);
 
 	assert_true(nb <= pair->conf.burst);
-	/* who says that there is nothing to do must be right */
+	/* if the QP reports no work, a call must send and complete nothing */
 	assert_true(has_work || nb == 0);
 	assert_true(has_work || (send_tail == uroce_ring_tail(&host->sq.ring) &&
 				 recv_tail == uroce_ring_tail(&host->rq.ring)));
@@ -575,11 +584,11 @@ expire(struct pair *pair, enum pair_side side)
 			 host->qpc.stats.timeouts != nb_timeouts ? "TIMEOUT" : "RNR_TIMER");
 	collect(host);
 	check_host(host);
-	/* time does not stand still */
+	/* a timer that expired is not set to a time in the past again */
 	assert_true(uroce_qpc_deadline(&host->qpc) > pair->now_ns);
 }
 
-/* Everything that happens now. */
+/* Execute all events of the present time. */
 static void
 go_round(struct pair *pair)
 {
@@ -599,7 +608,7 @@ min_ns(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* When something will happen next. */
+/* The time of the next event. */
 static uint64_t
 next_ns(const struct pair *pair)
 {
@@ -706,7 +715,7 @@ static void
 note_completion(struct pair *pair, const struct ibv_wc *wc, bool is_recv)
 {
 	text_add(&pair->done, "%s %u", is_recv ? "recv" : "send", (unsigned)wc->wr_id);
-	/* the opcode of a failed request is undefined, and so is the rest */
+	/* the opcode and the other fields of a failed request are undefined */
 	if (wc->status == IBV_WC_SUCCESS)
 		text_add(&pair->done, " %s", opcode_name(wc->opcode));
 	text_add(&pair->done, " %s", name_of_status(wc->status));

@@ -4,17 +4,17 @@
 
 /**
  * @file
- * Two hosts, A and B, a QP on each, and a wire between them.
+ * Two hosts, A and B, with a QP each and a wire between them.
  *
- * A host has registered memory, queues, keys and a path to the other. The wire carries real frames:
- * what uroce_qpc_send() describes is built byte by byte, pad and ICRC included, and parsed and
- * verified on the other side before uroce_qpc_recv() sees it. Time is virtual: a frame arrives
- * PAIR_LATENCY_NS after it was sent, and what is sent in one round arrives as one burst.
+ * A host has registered memory, queues, keys and a path to the other host. The wire carries real
+ * frames: the descriptors of uroce_qpc_send() become bytes, pad and ICRC included. The other side
+ * parses and verifies the bytes before uroce_qpc_recv() gets the packet. Time is virtual: a frame
+ * arrives PAIR_LATENCY_NS after it was sent, and frames of one round arrive as one burst.
  *
- * The wire does what the test says to the n-th frame of a direction: loses, repeats, delays or
- * spoils it; or does so at random, from a seed.
+ * A test can lose, duplicate, delay or corrupt the n-th frame of a direction, or choose random
+ * faults with a seed.
  *
- * What happened is text, to be compared with the ladder diagram that the test expects:
+ * The events are recorded as text, which the test compares with the expected ladder diagram:
  *
  *	A>B WRITE_FIRST psn 0
  *	A>B WRITE_LAST psn 1 A LOST
@@ -35,92 +35,97 @@
 #include "transport/qpc.h"
 
 #define PAIR_LATENCY_NS 1000
-#define PAIR_DELAY_NS   10000 /* how much later a delayed frame arrives */
-#define PAIR_GAP_NS     100   /* between two rounds of a host that has more to send */
+#define PAIR_DELAY_NS   10000 /* additional time of a delayed frame */
+#define PAIR_GAP_NS     100   /* time between two rounds of a host that has more to send */
 #define PAIR_BURST_MAX  64
 #define PAIR_ACTIONS    32
 
 enum pair_side { A, B };
 
-/** What the wire does to a frame. */
+/** The fault of a frame on the wire. */
 enum pair_action {
 	PAIR_PASS,
 	PAIR_LOSE,
-	PAIR_REPEAT, /* arrives twice */
-	PAIR_DELAY,  /* arrives behind those sent after it */
-	PAIR_SPOIL,  /* a bit is flipped */
+	PAIR_REPEAT, /* the frame arrives twice */
+	PAIR_DELAY,  /* the frame arrives after later frames */
+	PAIR_SPOIL,  /* a bit of the frame is flipped */
 };
 
-/** How a pair is made; start from pair_conf(). */
+/** The configuration of a pair; start from pair_conf(). */
 struct pair_conf {
-	enum ibv_qp_type type; /* XRC_SEND: A asks, and B is an XRC_RECV with two shared queues */
+	/* XRC_SEND: A is the initiator, B an XRC_RECV with two shared queues */
+	enum ibv_qp_type type;
 	enum ibv_mtu mtu;
 	bool is_ipv6;
-	bool is_quiet;      /* no trace: for long random runs */
-	bool has_srq;       /* receive requests of each host are in a shared queue */
-	bool is_unsignaled; /* requests complete with an entry only if asked to */
+	bool is_quiet;      /* record no trace: for long random runs */
+	bool has_srq;       /* the receive requests of each host are in a shared queue */
+	bool is_unsignaled; /* only signaled requests have a completion entry */
 	uint32_t psn[2];    /* first PSN of each side's requests */
 	uint32_t mem_len;   /* bytes of registered memory of each host */
-	uint32_t sq_len;    /* entries */
+	uint32_t sq_len;    /* number of entries of the send queue */
 	uint32_t rq_len;
 	uint32_t cq_len;
 	uint32_t max_sge;
 	uint32_t max_inline;
-	unsigned burst; /* most frames that a host sends in a round, <= PAIR_BURST_MAX */
+	/* maximum number of frames that a host sends in a round, <= PAIR_BURST_MAX */
+	unsigned burst;
 	uint8_t timeout;
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
 	uint8_t min_rnr_timer;
-	uint8_t max_rd_atomic;      /* both sides, as initiator */
-	uint8_t max_dest_rd_atomic; /* both sides, as responder */
+	uint8_t max_rd_atomic;      /* max_rd_atomic of both sides */
+	uint8_t max_dest_rd_atomic; /* max_dest_rd_atomic of both sides */
 	unsigned access;            /* qp_access_flags of both sides */
-	uint32_t nb_hold;           /* frames that each host can hold; 0: both go back N */
-	uint16_t window_psns;       /* 0: the default */
-	bool is_req_gbn;            /* requesters go back N all the same */
-	bool is_resp_gbn;           /* responders do */
-	uint8_t tclass;             /* of all frames; where the ECN bits are 3 they are marked */
-	const struct uroce_cc_conf *cc; /* NULL: no congestion control */
+	/* frames in the reorder buffer of each host; 0: both recover by go-back-N */
+	uint32_t nb_hold;
+	uint16_t window_psns; /* maximum number of packets in flight; 0: the default */
+	bool is_req_gbn;      /* requesters recover by go-back-N nevertheless */
+	bool is_resp_gbn;     /* responders drop out-of-order packets nevertheless */
+	/* traffic class of all frames; ECN bits of 3 are a congestion mark */
+	uint8_t tclass;
+	const struct uroce_cc_conf *cc; /* parameters; NULL: no congestion control */
 };
 
-/** A host; its queues and memory stay where they are as long as the pair is open. */
+/** A host. Its queues and memory do not move while the pair is open. */
 struct pair_host {
 	enum pair_side side;
 	struct uroce_qpc qpc;
 	struct uroce_wq sq;
 	struct uroce_wq rq;
-	struct uroce_srq srq;         /* conf.has_srq, or the target of XRC */
-	struct uroce_srq other_srq;   /* XRC: of another domain, without memory */
-	struct uroce_srq_table *srqs; /* XRC */
+	struct uroce_srq srq;         /* the shared queue, with conf.has_srq or at an XRC target */
+	struct uroce_srq other_srq;   /* XRC: a queue of another domain, without memory */
+	struct uroce_srq_table *srqs; /* XRC: table of the shared queues */
 	struct uroce_cq send_cq;
 	struct uroce_cq recv_cq;
 	struct uroce_mr_table *mrs;
-	struct uroce_reorder_buffer *reorder_buffer; /* NULL: none */
+	/* buffers for requests that arrive out of order; NULL: none */
+	struct uroce_reorder_buffer *reorder_buffer;
 	struct uroce_rd_pool *rd_pool;
-	struct uroce_counters counters; /* as a worker's */
+	struct uroce_counters counters; /* counters as in a worker */
 	struct uroce_qpc_limits limits;
-	struct uroce_path path; /* to the other host */
-	uint8_t *mem;           /* registered with all rights, at iova = address */
-	uint32_t key;           /* of mem */
-	uint32_t events;        /* enum uroce_qpc_event since pair_events() */
-	uint32_t nb_sent;       /* frames: index of the next one for the wire's script */
+	struct uroce_path path; /* path to the other host */
+	uint8_t *mem;           /* memory, registered with all rights, at iova = address */
+	uint32_t key;           /* key of `mem` */
+	uint32_t events;        /* events since the last pair_events(), enum uroce_qpc_event */
+	uint32_t nb_sent;       /* frames sent: index of the next frame for the script */
 	uint64_t next_send_id;  /* wr_id of the next request: 0, 1, 2 ... */
 	uint64_t next_recv_id;
-	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* of what arrived */
-	bool has_more;                          /* its last burst was a full one */
-	void *blocks[12];                       /* to be freed */
+	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* counts of received frames by verdict */
+	bool has_more;                          /* the last burst was full */
+	void *blocks[12];                       /* memory to be freed */
 };
 
-/** A frame on the wire. */
+/** A frame in flight. */
 struct pair_flight {
 	uint64_t due_ns;
-	uint8_t *frame; /* exactly `len` bytes, so that a sanitizer sees what reads past them */
+	uint8_t *frame; /* exactly `len` bytes, so that a sanitizer detects a read behind the end */
 	uint32_t len;
 	enum pair_side to;
 };
 
-/** Random faults, each in 1/1000 of the frames. */
+/** Random faults, each a number of frames in 1000. */
 struct pair_noise {
-	uint64_t seed; /* 0: none */
+	uint64_t seed; /* seed of the random faults; 0: no random faults */
 	unsigned lose;
 	unsigned repeat;
 	unsigned delay;
@@ -131,7 +136,7 @@ struct pair {
 	struct pair_conf conf;
 	struct pair_host host[2];
 	uint64_t now_ns;
-	struct pair_flight *flights; /* by time of arrival */
+	struct pair_flight *flights; /* sorted by time of arrival */
 	unsigned nb_flights;
 	unsigned room_flights;
 	struct {
@@ -142,37 +147,43 @@ struct pair {
 	unsigned nb_actions;
 	struct pair_noise noise;
 	struct text trace;
-	struct text done; /* scratch of pair_completions() */
+	struct text done; /* buffer of pair_completions() */
 };
 
-/** Sensible attributes: MTU 1024, timeout 14, 7 retries, 16 READs, 64 entries, 1 MiB. */
+/** Default configuration: MTU 1024, timeout 14, 7 retries, 16 READs, 64 entries, 1 MiB. */
 struct pair_conf pair_conf(enum ibv_qp_type type);
 
-/** Make both hosts and connect them: both are in RTS. */
+/** Create both hosts and connect them: both are in RTS. */
 void pair_open(struct pair *pair, const struct pair_conf *conf);
 
-/** The same, both still in RESET. */
+/** Create both hosts with QPs in RESET. */
 void pair_open_reset(struct pair *pair, const struct pair_conf *conf);
 
 void pair_close(struct pair *pair);
 
 /* --- states --- */
 
-/** RESET or wherever a host is, to INIT, RTR, RTS, step by step up to `state`. */
+/** Move a host from RESET, or from its present state, to INIT, RTR and RTS, up to `state`. */
 void pair_bring_up(struct pair *pair, enum pair_side side, enum ibv_qp_state state);
 
 int pair_modify(struct pair *pair, enum pair_side side, const struct ibv_qp_attr *attr, int mask);
 
-/** Modify the state alone; it must succeed. */
+/** Modify only the state, which must succeed. */
 void pair_set_state(struct pair *pair, enum pair_side side, enum ibv_qp_state state);
 
-/** The attributes that bring a side of this pair to `state` from the one before, and their mask. */
+/**
+ * The attributes that move a side of this pair to `state` from the preceding state.
+ * @return their mask
+ */
 int pair_attr(const struct pair *pair, enum pair_side side, enum ibv_qp_state state,
 	      struct ibv_qp_attr *attr);
 
 /* --- memory --- */
 
-/** Register another region of a host. @return its key */
+/**
+ * Register another region of a host.
+ * @return its key
+ */
 uint32_t pair_register(struct pair *pair, enum pair_side side, void *addr, uint64_t len,
 		       unsigned access);
 
@@ -180,107 +191,118 @@ uint32_t pair_register(struct pair *pair, enum pair_side side, void *addr, uint6
 void pair_fill(struct pair *pair, enum pair_side side, uint32_t offset, uint32_t len,
 	       uint32_t seed);
 
-/** Whether `len` bytes at offset `a` of A are those at offset `b` of B. */
+/** Whether `len` bytes at offset `a` of A equal those at offset `b` of B. */
 bool pair_is_equal(const struct pair *pair, uint32_t a, uint32_t b, uint32_t len);
 
 /* --- posting: wr_id counts from 0 in each queue --- */
 
-/** A send request on one element of the host's memory. */
+/** A send request with one element of the host's memory. */
 struct pair_wr {
 	enum ibv_wr_opcode opcode;
 	uint32_t len;
 	uint32_t local;  /* offset in the poster's memory */
-	uint32_t remote; /* offset in the other's memory */
-	unsigned flags;  /* enum ibv_send_flags beside SIGNALED */
+	uint32_t remote; /* offset in the other host's memory */
+	unsigned flags;  /* enum ibv_send_flags, in addition to SIGNALED */
 	uint32_t imm;    /* as written in wire order */
 	uint64_t compare_add;
 	uint64_t swap;
-	uint32_t srqn; /* XRC; 0: the peer's */
+	uint32_t srqn; /* XRC; 0: the queue of the peer */
 };
 
-/** @return 0 or what uroce_sq_fill() said */
+/** @return 0 or the error of uroce_sq_fill() */
 int pair_post(struct pair *pair, enum pair_side side, const struct pair_wr *wr);
 
-/** A request made by hand. Its wr_id is set. */
+/** Post a send request of the caller. Its wr_id is set. */
 int pair_post_raw(struct pair *pair, enum pair_side side, struct ibv_send_wr *wr);
 
-/** A receive request for `len` bytes at `offset`. */
+/** Post a receive request for `len` bytes at `offset`. */
 int pair_post_recv(struct pair *pair, enum pair_side side, uint32_t offset, uint32_t len);
 int pair_post_recv_raw(struct pair *pair, enum pair_side side, struct ibv_recv_wr *wr);
 
 /* --- the wire --- */
 
-/** What becomes of the `nth` frame (0, 1 ...) that `from` sends, counted from now. */
+/** Set the fault of the `nth` frame (0, 1 ...) that `from` sends, counted from now. */
 void pair_script(struct pair *pair, enum pair_side from, uint32_t nth, enum pair_action action);
 
 void pair_lose(struct pair *pair, enum pair_side from, uint32_t nth);
 
-/** From now on everything happens by chance. */
+/** From now on all faults are random. */
 void pair_make_noise(struct pair *pair, const struct pair_noise *noise);
 
 /* --- going on --- */
 
-/** Go on until nothing is under way and no timer runs. */
+/** Run until no frame is in flight and no timer is set. */
 void pair_run(struct pair *pair);
 
-/** Go on for that long; the clock stands at the end of it. */
+/** Run for so many nanoseconds, and advance the clock to the end of them. */
 void pair_run_for(struct pair *pair, uint64_t ns);
 
-/** One event. @return false: nothing is under way and no timer runs */
+/**
+ * Execute one event.
+ * @return false: no frame is in flight and no timer is set
+ */
 bool pair_step(struct pair *pair);
 
 /**
- * Let one host send all that it has to, and throw it away: traced, never arriving. With
- * pair_inject() the test is the other host.
+ * Let one host send all that it has to send, and drop the frames: they are traced but never arrive.
+ * With pair_inject() the test can play the other host.
  */
 void pair_flush(struct pair *pair, enum pair_side side);
 
-/** Make the clock advance, and the timers of that host with it. */
+/** Advance the clock and expire the timers of that host. */
 void pair_wait(struct pair *pair, enum pair_side side, uint64_t ns);
 
 /* --- frames made by hand --- */
 
-/** A frame as a peer might have made it; what its opcode does not have is ignored. */
+/** The fields of a forged frame. Fields that the opcode does not have are ignored. */
 struct pair_pkt {
 	uint8_t opcode;
 	bool has_ack_req;
 	bool is_solicited;
-	bool is_from_stranger; /* source address is not the peer's */
-	uint16_t pkey;         /* 0: the right one */
+	bool is_from_stranger; /* the source address is not the peer's */
+	uint16_t pkey;         /* P_Key of the packet; 0: the valid P_Key */
 	uint32_t psn;
 	uint32_t payload_len;
 	const void *payload; /* NULL: bytes 1, 2, 3 ... */
-	uint64_t va;         /* RETH, AtomicETH */
+	uint64_t va;         /* virtual address in RETH or AtomicETH */
 	uint32_t rkey;
 	uint32_t dma_len;
-	uint64_t swap_add; /* AtomicETH */
+	uint64_t swap_add; /* field of the AtomicETH */
 	uint64_t compare;
-	uint8_t syndrome; /* AETH */
+	uint8_t syndrome; /* field of the AETH */
 	uint32_t msn;
-	uint64_t orig; /* AtomicAckETH */
-	uint32_t qkey; /* DETH */
+	uint64_t orig; /* field of the AtomicAckETH */
+	uint32_t qkey; /* field of the DETH */
 	uint32_t src_qpn;
 	uint32_t imm;      /* as written in wire order */
-	uint32_t inv_rkey; /* IETH */
-	uint32_t srqn;     /* XRCETH */
-	uint32_t sel_plt;  /* FETH */
+	uint32_t inv_rkey; /* field of the IETH */
+	uint32_t srqn;     /* field of the XRCETH */
+	uint32_t sel_plt;  /* selectivity level and placement type of the FETH */
 };
 
-/** Hand a frame to a host now. @return what it made of it */
+/**
+ * Deliver a forged frame to a host now.
+ * @return the verdict
+ */
 enum uroce_verdict pair_inject(struct pair *pair, enum pair_side to, const struct pair_pkt *pkt);
 
 /* --- what happened --- */
 
-/** Take the trace and compare it. */
+/** Compare the trace, and clear it. */
 void pair_expect_trace(struct pair *pair, const char *expected);
 
-/** Poll both queues of a host and compare: "send 0 RDMA_WRITE SUCCESS\n" "recv 0 RECV SUCCESS 12\n". */
+/**
+ * Poll both queues of a host and compare: "send 0 RDMA_WRITE SUCCESS\n" "recv 0 RECV SUCCESS 12\n".
+ */
 void pair_expect_done(struct pair *pair, enum pair_side side, const char *expected);
 
-/** The text of what a host's queues hold, which is taken out; good until the next call. */
+/**
+ * Poll both queues of a host and return their completions as text, which is valid until the next
+ * call.
+ */
 const char *pair_completions(struct pair *pair, enum pair_side side);
 
-/** Take the events of a host. */
+/** Return the events of a host, and clear them. */
 uint32_t pair_events(struct pair *pair, enum pair_side side);
 
 #endif /* TEST_UNIT_TRANSPORT_PAIR_H */

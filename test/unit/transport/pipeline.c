@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Signature pipelining at length: groups of transfers, each with a SEND behind its fence that says that all
- * of it is well, over a wire that does what it likes. The program does as its manual says: where the queue
- * stops it waits for the event, looks for what was bad, cancels the SENDs of that, and goes on. Whatever
- * happens, the peer hears of the good groups, in order, and of no other.
+ * Signature pipelining with random faults of the wire. Groups of transfers are posted, each with a
+ * SEND behind a fence that reports the whole group as good. The program follows the manual page:
+ * when the queue stops it waits for the event, finds the bad mkey, cancels the SEND of that group,
+ * and continues. In every case the peer must receive the reports of the good groups, in order, and
+ * no others.
  */
 
 #include "pair.h"
@@ -18,16 +19,19 @@
 #include "mem/mkey.h"
 
 #define NB_GROUPS    60u
-#define NB_BLOCKS    12u /* of a transfer, at most */
+#define NB_BLOCKS    12u /* maximum number of blocks of a transfer */
 #define BLOCK        512u
 #define SIGNED       (BLOCK + 4)
-#define SLOT         (NB_BLOCKS * SIGNED) /* a group's bytes in memory */
-#define ANSWERS      (NB_GROUPS * SLOT)   /* where SENDs are, and where they go to */
+#define SLOT         (NB_BLOCKS * SIGNED) /* bytes of a group in memory */
+#define ANSWERS      (NB_GROUPS * SLOT)   /* offset of the SENDs, and of their receive buffers */
 #define ANSWER_LEN   16u
-#define TAKEN        (512u << 10) /* where A's READs go to */
+#define TAKEN        (512u << 10) /* offset of the destination of A's READs */
 #define GROUP_WR_MAX 4u
 
-/* A's: signatures in memory, for what leaves; and on the wire, for what comes. B's: on the wire. */
+/*
+ * The mkeys of A: signatures in memory, for outgoing data; signatures on the wire, for incoming
+ * data. The mkey of B: signatures on the wire.
+ */
 enum { OUT, IN, PEER, NB_MKEYS };
 
 static struct pair pair;
@@ -120,7 +124,10 @@ close_all(void)
 
 /* --- the two programs ------------------------------------------------------------------------------ */
 
-/* The blocks of a transfer in the memory of whom they are read from, signed; perhaps one is spoiled. */
+/*
+ * Fill the blocks of a transfer in the memory of its source, with signatures. At random one block
+ * is damaged.
+ */
 static bool
 fill(enum pair_side side, uint32_t group, uint32_t first, uint32_t nb)
 {
@@ -160,7 +167,10 @@ post(uint32_t group, enum ibv_wr_opcode opcode, const struct ibv_sge *sge, uint6
 	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
 }
 
-/* Blocks leave A relieved of their signatures, or come to it, still signed on the wire. */
+/*
+ * Post a transfer: blocks leave A without their signatures, or arrive at A with signatures on the
+ * wire.
+ */
 static void
 transfer(uint32_t group, uint32_t first, uint32_t nb)
 {
@@ -180,7 +190,7 @@ transfer(uint32_t group, uint32_t first, uint32_t nb)
 		     (uintptr_t)b->mem + at * SIGNED, b->key, 0);
 }
 
-/* A group's transfers, and the SEND that tells of them. */
+/* Post the transfers of a group, and the SEND that reports it. */
 static void
 post_group(uint32_t group)
 {
@@ -201,7 +211,7 @@ post_group(uint32_t group)
 	     0, 0, IBV_SEND_FENCE);
 }
 
-/* The queue stopped: [mlx5dv_qp_cancel_posted_send_wrs(3), steps 1 to 4]. */
+/* Handle a stopped queue [mlx5dv_qp_cancel_posted_send_wrs(3), steps 1 to 4]. */
 static void
 go_on(uint32_t *nb_done)
 {
@@ -214,7 +224,7 @@ go_on(uint32_t *nb_done)
 		assert_int_equal(wc.status, IBV_WC_SUCCESS);
 		last = (uint32_t)wc.wr_id;
 	}
-	/* what was begun of the last group, and is bad, stopped it */
+	/* the last group that was begun is bad, and stopped the queue */
 	assert_true(is_bad[last]);
 	assert_int_equal(uroce_qpc_cancel(&a->qpc, last) > 0, true);
 	*nb_done = last;
@@ -222,7 +232,7 @@ go_on(uint32_t *nb_done)
 	pair_set_state(&pair, A, IBV_QPS_RTS);
 }
 
-/* Receives come one by one, and often too late. */
+/* Post receive requests singly, and often too late. */
 static void
 post_recv(uint32_t *nb)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The state table against the same table as the reference writes it: in words. Every cell is
- * tried for every kind of QP: with what it requires, without each of it, with all that is optional,
- * with each attribute that it does not know.
+ * The state table, compared with the same table as the specification writes it, in words. Every
+ * transition is tried for every type of QP: with its required attributes, without each of them,
+ * with all optional ones, and with each attribute that it does not allow.
  */
 
 #include "transport/qp_state.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The contract of a QP context as a whole: who may send it what, what it says about its work and its
- * timers, and how it ends. (That has_work and deadline tell the truth is checked in pair.c after each
- * round of every test.)
+ * The contract of a QP context as a whole: which frames it accepts, what it reports about its work
+ * and its timers, and how it ends. In every test pair.c checks has_work and the deadline after each
+ * round.
  */
 
 #include "pair.h"
@@ -30,7 +30,10 @@ static const struct pair_wr send_1k = { .opcode = IBV_WR_SEND, .len = 1024 };
 
 /* --- runs --- */
 
-/* Receives are published at the end of a run; an ACK in its middle may be for the same queue. */
+/*
+ * Receive completions are published at the end of a burst. An ACK inside the burst may complete a
+ * send request in the same queue.
+ */
 static void
 qpc_recv_burst__one_queue_for_both_kinds(void **state)
 {
@@ -42,8 +45,9 @@ qpc_recv_burst__one_queue_for_both_kinds(void **state)
 	pair_post(&pair, A, &send_1k);
 	pair_post(&pair, B, &write_1k);
 	pair_post(&pair, A, &send_1k);
-	pair_step(&pair);              /* both are under way ... */
-	pair_post(&pair, A, &send_1k); /* ... and the third comes with the ACK of the WRITE */
+	pair_step(&pair); /* both packets are in flight */
+	/* the third SEND arrives together with the ACK of the WRITE */
+	pair_post(&pair, A, &send_1k);
 	pair_run(&pair);
 	struct ibv_wc wc[8];
 	unsigned nb_recv = 0;
@@ -57,8 +61,10 @@ qpc_recv_burst__one_queue_for_both_kinds(void **state)
 	pair_close(&pair);
 }
 
-/* What came before the error is published before what the error flushes, and what comes behind it is not
- * taken. */
+/*
+ * Completions before the error are published before the flushed ones. Frames behind the error are
+ * not accepted.
+ */
 static void
 qpc_recv_burst__error_in_its_middle(void **state)
 {
@@ -93,7 +99,10 @@ qpc_recv_burst__error_in_its_middle(void **state)
 	pair_close(&pair);
 }
 
-/* What comes after a held frame is the next run's: its owner has to see to the frame first. */
+/*
+ * Frames behind one that the reorder buffer keeps belong to the next burst, because the caller must
+ * handle that frame first.
+ */
 static void
 qpc_recv_burst__ends_with_a_frame_that_is_held(void **state)
 {
@@ -211,7 +220,7 @@ qpc_recv__frames_from_another_address_are_refused(void **state)
 					     &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY,
 								 .is_from_stranger = true }),
 				 UROCE_VERDICT_WRONG_PEER);
-		/* and of the other family */
+		/* the expected source has an address of the other family */
 		pair.host[B].qpc.path.is_ipv6 = !is_ipv6;
 		assert_int_equal(
 			pair_inject(&pair, B, &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY }),
@@ -223,7 +232,7 @@ qpc_recv__frames_from_another_address_are_refused(void **state)
 static void
 qpc_recv__pkeys_match_when_not_both_are_limited(void **state)
 {
-	/* the QP's is 0xffff: a full member of the default partition */
+	/* pkey 0xffff of the QP: a full member of the default partition */
 	static const struct {
 		uint16_t pkey_index;
 		uint16_t pkey;
@@ -288,14 +297,16 @@ qpc_recv__first_packet_in_rtr_raises_comm_est_once(void **state)
 	assert_int_equal(pair_events(&pair, B), UROCE_QPC_COMM_EST);
 	pair_inject(&pair, B, &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY, .psn = 1 });
 	assert_int_equal(pair_events(&pair, B), 0);
-	/* The state stays: IBA's text would have it go to RTS by itself, and then the program's own
-	 * RTR to RTS would be refused. */
+	/*
+	 * The QP stays in RTR. The text of IBA lets it go to RTS by itself; then the program's own
+	 * transition from RTR to RTS would be refused.
+	 */
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTR);
 	struct ibv_qp_attr attr;
 	const int mask = pair_attr(&pair, B, IBV_QPS_RTS, &attr);
 
 	assert_int_equal(pair_modify(&pair, B, &attr, mask), 0);
-	/* again after a reset */
+	/* a second event is raised after a reset */
 	pair_set_state(&pair, B, IBV_QPS_RESET);
 	pair_bring_up(&pair, B, IBV_QPS_RTR);
 	pair_inject(&pair, B, &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY });
@@ -369,7 +380,7 @@ qpc_send__posts_in_err_are_flushed(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		open_pair(types[i]);
 		pair_set_state(&pair, B, IBV_QPS_ERR);
-		/* a receive alone, on a QP that never sent anything */
+		/* a receive request on a QP that has never sent anything */
 		pair_post_recv(&pair, B, 0, 100);
 		assert_true(uroce_qpc_has_work(&pair.host[B].qpc));
 		pair_run(&pair);
@@ -402,7 +413,7 @@ qpc_fail__flushes_both_queues_in_order(void **state)
 			 "recv 0 WR_FLUSH_ERR\nrecv 1 WR_FLUSH_ERR\nrecv 2 WR_FLUSH_ERR\n");
 	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_ERR);
 	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
-	/* once more is once enough */
+	/* a second call has no effect */
 	uroce_qpc_fail(&pair.host[A].qpc, pair.now_ns);
 	pair_expect_done(&pair, A, "");
 	pair_close(&pair);
@@ -459,7 +470,10 @@ qpc_send__responses_do_not_starve_requests(void **state)
 	pair_post(&pair, A, &write_1k);
 	for (unsigned i = 0; i < 8; i++)
 		txd[i] = (struct uroce_txd){ .hdr = hdr[i] };
-	/* there is enough to send for both: the burst is full and has something of each */
+	/*
+	 * responses and requests each have enough for a burst: the burst is full and has some of
+	 * both
+	 */
 	assert_int_equal(uroce_qpc_send(&pair.host[A].qpc, txd, 8, 0), 8);
 	for (unsigned i = 0; i < 8; i++)
 		has_sent_write |= txd[i].hdr[txd[i].bth_off] == UROCE_OP_WRITE_ONLY;

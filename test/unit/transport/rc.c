@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The pair that the tests of a program share, one after the other. */
+/* A pair of RC QPs, which the tests of a program use one after the other. */
 
 #include "rc.h"
 

@@ -4,18 +4,18 @@
 
 /**
  * @file
- * One pair of RC QPs with sensible attributes, made before each test and freed after it.
+ * A pair of RC QPs with default attributes, created before each test and freed after it.
  */
 
 #include "pair.h"
 
 extern struct pair pair;
 
-/** cmocka's set-up and tear-down. */
+/** Setup and teardown functions for cmocka. */
 int open_pair(void **state);
 int close_pair(void **state);
 
-/** A posts `nb` WRITEs of `len` bytes, or a READ. */
+/** A posts `nb` WRITEs of `len` bytes each. */
 void post_writes(unsigned nb, uint32_t len);
 
 void post_read(uint32_t len);

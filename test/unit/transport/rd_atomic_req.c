@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * READs of one packet and atomics in runs, as the requester sends them and takes their answers: where a run
- * ends, and that what is in its middle and different is treated as if there were no runs.
+ * The fast path for bursts of single-packet READs and atomics at the requester. The tests check
+ * where a burst ends. They also check that a request or response that differs is handled as if it
+ * were alone.
  */
 
 #include "burst.h"
@@ -31,7 +32,7 @@ post_reads(unsigned nb)
 		post(IBV_WR_RDMA_READ, i % NB, 0);
 }
 
-/* The answers to five READs are on the wire, and parsed. */
+/* Send the responses to five READs, and parse them. */
 static void
 let_answer(void)
 {
@@ -192,7 +193,7 @@ fetch_put__write_and_atomics_in_its_middle(void **state)
 			 "send 4 RDMA_READ SUCCESS\n");
 }
 
-/* None may be outstanding: there is no run of those that are not possible. */
+/* The peer allows no outstanding READ, so none is sent. */
 static void
 fetch_put__none_agreed(void **state)
 {
@@ -352,7 +353,7 @@ fetch_recv__one_is_lost_in_its_middle(void **state)
 			 "send 4 RDMA_READ SUCCESS\n");
 }
 
-/* Memory that may not be written, in the middle: those before it complete. */
+/* The memory of a response in the middle may not be written: the earlier READs complete. */
 static void
 fetch_recv__refused_in_its_middle(void **state)
 {
@@ -385,7 +386,7 @@ fetch_recv__refused_in_its_middle(void **state)
 			 "send 2 LOC_PROT_ERR\nsend 3 WR_FLUSH_ERR\nsend 4 WR_FLUSH_ERR\n");
 }
 
-/* Answers in a list of two elements, in the middle. */
+/* Responses in the middle go to two elements. */
 static void
 fetch_recv__in_pieces_in_its_middle(void **state)
 {
@@ -410,7 +411,7 @@ fetch_recv__in_pieces_in_its_middle(void **state)
 	expect_placed(NB);
 }
 
-/* A request that sends nothing behind a run waits for it, and for nothing else. */
+/* A local request behind a burst completes when the burst has completed, and not later. */
 static void
 fetch_recv__local_behind_it_completes(void **state)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * READs and atomics that arrive as one run: the first goes the way of all packets, and what comes behind
- * it must be executed, refused, answered and repeated as if it had, too.
+ * The fast path for READs and atomics that arrive as one burst. The first request takes the general
+ * path. The following requests must be executed, refused, answered and repeated as if they had
+ * taken that path.
  */
 
 #include "burst.h"
 
 #include "wire/syndrome.h"
 
-/* Five requests of A are on the wire, and parsed: READs of a slot each, or additions to one word. */
+/* Send five requests of A, and parse them: READs of one slot each, or additions to one word. */
 static void
 send_all(enum ibv_wr_opcode opcode)
 {
@@ -86,7 +87,7 @@ reply_run__atomics_are_executed_in_order(void **state)
 	arrive_at(B);
 	expect_verdicts(NB, UROCE_VERDICT_REQUEST);
 	assert_int_equal(*word(), 100 + NB);
-	pair_run(&pair); /* the frames, once more: repetitions */
+	pair_run(&pair); /* the same frames again are duplicates */
 	for (unsigned i = 0; i < NB; i++)
 		assert_int_equal(*(uint64_t *)(pair.host[A].mem + SLOT(i)), 100 + i);
 	assert_int_equal(*word(), 100 + NB);
@@ -97,7 +98,7 @@ reply_run__swaps_compare_each(void **state)
 {
 	(void)state;
 	*word() = 0;
-	for (unsigned i = 0; i < NB; i++) /* the fourth finds another value than it compares with */
+	for (unsigned i = 0; i < NB; i++) /* the fourth compares with another value than it finds */
 		pair_post(&pair, A,
 			  &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
 					     .local = SLOT(i),
@@ -128,7 +129,7 @@ reply_run__psn_wraps(void **state)
 	pair_close(&pair);
 }
 
-/* The ring of resources is shorter than this. */
+/* More requests than the ring of resources has slots. */
 static void
 reply_run__goes_round_the_ring(void **state)
 {
@@ -147,7 +148,7 @@ reply_run__goes_round_the_ring(void **state)
 	}
 }
 
-/* What was executed acknowledges what was before: an ACK that was due is not sent. */
+/* Responses acknowledge the earlier requests, so a pending ACK is not sent. */
 static void
 reply_run__makes_an_ack_unnecessary(void **state)
 {
@@ -264,7 +265,7 @@ reply_run__what_is_different_is_asked_everything(void **state)
 	}
 }
 
-/* What was granted before the refusal is answered before the NAK. */
+/* Responses to READs that were accepted are sent before the NAK. */
 static void
 reply_run__answers_before_it_refuses(void **state)
 {
@@ -295,7 +296,7 @@ reply_run__read_of_nothing_in_its_middle(void **state)
 	(void)state;
 	send_all(IBV_WR_RDMA_READ);
 	reth(ODD_ONE)->dma_len = be32_make(0);
-	reth(ODD_ONE)->rkey = be32_make(0); /* of what is not read no key is looked at */
+	reth(ODD_ONE)->rkey = be32_make(0); /* a READ of no bytes is not checked for a key */
 	arrive_at(B);
 	expect_verdicts(NB, UROCE_VERDICT_REQUEST);
 	expect_answers("B>A READ_RESPONSE_ONLY psn 0\n"
@@ -366,7 +367,7 @@ reply_run__no_more_than_agreed(void **state)
 	pair_close(&pair);
 }
 
-/* Each reads a region of its own. */
+/* Each READ uses another region. */
 static void
 reply_run__keys_change(void **state)
 {
@@ -393,7 +394,7 @@ reply_run__keys_change(void **state)
 				 i == ODD_ONE ? other : pair.host[B].mem + SLOT(i));
 }
 
-/* Memory that does not grant it to the peer. */
+/* One READ uses memory that the peer may not read. */
 static void
 reply_run__right_is_asked_of_each_region(void **state)
 {
@@ -409,7 +410,7 @@ reply_run__right_is_asked_of_each_region(void **state)
 	assert_int_equal(verdicts[ODD_ONE], UROCE_VERDICT_NO_ACCESS);
 }
 
-/* A region ends its life between request and answer. */
+/* The region is invalidated between request and response. */
 static void
 reply_run__memory_goes(void **state)
 {
@@ -429,7 +430,7 @@ reply_run__memory_goes(void **state)
 		       "B>A NAK_REM_ACCESS psn 2\n");
 }
 
-/* The answers of a run that was answered are repeated as one, and only those asked for. */
+/* Responses of a burst are repeated together, and only those that are requested again. */
 static void
 reply_run__repeats_what_was_lost(void **state)
 {
@@ -445,7 +446,7 @@ reply_run__repeats_what_was_lost(void **state)
 		       "B>A READ_RESPONSE_ONLY psn 2\n");
 }
 
-/* A burst that is shorter than the run takes its beginning. */
+/* A burst of responses that is shorter than the burst of requests takes its beginning. */
 static void
 reply_run__ends_with_the_burst(void **state)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The tables of recovery against the same tables as words: a row for each state, a column for each event. "." is an
- * event that changes nothing; otherwise the action, "!" retransmit or ask, "?" probe or arm, "<" go back N, and the
- * next state. What every row has in common is asked of each, too.
+ * The tables of recovery states, compared with the same tables in words: a row for each state, a
+ * column for each event. "." is an event without effect. Otherwise a cell has the action and the
+ * next state. The actions are "!" retransmit or request, "?" probe or arm a timer, "<" go-back-N.
+ * Rules that all rows share are tested for each row, too.
  */
 
 #include "transport/recovery_state.h"
@@ -16,7 +17,10 @@
 
 #include "transport/ooo_response_state.h"
 
-/* Events: gap, gap closed, PTO, probe sent, probe acked, progress, loss, ACK timeout, RNR NAK, RNR expired, rewound. */
+/*
+ * Events: gap, gap closed, PTO, probe sent, probe acked, progress, loss, ACK timeout, RNR NAK, RNR
+ * expired, rewound.
+ */
 static const char *const recovery_rows[UROCE_RECOVERY_STATE_NB][UROCE_RECOVERY_EVENT_NB] = {
 	[UROCE_RECOVERY_OPEN] = { "!FAST_RETX", ".", "?OPEN", "PROBE", ".", ".", "<LOSS", "<OPEN",
 				  "<RNR_WAIT", ".", "." },
@@ -42,14 +46,14 @@ static const char *const answer_rows[UROCE_OOO_RESPONSE_STATE_NB][UROCE_OOO_RESP
 	[UROCE_OOO_RESPONSE_LOST] = { ".", ".", "!LOST", "GAP", "GAP", "IN_ORDER" },
 };
 
-/* The cell as words: what an event did. */
+/* Compare the effect of an event, in words, with the expected cell. */
 static void
 expect_cell(const char *row, unsigned event, const char *mark, const char *next, const char *want)
 {
 	char got[64];
 
 	snprintf(got, sizeof(got), "%s%s", mark, next);
-	/* nothing happened */
+	/* the event had no effect */
 	if (!strcmp(want, ".") && !strcmp(got, row))
 		return;
 	if (strcmp(got, want))
@@ -105,7 +109,7 @@ ooo_response_step__each_cell(void **state)
 				uroce_ooo_response_state_name(
 					(enum uroce_ooo_response_state)answers.state),
 				answer_rows[from][event]);
-			/* the timer runs in one state alone */
+			/* the timer is set in one state only */
 			assert_true(
 				answers.deadline ==
 				(answers.state == UROCE_OOO_RESPONSE_REORDERING ? 1 : UROCE_NEVER));
@@ -113,7 +117,7 @@ ooo_response_step__each_cell(void **state)
 	}
 }
 
-/* Whatever the requester was doing, after it went back nothing is on the wire that a state waits for. */
+/* After go-back-N, in any state, nothing is in flight for which the state waits. */
 static void
 recovery_rewound__leaves_nothing_due(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* B is asked by hand, and what it owes is looked at. */
+/* Builds requests to B and checks B's responses. */
 
 #include "request.h"
 

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The test as the requester: requests to B are made by hand, and what it answers is compared.
+ * For tests that play the requester: they build requests to B, and compare B's responses.
  */
 
 #include "rc.h"

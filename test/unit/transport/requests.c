@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What every request may have: up to 32 elements, no bytes at all, inline data, an event at the other
- * end, no entry of its own; and the order in which requests of different kinds take effect [IBA 10.8.3].
+ * Features of all requests: up to 32 elements, no bytes at all, inline data, an event at the other
+ * end, no completion entry. Another is the order in which requests of different kinds take effect
+ * [IBA 10.8.3].
  */
 
 #include "pair.h"
@@ -45,7 +46,10 @@ close_pair(void **state)
 	return 0;
 }
 
-/* Elements of 1, 2, 3 .. bytes, from the last to the first, with gaps. @return their bytes */
+/*
+ * Make elements of 1, 2, 3 .. bytes, from the last to the first, with gaps between them.
+ * @return the sum of their lengths
+ */
 static uint32_t
 make_list(enum pair_side side, uint32_t offset, struct ibv_sge *sge)
 {
@@ -253,7 +257,7 @@ inline__several_elements_and_packets_and_again_after_a_loss(void **state)
 	for (unsigned i = 0; i < sizeof(data); i++)
 		sent[i] = data[i] = (uint8_t)(i * 7);
 	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
-	memset(data, 0, sizeof(data)); /* ours again */
+	memset(data, 0, sizeof(data)); /* the program may change its inline data after the post */
 	pair_lose(&pair, A, 2);
 	pair_run(&pair);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
@@ -279,7 +283,7 @@ solicited__wakes_who_waits_for_it(void **state)
 	uroce_cq_arm(&pair.host[B].recv_cq, true);
 	assert_int_equal(events_of(IBV_WR_SEND, 0), 0);
 	assert_int_equal(events_of(IBV_WR_RDMA_WRITE_WITH_IMM, 0), 0);
-	/* of a WRITE there is nothing to be told */
+	/* a WRITE causes no completion at the receiver, so no event */
 	assert_int_equal(events_of(IBV_WR_RDMA_WRITE, IBV_SEND_SOLICITED), 0);
 	assert_int_equal(events_of(IBV_WR_SEND_WITH_IMM, IBV_SEND_SOLICITED),
 			 UROCE_QPC_RECV_CQ_EVENT);
@@ -297,7 +301,7 @@ word(enum pair_side side, uint32_t offset)
 	return (uint64_t *)(pair.host[side].mem + offset);
 }
 
-/* Each sees what those before it did, whatever they were. */
+/* Each request sees the effects of all earlier ones, of whatever kind. */
 static void
 order__requests_take_effect_one_after_the_other(void **state)
 {
@@ -337,7 +341,10 @@ order__requests_take_effect_one_after_the_other(void **state)
 			 "send 4 COMP_SWAP SUCCESS\n");
 }
 
-/* Without a fence a WRITE may overtake a READ before it; its completion never does. */
+/*
+ * Without a fence a WRITE may be executed before an earlier READ. Its completion never comes before
+ * that of the READ.
+ */
 static void
 order__completions_are_in_the_order_of_posting(void **state)
 {

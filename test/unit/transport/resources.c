@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Resources: who gets a block, who keeps it, and who loses it when there are more that need one.
+ * The pool of READ and atomic resources: which QP gets a block, keeps it, and loses it when others
+ * need one.
  */
 
 #include <setjmp.h>
@@ -185,7 +186,10 @@ qpc_fini__gives_the_block_back(void **state)
 	assert_int_equal(nb_held(B), 0);
 }
 
-/* Nothing was executed: the peer asks again, when others may have ended [IBA 9.7.5.2.8]. */
+/*
+ * The request was not executed. The peer sends it again, when other QPs may have released their
+ * blocks [IBA 9.7.5.2.8].
+ */
 static void
 resp_recv__read_and_atomic_wait_while_the_pool_is_empty(void **state)
 {
@@ -227,13 +231,16 @@ resp_recv__duplicate_of_what_was_taken_away_is_stale(void **state)
 			 UROCE_VERDICT_STALE);
 }
 
-/* A connected QP that is idle; the worker's record beside it is checked where it is defined. */
+/*
+ * The size of an idle connected QP. The size of the worker's record beside it is checked where the
+ * record is defined.
+ */
 static void
 qpc__idle_context_leaves_room_for_the_workers_record_in_1_kib(void **state)
 {
 	(void)state;
 	print_message("# sizeof(struct uroce_qpc): %zu bytes\n", sizeof(struct uroce_qpc));
-	/* the record: a line of lists and timers, and what is cold */
+	/* the worker's record: one cache line of lists and timers, and rarely used data */
 	assert_true(sizeof(struct uroce_qpc) <= 1024 - 64 - 32);
 }
 
@@ -247,10 +254,10 @@ rd_pool_migrate__a_block_is_nobodys_to_take(void **state)
 	assert_true(take(0, 0));
 	assert_true(take(1, 0));
 	uroce_rd_pool_migrate(pool, holder[0].res);
-	uroce_rd_pool_migrate(pool, holder[0].res); /* on to a third worker */
+	uroce_rd_pool_migrate(pool, holder[0].res); /* migrate the block to a third worker */
 	uroce_rd_pool_touch(pool, holder[0].res, 1);
 	holder[0].res[2].end = 7;
-	/* the other one is younger, but here */
+	/* the other block was used more recently, but belongs to this worker */
 	assert_true(take(2, UROCE_RD_KEEP_NS));
 	assert_non_null(holder[0].res);
 	assert_null(holder[1].res);
@@ -268,11 +275,11 @@ rd_pool_migrate__a_block_comes_home(void **state)
 	block = holder[0].res;
 	uroce_rd_pool_migrate(pool, block);
 	assert_false(take(2, 0));
-	uroce_rd_pool_give(NULL, block); /* by who has another pool */
+	uroce_rd_pool_give(NULL, block); /* released by a worker that has another pool */
 	assert_true(take(2, 0));
 	assert_ptr_equal(holder[2].res, block);
 	assert_int_equal(uroce_rd_pool_count(pool), 2);
-	/* it is an ordinary one again */
+	/* the block is an ordinary one again */
 	uroce_rd_pool_give(pool, holder[2].res);
 	uroce_rd_pool_give(pool, holder[1].res);
 	assert_int_equal(uroce_rd_pool_count(pool), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The responder of RC [IBA 9.7.4, 9.7.5.1]. The test is the requester, frame by frame; what B owes
- * is what it sends. B expects PSN 0 at first.
+ * The responder of RC [IBA 9.7.4, 9.7.5.1]. The test plays the requester, frame by frame, and
+ * compares B's responses. B expects PSN 0 at first.
  */
 
 #include "request.h"
@@ -66,7 +66,7 @@ qpc_send_responses__is_the_ack_and_no_request(void **state)
 	assert_int_equal(ask_for_answers(txd, hdr, 4), 1);
 	assert_int_equal(opcode_of(&txd[0]), UROCE_OP_ACK);
 	assert_int_equal(ask_for_answers(txd, hdr, 4), 0);
-	/* the request is still there for who asks for all */
+	/* a call that also sends requests sends the request */
 	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, txd, 4, 0), 1);
 	assert_int_equal(opcode_of(&txd[0]), UROCE_OP_WRITE_ONLY);
 }
@@ -118,7 +118,7 @@ resp_recv__past_write_is_acked_not_rewritten(void **state)
 	expect_answer("B>A ACK psn 1\n");
 	memset(pair.host[B].mem, 0, 100);
 	assert_int_equal(write_only(0, 16, 5), UROCE_VERDICT_DUPLICATE);
-	/* the ACK names the newest, not the repeated one */
+	/* the ACK has the newest PSN, not that of the duplicate */
 	expect_answer("B>A ACK psn 1\n");
 	assert_int_equal(pair.host[B].mem[16], 0);
 	assert_int_equal(pair.host[B].qpc.resp.msn, 2);
@@ -130,13 +130,13 @@ resp_recv__write_ahead_gets_one_nak(void **state)
 	(void)state;
 	assert_int_equal(write_only(2, 0, 5), UROCE_VERDICT_PSN_GAP);
 	expect_answer("B>A NAK_SEQ psn 0\n");
-	/* silent until what it asked for is here */
+	/* no further NAK until the missing packet has arrived */
 	assert_int_equal(write_only(3, 0, 5), UROCE_VERDICT_PSN_GAP);
 	expect_answer("");
 	assert_int_equal(pair.host[B].mem[0], 0);
 	assert_int_equal(write_only(0, 0, 5), UROCE_VERDICT_REQUEST);
 	expect_answer("B>A ACK psn 0\n");
-	/* the next gap is a new one */
+	/* the next gap gets a NAK of its own */
 	assert_int_equal(write_only(2, 0, 5), UROCE_VERDICT_PSN_GAP);
 	expect_answer("B>A NAK_SEQ psn 1\n");
 }
@@ -157,7 +157,7 @@ resp_recv__nak_that_did_not_leave_asks_for_what_is_still_missing(void **state)
 	(void)state;
 	write_only(1, 0, 5);
 	write_only(0, 0, 5);
-	/* PSN 1 was dropped, and nobody else would tell the peer */
+	/* PSN 1 was dropped, and only this NAK reports that */
 	expect_answer("B>A NAK_SEQ psn 1\n");
 	write_only(1, 0, 5);
 	expect_answer("B>A ACK psn 1\n");
@@ -179,7 +179,7 @@ resp_recv__nak_goes_instead_of_the_ack_before_it(void **state)
 	(void)state;
 	write_only(0, 0, 5);
 	write_only(2, 0, 5);
-	/* and says as much: everything before PSN 1 is here */
+	/* the NAK acknowledges all packets before PSN 1 */
 	expect_answer("B>A NAK_SEQ psn 1\n");
 }
 
@@ -230,7 +230,7 @@ static void
 resp_recv__opcode_out_of_sequence_is_an_invalid_request(void **state)
 {
 	static const struct {
-		uint8_t first; /* 0xff: none */
+		uint8_t first; /* opcode of the preceding packet; 0xff: there is no such packet */
 		uint8_t second;
 	} rows[] = {
 		{ 0xff, UROCE_OP_SEND_MIDDLE },
@@ -284,7 +284,10 @@ resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request(void **state
 		uint32_t dma_len;
 		uint32_t len;
 	} rows[] = {
-		/* first and middle are full, last and only are not longer, last is not empty */
+		/*
+		 * First and Middle are full, Last and Only are not longer than the MTU, Last is not
+		 * empty
+		 */
 		{ 0xff, UROCE_OP_SEND_FIRST, 0, MTU - 4 },
 		{ 0xff, UROCE_OP_SEND_FIRST, 0, MTU + 4 },
 		{ 0xff, UROCE_OP_SEND_ONLY, 0, MTU + 1 },
@@ -294,7 +297,7 @@ resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request(void **state
 		{ 0xff, UROCE_OP_WRITE_FIRST, 3 * MTU, MTU - 4 },
 		{ 0xff, UROCE_OP_WRITE_ONLY, MTU + 4, MTU + 4 },
 		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_LAST, 0, 0 },
-		/* a WRITE is as long as it said */
+		/* the data of a WRITE has the announced length */
 		{ 0xff, UROCE_OP_WRITE_ONLY, 5, 4 },
 		{ 0xff, UROCE_OP_WRITE_ONLY, 3, 4 },
 		{ 0xff, UROCE_OP_WRITE_ONLY, 0, 4 },
@@ -305,7 +308,7 @@ resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request(void **state
 		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_MIDDLE, 0, MTU },
 		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_LAST, 0, 99 },
 		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_LAST, 0, 101 },
-		/* longer than 2^31 */
+		/* messages longer than 2^31 bytes */
 		{ 0xff, UROCE_OP_WRITE_FIRST, 0x80000001, MTU },
 		{ 0xff, UROCE_OP_WRITE_FIRST, UINT32_MAX, MTU },
 		{ 0xff, UROCE_OP_READ_REQUEST, 0x80000001, 0 },
@@ -328,7 +331,7 @@ resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request(void **state
 	}
 }
 
-/* Each way in which a key, a range or a right may be refused. */
+/* Each reason for which a key, a range or an access right is refused. */
 static void
 resp_recv__refused_memory_is_a_remote_access_error(void **state)
 {
@@ -479,10 +482,10 @@ resp_recv__send_without_a_receive_gets_rnr_nak(void **state)
 	(void)state;
 	assert_int_equal(send_packet(UROCE_OP_SEND_ONLY, 0, 10), UROCE_VERDICT_NO_RECEIVE);
 	expect_answer("B>A RNR_NAK psn 0\n");
-	/* what follows it is ahead, and silent */
+	/* the next packet is out of order and gets no response */
 	assert_int_equal(write_only(1, 0, 4), UROCE_VERDICT_PSN_GAP);
 	expect_answer("");
-	/* again, again refused */
+	/* a second attempt is refused again */
 	assert_int_equal(send_packet(UROCE_OP_SEND_ONLY, 0, 10), UROCE_VERDICT_NO_RECEIVE);
 	expect_answer("B>A RNR_NAK psn 0\n");
 	pair_post_recv(&pair, B, 0, 10);
@@ -555,7 +558,7 @@ resp_send__read_spans_its_psns(void **state)
 	assert_int_equal(read_request(0, 0, 2 * MTU + 1), UROCE_VERDICT_REQUEST);
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 3);
 	assert_int_equal(write_only(3, 0, 4), UROCE_VERDICT_REQUEST);
-	/* in PSN order, whatever came in between */
+	/* responses are in PSN order, whatever arrived in between */
 	expect_answer("B>A READ_RESPONSE_FIRST psn 0\n"
 		      "B>A READ_RESPONSE_MIDDLE psn 1\n"
 		      "B>A READ_RESPONSE_LAST psn 2\n"
@@ -609,7 +612,7 @@ resp_send__region_that_goes_in_the_middle_of_a_read(void **state)
 	txd[1].hdr = hdr[1];
 	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, txd, 2, 0), 2);
 	uroce_mr_invalidate(pair.host[B].mrs, pair.host[B].key);
-	/* the NAK names the first response that is not coming */
+	/* the NAK has the PSN of the first response that cannot be sent */
 	expect_answer("B>A NAK_REM_ACCESS psn 2\n");
 	expect_err(UROCE_QPC_ACCESS_ERR);
 }
@@ -628,13 +631,13 @@ resp_recv__read_of_2_to_the_31_bytes_spans_half_of_the_circle(void **state)
 	conf.mtu = IBV_MTU_256;
 	conf.psn[A] = 0xfffff0;
 	pair_open(&pair, &conf);
-	mr.addr = pair.host[B].mem; /* never touched: only described */
+	mr.addr = pair.host[B].mem; /* register memory that is never read */
 	mr.pdn = pair.host[B].qpc.pdn;
 	assert_int_equal(uroce_mr_add(pair.host[B].mrs, &mr, &pkt.rkey), 0);
 	pkt.psn = 0xfffff0;
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 0x7ffff0);
-	/* its own duplicate is still past, and found */
+	/* the duplicate of the READ counts as past, and its resource is found */
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_DUPLICATE);
 	pkt.psn = 0x7fffef;
 	pkt.va = (1u << 31) - 256;
@@ -643,7 +646,7 @@ resp_recv__read_of_2_to_the_31_bytes_spans_half_of_the_circle(void **state)
 	txd.hdr = hdr;
 	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, &txd, 1, 0), 1);
 	assert_int_equal(txd.payload_len, 256);
-	/* what has not been answered yet is not cut short by that */
+	/* responses that are still to be sent are not shortened by the duplicate */
 	assert_ptr_equal(txd.slice[0].addr, pair.host[B].mem);
 	assert_int_equal(pair.host[B].qpc.resp.res[0].end, 1u << 23);
 	close_pair(state);
@@ -662,7 +665,7 @@ resp_recv__write_of_2_to_the_31_bytes(void **state)
 	mr.pdn = pair.host[B].qpc.pdn;
 	assert_int_equal(uroce_mr_add(pair.host[B].mrs, &mr, &pkt.rkey), 0);
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
-	/* all but the last packet have come, and went elsewhere */
+	/* as if all but the last packet had arrived and were written elsewhere */
 	pair.host[B].qpc.resp.msg_len = (1u << 31) - MTU;
 	pair.host[B].qpc.resp.write_va = (uint64_t)0 - ((1u << 31) - MTU);
 	pkt.opcode = UROCE_OP_WRITE_LAST;

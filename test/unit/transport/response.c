@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A asks, and what B answers is made by hand. */
+/* Lets A send requests, and builds B's responses. */
 
 #include "response.h"
 
@@ -14,7 +14,7 @@ post(enum ibv_wr_opcode opcode, uint32_t len)
 	assert_int_equal(pair_post(&pair, A, &(struct pair_wr){ .opcode = opcode, .len = len }), 0);
 }
 
-/* Requests go out and are thrown away; the test answers. */
+/* Post a request and drop its packets; the test builds the responses. */
 void
 post_and_flush(enum ibv_wr_opcode opcode, uint32_t len)
 {

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The test as the responder: A posts, its requests are thrown away, and answers are made by hand.
+ * For tests that play the responder: A posts requests, their packets are dropped, and the test
+ * builds the responses.
  */
 
 #include "rc.h"

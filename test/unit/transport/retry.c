@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Retries and their timers [IBA 9.7.5.2.8, 9.7.6]: how often and how long the requester waits for a peer
- * that is not ready, or silent.
+ * Retries and their timers [IBA 9.7.5.2.8, 9.7.6]: how often and how long the requester waits for a
+ * peer that is not ready, or that does not respond.
  */
 
 #include "response.h"
@@ -106,7 +106,7 @@ completer_recv__rnr_nak_in_the_middle_of_others(void **state)
 		post(IBV_WR_SEND, 10);
 	pair_run_for(&pair, 100 * US);
 	pair_expect_done(&pair, A, "send 0 SEND SUCCESS\n");
-	/* the retry counter is full again after each progress */
+	/* progress sets the retry counter to its maximum again */
 	pair_post_recv(&pair, B, 0, 10);
 	pair_post_recv(&pair, B, 0, 10);
 	pair_run(&pair);
@@ -128,7 +128,7 @@ completer_recv__sequence_nak_behind_an_rnr_nak_for_the_same_psn(void **state)
 	post_and_flush(IBV_WR_SEND, 10);
 	post_and_flush(IBV_WR_SEND, 10);
 	assert_int_equal(rnr_nak(0, 1), UROCE_VERDICT_NAK_RNR);
-	/* as a peer does that sees the next packet and forgets what it said */
+	/* the peer sees the next packet and sends a NAK, without regard to its earlier RNR NAK */
 	assert_int_equal(nak(0, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_NAK_SEQ);
 	assert_int_equal(nak(0, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_NAK_SEQ);
 	expect_sent("");
@@ -150,7 +150,7 @@ completer_recv__repeated_rnr_nak_counts_once(void **state)
 	rnr_nak(0, 1);
 	rnr_nak(0, 1);
 	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
-	/* an ACK, late but there, ends the waiting */
+	/* a late ACK ends the wait */
 	assert_int_equal(ack(0), UROCE_VERDICT_RESPONSE);
 	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
 	pair_expect_done(&pair, A, "send 0 SEND SUCCESS\n");
@@ -178,7 +178,7 @@ completer_recv__ack_timer_rests_during_an_rnr_wait(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
-	conf.timeout = 1; /* 8 us; the wait is 655 ms */
+	conf.timeout = 1; /* 8 us; the RNR wait is 655 ms */
 	conf.retry_cnt = 0;
 	pair_open(&pair, &conf);
 	post_and_flush(IBV_WR_SEND, 10);
@@ -192,20 +192,22 @@ completer_recv__ack_timer_rests_during_an_rnr_wait(void **state)
 }
 
 /*
- * RNR NAKs are not believed for a while after one that was not true. The peer means these, and says so whenever it is
- * asked: it is not silent, and an RNR retry counter of 7 has no end.
+ * After a false RNR NAK further ones are ignored for some time. Here the peer's RNR NAKs are true,
+ * and every packet gets one. So the peer is not silent, and an RNR retry counter of 7 has no end.
  */
 static void
 completer_recv__rnr_nak_that_is_not_believed_costs_no_retry(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
-	conf.timeout = 8; /* 1 ms */
+	conf.timeout = 8; /* timer code 8 is 1 ms */
 	conf.retry_cnt = 1;
 	pair_open(&pair, &conf);
 	post_and_flush(IBV_WR_SEND, 10);
 	rnr_nak(0, 0);
-	/* acknowledged without a repetition: none is believed for 10 ms */
+	/*
+	 * the packet was acknowledged without a retransmission, so RNR NAKs are ignored for 10 ms
+	 */
 	pair_wait(&pair, A, 6000 * US);
 	ack(0);
 	pair_expect_done(&pair, A, "send 0 SEND SUCCESS\n");
@@ -242,7 +244,9 @@ completer_expire__peer_that_is_silent_costs_the_retry_budget(void **state)
 				post(IBV_WR_RDMA_WRITE, 10);
 			for (uint32_t nth = 0; nth < PAIR_ACTIONS; nth++)
 				pair_lose(&pair, A, nth);
-			/* within (retry_cnt + 1) x 4 x the timeout, and not before it is tried */
+			/*
+			 * the request fails after (retry_cnt + 1) to (retry_cnt + 1) x 4 timeouts
+			 */
 			pair_run_for(&pair, nb * timeout_ns - 1);
 			pair_expect_done(&pair, A, "");
 			assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
@@ -270,18 +274,18 @@ completer_expire__what_waits_to_be_sent_again_uses_no_retry(void **state)
 	post_and_flush(IBV_WR_RDMA_WRITE, 10);
 	pair_wait(&pair, A, timeout_ns);
 	assert_int_equal(pair.host[A].qpc.req.retry_left, 0);
-	/* nothing is on the wire: it is not the peer that is silent */
+	/* no packet is in flight, so a missing response is not the peer's fault */
 	pair_wait(&pair, A, 4 * timeout_ns);
 	assert_int_equal(pair.host[A].qpc.stats.timeouts, 1);
 	expect_sent("A TIMEOUT\nA RNR_TIMER\nA>B WRITE_ONLY psn 0 A\n");
-	/* from then on it is */
+	/* a packet is in flight during this time */
 	pair_wait(&pair, A, 4 * timeout_ns);
 	assert_int_equal(pair.host[A].qpc.stats.timeouts, 2);
 	pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\n");
 	close_pair(state);
 }
 
-/* A pair whose requester repairs holes one by one, and has not one retry. */
+/* Open a pair whose requester repairs each gap alone, with a retry counter of 0. */
 static void
 open_repairing(void)
 {
@@ -305,7 +309,10 @@ completer_expire__repair_that_waits_for_its_turn_uses_no_retry(void **state)
 	assert_int_equal(pair.host[A].qpc.stats.timeouts, 0);
 	text_clear(&pair.trace);
 	expect_sent("A>B WRITE_ONLY psn 0 A\n");
-	/* now the peer has its time, and a probe of ours that waits does not give it more */
+	/*
+	 * the retransmission was sent: the peer has one timeout to respond, which a pending probe
+	 * does not extend
+	 */
 	pair_wait(&pair, A, timeout_ns - 1);
 	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
 	pair.host[A].qpc.req.loss_recovery.due |= UROCE_RECOVERY_DUE_FIRST;
@@ -365,7 +372,7 @@ completer_expire__waiting_ends_with_an_answer(void **state)
 	nak(0, UROCE_NAK_PSN_SEQ);
 	pair_wait(&pair, A, timeout_ns);
 	assert_int_equal(pair.host[A].qpc.req.port_retry_left, 1);
-	/* one of the first copies got through after all */
+	/* one of the original packets did arrive */
 	assert_int_equal(ack(1), UROCE_VERDICT_RESPONSE);
 	assert_int_equal(pair.host[A].qpc.req.port_retry_left, 0);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
@@ -393,7 +400,10 @@ completer_expire__port_that_never_sends_costs_the_longest_budget(void **state)
 			post_and_flush(IBV_WR_RDMA_WRITE, 10);
 			post_and_flush(IBV_WR_RDMA_WRITE, 10);
 			nak(0, UROCE_NAK_PSN_SEQ);
-			/* it is found out, and then it gets the time; a pause costs one of these */
+			/*
+			 * a timeout shows that the port sends nothing, then the port has its time;
+			 * a long pause counts as one timeout
+			 */
 			pair_wait(&pair, A, timeout_ns);
 			for (unsigned k = 0; k < retry_cnts[i]; k++)
 				pair_wait(&pair, A, (k ? 4 : 400) * timeout_ns);
@@ -471,11 +481,11 @@ completer_expire__timeout_0_waits_for_ever(void **state)
 	pair_run(&pair);
 	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0 A LOST\n");
 	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
-	/* what comes later repairs it */
+	/* a later request repairs the loss */
 	post(IBV_WR_RDMA_WRITE, 10);
 	pair_run(&pair);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
-	/* nor does an RNR wait arm a timer behind it */
+	/* an RNR wait does not set the ACK timer either */
 	post_and_flush(IBV_WR_SEND, 10);
 	rnr_nak(2, 1);
 	pair_wait(&pair, A, 10 * US);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Runs of small messages. The frames of five messages arrive as one run; the first goes the way of all
- * packets, and what comes behind it must be treated as if it had, too, whatever is different about it.
+ * The fast path for bursts of small messages. The frames of five messages arrive as one burst. The
+ * first frame takes the general path. The following frames must be handled as if they had taken
+ * that path, whatever is different about them.
  */
 
 #include "burst.h"
@@ -14,7 +15,7 @@ post_recvs(unsigned nb)
 		assert_int_equal(pair_post_recv(&pair, B, SLOT(i), 64), 0);
 }
 
-/* Five messages of A are on the wire, and parsed. */
+/* Send five messages of A, and parse their frames. */
 static void
 send_all(enum ibv_wr_opcode opcode)
 {
@@ -282,7 +283,7 @@ single_packet__receive_too_short(void **state)
 			 "recv 3 WR_FLUSH_ERR\nrecv 4 WR_FLUSH_ERR\n");
 }
 
-/* Post a receive of 64 bytes for message `i`, under another key. */
+/* Post a receive request of 64 bytes for message `i`, with another key. */
 static void
 post_under(uint32_t key, unsigned i)
 {
@@ -324,7 +325,10 @@ single_packet__key_without_the_right_to_write(void **state)
 	expect_placed(ODD_ONE);
 }
 
-/* Two elements, or none: a message of eight bytes goes across the first, or nowhere. */
+/*
+ * Receive requests of two elements, and of none: a message of eight bytes crosses the first
+ * element, or does not fit.
+ */
 static void
 single_packet__receive_of_two_elements(void **state)
 {
@@ -368,7 +372,7 @@ single_packet__overruns_the_completion_queue(void **state)
 
 /* --- what is not plain --- */
 
-/* Behind a hole nothing is executed. */
+/* Behind a PSN gap nothing is executed. */
 static void
 single_packet__behind_a_hole(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A string with room to grow. Tests that run out of memory may die of it.
+ * A string that grows. A test that runs out of memory may crash.
  */
 
 #include "text.h"

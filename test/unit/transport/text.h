@@ -4,14 +4,14 @@
 
 /**
  * @file
- * Text that grows: what happened, line by line, for a test to compare.
+ * A text that grows: the events of a test, line by line, to be compared.
  */
 
 #include <stddef.h>
 
-/** All zero is empty. */
+/** A text. All zero: empty. */
 struct text {
-	char *at; /* terminated; NULL while nothing was ever added */
+	char *at; /* zero-terminated; NULL while nothing was added */
 	size_t len;
 	size_t room;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Big-endian integers: the most significant byte stands first.
+ * Big-endian integers: the most significant byte comes first.
  */
 
 #include "wire/be.h"

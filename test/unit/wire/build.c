@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Paths: a frame put from a template is, byte for byte, the frame that the specification describes.
+ * Paths: a frame that is built from a template equals, byte for byte, the frame that the
+ * specification describes.
  */
 
 #include "wire/build.h"
@@ -17,7 +18,7 @@
 
 #define CANARY 0x5a
 
-/* Path of the frames that frame_make() writes. */
+/* Create the path of the frames that frame_make() writes. */
 static void
 init_path(struct uroce_path *path, const struct frame_conf *frame)
 {
@@ -45,7 +46,7 @@ static const struct frame_conf kinds[] = {
 };
 #define NB_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* The frame of an RC WRITE_ONLY as a sender builds it: path, BTH, RETH, payload, pad, ICRC. */
+/* Build the frame of an RC WRITE_ONLY as a sender does: path, BTH, RETH, payload, pad, ICRC. */
 static size_t
 send_frame(const struct frame_conf *conf, const struct frame *like, uint8_t *out)
 {
@@ -89,7 +90,7 @@ path_put__frames_are_as_specified(void **state)
 			conf.ext_len = 16;
 			conf.payload_len = len;
 			conf.pad_len = (uint8_t)(-len & 3);
-			conf.bth_flags = 0x40; /* MigReq */
+			conf.bth_flags = 0x40; /* the MigReq bit */
 			frame_make(&expected, &conf);
 			out_len = send_frame(&conf, &expected, out);
 			assert_int_equal(out_len, expected.len);
@@ -161,7 +162,10 @@ path_put__ipv4_id_0_and_no_fragments(void **state)
 	assert_int_equal(be16_get(udp->checksum), 0);
 }
 
-/* The IPv4 header must sum to 0xffff for every length: the patched checksum wraps rightly. */
+/*
+ * The 16-bit words of the IPv4 header must sum to 0xffff for every length, so that the incremental
+ * checksum update is right.
+ */
 static void
 path_put__ipv4_checksum_for_all_lengths(void **state)
 {
@@ -220,7 +224,7 @@ path_set_len__copies_are_what_put_writes(void **state)
 			assert_memory_equal(copied, put, plain.hdr_len);
 			assert_int_equal(icrc_set, icrc);
 			assert_ptr_equal(bth, copied + plain.bth_off);
-			/* a path that was set for one length serves others as before */
+			/* a path that was prepared for one length still serves other lengths */
 			uroce_path_put(&plain, put, 1000, &icrc);
 			uroce_path_put(&set, copied, 1000, &icrc_put_again);
 			assert_memory_equal(copied, put, plain.hdr_len);
@@ -229,7 +233,7 @@ path_set_len__copies_are_what_put_writes(void **state)
 	}
 }
 
-/* The path of one traffic class, set to that of another, is the path of the other. */
+/* A path whose traffic class was changed equals a path that was created with that class. */
 static void
 path_set_tclass__is_as_if_made_with_it(void **state)
 {

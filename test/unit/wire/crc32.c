@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * CRC-32: every kernel that this processor can run, and what is chosen of them, against the scalar
- * one, and that against one written here; lengths and alignments around every block size.
+ * CRC-32: every kernel that this processor can run, and the chosen one, are compared with the
+ * scalar kernel. The scalar kernel is compared with an implementation in the test. Lengths and
+ * alignments are around every block size.
  */
 
 #include "wire/crc32.h"
@@ -44,7 +45,7 @@ static const struct kernel vclmul = { "vclmul", uroce_crc32_vclmul, uroce_crc32_
 				      uroce_crc32_vclmul_masked };
 #endif
 
-/* The kernels that this processor can run; a NULL ends them. */
+/* The kernels that this processor can run, terminated by NULL. */
 static const struct kernel *kernels[5] = { &chosen, &isal };
 
 static int
@@ -64,7 +65,7 @@ find_kernels(void **state)
 	return 0;
 }
 
-/* Bytes without a pattern that a CRC could miss. */
+/* Fill memory with bytes that have no regular pattern. */
 static void
 fill(uint8_t *data, size_t len)
 {
@@ -76,7 +77,10 @@ fill(uint8_t *data, size_t len)
 	}
 }
 
-/* A buffer that ends where its bytes end, so that a sanitiser sees any access behind it. */
+/*
+ * Copy bytes to a buffer of exactly their length, so that a sanitizer detects any access behind the
+ * end.
+ */
 static uint8_t *
 exact_copy(const uint8_t *data, size_t len)
 {
@@ -179,7 +183,7 @@ crc32__chains_at_every_cut(void **state)
 	}
 }
 
-/* Each bit of the state must count, also where it is longer than the data. */
+/* Each bit of the state must affect the result, also where the state is longer than the data. */
 static void
 crc32__every_bit_of_the_state(void **state)
 {
@@ -198,7 +202,7 @@ crc32__every_bit_of_the_state(void **state)
 	}
 }
 
-/* Copy `len` bytes to `dst + at` and check result, copy and the bytes around it. */
+/* Copy `len` bytes to `dst + at`; check the result, the copy and the bytes around the copy. */
 static void
 expect_copy(const struct kernel *kernel, const uint8_t *src, uint8_t *dst, size_t at, size_t len)
 {
@@ -273,7 +277,7 @@ crc32_masked__ors_the_mask_into_the_first_bytes(void **state)
 		uint8_t *exact = exact_copy(data, len);
 		uint32_t expected;
 
-		/* Another mask for each length; 0 in the last len % 16 bytes. */
+		/* another mask for each length; 0 in the last len % 16 bytes */
 		memset(mask, 0, sizeof(mask));
 		for (size_t i = 0; i < sizeof(mask) && i < len - len % 16; i++)
 			mask[i] = (uint8_t)(data[i + len % 7] & data[3 * i]);

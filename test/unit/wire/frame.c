@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames byte by byte: offsets are typed here, as the specification draws them.
+ * Writes frames byte by byte. The offsets are constants from the drawings of the specification.
  */
 
 #include "frame.h"

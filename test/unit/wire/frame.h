@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Frames for tests, written byte by byte from the specification. Nothing of lib/wire is used, so
- * that an error there cannot hide behind the same error here.
+ * Frames for tests, written byte by byte from the specification. No function of lib/wire is used,
+ * so that an error there is not hidden by the same error here.
  */
 
 #include <stdbool.h>
@@ -14,23 +14,26 @@
 
 #define FRAME_MAX 8192
 
-/* What a frame is made of. All zero is a valid IPv4 frame of RC SEND_FIRST (which is too short). */
+/*
+ * The parameters of a frame. All zero: an IPv4 frame of RC SEND_FIRST, which is too short to be
+ * valid.
+ */
 struct frame_conf {
 	bool is_ipv6;
 	bool has_vlan;
 	bool has_udp_checksum;
 	uint8_t opcode;
-	uint8_t ext_len;        /* bytes of extension headers: 0x40, 0x41, ... */
+	uint8_t ext_len;        /* bytes of extension headers, with values 0x40, 0x41, ... */
 	uint8_t ip_options_len; /* IPv4: a multiple of 4 */
 	uint8_t tclass;
-	uint8_t bth_flags;     /* S M, pad 0, version 0 */
-	uint8_t bth_fecn_becn; /* F B and the reserved bits */
-	uint8_t bth_ack_req;   /* A and the reserved bits */
-	uint8_t pad_len;       /* announced in the BTH, and written as zeros */
-	uint16_t payload_len;  /* bytes i * 7 + 1 */
+	uint8_t bth_flags;     /* bits S and M; pad count 0, version 0 */
+	uint8_t bth_fecn_becn; /* bits F and B, and the reserved bits */
+	uint8_t bth_ack_req;   /* bit A, and the reserved bits */
+	uint8_t pad_len;       /* pad count in the BTH; the pad bytes are zero */
+	uint16_t payload_len;  /* number of payload bytes; byte i is i * 7 + 1 */
 };
 
-/* Where the parts of a frame begin. */
+/* A frame, and the offsets of its parts. */
 struct frame {
 	uint8_t data[FRAME_MAX];
 	size_t ip_off;
@@ -42,7 +45,7 @@ struct frame {
 	size_t len;
 };
 
-/* The fields that every frame has. */
+/* The values of fields that are the same in all frames. */
 #define FRAME_SPORT    0xd00d
 #define FRAME_VLAN_TCI 0x6123
 #define FRAME_PKEY     0x8001
@@ -57,16 +60,18 @@ extern const uint8_t frame_dip[2][16];
 
 void frame_make(struct frame *frame, const struct frame_conf *conf);
 
-/* Make lengths, checksum and ICRC right for a UDP payload of `len` bytes, whatever is in it. */
+/*
+ * Set lengths, checksum and ICRC for a UDP payload of this length, without a change of the payload.
+ */
 void frame_set_len(struct frame *frame, size_t udp_payload_len);
 
-/* Write the ICRC anew, after the bytes before it were changed. */
+/* Compute the ICRC again after bytes before it have changed. */
 void frame_set_icrc(struct frame *frame);
 
-/* Write a UDP checksum, where RoCEv2 has 0. */
+/* Write a UDP checksum, which is 0 in frames of RoCEv2 otherwise. */
 void frame_set_udp_checksum(struct frame *frame);
 
-/* CRC-32 of Ethernet, a bit at a time; state as zlib has it. */
+/* CRC-32 of Ethernet, computed bit by bit; the state is that of zlib. */
 uint32_t frame_crc32(uint32_t state, const uint8_t *data, size_t len);
 
 void frame_put16(uint8_t *at, uint32_t v);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The ICRC: what is masked and what is not, in pieces and in one; the table of length terms against
- * the CRC itself; a frame of the kernel's driver.
+ * The ICRC: which bytes are masked; computation in parts and at once; the table of length terms
+ * compared with the CRC; a frame that the kernel's driver sent.
  */
 
 #include "wire/icrc.h"
@@ -16,7 +16,7 @@
 #include "frame.h"
 #include "wire/hdr.h"
 
-/* State after the masked headers of a frame, from its own bytes. */
+/* The CRC state after the masked headers of a frame, computed from the bytes of the frame. */
 static uint32_t
 masked_crc(const struct frame *frame, size_t end)
 {
@@ -136,7 +136,7 @@ icrc_frame__every_length(void **state)
 	}
 }
 
-/* A frame of the kernel's driver: RC ACK, syndrome 0x1f; not made by this project. */
+/* A frame of the kernel's driver, not built by this project: RC ACK, syndrome 0x1f. */
 static const uint8_t rxe_ack[] = {
 	0x52, 0x54, 0x0a, 0x4d, 0x00, 0x02, 0x52, 0x54, 0x0a, 0x4d, 0x00, 0x01, 0x08,
 	0x00, 0x45, 0x00, 0x00, 0x30, 0x40, 0xca, 0x40, 0x00, 0x40, 0x11, 0xe5, 0x56,
@@ -168,7 +168,7 @@ icrc_store__least_significant_byte_first(void **state)
 	assert_int_equal(uroce_icrc_load(at), 0x11223344);
 }
 
-/* Prefix of a frame whose length fields are as given. */
+/* The CRC state after the headers of a frame whose length fields are set to these values. */
 static uint32_t
 prefix_with_len(struct frame *frame, uint32_t ip_len, uint32_t udp_len)
 {

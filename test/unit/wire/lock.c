@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The spinlock: one holder at a time, and what a holder wrote is there for the next.
+ * The spinlock: there is one holder at a time, and the next holder sees what the previous one
+ * wrote.
  */
 
 #include "wire/lock.h"
@@ -17,7 +18,7 @@
 
 struct shared {
 	struct uroce_lock lock;
-	unsigned count; /* guarded by `lock` alone */
+	unsigned count; /* protected by `lock` alone */
 };
 
 static void
@@ -63,7 +64,7 @@ lock_take__keeps_threads_apart(void **state)
 	assert_int_equal(shared.count, 3 * NB_ROUNDS);
 }
 
-/* What the waiter saw once it came through. */
+/* Take the lock and return the value that is visible then. */
 static void *
 wait_for_lock(void *arg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The opcode table, row by row against the specification's.
+ * The opcode table, compared row by row with that of the specification.
  */
 
 #include "wire/opcode.h"
@@ -53,7 +53,10 @@ opcode_table__names_services_and_operations(void **state)
 	}
 }
 
-/* The headers of a row as words, in the order of their offsets; each begins where the last ended. */
+/*
+ * Write the headers of a row as words, in the order of their offsets; each header begins where the
+ * previous one ends.
+ */
 static void
 write_exts(const struct uroce_opcode *op, char *text)
 {

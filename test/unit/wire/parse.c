@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The door: good frames of every kind come in with the right fields, and whatever is wrong with a
- * frame gets the verdict for it. Frames stand in buffers of exactly their size, so that a sanitiser
- * sees any read past the end.
+ * The parser: valid frames of every kind are accepted with the right fields, and each error of a
+ * frame gets its verdict. Frames are in buffers of exactly their size, so that a sanitizer detects
+ * any read behind the end.
  */
 
 #include "wire/parse.h"
@@ -29,7 +29,10 @@ static const struct frame_conf kinds[] = {
 };
 #define NB_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* A frame of an opcode, with about `len` bytes of payload, padded where it may be. */
+/*
+ * Make a frame of an opcode with about `len` bytes of payload, and with padding where the opcode
+ * allows it.
+ */
 static void
 make(struct frame *frame, const struct frame_conf *kind, const struct spec_opcode *spec,
      uint16_t len)
@@ -54,7 +57,7 @@ spec_of(const char *name)
 	return NULL;
 }
 
-/* Verdict on the first `len` bytes of a frame, alone in memory. */
+/* The verdict on the first `len` bytes of a frame, in a buffer of that size. */
 static enum uroce_verdict
 verdict_of(const uint8_t *data, size_t len)
 {
@@ -147,7 +150,7 @@ parse__vlan_tci_is_0_without_a_tag(void **state)
 	assert_int_equal(pkt.vlan_tci, 0);
 }
 
-/* Each flag alone, beside reserved and undecoded bits that must not leak into it. */
+/* Each flag alone, with reserved and undecoded bits set, which must not affect the flag. */
 static void
 parse__flag_bits_one_by_one(void **state)
 {
@@ -285,7 +288,10 @@ parse__other_traffic_is_not_roce(void **state)
 	for (size_t k = 0; k < NB_KINDS; k++) {
 		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 			make(&frame, &kinds[k], spec_of("RC_SEND_ONLY"), 4);
-			/* A second tag is none of ours; a first one makes the rest a tag. */
+			/*
+			 * a second VLAN tag is not accepted; 0x8100 in an untagged frame would turn
+			 * the rest into a tag
+			 */
 			if (types[i] == 0x8100 && !kinds[k].has_vlan)
 				continue;
 			frame_put16(frame.data + frame.ip_off - 2, types[i]);
@@ -458,7 +464,10 @@ parse_udp__length_must_be_the_ip_length(void **state)
 	}
 }
 
-/* IP and UDP agree on every length from nothing to all: what is inside must still fit. */
+/*
+ * IP and UDP lengths agree on every value from 0 to the maximum: the headers inside must fit into
+ * it.
+ */
 static void
 parse_bth__headers_must_fit_the_udp_payload(void **state)
 {
@@ -508,7 +517,7 @@ parse_bth__unknown_opcodes(void **state)
 	}
 }
 
-/* What the length check must say to an opcode, so much payload and pad together, and a pad count. */
+/* Whether an opcode may have this length of payload and pad together, and this pad count. */
 static bool
 may_have(const struct spec_opcode *spec, uint16_t len, uint8_t pad_len)
 {
@@ -568,7 +577,7 @@ parse_payload__largest_path_mtu(void **state)
 	assert_true(uroce_pkt_check_icrc(&pkt));
 }
 
-/* Bytes that the ICRC leaves out: Ethernet, and what routers change. */
+/* Whether the ICRC excludes this byte: the Ethernet header, and fields that routers change. */
 static bool
 is_masked(const struct frame *frame, const struct frame_conf *kind, size_t off)
 {
@@ -600,7 +609,10 @@ pkt_check_icrc__sees_every_bit_but_the_masked(void **state)
 			const size_t off = bit / 8;
 			const uint8_t flip = (uint8_t)(1 << bit % 8);
 
-			/* The IP version and IHL say how the ICRC is made: the parser's business. */
+			/*
+			 * the IP version and header length determine how the ICRC is computed; the
+			 * parser checks them
+			 */
 			if (off == frame.ip_off)
 				continue;
 			frame.data[off] ^= flip;
@@ -611,7 +623,7 @@ pkt_check_icrc__sees_every_bit_but_the_masked(void **state)
 	}
 }
 
-/* Hostile frames: good ones with a few bytes changed, cut at random. The seed is fixed. */
+/* Hostile frames: valid ones with a few changed bytes, truncated at random. The seed is fixed. */
 static void
 parse__mutated_frames_are_never_read_past_their_end(void **state)
 {
@@ -643,8 +655,10 @@ parse__mutated_frames_are_never_read_past_their_end(void **state)
 
 /* --- frames that are like another --- */
 
-/* Whether the first `len` bytes of `data`, alone in memory, are taken for one like `model`; if so, parsing
- * them says the same. */
+/*
+ * Whether the first `len` bytes of `data`, in a buffer of that size, match the template frame
+ * `model`. If so, the parser must give the same result.
+ */
 static bool
 is_alike(const struct uroce_pkt *model, enum uroce_verdict accepted_as, const uint8_t *data,
 	 size_t len)
@@ -664,8 +678,10 @@ is_alike(const struct uroce_pkt *model, enum uroce_verdict accepted_as, const ui
 	return is;
 }
 
-/* Of the plain kind: all but the Ethernet addresses, the byte with the ACK bit, the PSN and what is
- * behind the BTH must be the same. */
+/*
+ * For frames without extension headers: only the Ethernet addresses, the byte of the ACK bit, the
+ * PSN and the bytes behind the BTH may differ.
+ */
 static void
 parse_by_template__every_byte_of_every_opcode(void **state)
 {

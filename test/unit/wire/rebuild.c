@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Parse, then build again: the same bytes, for every opcode on every kind of frame; and different
- * bytes where the frame's own derived fields were wrong.
+ * A parsed frame is built again from its fields: the bytes must be the same, for every opcode on
+ * every kind of frame. Fields of the frame that can be computed from others are corrected if they
+ * were wrong.
  */
 
 #include "wire/build.h"
@@ -83,7 +84,7 @@ rebuild__fields_that_are_not_decoded_stand_as_they_came(void **state)
 	assert_memory_equal(again, frame.data, frame.len);
 }
 
-/* Change a byte that follows from others: the rebuilt frame has the right one. */
+/* Change a byte that is computed from others: the rebuilt frame must have the right value. */
 static void
 expect_correction(const struct frame_conf *kind, size_t (*off)(const struct frame *))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The table of the specification, a line for each opcode.
+ * The opcode table of the specification, one line for each opcode.
  */
 
 #include "spec.h"

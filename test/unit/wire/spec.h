@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The opcodes as the specification lists them [IBA 9.2.1 table 38, A14, A17, A19], typed in full
- * and apart from lib/wire/opcode.c.
+ * The opcodes as the specification lists them [IBA 9.2.1 table 38, A14, A17, A19], written in full
+ * and independent of lib/wire/opcode.c.
  */
 
 #include <stddef.h>
@@ -16,8 +16,8 @@
 
 enum spec_payload {
 	NO_PAYLOAD,
-	ANY_PAYLOAD,  /* 0 too; may be padded */
-	FULL_PAYLOAD, /* a whole path MTU: more than 0, never padded */
+	ANY_PAYLOAD,  /* any length including 0; may be padded */
+	FULL_PAYLOAD, /* the payload is exactly one path MTU: more than 0, never padded */
 	PAYLOAD_8,
 	PAYLOAD_16,
 };
@@ -25,10 +25,11 @@ enum spec_payload {
 struct spec_opcode {
 	uint8_t code;
 	const char *name;
-	const char *exts; /* in wire order */
+	const char *exts; /* names of the headers in wire order */
 	uint8_t ext_len;
 	enum spec_payload payload;
-	const char *place; /* "first", "middle", "last", "only" */
+	/* place of the packet in its message: "first", "middle", "last", "only" */
+	const char *place;
 	enum uroce_service service;
 	enum uroce_operation operation;
 	enum uroce_verdict accepted_as;
@@ -37,7 +38,7 @@ struct spec_opcode {
 extern const struct spec_opcode spec_opcodes[];
 extern const size_t spec_nb_opcodes;
 
-/* A payload length that the opcode may have, pad not counted: `len` if it can be. */
+/* A payload length that the opcode allows, without padding: `len` if possible. */
 uint16_t spec_payload_len(const struct spec_opcode *spec, uint16_t len);
 
 #endif /* TEST_UNIT_WIRE_SPEC_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * AETH syndromes and encoded times, against the tables of the specification
- * [IBA 9.7.5.1.1, 9.7.5.2.8].
+ * AETH syndromes and encoded times, compared with the tables of the specification [IBA 9.7.5.1.1,
+ * 9.7.5.2.8].
  */
 
 #include "wire/syndrome.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The list of verdicts: each has a name for counters and a sentence for people.
+ * The list of verdicts: each has a name for counters and a text for users.
  */
 
 #include "wire/verdict.h"
