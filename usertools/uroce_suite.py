@@ -271,7 +271,7 @@ def cases_of_limit(settings):
                     tell(run.why_not())
                     continue
                 labels = {'port': port, 'tool': tool, 'test': 'write_bw', 'size': size, 'mtu': mtu}
-                metrics = 'frames_per_s', 'bytes_per_s'    # of payload, which testpmd does not have
+                metrics = 'frames_per_s', 'bytes_per_s'    # testpmd has no payload bytes
                 cases.append(case_of_run(port, run, labels, settings,
                                          metrics[:1] if tool == 'testpmd' else metrics))
     return cases
