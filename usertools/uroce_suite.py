@@ -266,7 +266,7 @@ def cases_of_limit(settings):
                     'testpmd': Testpmd(Shape(size, mtu))}
             for tool, run in runs.items():
                 if tool == 'testpmd' and (size, mtu) not in QUICK_LIMIT_SIZES:
-                    continue    # it takes long and adds little
+                    continue    # testpmd takes long, and more sizes add little
                 if run.why_not():
                     tell(run.why_not())
                     continue

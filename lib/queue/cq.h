@@ -95,7 +95,7 @@ struct uroce_cq_list {
 	/* an acknowledgement of a completed message is to be sent; set by producers, cleared by
 	 * the thread that publishes */
 	bool is_ack_pending;
-	bool is_remote_ack_pending; /* such an acknowledgement goes to another host */
+	bool is_remote_ack_pending; /* a pending acknowledgement goes to another host */
 };
 
 struct uroce_cq {
