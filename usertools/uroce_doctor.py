@@ -24,7 +24,7 @@ OK, NOTE, FAULT = 'ok', 'note', 'FAULT'
 # Headers of a packet: IPv6, UDP, BTH, the longest combination of extension headers, ICRC.
 HEADERS = 40 + 8 + 12 + 24 + 4
 USUAL_PATH_MTU = 1024    # path MTU of most programs
-USUAL_LINK_MTU = 4200    # of networks for RoCE, for path MTU 4096
+USUAL_LINK_MTU = 4200    # MTU of networks for RoCE, for path MTU 4096
 HUGE_MIB = 512           # enough for one device
 
 USERSPACE_DRIVERS = ('vfio-pci', 'igb_uio', 'uio_pci_generic')

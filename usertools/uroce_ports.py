@@ -21,7 +21,7 @@ PR_SET_PDEATHSIG = 1
 # A frame of MTU 4096 over IPv6 with a VLAN tag, and the bytes that drivers put before it.
 FRAME = 4608
 LINK_MTU = 4300
-XDP_LINK_MTU = 2200    # for path MTU 2048; the driver cannot carry longer frames
+XDP_LINK_MTU = 2200    # allows path MTU 2048; the driver cannot carry longer frames
 # If the kernel copies frames, as on a veth, its side of the socket receives without a system call.
 AF_XDP_POLLING = 'busy_budget=0'
 XDP_PROGRAM = 'build/lib/datapath/xdp/udp4791.bpf.o'

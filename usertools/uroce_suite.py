@@ -266,12 +266,12 @@ def cases_of_limit(settings):
                     'testpmd': Testpmd(Shape(size, mtu))}
             for tool, run in runs.items():
                 if tool == 'testpmd' and (size, mtu) not in QUICK_LIMIT_SIZES:
-                    continue    # it takes long and adds little
+                    continue    # testpmd takes long, and more sizes add little
                 if run.why_not():
                     tell(run.why_not())
                     continue
                 labels = {'port': port, 'tool': tool, 'test': 'write_bw', 'size': size, 'mtu': mtu}
-                metrics = 'frames_per_s', 'bytes_per_s'    # of payload, which testpmd does not have
+                metrics = 'frames_per_s', 'bytes_per_s'    # testpmd has no payload bytes
                 cases.append(case_of_run(port, run, labels, settings,
                                          metrics[:1] if tool == 'testpmd' else metrics))
     return cases

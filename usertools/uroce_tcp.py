@@ -103,7 +103,7 @@ def qperf(lab, wire, test, size, seconds):
                  '-v', test])
     found = dict(re.findall(r'^\s*(bw|msg_rate|latency)\s*=\s*([\d.e+]+) ', said, re.MULTILINE))
     if test.endswith('_lat') and 'latency' in found:
-        return {'latency_mean': float(found['latency']) / 1e3}    # from ns
+        return {'latency_mean': float(found['latency']) / 1e3}    # ns to us
     if 'bw' in found:
         return {'message_rate': float(found['msg_rate']), 'payload_rate': float(found['bw'])}
     raise LabError(f'qperf {test}: {(said.splitlines() or ["said nothing"])[-1]}')

@@ -40,7 +40,7 @@ struct uroce_mw_bind {
 	uint64_t len;    /* bytes; 0 unbinds (type 1) */
 	/* IBV_ACCESS_REMOTE_*, and IBV_ACCESS_ZERO_BASED: the peer's addresses begin at 0 */
 	uint32_t access;
-	uint32_t pdn; /* of the QP that binds */
+	uint32_t pdn; /* protection domain of the QP that binds */
 	uint32_t qpn;
 };
 

@@ -43,7 +43,7 @@ enum uroce_sig_flag {
 /** The format of the data on one side, memory or wire. */
 struct uroce_sig_domain {
 	uint64_t seed;
-	uint32_t ref_tag; /* of the first block */
+	uint32_t ref_tag; /* reference tag of the first block */
 	uint16_t app_tag;
 	/* data bytes of a block, each followed by a signature; 0: no signatures */
 	uint16_t block_len;

@@ -79,7 +79,7 @@ struct uroce_mux_host {
 	uint8_t is_up; /* the host's link is up */
 	uint8_t has_vlan;
 	uint16_t vlan_tci;
-	uint16_t path_mtu;    /* as configured; 0: the largest that fits */
+	uint16_t path_mtu;    /* configured path MTU; 0: the largest that fits */
 	uint32_t frame_limit; /* bytes of the longest frame, with tag, without FCS */
 	uint32_t mbps;        /* speed of the host's link; UINT32_MAX: not known */
 	/* kernel interface that has these addresses; 0: the addresses were configured */

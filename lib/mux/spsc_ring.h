@@ -57,7 +57,7 @@ uroce_spsc_size(uint32_t nb_slots)
 
 /** A descriptor: the contents of a slot. */
 struct uroce_spsc_desc {
-	uint32_t offset; /* of the frame or buffer, from the beginning of the shared memory */
+	uint32_t offset; /* place of the frame or buffer in the shared memory, in bytes */
 	uint16_t len;
 };
 

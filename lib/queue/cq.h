@@ -95,7 +95,7 @@ struct uroce_cq_list {
 	/* an acknowledgement of a completed message is to be sent; set by producers, cleared by
 	 * the thread that publishes */
 	bool is_ack_pending;
-	bool is_remote_ack_pending; /* such an acknowledgement goes to another host */
+	bool is_remote_ack_pending; /* a pending acknowledgement goes to another host */
 };
 
 struct uroce_cq {
@@ -103,14 +103,14 @@ struct uroce_cq {
 	/* cache line of the producers; consumers also write `arm` */
 	_Alignas(64) struct uroce_lock push_lock;
 	uint32_t nb_open; /* entries that are written and not yet published */
-	uint32_t nb_due;  /* of the `nb_open` entries, those to be published next */
+	uint32_t nb_due;  /* entries among `nb_open` that are published next */
 	bool has_overrun; /* some of the `nb_open` entries did not fit */
 	/* the consumer was armed for an entry; the event is raised when the list is published */
 	bool is_awaited;
 	_Atomic uint32_t arm;       /* enum uroce_cq_arm; set by consumers, cleared by producers */
 	struct uroce_cq_list *list; /* list that will publish the entries; NULL: none */
 	struct uroce_cq *list_next;
-	void *cookie; /* of the CQ's owner, for events; set before the first batch */
+	void *cookie; /* the CQ owner's, for events; set before the first batch */
 	/* cache line of the consumers; a producer also sets `is_overrun`, once */
 	_Alignas(64) struct uroce_lock poll_lock;
 	atomic_bool is_overrun;

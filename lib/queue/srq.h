@@ -58,7 +58,7 @@ struct uroce_srq {
 	uint32_t stale_idx;
 	/* the event is raised when fewer requests than this are posted; 0: not armed */
 	uint32_t limit;
-	bool is_limit_due; /* fewer than `limit` were posted; cleared by uroce_srq_take_limit() */
+	bool is_limit_due; /* the limit event is pending; cleared by uroce_srq_take_limit() */
 	/* pending events (enum uroce_srq_event); cleared by uroce_srq_take_events() */
 	uint8_t events;
 };

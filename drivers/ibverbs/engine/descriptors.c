@@ -153,7 +153,7 @@ take(int fd)
 		return -1;
 	}
 	high = __real_fcntl64(fd, F_DUPFD_CLOEXEC, lowest());
-	if (high >= 0) { /* otherwise no large number is free, and the small one is kept */
+	if (high >= 0) { /* if no large number is free, the small one is kept */
 		(void)close_now(fd);
 		fd = high;
 	}

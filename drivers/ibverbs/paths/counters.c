@@ -132,7 +132,7 @@ resolve(int dir, const char *path, char where[TREE_PATH_MAX])
 	len = readlink(link, real, sizeof(real) - 2);
 	if (len < 0)
 		return false;
-	real[len++] = '/'; /* so that a directory equal to CLASS matches, too */
+	real[len++] = '/'; /* a final slash makes a directory equal to CLASS match, too */
 	real[len] = '\0';
 	name = strstr(real, CLASS);
 	return name != NULL && name != real &&
