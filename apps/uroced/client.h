@@ -108,6 +108,7 @@ struct client {
 	struct uroce_mux_attach
 		*attaching;       /* what it said, while the area is sealed; NULL: nothing */
 	struct mapper_area *part; /* what unmaps the area; NULL: it is not mapped */
+	uint64_t served;          /* the number of its last message; 0: none */
 	pid_t pid;
 	uid_t uid;
 };
@@ -120,12 +121,13 @@ void client_destroy(struct client *client, struct mapper *mapper);
 
 /**
  * Judge and map its area, which is to be sealed then.
+ * @param mapper       unmaps it
  * @param fd           the area's file; the caller's
  * @param frame_limit  bytes of a buffer at least
  * @return NULL; else a sentence's end
  */
-const char *client_map(struct client *client, const struct uroce_shm_layout *plan, int fd,
-		       uint32_t frame_limit);
+const char *client_map(struct client *client, struct mapper *mapper,
+		       const struct uroce_shm_layout *plan, int fd, uint32_t frame_limit);
 
 /**
  * Take up the lanes of an area that is sealed, where another uroced may have left them, and make its bell.

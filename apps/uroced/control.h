@@ -41,8 +41,9 @@ struct control {
 		lease_ns; /* before then no block is leased anew: clients of a former life come back */
 	int listener;
 	int epoll_fd, signal_fd;
-	bool is_deaf; /* the listener is left alone: no descriptor can be had */
-	bool has_due; /* some client is to be told something */
+	bool is_deaf;       /* the listener is left alone: no descriptor can be had */
+	uint64_t nb_served; /* messages of clients */
+	bool has_due;       /* some client is to be told something */
 	bool is_ending;
 	pthread_mutex_t *stats_lock;
 	pthread_t thread;

@@ -144,7 +144,8 @@ handle_attach(struct control *control, struct client *client, int fd)
 		refuse_second(control, client);
 		return;
 	}
-	wrong = client_map(client, &ask->plan, fd, control->host->told.frame_limit);
+	wrong = client_map(client, &control->mapper, &ask->plan, fd,
+			   control->host->told.frame_limit);
 	if (wrong)
 		refuse_shm(control, client, wrong);
 	else

@@ -380,6 +380,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		control.stats_lock = &lock;
 		control.leases = lease_table_create(records, now_ns);
 		host.told.frame_limit = 256;
+		mapper_init(&control.mapper);
 		expect(control.leases && mapper_start(&control.mapper) == 0);
 	}
 	for (unsigned i = 0; i < NB_CLIENTS; i++)
