@@ -50,14 +50,20 @@ watch(struct control *control, int fd, uint32_t of)
 
 /* --- coming and going ---------------------------------------------------------------------------- */
 
-static unsigned
-nb_of_user(const struct control *control, uid_t uid)
+struct user_sum
+control_sum_of(const struct control *control, uid_t uid)
 {
-	unsigned nb = 0;
+	struct user_sum sum = { 0, 0 };
 
-	for (unsigned i = 0; i < CLIENTS_MAX; i++)
-		nb += control->client[i] && control->client[i]->uid == uid;
-	return nb;
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		const struct client *client = control->client[i];
+
+		if (!client || client->uid != uid)
+			continue;
+		sum.nb_clients++;
+		sum.nb_pairs += client->part ? client->shm.plan.nb_pairs : 0;
+	}
+	return sum;
 }
 
 /* Slots are used in turn, so that one is not soon another client's. @return CLIENTS_MAX: there is none */
@@ -155,6 +161,7 @@ turn_away(struct control *control, int socket)
 		.refused = { UROCE_MUX_REFUSED, EUSERS, "too many clients: allowed are 1024" },
 	};
 
+	counter_add(&control->refused[USER_LIMIT_CLIENTS], 1);
 	(void)uroce_mux_send(socket, &message, -1);
 	end_connection(control, socket, uid_of(socket));
 }
@@ -182,11 +189,14 @@ accept_client(struct control *control, int socket)
 		client_destroy(client, &control->mapper);
 		return;
 	}
+	client->served = ++control->nb_served;
 	set_client(control, slot, client);
-	if (nb_of_user(control, client->uid) > CLIENTS_OF_USER_MAX)
-		handler_refuse(control, client, EUSERS,
-			       "too many clients of user %u: allowed are %u", client->uid,
-			       CLIENTS_OF_USER_MAX);
+	if (control_sum_of(control, client->uid).nb_clients <= control->limits.nb_clients)
+		return;
+	counter_add(&control->refused[USER_LIMIT_CLIENTS], 1);
+	handler_refuse(control, client, EUSERS,
+		       "too many clients of user %u: allowed are %u (--user-clients)", client->uid,
+		       control->limits.nb_clients);
 }
 
 static void
@@ -234,7 +244,7 @@ control_leave(struct control *control, struct client *client, const char *why)
 	if (client->reader < 0)
 		(void)epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, client->socket, NULL);
 	end_connection(control, client->socket, client->uid);
-	if (nb_of_user(control, client->uid) == 0)
+	if (control_sum_of(control, client->uid).nb_clients == 0)
 		readers_end_idle(&control->readers, client->uid);
 	client_destroy(client, &control->mapper);
 }
@@ -428,7 +438,9 @@ handle_events(struct control *control, const struct epoll_event *events, int nb)
 		if (client && (events[i].events & EPOLLHUP) && !client->is_attached)
 			leave_early(control, client);
 		else if (client)
-			turns[nb_turns++] = (struct user_turn){ client->uid, of, client->served };
+			turns[nb_turns++] = (struct user_turn){
+				client->uid, of, events[i].events & EPOLLHUP ? 0 : client->served
+			};
 		else if (of >= CLIENTS_MAX)
 			handle_event(control, of);
 	}

@@ -14,8 +14,9 @@
 /** A client that has a message. */
 struct user_turn {
 	uid_t uid;
-	uint32_t slot;   /* of the client */
-	uint64_t served; /* a number that grows with each message; 0: never */
+	uint32_t slot; /* of the client */
+	uint64_t
+		served; /* a number that grows with each message of any client; 0: before all others */
 };
 
 /**
