@@ -69,7 +69,8 @@ client_take_rings(struct client *client)
 }
 
 const char *
-client_map(struct client *client, const struct uroce_shm_layout *plan, int fd, uint32_t frame_limit)
+client_map(struct client *client, struct mapper *mapper, const struct uroce_shm_layout *plan,
+	   int fd, uint32_t frame_limit)
 {
 	const char *wrong = uroce_shm_check(plan, fd, frame_limit);
 	int ret;
@@ -79,7 +80,7 @@ client_map(struct client *client, const struct uroce_shm_layout *plan, int fd, u
 	ret = uroce_shm_map(&client->shm, plan, fd);
 	if (ret < 0)
 		return strerror(-ret);
-	client->part = mapper_add(&client->shm);
+	client->part = mapper_add(mapper, client->uid, &client->shm);
 	if (!client->part) {
 		uroce_shm_unmap(&client->shm);
 		return strerror(ENOMEM);

@@ -15,12 +15,9 @@
 
 #include "frame.h"
 #include "lease.h"
+#include "user_limits.h"
 #include "mux/shm.h"
 #include "mux/message.h"
-
-/** Connections at a time, and of one user, so that nobody is kept out by another one's. */
-#define CLIENTS_MAX         1024u
-#define CLIENTS_OF_USER_MAX (CLIENTS_MAX / 2)
 
 /** Counters: one writer, any reader. */
 typedef _Atomic uint64_t counter;
@@ -108,6 +105,7 @@ struct client {
 	struct uroce_mux_attach
 		*attaching;       /* what it said, while the area is sealed; NULL: nothing */
 	struct mapper_area *part; /* what unmaps the area; NULL: it is not mapped */
+	uint64_t served;          /* the number of its last message, or of its coming */
 	pid_t pid;
 	uid_t uid;
 };
@@ -120,12 +118,13 @@ void client_destroy(struct client *client, struct mapper *mapper);
 
 /**
  * Judge and map its area, which is to be sealed then.
+ * @param mapper       unmaps it
  * @param fd           the area's file; the caller's
  * @param frame_limit  bytes of a buffer at least
  * @return NULL; else a sentence's end
  */
-const char *client_map(struct client *client, const struct uroce_shm_layout *plan, int fd,
-		       uint32_t frame_limit);
+const char *client_map(struct client *client, struct mapper *mapper,
+		       const struct uroce_shm_layout *plan, int fd, uint32_t frame_limit);
 
 /**
  * Take up the lanes of an area that is sealed, where another uroced may have left them, and make its bell.

@@ -19,8 +19,10 @@
 #include <unistd.h>
 
 #include "log_line.h"
+#include "user_turns.h"
 
-#define EVENTS  64
+/* Of all clients and readers at a time, so that users can have turns. */
+#define EVENTS  (CLIENTS_MAX + READERS_MAX + 8)
 #define TICK_MS 10  /* while somebody is to be told something */
 #define DEAF_MS 100 /* without descriptors */
 
@@ -48,14 +50,20 @@ watch(struct control *control, int fd, uint32_t of)
 
 /* --- coming and going ---------------------------------------------------------------------------- */
 
-static unsigned
-nb_of_user(const struct control *control, uid_t uid)
+struct user_sum
+control_sum_of(const struct control *control, uid_t uid)
 {
-	unsigned nb = 0;
+	struct user_sum sum = { 0, 0 };
 
-	for (unsigned i = 0; i < CLIENTS_MAX; i++)
-		nb += control->client[i] && control->client[i]->uid == uid;
-	return nb;
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		const struct client *client = control->client[i];
+
+		if (!client || client->uid != uid)
+			continue;
+		sum.nb_clients++;
+		sum.nb_pairs += client->part ? client->shm.plan.nb_pairs : 0;
+	}
+	return sum;
 }
 
 /* Slots are used in turn, so that one is not soon another client's. @return CLIENTS_MAX: there is none */
@@ -153,6 +161,7 @@ turn_away(struct control *control, int socket)
 		.refused = { UROCE_MUX_REFUSED, EUSERS, "too many clients: allowed are 1024" },
 	};
 
+	counter_add(&control->refused[USER_LIMIT_CLIENTS], 1);
 	(void)uroce_mux_send(socket, &message, -1);
 	end_connection(control, socket, uid_of(socket));
 }
@@ -180,11 +189,14 @@ accept_client(struct control *control, int socket)
 		client_destroy(client, &control->mapper);
 		return;
 	}
+	client->served = ++control->nb_served;
 	set_client(control, slot, client);
-	if (nb_of_user(control, client->uid) > CLIENTS_OF_USER_MAX)
-		handler_refuse(control, client, EUSERS,
-			       "too many clients of user %u: allowed are %u", client->uid,
-			       CLIENTS_OF_USER_MAX);
+	if (control_sum_of(control, client->uid).nb_clients <= control->limits.nb_clients)
+		return;
+	counter_add(&control->refused[USER_LIMIT_CLIENTS], 1);
+	handler_refuse(control, client, EUSERS,
+		       "too many clients of user %u: allowed are %u (--user-clients)", client->uid,
+		       control->limits.nb_clients);
 }
 
 static void
@@ -232,7 +244,7 @@ control_leave(struct control *control, struct client *client, const char *why)
 	if (client->reader < 0)
 		(void)epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, client->socket, NULL);
 	end_connection(control, client->socket, client->uid);
-	if (nb_of_user(control, client->uid) == 0)
+	if (control_sum_of(control, client->uid).nb_clients == 0)
 		readers_end_idle(&control->readers, client->uid);
 	client_destroy(client, &control->mapper);
 }
@@ -279,6 +291,7 @@ static void
 take_answer(struct control *control, unsigned reader)
 {
 	static struct reader_answer answer;
+	const uid_t uid = control->readers.of[reader].uid;
 	struct client *client;
 	int fd, ret;
 
@@ -294,7 +307,7 @@ take_answer(struct control *control, unsigned reader)
 			handler_take_reply(control, client, &answer, fd);
 		}
 		if (fd >= 0)
-			mapper_close(&control->mapper, fd);
+			mapper_close(&control->mapper, uid, fd);
 	} else if (ret != -EAGAIN && ret != -EINTR) {
 		readers_end(&control->readers, reader);
 		refuse_all(control, reader);
@@ -385,9 +398,55 @@ handle_event(struct control *control, uint32_t of)
 	default:
 		if (of >= READER)
 			take_answer(control, of - READER);
-		else if (of < CLIENTS_MAX && control->client[of] && control->client[of]->reader < 0)
-			handler_take(control, control->client[of]);
 	}
+}
+
+/* A message of a client, unless the client is gone or waits for a reader. */
+static void
+handle_client(struct control *control, unsigned slot)
+{
+	struct client *client = control->client[slot];
+
+	if (!client || client->reader >= 0)
+		return;
+	client->served = ++control->nb_served;
+	handler_take(control, client);
+}
+
+/*
+ * A client hung up before it attached. Its end takes little time, so it waits for no turn: a user at its limit of clients can
+ * connect again as soon as it has closed a connection.
+ */
+static void
+leave_early(struct control *control, struct client *client)
+{
+	if (client->reader < 0)
+		control_leave(control, client, "it hung up");
+}
+
+/* All events but messages of clients, and a message of one client of each user. */
+static void
+handle_events(struct control *control, const struct epoll_event *events, int nb)
+{
+	static struct user_turn turns[CLIENTS_MAX];
+	unsigned nb_turns = 0;
+
+	for (int i = 0; i < nb; i++) {
+		const uint32_t of = events[i].data.u32;
+		struct client *client = of < CLIENTS_MAX ? control->client[of] : NULL;
+
+		if (client && (events[i].events & EPOLLHUP) && !client->is_attached)
+			leave_early(control, client);
+		else if (client)
+			turns[nb_turns++] = (struct user_turn){
+				client->uid, of, events[i].events & EPOLLHUP ? 0 : client->served
+			};
+		else if (of >= CLIENTS_MAX)
+			handle_event(control, of);
+	}
+	nb_turns = user_turns_choose(turns, nb_turns);
+	for (unsigned i = 0; i < nb_turns; i++)
+		handle_client(control, turns[i].slot);
 }
 
 static void
@@ -414,14 +473,13 @@ static void *
 serve(void *arg)
 {
 	struct control *control = arg;
-	struct epoll_event events[EVENTS];
+	static struct epoll_event events[EVENTS];
 
 	while (!control->is_ending) {
 		const int nb =
 			epoll_wait(control->epoll_fd, events, EVENTS, get_timeout_ms(control));
 
-		for (int i = 0; i < nb; i++)
-			handle_event(control, events[i].data.u32);
+		handle_events(control, events, nb);
 		tell_due(control);
 		look_at_readers(control);
 		if (control->nb_parked > 0)
@@ -458,6 +516,7 @@ control_start(struct control *control, int listener)
 		log_line("no descriptors for the control thread: %s", strerror(errno));
 		return -1;
 	}
+	mapper_init(&control->mapper);
 	error = mapper_start(&control->mapper);
 	if (error == 0)
 		error = pthread_create(&control->thread, NULL, serve, control);

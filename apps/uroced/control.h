@@ -27,6 +27,8 @@ struct control {
 	struct host *host;
 	struct data *data;
 	struct lease_table *leases;
+	struct user_limits limits;
+	counter refused[NB_USER_LIMITS]; /* by one of these */
 	struct mapper mapper;
 	struct readers readers;
 	int parked
@@ -41,8 +43,9 @@ struct control {
 		lease_ns; /* before then no block is leased anew: clients of a former life come back */
 	int listener;
 	int epoll_fd, signal_fd;
-	bool is_deaf; /* the listener is left alone: no descriptor can be had */
-	bool has_due; /* some client is to be told something */
+	bool is_deaf;       /* the listener is left alone: no descriptor can be had */
+	uint64_t nb_served; /* messages of clients */
+	bool has_due;       /* some client is to be told something */
 	bool is_ending;
 	pthread_mutex_t *stats_lock;
 	pthread_t thread;
@@ -57,6 +60,14 @@ int control_start(struct control *control, int listener);
 
 /** Wait for its end, which ends the data path first. */
 void control_join(struct control *control);
+
+/** What clients of a user have that are attached, or about to be. */
+struct user_sum {
+	uint32_t nb_clients;
+	uint32_t nb_pairs;
+};
+
+struct user_sum control_sum_of(const struct control *control, uid_t uid);
 
 /** A client's connection is over, by its own doing or by ours; it is freed. */
 void control_leave(struct control *control, struct client *client, const char *why);

@@ -129,6 +129,37 @@ seal_shm(struct control *control, struct client *client, int fd)
 			       strerror(-ret));
 }
 
+/* @return whether the client is refused, since its user has too much then */
+static bool
+refuse_excess(struct control *control, struct client *client, const struct uroce_shm_layout *plan)
+{
+	const struct user_limits *limits = &control->limits;
+	const uint32_t nb_pairs = control_sum_of(control, client->uid).nb_pairs;
+	const struct mapper_sum mapped = mapper_sum_of(&control->mapper, client->uid);
+	const uint64_t nb_bytes = (uint64_t)limits->mib << 20;
+
+	if (plan->nb_pairs > limits->nb_pairs || nb_pairs > limits->nb_pairs - plan->nb_pairs) {
+		counter_add(&control->refused[USER_LIMIT_PAIRS], 1);
+		handler_refuse(
+			control, client, EDQUOT,
+			"%u pairs of rings more than the %u that user %u has: allowed are %u "
+			"(--user-pairs)",
+			plan->nb_pairs, nb_pairs, client->uid, limits->nb_pairs);
+		return true;
+	}
+	if (mapped.nb_areas < 2 * limits->nb_clients && plan->size <= nb_bytes &&
+	    mapped.nb_bytes <= nb_bytes - plan->size)
+		return false;
+	counter_add(&control->refused[USER_LIMIT_MEMORY], 1);
+	handler_refuse(
+		control, client, EDQUOT,
+		"an area of %llu KiB: user %u has %u areas of %llu KiB, with those that uroced is "
+		"unmapping: allowed are %u areas of %u MiB (--user-memory)",
+		(unsigned long long)plan->size >> 10, client->uid, mapped.nb_areas,
+		(unsigned long long)mapped.nb_bytes >> 10, 2 * limits->nb_clients, limits->mib);
+	return true;
+}
+
 static void
 handle_attach(struct control *control, struct client *client, int fd)
 {
@@ -144,7 +175,10 @@ handle_attach(struct control *control, struct client *client, int fd)
 		refuse_second(control, client);
 		return;
 	}
-	wrong = client_map(client, &ask->plan, fd, control->host->told.frame_limit);
+	if (refuse_excess(control, client, &ask->plan))
+		return;
+	wrong = client_map(client, &control->mapper, &ask->plan, fd,
+			   control->host->told.frame_limit);
 	if (wrong)
 		refuse_shm(control, client, wrong);
 	else
@@ -178,6 +212,7 @@ send_leases(struct control *control, struct client *client)
 	const struct lessee lessee = client_lessee(client);
 	const uint32_t nb_has = atomic_load(&client->nb_leases);
 	const uint64_t now_ns = control_now_ns();
+	uint32_t nb_asked;
 
 	control->has_due = true;
 	if (now_ns < control->lease_ns || !is_reading(client))
@@ -186,7 +221,16 @@ send_leases(struct control *control, struct client *client)
 	leased->nb = UROCE_MUX_LEASES_MAX - nb_has;
 	if (leased->nb > client->nb_wanted)
 		leased->nb = client->nb_wanted;
-	leased->nb = lease_take(control->leases, &lessee, leased->nb, now_ns, leased->lease);
+	nb_asked = leased->nb;
+	leased->nb = lease_take(control->leases, &lessee, nb_asked, now_ns, leased->lease);
+	if (leased->nb < nb_asked) {
+		counter_add(&control->refused[USER_LIMIT_BLOCKS], 1);
+		log_client_line(
+			"client %u: %u blocks less than it asks for: user %u has %u: allowed "
+			"are %u (--user-blocks), and half of what others leave",
+			client->slot, nb_asked - leased->nb, client->uid,
+			lease_count(control->leases, client->uid), control->limits.nb_blocks);
+	}
 	atomic_store(&client->nb_leases, nb_has + leased->nb);
 	client->has_request = false;
 	(void)uroce_mux_send(client->socket, &out, -1);

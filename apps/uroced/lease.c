@@ -45,6 +45,7 @@ lease_table_create(struct lease_record record[UROCE_MUX_BLOCKS], uint64_t now_ns
 	if (!table)
 		return NULL;
 	table->record = record;
+	table->user_max = LEASE_USER_MAX;
 	for (uint32_t block = 0; block < UROCE_MUX_BLOCKS; block++) {
 		struct lease *lease = &table->lease[block];
 
@@ -65,6 +66,7 @@ give(struct lease_table *table, const struct lessee *lessee, uint32_t block)
 
 /* What a user's clients have. */
 struct holding {
+	uint32_t user_max;
 	uint32_t nb_owned;
 	uint32_t nb_resting; /* and had just now */
 	uint32_t nb_others;  /* of both, other users */
@@ -73,7 +75,7 @@ struct holding {
 static struct holding
 holding_of_user(const struct lease_table *table, uint32_t uid, uint64_t now_ns)
 {
-	struct holding holding = { 0, 0, 0 };
+	struct holding holding = { .user_max = table->user_max };
 
 	for (uint32_t block = 1; block < UROCE_MUX_BLOCKS - 1; block++) {
 		if (!is_owned(table, block) && now_ns >= table->lease[block].free_ns)
@@ -88,12 +90,18 @@ holding_of_user(const struct lease_table *table, uint32_t uid, uint64_t now_ns)
 	return holding;
 }
 
+uint32_t
+lease_count(const struct lease_table *table, uint32_t uid)
+{
+	return holding_of_user(table, uid, 0).nb_owned;
+}
+
 /* Count a block that is given. @return false: the user may not have it */
 static bool
 count_block(struct holding *holding, bool is_resting)
 {
 	/* records of a former life may name more than the limit: so the sum alone is no bound of what is owned */
-	if (holding->nb_owned >= LEASE_USER_MAX ||
+	if (holding->nb_owned >= holding->user_max ||
 	    (!is_resting && holding->nb_owned + holding->nb_resting >=
 				    (UROCE_MUX_BLOCKS - holding->nb_others) / 2))
 		return false;

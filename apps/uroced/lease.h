@@ -23,7 +23,7 @@
 #define LEASE_QUARANTINE_NS UINT64_C(2000000000)
 
 /**
- * Blocks that clients of one user may hold: half of them. Anew a user is given at most half of what other users leave, what it
+ * Blocks that clients of one user may hold, unless an option says something else: half of them. Anew a user is given at most half of what other users leave, what it
  * held just now included, so that any number of users leave something to the next one. What is taken back counts as well,
  * and is bounded by this alone: it was the user's before.
  */
@@ -40,6 +40,7 @@ struct lease_table {
 	_Atomic uint16_t owner[UROCE_MUX_BLOCKS]; /* a client's slot, and 1; 0: nobody */
 	struct lease lease[UROCE_MUX_BLOCKS];
 	struct lease_record *record; /* of each block, the caller's */
+	uint32_t user_max;           /* blocks that clients of one user may hold */
 };
 
 /** Who leases. */
@@ -55,6 +56,9 @@ struct lessee {
  */
 struct lease_table *lease_table_create(struct lease_record record[UROCE_MUX_BLOCKS],
 				       uint64_t now_ns);
+
+/** The number of blocks that clients of a user hold. */
+uint32_t lease_count(const struct lease_table *table, uint32_t uid);
 
 /** The slot of the client that a QP number is leased to, and 1; 0: nobody. Any thread. */
 static inline unsigned

@@ -131,6 +131,9 @@ serve(struct control *control, const struct options *opt, const struct lease_fil
 
 	readers_init(&control->readers, start);
 	control->leases = lease_table_create(file->record, control_now_ns());
+	control->limits = opt->limits;
+	if (control->leases)
+		control->leases->user_max = opt->limits.nb_blocks;
 	if (!control->leases)
 		log_line("no memory for leases");
 	else

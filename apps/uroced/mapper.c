@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A queue of areas. The thread takes the first one, does a step of its work without the lock, and puts it behind the
- * others. A step is so small that it keeps the lock of the address space for some tens of microseconds: mmap() in the
- * control thread waits for that one.
+ * A list of users, and for each user a queue of areas. The thread takes the first user that has a queued area, puts this user
+ * behind all others, takes the first area of the user's queue, and does a step without the lock. An area with work left goes to the
+ * end of its user's queue. madvise() holds the lock of the address space for the time of a step, and mmap() in the control thread waits
+ * for this lock: so a step is small.
  */
 
 #include "mapper.h"
@@ -13,87 +14,164 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define STEP (UINT64_C(1) << 20) /* bytes */
-
 struct mapper_area {
-	struct uroce_shm shm; /* not mapped: there is a descriptor instead */
+	struct uroce_shm shm; /* without memory: a descriptor is to be closed instead */
 	int fd;
-	struct mapper_area *next;
+	struct mapper_user *user;
+	TAILQ_ENTRY(mapper_area) next;
 	uint64_t at;     /* up to here the pages are entered, or removed */
-	bool is_queued;  /* or in the thread's hands */
-	bool is_removed; /* nobody uses it any more */
+	bool is_queued;  /* in its user's queue, or in the thread's hands */
+	bool is_removed; /* no other thread uses it any more */
 };
 
-/* --- the queue, under its lock ------------------------------------------------------------------- */
+struct mapper_user {
+	uid_t uid;
+	struct mapper_sum sum;
+	TAILQ_ENTRY(mapper_user) next;
+	TAILQ_HEAD(, mapper_area) queue;
+};
 
-static void
-push_area(struct mapper *mapper, struct mapper_area *part)
+/* --- users, under the lock ----------------------------------------------------------------------- */
+
+static struct mapper_user *
+find_user(struct mapper *mapper, uid_t uid)
 {
-	part->next = NULL;
-	*mapper->last = part;
-	mapper->last = &part->next;
+	struct mapper_user *user;
+
+	TAILQ_FOREACH(user, &mapper->users, next)
+	{
+		if (user->uid == uid)
+			return user;
+	}
+	return NULL;
 }
 
+/* @return NULL: no memory */
+static struct mapper_user *
+provide_user(struct mapper *mapper, uid_t uid)
+{
+	struct mapper_user *user = find_user(mapper, uid);
+
+	if (user)
+		return user;
+	user = calloc(1, sizeof(*user));
+	if (!user)
+		return NULL;
+	user->uid = uid;
+	TAILQ_INIT(&user->queue);
+	TAILQ_INSERT_HEAD(&mapper->users, user, next);
+	return user;
+}
+
+static void
+add_to_sum(struct mapper_area *area)
+{
+	area->user->sum.nb_areas++;
+	area->user->sum.nb_bytes += area->shm.plan.size;
+}
+
+static void
+free_area(struct mapper *mapper, struct mapper_area *area)
+{
+	struct mapper_user *user = area->user;
+
+	user->sum.nb_areas--;
+	user->sum.nb_bytes -= area->shm.plan.size;
+	free(area);
+	if (user->sum.nb_areas > 0)
+		return;
+	TAILQ_REMOVE(&mapper->users, user, next);
+	free(user);
+}
+
+/* --- queues, under the lock ---------------------------------------------------------------------- */
+
+static void
+queue_area(struct mapper *mapper, struct mapper_area *area)
+{
+	area->at = 0;
+	if (area->is_queued)
+		return;
+	area->is_queued = true;
+	TAILQ_INSERT_TAIL(&area->user->queue, area, next);
+	(void)pthread_cond_signal(&mapper->has_work);
+}
+
+/* The user whose turn it is goes behind all others. @return NULL: nothing is queued */
 static struct mapper_area *
 pop_area(struct mapper *mapper)
 {
-	struct mapper_area *part = mapper->first;
+	struct mapper_user *user;
+	struct mapper_area *area;
 
-	mapper->first = part->next;
-	if (!mapper->first)
-		mapper->last = &mapper->first;
-	return part;
-}
-
-static void
-queue_area(struct mapper *mapper, struct mapper_area *part)
-{
-	part->at = 0;
-	if (part->is_queued)
-		return;
-	part->is_queued = true;
-	push_area(mapper, part);
-	(void)pthread_cond_signal(&mapper->has_work);
+	TAILQ_FOREACH(user, &mapper->users, next)
+	{
+		area = TAILQ_FIRST(&user->queue);
+		if (!area)
+			continue;
+		TAILQ_REMOVE(&user->queue, area, next);
+		TAILQ_REMOVE(&mapper->users, user, next);
+		TAILQ_INSERT_TAIL(&mapper->users, user, next);
+		return area;
+	}
+	return NULL;
 }
 
 /* --- the thread ---------------------------------------------------------------------------------- */
 
 /* @return whether there is more to do */
 static bool
-step_area(struct mapper_area *part, uint64_t at, bool is_removed)
+step_area(struct mapper_area *area, uint64_t at, bool is_removed)
 {
-	const uint64_t left = part->shm.plan.size - at;
-	const uint64_t len = left < STEP ? left : STEP;
+	const uint64_t left = area->shm.plan.size - at;
+	const uint64_t len = left < MAPPER_STEP ? left : MAPPER_STEP;
 
-	if (!part->shm.mem) {
-		(void)close(part->fd);
+	if (!area->shm.mem) {
+		(void)close(area->fd);
 		return false;
 	}
-	(void)madvise(part->shm.mem + at, len, is_removed ? MADV_DONTNEED : MADV_POPULATE_WRITE);
+	(void)madvise(area->shm.mem + at, len, is_removed ? MADV_DONTNEED : MADV_POPULATE_WRITE);
 	return len < left;
 }
 
-static void
-map_queued(struct mapper *mapper)
+/* Under the lock, which is given up for the time of the step. @return false: nothing is queued */
+static bool
+step_locked(struct mapper *mapper)
 {
-	struct mapper_area *part = pop_area(mapper);
-	const bool is_removed = part->is_removed;
-	const uint64_t at = part->at;
-	bool has_more;
+	struct mapper_area *area = pop_area(mapper);
+	bool is_removed, has_more;
+	uint64_t at;
 
-	part->at += STEP;
+	if (!area)
+		return false;
+	is_removed = area->is_removed;
+	at = area->at;
+	area->at += MAPPER_STEP;
 	(void)pthread_mutex_unlock(&mapper->lock);
-	has_more = step_area(part, at, is_removed);
-	if (is_removed && !has_more) {
-		uroce_shm_unmap(&part->shm);
-		free(part);
-		(void)pthread_mutex_lock(&mapper->lock);
-		return;
-	}
+	has_more = step_area(area, at, is_removed);
+	if (is_removed && !has_more)
+		uroce_shm_unmap(&area->shm);
 	(void)pthread_mutex_lock(&mapper->lock);
-	part->is_queued = has_more || part->is_removed;
-	if (part->is_queued)
-		push_area(mapper, part);
+	if (is_removed && !has_more) {
+		free_area(mapper, area);
+		return true;
+	}
+	/* it may have been removed meanwhile, which begins at its first page */
+	area->is_queued = has_more || area->is_removed;
+	if (area->is_queued)
+		TAILQ_INSERT_TAIL(&area->user->queue, area, next);
+	return true;
+}
+
+bool
+mapper_step(struct mapper *mapper)
+{
+	bool has_done;
+
+	(void)pthread_mutex_lock(&mapper->lock);
+	has_done = step_locked(mapper);
+	(void)pthread_mutex_unlock(&mapper->lock);
+	return has_done;
 }
 
 static void *
@@ -103,13 +181,20 @@ run_mapper(void *arg)
 
 	(void)pthread_mutex_lock(&mapper->lock);
 	while (!mapper->is_ending) {
-		if (mapper->first)
-			map_queued(mapper);
-		else
+		if (!step_locked(mapper))
 			(void)pthread_cond_wait(&mapper->has_work, &mapper->lock);
 	}
 	(void)pthread_mutex_unlock(&mapper->lock);
 	return NULL;
+}
+
+void
+mapper_init(struct mapper *mapper)
+{
+	*mapper = (struct mapper){ .is_ending = true };
+	TAILQ_INIT(&mapper->users);
+	(void)pthread_mutex_init(&mapper->lock, NULL);
+	(void)pthread_cond_init(&mapper->has_work, NULL);
 }
 
 int
@@ -117,65 +202,108 @@ mapper_start(struct mapper *mapper)
 {
 	int error;
 
-	*mapper = (struct mapper){ .last = &mapper->first };
-	(void)pthread_mutex_init(&mapper->lock, NULL);
-	(void)pthread_cond_init(&mapper->has_work, NULL);
+	mapper->is_ending = false;
 	error = pthread_create(&mapper->thread, NULL, run_mapper, mapper);
 	if (error == 0)
 		(void)pthread_setname_np(mapper->thread, "uroced-areas");
+	else
+		mapper->is_ending = true;
 	return error;
 }
 
 void
 mapper_stop(struct mapper *mapper)
 {
+	struct mapper_area *area;
+	bool has_thread;
+
 	(void)pthread_mutex_lock(&mapper->lock);
+	has_thread = !mapper->is_ending;
 	mapper->is_ending = true;
 	(void)pthread_cond_signal(&mapper->has_work);
 	(void)pthread_mutex_unlock(&mapper->lock);
-	(void)pthread_join(mapper->thread, NULL);
-	while (mapper->first)
-		free(pop_area(mapper));
+	if (has_thread)
+		(void)pthread_join(mapper->thread, NULL);
+	while ((area = pop_area(mapper)))
+		free_area(mapper, area);
 }
 
 /* --- from the control thread --------------------------------------------------------------------- */
 
 struct mapper_area *
-mapper_add(const struct uroce_shm *shm)
+mapper_add(struct mapper *mapper, uid_t uid, const struct uroce_shm *shm)
 {
-	struct mapper_area *part = calloc(1, sizeof(*part));
+	struct mapper_area *area = calloc(1, sizeof(*area));
 
-	if (part)
-		part->shm = *shm;
-	return part;
+	if (!area)
+		return NULL;
+	area->shm = *shm;
+	area->fd = -1;
+	(void)pthread_mutex_lock(&mapper->lock);
+	area->user = provide_user(mapper, uid);
+	if (area->user) {
+		add_to_sum(area);
+	} else {
+		free(area);
+		area = NULL;
+	}
+	(void)pthread_mutex_unlock(&mapper->lock);
+	return area;
 }
 
 void
-mapper_populate(struct mapper *mapper, struct mapper_area *part)
+mapper_populate(struct mapper *mapper, struct mapper_area *area)
 {
 	(void)pthread_mutex_lock(&mapper->lock);
-	queue_area(mapper, part);
+	queue_area(mapper, area);
 	(void)pthread_mutex_unlock(&mapper->lock);
 }
 
 void
-mapper_close(struct mapper *mapper, int fd)
+mapper_close(struct mapper *mapper, uid_t uid, int fd)
 {
-	struct mapper_area *part = calloc(1, sizeof(*part));
+	static const struct uroce_shm none;
+	struct mapper_area *area = mapper_add(mapper, uid, &none);
 
-	if (!part) {
+	if (!area) {
 		(void)close(fd);
 		return;
 	}
-	part->fd = fd;
-	mapper_remove(mapper, part);
+	area->fd = fd;
+	mapper_remove(mapper, area);
 }
 
 void
-mapper_remove(struct mapper *mapper, struct mapper_area *part)
+mapper_remove(struct mapper *mapper, struct mapper_area *area)
 {
 	(void)pthread_mutex_lock(&mapper->lock);
-	part->is_removed = true;
-	queue_area(mapper, part);
+	area->is_removed = true;
+	queue_area(mapper, area);
 	(void)pthread_mutex_unlock(&mapper->lock);
+}
+
+uint64_t
+mapper_left(struct mapper *mapper, const struct mapper_area *area)
+{
+	uint64_t left = 0;
+
+	(void)pthread_mutex_lock(&mapper->lock);
+	if (area->is_queued && area->at < area->shm.plan.size)
+		left = area->shm.plan.size - area->at;
+	(void)pthread_mutex_unlock(&mapper->lock);
+	return left;
+}
+
+struct mapper_sum
+mapper_sum_of(struct mapper *mapper, uid_t uid)
+{
+	struct mapper_sum sum = { 0, 0 };
+	const struct mapper_user *user;
+
+	(void)pthread_mutex_lock(&mapper->lock);
+	user = find_user(mapper, uid);
+	if (user)
+		sum = user->sum;
+	(void)pthread_mutex_unlock(&mapper->lock);
+	return sum;
 }

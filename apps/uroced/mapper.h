@@ -4,44 +4,73 @@
 
 /**
  * @file
- * What takes time for each page of an area: to enter the pages into uroced's page table, and to unmap them. A thread of its own
- * does so, a few pages of each area in turn; nobody waits for it. The pages of an area that it has not entered
- * yet are entered one by one as the data path touches them.
+ * Work that takes time for each page of an area: entering the pages into uroced's page table, and unmapping them. A thread of
+ * its own does this work, and no other thread waits for it. The data path enters one by one the pages that it touches before.
+ *
+ * Users have turns. In a turn the thread does a step, of a bounded number of pages, for one area of the user, and then puts this
+ * area behind the user's other areas. So an area waits for one step of each other user, and for one step of each other area of its
+ * own user, however large these areas are.
+ *
+ * The mapper also counts what each user has mapped, from mapper_add() until the memory is unmapped.
  */
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
 
 #include "mux/shm.h"
+
+/** Bytes of a step: so few that mmap() in the control thread waits for some tens of microseconds. */
+#define MAPPER_STEP (UINT64_C(1) << 20)
 
 /** An area that was mapped, until it is unmapped. */
 struct mapper_area;
 
+/** A user that has an area. */
+struct mapper_user;
+
+/** What a user has mapped; areas that are being unmapped are included. */
+struct mapper_sum {
+	uint32_t nb_areas;
+	uint64_t nb_bytes;
+};
+
 struct mapper {
 	pthread_mutex_t lock;
 	pthread_cond_t has_work;
-	struct mapper_area *first, **last; /* areas with something left to do */
+	TAILQ_HEAD(mapper_users, mapper_user) users; /* the first one has its turn next */
 	bool is_ending;
 	pthread_t thread;
 };
 
-/** Start the thread. @return 0, or a positive errno */
+void mapper_init(struct mapper *mapper);
+
+/** Start the thread, of a mapper that is new. @return 0, or a positive errno */
 int mapper_start(struct mapper *mapper);
 
-/** End it, whatever is left to do. */
+/** End the thread, if there is one; work that is left is not done. */
 void mapper_stop(struct mapper *mapper);
 
-/** An area that was mapped: its memory is the thread's to unmap. @return NULL: no memory */
-struct mapper_area *mapper_add(const struct uroce_shm *shm);
+/** Do one step of work, as the thread does. @return false: there was nothing to do */
+bool mapper_step(struct mapper *mapper);
 
-/** Enter its pages, all of which are there. */
-void mapper_populate(struct mapper *mapper, struct mapper_area *part);
+/** Take over a mapping, which the thread unmaps later. @return NULL: no memory */
+struct mapper_area *mapper_add(struct mapper *mapper, uid_t uid, const struct uroce_shm *shm);
 
-/** Close a descriptor, by which a file may go that has many pages. */
-void mapper_close(struct mapper *mapper, int fd);
+/** Enter the pages of an area; the file has all of them. */
+void mapper_populate(struct mapper *mapper, struct mapper_area *area);
 
-/** Unmap it, which nobody uses any more. */
-void mapper_remove(struct mapper *mapper, struct mapper_area *part);
+/** Close a descriptor of a file: where it is the last one, all pages of the file are freed. */
+void mapper_close(struct mapper *mapper, uid_t uid, int fd);
+
+/** Unmap an area, which no thread uses any more. */
+void mapper_remove(struct mapper *mapper, struct mapper_area *area);
+
+/** Bytes of an area that are left to be entered, or to be unmapped. */
+uint64_t mapper_left(struct mapper *mapper, const struct mapper_area *area);
+
+struct mapper_sum mapper_sum_of(struct mapper *mapper, uid_t uid);
 
 #endif /* UROCED_MAPPER_H */

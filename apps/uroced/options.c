@@ -28,14 +28,25 @@ const char options_usage[] =
 	"  --group=NAME   of that socket\n"
 	"  --leases=FILE  says who holds which numbers; made if it is not there (default "
 	"PATH.leases)\n"
+	"  --user-clients=N, --user-pairs=N, --user-memory=MIB, --user-blocks=N\n"
+	"                 that clients of one user may have: connections (512), pairs of rings "
+	"(4096),\n"
+	"                 mapped memory (16384), blocks of numbers (32768)\n"
 	"  --no-sandbox   keep privileges and system calls: for a port whose driver needs them\n"
 	"  --help         this\n";
+
+#define LIMIT_OPTION                                                                               \
+	256 /* and enum user_limit: what getopt_long() returns of an option without a letter */
 
 static const struct option long_options[] = {
 	{ "socket", required_argument, NULL, 's' },
 	{ "mode", required_argument, NULL, 'm' },
 	{ "group", required_argument, NULL, 'g' },
 	{ "leases", required_argument, NULL, 'l' },
+	{ "user-clients", required_argument, NULL, LIMIT_OPTION + USER_LIMIT_CLIENTS },
+	{ "user-pairs", required_argument, NULL, LIMIT_OPTION + USER_LIMIT_PAIRS },
+	{ "user-memory", required_argument, NULL, LIMIT_OPTION + USER_LIMIT_MEMORY },
+	{ "user-blocks", required_argument, NULL, LIMIT_OPTION + USER_LIMIT_BLOCKS },
 	{ "no-sandbox", no_argument, NULL, 'n' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -96,8 +107,41 @@ set_leases(struct options *opt, const char *path)
 }
 
 static int
+set_limit(struct options *opt, enum user_limit limit, const char *text)
+{
+	static const struct {
+		const char *name;
+		uint32_t most;
+	} rows[NB_USER_LIMITS] = {
+		[USER_LIMIT_CLIENTS] = { "user-clients", CLIENTS_MAX },
+		[USER_LIMIT_PAIRS] = { "user-pairs", CLIENTS_MAX * UROCE_SHM_PAIRS_MAX },
+		[USER_LIMIT_MEMORY] = { "user-memory", CLIENTS_MAX * (UROCE_SHM_SIZE_MAX >> 20) },
+		[USER_LIMIT_BLOCKS] = { "user-blocks", UROCE_MUX_BLOCKS - 2 },
+	};
+	uint32_t *const values[NB_USER_LIMITS] = {
+		[USER_LIMIT_CLIENTS] = &opt->limits.nb_clients,
+		[USER_LIMIT_PAIRS] = &opt->limits.nb_pairs,
+		[USER_LIMIT_MEMORY] = &opt->limits.mib,
+		[USER_LIMIT_BLOCKS] = &opt->limits.nb_blocks,
+	};
+	char *end;
+	const unsigned long value = strtoul(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < 1 ||
+	    value > rows[limit].most) {
+		log_line("--%s=%s: no number of them: allowed are 1 to %u", rows[limit].name, text,
+			 rows[limit].most);
+		return -1;
+	}
+	*values[limit] = (uint32_t)value;
+	return 0;
+}
+
+static int
 set_option(struct options *opt, int letter, char **argv)
 {
+	if (letter >= LIMIT_OPTION)
+		return set_limit(opt, (enum user_limit)(letter - LIMIT_OPTION), optarg);
 	switch (letter) {
 	case 's':
 		return set_socket(opt, optarg);
@@ -129,7 +173,8 @@ options_parse(struct options *opt, int argc, char **argv)
 
 	*opt = (struct options){ .socket = UROCE_MUX_SOCKET,
 				 .mode = SOCKET_MODE,
-				 .group = (gid_t)-1 };
+				 .group = (gid_t)-1,
+				 .limits = USER_LIMITS_DEFAULT };
 	optind = 0;
 	while (ret == 0 && (letter = getopt_long(argc, argv, ":", long_options, NULL)) != -1)
 		ret = set_option(opt, letter, argv);

@@ -10,12 +10,15 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "user_limits.h"
+
 struct options {
 	const char *socket;
 	unsigned mode;
-	gid_t group;        /* of the socket; (gid_t)-1: the process's */
-	char leases[4096];  /* the file of who holds which block */
-	const char *spec;   /* of the port */
+	gid_t group;       /* of the socket; (gid_t)-1: the process's */
+	char leases[4096]; /* the file of who holds which block */
+	const char *spec;  /* of the port */
+	struct user_limits limits;
 	bool is_unconfined; /* privileges are kept */
 	bool is_help;
 };

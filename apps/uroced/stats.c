@@ -87,6 +87,87 @@ tell_client(const char *cmd, const char *params, struct rte_tel_data *answer)
 	return ret;
 }
 
+/* Whether no client before this one is of its user. */
+static bool
+is_first_of_user(unsigned slot)
+{
+	for (unsigned i = 0; i < slot; i++) {
+		if (asked->client[i] && asked->client[i]->uid == asked->client[slot]->uid)
+			return false;
+	}
+	return true;
+}
+
+static int
+list_users(const char *cmd, const char *params, struct rte_tel_data *answer)
+{
+	(void)cmd;
+	(void)params;
+	(void)rte_tel_data_start_array(answer, RTE_TEL_INT_VAL);
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; asked && i < CLIENTS_MAX; i++) {
+		if (asked->client[i] && is_first_of_user(i))
+			(void)rte_tel_data_add_array_int(answer, (int)asked->client[i]->uid);
+	}
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+/* Of clients that are attached: what the others have is the control thread's alone. */
+static void
+add_user(struct rte_tel_data *answer, uid_t uid)
+{
+	const struct mapper_sum mapped = mapper_sum_of(&asked->mapper, uid);
+	uint64_t nb_clients = 0, nb_pairs = 0, nb_leases = 0;
+
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		const struct client *client = asked->client[i];
+
+		if (!client || client->uid != uid)
+			continue;
+		nb_clients++;
+		if (!client->is_attached)
+			continue;
+		nb_pairs += client->shm.plan.nb_pairs;
+		nb_leases += atomic_load_explicit(&client->nb_leases, memory_order_relaxed);
+	}
+	add(answer, "clients", nb_clients);
+	add(answer, "pairs", nb_pairs);
+	add(answer, "areas", mapped.nb_areas);
+	add(answer, "area_bytes", mapped.nb_bytes);
+	add(answer, "leases", nb_leases);
+}
+
+static int
+describe_user(const char *cmd, const char *params, struct rte_tel_data *answer)
+{
+	int ret = -ENOENT;
+
+	(void)cmd;
+	pthread_mutex_lock(&lock);
+	if (asked && params) {
+		(void)rte_tel_data_start_dict(answer);
+		add_user(answer, (uid_t)strtoul(params, NULL, 10));
+		ret = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+static void
+add_refusals(struct rte_tel_data *answer)
+{
+	static const char *const names[NB_USER_LIMITS] = {
+#define X(name, text) [USER_LIMIT_##name] = (text),
+		USER_LIMITS(X)
+#undef X
+	};
+
+	for (unsigned i = 0; i < NB_USER_LIMITS; i++)
+		add(answer, names[i],
+		    atomic_load_explicit(&asked->refused[i], memory_order_relaxed));
+}
+
 static int
 tell_host(const char *cmd, const char *params, struct rte_tel_data *answer)
 {
@@ -99,6 +180,7 @@ tell_host(const char *cmd, const char *params, struct rte_tel_data *answer)
 		add(answer, "busy_ns",
 		    atomic_load_explicit(&asked->data->busy_ns, memory_order_relaxed));
 		add(answer, "clients", asked->nb_attached);
+		add_refusals(answer);
 		add_counters(answer, &asked->data->wire.counters);
 	}
 	pthread_mutex_unlock(&lock);
@@ -116,6 +198,10 @@ stats_begin(struct control *control)
 					 "The numbers of the clients that are attached");
 	(void)rte_telemetry_register_cmd("/uroced/client", tell_client,
 					 "A client. Parameter: its number");
+	(void)rte_telemetry_register_cmd("/uroced/users", list_users,
+					 "The users that have clients");
+	(void)rte_telemetry_register_cmd("/uroced/user", describe_user,
+					 "What a user's clients have. Parameter: its number");
 	(void)rte_telemetry_register_cmd("/uroced/host", tell_host, "The wire, and the daemon");
 }
 

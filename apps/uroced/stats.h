@@ -8,6 +8,8 @@
  *
  *	/uroced/clients    the numbers of those that are attached
  *	/uroced/client,N   one of them: process and user, frames, bytes, drops by reason, leases
+ *	/uroced/users      the numbers of the users that have clients
+ *	/uroced/user,UID   what the clients of one have in all: connections, pairs of rings, memory, leases
  *	/uroced/host       the wire's frames, bytes and drops; time that the data path was busy
  */
 

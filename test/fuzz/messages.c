@@ -62,6 +62,19 @@ control_leave(struct control *from, struct client *client, const char *why)
 	client_destroy(client, &control.mapper);
 }
 
+struct user_sum
+control_sum_of(const struct control *from, uid_t uid)
+{
+	struct user_sum sum = { 0, 0 };
+
+	for (unsigned i = 0; i < NB_CLIENTS; i++)
+		sum.nb_pairs +=
+			from->client[i] && from->client[i]->uid == uid && from->client[i]->part
+				? from->client[i]->shm.plan.nb_pairs
+				: 0;
+	return sum;
+}
+
 /* A job of the reader, whose result is handled when the control thread is back in its loop. */
 static struct {
 	bool is_due;
@@ -381,8 +394,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (!control.leases) {
 		control.host = &host;
 		control.stats_lock = &lock;
+		control.limits = USER_LIMITS_DEFAULT;
 		control.leases = lease_table_create(records, now_ns);
 		host.told.frame_limit = 256;
+		mapper_init(&control.mapper);
 		expect(control.leases && mapper_start(&control.mapper) == 0);
 	}
 	for (unsigned i = 0; i < NB_CLIENTS; i++)

@@ -68,6 +68,9 @@ static void
 become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_confined)
 {
 	char device[256], socket[128], memif[96];
+	const char *argv[16] = { "uroced", "--no-huge", "--no-pci", "-m",
+				 "256",    device,      "--",       socket };
+	unsigned argc = 9;
 
 	(void)setenv("RUNTIME_DIRECTORY", daemon->folder, 1);
 	/* the driver's, which it does not clear away after one that was killed */
@@ -87,8 +90,12 @@ become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_
 		(void)setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
 	/* the signal of our end is forgotten with the user */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)execl(daemon_program, "uroced", "--no-huge", "--no-pci", "-m", "256", device, "--",
-		    socket, spec, is_confined ? NULL : "--no-sandbox", NULL);
+	argv[8] = spec;
+	for (unsigned i = 0; i < 4 && daemon->options[i]; i++)
+		argv[argc++] = daemon->options[i];
+	if (!is_confined)
+		argv[argc++] = "--no-sandbox";
+	(void)execv(daemon_program, (char *const *)(uintptr_t)argv);
 	_exit(127);
 }
 

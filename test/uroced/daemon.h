@@ -21,9 +21,10 @@ extern const char *daemon_program;
 
 struct daemon {
 	char folder[64];
-	char socket[96]; /* where it listens */
-	pid_t pid;       /* 0: it does not run */
-	uid_t uid;       /* whose it is; 0: ours */
+	char socket[96];        /* where it listens */
+	pid_t pid;              /* 0: it does not run */
+	uid_t uid;              /* whose it is; 0: ours */
+	const char *options[4]; /* of its command line, beside those of all tests */
 };
 
 /** Make the folder. */

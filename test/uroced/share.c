@@ -25,7 +25,7 @@
 #define NB_WINDOWS  7u
 #define WINDOW_MS   300u
 #define NB_SLOTS    16384u
-#define NB_IDLE     256u
+#define NB_IDLE     128u
 #define LONG_FRAME  4242u
 #define SHORT_FRAME 54u
 
@@ -186,7 +186,7 @@ measure_shares(void)
 		open_client(&idle[i], UROCE_SHM_PAIRS_MAX, UROCE_SPSC_SLOTS_MIN, 60);
 	for (unsigned i = 0; i < NB_WINDOWS; i++)
 		ratios[i] = measure_rate(&honest, slot, NULL) / alone[i];
-	print_figure("beside 256 idle clients of 32 pairs of rings", "of its share", ratios);
+	print_figure("beside 128 idle clients of 32 pairs of rings", "of its share", ratios);
 	for (unsigned i = 0; i < NB_IDLE; i++)
 		peer_close(&idle[i]);
 	peer_close(&honest);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCED_USER_TURNS_H
+#define UROCED_USER_TURNS_H
+
+/**
+ * @file
+ * Whose message the control thread handles next. All clients that have one are known at a time; of each user the client that was
+ * served the longest ago is chosen. So a client waits for one message of each other user, however many clients these have.
+ */
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/** A client that has a message. */
+struct user_turn {
+	uid_t uid;
+	uint32_t slot; /* of the client */
+	uint64_t
+		served; /* a number that grows with each message of any client; 0: before all others */
+};
+
+/**
+ * Choose a client of each user.
+ * @param[in,out] turns  the chosen ones come first, those that were served the longest ago before others
+ * @return how many are chosen
+ */
+unsigned user_turns_choose(struct user_turn *turns, unsigned nb);
+
+#endif /* UROCED_USER_TURNS_H */
