@@ -41,6 +41,7 @@
 #include "datapath/round.h"
 
 #define RETRY_MS         10  /* from one try to connect to the next */
+#define FULL_MS          1   /* the same where the listener's queue is full */
 #define SELDOM_MS        100 /* the same where uroced does not want us, or has been away for long */
 #define NB_RETRIES       300 /* before that is long */
 #define REPLY_TIMEOUT_NS UINT64_C(5000000000) /* for an answer */
@@ -209,13 +210,27 @@ recv_host(int fd, union uroce_mux_message *message)
 	return ret == 1 ? -EPROTO : ret == 0 ? -ECONNRESET : ret == -EAGAIN ? -ETIMEDOUT : ret;
 }
 
+/* @return whether to try again: others fill the listener's queue, by connections that they open and close at once */
+static bool
+await_room(int ret, time_t end)
+{
+	if (ret != -EAGAIN || time(NULL) > end)
+		return false;
+	rte_delay_us_sleep(FULL_MS * 1000);
+	return true;
+}
+
 /* @return the connection, over which HOST came; or -errno */
 static int
 connect_host(const char *path, union uroce_mux_message *message)
 {
-	int fd = uroce_mux_connect(path);
-	const int ret = fd < 0 ? fd : recv_host(fd, message);
+	const time_t end = time(NULL) + (time_t)(REPLY_TIMEOUT_NS / 1000000000);
+	int fd, ret;
 
+	do {
+		fd = uroce_mux_connect(path);
+	} while (await_room(fd, end));
+	ret = fd < 0 ? fd : recv_host(fd, message);
 	if (ret == 0)
 		return fd;
 	close_fd(&fd);
@@ -534,7 +549,7 @@ prepare_shm(struct uroce_mux_client *client)
 }
 
 static int
-connect_mux(struct uroce_mux_client *client)
+try_to_connect(struct uroce_mux_client *client)
 {
 	int fd;
 
@@ -544,6 +559,18 @@ connect_mux(struct uroce_mux_client *client)
 	client->fd = fd < 0 ? -1 : fd;
 	pthread_mutex_unlock(&client->lock);
 	pthread_mutex_unlock(&fork_lock);
+	return fd;
+}
+
+static int
+connect_mux(struct uroce_mux_client *client)
+{
+	const time_t end = time(NULL) + (time_t)(REPLY_TIMEOUT_NS / 1000000000);
+	int fd;
+
+	do {
+		fd = try_to_connect(client);
+	} while (!atomic_load(&client->is_stopping) && await_room(fd, end));
 	return fd < 0 ? fd : send_hello(fd);
 }
 

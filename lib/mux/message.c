@@ -234,7 +234,7 @@ uroce_mux_listen(const char *path, unsigned mode)
 		return fd;
 	/* of a socket that is not listened at yet, the mode is nobody's gain */
 	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 && chmod(path, mode) == 0 &&
-	    listen(fd, 64) == 0)
+	    listen(fd, UROCE_MUX_BACKLOG) == 0)
 		return fd;
 	ret = -errno;
 	(void)close(fd);
