@@ -23,6 +23,7 @@
 
 /* Of all clients and readers at a time, so that users can have turns. */
 #define EVENTS  (CLIENTS_MAX + READERS_MAX + 8)
+#define ACCEPTS_MAX UROCE_MUX_BACKLOG /* connections accepted in a round */
 #define TICK_MS 10  /* while somebody is to be told something */
 #define DEAF_MS 100 /* without descriptors */
 
@@ -210,15 +211,19 @@ set_deaf(struct control *control, bool is_deaf)
 	(void)epoll_ctl(control->epoll_fd, EPOLL_CTL_MOD, control->listener, &event);
 }
 
+/* A whole queue in one round, so that a client does not wait for a round for each of those who connect and leave in a loop. */
 static void
-accept_one(struct control *control)
+accept_waiting(struct control *control)
 {
-	const int socket = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int socket = 0;
 
-	if (socket >= 0) {
-		accept_client(control, socket);
-		return;
+	for (unsigned i = 0; i < ACCEPTS_MAX && socket >= 0; i++) {
+		socket = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (socket >= 0)
+			accept_client(control, socket);
 	}
+	if (socket >= 0)
+		return;
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 		log_client_line("a client is kept waiting: %s", strerror(errno));
 		set_deaf(control, true);
@@ -383,7 +388,7 @@ handle_event(struct control *control, uint32_t of)
 {
 	switch (of) {
 	case LISTENER:
-		accept_one(control);
+		accept_waiting(control);
 		break;
 	case SIGNALS:
 		control->is_ending = true;

@@ -43,6 +43,7 @@
 #include "datapath/round.h"
 
 #define RETRY_MS 10 /* time between two attempts to connect */
+#define FULL_MS  1  /* time between two attempts while the queue of the listener is full */
 /* Time between attempts if uroced refused, or has been away for long. */
 #define SELDOM_MS        100
 #define NB_RETRIES       300 /* attempts after which uroced counts as away for long */
@@ -222,15 +223,32 @@ recv_host(int fd, union uroce_mux_message *message)
 }
 
 /*
+ * Wait if the queue of the listener is full. Other clients may fill it with connections that they open and close.
+ * @return whether to try again
+ */
+static bool
+await_room(int ret, time_t end)
+{
+	if (ret != -EAGAIN || time(NULL) > end)
+		return false;
+	rte_delay_us_sleep(FULL_MS * 1000);
+	return true;
+}
+
+/*
  * Connect, and receive the message HOST.
  * @return the connection, or -errno
  */
 static int
 connect_host(const char *path, union uroce_mux_message *message)
 {
-	int fd = uroce_mux_connect(path);
-	const int ret = fd < 0 ? fd : recv_host(fd, message);
+	const time_t end = time(NULL) + (time_t)(REPLY_TIMEOUT_NS / 1000000000);
+	int fd, ret;
 
+	do {
+		fd = uroce_mux_connect(path);
+	} while (await_room(fd, end));
+	ret = fd < 0 ? fd : recv_host(fd, message);
 	if (ret == 0)
 		return fd;
 	close_fd(&fd);
@@ -562,7 +580,7 @@ prepare_shm(struct uroce_mux_client *client)
 }
 
 static int
-connect_mux(struct uroce_mux_client *client)
+try_to_connect(struct uroce_mux_client *client)
 {
 	int fd;
 
@@ -572,6 +590,18 @@ connect_mux(struct uroce_mux_client *client)
 	client->fd = fd < 0 ? -1 : fd;
 	pthread_mutex_unlock(&client->lock);
 	pthread_mutex_unlock(&fork_lock);
+	return fd;
+}
+
+static int
+connect_mux(struct uroce_mux_client *client)
+{
+	const time_t end = time(NULL) + (time_t)(REPLY_TIMEOUT_NS / 1000000000);
+	int fd;
+
+	do {
+		fd = try_to_connect(client);
+	} while (!atomic_load(&client->is_stopping) && await_room(fd, end));
 	return fd < 0 ? fd : send_hello(fd);
 }
 

@@ -239,7 +239,7 @@ uroce_mux_listen(const char *path, unsigned mode)
 		return fd;
 	/* Before listen() nobody can connect, so the mode of bind() gives no access. */
 	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 && chmod(path, mode) == 0 &&
-	    listen(fd, 64) == 0)
+	    listen(fd, UROCE_MUX_BACKLOG) == 0)
 		return fd;
 	ret = -errno;
 	(void)close(fd);

@@ -38,6 +38,9 @@
 /** Default path of uroced's socket. */
 #define UROCE_MUX_SOCKET "/run/uroced/uroced.sock"
 
+/** Connections that wait to be accepted. A connect() beyond that fails with EAGAIN, and is tried again. */
+#define UROCE_MUX_BACKLOG 64
+
 /** QP numbers of a block. Block b has the numbers from b * UROCE_MUX_BLOCK on. */
 #define UROCE_MUX_BLOCK 256u
 

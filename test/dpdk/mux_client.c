@@ -8,9 +8,13 @@
 #include "mux_rig.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+#include <rte_common.h>
 #include <rte_cycles.h>
 
 #include "datapath/gid.h"
@@ -446,6 +450,71 @@ mux_client__another_MAC_is_another_host(void **state)
 	attached_end();
 }
 
+/* A listener, of which a test is the whole. */
+struct listener {
+	int fd;
+	int crowd[8192]; /* connections that wait to be accepted */
+	unsigned nb;
+};
+
+static void *
+query_host(void *arg)
+{
+	struct uroce_mux_host host;
+
+	*(int *)arg = uroce_mux_client_query_host(SOCKET, &host);
+	return NULL;
+}
+
+/* Whoever says HELLO hears HOST. @return whether this one did */
+static bool
+answer_one(const struct listener *listener)
+{
+	const int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	union uroce_mux_message message = { .this_host = { UROCE_MUX_HOST, UROCE_MUX_VERSION,
+							   switch_host } };
+	struct pollfd fds = { fd, POLLIN, 0 };
+	union uroce_mux_message said;
+	bool is_hello;
+	int other;
+
+	if (fd < 0)
+		return false;
+	(void)poll(&fds, 1, -1);
+	is_hello = uroce_mux_receive(fd, &said, &other) == 1;
+	if (is_hello)
+		assert_int_equal(uroce_mux_send(fd, &message, -1), 0);
+	(void)close(fd);
+	return is_hello;
+}
+
+/* So many connect at once that the queue is full: there is room as soon as some of them are accepted. */
+static void
+mux_client__a_full_queue_is_waited_for(void **state)
+{
+	static struct listener listener;
+	pthread_t thread;
+	int ret = 1;
+
+	(void)state;
+	listener.fd = uroce_mux_listen(SOCKET, 0600);
+	assert_true(listener.fd >= 0);
+	while ((listener.crowd[listener.nb] = uroce_mux_connect(SOCKET)) >= 0)
+		assert_true(++listener.nb < RTE_DIM(listener.crowd));
+	assert_int_equal(listener.crowd[listener.nb], -EAGAIN);
+	assert_int_equal(pthread_create(&thread, NULL, query_host, &ret), 0);
+	rte_delay_us_sleep(50000); /* that it has tried */
+	while (listener.nb > 0)
+		(void)close(listener.crowd[--listener.nb]);
+	while (pthread_tryjoin_np(thread, NULL) != 0) {
+		if (!answer_one(&listener))
+			rte_delay_us_sleep(100);
+	}
+	(void)close(listener.fd);
+	(void)unlink(SOCKET);
+	assert_int_equal(ret, 0);
+}
+
 int
 main(void)
 {
@@ -464,6 +533,7 @@ main(void)
 		cmocka_unit_test(mux_client__requests_live_through_restarts),
 		cmocka_unit_test(mux_client__a_full_lane_holds_back),
 		cmocka_unit_test(mux_client__refusals_are_errors),
+		cmocka_unit_test(mux_client__a_full_queue_is_waited_for),
 		cmocka_unit_test(mux_client__a_refusal_is_lived_with),
 		cmocka_unit_test(mux_client__addresses_follow_uroceds),
 		cmocka_unit_test(mux_client__another_MAC_is_another_host),

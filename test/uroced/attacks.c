@@ -5,9 +5,12 @@
  * two honest clients have lost nothing, and it holds no more than before.
  */
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -571,6 +575,74 @@ connections__opened_and_closed_at_once(void **state)
 	assert_true(nb > 1000);
 }
 
+#define NB_HELLOS 200u
+
+/* uroced does nothing until it is told to go on. */
+static void
+stop_daemon(void)
+{
+	assert_int_equal(kill(daemon_.pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(daemon_.pid, NULL, WUNTRACED), daemon_.pid);
+}
+
+/* All that are in the listener's queue: the last one says HELLO. @return how many */
+static unsigned
+fill_queue(int *sockets, unsigned room)
+{
+	const union uroce_mux_message hello = { .hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION } };
+	unsigned nb = 0;
+
+	while (nb < room && (sockets[nb] = uroce_mux_connect(daemon_.socket)) >= 0)
+		nb++;
+	assert_true(nb > 32 && nb < room);
+	assert_int_equal(uroce_mux_send(sockets[nb - 1], &hello, -1), 0);
+	return nb;
+}
+
+/* uroced answers one message of a client in a round. @return how many before who came last had an answer */
+static unsigned
+nb_answered_before_the_last(void)
+{
+	const union uroce_mux_message hello = { .hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION } };
+	int sockets[8192], got;
+	unsigned nb, nb_answered = 0;
+
+	peer_connect(&eve, daemon_.socket);
+	stop_daemon();
+	for (unsigned i = 0; i < NB_HELLOS; i++)
+		assert_int_equal(uroce_mux_send(eve.socket, &hello, -1), 0);
+	nb = fill_queue(sockets, 8192);
+	assert_int_equal(kill(daemon_.pid, SIGCONT), 0);
+	/* who sleeps is late */
+	while (uroce_mux_receive(sockets[nb - 1], &peer_message, &got) == -EAGAIN)
+		;
+	stop_daemon();
+	assert_int_equal(peer_message.type, UROCE_MUX_HOST);
+	while (uroce_mux_receive(eve.socket, &peer_message, &got) == 1)
+		nb_answered++;
+	assert_int_equal(kill(daemon_.pid, SIGCONT), 0);
+	for (unsigned i = 0; i < nb; i++)
+		(void)close(sockets[i]);
+	peer_hang_up(&eve);
+	return nb_answered;
+}
+
+/* Whoever comes waits for a round, and not for one for each who came before. Of some tries one counts, for we may be late to stop it. */
+static void
+connections__are_accepted_as_they_wait(void **state)
+{
+	unsigned least = UINT_MAX;
+
+	(void)state;
+	for (unsigned i = 0; i < 50 && least > 32; i++) {
+		const unsigned nb = nb_answered_before_the_last();
+
+		least = nb < least ? nb : least;
+	}
+	print_message("# %u rounds\n", least);
+	assert_true(least <= 32);
+}
+
 /* A user's clients are bounded; others come in as soon as these are gone. */
 static void
 connections__beyond_what_a_user_may_have(void **state)
@@ -698,6 +770,7 @@ main(int argc, char **argv)
 		ATTACK(messages__of_garbage),
 		ATTACK(messages__out_of_turn),
 		ATTACK(connections__opened_and_closed_at_once),
+		ATTACK(connections__are_accepted_as_they_wait),
 		ATTACK(connections__beyond_what_a_user_may_have),
 		ATTACK(client__that_never_reads),
 		ATTACK(bell__that_is_full_and_blocks),

@@ -88,6 +88,8 @@ become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_
 	/* a search for leaks would trace it */
 	if (is_confined)
 		(void)setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
+	/* what a terminal sends to its foreground is for the test alone */
+	(void)setpgid(0, 0);
 	/* the signal of our end is forgotten with the user */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	argv[8] = spec;
