@@ -22,10 +22,10 @@
 #include "user_turns.h"
 
 /* Of all clients and readers at a time, so that users can have turns. */
-#define EVENTS  (CLIENTS_MAX + READERS_MAX + 8)
+#define EVENTS      (CLIENTS_MAX + READERS_MAX + 8)
 #define ACCEPTS_MAX UROCE_MUX_BACKLOG /* connections accepted in a round */
-#define TICK_MS 10  /* while somebody is to be told something */
-#define DEAF_MS 100 /* without descriptors */
+#define TICK_MS     10                /* while somebody is to be told something */
+#define DEAF_MS     100               /* without descriptors */
 
 /* What an event is of: a client, by its slot, one of these, or a reader. */
 enum { LISTENER = CLIENTS_MAX, SIGNALS, BROKEN, LINK, ADDRS, READER };

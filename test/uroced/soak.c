@@ -24,6 +24,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ struct run {
 	unsigned nb_failed_children;
 };
 
-static volatile sig_atomic_t is_interrupted;
+static atomic_bool is_interrupted;
 
 /* --- output -------------------------------------------------------------------------------------- */
 
