@@ -102,11 +102,11 @@ find_own(void)
 const char *
 runtime_folder(void)
 {
-	const char *const said = secure_getenv("RUNTIME_DIRECTORY");
+	const char *const folder = secure_getenv("RUNTIME_DIRECTORY");
 	const char *const usual = getuid() == 0 ? "/var/run" : secure_getenv("XDG_RUNTIME_DIR");
 
-	if (said != NULL)
-		return said;
+	if (folder != NULL)
+		return folder;
 	if (own[0] != '\0')
 		return own;
 	return usual != NULL && is_usable(usual) ? usual : find_own();

@@ -395,16 +395,16 @@ static int
 run_pump(struct pump *pump)
 {
 	struct session *session = pump->session;
-	bool is_told = is_progress_told(pump);
+	bool is_shown = is_progress_told(pump);
 	int result;
 
 	stages_begin(&session->stages);
 	pump->begin_tsc = pump->told_tsc = rte_rdtsc();
 	while ((result = pump_round(pump, session->is_requester)) == 0)
-		if (is_told)
+		if (is_shown)
 			tell_progress(pump);
 	stages_end(&session->stages);
-	if (is_told)
+	if (is_shown)
 		fprintf(stderr, "\r%40s\r", "");
 	if (result < 0) {
 		if (session->is_requester)

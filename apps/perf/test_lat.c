@@ -376,15 +376,15 @@ static int
 run_client(struct pingpong *pp)
 {
 	const struct sync none = { 0 };
-	bool is_told = pp->goal == UINT64_MAX && isatty(STDERR_FILENO);
+	bool is_shown = pp->goal == UINT64_MAX && isatty(STDERR_FILENO);
 
 	while (!is_client_through(pp)) {
 		if (client_round(pp) < 0)
 			return -1;
-		if (is_told)
+		if (is_shown)
 			tell_progress(pp);
 	}
-	if (is_told)
+	if (is_shown)
 		fprintf(stderr, "\r%40s\r", "");
 	if (wait_completions(pp, 0) != 0)
 		return -1;

@@ -46,7 +46,7 @@ wait_for_sleep(void)
 static void
 expect_frames_wake(const char *keys)
 {
-	uint64_t nb_notices, nb_bells, nb_naps;
+	uint64_t nb_notices, nb_doorbells, nb_naps;
 
 	attached_begin(keys);
 	for (unsigned i = 0; i < dev_a->nb_workers; i++) {
@@ -55,7 +55,7 @@ expect_frames_wake(const char *keys)
 	}
 	wait_for_sleep();
 	nb_notices = atomic_load(&service()->rx_wakeups);
-	nb_bells = atomic_load(&attached_stats(0)->doorbells);
+	nb_doorbells = atomic_load(&attached_stats(0)->doorbells);
 	for (unsigned i = 0; i < 10; i++) {
 		rig_post_send(attached_qp[0], IBV_WR_RDMA_WRITE, i, 0, 100, attached_qp[1], 0);
 		assert_int_equal(rig_wait(&attached_qp[0]->scq).status, IBV_WC_SUCCESS);
@@ -66,7 +66,7 @@ expect_frames_wake(const char *keys)
 	 * frame also causes a probe
 	 */
 	assert_true(atomic_load(&service()->rx_wakeups) - nb_notices >= 5);
-	assert_true(atomic_load(&attached_stats(0)->doorbells) - nb_bells >= 10);
+	assert_true(atomic_load(&attached_stats(0)->doorbells) - nb_doorbells >= 10);
 	/*
 	 * only the link check ends the sleep otherwise: a sleep and a timed sleep before it each
 	 * time

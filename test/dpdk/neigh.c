@@ -442,8 +442,8 @@ neigh_input__no_entry_of_what_is_no_other_host(void **state)
 		expect_no_nd_entry(na_answer, sizeof(na_answer), ND_TARGET, ip);
 		if (ip[10] != 0xff || memcmp(ip, peer_v4, 16) == 0)
 			continue;
-		for (unsigned is_answer = 0; is_answer < 2; is_answer++) {
-			memcpy(buf, is_answer ? arp_answer : arp_request, sizeof(arp_request));
+		for (unsigned is_reply = 0; is_reply < 2; is_reply++) {
+			memcpy(buf, is_reply ? arp_answer : arp_request, sizeof(arp_request));
 			memcpy(buf + 28, ip + 12, 4);
 			len = sizeof(arp_request);
 			(void)uroce_neigh_input(neigh, buf, &len, ROOM, NOW);

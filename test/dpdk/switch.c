@@ -263,27 +263,27 @@ take_ends(struct client *client)
 static void
 attach(struct a_switch *sw, struct client *client, const union uroce_mux_message *message, int fd)
 {
-	const struct uroce_mux_attach *said = &message->attach;
-	union uroce_mux_message answer = { .attached = { UROCE_MUX_ATTACHED, 0 } };
+	const struct uroce_mux_attach *request = &message->attach;
+	union uroce_mux_message response = { .attached = { UROCE_MUX_ATTACHED, 0 } };
 	uint32_t nb = 0;
 
-	assert_null(uroce_shm_check(&said->plan, fd, sw->conf.host.frame_limit));
-	assert_int_equal(uroce_shm_map(&client->shm, &said->plan, fd), 0);
-	assert_null(uroce_shm_seal(&said->plan, fd));
+	assert_null(uroce_shm_check(&request->plan, fd, sw->conf.host.frame_limit));
+	assert_int_equal(uroce_shm_map(&client->shm, &request->plan, fd), 0);
+	assert_null(uroce_shm_seal(&request->plan, fd));
 	client->has_block = calloc(UROCE_MUX_BLOCKS, sizeof(bool));
 	assert_non_null(client->has_block);
-	for (uint32_t i = 0; i < said->nb_leases && !sw->conf.is_forgetful; i++) {
-		const struct uroce_mux_lease *lease = &said->lease[i];
+	for (uint32_t i = 0; i < request->nb_leases && !sw->conf.is_forgetful; i++) {
+		const struct uroce_mux_lease *lease = &request->lease[i];
 
 		if (lease->token != ticket_of(lease->block) || is_somebodys(sw, lease->block))
 			continue;
 		client->has_block[lease->block] = true;
-		answer.attached.block[nb++] = lease->block;
+		response.attached.block[nb++] = lease->block;
 	}
-	answer.attached.nb_good = nb;
+	response.attached.nb_good = nb;
 	take_ends(client);
 	client->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	assert_int_equal(uroce_mux_send(client->fd, &answer, client->doorbell), 0);
+	assert_int_equal(uroce_mux_send(client->fd, &response, client->doorbell), 0);
 	client->is_attached = true;
 	atomic_fetch_add(&sw->nb_clients, 1);
 }
@@ -291,7 +291,7 @@ attach(struct a_switch *sw, struct client *client, const union uroce_mux_message
 static void
 lease(struct a_switch *sw, struct client *client, uint32_t nb)
 {
-	union uroce_mux_message answer = { .leased = { UROCE_MUX_LEASED, 0 } };
+	union uroce_mux_message response = { .leased = { UROCE_MUX_LEASED, 0 } };
 
 	for (uint32_t i = 0; i < nb; i++) {
 		if (sw->conf.nb_blocks > 0 && sw->next_block > sw->conf.nb_blocks)
@@ -299,12 +299,12 @@ lease(struct a_switch *sw, struct client *client, uint32_t nb)
 		while (is_somebodys(sw, sw->next_block))
 			sw->next_block++;
 		client->has_block[sw->next_block] = true;
-		answer.leased.lease[i].block = sw->next_block;
-		answer.leased.lease[i].token = ticket_of(sw->next_block);
-		answer.leased.nb++;
+		response.leased.lease[i].block = sw->next_block;
+		response.leased.lease[i].token = ticket_of(sw->next_block);
+		response.leased.nb++;
 		sw->next_block++;
 	}
-	assert_int_equal(uroce_mux_send(client->fd, &answer, -1), 0);
+	assert_int_equal(uroce_mux_send(client->fd, &response, -1), 0);
 }
 
 static void

@@ -617,13 +617,14 @@ zero_copy__what_an_mkey_makes_is_never_lent(void **state)
 	assert_int_equal(nb_lent(), NB_FRAMES);
 	assert_int_equal(uroce_mr_nb_tx_refs(dev->mrs, qp->key), NB_FRAMES);
 	for (unsigned i = 0; i < NB_FRAMES; i++) {
-		const struct rte_mbuf *lent = keeper.clone[i], *made = keeper.clone[NB_FRAMES + i];
-		const uint32_t at = i == 0 ? 54 + 16 : 54, len = lent->pkt_len - at - 4;
+		const struct rte_mbuf *zero_copied = keeper.clone[i],
+				      *made = keeper.clone[NB_FRAMES + i];
+		const uint32_t at = i == 0 ? 54 + 16 : 54, len = zero_copied->pkt_len - at - 4;
 
-		assert_int_equal(lent->nb_segs, 3);
+		assert_int_equal(zero_copied->nb_segs, 3);
 		assert_int_equal(made->nb_segs, 1);
-		assert_int_equal(made->pkt_len, lent->pkt_len);
-		read_frame(lent, at, len, payload[0]);
+		assert_int_equal(made->pkt_len, zero_copied->pkt_len);
+		read_frame(zero_copied, at, len, payload[0]);
 		read_frame(made, at, len, payload[1]);
 		assert_memory_equal(payload[0], payload[1], len);
 	}

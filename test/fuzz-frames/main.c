@@ -171,9 +171,9 @@ attack(struct run *run, struct frame *frame)
 
 /* Choose the queue of a frame at random, so that half of the frames arrive at the wrong worker. */
 static unsigned
-pick_worker(struct run *run, unsigned asleep)
+pick_worker(struct run *run, unsigned sleeping)
 {
-	return asleep < TARGET_WORKERS ? 0 : rng_below(&run->rng, TARGET_WORKERS);
+	return sleeping < TARGET_WORKERS ? 0 : rng_below(&run->rng, TARGET_WORKERS);
 }
 
 static enum feed
@@ -188,7 +188,7 @@ static bool
 run_burst(struct run *run)
 {
 	static struct frame frame;
-	const unsigned asleep = run->nb_bursts % SLEEP_EVERY < SLEEP_BURSTS ? 1 : TARGET_WORKERS;
+	const unsigned sleeping = run->nb_bursts % SLEEP_EVERY < SLEEP_BURSTS ? 1 : TARGET_WORKERS;
 	const enum feed feed = feed_now(run);
 
 	for (unsigned i = 0; i < BURST && run->nb_mutated < run->nb_wanted; i++) {
@@ -200,9 +200,9 @@ run_burst(struct run *run)
 			run->nb_valid++;
 		else
 			attack(run, &frame);
-		fabric_send(&run->fabric, &frame, pick_worker(run, asleep), &run->rng);
+		fabric_send(&run->fabric, &frame, pick_worker(run, sleeping), &run->rng);
 	}
-	fabric_run(&run->fabric, feed, asleep);
+	fabric_run(&run->fabric, feed, sleeping);
 	fabric_wait_ns(20000 + (rng_once_in(&run->rng, 64) ? 2000000 : 0));
 	run->nb_bursts++;
 	if (!victims_tend(&run->victims))

@@ -487,13 +487,13 @@ static void (*const deeds[])(struct bytes *in) = {
 static void
 begin(struct bytes *in)
 {
-	struct uroce_mux_host told = { .frame_limit = ROOM, .nb_addr = 2 };
+	struct uroce_mux_host host = { .frame_limit = ROOM, .nb_addr = 2 };
 	struct uroce_neigh_conf neigh = { .nb_addr = 2 };
 
-	memcpy(told.mac, our_mac, 6);
+	memcpy(host.mac, our_mac, 6);
 	memcpy(neigh.mac, our_mac, 6);
 	for (unsigned i = 0; i < 2; i++) {
-		memcpy(told.addr[i].ip, our_ip[i], 16);
+		memcpy(host.addr[i].ip, our_ip[i], 16);
 		memcpy(neigh.addr[i].ip, our_ip[i], 16);
 		neigh.addr[i].prefix_len = i ? 64 : 96 + 24;
 	}
@@ -502,7 +502,7 @@ begin(struct bytes *in)
 	data.read_clock = uroce_clock_ns;
 	data.broken_fd = -1;
 	wire_init(&data.wire, &port, uroce_neigh_create(&neigh));
-	frame_host_set(&data.host, &told);
+	frame_host_set(&data.host, &host);
 	uroce_clock_base += UINT64_C(1000000000);
 	data.now_ns = uroce_clock_ns();
 	atomic_store(&port.is_up, true);

@@ -97,15 +97,15 @@ control_ask_reader(struct control *from, struct client *client, struct reader_jo
 static void
 answer_job(void)
 {
-	static struct reader_answer answer;
+	static struct reader_answer response;
 	struct client *client = control.client[asked.job.slot];
-	const int fd = reader_do(&asked.job, asked.fd, &answer);
+	const int fd = reader_do(&asked.job, asked.fd, &response);
 
 	(void)close(asked.fd);
 	asked.is_due = false;
 	if (client) {
 		client->reader = -1;
-		handler_take_reply(&control, client, &answer, fd);
+		handler_take_reply(&control, client, &response, fd);
 	}
 	if (fd >= 0)
 		(void)close(fd);

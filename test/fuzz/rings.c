@@ -79,14 +79,14 @@ static void
 poll(struct bytes *in)
 {
 	struct ibv_wc wc[8];
-	const int asked = bytes_u8(in) % 9;
-	const int nb = uroce_cq_poll(&cq, asked, wc);
+	const int wanted = bytes_u8(in) % 9;
+	const int nb = uroce_cq_poll(&cq, wanted, wc);
 
 	if (nb < 0) {
 		expect(model.is_overrun && model.nb == 0);
 		return;
 	}
-	expect(nb == (model.nb < (unsigned)asked ? (int)model.nb : asked));
+	expect(nb == (model.nb < (unsigned)wanted ? (int)model.nb : wanted));
 	for (int i = 0; i < nb; i++)
 		expect(wc[i].wr_id == model.entries[i].wr_id);
 	forget(0, (unsigned)nb);

@@ -174,13 +174,13 @@ await_done(struct end *end, unsigned nb)
 static uint32_t
 await_word(struct end *end)
 {
-	uint32_t said;
+	uint32_t number;
 
 	while (end->said < 0)
 		poll_one(end);
-	said = (uint32_t)end->said;
+	number = (uint32_t)end->said;
 	end->said = -1;
-	return said;
+	return number;
 }
 
 static uint8_t
@@ -218,16 +218,16 @@ receive_all(struct end *end)
 {
 	for (uint32_t number = 1;; number++) {
 		const uint8_t *const block = end->buf + number % NB * BLOCK;
-		const uint32_t said = await_word(end);
+		const uint32_t sent = await_word(end);
 		uint64_t count;
 
 		post_recv(end);
 		memcpy(&count, end->buf + NB * BLOCK, sizeof(count));
-		if (said == 0) {
+		if (sent == 0) {
 			check(count == number - 1, "the count at the end");
 			return;
 		}
-		check(said == number, "a message was lost, or came twice");
+		check(sent == number, "a message was lost, or came twice");
 		check(count == number, "it was not counted once");
 		for (uint32_t i = 0; i < BLOCK; i++)
 			check(block[i] == byte_of(number, i), "another byte");

@@ -19,12 +19,13 @@ drain(const struct port *port)
 	const uint64_t silence = (uint64_t)(SIDE_LEAVE_S / 2 * (double)rte_get_tsc_hz());
 	struct rte_mbuf *frames[LIMIT_BURST_MAX];
 
-	for (uint64_t heard = rte_rdtsc(); rte_rdtsc() - heard < silence && !port_is_stopped();) {
+	for (uint64_t last_rx = rte_rdtsc();
+	     rte_rdtsc() - last_rx < silence && !port_is_stopped();) {
 		const unsigned nb = rte_eth_rx_burst(port->id, 0, frames, LIMIT_BURST_MAX);
 
 		if (nb > 0) {
 			rte_pktmbuf_free_bulk(frames, nb);
-			heard = rte_rdtsc();
+			last_rx = rte_rdtsc();
 		}
 	}
 }

@@ -102,17 +102,17 @@ take(struct player *player, uint32_t *psn)
 {
 	struct rte_mbuf *frames[BURST];
 	const unsigned nb = rte_eth_rx_burst(player->port->id, 0, frames, BURST);
-	bool has_come = false;
+	bool has_arrived = false;
 
 	for (unsigned i = 0; i < nb; i++) {
 		if (!take_frame(player, frames[i]))
 			continue;
 		*psn = shape_psn(rte_pktmbuf_mtod(frames[i], const uint8_t *));
-		has_come = true;
+		has_arrived = true;
 	}
 	if (nb > 0)
 		rte_pktmbuf_free_bulk(frames, nb);
-	return has_come;
+	return has_arrived;
 }
 
 static uint64_t
@@ -127,7 +127,7 @@ ticks(double seconds)
 static uint64_t
 ping_once(struct player *player)
 {
-	const uint64_t begin = rte_rdtsc(), patience = ticks(LOST_S);
+	const uint64_t begin = rte_rdtsc(), timeout = ticks(LOST_S);
 	uint32_t psn = 0;
 	uint64_t now;
 
@@ -135,12 +135,12 @@ ping_once(struct player *player)
 	if (!send_frame(player))
 		return 0;
 	do {
-		const bool has_come = take(player, &psn);
+		const bool has_arrived = take(player, &psn);
 
 		now = rte_rdtsc();
-		if (has_come && psn == player->psn)
+		if (has_arrived && psn == player->psn)
 			return now - begin;
-	} while (now - begin < patience && !port_is_stopped());
+	} while (now - begin < timeout && !port_is_stopped());
 	return 0;
 }
 
@@ -158,7 +158,7 @@ static int
 ping_for(struct player *player, double seconds, struct samples *samples)
 {
 	const uint64_t end = rte_rdtsc() + ticks(seconds);
-	uint64_t now, heard = rte_rdtsc();
+	uint64_t now, last_rx = rte_rdtsc();
 
 	samples->nb = samples->nb_lost = 0;
 	while (((now = rte_rdtsc()) < end || samples->nb == 0) && samples->nb < SAMPLES_MAX &&
@@ -168,8 +168,8 @@ ping_for(struct player *player, double seconds, struct samples *samples)
 		walk(player);
 		if (sample > 0) {
 			samples->ticks[samples->nb++] = sample;
-			heard = now;
-		} else if (now - heard >
+			last_rx = now;
+		} else if (now - last_rx >
 			   ticks(player->has_begun ? SIDE_SILENCE_S : SIDE_PATIENCE_S)) {
 			fprintf(stderr, "limit: no frame came back\n");
 			return -ETIMEDOUT;
@@ -236,16 +236,16 @@ int
 side_pong(const struct port *port, const struct limit_options *opt)
 {
 	struct player player;
-	uint64_t heard;
+	uint64_t last_rx;
 	int ret = init(&player, port, opt);
 
-	heard = rte_rdtsc();
+	last_rx = rte_rdtsc();
 	while (ret == 0 && !player.is_ended && !port_is_stopped()) {
 		if (take(&player, &player.psn)) {
 			(void)send_frame(&player);
 			walk(&player);
-			heard = rte_rdtsc();
-		} else if (rte_rdtsc() - heard >
+			last_rx = rte_rdtsc();
+		} else if (rte_rdtsc() - last_rx >
 			   ticks(player.has_begun ? SIDE_SILENCE_S : SIDE_PATIENCE_S)) {
 			fprintf(stderr, "limit: %s\n",
 				player.has_begun ? "the frames stopped coming" : "no frame came");

@@ -217,10 +217,10 @@ look_again(const struct port *port)
 bool
 port_wait_link(const struct port *port, double seconds)
 {
-	const unsigned nb_looks = (unsigned)(seconds * 100);
+	const unsigned nb_checks = (unsigned)(seconds * 100);
 	struct rte_eth_link link;
 
-	for (unsigned i = 1; i <= nb_looks && !port_is_stopped(); i++) {
+	for (unsigned i = 1; i <= nb_checks && !port_is_stopped(); i++) {
 		if (rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status)
 			return true;
 		if (i % 50 == 0)

@@ -139,19 +139,19 @@ poll_for(struct sink *sink, double seconds, uint64_t max, bool is_begun)
 {
 	const uint64_t hz = rte_get_tsc_hz();
 	const double silence = is_begun ? SIDE_SILENCE_S : SIDE_PATIENCE_S;
-	uint64_t heard = rte_rdtsc();
-	uint64_t end = is_begun ? heard + (uint64_t)(seconds * (double)hz) : UINT64_MAX;
-	uint64_t now = heard;
+	uint64_t last_rx = rte_rdtsc();
+	uint64_t end = is_begun ? last_rx + (uint64_t)(seconds * (double)hz) : UINT64_MAX;
+	uint64_t now = last_rx;
 
 	while (now < end && sink->frames < max && !port_is_stopped()) {
 		const unsigned nb = poll(sink);
 
 		now = rte_rdtsc();
 		if (nb > 0) {
-			heard = now;
+			last_rx = now;
 			if (end == UINT64_MAX)
 				end = now + (uint64_t)(seconds * (double)hz);
-		} else if ((double)(now - heard) > silence * (double)hz) {
+		} else if ((double)(now - last_rx) > silence * (double)hz) {
 			return false;
 		}
 	}

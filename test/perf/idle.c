@@ -101,14 +101,14 @@ await(void)
 	struct ibv_cq *from;
 	struct ibv_wc wc;
 	void *context;
-	uint64_t awake_ns;
+	uint64_t wake_ns;
 
 	side_wait_fd(&side, channel->fd);
 	check(uroce_get_cq_event(channel, &from, &context) == 0, "no event");
-	awake_ns = now_ns();
+	wake_ns = now_ns();
 	uroce_ack_cq_events(cq, 1);
 	check(ibv_poll_cq(cq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS, "no completion");
-	return awake_ns;
+	return wake_ns;
 }
 
 static uint64_t

@@ -433,18 +433,19 @@ check_limits(struct qp *qp)
 {
 	struct shared *const own[XRC_SRQS] = { qp->shared };
 	struct shared *const *all = qp->srqs[0] ? qp->srqs : own;
-	const struct uroce_srq *told[XRC_SRQS + 1] = { NULL };
+	const struct uroce_srq *limited[XRC_SRQS + 1] = { NULL };
 	unsigned nb = 0;
 
 	if (!qp->shared)
 		return;
 	while ((qp->qpc.events & UROCE_QPC_SRQ_LIMIT) && nb <= XRC_SRQS &&
-	       (told[nb] = uroce_qpc_limited_srq(&qp->qpc)))
+	       (limited[nb] = uroce_qpc_limited_srq(&qp->qpc)))
 		nb++;
 	if (qp->qpc.events & UROCE_QPC_SRQ_LIMIT && !nb)
 		world_complain(qp->world, "qp 0x%x: a limit was reached, of no queue", qp->qpn);
 	for (unsigned i = 0; i < XRC_SRQS && all[i]; i++)
-		shared_check_limit(all[i], told[0] == &all[i]->srq || told[1] == &all[i]->srq);
+		shared_check_limit(all[i],
+				   limited[0] == &all[i]->srq || limited[1] == &all[i]->srq);
 }
 
 void
@@ -485,11 +486,11 @@ void
 ledger_end(struct qp *qp)
 {
 	struct world *world = qp->world;
-	const bool is_dead = qp->qpc.state == IBV_QPS_ERR;
+	const bool is_error = qp->qpc.state == IBV_QPS_ERR;
 
 	if (qp->is_forged)
 		return;
-	if (!is_dead) {
+	if (!is_error) {
 		/* the last requests may have been unsignaled */
 		while (qp->done < qp->nb_posted && !is_signaled(qp, &qp->reqs[qp->done])) {
 			succeed(qp, &qp->reqs[qp->done]);
@@ -499,10 +500,10 @@ ledger_end(struct qp *qp)
 	if (qp->done != qp->nb_posted)
 		world_complain(world, "qp 0x%x: %u of %u requests are complete when all is over",
 			       qp->qpn, qp->done, qp->nb_posted);
-	if (is_dead && qp->shared && !qp->srqs[0] && !qp->is_last_wqe)
+	if (is_error && qp->shared && !qp->srqs[0] && !qp->is_last_wqe)
 		world_complain(world, "qp 0x%x is in ERR, and nobody was told of the last WQE",
 			       qp->qpn);
-	if (is_dead && !qp->shared && qp->nb_recv_done != qp->nb_recv_posted)
+	if (is_error && !qp->shared && qp->nb_recv_done != qp->nb_recv_posted)
 		world_complain(world, "qp 0x%x: %u of %u receives came back from ERR", qp->qpn,
 			       qp->nb_recv_done, qp->nb_recv_posted);
 }

@@ -553,22 +553,22 @@ mkey_is_there(const struct mkey *mkey, uint32_t from, uint32_t to)
 void
 mkey_ask(struct mkey *mkey, const struct uroce_mkey_error *due)
 {
-	struct uroce_mkey_error told, again;
+	struct uroce_mkey_error error, again;
 	struct uroce_mr_table *mrs = mkey->owner->host->mrs;
 
-	if (uroce_mkey_check(mrs, mkey->key, &told) || uroce_mkey_check(mrs, mkey->key, &again))
+	if (uroce_mkey_check(mrs, mkey->key, &error) || uroce_mkey_check(mrs, mkey->key, &again))
 		world_complain(mkey->owner->world, "mkey 0x%x is none", mkey->key);
-	else if (told.sig.fault != due->sig.fault || told.offset != due->offset ||
-		 told.sig.actual != due->sig.actual || told.sig.expected != due->sig.expected)
+	else if (error.sig.fault != due->sig.fault || error.offset != due->offset ||
+		 error.sig.actual != due->sig.actual || error.sig.expected != due->sig.expected)
 		world_complain(
 			mkey->owner->world,
 			"mkey 0x%x of qp 0x%x tells fault %u (0x%llx, 0x%llx) at %llu, and not %u "
 			"(0x%llx, 0x%llx) at %llu",
-			mkey->key, mkey->owner->qpn, told.sig.fault,
-			(unsigned long long)told.sig.actual, (unsigned long long)told.sig.expected,
-			(unsigned long long)told.offset, due->sig.fault,
-			(unsigned long long)due->sig.actual, (unsigned long long)due->sig.expected,
-			(unsigned long long)due->offset);
+			mkey->key, mkey->owner->qpn, error.sig.fault,
+			(unsigned long long)error.sig.actual,
+			(unsigned long long)error.sig.expected, (unsigned long long)error.offset,
+			due->sig.fault, (unsigned long long)due->sig.actual,
+			(unsigned long long)due->sig.expected, (unsigned long long)due->offset);
 	else if (again.sig.fault)
 		world_complain(mkey->owner->world, "mkey 0x%x tells an error twice", mkey->key);
 }

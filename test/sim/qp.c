@@ -317,10 +317,10 @@ qp_plan(struct qp *qp)
 static int
 make_list(struct qp *qp, const struct request *req, struct ibv_sge *sge)
 {
-	const bool is_answer = request_is_atomic(req) || req->opcode == IBV_WR_RDMA_READ;
+	const bool has_response_data = request_is_atomic(req) || req->opcode == IBV_WR_RDMA_READ;
 	uint32_t left = request_is_atomic(req) ? 8 : req->len;
-	const bool is_own = is_answer || req->bytes;
-	const struct mkey *mkey = is_answer ? req->into : req->from;
+	const bool is_own = has_response_data || req->bytes;
+	const struct mkey *mkey = has_response_data ? req->into : req->from;
 	uint64_t at = is_own ? qp->iova + req->local : NOISE_IOVA + req->src;
 	uint32_t nb_max = qp->conf.max_sge < SGE_PARTS ? qp->conf.max_sge : SGE_PARTS;
 	uint32_t lkey = is_own ? qp->key : qp->host->noise_key;

@@ -19,16 +19,15 @@
 #define NB_LIVES       24
 #define NB_PASSES      2
 #define LIFE_MAX_NS    200000
-#define GAP_MAX_NS                                                                                 \
 /* time between two rounds of a host: a frame that has arrived is not received at once */
-20000
+#define GAP_MAX_NS 20000
 
-	/*
+/*
  * Receive all frames that are on the network, and the responses to them. Other QPs send frames
  * meanwhile, so the loop has a fixed number of passes instead of waiting for an empty network.
  */
-	static void
-	take_arrived(struct world *world)
+static void
+take_arrived(struct world *world)
 {
 	for (unsigned pass = 0; pass < NB_PASSES; pass++) {
 		world_run(world, world->now_ns);

@@ -89,11 +89,11 @@ list__names_devices_and_reuses_numbers(void **state)
 static void
 destroy__refuses_strangers(void **state)
 {
-	struct ibv_device stranger = { 0 };
+	struct ibv_device unknown = { 0 };
 
 	(void)state;
 	assert_int_equal(uroce_destroy_device(NULL), EINVAL);
-	assert_int_equal(uroce_destroy_device(&stranger), EINVAL);
+	assert_int_equal(uroce_destroy_device(&unknown), EINVAL);
 }
 
 /* --- with a device ------------------------------------------------------------------------------- */

@@ -195,9 +195,10 @@ parent__is_the_same_domain(void **state)
 static void
 parent__lends_its_address_handles(void **state)
 {
-	struct ibv_pd *pd = alloc_parent(net.a.pd, NULL), *stranger = uroce_alloc_pd(net.a.context);
+	struct ibv_pd *pd = alloc_parent(net.a.pd, NULL),
+		      *unrelated = uroce_alloc_pd(net.a.context);
 	struct ibv_ah_attr attr = ah_attr_to(&net.b, ADDR_GID);
-	struct ibv_ah *ah = uroce_create_ah(pd, &attr), *other = uroce_create_ah(stranger, &attr);
+	struct ibv_ah *ah = uroce_create_ah(pd, &attr), *other = uroce_create_ah(unrelated, &attr);
 	struct ibv_sge sge = sge_of(&net.a, 0, 8);
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = 1,
@@ -215,7 +216,7 @@ parent__lends_its_address_handles(void **state)
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(uroce_destroy_ah(ah), 0);
 	assert_int_equal(uroce_destroy_ah(other), 0);
-	assert_int_equal(uroce_dealloc_pd(stranger), 0);
+	assert_int_equal(uroce_dealloc_pd(unrelated), 0);
 	assert_int_equal(uroce_dealloc_pd(pd), 0);
 }
 
@@ -327,31 +328,31 @@ import_pd__refuses_domains_of_other_contexts(void **state)
  * @return the byte that it read
  */
 static int
-child(const uint8_t *buf, int told)
+child(const uint8_t *buf, int go)
 {
 	char byte;
 
-	return read(told, &byte, 1) == 1 ? buf[0] : 0xff;
+	return read(go, &byte, 1) == 1 ? buf[0] : 0xff;
 }
 
 /* fork() with regions that were registered before ibv_fork_init(3). */
 static void
 fork__leaves_the_parents_regions_to_the_parent(void **state)
 {
-	int told[2], status;
+	int go[2], status;
 
 	(void)state;
 	assert_int_equal(uroce_is_fork_initialized(), IBV_FORK_UNNEEDED);
 	assert_int_equal(uroce_fork_init(), 0);
 	assert_int_equal(uroce_is_fork_initialized(), IBV_FORK_UNNEEDED);
 	pair_connect(&net);
-	assert_int_equal(pipe(told), 0);
+	assert_int_equal(pipe(go), 0);
 	net.b.buf[0] = 1;
 	const pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(child(net.b.buf, told[0]));
+		_exit(child(net.b.buf, go[0]));
 	/* a page that parent and child share: the worker writes it first */
 	net.a.buf[0] = 2;
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 1), 0);
@@ -362,12 +363,12 @@ fork__leaves_the_parents_regions_to_the_parent(void **state)
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_READ, 2, sge_of(&net.a, 4096, 1), 8192);
 	expect_wc(&net, net.a.scq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(net.a.buf[4096], 3);
-	assert_int_equal(write(told[1], "", 1), 1);
+	assert_int_equal(write(go[1], "", 1), 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 1);
-	close(told[0]);
-	close(told[1]);
+	close(go[0]);
+	close(go[1]);
 }
 
 #define HUGE ((size_t)2 << 20)
@@ -403,7 +404,7 @@ fork__of_huge_pages(void **state)
 		.sg_list = &sge,
 		.num_sge = 1,
 	};
-	int told[2], status;
+	int go[2], status;
 	void *map;
 	uint8_t *const huge = map_huge(&map);
 
@@ -413,12 +414,12 @@ fork__of_huge_pages(void **state)
 
 	assert_non_null(mr);
 	pair_connect(&net);
-	assert_int_equal(pipe(told), 0);
+	assert_int_equal(pipe(go), 0);
 	const pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(child(huge, told[0]));
+		_exit(child(huge, go[0]));
 	memset(net.a.buf, 2, 8);
 	wr.wr.rdma.remote_addr = (uintptr_t)huge;
 	wr.wr.rdma.rkey = mr->rkey;
@@ -426,12 +427,12 @@ fork__of_huge_pages(void **state)
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
 	assert_memory_equal(huge, net.a.buf, 8);
 	assert_int_equal(huge[8], 1);
-	assert_int_equal(write(told[1], "", 1), 1);
+	assert_int_equal(write(go[1], "", 1), 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 1);
-	close(told[0]);
-	close(told[1]);
+	close(go[0]);
+	close(go[1]);
 	assert_int_equal(uroce_dereg_mr(mr), 0);
 	munmap(map, map == huge ? HUGE : 2 * HUGE);
 }

@@ -76,11 +76,11 @@ teardown(void **state)
 }
 
 static void
-expect_change(struct ibv_context *told)
+expect_change(struct ibv_context *context)
 {
 	struct ibv_async_event event;
 
-	assert_int_equal(uroce_get_async_event(told, &event), 0);
+	assert_int_equal(uroce_get_async_event(context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_GID_CHANGE);
 	assert_int_equal(event.element.port_num, 1);
 	uroce_ack_async_event(&event);

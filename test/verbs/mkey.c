@@ -656,7 +656,7 @@ static void
 post_transaction(void)
 {
 	struct ibv_sge data = { .length = LEN, .lkey = mkey[0]->lkey };
-	struct ibv_sge answer = sge_of(&net.a, 4096, 16);
+	struct ibv_sge reply = sge_of(&net.a, 4096, 16);
 	struct ibv_send_wr *bad;
 	struct ibv_send_wr wr[] = {
 		{ .wr_id = 1,
@@ -668,7 +668,7 @@ post_transaction(void)
 		{ .wr_id = 1,
 		  .opcode = IBV_WR_SEND,
 		  .send_flags = IBV_SEND_FENCE,
-		  .sg_list = &answer,
+		  .sg_list = &reply,
 		  .num_sge = 1 },
 	};
 

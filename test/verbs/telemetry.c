@@ -55,12 +55,12 @@ ask_by(int fd, const char *command, char answer[ANSWER_LEN])
 static const char *
 ask(const char *command)
 {
-	static char answer[ANSWER_LEN];
+	static char response[ANSWER_LEN];
 	const int fd = dial();
 
-	ask_by(fd, command, answer);
+	ask_by(fd, command, response);
 	close(fd);
-	return answer;
+	return response;
 }
 
 static const char *
@@ -73,23 +73,23 @@ ask_qp(const char *device, uint32_t qpn)
 }
 
 static uint64_t
-number(const char *answer, const char *name)
+number(const char *response, const char *name)
 {
 	char key[64];
 	const char *at;
 
 	snprintf(key, sizeof(key), "\"%s\":", name);
-	at = strstr(answer, key);
+	at = strstr(response, key);
 	if (at == NULL)
-		fail_msg("there is no %s in %s", name, answer);
+		fail_msg("there is no %s in %s", name, response);
 	return at != NULL ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
 static void
-expect_text(const char *answer, const char *text)
+expect_text(const char *response, const char *text)
 {
-	if (strstr(answer, text) == NULL)
-		fail_msg("there is no %s in %s", text, answer);
+	if (strstr(response, text) == NULL)
+		fail_msg("there is no %s in %s", text, response);
 }
 
 /* --- one after the other --------------------------------------------------------------------------- */

@@ -170,7 +170,7 @@ prepare(struct stream *stream)
 }
 
 static void
-run(struct stream *stream, uint64_t patience_us)
+run(struct stream *stream, uint64_t timeout_us)
 {
 	uint64_t last = now_us();
 
@@ -186,7 +186,7 @@ run(struct stream *stream, uint64_t patience_us)
 		}
 		if (is_moving)
 			last = now_us();
-		else if (now_us() - last > patience_us)
+		else if (now_us() - last > timeout_us)
 			stream->broken = "nothing moves";
 		else
 			usleep(20);

@@ -361,11 +361,11 @@ op_poll(const struct words *words)
 
 	printf("{\"completions\": [");
 	while (got < n) {
-		int came = ibv_poll_cq(cq, 1, &wc);
+		int nb = ibv_poll_cq(cq, 1, &wc);
 
-		if (came > 0)
+		if (nb > 0)
 			print_completion(&wc, got++ == 0);
-		else if (came < 0 || now_us() > until)
+		else if (nb < 0 || now_us() > until)
 			break;
 		else
 			usleep(50);
@@ -394,9 +394,9 @@ op_event(const struct words *words)
 	struct pollfd ready = { .fd = end->channel->fd, .events = POLLIN };
 	struct ibv_cq *cq;
 	void *context;
-	int came = poll(&ready, 1, (int)words_number(words, "ms", 1000, 3600000));
+	int ready_fds = poll(&ready, 1, (int)words_number(words, "ms", 1000, 3600000));
 
-	if (came > 0 && !ibv_get_cq_event(end->channel, &cq, &context))
+	if (ready_fds > 0 && !ibv_get_cq_event(end->channel, &cq, &context))
 		ibv_ack_cq_events(cq, 1);
-	printf("{\"came\": %s}\n", came > 0 ? "true" : "false");
+	printf("{\"came\": %s}\n", ready_fds > 0 ? "true" : "false");
 }

@@ -179,7 +179,7 @@ end_receive(struct end *end)
 	union beside beside[END_BURST];
 	struct iovec slots[END_BURST];
 	unsigned nb = 0;
-	int nb_come;
+	int nb_received;
 
 	for (unsigned i = 0; i < END_BURST; i++) {
 		slots[i] = (struct iovec){ .iov_base = end->room + i * SLOT_LEN + TAG_LEN,
@@ -190,8 +190,8 @@ end_receive(struct end *end)
 						       .msg_controllen = sizeof(beside[i]) };
 	}
 	/* an error means that the link went down: nothing arrives until it is up */
-	nb_come = recvmmsg(end->fd, messages, END_BURST, 0, NULL);
-	for (int i = 0; i < nb_come; i++) {
+	nb_received = recvmmsg(end->fd, messages, END_BURST, 0, NULL);
+	for (int i = 0; i < nb_received; i++) {
 		if (messages[i].msg_hdr.msg_flags & MSG_TRUNC)
 			end->nb_overflow++;
 		else

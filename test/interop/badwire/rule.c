@@ -233,11 +233,11 @@ is_in_script(const struct rule *rule, uint64_t ordinal)
 
 /* Whether the rule's fault applies to the frame that was just counted. */
 static bool
-strikes(struct rule *rule, uint64_t dice, uint64_t now_ns)
+strikes(struct rule *rule, uint64_t random, uint64_t now_ns)
 {
 	const bool is_drawn = rule->nb_script > 0
 				      ? is_in_script(rule, rule->nb_matched)
-				      : (double)(dice >> 11) * 0x1p-53 < rule->probability;
+				      : (double)(random >> 11) * 0x1p-53 < rule->probability;
 
 	if (rule->fault != FAULT_BLACKOUT)
 		return is_drawn;
@@ -259,14 +259,14 @@ rules_judge(struct rules *rules, enum direction direction, uint8_t opcode, uint6
 		rule->nb_matched++;
 		if (verdict.fault != FAULT_NONE)
 			continue;
-		const uint64_t dice = mix(mix(mix(rules->seed) ^ i) ^ rule->nb_matched);
+		const uint64_t random = mix(mix(mix(rules->seed) ^ i) ^ rule->nb_matched);
 
-		if (!strikes(rule, dice, now_ns))
+		if (!strikes(rule, random, now_ns))
 			continue;
 		rule->nb_struck++;
 		verdict.fault = rule->fault == FAULT_BLACKOUT ? FAULT_DROP : rule->fault;
 		verdict.amount = rule->amount;
-		verdict.dice = mix(dice);
+		verdict.dice = mix(random);
 	}
 	return verdict;
 }

@@ -68,13 +68,13 @@ send_held(struct lane *lane, struct held *held)
  * of the BTH, which routers may change [IBA A17.3.3].
  */
 static void
-damage(uint8_t *bytes, const struct uroce_pkt *pkt, uint64_t dice)
+damage(uint8_t *bytes, const struct uroce_pkt *pkt, uint64_t random)
 {
 	const uint32_t bth = (uint32_t)((const uint8_t *)pkt->bth - bytes);
 	const uint32_t end =
 		(uint32_t)(pkt->payload - bytes) + pkt->payload_len + pkt->pad_len + UROCE_ICRC_LEN;
 	const uint32_t changeable = offsetof(struct uroce_bth, fecn_becn);
-	const uint32_t bit = (uint32_t)(dice % ((end - bth - 1) * 8));
+	const uint32_t bit = (uint32_t)(random % ((end - bth - 1) * 8));
 	const uint32_t byte = bit / 8 + (bit / 8 >= changeable);
 
 	bytes[bth + byte] ^= (uint8_t)(1u << bit % 8);

@@ -551,13 +551,13 @@ struct race {
 	atomic_uint round;
 	atomic_uint nb_resolved;
 	atomic_bool is_over;
-	unsigned nb_wrong; /* number of wrong bytes that the reader has found */
+	unsigned nb_wrong; /* number of wrong addresses that the reader got */
 };
 
 static uint8_t *
-memory_of(uint32_t life)
+memory_of(uint32_t generation)
 {
-	return memory + life % sizeof(memory);
+	return memory + generation % sizeof(memory);
 }
 
 static void *
@@ -567,12 +567,13 @@ resolve_again_and_again(void *arg)
 
 	while (!atomic_load(&race->is_over)) {
 		atomic_fetch_add(&race->round, 1);
-		const uint64_t told = atomic_load_explicit(&race->told, memory_order_relaxed);
-		const uint32_t life = (uint32_t)(told >> 32);
-		void *addr = uroce_mr_resolve(race->table, (uint32_t)told, life, life, 1, 0);
+		const uint64_t state = atomic_load_explicit(&race->told, memory_order_relaxed);
+		const uint32_t generation = (uint32_t)(state >> 32);
+		void *addr = uroce_mr_resolve(race->table, (uint32_t)state, generation, generation,
+					      1, 0);
 
 		if (addr != NULL) {
-			race->nb_wrong += addr != memory_of(life);
+			race->nb_wrong += addr != memory_of(generation);
 			atomic_fetch_add(&race->nb_resolved, 1);
 		}
 		atomic_fetch_add(&race->round, 1);
@@ -590,16 +591,16 @@ wait_for_grace(struct race *race)
 }
 
 static void
-live_and_die(struct race *race, uint32_t life)
+live_and_die(struct race *race, uint32_t generation)
 {
 	const struct uroce_mr_conf conf = {
-		.addr = memory_of(life), .iova = life, .len = 1, .pdn = life
+		.addr = memory_of(generation), .iova = generation, .len = 1, .pdn = generation
 	};
 	const unsigned before = atomic_load(&race->nb_resolved);
 	uint32_t key;
 
 	assert_int_equal(uroce_mr_add(race->table, &conf, &key), 0);
-	atomic_store_explicit(&race->told, (uint64_t)life << 32 | key, memory_order_relaxed);
+	atomic_store_explicit(&race->told, (uint64_t)generation << 32 | key, memory_order_relaxed);
 	while (atomic_load(&race->nb_resolved) == before)
 		sched_yield();
 	assert_int_equal(uroce_mr_invalidate(race->table, key), 0);
@@ -615,8 +616,8 @@ mr_resolve__beside_add_and_invalidate(void **state)
 
 	(void)state;
 	assert_int_equal(pthread_create(&reader, NULL, resolve_again_and_again, &race), 0);
-	for (uint32_t life = 1; life <= 2000; life++)
-		live_and_die(&race, life);
+	for (uint32_t generation = 1; generation <= 2000; generation++)
+		live_and_die(&race, generation);
 	atomic_store(&race.is_over, true);
 	pthread_join(reader, NULL);
 	assert_int_equal(race.nb_wrong, 0);

@@ -232,13 +232,13 @@ loss_recovery__a_peer_that_drops_has_little_in_flight_at_first(void **state)
  * queueing. `is_filled`: half of cwnd was in flight.
  */
 static unsigned
-psns_after_answer(unsigned psns, bool is_filled, bool is_in_line)
+psns_after_answer(unsigned psns, bool is_filled, bool is_queueing)
 {
 	struct uroce_qpc *qpc = &pair.host[A].qpc;
 	struct uroce_rtt *rtt = &qpc->req.rtt;
 
 	rtt->cwnd = (uint16_t)psns;
-	rtt->min_rtt_ns = is_in_line ? 64 : rtt->srtt_ns;
+	rtt->min_rtt_ns = is_queueing ? 64 : rtt->srtt_ns;
 	uroce_rtt_begin(rtt, uroce_psn_add(qpc->req.una_psn, UROCE_PSN_MASK), pair.now_ns);
 	rtt->is_cwnd_used = is_filled;
 	uroce_loss_recovery_progress(qpc, pair.now_ns + rtt->srtt_ns);
@@ -289,13 +289,13 @@ loss_recovery__one_that_drops_is_asked_more_often(void **state)
 
 /* The cwnd after a loss, given the cwnd before and whether there was queueing. */
 static unsigned
-psns_after(unsigned psns, bool is_in_line)
+psns_after(unsigned psns, bool is_queueing)
 {
 	struct uroce_req *req = &pair.host[A].qpc.req;
 
 	req->loss_recovery.peer = UROCE_PEER_ARQ_GO_BACK_N;
 	req->rtt.cwnd = (uint16_t)psns;
-	req->rtt.is_queueing = is_in_line;
+	req->rtt.is_queueing = is_queueing;
 	uroce_loss_recovery_reduce_cwnd(&pair.host[A].qpc);
 	assert_false(req->rtt.is_queueing);
 	return req->rtt.cwnd;

@@ -273,7 +273,7 @@ static void
 expect_asking(uint32_t sq_len, const char *psns)
 {
 	struct pair_conf conf = small_mtu();
-	struct text asking = { 0 };
+	struct text requests = { 0 };
 
 	conf.sq_len = sq_len;
 	pair_open(&pair, &conf);
@@ -283,10 +283,10 @@ expect_asking(uint32_t sq_len, const char *psns)
 		const char *psn = strstr(line, " psn ");
 
 		if (strncmp(line, "A>B", 3) == 0 && strcmp(line + strlen(line) - 2, " A") == 0)
-			text_add(&asking, "%lu ", strtoul(psn + 5, NULL, 10));
+			text_add(&requests, "%lu ", strtoul(psn + 5, NULL, 10));
 	}
-	assert_string_equal(text_get(&asking), psns);
-	text_free(&asking);
+	assert_string_equal(text_get(&requests), psns);
+	text_free(&requests);
 	pair_close(&pair);
 }
 

@@ -236,10 +236,10 @@ is_taken(uint32_t ahead)
 	const uint64_t *nb_beyond = &pair.host[B].counters.nb[UROCE_COUNTER_RX_BEYOND_WINDOW];
 	const uint64_t before = *nb_beyond;
 	const uint32_t psn = uroce_psn_add(pair.host[B].qpc.resp.epsn, ahead);
-	const bool is_held = inject(UROCE_OP_WRITE_ONLY, psn, 0) == UROCE_VERDICT_OOO_BUFFERED;
+	const bool is_buffered = inject(UROCE_OP_WRITE_ONLY, psn, 0) == UROCE_VERDICT_OOO_BUFFERED;
 
-	assert_int_equal(*nb_beyond - before, !is_held);
-	return is_held;
+	assert_int_equal(*nb_beyond - before, !is_buffered);
+	return is_buffered;
 }
 
 /* An attacker who guesses PSNs must guess one close to epsn. */

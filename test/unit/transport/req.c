@@ -407,7 +407,7 @@ req_send__asks_once_in_a_while_and_at_the_window_end(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 	const char *at;
-	unsigned nb = 0, nb_asking = 0;
+	unsigned nb = 0, nb_ack_reqs = 0;
 
 	(void)state;
 	conf.mtu = IBV_MTU_256;
@@ -415,9 +415,9 @@ req_send__asks_once_in_a_while_and_at_the_window_end(void **state)
 	post_writes(1, 256 * 1000);
 	pair_flush(&pair, A);
 	for (at = text_get(&pair.trace); *at; at = strchr(at, '\n') + 1, nb++)
-		nb_asking += strchr(at, '\n')[-1] == 'A';
+		nb_ack_reqs += strchr(at, '\n')[-1] == 'A';
 	assert_int_equal(nb, UROCE_WINDOW_PSNS);
-	assert_int_equal(nb_asking, UROCE_WINDOW_PSNS / 32);
+	assert_int_equal(nb_ack_reqs, UROCE_WINDOW_PSNS / 32);
 	/* the last packet of the window requests an ACK */
 	assert_non_null(strstr(text_get(&pair.trace), "WRITE_MIDDLE psn 511 A\n"));
 	assert_int_equal(pair.host[A].qpc.req.next_psn, UROCE_WINDOW_PSNS);

@@ -293,17 +293,17 @@ qpc_event_srq__names_the_queue_whose_completions_are_news(void **state)
 	struct pair_pkt pkt = { .opcode = UROCE_SERVICE_XRC << 5 | UROCE_OP_SEND_ONLY,
 				.srqn = pair.host[B].srq.srqn };
 	const struct uroce_qpc *qpc = &pair.host[B].qpc;
-	uint8_t told = 9;
+	uint8_t event = 9;
 
 	(void)state;
-	assert_null(uroce_qpc_event_srq(qpc, &told));
+	assert_null(uroce_qpc_event_srq(qpc, &event));
 	pair_post_recv(&pair, B, 0, 0);
 	uroce_cq_arm(&pair.host[B].recv_cq, false);
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
 	assert_int_equal(pair_events(&pair, B) & UROCE_QPC_RECV_CQ_EVENT, UROCE_QPC_RECV_CQ_EVENT);
-	assert_ptr_equal(uroce_qpc_event_srq(qpc, &told), &pair.host[B].srq);
-	assert_int_equal(told, UROCE_SRQ_CQ_EVENT);
-	assert_null(uroce_qpc_event_srq(qpc, &told));
+	assert_ptr_equal(uroce_qpc_event_srq(qpc, &event), &pair.host[B].srq);
+	assert_int_equal(event, UROCE_SRQ_CQ_EVENT);
+	assert_null(uroce_qpc_event_srq(qpc, &event));
 }
 
 static void
@@ -312,7 +312,7 @@ qpc_event_srq__names_the_queue_whose_completions_do_not_fit(void **state)
 	struct pair_conf conf = pair_conf(IBV_QPT_XRC_SEND);
 	struct pair_pkt pkt = { .opcode = UROCE_SERVICE_XRC << 5 | UROCE_OP_SEND_ONLY };
 	uint32_t events = 0;
-	uint8_t told;
+	uint8_t event;
 
 	(void)state;
 	conf.cq_len = 2;
@@ -324,8 +324,8 @@ qpc_event_srq__names_the_queue_whose_completions_do_not_fit(void **state)
 		events |= pair_events(&pair, B);
 	}
 	assert_int_equal(events & UROCE_QPC_RECV_CQ_OVERRUN, UROCE_QPC_RECV_CQ_OVERRUN);
-	assert_ptr_equal(uroce_qpc_event_srq(&pair.host[B].qpc, &told), &pair.host[B].srq);
-	assert_int_equal(told & UROCE_SRQ_CQ_OVERRUN, UROCE_SRQ_CQ_OVERRUN);
+	assert_ptr_equal(uroce_qpc_event_srq(&pair.host[B].qpc, &event), &pair.host[B].srq);
+	assert_int_equal(event & UROCE_SRQ_CQ_OVERRUN, UROCE_SRQ_CQ_OVERRUN);
 	pair_close(&pair);
 }
 
