@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Descriptors whose close() takes as long as their sender likes: of TCP sockets with SO_LINGER and bytes that their peer
- * does not take. Whoever closes the last one waits; clients of other users do not, and neither does the end of uroced.
+ * Descriptors whose close() takes as long as their sender likes: TCP sockets with SO_LINGER and bytes that their peer does not
+ * take, and files of a FUSE file system that does not answer. close() of the last descriptor of such a socket waits until a signal
+ * comes; close() of any descriptor of such a file waits in an uninterruptible sleep. Clients of other users do not
+ * wait, and neither does the end of uroced.
  */
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,16 +28,19 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "fuse.h"
 #include "pair.h"
 
 #define NOBODY      65534
 #define LINGER_S    3000 /* longer than any test */
 #define PATIENCE_MS 20000
 #define NB_CROWD    30u
+#define NO_MEANS    77 /* the exit status of an attacker that cannot attack */
 
 static struct daemon daemon_;
 static struct pair pair;
 static int listener = -1; /* accepts, and takes nothing */
+static pid_t attacker;    /* 0: there is none */
 
 static int
 set_up(void **state)
@@ -60,6 +69,9 @@ static int
 tear_down(void **state)
 {
 	(void)state;
+	/* of a test that failed: uroced may wait for it */
+	if (attacker > 0)
+		(void)kill(-attacker, SIGKILL);
 	pair_close(&pair);
 	daemon_remove(&daemon_);
 	(void)close(listener);
@@ -77,6 +89,8 @@ skip_without_means(void)
 }
 
 /* --- the attacker, a child ----------------------------------------------------------------------- */
+
+static int fuse_fd = -1; /* of a file of FUSE, where that is what is sent */
 
 /* A socket with bytes that are not taken. */
 static int
@@ -101,7 +115,7 @@ make_lingering(void)
 static void
 send_lingering(int socket, const void *bytes, size_t len)
 {
-	const int fd = make_lingering();
+	const int fd = fuse_fd >= 0 ? fuse_fd : make_lingering();
 	struct iovec iov = { (void *)(uintptr_t)bytes, len };
 	union {
 		struct cmsghdr align;
@@ -117,7 +131,8 @@ send_lingering(int socket, const void *bytes, size_t len)
 				       .cmsg_len = CMSG_LEN(sizeof(fd)) };
 	memcpy(CMSG_DATA(&room.align), &fd, sizeof(fd));
 	(void)sendmsg(socket, &msg, MSG_NOSIGNAL);
-	(void)close(fd);
+	if (fd != fuse_fd)
+		(void)close(fd);
 }
 
 static void
@@ -164,35 +179,74 @@ attack_with_a_crowd(void)
 	}
 }
 
+/* What the attacker sends; without means for that it says so and ends. */
+static void
+prepare_attack(bool is_fuse)
+{
+	char folder[sizeof(daemon_.folder) + 8];
+	const char *why;
+
+	/* its server is of the group, and ends with it */
+	(void)setpgid(0, 0);
+	if (!is_fuse)
+		return;
+	(void)snprintf(folder, sizeof(folder), "%s/fuse", daemon_.folder);
+	(void)mkdir(folder, 0777);
+	fuse_fd = fuse_open_file(folder, &why);
+	if (fuse_fd >= 0)
+		return;
+	print_message("# %s\n", why);
+	(void)fflush(stdout);
+	_exit(NO_MEANS);
+}
+
 /*
  * By another user, who stays. uroced is stopped meanwhile, so that the attacker, who closes what it has sent, is not the last one to do
- * so. @return its process
+ * so. @return its process; 0: this machine does not have the means, which was said
  */
 static pid_t
-attack(void (*how)(void))
+attack_with(bool is_fuse, void (*how)(void))
 {
-	int ends[2];
+	int ends[2], status;
+	bool has_attacked;
 	char done;
 	pid_t pid;
 
-	assert_int_equal(pipe(ends), 0);
+	/* of a test that failed: uroced may wait for it */
+	if (attacker > 0)
+		(void)kill(-attacker, SIGKILL);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(kill(daemon_.pid, SIGSTOP), 0);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prepare_attack(is_fuse);
 		if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
 			_exit(1);
+		/* the signal was forgotten with the user */
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		how();
 		(void)!write(ends[1], "", 1);
 		for (;;)
 			(void)pause();
 	}
 	(void)close(ends[1]);
-	assert_int_equal(read(ends[0], &done, 1), 1);
+	has_attacked = read(ends[0], &done, 1) == 1;
 	(void)close(ends[0]);
 	assert_int_equal(kill(daemon_.pid, SIGCONT), 0);
-	return pid;
+	if (has_attacked)
+		return attacker = pid;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), NO_MEANS);
+	return 0;
+}
+
+static pid_t
+attack(void (*how)(void))
+{
+	return attack_with(false, how);
 }
 
 /* Its connections are broken off, and nobody waits for them any more. */
@@ -203,7 +257,8 @@ end_attack(pid_t pid)
 
 	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		(void)close(fd);
-	assert_int_equal(kill(pid, SIGKILL), 0);
+	attacker = 0;
+	assert_int_equal(kill(-pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
@@ -298,6 +353,103 @@ descriptor__whose_close_blocks_leaves_nothing_behind(void **state)
 	pair_expect_footprint(&daemon_, &before);
 }
 
+/* --- FUSE ---------------------------------------------------------------------------------------- */
+
+/* The number of processes in an uninterruptible sleep whose parent's name is that of uroced's readers. */
+static unsigned
+count_stuck_readers(void)
+{
+	char path[32 + 256], name[64], state;
+	struct dirent *entry;
+	unsigned nb = 0;
+	DIR *dir = opendir("/proc");
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		file = entry->d_name[0] >= '0' && entry->d_name[0] <= '9' ? fopen(path, "re")
+									  : NULL;
+		if (!file)
+			continue;
+		if (fscanf(file, "%*d (%63[^)]) %c", name, &state) == 2)
+			nb += state == 'D' && strcmp(name, "uroced-reader") == 0;
+		(void)fclose(file);
+	}
+	(void)closedir(dir);
+	return nb;
+}
+
+/* Whether a reader waits in close(), which is when the attack takes effect. */
+static void
+wait_for_stuck_reader(void)
+{
+	const uint64_t until_ms = now_ms() + PATIENCE_MS;
+
+	while (count_stuck_readers() == 0) {
+		assert_true(now_ms() < until_ms);
+		pair_step(&pair);
+		(void)usleep(1000);
+	}
+}
+
+static void
+fuse_descriptor__keeps_no_other_user_waiting(void **state)
+{
+	static void (*const ways[])(void) = { attack_with_hello, attack_with_attach,
+					      attack_with_what_nobody_reads, attack_with_a_crowd };
+
+	(void)state;
+	skip_without_means();
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		const pid_t pid = attack_with(true, ways[i]);
+
+		if (pid == 0)
+			skip();
+		wait_for_stuck_reader();
+		expect_service();
+		end_attack(pid);
+		expect_service();
+	}
+}
+
+/*
+ * A reader that waits in close() does not end by SIGKILL before the file system's server ends. uroced itself does, and the next one
+ * listens at the same path, with the same file of leases, at once.
+ */
+static void
+fuse_descriptor__does_not_keep_uroced_from_its_end(void **state)
+{
+	static const int signals[] = { SIGTERM, SIGKILL };
+
+	(void)state;
+	skip_without_means();
+	for (unsigned i = 0; i < 2; i++) {
+		const uint64_t until_ms = now_ms() + PATIENCE_MS;
+		const pid_t pid = attack_with(true, attack_with_a_crowd);
+		pid_t ended = 0;
+
+		if (pid == 0)
+			skip();
+		wait_for_stuck_reader();
+		pair_close(&pair);
+		assert_int_equal(kill(daemon_.pid, signals[i]), 0);
+		while (ended == 0 && now_ms() < until_ms) {
+			ended = waitpid(daemon_.pid, NULL, WNOHANG);
+			(void)usleep(1000);
+		}
+		assert_int_equal(ended, daemon_.pid);
+		daemon_.pid = 0;
+		assert_true(count_stuck_readers() > 0);
+		daemon_start(&daemon_);
+		assert_int_equal(chmod(daemon_.socket, 0666), 0);
+		pair_open(&pair, &daemon_);
+		pair_run(&pair, 1000);
+		end_attack(pid);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -305,6 +457,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(descriptor__whose_close_blocks_keeps_no_other_user_waiting),
 		cmocka_unit_test(descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end),
 		cmocka_unit_test(descriptor__whose_close_blocks_leaves_nothing_behind),
+		cmocka_unit_test(fuse_descriptor__keeps_no_other_user_waiting),
+		cmocka_unit_test(fuse_descriptor__does_not_keep_uroced_from_its_end),
 	};
 
 	daemon_program = argc > 1 ? argv[1] : "uroced";
