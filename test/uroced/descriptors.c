@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Descriptors whose close() takes as long as their sender likes: TCP sockets with SO_LINGER and bytes that their peer does not
- * take, and files of a FUSE file system that does not answer. close() of the last descriptor of such a socket waits until a signal
- * comes; close() of any descriptor of such a file waits in an uninterruptible sleep. Clients of other users do not
- * wait, and neither does the end of uroced.
+ * Descriptors whose close() takes as long as their sender wants. For a TCP socket with SO_LINGER
+ * and bytes that the peer does not take, close() of the last descriptor waits until a signal comes.
+ * For a file of a FUSE file system that does not respond, close() of any descriptor waits in an
+ * uninterruptible sleep. Clients of other users must not wait, and uroced must end.
  */
 
 #include <arpa/inet.h>
@@ -39,7 +39,7 @@
 
 static struct daemon daemon_;
 static struct pair pair;
-static int listener = -1; /* accepts, and takes nothing */
+static int listener = -1; /* a listener whose connections are not read from */
 static pid_t attacker;    /* 0: there is none */
 
 static int
@@ -69,7 +69,7 @@ static int
 tear_down(void **state)
 {
 	(void)state;
-	/* of a test that failed: uroced may wait for it */
+	/* a test that failed may have left the attacker, and uroced may wait for it */
 	if (attacker > 0)
 		(void)kill(-attacker, SIGKILL);
 	pair_close(&pair);
@@ -78,7 +78,7 @@ tear_down(void **state)
 	return 0;
 }
 
-/* Without loopback, or another user to be, there is no attack. */
+/* Skip the test without loopback, or without the right to become another user. */
 static void
 skip_without_means(void)
 {
@@ -88,11 +88,11 @@ skip_without_means(void)
 	skip();
 }
 
-/* --- the attacker, a child ----------------------------------------------------------------------- */
+/* --- the attacker, a child process --------------------------------------------------------------- */
 
-static int fuse_fd = -1; /* of a file of FUSE, where that is what is sent */
+static int fuse_fd = -1; /* a file of FUSE, if that is what is sent; else -1 */
 
-/* A socket with bytes that are not taken. */
+/* @return a socket whose bytes are not taken */
 static int
 make_lingering(void)
 {
@@ -111,7 +111,7 @@ make_lingering(void)
 	return fd;
 }
 
-/* Whose last one is in the message then. */
+/* Send a descriptor and close it, so that the message has the last one. */
 static void
 send_lingering(int socket, const void *bytes, size_t len)
 {
@@ -143,7 +143,7 @@ attack_with_hello(void)
 	send_lingering(uroce_mux_connect(daemon_.socket), &hello, sizeof(hello));
 }
 
-/* In the place of an area. */
+/* Send the descriptor in the place of shared memory. */
 static void
 attack_with_attach(void)
 {
@@ -153,7 +153,7 @@ attack_with_attach(void)
 	send_lingering(uroce_mux_connect(daemon_.socket), &attach, sizeof(attach));
 }
 
-/* Behind a message for which the connection ends. */
+/* Send descriptors behind a message that ends the connection. */
 static void
 attack_with_what_nobody_reads(void)
 {
@@ -179,14 +179,16 @@ attack_with_a_crowd(void)
 	}
 }
 
-/* What the attacker sends; without means for that it says so and ends. */
+/*
+ * Open the file of FUSE that is sent. If this machine cannot, print the reason and end the process.
+ */
 static void
 prepare_attack(bool is_fuse)
 {
 	char folder[sizeof(daemon_.folder) + 8];
 	const char *why;
 
-	/* its server is of the group, and ends with it */
+	/* the FUSE server is in this group, and is killed with it */
 	(void)setpgid(0, 0);
 	if (!is_fuse)
 		return;
@@ -201,8 +203,9 @@ prepare_attack(bool is_fuse)
 }
 
 /*
- * By another user, who stays. uroced is stopped meanwhile, so that the attacker, who closes what it has sent, is not the last one to do
- * so. @return its process; 0: this machine does not have the means, which was said
+ * Attack as another user. The attacker stays. uroced is stopped until the attacker has closed what
+ * it has sent, so that uroced closes the last descriptor.
+ * @return the attacker's process; 0: this machine cannot do that, and the reason was printed
  */
 static pid_t
 attack_with(bool is_fuse, void (*how)(void))
@@ -212,7 +215,7 @@ attack_with(bool is_fuse, void (*how)(void))
 	char done;
 	pid_t pid;
 
-	/* of a test that failed: uroced may wait for it */
+	/* a test that failed may have left the attacker, and uroced may wait for it */
 	if (attacker > 0)
 		(void)kill(-attacker, SIGKILL);
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -224,7 +227,7 @@ attack_with(bool is_fuse, void (*how)(void))
 		prepare_attack(is_fuse);
 		if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
 			_exit(1);
-		/* the signal was forgotten with the user */
+		/* setresuid() cleared the signal */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		how();
 		(void)!write(ends[1], "", 1);
@@ -249,7 +252,7 @@ attack(void (*how)(void))
 	return attack_with(false, how);
 }
 
-/* Its connections are broken off, and nobody waits for them any more. */
+/* Kill the attacker, and reset its connections, so that no process waits for them any more. */
 static void
 end_attack(pid_t pid)
 {
@@ -262,9 +265,9 @@ end_attack(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* --- the others ---------------------------------------------------------------------------------- */
+/* --- honest clients ------------------------------------------------------------------------------ */
 
-/* Whoever comes now is served, and who was there is. */
+/* Expect that new clients attach, and that frames of the pair arrive. */
 static void
 expect_service(void)
 {
@@ -303,7 +306,10 @@ now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Though some thousand seconds are asked for; and the next one can listen at once. */
+/*
+ * uroced ends although the descriptors linger for thousands of seconds, and the next uroced can
+ * listen at once.
+ */
 static void
 descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end(void **state)
 {
@@ -318,7 +324,9 @@ descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end(void **state)
 
 		pair_close(&pair);
 		assert_int_equal(kill(daemon_.pid, signals[i]), 0);
-		/* what comes now waits in the listener's queue, or is refused */
+		/*
+		 * a connection that is made now waits in the queue of the listener, or is refused
+		 */
 		while (ended == 0 && now_ms() < until_ms) {
 			ended = waitpid(daemon_.pid, NULL, WNOHANG);
 			(void)usleep(1000);
@@ -333,7 +341,7 @@ descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end(void **state)
 	}
 }
 
-/* What it took is given back: readers that were given up end, and so do the descriptors that they had. */
+/* When the attack is over, readers that were given up end, and their descriptors are closed. */
 static void
 descriptor__whose_close_blocks_leaves_nothing_behind(void **state)
 {
@@ -355,7 +363,7 @@ descriptor__whose_close_blocks_leaves_nothing_behind(void **state)
 
 /* --- FUSE ---------------------------------------------------------------------------------------- */
 
-/* The number of processes in an uninterruptible sleep whose parent's name is that of uroced's readers. */
+/* @return the number of reader processes in an uninterruptible sleep */
 static unsigned
 count_stuck_readers(void)
 {
@@ -381,7 +389,7 @@ count_stuck_readers(void)
 	return nb;
 }
 
-/* Whether a reader waits in close(), which is when the attack takes effect. */
+/* Wait until a reader is blocked in close(), so that the attack has taken effect. */
 static void
 wait_for_stuck_reader(void)
 {
@@ -415,8 +423,8 @@ fuse_descriptor__keeps_no_other_user_waiting(void **state)
 }
 
 /*
- * A reader that waits in close() does not end by SIGKILL before the file system's server ends. uroced itself does, and the next one
- * listens at the same path, with the same file of leases, at once.
+ * SIGKILL does not end a reader that is blocked in close(), as long as the FUSE server runs. uroced
+ * itself ends, and the next one listens at the same path with the same file of leases.
  */
 static void
 fuse_descriptor__does_not_keep_uroced_from_its_end(void **state)

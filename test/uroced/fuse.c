@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The server reads requests from /dev/fuse and writes replies, as linux/fuse.h has them. It replies to INIT, LOOKUP, GETATTR and
- * OPEN, which open the file, and to FLUSH of the process that opened it. It reads all other requests and does not reply: a request that was read keeps its caller waiting even
- * when the caller is killed.
+ * The server reads requests from /dev/fuse and writes replies [linux/fuse.h]. It replies to INIT,
+ * LOOKUP, GETATTR and OPEN, which open the file, and to FLUSH of the process that opened the file.
+ * It reads all other requests without a reply: SIGKILL does not end a process that waits for the
+ * reply to a request which was read.
  */
 
 #include "fuse.h"
@@ -25,7 +26,7 @@
 
 #define FILE_NODE  2u
 #define VALID_S    3600u
-#define BUFFER_LEN 65536u /* the kernel wants room for a WRITE */
+#define BUFFER_LEN 65536u /* the kernel requires room for a WRITE */
 
 static struct fuse_attr
 get_attr(uint64_t node)
@@ -76,7 +77,7 @@ handle_request(int device, const struct fuse_in_header *request)
 		reply(device, request->unique, &opened, sizeof(opened));
 		return;
 	case FUSE_FLUSH:
-		/* the process that opened the file can end, and the server ends with it */
+		/* the process that opened the file must be able to end; the server ends then */
 		if (request->pid == (uint32_t)getppid())
 			reply(device, request->unique, NULL, 0);
 		return;
@@ -126,7 +127,7 @@ fuse_open_file(const char *folder, const char **why)
 	server = mount_device(folder, device) ? fork() : -1;
 	if (server == 0)
 		serve(device);
-	/* the server has the only one, so its end is the end of all requests */
+	/* the server has the only descriptor, so all requests are aborted when it ends */
 	(void)close(device);
 	if (server < 0)
 		return -1;
