@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A thread can give up its own capabilities alone, and those of EAL do not know of us: each is sent a signal, one after the
- * other, whose handler does it. Afterwards the kernel is asked what each has.
+ * A thread can give up only its own capabilities, and the threads of EAL run no code of uroced. So
+ * each thread is sent a signal, one after the other, and the handler gives up the capabilities.
+ * Afterwards the kernel is asked what each thread has.
  */
 
 #include "capability.h"
@@ -66,7 +67,7 @@ has_dropped(pid_t tid)
 	return true;
 }
 
-/* @return 0: it has, or is no more; -errno */
+/* @return 0: the thread has given up its capabilities, or has ended; -errno */
 static int
 drop_of(pid_t tid)
 {
@@ -83,7 +84,7 @@ drop_of(pid_t tid)
 	return 0;
 }
 
-/* @param[out] nb  threads that had some */
+/* @param[out] nb  the number of threads that had capabilities */
 static int
 drop_of_others(DIR *tasks, unsigned *nb)
 {
@@ -101,7 +102,7 @@ drop_of_others(DIR *tasks, unsigned *nb)
 	return ret;
 }
 
-/* Who asks for telemetry makes a thread come and go: until all that there are have none. */
+/* Repeat until no thread has capabilities: telemetry starts and ends threads at any time. */
 static int
 drop_of_all(void)
 {

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Capabilities, of which each thread has its own [capabilities(7)].
+ * Capabilities. Each thread has its own [capabilities(7)].
  */
 
 #include <stdint.h>
@@ -12,10 +12,10 @@
 #define CAPABILITY(number) (UINT64_C(1) << (number))
 
 /**
- * Give up all capabilities in all threads, but these. Threads may come and go. Uses SIGRTMIN, which the
- * process is not to have another use for.
+ * Give up all capabilities in all threads, except for some. Threads may start and end meanwhile.
+ * Uses SIGRTMIN, which the process must not use for anything else.
  * @param kept  a mask of CAPABILITY()
- * @return 0; -errno; -EBUSY: a thread did not take the signal
+ * @return 0; -EBUSY: a thread did not handle the signal; -errno
  */
 int capability_drop(uint64_t kept);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * What a client is made of, and its end.
- */
+/* Creates and frees clients, and maps and takes over their shared memory. */
 
 #include "client.h"
 

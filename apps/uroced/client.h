@@ -4,8 +4,9 @@
 
 /**
  * @file
- * A client: a connection, and once it has attached, an area and its lanes. Control thread and data path each have
- * fields of their own; the data path has them from data_link() to data_unlink() alone.
+ * A client: a connection, and once the client has attached, shared memory with its rings. Control
+ * thread and data path own different fields. The data path uses its fields from data_link() until
+ * data_unlink().
  */
 
 #include <stdatomic.h>
@@ -19,15 +20,16 @@
 #include "mux/shm.h"
 #include "mux/message.h"
 
-/** Counters: one writer, any reader. */
+/** A counter has one writer and any number of readers. */
 typedef _Atomic uint64_t counter;
 
 struct counters {
-	counter frames_up, bytes_up;     /* passed on, of those that it sent */
-	counter frames_down, bytes_down; /* that it was given */
-	counter wakes;                   /* that it was sent */
-	counter busy_ns;                 /* of the data path's time, that its turns took */
-	counter drop[FRAME_NB_DROPS];    /* of its own; LANE_FULL and BUFFER: that were for it */
+	counter frames_up, bytes_up;     /* frames of the client that were forwarded */
+	counter frames_down, bytes_down; /* frames that were delivered to the client */
+	counter wakes;                   /* WAKE messages sent to the client */
+	counter busy_ns;                 /* time of the data path that the client's turns took */
+	/* frames of the client that were dropped; RING_FULL and BUFFER: frames for the client */
+	counter drop[FRAME_NB_DROPS];
 };
 
 static inline void
@@ -39,104 +41,129 @@ counter_add(counter *counter, uint64_t nb)
 
 struct client;
 
-/** A lane down, as the data path has it. */
+/** The data path's end of a ring down. */
 struct client_down {
 	struct uroce_spsc_end end;
-	uint32_t nb_new; /* slots that are filled, and not published yet */
-	int32_t room;    /* with is_touched: slots that there were */
-	bool is_touched; /* it is in the list of those that are to be published */
-	uint32_t taken;  /* slots, when it was last found full */
+	uint32_t nb_new; /* descriptors that are filled and not published yet */
+	/* if is_touched: descriptors that could be filled when the ring was first used */
+	int32_t room;
+	bool is_touched; /* the ring is in the list of rings with frames to publish */
+	uint32_t taken;  /* the client's index when the ring was last found full */
 	struct client *client;
 	struct client_down *next;
 };
 
-/** A barrier that was met in a lane up, and is not passed yet. */
+/** A barrier that the data path has reached in a ring up and has not passed yet. */
 struct client_barrier {
 	bool is_met;
-	uint64_t number;     /* of all barriers, counted from 1 */
-	uint64_t round;      /* in which it was met */
-	uint64_t nb_emptied; /* looks at the wire that took all it had, before that */
-	uint64_t nb_heard;   /* looks for bells, before that */
+	uint64_t number;     /* the barrier's number; barriers are counted from 1 */
+	uint64_t round;      /* the round in which the barrier was reached */
+	uint64_t nb_emptied; /* wire.nb_emptied at that time */
+	uint64_t nb_heard;   /* data.nb_heard at that time */
 };
 
-/** What a client had in its lanes up when others' barriers were met: lanes are marked with the newest barrier's number. */
+/**
+ * What a client had in its rings up when other clients' barriers were reached. The rings are marked
+ * with the number of the newest barrier.
+ */
 struct client_marks {
-	uint64_t number; /* of the barrier for which the lanes were marked last */
-	uint64_t passed; /* what was in the lanes before the barrier with this number was taken */
-	uint32_t index[UROCE_SHM_PAIRS_MAX]; /* with number != passed: where what is marked ends */
+	uint64_t number; /* the barrier for which the rings were marked last */
+	uint64_t passed; /* all frames that were in the rings before this barrier have been taken */
+	/* if number != passed: the index where the marked frames end */
+	uint32_t index[UROCE_SHM_PAIRS_MAX];
 };
 
 struct mapper;
 struct mapper_area;
 
 struct client {
-	/* the data path's */
-	uint32_t next_pair; /* whose turn it is */
-	uint32_t runq_pos;  /* in the data path's line */
-	uint64_t active_ns; /* when its lanes up had something last */
-	int64_t credit_ns; /* time that it has in its turn; below 0: that its last turn took too much */
-	bool is_wake_due;  /* it sleeps, and is to be sent a WAKE in its turn */
-	bool is_cut_short; /* there was no room for a frame: its turn goes on in the next round */
-	struct client_barrier barrier[UROCE_SHM_PAIRS_MAX]; /* that is next in a lane up */
-	unsigned nb_barriers;                               /* lanes up whose barrier was met */
+	/* Fields of the data path. */
+	uint32_t next_pair; /* the pair of rings whose turn is next */
+	uint32_t runq_pos;  /* the client's index in the run queue */
+	uint64_t active_ns; /* when a ring up last had a frame */
+	/* time that is left of the turn; below 0: time that was used beyond the turn */
+	int64_t credit_ns;
+	/* a ring down has frames for a client that sleeps: a WAKE is sent in the client's turn */
+	bool is_wake_due;
+	bool is_cut_short; /* a frame found no room: the turn is continued in the next round */
+	/* the barrier that comes next in each ring up */
+	struct client_barrier barrier[UROCE_SHM_PAIRS_MAX];
+	/* rings up in which a barrier was reached */
+	unsigned nb_barriers;
 	struct client_marks marks;
-	/* when a lane down of its was last found full: whether others wait for it, and how long they are to */
+	/*
+	 * A ring down was found full: whether senders wait for this client, since when, and how
+	 * long they may wait.
+	 */
 	bool is_awaited;
 	uint64_t full_ns, wait_budget_ns;
 	struct client_down down[UROCE_SHM_PAIRS_MAX];
 	struct uroce_spsc_end up[UROCE_SHM_PAIRS_MAX];
 	struct counters counters;
-	/* both read */
-	_Alignas(64) uint16_t slot; /* its place, in tables of clients */
+	/* Fields that both threads read. */
+	_Alignas(64) uint16_t slot; /* the client's index in tables of clients */
 	int socket;
 	int doorbell;
 	struct uroce_shm shm;
-	atomic_bool
-		is_broken; /* set by the data path, which leaves it alone then: an index of its cannot be */
-	/* the control thread's */
-	bool is_greeted; /* it has asked what this host is: it hears of changes */
+	/*
+	 * set by the data path when an index in a ring is impossible; the data path leaves the
+	 * client alone then
+	 */
+	atomic_bool is_broken;
+	/* Fields of the control thread. */
+	bool is_greeted; /* the client has sent HELLO, and is sent HOST when the host changes */
 	bool is_attached;
-	bool is_host_due; /* it is to be told of the host, when it reads */
-	bool has_request; /* and of leases, as many as these */
+	bool is_host_due; /* HOST is to be sent when the socket has room */
+	bool has_request; /* a LEASE is to be answered, for `nb_wanted` blocks */
 	uint32_t nb_wanted;
 	_Atomic uint32_t nb_leases;
-	int reader;          /* that has a job of its; -1: none, its messages are heard */
-	uint64_t job_number; /* the job's */
-	struct uroce_mux_attach
-		*attaching;       /* what it said, while the area is sealed; NULL: nothing */
-	struct mapper_area *part; /* what unmaps the area; NULL: it is not mapped */
-	uint64_t served;          /* the number of its last message, or of its coming */
+	/*
+	 * the reader that has a job of this client; -1: none, and messages of the client are
+	 * received
+	 */
+	int reader;
+	uint64_t job_number; /* the number of that job */
+	/* the ATTACH message, while a reader seals the shared memory; NULL: none */
+	struct uroce_mux_attach *attaching;
+	/* the mapper's record of the shared memory; NULL: nothing is mapped */
+	struct mapper_area *part;
+	/* the number of the client's last message, or of its connection */
+	uint64_t served;
 	pid_t pid;
 	uid_t uid;
 };
 
-/** A client that has connected. @return NULL: no memory */
+/** Make a client for a connection. @return NULL: no memory */
 struct client *client_create(int socket, uint16_t slot);
 
-/** Close what it has but its socket, and have its area unmapped. */
+/** Free a client and all that it has but its socket. The mapper unmaps its shared memory. */
 void client_destroy(struct client *client, struct mapper *mapper);
 
 /**
- * Judge and map its area, which is to be sealed then.
- * @param mapper       unmaps it
- * @param fd           the area's file; the caller's
- * @param frame_limit  bytes of a buffer at least
- * @return NULL; else a sentence's end
+ * Check and map the shared memory of a client. It has to be sealed afterwards.
+ * @param mapper       unmaps the memory later
+ * @param fd           the file of the memory; stays the caller's
+ * @param frame_limit  the least size of a buffer, in bytes
+ * @return NULL; else the end of a sentence: why the memory is refused
  */
 const char *client_map(struct client *client, struct mapper *mapper,
 		       const struct uroce_shm_layout *plan, int fd, uint32_t frame_limit);
 
 /**
- * Take up the lanes of an area that is sealed, where another uroced may have left them, and make its bell.
- * @param areas  whose thread enters its pages
- * @return NULL; else a sentence's end
+ * Take over the rings of shared memory that is sealed, at the indexes that a former uroced left,
+ * and make the doorbell.
+ * @param mapper  enters the pages
+ * @return NULL; else the end of a sentence: why the memory is refused
  */
 const char *client_take_up(struct client *client, struct mapper *mapper);
 
-/** Take up the lanes of its area alone, which is what the data path needs. @return whether the indexes in them can be */
+/**
+ * Take over the rings of the shared memory. This is all that the data path needs.
+ * @return whether the indexes are possible
+ */
 bool client_take_rings(struct client *client);
 
-/** As lease.h has it. */
+/** The client, as lease.h names it. */
 static inline struct lessee
 client_lessee(const struct client *client)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One epoll for the socket, the clients, the port's news and signals. Of a client one message is taken at a time, so
- * that who sends many is not heard before others. Nothing here waits for a client; what one cannot be told now is
- * told when it reads again, or never.
+ * The control thread waits on one epoll for the listener, clients, readers, changes of the port,
+ * and signals. It handles one message of each user in turn, so that a user with many messages
+ * delays no other user. It waits for no client: a message that finds no room in a client's socket
+ * is sent later, or dropped.
  */
 
 #include "control.h"
@@ -21,16 +22,18 @@
 #include "log_line.h"
 #include "user_turns.h"
 
-/* Of all clients and readers at a time, so that users can have turns. */
+/* All clients and readers are reported at once, so that users can have turns. */
 #define EVENTS      (CLIENTS_MAX + READERS_MAX + 8)
 #define ACCEPTS_MAX UROCE_MUX_BACKLOG /* connections accepted in a round */
-#define TICK_MS     10                /* while somebody is to be told something */
-#define DEAF_MS     100               /* without descriptors */
+#define TICK_MS     10  /* the timeout of epoll while a client has a message to be sent */
+#define DEAF_MS     100 /* the timeout of epoll while the process has no descriptor left */
 
-/* What an event is of: a client, by its slot, one of these, or a reader. */
+/*
+ * What an event is about: the slot of a client, one of these, or READER and the index of a reader.
+ */
 enum { LISTENER = CLIENTS_MAX, SIGNALS, BROKEN, LINK, ADDRS, READER };
 
-#define DRAIN_MAX 64 /* messages that are dropped at once at the end of a connection */
+#define DRAIN_MAX 64 /* the most messages that are dropped when a connection ends */
 
 uint64_t
 control_now_ns(void)
@@ -49,7 +52,7 @@ watch(struct control *control, int fd, uint32_t of)
 	return epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* --- coming and going ---------------------------------------------------------------------------- */
+/* --- clients that come and go -------------------------------------------------------------------- */
 
 struct user_sum
 control_sum_of(const struct control *control, uid_t uid)
@@ -67,7 +70,10 @@ control_sum_of(const struct control *control, uid_t uid)
 	return sum;
 }
 
-/* Slots are used in turn, so that one is not soon another client's. @return CLIENTS_MAX: there is none */
+/*
+ * Slots are used in turn, so that a slot is not soon another client's.
+ * @return CLIENTS_MAX: all are used
+ */
 static unsigned
 find_slot(struct control *control)
 {
@@ -92,7 +98,10 @@ uid_of(int socket)
 	return peer.uid;
 }
 
-/* @return whether descriptors wait in it, which would be closed with it; nothing comes any more */
+/*
+ * Whether messages in a socket bring descriptors, which close() of the socket would close. The
+ * socket was shut down, so no messages are added.
+ */
 static bool
 has_descriptors(int socket)
 {
@@ -107,7 +116,10 @@ has_descriptors(int socket)
 	return true;
 }
 
-/* @return whether it is closed, by us or a reader */
+/*
+ * Close a socket, or have a reader close it.
+ * @return false: no reader accepts it now
+ */
 static bool
 try_close(struct control *control, int socket, uid_t uid)
 {
@@ -123,7 +135,10 @@ try_close(struct control *control, int socket, uid_t uid)
 	return true;
 }
 
-/* The peer sees it at once. When we end, what is left is closed with us: the kernel does not wait for a descriptor then. */
+/*
+ * End a connection. The peer sees that at once. While uroced ends, sockets stay open: the kernel
+ * closes them when the process has ended, and does not wait for the descriptors in them.
+ */
 static void
 end_connection(struct control *control, int socket, uid_t uid)
 {
@@ -239,7 +254,7 @@ control_leave(struct control *control, struct client *client, const char *why)
 
 	set_client(control, client->slot, NULL);
 	if (was_attached) {
-		/* before its frames end, so that none finds another's QP */
+		/* first, so that no frame of the client finds another client's QP */
 		nb_leases = lease_end(control->leases, &lessee, control_now_ns());
 		data_unlink(control->data, client);
 		control->nb_attached--;
@@ -265,7 +280,7 @@ control_ask_reader(struct control *control, struct client *client, struct reader
 	ret = readers_ask(&control->readers, client->uid, job, fd, control_now_ns());
 	if (ret < 0)
 		return ret;
-	/* of one that has been made just now */
+	/* EEXIST: the reader was not made just now, and is watched */
 	if (watch(control, control->readers.of[ret].socket, READER + (uint32_t)ret) < 0 &&
 	    errno != EEXIST)
 		return -errno;
@@ -276,7 +291,7 @@ control_ask_reader(struct control *control, struct client *client, struct reader
 	return 0;
 }
 
-/* Its jobs are not done. */
+/* Refuse all clients that have a job of a reader: the jobs will not be done. */
 static void
 refuse_all(struct control *control, unsigned reader)
 {
@@ -351,7 +366,7 @@ leave_broken(struct control *control)
 	}
 }
 
-/* --- news ---------------------------------------------------------------------------------------- */
+/* --- changes of the host ------------------------------------------------------------------------- */
 
 static void
 look_at_host(struct control *control)
@@ -406,7 +421,7 @@ handle_event(struct control *control, uint32_t of)
 	}
 }
 
-/* A message of a client, unless the client is gone or waits for a reader. */
+/* Handle a message of a client, unless the client was freed or has a job of a reader. */
 static void
 handle_client(struct control *control, unsigned slot)
 {
@@ -419,8 +434,8 @@ handle_client(struct control *control, unsigned slot)
 }
 
 /*
- * A client hung up before it attached. Its end takes little time, so it waits for no turn: a user at its limit of clients can
- * connect again as soon as it has closed a connection.
+ * End a client that hung up before it attached. This takes little time, so it waits for no turn: a
+ * user at its limit of clients can connect again as soon as it has closed a connection.
  */
 static void
 leave_early(struct control *control, struct client *client)
@@ -429,7 +444,7 @@ leave_early(struct control *control, struct client *client)
 		control_leave(control, client, "it hung up");
 }
 
-/* All events but messages of clients, and a message of one client of each user. */
+/* Handle all events that are not messages of clients, and one message of each user. */
 static void
 handle_events(struct control *control, const struct epoll_event *events, int nb)
 {
@@ -457,7 +472,10 @@ handle_events(struct control *control, const struct epoll_event *events, int nb)
 static void
 end_control(struct control *control)
 {
-	/* as all sockets, it is closed with us: descriptors may wait in those that were not accepted */
+	/*
+	 * the kernel closes the listener when the process has ended: connections that were not
+	 * accepted may have descriptors
+	 */
 	(void)shutdown(control->listener, SHUT_RDWR);
 	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
 		if (control->client[i])

@@ -4,10 +4,11 @@
 
 /**
  * @file
- * The control thread: who comes and goes, and what they ask for. It never waits for a client.
+ * The control thread: accepts clients, handles their messages, and removes them. It never waits for
+ * a client.
  *
- *	control.c  what happens, and to whom
- *	handler.c      what a client asks for, and what it is told
+ *	control.c  events, connections, readers
+ *	handler.c  messages of clients, and the replies
  */
 
 #include <pthread.h>
@@ -20,7 +21,7 @@
 #include "host.h"
 #include "readers.h"
 
-/** Sockets that wait for a reader to close them; more stay open. */
+/** The most sockets that wait for a reader to close them. Beyond that a socket stays open. */
 #define CONTROL_PARKED_MAX 1024u
 
 struct control {
@@ -28,40 +29,45 @@ struct control {
 	struct data *data;
 	struct lease_table *leases;
 	struct user_limits limits;
-	counter refused[NB_USER_LIMITS]; /* by one of these */
+	counter refused[NB_USER_LIMITS]; /* clients that were refused something, by the limit */
 	struct mapper mapper;
 	struct readers readers;
-	int parked
-		[CONTROL_PARKED_MAX]; /* sockets that a reader is to close, which none takes now */
+	/* sockets that a reader has to close, and that no reader accepts now */
+	int parked[CONTROL_PARKED_MAX];
 	uid_t parked_uid[CONTROL_PARKED_MAX];
 	unsigned nb_parked;
-	struct client
-		*client[CLIENTS_MAX]; /* by slot; changed under `stats_lock`, as `is_attached` */
+	/* clients by slot; written under `stats_lock`, as `is_attached` is */
+	struct client *client[CLIENTS_MAX];
 	unsigned nb_attached;
 	unsigned next_slot;
-	uint64_t
-		lease_ns; /* before then no block is leased anew: clients of a former life come back */
+	/*
+	 * until this time no block is leased, since clients of the former uroced are taking theirs
+	 * back
+	 */
+	uint64_t lease_ns;
 	int listener;
 	int epoll_fd, signal_fd;
-	bool is_deaf;       /* the listener is left alone: no descriptor can be had */
-	uint64_t nb_served; /* messages of clients */
-	bool has_due;       /* some client is to be told something */
+	/* the listener is not polled, since the process has no descriptor left */
+	bool is_deaf;
+	uint64_t nb_served; /* the number of the last message or connection */
+	bool has_due;       /* some client has a message to be sent */
 	bool is_ending;
 	pthread_mutex_t *stats_lock;
 	pthread_t thread;
 };
 
 /**
- * Start it; signals that end the process are blocked, and are its to take.
- * @param listener  the socket, the control thread's from now on
- * @return 0, or -1 after one line
+ * Start the control thread. SIGTERM and SIGINT are blocked in all threads; the control thread
+ * receives them.
+ * @param listener  the listening socket, which the control thread owns from now on
+ * @return 0, or -1 after one line of the log
  */
 int control_start(struct control *control, int listener);
 
-/** Wait for its end, which ends the data path first. */
+/** Wait until the control thread has ended. It ends the data path first. */
 void control_join(struct control *control);
 
-/** What clients of a user have that are attached, or about to be. */
+/** What all clients of a user have. */
 struct user_sum {
 	uint32_t nb_clients;
 	uint32_t nb_pairs;
@@ -69,11 +75,12 @@ struct user_sum {
 
 struct user_sum control_sum_of(const struct control *control, uid_t uid);
 
-/** A client's connection is over, by its own doing or by ours; it is freed. */
+/** End the connection of a client, and free the client. @param why  for the log */
 void control_leave(struct control *control, struct client *client, const char *why);
 
 /**
- * Give a job of a client to its user's reader; it is not heard until there is an answer.
+ * Give a job of a client to its user's reader. Messages of the client are not received until the
+ * reader has replied.
  * @return 0, or -errno
  */
 int control_ask_reader(struct control *control, struct client *client, struct reader_job *job,
@@ -83,21 +90,27 @@ uint64_t control_now_ns(void);
 
 /* handler.c */
 
-/** Take a message of a client, if there is one. The client may be gone afterwards. */
+/**
+ * Receive and handle one message of a client, if there is one. The client may have been freed when
+ * this returns.
+ */
 void handler_take(struct control *control, struct client *client);
 
 /**
- * Take what a reader answered to a job of a client, which may be gone afterwards.
- * @param fd  that came with it, the caller's
+ * Handle the reply of a reader to a client's job. The client may have been freed when this returns.
+ * @param fd  the descriptor that came with the reply; stays the caller's
  */
 void handler_take_reply(struct control *control, struct client *client,
 			const struct reader_answer *answer, int fd);
 
-/** Tell a client that is refused why, and end its connection. */
+/** Send REFUSED to a client, with the reason, and end its connection. */
 __attribute__((format(printf, 4, 5))) void
 handler_refuse(struct control *control, struct client *client, int error, const char *format, ...);
 
-/** Tell what could not be told before. @return whether there is something left */
+/**
+ * Send a client the messages that found no room before.
+ * @return whether some are left
+ */
 bool handler_send_due(struct control *control, struct client *client);
 
 #endif /* UROCED_CONTROL_H */

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * The data path: one thread, which goes round the clients and the wire. The control thread's wishes are granted
- * between two rounds.
+ * The data path: one thread that forwards frames between clients and the wire, in rounds. Between
+ * two rounds the thread runs the commands of the control thread.
  *
- *	forward.c  a round: frames from clients, by deficit round robin, and where they go
- *	run_queue.c     whose lanes a round looks at
- *	wire.c     the port: frames out and in
- *	loop.c     round after round; sleep; what the control thread wants
+ *	forward.c    a round: takes frames from clients by deficit round robin, and delivers them
+ *	run_queue.c  the clients whose rings a round reads
+ *	wire.c       the port: transmits and receives frames
+ *	loop.c       the loop of rounds, the idle policy, and commands of the control thread
  */
 
 #include <semaphore.h>
@@ -28,42 +28,47 @@ struct data;
 struct rte_mbuf;
 struct uroce_neigh;
 
-/** Frames that are taken from a lane at a time. */
+/** The number of frames that are taken from a ring at once. */
 #define DATA_BATCH 32u
 
-/** The time that a client has in each round: a batch of the longest frames takes as long. */
+/** The time that a client gets in each round. A batch of the longest frames takes about as long. */
 #define DATA_TURN_NS INT64_C(15000)
 
 /**
- * The most that is charged for a batch, and for a batch that ends with a multicast frame, of which each client gets a copy.
- * A thread that was kept from the CPU cannot tell that time from work, so time above these limits is charged to nobody.
+ * The most that is charged for a batch, and for a batch that ends with a multicast frame, of which
+ * each client gets a copy. A thread that was kept from the CPU cannot tell that time from work, so
+ * time above these limits is charged to no client.
  */
 #define DATA_BATCH_MAX_NS UINT64_C(200000)
 #define DATA_MCAST_MAX_NS UINT64_C(1000000)
 
-/** A client that has sent nothing for so long has no turns until it rings its doorbell. */
+/**
+ * A client that has sent nothing for this time is parked: it gets no turns until it rings its
+ * doorbell.
+ */
 #define RUNQ_PARK_NS UINT64_C(1000000)
 
-/** The port, or a client, that takes nothing for so long is not waited for any more. */
+/** A port, or a client, that takes no frames for this time is not waited for. */
 #define DATA_STALL_NS UINT64_C(20000000)
 
-/** Frames to the wire that wait for the port. */
+/** The most frames that wait until the port has room. */
 #define WIRE_PENDING_MAX (4 * UROCE_BURST)
 
 struct wire {
 	struct uroce_port *port;
-	struct uroce_neigh *neigh; /* NULL: the kernel answers for all addresses */
+	/* answers ARP and neighbour discovery; NULL: the kernel owns all addresses */
+	struct uroce_neigh *neigh;
 	struct rte_mbuf *pending[WIRE_PENDING_MAX];
 	unsigned nb_pending;
 	struct rte_mbuf *spare[DATA_BATCH];
 	unsigned nb_spare;
-	uint64_t moved_ns;   /* when the port took one last, or had none to take */
-	uint64_t nb_emptied; /* times that a look at it took all it had */
+	uint64_t moved_ns;   /* when the port last took a frame, or no frame was pending */
+	uint64_t nb_emptied; /* the number of receive bursts that emptied the port */
 	uint64_t link_check_ns;
-	struct counters counters; /* up: to the wire; down: from it */
+	struct counters counters; /* up: transmitted to the wire; down: received from the wire */
 };
 
-/** A wish of the control thread. */
+/** A call that the control thread has made in the data path. */
 struct data_cmd {
 	void (*run)(struct data *data, void *arg);
 	void *arg;
@@ -73,31 +78,33 @@ struct data_cmd {
 struct data {
 	struct frame_host host;
 	struct lease_table *leases;
-	struct client *client[CLIENTS_MAX]; /* by slot; NULL: none */
-	struct client
-		*runq[CLIENTS_MAX]; /* who have turns, as they come; behind them who are parked */
+	struct client *client[CLIENTS_MAX]; /* clients by slot; NULL: none */
+	/* the run queue: clients that have turns, and behind them the parked clients */
+	struct client *runq[CLIENTS_MAX];
 	unsigned nb_clients;
-	unsigned nb_active;    /* of those, who have turns */
-	unsigned first;        /* in line, of the next round */
-	uint64_t doorbells_ns; /* when it was looked for bells of who are parked */
-	uint64_t nb_heard;     /* times that it was looked for bells */
+	unsigned nb_active;    /* clients that have turns: the first part of `runq` */
+	unsigned first;        /* the index in `runq` of the client that begins the next round */
+	uint64_t doorbells_ns; /* when doorbells were last polled */
+	uint64_t nb_heard;     /* the number of polls that found all doorbells that had been rung */
 	uint64_t nb_rounds;
-	uint64_t nb_barriers; /* that were met */
-	unsigned nb_waiting;  /* of those, the ones that are not passed yet */
+	uint64_t nb_barriers; /* the number of barriers that the data path has reached */
+	unsigned nb_waiting;  /* barriers that were reached and are not passed yet */
 	struct client_down *touched;
 	struct wire wire;
-	uint64_t (*read_clock)(void); /* charges turns: uroce_clock_ns(), or the clock of a test */
-	uint64_t now_ns;              /* of this round */
-	uint64_t last_ns;             /* of the one before */
-	counter busy_ns;              /* spent on rounds that moved something */
-	/* a batch */
+	/* the clock by which turns are charged: uroce_clock_ns(), or the clock of a test */
+	uint64_t (*read_clock)(void);
+	uint64_t now_ns;  /* when this round began */
+	uint64_t last_ns; /* when the previous round began */
+	counter busy_ns;  /* time spent on rounds that moved at least one frame */
+	/* the headers of the current batch */
 	_Alignas(64) uint8_t head[DATA_BATCH][FRAME_HEAD];
-	/* sleep */
+	/* the idle policy */
 	struct uroce_rx_wakeups notices;
-	int epoll_fd;  /* bells, and wake_fd */
-	int wake_fd;   /* the control thread's bell */
-	int broken_fd; /* to the control thread: a client is broken */
-	bool is_down;  /* lanes and port are told that we may sleep */
+	int epoll_fd; /* watches the doorbells, and wake_fd */
+	int wake_fd;  /* an eventfd by which the control thread wakes the data path */
+	/* an eventfd that tells the control thread that a client wrote an impossible index */
+	int broken_fd;
+	bool is_down; /* clients and the port were told that the data path may sleep */
 	bool is_ending;
 	_Alignas(64) _Atomic(struct data_cmd *) cmd;
 	atomic_bool is_asleep;
@@ -105,20 +112,22 @@ struct data {
 
 /* loop.c */
 
-/** @return NULL after one line */
+/** @return NULL after one line of the log */
 struct data *data_create(struct uroce_port *port, struct uroce_neigh *neigh,
 			 struct lease_table *leases);
 void data_destroy(struct data *data);
 
-/** Go round until data_end(). */
+/** Run rounds until data_end(). */
 void data_run(struct data *data);
 
-/* From the control thread; each is done when it returns. */
+/* Calls of the control thread. Each waits until the data path has done it. */
 
-/** Let a client take part. @return 0, or -errno: it does not */
+/** Add a client. @return 0, or -errno: the client was not added */
 int data_link(struct data *data, struct client *client);
 
-/** And no more: nothing refers to it, or its area, when this returns. */
+/**
+ * Remove a client. When this returns, the data path uses neither the client nor its shared memory.
+ */
 void data_unlink(struct data *data, struct client *client);
 
 void data_set_host(struct data *data, const struct frame_host *host);
@@ -126,17 +135,23 @@ void data_end(struct data *data);
 
 /* forward.c */
 
-/** A round. @return frames moved, or dropped */
+/** Run one round. @return frames that were forwarded or dropped */
 unsigned data_round(struct data *data);
 
-/** Whether a client's frame waits for room. */
+/** Whether a frame of some client waits for room in a ring or in the port. */
 bool data_waits(const struct data *data);
 
-/** Whether the lanes of all who have turns are empty, and who fills one rings its bell. */
+/**
+ * Ask all active clients for doorbells.
+ * @return whether the rings up of all of them are empty
+ */
 bool data_may_sleep(struct data *data);
 void data_awake(struct data *data);
 
-/** A frame in two pieces: its first bytes do not change, the others may. */
+/**
+ * A frame in two parts. The first bytes are a copy of uroced's own; the others may change, where
+ * they are a client's memory.
+ */
 struct pieces {
 	const uint8_t *head;
 	uint32_t head_len;
@@ -145,39 +160,49 @@ struct pieces {
 };
 
 /**
- * A frame from the wire to who has the QP number; what that one has no room for is counted there.
- * @return FRAME_PASSES, or why it is dropped
+ * Deliver a frame from the wire to the client that holds the QP number. If the client has no room,
+ * the client's drop is counted.
+ * @return FRAME_PASSES, or why the frame is dropped
  */
 enum frame_drop data_deliver(struct data *data, const struct frame *frame,
 			     const struct pieces *pieces);
 
-/** To all but one (NULL: to all). @return to how many */
+/**
+ * Deliver a frame to all clients but one.
+ * @param but  NULL: to all @return the number of clients
+ */
 unsigned data_deliver_all(struct data *data, const struct client *but, const struct pieces *frame);
 
-/** What was delivered becomes visible. */
+/** Publish the frames that were written to rings down. */
 void data_publish(struct data *data);
 
 /* run_queue.c */
 
-/** A client comes; it has turns. */
+/** Add a client; it has turns. */
 void runq_add(struct data *data, struct client *client);
 
-/** A client goes. */
+/** Remove a client. */
 void runq_remove(struct data *data, struct client *client);
 
-/** Let a client have turns, if it has none. Amid a round: from the next round on. */
+/** Give turns to a client that is parked. Within a round this takes effect in the next round. */
 void runq_activate(struct data *data, struct client *client);
 
-/** Between rounds: who had nothing to send for a while has no turns until it rings its bell. */
+/** Park the clients that have sent nothing for RUNQ_PARK_NS. Called between rounds. */
 void runq_park_idle(struct data *data);
 
-/** A client has rung its bell: if it was parked and there are frames, it has turns again. */
+/**
+ * A client has rung its doorbell. If it is parked and has a frame in a ring up, it gets turns
+ * again.
+ */
 void runq_on_doorbell(struct data *data, struct client *client);
 
-/** Whether all lanes up of a client are empty, and it rings its bell when it fills one. */
+/**
+ * Ask a client to ring its doorbell when it fills a ring up.
+ * @return whether all of its rings up are empty
+ */
 bool runq_may_sleep(struct client *client);
 
-/** It need not ring any more. */
+/** A client need not ring its doorbell any more. */
 void runq_awake(struct client *client);
 
 /* wire.c */
@@ -185,16 +210,19 @@ void runq_awake(struct client *client);
 void wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *neigh);
 void wire_fini(struct wire *wire);
 
-/** Whether a frame can be sent, or is lost, and need not wait. */
+/**
+ * Whether a frame for the wire need not wait: it can be sent, or is dropped because there is no
+ * link.
+ */
 bool wire_has_room(struct wire *wire);
 
 /** Send a frame. @return FRAME_PASSES, or FRAME_DROP_WIRE */
 enum frame_drop wire_send(struct wire *wire, const struct pieces *frame);
 
-/** Offer to the port what is pending. */
+/** Pass the pending frames to the port. */
 void wire_flush(struct wire *wire, uint64_t now_ns);
 
-/** Receive a burst, and see to it. @return frames */
+/** Receive a burst, and deliver or answer its frames. @return the number of frames */
 unsigned wire_receive(struct data *data);
 
 #endif /* UROCED_DATA_H */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A round. Clients take turns, by deficit round robin in time: what a turn takes is measured, whatever it was spent on, and
- * what it took too much is missing in the turns that follow. So small frames, frames that are dropped, copies for a group and
- * wake-ups cost their client what they cost us. A batch is taken from a lane in passes: load the slots, copy the first bytes,
- * judge these copies, move the frames; and published when it is done. Of a client's memory its index is read once a batch and each slot once; what they
- * say is judged before it is used, and nothing there is followed.
+ * A round of the data path. Clients have turns by deficit round robin, and the unit is time.
+ * Whatever a turn is spent on is measured and charged to the client. Time above the turn is missing
+ * in the client's next turns. So short frames, dropped frames, multicast copies and WAKE messages
+ * cost a client what they cost uroced.
  *
- * Where the wire or a lane down has no room a lane waits, so that its client's bursts return less, as with any port;
- * that turn goes on in the next round, before others'. Who does not empty its lane is not waited for: it drops, as a
- * switch does.
+ * A batch is taken from a ring in steps: load the descriptors, copy the headers, check the copies,
+ * move the frames, publish. An index of the client is read once for each batch, and each descriptor
+ * once. Their values are checked before they are used.
+ *
+ * A ring up waits where the wire or a ring down has no room. The client's bursts then return less,
+ * as with any port. The waiting turn is continued in the next round, before other turns. A client
+ * that does not empty its rings down is not waited for: frames for it are dropped.
  */
 
 #include <assert.h>
@@ -20,21 +23,24 @@
 #include "data.h"
 #include "mux/binding.h"
 
-/* Turns that a barrier waits for the lanes of other clients: those that the dearest batch costs, and some for what is behind it. */
+/*
+ * The most rounds that a barrier waits for other clients' rings. The most expensive batch uses up
+ * fewer turns than this.
+ */
 #define BARRIER_ROUNDS_MAX 128
 static_assert(BARRIER_ROUNDS_MAX * DATA_TURN_NS > (int64_t)DATA_MCAST_MAX_NS,
 	      "or a barrier passes what is only late");
 
 /* A frame of a batch. */
 struct item {
-	const uint8_t *bytes; /* in the sender's area: may change at any moment */
-	uint32_t len;         /* 0: the slot names none */
+	const uint8_t *bytes; /* in the sender's shared memory: may change at any time */
+	uint32_t len;         /* 0: the descriptor names no frame */
 	bool is_barrier;
 };
 
 /*
- * Some bytes, at least UROCE_SHM_FRAME_MIN and at most FRAME_HEAD, by halves that overlap: a length that the compiler
- * does not know costs more than the bytes do.
+ * Copy UROCE_SHM_FRAME_MIN to FRAME_HEAD bytes, as two halves of a constant length that overlap. A
+ * memcpy() whose length the compiler does not know takes longer than the copy.
  */
 static inline void
 copy_head(uint8_t *to, const uint8_t *from, uint32_t len)
@@ -65,7 +71,7 @@ is_broken(const struct client *client)
 	return atomic_load_explicit(&client->is_broken, memory_order_relaxed);
 }
 
-/* What has been done since then was for the client. */
+/* Charge the time since `since_ns` to a client. */
 static void
 charge_turn(const struct data *data, struct client *client, uint64_t since_ns, uint64_t max_ns)
 {
@@ -77,7 +83,7 @@ charge_turn(const struct data *data, struct client *client, uint64_t since_ns, u
 
 /* --- down ---------------------------------------------------------------------------------------- */
 
-/* @return whether there may be room */
+/* @return false: the client is broken */
 static bool
 mark_touched(struct data *data, struct client_down *down)
 {
@@ -109,7 +115,7 @@ put_together(uint8_t *to, const struct pieces *frame)
 		copy_head(to, frame->head, frame->head_len);
 	else
 		memcpy(to, frame->head, frame->head_len);
-	/* a client may send to itself, from where it wants to receive */
+	/* the frames may overlap: a client may send from the buffer into which it receives */
 	if (frame->rest_len > 0)
 		memmove(to + frame->head_len, frame->rest, frame->rest_len);
 }
@@ -139,7 +145,7 @@ put_down(struct data *data, struct client *to, uint32_t qpn, const struct pieces
 	counter_add(&to->counters.bytes_down, len);
 }
 
-/* Who has this number. @return NULL: nobody */
+/* @return the client that holds a QP number; NULL: there is none */
 static struct client *
 client_of(const struct data *data, uint32_t qpn)
 {
@@ -149,8 +155,9 @@ client_of(const struct data *data, uint32_t qpn)
 }
 
 /*
- * Whether a QP is connected to who sends to it, as its owner says [mux/binding.h]: to a QP of the client, or, NULL, to one
- * behind the wire. What a client sends to itself is its own matter.
+ * Whether the owner of a QP has bound the QP to the sender of a frame [mux/binding.h]. A client may
+ * send to its own QPs without a binding.
+ * @param from  NULL: the frame comes from the wire
  */
 static bool
 is_bound(const struct data *data, const struct client *to, uint32_t qpn, const struct client *from)
@@ -168,7 +175,7 @@ is_bound(const struct data *data, const struct client *to, uint32_t qpn, const s
 	       lease_owner(data->leases, binding.dest_qpn) == from->slot + 1u;
 }
 
-/* Who a frame for a QP is for. @return NULL: it is dropped */
+/* @return the client that receives a frame for a QP; NULL: the frame is dropped */
 static struct client *
 receiver_of(const struct data *data, const struct client *from, const struct frame *frame,
 	    enum frame_drop *drop)
@@ -210,8 +217,9 @@ data_deliver_all(struct data *data, const struct client *but, const struct piece
 }
 
 /*
- * A WAKE costs many frames' time: it is sent in the turn of who sleeps, and charged there, one for all of its lanes. Where the
- * socket is full there are some that it has not read yet.
+ * Send a WAKE. It takes the time of many frames, so the sleeping client is charged for it, in its
+ * own turn, and gets one WAKE for all of its rings. If the socket is full, the client has earlier
+ * WAKEs to read.
  */
 static void
 wake(const struct data *data, struct client *client)
@@ -248,24 +256,31 @@ data_publish(struct data *data)
 
 /* --- up ------------------------------------------------------------------------------------------ */
 
-/* What became of a frame. */
+/* What happened to a frame. */
 enum forward_verdict {
 	GONE,
-	GONE_TO_ALL, /* with a copy for each client: the batch ends, so that what it took is known */
+	/*
+	 * the frame was copied to all clients; the batch ends, so that the copies are charged in
+	 * full
+	 */
+	GONE_TO_ALL,
 	WAITS,
 };
 
 /*
- * What a frame that it takes is worth to those who wait for a client, what they begin to wait with, and what a round costs
- * at most: we may have been kept from the next one.
+ * FRAME_NS: time that a client earns for its senders with each frame that it takes.
+ * WAIT_BUDGET_MIN_NS: senders begin to wait for a client when it has earned this much.
+ * ROUND_MAX_NS: the most that is charged for a round, since this thread may have been kept from the
+ * CPU.
  */
 #define FRAME_NS           UINT64_C(100000)
 #define WAIT_BUDGET_MIN_NS (DATA_STALL_NS / 20)
 #define ROUND_MAX_NS       (DATA_STALL_NS / 20)
 
 /*
- * A lane is full. How long others wait for a client that does not empty its lanes is bounded: what it made them wait since
- * the last round is taken off its patience, which comes back with each frame that it takes, and slowly with time.
+ * Whether senders wait for a client whose ring down is full. The waiting time is bounded: time in
+ * which senders waited is taken off the client's wait budget. The budget grows with each frame that
+ * the client takes, and slowly with time.
  */
 static __attribute__((noinline)) bool
 has_wait_budget(const struct data *data, struct client_down *down)
@@ -287,7 +302,7 @@ has_wait_budget(const struct data *data, struct client_down *down)
 	return to->is_awaited;
 }
 
-/* @return whether its lane has no room, and is to have some soon */
+/* @return whether the client's ring has no room and senders wait for it */
 static bool
 is_awaited(struct data *data, struct client *to, uint32_t qpn)
 {
@@ -303,7 +318,7 @@ is_to_group(const struct frame *frame)
 	return frame->kind == FRAME_ROCE && frame->qpn == FRAME_QPN_GROUP;
 }
 
-/* To the wire, and what is for a group to the others, too. */
+/* Send a frame to the wire; a multicast frame also to all other clients. */
 static enum frame_drop
 send_away(struct data *data, const struct client *from, const struct frame *frame,
 	  const struct pieces *pieces)
@@ -315,7 +330,10 @@ send_away(struct data *data, const struct client *from, const struct frame *fram
 	return FRAME_PASSES;
 }
 
-/* A datagram is by a QP of the sender's, and has a Q_Key that the sender's user may use. */
+/*
+ * Drop a datagram whose source QP is not the sender's, or whose Q_Key the sender's user may not
+ * use.
+ */
 static enum frame_drop
 classify_datagram(const struct data *data, const struct client *from, const struct frame *frame)
 {
@@ -343,7 +361,10 @@ classify_frame(const struct data *data, const struct client *from, const struct 
 
 /* --- barriers ------------------------------------------------------------------------------------ */
 
-/* Mark what a client has in its lanes, for the barriers that were met meanwhile. A client that is broken has nothing. */
+/*
+ * Mark the frames that a client has in its rings, for the barriers that were reached meanwhile. A
+ * broken client has no frames.
+ */
 static void
 mark_rings(const struct data *data, struct client *client)
 {
@@ -380,8 +401,9 @@ check_marks(struct client *client)
 }
 
 /*
- * Whether what a client had in its lanes when a barrier was met is taken. What is behind a barrier that was met later is
- * not waited for, or two clients would wait for one another.
+ * Whether the frames that a client had in its rings when a barrier was reached have been taken.
+ * Frames behind a barrier that was reached later are not waited for, since two clients would wait
+ * for each other.
  */
 static bool
 has_passed(const struct client *client, uint64_t number)
@@ -411,9 +433,10 @@ have_others_passed(const struct data *data, const struct client *from, uint64_t 
 }
 
 /*
- * A barrier is met. It is passed when the bells were looked at, so that parked clients have turns; when what the other
- * clients had in their lanes then is taken; and when the wire was found empty. A client that fills its lanes faster than
- * its turns allow holds the barriers of others up for BARRIER_ROUNDS_MAX rounds at most.
+ * A barrier was reached in a ring up. It is passed after the doorbells were polled, so that parked
+ * clients have turns; after the frames that other clients had in their rings at that time have been
+ * taken; and after the wire was found empty. A client that fills its rings faster than its turns
+ * allow delays other clients' barriers by BARRIER_ROUNDS_MAX rounds at most.
  */
 static enum forward_verdict
 wait_at_barrier(struct data *data, struct client *from, const struct uroce_spsc_end *up)
@@ -444,7 +467,10 @@ wait_at_barrier(struct data *data, struct client *from, const struct uroce_spsc_
 
 /* --- up ------------------------------------------------------------------------------------------ */
 
-/* A frame whose first bytes were copied, and are what is believed. */
+/*
+ * Forward a frame.
+ * @param head  a copy of its first bytes, on which all decisions are made
+ */
 static enum forward_verdict
 forward_frame(struct data *data, struct client *from, const struct item *item, const uint8_t *head)
 {
@@ -502,7 +528,7 @@ copy_heads(struct data *data, const struct item *item, uint32_t nb)
 	}
 }
 
-/* @return how many frames the lane is shorter by */
+/* @return the number of descriptors that were taken from the ring */
 static unsigned
 take_batch(struct data *data, struct client *client, struct uroce_spsc_end *up)
 {
@@ -539,7 +565,11 @@ take_batch(struct data *data, struct client *client, struct uroce_spsc_end *up)
 	return i;
 }
 
-/* Lanes of the client in turn, until it has had its share, or they are empty. @return frames */
+/*
+ * Take batches from the rings of a client in turn, until its time is used up or the rings are
+ * empty.
+ * @return frames
+ */
 static unsigned
 take_turn(struct data *data, struct client *client)
 {
@@ -575,7 +605,10 @@ take_turn(struct data *data, struct client *client)
 	return nb;
 }
 
-/* The first whose turn goes on begins the next round; else each begins one in turn. */
+/*
+ * Run one round. It begins with the first client whose turn is continued, else with the next client
+ * in order.
+ */
 unsigned
 data_round(struct data *data)
 {
@@ -594,9 +627,9 @@ data_round(struct data *data)
 			next = at;
 			has_next = true;
 		}
-		/* the next round is soon */
+		/* the client has something left to do, so the next round has to come soon */
 		nb += data->runq[at]->nb_barriers + data->runq[at]->is_wake_due;
-		if (n > 0) /* the wire's turn, too: its ring is short */
+		if (n > 0) /* the wire has a turn as well, since its ring is short */
 			nb += n + wire_receive(data);
 	}
 	data->first = nb_active > 0 ? next % nb_active : 0;

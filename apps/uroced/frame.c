@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Headers: read once, with every length checked, then judged.
+ * Parses the headers of a frame once, with a check of each length, and decides whether the frame
+ * passes.
  */
 
 #include "frame.h"
@@ -14,9 +15,9 @@
 #define PROTO_HOP_BY_HOP 0
 #define PROTO_IGMP       2
 #define PROTO_ICMPV6     58
-#define IPV4_FRAGMENT    0x3fff /* more of them, or not the first */
+#define IPV4_FRAGMENT    0x3fff /* the fragment offset and the flag "more fragments" */
 
-#define QPN_MANAGEMENT   1 /* and 0 */
+#define QPN_MANAGEMENT   1 /* QP 0 and QP 1 */
 #define UD_OPCODES       0x60
 #define OPCODE_TRANSPORT 0xe0
 
@@ -41,7 +42,7 @@ struct arp {
 	uint8_t sender_mac[6], sender_ip[4], target_mac[6], target_ip[4];
 };
 
-/* Neighbour solicitation, with the one option that it may have. */
+/* A neighbour solicitation with the one option that is allowed. */
 struct solicit {
 	uint8_t type, code;
 	be16 checksum;
@@ -76,13 +77,13 @@ frame_host_set(struct frame_host *host, const struct uroce_mux_host *told)
 	}
 }
 
-/* A cursor over what is at hand. */
+/* The bytes that are not parsed yet. */
 struct rest {
 	const uint8_t *at;
 	uint32_t len;
 };
 
-/* The next header. @return NULL: it is not all there */
+/* @return the next header; NULL: it is not complete */
 static const void *
 take(struct rest *rest, uint32_t len)
 {
@@ -184,7 +185,7 @@ read_icmpv6(struct rest rest, uint32_t len, struct frame *frame)
 		frame->kind = FRAME_ANSWER;
 }
 
-/* Behind the option Router Alert. */
+/* Skip the hop-by-hop option Router Alert. */
 static void
 read_mld(struct rest rest, struct frame *frame)
 {
@@ -267,7 +268,7 @@ is_by_us(const struct frame *frame, const struct frame_host *host)
 	       (!frame->sender || memcmp(frame->sender, host->mac, sizeof(host->mac)) == 0);
 }
 
-/* The number of a group's datagrams goes with a group's MAC, and no other does. */
+/* Whether QPN and MAC agree: the multicast QPN goes with a multicast MAC, and no other QPN does. */
 static bool
 is_management(const struct frame *frame)
 {
@@ -290,7 +291,7 @@ frame_filter_up(const struct frame *frame, const struct frame_host *host)
 	}
 	if (!is_by_us(frame, host))
 		return FRAME_DROP_SOURCE;
-	/* our own questions and reports are for others */
+	/* requests and reports are sent to other hosts */
 	if (frame->kind != FRAME_ROCE)
 		return frame_is_to_us(frame, host) ? FRAME_DROP_KIND : FRAME_PASSES;
 	return is_management(frame) ? FRAME_DROP_MANAGEMENT : FRAME_PASSES;
@@ -303,7 +304,10 @@ frame_filter_wire(const struct frame *frame, const struct frame_host *host)
 
 	if (frame->kind == FRAME_REPORT)
 		return FRAME_DROP_KIND;
-	/* what a port hands back to us that we have sent, or another host forges: clients are told apart from the wire by that */
+	/*
+	 * a frame that the port returns, or that another host forges: clients trust the source
+	 * address of frames
+	 */
 	if (memcmp(eth->src, host->mac, sizeof(host->mac)) == 0 ||
 	    (frame->kind != FRAME_OTHER && is_our_ip(host, frame->sip, frame->is_ipv6)))
 		return FRAME_DROP_OUR_SOURCE;

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Frames, by their first bytes: what they are, and whether they may pass. From a client those alone that its host
- * could have sent, of the kinds that an engine sends; from the wire those that a client could want.
+ * Parses the first bytes of frames and filters frames. A client may send only what its host could
+ * send and an engine does send. From the wire only those frames pass that a client can use.
  *
- * Nothing here is believed that was not read from a copy of uroced's own.
+ * All decisions are made on a copy that clients cannot change.
  */
 
 #include <stdbool.h>
@@ -16,38 +16,41 @@
 
 #include "mux/message.h"
 
-/** Bytes of a frame that are judged: every header up to DETH, with a tag and options of IPv4. */
+/**
+ * The number of bytes that are parsed: all headers up to DETH, with a VLAN tag and options of IPv4.
+ */
 #define FRAME_HEAD            128u
 
-#define FRAME_QPN_GROUP       0xffffffu /* datagrams to groups */
+#define FRAME_QPN_GROUP       0xffffffu /* the QPN of multicast datagrams */
 #define FRAME_QPN_NONE        UINT32_MAX
 
-#define FRAME_QKEY_PRIVILEGED 0x80000000u /* a bit of a Q_Key */
+#define FRAME_QKEY_PRIVILEGED 0x80000000u /* the bit of a privileged Q_Key */
 
 enum frame_kind {
 	FRAME_OTHER,
-	FRAME_ROCE,   /* UDP, port 4791 */
-	FRAME_ASK,    /* for a neighbour: request of ARP, neighbour solicitation */
-	FRAME_ANSWER, /* of a neighbour */
-	FRAME_QUERY,  /* for members of groups: IGMP, MLD */
-	FRAME_REPORT, /* of one */
+	FRAME_ROCE,   /* UDP to port 4791 */
+	FRAME_ASK,    /* an ARP request, a neighbour solicitation */
+	FRAME_ANSWER, /* an ARP reply, a neighbour advertisement */
+	FRAME_QUERY,  /* an IGMP or MLD query */
+	FRAME_REPORT, /* an IGMP or MLD report */
 };
 
-/** What is written in a frame; pointers lead into it. */
+/** The parsed headers of a frame. Pointers lead into the frame. */
 struct frame {
 	enum frame_kind kind;
 	const uint8_t *bytes;
 	bool is_ipv6;
-	uint16_t vid;          /* 0: no tag, or one without a network */
-	const uint8_t *sip;    /* 4 or 16 bytes; of ARP the sender's. NULL where kind is OTHER */
-	const uint8_t *dip;    /* the same */
-	const uint8_t *sender; /* the MAC that an ARP or a solicitation tells; NULL: none */
-	uint32_t qpn;          /* RoCE: for this QP */
-	uint32_t src_qpn;      /* datagrams: by this QP; FRAME_QPN_NONE */
-	uint32_t qkey;         /* of those */
+	uint16_t vid; /* the VLAN; 0: none, or a tag with VLAN 0 */
+	/* the source address, 4 or 16 bytes; of ARP: the sender's; NULL if kind is FRAME_OTHER */
+	const uint8_t *sip;
+	const uint8_t *dip;    /* the destination address, in the form of `sip` */
+	const uint8_t *sender; /* the MAC that an ARP or a solicitation names; NULL: none */
+	uint32_t qpn;          /* RoCE: the destination QPN */
+	uint32_t src_qpn;      /* the source QPN of a datagram; FRAME_QPN_NONE: no datagram */
+	uint32_t qkey;         /* the Q_Key of a datagram */
 };
 
-/** Who we are, as it is asked for each frame. */
+/** The addresses of this host, in the form in which each frame is compared with them. */
 struct frame_host {
 	uint8_t mac[6];
 	uint16_t vid;
@@ -57,21 +60,21 @@ struct frame_host {
 	uint8_t ip6[UROCE_MUX_ADDRS_MAX][16];
 };
 
-/** Why a frame did not pass; what is counted. */
+/** The reasons why a frame is dropped. Each has a counter. */
 #define FRAME_DROPS(X)                                                                             \
-	X(SLOT, "slot")       /* its slot names no frame */                                        \
-	X(SOURCE, "source")   /* not of our MAC, address or network */                             \
-	X(KIND, "kind")       /* nothing that may pass */                                          \
-	X(MANAGEMENT, "qp1")  /* for the QPs of management, which nobody has */                    \
-	X(FORGED, "forged")   /* a datagram by a QP that is not the sender's */                    \
-	X(UNBOUND, "unbound") /* for a QP that its owner has not connected to the sender */        \
-	X(QKEY, "qkey") /* a datagram of a privileged Q_Key, by a user who has no privilege */     \
+	X(SLOT, "slot")             /* the descriptor names no frame */                            \
+	X(SOURCE, "source")         /* the source MAC, address or VLAN is not the host's */        \
+	X(KIND, "kind")             /* a frame of another kind than those that pass */             \
+	X(MANAGEMENT, "qp1")        /* for QP 0 or QP 1, which no client has */                    \
+	X(FORGED, "forged")         /* a datagram whose source QP is not the sender's */           \
+	X(UNBOUND, "unbound")       /* for a QP that is not connected to the sender */             \
+	X(QKEY, "qkey")             /* a privileged Q_Key, and the user is not root */             \
 	X(NOT_OURS, "not_ours")     /* from the wire, for another host */                          \
-	X(OUR_SOURCE, "our_source") /* from the wire, by a MAC or an address of ours */            \
-	X(NOBODY, "nobody")         /* for a QP number without a client */                         \
-	X(RING_FULL, "ring_full")   /* the receiver has no room */                                 \
-	X(BUFFER, "buffer")         /* the receiver's slot names no buffer, or a short one */      \
-	X(WIRE, "wire")             /* the link is down, or the port stands still */
+	X(OUR_SOURCE, "our_source") /* from the wire, with this host's MAC or address */           \
+	X(NOBODY, "nobody")         /* for a QPN that no client holds */                           \
+	X(RING_FULL, "ring_full")   /* the receiver's ring has no room */                          \
+	X(BUFFER, "buffer")         /* the receiver's descriptor names no buffer */                \
+	X(WIRE, "wire")             /* no link, or the port takes no frames */
 
 enum frame_drop {
 #define X(name, text) FRAME_DROP_##name,
@@ -83,19 +86,22 @@ enum frame_drop {
 
 extern const char *const frame_drop_text[FRAME_NB_DROPS];
 
-/** From what clients are told. */
+/** Set the addresses from what clients are sent in HOST. */
 void frame_host_set(struct frame_host *host, const struct uroce_mux_host *told);
 
-/** Read a frame of which `len` bytes are at hand, and these do not change. */
+/**
+ * Parse a frame.
+ * @param len  the number of bytes that are there; they do not change
+ */
 void frame_read(const uint8_t *bytes, uint32_t len, struct frame *frame);
 
-/** Whether a frame that a client sends may pass. */
+/** Whether a frame from a client passes. */
 enum frame_drop frame_filter_up(const struct frame *frame, const struct frame_host *host);
 
-/** Whether one that came from the wire may: FRAME_ASK is for us to answer. */
+/** Whether a frame from the wire passes. uroced itself replies to FRAME_ASK. */
 enum frame_drop frame_filter_wire(const struct frame *frame, const struct frame_host *host);
 
-/** Whether it is sent to our MAC. */
+/** Whether the destination is this host's MAC. */
 static inline bool
 frame_is_to_us(const struct frame *frame, const struct frame_host *host)
 {
@@ -103,8 +109,8 @@ frame_is_to_us(const struct frame *frame, const struct frame_host *host)
 }
 
 /**
- * Whether it is a datagram with a privileged Q_Key [IBA 10.2.5]: it is that of a QP to which a privileged user gave it, which a
- * work request cannot give.
+ * Whether a frame is a datagram with a privileged Q_Key [IBA 10.2.5]. Such a Q_Key is that of a QP
+ * to which a privileged user gave it, since a work request cannot give it.
  */
 static inline bool
 frame_has_privileged_qkey(const struct frame *frame)
@@ -113,7 +119,10 @@ frame_has_privileged_qkey(const struct frame *frame)
 	       frame->qkey & FRAME_QKEY_PRIVILEGED;
 }
 
-/** Whether it is of a connection (RC, UC, XRC, or a CNP for one): it does not say which QP sent it. */
+/**
+ * Whether a frame belongs to a connection (RC, UC, XRC, or a CNP for one). Such a frame does not
+ * name the QP that sent it.
+ */
 static inline bool
 frame_is_connected(const struct frame *frame)
 {

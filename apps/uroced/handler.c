@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What clients ask for: a message each, judged, and answered at once, or when the client reads again.
+ * Handles messages of clients. A reply is sent at once, or later if the client's socket has no
+ * room.
  */
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "control.h"
 #include "log_line.h"
 
-/* The control thread's: what it was asked, and what it tells. */
+/* The message that is handled, and the message that is sent. The control thread alone uses them. */
 static union uroce_mux_message in, out;
 
 void
@@ -33,7 +34,7 @@ handler_refuse(struct control *control, struct client *client, int error, const 
 	control_leave(control, client, why);
 }
 
-/* Whether any answer of ours would be taken: then its socket has been read lately. */
+/* Whether the client's socket has room for a message. If so, the client has read earlier ones. */
 static bool
 is_reading(const struct client *client)
 {
@@ -42,7 +43,7 @@ is_reading(const struct client *client)
 	return poll(&fd, 1, 0) == 1 && fd.revents == POLLOUT;
 }
 
-/* @return whether it was told; else it is to be later */
+/* @return false: the socket has no room, and HOST is to be sent later */
 static bool
 send_host(struct control *control, struct client *client)
 {
@@ -56,7 +57,7 @@ send_host(struct control *control, struct client *client)
 	return !client->is_host_due;
 }
 
-/* --- attaching ----------------------------------------------------------------------------------- */
+/* --- ATTACH -------------------------------------------------------------------------------------- */
 
 static void
 set_attached(struct control *control, struct client *client)
@@ -109,7 +110,7 @@ refuse_second(struct control *control, struct client *client)
 	handler_refuse(control, client, EBUSY, "a second ATTACH: allowed is one a connection");
 }
 
-/* The area is mapped: what was said is kept until a reader has sealed it. */
+/* Have a reader seal the shared memory, which is mapped. The ATTACH message is kept until then. */
 static void
 seal_shm(struct control *control, struct client *client, int fd)
 {
@@ -129,7 +130,10 @@ seal_shm(struct control *control, struct client *client, int fd)
 			       strerror(-ret));
 }
 
-/* @return whether the client is refused, since its user has too much then */
+/*
+ * Refuse an ATTACH by which the client's user would have more than its limits.
+ * @return whether it was refused
+ */
 static bool
 refuse_excess(struct control *control, struct client *client, const struct uroce_shm_layout *plan)
 {
@@ -185,7 +189,7 @@ handle_attach(struct control *control, struct client *client, int fd)
 		seal_shm(control, client, fd);
 }
 
-/* @param wrong  what the reader found */
+/* @param wrong  why the reader refuses the shared memory; empty: it does not */
 static void
 finish_attach(struct control *control, struct client *client, const char *wrong)
 {
@@ -204,7 +208,7 @@ finish_attach(struct control *control, struct client *client, const char *wrong)
 
 /* --- leases -------------------------------------------------------------------------------------- */
 
-/* @return whether it was told; else it is to be later */
+/* @return false: LEASED is to be sent later */
 static bool
 send_leases(struct control *control, struct client *client)
 {
@@ -314,7 +318,10 @@ handle_message(struct control *control, struct client *client, int fd)
 		       "a message of type %u: allowed are HELLO, ATTACH, LEASE, RELEASE", in.type);
 }
 
-/* What was received, by us or by a reader. @param ret  of uroce_mux_receive() */
+/*
+ * Handle what uroced or a reader received from a client.
+ * @param ret  the result of uroce_mux_receive()
+ */
 static void
 handle_received(struct control *control, struct client *client, int ret, int fd)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * A port as a device would open it, without the device.
- */
+/* Opens a port as a device would, without the device, and describes it to clients. */
 
 #include "host.h"
 
@@ -25,7 +23,7 @@
 
 #define PATH_MTU_MIN 256u
 
-/* What a specification may say: the rest is each client's to choose. */
+/* The keys that are allowed in a specification. Clients choose the values of all others. */
 static const char *const keys[] = { "addr", "gw", "vlan", "mtu", "icrc" };
 
 static bool
@@ -77,7 +75,7 @@ is_none(const uint8_t ip[16])
 	return memcmp(ip, none, sizeof(none)) == 0;
 }
 
-/* @return 0, or -EINVAL after one line: there is no address */
+/* @return 0; -EINVAL after one line of the log: there is no address */
 static int
 describe(const struct host *host, struct uroce_mux_host *told)
 {
@@ -110,7 +108,10 @@ describe(const struct host *host, struct uroce_mux_host *told)
 	return 0;
 }
 
-/* We answer for what is not the kernel's, and keep it from answering RoCE to what is. */
+/*
+ * Reply for addresses that the kernel does not own, and keep the kernel from replying to RoCE for
+ * those that it owns.
+ */
 static int
 settle(struct host *host)
 {
@@ -134,7 +135,10 @@ settle(struct host *host)
 	return host->neigh ? 0 : -1;
 }
 
-/* Clients join groups that the kernel does not hear of: its interface takes all. Best effort. */
+/*
+ * Make the interface accept all multicast frames, since the kernel does not know which groups
+ * clients join. A failure is logged.
+ */
 static void
 open_groups(struct host *host)
 {
@@ -149,7 +153,10 @@ open_groups(struct host *host)
 		log_line("%s: what is sent to groups may not be received", host->port->name);
 }
 
-/* Whether the driver draws one at each start: those of virtual ports do, if they are told none. */
+/*
+ * Whether the driver chooses a random MAC at each start. Drivers of virtual ports do, unless they
+ * are given one.
+ */
 static bool
 has_drawn_mac(const struct uroce_port *port)
 {
@@ -168,7 +175,7 @@ has_drawn_mac(const struct uroce_port *port)
 	return !is_told;
 }
 
-/* What clients have told their peers is true after the next start, too. */
+/* Keep the MAC over restarts: peers of clients have it. */
 static void
 keep_mac(struct uroce_port *port, uint64_t seed)
 {
@@ -226,7 +233,7 @@ host_link_fd(const struct host *host)
 	return uroce_event_fd(host->events);
 }
 
-/* Those that are configured stay. */
+/* Addresses that were configured do not change. */
 int
 host_addrs_fd(const struct host *host)
 {
@@ -244,7 +251,7 @@ host_look(struct host *host)
 		;
 	if (host_addrs_fd(host) >= 0)
 		(void)uroce_netif_has_changed(&host->port->netif);
-	/* without any address for a while, the old ones stay */
+	/* an interface that has no address for a while keeps the last ones */
 	if (describe(host, &told) < 0 || memcmp(&told, &host->told, sizeof(told)) == 0)
 		return false;
 	host->told = told;

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The host that all clients are: a port, and its addresses, as a device on it would have them.
+ * The host that all clients are to the network: a port and its addresses.
  */
 
 #include <stdbool.h>
@@ -20,25 +20,29 @@ struct host {
 	struct uroce_dev_conf conf;
 	struct uroce_event_queue *events;
 	struct uroce_port *port;
-	struct uroce_neigh
-		*neigh; /* answers for the addresses that are not the kernel's; NULL: all are */
-	struct uroce_mux_host told; /* what clients are told */
-	int groups_fd; /* while it is open, the kernel's interface receives what is sent to any group; -1 */
+	/* replies for addresses that the kernel does not own; NULL: the kernel owns all */
+	struct uroce_neigh *neigh;
+	struct uroce_mux_host told; /* what clients are sent in HOST */
+	/* a socket that makes the kernel's interface accept all multicast frames; -1: none */
+	int groups_fd;
 };
 
 /**
- * Open the port that a specification names. Where the MAC would be another one after each start, it is made of
- * a number that stays.
- * @return 0, or -1 after one line
+ * Open the port of a specification. If the driver would choose another MAC at each start, the MAC
+ * is made of `mac_seed`.
+ * @return 0, or -1 after one line of the log
  */
 int host_open(struct host *host, const char *spec, uint64_t mac_seed);
 void host_close(struct host *host);
 
-/** Polls readable when the link may have changed, and when addresses may have; -1: they are not told. */
+/**
+ * Descriptors that are readable when the link, or the addresses, may have changed; -1: there are no
+ * such events.
+ */
 int host_link_fd(const struct host *host);
 int host_addrs_fd(const struct host *host);
 
-/** Look again. @return whether there is something new to tell */
+/** Read the state of link and addresses. @return whether HOST has changed */
 bool host_look(struct host *host);
 
 #endif /* UROCED_HOST_H */

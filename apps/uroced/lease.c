@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Blocks, by number. To look at all of them takes some tens of microseconds of the control thread: so nothing
- * is listed.
+ * The table of blocks, by number. A pass through all blocks takes some tens of microseconds of the
+ * control thread, so there are no lists of free or owned blocks.
  */
 
 #include "lease.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define DRAWS 32u /* in search of a free block, before they are looked through */
+#define DRAWS 32u /* random tries to find a free block, before all blocks are looked at */
 
 static bool
 is_anybodys(uint32_t block)
@@ -64,12 +64,12 @@ give(struct lease_table *table, const struct lessee *lessee, uint32_t block)
 
 /* --- limits -------------------------------------------------------------------------------------- */
 
-/* What a user's clients have. */
+/* The numbers of blocks of a user, and of all others. */
 struct holding {
 	uint32_t user_max;
 	uint32_t nb_owned;
-	uint32_t nb_resting; /* and had just now */
-	uint32_t nb_others;  /* of both, other users */
+	uint32_t nb_resting; /* blocks that are in quarantine */
+	uint32_t nb_others;  /* blocks of other users, those in quarantine included */
 };
 
 static struct holding
@@ -96,11 +96,17 @@ lease_count(const struct lease_table *table, uint32_t uid)
 	return holding_of_user(table, uid, 0).nb_owned;
 }
 
-/* Count a block that is given. @return false: the user may not have it */
+/*
+ * Count a block that a user is to be given.
+ * @return false: the user may not have it
+ */
 static bool
 count_block(struct holding *holding, bool is_resting)
 {
-	/* records of a former life may name more than the limit: so the sum alone is no bound of what is owned */
+	/*
+	 * a file of leases may name more blocks than the limit, so the limit of the sum does not
+	 * bound the number of owned blocks
+	 */
 	if (holding->nb_owned >= holding->user_max ||
 	    (!is_resting && holding->nb_owned + holding->nb_resting >=
 				    (UROCE_MUX_BLOCKS - holding->nb_others) / 2))
@@ -110,21 +116,22 @@ count_block(struct holding *holding, bool is_resting)
 	return true;
 }
 
-/* --- anew ---------------------------------------------------------------------------------------- */
+/* --- new leases ---------------------------------------------------------------------------------- */
 
 /*
- * A search for free blocks: by chance, and once that has failed, all of them from a random one on, those that nobody is
- * expected to take back first. It goes on where it found the last one, so that all blocks of a message cost two passes
- * at most.
+ * A search for free blocks. Random numbers are tried first. When that has failed, all blocks are
+ * looked at, from a random one on: first those that no client of the former uroced may take back. A
+ * search continues where it found the last block, so all blocks of a message take two passes at
+ * most.
  */
 struct search {
 	bool is_thorough;
 	bool with_awaited;
 	uint16_t from;
-	uint32_t nb_seen; /* in this pass */
+	uint32_t nb_seen; /* blocks that this pass has looked at */
 };
 
-/* @return a block, at random; 0: none was met */
+/* @return a free block of a random number; 0: none was found */
 static uint32_t
 draw_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
 {
@@ -141,7 +148,7 @@ draw_block(const struct lease_table *table, struct search *search, uint64_t now_
 	return 0;
 }
 
-/* @return the next one of this pass; 0: there is none */
+/* @return the next free block of this pass; 0: there is none */
 static uint32_t
 next_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
 {
@@ -192,7 +199,7 @@ lease_take(struct lease_table *table, const struct lessee *lessee, uint32_t nb, 
 	return taken;
 }
 
-/* --- back ---------------------------------------------------------------------------------------- */
+/* --- leases that are taken back ------------------------------------------------------------------ */
 
 static bool
 may_return(const struct lease_table *table, const struct lessee *lessee,
@@ -229,7 +236,7 @@ is_lessees(const struct lease_table *table, const struct lessee *lessee, uint32_
 	       lessee->slot + 1u;
 }
 
-/* --- and given back ------------------------------------------------------------------------------ */
+/* --- releases ------------------------------------------------------------------------------------ */
 
 static void
 quarantine(struct lease_table *table, uint32_t block, uint64_t now_ns)

@@ -4,12 +4,13 @@
 
 /**
  * @file
- * Who has which block of QP numbers. Each is free, a client's, or in quarantine: nobody's until frames for who
- * had it last have died; meanwhile it may come back to that one and to nobody else. A client that comes back is of the
- * user that held the block last, and shows the ticket that the block's last lease was given with. A block that was
- * released does not come back.
+ * Leases: which client holds which block of QP numbers. A block is free, held by a client, or in
+ * quarantine. In quarantine it is given to no other client until frames for its last holder have
+ * left the network; the last holder may take it back. Who takes back a block is a client of the
+ * same user, and has the token of the block's last lease. A block that was released is not taken
+ * back.
  *
- * The control thread writes, the data path reads the owners.
+ * The control thread writes the table. The data path reads the owners.
  */
 
 #include <stdatomic.h>
@@ -19,48 +20,55 @@
 #include "lease_record.h"
 #include "mux/message.h"
 
-/** Longer than a frame lives, and than a client takes to be back. */
+/** Longer than a frame lives, and than a client takes to connect again. */
 #define LEASE_QUARANTINE_NS UINT64_C(2000000000)
 
 /**
- * Blocks that clients of one user may hold, unless an option says something else: half of them. Anew a user is given at most half of what other users leave, what it
- * held just now included, so that any number of users leave something to the next one. What is taken back counts as well,
- * and is bounded by this alone: it was the user's before.
+ * The default of the number of blocks that clients of one user may hold: half of all. A new lease
+ * also leaves at least half of what other users do not have; blocks in quarantine count. So any
+ * number of users leave some blocks to the next one. Blocks that are taken back are bounded by this
+ * number alone.
  */
 #define LEASE_USER_MAX (UROCE_MUX_BLOCKS / 2)
 
-/** Of a block, what the data path does not need. */
+/** Fields of a block that the data path does not need. */
 struct lease {
-	uint64_t free_ns; /* until then it is in quarantine */
-	uint32_t uid;     /* of the client that has or had it */
-	bool is_awaited; /* by a client of a former life, who has not taken it back: others get it last */
+	uint64_t free_ns; /* the end of its quarantine */
+	uint32_t uid;     /* the user of the client that holds it, or held it last */
+	/*
+	 * a client of the former uroced held the block and has not taken it back: it is leased
+	 * after all other blocks
+	 */
+	bool is_awaited;
 };
 
 struct lease_table {
-	_Atomic uint16_t owner[UROCE_MUX_BLOCKS]; /* a client's slot, and 1; 0: nobody */
+	/* the slot of the client that holds it, plus 1; 0: none */
+	_Atomic uint16_t owner[UROCE_MUX_BLOCKS];
 	struct lease lease[UROCE_MUX_BLOCKS];
-	struct lease_record *record; /* of each block, the caller's */
-	uint32_t user_max;           /* blocks that clients of one user may hold */
+	struct lease_record *record; /* the record of each block; the memory is the caller's */
+	uint32_t user_max;           /* the number of blocks that clients of one user may hold */
 };
 
-/** Who leases. */
+/** A client that leases blocks. */
 struct lessee {
 	uint16_t slot;
 	uint32_t uid;
 };
 
 /**
- * A table without owners; free() it. Blocks that records say are held are in quarantine.
- * @param record  of each block; outlives the table
+ * Make a table in which no block is owned; free() it. Blocks that are held by their records are in
+ * quarantine.
+ * @param record  the record of each block; outlives the table
  * @return NULL: no memory
  */
 struct lease_table *lease_table_create(struct lease_record record[UROCE_MUX_BLOCKS],
 				       uint64_t now_ns);
 
-/** The number of blocks that clients of a user hold. */
+/** @return the number of blocks that clients of a user hold */
 uint32_t lease_count(const struct lease_table *table, uint32_t uid);
 
-/** The slot of the client that a QP number is leased to, and 1; 0: nobody. Any thread. */
+/** The slot of the client that holds a QP number, plus 1; 0: none. Any thread may call this. */
 static inline unsigned
 lease_owner(const struct lease_table *table, uint32_t qpn)
 {
@@ -68,24 +76,27 @@ lease_owner(const struct lease_table *table, uint32_t qpn)
 				    memory_order_relaxed);
 }
 
-/** Take free blocks, of random numbers, each with a new ticket. @return how many, at most `nb` */
+/**
+ * Lease free blocks with random numbers; each gets a new token.
+ * @return the number of blocks, at most `nb`
+ */
 uint32_t lease_take(struct lease_table *table, const struct lessee *lessee, uint32_t nb,
 		    uint64_t now_ns, struct uroce_mux_lease *leases);
 
 /**
- * Take back those that the lessee's user held last, with these tickets.
- * @param[out] blocks  that it has
- * @return how many
+ * Take back blocks that the lessee's user held last, by the tokens of their last leases.
+ * @param[out] blocks  those that were taken back
+ * @return their number
  */
 uint32_t lease_take_back(struct lease_table *table, const struct lessee *lessee,
 			 const struct uroce_mux_lease *leases, uint32_t nb, uint64_t now_ns,
 			 uint32_t *blocks);
 
-/** Give one back. @return whether it was the lessee's */
+/** Release a block. @return false: the lessee does not hold it */
 bool lease_release(struct lease_table *table, const struct lessee *lessee, uint32_t block,
 		   uint64_t now_ns);
 
-/** The lessee is gone, and may come back. @return how many blocks it had */
+/** Put all blocks of a lessee that has ended into quarantine. @return their number */
 uint32_t lease_end(struct lease_table *table, const struct lessee *lessee, uint64_t now_ns);
 
 #endif /* UROCED_LEASE_H */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The lock is POSIX's, of a process: a child that inherits the descriptor neither keeps nor loses it. A file whose
- * first bytes are zeros is one that nobody completed; the mark is written last.
+ * The file is locked by a POSIX lock of the process: a child that inherits the descriptor neither
+ * keeps nor loses the lock. The mark at the beginning is written last, so a file that begins with
+ * zeros is not complete.
  */
 
 #include "lease_file.h"
@@ -15,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MARK      "uroced leases 1" /* the number is the layout's */
+#define MARK      "uroced leases 1" /* the number is the version of the layout */
 #define HEAD_SIZE 4096
 
 struct lease_file_image {
@@ -51,7 +52,10 @@ check_lease_file(int fd)
 		return "others than uroced may get at it";
 	if (st.st_size != 0 && st.st_size != sizeof(struct lease_file_image))
 		return "it is no file of leases";
-	/* also of an old one: a store to a page that the file system has no room for would be a SIGBUS */
+	/*
+	 * also for a file that was there: a store to a page for which the file system has no room
+	 * would raise SIGBUS
+	 */
 	error = posix_fallocate(fd, 0, sizeof(struct lease_file_image));
 	return error == 0 ? NULL : strerror(error);
 }
@@ -77,7 +81,7 @@ map_image(struct lease_file *file)
 	if (image == MAP_FAILED)
 		return strerror(errno);
 	file->image = image;
-	/* tickets are neither a child's nor a core file's */
+	/* tokens must be neither in a child's memory nor in a core file */
 	(void)madvise(image, sizeof(*image), MADV_DONTFORK);
 	(void)madvise(image, sizeof(*image), MADV_DONTDUMP);
 	file->is_new = memcmp(image->mark, none, sizeof(none)) == 0;

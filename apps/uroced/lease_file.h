@@ -4,8 +4,9 @@
 
 /**
  * @file
- * The file in which uroced keeps what its next life has to know: a record for each block of QP numbers, and the number
- * that a drawn MAC is made of. It is mapped as a whole, is of one uroced at a time, and of its user alone.
+ * The file of leases: what uroced has to know after a restart. It has a record for each block of QP
+ * numbers, and the seed of a MAC. The whole file is mapped. It belongs to one uroced at a time, and
+ * to the user of uroced.
  */
 
 #include <stdbool.h>
@@ -17,20 +18,21 @@
 struct lease_file_image;
 
 struct lease_file {
-	int fd; /* holds the lock */
+	int fd; /* a descriptor with the lock */
 	struct lease_file_image *image;
-	struct lease_record *record; /* UROCE_MUX_BLOCKS of them, by block */
-	uint64_t mac_seed;           /* random, drawn with the file */
-	bool is_new;                 /* it was made: no lease can be out */
+	struct lease_record *record; /* UROCE_MUX_BLOCKS records, by block */
+	uint64_t mac_seed;           /* a random number that was chosen when the file was made */
+	bool is_new;                 /* the file was made now, so no client has a lease */
 };
 
 /**
- * Map the file; make it when there is none. All of its pages are there afterwards, so that no store can fail.
- * @return NULL; else what is wrong
+ * Map the file; make it if there is none. All of its pages are allocated afterwards, so no store
+ * can fail.
+ * @return NULL; else why the file cannot be used
  */
 const char *lease_file_open(struct lease_file *file, const char *path);
 
-/** Unmap it; it stays where it is. */
+/** Unmap and close the file. It stays in the file system. */
 void lease_file_close(struct lease_file *file);
 
 #endif /* UROCED_LEASE_FILE_H */

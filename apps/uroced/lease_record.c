@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Each store is a release, so none becomes visible before an earlier one: who is killed between two of them leaves a
- * record that is nobody's.
+ * Writes and reads records. Each store is a release, so no store becomes visible before an earlier
+ * one. A process that is killed between two stores leaves a record that nobody holds.
  */
 
 #include "lease_record.h"

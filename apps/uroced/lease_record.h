@@ -4,14 +4,14 @@
 
 /**
  * @file
- * What outlives uroced of a lease: which user holds a block, and the ticket that its client was given, a random number.
- * Records lie in a file that is mapped (lease_file.h), so to write one takes no system call, and the kernel has it
- * when uroced is killed. The last lease of a block is the only one that its record knows.
+ * The record of a block's last lease: the user that holds the block, and the token of the lease,
+ * which is a random number. Records are in a mapped file (lease_file.h). To write one takes no
+ * system call, and the kernel keeps the store when uroced is killed.
  *
- * A record is written in two words. The writer marks it as nobody's first and as somebody's last, so one that
- * was left half written is nobody's.
+ * A record is written in two words. The writer first marks the record as nobody's, and as the
+ * user's at the end. So a record that was half written is nobody's.
  *
- * The control thread writes and reads.
+ * The control thread writes and reads records.
  */
 
 #include <stdatomic.h>
@@ -20,22 +20,28 @@
 
 struct lease_record {
 	_Atomic uint64_t token;
-	_Atomic uint64_t holder; /* user in the upper half; LEASE_RECORD_HELD, or else nobody */
+	/*
+	 * the user in the upper half, LEASE_RECORD_HELD in the lower half; any other value: nobody
+	 */
+	_Atomic uint64_t holder;
 };
 
-/** The lower half of `holder` while somebody holds the block, and after he hung up. */
+/** The lower half of `holder` while a client holds the block, and after the client has hung up. */
 #define LEASE_RECORD_HELD UINT32_C(0x68656c64)
 
-/** Somebody holds it from now on. */
+/** Mark a block as held, with the token of its lease. */
 void lease_record_hold(struct lease_record *record, uint32_t uid, uint64_t token);
 
-/** Nobody does. */
+/** Mark a block as held by nobody. */
 void lease_record_release(struct lease_record *record);
 
-/** @param[out] uid  of who holds it, or did so last and hung up. @return false: nobody does */
+/**
+ * @param[out] uid  the user that holds the block, or whose client hung up @return false: nobody
+ * holds it
+ */
 bool lease_record_is_held(const struct lease_record *record, uint32_t *uid);
 
-/** Whether its last lease is this user's, and was given with this ticket. */
+/** Whether the last lease of the block has this user and this token. */
 bool lease_record_is_of(const struct lease_record *record, uint32_t uid, uint64_t token);
 
 #endif /* UROCED_LEASE_RECORD_H */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * A line is written at once, so that lines of several threads stay whole.
- */
+/* Writes the log. A line is written by one call, so that lines of several threads do not mix. */
 
 #include "log_line.h"
 
@@ -12,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINES_MAX 50u /* a second, by clients */
+#define LINES_MAX 50u /* the most lines about clients in a second */
 
 static void
 put(const char *format, va_list args)

@@ -4,13 +4,16 @@
 
 /**
  * @file
- * Lines on standard error, for people: one for each client that comes or goes, and for what is wrong.
+ * The log: lines on standard error, one for each client that comes or goes, and one for each fault.
  */
 
-/** A line. Any thread. */
+/** Write a line. Any thread may call this. */
 __attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);
 
-/** One that clients cause: so many a second, and those that are left out are counted. The control thread. */
+/**
+ * Write a line that clients cause. Only some are written in a second; the others are counted. The
+ * control thread alone calls this.
+ */
 __attribute__((format(printf, 1, 2))) void log_client_line(const char *format, ...);
 
 #endif /* UROCED_LOG_LINE_H */

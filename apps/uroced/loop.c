@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Round after round. When nothing moves any more it spins a little, naps, longer each time, and then sleeps: each
- * lane is told, by `sleeps` (W2), and looked at once more; the port is asked to give notice of frames, and looked at
- * once more, not at once (datapath/rx_wakeup.h). A port that gives none is looked at each millisecond, or two.
+ * The loop of rounds, and the idle policy. When no frame moves, the thread spins for a while, then
+ * sleeps for growing times, then sleeps until a wake-up. Before that it stores `sleeps` in each
+ * ring (W2) and reads the ring once more. It arms the port's RX wake-up (datapath/rx_wakeup.h), and
+ * polls the port once more after a short sleep. A port without RX wake-up is polled each
+ * millisecond, or two.
  *
- * Wishes: the control thread puts one down, then looks at `is_asleep`; we raise that, then look for one. So one of the
- * two sees the other.
+ * Commands: the control thread stores a command, then loads `is_asleep`. The data path stores
+ * `is_asleep`, then loads the command. So at least one of the two threads sees what the other one
+ * stored.
  */
 
 #include <errno.h>
@@ -24,22 +27,25 @@
 #include "datapath/link.h"
 #include "log_line.h"
 
-#define SPIN_NS             UINT64_C(50000) /* after activity */
-#define TIMED_SLEEP_MIN_NS  UINT64_C(20000)
-#define TIMED_SLEEP_LAST_NS UINT64_C(80000)   /* after naps of this length it sleeps */
-#define TIMED_SLEEP_MAX_NS  UINT64_C(1000000) /* of a port that gives no notice */
-#define TIMED_SLEEP_LONG_NS UINT64_C(2000000) /* when nothing has come for LONG_NS */
-#define TIMED_SLEEP_DOWN_NS UINT64_C(5000000) /* while it has no link */
+#define SPIN_NS            UINT64_C(50000) /* how long the thread spins after the last frame */
+#define TIMED_SLEEP_MIN_NS UINT64_C(20000)
+/* after a timed sleep of this length the thread waits for a wake-up */
+#define TIMED_SLEEP_LAST_NS UINT64_C(80000)
+#define TIMED_SLEEP_MAX_NS  UINT64_C(1000000) /* between polls of a port without RX wake-up */
+#define TIMED_SLEEP_LONG_NS UINT64_C(2000000) /* the same, when no frame has come for LONG_NS */
+#define TIMED_SLEEP_DOWN_NS UINT64_C(5000000) /* between polls of a port without a link */
 #define LONG_NS             UINT64_C(100000000)
-#define SLEEP_MAX_NS        UINT64_C(100000000) /* the link is looked at meanwhile */
+#define SLEEP_MAX_NS        UINT64_C(100000000) /* the thread checks the link at least this often */
 
-#define DOORBELLS_NS        UINT64_C(30000) /* between two looks for bells, while it does not sleep */
-#define LINK_NS             UINT64_C(100000000) /* between two looks at the link */
+/* between polls of doorbells, while the thread does not sleep */
+#define DOORBELLS_NS UINT64_C(30000)
+#define LINK_NS      UINT64_C(100000000) /* between checks of the link */
 
-#define EVENTS              16
-#define CMDS                CLIENTS_MAX /* what an epoll tells of, beside clients' slots */
+#define EVENTS       16
+/* what an epoll event is about, other than a client's slot */
+#define CMDS CLIENTS_MAX
 
-/* @param of  the client's slot whose bell it is, or WISHES */
+/* @param of  the slot of the client whose doorbell it is, or CMDS */
 static int
 watch(struct data *data, int fd, uint32_t events, uint32_t of)
 {
@@ -87,9 +93,9 @@ data_destroy(struct data *data)
 	free(data);
 }
 
-/* --- wishes -------------------------------------------------------------------------------------- */
+/* --- commands ------------------------------------------------------------------------------------ */
 
-/* @return whether there was one */
+/* @return whether there was a command */
 static bool
 run_cmd(struct data *data)
 {
@@ -117,7 +123,7 @@ run_in_loop(struct data *data, void (*grant)(struct data *data, void *arg), void
 	(void)sem_destroy(&wish.is_done);
 }
 
-/* A client that comes. */
+/* A client that is to be added. */
 struct newcomer {
 	struct client *client;
 	int ret;
@@ -129,7 +135,7 @@ run_link(struct data *data, void *arg)
 	struct newcomer *newcomer = arg;
 	struct client *client = newcomer->client;
 
-	/* never read: each write is an edge, however much is in it */
+	/* the eventfd is never read: with EPOLLET each write is an event, whatever the value is */
 	newcomer->ret = watch(data, client->doorbell, EPOLLIN | EPOLLET, client->slot);
 	if (newcomer->ret < 0)
 		return;
@@ -146,7 +152,10 @@ data_link(struct data *data, struct client *client)
 	return newcomer.ret;
 }
 
-/* The client has the eventfd, too: to close ours would not take it out of the epoll. */
+/*
+ * Remove a client. The client has a descriptor of the eventfd as well, so close() would not remove
+ * it from the epoll.
+ */
 static void
 run_unlink(struct data *data, void *arg)
 {
@@ -191,7 +200,10 @@ data_end(struct data *data)
 
 /* --- sleep --------------------------------------------------------------------------------------- */
 
-/* Take what the epoll has. A bell is never read. */
+/*
+ * Handle the events of doorbells and of the control thread. The eventfd of a doorbell is never
+ * read.
+ */
 static void
 take_events(struct data *data)
 {
@@ -211,7 +223,10 @@ take_events(struct data *data)
 	}
 }
 
-/* Who is to have turns, now and then, or when a barrier waits for that: a look for bells is a system call. */
+/*
+ * Update the run queue, every DOORBELLS_NS or when a barrier waits for it: polling doorbells is a
+ * system call.
+ */
 static void
 update_runq(struct data *data)
 {
@@ -223,7 +238,10 @@ update_runq(struct data *data)
 	runq_park_idle(data);
 }
 
-/* Wait for a bell, a wish, or the port. @return whether the port gave notice */
+/*
+ * Wait for a doorbell, a command, or the port.
+ * @return whether the port raised its RX wake-up
+ */
 static bool
 wait_for(struct data *data, int notice_fd, uint64_t max_ns)
 {
@@ -254,7 +272,10 @@ disarm_wakeup(struct data *data)
 	uroce_rx_wakeups_disarm(&data->notices);
 }
 
-/* Say that we may sleep. @return whether there is nothing yet */
+/*
+ * Store `sleeps` in all rings, and arm the port's RX wake-up.
+ * @return whether all rings are empty
+ */
 static bool
 arm_wakeup(struct data *data, bool *has_notices)
 {
@@ -266,14 +287,14 @@ arm_wakeup(struct data *data, bool *has_notices)
 	return data_may_sleep(data);
 }
 
-/* How far a thread that finds nothing has got on its way to sleep. */
+/* The state of the idle policy. */
 struct idle_state {
 	uint64_t active_ns, sleep_ns;
-	bool has_notices; /* the port gives them, and was not looked at since */
-	bool is_noticed;  /* it did, and there was nothing */
+	bool has_notices; /* the RX wake-up is armed, and the port was not polled since */
+	bool is_noticed;  /* the RX wake-up was raised, and no frame was there */
 };
 
-/* Between two looks at a port that gives no notice. */
+/* @return the time between two polls of a port without RX wake-up */
 static uint64_t
 get_max_sleep_ns(const struct data *data, const struct idle_state *self)
 {
@@ -308,12 +329,12 @@ wait_idle(struct data *data, struct idle_state *self)
 	}
 	self->has_notices = false;
 	disarm_wakeup(data);
-	/* who is to make room can have the CPU */
+	/* a client that has to make room may get the CPU */
 	if (data_waits(data))
 		self->sleep_ns = TIMED_SLEEP_MIN_NS;
 }
 
-/* Look at the link now and then. */
+/* Check the link every LINK_NS, and restart a port whose link is lost. */
 static void
 watch_link(struct wire *wire, uint64_t now_ns)
 {

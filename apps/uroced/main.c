@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uroced: one port for any number of processes, each with an engine of its own.
+ * uroced: shares one port between any number of processes, each with an engine of its own.
  *
  *	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--leases=FILE]
+ *	       [--user-clients=N] [--user-pairs=N] [--user-memory=MIB] [--user-blocks=N]
  *	       [--no-sandbox] PORT[,key=value...]
  *
- * Three threads: the data path, which is the main one, control, and the one that enters and unmaps areas
- * [doc/design/multiplexer.md].
+ * There are three threads: the data path, which is the main thread, the control thread, and the
+ * mapper [doc/design/multiplexer.md].
  */
 
 #include <errno.h>
@@ -29,9 +30,9 @@
 #include "log_line.h"
 #include "stats.h"
 
-#define MIB 256u /* of mbufs, without hugepages */
+#define MIB 256u /* memory of mbufs, where there are no hugepages */
 
-/* Where our own arguments begin: behind `--`, or without one, behind the program's name. */
+/* @return the index of `--`, behind which uroced's own arguments begin; 0: there is none */
 static int
 split(int argc, char **argv)
 {
@@ -41,7 +42,10 @@ split(int argc, char **argv)
 	return 0;
 }
 
-/* One lcore, on all of our CPUs, and telemetry, if the user says nothing else. */
+/*
+ * Start EAL. Unless the user says something else, it has one lcore on all CPUs of the process, and
+ * telemetry.
+ */
 static int
 start_eal(int argc, char **argv)
 {
@@ -67,7 +71,10 @@ start_eal(int argc, char **argv)
 	return eal_start(argv[0], args.argc, args.argv, false, MIB);
 }
 
-/* Signals that end us are the control thread's, a descriptor each for client and bell is wanted. */
+/*
+ * Block the signals that end uroced, for the control thread, and allow as many descriptors as
+ * possible: each client needs some.
+ */
 static void
 prepare(void)
 {
@@ -85,7 +92,7 @@ prepare(void)
 	}
 }
 
-/* @return a descriptor, or -1 after one line */
+/* @return a descriptor, or -1 after one line of the log */
 static int
 listen_at(const struct options *opt)
 {
@@ -110,7 +117,10 @@ listen_at(const struct options *opt)
 	return listener;
 }
 
-/* All that needs privileges has been done. @return 0, or -1 after one line */
+/*
+ * Run until a signal comes. Everything that needs privileges has been done.
+ * @return 0, or -1 after one line of the log
+ */
 static int
 run(struct control *control, const struct options *opt, int listener)
 {
@@ -142,7 +152,7 @@ serve(struct control *control, const struct options *opt, const struct lease_fil
 	if (control->data)
 		listener = listen_at(opt);
 	if (listener >= 0) {
-		/* clients of a former life are back by then */
+		/* clients of the former uroced have taken back their blocks by then */
 		control->lease_ns = file->is_new ? 0 : control_now_ns() + LEASE_QUARANTINE_NS;
 		stats_begin(control);
 		ret = run(control, opt, listener);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A list of users, and for each user a queue of areas. The thread takes the first user that has a queued area, puts this user
- * behind all others, takes the first area of the user's queue, and does a step without the lock. An area with work left goes to the
- * end of its user's queue. madvise() holds the lock of the address space for the time of a step, and mmap() in the control thread waits
- * for this lock: so a step is small.
+ * A list of users, and for each user a queue of areas: mappings of clients' shared memory. The
+ * thread takes the first user that has a queued area, and puts this user behind all others. It
+ * takes the first area of the user's queue, and does a step without the mapper's lock. An area with
+ * work left goes to the end of its user's queue. madvise() holds the lock of the address space for
+ * the time of a step, and mmap() in the control thread waits for this lock. So a step is small.
  */
 
 #include "mapper.h"
@@ -15,12 +16,12 @@
 #include <unistd.h>
 
 struct mapper_area {
-	struct uroce_shm shm; /* without memory: a descriptor is to be closed instead */
+	struct uroce_shm shm; /* without a mapping, `fd` is to be closed instead */
 	int fd;
 	struct mapper_user *user;
 	TAILQ_ENTRY(mapper_area) next;
-	uint64_t at;     /* up to here the pages are entered, or removed */
-	bool is_queued;  /* in its user's queue, or in the thread's hands */
+	uint64_t at;     /* up to this offset the pages are entered, or removed */
+	bool is_queued;  /* the area is in its user's queue, or the thread does a step for it */
 	bool is_removed; /* no other thread uses it any more */
 };
 
@@ -97,7 +98,10 @@ queue_area(struct mapper *mapper, struct mapper_area *area)
 	(void)pthread_cond_signal(&mapper->has_work);
 }
 
-/* The user whose turn it is goes behind all others. @return NULL: nothing is queued */
+/*
+ * Take the next area, and put its user behind all others.
+ * @return NULL: nothing is queued
+ */
 static struct mapper_area *
 pop_area(struct mapper *mapper)
 {
@@ -134,7 +138,10 @@ step_area(struct mapper_area *area, uint64_t at, bool is_removed)
 	return len < left;
 }
 
-/* Under the lock, which is given up for the time of the step. @return false: nothing is queued */
+/*
+ * Do a step. The caller has the lock, which is released meanwhile.
+ * @return false: nothing is queued
+ */
 static bool
 step_locked(struct mapper *mapper)
 {
@@ -156,7 +163,10 @@ step_locked(struct mapper *mapper)
 		free_area(mapper, area);
 		return true;
 	}
-	/* it may have been removed meanwhile, which begins at its first page */
+	/*
+	 * mapper_remove() may have been called meanwhile: the area is then unmapped from its first
+	 * page on
+	 */
 	area->is_queued = has_more || area->is_removed;
 	if (area->is_queued)
 		TAILQ_INSERT_TAIL(&area->user->queue, area, next);
@@ -228,7 +238,7 @@ mapper_stop(struct mapper *mapper)
 		free_area(mapper, area);
 }
 
-/* --- from the control thread --------------------------------------------------------------------- */
+/* --- functions of the control thread ------------------------------------------------------------- */
 
 struct mapper_area *
 mapper_add(struct mapper *mapper, uid_t uid, const struct uroce_shm *shm)

@@ -4,12 +4,14 @@
 
 /**
  * @file
- * Work that takes time for each page of an area: entering the pages into uroced's page table, and unmapping them. A thread of
- * its own does this work, and no other thread waits for it. The data path enters one by one the pages that it touches before.
+ * The mapper does the work that takes time for each page of shared memory: entering the pages into
+ * uroced's page table, and unmapping them. It has a thread of its own, and no other thread waits
+ * for it. The data path enters those pages itself that it touches first.
  *
- * Users have turns. In a turn the thread does a step, of a bounded number of pages, for one area of the user, and then puts this
- * area behind the user's other areas. So an area waits for one step of each other user, and for one step of each other area of its
- * own user, however large these areas are.
+ * Users have turns. In a turn the thread does a step, of a bounded number of pages, for one area of
+ * the user, and then puts this area behind the user's other areas. So an area waits for one step of
+ * each other user, and for one step of each other area of its own user, however large these areas
+ * are.
  *
  * The mapper also counts what each user has mapped, from mapper_add() until the memory is unmapped.
  */
@@ -22,10 +24,13 @@
 
 #include "mux/shm.h"
 
-/** Bytes of a step: so few that mmap() in the control thread waits for some tens of microseconds. */
+/**
+ * The bytes of a step: so few that mmap() in the control thread waits for some tens of
+ * microseconds.
+ */
 #define MAPPER_STEP (UINT64_C(1) << 20)
 
-/** An area that was mapped, until it is unmapped. */
+/** An area: the mapping of a client's shared memory, from mapper_add() until it is unmapped. */
 struct mapper_area;
 
 /** A user that has an area. */
@@ -40,14 +45,14 @@ struct mapper_sum {
 struct mapper {
 	pthread_mutex_t lock;
 	pthread_cond_t has_work;
-	TAILQ_HEAD(mapper_users, mapper_user) users; /* the first one has its turn next */
+	TAILQ_HEAD(mapper_users, mapper_user) users; /* in the order of their turns */
 	bool is_ending;
 	pthread_t thread;
 };
 
 void mapper_init(struct mapper *mapper);
 
-/** Start the thread, of a mapper that is new. @return 0, or a positive errno */
+/** Start the thread of a mapper that is new. @return 0, or a positive errno */
 int mapper_start(struct mapper *mapper);
 
 /** End the thread, if there is one; work that is left is not done. */
@@ -59,16 +64,19 @@ bool mapper_step(struct mapper *mapper);
 /** Take over a mapping, which the thread unmaps later. @return NULL: no memory */
 struct mapper_area *mapper_add(struct mapper *mapper, uid_t uid, const struct uroce_shm *shm);
 
-/** Enter the pages of an area; the file has all of them. */
+/** Have the pages of an area entered. The file has all of them. */
 void mapper_populate(struct mapper *mapper, struct mapper_area *area);
 
-/** Close a descriptor of a file: where it is the last one, all pages of the file are freed. */
+/**
+ * Have a descriptor closed. If it is the last one of a file, the kernel frees all pages of the
+ * file.
+ */
 void mapper_close(struct mapper *mapper, uid_t uid, int fd);
 
-/** Unmap an area, which no thread uses any more. */
+/** Have an area unmapped. No other thread uses it any more. */
 void mapper_remove(struct mapper *mapper, struct mapper_area *area);
 
-/** Bytes of an area that are left to be entered, or to be unmapped. */
+/** @return the bytes of an area that are not entered yet, or not unmapped yet */
 uint64_t mapper_left(struct mapper *mapper, const struct mapper_area *area);
 
 struct mapper_sum mapper_sum_of(struct mapper *mapper, uid_t uid);

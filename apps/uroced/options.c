@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Each option is refused by a line that says which, why, and what is allowed.
+ * Parses the arguments behind `--`. A wrong argument is refused with a line that says which one,
+ * why, and what is allowed.
  */
 
 #include "options.h"
@@ -36,7 +37,7 @@ const char options_usage[] =
 	"  --help         this\n";
 
 #define LIMIT_OPTION                                                                               \
-	256 /* and enum user_limit: what getopt_long() returns of an option without a letter */
+	256 /* getopt_long() returns this and an enum user_limit for an option without a letter */
 
 static const struct option long_options[] = {
 	{ "socket", required_argument, NULL, 's' },

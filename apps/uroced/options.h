@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The command line behind `--`.
+ * The arguments behind `--`.
  */
 
 #include <stdbool.h>
@@ -15,17 +15,17 @@
 struct options {
 	const char *socket;
 	unsigned mode;
-	gid_t group;       /* of the socket; (gid_t)-1: the process's */
-	char leases[4096]; /* the file of who holds which block */
-	const char *spec;  /* of the port */
+	gid_t group;       /* the group of the socket; (gid_t)-1: that of the process */
+	char leases[4096]; /* the path of the file of leases */
+	const char *spec;  /* the specification of the port */
 	struct user_limits limits;
-	bool is_unconfined; /* privileges are kept */
+	bool is_unconfined; /* uroced keeps its privileges */
 	bool is_help;
 };
 
 extern const char options_usage[];
 
-/** @return 0, or -1 after one line */
+/** @return 0, or -1 after one line of the log */
 int options_parse(struct options *opt, int argc, char **argv);
 
 #endif /* UROCED_OPTIONS_H */

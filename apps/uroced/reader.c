@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The process that forks readers, and a reader. Both ignore the signals that end uroced, and end with it instead: by the hang-up of
- * their socket, or by the death of their parent, which the kernel tells by SIGKILL. A reader whose job takes too long
- * is ended by SIGALRM, unless it cannot be.
+ * Readers, and the process that forks them. Both ignore the signals that end uroced. They end with
+ * uroced: by the hang-up of their socket, or by the kernel's SIGKILL at the death of their parent.
+ * SIGALRM ends a reader whose job takes too long, unless the reader is in an uninterruptible sleep.
  */
 
 #include "reader.h"
@@ -18,10 +18,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define JOB_S         5u   /* that a job may take: longer than uroced waits for it */
-#define INHERITED_MAX 1024 /* descriptors that uroced may have been started with */
+/* the limit of a job's time, in seconds; longer than uroced waits for the reply */
+#define JOB_S         5u
+#define INHERITED_MAX 1024 /* the most descriptors that uroced may have inherited */
 
-/* --- descriptors over a socket pair -------------------------------------------------------------- */
+/* --- messages with a descriptor ------------------------------------------------------------------ */
 
 union room {
 	struct cmsghdr align;
@@ -46,7 +47,7 @@ send_with(int socket, const void *bytes, size_t len, int fd, int flags)
 	return sendmsg(socket, &msg, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* @return bytes; 0: it has hung up; -errno */
+/* @return the number of bytes; 0: the peer has hung up; -errno */
 static ssize_t
 receive_with(int socket, void *bytes, size_t room_len, int *fd, int flags)
 {
@@ -66,7 +67,7 @@ receive_with(int socket, void *bytes, size_t room_len, int *fd, int flags)
 	return len;
 }
 
-/* --- a reader ------------------------------------------------------------------------------------ */
+/* --- the reader ---------------------------------------------------------------------------------- */
 
 static void
 set_why(struct reader_answer *answer, const char *why)
@@ -75,7 +76,7 @@ set_why(struct reader_answer *answer, const char *why)
 		(void)snprintf(answer->why, sizeof(answer->why), "%s", why);
 }
 
-/* @return the area's file; -1: none */
+/* @return the file of shared memory that came with the message; -1: none */
 static int
 take(struct reader_answer *answer, int socket)
 {
@@ -127,7 +128,7 @@ act(int uroced, const struct reader_job *job, int fd)
 
 	if (job->kind != READER_CLOSE)
 		answer_with(uroced, &answer, file);
-	/* after the answer: who waits for it does not wait for this */
+	/* close() comes after the reply, so that uroced does not wait for it */
 	if (file >= 0)
 		(void)close(file);
 	(void)close(fd);
@@ -146,7 +147,7 @@ read_on(int uroced)
 	}
 }
 
-/* --- what forks them ----------------------------------------------------------------------------- */
+/* --- the process that forks readers -------------------------------------------------------------- */
 
 static void
 outlive_signals(void)
@@ -155,10 +156,10 @@ outlive_signals(void)
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGALRM, SIG_DFL);
-	(void)signal(SIGCHLD, SIG_IGN); /* no child is waited for */
+	(void)signal(SIGCHLD, SIG_IGN); /* children become no zombies */
 }
 
-/* A child that ends when its parent does. */
+/* Fork a child that is killed when its parent ends. */
 static pid_t
 fork_child(void)
 {
@@ -214,7 +215,7 @@ reader_start(void)
 	return ends[0];
 }
 
-/* --- uroced's side ------------------------------------------------------------------------------- */
+/* --- functions of uroced ------------------------------------------------------------------------- */
 
 int
 reader_make(int start)

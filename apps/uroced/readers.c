@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A table. Of a reader that was given up the socket is kept, as far as it is needed to see that the reader has ended.
+ * A table of readers. The socket of a reader that was given up stays open: its hang-up shows that
+ * the reader has ended.
  */
 
 #include "readers.h"
@@ -19,7 +20,7 @@ readers_init(struct readers *readers, int start)
 		readers->of[i].socket = -1;
 }
 
-/* @return the user's reader; else a free place; READERS_MAX: there is neither */
+/* @return the index of the user's reader, or of a free entry; READERS_MAX: there is neither */
 static unsigned
 find(const struct readers *readers, uid_t uid, unsigned *nb_stuck)
 {
@@ -39,7 +40,7 @@ find(const struct readers *readers, uid_t uid, unsigned *nb_stuck)
 	return at;
 }
 
-/* @return the index of a reader that was there, or is now; -EBUSY, -errno */
+/* @return the index of the user's reader, which is made if need be; -EBUSY; -errno */
 static int
 provide(struct readers *readers, uid_t uid)
 {
@@ -74,7 +75,9 @@ readers_ask(struct readers *readers, uid_t uid, struct reader_job *job, int fd, 
 			return i;
 		one = &readers->of[i];
 		ret = reader_ask(one->socket, job, fd);
-		/* it was ended, and nobody has seen it yet: another one is made */
+		/*
+		 * the reader has ended and its hang-up was not handled yet: another reader is made
+		 */
 		if (ret == -EPIPE && one->nb_jobs == 0)
 			readers_end(readers, (unsigned)i);
 	} while (ret == -EPIPE && one->nb_jobs == 0);

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The readers, one for each user whose clients have sent descriptors. A reader that does not answer in time is given up:
- * its jobs have failed, and the user's next job is another reader's. A user has so many that were given up and have not
- * ended, and then no more.
+ * All readers: one for each user whose clients have sent descriptors. A reader that does not reply
+ * in time is given up: its jobs have failed, and another reader does the user's next job. A user
+ * may have a few such readers that have not ended; then its next jobs are refused.
  */
 
 #include <stdbool.h>
@@ -16,24 +16,24 @@
 #include "client.h"
 #include "reader.h"
 
-/** Readers that were given up and live on, of a user. */
+/** The most readers of a user that were given up and have not ended. */
 #define READERS_STUCK_MAX 4u
 
-/** That a job may take. */
+/** The time in which a reader has to reply. */
 #define READERS_TIMEOUT_NS UINT64_C(2000000000)
 
 #define READERS_MAX        CLIENTS_MAX
 
 struct readers_one {
-	int socket; /* of jobs and answers; -1: there is none */
+	int socket; /* for jobs and replies; -1: this entry is free */
 	uid_t uid;
-	unsigned nb_jobs;  /* that are to be answered */
-	uint64_t since_ns; /* when there was none, or the last answer came */
-	bool is_stuck;     /* given up */
+	unsigned nb_jobs;  /* jobs without a reply */
+	uint64_t since_ns; /* when the last reply came, or the first job was given */
+	bool is_stuck;     /* the reader was given up */
 };
 
 struct readers {
-	int start; /* reader_start() */
+	int start; /* the socket that reader_start() returned */
 	uint64_t nb_numbers;
 	struct readers_one of[READERS_MAX];
 };
@@ -41,27 +41,31 @@ struct readers {
 void readers_init(struct readers *readers, int start);
 
 /**
- * Give a job to the reader of a user, which is made if there is none; never waits.
- * @param[in,out] job  its number is set
- * @return the reader's index; -EAGAIN: it has too much to do; -EBUSY: too many of the user's are stuck; -errno
+ * Give a job to the reader of a user; a reader is made if there is none. Does not wait.
+ * @param[in,out] job  gets its number
+ * @return the reader's index; -EAGAIN: the reader has too many jobs; -EBUSY: too many readers of
+ * the user were given up; -errno
  */
 int readers_ask(struct readers *readers, uid_t uid, struct reader_job *job, int fd,
 		uint64_t now_ns);
 
-/** Take an answer of a reader: as reader_answered(). */
+/** Receive a reply of a reader, as reader_answered() does. */
 int readers_answered(struct readers *readers, unsigned i, struct reader_answer *answer, int *fd,
 		     uint64_t now_ns);
 
-/** Whether a reader has kept a job for too long; it is given up then, and answers no more. */
+/** Give up a reader that has not replied in time. @return whether it was given up */
 bool readers_give_up(struct readers *readers, unsigned i, uint64_t now_ns);
 
-/** A reader has ended, or is to. */
+/** Forget a reader that has ended or is to end: its socket is closed. */
 void readers_end(struct readers *readers, unsigned i);
 
-/** End a user's readers, but those that have something to do. */
+/** End the readers of a user that have no job. */
 void readers_end_idle(struct readers *readers, uid_t uid);
 
-/** Whether some reader is to answer, or stuck: it is to be looked at now and then. */
+/**
+ * Whether a reader has a job or was given up, so that readers_give_up() has to be called now and
+ * then.
+ */
 bool readers_are_due(const struct readers *readers);
 
 #endif /* UROCED_READERS_H */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Whose lanes a round looks at. A look at a lane costs little, but there may be a thousand clients of 32 lanes each, most of
- * which have nothing to send. So who had nothing for RUNQ_PARK_NS is parked: its lanes are told that we sleep (W2), as all of
- * them are when we do, and it has no turns until it rings its bell. A client that has something now and then is not parked: it
- * rings no bell, and its frames wait for no look at the bells.
+ * The run queue: the clients whose rings a round reads. Reading an empty ring takes little time,
+ * but there may be a thousand clients of 32 pairs of rings, most of which send nothing. A client
+ * that has sent nothing for RUNQ_PARK_NS is parked. Its rings say that the data path sleeps (W2),
+ * as all rings do while it does sleep. The client gets no turns until it rings its doorbell. A
+ * client that sends now and then is not parked: it needs no doorbell, and its frames do not wait
+ * until doorbells are polled.
  *
- * The line has two parts: those that have turns, and behind them the parked ones. Who changes parts changes places with the one
- * at the border.
+ * The queue is an array of two parts: the clients that have turns, and behind them the parked
+ * clients. A client changes parts by a swap with the client at the border.
  */
 
 #include "data.h"
@@ -78,7 +80,7 @@ has_frames(const struct client *client)
 	return false;
 }
 
-/* As uroce_spsc_may_sleep() for each lane, with one fence. */
+/* Does what uroce_spsc_may_sleep() does for each ring, with one fence for all of them. */
 bool
 runq_may_sleep(struct client *client)
 {
@@ -89,8 +91,9 @@ runq_may_sleep(struct client *client)
 }
 
 /*
- * A bell may be late: of a client that saw us sleep, and put that out in its lane when we had taken the frame and parked the
- * client. So the lanes are told again.
+ * A doorbell may be late: the client saw the data path sleep and put that out in its ring, after
+ * the data path had taken the frame and parked the client. So `sleeps` is stored again in all
+ * rings.
  */
 void
 runq_on_doorbell(struct data *data, struct client *client)
@@ -106,7 +109,10 @@ runq_awake(struct client *client)
 		uroce_spsc_awake(&client->up[i]);
 }
 
-/* It has sent nothing, waits for nothing, and is owed nothing. */
+/*
+ * Whether a client has sent nothing for RUNQ_PARK_NS, and has neither a waiting frame, nor a
+ * barrier, nor a WAKE to be sent.
+ */
 static bool
 is_client_idle(const struct data *data, const struct client *client)
 {

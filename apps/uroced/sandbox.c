@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * In this order: no new privileges, which the filter wants; no core and nobody who traces us, for clients' frames and the
- * tickets are in our memory; no capabilities; and then no system call by which any of that could be taken back.
+ * The steps have an order. First no new privileges, which the filter requires. Then no core file
+ * and no tracing, since frames and tokens of clients are in memory. Then no capabilities. The
+ * filter is last: it forbids the system calls by which the others could be undone.
  */
 
 #include "sandbox.h"
@@ -20,13 +21,13 @@
 #include "log_line.h"
 #include "syscall_filter.h"
 
-/* What a driver still needs when its port is stopped. */
+/* What a driver needs when its port is stopped. */
 static const struct need {
 	const char *driver;
 	uint64_t capabilities;
 	bool is_xdp;
 } needs[] = {
-	/* takes its program from the interface */
+	/* its driver detaches its program from the interface */
 	{ "net_af_xdp",
 	  CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) |
 		  CAPABILITY(39 /* CAP_BPF */),

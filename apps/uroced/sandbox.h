@@ -4,14 +4,15 @@
 
 /**
  * @file
- * What uroced gives up between its start, for which EAL and the port's driver need much, and its first client: whoever gets
- * hold of it afterwards by what a client or the wire says has little [doc/design/multiplexer.md].
+ * The sandbox: the privileges that uroced gives up between its start and its first client. EAL and
+ * the port's driver need many privileges to start. Afterwards a process that was taken over by a
+ * client or by the wire has few [doc/design/multiplexer.md].
  */
 
 /**
- * Enter it, for ever, with all threads. Only before the control thread starts.
- * @param driver  of the port; NULL: one of which nothing is known
- * @return 0, or -1 after one line
+ * Enter the sandbox, with all threads and for ever. Only before the control thread starts.
+ * @param driver  the driver of the port; NULL: an unknown one
+ * @return 0, or -1 after one line of the log
  */
 int sandbox_enter(const char *driver);
 

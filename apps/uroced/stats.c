@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * EAL's telemetry thread asks; the control thread adds and removes clients under the same lock.
+ * Replies to telemetry requests, in EAL's telemetry thread. The control thread adds and removes
+ * clients under the same lock.
  */
 
 #include "stats.h"
@@ -15,7 +16,7 @@
 #include "datapath/dpdk.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct control *asked; /* NULL: it is not there any more */
+static struct control *asked; /* NULL: the control thread has ended */
 
 static void
 add(struct rte_tel_data *answer, const char *name, uint64_t value)
@@ -87,7 +88,7 @@ tell_client(const char *cmd, const char *params, struct rte_tel_data *answer)
 	return ret;
 }
 
-/* Whether no client before this one is of its user. */
+/* Whether no client before this slot has the same user. */
 static bool
 is_first_of_user(unsigned slot)
 {
@@ -113,7 +114,10 @@ list_users(const char *cmd, const char *params, struct rte_tel_data *answer)
 	return 0;
 }
 
-/* Of clients that are attached: what the others have is the control thread's alone. */
+/*
+ * Add the sums of a user. Rings and leases are those of clients that are attached: the control
+ * thread owns the other clients' fields.
+ */
 static void
 add_user(struct rte_tel_data *answer, uid_t uid)
 {

@@ -6,16 +6,16 @@
  * @file
  * Counters, by DPDK's telemetry (usertools/dpdk-telemetry.py):
  *
- *	/uroced/clients    the numbers of those that are attached
- *	/uroced/client,N   one of them: process and user, frames, bytes, drops by reason, leases
+ *	/uroced/clients    the numbers of the clients that are attached
+ *	/uroced/client,N   one client: process and user, frames, bytes, drops by reason, leases
  *	/uroced/users      the numbers of the users that have clients
- *	/uroced/user,UID   what the clients of one have in all: connections, pairs of rings, memory, leases
- *	/uroced/host       the wire's frames, bytes and drops; time that the data path was busy
+ *	/uroced/user,UID   the sums of a user's clients: connections, pairs of rings, memory, leases
+ *	/uroced/host       frames, bytes and drops of the wire; refusals; time that the data path was busy
  */
 
 #include "control.h"
 
-/** Begin to answer, until stats_end(). */
+/** Register the requests, and reply to them until stats_end(). */
 void stats_begin(struct control *control);
 void stats_end(void);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A list of calls that are allowed, and one of those that are with certain arguments, made into a program of classic BPF. The
- * kernel (5.11 and newer) evaluates it once for each call that is allowed with any arguments, and remembers that, so the
- * data path does not pay for the length of the list.
+ * Makes a program of classic BPF from two lists: calls that are allowed, and calls that are allowed
+ * with certain arguments. The kernel (5.11 and newer) evaluates the program once for each call that
+ * is allowed with any arguments, and caches the result. So the length of the list costs the data
+ * path nothing.
  *
- * The list is what was seen on the ports memif, ring, null, tap and AF_PACKET, while clients came and went, links and
- * addresses changed, telemetry was asked and uroced ended; and what the C library takes instead on other machines and kernels.
+ * The list is what was traced on the ports memif, ring, null, tap and AF_PACKET, while clients came
+ * and went, links and addresses changed, telemetry was requested, and uroced ended. It also has the
+ * calls that the C library makes instead on other machines and kernels.
  */
 
 #include "syscall_filter.h"
@@ -40,9 +42,9 @@
 #define VALUES_MAX  6u
 #define PROGRAM_MAX 512u
 
-/* With any arguments. */
+/* Calls that are allowed with any arguments. */
 static const int calls[] = {
-	/* waiting, and each other's */
+	/* waiting, and waking other threads */
 	SYS_futex,
 	SYS_ppoll,
 	SYS_epoll_pwait,
@@ -77,7 +79,7 @@ static const int calls[] = {
 	SYS_getsockopt,
 	SYS_getsockname,
 	SYS_getpeername,
-	/* descriptors and files, which permissions of the file system bound */
+	/* descriptors and files; permissions of the file system bound these */
 	SYS_read,
 	SYS_write,
 	SYS_readv,
@@ -116,7 +118,7 @@ static const int calls[] = {
 	SYS_mbind,
 	SYS_get_mempolicy,
 	SYS_set_mempolicy,
-	/* time, chance, and who one is */
+	/* time, random numbers, and the identity of the process */
 	SYS_clock_gettime,
 	SYS_clock_getres,
 	SYS_gettimeofday,
@@ -149,7 +151,7 @@ static const int calls[] = {
 	SYS_exit,
 	SYS_exit_group,
 #ifdef __x86_64__
-	/* older ones, which other machines do not have */
+	/* older calls, which other machines do not have */
 	SYS_poll,
 	SYS_select,
 	SYS_epoll_wait,
@@ -171,7 +173,7 @@ static const int calls[] = {
 #endif
 };
 
-/* Meant if an argument, of which these bits count, has one of these values. */
+/* Matches if an argument, masked, has one of these values. */
 struct rule {
 	int call;
 	uint32_t arg;
@@ -181,29 +183,32 @@ struct rule {
 };
 
 static const struct rule rules[] = {
-	/* telemetry has a thread for each that asks; a process is none of uroced's business */
+	/* telemetry has a thread for each connection; uroced itself makes no process */
 	{ SYS_clone, 0, CLONE_THREAD, 1, { CLONE_THREAD } },
-	/* nothing that can be written can be executed */
+	/* memory is never writable and executable */
 	{ SYS_mmap, 2, PROT_WRITE | PROT_EXEC, 3, { 0, PROT_WRITE, PROT_EXEC } },
 	{ SYS_mprotect, 2, PROT_EXEC, 1, { 0 } },
-	/* memif connects again; addresses are asked for, groups joined, interfaces looked at */
+	/* memif connects again; addresses are requested, groups joined, interfaces queried */
 	{ SYS_socket, 0, UINT32_MAX, 4, { AF_UNIX, AF_NETLINK, AF_INET, AF_INET6 } },
-	{ SYS_socketpair, 0, UINT32_MAX, 1, { AF_UNIX } }, /* with a reader */
+	{ SYS_socketpair, 0, UINT32_MAX, 1, { AF_UNIX } }, /* the socket pair of a reader */
 	{ SYS_prctl, 0, UINT32_MAX, 3, { PR_SET_NAME, PR_GET_NAME, PR_SET_TIMERSLACK } },
-	/* limits are looked at, and not set: the pointer to new ones is NULL */
+	/* limits are read and not set: the pointer to new limits is NULL */
 	{ SYS_prlimit64, 2, UINT32_MAX, 1, { 0 } },
 };
 
 static const struct rule xdp_rules[] = {
 	{ SYS_socket, 0, UINT32_MAX, 1, { AF_XDP } },
 	{ SYS_bpf, 0, 0, 1, { 0 } },
-	{ SYS_mkdirat, 0, 0, 1, { 0 } }, /* of libxdp's lock */
+	{ SYS_mkdirat, 0, 0, 1, { 0 } }, /* libxdp's lock */
 #ifdef __x86_64__
 	{ SYS_mkdir, 0, 0, 1, { 0 } },
 #endif
 };
 
-/* Drivers have calls of their own, so all are allowed but to write what a terminal's user would type. */
+/*
+ * Drivers have ioctl() requests of their own, so all are allowed but TIOCSTI, which types into a
+ * terminal.
+ */
 static const struct rule typing = { SYS_ioctl, 1, UINT32_MAX, 1, { TIOCSTI } };
 
 struct program {
@@ -225,7 +230,7 @@ emit_load(struct program *program, size_t offset)
 	emit(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-/* The lower half of an argument. */
+/* @return the offset of the lower half of an argument */
 static size_t
 offset_of_arg(uint32_t arg)
 {
@@ -240,7 +245,7 @@ emit_return(struct program *program, uint32_t verdict)
 	emit(program, BPF_RET | BPF_K, verdict, 0, 0);
 }
 
-/* The number of the call is loaded before and after. */
+/* Add a rule. The number of the call is loaded before and after it. */
 static void
 emit_call(struct program *program, int call, uint32_t verdict)
 {
@@ -264,7 +269,7 @@ emit_rule(struct program *program, const struct rule *rule, uint32_t verdict)
 static void
 write_program(struct program *program, bool with_xdp)
 {
-	/* to itself: abort() */
+	/* a signal to its own process: abort() */
 	const struct rule self = { SYS_tgkill, 0, UINT32_MAX, 1, { (uint32_t)getpid() } };
 
 	emit_load(program, offsetof(struct seccomp_data, arch));
@@ -273,7 +278,10 @@ write_program(struct program *program, bool with_xdp)
 	emit_load(program, offsetof(struct seccomp_data, nr));
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		emit_call(program, calls[i], SECCOMP_RET_ALLOW);
-	/* its flags are behind a pointer; without it the C library takes clone() */
+	/*
+	 * the flags are behind a pointer, so no rule can check them; after ENOSYS the C library
+	 * calls clone()
+	 */
 	emit_call(program, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		emit_rule(program, &rules[i], SECCOMP_RET_ALLOW);
@@ -297,7 +305,10 @@ syscall_filter_install(bool with_xdp)
 	if (program.len == PROGRAM_MAX)
 		return -E2BIG;
 	fprog.len = program.len;
-	/* SPEC_ALLOW: kernels before 5.16 would slow each load behind a store down, for code that is not ours */
+	/*
+	 * SPEC_ALLOW: otherwise kernels before 5.16 slow down loads behind stores, as a protection
+	 * from untrusted code
+	 */
 	ret = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 		      SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_LOG |
 			      SECCOMP_FILTER_FLAG_SPEC_ALLOW,

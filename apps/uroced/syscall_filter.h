@@ -4,17 +4,19 @@
 
 /**
  * @file
- * Which system calls uroced may make once it has started (seccomp, mode 2). The others fail with EPERM and go to the audit
- * log: nothing that uroced does by an honest path ends it. To create a process, to execute a program, to trace or to signal
- * another process, to get privileges and to make executable memory are among the others.
+ * The filter of system calls (seccomp, mode 2) that uroced has after its start. A call that is not
+ * allowed fails with EPERM and is written to the audit log; it does not end uroced. Not allowed
+ * are, among others: to create a process, to execute a program, to trace or to signal another
+ * process, to get privileges, and to make executable memory.
  */
 
 #include <stdbool.h>
 
 /**
- * Let the process, in all of its threads and for ever, make these calls alone. It has PR_SET_NO_NEW_PRIVS already.
- * @param with_xdp  also bpf(2) and sockets of AF_XDP, which that driver needs at its end
- * @return 0; -errno; -EBUSY: a thread has a filter of its own
+ * Restrict all threads of the process to the allowed calls, for ever. PR_SET_NO_NEW_PRIVS has been
+ * set.
+ * @param with_xdp  also allow bpf(2) and sockets of AF_XDP, which that driver needs at its end
+ * @return 0; -EBUSY: a thread has another filter; -errno
  */
 int syscall_filter_install(bool with_xdp);
 

@@ -4,33 +4,33 @@
 
 /**
  * @file
- * What the clients of one user may have in all, so that no user takes what others need. The limits hold for every user, root and
- * the user of uroced included: a faulty program of theirs is bounded, too. Options of uroced change them.
+ * Limits of what the clients of one user have together, so that a user does not take what others
+ * need. The limits hold for every user, root and the user of uroced included, since their programs
+ * may be faulty, too. Options of uroced change them.
  */
 
 #include <stdint.h>
 
 #include "mux/message.h"
 
-/** Connections at a time, of all users. */
+/** The most connections at a time, of all users. */
 #define CLIENTS_MAX 1024u
 
 struct user_limits {
 	uint32_t nb_clients; /* connections */
-	uint32_t nb_pairs;   /* pairs of rings, of all areas */
-	uint32_t nb_blocks;  /* leases */
-	uint32_t
-		mib; /* of memory that uroced has mapped for the user's clients; what it is unmapping counts, too */
+	uint32_t nb_pairs;   /* pairs of rings */
+	uint32_t nb_blocks;  /* blocks of QP numbers */
+	uint32_t mib; /* memory that uroced has mapped for the user's clients, or is unmapping */
 };
 
 /**
- * Defaults. The memory is that of 32 of the largest areas; its page tables are 32 MiB, which are uroced's own memory. A pair of
- * rings takes some 10 ns of each round while its client sends.
+ * The defaults. The memory is that of 32 of the largest areas. Its page tables take 32 MiB of
+ * uroced's own memory. A pair of rings takes some 10 ns of each round while its client sends.
  */
 #define USER_LIMITS_DEFAULT                                                                        \
 	((struct user_limits){ CLIENTS_MAX / 2, 4 * CLIENTS_MAX, UROCE_MUX_BLOCKS / 2, 16384 })
 
-/** What the limits are of: a counter of refusals each. */
+/** The kinds of limits. Each has a counter of refusals. */
 #define USER_LIMITS(X)                                                                             \
 	X(CLIENTS, "refused_clients")                                                              \
 	X(PAIRS, "refused_pairs")                                                                  \

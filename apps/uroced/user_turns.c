@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The chosen clients are kept at the front of the array, in order of service. There is one for each user, so a search through them
- * is short where a user has many clients. qsort() would allocate memory and ask the kernel how much there is.
+ * Finds the client of each user that was served the longest ago. The chosen clients are kept at the
+ * front of the array, in order of service. There is one for each user, so a search through them is
+ * short if few users have many clients. qsort() is not used, since it allocates memory and queries
+ * the kernel for the size of memory.
  */
 
 #include "user_turns.h"
 
-/* Put a client among those that are chosen, which are in order of service. */
+/* Insert a client among the chosen ones, which are in order of service. */
 static void
 insert_turn(struct user_turn *turns, unsigned nb_chosen, const struct user_turn *turn)
 {
@@ -18,7 +20,7 @@ insert_turn(struct user_turn *turns, unsigned nb_chosen, const struct user_turn 
 	turns[nb_chosen] = moved;
 }
 
-/* @return where the chosen client of a user is; `nb_chosen`: there is none */
+/* @return the index of a user's chosen client; `nb_chosen`: there is none */
 static unsigned
 find_chosen(const struct user_turn *turns, unsigned nb_chosen, uid_t uid)
 {

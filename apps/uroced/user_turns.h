@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Whose message the control thread handles next. All clients that have one are known at a time; of each user the client that was
- * served the longest ago is chosen. So a client waits for one message of each other user, however many clients these have.
+ * Chooses the clients whose messages the control thread handles next. All clients that have a
+ * message are known. Of each user the client that was served the longest ago is chosen. So a client
+ * waits for one message of each other user, however many clients these users have.
  */
 
 #include <stdint.h>
@@ -14,9 +15,9 @@
 /** A client that has a message. */
 struct user_turn {
 	uid_t uid;
-	uint32_t slot; /* of the client */
-	uint64_t
-		served; /* a number that grows with each message of any client; 0: before all others */
+	uint32_t slot; /* the slot of the client */
+	/* grows with each message of any client; 0: to be served before all others */
+	uint64_t served;
 };
 
 /**

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The port. What it does not take waits, and clients with it; a port that takes nothing for DATA_STALL_NS, or whose link
- * is down, has nobody at its other end: then frames to it are lost, so that clients go on among themselves.
+ * The port. Frames that the port does not take are pending, and clients that send to the wire wait.
+ * A port that takes nothing for DATA_STALL_NS, or whose link is down, has no peer: frames for it
+ * are dropped, so that clients can still send to each other.
  */
 
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "datapath/neigh.h"
 
 #define ETH_LEN 14u
-#define MIN_LEN 60u /* of a frame of Ethernet, FCS not counted */
+#define MIN_LEN 60u /* the shortest Ethernet frame, without FCS */
 
 void
 wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *neigh)
@@ -111,7 +112,8 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 	nb_sent = wire->port->policy->burst == UROCE_BURST_GUARDED
 			  ? uroce_fault_guard_tx(wire->port->id, 0, wire->pending, (uint16_t)nb)
 			  : rte_eth_tx_burst(wire->port->id, 0, wire->pending, (uint16_t)nb);
-	if (nb_sent > nb) { /* a fault: the peer has gone, and the frames with it */
+	/* a fault: the process at the other end of the port has ended, and the frames are lost */
+	if (nb_sent > nb) {
 		wire->nb_pending = 0;
 		return;
 	}
@@ -127,7 +129,10 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 		lose_pending(wire);
 }
 
-/* Asked for us, where we are who answers. @return whether the frame is on its way back */
+/*
+ * Reply to an ARP request, a neighbour solicitation or a ping, where uroced owns the address.
+ * @return whether the mbuf is transmitted as the reply
+ */
 static bool
 answer(struct wire *wire, struct rte_mbuf *mbuf, uint64_t now_ns)
 {
@@ -154,7 +159,9 @@ pass_on(struct data *data, const struct frame *frame, uint32_t len)
 	return data_deliver_all(data, NULL, &pieces) > 0 ? FRAME_PASSES : FRAME_DROP_NOBODY;
 }
 
-/* The shortest that clients take; wires that are none have shorter ones. */
+/*
+ * Append zeros up to the shortest frame that clients accept. Virtual ports deliver shorter frames.
+ */
 static bool
 fill_up(struct rte_mbuf *mbuf)
 {
@@ -166,7 +173,7 @@ fill_up(struct rte_mbuf *mbuf)
 	return nb == 0 || end;
 }
 
-/* @param[out] is_sent  the mbuf is on its way back */
+/* @param[out] is_sent  the mbuf is transmitted as a reply, and must not be freed */
 static enum frame_drop
 see_to(struct data *data, struct rte_mbuf *mbuf, bool *is_sent)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A benchmark: how long a client's ATTACH takes beside processes of a hostile user that attach large areas and leave.
+ * A benchmark: the time that an ATTACH takes beside processes of a hostile user that attach large
+ * shared memory and leave.
  *
  *     bench-uroced-attach UROCED [PROCESSES [MIB]]
  *
- * The hostile processes share two CPUs with uroced and the honest client, so each figure is given beside that of processes which
- * do the same work on their own memory and send no ATTACH. It judges nothing: test/uroced/mapper.c proves the order of service.
+ * The hostile processes share the CPUs with uroced and the honest client. So there is also a figure
+ * beside processes that make the same shared memory and do not attach it. The benchmark has no
+ * bounds; test/uroced/mapper.c proves the order of service.
  */
 
 #include <fcntl.h>
@@ -56,16 +58,20 @@ become(uid_t uid)
 	if (setgroups(0, NULL) != 0 || setresgid(uid, uid, uid) != 0 ||
 	    setresuid(uid, uid, uid) != 0)
 		_exit(1);
-	/* the signal is forgotten with the user */
+	/* setresuid() cleared the signal */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* --- the hostile processes ----------------------------------------------------------------------- */
+/* --- hostile processes --------------------------------------------------------------------------- */
 
 enum attack {
-	MEMORY_ALONE, /* areas are made, and are not attached */
+	MEMORY_ALONE, /* shared memory is made and not attached */
 	FULL_AREAS,
-	SPARSE_AREAS, /* of the greatest size, without pages: they cost the attacker nothing, and are refused late */
+	/*
+	 * the largest shared memory, without pages: it costs the attacker nothing, and uroced finds
+	 * the hole late
+	 */
+	SPARSE_AREAS,
 };
 
 static int
@@ -104,7 +110,7 @@ attack(enum attack attack)
 		if (attack != MEMORY_ALONE) {
 			peer_connect(&eve, daemon_.socket);
 			peer_ask_attach(&eve);
-			/* a refusal is an answer, too */
+			/* a refusal ends the wait as well */
 			(void)peer_hear(&eve, UROCE_MUX_ATTACHED);
 		}
 		if (attack == SPARSE_AREAS)
@@ -138,7 +144,7 @@ end_attack(const pid_t *pids)
 		(void)waitpid(pids[i], NULL, 0);
 }
 
-/* --- the honest one ------------------------------------------------------------------------------ */
+/* --- the honest client --------------------------------------------------------------------------- */
 
 static int
 compare(const void *a, const void *b)
@@ -148,7 +154,7 @@ compare(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* From ATTACH to ATTACHED, the area being made before; and until it is connected. */
+/* Print the time from connect() to HOST, and from ATTACH to ATTACHED. */
 static void
 measure(const char *name, uid_t uid)
 {

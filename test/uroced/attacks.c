@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Whatever a client writes into shared memory, or says, costs that client alone: after each attack the daemon lives,
- * two honest clients have lost nothing, and it holds no more than before.
+ * Attacks of one client by shared memory and messages. After each attack uroced runs, two honest
+ * clients have lost nothing, and uroced has no more descriptors and memory than before.
  */
 
 #include <errno.h>
@@ -40,7 +40,8 @@ set_up(void **state)
 	daemon_make(&daemon_);
 	daemon_start(&daemon_);
 	pair_open(&pair, &daemon_);
-	peer_open(&eve, daemon_.socket, 1, 64); /* memory that the first of its kind takes stays */
+	/* the first client of a kind makes uroced allocate memory that stays */
+	peer_open(&eve, daemon_.socket, 1, 64);
 	peer_close(&eve);
 	before = pair_footprint(&daemon_, 2);
 	return 0;
@@ -97,7 +98,7 @@ draw(void)
 	return (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
 }
 
-/* --- what is in the lanes ------------------------------------------------------------------------ */
+/* --- garbage in rings ---------------------------------------------------------------------------- */
 
 static void
 fill(struct uroce_spsc_end *end, uint64_t (*slot)(void))
@@ -130,7 +131,10 @@ any_slot(void)
 	return draw();
 }
 
-/* At the edges: of the area, of lengths, of the lanes themselves, with a good frame behind some. */
+/*
+ * Descriptors at the edges of the shared memory, with lengths at their limits, and that name the
+ * rings; some good ones behind them.
+ */
 static uint64_t
 edge_slot(void)
 {
@@ -167,7 +171,10 @@ slots__at_the_edges(void **state)
 	flood_with(edge_slot);
 }
 
-/* Frames whose buffers are the lanes: uroced writes over the indexes, at eve's wish. */
+/*
+ * Frames whose buffers are the rings themselves: uroced overwrites the indexes as the attacker
+ * wants.
+ */
 static uint64_t
 lane_slot(void)
 {
@@ -202,7 +209,7 @@ index__that_cannot_be(void **state)
 			atomic_fetch_add(&eve.up[1].ring->head, off[i / 2]);
 			(void)eventfd_write(eve.bell, 1);
 		} else {
-			/* of a lane down it is seen when there is something to put there */
+			/* uroced reads the tail of a ring down when it has a frame for the ring */
 			atomic_fetch_sub(&eve.down[0].ring->tail, off[i / 2]);
 			(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0) & ~1u, 500);
 			peer_send(&pair.from, 0, frame, 500);
@@ -214,7 +221,7 @@ index__that_cannot_be(void **state)
 
 static atomic_bool is_over;
 
-/* Its headers are good and bad in turn, as fast as it goes. */
+/* Change the headers of a frame between good and bad values as fast as possible. */
 static void *
 flip(void *arg)
 {
@@ -263,7 +270,10 @@ frame__that_changes_meanwhile_passes_as_it_was_judged(void **state)
 	assert_true(nb_got > 0);
 }
 
-/* Whatever punches holes is refused once the area is attached: a page that uroced touches is never a new one. */
+/*
+ * Every way to punch a hole is refused once the memory is attached, so uroced never touches a new
+ * page.
+ */
 static void
 holes__cannot_be_punched(void **state)
 {
@@ -288,7 +298,10 @@ holes__cannot_be_punched(void **state)
 	assert_int_equal(lseek(eve.area_fd, 0, SEEK_HOLE), size);
 }
 
-/* A thread punches while uroced attaches: either uroced sees the hole, or the hole comes too late. */
+/*
+ * A thread punches a hole while uroced attaches. Either uroced finds the hole, or the hole is
+ * refused.
+ */
 static void *
 punch_on(void *arg)
 {
@@ -331,9 +344,9 @@ holes__punched_meanwhile_are_seen(void **state)
 	assert_true(nb_refused > 0);
 }
 
-/* --- areas --------------------------------------------------------------------------------------- */
+/* --- shared memory that is refused --------------------------------------------------------------- */
 
-/* An ATTACH with another file, or plan, is refused. */
+/* Expect that an ATTACH with another file or another layout is refused. */
 static void
 refuse_area(int fd, const struct uroce_shm_layout *plan, const char *why)
 {
@@ -397,7 +410,7 @@ shm__that_cannot_be_used_is_refused(void **state)
 	fd = mkstemp(path);
 	assert_int_equal(posix_fallocate(fd, 0, (off_t)size), 0);
 	(void)unlink(path);
-	refuse_area(fd, &good, ""); /* another file system, or none that seals */
+	refuse_area(fd, &good, ""); /* another file system, or one without seals */
 	refuse_area(open("/dev/zero", O_RDWR | O_CLOEXEC), &good, "it is no file");
 	refuse_area(eventfd(0, EFD_CLOEXEC), &good, "it is no file");
 	plan.up[1] = good.down[0];
@@ -423,7 +436,9 @@ shm__that_cannot_be_used_is_refused(void **state)
 	assert_ptr_equal(mem, eve.area.mem);
 }
 
-/* Its pages are nobody's work that others wait for: neither when it comes nor when it goes. */
+/*
+ * Neither the control thread nor the data path enters or unmaps the pages of large shared memory.
+ */
 static void
 shm__that_is_large_costs_no_thread_that_others_wait_for(void **state)
 {
@@ -454,7 +469,7 @@ shm__that_is_large_costs_no_thread_that_others_wait_for(void **state)
 
 /* --- messages ------------------------------------------------------------------------------------ */
 
-/* Raw bytes, with descriptors. */
+/* Send bytes that need not be a message, with descriptors. */
 static void
 send_raw(const void *bytes, size_t len, unsigned nb_fds)
 {
@@ -643,7 +658,7 @@ connections__are_accepted_as_they_wait(void **state)
 	assert_true(least <= 32);
 }
 
-/* A user's clients are bounded; others come in as soon as these are gone. */
+/* The connections of a user are bounded. When some are closed, new ones are accepted. */
 static void
 connections__beyond_what_a_user_may_have(void **state)
 {
@@ -675,7 +690,7 @@ connections__beyond_what_a_user_may_have(void **state)
 	open_eve();
 }
 
-/* WAKEs that uroced has sent to all clients. */
+/* @return the number of WAKEs that uroced has sent to all clients */
 static uint64_t
 count_wakes(void)
 {
@@ -688,7 +703,10 @@ count_wakes(void)
 	return sum;
 }
 
-/* It sleeps at each frame, as it says, and hears no bell; then it asks on and on, and hears no answer. */
+/*
+ * A client says for each frame that it sleeps, and reads no WAKE. Then it sends HELLO many times,
+ * and reads no reply.
+ */
 static void
 client__that_never_reads(void **state)
 {
@@ -708,7 +726,7 @@ client__that_never_reads(void **state)
 		(void)uroce_mux_send(eve.socket, &hello, -1);
 		pair_step(&pair);
 	}
-	/* and when it reads, all is there */
+	/* when the client reads at last, the messages are there */
 	assert_true(peer_hear(&eve, UROCE_MUX_HOST));
 	assert_true(eve.nb_wakes > 100);
 }
@@ -728,11 +746,11 @@ bell__that_is_full_and_blocks(void **state)
 		(void)eventfd_write(eve.bell, UINT64_MAX - 1);
 		pair_step(&pair);
 	}
-	(void)usleep(50000); /* uroced sleeps, with a bell that rings */
+	(void)usleep(50000); /* uroced sleeps now, and the doorbell wakes it */
 	pair_run(&pair, 1000);
 }
 
-/* Whoever has left has its bell all the same. */
+/* A client that has left still has a descriptor of its doorbell. */
 static void
 bell__of_one_that_left_is_not_heard(void **state)
 {

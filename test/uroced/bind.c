@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Connections between clients: a QP hears the peer that its owner has connected it to, and no third client, whatever that one
- * knows. The third client is eve, who has permission on the socket, the right addresses, and the numbers of both QPs.
+ * Bindings: a connected QP receives from the peer to which its owner has bound it, and from no
+ * third client. The third client, eve, has permission on the socket, the right addresses, and the
+ * numbers of both QPs.
  */
 
 #include <setjmp.h>
@@ -46,7 +47,7 @@ tear_down(void **state)
 	return 0;
 }
 
-/* QPs of a and b are connected to each other, numbers above these of a and b are not. */
+/* The first QPs of a and b are bound to each other. The QPs with the next numbers are not. */
 static int
 open_three(void **state)
 {
@@ -79,7 +80,7 @@ count(const struct peer *peer, const char *name)
 	return daemon_ask_client(&daemon_, slots[nth], name);
 }
 
-/* What the peer sends next is for b, and arrives: nothing else did before. */
+/* Expect that the next frame of the peer arrives at b, and that no other frame came before it. */
 static void
 expect_next(struct peer *from, uint32_t qpn)
 {
@@ -92,7 +93,7 @@ expect_next(struct peer *from, uint32_t qpn)
 	assert_memory_equal(got, frame, 200);
 }
 
-/* The frame that was built: uroced has taken it, and dropped it. */
+/* Send the frame that was built, and expect that uroced drops it. */
 static void
 expect_drop(struct peer *from, const char *reason)
 {
@@ -110,7 +111,7 @@ expect_drop(struct peer *from, const char *reason)
 static void
 connection__hears_no_third_client(void **state)
 {
-	/* SEND, WRITE and READ requests, READ response, ACK; the same of UC and XRC; CNP */
+	/* requests SEND, WRITE and READ, READ response, ACK; the same of UC and XRC; CNP */
 	static const uint8_t opcodes[] = { 0x04, 0x0a, 0x0c, 0x10, 0x11, 0x24, 0x2a, 0xa4, 0x81 };
 
 	(void)state;
@@ -125,7 +126,10 @@ connection__hears_no_third_client(void **state)
 	expect_next(&a, peer_qpn(&b, 0));
 }
 
-/* Numbers of the block that no connected QP has: not drawn, in RESET or INIT, or a datagram QP's. */
+/*
+ * QP numbers of the block that no connected QP has: not used, in RESET or INIT, or of a datagram
+ * QP.
+ */
 static void
 qp_without_a_peer__hears_nobody(void **state)
 {
@@ -136,7 +140,7 @@ qp_without_a_peer__hears_nobody(void **state)
 	}
 }
 
-/* A number behind the wire may be a client's of this host, too. */
+/* A QP of another host may have the number of a local client's QP. */
 static void
 connection_to_another_host__hears_no_client(void **state)
 {
@@ -150,7 +154,7 @@ connection_to_another_host__hears_no_client(void **state)
 	expect_next(&eve, peer_qpn(&b, 0));
 }
 
-/* What a client says of numbers that are not its own is nothing. */
+/* A binding of a number that another client holds has no effect. */
 static void
 binding__of_another_ones_number_says_nothing(void **state)
 {
@@ -161,7 +165,7 @@ binding__of_another_ones_number_says_nothing(void **state)
 	expect_next(&a, peer_qpn(&b, 0));
 }
 
-/* It changes as the owner says, from one frame to the next. */
+/* A binding takes effect with the next frame. */
 static void
 binding__follows_its_qp(void **state)
 {
@@ -172,11 +176,11 @@ binding__follows_its_qp(void **state)
 	expect_drop(&a, "drop_unbound");
 	peer_bind(&b, peer_qpn(&b, 0), peer_qpn(&a, 0) + 7, UROCE_BINDING_LOCAL);
 	expect_next(&a, peer_qpn(&b, 0));
-	/* to itself a client sends as it likes */
+	/* a client may send to its own QPs without a binding */
 	expect_next(&b, peer_qpn(&b, 0) + 9);
 }
 
-/* A datagram says which QP sent it, and that it is the sender's is what counts. */
+/* A datagram names its source QP. It passes if the sender holds that QP number. */
 static void
 datagrams__need_no_connection(void **state)
 {
@@ -190,7 +194,7 @@ datagrams__need_no_connection(void **state)
 	expect_drop(&eve, "drop_forged");
 }
 
-/* As a user with no privilege, who may write to the socket. */
+/* Become a user without privileges, who may write to the socket. */
 static void
 reopen_as_nobody(struct peer *peer)
 {
@@ -202,7 +206,10 @@ reopen_as_nobody(struct peer *peer)
 	assert_int_equal(seteuid(0), 0);
 }
 
-/* A Q_Key with bit 31 set is that of a privileged user's QPs [IBA 10.2.5], which trust who has it. */
+/*
+ * QPs of privileged users have Q_Keys with bit 31 set [IBA 10.2.5], and trust a sender that knows
+ * such a Q_Key.
+ */
 static void
 datagram__with_a_privileged_qkey_is_by_root(void **state)
 {
@@ -225,7 +232,9 @@ datagram__with_a_privileged_qkey_is_by_root(void **state)
 	assert_memory_equal(got, frame, 200);
 }
 
-/* Its own QPs are what a client opens by garbage, and it frightens nobody. */
+/*
+ * A client that writes garbage into its bindings opens only its own QPs, and does not end uroced.
+ */
 static void
 bindings__of_garbage(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* uroced as a child; its telemetry is asked as dpdk-telemetry.py asks. */
+/* Runs uroced as a child. Telemetry is read by the protocol of dpdk-telemetry.py. */
 
 #include "daemon.h"
 
@@ -48,8 +48,8 @@ daemon_remove(struct daemon *daemon)
 }
 
 /*
- * Its files in /proc are root's when it is confined, and a sanitizer that looks for leaks traces it: neither keeps the
- * tests from being run.
+ * Whether uroced is to run without its sandbox: the files in /proc of a confined process belong to
+ * root, and the leak check of a sanitizer traces the process.
  */
 static bool
 is_looked_into(void)
@@ -73,7 +73,7 @@ become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_
 	unsigned argc = 9;
 
 	(void)setenv("RUNTIME_DIRECTORY", daemon->folder, 1);
-	/* the driver's, which it does not clear away after one that was killed */
+	/* the driver does not remove its socket when it is killed */
 	(void)snprintf(memif, sizeof(memif), "%s/memif", daemon->folder);
 	(void)unlink(memif);
 	(void)snprintf(device, sizeof(device), "--vdev=%s", vdev ? vdev : "");
@@ -85,12 +85,12 @@ become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_
 	(void)snprintf(socket, sizeof(socket), "--socket=%s", daemon->socket);
 	if (daemon->uid != 0 && (setgid(daemon->uid) != 0 || setuid(daemon->uid) != 0))
 		_exit(126);
-	/* a search for leaks would trace it */
+	/* a check for leaks would trace uroced */
 	if (is_confined)
 		(void)setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
 	/* what a terminal sends to its foreground is for the test alone */
 	(void)setpgid(0, 0);
-	/* the signal of our end is forgotten with the user */
+	/* setuid() clears the signal */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	argv[8] = spec;
 	for (unsigned i = 0; i < 4 && daemon->options[i]; i++)
@@ -163,7 +163,7 @@ daemon_kill(struct daemon *daemon)
 	assert_int_equal(kill(daemon->pid, SIGKILL), 0);
 	assert_int_equal(waitpid(daemon->pid, &status, 0), daemon->pid);
 	daemon->pid = 0;
-	/* that it was we who ended it */
+	/* uroced did not end before the signal */
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
@@ -193,7 +193,7 @@ daemon_run(char *const argv[], char *said, size_t room)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* What its telemetry answers. */
+/* Send a request to telemetry, and receive the reply. */
 static void
 ask(const struct daemon *daemon, const char *command, char *answer, size_t room)
 {
@@ -206,7 +206,7 @@ ask(const struct daemon *daemon, const char *command, char *answer, size_t room)
 	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0)
 		(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/rte/dpdk_telemetry.v2",
 			       daemon->folder);
-	assert_true(recv(fd, answer, room, 0) > 0); /* its greeting */
+	assert_true(recv(fd, answer, room, 0) > 0); /* the greeting */
 	assert_true(send(fd, command, strlen(command), 0) > 0);
 	len = recv(fd, answer, room - 1, 0);
 	assert_true(len > 0);
@@ -349,7 +349,6 @@ daemon_nb_watched(const struct daemon *daemon)
 	return nb;
 }
 
-/* Of all of its threads. */
 uint64_t
 daemon_cpu_ns(const struct daemon *daemon)
 {

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Descriptors whose close() takes as long as their sender likes: of TCP sockets with SO_LINGER and bytes that their peer
- * does not take. Whoever closes the last one waits; clients of other users do not, and neither does the end of uroced.
+ * Descriptors whose close() takes as long as their sender wants. For a TCP socket with SO_LINGER
+ * and bytes that the peer does not take, close() of the last descriptor waits until a signal comes.
+ * For a file of a FUSE file system that does not respond, close() of any descriptor waits in an
+ * uninterruptible sleep. Clients of other users must not wait, and uroced must end.
  */
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,16 +28,19 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "fuse.h"
 #include "pair.h"
 
 #define NOBODY      65534
 #define LINGER_S    3000 /* longer than any test */
 #define PATIENCE_MS 20000
 #define NB_CROWD    30u
+#define NO_MEANS    77 /* the exit status of an attacker that cannot attack */
 
 static struct daemon daemon_;
 static struct pair pair;
-static int listener = -1; /* accepts, and takes nothing */
+static int listener = -1; /* a listener whose connections are not read from */
+static pid_t attacker;    /* 0: there is none */
 
 static int
 set_up(void **state)
@@ -60,13 +69,16 @@ static int
 tear_down(void **state)
 {
 	(void)state;
+	/* a test that failed may have left the attacker, and uroced may wait for it */
+	if (attacker > 0)
+		(void)kill(-attacker, SIGKILL);
 	pair_close(&pair);
 	daemon_remove(&daemon_);
 	(void)close(listener);
 	return 0;
 }
 
-/* Without loopback, or another user to be, there is no attack. */
+/* Skip the test without loopback, or without the right to become another user. */
 static void
 skip_without_means(void)
 {
@@ -76,9 +88,11 @@ skip_without_means(void)
 	skip();
 }
 
-/* --- the attacker, a child ----------------------------------------------------------------------- */
+/* --- the attacker, a child process --------------------------------------------------------------- */
 
-/* A socket with bytes that are not taken. */
+static int fuse_fd = -1; /* a file of FUSE, if that is what is sent; else -1 */
+
+/* @return a socket whose bytes are not taken */
 static int
 make_lingering(void)
 {
@@ -97,11 +111,11 @@ make_lingering(void)
 	return fd;
 }
 
-/* Whose last one is in the message then. */
+/* Send a descriptor and close it, so that the message has the last one. */
 static void
 send_lingering(int socket, const void *bytes, size_t len)
 {
-	const int fd = make_lingering();
+	const int fd = fuse_fd >= 0 ? fuse_fd : make_lingering();
 	struct iovec iov = { (void *)(uintptr_t)bytes, len };
 	union {
 		struct cmsghdr align;
@@ -117,7 +131,8 @@ send_lingering(int socket, const void *bytes, size_t len)
 				       .cmsg_len = CMSG_LEN(sizeof(fd)) };
 	memcpy(CMSG_DATA(&room.align), &fd, sizeof(fd));
 	(void)sendmsg(socket, &msg, MSG_NOSIGNAL);
-	(void)close(fd);
+	if (fd != fuse_fd)
+		(void)close(fd);
 }
 
 static void
@@ -128,7 +143,7 @@ attack_with_hello(void)
 	send_lingering(uroce_mux_connect(daemon_.socket), &hello, sizeof(hello));
 }
 
-/* In the place of an area. */
+/* Send the descriptor in the place of shared memory. */
 static void
 attack_with_attach(void)
 {
@@ -138,7 +153,7 @@ attack_with_attach(void)
 	send_lingering(uroce_mux_connect(daemon_.socket), &attach, sizeof(attach));
 }
 
-/* Behind a message for which the connection ends. */
+/* Send descriptors behind a message that ends the connection. */
 static void
 attack_with_what_nobody_reads(void)
 {
@@ -165,37 +180,79 @@ attack_with_a_crowd(void)
 }
 
 /*
- * By another user, who stays. uroced is stopped meanwhile, so that the attacker, who closes what it has sent, is not the last one to do
- * so. @return its process
+ * Open the file of FUSE that is sent. If this machine cannot, print the reason and end the process.
+ */
+static void
+prepare_attack(bool is_fuse)
+{
+	char folder[sizeof(daemon_.folder) + 8];
+	const char *why;
+
+	/* the FUSE server is in this group, and is killed with it */
+	(void)setpgid(0, 0);
+	if (!is_fuse)
+		return;
+	(void)snprintf(folder, sizeof(folder), "%s/fuse", daemon_.folder);
+	(void)mkdir(folder, 0777);
+	fuse_fd = fuse_open_file(folder, &why);
+	if (fuse_fd >= 0)
+		return;
+	print_message("# %s\n", why);
+	(void)fflush(stdout);
+	_exit(NO_MEANS);
+}
+
+/*
+ * Attack as another user. The attacker stays. uroced is stopped until the attacker has closed what
+ * it has sent, so that uroced closes the last descriptor.
+ * @return the attacker's process; 0: this machine cannot do that, and the reason was printed
  */
 static pid_t
-attack(void (*how)(void))
+attack_with(bool is_fuse, void (*how)(void))
 {
-	int ends[2];
+	int ends[2], status;
+	bool has_attacked;
 	char done;
 	pid_t pid;
 
-	assert_int_equal(pipe(ends), 0);
+	/* a test that failed may have left the attacker, and uroced may wait for it */
+	if (attacker > 0)
+		(void)kill(-attacker, SIGKILL);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(kill(daemon_.pid, SIGSTOP), 0);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prepare_attack(is_fuse);
 		if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
 			_exit(1);
+		/* setresuid() cleared the signal */
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		how();
 		(void)!write(ends[1], "", 1);
 		for (;;)
 			(void)pause();
 	}
 	(void)close(ends[1]);
-	assert_int_equal(read(ends[0], &done, 1), 1);
+	has_attacked = read(ends[0], &done, 1) == 1;
 	(void)close(ends[0]);
 	assert_int_equal(kill(daemon_.pid, SIGCONT), 0);
-	return pid;
+	if (has_attacked)
+		return attacker = pid;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), NO_MEANS);
+	return 0;
 }
 
-/* Its connections are broken off, and nobody waits for them any more. */
+static pid_t
+attack(void (*how)(void))
+{
+	return attack_with(false, how);
+}
+
+/* Kill the attacker, and reset its connections, so that no process waits for them any more. */
 static void
 end_attack(pid_t pid)
 {
@@ -203,13 +260,14 @@ end_attack(pid_t pid)
 
 	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		(void)close(fd);
-	assert_int_equal(kill(pid, SIGKILL), 0);
+	attacker = 0;
+	assert_int_equal(kill(-pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* --- the others ---------------------------------------------------------------------------------- */
+/* --- honest clients ------------------------------------------------------------------------------ */
 
-/* Whoever comes now is served, and who was there is. */
+/* Expect that new clients attach, and that frames of the pair arrive. */
 static void
 expect_service(void)
 {
@@ -248,7 +306,10 @@ now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Though some thousand seconds are asked for; and the next one can listen at once. */
+/*
+ * uroced ends although the descriptors linger for thousands of seconds, and the next uroced can
+ * listen at once.
+ */
 static void
 descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end(void **state)
 {
@@ -263,7 +324,9 @@ descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end(void **state)
 
 		pair_close(&pair);
 		assert_int_equal(kill(daemon_.pid, signals[i]), 0);
-		/* what comes now waits in the listener's queue, or is refused */
+		/*
+		 * a connection that is made now waits in the queue of the listener, or is refused
+		 */
 		while (ended == 0 && now_ms() < until_ms) {
 			ended = waitpid(daemon_.pid, NULL, WNOHANG);
 			(void)usleep(1000);
@@ -278,7 +341,7 @@ descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end(void **state)
 	}
 }
 
-/* What it took is given back: readers that were given up end, and so do the descriptors that they had. */
+/* When the attack is over, readers that were given up end, and their descriptors are closed. */
 static void
 descriptor__whose_close_blocks_leaves_nothing_behind(void **state)
 {
@@ -298,6 +361,103 @@ descriptor__whose_close_blocks_leaves_nothing_behind(void **state)
 	pair_expect_footprint(&daemon_, &before);
 }
 
+/* --- FUSE ---------------------------------------------------------------------------------------- */
+
+/* @return the number of reader processes in an uninterruptible sleep */
+static unsigned
+count_stuck_readers(void)
+{
+	char path[32 + 256], name[64], state;
+	struct dirent *entry;
+	unsigned nb = 0;
+	DIR *dir = opendir("/proc");
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		file = entry->d_name[0] >= '0' && entry->d_name[0] <= '9' ? fopen(path, "re")
+									  : NULL;
+		if (!file)
+			continue;
+		if (fscanf(file, "%*d (%63[^)]) %c", name, &state) == 2)
+			nb += state == 'D' && strcmp(name, "uroced-reader") == 0;
+		(void)fclose(file);
+	}
+	(void)closedir(dir);
+	return nb;
+}
+
+/* Wait until a reader is blocked in close(), so that the attack has taken effect. */
+static void
+wait_for_stuck_reader(void)
+{
+	const uint64_t until_ms = now_ms() + PATIENCE_MS;
+
+	while (count_stuck_readers() == 0) {
+		assert_true(now_ms() < until_ms);
+		pair_step(&pair);
+		(void)usleep(1000);
+	}
+}
+
+static void
+fuse_descriptor__keeps_no_other_user_waiting(void **state)
+{
+	static void (*const ways[])(void) = { attack_with_hello, attack_with_attach,
+					      attack_with_what_nobody_reads, attack_with_a_crowd };
+
+	(void)state;
+	skip_without_means();
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		const pid_t pid = attack_with(true, ways[i]);
+
+		if (pid == 0)
+			skip();
+		wait_for_stuck_reader();
+		expect_service();
+		end_attack(pid);
+		expect_service();
+	}
+}
+
+/*
+ * SIGKILL does not end a reader that is blocked in close(), as long as the FUSE server runs. uroced
+ * itself ends, and the next one listens at the same path with the same file of leases.
+ */
+static void
+fuse_descriptor__does_not_keep_uroced_from_its_end(void **state)
+{
+	static const int signals[] = { SIGTERM, SIGKILL };
+
+	(void)state;
+	skip_without_means();
+	for (unsigned i = 0; i < 2; i++) {
+		const uint64_t until_ms = now_ms() + PATIENCE_MS;
+		const pid_t pid = attack_with(true, attack_with_a_crowd);
+		pid_t ended = 0;
+
+		if (pid == 0)
+			skip();
+		wait_for_stuck_reader();
+		pair_close(&pair);
+		assert_int_equal(kill(daemon_.pid, signals[i]), 0);
+		while (ended == 0 && now_ms() < until_ms) {
+			ended = waitpid(daemon_.pid, NULL, WNOHANG);
+			(void)usleep(1000);
+		}
+		assert_int_equal(ended, daemon_.pid);
+		daemon_.pid = 0;
+		assert_true(count_stuck_readers() > 0);
+		daemon_start(&daemon_);
+		assert_int_equal(chmod(daemon_.socket, 0666), 0);
+		pair_open(&pair, &daemon_);
+		pair_run(&pair, 1000);
+		end_attack(pid);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -305,6 +465,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(descriptor__whose_close_blocks_keeps_no_other_user_waiting),
 		cmocka_unit_test(descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end),
 		cmocka_unit_test(descriptor__whose_close_blocks_leaves_nothing_behind),
+		cmocka_unit_test(fuse_descriptor__keeps_no_other_user_waiting),
+		cmocka_unit_test(fuse_descriptor__does_not_keep_uroced_from_its_end),
 	};
 
 	daemon_program = argc > 1 ? argv[1] : "uroced";

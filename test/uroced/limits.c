@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the clients of one user may have in all. Beyond a limit a client is refused, is told why, and is counted. Clients of other
- * users come and go meanwhile, and the user's own come again when others of it have left.
+ * The limits of what a user's clients have together. A client beyond a limit is refused with the
+ * reason, and is counted. Meanwhile clients of other users attach and leave. When clients of the
+ * user have left, new ones attach.
  */
 
 #include <setjmp.h>
@@ -22,7 +23,7 @@
 #define NB_PAIRS   8u
 #define NB_BLOCKS  40u
 #define SLOTS      64u
-#define BIG_SLOTS  4096u /* 35 MiB: two such areas are more than the limit */
+#define BIG_SLOTS  4096u /* 35 MiB each: two such areas are above the limit */
 
 static struct daemon daemon_;
 static struct peer crowd[NB_CLIENTS + 1], good;
@@ -75,7 +76,7 @@ skip_without_users(void)
 	skip();
 }
 
-/* A client of the user that is to reach its limit. */
+/* Connect as the user that reaches its limit. */
 static void
 connect_other(struct peer *peer)
 {
@@ -104,7 +105,7 @@ expect_refusal(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots, const ch
 	peer_close(peer);
 }
 
-/* A client of another user has what it wants. */
+/* Expect that a client of another user attaches and leases blocks. */
 static void
 expect_service(uint32_t nb_pairs, uint32_t nb_slots, uint32_t nb_blocks)
 {
@@ -113,7 +114,7 @@ expect_service(uint32_t nb_pairs, uint32_t nb_slots, uint32_t nb_blocks)
 	peer_close(&good);
 }
 
-/* Until uroced has seen all of the user's clients leave, and unmapped what they had. */
+/* Wait until all clients of the user have left and their memory is unmapped. */
 static void
 wait_for_the_end(void)
 {
@@ -137,7 +138,7 @@ pairs__beyond_the_limit_are_refused(void **state)
 	assert_int_equal(ask_of_user(OTHER_UID, "pairs"), NB_PAIRS);
 	expect_refusal(&crowd[2], 1, SLOTS, "allowed are 8 (--user-pairs)");
 	peer_close(&crowd[0]);
-	/* a client that left counts no more when the next one is heard */
+	/* the client that left is not counted when the next ATTACH is handled */
 	open_other(&crowd[0], 5, SLOTS);
 	peer_close(&crowd[0]);
 	peer_close(&crowd[1]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The mapper's order of service, step by step and without its thread: how many steps an area waits for others. The areas are
- * mappings without access, so that a step enters no page and takes no time.
+ * The mapper's order of service: how many steps an area waits for others. The test does the steps,
+ * without the mapper's thread. The areas are mappings without access, so a step enters no page and
+ * takes no time.
  */
 
 #include <fcntl.h>
@@ -69,7 +70,7 @@ do_steps(unsigned nb)
 		assert_true(mapper_step(&mapper));
 }
 
-/* @return steps until all pages of the area are entered */
+/* @return the number of steps until all pages of the area are entered */
 static unsigned
 count_steps(const struct mapper_area *area)
 {
@@ -112,7 +113,7 @@ area__waits_for_one_step_of_each_other_area_of_its_user(void **state)
 	assert_in_range(count_steps(area), 2, 2 * (NB_LARGE + 1));
 }
 
-/* What was mapped and is to go is work as well, of the user that had mapped it. */
+/* Unmapping is work of the user that had mapped the memory. */
 static void
 area__waits_for_no_more_where_others_are_unmapped(void **state)
 {
@@ -153,7 +154,7 @@ area__is_counted_until_it_is_unmapped(void **state)
 	assert_false(mapper_step(&mapper));
 }
 
-/* An area that goes while its pages are entered is unmapped from its first page on. */
+/* An area that is removed while its pages are entered is unmapped from its first page on. */
 static void
 area__that_goes_early_is_unmapped_whole(void **state)
 {

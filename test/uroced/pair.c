@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Numbered frames. */
+/* Sends and checks numbered frames. */
 
 #include "pair.h"
 
@@ -15,9 +15,9 @@
 
 #define NUMBER_AT  70
 #define PATIENCE_S 60
-#define KIB_SPARE  2048 /* what an allocator may keep */
+#define KIB_SPARE  2048 /* memory that an allocator may keep */
 
-/* The sanitizers keep much for themselves, and that of addresses says itself what is not freed when the daemon ends. */
+/* The sanitizers keep much memory, and the address sanitizer reports leaks itself. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
 #elif defined(__has_feature)
@@ -103,7 +103,10 @@ take_footprint(const struct daemon *daemon, unsigned nb_clients)
 				   daemon_kib(daemon, "RssAnon") };
 }
 
-/* Descriptors of clients that have left are closed by other threads and processes, one after the other. */
+/*
+ * Descriptors of clients that have left are closed by other threads and processes, one after the
+ * other.
+ */
 struct footprint
 pair_footprint(const struct daemon *daemon, unsigned nb_clients)
 {

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Two honest clients, who lose nothing whatever others do: each frame that one sends has a number, and the other one
- * gets all of them in order. They never have more under way than a lane has room for.
+ * Two honest clients, one of which sends numbered frames to the other. The receiver expects all
+ * frames, in order, whatever other clients do. There are never more frames in flight than a ring
+ * has room for.
  */
 
 #include <stdint.h>
@@ -25,22 +26,25 @@ struct pair {
 void pair_open(struct pair *pair, const struct daemon *daemon);
 void pair_close(struct pair *pair);
 
-/** Send and receive what can be at once. */
+/** Send and receive as many frames as possible without waiting. */
 void pair_step(struct pair *pair);
 
-/** So many frames more, and none under way afterwards. */
+/** Send this number of frames, and wait until all are received. */
 void pair_run(struct pair *pair, uint32_t nb);
 
-/** What a daemon has in its hands, to compare. */
+/** The resources of a daemon, to be compared before and after a test. */
 struct footprint {
 	unsigned nb_fds, nb_watched, nb_clients;
-	unsigned kib; /* of its own memory */
+	unsigned kib; /* memory of its own */
 };
 
-/** Once its clients are so many. */
+/**
+ * Wait until the daemon has this number of clients and its descriptors have settled.
+ * @return its resources
+ */
 struct footprint pair_footprint(const struct daemon *daemon, unsigned nb_clients);
 
-/** It has no more than before. */
+/** Expect that the daemon has no more resources than before. */
 void pair_expect_footprint(const struct daemon *daemon, const struct footprint *before);
 
 #endif /* TEST_UROCED_PAIR_H */

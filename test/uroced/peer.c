@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A client's half of lanes and messages, as doc/design/multiplexer.md has them. */
+/* The client's side of rings and messages [doc/design/multiplexer.md]. */
 
 #include "peer.h"
 
@@ -142,7 +142,7 @@ keep_good_leases(struct peer *peer)
 	peer->nb_leases = nb;
 }
 
-/* One that was attached cannot be attached again. */
+/* Replace shared memory that was attached, since it cannot be attached again. */
 static void
 renew_area(struct peer *peer)
 {
@@ -315,7 +315,7 @@ peer_expect_silence(struct peer *peer)
 	}
 }
 
-/* The first address of IPv4. */
+/* @return the first IPv4 address of the host */
 static const uint8_t *
 ip4_of(const struct uroce_mux_host *host)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * A client of uroced without an engine: it puts bytes into lanes and takes them out. Where a call cannot do what it
- * says, the test fails.
+ * A client of uroced without an engine: it writes frames into rings and reads frames from them. A
+ * call that cannot do what its comment says fails the test.
  */
 
 #include <stdbool.h>
@@ -25,87 +25,99 @@ struct peer {
 	struct uroce_mux_host host;
 	uint32_t nb_leases;
 	struct uroce_mux_lease lease[UROCE_MUX_LEASES_MAX];
-	uint32_t nb_wakes; /* heard while waiting for something else */
+	uint32_t nb_wakes; /* WAKEs that came while the test waited for another message */
 };
 
-/** The last message that came, to whichever peer. */
+/** The last message that any peer received. */
 extern union uroce_mux_message peer_message;
 
-/** Connect, as often as it takes within some seconds, and ask for the host. */
+/** Connect, with retries for some seconds, send HELLO, and wait for HOST. */
 void peer_connect(struct peer *peer, const char *path);
 
-/** Make an area: pairs of lanes, slots in each. */
+/** Make shared memory. @param nb_slots  descriptors of each ring */
 void peer_make_area(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots);
 
-/** Send ATTACH with what it has. */
+/** Send ATTACH, with the peer's shared memory and leases. */
 void peer_ask_attach(struct peer *peer);
 
-/** The same, with a new area if that one was attached before, and hear that it is; the leases that are not good are dropped. */
+/**
+ * Attach and wait for ATTACHED. Shared memory that was attached before is replaced. Leases that
+ * uroced does not confirm are forgotten.
+ */
 void peer_attach(struct peer *peer);
 
-/** All of these; with a block. */
+/** Connect, make shared memory, attach, and lease one block. */
 void peer_open(struct peer *peer, const char *path, uint32_t nb_pairs, uint32_t nb_slots);
 
-/** Lease so many blocks more. @return how many were given */
+/** Lease more blocks. @return the number of blocks that were leased */
 uint32_t peer_lease(struct peer *peer, uint32_t nb);
 
-/** Wait for a message of a type; WAKEs meanwhile are counted. @return false: hung up, without it */
+/**
+ * Wait for a message of a type. WAKEs are counted.
+ * @return false: uroced hung up first
+ */
 bool peer_hear(struct peer *peer, uint32_t type);
 
-/** Wait to be refused. */
+/** Wait for REFUSED with this text, and for the hang-up. */
 void peer_expect_refusal(struct peer *peer, const char *why);
 
-/** Hang up; the area stays. */
+/** Hang up. The shared memory stays. */
 void peer_hang_up(struct peer *peer);
 
-/** And everything else. */
+/** Hang up, and free everything. */
 void peer_close(struct peer *peer);
 
-/** The first number of a block of its. */
+/** @return the first QP number of a block of the peer */
 static inline uint32_t
 peer_qpn(const struct peer *peer, uint32_t i)
 {
 	return peer->lease[i].block * UROCE_MUX_BLOCK;
 }
 
-/** Say which peer a QP of its is connected to. */
+/** Bind a QP of the peer to the peer that the QP is connected to. */
 void peer_bind(struct peer *peer, uint32_t qpn, uint32_t dest_qpn, enum uroce_binding_where where);
 
-/** All numbers of its first block have a QP that is connected to the first number of `from`, or, NULL, to one on another host. */
+/**
+ * Bind all QP numbers of the first block to the first number of `from`.
+ * @param from  NULL: to a QP of another host
+ */
 void peer_accept(struct peer *peer, const struct peer *from);
 
-/** Put a frame into a lane up. @return false: it is full */
+/** Write a frame into a ring up. @return false: the ring is full */
 bool peer_put(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t len);
 
-/** Publish what was put, and ring if uroced sleeps. */
+/** Publish frames that were written, and ring the doorbell if uroced sleeps. */
 void peer_push(struct peer *peer, uint32_t pair, uint32_t nb);
 
-/** One frame, whatever it takes. */
+/** Write and publish one frame; wait for room if need be. */
 void peer_send(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t len);
 
-/** Take a frame from a lane down. @return its length; 0: there is none */
+/** Read a frame from a ring down. @return its length; 0: the ring is empty */
 uint16_t peer_take(struct peer *peer, uint32_t pair, uint8_t *frame);
 
-/** The same, waiting up to some seconds. */
+/** Read a frame, and wait for it up to some seconds. */
 uint16_t peer_receive(struct peer *peer, uint32_t pair, uint8_t *frame);
 
-/** That nothing comes for a while. */
+/** Expect that no frame comes for a while. */
 void peer_expect_silence(struct peer *peer);
 
-/** Indexes of its own, as the area has them: for one that comes back. */
+/** Read the peer's own indexes from the shared memory, for a peer that connects again. */
 void peer_reread(struct peer *peer);
 
-/* frames */
+/* Frames. */
 
 /**
- * A SEND of RC over IPv4, of the peer's host.
- * @param dmac  NULL: its host's own
- * @return bytes
+ * Build an RC SEND over IPv4 from the peer's host.
+ * @param dmac  NULL: the MAC of the peer's own host
+ * @return its length
  */
 uint16_t peer_build(const struct peer *peer, uint8_t *frame, const uint8_t *dmac, uint32_t qpn,
 		    uint16_t len);
 
-/** Make a frame that was built a datagram, by the peer's first number, of which 62 bytes at least are there. */
+/**
+ * Make a datagram of a frame that was built. Its source is the first QP number of the peer. The
+ * frame has 62 bytes at least.
+ */
 void peer_make_datagram(const struct peer *peer, uint8_t *frame, uint32_t qkey);
 
 #endif /* TEST_UROCED_PEER_H */

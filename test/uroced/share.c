@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A benchmark: what clients that flood, sleep or are idle leave of uroced's time to an honest client, and what a frame costs.
- * It judges nothing; test/uroced/turns.c proves the rules in a clock of its own.
+ * A benchmark: the share of uroced's time that an honest client has beside clients that flood,
+ * sleep or are idle, and the time that a frame takes. The benchmark has no bounds;
+ * test/uroced/turns.c proves the rules with a clock of its own.
  *
- * A client's rate is its bytes for each microsecond of uroced's CPU time, so that other work on the machine counts little.
- * Windows alone and beside others alternate. A ratio is that of two neighbours, a figure is the median of all, with
- * the least and the greatest one. All descriptors of a ring name one frame, so that to fill a ring is to publish an index.
+ * A client's rate is its bytes for each microsecond of uroced's CPU time, so that other work on the
+ * machine has little effect. The rate is measured alone and beside others in turn, and each ratio
+ * is that of two neighbouring windows. A figure is the median, with the least and the greatest
+ * value. All descriptors of a ring name one frame, so a ring is filled by publishing an index.
  */
 
 #include <setjmp.h>
@@ -42,7 +44,10 @@ now_ms(void)
 
 /* --- clients ------------------------------------------------------------------------------------- */
 
-/* A client with one frame to itself, and one empty buffer, in all descriptors. @param len  0: garbage in its descriptors */
+/*
+ * Attach a client. All of its descriptors name one frame to itself, or one empty buffer.
+ * @param len  the length of the frame; 0: the descriptors are garbage
+ */
 static void
 open_client(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots, uint16_t len)
 {
@@ -75,12 +80,12 @@ open_client(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots, uint16_t le
 	assert_int_equal(peer_lease(peer, 1), 1);
 	if (len > 0)
 		(void)peer_build(peer, peer->area.mem + at, NULL, peer_qpn(peer, 0), len);
-	/* hundreds of clients are more than a process may have descriptors for otherwise */
+	/* hundreds of clients would need more descriptors than a process may have */
 	(void)close(peer->area_fd);
 	peer->area_fd = -1;
 }
 
-/* Fill the rings up of a client, and empty those down. */
+/* Fill the rings up of a client, and empty its rings down. */
 static void
 refill(struct peer *peer, bool is_always_asleep)
 {
@@ -117,14 +122,14 @@ print_figure(const char *name, const char *unit, double *values)
 	(void)fflush(stdout);
 }
 
-/* What the others do meanwhile. */
+/* Clients that send while the honest client is measured. */
 struct load {
 	struct peer *peers;
 	unsigned nb;
 	bool is_always_asleep;
 };
 
-/* Bytes that the honest client sends in a microsecond of uroced's CPU time. */
+/* @return the bytes that the honest client sends in a microsecond of uroced's CPU time */
 static double
 measure_rate(struct peer *honest, unsigned slot, const struct load *load)
 {
@@ -141,7 +146,11 @@ measure_rate(struct peer *honest, unsigned slot, const struct load *load)
 	return 1000.0 * (double)bytes / (double)ns;
 }
 
-/* Alone the others' rings are empty, so that they are parked. @param nb_shares  of which the honest client is to have one */
+/*
+ * Print the honest client's share. While it is measured alone, the rings of the others are empty,
+ * so that they are parked.
+ * @param nb_shares  the number of equal shares, of which the honest client is to have one
+ */
 static void
 compare_rates(const char *name, struct peer *honest, unsigned slot, const struct load *load,
 	      unsigned nb_shares)
@@ -177,7 +186,7 @@ measure_shares(void)
 		peer_close(&floods[i]);
 	peer_close(&garbage);
 
-	/* these do not come and go within a window: neighbours are the windows before and behind */
+	/* these clients attach after all windows of the honest client alone */
 	double alone[NB_WINDOWS], ratios[NB_WINDOWS];
 
 	for (unsigned i = 0; i < NB_WINDOWS; i++)

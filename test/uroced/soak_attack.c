@@ -60,14 +60,14 @@ draw(void)
 	return (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
 }
 
-/* A number of a QP that somebody may have. */
+/* @return a QP number that a client may hold */
 static uint32_t
 draw_qpn(void)
 {
 	return (uint32_t)draw() % ((UROCE_MUX_BLOCKS - 2) * UROCE_MUX_BLOCK) + UROCE_MUX_BLOCK;
 }
 
-/* Publish whatever the slots hold. */
+/* Publish all descriptors, whatever they contain. */
 static void
 publish_all(void)
 {
@@ -82,7 +82,7 @@ publish_all(void)
 	}
 }
 
-/* All slots of the rings up name one frame. */
+/* Have all descriptors of the rings up name one frame. */
 static void
 name_in_all_slots(struct uroce_spsc_desc named)
 {
@@ -92,7 +92,7 @@ name_in_all_slots(struct uroce_spsc_desc named)
 	}
 }
 
-/* A frame in the first buffer, in all slots. */
+/* Write a frame into the first buffer, and have all descriptors name it. */
 static void
 name_frame(const uint8_t *bytes, uint16_t len)
 {
@@ -146,7 +146,7 @@ send_small_frames_to_itself(void)
 	send_for_ever();
 }
 
-/* Each frame finds a ring whose consumer says that it sleeps, and that never reads what wakes it. */
+/* Each frame is for a ring whose consumer says that it sleeps, and that reads no WAKE. */
 static void
 send_to_rings_that_sleep(void)
 {
@@ -190,7 +190,7 @@ attach_large_areas(void)
 	}
 }
 
-/* A connection whose close waits, since it has what its peer does not take. */
+/* Make a TCP connection whose close() waits, since the peer does not read what was sent. */
 static int
 make_lingering_socket(void)
 {
@@ -249,7 +249,7 @@ lease_and_release(void)
 	}
 }
 
-/* Blocks that it never had. */
+/* Show tokens of blocks that the client never had. */
 static void
 take_back_blocks_of_others(void)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Turns: the data path's rounds between clients that are memory of this program. Time is computed from the work that was done:
- * each frame, each copied byte and each WAKE has a price. So deficit round robin gives each client an amount of work that
- * the test knows to the nanosecond.
+ * The turns of clients in the data path. The rounds run over clients that are memory of this
+ * program. The clock is computed from the work that was done: each frame, each copied byte and each
+ * WAKE has a price. So deficit round robin gives each client an amount of work that the test knows
+ * to the nanosecond.
  */
 
 #include <setjmp.h>
@@ -25,7 +26,7 @@
 #define LONG_FRAME  4242u
 #define SHORT_FRAME 54u
 #define NB_MAX      320u
-#define OTHER_QPN   (1000u * UROCE_MUX_BLOCK) /* of a block that nobody holds */
+#define OTHER_QPN   (1000u * UROCE_MUX_BLOCK) /* of a block that no client holds */
 
 static struct data data;
 static struct lease_table leases;
@@ -36,14 +37,15 @@ static struct peer sender; /* builds frames, and has no connection */
 
 static struct {
 	uint64_t frame_ns, wake_ns;
-	uint64_t bytes; /* copied in a nanosecond: all frames here are multiples of that */
+	/* bytes that are copied in a nanosecond; the lengths of all frames are multiples */
+	uint64_t bytes;
 } price;
 
-static uint64_t start_ns; /* of the clock */
-static uint64_t kept_ns;  /* the data path is kept from the CPU for so long, amid the next batch */
-static uint64_t read_ns;  /* when the clock was read last */
+static uint64_t start_ns; /* the clock when no work was done */
+static uint64_t kept_ns;  /* time for which the data path loses the CPU in the next batch */
+static uint64_t read_ns;  /* the last value of the clock */
 
-/* The frames of a client that are done with, whether they passed or not. */
+/* @return the number of frames of a client that were forwarded or dropped */
 static uint64_t
 nb_done(const struct client *client)
 {
@@ -118,7 +120,10 @@ qpn_of(const struct client *client)
 	return (client->slot + 1u) * UROCE_MUX_BLOCK;
 }
 
-/* A client that holds a block and attaches rings whose descriptors all name one frame, or one empty buffer. */
+/*
+ * Add a client that holds a block. All descriptors of its rings up name one frame, and all of its
+ * rings down one empty buffer.
+ */
 static struct client *
 add_client(uint16_t slot, uint32_t nb_pairs, uint32_t nb_slots)
 {
@@ -163,7 +168,10 @@ frame_of(struct client *client)
 	return client->shm.mem + plan->bindings + UROCE_BINDINGS_MIN * sizeof(uint64_t);
 }
 
-/* All descriptors of a client's rings up name its frame, of this length. */
+/*
+ * Have all descriptors of a client's rings up name its frame.
+ * @param len  the length in the descriptors
+ */
 static void
 set_descs(struct client *client, uint16_t len)
 {
@@ -210,7 +218,7 @@ round_of_work(void)
 	(void)data_round(&data);
 }
 
-/* Rounds in which these clients always have frames and room. */
+/* Run rounds in which these clients always have frames and room. */
 static void
 run_rounds(struct client *const *clients, unsigned nb, unsigned nb_rounds)
 {
@@ -240,7 +248,7 @@ tear_down(void **state)
 	return 0;
 }
 
-/* --- what clients do to get more ----------------------------------------------------------------- */
+/* --- ways to get more than a fair share ---------------------------------------------------------- */
 
 static void
 send_long(struct client *client)
@@ -289,12 +297,12 @@ send_unbound(struct client *client)
 	send_to(client, UROCE_MUX_BLOCK, SHORT_FRAME); /* of client 0 */
 }
 
-/* Each has a way to get more than its share; the first one is honest. */
+/* What a client does to get more than its share. The first client is honest. */
 static const struct behaviour {
 	const char *name;
 	void (*begin)(struct client *client);
 	uint32_t nb_pairs;
-	uint16_t len; /* of its frames that are copied; 0: none is */
+	uint16_t len; /* the length of frames that are copied; 0: all frames are dropped */
 	enum frame_drop drop;
 } behaviours[] = {
 	{ "long frames", send_long, 1, LONG_FRAME, FRAME_PASSES },
@@ -308,7 +316,10 @@ static const struct behaviour {
 };
 #define NB_BEHAVIOURS (sizeof(behaviours) / sizeof(behaviours[0]))
 
-/* The work that a client gets in rounds: whole batches, until the turns are used up. */
+/*
+ * @return the time that a client gets in a number of rounds: whole batches, until its turns are
+ * used up
+ */
 static uint64_t
 expected_ns(unsigned nb_rounds, uint64_t batch_ns)
 {
@@ -353,11 +364,11 @@ turns__are_equal_in_work_whatever_is_sent(void **state)
 		assert_int_equal(nb_drops(clients[i]) > 0, behaviours[i].drop != FRAME_PASSES);
 		sum_ns += counters->busy_ns;
 	}
-	/* whatever was done was charged */
+	/* all work was charged to some client */
 	assert_int_equal(get_work_ns(), sum_ns);
 }
 
-/* A turn that was not used is not used later. */
+/* A client that had nothing to send gets one turn, not all turns that it did not use. */
 static void
 turns__without_frames_are_not_saved(void **state)
 {
@@ -374,8 +385,8 @@ turns__without_frames_are_not_saved(void **state)
 }
 
 /*
- * A client says all the time that it sleeps, so that each of its frames is for a client that is to be woken. It gets one
- * WAKE in a turn at most, none while it has used up its turns, and less frames for each.
+ * A client says all the time that it sleeps, so each frame to it requires a WAKE. The client gets
+ * at most one WAKE in a turn, and pays for it with frames that it does not get to send.
  */
 static void
 wakes__are_charged_to_who_sleeps(void **state)
@@ -409,7 +420,10 @@ wakes__are_charged_to_who_sleeps(void **state)
 	(void)close(ends[1]);
 }
 
-/* A receiver that sleeps and sends nothing is charged for its WAKEs, and the client that sends to it is not. */
+/*
+ * A receiver that sleeps and sends nothing is charged for its WAKEs. The client that sends to it is
+ * not.
+ */
 static void
 wakes__are_not_charged_to_who_sends(void **state)
 {
@@ -436,7 +450,10 @@ wakes__are_not_charged_to_who_sends(void **state)
 	(void)close(ends[1]);
 }
 
-/* A client that has taken more than its turns gets no WAKE until its turns have made up for that. */
+/*
+ * A client that has used more than its turns gets no WAKE until the following turns have made up
+ * for that.
+ */
 static void
 wake__waits_for_the_turns_of_who_sleeps(void **state)
 {
@@ -462,7 +479,10 @@ wake__waits_for_the_turns_of_who_sleeps(void **state)
 	(void)close(ends[1]);
 }
 
-/* A multicast frame costs its sender the copies of all receivers, which may be more than other batches are charged. */
+/*
+ * The sender of a multicast frame is charged for the copies of all receivers, even above the limit
+ * of other batches.
+ */
 static void
 mcast__is_charged_for_all_copies(void **state)
 {
@@ -494,7 +514,7 @@ mcast__is_charged_for_all_copies(void **state)
 			 expected_ns(NB_ROUNDS, batch_ns_of(LONG_FRAME)));
 }
 
-/* Where the data path is kept from the CPU amid a batch, the batch is charged a bounded time. */
+/* A batch in which the data path lost the CPU is charged a bounded time. */
 static void
 batch__that_was_kept_from_the_cpu_is_charged_little(void **state)
 {
@@ -509,12 +529,15 @@ batch__that_was_kept_from_the_cpu_is_charged_little(void **state)
 	assert_int_equal(kept_ns, 0);
 	assert_in_range(clients[0]->counters.busy_ns, NB_ROUNDS * (uint64_t)DATA_TURN_NS,
 			NB_ROUNDS * (uint64_t)DATA_TURN_NS + batch_ns);
-	/* the batch is charged DATA_BATCH_MAX_NS, so the client has less of the others */
+	/* one batch was charged DATA_BATCH_MAX_NS, all others their price */
 	assert_int_equal((clients[0]->counters.busy_ns - DATA_BATCH_MAX_NS) % batch_ns, 0);
 	assert_int_equal(clients[1]->counters.busy_ns, expected_ns(NB_ROUNDS, batch_ns));
 }
 
-/* A turn that waits for room in another client's ring goes on in the next round, first, and with what was left of it. */
+/*
+ * A turn that waits for room in another client's ring is continued first in the next round, and
+ * gets no more time.
+ */
 static void
 turn__that_waits_for_room_earns_nothing(void **state)
 {
@@ -567,8 +590,9 @@ put_one(struct client *client, uint32_t pair)
 }
 
 /*
- * Clients with as many rings as they may have send nothing for a while. Then no round looks into one of these rings: a frame that is
- * put there is not seen. A doorbell brings the client back, if there is a frame.
+ * Clients with the most rings that are allowed send nothing for a while. Then no round reads these
+ * rings: a frame in one of them is not taken. A doorbell gives the client turns again, if it has a
+ * frame.
  */
 static void
 idle_clients__are_not_looked_at_until_they_ring(void **state)
@@ -591,7 +615,7 @@ idle_clients__are_not_looked_at_until_they_ring(void **state)
 	for (unsigned i = 0; i < NB_IDLE; i++) {
 		for (uint32_t pair = 0; pair < UROCE_SHM_PAIRS_MAX; pair++)
 			assert_int_equal(uroce_shm_up(&idle[i]->shm, pair)->sleeps, 1);
-		/* without a frame a doorbell is worth nothing */
+		/* a doorbell without a frame has no effect */
 		runq_on_doorbell(&data, idle[i]);
 	}
 	assert_int_equal(data.nb_active, 1);
@@ -609,7 +633,10 @@ idle_clients__are_not_looked_at_until_they_ring(void **state)
 		assert_int_equal(tail_of(idle[i], i % UROCE_SHM_PAIRS_MAX), 1);
 }
 
-/* A client that sends now and then stays, and need not ring: only one without frames for RUNQ_PARK_NS goes. */
+/*
+ * A client that sends now and then keeps its turns without a doorbell. A client that sends nothing
+ * for RUNQ_PARK_NS is parked.
+ */
 static void
 clients__that_send_now_and_then_stay(void **state)
 {
