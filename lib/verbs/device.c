@@ -364,11 +364,15 @@ uroce_get_device_index(struct ibv_device *device)
 __be64
 uroce_get_device_guid(struct ibv_device *device)
 {
-	const uint8_t *const mac = uroce_vdevice(device)->dev->mac;
+	const uint8_t *mac;
+	__be64 guid;
+
+	if (device == NULL)
+		return 0;
+	mac = uroce_vdevice(device)->dev->mac;
 	const uint8_t eui[8] = {
 		mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5],
 	};
-	__be64 guid;
 
 	memcpy(&guid, eui, sizeof(guid));
 	return guid;

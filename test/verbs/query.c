@@ -40,6 +40,7 @@ get_device_index__is_the_number_of_the_name(void **state)
 	assert_string_equal(other->dev_path, "/sys/class/infiniband_verbs/uverbs1");
 	assert_string_equal(other->ibdev_path, "/sys/class/infiniband/uroce1");
 	assert_int_equal(uroce_get_device_index(NULL), -1);
+	assert_true(uroce_get_device_guid(NULL) == 0);
 	assert_null(uroce_get_device_name(NULL));
 	assert_int_equal(uroce_destroy_device(other), 0);
 }
