@@ -43,7 +43,7 @@ struct mkey {
 /** Draw a kind of signatures, or none. */
 struct uroce_sig_domain mkey_draw_domain(struct rng *rng);
 
-/** Bytes of a side that carries so much data. */
+/** The number of bytes on a side, signatures included, for so many bytes of data. */
 uint32_t mkey_spread(const struct uroce_sig_domain *domain, uint32_t data_len);
 
 /**

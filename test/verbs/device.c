@@ -199,7 +199,7 @@ query_device__says_what_create_calls_hold_to(void **state)
 	assert_int_equal(uroce_query_device(host->context, NULL), EINVAL);
 }
 
-/* Each field and each flag [RDMA Aware 3.3.1]. */
+/* Each field and each flag of the device attributes has its expected value [RDMA Aware 3.3.1]. */
 static void
 query_device__describes_the_device(void **state)
 {

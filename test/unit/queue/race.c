@@ -189,8 +189,9 @@ cq_poll__beside_two_producers(void **state)
 
 struct duel {
 	struct uroce_cq *cq;
-	atomic_uint nb_arrived; /* arrivals at all meeting points so far; two at each */
-	bool is_event;          /* result of the producer, read at a meeting point */
+	/* number of arrivals at all meeting points so far: both threads arrive at each */
+	atomic_uint nb_arrived;
+	bool is_event; /* result of the producer, read at a meeting point */
 };
 
 static void
