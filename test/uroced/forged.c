@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Forged frames against a QP, over a real port: a table of attacks, each of them in three ways.
+ * Forged frames against a QP over a real port: a table of attacks, each of which is tried in three
+ * ways.
  *
- *	port	the QP's device owns an AF_PACKET port; who forges is on the wire
- *	uroced	its device is attached to uroced, which owns that port; who forges is on the wire
- *	tenant	the same, and who forges is another client of that uroced
+ *	port	the QP's device owns an AF_PACKET port; the attacker is on the wire
+ *	uroced	the device is attached to a uroced that owns the port; the attacker is on the wire
+ *	tenant	the same, and the attacker is another client of the uroced
  *
- * The test is the far end of the wire, the QP's honest peer and the attacker. What it sends is a row's steps, so that each
- * frame is judged before the next one comes. On the wire nothing tells the two apart, and the row says what is left of the
- * QP. What a tenant forges does not reach the QP: only what the peer sends counts. Needs root.
+ * The test is the far end of the wire, the QP's honest peer, and the attacker. It sends the steps
+ * of a row; each frame is judged before the next one is sent. On the wire nothing distinguishes
+ * peer and attacker, and the row says what the QP is afterwards. Frames that a tenant forges do not
+ * reach the QP, so only the peer's frames have an effect. Needs root.
  */
 
 #include "../dpdk/rig.h"
@@ -38,9 +40,10 @@
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
-#define PORT_ARGS   "iface=uf0,framesz=8192,blocksz=65536,framecnt=512"
-#define KEYS        "drive=none,cc=dcqcn"
-#define FIRST_PSN   0xfffff0u /* of either direction: rig_connect_nowhere() */
+#define PORT_ARGS "iface=uf0,framesz=8192,blocksz=65536,framecnt=512"
+#define KEYS      "drive=none,cc=dcqcn"
+/* the first PSN of either direction, as rig_connect_nowhere() sets it */
+#define FIRST_PSN   0xfffff0u
 #define MTU         4096u
 #define US          UINT64_C(1000)
 #define PATIENCE_S  30
@@ -49,7 +52,7 @@
 #define FORGED_BYTE 'F'
 #define PEERS_BYTE  'P'
 #define NAK(code)   (UROCE_AETH_NAK << 5 | (code))
-#define RNR         (UROCE_AETH_RNR << 5) /* for 655 ms */
+#define RNR         (UROCE_AETH_RNR << 5) /* the timer of 655 ms */
 #define UC          (UROCE_SERVICE_UC << 5)
 #define CNP         0x81
 
@@ -59,22 +62,22 @@ enum who {
 	NOBODY,
 	FORGES,
 	PEER,
-	VICTIM, /* posts a request of this opcode */
-	CLOCK,  /* goes on by `us` */
+	VICTIM, /* the victim posts a request of this opcode */
+	CLOCK,  /* the clock is advanced by `us` */
 };
 
-/** Where a forged frame says that it comes from. */
+/** The source that a forged frame names. */
 enum source { AS_PEER, AS_STRANGER, AS_VICTIM };
 
-/** A step: `nb` frames, or one if that is 0, whose keys follow one another. */
+/** A step: `nb` frames with consecutive keys; 0: one frame. */
 struct step {
 	enum who who;
 	uint8_t opcode;
-	int32_t psn; /* from FIRST_PSN on */
+	int32_t psn; /* relative to FIRST_PSN */
 	uint32_t len;
-	uint32_t dma_len; /* 0: `len` */
-	uint32_t at;      /* in the victim's buffer */
-	uint32_t rkey;    /* added to the right one */
+	uint32_t dma_len; /* 0: the same as `len` */
+	uint32_t at;      /* the offset in the victim's buffer */
+	uint32_t rkey;    /* added to the right rkey */
 	uint8_t syndrome;
 	uint32_t nb;
 	enum source source;
@@ -83,7 +86,7 @@ struct step {
 	uint64_t us;
 };
 
-/** What a counter of the victim's worker grew by. */
+/** The growth of a counter of the victim's worker. */
 struct grown {
 	enum uroce_counter counter;
 	uint32_t by;
@@ -93,18 +96,19 @@ struct attack {
 	const char *name;
 	enum ibv_qp_type type; /* 0: RC */
 	struct step steps[STEPS_MAX];
-	/* from the wire */
+	/* The result of an attack from the wire. */
 	enum ibv_qp_state state; /* 0: RTS */
-	uint8_t byte;            /* at offset 8192 of the buffer; 0: nothing was written there */
+	/* the byte at offset 8192 of the buffer; 0: nothing was written there */
+	uint8_t byte;
 	struct grown grown[COUNTS_MAX];
-	enum uroce_verdict verdict; /* of the forged frames; 0: not looked at */
-	unsigned nb_done;           /* completions, whatever their status */
-	/* from a tenant: what the peer's frames alone do */
+	enum uroce_verdict verdict; /* the verdict on the forged frames; 0: not checked */
+	unsigned nb_done;           /* completions of any status */
+	/* The result of an attack by a tenant: only the peer's frames have an effect. */
 	unsigned nb_done_clean;
 };
 
 /* clang-format off */
-#define AT 8192 /* where single packets write to */
+#define AT 8192 /* the offset to which single packets write */
 #define WRITE(who, psn, ...) { who, UROCE_OP_WRITE_ONLY, psn, .len = 64, .at = AT, ##__VA_ARGS__ }
 #define ACKED(psn)           { PEER, UROCE_OP_ACK, psn, .syndrome = UROCE_SYNDROME_ACK }
 #define GROWN(name, by)      { UROCE_COUNTER_##name, by }
@@ -211,7 +215,10 @@ static struct daemon daemon_;
 static struct peer tenant;
 static int wire;
 static enum way way;
-/* Frames: each has a verdict of the victim's, or was dropped by uroced, as it said when it was asked last. */
+/*
+ * The frames that were sent, and those that uroced had dropped when its telemetry was last read.
+ * All others have a verdict of the victim.
+ */
 static uint64_t nb_sent, nb_known_drops;
 
 /* --- the host and the wire ---------------------------------------------------------------------- */
@@ -283,7 +290,7 @@ close_uroced(void)
 
 /* --- frames ------------------------------------------------------------------------------------- */
 
-/* @param host  the last byte of the MAC and of the address that it says it comes from */
+/* @param host  the last byte of the MAC and the address that the frame names as its source */
 static struct uroce_path
 path_from(uint8_t mac, uint8_t host)
 {
@@ -314,7 +321,7 @@ put_ext(uint8_t *ext, const struct uroce_opcode *op, const struct step *step,
 			       step->syndrome, 1);
 }
 
-/* @return bytes */
+/* @return the length */
 static uint16_t
 build(uint8_t *frame, const struct uroce_path *path, const struct step *step,
       const struct rig_qp *qp, uint32_t nth)
@@ -353,7 +360,10 @@ send_from_wire(const struct step *step, const struct rig_qp *qp, uint32_t nth)
 	nb_sent++;
 }
 
-/* A client of the host of the victim: as what it is, and as the peer. */
+/*
+ * Build a frame of a client of the victim's host: with its own QP as the source, or with the
+ * peer's.
+ */
 static void
 send_from_tenant(const struct step *step, const struct rig_qp *qp, uint32_t nth)
 {
@@ -379,7 +389,7 @@ nb_verdicts(void)
 	return nb + uroce_counted(&stats->counters.nb[UROCE_COUNTER_RX_OUR_SOURCE]);
 }
 
-/* Of the frames of these tests. The tenant is the client that came last. */
+/* Drops of the frames of this test. The tenant is the client that attached last. */
 static uint64_t
 nb_drops(void)
 {
@@ -393,7 +403,10 @@ nb_drops(void)
 	       daemon_ask_client(&daemon_, slots[1], "drop_source");
 }
 
-/* Time stands still but for the steps of the clock. Until all frames are judged, then as long as there is work. */
+/*
+ * Drive the victim until all frames are judged, and then as long as there is work. The clock stands
+ * still, except for the steps that advance it.
+ */
 static void
 settle(uint64_t nb_judged)
 {
@@ -402,7 +415,7 @@ settle(uint64_t nb_judged)
 	for (unsigned round = 1; nb_verdicts() + nb_known_drops < nb_judged; round++) {
 		assert_true(time(NULL) < late);
 		(void)uroce_worker_poll(dev->worker[0]);
-		/* to ask takes long */
+		/* reading telemetry takes long */
 		if (round % 16 == 0)
 			nb_known_drops = nb_drops();
 		(void)usleep(100);
@@ -437,7 +450,7 @@ take_step(const struct step *step, struct rig_qp *qp)
 	}
 }
 
-/* A QP that is connected to the peer, and repeats nothing by itself. */
+/* Make a QP that is connected to the peer, and retransmits nothing by itself. */
 static struct rig_qp *
 make_victim(const struct attack *attack)
 {
@@ -468,7 +481,7 @@ expect_counts(const struct attack *attack, const struct uroce_worker_stats *befo
 		const uint64_t by =
 			uroce_counted(&now->counters.nb[which]) - before->counters.nb[which];
 
-		/* the peer's may be counted as repetitions */
+		/* the peer's frames may be counted as duplicates */
 		if (way != WAY_TENANT)
 			assert_int_equal(by, attack->grown[i].by);
 		else if (which != UROCE_COUNTER_DUPLICATE_REQUEST)
@@ -482,7 +495,7 @@ expect_counts(const struct attack *attack, const struct uroce_worker_stats *befo
 		assert_true(now->verdict[attack->verdict] > before->verdict[attack->verdict]);
 }
 
-/* An attack, in one of the ways. */
+/* An attack in one of the three ways. */
 struct trial {
 	enum way way;
 	const struct attack *attack;
@@ -544,7 +557,7 @@ set_up(void **state)
 	return 0;
 }
 
-/* It is gone also where the attack did what it should not. */
+/* A test that failed leaves its QP. */
 static int
 free_victim(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames, judged: those that an engine sends and hears pass, changed in one place they do not; cut off anywhere they
- * are nothing, and nothing behind the end is looked at.
+ * The filter of frames. Frames that an engine sends and receives pass. With one byte changed they
+ * do not; cut off anywhere they are of no kind, and no byte behind the end is read.
  */
 
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static const struct row {
 	const char *name;
 	const uint8_t *bytes;
 	uint32_t len;
-	uint32_t needed; /* bytes of it without which it is nothing */
+	uint32_t needed; /* the length below which the frame is of no kind */
 } rows[] = {
 	{ "rc4", rc4, sizeof(rc4), 54 },
 	{ "rc6", rc6, sizeof(rc6), 74 },
@@ -80,7 +80,7 @@ static struct uroce_mux_host told = {
 		  { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, IP4 }, 120, 0 } },
 };
 
-/* What is said of the first `len` bytes, with not one more at hand. */
+/* Parse and filter the first `len` bytes, in memory that ends there. */
 static enum frame_drop
 judge(const uint8_t *bytes, uint32_t len, bool is_up)
 {
@@ -121,7 +121,7 @@ frame__that_is_cut_off_does_not_pass(void **state)
 	}
 }
 
-/* Bytes that say who sends it: Ethernet, IP, and in the message. */
+/* Change each byte that names the sender: in Ethernet, in IP, and in the message. */
 static void
 frame__of_another_sender_does_not_pass(void **state)
 {
@@ -148,7 +148,7 @@ frame__of_another_sender_does_not_pass(void **state)
 	}
 }
 
-/* Of any one byte that changes, a frame stays what it is or does not pass, and nothing else happens. */
+/* With any byte changed, a frame keeps its kind or does not pass, and the parser does not fail. */
 static void
 frame__of_any_bytes_is_judged(void **state)
 {
@@ -189,11 +189,11 @@ frame__has_our_tag(void **state)
 	assert_int_equal(judge(tagged, sizeof(tagged), true), FRAME_PASSES);
 	assert_int_equal(judge(rc4, sizeof(rc4), true), FRAME_DROP_SOURCE);
 	told.has_vlan = 0;
-	tagged[14] = tagged[15] = 0; /* a priority alone */
+	tagged[14] = tagged[15] = 0; /* a VLAN tag with a priority alone */
 	assert_int_equal(judge(tagged, sizeof(tagged), true), FRAME_PASSES);
 }
 
-/* The other way: what comes to us. */
+/* Frames from the wire. */
 static void
 frame__from_the_wire_is_for_us(void **state)
 {

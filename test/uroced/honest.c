@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two honest clients of uroced, who attach, send numbered frames to each other, lose none of them, leave, and begin
- * anew until their time is over.
+ * Two honest clients of uroced. They attach, send numbered frames to each other without a loss,
+ * leave, and begin again until their time is over.
  *
  *     honest SOCKET UID SECONDS
  *
- * A line of the output, in braces, says how often they attached and how long that took, and how many frames arrived. The
- * status is 0 if all frames did, in order and with their bytes.
+ * A line of the output, in braces, says how often they attached, how long that took, and how many
+ * frames arrived. The exit status is 0 if all frames arrived in order and unchanged.
  */
 
 #include <grp.h>
@@ -59,7 +59,10 @@ become_user(uid_t uid)
 static struct daemon daemon_;
 static uint64_t until_us;
 
-/* How long each of two clients waited, one after the other, from connecting to its first lease. */
+/*
+ * Attach both clients, one after the other.
+ * @return how long each took, from connect() to its first lease
+ */
 static uint64_t
 open_timed(struct pair *pair)
 {

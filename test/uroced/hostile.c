@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A hostile user of uroced: attack after attack, drawn at random, until its time is over.
+ * A hostile user of uroced: random attacks, one after the other, until its time is over.
  *
  *     hostile SOCKET UID SECONDS SEED
  *
- * Each attack is a process of its own. It ends when uroced refuses it, when its part is over, or after two seconds,
- * by SIGKILL: so a client also dies at any moment. The line of its output counts the attacks by their names.
+ * Each attack is a process of its own. It ends when uroced refuses it, when it is through, or after
+ * two seconds by SIGKILL. So a client also dies at any moment. The output is a line that counts the
+ * attacks by name.
  */
 
 #include <arpa/inet.h>
@@ -56,14 +57,14 @@ draw(void)
 	return (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
 }
 
-/* A number of a QP that somebody may have. */
+/* @return a QP number that a client may hold */
 static uint32_t
 draw_qpn(void)
 {
 	return (uint32_t)draw() % ((UROCE_MUX_BLOCKS - 2) * UROCE_MUX_BLOCK) + UROCE_MUX_BLOCK;
 }
 
-/* Publish whatever the slots hold. */
+/* Publish all descriptors, whatever they contain. */
 static void
 publish_all(void)
 {
@@ -78,7 +79,7 @@ publish_all(void)
 	}
 }
 
-/* All slots of the rings up name one frame. */
+/* Have all descriptors of the rings up name one frame. */
 static void
 name_in_all_slots(struct uroce_spsc_desc named)
 {
@@ -88,7 +89,7 @@ name_in_all_slots(struct uroce_spsc_desc named)
 	}
 }
 
-/* A frame in the first buffer, in all slots. */
+/* Write a frame into the first buffer, and have all descriptors name it. */
 static void
 name_frame(const uint8_t *bytes, uint16_t len)
 {
@@ -142,7 +143,7 @@ send_small_frames_to_itself(void)
 	send_for_ever();
 }
 
-/* Each frame finds a ring whose consumer says that it sleeps, and that never reads what wakes it. */
+/* Each frame is for a ring whose consumer says that it sleeps, and that reads no WAKE. */
 static void
 send_to_rings_that_sleep(void)
 {
@@ -186,7 +187,7 @@ attach_large_areas(void)
 	}
 }
 
-/* A connection whose close waits, since it has what its peer does not take. */
+/* Make a TCP connection whose close() waits, since the peer does not read what was sent. */
 static int
 make_lingering_socket(void)
 {
@@ -245,7 +246,7 @@ lease_and_release(void)
 	}
 }
 
-/* Blocks that it never had. */
+/* Show tokens of blocks that the client never had. */
 static void
 take_back_blocks_of_others(void)
 {
@@ -365,7 +366,7 @@ static const struct {
 
 #define NB_ATTACKS (sizeof(attacks) / sizeof(attacks[0]))
 
-/* What peer.c says of an attack that was refused is of no interest. */
+/* Discard what peer.c prints of an attack that was refused. */
 static void
 become_attack(size_t which)
 {
@@ -379,7 +380,7 @@ become_attack(size_t which)
 	_exit(0);
 }
 
-/* Until it ends, or is ended. */
+/* Run an attack until it ends, or its time is over. */
 static void
 attack(size_t which)
 {

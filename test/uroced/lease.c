@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Blocks: whose they are, for how long nobody's, and to whom they come back.
+ * The table of leases: who holds a block, how long it is in quarantine, and who may take it back.
  */
 
 #include <setjmp.h>
@@ -39,7 +39,7 @@ drop(void **state)
 	return 0;
 }
 
-/* uroced is started again, and knows what is recorded. */
+/* Restart uroced, with the records as they are. */
 static void
 start_again(uint64_t now_ns)
 {
@@ -85,7 +85,10 @@ block__is_one_clients(void **state)
 		assert_int_equal(lease_owner(table, b[i].block * UROCE_MUX_BLOCK), bob.slot + 1);
 		nb_low += block < UROCE_MUX_BLOCKS / 2;
 	}
-	/* drawn at random: 512 are expected in the lower half, and 16 is a standard deviation */
+	/*
+	 * the numbers are random: 512 are expected in the lower half, with a standard deviation of
+	 * 16
+	 */
 	assert_true(nb_low > 512 - 8 * 16 && nb_low < 512 + 8 * 16);
 	assert_int_equal(lease_owner(table, 0), 0);
 	assert_int_equal(lease_owner(table, 0xffffff), 0);
@@ -103,16 +106,16 @@ block__rests_before_it_is_anothers(void **state)
 	assert_int_equal(lease_owner(table, lease.block * UROCE_MUX_BLOCK), 0);
 	assert_false(take_back(&eve, lease, free_ns - 1));
 	assert_true(take_back(&ann, lease, free_ns - 1));
-	assert_false(take_back(&ann, lease, free_ns - 1)); /* it has it */
+	assert_false(take_back(&ann, lease, free_ns - 1)); /* ann holds the block */
 	assert_false(take_back(&bob, lease, free_ns - 1));
 	assert_int_equal(lease_end(table, &ann, NOW), 1);
 	assert_false(take_back(&eve, lease, free_ns));
 	assert_int_equal(lease_end(table, &ann, NOW), 0);
-	/* nobody has had it meanwhile */
+	/* no other client has held the block meanwhile */
 	assert_true(take_back(&ann, lease, free_ns));
 }
 
-/* Of a user's processes each has its own tickets. */
+/* The clients of a user have different tokens. */
 static void
 ticket__is_of_one_lease(void **state)
 {
@@ -157,11 +160,11 @@ block__of_nobody_cannot_be_had(void **state)
 	start_again(NOW);
 	for (size_t i = 0; i < sizeof(nobodys) / sizeof(nobodys[0]); i++)
 		assert_false(take_back(&ann, (struct uroce_mux_lease){ nobodys[i], 0, 7 }, NOW));
-	/* and one that nobody had yet */
+	/* and a block that was never leased */
 	assert_false(take_back(&ann, (struct uroce_mux_lease){ 1, 0, 0 }, NOW));
 }
 
-/* In the next life it is only the last holder's, however often others had it before. */
+/* After a restart only the last holder takes a block back, however often others held it before. */
 static void
 block__returns_to_its_last_user_after_a_start(void **state)
 {
@@ -170,7 +173,7 @@ block__returns_to_its_last_user_after_a_start(void **state)
 	uint32_t nb_left = UROCE_MUX_BLOCKS - 2;
 
 	(void)state;
-	/* all but one are somebody's, so that there is no choice */
+	/* all blocks but one are leased, so the next lease is that one */
 	for (uint16_t slot = 101; nb_left > 1; slot++) {
 		const struct lessee lessee = { slot, slot };
 		const uint32_t nb = nb_left - 1 < MAX ? nb_left - 1 : MAX;
@@ -190,7 +193,10 @@ block__returns_to_its_last_user_after_a_start(void **state)
 	assert_true(take_back(&ann, last, NOW));
 }
 
-/* While there are others; its client may have been late. */
+/*
+ * A block of a client that has not come back after a restart is leased when there is no other one:
+ * the client may be late.
+ */
 static void
 block__of_a_former_life_is_leased_last(void **state)
 {
@@ -219,7 +225,7 @@ block__of_a_former_life_is_leased_last(void **state)
 		assert_true(was_had[leases[i].block]);
 }
 
-/* What a writer that was killed leaves, and what was never one. */
+/* A record that a killed writer left incomplete, and bytes that never were a record. */
 static void
 record__that_is_torn_returns_to_nobody(void **state)
 {
@@ -240,7 +246,10 @@ record__that_is_torn_returns_to_nobody(void **state)
 	}
 }
 
-/* Also by taking and giving back, and by coming and going, which fills the quarantine. */
+/*
+ * The limit holds for leases that are taken and released, and for clients that come and go and so
+ * fill the quarantine.
+ */
 static void
 user__has_half_of_all_at_most(void **state)
 {
@@ -262,7 +271,7 @@ user__has_half_of_all_at_most(void **state)
 	assert_int_equal(lease_take(table, &ann, MAX, NOW + LEASE_QUARANTINE_NS, leases), MAX);
 }
 
-/* Records that say that all blocks were one user's: he was given half of them twice, one after the other. */
+/* The records say that one user held all blocks. The user was given half of them twice. */
 static void
 user__takes_back_half_of_all_at_most(void **state)
 {
@@ -276,7 +285,7 @@ user__takes_back_half_of_all_at_most(void **state)
 		leases[(block - 1) % MAX] = (struct uroce_mux_lease){ block, 0, block };
 		if (block % MAX != 0)
 			continue;
-		/* some before the quarantine is over, and some later */
+		/* some blocks are taken back before the quarantine is over, and some later */
 		sum += lease_take_back(table, &(struct lessee){ (uint16_t)(block / MAX), 1000 },
 				       leases, MAX,
 				       NOW + (block / MAX % 2 ? LEASE_QUARANTINE_NS : 0), blocks);
@@ -284,7 +293,7 @@ user__takes_back_half_of_all_at_most(void **state)
 	assert_int_equal(sum, LEASE_USER_MAX);
 }
 
-/* All that a user can have, by as many clients as it takes. */
+/* Lease all blocks that a user can have, for as many clients as that takes. */
 static uint32_t
 take_all(uint32_t uid)
 {
@@ -296,7 +305,7 @@ take_all(uint32_t uid)
 	return sum;
 }
 
-/* Three would have all, by half of all each. */
+/* With half of all blocks each, three users would have all of them. */
 static void
 users__leave_half_to_others(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The file of leases: of every kind that is refused, of one uroced at a time, and with records that are whole or nobody's
- * wherever its writer is killed.
+ * The file of leases: which files are refused, that one uroced uses a file at a time, and that a
+ * record is complete or nobody's wherever its writer is killed.
  */
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "uroced/lease_file.h"
 
 #define NB_KILLS 200u
-#define FACTOR   UINT64_C(0x9e3779b97f4a7c15) /* of a ticket, of its user */
+#define FACTOR   UINT64_C(0x9e3779b97f4a7c15) /* the token is the user times this */
 
 static char folder[] = "/tmp/uroced-leases-XXXXXX";
 static char path[64], other[64];
@@ -100,7 +100,7 @@ file__is_made_once_and_stays(void **state)
 	lease_file_close(&file);
 }
 
-/* Its maker was killed before it was complete. */
+/* The process that made the file was killed before the file was complete. */
 static void
 file__that_is_not_complete_is_made_anew(void **state)
 {
@@ -154,7 +154,7 @@ file__that_is_not_ours_alone_is_refused(void **state)
 	assert_int_equal(unlink(other), 0);
 }
 
-/* A child that opens the file, tells by a byte that it has, and writes records for ever. */
+/* Fork a child that opens the file, reports that by a byte, and writes records for ever. */
 static pid_t
 start_writer(int *ends)
 {
@@ -196,7 +196,7 @@ file__is_one_daemons_at_a_time(void **state)
 	lease_file_close(&file);
 }
 
-/* Wherever between two stores its writer was killed. */
+/* The writer is killed at random moments between two stores. */
 static void
 record__that_is_torn_is_nobodys(void **state)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Leases, over the socket: exclusive, at most so many, given back; kept over a hang-up and over the daemon's end by
- * their user with their tickets, and by nobody else. What was in the lanes meanwhile is still there.
+ * Leases over the socket: a block has one holder, the number is bounded, and blocks are released. A
+ * user gets its blocks back by their tokens after a hang-up and after a restart of uroced, and no
+ * other user does. Frames in the rings are still there.
  */
 
 #include <setjmp.h>
@@ -19,9 +20,9 @@
 #include "daemon.h"
 #include "peer.h"
 
-#define NB_HOARDERS                                                                                \
-	(UROCE_MUX_BLOCKS / 2 / UROCE_MUX_LEASES_MAX) /* together they have all that a user may */
-#define OTHER_UID 65534u
+/* clients that together have all blocks which a user may have */
+#define NB_HOARDERS (UROCE_MUX_BLOCKS / 2 / UROCE_MUX_LEASES_MAX)
+#define OTHER_UID   65534u
 
 static struct daemon daemon_;
 static struct peer a, b, c;
@@ -115,28 +116,28 @@ ticket__brings_a_lease_back(void **state)
 	assert_int_equal(peer_lease(&a, 9), 9);
 	again(&a);
 	assert_int_equal(a.nb_leases, 10);
-	/* another process's, by its number alone */
+	/* a block of another process, without its token */
 	lease = a.lease[0];
 	peer_hang_up(&a);
 	b.lease[b.nb_leases] = lease;
 	b.lease[b.nb_leases++].token = b.lease[0].token;
 	again(&b);
 	assert_int_equal(b.nb_leases, 1);
-	/* a forged one */
+	/* a forged token */
 	a.lease[3].token ^= 1;
 	a.lease[4].block ^= 1;
 	a.lease[5].block = 0;
 	peer_connect(&a, daemon_.socket);
 	peer_attach(&a);
 	assert_int_equal(a.nb_leases, 7);
-	/* one that somebody has */
+	/* a block that a client holds */
 	peer_connect(&c, daemon_.socket);
 	c.nb_leases = 0;
 	peer_make_area(&c, 1, 64);
 	c.lease[c.nb_leases++] = lease;
 	peer_attach(&c);
 	assert_int_equal(c.nb_leases, 0);
-	/* one that was given back */
+	/* a block that was released */
 	release(&a);
 	peer_hang_up(&a);
 	a.lease[a.nb_leases++] = lease;
@@ -148,12 +149,12 @@ ticket__brings_a_lease_back(void **state)
 	peer_close(&c);
 }
 
-/* Any user may come, until the next start. */
+/* Let other users connect, until uroced is restarted. */
 static void
 let_others_in(void)
 {
 	if (geteuid() != 0)
-		skip(); /* there is no other user to come as */
+		skip(); /* this process cannot become another user */
 	assert_int_equal(chmod(daemon_.folder, 0755), 0);
 	assert_int_equal(chmod(daemon_.socket, 0666), 0);
 }
@@ -166,14 +167,14 @@ connect_as(struct peer *peer, uid_t uid)
 	assert_int_equal(seteuid(0), 0);
 }
 
-/* Longer than a block is in quarantine. */
+/* Wait until the quarantine of released blocks is over. */
 static void
 outlast_quarantine(void)
 {
 	(void)usleep(2100000);
 }
 
-/* A client of another user that has as many blocks as a client may. */
+/* Attach a client of another user, and lease as many blocks as a client may have. */
 static void
 open_as(struct peer *peer, uid_t uid)
 {
@@ -210,7 +211,7 @@ close_hoarders(void)
 		peer_close(&hoarder[i]);
 }
 
-/* Of who shows what it was given once, and gave back. */
+/* Show the tokens of blocks that the client has released. */
 static void
 release_and_remember(struct peer *peer)
 {
@@ -220,7 +221,10 @@ release_and_remember(struct peer *peer)
 	peer->nb_leases = nb;
 }
 
-/* A hoarder collects tickets by LEASE and RELEASE; a client of another user has some of these blocks then. */
+/*
+ * A hoarder collects tokens by LEASE and RELEASE. Then a client of another user leases some of
+ * these blocks.
+ */
 static void
 hoarder__has_no_block_of_others_after_a_start(void **state)
 {
@@ -257,7 +261,10 @@ hoarder__has_no_block_of_others_after_a_start(void **state)
 	close_hoarders();
 }
 
-/* One user's clients have half of all blocks; later ones have the other half, and then the first ones return. */
+/*
+ * The clients of one user have half of all blocks. Later clients have the other half, and then the
+ * first ones come back.
+ */
 static void
 user__takes_back_no_more_than_half(void **state)
 {
@@ -283,7 +290,7 @@ user__takes_back_no_more_than_half(void **state)
 	close_hoarders();
 }
 
-/* Without the file nothing is known of former lives: nothing comes back, and all can be had. */
+/* Without the file, no block is taken back after a restart, and all blocks can be leased. */
 static void
 file__that_is_gone_frees_all(void **state)
 {
@@ -316,13 +323,13 @@ lease__in_a_loop_gains_nothing(void **state)
 		peer_open(&hoarder[i], daemon_.socket, 1, 64);
 		(void)peer_lease(&hoarder[i], UROCE_MUX_LEASES_MAX);
 	}
-	/* it has the last 16 of the loop */
+	/* the client a has the 16 blocks of its last round */
 	assert_int_equal(hoarder[NB_HOARDERS - 1].nb_leases, UROCE_MUX_LEASES_MAX - 16);
 	close_hoarders();
 	peer_close(&a);
 }
 
-/* With an area of its own, and the leases of another client. */
+/* Attach a client of a user that shows the leases of another client. */
 static void
 show_leases_of(const struct peer *of, uid_t uid)
 {
@@ -334,7 +341,7 @@ show_leases_of(const struct peer *of, uid_t uid)
 	peer_attach(&b);
 }
 
-/* All that a client shows is known to another user's, but for who it is. */
+/* A client of another user shows everything that the holder of a lease shows. */
 static void
 lease__is_not_taken_back_by_another_user(void **state)
 {
@@ -345,7 +352,7 @@ lease__is_not_taken_back_by_another_user(void **state)
 	show_leases_of(&a, OTHER_UID);
 	assert_int_equal(b.nb_leases, 0);
 	peer_close(&b);
-	/* nor after a start */
+	/* the same after a restart */
 	daemon_kill(&daemon_);
 	daemon_start(&daemon_);
 	let_others_in();
@@ -357,7 +364,7 @@ lease__is_not_taken_back_by_another_user(void **state)
 	peer_close(&a);
 }
 
-/* To a's first number. @return bytes */
+/* Build a frame to the first QP number of a. @return its length */
 static uint16_t
 build(uint32_t nth)
 {
@@ -366,7 +373,10 @@ build(uint32_t nth)
 	return 400;
 }
 
-/* Lanes outlive their daemon: what was put into them on either side of its end is there. */
+/*
+ * Frames that were in rings when uroced was killed are delivered by the next uroced, and to the
+ * receiver.
+ */
 static void
 daemon__that_is_killed_loses_nothing_in_lanes(void **state)
 {
@@ -388,7 +398,10 @@ daemon__that_is_killed_loses_nothing_in_lanes(void **state)
 			peer_send(&b, 0, frame, build(i));
 		assert_false(peer_hear(&a, 0));
 		daemon_start(&daemon_);
-		/* the receiver first, for who has no client is lost */
+		/*
+		 * the receiver attaches first, since frames for a client that is not there are
+		 * dropped
+		 */
 		again(&a);
 		again(&b);
 		assert_int_equal(a.nb_leases, 1);
@@ -403,7 +416,7 @@ daemon__that_is_killed_loses_nothing_in_lanes(void **state)
 	peer_close(&b);
 }
 
-/* Its driver draws another one at each start. */
+/* The driver of this port chooses a random MAC at each start. */
 static void
 daemon__that_is_killed_has_the_same_mac_again(void **state)
 {
@@ -420,7 +433,7 @@ daemon__that_is_killed_has_the_same_mac_again(void **state)
 	daemon_start(&daemon_);
 }
 
-/* After a start with an old file nobody gets a block whose client may come back. */
+/* After a restart with a file of leases, no block is leased whose holder may come back. */
 static void
 lease__is_not_given_to_others_after_a_start(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Clients come and go: many of them, and those that are killed at any moment, a thousand times, while two others
- * transfer and lose nothing. Afterwards the daemon holds what it held before.
+ * Clients that come and go: many at a time, and a thousand that are killed at random moments, while
+ * two honest clients lose nothing. Afterwards uroced has no more resources than before.
  */
 
 #include <setjmp.h>
@@ -52,7 +52,7 @@ now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* A client that sends to itself and to another as fast as it can, until it is killed. */
+/* A client that sends to itself and to another client as fast as possible, until it is killed. */
 static void
 live(uint32_t qpn)
 {
@@ -64,7 +64,7 @@ live(uint32_t qpn)
 		const uint32_t to = i % 8 ? peer_qpn(&self, 0) + i % 256 : qpn;
 		const uint16_t len = peer_build(&self, frame, NULL, to, (uint16_t)(62 + i % 4300));
 
-		if (to == qpn) /* who is to hear it does not know who lives now */
+		if (to == qpn) /* no QP of the target is bound to this client */
 			peer_make_datagram(&self, frame, 0);
 		if (peer_put(&self, i % 2, frame, len))
 			peer_push(&self, i % 2, 1);
@@ -110,7 +110,10 @@ clients__are_killed_under_load(void **state)
 	pair_close(&pair);
 }
 
-/* What it has in its hands for a moment, such as the file of the last area, is closed soon. */
+/*
+ * Wait until uroced has closed what it has open for a moment, such as the file of the last shared
+ * memory.
+ */
 static void
 expect_nb_fds(unsigned nb)
 {
@@ -150,14 +153,14 @@ clients__are_many(void **state)
 		}
 		for (unsigned i = 0; i < NB_MANY; i++)
 			peer_close(&peers[i]);
-		/* what the first ones leave behind is for the next ones */
+		/* memory that the first clients make uroced allocate stays for the next ones */
 		if (round == 0)
 			before = pair_footprint(&daemon_, 0);
 	}
 	pair_expect_footprint(&daemon_, &before);
 }
 
-/* Once the quarantine is over, all blocks but what somebody holds can be had. */
+/* When the quarantine is over, all blocks that no client holds can be leased. */
 static void
 leases__of_the_dead_are_free_again(void **state)
 {
@@ -170,7 +173,7 @@ leases__of_the_dead_are_free_again(void **state)
 		peer_open(&peers[i], daemon_.socket, 1, 64);
 		sum += 1 + peer_lease(&peers[i], UROCE_MUX_LEASES_MAX - 1);
 	}
-	/* as many as a user may have */
+	/* as many blocks as a user may have */
 	assert_int_equal(sum, UROCE_MUX_BLOCKS / 2);
 	for (unsigned i = 0; i < 32; i++)
 		peer_close(&peers[i]);

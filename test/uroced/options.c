@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What uroced refuses: with one line that says what, why, and what is allowed, and exit status 1. And who its socket
- * lets in.
+ * Arguments that uroced refuses: with exit status 1 and a line that says what, why, and what is
+ * allowed. And whom its socket admits.
  */
 
 #include <errno.h>
@@ -101,7 +101,7 @@ options__that_are_wrong_are_refused(void **state)
 			argc++;
 		for (unsigned j = 0; j < 3 && rows[i].args[j]; j++)
 			argv[argc++] = (char *)(uintptr_t)rows[i].args[j];
-		/* the last one of them wins, so what the row gives comes last */
+		/* the last of several values counts, so the row's comes last */
 		expect(argv, rows[i].why);
 	}
 }
@@ -133,7 +133,7 @@ socket__of_another_is_left_alone(void **state)
 	daemon_start_on(&daemon_, "net_null0,no-rx=1", SPEC);
 	expect(argv, "Address already in use");
 	daemon_kill(&daemon_);
-	/* one that died leaves it, and its successor takes it */
+	/* uroced that was killed leaves its socket, and the next one takes its place */
 	assert_int_equal(access(daemon_.socket, F_OK), 0);
 	daemon_start_on(&daemon_, "net_null0,no-rx=1", SPEC);
 	daemon_end(&daemon_);
@@ -170,7 +170,7 @@ socket__lets_in_whom_its_mode_says(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(WEXITSTATUS(status), 42);
-	/* and whom it lets in needs nothing else */
+	/* a client that may write to the socket needs no other permission */
 	assert_int_equal(chown(daemon_.socket, 0, 65534), 0);
 	pid = fork();
 	if (pid == 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a uroced that runs has given up, in all of its threads; and that it does all of its work without.
+ * The sandbox of a uroced that runs: what all of its threads have given up, and that it serves
+ * clients without.
  */
 
 #include <dirent.h>
@@ -21,7 +22,10 @@
 
 static struct daemon daemon_;
 
-/* The thread sanitizer has a thread that takes no signal, so that it keeps its capabilities, and uroced does not start. */
+/*
+ * A thread of the thread sanitizer blocks all signals, so it keeps its capabilities, and uroced
+ * does not start.
+ */
 static bool
 has_deaf_thread(void)
 {
@@ -61,7 +65,7 @@ tear_down(void **state)
 	return 0;
 }
 
-/* @return whether there was something: a thread may be gone */
+/* @return false: the file is not there, since the thread has ended */
 static bool
 read_file(const char *path, char *text, size_t room)
 {
@@ -74,7 +78,7 @@ read_file(const char *path, char *text, size_t room)
 	return len > 0;
 }
 
-/* @return the rest of a line, as a number */
+/* @return the number in the rest of a line */
 static long long
 number_of(const char *text, const char *field, int base)
 {
@@ -96,7 +100,7 @@ expect_confined(const char *status)
 	assert_int_equal(number_of(status, "Seccomp:", 10), 2);
 }
 
-/* Of each thread. @return how many there are */
+/* Check each thread. @return the number of threads */
 static unsigned
 expect_all_confined(void)
 {
@@ -152,13 +156,13 @@ daemon__has_no_privilege(void **state)
 	skip_if_deaf();
 	daemon_start_confined(&daemon_);
 	serve_a_client();
-	/* data path, control, interrupts, telemetry */
+	/* the data path, the control thread, and EAL's threads for interrupts and telemetry */
 	assert_true(expect_all_confined() >= 4);
 	assert_int_equal(core_limit(), 0);
 	daemon_end(&daemon_);
 }
 
-/* Its memory is nobody's to read who is not root, its user not excepted. */
+/* No user but root can read the memory of uroced, not even the user of uroced. */
 static void
 daemon__is_not_traced_by_its_user(void **state)
 {
@@ -169,13 +173,13 @@ daemon__is_not_traced_by_its_user(void **state)
 	(void)state;
 	skip_if_deaf();
 	if (geteuid() != 0)
-		skip(); /* root starts a daemon of another user */
+		skip(); /* only root starts a daemon as another user */
 	daemon_remove(&daemon_);
 	daemon_make(&daemon_);
 	assert_int_equal(chown(daemon_.folder, 65534, 65534), 0);
 	daemon_.uid = 65534;
 	daemon_start_confined(&daemon_);
-	/* it listens before it is confined */
+	/* the socket is there before the sandbox is entered */
 	serve_a_client();
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", daemon_.pid);
 	pid = fork();

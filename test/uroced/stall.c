@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A wire that takes nothing for a while: two daemons, joined by memif, the second of which is stopped every now and
- * then. Clients of the first wait, and lose nothing, but for what was given to a port that stands still too long, which
- * the daemon counts.
+ * A wire that takes no frames for a while: two daemons are connected by memif, and the second one
+ * is stopped now and then. Clients of the first one wait and lose nothing, but for frames that were
+ * given to a port that stood still too long. uroced counts these.
  */
 
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 #include "peer.h"
 
 #define NB_FRAMES 60000u
-#define IN_FLIGHT 1800u /* more than a ring of memif's, and what the daemon holds, take together */
+#define IN_FLIGHT 1800u /* more than the ring of memif and uroced's pending frames together */
 #define STOPS     40u
 #define LEN       500u
 
@@ -79,7 +79,7 @@ count_client(const char *name)
 	return daemon_ask_client(&near, slot, name);
 }
 
-/* Stop the far end, or let it go on. */
+/* Stop the far daemon, or continue it. */
 static void
 toggle(uint64_t *next_ms, unsigned *nb)
 {
@@ -117,7 +117,8 @@ clients__wait_for_a_wire_that_stalls(void **state)
 			last = nth;
 			nb_got++;
 		}
-		if (now_ms() + 50000 > late_ms) /* in a while: asking wakes the daemon */
+		/* seldom, since reading telemetry wakes the daemon */
+		if (now_ms() + 50000 > late_ms)
 			lost = daemon_ask(&near, "/uroced/host", "drop_wire");
 		if (now_ms() > late_ms)
 			fail_msg("%u sent, %u received, %u lost", nb_sent, nb_got, (unsigned)lost);

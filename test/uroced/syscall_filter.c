@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The filter of system calls, in children: what is refused, and that what uroced needs is not. It cannot be taken off, so
- * each test has a process of its own.
+ * The filter of system calls: which calls fail, and that those which uroced needs do not. A filter
+ * cannot be removed, so each test runs in a child.
  */
 
 #include <errno.h>
@@ -31,9 +31,9 @@
 
 #include "uroced/syscall_filter.h"
 
-#define GOOD 42 /* exit status of a child whose expectations were met */
+#define GOOD 42 /* the exit status of a child whose checks passed */
 
-/* Run in a child with the filter. @return whether it ended well */
+/* Run a function in a child with the filter. @return whether its checks passed */
 static bool
 is_good_in_child(bool (*what)(void), bool with_xdp)
 {
@@ -152,7 +152,7 @@ xdp_is_let(void)
 {
 	const int fd = socket(AF_XDP, SOCK_RAW, 0);
 
-	/* whatever the kernel itself says */
+	/* other errors than EPERM are the kernel's, not the filter's */
 	return (fd >= 0 || errno != EPERM || geteuid() != 0) &&
 	       syscall(SYS_bpf, 9999, NULL, 0) == -1 && (errno != EPERM || geteuid() != 0) &&
 	       REFUSED(socket(AF_PACKET, SOCK_RAW, 0));
@@ -184,7 +184,7 @@ try_in_thread(void *arg)
 	return REFUSED(socket(AF_PACKET, SOCK_RAW, 0)) ? &is_filtered : NULL;
 }
 
-/* EAL's threads are there before the filter is. */
+/* EAL has started its threads before the filter is installed. */
 static void
 filter__is_all_threads(void **state)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames between clients: byte for byte, of any length, in lanes by QPN, to groups; what may not pass is counted by
- * reason. And sleep: uroced's, a client's, and what an idle daemon costs.
+ * Frames between clients: unchanged, of any length, in the ring of their QPN, and multicast. Frames
+ * that may not pass are counted by reason. Sleep of uroced and of clients, and the CPU time of an
+ * idle uroced.
  */
 
 #include <poll.h>
@@ -42,10 +43,14 @@ tear_down(void **state)
 	return 0;
 }
 
-#define NB_POURED   50000
-#define GAP_NS      800000 /* uroced waits for 20 ms, and for a twentieth of that at the least */
-#define LOST_BY_GAP 1000   /* a ring, and what is sent until 10 frames are taken: a ring for each */
-#define GAPS_MAX    25     /* more would allow half of all frames to be lost */
+#define NB_POURED 50000
+#define GAP_NS    800000 /* uroced waits for 20 ms, and at least for a twentieth of that */
+/*
+ * frames that may be lost in a gap: those of a ring, and those that are sent until 10 frames are
+ * taken
+ */
+#define LOST_BY_GAP 1000
+#define GAPS_MAX    25 /* with more gaps, half of all frames might be lost */
 
 static uint64_t
 now_ns(void)
@@ -162,7 +167,7 @@ spsc_ring__is_chosen_by_qpn(void **state)
 	peer_close(&c);
 }
 
-/* Counters of the client that attached as the n-th. */
+/* @return a counter of the client that attached as the n-th */
 static uint64_t
 count(unsigned nth, const char *name)
 {
@@ -183,7 +188,7 @@ expect_drop(const char *reason, uint16_t len)
 	assert_int_equal(peer_take(&a, 0, got), 0);
 }
 
-/* Where the fields of a frame that peer_build() made are. */
+/* The headers of a frame that peer_build() made. */
 #define ETH ((struct uroce_eth *)frame)
 #define IP  ((struct uroce_ipv4 *)(frame + 14))
 #define UDP ((struct uroce_udp *)(frame + 34))
@@ -213,7 +218,7 @@ frame__that_may_not_pass_is_counted(void **state)
 	IP->frag = be16_make(0x2000);
 	expect_drop("drop_kind", 200);
 	(void)peer_build(&a, frame, NULL, qpn, 200);
-	IP->version_ihl = 0x4f; /* the headers end behind the frame */
+	IP->version_ihl = 0x4f; /* the header is longer than the frame */
 	expect_drop("drop_kind", 60);
 	(void)peer_build(&a, frame, NULL, 1, 200);
 	expect_drop("drop_qp1", 200);
@@ -224,13 +229,13 @@ frame__that_may_not_pass_is_counted(void **state)
 	(void)peer_build(&a, frame, NULL, nobodys, 200);
 	expect_drop("drop_nobody", 200);
 	(void)peer_build(&a, frame, NULL, qpn, 200);
-	BTH->opcode = 0x64; /* UD, by a QP of b's */
+	BTH->opcode = 0x64; /* UD, with a source QP of b */
 	frame[59] = (uint8_t)(qpn >> 16);
 	frame[60] = (uint8_t)(qpn >> 8);
 	frame[61] = (uint8_t)qpn;
 	expect_drop("drop_forged", 200);
 	(void)peer_build(&a, frame, (const uint8_t[]){ 2, 0, 0, 0, 0, 9 }, 5, 200);
-	expect_drop("drop_wire", 200); /* there is none */
+	expect_drop("drop_wire", 200); /* there is no wire */
 	send_and_compare(&a, &b, 200);
 }
 
@@ -253,7 +258,10 @@ frame__to_a_group_reaches_all_others(void **state)
 	peer_close(&c);
 }
 
-/* As many frames as there is room for, or a lane has slots. @return how many */
+/*
+ * Send as many frames as there is room for, at most the ring's descriptors.
+ * @return their number
+ */
 static unsigned
 fill(struct peer *peer)
 {
@@ -264,7 +272,9 @@ fill(struct peer *peer)
 	return nb;
 }
 
-/* How often the machine kept b from taking frames for so long that uroced may have stopped to wait for it. */
+/*
+ * The number of times when b did not run for so long that uroced may have stopped waiting for it.
+ */
 static unsigned nb_gaps;
 
 static void
@@ -278,7 +288,11 @@ take_one(void)
 	(void)peer_take(&b, 0, got);
 }
 
-/* At least so many frames from these peers to b, which takes one at a time from a lane that is full. @return how many */
+/*
+ * Send at least this number of frames from peers to b. b takes one frame at a time, from a ring
+ * that is full.
+ * @return the number that was sent
+ */
 static unsigned
 pour(struct peer *const *from, unsigned nb_from, unsigned nb)
 {
@@ -295,7 +309,7 @@ pour(struct peer *const *from, unsigned nb_from, unsigned nb)
 	return nb_sent;
 }
 
-/* Until nothing is on its way. */
+/* Take frames until none is in flight. */
 static void
 drain(struct peer *const *from, unsigned nb_from)
 {
@@ -322,7 +336,10 @@ spsc_ring__that_is_full_is_waited_for(void **state)
 	nb_lost = count(1, "drop_ring_full");
 	assert_int_equal(count(0, "frames_up"), nb_sent);
 	assert_int_equal(count(1, "frames_down"), nb_sent - nb_lost);
-	/* uroced waits for a receiver of 10,000 frames a second: one that the machine makes slower proves nothing */
+	/*
+	 * uroced waits for a receiver of 10,000 frames a second; a test with a slower receiver says
+	 * nothing
+	 */
 	if (nb_gaps > GAPS_MAX || ms > NB_POURED / 20) {
 		print_message(
 			"# the receiver was kept from its lane %u times here, and took %u ms\n",
@@ -343,8 +360,9 @@ spsc_ring__that_is_full_is_shared(void **state)
 	peer_open(&c, daemon_.socket, 1, 64);
 	peer_bind(&b, peer_qpn(&b, 0) + 1, peer_qpn(&c, 0), UROCE_BINDING_LOCAL);
 	/*
-	 * Not half, and now and then far from it, where the machine kept us from filling their lanes, which are short. A
-	 * daemon that prefers one of them does so each time.
+	 * The shares are not exactly equal. They are far from that where this process was kept from
+	 * filling the rings, which are short. A scheduler that prefers a client does so in each
+	 * try.
 	 */
 	for (unsigned i = 0; i < 100 && (percent <= 30 || percent >= 70); i++) {
 		nb_before = count(0, "frames_up");
@@ -376,7 +394,10 @@ spsc_ring__that_nobody_empties_is_not_waited_for(void **state)
 	send_and_compare(&a, &b, 200);
 }
 
-/* A frame each millisecond is not enough to be waited for: what comes behind is for another one. */
+/*
+ * A client that takes a frame each millisecond is not waited for: frames behind its frames are for
+ * another client.
+ */
 static void
 spsc_ring__that_is_emptied_slowly_holds_nobody_up(void **state)
 {
@@ -407,7 +428,10 @@ spsc_ring__that_is_emptied_slowly_holds_nobody_up(void **state)
 	peer_close(&c);
 }
 
-/* uroced sleeps after a while without frames, and hears a bell; a client that sleeps is sent a WAKE. */
+/*
+ * uroced sleeps when no frame comes for a while, and a doorbell wakes it. A client that sleeps is
+ * sent a WAKE.
+ */
 static void
 sleepers__are_woken(void **state)
 {
@@ -427,8 +451,9 @@ sleepers__are_woken(void **state)
 }
 
 /*
- * A client saw uroced sleep, and says so in its lane, and rings, when uroced has taken its frames and sleeps again: with the
- * next frame the client sees no sleeper, unless uroced has told it anew.
+ * A client saw uroced sleep. It clears `sleeps` and rings after uroced has taken its frames and
+ * sleeps again. So the client would not ring for its next frame, unless uroced stores `sleeps`
+ * again.
  */
 static void
 bell__that_is_late_is_not_the_last(void **state)

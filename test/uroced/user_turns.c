@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Whose message is handled next: clients of a few users, all of which always have a message.
- */
+/* The choice of the next clients: clients of a few users, all of which always have a message. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +19,7 @@ static struct user_turn clients[NB_CLIENTS];
 static uint64_t nb_served;
 static unsigned nb_of[NB_CLIENTS];
 
-/* A user with a crowd of clients, and two users with a client each. */
+/* A user with many clients, and two users with one client each. */
 static int
 set_up(void **state)
 {
@@ -33,7 +31,10 @@ set_up(void **state)
 	return 0;
 }
 
-/* As the control thread does it. @return the number of users that had their turn before this client */
+/*
+ * Serve the chosen clients, as the control thread does.
+ * @return the number of users that were served before this client
+ */
 static unsigned
 serve_once(uint32_t client)
 {
@@ -72,7 +73,7 @@ clients__of_one_user_have_turns(void **state)
 		assert_int_equal(nb_of[i], 10);
 }
 
-/* A client that has not been served yet comes before those of its user that were. */
+/* Of a user's clients, those that were not served yet come first. */
 static void
 client__that_is_new_is_served_first(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The wire: uroced on one end of a veth, in a network namespace of the test's own, whose other end the test has by a
- * packet socket. Frames out and in, byte for byte; who is asked for us, and who asks; the kernel's addresses and
- * link, as they change. Needs root.
+ * The wire: uroced has one end of a veth in a network namespace of the test, and the test has the
+ * other end by a packet socket. Frames go out and come in unchanged; neighbours are resolved in
+ * both directions; addresses and link of the kernel change. Needs root.
  */
 
 #include <arpa/inet.h>
@@ -85,7 +85,10 @@ tear_down(void **state)
 	return 0;
 }
 
-/* Of a peer, the number whose QP is connected to the other peer; the others are to somebody behind the wire. */
+/*
+ * The QP number of a peer that is bound to the other peer. All other numbers are bound to QPs of
+ * another host.
+ */
 static uint32_t
 local_qpn(const struct peer *peer)
 {
@@ -122,7 +125,7 @@ to_us(const void *bytes, size_t len)
 	assert_int_equal(send(wire, bytes, len, 0), len);
 }
 
-/* @return bytes of the next frame that has this EtherType; 0: none came */
+/* @return the length of the next frame with this EtherType; 0: none came */
 static size_t
 from_us(uint16_t type, int patience_ms)
 {
@@ -137,7 +140,7 @@ from_us(uint16_t type, int patience_ms)
 	return 0;
 }
 
-/* As the other end would send it. */
+/* Build a frame as another host would send it. */
 static uint16_t
 build_far(const struct peer *to, uint32_t qpn, uint16_t len)
 {
@@ -168,14 +171,14 @@ frames__go_out_and_come_in(void **state)
 		assert_int_equal(peer_receive(&b, 0, got), lens[i]);
 		assert_memory_equal(got, frame, lens[i]);
 	}
-	/* and those between clients stay inside */
+	/* frames between clients are not sent to the wire */
 	(void)peer_build(&a, frame, NULL, local_qpn(&b), 500);
 	peer_send(&a, 0, frame, 500);
 	assert_int_equal(peer_receive(&b, 0, got), 500);
 	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, 100), 0);
 }
 
-/* More than the wire takes at once: clients wait, and nothing is lost. */
+/* More frames than the wire takes at once: clients wait, and no frame is lost. */
 static void
 frames__wait_for_the_wire(void **state)
 {
@@ -233,7 +236,7 @@ count_taken(struct peer *peer)
 	return nb;
 }
 
-/* Frames to a client, which are published at once. */
+/* Write frames to a client, and publish them at once. */
 static void
 put_frames(struct peer *from, const struct peer *to, unsigned nb, uint16_t len)
 {
@@ -245,8 +248,8 @@ put_frames(struct peer *from, const struct peer *to, unsigned nb, uint16_t len)
 }
 
 /*
- * A client puts a barrier: behind it the client has what the others, and the wire, had sent by then. It is tried often: a
- * daemon that takes no notice is as quick now and then.
+ * A client writes a barrier. Behind the barrier it has what other clients and the wire had sent by
+ * then. The test has many rounds, since a uroced that ignores barriers may be quick enough in some.
  */
 static void
 barrier__is_behind_what_was_on_its_way(void **state)
@@ -266,13 +269,13 @@ barrier__is_behind_what_was_on_its_way(void **state)
 		wait_for_barrier(&a);
 		assert_int_equal(count_taken(&a), 40);
 	}
-	/* it is no garbage, for which a client pays */
+	/* a barrier is not counted as garbage */
 	assert_int_equal(daemon_clients(&daemon_, slots, 2), 2);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(daemon_ask_client(&daemon_, slots[i], "drop_slot"), 0);
 }
 
-/* A client whose frames take many turns is waited for. */
+/* A barrier waits for a client whose frames take many turns. */
 static void
 barrier__is_behind_all_turns_that_it_takes(void **state)
 {
@@ -285,7 +288,10 @@ barrier__is_behind_all_turns_that_it_takes(void **state)
 	}
 }
 
-/* A client that was idle, and is parked, is waited for; uroced is kept awake by the client that puts the barrier. */
+/*
+ * A barrier waits for frames of a client that was parked. The client with the barrier keeps uroced
+ * awake.
+ */
 static void
 barrier__is_behind_clients_that_were_parked(void **state)
 {
@@ -307,7 +313,7 @@ barrier__is_behind_clients_that_were_parked(void **state)
 	}
 }
 
-/* Barriers of two clients do not wait for one another, whatever is behind them. */
+/* Barriers of two clients do not wait for each other, whatever frames are behind them. */
 static void
 barrier__of_two_at_once_are_passed(void **state)
 {
@@ -353,9 +359,9 @@ frame__from_the_wire_that_may_not_pass_is_counted(void **state)
 	(void)state;
 	(void)build_far(&b, peer_qpn(&b, 0) ^ 0x800000, 200);
 	expect_drop("drop_nobody", 200);
-	(void)build_far(&b, local_qpn(&b), 200); /* its peer is on this host */
+	(void)build_far(&b, local_qpn(&b), 200); /* the peer of this QP is on this host */
 	expect_drop("drop_unbound", 200);
-	/* forged to be by a client of this host, or handed back */
+	/* forged with an address of this host, or returned by the port */
 	(void)build_far(&b, peer_qpn(&b, 0), 200);
 	((struct uroce_ipv4 *)(frame + 14))->src[3] = 1;
 	expect_drop("drop_our_source", 200);
@@ -371,7 +377,7 @@ frame__from_the_wire_that_may_not_pass_is_counted(void **state)
 	((struct uroce_ipv4 *)(frame + 14))->dst[3] = 77;
 	expect_drop("drop_not_ours", 200);
 	(void)build_far(&b, peer_qpn(&b, 0), 200);
-	frame[36] = 1; /* UDP to somebody else */
+	frame[36] = 1; /* UDP to another port */
 	expect_drop("drop_kind", 200);
 }
 
@@ -404,7 +410,7 @@ arp__is_answered_by_uroced_alone(void **state)
 	peer_expect_silence(&b);
 }
 
-/* A client asks the wire, and the answer is for all. */
+/* A client sends an ARP request to the wire, and all clients receive the reply. */
 static void
 arp__of_a_client_is_asked_and_answered(void **state)
 {
@@ -429,11 +435,11 @@ arp__of_a_client_is_asked_and_answered(void **state)
 	assert_int_equal(peer_receive(&a, 0, frame), sizeof(arp));
 	assert_memory_equal(frame, &arp, sizeof(arp));
 	assert_int_equal(peer_receive(&b, 0, frame), sizeof(arp));
-	/* without the padding that a wire would have put there, and uroced puts there */
+	/* without the padding of Ethernet, which uroced adds */
 	to_us(&arp, 42);
 	assert_int_equal(peer_receive(&a, 0, frame), sizeof(arp));
 	assert_memory_equal(frame, &arp, sizeof(arp));
-	/* forged ones stay inside */
+	/* forged requests do not reach the wire */
 	arp = asked;
 	memcpy(arp.src, own_mac, 6);
 	peer_send(&a, 0, (const uint8_t *)&arp, sizeof(arp));
@@ -478,7 +484,7 @@ ping__is_answered(void **state)
 	peer_expect_silence(&a);
 }
 
-/* Neighbour solicitation for 2001:db8::1, by ::9. */
+/* A neighbour solicitation for 2001:db8::1, from ::9. */
 static void
 solicitation__is_answered(void **state)
 {
@@ -511,7 +517,7 @@ solicitation__is_answered(void **state)
 	assert_int_equal(got[54], 136);
 	assert_memory_equal(got + 6, own_mac, 6);
 	peer_expect_silence(&a);
-	/* an answer to one of ours is for all */
+	/* all clients receive the reply to a solicitation of this host */
 	memcpy(frame, own_mac, 6);
 	frame[54] = 136;
 	to_us(frame, 86);
@@ -585,7 +591,9 @@ wire__wakes_who_sleeps_and_idle_costs_little(void **state)
 	assert_true(ns < 2 * UINT64_C(20000000));
 }
 
-/* The kernel's addresses are told as they come and go, and it answers for them. */
+/*
+ * Clients are sent the kernel's addresses as they change, and the kernel replies to ARP for these.
+ */
 static void
 addresses__are_the_kernels(void **state)
 {
@@ -604,12 +612,12 @@ addresses__are_the_kernels(void **state)
 	assert_true(peer_hear(&a, UROCE_MUX_HOST));
 	assert_int_equal(host->nb_addr, 2);
 	assert_memory_equal(host->addr[1].ip + 12, second, 4);
-	/* a frame to it passes now, and one by it */
+	/* frames to and from the new address pass now */
 	(void)build_far(&b, peer_qpn(&b, 0), 300);
 	((struct uroce_ipv4 *)(frame + 14))->dst[3] = 33;
 	to_us(frame, 300);
 	assert_int_equal(peer_receive(&b, 0, got), 300);
-	/* by the kernel alone, and once */
+	/* the kernel replies, once, and uroced does not */
 	to_us(&asked, sizeof(asked));
 	assert_true(from_us(0x0806, PATIENCE_MS) >= 42);
 	assert_memory_equal(got, far_mac, 6);
