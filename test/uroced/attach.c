@@ -58,7 +58,7 @@ become(uid_t uid)
 	if (setgroups(0, NULL) != 0 || setresgid(uid, uid, uid) != 0 ||
 	    setresuid(uid, uid, uid) != 0)
 		_exit(1);
-	/* setresuid() cleared the signal */
+	/* setresuid() cleared the parent-death signal */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 

@@ -88,9 +88,9 @@ become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_
 	/* a check for leaks would trace uroced */
 	if (is_confined)
 		(void)setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
-	/* what a terminal sends to its foreground is for the test alone */
+	/* a signal of the terminal goes to the test alone */
 	(void)setpgid(0, 0);
-	/* setuid() clears the signal */
+	/* setuid() clears the parent-death signal */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	argv[8] = spec;
 	for (unsigned i = 0; i < 4 && daemon->options[i]; i++)

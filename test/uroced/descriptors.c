@@ -227,7 +227,7 @@ attack_with(bool is_fuse, void (*how)(void))
 		prepare_attack(is_fuse);
 		if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
 			_exit(1);
-		/* setresuid() cleared the signal */
+		/* setresuid() cleared the parent-death signal */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		how();
 		(void)!write(ends[1], "", 1);

@@ -374,8 +374,8 @@ build(uint32_t nth)
 }
 
 /*
- * Frames that were in rings when uroced was killed are delivered by the next uroced, and to the
- * receiver.
+ * No frame in a ring is lost when uroced is killed. The next uroced delivers those in rings up, and
+ * the receiver still reads those in rings down.
  */
 static void
 daemon__that_is_killed_loses_nothing_in_lanes(void **state)

@@ -44,10 +44,14 @@ tear_down(void **state)
 }
 
 #define NB_POURED 50000
-#define GAP_NS    800000 /* uroced waits for 20 ms, and at least for a twentieth of that */
 /*
- * frames that may be lost in a gap: those of a ring, and those that are sent until 10 frames are
- * taken
+ * A gap is a pause of the receiver in which uroced may stop waiting for it: uroced waits at most for
+ * 20 ms, and at least for a twentieth of that.
+ */
+#define GAP_NS 800000
+/*
+ * The frames that may be lost by a gap: those of a ring, and those that are sent until the receiver
+ * has taken 10 frames.
  */
 #define LOST_BY_GAP 1000
 #define GAPS_MAX    25 /* with more gaps, half of all frames might be lost */
