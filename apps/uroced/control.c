@@ -101,17 +101,30 @@ uid_of(int socket)
 /*
  * Whether messages in a socket bring descriptors, which close() of the socket would close. The
  * socket was shut down, so no messages are added.
+ *
+ * Credentials distinguish a message without bytes from the end of the queue: other messages may be
+ * behind it. An error is reported once, before the queue: ECONNRESET, if the peer has closed its
+ * end without reading.
  */
 static bool
 has_descriptors(int socket)
 {
-	bool has_fds = false;
-	char byte;
+	const int yes = 1;
 
+	(void)setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));
 	for (unsigned i = 0; i < DRAIN_MAX; i++) {
-		if (uroce_mux_peek(socket, &has_fds) != 1 || has_fds)
-			return has_fds;
-		(void)!recv(socket, &byte, sizeof(byte), MSG_DONTWAIT);
+		char credentials[CMSG_SPACE(sizeof(struct ucred))];
+		struct msghdr msg = { .msg_control = credentials,
+				      .msg_controllen = sizeof(credentials) };
+		const ssize_t len = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_PEEK);
+
+		/* there was no room for them */
+		if (len >= 0 && (msg.msg_flags & MSG_CTRUNC))
+			return true;
+		if (len < 0 ? errno == EAGAIN : msg.msg_controllen == 0)
+			return false;
+		if (len >= 0)
+			(void)!recv(socket, NULL, 0, MSG_DONTWAIT);
 	}
 	return true;
 }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -36,6 +37,7 @@
 #define PATIENCE_MS 20000
 #define NB_CROWD    30u
 #define NO_MEANS    77 /* the exit status of an attacker that cannot attack */
+#define NB_UNREAD   400u
 
 static struct daemon daemon_;
 static struct pair pair;
@@ -113,9 +115,8 @@ make_lingering(void)
 
 /* Send a descriptor and close it, so that the message has the last one. */
 static void
-send_lingering(int socket, const void *bytes, size_t len)
+send_last(int socket, const void *bytes, size_t len, int fd)
 {
-	const int fd = fuse_fd >= 0 ? fuse_fd : make_lingering();
 	struct iovec iov = { (void *)(uintptr_t)bytes, len };
 	union {
 		struct cmsghdr align;
@@ -133,6 +134,12 @@ send_lingering(int socket, const void *bytes, size_t len)
 	(void)sendmsg(socket, &msg, MSG_NOSIGNAL);
 	if (fd != fuse_fd)
 		(void)close(fd);
+}
+
+static void
+send_lingering(int socket, const void *bytes, size_t len)
+{
+	send_last(socket, bytes, len, fuse_fd >= 0 ? fuse_fd : make_lingering());
 }
 
 static void
@@ -164,6 +171,47 @@ attack_with_what_nobody_reads(void)
 	send_lingering(fd, "x", 1);
 	(void)uroce_mux_send(fd, &lease, -1);
 	send_lingering(fd, "x", 1);
+}
+
+/* What is behind a message without bytes, which looks like the end of the connection. */
+static void
+attack_behind_an_empty_message(void)
+{
+	const int fd = uroce_mux_connect(daemon_.socket);
+
+	(void)send(fd, "", 0, MSG_NOSIGNAL);
+	send_lingering(fd, "x", 1);
+}
+
+/* Connections that are closed when they are refused, before the refusal is read. */
+static int unread[NB_UNREAD];
+
+/* A reader is stuck in the first one. The last ones are more than it can be told of, so uroced keeps them for later. */
+static void
+attack_and_leave_unread(void)
+{
+	const struct uroce_mux_hello hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION };
+
+	for (unsigned i = 0; i < NB_UNREAD; i++) {
+		const bool is_lingering = i == 0 || i + NB_CROWD >= NB_UNREAD;
+
+		while ((unread[i] = uroce_mux_connect(daemon_.socket)) < 0)
+			(void)usleep(1000);
+		send_last(unread[i], &hello, sizeof(hello),
+			  is_lingering ? make_lingering()
+				       : open("/dev/null", O_RDONLY | O_CLOEXEC));
+	}
+}
+
+static void
+close_unread(void)
+{
+	for (unsigned i = NB_UNREAD; i-- > 0 && unread[i] > 0;) {
+		struct pollfd fd = { unread[i], POLLIN, 0 };
+
+		(void)poll(&fd, 1, -1);
+		(void)close(unread[i]);
+	}
 }
 
 static void
@@ -203,6 +251,33 @@ prepare_attack(bool is_fuse)
 }
 
 /*
+ * Start an attack as another user. The attacker stays.
+ * @param ready  a pipe that is written to when the attacker has sent everything; NULL: none
+ * @return the attacker's process
+ */
+static pid_t
+start_attack(void (*how)(void), const int *ready, bool is_fuse)
+{
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid > 0)
+		return pid;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prepare_attack(is_fuse);
+	if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		_exit(1);
+	/* setresuid() cleared the parent-death signal */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	how();
+	if (ready)
+		(void)!write(*ready, "", 1);
+	close_unread();
+	for (;;)
+		(void)pause();
+}
+
+/*
  * Attack as another user. The attacker stays. uroced is stopped until the attacker has closed what
  * it has sent, so that uroced closes the last descriptor.
  * @return the attacker's process; 0: this machine cannot do that, and the reason was printed
@@ -220,20 +295,7 @@ attack_with(bool is_fuse, void (*how)(void))
 		(void)kill(-attacker, SIGKILL);
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(kill(daemon_.pid, SIGSTOP), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		prepare_attack(is_fuse);
-		if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
-			_exit(1);
-		/* setresuid() cleared the parent-death signal */
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		how();
-		(void)!write(ends[1], "", 1);
-		for (;;)
-			(void)pause();
-	}
+	pid = start_attack(how, &ends[1], is_fuse);
 	(void)close(ends[1]);
 	has_attacked = read(ends[0], &done, 1) == 1;
 	(void)close(ends[0]);
@@ -284,7 +346,8 @@ static void
 descriptor__whose_close_blocks_keeps_no_other_user_waiting(void **state)
 {
 	static void (*const ways[])(void) = { attack_with_hello, attack_with_attach,
-					      attack_with_what_nobody_reads, attack_with_a_crowd };
+					      attack_with_what_nobody_reads,
+					      attack_behind_an_empty_message, attack_with_a_crowd };
 
 	(void)state;
 	skip_without_means();
@@ -295,6 +358,21 @@ descriptor__whose_close_blocks_keeps_no_other_user_waiting(void **state)
 		end_attack(pid);
 		expect_service();
 	}
+}
+
+/* What is refused stays open until there is a reader that can close it. uroced runs meanwhile. */
+static void
+descriptor__of_a_connection_that_was_not_read_keeps_no_other_user_waiting(void **state)
+{
+	pid_t pid;
+
+	(void)state;
+	skip_without_means();
+	pid = start_attack(attack_and_leave_unread, NULL, false);
+	for (const time_t until = time(NULL) + 5; time(NULL) < until;)
+		expect_service();
+	end_attack(pid);
+	expect_service();
 }
 
 static uint64_t
@@ -463,6 +541,8 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(descriptor__whose_close_blocks_keeps_no_other_user_waiting),
+		cmocka_unit_test(
+			descriptor__of_a_connection_that_was_not_read_keeps_no_other_user_waiting),
 		cmocka_unit_test(descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end),
 		cmocka_unit_test(descriptor__whose_close_blocks_leaves_nothing_behind),
 		cmocka_unit_test(fuse_descriptor__keeps_no_other_user_waiting),
