@@ -71,6 +71,20 @@ control_sum_of(const struct control *control, uid_t uid)
 }
 
 /*
+ * Connections that a user may have: the limit, and at most half of what other users leave. So
+ * several users together cannot keep others out.
+ */
+static unsigned
+get_allowed_clients(const struct control *control, uid_t uid)
+{
+	unsigned nb_others = 0;
+
+	for (unsigned i = 0; i < CLIENTS_MAX; i++)
+		nb_others += control->client[i] && control->client[i]->uid != uid;
+	return RTE_MIN((unsigned)control->limits.nb_clients, (CLIENTS_MAX - nb_others) / 2);
+}
+
+/*
  * Slots are used in turn, so that a slot is not soon another client's.
  * @return CLIENTS_MAX: all are used
  */
@@ -208,6 +222,7 @@ accept_client(struct control *control, int socket)
 {
 	const unsigned slot = find_slot(control);
 	struct client *client = slot < CLIENTS_MAX ? client_create(socket, (uint16_t)slot) : NULL;
+	unsigned nb_allowed;
 
 	if (!client) {
 		turn_away(control, socket);
@@ -220,12 +235,14 @@ accept_client(struct control *control, int socket)
 	}
 	client->served = ++control->nb_served;
 	set_client(control, slot, client);
-	if (control_sum_of(control, client->uid).nb_clients <= control->limits.nb_clients)
+	nb_allowed = get_allowed_clients(control, client->uid);
+	if (control_sum_of(control, client->uid).nb_clients <= nb_allowed)
 		return;
 	counter_add(&control->refused[USER_LIMIT_CLIENTS], 1);
 	handler_refuse(control, client, EUSERS,
-		       "too many clients of user %u: allowed are %u (--user-clients)", client->uid,
-		       control->limits.nb_clients);
+		       "too many clients of user %u: allowed are %u (--user-clients, and half of "
+		       "what other users leave)",
+		       client->uid, nb_allowed);
 }
 
 static void
