@@ -367,10 +367,12 @@ take_answer(struct control *control, unsigned reader)
 static void
 look_at_readers(struct control *control)
 {
+	const uint64_t now_ns = control_now_ns();
+
 	if (!readers_are_due(&control->readers))
 		return;
 	for (unsigned i = 0; i < READERS_MAX; i++) {
-		if (!readers_give_up(&control->readers, i, control_now_ns()))
+		if (!readers_give_up(&control->readers, i, now_ns))
 			continue;
 		(void)epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, control->readers.of[i].socket,
 				NULL);

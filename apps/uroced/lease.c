@@ -8,6 +8,7 @@
 #include "lease.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #define DRAWS 32u /* random tries to find a free block, before all blocks are looked at */
@@ -118,6 +119,28 @@ count_block(struct holding *holding, bool is_resting)
 
 /* --- new leases ---------------------------------------------------------------------------------- */
 
+/* Random bytes, of which a system call brings enough for hundreds of leases. */
+struct random_pool {
+	size_t nb_left;
+	uint8_t bytes[4096];
+};
+
+/* @return whether there are so many */
+static bool
+take_random(struct random_pool *pool, void *to, size_t len)
+{
+	if (pool->nb_left < len) {
+		const ssize_t got = getrandom(pool->bytes, sizeof(pool->bytes), 0);
+
+		pool->nb_left = got > 0 ? (size_t)got : 0;
+	}
+	if (pool->nb_left < len)
+		return false;
+	pool->nb_left -= len;
+	memcpy(to, pool->bytes + pool->nb_left, len);
+	return true;
+}
+
 /*
  * A search for free blocks. Random numbers are tried first. When that has failed, all blocks are
  * looked at, from a random one on: first those that no client of the former uroced may take back. A
@@ -125,6 +148,7 @@ count_block(struct holding *holding, bool is_resting)
  * most.
  */
 struct search {
+	struct random_pool pool;
 	bool is_thorough;
 	bool with_awaited;
 	uint16_t from;
@@ -135,16 +159,16 @@ struct search {
 static uint32_t
 draw_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
 {
-	uint16_t draw[DRAWS];
+	uint16_t block = 0;
 
-	if (getrandom(draw, sizeof(draw), 0) != sizeof(draw))
-		return 0;
 	for (unsigned i = 0; i < DRAWS; i++) {
-		if (is_free(table, draw[i], now_ns) && !table->lease[draw[i]].is_awaited)
-			return draw[i];
+		if (!take_random(&search->pool, &block, sizeof(block)))
+			return 0;
+		if (is_free(table, block, now_ns) && !table->lease[block].is_awaited)
+			return block;
 	}
 	search->is_thorough = true;
-	search->from = draw[0];
+	search->from = block;
 	return 0;
 }
 
@@ -190,7 +214,7 @@ lease_take(struct lease_table *table, const struct lessee *lessee, uint32_t nb, 
 		const uint32_t block = find_block(table, &search, now_ns);
 		uint64_t token;
 
-		if (block == 0 || getrandom(&token, sizeof(token), 0) != sizeof(token))
+		if (block == 0 || !take_random(&search.pool, &token, sizeof(token)))
 			break;
 		lease_record_hold(&table->record[block], lessee->uid, token);
 		give(table, lessee, block);
