@@ -594,7 +594,7 @@ connections__opened_and_closed_at_once(void **state)
 }
 
 #define NB_HELLOS      200u
-#define ACCEPT_TRIES_S 300 /* only a uroced that accepts too few takes so long */
+#define ACCEPT_TRIES_S 200 /* only a uroced that accepts too few takes so long */
 
 /* uroced does nothing until it is told to go on. */
 static void
