@@ -239,10 +239,10 @@ accept_client(struct control *control, int socket)
 	if (control_sum_of(control, client->uid).nb_clients <= nb_allowed)
 		return;
 	counter_add(&control->refused[USER_LIMIT_CLIENTS], 1);
-	handler_refuse(control, client, EUSERS,
-		       "too many clients of user %u: allowed are %u (--user-clients, and half of "
-		       "what other users leave)",
-		       client->uid, nb_allowed);
+	handler_refuse(control, client, EUSERS, "too many clients of user %u: allowed are %u (%s)",
+		       client->uid, nb_allowed,
+		       nb_allowed == control->limits.nb_clients ? "--user-clients"
+								: "half of what other users leave");
 }
 
 static void
