@@ -38,7 +38,7 @@ struct control {
 	unsigned nb_parked;
 	/* clients by slot; written under `stats_lock`, as `is_attached` is */
 	struct client *client[CLIENTS_MAX];
-	unsigned nb_attached;
+	atomic_uint nb_attached; /* the control thread writes it, and telemetry reads it */
 	unsigned next_slot;
 	/*
 	 * until this time no block is leased, since clients of the former uroced are taking theirs
