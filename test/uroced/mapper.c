@@ -17,26 +17,36 @@
 
 #include "uroced/mapper.h"
 
-#define HOSTILE  65534u
-#define HONEST   1000u
-#define NB_LARGE 32u
-#define LARGE    UROCE_SHM_SIZE_MAX
-#define STEPS(n) ((n)*MAPPER_STEP)
+#define HOSTILE   65534u
+#define HONEST    1000u
+#define NB_LARGE  32u
+#define LARGE     UROCE_SHM_SIZE_MAX
+#define STEPS(n)  ((n)*MAPPER_STEP)
+
+#define AREAS_MAX 128u
 
 static struct mapper mapper;
+static struct mapper_area *areas[AREAS_MAX]; /* the areas that were not removed */
+static unsigned nb_areas;
 
 static int
 set_up(void **state)
 {
 	(void)state;
 	mapper_init(&mapper);
+	nb_areas = 0;
 	return 0;
 }
 
+/* All areas are unmapped, so that none is left to the next test. */
 static int
 tear_down(void **state)
 {
 	(void)state;
+	while (nb_areas > 0)
+		mapper_remove(&mapper, areas[--nb_areas]);
+	while (mapper_step(&mapper))
+		;
 	mapper_stop(&mapper);
 	return 0;
 }
@@ -51,7 +61,20 @@ add_area(uid_t uid, uint64_t size)
 	assert_ptr_not_equal(shm.mem, MAP_FAILED);
 	area = mapper_add(&mapper, uid, &shm);
 	assert_non_null(area);
+	assert_true(nb_areas < AREAS_MAX);
+	areas[nb_areas++] = area;
 	return area;
+}
+
+static void
+remove_area(struct mapper_area *area)
+{
+	unsigned i = 0;
+
+	while (areas[i] != area)
+		i++;
+	areas[i] = areas[--nb_areas];
+	mapper_remove(&mapper, area);
 }
 
 static struct mapper_area *
@@ -121,7 +144,7 @@ area__waits_for_no_more_where_others_are_unmapped(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < NB_LARGE; i++)
-		mapper_remove(&mapper, add_area(HOSTILE, LARGE));
+		remove_area(add_area(HOSTILE, LARGE));
 	for (unsigned i = 0; i < NB_LARGE; i++)
 		mapper_close(&mapper, HOSTILE, open("/dev/null", O_RDONLY | O_CLOEXEC));
 	area = enter_area(HONEST, STEPS(10));
@@ -141,7 +164,7 @@ area__is_counted_until_it_is_unmapped(void **state)
 	mapper_populate(&mapper, area);
 	do_steps(3);
 	assert_false(mapper_step(&mapper));
-	mapper_remove(&mapper, area);
+	remove_area(area);
 	do_steps(2);
 	sum = mapper_sum_of(&mapper, HOSTILE);
 	assert_int_equal(sum.nb_areas, 2);
@@ -162,7 +185,7 @@ area__that_goes_early_is_unmapped_whole(void **state)
 
 	(void)state;
 	do_steps(7);
-	mapper_remove(&mapper, area);
+	remove_area(area);
 	assert_int_equal(mapper_left(&mapper, area), STEPS(10));
 	do_steps(10);
 	assert_int_equal(mapper_sum_of(&mapper, HONEST).nb_areas, 0);
