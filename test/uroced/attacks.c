@@ -7,11 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -19,72 +16,16 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "pair.h"
+#include "attacker.h"
 #include "wire/hdr.h"
 
-static struct daemon daemon_;
-static struct pair pair;
-static struct footprint before;
-static struct peer eve;
 static uint8_t frame[UROCE_SHM_FRAME_MAX];
-
-static int
-set_up(void **state)
-{
-	(void)state;
-	daemon_make(&daemon_);
-	daemon_start(&daemon_);
-	pair_open(&pair, &daemon_);
-	/* the first client of a kind makes uroced allocate memory that stays */
-	peer_open(&eve, daemon_.socket, 1, 64);
-	peer_close(&eve);
-	before = pair_footprint(&daemon_, 2);
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	(void)state;
-	pair_close(&pair);
-	daemon_end(&daemon_);
-	daemon_remove(&daemon_);
-	return 0;
-}
-
-static int
-begin(void **state)
-{
-	(void)state;
-	memset(&eve, 0, sizeof(eve));
-	eve.socket = eve.bell = -1;
-	return 0;
-}
-
-static int
-check(void **state)
-{
-	(void)state;
-	peer_close(&eve);
-	pair_run(&pair, 2000);
-	pair_expect_footprint(&daemon_, &before);
-	return 0;
-}
-
-static void
-open_eve(void)
-{
-	peer_open(&eve, daemon_.socket, 2, 64);
-	peer_accept(&eve, &pair.from);
-}
 
 static uint64_t
 now_ms(void)
@@ -162,7 +103,7 @@ static void
 slots__of_garbage(void **state)
 {
 	(void)state;
-	open_eve();
+	attacker_open();
 	flood_with(any_slot);
 }
 
@@ -170,7 +111,7 @@ static void
 slots__at_the_edges(void **state)
 {
 	(void)state;
-	open_eve();
+	attacker_open();
 	flood_with(edge_slot);
 }
 
@@ -188,7 +129,7 @@ static void
 slots__that_name_the_lanes(void **state)
 {
 	(void)state;
-	open_eve();
+	attacker_open();
 	fill(&eve.down[0], lane_slot);
 	fill(&eve.down[1], lane_slot);
 	(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0), 500);
@@ -206,8 +147,8 @@ index__that_cannot_be(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2 * sizeof(off) / sizeof(off[0]); i++) {
-		(void)begin(NULL);
-		open_eve();
+		(void)attacker_begin(NULL);
+		attacker_open();
 		if (i % 2 == 0) {
 			atomic_fetch_add(&eve.up[1].ring->head, off[i / 2]);
 			(void)eventfd_write(eve.bell, 1);
@@ -248,7 +189,7 @@ frame__that_changes_meanwhile_passes_as_it_was_judged(void **state)
 	pthread_t thread;
 
 	(void)state;
-	open_eve();
+	attacker_open();
 	at = uroce_shm_buffer(&eve.area.plan, 0, false, 0);
 	(void)peer_build(&eve, eve.area.mem + at, NULL, peer_qpn(&eve, 0) & ~1u, bait.len);
 	memcpy(frame, eve.area.mem + at, bait.len);
@@ -284,7 +225,7 @@ holes__cannot_be_punched(void **state)
 	size_t size;
 
 	(void)state;
-	open_eve();
+	attacker_open();
 	size = eve.area.plan.size;
 	(void)peer_build(&eve, frame, NULL, peer_qpn(&eve, 0) & ~1u, 4000);
 	for (unsigned i = 0; i < 2000; i++) {
@@ -324,7 +265,7 @@ holes__punched_meanwhile_are_seen(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 200; i++) {
-		(void)begin(NULL);
+		(void)attacker_begin(NULL);
 		peer_connect(&eve, daemon_.socket);
 		peer_make_area(&eve, 1, 64);
 		atomic_store(&is_over, false);
@@ -452,7 +393,7 @@ shm__that_is_large_costs_no_thread_that_others_wait_for(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
-		(void)begin(NULL);
+		(void)attacker_begin(NULL);
 		peer_open(&eve, daemon_.socket, 4, 2048);
 		nb_pages += eve.area.plan.size / 4096;
 		while (daemon_kib(&daemon_, "RssShmem") < kib + eve.area.plan.size / 1024)
@@ -467,7 +408,7 @@ shm__that_is_large_costs_no_thread_that_others_wait_for(void **state)
 		      (unsigned)(daemon_nb_faults(&daemon_, "uroced") - nb_data));
 	assert_true(daemon_nb_faults(&daemon_, "uroced-control") - nb_control < nb_pages / 16);
 	assert_true(daemon_nb_faults(&daemon_, "uroced") - nb_data < nb_pages / 16);
-	(void)begin(NULL);
+	(void)attacker_begin(NULL);
 }
 
 /* --- messages ------------------------------------------------------------------------------------ */
@@ -543,7 +484,7 @@ expect_refusal_of(const union uroce_mux_message *message, const char *why)
 	assert_int_equal(uroce_mux_send(eve.socket, message, -1), 0);
 	peer_expect_refusal(&eve, why);
 	peer_close(&eve);
-	(void)begin(NULL);
+	(void)attacker_begin(NULL);
 }
 
 static void
@@ -561,199 +502,18 @@ messages__out_of_turn(void **state)
 	peer_connect(&eve, daemon_.socket);
 	out.type = UROCE_MUX_WAKE;
 	expect_refusal_of(&out, "a message of type");
-	open_eve();
+	attacker_open();
 	memset(&out, 0, 64);
 	out.release.type = UROCE_MUX_RELEASE;
 	out.release.nb = 1;
 	out.release.block[0] = pair.to.lease[0].block;
 	expect_refusal_of(&out, "which it does not hold");
-	open_eve();
+	attacker_open();
 	peer_ask_attach(&eve);
 	peer_expect_refusal(&eve, "a second ATTACH");
 	peer_close(&eve);
 }
 
-static void
-connections__opened_and_closed_at_once(void **state)
-{
-	unsigned nb = 0;
-
-	(void)state;
-	for (unsigned i = 0; i < 20000; i++) {
-		const int fd = uroce_mux_connect(daemon_.socket);
-
-		if (fd >= 0) {
-			nb++;
-			(void)close(fd);
-		}
-		if (i % 16 == 0)
-			pair_step(&pair);
-	}
-	print_message("# %u connections\n", nb);
-	assert_true(nb > 1000);
-}
-
-#define NB_HELLOS      200u
-#define ACCEPT_TRIES_S 200 /* only a uroced that accepts too few takes so long */
-
-/* uroced does nothing until it is told to go on. */
-static void
-stop_daemon(void)
-{
-	assert_int_equal(kill(daemon_.pid, SIGSTOP), 0);
-	assert_int_equal(waitpid(daemon_.pid, NULL, WUNTRACED), daemon_.pid);
-}
-
-/* All that are in the listener's queue: the last one says HELLO. @return how many */
-static unsigned
-fill_queue(int *sockets, unsigned room)
-{
-	const union uroce_mux_message hello = { .hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION } };
-	unsigned nb = 0;
-
-	while (nb < room && (sockets[nb] = uroce_mux_connect(daemon_.socket)) >= 0)
-		nb++;
-	assert_true(nb > 32 && nb < room);
-	assert_int_equal(uroce_mux_send(sockets[nb - 1], &hello, -1), 0);
-	return nb;
-}
-
-/* uroced answers one message of a client in a round. @return how many before who came last had an answer */
-static unsigned
-nb_answered_before_the_last(void)
-{
-	const union uroce_mux_message hello = { .hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION } };
-	int sockets[8192], got;
-	unsigned nb, nb_answered = 0;
-
-	peer_connect(&eve, daemon_.socket);
-	stop_daemon();
-	for (unsigned i = 0; i < NB_HELLOS; i++)
-		assert_int_equal(uroce_mux_send(eve.socket, &hello, -1), 0);
-	nb = fill_queue(sockets, 8192);
-	assert_int_equal(kill(daemon_.pid, SIGCONT), 0);
-	/* who sleeps is late */
-	while (uroce_mux_receive(sockets[nb - 1], &peer_message, &got) == -EAGAIN)
-		;
-	stop_daemon();
-	assert_int_equal(peer_message.type, UROCE_MUX_HOST);
-	while (uroce_mux_receive(eve.socket, &peer_message, &got) == 1)
-		nb_answered++;
-	assert_int_equal(kill(daemon_.pid, SIGCONT), 0);
-	for (unsigned i = 0; i < nb; i++)
-		(void)close(sockets[i]);
-	peer_hang_up(&eve);
-	return nb_answered;
-}
-
-/*
- * A connection waits for a round, and not for a round for each connection before it. On a busy
- * machine this test may stop uroced too late, so it tries again.
- */
-static void
-connections__are_accepted_as_they_wait(void **state)
-{
-	const time_t until = time(NULL) + ACCEPT_TRIES_S;
-	unsigned least = UINT_MAX;
-
-	(void)state;
-	while (least > 32 && time(NULL) < until) {
-		const unsigned nb = nb_answered_before_the_last();
-
-		least = nb < least ? nb : least;
-	}
-	print_message("# %u rounds\n", least);
-	assert_true(least <= 32);
-}
-
-/* The connections of a user are bounded. When some are closed, new ones are accepted. */
-static void
-connections__beyond_what_a_user_may_have(void **state)
-{
-	static struct peer crowd[600];
-	unsigned nb = 0, nb_refused = 0;
-
-	(void)state;
-	for (unsigned i = 0; i < 600; i++) {
-		crowd[i].socket = -1;
-		while (crowd[i].socket < 0) {
-			crowd[i].socket = uroce_mux_connect(daemon_.socket);
-			pair_step(&pair);
-		}
-	}
-	for (unsigned i = 0; i < 600; i++) {
-		union uroce_mux_message hello = { .hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION } };
-
-		(void)uroce_mux_send(crowd[i].socket, &hello, -1);
-		if (peer_hear(&crowd[i], UROCE_MUX_HOST))
-			nb++;
-		else
-			nb_refused++;
-		pair_step(&pair);
-	}
-	assert_int_equal(nb, 512 - 2);
-	assert_int_equal(nb_refused, 90);
-	for (unsigned i = 0; i < 600; i++)
-		(void)close(crowd[i].socket);
-	open_eve();
-}
-
-/* Open as many connections as a user may have. @return their number */
-static unsigned
-crowd_as(uid_t uid, int *sockets, unsigned room)
-{
-	union uroce_mux_message message;
-	unsigned nb = 0;
-	int other;
-
-	assert_int_equal(seteuid(uid), 0);
-	for (bool is_refused = false; !is_refused && nb < room; nb++) {
-		struct pollfd fd = { -1, POLLIN, 0 };
-
-		message.hello = (struct uroce_mux_hello){ UROCE_MUX_HELLO, UROCE_MUX_VERSION };
-		while ((sockets[nb] = uroce_mux_connect(daemon_.socket)) < 0)
-			pair_step(&pair);
-		/* a connection that was refused at once takes no message */
-		(void)uroce_mux_send(sockets[nb], &message, -1);
-		fd.fd = sockets[nb];
-		assert_true(poll(&fd, 1, -1) == 1);
-		assert_int_equal(uroce_mux_receive(sockets[nb], &message, &other), 1);
-		is_refused = message.type == UROCE_MUX_REFUSED;
-	}
-	assert_int_equal(seteuid(0), 0);
-	return nb - 1;
-}
-
-/* Two users have all connections that they may have. A third user can still connect. */
-static void
-connections__of_two_users_leave_room_for_others(void **state)
-{
-	static int sockets[2 * 600];
-	struct rlimit files;
-	unsigned nb[2];
-
-	(void)state;
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
-	if (geteuid() != 0 || files.rlim_max < 2048) {
-		print_message("# this needs root, and 2048 descriptors\n");
-		skip();
-	}
-	files.rlim_cur = files.rlim_max;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
-	assert_int_equal(chmod(daemon_.folder, 0711), 0);
-	assert_int_equal(chmod(daemon_.socket, 0666), 0);
-	memset(sockets, -1, sizeof(sockets));
-	nb[0] = crowd_as(65531, sockets, 600);
-	nb[1] = crowd_as(65532, sockets + 600, 600);
-	print_message("# %u and %u connections\n", nb[0], nb[1]);
-	open_eve();
-	peer_close(&eve);
-	for (unsigned i = 0; i < 2 * 600; i++) {
-		if (sockets[i] >= 0)
-			(void)close(sockets[i]);
-	}
-	(void)begin(NULL);
-}
 #define NB_WAKES 50u /* fewer than a socket has room for */
 
 /* @return the number of WAKEs that uroced has sent to all clients */
@@ -773,14 +533,13 @@ count_wakes(void)
  * A client says for each frame that it sleeps, and reads no WAKE. Then it sends HELLO many times,
  * and reads no reply.
  */
-/* It sleeps at each frame, as it says, and hears no bell; then it asks on and on, and hears no answer. */
 static void
 client__that_never_reads(void **state)
 {
 	union uroce_mux_message hello = { .hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION } };
 
 	(void)state;
-	open_eve();
+	attacker_open();
 	(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0) & ~1u, 500);
 	for (unsigned i = 0; i % 64 != 0 || count_wakes() < NB_WAKES; i++) {
 		(void)uroce_spsc_may_sleep(&eve.down[0]);
@@ -804,7 +563,7 @@ bell__that_is_full_and_blocks(void **state)
 	eventfd_t value;
 
 	(void)state;
-	open_eve();
+	attacker_open();
 	assert_int_equal(fcntl(eve.bell, F_SETFL, 0), 0);
 	assert_int_equal(eventfd_write(eve.bell, UINT64_MAX - 1), 0);
 	pair_run(&pair, 1000);
@@ -824,23 +583,23 @@ bell__of_one_that_left_is_not_heard(void **state)
 	int bells[20];
 
 	for (unsigned i = 0; i < 20; i++) {
-		(void)begin(NULL);
-		open_eve();
+		(void)attacker_begin(NULL);
+		attacker_open();
 		bells[i] = dup(eve.bell);
 		peer_close(&eve);
 	}
-	(void)check(state);
+	(void)attacker_check(state);
 	for (unsigned i = 0; i < 20; i++) {
 		(void)eventfd_write(bells[i], 1);
 		(void)close(bells[i]);
 	}
-	(void)begin(NULL);
+	(void)attacker_begin(NULL);
 }
 
 int
 main(int argc, char **argv)
 {
-#define ATTACK(test) cmocka_unit_test_setup_teardown(test, begin, check)
+#define ATTACK(test) cmocka_unit_test_setup_teardown(test, attacker_begin, attacker_check)
 	const struct CMUnitTest tests[] = {
 		ATTACK(slots__of_garbage),
 		ATTACK(slots__at_the_edges),
@@ -854,10 +613,6 @@ main(int argc, char **argv)
 		ATTACK(descriptors__that_nobody_wants),
 		ATTACK(messages__of_garbage),
 		ATTACK(messages__out_of_turn),
-		ATTACK(connections__opened_and_closed_at_once),
-		ATTACK(connections__are_accepted_as_they_wait),
-		ATTACK(connections__beyond_what_a_user_may_have),
-		ATTACK(connections__of_two_users_leave_room_for_others),
 		ATTACK(client__that_never_reads),
 		ATTACK(bell__that_is_full_and_blocks),
 		ATTACK(bell__of_one_that_left_is_not_heard),
@@ -865,5 +620,5 @@ main(int argc, char **argv)
 
 	daemon_program = argc > 1 ? argv[1] : "uroced";
 	srandom(4791);
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, attacker_set_up, attacker_tear_down);
 }
