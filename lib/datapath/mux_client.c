@@ -23,7 +23,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,6 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include <rte_cycles.h>
 #include <rte_lcore.h>
 
 #include "datapath/clock.h"
@@ -42,13 +40,10 @@
 #include "datapath/qpn.h"
 #include "datapath/round.h"
 
-#define RETRY_MS 10 /* time between two attempts to connect */
-#define FULL_MS  1  /* time between two attempts while the queue of the listener is full */
 /* Time between attempts if uroced refused, or has been away for long. */
-#define SELDOM_MS        100
-#define NB_RETRIES       300 /* attempts after which uroced counts as away for long */
-#define REPLY_TIMEOUT_NS UINT64_C(5000000000) /* maximum time to wait for a reply */
-#define MESSAGES_MAX     64 /* messages that are handled before anything else is checked */
+#define SELDOM_MS    100
+#define NB_RETRIES   300 /* attempts after which uroced counts as away for long */
+#define MESSAGES_MAX 64  /* messages that are handled before anything else is checked */
 
 /* --- fork() ------------------------------------------------------------------------------------ */
 
@@ -132,24 +127,6 @@ unlink_client(struct uroce_mux_client *client)
 	pthread_mutex_unlock(&fork_lock);
 }
 
-/* --- requests to uroced ------------------------------------------------------------------------ */
-
-/* Log why the connection to uroced failed. */
-static void
-log_absence(const char *path, int err)
-{
-	if (err == -EACCES || err == -EPERM)
-		UROCE_LOG(ERR, port,
-			  "uroced: %s: no permission: allowed are those who may write to it, who "
-			  "are its owner and group (ls -l %s)",
-			  path, path);
-	else
-		UROCE_LOG(ERR, port,
-			  "uroced: %s: %s: allowed is the socket of a uroced that runs "
-			  "(socket=PATH)",
-			  path, strerror(-err));
-}
-
 /* Log a refusal, once for each attachment. */
 static void
 log_refusal(struct uroce_mux_client *client, const char *why)
@@ -159,160 +136,7 @@ log_refusal(struct uroce_mux_client *client, const char *why)
 	client->is_refused = true;
 }
 
-static int
-send_hello(int fd)
-{
-	union uroce_mux_message message = { .hello = { .type = UROCE_MUX_HELLO,
-						       .version = UROCE_MUX_VERSION } };
-
-	return uroce_mux_send(fd, &message, -1);
-}
-
-static void
-format_refusal(const union uroce_mux_message *message, char why[256])
-{
-	const size_t room = sizeof(message->refused.why);
-
-	memcpy(why, message->refused.why, room);
-	why[room - 1] = '\0';
-}
-
-/*
- * Wait for a message, for other work of the connection's thread, or for a time.
- * @param ms  maximum time; -1: no limit
- */
-static void
-wait_for_message(int fd, int intr_call_fd, int ms)
-{
-	struct pollfd fds[] = { { fd, POLLIN, 0 }, { intr_call_fd, POLLIN, 0 } };
-	eventfd_t nothing;
-
-	if (poll(fds, RTE_DIM(fds), ms) <= 0)
-		return;
-	if ((fds[0].revents | fds[1].revents) & POLLNVAL)
-		/* The process has closed a descriptor, so that poll() returns at once. */
-		rte_delay_us_sleep(RETRY_MS * 1000);
-	else if (fds[1].revents)
-		(void)eventfd_read(intr_call_fd, &nothing);
-}
-
-/*
- * Receive uroced's reply to HELLO.
- * @return 0, or -errno
- */
-static int
-recv_host(int fd, union uroce_mux_message *message)
-{
-	const time_t end = time(NULL) + (time_t)(REPLY_TIMEOUT_NS / 1000000000);
-	int ret = send_hello(fd), other = -1;
-
-	if (ret == 0)
-		ret = -EAGAIN;
-	while (ret == -EAGAIN && time(NULL) <= end) {
-		ret = uroce_mux_receive(fd, message, &other);
-		if (ret == -EAGAIN)
-			wait_for_message(fd, -1, 1000);
-	}
-	close_fd(&other);
-	if (ret == 1 && message->type == UROCE_MUX_HOST &&
-	    message->this_host.version == UROCE_MUX_VERSION)
-		return 0;
-	if (ret == 1 && message->type == UROCE_MUX_REFUSED)
-		return message->refused.error > 0 ? -message->refused.error : -EPERM;
-	return ret == 1 ? -EPROTO : ret == 0 ? -ECONNRESET : ret == -EAGAIN ? -ETIMEDOUT : ret;
-}
-
-/*
- * Wait if the queue of the listener is full. Other clients may fill it with connections that they open and close.
- * @return whether to try again
- */
-static bool
-await_room(int ret, time_t end)
-{
-	if (ret != -EAGAIN || time(NULL) > end)
-		return false;
-	rte_delay_us_sleep(FULL_MS * 1000);
-	return true;
-}
-
-/*
- * Connect, and receive the message HOST.
- * @return the connection, or -errno
- */
-static int
-connect_host(const char *path, union uroce_mux_message *message)
-{
-	const time_t end = time(NULL) + (time_t)(REPLY_TIMEOUT_NS / 1000000000);
-	int fd, ret;
-
-	do {
-		fd = uroce_mux_connect(path);
-	} while (await_room(fd, end));
-	ret = fd < 0 ? fd : recv_host(fd, message);
-	if (ret == 0)
-		return fd;
-	close_fd(&fd);
-	return ret;
-}
-
-int
-uroce_mux_client_call(const char *path, struct uroce_mux_host *host)
-{
-	union uroce_mux_message message = { .type = 0 };
-	const int fd = connect_host(path, &message);
-
-	if (fd >= 0)
-		*host = message.this_host.host;
-	return fd;
-}
-
-int
-uroce_mux_client_query_host(const char *path, struct uroce_mux_host *host)
-{
-	union uroce_mux_message message = { .type = 0 };
-	int fd = connect_host(path, &message);
-	char why[256];
-
-	if (fd >= 0) {
-		*host = message.this_host.host;
-		close_fd(&fd);
-		return 0;
-	}
-	if (message.type == UROCE_MUX_REFUSED) {
-		format_refusal(&message, why);
-		UROCE_LOG(ERR, port, "%s: refused: %s", path, why);
-	} else {
-		log_absence(path, fd);
-	}
-	return fd;
-}
-
 /* --- uroced's host ----------------------------------------------------------------------------- */
-
-int
-uroce_mux_client_addrs(const struct uroce_mux_host *host,
-		       struct uroce_addr addr[UROCE_MUX_ADDRS_MAX])
-{
-	const uint32_t nb = RTE_MIN(host->nb_addr, UROCE_MUX_ADDRS_MAX);
-
-	static_assert(UROCE_MUX_ADDRS_MAX == UROCE_GIDS_MAX, "all fit");
-	for (uint32_t i = 0; i < nb; i++) {
-		memcpy(addr[i].ip, host->addr[i].ip, sizeof(addr[i].ip));
-		addr[i].prefix_len = (uint8_t)RTE_MIN(host->addr[i].prefix_len, 128);
-	}
-	return (int)nb;
-}
-
-void
-uroce_mux_client_adopt(struct uroce_dev_conf *conf, const struct uroce_mux_host *host)
-{
-	memcpy(conf->gw4, host->gw4, sizeof(conf->gw4));
-	memcpy(conf->gw6, host->gw6, sizeof(conf->gw6));
-	conf->has_vlan = host->has_vlan;
-	conf->vlan_tci = host->vlan_tci;
-	if (conf->path_mtu == 0)
-		conf->path_mtu = host->path_mtu;
-}
 
 void
 uroce_mux_client_host(struct uroce_mux_client *client, struct uroce_mux_host *host)
@@ -420,7 +244,7 @@ recv_refused(struct uroce_mux_client *client)
 	const int error = client->message.refused.error;
 	char why[256];
 
-	format_refusal(&client->message, why);
+	uroce_mux_client_format_refusal(&client->message, why);
 	log_refusal(client, why);
 	return error > 0 && error < 4096 ? -error : -EPERM;
 }
@@ -459,13 +283,13 @@ handle_message(struct uroce_mux_client *client)
 static int
 await_message(struct uroce_mux_client *client, enum uroce_mux_type type)
 {
-	const uint64_t end_ns = uroce_clock_ns() + REPLY_TIMEOUT_NS;
+	const uint64_t end_ns = uroce_clock_ns() + UROCE_MUX_CLIENT_REPLY_NS;
 
 	while (!atomic_load(&client->is_stopping) && uroce_clock_ns() < end_ns) {
 		int ret = recv_message(client);
 
 		if (ret == -EAGAIN) {
-			wait_for_message(client->fd, client->work_fd, 1000);
+			uroce_mux_client_wait(client->fd, client->work_fd, 1000);
 			continue;
 		}
 		if (ret > 0)
@@ -596,13 +420,13 @@ try_to_connect(struct uroce_mux_client *client)
 static int
 connect_mux(struct uroce_mux_client *client)
 {
-	const time_t end = time(NULL) + (time_t)(REPLY_TIMEOUT_NS / 1000000000);
+	const time_t end = time(NULL) + (time_t)(UROCE_MUX_CLIENT_REPLY_NS / 1000000000);
 	int fd;
 
 	do {
 		fd = try_to_connect(client);
-	} while (!atomic_load(&client->is_stopping) && await_room(fd, end));
-	return fd < 0 ? fd : send_hello(fd);
+	} while (!atomic_load(&client->is_stopping) && uroce_mux_client_await_room(fd, end));
+	return fd < 0 ? fd : uroce_mux_client_send_hello(fd);
 }
 
 static int
@@ -689,7 +513,7 @@ serve_connection(struct uroce_mux_client *client)
 		if (ret == -EAGAIN || ++nb % MESSAGES_MAX == 0) {
 			if (atomic_load(&client->is_broken))
 				return -EPROTO;
-			wait_for_message(client->fd, client->work_fd, -1);
+			uroce_mux_client_wait(client->fd, client->work_fd, -1);
 		}
 	}
 	return 0;
@@ -723,9 +547,10 @@ run_mux_thread(void *arg)
 		 */
 		(void)prepare_shm(client);
 		nb_tries++;
-		wait_for_message(-1, client->work_fd,
-				 client->is_refused || nb_tries > NB_RETRIES ? SELDOM_MS
-									     : RETRY_MS);
+		uroce_mux_client_wait(-1, client->work_fd,
+				      client->is_refused || nb_tries > NB_RETRIES
+					      ? SELDOM_MS
+					      : UROCE_MUX_CLIENT_RETRY_MS);
 	}
 }
 
@@ -827,7 +652,7 @@ uroce_mux_client_open(struct uroce_port *port, const struct uroce_dev_conf *conf
 		return 0;
 	}
 	if (!client->is_refused)
-		log_absence(client->path, ret);
+		uroce_mux_client_log_absence(client->path, ret);
 	uroce_mux_client_close(client);
 	return ret;
 }

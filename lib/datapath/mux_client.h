@@ -9,6 +9,7 @@
  * each worker.
  *
  *	mux_client.c          the connection to uroced; a thread handles it while the device is up
+ *	mux_client_query.c    requests to uroced that need no client
  *	mux_client_burst.c    receive and transmit, by the thread that drives the worker
  *	mux_client_lease.c    the QPNs that uroced leases to this client
  *	mux_client_binding.c  the peers of the QPs
@@ -23,6 +24,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 #include <rte_mbuf.h>
 
 #include "datapath/conf.h"
@@ -33,6 +35,12 @@
 
 /** Number of slots of an SPSC ring. */
 #define UROCE_MUX_CLIENT_SLOTS 1024u
+
+/** Time between two attempts to connect, in milliseconds. */
+#define UROCE_MUX_CLIENT_RETRY_MS 10
+
+/** Maximum time to wait for a reply of uroced, in nanoseconds. */
+#define UROCE_MUX_CLIENT_REPLY_NS UINT64_C(5000000000)
 
 struct uroce_dev;
 struct uroce_port;
@@ -106,7 +114,7 @@ struct uroce_mux_client {
 	union uroce_mux_message message;
 };
 
-/* Functions of mux_client.c. */
+/* Functions of mux_client_query.c. */
 
 /**
  * Query the host of uroced, over a connection of its own.
@@ -130,6 +138,31 @@ void uroce_mux_client_adopt(struct uroce_dev_conf *conf, const struct uroce_mux_
  */
 int uroce_mux_client_addrs(const struct uroce_mux_host *host,
 			   struct uroce_addr addr[UROCE_MUX_ADDRS_MAX]);
+
+/** Log why the connection to uroced failed. @param err  negative errno */
+void uroce_mux_client_log_absence(const char *path, int err);
+
+/** Send HELLO. @return 0, or -errno */
+int uroce_mux_client_send_hello(int fd);
+
+/** Copy the reason of a refusal, as a string. */
+void uroce_mux_client_format_refusal(const union uroce_mux_message *message, char why[256]);
+
+/**
+ * Wait for a message, for other work of the connection's thread, or for a time.
+ * @param ms  maximum time; -1: no limit
+ */
+void uroce_mux_client_wait(int fd, int work_fd, int ms);
+
+/**
+ * Wait if the queue of the listener is full (-EAGAIN). Other clients may fill it with connections
+ * that they open and close.
+ * @param end  the time at which no further attempt is made
+ * @return whether to try again
+ */
+bool uroce_mux_client_await_room(int ret, time_t end);
+
+/* Functions of mux_client.c. */
 
 /**
  * Attach a port to uroced, with a pair of rings for each of its queues.
