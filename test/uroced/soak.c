@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Hostile clients of uroced beside good ones, for a while.
+ * A soak of uroced: hostile clients and good clients use it at the same time.
  *
  *     soak [--judge-time] UROCED [SECONDS [SEED]]
  *
- * Eight good clients are in four pairs, each pair of a user of its own: RC QPs of liburoce, whose messages are verified byte by
- * byte. They attach and leave, again and again; at first alone, then beside 20 hostile clients of three users, who draw
- * attacks at random. Hostile processes are nice: which program has how much of a CPU is the kernel's matter, and uroced's is what it
- * does with its own share.
+ * Eight good clients are in four pairs. Each pair is of a user of its own. The two clients of a pair have
+ * connected RC QPs of liburoce, and check each byte of their messages. They attach and leave repeatedly:
+ * first alone, then beside 20 hostile clients of three users, which choose attacks at random. Hostile
+ * processes have a lower CPU priority, because the kernel and not uroced divides the CPU among processes.
  *
- * Judged is that no good client lost a message or received a wrong byte, that each one attached, that uroced lives, and
- * that it holds at the end what it held before. A long run judges its memory and descriptors on the way as well. How long
- * good clients took to attach, and what they had of what they asked for, depends on the machine: it is told, and judged
- * with --judge-time. SIGINT ends it early. The output is TAP. Needs root.
+ * The soak checks that no good client lost a message or received a wrong byte, that each good client
+ * attached, that uroced runs, and that uroced has as many resources at the end as before. A long run also
+ * checks memory and descriptors during the run. The time to attach and the throughput of good clients
+ * depend on the machine. They are printed, and checked only with --judge-time. SIGINT ends the soak early.
+ * The output is TAP. The soak needs root.
  */
 
 #include "soak.h"
@@ -43,28 +44,28 @@
 
 #define GOOD_UID     65520
 #define HOSTILE_UID  65530
-#define NB_USERS     3u /* hostile ones */
+#define NB_USERS     3u /* users of the hostile clients */
 #define HOSTILE_NICE 10
-#define PATIENCE_S   60    /* only what hangs takes as long */
-#define LONG_S       120   /* from here on what is seen on the way is judged */
-#define KIB_SPARE    4096u /* what an allocator may keep */
-#define FDS_SPARE    64u   /* by how much attacks at one time differ from those at another */
-#define ATTACH_MS    100   /* with --judge-time: to wait to attach, at most */
-#define SHARE_MIN    80    /* with --judge-time: percent of what it asked for */
+#define PATIENCE_S   60    /* timeout that only a hang reaches */
+#define LONG_S       120   /* a run of this length or more checks the samples, too */
+#define KIB_SPARE    4096u /* memory that an allocator may keep */
+#define FDS_SPARE    64u   /* variation of descriptors caused by the choice of attacks */
+#define ATTACH_MS    100   /* maximum wait of an attach, with --judge-time */
+#define SHARE_MIN    80    /* minimum percentage of the offered messages, with --judge-time */
 #define SAMPLES_MAX  (1u << 17)
 
-/* What uroced and its readers hold at a moment. */
+/* A sample of the resources of uroced and of its readers. */
 struct sample {
 	uint32_t nb_fds, nb_threads, nb_readers;
 	uint32_t own_kib, readers_kib; /* private memory */
-	uint32_t shared_kib;           /* areas, which are their clients' */
+	uint32_t shared_kib;           /* shared memory of the clients */
 };
 
 struct run {
-	pid_t pid; /* of the process that clears away */
+	pid_t pid; /* the process that removes the files at the end */
 	struct daemon daemon;
-	struct soak *soak;                            /* shared by all */
-	pid_t good[SOAK_GOOD], hostile[SOAK_HOSTILE]; /* 0: has ended */
+	struct soak *soak;                            /* shared by all processes of the soak */
+	pid_t good[SOAK_GOOD], hostile[SOAK_HOSTILE]; /* processes; 0: it has ended */
 	struct sample before, after;
 	struct sample samples[SAMPLES_MAX];
 	unsigned nb_samples;
@@ -93,7 +94,7 @@ tell(bool is_good, const char *format, ...)
 
 /* --- what uroced holds --------------------------------------------------------------------------- */
 
-/* A reader is a child of the process that uroced forked first of all. */
+/* Whether a process is a reader: a child of the first process that uroced forked. */
 static unsigned
 list_children(pid_t pid, pid_t *children, unsigned room)
 {
@@ -147,7 +148,7 @@ is_back(const struct sample *now, const struct sample *before)
 	       now->shared_kib <= before->shared_kib + KIB_SPARE;
 }
 
-/* When all clients have left: to unmap areas, and to end readers that are stuck, takes a moment. */
+/* Sample the resources after all clients have left. Unmapping of memory and the end of hung readers take some time. */
 static struct sample
 settle(const struct run *run)
 {
@@ -178,7 +179,7 @@ note_signal(int number)
 	is_interrupted = 1;
 }
 
-/* What uroced and EAL say goes to a file of the folder; only what the judges say is TAP. */
+/* Redirect the output of uroced and EAL to a file. Standard output is TAP only. */
 static void
 start_uroced(struct run *run)
 {
@@ -201,7 +202,7 @@ start_uroced(struct run *run)
 	assert_int_equal(chmod(run->daemon.socket, 0666), 0);
 }
 
-/* Who answers is there. */
+/* Wait until all threads of uroced run: one serves a client first, one replies to telemetry. */
 static void
 wait_for_threads(const struct daemon *daemon)
 {
@@ -211,10 +212,10 @@ wait_for_threads(const struct daemon *daemon)
 	peer_close(&peer);
 	while (daemon_ask(daemon, "/uroced/host", "clients") > 0)
 		(void)usleep(1000);
-	(void)usleep(200000); /* the thread that answers that ends */
+	(void)usleep(200000); /* the telemetry thread of this connection ends */
 }
 
-/* What EAL needs, of the user alone. */
+/* Create the user's runtime folder for EAL. */
 static void
 make_runtime_folder(const struct run *run, uid_t uid)
 {
@@ -263,7 +264,7 @@ start_hostile(struct run *run, unsigned seed)
 	}
 }
 
-/* @return whether it runs */
+/* @return whether the process runs */
 static bool
 look_at_child(struct run *run, pid_t *pid)
 {
@@ -278,7 +279,7 @@ look_at_child(struct run *run, pid_t *pid)
 	return false;
 }
 
-/* @return how many run */
+/* @return number of processes that run */
 static unsigned
 look_at_children(struct run *run)
 {
@@ -300,7 +301,7 @@ uroced_lives(const struct run *run)
 	       info.si_pid == 0;
 }
 
-/* Until the time is over, or something fails. */
+/* Take a sample each second until the time is over or a process fails. */
 static void
 watch(struct run *run, unsigned seconds)
 {
@@ -348,7 +349,7 @@ struct spread {
 	double median, most_of_100, worst; /* ms */
 };
 
-/* Of all good clients. @param offset  of the number in struct soak_attach */
+/* Compute the spread of a time over all attaches of good clients. @param offset of the field in struct soak_attach */
 static struct spread
 spread_of(const struct soak *soak, enum soak_phase phase, size_t offset)
 {
@@ -369,7 +370,7 @@ spread_of(const struct soak *soak, enum soak_phase phase, size_t offset)
 				us[nb - 1] / 1e3 };
 }
 
-/* @return the longest that a good client waited for others, which is neither its own work nor its turn on a CPU */
+/* @return the longest time in ms that an attach slept, waiting for other processes */
 static double
 judge_attaches(const struct soak *soak, enum soak_phase phase, const char *beside)
 {
@@ -384,7 +385,7 @@ judge_attaches(const struct soak *soak, enum soak_phase phase, const char *besid
 	return asleep.worst;
 }
 
-/* @return the least that a good client had of what it asked for, in percent */
+/* @return the smallest percentage of its offered messages that a good client completed */
 static unsigned
 judge_messages(const struct soak *soak, enum soak_phase phase, const char *beside)
 {
@@ -407,7 +408,7 @@ judge_messages(const struct soak *soak, enum soak_phase phase, const char *besid
 	return least;
 }
 
-/* Median of a number of a fifth of the samples, the first or the last one behind a tenth. */
+/* The median of a field over a fifth of the samples: the early or the late ones. The first tenth is skipped. */
 static uint32_t
 median_of(const struct run *run, bool is_late, size_t offset)
 {
@@ -498,7 +499,7 @@ judge_good(const struct run *run, bool has_time)
 	     SHARE_MIN, least);
 }
 
-/* Sanitizers keep much for themselves, and say what is not freed when it ends. */
+/* Sanitizers keep freed memory, and report leaks themselves at the end. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED true
 #elif defined(__has_feature)
@@ -538,7 +539,7 @@ tell_death(struct run *run)
 	tell(false, "uroced lives: status 0x%x", (unsigned)status);
 }
 
-/* The end of what it said. */
+/* Print the end of the output of uroced. */
 static void
 tell_log(const struct run *run)
 {
@@ -554,7 +555,7 @@ tell_log(const struct run *run)
 
 static struct run run;
 
-/* However this process ends. */
+/* Remove the folder, however this process ends. */
 static void
 clean_up(void)
 {

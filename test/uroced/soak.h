@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The soak of uroced: processes that attack it, processes that use it, and what they say in memory that all share. The
- * process that made them judges that memory.
+ * The soak of uroced: hostile processes, good processes, and the memory in which they report their
+ * results. The process that started them checks the results.
  */
 
 #include <stdatomic.h>
@@ -13,61 +13,62 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** Good clients, which are in pairs, and hostile ones. */
+/** Number of good clients, which are in pairs, and of hostile clients. */
 #define SOAK_GOOD     8u
 #define SOAK_HOSTILE  20u
-#define SOAK_ATTACKS  32u /* kinds of attacks at most */
+#define SOAK_ATTACKS  32u /* maximum number of kinds of attacks */
 #define SOAK_ATTACHES 65536u
 
-/** What the parent says: good clients are alone, or beside attacks, or everybody ends. */
+/** The phase, set by the parent: good clients run alone, good and hostile clients run, all clients end. */
 enum soak_phase { SOAK_ALONE, SOAK_ATTACKED, SOAK_OVER };
 
-/** How long a good client took to attach, and how much of it its thread neither ran nor was ready to. */
+/** Duration of an attach, and the time in which its thread was asleep. */
 struct soak_attach {
 	uint32_t us, asleep_us;
 };
 
-/** What a good client did in a phase. */
+/** The results of a good client in a phase. */
 struct soak_tally {
-	uint64_t nb_due,
-		nb_done; /* messages of its own: that the clock asks for, and that were answered */
-	uint64_t nb_verified, nb_bytes; /* messages that it received or read, with each byte */
+	uint64_t nb_due, nb_done; /* own messages: due by the clock; confirmed by the peer */
+	uint64_t nb_verified,
+		nb_bytes; /* messages and bytes that the client received or read, and checked */
 	uint32_t nb_attaches;
 	struct soak_attach attach[SOAK_ATTACHES];
 };
 
-/** A good client's; the client writes. */
+/** The record of a good client, which alone writes it. */
 struct soak_good {
-	_Atomic uint32_t qpn, psn; /* of its connection; attackers know them */
+	_Atomic uint32_t qpn, psn; /* of the current connection; hostile clients use them */
 	struct soak_tally tally[SOAK_OVER];
-	char failure[160]; /* empty: none */
+	char failure[160]; /* reason of a failure; empty: none */
 };
 
-/** A hostile client's; the client writes. */
+/** The record of a hostile client, which alone writes it. */
 struct soak_hostile {
-	uint32_t nb[SOAK_ATTACKS]; /* attacks that have ended, by kind */
+	uint32_t nb[SOAK_ATTACKS]; /* completed attacks, by kind */
 };
 
 struct soak {
 	atomic_int phase;
-	const char *socket; /* of uroced */
+	const char *socket; /* path of the socket of uroced */
 	struct soak_good good[SOAK_GOOD];
 	struct soak_hostile hostile[SOAK_HOSTILE];
 };
 
-/** Give up root for good. The process ends with its parent. */
+/** Give up the privileges of root permanently. The process ends when its parent ends. */
 void soak_become(uid_t uid);
 
 /**
- * A good client: attach, exchange verified messages with the other one of the pair, leave, until it is over. Does not return.
- * @param peer  a socket of whole messages to the other one
+ * Run a good client: it attaches, exchanges checked messages with the other client of its pair, and leaves,
+ * until the soak is over. Does not return.
+ * @param peer  a socket that keeps message boundaries, to the other client of the pair
  */
 void soak_run_good(struct soak *soak, unsigned nth, int peer);
 
-/** A hostile client: attack after attack, drawn at random, until it is over. Does not return. */
+/** Run a hostile client: attacks chosen at random, until the soak is over. Does not return. */
 void soak_run_hostile(struct soak *soak, unsigned nth, unsigned seed);
 
-/** @return NULL: there are no more kinds */
+/** The name of a kind of attack. @return NULL: there are no more kinds */
 const char *soak_attack_name(unsigned kind);
 
 #endif /* TEST_UROCED_SOAK_H */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A hostile client of the soak: attack after attack, drawn at random.
+ * A hostile client of the soak: it runs attacks that it chooses at random, one after the other.
  *
- * Each attack is a process of its own. It ends when uroced refuses it, when its part is over, or after two seconds,
- * by SIGKILL: so a client also dies at any moment. Attackers know the numbers of the good clients' QPs.
+ * Each attack is a process of its own. It ends when uroced refuses it, when the attack is complete, or
+ * after two seconds by SIGKILL. So a client also dies at any moment. Attackers know the QPNs of the good
+ * clients.
  */
 
 #include "soak.h"
@@ -146,7 +147,7 @@ send_small_frames_to_itself(void)
 	send_for_ever();
 }
 
-/* Each frame is for a ring whose consumer says that it sleeps, and that reads no WAKE. */
+/* Send frames to a ring whose consumer reports that it sleeps, and reads no WAKE message. */
 static void
 send_to_rings_that_sleep(void)
 {
@@ -249,7 +250,7 @@ lease_and_release(void)
 	}
 }
 
-/* Show tokens of blocks that the client never had. */
+/* Attach with invented tokens of leases. */
 static void
 take_back_blocks_of_others(void)
 {
@@ -265,7 +266,7 @@ take_back_blocks_of_others(void)
 	}
 }
 
-/* A frame for a QP as its peer would send it, with a good ICRC. @return bytes */
+/* Build a frame as the peer of a QP would send it, with a valid ICRC. @return length in bytes */
 static uint16_t
 build_as_peer(uint32_t qpn, uint8_t opcode, uint32_t psn, const uint8_t *dmac)
 {
@@ -299,7 +300,7 @@ draw_good(void)
 	return &soak->good[(size_t)random() % SOAK_GOOD];
 }
 
-/* Requests, responses, ACKs and NAKs of RC, around where the connections of the good ones are. */
+/* Send forged RC requests, responses, ACKs and NAKs, with PSNs near those of the good connections. */
 static void
 forge_requests_of_good_ones(void)
 {
@@ -325,7 +326,7 @@ forge_requests_of_anybody(void)
 	}
 }
 
-/* These may come to a QP, which is not for datagrams. */
+/* Send datagrams to RC QPs, which must drop them. */
 static void
 send_datagrams_to_good_ones(void)
 {
@@ -348,7 +349,7 @@ send_to_groups(void)
 	}
 }
 
-/* Its other client takes nothing, so that uroced waits for that one at each frame. */
+/* Send frames to a client of this process that receives nothing, so that uroced waits at each frame. */
 static void
 send_to_one_who_takes_nothing(void)
 {
@@ -372,7 +373,7 @@ write_garbage_into_bindings(void)
 	}
 }
 
-/* Its headers are good and bad in turn, as fast as it goes. */
+/* Change the headers of a frame between valid and invalid while uroced reads it. */
 static void *
 flip(void *arg)
 {
@@ -380,8 +381,8 @@ flip(void *arg)
 
 	for (;;) {
 		atomic_fetch_xor((_Atomic uint8_t *)(at + 11), 0x40); /* MAC */
-		atomic_fetch_xor((_Atomic uint8_t *)(at + 29), 0x40); /* address */
-		atomic_fetch_xor((_Atomic uint8_t *)(at + 37), 0x40); /* port */
+		atomic_fetch_xor((_Atomic uint8_t *)(at + 29), 0x40); /* IP address */
+		atomic_fetch_xor((_Atomic uint8_t *)(at + 37), 0x40); /* UDP port */
 		atomic_fetch_xor((_Atomic uint8_t *)(at + 48), 0x40); /* QPN */
 	}
 	return NULL;
@@ -401,7 +402,7 @@ change_frames_meanwhile(void)
 	send_for_ever();
 }
 
-/* uroced writes what it is sent over the indexes. */
+/* Give the memory of the indexes as a receive buffer, so that uroced writes frames over the indexes. */
 static void
 name_rings_as_buffers(void)
 {
@@ -454,7 +455,7 @@ ask_and_never_read(void)
 		(void)uroce_mux_send(eve.socket, &hello, -1);
 }
 
-/* Rings without buffers. */
+/* Attach shared memory that has rings but no buffers. */
 static void
 open_empty(struct peer *peer, uint32_t nb_pairs)
 {
@@ -488,7 +489,7 @@ stay_idle_in_a_crowd(void)
 	(void)pause();
 }
 
-/* As many blocks as can be had, by as many clients as it takes. */
+/* Lease all blocks that the user may have, with many clients. */
 static void
 hoard_leases(void)
 {
@@ -513,7 +514,7 @@ truncate_the_area(void)
 	}
 }
 
-/* Nobody is there any more when the answer comes. */
+/* Send a request and leave before the reply. */
 static void
 leave_amid_attach(void)
 {
@@ -538,7 +539,7 @@ punch_on(void *arg)
 	return NULL;
 }
 
-/* Either uroced sees the hole, or the hole comes too late. */
+/* Punch a hole while uroced attaches the memory. uroced refuses it, or has sealed the memory before. */
 static void
 punch_holes_amid_attach(void)
 {
@@ -628,7 +629,7 @@ soak_attack_name(unsigned kind)
 	return kind < NB_ATTACKS ? attacks[kind].name : NULL;
 }
 
-/* What peer.c says of an attack that was refused is of no interest. */
+/* Discard the output of peer.c about a refused attack. */
 static void
 become_attack(unsigned kind)
 {
@@ -647,7 +648,7 @@ is_over(void)
 	return atomic_load(&soak->phase) == SOAK_OVER;
 }
 
-/* Until it ends, or is ended. */
+/* Run an attack until it ends or its time is over. */
 static void
 attack(unsigned kind)
 {

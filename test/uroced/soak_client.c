@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A good client of the soak: a program with a device of its own on uroced's port, whose RC QP is connected to that of
- * the other client of the pair. In each of its lives it attaches, sends messages at a pace which is far below its share, and leaves.
+ * A good client of the soak: a program with a device of its own on the port of uroced. Its RC QP is
+ * connected to the QP of the other client of its pair. In each lifetime it attaches, sends messages at a
+ * rate far below its share, and leaves.
  *
- * How it works: message n is n's alone in kind, length and bytes. It lies in slot n % NB_SLOTS of the sender until the
- * receiver has looked at each byte and has said so, by an empty SEND with the slot's number. SENDs land in the buffer of their receive,
- * WRITEs in the receiver's slot. The bytes of READs are the receiver's, and are looked at by the reader.
+ * The number of a message determines its kind, length and bytes. The message is in slot
+ * number % NB_SLOTS of the sender until the receiver has checked each byte. The receiver confirms this by an
+ * empty SEND with the number of the slot. SENDs are placed in the buffer of their receive request, and
+ * WRITEs in the slot of the receiver. The bytes of READs are those of the responder, and the requester
+ * checks them.
  */
 
 #include "soak.h"
@@ -30,32 +33,32 @@
 
 #define GID_INDEX  1 /* the address of uroced's port */
 #define NB_SLOTS   8u
-#define NB_RECVS   (2 * NB_SLOTS) /* messages, and what is said of them */
+#define NB_RECVS   (2 * NB_SLOTS) /* receive requests for messages and for confirmations */
 #define LEN_MAX    65536u
 #define PACE_US    2000u
-#define LIFE_MS    500u                 /* at least, and up to four times as much */
-#define PATIENCE_S 60                   /* only what hangs takes as long */
-#define SAID       UINT32_C(0x80000000) /* in immediate data: what was message `slot` has arrived */
+#define LIFE_MS    500u /* minimum lifetime of a client; the maximum is four times as long */
+#define PATIENCE_S 60   /* timeout that only a hang reaches */
+#define SAID       UINT32_C(0x80000000) /* in immediate data: the message of this slot was checked */
 
-/* Regions of the buffer: messages to send or to read into, WRITEs and SENDs from the peer, and what the peer reads. */
+/* Parts of the buffer: messages to send and destinations of READs, WRITEs of the peer, SENDs of the peer, sources for READs of the peer. */
 #define OUT(slot) ((slot)*LEN_MAX)
 #define IN(slot)  ((NB_SLOTS + (slot)) * LEN_MAX)
 #define RECV(i)   ((2 * NB_SLOTS + (i)) * LEN_MAX)
 #define FIXED     ((2 * NB_SLOTS + NB_RECVS) * LEN_MAX)
 #define BUF_LEN   (FIXED + LEN_MAX)
 
-/* What is still to come of a message before its slot is free. */
+/* Events that a message waits for before its slot is free. */
 enum { AWAITS_DONE = 1, AWAITS_SAID = 2 };
 
 enum kind { KIND_SEND, KIND_WRITE, KIND_READ, KIND_NB };
 
-/* The upper half of a wr_id. */
+/* The kind of a work request, in the upper half of its wr_id. */
 enum work { WORK_MESSAGE, WORK_SAID, WORK_RECV };
 
-/* How far an end of a life is: no message of its own is under way; nor anything that it said. */
+/* Progress of the end of a lifetime: all own messages are complete; all own confirmations are complete. */
 enum end { END_NONE, END_DONE, END_GONE };
 
-/* What the peer has to know. */
+/* The connection parameters that the peer needs. */
 struct card {
 	uint32_t qpn, psn, rkey, life_ms;
 	uint64_t addr;
@@ -71,11 +74,12 @@ struct life {
 	struct ibv_mr *mr;
 	struct ibv_qp *qp;
 	struct card mine, theirs;
-	uint32_t nb_sent, nb_seen; /* messages of ours; and of the peer's, READs left out */
-	uint8_t awaits[NB_SLOTS];  /* AWAITS_* of message slot[i] */
+	uint32_t nb_sent,
+		nb_seen; /* own messages sent; messages received from the peer, without READs */
+	uint8_t awaits[NB_SLOTS]; /* pending events (AWAITS_*) of the message of each slot */
 	uint32_t number[NB_SLOTS];
-	unsigned nb_pending; /* slots that are not free */
-	unsigned nb_saying;  /* that were posted, and are not done */
+	unsigned nb_pending; /* number of slots that are not free */
+	unsigned nb_saying;  /* confirmations that were posted and are not complete */
 	enum end mine_end, their_end;
 	uint64_t due_us, end_us;
 };
@@ -100,7 +104,7 @@ give_up(const char *format, ...)
 	_exit(1);
 }
 
-/* A call of ours that returns 0, or an error. */
+/* Check a call that returns 0 or an error. */
 static void
 expect(int ret, const char *what)
 {
@@ -124,7 +128,7 @@ now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Time in which this thread ran, or was ready to. */
+/* Time in which this thread ran or waited for a CPU. */
 static uint64_t
 runnable_us(void)
 {
@@ -160,7 +164,7 @@ mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* What message n of the QP is. */
+/* Determine kind, length and bytes of message n. */
 static uint64_t
 seed_of(uint32_t qpn, uint32_t number)
 {
@@ -173,7 +177,7 @@ kind_of(uint32_t qpn, uint32_t number)
 	return (enum kind)(seed_of(qpn, number) % KIND_NB);
 }
 
-/* A quarter is of a packet at most. */
+/* A quarter of the messages have one packet at most. */
 static uint32_t
 len_of(uint32_t qpn, uint32_t number)
 {
@@ -233,7 +237,7 @@ soak_become(uid_t uid)
 static void
 start_eal(void)
 {
-	/* no CPU is this one's alone */
+	/* other threads share the CPU */
 	char lcores[64];
 	char *argv[] = { "soak",          "--lcores", lcores, "--no-huge",      "--no-shconf",
 			 "--no-pci",      "-m",       "96",   "--no-telemetry", "--log-level",
@@ -253,7 +257,7 @@ start_eal(void)
 		give_up("EAL does not start");
 }
 
-/* From no device to a QP, which is what a program waits for. */
+/* Attach: create the device and the QP. The time that this takes is recorded. */
 static void
 attach(void)
 {
@@ -306,7 +310,7 @@ leave(void)
 
 /* --- the connection ------------------------------------------------------------------------------ */
 
-/* @return whether the peer said it; else it has ended, as it may when it is over */
+/* @return false: the peer has ended, which is allowed at the end of the soak */
 static bool
 hear_peer(void *bytes, size_t len)
 {
@@ -357,7 +361,7 @@ modify(const struct ibv_port_attr *port)
 		.dest_qp_num = life.theirs.qpn,
 		.rq_psn = life.theirs.psn,
 		.max_dest_rd_atomic = NB_SLOTS,
-		.min_rnr_timer = 12, /* 0.64 ms */
+		.min_rnr_timer = 12, /* code of 0.64 ms */
 		.ah_attr = { .is_global = 1,
 			     .port_num = 1,
 			     .grh = { .dgid = life.theirs.gid,
@@ -372,9 +376,9 @@ modify(const struct ibv_port_attr *port)
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS,
 		.sq_psn = life.mine.psn,
-		.timeout = 18, /* 1.07 s */
+		.timeout = 18, /* code of 1.07 s */
 		.retry_cnt = 7,
-		.rnr_retry = 7, /* for ever */
+		.rnr_retry = 7, /* no limit */
 		.max_rd_atomic = NB_SLOTS,
 	};
 	expect(uroce_modify_qp(life.qp, &attr,
@@ -383,7 +387,7 @@ modify(const struct ibv_port_attr *port)
 	       "to RTS");
 }
 
-/* @return whether there is a connection: the peer may have seen that it is over */
+/* @return false: the peer did not connect, because the soak is over */
 static bool
 join(void)
 {
@@ -454,7 +458,7 @@ send_message(void)
 		  kind == KIND_READ ? FIXED : IN(slot));
 }
 
-/* What is awaited for a slot has come. */
+/* Note that an event of a slot has arrived. */
 static void
 advance_slot(uint32_t slot, uint8_t what)
 {
@@ -478,7 +482,7 @@ finish_message(uint32_t slot)
 		       "a READ");
 }
 
-/* Messages come in their order, each once. */
+/* Check a message of the peer. Messages arrive in order, each once. */
 static void
 take_message(const struct ibv_wc *wc)
 {
@@ -525,7 +529,7 @@ take_completion(const struct ibv_wc *wc)
 	}
 }
 
-/* @return whether there was any */
+/* @return whether there was a completion */
 static bool
 take_completions(void)
 {
@@ -539,7 +543,7 @@ take_completions(void)
 	return nb > 0;
 }
 
-/* Those that are due. What cannot be sent in its turn, for want of a slot, is not sent later. */
+/* Send the messages that are due. A message that finds no free slot is skipped. */
 static void
 send_due(void)
 {
@@ -570,7 +574,7 @@ hear_end(void)
 		give_up("the peer is gone");
 }
 
-/* Until something comes, or a message is due. */
+/* Sleep until a completion arrives or a message is due. */
 static void
 sleep_a_while(uint64_t until_us)
 {
@@ -589,7 +593,7 @@ sleep_a_while(uint64_t until_us)
 		hear_end();
 }
 
-/* What the peer says now is of its next life. */
+/* Whether both clients have ended this lifetime. Later messages of the peer belong to its next one. */
 static bool
 has_ended(void)
 {
@@ -602,7 +606,7 @@ exchange(void)
 	const uint64_t began_us = now_us();
 	const uint64_t late_us = began_us + PATIENCE_S * UINT64_C(1000000);
 
-	/* the first of a pair says how long */
+	/* the first client of a pair determines the lifetime */
 	life.end_us = began_us +
 		      UINT64_C(1000) * (self_nth % 2 ? life.theirs.life_ms : life.mine.life_ms);
 	life.due_us = began_us;
