@@ -24,6 +24,7 @@
 #define NB_CLIENTS 2
 #define NB_SLOTS   64u
 #define LEASES_OF  16u /* remembered leases of a client */
+#define FILE_MAX   (UINT64_C(16) << 20)
 
 static struct control control;
 static struct host host;
@@ -243,7 +244,9 @@ make_file(struct bytes *in, const struct uroce_shm_layout *plan)
 		return -1;
 	if ((bits & 0xc0) == 0x80)
 		return open(bits & 1 ? "/dev/null" : "/", O_RDONLY | O_CLOEXEC);
-	if ((bits & 0xc0) == 0 && uroce_shm_create(&area, plan, &fd) == 0) {
+	/* a longer file would take the memory of the whole machine */
+	if ((bits & 0xc0) == 0 && plan->size <= FILE_MAX &&
+	    uroce_shm_create(&area, plan, &fd) == 0) {
 		if (bits & 0x20) /* fill the indexes of the rings with invalid values */
 			memset(area.mem, bits, 256);
 		if (bits & 0x10)
