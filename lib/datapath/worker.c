@@ -93,10 +93,12 @@ fail_overrun(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uint32_t 
 }
 
 /*
- * Events that report that all requests have completed. A program that polls after such an event
- * must find all completions.
+ * Events that report that all requests have completed, or that a CQ is overrun. A program that polls
+ * after such an event must find all completions and the overrun.
  */
-#define LAST_EVENTS (UROCE_QPC_SQ_DRAINED | UROCE_QPC_LAST_WQE)
+#define PUBLISHED_EVENTS                                                                           \
+	(UROCE_QPC_SQ_DRAINED | UROCE_QPC_LAST_WQE | UROCE_QPC_SEND_CQ_OVERRUN |                   \
+	 UROCE_QPC_RECV_CQ_OVERRUN)
 
 static void
 take_events(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
@@ -104,7 +106,7 @@ take_events(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	const uint32_t events = wqp->qpc.events;
 
 	wqp->qpc.events = 0;
-	if (events & LAST_EVENTS)
+	if (events & PUBLISHED_EVENTS)
 		uroce_publish_now(worker);
 	if (events & UROCE_QPC_RECV_CQ_OVERRUN && wqp->qpc.srqs)
 		raise_srq_events(worker, wqp);

@@ -7,6 +7,7 @@
 
 #include "rig.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -29,8 +30,10 @@ setup_devices(void **state)
 	return 0;
 }
 
-static bool is_full;   /* the port of b accepts no frames */
-static bool has_acked; /* an ACK to qp_a was transmitted */
+static bool is_full;              /* the port of b accepts no frames */
+static bool has_acked;            /* an ACK to qp_a was transmitted */
+static int overrun_polled[2];     /* results of two polls after the event of an overrun */
+static void (*on_transmit)(void); /* called when b transmits; NULL: nothing is called */
 
 static bool
 is_ack_to_a(const struct rte_mbuf *frame)
@@ -50,6 +53,8 @@ carry(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void
 	(void)arg;
 	if (is_full)
 		return 0;
+	if (on_transmit)
+		on_transmit();
 	for (unsigned i = 0; i < nb; i++)
 		has_acked |= is_ack_to_a(frames[i]);
 	return nb;
@@ -69,6 +74,7 @@ setup(void **state)
 	atomic_store(&notify_b.nb_events, 0);
 	qp_b->rcq.cookie = &notify_b;
 	is_full = has_acked = false;
+	on_transmit = NULL;
 	carrying = rte_eth_add_tx_callback(dev_b->port->id, 0, carry, NULL);
 	assert_non_null(carrying);
 	return 0;
@@ -199,6 +205,44 @@ publish__waits_until_an_embedder_has_the_ack(void **state)
 	assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 }
 
+/* Polls qp_b's CQ as soon as an event reports an overrun. Called when b transmits. */
+static void
+poll_overrun(void)
+{
+	struct uroce_dev_event event;
+	struct ibv_wc wc;
+
+	if (!uroce_event_pop(dev_b->events, &event) || event.type != IBV_EVENT_CQ_ERR)
+		return;
+	for (unsigned i = 0; i < RTE_DIM(overrun_polled); i++)
+		overrun_polled[i] = uroce_cq_poll(&qp_b->rcq, 1, &wc);
+}
+
+static void
+overrun__is_found_by_a_program_that_saw_its_event(void **state)
+{
+	static _Alignas(64) struct uroce_cqe mem[1];
+	struct rig_qp *to = rig_qp(dev_a, 0, IBV_QPT_RC), *from = rig_qp(dev_b, 0, IBV_QPT_RC);
+
+	(void)state;
+	assert_true(uroce_cq_memsize(1) <= sizeof(mem));
+	uroce_cq_init(&qp_b->rcq, mem, 1);
+	rig_connect(to, from, 1);
+	rig_connect(from, to, 1);
+	on_transmit = poll_overrun;
+	send_one(1);
+	send_one(2);
+	/* a QP that has nothing to do with the overrun makes b transmit */
+	rig_post_send(from, IBV_WR_RDMA_WRITE, 3, 0, 64, to, 0);
+	rig_drive(dev_b);
+	assert_int_equal(overrun_polled[0], 1);
+	assert_int_equal(overrun_polled[1], -EOVERFLOW);
+	on_transmit = NULL;
+	assert_int_equal(rig_await(&from->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
+	rig_qp_free(to);
+	rig_qp_free(from);
+}
+
 int
 main(void)
 {
@@ -210,6 +254,8 @@ main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(publish__waits_until_an_embedder_has_the_ack, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(overrun__is_found_by_a_program_that_saw_its_event,
+						setup, teardown),
 	};
 
 	return rig_init() ? cmocka_run_group_tests(tests, setup_devices, rig_teardown) : 77;
