@@ -18,23 +18,14 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "attacker.h"
 #include "wire/hdr.h"
+#include "now_ms.h"
 
 static uint8_t frame[UROCE_SHM_FRAME_MAX];
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static uint64_t
 draw(void)

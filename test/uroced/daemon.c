@@ -22,8 +22,11 @@
 #include <cmocka.h>
 
 #include "mux/message.h"
+#include "now_ms.h"
 
-#define START_MS 30000
+#define PATIENCE_MS 60000 /* a thread that does not sleep for so long spins */
+
+#define START_MS    30000
 
 const char *daemon_program;
 
@@ -289,40 +292,6 @@ daemon_kib(const struct daemon *daemon, const char *field)
 	return (unsigned)kib;
 }
 
-uint64_t
-daemon_nb_faults(const struct daemon *daemon, const char *thread)
-{
-	char path[64 + 256], name[32];
-	unsigned long long nb = 0, one;
-	struct dirent *entry;
-	bool is_found = false;
-	DIR *dir;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", daemon->pid);
-	dir = opendir(path);
-	assert_non_null(dir);
-	while ((entry = readdir(dir))) {
-		FILE *file;
-
-		(void)snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", daemon->pid,
-			       entry->d_name);
-		file = entry->d_name[0] != '.' ? fopen(path, "re") : NULL;
-		if (file &&
-		    fscanf(file, "%*d (%31[^)]) %*c %*d %*d %*d %*d %*d %*u %llu", name, &one) ==
-			    2 &&
-		    strcmp(name, thread) == 0) {
-			is_found = true;
-			nb += one;
-		}
-		if (file)
-			(void)fclose(file);
-	}
-	(void)closedir(dir);
-	if (!is_found)
-		fail_msg("it has no thread %s", thread);
-	return nb;
-}
-
 unsigned
 daemon_nb_watched(const struct daemon *daemon)
 {
@@ -349,11 +318,14 @@ daemon_nb_watched(const struct daemon *daemon)
 	return nb;
 }
 
-uint64_t
-daemon_cpu_ns(const struct daemon *daemon)
+/* --- threads of uroced --------------------------------------------------------------------------- */
+
+/* Call `read` with /proc/PID/task/TID/`name` of each thread of uroced. */
+static void
+for_each_thread(const struct daemon *daemon, const char *name, void (*read)(FILE *file, void *arg),
+		void *arg)
 {
 	char path[64 + 256];
-	uint64_t ns = 0;
 	struct dirent *entry;
 	DIR *dir;
 
@@ -361,17 +333,126 @@ daemon_cpu_ns(const struct daemon *daemon)
 	dir = opendir(path);
 	assert_non_null(dir);
 	while ((entry = readdir(dir))) {
-		unsigned long long one;
 		FILE *file;
 
-		(void)snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", daemon->pid,
-			       entry->d_name);
+		(void)snprintf(path, sizeof(path), "/proc/%d/task/%s/%s", daemon->pid,
+			       entry->d_name, name);
 		file = entry->d_name[0] != '.' ? fopen(path, "re") : NULL;
-		if (file && fscanf(file, "%llu", &one) == 1)
-			ns += one;
-		if (file)
-			(void)fclose(file);
+		if (!file)
+			continue;
+		read(file, arg);
+		(void)fclose(file);
 	}
 	(void)closedir(dir);
+}
+
+struct faults {
+	const char *thread;
+	bool is_found;
+	uint64_t nb;
+};
+
+static void
+add_faults(FILE *file, void *arg)
+{
+	struct faults *faults = arg;
+	unsigned long long one;
+	char name[32];
+
+	if (fscanf(file, "%*d (%31[^)]) %*c %*d %*d %*d %*d %*d %*u %llu", name, &one) != 2 ||
+	    strcmp(name, faults->thread) != 0)
+		return;
+	faults->is_found = true;
+	faults->nb += one;
+}
+
+uint64_t
+daemon_nb_faults(const struct daemon *daemon, const char *thread)
+{
+	struct faults faults = { .thread = thread };
+
+	for_each_thread(daemon, "stat", add_faults, &faults);
+	if (!faults.is_found)
+		fail_msg("it has no thread %s", thread);
+	return faults.nb;
+}
+
+static void
+add_cpu_time(FILE *file, void *arg)
+{
+	unsigned long long one;
+
+	if (fscanf(file, "%llu", &one) == 1)
+		*(uint64_t *)arg += one;
+}
+
+uint64_t
+daemon_cpu_ns(const struct daemon *daemon)
+{
+	uint64_t ns = 0;
+
+	for_each_thread(daemon, "schedstat", add_cpu_time, &ns);
 	return ns;
+}
+
+static void
+add_sleeps(FILE *file, void *arg)
+{
+	char line[128];
+	unsigned long one;
+
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "voluntary_ctxt_switches: %lu", &one) == 1)
+			*(uint64_t *)arg += one;
+	}
+}
+
+static uint64_t
+nb_sleeps(const struct daemon *daemon)
+{
+	uint64_t nb = 0;
+
+	for_each_thread(daemon, "status", add_sleeps, &nb);
+	return nb;
+}
+
+static void
+count_awake(FILE *file, void *arg)
+{
+	char state;
+
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && state != 'S')
+		++*(unsigned *)arg;
+}
+
+static void
+await_sleep(const struct daemon *daemon)
+{
+	const uint64_t until_ms = now_ms() + PATIENCE_MS;
+	unsigned nb_awake;
+
+	do {
+		if (now_ms() > until_ms)
+			fail_msg("a thread of uroced does not sleep");
+		(void)usleep(1000);
+		nb_awake = 0;
+		for_each_thread(daemon, "stat", count_awake, &nb_awake);
+	} while (nb_awake > 0);
+}
+
+void
+daemon_expect_idle(const struct daemon *daemon)
+{
+	uint64_t begin_ms, ms, nb;
+
+	await_sleep(daemon);
+	begin_ms = now_ms();
+	nb = nb_sleeps(daemon);
+	(void)usleep(1000000);
+	await_sleep(daemon);
+	nb = nb_sleeps(daemon) - nb;
+	ms = now_ms() - begin_ms;
+	print_message("# idle: its threads woke up %u times in %u ms\n", (unsigned)nb,
+		      (unsigned)ms);
+	assert_true(nb < ms / 5);
 }

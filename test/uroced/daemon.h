@@ -80,4 +80,10 @@ unsigned daemon_nb_watched(const struct daemon *daemon);
 /** The CPU time of all threads of uroced, in ns. */
 uint64_t daemon_cpu_ns(const struct daemon *daemon);
 
+/**
+ * Expect that uroced, which has nothing to do, sleeps: no thread spins, and all threads together wake
+ * up fewer than 200 times a second. Neither depends on the speed of the machine.
+ */
+void daemon_expect_idle(const struct daemon *daemon);
+
 #endif /* TEST_UROCED_DAEMON_H */

@@ -31,6 +31,7 @@
 
 #include "fuse.h"
 #include "pair.h"
+#include "now_ms.h"
 
 #define NOBODY      65534
 #define LINGER_S    3000 /* longer than any test */
@@ -373,15 +374,6 @@ descriptor__of_a_connection_that_was_not_read_keeps_no_other_user_waiting(void *
 		expect_service();
 	end_attack(pid);
 	expect_service();
-}
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 /*

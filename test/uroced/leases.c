@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "daemon.h"
 #include "peer.h"
+#include "now_ms.h"
 
 /* clients that together have all blocks which a user may have */
 #define NB_HOARDERS (UROCE_MUX_BLOCKS / 2 / UROCE_MUX_LEASES_MAX)
@@ -45,15 +45,6 @@ tear_down(void **state)
 	daemon_end(&daemon_);
 	daemon_remove(&daemon_);
 	return 0;
-}
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 static bool

@@ -13,25 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "wire/hdr.h"
+#include "now_ms.h"
 
 #define PATIENCE_MS 60000
 #define SILENCE_MS  100
 
 union uroce_mux_message peer_message;
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 bool
 peer_hear(struct peer *peer, uint32_t type)

@@ -17,12 +17,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "daemon.h"
 #include "peer.h"
+#include "now_ms.h"
 
 #define NB_WINDOWS  7u
 #define WINDOW_MS   300u
@@ -32,15 +32,6 @@
 #define SHORT_FRAME 54u
 
 static struct daemon daemon_;
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* --- clients ------------------------------------------------------------------------------------- */
 

@@ -27,7 +27,6 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -35,6 +34,7 @@
 #include "wire/build.h"
 #include "wire/icrc.h"
 #include "wire/psn.h"
+#include "now_ms.h"
 
 #define ATTACK_MS  2000
 #define NB_PAIRS   2u
@@ -45,15 +45,6 @@ static const struct soak *soak;
 static const char *path;
 static struct peer eve;
 static uint8_t frame[UROCE_SHM_FRAME_MAX];
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static uint64_t
 draw(void)

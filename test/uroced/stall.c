@@ -13,12 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "daemon.h"
 #include "peer.h"
+#include "now_ms.h"
 
 #define NB_FRAMES 60000u
 #define IN_FLIGHT 1800u /* more than the ring of memif and uroced's pending frames together */
@@ -28,15 +28,6 @@
 static struct daemon near, far;
 static struct peer from, to;
 static uint8_t frame[UROCE_SHM_FRAME_MAX], got[UROCE_SHM_FRAME_MAX];
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static int
 set_up(void **state)

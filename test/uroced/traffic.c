@@ -20,6 +20,7 @@
 #include "daemon.h"
 #include "peer.h"
 #include "wire/hdr.h"
+#include "now_ms.h"
 
 static struct daemon daemon_;
 static struct peer a, b;
@@ -63,12 +64,6 @@ now_ns(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t
-now_ms(void)
-{
-	return now_ns() / 1000000;
 }
 
 static int
@@ -475,15 +470,8 @@ bell__that_is_late_is_not_the_last(void **state)
 static void
 idle__costs_little(void **state)
 {
-	uint64_t begin_ns, ns;
-
 	(void)state;
-	(void)usleep(200000);
-	begin_ns = daemon_cpu_ns(&daemon_);
-	(void)usleep(2000000);
-	ns = daemon_cpu_ns(&daemon_) - begin_ns;
-	print_message("# idle: %u us of CPU a second\n", (unsigned)(ns / 2000));
-	assert_true(ns < 2 * UINT64_C(20000000));
+	daemon_expect_idle(&daemon_);
 }
 
 static void

@@ -570,8 +570,6 @@ link__that_is_down_is_told_and_keeps_nobody_waiting(void **state)
 static void
 wire__wakes_who_sleeps_and_idle_costs_little(void **state)
 {
-	uint64_t ns;
-
 	(void)state;
 	for (unsigned i = 0; i < 10; i++) {
 		struct pollfd fd = { b.socket, POLLIN, 0 };
@@ -583,12 +581,7 @@ wire__wakes_who_sleeps_and_idle_costs_little(void **state)
 		assert_true(peer_hear(&b, UROCE_MUX_WAKE));
 		assert_int_equal(peer_take(&b, 0, got), 300);
 	}
-	(void)usleep(200000);
-	ns = daemon_cpu_ns(&daemon_);
-	(void)usleep(2000000);
-	ns = daemon_cpu_ns(&daemon_) - ns;
-	print_message("# idle: %u us of CPU a second\n", (unsigned)(ns / 2000));
-	assert_true(ns < 2 * UINT64_C(20000000));
+	daemon_expect_idle(&daemon_);
 }
 
 /*
