@@ -82,7 +82,7 @@ uint64_t daemon_cpu_ns(const struct daemon *daemon);
 
 /**
  * Expect that uroced, which has nothing to do, sleeps: no thread spins, and all threads together wake
- * up fewer than 200 times a second. Neither depends on the speed of the machine.
+ * up fewer than 1000 times a second. Neither depends on the speed of the machine.
  */
 void daemon_expect_idle(const struct daemon *daemon);
 
