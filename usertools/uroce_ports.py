@@ -24,7 +24,7 @@ LINK_MTU = 4300
 XDP_LINK_MTU = 2200    # allows path MTU 2048; the driver cannot carry longer frames
 # If the kernel copies frames, as on a veth, its side of the socket receives without a system call.
 AF_XDP_POLLING = 'busy_budget=0'
-XDP_PROGRAM = 'build/lib/datapath/xdp/udp4791.bpf.o'
+XDP_PROGRAM = 'build/lib/datapath/port/xdp/udp4791.bpf.o'
 
 
 def built(path):

@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 #include "client.h"
-#include "datapath/rx_wakeup.h"
-#include "datapath/port.h"
+#include "datapath/port/rx_wakeup.h"
+#include "datapath/port/port.h"
 #include "frame.h"
 #include "lease.h"
 

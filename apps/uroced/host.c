@@ -16,9 +16,9 @@
 #include <rte_kvargs.h>
 
 #include "datapath/clock.h"
-#include "datapath/gid.h"
-#include "datapath/neigh.h"
-#include "datapath/netif.h"
+#include "datapath/net/gid.h"
+#include "datapath/net/neigh.h"
+#include "datapath/net/netif.h"
 #include "log_line.h"
 
 #define PATH_MTU_MIN 256u

@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 
-#include "datapath/conf.h"
-#include "datapath/event.h"
-#include "datapath/port.h"
+#include "datapath/device/conf.h"
+#include "datapath/device/event.h"
+#include "datapath/port/port.h"
 #include "mux/message.h"
 
 struct uroce_neigh;

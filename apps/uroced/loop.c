@@ -3,7 +3,7 @@
 /*
  * The loop of rounds, and the idle policy. When no frame moves, the thread spins for a while, then
  * sleeps for growing times, then sleeps until a wake-up. Before that it stores `sleeps` in each
- * ring (W2) and reads the ring once more. It arms the port's RX wake-up (datapath/rx_wakeup.h), and
+ * ring (W2) and reads the ring once more. It arms the port's RX wake-up (datapath/port/rx_wakeup.h), and
  * polls the port once more after a short sleep. A port without RX wake-up is polled each
  * millisecond, or two.
  *
@@ -24,7 +24,7 @@
 
 #include "data.h"
 #include "datapath/clock.h"
-#include "datapath/link.h"
+#include "datapath/port/link.h"
 #include "log_line.h"
 
 #define SPIN_NS            UINT64_C(50000) /* how long the thread spins after the last frame */

@@ -11,8 +11,8 @@
 #include <rte_mbuf.h>
 
 #include "data.h"
-#include "datapath/fault_guard.h"
-#include "datapath/neigh.h"
+#include "datapath/port/fault_guard.h"
+#include "datapath/net/neigh.h"
 
 #define ETH_LEN 14u
 #define MIN_LEN 60u /* the shortest Ethernet frame, without FCS */

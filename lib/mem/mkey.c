@@ -19,9 +19,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mem/copy.h"
+#include "base/copy.h"
 #include "mem/table.h"
-#include "wire/lock.h"
+#include "base/lock.h"
 
 /* Most bytes that a layout may have. No region has more. */
 #define LEN_MAX (UINT64_C(1) << 47)

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "mem/copy.h"
+#include "base/copy.h"
 #include "mem/mkey.h"
 #include "mem/sge.h"
 

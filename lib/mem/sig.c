@@ -11,8 +11,8 @@
 #include <endian.h>
 #include <string.h>
 
-#include "wire/be.h"
-#include "wire/block_crc.h"
+#include "base/be.h"
+#include "base/block_crc.h"
 
 /*
  * The state of a checksum is the sum of its words. This bit is set while half a word is in the

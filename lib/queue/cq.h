@@ -28,7 +28,7 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-#include "wire/lock.h"
+#include "base/lock.h"
 #include "queue/ring.h"
 
 /**

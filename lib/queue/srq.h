@@ -21,7 +21,7 @@
 #include <infiniband/verbs.h>
 
 #include "queue/cq.h"
-#include "wire/lock.h"
+#include "base/lock.h"
 #include "queue/wq.h"
 
 /** Properties of a queue. */

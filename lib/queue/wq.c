@@ -11,7 +11,7 @@
 
 #include "queue/wq.h"
 
-#include "wire/newer_verbs.h"
+#include "base/newer_verbs.h"
 
 /** Longest message of every service, in bytes. */
 #define MSG_LEN_MAX (UINT64_C(1) << 31)

@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-#include "wire/lock.h"
+#include "base/lock.h"
 #include "queue/ring.h"
 #include "wire/build.h"
 

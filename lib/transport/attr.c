@@ -9,14 +9,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/completer.h"
+#include "transport/requester/completer.h"
 #include "transport/completion.h"
-#include "transport/loss_recovery.h"
+#include "transport/recovery/loss_recovery.h"
 #include "transport/qp_state.h"
-#include "transport/req.h"
-#include "transport/requester.h"
-#include "transport/resp.h"
-#include "transport/retry.h"
+#include "transport/requester/req.h"
+#include "transport/requester/requester.h"
+#include "transport/responder/resp.h"
+#include "transport/recovery/retry.h"
 
 #define TIMER_CODE_MAX 31
 #define RETRY_MAX      7

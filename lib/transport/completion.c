@@ -5,8 +5,8 @@
  */
 #include "transport/completion.h"
 
-#include "transport/recv.h"
-#include "wire/newer_verbs.h"
+#include "transport/responder/recv.h"
+#include "base/newer_verbs.h"
 
 static const uint8_t wc_opcodes[] = {
 	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,

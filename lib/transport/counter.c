@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "wire/lower.h"
+#include "base/lower.h"
 
 /* The longest text that telemetry takes in one piece, with the terminating zero. */
 #define TEXT_MAX 128

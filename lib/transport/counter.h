@@ -9,7 +9,7 @@
  *
  * A counter that the InfiniBand specification, rxe or mlx5 defines with the same meaning has their
  * name. Every worker has a set of counters, which it alone writes. Readers sum the sets
- * (datapath/stats.h), and compute some counters there from others or from verdicts.
+ * (datapath/device/stats.h), and compute some counters there from others or from verdicts.
  */
 
 #include <stdint.h>

@@ -5,9 +5,9 @@
  */
 #include "transport/error.h"
 
-#include "transport/ahead.h"
+#include "transport/recovery/ahead.h"
 #include "transport/completion.h"
-#include "transport/req.h"
+#include "transport/requester/req.h"
 
 void
 uroce_error_enter(struct uroce_qpc *qpc, uint64_t now_ns)

@@ -12,12 +12,12 @@
  */
 #include "transport/middle.h"
 
-#include "mem/copy.h"
-#include "transport/aeth.h"
-#include "transport/ooo_request.h"
-#include "transport/position.h"
-#include "transport/recv.h"
-#include "transport/retry.h"
+#include "base/copy.h"
+#include "transport/responder/aeth.h"
+#include "transport/recovery/ooo_request.h"
+#include "transport/requester/position.h"
+#include "transport/responder/recv.h"
+#include "transport/recovery/retry.h"
 #include "transport/txd.h"
 #include "wire/psn.h"
 

@@ -12,13 +12,13 @@
 
 #include <string.h>
 
-#include "transport/completer.h"
+#include "transport/requester/completer.h"
 #include "transport/completion.h"
 #include "transport/error.h"
-#include "transport/local.h"
-#include "transport/position.h"
-#include "transport/recv.h"
-#include "transport/requester.h"
+#include "transport/requester/local.h"
+#include "transport/requester/position.h"
+#include "transport/responder/recv.h"
+#include "transport/requester/requester.h"
 #include "transport/txd.h"
 #include "wire/psn.h"
 

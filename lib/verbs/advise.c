@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "datapath/odp.h"
+#include "datapath/device/odp.h"
 #include "verbs/errno_ret.h"
 #include "verbs/handle.h"
 #include "verbs/object.h"

@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "datapath/gid.h"
+#include "datapath/net/gid.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 #include "wire/hdr.h"

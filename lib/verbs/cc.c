@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "transport/cc.h"
+#include "transport/congestion/cc.h"
 #include "verbs/errno_ret.h"
 #include "verbs/object.h"
 #include "verbs/uroce_dv.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The counters of a device and of a QP, for the program that uses them. Other processes read the
- * same counters by telemetry (datapath/telemetry.h).
+ * same counters by telemetry (datapath/device/telemetry.h).
  */
 
-#include "datapath/stats.h"
+#include "datapath/device/stats.h"
 #include "verbs/object.h"
 #include "verbs/uroce_dv.h"
 

@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "datapath/hugemem.h"
+#include "datapath/device/hugemem.h"
 #include "verbs/errno_ret.h"
 #include "verbs/event.h"
 #include "verbs/handle.h"

@@ -13,7 +13,7 @@
 #include <rte_ethdev.h>
 
 #include "datapath/log.h"
-#include "datapath/telemetry.h"
+#include "datapath/device/telemetry.h"
 #include "verbs/errno_ret.h"
 #include "verbs/event.h"
 #include "verbs/fork.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datapath/hugemem.h"
+#include "datapath/device/hugemem.h"
 #include "verbs/errno_ret.h"
 #include "verbs/handle.h"
 #include "verbs/region.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "datapath/gid.h"
+#include "datapath/net/gid.h"
 #include "verbs/errno_ret.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"

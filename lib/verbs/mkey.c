@@ -8,7 +8,7 @@
 #include <rte_common.h>
 #include <stdlib.h>
 
-#include "datapath/hugemem.h"
+#include "datapath/device/hugemem.h"
 #include "mem/mkey.h"
 #include "verbs/errno_ret.h"
 #include "verbs/mkey.h"

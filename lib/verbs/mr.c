@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#include "datapath/odp.h"
+#include "datapath/device/odp.h"
 #include "verbs/handle.h"
 #include "verbs/range.h"
 #include "verbs/region.h"

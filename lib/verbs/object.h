@@ -27,8 +27,8 @@
 #include <infiniband/verbs.h>
 
 #include "config/limits.h"
-#include "datapath/dev.h"
-#include "datapath/worker.h"
+#include "datapath/device/dev.h"
+#include "datapath/worker/worker.h"
 #include "queue/cq.h"
 #include "queue/srq.h"
 #include "queue/wq.h"

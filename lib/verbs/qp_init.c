@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <rte_common.h>
 
-#include "datapath/hugemem.h"
+#include "datapath/device/hugemem.h"
 #include "mem/mkey.h"
 #include "mem/sge.h"
 #include "verbs/event.h"

@@ -12,7 +12,7 @@
 
 #include "config/limits.h"
 #include "datapath/clock.h"
-#include "datapath/odp.h"
+#include "datapath/device/odp.h"
 #include "mem/sge.h"
 #include "verbs/errno_ret.h"
 #include "verbs/object.h"

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <rte_common.h>
 
-#include "datapath/event.h"
-#include "datapath/hugemem.h"
+#include "datapath/device/event.h"
+#include "datapath/device/hugemem.h"
 #include "mem/sge.h"
 #include "verbs/errno_ret.h"
 #include "verbs/event.h"

@@ -17,7 +17,7 @@
 #include "verbs/uroce.h"
 #include "verbs/uroce_dv.h"
 #include "verbs/wr.h"
-#include "wire/newer_verbs.h"
+#include "base/newer_verbs.h"
 
 static struct uroce_vqp *
 vqp_ex(struct ibv_qp_ex *ibv)

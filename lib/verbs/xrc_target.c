@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-#include "datapath/hugemem.h"
-#include "datapath/qpn.h"
+#include "datapath/device/hugemem.h"
+#include "datapath/device/qpn.h"
 #include "verbs/event.h"
 #include "verbs/handle.h"
 #include "verbs/object.h"

@@ -13,7 +13,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "wire/be.h"
+#include "base/be.h"
 
 #define UROCE_ETHERTYPE_IPV4 0x0800
 #define UROCE_ETHERTYPE_ARP  0x0806

@@ -22,13 +22,13 @@
  * path's state for lengths 0, exclusive-or a term that depends on the lengths alone. The terms
  * come from a table (uroce_icrc_len_term()).
  *
- * A "state" in this file is that of wire/crc32.h.
+ * A "state" in this file is that of base/crc32.h.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "wire/crc32.h"
+#include "base/crc32.h"
 
 #define UROCE_ICRC_LEN 4
 

@@ -8,7 +8,7 @@
 
 #include <assert.h>
 
-#include "wire/lower.h"
+#include "base/lower.h"
 
 static const char verdict_names[UROCE_VERDICT_NB][UROCE_LOWER_MAX + 1] = {
 #define NAME(name, text) [UROCE_VERDICT_##name] = UROCE_LOWER(#name),

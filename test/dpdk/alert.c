@@ -14,7 +14,7 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
-#include "datapath/round.h"
+#include "datapath/worker/round.h"
 #include "wire/icrc.h"
 
 #define SECOND UINT64_C(1000000000)

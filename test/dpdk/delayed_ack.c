@@ -15,9 +15,9 @@
 #include <rte_mbuf.h>
 
 #include "datapath/clock.h"
-#include "datapath/port.h"
-#include "datapath/round.h"
-#include "datapath/service.h"
+#include "datapath/port/port.h"
+#include "datapath/worker/round.h"
+#include "datapath/worker/service.h"
 #include "wire/opcode.h"
 
 #define SPINS      32

@@ -14,7 +14,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
-#include "datapath/port.h"
+#include "datapath/port/port.h"
 
 static void
 write_and_check(struct rig_qp *a, struct rig_qp *b, struct ibv_wc (*await)(struct uroce_cq *))

@@ -12,7 +12,7 @@
 #include <rte_mbuf.h>
 
 #include "datapath/clock.h"
-#include "datapath/pool.h"
+#include "datapath/port/pool.h"
 #include "neigh_frames.h"
 #include "wire/hdr.h"
 #include "wire/icrc.h"

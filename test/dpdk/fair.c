@@ -10,7 +10,7 @@
 #include <string.h>
 #include <rte_mbuf.h>
 
-#include "datapath/round.h"
+#include "datapath/worker/round.h"
 #include "wire/parse.h"
 
 #define NB_QP   24

@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 #include <rte_ethdev.h>
 
-#include "datapath/fault_guard.h"
-#include "datapath/port.h"
-#include "datapath/round.h"
+#include "datapath/port/fault_guard.h"
+#include "datapath/port/port.h"
+#include "datapath/worker/round.h"
 
 static uint16_t port;
 static char *gone; /* a page without access rights */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <rte_malloc.h>
 
-#include "datapath/hugemem.h"
+#include "datapath/device/hugemem.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "datapath/service.h"
+#include "datapath/worker/service.h"
 
 #define PATIENCE_S 60   /* time limit, which only a hang exceeds */
 #define LOOKS      1000 /* number of polls, a millisecond apart */

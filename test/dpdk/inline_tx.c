@@ -11,8 +11,8 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "datapath/port.h"
-#include "datapath/round.h"
+#include "datapath/port/port.h"
+#include "datapath/worker/round.h"
 #include "wire/opcode.h"
 
 #define HABIT 16 /* single posts after which posts transmit inline */

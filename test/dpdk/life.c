@@ -17,8 +17,8 @@
 #include <rte_dev.h>
 #include <rte_malloc.h>
 
-#include "datapath/link.h"
-#include "datapath/round.h"
+#include "datapath/port/link.h"
+#include "datapath/worker/round.h"
 
 static char *text;
 static size_t text_len;

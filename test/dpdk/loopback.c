@@ -13,7 +13,7 @@
 #include <rte_bus_vdev.h>
 #include <rte_ethdev.h>
 
-#include "datapath/round.h"
+#include "datapath/worker/round.h"
 
 #define PORT   "net_null7"
 #define NB_QPS 8

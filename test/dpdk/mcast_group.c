@@ -12,11 +12,11 @@
 #include <rte_mbuf.h>
 
 #include "datapath/clock.h"
-#include "datapath/mcast_group.h"
-#include "datapath/igmp_mld.h"
-#include "datapath/neigh.h"
-#include "datapath/round.h"
-#include "datapath/stats.h"
+#include "datapath/net/mcast_group.h"
+#include "datapath/net/igmp_mld.h"
+#include "datapath/net/neigh.h"
+#include "datapath/worker/round.h"
+#include "datapath/device/stats.h"
 
 #define QKEY 0x1234u
 #define GRH  40

@@ -17,7 +17,7 @@
 #include <rte_cycles.h>
 #include <rte_mbuf.h>
 
-#include "datapath/round.h"
+#include "datapath/worker/round.h"
 
 /* --- who calls a QP ---------------------------------------------------------------------------- */
 

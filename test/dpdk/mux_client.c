@@ -17,8 +17,8 @@
 #include <rte_common.h>
 #include <rte_cycles.h>
 
-#include "datapath/gid.h"
-#include "datapath/round.h"
+#include "datapath/net/gid.h"
+#include "datapath/worker/round.h"
 
 /* --- frames ------------------------------------------------------------------------------------ */
 

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "datapath/round.h"
-#include "datapath/service.h"
+#include "datapath/worker/round.h"
+#include "datapath/worker/service.h"
 
 /* --- sleep ------------------------------------------------------------------------------------- */
 

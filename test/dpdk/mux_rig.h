@@ -10,7 +10,7 @@
 
 #include "rig.h"
 
-#include "datapath/mux_client.h"
+#include "datapath/uroced/mux_client.h"
 #include "switch.h"
 
 /** Specification of a device; SOCKET is the path on which the switch of the program listens. */

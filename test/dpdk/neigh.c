@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datapath/neigh.h"
+#include "datapath/net/neigh.h"
 #include "neigh_frames.h"
 
 #define NOW  UINT64_C(1000000000000)

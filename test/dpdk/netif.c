@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "datapath/netif.h"
+#include "datapath/net/netif.h"
 
 static struct uroce_netif netif;
 

@@ -15,7 +15,7 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
-#include "datapath/netlink_message.h"
+#include "datapath/net/netlink_message.h"
 
 #define IF_INDEX 3
 

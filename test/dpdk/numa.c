@@ -18,10 +18,10 @@
 #include <rte_mempool.h>
 #include <rte_ring.h>
 
-#include "datapath/hugemem.h"
-#include "datapath/numa.h"
-#include "datapath/port.h"
-#include "datapath/round.h"
+#include "datapath/device/hugemem.h"
+#include "datapath/device/numa.h"
+#include "datapath/port/port.h"
+#include "datapath/worker/round.h"
 
 #define NEAR 1
 

@@ -11,8 +11,8 @@
 #include <rte_mbuf.h>
 
 #include "datapath/clock.h"
-#include "datapath/port.h"
-#include "datapath/round.h"
+#include "datapath/port/port.h"
+#include "datapath/worker/round.h"
 #include "wire/hdr.h"
 
 /* The rate does not recover during a test. */

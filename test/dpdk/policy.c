@@ -7,7 +7,7 @@
 
 #include "rig.h"
 
-#include "datapath/port.h"
+#include "datapath/port/port.h"
 
 static uint32_t
 limit(const char *driver, const char *args, uint32_t *raw)

@@ -15,7 +15,7 @@
 #include <rte_ethdev.h>
 
 #include "datapath/clock.h"
-#include "datapath/round.h"
+#include "datapath/worker/round.h"
 #include "wire/hdr.h"
 
 static struct rig_qp *qp_a, *qp_b;

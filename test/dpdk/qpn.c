@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datapath/qpn.h"
+#include "datapath/device/qpn.h"
 
 static struct uroce_qpn_table *
 make(uint32_t max_qp)

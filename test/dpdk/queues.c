@@ -10,7 +10,7 @@
 #include <rte_bus_vdev.h>
 #include <rte_ethdev.h>
 
-#include "datapath/round.h"
+#include "datapath/worker/round.h"
 
 /*
  * The hash fields of the port's RSS: by UDP ports, if the port can and the device has several

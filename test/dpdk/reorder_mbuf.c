@@ -10,7 +10,7 @@
 #include <string.h>
 #include <rte_mbuf.h>
 
-#include "datapath/round.h"
+#include "datapath/worker/round.h"
 
 #define MESSAGE   60000
 #define NB_FRAMES 15 /* frames of the message, with a path MTU of 4096 */

@@ -21,7 +21,7 @@
 #include <rte_ring.h>
 
 #include "datapath/clock.h"
-#include "datapath/round.h"
+#include "datapath/worker/round.h"
 
 struct uroce_dev *dev_a, *dev_b;
 uint8_t rig_timeout = 14;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "../isolation.h"
-#include "datapath/dev.h"
+#include "datapath/device/dev.h"
 
 /**
  * Whether the thread sanitizer is active. It reports tests that change constant fields of a device

@@ -21,10 +21,10 @@
 #include <rte_dev.h>
 #include <rte_malloc.h>
 
-#include "datapath/rx_wakeup.h"
-#include "datapath/port.h"
-#include "datapath/round.h"
-#include "datapath/service.h"
+#include "datapath/port/rx_wakeup.h"
+#include "datapath/port/port.h"
+#include "datapath/worker/round.h"
+#include "datapath/worker/service.h"
 
 #define PATIENCE_S 60 /* time limit, which only a hang exceeds */
 

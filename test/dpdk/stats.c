@@ -13,9 +13,9 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
-#include "datapath/link.h"
-#include "datapath/round.h"
-#include "datapath/stats.h"
+#include "datapath/port/link.h"
+#include "datapath/worker/round.h"
+#include "datapath/device/stats.h"
 #include "wire/icrc.h"
 
 #define LEN 30000

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "datapath/wheel.h"
+#include "datapath/worker/wheel.h"
 
 #define TICK    (UINT64_C(1) << UROCE_WHEEL_SHIFT)
 #define HORIZON (TICK * (UROCE_WHEEL_SLOTS - 1))

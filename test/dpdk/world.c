@@ -16,8 +16,8 @@
 
 #include <rte_ethdev.h>
 
-#include "datapath/port.h"
-#include "datapath/round.h"
+#include "datapath/port/port.h"
+#include "datapath/worker/round.h"
 
 #define LEN 20000
 

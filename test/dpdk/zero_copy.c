@@ -19,7 +19,7 @@
 #include <rte_ethdev.h>
 
 #include "datapath/clock.h"
-#include "datapath/round.h"
+#include "datapath/worker/round.h"
 #include "mem/mkey.h"
 
 #define OFFSET    5     /* offset of the data, which is unaligned */

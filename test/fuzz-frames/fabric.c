@@ -25,7 +25,7 @@
 #include <uroce.h>
 
 #include "datapath/clock.h"
-#include "datapath/neigh.h"
+#include "datapath/net/neigh.h"
 #include "land.h"
 #include "verbs/object.h"
 #include "wire/hdr.h"

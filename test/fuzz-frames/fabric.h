@@ -19,7 +19,7 @@
 #include <infiniband/verbs.h>
 #include <rte_mbuf.h>
 
-#include "datapath/dev.h"
+#include "datapath/device/dev.h"
 #include "frame.h"
 #include "rng.h"
 

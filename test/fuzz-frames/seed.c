@@ -11,7 +11,7 @@
 #include <rte_common.h>
 
 #include "transport/mcast.h"
-#include "transport/position.h"
+#include "transport/requester/position.h"
 #include "wire/icrc.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"

@@ -22,7 +22,7 @@
 #include <rte_common.h>
 #include <rte_log.h>
 
-#include "datapath/conf.h"
+#include "datapath/device/conf.h"
 #include "eal/args.h"
 #include "eal/pages.h"
 #include "ibverbs/engine/conf.h"

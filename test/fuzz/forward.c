@@ -18,7 +18,7 @@
 #include "checksums.h"
 #include "data.h"
 #include "datapath/clock.h"
-#include "datapath/neigh.h"
+#include "datapath/net/neigh.h"
 #include "mux/binding.h"
 #include "neigh_seeds.h"
 #include "wire/build.h"

@@ -13,7 +13,7 @@
 #include <rte_random.h>
 
 #include "checksums.h"
-#include "datapath/neigh.h"
+#include "datapath/net/neigh.h"
 #include "neigh_seeds.h"
 #include "wire/build.h"
 

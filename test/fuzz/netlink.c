@@ -11,7 +11,7 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
-#include "datapath/netlink_message.h"
+#include "datapath/net/netlink_message.h"
 
 #define ROOM     sizeof(union uroce_netlink_message)
 #define IF_INDEX 3

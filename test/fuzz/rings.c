@@ -11,7 +11,7 @@
 
 #include "queue/cq.h"
 #include "queue/wq.h"
-#include "wire/newer_verbs.h"
+#include "base/newer_verbs.h"
 
 #define STEPS_MAX  300
 #define CQE_MAX    64

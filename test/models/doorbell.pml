@@ -131,7 +131,7 @@ bit has_moved;    /* a round has received a frame */
 
 byte nb_running; /* threads that have not ended, except for the service thread and the lcore */
 
-/* wire/lock.h: uroce_lock_try() */
+/* base/lock.h: uroce_lock_try() */
 inline try_lock(got)
 {
 	if

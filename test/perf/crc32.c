@@ -3,7 +3,7 @@
 /*
  * Cost of the ICRC: every CRC-32 kernel that this processor can run, and the calls that use them,
  * in nanoseconds per call (the median of many rounds of independent calls). The choices in
- * lib/wire/crc32.c are based on these figures. To be run on an idle machine, pinned to a CPU:
+ * lib/base/crc32.c are based on these figures. To be run on an idle machine, pinned to a CPU:
  * taskset -c 1 build/test/bench-crc32
  */
 
@@ -14,8 +14,8 @@
 #include <time.h>
 
 #include "wire/build.h"
-#include "wire/crc32.h"
-#include "wire/crc32_kernel.h"
+#include "base/crc32.h"
+#include "base/crc32_kernel.h"
 #include "wire/icrc.h"
 
 #define NB_ROUNDS 2001

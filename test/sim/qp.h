@@ -19,7 +19,7 @@
 #include "mem/mw.h"
 #include "mem/sig.h"
 #include "transport/qpc.h"
-#include "wire/newer_verbs.h"
+#include "base/newer_verbs.h"
 
 struct host;
 struct mkey;

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "qp.h"
-#include "transport/ooo_response_state.h"
-#include "transport/recovery_state.h"
+#include "transport/recovery/ooo_response_state.h"
+#include "transport/recovery/recovery_state.h"
 #include "wire/icrc.h"
 #include "wire/syndrome.h"
 #include "world.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A twin handles frames like the data path (datapath/rx.c). The one that gets bursts compares each
+ * A twin handles frames like the data path (datapath/worker/rx.c). The one that gets bursts compares each
  * frame with the template of an earlier one, and delivers runs. The other one parses every frame.
  *
  * Copies of frames have the exact length of the frames, so that a sanitizer detects reads behind

@@ -33,7 +33,7 @@
 
 #include "daemon.h"
 #include "datapath/clock.h"
-#include "datapath/round.h"
+#include "datapath/worker/round.h"
 #include "peer.h"
 #include "wire/build.h"
 #include "wire/icrc.h"

@@ -10,10 +10,10 @@
 
 #include "net.h"
 
-#include "datapath/mux_client.h"
-#include "datapath/dev.h"
-#include "datapath/port.h"
-#include "datapath/round.h"
+#include "datapath/uroced/mux_client.h"
+#include "datapath/device/dev.h"
+#include "datapath/port/port.h"
+#include "datapath/worker/round.h"
 #include "mux/binding.h"
 #include "verbs/object.h"
 

@@ -6,7 +6,7 @@
  */
 
 #include "queue/wq.h"
-#include "wire/newer_verbs.h"
+#include "base/newer_verbs.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "transport/cc.h"
+#include "transport/congestion/cc.h"
 
 #define US    UINT64_C(1000)
 #define MBPS  UINT64_C(1000000)

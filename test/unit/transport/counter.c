@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "transport/counter.h"
-#include "wire/newer_verbs.h"
+#include "base/newer_verbs.h"
 
 #define MTU 1024u
 

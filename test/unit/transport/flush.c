@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "wire/newer_verbs.h"
+#include "base/newer_verbs.h"
 
 static uint64_t *
 word(enum pair_side side, uint32_t offset)

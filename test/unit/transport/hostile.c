@@ -20,7 +20,7 @@
 
 #include "link.h"
 #include "mem/mw.h"
-#include "wire/newer_verbs.h"
+#include "base/newer_verbs.h"
 #include "wire/psn.h"
 
 #define NB_SEEDS   150

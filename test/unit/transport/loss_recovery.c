@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "pair.h"
-#include "transport/position.h"
-#include "transport/loss_recovery.h"
+#include "transport/requester/position.h"
+#include "transport/recovery/loss_recovery.h"
 
 #define MTU 256
 

@@ -23,7 +23,7 @@
 
 #include "link.h"
 #include "mem/mw.h"
-#include "wire/newer_verbs.h"
+#include "base/newer_verbs.h"
 
 #define NB_SEEDS     150
 #define OPS_MAX      120

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "wire/newer_verbs.h"
+#include "base/newer_verbs.h"
 
 #define MTU   256
 #define FIRST UROCE_OP_READ_RESPONSE_FIRST

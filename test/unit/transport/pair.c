@@ -16,7 +16,7 @@
 
 #include "link.h"
 #include "names.h"
-#include "wire/newer_verbs.h"
+#include "base/newer_verbs.h"
 #include "wire/psn.h"
 
 #define XRCD         5

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "transport/peer_cache.h"
+#include "transport/recovery/peer_cache.h"
 
 /* Number of slots that the first hosts of a network have, which differ in the last byte of their addresses. */
 static unsigned

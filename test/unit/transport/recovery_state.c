@@ -7,7 +7,7 @@
  * Rules that all rows share are tested for each row, too.
  */
 
-#include "transport/recovery_state.h"
+#include "transport/recovery/recovery_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "transport/ooo_response_state.h"
+#include "transport/recovery/ooo_response_state.h"
 
 /*
  * Events: gap, gap closed, PTO, probe sent, probe acked, progress, loss, ACK timeout, RNR NAK, RNR

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "transport/reorder_buffer.h"
+#include "transport/recovery/reorder_buffer.h"
 #include "wire/psn.h"
 
 #define NB_GAPS   2

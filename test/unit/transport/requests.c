@@ -13,7 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "wire/newer_verbs.h"
+#include "base/newer_verbs.h"
 
 #define NB_SGE 32
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "transport/rtt.h"
+#include "transport/recovery/rtt.h"
 
 #define T 65536
 

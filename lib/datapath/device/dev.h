@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_DEV_H
+#define UROCE_DATAPATH_DEV_H
+
+/**
+ * @file
+ * A RoCE device: a port, its addresses, its workers, and the tables that they share (QPNs, memory
+ * keys, neighbours). Floor 4 builds verbs on devices.
+ *
+ * Control calls may come from any thread; the device's lock serialises them. The data path never
+ * takes this lock.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#include "datapath/device/conf.h"
+#include "datapath/net/gid_table.h"
+#include "datapath/device/event.h"
+#include "datapath/port/port.h"
+#include "datapath/worker/worker.h"
+#include "mem/mr.h"
+#include "transport/qpc.h"
+
+struct uroce_mcast_group;
+struct uroce_mcast_table;
+struct uroce_neigh;
+struct uroce_planned_link;
+struct uroce_qpn_table;
+struct uroce_service_thread;
+
+struct uroce_dev {
+	struct uroce_dev_conf conf;
+	struct uroce_port *port; /* NULL: the device is planned, and its port is not open yet */
+	struct uroce_port_plan plan;
+	/* State of the link before the port is open; NULL: the device was not planned. */
+	struct uroce_planned_link *planned_link;
+	/*
+	 * The current table: an element of gid_table[], see gid.h. A thread inside a round may read
+	 * it; other threads read it under `lock`.
+	 */
+	_Atomic(const struct uroce_gid_table *) gids;
+	struct uroce_gid_table gid_table[2];
+	/*
+	 * The addresses of the kernel interface have changed, and were not read again yet; under
+	 * `lock`.
+	 */
+	bool has_gid_changes;
+	uint8_t mac[6];
+	uint16_t pkeys[1]; /* table of partition keys: the default key 0xffff alone */
+	struct uroce_qpc_limits limits;
+	/* Parameters for QPs with congestion control; an algorithm is always set. */
+	struct uroce_cc_conf cc;
+	struct uroce_qpn_table *qpns;
+	struct uroce_mr_table *mrs; /* keys are added, invalidated and freed under `lock` */
+	/* XRC shared receive queues, each in a struct uroce_worker_srq; changed under `lock` */
+	struct uroce_srq_table *srqs;
+	/* Members of multicast groups, each a struct uroce_worker_qp; changed under `lock`. */
+	struct uroce_mcast_table *mcast;
+	struct uroce_mcast_group *groups; /* multicast groups that have members; under `lock` */
+	bool has_due_groups;   /* some groups must be reported by IGMP or MLD; under `lock` */
+	bool was_link_up;      /* the link was up when the groups were checked last; under `lock` */
+	atomic_uint nb_groups; /* number of `groups`; a hint to workers */
+	atomic_bool has_loopback; /* a path was created that may lead to this device itself */
+	/*
+	 * Replies to ARP, ND and pings for the device's own addresses; NULL: the kernel has them
+	 * all.
+	 */
+	struct uroce_neigh *neigh;
+	struct uroce_event_queue *events;
+	/* The thread that drives the workers while no other thread does; NULL: none. */
+	struct uroce_service_thread *service;
+	unsigned nb_workers;
+	struct uroce_worker *worker[UROCE_WORKERS_MAX];
+	pthread_mutex_t lock;
+	/* Used by telemetry, which lists the device under this name. */
+	char telemetry_name[IBV_SYSFS_NAME_MAX];
+	struct uroce_dev *telemetry_next;
+};
+
+/**
+ * Create a device and bring it up: the port is started, and the workers are driven as configured.
+ * EAL must be initialized.
+ * @return 0, or -errno after one logged line: ENODEV no such port, EINVAL, ENOMEM, EPERM
+ */
+int uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **dev);
+
+/**
+ * Create a planned device: its port is not open yet, and EAL may not be initialized yet. Addresses,
+ * limits and events are valid. All other calls require uroce_dev_start().
+ * @param vdev  arguments of the port, see uroce_port_plan()
+ * @return 0, or -errno after one logged line: as uroce_dev_create(), and as uroce_port_plan()
+ */
+int uroce_dev_plan(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_dev **dev);
+
+/**
+ * Bring a planned device up, once. EAL must be initialized. After an error the device can only be
+ * destroyed.
+ * @return 0, or -errno after one logged line
+ */
+int uroce_dev_start(struct uroce_dev *dev);
+
+/**
+ * Destroy a device. The port is stopped, unless it was handed over by an embedder. If its driver
+ * would go on using the library's memory, the port is also closed, so that ethdev no longer knows
+ * it.
+ * @return 0, or -EBUSY: QPs or regions are left; nothing was changed
+ */
+int uroce_dev_destroy(struct uroce_dev *dev);
+
+/**
+ * Whether the port's link was up at the latest check. For a planned device: whether the link is
+ * expected to be up.
+ */
+bool uroce_dev_is_link_up(const struct uroce_dev *dev);
+
+/**
+ * Check the link of a planned device, which has no worker for this. If the link has changed since
+ * the latest check, an event is raised. For a device that is up the call does nothing.
+ */
+void uroce_dev_check_link(struct uroce_dev *dev);
+
+/**
+ * In a child of fork() that inherited a planned device: replace the inherited file descriptors by
+ * the child's own.
+ */
+void uroce_dev_renew(struct uroce_dev *dev);
+
+/**
+ * A file descriptor that polls readable when uroce_dev_check_link() must be called; -1: the device
+ * was not planned.
+ */
+int uroce_dev_link_fd(const struct uroce_dev *dev);
+
+/** The NUMA node of the port; -1: any. */
+int uroce_dev_socket_id(const struct uroce_dev *dev);
+
+/**
+ * Allocate an unpredictable QPN (2 .. 2^24 - 2).
+ * @return 0, or -ENOMEM: no QPN is free
+ */
+int uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
+
+/** Free a QPN whose QP was never added, or was removed. */
+void uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn);
+
+/**
+ * Publish a QP whose context was created with an allocated QPN. From now on received packets find
+ * the QP.
+ */
+int uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp,
+		     struct uroce_worker *worker);
+
+/**
+ * Report the peer of a QP to uroced, if the device is attached to uroced. To be called after each
+ * modify of the QP. uroced delivers to the QP only packets of this peer. Called by the QP's worker.
+ */
+void uroce_worker_qp_bind(const struct uroce_worker_qp *wqp);
+
+/** Withdraw a QP. On return no worker refers to it, and its memory may be freed. */
+void uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp);
+
+/**
+ * Publish an XRC shared receive queue. From now on peers may name its number, `srq.srqn`.
+ * @return 0, or -ENOMEM: there are UROCE_XRC_SRQS queues
+ */
+int uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq);
+
+/**
+ * Withdraw an XRC shared receive queue. On return no worker and no QP refers to it, and its memory
+ * may be freed. A message that an XRC target QP is receiving into the queue is aborted.
+ */
+void uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq);
+
+/**
+ * Attach a QP to a multicast group: it receives the datagrams to the group's GID. To attach it
+ * again changes nothing. The QP must be detached before it is removed.
+ * @return 0; -EINVAL: not the GID of a multicast group; -ENOMEM: too many memberships; where the
+ *   kernel owns the interface, the error of the kernel's join
+ */
+int uroce_dev_attach_mcast(struct uroce_dev *dev, struct uroce_worker_qp *wqp,
+			   const uint8_t gid[16]);
+
+/**
+ * Detach a QP from a multicast group.
+ * @return 0; -EINVAL: the QP was not a member
+ */
+int uroce_dev_detach_mcast(struct uroce_dev *dev, struct uroce_worker_qp *wqp,
+			   const uint8_t gid[16]);
+
+/** Whether a QP is a member of any multicast group. */
+bool uroce_dev_is_attached(struct uroce_dev *dev, const struct uroce_worker_qp *wqp);
+
+/**
+ * Wait for a grace period: until every worker that is inside a round has left it. Not from inside a
+ * round.
+ */
+void uroce_dev_grace(struct uroce_dev *dev);
+
+/**
+ * Wait until no port refers to memory of a region that was invalidated a grace period ago, or to
+ * memory of a QP that sends no more. Frames that have not left yet are dropped.
+ */
+void uroce_dev_reclaim_mr(struct uroce_dev *dev, uint32_t key);
+void uroce_dev_reclaim_qp(struct uroce_dev *dev, const struct uroce_worker_qp *wqp);
+
+/**
+ * Resolve an address vector to a path. The call checks the GRH and sgid_index, finds the next hop,
+ * requests its MAC and waits up to a second for the reply. Meanwhile the call drives the worker
+ * where no other thread would.
+ * @param sport  UDP source port
+ * @return 0; -EINVAL: the vector is malformed; -ENETUNREACH: no route; -ETIMEDOUT: no reply
+ */
+int uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
+		      struct uroce_path *path);
+
+/** A file descriptor that polls readable while an event is pending. */
+int uroce_dev_event_fd(const struct uroce_dev *dev);
+
+/**
+ * Take the oldest event.
+ * @return whether there was one
+ */
+bool uroce_dev_event_pop(struct uroce_dev *dev, struct uroce_dev_event *event);
+
+#endif /* UROCE_DATAPATH_DEV_H */

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The QPs and the XRC shared receive queues of a device.
+ *
+ * To withdraw a QP takes three steps. The QP is removed from the table of QPNs. Its worker removes it from all lists. Then all
+ * other workers leave the rounds in which they may have found the QP.
+ */
+
+#include "datapath/device/dev.h"
+
+#include <errno.h>
+
+#include "datapath/uroced/mux_client.h"
+#include "datapath/port/port.h"
+#include "datapath/device/qpn.h"
+#include "datapath/worker/round.h"
+
+/* --- QPs --------------------------------------------------------------------------------------- */
+
+int
+uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn)
+{
+	int ret;
+
+	if (dev->port->mux_client)
+		return uroce_mux_client_alloc_qpn(dev, qpn);
+	pthread_mutex_lock(&dev->lock);
+	ret = uroce_qpn_alloc(dev->qpns, qpn);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+void
+uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn)
+{
+	pthread_mutex_lock(&dev->lock);
+	uroce_qpn_free(dev->qpns, qpn);
+	pthread_mutex_unlock(&dev->lock);
+}
+
+int
+uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp, struct uroce_worker *worker)
+{
+	int ret = 0;
+
+	atomic_init(&wqp->worker, worker);
+	atomic_init(&wqp->doorbell_next, NULL);
+	atomic_init(&wqp->is_rung, false);
+	atomic_init(&wqp->is_rung_again, false);
+	wqp->active_next = NULL;
+	wqp->is_active = false;
+	wqp->is_migrated = false;
+	wqp->nb_migrations = 0;
+	wqp->nb_forwarded = 0;
+	atomic_init(&wqp->target_worker, 0);
+	wqp->nb_groups = 0;
+	uroce_wheel_init_qp(wqp);
+	pthread_mutex_lock(&dev->lock);
+	/*
+	 * The client may have lost the lease of this number since the number was allocated. From
+	 * now on the QP is notified of that.
+	 */
+	if (dev->port->mux_client && !uroce_mux_client_holds(dev->port->mux_client, wqp->qpc.qpn))
+		ret = -ENOTCONN;
+	else
+		uroce_qpn_publish(dev->qpns, wqp);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+void
+uroce_worker_qp_bind(const struct uroce_worker_qp *wqp)
+{
+	struct uroce_mux_client *client = uroce_worker_qp_worker(wqp)->dev->port->mux_client;
+
+	if (client)
+		uroce_mux_client_bind(client, &wqp->qpc);
+}
+
+static int
+forward_doorbells(void *arg)
+{
+	uroce_doorbell_take(arg);
+	return 0;
+}
+
+/*
+ * Wait until a withdrawn QP can neither migrate nor have its doorbell in the list of another
+ * worker.
+ */
+static void
+wait_for_migration(struct uroce_dev *dev, const struct uroce_worker_qp *wqp)
+{
+	if (dev->nb_workers == 1)
+		return;
+	uroce_dev_grace(dev);
+	for (unsigned i = 0; i < dev->nb_workers && atomic_load(&wqp->is_rung); i++)
+		(void)uroce_worker_call(dev->worker[i], NULL, forward_doorbells, dev->worker[i]);
+}
+
+static int
+forget_qp(void *arg)
+{
+	struct uroce_worker_qp *wqp = arg;
+
+	uroce_worker_forget(wqp->worker, wqp);
+	return 0;
+}
+
+static int
+settle_last_frames(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+/* Whether the QP is in a state in which it receives packets. */
+static bool
+has_life(const struct uroce_worker_qp *wqp)
+{
+	const enum ibv_qp_state state = uroce_qpc_state_seen(&wqp->qpc);
+
+	return state != IBV_QPS_RESET && state != IBV_QPS_INIT && state != IBV_QPS_ERR;
+}
+
+void
+uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp)
+{
+	if (has_life(wqp))
+		(void)uroce_worker_qp_quiesce(wqp, settle_last_frames, NULL);
+	pthread_mutex_lock(&dev->lock);
+	uroce_qpn_withdraw(dev->qpns, wqp->qpc.qpn);
+	if (dev->port->mux_client)
+		uroce_mux_client_unbind(dev->port->mux_client, wqp->qpc.qpn);
+	wait_for_migration(dev, wqp);
+	/*
+	 * Under the lock: a thread that removes a shared receive queue at the same time must find
+	 * no QP that has receive requests of it.
+	 */
+	(void)uroce_worker_call(wqp->worker, NULL, forget_qp, wqp);
+	pthread_mutex_unlock(&dev->lock);
+	uroce_dev_grace(dev);
+	uroce_dev_reclaim_qp(dev, wqp);
+	uroce_event_purge(dev->events, wqp->event_cookie);
+}
+
+/* --- XRC shared receive queues ----------------------------------------------------------------- */
+
+int
+uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
+{
+	int ret;
+
+	pthread_mutex_lock(&dev->lock);
+	ret = uroce_srq_table_add(dev->srqs, &wsrq->srq);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+/* The arguments of a command that makes a worker's QPs forget an XRC shared receive queue. */
+struct ending {
+	struct uroce_worker *worker;
+	const struct uroce_srq *srq;
+};
+
+static int
+forget_srq(void *arg)
+{
+	const struct ending *ending = arg;
+	const struct uroce_qpn_table *qpns = ending->worker->dev->qpns;
+
+	for (uint32_t i = 0; i <= qpns->mask; i++) {
+		struct uroce_worker_qp *wqp =
+			atomic_load_explicit(&qpns->slot[i], memory_order_relaxed);
+
+		if (wqp && wqp->worker == ending->worker && wqp->qpc.type == IBV_QPT_XRC_RECV)
+			uroce_qpc_forget_srq(&wqp->qpc, ending->srq);
+	}
+	return 0;
+}
+
+void
+uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
+{
+	pthread_mutex_lock(&dev->lock);
+	uroce_srq_table_remove(dev->srqs, &wsrq->srq);
+	for (unsigned i = 0; i < dev->nb_workers; i++) {
+		struct ending ending = { .worker = dev->worker[i], .srq = &wsrq->srq };
+
+		(void)uroce_worker_call(dev->worker[i], NULL, forget_srq, &ending);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	uroce_dev_grace(dev);
+	/*
+	 * A worker that completed a receive may not have found the shared receive queue in the
+	 * table any more. So pending events are raised here.
+	 */
+	uroce_worker_raise_srq_event(dev, wsrq, uroce_srq_take_events(&wsrq->srq));
+	uroce_event_purge(dev->events, wsrq->srq.cookie);
+}

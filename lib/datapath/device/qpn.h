@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_QPN_H
+#define UROCE_DATAPATH_QPN_H
+
+/**
+ * @file
+ * The table of QPs by QPN: 2^k pointers, indexed by the low bits of the QPN.
+ *
+ * QPNs are drawn at random [design.md 6]. If a QPN's slot is taken, another QPN is drawn. So each
+ * slot has one owner, and a lookup is one load and one comparison of the whole QPN. The table has
+ * twice as many slots as QPs, so two draws are enough on average.
+ *
+ * Any worker may look up without a lock. The caller serializes everything else.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "datapath/worker/worker.h"
+
+/** QPNs 0 and 1 are for management, 2^24 - 1 is for multicast [IBA 9.2.1]. */
+#define UROCE_QPN_MIN 2u
+#define UROCE_QPN_MAX 0xfffffeu
+
+/** Number of recently freed QPNs in quarantine. Frames to their QPs may still be in the network. */
+#define UROCE_QPN_QUARANTINE 64
+
+struct uroce_qpn_table {
+	uint32_t mask;     /* mask of a QPN that gives its slot: number of slots - 1 */
+	uint32_t max_qp;   /* maximum of QPNs that may be allocated at a time */
+	uint32_t nb_qp;    /* number of allocated QPNs */
+	uint32_t *taken;   /* by slot: the QPN that owns the slot; 0: free */
+	uint32_t nb_freed; /* QPNs freed so far, modulo 2^32 */
+	uint32_t quarantined[UROCE_QPN_QUARANTINE]; /* the latest freed QPNs; 0: unused entry */
+	_Atomic(struct uroce_worker_qp *) slot[];
+};
+
+/** Number of slots of a table for up to `max_qp` QPs: a power of two. */
+uint32_t uroce_qpn_table_slots(uint32_t max_qp);
+
+/** Bytes of a table for up to `max_qp` QPs (1 .. 2^22). */
+size_t uroce_qpn_table_memsize(uint32_t max_qp);
+
+/** Initialize an empty table in zeroed memory `mem` (64-byte aligned). */
+struct uroce_qpn_table *uroce_qpn_table_init(void *mem, uint32_t max_qp);
+
+/**
+ * Draw a QPN and take its slot.
+ * @return 0, or -ENOMEM: max_qp QPNs are allocated
+ */
+int uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn);
+
+/**
+ * As uroce_qpn_alloc(), for QPNs of given blocks: block b has the QPNs from b * block_len on.
+ * Blocks have few QPNs, so that a freed one would soon be drawn again. Therefore QPNs in quarantine
+ * are skipped while random draws find others.
+ * @param is_thorough  after the random draws all QPNs are tried; otherwise the call may fail when
+ *   most QPNs are allocated
+ * @return 0; -ENOMEM: max_qp QPNs are allocated; -ENOSPC: no free QPN was found in these blocks
+ */
+int uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_t nb_blocks,
+		       uint32_t block_len, bool is_thorough, uint32_t *qpn);
+
+/** Free a QPN whose QP is not published. */
+void uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn);
+
+/** Publish a QP under its QPN (Q1). From now on lookups find it. */
+void uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_worker_qp *wqp);
+
+/**
+ * Withdraw a QP. Lookups that begin now do not find it. Its memory must stay until a grace period
+ * is over.
+ */
+void uroce_qpn_withdraw(struct uroce_qpn_table *table, uint32_t qpn);
+
+/** Hint: prefetch the slot of a QPN that will be looked up soon. */
+static inline void
+uroce_qpn_fetch(const struct uroce_qpn_table *table, uint32_t qpn)
+{
+	__builtin_prefetch(&table->slot[qpn & table->mask]);
+}
+
+/** Hint: the QP that owns the slot of this QPN, even if its own QPN is different; NULL: none. */
+static inline struct uroce_worker_qp *
+uroce_qpn_peek(const struct uroce_qpn_table *table, uint32_t qpn)
+{
+	/* B1: acquires Q1. */
+	return atomic_load_explicit(&table->slot[qpn & table->mask], memory_order_acquire);
+}
+
+/** The QP of a QPN, valid until the end of the round; NULL: none. */
+static inline struct uroce_worker_qp *
+uroce_qpn_lookup(const struct uroce_qpn_table *table, uint32_t qpn)
+{
+	/* B1: acquires Q1, so the context is complete */
+	struct uroce_worker_qp *wqp = uroce_qpn_peek(table, qpn);
+
+	return wqp && wqp->qpc.qpn == qpn ? wqp : NULL;
+}
+
+#endif /* UROCE_DATAPATH_QPN_H */

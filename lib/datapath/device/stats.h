@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_STATS_H
+#define UROCE_DATAPATH_STATS_H
+
+/**
+ * @file
+ * Reading the counters of a device and of its QPs, while they are in use. The workers are not
+ * stopped for the counters of a device. Each value is right, but the values may be from slightly
+ * different moments.
+ */
+
+#include <stdint.h>
+
+#include "datapath/device/dev.h"
+#include "transport/counter.h"
+
+/** Read the sums of the counters of all workers, since the device came up. Any thread. */
+void uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters);
+
+/**
+ * Read the numbers of the verdicts on received frames. A forwarded frame has two verdicts. Any
+ * thread.
+ */
+void uroce_stats_read_verdicts(const struct uroce_dev *dev, uint64_t nb[UROCE_VERDICT_NB]);
+
+/** A counter of a QP. If the device has a counter with this name, that is the sum over all QPs. */
+struct uroce_stats_row {
+	const char *name;
+	const char *text;
+	bool is_qps_alone; /* the device has no counter with this name */
+	uint64_t nb;
+};
+
+/** Number of counters of a QP. */
+#define UROCE_STATS_QP_NB 16
+
+/** Read the counters of a QP. Runs in the context of the QP's worker. */
+void uroce_stats_read_qp(const struct uroce_qpc *qpc,
+			 struct uroce_stats_row rows[UROCE_STATS_QP_NB]);
+
+#endif /* UROCE_DATAPATH_STATS_H */

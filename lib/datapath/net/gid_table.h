@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_GID_TABLE_H
+#define UROCE_DATAPATH_GID_TABLE_H
+
+/**
+ * @file
+ * A GID table as workers read it. gid.h fills and updates the tables of a device.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "datapath/device/conf.h"
+
+/** Size of the GID table; unused entries are zero. */
+#define UROCE_GIDS_MAX 16
+
+/**
+ * The addresses of a device. An entry that is zero is unused: its address was removed, and later
+ * entries keep their index.
+ */
+struct uroce_gid_table {
+	/* Entry 0: the link-local IPv6 address of the MAC; then the keys addr=. */
+	struct uroce_addr addr[UROCE_GIDS_MAX];
+	unsigned nb; /* one more than the index of the last used entry */
+	/* Bit i: addr[i] belongs to the kernel, which replies to ARP, ND and pings. */
+	uint32_t kernels;
+};
+
+/** Whether there is no address at an index. */
+static inline bool
+uroce_gid_is_empty(const struct uroce_gid_table *gids, unsigned idx)
+{
+	uint64_t words[2];
+
+	if (idx >= gids->nb)
+		return true;
+	memcpy(words, gids->addr[idx].ip, sizeof(words));
+	return (words[0] | words[1]) == 0;
+}
+
+/** The index of an address in a table; -1: not found. */
+int uroce_gid_find(const struct uroce_gid_table *gids, const uint8_t ip[16]);
+
+#endif /* UROCE_DATAPATH_GID_TABLE_H */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_NEIGH_FRAME_H
+#define UROCE_DATAPATH_NEIGH_FRAME_H
+
+/**
+ * @file
+ * The frames of ARP, neighbour discovery and ping: parse a frame, and turn a request into its reply
+ * in place. There is no state. What a frame claims about its sender is returned.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "datapath/net/neigh.h"
+
+#define UROCE_IPPROTO_ICMP   1
+#define UROCE_IPPROTO_ICMPV6 58
+
+/** A frame whose Ethernet header has been read. */
+struct uroce_l2 {
+	uint8_t *frame;
+	uint8_t *l3;     /* start of layer 3, behind the Ethernet header and the VLAN tag */
+	uint32_t l3_len; /* bytes from `l3` on */
+	uint32_t room;   /* bytes from `l3` on that a reply may use, >= l3_len */
+	uint16_t type;   /* EtherType of the frame, behind the VLAN tag */
+};
+
+/** What a frame claims about its sender. */
+struct uroce_neigh_claim {
+	uint8_t ip[16];
+	uint8_t mac[6];
+	bool is_valid; /* `ip` and `mac` are valid for a host */
+	/* The frame is a reply; otherwise it is a request for an address of this device. */
+	bool is_answer;
+};
+
+/** Whether `ip` is an address of this device. */
+bool uroce_neigh_is_ours(const struct uroce_neigh_conf *conf, const uint8_t ip[16]);
+
+/**
+ * Whether `ip` may be the address of another host. It must not be an address of this device, a
+ * group, a broadcast, a loopback or the unspecified address. IPv4 addresses are in their
+ * IPv4-mapped form, which only ARP may use.
+ */
+bool uroce_neigh_is_host(const struct uroce_neigh_conf *conf, const uint8_t ip[16]);
+
+/**
+ * Write the Ethernet header and the VLAN tag of a frame that this device sends.
+ * @return start of the rest of the frame
+ */
+uint8_t *uroce_l2_put(const struct uroce_neigh_conf *conf, uint8_t *frame, const uint8_t dmac[6],
+		      uint16_t type);
+
+/** Rewrite the Ethernet addresses of a frame for a reply to `dmac`. */
+void uroce_l2_return(const struct uroce_neigh_conf *conf, uint8_t *frame, const uint8_t dmac[6]);
+
+/*
+ * Each of these functions processes one kind of frame, and turns a request for this device into its
+ * reply.
+ * @param[out] claim  what the frame claims about its sender, if anything
+ * @param[out] len  length of the reply
+ * @return whether the frame is a reply now
+ */
+bool uroce_arp_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
+		     struct uroce_neigh_claim *claim);
+bool uroce_icmp_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
+		      uint32_t *len);
+bool uroce_icmpv6_reply(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
+			struct uroce_neigh_claim *claim, uint32_t *len);
+
+/**
+ * Build a request for a MAC. `frame` has room for UROCE_NEIGH_REQUEST_MAX.
+ * @return length of the frame
+ */
+uint32_t uroce_arp_request(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
+			   const uint8_t ip[16], uint8_t *frame);
+uint32_t uroce_icmpv6_solicit(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
+			      const uint8_t ip[16], uint8_t *frame);
+
+#endif /* UROCE_DATAPATH_NEIGH_FRAME_H */

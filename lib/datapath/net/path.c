@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Path resolution: from an address vector to the source address, the next hop and its MAC.
+ *
+ * If the source address is the kernel's, the kernel is queried for the next hop and its MAC.
+ * Otherwise the networks and gateways of the configuration determine the next hop, and the library
+ * resolves its MAC by ARP or ND.
+ */
+
+#include <errno.h>
+#include <string.h>
+#include <rte_cycles.h>
+#include <rte_mbuf.h>
+
+#include "datapath/clock.h"
+#include "datapath/net/gid.h"
+#include "datapath/net/mcast_group.h"
+#include "datapath/net/igmp_mld.h"
+#include "datapath/log.h"
+#include "datapath/net/neigh.h"
+#include "datapath/worker/round.h"
+#include "wire/build.h"
+
+#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* maximum time to resolve a MAC */
+#define REPEAT_NS          UINT64_C(100000000)  /* time between two requests for a MAC */
+#define POLL_US            50 /* time between two checks, where another thread drives the workers */
+
+/* The addresses of a path. */
+struct route {
+	struct uroce_gid_table gids; /* copy of the GID table at the start of the resolution */
+	const struct uroce_addr *src;
+	bool is_kernels;
+	uint8_t gw4[16], gw6[16]; /* copies of the gateways at the start of the resolution */
+	uint8_t dip[16];
+	uint8_t next_hop[16];
+};
+
+static bool
+is_zero(const uint8_t ip[16])
+{
+	static const uint8_t zero[16];
+
+	return memcmp(ip, zero, sizeof(zero)) == 0;
+}
+
+static bool
+is_dest_link_local(const uint8_t ip[16])
+{
+	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+}
+
+/* Whether `ip` is a host or a multicast group, of the address family of `like`. */
+static bool
+is_destination(const uint8_t ip[16], const uint8_t like[16])
+{
+	if (uroce_ip_is_v4(ip) != uroce_ip_is_v4(like))
+		return false;
+	if (uroce_gid_is_multicast(ip))
+		return true;
+	if (uroce_ip_is_v4(ip))
+		return ip[12] != 0 && ip[12] < 224;
+	return !is_zero(ip);
+}
+
+static bool
+is_on_link(const struct uroce_addr *addr, const uint8_t ip[16])
+{
+	const unsigned whole = addr->prefix_len / 8;
+	const uint8_t mask = (uint8_t)(0xff00 >> addr->prefix_len % 8);
+
+	return memcmp(addr->ip, ip, whole) == 0 &&
+	       (mask == 0 || ((addr->ip[whole] ^ ip[whole]) & mask) == 0);
+}
+
+static int
+check_vector(struct uroce_dev *dev, const struct ibv_ah_attr *av, struct route *route)
+{
+	const unsigned idx = av->grh.sgid_index;
+
+	uroce_gid_copy(dev, &route->gids);
+	pthread_mutex_lock(&dev->lock);
+	memcpy(route->gw4, dev->conf.gw4, sizeof(route->gw4));
+	memcpy(route->gw6, dev->conf.gw6, sizeof(route->gw6));
+	pthread_mutex_unlock(&dev->lock);
+	if (!av->is_global || uroce_gid_is_empty(&route->gids, idx) || av->port_num != 1)
+		return -EINVAL;
+	route->src = &route->gids.addr[idx];
+	route->is_kernels = route->gids.kernels >> idx & 1;
+	memcpy(route->dip, av->grh.dgid.raw, sizeof(route->dip));
+	return is_destination(route->dip, route->src->ip) ? 0 : -EINVAL;
+}
+
+/* Choose the next hop by the networks and gateways of the configuration. */
+static int
+choose_next_hop(struct route *route)
+{
+	const uint8_t *gw = uroce_ip_is_v4(route->dip) ? route->gw4 : route->gw6;
+
+	memcpy(route->next_hop, route->dip, sizeof(route->next_hop));
+	if (is_dest_link_local(route->dip))
+		return 0;
+	for (unsigned i = 0; i < route->gids.nb; i++) {
+		if (!uroce_gid_is_empty(&route->gids, i) &&
+		    is_on_link(&route->gids.addr[i], route->dip))
+			return 0;
+	}
+	if (is_zero(gw))
+		return -ENETUNREACH;
+	memcpy(route->next_hop, gw, sizeof(route->next_hop));
+	return 0;
+}
+
+/* The arguments of the command that makes a worker send a request for a MAC. */
+struct mac_request {
+	struct uroce_dev *dev;
+	const struct route *route;
+};
+
+static int
+send_request(void *arg)
+{
+	const struct mac_request *mac_request = arg;
+	struct uroce_worker *worker = mac_request->dev->worker[0];
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(worker->pool);
+	uint32_t len;
+
+	if (!mbuf)
+		return 0; /* the request is repeated soon */
+	len = uroce_neigh_request(mac_request->dev->neigh, mac_request->route->src->ip,
+				  mac_request->route->next_hop, worker->now_ns,
+				  rte_pktmbuf_mtod(mbuf, uint8_t *));
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = len;
+	uroce_tx_push(worker, mbuf);
+	return 0;
+}
+
+/*
+ * Look up the MAC of the next hop once.
+ * @return 0; -EAGAIN: not known yet; another -errno ends the resolution
+ */
+static int
+look_up_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
+{
+	bool is_local;
+	int ret;
+
+	if (!route->is_kernels)
+		return uroce_neigh_find(dev->neigh, route->next_hop, uroce_clock_ns(), mac)
+			       ? 0
+			       : -EAGAIN;
+	ret = uroce_netif_resolve(&dev->port->netif, route->dip, mac, &is_local);
+	if (ret == 0 && is_local)
+		memcpy(mac, dev->mac, sizeof(dev->mac));
+	return ret;
+}
+
+static void
+drive_or_wait(struct uroce_dev *dev)
+{
+	unsigned nb = 0;
+
+	if (dev->conf.drive == UROCE_DRIVE_APP || !dev->conf.is_handed_over) {
+		for (unsigned i = 0; i < dev->nb_workers; i++)
+			nb += uroce_worker_poll(dev->worker[i]);
+	}
+	if (nb == 0)
+		rte_delay_us_sleep(POLL_US);
+}
+
+static int
+await_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
+{
+	struct mac_request mac_request = { .dev = dev, .route = route };
+	const uint64_t begin_ns = uroce_clock_ns();
+	uint64_t request_ns = begin_ns;
+	uint64_t now_ns = begin_ns;
+	int ret;
+
+	do {
+		const bool is_due = now_ns >= request_ns;
+
+		/* The kernel repeats its own requests, so netlink is not queried more often. */
+		ret = is_due || !route->is_kernels ? look_up_mac(dev, route, mac) : -EAGAIN;
+		if (ret != -EAGAIN)
+			return ret;
+		if (is_due) {
+			request_ns = now_ns + (route->is_kernels ? REPEAT_NS / 100 : REPEAT_NS);
+			if (!route->is_kernels)
+				(void)uroce_worker_call(dev->worker[0], NULL, send_request,
+							&mac_request);
+		}
+		drive_or_wait(dev);
+		now_ns = uroce_clock_ns();
+	} while (now_ns - begin_ns < RESOLVE_TIMEOUT_NS);
+	return -ETIMEDOUT;
+}
+
+static void
+fill_path(const struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
+	  const struct route *route, const uint8_t mac[6], struct uroce_path *path)
+{
+	struct uroce_path_conf conf = {
+		.flow_label = av->grh.flow_label,
+		.udp_sport = sport,
+		.vlan_tci = dev->conf.vlan_tci,
+		.tclass = av->grh.traffic_class,
+		.hop_limit = av->grh.hop_limit,
+		.has_vlan = dev->conf.has_vlan,
+	};
+
+	memcpy(conf.smac, dev->mac, sizeof(conf.smac));
+	memcpy(conf.dmac, mac, sizeof(conf.dmac));
+	memcpy(conf.sip, route->src->ip, sizeof(conf.sip));
+	memcpy(conf.dip, route->dip, sizeof(conf.dip));
+	uroce_path_init(path, &conf);
+}
+
+int
+uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
+		  struct uroce_path *path)
+{
+	struct route route;
+	uint8_t mac[6];
+	int ret = check_vector(dev, av, &route);
+	const bool is_group = ret == 0 && uroce_gid_is_multicast(route.dip);
+
+	if (ret == 0 && !route.is_kernels && !is_group)
+		ret = choose_next_hop(&route);
+	if (ret < 0)
+		return ret;
+	if (is_group)
+		uroce_mcast_group_mac(route.dip, mac);
+	else if (uroce_gid_find(&route.gids, route.dip) >= 0)
+		memcpy(mac, dev->mac, sizeof(mac));
+	else
+		ret = await_mac(dev, &route, mac);
+	if (ret < 0)
+		return ret;
+	uroce_loopback_note(dev, mac);
+	fill_path(dev, av, sport, &route, mac, path);
+	return 0;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The link of a port. memif has two special requirements. A client that finds no server, or is
+ * refused because the server is not up yet, must be restarted by the library. And each new link has
+ * new memory for its rings. Until each page has been used once, every frame would cause a page
+ * fault. So all pages are populated when the link comes up.
+ */
+
+#include "datapath/port/link.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <rte_cycles.h>
+#include <rte_common.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
+#include <rte_ethdev.h>
+#include <rte_kvargs.h>
+#include <rte_log.h>
+
+#include "datapath/intr_call.h"
+#include "datapath/fds.h"
+#include "datapath/log.h"
+
+#define ANSWER_NS    UINT64_C(60000000000) /* maximum time to wait for the server's reply */
+#define MEMIF_SOCKET "/run/memif.sock"     /* path of the socket if the arguments have none */
+
+#define MEMIF_REGION "memfd:memif_region" /* name that the driver gives its memory */
+
+/*
+ * Maximum of memory that is populated. The peer determines the size of the rings' memory, and is
+ * not trusted. The maximum is many times the size of usual rings. Further pages are populated by
+ * page faults.
+ */
+#define POPULATE_MAX ((uintptr_t)256 << 20)
+
+/* Populate the pages of the rings now. A page fault for each frame would cost some microseconds. */
+static void
+populate_rings(const struct uroce_port *port)
+{
+	FILE *maps = port->policy->has_peer ? fopen("/proc/self/maps", "re") : NULL;
+	char line[512];
+	uintptr_t begin, end, left = POPULATE_MAX;
+
+	while (maps && left > 0 && fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, MEMIF_REGION) ||
+		    sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
+			continue;
+		const uintptr_t len = RTE_MIN(end - begin, left);
+
+		(void)madvise((void *)begin, len, MADV_POPULATE_WRITE);
+		left -= len;
+	}
+	if (maps)
+		fclose(maps);
+}
+
+static void
+on_link_up(struct uroce_port *port)
+{
+	atomic_store(&port->has_been_up, true);
+	populate_rings(port);
+}
+
+void
+uroce_link_set(struct uroce_port *port, bool is_up)
+{
+	const bool was_up = atomic_exchange(&port->is_up, is_up);
+
+	if (was_up == is_up)
+		return;
+	if (is_up)
+		on_link_up(port);
+	else
+		atomic_fetch_add_explicit(&port->nb_downs, 1, memory_order_relaxed);
+	UROCE_LOG(INFO, port, "%s: link is %s", port->name, is_up ? "up" : "down");
+	uroce_event_push(port->events, is_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
+}
+
+static void
+set_gone(struct uroce_port *port)
+{
+	if (!atomic_exchange(&port->is_gone, true))
+		UROCE_LOG(WARNING, port, "%s: the port was removed", port->name);
+	uroce_link_set(port, false);
+	uroce_event_push(port->events, IBV_EVENT_DEVICE_FATAL, NULL);
+}
+
+/*
+ * Handle a reset that the driver requests. The owner of a port that was handed over may reset it,
+ * which the link check finds. The library itself does not reset its ports.
+ */
+static void
+set_reset(struct uroce_port *port)
+{
+	UROCE_LOG(WARNING, port, "%s: the driver asks for a reset", port->name);
+	uroce_link_set(port, false);
+	uroce_event_push(port->events, IBV_EVENT_DEVICE_FATAL, NULL);
+}
+
+static bool
+is_link_up(struct uroce_port *port)
+{
+	struct rte_eth_link link;
+
+	if (!uroce_port_is_ready(port) || rte_eth_link_get_nowait(port->id, &link) < 0 ||
+	    link.link_status != RTE_ETH_LINK_UP)
+		return false;
+	return port->netif.if_index == 0 || uroce_netif_is_up(&port->netif) > 0;
+}
+
+void
+uroce_link_check(struct uroce_port *port)
+{
+	if (!uroce_port_is_gone(port) && !port->mux_client)
+		uroce_link_set(port, is_link_up(port));
+}
+
+/* Handle an event of the port. Runs in EAL's interrupt thread. */
+static int
+on_port_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *ret_param)
+{
+	struct uroce_port *port = arg;
+
+	(void)port_id;
+	(void)ret_param;
+	if (type == RTE_ETH_EVENT_INTR_RMV)
+		set_gone(port);
+	else if (type == RTE_ETH_EVENT_INTR_RESET)
+		set_reset(port);
+	else
+		uroce_link_check(port);
+	return 0;
+}
+
+static const enum rte_eth_event_type watched[] = {
+	RTE_ETH_EVENT_INTR_LSC,
+	RTE_ETH_EVENT_INTR_RMV,
+	RTE_ETH_EVENT_INTR_RESET,
+};
+
+void
+uroce_link_watch(struct uroce_port *port)
+{
+	atomic_store(&port->is_up, is_link_up(port));
+	if (uroce_port_is_up(port))
+		on_link_up(port);
+	for (unsigned i = 0; i < RTE_DIM(watched); i++)
+		(void)rte_eth_dev_callback_register(port->id, watched[i], on_port_event, port);
+	port->has_callbacks = true;
+}
+
+void
+uroce_link_unwatch(struct uroce_port *port)
+{
+	if (!port->has_callbacks)
+		return;
+	for (unsigned i = 0; i < RTE_DIM(watched); i++) {
+		/* -EAGAIN: the callback is running, so try again */
+		while (rte_eth_dev_callback_unregister(port->id, watched[i], on_port_event, port) ==
+		       -EAGAIN)
+			rte_delay_us_sleep(10);
+	}
+	port->has_callbacks = false;
+}
+
+static bool
+is_connected_to(int fd, const char *path)
+{
+	struct sockaddr_un peer = { 0 };
+	socklen_t len = sizeof(peer);
+
+	if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0 || peer.sun_family != AF_UNIX)
+		return false;
+	/* An abstract socket name begins with a zero. */
+	return strncmp(peer.sun_path + (peer.sun_path[0] == '\0'), path,
+		       sizeof(peer.sun_path) - 1) == 0;
+}
+
+static bool
+has_connection(const char *path)
+{
+	struct uroce_fds fds;
+	int fd;
+
+	uroce_fds_begin(&fds);
+	while ((fd = uroce_fds_next(&fds)) >= 0 && !is_connected_to(fd, path))
+		;
+	uroce_fds_end(&fds);
+	return fd >= 0;
+}
+
+/*
+ * Whether the port's connection still waits for the server's reply. Such a connection must not be
+ * closed too early. If a server accepts a connection that was closed before its reply, it closes a
+ * descriptor that its EAL still watches, and EAL panics. So the connection is kept for longer than
+ * a process can be starved of CPU time. A connection that the server has refused is already closed.
+ */
+static bool
+is_connecting(const struct uroce_port *port, uint64_t now_ns)
+{
+	struct rte_eth_dev_info info;
+	const struct rte_devargs *args;
+	struct rte_kvargs *pairs;
+	const char *path;
+	bool found;
+
+	if (!port->is_started || now_ns >= port->restart_ns + ANSWER_NS ||
+	    rte_eth_dev_info_get(port->id, &info) < 0)
+		return false;
+	args = rte_dev_devargs(info.device);
+	pairs = args ? rte_kvargs_parse(args->args, NULL) : NULL;
+	path = pairs ? rte_kvargs_get(pairs, "socket") : NULL;
+	found = has_connection(path ? path : MEMIF_SOCKET);
+	rte_kvargs_free(pairs);
+	return found;
+}
+
+bool
+uroce_link_is_lost(const struct uroce_port *port, uint64_t now_ns)
+{
+	return port->is_client && !uroce_port_is_up(port) && !uroce_port_is_gone(port) &&
+	       now_ns >= port->restart_ns && !is_connecting(port, now_ns);
+}
+
+/*
+ * Restart the port without the driver's log line that no server listens. The line was logged
+ * before.
+ */
+static void
+start_quietly(void *arg)
+{
+	struct uroce_port *port = arg;
+	const int type = rte_log_register("pmd.net.memif");
+	const int level = type >= 0 ? rte_log_get_level((uint32_t)type) : -1;
+
+	if (level >= 0)
+		(void)rte_log_set_level((uint32_t)type, RTE_LOG_CRIT);
+	if (port->is_started)
+		(void)rte_eth_dev_stop(port->id);
+	port->is_started = rte_eth_dev_start(port->id) == 0;
+	atomic_store_explicit(&port->is_ready, port->is_started, memory_order_release);
+	if (level >= 0)
+		(void)rte_log_set_level((uint32_t)type, (uint32_t)level);
+}
+
+void
+uroce_link_restart(struct uroce_port *port, uint64_t now_ns)
+{
+	port->restart_ns = now_ns + UROCE_LINK_RESTART_NS;
+	uroce_intr_call_run(start_quietly, port);
+}

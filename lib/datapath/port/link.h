@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_LINK_H
+#define UROCE_DATAPATH_LINK_H
+
+/**
+ * @file
+ * The link of a port. Changes of the link become port events. Ports report some changes; the others
+ * are found by regular checks.
+ */
+
+#include "datapath/port/port.h"
+
+/** Begin to watch the link. The present state is stored without an event. */
+void uroce_link_watch(struct uroce_port *port);
+void uroce_link_unwatch(struct uroce_port *port);
+
+/**
+ * Check the link, without waiting. For a port that is attached to uroced this does nothing: uroced
+ * reports its link.
+ */
+void uroce_link_check(struct uroce_port *port);
+
+/**
+ * Store the state of the link, and raise an event if it has changed. Any thread, but one at a time.
+ */
+void uroce_link_set(struct uroce_port *port, bool is_up);
+
+/**
+ * Time between two attempts to connect. It exceeds the time of a handshake on a busy machine: memif
+ * does not survive a peer that leaves during a handshake.
+ */
+#define UROCE_LINK_RESTART_NS UINT64_C(500000000)
+
+/** Whether the port has lost its peer and must be restarted. */
+bool uroce_link_is_lost(const struct uroce_port *port, uint64_t now_ns);
+
+/** Restart the port. No thread may call bursts meanwhile: is_ready is false. */
+void uroce_link_restart(struct uroce_port *port, uint64_t now_ns);
+
+#endif /* UROCE_DATAPATH_LINK_H */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_PORT_H
+#define UROCE_DATAPATH_PORT_H
+
+/**
+ * @file
+ * The port of a device: an ethdev port, or a connection to uroced. This includes its properties
+ * from ethdev and from the policy table, its queues and mempools, and its link.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "datapath/device/conf.h"
+#include "datapath/device/event.h"
+#include "datapath/net/netif.h"
+#include "datapath/port/rx_wakeup.h"
+#include "mux/message.h"
+
+/** Maximum of frames in a burst. */
+#define UROCE_BURST 64u
+
+/**
+ * Bytes around the payload of the longest RoCE frame: Ethernet with a VLAN tag, IPv6, UDP, BTH,
+ * extension headers (RETH, immediate data, XRCETH), ICRC. Padding does not count: only a payload
+ * shorter than the MTU has it.
+ */
+#define UROCE_FRAME_OVERHEAD (14u + 4 + 40 + 8 + 12 + 24 + 4)
+
+/**
+ * IP MTU that is requested from ports that allow it. RoCE networks use this value for path MTU
+ * 4096.
+ */
+#define UROCE_PORT_MTU 4200u
+
+/** Ethernet header and one VLAN tag, which an IP MTU does not include. */
+#define UROCE_PORT_L2 18u
+
+struct uroce_port;
+
+/** Maximum of ports of a process: those of ethdev, and those that are attached to uroced. */
+#define UROCE_PORTS_MAX (RTE_MAX_ETHPORTS + 16)
+
+struct uroce_mux_client;
+
+/** How frames are received and transmitted. */
+enum uroce_burst_kind {
+	UROCE_BURST_ETHDEV,
+	/* As ETHDEV, with rings in memory that the peer may remove (fault_guard.h). */
+	UROCE_BURST_GUARDED,
+	UROCE_BURST_MUX, /* not an ethdev port: through the rings of uroced (mux_client.h) */
+	/* Transmit only: the receive burst of the driver returns invalid frames. */
+	UROCE_BURST_TX_ONLY,
+};
+
+/** Properties of a driver that ethdev does not report. */
+struct uroce_port_policy {
+	const char *driver; /* rte_eth_dev_info.driver_name; NULL: every other driver */
+	/*
+	 * The longest frame: the value of the argument `limit_key`, or else `limit`; 0: determined
+	 * by the MTU.
+	 */
+	const char *limit_key;   /* argument of the virtual device; NULL: none */
+	uint16_t limit;          /* default of `limit_key` */
+	uint16_t limit_overhead; /* bytes of the limit that the frame cannot use */
+	/* IP MTU to configure; 0: UROCE_PORT_MTU, or the port's maximum if that is less */
+	uint16_t mtu;
+	uint16_t rx_headroom; /* additional headroom of received frames, in bytes */
+	uint16_t extra_mbufs; /* mbufs that the driver holds beyond its rings */
+	uint32_t mbps; /* speed of the link as the driver reports it; 0: the driver reports none */
+	/* The driver requires mbufs of `limit` bytes, even if frames are shorter. */
+	bool is_limit_strict;
+	bool has_multi_seg; /* the driver transmits chained mbufs correctly */
+	bool has_ext_buf;   /* the driver transmits external buffers correctly */
+	bool may_block;     /* a call of the driver may sleep in the kernel */
+	bool is_virtual;    /* the driver accesses mbufs by virtual address */
+	/* The port shares an interface with the kernel: addresses, neighbours, link. */
+	bool is_kernel;
+	/*
+	 * The driver reports the MAC of the other end of the link, so this end needs another MAC.
+	 */
+	bool is_far_mac;
+	/* The rings are memory of another process, and disappear when that process ends. */
+	bool has_peer;
+	uint8_t burst; /* enum uroce_burst_kind */
+	/* Enum uroce_rx_wakeup_kind: how a received frame wakes a sleeping thread. */
+	uint8_t rx_wakeup;
+	/* The capabilities(7) that a process needs to create such a port; NULL: none. */
+	const char *capability;
+};
+
+/**
+ * The row of a driver in the policy table. Drivers without a row of their own have the last,
+ * general row.
+ */
+const struct uroce_port_policy *uroce_port_policy_of(const char *driver);
+
+/** The row of the virtual device with this name. Other names have the last, general row. */
+const struct uroce_port_policy *uroce_port_policy_by_name(const char *port_name);
+
+/**
+ * The capabilities that a process needs to create a port with this name, for messages; NULL: none.
+ */
+const char *uroce_port_policy_capability(const char *port_name);
+
+/**
+ * The longest frame that a port's driver and arguments allow.
+ * @param args  arguments of the virtual device ("bsize=4400,..."); NULL: none
+ * @param[out] raw  bytes that an mbuf must hold
+ * @return bytes without FCS; 0: determined by the MTU
+ */
+uint32_t uroce_port_policy_limit(const struct uroce_port_policy *policy, const char *args,
+				 uint32_t *raw);
+
+/**
+ * The properties of a port before EAL creates it, derived from the arguments that EAL will get. If
+ * the port shares an interface with the kernel, it has the MAC and MTU of the interface. For other
+ * ports the plan chooses the MAC.
+ */
+struct uroce_port_plan {
+	uint8_t mac[6];
+	uint32_t frame_limit; /* bytes of the longest frame, as in struct uroce_port */
+	int if_index;         /* kernel interface that the port shares; 0: none */
+	uint32_t mbps;        /* speed of the link; or RTE_ETH_SPEED_NUM_UNKNOWN */
+	/* uroced's host, if the port is attached to uroced; else zero */
+	struct uroce_mux_host host;
+};
+
+/**
+ * Plan a port.
+ * @param vdev  name and arguments of the port, in the syntax of EAL's option --vdev
+ * @return 0; -EINVAL: the properties of such a port are unknown before it exists; -ENODEV: no such
+ *   interface
+ */
+int uroce_port_plan(const char *vdev, struct uroce_port_plan *plan);
+
+/**
+ * Plan a port that will be attached to uroced. uroced is queried for its properties.
+ * @return 0, or -errno after one logged line
+ */
+int uroce_port_plan_attached(const char *socket, struct uroce_port_plan *plan);
+
+/** Whether the link of a planned port is expected to be up. */
+bool uroce_port_plan_is_up(const struct uroce_port_plan *plan);
+
+/** Set the MAC of an open port, in place of the MAC that the port had. */
+void uroce_port_set_mac(struct uroce_port *port, const uint8_t mac[6]);
+
+struct uroce_port {
+	/* ethdev's port ID; for a port that is attached to uroced: RTE_MAX_ETHPORTS or above */
+	uint16_t id;
+	char name[RTE_ETH_NAME_MAX_LEN];
+	const struct uroce_port_policy *policy;
+	uint8_t mac[6];
+	int socket_id;
+	uint32_t frame_limit; /* bytes of the longest frame, with VLAN tag, without FCS */
+	uint16_t nb_queues;   /* pairs of an RX and a TX queue */
+	bool is_handed_over;
+	bool is_client; /* the port connects to a peer, and connects again when the link is lost */
+	bool is_configured;
+	bool is_started;
+	/* Payload may be transmitted from the application's memory, without a copy. */
+	bool can_zero_copy;
+	bool has_callbacks;
+	bool has_all_multicast; /* the port's filter accepts the frames of all multicast groups */
+	uint64_t restart_ns;    /* the port must not be restarted before this time */
+	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* mempool of each queue */
+	struct uroce_netif netif; /* interface shared with the kernel; valid if policy->is_kernel */
+	/* Connection to uroced; NULL: the port is an ethdev port. */
+	struct uroce_mux_client *mux_client;
+	struct uroce_event_queue *events;
+	atomic_bool is_up;
+	_Atomic uint64_t nb_downs; /* number of changes of the link from up to down */
+	atomic_bool has_been_up;
+	atomic_bool is_ready; /* the port is started: bursts may be called */
+	atomic_bool is_gone;  /* the port was removed: it must not be accessed any more */
+};
+
+/**
+ * Find, configure and start the port. A port that was handed over by an embedder is only inspected.
+ * @param plan  the plan with which the port was announced; all zero: it was not planned
+ * @return 0, or -errno after one logged line
+ */
+int uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan *plan,
+		    struct uroce_event_queue *events, struct uroce_port **port);
+
+/** Close the port, and free its mempools. The port is stopped before, unless it was handed over. */
+void uroce_port_close(struct uroce_port *port);
+
+/**
+ * The speed of the port's link; RTE_ETH_SPEED_NUM_NONE: unknown at present;
+ * RTE_ETH_SPEED_NUM_UNKNOWN: never known.
+ */
+uint32_t uroce_port_mbps(const struct uroce_port *port);
+
+static inline bool
+uroce_port_is_up(const struct uroce_port *port)
+{
+	return atomic_load_explicit(&port->is_up, memory_order_relaxed);
+}
+
+/** Whether bursts of the port may be called. */
+static inline bool
+uroce_port_is_ready(const struct uroce_port *port)
+{
+	return atomic_load_explicit(&port->is_ready, memory_order_acquire) &&
+	       !atomic_load_explicit(&port->is_gone, memory_order_relaxed);
+}
+
+static inline bool
+uroce_port_is_gone(const struct uroce_port *port)
+{
+	return atomic_load_explicit(&port->is_gone, memory_order_relaxed);
+}
+
+#endif /* UROCE_DATAPATH_PORT_H */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* RX wake-ups: the part that is common to all kinds. Each queue has a descriptor, or none. */
+
+#include "datapath/port/rx_wakeup.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <rte_common.h>
+
+#include "datapath/uroced/mux_client.h"
+#include "datapath/port/port.h"
+
+/* A search for descriptors costs as much as several wake-ups. */
+#define RETRY_NS UINT64_C(1000000000)
+
+void
+uroce_rx_wakeups_init(struct uroce_rx_wakeups *wakeups, struct uroce_port *port)
+{
+	*wakeups = (struct uroce_rx_wakeups){ .port = port };
+	for (unsigned i = 0; i < RTE_DIM(wakeups->of); i++)
+		wakeups->of[i].fd = -1;
+}
+
+static void
+drop_wakeup(struct uroce_rx_wakeup *wakeup)
+{
+	uroce_rx_wakeup_drop_ring(wakeup);
+	wakeup->fd = -1; /* a socket remains the driver's, and is not closed */
+}
+
+void
+uroce_rx_wakeups_fini(struct uroce_rx_wakeups *wakeups)
+{
+	uroce_rx_wakeups_disarm(wakeups);
+	for (unsigned i = 0; i < RTE_DIM(wakeups->of); i++)
+		drop_wakeup(&wakeups->of[i]);
+}
+
+static bool
+arm_wakeup(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port, uint16_t queue)
+{
+	switch ((enum uroce_rx_wakeup_kind)port->policy->rx_wakeup) {
+	case UROCE_RX_WAKEUP_SOCKET:
+		return wakeup->fd >= 0 || uroce_rx_wakeup_find_socket(wakeup, port, queue);
+	case UROCE_RX_WAKEUP_RING:
+		return uroce_rx_wakeup_open_ring(wakeup, port, queue);
+	case UROCE_RX_WAKEUP_MUX:
+		uroce_mux_client_arm(port->mux_client, queue);
+		wakeup->fd = port->mux_client->rx_wakeup_fd;
+		return true;
+	case UROCE_RX_WAKEUP_NONE:
+		break;
+	}
+	return false;
+}
+
+bool
+uroce_rx_wakeup_arm(struct uroce_rx_wakeups *wakeups, uint16_t queue, uint64_t now_ns)
+{
+	const struct uroce_port *port = wakeups->port;
+	struct uroce_rx_wakeup *wakeup = &wakeups->of[queue];
+
+	if (!uroce_port_is_ready(port) || (port->policy->has_peer && !uroce_port_is_up(port))) {
+		drop_wakeup(wakeup);
+		return false;
+	}
+	if (wakeup->fd < 0 && now_ns < wakeups->retry_ns)
+		return false;
+	if (arm_wakeup(wakeup, port, queue))
+		return true;
+	drop_wakeup(wakeup);
+	wakeups->retry_ns = now_ns + RETRY_NS;
+	return false;
+}
+
+static bool
+is_mux_wakeup(const struct uroce_rx_wakeups *wakeups)
+{
+	return wakeups->port->policy->rx_wakeup == UROCE_RX_WAKEUP_MUX;
+}
+
+void
+uroce_rx_wakeups_disarm(struct uroce_rx_wakeups *wakeups)
+{
+	for (uint16_t i = 0; i < RTE_DIM(wakeups->of); i++) {
+		if (is_mux_wakeup(wakeups) && wakeups->of[i].fd >= 0)
+			uroce_mux_client_disarm(wakeups->port->mux_client, i);
+		else
+			uroce_rx_wakeup_shut_ring(&wakeups->of[i]);
+	}
+}
+
+/* A packet socket reports that its interface went down, until the error has been read. */
+void
+uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, short revents)
+{
+	struct uroce_rx_wakeup *wakeup = &wakeups->of[queue];
+	socklen_t len = sizeof(int);
+	eventfd_t nothing;
+	int error;
+
+	if (is_mux_wakeup(wakeups)) {
+		if (revents)
+			(void)eventfd_read(wakeup->fd, &nothing);
+		return;
+	}
+	if (revents & (POLLNVAL | POLLHUP))
+		drop_wakeup(wakeup);
+	else if (revents & POLLERR)
+		(void)getsockopt(wakeup->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_RX_WAKEUP_H
+#define UROCE_DATAPATH_RX_WAKEUP_H
+
+/**
+ * @file
+ * RX wake-ups: how a received frame wakes a thread that sleeps. Each queue has a file descriptor
+ * that polls readable when a frame has arrived. While no thread sleeps on it, frames cause no
+ * additional cost. Drivers do not export this descriptor, so it is searched among the descriptors
+ * of the process. The policy table determines the kind:
+ *
+ *	socket  af_packet: a packet socket whose ring is the queue. The kernel wakes a thread that
+ *	        polls the socket.
+ *	ring    memif: an eventfd. The peer writes to it after each burst, unless the ring masks
+ *	        interrupts.
+ *	mux     uroced: one eventfd for all rings. The thread that reads uroced's messages writes to
+ *	        it.
+ *
+ * Used by the thread that sleeps on the descriptors of all queues.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "datapath/device/conf.h"
+
+struct uroce_port;
+
+enum uroce_rx_wakeup_kind {
+	UROCE_RX_WAKEUP_NONE,
+	UROCE_RX_WAKEUP_SOCKET,
+	UROCE_RX_WAKEUP_RING,
+	UROCE_RX_WAKEUP_MUX,
+};
+
+/** The RX wake-up of a queue. */
+struct uroce_rx_wakeup {
+	int fd; /* descriptor of the driver, or for a ring a duplicate; -1: none was found */
+	/*
+	 * Flags of the memif ring, in a mapping that this library owns; NULL: the queue has no such
+	 * ring.
+	 */
+	_Atomic uint16_t *flags;
+};
+
+struct uroce_rx_wakeups {
+	struct uroce_port *port;
+	/* Time before which descriptors that were not found are not searched again. */
+	uint64_t retry_ns;
+	struct uroce_rx_wakeup of[UROCE_WORKERS_MAX];
+};
+
+void uroce_rx_wakeups_init(struct uroce_rx_wakeups *wakeups, struct uroce_port *port);
+void uroce_rx_wakeups_fini(struct uroce_rx_wakeups *wakeups);
+
+/**
+ * Arm the RX wake-up of a queue: frames that arrive from now on wake the thread. Frames that
+ * arrived before do not. So the caller must check the queue once more, after a short time. A peer
+ * that has just put a frame into a ring may have read the interrupt mask before.
+ *
+ * @lcore The thread that sleeps, holding the lock of the queue's worker.
+ * @return whether the wake-up is armed; it ends with the link at the latest, even without a disarm
+ */
+bool uroce_rx_wakeup_arm(struct uroce_rx_wakeups *wakeups, uint16_t queue, uint64_t now_ns);
+
+/** Disarm the RX wake-ups of all queues. The call may be repeated. */
+void uroce_rx_wakeups_disarm(struct uroce_rx_wakeups *wakeups);
+
+/**
+ * Handle the result of poll() for the descriptor of a queue: clear events that are not received
+ * frames.
+ */
+void uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, short revents);
+
+/* Functions of rx_wakeup_socket.c. */
+
+/**
+ * Find the packet socket of a queue.
+ * @return whether there is one
+ */
+bool uroce_rx_wakeup_find_socket(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port,
+				 uint16_t queue);
+
+/* Functions of rx_wakeup_ring.c. */
+
+/**
+ * Unmask the interrupts of a queue's ring, after a search for the ring if necessary.
+ * @return whether the driver takes interrupts of this ring
+ */
+bool uroce_rx_wakeup_open_ring(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port,
+			       uint16_t queue);
+
+/** Mask the interrupts of the queue's ring, if there is one. */
+void uroce_rx_wakeup_shut_ring(struct uroce_rx_wakeup *wakeup);
+
+/** Unmap the ring and close its eventfd, if they were found. */
+void uroce_rx_wakeup_drop_ring(struct uroce_rx_wakeup *wakeup);
+
+#endif /* UROCE_DATAPATH_RX_WAKEUP_H */

@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The connection to uroced. The client sends HELLO, receives HOST, sends ATTACH, and receives
+ * ATTACHED, which completes the attachment. The thread that creates the device does this first.
+ * Then the connection's thread receives the messages of uroced. It connects again when the
+ * connection has ended.
+ *
+ * The connection's thread also wakes threads that sleep until a frame arrives. When the message
+ * WAKE arrives, it writes to an eventfd. Only the connection's thread reads the socket, so that no
+ * message is taken by a thread for which it is not. The eventfd stays when connections end.
+ *
+ * A child of fork() would keep the connection open, and uroced would take it for a client that
+ * still runs. So the child closes the descriptors that it inherits. A lock prevents a fork while a
+ * descriptor is created or received.
+ */
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "datapath/uroced/mux_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <rte_lcore.h>
+
+#include "datapath/clock.h"
+#include "datapath/device/dev.h"
+#include "datapath/port/link.h"
+#include "datapath/log.h"
+#include "datapath/port/port.h"
+#include "datapath/device/qpn.h"
+#include "datapath/worker/round.h"
+
+/* Time between attempts if uroced refused, or has been away for long. */
+#define SELDOM_MS    100
+#define NB_RETRIES   300 /* attempts after which uroced counts as away for long */
+#define MESSAGES_MAX 64  /* messages that are handled before anything else is checked */
+
+/* --- fork() ------------------------------------------------------------------------------------ */
+
+static pthread_once_t fork_handlers_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct uroce_mux_client *attached; /* clients of this process; under fork_lock */
+
+static void
+prepare_fork(void)
+{
+	pthread_mutex_lock(&fork_lock);
+}
+
+static void
+end_fork(void)
+{
+	pthread_mutex_unlock(&fork_lock);
+}
+
+static void
+close_fd(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+static void
+close_fds(struct uroce_mux_client *client)
+{
+	close_fd(&client->fd);
+	close_fd(&client->doorbell_fd);
+	close_fd(&client->rx_wakeup_fd);
+	close_fd(&client->work_fd);
+	close_fd(&client->shm_fd);
+}
+
+/*
+ * In a child of fork(): close the descriptors of all clients. The child has no mapping of the
+ * shared memory, see create_shm().
+ */
+static void
+close_in_child(void)
+{
+	for (struct uroce_mux_client *at = attached; at; at = at->next) {
+		close_fds(at);
+		at->shm.mem = NULL;
+	}
+	attached = NULL;
+	pthread_mutex_unlock(&fork_lock);
+}
+
+static void
+register_fork_handlers(void)
+{
+	(void)pthread_atfork(prepare_fork, end_fork, close_in_child);
+}
+
+static void
+link_client(struct uroce_mux_client *client)
+{
+	pthread_once(&fork_handlers_once, register_fork_handlers);
+	pthread_mutex_lock(&fork_lock);
+	client->next = attached;
+	attached = client;
+	pthread_mutex_unlock(&fork_lock);
+}
+
+/* Remove the client from the list, and close its descriptors before a child could inherit them. */
+static void
+unlink_client(struct uroce_mux_client *client)
+{
+	struct uroce_mux_client **link = &attached;
+
+	pthread_mutex_lock(&fork_lock);
+	while (*link && *link != client)
+		link = &(*link)->next;
+	if (*link)
+		*link = client->next;
+	close_fds(client);
+	pthread_mutex_unlock(&fork_lock);
+}
+
+/* Log a refusal, once for each attachment. */
+static void
+log_refusal(struct uroce_mux_client *client, const char *why)
+{
+	if (!client->is_refused)
+		UROCE_LOG(ERR, port, "%s: refused: %s", client->path, why);
+	client->is_refused = true;
+}
+
+/* --- uroced's host ----------------------------------------------------------------------------- */
+
+void
+uroce_mux_client_host(struct uroce_mux_client *client, struct uroce_mux_host *host)
+{
+	pthread_mutex_lock(&client->lock);
+	*host = client->host;
+	pthread_mutex_unlock(&client->lock);
+}
+
+/* Whether two hosts have the same properties, among those that a device cannot change. */
+static bool
+is_same_host(const struct uroce_mux_host *a, const struct uroce_mux_host *b)
+{
+	return memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 && a->frame_limit == b->frame_limit &&
+	       a->has_vlan == b->has_vlan && (!a->has_vlan || a->vlan_tci == b->vlan_tci);
+}
+
+static bool
+is_usable_host(const struct uroce_mux_host *host)
+{
+	return host->frame_limit >= UROCE_SHM_FRAME_MIN &&
+	       host->frame_limit <= UROCE_SHM_FRAME_MAX && host->nb_addr <= UROCE_MUX_ADDRS_MAX;
+}
+
+static void
+update_link(struct uroce_mux_client *client)
+{
+	bool is_up;
+
+	pthread_mutex_lock(&client->lock);
+	is_up = client->is_attached && client->host.is_up;
+	pthread_mutex_unlock(&client->lock);
+	if (client->dev)
+		uroce_link_set(client->port, is_up);
+	else
+		atomic_store(&client->port->is_up, is_up); /* the initial state raises no event */
+}
+
+static int
+set_host(struct uroce_mux_client *client, const struct uroce_mux_this_host *message)
+{
+	const struct uroce_mux_host *host = &message->host;
+
+	if (message->version != UROCE_MUX_VERSION || !is_usable_host(host)) {
+		log_refusal(client, "uroced is of another version");
+		return -EPROTO;
+	}
+	if (client->host.frame_limit > 0 && !is_same_host(host, &client->host)) {
+		log_refusal(client, "uroced has another MAC, VLAN or longest frame now: allowed "
+				    "are those that it had");
+		return -ESTALE;
+	}
+	pthread_mutex_lock(&client->lock);
+	if (memcmp(&client->host, host, sizeof(*host)) != 0)
+		atomic_store(&client->has_changes, true);
+	client->host = *host;
+	pthread_mutex_unlock(&client->lock);
+	atomic_store_explicit(&client->mbps, host->mbps, memory_order_relaxed);
+	update_link(client);
+	return 0;
+}
+
+/* --- messages ---------------------------------------------------------------------------------- */
+
+/* Wake a thread that sleeps until a frame arrives. It checks itself what has happened. */
+static void
+wake_rx_sleeper(const struct uroce_mux_client *client)
+{
+	(void)eventfd_write(client->rx_wakeup_fd, 1);
+}
+
+/*
+ * Replace the doorbell by that of a new connection. It is rung at once for frames that were put
+ * into the rings before.
+ */
+static void
+replace_doorbell(struct uroce_mux_client *client, int *fd)
+{
+	(void)dup3(*fd, client->doorbell_fd, O_CLOEXEC);
+	close_fd(fd);
+	(void)eventfd_write(client->doorbell_fd, 1);
+}
+
+/*
+ * Receive a message. A descriptor that arrives with it is the doorbell.
+ * @return as uroce_mux_receive()
+ */
+static int
+recv_message(struct uroce_mux_client *client)
+{
+	int ret, fd;
+
+	pthread_mutex_lock(&fork_lock);
+	ret = uroce_mux_receive(client->fd, &client->message, &fd);
+	if (fd >= 0 && client->message.type == UROCE_MUX_ATTACHED)
+		replace_doorbell(client, &fd);
+	close_fd(&fd);
+	pthread_mutex_unlock(&fork_lock);
+	return ret == 0 ? -ECONNRESET : ret;
+}
+
+static int
+recv_refused(struct uroce_mux_client *client)
+{
+	const int error = client->message.refused.error;
+	char why[256];
+
+	uroce_mux_client_format_refusal(&client->message, why);
+	log_refusal(client, why);
+	return error > 0 && error < 4096 ? -error : -EPERM;
+}
+
+/*
+ * Handle a message of uroced.
+ * @return 0, or -errno: the connection must be ended
+ */
+static int
+handle_message(struct uroce_mux_client *client)
+{
+	const union uroce_mux_message *message = &client->message;
+
+	switch (message->type) {
+	case UROCE_MUX_HOST:
+		return set_host(client, &message->this_host);
+	case UROCE_MUX_ATTACHED:
+		uroce_mux_client_take_good(client, &message->attached);
+		return 0;
+	case UROCE_MUX_LEASED:
+		uroce_mux_client_take_leased(client, &message->leased);
+		return 0;
+	case UROCE_MUX_WAKE:
+		wake_rx_sleeper(client);
+		return 0;
+	case UROCE_MUX_REFUSED:
+		return recv_refused(client);
+	}
+	return -EPROTO;
+}
+
+/*
+ * Handle all messages up to and including one of this type.
+ * @return 0, or -errno
+ */
+static int
+await_message(struct uroce_mux_client *client, enum uroce_mux_type type)
+{
+	const uint64_t end_ns = uroce_clock_ns() + UROCE_MUX_CLIENT_REPLY_NS;
+
+	while (!atomic_load(&client->is_stopping) && uroce_clock_ns() < end_ns) {
+		int ret = recv_message(client);
+
+		if (ret == -EAGAIN) {
+			uroce_mux_client_wait(client->fd, client->work_fd, 1000);
+			continue;
+		}
+		if (ret > 0)
+			ret = handle_message(client);
+		if (ret < 0 || client->message.type == type)
+			return ret;
+	}
+	return -ETIMEDOUT;
+}
+
+/* --- attach ------------------------------------------------------------------------------------ */
+
+/* Create shared memory that a child of fork() does not inherit. */
+static int
+create_shm(const struct uroce_mux_client *client, const struct uroce_shm_layout *plan,
+	   struct uroce_shm *shm, int *fd)
+{
+	int ret;
+
+	pthread_mutex_lock(&fork_lock);
+	ret = uroce_shm_create(shm, plan, fd);
+	if (ret == 0)
+		(void)madvise(shm->mem, plan->size, MADV_DONTFORK);
+	pthread_mutex_unlock(&fork_lock);
+	if (ret < 0)
+		UROCE_LOG(ERR, port, "%s: no memory for an area of %u KiB: %s", client->path,
+			  (unsigned)(plan->size >> 10), strerror(-ret));
+	return ret;
+}
+
+static int
+make_shm(struct uroce_mux_client *client)
+{
+	struct uroce_shm_layout plan;
+	int ret;
+
+	if (!uroce_shm_lay_out(&plan, client->nb_pairs, UROCE_MUX_CLIENT_SLOTS,
+			       client->host.frame_limit, client->nb_bindings)) {
+		UROCE_LOG(ERR, port, "%s: an area for %u workers is larger than the %u MiB of one",
+			  client->path, client->nb_pairs, (unsigned)(UROCE_SHM_SIZE_MAX >> 20));
+		return -EINVAL;
+	}
+	ret = create_shm(client, &plan, &client->shm, &client->shm_fd);
+	if (ret < 0)
+		return ret;
+	client->stride = (uint32_t)(uroce_shm_buffer(&plan, 0, false, 1) -
+				    uroce_shm_buffer(&plan, 0, false, 0));
+	uroce_mux_client_begin(client);
+	return 0;
+}
+
+struct renewal {
+	const struct uroce_mux_client *client;
+	const struct uroce_shm *fresh;
+	uint32_t queue;
+};
+
+/* Runs in the context of the worker, so that no burst uses the pair of rings meanwhile. */
+static int
+renew_pair(void *arg)
+{
+	const struct renewal *renewal = arg;
+	const struct uroce_mux_client_pair *pair = &renewal->client->pair[renewal->queue];
+
+	return uroce_shm_renew_pair(&renewal->client->shm, renewal->fresh, renewal->queue,
+				    &pair->up, &pair->down);
+}
+
+/*
+ * Replace the shared memory. uroced has sealed it, so that no other uroced can map it. New memory
+ * is mapped at the same addresses, one pair of rings after another, with the pending frames. After
+ * an error the next attempt uses other new memory.
+ */
+static int
+renew_shm(struct uroce_mux_client *client)
+{
+	struct uroce_dev *dev = client->dev;
+	struct uroce_shm fresh = { .mem = NULL };
+	struct renewal renewal = { .client = client, .fresh = &fresh };
+	int ret, error, fd;
+
+	ret = create_shm(client, &client->shm.plan, &fresh, &fd);
+	if (ret < 0)
+		return ret;
+	pthread_mutex_lock(&dev->lock);
+	for (unsigned i = 0; i < client->nb_pairs; i++) {
+		renewal.queue = dev->worker[i]->queue;
+		error = uroce_worker_call(dev->worker[i], NULL, renew_pair, &renewal);
+		ret = error < 0 ? error : ret;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	error = uroce_mux_client_renew_bindings(client, &fresh);
+	ret = error < 0 ? error : ret;
+	pthread_mutex_lock(&fork_lock);
+	if (ret == 0) {
+		close_fd(&client->shm_fd);
+		client->shm_fd = fd;
+	} else {
+		close_fd(&fd);
+	}
+	pthread_mutex_unlock(&fork_lock);
+	return ret;
+}
+
+/* Make shared memory available that no uroced has sealed yet. */
+static int
+prepare_shm(struct uroce_mux_client *client)
+{
+	if (!client->shm.mem)
+		return make_shm(client);
+	return uroce_shm_is_sealed(client->shm_fd) ? renew_shm(client) : 0;
+}
+
+static int
+try_to_connect(struct uroce_mux_client *client)
+{
+	int fd;
+
+	pthread_mutex_lock(&fork_lock);
+	fd = uroce_mux_connect(client->path);
+	pthread_mutex_lock(&client->lock);
+	client->fd = fd < 0 ? -1 : fd;
+	pthread_mutex_unlock(&client->lock);
+	pthread_mutex_unlock(&fork_lock);
+	return fd;
+}
+
+static int
+connect_mux(struct uroce_mux_client *client)
+{
+	const time_t end = time(NULL) + (time_t)(UROCE_MUX_CLIENT_REPLY_NS / 1000000000);
+	int fd;
+
+	do {
+		fd = try_to_connect(client);
+	} while (!atomic_load(&client->is_stopping) && uroce_mux_client_await_room(fd, end));
+	return fd < 0 ? fd : uroce_mux_client_send_hello(fd);
+}
+
+static int
+send_attach(struct uroce_mux_client *client)
+{
+	union uroce_mux_message *message = &client->message;
+
+	pthread_mutex_lock(&client->lock);
+	message->attach = (struct uroce_mux_attach){
+		.type = UROCE_MUX_ATTACH,
+		.version = UROCE_MUX_VERSION,
+		.nb_leases = client->nb_leases,
+		.plan = client->shm.plan,
+	};
+	memcpy(message->attach.lease, client->lease, client->nb_leases * sizeof(client->lease[0]));
+	pthread_mutex_unlock(&client->lock);
+	return uroce_mux_send(client->fd, message, client->shm_fd);
+}
+
+/*
+ * Connect and attach.
+ * @return 0, or -errno: there is no connection, or it must be ended
+ */
+static int
+attach_now(struct uroce_mux_client *client)
+{
+	int ret = connect_mux(client);
+
+	if (ret == 0)
+		ret = await_message(client, UROCE_MUX_HOST);
+	if (ret == 0)
+		ret = prepare_shm(client);
+	atomic_store(&client->is_broken, false); /* The flag was about the previous connection. */
+	if (ret == 0)
+		ret = send_attach(client);
+	if (ret == 0)
+		ret = await_message(client, UROCE_MUX_ATTACHED);
+	if (ret < 0)
+		return ret;
+	client->is_refused = false;
+	wake_rx_sleeper(client);
+	update_link(client);
+	return 0;
+}
+
+static void
+close_connection(struct uroce_mux_client *client)
+{
+	const bool was_attached = client->is_attached;
+
+	pthread_mutex_lock(&fork_lock);
+	pthread_mutex_lock(&client->lock);
+	close_fd(&client->fd);
+	client->is_attached = false;
+	client->is_leasing = false;
+	pthread_cond_broadcast(&client->changed);
+	pthread_mutex_unlock(&client->lock);
+	pthread_mutex_unlock(&fork_lock);
+	if (!was_attached)
+		return;
+	update_link(client);
+	/* A frame may have arrived whose sender ended before it could send the wake-up. */
+	wake_rx_sleeper(client);
+}
+
+/* --- the connection's thread ------------------------------------------------------------------- */
+
+/*
+ * Handle messages until the connection ends.
+ * @return the reason, as -errno
+ */
+static int
+serve_connection(struct uroce_mux_client *client)
+{
+	unsigned nb = 0;
+
+	while (!atomic_load(&client->is_stopping)) {
+		int ret = recv_message(client);
+
+		if (ret > 0)
+			ret = handle_message(client);
+		if (ret < 0 && ret != -EAGAIN)
+			return ret;
+		if (ret == -EAGAIN || ++nb % MESSAGES_MAX == 0) {
+			if (atomic_load(&client->is_broken))
+				return -EPROTO;
+			uroce_mux_client_wait(client->fd, client->work_fd, -1);
+		}
+	}
+	return 0;
+}
+
+static void *
+run_mux_thread(void *arg)
+{
+	struct uroce_mux_client *client = arg;
+	unsigned nb_tries = 0; /* failed attempts to connect */
+	int ret;
+
+	for (;;) {
+		if (client->is_attached) {
+			nb_tries = 0;
+			ret = serve_connection(client);
+			if (ret < 0)
+				UROCE_LOG(WARNING, port, "%s: the connection is over: %s",
+					  client->path, strerror(-ret));
+		} else {
+			ret = attach_now(client);
+			if (ret == 0)
+				continue;
+		}
+		if (atomic_load(&client->is_stopping))
+			return NULL;
+		close_connection(client);
+		/*
+		 * The shared memory is replaced while uroced is away. So a later attachment does
+		 * not take longer because of it.
+		 */
+		(void)prepare_shm(client);
+		nb_tries++;
+		uroce_mux_client_wait(-1, client->work_fd,
+				      client->is_refused || nb_tries > NB_RETRIES
+					      ? SELDOM_MS
+					      : UROCE_MUX_CLIENT_RETRY_MS);
+	}
+}
+
+int
+uroce_mux_client_watch(struct uroce_mux_client *client, struct uroce_dev *dev)
+{
+	sigset_t all, before;
+	int ret;
+
+	client->dev = dev;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = uroce_dpdk_thread_start(&client->thread, "uroce-attach", run_mux_thread, client);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (ret == 0)
+		return 0;
+	client->dev = NULL;
+	UROCE_LOG(ERR, port, "%s: no thread for the connection: %s", client->path, strerror(-ret));
+	return ret;
+}
+
+void
+uroce_mux_client_unwatch(struct uroce_mux_client *client)
+{
+	if (!client->dev)
+		return;
+	atomic_store(&client->is_stopping, true);
+	(void)eventfd_write(client->work_fd, 1);
+	uroce_dpdk_thread_join(&client->thread);
+	client->dev = NULL;
+}
+
+/* --- creation and destruction ------------------------------------------------------------------ */
+
+static int
+create_fds(struct uroce_mux_client *client)
+{
+	const int flags = EFD_CLOEXEC | EFD_NONBLOCK;
+
+	pthread_mutex_lock(&fork_lock);
+	client->doorbell_fd = eventfd(0, flags);
+	client->rx_wakeup_fd = eventfd(0, flags);
+	client->work_fd = eventfd(0, flags);
+	pthread_mutex_unlock(&fork_lock);
+	return client->doorbell_fd < 0 || client->rx_wakeup_fd < 0 || client->work_fd < 0 ? -errno
+											  : 0;
+}
+
+static struct uroce_mux_client *
+create_client(struct uroce_port *port, const struct uroce_dev_conf *conf)
+{
+	struct uroce_mux_client *client = calloc(1, sizeof(*client));
+	const size_t len = conf->nb_workers * sizeof(client->pair[0]);
+	pthread_condattr_t attr;
+
+	if (!client)
+		return NULL;
+	client->pair = aligned_alloc(_Alignof(struct uroce_mux_client_pair), len);
+	if (!client->pair) {
+		free(client->pair);
+		free(client);
+		return NULL;
+	}
+	memset(client->pair, 0, len);
+	client->port = port;
+	client->path = conf->socket;
+	client->nb_pairs = conf->nb_workers;
+	client->nb_bindings = RTE_MAX(uroce_qpn_table_slots(conf->max_qp), UROCE_BINDINGS_MIN);
+	client->fd = client->doorbell_fd = client->rx_wakeup_fd = -1;
+	client->work_fd = client->shm_fd = -1;
+	pthread_mutex_init(&client->lock, NULL);
+	pthread_mutex_init(&client->binding_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&client->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	link_client(client);
+	return client;
+}
+
+int
+uroce_mux_client_open(struct uroce_port *port, const struct uroce_dev_conf *conf,
+		      const struct uroce_mux_host *known)
+{
+	struct uroce_mux_client *client = create_client(port, conf);
+	int ret;
+
+	if (!client) {
+		UROCE_LOG(ERR, mem, "no memory for the connection to uroced");
+		return -ENOMEM;
+	}
+	if (known)
+		client->host = *known;
+	ret = create_fds(client);
+	if (ret == 0)
+		ret = attach_now(client);
+	if (ret == 0) {
+		port->mux_client = client;
+		return 0;
+	}
+	if (!client->is_refused)
+		uroce_mux_client_log_absence(client->path, ret);
+	uroce_mux_client_close(client);
+	return ret;
+}
+
+void
+uroce_mux_client_close(struct uroce_mux_client *client)
+{
+	if (!client)
+		return;
+	uroce_mux_client_unwatch(client);
+	unlink_client(client);
+	uroce_shm_unmap(&client->shm);
+	pthread_cond_destroy(&client->changed);
+	pthread_mutex_destroy(&client->binding_lock);
+	pthread_mutex_destroy(&client->lock);
+	free(client->pair);
+	free(client);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Alerts: a table with a row for each kind of attack, and the accounting per second that limits the
+ * log lines.
+ */
+
+#include "datapath/worker/alert.h"
+
+#include <arpa/inet.h>
+#include <rte_common.h>
+
+#include "datapath/log.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static const struct {
+	uint32_t event; /* enum uroce_qpc_event */
+	enum uroce_counter counter;
+	uint32_t least; /* threshold: fewer frames in a second may be chance */
+	const char *text;
+} rows[] = {
+	[UROCE_ALERT_CNP] = { UROCE_QPC_CNP_IMPLAUSIBLE, UROCE_COUNTER_RP_CNP_IMPLAUSIBLE, 8,
+			      "congestion notifications that no notification point sends: they are "
+			      "forged, or its interval is below cc_reduce_us" },
+	[UROCE_ALERT_KEYS] = { UROCE_QPC_KEYS_GUESSED, UROCE_COUNTER_RX_WRITE_UNREAD, 1,
+			       "WRITEs under keys that there are not: somebody guesses keys" },
+	[UROCE_ALERT_CONFLICT] = { UROCE_QPC_PSN_CONFLICT, UROCE_COUNTER_RX_PSN_CONFLICT, 1,
+				   "two requests of one PSN that are not the same, or one that "
+				   "cannot be at its turn: one of them is forged, or the peer's "
+				   "program changed memory while it was sent" },
+	[UROCE_ALERT_RNR] = { UROCE_QPC_RNR_FALSE, UROCE_COUNTER_RCVD_RNR_FALSE, 16,
+			      "RNR NAKs of requests that the peer has executed: they are forged, "
+			      "or "
+			      "the network repeats frames" },
+};
+static_assert(RTE_DIM(rows) == UROCE_ALERT_NB, "a row for each kind");
+
+/*
+ * Write the peer's IP address into `text`. Frames of the attack claim this address as their source.
+ */
+static const char *
+format_peer(const struct uroce_qpc *qpc, char text[INET6_ADDRSTRLEN])
+{
+	const uint8_t *ip = qpc->path.hdr + qpc->path.ip_off;
+	const void *peer = qpc->path.is_ipv6 ? ((const struct uroce_ipv6 *)ip)->dst
+					     : ((const struct uroce_ipv4 *)ip)->dst;
+	const char *result =
+		inet_ntop(qpc->path.is_ipv6 ? AF_INET6 : AF_INET, peer, text, INET6_ADDRSTRLEN);
+
+	return result ? result : "?";
+}
+
+static void
+log_alert(enum uroce_alert kind, const struct uroce_qpc *qpc, uint64_t nb)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	UROCE_LOG(WARNING, qp, "qp 0x%x, peer %s: %s (%lu within a second)", qpc->qpn,
+		  format_peer(qpc, text), rows[kind].text, (unsigned long)nb);
+}
+
+static void
+raise_alert(struct uroce_alert_second *second, enum uroce_alert kind, const struct uroce_qpc *qpc,
+	    uint64_t counted, uint64_t now_ns)
+{
+	if (!second->begin_ns || now_ns - second->begin_ns >= SECOND_NS) {
+		second->begin_ns = now_ns;
+		second->base = second->seen;
+		second->is_told = false;
+	}
+	second->seen = counted;
+	const uint64_t nb = counted - second->base;
+
+	if (second->is_told || nb < rows[kind].least)
+		return;
+	second->is_told = true;
+	log_alert(kind, qpc, nb);
+}
+
+void
+uroce_alert_raise(struct uroce_alerts *alerts, const struct uroce_qpc *qpc, uint32_t events,
+		  const struct uroce_counters *counters, uint64_t now_ns)
+{
+	for (unsigned kind = 0; kind < UROCE_ALERT_NB; kind++) {
+		if (events & rows[kind].event)
+			raise_alert(&alerts->kind[kind], kind, qpc,
+				    counters->nb[rows[kind].counter], now_ns);
+	}
+}

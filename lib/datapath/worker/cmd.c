@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Commands: calls that another thread makes in the context of a worker.
+ *
+ * The caller puts a command into the worker's mailbox. The next thread that holds the worker's lock
+ * empties the mailbox. In most cases that thread is the caller itself, at once. Where a dedicated
+ * lcore keeps the lock, the lcore runs the command in its next round.
+ */
+
+#include <sched.h>
+#include <rte_pause.h>
+
+#include "datapath/uroced/mux_client.h"
+#include "datapath/clock.h"
+#include "datapath/worker/round.h"
+#include "datapath/worker/service.h"
+
+#define SPINS 1000 /* iterations before the caller yields its CPU, which the worker may need */
+
+/*
+ * Maximum of bursts that are received before a command that ends a connection. They exceed what the
+ * RX ring of a port holds.
+ */
+#define ARRIVED_BURSTS 64u
+
+/*
+ * Maximum time to wait until uroced has passed a barrier. A working uroced needs a few of its
+ * rounds for that.
+ */
+#define BARRIER_MAX_NS UINT64_C(500000000)
+
+static void
+push_cmd(struct uroce_worker *worker, struct uroce_cmd *cmd)
+{
+	cmd->next = atomic_load_explicit(&worker->cmds, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak(&worker->cmds, &cmd->next, cmd))
+		;
+}
+
+static struct uroce_cmd *
+take_in_order(struct uroce_worker *worker)
+{
+	struct uroce_cmd *list = atomic_exchange(&worker->cmds, NULL);
+	struct uroce_cmd *ordered = NULL;
+
+	while (list) {
+		struct uroce_cmd *next = list->next;
+
+		list->next = ordered;
+		ordered = list;
+		list = next;
+	}
+	return ordered;
+}
+
+static void
+run_cmd(struct uroce_worker *worker, struct uroce_cmd *cmd)
+{
+	if (cmd->about && cmd->about->is_migrated)
+		uroce_migrate_complete(worker, cmd->about);
+	cmd->ret = cmd->call(cmd->arg);
+	if (cmd->wqp)
+		uroce_worker_follow_up(worker, cmd->wqp);
+	/* The caller may poll for a completion of this call, or free the memory of the CQ. */
+	uroce_publish_now(worker);
+	/*
+	 * D1: release the result. When the caller sees is_done, the command becomes invalid: it is
+	 * on the caller's stack.
+	 */
+	atomic_store_explicit(&cmd->is_done, true, memory_order_release);
+}
+
+/* Receive all frames that the port has, and transmit the responses to them. */
+static void
+receive_arrived(struct uroce_worker *worker)
+{
+	for (unsigned i = 0; i < ARRIVED_BURSTS; i++) {
+		const unsigned nb = uroce_reorder_buffer_has_ready(worker->reorder_buffer)
+					    ? 0
+					    : uroce_rx_run(worker);
+
+		if (worker->tx.active_head && uroce_worker_may_transmit(worker))
+			(void)uroce_tx_run(worker);
+		if (nb == 0 && worker->loopback.nb == 0)
+			return;
+	}
+}
+
+/*
+ * Receive the frames that uroced still has for this client. The barrier passes uroced after all
+ * earlier frames of this client have been forwarded. Meanwhile the worker goes on receiving and
+ * responding.
+ */
+static void
+receive_passed(struct uroce_worker *worker)
+{
+	const struct uroce_port *port = worker->dev->port;
+	const uint64_t end_ns = worker->now_ns + BARRIER_MAX_NS;
+	uint32_t mark;
+
+	if (port->policy->burst != UROCE_BURST_MUX || !uroce_mux_client_sync(port, worker->queue))
+		return;
+	mark = uroce_mux_client_sent(port, worker->queue);
+	while (!uroce_mux_client_has_passed(port, worker->queue, mark) &&
+	       uroce_clock_ns() < end_ns) {
+		sched_yield(); /* let uroced run, which may share this CPU */
+		/* Timers of packets that are sent in this loop must start at the present time. */
+		worker->now_ns = uroce_clock_ns();
+		receive_arrived(worker);
+	}
+	if (!uroce_mux_client_has_passed(port, worker->queue, mark))
+		uroce_mux_client_give_up(port, worker->queue, mark);
+	receive_arrived(worker);
+}
+
+/*
+ * Receive frames that have arrived, and send the responses, before a command ends a connection of a
+ * QP. These frames belong to the connection that ends. With drive=none this is not done, because
+ * only the embedder uses the port's queues: its thread may be inside a burst.
+ */
+static void
+settle_connection(struct uroce_worker *worker)
+{
+	if (worker->dev->conf.drive == UROCE_DRIVE_NONE)
+		return;
+	receive_arrived(worker);
+	receive_passed(worker);
+}
+
+static bool
+is_cmd_final(const struct uroce_cmd *cmd)
+{
+	while (cmd && !cmd->is_last_look)
+		cmd = cmd->next;
+	return cmd;
+}
+
+void
+uroce_cmd_take(struct uroce_worker *worker)
+{
+	struct uroce_cmd *cmd;
+
+	if (!atomic_load_explicit(&worker->cmds, memory_order_relaxed))
+		return;
+	cmd = take_in_order(worker);
+	if (is_cmd_final(cmd))
+		settle_connection(worker);
+	/* Send a delayed ACK before the command, which may destroy or change the QP. */
+	else if (worker->delayed_ack.is_on)
+		(void)uroce_tx_run(worker);
+	while (cmd) {
+		struct uroce_cmd *next = cmd->next;
+		struct uroce_worker *owner =
+			cmd->about ? uroce_worker_qp_worker(cmd->about) : worker;
+
+		if (owner == worker)
+			run_cmd(worker, cmd);
+		else
+			push_cmd(owner, cmd);
+		cmd = next;
+	}
+}
+
+/*
+ * Run the pending commands in the calling thread, if the worker's lock is free. The commands run
+ * inside a round. A delayed ACK is sent before them, and frames that wait with it, because a
+ * command may withdraw the memory to which the frames refer.
+ */
+static void
+try_ourselves(struct uroce_worker *worker)
+{
+	if (!uroce_lock_try(&worker->lock))
+		return;
+	uroce_worker_begin_round(worker);
+	uroce_cmd_take(worker);
+	uroce_reorder_mbuf_reap(worker);
+	uroce_worker_end_round(worker);
+	uroce_lock_release(&worker->lock);
+}
+
+/*
+ * Push a command to a worker, and wait until it has run. The QP may migrate meanwhile. Then the old
+ * worker passes the command to the new one, and this loop follows.
+ */
+static int
+call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
+{
+	unsigned spins = 0;
+
+	push_cmd(worker, cmd);
+	for (;;) {
+		try_ourselves(worker);
+		/* D1: acquire the result */
+		if (atomic_load_explicit(&cmd->is_done, memory_order_acquire))
+			break;
+		if (cmd->about)
+			worker = uroce_worker_qp_worker(cmd->about);
+		rte_pause();
+		if (++spins >= SPINS) {
+			sched_yield();
+			spins = 0;
+		}
+	}
+	if (worker->dev->service)
+		uroce_service_wake_for_work(worker->dev->service, worker);
+	return cmd->ret;
+}
+
+int
+uroce_worker_call(struct uroce_worker *worker, struct uroce_worker_qp *wqp, int (*call)(void *arg),
+		  void *arg)
+{
+	struct uroce_cmd cmd = { .about = wqp, .wqp = wqp, .call = call, .arg = arg };
+
+	return call_and_wait(worker, &cmd);
+}
+
+static int
+run_empty_cmd(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+/*
+ * Make all other workers process the frames that they have received. Any worker may have received
+ * frames of the QP, and forwards them to the QP's worker.
+ */
+static void
+gather_forwarded(struct uroce_dev *dev, const struct uroce_worker *owner)
+{
+	for (unsigned i = 0; dev->nb_workers > 1 && i < dev->nb_workers; i++) {
+		struct uroce_cmd cmd = { .call = run_empty_cmd, .is_last_look = true };
+
+		if (dev->worker[i] != owner)
+			(void)call_and_wait(dev->worker[i], &cmd);
+	}
+}
+
+int
+uroce_worker_qp_quiesce(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg)
+{
+	struct uroce_worker *worker = uroce_worker_qp_worker(wqp);
+	struct uroce_cmd cmd = {
+		.about = wqp, .wqp = wqp, .call = call, .arg = arg, .is_last_look = true
+	};
+
+	gather_forwarded(worker->dev, worker);
+	return call_and_wait(worker, &cmd);
+}
+
+int
+uroce_worker_qp_query(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg)
+{
+	struct uroce_cmd cmd = { .about = wqp, .call = call, .arg = arg };
+
+	return call_and_wait(uroce_worker_qp_worker(wqp), &cmd);
+}

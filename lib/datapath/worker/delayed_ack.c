@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Delayed ACKs: the conditions, and a table of the workers that have a delayed ACK.
+ *
+ * A process may end before the program polls again. Then the delayed ACKs must still be sent, or
+ * the peer would see its message fail. So the workers with a delayed ACK are registered in a table,
+ * and a destructor of the library sends their ACKs. The table is not in the device's memory, which
+ * may be freed earlier.
+ */
+
+#include "datapath/worker/delayed_ack.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "datapath/worker/round.h"
+
+#define SOON_MIN 8 /* polls in quick succession after which a program counts as spinning */
+/* Messages in a row with a reply after which a program counts as replying. */
+#define ANSWERED_MIN 16
+/* Maximum time between polls in quick succession; a poll may transmit. */
+#define SOON_NS UINT64_C(10000)
+/* Maximum time between two polls of a program that does little else. */
+#define TIGHT_NS UINT64_C(3000)
+/* Further polls of a program that waits for a completion before it replies. */
+#define MORE_POLLS 4
+/*
+ * Maximum of frames in a round that may delay an ACK; more frames are a stream, whose sender needs
+ * its window.
+ */
+#define FEW      2u
+#define KEPT_MAX 8 /* messages that one ACK may acknowledge */
+/* Maximum time between a reply and the next message of a peer that does not wait for its ACK. */
+#define KEEP_NS UINT64_C(10000)
+#define GAP_MIN 64u /* messages between a failed trial and the next one: minimum and maximum */
+#define GAP_MAX 32768u
+
+static _Atomic(struct uroce_worker *) deferring[UROCE_PORTS_MAX][UROCE_WORKERS_MAX];
+static _Atomic pid_t owner; /* process of the registered workers; 0: no worker was registered */
+
+static void
+register_worker(const struct uroce_worker *worker, struct uroce_worker *what)
+{
+	atomic_store_explicit(&deferring[worker->dev->port->id][worker->idx], what,
+			      memory_order_relaxed);
+}
+
+bool
+uroce_delayed_ack_is_left(const struct uroce_worker *worker)
+{
+	return atomic_load_explicit(&deferring[worker->dev->port->id][worker->idx],
+				    memory_order_relaxed) != NULL;
+}
+
+struct uroce_worker *
+uroce_delayed_ack_registered(unsigned port, unsigned idx)
+{
+	return atomic_load_explicit(&deferring[port][idx], memory_order_relaxed);
+}
+
+bool
+uroce_delayed_ack_is_own_process(void)
+{
+	return atomic_load_explicit(&owner, memory_order_relaxed) == getpid();
+}
+
+/* Whether a single ACK is all that the worker has to send. */
+static bool
+is_only_ack(const struct uroce_worker *worker)
+{
+	const struct uroce_worker_qp *wqp = worker->tx.active_head;
+
+	return wqp && !wqp->active_next && worker->tx.nb_pending == 0 &&
+	       uroce_qpc_has_only_ack(&wqp->qpc);
+}
+
+/* The program has replied. Keep the ACK for the peer's next message, if a trial is due. */
+static void
+delay_further(struct uroce_worker *worker)
+{
+	struct uroce_delayed_ack *delayed_ack = &worker->delayed_ack;
+
+	if (!is_only_ack(worker) || delayed_ack->nb_kept + 1 == KEPT_MAX)
+		return;
+	if (delayed_ack->nb_to_trial > 0) {
+		delayed_ack->nb_to_trial--;
+		return;
+	}
+	delayed_ack->is_kept = true;
+	delayed_ack->kept_ns = worker->now_ns;
+	delayed_ack->kept_msn = worker->tx.active_head->qpc.resp.msn;
+}
+
+/* Check whether the program has replied to the latest message. */
+static void
+check_answered(struct uroce_worker *worker)
+{
+	struct uroce_delayed_ack *delayed_ack = &worker->delayed_ack;
+	const bool has_posted = worker->inline_tx.nb_posts > 0 ||
+				atomic_load_explicit(&worker->doorbells, memory_order_relaxed);
+
+	if (!has_posted && delayed_ack->nb_left > 0) {
+		delayed_ack->nb_left--;
+		return;
+	}
+	delayed_ack->is_open = false;
+	delayed_ack->nb_answered = has_posted ? delayed_ack->nb_answered + 1 : 0;
+	if (has_posted && delayed_ack->is_on)
+		delay_further(worker);
+}
+
+bool
+uroce_delayed_ack_is_urgent(struct uroce_worker *worker)
+{
+	struct uroce_delayed_ack *delayed_ack = &worker->delayed_ack;
+
+	if (!delayed_ack->is_on || !delayed_ack->is_open || delayed_ack->nb_to_trial == 0)
+		return false;
+	delayed_ack->nb_to_trial--;
+	return true;
+}
+
+void
+uroce_delayed_ack_polled(struct uroce_worker *worker)
+{
+	const uint64_t last_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
+	const uint64_t age_ns = worker->now_ns - last_ns;
+
+	worker->delayed_ack.nb_soon = age_ns < SOON_NS ? worker->delayed_ack.nb_soon + 1 : 0;
+	worker->delayed_ack.is_tight = age_ns < TIGHT_NS;
+	if (worker->delayed_ack.is_open)
+		check_answered(worker);
+}
+
+bool
+uroce_delayed_ack_is_waiting(const struct uroce_worker *worker)
+{
+	return worker->delayed_ack.is_on &&
+	       (worker->delayed_ack.is_open || worker->delayed_ack.is_kept);
+}
+
+bool
+uroce_delayed_ack_is_spinning(const struct uroce_worker *worker)
+{
+	return worker->delayed_ack.is_tight && worker->delayed_ack.nb_soon >= SOON_MIN;
+}
+
+/* A message has arrived to which the program may reply. */
+static void
+open_delay(struct uroce_worker *worker)
+{
+	worker->delayed_ack.is_open = true;
+	worker->delayed_ack.nb_left =
+		uroce_qpc_awaits_response(&worker->tx.active_head->qpc) ? MORE_POLLS : 0;
+}
+
+/* Whether the ACK that was delayed must wait further. The round received `nb` frames. */
+static bool
+is_delay_continued(struct uroce_worker *worker, unsigned nb)
+{
+	struct uroce_delayed_ack *delayed_ack = &worker->delayed_ack;
+
+	if (!is_only_ack(worker))
+		return false;
+	if (!delayed_ack->is_kept)
+		return delayed_ack->is_open;
+	if (nb == 0 || worker->tx.active_head->qpc.resp.msn == delayed_ack->kept_msn) {
+		if (worker->now_ns - delayed_ack->kept_ns < KEEP_NS)
+			return true;
+		delayed_ack->trial_gap =
+			RTE_MIN(RTE_MAX(delayed_ack->trial_gap * 2, GAP_MIN), GAP_MAX);
+		delayed_ack->nb_to_trial = delayed_ack->trial_gap;
+		return false;
+	}
+	delayed_ack->is_kept = false;
+	delayed_ack->nb_kept++;
+	delayed_ack->trial_gap /= 2;
+	open_delay(worker);
+	return nb <= FEW;
+}
+
+bool
+uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb)
+{
+	/*
+	 * A program that sees its message may inform the peer by other means, and the peer may end
+	 * the connection then. So the ACK of a message that completes something is not delayed.
+	 */
+	if (worker->publishing.list.is_ack_pending || worker->publishing.is_waiting)
+		return false;
+	if (worker->delayed_ack.is_on)
+		return is_delay_continued(worker, nb);
+	if (nb == 0 || nb > FEW || worker->delayed_ack.nb_soon < SOON_MIN ||
+	    !worker->dev->service || !is_only_ack(worker))
+		return false;
+	open_delay(worker);
+	if (worker->delayed_ack.nb_answered < ANSWERED_MIN)
+		return false;
+	if (unlikely(atomic_load_explicit(&owner, memory_order_relaxed) == 0))
+		atomic_store_explicit(&owner, getpid(), memory_order_relaxed);
+	worker->delayed_ack.is_on = true;
+	register_worker(worker, worker);
+	return true;
+}
+
+void
+uroce_delayed_ack_end(struct uroce_worker *worker)
+{
+	if (!worker->delayed_ack.is_on)
+		return;
+	worker->delayed_ack.is_on = false;
+	worker->delayed_ack.is_kept = false;
+	worker->delayed_ack.nb_kept = 0;
+	register_worker(worker, NULL);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The conditions of inline transmit.
+ *
+ * The service thread does not drive a worker that the application drove a moment ago. Inline
+ * transmit is for programs that drive their worker. But it does not count as driving: a program
+ * that sleeps after an inline transmit is served by the service thread as after a doorbell.
+ */
+
+#include "datapath/worker/inline_tx.h"
+
+#include <rte_lcore.h>
+
+#include "datapath/clock.h"
+#include "datapath/worker/round.h"
+#include "datapath/stage.h"
+
+#define SINGLE_MIN 16 /* consecutive rounds with one post that enable inline transmit */
+/*
+ * Maximum time since the application drove last. It is shorter than the service thread's timeout.
+ */
+#define DRIVEN_NS UINT64_C(100000)
+
+static void
+set_inline_tx(struct uroce_worker *worker, bool is_open)
+{
+	if (atomic_load_explicit(&worker->has_inline_tx, memory_order_relaxed) != is_open)
+		atomic_store_explicit(&worker->has_inline_tx, is_open, memory_order_relaxed);
+}
+
+void
+uroce_inline_tx_polled(struct uroce_worker *worker, unsigned nb_rung)
+{
+	struct uroce_inline_tx *inline_tx = &worker->inline_tx;
+	const unsigned nb_posts = inline_tx->nb_posts + nb_rung;
+
+	if (nb_posts == 0)
+		return;
+	inline_tx->nb_posts = 0;
+	inline_tx->nb_single = nb_posts == 1 ? inline_tx->nb_single + 1 : 0;
+	set_inline_tx(worker, inline_tx->nb_single >= SINGLE_MIN);
+}
+
+/* Whether nothing is to be sent before this post, and the application drives the worker. */
+static bool
+can_send_inline(const struct uroce_worker *worker)
+{
+	const uint64_t app_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
+
+	return worker->inline_tx.nb_posts == 0 && worker->tx.nb_pending == 0 &&
+	       uroce_loopback_has_room(&worker->loopback) &&
+	       (!worker->tx.active_head || worker->delayed_ack.is_on) &&
+	       !atomic_load_explicit(&worker->doorbells, memory_order_relaxed) &&
+	       worker->now_ns - app_ns < DRIVEN_NS && !uroce_tx_is_lost(worker) &&
+	       uroce_worker_may_transmit(worker);
+}
+
+/*
+ * Transmit a post. All pending frames are sent in the same burst if a burst is a system call, or if
+ * the peer waits for more than the reply.
+ */
+static void
+transmit_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
+{
+	if (!worker->dev->port->policy->may_block && !uroce_delayed_ack_is_urgent(worker)) {
+		uroce_tx_post(worker, wqp);
+		return;
+	}
+	uroce_tx_schedule(worker, wqp);
+	(void)uroce_tx_run(worker);
+}
+
+bool
+uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
+{
+	bool is_sent;
+
+	if (!atomic_load_explicit(&worker->has_inline_tx, memory_order_relaxed) ||
+	    rte_lcore_id() == LCORE_ID_ANY || !uroce_lock_try(&worker->lock))
+		return false;
+	uroce_worker_begin_round(worker);
+	/* The QP may have migrated to another worker, or may have arrived just now. */
+	is_sent = uroce_worker_qp_worker(wqp) == worker && !wqp->is_migrated &&
+		  can_send_inline(worker);
+	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
+	if (is_sent) {
+		worker->inline_tx.nb_posts++;
+		transmit_post(worker, wqp);
+	}
+	uroce_worker_end_round(worker);
+	uroce_lock_release(&worker->lock);
+	return is_sent;
+}

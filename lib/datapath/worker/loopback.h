@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_LOOPBACK_H
+#define UROCE_DATAPATH_LOOPBACK_H
+
+/**
+ * @file
+ * Loopback: frames to the device's own addresses.
+ *
+ * A frame for a QP of the device never reaches the port. It waits here, and the worker that built
+ * it processes it in the next round, as if it had been received. A frame whose destination QPN is
+ * unknown here is transmitted: another host or process behind the port may own that QPN.
+ *
+ * The queue is bounded. While it has no room for a burst, the worker polls no QP for frames. Each
+ * round receives before it transmits, so this lasts for one round.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <rte_mbuf.h>
+
+#include "datapath/device/dev.h"
+#include "datapath/port/port.h"
+
+/** Capacity for frames from a worker to itself. */
+#define UROCE_LOOPBACK_MAX (2 * UROCE_BURST)
+
+struct uroce_loopback {
+	unsigned nb;
+	struct rte_mbuf *frame[UROCE_LOOPBACK_MAX]; /* oldest first; each frame has one segment */
+};
+
+/** Whether there is room for a burst. */
+static inline bool
+uroce_loopback_has_room(const struct uroce_loopback *loop)
+{
+	return loop->nb <= UROCE_LOOPBACK_MAX - UROCE_BURST;
+}
+
+/** Whether any path of the device has ever led to the device itself. */
+static inline bool
+uroce_loopback_is_open(const struct uroce_dev *dev)
+{
+	return atomic_load_explicit(&dev->has_loopback, memory_order_relaxed);
+}
+
+/**
+ * Hint: whether the frame with these headers may be for the device, because its destination MAC is
+ * the device's.
+ */
+static inline bool
+uroce_loopback_is_likely(const struct uroce_dev *dev, const uint8_t *hdr)
+{
+	return uroce_loopback_is_open(dev) && memcmp(hdr, dev->mac, sizeof(dev->mac)) == 0;
+}
+
+/**
+ * A path with this next hop is created. The call notes whether the path may lead to the device
+ * itself. To be called before any frame uses the path.
+ */
+void uroce_loopback_note(struct uroce_dev *dev, const uint8_t mac[6]);
+
+/**
+ * Move the pending frames from index `first` on that are for QPs of the device into the loopback
+ * queue. There are at most a burst of them, for which room was checked before they were built.
+ */
+void uroce_loopback_divert(struct uroce_worker *worker, unsigned first);
+
+/** Free all frames in the loopback queue. */
+void uroce_loopback_drop(struct uroce_worker *worker);
+
+#endif /* UROCE_DATAPATH_LOOPBACK_H */

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_ROUND_H
+#define UROCE_DATAPATH_ROUND_H
+
+/**
+ * @file
+ * The state of a worker and the stages of its round. Only the files that implement the stages
+ * include this header:
+ *
+ *	poll.c          the round: the order of the stages, and the threads that drive a worker
+ *	worker.c        what all stages use: begin and end of a round, what follows a call into a QP
+ *	worker_create.c creation and destruction
+ *	rx.c            receive: parse, verify, look up the QP, execute; in passes over a burst
+ *	reorder_mbuf.c  frames that the transport keeps because they arrived ahead of a PSN gap
+ *	migration.c     migration of QPs to the worker that receives their frames
+ *	mcast_deliver.c frames to multicast groups
+ *	tx_schedule.c   the list of the QPs that may have something to send
+ *	tx.c            transmit: the scheduled QPs are polled for frames in turn
+ *	zero_copy.c     payload that is transmitted from the application's memory
+ *	loopback.c      frames to the device's own addresses
+ *	publish.c       publication of completions, and notification of consumers
+ *	delayed_ack.c   acknowledgements that wait until the program has posted its reply
+ *	doorbell.c      doorbells: rung by any thread; doorbell_take.c: taken by the worker
+ *	inline_tx.c     posts that transmit without a doorbell
+ *	cmd.c           commands of other threads
+ *
+ * Calls between these files go in one direction: devtools/check-floors.
+ *
+ * Every function in this header must be called by the thread that holds the worker's lock, unless
+ * its comment says otherwise.
+ */
+
+#include <rte_ring.h>
+
+#include "config/limits.h"
+#include "datapath/worker/alert.h"
+#include "datapath/worker/delayed_ack.h"
+#include "datapath/device/dev.h"
+#include "datapath/worker/loopback.h"
+#include "datapath/port/port.h"
+#include "datapath/worker/publish.h"
+#include "datapath/worker/inline_tx.h"
+#include "datapath/worker/wheel.h"
+#include "datapath/worker/worker.h"
+#include "base/lock.h"
+
+/** Maximum of frames that a QP may send in its turn. */
+#define UROCE_TX_QUANTUM 32u
+
+/** Flag in an entry of uroce_tx.roce_len: the frame's destination is a multicast group. */
+#define UROCE_TX_TO_GROUP (1u << 15)
+
+/**
+ * Capacity for built frames that the port has not taken yet. The worker builds no more frames while
+ * more than a burst is pending.
+ */
+#define UROCE_PENDING_MAX (4 * UROCE_BURST)
+
+/**
+ * Capacity for frames that wait for migrating QPs. A migration takes two rounds of a worker, and so
+ * a few bursts arrive.
+ */
+#define UROCE_MIGRATING_MAX 256u
+
+/**
+ * Receive stage: the state of a burst, stored in columns. So each pass over the burst touches only
+ * the data that it needs.
+ */
+struct uroce_rx {
+	struct rte_mbuf *mbuf[UROCE_BURST];
+	uint8_t verdict[UROCE_BURST]; /* enum uroce_verdict */
+	struct uroce_worker_qp *wqp[UROCE_BURST];
+	struct uroce_pkt pkt[UROCE_BURST];
+	/*
+	 * The template of the latest frame that arrived alone and was addressed to this device. The
+	 * next single frame usually has the same headers.
+	 */
+	struct uroce_pkt single;
+	uint8_t single_hdr[UROCE_TEMPLATE_LEN];
+	bool has_single;
+	bool is_single_from_wire;
+	bool is_from_wire; /* the current burst was received from the wire */
+	/*
+	 * A processed frame that is freed later, so that the program gets its message earlier;
+	 * NULL: none.
+	 */
+	struct rte_mbuf *done;
+};
+
+/** The result of polling one QP for frames in a pass of the transmit stage. */
+struct uroce_polled_qp {
+	struct uroce_worker_qp *wqp;
+	uint8_t nb;  /* frames that the QP had */
+	uint8_t max; /* frames that the QP was allowed */
+	/* Only responses were requested from the QP, and its fast path applied. */
+	bool is_fast_path;
+};
+
+/** Transmit stage: pending frames, spare mbufs, and the QPs that may have something to send. */
+struct uroce_tx {
+	/* Complete frames that wait for the port, oldest first. */
+	struct rte_mbuf *pending[UROCE_PENDING_MAX];
+	/* Length of each pending frame if it is RoCE, else 0; with the flag UROCE_TX_TO_GROUP. */
+	uint16_t roce_len[UROCE_PENDING_MAX];
+	unsigned nb_pending;
+	/* The port took fewer frames than were offered; the service thread reads this. */
+	atomic_bool is_stalled;
+	/* While is_stalled: the latest time at which the port took a frame or was not stalled. */
+	uint64_t moved_ns;
+	/* Allocated mbufs for new frames; the last one is used first. */
+	struct rte_mbuf *spare[UROCE_BURST + UROCE_TX_QUANTUM];
+	/* Start of the frame in each spare mbuf. */
+	uint8_t *spare_hdr[UROCE_BURST + UROCE_TX_QUANTUM];
+	unsigned nb_spare;
+	/* List of the QPs that may have something to send, in the order of their turns. */
+	struct uroce_worker_qp *active_head;
+	struct uroce_worker_qp *active_tail;
+	/*
+	 * Counters of entries that passed each step since the worker began. publish.h compares them
+	 * with marks.
+	 */
+	uint32_t nb_lined; /* QPs appended to the list of active QPs since the worker began */
+	uint32_t nb_asked; /* QPs removed from the list of active QPs since the worker began */
+	uint32_t nb_left;  /* frames that the port took since the worker began */
+	/* Scratch of a pass: the QPs that were polled, and their descriptors. */
+	struct uroce_polled_qp polled[UROCE_BURST];
+	struct uroce_txd txd[UROCE_BURST];
+};
+
+/**
+ * Frames of QPs that will migrate to this worker (migration.c). The frames wait for their QPs in
+ * the order of arrival.
+ */
+struct uroce_migrating {
+	unsigned nb;
+	uint32_t qpn[UROCE_MIGRATING_MAX];
+	struct rte_mbuf *mbuf[UROCE_MIGRATING_MAX];
+};
+
+/**
+ * A command: a call that another thread wants this worker to make. The command is on that thread's
+ * stack.
+ */
+struct uroce_cmd {
+	struct uroce_cmd *next;
+	/* The worker of this QP must run the command; NULL: any worker may. */
+	struct uroce_worker_qp *about;
+	/* QP that is checked for work and timers after the command; NULL: none */
+	struct uroce_worker_qp *wqp;
+	bool is_last_look; /* frames that have arrived are received before the command */
+	int (*call)(void *arg);
+	void *arg;
+	int ret;
+	/* D1: the worker stores it with release, the caller loads it with acquire */
+	atomic_bool is_done;
+};
+
+struct uroce_worker {
+	/* The fields below are constant after creation. */
+	struct uroce_dev *dev;
+	unsigned idx;
+	uint16_t queue;    /* RX and TX queue of the port */
+	bool is_first;     /* this worker also watches the link of the port */
+	unsigned lcore_id; /* lcore that drives this worker permanently; LCORE_ID_ANY: none */
+	struct rte_mempool *pool;
+	struct uroce_rd_pool *rd_pool;
+	struct uroce_reorder_buffer *reorder_buffer;
+	/* Records of payload that is transmitted without a copy; NULL: all payload is copied. */
+	struct rte_mempool *zero_copy_pool;
+	/*
+	 * Frames and requests that other workers forwarded to this worker; NULL: there is one
+	 * worker.
+	 */
+	struct rte_ring *forwarded;
+	/* The fields below are written by any thread. */
+	_Alignas(64) _Atomic(struct uroce_worker_qp *) doorbells;
+	_Atomic(struct uroce_cmd *) cmds;
+	/* A post may try inline transmit; rarely written by the driving thread. */
+	atomic_bool has_inline_tx;
+	/*
+	 * The service thread sleeps because no thread drives this worker. The next thread that
+	 * drives it wakes the service thread. The flag is set under the lock.
+	 */
+	atomic_bool is_unattended;
+	/* The fields below are written by the thread that drives the worker, and read by others. */
+	_Alignas(64) struct uroce_lock lock;
+	_Atomic uint64_t round;
+	_Atomic uint64_t app_ns; /* time at which the application drove this worker last */
+	atomic_bool is_stopping; /* the dedicated lcore must end its loop */
+	/*
+	 * The application polls another worker, and drives this worker in addition, because no
+	 * thread polls it.
+	 */
+	atomic_bool is_abandoned;
+	/* Index of the other worker that the application drove in addition most recently. */
+	unsigned helped;
+	/* The fields below are used only by the thread that drives the worker. */
+	_Alignas(64) uint64_t now_ns; /* time of the current round */
+	uint64_t link_check_ns;       /* time of the next link check */
+	uint64_t lost_check_ns; /* time of the next check whether the port must be restarted */
+	struct uroce_publishing publishing;
+	struct uroce_delayed_ack delayed_ack;
+	struct uroce_inline_tx inline_tx;
+	struct uroce_loopback loopback;
+	struct uroce_worker_stats stats;
+	struct uroce_alerts alerts;
+	struct uroce_rx rx;
+	struct uroce_migrating migrating;
+	struct uroce_tx tx;
+	struct uroce_wheel wheel;
+};
+
+/** Add `nb` to a counter of the worker. */
+static inline void
+uroce_worker_count(struct uroce_worker *worker, enum uroce_counter which, uint64_t nb)
+{
+	uroce_count(&worker->stats.counters.nb[which], nb);
+}
+
+/* Functions of worker.c. */
+
+/** Begin a round: make the round number odd, and read the clock. */
+void uroce_worker_begin_round(struct uroce_worker *worker);
+
+/** End a round: publish completions, and make the round number even. */
+void uroce_worker_end_round(struct uroce_worker *worker);
+
+/**
+ * Whether a thread of the application may transmit.
+ *
+ * A port whose driver may block must never block the application. While such a port has not taken
+ * all offered frames, only the service thread transmits.
+ */
+bool uroce_worker_may_transmit(const struct uroce_worker *worker);
+
+/** Wait until the worker has left the round in which it may be now. Any thread. */
+void uroce_worker_wait_round(const struct uroce_worker *worker);
+
+/**
+ * Wait until all other workers have left the rounds in which they may be now. Only the first worker
+ * calls this, and it may be inside a round.
+ */
+void uroce_worker_wait_for_others(const struct uroce_worker *worker);
+
+/** Handle the QP's events and file its timer. To be called after each call into a QP. */
+void uroce_worker_settle(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/** Move a QP to ERR for a reason that is not its own fault, and raise IBV_EVENT_QP_FATAL. */
+void uroce_worker_fail(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/**
+ * Schedule the QP if it may have something to send, and settle it (uroce_worker_settle). To be
+ * called after a call that may have given the QP something to send.
+ */
+void uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/**
+ * As uroce_worker_follow_up(), for a QP that has received nothing but requests of its peer. The
+ * state of the QP's own requests is not read.
+ */
+void uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/**
+ * Raise the events of an XRC shared receive queue.
+ * @param events  set of enum uroce_srq_event
+ */
+void uroce_worker_raise_srq_event(struct uroce_dev *dev, const struct uroce_worker_srq *wsrq,
+				  uint8_t events);
+
+/* Functions of worker_create.c. */
+
+/** @return NULL after one logged line */
+struct uroce_worker *uroce_worker_create(struct uroce_dev *dev, unsigned idx);
+void uroce_worker_destroy(struct uroce_worker *worker);
+
+/** Remove a QP from all lists of the worker. Runs as a command of the worker. */
+void uroce_worker_forget(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/* Functions of poll.c. */
+
+/** Run a round of a worker for a thread that is not the application's. */
+unsigned uroce_worker_round(struct uroce_worker *worker);
+
+/**
+ * The latest time at which the worker must be driven again; UROCE_NEVER: only when something
+ * arrives.
+ */
+uint64_t uroce_worker_next_ns(const struct uroce_worker *worker);
+
+/**
+ * Whether the worker has nothing to do before uroce_worker_next_ns(), unless a frame, a doorbell or
+ * a command arrives.
+ */
+bool uroce_worker_is_at_rest(const struct uroce_worker *worker);
+
+/**
+ * Make a free lcore drive the worker until uroce_worker_stop().
+ * @return 0, or -errno after one logged line
+ */
+int uroce_worker_launch(struct uroce_worker *worker, unsigned lcore_id);
+
+/** End the loop of the worker's dedicated lcore, and wait for its end. */
+void uroce_worker_stop(struct uroce_worker *worker);
+
+/* Functions of rx.c. */
+
+/**
+ * Process up to UROCE_BURST frames that other workers received and forwarded to this worker.
+ * @return number of frames
+ */
+unsigned uroce_rx_forwarded(struct uroce_worker *worker);
+
+/**
+ * Process the frames that this worker sent to the device's own addresses.
+ * @return number of frames
+ */
+unsigned uroce_rx_loopback(struct uroce_worker *worker);
+
+/**
+ * Receive a burst from the port, and process it. Forwarded and loopback frames are processed
+ * before.
+ * @return number of frames
+ */
+unsigned uroce_rx_run(struct uroce_worker *worker);
+
+/** Free the frame, if any, that the latest receive stage left to be freed later. */
+void uroce_rx_free(struct uroce_worker *worker);
+
+/**
+ * Process up to UROCE_BURST frames.
+ * @param[out] rest  receives the frames that are not RoCE for this device; NULL: such frames are
+ *   freed
+ * @return number of frames in `rest`
+ */
+unsigned uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
+			struct rte_mbuf **rest);
+
+/* Functions of migration.c. */
+
+/**
+ * Count `nb` frames of a QP that worker `from` received and forwarded to the QP's own worker.
+ * Enough such frames in a row make `from` the target worker of the QP.
+ */
+void uroce_migrate_count(struct uroce_worker_qp *wqp, struct uroce_worker *worker, unsigned from,
+			 unsigned nb);
+
+/** Cancel a migration: a frame of the QP has arrived on the queue of the QP's own worker. */
+static inline void
+uroce_migrate_stay(struct uroce_worker_qp *wqp)
+{
+	if (likely(wqp->nb_forwarded == 0))
+		return;
+	wqp->nb_forwarded = 0;
+	atomic_store_explicit(&wqp->target_worker, 0, memory_order_relaxed);
+}
+
+/**
+ * Whether frames of this QP that arrive here must wait for the QP. This is so if this worker is the
+ * QP's target worker, or if earlier frames of the QP wait already.
+ */
+bool uroce_migrate_is_expected(const struct uroce_worker *worker, const struct uroce_worker_qp *wqp,
+			       uint32_t qpn);
+
+/**
+ * Queue a frame until its QP has migrated to this worker. With the first such frame, request the QP
+ * from its worker.
+ * @return false: there was no room
+ */
+bool uroce_migrate_queue(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uint32_t qpn,
+			 struct rte_mbuf *mbuf);
+
+/**
+ * Remove the waiting frames whose QPs have arrived, for the caller to process them. Frames whose QPs will not migrate any more are
+ * forwarded.
+ * @param[out] ready  the frames, in the order of their arrival. Their ICRCs have been verified.
+ * @return number of frames in `ready`
+ */
+unsigned uroce_migrate_dequeue(struct uroce_worker *worker,
+			       struct rte_mbuf *ready[UROCE_MIGRATING_MAX]);
+
+/** Free all frames that wait for migrating QPs. */
+void uroce_migrate_drop(struct uroce_worker *worker);
+
+/** Whether an entry of the ring between workers is a request for a QP instead of a frame. */
+static inline bool
+uroce_migrate_is_request(const void *entry)
+{
+	return (uintptr_t)entry & 1;
+}
+
+/**
+ * Handle a request for a QP of this worker. The requesting worker is the QP's target worker, which
+ * receives its frames.
+ */
+void uroce_migrate_grant(struct uroce_worker *worker, const void *question);
+
+/** The first step of the new worker with a migrated QP, before any other call for the QP. */
+void uroce_migrate_complete(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/* Functions of reorder_mbuf.c. */
+
+/**
+ * Take care of a frame that the transport keeps, according to its latest verdict. A frame from a
+ * foreign mempool is copied into the worker's pool if there is room. So the foreign pool's owner
+ * gets its mbuf back at once.
+ * @return true: this mbuf is kept; false: the caller still owns the mbuf, because a copy is kept
+ */
+bool uroce_reorder_mbuf_keep(struct uroce_worker *worker, struct rte_mbuf *mbuf);
+
+/** Free the frames that the transport no longer needs. */
+void uroce_reorder_mbuf_reap(struct uroce_worker *worker);
+
+/* Functions of tx_schedule.c. */
+
+/** Append a QP to the list of active QPs, so that it is polled for frames. */
+void uroce_tx_schedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/**
+ * Append a QP to the list of active QPs for its responses. The QP is polled for responses alone,
+ * unless it is also scheduled by uroce_tx_schedule().
+ */
+void uroce_tx_schedule_response(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+void uroce_tx_unschedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/* Functions of tx.c. */
+
+/** Queue a complete frame for the port. The frame is freed if there is no room. */
+void uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame);
+
+/**
+ * Poll the active QPs for frames, and transmit pending frames.
+ * @return number of frames that the port took or that are looped back
+ */
+unsigned uroce_tx_run(struct uroce_worker *worker);
+
+/**
+ * As uroce_tx_run(), but the frames are stored in `frames` instead of being transmitted.
+ * @return number of frames
+ */
+unsigned uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
+
+/**
+ * Transmit what is posted to this QP, ahead of all other active QPs, which stay in the list. Only
+ * the first few frames are sent at once, the rest when the QP's turn comes. To be called only while
+ * no frame is pending and the port is ready.
+ */
+void uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/** Whether frames that are sent now would be lost, because the port is not ready. */
+bool uroce_tx_is_lost(const struct uroce_worker *worker);
+
+/** Free all pending frames and all spare mbufs. */
+void uroce_tx_drop(struct uroce_worker *worker);
+
+/* Functions of doorbell.c and doorbell_take.c. */
+
+/** Append a QP to the list of doorbells of the worker. Any thread. */
+void uroce_doorbell_push(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/**
+ * Schedule every QP whose doorbell was rung.
+ * @return number of posts: 0, 1, or at least 2
+ */
+unsigned uroce_doorbell_take(struct uroce_worker *worker);
+
+/* Functions of cmd.c. */
+
+/** Run the pending commands of other threads. */
+void uroce_cmd_take(struct uroce_worker *worker);
+
+#endif /* UROCE_DATAPATH_ROUND_H */

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The service thread.
+ *
+ * The thread checks each worker in turn. A worker that the application has driven within a timeout
+ * is left alone, all others get a round. The timeout is 1 ms (TAKE_OVER_NS) or less. After activity
+ * the thread spins for a short time, because activity usually continues. Then it sleeps, longer
+ * each time.
+ *
+ * Applications that spin in poll_cq: each check costs such an application some microseconds of CPU.
+ * After several checks in a row that found the application polling, the checks come every
+ * POLLER_SLEEP_NS. If a check finds the application silent for longer than POLLER_IDLE_NS, the next
+ * check comes at the end of its timeout. So the thread takes over within POLLER_SLEEP_NS and
+ * POLLER_IDLE_NS after the last poll.
+ *
+ * Applications that wait by other means than polling: they watch memory to which their peer writes,
+ * or they compute. If the thread takes over and has frames before the application polls, the
+ * takeover was late. After LATE_MAX late takeovers the timeout becomes shorter. Such an application
+ * may also poll in between, for a completion that its peer's service thread delays. So a single
+ * poll does not restore the timeout. Only after many checks in a row that found the application
+ * polling it is restored. The application may share its CPU with the thread. So the thread does not
+ * spin while the application is active, and checks it later each time it is found active.
+ *
+ * Timed sleep: the thread sets `is_asleep`. Then it checks the doorbells once more, and compares
+ * `wakes` with its value before the latest check of the workers. Then it waits for the eventfd. A
+ * poster first pushes its doorbell; a waking thread first increments `wakes`. Both read `is_asleep`
+ * afterwards. So at least one of the two threads sees the other, and no wake-up is lost.
+ *
+ * Sleep until a wake-up: this needs a port with RX wake-ups (rx_wakeup.h), workers that are all at
+ * rest, and no active application. The thread arms the RX wake-ups, marks the workers as
+ * unattended, sleeps for the minimum time, and checks once more. If there is still nothing to do,
+ * it waits for the eventfd, the port and the nearest timer only. A round of the application may set
+ * a timer. So a thread that drives an unattended worker wakes the service thread, as every doorbell
+ * does.
+ */
+
+#include "datapath/worker/service_thread.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <rte_lcore.h>
+
+#include "datapath/clock.h"
+#include "datapath/dpdk.h"
+#include "datapath/log.h"
+#include "datapath/port/rx_wakeup.h"
+#include "datapath/device/numa.h"
+#include "datapath/port/port.h"
+#include "datapath/worker/round.h"
+#include "datapath/stage.h"
+
+#define TAKE_OVER_MIN_NS UINT64_C(20000) /* minimum of the timeout, whose maximum is TAKE_OVER_NS */
+/* Late takeovers from the application before its timeout becomes shorter. */
+#define LATE_MAX 4
+/*
+ * Checks in a row that found the application active, after which its late takeovers are forgotten.
+ */
+#define FORGET_CHECKS       32
+#define SPIN_NS             UINT64_C(50000) /* time to spin after activity */
+#define TIMED_SLEEP_MIN_NS  UINT64_C(20000)
+#define TIMED_SLEEP_MAX_NS  UINT64_C(1000000)
+#define TIMED_SLEEP_DOWN_NS UINT64_C(5000000) /* maximum while the port has no link */
+/*
+ * Length of the timed sleeps after which the thread sleeps until a wake-up. To wake it takes the
+ * sender some microseconds. A program that sends at intervals should not pay this each time.
+ */
+#define TIMED_SLEEP_LAST_NS UINT64_C(80000)
+/* Maximum of a sleep until a wake-up, after which the link is checked. */
+#define SLEEP_MAX_NS UINT64_C(100000000)
+/*
+ * While the application spins in poll_cq, each check costs it some microseconds of CPU. So after
+ * POLLER_CHECKS checks that found it polling, checks come every POLLER_SLEEP_NS.
+ */
+#define POLLER_CHECKS   8
+#define POLLER_SLEEP_NS UINT64_C(3000000)
+/* Maximum time between two polls of an application that spins. */
+#define POLLER_IDLE_NS UINT64_C(50000)
+
+/* The result of the check of a worker. */
+struct check_result {
+	unsigned nb;      /* number of frames received and sent */
+	uint64_t wait_ns; /* the worker need not be checked before this time has passed */
+	bool is_spinning; /* the application drives the worker, and spins in poll_cq */
+	bool is_shared;   /* the application is active, but polls too late for its frames */
+	bool is_quiet;    /* the application is not active, and the worker is at rest */
+};
+
+static uint64_t
+get_idle_ns(const struct uroce_worker *worker, uint64_t now_ns)
+{
+	const uint64_t app_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
+
+	return now_ns > app_ns ? now_ns - app_ns : 0;
+}
+
+/*
+ * Whether a worker is left to its application. It is not if it has pending frames that only the
+ * service thread may transmit. If the worker has a delayed ACK, for which the peer may wait, the
+ * timeout is the minimum.
+ */
+static bool
+is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle, uint64_t now_ns,
+	      uint64_t *left_ns)
+{
+	const uint64_t age_ns = get_idle_ns(worker, now_ns);
+	const bool has_delayed_ack = age_ns > TAKE_OVER_MIN_NS && uroce_delayed_ack_is_left(worker);
+	const uint64_t timeout_ns = has_delayed_ack ? TAKE_OVER_MIN_NS : app_idle->ns;
+
+	*left_ns = age_ns < timeout_ns ? timeout_ns - age_ns : 0;
+	return *left_ns > 0 &&
+	       !(worker->dev->port->policy->may_block &&
+		 atomic_load_explicit(&worker->tx.is_stalled, memory_order_relaxed));
+}
+
+/*
+ * Note that a check found the application active. While the thread spins, just after activity, this
+ * proves little and is not counted.
+ */
+static void
+note_app_active(struct app_idle *app_idle, bool is_rested)
+{
+	if (app_idle->is_vain) {
+		app_idle->nb_late = 0;
+		app_idle->ns = RTE_MIN(app_idle->ns * 2, TAKE_OVER_NS);
+	}
+	app_idle->is_vain = false;
+	app_idle->was_apps = true;
+	if (!is_rested)
+		return;
+	app_idle->nb_there++;
+	if (app_idle->nb_there > POLLER_CHECKS)
+		app_idle->ns = TAKE_OVER_NS;
+	if (app_idle->nb_there > FORGET_CHECKS)
+		app_idle->nb_late = 0;
+}
+
+/*
+ * The time until the next check of an active application. Normally this is the rest of its timeout,
+ * as if the application did not poll again. With a short timeout the time doubles with each check
+ * in a row that found the application active. Such an application may poll for as long as its peer
+ * needs.
+ */
+static uint64_t
+get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
+{
+	if (app_idle->ns == TAKE_OVER_NS || app_idle->nb_there == 0)
+		return left_ns;
+	return left_ns << (app_idle->nb_there - 1);
+}
+
+/*
+ * Note that the application is silent and the thread has taken over. The takeover was late if there
+ * are frames before the application polls.
+ */
+static void
+note_app_idle(struct app_idle *app_idle, bool has_frames)
+{
+	if (app_idle->was_apps) {
+		app_idle->was_apps = false;
+		app_idle->is_vain = true;
+		app_idle->nb_there = 0;
+	}
+	if (!app_idle->is_vain || !has_frames)
+		return;
+	app_idle->is_vain = false;
+	app_idle->nb_late++;
+	if (app_idle->nb_late >= LATE_MAX)
+		app_idle->ns = RTE_MAX(app_idle->ns / 8, TAKE_OVER_MIN_NS);
+}
+
+static struct check_result
+check_worker(struct uroce_worker *worker, struct app_idle *app_idle, bool is_rested)
+{
+	const uint64_t now_ns = uroce_clock_ns();
+	struct check_result check_result = { .nb = 0 };
+	uint64_t next_ns = UROCE_NEVER, left_ns;
+
+	if (is_app_driven(worker, app_idle, now_ns, &check_result.wait_ns)) {
+		check_result.is_spinning = check_result.wait_ns > TAKE_OVER_NS - POLLER_IDLE_NS;
+		note_app_active(app_idle, is_rested);
+		check_result.wait_ns = get_next_check_ns(app_idle, check_result.wait_ns);
+		return check_result;
+	}
+	/* If the lock is taken, the thread that holds it drives the worker. */
+	if (uroce_lock_try(&worker->lock)) {
+		uroce_stage_skip();
+		check_result.nb = uroce_worker_round(worker);
+		next_ns = uroce_worker_next_ns(worker);
+		check_result.is_quiet = uroce_worker_is_at_rest(worker) &&
+					!is_app_driven(worker, app_idle, now_ns, &left_ns);
+		uroce_lock_release(&worker->lock);
+		note_app_idle(app_idle, check_result.nb > 0);
+	}
+	check_result.is_shared =
+		app_idle->ns < TAKE_OVER_NS && get_idle_ns(worker, now_ns) < TAKE_OVER_NS;
+	check_result.wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
+	return check_result;
+}
+
+static struct check_result
+check_workers(struct uroce_service_thread *service)
+{
+	const struct uroce_dev *dev = service->dev;
+	struct check_result all = { .wait_ns = SLEEP_MAX_NS,
+				    .is_spinning = true,
+				    .is_quiet = true };
+	unsigned nb_early = 0;
+
+	for (unsigned i = 0; i < dev->nb_workers; i++) {
+		const struct check_result one =
+			check_worker(dev->worker[i], &service->app_idle[i], service->is_rested);
+
+		all.nb += one.nb;
+		nb_early += service->app_idle[i].ns < TAKE_OVER_NS;
+		all.is_shared |= one.is_shared;
+		all.is_spinning &= one.is_spinning;
+		all.is_quiet &= one.is_quiet;
+		if (one.wait_ns < all.wait_ns)
+			all.wait_ns = one.wait_ns;
+	}
+	service->is_rested = false;
+	atomic_store_explicit(&service->stats.early_takeovers, nb_early, memory_order_relaxed);
+	return all;
+}
+
+/*
+ * Whether there is a doorbell for the service thread. Doorbells of a worker that the application
+ * drives do not count. The service thread may have preempted the application between its post and
+ * its poll. If it did not sleep then, both would wait for each other.
+ */
+static bool
+has_doorbells(const struct uroce_service_thread *service)
+{
+	const struct uroce_dev *dev = service->dev;
+	const uint64_t now_ns = uroce_clock_ns();
+
+	for (unsigned i = 0; i < dev->nb_workers; i++) {
+		uint64_t left_ns;
+
+		if (atomic_load(&dev->worker[i]->doorbells) &&
+		    (service->is_armed ||
+		     !is_app_driven(dev->worker[i], &service->app_idle[i], now_ns, &left_ns)))
+			return true;
+	}
+	return false;
+}
+
+static void
+count_sleep(_Atomic uint64_t *counter)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+/*
+ * Wait for any of these descriptors, the first of which is the eventfd.
+ * @return number of ready descriptors; -1: there was no wait
+ */
+static int
+wait_for_fds(struct uroce_service_thread *service, struct pollfd *fds, unsigned nb, uint64_t max_ns,
+	     uint32_t wakes)
+{
+	const struct timespec time = { .tv_nsec = (long)max_ns };
+	eventfd_t nothing;
+	int nb_ready = -1;
+
+	atomic_store(&service->is_asleep, true);
+	if (!has_doorbells(service) && !atomic_load(&service->is_stopping) &&
+	    atomic_load(&service->wakes) == wakes)
+		nb_ready = ppoll(fds, nb, &time, NULL);
+	atomic_store(&service->is_asleep, false);
+	service->is_rested = true;
+	if (nb_ready <= 0 || fds[0].revents == 0)
+		return nb_ready;
+	if (fds[0].revents &
+	    POLLNVAL) /* the process has closed the descriptor, so that poll() returns at once */
+		(void)nanosleep(&time, NULL);
+	else
+		(void)eventfd_read(service->wake_fd, &nothing);
+	return nb_ready;
+}
+
+static void
+sleep_timed(struct uroce_service_thread *service, uint64_t timed_ns, uint32_t wakes)
+{
+	struct pollfd fd = { .fd = service->wake_fd, .events = POLLIN };
+
+	count_sleep(&service->stats.timed_sleeps);
+	(void)wait_for_fds(service, &fd, 1, timed_ns, wakes);
+}
+
+/* --- sleep until a wake-up --------------------------------------------------------------------- */
+
+static void
+disarm_wakeup(struct uroce_service_thread *service)
+{
+	struct uroce_dev *dev = service->dev;
+
+	if (!service->is_armed)
+		return;
+	service->is_armed = false;
+	for (unsigned i = 0; i < dev->nb_workers; i++)
+		atomic_store_explicit(&dev->worker[i]->is_unattended, false, memory_order_relaxed);
+	uroce_rx_wakeups_disarm(&service->rx_wakeups);
+}
+
+/*
+ * Arm the wake-ups by received frames and by rounds of other threads. Afterwards the workers must
+ * be checked once more.
+ * @return whether all wake-ups are armed
+ */
+static bool
+arm_wakeup_and_sleep(struct uroce_service_thread *service)
+{
+	struct uroce_dev *dev = service->dev;
+	const uint64_t now_ns = uroce_clock_ns();
+	bool is_ok = dev->port->policy->rx_wakeup != UROCE_RX_WAKEUP_NONE;
+
+	for (unsigned i = 0; i < dev->nb_workers && is_ok; i++) {
+		struct uroce_worker *worker = dev->worker[i];
+
+		is_ok = uroce_lock_try(&worker->lock);
+		if (!is_ok)
+			break;
+		service->is_armed = true;
+		atomic_store_explicit(&worker->is_unattended, true, memory_order_relaxed);
+		is_ok = uroce_rx_wakeup_arm(&service->rx_wakeups, worker->queue, now_ns);
+		uroce_lock_release(&worker->lock);
+	}
+	if (!is_ok)
+		disarm_wakeup(service);
+	return is_ok;
+}
+
+/*
+ * Sleep until a wake-up or for `sleep_ns`.
+ * @return whether received frames ended the sleep, according to the port
+ */
+static bool
+sleep_until_wakeup(struct uroce_service_thread *service, uint64_t sleep_ns, uint32_t wakes)
+{
+	const struct uroce_dev *dev = service->dev;
+	struct pollfd fds[1 + UROCE_WORKERS_MAX] = { { service->wake_fd, POLLIN, 0 } };
+	bool is_noticed = false;
+
+	for (unsigned i = 0; i < dev->nb_workers; i++)
+		fds[1 + i] = (struct pollfd){ service->rx_wakeups.of[i].fd, POLLIN, 0 };
+	count_sleep(&service->stats.sleeps);
+	if (wait_for_fds(service, fds, 1 + dev->nb_workers, sleep_ns, wakes) <= 0)
+		return false;
+	for (uint16_t i = 0; i < dev->nb_workers; i++) {
+		is_noticed |= fds[1 + i].revents != 0;
+		uroce_rx_wakeup_take(&service->rx_wakeups, i, fds[1 + i].revents);
+	}
+	if (is_noticed)
+		count_sleep(&service->stats.rx_wakeups);
+	return is_noticed;
+}
+
+/* --- the thread -------------------------------------------------------------------------------- */
+
+static uint64_t
+get_max_sleep_ns(const struct uroce_service_thread *service)
+{
+	return uroce_port_is_up(service->dev->port) ? TIMED_SLEEP_MAX_NS : TIMED_SLEEP_DOWN_NS;
+}
+
+static void *
+run_service(void *arg)
+{
+	struct uroce_service_thread *service = arg;
+	uint64_t active_ns = uroce_clock_ns();
+	uint64_t timed_ns = TIMED_SLEEP_MIN_NS;
+	uint32_t wakes_before = 0;
+	/* Checks in a row that found the application spinning in poll_cq. */
+	unsigned nb_spinning = 0;
+	/* wake-ups are armed: sleep until a wake-up if this check finds nothing */
+	bool is_ready = false;
+	bool is_noticed = false; /* the port woke the thread before this check */
+
+	(void)prctl(PR_SET_TIMERSLACK, 1000ul);
+	uroce_numa_keep_near(pthread_self(), service->dev->port->socket_id);
+	if (rte_lcore_id() == LCORE_ID_ANY)
+		(void)rte_thread_register();
+	while (!atomic_load_explicit(&service->is_stopping, memory_order_relaxed)) {
+		const uint32_t wakes = atomic_load(&service->wakes);
+		const struct check_result check_result = check_workers(service);
+		const uint64_t now_ns = uroce_clock_ns();
+
+		if (check_result.nb > 0 || wakes != wakes_before) {
+			active_ns = now_ns;
+			timed_ns = TIMED_SLEEP_MIN_NS;
+			wakes_before = wakes;
+			is_ready = is_noticed = false;
+			disarm_wakeup(service);
+		}
+		if (now_ns - active_ns < SPIN_NS && !check_result.is_shared)
+			continue;
+		if (check_result.is_quiet && is_ready) {
+			is_ready = false;
+			is_noticed = sleep_until_wakeup(service, check_result.wait_ns, wakes);
+			continue;
+		}
+		is_ready = check_result.is_quiet && timed_ns > TIMED_SLEEP_LAST_NS && !is_noticed &&
+			   arm_wakeup_and_sleep(service);
+		if (is_ready) {
+			sleep_timed(service, TIMED_SLEEP_MIN_NS, wakes);
+			continue;
+		}
+		disarm_wakeup(service);
+		nb_spinning = check_result.is_spinning ? nb_spinning + 1 : 0;
+		if (nb_spinning > POLLER_CHECKS) {
+			sleep_timed(service, POLLER_SLEEP_NS, wakes);
+			continue;
+		}
+		if (is_noticed) /* RX wake-ups without frames must not repeat at a high rate */
+			timed_ns = TIMED_SLEEP_MAX_NS;
+		is_noticed = false;
+		sleep_timed(service,
+			    RTE_MIN(RTE_MAX(check_result.wait_ns, TIMED_SLEEP_MIN_NS), timed_ns),
+			    wakes);
+		timed_ns = RTE_MIN(timed_ns * 2, get_max_sleep_ns(service));
+	}
+	disarm_wakeup(service);
+	rte_thread_unregister();
+	return NULL;
+}
+
+/* Block all signals in the service thread, because they are for the application's threads. */
+static int
+start_thread(struct uroce_service_thread *service)
+{
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = uroce_dpdk_thread_start(&service->thread, "uroce-service", run_service, service);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret;
+}
+
+static void
+free_service(struct uroce_service_thread *service)
+{
+	uroce_rx_wakeups_fini(&service->rx_wakeups);
+	if (service->wake_fd >= 0)
+		close(service->wake_fd);
+	free(service);
+}
+
+int
+uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **out)
+{
+	struct uroce_service_thread *service = calloc(1, sizeof(*service));
+	int ret;
+
+	if (!service) {
+		UROCE_LOG(ERR, mem, "no memory for the service thread");
+		return -ENOMEM;
+	}
+	service->dev = dev;
+	for (unsigned i = 0; i < UROCE_WORKERS_MAX; i++)
+		service->app_idle[i].ns = TAKE_OVER_NS;
+	uroce_rx_wakeups_init(&service->rx_wakeups, dev->port);
+	service->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = service->wake_fd < 0 ? -errno : start_thread(service);
+	if (ret < 0) {
+		UROCE_LOG(ERR, dev, "no service thread: %s", strerror(-ret));
+		free_service(service);
+		return ret;
+	}
+	*out = service;
+	return 0;
+}
+
+void
+uroce_service_stop(struct uroce_service_thread *service)
+{
+	if (!service)
+		return;
+	atomic_store(&service->is_stopping, true);
+	uroce_service_wake(service);
+	uroce_dpdk_thread_join(&service->thread);
+	free_service(service);
+}
+
+const struct uroce_service_stats *
+uroce_service_stats(const struct uroce_service_thread *service)
+{
+	return &service->stats;
+}

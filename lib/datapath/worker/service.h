@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_SERVICE_H
+#define UROCE_DATAPATH_SERVICE_H
+
+/**
+ * @file
+ * The service thread of a device with drive=app. It drives the workers if the application has not
+ * polled for a while. So responses are sent, timers expire and one-sided operations are executed
+ * while the application computes or sleeps.
+ *
+ * The service thread sleeps when there is no activity, at most until the nearest timer or an upper
+ * limit. If the port has RX wake-ups (rx_wakeup.h), received frames wake the thread, and the limit
+ * is 0.1 s.
+ */
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "datapath/worker/worker.h"
+
+struct uroce_service_thread;
+
+/**
+ * Statistics of the service thread's sleeps. The service thread writes them; any thread may read
+ * them as hints.
+ */
+struct uroce_service_stats {
+	_Atomic uint64_t timed_sleeps; /* sleeps that end after a time, whatever arrives */
+	_Atomic uint64_t sleeps;       /* sleeps that received frames may end */
+	_Atomic uint64_t rx_wakeups;   /* sleeps that received frames have ended */
+	/*
+	 * Workers with a short timeout, because their frames arrived before the application polled.
+	 */
+	_Atomic unsigned early_takeovers;
+};
+
+/**
+ * Start the service thread of a device.
+ * @return 0, or -errno after one logged line
+ */
+int uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **service);
+
+/** Stop the service thread and wait for its end. NULL is allowed. */
+void uroce_service_stop(struct uroce_service_thread *service);
+
+/** A doorbell was pushed: wake the thread, unless the application is polling. */
+void uroce_service_wake_for_doorbell(struct uroce_service_thread *service,
+				     const struct uroce_worker *worker);
+
+/**
+ * As uroce_service_wake_for_doorbell(), for work without a doorbell. The thread checks doorbells
+ * before it sleeps, but would not see such work.
+ */
+void uroce_service_wake_for_work(struct uroce_service_thread *service,
+				 const struct uroce_worker *worker);
+
+/** Wake the thread in any case. */
+void uroce_service_wake(struct uroce_service_thread *service);
+
+const struct uroce_service_stats *uroce_service_stats(const struct uroce_service_thread *service);
+
+#endif /* UROCE_DATAPATH_SERVICE_H */

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_WORKER_H
+#define UROCE_DATAPATH_WORKER_H
+
+/**
+ * @file
+ * A worker: one RX queue and one TX queue of a port, a set of QPs, a timing wheel and counters.
+ *
+ * A worker has no thread of its own. The thread that holds its try-lock drives it, one round at a
+ * time. A dedicated lcore takes the lock once and keeps it. uroce_worker_poll() does one round:
+ *
+ *	receive burst -> input -> take doorbells -> schedule senders -> transmit burst
+ *	-> publish completions -> commands -> timers
+ *
+ * The round number is odd inside a round and even outside. A grace period waits for changes of this
+ * number.
+ */
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <rte_mbuf.h>
+
+#include "transport/qpc.h"
+
+struct uroce_dev;
+struct uroce_worker;
+
+/**
+ * The completion events of a CQ. The CQ's cookie points to this struct, where its consumer waits.
+ */
+struct uroce_cq_notify {
+	int event_fd;               /* eventfd; -1: no consumer waits for events */
+	_Atomic uint32_t nb_events; /* events that were raised, and not yet taken by the consumer */
+};
+
+/**
+ * A QP as a worker sees it: the transport's context, and its links in the worker's lists. The
+ * struct is embedded in the verbs object. The owner of that object initializes `qpc`
+ * (uroce_qpc_init).
+ */
+struct uroce_worker_qp {
+	/*
+	 * The worker that owns the QP. No other thread touches the fields below, except for the
+	 * doorbell list and `target_worker` (migration.c).
+	 */
+	_Alignas(64) _Atomic(struct uroce_worker *) worker;
+	/* Doorbell list: any thread pushes, the worker takes. */
+	_Atomic(struct uroce_worker_qp *) doorbell_next;
+	atomic_bool is_rung;
+	/* Hint: the QP was posted to more than once since the doorbell. */
+	atomic_bool is_rung_again;
+	/* The fields below are used only by the worker that owns the QP. */
+	bool is_active;
+	/* With is_active: the QP may have requests to send, not only responses. */
+	bool may_have_requests;
+	/* The QP came from another worker, and the transport was not called for it since. */
+	bool is_migrated;
+	uint8_t nb_migrations; /* migrations so far; the count saturates */
+	/* With nb_forwarded: index of the worker that received the latest forwarded frames. */
+	uint8_t forwarded_from;
+	/* One more than the index of the worker that may request the QP; 0: no target worker. */
+	_Atomic uint8_t target_worker;
+	/* Consecutive frames of the QP that were forwarded to its worker; saturates. */
+	uint32_t nb_forwarded;
+	struct uroce_worker_qp *active_next;
+	struct uroce_worker_qp *timer_next; /* list of a slot of the timing wheel */
+	struct uroce_worker_qp **timer_prev;
+	/* Tick under which the QP is filed in the timing wheel; UROCE_NEVER: not filed. */
+	uint64_t timer_tick;
+	_Alignas(64) struct uroce_qpc qpc;
+	/* The fields below are rarely used. */
+	void *event_cookie; /* cookie of the QP's asynchronous events */
+	/* Multicast groups of which the QP is a member; under the device's lock. */
+	uint32_t nb_groups;
+};
+
+/**
+ * The worker that owns a QP. With the acquire of M1, everything that the previous worker wrote to
+ * the QP is visible.
+ */
+static inline struct uroce_worker *
+uroce_worker_qp_worker(const struct uroce_worker_qp *wqp)
+{
+	return atomic_load_explicit(&wqp->worker, memory_order_acquire);
+}
+
+/**
+ * Hint: prefetch the cache lines that both roles of a QP need. See also uroce_qpc_fetch_req() and
+ * uroce_qpc_fetch_resp().
+ */
+static inline void
+uroce_worker_qp_fetch(const struct uroce_worker_qp *wqp)
+{
+	__builtin_prefetch(wqp, 1);
+	uroce_qpc_fetch(&wqp->qpc);
+}
+
+/**
+ * A shared receive queue as workers see it. The struct is embedded in the verbs object.
+ * `srq.cookie` is the cookie of its asynchronous events.
+ */
+struct uroce_worker_srq {
+	struct uroce_srq srq;
+};
+
+/*
+ * Memory must grow with the requests in flight, not with the number of QPs. These assertions bound
+ * the cost of an idle connected QP.
+ */
+static_assert(offsetof(struct uroce_worker_qp, qpc) == 64, "lists and timers are one cache line");
+static_assert(sizeof(struct uroce_worker_qp) <= 1024, "an idle QP costs 1 KiB at most");
+
+/**
+ * The counters of a worker. Only the worker writes them (uroce_count); any thread may read them
+ * (uroce_counted).
+ */
+struct uroce_worker_stats {
+	/* Counters that datapath/device/stats.c derives from others are 0 here. */
+	struct uroce_counters counters;
+	uint64_t verdict[UROCE_VERDICT_NB];
+	/*
+	 * Verdicts beyond one for each frame: of frames to multicast groups, by workers that did
+	 * not receive the frames.
+	 */
+	uint64_t rx_shared;
+};
+
+/**
+ * Drive the worker for one round, unless another thread drives it now.
+ *
+ * @lcore Any thread. A thread that EAL does not know is registered on its first call.
+ * @mt Safe: all threads but one return at once.
+ * @return number of frames received and sent; 0: idle, or another thread drives
+ */
+unsigned uroce_worker_poll(struct uroce_worker *worker);
+
+/**
+ * Receive for an embedder: process frames that the embedder's own loop received.
+ *
+ * RoCE frames for this device are consumed and freed. ARP and ND requests for addresses of the
+ * device, and pings of them, get replies and are consumed. Other frames of ARP and ICMPv6 may
+ * contain replies to this device's requests. They are read and handed back, as are all other
+ * frames. The call waits for commands that other threads run at the moment.
+ * @param[out] rest  array of at least `nb` entries: the frames that were not consumed, in order
+ * @return number of frames in `rest`
+ */
+unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
+			    struct rte_mbuf **rest);
+
+/**
+ * Transmit for an embedder: process forwarded frames, loopback frames, doorbells, timers and active
+ * QPs. Up to `max` frames are stored in `frames` instead of being transmitted. The caller owns
+ * these frames.
+ */
+unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
+
+/**
+ * Signal that something was posted to a QP. Any thread. The call never fails, and wakes a sleeping
+ * service thread.
+ */
+void uroce_worker_ring_doorbell(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/**
+ * Transmit what was posted to a QP in the calling thread, if inline transmit is possible: see
+ * datapath/worker/inline_tx.h. Any thread that holds no lock of the library.
+ * @return false: nothing was sent, and the caller must call uroce_worker_ring_doorbell()
+ */
+bool uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
+
+/**
+ * Signal that the application goes to sleep: it armed a CQ and will not poll. The service thread
+ * takes over at once. Without this call it would wait a millisecond for a poll.
+ */
+void uroce_worker_leave(struct uroce_worker *worker);
+
+/**
+ * Run `call(arg)` in the context of the worker: under its lock, or in its mailbox where a dedicated
+ * lcore keeps the lock. Returns after the call has run. Afterwards the QP is checked for work and
+ * timers.
+ * @param wqp  QP of the call, which is run by the QP's worker at that time; NULL: none
+ * @return the result of the call
+ */
+int uroce_worker_call(struct uroce_worker *worker, struct uroce_worker_qp *wqp,
+		      int (*call)(void *arg), void *arg);
+
+/**
+ * As uroce_worker_call() on the QP's worker, for a call after which the QP no longer receives what
+ * its peer sent before. Frames that have arrived are received before the call, and the responses to
+ * them are sent.
+ */
+int uroce_worker_qp_quiesce(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
+
+/** As uroce_worker_call(), for a call that only reads the QP. */
+int uroce_worker_qp_query(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
+
+/**
+ * The time of the worker's round. Calls into the transport that run in uroce_worker_call() use this
+ * time.
+ */
+uint64_t uroce_worker_now_ns(const struct uroce_worker *worker);
+
+/** The pool of resources for READs and atomics of the QPs that this worker owns. */
+struct uroce_rd_pool *uroce_worker_rd_pool(const struct uroce_worker *worker);
+
+/**
+ * The reorder buffer of the QPs that this worker owns. It keeps frames that arrived ahead of a PSN
+ * gap.
+ */
+struct uroce_reorder_buffer *uroce_worker_reorder_buffer(const struct uroce_worker *worker);
+
+/** The counters of the worker. Events of its QPs are counted here, beside the QPs' own counters. */
+struct uroce_counters *uroce_worker_counters(struct uroce_worker *worker);
+
+/** The list of CQs with completions that the worker publishes after its frames have left. */
+struct uroce_cq_list *uroce_worker_unpublished(struct uroce_worker *worker);
+
+const struct uroce_worker_stats *uroce_worker_stats(const struct uroce_worker *worker);
+
+/** The value of a counter of the worker, among the counters that workers count themselves. */
+static inline uint64_t
+uroce_worker_counted(const struct uroce_worker *worker, enum uroce_counter which)
+{
+	return uroce_counted(&uroce_worker_stats(worker)->counters.nb[which]);
+}
+
+#endif /* UROCE_DATAPATH_WORKER_H */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_AHEAD_H
+#define UROCE_TRANSPORT_AHEAD_H
+
+/**
+ * @file
+ * The window of requests that may arrive ahead of the expected one, and how all of them are
+ * discarded.
+ */
+
+#include "transport/requester/position.h"
+
+/**
+ * How many PSNs a packet may be ahead of epsn while nothing is known of the peer. The number covers
+ * usual reordering and the responses of one READ chunk.
+ */
+#define UROCE_OOO_WINDOW_MIN (UROCE_READ_CHUNK_PSNS + 64)
+
+/** Widen the window, because the peer had `nb_psn` PSNs outstanding. */
+static inline void
+uroce_ahead_note(struct uroce_qpc *qpc, uint32_t nb_psn)
+{
+	nb_psn = 2 * uroce_min(nb_psn, UROCE_PSN_GAP_SPAN / 2);
+	if (qpc->ooo_window_psns < nb_psn)
+		qpc->ooo_window_psns = (uint16_t)nb_psn;
+}
+
+/**
+ * Widen the window, because a READ with `nb_psn` responses was executed: the peer may have as many
+ * PSNs outstanding.
+ */
+static inline void
+uroce_ahead_note_read(struct uroce_qpc *qpc, uint32_t nb_psn)
+{
+	if (nb_psn > UROCE_READ_CHUNK_PSNS)
+		uroce_ahead_note(qpc, nb_psn);
+}
+
+/** Whether a packet that is `ahead` PSNs ahead of epsn is within the window. */
+static inline bool
+uroce_ahead_is_in_window(const struct uroce_qpc *qpc, uint32_t ahead)
+{
+	const struct uroce_psn_gap *gap = qpc->resp.gap;
+	const uint64_t here = gap ? 2 * ((uint64_t)gap->nb + gap->nb_reads) : 0;
+
+	return ahead < UROCE_PSN_GAP_SPAN &&
+	       ahead < UROCE_OOO_WINDOW_MIN +
+			       (here < qpc->ooo_window_psns ? qpc->ooo_window_psns : here);
+}
+
+/** Discard all packets that arrived ahead of epsn, and do not report a PSN gap. */
+static inline void
+uroce_ahead_discard(struct uroce_qpc *qpc)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	if (resp->gap)
+		uroce_reorder_buffer_free_gap(qpc->reorder_buffer, resp->gap, resp->epsn);
+	resp->gap = NULL;
+	resp->reorder_window.since_ns = 0;
+	resp->nak_deadline = UROCE_NEVER;
+}
+
+#endif /* UROCE_TRANSPORT_AHEAD_H */

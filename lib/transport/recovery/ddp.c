@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Direct data placement of later WRITEs: while a PSN gap is open, Middle packets of WRITEs behind
+ * the one being received are placed on arrival.
+ *
+ * The reason: a buffered message takes an mbuf for each packet. The port then receives into other
+ * mbufs, which are not in the cache, and each buffered packet is read once more when it has left
+ * the cache, too. Where the retransmission arrives behind a whole window of packets, that costs
+ * more than everything else that a loss costs.
+ *
+ * How it works: the present WRITE says where it ends, and the next one begins there. The first
+ * packet of the next WRITE, which is buffered, says where its payload goes and where it ends; and
+ * so on, as long as WRITEs follow. Any other request ends this chain. What a READ or an atomic
+ * reads must not change before its turn. The length of a SEND is not known, and a SEND may
+ * invalidate the key.
+ *
+ * What the application sees stays in order: the first and the last packet of a message, and so
+ * every message of one packet, are buffered. So a flag at the beginning or end of a message is not
+ * visible before earlier data, and nor is a flag in a message of its own. Of two WRITEs to one
+ * place the later wins. So a packet that is executed while the gap is open leaves out the bytes
+ * where a later packet has been placed.
+ */
+#include "transport/recovery/ddp.h"
+
+#include <string.h>
+
+#include "base/copy.h"
+#include "mem/mkey.h"
+#include "transport/requester/position.h"
+#include "transport/recovery/psn_gap.h"
+#include "wire/psn.h"
+
+/*
+ * Remove the WRITEs whose first packet was executed: they no longer lie behind the message being
+ * received.
+ */
+static void
+drop_begun_writes(struct uroce_resp *resp)
+{
+	struct uroce_ddp *later = &resp->gap->ddp;
+	uint32_t nb = 0;
+
+	while (nb < later->nb && uroce_psn_before(later->write[nb].psn, resp->epsn))
+		nb++;
+	if (!nb)
+		return;
+	later->nb -= nb;
+	memmove(later->write, later->write + nb, later->nb * sizeof(later->write[0]));
+}
+
+/* Find the PSN where the last message with a known end is over. */
+static uint32_t
+find_known_end(const struct uroce_qpc *qpc)
+{
+	const struct uroce_resp *resp = &qpc->resp;
+	const struct uroce_ddp *later = &resp->gap->ddp;
+
+	if (later->nb) {
+		const struct uroce_ddp_write *last = &later->write[later->nb - 1];
+
+		return uroce_psn_add(last->psn, last->nb_psn);
+	}
+	if (resp->operation == UROCE_OPERATION_NONE)
+		return resp->epsn;
+	return uroce_psn_add(resp->epsn, uroce_msg_packets(qpc, resp->write_len - resp->msg_len));
+}
+
+/*
+ * Read the memory and the length of a WRITE from its first packet.
+ * @return false: the peer may not write there, or the lengths disagree
+ */
+static bool
+read_first_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+		  struct uroce_ddp_write *out)
+{
+	const struct uroce_reth *reth = uroce_pkt_reth(pkt);
+	struct uroce_ddp_write write = {
+		.va = be64_get(reth->va),
+		.rkey = be32_get(reth->rkey),
+		.len = be32_get(reth->dma_len),
+		.psn = pkt->psn,
+	};
+	const bool is_only = pkt->op->flags & UROCE_OPF_LAST;
+
+	if (is_only ? write.len != pkt->payload_len : write.len <= 1u << qpc->mtu_shift)
+		return false;
+	if (write.len) {
+		write.base = uroce_rkey_resolve(qpc->mrs, write.rkey, qpc->pdn, qpc->qpn, write.va,
+						write.len, IBV_ACCESS_REMOTE_WRITE);
+		if (!write.base)
+			return false;
+	}
+	write.nb_psn = uroce_msg_packets(qpc, write.len);
+	*out = write;
+	return true;
+}
+
+/*
+ * Add the WRITE that begins at `psn`.
+ * @return false: its first packet has not arrived, or there is no room
+ */
+static bool
+learn_next_write(struct uroce_qpc *qpc, uint32_t psn)
+{
+	struct uroce_psn_gap *gap = qpc->resp.gap;
+	struct uroce_ddp *later = &gap->ddp;
+
+	if (later->nb == UROCE_DDP_WRITES_MAX || !uroce_psn_gap_has(gap, psn))
+		return false;
+	const struct uroce_pkt *pkt = uroce_reorder_buffer_find(qpc->reorder_buffer, gap, psn);
+
+	if (!pkt || pkt->op->operation != UROCE_OPERATION_WRITE ||
+	    !(pkt->op->flags & UROCE_OPF_FIRST) ||
+	    !read_first_packet(qpc, pkt, &later->write[later->nb]))
+		return false;
+	later->nb++;
+	return true;
+}
+
+/* Find the WRITE that `psn` belongs to. @return NULL: no known WRITE */
+static const struct uroce_ddp_write *
+find_placed_write(const struct uroce_ddp *later, uint32_t psn)
+{
+	/* usually it is the last WRITE */
+	for (uint32_t i = later->nb; i-- > 0;) {
+		if (uroce_psn_in(psn, later->write[i].psn, later->write[i].nb_psn))
+			return &later->write[i];
+	}
+	return NULL;
+}
+
+void *
+uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const uint32_t mtu = 1u << qpc->mtu_shift;
+
+	if (resp->operation == UROCE_OPERATION_SEND || !(qpc->access & IBV_ACCESS_REMOTE_WRITE))
+		return NULL;
+	/* the missing packets may write through an mkey, whose memory is not known here */
+	if (uroce_mkey_any(qpc->mrs))
+		return NULL;
+	drop_begun_writes(resp);
+	for (uint32_t end = find_known_end(qpc);
+	     uroce_psn_before(end, psn) && learn_next_write(qpc, end);)
+		end = find_known_end(qpc);
+	const struct uroce_ddp_write *write = find_placed_write(&resp->gap->ddp, psn);
+
+	if (!write)
+		return NULL;
+	const uint32_t nth = uroce_psn_dist(write->psn, psn);
+
+	if (!nth || nth + 1 == write->nb_psn)
+		return NULL;
+	return uroce_rkey_resolve(qpc->mrs, write->rkey, qpc->pdn, qpc->qpn,
+				  write->va + ((uint64_t)nth << qpc->mtu_shift), mtu,
+				  IBV_ACCESS_REMOTE_WRITE);
+}
+
+/*
+ * Whether packet `nth` of a WRITE was placed on arrival. The first and the last packet never are.
+ */
+static bool
+is_placed(const struct uroce_qpc *qpc, const struct uroce_ddp_write *write, uint32_t nth)
+{
+	const uint32_t psn = uroce_psn_add(write->psn, nth);
+
+	return nth && nth + 1 < write->nb_psn && uroce_psn_gap_has(qpc->resp.gap, psn) &&
+	       !uroce_reorder_buffer_find(qpc->reorder_buffer, qpc->resp.gap, psn);
+}
+
+/*
+ * Count the bytes from `dst` on, at most `len`, that are equal in one respect: whether a later
+ * WRITE was placed there.
+ * @param[out] is_taken  whether a packet of a WRITE behind `psn` was placed at these bytes
+ */
+static uint32_t
+count_uniform_bytes(const struct uroce_qpc *qpc, uint32_t psn, const uint8_t *dst, uint32_t len,
+		    bool *is_taken)
+{
+	const struct uroce_ddp *later = &qpc->resp.gap->ddp;
+
+	*is_taken = false;
+	for (uint32_t i = 0; i < later->nb && !*is_taken; i++) {
+		const struct uroce_ddp_write *write = &later->write[i];
+		const int64_t off = (int64_t)((uintptr_t)dst - (uintptr_t)write->base);
+
+		if (!uroce_psn_before(psn, write->psn) || off >= (int64_t)write->len)
+			continue;
+		if (off < 0) {
+			len = -off < (int64_t)len ? (uint32_t)-off : len;
+			continue;
+		}
+		const uint32_t nth = (uint32_t)(off >> qpc->mtu_shift);
+		const uint32_t left = (uint32_t)(((int64_t)(nth + 1) << qpc->mtu_shift) - off);
+
+		*is_taken = is_placed(qpc, write, nth);
+		len = left < len ? left : len;
+	}
+	return len;
+}
+
+void
+uroce_ddp_copy_around(struct uroce_qpc *qpc, uint32_t psn, void *dst, const void *src, uint32_t len)
+{
+	drop_begun_writes(&qpc->resp);
+	for (uint32_t at = 0, nb; at < len; at += nb) {
+		bool is_taken;
+
+		nb = count_uniform_bytes(qpc, psn, (uint8_t *)dst + at, len - at, &is_taken);
+		if (!is_taken)
+			uroce_copy((uint8_t *)dst + at, (const uint8_t *)src + at, nb);
+	}
+}

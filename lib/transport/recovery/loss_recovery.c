@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Selective retransmission by a requester whose peer reports nothing but the first packet that it
+ * misses.
+ *
+ * A NAK opens a PSN gap at una_psn. That packet is retransmitted and asks for an ACK; new packets
+ * follow as usual. The next response shows what the peer did with the packets behind the gap. If it
+ * acknowledges more than the one packet, the peer keeps packets behind a gap (selective). If it
+ * then stops short of what had been sent before the retransmission, the next gap is known without a
+ * NAK. If it acknowledges exactly the one packet, the peer most likely drops packets behind a gap
+ * (go-back-N). Then the requester goes back N, now and at later gaps, until a response acknowledges
+ * packets before their retransmission.
+ *
+ * Each gap is found one round trip after the gap before. From the third gap among the packets in
+ * flight on, the packets behind the gaps are retransmitted, once each (opportunistic
+ * retransmission). If the last round trip had as many gaps, that begins at the first gap. These
+ * packets use only capacity that new packets leave: the window is full or the send queue is empty.
+ *
+ * To a go-back-N peer, everything in flight behind a gap is wasted. Packets that only wait in a
+ * queue of the path, so that round trips exceed the shortest one, do not raise the throughput
+ * either. So after the first loss few packets are in flight (cwnd). cwnd grows with each round trip
+ * until one is 1.5 times the shortest, and is kept there. The next QP to the same host begins with
+ * the values that this QP has found.
+ *
+ * After two round trips without a response, the first packet in flight and the newest are
+ * retransmitted and ask for an ACK (probe). A go-back-N peer would have reported a gap by a NAK, so
+ * it can only miss the newest packets: its probe is the newest packet alone. If this peer stays
+ * silent, the NAK was lost; the next probe is the first packet, and the response acknowledges all
+ * that the peer has. Probes do not use retries; only the ACK timeout does.
+ *
+ * If a response acknowledges the first packet and nothing behind it, the peer may not know of a
+ * gap: an RNR NAK was lost, or nothing else arrived. Then the next probe is sent at once. If that
+ * probe also brings one packet only, everything is retransmitted, because otherwise each packet
+ * would wait for a probe of its own.
+ */
+#include "transport/recovery/loss_recovery.h"
+
+#include <string.h>
+
+#include "transport/recovery/peer_cache.h"
+#include "transport/requester/position.h"
+#include "transport/recovery/recovery_state.h"
+#include "wire/psn.h"
+
+/*
+ * Fast retransmissions in a row, each followed by a gap at the next packet, until a selective peer
+ * is no longer known to be selective.
+ */
+#define ADJACENT_MAX 4
+#define BACKOFF_MAX  10
+/* From this number of PSN gaps in a round trip on, the packets behind them are retransmitted. */
+#define GAPS_MANY 3
+/* After this number of probes in a row that bring one packet each, everything is retransmitted. */
+#define PROBE_STEPS_MAX 2
+/* A go-back-N peer may get up to this number of consecutive packets late, because of reordering. */
+#define REORDER_MAX 3
+/* The smallest cwnd: one half of it is in flight while the ACK of the other half comes. */
+#define CWND_MIN 16
+
+/* Whether the packet at una_psn can be retransmitted alone. */
+static bool
+is_retransmittable(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, req->una_psn);
+
+	return !qpc->is_req_gbn && req->next_psn == req->max_psn && req->una_psn != req->max_psn &&
+	       !uroce_req_is_rnr_wait(req) && wqe && !uroce_wqe_needs_response(wqe);
+}
+
+static void
+open_request_gap(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_loss_recovery *repair = &req->loss_recovery;
+
+	if (!repair->nb_gaps || !uroce_psn_before(req->una_psn, repair->round_psn)) {
+		repair->is_lossy = repair->nb_gaps >= GAPS_MANY;
+		repair->nb_gaps = 0;
+		repair->round_psn = req->max_psn;
+	}
+	repair->nb_gaps += repair->nb_gaps < UINT8_MAX;
+	if (repair->peer == UROCE_PEER_ARQ_SELECTIVE &&
+	    (repair->is_lossy || repair->nb_gaps >= GAPS_MANY))
+		repair->due |= UROCE_RECOVERY_DUE_BEHIND;
+	/* the gap is known, so that no probe has to find it */
+	if (repair->nb_probe_steps)
+		repair->probe_deadline = UROCE_NEVER;
+	repair->nb_probe_steps = 0;
+	if (uroce_recovery_step(repair, UROCE_RECOVERY_ON_GAP) == UROCE_RECOVERY_DO_RETRANSMIT)
+		repair->due |= UROCE_RECOVERY_DUE_FIRST;
+	repair->retransmit_ns = 0;
+	repair->gap_psn = req->una_psn;
+	repair->inflation_psns = 0;
+	req->rtt.sample_ns = 0;
+}
+
+/*
+ * Close the gap at una_psn, or do nothing if there is none: the packet need not be retransmitted.
+ */
+static void
+close_request_gap(struct uroce_loss_recovery *repair)
+{
+	(void)uroce_recovery_step(repair, UROCE_RECOVERY_ON_GAP_CLOSED);
+	repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_FIRST;
+}
+
+/*
+ * Whether a response can belong to the fast retransmission: it took nearly a round trip, or more.
+ */
+static bool
+is_rtt_plausible(const struct uroce_req *req, uint64_t now_ns)
+{
+	return now_ns - req->loss_recovery.retransmit_ns >= req->rtt.min_rtt_ns / 4 * 3;
+}
+
+/*
+ * Decide whether a peer goes back N, after it has acknowledged only the one packet that was
+ * retransmitted.
+ * @return whether to go back N
+ */
+static bool
+is_go_back_n_peer(struct uroce_loss_recovery *repair)
+{
+	if (repair->peer == UROCE_PEER_ARQ_SELECTIVE && ++repair->nb_adjacent < ADJACENT_MAX)
+		return false;
+	repair->nb_adjacent = 0;
+	repair->peer = repair->peer == UROCE_PEER_ARQ_SELECTIVE ? UROCE_PEER_ARQ_UNKNOWN
+								: UROCE_PEER_ARQ_GO_BACK_N;
+	return true;
+}
+
+/*
+ * Process an ACK, or a NAK (PSN sequence error), that has moved una_psn to its present value.
+ * @return false: go back N
+ */
+static bool
+respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_loss_recovery *repair = &req->loss_recovery;
+	const uint32_t moved = uroce_psn_dist(repair->gap_psn, req->una_psn);
+	bool is_gap = is_nak;
+
+	if (!is_retransmittable(qpc) || (is_nak && repair->peer == UROCE_PEER_ARQ_GO_BACK_N))
+		return false;
+	if (uroce_req_is_fast_retx(req) && !moved)
+		return true;
+	if (uroce_req_is_fast_retx(req) && !(repair->due & UROCE_RECOVERY_DUE_FIRST)) {
+		/*
+		 * A response that comes sooner than a round trip after the retransmission belongs
+		 * to the original packet, which was late. Such a response shows nothing of the
+		 * peer.
+		 */
+		const bool is_answer = is_rtt_plausible(req, now_ns);
+		const bool is_last = repair->recover_psn == req->max_psn;
+
+		/*
+		 * Newer packets followed the retransmission. If one of them is missing, the peer
+		 * sends a NAK. So nothing has to be decided after this ACK.
+		 */
+		if (moved == 1 && !is_nak && !is_last)
+			return true;
+		if (moved > 1) {
+			repair->peer = UROCE_PEER_ARQ_SELECTIVE;
+			repair->nb_adjacent = 0;
+		} else if ((is_answer || repair->is_ambiguous) && is_go_back_n_peer(repair)) {
+			return false;
+		}
+		repair->is_ambiguous = moved == 1 && !is_answer;
+		is_gap = is_nak || (is_answer && is_last && req->una_psn != req->max_psn);
+	}
+	close_request_gap(repair);
+	if (is_gap)
+		open_request_gap(qpc);
+	return true;
+}
+
+/* Go back N after an ACK which showed that the peer dropped what was behind a PSN gap. */
+static enum uroce_recovery_action
+fall_back(struct uroce_qpc *qpc)
+{
+	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+	enum uroce_recovery_action action = UROCE_RECOVERY_DO_NOTHING;
+
+	/*
+	 * Going back N is useless if nothing is in flight, or if the oldest request is a READ or an
+	 * atomic, whose response will come.
+	 */
+	if (repair->peer != UROCE_PEER_ARQ_SELECTIVE && is_retransmittable(qpc)) {
+		action = uroce_recovery_step(repair, UROCE_RECOVERY_ON_LOSS);
+		uroce_loss_recovery_reduce_cwnd(qpc);
+	}
+	close_request_gap(repair);
+	return action;
+}
+
+enum uroce_recovery_action
+uroce_loss_recovery_ack(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	return respond(qpc, false, now_ns) ? UROCE_RECOVERY_DO_NOTHING : fall_back(qpc);
+}
+
+enum uroce_recovery_action
+uroce_loss_recovery_lose(struct uroce_qpc *qpc)
+{
+	const enum uroce_recovery_action action =
+		uroce_recovery_step(&qpc->req.loss_recovery, UROCE_RECOVERY_ON_LOSS);
+
+	if (action == UROCE_RECOVERY_DO_GO_BACK_N)
+		uroce_loss_recovery_reduce_cwnd(qpc);
+	return action;
+}
+
+enum uroce_recovery_action
+uroce_loss_recovery_nak(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	return respond(qpc, true, now_ns) ? UROCE_RECOVERY_DO_NOTHING
+					  : uroce_loss_recovery_lose(qpc);
+}
+
+static uint64_t
+hash_peer_address(const struct uroce_path *path)
+{
+	const uint8_t *ip = path->hdr + path->ip_off;
+
+	if (path->is_ipv6)
+		return uroce_peer_cache_hash(((const struct uroce_ipv6 *)ip)->dst, 16);
+	return uroce_peer_cache_hash(((const struct uroce_ipv4 *)ip)->dst, 4);
+}
+
+void
+uroce_loss_recovery_start(struct uroce_qpc *qpc)
+{
+	const struct uroce_peer_metrics *metrics;
+
+	if (qpc->is_req_gbn || !uroce_qpc_is_reliable(qpc))
+		return;
+	qpc->req.rtt = (struct uroce_rtt){ 0 };
+	qpc->req.loss_recovery.peer = UROCE_PEER_ARQ_UNKNOWN;
+	metrics = uroce_peer_cache_find(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer),
+					hash_peer_address(&qpc->path));
+	if (!metrics)
+		return;
+	qpc->req.loss_recovery.peer = UROCE_PEER_ARQ_GO_BACK_N;
+	qpc->req.rtt.cwnd = (uint16_t)uroce_min(metrics->cwnd, qpc->window_psns);
+	qpc->req.rtt.was_queueing = true;
+	qpc->req.rtt.min_rtt_ns = metrics->min_rtt_ns;
+}
+
+/*
+ * Save what is known of the peer in the peer cache, as the initial values of the next QP to the
+ * same host.
+ */
+static void
+save_peer_metrics(const struct uroce_qpc *qpc)
+{
+	const struct uroce_peer_metrics metrics = {
+		.host = hash_peer_address(&qpc->path),
+		.min_rtt_ns = qpc->req.rtt.is_min_uncertain ? 0 : qpc->req.rtt.min_rtt_ns,
+		.cwnd = qpc->req.rtt.cwnd,
+	};
+
+	uroce_peer_cache_update(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer), &metrics);
+}
+
+void
+uroce_loss_recovery_on_spurious(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (!uroce_recovery_is_loss(&req->loss_recovery) ||
+	    req->loss_recovery.peer != UROCE_PEER_ARQ_GO_BACK_N)
+		return;
+	/*
+	 * The peer counts as selective only if it acknowledges everything, and more than
+	 * REORDER_MAX packets before their retransmission. Otherwise packets may only have been
+	 * late, or an earlier retransmission may have carried them.
+	 */
+	if (req->una_psn != req->max_psn ||
+	    uroce_psn_dist(req->next_psn, req->una_psn) <= REORDER_MAX)
+		return;
+	req->loss_recovery.peer = UROCE_PEER_ARQ_SELECTIVE;
+	req->rtt.cwnd = 0;
+	save_peer_metrics(qpc);
+}
+
+void
+uroce_loss_recovery_reduce_cwnd(struct uroce_qpc *qpc)
+{
+	struct uroce_rtt *rtt = &qpc->req.rtt;
+
+	if (qpc->req.loss_recovery.peer != UROCE_PEER_ARQ_GO_BACK_N)
+		return;
+	if (!rtt->cwnd) {
+		rtt->cwnd = (uint16_t)uroce_min(CWND_MIN, qpc->window_psns);
+		rtt->was_queueing = false;
+		/*
+		 * the shortest round trip was measured with a whole window in flight: measure again
+		 */
+		rtt->min_rtt_ns = 0;
+	} else if (rtt->is_queueing && rtt->cwnd > CWND_MIN) {
+		rtt->cwnd = rtt->cwnd / 2 > CWND_MIN ? rtt->cwnd / 2 : CWND_MIN;
+	}
+	rtt->is_queueing = false;
+	save_peer_metrics(qpc);
+}
+
+/*
+ * Adapt cwnd to a new round-trip sample. cwnd grows until packets queue in the path, and shrinks by
+ * an eighth with each sample that shows queueing. cwnd doubles until packets queued once, and then
+ * grows by an eighth; it grows only where half of it was in flight. If packets queue even with the
+ * smallest cwnd, the path has become longer: min_rtt_ns grows by 1/32 with each sample.
+ */
+static void
+adjust_cwnd(struct uroce_qpc *qpc)
+{
+	struct uroce_rtt *rtt = &qpc->req.rtt;
+	const uint32_t step = rtt->cwnd / 8, window = qpc->window_psns;
+
+	rtt->was_queueing |= rtt->is_queueing;
+	if (rtt->is_queueing && rtt->cwnd - step >= CWND_MIN)
+		rtt->cwnd -= step;
+	else if (rtt->is_queueing)
+		rtt->min_rtt_ns += rtt->min_rtt_ns / 32 + 1;
+	else if (rtt->is_cwnd_used)
+		rtt->cwnd = (uint16_t)uroce_min(rtt->cwnd + (rtt->was_queueing ? step : rtt->cwnd),
+						window);
+	/* a removed entry is not written again: another QP has found that the host is selective */
+	if (uroce_peer_cache_find(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer),
+				  hash_peer_address(&qpc->path)))
+		save_peer_metrics(qpc);
+}
+
+/*
+ * Start the probe timer. A probe is sent before the ACK timeout, which may be the last. The ACK
+ * timeout is at most four times the time that the attribute `timeout` gives, and a probe waits at
+ * most three. So the response to the probe has as long as the attribute says.
+ */
+static void
+arm_probe(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+	const uint64_t timeout_ns = uroce_qpc_ack_timeout_ns(qpc);
+	uint64_t ns = uroce_rtt_pto_ns(&qpc->req.rtt) << qpc->req.nb_probes;
+
+	if (timeout_ns && ns > 3 * timeout_ns)
+		ns = 3 * timeout_ns;
+	repair->probe_deadline = UROCE_NEVER;
+	if (!qpc->is_req_gbn && qpc->req.rtt.srtt_ns && qpc->req.una_psn != qpc->req.max_psn)
+		repair->probe_deadline = now_ns + ns;
+}
+
+void
+uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
+{
+	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+
+	repair->retransmit_ns = now_ns;
+	repair->recover_psn = qpc->req.max_psn;
+	if (uroce_req_is_fast_retx(&qpc->req))
+		return;
+	(void)uroce_recovery_step(repair, UROCE_RECOVERY_ON_PROBE_SENT);
+	repair->gap_psn = psn;
+}
+
+/*
+ * Count a probe that brought one packet only, while more is in flight: una_psn has moved just past
+ * the probe. Then the next probe is sent at once. If the response came sooner than a round trip
+ * after the probe, the original packet may have been late. The packets behind it may then be late,
+ * too, so the probe timeout is kept.
+ */
+static void
+count_probe_step(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	const struct uroce_req *req = &qpc->req;
+	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+
+	const bool is_probed = uroce_recovery_is_probing(repair);
+
+	if (is_probed && !uroce_psn_before(repair->gap_psn, req->una_psn))
+		return;
+	/*
+	 * a gap among packets that were sent after the probe is reported by a NAK, so it does not
+	 * count here
+	 */
+	const bool is_step = is_probed && req->una_psn == uroce_psn_add(repair->gap_psn, 1) &&
+			     req->una_psn != req->max_psn && req->max_psn == repair->recover_psn &&
+			     !uroce_req_has_answer_gap(req);
+
+	(void)uroce_recovery_step(repair, UROCE_RECOVERY_ON_PROBE_ACKED);
+	repair->nb_probe_steps = is_step ? repair->nb_probe_steps + 1 : 0;
+	if (is_step && is_rtt_plausible(req, now_ns))
+		repair->probe_deadline = now_ns;
+}
+
+void
+uroce_loss_recovery_progress(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_rtt *rtt = &req->rtt;
+
+	if (rtt->sample_ns && uroce_psn_before(rtt->sample_psn, req->una_psn)) {
+		if (uroce_rtt_update(rtt, now_ns - rtt->sample_ns) && rtt->cwnd)
+			adjust_cwnd(qpc);
+	}
+	if (uroce_psn_before(req->loss_recovery.retransmit_psn, req->una_psn))
+		req->loss_recovery.retransmit_psn = req->una_psn;
+	req->nb_probes = 0;
+	req->loss_recovery.due &= (uint8_t)~UROCE_RECOVERY_DUE_LAST;
+	arm_probe(qpc, now_ns);
+	if (uroce_recovery_is_probing(&req->loss_recovery) || req->loss_recovery.nb_probe_steps)
+		count_probe_step(qpc, now_ns);
+}
+
+/* Whether the newest packet in flight gets a response with data, as a READ or an atomic does. */
+static bool
+is_newest_read(const struct uroce_qpc *qpc)
+{
+	const uint32_t psn = uroce_psn_add(qpc->req.max_psn, UROCE_PSN_MASK);
+
+	return uroce_wqe_needs_response(uroce_position_request(qpc, psn));
+}
+
+/* Choose the packets of a probe: the first in flight, the newest, or both. */
+static void
+probe_packets(struct uroce_qpc *qpc)
+{
+	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+	const bool is_gbn = repair->peer == UROCE_PEER_ARQ_GO_BACK_N;
+	const bool has_last =
+		uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1 &&
+		!(is_gbn && (qpc->req.nb_probes || repair->nb_probe_steps || is_newest_read(qpc)));
+
+	repair->due &= UROCE_RECOVERY_DUE_BEHIND;
+	if (has_last)
+		repair->due |= UROCE_RECOVERY_DUE_LAST;
+	if (!is_gbn || !has_last)
+		repair->due |= UROCE_RECOVERY_DUE_FIRST;
+}
+
+/*
+ * Request the response at una_psn once more, as a probe.
+ * @return false: the request at una_psn gets no response with data, or a probe is not possible now
+ */
+static bool
+probe_answer(struct uroce_qpc *qpc)
+{
+	struct uroce_req *req = &qpc->req;
+
+	if (qpc->is_req_gbn || uroce_req_is_rnr_wait(req) || req->next_psn != req->max_psn)
+		return false;
+	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, req->una_psn);
+
+	req->ooo_responses.due &= (uint8_t)~UROCE_OOO_RESPONSE_DUE_PROBE;
+	if (!wqe || !uroce_wqe_needs_response(wqe))
+		return false;
+	req->ooo_responses.due |= UROCE_OOO_RESPONSE_DUE_PROBE;
+	return true;
+}
+
+enum uroce_recovery_action
+uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+
+	if (now_ns < repair->probe_deadline)
+		return UROCE_RECOVERY_DO_NOTHING;
+	repair->probe_deadline = UROCE_NEVER;
+	/* Probes advance una_psn one packet at a time, which is too slow: retransmit everything. */
+	if (repair->nb_probe_steps >= PROBE_STEPS_MAX)
+		return uroce_recovery_step(repair, UROCE_RECOVERY_ON_LOSS);
+	if (uroce_recovery_step(repair, UROCE_RECOVERY_ON_PTO) != UROCE_RECOVERY_DO_PROBE)
+		return UROCE_RECOVERY_DO_NOTHING;
+	if (is_retransmittable(qpc)) {
+		probe_packets(qpc);
+	} else if (!probe_answer(qpc)) {
+		return UROCE_RECOVERY_DO_NOTHING;
+	}
+	if (qpc->req.nb_probes < BACKOFF_MAX)
+		qpc->req.nb_probes++;
+	qpc->req.rtt.is_ambiguous = true;
+	arm_probe(qpc, now_ns);
+	return UROCE_RECOVERY_DO_NOTHING;
+}
+
+/*
+ * The PSN of the newest packet in flight; una_psn, if the newest packet gets a response with data.
+ */
+static uint32_t
+last_psn(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+
+	return is_newest_read(qpc) ? req->una_psn : uroce_psn_add(req->max_psn, UROCE_PSN_MASK);
+}
+
+/*
+ * Compute how many packets may be in flight beyond the window during fast retransmission (window
+ * inflation). A selective peer keeps what was in flight, but cannot acknowledge it before the
+ * retransmission arrives. So that the path stays full, as many new packets may follow the
+ * retransmission, up to one window. Where there are many gaps there is no inflation, because what
+ * is in flight may already be too much.
+ */
+static uint32_t
+count_inflation(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+	const uint32_t window = qpc->window_psns;
+	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->max_psn);
+
+	if (req->loss_recovery.peer != UROCE_PEER_ARQ_SELECTIVE ||
+	    (req->loss_recovery.due & UROCE_RECOVERY_DUE_BEHIND))
+		return 0;
+	return uroce_min(nb_out, uroce_min(window, UROCE_WINDOW_MAX - window));
+}
+
+bool
+uroce_loss_recovery_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_loss_recovery *repair = &req->loss_recovery;
+	const uint8_t probes = UROCE_RECOVERY_DUE_FIRST | UROCE_RECOVERY_DUE_LAST;
+	const bool is_last = !(repair->due & UROCE_RECOVERY_DUE_FIRST);
+
+	if (!(repair->due & probes))
+		return false;
+	if (!is_retransmittable(qpc)) {
+		repair->due &= (uint8_t)~probes;
+		return false;
+	}
+	*out = (struct uroce_retransmit){ is_last ? last_psn(qpc) : req->una_psn, 1, true };
+	if (is_last) {
+		repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_LAST;
+		return true;
+	}
+	repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_FIRST;
+	uroce_loss_recovery_note_retransmit(qpc, req->una_psn, now_ns);
+	repair->inflation_psns = count_inflation(qpc);
+	arm_probe(qpc, now_ns);
+	return true;
+}
+
+bool
+uroce_loss_recovery_next_spare(struct uroce_qpc *qpc, struct uroce_retransmit *out)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_loss_recovery *repair = &req->loss_recovery;
+
+	while (repair->due & UROCE_RECOVERY_DUE_BEHIND) {
+		/* begin behind the packet at una_psn, which has a fast retransmission of its own */
+		if (!uroce_psn_before(req->una_psn, repair->retransmit_psn))
+			repair->retransmit_psn = uroce_psn_add(req->una_psn, 1);
+		if (!is_retransmittable(qpc) ||
+		    !uroce_psn_before(repair->retransmit_psn, req->max_psn))
+			break;
+		const uint32_t psn = repair->retransmit_psn;
+		const struct uroce_send_wqe *wqe = uroce_position_request(qpc, psn);
+
+		if (!wqe)
+			break;
+		if (uroce_wqe_needs_response(wqe)) {
+			repair->retransmit_psn = uroce_psn_add(wqe->first_psn, wqe->nb_psn);
+			continue;
+		}
+		repair->retransmit_psn = uroce_psn_add(psn, 1);
+		*out = (struct uroce_retransmit){
+			psn, 1, psn % 32 == 0 || repair->retransmit_psn == req->max_psn
+		};
+		return true;
+	}
+	repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_BEHIND;
+	return false;
+}
+
+void
+uroce_loss_recovery_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_psn,
+			 uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	/*
+	 * A go-back-N peer does not respond to packets that it drops. So a response belongs to the
+	 * retransmission, unless the ACK timer expired meanwhile.
+	 */
+	const bool is_retransmit = req->loss_recovery.peer == UROCE_PEER_ARQ_GO_BACK_N &&
+				   next_psn != max_psn && req->retry_left == qpc->attr.retry_cnt;
+	const uint32_t from_psn = is_retransmit ? next_psn : max_psn;
+
+	if (qpc->is_req_gbn || !uroce_psn_before(from_psn, req->next_psn))
+		return;
+	if (!req->rtt.sample_ns && !uroce_req_is_fast_retx(req) && !uroce_req_has_answer_gap(req) &&
+	    req->since_ack_req < uroce_psn_dist(from_psn, req->next_psn)) {
+		const uint32_t asking_psn =
+			uroce_psn_add(req->next_psn, UROCE_PSN_MASK - req->since_ack_req);
+		/*
+		 * While no round trip is known, the sample ends with the response to any packet of
+		 * the burst. The packet that asks for an ACK may be lost, and there is no probe
+		 * before a round trip is known.
+		 */
+		const uint32_t psn = req->rtt.srtt_ns ? asking_psn : from_psn;
+
+		uroce_rtt_begin(&req->rtt, uroce_position_first_answer(qpc, psn), now_ns);
+		req->rtt.is_retransmit =
+			is_retransmit && uroce_psn_before(req->rtt.sample_psn, max_psn);
+	}
+	req->rtt.is_cwnd_used |= uroce_psn_dist(req->una_psn, req->max_psn) >= req->rtt.cwnd / 2;
+	if (req->loss_recovery.probe_deadline == UROCE_NEVER)
+		arm_probe(qpc, now_ns);
+}

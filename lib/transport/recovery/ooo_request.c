@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests that arrive ahead of a PSN gap. [IBA 9.7.5.1.1] asks for a NAK, and allows a responder
+ * to drop them.
+ *
+ * A Middle packet of the WRITE that is being received is placed in memory on arrival. Base and
+ * length of the WRITE are known, so all packets before the Middle packet belong to the same
+ * message, and access was granted. The same is true of WRITEs that directly follow (ddp.c). Every
+ * other packet is buffered as it is, and executed in PSN order when the gap is filled. So the first
+ * and the last packet of a message are visible only after everything before them, and a duplicate
+ * of a placed packet is not placed again.
+ *
+ * Many packets may be buffered, and few of them are still in the cache. So they are executed in
+ * slices. Each slice is acknowledged, so that the peer can send new packets meanwhile. Until the
+ * last slice is executed, the packet at epsn is present and no gap is reported.
+ *
+ * A NAK reports the gap when a packet ahead of it arrives and reordering is ruled out
+ * (reorder_window.h). Behind a filled gap there may be another gap. A peer that goes back N fills
+ * it without a NAK. So the next gap is reported when another packet ahead of it arrives, or after
+ * the time that the last gap was open.
+ *
+ * How far ahead may a packet be? An attacker who forges packets must not find accepted PSNs easily.
+ * A peer sends one packet after the other, and most of them arrive, so a packet far ahead of all
+ * others is not the peer's. The window is UROCE_OOO_WINDOW_MIN PSNs, plus twice the largest of
+ * three numbers: the PSNs that have arrived out of order, the PSNs behind an earlier gap, and the
+ * responses of one READ. Packets behind a loss widen this window as they arrive, each by more than
+ * it needs. A packet beyond the window is dropped and counted, and the peer retransmits it.
+ *
+ * A packet that arrived out of order is trusted less than one in order. If two packets of one PSN
+ * differ, at most one is the peer's, and nothing shows which. Then the kept packet is discarded,
+ * the PSN is requested again, and the next packet in order decides. If the kept packet was already
+ * executed, the conflict is only counted. A buffered packet that is refused at its turn might end
+ * the QP: it is discarded and requested again, too. A peer that meant it sends it again.
+ *
+ * Whether a gap was loss or reordering is learnt from what fills it. A packet that asks for an ACK
+ * is a retransmission, or a probe that came before the NAK. If the packet behind it follows again,
+ * although it is here, the peer goes back N. If a duplicate of the packet itself or a new packet
+ * follows, the packet was late.
+ */
+#include "transport/recovery/ooo_request.h"
+
+#include <string.h>
+
+#include "transport/responder/aeth.h"
+#include "transport/recovery/ahead.h"
+#include "transport/completion.h"
+#include "transport/recovery/ddp.h"
+#include "transport/responder/execute.h"
+#include "transport/requester/position.h"
+#include "transport/recovery/psn_gap.h"
+#include "base/crc32.h"
+#include "wire/psn.h"
+#include "wire/syndrome.h"
+
+/* Buffered packets that are executed in one slice. */
+#define DRAIN_BURST 32
+
+/* Whether the packet at epsn is buffered or placed, and waits for its turn. */
+static bool
+is_epsn_ready(const struct uroce_resp *resp)
+{
+	return resp->gap && resp->gap->is_ready;
+}
+
+/*
+ * Find the memory of a Middle packet of a WRITE.
+ * @return NULL: the packet is of another kind, access is refused, or the memory is not known yet
+ */
+static void *
+find_placement(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead)
+{
+	const struct uroce_resp *resp = &qpc->resp;
+	const uint32_t mtu = 1u << qpc->mtu_shift;
+	const uint64_t at = resp->msg_len + ((uint64_t)ahead << qpc->mtu_shift);
+
+	if (qpc->srqs || pkt->op->operation != UROCE_OPERATION_WRITE ||
+	    (pkt->op->flags & (UROCE_OPF_FIRST | UROCE_OPF_LAST)) || pkt->payload_len != mtu)
+		return NULL;
+	if (resp->operation != UROCE_OPERATION_WRITE || at + mtu >= resp->write_len)
+		return uroce_ddp_place(qpc, pkt->psn);
+	return uroce_rkey_resolve(qpc->mrs, resp->write_rkey, qpc->pdn, qpc->qpn,
+				  resp->write_va + at, mtu, IBV_ACCESS_REMOTE_WRITE);
+}
+
+static void
+count_conflict(struct uroce_qpc *qpc)
+{
+	uroce_count_in(qpc->counters, UROCE_COUNTER_RX_PSN_CONFLICT, 1);
+	qpc->events |= UROCE_QPC_PSN_CONFLICT;
+}
+
+/*
+ * Whether a retransmission of a request is always identical. A READ may ask for a part of the
+ * original.
+ */
+static bool
+is_retransmit_identical(const struct uroce_pkt *pkt)
+{
+	return pkt->op->operation != UROCE_OPERATION_READ;
+}
+
+/* Whether two requests of one PSN are equal, apart from what a retransmission may change. */
+static bool
+is_same_request(const struct uroce_pkt *a, const struct uroce_pkt *b)
+{
+	if (a->opcode != b->opcode)
+		return false;
+	return !is_retransmit_identical(a) ||
+	       (a->payload_len == b->payload_len && !memcmp(a->ext, b->ext, a->op->ext_len) &&
+		!memcmp(a->payload, b->payload, a->payload_len));
+}
+
+/* Hash the opcode, the headers and the payload of a request to one word. */
+static uint32_t
+hash_request(const struct uroce_pkt *pkt)
+{
+	const uint32_t sum = uroce_crc32(pkt->opcode, pkt->ext, pkt->op->ext_len);
+
+	return uroce_crc32(sum, pkt->payload, pkt->payload_len);
+}
+
+/*
+ * Whether a packet differs from the kept packet of its PSN. Of placed packets only the one that
+ * opened the gap can be compared, by its hash. The placed memory is no proof, because its owner may
+ * have changed it since.
+ */
+static bool
+is_psn_conflict(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	const struct uroce_pkt *held =
+		uroce_reorder_buffer_find(qpc->reorder_buffer, qpc->resp.gap, pkt->psn);
+
+	if (held)
+		return !is_same_request(held, pkt);
+	if (pkt->op->operation != UROCE_OPERATION_WRITE ||
+	    (pkt->op->flags & (UROCE_OPF_FIRST | UROCE_OPF_LAST)))
+		return true;
+	return pkt->psn == qpc->ooo_first_psn && qpc->ooo_first_sum != hash_request(pkt);
+}
+
+/*
+ * Discard the kept packet of a PSN. If it is the first packet of a WRITE, packets behind it may
+ * have been placed where it said: then everything ahead is discarded.
+ */
+static void
+forget_psn(struct uroce_qpc *qpc, uint32_t psn)
+{
+	struct uroce_psn_gap *gap = qpc->resp.gap;
+	const struct uroce_pkt *held = uroce_reorder_buffer_find(qpc->reorder_buffer, gap, psn);
+	const bool is_base = held && gap->ddp.nb && held->op->flags & UROCE_OPF_FIRST;
+
+	uroce_reorder_buffer_drop(qpc->reorder_buffer, gap, psn);
+	if (is_base || !gap->nb)
+		uroce_ahead_discard(qpc);
+}
+
+/*
+ * Compare a packet with the kept packet of its PSN. If they differ, both are discarded.
+ * @return UROCE_VERDICT_DUPLICATE, or UROCE_VERDICT_PSN_GAP: they differ
+ */
+static enum uroce_verdict
+compare_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	if (!is_psn_conflict(qpc, pkt))
+		return UROCE_VERDICT_DUPLICATE;
+	count_conflict(qpc);
+	forget_psn(qpc, pkt->psn);
+	return UROCE_VERDICT_PSN_GAP;
+}
+
+/* Remember a packet by its hash: later packets of the same PSN have to be equal. */
+static void
+remember_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	if (!is_retransmit_identical(pkt))
+		return;
+	qpc->ooo_first_psn = pkt->psn;
+	qpc->ooo_first_sum = hash_request(pkt);
+}
+
+void
+uroce_ooo_request_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	/* PSNs wrap around: a duplicate far behind epsn does not belong to the remembered packet */
+	const bool is_of_then = uroce_psn_dist(pkt->psn, qpc->resp.epsn) < UROCE_PSN_GAP_SPAN;
+
+	if (is_of_then && qpc->ooo_first_sum == hash_request(pkt))
+		return;
+	if (is_of_then)
+		count_conflict(qpc);
+	qpc->ooo_first_psn = UROCE_OOO_PSN_NONE;
+}
+
+static enum uroce_verdict
+place_or_buffer_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	if (!resp->gap)
+		resp->gap = uroce_reorder_buffer_alloc_gap(qpc->reorder_buffer);
+	if (!resp->gap)
+		return UROCE_VERDICT_PSN_GAP;
+	if (uroce_psn_gap_has(resp->gap, pkt->psn))
+		return compare_request(qpc, pkt);
+	void *dst = find_placement(qpc, pkt, ahead);
+
+	if (dst) {
+		uroce_ddp_copy_around(qpc, pkt->psn, dst, pkt->payload, pkt->payload_len);
+		uroce_psn_gap_mark(resp->gap, pkt->psn);
+		return UROCE_VERDICT_OOO_PLACED;
+	}
+	if (uroce_reorder_buffer_insert(qpc->reorder_buffer, resp->gap, pkt))
+		return UROCE_VERDICT_OOO_BUFFERED;
+	if (!resp->gap->nb)
+		uroce_ahead_discard(qpc);
+	return UROCE_VERDICT_PSN_GAP;
+}
+
+/*
+ * Count the responses of a READ that was buffered, because later requests are as many PSNs further
+ * ahead. A READ with a wrong key is not counted: an attacker without a key could otherwise widen
+ * the window by a forged length.
+ */
+static void
+note_buffered(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
+{
+	if (pkt->op->operation == UROCE_OPERATION_READ && uroce_execute_may_read(qpc, pkt))
+		qpc->resp.gap->nb_reads +=
+			uroce_min(uroce_msg_packets(qpc, be32_get(uroce_pkt_reth(pkt)->dma_len)),
+				  UROCE_PSN_GAP_SPAN);
+}
+
+static void
+schedule_seq_nak(struct uroce_resp *resp)
+{
+	resp->nak_deadline = UROCE_NEVER;
+	if (!resp->is_nak_sent)
+		uroce_aeth_schedule_nak(
+			resp, uroce_syndrome_make(UROCE_AETH_NAK, UROCE_NAK_PSN_SEQ), resp->epsn);
+}
+
+/* Report the PSN gap by a NAK: now, or when reordering is ruled out. */
+static void
+report_gap(struct uroce_resp *resp, uint64_t now_ns)
+{
+	const uint64_t delay_ns =
+		resp->is_peer_gbn ? 0 : uroce_reorder_window_delay_ns(&resp->reorder_window);
+
+	if (!resp->reorder_window.since_ns)
+		resp->reorder_window.since_ns = now_ns;
+	if (now_ns - resp->reorder_window.since_ns >= delay_ns)
+		schedule_seq_nak(resp);
+	else if (!resp->is_nak_sent)
+		resp->nak_deadline = resp->reorder_window.since_ns + delay_ns;
+}
+
+static void
+note_dropped(struct uroce_resp *resp, uint32_t end_psn)
+{
+	if (!resp->has_dropped || uroce_psn_before(resp->dropped_psn, end_psn))
+		resp->dropped_psn = end_psn;
+	resp->has_dropped = true;
+}
+
+enum uroce_verdict
+uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const uint32_t ahead = uroce_psn_dist(resp->epsn, pkt->psn);
+	enum uroce_verdict verdict = UROCE_VERDICT_PSN_GAP;
+
+	qpc->stats.ooo_requests++;
+	uroce_count_in(qpc->counters, UROCE_COUNTER_OUT_OF_SEQUENCE, 1);
+	/* after an RNR NAK the peer retransmits everything */
+	if (resp->is_rnr_sent)
+		return verdict;
+	if (qpc->reorder_buffer && !qpc->is_resp_gbn) {
+		if (uroce_ahead_is_in_window(qpc, ahead))
+			verdict = place_or_buffer_request(qpc, pkt, ahead);
+		else
+			uroce_count_in(qpc->counters, UROCE_COUNTER_RX_BEYOND_WINDOW, 1);
+	}
+	if (verdict == UROCE_VERDICT_OOO_BUFFERED)
+		note_buffered(qpc, pkt);
+	/*
+	 * a forged packet amid packets in order opens a PSN gap, so the packet that opened the gap
+	 * is remembered
+	 */
+	if ((verdict == UROCE_VERDICT_OOO_BUFFERED || verdict == UROCE_VERDICT_OOO_PLACED) &&
+	    resp->gap->nb == 1)
+		remember_request(qpc, pkt);
+	if (verdict == UROCE_VERDICT_PSN_GAP)
+		note_dropped(resp, uroce_psn_add(pkt->psn, 1));
+	if (!is_epsn_ready(resp))
+		report_gap(resp, now_ns);
+	return verdict;
+}
+
+void
+uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const bool is_known = uroce_psn_before(psn, resp->epsn);
+	const uint32_t behind = uroce_psn_dist(resp->fill_psn, psn);
+
+	/* a duplicate further behind does not show what filled the gap */
+	if (is_known && behind > 1)
+		return;
+	resp->is_fill_doubtful = false;
+	resp->is_peer_gbn = is_known && behind == 1;
+	if (resp->is_peer_gbn)
+		uroce_reorder_window_shrink(&resp->reorder_window);
+	else
+		uroce_reorder_window_grow(&resp->reorder_window, resp->fill_ns);
+}
+
+/*
+ * Learn what fills the PSN gap at epsn, a retransmission or a late packet, and how long the gap was
+ * open.
+ */
+static void
+learn_gap_cause(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	const uint64_t age_ns = now_ns - resp->reorder_window.since_ns;
+
+	resp->fill_psn = resp->epsn;
+	resp->fill_ns = age_ns < UINT32_MAX ? (uint32_t)age_ns : UINT32_MAX;
+	/*
+	 * without kept packets the peer has to retransmit what followed, which would look like
+	 * going back N
+	 */
+	if (!resp->gap)
+		return;
+	/*
+	 * A packet that asks for an ACK is a retransmission, or a probe before our NAK. Then the
+	 * wait for reordering was too long.
+	 */
+	if (pkt->has_ack_req)
+		uroce_reorder_window_shrink(&resp->reorder_window);
+	else
+		resp->is_fill_doubtful = true;
+}
+
+/* Advance epsn past a packet that was placed on arrival. */
+static void
+skip_placed_request(struct uroce_qpc *qpc)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	uroce_psn_gap_clear(resp->gap, resp->epsn);
+	resp->epsn = uroce_psn_add(resp->epsn, 1);
+	resp->msg_len += 1u << qpc->mtu_shift;
+	qpc->stats.rx_bytes += 1u << qpc->mtu_shift;
+}
+
+/*
+ * Discard kept packets with PSNs in `[psn, epsn)`. An executed READ has advanced epsn by as many
+ * PSNs as it has responses, and these belong to no other packet.
+ */
+static void
+drop_passed(struct uroce_qpc *qpc, uint32_t psn)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	uint32_t nb = uroce_psn_dist(psn, resp->epsn);
+
+	for (nb = nb < UROCE_PSN_GAP_SPAN ? nb : UROCE_PSN_GAP_SPAN; nb && resp->gap->nb; nb--) {
+		if (uroce_psn_gap_has(resp->gap, psn))
+			uroce_reorder_buffer_drop(qpc->reorder_buffer, resp->gap, psn);
+		psn = uroce_psn_add(psn, 1);
+	}
+}
+
+/*
+ * Request the packet at epsn once more, because the buffered one is refused. If the buffered packet
+ * was the peer's, its retransmission is equal.
+ */
+static void
+request_retransmit(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	remember_request(qpc, pkt);
+	forget_psn(qpc, resp->epsn);
+	resp->reorder_window.since_ns = now_ns;
+	schedule_seq_nak(resp);
+}
+
+/*
+ * Execute a slice of the kept packets that are in order.
+ * @return false: a packet was refused, and the slice has ended
+ */
+static bool
+drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	unsigned nb = 0;
+
+	uroce_reorder_buffer_set_ready(qpc->reorder_buffer, resp->gap, false);
+	while (uroce_psn_gap_has(resp->gap, resp->epsn)) {
+		const uint32_t psn = resp->epsn;
+		const struct uroce_pkt *pkt =
+			uroce_reorder_buffer_find(qpc->reorder_buffer, resp->gap, psn);
+
+		if (!pkt) {
+			skip_placed_request(qpc);
+			continue;
+		}
+		if (nb++ == DRAIN_BURST) {
+			uroce_reorder_buffer_set_ready(qpc->reorder_buffer, resp->gap, true);
+			break;
+		}
+		const enum uroce_verdict verdict = uroce_execute_held(qpc, pkt, now_ns);
+
+		if (!resp->gap) /* no gap is left: the QP has gone to ERR */
+			return false;
+		if (resp->is_rnr_sent) {
+			uroce_ahead_discard(qpc);
+			return false;
+		}
+		if (verdict != UROCE_VERDICT_REQUEST) {
+			request_retransmit(qpc, pkt, now_ns);
+			return false;
+		}
+		drop_passed(qpc, psn);
+	}
+	return true;
+}
+
+/*
+ * Execute a slice of the kept packets, and schedule the next slice or the report of the next gap.
+ */
+static void
+resume_drain(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	if (!drain_requests(qpc, now_ns))
+		return;
+	uroce_aeth_schedule_ack(resp);
+	if (!resp->gap->nb) {
+		uroce_ahead_discard(qpc);
+	} else if (resp->gap->is_ready) {
+		resp->nak_deadline = now_ns + 1;
+	} else {
+		const uint64_t wait_ns =
+			resp->fill_ns + uroce_reorder_window_delay_ns(&resp->reorder_window);
+
+		resp->reorder_window.since_ns = now_ns;
+		resp->nak_deadline = now_ns + (wait_ns ? wait_ns : 1);
+	}
+}
+
+static enum uroce_verdict
+fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const uint32_t psn = resp->epsn;
+
+	if (resp->reorder_window.since_ns)
+		learn_gap_cause(resp, pkt, now_ns);
+	if (psn == qpc->ooo_first_psn)
+		uroce_ooo_request_compare(qpc, pkt);
+	resp->reorder_window.since_ns = 0;
+	resp->nak_deadline = UROCE_NEVER;
+	const enum uroce_verdict verdict = uroce_execute_expected(qpc, pkt, now_ns);
+
+	if (!resp->gap)
+		return verdict;
+	if (verdict != UROCE_VERDICT_REQUEST) {
+		uroce_ahead_discard(qpc);
+		return verdict;
+	}
+	drop_passed(qpc, psn);
+	uroce_ahead_note(qpc, resp->gap->nb);
+	resume_drain(qpc, now_ns);
+	return verdict;
+}
+
+/* Report the gap that a dropped packet left behind, as the peer does not know of it. */
+static void
+report_dropped(struct uroce_resp *resp)
+{
+	if (is_epsn_ready(resp))
+		return;
+	if (uroce_psn_before(resp->epsn, resp->dropped_psn))
+		schedule_seq_nak(resp);
+	else
+		resp->has_dropped = false;
+}
+
+enum uroce_verdict
+uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const bool is_reported = resp->is_nak_sent && !resp->has_aeth;
+
+	if (is_epsn_ready(resp))
+		return UROCE_VERDICT_DUPLICATE;
+	const enum uroce_verdict verdict = fill_gap(qpc, pkt, now_ns);
+
+	if (!resp->has_dropped)
+		return verdict;
+	/*
+	 * A peer that received a NAK of the gap retransmits everything behind it. Otherwise the
+	 * dropped packets have to be reported.
+	 */
+	if (is_reported || verdict != UROCE_VERDICT_REQUEST)
+		resp->has_dropped = false;
+	else
+		report_dropped(resp);
+	return verdict;
+}
+
+void
+uroce_ooo_request_expire(struct uroce_qpc *qpc, uint64_t now_ns)
+{
+	struct uroce_resp *resp = &qpc->resp;
+
+	if (now_ns < resp->nak_deadline)
+		return;
+	if (!is_epsn_ready(resp)) {
+		schedule_seq_nak(resp);
+		return;
+	}
+	resp->nak_deadline = UROCE_NEVER;
+	resume_drain(qpc, now_ns);
+	uroce_completion_recv_end(qpc);
+	if (resp->has_dropped)
+		report_dropped(resp);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_PSN_GAP_H
+#define UROCE_TRANSPORT_PSN_GAP_H
+
+/**
+ * @file
+ * The packets that have arrived ahead of a PSN gap: a bit map with one bit for each PSN of a moving
+ * window.
+ *
+ * The window begins at the missing PSN, which the owner of the bit map knows, and spans
+ * UROCE_PSN_GAP_SPAN PSNs. The place of a bit is its PSN modulo the span. So the window moves when
+ * the owner clears the bits that it leaves behind. The owner reads and marks PSNs inside the window
+ * only. When the gap is filled, the packets behind it are executed in several parts; meanwhile the
+ * first PSN of the window is present.
+ */
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "transport/recovery/ddp.h"
+
+/** The span of the window: the most PSNs that a packet may be ahead. Divides 2^24. */
+#define UROCE_PSN_GAP_SPAN 8192
+static_assert((1u << 24) % UROCE_PSN_GAP_SPAN == 0, "places do not move when PSNs wrap");
+
+struct uroce_psn_gap {
+	uint32_t nb; /* number of bits set */
+	/* number of responses that the marked READs ask for, added when each READ was marked */
+	uint32_t nb_reads;
+	bool is_ready; /* the gap is filled, and the packets behind it are being executed */
+	uint64_t bits[UROCE_PSN_GAP_SPAN / 64];
+	struct uroce_ddp ddp; /* WRITEs whose packets are placed on arrival */
+};
+
+static inline bool
+uroce_psn_gap_has(const struct uroce_psn_gap *gap, uint32_t psn)
+{
+	return gap->bits[psn % UROCE_PSN_GAP_SPAN / 64] >> psn % 64 & 1;
+}
+
+/** Set the bit of `psn`, which must not be set. */
+static inline void
+uroce_psn_gap_mark(struct uroce_psn_gap *gap, uint32_t psn)
+{
+	gap->bits[psn % UROCE_PSN_GAP_SPAN / 64] |= UINT64_C(1) << psn % 64;
+	gap->nb++;
+}
+
+/** Clear the bit of `psn`, which must be set. */
+static inline void
+uroce_psn_gap_clear(struct uroce_psn_gap *gap, uint32_t psn)
+{
+	gap->bits[psn % UROCE_PSN_GAP_SPAN / 64] &= ~(UINT64_C(1) << psn % 64);
+	gap->nb--;
+}
+
+#endif /* UROCE_TRANSPORT_PSN_GAP_H */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_REORDER_BUFFER_H
+#define UROCE_TRANSPORT_REORDER_BUFFER_H
+
+/**
+ * @file
+ * The reorder buffer: a worker's bounded pool of PSN gaps, and of received frames that wait behind
+ * them.
+ *
+ * A QP without missing packets uses nothing of the pool. The first packet that arrives ahead of a
+ * gap allocates a struct uroce_psn_gap. A packet that can be neither executed nor placed yet is
+ * buffered. Its frame stays as it is, until the pool returns it on the list of released frames. The
+ * pool frees no frames and has no callbacks: the caller takes the released frames after its calls
+ * into the transport (uroce_reorder_buffer_reap()).
+ *
+ * Buffered packets are found by gap and PSN in a hash table. When the pool is full, a packet is
+ * dropped as if it had been lost, and the QP falls back to go-back-N.
+ *
+ * A pool belongs to one worker, like the contexts that use it, so it needs no locks.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/recovery/peer_cache.h"
+#include "transport/recovery/psn_gap.h"
+#include "wire/parse.h"
+
+struct uroce_reorder_buffer;
+
+/**
+ * The memory size of a pool of `nb_gaps` gaps and `nb_frames` frames (1 .. 2^24 each), in bytes.
+ */
+size_t uroce_reorder_buffer_memsize(uint32_t nb_gaps, uint32_t nb_frames);
+
+/** Initialise a pool in `mem`, which is 64-byte aligned and remains the caller's. */
+struct uroce_reorder_buffer *uroce_reorder_buffer_init(void *mem, uint32_t nb_gaps,
+						       uint32_t nb_frames);
+
+/** Allocate an empty gap. @return NULL: all are in use */
+struct uroce_psn_gap *uroce_reorder_buffer_alloc_gap(struct uroce_reorder_buffer *reorder_buffer);
+
+/**
+ * Free a gap, and release the frames that are buffered behind it. `base_psn` is the first PSN of
+ * the gap's window.
+ */
+void uroce_reorder_buffer_free_gap(struct uroce_reorder_buffer *reorder_buffer,
+				   struct uroce_psn_gap *gap, uint32_t base_psn);
+
+/**
+ * Buffer a packet behind a gap, and mark its PSN, which must not be marked yet. `pkt->owner` is
+ * what uroce_reorder_buffer_reap() returns when the frame is released.
+ * @return false: the pool is full
+ */
+bool uroce_reorder_buffer_insert(struct uroce_reorder_buffer *reorder_buffer,
+				 struct uroce_psn_gap *gap, const struct uroce_pkt *pkt);
+
+/**
+ * Record that the frame of the packet which was buffered last has moved to `frame`, byte for byte.
+ * When the frame is released, uroce_reorder_buffer_reap() returns `new_owner` instead of `owner`.
+ */
+void uroce_reorder_buffer_relocate(struct uroce_reorder_buffer *reorder_buffer, const void *owner,
+				   const uint8_t *frame, void *new_owner);
+
+/**
+ * Find the packet that is buffered for a PSN.
+ * @return NULL: none is buffered; the PSN may be marked because its packet was placed
+ */
+const struct uroce_pkt *uroce_reorder_buffer_find(const struct uroce_reorder_buffer *reorder_buffer,
+						  const struct uroce_psn_gap *gap, uint32_t psn);
+
+/** Clear the mark of a PSN, and release the frame if one is buffered for it. */
+void uroce_reorder_buffer_drop(struct uroce_reorder_buffer *reorder_buffer,
+			       struct uroce_psn_gap *gap, uint32_t psn);
+
+/**
+ * Set whether the gap is filled while packets behind it still wait for execution, because one slice
+ * does not execute all.
+ */
+void uroce_reorder_buffer_set_ready(struct uroce_reorder_buffer *reorder_buffer,
+				    struct uroce_psn_gap *gap, bool is_ready);
+
+/**
+ * Whether buffered frames wait for nothing but their turn of execution. Then the worker should not
+ * receive more frames.
+ */
+bool uroce_reorder_buffer_has_ready(const struct uroce_reorder_buffer *reorder_buffer);
+
+/** Take up to `max` owners of released frames. @return how many */
+unsigned uroce_reorder_buffer_reap(struct uroce_reorder_buffer *reorder_buffer, void **owners,
+				   unsigned max);
+
+/** The number of buffered frames, without released ones. */
+uint32_t uroce_reorder_buffer_count(const struct uroce_reorder_buffer *reorder_buffer);
+
+/**
+ * The peer cache of the worker's QPs: what is known of hosts that drop packets behind a PSN gap.
+ */
+struct uroce_peer_cache *
+uroce_reorder_buffer_peer_cache(struct uroce_reorder_buffer *reorder_buffer);
+
+/** The number of gaps in use. */
+uint32_t uroce_reorder_buffer_count_gaps(const struct uroce_reorder_buffer *reorder_buffer);
+
+#endif /* UROCE_TRANSPORT_REORDER_BUFFER_H */

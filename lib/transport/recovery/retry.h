@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_RETRY_H
+#define UROCE_TRANSPORT_RETRY_H
+
+/**
+ * @file
+ * The requester's timers and retries, and going back N.
+ */
+
+#include "transport/context.h"
+#include "transport/recovery/recovery_state.h"
+
+/** Set the retry counters to the values of the QP's attributes. */
+void uroce_retry_refill(struct uroce_qpc *qpc);
+
+/**
+ * Set the send position back to una_psn, so that everything from there on is retransmitted (go back
+ * N).
+ */
+void uroce_retry_rewind(struct uroce_qpc *qpc);
+
+/** Start the ACK timer, if the attribute `timeout` asks for one. */
+void uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/**
+ * Note that a response has moved una_psn: refill the retry counters, and start the ACK timer again.
+ */
+void uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns);
+
+/** Carry out the action that loss recovery has returned. */
+void uroce_retry_carry_out(struct uroce_qpc *qpc, enum uroce_recovery_action action,
+			   uint64_t now_ns);
+
+/** Process the timers that have expired: probe, RNR and ACK timer. */
+void uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns);
+
+#endif /* UROCE_TRANSPORT_RETRY_H */

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_POSITION_H
+#define UROCE_TRANSPORT_POSITION_H
+
+/**
+ * @file
+ * The send position of the requester: the window [una_psn, next_psn), the requests in the send
+ * queue to which PSNs belong, and the packets of a message. These functions send nothing.
+ */
+
+#include "transport/context.h"
+#include "base/newer_verbs.h"
+#include "wire/psn.h"
+
+/**
+ * Packets from one that asks for an ACK to the next, while there is more to send. Within these
+ * limits the distance is a quarter of the send queue, so that requests complete well before the
+ * queue is empty.
+ */
+#define UROCE_ACK_EVERY_MIN 32
+#define UROCE_ACK_EVERY_MAX 64
+/**
+ * UROCE_ACK_EVERY_MAX for a go-back-N peer. It is small, because packets that the peer has
+ * acknowledged before a loss need not be retransmitted.
+ */
+#define UROCE_ACK_EVERY_GO_BACK_N 4
+static_assert(UROCE_ACK_EVERY_MAX <= UINT8_MAX, "since_ack_req is a byte");
+
+static inline uint32_t
+uroce_min(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/** The number of packets of a message of `len` bytes: at least one. */
+static inline uint32_t
+uroce_msg_packets(const struct uroce_qpc *qpc, uint32_t len)
+{
+	return len ? (uint32_t)(((uint64_t)len + (1u << qpc->mtu_shift) - 1) >> qpc->mtu_shift) : 1;
+}
+
+/** The number of payload bytes in packet `pkt` of a message of `len` bytes. */
+static inline uint32_t
+uroce_msg_payload(const struct uroce_qpc *qpc, uint32_t len, uint32_t pkt)
+{
+	const uint32_t left = len - (pkt << qpc->mtu_shift);
+	const uint32_t mtu = 1u << qpc->mtu_shift;
+
+	return left < mtu ? left : mtu;
+}
+
+/**
+ * Whether a request gets a response of its own, which an ACK cannot replace: READ, atomic, FLUSH
+ * and ATOMIC_WRITE.
+ */
+static inline bool
+uroce_wqe_needs_response(const struct uroce_send_wqe *wqe)
+{
+	if (wqe->flags & UROCE_WQE_LOCAL)
+		return false;
+	switch ((int)wqe->opcode) {
+	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+	case UROCE_WR_FLUSH:
+	case UROCE_WR_ATOMIC_WRITE:
+		return true;
+	}
+	return false;
+}
+
+static inline struct uroce_send_wqe *
+uroce_req_wqe(const struct uroce_qpc *qpc, uint32_t idx)
+{
+	return (struct uroce_send_wqe *)uroce_ring_at(&qpc->sq->ring, idx);
+}
+
+/**
+ * The responses from packet `pkt` of a request to the end of its READ chunk. For other requests
+ * with a response: 1.
+ */
+static inline uint32_t
+uroce_req_chunk_left(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t pkt)
+{
+	const uint32_t in_chunk = qpc->chunk_psns - pkt % qpc->chunk_psns;
+	const uint32_t in_request = wqe->nb_psn - pkt;
+
+	return in_chunk < in_request ? in_chunk : in_request;
+}
+
+/**
+ * Find the request in flight that `psn` belongs to.
+ * @param[out] idx  its index in the send queue
+ * @return false: there is none
+ */
+bool uroce_position_find(const struct uroce_qpc *qpc, uint32_t psn, uint32_t *idx);
+
+/** Find the request that `psn` belongs to. @return NULL: the PSN is not in flight */
+const struct uroce_send_wqe *uroce_position_request(const struct uroce_qpc *qpc, uint32_t psn);
+
+/**
+ * The PSN of the first response to the packet at `psn`, which is in flight. For a READ that is its
+ * chunk's first PSN.
+ */
+uint32_t uroce_position_first_answer(const struct uroce_qpc *qpc, uint32_t psn);
+
+/**
+ * Whether the peer has to respond: a packet in flight asks for an ACK. Otherwise it is the
+ * requester's turn, however long it takes until the QP may send.
+ */
+static inline bool
+uroce_req_awaits_response(const struct uroce_req *req)
+{
+	return req->since_ack_req < uroce_psn_dist(req->una_psn, req->next_psn);
+}
+
+/** The present window: the number of packets that may be in flight. */
+static inline uint32_t
+uroce_req_window(const struct uroce_qpc *qpc)
+{
+	const struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+
+	/* the response of a READ may have moved una_psn past the PSN gap */
+	if (uroce_req_is_fast_retx(&qpc->req) &&
+	    uroce_psn_dist(repair->gap_psn, qpc->req.una_psn) <= 1)
+		return qpc->window_psns + repair->inflation_psns;
+	return qpc->req.rtt.cwnd ? qpc->req.rtt.cwnd : qpc->window_psns;
+}
+
+/** The number of packets that the window has room for. */
+static inline uint32_t
+uroce_req_window_left(const struct uroce_qpc *qpc)
+{
+	const uint32_t nb_out = uroce_psn_dist(qpc->req.una_psn, qpc->req.next_psn);
+	const uint32_t window = uroce_req_window(qpc);
+
+	return nb_out < window ? window - nb_out : 0;
+}
+
+/**
+ * The number of packets that are sent before one that asks for an ACK, if the send queue does not
+ * end earlier. See the ACK rule in req.c.
+ * @param nb_out  packets in flight
+ * @param since   packets in flight since the last one that asks
+ */
+static inline uint32_t
+uroce_req_nb_before_ack_req(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
+{
+	const uint32_t window = uroce_req_window(qpc);
+	const uint32_t every = qpc->req.loss_recovery.peer == UROCE_PEER_ARQ_GO_BACK_N
+				       ? UROCE_ACK_EVERY_GO_BACK_N
+				       : qpc->ack_every;
+	const uint32_t quiet = every > since + 1 ? every - 1 - since : 0;
+
+	if (nb_out + 1 >= window)
+		return 0;
+	return quiet < window - 1 - nb_out ? quiet : window - 1 - nb_out;
+}
+
+/** Move the send position by `nb` PSNs of its present request. */
+static inline void
+uroce_position_move(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t nb)
+{
+	req->next_psn = uroce_psn_add(req->next_psn, nb);
+	req->next_pkt += nb;
+	if (uroce_psn_before(req->max_psn, req->next_psn))
+		req->max_psn = req->next_psn;
+	if (req->next_pkt == wqe->nb_psn) {
+		req->next_idx++;
+		req->next_pkt = 0;
+	}
+}
+
+#endif /* UROCE_TRANSPORT_POSITION_H */

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fast path of the requester for READs whose response is one packet, and for atomics. They are
+ * often posted in lists. So the conditions that req.c checks for each packet are checked once for a
+ * burst, and the send position is in registers meanwhile. The burst ends before the first request
+ * of another kind, or one that has to wait; the general path (requester.c) sends that one.
+ *
+ * Their responses arrive in bursts, too. The first takes the general path (completer.c). As long as
+ * the packets that follow are responses to the next READs or atomics, only their data has to be
+ * placed.
+ */
+#include "transport/requester/rd_atomic_req.h"
+
+#include "base/copy.h"
+#include "transport/requester/completer.h"
+#include "transport/completion.h"
+#include "transport/fast_path.h"
+#include "transport/requester/position.h"
+#include "transport/requester/req.h"
+#include "transport/recovery/retry.h"
+#include "transport/txd.h"
+#include "wire/psn.h"
+
+/*
+ * Whether the next packet is the first of a new request, which was not sent before. The request may
+ * already have its PSNs, because it had to wait.
+ */
+static bool
+is_at_new_request(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+
+	return qpc->state == IBV_QPS_RTS && !req->next_pkt && req->begun_idx - req->next_idx <= 1 &&
+	       req->next_psn == req->max_psn && !req->fault && !uroce_req_has_answer_gap(req) &&
+	       !qpc->cc.is_limited;
+}
+
+/* How many READs and atomics may be sent: the window and max_rd_atomic limit them. */
+static uint32_t
+count_rd_atomic_room(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn);
+
+	if (nb_out >= qpc->window_psns || req->nb_rd_out >= qpc->attr.max_rd_atomic)
+		return 0;
+	return uroce_min(qpc->window_psns - nb_out, qpc->attr.max_rd_atomic - req->nb_rd_out);
+}
+
+/*
+ * The opcode of a READ of one packet, or of an atomic, that has no fence.
+ * @return 0: the request is of another kind
+ */
+static inline uint8_t
+get_rd_atomic_opcode(const struct uroce_send_wqe *wqe, uint32_t mtu)
+{
+	if (wqe->flags & (UROCE_WQE_FENCE | UROCE_WQE_LOCAL))
+		return 0;
+	switch ((int)wqe->opcode) {
+	case IBV_WR_RDMA_READ:
+		return wqe->len <= mtu ? UROCE_OP_READ_REQUEST : 0;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		return UROCE_OP_CMP_SWAP;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return UROCE_OP_FETCH_ADD;
+	}
+	return 0;
+}
+
+/* Build a READ or atomic request of RC, where the only extension header follows the BTH. */
+static inline void
+put_rd_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t opcode, uint32_t psn,
+	      struct uroce_txd *txd)
+{
+	uint8_t *ext = uroce_txd_begin(txd, qpc, opcode, psn, 0);
+
+	if (opcode == UROCE_OP_READ_REQUEST)
+		uroce_reth_put((struct uroce_reth *)ext, wqe->remote_addr, wqe->rkey, wqe->len);
+	else
+		uroce_req_put_atomiceth((struct uroce_atomiceth *)ext, wqe);
+}
+
+unsigned
+uroce_rd_atomic_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
+{
+	struct uroce_req *req = &qpc->req;
+	const uint32_t begin = req->next_idx, mtu = 1u << qpc->mtu_shift;
+	uint32_t psn = req->next_psn;
+	unsigned nb = 0;
+
+	if (qpc->service != UROCE_SERVICE_RC || !is_at_new_request(qpc))
+		return 0;
+	max = uroce_min(max, uroce_ring_head(&qpc->sq->ring) - begin);
+	for (max = uroce_min(max, count_rd_atomic_room(qpc)); nb < max;
+	     nb++, psn = uroce_psn_add(psn, 1)) {
+		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, begin + nb);
+		const uint8_t opcode = get_rd_atomic_opcode(wqe, mtu);
+
+		if (!opcode)
+			break;
+		wqe->first_psn = psn;
+		wqe->nb_psn = 1;
+		put_rd_atomic(qpc, wqe, opcode, psn, &out[nb]);
+	}
+	if (!nb)
+		return 0;
+	req->next_psn = psn;
+	req->max_psn = psn;
+	req->next_idx = begin + nb;
+	req->begun_idx = req->next_idx;
+	req->nb_rd_out = (uint8_t)(req->nb_rd_out + nb);
+	req->since_ack_req = 0;
+	return nb;
+}
+
+/*
+ * Place the data of a response.
+ * @return false: there is no data, or its memory is in several pieces or not accessible
+ */
+static inline bool
+place_fetched(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, const void *data,
+	      uint32_t len, struct uroce_mr_view *view)
+{
+	const struct ibv_sge *sge = uroce_send_wqe_data(wqe);
+
+	if (wqe->nb_sge != 1 || !len || len > sge->length)
+		return false;
+	if (sge->lkey != view->key &&
+	    !uroce_mr_get_view(qpc->mrs, sge->lkey, qpc->pdn, IBV_ACCESS_LOCAL_WRITE, view))
+		return false;
+	void *to = uroce_mr_view_at(view, sge->addr, len);
+
+	if (!to)
+		return false;
+	uroce_copy(to, data, len);
+	return true;
+}
+
+/*
+ * Place the data of a packet, if the packet is the response to the READ `wqe`.
+ * @return whether it was placed
+ */
+static inline bool
+take_single_response(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+		     struct uroce_send_wqe *wqe, struct uroce_mr_view *view)
+{
+	return wqe->opcode == IBV_WR_RDMA_READ && pkt->payload_len == wqe->len &&
+	       place_fetched(qpc, wqe, pkt->payload, wqe->len, view);
+}
+
+/*
+ * Place the original value that a packet returns, if the packet is the response to the atomic
+ * `wqe`.
+ * @return whether it was placed
+ */
+static inline bool
+take_atomic_ack(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+		struct uroce_send_wqe *wqe, struct uroce_mr_view *view)
+{
+	const uint64_t orig = be64_get(uroce_pkt_atomicacketh(pkt)->orig);
+
+	return (wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+		wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) &&
+	       place_fetched(qpc, wqe, &orig, sizeof(orig), view);
+}
+
+/* Whether a response may be processed on the fast path, and the next one may be, too. */
+static bool
+is_response_fast_path(const struct uroce_qpc *qpc, uint8_t low)
+{
+	const struct uroce_req *req = &qpc->req;
+
+	return (low == UROCE_OP_READ_RESPONSE_ONLY || low == UROCE_OP_ATOMIC_ACK) &&
+	       req->next_psn == req->max_psn && !uroce_req_has_answer_gap(req) &&
+	       !uroce_req_is_rnr_wait(req);
+}
+
+/* Complete the requests [una_idx, una_idx + nb), whose responses have arrived. */
+static void
+retire_rd_atomics(struct uroce_qpc *qpc, uint32_t nb, uint64_t now_ns)
+{
+	struct uroce_req *req = &qpc->req;
+	bool is_batch_open = false;
+
+	for (uint32_t i = 0; i < nb; i++) {
+		const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx + i);
+
+		if (!(wqe->flags & UROCE_WQE_SIGNALED))
+			continue;
+		if (!is_batch_open)
+			uroce_completion_send_begin(qpc);
+		is_batch_open = true;
+		uroce_completion_send(qpc, wqe, IBV_WC_SUCCESS, 0, now_ns);
+	}
+	req->una_psn = uroce_psn_add(req->una_psn, nb);
+	req->una_idx += nb;
+	req->nb_rd_out = (uint8_t)(req->nb_rd_out > nb ? req->nb_rd_out - nb : 0);
+	uroce_ring_pop(&qpc->sq->ring, nb);
+	if (is_batch_open)
+		uroce_completion_send_end(qpc);
+	uroce_completer_retire_local(qpc, now_ns);
+	uroce_retry_progress(qpc, now_ns);
+	uroce_completer_check_drained(qpc);
+}
+
+unsigned
+uroce_rd_atomic_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
+			       const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns)
+{
+	const struct uroce_req *req = &qpc->req;
+	const bool is_read = tmpl->op->operation == UROCE_OPERATION_READ_RESPONSE;
+	const uint32_t una_psn = req->una_psn;
+	struct uroce_mr_view view = { 0 };
+	uint64_t nb_bytes = 0;
+	unsigned n;
+
+	if (!is_response_fast_path(qpc, tmpl->opcode & 0x1f))
+		return 0;
+	nb = uroce_min(nb, uroce_psn_dist(una_psn, req->max_psn));
+	for (n = 0; n < nb && uroce_fast_path_matches(&pkts[n], tmpl); n++) {
+		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx + n);
+		const uint32_t psn = uroce_psn_add(una_psn, n);
+
+		if (pkts[n].psn != psn || wqe->first_psn != psn || wqe->nb_psn != 1)
+			break;
+		if (!(is_read ? take_single_response : take_atomic_ack)(qpc, &pkts[n], wqe, &view))
+			break;
+		nb_bytes += pkts[n].payload_len;
+	}
+	if (!n)
+		return 0;
+	qpc->stats.rx_packets += n;
+	qpc->stats.rx_bytes += nb_bytes;
+	retire_rd_atomics(qpc, n, now_ns);
+	return n;
+}

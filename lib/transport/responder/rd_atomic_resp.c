@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fast path of the responder for READs of one packet and for atomics. They often arrive in lists.
+ * Requests are executed in bursts (see single_packet.c), each with the next resource. Responses are
+ * sent in bursts, too: resources are a ring in PSN order, so the next response is mostly in the
+ * next slot and reads the same region. A burst ends before a request or response of another kind,
+ * or one that is refused; resp.c processes that one.
+ */
+#include "transport/responder/rd_atomic_resp.h"
+
+#include "transport/fast_path.h"
+#include "transport/txd.h"
+#include "wire/psn.h"
+#include "wire/syndrome.h"
+
+/*
+ * Execute an atomic as a CPU atomic: any other agent that uses CPU atomics on the memory sees one
+ * indivisible operation [IBA 9.4.5].
+ */
+uint64_t
+uroce_rd_atomic_execute(uint64_t *at, const struct uroce_atomiceth *eth, bool is_swap)
+{
+	const uint64_t swap_add = be64_get(eth->swap_add);
+	uint64_t compare = be64_get(eth->compare);
+
+	if (!is_swap)
+		return __atomic_fetch_add(at, swap_add, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(at, &compare, swap_add, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return compare;
+}
+
+/*
+ * Find the memory `[va, va + len)` of a region.
+ * @return NULL: the key is a memory window's, or access is refused
+ */
+static inline void *
+resolve_rd_atomic(const struct uroce_qpc *qpc, uint32_t rkey, uint64_t va, uint32_t len,
+		  uint32_t access, struct uroce_mr_view *view)
+{
+	if (rkey != view->key && !uroce_mr_get_view(qpc->mrs, rkey, qpc->pdn, access, view))
+		return NULL;
+	return uroce_mr_view_at(view, va, len);
+}
+
+/*
+ * Prepare the resource of a READ of one packet.
+ * @return false: it is longer or empty, or access is refused
+ */
+static inline bool
+recv_single_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
+		 struct uroce_mr_view *view, struct uroce_rd_res *res)
+{
+	const struct uroce_reth *reth = uroce_pkt_reth(pkt);
+	const uint64_t va = be64_get(reth->va);
+	const uint32_t rkey = be32_get(reth->rkey), len = be32_get(reth->dma_len);
+
+	if (!len || len > 1u << qpc->mtu_shift)
+		return false;
+	const void *src = resolve_rd_atomic(qpc, rkey, va, len, IBV_ACCESS_REMOTE_READ, view);
+
+	if (!src)
+		return false;
+	__builtin_prefetch(src);
+	*res = (struct uroce_rd_res){ .va = va, .rkey = rkey, .pdn = qpc->pdn, .len = len };
+	return true;
+}
+
+/* Execute an atomic. @return false: access is refused, or the address is not aligned */
+static inline bool
+recv_atomic(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uroce_mr_view *view,
+	    struct uroce_rd_res *res)
+{
+	const struct uroce_atomiceth *eth = uroce_pkt_atomiceth(pkt);
+	const uint64_t va = be64_get(eth->va);
+	uint64_t *at = resolve_rd_atomic(qpc, be32_get(eth->rkey), va, sizeof(*at),
+					 IBV_ACCESS_REMOTE_ATOMIC, view);
+
+	if (!at || va % sizeof(*at) || (uintptr_t)at % sizeof(*at))
+		return false;
+	const bool is_swap = (pkt->opcode & 0x1f) == UROCE_OP_CMP_SWAP;
+
+	*res = (struct uroce_rd_res){ .orig = uroce_rd_atomic_execute(at, eth, is_swap) };
+	res->is_atomic = true;
+	return true;
+}
+
+/*
+ * How many more READs and atomics max_dest_rd_atomic allows. The slot of each may still be in use:
+ * the caller checks that.
+ */
+static uint32_t
+count_resource_room(const struct uroce_qpc *qpc)
+{
+	const uint32_t nb = (uint32_t)__builtin_popcount(qpc->resp.pending);
+
+	return nb < qpc->attr.max_dest_rd_atomic ? qpc->attr.max_dest_rd_atomic - nb : 0;
+}
+
+unsigned
+uroce_rd_atomic_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
+			      const struct uroce_pkt *pkts, unsigned nb)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const bool is_read = tmpl->op->operation == UROCE_OPERATION_READ;
+	const uint32_t nb_free = count_resource_room(qpc);
+	struct uroce_mr_view view = { 0 };
+	unsigned n;
+
+	for (n = 0; n < nb && n < nb_free; n++) {
+		const struct uroce_pkt *pkt = &pkts[n];
+		const uint32_t slot = resp->res_head % UROCE_RD_ATOMIC_MAX;
+		struct uroce_rd_res *res = &resp->res[slot];
+
+		if (pkt->psn != resp->epsn || resp->pending & 1u << slot ||
+		    !uroce_fast_path_matches(pkt, tmpl))
+			break;
+		if (!(is_read ? recv_single_read(qpc, pkt, &view, res)
+			      : recv_atomic(qpc, pkt, &view, res)))
+			break;
+		resp->epsn = uroce_psn_add(resp->epsn, 1);
+		resp->msn = uroce_psn_add(resp->msn, 1);
+		resp->res_head++;
+		resp->pending |= 1u << slot;
+		res->psn = pkt->psn;
+		res->end = 1;
+		res->msn = resp->msn;
+	}
+	qpc->stats.rx_packets += n;
+	uroce_count_in(qpc->counters,
+		       is_read ? UROCE_COUNTER_RX_READ_REQUESTS : UROCE_COUNTER_RX_ATOMIC_REQUESTS,
+		       n);
+	return n;
+}
+
+/* Whether the response of a resource is a single packet, which this pass has not sent yet. */
+static inline bool
+is_single_response(const struct uroce_rd_res *res, uint32_t mtu)
+{
+	return res->end == 1 && !res->sent && !res->is_begun && res->len <= mtu;
+}
+
+void
+uroce_rd_atomic_put_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
+			struct uroce_txd *txd)
+{
+	uint8_t *ext = uroce_txd_begin(txd, qpc, (uint8_t)(qpc->service << 5 | UROCE_OP_ATOMIC_ACK),
+				       res->psn, 0);
+	struct uroce_atomicacketh *eth =
+		(struct uroce_atomicacketh *)(ext + sizeof(struct uroce_aeth));
+
+	uroce_aeth_put((struct uroce_aeth *)ext, UROCE_SYNDROME_ACK, res->msn);
+	eth->orig = be64_make(res->orig);
+}
+
+/*
+ * Build a READ response of one packet.
+ * @return false: it is empty, or access is refused or not to a region
+ */
+static bool
+put_single_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
+			 struct uroce_mr_view *view, struct uroce_txd *txd)
+{
+	if (!res->len || res->pdn != qpc->pdn)
+		return false;
+	const void *src =
+		resolve_rd_atomic(qpc, res->rkey, res->va, res->len, IBV_ACCESS_REMOTE_READ, view);
+
+	if (!src)
+		return false;
+	uint8_t *ext = uroce_txd_begin(txd, qpc,
+				       (uint8_t)(qpc->service << 5 | UROCE_OP_READ_RESPONSE_ONLY),
+				       res->psn, res->len);
+
+	uroce_aeth_put((struct uroce_aeth *)ext, UROCE_SYNDROME_ACK, res->msn);
+	txd->slice[0] = (struct uroce_slice){ .addr = src, .len = res->len };
+	txd->nb_slices = 1;
+	qpc->stats.tx_bytes += res->len;
+	return true;
+}
+
+unsigned
+uroce_rd_atomic_put_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
+{
+	struct uroce_resp *resp = &qpc->resp;
+	const uint32_t mtu = 1u << qpc->mtu_shift;
+	uint32_t slot = uroce_rd_atomic_oldest(resp), pending = resp->pending;
+	struct uroce_mr_view view = { 0 };
+	unsigned nb = 0;
+
+	if (qpc->cc.is_limited)
+		return 0;
+	for (; nb < max && pending & 1u << slot; nb++, slot = (slot + 1) % UROCE_RD_ATOMIC_MAX) {
+		struct uroce_rd_res *res = &resp->res[slot];
+
+		if (!is_single_response(res, mtu))
+			break;
+		if (res->is_atomic)
+			uroce_rd_atomic_put_ack(qpc, res, &out[nb]);
+		else if (!put_single_read_response(qpc, res, &view, &out[nb]))
+			break;
+		res->sent = 1;
+		res->is_begun = true;
+		res->was_answered = true;
+		pending &= ~(1u << slot);
+	}
+	resp->pending = pending;
+	return nb;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The pool of resource blocks. Blocks in use are a list in the order of their last use, so that a
+ * block to be taken from its holder is at the front. Free blocks are a stack. Blocks that were
+ * never used lie behind `nb_used`.
+ *
+ * A block that moved to another worker with its holder is in neither, and cannot be taken from its
+ * holder. It is given back by a thread that is not the pool's. So it goes to a stack of its own
+ * (`returned`): any thread may push, and the pool's thread takes the whole stack at once. B1 labels
+ * both ends.
+ */
+#include "transport/responder/resources.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "transport/qpc.h"
+
+struct block {
+	/* first field, because a pointer to the resources is cast to a pointer to the block */
+	_Alignas(64) struct uroce_rd_res res[UROCE_RD_ATOMIC_MAX];
+	struct uroce_resp *holder; /* NULL: the block is free */
+	struct block *older;       /* next older block in use; NULL: this is the oldest */
+	/* in use: next newer block, NULL: this is the newest; free: next block of the stack */
+	struct block *newer;
+	uint64_t used_ns;
+	struct uroce_rd_pool *home;
+	bool is_migrated;
+};
+
+struct uroce_rd_pool {
+	struct block *oldest;
+	struct block *newest;
+	struct block *given; /* stack of free blocks; NULL: empty */
+	/* stack of blocks that another worker's thread gave back; NULL: empty */
+	_Atomic(struct block *) returned;
+	uint32_t nb_blocks;
+	uint32_t nb_used; /* blocks from this index on were never used */
+	uint32_t nb_held;
+	struct block blocks[];
+};
+
+size_t
+uroce_rd_pool_memsize(uint32_t nb_blocks)
+{
+	return sizeof(struct uroce_rd_pool) + (size_t)nb_blocks * sizeof(struct block);
+}
+
+struct uroce_rd_pool *
+uroce_rd_pool_init(void *mem, uint32_t nb_blocks)
+{
+	struct uroce_rd_pool *pool = mem;
+
+	assert((uintptr_t)mem % _Alignof(struct uroce_rd_pool) == 0);
+	*pool = (struct uroce_rd_pool){ .nb_blocks = nb_blocks };
+	return pool;
+}
+
+uint32_t
+uroce_rd_pool_count(const struct uroce_rd_pool *pool)
+{
+	return pool->nb_held;
+}
+
+static void
+append_block(struct uroce_rd_pool *pool, struct block *block)
+{
+	block->newer = NULL;
+	block->older = pool->newest;
+	if (pool->newest)
+		pool->newest->newer = block;
+	else
+		pool->oldest = block;
+	pool->newest = block;
+}
+
+static void
+unlink_block(struct uroce_rd_pool *pool, struct block *block)
+{
+	if (block->older)
+		block->older->newer = block->newer;
+	else
+		pool->oldest = block->newer;
+	if (block->newer)
+		block->newer->older = block->older;
+	else
+		pool->newest = block->older;
+}
+
+static void
+take_returned(struct uroce_rd_pool *pool)
+{
+	if (!atomic_load_explicit(&pool->returned, memory_order_relaxed))
+		return;
+	pool->given =
+		/* B1: the links of the stack are visible */
+		atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
+	for (const struct block *at = pool->given; at; at = at->newer)
+		pool->nb_held--;
+}
+
+/* Find a free block. @return NULL: all are in use */
+static struct block *
+find_free_block(struct uroce_rd_pool *pool)
+{
+	struct block *block;
+
+	if (!pool->given)
+		take_returned(pool);
+	block = pool->given;
+	if (block) {
+		pool->given = block->newer;
+		return block;
+	}
+	if (pool->nb_used == pool->nb_blocks)
+		return NULL;
+	return &pool->blocks[pool->nb_used++];
+}
+
+/*
+ * Take the least recently used block from its holder, if it was not used for UROCE_RD_KEEP_NS.
+ * @return NULL: none
+ */
+static struct block *
+take_oldest_block(struct uroce_rd_pool *pool, uint64_t now_ns)
+{
+	struct block *block = pool->oldest;
+
+	while (block && now_ns - block->used_ns >= UROCE_RD_KEEP_NS && block->holder->pending)
+		block = block->newer;
+	if (!block || now_ns - block->used_ns < UROCE_RD_KEEP_NS)
+		return NULL;
+	block->holder->res = NULL;
+	unlink_block(pool, block);
+	pool->nb_held--;
+	return block;
+}
+
+struct uroce_rd_res *
+uroce_rd_pool_take(struct uroce_rd_pool *pool, struct uroce_resp *holder, uint64_t now_ns)
+{
+	struct block *block = find_free_block(pool);
+
+	if (!block)
+		block = take_oldest_block(pool, now_ns);
+	if (!block)
+		return NULL;
+	*block = (struct block){ .holder = holder, .used_ns = now_ns, .home = pool };
+	append_block(pool, block);
+	pool->nb_held++;
+	return block->res;
+}
+
+void
+uroce_rd_pool_touch(struct uroce_rd_pool *pool, struct uroce_rd_res *res, uint64_t now_ns)
+{
+	struct block *block = (struct block *)res;
+
+	block->used_ns = now_ns;
+	if (block == pool->newest || block->is_migrated)
+		return;
+	unlink_block(pool, block);
+	append_block(pool, block);
+}
+
+void
+uroce_rd_pool_migrate(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
+{
+	struct block *block = (struct block *)res;
+
+	if (!res || block->is_migrated)
+		return;
+	unlink_block(pool, block);
+	block->is_migrated = true;
+}
+
+static void
+return_block(struct block *block)
+{
+	struct uroce_rd_pool *home = block->home;
+
+	block->newer = atomic_load_explicit(&home->returned, memory_order_relaxed);
+	/* release, B1: the link to the next block is visible */
+	while (!atomic_compare_exchange_weak_explicit(&home->returned, &block->newer, block,
+						      memory_order_release, memory_order_relaxed))
+		;
+}
+
+void
+uroce_rd_pool_give(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
+{
+	struct block *block = (struct block *)res;
+
+	if (!res)
+		return;
+	if (block->is_migrated) {
+		return_block(block);
+		return;
+	}
+	unlink_block(pool, block);
+	block->holder = NULL;
+	block->newer = pool->given;
+	pool->given = block;
+	pool->nb_held--;
+}
