@@ -6,7 +6,7 @@
  *
  *	bench-idle SECONDS MESSAGES GAP-MS [EAL options] -- ARGUMENTS   as in apps/examples/side.h
  *
- * Each process prints lines "name value", which usertools/uroce-bench-idle reads.
+ * Each process prints lines "name value", which bench/uroce-bench-idle reads.
  */
 
 #include "../../apps/examples/side.h"

@@ -3,7 +3,7 @@
 """Tests whether the benchmark suite handles failures, resumes after an interruption, and evaluates its results
 correctly. Nothing is measured: the cases have fixed results.
 
-    test-bench-all.py USERTOOLS
+    test-bench-all.py BENCH
 """
 
 import argparse
@@ -22,7 +22,7 @@ import uroce_judge  # noqa: E402
 import uroce_readme  # noqa: E402
 import uroce_report  # noqa: E402
 import uroce_suite  # noqa: E402
-from uroce_ports import LabError  # noqa: E402
+from uroce_suite import LabError  # noqa: E402
 
 failed = 0
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests whether the comparisons follow from the measurements. Nothing is measured: the runs have fixed results.
 
-    test-bench-ratio.py USERTOOLS
+    test-bench-ratio.py BENCH
 """
 
 import importlib.machinery

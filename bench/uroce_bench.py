@@ -9,9 +9,11 @@ import platform
 import re
 import resource
 import subprocess
+import sys
 import time
 
-from uroce_ports import PORTS, TOP, LabError, cpu_of, inside
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'usertools'))
+from uroce_ports import PORTS, TOP, LabError, cpu_of, inside  # noqa: E402
 
 START_S = 30
 MTUS = (256, 512, 1024, 2048, 4096)

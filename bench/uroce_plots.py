@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Draw the results of uroce-bench-all: one picture for each part that has a line to draw.
 
-    usertools/uroce_plots.py BENCH.json DIR
+    bench/uroce_plots.py BENCH.json DIR
 
 Prints the names of the pictures. uroce-bench-all runs this program with a Python that has
 matplotlib.

@@ -28,7 +28,7 @@ SHORT = {'message_rate': '', 'payload_rate': '', 'frame_rate': '', 'latency_min'
          'memory_per_qp': 'memory of each', 'ratio': 'share of the limit'}
 # part: the label of the rows; the columns that come first; the text above the table
 TABLES = {
-    'must': ('run', (), 'These are the lines of [uroce_lines.py](../../usertools/uroce_lines.py), as '
+    'must': ('run', (), 'These are the lines of [uroce_lines.py](../../bench/uroce_lines.py), as '
              '`uroce-bench-ratio PORT --must-show` prints them. Each line compares uroce with another '
              'value and has the ratio of the two, round by round. `--list` prints the commands.'),
     'sizes': ('size', ('port', 'test'),
@@ -284,7 +284,7 @@ def how_sure(result):
 def header(result, json_path):
     name = os.path.basename(json_path)
     return ['# Measured', '',
-            f'`usertools/uroce-bench-all{" --quick" if result["is_quick"] else ""}` wrote this page from '
+            f'`bench/uroce-bench-all{" --quick" if result["is_quick"] else ""}` wrote this page from '
             f'[{name}]({name}), which has every round. [The guide](../guides/benchmarks.md) says how to run it, '
             'and describes the file.', '',
             where_and_what(result), '', how_sure(result)]

@@ -8,7 +8,7 @@ from uroce_judge import METRIC_OF, ports_in, select
 from uroce_lines import LINES
 from uroce_report import how_sure, judged, shown, told, where_and_what
 
-BEGIN, END = '<!-- measured: written by usertools/uroce-bench-all -->', '<!-- measured: end -->'
+BEGIN, END = '<!-- measured: written by bench/uroce-bench-all -->', '<!-- measured: end -->'
 # The lines of the must-show that README.md has, by the beginnings of their names.
 CHOSEN = ('8 B WRITE, lists', '8 B SEND, lists', '8 B READ, lists', '8 B WRITE, single',
           '64 KiB WRITE, MTU 4096', '64 KiB SEND, MTU 4096', '64 KiB READ, MTU 4096',
