@@ -45,7 +45,7 @@ args_has(int argc, char **argv, const char *name, char letter)
 	return false;
 }
 
-/* Whether at least `mib` MiB of hugepages are free. */
+/* Whether the process is root and at least `mib` MiB of hugepages are free. */
 static bool
 has_hugepages(unsigned mib)
 {

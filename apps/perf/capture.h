@@ -5,9 +5,8 @@
 /**
  * @file
  * Captures the received frames of a port to a pcap file, with any driver: frames are written as
- * they come out of the driver. Transmitted frames are not captured. A frame that the driver had no
- * room for is passed to the driver again and would appear twice. The capture of the peer contains
- * them.
+ * they come out of the driver. Transmitted frames are not captured: a frame that the driver rejects
+ * is passed to it again, and would appear twice. The peer's capture has the transmitted frames.
  */
 
 /**

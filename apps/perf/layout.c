@@ -7,7 +7,7 @@
 
 #include "layout.h"
 
-/* From so many QPs on, the slots share pages: otherwise TLB misses would dominate the result. */
+/* With more QPs, the buffers of QPs share pages: otherwise TLB misses would dominate the result. */
 #define MANY_QPS 1024u
 #define LINE     64u
 #define PAGE     4096u

@@ -37,7 +37,7 @@ const char options_usage[] =
 	"  --help         this\n";
 
 #define LIMIT_OPTION                                                                               \
-	256 /* getopt_long() returns this and an enum user_limit for an option without a letter */
+	256 /* getopt_long() returns this plus the enum user_limit for an option without a letter */
 
 static const struct option long_options[] = {
 	{ "socket", required_argument, NULL, 's' },

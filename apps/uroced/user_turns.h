@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** A client that has a message. */
+/** A client with a message to be handled. */
 struct user_turn {
 	uid_t uid;
 	uint32_t slot; /* the slot of the client */

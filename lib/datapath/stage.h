@@ -40,7 +40,7 @@ enum uroce_stage {
 	/* Gather the payload; above 128 bytes the ICRC is computed in the same pass. */
 	UROCE_STAGE_GATHER,
 	UROCE_STAGE_ICRC, /* compute the ICRCs of smaller payload */
-	/* The rest of building frames: turns of QPs, mbufs, uroce_qpc_sent(). */
+	/* Build frames, without HEADERS, GATHER and ICRC: turns of QPs, mbufs, uroce_qpc_sent(). */
 	UROCE_STAGE_BUILD,
 	UROCE_STAGE_TX_BURST,  /* transmit burst of the port */
 	UROCE_STAGE_TIMERS,    /* the timing wheel, and QPs whose timers expired */

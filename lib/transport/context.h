@@ -244,7 +244,7 @@ struct uroce_loss_recovery {
 	uint8_t peer; /* enum uroce_peer_arq */
 	/* fast retransmissions in a row after which the next packet was missing, too */
 	uint8_t nb_adjacent;
-	uint8_t nb_gaps; /* gaps of the present round trip; 0: none since the last go-back-N */
+	uint8_t nb_gaps; /* gaps of the last round trip that had one; 0: none since going back N */
 	/*
 	 * the previous round trip had many gaps; not part of `state`, because the next gaps are
 	 * counted differently even after all gaps are closed

@@ -223,7 +223,7 @@ resize_srq(struct uroce_vsrq *srq, uint32_t max_wr)
 		uroce_hugemem_free(mem);
 		return -EINVAL;
 	}
-	/* the first word of old slots is not used any more, so it links the old memory */
+	/* the old free list is not used any more: its first word links blocks of old memory */
 	*(void **)srq->mem = srq->old_mem;
 	srq->old_mem = srq->mem;
 	srq->mem = NULL;

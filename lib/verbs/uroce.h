@@ -45,9 +45,9 @@ struct uroce_worker;
  * @lcore  Any thread, after rte_eal_init() in the primary process.
  * @mt     Safe.
  * @owner  `spec` may be reused on return. The caller owns the device and destroys it by
- *         uroce_destroy_device(), before rte_eal_cleanup(). That function frees the memory in which
- *         the device's queues, lcores and service thread work, and EAL notifies no library of it. A
- *         process that does not call rte_eal_cleanup() may end while devices are up.
+ *         uroce_destroy_device(), before rte_eal_cleanup(). rte_eal_cleanup() frees the memory in
+ *         which the device's queues, lcores and service thread work, and EAL notifies no library of
+ *         it. A process that does not call rte_eal_cleanup() may end while devices are up.
  * @param spec  "PORT[,key=value...]", or "uroced[,socket=PATH][,key=value...]". With "uroced" the
  *         device is attached to the daemon that listens at PATH, and shares the port of the daemon.
  * @return the device, or NULL with errno, after one line in the log with the reason. EINVAL: the

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/** Most bytes of the path of a file in the tree. Longer paths are not redirected. */
+/** Maximum size of the path of a file in the tree, with its NUL. Longer paths are not redirected. */
 #define TREE_PATH_MAX 512
 
 /** The event channel of librdmacm: a FIFO. */

@@ -3,8 +3,9 @@
 /*
  * The QPs and the XRC shared receive queues of a device.
  *
- * To withdraw a QP takes three steps. The QP is removed from the table of QPNs. Its worker removes it from all lists. Then all
- * other workers leave the rounds in which they may have found the QP.
+ * To withdraw a QP takes these steps. The QP is stopped and removed from the table of QPNs. A
+ * migration of the QP ends. The QP's worker removes it from all lists. Then all other workers leave
+ * the rounds in which they may have found the QP.
  */
 
 #include "datapath/device/dev.h"

@@ -42,13 +42,13 @@ uroce_zero_copy_pool_create(const struct uroce_worker *worker)
 		pool = rte_mempool_create(name, NB_EXT_BUFS, sizeof(struct ext_buf), NB_CACHED, 0,
 					  NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
 	if (!pool)
-		UROCE_LOG(ERR, mem, "no memory for loans: %s", rte_strerror(rte_errno));
+		UROCE_LOG(ERR, mem, "no memory for zero-copy transmit: %s", rte_strerror(rte_errno));
 	return pool;
 }
 
 /*
- * The port has released the payload. After the decrement of the QP's count nothing may be touched:
- * the QP and the pool may be freed then.
+ * The port has released the payload. After the decrement of the QP's `nb_tx_refs` nothing may
+ * be touched: the QP and the pool may be freed then.
  */
 static void
 free_ext_buf(void *addr, void *arg)

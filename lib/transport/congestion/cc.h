@@ -21,8 +21,8 @@
  *	               target += i * hai_mbps, rate as above               hyper increase
  *
  * A CNP is not authenticated: whoever knows the addresses and the QPN can forge one. So the rate is
- * lowered at most once in `reduce_us`. That is half of the interval of notification points, because
- * two CNPs may arrive closer together than they were sent. A limited QP reacts only if it has sent
+ * lowered at most once in `reduce_us`. The default is half of the default interval of notification
+ * points, because two CNPs may arrive closer together than they were sent. A limited QP reacts only if it has sent
  * something since the last CNP. So forged CNPs lower a rate no faster than a congested path does,
  * and no faster than packets leave.
  *

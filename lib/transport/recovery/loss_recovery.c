@@ -72,26 +72,26 @@ static void
 open_request_gap(struct uroce_qpc *qpc)
 {
 	struct uroce_req *req = &qpc->req;
-	struct uroce_loss_recovery *repair = &req->loss_recovery;
+	struct uroce_loss_recovery *recovery = &req->loss_recovery;
 
-	if (!repair->nb_gaps || !uroce_psn_before(req->una_psn, repair->round_psn)) {
-		repair->is_lossy = repair->nb_gaps >= GAPS_MANY;
-		repair->nb_gaps = 0;
-		repair->round_psn = req->max_psn;
+	if (!recovery->nb_gaps || !uroce_psn_before(req->una_psn, recovery->round_psn)) {
+		recovery->is_lossy = recovery->nb_gaps >= GAPS_MANY;
+		recovery->nb_gaps = 0;
+		recovery->round_psn = req->max_psn;
 	}
-	repair->nb_gaps += repair->nb_gaps < UINT8_MAX;
-	if (repair->peer == UROCE_PEER_ARQ_SELECTIVE &&
-	    (repair->is_lossy || repair->nb_gaps >= GAPS_MANY))
-		repair->due |= UROCE_RECOVERY_DUE_BEHIND;
+	recovery->nb_gaps += recovery->nb_gaps < UINT8_MAX;
+	if (recovery->peer == UROCE_PEER_ARQ_SELECTIVE &&
+	    (recovery->is_lossy || recovery->nb_gaps >= GAPS_MANY))
+		recovery->due |= UROCE_RECOVERY_DUE_BEHIND;
 	/* the gap is known, so that no probe has to find it */
-	if (repair->nb_probe_steps)
-		repair->probe_deadline = UROCE_NEVER;
-	repair->nb_probe_steps = 0;
-	if (uroce_recovery_step(repair, UROCE_RECOVERY_ON_GAP) == UROCE_RECOVERY_DO_RETRANSMIT)
-		repair->due |= UROCE_RECOVERY_DUE_FIRST;
-	repair->retransmit_ns = 0;
-	repair->gap_psn = req->una_psn;
-	repair->inflation_psns = 0;
+	if (recovery->nb_probe_steps)
+		recovery->probe_deadline = UROCE_NEVER;
+	recovery->nb_probe_steps = 0;
+	if (uroce_recovery_step(recovery, UROCE_RECOVERY_ON_GAP) == UROCE_RECOVERY_DO_RETRANSMIT)
+		recovery->due |= UROCE_RECOVERY_DUE_FIRST;
+	recovery->retransmit_ns = 0;
+	recovery->gap_psn = req->una_psn;
+	recovery->inflation_psns = 0;
 	req->rtt.sample_ns = 0;
 }
 
@@ -99,10 +99,10 @@ open_request_gap(struct uroce_qpc *qpc)
  * Close the gap at una_psn, or do nothing if there is none: the packet need not be retransmitted.
  */
 static void
-close_request_gap(struct uroce_loss_recovery *repair)
+close_request_gap(struct uroce_loss_recovery *recovery)
 {
-	(void)uroce_recovery_step(repair, UROCE_RECOVERY_ON_GAP_CLOSED);
-	repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_FIRST;
+	(void)uroce_recovery_step(recovery, UROCE_RECOVERY_ON_GAP_CLOSED);
+	recovery->due &= (uint8_t)~UROCE_RECOVERY_DUE_FIRST;
 }
 
 /*
@@ -120,13 +120,13 @@ is_rtt_plausible(const struct uroce_req *req, uint64_t now_ns)
  * @return whether to go back N
  */
 static bool
-is_go_back_n_peer(struct uroce_loss_recovery *repair)
+is_go_back_n_peer(struct uroce_loss_recovery *recovery)
 {
-	if (repair->peer == UROCE_PEER_ARQ_SELECTIVE && ++repair->nb_adjacent < ADJACENT_MAX)
+	if (recovery->peer == UROCE_PEER_ARQ_SELECTIVE && ++recovery->nb_adjacent < ADJACENT_MAX)
 		return false;
-	repair->nb_adjacent = 0;
-	repair->peer = repair->peer == UROCE_PEER_ARQ_SELECTIVE ? UROCE_PEER_ARQ_UNKNOWN
-								: UROCE_PEER_ARQ_GO_BACK_N;
+	recovery->nb_adjacent = 0;
+	recovery->peer = recovery->peer == UROCE_PEER_ARQ_SELECTIVE ? UROCE_PEER_ARQ_UNKNOWN
+								    : UROCE_PEER_ARQ_GO_BACK_N;
 	return true;
 }
 
@@ -138,22 +138,22 @@ static bool
 respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
-	struct uroce_loss_recovery *repair = &req->loss_recovery;
-	const uint32_t moved = uroce_psn_dist(repair->gap_psn, req->una_psn);
+	struct uroce_loss_recovery *recovery = &req->loss_recovery;
+	const uint32_t moved = uroce_psn_dist(recovery->gap_psn, req->una_psn);
 	bool is_gap = is_nak;
 
-	if (!is_retransmittable(qpc) || (is_nak && repair->peer == UROCE_PEER_ARQ_GO_BACK_N))
+	if (!is_retransmittable(qpc) || (is_nak && recovery->peer == UROCE_PEER_ARQ_GO_BACK_N))
 		return false;
 	if (uroce_req_is_fast_retx(req) && !moved)
 		return true;
-	if (uroce_req_is_fast_retx(req) && !(repair->due & UROCE_RECOVERY_DUE_FIRST)) {
+	if (uroce_req_is_fast_retx(req) && !(recovery->due & UROCE_RECOVERY_DUE_FIRST)) {
 		/*
 		 * A response that comes sooner than a round trip after the retransmission belongs
 		 * to the original packet, which was late. Such a response shows nothing of the
 		 * peer.
 		 */
 		const bool is_answer = is_rtt_plausible(req, now_ns);
-		const bool is_last = repair->recover_psn == req->max_psn;
+		const bool is_last = recovery->recover_psn == req->max_psn;
 
 		/*
 		 * Newer packets followed the retransmission. If one of them is missing, the peer
@@ -162,15 +162,15 @@ respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 		if (moved == 1 && !is_nak && !is_last)
 			return true;
 		if (moved > 1) {
-			repair->peer = UROCE_PEER_ARQ_SELECTIVE;
-			repair->nb_adjacent = 0;
-		} else if ((is_answer || repair->is_ambiguous) && is_go_back_n_peer(repair)) {
+			recovery->peer = UROCE_PEER_ARQ_SELECTIVE;
+			recovery->nb_adjacent = 0;
+		} else if ((is_answer || recovery->is_ambiguous) && is_go_back_n_peer(recovery)) {
 			return false;
 		}
-		repair->is_ambiguous = moved == 1 && !is_answer;
+		recovery->is_ambiguous = moved == 1 && !is_answer;
 		is_gap = is_nak || (is_answer && is_last && req->una_psn != req->max_psn);
 	}
-	close_request_gap(repair);
+	close_request_gap(recovery);
 	if (is_gap)
 		open_request_gap(qpc);
 	return true;
@@ -180,18 +180,18 @@ respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 static enum uroce_recovery_action
 fall_back(struct uroce_qpc *qpc)
 {
-	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+	struct uroce_loss_recovery *recovery = &qpc->req.loss_recovery;
 	enum uroce_recovery_action action = UROCE_RECOVERY_DO_NOTHING;
 
 	/*
 	 * Going back N is useless if nothing is in flight, or if the oldest request is a READ or an
 	 * atomic, whose response will come.
 	 */
-	if (repair->peer != UROCE_PEER_ARQ_SELECTIVE && is_retransmittable(qpc)) {
-		action = uroce_recovery_step(repair, UROCE_RECOVERY_ON_LOSS);
+	if (recovery->peer != UROCE_PEER_ARQ_SELECTIVE && is_retransmittable(qpc)) {
+		action = uroce_recovery_step(recovery, UROCE_RECOVERY_ON_LOSS);
 		uroce_loss_recovery_reduce_cwnd(qpc);
 	}
-	close_request_gap(repair);
+	close_request_gap(recovery);
 	return action;
 }
 
@@ -340,28 +340,28 @@ adjust_cwnd(struct uroce_qpc *qpc)
 static void
 arm_probe(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+	struct uroce_loss_recovery *recovery = &qpc->req.loss_recovery;
 	const uint64_t timeout_ns = uroce_qpc_ack_timeout_ns(qpc);
 	uint64_t ns = uroce_rtt_pto_ns(&qpc->req.rtt) << qpc->req.nb_probes;
 
 	if (timeout_ns && ns > 3 * timeout_ns)
 		ns = 3 * timeout_ns;
-	repair->probe_deadline = UROCE_NEVER;
+	recovery->probe_deadline = UROCE_NEVER;
 	if (!qpc->is_req_gbn && qpc->req.rtt.srtt_ns && qpc->req.una_psn != qpc->req.max_psn)
-		repair->probe_deadline = now_ns + ns;
+		recovery->probe_deadline = now_ns + ns;
 }
 
 void
 uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
 {
-	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+	struct uroce_loss_recovery *recovery = &qpc->req.loss_recovery;
 
-	repair->retransmit_ns = now_ns;
-	repair->recover_psn = qpc->req.max_psn;
+	recovery->retransmit_ns = now_ns;
+	recovery->recover_psn = qpc->req.max_psn;
 	if (uroce_req_is_fast_retx(&qpc->req))
 		return;
-	(void)uroce_recovery_step(repair, UROCE_RECOVERY_ON_PROBE_SENT);
-	repair->gap_psn = psn;
+	(void)uroce_recovery_step(recovery, UROCE_RECOVERY_ON_PROBE_SENT);
+	recovery->gap_psn = psn;
 }
 
 /*
@@ -374,24 +374,25 @@ static void
 count_probe_step(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	const struct uroce_req *req = &qpc->req;
-	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+	struct uroce_loss_recovery *recovery = &qpc->req.loss_recovery;
 
-	const bool is_probed = uroce_recovery_is_probing(repair);
+	const bool is_probed = uroce_recovery_is_probing(recovery);
 
-	if (is_probed && !uroce_psn_before(repair->gap_psn, req->una_psn))
+	if (is_probed && !uroce_psn_before(recovery->gap_psn, req->una_psn))
 		return;
 	/*
 	 * a gap among packets that were sent after the probe is reported by a NAK, so it does not
 	 * count here
 	 */
-	const bool is_step = is_probed && req->una_psn == uroce_psn_add(repair->gap_psn, 1) &&
-			     req->una_psn != req->max_psn && req->max_psn == repair->recover_psn &&
+	const bool is_step = is_probed && req->una_psn == uroce_psn_add(recovery->gap_psn, 1) &&
+			     req->una_psn != req->max_psn &&
+			     req->max_psn == recovery->recover_psn &&
 			     !uroce_req_has_answer_gap(req);
 
-	(void)uroce_recovery_step(repair, UROCE_RECOVERY_ON_PROBE_ACKED);
-	repair->nb_probe_steps = is_step ? repair->nb_probe_steps + 1 : 0;
+	(void)uroce_recovery_step(recovery, UROCE_RECOVERY_ON_PROBE_ACKED);
+	recovery->nb_probe_steps = is_step ? recovery->nb_probe_steps + 1 : 0;
 	if (is_step && is_rtt_plausible(req, now_ns))
-		repair->probe_deadline = now_ns;
+		recovery->probe_deadline = now_ns;
 }
 
 void
@@ -426,17 +427,17 @@ is_newest_read(const struct uroce_qpc *qpc)
 static void
 probe_packets(struct uroce_qpc *qpc)
 {
-	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
-	const bool is_gbn = repair->peer == UROCE_PEER_ARQ_GO_BACK_N;
-	const bool has_last =
-		uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1 &&
-		!(is_gbn && (qpc->req.nb_probes || repair->nb_probe_steps || is_newest_read(qpc)));
+	struct uroce_loss_recovery *recovery = &qpc->req.loss_recovery;
+	const bool is_gbn = recovery->peer == UROCE_PEER_ARQ_GO_BACK_N;
+	const bool has_last = uroce_psn_dist(qpc->req.una_psn, qpc->req.max_psn) > 1 &&
+			      !(is_gbn && (qpc->req.nb_probes || recovery->nb_probe_steps ||
+					   is_newest_read(qpc)));
 
-	repair->due &= UROCE_RECOVERY_DUE_BEHIND;
+	recovery->due &= UROCE_RECOVERY_DUE_BEHIND;
 	if (has_last)
-		repair->due |= UROCE_RECOVERY_DUE_LAST;
+		recovery->due |= UROCE_RECOVERY_DUE_LAST;
 	if (!is_gbn || !has_last)
-		repair->due |= UROCE_RECOVERY_DUE_FIRST;
+		recovery->due |= UROCE_RECOVERY_DUE_FIRST;
 }
 
 /*
@@ -462,15 +463,15 @@ probe_answer(struct uroce_qpc *qpc)
 enum uroce_recovery_action
 uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+	struct uroce_loss_recovery *recovery = &qpc->req.loss_recovery;
 
-	if (now_ns < repair->probe_deadline)
+	if (now_ns < recovery->probe_deadline)
 		return UROCE_RECOVERY_DO_NOTHING;
-	repair->probe_deadline = UROCE_NEVER;
+	recovery->probe_deadline = UROCE_NEVER;
 	/* Probes advance una_psn one packet at a time, which is too slow: retransmit everything. */
-	if (repair->nb_probe_steps >= PROBE_STEPS_MAX)
-		return uroce_recovery_step(repair, UROCE_RECOVERY_ON_LOSS);
-	if (uroce_recovery_step(repair, UROCE_RECOVERY_ON_PTO) != UROCE_RECOVERY_DO_PROBE)
+	if (recovery->nb_probe_steps >= PROBE_STEPS_MAX)
+		return uroce_recovery_step(recovery, UROCE_RECOVERY_ON_LOSS);
+	if (uroce_recovery_step(recovery, UROCE_RECOVERY_ON_PTO) != UROCE_RECOVERY_DO_PROBE)
 		return UROCE_RECOVERY_DO_NOTHING;
 	if (is_retransmittable(qpc)) {
 		probe_packets(qpc);
@@ -519,24 +520,24 @@ bool
 uroce_loss_recovery_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns)
 {
 	struct uroce_req *req = &qpc->req;
-	struct uroce_loss_recovery *repair = &req->loss_recovery;
+	struct uroce_loss_recovery *recovery = &req->loss_recovery;
 	const uint8_t probes = UROCE_RECOVERY_DUE_FIRST | UROCE_RECOVERY_DUE_LAST;
-	const bool is_last = !(repair->due & UROCE_RECOVERY_DUE_FIRST);
+	const bool is_last = !(recovery->due & UROCE_RECOVERY_DUE_FIRST);
 
-	if (!(repair->due & probes))
+	if (!(recovery->due & probes))
 		return false;
 	if (!is_retransmittable(qpc)) {
-		repair->due &= (uint8_t)~probes;
+		recovery->due &= (uint8_t)~probes;
 		return false;
 	}
 	*out = (struct uroce_retransmit){ is_last ? last_psn(qpc) : req->una_psn, 1, true };
 	if (is_last) {
-		repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_LAST;
+		recovery->due &= (uint8_t)~UROCE_RECOVERY_DUE_LAST;
 		return true;
 	}
-	repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_FIRST;
+	recovery->due &= (uint8_t)~UROCE_RECOVERY_DUE_FIRST;
 	uroce_loss_recovery_note_retransmit(qpc, req->una_psn, now_ns);
-	repair->inflation_psns = count_inflation(qpc);
+	recovery->inflation_psns = count_inflation(qpc);
 	arm_probe(qpc, now_ns);
 	return true;
 }
@@ -545,31 +546,31 @@ bool
 uroce_loss_recovery_next_spare(struct uroce_qpc *qpc, struct uroce_retransmit *out)
 {
 	struct uroce_req *req = &qpc->req;
-	struct uroce_loss_recovery *repair = &req->loss_recovery;
+	struct uroce_loss_recovery *recovery = &req->loss_recovery;
 
-	while (repair->due & UROCE_RECOVERY_DUE_BEHIND) {
+	while (recovery->due & UROCE_RECOVERY_DUE_BEHIND) {
 		/* begin behind the packet at una_psn, which has a fast retransmission of its own */
-		if (!uroce_psn_before(req->una_psn, repair->retransmit_psn))
-			repair->retransmit_psn = uroce_psn_add(req->una_psn, 1);
+		if (!uroce_psn_before(req->una_psn, recovery->retransmit_psn))
+			recovery->retransmit_psn = uroce_psn_add(req->una_psn, 1);
 		if (!is_retransmittable(qpc) ||
-		    !uroce_psn_before(repair->retransmit_psn, req->max_psn))
+		    !uroce_psn_before(recovery->retransmit_psn, req->max_psn))
 			break;
-		const uint32_t psn = repair->retransmit_psn;
+		const uint32_t psn = recovery->retransmit_psn;
 		const struct uroce_send_wqe *wqe = uroce_position_request(qpc, psn);
 
 		if (!wqe)
 			break;
 		if (uroce_wqe_needs_response(wqe)) {
-			repair->retransmit_psn = uroce_psn_add(wqe->first_psn, wqe->nb_psn);
+			recovery->retransmit_psn = uroce_psn_add(wqe->first_psn, wqe->nb_psn);
 			continue;
 		}
-		repair->retransmit_psn = uroce_psn_add(psn, 1);
+		recovery->retransmit_psn = uroce_psn_add(psn, 1);
 		*out = (struct uroce_retransmit){
-			psn, 1, psn % 32 == 0 || repair->retransmit_psn == req->max_psn
+			psn, 1, psn % 32 == 0 || recovery->retransmit_psn == req->max_psn
 		};
 		return true;
 	}
-	repair->due &= (uint8_t)~UROCE_RECOVERY_DUE_BEHIND;
+	recovery->due &= (uint8_t)~UROCE_RECOVERY_DUE_BEHIND;
 	return false;
 }
 

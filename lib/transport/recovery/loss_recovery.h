@@ -17,7 +17,7 @@ enum uroce_recovery_action uroce_loss_recovery_ack(struct uroce_qpc *qpc, uint64
 enum uroce_recovery_action uroce_loss_recovery_nak(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * React to a loss that no single packet can repair: go back N, once for each una_psn. For a
+ * React to a loss that no single packet can recover from: go back N, once for each una_psn. For a
  * go-back-N peer cwnd may become smaller.
  */
 enum uroce_recovery_action uroce_loss_recovery_lose(struct uroce_qpc *qpc);

@@ -40,8 +40,8 @@ enum uroce_ooo_response_action uroce_ooo_response_step(struct uroce_ooo_response
 const char *uroce_ooo_response_state_name(enum uroce_ooo_response_state state);
 
 /**
- * Reset what was requested, after the send position went back to una_psn. The retransmission of the
- * requests from there on asks for all missing responses.
+ * Forget which responses were requested again, after the send position went back to una_psn. The
+ * retransmission of the requests from there on asks for all missing responses.
  */
 void uroce_ooo_response_note_rewind(struct uroce_qpc *qpc);
 

@@ -99,12 +99,12 @@ static const char *const names[UROCE_RECOVERY_STATE_NB] = {
 };
 
 enum uroce_recovery_action
-uroce_recovery_step(struct uroce_loss_recovery *repair, enum uroce_recovery_event event)
+uroce_recovery_step(struct uroce_loss_recovery *recovery, enum uroce_recovery_event event)
 {
-	const struct cell *cell = &cells[repair->state][event];
+	const struct cell *cell = &cells[recovery->state][event];
 
 	if (cell->next)
-		repair->state = cell->next - 1;
+		recovery->state = cell->next - 1;
 	return (enum uroce_recovery_action)cell->action;
 }
 
@@ -117,15 +117,15 @@ uroce_recovery_state_name(enum uroce_recovery_state state)
 void
 uroce_recovery_rewound(struct uroce_req *req)
 {
-	struct uroce_loss_recovery *repair = &req->loss_recovery;
+	struct uroce_loss_recovery *recovery = &req->loss_recovery;
 
-	(void)uroce_recovery_step(repair, UROCE_RECOVERY_ON_REWOUND);
-	repair->due = 0;
-	repair->nb_gaps = 0;
-	repair->is_ambiguous = false;
-	repair->is_lossy = false;
-	repair->nb_probe_steps = 0;
-	repair->retransmit_psn = req->una_psn;
-	repair->probe_deadline = UROCE_NEVER;
+	(void)uroce_recovery_step(recovery, UROCE_RECOVERY_ON_REWOUND);
+	recovery->due = 0;
+	recovery->nb_gaps = 0;
+	recovery->is_ambiguous = false;
+	recovery->is_lossy = false;
+	recovery->nb_probe_steps = 0;
+	recovery->retransmit_psn = req->una_psn;
+	recovery->probe_deadline = UROCE_NEVER;
 	req->rtt.sample_ns = 0;
 }

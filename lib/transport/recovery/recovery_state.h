@@ -21,7 +21,7 @@ enum uroce_recovery_event {
 	UROCE_RECOVERY_ON_PROBE_SENT,  /* the packet at una_psn was sent as a probe */
 	UROCE_RECOVERY_ON_PROBE_ACKED, /* una_psn is past the probe */
 	UROCE_RECOVERY_ON_PROGRESS,    /* una_psn has moved */
-	UROCE_RECOVERY_ON_LOSS, /* a loss that retransmission of a single packet cannot repair */
+	UROCE_RECOVERY_ON_LOSS, /* a loss that retransmission of a single packet does not mend */
 	UROCE_RECOVERY_ON_ACK_TIMEOUT, /* the ACK timer expired, and a retry is left */
 	UROCE_RECOVERY_ON_RNR_NAK,     /* the peer has no receive request, and a retry is left */
 	UROCE_RECOVERY_ON_RNR_EXPIRED, /* the RNR timer expired */
@@ -46,7 +46,7 @@ struct uroce_retransmit {
 };
 
 /** Process an event: change the state. @return what the caller has to do now */
-enum uroce_recovery_action uroce_recovery_step(struct uroce_loss_recovery *repair,
+enum uroce_recovery_action uroce_recovery_step(struct uroce_loss_recovery *recovery,
 					       enum uroce_recovery_event event);
 
 /** The name of a state, for traces. */
@@ -60,17 +60,19 @@ void uroce_recovery_rewound(struct uroce_req *req);
 
 /** Whether the requester went back N, and una_psn has not moved since. */
 static inline bool
-uroce_recovery_is_loss(const struct uroce_loss_recovery *repair)
+uroce_recovery_is_loss(const struct uroce_loss_recovery *recovery)
 {
-	return repair->state == UROCE_RECOVERY_LOSS || repair->state == UROCE_RECOVERY_LOSS_PROBE ||
-	       repair->state == UROCE_RECOVERY_LOSS_FAST_RETX;
+	return recovery->state == UROCE_RECOVERY_LOSS ||
+	       recovery->state == UROCE_RECOVERY_LOSS_PROBE ||
+	       recovery->state == UROCE_RECOVERY_LOSS_FAST_RETX;
 }
 
 /** Whether a probe is in flight, and una_psn has not passed the probe. */
 static inline bool
-uroce_recovery_is_probing(const struct uroce_loss_recovery *repair)
+uroce_recovery_is_probing(const struct uroce_loss_recovery *recovery)
 {
-	return repair->state == UROCE_RECOVERY_PROBE || repair->state == UROCE_RECOVERY_LOSS_PROBE;
+	return recovery->state == UROCE_RECOVERY_PROBE ||
+	       recovery->state == UROCE_RECOVERY_LOSS_PROBE;
 }
 
 #endif /* UROCE_TRANSPORT_RECOVERY_STATE_H */

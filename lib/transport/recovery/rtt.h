@@ -25,8 +25,8 @@ struct uroce_rtt {
 	uint32_t ambiguous_rtt_ns;
 	/* the sample ends when una_psn passes this PSN; valid with sample_ns */
 	uint32_t sample_psn;
-	bool is_retransmit : 1; /* with sample_ns: the packet of the sample is a retransmission */
-	/* with sample_ns: a probe or a timeout happened since the sample began */
+	bool is_retransmit : 1; /* valid with sample_ns: the packet of the sample is a retransmission */
+	/* valid with sample_ns: a probe or a timeout happened since the sample began */
 	bool is_ambiguous : 1;
 	bool is_queueing : 1;      /* the last round trip was longer than 1.5 times min_rtt_ns */
 	bool was_queueing : 1;     /* is_queueing was true at least once since `cwnd` is in use */

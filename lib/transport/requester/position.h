@@ -118,12 +118,12 @@ uroce_req_awaits_response(const struct uroce_req *req)
 static inline uint32_t
 uroce_req_window(const struct uroce_qpc *qpc)
 {
-	const struct uroce_loss_recovery *repair = &qpc->req.loss_recovery;
+	const struct uroce_loss_recovery *recovery = &qpc->req.loss_recovery;
 
 	/* the response of a READ may have moved una_psn past the PSN gap */
 	if (uroce_req_is_fast_retx(&qpc->req) &&
-	    uroce_psn_dist(repair->gap_psn, qpc->req.una_psn) <= 1)
-		return qpc->window_psns + repair->inflation_psns;
+	    uroce_psn_dist(recovery->gap_psn, qpc->req.una_psn) <= 1)
+		return qpc->window_psns + recovery->inflation_psns;
 	return qpc->req.rtt.cwnd ? qpc->req.rtt.cwnd : qpc->window_psns;
 }
 

@@ -81,9 +81,9 @@ struct uroce_rd_res *uroce_rd_pool_take(struct uroce_rd_pool *pool, struct uroce
 void uroce_rd_pool_touch(struct uroce_rd_pool *pool, struct uroce_rd_res *res, uint64_t now_ns);
 
 /**
- * Move a block to another worker, together with its holder. From then on the target worker makes
- * the calls about the block, with its own pool. The block stays the holder's until it is given
- * back. `res` may be NULL.
+ * Move a block to another worker, together with its QP. From then on the target worker passes its
+ * own pool to the functions that use the block. The QP keeps the block until it is given back.
+ * `res` may be NULL.
  */
 void uroce_rd_pool_migrate(struct uroce_rd_pool *pool, struct uroce_rd_res *res);
 

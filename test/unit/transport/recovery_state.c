@@ -73,15 +73,15 @@ recovery_step__each_cell(void **state)
 	(void)state;
 	for (unsigned from = 0; from < UROCE_RECOVERY_STATE_NB; from++) {
 		for (unsigned event = 0; event < UROCE_RECOVERY_EVENT_NB; event++) {
-			struct uroce_loss_recovery repair = { .state = (uint8_t)from };
+			struct uroce_loss_recovery recovery = { .state = (uint8_t)from };
 			const unsigned action =
-				uroce_recovery_step(&repair, (enum uroce_recovery_event)event);
+				uroce_recovery_step(&recovery, (enum uroce_recovery_event)event);
 
-			expect_cell(
-				uroce_recovery_state_name((enum uroce_recovery_state)from), event,
-				marks[action],
-				uroce_recovery_state_name((enum uroce_recovery_state)repair.state),
-				recovery_rows[from][event]);
+			expect_cell(uroce_recovery_state_name((enum uroce_recovery_state)from),
+				    event, marks[action],
+				    uroce_recovery_state_name(
+					    (enum uroce_recovery_state)recovery.state),
+				    recovery_rows[from][event]);
 		}
 	}
 }
