@@ -70,4 +70,14 @@ UROCE_HANDLE(qp, UROCE_KIND_QP)
 
 #undef UROCE_HANDLE
 
+/**
+ * Check a QP that may come from another provider. A QP without a context is refused before its check
+ * word is read, because the object may be shorter than struct uroce_vqp.
+ */
+static inline int
+uroce_vqp_check_any(const struct ibv_qp *ibv)
+{
+	return ibv == NULL || ibv->context == NULL ? -EINVAL : uroce_vqp_check(ibv);
+}
+
 #endif /* UROCE_VERBS_HANDLE_H */

@@ -13,12 +13,6 @@
 #include "verbs/uroce_dv.h"
 #include "verbs/wr.h"
 
-/*
- * lkey of the request's element, which marks its inline data as a configuration. Other inline data
- * has the lkey 0.
- */
-#define CONF_KEY UINT32_MAX
-
 static struct uroce_vwr *
 get_mkey_wr(struct uroce_dv_qp_ex *dv)
 {
@@ -37,13 +31,6 @@ set_conf_len(struct uroce_vwr *vwr, uint32_t nb_pieces)
 {
 	get_mkey_conf(vwr)->nb_pieces = nb_pieces;
 	vwr->sge[0].length = (uint32_t)uroce_mkey_conf_len(nb_pieces);
-}
-
-bool
-uroce_vwr_is_conf(const struct uroce_vwr *vwr)
-{
-	return vwr->wr.num_sge == 1 && vwr->sge[0].lkey == CONF_KEY &&
-	       vwr->sge[0].addr == (uintptr_t)vwr->data;
 }
 
 /* --- builder --------------------------------------------------------------------------------------- */
@@ -80,7 +67,7 @@ uroce_dv_wr_mkey_configure(struct uroce_dv_qp_ex *dv, struct uroce_dv_mkey *mkey
 		get_mkey_conf(vwr)->parts = UROCE_MKEY_SIG;
 	vwr->nb_setters = num_setters;
 	vwr->set = 0;
-	vwr->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)vwr->data, .lkey = CONF_KEY };
+	vwr->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)vwr->data, .lkey = UROCE_VWR_CONF_KEY };
 	set_conf_len(vwr, 0);
 	wr->num_sge = 1;
 	wr->send_flags |= IBV_SEND_INLINE;

@@ -110,16 +110,6 @@ apply_modify(struct uroce_vqp *qp, struct change *change)
 	return uroce_worker_call(qp->wqp.worker, &qp->wqp, apply_change, change);
 }
 
-/*
- * Check a QP that a program passes to a call. A QP without a context is refused before its check
- * word is read, because the object may be shorter than struct uroce_vqp.
- */
-static int
-check_qp(const struct ibv_qp *ibv)
-{
-	return ibv == NULL || ibv->context == NULL ? -EINVAL : uroce_vqp_check(ibv);
-}
-
 int
 uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 {
@@ -127,7 +117,7 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	struct uroce_path path;
 	int ret;
 
-	ret = check_qp(ibv);
+	ret = uroce_vqp_check_any(ibv);
 	if (ret != 0)
 		return uroce_errno_ret(ret);
 	if (attr == NULL)
@@ -161,35 +151,6 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	return 0;
 }
 
-struct cancellation {
-	struct uroce_qpc *qpc;
-	uint64_t wr_id;
-};
-
-static int
-apply_cancellation(void *arg)
-{
-	const struct cancellation *const cancellation = arg;
-
-	return uroce_qpc_cancel(cancellation->qpc, cancellation->wr_id);
-}
-
-int
-uroce_qp_cancel_posted_send_wrs(struct ibv_qp *ibv, uint64_t wr_id)
-{
-	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
-
-	const int ret = check_qp(ibv);
-
-	if (ret != 0)
-		return -uroce_errno_ret(ret);
-	struct cancellation cancellation = { .qpc = &qp->wqp.qpc, .wr_id = wr_id };
-	const int nb =
-		uroce_worker_call(qp->wqp.worker, &qp->wqp, apply_cancellation, &cancellation);
-
-	return nb < 0 ? -uroce_fail(-nb) : nb;
-}
-
 struct question {
 	const struct uroce_qpc *qpc;
 	struct ibv_qp_attr *attr;
@@ -211,7 +172,7 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
 
 	(void)attr_mask; /* all attributes are read, because that costs the same */
-	const int ret = check_qp(ibv);
+	const int ret = uroce_vqp_check_any(ibv);
 
 	if (ret != 0)
 		return uroce_errno_ret(ret);

@@ -48,8 +48,19 @@ uroce_vwr_of(const struct uroce_vqp *qp)
  */
 struct ibv_send_wr *uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode);
 
+/**
+ * lkey of the request's element, which marks its inline data as a configuration. Other inline data
+ * has the lkey 0.
+ */
+#define UROCE_VWR_CONF_KEY UINT32_MAX
+
 /** Whether the request still has the configuration that its builder and setters made. */
-bool uroce_vwr_is_conf(const struct uroce_vwr *vwr);
+static inline bool
+uroce_vwr_is_conf(const struct uroce_vwr *vwr)
+{
+	return vwr->wr.num_sge == 1 && vwr->sge[0].lkey == UROCE_VWR_CONF_KEY &&
+	       vwr->sge[0].addr == (uintptr_t)vwr->data;
+}
 
 /** Record the error of a builder or setter. Only the first error is kept. */
 static inline void

@@ -47,6 +47,12 @@ struct uroce_vqp_conf {
 };
 
 /**
+ * Check the attributes of a new QP.
+ * @return 0; -EINVAL; -EOPNOTSUPP; -ENOENT: an object that `init` names is destroyed
+ */
+int uroce_vqp_check_init(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *init);
+
+/**
  * Create a QP for a program, or the QP behind the handles of an XRC target. The caller has checked
  * `init`.
  * @param init  for an XRC target nothing but the type is read
