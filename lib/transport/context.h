@@ -517,30 +517,31 @@ struct uroce_qpc {
 
 /*
  * The offset of the cache line that a field is in. The assertions below check the layout that
- * uroce_qpc_fetch() and its like rely on.
+ * uroce_qpc_fetch() and its like rely on. A field that breaks an assertion belongs behind the fields
+ * that are used for each packet: move it to the end of the struct.
  */
 #define UROCE_QPC_LINE(field) (offsetof(struct uroce_qpc, field) / 64 * 64)
 
-static_assert(offsetof(struct uroce_qpc, cc.conf) == 64, "what all ask is one line");
+static_assert(offsetof(struct uroce_qpc, cc.conf) == 64, "the first fields of all roles are in one cache line");
 static_assert(offsetof(struct uroce_qpc, cc.ask_ns) % 64 == 0 &&
 		      offsetof(struct uroce_qpc, path) ==
 			      offsetof(struct uroce_qpc, cc.ask_ns) + 64,
-	      "objects are one line, and the path begins one");
+	      "the fields before the path are one cache line");
 static_assert(offsetof(struct uroce_qpc, resp.msn) == offsetof(struct uroce_qpc, path) + 128,
-	      "the path ends with what is owed to the peer");
+	      "the pending AETH is in the last line of the path");
 static_assert(offsetof(struct uroce_qpc, resp.res) == offsetof(struct uroce_qpc, path) + 192,
-	      "what a request does is one line");
+	      "the fields of the responder begin a cache line");
 static_assert(UROCE_QPC_LINE(counters) == UROCE_QPC_LINE(resp.res) &&
 		      UROCE_QPC_LINE(stats.rx_bytes) == UROCE_QPC_LINE(resp.res) &&
 		      UROCE_QPC_LINE(stats.tx_packets) == UROCE_QPC_LINE(resp.res),
-	      "what is counted of every packet is in the next one");
+	      "the counters of every packet are in the line of resp.res");
 static_assert(offsetof(struct uroce_qpc, req.ooo_responses.deadline) % 64 == 0 &&
 		      UROCE_QPC_LINE(req.ooo_responses.deadline) == UROCE_QPC_LINE(req.rtt) &&
 		      UROCE_QPC_LINE(req.rtt) == UROCE_QPC_LINE(req.loss_recovery.due),
-	      "what an answer teaches is one line");
+	      "the fields that a response changes are in one cache line");
 static_assert(offsetof(struct uroce_qpc, req.ack_deadline) % 64 == 0 &&
 		      UROCE_QPC_LINE(req.ack_deadline) == UROCE_QPC_LINE(attr.rnr_retry),
-	      "where the requester is is one line");
+	      "the send position is in one cache line");
 
 /**
  * Set the state. Threads that post read the state by uroce_qpc_state_seen(), and must see either

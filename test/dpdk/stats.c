@@ -463,7 +463,7 @@ stats__a_qps_counters(void **state)
 	const struct {
 		const char *name;
 		uint64_t nb;
-	} rows[UROCE_STATS_QP_NB] = {
+	} rows[] = {
 		{ "sent_pkts", 1 },          { "sent_bytes", UINT64_C(2) << 32 },
 		{ "rcvd_pkts", 3 },          { "rcvd_bytes", 4 },
 		{ "retransmitted_pkts", 5 }, { "ack_timeouts", 6 },
@@ -475,6 +475,7 @@ stats__a_qps_counters(void **state)
 	};
 
 	(void)state;
+	assert_int_equal(RTE_DIM(rows), UROCE_STATS_QP_NB);
 	*stats = (struct uroce_qpc_stats){
 		.tx_packets = 1,
 		.tx_bytes = UINT64_C(2) << 32,
@@ -493,7 +494,7 @@ stats__a_qps_counters(void **state)
 		.cnps_sent = 15,
 		.cnps_handled = 16,
 	};
-	for (unsigned i = 0; i < UROCE_STATS_QP_NB; i++)
+	for (unsigned i = 0; i < RTE_DIM(rows); i++)
 		assert_int_equal(of_qp(a, rows[i].name), rows[i].nb);
 }
 
