@@ -522,7 +522,8 @@ struct uroce_qpc {
  */
 #define UROCE_QPC_LINE(field) (offsetof(struct uroce_qpc, field) / 64 * 64)
 
-static_assert(offsetof(struct uroce_qpc, cc.conf) == 64, "the first fields of all roles are in one cache line");
+static_assert(offsetof(struct uroce_qpc, cc.conf) == 64,
+	      "the first fields of all roles are in one cache line");
 static_assert(offsetof(struct uroce_qpc, cc.ask_ns) % 64 == 0 &&
 		      offsetof(struct uroce_qpc, path) ==
 			      offsetof(struct uroce_qpc, cc.ask_ns) + 64,
